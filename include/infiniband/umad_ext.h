@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/**
+ * umad_ext.h - what this library adds to umad.h: the IsSM bit, a hot-plug monitor, and a
+ * hook for the library's messages. (Version node IBUMAD_EXT_1.0.)
+ *
+ * The calls return 0 or more, or a negative errno (with errno set to it), and may be made
+ * from any thread.
+ */
+#ifndef INFINIBAND_UMAD_EXT_H
+#define INFINIBAND_UMAD_EXT_H
+
+#include <infiniband/umad.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* --- IsSM ------------------------------------------------------------------------- */
+
+/** Flags of umad_open_issm(). */
+enum {
+	/** Do not wait for a port that another program holds. */
+	UMAD_ISSM_NONBLOCK = 1 << 0
+};
+
+/**
+ * Sets IsSM in a port's CapabilityMask, and keeps it set until umad_close_issm() or the
+ * program's end. One program at a time can hold it; the call waits until the port is
+ * free.
+ *
+ * The port is chosen as by umad_open_port(). Returns a close-on-exec descriptor, of no
+ * use but to be closed. -EAGAIN held by someone, with UMAD_ISSM_NONBLOCK; -EINTR a
+ * signal handler ran; -EINVAL no issm device for that port, or unknown flags; -ENODEV no
+ * such device or no usable port; -EACCES and what else open(2) gives.
+ */
+int umad_open_issm(const char *ca_name, int portnum, int flags);
+
+/** Clears IsSM again. Returns 0; -EINVAL a descriptor that is not open. */
+int umad_close_issm(int fd);
+
+/* --- hot-plug --------------------------------------------------------------------- */
+
+/** What happened. */
+enum umad_event_type {
+	UMAD_EVENT_CA_ADDED = 1,     /**< a device has appeared */
+	UMAD_EVENT_CA_REMOVED = 2,   /**< a device has gone, or has got another name */
+	UMAD_EVENT_PORT_ADDED = 3,   /**< umad_open_port(ca_name, portnum) can work now */
+	UMAD_EVENT_PORT_REMOVED = 4, /**< the port's umad device has gone */
+	UMAD_EVENT_OVERRUN = 5	     /**< events were lost: list the devices anew */
+};
+
+/** One event; members that do not apply are zero. */
+struct umad_event {
+	enum umad_event_type type;
+	char ca_name[UMAD_CA_NAME_LEN];
+	int portnum;   /**< of the PORT events */
+	char node[32]; /**< of the PORT events: the umad device, "umad0" */
+};
+
+struct umad_monitor;
+
+/**
+ * Watches devices come and go, by the kernel's uevents (no udev needed; the network
+ * namespace must be one that the kernel sends them to).
+ *
+ * Open it before listing the devices, and nothing can be missed between; an event may
+ * then repeat what the list already showed. Stores the monitor, which
+ * umad_monitor_close() frees. Returns 0; -EOPNOTSUPP built without netlink, -ENOMEM, or
+ * what the kernel answered.
+ */
+int umad_monitor_open(struct umad_monitor **monitor);
+
+/** The descriptor to poll for POLLIN. It belongs to the monitor; -EINVAL for NULL. */
+int umad_monitor_get_fd(const struct umad_monitor *monitor);
+
+/**
+ * Takes the next event, without waiting. One thread at a time.
+ *
+ * Call it until it says -EAGAIN: one message from the kernel can be none or two.
+ * Returns 0; -EAGAIN nothing has happened, -EINVAL, -ENOMEM, or what the kernel answered.
+ */
+int umad_monitor_next_event(struct umad_monitor *monitor, struct umad_event *event);
+
+/** Stops watching. NULL does nothing. */
+void umad_monitor_close(struct umad_monitor *monitor);
+
+/* --- messages --------------------------------------------------------------------- */
+
+/** How much a message matters; compare umad_debug(). */
+enum umad_log_level {
+	UMAD_LOG_WARNING = 0, /**< something is wrong with the machine's set-up */
+	UMAD_LOG_INFO = 1,    /**< what happens, and why a call failed */
+	UMAD_LOG_DEBUG = 2    /**< every packet */
+};
+
+/** text is one line, without its end; it is the library's and gone after the call. */
+typedef void umad_log_fn(enum umad_log_level level, const char *text, void *user);
+
+/**
+ * Sends the library's messages to a function; NULL sends them to stderr again.
+ *
+ * The hook gets warnings always, the rest as umad_debug() says. It is called on
+ * the thread that had something to say, on several at once if they do, with no lock held;
+ * it may run once more in another thread while this call replaces it.
+ */
+void umad_set_log_hook(umad_log_fn *hook, void *user);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* INFINIBAND_UMAD_EXT_H */

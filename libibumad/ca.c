@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* One device and its ports, attribute by attribute. */
+
+#include "export.h"
+#include "log.h"
+#include "node.h"
+#include "select.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A port's P_Key table has up to 2^16 entries, whose indices are 16 bits (IBA 10.9.1). */
+#define PKEYS_MAX 65535
+
+/* The port's P_Keys: pkeys/0, pkeys/1, and so on to the first that is not there. */
+static int read_pkeys(const char *port_path, struct umad_port *port)
+{
+	unsigned pkey, count = 0, room = 0;
+	uint16_t *pkeys = NULL, *grown;
+	char name[sizeof("pkeys/65535")];
+	int err = 0;
+
+	while (count < PKEYS_MAX) {
+		snprintf(name, sizeof(name), "pkeys/%u", count);
+		err = sysfs_read_uint(port_path, name, &pkey);
+		if (err)
+			break;
+		if (pkey > UINT16_MAX) {
+			err = -EIO;
+			break;
+		}
+		if (count == room) {
+			room = room ? room * 2 : 128;
+			grown = realloc(pkeys, room * sizeof(*pkeys));
+			if (!grown) {
+				err = -ENOMEM;
+				break;
+			}
+			pkeys = grown;
+		}
+		pkeys[count++] = (uint16_t)pkey;
+	}
+	if (count && (!err || err == -ENOENT)) {
+		port->pkeys = pkeys;
+		port->pkeys_size = count;
+		return 0;
+	}
+	if (err == -ENOENT)
+		log_warning("%s has no P_Keys", port_path);
+	free(pkeys);
+	return err;
+}
+
+static int read_port(const char *ca_name, int portnum, struct umad_port *port)
+{
+	const struct {
+		const char *name;
+		unsigned *value;
+	} numbers[] = {
+		{SYS_PORT_LID, &port->base_lid}, {SYS_PORT_LMC, &port->lmc},
+		{SYS_PORT_SMLID, &port->sm_lid}, {SYS_PORT_SMSL, &port->sm_sl},
+		{SYS_PORT_STATE, &port->state},	 {SYS_PORT_PHY_STATE, &port->phys_state},
+	};
+	char path[SYSFS_PATH_MAX];
+	union umad_gid gid;
+	unsigned capmask;
+	size_t i;
+	int err;
+
+	memset(port, 0, sizeof(*port));
+	strcpy(port->ca_name, ca_name);
+	port->portnum = portnum;
+	node_port_path(path, ca_name, portnum);
+
+	for (i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+		err = sysfs_read_uint(path, numbers[i].name, numbers[i].value);
+		if (err)
+			return err;
+	}
+	/* the kernel has no rate to tell while a cage is empty */
+	if (sysfs_read_uint(path, SYS_PORT_RATE, &port->rate))
+		port->rate = 0;
+	if (sysfs_read_text(path, SYS_PORT_LINK_LAYER, port->link_layer,
+			    sizeof(port->link_layer)) < 0)
+		strcpy(port->link_layer, "IB");
+
+	err = sysfs_read_uint(path, SYS_PORT_CAPMASK, &capmask);
+	if (err)
+		return err;
+	port->capmask = htobe32(capmask);
+
+	err = sysfs_read_gid(path, SYS_PORT_GID, &gid);
+	if (err)
+		return err;
+	port->gid_prefix = gid.global.subnet_prefix;
+	port->port_guid = gid.global.interface_id;
+
+	return read_pkeys(path, port);
+}
+
+/* Text that a device need not have. */
+static void read_optional(const char *path, const char *name, char *text, size_t size)
+{
+	if (sysfs_read_text(path, name, text, size) < 0)
+		text[0] = '\0';
+}
+
+static int read_ca(const char *ca_name, struct umad_ca *ca)
+{
+	bool ports[UMAD_CA_MAX_PORTS];
+	char path[SYSFS_PATH_MAX];
+	int i, err, type;
+
+	strcpy(ca->ca_name, ca_name);
+	type = node_type(ca_name);
+	if (type < 0)
+		return type;
+	ca->node_type = (unsigned)type;
+
+	node_path(path, ca_name);
+	read_optional(path, SYS_CA_FW_VERS, ca->fw_ver, sizeof(ca->fw_ver));
+	read_optional(path, SYS_CA_HW_VERS, ca->hw_ver, sizeof(ca->hw_ver));
+	read_optional(path, SYS_CA_TYPE, ca->ca_type, sizeof(ca->ca_type));
+	err = sysfs_read_guid(path, SYS_CA_NODE_GUID, &ca->node_guid);
+	if (!err)
+		err = sysfs_read_guid(path, SYS_CA_SYS_GUID, &ca->system_guid);
+	if (err)
+		return err;
+
+	ca->numports = node_ports(ca_name, ports);
+	if (ca->numports < 0)
+		return ca->numports;
+	for (i = 0; i <= ca->numports; i++) {
+		if (!ports[i])
+			continue;
+		ca->ports[i] = calloc(1, sizeof(*ca->ports[i]));
+		if (!ca->ports[i])
+			return -ENOMEM;
+		err = read_port(ca_name, i, ca->ports[i]);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* Errors that are the caller's to know; everything else was the reading of an attribute.
+ */
+static int fail_reading(int err)
+{
+	return err == -ENODEV || err == -ENOMEM || err == -EINVAL ? fail(err)
+								  : fail_io(err);
+}
+
+EXPORT int umad_get_ca(const char *ca_name, umad_ca_t *ca)
+{
+	struct port_choice choice;
+	int err;
+
+	if (!ca)
+		return fail(-EINVAL);
+	memset(ca, 0, sizeof(*ca));
+	err = select_ca(ca_name, &choice);
+	if (!err)
+		err = read_ca(choice.ca_name, ca);
+	if (err) {
+		log_info("device %s cannot be read: %s", ca_name ? ca_name : "(any)",
+			 strerror(-err));
+		umad_release_ca(ca);
+		return fail_reading(err);
+	}
+	return 0;
+}
+
+EXPORT int umad_release_ca(umad_ca_t *ca)
+{
+	int i;
+
+	if (!ca)
+		return fail(-ENODEV);
+	for (i = 0; i < UMAD_CA_MAX_PORTS; i++) {
+		if (!ca->ports[i])
+			continue;
+		umad_release_port(ca->ports[i]);
+		free(ca->ports[i]);
+		ca->ports[i] = NULL;
+	}
+	return 0;
+}
+
+EXPORT int umad_get_port(const char *ca_name, int portnum, umad_port_t *port)
+{
+	struct port_choice choice;
+	int err;
+
+	if (!port)
+		return fail(-EINVAL);
+	memset(port, 0, sizeof(*port));
+	err = select_port(ca_name, portnum, false, &choice);
+	if (!err && node_type(choice.ca_name) < 0)
+		err = -ENODEV;
+	if (!err)
+		err = read_port(choice.ca_name, choice.portnum, port);
+	if (err) {
+		log_info("port %d of device %s cannot be read: %s", portnum,
+			 ca_name ? ca_name : "(any)", strerror(-err));
+		return fail_reading(err);
+	}
+	return 0;
+}
+
+EXPORT int umad_release_port(umad_port_t *port)
+{
+	if (!port)
+		return fail(-ENODEV);
+	free(port->pkeys);
+	port->pkeys = NULL;
+	port->pkeys_size = 0;
+	return 0;
+}
+
+EXPORT int umad_get_ca_portguids(const char *ca_name, __be64 *portguids, int max)
+{
+	bool ports[UMAD_CA_MAX_PORTS];
+	struct port_choice choice;
+	char path[SYSFS_PATH_MAX];
+	union umad_gid gid;
+	int i, highest, err;
+
+	err = select_ca(ca_name, &choice);
+	if (!err && node_type(choice.ca_name) < 0)
+		err = -ENODEV;
+	if (err)
+		return fail(err);
+	if (!portguids)
+		return 0;
+	highest = node_ports(choice.ca_name, ports);
+	if (highest < 0)
+		return fail_reading(highest);
+	if (max <= highest)
+		return fail(-ENOMEM);
+	for (i = 0; i <= highest; i++) {
+		portguids[i] = 0;
+		if (!ports[i])
+			continue;
+		node_port_path(path, choice.ca_name, i);
+		err = sysfs_read_gid(path, SYS_PORT_GID, &gid);
+		if (err)
+			return fail_reading(err);
+		portguids[i] = gid.global.interface_id;
+	}
+	return highest + 1;
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+#include "cdev.h"
+#include "log.h"
+#include "netlink.h"
+#include "node.h"
+#include "sys.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#define DEV_INFINIBAND "/dev/infiniband"
+
+static const char *const prefixes[] = {
+	[CDEV_UMAD] = "umad",
+	[CDEV_ISSM] = "issm",
+};
+
+bool cdev_name_is(enum cdev_kind kind, const char *name)
+{
+	size_t prefix = strlen(prefixes[kind]), length = strnlen(name, CDEV_NAME_LEN);
+
+	return length < CDEV_NAME_LEN && length > prefix &&
+	       !strncmp(name, prefixes[kind], prefix) &&
+	       prefix + strspn(name + prefix, "0123456789") == length;
+}
+
+static int read_owner(const char *dir, struct port_choice *port)
+{
+	unsigned portnum;
+	int length, err;
+
+	length = sysfs_read_text(dir, SYS_IB_MAD_DEV, port->ca_name,
+				 sizeof(port->ca_name));
+	if (length < 0)
+		return length;
+	if ((size_t)length >= sizeof(port->ca_name) || !node_name_valid(port->ca_name))
+		return -EIO;
+	err = sysfs_read_uint(dir, SYS_IB_MAD_PORT, &portnum);
+	if (err)
+		return err;
+	if (portnum > INT_MAX)
+		return -EIO;
+	port->portnum = (int)portnum;
+	return 0;
+}
+
+int cdev_owner(const char *name, struct port_choice *port)
+{
+	char dir[SYSFS_PATH_MAX];
+	int err = sysfs_path(dir, "%s/%s", SYS_INFINIBAND_MAD, name);
+
+	return err ? err : read_owner(dir, port);
+}
+
+/* One search through a folder of umad and issm devices. */
+struct search {
+	enum cdev_kind kind;
+	const struct port_choice *port;
+	const char *dir;
+	char found[CDEV_NAME_LEN];
+};
+
+static int match_device(const char *name, void *arg)
+{
+	struct search *search = arg;
+	struct port_choice owner;
+	char dir[SYSFS_PATH_MAX];
+
+	if (!cdev_name_is(search->kind, name) ||
+	    sysfs_path(dir, "%s/%s", search->dir, name) || read_owner(dir, &owner) ||
+	    owner.portnum != search->port->portnum ||
+	    strcmp(owner.ca_name, search->port->ca_name))
+		return 0;
+	strcpy(search->found, name);
+	return 1;
+}
+
+static bool search_folder(struct search *search, const char *dir)
+{
+	search->dir = dir;
+	return sys_list(dir, match_device, search) == 1;
+}
+
+/* First among the devices of the port's own hardware, then among all. */
+static bool find_in_sysfs(struct search *search)
+{
+	char siblings[SYSFS_PATH_MAX];
+
+	if (!sysfs_path(siblings, "%s/%s/device/infiniband_mad", SYS_INFINIBAND,
+			search->port->ca_name) &&
+	    search_folder(search, siblings))
+		return true;
+	return search_folder(search, SYS_INFINIBAND_MAD);
+}
+
+/* Asking for a port's umad device loads ib_umad, and with it the issm devices appear. */
+static bool find_by_netlink(struct search *search)
+{
+	char name[CDEV_NAME_LEN];
+	int err;
+
+	err = netlink_find_umad(search->port->ca_name, search->port->portnum, name,
+				sizeof(name));
+	if (err) {
+		log_info("no umad device for %s port %d by netlink: %s",
+			 search->port->ca_name, search->port->portnum, strerror(-err));
+		return false;
+	}
+	if (search->kind != CDEV_UMAD)
+		return find_in_sysfs(search);
+	if (!cdev_name_is(CDEV_UMAD, name))
+		return false;
+	strcpy(search->found, name);
+	return true;
+}
+
+int cdev_find(enum cdev_kind kind, const struct port_choice *port,
+	      char path[SYSFS_PATH_MAX])
+{
+	struct search search = {.kind = kind, .port = port};
+
+	if (!find_in_sysfs(&search)) {
+		if (node_type(port->ca_name) < 0)
+			return -ENODEV;
+		if (!find_by_netlink(&search))
+			return -EINVAL;
+	}
+	snprintf(path, SYSFS_PATH_MAX, "%s/%s", DEV_INFINIBAND, search.found);
+	return 0;
+}
+
+int cdev_abi_version(void)
+{
+	unsigned version;
+	int err = sysfs_read_uint(IB_UMAD_ABI_DIR, IB_UMAD_ABI_FILE, &version);
+
+	if (err)
+		return err;
+	return version > INT_MAX ? -EIO : (int)version;
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+#include "devices.h"
+#include "export.h"
+#include "node.h"
+#include "sys.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct name_list {
+	ca_name_t *names;
+	size_t count, room;
+};
+
+static int add_name(const char *name, void *arg)
+{
+	struct name_list *list = arg;
+	ca_name_t *grown;
+
+	if (!node_name_valid(name))
+		return 0;
+	if (list->count == list->room) {
+		if (list->room >= INT_MAX / 2)
+			return -ENOMEM;
+		list->room = list->room ? list->room * 2 : 16;
+		grown = realloc(list->names, list->room * sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		list->names = grown;
+	}
+	strcpy(list->names[list->count++], name);
+	return 0;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+int devices_list(ca_name_t **names)
+{
+	struct name_list list = {0};
+	int err = sys_list(SYS_INFINIBAND, add_name, &list);
+
+	if (err == -ENOENT) /* no RDMA in this kernel */
+		err = 0;
+	if (err) {
+		free(list.names);
+		return err;
+	}
+	if (list.count)
+		qsort(list.names, list.count, sizeof(*list.names), compare_names);
+	*names = list.names;
+	return (int)list.count;
+}
+
+EXPORT int umad_get_cas_names(char cas[][UMAD_CA_NAME_LEN], int max)
+{
+	int i, listed, stored = 0;
+	ca_name_t *names;
+
+	if (max < 0 || (!cas && max))
+		return fail(-EINVAL);
+	listed = devices_list(&names);
+	if (listed < 0)
+		return fail(listed);
+	for (i = 0; i < listed && stored < max; i++)
+		if (node_type(names[i]) > 0)
+			memcpy(cas[stored++], names[i], sizeof(names[i]));
+	free(names);
+	return stored;
+}
+
+/* A node and the name it points to, in one allocation. */
+struct device_node {
+	struct umad_device_node node;
+	ca_name_t name;
+};
+
+EXPORT struct umad_device_node *umad_get_ca_device_list(void)
+{
+	struct umad_device_node *head = NULL, **tail = &head;
+	struct device_node *device;
+	ca_name_t *names;
+	int i, listed, err = 0;
+
+	listed = devices_list(&names);
+	if (listed < 0) {
+		errno = -listed;
+		return NULL;
+	}
+	for (i = 0; i < listed; i++) {
+		if (node_type(names[i]) < 0)
+			continue;
+		device = calloc(1, sizeof(*device));
+		if (!device) {
+			err = ENOMEM;
+			break;
+		}
+		memcpy(device->name, names[i], sizeof(device->name));
+		device->node.ca_name = device->name;
+		*tail = &device->node;
+		tail = &device->node.next;
+	}
+	free(names);
+	if (err) {
+		umad_free_ca_device_list(head);
+		head = NULL;
+	}
+	errno = err;
+	return head;
+}
+
+EXPORT void umad_free_ca_device_list(struct umad_device_node *head)
+{
+	struct umad_device_node *next;
+
+	for (; head; head = next) {
+		next = head->next;
+		free(head);
+	}
+}
+
+/* Merges two sorted lists; of equal names, a's come first. */
+static struct umad_device_node *merge(struct umad_device_node *a,
+				      struct umad_device_node *b)
+{
+	struct umad_device_node *head = NULL, **tail = &head;
+	struct umad_device_node **least;
+
+	while (a && b) {
+		least = strcmp(a->ca_name, b->ca_name) <= 0 ? &a : &b;
+		*tail = *least;
+		tail = &(*least)->next;
+		*least = (*least)->next;
+	}
+	*tail = a ? a : b;
+	return head;
+}
+
+/* Sorts the first size nodes, which are cut off; *rest is what follows them. */
+static struct umad_device_node *sort(struct umad_device_node *head, size_t size,
+				     struct umad_device_node **rest)
+{
+	struct umad_device_node *first, *second;
+
+	if (size == 1) {
+		*rest = head->next;
+		head->next = NULL;
+		return head;
+	}
+	first = sort(head, size / 2, &second);
+	second = sort(second, size - size / 2, rest);
+	return merge(first, second);
+}
+
+EXPORT int umad_sort_ca_device_list(struct umad_device_node **head, size_t size)
+{
+	struct umad_device_node *node, *rest;
+	size_t length = 0;
+
+	if (!head)
+		return -fail(-EINVAL);
+	/* one more than size is enough to know */
+	for (node = *head; node && (!size || length <= size); node = node->next)
+		length++;
+	if (size && length != size)
+		return -fail(-EINVAL);
+	if (length > 1)
+		*head = sort(*head, length, &rest);
+	return 0;
+}

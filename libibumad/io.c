@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Sending, receiving, waiting. */
+
+#include "export.h"
+#include "log.h"
+#include "sys.h"
+
+#include <limits.h>
+#include <poll.h>
+#include <string.h>
+#include <time.h>
+
+/* The least that a receiver must have room for: one MAD (IBA 13.4.2). */
+#define MAD_SIZE 256
+
+/* When a wait of timeout_ms from now is over. */
+static struct timespec deadline_after(int timeout_ms)
+{
+	struct timespec deadline;
+
+	clock_gettime(CLOCK_MONOTONIC, &deadline);
+	deadline.tv_sec += timeout_ms / 1000;
+	deadline.tv_nsec += timeout_ms % 1000 * 1000000L;
+	if (deadline.tv_nsec >= 1000000000L) {
+		deadline.tv_sec++;
+		deadline.tv_nsec -= 1000000000L;
+	}
+	return deadline;
+}
+
+/* Milliseconds until then, begun ones counted whole; 0 when it is over. */
+static int remaining_ms(const struct timespec *deadline)
+{
+	struct timespec now;
+	long long ns;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	ns = (deadline->tv_sec - now.tv_sec) * 1000000000LL + deadline->tv_nsec -
+	     now.tv_nsec;
+	return ns > 0 ? (int)((ns + 999999) / 1000000) : 0;
+}
+
+/* Returns 0 and what umad_poll() returns, errno not set: a cause in *cause under -EIO. */
+static int wait_readable(int fd, int timeout_ms, int *cause)
+{
+	int revents = sys_poll(fd, timeout_ms);
+
+	*cause = -EIO;
+	if (revents == 0)
+		return -ETIMEDOUT;
+	if (revents < 0) {
+		*cause = revents;
+		return -EIO;
+	}
+	if (revents & POLLIN)
+		return 0;
+	return revents & POLLNVAL ? -EINVAL : -EIO;
+}
+
+EXPORT int umad_poll(int portid, int timeout_ms)
+{
+	int cause, err;
+
+	/* poll(2) takes no notice of a negative descriptor, and would wait for nothing */
+	if (portid < 0)
+		return fail(-EINVAL);
+	err = wait_readable(portid, timeout_ms, &cause);
+	if (!err)
+		return 0;
+	return err == -EIO ? fail_io(cause) : fail(err);
+}
+
+EXPORT int umad_send(int portid, int agentid, void *umad, int length, int timeout_ms,
+		     int retries)
+{
+	struct ib_user_mad *mad = umad;
+	ssize_t written;
+	size_t size;
+
+	if (!umad || agentid < 0 || length < 0)
+		return fail(-EINVAL);
+	mad->agent_id = (uint32_t)agentid;
+	mad->timeout_ms = (uint32_t)timeout_ms;
+	mad->retries = (uint32_t)retries;
+
+	size = umad_size() + (size_t)length;
+	written = sys_write(portid, umad, size);
+	log_debug("agent %d on handle %d sends %d bytes to lid %u: %s", agentid, portid,
+		  length, be16toh(mad->addr.lid),
+		  written < 0 ? strerror((int)-written) : "done");
+	if (written == -EBADF)
+		return fail(-EINVAL);
+	if (written < 0)
+		return fail_io((int)written);
+	return (size_t)written == size ? 0 : fail_io(-EIO);
+}
+
+/* Reads one message: the agent's id, -EAGAIN, or what umad_recv() returns, errno set. */
+static int receive(int fd, struct ib_user_mad *mad, int *length)
+{
+	size_t header = umad_size(), size = header + (size_t)*length;
+	ssize_t got = sys_read(fd, mad, size);
+
+	if (got == -EAGAIN)
+		return -EAGAIN;
+	if (got == -EBADF)
+		return fail(-EINVAL);
+	if (got == -ENOSPC) {
+		/* the kernel has told the length in the header */
+		if (mad->length <= size || mad->length - header > INT_MAX)
+			return fail_io(-EIO);
+		*length = (int)(mad->length - header);
+		return fail(-ENOSPC);
+	}
+	if (got < 0)
+		return fail_io((int)got);
+	if ((size_t)got < header || (size_t)got > size || mad->agent_id > INT_MAX)
+		return fail_io(-EIO);
+	*length = (int)((size_t)got - header);
+	log_debug("agent %u on handle %d receives %d bytes from lid %u, status %u",
+		  mad->agent_id, fd, *length, be16toh(mad->addr.lid), mad->status);
+	return (int)mad->agent_id;
+}
+
+EXPORT int umad_recv(int portid, void *umad, int *length, int timeout_ms)
+{
+	struct timespec deadline = {0};
+	int cause, err, id, left = timeout_ms;
+
+	if (portid < 0 || !umad || !length || *length < MAD_SIZE)
+		return fail(-EINVAL);
+	if (timeout_ms == 0) {
+		id = receive(portid, umad, length);
+		return id == -EAGAIN ? fail(-EWOULDBLOCK) : id;
+	}
+	if (timeout_ms > 0)
+		deadline = deadline_after(timeout_ms);
+	/* again and again: another thread may be quicker to take what poll announced */
+	do {
+		err = wait_readable(portid, left, &cause);
+		if (err)
+			return err == -EIO ? fail_io(cause) : fail(err);
+		id = receive(portid, umad, length);
+		if (id != -EAGAIN)
+			return id;
+		if (timeout_ms > 0)
+			left = remaining_ms(&deadline);
+	} while (left);
+	return fail(-ETIMEDOUT);
+}

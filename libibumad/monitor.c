@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Hot-plug. A uevent tells a name; whose umad device that is only sysfs can tell, and no
+ * longer when the device has gone. So the monitor remembers what is there.
+ */
+
+#include "cdev.h"
+#include "export.h"
+#include "log.h"
+#include "netlink.h"
+#include "node.h"
+#include "sys.h"
+
+#include <infiniband/umad_ext.h>
+#include <stdlib.h>
+#include <string.h>
+
+_Static_assert(sizeof(((struct umad_event *)NULL)->node) == CDEV_NAME_LEN,
+	       "an event can name every umad device");
+
+/* Events to hand out, or, as the ADDED events that would tell of it, all that is there.
+ */
+struct event_list {
+	struct umad_event *events;
+	size_t count, room;
+};
+
+struct umad_monitor {
+	struct nl_sock *sock;
+	struct event_list present;
+	struct event_list pending;
+	size_t taken; /* of pending */
+	bool lost;    /* something happened that could not be told */
+};
+
+static int append(struct event_list *list, const struct umad_event *event)
+{
+	struct umad_event *grown;
+	size_t room;
+
+	if (list->count == list->room) {
+		room = list->room ? list->room * 2 : 16;
+		grown = realloc(list->events, room * sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		list->events = grown;
+		list->room = room;
+	}
+	list->events[list->count++] = *event;
+	return 0;
+}
+
+static struct umad_event ca_event(const char *ca_name)
+{
+	struct umad_event event = {.type = UMAD_EVENT_CA_ADDED};
+
+	strcpy(event.ca_name, ca_name);
+	return event;
+}
+
+static struct umad_event port_event(const struct port_choice *owner, const char *node)
+{
+	struct umad_event event = {.type = UMAD_EVENT_PORT_ADDED,
+				   .portnum = owner->portnum};
+
+	strcpy(event.ca_name, owner->ca_name);
+	strcpy(event.node, node);
+	return event;
+}
+
+/* Notes that something is there, and tells of it if that is news. */
+static int add(struct umad_monitor *monitor, const struct umad_event *event)
+{
+	size_t i;
+	int err;
+
+	for (i = 0; i < monitor->present.count; i++)
+		if (!memcmp(&monitor->present.events[i], event, sizeof(*event)))
+			return 0;
+	err = append(&monitor->present, event);
+	return err ? err : append(&monitor->pending, event);
+}
+
+/* Forgets the i-th thing that was there, and tells of it. */
+static int remove_present(struct umad_monitor *monitor, size_t i)
+{
+	struct event_list *present = &monitor->present;
+	struct umad_event event = present->events[i];
+
+	event.type = event.type == UMAD_EVENT_CA_ADDED ? UMAD_EVENT_CA_REMOVED
+						       : UMAD_EVENT_PORT_REMOVED;
+	present->count--;
+	memmove(&present->events[i], &present->events[i + 1],
+		(present->count - i) * sizeof(*present->events));
+	return append(&monitor->pending, &event);
+}
+
+static int add_node(const char *node, void *arg)
+{
+	struct umad_monitor *monitor = arg;
+	struct umad_event event;
+	struct port_choice owner;
+
+	/* what has gone already is somebody's REMOVED event */
+	if (!cdev_name_is(CDEV_UMAD, node) || cdev_owner(node, &owner))
+		return 0;
+	event = port_event(&owner, node);
+	return add(monitor, &event);
+}
+
+static int remove_node(struct umad_monitor *monitor, const char *node)
+{
+	size_t i;
+
+	for (i = 0; i < monitor->present.count; i++)
+		if (!strcmp(monitor->present.events[i].node, node))
+			return remove_present(monitor, i);
+	return 0;
+}
+
+static int add_ca(const char *ca_name, void *arg)
+{
+	struct umad_monitor *monitor = arg;
+	struct umad_event event;
+
+	if (node_type(ca_name) < 0)
+		return 0;
+	event = ca_event(ca_name);
+	return add(monitor, &event);
+}
+
+/* The ports first: nobody should be told of a port whose device he knows to be gone. */
+static int remove_ca(struct umad_monitor *monitor, const char *ca_name)
+{
+	const struct umad_event *events = monitor->present.events;
+	size_t i = monitor->present.count;
+	int err = 0;
+
+	while (!err && i-- > 0)
+		if (events[i].type == UMAD_EVENT_PORT_ADDED &&
+		    !strcmp(events[i].ca_name, ca_name))
+			err = remove_present(monitor, i);
+	for (i = 0; !err && i < monitor->present.count; i++)
+		if (!strcmp(events[i].ca_name, ca_name))
+			return remove_present(monitor, i);
+	return err;
+}
+
+/* Looks at sysfs anew. What there is to tell of it is not told. */
+static int take_stock(struct umad_monitor *monitor)
+{
+	int err;
+
+	monitor->present.count = 0;
+	err = sys_list(SYS_INFINIBAND, add_ca, monitor);
+	if (!err || err == -ENOENT)
+		err = sys_list(SYS_INFINIBAND_MAD, add_node, monitor);
+	monitor->pending.count = monitor->taken = 0;
+	return err == -ENOENT ? 0 : err;
+}
+
+/* A uevent's texts, as far as they matter; NULL what is missing. */
+struct uevent {
+	const char *action;
+	const char *subsystem;
+	const char *name; /* the device's, at the end of its path */
+	const char *old_name;
+};
+
+static const char *last_component(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* Parses a message whose last byte is NUL. */
+static struct uevent parse(const char *text, size_t length)
+{
+	struct uevent uevent = {0};
+	const char *end = text + length;
+
+	for (; text < end; text += strlen(text) + 1) {
+		if (!strncmp(text, "ACTION=", 7))
+			uevent.action = text + 7;
+		else if (!strncmp(text, "SUBSYSTEM=", 10))
+			uevent.subsystem = text + 10;
+		else if (!strncmp(text, "DEVPATH=", 8))
+			uevent.name = last_component(text + 8);
+		else if (!strncmp(text, "DEVPATH_OLD=", 12))
+			uevent.old_name = last_component(text + 12);
+	}
+	return uevent;
+}
+
+static int handle_ca(struct umad_monitor *monitor, const struct uevent *uevent)
+{
+	int err = 0;
+
+	if (!strcmp(uevent->action, "remove"))
+		return remove_ca(monitor, uevent->name);
+	if (!strcmp(uevent->action, "move") && uevent->old_name)
+		err = remove_ca(monitor, uevent->old_name);
+	else if (strcmp(uevent->action, "add"))
+		return 0;
+	if (!err)
+		err = add_ca(uevent->name, monitor);
+	/* the umad devices of one that was renamed are still the same */
+	if (!err)
+		err = sys_list(SYS_INFINIBAND_MAD, add_node, monitor);
+	return err == -ENOENT ? 0 : err;
+}
+
+static int handle(struct umad_monitor *monitor, const struct uevent *uevent)
+{
+	if (!uevent->action || !uevent->subsystem || !uevent->name)
+		return 0;
+	if (!strcmp(uevent->subsystem, "infiniband"))
+		return handle_ca(monitor, uevent);
+	if (strcmp(uevent->subsystem, "infiniband_mad") ||
+	    !cdev_name_is(CDEV_UMAD, uevent->name))
+		return 0;
+	if (!strcmp(uevent->action, "add"))
+		return add_node(uevent->name, monitor);
+	if (!strcmp(uevent->action, "remove"))
+		return remove_node(monitor, uevent->name);
+	return 0;
+}
+
+/* Turns the next uevent into pending events, none perhaps. */
+static int receive(struct umad_monitor *monitor)
+{
+	struct uevent uevent;
+	char *text;
+	int err, length;
+
+	length = uevent_receive(monitor->sock, &text);
+	if (length < 0)
+		return length;
+	uevent = parse(text, (size_t)length);
+	err = handle(monitor, &uevent);
+	free(text);
+	return err;
+}
+
+EXPORT int umad_monitor_open(struct umad_monitor **monitor)
+{
+	struct umad_monitor *opened;
+	int err;
+
+	if (!monitor)
+		return fail(-EINVAL);
+	opened = calloc(1, sizeof(*opened));
+	if (!opened)
+		return fail(-ENOMEM);
+	/* listening before looking: nothing can happen between */
+	err = uevent_open(&opened->sock);
+	if (err) {
+		free(opened);
+		return fail(err);
+	}
+	err = take_stock(opened);
+	if (err) {
+		umad_monitor_close(opened);
+		return fail(err);
+	}
+	*monitor = opened;
+	return 0;
+}
+
+EXPORT int umad_monitor_get_fd(const struct umad_monitor *monitor)
+{
+	return monitor ? uevent_fd(monitor->sock) : fail(-EINVAL);
+}
+
+EXPORT int umad_monitor_next_event(struct umad_monitor *monitor, struct umad_event *event)
+{
+	int err = 0;
+
+	if (!monitor || !event)
+		return fail(-EINVAL);
+	memset(event, 0, sizeof(*event));
+	while (!err && !monitor->lost && monitor->taken == monitor->pending.count) {
+		monitor->pending.count = monitor->taken = 0;
+		err = receive(monitor);
+	}
+	if (err == -EAGAIN)
+		return fail(err);
+	if (err) {
+		log_info("events are lost: %s", strerror(-err));
+		monitor->lost = true;
+	}
+	if (!monitor->lost) {
+		*event = monitor->pending.events[monitor->taken++];
+		return 0;
+	}
+	if (err && err != -ENOBUFS)
+		return fail(err);
+	err = take_stock(monitor);
+	if (err)
+		return fail(err);
+	monitor->lost = false;
+	event->type = UMAD_EVENT_OVERRUN;
+	return 0;
+}
+
+EXPORT void umad_monitor_close(struct umad_monitor *monitor)
+{
+	if (!monitor)
+		return;
+	uevent_close(monitor->sock);
+	free(monitor->present.events);
+	free(monitor->pending.events);
+	free(monitor);
+}

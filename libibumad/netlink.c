@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+#include "netlink.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/netlink.h>
+#include <netlink/attr.h>
+#include <netlink/errno.h>
+#include <netlink/handlers.h>
+#include <netlink/msg.h>
+#include <netlink/netlink.h>
+#include <netlink/socket.h>
+#include <rdma/rdma_netlink.h>
+
+/* The multicast group of the kernel's own uevents; udev sends its on another. */
+#define UEVENT_GROUP_KERNEL 1
+
+/* What an answer is searched for, and what was found. */
+struct question {
+	const char *ca_name;
+	bool found;
+	uint32_t dev_index;
+	char *name;
+	size_t size;
+};
+
+/* A text attribute that is terminated and not empty; NULL otherwise. */
+static const char *text_of(struct nlattr *attr)
+{
+	const char *text;
+	int length;
+
+	if (!attr)
+		return NULL;
+	text = nla_data(attr);
+	length = nla_len(attr);
+	return length > 1 && memchr(text, '\0', (size_t)length) ? text : NULL;
+}
+
+/* One device of RDMA_NLDEV_CMD_GET's dump. */
+static int match_device(struct nl_msg *msg, void *arg)
+{
+	struct nlattr *attrs[RDMA_NLDEV_ATTR_MAX];
+	struct question *question = arg;
+	struct nlattr *index;
+	const char *name;
+
+	if (nlmsg_parse(nlmsg_hdr(msg), 0, attrs, RDMA_NLDEV_ATTR_MAX - 1, NULL) < 0)
+		return NL_SKIP;
+	index = attrs[RDMA_NLDEV_ATTR_DEV_INDEX];
+	name = text_of(attrs[RDMA_NLDEV_ATTR_DEV_NAME]);
+	if (!name || strcmp(name, question->ca_name) || !index ||
+	    nla_len(index) < (int)sizeof(uint32_t))
+		return NL_SKIP;
+	question->dev_index = nla_get_u32(index);
+	question->found = true;
+	return NL_OK;
+}
+
+/* The answer to RDMA_NLDEV_CMD_GET_CHARDEV. */
+static int take_name(struct nl_msg *msg, void *arg)
+{
+	struct nlattr *attrs[RDMA_NLDEV_ATTR_MAX];
+	struct question *question = arg;
+	const char *name;
+
+	if (nlmsg_parse(nlmsg_hdr(msg), 0, attrs, RDMA_NLDEV_ATTR_MAX - 1, NULL) < 0)
+		return NL_SKIP;
+	name = text_of(attrs[RDMA_NLDEV_ATTR_CHARDEV_NAME]);
+	if (!name || strlen(name) >= question->size)
+		return NL_SKIP;
+	strcpy(question->name, name);
+	question->found = true;
+	return NL_OK;
+}
+
+/*
+ * Sends a request and has each message of the answer looked at. The kernel queues its
+ * answer before the sending returns, so that there is nothing to wait for.
+ */
+static int ask(struct nl_sock *sock, struct nl_msg *msg, nl_recvmsg_msg_cb_t look,
+	       struct question *question)
+{
+	question->found = false;
+	nl_socket_modify_cb(sock, NL_CB_VALID, NL_CB_CUSTOM, look, question);
+	if (nl_send_auto(sock, msg) < 0)
+		return -EIO;
+	if (nl_recvmsgs_default(sock) < 0 || !question->found)
+		return -ENOENT;
+	return 0;
+}
+
+static int ask_index(struct nl_sock *sock, struct question *question)
+{
+	int type = RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_GET);
+	struct nl_msg *msg = nlmsg_alloc_simple(type, NLM_F_REQUEST | NLM_F_DUMP);
+	int err;
+
+	if (!msg)
+		return -ENOMEM;
+	err = ask(sock, msg, match_device, question);
+	nlmsg_free(msg);
+	return err == -ENOENT ? -ENODEV : err;
+}
+
+static int ask_chardev(struct nl_sock *sock, int portnum, struct question *question)
+{
+	int type = RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_GET_CHARDEV);
+	struct nl_msg *msg = nlmsg_alloc_simple(type, NLM_F_REQUEST);
+	int err = -ENOMEM;
+
+	if (msg && !nla_put_string(msg, RDMA_NLDEV_ATTR_CHARDEV_TYPE, "umad") &&
+	    !nla_put_u32(msg, RDMA_NLDEV_ATTR_DEV_INDEX, question->dev_index) &&
+	    !nla_put_u32(msg, RDMA_NLDEV_ATTR_PORT_INDEX, (uint32_t)portnum))
+		err = ask(sock, msg, take_name, question);
+	nlmsg_free(msg);
+	return err;
+}
+
+/* libnl's errors, those that can be told apart. */
+static int errno_of(int nl_error)
+{
+	switch (-nl_error) {
+	case 0:
+		return 0;
+	case NLE_NOMEM:
+		return -ENOMEM;
+	case NLE_PERM:
+		return -EPERM;
+	default:
+		return -EOPNOTSUPP;
+	}
+}
+
+/* A non-blocking socket for a netlink family, a member of a group of it if that is not 0.
+ */
+static int connect_to(int protocol, int group, struct nl_sock **sock)
+{
+	int err;
+
+	*sock = nl_socket_alloc();
+	if (!*sock)
+		return -ENOMEM;
+	err = nl_connect(*sock, protocol);
+	if (!err)
+		err = nl_socket_set_nonblocking(*sock);
+	if (!err && group)
+		err = nl_socket_add_membership(*sock, group);
+	if (err)
+		nl_socket_free(*sock);
+	return errno_of(err);
+}
+
+int netlink_find_umad(const char *ca_name, int portnum, char *name, size_t size)
+{
+	struct question question = {.ca_name = ca_name, .name = name, .size = size};
+	struct nl_sock *sock;
+	int err;
+
+	err = connect_to(NETLINK_RDMA, 0, &sock);
+	if (err)
+		return err;
+	/* the requests ask for no acknowledgement; a dump ends with its own */
+	nl_socket_disable_auto_ack(sock);
+	err = ask_index(sock, &question);
+	if (!err)
+		err = ask_chardev(sock, portnum, &question);
+	nl_socket_free(sock);
+	return err;
+}
+
+int uevent_open(struct nl_sock **sock)
+{
+	return connect_to(NETLINK_KOBJECT_UEVENT, UEVENT_GROUP_KERNEL, sock);
+}
+
+int uevent_fd(const struct nl_sock *sock)
+{
+	return nl_socket_get_fd(sock);
+}
+
+void uevent_close(struct nl_sock *sock)
+{
+	nl_socket_free(sock);
+}
+
+int uevent_receive(struct nl_sock *sock, char **text)
+{
+	struct sockaddr_nl sender;
+	unsigned char *message;
+	int length;
+
+	for (;;) {
+		message = NULL;
+		length = nl_recv(sock, &sender, &message, NULL);
+		if (length == -NLE_AGAIN || length == 0)
+			return -EAGAIN;
+		if (length == -NLE_NOMEM)
+			return -ENOBUFS;
+		if (length < 0)
+			return -EIO;
+		/* anybody can send to a socket whose number he guesses: listen to the
+		 * kernel */
+		if (sender.nl_pid == 0 && message[length - 1] == '\0')
+			break;
+		free(message);
+	}
+	*text = (char *)message;
+	return length;
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* The umad buffer: its size, the address, the GRH, the P_Key, the status. */
+
+#include "packet.h"
+#include "export.h"
+#include "kernel_abi.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+static atomic_bool without_pkey_index;
+
+void packet_set_layout(bool has_pkey_index)
+{
+	atomic_store(&without_pkey_index, !has_pkey_index);
+}
+
+EXPORT size_t umad_size(void)
+{
+	return atomic_load_explicit(&without_pkey_index, memory_order_relaxed)
+		       ? sizeof(struct ib_user_mad_hdr_old)
+		       : sizeof(struct ib_user_mad_hdr);
+}
+
+EXPORT void *umad_get_mad(void *umad)
+{
+	return umad ? (char *)umad + umad_size() : NULL;
+}
+
+EXPORT int umad_status(void *umad)
+{
+	return umad ? (int)((struct ib_user_mad *)umad)->status : fail(-EINVAL);
+}
+
+EXPORT ib_mad_addr_t *umad_get_mad_addr(void *umad)
+{
+	return umad ? &((struct ib_user_mad *)umad)->addr : NULL;
+}
+
+EXPORT int umad_set_grh_net(void *umad, void *mad_addr)
+{
+	const struct ib_mad_addr *from = mad_addr;
+	struct ib_mad_addr *to = umad_get_mad_addr(umad);
+
+	if (!to)
+		return fail(-EINVAL);
+	to->grh_present = from != NULL;
+	if (!from)
+		return 0;
+	to->gid_index = from->gid_index;
+	to->hop_limit = from->hop_limit;
+	to->traffic_class = from->traffic_class;
+	memmove(to->gid, from->gid, sizeof(to->gid));
+	to->flow_label = from->flow_label;
+	return 0;
+}
+
+EXPORT int umad_set_grh(void *umad, void *mad_addr)
+{
+	int err = umad_set_grh_net(umad, mad_addr);
+
+	if (!err && mad_addr) {
+		struct ib_mad_addr *to = umad_get_mad_addr(umad);
+
+		to->flow_label = htobe32(to->flow_label);
+	}
+	return err;
+}
+
+EXPORT int umad_set_addr_net(void *umad, __be16 dlid, __be32 dqp, int sl, __be32 qkey)
+{
+	struct ib_mad_addr *addr = umad_get_mad_addr(umad);
+
+	if (!addr)
+		return fail(-EINVAL);
+	addr->qpn = dqp;
+	addr->lid = dlid;
+	addr->sl = (uint8_t)sl;
+	addr->qkey = qkey;
+	return 0;
+}
+
+EXPORT int umad_set_addr(void *umad, int dlid, int dqp, int sl, int qkey)
+{
+	return umad_set_addr_net(umad, htobe16((uint16_t)dlid), htobe32((uint32_t)dqp),
+				 sl, htobe32((uint32_t)qkey));
+}
+
+/* Where the layout has no index, its place belongs to the MAD. */
+EXPORT int umad_set_pkey(void *umad, int pkey_index)
+{
+	struct ib_mad_addr *addr = umad_get_mad_addr(umad);
+
+	if (!addr || pkey_index < 0 || pkey_index > UINT16_MAX)
+		return fail(-EINVAL);
+	if (atomic_load(&without_pkey_index))
+		return pkey_index ? fail(-EOPNOTSUPP) : 0;
+	addr->pkey_index = (uint16_t)pkey_index;
+	return 0;
+}
+
+EXPORT int umad_get_pkey(void *umad)
+{
+	struct ib_mad_addr *addr = umad_get_mad_addr(umad);
+
+	if (!addr)
+		return fail(-EINVAL);
+	return atomic_load(&without_pkey_index) ? 0 : addr->pkey_index;
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Which devices carry a port's SMPs and its GMPs: usually one does both. The planes of
+ * a planarized port are devices of their own, under the port GUID of the device that is
+ * seen from outside, and do not let SMPs go by that one (IsSMDisabled).
+ */
+
+#include "devices.h"
+#include "export.h"
+#include "node.h"
+#include "select.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The devices found for one port GUID. */
+struct guid_pair {
+	__be64 guid;
+	const char *smi; /* the first that lets SMPs go, NULL where none does */
+	const char *gsi; /* the first that does not, NULL where all do */
+};
+
+struct pair_list {
+	struct guid_pair *pairs;
+	size_t count, room;
+};
+
+static struct guid_pair *pair_for(struct pair_list *list, __be64 guid)
+{
+	struct guid_pair *grown;
+	size_t i;
+
+	for (i = 0; i < list->count; i++)
+		if (list->pairs[i].guid == guid)
+			return &list->pairs[i];
+	if (list->count == list->room) {
+		list->room = list->room ? list->room * 2 : 16;
+		grown = realloc(list->pairs, list->room * sizeof(*grown));
+		if (!grown)
+			return NULL;
+		list->pairs = grown;
+	}
+	list->pairs[list->count] = (struct guid_pair){.guid = guid};
+	return &list->pairs[list->count++];
+}
+
+/* Notes a device's ports; one that cannot be read is left out. */
+static int add_device(struct pair_list *list, const char *ca_name)
+{
+	bool ports[UMAD_CA_MAX_PORTS];
+	char path[SYSFS_PATH_MAX];
+	struct guid_pair *pair;
+	union umad_gid gid;
+	const char **side;
+	unsigned capmask;
+	int i, highest;
+
+	highest = node_type(ca_name) < 0 ? -1 : node_ports(ca_name, ports);
+	for (i = 0; i <= highest; i++) {
+		node_port_path(path, ca_name, i);
+		if (!ports[i] || sysfs_read_gid(path, SYS_PORT_GID, &gid) ||
+		    sysfs_read_uint(path, SYS_PORT_CAPMASK, &capmask))
+			continue;
+		pair = pair_for(list, gid.global.interface_id);
+		if (!pair)
+			return -ENOMEM;
+		side = capmask & PORT_IS_SM_DISABLED ? &pair->gsi : &pair->smi;
+		if (!*side)
+			*side = ca_name;
+	}
+	return 0;
+}
+
+/* All pairs in device order; *pairs and the *names they point to are to be freed. */
+static int list_pairs(struct guid_pair **pairs, ca_name_t **names)
+{
+	struct pair_list list = {0};
+	int i, err = 0, listed = devices_list(names);
+
+	if (listed < 0)
+		return listed;
+	for (i = 0; i < listed && !err; i++)
+		err = add_device(&list, (*names)[i]);
+	if (err) {
+		free(list.pairs);
+		free(*names);
+		return err;
+	}
+	*pairs = list.pairs;
+	return (int)list.count;
+}
+
+static void fill_pair(struct umad_ca_pair *pair, const struct guid_pair *found)
+{
+	memset(pair, 0, sizeof(*pair));
+	strcpy(pair->gsi_name, found->gsi ? found->gsi : found->smi);
+	if (found->smi)
+		strcpy(pair->smi_name, found->smi);
+}
+
+EXPORT int umad_get_smi_gsi_pairs(struct umad_ca_pair cas[], size_t max)
+{
+	struct guid_pair *pairs;
+	ca_name_t *names;
+	int i, count;
+
+	if (!cas && max)
+		return fail(-EINVAL);
+	count = list_pairs(&pairs, &names);
+	if (count < 0)
+		return fail(count);
+	if ((size_t)count > max)
+		count = (int)max;
+	for (i = 0; i < count; i++)
+		fill_pair(&cas[i], &pairs[i]);
+	free(pairs);
+	free(names);
+	return count;
+}
+
+/* The device's only port, or its first that is not Down, or 0. */
+static uint32_t preferred_port(const char *ca_name)
+{
+	bool ports[UMAD_CA_MAX_PORTS];
+	char path[SYSFS_PATH_MAX];
+	int i, highest, count = 0, only = 0, up = 0;
+	unsigned state;
+
+	highest = node_ports(ca_name, ports);
+	for (i = 0; i <= highest; i++) {
+		if (!ports[i])
+			continue;
+		count++;
+		only = i;
+		node_port_path(path, ca_name, i);
+		if (!up && !sysfs_read_uint(path, SYS_PORT_STATE, &state) &&
+		    state > PORT_DOWN)
+			up = i;
+	}
+	return (uint32_t)(count == 1 ? only : up);
+}
+
+EXPORT int umad_get_smi_gsi_pair_by_ca_name(const char *devname, uint8_t portnum,
+					    struct umad_ca_pair *ca_pair,
+					    unsigned enforce_smi)
+{
+	struct port_choice choice;
+	struct guid_pair *pairs;
+	ca_name_t *names;
+	int i, count, err;
+
+	if (!ca_pair)
+		return fail(-EINVAL);
+	memset(ca_pair, 0, sizeof(*ca_pair));
+	err = devname ? select_ca(devname, &choice)
+		      : select_port(NULL, portnum, enforce_smi, &choice);
+	if (err)
+		return fail(err);
+	count = list_pairs(&pairs, &names);
+	if (count < 0)
+		return fail(count);
+
+	err = -ENODEV;
+	for (i = 0; i < count && err; i++) {
+		struct umad_ca_pair pair;
+
+		fill_pair(&pair, &pairs[i]);
+		if (enforce_smi && !pair.smi_name[0])
+			continue;
+		if (strcmp(pair.smi_name, choice.ca_name) &&
+		    strcmp(pair.gsi_name, choice.ca_name))
+			continue;
+		pair.gsi_preferred_port =
+			portnum ? portnum : preferred_port(pair.gsi_name);
+		if (pair.smi_name[0])
+			pair.smi_preferred_port =
+				portnum ? portnum : preferred_port(pair.smi_name);
+		*ca_pair = pair;
+		err = 0;
+	}
+	free(pairs);
+	free(names);
+	return err ? fail(err) : 0;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Opening and closing ports, and which header layout the kernel speaks on them. */
+
+#include "cdev.h"
+#include "export.h"
+#include "kernel_abi.h"
+#include "log.h"
+#include "packet.h"
+#include "sys.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+/* From this version of the ABI on, the header has a P_Key index unasked. */
+#define ABI_WITH_PKEY_INDEX 6
+
+EXPORT int umad_init(void)
+{
+	return 0;
+}
+
+EXPORT int umad_done(void)
+{
+	return 0;
+}
+
+static int open_port(const char *ca_name, int portnum, bool smi_only)
+{
+	char path[SYSFS_PATH_MAX];
+	struct port_choice choice;
+	int abi, err, fd;
+
+	err = select_port(ca_name, portnum, smi_only, &choice);
+	if (!err)
+		err = cdev_find(CDEV_UMAD, &choice, path);
+	/* only now: finding the device may have loaded the module that has the version */
+	abi = cdev_abi_version();
+	if (abi < 0) {
+		log_warning("%s/%s cannot be read (%s): is ib_umad loaded?",
+			    IB_UMAD_ABI_DIR, IB_UMAD_ABI_FILE, strerror(-abi));
+		return fail(-EOPNOTSUPP);
+	}
+	if (abi < IB_UMAD_ABI_VERSION) {
+		log_warning("the kernel's user_mad ABI is %d, the oldest supported is %d",
+			    abi, IB_UMAD_ABI_VERSION);
+		return fail(-EOPNOTSUPP);
+	}
+	if (err) {
+		log_info("no port to open for %s port %d: %s",
+			 ca_name ? ca_name : "(any)", portnum, strerror(-err));
+		return fail(err);
+	}
+
+	fd = sys_open(path, O_RDWR | O_NONBLOCK);
+	if (fd < 0) {
+		log_info("%s cannot be opened: %s", path, strerror(-fd));
+		return fail_io(fd);
+	}
+	packet_set_layout(abi >= ABI_WITH_PKEY_INDEX ||
+			  !sys_ioctl(fd, IB_USER_MAD_ENABLE_PKEY, NULL));
+	log_info("%s port %d is open as %s, handle %d", choice.ca_name, choice.portnum,
+		 path, fd);
+	return fd;
+}
+
+EXPORT int umad_open_port(const char *ca_name, int portnum)
+{
+	return open_port(ca_name, portnum, false);
+}
+
+EXPORT int umad_open_smi_port(const char *ca_name, int portnum)
+{
+	return open_port(ca_name, portnum, true);
+}
+
+EXPORT int umad_close_port(int portid)
+{
+	return sys_close(portid) == -EBADF ? fail(-EINVAL) : 0;
+}
+
+EXPORT int umad_get_fd(int portid)
+{
+	return portid < 0 ? fail(-EINVAL) : portid;
+}

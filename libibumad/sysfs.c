@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+#include "sysfs.h"
+#include "sys.h"
+
+#include <ctype.h>
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* More than the longest attribute that is of interest; the rest is not read. */
+#define ATTRIBUTE_MAX 256
+
+int sysfs_path(char path[SYSFS_PATH_MAX], const char *format, ...)
+{
+	va_list args;
+	int length;
+
+	va_start(args, format);
+	length = vsnprintf(path, SYSFS_PATH_MAX, format, args);
+	va_end(args);
+	return length >= 0 && length < SYSFS_PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
+/* The attribute's first line, terminated. Returns its length. */
+static int read_line(const char *dir, const char *name, char line[ATTRIBUTE_MAX])
+{
+	char path[SYSFS_PATH_MAX];
+	ssize_t length;
+	int err, fd;
+
+	err = sysfs_path(path, "%s/%s", dir, name);
+	if (err)
+		return err;
+	/* O_NONBLOCK: what is no plain file must not keep us waiting */
+	fd = sys_open(path, O_RDONLY | O_NONBLOCK);
+	if (fd < 0)
+		return fd;
+	length = sys_read(fd, line, ATTRIBUTE_MAX - 1);
+	sys_close(fd);
+	if (length < 0)
+		return (int)length;
+	line[length] = '\0';
+	line[strcspn(line, "\n")] = '\0';
+	return (int)strlen(line);
+}
+
+int sysfs_read_text(const char *dir, const char *name, char *text, size_t size)
+{
+	char line[ATTRIBUTE_MAX];
+	int length = read_line(dir, name, line);
+	size_t kept;
+
+	if (length < 0)
+		return length;
+	kept = (size_t)length < size ? (size_t)length : size - 1;
+	memcpy(text, line, kept);
+	text[kept] = '\0';
+	return length;
+}
+
+int sysfs_read_uint(const char *dir, const char *name, unsigned *value)
+{
+	char line[ATTRIBUTE_MAX];
+	unsigned long number;
+	int length = read_line(dir, name, line);
+
+	if (length < 0)
+		return length;
+	if (!isdigit((unsigned char)line[0]))
+		return -EIO;
+	errno = 0;
+	number = strtoul(line, NULL, 0);
+	if (errno || number > UINT_MAX)
+		return -EIO;
+	*value = (unsigned)number;
+	return 0;
+}
+
+/* Groups of one to four hex digits with colons between them, and nothing else. */
+static int read_groups(const char *dir, const char *name, __be16 *groups, int count)
+{
+	char line[ATTRIBUTE_MAX];
+	char *text = line, *end;
+	unsigned long group;
+	int i, length = read_line(dir, name, line);
+
+	if (length < 0)
+		return length;
+	for (i = 0; i < count; i++) {
+		if (!isxdigit((unsigned char)*text))
+			return -EIO;
+		group = strtoul(text, &end, 16);
+		if (end - text > 4 || *end != (i + 1 < count ? ':' : '\0'))
+			return -EIO;
+		groups[i] = htobe16((uint16_t)group);
+		text = end + 1;
+	}
+	return 0;
+}
+
+int sysfs_read_guid(const char *dir, const char *name, __be64 *guid)
+{
+	__be16 groups[4];
+	int err = read_groups(dir, name, groups, 4);
+
+	if (!err)
+		memcpy(guid, groups, sizeof(groups));
+	return err;
+}
+
+int sysfs_read_gid(const char *dir, const char *name, union umad_gid *gid)
+{
+	union umad_gid read;
+	int err = read_groups(dir, name, read.raw_be16, 8);
+
+	if (!err)
+		*gid = read;
+	return err;
+}
