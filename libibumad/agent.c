@@ -70,8 +70,8 @@ static int register_for(int fd, struct ib_user_mad_reg_req *req, const long *met
 	return -EPERM;
 }
 
-EXPORT int umad_register(int portid, int mgmt_class, int mgmt_version,
-			 uint8_t rmpp_version, long method_mask[16 / sizeof(long)])
+EXPORT int umad_register(int portid, int mgmt_class, int mgmt_version, uint8_t rmpp_version,
+			 long method_mask[16 / sizeof(long)])
 {
 	struct ib_user_mad_reg_req req = {.rmpp_version = rmpp_version};
 
@@ -84,8 +84,8 @@ EXPORT int umad_register(int portid, int mgmt_class, int mgmt_version,
 	return register_for(portid, &req, method_mask);
 }
 
-EXPORT int umad_register_oui(int portid, int mgmt_class, uint8_t rmpp_version,
-			     uint8_t oui[3], long method_mask[16 / sizeof(long)])
+EXPORT int umad_register_oui(int portid, int mgmt_class, uint8_t rmpp_version, uint8_t oui[3],
+			     long method_mask[16 / sizeof(long)])
 {
 	struct ib_user_mad_reg_req req = {
 		.mgmt_class_version = 1,
@@ -93,8 +93,7 @@ EXPORT int umad_register_oui(int portid, int mgmt_class, uint8_t rmpp_version,
 	};
 
 	if (!is_vendor_range2(mgmt_class)) {
-		log_warning("class 0x%02x is not in vendor range 2",
-			    (unsigned)mgmt_class);
+		log_warning("class 0x%02x is not in vendor range 2", (unsigned)mgmt_class);
 		return fail(-EINVAL);
 	}
 	if (!oui)

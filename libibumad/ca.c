@@ -61,7 +61,7 @@ static int read_port(const char *ca_name, int portnum, struct umad_port *port)
 	} numbers[] = {
 		{SYS_PORT_LID, &port->base_lid}, {SYS_PORT_LMC, &port->lmc},
 		{SYS_PORT_SMLID, &port->sm_lid}, {SYS_PORT_SMSL, &port->sm_sl},
-		{SYS_PORT_STATE, &port->state},	 {SYS_PORT_PHY_STATE, &port->phys_state},
+		{SYS_PORT_STATE, &port->state},  {SYS_PORT_PHY_STATE, &port->phys_state},
 	};
 	char path[SYSFS_PATH_MAX];
 	union umad_gid gid;
@@ -149,8 +149,7 @@ static int read_ca(const char *ca_name, struct umad_ca *ca)
  */
 static int fail_reading(int err)
 {
-	return err == -ENODEV || err == -ENOMEM || err == -EINVAL ? fail(err)
-								  : fail_io(err);
+	return err == -ENODEV || err == -ENOMEM || err == -EINVAL ? fail(err) : fail_io(err);
 }
 
 EXPORT int umad_get_ca(const char *ca_name, umad_ca_t *ca)

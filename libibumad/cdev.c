@@ -32,8 +32,7 @@ static int read_owner(const char *dir, struct port_choice *port)
 	unsigned portnum;
 	int length, err;
 
-	length = sysfs_read_text(dir, SYS_IB_MAD_DEV, port->ca_name,
-				 sizeof(port->ca_name));
+	length = sysfs_read_text(dir, SYS_IB_MAD_DEV, port->ca_name, sizeof(port->ca_name));
 	if (length < 0)
 		return length;
 	if ((size_t)length >= sizeof(port->ca_name) || !node_name_valid(port->ca_name))
@@ -69,9 +68,8 @@ static int match_device(const char *name, void *arg)
 	struct port_choice owner;
 	char dir[SYSFS_PATH_MAX];
 
-	if (!cdev_name_is(search->kind, name) ||
-	    sysfs_path(dir, "%s/%s", search->dir, name) || read_owner(dir, &owner) ||
-	    owner.portnum != search->port->portnum ||
+	if (!cdev_name_is(search->kind, name) || sysfs_path(dir, "%s/%s", search->dir, name) ||
+	    read_owner(dir, &owner) || owner.portnum != search->port->portnum ||
 	    strcmp(owner.ca_name, search->port->ca_name))
 		return 0;
 	strcpy(search->found, name);
@@ -105,8 +103,8 @@ static bool find_by_netlink(struct search *search)
 	err = netlink_find_umad(search->port->ca_name, search->port->portnum, name,
 				sizeof(name));
 	if (err) {
-		log_info("no umad device for %s port %d by netlink: %s",
-			 search->port->ca_name, search->port->portnum, strerror(-err));
+		log_info("no umad device for %s port %d by netlink: %s", search->port->ca_name,
+			 search->port->portnum, strerror(-err));
 		return false;
 	}
 	if (search->kind != CDEV_UMAD)
@@ -117,8 +115,7 @@ static bool find_by_netlink(struct search *search)
 	return true;
 }
 
-int cdev_find(enum cdev_kind kind, const struct port_choice *port,
-	      char path[SYSFS_PATH_MAX])
+int cdev_find(enum cdev_kind kind, const struct port_choice *port, char path[SYSFS_PATH_MAX])
 {
 	struct search search = {.kind = kind, .port = port};
 

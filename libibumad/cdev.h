@@ -19,8 +19,7 @@ enum cdev_kind {
  * Finds a port's device, having the kernel load ib_umad where that is what is missing.
  * Returns 0 and its path below /dev; -EINVAL none for that port, -ENODEV no such CA.
  */
-int cdev_find(enum cdev_kind kind, const struct port_choice *port,
-	      char path[SYSFS_PATH_MAX]);
+int cdev_find(enum cdev_kind kind, const struct port_choice *port, char path[SYSFS_PATH_MAX]);
 
 /* Whether a name is that of a device of that kind: "umad" or "issm" and a number. */
 bool cdev_name_is(enum cdev_kind kind, const char *name);

@@ -124,8 +124,7 @@ EXPORT void umad_free_ca_device_list(struct umad_device_node *head)
 }
 
 /* Merges two sorted lists; of equal names, a's come first. */
-static struct umad_device_node *merge(struct umad_device_node *a,
-				      struct umad_device_node *b)
+static struct umad_device_node *merge(struct umad_device_node *a, struct umad_device_node *b)
 {
 	struct umad_device_node *head = NULL, **tail = &head;
 	struct umad_device_node **least;

@@ -36,8 +36,7 @@ static int remaining_ms(const struct timespec *deadline)
 	long long ns;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	ns = (deadline->tv_sec - now.tv_sec) * 1000000000LL + deadline->tv_nsec -
-	     now.tv_nsec;
+	ns = (deadline->tv_sec - now.tv_sec) * 1000000000LL + deadline->tv_nsec - now.tv_nsec;
 	return ns > 0 ? (int)((ns + 999999) / 1000000) : 0;
 }
 
@@ -86,9 +85,8 @@ EXPORT int umad_send(int portid, int agentid, void *umad, int length, int timeou
 
 	size = umad_size() + (size_t)length;
 	written = sys_write(portid, umad, size);
-	log_debug("agent %d on handle %d sends %d bytes to lid %u: %s", agentid, portid,
-		  length, be16toh(mad->addr.lid),
-		  written < 0 ? strerror((int)-written) : "done");
+	log_debug("agent %d on handle %d sends %d bytes to lid %u: %s", agentid, portid, length,
+		  be16toh(mad->addr.lid), written < 0 ? strerror((int)-written) : "done");
 	if (written == -EBADF)
 		return fail(-EINVAL);
 	if (written < 0)

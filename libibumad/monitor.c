@@ -61,8 +61,7 @@ static struct umad_event ca_event(const char *ca_name)
 
 static struct umad_event port_event(const struct port_choice *owner, const char *node)
 {
-	struct umad_event event = {.type = UMAD_EVENT_PORT_ADDED,
-				   .portnum = owner->portnum};
+	struct umad_event event = {.type = UMAD_EVENT_PORT_ADDED, .portnum = owner->portnum};
 
 	strcpy(event.ca_name, owner->ca_name);
 	strcpy(event.node, node);

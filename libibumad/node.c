@@ -23,8 +23,8 @@ void node_path(char path[SYSFS_PATH_MAX], const char *ca_name)
 
 void node_port_path(char path[SYSFS_PATH_MAX], const char *ca_name, int portnum)
 {
-	snprintf(path, SYSFS_PATH_MAX, "%s/%s/%s/%d", SYS_INFINIBAND, ca_name,
-		 SYS_CA_PORTS_DIR, portnum);
+	snprintf(path, SYSFS_PATH_MAX, "%s/%s/%s/%d", SYS_INFINIBAND, ca_name, SYS_CA_PORTS_DIR,
+		 portnum);
 }
 
 int node_type(const char *ca_name)
@@ -50,8 +50,7 @@ static int mark_port(const char *name, void *arg)
 	struct port_marks *marks = arg;
 
 	/* a port's name is its number, without leading zeros */
-	if (!*name || strspn(name, "0123456789") != strlen(name) ||
-	    (name[0] == '0' && name[1]))
+	if (!*name || strspn(name, "0123456789") != strlen(name) || (name[0] == '0' && name[1]))
 		return 0;
 	if (strlen(name) > 1)
 		return -EIO;

@@ -9,18 +9,18 @@
 #include <stdatomic.h>
 #include <string.h>
 
-static atomic_bool without_pkey_index;
+static atomic_bool with_pkey_index;
 
 void packet_set_layout(bool has_pkey_index)
 {
-	atomic_store(&without_pkey_index, !has_pkey_index);
+	atomic_store(&with_pkey_index, has_pkey_index);
 }
 
 EXPORT size_t umad_size(void)
 {
-	return atomic_load_explicit(&without_pkey_index, memory_order_relaxed)
-		       ? sizeof(struct ib_user_mad_hdr_old)
-		       : sizeof(struct ib_user_mad_hdr);
+	return atomic_load_explicit(&with_pkey_index, memory_order_relaxed)
+		       ? sizeof(struct ib_user_mad_hdr)
+		       : sizeof(struct ib_user_mad_hdr_old);
 }
 
 EXPORT void *umad_get_mad(void *umad)
@@ -83,8 +83,8 @@ EXPORT int umad_set_addr_net(void *umad, __be16 dlid, __be32 dqp, int sl, __be32
 
 EXPORT int umad_set_addr(void *umad, int dlid, int dqp, int sl, int qkey)
 {
-	return umad_set_addr_net(umad, htobe16((uint16_t)dlid), htobe32((uint32_t)dqp),
-				 sl, htobe32((uint32_t)qkey));
+	return umad_set_addr_net(umad, htobe16((uint16_t)dlid), htobe32((uint32_t)dqp), sl,
+				 htobe32((uint32_t)qkey));
 }
 
 /* Where the layout has no index, its place belongs to the MAD. */
@@ -94,7 +94,7 @@ EXPORT int umad_set_pkey(void *umad, int pkey_index)
 
 	if (!addr || pkey_index < 0 || pkey_index > UINT16_MAX)
 		return fail(-EINVAL);
-	if (atomic_load(&without_pkey_index))
+	if (!atomic_load(&with_pkey_index))
 		return pkey_index ? fail(-EOPNOTSUPP) : 0;
 	addr->pkey_index = (uint16_t)pkey_index;
 	return 0;
@@ -106,5 +106,5 @@ EXPORT int umad_get_pkey(void *umad)
 
 	if (!addr)
 		return fail(-EINVAL);
-	return atomic_load(&without_pkey_index) ? 0 : addr->pkey_index;
+	return atomic_load(&with_pkey_index) ? addr->pkey_index : 0;
 }

@@ -134,16 +134,14 @@ static uint32_t preferred_port(const char *ca_name)
 		count++;
 		only = i;
 		node_port_path(path, ca_name, i);
-		if (!up && !sysfs_read_uint(path, SYS_PORT_STATE, &state) &&
-		    state > PORT_DOWN)
+		if (!up && !sysfs_read_uint(path, SYS_PORT_STATE, &state) && state > PORT_DOWN)
 			up = i;
 	}
 	return (uint32_t)(count == 1 ? only : up);
 }
 
 EXPORT int umad_get_smi_gsi_pair_by_ca_name(const char *devname, uint8_t portnum,
-					    struct umad_ca_pair *ca_pair,
-					    unsigned enforce_smi)
+					    struct umad_ca_pair *ca_pair, unsigned enforce_smi)
 {
 	struct port_choice choice;
 	struct guid_pair *pairs;
@@ -171,8 +169,7 @@ EXPORT int umad_get_smi_gsi_pair_by_ca_name(const char *devname, uint8_t portnum
 		if (strcmp(pair.smi_name, choice.ca_name) &&
 		    strcmp(pair.gsi_name, choice.ca_name))
 			continue;
-		pair.gsi_preferred_port =
-			portnum ? portnum : preferred_port(pair.gsi_name);
+		pair.gsi_preferred_port = portnum ? portnum : preferred_port(pair.gsi_name);
 		if (pair.smi_name[0])
 			pair.smi_preferred_port =
 				portnum ? portnum : preferred_port(pair.smi_name);

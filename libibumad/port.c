@@ -37,18 +37,18 @@ static int open_port(const char *ca_name, int portnum, bool smi_only)
 	/* only now: finding the device may have loaded the module that has the version */
 	abi = cdev_abi_version();
 	if (abi < 0) {
-		log_warning("%s/%s cannot be read (%s): is ib_umad loaded?",
-			    IB_UMAD_ABI_DIR, IB_UMAD_ABI_FILE, strerror(-abi));
+		log_warning("%s/%s cannot be read (%s): is ib_umad loaded?", IB_UMAD_ABI_DIR,
+			    IB_UMAD_ABI_FILE, strerror(-abi));
 		return fail(-EOPNOTSUPP);
 	}
 	if (abi < IB_UMAD_ABI_VERSION) {
-		log_warning("the kernel's user_mad ABI is %d, the oldest supported is %d",
-			    abi, IB_UMAD_ABI_VERSION);
+		log_warning("the kernel's user_mad ABI is %d, the oldest supported is %d", abi,
+			    IB_UMAD_ABI_VERSION);
 		return fail(-EOPNOTSUPP);
 	}
 	if (err) {
-		log_info("no port to open for %s port %d: %s",
-			 ca_name ? ca_name : "(any)", portnum, strerror(-err));
+		log_info("no port to open for %s port %d: %s", ca_name ? ca_name : "(any)",
+			 portnum, strerror(-err));
 		return fail(err);
 	}
 
@@ -59,8 +59,8 @@ static int open_port(const char *ca_name, int portnum, bool smi_only)
 	}
 	packet_set_layout(abi >= ABI_WITH_PKEY_INDEX ||
 			  !sys_ioctl(fd, IB_USER_MAD_ENABLE_PKEY, NULL));
-	log_info("%s port %d is open as %s, handle %d", choice.ca_name, choice.portnum,
-		 path, fd);
+	log_info("%s port %d is open as %s, handle %d", choice.ca_name, choice.portnum, path,
+		 fd);
 	return fd;
 }
 

@@ -20,8 +20,7 @@ static bool is_infiniband(const char *port_path)
 {
 	char link_layer[UMAD_CA_NAME_LEN];
 
-	if (sysfs_read_text(port_path, SYS_PORT_LINK_LAYER, link_layer,
-			    sizeof(link_layer)) < 0)
+	if (sysfs_read_text(port_path, SYS_PORT_LINK_LAYER, link_layer, sizeof(link_layer)) < 0)
 		return true; /* kernels and simulators from before RoCE */
 	return !strcmp(link_layer, "InfiniBand") || !strcmp(link_layer, "IB");
 }
@@ -49,8 +48,7 @@ static enum rank rank_port(const char *ca_name, int portnum, bool smi_only)
 	    phys_state == PORT_PHYS_DISABLED)
 		return UNUSABLE;
 	/* an Active port that comes here is not InfiniBand: no need to read that again */
-	if (phys_state == PORT_PHYS_LINK_UP && state != PORT_ACTIVE &&
-	    is_infiniband(path))
+	if (phys_state == PORT_PHYS_LINK_UP && state != PORT_ACTIVE && is_infiniband(path))
 		return LINK_UP;
 	return NOT_DISABLED;
 }
@@ -110,8 +108,7 @@ static int select_any(int portnum, bool smi_only, struct port_choice *choice)
 	return best > UNUSABLE ? 0 : -ENODEV;
 }
 
-int select_port(const char *ca_name, int portnum, bool smi_only,
-		struct port_choice *choice)
+int select_port(const char *ca_name, int portnum, bool smi_only, struct port_choice *choice)
 {
 	if (portnum < 0)
 		return -EINVAL;

@@ -17,8 +17,7 @@ struct port_choice {
  * smi_only never a port whose subnet management is disabled. A port named in full is
  * taken as it is. Returns 0; -ENODEV nothing usable, -EINVAL a negative number, -ENOMEM.
  */
-int select_port(const char *ca_name, int portnum, bool smi_only,
-		struct port_choice *choice);
+int select_port(const char *ca_name, int portnum, bool smi_only, struct port_choice *choice);
 
 /*
  * The device alone: the default one for NULL, or the named one, taken as it is. Returns

@@ -86,20 +86,18 @@ int sysfs_read_uint(const char *dir, const char *name, unsigned *value)
 static int read_groups(const char *dir, const char *name, __be16 *groups, int count)
 {
 	char line[ATTRIBUTE_MAX];
-	char *text = line, *end;
-	unsigned long group;
+	const char *text = line;
 	int i, length = read_line(dir, name, line);
+	size_t digits;
 
 	if (length < 0)
 		return length;
 	for (i = 0; i < count; i++) {
-		if (!isxdigit((unsigned char)*text))
+		digits = strspn(text, "0123456789abcdefABCDEF");
+		if (digits < 1 || digits > 4 || text[digits] != (i + 1 < count ? ':' : '\0'))
 			return -EIO;
-		group = strtoul(text, &end, 16);
-		if (end - text > 4 || *end != (i + 1 < count ? ':' : '\0'))
-			return -EIO;
-		groups[i] = htobe16((uint16_t)group);
-		text = end + 1;
+		groups[i] = htobe16((uint16_t)strtoul(text, NULL, 16));
+		text += digits + 1;
 	}
 	return 0;
 }

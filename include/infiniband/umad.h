@@ -58,39 +58,39 @@ union umad_gid {
 #define UMAD_CA_MAX_AGENTS 32
 /** Sizes that programs give their arrays; the library itself has no such limit. */
 #define UMAD_MAX_DEVICES   128
-#define UMAD_MAX_PORTS	   192
+#define UMAD_MAX_PORTS     192
 
 /** As a port number: let the library choose. */
 #define UMAD_ANY_PORT 0
 
 /* sysfs: devices, and their attributes. */
-#define SYS_INFINIBAND	 "/sys/class/infiniband"
-#define SYS_NODE_TYPE	 "node_type"
-#define SYS_CA_FW_VERS	 "fw_ver"
-#define SYS_CA_HW_VERS	 "hw_rev"
-#define SYS_CA_TYPE	 "hca_type"
+#define SYS_INFINIBAND   "/sys/class/infiniband"
+#define SYS_NODE_TYPE    "node_type"
+#define SYS_CA_FW_VERS   "fw_ver"
+#define SYS_CA_HW_VERS   "hw_rev"
+#define SYS_CA_TYPE      "hca_type"
 #define SYS_CA_NODE_GUID "node_guid"
-#define SYS_CA_SYS_GUID	 "sys_image_guid"
+#define SYS_CA_SYS_GUID  "sys_image_guid"
 #define SYS_CA_PORTS_DIR "ports"
 
 /* sysfs: attributes of a port. */
-#define SYS_PORT_LMC	    "lid_mask_count"
-#define SYS_PORT_SMLID	    "sm_lid"
-#define SYS_PORT_SMSL	    "sm_sl"
-#define SYS_PORT_LID	    "lid"
-#define SYS_PORT_STATE	    "state"
+#define SYS_PORT_LMC        "lid_mask_count"
+#define SYS_PORT_SMLID      "sm_lid"
+#define SYS_PORT_SMSL       "sm_sl"
+#define SYS_PORT_LID        "lid"
+#define SYS_PORT_STATE      "state"
 #define SYS_PORT_PHY_STATE  "phys_state"
 #define SYS_PORT_CAPMASK    "cap_mask"
-#define SYS_PORT_RATE	    "rate"
-#define SYS_PORT_GUID	    "port_guid"
-#define SYS_PORT_GID	    "gids/0"
+#define SYS_PORT_RATE       "rate"
+#define SYS_PORT_GUID       "port_guid"
+#define SYS_PORT_GID        "gids/0"
 #define SYS_PORT_LINK_LAYER "link_layer"
 
 /* sysfs: user_mad devices, umadN and issmN. */
 #define SYS_INFINIBAND_MAD  "/sys/class/infiniband_mad"
-#define SYS_IB_MAD_PORT	    "port"
-#define SYS_IB_MAD_DEV	    "ibdev"
-#define IB_UMAD_ABI_DIR	    "/sys/class/infiniband_mad"
+#define SYS_IB_MAD_PORT     "port"
+#define SYS_IB_MAD_DEV      "ibdev"
+#define IB_UMAD_ABI_DIR     "/sys/class/infiniband_mad"
 #define IB_UMAD_ABI_FILE    "abi_version"
 /** The oldest kernel ABI that this library speaks. */
 #define IB_UMAD_ABI_VERSION 5
@@ -99,10 +99,10 @@ union umad_gid {
  * The ioctls of a user_mad device, by number, direction and size of the argument; the
  * argument's structures are in <rdma/ib_user_mad.h>.
  */
-#define IB_IOCTL_MAGIC		     0x1b
+#define IB_IOCTL_MAGIC               0x1b
 #define IB_USER_MAD_REGISTER_AGENT   _IOC(_IOC_READ | _IOC_WRITE, IB_IOCTL_MAGIC, 1, 28)
 #define IB_USER_MAD_UNREGISTER_AGENT _IOC(_IOC_WRITE, IB_IOCTL_MAGIC, 2, 4)
-#define IB_USER_MAD_ENABLE_PKEY	     _IOC(_IOC_NONE, IB_IOCTL_MAGIC, 3, 0)
+#define IB_USER_MAD_ENABLE_PKEY      _IOC(_IOC_NONE, IB_IOCTL_MAGIC, 3, 0)
 #define IB_USER_MAD_REGISTER_AGENT2  _IOC(_IOC_READ | _IOC_WRITE, IB_IOCTL_MAGIC, 4, 40)
 
 /** Where a MAD goes, or came from. */
@@ -149,10 +149,10 @@ typedef struct umad_port {
 	unsigned lmc; /**< LID mask count */
 	unsigned sm_lid;
 	unsigned sm_sl;
-	unsigned state;	     /**< PortInfo:PortState (IBA 14.2.5.6): 4 is Active */
+	unsigned state;      /**< PortInfo:PortState (IBA 14.2.5.6): 4 is Active */
 	unsigned phys_state; /**< PortInfo:PortPhysicalState: 3 is Disabled, 5 LinkUp */
-	unsigned rate;	/**< Gb/s, its whole part; 0 where the kernel does not know */
-	__be32 capmask; /**< PortInfo:CapabilityMask */
+	unsigned rate;       /**< Gb/s, its whole part; 0 where the kernel does not know */
+	__be32 capmask;      /**< PortInfo:CapabilityMask */
 	__be64 gid_prefix;
 	__be64 port_guid;
 	unsigned pkeys_size;
@@ -165,14 +165,13 @@ typedef struct umad_ca {
 	char ca_name[UMAD_CA_NAME_LEN];
 	unsigned node_type; /**< NodeInfo:NodeType (IBA 14.2.5.3): 1 CA, 2 switch, 3
 			       router */
-	int numports;	    /**< the highest port number */
+	int numports;       /**< the highest port number */
 	char fw_ver[20];
 	char ca_type[40];
 	char hw_ver[20];
 	__be64 node_guid;
 	__be64 system_guid;
-	umad_port_t *
-		ports[UMAD_CA_MAX_PORTS]; /**< by port number; NULL where there is none */
+	umad_port_t *ports[UMAD_CA_MAX_PORTS]; /**< by port number; NULL where there is none */
 } umad_ca_t;
 
 /** The devices by which one port's SMPs (QP0) and GMPs (QP1) go; "" where there is none.
@@ -329,8 +328,7 @@ int umad_get_pkey(void *umad);
  * Returns 0 once the kernel has taken it; -EINVAL a handle that is not open, a negative
  * agentid or length; -EIO what the kernel refused (errno says why).
  */
-int umad_send(int portid, int agentid, void *umad, int length, int timeout_ms,
-	      int retries);
+int umad_send(int portid, int agentid, void *umad, int length, int timeout_ms, int retries);
 
 /**
  * Receives a MAD or a reassembled RMPP message.
@@ -394,7 +392,7 @@ struct umad_reg_attr {
 	uint32_t flags;
 	uint64_t method_mask[2]; /**< bit n of the 128 for method n; all 0 makes a client
 				  */
-	uint32_t oui;		 /**< 24 bits, for classes of vendor range 2 */
+	uint32_t oui;            /**< 24 bits, for classes of vendor range 2 */
 	uint8_t rmpp_version;
 };
 

@@ -47,7 +47,7 @@ enum umad_event_type {
 	UMAD_EVENT_CA_REMOVED = 2,   /**< a device has gone, or has got another name */
 	UMAD_EVENT_PORT_ADDED = 3,   /**< umad_open_port(ca_name, portnum) can work now */
 	UMAD_EVENT_PORT_REMOVED = 4, /**< the port's umad device has gone */
-	UMAD_EVENT_OVERRUN = 5	     /**< events were lost: list the devices anew */
+	UMAD_EVENT_OVERRUN = 5       /**< events were lost: list the devices anew */
 };
 
 /** One event; members that do not apply are zero. */

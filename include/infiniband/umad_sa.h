@@ -117,9 +117,9 @@ enum {
 	UMAD_SA_SELECTOR_SMALLEST_AVAIL = 3 /**< of a packet lifetime */
 };
 
-#define UMAD_SA_SELECTOR_SHIFT	       6
+#define UMAD_SA_SELECTOR_SHIFT         6
 #define UMAD_SA_RATE_MTU_PKT_LIFE_MASK 0x3f
-#define UMAD_SA_SELECTOR_MASK	       0x3
+#define UMAD_SA_SELECTOR_MASK          0x3
 
 /** The value in a byte that holds selector and value. */
 static inline uint8_t umad_sa_get_rate_mtu_or_life(uint8_t rate_mtu_or_life)
@@ -128,8 +128,7 @@ static inline uint8_t umad_sa_get_rate_mtu_or_life(uint8_t rate_mtu_or_life)
 }
 
 /** The byte that holds a selector and a value. */
-static inline uint8_t umad_sa_set_rate_mtu_or_life(uint8_t selector,
-						   uint8_t rate_mtu_or_life)
+static inline uint8_t umad_sa_set_rate_mtu_or_life(uint8_t selector, uint8_t rate_mtu_or_life)
 {
 	return (uint8_t)((selector & UMAD_SA_SELECTOR_MASK) << UMAD_SA_SELECTOR_SHIFT |
 			 (rate_mtu_or_life & UMAD_SA_RATE_MTU_PKT_LIFE_MASK));

@@ -69,8 +69,7 @@ struct umad_sa_mcmember_record {
 /** Takes sl_flow_hop apart: SL (4 bits), flow label (20), hop limit (8). NULL asks for
  * nothing. */
 static inline void umad_sa_mcm_get_sl_flow_hop(__be32 sl_flow_hop, uint8_t *const p_sl,
-					       uint32_t *const p_flow_lbl,
-					       uint8_t *const p_hop)
+					       uint32_t *const p_flow_lbl, uint8_t *const p_hop)
 {
 	uint32_t host = be32toh(sl_flow_hop);
 
@@ -91,8 +90,7 @@ static inline __be32 umad_sa_mcm_set_sl_flow_hop(uint8_t sl, uint32_t flow_label
 
 /** Takes scope_state apart: scope (upper 4 bits), JoinState. NULL asks for nothing. */
 static inline void umad_sa_mcm_get_scope_state(const uint8_t scope_state,
-					       uint8_t *const p_scope,
-					       uint8_t *const p_state)
+					       uint8_t *const p_scope, uint8_t *const p_state)
 {
 	if (p_scope)
 		*p_scope = (uint8_t)(scope_state >> 4);
@@ -101,8 +99,7 @@ static inline void umad_sa_mcm_get_scope_state(const uint8_t scope_state,
 }
 
 /** Puts scope_state together. */
-static inline uint8_t umad_sa_mcm_set_scope_state(const uint8_t scope,
-						  const uint8_t state)
+static inline uint8_t umad_sa_mcm_set_scope_state(const uint8_t scope, const uint8_t state)
 {
 	return (uint8_t)(scope << 4 | (state & 0xf));
 }

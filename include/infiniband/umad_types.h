@@ -15,7 +15,7 @@ extern "C" {
 
 #define UMAD_BASE_VERSION 1
 /** The Q_Key of every GMP QP (IBA 10.2.5). */
-#define UMAD_QKEY	  0x80010000
+#define UMAD_QKEY         0x80010000
 
 /** Management classes (IBA 13.4.4). */
 enum {
