@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Prints the InfiniBand devices of this machine and their ports. */
+
+#include <infiniband/umad.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static const char *const states[] = {"?", "Down", "Initializing", "Armed", "Active"};
+
+static void print_port(const umad_port_t *port)
+{
+	const char *state = port->state < 5 ? states[port->state] : "?";
+
+	printf("  port %d: %s, %u Gb/s, %s, LID %u, SM LID %u, GUID 0x%016" PRIx64 "\n",
+	       port->portnum, state, port->rate, port->link_layer, port->base_lid, port->sm_lid,
+	       be64toh(port->port_guid));
+}
+
+static int print_device(const char *name)
+{
+	umad_ca_t ca;
+
+	if (umad_get_ca(name, &ca) < 0) {
+		perror(name);
+		return 1;
+	}
+	printf("%s: %s, firmware %s, GUID 0x%016" PRIx64 "\n", ca.ca_name, ca.ca_type,
+	       ca.fw_ver, be64toh(ca.node_guid));
+	for (int i = 0; i < UMAD_CA_MAX_PORTS; i++)
+		if (ca.ports[i])
+			print_port(ca.ports[i]);
+	umad_release_ca(&ca);
+	return 0;
+}
+
+int main(void)
+{
+	struct umad_device_node *list = umad_get_ca_device_list(), *device;
+	int failed = 0;
+
+	if (!list) {
+		fprintf(stderr, "no InfiniBand device here\n");
+		return 1;
+	}
+	for (device = list; device; device = device->next)
+		failed |= print_device(device->ca_name);
+	umad_free_ca_device_list(list);
+	return failed;
+}

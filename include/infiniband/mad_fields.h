@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/**
+ * mad_fields.h - the table of fields, to walk and to search: for programs that print or export
+ * "all of PortCountersExtended" without a list of their own. (Version node IBMAD_EXT_1.0.)
+ *
+ *   const char *pc = "PortCountersExtended";
+ *   for (enum MAD_FIELDS f = mad_attribute_next_field(pc, IB_NO_FIELD); f != IB_NO_FIELD;
+ *        f = mad_attribute_next_field(pc, f))
+ *           printf("%s: %" PRIu64 "\n", mad_field_name(f), mad_get_field64(data, 0, f));
+ *
+ * All texts are constant. Any thread may call these at any time; none sets errno.
+ */
+#ifndef INFINIBAND_MAD_FIELDS_H
+#define INFINIBAND_MAD_FIELDS_H
+
+#include <infiniband/mad.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * Finds a field by its constant's name ("IB_PORT_LID_F") or by its label ("Lid"). Labels are
+ * not unique: "PortInfo.Lid" names the attribute, too, and a label alone finds the first.
+ * Returns IB_NO_FIELD where there is none, or for NULL.
+ */
+enum MAD_FIELDS mad_field_by_name(const char *name);
+
+/** The name of a field's constant, "IB_PORT_LID_F"; NULL for no field. */
+const char *mad_field_constant(enum MAD_FIELDS field);
+
+/** A field's width in bits; 0 for no field. */
+unsigned mad_field_bits(enum MAD_FIELDS field);
+
+/** The attribute or header that a field belongs to, as the specification names it; or NULL. */
+const char *mad_field_attribute(enum MAD_FIELDS field);
+
+/**
+ * The field of an attribute that follows one of its fields, in the order in which they are
+ * printed; after IB_NO_FIELD the first. IB_NO_FIELD after the last, or for no such attribute.
+ */
+enum MAD_FIELDS mad_attribute_next_field(const char *attribute, enum MAD_FIELDS field);
+
+/** The attribute that follows one in the table; after NULL the first. NULL after the last. */
+const char *mad_next_attribute(const char *attribute);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* INFINIBAND_MAD_FIELDS_H */

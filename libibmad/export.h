@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* What every public call needs. */
+#ifndef LIBIBMAD_EXPORT_H
+#define LIBIBMAD_EXPORT_H
+
+#define EXPORT __attribute__((visibility("default")))
+
+#endif

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+#include "fake.h"
+#include "kernel_abi.h"
+
+#include <errno.h>
+#include <string.h>
+
+static struct fake_device *device;
+static int fd;
+
+static int setup(void **state)
+{
+	if (fake_setup(state))
+		return -1;
+	fake_ca("mlx5_0");
+	fake_port("mlx5_0", 1, 1);
+	fake_umad(0, "mlx5_0", 1);
+	device = fake_device("umad0");
+	fd = umad_open_port("mlx5_0", 1);
+	return fd < 0 ? -1 : 0;
+}
+
+static int teardown(void **state)
+{
+	umad_close_port(fd);
+	return fake_teardown(state);
+}
+
+/* What the kernel was last asked to register, by either ioctl. */
+static struct ib_user_mad_reg_req asked(void)
+{
+	struct ib_user_mad_reg_req req;
+
+	assert_int_equal(device->registered_by, IB_USER_MAD_REGISTER_AGENT);
+	memcpy(&req, device->registered, sizeof(req));
+	return req;
+}
+
+static struct ib_user_mad_reg_req2 asked2(void)
+{
+	struct ib_user_mad_reg_req2 req;
+
+	assert_int_equal(device->registered_by, IB_USER_MAD_REGISTER_AGENT2);
+	memcpy(&req, device->registered, sizeof(req));
+	return req;
+}
+
+static void a_client_has_no_methods(void **state)
+{
+	struct ib_user_mad_reg_req req;
+	uint8_t none[16] = {0};
+
+	(void)state;
+	device->next_id = 3;
+	assert_int_equal(umad_register(fd, 4, 1, 0, NULL), 3);
+	req = asked();
+	assert_int_equal(req.mgmt_class, 4);
+	assert_int_equal(req.mgmt_class_version, 1);
+	assert_int_equal(req.rmpp_version, 0);
+	assert_int_equal(req.qpn, 1);
+	assert_memory_equal(req.oui, "\x00\x14\x05", 3);
+	assert_memory_equal(req.method_mask, none, 16);
+}
+
+static void a_servers_methods_are_passed_on(void **state)
+{
+	long mask[16 / sizeof(long)] = {0x6};
+	struct ib_user_mad_reg_req req;
+
+	(void)state;
+	assert_int_equal(umad_register(fd, 0x32, 1, 1, mask), 0);
+	req = asked();
+	assert_memory_equal(req.method_mask, mask, 16);
+	assert_int_equal(req.rmpp_version, 1);
+}
+
+static void smps_go_by_qp0_and_everything_else_by_qp1(void **state)
+{
+	int mgmt_class;
+
+	(void)state;
+	for (mgmt_class = 0; mgmt_class < 256; mgmt_class++) {
+		assert_true(umad_register(fd, mgmt_class, 1, 0, NULL) >= 0);
+		assert_int_equal(asked().qpn, mgmt_class != 0x01 && mgmt_class != 0x81);
+	}
+}
+
+static void the_kernels_refusal_is_eperm_with_its_errno(void **state)
+{
+	uint8_t oui[] = {1, 2, 3};
+
+	(void)state;
+	device->register_error = EPROTONOSUPPORT;
+	assert_int_equal(umad_register(fd, 4, 1, 0, NULL), -EPERM);
+	assert_int_equal(errno, EPROTONOSUPPORT);
+	assert_int_equal(umad_register_oui(fd, 0x30, 0, oui, NULL), -EPERM);
+	assert_int_equal(errno, EPROTONOSUPPORT);
+}
+
+static void a_class_or_version_beyond_a_byte_is_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(umad_register(fd, 256, 1, 0, NULL), -EINVAL);
+	assert_int_equal(umad_register(fd, -1, 1, 0, NULL), -EINVAL);
+	assert_int_equal(umad_register(fd, 4, 256, 0, NULL), -EINVAL);
+	assert_int_equal(umad_register(fd, 4, -1, 0, NULL), -EINVAL);
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(device->registered_by, 0);
+}
+
+static void an_oui_goes_with_vendor_range_2_alone(void **state)
+{
+	uint8_t oui[] = {0x11, 0x22, 0x33};
+	struct ib_user_mad_reg_req req;
+
+	(void)state;
+	assert_int_equal(umad_register_oui(fd, 0x4f, 1, oui, NULL), 0);
+	req = asked();
+	assert_int_equal(req.mgmt_class, 0x4f);
+	assert_int_equal(req.mgmt_class_version, 1);
+	assert_int_equal(req.rmpp_version, 1);
+	assert_int_equal(req.qpn, 1);
+	assert_memory_equal(req.oui, oui, 3);
+	assert_int_equal(umad_register_oui(fd, 0x2f, 1, oui, NULL), -EINVAL);
+	assert_int_equal(umad_register_oui(fd, 0x50, 1, oui, NULL), -EINVAL);
+	assert_int_equal(umad_register_oui(fd, 0x130, 1, oui, NULL), -EINVAL);
+	assert_int_equal(umad_register_oui(fd, 0x30, 1, NULL, NULL), -EINVAL);
+	assert_int_equal(errno, EINVAL);
+}
+
+static void register2_passes_everything_on(void **state)
+{
+	struct umad_reg_attr attr = {.mgmt_class = 0x32,
+				     .mgmt_class_version = 2,
+				     .flags = UMAD_USER_RMPP,
+				     .method_mask = {0x0123456789abcdef, 0x8000000000000001},
+				     .oui = 0x112233,
+				     .rmpp_version = 1};
+	struct ib_user_mad_reg_req2 req;
+	uint32_t id = 77;
+
+	(void)state;
+	device->next_id = 5;
+	assert_int_equal(umad_register2(fd, &attr, &id), 0);
+	assert_int_equal(id, 5);
+	req = asked2();
+	assert_int_equal(req.qpn, 1);
+	assert_int_equal(req.mgmt_class, 0x32);
+	assert_int_equal(req.mgmt_class_version, 2);
+	assert_int_equal(req.flags, 1);
+	assert_true(req.method_mask[0] == 0x0123456789abcdef);
+	assert_true(req.method_mask[1] == 0x8000000000000001);
+	assert_int_equal(req.oui, 0x112233);
+	assert_int_equal(req.rmpp_version, 1);
+}
+
+static void flags_that_the_kernel_refuses_come_back_as_those_it_knows(void **state)
+{
+	struct umad_reg_attr attr = {.mgmt_class = 4, .flags = 0x81};
+	uint32_t id;
+
+	(void)state;
+	assert_int_equal(umad_register2(fd, &attr, &id), EINVAL);
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(attr.flags, UMAD_USER_RMPP);
+}
+
+static void without_the_second_ioctl_the_first_does_unless_flags_are_asked_for(void **state)
+{
+	struct umad_reg_attr attr = {.mgmt_class = 0x32,
+				     .mgmt_class_version = 1,
+				     .method_mask = {0x3, 0x8000000000000000},
+				     .oui = 0x112233,
+				     .rmpp_version = 1};
+	struct ib_user_mad_reg_req req;
+	unsigned long mask[16 / sizeof(long)] = {0x3};
+	uint32_t id = 77;
+
+	(void)state;
+	mask[16 / sizeof(long) - 1] |= 1UL << (8 * sizeof(long) - 1);
+	device->no_pkey = true;
+	assert_int_equal(umad_register2(fd, &attr, &id), 0);
+	assert_int_equal(id, 0);
+	req = asked();
+	assert_int_equal(req.mgmt_class, 0x32);
+	assert_int_equal(req.rmpp_version, 1);
+	assert_int_equal(req.qpn, 1);
+	assert_memory_equal(req.oui, "\x11\x22\x33", 3);
+	assert_memory_equal(req.method_mask, mask, 16);
+	attr.flags = UMAD_USER_RMPP;
+	assert_int_equal(umad_register2(fd, &attr, &id), ENOTTY);
+	assert_int_equal(attr.flags, 0);
+}
+
+static void the_second_ioctl_switches_the_layout_over(void **state)
+{
+	struct umad_reg_attr attr = {.mgmt_class = 4};
+	uint32_t id;
+	int old;
+
+	(void)state;
+	device->no_pkey = true;
+	old = umad_open_port("mlx5_0", 1);
+	assert_int_equal(umad_size(), 56);
+	device->no_pkey = false;
+	assert_int_equal(umad_register2(old, &attr, &id), 0);
+	assert_int_equal(umad_size(), 64);
+	umad_close_port(old);
+}
+
+static void register2_refuses_what_makes_no_sense(void **state)
+{
+	struct umad_reg_attr attr = {.mgmt_class = 0x30};
+	uint32_t id;
+
+	(void)state;
+	assert_int_equal(umad_register2(fd, &attr, &id), EINVAL);
+	attr.oui = 0x1000000;
+	assert_int_equal(umad_register2(fd, &attr, &id), EINVAL);
+	attr.oui = 0xffffff;
+	assert_int_equal(umad_register2(fd, &attr, NULL), EINVAL);
+	assert_int_equal(umad_register2(fd, NULL, &id), EINVAL);
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(device->registered_by, 0);
+	assert_int_equal(umad_register2(fd, &attr, &id), 0);
+}
+
+static void register2_answers_the_kernels_errno(void **state)
+{
+	struct umad_reg_attr attr = {.mgmt_class = 4};
+	uint32_t id = 77;
+
+	(void)state;
+	device->register_error = ENOMEM;
+	assert_int_equal(umad_register2(fd, &attr, &id), ENOMEM);
+	assert_int_equal(errno, ENOMEM);
+	assert_int_equal(id, 77);
+}
+
+static void an_id_that_no_int_can_hold_is_an_error(void **state)
+{
+	struct umad_reg_attr attr = {.mgmt_class = 4};
+	uint32_t id = 77;
+
+	(void)state;
+	device->next_id = 0x80000000;
+	assert_int_equal(umad_register(fd, 4, 1, 0, NULL), -EPERM);
+	assert_int_equal(errno, EIO);
+	assert_int_equal(umad_register2(fd, &attr, &id), EIO);
+	assert_int_equal(id, 77);
+}
+
+static void an_agent_is_unregistered_by_its_id(void **state)
+{
+	(void)state;
+	device->next_id = 4;
+	assert_int_equal(umad_unregister(fd, 3), 0);
+	assert_int_equal(device->unregistered, 3);
+	assert_int_equal(umad_unregister(fd, 4), -EINVAL);
+	assert_int_equal(umad_unregister(fd, -1), -EINVAL);
+	assert_int_equal(errno, EINVAL);
+}
+
+static void a_handle_that_is_not_open_is_refused(void **state)
+{
+	struct umad_reg_attr attr = {.mgmt_class = 4};
+	uint8_t oui[3] = {1, 2, 3};
+	uint32_t id;
+
+	(void)state;
+	assert_int_equal(umad_register(99, 4, 1, 0, NULL), -EINVAL);
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(umad_register(-1, 4, 1, 0, NULL), -EINVAL);
+	assert_int_equal(umad_register_oui(99, 0x30, 0, oui, NULL), -EINVAL);
+	assert_int_equal(umad_register2(99, &attr, &id), EINVAL);
+	assert_int_equal(umad_unregister(99, 0), -EINVAL);
+}
+
+static void a_device_that_has_gone_gives_the_kernels_errno(void **state)
+{
+	struct umad_reg_attr attr = {.mgmt_class = 4};
+	uint32_t id;
+
+	(void)state;
+	device->gone = true;
+	assert_int_equal(umad_register(fd, 4, 1, 0, NULL), -EPERM);
+	assert_int_equal(errno, EPIPE);
+	assert_int_equal(umad_register2(fd, &attr, &id), EPIPE);
+	assert_int_equal(umad_unregister(fd, 0), -EINVAL);
+}
+
+#undef TEST
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_client_has_no_methods),
+		TEST(a_servers_methods_are_passed_on),
+		TEST(smps_go_by_qp0_and_everything_else_by_qp1),
+		TEST(the_kernels_refusal_is_eperm_with_its_errno),
+		TEST(a_class_or_version_beyond_a_byte_is_refused),
+		TEST(an_oui_goes_with_vendor_range_2_alone),
+		TEST(register2_passes_everything_on),
+		TEST(flags_that_the_kernel_refuses_come_back_as_those_it_knows),
+		TEST(without_the_second_ioctl_the_first_does_unless_flags_are_asked_for),
+		TEST(the_second_ioctl_switches_the_layout_over),
+		TEST(register2_refuses_what_makes_no_sense),
+		TEST(register2_answers_the_kernels_errno),
+		TEST(an_id_that_no_int_can_hold_is_an_error),
+		TEST(an_agent_is_unregistered_by_its_id),
+		TEST(a_handle_that_is_not_open_is_refused),
+		TEST(a_device_that_has_gone_gives_the_kernels_errno),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+#include "fake.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <string.h>
+
+/* A buffer for one MAD, and room for more that must not be touched. */
+struct buffer {
+	struct ib_user_mad umad;
+	uint8_t mad[1024];
+};
+
+static struct fake_device *device;
+static struct buffer buffer;
+static int fd;
+
+static int setup(void **state)
+{
+	if (fake_setup(state))
+		return -1;
+	fake_ca("mlx5_0");
+	fake_port("mlx5_0", 1, 1);
+	fake_umad(0, "mlx5_0", 1);
+	device = fake_device("umad0");
+	memset(&buffer, 0, sizeof(buffer));
+	fd = umad_open_port("mlx5_0", 1);
+	return fd < 0 ? -1 : 0;
+}
+
+static int teardown(void **state)
+{
+	umad_close_port(fd);
+	return fake_teardown(state);
+}
+
+/* Has the device receive a MAD of that many bytes, each of them fill. */
+static void arrives(uint32_t agent, uint32_t status, size_t mad_size, uint8_t fill)
+{
+	struct ib_user_mad header = {.agent_id = agent, .status = status};
+	static uint8_t mad[4096];
+
+	memset(mad, fill, sizeof(mad));
+	header.length = (uint32_t)(sizeof(header) + mad_size);
+	fake_deliver(device, &header, sizeof(header), mad, mad_size);
+}
+
+/* --- sending --------------------------------------------------------------------------- */
+
+static void send_writes_header_and_mad_in_one_go(void **state)
+{
+	unsigned calls = fake_calls();
+
+	(void)state;
+	memset(buffer.mad, 7, 256);
+	assert_int_equal(umad_send(fd, 3, &buffer, 256, 1000, 2), 0);
+	assert_int_equal(fake_calls(), calls + 1);
+	assert_int_equal(device->written_size, 64 + 256);
+	assert_memory_equal(device->written, &buffer, 64 + 256);
+	assert_int_equal(buffer.umad.agent_id, 3);
+	assert_int_equal(buffer.umad.timeout_ms, 1000);
+	assert_int_equal(buffer.umad.retries, 2);
+}
+
+static void send_without_end_waits_for_ever(void **state)
+{
+	(void)state;
+	assert_int_equal(umad_send(fd, 0, &buffer, 256, -1, 0), 0);
+	assert_true(buffer.umad.timeout_ms == UINT32_MAX);
+}
+
+static void send_refuses_bad_arguments(void **state)
+{
+	(void)state;
+	assert_int_equal(umad_send(fd, -1, &buffer, 256, 0, 0), -EINVAL);
+	assert_int_equal(umad_send(fd, 0, NULL, 256, 0, 0), -EINVAL);
+	assert_int_equal(umad_send(fd, 0, &buffer, -1, 0, 0), -EINVAL);
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(umad_send(99, 0, &buffer, 256, 0, 0), -EINVAL);
+	assert_int_equal(umad_send(-1, 0, &buffer, 256, 0, 0), -EINVAL);
+	assert_null(device->written);
+}
+
+static void send_tells_what_the_kernel_refused(void **state)
+{
+	(void)state;
+	device->write_error = EINVAL;
+	assert_int_equal(umad_send(fd, 0, &buffer, 256, 0, 0), -EIO);
+	assert_int_equal(errno, EINVAL);
+	device->write_error = 0;
+	device->gone = true;
+	assert_int_equal(umad_send(fd, 0, &buffer, 256, 0, 0), -EIO);
+	assert_int_equal(errno, EIO);
+}
+
+static void a_packet_that_was_taken_in_part_is_an_error(void **state)
+{
+	(void)state;
+	device->short_write = true;
+	assert_int_equal(umad_send(fd, 0, &buffer, 256, 0, 0), -EIO);
+	assert_int_equal(errno, EIO);
+}
+
+static void the_old_layout_is_sent_and_received_8_bytes_shorter(void **state)
+{
+	struct ib_user_mad header = {.agent_id = 2};
+	int length = 256, old;
+
+	(void)state;
+	device->no_pkey = true;
+	old = umad_open_port("mlx5_0", 1);
+	memset(umad_get_mad(&buffer), 9, 256);
+	assert_int_equal(umad_send(old, 1, &buffer, 256, 0, 0), 0);
+	assert_int_equal(device->written_size, 56 + 256);
+	assert_int_equal(device->written[56], 9);
+	fake_deliver(device, &header, 56, buffer.mad, 256);
+	assert_int_equal(umad_recv(old, &buffer, &length, 0), 2);
+	assert_int_equal(length, 256);
+	umad_close_port(old);
+}
+
+/* --- receiving -------------------------------------------------------------------------- */
+
+static void recv_gives_agent_length_and_mad(void **state)
+{
+	int length = 256;
+
+	(void)state;
+	arrives(5, 0, 256, 0xab);
+	assert_int_equal(umad_recv(fd, &buffer, &length, 0), 5);
+	assert_int_equal(length, 256);
+	assert_int_equal(umad_status(&buffer), 0);
+	assert_int_equal(buffer.mad[0], 0xab);
+	assert_int_equal(buffer.mad[255], 0xab);
+	assert_int_equal(buffer.mad[256], 0);
+}
+
+static void a_request_that_nobody_answered_comes_back(void **state)
+{
+	int length = 256;
+
+	(void)state;
+	arrives(1, ETIMEDOUT, 24, 1);
+	assert_int_equal(umad_recv(fd, &buffer, &length, 100), 1);
+	assert_int_equal(length, 24);
+	assert_int_equal(umad_status(&buffer), 110);
+}
+
+static void recv_keeps_a_message_that_did_not_fit(void **state)
+{
+	int length = 256;
+
+	(void)state;
+	arrives(1, 0, 1000, 7);
+	assert_int_equal(umad_recv(fd, &buffer, &length, 0), -ENOSPC);
+	assert_int_equal(errno, ENOSPC);
+	assert_int_equal(length, 1000);
+	assert_int_equal(buffer.mad[256], 0);
+	assert_int_equal(umad_recv(fd, &buffer, &length, 0), 1);
+	assert_int_equal(length, 1000);
+	assert_int_equal(buffer.mad[999], 7);
+}
+
+static void recv_with_nothing_there_says_so(void **state)
+{
+	int length = 256;
+
+	(void)state;
+	assert_int_equal(umad_recv(fd, &buffer, &length, 0), -EWOULDBLOCK);
+	assert_int_equal(errno, EWOULDBLOCK);
+	assert_int_equal(device->polls, 0);
+	assert_int_equal(length, 256);
+}
+
+static void recv_waits_its_time_and_then_says_so(void **state)
+{
+	int length = 256;
+
+	(void)state;
+	assert_int_equal(umad_recv(fd, &buffer, &length, 1234), -ETIMEDOUT);
+	assert_int_equal(errno, ETIMEDOUT);
+	assert_int_equal(device->polls, 1);
+	assert_int_equal(device->last_timeout, 1234);
+}
+
+static void recv_without_end_polls_without_end(void **state)
+{
+	int length = 256;
+
+	(void)state;
+	arrives(1, 0, 256, 1);
+	assert_int_equal(umad_recv(fd, &buffer, &length, -5), 1);
+	assert_true(device->last_timeout < 0);
+}
+
+/* Another thread is quicker: what poll announces twice is gone when it is read. */
+static void announce_falsely(struct fake_device *polled)
+{
+	polled->poll_result = polled->polls < 3 ? POLLIN : 0;
+	if (polled->polls == 3)
+		arrives(4, 0, 256, 1);
+}
+
+static void a_message_that_another_thread_took_does_not_end_the_wait(void **state)
+{
+	int length = 256;
+
+	(void)state;
+	fake_on_poll(device, announce_falsely);
+	assert_int_equal(umad_recv(fd, &buffer, &length, 60000), 4);
+	assert_int_equal(device->polls, 3);
+	/* what is left of the time, not all of it again */
+	assert_in_range(device->last_timeout, 1, 60000);
+	device->polls = 0;
+	assert_int_equal(umad_recv(fd, &buffer, &length, -1), 4);
+}
+
+static void announce_for_ever(struct fake_device *polled)
+{
+	polled->poll_result = POLLIN;
+}
+
+static void stolen_messages_do_not_stretch_the_time(void **state)
+{
+	int length = 256;
+
+	(void)state;
+	fake_on_poll(device, announce_for_ever);
+	assert_int_equal(umad_recv(fd, &buffer, &length, 2), -ETIMEDOUT);
+	assert_int_equal(errno, ETIMEDOUT);
+}
+
+static void a_signal_ends_the_wait(void **state)
+{
+	int length = 256;
+
+	(void)state;
+	arrives(1, 0, 256, 1);
+	device->poll_result = -EINTR;
+	assert_int_equal(umad_recv(fd, &buffer, &length, 1000), -EIO);
+	assert_int_equal(errno, EINTR);
+	assert_int_equal(umad_poll(fd, 1000), -EIO);
+	assert_int_equal(errno, EINTR);
+	/* and nothing is lost by it */
+	device->poll_result = 0;
+	assert_int_equal(umad_recv(fd, &buffer, &length, 1000), 1);
+}
+
+static void recv_refuses_bad_arguments(void **state)
+{
+	int length = 255;
+
+	(void)state;
+	arrives(1, 0, 256, 1);
+	assert_int_equal(umad_recv(fd, &buffer, &length, 0), -EINVAL);
+	assert_int_equal(errno, EINVAL);
+	length = -1;
+	assert_int_equal(umad_recv(fd, &buffer, &length, 0), -EINVAL);
+	length = 256;
+	assert_int_equal(umad_recv(fd, NULL, &length, 0), -EINVAL);
+	assert_int_equal(umad_recv(fd, &buffer, NULL, 0), -EINVAL);
+	assert_int_equal(umad_recv(-1, &buffer, &length, 0), -EINVAL);
+	assert_int_equal(umad_recv(99, &buffer, &length, 0), -EINVAL);
+	assert_int_equal(umad_recv(99, &buffer, &length, 1), -EINVAL);
+	assert_int_equal(umad_recv(99, &buffer, &length, -1), -EINVAL);
+	assert_int_equal(length, 256);
+}
+
+static void a_device_that_has_gone_is_an_io_error(void **state)
+{
+	int length = 256;
+
+	(void)state;
+	device->gone = true;
+	assert_int_equal(umad_recv(fd, &buffer, &length, 0), -EIO);
+	assert_int_equal(errno, EIO);
+	assert_int_equal(umad_recv(fd, &buffer, &length, 1000), -EIO);
+	assert_int_equal(umad_recv(fd, &buffer, &length, -1), -EIO);
+}
+
+static void what_a_device_cannot_have_read_is_not_believed(void **state)
+{
+	static const long results[] = {0, 1, 63, 64 + 257, LONG_MAX, -EINVAL, -EFAULT};
+	int length = 256;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(results) / sizeof(*results); i++) {
+		fake_read_result(device, results[i]);
+		assert_int_equal(umad_recv(fd, &buffer, &length, 0), -EIO);
+		assert_int_equal(errno, results[i] < 0 ? -results[i] : EIO);
+		assert_int_equal(length, 256);
+	}
+}
+
+static void an_agent_that_no_int_can_hold_is_not_believed(void **state)
+{
+	int length = 256;
+
+	(void)state;
+	arrives(0x80000000, 0, 256, 1);
+	assert_int_equal(umad_recv(fd, &buffer, &length, 0), -EIO);
+}
+
+static void a_length_that_makes_no_sense_is_not_believed(void **state)
+{
+	static const uint32_t lengths[] = {0, 64, 64 + 256, UINT32_MAX};
+	int length = 256;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
+		buffer.umad.length = lengths[i];
+		fake_read_result(device, -ENOSPC);
+		assert_int_equal(umad_recv(fd, &buffer, &length, 0), -EIO);
+		assert_int_equal(length, 256);
+	}
+}
+
+static void a_header_without_mad_is_a_message_of_no_length(void **state)
+{
+	int length = 256;
+
+	(void)state;
+	fake_read_result(device, 64);
+	assert_int_equal(umad_recv(fd, &buffer, &length, 0), 0);
+	assert_int_equal(length, 0);
+}
+
+static void packets_are_logged_when_wanted(void **state)
+{
+	int length = 256;
+
+	(void)state;
+	assert_int_equal(umad_debug(2), 2);
+	assert_int_equal(umad_send(fd, 0, &buffer, 256, 0, 0), 0);
+	device->write_error = EINVAL;
+	assert_int_equal(umad_send(fd, 0, &buffer, 256, 0, 0), -EIO);
+	assert_int_equal(errno, EINVAL);
+	arrives(1, 0, 256, 1);
+	assert_int_equal(umad_recv(fd, &buffer, &length, 0), 1);
+	umad_debug(0);
+}
+
+/* --- polling
+ * ---------------------------------------------------------------------------------- */
+
+static void poll_tells_what_is_there(void **state)
+{
+	(void)state;
+	assert_int_equal(umad_poll(fd, 10), -ETIMEDOUT);
+	assert_int_equal(errno, ETIMEDOUT);
+	assert_int_equal(device->last_timeout, 10);
+	arrives(1, 0, 256, 1);
+	assert_int_equal(umad_poll(fd, 10), 0);
+	/* data that is still there comes before the news that there will be no more */
+	device->poll_result = POLLIN | POLLERR;
+	assert_int_equal(umad_poll(fd, 10), 0);
+}
+
+static void poll_tells_a_closed_handle_from_a_device_that_has_gone(void **state)
+{
+	(void)state;
+	assert_int_equal(umad_poll(99, 0), -EINVAL);
+	assert_int_equal(umad_poll(-1, 0), -EINVAL);
+	assert_int_equal(errno, EINVAL);
+	device->gone = true;
+	assert_int_equal(umad_poll(fd, -1), -EIO);
+	assert_int_equal(errno, EIO);
+	device->poll_result = -ENOMEM;
+	assert_int_equal(umad_poll(fd, -1), -EIO);
+	assert_int_equal(errno, ENOMEM);
+}
+
+#undef TEST
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(send_writes_header_and_mad_in_one_go),
+		TEST(send_without_end_waits_for_ever),
+		TEST(send_refuses_bad_arguments),
+		TEST(send_tells_what_the_kernel_refused),
+		TEST(a_packet_that_was_taken_in_part_is_an_error),
+		TEST(the_old_layout_is_sent_and_received_8_bytes_shorter),
+		TEST(recv_gives_agent_length_and_mad),
+		TEST(a_request_that_nobody_answered_comes_back),
+		TEST(recv_keeps_a_message_that_did_not_fit),
+		TEST(recv_with_nothing_there_says_so),
+		TEST(recv_waits_its_time_and_then_says_so),
+		TEST(recv_without_end_polls_without_end),
+		TEST(a_message_that_another_thread_took_does_not_end_the_wait),
+		TEST(stolen_messages_do_not_stretch_the_time),
+		TEST(a_signal_ends_the_wait),
+		TEST(recv_refuses_bad_arguments),
+		TEST(a_device_that_has_gone_is_an_io_error),
+		TEST(what_a_device_cannot_have_read_is_not_believed),
+		TEST(an_agent_that_no_int_can_hold_is_not_believed),
+		TEST(a_length_that_makes_no_sense_is_not_believed),
+		TEST(a_header_without_mad_is_a_message_of_no_length),
+		TEST(packets_are_logged_when_wanted),
+		TEST(poll_tells_what_is_there),
+		TEST(poll_tells_a_closed_handle_from_a_device_that_has_gone),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

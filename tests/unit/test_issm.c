@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+#include "fake.h"
+
+#include <infiniband/umad_ext.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+static int setup(void **state)
+{
+	if (fake_setup(state))
+		return -1;
+	fake_ca("mlx5_0");
+	fake_port("mlx5_0", 1, 1);
+	fake_umad(2, "mlx5_0", 1);
+	return 0;
+}
+
+static void the_path_is_that_of_the_ports_issm_device(void **state)
+{
+	char path[64] = "untouched";
+
+	(void)state;
+	assert_int_equal(umad_get_issm_path("mlx5_0", 1, path, sizeof(path)), 0);
+	assert_string_equal(path, "/dev/infiniband/issm2");
+	assert_int_equal(umad_get_issm_path(NULL, 0, path, sizeof(path)), 0);
+	assert_string_equal(path, "/dev/infiniband/issm2");
+}
+
+static void a_path_that_does_not_fit_is_not_cut(void **state)
+{
+	char path[64];
+	int max, length = (int)strlen("/dev/infiniband/issm2");
+
+	(void)state;
+	for (max = 1; max <= length; max++) {
+		memset(path, 'x', sizeof(path));
+		assert_int_equal(umad_get_issm_path("mlx5_0", 1, path, max), -ENOSPC);
+		assert_int_equal(errno, ENOSPC);
+		assert_string_equal(path, "");
+		assert_int_equal(path[max], 'x');
+	}
+	assert_int_equal(umad_get_issm_path("mlx5_0", 1, path, length + 1), 0);
+	assert_int_equal(umad_get_issm_path("mlx5_0", 1, path, 0), -ENOSPC);
+	assert_int_equal(umad_get_issm_path("mlx5_0", 1, path, -1), -ENOSPC);
+}
+
+static void what_is_wrong_is_told(void **state)
+{
+	char path[64];
+
+	(void)state;
+	assert_int_equal(umad_get_issm_path("mlx5_0", 1, NULL, 64), -EINVAL);
+	assert_int_equal(umad_get_issm_path("mlx5_9", 1, path, 64), -ENODEV);
+	assert_int_equal(umad_get_issm_path("mlx5_0", 2, path, 64), -EINVAL);
+	assert_int_equal(umad_get_issm_path("mlx5_0", -1, path, 64), -EINVAL);
+	assert_int_equal(umad_get_issm_path(NULL, 7, path, 64), -ENODEV);
+	assert_int_equal(umad_open_issm("mlx5_9", 1, 0), -ENODEV);
+	assert_int_equal(umad_open_issm("mlx5_0", 2, 0), -EINVAL);
+	assert_int_equal(umad_open_issm("mlx5_0", 1, 2), -EINVAL);
+	assert_int_equal(umad_open_issm("mlx5_0", 1, -1), -EINVAL);
+	assert_int_equal(errno, EINVAL);
+}
+
+static void issm_is_held_while_its_device_is_open(void **state)
+{
+	struct fake_device *issm = fake_device("issm2");
+	int fd = umad_open_issm("mlx5_0", 1, 0);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(issm->opened, 1);
+	assert_false(issm->open_flags & O_NONBLOCK);
+	assert_int_equal(umad_close_issm(fd), 0);
+	assert_int_equal(issm->opened, 0);
+	assert_int_equal(umad_close_issm(fd), -EINVAL);
+	assert_int_equal(errno, EINVAL);
+}
+
+static void a_port_that_is_held_is_not_waited_for_if_so_asked(void **state)
+{
+	struct fake_device *issm = fake_device("issm2");
+
+	(void)state;
+	issm->open_error = EAGAIN;
+	assert_int_equal(umad_open_issm(NULL, 0, UMAD_ISSM_NONBLOCK), -EAGAIN);
+	assert_int_equal(errno, EAGAIN);
+	assert_true(issm->open_flags & O_NONBLOCK);
+}
+
+static void a_signal_or_missing_rights_are_told(void **state)
+{
+	(void)state;
+	fake_device("issm2")->open_error = EINTR;
+	assert_int_equal(umad_open_issm(NULL, 0, 0), -EINTR);
+	fake_device("issm2")->open_error = EACCES;
+	assert_int_equal(umad_open_issm(NULL, 0, 0), -EACCES);
+	assert_int_equal(errno, EACCES);
+}
+
+#undef TEST
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fake_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(the_path_is_that_of_the_ports_issm_device),
+		TEST(a_path_that_does_not_fit_is_not_cut),
+		TEST(what_is_wrong_is_told),
+		TEST(issm_is_held_while_its_device_is_open),
+		TEST(a_port_that_is_held_is_not_waited_for_if_so_asked),
+		TEST(a_signal_or_missing_rights_are_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+#include "fake.h"
+#include "log.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What the hook was last called with, and how often it was. */
+static enum umad_log_level hook_level;
+static char hook_text[1024];
+static void *hook_user;
+static int hook_calls;
+
+static void remember(enum umad_log_level level, const char *text, void *user)
+{
+	hook_level = level;
+	snprintf(hook_text, sizeof(hook_text), "%s", text);
+	hook_user = user;
+	hook_calls++;
+	errno = EXDEV;
+}
+
+static int setup(void **state)
+{
+	umad_debug(0);
+	umad_set_log_hook(NULL, NULL);
+	hook_calls = 0;
+	return fake_setup(state);
+}
+
+/* What lands on stderr while something is done. */
+static const char *stderr_of(void (*something)(void))
+{
+	static char text[4096];
+	FILE *file = tmpfile();
+	int saved = dup(STDERR_FILENO);
+	size_t length;
+
+	fflush(stderr);
+	dup2(fileno(file), STDERR_FILENO);
+	something();
+	fflush(stderr);
+	dup2(saved, STDERR_FILENO);
+	close(saved);
+	rewind(file);
+	length = fread(text, 1, sizeof(text) - 1, file);
+	text[length] = '\0';
+	fclose(file);
+	return text;
+}
+
+static void say_everything(void)
+{
+	log_warning("something is %s", "wrong");
+	log_info("something happened");
+	log_debug("a packet");
+}
+
+static void levels_choose_what_is_said(void **state)
+{
+	(void)state;
+	assert_string_equal(stderr_of(say_everything), "libibumad: something is wrong\n");
+	umad_debug(1);
+	assert_string_equal(stderr_of(say_everything), "libibumad: something is wrong\n"
+						       "libibumad: something happened\n");
+	umad_debug(2);
+	assert_string_equal(stderr_of(say_everything), "libibumad: something is wrong\n"
+						       "libibumad: something happened\n"
+						       "libibumad: a packet\n");
+}
+
+static void the_level_is_asked_for_by_a_negative_one(void **state)
+{
+	(void)state;
+	assert_int_equal(umad_debug(1), 1);
+	assert_int_equal(umad_debug(-1), 1);
+	assert_int_equal(umad_debug(5), 5);
+	assert_int_equal(umad_debug(0), 0);
+}
+
+static void a_hook_takes_what_stderr_would_get(void **state)
+{
+	int user;
+
+	(void)state;
+	umad_set_log_hook(remember, &user);
+	assert_string_equal(stderr_of(say_everything), "");
+	assert_int_equal(hook_calls, 1);
+	assert_int_equal(hook_level, UMAD_LOG_WARNING);
+	assert_string_equal(hook_text, "something is wrong");
+	assert_ptr_equal(hook_user, &user);
+	umad_debug(2);
+	say_everything();
+	assert_int_equal(hook_calls, 4);
+	assert_int_equal(hook_level, UMAD_LOG_DEBUG);
+	umad_set_log_hook(NULL, NULL);
+	umad_debug(0);
+	assert_string_equal(stderr_of(say_everything), "libibumad: something is wrong\n");
+	assert_int_equal(hook_calls, 4);
+}
+
+static void messages_leave_errno_alone(void **state)
+{
+	(void)state;
+	umad_set_log_hook(remember, NULL);
+	errno = EDOM;
+	say_everything();
+	assert_int_equal(errno, EDOM);
+}
+
+static void a_long_message_is_cut(void **state)
+{
+	char text[2000];
+
+	(void)state;
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	umad_set_log_hook(remember, NULL);
+	log_warning("%s", text);
+	assert_in_range(strlen(hook_text), 100, 1000);
+}
+
+static void call_the_library(void)
+{
+	umad_open_port(NULL, 0);
+}
+
+static void a_kernel_without_user_mad_is_warned_of(void **state)
+{
+	(void)state;
+	assert_non_null(strstr(stderr_of(call_the_library), "abi_version"));
+	fake_file("/sys/class/infiniband_mad/abi_version", "4\n");
+	assert_non_null(strstr(stderr_of(call_the_library), "ABI is 4"));
+}
+
+static void *set_hooks(void *arg)
+{
+	int i;
+
+	for (i = 0; i < 1000; i++)
+		umad_set_log_hook(i % 2 ? remember : NULL, arg);
+	return NULL;
+}
+
+static void silent(enum umad_log_level level, const char *text, void *user)
+{
+	(void)level;
+	(void)text;
+	(void)user;
+}
+
+static void hooks_may_be_set_while_messages_go_out(void **state)
+{
+	pthread_t thread;
+	int i;
+
+	(void)state;
+	umad_set_log_hook(silent, NULL);
+	assert_int_equal(pthread_create(&thread, NULL, set_hooks, NULL), 0);
+	for (i = 0; i < 1000; i++)
+		log_info("nobody hears this");
+	pthread_join(thread, NULL);
+	umad_set_log_hook(NULL, NULL);
+}
+
+static struct ib_user_mad umad = {
+	.agent_id = 3,
+	.addr = {.grh_present = 1, .gid = {0xfe, 0x80, [15] = 1}},
+};
+
+static void dump_all(void)
+{
+	umad_dump(&umad);
+	umad_addr_dump(&umad.addr);
+	umad_dump(NULL);
+	umad_addr_dump(NULL);
+}
+
+static void dumps_go_to_stderr(void **state)
+{
+	const char *text;
+
+	(void)state;
+	umad.addr.lid = htobe16(77);
+	text = stderr_of(dump_all);
+	assert_non_null(strstr(text, "agent 3"));
+	assert_non_null(strstr(text, "lid 77"));
+	assert_non_null(strstr(text, "fe80::1"));
+}
+
+#undef TEST
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fake_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(levels_choose_what_is_said),
+		TEST(the_level_is_asked_for_by_a_negative_one),
+		TEST(a_hook_takes_what_stderr_would_get),
+		TEST(messages_leave_errno_alone),
+		TEST(a_long_message_is_cut),
+		TEST(a_kernel_without_user_mad_is_warned_of),
+		TEST(hooks_may_be_set_while_messages_go_out),
+		TEST(dumps_go_to_stderr),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

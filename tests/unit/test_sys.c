@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* The seam itself, on files, folders and pipes of a real kernel. */
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char folder[32];
+
+static const char *in_folder(const char *name)
+{
+	static char path[64];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	return path;
+}
+
+static int setup(void **state)
+{
+	int fd;
+
+	(void)state;
+	strcpy(folder, "/tmp/sys-XXXXXX");
+	if (!mkdtemp(folder))
+		return -1;
+	fd = open(in_folder("file"), O_CREAT | O_WRONLY, 0600);
+	if (fd < 0 || write(fd, "hello", 5) != 5)
+		return -1;
+	return close(fd);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	unlink(in_folder("file"));
+	return rmdir(folder);
+}
+
+static void a_file_is_opened_read_and_closed(void **state)
+{
+	int fd = sys_open(in_folder("file"), O_RDONLY);
+	char text[8] = "";
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+	assert_int_equal(sys_read(fd, text, sizeof(text)), 5);
+	assert_string_equal(text, "hello");
+	assert_int_equal(sys_read(fd, text, sizeof(text)), 0);
+	assert_int_equal(sys_close(fd), 0);
+	assert_int_equal(sys_close(fd), -EBADF);
+}
+
+static void failures_are_negative_errnos(void **state)
+{
+	char text[8];
+	int number;
+
+	(void)state;
+	assert_int_equal(sys_open(in_folder("missing"), O_RDONLY), -ENOENT);
+	assert_int_equal(sys_read(-1, text, 8), -EBADF);
+	assert_int_equal(sys_write(-1, text, 8), -EBADF);
+	assert_int_equal(sys_ioctl(-1, FIONREAD, &number), -EBADF);
+	assert_int_equal(sys_list(in_folder("missing"), NULL, NULL), -ENOENT);
+	assert_int_equal(sys_list(in_folder("file"), NULL, NULL), -ENOTDIR);
+}
+
+static void a_pipe_is_written_polled_and_read(void **state)
+{
+	char text[8] = "";
+	int ends[2], number;
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(sys_poll(ends[0], 0), 0);
+	assert_int_equal(sys_poll(ends[0], 1), 0);
+	assert_int_equal(sys_write(ends[1], "abc", 3), 3);
+	assert_int_equal(sys_poll(ends[0], -1), POLLIN);
+	assert_int_equal(sys_ioctl(ends[0], FIONREAD, &number), 0);
+	assert_int_equal(number, 3);
+	assert_int_equal(sys_read(ends[0], text, 8), 3);
+	close(ends[1]);
+	assert_true(sys_poll(ends[0], 0) & POLLHUP);
+	close(ends[0]);
+	assert_int_equal(sys_poll(ends[0], 0), POLLNVAL);
+}
+
+static int count_names(const char *name, void *arg)
+{
+	assert_string_equal(name, "file");
+	++*(int *)arg;
+	return 0;
+}
+
+static int stop(const char *name, void *arg)
+{
+	(void)name;
+	++*(int *)arg;
+	return 7;
+}
+
+static void a_folder_is_walked_through_until_the_visitor_stops(void **state)
+{
+	int count = 0;
+
+	(void)state;
+	assert_int_equal(sys_list(folder, count_names, &count), 0);
+	assert_int_equal(count, 1);
+	assert_int_equal(sys_list(folder, stop, &count), 7);
+	assert_int_equal(count, 2);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_file_is_opened_read_and_closed),
+		TEST(failures_are_negative_errnos),
+		TEST(a_pipe_is_written_polled_and_read),
+		TEST(a_folder_is_walked_through_until_the_visitor_stops),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

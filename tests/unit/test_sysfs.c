@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+#include "fake.h"
+#include "sysfs.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define DIR  "/sys/class/infiniband/mlx5_0"
+#define FILE DIR "/attribute"
+
+static void a_number_is_what_the_attribute_begins_with(void **state)
+{
+	static const struct {
+		const char *content;
+		int ret;
+		unsigned value;
+	} rows[] = {
+		{"4: ACTIVE\n", 0, 4},
+		{"0x1\n", 0, 1},
+		{"400 Gb/sec (4X NDR)\n", 0, 400},
+		{"2.5 Gb/sec (1X)\n", 0, 2},
+		{"0\n", 0, 0},
+		{"7", 0, 7},
+		{"0x00010000\n", 0, 0x10000},
+		{"4294967295\n", 0, 4294967295u},
+		{"4294967296\n", -EIO, 0},
+		{"99999999999999999999999\n", -EIO, 0},
+		{"-1\n", -EIO, 0},
+		{"+1\n", -EIO, 0},
+		{" 1\n", -EIO, 0},
+		{"\n", -EIO, 0},
+		{"", -EIO, 0},
+		{"ACTIVE\n", -EIO, 0},
+		{"\xff\xfe\n", -EIO, 0},
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		unsigned value = 77;
+
+		fake_file(FILE, "%s", rows[i].content);
+		assert_int_equal(sysfs_read_uint(DIR, "attribute", &value), rows[i].ret);
+		assert_int_equal(value, rows[i].ret ? 77 : rows[i].value);
+	}
+}
+
+static void a_huge_attribute_is_read_no_further_than_needed(void **state)
+{
+	static char huge[1 << 20];
+	unsigned value;
+	char text[8];
+
+	(void)state;
+	memset(huge, '1', sizeof(huge));
+	huge[2] = ' ';
+	fake_file_bytes(FILE, huge, sizeof(huge));
+	assert_int_equal(sysfs_read_uint(DIR, "attribute", &value), 0);
+	assert_int_equal(value, 11);
+	/* the rest of the line is not known, but that it is longer than the buffer is */
+	assert_in_range(sysfs_read_text(DIR, "attribute", text, sizeof(text)), 8, 1 << 20);
+	assert_string_equal(text, "11 1111");
+}
+
+static void a_text_is_the_first_line_without_its_end(void **state)
+{
+	char text[16];
+
+	(void)state;
+	fake_file(FILE, "MT4123\nmore\n");
+	assert_int_equal(sysfs_read_text(DIR, "attribute", text, sizeof(text)), 6);
+	assert_string_equal(text, "MT4123");
+	fake_file(FILE, "unterminated");
+	assert_int_equal(sysfs_read_text(DIR, "attribute", text, sizeof(text)), 12);
+	assert_string_equal(text, "unterminated");
+	fake_file_bytes(FILE, "a\0b\n", 4);
+	assert_int_equal(sysfs_read_text(DIR, "attribute", text, sizeof(text)), 1);
+	assert_string_equal(text, "a");
+	fake_file(FILE, "%s", "");
+	assert_int_equal(sysfs_read_text(DIR, "attribute", text, sizeof(text)), 0);
+	assert_string_equal(text, "");
+}
+
+static void a_text_that_does_not_fit_is_cut_and_its_length_told(void **state)
+{
+	char text[4];
+
+	(void)state;
+	fake_file(FILE, "123456\n");
+	assert_int_equal(sysfs_read_text(DIR, "attribute", text, sizeof(text)), 6);
+	assert_string_equal(text, "123");
+	fake_file(FILE, "123\n");
+	assert_int_equal(sysfs_read_text(DIR, "attribute", text, sizeof(text)), 3);
+	assert_string_equal(text, "123");
+}
+
+static void a_guid_is_four_groups_of_hex(void **state)
+{
+	static const struct {
+		const char *content;
+		int ret;
+	} rows[] = {
+		{"0002:c903:00a0:0b10\n", 0},
+		{"0002:c903:00a0:0b10", 0},
+		{"2:c903:a0:b10\n", 0},
+		{"0002:c903:00a0\n", -EIO},
+		{"0002:c903:00a0:0b10:0000\n", -EIO},
+		{"0002:c903:00a0:0b10 \n", -EIO},
+		{"0002:c903:00a0:00b10\n", -EIO},
+		{"0002:c903::0b10\n", -EIO},
+		{"0002:c903:00a0:\n", -EIO},
+		{"0002:c903:00a0:-b10\n", -EIO},
+		{"0x02:c903:00a0:0b10\n", -EIO},
+		{"0002c90300a00b10\n", -EIO},
+		{"", -EIO},
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		__be64 guid = 7;
+
+		fake_file(FILE, "%s", rows[i].content);
+		assert_int_equal(sysfs_read_guid(DIR, "attribute", &guid), rows[i].ret);
+		assert_true(guid == (rows[i].ret ? 7 : htobe64(0x0002c90300a00b10)));
+	}
+}
+
+static void a_gid_is_eight_groups_of_hex(void **state)
+{
+	static const uint8_t wanted[] = {0xfe, 0x80, 0,    0, 0, 0, 0,    0,
+					 0,    2,    0xc9, 3, 0, 0, 0x12, 0x34};
+	union umad_gid gid;
+
+	(void)state;
+	fake_file(FILE, "fe80:0000:0000:0000:0002:c903:0000:1234\n");
+	assert_int_equal(sysfs_read_gid(DIR, "attribute", &gid), 0);
+	assert_memory_equal(gid.raw, wanted, 16);
+	fake_file(FILE, "fe80::1234\n");
+	assert_int_equal(sysfs_read_gid(DIR, "attribute", &gid), -EIO);
+	assert_memory_equal(gid.raw, wanted, 16);
+}
+
+static void what_cannot_be_read_gives_its_errno(void **state)
+{
+	union umad_gid gid;
+	unsigned value;
+	__be64 guid;
+	char text[8];
+
+	(void)state;
+	assert_int_equal(sysfs_read_uint(DIR, "attribute", &value), -ENOENT);
+	assert_int_equal(sysfs_read_text(DIR, "attribute", text, 8), -ENOENT);
+	assert_int_equal(sysfs_read_guid(DIR, "attribute", &guid), -ENOENT);
+	assert_int_equal(sysfs_read_gid(DIR, "attribute", &gid), -ENOENT);
+	fake_link(FILE, "nowhere");
+	assert_int_equal(sysfs_read_uint(DIR, "attribute", &value), -ENOENT);
+	fake_remove(FILE);
+	fake_dir(FILE);
+	assert_int_equal(sysfs_read_uint(DIR, "attribute", &value), -EISDIR);
+}
+
+static void a_fifo_does_not_keep_us_waiting(void **state)
+{
+	unsigned value;
+
+	(void)state;
+	fake_dir(DIR);
+	assert_int_equal(mkfifo(fake_real_path(FILE), 0600), 0);
+	assert_int_equal(sysfs_read_uint(DIR, "attribute", &value), -EIO);
+}
+
+static void a_failing_read_leaves_nothing_open(void **state)
+{
+	unsigned value;
+
+	(void)state;
+	fake_file(FILE, "1\n");
+	fake_fail_call(2, EINVAL);
+	assert_int_equal(sysfs_read_uint(DIR, "attribute", &value), -EINVAL);
+	assert_true(fake_failed());
+}
+
+static void a_path_that_is_too_long_is_refused(void **state)
+{
+	char name[SYSFS_PATH_MAX + 1], path[SYSFS_PATH_MAX];
+	unsigned value;
+
+	(void)state;
+	memset(name, 'x', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	assert_int_equal(sysfs_path(path, "%s", name), -ENAMETOOLONG);
+	assert_int_equal(sysfs_read_uint(DIR, name, &value), -ENAMETOOLONG);
+	name[SYSFS_PATH_MAX - 1] = '\0';
+	assert_int_equal(sysfs_path(path, "%s", name), 0);
+	assert_string_equal(path, name);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_number_is_what_the_attribute_begins_with),
+		TEST(a_huge_attribute_is_read_no_further_than_needed),
+		TEST(a_text_is_the_first_line_without_its_end),
+		TEST(a_text_that_does_not_fit_is_cut_and_its_length_told),
+		TEST(a_guid_is_four_groups_of_hex),
+		TEST(a_gid_is_eight_groups_of_hex),
+		TEST(what_cannot_be_read_gives_its_errno),
+		TEST(a_fifo_does_not_keep_us_waiting),
+		TEST(a_failing_read_leaves_nothing_open),
+		TEST(a_path_that_is_too_long_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
