@@ -67,7 +67,7 @@ EXPORT int portid2portnum(ib_portid_t *portid)
 {
 	if (portid->lid > 0 || portid->drpath.cnt < 0 || portid->drpath.cnt > LAST_HOP)
 		return -1;
-	return portid->drpath.cnt ? portid->drpath.p[portid->drpath.cnt] : 0;
+	return portid->drpath.cnt ? portid->drpath.p[portid->drpath.cnt - 1] : 0;
 }
 
 /* A port number at *text, which moves behind it; -1 for anything else. */

@@ -145,13 +145,6 @@ static int read_ca(const char *ca_name, struct umad_ca *ca)
 	return 0;
 }
 
-/* Errors that are the caller's to know; everything else was the reading of an attribute.
- */
-static int fail_reading(int err)
-{
-	return err == -ENODEV || err == -ENOMEM || err == -EINVAL ? fail(err) : fail_io(err);
-}
-
 EXPORT int umad_get_ca(const char *ca_name, umad_ca_t *ca)
 {
 	struct port_choice choice;
@@ -167,7 +160,7 @@ EXPORT int umad_get_ca(const char *ca_name, umad_ca_t *ca)
 		log_info("device %s cannot be read: %s", ca_name ? ca_name : "(any)",
 			 strerror(-err));
 		umad_release_ca(ca);
-		return fail_reading(err);
+		return fail_lookup(err);
 	}
 	return 0;
 }
@@ -204,7 +197,7 @@ EXPORT int umad_get_port(const char *ca_name, int portnum, umad_port_t *port)
 	if (err) {
 		log_info("port %d of device %s cannot be read: %s", portnum,
 			 ca_name ? ca_name : "(any)", strerror(-err));
-		return fail_reading(err);
+		return fail_lookup(err);
 	}
 	return 0;
 }
@@ -231,12 +224,12 @@ EXPORT int umad_get_ca_portguids(const char *ca_name, __be64 *portguids, int max
 	if (!err && node_type(choice.ca_name) < 0)
 		err = -ENODEV;
 	if (err)
-		return fail(err);
+		return fail_lookup(err);
 	if (!portguids)
 		return 0;
 	highest = node_ports(choice.ca_name, ports);
 	if (highest < 0)
-		return fail_reading(highest);
+		return fail_lookup(highest);
 	if (max <= highest)
 		return fail(-ENOMEM);
 	for (i = 0; i <= highest; i++) {
@@ -246,7 +239,7 @@ EXPORT int umad_get_ca_portguids(const char *ca_name, __be64 *portguids, int max
 		node_port_path(path, choice.ca_name, i);
 		err = sysfs_read_gid(path, SYS_PORT_GID, &gid);
 		if (err)
-			return fail_reading(err);
+			return fail_lookup(err);
 		portguids[i] = gid.global.interface_id;
 	}
 	return highest + 1;

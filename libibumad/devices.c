@@ -65,7 +65,7 @@ EXPORT int umad_get_cas_names(char cas[][UMAD_CA_NAME_LEN], int max)
 		return fail(-EINVAL);
 	listed = devices_list(&names);
 	if (listed < 0)
-		return fail(listed);
+		return fail_lookup(listed);
 	for (i = 0; i < listed && stored < max; i++)
 		if (node_type(names[i]) > 0)
 			memcpy(cas[stored++], names[i], sizeof(names[i]));

@@ -22,4 +22,13 @@ static inline int fail_io(int cause)
 	return -EIO;
 }
 
+/*
+ * Returns what looking through sysfs gave: -EIO with the cause in errno, unless it is an error
+ * that means something to the caller.
+ */
+static inline int fail_lookup(int err)
+{
+	return err == -ENODEV || err == -ENOMEM || err == -EINVAL ? fail(err) : fail_io(err);
+}
+
 #endif

@@ -29,7 +29,7 @@ EXPORT int umad_get_issm_path(const char *ca_name, int portnum, char path[], int
 	path[0] = '\0';
 	err = find_issm(ca_name, portnum, found);
 	if (err)
-		return fail(err);
+		return fail_lookup(err);
 	if (strlen(found) >= (size_t)max)
 		return fail(-ENOSPC);
 	strcpy(path, found);
@@ -45,7 +45,7 @@ EXPORT int umad_open_issm(const char *ca_name, int portnum, int flags)
 		return fail(-EINVAL);
 	err = find_issm(ca_name, portnum, path);
 	if (err)
-		return fail(err);
+		return fail_lookup(err);
 	fd = sys_open(path, O_RDONLY | (flags & UMAD_ISSM_NONBLOCK ? O_NONBLOCK : 0));
 	if (fd < 0) {
 		log_info("%s cannot be opened: %s", path, strerror(-fd));

@@ -42,13 +42,17 @@ void log_message(enum umad_log_level level, const char *format, ...)
 {
 	int saved_errno = errno;
 	umad_log_fn *call;
-	char text[512];
+	char text[512], *at;
 	va_list args;
 	void *user;
 
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
+	/* a caller's name must not make two lines of one */
+	for (at = text; *at; at++)
+		if ((unsigned char)*at < ' ')
+			*at = '?';
 
 	pthread_mutex_lock(&hook_lock);
 	call = hook;
@@ -68,9 +72,12 @@ EXPORT void umad_addr_dump(ib_mad_addr_t *addr)
 
 	if (!addr)
 		return;
-	fprintf(stderr, "lid %u qpn 0x%x qkey 0x%08x sl %u path_bits %u pkey_index %u\n",
-		be16toh(addr->lid), be32toh(addr->qpn), be32toh(addr->qkey), addr->sl,
-		addr->path_bits, addr->pkey_index);
+	fprintf(stderr, "lid %u qpn 0x%x qkey 0x%08x sl %u path_bits %u", be16toh(addr->lid),
+		be32toh(addr->qpn), be32toh(addr->qkey), addr->sl, addr->path_bits);
+	/* the old layout ends before it */
+	if (umad_size() == sizeof(struct ib_user_mad))
+		fprintf(stderr, " pkey_index %u", addr->pkey_index);
+	fputc('\n', stderr);
 	if (addr->grh_present)
 		fprintf(stderr,
 			"grh gid %s gid_index %u hop_limit %u traffic_class %u "

@@ -109,7 +109,7 @@ EXPORT int umad_get_smi_gsi_pairs(struct umad_ca_pair cas[], size_t max)
 		return fail(-EINVAL);
 	count = list_pairs(&pairs, &names);
 	if (count < 0)
-		return fail(count);
+		return fail_lookup(count);
 	if ((size_t)count > max)
 		count = (int)max;
 	for (i = 0; i < count; i++)
@@ -154,10 +154,10 @@ EXPORT int umad_get_smi_gsi_pair_by_ca_name(const char *devname, uint8_t portnum
 	err = devname ? select_ca(devname, &choice)
 		      : select_port(NULL, portnum, enforce_smi, &choice);
 	if (err)
-		return fail(err);
+		return fail_lookup(err);
 	count = list_pairs(&pairs, &names);
 	if (count < 0)
-		return fail(count);
+		return fail_lookup(count);
 
 	err = -ENODEV;
 	for (i = 0; i < count && err; i++) {

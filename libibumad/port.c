@@ -49,7 +49,7 @@ static int open_port(const char *ca_name, int portnum, bool smi_only)
 	if (err) {
 		log_info("no port to open for %s port %d: %s", ca_name ? ca_name : "(any)",
 			 portnum, strerror(-err));
-		return fail(err);
+		return fail_lookup(err);
 	}
 
 	fd = sys_open(path, O_RDWR | O_NONBLOCK);

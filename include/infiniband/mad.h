@@ -328,8 +328,10 @@ static inline int ib_portid_set(ib_portid_t *portid, int lid, int qp, int qkey)
  */
 char *portid2str(ib_portid_t *portid);
 
-/** The port that a directed route ends in: its last hop's, 0 at the local node; -1 by
- * LID. */
+/**
+ * Entry cnt - 1 of a directed route, the egress port of its last hop but one; 0 for the local
+ * node, -1 by LID or for a route that no array can hold.
+ */
 int portid2portnum(ib_portid_t *portid);
 
 /**

@@ -199,7 +199,7 @@ int umad_done(void);
  * The names of the devices, sorted, into cas[0..max-1].
  *
  * Returns how many were stored; 0 where there is no device. -EINVAL for a negative max,
- * -ENOMEM, or what reading SYS_INFINIBAND gave.
+ * -ENOMEM, -EIO where SYS_INFINIBAND cannot be read.
  */
 int umad_get_cas_names(char cas[][UMAD_CA_NAME_LEN], int max);
 
@@ -245,8 +245,8 @@ int umad_release_port(umad_port_t *port);
  * The path of a port's issm device, the one whose opening sets IsSM in the port's
  * CapabilityMask (umad_open_issm() opens it, too).
  *
- * Returns 0; -ENODEV no such device or no usable port, -EINVAL no issm device for it,
- * -ENOSPC the path does not fit into max bytes (path is "" then).
+ * Returns 0; -ENODEV no such device or no usable port, -EINVAL no issm device for it, -ENOMEM,
+ * -EIO sysfs cannot be read, -ENOSPC the path does not fit into max bytes (path is "" then).
  */
 int umad_get_issm_path(const char *ca_name, int portnum, char path[], int max);
 
@@ -263,8 +263,8 @@ int umad_get_issm_path(const char *ca_name, int portnum, char path[], int max);
  *
  * Returns the port's handle, a non-blocking close-on-exec file descriptor. -EOPNOTSUPP no
  * user_mad in this kernel or one older than IB_UMAD_ABI_VERSION, -ENODEV no such device
- * or no usable port, -EINVAL no umad device for that port, -EIO it cannot be opened
- * (errno says why).
+ * or no usable port, -EINVAL no umad device for that port, -ENOMEM, -EIO it (or sysfs) cannot
+ * be opened (errno says why).
  */
 int umad_open_port(const char *ca_name, int portnum);
 

@@ -589,6 +589,8 @@ int sys_poll(int fd, int timeout_ms)
 
 	if (err)
 		return err;
+	/* the kernel takes no notice of it, and would let us wait for ever */
+	assert_true(fd >= 0);
 	if (!state)
 		return POLLNVAL;
 	state->device.polls++;

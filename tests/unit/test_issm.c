@@ -52,7 +52,9 @@ static void what_is_wrong_is_told(void **state)
 
 	(void)state;
 	assert_int_equal(umad_get_issm_path("mlx5_0", 1, NULL, 64), -EINVAL);
+	strcpy(path, "something");
 	assert_int_equal(umad_get_issm_path("mlx5_9", 1, path, 64), -ENODEV);
+	assert_string_equal(path, "");
 	assert_int_equal(umad_get_issm_path("mlx5_0", 2, path, 64), -EINVAL);
 	assert_int_equal(umad_get_issm_path("mlx5_0", -1, path, 64), -EINVAL);
 	assert_int_equal(umad_get_issm_path(NULL, 7, path, 64), -ENODEV);

@@ -2,9 +2,11 @@
 
 #include "fake.h"
 #include "log.h"
+#include "packet.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -103,6 +105,15 @@ static void a_hook_takes_what_stderr_would_get(void **state)
 	assert_int_equal(hook_calls, 4);
 }
 
+static void a_message_is_one_line_whatever_a_caller_passes(void **state)
+{
+	(void)state;
+	umad_debug(1);
+	umad_set_log_hook(remember, NULL);
+	log_info("device %s", "bad\nlibibumad: forged\t\x1b[31m");
+	assert_string_equal(hook_text, "device bad?libibumad: forged??[31m");
+}
+
 static void messages_leave_errno_alone(void **state)
 {
 	(void)state;
@@ -137,15 +148,6 @@ static void a_kernel_without_user_mad_is_warned_of(void **state)
 	assert_non_null(strstr(stderr_of(call_the_library), "ABI is 4"));
 }
 
-static void *set_hooks(void *arg)
-{
-	int i;
-
-	for (i = 0; i < 1000; i++)
-		umad_set_log_hook(i % 2 ? remember : NULL, arg);
-	return NULL;
-}
-
 static void silent(enum umad_log_level level, const char *text, void *user)
 {
 	(void)level;
@@ -153,22 +155,44 @@ static void silent(enum umad_log_level level, const char *text, void *user)
 	(void)user;
 }
 
+static void count(enum umad_log_level level, const char *text, void *user)
+{
+	assert_int_equal(level, UMAD_LOG_INFO);
+	assert_string_equal(text, "many times");
+	atomic_fetch_add((atomic_int *)user, 1);
+}
+
+static void *set_hooks(void *arg)
+{
+	int i;
+
+	for (i = 0; i < 1000; i++)
+		umad_set_log_hook(i % 2 ? silent : count, arg);
+	return NULL;
+}
+
 static void hooks_may_be_set_while_messages_go_out(void **state)
 {
+	atomic_int counted = 0;
 	pthread_t thread;
 	int i;
 
 	(void)state;
-	umad_set_log_hook(silent, NULL);
-	assert_int_equal(pthread_create(&thread, NULL, set_hooks, NULL), 0);
+	umad_debug(1);
+	umad_set_log_hook(count, &counted);
+	assert_int_equal(pthread_create(&thread, NULL, set_hooks, &counted), 0);
 	for (i = 0; i < 1000; i++)
-		log_info("nobody hears this");
+		log_info("many times");
 	pthread_join(thread, NULL);
+	/* a hook and its argument are never mixed with another's */
+	assert_in_range(counted, 0, 1000);
 	umad_set_log_hook(NULL, NULL);
 }
 
 static struct ib_user_mad umad = {
 	.agent_id = 3,
+	.retries = 5,
+	.length = 320,
 	.addr = {.grh_present = 1, .gid = {0xfe, 0x80, [15] = 1}},
 };
 
@@ -189,7 +213,13 @@ static void dumps_go_to_stderr(void **state)
 	text = stderr_of(dump_all);
 	assert_non_null(strstr(text, "agent 3"));
 	assert_non_null(strstr(text, "lid 77"));
+	assert_non_null(strstr(text, "retries 5 length 320"));
 	assert_non_null(strstr(text, "fe80::1"));
+	/* the old layout has no such member */
+	packet_set_layout(false);
+	assert_null(strstr(stderr_of(dump_all), "pkey_index"));
+	packet_set_layout(true);
+	assert_non_null(strstr(stderr_of(dump_all), "pkey_index 0"));
 }
 
 #undef TEST
@@ -201,6 +231,7 @@ int main(void)
 		TEST(levels_choose_what_is_said),
 		TEST(the_level_is_asked_for_by_a_negative_one),
 		TEST(a_hook_takes_what_stderr_would_get),
+		TEST(a_message_is_one_line_whatever_a_caller_passes),
 		TEST(messages_leave_errno_alone),
 		TEST(a_long_message_is_cut),
 		TEST(a_kernel_without_user_mad_is_warned_of),

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Our libibmad beside the distribution's, which is loaded by its path: every field and every
+ * printer on random inputs must give the same. TEST_SEED sets the seed, TEST_ROUNDS the number
+ * of inputs.
+ */
+
+#include <infiniband/mad_fields.h>
+
+#include <dlfcn.h>
+#include <stddef.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define SKIPPED 77
+
+static void *theirs;
+
+/* A small generator of our own: the same numbers everywhere for the same seed. */
+static uint64_t random_state;
+
+static uint64_t random64(void)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return random_state;
+}
+
+static void random_bytes(void *bytes, size_t size)
+{
+	uint8_t *at = bytes;
+
+	while (size--)
+		*at++ = (uint8_t)(random64() >> 24);
+}
+
+static unsigned long differences;
+
+static void report(const char *what, unsigned number, const char *ours, const char *reference)
+{
+	if (differences++ < 20)
+		printf("%s %u: \"%s\", the reference \"%s\"\n", what, number, ours, reference);
+}
+
+/* --- fields ---------------------------------------------------------------------------- */
+
+/* What the distribution's library cannot know yet, or does not do as version 64. */
+static unsigned last_field;
+
+#define THEIRS(name) ((__typeof__(&name))dlsym(theirs, #name))
+
+static enum MAD_FIELDS random_field(void)
+{
+	enum MAD_FIELDS field;
+
+	do {
+		field = (enum MAD_FIELDS)(random64() % last_field);
+	} while (!mad_field_bits(field) || !THEIRS(mad_field_name)(field));
+	return field;
+}
+
+static void compare_field(void)
+{
+	static uint8_t ours[1024], reference[1024];
+	enum MAD_FIELDS field = random_field();
+	unsigned bits = mad_field_bits(field);
+	int base = (int)(random64() % 300);
+	char a[32], b[32];
+
+	random_bytes(ours, sizeof(ours));
+	memcpy(reference, ours, sizeof(ours));
+	if (bits <= 32) {
+		uint32_t value = (uint32_t)random64();
+
+		snprintf(a, sizeof(a), "%x", mad_get_field(ours, base, field));
+		snprintf(b, sizeof(b), "%x", THEIRS(mad_get_field)(reference, base, field));
+		/* the reference wants no bits beyond the field's */
+		if (bits < 32)
+			value &= (1u << bits) - 1;
+		mad_set_field(ours, base, field, value);
+		THEIRS(mad_set_field)(reference, base, field, value);
+	} else if (bits == 64) {
+		uint64_t value = random64();
+
+		snprintf(a, sizeof(a), "%llx",
+			 (unsigned long long)mad_get_field64(ours, base, field));
+		snprintf(b, sizeof(b), "%llx",
+			 (unsigned long long)THEIRS(mad_get_field64)(reference, base, field));
+		mad_set_field64(ours, base, field, value);
+		THEIRS(mad_set_field64)(reference, base, field, value);
+	} else {
+		uint8_t value[256], other[256];
+
+		mad_get_array(ours, base, field, value);
+		THEIRS(mad_get_array)(reference, base, field, other);
+		snprintf(a, sizeof(a), "same");
+		snprintf(b, sizeof(b), memcmp(value, other, bits / 8) ? "different" : "same");
+		random_bytes(value, sizeof(value));
+		mad_set_array(ours, base, field, value);
+		THEIRS(mad_set_array)(reference, base, field, value);
+	}
+	if (strcmp(a, b))
+		report("get", field, a, b);
+	if (memcmp(ours, reference, sizeof(ours)))
+		report("set", field, "other bytes", "bytes");
+}
+
+static void compare_coding(void)
+{
+	static uint8_t ours[1024], reference[1024];
+	enum MAD_FIELDS field = random_field();
+	uint64_t a[64] = {0}, b[64] = {0};
+
+	random_bytes(ours, sizeof(ours));
+	memcpy(reference, ours, sizeof(ours));
+	mad_decode_field(ours, field, a);
+	THEIRS(mad_decode_field)(reference, field, b);
+	if (memcmp(a, b, sizeof(a)))
+		report("decode", field, "other", "value");
+	mad_encode_field(ours, field, a);
+	THEIRS(mad_encode_field)(reference, field, a);
+	if (memcmp(ours, reference, sizeof(ours)))
+		report("encode", field, "other bytes", "bytes");
+}
+
+/* --- printers ------------------------------------------------------------------------------
+ */
+
+static void compare_value_text(void)
+{
+	enum MAD_FIELDS field = random_field();
+	static uint8_t image[1024];
+	uint64_t value[64] = {0};
+	char a[4096] = "", b[4096] = "";
+
+	random_bytes(image, sizeof(image));
+	if (random64() % 4 == 0)
+		memset(image, random64() % 2 ? 0 : 0xff, sizeof(image));
+	mad_decode_field(image, field, value);
+	mad_dump_field(field, a, sizeof(a), value);
+	THEIRS(mad_dump_field)(field, b, sizeof(b), value);
+	if (strcmp(a, b))
+		report("dump", field, a, b);
+}
+
+static const char *const printers[] = {
+	"int",
+	"uint",
+	"hex",
+	"rhex",
+	"bitfield",
+	"array",
+	"string",
+	"linkwidth",
+	"linkwidthsup",
+	"linkwidthen",
+	"linkdowndefstate",
+	"linkspeed",
+	"linkspeedsup",
+	"linkspeeden",
+	"linkspeedext",
+	"linkspeedextsup",
+	"linkspeedexten",
+	"portstate",
+	"portstates",
+	"physportstate",
+	"portcapmask",
+	"portcapmask2",
+	"mtu",
+	"vlcap",
+	"opervls",
+	"node_type",
+	"sltovl",
+	"vlarbitration",
+	"nodedesc",
+	"nodeinfo",
+	"portinfo",
+	"switchinfo",
+	"perfcounters",
+	"perfcounters_ext",
+	"perfcounters_xmt_sl",
+	"perfcounters_rcv_sl",
+	"perfcounters_xmt_disc",
+	"perfcounters_rcv_err",
+	"portsamples_control",
+	"port_ext_speeds_counters",
+	"perfcounters_port_op_rcv_counters",
+	"perfcounters_port_flow_ctl_counters",
+	"perfcounters_port_vl_op_packet",
+	"perfcounters_port_vl_op_data",
+	"perfcounters_port_vl_xmit_flow_ctl_update_errors",
+	"perfcounters_port_vl_xmit_wait_counters",
+	"perfcounters_sw_port_vl_congestion",
+	"perfcounters_rcv_con_ctrl",
+	"perfcounters_sl_rcv_fecn",
+	"perfcounters_sl_rcv_becn",
+	"perfcounters_xmit_con_ctrl",
+	"perfcounters_vl_xmit_time_cong",
+	"mlnx_ext_port_info",
+	"cc_congestioninfo",
+	"cc_congestionkeyinfo",
+	"cc_congestionlog",
+	"cc_congestionlogswitch",
+	"cc_congestionlogentryswitch",
+	"cc_congestionlogca",
+	"cc_congestionlogentryca",
+	"cc_switchcongestionsetting",
+	"cc_switchportcongestionsettingelement",
+	"cc_cacongestionsetting",
+	"cc_cacongestionentry",
+	"cc_congestioncontroltable",
+	"cc_congestioncontroltableentry",
+	"cc_timestamp",
+	"classportinfo",
+	"portsamples_result",
+	"portinfo_ext",
+	"port_ext_speeds_counters_rsfec_active",
+	"linkspeedext2",
+	"linkspeedextsup2",
+	"linkspeedexten2",
+};
+
+/* A printer, and how many bytes of value it is given; 0 takes any number. */
+static int value_size(const char *name)
+{
+	if (!strcmp(name, "array") || !strcmp(name, "string"))
+		return 1 + (int)(random64() % 60);
+	if (!strcmp(name, "nodedesc") || !strcmp(name, "vlarbitration"))
+		return 64;
+	return 1 + (int)(random64() % 8);
+}
+
+static void compare_printer(void)
+{
+	unsigned i = (unsigned)(random64() % (sizeof(printers) / sizeof(*printers)));
+	ib_mad_dump_fn *ours, *reference;
+	char name[80], a[8192] = "", b[8192] = "";
+	uint64_t value[128];
+	int size;
+
+	snprintf(name, sizeof(name), "mad_dump_%s", printers[i]);
+	ours = (ib_mad_dump_fn *)dlsym(RTLD_DEFAULT, name);
+	reference = (ib_mad_dump_fn *)dlsym(theirs, name);
+	if (!reference)
+		return; /* an older distribution */
+	random_bytes(value, sizeof(value));
+	if (random64() % 4 == 0)
+		value[0] = random64() % 64;
+	/* a text in the middle of the bytes, and its end */
+	if (random64() % 2)
+		((uint8_t *)value)[random64() % 64] = 0;
+	size = value_size(printers[i]);
+	ours(a, sizeof(a), value, size);
+	reference(b, sizeof(b), value, size);
+	if (strcmp(a, b))
+		report(name, (unsigned)size, a, b);
+}
+
+/* --- headers and addresses
+ * -------------------------------------------------------------------- */
+
+static void compare_packet(void)
+{
+	static const int classes[] = {0x01, 0x81, 0x03, 0x04, 0x05, 0x06,
+				      0x09, 0x0f, 0x21, 0x30, 0x32, 0x4f};
+	uint8_t ours[320] = {0}, reference[320] = {0}, data[64];
+	ib_rmpp_hdr_t rmpp = {.type = (int)(random64() % 5), .flags = (int)(random64() % 8)};
+	ib_rpc_cc_t rpc = {0};
+	ib_portid_t to = {0};
+	int with_rmpp = random64() % 2, a, b;
+
+	random_bytes(data, sizeof(data));
+	rpc.mgtclass = classes[random64() % (sizeof(classes) / sizeof(*classes))];
+	rpc.method = (int)(random64() % 256);
+	rpc.attr.id = (unsigned)random64() & 0xffff;
+	rpc.attr.mod = (unsigned)random64();
+	rpc.rstatus = (unsigned)random64() & 0x7fff;
+	rpc.dataoffs = 64;
+	rpc.datasz = (int)(random64() % 65);
+	rpc.trid = random64() | 1;
+	rpc.mask = random64();
+	rpc.oui = (unsigned)random64() & 0xffffff;
+	/* the SM_Key lies elsewhere in the reference, and the CC_Key it may not know */
+	if (rpc.mgtclass != 0x03)
+		rpc.mkey = random64();
+	to.lid = (int)(random64() % 0xc000);
+	to.drpath.cnt = (int)(random64() % 64);
+	random_bytes(to.drpath.p, sizeof(to.drpath.p));
+	to.drpath.drslid = random64() % 2 ? (uint16_t)random64() : 0;
+	to.drpath.drdlid = random64() % 2 ? (uint16_t)random64() : 0;
+	to.grh_present = random64() % 2;
+	random_bytes(to.gid, sizeof(to.gid));
+	/* SMPs go to QP0: the reference believes the caller */
+	to.qp = rpc.mgtclass & 0x7e ? (uint32_t)(random64() & 0xffffff) : 0;
+	to.qkey = (uint32_t)random64();
+	to.sl = random64() % 16;
+	rmpp.status = (int)(random64() % 256);
+	rmpp.d1.u = (uint32_t)random64();
+	rmpp.d2.u = (uint32_t)random64();
+
+	a = mad_build_pkt(ours, (ib_rpc_t *)&rpc, &to, with_rmpp ? &rmpp : NULL, data);
+	b = THEIRS(mad_build_pkt)(reference, (ib_rpc_t *)&rpc, &to, with_rmpp ? &rmpp : NULL,
+				  data);
+	/* the reference leaves the GID index to what lay on its stack */
+	reference[offsetof(struct ib_user_mad, addr.gid_index)] = 0;
+	if (a != b || memcmp(ours, reference, sizeof(ours)))
+		report("packet of class", (unsigned)rpc.mgtclass, "other bytes", "bytes");
+}
+
+static void compare_address(void)
+{
+	ib_portid_t portid = {0};
+	char a[512], b[512];
+
+	portid.lid = (int)(random64() % 3 ? random64() % 0x10000 : 0);
+	portid.grh_present = random64() % 2;
+	random_bytes(portid.gid, sizeof(portid.gid));
+	if (random64() % 2)
+		memset(portid.gid + 2, 0, 8);
+	portid.drpath.cnt = (int)(random64() % 64);
+	random_bytes(portid.drpath.p, sizeof(portid.drpath.p));
+	snprintf(a, sizeof(a), "%s", portid2str(&portid));
+	snprintf(b, sizeof(b), "%s", THEIRS(portid2str)(&portid));
+	if (strcmp(a, b))
+		report("portid2str", 0, a, b);
+	if (portid2portnum(&portid) != THEIRS(portid2portnum)(&portid))
+		report("portid2portnum", 0, "other", "number");
+}
+
+static void load_theirs(void)
+{
+	glob_t found;
+
+	if (glob("/usr/lib/*-linux-gnu/libibmad.so.5", 0, NULL, &found) &&
+	    glob("/usr/lib64/libibmad.so.5", 0, NULL, &found)) {
+		printf("skipped: the distribution's libibmad.so.5 is not installed (Debian: "
+		       "libibmad5)\n");
+		exit(SKIPPED);
+	}
+	theirs = dlopen(found.gl_pathv[0], RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+	if (!theirs) {
+		printf("skipped: %s\n", dlerror());
+		exit(SKIPPED);
+	}
+	printf("compared with %s\n", found.gl_pathv[0]);
+	globfree(&found);
+}
+
+int main(void)
+{
+	static void (*const comparisons[])(void) = {compare_field,      compare_coding,
+						    compare_value_text, compare_printer,
+						    compare_packet,     compare_address};
+	const char *seed = getenv("TEST_SEED"), *rounds_text = getenv("TEST_ROUNDS");
+	unsigned long i, rounds = rounds_text ? strtoul(rounds_text, NULL, 0) : 1200000;
+
+	load_theirs();
+	random_state = seed ? strtoull(seed, NULL, 0) : (uint64_t)time(NULL) << 20 | 1;
+	printf("TEST_SEED=%llu\n", (unsigned long long)random_state);
+	/* the last field that it knows: its texts for numbers beyond are not to be had */
+	last_field = THEIRS(mad_dump_linkspeedext2) ? IB_FIELD_LAST_ : IB_PC_QP1_DROP_F + 1;
+	for (i = 0; i < rounds; i++)
+		comparisons[i % (sizeof(comparisons) / sizeof(*comparisons))]();
+	printf("%lu inputs, %lu differences\n", rounds, differences);
+	return differences != 0;
+}
