@@ -19,8 +19,16 @@ static int value_size(const struct field *field)
 
 static void put_label(struct text *text, const char *label, size_t length)
 {
-	static const char dots[] = "................................";
+	static const char dots[] = ".................................";
 
+	/* all of it in one piece, where there is room: a copy of known size is no call */
+	if (text_room(text) >= VALUE_COLUMN && length < VALUE_COLUMN) {
+		memcpy(text->at, dots, VALUE_COLUMN);
+		memcpy(text->at, label, length);
+		text->at[length] = ':';
+		text->at += VALUE_COLUMN;
+		return;
+	}
 	text_bytes(text, label, length);
 	text_char(text, ':');
 	if (length < VALUE_COLUMN - 1)

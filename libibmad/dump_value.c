@@ -123,13 +123,13 @@ EXPORT void mad_dump_array(char *buf, int bufsz, void *val, int valsz)
 /* The text in quotes, in no more characters than the field has bytes but one. */
 EXPORT void mad_dump_string(char *buf, int bufsz, void *val, int valsz)
 {
-	struct text text = text_begin(buf, valsz < bufsz ? valsz : bufsz);
+	int room = valsz < 1 ? 1 : valsz;
+	struct text text = text_begin(buf, room < bufsz ? room : bufsz);
 
-	if (valsz > 0) {
-		text_char(&text, '\'');
+	text_char(&text, '\'');
+	if (valsz > 0)
 		text_bytes(&text, val, strnlen(val, (size_t)valsz));
-		text_char(&text, '\'');
-	}
+	text_char(&text, '\'');
 	text_end(&text);
 }
 

@@ -8,48 +8,34 @@
 #include <infiniband/mad_fields.h>
 
 /*
- * A field of up to 32 bits at an offset that is no multiple of 4. Bytes count, as bits
- * do, from the least significant end of each word: byte b of the image lies at b ^ 3.
+ * A field of up to 32 bits at an offset that is no multiple of 4. Bytes count, as bits do, from
+ * the least significant end of each word: byte b of the image lies at b ^ 3.
  */
-static uint32_t get_unaligned(const uint8_t *buf, int base, const struct field *field)
+__attribute__((noinline)) static uint32_t get_unaligned(const uint8_t *buf, int base,
+							const struct position *at)
 {
-	int first = base + field->offset + field->shift / 8;
-	int last = base + field->offset + (field->shift + field->bits - 1) / 8;
-	uint64_t value = 0;
+	uint32_t mask = be32toh(at->mask), word = 0;
 	int i;
 
-	for (i = last; i >= first; i--)
-		value = value << 8 | buf[i ^ 3];
-	return (uint32_t)(value >> field->shift % 8) & field->mask;
+	for (i = 0; i < 4; i++)
+		if (mask >> 8 * i & 0xff)
+			word |= (uint32_t)buf[(base + at->offset + i) ^ 3] << 8 * i;
+	return (word & mask) >> at->shift;
 }
 
-static void set_unaligned(uint8_t *buf, int base, const struct field *field, uint32_t value)
+__attribute__((noinline)) static void set_unaligned(uint8_t *buf, int base,
+						    const struct position *at, uint32_t value)
 {
-	int first = base + field->offset + field->shift / 8;
-	int last = base + field->offset + (field->shift + field->bits - 1) / 8;
-	uint64_t mask = (uint64_t)field->mask << field->shift % 8;
-	uint64_t bits = (uint64_t)value << field->shift % 8;
+	uint32_t mask = be32toh(at->mask), word = value << at->shift;
+	uint8_t *byte;
 	int i;
 
-	for (i = first; i <= last; i++) {
-		buf[i ^ 3] = (uint8_t)((buf[i ^ 3] & ~mask) | (bits & mask));
-		mask >>= 8;
-		bits >>= 8;
+	for (i = 0; i < 4; i++, mask >>= 8, word >>= 8) {
+		if (!(mask & 0xff))
+			continue;
+		byte = &buf[(base + at->offset + i) ^ 3];
+		*byte = (uint8_t)((*byte & ~mask) | (word & mask));
 	}
-}
-
-static uint32_t load32(const uint8_t *at)
-{
-	uint32_t word;
-
-	memcpy(&word, at, sizeof(word));
-	return be32toh(word);
-}
-
-static void store32(uint8_t *at, uint32_t word)
-{
-	word = htobe32(word);
-	memcpy(at, &word, sizeof(word));
 }
 
 static uint64_t get64(const uint8_t *at)
@@ -66,65 +52,83 @@ static void set64(uint8_t *at, uint64_t value)
 	memcpy(at, &value, sizeof(value));
 }
 
-/* A field with a mask has up to 32 bits. */
-static inline uint32_t get_short(const uint8_t *buf, int base, const struct field *field)
+/* Where a field lies; for what is no field, a position without mask that is not wide. */
+static inline const struct position *find_position(enum MAD_FIELDS id)
 {
-	if (__builtin_expect(base & 3, 0))
-		return get_unaligned(buf, base, field);
-	return load32(buf + base + field->offset) >> field->shift & field->mask;
+	if (__builtin_expect((unsigned)id >= IB_FIELD_LAST_, 0))
+		id = IB_NO_FIELD;
+	return &field_positions[id];
 }
 
-static inline void set_short(uint8_t *buf, int base, const struct field *field, uint32_t value)
+/* A word of an image, wherever it lies and whatever else it is. */
+typedef __be32 __attribute__((aligned(1), may_alias)) word_t;
+
+/* A field of up to 32 bits: one with a mask. */
+static inline uint32_t get_short(const uint8_t *buf, int base, const struct position *at)
 {
-	uint8_t *at = buf + base + field->offset;
-	uint32_t mask = field->mask << field->shift;
+	if (__builtin_expect(base & 3, 0))
+		return get_unaligned(buf, base, at);
+	return be32toh(*(const word_t *)(buf + base + at->offset) & at->mask) >> at->shift;
+}
+
+static inline void set_short(uint8_t *buf, int base, const struct position *at, uint32_t value)
+{
+	word_t *word = (word_t *)(buf + base + at->offset);
 
 	if (__builtin_expect(base & 3, 0))
-		set_unaligned(buf, base, field, value);
+		set_unaligned(buf, base, at, value);
 	else
-		store32(at, (load32(at) & ~mask) | (value << field->shift & mask));
+		*word ^= (*word ^ htobe32(value << at->shift)) & at->mask;
+}
+
+/* What is not read or written by a mask: a number of 64 bits, or nothing. */
+__attribute__((noinline)) static uint64_t get_wide(const uint8_t *buf, int base,
+						   const struct position *at)
+{
+	return at->wide ? get64(buf + base + at->offset) : 0;
+}
+
+__attribute__((noinline)) static void set_wide(uint8_t *buf, int base,
+					       const struct position *at, uint64_t value)
+{
+	if (at->wide)
+		set64(buf + base + at->offset, value);
 }
 
 EXPORT uint64_t mad_get_field64(void *buf, int base_offs, enum MAD_FIELDS id)
 {
-	const struct field *field = find_field(id);
+	const struct position *at = find_position(id);
 
-	if (!field)
-		return 0;
-	if (field->mask)
-		return get_short(buf, base_offs, field);
-	return field->bits == 64 ? get64((uint8_t *)buf + base_offs + field->offset) : 0;
-}
-
-EXPORT void mad_set_field64(void *buf, int base_offs, enum MAD_FIELDS id, uint64_t value)
-{
-	const struct field *field = find_field(id);
-
-	if (!field)
-		return;
-	if (field->mask)
-		set_short(buf, base_offs, field, (uint32_t)value);
-	else if (field->bits == 64)
-		set64((uint8_t *)buf + base_offs + field->offset, value);
+	return at->mask ? get_short(buf, base_offs, at) : get_wide(buf, base_offs, at);
 }
 
 EXPORT uint32_t mad_get_field(void *buf, int base_offs, enum MAD_FIELDS id)
 {
-	const struct field *field = find_field(id);
+	const struct position *at = find_position(id);
 
-	if (field && field->mask)
-		return get_short(buf, base_offs, field);
-	return (uint32_t)mad_get_field64(buf, base_offs, id);
+	if (__builtin_expect(at->mask != 0, 1))
+		return get_short(buf, base_offs, at);
+	return (uint32_t)get_wide(buf, base_offs, at);
+}
+
+EXPORT void mad_set_field64(void *buf, int base_offs, enum MAD_FIELDS id, uint64_t value)
+{
+	const struct position *at = find_position(id);
+
+	if (at->mask)
+		set_short(buf, base_offs, at, (uint32_t)value);
+	else
+		set_wide(buf, base_offs, at, value);
 }
 
 EXPORT void mad_set_field(void *buf, int base_offs, enum MAD_FIELDS id, uint32_t value)
 {
-	const struct field *field = find_field(id);
+	const struct position *at = find_position(id);
 
-	if (field && field->mask)
-		set_short(buf, base_offs, field, value);
+	if (__builtin_expect(at->mask != 0, 1))
+		set_short(buf, base_offs, at, value);
 	else
-		mad_set_field64(buf, base_offs, id, value);
+		set_wide(buf, base_offs, at, value);
 }
 
 EXPORT void mad_get_array(void *buf, int base_offs, enum MAD_FIELDS id, void *value)
@@ -143,32 +147,41 @@ EXPORT void mad_set_array(void *buf, int base_offs, enum MAD_FIELDS id, void *va
 		memcpy((uint8_t *)buf + base_offs + field->byte, value, field->bits / 8);
 }
 
+/* The value's type is the caller's affair: memcpy minds neither its alignment nor its name. */
 EXPORT void mad_decode_field(uint8_t *buf, enum MAD_FIELDS id, void *value)
 {
-	const struct field *field = find_field(id);
+	const struct position *at = find_position(id);
 
-	if (!field)
-		return;
-	if (field->mask)
-		*(uint32_t *)value = get_short(buf, 0, field);
-	else if (field->bits == 64)
-		*(uint64_t *)value = get64(buf + field->offset);
-	else
-		memcpy(value, buf + field->byte, field->bits / 8);
+	if (__builtin_expect(at->mask != 0, 1)) {
+		uint32_t number = get_short(buf, 0, at);
+
+		memcpy(value, &number, sizeof(number));
+	} else if (at->wide) {
+		uint64_t number = get64(buf + at->offset);
+
+		memcpy(value, &number, sizeof(number));
+	} else {
+		mad_get_array(buf, 0, id, value);
+	}
 }
 
 EXPORT void mad_encode_field(uint8_t *buf, enum MAD_FIELDS id, void *value)
 {
-	const struct field *field = find_field(id);
+	const struct position *at = find_position(id);
 
-	if (!field)
-		return;
-	if (field->mask)
-		set_short(buf, 0, field, *(const uint32_t *)value);
-	else if (field->bits == 64)
-		set64(buf + field->offset, *(const uint64_t *)value);
-	else
-		memcpy(buf + field->byte, value, field->bits / 8);
+	if (__builtin_expect(at->mask != 0, 1)) {
+		uint32_t number;
+
+		memcpy(&number, value, sizeof(number));
+		set_short(buf, 0, at, number);
+	} else if (at->wide) {
+		uint64_t number;
+
+		memcpy(&number, value, sizeof(number));
+		set64(buf + at->offset, number);
+	} else {
+		mad_set_array(buf, 0, id, value);
+	}
 }
 
 EXPORT const char *mad_field_name(enum MAD_FIELDS id)

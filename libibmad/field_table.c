@@ -12,20 +12,40 @@ const char *const attribute_names[ATTRIBUTE_COUNT] = {
  */
 #define FROM_TOP(offset, bits) (32 - (offset) % 32 - (bits) % 32)
 
+/* A word as it lies in an image, in an initializer: htobe32() need not be constant. */
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define BE32(word) __builtin_bswap32(word)
+#else
+#define BE32(word) (word)
+#endif
+
+/* The lowest bits of a word. */
+#define LOW_BITS(bits) ((uint32_t)((UINT64_C(1) << (bits) % 64) - 1))
+
+#define FIELD(attr, id, offset_bits, width, text, printer)                              \
+	[id] = {                                                                        \
+		.mask = (width) > 32 ? 0 : BE32(LOW_BITS(width) << (offset_bits) % 32), \
+		.offset = (width) > 32 ? (offset_bits) / 8 : (offset_bits) / 32 * 4,    \
+		.shift = (width) > 32 ? 0 : (offset_bits) % 32,                         \
+		.wide = (width) == 64,                                                  \
+	},
+
+const struct position field_positions[IB_FIELD_LAST_] = {
+#include "fields.def"
+};
+#undef FIELD
+
 #define FIELD(attr, id, offset_bits, width, text, printer)                                   \
 	[id] = {                                                                             \
-		.mask = (width) > 32 ? 0 : (uint32_t)((UINT64_C(1) << (width) % 64) - 1),    \
-		.offset = (width) > 32 ? (offset_bits) / 8 : (offset_bits) / 32 * 4,         \
-		.shift = (width) > 32 ? 0 : (offset_bits) % 32,                              \
-		.attribute = ATTR_##attr,                                                    \
+		.label = (text),                                                             \
+		.constant = #id,                                                             \
+		.dump = mad_dump_##printer,                                                  \
 		.bits = (width),                                                             \
 		.byte = (width) >= 32                                                        \
 				? (offset_bits) / 8                                          \
 				: (offset_bits) / 32 * 4 + FROM_TOP(offset_bits, width) / 8, \
 		.label_length = sizeof(text) - 1,                                            \
-		.label = (text),                                                             \
-		.constant = #id,                                                             \
-		.dump = mad_dump_##printer,                                                  \
+		.attribute = ATTR_##attr,                                                    \
 	},
 
 const struct field field_table[IB_FIELD_LAST_] = {

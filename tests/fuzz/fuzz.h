@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* What the fuzz targets share: taking a fuzzer's input apart. What it lacks is zero. */
+#ifndef TESTS_FUZZ_FUZZ_H
+#define TESTS_FUZZ_FUZZ_H
+
+#include <endian.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct input {
+	const uint8_t *data;
+	size_t size;
+};
+
+static inline void take_bytes(struct input *input, void *bytes, size_t size)
+{
+	size_t there = size < input->size ? size : input->size;
+
+	memset(bytes, 0, size);
+	if (there)
+		memcpy(bytes, input->data, there);
+	input->data += there;
+	input->size -= there;
+}
+
+/* A number of up to 8 bytes. */
+static inline uint64_t take(struct input *input, size_t size)
+{
+	uint64_t number = 0;
+
+	take_bytes(input, &number, size);
+	return le64toh(number);
+}
+
+/* What must hold for every input. */
+static inline void check(int holds)
+{
+	if (!holds)
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Every way to read and write any field at any offset of a buffer of exactly its needed size.
+ */
+
+#include "fuzz.h"
+
+#include <infiniband/mad_fields.h>
+
+/* The bytes that a field may touch at an offset: whole words from a multiple of 4 on. */
+static size_t reach(enum MAD_FIELDS field, unsigned base)
+{
+	const size_t largest = 256; /* no field lies further than a MAD is long */
+
+	(void)field;
+	return (base + largest + 3) & ~(size_t)3;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input input = {data, size};
+	enum MAD_FIELDS field = (enum MAD_FIELDS)take(&input, 4);
+	unsigned base = (unsigned)take(&input, 1);
+	uint64_t number = take(&input, 8), value[64] = {0};
+	size_t length = reach(field, base);
+	uint8_t *buf = calloc(1, length);
+	char name[64] = "";
+
+	take_bytes(&input, buf, length);
+	take_bytes(&input, value, sizeof(value));
+	take_bytes(&input, name, sizeof(name) - 1);
+
+	if (mad_field_bits(field) <= 64 && mad_field_bits(field) > 0) {
+		uint64_t mask = UINT64_MAX >> (64 - mad_field_bits(field));
+
+		mad_set_field64(buf, (int)base, field, number);
+		check(mad_get_field64(buf, (int)base, field) == (number & mask));
+		mad_set_field(buf, (int)base, field, (uint32_t)number);
+		check(mad_get_field(buf, (int)base, field) == (uint32_t)(number & mask));
+	}
+	mad_set_array(buf, (int)base, field, value);
+	mad_get_array(buf, (int)base, field, value);
+	mad_encode_field(buf, field, value);
+	mad_decode_field(buf, field, value);
+	check(!mad_field_name(field) == !mad_field_bits(field));
+	check(mad_field_bits(field) || !mad_get_field64(buf, (int)base, field));
+
+	field = mad_field_by_name(name);
+	check(!field || strstr(name, mad_field_name(field)) ||
+	      strstr(name, mad_field_constant(field)));
+	mad_attribute_next_field(name, field);
+	mad_next_attribute(name);
+	free(buf);
+	return 0;
+}

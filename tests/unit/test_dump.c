@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Every printer with every size of buffer, the buffer ending where a page ends: one byte too
+ * many is a crash. What the texts are is in the vectors; here they are whole, cut, or empty.
+ */
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <infiniband/mad_fields.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define BUFSZ_MAX 600
+
+#define PRINTER(name)                  \
+	{                              \
+#name, mad_dump_##name \
+	}
+
+static const struct {
+	const char *name;
+	ib_mad_dump_fn *print;
+} printers[] = {
+	PRINTER(int),
+	PRINTER(uint),
+	PRINTER(hex),
+	PRINTER(rhex),
+	PRINTER(bitfield),
+	PRINTER(array),
+	PRINTER(string),
+	PRINTER(linkwidth),
+	PRINTER(linkwidthsup),
+	PRINTER(linkwidthen),
+	PRINTER(linkdowndefstate),
+	PRINTER(linkspeed),
+	PRINTER(linkspeedsup),
+	PRINTER(linkspeeden),
+	PRINTER(linkspeedext),
+	PRINTER(linkspeedextsup),
+	PRINTER(linkspeedexten),
+	PRINTER(linkspeedext2),
+	PRINTER(linkspeedextsup2),
+	PRINTER(linkspeedexten2),
+	PRINTER(portstate),
+	PRINTER(portstates),
+	PRINTER(physportstate),
+	PRINTER(portcapmask),
+	PRINTER(portcapmask2),
+	PRINTER(mtu),
+	PRINTER(vlcap),
+	PRINTER(opervls),
+	PRINTER(node_type),
+	PRINTER(sltovl),
+	PRINTER(vlarbitration),
+	PRINTER(nodedesc),
+	PRINTER(nodeinfo),
+	PRINTER(portinfo),
+	PRINTER(switchinfo),
+	PRINTER(perfcounters),
+	PRINTER(perfcounters_ext),
+	PRINTER(perfcounters_xmt_sl),
+	PRINTER(perfcounters_rcv_sl),
+	PRINTER(perfcounters_xmt_disc),
+	PRINTER(perfcounters_rcv_err),
+	PRINTER(portsamples_control),
+	PRINTER(portsamples_result),
+	PRINTER(port_ext_speeds_counters),
+	PRINTER(port_ext_speeds_counters_rsfec_active),
+	PRINTER(perfcounters_port_op_rcv_counters),
+	PRINTER(perfcounters_port_flow_ctl_counters),
+	PRINTER(perfcounters_port_vl_op_packet),
+	PRINTER(perfcounters_port_vl_op_data),
+	PRINTER(perfcounters_port_vl_xmit_flow_ctl_update_errors),
+	PRINTER(perfcounters_port_vl_xmit_wait_counters),
+	PRINTER(perfcounters_sw_port_vl_congestion),
+	PRINTER(perfcounters_rcv_con_ctrl),
+	PRINTER(perfcounters_sl_rcv_fecn),
+	PRINTER(perfcounters_sl_rcv_becn),
+	PRINTER(perfcounters_xmit_con_ctrl),
+	PRINTER(perfcounters_vl_xmit_time_cong),
+	PRINTER(mlnx_ext_port_info),
+	PRINTER(portinfo_ext),
+	PRINTER(cc_congestioninfo),
+	PRINTER(cc_congestionkeyinfo),
+	PRINTER(cc_congestionlog),
+	PRINTER(cc_congestionlogswitch),
+	PRINTER(cc_congestionlogentryswitch),
+	PRINTER(cc_congestionlogca),
+	PRINTER(cc_congestionlogentryca),
+	PRINTER(cc_switchcongestionsetting),
+	PRINTER(cc_switchportcongestionsettingelement),
+	PRINTER(cc_cacongestionsetting),
+	PRINTER(cc_cacongestionentry),
+	PRINTER(cc_congestioncontroltable),
+	PRINTER(cc_congestioncontroltableentry),
+	PRINTER(cc_timestamp),
+	PRINTER(classportinfo),
+};
+
+/* The end of a page that nothing follows. */
+static char *page_end;
+
+static int map_page(void **state)
+{
+	long page = sysconf(_SC_PAGESIZE);
+	char *pages = mmap(NULL, 2 * (size_t)page, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)state;
+	if (pages == MAP_FAILED || mprotect(pages + page, (size_t)page, PROT_NONE))
+		return -1;
+	page_end = pages + page;
+	return 0;
+}
+
+static uint64_t image[64];
+
+static void fill_image(uint8_t byte)
+{
+	unsigned i;
+
+	memset(image, byte, sizeof(image));
+	for (i = 0; byte == 0x5a && i < sizeof(image); i++)
+		((uint8_t *)image)[i] = (uint8_t)(i * 37 + 11);
+}
+
+/* A text that was cut is the whole one's beginning; an attribute's last line keeps its end. */
+static int is_cut_from(const char *text, const char *whole, int bufsz)
+{
+	size_t length = strlen(text);
+
+	if (length >= (size_t)bufsz)
+		return 0;
+	if (!strncmp(text, whole, length))
+		return 1;
+	return length && text[length - 1] == '\n' && !strncmp(text, whole, length - 1);
+}
+
+static void no_printer_leaves_its_buffer(void **state)
+{
+	static const uint8_t fills[] = {0, 0xff, 0x5a};
+	static char whole[16384];
+	int bufsz, valsz;
+	size_t i, fill;
+	char *buf;
+
+	(void)state;
+	for (i = 0; i < sizeof(printers) / sizeof(*printers); i++) {
+		for (fill = 0; fill < sizeof(fills); fill++) {
+			fill_image(fills[fill]);
+			valsz = strncmp(printers[i].name, "cc_", 3) ? 1 + (int)(i * 7 % 64)
+								    : 192;
+			printers[i].print(whole, sizeof(whole), image, valsz);
+			for (bufsz = 0; bufsz <= BUFSZ_MAX; bufsz++) {
+				buf = page_end - bufsz;
+				page_end[-BUFSZ_MAX - 1] = 'u';
+				memset(page_end - BUFSZ_MAX, 'x', BUFSZ_MAX);
+				printers[i].print(buf, bufsz, image, valsz);
+				if (bufsz && !is_cut_from(buf, whole, bufsz))
+					fail_msg("mad_dump_%s with %d bytes: \"%s\"",
+						 printers[i].name, bufsz, buf);
+				/* nothing before the buffer either */
+				if (bufsz < BUFSZ_MAX)
+					assert_int_equal(buf[-1], 'x');
+			}
+		}
+	}
+}
+
+static void a_buffer_without_room_is_left_alone(void **state)
+{
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(printers) / sizeof(*printers); i++) {
+		printers[i].print(page_end, 0, image, 4);
+		printers[i].print(page_end, -1, image, 4);
+		printers[i].print(page_end, INT32_MIN, image, 4);
+		printers[i].print(NULL, 0, image, 4);
+	}
+}
+
+static void fields_keep_to_every_size_of_buffer(void **state)
+{
+	enum MAD_FIELDS field;
+	int bufsz;
+
+	(void)state;
+	fill_image(0x5a);
+	for (field = IB_NO_FIELD; field < IB_FIELD_LAST_; field++) {
+		for (bufsz = 0; bufsz <= 120; bufsz++) {
+			char *buf = page_end - bufsz;
+			char *ret = mad_dump_field(field, buf, bufsz, image);
+
+			if (bufsz <= 32 || !mad_field_bits(field)) {
+				assert_null(ret);
+			} else {
+				assert_ptr_equal(ret, buf);
+				assert_true(strlen(buf) < (size_t)bufsz);
+				assert_int_equal(strncmp(buf, mad_field_name(field),
+							 strlen(mad_field_name(field))),
+						 0);
+			}
+			ret = mad_dump_val(field, buf, bufsz, image);
+			if (!mad_field_bits(field))
+				assert_null(ret);
+			else if (bufsz)
+				assert_true(strlen(buf) < (size_t)bufsz);
+		}
+	}
+}
+
+static void runs_of_fields_keep_to_every_size_of_buffer(void **state)
+{
+	static const int ends[] = {INT32_MIN, -1, 0, 1, 50, 600, IB_FIELD_LAST_, INT32_MAX};
+	size_t first, last;
+	int bufsz;
+
+	(void)state;
+	fill_image(0x5a);
+	for (first = 0; first < sizeof(ends) / sizeof(*ends); first++)
+		for (last = 0; last < sizeof(ends) / sizeof(*ends); last++)
+			for (bufsz = 0; bufsz < BUFSZ_MAX; bufsz += 7) {
+				char *buf = page_end - bufsz;
+
+				mad_dump_fields(buf, bufsz, image, sizeof(image), ends[first],
+						ends[last]);
+				if (bufsz)
+					assert_true(strlen(buf) < (size_t)bufsz);
+			}
+}
+
+static void a_run_of_fields_is_a_line_for_each(void **state)
+{
+	char text[256];
+
+	(void)state;
+	fill_image(0);
+	mad_dump_fields(text, sizeof(text), image, 0, IB_NODE_TYPE_F, IB_NODE_SYSTEM_GUID_F);
+	assert_string_equal(text, "NodeType:........................?(0)?\n"
+				  "NumPorts:........................0\n");
+	/* what is no field has no line */
+	mad_dump_fields(text, sizeof(text), image, 0, IB_SM_DATA_F, IB_SM_DATA_F + 1);
+	assert_string_equal(text, "");
+}
+
+static void a_node_description_need_not_be_terminated(void **state)
+{
+	char *description = page_end - 64, text[128];
+
+	(void)state;
+	memset(description, 'n', 64);
+	mad_dump_nodedesc(text, sizeof(text), description, 64);
+	assert_int_equal(strlen(text), 64);
+	mad_dump_string(text, sizeof(text), description, 64);
+	assert_int_equal(strlen(text), 63);
+	mad_dump_nodedesc(text, sizeof(text), description, 0);
+	assert_string_equal(text, "");
+	strcpy(text, "x");
+	mad_dump_string(text, sizeof(text), description, 0);
+	assert_string_equal(text, "");
+	strcpy(text, "x");
+	mad_dump_string(text, sizeof(text), description, -1);
+	assert_string_equal(text, "");
+}
+
+static void what_is_no_number_prints_as_nothing(void **state)
+{
+	static const int sizes[] = {-1, 0, 9, 64};
+	char text[64];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		strcpy(text, "x");
+		mad_dump_int(text, sizeof(text), image, sizes[i]);
+		assert_string_equal(text, "");
+		mad_dump_uint(text, sizeof(text), image, sizes[i]);
+		assert_string_equal(text, "");
+		mad_dump_hex(text, sizeof(text), image, sizes[i]);
+		assert_string_equal(text, "");
+		mad_dump_rhex(text, sizeof(text), image, sizes[i]);
+		assert_string_equal(text, "");
+	}
+}
+
+/* What lands on stdout while a field is printed. */
+static const char *printed(enum MAD_FIELDS field, const char *name, void *val, int *ret)
+{
+	static char text[8192];
+	FILE *file = tmpfile();
+	int saved = dup(STDOUT_FILENO);
+
+	fflush(stdout);
+	dup2(fileno(file), STDOUT_FILENO);
+	*ret = mad_print_field(field, name, val);
+	fflush(stdout);
+	dup2(saved, STDOUT_FILENO);
+	close(saved);
+	rewind(file);
+	text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+	fclose(file);
+	return text;
+}
+
+static void a_field_prints_a_line_and_tells_its_length(void **state)
+{
+	static const char longer[] = "a_name_that_is_longer_than_any_label";
+	uint32_t lid = 7;
+	int ret;
+
+	(void)state;
+	assert_string_equal(printed(IB_PORT_LID_F, NULL, &lid, &ret),
+			    "Lid:.............................7\n");
+	assert_int_equal(ret, 35);
+	assert_string_equal(printed(IB_PORT_LID_F, "Mine", &lid, &ret),
+			    "Mine:............................7\n");
+	assert_int_equal(ret, 35);
+	assert_string_equal(printed(IB_PORT_LID_F, longer, &lid, &ret),
+			    "a_name_that_is_longer_than_any_label:7\n");
+	assert_int_equal(ret, 39);
+	assert_string_equal(printed(IB_NO_FIELD, NULL, &lid, &ret), "");
+	assert_int_equal(ret, -1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_printer_leaves_its_buffer),
+		cmocka_unit_test(a_buffer_without_room_is_left_alone),
+		cmocka_unit_test(fields_keep_to_every_size_of_buffer),
+		cmocka_unit_test(runs_of_fields_keep_to_every_size_of_buffer),
+		cmocka_unit_test(a_run_of_fields_is_a_line_for_each),
+		cmocka_unit_test(a_node_description_need_not_be_terminated),
+		cmocka_unit_test(what_is_no_number_prints_as_nothing),
+		cmocka_unit_test(a_field_prints_a_line_and_tells_its_length),
+	};
+
+	return cmocka_run_group_tests(tests, map_page, NULL);
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Headers, packets, transaction ids, addresses; the bytes of the usual cases are in the
+ * vectors. */
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <infiniband/mad_fields.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint8_t umad[sizeof(struct ib_user_mad) + IB_MAD_SIZE];
+
+static void a_directed_route_needs_a_path_of_up_to_63_hops(void **state)
+{
+	static const int bad[] = {-1, 64, 65, INT32_MAX, INT32_MIN};
+	ib_rpc_t rpc = {.mgtclass = IB_SMI_DIRECT_CLASS, .trid = 1};
+	uint8_t mad[IB_MAD_SIZE] = {0};
+	ib_portid_t to = {0};
+	size_t i;
+
+	(void)state;
+	errno = 0;
+	assert_null(mad_encode(mad, &rpc, NULL, NULL));
+	assert_int_equal(errno, EINVAL);
+	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		to.drpath.cnt = bad[i];
+		errno = 0;
+		assert_null(mad_encode(mad, &rpc, &to.drpath, NULL));
+		assert_int_equal(errno, EINVAL);
+		assert_int_equal(mad_build_pkt(umad, &rpc, &to, NULL, NULL), -1);
+	}
+	to.drpath.cnt = 63;
+	assert_ptr_equal(mad_encode(mad, &rpc, &to.drpath, NULL), mad + IB_MAD_SIZE);
+	assert_int_equal(mad[7], 63);
+}
+
+static void an_sm_key_lies_where_the_sa_looks_for_it(void **state)
+{
+	ib_rpc_t rpc = {.mgtclass = IB_SA_CLASS, .mkey = 0x0102030405060708, .trid = 1};
+	uint8_t mad[IB_MAD_SIZE] = {0};
+
+	(void)state;
+	mad_encode(mad, &rpc, NULL, NULL);
+	assert_memory_equal(mad + 36, "\1\2\3\4\5\6\7\10", 8);
+	assert_int_equal(mad_get_field64(mad, 0, IB_SA_MKEY_F), 0x0102030405060708);
+	assert_int_equal(mad[24], 0);
+}
+
+static void a_transaction_id_is_drawn_and_told(void **state)
+{
+	ib_rpc_t rpc = {.mgtclass = IB_PERFORMANCE_CLASS};
+	uint8_t mad[IB_MAD_SIZE] = {0};
+
+	(void)state;
+	mad_encode(mad, &rpc, NULL, NULL);
+	assert_true(rpc.trid != 0);
+	assert_true(mad_get_field64(mad, 0, IB_MAD_TRID_F) == rpc.trid);
+}
+
+static void a_grh_goes_as_far_as_it_may(void **state)
+{
+	ib_rpc_t rpc = {.mgtclass = IB_PERFORMANCE_CLASS, .trid = 1};
+	ib_portid_t to = {.lid = 7, .grh_present = 1, .gid = {0xfe, 0x80}};
+
+	(void)state;
+	memset(umad, 0, sizeof(umad));
+	assert_int_equal(mad_build_pkt(umad, &rpc, &to, NULL, NULL), 256);
+	assert_int_equal(umad_get_mad_addr(umad)->grh_present, 1);
+	assert_int_equal(umad_get_mad_addr(umad)->hop_limit, 255);
+	assert_int_equal(umad_get_mad_addr(umad)->gid_index, 0);
+}
+
+/* Ids drawn by four threads at once. */
+#define DRAWN 20000
+static uint64_t drawn[4][DRAWN];
+
+static void *draw(void *ids)
+{
+	int i;
+
+	for (i = 0; i < DRAWN; i++)
+		((uint64_t *)ids)[i] = mad_trid();
+	return NULL;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+	const uint64_t *left = a, *right = b;
+
+	return (*left > *right) - (*left < *right);
+}
+
+static void no_two_threads_draw_the_same_id(void **state)
+{
+	pthread_t threads[4];
+	uint64_t *ids = drawn[0];
+	int i;
+
+	(void)state;
+	for (i = 0; i < 4; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, draw, drawn[i]), 0);
+	for (i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	qsort(ids, 4 * DRAWN, sizeof(*ids), compare_ids);
+	assert_true(ids[0] > 0);
+	assert_true(ids[4 * DRAWN - 1] <= UINT32_MAX);
+	for (i = 1; i < 4 * DRAWN; i++)
+		assert_true(ids[i - 1] < ids[i]);
+}
+
+static void what_is_no_route_leaves_it_empty(void **state)
+{
+	static const char *const bad[] = {
+		"",     "x",  "0,1x",  "0,,1",  " 0",
+		"0, 1", "-1", "0,256", "0,300", "0x1",
+		"0;1",  ",",  "0,1 ",  "0,1,,", "99999999999999999999"};
+	char text[400] = "0";
+	ib_dr_path_t path;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		memset(&path, 0x55, sizeof(path));
+		errno = 0;
+		strcpy(text, bad[i]);
+		assert_int_equal(str2drpath(&path, text, 0, 0), -1);
+		assert_int_equal(errno, EINVAL);
+		assert_int_equal(path.cnt, 0);
+		assert_int_equal(path.p[0], 0);
+	}
+	assert_int_equal(str2drpath(&path, NULL, 0, 0), -1);
+	strcpy(text, "0");
+	for (i = 1; i <= 63; i++)
+		strcat(text, ",7");
+	assert_int_equal(str2drpath(&path, text, 0, 0), 63);
+	strcat(text, ",7");
+	assert_int_equal(str2drpath(&path, text, 0, 0), -1);
+	assert_int_equal(path.cnt, 0);
+}
+
+static void a_route_prints_into_what_room_there_is(void **state)
+{
+	ib_dr_path_t path = {.cnt = 2, .p = {0, 10, 200}, .drslid = 1, .drdlid = 2};
+	static const char whole[] = "slid 1; dlid 2; 0,10,200";
+	char text[64];
+	size_t size;
+
+	(void)state;
+	for (size = 1; size < sizeof(text); size++) {
+		memset(text, 'x', sizeof(text));
+		assert_ptr_equal(drpath2str(&path, text, size), text);
+		assert_true(strlen(text) < size);
+		assert_int_equal(strncmp(text, whole, strlen(text)), 0);
+	}
+	assert_string_equal(text, whole);
+	text[0] = 'x';
+	drpath2str(&path, text, 0);
+	assert_int_equal(text[0], 'x');
+	drpath2str(&path, text, SIZE_MAX);
+	assert_string_equal(text, whole);
+}
+
+static void a_hop_count_out_of_range_reads_nothing_beyond_the_route(void **state)
+{
+	static const int bad[] = {64, 1000, INT32_MAX, -1, INT32_MIN};
+	ib_portid_t portid = {0};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		portid.drpath.cnt = bad[i];
+		assert_true(strlen(portid2str(&portid)) < 200);
+		assert_int_equal(portid2portnum(&portid), -1);
+	}
+}
+
+static void *print_address(void *arg)
+{
+	ib_portid_t portid = {.lid = 9};
+
+	(void)arg;
+	assert_string_equal(portid2str(&portid), "Lid 9");
+	return NULL;
+}
+
+static void each_thread_has_its_own_text(void **state)
+{
+	ib_portid_t portid = {.lid = 5};
+	const char *text = portid2str(&portid);
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, print_address, NULL), 0);
+	pthread_join(thread, NULL);
+	assert_string_equal(text, "Lid 5");
+}
+
+static void a_portid_is_set_whole(void **state)
+{
+	ib_portid_t portid, wanted = {.lid = 3, .qp = 1, .qkey = 0x80010000};
+
+	(void)state;
+	memset(&portid, 0x55, sizeof(portid));
+	assert_int_equal(ib_portid_set(&portid, 3, 1, (int)0x80010000), 0);
+	assert_memory_equal(&portid, &wanted, sizeof(wanted));
+	assert_true(mad_is_vendor_range1(0x09) && mad_is_vendor_range1(0x0f));
+	assert_false(mad_is_vendor_range1(0x08) || mad_is_vendor_range1(0x10));
+	assert_true(mad_is_vendor_range2(0x30) && mad_is_vendor_range2(0x4f));
+	assert_false(mad_is_vendor_range2(0x2f) || mad_is_vendor_range2(0x50));
+}
+
+static void bytes_are_dumped_in_pairs(void **state)
+{
+	uint8_t bytes[18];
+	char text[128] = "";
+	FILE *file = tmpfile();
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t)(i * 15);
+	xdump(file, "bytes: ", bytes, 3);
+	xdump(file, NULL, bytes, 16);
+	xdump(file, "18\n", bytes, 18);
+	xdump(file, "none\n", bytes, 0);
+	xdump(file, "none\n", bytes, -1);
+	rewind(file);
+	text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+	fclose(file);
+	assert_string_equal(text, "bytes: 000f 1e\n"
+				  "000f 1e2d 3c4b 5a69 7887 96a5 b4c3 d2e1\n"
+				  "18\n000f 1e2d 3c4b 5a69 7887 96a5 b4c3 d2e1\nf0ff \n"
+				  "none\nnone\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_directed_route_needs_a_path_of_up_to_63_hops),
+		cmocka_unit_test(an_sm_key_lies_where_the_sa_looks_for_it),
+		cmocka_unit_test(a_transaction_id_is_drawn_and_told),
+		cmocka_unit_test(a_grh_goes_as_far_as_it_may),
+		cmocka_unit_test(no_two_threads_draw_the_same_id),
+		cmocka_unit_test(what_is_no_route_leaves_it_empty),
+		cmocka_unit_test(a_route_prints_into_what_room_there_is),
+		cmocka_unit_test(a_hop_count_out_of_range_reads_nothing_beyond_the_route),
+		cmocka_unit_test(each_thread_has_its_own_text),
+		cmocka_unit_test(a_portid_is_set_whole),
+		cmocka_unit_test(bytes_are_dumped_in_pairs),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <infiniband/mad_fields.h>
+
+#include <string.h>
+
+static const enum MAD_FIELDS no_fields[] = {
+	IB_NO_FIELD,
+	IB_SM_DATA_F,
+	IB_PORT_LAST_F,
+	IB_NODE_LAST_F,
+	IB_PC_EXT_LAST_F,
+	IB_FIELD_LAST_,
+	(enum MAD_FIELDS)671,
+	(enum MAD_FIELDS)10000,
+	(enum MAD_FIELDS) - 1,
+	(enum MAD_FIELDS)INT32_MIN,
+	(enum MAD_FIELDS)INT32_MAX,
+};
+
+static void what_is_no_field_reads_0_and_writes_nothing(void **state)
+{
+	uint64_t image[64], before[64], value[64];
+	uint8_t *buf = (uint8_t *)image;
+	char text[64];
+	size_t i;
+
+	(void)state;
+	memset(image, 0xa5, sizeof(image));
+	memset(value, 0x5a, sizeof(value));
+	memcpy(before, image, sizeof(image));
+	for (i = 0; i < sizeof(no_fields) / sizeof(*no_fields); i++) {
+		assert_int_equal(mad_get_field(image, 0, no_fields[i]), 0);
+		assert_true(mad_get_field64(image, 0, no_fields[i]) == 0);
+		mad_set_field(image, 0, no_fields[i], 7);
+		mad_set_field64(image, 0, no_fields[i], 7);
+		mad_set_array(image, 0, no_fields[i], value);
+		mad_encode_field(buf, no_fields[i], value);
+		assert_memory_equal(image, before, sizeof(image));
+		mad_get_array(image, 0, no_fields[i], value);
+		mad_decode_field(buf, no_fields[i], value);
+		assert_true(value[0] == 0x5a5a5a5a5a5a5a5a);
+		assert_null(mad_field_name(no_fields[i]));
+		assert_null(mad_field_constant(no_fields[i]));
+		assert_null(mad_field_attribute(no_fields[i]));
+		assert_int_equal(mad_field_bits(no_fields[i]), 0);
+		assert_null(mad_dump_val(no_fields[i], text, sizeof(text), value));
+		assert_null(mad_dump_field(no_fields[i], text, sizeof(text), value));
+		assert_int_equal(mad_print_field(no_fields[i], NULL, value), -1);
+	}
+}
+
+static void every_field_comes_back_as_it_was_written(void **state)
+{
+	uint64_t image[64], value[64], back[64];
+	enum MAD_FIELDS field;
+	unsigned bits, base;
+
+	(void)state;
+	for (field = IB_NO_FIELD; field < IB_FIELD_LAST_; field++) {
+		bits = mad_field_bits(field);
+		for (base = 0; bits && base < 9; base++) {
+			memset(image, 0xa5, sizeof(image));
+			if (bits <= 64) {
+				uint64_t number = UINT64_C(0x123456789abcdef0) >> (64 - bits);
+
+				mad_set_field64(image, (int)base, field, number);
+				assert_true(mad_get_field64(image, (int)base, field) == number);
+				mad_set_field(image, (int)base, field, (uint32_t)number);
+				assert_int_equal(mad_get_field(image, (int)base, field),
+						 (uint32_t)number);
+			} else {
+				memset(value, 0x3c, sizeof(value));
+				mad_set_array(image, (int)base, field, value);
+				mad_get_array(image, (int)base, field, back);
+				assert_memory_equal(value, back, bits / 8);
+				assert_int_equal(mad_get_field(image, (int)base, field), 0);
+				mad_set_field(image, (int)base, field, 1);
+			}
+		}
+		memset(image, 0, sizeof(image));
+		memset(value, 0x3c, sizeof(value));
+		memset(back, 0, sizeof(back));
+		if (!bits)
+			continue;
+		if (bits < 32) {
+			uint32_t number = 0x5a5a5a5a & ((1u << bits) - 1);
+
+			memcpy(value, &number, sizeof(number));
+		}
+		mad_encode_field((uint8_t *)image, field, value);
+		mad_decode_field((uint8_t *)image, field, back);
+		assert_memory_equal(value, back, bits <= 32 ? 4 : bits / 8);
+	}
+}
+
+static void bits_beyond_the_field_are_left_out(void **state)
+{
+	uint8_t image[256] = {0};
+
+	(void)state;
+	mad_set_field(image, 0, IB_PORT_LMC_F, 0xffffffff);
+	assert_int_equal(mad_get_field(image, 0, IB_PORT_LMC_F), 7);
+	assert_int_equal(mad_get_field(image, 0, IB_PORT_MKEY_PROT_BITS_F), 0);
+	memset(image, 0, sizeof(image));
+	mad_set_field(image, 1, IB_PORT_LMC_F, 0xffffffff);
+	assert_int_equal(mad_get_field(image, 1, IB_PORT_LMC_F), 7);
+	assert_int_equal(mad_get_field(image, 1, IB_PORT_MKEY_PROT_BITS_F), 0);
+}
+
+static void fields_are_found_by_constant_label_and_attribute(void **state)
+{
+	(void)state;
+	assert_int_equal(mad_field_by_name("IB_PORT_LID_F"), IB_PORT_LID_F);
+	assert_int_equal(mad_field_by_name("Lid"), IB_PORT_LID_F);
+	assert_int_equal(mad_field_by_name("GuidInfoRecord.Lid"), IB_SA_GIR_LID_F);
+	assert_int_equal(mad_field_by_name("NodeRecord.Lid"), IB_SA_NR_LID_F);
+	assert_int_equal(mad_field_by_name("PortCounters.PortXmitData"), IB_PC_XMT_BYTES_F);
+	assert_int_equal(mad_field_by_name("PortCountersExtended.PortXmitData"),
+			 IB_PC_EXT_XMT_BYTES_F);
+	assert_int_equal(mad_field_by_name("PortInfo.IB_PORT_LID_F"), IB_PORT_LID_F);
+	assert_int_equal(mad_field_by_name("NodeInfo.Lid"), IB_NO_FIELD);
+	assert_int_equal(mad_field_by_name("PortInfo."), IB_NO_FIELD);
+	assert_int_equal(mad_field_by_name(""), IB_NO_FIELD);
+	assert_int_equal(mad_field_by_name("lid"), IB_NO_FIELD);
+	assert_int_equal(mad_field_by_name(NULL), IB_NO_FIELD);
+	assert_string_equal(mad_field_constant(IB_PORT_FIRST_F), "IB_PORT_MKEY_F");
+	assert_string_equal(mad_field_attribute(IB_PORT_LID_F), "PortInfo");
+	assert_int_equal(mad_field_bits(IB_PORT_LMC_F), 3);
+}
+
+static void an_attribute_can_be_walked_through(void **state)
+{
+	static const enum MAD_FIELDS wanted[] = {IB_GID_PREFIX_F, IB_GID_GUID_F, IB_NO_FIELD};
+	enum MAD_FIELDS field = IB_NO_FIELD;
+	int i, count = 0;
+
+	(void)state;
+	for (i = 0; i < 3; i++) {
+		field = mad_attribute_next_field("GID", field);
+		assert_int_equal(field, wanted[i]);
+	}
+	while ((field = mad_attribute_next_field("PortInfo", field)) != IB_NO_FIELD)
+		count++;
+	assert_int_equal(count, 47 + 4 + 3);
+	assert_int_equal(mad_attribute_next_field("NoSuchAttribute", IB_NO_FIELD), IB_NO_FIELD);
+	assert_int_equal(mad_attribute_next_field(NULL, IB_NO_FIELD), IB_NO_FIELD);
+	assert_int_equal(mad_attribute_next_field("GID", (enum MAD_FIELDS) - 1), IB_NO_FIELD);
+	assert_int_equal(mad_attribute_next_field("GID", IB_FIELD_LAST_), IB_NO_FIELD);
+}
+
+static void every_field_is_met_once_in_some_attribute(void **state)
+{
+	const char *attribute = NULL;
+	unsigned char met[IB_FIELD_LAST_] = {0};
+	enum MAD_FIELDS field;
+	int attributes = 0;
+
+	(void)state;
+	while ((attribute = mad_next_attribute(attribute))) {
+		attributes++;
+		field = IB_NO_FIELD;
+		while ((field = mad_attribute_next_field(attribute, field)) != IB_NO_FIELD)
+			met[field]++;
+	}
+	for (field = IB_NO_FIELD; field < IB_FIELD_LAST_; field++)
+		assert_int_equal(met[field], mad_field_bits(field) != 0);
+	assert_true(attributes > 50);
+	assert_null(mad_next_attribute("NoSuchAttribute"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_no_field_reads_0_and_writes_nothing),
+		cmocka_unit_test(every_field_comes_back_as_it_was_written),
+		cmocka_unit_test(bits_beyond_the_field_are_left_out),
+		cmocka_unit_test(fields_are_found_by_constant_label_and_attribute),
+		cmocka_unit_test(an_attribute_can_be_walked_through),
+		cmocka_unit_test(every_field_is_met_once_in_some_attribute),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
