@@ -5,6 +5,7 @@
 #include "export.h"
 
 #include <infiniband/mad.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <sys/random.h>
 #include <time.h>
@@ -17,11 +18,18 @@
  */
 static atomic_uint last_id;
 
+/* A child must not go on where its parent does. */
+static void forget_last_id(void)
+{
+	atomic_store(&last_id, 0);
+}
+
 static unsigned random_start(void)
 {
 	struct timespec now;
 	unsigned start;
 
+	pthread_atfork(NULL, NULL, forget_last_id);
 	if (getrandom(&start, sizeof(start), GRND_NONBLOCK) == sizeof(start))
 		return start;
 	clock_gettime(CLOCK_REALTIME, &now);

@@ -206,6 +206,166 @@ static void sorting_an_empty_list_is_fine(void **state)
 	assert_null(head);
 }
 
+static void a_class_that_is_no_folder_is_an_error(void **state)
+{
+	char names[1][UMAD_CA_NAME_LEN];
+
+	(void)state;
+	fake_file("/sys/class/infiniband", "no folder\n");
+	assert_int_equal(umad_get_cas_names(names, 1), -EIO);
+	assert_int_equal(errno, ENOTDIR);
+	assert_null(umad_get_ca_device_list());
+	assert_int_equal(errno, ENOTDIR);
+}
+
+static void the_longest_name_is_whole(void **state)
+{
+	char names[1][UMAD_CA_NAME_LEN];
+	struct umad_device_node *list;
+
+	(void)state;
+	fake_file("/sys/class/infiniband/a_name_of_19_letter/node_type", "3: router\n");
+	assert_int_equal(umad_get_cas_names(names, 1), 1);
+	assert_string_equal(names[0], "a_name_of_19_letter");
+	list = umad_get_ca_device_list();
+	assert_string_equal(names_of(list), "a_name_of_19_letter ");
+	umad_free_ca_device_list(list);
+}
+
+static void vanish(const char *path)
+{
+	if (!strcmp(path, "/sys/class/infiniband/mlx5_1/node_type"))
+		fake_remove("/sys/class/infiniband/mlx5_1");
+}
+
+static void a_device_that_vanishes_after_it_was_listed_is_left_out(void **state)
+{
+	char names[3][UMAD_CA_NAME_LEN];
+	struct umad_device_node *list;
+
+	(void)state;
+	make_cas(3);
+	fake_before_open(vanish);
+	assert_int_equal(umad_get_cas_names(names, 3), 2);
+	assert_string_equal(names[1], "mlx5_2");
+	make_cas(3);
+	list = umad_get_ca_device_list();
+	assert_string_equal(names_of(list), "mlx5_0 mlx5_2 ");
+	umad_free_ca_device_list(list);
+}
+
+static void a_device_that_cannot_be_read_is_left_out_but_the_class_must_be(void **state)
+{
+	char names[3][UMAD_CA_NAME_LEN];
+	struct umad_device_node *list, *node;
+	int ret, count;
+	unsigned n;
+
+	(void)state;
+	make_cas(3);
+	for (n = 1;; n++) {
+		fake_fail_call(n, EACCES);
+		errno = 0;
+		ret = umad_get_cas_names(names, 3);
+		if (!fake_failed())
+			break;
+		assert_int_equal(ret, n == 1 ? -EIO : 2);
+		assert_true(n > 1 || errno == EACCES);
+
+		fake_fail_call(n, EACCES);
+		list = umad_get_ca_device_list();
+		assert_int_equal(errno, n == 1 ? EACCES : 0);
+		for (count = 0, node = list; node; node = node->next)
+			count++;
+		assert_int_equal(count, n == 1 ? 0 : 2);
+		umad_free_ca_device_list(list);
+	}
+	fake_fail_call(0, 0);
+	/* the list, and to open and read for each device */
+	assert_int_equal(n, 8);
+	assert_int_equal(ret, 3);
+}
+
+static void every_growth_of_the_names_may_fail(void **state)
+{
+	char names[40][UMAD_CA_NAME_LEN];
+	unsigned n;
+	int ret;
+
+	(void)state;
+	make_cas(40);
+	for (n = 1;; n++) {
+		fake_fail_malloc(n);
+		errno = 0;
+		ret = umad_get_cas_names(names, 40);
+		if (!fake_failed())
+			break;
+		assert_int_equal(ret, -ENOMEM);
+		assert_int_equal(errno, ENOMEM);
+	}
+	fake_fail_malloc(0);
+	assert_true(n > 2);
+	assert_int_equal(ret, 40);
+}
+
+static void a_long_list_is_sorted_whether_counted_or_not(void **state)
+{
+	static char names[300][8];
+	static struct umad_device_node nodes[300];
+	struct umad_device_node *head;
+	int i, round;
+
+	(void)state;
+	for (round = 0; round < 2; round++) {
+		/* 7 and 300 have no factor in common: every number comes, in disorder */
+		for (i = 0; i < 300; i++) {
+			snprintf(names[i], sizeof(names[i]), "ca%03d", i * 7 % 300);
+			nodes[i].ca_name = names[i];
+			nodes[i].next = i < 299 ? &nodes[i + 1] : NULL;
+		}
+		head = nodes;
+		assert_int_equal(umad_sort_ca_device_list(&head, round ? 300 : 0), 0);
+		for (i = 0; i < 300; i++, head = head->next) {
+			char wanted[8];
+
+			snprintf(wanted, sizeof(wanted), "ca%03d", i);
+			assert_non_null(head);
+			assert_string_equal(head->ca_name, wanted);
+		}
+		assert_null(head);
+	}
+}
+
+static void the_length_of_a_ring_is_not_counted_for_ever(void **state)
+{
+	struct umad_device_node b = {NULL, "b"}, a = {&b, "a"}, *head = &b;
+
+	(void)state;
+	b.next = &a;
+	assert_int_equal(umad_sort_ca_device_list(&head, 1), EINVAL);
+	assert_int_equal(umad_sort_ca_device_list(&head, 5), EINVAL);
+	assert_ptr_equal(head, &b);
+	assert_ptr_equal(b.next, &a);
+	assert_ptr_equal(a.next, &b);
+}
+
+static void a_list_can_be_sorted_again_and_freed(void **state)
+{
+	struct umad_device_node *list, *reversed = NULL, *next;
+
+	(void)state;
+	make_cas(5);
+	for (list = umad_get_ca_device_list(); list; list = next) {
+		next = list->next;
+		list->next = reversed;
+		reversed = list;
+	}
+	assert_string_equal(names_of(reversed), "mlx5_4 mlx5_3 mlx5_2 mlx5_1 mlx5_0 ");
+	assert_int_equal(umad_sort_ca_device_list(&reversed, 5), 0);
+	assert_string_equal(names_of(reversed), "mlx5_0 mlx5_1 mlx5_2 mlx5_3 mlx5_4 ");
+	umad_free_ca_device_list(reversed);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -221,6 +381,14 @@ int main(void)
 		TEST(sorting_orders_any_list),
 		TEST(sorting_a_list_of_another_length_leaves_it_alone),
 		TEST(sorting_an_empty_list_is_fine),
+		TEST(a_class_that_is_no_folder_is_an_error),
+		TEST(the_longest_name_is_whole),
+		TEST(a_device_that_vanishes_after_it_was_listed_is_left_out),
+		TEST(a_device_that_cannot_be_read_is_left_out_but_the_class_must_be),
+		TEST(every_growth_of_the_names_may_fail),
+		TEST(a_long_list_is_sorted_whether_counted_or_not),
+		TEST(the_length_of_a_ring_is_not_counted_for_ever),
+		TEST(a_list_can_be_sorted_again_and_freed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

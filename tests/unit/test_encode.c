@@ -15,6 +15,8 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <string.h>
 
 static uint8_t umad[sizeof(struct ib_user_mad) + IB_MAD_SIZE];
@@ -115,6 +117,28 @@ static void no_two_threads_draw_the_same_id(void **state)
 	assert_true(ids[4 * DRAWN - 1] <= UINT32_MAX);
 	for (i = 1; i < 4 * DRAWN; i++)
 		assert_true(ids[i - 1] < ids[i]);
+}
+
+static void a_child_does_not_go_on_where_its_parent_does(void **state)
+{
+	uint64_t before = mad_trid(), childs = 0;
+	int ends[2];
+	pid_t child;
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	child = fork();
+	if (!child) {
+		childs = mad_trid();
+		_exit(write(ends[1], &childs, sizeof(childs)) != sizeof(childs));
+	}
+	assert_int_equal(read(ends[0], &childs, sizeof(childs)), sizeof(childs));
+	waitpid(child, NULL, 0);
+	close(ends[0]);
+	close(ends[1]);
+	/* 2^32 starts: an equal one is not to be expected */
+	assert_true(childs != mad_trid());
+	assert_true(childs != before + 1);
 }
 
 static void what_is_no_route_leaves_it_empty(void **state)
@@ -250,6 +274,7 @@ int main(void)
 		cmocka_unit_test(a_transaction_id_is_drawn_and_told),
 		cmocka_unit_test(a_grh_goes_as_far_as_it_may),
 		cmocka_unit_test(no_two_threads_draw_the_same_id),
+		cmocka_unit_test(a_child_does_not_go_on_where_its_parent_does),
 		cmocka_unit_test(what_is_no_route_leaves_it_empty),
 		cmocka_unit_test(a_route_prints_into_what_room_there_is),
 		cmocka_unit_test(a_hop_count_out_of_range_reads_nothing_beyond_the_route),

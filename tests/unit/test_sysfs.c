@@ -198,6 +198,173 @@ static void a_path_that_is_too_long_is_refused(void **state)
 	assert_string_equal(path, name);
 }
 
+static void a_number_in_binary_rubbish_ends_before_it(void **state)
+{
+	unsigned value;
+
+	(void)state;
+	fake_file_bytes(FILE, "4\0\xff\xfe", 4);
+	assert_int_equal(sysfs_read_uint(DIR, "attribute", &value), 0);
+	assert_int_equal(value, 4);
+	fake_file_bytes(FILE, "\0004", 2);
+	assert_int_equal(sysfs_read_uint(DIR, "attribute", &value), -EIO);
+}
+
+static void a_line_without_end_is_cut_at_what_is_read_of_it(void **state)
+{
+	char text[1024], wanted[256];
+
+	(void)state;
+	memset(wanted, 'x', 255);
+	wanted[255] = '\0';
+	fake_file(FILE, "%s", wanted);
+	assert_int_equal(sysfs_read_text(DIR, "attribute", text, sizeof(text)), 255);
+	assert_string_equal(text, wanted);
+	memset(text, 'x', sizeof(text));
+	fake_file_bytes(FILE, text, sizeof(text));
+	assert_in_range(sysfs_read_text(DIR, "attribute", text, sizeof(text)), 255, 1024);
+	assert_memory_equal(text, wanted, 255);
+	assert_non_null(memchr(text, '\0', sizeof(text)));
+}
+
+static void a_buffer_of_one_byte_holds_the_end_only(void **state)
+{
+	char text[2] = {'a', 'b'};
+
+	(void)state;
+	fake_file(FILE, "123\n");
+	assert_int_equal(sysfs_read_text(DIR, "attribute", text, 1), 3);
+	assert_int_equal(text[0], '\0');
+	assert_int_equal(text[1], 'b');
+}
+
+static void a_gid_that_is_not_whole_is_refused_and_stored_nowhere(void **state)
+{
+	static const char *const contents[] = {
+		"fe80:0000:0000:0000:0002:c903:0000\n",
+		"fe80:0000:0000:0000:0002:c903:0000:1234:0000\n",
+		"fe80:0000:0000:0000:0002:c903:0000:1234 \n",
+		"fe80:0000:0000:0000:0002:c903:0000:12345\n",
+		"fe80:0000:0000:0000:0002:c903:0000:\n",
+		"\xff\xfe\n",
+		"",
+	};
+	union umad_gid gid, before;
+	size_t i;
+
+	(void)state;
+	memset(&gid, 0xa5, sizeof(gid));
+	before = gid;
+	for (i = 0; i < sizeof(contents) / sizeof(*contents); i++) {
+		fake_file(FILE, "%s", contents[i]);
+		assert_int_equal(sysfs_read_gid(DIR, "attribute", &gid), -EIO);
+		assert_memory_equal(&gid, &before, sizeof(gid));
+	}
+}
+
+static void hex_digits_may_be_of_either_case(void **state)
+{
+	__be64 guid;
+
+	(void)state;
+	fake_file(FILE, "ABCD:abcd:00Ef:0b10");
+	assert_int_equal(sysfs_read_guid(DIR, "attribute", &guid), 0);
+	assert_true(guid == htobe64(0xabcdabcd00ef0b10));
+}
+
+static void remove_it(const char *path)
+{
+	fake_remove(path);
+}
+
+static void an_attribute_may_vanish_just_before_it_is_opened(void **state)
+{
+	unsigned value = 77;
+
+	(void)state;
+	fake_file(FILE, "1\n");
+	fake_before_open(remove_it);
+	assert_int_equal(sysfs_read_uint(DIR, "attribute", &value), -ENOENT);
+	assert_int_equal(value, 77);
+}
+
+/* The four readers under one signature, their results thrown away. */
+static int read_uint(void)
+{
+	unsigned value;
+
+	return sysfs_read_uint(DIR, "attribute", &value);
+}
+
+static int read_text(void)
+{
+	char text[8];
+
+	return sysfs_read_text(DIR, "attribute", text, sizeof(text));
+}
+
+static int read_guid(void)
+{
+	__be64 guid;
+
+	return sysfs_read_guid(DIR, "attribute", &guid);
+}
+
+static int read_gid(void)
+{
+	union umad_gid gid;
+
+	return sysfs_read_gid(DIR, "attribute", &gid);
+}
+
+static void every_call_may_fail_and_its_errno_comes_back(void **state)
+{
+	static const struct {
+		int (*read)(void);
+		const char *content;
+	} rows[] = {
+		{read_uint, "1\n"},
+		{read_text, "text\n"},
+		{read_guid, "0002:c903:00a0:0b10\n"},
+		{read_gid, "fe80:0000:0000:0000:0002:c903:0000:1234\n"},
+	};
+	unsigned n;
+	size_t i;
+	int ret;
+
+	(void)state;
+	for (i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		fake_file(FILE, "%s", rows[i].content);
+		for (n = 1;; n++) {
+			fake_fail_call(n, EACCES);
+			ret = rows[i].read();
+			if (!fake_failed())
+				break;
+			assert_int_equal(ret, -EACCES);
+		}
+		fake_fail_call(0, 0);
+		/* opening and reading */
+		assert_int_equal(n, 3);
+		assert_true(ret >= 0);
+	}
+}
+
+static void the_longest_path_is_read_and_one_longer_is_not(void **state)
+{
+	char name[SYSFS_PATH_MAX] = "", path[SYSFS_PATH_MAX];
+	unsigned value;
+
+	(void)state;
+	memset(name, 'x', SYSFS_PATH_MAX - 1 - strlen(DIR "/"));
+	assert_int_equal(sysfs_path(path, "%s/%s", DIR, name), 0);
+	assert_int_equal(strlen(path), SYSFS_PATH_MAX - 1);
+	fake_file(path, "5\n");
+	assert_int_equal(sysfs_read_uint(DIR, name, &value), 0);
+	assert_int_equal(value, 5);
+	name[strlen(name)] = 'x';
+	assert_int_equal(sysfs_read_uint(DIR, name, &value), -ENAMETOOLONG);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -211,6 +378,14 @@ int main(void)
 		TEST(a_fifo_does_not_keep_us_waiting),
 		TEST(a_failing_read_leaves_nothing_open),
 		TEST(a_path_that_is_too_long_is_refused),
+		TEST(a_number_in_binary_rubbish_ends_before_it),
+		TEST(a_line_without_end_is_cut_at_what_is_read_of_it),
+		TEST(a_buffer_of_one_byte_holds_the_end_only),
+		TEST(a_gid_that_is_not_whole_is_refused_and_stored_nowhere),
+		TEST(hex_digits_may_be_of_either_case),
+		TEST(an_attribute_may_vanish_just_before_it_is_opened),
+		TEST(every_call_may_fail_and_its_errno_comes_back),
+		TEST(the_longest_path_is_read_and_one_longer_is_not),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -213,7 +213,8 @@ static void values_print_as_the_reference_prints_them(void **state)
 
 		memset(value, 0, sizeof(value));
 		memcpy(value, bytes, count);
-		if (mad_field_bits(field) <= 64)
+		/* an OUI is printed as the bytes that lie there, whatever number they make */
+		if (mad_field_bits(field) <= 64 && field != IB_VEND2_OUI_F)
 			set_number(value, bytes, mad_field_bits(field));
 		memset(text, 'x', sizeof(text));
 		assert_ptr_equal(mad_dump_val(field, text, room_for(rows.columns[2]), value),
