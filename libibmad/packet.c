@@ -94,10 +94,21 @@ static int put_class_header(uint8_t *mad, const ib_rpc_t *rpc, const ib_dr_path_
 	return 0;
 }
 
+/* Whether the data lies within one MAD. */
+static int data_fits(const ib_rpc_t *rpc)
+{
+	return rpc->dataoffs >= 0 && rpc->dataoffs <= IB_MAD_SIZE && rpc->datasz >= 0 &&
+	       rpc->datasz <= IB_MAD_SIZE - rpc->dataoffs;
+}
+
 EXPORT void *mad_encode(void *buf, ib_rpc_t *rpc, ib_dr_path_t *drpath, void *data)
 {
 	uint8_t *mad = buf;
 
+	if (!buf || !rpc || (data && !data_fits(rpc))) {
+		errno = EINVAL;
+		return NULL;
+	}
 	mad[0] = 1; /* the base version */
 	mad[1] = (uint8_t)class_of(rpc);
 	mad[2] = class_version(class_of(rpc));
@@ -112,7 +123,7 @@ EXPORT void *mad_encode(void *buf, ib_rpc_t *rpc, ib_dr_path_t *drpath, void *da
 		errno = EINVAL;
 		return NULL;
 	}
-	if (data && rpc->datasz > 0 && rpc->dataoffs >= 0)
+	if (data)
 		memcpy(mad + rpc->dataoffs, data, (size_t)rpc->datasz);
 	return mad + IB_MAD_SIZE;
 }
@@ -156,6 +167,10 @@ EXPORT int mad_build_pkt(void *umad, ib_rpc_t *rpc, ib_portid_t *dport, ib_rmpp_
 {
 	uint8_t *mad = umad_get_mad(umad);
 
+	if (!dport) {
+		errno = EINVAL;
+		return -1;
+	}
 	if (!mad_encode(mad, rpc, &dport->drpath, data))
 		return -1;
 	if (is_smp(rpc)) {

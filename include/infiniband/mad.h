@@ -1390,9 +1390,10 @@ static inline int mad_is_vendor_range2(int mgmt)
 uint64_t mad_trid(void);
 
 /**
- * Writes a MAD's header, and its data if any, into buf. Bytes that a call does not set
- * stay as they are: clear them. Returns buf + IB_MAD_SIZE; NULL with errno EINVAL for a
- * directed route without drpath or with 64 hops and more.
+ * Writes a MAD's header, and its data if any, into buf. Bytes that a call does not set stay as
+ * they are: clear them. A request of class IB_CC_CLASS is an ib_rpc_cc_t. Returns buf +
+ * IB_MAD_SIZE; NULL with errno EINVAL for a directed route without drpath or with 64 hops and
+ * more, and for data that does not lie within a MAD.
  */
 void *mad_encode(void *buf, ib_rpc_t *rpc, ib_dr_path_t *drpath, void *data);
 

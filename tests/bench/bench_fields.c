@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Does one kind of work, so many times, for tests/bench/instructions to count what a call costs. The
- * library is whichever libibmad.so.5 the loader finds.
+ * Does one kind of work, so many times, for tests/bench/instructions to count what a call
+ * costs. The library is whichever libibmad.so.5 the loader finds.
  */
 
 #include <infiniband/mad.h>
@@ -53,11 +53,11 @@ static unsigned long build_packet(void)
 {
 	static uint8_t umad[sizeof(struct ib_user_mad) + IB_MAD_SIZE];
 	ib_rpc_t rpc = {.mgtclass = IB_SMI_DIRECT_CLASS,
-	                .method = IB_MAD_METHOD_GET,
-	                .attr = {.id = IB_ATTR_NODE_INFO},
-	                .dataoffs = IB_SMP_DATA_OFFS,
-	                .datasz = IB_SMP_DATA_SIZE,
-	                .trid = 7};
+			.method = IB_MAD_METHOD_GET,
+			.attr = {.id = IB_ATTR_NODE_INFO},
+			.dataoffs = IB_SMP_DATA_OFFS,
+			.datasz = IB_SMP_DATA_SIZE,
+			.trid = 7};
 	ib_portid_t to = {.drpath = {.cnt = 3, .p = {0, 1, 2, 3}}};
 
 	sink += (uint64_t)mad_build_pkt(umad, &rpc, &to, NULL, NULL);
@@ -80,12 +80,9 @@ static const struct {
 	const char *name;
 	unsigned long (*work)(void);
 } kinds[] = {
-	{"get", get_fields},
-	{"set", set_fields},
-	{"decode", decode_fields},
-	{"build", build_packet},
-	{"portinfo", dump_portinfo},
-	{"perfcounters_ext", dump_perfcounters_ext},
+	{"get", get_fields},         {"set", set_fields},
+	{"decode", decode_fields},   {"build", build_packet},
+	{"portinfo", dump_portinfo}, {"perfcounters_ext", dump_perfcounters_ext},
 };
 
 /* bench_fields KIND ROUNDS: prints how many calls were made. */

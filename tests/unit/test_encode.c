@@ -45,6 +45,44 @@ static void a_directed_route_needs_a_path_of_up_to_63_hops(void **state)
 	assert_int_equal(mad[7], 63);
 }
 
+static void data_beyond_the_mad_is_refused(void **state)
+{
+	static const struct {
+		int offset, size;
+	} bad[] = {{64, 193},
+		   {256, 1},
+		   {257, 0},
+		   {-1, 4},
+		   {64, -1},
+		   {0, 257},
+		   {INT32_MAX, 64},
+		   {64, INT32_MAX},
+		   {INT32_MIN, 64},
+		   {64, INT32_MIN},
+		   {INT32_MAX, INT32_MAX}};
+	ib_rpc_t rpc = {.mgtclass = IB_PERFORMANCE_CLASS, .trid = 1};
+	uint8_t data[IB_MAD_SIZE] = {0};
+	ib_portid_t to = {.lid = 1};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		rpc.dataoffs = bad[i].offset;
+		rpc.datasz = bad[i].size;
+		errno = 0;
+		assert_int_equal(mad_build_pkt(umad, &rpc, &to, NULL, data), -1);
+		assert_int_equal(errno, EINVAL);
+		/* without data nobody asks where it would lie */
+		assert_int_equal(mad_build_pkt(umad, &rpc, &to, NULL, NULL), 256);
+	}
+	rpc.dataoffs = 0;
+	rpc.datasz = 256;
+	assert_int_equal(mad_build_pkt(umad, &rpc, &to, NULL, data), 256);
+	assert_int_equal(mad_build_pkt(NULL, &rpc, &to, NULL, data), -1);
+	assert_int_equal(mad_build_pkt(umad, NULL, &to, NULL, data), -1);
+	assert_int_equal(mad_build_pkt(umad, &rpc, NULL, NULL, data), -1);
+}
+
 static void an_sm_key_lies_where_the_sa_looks_for_it(void **state)
 {
 	ib_rpc_t rpc = {.mgtclass = IB_SA_CLASS, .mkey = 0x0102030405060708, .trid = 1};
@@ -270,6 +308,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_directed_route_needs_a_path_of_up_to_63_hops),
+		cmocka_unit_test(data_beyond_the_mad_is_refused),
 		cmocka_unit_test(an_sm_key_lies_where_the_sa_looks_for_it),
 		cmocka_unit_test(a_transaction_id_is_drawn_and_told),
 		cmocka_unit_test(a_grh_goes_as_far_as_it_may),
