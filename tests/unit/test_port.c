@@ -2,6 +2,7 @@
 
 #include "fake.h"
 
+#include <infiniband/umad_ext.h>
 #include <errno.h>
 #include <fcntl.h>
 
@@ -150,6 +151,18 @@ static void closing_what_is_not_open_is_refused(void **state)
 	assert_int_equal(umad_get_fd(-1), -EINVAL);
 }
 
+/* This program is linked with netlink_none.c. */
+static void without_netlink_there_is_no_monitor_and_no_autoload(void **state)
+{
+	struct umad_monitor *monitor;
+
+	(void)state;
+	assert_int_equal(umad_monitor_open(&monitor), -EOPNOTSUPP);
+	assert_int_equal(errno, EOPNOTSUPP);
+	fake_remove("/sys/class/infiniband_mad/umad0");
+	assert_int_equal(umad_open_port("mlx5_0", 1), -EINVAL);
+}
+
 static void every_call_and_every_allocation_may_fail(void **state)
 {
 	unsigned n;
@@ -193,6 +206,7 @@ int main(void)
 		TEST(a_node_that_udev_has_not_made_yet_is_an_io_error),
 		TEST(a_roce_port_is_opened_when_it_is_named),
 		TEST(closing_what_is_not_open_is_refused),
+		TEST(without_netlink_there_is_no_monitor_and_no_autoload),
 		TEST(every_call_and_every_allocation_may_fail),
 	};
 
