@@ -2,6 +2,7 @@
 
 #include "fake.h"
 
+#include <infiniband/umad_ext.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -402,6 +403,339 @@ static void every_call_and_every_allocation_may_fail(void **state)
 	assert_true(n > 2);
 }
 
+static void a_pkey_that_16_bits_cannot_hold_fails_the_call(void **state)
+{
+	umad_port_t port;
+
+	(void)state;
+	fake_file(PORT1 "/pkeys/1", "0x10000\n");
+	errno = 0;
+	assert_int_equal(umad_get_port("mlx5_0", 1, &port), -EIO);
+	assert_int_equal(errno, EIO);
+	assert_null(port.pkeys);
+	assert_int_equal(port.pkeys_size, 0);
+	fake_file(PORT1 "/pkeys/1", "0xffff\n");
+	assert_int_equal(umad_get_port("mlx5_0", 1, &port), 0);
+	assert_int_equal(port.pkeys[1], 0xffff);
+	umad_release_port(&port);
+}
+
+static void attributes_may_end_without_a_newline(void **state)
+{
+	static const struct {
+		const char *name, *content;
+	} rows[] = {
+		{"node_type", "1: CA"},
+		{"node_guid", "0002:c903:00a0:0b10"},
+		{"fw_ver", "1.2"},
+		{"ports/1/lid", "0x2b"},
+		{"ports/1/gids/0", "fe80:0000:0000:0000:0002:c903:00a0:0b11"},
+		{"ports/1/pkeys/1", "0x7fff"},
+		{"ports/1/link_layer", "Ethernet"},
+	};
+	char path[128];
+	umad_ca_t ca;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		snprintf(path, sizeof(path), CA "/%s", rows[i].name);
+		fake_file(path, "%s", rows[i].content);
+	}
+	assert_int_equal(umad_get_ca("mlx5_0", &ca), 0);
+	assert_true(ca.node_guid == htobe64(0x0002c90300a00b10));
+	assert_string_equal(ca.fw_ver, "1.2");
+	assert_int_equal(ca.ports[1]->base_lid, 0x2b);
+	assert_true(ca.ports[1]->port_guid == htobe64(0x0002c90300a00b11));
+	assert_int_equal(ca.ports[1]->pkeys[1], 0x7fff);
+	assert_string_equal(ca.ports[1]->link_layer, "Ethernet");
+	umad_release_ca(&ca);
+}
+
+static void optional_attributes_may_be_there_but_unreadable(void **state)
+{
+	static const char *const names[] = {"fw_ver", "hw_rev", "hca_type", "ports/1/rate",
+					    "ports/1/link_layer"};
+	char path[128];
+	umad_ca_t ca;
+	size_t i;
+
+	(void)state;
+	/* what opens and then cannot be read, as a rate whose cage is empty */
+	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		snprintf(path, sizeof(path), CA "/%s", names[i]);
+		fake_remove(path);
+		fake_dir(path);
+	}
+	assert_int_equal(umad_get_ca("mlx5_0", &ca), 0);
+	assert_string_equal(ca.fw_ver, "");
+	assert_string_equal(ca.hw_ver, "");
+	assert_string_equal(ca.ca_type, "");
+	assert_int_equal(ca.ports[1]->rate, 0);
+	assert_string_equal(ca.ports[1]->link_layer, "IB");
+	umad_release_ca(&ca);
+}
+
+static void a_rate_is_its_whole_number_or_0(void **state)
+{
+	static const struct {
+		const char *content;
+		unsigned rate;
+	} rows[] = {
+		{"400 Gb/sec (4X NDR)\n", 400},
+		{"2.5 Gb/sec (1X SDR)\n", 2},
+		{"", 0},
+		{"rubbish\n", 0},
+		{"-1\n", 0},
+		{"99999999999999999999\n", 0},
+	};
+	umad_port_t port;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		fake_file(PORT1 "/rate", "%s", rows[i].content);
+		assert_int_equal(umad_get_port("mlx5_0", 1, &port), 0);
+		assert_int_equal(port.rate, rows[i].rate);
+		umad_release_port(&port);
+	}
+}
+
+static void a_soft_roce_device_is_read_whole(void **state)
+{
+	umad_ca_t ca;
+
+	(void)state;
+	fake_remove(CA "/hw_rev");
+	fake_remove(CA "/hca_type");
+	fake_file(CA "/fw_ver", "\n");
+	fake_file(PORT1 "/link_layer", "Ethernet\n");
+	fake_file(PORT1 "/lid", "0x0\n");
+	fake_file(PORT1 "/rate", "10 Gb/sec (1X FDR10)\n");
+	fake_remove(PORT1 "/pkeys/1");
+	assert_int_equal(umad_get_ca("mlx5_0", &ca), 0);
+	assert_string_equal(ca.fw_ver, "");
+	assert_int_equal(ca.ports[1]->base_lid, 0);
+	assert_int_equal(ca.ports[1]->rate, 10);
+	assert_int_equal(ca.ports[1]->pkeys_size, 1);
+	assert_string_equal(ca.ports[1]->link_layer, "Ethernet");
+	umad_release_ca(&ca);
+}
+
+static void a_device_may_have_no_ports(void **state)
+{
+	__be64 guids[2] = {1, 1};
+	umad_ca_t ca;
+	int i;
+
+	(void)state;
+	fake_remove(PORT1);
+	assert_int_equal(umad_get_ca("mlx5_0", &ca), 0);
+	assert_int_equal(ca.numports, 0);
+	for (i = 0; i < UMAD_CA_MAX_PORTS; i++)
+		assert_null(ca.ports[i]);
+	umad_release_ca(&ca);
+	assert_int_equal(umad_get_ca_portguids("mlx5_0", guids, 2), 1);
+	assert_true(guids[0] == 0);
+	assert_true(guids[1] == 1);
+}
+
+static void port_guids_of_the_default_device(void **state)
+{
+	__be64 guids[2];
+
+	(void)state;
+	assert_int_equal(umad_get_ca_portguids(NULL, guids, 2), 2);
+	assert_true(guids[1] == htobe64(0x0002c90300a00b11));
+	assert_int_equal(umad_get_ca_portguids(NULL, NULL, 0), 0);
+	fake_remove(CA);
+	errno = 0;
+	assert_int_equal(umad_get_ca_portguids(NULL, guids, 2), -ENODEV);
+	assert_int_equal(errno, ENODEV);
+}
+
+static void port_guids_stay_within_the_array(void **state)
+{
+	__be64 guids[3] = {7, 7, 7};
+
+	(void)state;
+	errno = 0;
+	assert_int_equal(umad_get_ca_portguids("mlx5_0", guids, 1), -ENOMEM);
+	assert_int_equal(errno, ENOMEM);
+	assert_true(guids[1] == 7);
+	assert_int_equal(umad_get_ca_portguids("mlx5_0", guids, 2), 2);
+	assert_true(guids[2] == 7);
+}
+
+static void an_rnic_has_neither_ports_nor_guids(void **state)
+{
+	umad_port_t port;
+	__be64 guids[2];
+
+	(void)state;
+	fake_file(CA "/node_type", "4: RNIC\n");
+	assert_int_equal(umad_get_port("mlx5_0", 1, &port), -ENODEV);
+	assert_int_equal(umad_get_port("mlx5_0", 0, &port), -ENODEV);
+	assert_int_equal(umad_get_port(NULL, 1, &port), -ENODEV);
+	assert_int_equal(umad_get_ca_portguids("mlx5_0", guids, 2), -ENODEV);
+	assert_int_equal(errno, ENODEV);
+}
+
+static void after_an_error_there_is_nothing_to_free(void **state)
+{
+	umad_port_t port;
+	umad_ca_t ca;
+	int i;
+
+	(void)state;
+	/* port 1 has been read whole when port 2 fails */
+	fake_port("mlx5_0", 2, 2);
+	fake_remove(CA "/ports/2/cap_mask");
+	memset(&ca, 0xa5, sizeof(ca));
+	assert_int_equal(umad_get_ca("mlx5_0", &ca), -EIO);
+	for (i = 0; i < UMAD_CA_MAX_PORTS; i++)
+		assert_null(ca.ports[i]);
+	assert_int_equal(umad_release_ca(&ca), 0);
+	memset(&port, 0xa5, sizeof(port));
+	assert_int_equal(umad_get_port("mlx5_0", 2, &port), -EIO);
+	assert_null(port.pkeys);
+	assert_int_equal(umad_release_port(&port), 0);
+}
+
+static unsigned messages;
+static char last_message[256];
+
+static void note(enum umad_log_level level, const char *text, void *user)
+{
+	(void)user;
+	assert_int_equal(level, UMAD_LOG_INFO);
+	snprintf(last_message, sizeof(last_message), "%s", text);
+	messages++;
+	errno = EBUSY;
+}
+
+static void why_a_call_failed_is_logged_when_wanted(void **state)
+{
+	umad_port_t port;
+	umad_ca_t ca;
+	int level;
+
+	(void)state;
+	messages = 0;
+	umad_set_log_hook(note, NULL);
+	for (level = 0; level < 2; level++) {
+		umad_debug(level);
+		assert_int_equal(umad_get_ca("mlx5_9", &ca), -ENODEV);
+		assert_int_equal(errno, ENODEV);
+		assert_int_equal(messages, level);
+	}
+	assert_non_null(strstr(last_message, "mlx5_9"));
+	assert_int_equal(umad_get_port("mlx5_0", 7, &port), -EIO);
+	assert_int_equal(errno, ENOENT);
+	assert_int_equal(messages, 2);
+	assert_non_null(strstr(last_message, "mlx5_0"));
+	assert_int_equal(umad_get_port("mlx5_9", 0, &port), -ENODEV);
+	fake_remove(CA);
+	assert_int_equal(umad_get_ca(NULL, &ca), -ENODEV);
+	assert_int_equal(umad_get_port(NULL, 0, &port), -ENODEV);
+	assert_int_equal(messages, 5);
+	umad_debug(0);
+	umad_set_log_hook(NULL, NULL);
+}
+
+/* Calls under one signature; what they allocate is released where they succeed. */
+static int get_ca(const char *ca_name)
+{
+	umad_ca_t ca;
+	int i, ret = umad_get_ca(ca_name, &ca);
+
+	for (i = 0; ret && i < UMAD_CA_MAX_PORTS; i++)
+		assert_null(ca.ports[i]);
+	if (!ret)
+		umad_release_ca(&ca);
+	return ret;
+}
+
+static int get_port(const char *ca_name)
+{
+	umad_port_t port;
+	int ret = umad_get_port(ca_name, ca_name ? 1 : 0, &port);
+
+	if (ret)
+		assert_null(port.pkeys);
+	else
+		umad_release_port(&port);
+	return ret;
+}
+
+static int get_guids(const char *ca_name)
+{
+	__be64 guids[2];
+	int ret = umad_get_ca_portguids(ca_name, guids, 2);
+
+	return ret < 0 ? ret : 0;
+}
+
+static const struct {
+	int (*call)(const char *ca_name);
+	const char *ca_name;
+	unsigned calls, allocations; /* that it takes at least */
+} getters[] = {
+	{get_ca, "mlx5_0", 30, 2}, {get_ca, NULL, 35, 3},       {get_port, "mlx5_0", 20, 1},
+	{get_port, NULL, 25, 2},   {get_guids, "mlx5_0", 5, 0}, {get_guids, NULL, 10, 1},
+};
+
+static void every_call_of_every_getter_may_fail(void **state)
+{
+	unsigned n, failed;
+	size_t i;
+	int ret;
+
+	(void)state;
+	for (i = 0; i < sizeof(getters) / sizeof(*getters); i++) {
+		failed = 0;
+		for (n = 1;; n++) {
+			fake_fail_call(n, EACCES);
+			errno = 0;
+			ret = getters[i].call(getters[i].ca_name);
+			if (!fake_failed())
+				break;
+			failed += ret != 0;
+			if (ret == -EIO)
+				assert_int_equal(errno, EACCES);
+			else if (ret)
+				assert_true(ret == -ENODEV && errno == ENODEV);
+		}
+		fake_fail_call(0, 0);
+		assert_int_equal(ret, 0);
+		assert_true(n > getters[i].calls);
+		assert_true(failed > 3);
+	}
+}
+
+static void every_allocation_of_every_getter_may_fail(void **state)
+{
+	unsigned n;
+	size_t i;
+	int ret;
+
+	(void)state;
+	for (i = 0; i < sizeof(getters) / sizeof(*getters); i++) {
+		for (n = 1;; n++) {
+			fake_fail_malloc(n);
+			errno = 0;
+			ret = getters[i].call(getters[i].ca_name);
+			if (!fake_failed())
+				break;
+			assert_int_equal(ret, -ENOMEM);
+			assert_int_equal(errno, ENOMEM);
+		}
+		fake_fail_malloc(0);
+		assert_int_equal(ret, 0);
+		assert_true(n > getters[i].allocations);
+	}
+}
+
 #undef TEST
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fake_teardown)
 
@@ -427,6 +761,19 @@ int main(void)
 		TEST(releasing_twice_or_nothing_does_no_harm),
 		TEST(a_device_may_vanish_at_any_moment),
 		TEST(every_call_and_every_allocation_may_fail),
+		TEST(a_pkey_that_16_bits_cannot_hold_fails_the_call),
+		TEST(attributes_may_end_without_a_newline),
+		TEST(optional_attributes_may_be_there_but_unreadable),
+		TEST(a_rate_is_its_whole_number_or_0),
+		TEST(a_soft_roce_device_is_read_whole),
+		TEST(a_device_may_have_no_ports),
+		TEST(port_guids_of_the_default_device),
+		TEST(port_guids_stay_within_the_array),
+		TEST(an_rnic_has_neither_ports_nor_guids),
+		TEST(after_an_error_there_is_nothing_to_free),
+		TEST(why_a_call_failed_is_logged_when_wanted),
+		TEST(every_call_of_every_getter_may_fail),
+		TEST(every_allocation_of_every_getter_may_fail),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 /* --- the kernel's uevents, in place of netlink.c -------------------------------------- */
 
@@ -422,6 +423,796 @@ static void a_monitor_has_a_descriptor_to_poll(void **state)
 	umad_monitor_close(NULL);
 }
 
+/* --- what callers may rely on, in detail -------------------------------------------------
+ */
+
+/* Asserts the next event to the byte: members that do not apply are zero. */
+static void tells_exactly(const struct umad_event *expected)
+{
+	struct umad_event event;
+
+	memset(&event, 0x5a, sizeof(event));
+	assert_int_equal(umad_monitor_next_event(monitor, &event), 0);
+	assert_memory_equal(&event, expected, sizeof(event));
+}
+
+/* A path in sysfs. Valid until the next call. */
+__attribute__((format(printf, 1, 2))) static const char *at(const char *format, ...)
+{
+	static char path[128];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(path, sizeof(path), format, args);
+	va_end(args);
+	return path;
+}
+
+static void raw_uevent(const char *text, size_t length)
+{
+	memcpy(uevents[uevent_count].text, text, length);
+	uevents[uevent_count++].length = (int)length;
+}
+
+/* The least of sysfs that makes a device, so that many come fast. */
+static void plug_lightly(const char *ca_name, int number)
+{
+	fake_file(at("/sys/class/infiniband/%s/node_type", ca_name), "1: CA\n");
+	fake_file(at("/sys/class/infiniband_mad/umad%d/ibdev", number), "%s\n", ca_name);
+	fake_file(at("/sys/class/infiniband_mad/umad%d/port", number), "1\n");
+}
+
+static void unplug(const char *ca_name, int number)
+{
+	fake_remove(at("/sys/class/infiniband/%s", ca_name));
+	fake_remove(at("/sys/class/infiniband_mad/umad%d", number));
+}
+
+static void a_message_as_the_kernel_words_it_is_understood(void **state)
+{
+	static const char port[] =
+		"add@/devices/pci0000:00/0000:00:03.0/infiniband_mad/umad0\0ACTION=add\0"
+		"DEVPATH=/devices/pci0000:00/0000:00:03.0/infiniband_mad/umad0\0"
+		"SUBSYSTEM=infiniband_mad\0MAJOR=231\0MINOR=0\0DEVNAME=infiniband/umad0\0"
+		"SEQNUM=1234";
+	static const char ca[] =
+		"add@/devices/pci0000:00/0000:00:03.0/infiniband/mlx5_0\0ACTION=add\0"
+		"DEVPATH=/devices/pci0000:00/0000:00:03.0/infiniband/mlx5_0\0"
+		"SUBSYSTEM=infiniband\0NAME=mlx5_0\0SEQNUM=1235";
+
+	(void)state;
+	watch();
+	plug("mlx5_0", 0);
+	raw_uevent(port, sizeof(port));
+	raw_uevent(ca, sizeof(ca));
+	tells(UMAD_EVENT_PORT_ADDED, "mlx5_0", 1, "umad0");
+	tells(UMAD_EVENT_CA_ADDED, "mlx5_0", 0, "");
+	tells_nothing();
+}
+
+static void what_does_not_apply_is_zero(void **state)
+{
+	const struct umad_event ca = {.type = UMAD_EVENT_CA_ADDED, .ca_name = "mlx5_0"},
+				port = {.type = UMAD_EVENT_PORT_ADDED,
+					.ca_name = "mlx5_0",
+					.portnum = 1,
+					.node = "umad0"},
+				overrun = {.type = UMAD_EVENT_OVERRUN};
+
+	(void)state;
+	watch();
+	plug("mlx5_0", 0);
+	uevent("add", "infiniband", "mlx5_0", NULL);
+	uevent_error(ENOBUFS);
+	tells_exactly(&ca);
+	tells_exactly(&port);
+	tells_exactly(&overrun);
+	tells_nothing();
+}
+
+static void every_port_of_a_device_is_told(void **state)
+{
+	(void)state;
+	watch();
+	plug("mlx5_0", 0);
+	fake_umad(1, "mlx5_0", 2);
+	uevent("add", "infiniband_mad", "umad0", NULL);
+	uevent("add", "infiniband_mad", "umad1", NULL);
+	uevent("add", "infiniband", "mlx5_0", NULL);
+	tells(UMAD_EVENT_PORT_ADDED, "mlx5_0", 1, "umad0");
+	tells(UMAD_EVENT_PORT_ADDED, "mlx5_0", 2, "umad1");
+	tells(UMAD_EVENT_CA_ADDED, "mlx5_0", 0, "");
+	tells_nothing();
+}
+
+static void one_message_can_be_several_events(void **state)
+{
+	(void)state;
+	plug("mlx5_0", 0);
+	fake_umad(1, "mlx5_0", 2);
+	watch();
+	uevent("remove", "infiniband", "mlx5_0", NULL);
+	/* which of the ports comes first is not ours to say: one of each, then the device */
+	for (int i = 0, seen = 0; i < 2; i++) {
+		struct umad_event event;
+
+		assert_int_equal(umad_monitor_next_event(monitor, &event), 0);
+		assert_int_equal(event.type, UMAD_EVENT_PORT_REMOVED);
+		assert_int_equal(seen & 1 << event.portnum, 0);
+		seen |= 1 << event.portnum;
+		assert_true(event.portnum == 1 || event.portnum == 2);
+	}
+	assert_int_equal(uevent_next, 1);
+	tells(UMAD_EVENT_CA_REMOVED, "mlx5_0", 0, "");
+	tells_nothing();
+}
+
+static void a_module_unloaded_takes_ports_only(void **state)
+{
+	(void)state;
+	plug("mlx5_0", 0);
+	watch();
+	fake_remove("/sys/class/infiniband_mad");
+	uevent("remove", "infiniband_mad", "umad0", NULL);
+	tells(UMAD_EVENT_PORT_REMOVED, "mlx5_0", 1, "umad0");
+	/* without the class folder devices come all the same */
+	fake_ca("mlx5_1");
+	uevent("add", "infiniband", "mlx5_1", NULL);
+	tells(UMAD_EVENT_CA_ADDED, "mlx5_1", 0, "");
+	tells_nothing();
+}
+
+static void a_number_that_another_device_takes_over_is_told(void **state)
+{
+	(void)state;
+	plug("mlx5_0", 0);
+	watch();
+	unplug("mlx5_0", 0);
+	plug("mlx4_0", 0);
+	uevent("remove", "infiniband_mad", "umad0", NULL);
+	uevent("remove", "infiniband", "mlx5_0", NULL);
+	uevent("add", "infiniband_mad", "umad0", NULL);
+	uevent("add", "infiniband", "mlx4_0", NULL);
+	tells(UMAD_EVENT_PORT_REMOVED, "mlx5_0", 1, "umad0");
+	tells(UMAD_EVENT_CA_REMOVED, "mlx5_0", 0, "");
+	tells(UMAD_EVENT_PORT_ADDED, "mlx4_0", 1, "umad0");
+	tells(UMAD_EVENT_CA_ADDED, "mlx4_0", 0, "");
+	tells_nothing();
+}
+
+static void a_device_renamed_twice_is_told_under_its_last_name(void **state)
+{
+	(void)state;
+	plug("mlx5_0", 0);
+	watch();
+	unplug("mlx5_0", 0);
+	plug("ibp1s0", 0);
+	uevent("move", "infiniband", "tmp", "/devices/pci0/infiniband/mlx5_0");
+	uevent("move", "infiniband", "ibp1s0", "/devices/pci0/infiniband/tmp");
+	tells(UMAD_EVENT_PORT_REMOVED, "mlx5_0", 1, "umad0");
+	tells(UMAD_EVENT_CA_REMOVED, "mlx5_0", 0, "");
+	/* its umad device is there already, under the last name */
+	tells(UMAD_EVENT_PORT_ADDED, "ibp1s0", 1, "umad0");
+	tells(UMAD_EVENT_CA_ADDED, "ibp1s0", 0, "");
+	tells_nothing();
+}
+
+static void an_unknown_device_that_goes_is_not_told(void **state)
+{
+	(void)state;
+	fake_file("/sys/class/infiniband/iw0/node_type", "4: RNIC\n");
+	plug("mlx5_0", 0);
+	watch();
+	uevent("remove", "infiniband", "iw0", NULL);
+	uevent("remove", "infiniband", "mlx5_00", NULL);
+	uevent("remove", "infiniband", "mlx5_", NULL);
+	uevent("remove", "infiniband_mad", "umad00", NULL);
+	uevent("remove", "infiniband_mad", "issm0", NULL);
+	uevent("move", "infiniband", "iw1", "/devices/pci0/infiniband/iw0");
+	tells_nothing();
+}
+
+static void names_as_long_as_they_may_be_are_told_whole(void **state)
+{
+	/* 19 and 31 characters */
+	static const char ca_name[] = "a_name_19_character";
+	static const char node[] = "umad000000000000000000000000007";
+
+	(void)state;
+	assert_int_equal(sizeof(ca_name), UMAD_CA_NAME_LEN);
+	assert_int_equal(sizeof(node), sizeof(((struct umad_event *)NULL)->node));
+	watch();
+	fake_ca(ca_name);
+	fake_file(at("/sys/class/infiniband_mad/%s/ibdev", node), "%s\n", ca_name);
+	fake_file(at("/sys/class/infiniband_mad/%s/port", node), "1\n");
+	uevent("add", "infiniband_mad", node, NULL);
+	uevent("add", "infiniband", ca_name, NULL);
+	tells(UMAD_EVENT_PORT_ADDED, ca_name, 1, node);
+	tells(UMAD_EVENT_CA_ADDED, ca_name, 0, "");
+	tells_nothing();
+}
+
+static void a_node_that_sysfs_does_not_explain_is_not_told(void **state)
+{
+	static const struct {
+		const char *ibdev, *port; /* NULL: there is none */
+	} nodes[] = {
+		{NULL, "1\n"},
+		{"mlx5_0\n", NULL},
+		{"", "1\n"},
+		{"\n", "1\n"},
+		{"mlx5_0\n", ""},
+		{"mlx5_0\n", "one\n"},
+		{"mlx5_0\n", "-1\n"},
+		{"mlx5_0\n", "2147483648\n"},
+		{"mlx5_0\n", "99999999999999999999\n"},
+		{"../mlx5_0\n", "1\n"},
+		{"..\n", "1\n"},
+		{"a/b\n", "1\n"},
+		{"a_name_of_20_letters\n", "1\n"},
+	};
+	static char huge[8192];
+	size_t i;
+
+	(void)state;
+	memset(huge, 'm', sizeof(huge));
+	watch();
+	for (i = 0; i < sizeof(nodes) / sizeof(*nodes); i++) {
+		fake_remove("/sys/class/infiniband_mad/umad0");
+		fake_dir("/sys/class/infiniband_mad/umad0");
+		if (nodes[i].ibdev)
+			fake_file("/sys/class/infiniband_mad/umad0/ibdev", "%s",
+				  nodes[i].ibdev);
+		if (nodes[i].port)
+			fake_file("/sys/class/infiniband_mad/umad0/port", "%s", nodes[i].port);
+		uevent("add", "infiniband_mad", "umad0", NULL);
+		tells_nothing();
+	}
+	fake_file("/sys/class/infiniband_mad/umad0/port", "1\n");
+	fake_file_bytes("/sys/class/infiniband_mad/umad0/ibdev", huge, sizeof(huge));
+	uevent("add", "infiniband_mad", "umad0", NULL);
+	tells_nothing();
+	fake_remove("/sys/class/infiniband_mad/umad0");
+	fake_link("/sys/class/infiniband_mad/umad0", "../nowhere");
+	uevent("add", "infiniband_mad", "umad0", NULL);
+	tells_nothing();
+}
+
+static void attributes_without_a_newline_are_read(void **state)
+{
+	(void)state;
+	watch();
+	fake_file("/sys/class/infiniband/mlx5_0/node_type", "1: CA");
+	fake_file("/sys/class/infiniband_mad/umad0/ibdev", "mlx5_0");
+	fake_file("/sys/class/infiniband_mad/umad0/port", "1");
+	uevent("add", "infiniband_mad", "umad0", NULL);
+	uevent("add", "infiniband", "mlx5_0", NULL);
+	tells(UMAD_EVENT_PORT_ADDED, "mlx5_0", 1, "umad0");
+	tells(UMAD_EVENT_CA_ADDED, "mlx5_0", 0, "");
+	tells_nothing();
+}
+
+/* Unplugs between the two files of a node. */
+static void unplug_before_port(const char *path)
+{
+	if (strstr(path, "/port"))
+		fake_remove("/sys/class/infiniband_mad/umad0");
+}
+
+static void a_node_that_vanishes_while_it_is_read_is_not_told(void **state)
+{
+	(void)state;
+	watch();
+	plug("mlx5_0", 0);
+	fake_before_open(unplug_before_port);
+	uevent("add", "infiniband_mad", "umad0", NULL);
+	tells_nothing();
+	fake_before_open(NULL);
+	assert_int_equal(access(fake_real_path("/sys/class/infiniband_mad/umad0"), F_OK), -1);
+}
+
+/* Plugs a device in just after the list of devices was read. */
+static void plug_late(const char *path)
+{
+	if (strcmp(path, "/sys/class/infiniband_mad"))
+		return;
+	fake_before_open(NULL);
+	plug("mlx5_0", 0);
+	uevent("add", "infiniband_mad", "umad0", NULL);
+	uevent("add", "infiniband", "mlx5_0", NULL);
+}
+
+static void a_device_that_comes_while_opening_is_not_missed(void **state)
+{
+	(void)state;
+	fake_before_open(plug_late);
+	watch();
+	/* the port is in the stock that was taken, the device is not */
+	tells(UMAD_EVENT_CA_ADDED, "mlx5_0", 0, "");
+	tells_nothing();
+}
+
+static void watching_begins_before_looking(void **state)
+{
+	(void)state;
+	open_error = EPERM;
+	assert_int_equal(umad_monitor_open(&monitor), -EPERM);
+	assert_int_equal(fake_calls(), 0);
+}
+
+static void a_failed_opening_stores_nothing(void **state)
+{
+	static const int errors[] = {EOPNOTSUPP, ENOMEM, EPERM, EMFILE};
+	struct umad_monitor *untouched = (struct umad_monitor *)&opened, *stored;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(errors) / sizeof(*errors); i++) {
+		stored = untouched;
+		open_error = errors[i];
+		errno = 0;
+		assert_int_equal(umad_monitor_open(&stored), -errors[i]);
+		assert_int_equal(errno, errors[i]);
+		assert_ptr_equal(stored, untouched);
+	}
+}
+
+static void either_folder_that_cannot_be_listed_fails_the_opening(void **state)
+{
+	static const char *const folders[] = {"/sys/class/infiniband",
+					      "/sys/class/infiniband_mad"};
+	unsigned n, calls;
+
+	(void)state;
+	/* both folders empty: the two listings are all the calls there are */
+	fake_dir(folders[0]);
+	fake_dir(folders[1]);
+	calls = fake_calls();
+	watch();
+	assert_int_equal(fake_calls() - calls, 2);
+	umad_monitor_close(monitor);
+	monitor = NULL;
+	for (n = 1; n <= 2; n++) {
+		fake_fail_call(n, EMFILE);
+		errno = 0;
+		assert_int_equal(umad_monitor_open(&monitor), -EMFILE);
+		assert_int_equal(errno, EMFILE);
+		assert_true(fake_failed());
+		assert_null(monitor);
+		assert_int_equal(opened, 0);
+	}
+}
+
+static void null_arguments_are_refused_with_errno(void **state)
+{
+	struct umad_event event;
+
+	(void)state;
+	watch();
+	errno = 0;
+	assert_int_equal(umad_monitor_open(NULL), -EINVAL);
+	assert_int_equal(errno, EINVAL);
+	errno = 0;
+	assert_int_equal(umad_monitor_get_fd(NULL), -EINVAL);
+	assert_int_equal(errno, EINVAL);
+	errno = 0;
+	assert_int_equal(umad_monitor_next_event(NULL, &event), -EINVAL);
+	assert_int_equal(errno, EINVAL);
+	/* and nothing is taken for nobody */
+	uevent_error(ENOBUFS);
+	errno = 0;
+	assert_int_equal(umad_monitor_next_event(monitor, NULL), -EINVAL);
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(uevent_next, 0);
+	tells(UMAD_EVENT_OVERRUN, "", 0, "");
+}
+
+static void a_resync_that_fails_is_tried_again(void **state)
+{
+	struct umad_event event;
+	int i;
+
+	(void)state;
+	watch();
+	plug("mlx5_0", 0);
+	uevent_error(ENOBUFS);
+	for (i = 0; i < 3; i++) {
+		fake_fail_call(1, EMFILE);
+		assert_int_equal(umad_monitor_next_event(monitor, &event), -EMFILE);
+		assert_int_equal(errno, EMFILE);
+	}
+	tells(UMAD_EVENT_OVERRUN, "", 0, "");
+	tells_nothing();
+	/* it knows what is there now, and does not know it twice */
+	uevent("remove", "infiniband", "mlx5_0", NULL);
+	tells(UMAD_EVENT_PORT_REMOVED, "mlx5_0", 1, "umad0");
+	tells(UMAD_EVENT_CA_REMOVED, "mlx5_0", 0, "");
+	tells_nothing();
+}
+
+static void a_listing_that_fails_is_told_and_an_overrun_follows(void **state)
+{
+	struct umad_event event;
+
+	(void)state;
+	watch();
+	fake_dir("/sys/class/infiniband_mad");
+	/* no such device: its node_type is the first call, the list of nodes the second */
+	uevent("add", "infiniband", "mlx5_0", NULL);
+	fake_fail_call(2, EMFILE);
+	assert_int_equal(umad_monitor_next_event(monitor, &event), -EMFILE);
+	assert_int_equal(errno, EMFILE);
+	assert_true(fake_failed());
+	tells(UMAD_EVENT_OVERRUN, "", 0, "");
+	tells_nothing();
+}
+
+static void what_was_lost_is_known_after_the_overrun(void **state)
+{
+	(void)state;
+	plug("mlx5_0", 0);
+	watch();
+	unplug("mlx5_0", 0);
+	plug("mlx5_1", 1);
+	uevent_error(ENOBUFS);
+	tells(UMAD_EVENT_OVERRUN, "", 0, "");
+	/* what went unseen is not told to go, what came unseen is */
+	uevent("remove", "infiniband", "mlx5_0", NULL);
+	uevent("remove", "infiniband", "mlx5_1", NULL);
+	tells(UMAD_EVENT_PORT_REMOVED, "mlx5_1", 1, "umad1");
+	tells(UMAD_EVENT_CA_REMOVED, "mlx5_1", 0, "");
+	tells_nothing();
+}
+
+static char logged[128];
+
+static void keep_log(enum umad_log_level level, const char *text, void *user)
+{
+	(void)user;
+	if (level == UMAD_LOG_INFO)
+		snprintf(logged, sizeof(logged), "%s", text);
+}
+
+static void a_loss_is_logged_with_its_reason(void **state)
+{
+	(void)state;
+	watch();
+	logged[0] = '\0';
+	umad_set_log_hook(keep_log, NULL);
+	umad_debug(1);
+	uevent_error(ENOBUFS);
+	tells(UMAD_EVENT_OVERRUN, "", 0, "");
+	umad_debug(0);
+	umad_set_log_hook(NULL, NULL);
+	assert_non_null(strstr(logged, strerror(ENOBUFS)));
+}
+
+/* --- a caller who follows the events -------------------------------------------------------- */
+
+/* What is there, and what the events say: each as the ADDED events that would tell it. */
+static struct umad_event real[64], known[64];
+static int real_count, known_count;
+static bool at_rest; /* nothing changes while the events are read */
+
+static int find_event(const struct umad_event *events, int count,
+		      const struct umad_event *event)
+{
+	int i;
+
+	for (i = 0; i < count; i++)
+		if (!memcmp(&events[i], event, sizeof(*event)))
+			return i;
+	return -1;
+}
+
+static void really_add(enum umad_event_type type, const char *ca_name, int number)
+{
+	struct umad_event event = {.type = type};
+
+	assert_true(real_count < 64);
+	strcpy(event.ca_name, ca_name);
+	if (type == UMAD_EVENT_PORT_ADDED) {
+		event.portnum = 1;
+		snprintf(event.node, sizeof(event.node), "umad%d", number);
+	}
+	real[real_count++] = event;
+}
+
+/* Replaces what is really there by what these names say; "" is an empty slot. */
+static void really_be(char names[][UMAD_CA_NAME_LEN], int count)
+{
+	int i;
+
+	real_count = 0;
+	for (i = 0; i < count; i++) {
+		if (!names[i][0])
+			continue;
+		really_add(UMAD_EVENT_CA_ADDED, names[i], i);
+		really_add(UMAD_EVENT_PORT_ADDED, names[i], i);
+	}
+}
+
+/*
+ * Believes an event: nothing comes that is there, nothing goes that is not. What one message
+ * told may have gone again by the time it is taken; the message after it says so.
+ */
+static void follow(struct umad_event event)
+{
+	int i;
+
+	switch (event.type) {
+	case UMAD_EVENT_CA_ADDED:
+	case UMAD_EVENT_PORT_ADDED:
+		assert_int_equal(find_event(known, known_count, &event), -1);
+		if (at_rest)
+			assert_true(known_count < 64);
+		known[known_count++] = event;
+		break;
+	case UMAD_EVENT_CA_REMOVED:
+	case UMAD_EVENT_PORT_REMOVED:
+		event.type = event.type == UMAD_EVENT_CA_REMOVED ? UMAD_EVENT_CA_ADDED
+								 : UMAD_EVENT_PORT_ADDED;
+		i = find_event(known, known_count, &event);
+		assert_true(i >= 0);
+		known[i] = known[--known_count];
+		break;
+	case UMAD_EVENT_OVERRUN:
+		memcpy(known, real, sizeof(real));
+		known_count = real_count;
+		break;
+	}
+}
+
+static void knows_what_is_there(void)
+{
+	int i;
+
+	assert_int_equal(known_count, real_count);
+	for (i = 0; i < real_count; i++)
+		assert_true(find_event(known, known_count, &real[i]) >= 0);
+}
+
+/* Follows at most so many events; returns whether there are no more. */
+static bool follow_some(int most)
+{
+	struct umad_event event;
+	int ret;
+
+	while (most-- > 0) {
+		ret = umad_monitor_next_event(monitor, &event);
+		if (ret == -EAGAIN) {
+			uevent_count = uevent_next = 0;
+			return true;
+		}
+		assert_true(!ret || ret == -ENOMEM);
+		if (!ret)
+			follow(event);
+	}
+	return false;
+}
+
+#define SLOTS 4
+
+static void umad_uevent(const char *action, int number)
+{
+	char node[32];
+
+	snprintf(node, sizeof(node), "umad%d", number);
+	uevent(action, "infiniband_mad", node, NULL);
+}
+
+/* The lowest name that is free, as the kernel gives them. */
+static void free_name(char names[SLOTS][UMAD_CA_NAME_LEN], char name[UMAD_CA_NAME_LEN],
+		      const char *prefix)
+{
+	int i, n;
+
+	for (n = 0;; n++) {
+		snprintf(name, UMAD_CA_NAME_LEN, "%s%d", prefix, n);
+		for (i = 0; i < SLOTS && strcmp(names[i], name); i++)
+			;
+		if (i == SLOTS)
+			return;
+	}
+}
+
+static void change_something(char names[SLOTS][UMAD_CA_NAME_LEN])
+{
+	char old[64], name[UMAD_CA_NAME_LEN];
+	int slot = rand() % SLOTS;
+
+	if (!names[slot][0]) {
+		free_name(names, name, rand() % 2 ? "mlx5_" : "ib");
+		strcpy(names[slot], name);
+		plug_lightly(names[slot], slot);
+		umad_uevent("add", slot);
+		uevent("add", "infiniband", names[slot], NULL);
+	} else if (rand() % 3) {
+		unplug(names[slot], slot);
+		umad_uevent("remove", slot);
+		uevent("remove", "infiniband", names[slot], NULL);
+		names[slot][0] = '\0';
+	} else {
+		free_name(names, name, rand() % 2 ? "mlx5_" : "ib");
+		snprintf(old, sizeof(old), "/devices/pci0/infiniband/%s", names[slot]);
+		unplug(names[slot], slot);
+		strcpy(names[slot], name);
+		plug_lightly(name, slot);
+		uevent("move", "infiniband", name, old);
+	}
+	really_be(names, SLOTS);
+}
+
+static unsigned test_seed(void)
+{
+	const char *text = getenv("TEST_SEED");
+	unsigned seed = text ? (unsigned)strtoul(text, NULL, 0) : (unsigned)time(NULL);
+
+	print_message("TEST_SEED=%u\n", seed);
+	return seed;
+}
+
+static void whoever_follows_the_events_knows_what_is_there(void **state)
+{
+	char names[SLOTS][UMAD_CA_NAME_LEN] = {""};
+	int round, i;
+
+	(void)state;
+	srand(test_seed());
+	known_count = real_count = 0;
+	at_rest = false;
+	watch();
+	for (round = 0; round < 300; round++) {
+		/* events are read late: sysfs is ahead of them */
+		for (i = rand() % 6; i >= 0; i--) {
+			change_something(names);
+			follow_some(rand() % 4);
+		}
+		if (rand() % 8 == 0) {
+			/* all that waits is lost */
+			uevent_count = uevent_next = 0;
+			uevent_error(ENOBUFS);
+		}
+		while (!follow_some(1000))
+			;
+		knows_what_is_there();
+	}
+}
+
+static void a_caller_without_memory_still_knows_what_is_there(void **state)
+{
+	/* more than the lists' first room on either side */
+	enum {
+		CAS = 12
+	};
+	char names[CAS][UMAD_CA_NAME_LEN];
+	unsigned n, failures = 0;
+	int i;
+
+	for (n = 1;; n++) {
+		known_count = 0;
+		at_rest = true;
+		watch();
+		for (i = 0; i < CAS; i++) {
+			snprintf(names[i], sizeof(names[i]), "mlx5_%d", i);
+			plug_lightly(names[i], i);
+			umad_uevent("add", i);
+			uevent("add", "infiniband", names[i], NULL);
+		}
+		really_be(names, CAS);
+		fake_fail_malloc(n);
+		while (!follow_some(1000))
+			;
+		if (!fake_failed())
+			break;
+		failures++;
+		knows_what_is_there();
+		assert_int_equal(teardown(state), 0);
+		assert_int_equal(setup(state), 0);
+	}
+	fake_fail_malloc(0);
+	knows_what_is_there();
+	/* each message is one, and the lists had to grow twice and once */
+	assert_true(failures > 2 * CAS);
+}
+
+static void a_removal_without_memory_is_told_as_an_overrun(void **state)
+{
+	enum {
+		CAS = 20
+	};
+	char names[CAS][UMAD_CA_NAME_LEN];
+	struct umad_event event;
+	int i;
+
+	(void)state;
+	for (i = 0; i < CAS; i++) {
+		snprintf(names[i], sizeof(names[i]), "mlx5_%d", i);
+		plug_lightly(names[i], i);
+		/* all of them the first one's, so that one message is many events */
+		fake_file(at("/sys/class/infiniband_mad/umad%d/ibdev", i), "mlx5_0\n");
+	}
+	plug_lightly("mlx5_0", 0);
+	watch();
+	for (i = CAS; i < 2 * CAS; i++) {
+		/* grow what is there, not what is to be told */
+		fake_file(at("/sys/class/infiniband_mad/umad%d/ibdev", i), "mlx5_0\n");
+		fake_file(at("/sys/class/infiniband_mad/umad%d/port", i), "1\n");
+		umad_uevent("add", i);
+		assert_int_equal(umad_monitor_next_event(monitor, &event), 0);
+	}
+	fake_remove("/sys/class/infiniband");
+	fake_remove("/sys/class/infiniband_mad");
+	uevent_count = uevent_next = 0;
+	uevent("remove", "infiniband", "mlx5_0", NULL);
+	/* the message's own memory is the first, the longer list of events the second */
+	fake_fail_malloc(2);
+	do {
+		i = umad_monitor_next_event(monitor, &event);
+	} while (!i && event.type == UMAD_EVENT_PORT_REMOVED);
+	if (fake_failed()) {
+		assert_int_equal(i, -ENOMEM);
+		assert_int_equal(errno, ENOMEM);
+		tells(UMAD_EVENT_OVERRUN, "", 0, "");
+	} else {
+		assert_int_equal(i, 0);
+		assert_int_equal(event.type, UMAD_EVENT_CA_REMOVED);
+	}
+	fake_fail_malloc(0);
+	tells_nothing();
+}
+
+static void messages_in_disorder_tell_only_what_is_there(void **state)
+{
+	static const char *const words[] = {
+		"ACTION=add",
+		"ACTION=remove",
+		"ACTION=move",
+		"ACTION=",
+		"SUBSYSTEM=infiniband",
+		"SUBSYSTEM=infiniband_mad",
+		"SUBSYSTEM=",
+		"DEVPATH=/devices/x/mlx5_0",
+		"DEVPATH=/devices/x/mlx5_1",
+		"DEVPATH=/devices/x/umad0",
+		"DEVPATH=/devices/x/umad1",
+		"DEVPATH=/devices/x/issm0",
+		"DEVPATH=/",
+		"DEVPATH=umad0",
+		"DEVPATH_OLD=/devices/x/mlx5_0",
+		"DEVPATH_OLD=",
+		"",
+		"=",
+	};
+	char names[2][UMAD_CA_NAME_LEN] = {"mlx5_0", "mlx5_1"};
+	int i, j, length;
+
+	(void)state;
+	srand(test_seed());
+	plug_lightly("mlx5_0", 0);
+	plug_lightly("mlx5_1", 1);
+	really_be(names, 2);
+	memcpy(known, real, sizeof(real));
+	known_count = real_count;
+	at_rest = true;
+	watch();
+	for (i = 0; i < 5000; i++) {
+		length = 0;
+		for (j = 1 + rand() % 8; j > 0; j--)
+			length += sprintf(uevents[0].text + length, "%s",
+					  words[(size_t)rand() %
+						(sizeof(words) / sizeof(*words))]) +
+				  1;
+		uevents[0].length = length;
+		uevent_count = 1;
+		uevent_next = 0;
+		/* follow() judges each event */
+		while (!follow_some(1000))
+			;
+	}
+	assert_int_equal(uevent_count, 0);
+}
+
 #undef TEST
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
@@ -444,6 +1235,31 @@ int main(void)
 		TEST(nothing_is_lost_silently_for_want_of_memory),
 		TEST(opening_fails_as_the_kernel_does),
 		TEST(a_monitor_has_a_descriptor_to_poll),
+		TEST(a_message_as_the_kernel_words_it_is_understood),
+		TEST(what_does_not_apply_is_zero),
+		TEST(every_port_of_a_device_is_told),
+		TEST(one_message_can_be_several_events),
+		TEST(a_module_unloaded_takes_ports_only),
+		TEST(a_number_that_another_device_takes_over_is_told),
+		TEST(a_device_renamed_twice_is_told_under_its_last_name),
+		TEST(an_unknown_device_that_goes_is_not_told),
+		TEST(names_as_long_as_they_may_be_are_told_whole),
+		TEST(a_node_that_sysfs_does_not_explain_is_not_told),
+		TEST(attributes_without_a_newline_are_read),
+		TEST(a_node_that_vanishes_while_it_is_read_is_not_told),
+		TEST(a_device_that_comes_while_opening_is_not_missed),
+		TEST(watching_begins_before_looking),
+		TEST(a_failed_opening_stores_nothing),
+		TEST(either_folder_that_cannot_be_listed_fails_the_opening),
+		TEST(null_arguments_are_refused_with_errno),
+		TEST(a_resync_that_fails_is_tried_again),
+		TEST(a_listing_that_fails_is_told_and_an_overrun_follows),
+		TEST(what_was_lost_is_known_after_the_overrun),
+		TEST(a_loss_is_logged_with_its_reason),
+		TEST(whoever_follows_the_events_knows_what_is_there),
+		TEST(a_caller_without_memory_still_knows_what_is_there),
+		TEST(a_removal_without_memory_is_told_as_an_overrun),
+		TEST(messages_in_disorder_tell_only_what_is_there),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 #include "select.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -281,6 +282,437 @@ static void a_failure_to_list_the_devices_is_told(void **state)
 	chooses(NULL, 0, NULL, -ENOMEM);
 }
 
+/* --- through the public calls ------------------------------------------------------- */
+
+/* The ports that have_port() made: each with the umad device of its index. */
+static struct port_choice owners[8];
+static int owner_count;
+
+/* A port, its device, and a umad device for it. */
+static int have_port(const char *ca_name, int portnum, const char *state, const char *phys)
+{
+	struct port_choice *owner = &owners[owner_count];
+
+	fake_ca(ca_name);
+	port_is(ca_name, portnum, state, phys);
+	snprintf(owner->ca_name, sizeof(owner->ca_name), "%s", ca_name);
+	owner->portnum = portnum;
+	fake_umad(owner_count, ca_name, portnum);
+	return owner_count++;
+}
+
+/* What a call opened: the index of the umad device, or what it returned and set errno to. */
+static int opened_by(int (*open_port)(const char *, int), const char *ca_name, int portnum)
+{
+	int i, found = -1, fd;
+	char name[32];
+
+	errno = 0;
+	fd = open_port(ca_name, portnum);
+	if (fd < 0) {
+		assert_int_equal(errno, -fd);
+		return fd;
+	}
+	for (i = 0; i < owner_count; i++) {
+		snprintf(name, sizeof(name), "umad%d", i);
+		if (!fake_device(name)->opened)
+			continue;
+		assert_int_equal(found, -1);
+		found = i;
+	}
+	assert_int_equal(umad_close_port(fd), 0);
+	assert_true(found >= 0);
+	return found;
+}
+
+/* Asserts what opening, and asking, for a name and a port chooses: an index or an errno. */
+static void opens(const char *ca_name, int portnum, int wanted)
+{
+	umad_port_t port;
+	int ret;
+
+	assert_int_equal(opened_by(umad_open_port, ca_name, portnum), wanted);
+	errno = 0;
+	ret = umad_get_port(ca_name, portnum, &port);
+	assert_int_equal(ret, wanted < 0 ? wanted : 0);
+	if (wanted < 0) {
+		assert_int_equal(errno, -wanted);
+		return;
+	}
+	assert_string_equal(port.ca_name, owners[wanted].ca_name);
+	assert_int_equal(port.portnum, owners[wanted].portnum);
+	umad_release_port(&port);
+}
+
+static void opens_for_smi(const char *ca_name, int portnum, int wanted)
+{
+	assert_int_equal(opened_by(umad_open_smi_port, ca_name, portnum), wanted);
+}
+
+static void opening_any_port_takes_the_first_active_one(void **state)
+{
+	int linked, active;
+
+	(void)state;
+	linked = have_port("mlx5_0", 1, LINKED);
+	have_port("mlx5_1", 1, POLLING);
+	active = have_port("mlx5_1", 2, ACTIVE_PORT);
+	have_port("mlx5_2", 1, ACTIVE_PORT);
+	opens(NULL, 0, active);
+	opens("mlx5_0", 0, linked);
+	opens_for_smi(NULL, 0, active);
+}
+
+static void opening_a_device_takes_the_best_of_what_is_left(void **state)
+{
+	int first, second, third;
+
+	(void)state;
+	first = have_port("mlx5_0", 1, POLLING);
+	second = have_port("mlx5_0", 2, LINKED);
+	third = have_port("mlx5_0", 3, ACTIVE_PORT);
+	opens("mlx5_0", 0, third);
+	port_is("mlx5_0", 3, DISABLED);
+	opens("mlx5_0", 0, second);
+	port_is("mlx5_0", 2, POLLING);
+	opens("mlx5_0", 0, first);
+	port_is("mlx5_0", 1, DISABLED);
+	opens("mlx5_0", 0, second);
+	port_is("mlx5_0", 2, DISABLED);
+	opens("mlx5_0", 0, -ENODEV);
+	opens(NULL, 0, -ENODEV);
+	opens_for_smi(NULL, 0, -ENODEV);
+}
+
+static void opening_a_port_by_name_asks_nothing_of_it(void **state)
+{
+	int disabled, ethernet;
+
+	(void)state;
+	disabled = have_port("mlx5_0", 1, DISABLED);
+	ethernet = have_port("rxe0", 1, ACTIVE_PORT);
+	set("rxe0", 1, "link_layer", "Ethernet");
+	opens("mlx5_0", 1, disabled);
+	opens("rxe0", 1, ethernet);
+	set("mlx5_0", 1, "cap_mask", "0x400");
+	opens_for_smi("mlx5_0", 1, disabled);
+}
+
+static void opening_by_number_wants_infiniband(void **state)
+{
+	int ethernet, polling;
+
+	(void)state;
+	ethernet = have_port("a_roce", 1, ACTIVE_PORT);
+	set("a_roce", 1, "link_layer", "Ethernet");
+	polling = have_port("mlx5_0", 2, POLLING);
+	opens(NULL, 1, -ENODEV);
+	opens(NULL, 2, polling);
+	opens("a_roce", 0, ethernet);
+	have_port("mlx5_1", 1, DISABLED);
+	opens(NULL, 1, -ENODEV);
+}
+
+static void opening_by_number_prefers_an_active_port(void **state)
+{
+	int polling, active;
+
+	(void)state;
+	polling = have_port("mlx5_0", 2, POLLING);
+	have_port("mlx5_1", 1, ACTIVE_PORT);
+	active = have_port("mlx5_2", 2, ACTIVE_PORT);
+	opens(NULL, 2, active);
+	port_is("mlx5_2", 2, DISABLED);
+	opens(NULL, 2, polling);
+}
+
+static void opening_for_smi_leaves_out_ports_without_subnet_management(void **state)
+{
+	int plain, next;
+
+	(void)state;
+	plain = have_port("mlx5_0", 1, ACTIVE_PORT);
+	set("mlx5_0", 1, "cap_mask", "0x2651ec48");
+	next = have_port("mlx5_1", 1, LINKED);
+	opens(NULL, 0, plain);
+	opens_for_smi(NULL, 0, next);
+	opens_for_smi(NULL, 1, next);
+	opens_for_smi("mlx5_0", 0, -ENODEV);
+	set("mlx5_0", 1, "cap_mask", "0x2651e848");
+	opens_for_smi(NULL, 0, plain);
+}
+
+static void opening_a_switch_opens_its_port_0(void **state)
+{
+	int port;
+
+	(void)state;
+	fake_ca("sw0");
+	port = have_port("sw0", 0, ACTIVE_PORT);
+	fake_file("/sys/class/infiniband/sw0/node_type", "2: switch\n");
+	opens("sw0", 0, port);
+	opens(NULL, 0, port);
+	opens_for_smi("sw0", 0, port);
+	set("sw0", 0, "cap_mask", "0x400");
+	opens_for_smi("sw0", 0, -ENODEV);
+	opens("sw0", 0, port);
+}
+
+static void opening_a_negative_port_is_refused(void **state)
+{
+	(void)state;
+	have_port("mlx5_0", 1, ACTIVE_PORT);
+	opens("mlx5_0", -1, -EINVAL);
+	opens(NULL, -1, -EINVAL);
+	opens(NULL, INT_MIN, -EINVAL);
+	opens_for_smi(NULL, -1, -EINVAL);
+}
+
+static void opening_without_any_device_is_no_device(void **state)
+{
+	(void)state;
+	fake_file("/sys/class/infiniband_mad/abi_version", "5\n");
+	opens(NULL, 0, -ENODEV);
+	opens(NULL, 1, -ENODEV);
+	opens("mlx5_0", 0, -ENODEV);
+	opens("mlx5_0", 1, -ENODEV);
+	opens_for_smi(NULL, 0, -ENODEV);
+}
+
+/* --- more of the choice ------------------------------------------------------------- */
+
+static void a_router_is_judged_as_a_ca_is(void **state)
+{
+	(void)state;
+	fake_ca("mlx5_0");
+	fake_file("/sys/class/infiniband/mlx5_0/node_type", "3: router\n");
+	port_is("mlx5_0", 1, POLLING);
+	port_is("mlx5_0", 2, ACTIVE_PORT);
+	chooses("mlx5_0", 0, "mlx5_0", 2);
+	chooses(NULL, 0, "mlx5_0", 2);
+}
+
+static void an_rnic_is_never_chosen(void **state)
+{
+	(void)state;
+	fake_ca("iw0");
+	port_is("iw0", 1, ACTIVE_PORT);
+	fake_file("/sys/class/infiniband/iw0/node_type", "4: RNIC\n");
+	chooses("iw0", 0, NULL, -ENODEV);
+	chooses(NULL, 0, NULL, -ENODEV);
+	chooses(NULL, 1, NULL, -ENODEV);
+	fake_ca("mlx5_0");
+	port_is("mlx5_0", 1, POLLING);
+	chooses(NULL, 0, "mlx5_0", 1);
+}
+
+static void only_infiniband_by_its_full_name_is_infiniband(void **state)
+{
+	static const char *const others[] = {"Ethernet",
+					     "InfiniBandX",
+					     "Infini",
+					     "infiniband",
+					     "InfiniBand and nineteen more letters",
+					     "\xff\xfe"};
+	size_t i;
+
+	(void)state;
+	fake_ca("mlx5_0");
+	port_is("mlx5_0", 1, ACTIVE_PORT);
+	port_is("mlx5_0", 2, LINKED);
+	for (i = 0; i < sizeof(others) / sizeof(*others); i++) {
+		set("mlx5_0", 1, "link_layer", others[i]);
+		chooses("mlx5_0", 0, "mlx5_0", 2);
+	}
+	set("mlx5_0", 1, "link_layer", "InfiniBand");
+	chooses("mlx5_0", 0, "mlx5_0", 1);
+}
+
+static void a_state_that_makes_no_sense_is_not_chosen(void **state)
+{
+	static const char *const contents[] = {"", "ACTIVE", "-4", "\xff\xfe",
+					       "99999999999999999999"};
+	size_t i;
+
+	(void)state;
+	fake_ca("mlx5_0");
+	fake_ca("mlx5_1");
+	port_is("mlx5_1", 1, POLLING);
+	for (i = 0; i < sizeof(contents) / sizeof(*contents); i++) {
+		port_is("mlx5_0", 1, ACTIVE_PORT);
+		set("mlx5_0", 1, "state", contents[i]);
+		chooses("mlx5_0", 0, NULL, -ENODEV);
+		chooses(NULL, 0, "mlx5_1", 1);
+		port_is("mlx5_0", 1, POLLING);
+		set("mlx5_0", 1, "phys_state", contents[i]);
+		chooses("mlx5_0", 0, NULL, -ENODEV);
+		chooses(NULL, 0, "mlx5_1", 1);
+	}
+}
+
+static void names_are_taken_in_the_order_of_their_bytes(void **state)
+{
+	static const char *const names[] = {"mlx5_2", "mlx5_10", "Z", "a"};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		fake_ca(names[i]);
+		port_is(names[i], 1, ACTIVE_PORT);
+	}
+	chooses(NULL, 0, "Z", 1);
+	fake_remove("/sys/class/infiniband/Z");
+	chooses(NULL, 0, "a", 1);
+	fake_remove("/sys/class/infiniband/a");
+	chooses(NULL, 0, "mlx5_10", 1);
+}
+
+/* A device of which no more is there than the choice of a port needs. */
+static void slim_ca(const char *ca_name, const char *state, const char *phys)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/node_type", ca_name);
+	fake_file(path, "1: CA\n");
+	set(ca_name, 1, "state", state);
+	set(ca_name, 1, "phys_state", phys);
+}
+
+static void there_is_no_limit_to_the_devices_to_choose_from(void **state)
+{
+	char name[UMAD_CA_NAME_LEN];
+	int i;
+
+	(void)state;
+	for (i = 0; i < 200; i++) {
+		snprintf(name, sizeof(name), "mlx5_%03d", i);
+		slim_ca(name, DISABLED);
+	}
+	chooses(NULL, 0, NULL, -ENODEV);
+	slim_ca("mlx5_198", POLLING);
+	chooses(NULL, 0, "mlx5_198", 1);
+	slim_ca("mlx5_199", ACTIVE_PORT);
+	chooses(NULL, 0, "mlx5_199", 1);
+	chooses(NULL, 1, "mlx5_199", 1);
+}
+
+static void vanish(const char *path)
+{
+	if (!strcmp(path, "/sys/class/infiniband/mlx5_0/ports/1/state"))
+		fake_remove("/sys/class/infiniband/mlx5_0");
+}
+
+static void a_device_that_vanishes_meanwhile_is_not_chosen(void **state)
+{
+	(void)state;
+	fake_ca("mlx5_0");
+	port_is("mlx5_0", 1, ACTIVE_PORT);
+	fake_ca("mlx5_1");
+	port_is("mlx5_1", 1, POLLING);
+	fake_before_open(vanish);
+	chooses(NULL, 0, "mlx5_1", 1);
+	chooses("mlx5_0", 0, NULL, -ENODEV);
+}
+
+static void every_call_may_fail_and_the_next_best_is_chosen(void **state)
+{
+	struct port_choice choice;
+	unsigned n;
+	int ret;
+
+	(void)state;
+	fake_ca("mlx5_0");
+	port_is("mlx5_0", 1, ACTIVE_PORT);
+	fake_ca("mlx5_1");
+	port_is("mlx5_1", 1, ACTIVE_PORT);
+	for (n = 1;; n++) {
+		fake_fail_call(n, EACCES);
+		ret = select_port(NULL, 0, true, &choice);
+		if (!fake_failed())
+			break;
+		assert_int_equal(ret, n == 1 ? -EACCES : 0);
+	}
+	fake_fail_call(0, 0);
+	assert_int_equal(ret, 0);
+	assert_string_equal(choice.ca_name, "mlx5_0");
+	/* the list; type, ports, state, capability mask and link layer of the first */
+	assert_int_equal(n, 1 + 9 + 1);
+}
+
+static void every_call_of_an_opening_may_fail(void **state)
+{
+	int fd, opened;
+	unsigned n;
+
+	(void)state;
+	opened = have_port("mlx5_0", 1, ACTIVE_PORT);
+	for (n = 1;; n++) {
+		fake_fail_call(n, EACCES);
+		errno = 0;
+		fd = umad_open_port(NULL, 0);
+		if (!fake_failed())
+			break;
+		if (fd >= 0) {
+			assert_int_equal(umad_close_port(fd), 0);
+			continue;
+		}
+		assert_true(fd == -EOPNOTSUPP || fd == -ENODEV || fd == -EINVAL || fd == -EIO);
+		assert_int_equal(errno, fd == -EIO ? EACCES : -fd);
+	}
+	fake_fail_call(0, 0);
+	assert_true(n > 15);
+	assert_int_equal(umad_close_port(fd), 0);
+	opens(NULL, 0, opened);
+}
+
+static void every_allocation_of_an_opening_may_fail(void **state)
+{
+	unsigned n;
+	int fd;
+
+	(void)state;
+	have_port("mlx5_0", 1, ACTIVE_PORT);
+	for (n = 1;; n++) {
+		fake_fail_malloc(n);
+		errno = 0;
+		fd = umad_open_port(NULL, 0);
+		if (!fake_failed())
+			break;
+		assert_int_equal(fd, -ENOMEM);
+		assert_int_equal(errno, ENOMEM);
+	}
+	fake_fail_malloc(0);
+	assert_true(n > 1);
+	assert_int_equal(umad_close_port(fd), 0);
+}
+
+static void a_device_alone_needs_a_usable_port_only_when_it_is_not_named(void **state)
+{
+	struct port_choice choice;
+
+	(void)state;
+	fake_ca("mlx5_0");
+	port_is("mlx5_0", 1, DISABLED);
+	assert_int_equal(select_ca(NULL, &choice), -ENODEV);
+	assert_int_equal(select_ca("mlx5_0", &choice), 0);
+	assert_string_equal(choice.ca_name, "mlx5_0");
+	fake_fail_call(1, EACCES);
+	assert_int_equal(select_ca(NULL, &choice), -EACCES);
+	fake_fail_malloc(1);
+	assert_int_equal(select_ca(NULL, &choice), -ENOMEM);
+	fake_fail_malloc(0);
+}
+
+/* The machine begins without ports, and so does the list of them. */
+static int setup(void **state)
+{
+	owner_count = 0;
+	return fake_setup(state);
+}
+
+#undef TEST
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fake_teardown)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -302,6 +734,26 @@ int main(void)
 		TEST(a_negative_port_is_refused),
 		TEST(a_device_alone_is_chosen_likewise),
 		TEST(a_failure_to_list_the_devices_is_told),
+		TEST(opening_any_port_takes_the_first_active_one),
+		TEST(opening_a_device_takes_the_best_of_what_is_left),
+		TEST(opening_a_port_by_name_asks_nothing_of_it),
+		TEST(opening_by_number_wants_infiniband),
+		TEST(opening_by_number_prefers_an_active_port),
+		TEST(opening_for_smi_leaves_out_ports_without_subnet_management),
+		TEST(opening_a_switch_opens_its_port_0),
+		TEST(opening_a_negative_port_is_refused),
+		TEST(opening_without_any_device_is_no_device),
+		TEST(a_router_is_judged_as_a_ca_is),
+		TEST(an_rnic_is_never_chosen),
+		TEST(only_infiniband_by_its_full_name_is_infiniband),
+		TEST(a_state_that_makes_no_sense_is_not_chosen),
+		TEST(names_are_taken_in_the_order_of_their_bytes),
+		TEST(there_is_no_limit_to_the_devices_to_choose_from),
+		TEST(a_device_that_vanishes_meanwhile_is_not_chosen),
+		TEST(every_call_may_fail_and_the_next_best_is_chosen),
+		TEST(every_call_of_an_opening_may_fail),
+		TEST(every_allocation_of_an_opening_may_fail),
+		TEST(a_device_alone_needs_a_usable_port_only_when_it_is_not_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
