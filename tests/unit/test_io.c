@@ -2,6 +2,7 @@
 
 #include "fake.h"
 
+#include <infiniband/umad_ext.h>
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
@@ -329,19 +330,37 @@ static void a_header_without_mad_is_a_message_of_no_length(void **state)
 	assert_int_equal(length, 0);
 }
 
-static void packets_are_logged_when_wanted(void **state)
+/* How many messages there were of each level. */
+static int said[3];
+
+static void count_messages(enum umad_log_level level, const char *text, void *user)
 {
-	int length = 256;
+	(void)text;
+	(void)user;
+	said[level]++;
+}
+
+static void packets_are_logged_at_the_highest_level(void **state)
+{
+	int length = 256, level;
 
 	(void)state;
-	assert_int_equal(umad_debug(2), 2);
-	assert_int_equal(umad_send(fd, 0, &buffer, 256, 0, 0), 0);
-	device->write_error = EINVAL;
-	assert_int_equal(umad_send(fd, 0, &buffer, 256, 0, 0), -EIO);
-	assert_int_equal(errno, EINVAL);
-	arrives(1, 0, 256, 1);
-	assert_int_equal(umad_recv(fd, &buffer, &length, 0), 1);
+	memset(said, 0, sizeof(said));
+	umad_set_log_hook(count_messages, NULL);
+	for (level = 0; level <= 2; level++) {
+		umad_debug(level);
+		device->write_error = 0;
+		assert_int_equal(umad_send(fd, 0, &buffer, 256, 0, 0), 0);
+		device->write_error = EINVAL;
+		assert_int_equal(umad_send(fd, 0, &buffer, 256, 0, 0), -EIO);
+		assert_int_equal(errno, EINVAL);
+		arrives(1, 0, 256, 1);
+		assert_int_equal(umad_recv(fd, &buffer, &length, 0), 1);
+		assert_int_equal(said[UMAD_LOG_DEBUG], level < 2 ? 0 : 3);
+	}
+	assert_int_equal(said[UMAD_LOG_WARNING] + said[UMAD_LOG_INFO], 0);
 	umad_debug(0);
+	umad_set_log_hook(NULL, NULL);
 }
 
 /* --- polling
@@ -401,7 +420,7 @@ int main(void)
 		TEST(an_agent_that_no_int_can_hold_is_not_believed),
 		TEST(a_length_that_makes_no_sense_is_not_believed),
 		TEST(a_header_without_mad_is_a_message_of_no_length),
-		TEST(packets_are_logged_when_wanted),
+		TEST(packets_are_logged_at_the_highest_level),
 		TEST(poll_tells_what_is_there),
 		TEST(poll_tells_a_closed_handle_from_a_device_that_has_gone),
 	};

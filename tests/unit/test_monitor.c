@@ -887,7 +887,7 @@ static void a_loss_is_logged_with_its_reason(void **state)
 	assert_non_null(strstr(logged, strerror(ENOBUFS)));
 }
 
-/* --- a caller who follows the events -------------------------------------------------------- */
+/* --- a caller who follows the events -------------------------------------- */
 
 /* What is there, and what the events say: each as the ADDED events that would tell it. */
 static struct umad_event real[64], known[64];

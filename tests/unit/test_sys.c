@@ -18,7 +18,27 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+/* --- a simulator, standing in for the C library's call as preloaded ones do ----------- */
+
+enum {
+	RAW_ERRNO_FD = 2000,
+	NO_ERRNO_FD
+};
+
+ssize_t read(int fd, void *buf, size_t size)
+{
+	switch (fd) {
+	case RAW_ERRNO_FD:
+		return -EAGAIN;
+	case NO_ERRNO_FD:
+		return -1;
+	default:
+		return syscall(SYS_read, fd, buf, size);
+	}
+}
 
 static char folder[32];
 
@@ -100,6 +120,17 @@ static void a_pipe_is_written_polled_and_read(void **state)
 	assert_int_equal(sys_poll(ends[0], 0), POLLNVAL);
 }
 
+static void a_simulators_ways_to_fail_are_understood(void **state)
+{
+	char text[8];
+
+	(void)state;
+	/* an errno as the value itself, and no errno at all */
+	assert_int_equal(sys_read(RAW_ERRNO_FD, text, 8), -EAGAIN);
+	errno = EDOM;
+	assert_int_equal(sys_read(NO_ERRNO_FD, text, 8), -EIO);
+}
+
 static int count_names(const char *name, void *arg)
 {
 	assert_string_equal(name, "file");
@@ -133,6 +164,7 @@ int main(void)
 		TEST(a_file_is_opened_read_and_closed),
 		TEST(failures_are_negative_errnos),
 		TEST(a_pipe_is_written_polled_and_read),
+		TEST(a_simulators_ways_to_fail_are_understood),
 		TEST(a_folder_is_walked_through_until_the_visitor_stops),
 	};
 
