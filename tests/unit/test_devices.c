@@ -366,6 +366,22 @@ static void a_list_can_be_sorted_again_and_freed(void **state)
 	umad_free_ca_device_list(reversed);
 }
 
+static void names_that_do_not_fit_are_never_stored(void **state)
+{
+	char names[40][UMAD_CA_NAME_LEN], path[256];
+	int i;
+
+	(void)state;
+	make_cas(1);
+	/* so long, and so many, that they would be past the end of any array of names */
+	for (i = 0; i < 40; i++) {
+		snprintf(path, sizeof(path), "/sys/class/infiniband/%0180d/node_type", i);
+		fake_file(path, "1: CA\n");
+	}
+	assert_int_equal(umad_get_cas_names(names, 40), 1);
+	assert_string_equal(names[0], "mlx5_0");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -389,6 +405,7 @@ int main(void)
 		TEST(a_long_list_is_sorted_whether_counted_or_not),
 		TEST(the_length_of_a_ring_is_not_counted_for_ever),
 		TEST(a_list_can_be_sorted_again_and_freed),
+		TEST(names_that_do_not_fit_are_never_stored),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

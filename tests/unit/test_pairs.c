@@ -417,6 +417,22 @@ static void a_device_that_vanishes_meanwhile_is_left_out(void **state)
 	assert_string_equal(pairs[1].smi_name, "smi1");
 }
 
+static void of_several_pairs_with_a_device_the_first_is_meant(void **state)
+{
+	struct umad_ca_pair pair;
+
+	(void)state;
+	planarized_machine();
+	fake_port("mlx5_0", 2, 11);
+	fake_file("/sys/class/infiniband/mlx5_0/ports/2/cap_mask", "0x400\n");
+	/* mlx5_0 is now the GSI side of both */
+	assert_int_equal(umad_get_smi_gsi_pair_by_ca_name("mlx5_0", 0, &pair, 0), 0);
+	assert_string_equal(pair.gsi_name, "mlx5_0");
+	assert_string_equal(pair.smi_name, "smi0");
+	assert_int_equal(umad_get_smi_gsi_pair_by_ca_name("smi1", 0, &pair, 0), 0);
+	assert_string_equal(pair.gsi_name, "mlx5_0");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -441,6 +457,7 @@ int main(void)
 		TEST(a_failing_call_leaves_out_a_port_and_no_more),
 		TEST(every_allocation_for_many_pairs_may_fail),
 		TEST(a_device_that_vanishes_meanwhile_is_left_out),
+		TEST(of_several_pairs_with_a_device_the_first_is_meant),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
