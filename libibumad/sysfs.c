@@ -43,8 +43,9 @@ static int read_line(const char *dir, const char *name, char line[ATTRIBUTE_MAX]
 		return fd;
 	length = sys_read(fd, line, ATTRIBUTE_MAX - 1);
 	sys_close(fd);
+	/* EINVAL is the kernel having no value to tell, not an argument that is bad */
 	if (length < 0)
-		return (int)length;
+		return length == -EINVAL ? -EIO : (int)length;
 	line[length] = '\0';
 	line[strcspn(line, "\n")] = '\0';
 	return (int)strlen(line);

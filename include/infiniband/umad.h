@@ -253,10 +253,11 @@ int umad_get_issm_path(const char *ca_name, int portnum, char path[], int max);
 /**
  * Opens a port for sending and receiving.
  *
- * With both given, exactly that port. With ca_name NULL the devices are tried in the
- * order of their names, with portnum 0 a device's ports in theirs: the first Active
- * InfiniBand port is taken, else the first whose link is up, else the first that is not
- * disabled.
+ * With both given, exactly that port. With portnum 0 a device's ports in their order: the first
+ * Active InfiniBand port, else the first whose link is up, else the first that is not disabled.
+ * With ca_name NULL the devices in the order of their names, each judged in that way: the first
+ * with an Active port, else the first with a usable one. A switch is its port 0, and as good as
+ * Active.
  *
  * Where the kernel has no user_mad device for the port because ib_umad is not loaded,
  * asking for it over RDMA netlink loads it.

@@ -26,6 +26,8 @@
 #include <netlink/socket.h>
 #include <rdma/rdma_netlink.h>
 
+void __real_free(void *memory);
+
 #define GET         RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_GET)
 #define GET_CHARDEV RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_GET_CHARDEV)
 
@@ -41,6 +43,14 @@ static int answer_count[2], answered[2];
 static int requests;
 static bool real_kernel;
 static int connect_error, send_error;
+static int send_errors_from; /* the first request that cannot be sent */
+
+/* The requests as they were sent, and the flags of the socket's descriptor. */
+static struct {
+	unsigned char bytes[64];
+	size_t size;
+	int flags;
+} sent[2];
 
 /* The last GET_CHARDEV request. */
 static char asked_type[32];
@@ -51,9 +61,12 @@ static int note_request(struct nl_sock *sock, struct nl_msg *msg)
 	struct nlmsghdr *header = nlmsg_hdr(msg);
 	struct nlattr *attrs[RDMA_NLDEV_ATTR_MAX];
 
-	(void)sock;
-	if (send_error)
+	if (send_error && requests >= send_errors_from)
 		return -send_error;
+	assert_true(requests < 2 && header->nlmsg_len <= sizeof(sent[0].bytes));
+	memcpy(sent[requests].bytes, header, header->nlmsg_len);
+	sent[requests].size = header->nlmsg_len;
+	sent[requests].flags = fcntl(nl_socket_get_fd(sock), F_GETFL);
 	if (header->nlmsg_type == GET_CHARDEV) {
 		assert_int_equal(nlmsg_parse(header, 0, attrs, RDMA_NLDEV_ATTR_MAX - 1, NULL),
 				 0);
@@ -96,6 +109,67 @@ static int give_answer(struct nl_sock *sock, struct sockaddr_nl *sender, unsigne
 	return (int)answers[request][answered[request] - 1].size;
 }
 
+/* --- faults of libnl itself ------------------------------------------------------------
+ */
+
+static unsigned libnl_fails_in; /* the n-th call from now on, 0 none */
+static int nonblocking_error, membership_error;
+static int joined_group, connected_to;
+
+static bool libnl_fails(void)
+{
+	return libnl_fails_in && !--libnl_fails_in;
+}
+
+struct nl_sock *nl_socket_alloc(void)
+{
+	struct nl_sock *(*real)(void) =
+		(struct nl_sock * (*)(void)) dlsym(RTLD_NEXT, "nl_socket_alloc");
+
+	return libnl_fails() ? NULL : real();
+}
+
+struct nl_msg *nlmsg_alloc_simple(int type, int flags)
+{
+	struct nl_msg *(*real)(int, int) =
+		(struct nl_msg * (*)(int, int)) dlsym(RTLD_NEXT, "nlmsg_alloc_simple");
+
+	return libnl_fails() ? NULL : real(type, flags);
+}
+
+int nla_put_string(struct nl_msg *msg, int type, const char *text)
+{
+	int (*real)(struct nl_msg *, int, const char *) =
+		(int (*)(struct nl_msg *, int, const char *))dlsym(RTLD_NEXT, "nla_put_string");
+
+	return libnl_fails() ? -NLE_NOMEM : real(msg, type, text);
+}
+
+int nla_put_u32(struct nl_msg *msg, int type, uint32_t value)
+{
+	int (*real)(struct nl_msg *, int, uint32_t) =
+		(int (*)(struct nl_msg *, int, uint32_t))dlsym(RTLD_NEXT, "nla_put_u32");
+
+	return libnl_fails() ? -NLE_NOMEM : real(msg, type, value);
+}
+
+int nl_socket_set_nonblocking(const struct nl_sock *sock)
+{
+	int (*real)(const struct nl_sock *) =
+		(int (*)(const struct nl_sock *))dlsym(RTLD_NEXT, "nl_socket_set_nonblocking");
+
+	return nonblocking_error ? -nonblocking_error : real(sock);
+}
+
+int nl_socket_add_membership(struct nl_sock *sock, int group)
+{
+	int (*real)(struct nl_sock *, int) =
+		(int (*)(struct nl_sock *, int))dlsym(RTLD_NEXT, "nl_socket_add_membership");
+
+	joined_group = group;
+	return membership_error ? -membership_error : real(sock, group);
+}
+
 int nl_connect(struct nl_sock *sock, int protocol)
 {
 	int (*real)(struct nl_sock *, int) =
@@ -104,6 +178,7 @@ int nl_connect(struct nl_sock *sock, int protocol)
 
 	if (real_kernel)
 		return real(sock, protocol);
+	connected_to = protocol;
 	if (connect_error)
 		return -connect_error;
 	callbacks = nl_socket_get_cb(sock);
@@ -131,10 +206,19 @@ int nl_recv(struct nl_sock *sock, struct sockaddr_nl *sender, unsigned char **bu
 	int (*real)(struct nl_sock *, struct sockaddr_nl *, unsigned char **, struct ucred **) =
 		(int (*)(struct nl_sock *, struct sockaddr_nl *, unsigned char **,
 			 struct ucred **))dlsym(RTLD_NEXT, "nl_recv");
+	unsigned char *received = NULL;
 	int length;
 
-	if (real_kernel)
-		return real(sock, sender, buf, creds);
+	if (real_kernel) {
+		/* what libnl allocated is not counted, and must be by whoever frees it */
+		length = real(sock, sender, &received, creds);
+		if (length > 0) {
+			*buf = malloc((size_t)length);
+			memcpy(*buf, received, (size_t)length);
+			__real_free(received);
+		}
+		return length;
+	}
 	if (datagram_next == datagram_count)
 		return -NLE_AGAIN;
 	length = datagrams[datagram_next].length;
@@ -163,7 +247,9 @@ static int setup(void **state)
 	memset(answered, 0, sizeof(answered));
 	requests = 0;
 	real_kernel = false;
-	connect_error = send_error = 0;
+	connect_error = send_error = send_errors_from = 0;
+	nonblocking_error = membership_error = 0;
+	libnl_fails_in = 0;
 	datagram_count = datagram_next = 0;
 	asked_type[0] = '\0';
 	return fake_setup(state);
@@ -421,9 +507,15 @@ static void the_real_kernels_uevents_can_be_listened_to(void **state)
 	pollfd.fd = uevent_fd(sock);
 	assert_true(fcntl(pollfd.fd, F_GETFL) & O_NONBLOCK);
 	assert_true(poll(&pollfd, 1, 0) >= 0);
-	/* what comes on a machine that is alive is not ours to say */
-	if (!pollfd.revents)
-		assert_int_equal(uevent_receive(sock, &text), -EAGAIN);
+	/* on a machine that is alive one may come at any time */
+	ret = uevent_receive(sock, &text);
+	if (ret > 0) {
+		assert_non_null(memchr(text, '@', (size_t)ret));
+		assert_int_equal(text[ret - 1], '\0');
+		free(text);
+	} else {
+		assert_int_equal(ret, -EAGAIN);
+	}
 	uevent_close(sock);
 }
 
@@ -432,6 +524,474 @@ static void the_real_kernel_knows_no_device_of_that_name(void **state)
 	(void)state;
 	real_kernel = true;
 	assert_true(find("no_such_device") < 0);
+}
+
+/* --- the question, in detail -----------------------------------------------------------
+ */
+
+static int open_descriptors(void)
+{
+	int fd, count = 0;
+
+	for (fd = 0; fd < 256; fd++)
+		count += fcntl(fd, F_GETFD) >= 0;
+	return count;
+}
+
+/* Asks anew: the answers from the beginning, the name's room as large as that. */
+static int find_again(const char *ca_name, size_t size)
+{
+	requests = 0;
+	memset(answered, 0, sizeof(answered));
+	memset(name, 'x', sizeof(name));
+	return netlink_find_umad(ca_name, 1, name, size);
+}
+
+static void no_answers(void)
+{
+	memset(answer_count, 0, sizeof(answer_count));
+}
+
+/* Puts a message behind the last one in the same datagram. */
+static void answer_along(int request, struct nl_msg *msg)
+{
+	struct nlmsghdr *header = nlmsg_hdr(msg);
+	int i = answer_count[request] - 1;
+
+	memcpy(answers[request][i].bytes + answers[request][i].size, header, header->nlmsg_len);
+	answers[request][i].size += NLMSG_ALIGN(header->nlmsg_len);
+	nlmsg_free(msg);
+}
+
+/* An answer whose one attribute has that content. */
+static struct nl_msg *chardev_bytes(const char *bytes, int length)
+{
+	struct nl_msg *msg = nlmsg_alloc_simple(GET_CHARDEV, 0);
+
+	assert_int_equal(nla_put(msg, RDMA_NLDEV_ATTR_CHARDEV_NAME, length, bytes), 0);
+	return msg;
+}
+
+static void the_requests_are_these_to_the_byte(void **state)
+{
+	const struct {
+		struct nlmsghdr header;
+		struct nlattr type;
+		char umad[8];
+		struct nlattr index;
+		uint32_t dev;
+		struct nlattr port;
+		uint32_t number;
+	} question = {
+		.header = {.nlmsg_type = GET_CHARDEV, .nlmsg_flags = NLM_F_REQUEST},
+		.type = {.nla_len = 9, .nla_type = RDMA_NLDEV_ATTR_CHARDEV_TYPE},
+		.umad = "umad",
+		.index = {.nla_len = 8, .nla_type = RDMA_NLDEV_ATTR_DEV_INDEX},
+		.dev = 9,
+		.port = {.nla_len = 8, .nla_type = RDMA_NLDEV_ATTR_PORT_INDEX},
+		.number = 3,
+	};
+	const struct nlmsghdr *header;
+	const size_t body = sizeof(*header);
+
+	(void)state;
+	answer_devices();
+	answer(1, chardev("umad12"));
+	assert_int_equal(find("mlx5_1"), 0);
+	assert_int_equal(connected_to, NETLINK_RDMA);
+	/* a dump of all devices, without attributes */
+	header = (const struct nlmsghdr *)sent[0].bytes;
+	assert_int_equal(sent[0].size, body);
+	assert_int_equal(header->nlmsg_len, body);
+	assert_int_equal(header->nlmsg_type, GET);
+	assert_int_equal(header->nlmsg_flags, NLM_F_REQUEST | NLM_F_DUMP);
+	header = (const struct nlmsghdr *)sent[1].bytes;
+	assert_int_equal(sent[1].size, sizeof(question));
+	assert_int_equal(header->nlmsg_len, sizeof(question));
+	assert_int_equal(header->nlmsg_type, GET_CHARDEV);
+	assert_int_equal(header->nlmsg_flags, NLM_F_REQUEST);
+	assert_memory_equal(sent[1].bytes + body, (const unsigned char *)&question + body,
+			    sizeof(question) - body);
+}
+
+static void the_question_waits_for_nothing_and_joins_no_group(void **state)
+{
+	(void)state;
+	joined_group = 0;
+	answer_devices();
+	answer(1, chardev("umad0"));
+	assert_int_equal(find("mlx5_0"), 0);
+	assert_true(sent[0].flags & O_NONBLOCK);
+	assert_int_equal(joined_group, 0);
+}
+
+static void a_dump_may_come_in_one_piece_or_many(void **state)
+{
+	(void)state;
+	answer(0, device(7, "mlx5_0"));
+	answer_along(0, device(8, "mlx5_1"));
+	answer_along(0, device(9, "mlx5_2"));
+	answer_along(0, done());
+	answer(1, chardev("umad12"));
+	assert_int_equal(find("mlx5_1"), 0);
+	assert_int_equal(asked_index, 8);
+	assert_int_equal(find_again("mlx5_2", sizeof(name)), 0);
+	assert_int_equal(asked_index, 9);
+	no_answers();
+	answer(0, device(7, "mlx5_0"));
+	answer_along(0, device(8, "mlx5_1"));
+	answer(0, device(9, "mlx5_2"));
+	answer_along(0, done());
+	answer(1, chardev("umad12"));
+	assert_int_equal(find_again("mlx5_0", sizeof(name)), 0);
+	assert_int_equal(asked_index, 7);
+	assert_int_equal(find_again("mlx5_2", sizeof(name)), 0);
+	assert_int_equal(asked_index, 9);
+}
+
+static void only_the_whole_name_is_the_device(void **state)
+{
+	(void)state;
+	answer_devices();
+	answer(1, chardev("umad12"));
+	assert_int_equal(find_again("mlx5_", sizeof(name)), -ENODEV);
+	assert_int_equal(find_again("mlx5_00", sizeof(name)), -ENODEV);
+	assert_int_equal(find_again("MLX5_0", sizeof(name)), -ENODEV);
+	assert_int_equal(find_again("", sizeof(name)), -ENODEV);
+	assert_int_equal(find_again("mlx5_0", sizeof(name)), 0);
+}
+
+static void a_list_without_devices_is_no_device(void **state)
+{
+	(void)state;
+	answer(0, done());
+	assert_int_equal(find("mlx5_0"), -ENODEV);
+	assert_int_equal(requests, 1);
+}
+
+static void a_name_is_stored_where_it_fits_with_its_end(void **state)
+{
+	(void)state;
+	answer_devices();
+	answer(1, chardev("umad12"));
+	assert_int_equal(find_again("mlx5_0", 7), 0);
+	assert_memory_equal(name, "umad12\0x", 8);
+	assert_int_equal(find_again("mlx5_0", 6), -ENOENT);
+	assert_memory_equal(name, "xxxxxxxx", 8);
+	assert_int_equal(find_again("mlx5_0", 1), -ENOENT);
+	assert_memory_equal(name, "xxxxxxxx", 8);
+}
+
+static void a_name_without_an_end_is_no_answer(void **state)
+{
+	(void)state;
+	answer_devices();
+	answer(1, chardev_bytes("umad12", 6));
+	assert_int_equal(find_again("mlx5_0", sizeof(name)), -ENOENT);
+	no_answers();
+	answer_devices();
+	answer(1, chardev_bytes("u", 1));
+	assert_int_equal(find_again("mlx5_0", sizeof(name)), -ENOENT);
+	no_answers();
+	answer_devices();
+	answer(1, chardev_bytes("", 0));
+	assert_int_equal(find_again("mlx5_0", sizeof(name)), -ENOENT);
+	assert_memory_equal(name, "xxxxxxxx", 8);
+}
+
+static void a_refusal_changes_nothing_of_the_callers(void **state)
+{
+	(void)state;
+	answer_devices();
+	answer(1, error(EINVAL));
+	assert_int_equal(find_again("mlx5_0", sizeof(name)), -ENOENT);
+	assert_memory_equal(name, "xxxxxxxx", 8);
+}
+
+static void an_acknowledgement_alone_is_no_answer(void **state)
+{
+	(void)state;
+	answer(0, error(0));
+	assert_int_equal(find_again("mlx5_0", sizeof(name)), -ENODEV);
+	no_answers();
+	answer_devices();
+	answer(1, error(0));
+	assert_int_equal(find_again("mlx5_0", sizeof(name)), -ENOENT);
+}
+
+static void messages_that_say_nothing_are_no_answer(void **state)
+{
+	static const int types[] = {NLMSG_NOOP, NLMSG_OVERRUN, NLMSG_DONE, NLMSG_ERROR};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(types) / sizeof(*types); i++) {
+		no_answers();
+		/* without the body that an error would have */
+		answer(0, nlmsg_alloc_simple(types[i], 0));
+		assert_int_equal(find_again("mlx5_0", sizeof(name)), -ENODEV);
+		no_answers();
+		answer_devices();
+		answer(1, nlmsg_alloc_simple(types[i], 0));
+		assert_int_equal(find_again("mlx5_0", sizeof(name)), -ENOENT);
+	}
+}
+
+static void a_dump_that_breaks_off_is_no_answer(void **state)
+{
+	(void)state;
+	answer(0, device(7, "mlx5_0"));
+	answer(0, error(ENOMEM));
+	assert_int_equal(find_again("mlx5_0", sizeof(name)), -ENODEV);
+	assert_int_equal(requests, 1);
+}
+
+static void datagrams_cut_at_any_length_are_no_answer(void **state)
+{
+	size_t whole, length;
+
+	(void)state;
+	answer_devices();
+	answer(1, chardev("umad12"));
+	whole = answers[0][0].size;
+	for (length = 1; length < whole; length++) {
+		answers[0][0].size = length;
+		assert_int_equal(find_again("mlx5_0", sizeof(name)), -ENODEV);
+	}
+	answers[0][0].size = whole;
+	whole = answers[1][0].size;
+	for (length = 1; length < whole; length++) {
+		answers[1][0].size = length;
+		assert_int_equal(find_again("mlx5_0", sizeof(name)), -ENOENT);
+	}
+	answers[1][0].size = whole;
+	assert_int_equal(find_again("mlx5_0", sizeof(name)), 0);
+	assert_string_equal(name, "umad12");
+}
+
+/* Makes an answer's only message end there. */
+static void shorten(int request, size_t length)
+{
+	struct nlmsghdr *header = (struct nlmsghdr *)answers[request][0].bytes;
+
+	header->nlmsg_len = (uint32_t)length;
+	answers[request][0].size = length;
+}
+
+static void messages_that_end_early_answer_with_what_they_hold(void **state)
+{
+	/* the index, then the name with its end; the name of the umad device */
+	const size_t listed = NLMSG_HDRLEN + 8 + sizeof(struct nlattr) + sizeof("mlx5_0");
+	const size_t named = NLMSG_HDRLEN + sizeof(struct nlattr) + sizeof("umad12");
+	size_t whole, length;
+
+	(void)state;
+	answer_devices();
+	answer(1, chardev("umad12"));
+	whole = answers[0][0].size;
+	assert_true(whole >= listed);
+	for (length = NLMSG_HDRLEN; length <= whole; length++) {
+		shorten(0, length);
+		assert_int_equal(find_again("mlx5_0", sizeof(name)),
+				 length < listed ? -ENODEV : 0);
+	}
+	whole = answers[1][0].size;
+	assert_true(whole > named);
+	for (length = NLMSG_HDRLEN; length <= whole; length++) {
+		shorten(1, length);
+		assert_int_equal(find_again("mlx5_0", sizeof(name)),
+				 length < named ? -ENOENT : 0);
+	}
+}
+
+static void garbage_of_any_length_does_no_harm(void **state)
+{
+	const char *seed_text = getenv("TEST_SEED");
+	unsigned seed =
+		seed_text ? (unsigned)strtoul(seed_text, NULL, 0) : (unsigned)time(NULL);
+	size_t length, i;
+	int request, ret;
+
+	(void)state;
+	print_message("TEST_SEED=%u\n", seed);
+	srand(seed);
+	for (length = 1; length < 300; length++) {
+		for (request = 0; request < 2; request++) {
+			no_answers();
+			answer_devices();
+			answer(1, chardev("umad12"));
+			/* the second time with a header that is true, so that it is parsed */
+			for (i = rand() % 2 && length > NLMSG_HDRLEN ? NLMSG_HDRLEN : 0;
+			     i < length; i++)
+				answers[request][0].bytes[i] = (unsigned char)(rand() >> 8);
+			if (i > NLMSG_HDRLEN && rand() % 2)
+				shorten(request, length);
+			answers[request][0].size = length;
+			ret = find_again("mlx5_0", sizeof(name));
+			assert_true(ret == 0 || ret == -ENODEV || ret == -ENOENT);
+			if (request)
+				assert_int_not_equal(ret, -ENODEV);
+			assert_true(ret || memchr(name, '\0', sizeof(name)));
+		}
+	}
+}
+
+static void every_allocation_of_libnls_may_fail(void **state)
+{
+	const int before = open_descriptors();
+	unsigned n;
+	int ret;
+
+	(void)state;
+	answer_devices();
+	answer(1, chardev("umad12"));
+	for (n = 1;; n++) {
+		libnl_fails_in = n;
+		ret = find_again("mlx5_0", sizeof(name));
+		if (libnl_fails_in)
+			break;
+		assert_int_equal(ret, -ENOMEM);
+		assert_memory_equal(name, "xxxxxxxx", 8);
+		assert_int_equal(open_descriptors(), before);
+	}
+	libnl_fails_in = 0;
+	assert_int_equal(ret, 0);
+	/* a socket, two requests, three attributes */
+	assert_int_equal(n, 7);
+}
+
+static void no_answer_leaves_a_socket_open(void **state)
+{
+	const int before = open_descriptors();
+
+	(void)state;
+	assert_int_equal(find_again("mlx5_0", sizeof(name)), -ENODEV);
+	assert_int_equal(open_descriptors(), before);
+	answer_devices();
+	assert_int_equal(find_again("mlx5_0", sizeof(name)), -ENOENT);
+	assert_int_equal(open_descriptors(), before);
+	answer(1, chardev("umad12"));
+	assert_int_equal(find_again("mlx5_0", sizeof(name)), 0);
+	assert_int_equal(open_descriptors(), before);
+	send_error = NLE_FAILURE;
+	assert_int_equal(find_again("mlx5_0", sizeof(name)), -EIO);
+	assert_int_equal(open_descriptors(), before);
+	send_error = 0;
+	nonblocking_error = NLE_BAD_SOCK;
+	assert_int_equal(find_again("mlx5_0", sizeof(name)), -EOPNOTSUPP);
+	assert_int_equal(open_descriptors(), before);
+}
+
+static void a_second_request_that_cannot_be_sent_is_an_error(void **state)
+{
+	(void)state;
+	send_errors_from = 1;
+	send_error = NLE_FAILURE;
+	answer_devices();
+	answer(1, chardev("umad12"));
+	assert_int_equal(find_again("mlx5_0", sizeof(name)), -EIO);
+	assert_int_equal(requests, 1);
+	assert_memory_equal(name, "xxxxxxxx", 8);
+}
+
+/* --- the uevents' socket ----------------------------------------------------------------
+ */
+
+static void the_uevents_socket_is_in_the_kernels_group_and_does_not_wait(void **state)
+{
+	const int before = open_descriptors();
+	struct nl_sock *sock;
+
+	(void)state;
+	joined_group = 0;
+	assert_int_equal(uevent_open(&sock), 0);
+	assert_int_equal(connected_to, NETLINK_KOBJECT_UEVENT);
+	assert_int_equal(joined_group, 1);
+	assert_true(uevent_fd(sock) >= 0);
+	assert_true(fcntl(uevent_fd(sock), F_GETFL) & O_NONBLOCK);
+	assert_int_equal(open_descriptors(), before + 1);
+	uevent_close(sock);
+	assert_int_equal(open_descriptors(), before);
+}
+
+static void a_uevents_socket_that_cannot_be_had_is_told(void **state)
+{
+	static const struct {
+		int *fault, nl_error, expected;
+	} cases[] = {
+		{&connect_error, NLE_NOMEM, -ENOMEM},
+		{&connect_error, NLE_PERM, -EPERM},
+		{&connect_error, NLE_PROTO_MISMATCH, -EOPNOTSUPP},
+		{&connect_error, NLE_AF_NOSUPPORT, -EOPNOTSUPP},
+		{&connect_error, NLE_OPNOTSUPP, -EOPNOTSUPP},
+		{&nonblocking_error, NLE_NOMEM, -ENOMEM},
+		{&membership_error, NLE_PERM, -EPERM},
+		{&membership_error, NLE_NOMEM, -ENOMEM},
+	};
+	const int before = open_descriptors();
+	struct nl_sock *sock;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		*cases[i].fault = cases[i].nl_error;
+		assert_int_equal(uevent_open(&sock), cases[i].expected);
+		assert_int_equal(open_descriptors(), before);
+		*cases[i].fault = 0;
+	}
+	libnl_fails_in = 1;
+	assert_int_equal(uevent_open(&sock), -ENOMEM);
+	assert_int_equal(libnl_fails_in, 0);
+}
+
+static void what_is_not_the_kernels_is_dropped_for_good(void **state)
+{
+	char *text;
+
+	(void)state;
+	datagram("add@/forged", 12, 1);
+	datagram("add@/forged", 12, UINT32_MAX);
+	datagram("x", 1, 0);
+	assert_int_equal(uevent_receive(NULL, &text), -EAGAIN);
+	assert_int_equal(datagram_next, 3);
+	/* an error behind them is told, too */
+	datagram("add@/forged", 12, 1);
+	datagram(NULL, -NLE_NOMEM, 0);
+	assert_int_equal(uevent_receive(NULL, &text), -ENOBUFS);
+}
+
+static void uevents_come_one_by_one_in_their_order(void **state)
+{
+	char *text;
+
+	(void)state;
+	datagram("add@/a", 7, 0);
+	datagram("", 1, 0);
+	datagram("remove@/a", 10, 0);
+	assert_int_equal(uevent_receive(NULL, &text), 7);
+	assert_string_equal(text, "add@/a");
+	free(text);
+	assert_int_equal(uevent_receive(NULL, &text), 1);
+	assert_string_equal(text, "");
+	free(text);
+	assert_int_equal(uevent_receive(NULL, &text), 10);
+	assert_string_equal(text, "remove@/a");
+	free(text);
+	assert_int_equal(uevent_receive(NULL, &text), -EAGAIN);
+}
+
+static void other_errors_of_the_uevents_socket_are_eio(void **state)
+{
+	static const int errors[] = {NLE_FAILURE, NLE_BAD_SOCK, NLE_NOADDR, NLE_INTR};
+	char *text;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(errors) / sizeof(*errors); i++)
+		datagram(NULL, -errors[i], 0);
+	for (i = 0; i < sizeof(errors) / sizeof(*errors); i++)
+		assert_int_equal(uevent_receive(NULL, &text), -EIO);
+	assert_int_equal(uevent_receive(NULL, &text), -EAGAIN);
 }
 
 #undef TEST
@@ -452,6 +1012,28 @@ int main(void)
 		TEST(errors_of_the_uevent_socket_are_told_apart),
 		TEST(the_real_kernels_uevents_can_be_listened_to),
 		TEST(the_real_kernel_knows_no_device_of_that_name),
+		TEST(the_requests_are_these_to_the_byte),
+		TEST(the_question_waits_for_nothing_and_joins_no_group),
+		TEST(a_dump_may_come_in_one_piece_or_many),
+		TEST(only_the_whole_name_is_the_device),
+		TEST(a_list_without_devices_is_no_device),
+		TEST(a_name_is_stored_where_it_fits_with_its_end),
+		TEST(a_name_without_an_end_is_no_answer),
+		TEST(a_refusal_changes_nothing_of_the_callers),
+		TEST(an_acknowledgement_alone_is_no_answer),
+		TEST(messages_that_say_nothing_are_no_answer),
+		TEST(a_dump_that_breaks_off_is_no_answer),
+		TEST(datagrams_cut_at_any_length_are_no_answer),
+		TEST(messages_that_end_early_answer_with_what_they_hold),
+		TEST(garbage_of_any_length_does_no_harm),
+		TEST(every_allocation_of_libnls_may_fail),
+		TEST(no_answer_leaves_a_socket_open),
+		TEST(a_second_request_that_cannot_be_sent_is_an_error),
+		TEST(the_uevents_socket_is_in_the_kernels_group_and_does_not_wait),
+		TEST(a_uevents_socket_that_cannot_be_had_is_told),
+		TEST(what_is_not_the_kernels_is_dropped_for_good),
+		TEST(uevents_come_one_by_one_in_their_order),
+		TEST(other_errors_of_the_uevents_socket_are_eio),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
