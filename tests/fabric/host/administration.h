@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The built-in subnet administration on its port: an agent as any program's would be, so that
+ * its tables go through RMPP and its port has one server of the class.
+ */
+#ifndef FABRIC_ADMINISTRATION_H
+#define FABRIC_ADMINISTRATION_H
+
+#include "hosts.h"
+
+struct administration;
+
+/* Starts it on fabric->sm_port; NULL without memory. */
+struct administration *administration_start(struct fabric *fabric);
+void administration_stop(struct administration *administration);
+
+#endif

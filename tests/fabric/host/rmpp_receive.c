@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* RMPP, the receiver: segments put together, acknowledged window by window (IBA 13.6.3.3). */
+#include <stdlib.h>
+
+#include "hosts.h"
+
+#define WINDOW     64                     /* segments that the sender may be ahead */
+#define LARGEST    (1024UL * 1024 * 1024) /* bytes of a message; more is refused */
+#define PATIENCE   (40 * SECOND)          /* for the next segment */
+#define REMEMBERED (10 * SECOND)          /* for segments that are sent again */
+
+enum {
+	VERSION = 24,
+	TYPE = 25,
+	FLAGS = 26,
+	STATUS = 27,
+	SEGMENT = 28,
+	PAYLOAD = 32,
+	FLAG_ACTIVE = 1,
+	FLAG_LAST = 4,
+	TYPE_DATA = 1,
+	TYPE_ACK = 2,
+	TYPE_ABORT = 4,
+	ABORT_TOO_LONG = 118, /* "total time too long" */
+	ABORT_BAD_TYPE = 121,
+	ABORT_BAD_VERSION = 123
+};
+
+struct reassembly {
+	struct timer timer;
+	struct reassembly *next;
+	struct agent *agent;
+	struct packet packet; /* the first segment's */
+	uint64_t tid;
+	uint16_t slid;
+	uint8_t class;
+	bool complete;
+	uint32_t received;   /* segments without a gap, from 1 on */
+	uint32_t window_end; /* as acknowledged */
+	uint32_t last;       /* the last segment's number; 0: not known yet */
+	size_t last_pad;     /* bytes of the last segment that are not data */
+	uint64_t ahead;      /* which of the 64 segments behind the gap are here */
+	uint8_t *data;       /* header and data of all segments */
+	size_t room;
+};
+
+static size_t data_room(const struct reassembly *reassembly)
+{
+	return MAD_BYTES - class_data_offset(reassembly->class);
+}
+
+static void forget(struct fabric *fabric, struct reassembly *reassembly)
+{
+	struct reassembly **link = &reassembly->agent->reassemblies;
+
+	while (*link != reassembly)
+		link = &(*link)->next;
+	*link = reassembly->next;
+	timer_cancel(fabric, &reassembly->timer);
+	free(reassembly->data);
+	free(reassembly);
+}
+
+void rmpp_forget(struct fabric *fabric, struct agent *agent)
+{
+	while (agent->reassemblies)
+		forget(fabric, agent->reassemblies);
+}
+
+/* An ACK or ABORT for a segment: its header, sent back with the method's response bit turned.
+ */
+static void control(struct fabric *fabric, const struct agent *agent,
+		    const struct packet *packet, uint8_t type, uint8_t status, uint32_t segment,
+		    uint32_t window_end)
+{
+	struct packet answer = *packet;
+	uint8_t *mad = answer.mad;
+
+	memset(mad + class_data_offset(mad[1]), 0, MAD_BYTES - class_data_offset(mad[1]));
+	mad[3] ^= METHOD_RESPONSE;
+	mad[VERSION] = 1;
+	mad[TYPE] = type;
+	mad[FLAGS] = FLAG_ACTIVE;
+	mad[STATUS] = status;
+	put32(mad + SEGMENT, segment);
+	put32(mad + PAYLOAD, window_end);
+	wire_reply(fabric, agent->host->port, &answer);
+}
+
+static void expire(struct fabric *fabric, struct timer *timer)
+{
+	struct reassembly *reassembly = (struct reassembly *)timer;
+
+	if (!reassembly->complete)
+		control(fabric, reassembly->agent, &reassembly->packet, TYPE_ABORT,
+			ABORT_TOO_LONG, 0, 0);
+	forget(fabric, reassembly);
+}
+
+static struct reassembly *find(struct agent *agent, const struct packet *packet)
+{
+	struct reassembly *reassembly = agent->reassemblies;
+
+	while (reassembly &&
+	       (reassembly->tid != get64(packet->mad + 8) || reassembly->slid != packet->slid ||
+		reassembly->class != packet->mad[1]))
+		reassembly = reassembly->next;
+	return reassembly;
+}
+
+static struct reassembly *start(struct fabric *fabric, struct agent *agent,
+				const struct packet *packet)
+{
+	struct reassembly *reassembly = calloc(1, sizeof(*reassembly));
+
+	if (!reassembly)
+		return NULL;
+	reassembly->timer.run = expire;
+	reassembly->agent = agent;
+	reassembly->packet = *packet;
+	reassembly->tid = get64(packet->mad + 8);
+	reassembly->slid = packet->slid;
+	reassembly->class = packet->mad[1];
+	reassembly->window_end = 1;
+	reassembly->next = agent->reassemblies;
+	agent->reassemblies = reassembly;
+	timer_set(fabric, &reassembly->timer, fabric->now + PATIENCE);
+	return reassembly;
+}
+
+/* Room for the header and all segments up to this one. */
+static bool make_room(struct reassembly *reassembly, uint32_t segment)
+{
+	size_t needed = class_data_offset(reassembly->class) + segment * data_room(reassembly);
+	size_t room = reassembly->room ? reassembly->room : 64UL * MAD_BYTES;
+	uint8_t *data;
+
+	if (needed <= reassembly->room)
+		return true;
+	if (needed > LARGEST)
+		return false;
+	while (room < needed)
+		room *= 2;
+	data = realloc(reassembly->data, room);
+	if (!data)
+		return false;
+	reassembly->data = data;
+	reassembly->room = room;
+	return true;
+}
+
+/* Puts a segment into its place; false: it cannot be kept. */
+static bool keep(struct reassembly *reassembly, const uint8_t *mad)
+{
+	uint32_t segment = get32(mad + SEGMENT);
+	size_t offset = class_data_offset(reassembly->class);
+	size_t room = data_room(reassembly);
+	uint32_t payload = get32(mad + PAYLOAD);
+
+	if (segment <= reassembly->received || segment > reassembly->received + WINDOW ||
+	    (reassembly->last && segment > reassembly->last) || !make_room(reassembly, segment))
+		return false;
+	if (segment == 1)
+		memcpy(reassembly->data, mad, offset);
+	memcpy(reassembly->data + offset + (segment - 1) * room, mad + offset, room);
+	if (mad[FLAGS] & FLAG_LAST) {
+		size_t header = offset - RMPP_HEADER;
+
+		reassembly->last = segment;
+		reassembly->last_pad = payload >= header && payload - header <= room
+					       ? room - (payload - header)
+					       : 0;
+	}
+	reassembly->ahead |= 1ULL << (segment - reassembly->received - 1);
+	while (reassembly->ahead & 1) {
+		reassembly->ahead >>= 1;
+		reassembly->received++;
+	}
+	return true;
+}
+
+static void acknowledge(struct fabric *fabric, const struct reassembly *reassembly,
+			const struct packet *packet)
+{
+	control(fabric, reassembly->agent, packet, TYPE_ACK, 0, reassembly->received,
+		reassembly->window_end);
+}
+
+static struct message *finish(struct fabric *fabric, struct reassembly *reassembly)
+{
+	size_t length = class_data_offset(reassembly->class) +
+			reassembly->received * data_room(reassembly) - reassembly->last_pad;
+	struct message *message = message_from(fabric, reassembly->agent, &reassembly->packet,
+					       reassembly->data, length);
+
+	reassembly->complete = true;
+	free(reassembly->data);
+	reassembly->data = NULL;
+	reassembly->room = 0;
+	timer_set(fabric, &reassembly->timer, fabric->now + REMEMBERED);
+	return message;
+}
+
+static struct message *receive_segment(struct fabric *fabric, struct agent *agent,
+				       const struct packet *packet)
+{
+	uint32_t segment = get32(packet->mad + SEGMENT);
+	struct reassembly *reassembly = find(agent, packet);
+
+	if (!reassembly)
+		reassembly = start(fabric, agent, packet);
+	if (!reassembly)
+		return NULL;
+	if (reassembly->complete || segment <= reassembly->received) {
+		acknowledge(fabric, reassembly, packet); /* the first one got lost */
+		return NULL;
+	}
+	if (!keep(reassembly, packet->mad))
+		return NULL;
+	timer_set(fabric, &reassembly->timer, fabric->now + PATIENCE);
+	if (reassembly->received == reassembly->last) {
+		if (reassembly->window_end < reassembly->received)
+			reassembly->window_end = reassembly->received;
+		acknowledge(fabric, reassembly, packet);
+		return finish(fabric, reassembly);
+	}
+	if (reassembly->received >= reassembly->window_end) {
+		reassembly->window_end = reassembly->received + WINDOW;
+		acknowledge(fabric, reassembly, packet);
+	}
+	return NULL;
+}
+
+struct message *rmpp_receive(struct fabric *fabric, struct agent *agent,
+			     const struct packet *packet)
+{
+	const uint8_t *mad = packet->mad;
+
+	if (!class_has_rmpp(mad[1]) || !(mad[FLAGS] & FLAG_ACTIVE))
+		return message_from(fabric, agent, packet, mad, MAD_BYTES);
+	if (mad[TYPE] == TYPE_DATA && mad[VERSION] != 1) {
+		control(fabric, agent, packet, TYPE_ABORT, ABORT_BAD_VERSION, 0, 0);
+		return NULL;
+	}
+	if (mad[TYPE] == TYPE_DATA)
+		return receive_segment(fabric, agent, packet);
+	if (mad[TYPE] >= TYPE_ACK && mad[TYPE] <= TYPE_ABORT)
+		rmpp_receive_control(fabric, agent, packet);
+	else
+		control(fabric, agent, packet, TYPE_ABORT, ABORT_BAD_TYPE, 0, 0);
+	return NULL;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* RMPP, the sender: segments as the receiver's window allows (IBA 13.6.3.2). */
+#include <stdlib.h>
+
+#include "hosts.h"
+
+#define PATIENCE 2000 /* ms that a sender waits for an acknowledgement */
+
+/* Where RMPP's header has what (IBA 13.6.2), and what is in it. */
+enum {
+	TYPE = 25,
+	FLAGS = 26,
+	STATUS = 27,
+	SEGMENT = 28,
+	PAYLOAD = 32,
+	FLAG_ACTIVE = 1,
+	FLAG_FIRST = 2,
+	FLAG_LAST = 4,
+	TYPE_ACK = 2,
+	TYPE_STOP = 3,
+	TYPE_ABORT = 4
+};
+
+static void send_segment(struct fabric *fabric, struct send *send, uint32_t number)
+{
+	uint8_t *mad = send->packet.mad;
+	size_t offset = class_data_offset(send->data[1]);
+	size_t room = MAD_BYTES - offset;
+	size_t start = offset + (number - 1) * room;
+	size_t bytes = send->length > start ? send->length - start : 0;
+	size_t pad = send->segments * room + offset - send->length;
+	uint8_t flags = FLAG_ACTIVE;
+	size_t payload = 0;
+
+	if (bytes > room)
+		bytes = room;
+	memcpy(mad, send->data, offset);
+	memcpy(mad + offset, send->data + start, bytes);
+	memset(mad + offset + bytes, 0, room - bytes);
+	if (number == 1) {
+		flags |= FLAG_FIRST;
+		payload = send->segments * (MAD_BYTES - RMPP_HEADER) - pad;
+	}
+	if (number == send->segments) {
+		flags |= FLAG_LAST;
+		payload = MAD_BYTES - RMPP_HEADER - pad;
+	}
+	mad[FLAGS] = (uint8_t)((mad[FLAGS] & 0xf8) | flags);
+	mad[STATUS] = 0;
+	put32(mad + SEGMENT, number);
+	put32(mad + PAYLOAD, (uint32_t)payload);
+	wire_send(fabric, &send->packet);
+}
+
+void rmpp_send_window(struct fabric *fabric, struct send *send)
+{
+	uint32_t timeout = send->header.timeout_ms;
+
+	send_start_timer(fabric, send, timeout && timeout < PATIENCE ? timeout : PATIENCE);
+	while (send->sent < send->segments && send->sent < send->window_end)
+		send_segment(fabric, send, ++send->sent);
+}
+
+static void acknowledge(struct fabric *fabric, struct send *send, uint32_t segment,
+			uint32_t window_end)
+{
+	if (segment > send->segments || segment > send->window_end || window_end < segment ||
+	    window_end < send->window_end || segment < send->acknowledged)
+		return; /* an old one, or nonsense */
+	if (segment > send->acknowledged)
+		send->retries = send->header.retries;
+	send->acknowledged = segment;
+	send->window_end = window_end;
+	if (send->sent < segment)
+		send->sent = segment;
+	if (segment < send->segments) {
+		rmpp_send_window(fabric, send);
+	} else if (send->expects_reply) {
+		send->retries = 0; /* it has arrived; only the answer is waited for */
+		send_start_timer(fabric, send, send->header.timeout_ms);
+	} else {
+		send_finish(fabric, send);
+	}
+}
+
+void rmpp_receive_control(struct fabric *fabric, struct agent *agent,
+			  const struct packet *packet)
+{
+	const uint8_t *mad = packet->mad;
+	struct send *send = send_find(fabric, agent, get64(mad + 8), mad[1]);
+
+	if (!send || send->acknowledged >= send->segments)
+		return;
+	if (mad[TYPE] == TYPE_ACK)
+		acknowledge(fabric, send, get32(mad + SEGMENT), get32(mad + PAYLOAD));
+	else if (mad[TYPE] == TYPE_STOP || mad[TYPE] == TYPE_ABORT)
+		send_finish(fabric, send); /* as the kernel: the sender is told nothing */
+}

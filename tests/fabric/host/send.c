@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* What agents send: under way until it is answered, acknowledged or given up. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "hosts.h"
+
+#define TICK        (4 * MILLISECOND) /* the kernel's time-outs come by its ticks, and late */
+#define FOR_EVER    UINT32_MAX
+#define UNANSWERED  24 /* bytes of MAD that a time-out hands back: the header */
+#define RMPP_TYPE   25
+#define RMPP_FLAGS  26
+#define RMPP_DATA   1
+#define RMPP_ACTIVE 1
+
+static struct send **chain(const struct fabric *fabric, uint64_t tid)
+{
+	size_t count = sizeof(fabric->hosts->table) / sizeof(struct send *);
+
+	return &fabric->hosts->table[(tid ^ tid >> 32 ^ tid >> 14) % count];
+}
+
+struct send *send_find(const struct fabric *fabric, const struct agent *agent, uint64_t tid,
+		       uint8_t class)
+{
+	struct send *send = *chain(fabric, tid);
+
+	while (send &&
+	       (send->tid != tid || send->agent != agent || send->packet.mad[1] != class))
+		send = send->next;
+	return send;
+}
+
+void send_finish(struct fabric *fabric, struct send *send)
+{
+	struct send **link = chain(fabric, send->tid);
+
+	while (*link != send)
+		link = &(*link)->next;
+	*link = send->next;
+	timer_cancel(fabric, &send->timer);
+	if (send->agent->complete && !mad_is_response(send->packet.mad))
+		send->agent->complete(send->agent, send->tid, send->packet.mad[1]);
+	free(send->data);
+	free(send);
+}
+
+void send_start_timer(struct fabric *fabric, struct send *send, uint64_t milliseconds)
+{
+	uint64_t at = fabric->now + milliseconds * MILLISECOND;
+
+	at = (at / TICK + 2) * TICK;
+	if (milliseconds == FOR_EVER || timer_set(fabric, &send->timer, at))
+		timer_cancel(fabric, &send->timer);
+}
+
+/* The program gets its own header back, and the MAD's. */
+static void give_up(struct fabric *fabric, struct send *send)
+{
+	struct agent *agent = send->agent;
+	struct message *message = malloc(sizeof(*message) + UNANSWERED);
+
+	if (message) {
+		message->next = NULL;
+		message->header = send->header;
+		message->header.status = ETIMEDOUT;
+		message->length = UNANSWERED;
+		memcpy(message->data, send->packet.mad, UNANSWERED);
+	}
+	send_finish(fabric, send);
+	if (message)
+		agent->deliver(agent, message);
+}
+
+static void time_out(struct fabric *fabric, struct timer *timer)
+{
+	struct send *send = (struct send *)timer;
+
+	if (send->retries == 0) {
+		give_up(fabric, send);
+		return;
+	}
+	send->retries--;
+	if (send->acknowledged < send->segments) {
+		send->sent = send->acknowledged;
+		rmpp_send_window(fabric, send);
+		return;
+	}
+	send_start_timer(fabric, send, send->header.timeout_ms);
+	wire_send(fabric, &send->packet);
+}
+
+static void address(const struct fabric *fabric, const struct agent *agent,
+		    const struct ib_user_mad_hdr *header, struct packet *packet)
+{
+	uint32_t port = agent->host->port;
+	const struct port *state = &fabric->ports[port];
+
+	packet->from = port;
+	packet->source_qp = agent->rules.qp;
+	packet->qp = be32toh(header->qpn) & 0xffffff;
+	packet->qkey = be32toh(header->qkey);
+	packet->dlid = be16toh(header->lid);
+	packet->slid = (uint16_t)(state->lid | (header->path_bits & ((1U << state->lmc) - 1)));
+	packet->sl = header->sl & 15;
+	packet->pkey = pkey_at(fabric, port, header->pkey_index);
+	if (!header->grh_present)
+		return;
+	packet->grh = true;
+	packet->hop_limit = header->hop_limit;
+	packet->traffic_class = header->traffic_class;
+	packet->flow_label = be32toh(header->flow_label);
+	port_gid(fabric, port, packet->sgid);
+	memcpy(packet->dgid, header->gid, sizeof(packet->dgid));
+}
+
+/* A CA sends a directed SMP by its own port or not at all. */
+static bool leaves_by_its_port(const struct fabric *fabric, uint32_t port, const uint8_t *mad)
+{
+	const struct graph_port *end = cable(fabric, port);
+
+	return mad_class_of(mad) != CLASS_DIRECTED_SMP || get16(mad + 4) & 0x8000 ||
+	       mad[7] == 0 || mad[6] != 0 || hardware(fabric, end->node)->type == NODE_SWITCH ||
+	       mad[128 + 1] == end->number;
+}
+
+static bool kernel_does_rmpp(const struct agent *agent, const uint8_t *mad)
+{
+	return agent->rules.rmpp_version && !agent->rules.user_rmpp && class_has_rmpp(mad[1]) &&
+	       mad[RMPP_FLAGS] & RMPP_ACTIVE;
+}
+
+/* The message is kept whole and cut into segments as they go out. */
+static int prepare_rmpp(struct send *send, const uint8_t *mad, size_t length)
+{
+	size_t offset = class_data_offset(mad[1]);
+	size_t room = MAD_BYTES - offset;
+	size_t segments = length > offset ? (length - offset + room - 1) / room : 1;
+
+	send->data = malloc(length);
+	if (!send->data)
+		return -ENOMEM;
+	memcpy(send->data, mad, length);
+	send->length = length;
+	send->segments = (uint32_t)segments;
+	send->window_end = 1;
+	return 0;
+}
+
+int host_send(struct fabric *fabric, struct agent *agent, const struct ib_user_mad_hdr *header,
+	      const uint8_t *mad, size_t length)
+{
+	bool rmpp = length >= RMPP_HEADER && kernel_does_rmpp(agent, mad) &&
+		    mad[RMPP_TYPE] == RMPP_DATA;
+	struct send *send;
+
+	if (length < RMPP_HEADER || length < class_data_offset(mad[1]) ||
+	    (length > MAD_BYTES && !rmpp) ||
+	    !leaves_by_its_port(fabric, agent->host->port, mad))
+		return -EINVAL;
+	send = calloc(1, sizeof(*send));
+	if (!send)
+		return -ENOMEM;
+	send->agent = agent;
+	send->timer.run = time_out;
+	send->header = *header;
+	send->retries = header->retries;
+	send->expects_reply = header->timeout_ms != 0;
+	memcpy(send->packet.mad, mad, length < MAD_BYTES ? length : MAD_BYTES);
+	address(fabric, agent, header, &send->packet);
+	if (!mad_is_response(mad))
+		put32(send->packet.mad + 8, agent->tid_high);
+	send->tid = get64(send->packet.mad + 8);
+	if (rmpp && prepare_rmpp(send, mad, length)) {
+		free(send);
+		return -ENOMEM;
+	}
+	send->next = *chain(fabric, send->tid);
+	*chain(fabric, send->tid) = send;
+	if (rmpp) {
+		memcpy(send->data + 8, send->packet.mad + 8, 8);
+		rmpp_send_window(fabric, send);
+		return 0;
+	}
+	if (send->expects_reply)
+		send_start_timer(fabric, send, header->timeout_ms);
+	wire_send(fabric, &send->packet);
+	if (!send->expects_reply)
+		send_finish(fabric, send);
+	return 0;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* The folders of fabrics. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "folder.h"
+
+#define SECONDS_TO_LOCK 60 /* a folder without a lock that is younger is being made */
+
+/* The user's own folder for all of it; nobody else may have put something there in its place.
+ */
+static int base_folder(char base[FOLDER_BYTES], char *why)
+{
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	struct stat status;
+
+	if (!runtime || strlen(runtime) > 40 || access(runtime, W_OK))
+		runtime = "/tmp";
+	snprintf(base, FOLDER_BYTES, "%s/umad-sim-%u", runtime, getuid());
+	if (mkdir(base, 0700) && errno != EEXIST) {
+		snprintf(why, 256, "%s: %s", base, strerror(errno));
+		return -errno;
+	}
+	if (lstat(base, &status) || !S_ISDIR(status.st_mode) || status.st_uid != getuid() ||
+	    status.st_mode & 077) {
+		snprintf(why, 256, "%s is not a private folder of yours", base);
+		return -EPERM;
+	}
+	return 0;
+}
+
+static int remove_entry(const char *path, const struct stat *status, int type,
+			struct FTW *place)
+{
+	(void)status;
+	(void)type;
+	(void)place;
+	remove(path);
+	return 0;
+}
+
+void folder_remove(const char *folder)
+{
+	nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static int open_lock(const char *folder, int flags)
+{
+	char path[FOLDER_BYTES + 8];
+
+	snprintf(path, sizeof(path), "%s/lock", folder);
+	return open(path, flags | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
+static int is_abandoned(const char *folder)
+{
+	int lock = open_lock(folder, 0);
+	struct stat status;
+	int abandoned;
+
+	if (lock < 0)
+		return stat(folder, &status) == 0 &&
+		       time(NULL) - status.st_mtime > SECONDS_TO_LOCK;
+	abandoned = flock(lock, LOCK_EX | LOCK_NB) == 0;
+	close(lock);
+	return abandoned;
+}
+
+static void clear_abandoned(const char *base)
+{
+	DIR *folders = opendir(base);
+	struct dirent *entry;
+	char path[FOLDER_BYTES];
+
+	while (folders && (entry = readdir(folders))) {
+		if (entry->d_name[0] == '.' || snprintf(path, sizeof(path), "%s/%s", base,
+							entry->d_name) >= (int)sizeof(path))
+			continue;
+		if (is_abandoned(path))
+			folder_remove(path);
+	}
+	if (folders)
+		closedir(folders);
+}
+
+/* A fabric's name is part of a path, and short. */
+static int name_folder(const char *base, const char *name, char folder[FOLDER_BYTES], char *why)
+{
+	if (name[0] && name[0] != '.' && !strchr(name, '/') &&
+	    snprintf(folder, FOLDER_BYTES, "%s/%s", base, name) < FOLDER_BYTES)
+		return 0;
+	snprintf(why, 256, "\"%.100s\" cannot be a fabric's name", name);
+	return -EINVAL;
+}
+
+int folder_create(const char *name, char folder[FOLDER_BYTES], char *why)
+{
+	char base[FOLDER_BYTES];
+	int error = base_folder(base, why);
+	int lock;
+
+	if (error || (error = name_folder(base, name, folder, why)))
+		return error;
+	clear_abandoned(base);
+	if (mkdir(folder, 0700)) {
+		error = errno == EEXIST ? -EADDRINUSE : -errno;
+		snprintf(why, 256,
+			 error == -EADDRINUSE ? "a fabric \"%s\" is running" : "%s: %m",
+			 error == -EADDRINUSE ? name : folder);
+		return error;
+	}
+	lock = open_lock(folder, O_CREAT);
+	if (lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0)
+		return lock;
+	error = -errno;
+	snprintf(why, 256, "%s/lock: %s", folder, strerror(-error));
+	if (lock >= 0)
+		close(lock);
+	folder_remove(folder);
+	return error;
+}
+
+int folder_find(const char *name, char folder[FOLDER_BYTES], char *why)
+{
+	char base[FOLDER_BYTES];
+	int error = base_folder(base, why);
+
+	if (error || (error = name_folder(base, name, folder, why)))
+		return error;
+	if (access(folder, X_OK) == 0 && !is_abandoned(folder))
+		return 0;
+	snprintf(why, 256, "no fabric \"%.100s\" is running", name);
+	return -ENOENT;
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* The command line read. */
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "options.h"
+
+static const char usage[] =
+	"usage: umad-sim [OPTIONS] TOPOLOGY -- PROGRAM [ARGUMENT ...]\n"
+	"       umad-sim --serve NAME [OPTIONS] TOPOLOGY\n"
+	"       umad-sim --join NAME [--at NODE] -- PROGRAM [ARGUMENT ...]\n"
+	"       umad-sim --tell NAME RULE\n"
+	"       umad-sim --print TOPOLOGY\n"
+	"\n"
+	"Runs a program on a simulated InfiniBand fabric.\n"
+	"\n"
+	"TOPOLOGY is a file that ibnetdiscover printed, a net file of ibsim's, or one of\n"
+	"  pair                        two hosts and a cable\n"
+	"  fat-tree:RADIX,LEVELS[,HOSTS]\n"
+	"  dragonfly:GROUPS,ROUTERS,HOSTS\n"
+	"  torus:X,Y,Z[,HOSTS]         each with @WIDTHxSPEED behind it if you like: "
+	"pair@4xNDR\n"
+	"\n"
+	"  --at NODE[,NODE]   the node that the program sits on, by name or GUID; several are "
+	"the\n"
+	"                     devices of one host (the first CA)\n"
+	"  --bare             no subnet manager: ports are in state Init, without LIDs\n"
+	"  --sm NODE          where the built-in subnet manager is (the last CA)\n"
+	"  --fault RULE       a fault, such as \"loss 1%\"; can be given several times\n"
+	"  --faults FILE      rules, one a line\n"
+	"  --seed N           what faults draw their chances from (random, and then printed)\n"
+	"  --load PERCENT     traffic on the links, for the counters (0)\n"
+	"  --errors N         symbol errors a second on each link (0)\n"
+	"  --trace FILE       what happens to each packet\n"
+	"\n"
+	"A rule for --tell is a fault, \"status\" or \"stop\". docs/simulator.md tells more.\n";
+
+static void __attribute__((noreturn)) wrong(const char *what)
+{
+	fprintf(stderr, "umad-sim: %s\n(umad-sim --help tells how it is used)\n", what);
+	exit(2);
+}
+
+static double read_number(const char *text, double most, const char *what)
+{
+	char *end;
+	double number = strtod(text, &end);
+
+	if (end == text || *end || !isfinite(number) || number < 0 || number > most)
+		wrong(what);
+	return number;
+}
+
+static uint64_t read_seed(const char *text)
+{
+	char *end;
+	unsigned long long seed;
+
+	errno = 0;
+	seed = strtoull(text, &end, 0);
+	if (errno || end == text || *end || *text == '-')
+		wrong("--seed is a number");
+	return seed;
+}
+
+enum {
+	SERVE = 256,
+	JOIN,
+	TELL,
+	PRINT,
+	AT,
+	BARE,
+	SM,
+	FAULT,
+	FAULTS,
+	SEED,
+	LOAD,
+	ERRORS,
+	TRACE
+};
+
+static const struct option long_options[] = {
+	{"serve", required_argument, NULL, SERVE},
+	{"join", required_argument, NULL, JOIN},
+	{"tell", required_argument, NULL, TELL},
+	{"print", no_argument, NULL, PRINT},
+	{"at", required_argument, NULL, AT},
+	{"bare", no_argument, NULL, BARE},
+	{"sm", required_argument, NULL, SM},
+	{"fault", required_argument, NULL, FAULT},
+	{"faults", required_argument, NULL, FAULTS},
+	{"seed", required_argument, NULL, SEED},
+	{"load", required_argument, NULL, LOAD},
+	{"errors", required_argument, NULL, ERRORS},
+	{"trace", required_argument, NULL, TRACE},
+	{"help", no_argument, NULL, 'h'},
+	{NULL, 0, NULL, 0},
+};
+
+static void set_mode(struct options *options, enum mode mode)
+{
+	if (options->mode != MODE_RUN)
+		wrong("only one of --serve, --join, --tell and --print");
+	options->mode = mode;
+	options->name = optarg;
+}
+
+static void take_option(struct options *options, int option, unsigned int *faults)
+{
+	switch (option) {
+	case SERVE:
+		set_mode(options, MODE_SERVE);
+		break;
+	case JOIN:
+		set_mode(options, MODE_JOIN);
+		break;
+	case TELL:
+		set_mode(options, MODE_TELL);
+		break;
+	case PRINT:
+		set_mode(options, MODE_PRINT);
+		break;
+	case AT:
+		options->at = optarg;
+		break;
+	case BARE:
+		options->server.bare = true;
+		break;
+	case SM:
+		options->server.sm = optarg;
+		break;
+	case FAULT:
+		options->faults[(*faults)++] = optarg;
+		break;
+	case FAULTS:
+		options->faults_file = optarg;
+		break;
+	case SEED:
+		options->server.seed = read_seed(optarg);
+		options->random_seed = false;
+		break;
+	case LOAD:
+		options->server.load = read_number(optarg, 100, "--load is a percentage") / 100;
+		break;
+	case ERRORS:
+		options->server.errors = read_number(optarg, 1e9, "--errors is a rate");
+		break;
+	case TRACE:
+		options->server.trace = optarg;
+		break;
+	case 'h':
+		fputs(usage, stdout);
+		exit(0);
+	default:
+		wrong("this option there is not");
+	}
+}
+
+/* What stands behind the options: a topology, a rule, a program. */
+static void take_rest(struct options *options, int count, char **rest)
+{
+	bool runs = options->mode == MODE_RUN || options->mode == MODE_JOIN;
+
+	if (options->mode != MODE_JOIN) {
+		if (count < 1)
+			wrong(options->mode == MODE_TELL ? "--tell needs a rule"
+							 : "a topology is missing");
+		if (options->mode == MODE_TELL)
+			options->rule = rest[0];
+		else
+			options->topology = rest[0];
+		count--;
+		rest++;
+	}
+	if (runs && count > 0 && strcmp(rest[0], "--") == 0) {
+		count--;
+		rest++;
+	}
+	if (runs ? count < 1 : count > 0)
+		wrong(runs ? "a program is missing" : "these are too many arguments");
+	options->program = rest;
+}
+
+void read_options(int argc, char **argv, struct options *options)
+{
+	unsigned int faults = 0;
+	int option;
+
+	*options = (struct options){.random_seed = true};
+	options->faults = calloc((size_t)argc + 1, sizeof(*options->faults));
+	if (!options->faults)
+		wrong("no memory");
+	/* "+": what stands behind the first argument is the program's */
+	while ((option = getopt_long(argc, argv, "+h", long_options, NULL)) != -1)
+		take_option(options, option, &faults);
+	take_rest(options, argc - optind, argv + optind);
+	if (options->server.bare && options->server.sm)
+		wrong("--bare has no --sm");
+}

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * umad-sim: starts a simulated fabric and runs a program on it. The fabric is a process of its
+ * own that ends with this one; the program is a child with libumad-sim.so preloaded.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "ask.h"
+#include "faults.h"
+#include "folder.h"
+#include "options.h"
+#include "topology.h"
+
+#ifndef PRELOAD_PATH
+#define PRELOAD_PATH "/usr/lib/umad-sim/libumad-sim.so"
+#endif
+
+static pid_t program;
+static struct server *running;
+
+static void __attribute__((noreturn, format(printf, 1, 2))) stop(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	fputs("umad-sim: ", stderr);
+	vfprintf(stderr, format, arguments);
+	fputc('\n', stderr);
+	va_end(arguments);
+	exit(125);
+}
+
+/* --- the fabric's process --- */
+
+static void stop_serving(int signal)
+{
+	(void)signal;
+	running->stop = true;
+}
+
+static void on_signal(int signal, void (*handler)(int signal))
+{
+	struct sigaction action = {.sa_handler = handler};
+
+	sigaction(signal, &action, NULL);
+}
+
+static int apply_rule(struct server *server, const char *rule, const char *where, char *why)
+{
+	struct rule_error error;
+	int failed = fault_apply(&server->fabric, rule, &error);
+
+	if (failed)
+		snprintf(why, 256, "%.50s%s", where,
+			 error.text[0] ? error.text : strerror(-failed));
+	return failed;
+}
+
+static int apply_file(struct server *server, const char *name, char *why)
+{
+	FILE *file = fopen(name, "re");
+	char *line = NULL;
+	size_t room = 0;
+	unsigned int number = 0;
+	int error = 0;
+
+	if (!file) {
+		snprintf(why, 256, "%.200s: %s", name, strerror(errno));
+		return -errno;
+	}
+	while (!error && getline(&line, &room, file) >= 0) {
+		char where[50];
+
+		snprintf(where, sizeof(where), "%.30s:%u: ", name, ++number);
+		line[strcspn(line, "\r\n")] = '\0';
+		error = apply_rule(server, line, where, why);
+	}
+	free(line);
+	fclose(file);
+	return error;
+}
+
+static int apply_faults(struct server *server, const struct options *options, char *why)
+{
+	int error = 0;
+
+	if (options->faults_file)
+		error = apply_file(server, options->faults_file, why);
+	for (unsigned int i = 0; !error && options->faults[i]; i++)
+		error = apply_rule(server, options->faults[i], "", why);
+	return error;
+}
+
+/* Chances that nobody fixed are drawn anew each time, and printed; without any, all runs are
+ * alike. */
+static void choose_seed(struct options *options)
+{
+	bool chances =
+		options->faults[0] || options->faults_file || options->mode == MODE_SERVE;
+
+	if (options->random_seed && !chances)
+		options->server.seed = 1;
+	else if (options->random_seed &&
+		 getrandom(&options->server.seed, sizeof(options->server.seed), 0) < 0)
+		options->server.seed = (uint64_t)getpid();
+	if (chances || options->server.trace)
+		fprintf(stderr, "umad-sim: seed %llu\n",
+			(unsigned long long)options->server.seed);
+}
+
+/* Makes the fabric and serves it; what goes wrong before is told in `why`. */
+static int serve(struct server *server, const struct options *options, const char *folder,
+		 void (*ready)(void *context), void *context, char *why)
+{
+	struct topology_error wrong = {0};
+	struct graph graph;
+	int error;
+
+	graph_init(&graph);
+	error = topology_load(&graph, options->topology, &wrong);
+	if (error) {
+		snprintf(why, 256, "%s", wrong.text);
+		graph_free(&graph);
+		return error;
+	}
+	error = server_init(server, &graph, &options->server, folder, why);
+	if (!error)
+		error = apply_faults(server, options, why);
+	if (!error) {
+		ready(context);
+		error = server_run(server);
+	}
+	server_free(server);
+	return error;
+}
+
+static void say_ready(void *context)
+{
+	int *pipe_end = context;
+
+	if (write(*pipe_end, "", 1) != 1) /* an empty reason: it is ready */
+		running->stop = true;
+	close(*pipe_end);
+	*pipe_end = -1;
+}
+
+/* Starts the fabric's process; returns when it is ready, or stops with its reason. */
+static pid_t start_fabric(const struct options *options, const char *folder, int lock)
+{
+	struct server server;
+	char why[256] = "";
+	int ends[2];
+	pid_t child;
+	ssize_t length;
+
+	if (pipe(ends))
+		stop("pipe: %s", strerror(errno));
+	child = fork();
+	if (child < 0)
+		stop("fork: %s", strerror(errno));
+	if (child == 0) {
+		close(ends[0]);
+		setsid(); /* what is typed at the terminal is for the program */
+		running = &server;
+		if (serve(&server, options, folder, say_ready, &ends[1], why) && ends[1] >= 0 &&
+		    write(ends[1], why, strlen(why)) < 0)
+			_exit(2);
+		_exit(0);
+	}
+	close(ends[1]);
+	close(lock); /* the fabric's process holds it */
+	length = read(ends[0], why, sizeof(why) - 1);
+	close(ends[0]);
+	if (length == 1 && why[0] == '\0')
+		return child;
+	waitpid(child, NULL, 0);
+	folder_remove(folder);
+	why[length > 0 ? length : 0] = '\0';
+	stop("%s", length > 0 ? why : "the fabric's process ended");
+}
+
+/* --- the program --- */
+
+static void pass_on(int signal)
+{
+	if (program > 0)
+		kill(program, signal);
+}
+
+/* The library to preload: beside this program when it was not installed. */
+static const char *preload_path(char path[PATH_MAX])
+{
+	ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - 32);
+	char *slash;
+
+	if (length > 0) {
+		path[length] = '\0';
+		slash = strrchr(path, '/');
+		strcpy(slash + 1, "libumad-sim.so");
+		if (access(path, R_OK) == 0)
+			return path;
+	}
+	return PRELOAD_PATH;
+}
+
+static void __attribute__((noreturn))
+exec_program(char **arguments, const char *folder, uint32_t view)
+{
+	const char *others = getenv("LD_PRELOAD");
+	char path[PATH_MAX];
+	char number[16];
+	char *preload;
+
+	if (asprintf(&preload, "%s%s%s", preload_path(path), others ? " " : "",
+		     others ? others : "") < 0)
+		stop("no memory");
+	snprintf(number, sizeof(number), "%u", view);
+	setenv("LD_PRELOAD", preload, 1);
+	setenv(ENV_FOLDER, folder, 1);
+	setenv(ENV_VIEW, number, 1);
+	execvp(arguments[0], arguments);
+	fprintf(stderr, "umad-sim: %s: %s\n", arguments[0], strerror(errno));
+	_exit(errno == ENOENT ? 127 : 126);
+}
+
+/* Runs the program on a view; its exit status as a shell has it. */
+static int run_program(char **arguments, const char *folder, uint32_t view)
+{
+	int status;
+
+	on_signal(SIGINT, SIG_IGN);
+	on_signal(SIGQUIT, SIG_IGN);
+	program = fork();
+	if (program == 0) {
+		on_signal(SIGINT, SIG_DFL);
+		on_signal(SIGQUIT, SIG_DFL);
+		exec_program(arguments, folder, view);
+	}
+	if (program < 0)
+		stop("fork: %s", strerror(errno));
+	on_signal(SIGTERM, pass_on);
+	on_signal(SIGHUP, pass_on);
+	while (waitpid(program, &status, 0) < 0)
+		if (errno != EINTR)
+			stop("waitpid: %s", strerror(errno));
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* The view of the nodes that the program is to sit on. 0 or a negative errno, `text` then says
+ * more. */
+static int attach(const char *folder, const char *at, uint32_t *view, char *text)
+{
+	struct reply reply = {0};
+	int error = ask(folder, REQUEST_ATTACH, at ? at : "", &reply, text, NULL);
+
+	if (error == -ENOENT && text[0])
+		fprintf(stderr, "umad-sim: no node \"%s\"\n", text);
+	else if (error)
+		fprintf(stderr, "umad-sim: the fabric: %s\n", strerror(-error));
+	*view = reply.view;
+	return error;
+}
+
+static int run(struct options *options)
+{
+	char folder[FOLDER_BYTES];
+	char text[LONGEST_TEXT + 1];
+	char name[32];
+	struct reply reply;
+	uint32_t view;
+	int owner = -1;
+	int lock;
+	int result = 125;
+	int status = 0;
+	pid_t fabric;
+
+	choose_seed(options);
+	snprintf(name, sizeof(name), "%d", getpid());
+	lock = folder_create(name, folder, text);
+	if (lock < 0)
+		stop("%s", text);
+	fabric = start_fabric(options, folder, lock);
+	if (!ask(folder, REQUEST_OWN, "", &reply, text, &owner) &&
+	    !attach(folder, options->at, &view, text))
+		result = run_program(options->program, folder, view);
+	if (owner >= 0)
+		close(owner);
+	else
+		kill(fabric, SIGKILL);
+	while (waitpid(fabric, &status, 0) < 0 && errno == EINTR)
+		;
+	folder_remove(folder);
+	if (WIFSIGNALED(status) && owner >= 0)
+		stop("the fabric's process was ended by signal %d", WTERMSIG(status));
+	return result;
+}
+
+static void announce(void *context)
+{
+	const struct options *options = context;
+
+	printf("umad-sim: the fabric \"%s\" is ready\n", options->name);
+	fflush(stdout);
+}
+
+static int run_server(struct options *options)
+{
+	char folder[FOLDER_BYTES];
+	static const int endings[] = {SIGINT, SIGTERM, SIGHUP};
+	char why[256];
+	struct server server;
+	sigset_t signals;
+	int error;
+
+	choose_seed(options);
+	if (folder_create(options->name, folder, why) < 0)
+		stop("%s", why);
+	running = &server;
+	sigemptyset(&signals);
+	for (unsigned int i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+		sigaddset(&signals, endings[i]);
+		on_signal(endings[i], stop_serving);
+	}
+	sigprocmask(SIG_BLOCK, &signals, NULL); /* they wait until it waits (server_run()) */
+	error = serve(&server, options, folder, announce, options, why);
+	folder_remove(folder);
+	if (error)
+		stop("%s", why);
+	return 0;
+}
+
+static int join(const struct options *options)
+{
+	char folder[FOLDER_BYTES];
+	char text[LONGEST_TEXT + 1];
+	uint32_t view;
+
+	if (folder_find(options->name, folder, text))
+		stop("%s", text);
+	return attach(folder, options->at, &view, text)
+		       ? 125
+		       : run_program(options->program, folder, view);
+}
+
+static int tell(const struct options *options)
+{
+	char folder[FOLDER_BYTES];
+	char text[LONGEST_TEXT + 1];
+	struct reply reply;
+	int error;
+
+	if (folder_find(options->name, folder, text))
+		stop("%s", text);
+	error = ask(folder, REQUEST_COMMAND, options->rule, &reply, text, NULL);
+	if (error)
+		stop("%s", text[0] ? text : strerror(-error));
+	if (text[0])
+		printf("%s\n", text);
+	return 0;
+}
+
+static int print(const struct options *options)
+{
+	struct topology_error wrong = {0};
+	struct graph graph;
+
+	graph_init(&graph);
+	if (topology_load(&graph, options->topology, &wrong))
+		stop("%s", wrong.text);
+	topology_print(&graph, stdout);
+	graph_free(&graph);
+	return fflush(stdout) || ferror(stdout) ? 1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct options options;
+	int status;
+
+	read_options(argc, argv, &options);
+	switch (options.mode) {
+	case MODE_SERVE:
+		status = run_server(&options);
+		break;
+	case MODE_JOIN:
+		status = join(&options);
+		break;
+	case MODE_TELL:
+		status = tell(&options);
+		break;
+	case MODE_PRINT:
+		status = print(&options);
+		break;
+	default:
+		status = run(&options);
+	}
+	free(options.faults);
+	return status;
+}

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The C library's calls that programs use on sysfs and on umad devices, under all the names
+ * that it has for them: with 64-bit offsets, as _FORTIFY_SOURCE and as older versions call
+ * them.
+ */
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "preload.h"
+
+#define UMAD_MAJOR 231
+#define ISSM_MINOR 64
+
+/* What the C library exports and its headers do not declare. */
+int __open_2(const char *path, int flags);
+int __open64_2(const char *path, int flags);
+int __openat_2(int folder, const char *path, int flags);
+int __openat64_2(int folder, const char *path, int flags);
+ssize_t __read_chk(int fd, void *buffer, size_t count, size_t size);
+int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t size);
+ssize_t __readlink_chk(const char *path, char *buffer, size_t count, size_t size);
+char *__realpath_chk(const char *path, char *resolved, size_t size);
+int __xstat(int version, const char *path, struct stat *status);
+int __lxstat(int version, const char *path, struct stat *status);
+int __xstat64(int version, const char *path, struct stat64 *status);
+int __lxstat64(int version, const char *path, struct stat64 *status);
+
+/* Counters' files are made when somebody is about to read them. */
+static void refresh(const char *path)
+{
+	struct request request = {.kind = REQUEST_REFRESH, .view = view_number()};
+	struct reply reply;
+
+	if (strstr(path, "/counters/"))
+		ask_fabric(&request, &reply, NULL, NULL);
+}
+
+/* An open of a device; -2: the path is none, and is to be opened as what is in `buffer`. */
+static int open_device(const char *path, int flags, char *buffer, const char **instead)
+{
+	unsigned int number;
+	enum device_kind kind = device_of_path(path, &number);
+
+	*instead = redirect_path(path, buffer);
+	if (*instead != path)
+		refresh(*instead);
+	if (kind == DEVICE_NONE)
+		return -2;
+	if (REAL(access)(*instead, F_OK))
+		return -1; /* it was removed */
+	return device_open(kind, number, flags);
+}
+
+#define OPEN(name, parameters, call_path_only, call_with_mode)       \
+	EXPORT int name parameters                                   \
+	{                                                            \
+		char buffer[PATH_BYTES];                             \
+		const char *instead;                                 \
+		mode_t mode = 0;                                     \
+		va_list arguments;                                   \
+		int fd = open_device(path, flags, buffer, &instead); \
+                                                                     \
+		if (fd != -2)                                        \
+			return fd;                                   \
+		if (!(flags & (O_CREAT | __O_TMPFILE)))              \
+			return call_path_only;                       \
+		va_start(arguments, flags);                          \
+		mode = va_arg(arguments, mode_t);                    \
+		va_end(arguments);                                   \
+		return call_with_mode;                               \
+	}
+
+OPEN(open, (const char *path, int flags, ...), REAL(open)(instead, flags),
+     REAL(open)(instead, flags, mode))
+OPEN(open64, (const char *path, int flags, ...), REAL(open64)(instead, flags),
+     REAL(open64)(instead, flags, mode))
+OPEN(openat, (int folder, const char *path, int flags, ...),
+     REAL(openat)(folder, instead, flags), REAL(openat)(folder, instead, flags, mode))
+OPEN(openat64, (int folder, const char *path, int flags, ...),
+     REAL(openat64)(folder, instead, flags), REAL(openat64)(folder, instead, flags, mode))
+
+EXPORT int __open_2(const char *path, int flags)
+{
+	return open(path, flags);
+}
+
+EXPORT int __open64_2(const char *path, int flags)
+{
+	return open64(path, flags);
+}
+
+EXPORT int __openat_2(int folder, const char *path, int flags)
+{
+	return openat(folder, path, flags);
+}
+
+EXPORT int __openat64_2(int folder, const char *path, int flags)
+{
+	return openat64(folder, path, flags);
+}
+
+EXPORT FILE *fopen(const char *path, const char *mode)
+{
+	char buffer[PATH_BYTES];
+	const char *instead = redirect_path(path, buffer);
+
+	if (instead != path)
+		refresh(instead);
+	return REAL(fopen)(instead, mode);
+}
+
+EXPORT FILE *fopen64(const char *path, const char *mode)
+{
+	char buffer[PATH_BYTES];
+	const char *instead = redirect_path(path, buffer);
+
+	if (instead != path)
+		refresh(instead);
+	return REAL(fopen64)(instead, mode);
+}
+
+EXPORT int close(int fd)
+{
+	device_close(fd);
+	return REAL(close)(fd);
+}
+
+EXPORT int dup(int fd)
+{
+	int copy = REAL(dup)(fd);
+
+	if (copy >= 0)
+		device_share(fd, copy);
+	return copy;
+}
+
+EXPORT int dup2(int fd, int copy)
+{
+	int result = REAL(dup2)(fd, copy);
+
+	if (result >= 0 && fd != copy)
+		device_share(fd, copy);
+	return result;
+}
+
+EXPORT int dup3(int fd, int copy, int flags)
+{
+	int result = REAL(dup3)(fd, copy, flags);
+
+	if (result >= 0)
+		device_share(fd, copy);
+	return result;
+}
+
+EXPORT ssize_t read(int fd, void *buffer, size_t count)
+{
+	struct device *device = device_at(fd);
+
+	return device ? device_read(device, fd, buffer, count) : REAL(read)(fd, buffer, count);
+}
+
+EXPORT ssize_t __read_chk(int fd, void *buffer, size_t count, size_t size)
+{
+	struct device *device = device_at(fd);
+
+	return device && count <= size ? device_read(device, fd, buffer, count)
+				       : REAL(__read_chk)(fd, buffer, count, size);
+}
+
+EXPORT ssize_t write(int fd, const void *buffer, size_t count)
+{
+	struct device *device = device_at(fd);
+
+	return device ? device_write(device, fd, buffer, count)
+		      : REAL(write)(fd, buffer, count);
+}
+
+EXPORT int ioctl(int fd, unsigned long code, ...)
+{
+	struct device *device = device_at(fd);
+	va_list arguments;
+	void *argument;
+
+	va_start(arguments, code);
+	argument = va_arg(arguments, void *);
+	va_end(arguments);
+	if (device && code != FIONBIO && code != FIOCLEX && code != FIONCLEX)
+		return device_ioctl(device, code, argument);
+	return REAL(ioctl)(fd, code, argument);
+}
+
+EXPORT int poll(struct pollfd *fds, nfds_t count, int timeout)
+{
+	int ready = REAL(poll)(fds, count, timeout);
+
+	if (ready > 0)
+		device_correct_poll(fds, count);
+	return ready;
+}
+
+EXPORT int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t size)
+{
+	int ready = REAL(__poll_chk)(fds, count, timeout, size);
+
+	if (ready > 0)
+		device_correct_poll(fds, count);
+	return ready;
+}
+
+EXPORT int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+		 const sigset_t *signals)
+{
+	int ready = REAL(ppoll)(fds, count, timeout, signals);
+
+	if (ready > 0)
+		device_correct_poll(fds, count);
+	return ready;
+}
+
+EXPORT DIR *opendir(const char *path)
+{
+	char buffer[PATH_BYTES];
+
+	return REAL(opendir)(redirect_path(path, buffer));
+}
+
+EXPORT int scandir(const char *path, struct dirent ***list,
+		   int (*filter)(const struct dirent *entry),
+		   int (*compare)(const struct dirent **a, const struct dirent **b))
+{
+	char buffer[PATH_BYTES];
+
+	return REAL(scandir)(redirect_path(path, buffer), list, filter, compare);
+}
+
+EXPORT int scandir64(const char *path, struct dirent64 ***list,
+		     int (*filter)(const struct dirent64 *entry),
+		     int (*compare)(const struct dirent64 **a, const struct dirent64 **b))
+{
+	char buffer[PATH_BYTES];
+
+	return REAL(scandir64)(redirect_path(path, buffer), list, filter, compare);
+}
+
+/* Devices are files in the view; programs see the character devices that they stand for. */
+#define SHOW_DEVICE(path, status)                                                        \
+	do {                                                                             \
+		unsigned int number;                                                     \
+		enum device_kind kind = device_of_path(path, &number);                   \
+                                                                                         \
+		if (kind == DEVICE_NONE)                                                 \
+			break;                                                           \
+		(status)->st_mode = S_IFCHR | 0600;                                      \
+		(status)->st_rdev = makedev(                                             \
+			UMAD_MAJOR, kind == DEVICE_UMAD ? number : ISSM_MINOR + number); \
+	} while (0)
+
+#define STAT(name, type, parameters, ...)                          \
+	EXPORT int name parameters                                 \
+	{                                                          \
+		char buffer[PATH_BYTES];                           \
+		const char *instead = redirect_path(path, buffer); \
+		int result = REAL(name)(__VA_ARGS__);              \
+                                                                   \
+		if (result == 0 && instead != path)                \
+			SHOW_DEVICE(path, status);                 \
+		return result;                                     \
+	}
+
+STAT(stat, struct stat, (const char *path, struct stat *status), instead, status)
+STAT(lstat, struct stat, (const char *path, struct stat *status), instead, status)
+STAT(stat64, struct stat64, (const char *path, struct stat64 *status), instead, status)
+STAT(lstat64, struct stat64, (const char *path, struct stat64 *status), instead, status)
+STAT(__xstat, struct stat, (int version, const char *path, struct stat *status), version,
+     instead, status)
+STAT(__lxstat, struct stat, (int version, const char *path, struct stat *status), version,
+     instead, status)
+STAT(__xstat64, struct stat64, (int version, const char *path, struct stat64 *status), version,
+     instead, status)
+STAT(__lxstat64, struct stat64, (int version, const char *path, struct stat64 *status), version,
+     instead, status)
+STAT(fstatat, struct stat, (int folder, const char *path, struct stat *status, int flags),
+     folder, instead, status, flags)
+STAT(fstatat64, struct stat64, (int folder, const char *path, struct stat64 *status, int flags),
+     folder, instead, status, flags)
+
+EXPORT int statx(int folder, const char *path, int flags, unsigned int mask,
+		 struct statx *status)
+{
+	char buffer[PATH_BYTES];
+	unsigned int number;
+	enum device_kind kind = device_of_path(path, &number);
+	int result = REAL(statx)(folder, redirect_path(path, buffer), flags, mask, status);
+
+	if (result == 0 && kind != DEVICE_NONE) {
+		status->stx_mode = S_IFCHR | 0600;
+		status->stx_rdev_major = UMAD_MAJOR;
+		status->stx_rdev_minor = kind == DEVICE_UMAD ? number : ISSM_MINOR + number;
+	}
+	return result;
+}
+
+EXPORT int access(const char *path, int mode)
+{
+	char buffer[PATH_BYTES];
+
+	return REAL(access)(redirect_path(path, buffer), mode);
+}
+
+EXPORT int faccessat(int folder, const char *path, int mode, int flags)
+{
+	char buffer[PATH_BYTES];
+
+	return REAL(faccessat)(folder, redirect_path(path, buffer), mode, flags);
+}
+
+EXPORT ssize_t readlink(const char *path, char *target, size_t size)
+{
+	char buffer[PATH_BYTES];
+
+	return REAL(readlink)(redirect_path(path, buffer), target, size);
+}
+
+EXPORT ssize_t __readlink_chk(const char *path, char *target, size_t count, size_t size)
+{
+	char buffer[PATH_BYTES];
+
+	return REAL(__readlink_chk)(redirect_path(path, buffer), target, count, size);
+}
+
+EXPORT ssize_t readlinkat(int folder, const char *path, char *target, size_t size)
+{
+	char buffer[PATH_BYTES];
+
+	return REAL(readlinkat)(folder, redirect_path(path, buffer), target, size);
+}
+
+EXPORT char *realpath(const char *path, char *resolved)
+{
+	char buffer[PATH_BYTES];
+	const char *instead = redirect_path(path, buffer);
+	char *result = REAL(realpath)(instead, resolved);
+
+	if (result && instead != path)
+		restore_path(result);
+	return result;
+}
+
+EXPORT char *__realpath_chk(const char *path, char *resolved, size_t size)
+{
+	char buffer[PATH_BYTES];
+	const char *instead = redirect_path(path, buffer);
+	char *result = REAL(__realpath_chk)(instead, resolved, size);
+
+	if (result && instead != path)
+		restore_path(result);
+	return result;
+}

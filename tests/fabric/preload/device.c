@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Open umad and issm devices: sockets to the fabric, and what sockets cannot do. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "preload.h"
+
+#define MOST_FDS    65536
+#define UNANSWERED  24 /* bytes of MAD in a time-out */
+#define IOCTL_TYPE  0x1b
+#define REGISTER    0x01 /* numbers of ioctls */
+#define UNREGISTER  0x02
+#define REGISTER2   0x04
+#define RMPP_ACTIVE 1
+
+struct device {
+	enum device_kind kind;
+	atomic_int references;
+	uint64_t handle;
+	struct shared *shared;   /* umad */
+	pthread_mutex_t reading; /* from looking at the first packet to taking it */
+};
+
+static _Atomic(struct device *) devices[MOST_FDS];
+
+struct device *device_at(int fd)
+{
+	return fd >= 0 && fd < MOST_FDS ? atomic_load(&devices[fd]) : NULL;
+}
+
+static int fail(int error)
+{
+	errno = -error;
+	return -1;
+}
+
+static int note(int fd, struct device *device)
+{
+	if (fd >= MOST_FDS)
+		return -EMFILE;
+	atomic_fetch_add(&device->references, 1);
+	atomic_store(&devices[fd], device);
+	return 0;
+}
+
+static void release(struct device *device)
+{
+	if (atomic_fetch_sub(&device->references, 1) > 1)
+		return;
+	if (device->shared)
+		munmap(device->shared, sizeof(struct shared));
+	pthread_mutex_destroy(&device->reading);
+	free(device);
+}
+
+void device_close(int fd)
+{
+	struct device *device = device_at(fd);
+
+	if (!device)
+		return;
+	atomic_store(&devices[fd], NULL);
+	release(device);
+}
+
+void device_share(int fd, int copy)
+{
+	struct device *device = device_at(fd);
+
+	device_close(copy);
+	if (device)
+		note(copy, device);
+}
+
+static int map_shared(struct device *device, int fd)
+{
+	void *shared =
+		mmap(NULL, sizeof(struct shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (shared == MAP_FAILED)
+		return -errno;
+	device->shared = shared;
+	return 0;
+}
+
+/* The flags that open() was given, on the socket. */
+static void set_flags(int fd, int flags)
+{
+	if (flags & O_NONBLOCK)
+		fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+	if (!(flags & O_CLOEXEC))
+		fcntl(fd, F_SETFD, 0);
+}
+
+static int make_device(struct device *device, int connection, int shared_fd, int flags)
+{
+	int error = 0;
+
+	if (device->kind == DEVICE_UMAD)
+		error = shared_fd < 0 ? -EPROTO : map_shared(device, shared_fd);
+	if (!error)
+		error = note(connection, device);
+	if (!error)
+		set_flags(connection, flags);
+	return error;
+}
+
+int device_open(enum device_kind kind, unsigned int number, int flags)
+{
+	struct request request = {
+		.kind = kind == DEVICE_UMAD ? REQUEST_OPEN_UMAD : REQUEST_OPEN_ISSM,
+		.view = view_number(),
+		.number = number,
+		.nonblock = (flags & O_NONBLOCK) != 0,
+	};
+	struct device *device = calloc(1, sizeof(*device));
+	struct reply reply;
+	int connection = -1;
+	int shared_fd = -1;
+	int error;
+
+	if (!device)
+		return fail(-ENOMEM);
+	device->kind = kind;
+	pthread_mutex_init(&device->reading, NULL);
+	error = ask_fabric(&request, &reply, &connection, &shared_fd);
+	if (!error) {
+		device->handle = reply.handle;
+		error = make_device(device, connection, shared_fd, flags);
+	}
+	if (shared_fd >= 0)
+		REAL(close)(shared_fd);
+	if (!error)
+		return connection;
+	if (connection >= 0)
+		REAL(close)(connection);
+	atomic_store(&device->references, 1);
+	release(device);
+	return fail(error);
+}
+
+static size_t header_bytes(const struct device *device)
+{
+	return atomic_load(&device->shared->pkey_layout) ? HEADER_BYTES : OLD_HEADER_BYTES;
+}
+
+/* Takes the first packet; a long message's rest comes out of its memory file. */
+static ssize_t take(int fd, uint8_t *buffer, size_t first, size_t total)
+{
+	char control[CMSG_SPACE(sizeof(int))];
+	struct iovec part = {buffer, first};
+	struct msghdr header = {.msg_iov = &part,
+				.msg_iovlen = 1,
+				.msg_control = control,
+				.msg_controllen = sizeof(control)};
+	struct cmsghdr *attached;
+	size_t done = 0;
+	int file;
+
+	if (recvmsg(fd, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT) < 0)
+		return -errno;
+	attached = CMSG_FIRSTHDR(&header);
+	if (total <= first)
+		return (ssize_t)first;
+	if (!attached || attached->cmsg_type != SCM_RIGHTS)
+		return -EIO;
+	memcpy(&file, CMSG_DATA(attached), sizeof(file));
+	while (done < total) {
+		ssize_t got = pread(file, buffer + done, total - done, (off_t)done);
+
+		if (got <= 0)
+			break;
+		done += (size_t)got;
+	}
+	REAL(close)(file);
+	return done == total ? (ssize_t)total : -EIO;
+}
+
+/*
+ * read() as the kernel's user_mad.c does it: what does not fit stays, and of a long message the
+ * header and the first segment are shown with ENOSPC.
+ */
+static ssize_t read_packet(const struct device *device, int fd, uint8_t *buffer, size_t count)
+{
+	uint8_t packet[HEADER_BYTES + SINGLE_MAD_BYTES];
+	size_t header = header_bytes(device);
+	ssize_t length;
+	uint32_t status;
+	uint32_t total;
+
+	if (count < header)
+		return -EINVAL;
+	length = recv(fd, packet, sizeof(packet), MSG_PEEK);
+	if (length < 0)
+		return -errno;
+	if (length < (ssize_t)header)
+		return -EIO; /* the fabric has ended */
+	memcpy(&status, packet + 4, sizeof(status));
+	memcpy(&total, packet + 16, sizeof(total));
+	if (status || total <= (size_t)length)
+		return count < (size_t)length
+			       ? -EINVAL
+			       : take(fd, buffer, (size_t)length, (size_t)length);
+	if (count < header + SINGLE_MAD_BYTES)
+		return -EINVAL;
+	if (count >= total)
+		return take(fd, buffer, (size_t)length, total);
+	memcpy(buffer, packet, header + SINGLE_MAD_BYTES);
+	return -ENOSPC;
+}
+
+ssize_t device_read(struct device *device, int fd, void *buffer, size_t count)
+{
+	ssize_t result;
+
+	if (device->kind != DEVICE_UMAD)
+		return fail(-EINVAL);
+	if (atomic_load(&device->shared->gone))
+		return fail(-EIO);
+	pthread_mutex_lock(&device->reading);
+	result = read_packet(device, fd, buffer, count);
+	pthread_mutex_unlock(&device->reading);
+	return result < 0 ? fail((int)result) : result;
+}
+
+/* The kernel refuses a transaction that is under way, but not where a program does RMPP itself.
+ */
+static uint64_t transaction(const struct device *device, const uint8_t *packet)
+{
+	const uint8_t *mad = packet + header_bytes(device);
+	uint32_t agent;
+	uint32_t tid;
+
+	memcpy(&agent, packet, sizeof(agent));
+	tid = (uint32_t)mad[12] << 24 | (uint32_t)mad[13] << 16 | (uint32_t)mad[14] << 8 |
+	      mad[15];
+	if (mad[3] & 0x80 || mad[3] == 0x07)
+		return 0; /* a response, TrapRepress */
+	if (!(atomic_load(&device->shared->agents[agent]) & AGENT_RMPP) &&
+	    (mad[1] == 0x03 || (mad[1] >= 0x30 && mad[1] <= 0x4f)) && mad[26] & RMPP_ACTIVE)
+		return 0;
+	return transaction_key(agent, mad[1], tid);
+}
+
+/* A message that is too long for a packet goes in a memory file. */
+static ssize_t send_long(int fd, const uint8_t *buffer, size_t count)
+{
+	int file = memfd_create("umad-sim", MFD_CLOEXEC);
+	char control[CMSG_SPACE(sizeof(int))] = {0};
+	struct iovec part = {(void *)(uintptr_t)buffer, HEADER_BYTES + SINGLE_MAD_BYTES};
+	struct msghdr header = {.msg_iov = &part,
+				.msg_iovlen = 1,
+				.msg_control = control,
+				.msg_controllen = sizeof(control)};
+	struct cmsghdr *attached = CMSG_FIRSTHDR(&header);
+	ssize_t sent = -1;
+	size_t done = 0;
+
+	while (file >= 0 && done < count) {
+		ssize_t written = pwrite(file, buffer + done, count - done, (off_t)done);
+
+		if (written <= 0)
+			break;
+		done += (size_t)written;
+	}
+	attached->cmsg_level = SOL_SOCKET;
+	attached->cmsg_type = SCM_RIGHTS;
+	attached->cmsg_len = CMSG_LEN(sizeof(file));
+	memcpy(CMSG_DATA(attached), &file, sizeof(file));
+	errno = ENOMEM;
+	if (done == count)
+		sent = sendmsg(fd, &header, MSG_NOSIGNAL);
+	if (file >= 0)
+		REAL(close)(file);
+	return sent;
+}
+
+/* A device always takes what is written: where the socket is full, the fabric is about to empty
+ * it. */
+static int send_packet(int fd, const uint8_t *buffer, size_t count)
+{
+	for (;;) {
+		struct pollfd room = {.fd = fd, .events = POLLOUT};
+		ssize_t sent = count > LONGEST_PACKET ? send_long(fd, buffer, count)
+						      : send(fd, buffer, count, MSG_NOSIGNAL);
+
+		if (sent >= 0)
+			return 0;
+		if (errno == EAGAIN || errno == ENOBUFS)
+			REAL(poll)(&room, 1, 100);
+		else if (errno != EINTR)
+			return errno == ENOMEM ? -ENOMEM : -EIO;
+	}
+}
+
+ssize_t device_write(struct device *device, int fd, const void *buffer, size_t count)
+{
+	uint64_t key;
+	int error;
+
+	if (device->kind != DEVICE_UMAD)
+		return fail(-EINVAL);
+	error = check_write(device->shared, buffer, count);
+	if (error)
+		return fail(error);
+	key = transaction(device, buffer);
+	if (key && !transaction_enter(device->shared, key))
+		return fail(-EINVAL);
+	error = send_packet(fd, buffer, count);
+	if (!error)
+		return (ssize_t)count;
+	if (key)
+		transaction_leave(device->shared, key);
+	return fail(error);
+}
+
+/* What the kernel says of a device that is gone. */
+static int ioctl_without_device(unsigned int number)
+{
+	if (number == REGISTER || number == REGISTER2)
+		return fail(-EPIPE);
+	return fail(number == UNREGISTER ? -EINVAL : -EIO);
+}
+
+int device_ioctl(struct device *device, unsigned long code, void *argument)
+{
+	struct request request = {
+		.kind = REQUEST_IOCTL, .handle = device->handle, .code = (uint32_t)code};
+	unsigned int number = _IOC_NR(code);
+	size_t size = _IOC_SIZE(code);
+	struct reply reply;
+	int error;
+
+	if (device->kind != DEVICE_UMAD || _IOC_TYPE(code) != IOCTL_TYPE)
+		return fail(-ENOTTY);
+	if (atomic_load(&device->shared->gone))
+		return ioctl_without_device(number);
+	if (size > ARGUMENT_BYTES)
+		return fail(-ENOTTY);
+	if (size && !argument)
+		return fail(-EFAULT);
+	if (size)
+		memcpy(request.argument, argument, size);
+	memset(&reply, 0, sizeof(reply));
+	error = ask_fabric(&request, &reply, NULL, NULL);
+	if (error == -EBADF || error == -ENODEV)
+		return ioctl_without_device(number);
+	if (size && _IOC_DIR(code) & _IOC_READ && (!error || error == -EINVAL))
+		memcpy(argument, reply.argument, size);
+	return error ? fail(error) : 0;
+}
+
+void device_correct_poll(struct pollfd *fds, nfds_t count)
+{
+	for (nfds_t i = 0; i < count; i++)
+		if (fds[i].revents & POLLHUP && device_at(fds[i].fd))
+			fds[i].revents = POLLERR;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Which paths lead into the program's view of the fabric. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "preload.h"
+
+static const char *const prefixes[] = {
+	"/sys/class/infiniband",
+	"/dev/infiniband",
+	"/sys/devices/umad-sim",
+};
+
+void *real_function(const char *name)
+{
+	void *function = dlsym(RTLD_NEXT, name);
+
+	if (!function) {
+		fprintf(stderr, "umad-sim: the C library has no %s\n", name);
+		abort();
+	}
+	return function;
+}
+
+const char *fabric_folder(void)
+{
+	return getenv(ENV_FOLDER);
+}
+
+unsigned int view_number(void)
+{
+	const char *number = getenv(ENV_VIEW);
+
+	return number ? (unsigned int)strtoul(number, NULL, 10) : 0;
+}
+
+static int view_folder(char *buffer, size_t size)
+{
+	return snprintf(buffer, size, "%s/view-%u", fabric_folder(), view_number());
+}
+
+const char *redirect_path(const char *path, char buffer[PATH_BYTES])
+{
+	int start;
+
+	if (!path || path[0] != '/' || !fabric_folder())
+		return path;
+	for (unsigned int i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+		if (strncmp(path, prefixes[i], strlen(prefixes[i])) != 0)
+			continue;
+		start = view_folder(buffer, PATH_BYTES);
+		if (start + (int)strlen(path) >= PATH_BYTES)
+			return path;
+		strcpy(buffer + start, path);
+		return buffer;
+	}
+	return path;
+}
+
+void restore_path(char *path)
+{
+	char folder[PATH_BYTES];
+	size_t length;
+
+	if (!fabric_folder())
+		return;
+	length = (size_t)view_folder(folder, sizeof(folder));
+	if (length < sizeof(folder) && strncmp(path, folder, length) == 0 &&
+	    path[length] == '/')
+		memmove(path, path + length, strlen(path + length) + 1);
+}
+
+enum device_kind device_of_path(const char *path, unsigned int *number)
+{
+	static const char folder[] = "/dev/infiniband/";
+	enum device_kind kind;
+	char *end;
+
+	if (!path || strncmp(path, folder, sizeof(folder) - 1) != 0 || !fabric_folder())
+		return DEVICE_NONE;
+	path += sizeof(folder) - 1;
+	while (*path == '/')
+		path++;
+	kind = strncmp(path, "umad", 4) == 0   ? DEVICE_UMAD
+	       : strncmp(path, "issm", 4) == 0 ? DEVICE_ISSM
+					       : DEVICE_NONE;
+	if (kind == DEVICE_NONE || path[4] < '0' || path[4] > '9')
+		return DEVICE_NONE;
+	*number = (unsigned int)strtoul(path + 4, &end, 10);
+	return *end ? DEVICE_NONE : kind;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * What programs and the fabric say to each other. A umad or issm handle is a SOCK_SEQPACKET
+ * connection to the fabric's socket that began with a request and its reply; from then on a
+ * packet is what one write() or read() on the device carries. What only asks something opens a
+ * connection for its one request.
+ *
+ * Messages longer than LONGEST_PACKET go as a packet of their beginning (header and a MAD) with
+ * the descriptor of a memory file that holds all of them.
+ */
+#ifndef UMAD_SIM_PROTOCOL_H
+#define UMAD_SIM_PROTOCOL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define PROTOCOL_MAGIC 0x75736d31 /* changes with anything below */
+#define SOCKET_NAME    "socket"   /* in the fabric's folder */
+#define LONGEST_PACKET 4096
+#define LONGEST_TEXT   3072
+#define ARGUMENT_BYTES 64 /* of an ioctl: the largest has 40 */
+
+/* What umad-sim puts into a program's environment. */
+#define ENV_FOLDER "UMAD_SIM_FOLDER" /* the fabric's folder */
+#define ENV_VIEW   "UMAD_SIM_VIEW"   /* which of its views (folder view-N) the program has */
+
+#define HEADER_BYTES      64 /* struct ib_user_mad's header with P_Key index */
+#define OLD_HEADER_BYTES  56 /* without */
+#define SINGLE_MAD_BYTES  256
+#define AGENTS_PER_HANDLE 32
+
+enum request_kind {
+	REQUEST_ATTACH = 1, /* text: nodes; reply: the view's number */
+	REQUEST_OPEN_UMAD,  /* view, number; the connection becomes the handle */
+	REQUEST_OPEN_ISSM,
+	REQUEST_IOCTL,   /* handle, code, argument */
+	REQUEST_REFRESH, /* view: its counters' files are about to be read */
+	REQUEST_COMMAND, /* text: a rule (faults.h) or a question; reply: text */
+	REQUEST_OWN      /* the fabric ends when this connection does */
+};
+
+struct request {
+	uint32_t magic;
+	uint32_t kind;
+	uint32_t view;
+	uint32_t number;   /* N of umadN, issmN */
+	uint32_t nonblock; /* issm: do not wait */
+	uint32_t code;     /* ioctl */
+	uint64_t handle;
+	uint8_t argument[ARGUMENT_BYTES];
+	char text[]; /* the rest of the packet, unterminated */
+};
+
+struct reply {
+	int32_t error; /* 0 or a negative errno */
+	uint32_t view;
+	uint64_t handle; /* names the handle in ioctls; with it comes a descriptor of struct
+			    shared */
+	uint8_t argument[ARGUMENT_BYTES];
+	char text[];
+};
+
+#define BUCKETS     8192
+#define BUCKET_KEYS 8
+
+/*
+ * What the kernel would know at once, so that write() can refuse at once: shared between the
+ * fabric and the processes that hold the handle.
+ */
+struct shared {
+	_Atomic uint32_t gone;        /* the device was removed */
+	_Atomic uint32_t pkey_layout; /* headers have HEADER_BYTES */
+	/* by agent id; 0: not registered; AGENT_REGISTERED, and AGENT_RMPP where the kernel
+	 * does RMPP */
+	_Atomic uint32_t agents[AGENTS_PER_HANDLE];
+	/* transactions under way, as transaction_key(): in either of two buckets */
+	_Atomic uint64_t transactions[BUCKETS * BUCKET_KEYS];
+};
+
+enum {
+	AGENT_REGISTERED = 1,
+	AGENT_RMPP = 2
+};
+
+static inline uint64_t transaction_key(uint32_t agent, uint8_t class, uint32_t tid)
+{
+	return 1ULL << 63 | (uint64_t)agent << 40 | (uint64_t) class << 32 | tid;
+}
+
+static inline uint64_t transaction_hash(uint64_t key)
+{
+	key *= 0x9e3779b97f4a7c15ULL;
+	return key ^ key >> 29;
+}
+
+static inline _Atomic uint64_t *transaction_bucket(struct shared *shared, uint64_t key,
+						   unsigned int choice)
+{
+	uint64_t hash = transaction_hash(key);
+
+	return &shared->transactions[(choice ? hash >> 32 : hash) % BUCKETS * BUCKET_KEYS];
+}
+
+/* Whether it was not there already and there is room: then it is there now. */
+static inline bool transaction_enter(struct shared *shared, uint64_t key)
+{
+	_Atomic uint64_t *free_slot = (_Atomic uint64_t *)0;
+	uint64_t expected = 0;
+
+	for (unsigned int i = 0; i < 2 * BUCKET_KEYS; i++) {
+		_Atomic uint64_t *slot =
+			transaction_bucket(shared, key, i / BUCKET_KEYS) + i % BUCKET_KEYS;
+		uint64_t found = atomic_load(slot);
+
+		if (found == key)
+			return false;
+		if (!found && !free_slot)
+			free_slot = slot;
+	}
+	return free_slot && atomic_compare_exchange_strong(free_slot, &expected, key);
+}
+
+static inline void transaction_leave(struct shared *shared, uint64_t key)
+{
+	for (unsigned int i = 0; i < 2 * BUCKET_KEYS; i++) {
+		uint64_t expected = key;
+
+		if (atomic_compare_exchange_strong(
+			    transaction_bucket(shared, key, i / BUCKET_KEYS) + i % BUCKET_KEYS,
+			    &expected, 0))
+			return;
+	}
+}
+
+/*
+ * What write() on a umad device refuses (the kernel's user_mad.c does, in this order). The
+ * packet has `count` bytes, of which the first HEADER_BYTES + SINGLE_MAD_BYTES are looked at. 0
+ * or a negative errno.
+ */
+int check_write(const struct shared *shared, const uint8_t *packet, uint64_t count);
+
+#endif

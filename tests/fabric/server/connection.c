@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Programs' connections: packets to and from umad handles, who holds an issm device. */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "links.h"
+#include "server.h"
+#include "sma.h"
+#include "traps.h"
+
+#define BATCH           64
+#define LONGEST_MESSAGE (1UL << 30)
+
+static void watch(const struct connection *connection, int operation, uint32_t events)
+{
+	struct epoll_event event = {.events = events,
+				    .data.ptr = (void *)(uintptr_t)connection};
+
+	epoll_ctl(connection->server->epoll, operation, connection->fd, &event);
+}
+
+struct connection *connection_add(struct server *server, int fd)
+{
+	struct connection *connection = calloc(1, sizeof(*connection));
+
+	if (!connection)
+		return NULL;
+	connection->server = server;
+	connection->fd = fd;
+	connection->next = server->connections;
+	server->connections = connection;
+	watch(connection, EPOLL_CTL_ADD, EPOLLIN);
+	return connection;
+}
+
+bool issm_is_held(const struct server *server, const struct host_port *host)
+{
+	if (server->fabric.sm_port == host->port)
+		return true;
+	for (struct connection *other = server->connections; other; other = other->next)
+		if (other->kind == CONNECTION_ISSM && other->host == host && !other->waiting &&
+		    !other->closed)
+			return true;
+	return false;
+}
+
+static void set_is_sm(struct fabric *fabric, uint32_t port, bool on)
+{
+	struct port *state = &fabric->ports[port];
+
+	state->capability_mask =
+		on ? state->capability_mask | IS_SM : state->capability_mask & ~(uint32_t)IS_SM;
+	port_changed(fabric, port);
+	trap_capability(fabric, port);
+}
+
+bool connection_become_issm(struct connection *connection, struct host_port *host)
+{
+	struct server *server = connection->server;
+
+	connection->kind = CONNECTION_ISSM;
+	connection->host = host;
+	connection->order = ++server->next_key;
+	connection->waiting = true;
+	if (issm_is_held(server, host))
+		return false;
+	connection->waiting = false;
+	set_is_sm(&server->fabric, host->port, true);
+	return true;
+}
+
+/* The first of those that wait for an issm device gets it. */
+static void pass_issm_on(struct server *server, struct host_port *host)
+{
+	struct connection *first = NULL;
+	struct reply reply = {0};
+
+	for (struct connection *other = server->connections; other; other = other->next)
+		if (other->kind == CONNECTION_ISSM && other->host == host && other->waiting &&
+		    !other->closed && (!first || other->order < first->order))
+			first = other;
+	if (!first) {
+		set_is_sm(&server->fabric, host->port, false);
+		return;
+	}
+	first->waiting = false;
+	connection_reply(first, &reply, NULL, -1);
+}
+
+void connection_close(struct connection *connection)
+{
+	if (connection->closed)
+		return;
+	connection->closed = true;
+	if (connection->kind == CONNECTION_UMAD) {
+		struct shared *shared = connection->handle->shared;
+
+		handle_close(connection->handle);
+		munmap(shared, sizeof(*shared));
+		connection->handle = NULL;
+	}
+	if (connection->kind == CONNECTION_ISSM && !connection->waiting)
+		pass_issm_on(connection->server, connection->host);
+	if (connection->kind == CONNECTION_OWNER)
+		connection->server->stop = true;
+	close(connection->fd);
+	connection->fd = -1;
+}
+
+static void readable(struct handle *handle)
+{
+	struct connection *connection = handle->owner;
+
+	connection->dirty = true;
+}
+
+/* The program's poll() wakes up and finds its device gone. */
+static void removed(struct handle *handle)
+{
+	struct connection *connection = handle->owner;
+
+	shutdown(connection->fd, SHUT_RDWR);
+}
+
+int connection_become_umad(struct connection *connection, struct host_port *host,
+			   int *shared_fd)
+{
+	int fd = memfd_create("umad-sim", MFD_CLOEXEC);
+	struct handle *handle;
+	void *shared;
+
+	if (fd < 0)
+		return -errno;
+	shared = ftruncate(fd, sizeof(struct shared))
+			 ? MAP_FAILED
+			 : mmap(NULL, sizeof(struct shared), PROT_READ | PROT_WRITE, MAP_SHARED,
+				fd, 0);
+	handle = shared == MAP_FAILED ? NULL : handle_open(&connection->server->fabric, host);
+	if (!handle) {
+		if (shared != MAP_FAILED)
+			munmap(shared, sizeof(struct shared));
+		close(fd);
+		return -ENOMEM;
+	}
+	handle->shared = shared;
+	handle->owner = connection;
+	handle->readable = readable;
+	handle->removed = removed;
+	connection->handle = handle;
+	connection->kind = CONNECTION_UMAD;
+	connection->key = ++connection->server->next_key;
+	*shared_fd = fd;
+	return 0;
+}
+
+/* A packet's descriptor, if one came with it. */
+static int received_fd(struct msghdr *header)
+{
+	struct cmsghdr *control = CMSG_FIRSTHDR(header);
+	int fd = -1;
+
+	if (control && control->cmsg_level == SOL_SOCKET && control->cmsg_type == SCM_RIGHTS &&
+	    control->cmsg_len >= CMSG_LEN(sizeof(fd)))
+		memcpy(&fd, CMSG_DATA(control), sizeof(fd));
+	return fd;
+}
+
+/* A long message is read from its memory file, as far as it really goes. */
+static void write_long(struct connection *connection, int fd)
+{
+	struct stat status;
+	uint8_t *bytes;
+	size_t done = 0;
+
+	if (fstat(fd, &status) || !S_ISREG(status.st_mode) || status.st_size <= 0 ||
+	    (size_t)status.st_size > LONGEST_MESSAGE)
+		return;
+	bytes = malloc((size_t)status.st_size);
+	while (bytes && done < (size_t)status.st_size) {
+		ssize_t got =
+			pread(fd, bytes + done, (size_t)status.st_size - done, (off_t)done);
+
+		if (got <= 0)
+			break;
+		done += (size_t)got;
+	}
+	if (bytes && done == (size_t)status.st_size &&
+	    check_write(connection->handle->shared, bytes, done) == 0)
+		handle_write(connection->handle, bytes, done);
+	free(bytes);
+}
+
+static void write_packet(struct connection *connection, uint8_t *bytes, size_t length, int fd)
+{
+	struct handle *handle = connection->handle;
+	uint8_t class;
+	uint32_t tid;
+	uint32_t agent;
+	size_t header;
+
+	if (length < HEADER_BYTES + SINGLE_MAD_BYTES) /* what is not there reads as zeroes */
+		memset(bytes + length, 0, HEADER_BYTES + SINGLE_MAD_BYTES - length);
+	if (fd >= 0) {
+		write_long(connection, fd);
+		return;
+	}
+	if (check_write(handle->shared, bytes, length) == 0 &&
+	    handle_write(handle, bytes, length) == 0)
+		return;
+	/* nothing became of it: the transaction that the program entered is over */
+	header = atomic_load(&handle->shared->pkey_layout) ? HEADER_BYTES : OLD_HEADER_BYTES;
+	memcpy(&agent, bytes, sizeof(agent));
+	class = bytes[header + 1];
+	tid = get32(bytes + header + 12);
+	transaction_leave(handle->shared, transaction_key(agent, class, tid));
+}
+
+/* One round of reading packets of an open device: how many there were, or 0 at the end, or -1.
+ */
+static int read_packets(struct connection *connection)
+{
+	static uint8_t buffers[BATCH][LONGEST_PACKET];
+	static char controls[BATCH][CMSG_SPACE(sizeof(int))];
+	struct mmsghdr messages[BATCH];
+	struct iovec parts[BATCH];
+	int count;
+
+	for (unsigned int i = 0; i < BATCH; i++) {
+		parts[i] = (struct iovec){buffers[i], LONGEST_PACKET};
+		messages[i].msg_hdr = (struct msghdr){.msg_iov = &parts[i],
+						      .msg_iovlen = 1,
+						      .msg_control = controls[i],
+						      .msg_controllen = sizeof(controls[i])};
+	}
+	count = recvmmsg(connection->fd, messages, BATCH, MSG_DONTWAIT | MSG_CMSG_CLOEXEC,
+			 NULL);
+	for (int i = 0; i < count; i++) {
+		int fd = received_fd(&messages[i].msg_hdr);
+
+		if (messages[i].msg_len == 0)
+			return 0;
+		write_packet(connection, buffers[i], messages[i].msg_len, fd);
+		if (fd >= 0)
+			close(fd);
+	}
+	return count;
+}
+
+static bool read_request(struct connection *connection)
+{
+	static uint64_t bytes[(sizeof(struct request) + LONGEST_TEXT) / 8 + 1];
+	ssize_t length = recv(connection->fd, bytes, sizeof(bytes) - 8, MSG_DONTWAIT);
+
+	if (length < 0)
+		return errno == EAGAIN || errno == EINTR;
+	if (length > 0)
+		server_request(connection, bytes, (size_t)length);
+	return length > 0;
+}
+
+bool connection_read(struct connection *connection)
+{
+	char nothing;
+	ssize_t length;
+	int count;
+
+	switch (connection->kind) {
+	case CONNECTION_NEW:
+		return read_request(connection);
+	case CONNECTION_UMAD:
+		do {
+			count = read_packets(connection);
+		} while (count == BATCH);
+		return count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR));
+	default:
+		length = recv(connection->fd, &nothing, 1, MSG_DONTWAIT);
+		return length > 0 || (length < 0 && (errno == EAGAIN || errno == EINTR));
+	}
+}
+
+/* All of a long message in a memory file; -1 without memory. */
+static int memory_file(const struct message *message, size_t header_bytes)
+{
+	int fd = memfd_create("umad-sim", MFD_CLOEXEC);
+
+	if (fd < 0)
+		return -1;
+	if (pwrite(fd, &message->header, header_bytes, 0) == (ssize_t)header_bytes &&
+	    pwrite(fd, message->data, message->length, (off_t)header_bytes) ==
+		    (ssize_t)message->length)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static void attach_fd(struct msghdr *header, char *control, size_t size, int fd)
+{
+	struct cmsghdr *part;
+
+	header->msg_control = control;
+	header->msg_controllen = size;
+	memset(control, 0, size);
+	part = CMSG_FIRSTHDR(header);
+	part->cmsg_level = SOL_SOCKET;
+	part->cmsg_type = SCM_RIGHTS;
+	part->cmsg_len = CMSG_LEN(sizeof(fd));
+	memcpy(CMSG_DATA(part), &fd, sizeof(fd));
+}
+
+/* Sends one message; false: the socket takes no more at the moment. */
+static bool send_one(struct connection *connection, struct message *message,
+		     size_t header_bytes)
+{
+	bool is_long = message->length > SINGLE_MAD_BYTES;
+	int fd = is_long ? memory_file(message, header_bytes) : -1;
+	char control[CMSG_SPACE(sizeof(int))];
+	struct iovec parts[2] = {
+		{&message->header, header_bytes},
+		{message->data, is_long ? SINGLE_MAD_BYTES : message->length},
+	};
+	struct msghdr header = {.msg_iov = parts, .msg_iovlen = 2};
+	ssize_t sent;
+
+	if (is_long && fd < 0)
+		return true; /* lost, as when a kernel has no memory */
+	if (fd >= 0)
+		attach_fd(&header, control, sizeof(control), fd);
+	sent = sendmsg(connection->fd, &header, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (fd >= 0)
+		close(fd);
+	return sent >= 0 || (errno != EAGAIN && errno != ENOBUFS);
+}
+
+static void put_back(struct handle *handle, struct message *message)
+{
+	message->next = handle->queue;
+	if (!handle->queue)
+		handle->queue_end = &message->next;
+	handle->queue = message;
+}
+
+void connection_flush(struct connection *connection)
+{
+	struct handle *handle = connection->handle;
+	struct message *message;
+	size_t header_bytes;
+
+	while ((message = handle_take(handle, &header_bytes))) {
+		if (!send_one(connection, message, header_bytes)) {
+			put_back(handle, message);
+			if (!connection->waiting)
+				watch(connection, EPOLL_CTL_MOD, EPOLLIN | EPOLLOUT);
+			connection->waiting = true;
+			return;
+		}
+		free(message);
+	}
+	if (connection->waiting)
+		watch(connection, EPOLL_CTL_MOD, EPOLLIN);
+	connection->waiting = false;
+	connection->dirty = false;
+}
+
+void connection_reply(struct connection *connection, const struct reply *reply,
+		      const char *text, int fd)
+{
+	char control[CMSG_SPACE(sizeof(int))];
+	struct iovec parts[2] = {
+		{(void *)(uintptr_t)reply, sizeof(*reply)},
+		{(void *)(uintptr_t)text, text ? strlen(text) : 0},
+	};
+	struct msghdr header = {.msg_iov = parts, .msg_iovlen = text ? 2 : 1};
+
+	if (fd >= 0)
+		attach_fd(&header, control, sizeof(control), fd);
+	sendmsg(connection->fd, &header, MSG_DONTWAIT | MSG_NOSIGNAL);
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* What programs ask of the fabric: to sit on nodes, to open devices, ioctls, commands. */
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "faults.h"
+#include "server.h"
+
+static void refuse(struct connection *connection, int error, const char *text)
+{
+	struct reply reply = {.error = error};
+
+	connection_reply(connection, &reply, text, -1);
+}
+
+/* Where a program sits that did not say where: on the first CA, or else on the first node. */
+static uint32_t first_node(const struct graph *graph)
+{
+	for (uint32_t node = 0; node < graph->node_count; node++)
+		if (graph->nodes[node].type == NODE_CA)
+			return node;
+	return 0;
+}
+
+static void attach(struct connection *connection, const char *nodes)
+{
+	char first[16];
+	struct server *server = connection->server;
+	char wrong[MAX_NAME + 1] = "";
+	struct view *view;
+	struct reply reply = {0};
+
+	if (!*nodes) {
+		snprintf(first, sizeof(first), "#%u", first_node(&server->fabric.graph));
+		nodes = first;
+	}
+	reply.error =
+		view_find(&server->fabric, &server->views, server->folder, nodes, &view, wrong);
+	if (!reply.error)
+		reply.view = view->number;
+	connection_reply(connection, &reply, reply.error == -ENOENT ? wrong : NULL, -1);
+}
+
+/* The end port of a view's umad<number> or issm<number>; NULL with errno. */
+static struct host_port *device(struct server *server, const struct request *request)
+{
+	const struct view *view = view_by_number(server->views, request->view);
+	struct host_port *host;
+
+	errno = ENOENT;
+	if (!view || request->number >= view->port_count)
+		return NULL;
+	errno = ENOMEM;
+	host = host_at(&server->fabric, view->ports[request->number].port);
+	if (!host || host->present)
+		return host;
+	errno = ENXIO;
+	return NULL;
+}
+
+/* What a program did before comes first: what it wrote, and handles that it closed. */
+static void catch_up(struct server *server)
+{
+	for (struct connection *other = server->connections; other; other = other->next)
+		if (!other->closed && other->kind != CONNECTION_NEW && !connection_read(other))
+			connection_close(other);
+}
+
+static bool open_umad(struct connection *connection, const struct request *request)
+{
+	struct host_port *host = device(connection->server, request);
+	struct reply reply = {0};
+	int shared_fd = -1;
+
+	if (!host) {
+		refuse(connection, -errno, NULL);
+		return false;
+	}
+	reply.error = connection_become_umad(connection, host, &shared_fd);
+	reply.handle = connection->key;
+	connection_reply(connection, &reply, NULL, shared_fd);
+	if (shared_fd >= 0)
+		close(shared_fd);
+	return reply.error == 0;
+}
+
+static bool open_issm(struct connection *connection, const struct request *request)
+{
+	struct host_port *host = device(connection->server, request);
+
+	if (!host) {
+		refuse(connection, -errno, NULL);
+		return false;
+	}
+	if (request->nonblock && issm_is_held(connection->server, host)) {
+		refuse(connection, -EAGAIN, NULL);
+		return false;
+	}
+	if (connection_become_issm(connection, host))
+		refuse(connection, 0, NULL);
+	return true;
+}
+
+static void control(struct connection *connection, const struct request *request)
+{
+	struct reply reply = {.error = -EBADF};
+
+	memcpy(reply.argument, request->argument, sizeof(reply.argument));
+	for (struct connection *other = connection->server->connections; other;
+	     other = other->next)
+		if (other->kind == CONNECTION_UMAD && !other->closed &&
+		    other->key == request->handle)
+			reply.error =
+				handle_ioctl(other->handle, request->code, reply.argument);
+	connection_reply(connection, &reply, NULL, -1);
+}
+
+static void refresh(struct connection *connection, const struct request *request)
+{
+	const struct view *view = view_by_number(connection->server->views, request->view);
+
+	if (view)
+		view_write_counters(&connection->server->fabric, view);
+	refuse(connection, view ? 0 : -ENOENT, NULL);
+}
+
+static void describe(const struct server *server, char *text, size_t size)
+{
+	unsigned int handles = 0;
+
+	for (const struct connection *other = server->connections; other; other = other->next)
+		handles += other->kind == CONNECTION_UMAD && !other->closed;
+	snprintf(text, size, "seed %llu, %u nodes, %u handles open, %.3f s",
+		 (unsigned long long)server->fabric.seed, server->fabric.graph.node_count,
+		 handles, (double)server->fabric.now / (double)SECOND);
+}
+
+static void command(struct connection *connection, const char *text)
+{
+	struct server *server = connection->server;
+	struct rule_error why = {0};
+	int error = 0;
+
+	if (strcmp(text, "status") == 0)
+		describe(server, why.text, sizeof(why.text));
+	else if (strcmp(text, "stop") == 0)
+		server->stop = true;
+	else
+		error = fault_apply(&server->fabric, text, &why);
+	refuse(connection, error, why.text);
+}
+
+void server_request(struct connection *connection, const void *bytes, size_t length)
+{
+	const struct request *request = bytes;
+	char text[LONGEST_TEXT + 1];
+	size_t text_length;
+	bool stays = false;
+
+	if (length < sizeof(*request) || request->magic != PROTOCOL_MAGIC) {
+		refuse(connection, -EPROTO, "this fabric is of another version");
+		connection_close(connection);
+		return;
+	}
+	text_length = length - sizeof(*request);
+	if (text_length > LONGEST_TEXT)
+		text_length = LONGEST_TEXT;
+	memcpy(text, request->text, text_length);
+	text[text_length] = '\0';
+	catch_up(connection->server);
+	switch (request->kind) {
+	case REQUEST_ATTACH:
+		attach(connection, text);
+		break;
+	case REQUEST_OPEN_UMAD:
+		stays = open_umad(connection, request);
+		break;
+	case REQUEST_OPEN_ISSM:
+		stays = open_issm(connection, request);
+		break;
+	case REQUEST_IOCTL:
+		control(connection, request);
+		break;
+	case REQUEST_REFRESH:
+		refresh(connection, request);
+		break;
+	case REQUEST_COMMAND:
+		command(connection, text);
+		break;
+	case REQUEST_OWN:
+		connection->kind = CONNECTION_OWNER;
+		refuse(connection, 0, NULL);
+		stays = true;
+		break;
+	default:
+		refuse(connection, -ENOSYS, NULL);
+	}
+	if (!stays)
+		connection_close(connection);
+}

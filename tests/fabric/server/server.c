@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* The fabric's process: set up, its loop, taken down. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "administration.h"
+#include "faults.h"
+#include "manager.h"
+#include "routes.h"
+#include "server.h"
+#include "trace.h"
+
+#define TIMERS_A_ROUND 4096
+
+static uint64_t clock_now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (uint64_t)time.tv_sec * SECOND + (uint64_t)time.tv_nsec;
+}
+
+void server_tell_time(struct server *server)
+{
+	server->fabric.now = clock_now() - server->start;
+}
+
+static void port_was_changed(struct fabric *fabric, uint32_t port)
+{
+	views_port_changed(fabric, server_of(fabric)->views, port);
+}
+
+static void device_was_changed(struct fabric *fabric, uint32_t node, bool present)
+{
+	const struct graph_node *hw = hardware(fabric, node);
+
+	if (!present)
+		views_device_changed(server_of(fabric)->views, node, false);
+	for (uint32_t port = hw->first_port; port <= hw->first_port + hw->port_count; port++) {
+		struct host_port *host = fabric->hosts->by_port[port];
+
+		if (!host)
+			host = present ? NULL : host_at(fabric, port);
+		if (host && present)
+			host_add(host);
+		else if (host)
+			host_remove(host);
+	}
+	if (present)
+		views_device_changed(server_of(fabric)->views, node, true);
+}
+
+/* The port that the manager sits on: where it was told to, else on the last CA that has a link.
+ */
+static int choose_sm_port(const struct fabric *fabric, const char *spec, uint32_t *port,
+			  char *why)
+{
+	const struct graph *graph = &fabric->graph;
+	uint32_t node = spec ? graph_find(graph, spec) : NONE;
+
+	*port = NONE;
+	if (spec && node == NONE) {
+		snprintf(why, 256, "no node \"%.100s\" for the subnet manager", spec);
+		return -ENOENT;
+	}
+	for (uint32_t i = 0; i < graph->port_count; i++) {
+		const struct graph_port *end = &graph->ports[i];
+		bool of_switch = graph->nodes[end->node].type == NODE_SWITCH;
+
+		if (spec ? end->node == node &&
+				    (of_switch ? end->number == 0 : end->peer != NONE)
+			 : !of_switch && end->peer != NONE && end->number != 0)
+			*port = i;
+		if (spec && *port != NONE)
+			break;
+	}
+	for (uint32_t i = 0; *port == NONE && !spec && i < graph->port_count; i++)
+		if (graph->nodes[graph->ports[i].node].type == NODE_SWITCH)
+			*port = i; /* a fabric without a CA */
+	if (*port == NONE) {
+		snprintf(why, 256, "there is no port for the subnet manager to sit on");
+		return -ENOENT;
+	}
+	return 0;
+}
+
+static int open_trace(struct server *server, const char *name, char *why)
+{
+	FILE *out = fopen(name, "we");
+
+	if (!out) {
+		snprintf(why, 256, "%.200s: %s", name, strerror(errno));
+		return -errno;
+	}
+	return trace_to(&server->fabric, out);
+}
+
+static int init_fabric(struct server *server, struct graph *graph,
+		       const struct server_options *options, char *why)
+{
+	struct fabric *fabric = &server->fabric;
+	uint32_t sm_port;
+	uint32_t without;
+	int error = fabric_init(fabric, graph, options->seed);
+
+	if (error || (error = timers_init(fabric)) || (error = faults_init(fabric)) ||
+	    (error = hosts_init(fabric)) || (error = routes_init(fabric, !options->bare)))
+		return error;
+	fabric->load = options->load;
+	fabric->errors = options->errors;
+	fabric->port_changed = port_was_changed;
+	fabric->device_changed = device_was_changed;
+	if (options->trace && (error = open_trace(server, options->trace, why)))
+		return error;
+	if (options->bare)
+		return 0;
+	error = choose_sm_port(fabric, options->sm, &sm_port, why);
+	if (error)
+		return error;
+	without = bring_up(fabric, sm_port);
+	if (without)
+		fprintf(stderr,
+			"umad-sim: %u ports are left without a LID: a subnet has only %u\n",
+			without, LID_COUNT - 1);
+	server->administration = administration_start(fabric);
+	return server->administration ? 0 : -ENOMEM;
+}
+
+static int open_socket(struct server *server)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct epoll_event event = {.events = EPOLLIN};
+	int length = snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s",
+			      server->folder, SOCKET_NAME);
+
+	if (length >= (int)sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	server->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	server->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (server->listener < 0 || server->epoll < 0 ||
+	    bind(server->listener, (struct sockaddr *)&address, sizeof(address)) ||
+	    listen(server->listener, 1024) ||
+	    epoll_ctl(server->epoll, EPOLL_CTL_ADD, server->listener, &event))
+		return -errno;
+	return 0;
+}
+
+int server_init(struct server *server, struct graph *graph,
+		const struct server_options *options, const char *folder, char *why)
+{
+	int error;
+
+	*server = (struct server){.listener = -1, .epoll = -1, .folder = folder};
+	server->start = clock_now();
+	why[0] = '\0';
+	error = init_fabric(server, graph, options, why);
+	if (!error)
+		error = open_socket(server);
+	if (error && !why[0])
+		snprintf(why, 256, "%s", strerror(-error));
+	return error;
+}
+
+void server_free(struct server *server)
+{
+	server->fabric.port_changed = NULL;
+	while (server->connections) {
+		struct connection *connection = server->connections;
+
+		connection_close(connection);
+		server->connections = connection->next;
+		free(connection);
+	}
+	if (server->administration)
+		administration_stop(server->administration);
+	if (server->listener >= 0)
+		close(server->listener);
+	if (server->epoll >= 0)
+		close(server->epoll);
+	views_free(server->views);
+	hosts_free(&server->fabric);
+	faults_free(&server->fabric);
+	timers_free(&server->fabric);
+	trace_free(&server->fabric);
+	fabric_free(&server->fabric);
+}
+
+static void accept_all(struct server *server)
+{
+	int fd;
+
+	while ((fd = accept4(server->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
+		if (!connection_add(server, fd))
+			close(fd);
+}
+
+/* Sends what is queued and frees what was closed. */
+static void settle(struct server *server)
+{
+	struct connection **link = &server->connections;
+
+	while (*link) {
+		struct connection *connection = *link;
+
+		if (connection->dirty && !connection->waiting && !connection->closed)
+			connection_flush(connection);
+		if (connection->closed) {
+			*link = connection->next;
+			free(connection);
+			continue;
+		}
+		link = &connection->next;
+	}
+}
+
+static void handle_event(struct server *server, const struct epoll_event *event)
+{
+	struct connection *connection = event->data.ptr;
+
+	if (!connection) {
+		accept_all(server);
+		return;
+	}
+	if (connection->closed)
+		return;
+	if (event->events & EPOLLOUT && connection->kind == CONNECTION_UMAD)
+		connection_flush(connection);
+	if (event->events & (EPOLLIN | EPOLLHUP | EPOLLERR) && !connection_read(connection))
+		connection_close(connection);
+}
+
+static int wait_for_events(struct server *server, struct epoll_event *events, int room)
+{
+	uint64_t next = timers_next(&server->fabric);
+	uint64_t delay;
+	struct timespec timeout;
+	sigset_t none;
+
+	sigemptyset(&none); /* signals that end it come here and nowhere else */
+	server_tell_time(server);
+	delay = next > server->fabric.now ? next - server->fabric.now : 0;
+	timeout = (struct timespec){.tv_sec = (time_t)(delay / SECOND),
+				    .tv_nsec = (long)(delay % SECOND)};
+	return epoll_pwait2(server->epoll, events, room, next == UINT64_MAX ? NULL : &timeout,
+			    &none);
+}
+
+int server_run(struct server *server)
+{
+	struct epoll_event events[64];
+
+	while (!server->stop) {
+		int count = wait_for_events(server, events, 64);
+
+		if (count < 0 && errno != EINTR)
+			return -errno;
+		server_tell_time(server);
+		for (int i = 0; i < count; i++)
+			handle_event(server, &events[i]);
+		timers_run(&server->fabric, TIMERS_A_ROUND);
+		settle(server);
+	}
+	return 0;
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Views: which nodes a program sits on, kept in step with the fabric. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "view.h"
+
+static void view_free(struct view *view)
+{
+	free(view->nodes);
+	free(view->ports);
+	free(view);
+}
+
+void views_free(struct view *views)
+{
+	while (views) {
+		struct view *next = views->next;
+
+		view_free(views);
+		views = next;
+	}
+}
+
+struct view *view_by_number(struct view *views, uint32_t number)
+{
+	while (views && views->number != number)
+		views = views->next;
+	return views;
+}
+
+static int add_node(const struct fabric *fabric, struct view *view, const char *name)
+{
+	uint32_t node = graph_find(&fabric->graph, name);
+	uint32_t *more;
+
+	if (node == NONE)
+		return -ENOENT;
+	more = realloc(view->nodes, (view->node_count + 1) * sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	view->nodes = more;
+	view->nodes[view->node_count++] = node;
+	return 0;
+}
+
+/* "NODE" as a whole, since a name may hold commas; else its parts. */
+static int read_nodes(const struct fabric *fabric, struct view *view, const char *nodes,
+		      char *wrong)
+{
+	int error = add_node(fabric, view, nodes);
+
+	while (error == -ENOENT && *nodes) {
+		size_t length = strcspn(nodes, ",");
+
+		snprintf(wrong, MAX_NAME + 1, "%.*s", (int)length, nodes);
+		if (add_node(fabric, view, wrong))
+			return -ENOENT;
+		nodes += length;
+		if (*nodes++ != ',')
+			return 0;
+	}
+	return error;
+}
+
+static int add_ports(const struct fabric *fabric, struct view *view)
+{
+	for (unsigned int device = 0; device < view->node_count; device++) {
+		const struct graph_node *node = hardware(fabric, view->nodes[device]);
+		bool of_switch = node->type == NODE_SWITCH;
+		unsigned int first = of_switch ? 0 : 1;
+		unsigned int last = of_switch ? 0 : node->port_count;
+		struct view_port *more =
+			realloc(view->ports, (view->port_count + last + 1) * sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		view->ports = more;
+		for (unsigned int number = first; number <= last; number++)
+			view->ports[view->port_count++] = (struct view_port){
+				.port = node->first_port + number, .device = device};
+	}
+	return 0;
+}
+
+static bool same_nodes(const struct view *a, const struct view *b)
+{
+	return a->node_count == b->node_count &&
+	       memcmp(a->nodes, b->nodes, a->node_count * sizeof(*a->nodes)) == 0;
+}
+
+static int write_view(const struct fabric *fabric, struct view *view)
+{
+	int error;
+
+	if (mkdir(view->folder, 0700))
+		return -errno;
+	error = view_write_classes(view);
+	for (unsigned int device = 0; device < view->node_count && !error; device++) {
+		error = view_write_device(fabric, view, device);
+		if (!error)
+			error = view_show_device(view, device, true);
+	}
+	if (!error)
+		view_write_counters(fabric, view);
+	return error;
+}
+
+int view_find(struct fabric *fabric, struct view **views, const char *folder, const char *nodes,
+	      struct view **found, char *wrong)
+{
+	struct view *view = calloc(1, sizeof(*view));
+	int error;
+
+	if (!view)
+		return -ENOMEM;
+	snprintf(wrong, MAX_NAME + 1, "%s", nodes);
+	error = read_nodes(fabric, view, nodes, wrong);
+	for (struct view *other = *views; !error && other; other = other->next)
+		if (same_nodes(other, view)) {
+			view_free(view);
+			*found = other;
+			return 0;
+		}
+	view->number = *views ? (*views)->number + 1 : 1;
+	snprintf(view->folder, sizeof(view->folder), "%s/view-%u", folder, view->number);
+	if (!error)
+		error = add_ports(fabric, view);
+	if (!error)
+		error = write_view(fabric, view);
+	if (error) {
+		view_free(view);
+		return error;
+	}
+	view->next = *views;
+	*views = view;
+	*found = view;
+	return 0;
+}
+
+void views_port_changed(struct fabric *fabric, struct view *views, uint32_t port)
+{
+	for (struct view *view = views; view; view = view->next)
+		for (unsigned int i = 0; i < view->port_count; i++)
+			if (view->ports[i].port == port)
+				view_write_port(fabric, view, &view->ports[i], false);
+}
+
+void views_device_changed(struct view *views, uint32_t node, bool present)
+{
+	for (struct view *view = views; view; view = view->next)
+		for (unsigned int device = 0; device < view->node_count; device++)
+			if (view->nodes[device] == node)
+				view_show_device(view, device, present);
+}

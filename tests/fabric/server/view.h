@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * What a program that sits on certain nodes sees of them: a folder view-N in the fabric's
+ * folder with sys/class/infiniband, sys/class/infiniband_mad and dev/infiniband as the kernel
+ * has them. Programs on the same nodes share a view.
+ */
+#ifndef UMAD_SIM_VIEW_H
+#define UMAD_SIM_VIEW_H
+
+#include "settings.h"
+
+#define GID_BYTES 16
+
+struct view_port { /* an end port, and its umad<number> and issm<number> */
+	uint32_t port;
+	unsigned int device;        /* its place in the view's nodes */
+	uint16_t pkeys[PKEY_COUNT]; /* as they were last written */
+	uint8_t gids[GUID_COUNT][GID_BYTES];
+};
+
+struct view {
+	struct view *next;
+	uint32_t number;
+	uint32_t *nodes;
+	unsigned int node_count;
+	struct view_port *ports;
+	unsigned int port_count;
+	char folder[512];
+};
+
+/*
+ * The view of these nodes, "NODE" or "NODE,NODE", made below the folder if there is none yet.
+ * 0; -ENOENT: no such node (named in `wrong`, of MAX_NAME + 1 bytes); or another negative
+ * errno.
+ */
+int view_find(struct fabric *fabric, struct view **views, const char *folder, const char *nodes,
+	      struct view **view, char *wrong);
+struct view *view_by_number(struct view *views, uint32_t number);
+void views_free(struct view *views);
+
+/* Writes anew what changed of a port, of a node's presence, of a view's counters. */
+void views_port_changed(struct fabric *fabric, struct view *views, uint32_t port);
+void views_device_changed(struct view *views, uint32_t node, bool present);
+void view_write_counters(const struct fabric *fabric, const struct view *view);
+
+/* --- view_files.c: the files themselves. 0 or a negative errno. --- */
+
+int view_write_port(const struct fabric *fabric, const struct view *view,
+		    struct view_port *port, bool all);
+int view_write_device(const struct fabric *fabric, const struct view *view,
+		      unsigned int device);
+int view_write_classes(const struct view *view);
+
+/* Whether the device's entries are in the classes' folders. */
+int view_show_device(const struct view *view, unsigned int device, bool present);
+
+#endif

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The files of a view. A device lives in sys/devices/umad-sim/<address>/ with its infiniband
+ * and infiniband_mad folders; the classes' folders link to it, as in the kernel's sysfs. A file
+ * is replaced as a whole, so that who reads it gets the old content or the new.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "counters.h"
+#include "link.h"
+#include "view.h"
+#include "wire.h"
+
+#define UMAD_MAJOR 231
+#define ISSM_MINOR 64
+
+/* The path of a file of the view: its folder and what is printed. */
+static int __attribute__((format(printf, 3, 4)))
+path_in(const struct view *view, char path[1024], const char *format, ...)
+{
+	va_list arguments;
+	int start = snprintf(path, 1024, "%s/", view->folder);
+	int length;
+
+	va_start(arguments, format);
+	length = vsnprintf(path + start, (size_t)(1024 - start), format, arguments);
+	va_end(arguments);
+	return start + length < 1020 ? 0 : -ENAMETOOLONG;
+}
+
+static int write_file(const char *path, const char *text, size_t length)
+{
+	char temporary[1032];
+	int error = 0;
+	int fd;
+
+	snprintf(temporary, sizeof(temporary), "%s.new", path);
+	fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	if (fd < 0)
+		return -errno;
+	errno = ENOSPC; /* a short write has no errno of its own */
+	if (write(fd, text, length) != (ssize_t)length)
+		error = -errno;
+	if (close(fd) && !error)
+		error = -errno;
+	if (!error && rename(temporary, path))
+		error = -errno;
+	if (error)
+		unlink(temporary);
+	return error;
+}
+
+/* An attribute of a folder of the view, with the line break that the kernel's have. */
+static int __attribute__((format(printf, 4, 5)))
+attribute(const struct view *view, const char *folder, const char *name, const char *format,
+	  ...)
+{
+	char path[1024];
+	char text[256];
+	va_list arguments;
+	int length;
+	int error = path_in(view, path, "%s/%s", folder, name);
+
+	if (error)
+		return error;
+	va_start(arguments, format);
+	length = vsnprintf(text, sizeof(text) - 1, format, arguments);
+	va_end(arguments);
+	if (length > (int)sizeof(text) - 2)
+		length = (int)sizeof(text) - 2;
+	text[length++] = '\n';
+	return write_file(path, text, (size_t)length);
+}
+
+static int __attribute__((format(printf, 2, 3)))
+make_folder(const struct view *view, const char *format, ...)
+{
+	char path[1024];
+	char name[512];
+	va_list arguments;
+	int error;
+
+	va_start(arguments, format);
+	vsnprintf(name, sizeof(name), format, arguments);
+	va_end(arguments);
+	error = path_in(view, path, "%s", name);
+	if (error)
+		return error;
+	for (char *slash = path + strlen(view->folder) + 1; *slash; slash++) {
+		if (*slash != '/')
+			continue;
+		*slash = '\0';
+		if (mkdir(path, 0755) && errno != EEXIST)
+			return -errno;
+		*slash = '/';
+	}
+	return mkdir(path, 0755) && errno != EEXIST ? -errno : 0;
+}
+
+static void device_folder(unsigned int device, char folder[64])
+{
+	snprintf(folder, 64, "sys/devices/umad-sim/0000:%02x:00.0", device + 1);
+}
+
+static void port_folder(const struct fabric *fabric, const struct view_port *port,
+			char folder[128])
+{
+	char device[64];
+
+	device_folder(port->device, device);
+	snprintf(folder, 128, "%s/infiniband/mlx5_%u/ports/%u", device, port->device,
+		 cable(fabric, port->port)->number);
+}
+
+static const char *state_name(uint8_t state)
+{
+	static const char *const names[] = {"NOP", "DOWN", "INIT", "ARMED", "ACTIVE"};
+
+	return names[state];
+}
+
+static const char *phys_state_name(uint8_t state)
+{
+	return state == PHYS_LINK_UP    ? "LinkUp"
+	       : state == PHYS_DISABLED ? "Disabled"
+					: "Polling";
+}
+
+static int write_pkeys(const struct fabric *fabric, const struct view *view,
+		       struct view_port *port, const char *folder, bool all)
+{
+	char name[32];
+	int error = 0;
+
+	for (unsigned int i = 0; i < PKEY_COUNT && !error; i++) {
+		uint16_t pkey = pkey_at(fabric, port->port, i);
+
+		if (!all && pkey == port->pkeys[i])
+			continue;
+		snprintf(name, sizeof(name), "pkeys/%u", i);
+		error = attribute(view, folder, name, "0x%04x", pkey);
+		port->pkeys[i] = pkey;
+	}
+	return error;
+}
+
+static int write_gids(const struct fabric *fabric, const struct view *view,
+		      struct view_port *port, const char *folder, bool all)
+{
+	struct port_settings defaults;
+	const struct port_settings *settings = settings_read(fabric, port->port, &defaults);
+	bool of_switch = hardware(fabric, cable(fabric, port->port)->node)->type == NODE_SWITCH;
+	char name[32];
+	int error = 0;
+
+	for (unsigned int i = 0; i < (of_switch ? 1 : GUID_COUNT) && !error; i++) {
+		uint8_t gid[GID_BYTES];
+
+		port_gid(fabric, port->port, gid);
+		if (i)
+			put64(gid + 8, settings->guids[i]);
+		if (!all && memcmp(gid, port->gids[i], GID_BYTES) == 0)
+			continue;
+		memcpy(port->gids[i], gid, GID_BYTES);
+		snprintf(name, sizeof(name), "gids/%u", i);
+		error = attribute(view, folder, name, "%04x:%04x:%04x:%04x:%04x:%04x:%04x:%04x",
+				  get16(gid), get16(gid + 2), get16(gid + 4), get16(gid + 6),
+				  get16(gid + 8), get16(gid + 10), get16(gid + 12),
+				  get16(gid + 14));
+	}
+	return error;
+}
+
+static int write_rate(const struct fabric *fabric, const struct view *view, const char *folder,
+		      uint32_t port)
+{
+	const struct graph_port *end = cable(fabric, port);
+	bool up = link_is_up(fabric, port);
+	enum link_speed speed = up ? (enum link_speed)end->speed : SDR;
+	uint64_t tenths = link_mbits(end->width, speed) / 100;
+
+	return attribute(view, folder, "rate", "%llu%s Gb/sec (%uX %s)",
+			 (unsigned long long)tenths / 10, tenths % 10 ? ".5" : "", end->width,
+			 link_speed_name(speed));
+}
+
+int view_write_port(const struct fabric *fabric, const struct view *view,
+		    struct view_port *port, bool all)
+{
+	const struct port *state = &fabric->ports[port->port];
+	char folder[128];
+	int error;
+
+	port_folder(fabric, port, folder);
+	if (all) {
+		error = make_folder(view, "%s/pkeys", folder);
+		if (!error)
+			error = make_folder(view, "%s/gids", folder);
+		if (!error)
+			error = make_folder(view, "%s/counters", folder);
+		if (error)
+			return error;
+	}
+	if ((error = attribute(view, folder, "lid", "0x%x", state->lid)) ||
+	    (error = attribute(view, folder, "lid_mask_count", "%u", state->lmc)) ||
+	    (error = attribute(view, folder, "sm_lid", "0x%x", state->sm_lid)) ||
+	    (error = attribute(view, folder, "sm_sl", "%u", state->sm_sl)) ||
+	    (error = attribute(view, folder, "cap_mask", "0x%08x", state->capability_mask)) ||
+	    (error = attribute(view, folder, "state", "%u: %s", state->state,
+			       state_name(state->state))) ||
+	    (error = attribute(view, folder, "phys_state", "%u: %s", state->phys_state,
+			       phys_state_name(state->phys_state))) ||
+	    (error = attribute(view, folder, "link_layer", "InfiniBand")) ||
+	    (error = attribute(view, folder, "has_smi", "1")) ||
+	    (error = write_rate(fabric, view, folder, port->port)) ||
+	    (error = write_pkeys(fabric, view, port, folder, all)))
+		return error;
+	return write_gids(fabric, view, port, folder, all);
+}
+
+static int write_guid(const struct view *view, const char *folder, const char *name,
+		      uint64_t guid)
+{
+	return attribute(view, folder, name, "%04x:%04x:%04x:%04x",
+			 (unsigned int)(guid >> 48) & 0xffff,
+			 (unsigned int)(guid >> 32) & 0xffff,
+			 (unsigned int)(guid >> 16) & 0xffff, (unsigned int)guid & 0xffff);
+}
+
+static int write_device(const struct fabric *fabric, const struct view *view,
+			unsigned int device, const char *pci)
+{
+	static const char *const types[] = {"", "CA", "switch", "router"};
+	const struct graph_node *node = hardware(fabric, view->nodes[device]);
+	char folder[128];
+	int error;
+
+	snprintf(folder, sizeof(folder), "%s/infiniband/mlx5_%u", pci, device);
+	if ((error = make_folder(view, "%s/ports", folder)) ||
+	    (error = attribute(view, pci, "vendor", "0x%04x", node->vendor_id & 0xffff)) ||
+	    (error = attribute(view, pci, "device", "0x%04x", node->device_id)) ||
+	    (error = attribute(view, folder, "node_type", "%u: %s", node->type,
+			       types[node->type])) ||
+	    (error = attribute(view, folder, "fw_ver", "20.41.1000")) ||
+	    (error = attribute(view, folder, "hw_rev", "0")) ||
+	    (error = attribute(view, folder, "hca_type", "MT%u", node->device_id)) ||
+	    (error = attribute(view, folder, "board_id", "SIM0000000001")) ||
+	    (error = attribute(view, folder, "node_desc", "%s", node->name)) ||
+	    (error = write_guid(view, folder, "node_guid", node->guid)))
+		return error;
+	return write_guid(view, folder, "sys_image_guid", node->system_guid);
+}
+
+/* A character device's entry in its class: which port it belongs to, its number, a file in
+ * /dev. */
+static int write_entry(const struct fabric *fabric, const struct view *view, const char *pci,
+		       const char *kind, unsigned int number, unsigned int minor)
+{
+	const struct view_port *port = &view->ports[number];
+	char folder[128];
+	char path[1024];
+	int error;
+
+	snprintf(folder, sizeof(folder), "%s/infiniband_mad/%s%u", pci, kind, number);
+	if ((error = make_folder(view, "%s", folder)) ||
+	    (error = attribute(view, folder, "ibdev", "mlx5_%u", port->device)) ||
+	    (error = attribute(view, folder, "port", "%u",
+			       cable(fabric, port->port)->number)) ||
+	    (error = attribute(view, folder, "dev", "%u:%u", UMAD_MAJOR, minor)) ||
+	    (error = path_in(view, path, "dev/infiniband/%s%u", kind, number)))
+		return error;
+	return write_file(path, "", 0);
+}
+
+static int link_to(const struct view *view, const char *name, const char *target)
+{
+	char path[1024];
+	int error = path_in(view, path, "%s", name);
+
+	if (error)
+		return error;
+	if (unlink(path) && errno != ENOENT)
+		return -errno;
+	return target && symlink(target, path) ? -errno : 0;
+}
+
+int view_write_device(const struct fabric *fabric, const struct view *view, unsigned int device)
+{
+	char pci[64];
+	char name[160];
+	char target[64];
+	int error;
+
+	device_folder(device, pci);
+	error = write_device(fabric, view, device, pci);
+	for (unsigned int i = 0; i < view->port_count && !error; i++) {
+		if (view->ports[i].device != device)
+			continue;
+		error = write_entry(fabric, view, pci, "umad", i, i);
+		if (!error)
+			error = write_entry(fabric, view, pci, "issm", i, ISSM_MINOR + i);
+		if (!error)
+			error = view_write_port(fabric, view, &view->ports[i], true);
+	}
+	if (error)
+		return error;
+	snprintf(name, sizeof(name), "%s/infiniband/mlx5_%u/device", pci, device);
+	snprintf(target, sizeof(target), "../../../0000:%02x:00.0", device + 1);
+	return link_to(view, name, target);
+}
+
+int view_write_classes(const struct view *view)
+{
+	int error;
+
+	if ((error = make_folder(view, "sys/class/infiniband")) ||
+	    (error = make_folder(view, "sys/class/infiniband_mad")) ||
+	    (error = make_folder(view, "dev/infiniband")))
+		return error;
+	return attribute(view, "sys/class/infiniband_mad", "abi_version", "5");
+}
+
+static int show_entry(const struct view *view, const char *pci, const char *kind,
+		      unsigned int number, bool present)
+{
+	char name[64];
+	char target[128];
+	char path[1024];
+	int error;
+
+	snprintf(name, sizeof(name), "sys/class/infiniband_mad/%s%u", kind, number);
+	snprintf(target, sizeof(target), "../../../%s/infiniband_mad/%s%u", pci, kind, number);
+	error = link_to(view, name, present ? target : NULL);
+	if (error || (error = path_in(view, path, "dev/infiniband/%s%u", kind, number)))
+		return error;
+	if (present)
+		return write_file(path, "", 0);
+	return unlink(path) && errno != ENOENT ? -errno : 0;
+}
+
+int view_show_device(const struct view *view, unsigned int device, bool present)
+{
+	char pci[64];
+	char name[64];
+	char target[128];
+	int error;
+
+	device_folder(device, pci);
+	snprintf(name, sizeof(name), "sys/class/infiniband/mlx5_%u", device);
+	snprintf(target, sizeof(target), "../../../%s/infiniband/mlx5_%u", pci, device);
+	error = link_to(view, name, present ? target : NULL);
+	for (unsigned int i = 0; i < view->port_count && !error; i++) {
+		if (view->ports[i].device != device)
+			continue;
+		error = show_entry(view, pci, "umad", i, present);
+		if (!error)
+			error = show_entry(view, pci, "issm", i, present);
+	}
+	return error;
+}
+
+void view_write_counters(const struct fabric *fabric, const struct view *view)
+{
+	static const struct {
+		const char *name;
+		enum counter counter;
+	} files[] = {
+		{"port_xmit_data", COUNT_XMIT_DATA},
+		{"port_rcv_data", COUNT_RCV_DATA},
+		{"port_xmit_packets", COUNT_XMIT_PACKETS},
+		{"port_rcv_packets", COUNT_RCV_PACKETS},
+		{"unicast_xmit_packets", COUNT_XMIT_UNICAST},
+		{"unicast_rcv_packets", COUNT_RCV_UNICAST},
+		{"multicast_xmit_packets", COUNT_XMIT_MULTICAST},
+		{"multicast_rcv_packets", COUNT_RCV_MULTICAST},
+		{"port_xmit_wait", COUNT_XMIT_WAIT},
+		{"symbol_error", COUNT_SYMBOL_ERRORS},
+		{"link_error_recovery", COUNT_LINK_RECOVERIES},
+		{"link_downed", COUNT_LINK_DOWNED},
+		{"port_rcv_errors", COUNT_RCV_ERRORS},
+		{"port_rcv_remote_physical_errors", COUNT_RCV_REMOTE_PHYSICAL_ERRORS},
+		{"port_rcv_switch_relay_errors", COUNT_RCV_SWITCH_RELAY_ERRORS},
+		{"port_xmit_discards", COUNT_XMIT_DISCARDS},
+		{"port_xmit_constraint_errors", COUNT_XMIT_CONSTRAINT_ERRORS},
+		{"port_rcv_constraint_errors", COUNT_RCV_CONSTRAINT_ERRORS},
+		{"local_link_integrity_errors", COUNT_LOCAL_LINK_INTEGRITY_ERRORS},
+		{"excessive_buffer_overrun_errors", COUNT_BUFFER_OVERRUN_ERRORS},
+		{"VL15_dropped", COUNT_VL15_DROPPED},
+	};
+
+	for (unsigned int i = 0; i < view->port_count; i++) {
+		const struct view_port *port = &view->ports[i];
+		char folder[128];
+
+		port_folder(fabric, port, folder);
+		strcat(folder, "/counters");
+		for (unsigned int file = 0; file < sizeof(files) / sizeof(files[0]); file++)
+			attribute(view, folder, files[file].name, "%llu",
+				  (unsigned long long)counter_get(fabric, port->port,
+								  files[file].counter));
+	}
+}

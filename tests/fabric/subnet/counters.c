@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The traffic model and the counters kept beside it. Each direction of a link carries a steady
+ * share of the link's rate; what went by up to a time is a function of that time alone, so
+ * both ends of a cable agree to the unit, no matter when one of them was read or cleared.
+ */
+#include <stdlib.h>
+
+#include "counters.h"
+#include "link.h"
+
+#define UNITS_PER_MBIT   31250.0 /* of 4 bytes (IBA 16.1.3.5: PortXmitData) */
+#define UNITS_PER_PACKET 256     /* 1024 bytes */
+#define MULTICAST_EVERY  32      /* packets */
+#define MOST_ERRORS      1e8     /* a second; keeps 64 bits from overflowing */
+#define HASH_LOAD        0x6c6f6164
+
+struct counters {
+	uint64_t settled;                /* when `grown` was last brought up to date */
+	uint64_t grown[COUNTER_COUNT];   /* counted up to then since the start, */
+	uint64_t cleared[COUNTER_COUNT]; /* and how much of it no longer counts (modulo 2^64) */
+};
+
+/* How busy a direction is, by the port that transmits: 0 .. 1. */
+static double share(const struct fabric *fabric, uint32_t transmitter)
+{
+	double spread, busy;
+
+	if (!(fabric->load > 0))
+		return 0;
+	spread = (double)(fabric_hash(fabric, HASH_LOAD, transmitter, 0) >> 11) / 0x1p53;
+	busy = fabric->load * (0.5 + spread);
+	return busy < 1 ? busy : 1;
+}
+
+/* Without rounding on the way: the result is the same whatever times it is the sum of. */
+static uint64_t at_rate(double per_second, uint64_t time)
+{
+	return (uint64_t)((unsigned __int128)(uint64_t)per_second * time / SECOND);
+}
+
+static uint64_t transmitted(const struct fabric *fabric, uint32_t port, uint64_t time)
+{
+	const struct graph_port *end = cable(fabric, port);
+	double rate = (double)link_mbits(end->width, (enum link_speed)end->speed) *
+		      UNITS_PER_MBIT * share(fabric, port);
+
+	return at_rate(rate, time);
+}
+
+/* The busier a link, the longer what is to be sent waits for credits. */
+static uint64_t waited(const struct fabric *fabric, uint32_t port, uint64_t time)
+{
+	const struct graph_port *end = cable(fabric, port);
+	double busy = share(fabric, port);
+	double rate = (double)link_mbits(end->width, (enum link_speed)end->speed) *
+		      UNITS_PER_MBIT * busy * busy * busy;
+
+	return at_rate(rate, time);
+}
+
+static uint64_t symbol_errors(const struct fabric *fabric, uint64_t time)
+{
+	double rate = fabric->errors < MOST_ERRORS ? fabric->errors : MOST_ERRORS;
+
+	return rate > 0 ? (uint64_t)(rate * ((double)time / (double)SECOND)) : 0;
+}
+
+static uint64_t packets(uint64_t units)
+{
+	return units / UNITS_PER_PACKET;
+}
+
+static uint64_t multicasts(uint64_t units)
+{
+	return packets(units) / MULTICAST_EVERY;
+}
+
+/* What a counter of a link that was always up would be. */
+static uint64_t model(const struct fabric *fabric, uint32_t port, enum counter counter,
+		      uint64_t time)
+{
+	uint32_t peer = cable(fabric, port)->peer;
+
+	switch (counter) {
+	case COUNT_XMIT_DATA:
+		return transmitted(fabric, port, time);
+	case COUNT_XMIT_PACKETS:
+		return packets(transmitted(fabric, port, time));
+	case COUNT_XMIT_MULTICAST:
+		return multicasts(transmitted(fabric, port, time));
+	case COUNT_XMIT_UNICAST:
+		return model(fabric, port, COUNT_XMIT_PACKETS, time) -
+		       model(fabric, port, COUNT_XMIT_MULTICAST, time);
+	case COUNT_RCV_DATA:
+		return model(fabric, peer, COUNT_XMIT_DATA, time);
+	case COUNT_RCV_PACKETS:
+		return model(fabric, peer, COUNT_XMIT_PACKETS, time);
+	case COUNT_RCV_MULTICAST:
+		return model(fabric, peer, COUNT_XMIT_MULTICAST, time);
+	case COUNT_RCV_UNICAST:
+		return model(fabric, peer, COUNT_XMIT_UNICAST, time);
+	case COUNT_XMIT_WAIT:
+		return waited(fabric, port, time);
+	case COUNT_SYMBOL_ERRORS:
+		return symbol_errors(fabric, time);
+	default:
+		return 0;
+	}
+}
+
+uint64_t counter_growth(const struct fabric *fabric, uint32_t port, enum counter counter,
+			uint64_t from, uint64_t to)
+{
+	/* only its own state: the other end's changes at the same time, but not in the same
+	 * call */
+	if (from >= to || cable(fabric, port)->peer == NONE || !link_is_up(fabric, port))
+		return 0;
+	return model(fabric, port, counter, to) - model(fabric, port, counter, from);
+}
+
+uint64_t counter_total(const struct fabric *fabric, uint32_t port, enum counter counter)
+{
+	const struct counters *kept = fabric->ports[port].counters;
+
+	if (!kept)
+		return counter_growth(fabric, port, counter, 0, fabric->now);
+	return kept->grown[counter] +
+	       counter_growth(fabric, port, counter, kept->settled, fabric->now);
+}
+
+uint64_t counter_get(const struct fabric *fabric, uint32_t port, enum counter counter)
+{
+	const struct counters *kept = fabric->ports[port].counters;
+
+	return counter_total(fabric, port, counter) - (kept ? kept->cleared[counter] : 0);
+}
+
+static struct counters *kept_of(struct fabric *fabric, uint32_t port)
+{
+	struct counters **kept = &fabric->ports[port].counters;
+
+	if (!*kept)
+		*kept = calloc(1, sizeof(**kept));
+	return *kept;
+}
+
+void counter_set(struct fabric *fabric, uint32_t port, enum counter counter, uint64_t value)
+{
+	struct counters *kept = kept_of(fabric, port);
+
+	if (kept)
+		kept->cleared[counter] = counter_total(fabric, port, counter) - value;
+}
+
+void counters_settle(struct fabric *fabric, uint32_t port)
+{
+	struct counters *kept = kept_of(fabric, port);
+
+	if (!kept)
+		return;
+	for (enum counter counter = 0; counter < COUNTER_COUNT; counter++)
+		kept->grown[counter] = counter_total(fabric, port, counter);
+	kept->settled = fabric->now;
+}
+
+void counter_add(struct fabric *fabric, uint32_t port, enum counter counter, uint64_t more)
+{
+	counters_settle(fabric, port);
+	if (fabric->ports[port].counters)
+		fabric->ports[port].counters->grown[counter] += more;
+}
+
+void counters_restart(struct fabric *fabric, uint32_t port)
+{
+	counters_settle(fabric, port);
+	for (enum counter counter = 0; counter < COUNTER_COUNT; counter++)
+		counter_set(fabric, port, counter, 0);
+}
+
+void counters_free(struct counters *counters)
+{
+	free(counters);
+}

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Reads a rule of faults.h and puts it in force. */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fault_rules.h"
+#include "faults.h"
+#include "links.h"
+
+/* What a rule's line consists of behind its first word. */
+enum {
+	WITH_CHANCE = 1,
+	WITH_TIME = 2,
+	WITH_NUMBER = 4,
+	WITH_NODE = 8,
+	MUST_SAY_WHERE = 16,
+	MAY_NAME_PORT = 32
+};
+
+static const struct form {
+	const char *word;
+	enum rule_kind kind;
+	unsigned int parts;
+} forms[] = {
+	{"loss", RULE_LOSS, WITH_CHANCE | MAY_NAME_PORT},
+	{"duplicate", RULE_DUPLICATE, WITH_CHANCE | MAY_NAME_PORT},
+	{"corrupt", RULE_CORRUPT, WITH_CHANCE | MAY_NAME_PORT},
+	{"reorder", RULE_REORDER, WITH_CHANCE | WITH_TIME | MAY_NAME_PORT},
+	{"hop-latency", RULE_HOP_LATENCY, WITH_TIME | MAY_NAME_PORT},
+	{"slow", RULE_SLOW, WITH_TIME},
+	{"smp-time", RULE_SMP_TIME, WITH_TIME},
+	{"smp-queue", RULE_SMP_QUEUE, WITH_NUMBER},
+	{"silent", RULE_SILENT, MUST_SAY_WHERE},
+	{"busy", RULE_BUSY, WITH_CHANCE},
+	{"redirect", RULE_REDIRECT, WITH_NODE | MUST_SAY_WHERE},
+	{"reboot", RULE_REBOOT, WITH_TIME | MUST_SAY_WHERE},
+	{"link down", RULE_LINK_DOWN, MUST_SAY_WHERE | MAY_NAME_PORT},
+	{"link up", RULE_LINK_UP, MUST_SAY_WHERE | MAY_NAME_PORT},
+	{"remove", RULE_REMOVE, MUST_SAY_WHERE},
+	{"add", RULE_ADD, MUST_SAY_WHERE},
+	{"clear", RULE_CLEAR, 0},
+};
+
+struct reader {
+	const struct fabric *fabric;
+	const char *rest;
+	struct rule_error *error;
+};
+
+static int refuse(struct reader *reader, const char *why, const char *what)
+{
+	snprintf(reader->error->text, sizeof(reader->error->text), "%s: \"%.100s\"", why, what);
+	return -EINVAL;
+}
+
+static void skip_space(struct reader *reader)
+{
+	while (isspace((unsigned char)*reader->rest))
+		reader->rest++;
+}
+
+/* Whether the next words are these; if so, they are read. */
+static bool take(struct reader *reader, const char *words)
+{
+	size_t length = strlen(words);
+
+	skip_space(reader);
+	if (strncmp(reader->rest, words, length) != 0 ||
+	    (reader->rest[length] && !isspace((unsigned char)reader->rest[length])))
+		return false;
+	reader->rest += length;
+	return true;
+}
+
+/* A number that is not negative, and the text behind it up to the next space. */
+static int read_quantity(struct reader *reader, double *number, char *unit, size_t size)
+{
+	const char *start;
+	char *end;
+	size_t length = 0;
+
+	skip_space(reader);
+	start = reader->rest;
+	*number = isdigit((unsigned char)*start) || *start == '.' ? strtod(start, &end) : -1;
+	if (!(*number >= 0 && *number <= 1e15))
+		return refuse(reader, "a number is expected", start);
+	while (end[length] && !isspace((unsigned char)end[length]))
+		length++;
+	if (length >= size)
+		return refuse(reader, "an unknown unit", start);
+	memcpy(unit, end, length);
+	unit[length] = '\0';
+	reader->rest = end + length;
+	return 0;
+}
+
+static int read_chance(struct reader *reader, double *chance)
+{
+	const char *start = reader->rest;
+	char unit[8];
+	int error = read_quantity(reader, chance, unit, sizeof(unit));
+
+	if (error)
+		return error;
+	if (strcmp(unit, "%") == 0)
+		*chance /= 100;
+	else if (unit[0])
+		return refuse(reader, "a chance is a number with %", start);
+	return *chance <= 1 ? 0 : refuse(reader, "a chance of more than 100%", start);
+}
+
+static int read_time(struct reader *reader, uint64_t *time)
+{
+	static const struct {
+		const char *name;
+		uint64_t length;
+	} units[] = {
+		{"ns", NANOSECOND}, {"us", MICROSECOND}, {"ms", MILLISECOND}, {"s", SECOND}};
+	const char *start = reader->rest;
+	char unit[8];
+	double number;
+	int error = read_quantity(reader, &number, unit, sizeof(unit));
+
+	if (error)
+		return error;
+	for (unsigned int i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (strcmp(unit, units[i].name) == 0 &&
+		    number * (double)units[i].length < 1e18) {
+			*time = (uint64_t)(number * (double)units[i].length);
+			return 0;
+		}
+	return refuse(reader, "a time has one of the units ns, us, ms, s", start);
+}
+
+static int read_number(struct reader *reader, uint32_t *number)
+{
+	const char *start = reader->rest;
+	char unit[8];
+	double value;
+	int error = read_quantity(reader, &value, unit, sizeof(unit));
+
+	if (error)
+		return error;
+	if (unit[0] || value > 1e9 || value != (double)(uint32_t)value)
+		return refuse(reader, "a whole number is expected", start);
+	*number = (uint32_t)value;
+	return 0;
+}
+
+/* A node's name of `length` bytes; the name may hold spaces. */
+static uint32_t find_node(struct reader *reader, const char *name, size_t length)
+{
+	char copy[MAX_NAME + 1];
+
+	if (length == 0 || length > MAX_NAME)
+		return NONE;
+	memcpy(copy, name, length);
+	copy[length] = '\0';
+	return graph_find(&reader->fabric->graph, copy);
+}
+
+/* "NODE on": the node whom redirected requests are sent to. */
+static int read_redirection(struct reader *reader, struct standing_rule *rule)
+{
+	const char *on = NULL;
+	uint32_t node;
+	uint32_t port;
+
+	skip_space(reader);
+	for (const char *next = strstr(reader->rest, " on "); next;
+	     next = strstr(next + 1, " on "))
+		on = next;
+	node = on ? find_node(reader, reader->rest, (size_t)(on - reader->rest)) : NONE;
+	if (node == NONE)
+		return refuse(reader, "no such node to redirect to", reader->rest);
+	port = hardware(reader->fabric, node)->type == NODE_SWITCH ? 0 : 1;
+	rule->number = hardware(reader->fabric, node)->first_port + port;
+	reader->rest = on;
+	return 0;
+}
+
+/* "on NODE" or "on NODE/PORT", to the end of the line. */
+static int read_place(struct reader *reader, const struct form *form,
+		      struct standing_rule *rule)
+{
+	const char *slash;
+	size_t length;
+
+	if (!take(reader, "on"))
+		return form->parts & MUST_SAY_WHERE
+			       ? refuse(reader, "on which node?", reader->rest)
+			       : 0;
+	skip_space(reader);
+	length = strlen(reader->rest);
+	while (length && isspace((unsigned char)reader->rest[length - 1]))
+		length--;
+	rule->node = find_node(reader, reader->rest, length);
+	slash = strrchr(reader->rest, '/');
+	if (rule->node == NONE && slash && form->parts & MAY_NAME_PORT) {
+		unsigned long number = strtoul(slash + 1, NULL, 10);
+
+		rule->node = find_node(reader, reader->rest, (size_t)(slash - reader->rest));
+		if (rule->node != NONE && number <= MAX_PORTS)
+			rule->port = graph_port(&reader->fabric->graph, rule->node,
+						(unsigned int)number);
+		if (rule->port == NONE)
+			return refuse(reader, "no such port", reader->rest);
+	}
+	if (rule->node == NONE)
+		return refuse(reader, "no such node", reader->rest);
+	reader->rest += strlen(reader->rest);
+	return 0;
+}
+
+static int read_rule(struct reader *reader, struct standing_rule *rule)
+{
+	const struct form *form = NULL;
+	int error = 0;
+
+	*rule = (struct standing_rule){.node = NONE, .port = NONE, .chance = 1};
+	for (unsigned int i = 0; i < sizeof(forms) / sizeof(forms[0]) && !form; i++)
+		if (take(reader, forms[i].word))
+			form = &forms[i];
+	if (!form)
+		return refuse(reader, "an unknown rule", reader->rest);
+	rule->kind = form->kind;
+	if (form->parts & WITH_CHANCE)
+		error = read_chance(reader, &rule->chance);
+	if (!error && form->parts & WITH_TIME)
+		error = read_time(reader, &rule->time);
+	if (!error && form->parts & WITH_NUMBER)
+		error = read_number(reader, &rule->number);
+	if (!error && form->parts & WITH_NODE)
+		error = read_redirection(reader, rule);
+	if (!error)
+		error = read_place(reader, form, rule);
+	skip_space(reader);
+	if (!error && *reader->rest)
+		error = refuse(reader, "this is too much", reader->rest);
+	return error;
+}
+
+static void run_pending(struct fabric *fabric, struct timer *timer)
+{
+	struct pending_rule *pending = (struct pending_rule *)timer;
+	struct pending_rule **link = &fabric->faults->pending;
+	struct rule_error ignored;
+
+	while (*link != pending)
+		link = &(*link)->next;
+	*link = pending->next;
+	fault_apply(fabric, pending->text, &ignored); /* it was read before */
+	free(pending);
+}
+
+/* "after TIME RULE": the rule is checked now and applied then. */
+static int postpone(struct fabric *fabric, struct reader *reader)
+{
+	struct pending_rule *pending;
+	struct standing_rule rule;
+	const char *text;
+	uint64_t delay;
+	int error = read_time(reader, &delay);
+
+	text = reader->rest;
+	if (!error)
+		error = read_rule(reader, &rule);
+	if (error)
+		return error;
+	pending = calloc(1, sizeof(*pending) + strlen(text) + 1);
+	if (!pending)
+		return -ENOMEM;
+	pending->timer.run = run_pending; /* faults_free() frees what still waits */
+	strcpy(pending->text, text);
+	pending->next = fabric->faults->pending;
+	fabric->faults->pending = pending;
+	return timer_set(fabric, &pending->timer, fabric->now + delay);
+}
+
+static int stand(struct faults *faults, const struct standing_rule *rule)
+{
+	if (faults->count == faults->room) {
+		size_t room = faults->room ? faults->room * 2 : 16;
+		struct standing_rule *more = realloc(faults->standing, room * sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		faults->standing = more;
+		faults->room = room;
+	}
+	faults->standing[faults->count++] = *rule;
+	if (rule->kind <= RULE_HOP_LATENCY)
+		faults->on_links = true;
+	else
+		faults->on_nodes = true;
+	return 0;
+}
+
+static void act(struct fabric *fabric, const struct standing_rule *rule)
+{
+	uint32_t port = rule->port;
+
+	switch (rule->kind) {
+	case RULE_REBOOT:
+		node_reboot(fabric, rule->node, rule->time);
+		break;
+	case RULE_LINK_DOWN:
+	case RULE_LINK_UP:
+		for (unsigned int i = 1; i <= hardware(fabric, rule->node)->port_count; i++)
+			if (port == NONE || cable(fabric, port)->number == i)
+				link_cut(fabric, graph_port(&fabric->graph, rule->node, i),
+					 rule->kind == RULE_LINK_DOWN);
+		break;
+	case RULE_REMOVE:
+	case RULE_ADD:
+		if (fabric->device_changed)
+			fabric->device_changed(fabric, rule->node, rule->kind == RULE_ADD);
+		break;
+	default: /* clear */
+		fabric->faults->count = 0;
+		fabric->faults->on_links = false;
+		fabric->faults->on_nodes = false;
+		links_restore(fabric);
+	}
+}
+
+int fault_apply(struct fabric *fabric, const char *text, struct rule_error *error)
+{
+	struct reader reader = {.fabric = fabric, .rest = text, .error = error};
+	struct standing_rule rule;
+	int failed;
+
+	error->text[0] = '\0';
+	skip_space(&reader);
+	if (*reader.rest == '\0' || *reader.rest == '#')
+		return 0;
+	if (take(&reader, "after"))
+		return postpone(fabric, &reader);
+	failed = read_rule(&reader, &rule);
+	if (failed)
+		return failed;
+	if (rule.kind <= RULE_REDIRECT)
+		return stand(fabric->faults, &rule);
+	act(fabric, &rule);
+	return 0;
+}

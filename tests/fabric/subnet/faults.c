@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Which faults are in force, and whom they hit. The rules' text is read in fault_rules.c. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fault_rules.h"
+#include "faults.h"
+#include "links.h"
+
+int faults_init(struct fabric *fabric)
+{
+	fabric->faults = calloc(1, sizeof(*fabric->faults));
+	if (!fabric->faults)
+		return -ENOMEM;
+	fabric->faults->hits = calloc(fabric->graph.port_count + 1UL, sizeof(uint32_t));
+	return fabric->faults->hits ? 0 : -ENOMEM;
+}
+
+void faults_free(struct fabric *fabric)
+{
+	struct faults *faults = fabric->faults;
+
+	if (!faults)
+		return;
+	while (faults->pending) {
+		struct pending_rule *next = faults->pending->next;
+
+		timer_cancel(fabric, &faults->pending->timer);
+		free(faults->pending);
+		faults->pending = next;
+	}
+	free(faults->standing);
+	free(faults->hits);
+	free(faults);
+	fabric->faults = NULL;
+}
+
+/* Of the standing rules of a kind that are for this place the latest; NULL: there is none. */
+static const struct standing_rule *in_force(const struct fabric *fabric, enum rule_kind kind,
+					    uint32_t node, uint32_t port)
+{
+	const struct faults *faults = fabric->faults;
+
+	for (size_t i = faults->count; i-- > 0;) {
+		const struct standing_rule *rule = &faults->standing[i];
+
+		if (rule->kind == kind && (rule->node == NONE || rule->node == node) &&
+		    (rule->port == NONE || rule->port == port))
+			return rule;
+	}
+	return NULL;
+}
+
+static uint64_t duration(const struct standing_rule *rule)
+{
+	return rule ? rule->time : 0;
+}
+
+/* Whether this one of the place's packets is hit; each kind of fault draws for itself. */
+static bool comes_true(const struct fabric *fabric, const struct standing_rule *rule,
+		       uint32_t place, uint32_t nth)
+{
+	if (!rule || rule->chance == 0)
+		return false;
+	return (double)(fabric_hash(fabric, (uint64_t)rule->kind, place, nth) >> 11) * 0x1p-53 <
+	       rule->chance;
+}
+
+/* A rule for a link is given for either of its ends. */
+static const struct standing_rule *on_link(const struct fabric *fabric, enum rule_kind kind,
+					   uint32_t port)
+{
+	uint32_t peer = cable(fabric, port)->peer;
+	const struct standing_rule *near =
+		in_force(fabric, kind, cable(fabric, port)->node, port);
+	const struct standing_rule *far =
+		in_force(fabric, kind, cable(fabric, peer)->node, peer);
+
+	if (!near || !far)
+		return near ? near : far;
+	return near > far ? near : far;
+}
+
+bool faults_on_link(struct fabric *fabric, uint32_t port, struct crossing *crossing)
+{
+	struct faults *faults = fabric->faults;
+	const struct standing_rule *reorder;
+	uint64_t drawn;
+	uint32_t nth;
+
+	if (!faults || !faults->on_links)
+		return false;
+	nth = faults->hits[port]++;
+	crossing->delay = duration(on_link(fabric, RULE_HOP_LATENCY, port));
+	crossing->lost = comes_true(fabric, on_link(fabric, RULE_LOSS, port), port, nth);
+	crossing->duplicated =
+		comes_true(fabric, on_link(fabric, RULE_DUPLICATE, port), port, nth);
+	crossing->corrupted =
+		comes_true(fabric, on_link(fabric, RULE_CORRUPT, port), port, nth);
+	reorder = on_link(fabric, RULE_REORDER, port);
+	crossing->reordered = comes_true(fabric, reorder, port, nth);
+	if (crossing->reordered)
+		crossing->delay += reorder->time;
+	if (crossing->corrupted) {
+		drawn = fabric_hash(fabric, 'c', port, nth);
+		crossing->byte = (uint8_t)drawn;
+		crossing->bits = (uint8_t)(1 + (drawn >> 8) % 255);
+	}
+	return crossing->lost || crossing->duplicated || crossing->corrupted ||
+	       crossing->reordered;
+}
+
+/*
+ * SMPs are worked on one after the other; what finds the queue full is dropped (IBA 18.2.5:
+ * VL15 has no flow control).
+ */
+static bool queue_smp(struct fabric *fabric, uint32_t node, uint64_t *delay)
+{
+	const struct standing_rule *time = in_force(fabric, RULE_SMP_TIME, node, NONE);
+	const struct standing_rule *queue = in_force(fabric, RULE_SMP_QUEUE, node, NONE);
+	uint64_t *busy_until = &fabric->nodes[node].busy_until;
+
+	if (!time || !time->time)
+		return true;
+	if (*busy_until < fabric->now)
+		*busy_until = fabric->now;
+	if (queue && (*busy_until - fabric->now + time->time - 1) / time->time > queue->number)
+		return false;
+	*busy_until += time->time;
+	*delay += *busy_until - fabric->now;
+	return true;
+}
+
+void faults_on_node(struct fabric *fabric, uint32_t node, bool smp, struct treatment *treatment)
+{
+	struct faults *faults = fabric->faults;
+	const struct standing_rule *redirect;
+	uint32_t place = hardware(fabric, node)->first_port;
+
+	*treatment = (struct treatment){.reaction = REACT_ANSWER};
+	if (!faults || !faults->on_nodes)
+		return;
+	treatment->delay = duration(in_force(fabric, RULE_SLOW, node, NONE));
+	if (in_force(fabric, RULE_SILENT, node, NONE) ||
+	    (smp && !queue_smp(fabric, node, &treatment->delay))) {
+		treatment->reaction = REACT_IGNORE;
+		return;
+	}
+	redirect = smp ? NULL : in_force(fabric, RULE_REDIRECT, node, NONE);
+	if (comes_true(fabric, in_force(fabric, RULE_BUSY, node, NONE), place,
+		       faults->hits[place]++)) {
+		treatment->reaction = REACT_BUSY;
+	} else if (redirect) {
+		treatment->reaction = REACT_REDIRECT;
+		treatment->redirect_to = redirect->number;
+	}
+}

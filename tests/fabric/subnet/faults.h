@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Time and faults. A rule is a line of text, the same on the command line, in a file and at run
+ * time:
+ *
+ *	loss 1% [on NODE[/PORT]]	a packet in a hundred is lost on each of these links
+ *	duplicate 1% [on ...]		or arrives twice
+ *	corrupt 1% [on ...]		or arrives with some bits changed
+ *	reorder 1% 2ms [on ...]		or is held back so long that others overtake it
+ *	hop-latency 500ns [on ...]	the time that a link takes
+ *	slow 5ms [on NODE]		the time that a node takes to answer
+ *	smp-time 10us [on NODE]		the same for SMPs, which are answered one after the
+ *other smp-queue 16 [on NODE]		how many SMPs wait for that, before more are dropped
+ *	silent on NODE			answers nothing
+ *	busy 50% [on NODE]		answers with status BUSY
+ *	redirect NODE on NODE		has general services answered by another one
+ *	reboot 200ms on NODE		is gone for so long, its links down
+ *	link down|up on NODE/PORT
+ *	remove on NODE			takes the node's devices from the programs that use them
+ *	add on NODE			and gives them back
+ *	clear				all is well again
+ *	after 2s RULE			the rule, two seconds after it was given
+ *
+ * Without "on" a rule is for all. The later rule wins. Whether a chance comes true depends on
+ *the fabric's seed, the link or node, and how many packets came by there before: the same run
+ *gives the same faults.
+ */
+#ifndef FABRIC_FAULTS_H
+#define FABRIC_FAULTS_H
+
+#include "fabric.h"
+
+struct rule_error {
+	char text[200];
+};
+
+/* Applies a rule. 0, -EINVAL (the error says why), -ENOMEM. An empty line and a # comment are
+ * nothing. */
+int fault_apply(struct fabric *fabric, const char *rule, struct rule_error *error);
+
+int faults_init(struct fabric *fabric);
+void faults_free(struct fabric *fabric);
+
+struct crossing { /* what happens to a packet on one link */
+	uint64_t delay;
+	bool lost;
+	bool duplicated;
+	bool corrupted;
+	bool reordered;
+	uint8_t byte; /* corrupted: which one, */
+	uint8_t bits; /* and which of its bits */
+};
+
+/* Judges one more packet on a port's link; false: nothing happens to it but the delay. */
+bool faults_on_link(struct fabric *fabric, uint32_t port, struct crossing *crossing);
+
+enum reaction {
+	REACT_ANSWER,
+	REACT_IGNORE,
+	REACT_BUSY,
+	REACT_REDIRECT
+};
+
+struct treatment { /* what a node does with a request */
+	enum reaction reaction;
+	uint64_t delay;
+	uint32_t redirect_to; /* an end port */
+};
+
+/* Judges one more request that reached a node. */
+void faults_on_node(struct fabric *fabric, uint32_t node, bool smp,
+		    struct treatment *treatment);
+
+#endif

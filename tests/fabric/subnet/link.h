@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* What a link's speed and width are called in PortInfo and in path records
+ * (IBA 14.2.5.6, 15.2.5.16). */
+#ifndef FABRIC_LINK_H
+#define FABRIC_LINK_H
+
+#include "fabric.h"
+
+/* LinkWidth's bit: 1x is 1, 4x 2, 8x 4, 12x 8, 2x 16. */
+uint8_t width_bit(unsigned int lanes);
+
+/* All widths up to this one, as LinkWidthSupported. */
+uint8_t widths_up_to(unsigned int lanes);
+
+/* LinkSpeedActive (1, 2, 4; from FDR10 on 4), LinkSpeedExtActive (FDR 1 .. NDR 8; else 0). */
+uint8_t speed_bit(enum link_speed speed);
+uint8_t speed_ext_bit(enum link_speed speed);
+
+/* All extended speeds up to this one, as LinkSpeedExtSupported. */
+uint8_t speed_ext_bits_up_to(enum link_speed speed);
+
+/* LinkSpeedExtActive2 (XDR: 1). */
+uint8_t speed_ext2_bit(enum link_speed speed);
+
+/* The link's data rate in Mbit/s, and as the Rate of path records (IBA 15.2.5.16: 2 is 2.5 Gb/s
+ * ...). */
+uint64_t link_mbits(unsigned int lanes, enum link_speed speed);
+uint8_t rate_code(unsigned int lanes, enum link_speed speed);
+
+/* Of two rate codes the slower: the codes are not in the order of speed. */
+uint8_t slower_rate(uint8_t a, uint8_t b);
+int rate_compare(uint8_t a, uint8_t b);
+
+#endif

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* The states of a link's two ends. */
+#include <stdlib.h>
+
+#include "counters.h"
+#include "gmp_agents.h"
+#include "links.h"
+#include "settings.h"
+#include "timers.h"
+#include "traps.h"
+
+void port_changed(struct fabric *fabric, uint32_t port)
+{
+	if (fabric->port_changed)
+		fabric->port_changed(fabric, port);
+}
+
+static void set_states(struct fabric *fabric, uint32_t port, enum port_state state,
+		       enum port_phys_state phys_state)
+{
+	struct port *end = &fabric->ports[port];
+	uint32_t node = cable(fabric, port)->node;
+
+	if (end->state == state && end->phys_state == phys_state)
+		return;
+	counters_settle(fabric, port);
+	if (end->state >= PORT_INIT && state == PORT_DOWN)
+		counter_add(fabric, port, COUNT_LINK_DOWNED, 1);
+	end->state = (uint8_t)state;
+	end->phys_state = (uint8_t)phys_state;
+	if (hardware(fabric, node)->type == NODE_SWITCH && state <= PORT_INIT) {
+		fabric->nodes[node].state_change = true;
+		trap_link_state(fabric, node);
+	}
+	port_changed(fabric, port);
+}
+
+static bool is_off(const struct fabric *fabric, uint32_t port)
+{
+	const struct port *end = &fabric->ports[port];
+
+	return end->phys_state == PHYS_DISABLED || end->cut || end->powered_off;
+}
+
+/* Where nobody else manages the subnet, the built-in manager activates what has trained. */
+static enum port_state state_after_training(const struct fabric *fabric)
+{
+	return fabric->sm_port == NONE ? PORT_INIT : PORT_ACTIVE;
+}
+
+/* The ends see each other or they do not: both follow. */
+static void settle(struct fabric *fabric, uint32_t port)
+{
+	uint32_t ends[2] = {port, cable(fabric, port)->peer};
+	bool up = ends[1] != NONE && !is_off(fabric, ends[0]) && !is_off(fabric, ends[1]);
+
+	for (unsigned int i = 0; i < 2 && ends[i] != NONE; i++) {
+		const struct port *end = &fabric->ports[ends[i]];
+
+		if (up)
+			set_states(fabric, ends[i], state_after_training(fabric), PHYS_LINK_UP);
+		else if (end->phys_state == PHYS_DISABLED)
+			set_states(fabric, ends[i], PORT_DOWN, PHYS_DISABLED);
+		else
+			set_states(fabric, ends[i], PORT_DOWN, PHYS_POLLING);
+	}
+}
+
+void link_disable(struct fabric *fabric, uint32_t port)
+{
+	set_states(fabric, port, PORT_DOWN, PHYS_DISABLED);
+	settle(fabric, port);
+}
+
+void link_train(struct fabric *fabric, uint32_t port)
+{
+	uint32_t peer = cable(fabric, port)->peer;
+
+	set_states(fabric, port, PORT_DOWN, PHYS_POLLING);
+	if (peer != NONE && !is_off(fabric, peer))
+		set_states(fabric, peer, PORT_DOWN, PHYS_POLLING);
+	settle(fabric, port);
+}
+
+void link_set_state(struct fabric *fabric, uint32_t port, enum port_state state)
+{
+	set_states(fabric, port, state, (enum port_phys_state)fabric->ports[port].phys_state);
+}
+
+void link_cut(struct fabric *fabric, uint32_t port, bool cut)
+{
+	uint32_t peer = cable(fabric, port)->peer;
+
+	if (peer == NONE || (fabric->ports[port].cut == cut && fabric->ports[peer].cut == cut))
+		return;
+	fabric->ports[port].cut = cut;
+	fabric->ports[peer].cut = cut;
+	settle(fabric, port);
+}
+
+void links_restore(struct fabric *fabric)
+{
+	for (uint32_t port = 0; port < fabric->graph.port_count; port++)
+		if (fabric->ports[port].cut)
+			link_cut(fabric, port, false);
+}
+
+struct reboot {
+	struct timer timer;
+	uint32_t node;
+};
+
+static void set_power(struct fabric *fabric, uint32_t node, bool off)
+{
+	const struct graph_node *hw = hardware(fabric, node);
+
+	for (uint32_t number = 1; number <= hw->port_count; number++) {
+		fabric->ports[hw->first_port + number].powered_off = off;
+		if (cable(fabric, hw->first_port + number)->peer != NONE)
+			settle(fabric, hw->first_port + number);
+	}
+}
+
+static void come_back(struct fabric *fabric, struct timer *timer)
+{
+	struct reboot *reboot = (struct reboot *)timer;
+
+	set_power(fabric, reboot->node, false);
+	free(reboot);
+}
+
+static void forget(struct timer *timer)
+{
+	free(timer);
+}
+
+void node_reboot(struct fabric *fabric, uint32_t node, uint64_t duration)
+{
+	const struct graph_node *hw = hardware(fabric, node);
+	struct reboot *reboot = calloc(1, sizeof(*reboot));
+
+	if (!reboot)
+		return;
+	reboot->timer.run = come_back;
+	reboot->timer.drop = forget;
+	reboot->node = node;
+	set_power(fabric, node, true);
+	gmp_forget(fabric, node);
+	for (uint32_t number = 0; number <= hw->port_count; number++) {
+		uint32_t port = hw->first_port + number;
+
+		settings_free(fabric->ports[port].settings);
+		fabric->ports[port].settings = NULL;
+		counters_restart(fabric, port);
+		if (fabric->sm_port == NONE)
+			set_lid(fabric, port, 0, 0);
+	}
+	if (timer_set(fabric, &reboot->timer, fabric->now + duration))
+		come_back(fabric, &reboot->timer);
+}

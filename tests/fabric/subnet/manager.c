@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* A configured subnet. */
+#include "link.h"
+#include "manager.h"
+
+static bool is_end_port(const struct fabric *fabric, uint32_t port)
+{
+	const struct graph_port *end = cable(fabric, port);
+	const struct graph_node *node = hardware(fabric, end->node);
+
+	return node->type == NODE_SWITCH ? end->number == 0
+					 : end->number != 0 && end->peer != NONE;
+}
+
+/* Whether 2^lmc LIDs from this one on belong to nobody. */
+static bool is_free(const struct fabric *fabric, uint32_t lid, uint8_t lmc)
+{
+	if (lid == 0 || lid + (1U << lmc) > LID_COUNT || lid & ((1U << lmc) - 1))
+		return false;
+	for (uint32_t i = lid; i < lid + (1U << lmc); i++)
+		if (fabric->lids[i] != NONE)
+			return false;
+	return true;
+}
+
+static void take_lids_of_the_file(struct fabric *fabric)
+{
+	for (uint32_t port = 0; port < fabric->graph.port_count; port++) {
+		const struct graph_port *end = cable(fabric, port);
+
+		if (end->lid && is_end_port(fabric, port) &&
+		    is_free(fabric, end->lid, end->lmc))
+			set_lid(fabric, port, end->lid, end->lmc);
+	}
+}
+
+static uint32_t assign_lids(struct fabric *fabric, bool switches, uint32_t *next)
+{
+	uint32_t without = 0;
+
+	for (uint32_t port = 0; port < fabric->graph.port_count; port++) {
+		bool of_switch =
+			hardware(fabric, cable(fabric, port)->node)->type == NODE_SWITCH;
+
+		if (of_switch != switches || !is_end_port(fabric, port) ||
+		    fabric->ports[port].lid)
+			continue;
+		while (*next < LID_COUNT && fabric->lids[*next] != NONE)
+			++*next;
+		if (*next < LID_COUNT)
+			set_lid(fabric, port, (uint16_t)*next, 0);
+		else
+			without++;
+	}
+	return without;
+}
+
+/* Whether a port's node has an address: only then can its links carry more than SMPs. */
+static bool is_addressed(const struct fabric *fabric, uint32_t port)
+{
+	return fabric->ports[end_port(fabric, port)].lid != 0;
+}
+
+static void activate(struct fabric *fabric, uint32_t port)
+{
+	struct port *state = &fabric->ports[port];
+	uint32_t peer = cable(fabric, port)->peer;
+
+	state->sm_lid = is_end_port(fabric, port) ? fabric->ports[fabric->sm_port].lid : 0;
+	if (peer != NONE && state->state == PORT_INIT && is_addressed(fabric, port) &&
+	    is_addressed(fabric, peer))
+		state->state = PORT_ACTIVE;
+}
+
+static uint16_t highest_lid(const struct fabric *fabric)
+{
+	uint32_t lid = LID_COUNT - 1;
+
+	while (lid && fabric->lids[lid] == NONE)
+		lid--;
+	return (uint16_t)lid;
+}
+
+uint32_t bring_up(struct fabric *fabric, uint32_t sm_port)
+{
+	uint32_t next = 1;
+	uint32_t without;
+	uint16_t top;
+
+	fabric->sm_port = sm_port;
+	fabric->ports[sm_port].capability_mask |= 0x2; /* IsSM */
+	take_lids_of_the_file(fabric);
+	if (!fabric->ports[sm_port].lid) {
+		while (next < LID_COUNT && fabric->lids[next] != NONE)
+			next++;
+		if (next < LID_COUNT)
+			set_lid(fabric, sm_port, (uint16_t)next, 0);
+	}
+	without = assign_lids(fabric, true, &next);
+	without += assign_lids(fabric, false, &next);
+	top = highest_lid(fabric);
+	for (uint32_t node = 0; node < fabric->graph.node_count; node++)
+		fabric->nodes[node].linear_top = top;
+	for (uint32_t port = 0; port < fabric->graph.port_count; port++)
+		activate(fabric, port);
+	return without;
+}

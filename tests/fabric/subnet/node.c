@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* A node and its agents. */
+#include <stdlib.h>
+
+#include "faults.h"
+#include "gmp_agents.h"
+#include "hosts.h"
+#include "node.h"
+#include "pma.h"
+#include "settings.h"
+#include "sma.h"
+#include "timers.h"
+#include "trace.h"
+#include "traps.h"
+
+#define CLASS_SA          0x03
+#define CLASS_PERFORMANCE 0x04
+#define CLASS_BASEBOARD   0x05
+#define CLASS_CONGESTION  0x21
+
+struct work { /* a request whose answer takes a while */
+	struct timer timer;
+	uint32_t port;
+	enum reaction reaction;
+	uint32_t redirect_to;
+	struct packet packet;
+};
+
+static bool is_vendor_class(unsigned int class)
+{
+	return (class >= 0x09 && class <= 0x0f) || (class >= 0x30 && class <= 0x4f);
+}
+
+/* What adapters answer themselves, whatever programs run above them. */
+static bool is_for_hardware(const uint8_t *mad)
+{
+	unsigned int method = mad_method(mad);
+
+	if (is_smp(mad))
+		return (method == METHOD_GET || method == METHOD_SET) &&
+		       mad_attribute(mad) != IB_ATTR_SMINFO;
+	return mad_class_of(mad) == CLASS_PERFORMANCE || mad_class_of(mad) == CLASS_CONGESTION;
+}
+
+static bool answer(struct query *query)
+{
+	unsigned int class = mad_class_of(query->mad);
+	unsigned int method = mad_method(query->mad);
+
+	if (is_smp(query->mad))
+		return sma_answer(query);
+	if (class == CLASS_PERFORMANCE)
+		return pma_answer(query);
+	if (class == CLASS_CONGESTION)
+		return congestion_answer(query);
+	if (class == CLASS_BASEBOARD)
+		return baseboard_answer(query);
+	if (is_vendor_class(class))
+		return vendor_answer(query);
+	/* what nobody serves, a host's kernel answers */
+	if (hardware(query->fabric, query->node)->type != NODE_SWITCH &&
+	    (method == METHOD_GET || method == METHOD_SET)) {
+		respond(query->mad, STATUS_BAD_ATTRIBUTE);
+		return true;
+	}
+	return false;
+}
+
+/* ClassPortInfo in the place of what was asked for: where to ask instead (IBA 13.5.2). */
+static void redirect(const struct fabric *fabric, uint8_t *mad, uint32_t to)
+{
+	int data = mad_class_of(mad) == CLASS_SA ? 56 : 64;
+	uint8_t gid[16];
+
+	memset(mad + data, 0, (size_t)(MAD_BYTES - data));
+	mad_set_field(mad, data, IB_CPI_BASEVER_F, 1);
+	mad_set_field(mad, data, IB_CPI_CLASSVER_F, mad_version(mad));
+	port_gid(fabric, to, gid);
+	mad_set_array(mad, data, IB_CPI_REDIRECT_GID_F, gid);
+	mad_set_field(mad, data, IB_CPI_REDIRECT_LID_F, fabric->ports[to].lid);
+	mad_set_field(mad, data, IB_CPI_REDIRECT_PKEY_F, DEFAULT_PKEY);
+	mad_set_field(mad, data, IB_CPI_REDIRECT_QP_F, 1);
+	mad_set_field(mad, data, IB_CPI_REDIRECT_QKEY_F, WELL_KNOWN_QKEY);
+	respond(mad, STATUS_REDIRECT);
+}
+
+static void react(struct fabric *fabric, uint32_t port, enum reaction reaction,
+		  uint32_t redirect_to, struct packet *packet)
+{
+	struct query query = {.fabric = fabric,
+			      .node = cable(fabric, port)->node,
+			      .in_port = cable(fabric, port)->number,
+			      .mad = packet->mad};
+
+	if (reaction == REACT_BUSY) {
+		trace_packet(fabric, packet, port, "busy");
+		respond(packet->mad, STATUS_BUSY);
+	} else if (reaction == REACT_REDIRECT) {
+		trace_packet(fabric, packet, port, "redirected");
+		redirect(fabric, packet->mad, redirect_to);
+	} else if (!is_for_hardware(packet->mad) && hosts_receive(fabric, port, packet)) {
+		return;
+	} else if (!answer(&query)) {
+		trace_packet(fabric, packet, port, "unanswered");
+		return;
+	}
+	wire_reply(fabric, port, packet);
+}
+
+static void work_done(struct fabric *fabric, struct timer *timer)
+{
+	struct work *work = (struct work *)timer;
+
+	react(fabric, work->port, work->reaction, work->redirect_to, &work->packet);
+	free(work);
+}
+
+static void drop_work(struct timer *timer)
+{
+	free(timer);
+}
+
+static void react_later(struct fabric *fabric, uint32_t port, const struct treatment *treatment,
+			const struct packet *packet)
+{
+	struct work *work = malloc(sizeof(*work));
+
+	if (!work)
+		return;
+	work->timer = (struct timer){.run = work_done, .drop = drop_work};
+	work->port = port;
+	work->reaction = treatment->reaction;
+	work->redirect_to = treatment->redirect_to;
+	work->packet = *packet;
+	if (timer_set(fabric, &work->timer, fabric->now + treatment->delay))
+		free(work);
+}
+
+/* What is no request: to whoever waits for it. */
+static bool pass_on(struct fabric *fabric, uint32_t port, const struct packet *packet)
+{
+	if (mad_method(packet->mad) == METHOD_TRAP_REPRESS && is_smp(packet->mad)) {
+		trap_repress(fabric, end_port(fabric, port), packet->mad);
+		return true;
+	}
+	if (!mad_is_response(packet->mad))
+		return false;
+	if (!hosts_receive(fabric, port, packet))
+		trace_packet(fabric, packet, port, "nobody waits");
+	return true;
+}
+
+/* The queue pairs that management uses, and the key that opens the second
+ * (IBA 3.5.3.3, 10.2.5). */
+static bool has_right_qp(struct fabric *fabric, uint32_t port, const struct packet *packet)
+{
+	struct port_settings *settings;
+
+	if (is_smp(packet->mad))
+		return packet->qp == 0;
+	if (packet->qp == 1 && packet->qkey == WELL_KNOWN_QKEY)
+		return true;
+	settings = packet->qp == 1 ? settings_of(fabric, end_port(fabric, port)) : NULL;
+	if (settings && settings->qkey_violations != 0xffff)
+		settings->qkey_violations++;
+	return false;
+}
+
+void node_receive(struct fabric *fabric, uint32_t port, const struct packet *packet)
+{
+	struct treatment treatment;
+	struct packet copy;
+
+	if (!has_right_qp(fabric, port, packet)) {
+		trace_packet(fabric, packet, port, "wrong QP or Q_Key");
+		return;
+	}
+	trace_packet(fabric, packet, port, "received");
+	if (pass_on(fabric, port, packet))
+		return;
+	faults_on_node(fabric, cable(fabric, port)->node, is_smp(packet->mad), &treatment);
+	if (treatment.reaction == REACT_IGNORE) {
+		trace_packet(fabric, packet, port, "ignored");
+		return;
+	}
+	if (treatment.delay) {
+		react_later(fabric, port, &treatment, packet);
+		return;
+	}
+	copy = *packet;
+	react(fabric, port, treatment.reaction, treatment.redirect_to, &copy);
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Forwarding tables. Computed ones are kept as one row for each switch that packets go to: by
+ * which port each switch forwards towards it, found by a breadth-first walk from there. All end
+ * ports behind one switch share its row, so that a fabric of 5,000 switches needs at most 25
+ * MB.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "query.h"
+#include "routes.h"
+
+#define BLOCKS           (LID_COUNT / 64)
+#define MULTICAST_BLOCKS 32 /* of 32 MLIDs each: SwitchInfo's MulticastFDBCap is 1,024 */
+#define POSITIONS        16
+
+struct switch_tables {
+	uint8_t *linear[BLOCKS];
+	uint8_t *multicast[MULTICAST_BLOCKS][POSITIONS];
+};
+
+struct routes {
+	bool computed;
+	uint32_t *switches; /* the switches, as nodes */
+	uint32_t *rank;     /* a node's place among them */
+	uint32_t count;
+	uint8_t **rows;  /* by rank of the destination; NULL: not asked for yet */
+	uint32_t *queue; /* for the walk */
+};
+
+int routes_init(struct fabric *fabric, bool computed)
+{
+	const struct graph *graph = &fabric->graph;
+	struct routes *routes = calloc(1, sizeof(*routes));
+
+	if (!routes)
+		return -ENOMEM;
+	fabric->routes = routes;
+	routes->computed = computed;
+	routes->rank = malloc((graph->node_count + 1UL) * sizeof(*routes->rank));
+	routes->switches = malloc((graph->node_count + 1UL) * sizeof(*routes->switches));
+	if (!routes->rank || !routes->switches)
+		return -ENOMEM;
+	for (uint32_t node = 0; node < graph->node_count; node++) {
+		routes->rank[node] = NONE;
+		if (graph->nodes[node].type == NODE_SWITCH) {
+			routes->rank[node] = routes->count;
+			routes->switches[routes->count++] = node;
+		}
+	}
+	routes->rows = calloc(routes->count + 1UL, sizeof(*routes->rows));
+	routes->queue = malloc((routes->count + 1UL) * sizeof(*routes->queue));
+	return routes->rows && routes->queue ? 0 : -ENOMEM;
+}
+
+void routes_free(struct fabric *fabric)
+{
+	struct routes *routes = fabric->routes;
+
+	if (!routes)
+		return;
+	for (uint32_t i = 0; routes->rows && i < routes->count; i++)
+		free(routes->rows[i]);
+	free(routes->rows);
+	free(routes->queue);
+	free(routes->switches);
+	free(routes->rank);
+	free(routes);
+	fabric->routes = NULL;
+}
+
+/*
+ * Of several ports that lead on equally well, which one: each switch begins its search at
+ * another port for each destination, so that the load spreads.
+ */
+static void walk(const struct fabric *fabric, uint32_t destination, uint8_t *row)
+{
+	struct routes *routes = fabric->routes;
+	uint32_t head = 0;
+	uint32_t tail = 0;
+
+	memset(row, NO_ROUTE, routes->count);
+	row[routes->rank[destination]] = 0;
+	routes->queue[tail++] = destination;
+	while (head < tail) {
+		uint32_t at = routes->queue[head++];
+		const struct graph_node *node = hardware(fabric, at);
+		unsigned int start = (unsigned int)fabric_hash(fabric, 'r', destination, at);
+
+		for (unsigned int i = 0; i < node->port_count; i++) {
+			uint32_t number = 1 + (start + i) % node->port_count;
+			uint32_t peer = cable(fabric, node->first_port + number)->peer;
+			uint32_t next = peer == NONE ? NONE : cable(fabric, peer)->node;
+
+			if (next == NONE || routes->rank[next] == NONE ||
+			    row[routes->rank[next]] != NO_ROUTE)
+				continue;
+			row[routes->rank[next]] = cable(fabric, peer)->number;
+			routes->queue[tail++] = next;
+		}
+	}
+}
+
+static const uint8_t *row_to(struct fabric *fabric, uint32_t destination)
+{
+	struct routes *routes = fabric->routes;
+	uint32_t rank = routes->rank[destination];
+
+	if (!routes->rows[rank]) {
+		routes->rows[rank] = malloc(routes->count);
+		if (routes->rows[rank])
+			walk(fabric, destination, routes->rows[rank]);
+	}
+	return routes->rows[rank];
+}
+
+static uint8_t compute_port(struct fabric *fabric, uint32_t switch_node, uint16_t lid)
+{
+	uint32_t owner = lid_owner(fabric, lid);
+	uint32_t destination;
+	const uint8_t *row;
+
+	if (!fabric->routes || !fabric->routes->computed || owner == NONE)
+		return NO_ROUTE;
+	destination = cable(fabric, owner)->node;
+	if (hardware(fabric, destination)->type != NODE_SWITCH) {
+		uint32_t leaf = cable(fabric, owner)->peer;
+
+		if (leaf == NONE)
+			return NO_ROUTE;
+		destination = cable(fabric, leaf)->node;
+		if (destination == switch_node)
+			return cable(fabric, leaf)->number;
+		if (hardware(fabric, destination)->type != NODE_SWITCH)
+			return NO_ROUTE;
+	}
+	row = row_to(fabric, destination);
+	return row ? row[fabric->routes->rank[switch_node]] : NO_ROUTE;
+}
+
+uint8_t route_port(struct fabric *fabric, uint32_t switch_node, uint16_t lid)
+{
+	const struct switch_tables *tables = fabric->nodes[switch_node].tables;
+
+	if (lid >= LID_COUNT)
+		return NO_ROUTE;
+	if (tables && tables->linear[lid / 64])
+		return tables->linear[lid / 64][lid % 64];
+	return compute_port(fabric, switch_node, lid);
+}
+
+void route_block(struct fabric *fabric, uint32_t switch_node, unsigned int block,
+		 uint8_t out[64])
+{
+	for (unsigned int i = 0; i < 64; i++)
+		out[i] = block < BLOCKS
+				 ? route_port(fabric, switch_node, (uint16_t)(block * 64 + i))
+				 : NO_ROUTE;
+}
+
+static struct switch_tables *tables_of(struct fabric *fabric, uint32_t node)
+{
+	if (!fabric->nodes[node].tables)
+		fabric->nodes[node].tables = calloc(1, sizeof(struct switch_tables));
+	return fabric->nodes[node].tables;
+}
+
+/* Copies 64 bytes into a block that is allocated when first set. */
+static int set_block(uint8_t **block, const uint8_t in[64])
+{
+	if (!*block)
+		*block = malloc(64);
+	if (!*block)
+		return -ENOMEM;
+	memcpy(*block, in, 64);
+	return 0;
+}
+
+int route_set_block(struct fabric *fabric, uint32_t switch_node, unsigned int block,
+		    const uint8_t in[64])
+{
+	struct switch_tables *tables = tables_of(fabric, switch_node);
+
+	return tables && block < BLOCKS ? set_block(&tables->linear[block], in) : -ENOMEM;
+}
+
+void route_multicast_block(const struct fabric *fabric, uint32_t switch_node,
+			   unsigned int block, unsigned int position, uint8_t out[64])
+{
+	const struct switch_tables *tables = fabric->nodes[switch_node].tables;
+
+	memset(out, 0, 64);
+	if (tables && block < MULTICAST_BLOCKS && position < POSITIONS &&
+	    tables->multicast[block][position])
+		memcpy(out, tables->multicast[block][position], 64);
+}
+
+int route_set_multicast_block(struct fabric *fabric, uint32_t switch_node, unsigned int block,
+			      unsigned int position, const uint8_t in[64])
+{
+	struct switch_tables *tables = tables_of(fabric, switch_node);
+
+	if (!tables || block >= MULTICAST_BLOCKS || position >= POSITIONS)
+		return -ENOMEM;
+	return set_block(&tables->multicast[block][position], in);
+}
+
+void switch_tables_free(struct switch_tables *tables)
+{
+	if (!tables)
+		return;
+	for (unsigned int i = 0; i < BLOCKS; i++)
+		free(tables->linear[i]);
+	for (unsigned int i = 0; i < MULTICAST_BLOCKS; i++)
+		for (unsigned int position = 0; position < POSITIONS; position++)
+			free(tables->multicast[i][position]);
+	free(tables);
+}
+
+int route_trace(struct fabric *fabric, uint32_t from, uint16_t lid, uint32_t *hops, int room)
+{
+	uint32_t owner = lid_owner(fabric, lid);
+	uint32_t at = from;
+	int count = 0;
+
+	if (owner == NONE)
+		return -EHOSTUNREACH;
+	while (end_port(fabric, at) != owner) {
+		const struct graph_node *node = hardware(fabric, cable(fabric, at)->node);
+		uint32_t out = at;
+
+		if (node->type == NODE_SWITCH) {
+			uint8_t number = route_port(fabric, cable(fabric, at)->node, lid);
+
+			if (number == 0 || number > node->port_count)
+				return -EHOSTUNREACH;
+			out = node->first_port + number;
+		} else if (at != from) {
+			return -EHOSTUNREACH;
+		}
+		if (count == room || cable(fabric, out)->peer == NONE)
+			return -EHOSTUNREACH;
+		hops[count++] = out;
+		at = cable(fabric, out)->peer;
+	}
+	return count;
+}

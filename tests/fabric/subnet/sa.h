@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The built-in subnet administration (IBA 15): answers from what the fabric is at that moment,
+ * not from a copy of it. It stores what others bring: multicast groups and their members,
+ * services, subscriptions.
+ */
+#ifndef FABRIC_SA_H
+#define FABRIC_SA_H
+
+#include "query.h"
+
+struct sa;
+
+/* Sends a MAD of the SA's own (a Report to a subscriber) to the end port with that LID. */
+typedef void sa_send_fn(void *context, uint16_t lid, const uint8_t mad[MAD_BYTES]);
+
+/* NULL without memory. The fabric outlives it. */
+struct sa *sa_new(struct fabric *fabric, sa_send_fn *send, void *context);
+void sa_free(struct sa *sa);
+
+/*
+ * Answers a request that came from the end port (by index) with that LID. The answer is
+ * allocated and the caller's: its MAD header, RMPP header (active, with version, type and
+ * flags; segment number and payload length are made by who sends it), SA header and records,
+ * `*length` bytes in all, 256 unless it is a table. NULL: no answer is due (or no memory).
+ */
+uint8_t *sa_answer(struct sa *sa, uint32_t from, uint16_t from_lid, const uint8_t *request,
+		   size_t request_length, size_t *length);
+
+/*
+ * Trap 64 (in service) or 65 (out of service) for a port with this GUID, 66 and 67 for a
+ * multicast group: who subscribed gets a Report.
+ */
+void sa_gid_event(struct sa *sa, unsigned int trap, const uint8_t gid[16]);
+
+/* A trap MAD (Notice at offset 64) that some node sent to the SM: forwarded to subscribers. */
+void sa_forward_trap(struct sa *sa, const uint8_t trap[MAD_BYTES]);
+
+#endif

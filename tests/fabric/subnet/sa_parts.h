@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * What the parts of the subnet administration share: a request on its way to an answer, and the
+ * types of records.
+ *
+ * The specification numbers the components of a record in the order in which its fields stand,
+ * reserved ones among them (IBA 15.2.5): a list of the fields' widths says where each is.
+ */
+#ifndef FABRIC_SA_PARTS_H
+#define FABRIC_SA_PARTS_H
+
+#include "sa.h"
+
+#define CLASS_SA     0x03
+#define SA_HEADER    56 /* MAD, RMPP and SA headers (IBA 15.2.1.1) */
+#define MAX_RECORDS  1000000
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+#define COMPONENT(number) (1ULL << (number))
+
+enum sa_status { /* IBA 15.2.3: the class-specific part of MAD status */
+	SA_NO_RESOURCES = 0x0100,
+	SA_INVALID = 0x0200,
+	SA_NO_RECORDS = 0x0300,
+	SA_TOO_MANY_RECORDS = 0x0400,
+	SA_INVALID_GID = 0x0500,
+	SA_INSUFFICIENT_COMPONENTS = 0x0600,
+	SA_DENIED = 0x0700
+};
+
+struct sa_request;
+
+struct record_type {
+	uint16_t attribute;
+	uint16_t size; /* bytes */
+	uint16_t component_count;
+	const uint16_t *widths; /* of the components, in bits */
+	/* offers all records that there are to sa_offer(), or those that fit to sa_append() */
+	void (*walk)(struct sa_request *request);
+	/* Set and Delete: a status; the record in the request becomes the answer. NULL:
+	 * unsupported */
+	unsigned int (*set)(struct sa_request *request);
+	unsigned int (*remove)(struct sa_request *request);
+};
+
+struct sa_request {
+	struct sa *sa;
+	struct fabric *fabric;
+	const struct record_type *type;
+	uint64_t mask;     /* the components that are still to be compared */
+	uint32_t from;     /* who asks: an end port, */
+	uint16_t from_lid; /* and the LID that it asked from */
+	bool trusted;      /* it knows an SM_Key (IBA 15.4.1) */
+	bool table;        /* GetTable */
+	uint8_t mad[MAD_BYTES];
+	uint8_t *record;     /* the one in the MAD */
+	unsigned int status; /* what stopped the walk */
+	uint8_t *answer;     /* header and the records so far */
+	size_t room;         /* bytes of it */
+	uint32_t count;      /* of records */
+};
+
+struct member {
+	struct member *next;
+	uint32_t port;
+	uint8_t gid[16]; /* as it joined */
+	uint8_t state;   /* JoinState */
+	bool proxy;      /* somebody else made it join */
+};
+
+struct group {
+	struct group *next;
+	struct member *members;
+	bool permanent;
+	uint8_t record[52]; /* its MCMemberRecord, without a member */
+};
+
+#define MLID_FIRST 0xc000
+#define MLID_COUNT 1024 /* as many as a switch's multicast table has (SwitchInfo) */
+
+struct sa {
+	struct fabric *fabric;
+	sa_send_fn *send;
+	void *context;
+	uint32_t *by_guid; /* a hash table of end ports; NULL: nobody asked yet */
+	uint32_t by_guid_mask;
+	struct group *groups; /* in the order of their creation */
+	struct service *services;
+	struct subscription *subscriptions;
+	uint64_t transaction; /* of the last Report */
+	uint32_t unique;      /* of the last MGID made here */
+	bool mlid_used[MLID_COUNT];
+};
+
+/* A list of widths is all components of its type. */
+#define FIELDS(list) .component_count = COUNT(list), .widths = (list)
+
+extern const struct record_type node_record, port_info_record, switch_info_record,
+	sm_info_record, link_record, guid_info_record, pkey_record, sl_to_vl_record,
+	vl_arbitration_record, linear_record, multicast_record, path_record, member_record,
+	service_record, inform_info_record;
+
+/* Whether two records have the same bits in all components of the mask. */
+bool sa_matches(const struct record_type *type, uint64_t mask, const uint8_t *wanted,
+		const uint8_t *record);
+
+/* A record for the answer; false: no more are wanted. An offered one is compared before. */
+bool sa_append(struct sa_request *request, const uint8_t *record);
+bool sa_offer(struct sa_request *request, const uint8_t *record);
+
+/* Visits the end ports that a request can mean whose first component is a LID. */
+void sa_each_end_port(struct sa_request *request,
+		      bool (*visit)(struct sa_request *request, uint32_t port));
+
+/* Whether an end port can be reached now: it has a LID and its link is up. */
+bool sa_in_subnet(const struct fabric *fabric, uint32_t port);
+
+/* The end port with this GUID or GID, or NONE. */
+uint32_t sa_find_guid(struct sa *sa, uint64_t guid);
+uint32_t sa_find_gid(struct sa *sa, const uint8_t gid[16]);
+
+/* Whether a port is a member of the P_Key's partition; a P_Key that lets two ports talk, or 0.
+ */
+bool sa_has_pkey(const struct fabric *fabric, uint32_t port, uint16_t pkey);
+uint16_t sa_shared_pkey(const struct fabric *fabric, uint32_t a, uint32_t b, uint16_t wanted);
+
+/*
+ * Selectors (IBA 15.2.5.16): fits the best that there is to what a request's byte selects,
+ * which may be less; false: it is not that good. A lifetime is fitted from the shortest.
+ */
+bool sa_fit_mtu(uint8_t selected, uint8_t *mtu);
+bool sa_fit_rate(uint8_t selected, uint8_t *rate);
+bool sa_fit_life(uint8_t selected, uint8_t *life);
+
+#define SELECT_EXACTLY 0x80 /* how answers give such values */
+
+int groups_start(struct sa *sa);
+struct group *group_find(struct sa *sa, const uint8_t mgid[16]);
+struct group *group_find_lid(struct sa *sa, uint16_t mlid);
+void groups_free(struct sa *sa);
+
+void services_free(struct sa *sa);
+
+/* InformInfo: a status. */
+unsigned int subscribe(struct sa_request *request);
+void subscriptions_free(struct sa *sa);
+
+#endif

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Subnet administration: records of the tables that nodes have, a block each (IBA 15.2.5.4 -
+ * 15.2.5.12). Blocks are asked for one after the other until the node has no more.
+ */
+#include "sa_parts.h"
+#include "sma.h"
+
+#define HEAD 8 /* bytes of a record before its block */
+
+/* Numbers of blocks or ports to ask for: what a component names, or all. */
+struct range {
+	uint32_t first;
+	uint32_t last;
+};
+
+static struct range range_of(const struct sa_request *request, unsigned int component,
+			     uint32_t wanted, uint32_t first, uint32_t last)
+{
+	if (!(request->mask & COMPONENT(component)))
+		return (struct range){first, last};
+	if (wanted < first || wanted > last)
+		return (struct range){1, 0};
+	return (struct range){wanted, wanted};
+}
+
+static bool ask(const struct sa_request *request, uint32_t port, unsigned int attribute,
+		uint32_t modifier, uint8_t *record)
+{
+	const struct graph_port *end = cable(request->fabric, port);
+
+	return sma_read(request->fabric, end->node, attribute, modifier, end->number,
+			record + HEAD);
+}
+
+static const struct graph_node *node_of(const struct sa_request *request, uint32_t port)
+{
+	return hardware(request->fabric, cable(request->fabric, port)->node);
+}
+
+static bool is_switch(const struct sa_request *request, uint32_t port)
+{
+	return node_of(request, port)->type == NODE_SWITCH;
+}
+
+static uint16_t lid_of(const struct sa_request *request, uint32_t port)
+{
+	return request->fabric->ports[port].lid;
+}
+
+/* The ports of a node that a record can be for: a switch's all, else only the end port. */
+static struct range ports_of(const struct sa_request *request, uint32_t port,
+			     unsigned int component, unsigned int wanted)
+{
+	uint8_t number = cable(request->fabric, port)->number;
+
+	if (is_switch(request, port))
+		return range_of(request, component, wanted, 0,
+				node_of(request, port)->port_count);
+	return range_of(request, component, wanted, number, number);
+}
+
+static bool visit_guids(struct sa_request *request, uint32_t port)
+{
+	struct range blocks = range_of(request, 1, request->record[2], 0, 255);
+	uint8_t record[HEAD + SMP_DATA] = {0};
+
+	put16(record, lid_of(request, port));
+	for (uint32_t block = blocks.first; block <= blocks.last; block++) {
+		record[2] = (uint8_t)block;
+		if (!ask(request, port, IB_ATTR_GUID_INFO, block, record))
+			break;
+		if (!sa_offer(request, record))
+			return false;
+	}
+	return true;
+}
+
+static void walk_guids(struct sa_request *request)
+{
+	sa_each_end_port(request, visit_guids);
+}
+
+static const uint16_t guid_fields[] = {16, 8, 8, 32, 64, 64, 64, 64, 64, 64, 64, 64};
+
+const struct record_type guid_info_record = {
+	.attribute = IB_SA_ATTR_GUIDINFORECORD,
+	.size = HEAD + 64,
+	FIELDS(guid_fields),
+	.walk = walk_guids,
+};
+
+static bool visit_pkeys(struct sa_request *request, uint32_t port)
+{
+	struct range blocks = range_of(request, 1, get16(request->record + 2), 0, 0xffff);
+	struct range ports = ports_of(request, port, 2, request->record[4]);
+	uint8_t record[HEAD + SMP_DATA] = {0};
+
+	put16(record, lid_of(request, port));
+	for (uint32_t number = ports.first; number <= ports.last; number++) {
+		for (uint32_t block = blocks.first; block <= blocks.last; block++) {
+			uint32_t of_port = is_switch(request, port) ? number << 16 : 0;
+
+			put16(record + 2, block);
+			record[4] = (uint8_t)number;
+			if (!ask(request, port, IB_ATTR_PKEY_TBL, of_port | block, record))
+				break;
+			if (!sa_offer(request, record))
+				return false;
+		}
+	}
+	return true;
+}
+
+static void walk_pkeys(struct sa_request *request)
+{
+	sa_each_end_port(request, visit_pkeys);
+}
+
+static const uint16_t pkey_fields[] = {16, 16, 8, 24, 512};
+
+const struct record_type pkey_record = {
+	.attribute = IB_SA_ATTR_PKEYTABLERECORD,
+	.size = HEAD + 64,
+	FIELDS(pkey_fields),
+	.walk = walk_pkeys,
+};
+
+/* A switch has a mapping for each pair of ports, all others one (IBA 14.2.5.8). */
+static bool visit_sl_to_vl(struct sa_request *request, uint32_t port)
+{
+	uint32_t last_input = is_switch(request, port) ? node_of(request, port)->port_count : 0;
+	struct range inputs = range_of(request, 1, request->record[2], 0, last_input);
+	struct range outputs = ports_of(request, port, 2, request->record[3]);
+	uint8_t record[HEAD + SMP_DATA] = {0};
+
+	put16(record, lid_of(request, port));
+	for (uint32_t output = outputs.first; output <= outputs.last; output++) {
+		for (uint32_t input = inputs.first; input <= inputs.last; input++) {
+			record[2] = (uint8_t)input;
+			record[3] = (uint8_t)output;
+			if (ask(request, port, IB_ATTR_SLVL_TABLE, input << 8 | output,
+				record) &&
+			    !sa_offer(request, record))
+				return false;
+		}
+	}
+	return true;
+}
+
+static void walk_sl_to_vl(struct sa_request *request)
+{
+	sa_each_end_port(request, visit_sl_to_vl);
+}
+
+static const uint16_t sl_to_vl_fields[] = {16, 8, 8, 32, 64};
+
+const struct record_type sl_to_vl_record = {
+	.attribute = IB_SA_ATTR_SL2VLTABLERECORD,
+	.size = HEAD + 8,
+	FIELDS(sl_to_vl_fields),
+	.walk = walk_sl_to_vl,
+};
+
+static bool visit_vl_arbitration(struct sa_request *request, uint32_t port)
+{
+	struct range ports = ports_of(request, port, 1, request->record[2]);
+	struct range blocks = range_of(request, 2, request->record[3], 1, 255);
+	uint8_t record[HEAD + SMP_DATA] = {0};
+
+	put16(record, lid_of(request, port));
+	for (uint32_t number = ports.first; number <= ports.last; number++) {
+		for (uint32_t block = blocks.first; block <= blocks.last; block++) {
+			record[2] = (uint8_t)number;
+			record[3] = (uint8_t)block;
+			if (!ask(request, port, IB_ATTR_VL_ARBITRATION, block << 16 | number,
+				 record))
+				break;
+			if (!sa_offer(request, record))
+				return false;
+		}
+	}
+	return true;
+}
+
+static void walk_vl_arbitration(struct sa_request *request)
+{
+	sa_each_end_port(request, visit_vl_arbitration);
+}
+
+static const uint16_t vl_arbitration_fields[] = {16, 8, 8, 32, 512};
+
+const struct record_type vl_arbitration_record = {
+	.attribute = IB_SA_ATTR_VLARBTABLERECORD,
+	.size = HEAD + 64,
+	FIELDS(vl_arbitration_fields),
+	.walk = walk_vl_arbitration,
+};
+
+/* Forwarding tables end with the block of LinearFDBTop (IBA 14.2.5.4). */
+static bool visit_linear(struct sa_request *request, uint32_t port)
+{
+	uint32_t top = request->fabric->nodes[cable(request->fabric, port)->node].linear_top;
+	struct range blocks = range_of(request, 1, get16(request->record + 2), 0, top / 64);
+	uint8_t record[HEAD + SMP_DATA] = {0};
+
+	put16(record, lid_of(request, port));
+	for (uint32_t block = blocks.first; block <= blocks.last; block++) {
+		put16(record + 2, block);
+		if (!ask(request, port, IB_ATTR_LINEARFORWTBL, block, record))
+			break;
+		if (!sa_offer(request, record))
+			return false;
+	}
+	return true;
+}
+
+static void walk_linear(struct sa_request *request)
+{
+	sa_each_end_port(request, visit_linear);
+}
+
+static const uint16_t linear_fields[] = {16, 16, 32, 512};
+
+const struct record_type linear_record = {
+	.attribute = IB_SA_ATTR_LFTRECORD,
+	.size = HEAD + 64,
+	FIELDS(linear_fields),
+	.walk = walk_linear,
+};
+
+static bool is_blank(const uint8_t block[64])
+{
+	for (unsigned int i = 0; i < 64; i++)
+		if (block[i])
+			return false;
+	return true;
+}
+
+#define MULTICAST_BLOCK 3 /* a component */
+
+/* Position: 4 bits, reserved: 3, block: 9. Blocks that forward nothing are only shown if named.
+ */
+static bool visit_multicast(struct sa_request *request, uint32_t port)
+{
+	uint32_t wanted = get16(request->record + 2);
+	struct range blocks = range_of(request, MULTICAST_BLOCK, wanted & 0x1ff, 0, 0x1ff);
+	struct range positions =
+		range_of(request, 1, wanted >> 12, 0, node_of(request, port)->port_count / 16U);
+	bool named = (request->mask & COMPONENT(MULTICAST_BLOCK)) != 0;
+	uint8_t record[HEAD + SMP_DATA] = {0};
+
+	put16(record, lid_of(request, port));
+	for (uint32_t block = blocks.first; block <= blocks.last; block++) {
+		for (uint32_t position = positions.first; position <= positions.last;
+		     position++) {
+			put16(record + 2, position << 12 | block);
+			if (!ask(request, port, IB_ATTR_MULTICASTFORWTBL,
+				 position << 28 | block, record))
+				return true;
+			if ((named || !is_blank(record + HEAD)) && !sa_offer(request, record))
+				return false;
+		}
+	}
+	return true;
+}
+
+static void walk_multicast(struct sa_request *request)
+{
+	sa_each_end_port(request, visit_multicast);
+}
+
+static const uint16_t multicast_fields[] = {16, 4, 3, 9, 32, 512};
+
+const struct record_type multicast_record = {
+	.attribute = IB_SA_ATTR_MFTRECORD,
+	.size = HEAD + 64,
+	FIELDS(multicast_fields),
+	.walk = walk_multicast,
+};

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Ports' settings: the defaults of a fabric that nobody configured, and what differs from them.
+ */
+#include <stdlib.h>
+
+#include "link.h"
+#include "settings.h"
+
+static void set_defaults(const struct fabric *fabric, uint32_t port,
+			 struct port_settings *settings)
+{
+	const struct graph_port *end = cable(fabric, port);
+
+	*settings = (struct port_settings){
+		.gid_prefix = DEFAULT_PREFIX,
+		.pkeys = {DEFAULT_PKEY},
+		.width_enabled = widths_up_to(end->width),
+		.speed_enabled = 7,
+		.speed_ext_enabled = speed_ext_bits_up_to(end->speed),
+		.speed_ext2_enabled = speed_ext2_bit(end->speed),
+		.link_down_default = 2,
+		.hoq_life = 18,
+		.subnet_timeout = 18,
+		.error_thresholds = 0x88,
+		.fdr10_enabled = end->speed == FDR10,
+	};
+}
+
+struct port_settings *settings_of(struct fabric *fabric, uint32_t port)
+{
+	struct port *state = &fabric->ports[port];
+
+	if (!state->settings) {
+		state->settings = malloc(sizeof(*state->settings));
+		if (state->settings)
+			set_defaults(fabric, port, state->settings);
+	}
+	return state->settings;
+}
+
+const struct port_settings *settings_read(const struct fabric *fabric, uint32_t port,
+					  struct port_settings *defaults)
+{
+	const struct port_settings *settings = fabric->ports[port].settings;
+
+	if (settings)
+		return settings;
+	set_defaults(fabric, port, defaults);
+	return defaults;
+}
+
+void settings_free(struct port_settings *settings)
+{
+	if (!settings)
+		return;
+	while (settings->sl_to_vl) {
+		struct sl_to_vl *next = settings->sl_to_vl->next;
+
+		free(settings->sl_to_vl);
+		settings->sl_to_vl = next;
+	}
+	free(settings->vl_arbitration);
+	free(settings);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* What happened to which packet, and where. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "trace.h"
+
+struct trace {
+	FILE *out;
+	uint64_t packets;
+};
+
+int trace_to(struct fabric *fabric, FILE *out)
+{
+	if (!fabric->trace)
+		fabric->trace = calloc(1, sizeof(*fabric->trace));
+	if (!fabric->trace)
+		return -ENOMEM;
+	fabric->trace->out = out;
+	return 0;
+}
+
+void trace_free(struct fabric *fabric)
+{
+	free(fabric->trace);
+	fabric->trace = NULL;
+}
+
+uint64_t trace_number(struct fabric *fabric)
+{
+	return fabric->trace ? ++fabric->trace->packets : 0;
+}
+
+void trace_packet(const struct fabric *fabric, const struct packet *packet, uint32_t port,
+		  const char *what)
+{
+	if (!fabric->trace || !fabric->trace->out)
+		return;
+	fprintf(fabric->trace->out,
+		"%llu %s at %s/%u: class 0x%02x method 0x%02x attribute 0x%04x modifier 0x%x\n",
+		(unsigned long long)packet->number, what,
+		hardware(fabric, cable(fabric, port)->node)->name, cable(fabric, port)->number,
+		mad_class_of(packet->mad), mad_method(packet->mad), mad_attribute(packet->mad),
+		mad_modifier(packet->mad));
+	fflush(fabric->trace->out);
+}

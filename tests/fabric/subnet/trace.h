@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * A line for everything that happens to a packet. There is no time in it and no transaction id,
+ * so that two runs with the same seed and the same requests give the same trace.
+ */
+#ifndef FABRIC_TRACE_H
+#define FABRIC_TRACE_H
+
+#include <stdio.h>
+
+#include "wire.h"
+
+/* Lines go to the stream from now on (it stays the caller's); NULL: no more. 0 or -ENOMEM. */
+int trace_to(struct fabric *fabric, FILE *out);
+void trace_free(struct fabric *fabric);
+
+/* The number of the next packet, from 1 on. */
+uint64_t trace_number(struct fabric *fabric);
+
+void trace_packet(const struct fabric *fabric, const struct packet *packet, uint32_t port,
+		  const char *what);
+
+#endif

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Traps, made, repeated and repressed. */
+#include <stdlib.h>
+
+#include "timers.h"
+#include "traps.h"
+#include "wire.h"
+
+#define NOTICE   64 /* where an SMP's data, here a Notice, begin */
+#define REPEATS  5
+#define INTERVAL SECOND
+
+/* Types of a Notice (IBA 13.4.8.2). */
+enum {
+	URGENT = 1,
+	SECURITY = 2,
+	INFORMATIONAL = 4
+};
+
+struct trap {
+	struct timer timer;
+	struct trap *next;
+	struct packet packet;
+	unsigned int left; /* how often it is still sent */
+};
+
+static void forget(struct fabric *fabric, struct trap *trap)
+{
+	struct trap **link = &fabric->traps;
+
+	while (*link && *link != trap)
+		link = &(*link)->next;
+	if (*link)
+		*link = trap->next;
+	free(trap);
+}
+
+static void drop(struct timer *timer)
+{
+	free(timer);
+}
+
+static void send_again(struct fabric *fabric, struct timer *timer)
+{
+	struct trap *trap = (struct trap *)timer;
+
+	trap->packet.dlid = fabric->ports[trap->packet.from].sm_lid;
+	trap->packet.slid = fabric->ports[trap->packet.from].lid;
+	if (trap->packet.dlid && trap->packet.slid)
+		wire_send(fabric, &trap->packet);
+	if (trap->left-- == 0 || timer_set(fabric, timer, fabric->now + INTERVAL))
+		forget(fabric, trap);
+}
+
+/* A trap from an end port; what it tells is filled in by the caller, who then raises it. */
+static struct trap *make(struct fabric *fabric, uint32_t port, unsigned int type,
+			 unsigned int number)
+{
+	struct trap *trap = fabric->events ? calloc(1, sizeof(*trap)) : NULL;
+	uint8_t *mad;
+
+	if (!trap)
+		return NULL;
+	mad = trap->packet.mad;
+	mad[0] = 1;
+	mad[1] = CLASS_SMP;
+	mad[2] = 1;
+	mad[3] = METHOD_TRAP;
+	put64(mad + 8, ++fabric->trap_count);
+	put16(mad + 16, IB_SA_ATTR_NOTICE);
+	mad_set_field(mad, NOTICE, IB_NOTICE_IS_GENERIC_F, 1);
+	mad_set_field(mad, NOTICE, IB_NOTICE_TYPE_F, type);
+	mad_set_field(mad, NOTICE, IB_NOTICE_PRODUCER_F,
+		      hardware(fabric, cable(fabric, port)->node)->type);
+	mad_set_field(mad, NOTICE, IB_NOTICE_TRAP_NUMBER_F, number);
+	mad_set_field(mad, NOTICE, IB_NOTICE_ISSUER_LID_F, fabric->ports[port].lid);
+	trap->packet.from = port;
+	trap->left = REPEATS - 1;
+	trap->timer.run = send_again;
+	trap->timer.drop = drop;
+	return trap;
+}
+
+static void raise_trap(struct fabric *fabric, struct trap *trap)
+{
+	trap->next = fabric->traps;
+	fabric->traps = trap;
+	if (timer_set(fabric, &trap->timer, fabric->now))
+		forget(fabric, trap);
+}
+
+void trap_link_state(struct fabric *fabric, uint32_t node)
+{
+	uint32_t port = hardware(fabric, node)->first_port;
+	struct trap *trap = make(fabric, port, URGENT, 128);
+
+	if (!trap)
+		return;
+	mad_set_field(trap->packet.mad, NOTICE, IB_NOTICE_DATA_LID_F, fabric->ports[port].lid);
+	raise_trap(fabric, trap);
+}
+
+void trap_capability(struct fabric *fabric, uint32_t port)
+{
+	struct trap *trap = make(fabric, port, INFORMATIONAL, 144);
+
+	if (!trap)
+		return;
+	mad_set_field(trap->packet.mad, NOTICE, IB_NOTICE_DATA_144_LID_F,
+		      fabric->ports[port].lid);
+	mad_set_field(trap->packet.mad, NOTICE, IB_NOTICE_DATA_144_CAPMASK_F,
+		      fabric->ports[port].capability_mask);
+	raise_trap(fabric, trap);
+}
+
+void trap_mkey(struct fabric *fabric, uint32_t port, const uint8_t mad[MAD_BYTES])
+{
+	struct trap *trap = make(fabric, port, SECURITY, 256);
+	uint8_t *details;
+
+	if (!trap)
+		return;
+	details = trap->packet.mad + NOTICE + 10; /* behind the common part of a Notice */
+	put16(details + 2, fabric->ports[port].lid);
+	put16(details + 4, mad_class_of(mad) == CLASS_DIRECTED_SMP ? get16(mad + 32) : 0);
+	details[6] = (uint8_t)mad_method(mad);
+	put16(details + 8, mad_attribute(mad));
+	put32(details + 10, mad_modifier(mad));
+	put64(details + 14, get64(mad + 24));
+	raise_trap(fabric, trap);
+}
+
+void trap_repress(struct fabric *fabric, uint32_t port, const uint8_t mad[MAD_BYTES])
+{
+	for (struct trap *trap = fabric->traps; trap; trap = trap->next)
+		if (trap->packet.from == port &&
+		    memcmp(trap->packet.mad + 8, mad + 8, 8) == 0) /* the transaction id */
+			trap->left = 0;
+}

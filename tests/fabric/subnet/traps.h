@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Traps: what a node tells its subnet manager unasked (IBA 13.4.9, 14.2.5.1), once a second
+ * until it is told to be quiet, at most a few times.
+ */
+#ifndef FABRIC_TRAPS_H
+#define FABRIC_TRAPS_H
+
+#include "query.h"
+
+/* 128: the state of one of a switch's links changed. */
+void trap_link_state(struct fabric *fabric, uint32_t node);
+
+/* 144: an end port's CapabilityMask changed. */
+void trap_capability(struct fabric *fabric, uint32_t port);
+
+/* 256: an SMP came to an end port with a wrong M_Key. */
+void trap_mkey(struct fabric *fabric, uint32_t port, const uint8_t mad[MAD_BYTES]);
+
+/* A TrapRepress came to an end port. */
+void trap_repress(struct fabric *fabric, uint32_t port, const uint8_t mad[MAD_BYTES]);
+
+#endif

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* The way of a packet, judged hop by hop when it is sent; what is left of it arrives when its
+ * time has come. */
+#include <stdlib.h>
+
+#include "counters.h"
+#include "faults.h"
+#include "node.h"
+#include "routes.h"
+#include "timers.h"
+#include "trace.h"
+#include "wire.h"
+
+#define MAX_HOPS 64 /* of a directed route, and before a loop is given up */
+
+/* Offsets in a directed SMP (IBA 14.2.1.2). */
+enum {
+	HOP_POINTER = 6,
+	HOP_COUNT = 7,
+	DR_SLID = 32,
+	DR_DLID = 34,
+	INITIAL_PATH = 128,
+	RETURN_PATH = 192
+};
+
+struct flight {
+	struct timer timer;
+	uint32_t port; /* by which it arrives */
+	struct packet packet;
+};
+
+struct walk {
+	struct fabric *fabric;
+	struct packet packet;
+	uint64_t delay;
+	unsigned int copies;
+	uint8_t corrupt_byte; /* what goes wrong on the way is seen when it arrives */
+	uint8_t corrupt_bits;
+};
+
+static void drop_flight(struct timer *timer)
+{
+	free(timer);
+}
+
+static void arrive(struct fabric *fabric, struct timer *timer)
+{
+	struct flight *flight = (struct flight *)timer;
+
+	node_receive(fabric, flight->port, &flight->packet);
+	free(flight);
+}
+
+static void deliver(struct walk *walk, uint32_t port)
+{
+	for (unsigned int copy = 0; copy < walk->copies; copy++) {
+		struct flight *flight = malloc(sizeof(*flight));
+
+		if (!flight)
+			return;
+		flight->timer = (struct timer){.run = arrive, .drop = drop_flight};
+		flight->port = port;
+		flight->packet = walk->packet;
+		flight->packet.mad[walk->corrupt_byte] ^= walk->corrupt_bits;
+		if (timer_set(walk->fabric, &flight->timer, walk->fabric->now + walk->delay))
+			free(flight);
+	}
+}
+
+static void lose(struct walk *walk, uint32_t port, const char *why, enum counter counter)
+{
+	trace_packet(walk->fabric, &walk->packet, port, why);
+	if (counter != COUNTER_COUNT)
+		counter_add(walk->fabric, port, counter, 1);
+}
+
+/* Over the cable of a port, to the port at the other end; NONE: the packet is lost. */
+static uint32_t cross(struct walk *walk, uint32_t port)
+{
+	struct fabric *fabric = walk->fabric;
+	uint32_t peer = cable(fabric, port)->peer;
+	const struct port *state = &fabric->ports[port];
+	uint8_t needed = is_smp(walk->packet.mad) ? PORT_INIT : PORT_ACTIVE;
+	struct crossing crossing = {0};
+
+	if (peer == NONE || !link_is_up(fabric, port) || state->state < needed) {
+		lose(walk, port, "link down", COUNT_XMIT_DISCARDS);
+		return NONE;
+	}
+	if (!faults_on_link(fabric, port, &crossing)) {
+		walk->delay += crossing.delay;
+		return peer;
+	}
+	walk->delay += crossing.delay;
+	if (crossing.lost) {
+		lose(walk, port, "lost", COUNTER_COUNT);
+		counter_add(fabric, peer, COUNT_RCV_ERRORS, 1);
+		return NONE;
+	}
+	if (crossing.corrupted) {
+		walk->corrupt_byte = crossing.byte;
+		walk->corrupt_bits = crossing.bits;
+		trace_packet(fabric, &walk->packet, port, "corrupted");
+	}
+	if (crossing.duplicated && walk->copies == 1) {
+		walk->copies = 2;
+		trace_packet(fabric, &walk->packet, port, "duplicated");
+	}
+	if (crossing.reordered)
+		trace_packet(fabric, &walk->packet, port, "held back");
+	return peer;
+}
+
+static const struct graph_node *node_of(const struct walk *walk, uint32_t port)
+{
+	return hardware(walk->fabric, cable(walk->fabric, port)->node);
+}
+
+static bool accepts(const struct fabric *fabric, uint32_t port, uint16_t dlid)
+{
+	const struct port *state = &fabric->ports[end_port(fabric, port)];
+
+	return dlid == PERMISSIVE_LID ||
+	       (state->lid && dlid >= state->lid && dlid < state->lid + (1U << state->lmc));
+}
+
+/*
+ * By LID, from a port on: `at` is where the packet is, an end port that sends it or a port of a
+ * switch that it reached.
+ */
+static void walk_by_lid(struct walk *walk, uint32_t at)
+{
+	struct fabric *fabric = walk->fabric;
+	uint16_t dlid = walk->packet.dlid;
+	uint32_t from = at;
+
+	if (accepts(fabric, at, dlid)) {
+		deliver(walk, at);
+		return;
+	}
+	for (unsigned int hop = 0; hop < MAX_HOPS; hop++) {
+		const struct graph_node *node = node_of(walk, at);
+		uint32_t out = at;
+
+		if (node->type == NODE_SWITCH) {
+			uint8_t number = route_port(fabric, cable(fabric, at)->node, dlid);
+
+			if (number == 0 || number > node->port_count) {
+				lose(walk, at, "no route", COUNT_RCV_SWITCH_RELAY_ERRORS);
+				return;
+			}
+			out = node->first_port + number;
+		} else if (at != from) {
+			lose(walk, at, "not its LID", COUNTER_COUNT);
+			return;
+		}
+		at = cross(walk, out);
+		if (at == NONE)
+			return;
+		if (accepts(fabric, at, dlid)) {
+			deliver(walk, at);
+			return;
+		}
+	}
+	lose(walk, at, "went in circles", COUNT_XMIT_DISCARDS);
+}
+
+/* The port of the node that the packet is at, by which a path's entry leads on; NONE: there is
+ * none. */
+static uint32_t path_port(const struct walk *walk, uint32_t at, uint8_t number)
+{
+	const struct graph_node *node = node_of(walk, at);
+
+	if (number == 0 || number > node->port_count)
+		return NONE;
+	if (node->type != NODE_SWITCH && number != cable(walk->fabric, at)->number)
+		return NONE; /* no port of a CA forwards to another one */
+	return node->first_port + number;
+}
+
+/* A directed request (IBA 14.2.2.1, 14.2.2.2): the pointer counts up, the return path is noted.
+ */
+static void walk_out(struct walk *walk, uint32_t at)
+{
+	uint8_t *mad = walk->packet.mad;
+	uint8_t count = mad[HOP_COUNT];
+
+	if (count >= MAX_HOPS || mad[HOP_POINTER] != 0) {
+		lose(walk, at, "bad hop pointer", COUNTER_COUNT);
+		return;
+	}
+	while (mad[HOP_POINTER] < count) {
+		uint32_t out = path_port(walk, at, mad[INITIAL_PATH + ++mad[HOP_POINTER]]);
+
+		if (out == NONE) {
+			lose(walk, at, "no such port", COUNTER_COUNT);
+			return;
+		}
+		at = cross(walk, out);
+		if (at == NONE)
+			return;
+		if (node_of(walk, at)->type != NODE_SWITCH && mad[HOP_POINTER] < count) {
+			lose(walk, at, "no switch", COUNTER_COUNT);
+			return;
+		}
+		mad[RETURN_PATH + mad[HOP_POINTER]] = cable(walk->fabric, at)->number;
+	}
+	mad[HOP_POINTER] = (uint8_t)(count + 1);
+	walk->packet.dlid = (uint16_t)get16(mad + DR_DLID);
+	if (walk->packet.dlid == PERMISSIVE_LID) {
+		deliver(walk, at);
+		return;
+	}
+	walk->packet.slid = walk->fabric->ports[end_port(walk->fabric, at)].lid;
+	walk_by_lid(walk, at);
+}
+
+/* A directed response (IBA 14.2.2.3, 14.2.2.4): the pointer counts down along the return path.
+ */
+static void walk_back(struct walk *walk, uint32_t at)
+{
+	uint8_t *mad = walk->packet.mad;
+	uint8_t count = mad[HOP_COUNT];
+
+	if (count >= MAX_HOPS || mad[HOP_POINTER] != count + 1) {
+		lose(walk, at, "bad hop pointer", COUNTER_COUNT);
+		return;
+	}
+	while (--mad[HOP_POINTER] > 0) {
+		uint32_t out = path_port(walk, at, mad[RETURN_PATH + mad[HOP_POINTER]]);
+
+		if (out == NONE) {
+			lose(walk, at, "no such port", COUNTER_COUNT);
+			return;
+		}
+		at = cross(walk, out);
+		if (at == NONE)
+			return;
+	}
+	walk->packet.dlid = (uint16_t)get16(mad + DR_SLID);
+	if (walk->packet.dlid == PERMISSIVE_LID)
+		deliver(walk, at);
+	else
+		walk_by_lid(walk, at);
+}
+
+/*
+ * A directed SMP may have a part by LID before its path (the source LID is not the permissive
+ * one) and one after it: this is the part before. The node that the LID names goes on along the
+ * path.
+ */
+static uint32_t first_part(struct walk *walk, uint32_t at, uint16_t lid)
+{
+	uint32_t hops[MAX_HOPS];
+	int count;
+
+	if (lid == PERMISSIVE_LID || accepts(walk->fabric, at, lid))
+		return at;
+	count = route_trace(walk->fabric, at, lid, hops, MAX_HOPS);
+	if (count < 0) {
+		lose(walk, at, "no route", COUNT_RCV_SWITCH_RELAY_ERRORS);
+		return NONE;
+	}
+	for (int i = 0; i < count && at != NONE; i++)
+		at = cross(walk, hops[i]);
+	return at;
+}
+
+static void walk_directed(struct walk *walk)
+{
+	const uint8_t *mad = walk->packet.mad;
+	bool back = (get16(mad + 4) & 0x8000) != 0;
+	uint16_t lid = (uint16_t)get16(mad + (back ? DR_DLID : DR_SLID));
+	uint32_t at = first_part(walk, walk->packet.from,
+				 lid == PERMISSIVE_LID ? lid : walk->packet.dlid);
+
+	if (at == NONE)
+		return;
+	if (back)
+		walk_back(walk, at);
+	else
+		walk_out(walk, at);
+}
+
+void wire_send(struct fabric *fabric, const struct packet *packet)
+{
+	struct walk walk = {.fabric = fabric, .packet = *packet, .copies = 1};
+
+	walk.packet.number = trace_number(fabric);
+	trace_packet(fabric, &walk.packet, packet->from, "sent");
+	if (mad_class_of(packet->mad) == CLASS_DIRECTED_SMP)
+		walk_directed(&walk);
+	else
+		walk_by_lid(&walk, packet->from);
+}
+
+void port_gid(const struct fabric *fabric, uint32_t port, uint8_t gid[16])
+{
+	put64(gid, gid_prefix(fabric, port));
+	put64(gid + 8, cable(fabric, port)->guid);
+}
+
+void wire_reply(struct fabric *fabric, uint32_t port, const struct packet *request)
+{
+	struct packet reply = *request;
+
+	reply.from = end_port(fabric, port);
+	reply.slid = fabric->ports[reply.from].lid;
+	reply.dlid = request->slid;
+	reply.source_qp = request->qp;
+	reply.qp = request->source_qp;
+	memcpy(reply.sgid, request->dgid, sizeof(reply.sgid));
+	memcpy(reply.dgid, request->sgid, sizeof(reply.dgid));
+	wire_send(fabric, &reply);
+}

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Reads the two kinds of lines that make a topology, a node's header and a port's, with the
+ * comments in which ibnetdiscover tells names, LIDs and what a link does.
+ */
+
+#include "read.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_LID 0xbfff /* unicast (IBA 4.1.3) */
+#define MAX_LMC 7
+
+struct composed {
+	struct composed *next;
+	char bytes[];
+};
+
+#define fail(reader, ...) read_fail(reader, (reader)->place, -EINVAL, __VA_ARGS__)
+
+/* "lid 17", where there is one; false: no LID that can be. */
+static bool take_lid(struct text *rest, uint16_t *lid)
+{
+	uint64_t number;
+
+	skip_blanks(rest);
+	if (!take_word(rest, "lid"))
+		return true;
+	if (!take_number(rest, 10, MAX_LID, &number))
+		return false;
+	*lid = (uint16_t)number;
+	return true;
+}
+
+static bool take_lmc(struct text *rest, uint8_t *lmc)
+{
+	uint64_t number;
+
+	skip_blanks(rest);
+	if (!take_word(rest, "lmc"))
+		return true;
+	if (!take_number(rest, 10, MAX_LMC, &number))
+		return false;
+	*lmc = (uint8_t)number;
+	return true;
+}
+
+/* "4xHDR" */
+static bool take_link(struct text *rest, struct end *end)
+{
+	static const uint8_t bits[] = {[1] = 1, [2] = 16, [4] = 2, [8] = 4, [12] = 8};
+	enum link_speed speed;
+	struct text name;
+	uint64_t lanes;
+
+	skip_blanks(rest);
+	if (!at_digit(rest))
+		return true;
+	if (!take_number(rest, 10, 12, &lanes) || !bits[lanes] || !take_char(rest, 'x'))
+		return false;
+	name = take_while(rest, isalnum);
+	speed = link_speed_parse(name.bytes, name.length);
+	if (speed == SPEED_COUNT)
+		return false;
+	end->widths = bits[lanes];
+	end->speeds = (uint16_t)(1U << speed);
+	return true;
+}
+
+/* In a module, a name that names no other module is that module's. */
+static int compose_id(struct reader *reader, struct text *id)
+{
+	size_t length = reader->module.length + 1 + id->length;
+	struct composed *composed;
+
+	if (!id->length)
+		return fail(reader, "a node without a name");
+	if (reader->module.length && !memchr(id->bytes, '#', id->length)) {
+		composed = length > MAX_NAME ? NULL : malloc(sizeof(*composed) + length);
+		if (!composed && length <= MAX_NAME)
+			return -ENOMEM;
+		if (composed) {
+			memcpy(composed->bytes, reader->module.bytes, reader->module.length);
+			composed->bytes[reader->module.length] = '#';
+			memcpy(composed->bytes + length - id->length, id->bytes, id->length);
+			composed->next = reader->composed;
+			reader->composed = composed;
+			id->bytes = composed->bytes;
+		}
+		id->length = length;
+	}
+	if (id->length > MAX_NAME)
+		return fail(reader, "a name of more than %u bytes", MAX_NAME);
+	return 0;
+}
+
+static int read_id(struct reader *reader, struct text *rest, struct text *id)
+{
+	if (!take_quoted(rest, false, id))
+		return fail(reader, "no name in quotes");
+	return compose_id(reader, id);
+}
+
+static int remember(struct reader *reader, struct text id)
+{
+	if (reader->node >= reader->record_room) {
+		uint32_t room = reader->record_room ? reader->record_room * 2 : 64;
+		struct record *grown = realloc(reader->records, room * sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		reader->records = grown;
+		reader->record_room = room;
+	}
+	reader->records[reader->node] = (struct record){id, reader->place};
+	return 0;
+}
+
+/* What was said ahead of a node is said of no other; GUIDs are counted on as ibsim does. */
+static void describe(struct reader *reader, enum node_type type)
+{
+	struct graph_node *node = &reader->graph->nodes[reader->node];
+	uint64_t ports = type == NODE_SWITCH ? 0 : node->port_count;
+
+	node->vendor_id = (uint32_t)reader->vendor_id;
+	node->device_id = (uint16_t)reader->device_id;
+	if (reader->system_guid)
+		node->system_guid = reader->system_guid;
+	if (reader->own_port_guid && type == NODE_SWITCH)
+		reader->graph->ports[node->first_port].guid = reader->own_port_guid;
+	reader->vendor_id = reader->device_id = 0;
+	reader->system_guid = reader->own_port_guid = 0;
+	reader->next_guid[type] = node->guid + 1 + ports;
+	memset(reader->told, 0, sizeof(reader->told));
+}
+
+static int add_node(struct reader *reader, enum node_type type, uint64_t ports, struct text id,
+		    struct text name)
+{
+	uint64_t guid = reader->next_guid[type];
+	char terminated[MAX_NAME + 1];
+	int ret;
+
+	if (name.length > MAX_NAME)
+		return fail(reader, "a name of more than %u bytes", MAX_NAME);
+	if (!guid || guid > UINT64_MAX - 2 * MAX_PORTS)
+		return fail(reader, "no GUID: 0x%llx", (unsigned long long)guid);
+	memcpy(terminated, name.bytes, name.length);
+	terminated[name.length] = 0;
+	ret = graph_add(reader->graph, type, guid, terminated, (unsigned int)ports,
+			&reader->node);
+	if (ret == -E2BIG)
+		return fail(reader, "more than %u nodes or %u ports", MAX_NODES,
+			    MAX_GRAPH_PORTS);
+	if (ret)
+		return ret;
+	describe(reader, type);
+	return remember(reader, id);
+}
+
+/* Behind a switch's name: "base port 0 lid 3 lmc 0" */
+static int read_own_port(struct reader *reader, struct text *rest)
+{
+	const struct graph_node *node = &reader->graph->nodes[reader->node];
+	struct graph_port *port = &reader->graph->ports[node->first_port];
+
+	if (node->type != NODE_SWITCH)
+		return 0;
+	skip_blanks(rest);
+	if (take_word(rest, "base") || take_word(rest, "enhanced")) {
+		take_word(rest, "port");
+		take_word(rest, "0");
+	}
+	if (!take_lid(rest, &port->lid))
+		return fail(reader, "a LID of 0 to %u expected", MAX_LID);
+	if (!take_lmc(rest, &port->lmc))
+		return fail(reader, "an LMC of 0 to %u expected", MAX_LMC);
+	return 0;
+}
+
+/* Behind its first word: 8 "S-0000000000200000" # "name" ... */
+int read_header(struct reader *reader, enum node_type type, struct text *rest)
+{
+	struct text id, name;
+	uint64_t ports;
+	int ret;
+
+	reader->node = NONE;
+	if (!take_number(rest, 10, MAX_PORTS, &ports) || !ports)
+		return fail(reader, "a number of 1 to %u ports expected", MAX_PORTS);
+	skip_blanks(rest);
+	ret = read_id(reader, rest, &id);
+	if (ret)
+		return ret;
+	if (!at_end(rest))
+		return fail(reader, "unknown behind a node's name: " SHOW, SHOWN(*rest));
+	name = id;
+	if (rest->length && *rest->bytes == '"' && !take_quoted(rest, true, &name))
+		return fail(reader, "a quote that does not end");
+	ret = add_node(reader, type, ports, id, name);
+	return ret ? ret : read_own_port(reader, rest);
+}
+
+/* ibsim's: w=, s= and e= are the enabled widths, speeds and extended speeds of PortInfo. */
+static int read_options(struct reader *reader, struct text *rest, struct end *end)
+{
+	uint64_t widths = reader->widths, speeds = reader->speeds;
+	uint64_t extended = reader->extended_speeds;
+	bool valid = true;
+
+	for (skip_blanks(rest); rest->length && *rest->bytes != '#'; skip_blanks(rest)) {
+		struct text option = *rest;
+		char key = *rest->bytes;
+
+		drop(rest, 1);
+		valid = take_char(rest, '=');
+		if (valid && key == 'w')
+			valid = take_number(rest, 0, 31, &widths) && widths;
+		else if (valid && key == 's')
+			valid = take_number(rest, 0, 7, &speeds) && speeds;
+		else if (valid && key == 'e')
+			valid = take_number(rest, 0, 15, &extended);
+		else
+			valid = false;
+		if (!valid)
+			return fail(reader, "unknown about a link: " SHOW, SHOWN(option));
+	}
+	end->widths = (uint8_t)widths;
+	end->speeds = (uint16_t)(speeds | extended << FDR);
+	return 0;
+}
+
+/* "Hca1" lid 1 4xQDR; of a port that is no switch's: lid 1 lmc 0 "Switch1" lid 3 4xSDR */
+static int read_port_comment(struct reader *reader, struct text *rest, struct end *end)
+{
+	struct graph_port own = {0};
+	struct text name;
+	bool valid;
+
+	if (*rest->bytes != '"' && !(rest->length > 4 && !memcmp(rest->bytes, "lid ", 4)))
+		return 0; /* said to people */
+	valid = take_lid(rest, &own.lid) && take_lmc(rest, &own.lmc);
+	skip_blanks(rest);
+	if (valid && rest->length && *rest->bytes == '"') {
+		if (!take_quoted(rest, true, &name))
+			return fail(reader, "a quote that does not end");
+		valid = take_lid(rest, &end->peer_lid);
+	}
+	if (!valid)
+		return fail(reader, "a LID of 0 to %u or an LMC of 0 to %u expected", MAX_LID,
+			    MAX_LMC);
+	if (!take_link(rest, end))
+		return fail(reader, "a width and speed such as 4xHDR expected");
+	if (reader->graph->nodes[reader->node].type != NODE_SWITCH) {
+		reader->graph->ports[end->port].lid = own.lid;
+		reader->graph->ports[end->port].lmc = own.lmc;
+	}
+	return 0;
+}
+
+/* A port's number, GUID, and a number printed on the chassis: [1](2c903000a0b11)[ext 7] */
+static bool take_port(struct text *rest, uint64_t *number, uint64_t *guid)
+{
+	static const char external[] = "[ext ";
+	uint64_t ignored;
+
+	if (rest->length && *rest->bytes == '[' &&
+	    !take_enclosed(rest, "[]", 10, MAX_PORTS, number))
+		return false;
+	if (rest->length && *rest->bytes == '(' &&
+	    !take_enclosed(rest, "()", 16, UINT64_MAX, guid))
+		return false;
+	if (rest->length < strlen(external) || memcmp(rest->bytes, external, strlen(external)))
+		return true;
+	drop(rest, strlen(external));
+	return take_number(rest, 10, UINT32_MAX, &ignored) && take_char(rest, ']');
+}
+
+static int add_end(struct reader *reader, const struct end *end)
+{
+	if (reader->end_count == reader->end_room) {
+		uint32_t room = reader->end_room ? reader->end_room * 2 : 64;
+		struct end *grown = realloc(reader->ends, room * sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		reader->ends = grown;
+		reader->end_room = room;
+	}
+	reader->ends[reader->end_count++] = *end;
+	return 0;
+}
+
+static int own_port(struct reader *reader, uint64_t number, struct end *end)
+{
+	const struct graph_node *node = &reader->graph->nodes[reader->node];
+	struct graph_port *ports = reader->graph->ports;
+
+	if (!number || number > node->port_count)
+		return fail(reader, "port %u of a node of %u ports", (unsigned int)number,
+			    node->port_count);
+	if (reader->told[number])
+		return fail(reader, "port %u is cabled twice", (unsigned int)number);
+	reader->told[number] = true;
+	end->port = node->first_port + (uint32_t)number;
+	if (node->type != NODE_SWITCH && end->guid)
+		ports[end->port].guid = end->guid;
+	return 0;
+}
+
+int read_port(struct reader *reader, struct text *rest)
+{
+	struct end end = {.place = reader->place};
+	uint64_t number = 0, peer_number = 1;
+	int ret;
+
+	if (reader->node == NONE)
+		return fail(reader, "a port ahead of the first node");
+	if (!take_port(rest, &number, &end.guid))
+		return fail(reader, "a port of 1 to %u in brackets expected", MAX_PORTS);
+	ret = own_port(reader, number, &end);
+	if (ret)
+		return ret;
+	skip_blanks(rest);
+	ret = read_id(reader, rest, &end.peer);
+	if (ret)
+		return ret;
+	skip_blanks(rest);
+	if (!take_port(rest, &peer_number, &end.peer_guid))
+		return fail(reader, "the other end's port of 1 to %u expected", MAX_PORTS);
+	end.peer_number = (uint16_t)peer_number;
+	ret = read_options(reader, rest, &end);
+	if (!ret && at_end(rest) && rest->length)
+		ret = read_port_comment(reader, rest, &end);
+	return ret ? ret : add_end(reader, &end);
+}
+
+void read_forget(struct reader *reader)
+{
+	while (reader->composed) {
+		struct composed *next = reader->composed->next;
+
+		free(reader->composed);
+		reader->composed = next;
+	}
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Gets a topology from wherever a word on the command line says: a generator or a file. */
+
+#include "topology.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FILE_LIMIT (1U << 30)
+
+int topology_fail(struct topology_error *error, int ret, const char *format, ...)
+{
+	va_list arguments;
+	char *byte;
+
+	va_start(arguments, format);
+	vsnprintf(error->text, sizeof(error->text), format, arguments);
+	va_end(arguments);
+	/* a file's bytes shall not command somebody's terminal */
+	for (byte = error->text; *byte; byte++) {
+		if ((unsigned char)*byte < ' ' || *byte == 0x7f)
+			*byte = '?';
+	}
+	return ret;
+}
+
+/* Until the end rather than for as long as fstat() says: it may be a pipe. */
+static int read_all(int fd, size_t limit, char **text, size_t *length)
+{
+	size_t room = 0;
+
+	*length = 0;
+	for (;;) {
+		ssize_t got;
+
+		if (*length == room) {
+			char *grown;
+
+			room = room ? room * 2 : 1 << 16;
+			grown = realloc(*text, room);
+			if (!grown)
+				return -ENOMEM;
+			*text = grown;
+		}
+		got = read(fd, *text + *length, room - *length);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -errno;
+		if (!got)
+			return 0;
+		*length += (size_t)got;
+		if (*length > limit)
+			return -EFBIG;
+	}
+}
+
+int topology_slurp(const char *file, size_t limit, char **text, size_t *length)
+{
+	int fd = open(file, O_RDONLY | O_CLOEXEC);
+	int ret;
+
+	*text = NULL;
+	if (fd < 0)
+		return -errno;
+	ret = read_all(fd, limit, text, length);
+	close(fd);
+	if (ret) {
+		free(*text);
+		*text = NULL;
+	}
+	return ret;
+}
+
+int topology_load(struct graph *graph, const char *spec, struct topology_error *error)
+{
+	int ret = topology_generate(graph, spec, error);
+	size_t length;
+	char *text;
+
+	if (ret != -ENOENT)
+		return ret;
+	ret = topology_slurp(spec, FILE_LIMIT, &text, &length);
+	if (ret)
+		return topology_fail(error, ret, "%s: %s", spec, strerror(-ret));
+	ret = topology_read(graph, text, length, spec, error);
+	free(text);
+	return ret;
+}

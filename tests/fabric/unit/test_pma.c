@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* The performance management agent, and the traffic that its counters count. */
+
+#include "pma_fixture.h"
+
+static void without_load_and_errors_nothing_is_counted(void **state)
+{
+	static const uint8_t zeroes[MAD_BYTES];
+	struct star *star = *state;
+
+	star->fabric.now = 1000 * SECOND;
+	assert_int_equal(ask(star, ALPHA, METHOD_GET, IB_GSI_PORT_COUNTERS_EXT, 1), STATUS_OK);
+	assert_memory_equal(star->mad + DATA + 4, zeroes, MAD_BYTES - DATA - 4);
+}
+
+static void counters_grow_with_time_and_never_beyond_the_rate(void **state)
+{
+	struct star *star = *state;
+	uint64_t before = 0;
+
+	star->fabric.load = 0.5;
+	for (unsigned int second = 1; second < 10; second++) {
+		uint64_t now;
+
+		star->fabric.now = second * SECOND;
+		now = extended(star, ALPHA, 1, IB_PC_EXT_XMT_BYTES_F);
+		assert_true(now > before);
+		/* a load of a half is a quarter to three quarters of 100 Gbit/s */
+		assert_in_range(now - before, 3125000000U / 4 - 1, 3125000000U / 4 * 3 + 1);
+		before = now;
+	}
+	star->fabric.load = 1e9;
+	assert_true(extended(star, ALPHA, 1, IB_PC_EXT_XMT_BYTES_F) == 9 * 3125000000ULL);
+}
+
+static void both_ends_of_a_cable_agree(void **state)
+{
+	static const enum MAD_FIELDS ends[][2] = {
+		{IB_PC_EXT_XMT_BYTES_F, IB_PC_EXT_RCV_BYTES_F},
+		{IB_PC_EXT_XMT_PKTS_F, IB_PC_EXT_RCV_PKTS_F},
+		{IB_PC_EXT_XMT_UPKTS_F, IB_PC_EXT_RCV_UPKTS_F},
+		{IB_PC_EXT_XMT_MPKTS_F, IB_PC_EXT_RCV_MPKTS_F},
+	};
+	struct star *star = *state;
+
+	star->fabric.load = 0.3;
+	for (uint64_t now = 1; now < 5000 * SECOND; now = now * 7 + 3) {
+		star->fabric.now = now;
+		for (unsigned int i = 0; i < COUNT_OF(ends); i++) {
+			assert_true(extended(star, SWITCH, 2, ends[i][0]) ==
+				    extended(star, BETA, 1, ends[i][1]));
+			assert_true(extended(star, BETA, 1, ends[i][0]) ==
+				    extended(star, SWITCH, 2, ends[i][1]));
+		}
+		/* that one of the ports is settled at that time changes nothing */
+		counters_settle(&star->fabric, port_of(star, BETA, 1));
+	}
+}
+
+static void unicast_and_multicast_are_all_packets(void **state)
+{
+	struct star *star = *state;
+
+	star->fabric.load = 1;
+	star->fabric.now = 123456789;
+	assert_int_equal(ask(star, SWITCH, METHOD_GET, IB_GSI_PORT_COUNTERS_EXT, 1), STATUS_OK);
+	assert_true(field(star, IB_PC_EXT_XMT_MPKTS_F) > 0);
+	assert_true(field(star, IB_PC_EXT_XMT_UPKTS_F) + field(star, IB_PC_EXT_XMT_MPKTS_F) ==
+		    field(star, IB_PC_EXT_XMT_PKTS_F));
+	assert_true(field(star, IB_PC_EXT_RCV_UPKTS_F) + field(star, IB_PC_EXT_RCV_MPKTS_F) ==
+		    field(star, IB_PC_EXT_RCV_PKTS_F));
+}
+
+static void the_same_seed_gives_the_same_counters_and_another_one_others(void **state)
+{
+	struct star *star = *state;
+	uint64_t once, again, other;
+
+	star->fabric.load = 0.5;
+	star->fabric.now = SECOND;
+	once = extended(star, ALPHA, 1, IB_PC_EXT_XMT_BYTES_F);
+	again = extended(star, ALPHA, 1, IB_PC_EXT_XMT_BYTES_F);
+	star->fabric.seed++;
+	other = extended(star, ALPHA, 1, IB_PC_EXT_XMT_BYTES_F);
+	assert_true(once == again);
+	assert_true(once != other);
+}
+
+static void a_port_without_a_cable_counts_nothing(void **state)
+{
+	struct star *star = *state;
+
+	star->fabric.load = 1;
+	star->fabric.errors = 10;
+	star->fabric.now = 100 * SECOND;
+	assert_true(extended(star, ALPHA, 2, IB_PC_EXT_XMT_BYTES_F) == 0);
+	assert_true(extended(star, ALPHA, 2, IB_PC_EXT_RCV_BYTES_F) == 0);
+	assert_true(extended(star, ALPHA, 2, IB_PC_EXT_ERR_SYM_F) == 0);
+	assert_true(extended(star, SWITCH, 0, IB_PC_EXT_RCV_PKTS_F) == 0);
+}
+
+static void a_link_that_goes_down_keeps_what_it_counted_and_counts_on_when_up(void **state)
+{
+	struct star *star = *state;
+	uint32_t port = port_of(star, BETA, 1);
+	uint64_t before;
+
+	star->fabric.load = 1;
+	star->fabric.now = 10 * SECOND;
+	before = extended(star, BETA, 1, IB_PC_EXT_XMT_BYTES_F);
+	counters_settle(&star->fabric, port);
+	star->fabric.ports[port].phys_state = PHYS_POLLING;
+	star->fabric.now = 20 * SECOND;
+	assert_true(extended(star, BETA, 1, IB_PC_EXT_XMT_BYTES_F) == before);
+	counters_settle(&star->fabric, port);
+	star->fabric.ports[port].phys_state = PHYS_LINK_UP;
+	star->fabric.now = 30 * SECOND;
+	assert_true(extended(star, BETA, 1, IB_PC_EXT_XMT_BYTES_F) == 2 * before);
+	counters_restart(&star->fabric, port);
+	assert_true(extended(star, BETA, 1, IB_PC_EXT_XMT_BYTES_F) == 0);
+}
+
+static void xmit_wait_grows_faster_than_the_load(void **state)
+{
+	struct star *star = *state;
+	uint64_t little, much;
+
+	star->fabric.now = 10 * SECOND;
+	star->fabric.load = 0.2;
+	little = extended(star, ALPHA, 1, IB_PC_EXT_XMT_WAIT_F);
+	star->fabric.load = 0.4;
+	much = extended(star, ALPHA, 1, IB_PC_EXT_XMT_WAIT_F);
+	assert_true(little > 0);
+	assert_true(much > 2 * little);
+}
+
+static void symbol_errors_come_at_the_rate_of_the_fabric(void **state)
+{
+	struct star *star = *state;
+
+	star->fabric.errors = 2.5;
+	star->fabric.now = 100 * SECOND;
+	assert_int_equal(read_field(star, ALPHA, IB_GSI_PORT_COUNTERS, 1, IB_PC_ERR_SYM_F),
+			 250);
+}
+
+static void a_set_clears_the_selected_counters_and_no_others(void **state)
+{
+	struct star *star = *state;
+	uint64_t received;
+
+	star->fabric.load = 0.1;
+	star->fabric.now = MILLISECOND;
+	received = read_field(star, ALPHA, IB_GSI_PORT_COUNTERS, 1, IB_PC_RCV_BYTES_F);
+	assert_int_equal(set(star, ALPHA, IB_GSI_PORT_COUNTERS, 1, IB_PC_COUNTER_SELECT_F,
+			     1 << 12 | 1 << 14, 0),
+			 STATUS_OK);
+	assert_int_equal(field(star, IB_PC_COUNTER_SELECT_F), 1 << 12 | 1 << 14);
+	assert_int_equal(field(star, IB_PC_XMT_BYTES_F), 0);
+	assert_int_equal(field(star, IB_PC_XMT_PKTS_F), 0);
+	assert_int_equal(field(star, IB_PC_RCV_BYTES_F), received);
+	star->fabric.now += MILLISECOND;
+	assert_in_range(read_field(star, ALPHA, IB_GSI_PORT_COUNTERS, 1, IB_PC_XMT_BYTES_F), 1,
+			1 + (uint32_t)extended(star, SWITCH, 1, IB_PC_EXT_RCV_BYTES_F) / 2);
+}
+
+static void a_set_can_give_a_counter_any_value(void **state)
+{
+	struct star *star = *state;
+
+	assert_int_equal(
+		set(star, BETA, IB_GSI_PORT_COUNTERS, 1, IB_PC_COUNTER_SELECT_F, 0xffff, 0x11),
+		STATUS_OK);
+	assert_int_equal(field(star, IB_PC_ERR_SYM_F), 0x1111);
+	assert_int_equal(field(star, IB_PC_LINK_DOWNED_F), 0x11);
+	assert_int_equal(field(star, IB_PC_ERR_LOCALINTEG_F), 1);
+	assert_int_equal(field(star, IB_PC_VL15_DROPPED_F), 0x1111);
+	assert_int_equal(field(star, IB_PC_RCV_PKTS_F), 0x11111111);
+	assert_int_equal(field(star, IB_PC_XMT_WAIT_F), 0);
+	assert_int_equal(get16(star->mad + DATA + 20), 0); /* QP1Dropped is another bit's */
+	assert_int_equal(set(star, BETA, IB_GSI_PORT_COUNTERS_EXT, 1,
+			     IB_PC_EXT_COUNTER_SELECT2_F, 0x3fff, 0x22),
+			 STATUS_OK);
+	assert_true(field(star, IB_PC_EXT_QP1_DROP_F) == 0x2222222222222222);
+	assert_true(field(star, IB_PC_EXT_XMT_WAIT_F) == 0x2222222222222222);
+}
+
+static void counters_stop_at_their_highest_value(void **state)
+{
+	struct star *star = *state;
+	uint32_t port = port_of(star, ALPHA, 1);
+
+	counter_add(&star->fabric, port, COUNT_LINK_DOWNED, 300);
+	counter_add(&star->fabric, port, COUNT_BUFFER_OVERRUN_ERRORS, 16);
+	counter_add(&star->fabric, port, COUNT_QP1_DROPPED, 1 << 16);
+	star->fabric.load = 1;
+	star->fabric.now = 1000 * SECOND;
+	assert_int_equal(ask(star, ALPHA, METHOD_GET, IB_GSI_PORT_COUNTERS, 1), STATUS_OK);
+	assert_int_equal(field(star, IB_PC_LINK_DOWNED_F), 0xff);
+	assert_int_equal(field(star, IB_PC_ERR_EXCESS_OVR_F), 0xf);
+	assert_int_equal(field(star, IB_PC_XMT_BYTES_F), UINT32_MAX);
+	assert_int_equal(get16(star->mad + DATA + 20), 0xffff);
+	assert_int_equal(field(star, IB_PC_VL15_DROPPED_F), 0);
+	assert_true(extended(star, ALPHA, 1, IB_PC_EXT_LINK_DOWNED_F) == 300);
+}
+
+static void all_ports_of_a_switch_are_read_as_a_sum_and_set_together(void **state)
+{
+	struct star *star = *state;
+	uint64_t sum = 0;
+
+	star->fabric.load = 0.5;
+	star->fabric.now = SECOND;
+	for (unsigned int port = 0; port <= 4; port++)
+		sum += extended(star, SWITCH, port, IB_PC_EXT_XMT_BYTES_F);
+	assert_true(sum > 0);
+	assert_true(extended(star, SWITCH, 0xff, IB_PC_EXT_XMT_BYTES_F) == sum);
+	assert_int_equal(set(star, SWITCH, IB_GSI_PORT_COUNTERS, 0xff, IB_PC_COUNTER_SELECT_F,
+			     1 << 12, 0),
+			 STATUS_OK);
+	for (unsigned int port = 0; port <= 4; port++)
+		assert_true(extended(star, SWITCH, port, IB_PC_EXT_XMT_BYTES_F) == 0);
+	assert_true(extended(star, SWITCH, 0xff, IB_PC_EXT_RCV_BYTES_F) > 0);
+	assert_int_equal(set(star, SWITCH, IB_GSI_PORT_COUNTERS_EXT, 0xff,
+			     IB_PC_EXT_COUNTER_SELECT_F, 0xff, 0xff),
+			 STATUS_OK);
+	assert_true(field(star, IB_PC_EXT_XMT_BYTES_F) == UINT64_MAX);
+}
+
+static void a_port_that_the_node_does_not_have_is_a_bad_value(void **state)
+{
+	static const uint16_t attributes[] = {
+		IB_GSI_PORT_SAMPLES_CONTROL, IB_GSI_PORT_COUNTERS, IB_GSI_PORT_COUNTERS_EXT,
+		IB_GSI_PORT_XMIT_DATA_SL, IB_GSI_PORT_EXT_SPEEDS_COUNTERS};
+	struct star *star = *state;
+
+	for (unsigned int i = 0; i < COUNT_OF(attributes); i++) {
+		assert_int_equal(ask(star, ALPHA, METHOD_GET, attributes[i], 0),
+				 STATUS_BAD_VALUE);
+		assert_int_equal(ask(star, ALPHA, METHOD_GET, attributes[i], 2), STATUS_OK);
+		assert_int_equal(ask(star, ALPHA, METHOD_SET, attributes[i], 3),
+				 STATUS_BAD_VALUE);
+		assert_int_equal(ask(star, ALPHA, METHOD_GET, attributes[i], 0xff),
+				 STATUS_BAD_VALUE);
+		assert_int_equal(ask(star, SWITCH, METHOD_GET, attributes[i], 0), STATUS_OK);
+		assert_int_equal(ask(star, SWITCH, METHOD_GET, attributes[i], 5),
+				 STATUS_BAD_VALUE);
+	}
+}
+
+static void other_versions_methods_and_attributes_have_their_status(void **state)
+{
+	struct star *star = *state;
+	struct query query = query_of(star, ALPHA);
+
+	assert_int_equal(ask(star, ALPHA, METHOD_GET, 0x13, 1), STATUS_BAD_ATTRIBUTE);
+	assert_int_equal(ask(star, ALPHA, METHOD_GET, 0xffff, 1), STATUS_BAD_ATTRIBUTE);
+	assert_int_equal(ask(star, ALPHA, METHOD_GET, IB_GSI_SW_PORT_VL_CONGESTION, 1),
+			 STATUS_BAD_ATTRIBUTE);
+	assert_int_equal(ask(star, SWITCH, METHOD_GET, IB_GSI_SW_PORT_VL_CONGESTION, 1),
+			 STATUS_OK);
+	assert_int_equal(ask(star, ALPHA, METHOD_DELETE, IB_GSI_PORT_COUNTERS, 1),
+			 STATUS_BAD_METHOD);
+	request(star, IB_PERFORMANCE_CLASS, 2, METHOD_GET, IB_GSI_PORT_COUNTERS, 0);
+	assert_true(pma_answer(&query));
+	assert_int_equal(status_of_answer(star), STATUS_BAD_VERSION);
+}
+
+static void a_response_is_not_answered(void **state)
+{
+	struct star *star = *state;
+	struct query query = query_of(star, ALPHA);
+
+	request(star, IB_PERFORMANCE_CLASS, 1, 0x81, IB_GSI_PORT_COUNTERS, 0);
+	assert_false(pma_answer(&query));
+	request(star, IB_PERFORMANCE_CLASS, 1, METHOD_TRAP_REPRESS, NOTICE, 0);
+	assert_false(pma_answer(&query));
+}
+
+static void class_port_info_says_what_the_agent_can_do(void **state)
+{
+	struct star *star = *state;
+
+	assert_int_equal(ask(star, ALPHA, METHOD_GET, CLASS_PORT_INFO, 0), STATUS_OK);
+	assert_int_equal(field(star, IB_CPI_BASEVER_F), 1);
+	assert_int_equal(field(star, IB_CPI_CLASSVER_F), 1);
+	assert_int_equal(field(star, IB_CPI_CAPMASK_F), 1 << 9 | 1 << 12 | 1 << 15);
+	assert_int_equal(field(star, IB_CPI_CAPMASK2_F), 1 << 1);
+	assert_int_equal(ask(star, SWITCH, METHOD_GET, CLASS_PORT_INFO, 0), STATUS_OK);
+	assert_int_equal(field(star, IB_CPI_CAPMASK_F), 1 << 8 | 1 << 9 | 1 << 12 | 1 << 15);
+}
+
+static void every_request_is_safe(void **state)
+{
+	struct star *star = *state;
+
+	star->fabric.load = 0.7;
+	star->fabric.errors = 3;
+	ask_at_random(star, IB_PERFORMANCE_CLASS, 1, pma_answer);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(without_load_and_errors_nothing_is_counted),
+		TEST(counters_grow_with_time_and_never_beyond_the_rate),
+		TEST(both_ends_of_a_cable_agree),
+		TEST(unicast_and_multicast_are_all_packets),
+		TEST(the_same_seed_gives_the_same_counters_and_another_one_others),
+		TEST(a_port_without_a_cable_counts_nothing),
+		TEST(a_link_that_goes_down_keeps_what_it_counted_and_counts_on_when_up),
+		TEST(xmit_wait_grows_faster_than_the_load),
+		TEST(symbol_errors_come_at_the_rate_of_the_fabric),
+		TEST(a_set_clears_the_selected_counters_and_no_others),
+		TEST(a_set_can_give_a_counter_any_value),
+		TEST(counters_stop_at_their_highest_value),
+		TEST(all_ports_of_a_switch_are_read_as_a_sum_and_set_together),
+		TEST(a_port_that_the_node_does_not_have_is_a_bad_value),
+		TEST(other_versions_methods_and_attributes_have_their_status),
+		TEST(a_response_is_not_answered),
+		TEST(class_port_info_says_what_the_agent_can_do),
+		TEST(every_request_is_safe),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

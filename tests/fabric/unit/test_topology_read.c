@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Topology files: what they mean, and what is wrong with those that are refused. */
+
+#include "topologies.h"
+
+#include <errno.h>
+#include <time.h>
+#include <unistd.h>
+
+/* As ibnetdiscover prints it. */
+static const char discovered[] =
+	"#\n# Topology file: generated on Sat Nov 21 10:03:03 2026\n#\n"
+	"# Initiated from node 0002c903000a0b10 port 0002c903000a0b11\n\n"
+	"vendid=0x2c9\ndevid=0xd2f0\nsysimgguid=0xb8599f0300aa0001\n"
+	"switchguid=0xb8599f0300aa0000(b8599f0300aa0000)\n"
+	"Switch\t41 \"S-b8599f0300aa0000\"\t\t# \"MF0;sw \"7\":Q/U1\" enhanced port 0 lid 3 "
+	"lmc 1\n"
+	"[1]\t\"H-0002c903000a0b10\"[1](2c903000a0b11) \t\t# \"host one\" lid 8 4xHDR\n"
+	"[41][ext 5]\t\"R-00000000000d0000\"[2](d0009) \t\t# \"gate\" lid 17 2xNDR\n\n"
+	"vendid=0x8f1\ndevid=0x1\nrtguid=0xd0000\n"
+	"Rt\t2 \"R-00000000000d0000\"\t\t# \"gate\"\n"
+	"[2](d0009) \t\"S-b8599f0300aa0000\"[41]\t\t# lid 17 lmc 0 \"MF0;sw \"7\":Q/U1\" lid 3 "
+	"2xNDR\n\n"
+	"vendid=0x2c9\ndevid=0x101b\nsysimgguid=0x2c903000a0b13\ncaguid=0x2c903000a0b10\n"
+	"Ca\t2 \"H-0002c903000a0b10\"\t\t# \"host one\"\n"
+	"[1](2c903000a0b11) \t\"S-b8599f0300aa0000\"[1]\t\t# lid 8 lmc 2 \"MF0;sw \"7\":Q/U1\" "
+	"lid 3 4xHDR\n";
+
+static void what_ibnetdiscover_prints_is_read_whole(void **state)
+{
+	const struct graph_node *node;
+	struct graph graph;
+
+	(void)state;
+	read_text(&graph, discovered);
+	assert_int_equal(graph.node_count, 3);
+	node = &graph.nodes[0];
+	assert_string_equal(node->name, "MF0;sw \"7\":Q/U1");
+	assert_int_equal(node->type, NODE_SWITCH);
+	assert_int_equal(node->port_count, 41);
+	assert_int_equal(node->guid, 0xb8599f0300aa0000);
+	assert_int_equal(node->system_guid, 0xb8599f0300aa0001);
+	assert_int_equal(node->vendor_id, 0x2c9);
+	assert_int_equal(node->device_id, 0xd2f0);
+	assert_int_equal(graph.ports[0].lid, 3);
+	assert_int_equal(graph.ports[0].lmc, 1);
+	node = &graph.nodes[1];
+	assert_int_equal(node->type, NODE_ROUTER);
+	assert_int_equal(node->system_guid, 0xd0000);
+	assert_int_equal(port(&graph, "gate", 2)->guid, 0xd0009);
+	assert_int_equal(port(&graph, "gate", 2)->lid, 17);
+	assert_int_equal(port(&graph, "gate", 2)->width, 2);
+	assert_int_equal(port(&graph, "gate", 2)->speed, NDR);
+	assert_int_equal(port(&graph, "host one", 1)->lid, 8);
+	assert_int_equal(port(&graph, "host one", 1)->lmc, 2);
+	assert_int_equal(port(&graph, "host one", 2)->peer, NONE);
+	assert_cabled(&graph, "host one", 1, "MF0;sw \"7\":Q/U1", 1);
+	assert_cabled(&graph, "gate", 2, "#0", 41);
+	graph_free(&graph);
+}
+
+static void what_was_read_is_printed_and_read_to_be_the_same(void **state)
+{
+	struct graph graph, again;
+
+	(void)state;
+	read_text(&graph, discovered);
+	print_and_read(&graph, &again);
+	assert_same(&graph, &again);
+	graph_free(&graph);
+	graph_free(&again);
+}
+
+static void ibsims_files_get_guids_as_ibsim_gives_them(void **state)
+{
+	struct graph graph;
+
+	(void)state;
+	read_text(&graph, "# a net\nHca\t2 \"a\"\n[2] \"sw1\"[1] # to the other rack\n\n"
+			  "Switch 4 \"sw1\"\n[1]\t\"a\"[2]\n[2]\t\"b\"\n\n"
+			  "Switch 4 \"sw2\"\nHca 1 \"b\" # \"second\"\n");
+	assert_int_equal(graph.nodes[0].guid, 0x100000);
+	assert_int_equal(graph.nodes[3].guid, 0x100003);
+	assert_int_equal(graph.nodes[1].guid, 0x200000);
+	assert_int_equal(graph.nodes[2].guid, 0x200001);
+	assert_int_equal(graph.nodes[2].system_guid, 0x200001);
+	assert_int_equal(port(&graph, "second", 1)->guid, 0x100004);
+	assert_int_equal(port(&graph, "a", 2)->width, 4);
+	assert_int_equal(port(&graph, "a", 2)->speed, SDR);
+	assert_cabled(&graph, "a", 2, "sw1", 1);
+	/* listed from one end only, and a port that is not named is the first */
+	assert_cabled(&graph, "second", 1, "sw1", 2);
+	graph_free(&graph);
+}
+
+static void guids_are_counted_on_from_where_a_file_says(void **state)
+{
+	struct graph graph;
+
+	(void)state;
+	read_text(&graph,
+		  "hcaguids=0x5000\nswitchguids = 16\nvendid=0x2c9\nHca 3 \"a\"\n\n"
+		  "Hca 1 \"b\"\n\nhcaguids+16\nHca 1 \"c\"\nSwitch 2 \"s\"\nRt 1 \"r\"\n");
+	assert_int_equal(graph.nodes[0].guid, 0x5000);
+	assert_int_equal(graph.nodes[1].guid, 0x5004);
+	assert_int_equal(graph.nodes[2].guid, 0x5016);
+	assert_int_equal(graph.nodes[3].guid, 16);
+	assert_int_equal(graph.nodes[4].guid, 0x300000);
+	assert_int_equal(graph.nodes[0].vendor_id, 0x2c9);
+	assert_int_equal(graph.nodes[1].vendor_id, 0); /* what was said was of one node */
+	graph_free(&graph);
+}
+
+static void a_link_does_what_its_ends_have_in_common(void **state)
+{
+	static const struct {
+		const char *text;
+		uint8_t width, speed;
+	} rows[] = {
+		{"Hca 1 \"a\"\n[1] \"b\"[1] w=8\nHca 1 \"b\"\n[1] \"a\"[1]\n", 12, SDR},
+		{"Hca 1 \"a\"\n[1] \"b\"[1] w=4 s=7\nHca 1 \"b\"\n[1] \"a\"[1] s=3", 8, DDR},
+		{"Hca 1 \"a\"\n[1] \"b\" w=16 s=7 e=4\nHca 1 \"b\"\n", 2, HDR},
+		{"Hca 1 \"a\"\n[1] \"b\" w=1 e=8 # up\nHca 1 \"b\"\n", 1, NDR},
+		{"Hca 1 \"a\"\n[1] \"b\" # \"b\" lid 0 4xFDR10\nHca 1 \"b\"\n", 4, FDR10},
+		{"width=3\nspeed=7\nextspeed=2\nHca 1 \"a\"\n[1] \"b\"\nHca 1 \"b\"\n", 4, EDR},
+	};
+	struct graph graph;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(rows); i++) {
+		read_text(&graph, rows[i].text);
+		assert_cabled(&graph, "a", 1, "b", 1);
+		assert_int_equal(port(&graph, "a", 1)->width, rows[i].width);
+		assert_int_equal(port(&graph, "b", 1)->speed, rows[i].speed);
+		graph_free(&graph);
+	}
+}
+
+static void names_within_a_module_are_its_own(void **state)
+{
+	struct graph graph;
+
+	(void)state;
+	read_text(&graph, "module = \"x\"\nHca 2 \"a\"\n[1] \"b\"[1]\n[2] \"y#a\"[1]\n\n"
+			  "Hca 1 \"b\"\n\nmodule=\"y\"\nHca 1 \"a\"\n[1] \"x#a\"[2]\n");
+	assert_cabled(&graph, "x#a", 1, "x#b", 1);
+	assert_cabled(&graph, "y#a", 1, "x#a", 2);
+	graph_free(&graph);
+}
+
+static void crlf_blanks_and_a_missing_last_newline_do_no_harm(void **state)
+{
+	struct graph graph;
+
+	(void)state;
+	read_text(&graph,
+		  "\r\n  Switch\t 4   \"s\"  \r\n \t[1]  \"h\" [1] # x\r\nHca 1 \"h\"\r\n"
+		  "  [1]\t\"s\"[1]");
+	assert_int_equal(graph.node_count, 2);
+	assert_string_equal(graph.nodes[0].name, "s");
+	assert_cabled(&graph, "s", 1, "h", 1);
+	graph_free(&graph);
+}
+
+static void headings_and_console_commands_are_passed_over(void **state)
+{
+	struct graph graph;
+
+	(void)state;
+	read_text(&graph, "do Attached\nChassis 1 (guid 0x8f10)\nNon-Chassis Nodes\n"
+			  "sysimgguid=0x77\t\t# Chassis 1\nHca 1 \"h\"\n");
+	assert_int_equal(graph.nodes[0].system_guid, 0x77);
+	graph_free(&graph);
+}
+
+static void a_file_may_include_others_beside_it(void **state)
+{
+	char folder[] = "/tmp/topology-XXXXXX", path[64], other[64], want[128];
+	struct topology_error error;
+	struct graph graph;
+	FILE *file;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/a.net", folder);
+	snprintf(other, sizeof(other), "%s/b.net", folder);
+	file = fopen(path, "w");
+	fputs("include b.net\nHca 1 \"h\"\n[1] \"s\"[1]\n", file);
+	fclose(file);
+	file = fopen(other, "w");
+	fputs("Switch 2 \"s\"\n", file);
+	fclose(file);
+	load(&graph, path);
+	assert_cabled(&graph, "h", 1, "s", 1);
+	graph_free(&graph);
+
+	/* what is wrong is wrong in its own file */
+	file = fopen(other, "a");
+	fputs("\n[3] \"h\"\n", file);
+	fclose(file);
+	graph_init(&graph);
+	assert_int_equal(topology_load(&graph, path, &error), -EINVAL);
+	snprintf(want, sizeof(want), "%s:3: port 3 of a node of 2 ports", other);
+	assert_string_equal(error.text, want);
+	graph_free(&graph);
+
+	/* one that includes itself comes to an end */
+	file = fopen(other, "w");
+	fputs("include \"b.net\"\n", file);
+	fclose(file);
+	assert_int_equal(topology_load(&graph, path, &error), -EINVAL);
+	assert_non_null(strstr(error.text, "b.net:1: more than 100 files, or 8 within"));
+	graph_free(&graph);
+	unlink(path);
+	unlink(other);
+	rmdir(folder);
+}
+
+static void each_error_is_told_with_its_line(void **state)
+{
+	static const struct {
+		const char *text, *error;
+	} rows[] = {
+		{"", "test.net:0: no node in the whole file"},
+		{"# nothing\n\n", "test.net:2: no node"},
+		{"hello\n", "test.net:1: neither a node, a port nor an attribute"},
+		{"vendid\n", "test.net:1: neither"},
+		{"foo=3\n", "test.net:1: neither"},
+		{"vendid=\n", "test.net:1: vendid is a number of at most 0xffffff"},
+		{"vendid=0x1000000\n", "test.net:1: vendid is"},
+		{"\ndevid=0x10000\n", "test.net:2: devid is"},
+		{"devid=-1\n", "test.net:1: devid is"},
+		{"caguid=0x10000000000000000\n", "test.net:1: caguid is"},
+		{"caguid=0x1g\n", "test.net:1: caguid is"},
+		{"switchguid=0x1(\n", "test.net:1: switchguid is"},
+		{"module = x\n", "test.net:1: a module's name"},
+		{"module = \"\n", "test.net:1: a module's name"},
+		{"Switch\n", "test.net:1: a number of 1 to 254 ports"},
+		{"Switch x \"s\"\n", "test.net:1: a number of"},
+		{"Switch 0 \"s\"\n", "test.net:1: a number of"},
+		{"Switch 255 \"s\"\n", "test.net:1: a number of"},
+		{"Switch 4294967297 \"s\"\n", "test.net:1: a number of"},
+		{"Switch 4 s\n", "test.net:1: no name in quotes"},
+		{"Switch 4 \"s\n", "test.net:1: no name in quotes"},
+		{"Switch 4 \"\"\n", "test.net:1: a node without a name"},
+		{"Switch 4 \"s\" x\n", "test.net:1: unknown behind a node's name: \"x\""},
+		{"Switch 4 \"s\" # \"s\n", "test.net:1: a quote that does not end"},
+		{"Switch 4 \"s\" # \"s\" lid 49152 lmc 0\n", "test.net:1: a LID of 0 to 49151"},
+		{"Switch 4 \"s\" # \"s\" lid 1 lmc 8\n", "test.net:1: an LMC of 0 to 7"},
+		{"caguid=0\nCa 1 \"a\"\n", "test.net:2: no GUID"},
+		{"caguid=0xffffffffffffffff\nCa 1 \"a\"\n", "test.net:2: no GUID"},
+		{"[1] \"a\"\n", "test.net:1: a port ahead of the first node"},
+		{"Ca 1 \"a\"\n[0] \"a\"\n", "test.net:2: port 0 of a node of 1 ports"},
+		{"Ca 1 \"a\"\n[2] \"a\"\n", "test.net:2: port 2 of a node of 1 ports"},
+		{"Ca 1 \"a\"\n[300] \"a\"\n", "test.net:2: a port of 1 to 254 in brackets"},
+		{"Ca 1 \"a\"\n[1 \"a\"\n", "test.net:2: a port of"},
+		{"Ca 1 \"a\"\n[1](xyz) \"a\"\n", "test.net:2: a port of"},
+		{"Ca 1 \"a\"\n[1] a\n", "test.net:2: no name in quotes"},
+		{"Ca 1 \"a\"\n[1] \"a\"[\n", "test.net:2: the other end's port"},
+		{"Ca 1 \"a\"\n[1] \"a\"[1] w=0\n", "test.net:2: unknown about a link: \"w=0\""},
+		{"Ca 1 \"a\"\n[1] \"a\"[1] q=1\n", "test.net:2: unknown about a link"},
+		{"Ca 1 \"a\"\n[1] \"a\"[1] # lid x\n", "test.net:2: a LID of 0"},
+		{"Ca 1 \"a\"\n[1] \"a\"[1] # \"a\n", "test.net:2: a quote that does not end"},
+		{"Ca 1 \"a\"\n[1] \"a\"[1] # \"a\" lid 1 4xBDR\n",
+		 "test.net:2: a width and speed"},
+		{"Ca 1 \"a\"\n[1] \"a\"[1] # \"a\" lid 1 3xSDR\n",
+		 "test.net:2: a width and speed"},
+		{"Ca 1 \"a\"\n[1] \"a\"[1]\n", "test.net:2: a cable from a port to itself"},
+		{"Ca 2 \"a\"\n[1] \"b\"[1]\n", "test.net:2: no node \"b\""},
+		{"Ca 2 \"a\"\n[1] \"a\"[3]\n", "test.net:2: port 3 of \"a\", which has 2"},
+		{"Ca 2 \"a\"\n[1] \"a\"[0]\n", "test.net:2: port 0 of \"a\", which has 2"},
+		{"Ca 2 \"a\"\n[1] \"a\"[2]\n[1] \"a\"[2]\n",
+		 "test.net:3: port 1 is cabled twice"},
+		{"Ca 1 \"a\"\n[1] \"b\"\nCa 1 \"b\"\nCa 1 \"c\"\n[1] \"b\"\n",
+		 "test.net:5: port 1 of \"b\" is cabled to port 1 of \"a\" already"},
+		{"Ca 1 \"a\"\n[1] \"b\"\nCa 1 \"b\"\n[1] \"c\"\nCa 1 \"c\"\n",
+		 "test.net:4: port 1 of \"b\" is cabled to port 1 of \"a\" already"},
+		{"Ca 1 \"a\"\nCa 1 \"b\"\nCa 1 \"a\"\n",
+		 "test.net:3: \"a\" is a node already, in line 1"},
+		{"caguid=5\nCa 1 \"a\"\ncaguid=5\nCa 1 \"b\"\n",
+		 "test.net:4: GUID 0x5 is that of \"a\" already"},
+		{"caguid=5\nCa 1 \"a\"\n[1] \"s\"\nswitchguid=6\n\nSwitch 1 \"s\"\n",
+		 "test.net:6: GUID 0x6 is that of \"a\" already"},
+		{"Ca 1 \"a\"\n[1](9) \"b\"\nCa 1 \"b\"\n[1](9) \"a\"\n",
+		 "test.net:4: GUID 0x9 is that of \"a\" already"},
+		{"Ca 1 \"a\"\n[1](9) \"b\"\nCa 1 \"b\"\n[1] \"a\"[1](8)\n",
+		 "test.net:4: port GUID 8, but line 2 says 9"},
+		{"Ca 1 \"a\"\n[1] \"b\" # lid 1 lmc 0 \"b\" lid 2\nCa 1 \"b\"\n[1] \"a\" # lid "
+		 "3\n",
+		 "test.net:2: LID 2 of \"b\", which is 3 elsewhere"},
+		{"Ca 1 \"a\"\n[1] \"b\" w=2\nCa 1 \"b\"\n[1] \"a\" w=1\n",
+		 "test.net:2: a width that line 4, the other end, does not have"},
+		{"Ca 1 \"a\"\n[1] \"b\" # \"b\" lid 1 4xSDR\nCa 1 \"b\"\n[1] \"a\" # \"a\" lid "
+		 "1 4xDDR",
+		 "test.net:2: a speed that line 4, the other end, does not have"},
+		{"Ca 1 \"a\"\ninclude nowhere.net\n",
+		 "test.net:2: \"nowhere.net\": No such file or directory"},
+		{"include\n", "test.net:1: a file's name expected"},
+		{"include /dev/zero\n", "test.net:1: \"/dev/zero\": Invalid argument"},
+	};
+	struct topology_error error;
+	struct graph graph;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < COUNT(rows); i++) {
+		graph_init(&graph);
+		assert_int_equal(topology_read(&graph, rows[i].text, strlen(rows[i].text),
+					       "test.net", &error),
+				 -EINVAL);
+		if (strncmp(error.text, rows[i].error, strlen(rows[i].error)))
+			fail_msg("%s\nwanted: %s", error.text, rows[i].error);
+		graph_free(&graph);
+	}
+}
+
+static void bytes_that_are_no_text_are_refused_and_not_shown(void **state)
+{
+	struct topology_error error;
+	struct graph graph;
+
+	(void)state;
+	graph_init(&graph);
+	assert_int_equal(topology_read(&graph, "\nCa 1 \"a\0\"\n", 11, "n", &error), -EINVAL);
+	assert_string_equal(error.text, "n:2: a zero byte: not a text");
+	assert_int_equal(
+		topology_read(&graph, "Ca 1 \"a\"\n[1] \"\033[2J\"\n", 20, "n", &error),
+		-EINVAL);
+	assert_string_equal(error.text, "n:2: no node \"?[2J\"");
+	graph_free(&graph);
+}
+
+static void names_and_lines_may_be_long_up_to_a_limit(void **state)
+{
+	static char text[1 << 20];
+	struct topology_error error;
+	struct graph graph;
+	size_t length;
+
+	(void)state;
+	length = (size_t)snprintf(text, sizeof(text), "Ca 1 \"%064d\"\n", 1);
+	read_bytes(&graph, text, length);
+	assert_int_equal(strlen(graph.nodes[0].name), MAX_NAME);
+	graph_free(&graph);
+	length = (size_t)snprintf(text, sizeof(text), "Ca 1 \"%065d\"\n", 1);
+	assert_int_equal(topology_read(&graph, text, length, "n", &error), -EINVAL);
+	assert_string_equal(error.text, "n:1: a name of more than 64 bytes");
+	length = (size_t)snprintf(text, sizeof(text), "Ca 1 \"a\" # \"%065d\"\n", 1);
+	assert_int_equal(topology_read(&graph, text, length, "n", &error), -EINVAL);
+	assert_string_equal(error.text, "n:1: a name of more than 64 bytes");
+	memset(text, '"', sizeof(text));
+	memcpy(text, "\nCa 1 ", 6);
+	assert_int_equal(topology_read(&graph, text, sizeof(text), "n", &error), -EINVAL);
+	assert_string_equal(error.text, "n:2: a node without a name");
+	memset(text + 6, 'x', sizeof(text) - 6);
+	assert_int_equal(topology_read(&graph, text, sizeof(text), "n", &error), -EINVAL);
+	memset(text, '#', sizeof(text));
+	memcpy(text + sizeof(text) - 10, "\nCa 1 \"a\"\n", 10);
+	read_bytes(&graph, text, sizeof(text));
+	graph_free(&graph);
+}
+
+static void too_many_nodes_are_refused_and_many_are_read_in_no_time(void **state)
+{
+	size_t room = (MAX_NODES + 1) * 20, length = 0;
+	char *text = malloc(room);
+	struct topology_error error;
+	clock_t start = clock();
+	struct graph graph;
+	unsigned int i;
+
+	(void)state;
+	assert_non_null(text);
+	graph_init(&graph);
+	for (i = 0; i <= MAX_NODES; i++)
+		length += (size_t)snprintf(text + length, room - length, "Ca 1 \"h%u\"\n", i);
+	assert_int_equal(topology_read(&graph, text, length, "n", &error), -EINVAL);
+	assert_string_equal(error.text, "n:200001: more than 200000 nodes or 16777216 ports");
+	graph_free(&graph);
+	length = (size_t)((char *)memrchr(text, 'C', length) - text);
+	read_bytes(&graph, text, length);
+	assert_int_equal(graph.node_count, MAX_NODES);
+	graph_free(&graph);
+	free(text);
+	assert_true(clock() - start < 60 * CLOCKS_PER_SEC);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_ibnetdiscover_prints_is_read_whole),
+		cmocka_unit_test(what_was_read_is_printed_and_read_to_be_the_same),
+		cmocka_unit_test(ibsims_files_get_guids_as_ibsim_gives_them),
+		cmocka_unit_test(guids_are_counted_on_from_where_a_file_says),
+		cmocka_unit_test(a_link_does_what_its_ends_have_in_common),
+		cmocka_unit_test(names_within_a_module_are_its_own),
+		cmocka_unit_test(crlf_blanks_and_a_missing_last_newline_do_no_harm),
+		cmocka_unit_test(headings_and_console_commands_are_passed_over),
+		cmocka_unit_test(a_file_may_include_others_beside_it),
+		cmocka_unit_test(each_error_is_told_with_its_line),
+		cmocka_unit_test(bytes_that_are_no_text_are_refused_and_not_shown),
+		cmocka_unit_test(names_and_lines_may_be_long_up_to_a_limit),
+		cmocka_unit_test(too_many_nodes_are_refused_and_many_are_read_in_no_time),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

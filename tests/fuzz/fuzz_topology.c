@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Any text as a topology: what can be read can be printed, and read again to be the same. */
+
+#include "fuzz.h"
+#include "topology.h"
+
+#include <stdio.h>
+
+/* Printing a generated one of 100,000 nodes shows no more than printing a small one. */
+#define SMALL 3000
+
+static void check_cables(const struct graph *graph)
+{
+	uint32_t i;
+
+	for (i = 0; i < graph->port_count; i++) {
+		const struct graph_port *port = &graph->ports[i];
+
+		check(port->node < graph->node_count);
+		check(graph->nodes[port->node].first_port + port->number == i);
+		if (port->peer == NONE)
+			continue;
+		check(port->peer < graph->port_count && port->peer != i && port->number);
+		check(graph->ports[port->peer].peer == i);
+		check(link_width_exists(port->width) && port->speed < SPEED_COUNT);
+		check(graph->ports[port->peer].width == port->width);
+		check(graph->ports[port->peer].speed == port->speed);
+	}
+}
+
+static void check_same(const struct graph *a, const struct graph *b)
+{
+	uint32_t i;
+
+	check(a->node_count == b->node_count && a->port_count == b->port_count);
+	for (i = 0; i < a->node_count; i++) {
+		check(a->nodes[i].guid == b->nodes[i].guid);
+		check(a->nodes[i].system_guid == b->nodes[i].system_guid);
+		check(a->nodes[i].type == b->nodes[i].type);
+		check(a->nodes[i].vendor_id == b->nodes[i].vendor_id);
+		check(a->nodes[i].device_id == b->nodes[i].device_id);
+		check(!strcmp(a->nodes[i].name, b->nodes[i].name));
+	}
+	for (i = 0; i < a->port_count; i++) {
+		check(a->ports[i].guid == b->ports[i].guid);
+		check(a->ports[i].peer == b->ports[i].peer);
+		check(a->ports[i].lid == b->ports[i].lid);
+		check(a->ports[i].lmc == b->ports[i].lmc);
+		check(a->ports[i].width == b->ports[i].width);
+		check(a->ports[i].speed == b->ports[i].speed);
+	}
+}
+
+static void check_print(const struct graph *graph)
+{
+	struct topology_error error;
+	struct graph again;
+	char *text = NULL;
+	size_t length;
+	FILE *out = open_memstream(&text, &length);
+
+	topology_print(graph, out);
+	fclose(out);
+	graph_init(&again);
+	check(!topology_read(&again, text, length, "printed", &error));
+	check_same(graph, &again);
+	graph_free(&again);
+	free(text);
+}
+
+static void check_result(struct graph *graph, int ret, const struct topology_error *error)
+{
+	check(ret <= 0);
+	check(!ret || error->text[0]);
+	check_cables(graph);
+	if (!ret && graph->node_count <= SMALL)
+		check_print(graph);
+	graph_free(graph);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct topology_error error = {""};
+	char *text = malloc(size + 1);
+	struct graph graph;
+
+	if (size)
+		memcpy(text, data, size);
+	text[size] = 0;
+	graph_init(&graph);
+	check_result(&graph, topology_generate(&graph, text, &error), &error);
+	/* files that it includes are none there */
+	check_result(&graph, topology_read(&graph, text, size, "/nowhere/fuzz.net", &error),
+		     &error);
+	free(text);
+	return 0;
+}
