@@ -41,8 +41,7 @@ static bool is_sensible(const struct agent_rules *rules)
 
 	if (rules->qp > 1 || rules->oui >> 24 || directed_or_smp != (rules->qp == 0))
 		return false;
-	if (rules->rmpp_version > 1 ||
-	    (rules->rmpp_version && !rules->user_rmpp && !class_has_rmpp(rules->class)))
+	if (rules->rmpp_version > 1 || (rules->rmpp_version && !class_has_rmpp(rules->class)))
 		return false;
 	if (rules->class == 0)
 		return !rules->is_server;

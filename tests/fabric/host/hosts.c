@@ -43,7 +43,7 @@ struct host_port *host_at(struct fabric *fabric, uint32_t port)
 		*host = calloc(1, sizeof(**host));
 		if (*host) {
 			(*host)->port = port;
-			(*host)->present = true;
+			(*host)->present = !fabric->nodes[cable(fabric, port)->node].removed;
 		}
 	}
 	return *host;

@@ -35,6 +35,7 @@ struct reassembly {
 	uint64_t tid;
 	uint16_t slid;
 	uint8_t class;
+	uint8_t method;
 	bool complete;
 	uint32_t received;   /* segments without a gap, from 1 on */
 	uint32_t window_end; /* as acknowledged */
@@ -104,7 +105,7 @@ static struct reassembly *find(struct agent *agent, const struct packet *packet)
 
 	while (reassembly &&
 	       (reassembly->tid != get64(packet->mad + 8) || reassembly->slid != packet->slid ||
-		reassembly->class != packet->mad[1]))
+		reassembly->class != packet->mad[1] || reassembly->method != packet->mad[3]))
 		reassembly = reassembly->next;
 	return reassembly;
 }
@@ -122,6 +123,7 @@ static struct reassembly *start(struct fabric *fabric, struct agent *agent,
 	reassembly->tid = get64(packet->mad + 8);
 	reassembly->slid = packet->slid;
 	reassembly->class = packet->mad[1];
+	reassembly->method = packet->mad[3];
 	reassembly->window_end = 1;
 	reassembly->next = agent->reassemblies;
 	agent->reassemblies = reassembly;

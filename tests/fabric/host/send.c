@@ -6,13 +6,16 @@
 
 #include "hosts.h"
 
-#define TICK        (4 * MILLISECOND) /* the kernel's time-outs come by its ticks, and late */
-#define FOR_EVER    UINT32_MAX
-#define UNANSWERED  24 /* bytes of MAD that a time-out hands back: the header */
-#define RMPP_TYPE   25
-#define RMPP_FLAGS  26
-#define RMPP_DATA   1
-#define RMPP_ACTIVE 1
+#define TICK         (4 * MILLISECOND) /* the kernel's time-outs come by its ticks, and late */
+#define FOR_EVER     UINT32_MAX
+#define UNANSWERED   24 /* bytes of MAD that a time-out hands back: the header */
+#define RMPP_VERSION 24
+#define RMPP_TYPE    25
+#define RMPP_FLAGS   26
+#define RMPP_DATA    1
+#define DR_SLID      32
+#define INITIAL_PATH 128
+#define RMPP_ACTIVE  1
 
 static struct send **chain(const struct fabric *fabric, uint64_t tid)
 {
@@ -115,14 +118,15 @@ static void address(const struct fabric *fabric, const struct agent *agent,
 	memcpy(packet->dgid, header->gid, sizeof(packet->dgid));
 }
 
-/* A CA sends a directed SMP by its own port or not at all. */
+/* A CA sends a directed SMP whose path begins there by its own port or not at all. */
 static bool leaves_by_its_port(const struct fabric *fabric, uint32_t port, const uint8_t *mad)
 {
 	const struct graph_port *end = cable(fabric, port);
 
 	return mad_class_of(mad) != CLASS_DIRECTED_SMP || get16(mad + 4) & 0x8000 ||
-	       mad[7] == 0 || mad[6] != 0 || hardware(fabric, end->node)->type == NODE_SWITCH ||
-	       mad[128 + 1] == end->number;
+	       mad[7] == 0 || mad[6] != 0 || get16(mad + DR_SLID) != PERMISSIVE_LID ||
+	       hardware(fabric, end->node)->type == NODE_SWITCH ||
+	       mad[INITIAL_PATH + 1] == end->number;
 }
 
 static bool kernel_does_rmpp(const struct agent *agent, const uint8_t *mad)
@@ -142,6 +146,10 @@ static int prepare_rmpp(struct send *send, const uint8_t *mad, size_t length)
 	if (!send->data)
 		return -ENOMEM;
 	memcpy(send->data, mad, length);
+	/* the RMPP header is the kernel's: of the program's, only that it wants RMPP counts */
+	memset(send->data + RMPP_VERSION, 0, RMPP_HEADER - RMPP_VERSION);
+	send->data[RMPP_VERSION] = 1;
+	send->data[RMPP_TYPE] = RMPP_DATA;
 	send->length = length;
 	send->segments = (uint32_t)segments;
 	send->window_end = 1;
@@ -151,13 +159,11 @@ static int prepare_rmpp(struct send *send, const uint8_t *mad, size_t length)
 int host_send(struct fabric *fabric, struct agent *agent, const struct ib_user_mad_hdr *header,
 	      const uint8_t *mad, size_t length)
 {
-	bool rmpp = length >= RMPP_HEADER && kernel_does_rmpp(agent, mad) &&
-		    mad[RMPP_TYPE] == RMPP_DATA;
+	bool rmpp = length >= RMPP_HEADER && kernel_does_rmpp(agent, mad);
 	struct send *send;
 
 	if (length < RMPP_HEADER || length < class_data_offset(mad[1]) ||
-	    (length > MAD_BYTES && !rmpp) ||
-	    !leaves_by_its_port(fabric, agent->host->port, mad))
+	    (length > MAD_BYTES && !rmpp))
 		return -EINVAL;
 	send = calloc(1, sizeof(*send));
 	if (!send)
@@ -168,6 +174,10 @@ int host_send(struct fabric *fabric, struct agent *agent, const struct ib_user_m
 	send->retries = header->retries;
 	send->expects_reply = header->timeout_ms != 0;
 	memcpy(send->packet.mad, mad, length < MAD_BYTES ? length : MAD_BYTES);
+	if (!leaves_by_its_port(fabric, agent->host->port, send->packet.mad)) {
+		free(send);
+		return -EINVAL;
+	}
 	address(fabric, agent, header, &send->packet);
 	if (!mad_is_response(mad))
 		put32(send->packet.mad + 8, agent->tid_high);

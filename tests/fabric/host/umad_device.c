@@ -172,7 +172,7 @@ static int unregister_one(struct handle *handle, const uint8_t *argument)
 
 int handle_ioctl(struct handle *handle, uint32_t code, uint8_t argument[ARGUMENT_BYTES])
 {
-	bool present = handle->host->present;
+	bool present = !handle->gone;
 
 	switch (code) {
 	case IB_USER_MAD_REGISTER_AGENT:
@@ -198,7 +198,7 @@ int handle_write(struct handle *handle, const uint8_t *bytes, size_t length)
 	struct ib_user_mad_hdr header = {0};
 
 	memcpy(&header, bytes, header_bytes);
-	if (header.id >= AGENTS_PER_HANDLE || !handle->agents[header.id])
+	if (handle->gone || header.id >= AGENTS_PER_HANDLE || !handle->agents[header.id])
 		return -EIO;
 	return host_send(handle->fabric, handle->agents[header.id], &header,
 			 bytes + header_bytes, length - header_bytes);
@@ -228,6 +228,7 @@ void host_remove(struct host_port *host)
 	for (struct handle *handle = host->handles; handle; handle = handle->next) {
 		unregister_all(handle);
 		empty_queue(handle);
+		handle->gone = true;
 		atomic_store(&handle->shared->gone, 1);
 		handle->removed(handle);
 	}

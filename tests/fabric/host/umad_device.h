@@ -16,6 +16,7 @@ struct handle {
 	struct host_port *host;
 	struct agent *agents[AGENTS_PER_HANDLE];
 	struct shared *shared; /* its owner's; seen by the program */
+	bool gone;             /* its device was removed, and may have come back without it */
 	bool used;             /* an agent was registered: the layout stands */
 	struct message *queue; /* what can be read, in order */
 	struct message **queue_end;

@@ -161,6 +161,7 @@ static pid_t start_fabric(const struct options *options, const char *folder, int
 	int ends[2];
 	pid_t child;
 	ssize_t length;
+	int error;
 
 	if (pipe(ends))
 		stop("pipe: %s", strerror(errno));
@@ -171,8 +172,9 @@ static pid_t start_fabric(const struct options *options, const char *folder, int
 		close(ends[0]);
 		setsid(); /* what is typed at the terminal is for the program */
 		running = &server;
-		if (serve(&server, options, folder, say_ready, &ends[1], why) && ends[1] >= 0 &&
-		    write(ends[1], why, strlen(why)) < 0)
+		error = serve(&server, options, folder, say_ready, &ends[1], why);
+		folder_remove(folder); /* the launcher may have been killed */
+		if (error && ends[1] >= 0 && write(ends[1], why, strlen(why)) < 0)
 			_exit(2);
 		_exit(0);
 	}

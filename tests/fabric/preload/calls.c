@@ -16,6 +16,7 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "preload.h"
@@ -367,4 +368,25 @@ EXPORT char *__realpath_chk(const char *path, char *resolved, size_t size)
 	if (result && instead != path)
 		restore_path(result);
 	return result;
+}
+
+EXPORT int chdir(const char *path)
+{
+	char buffer[PATH_BYTES];
+
+	return REAL(chdir)(redirect_path(path, buffer));
+}
+
+EXPORT ssize_t getxattr(const char *path, const char *name, void *value, size_t size)
+{
+	char buffer[PATH_BYTES];
+
+	return REAL(getxattr)(redirect_path(path, buffer), name, value, size);
+}
+
+EXPORT ssize_t lgetxattr(const char *path, const char *name, void *value, size_t size)
+{
+	char buffer[PATH_BYTES];
+
+	return REAL(lgetxattr)(redirect_path(path, buffer), name, value, size);
 }

@@ -47,8 +47,6 @@ static void device_was_changed(struct fabric *fabric, uint32_t node, bool presen
 	for (uint32_t port = hw->first_port; port <= hw->first_port + hw->port_count; port++) {
 		struct host_port *host = fabric->hosts->by_port[port];
 
-		if (!host)
-			host = present ? NULL : host_at(fabric, port);
 		if (host && present)
 			host_add(host);
 		else if (host)

@@ -103,7 +103,8 @@ static int write_view(const struct fabric *fabric, struct view *view)
 	for (unsigned int device = 0; device < view->node_count && !error; device++) {
 		error = view_write_device(fabric, view, device);
 		if (!error)
-			error = view_show_device(view, device, true);
+			error = view_show_device(view, device,
+						 !fabric->nodes[view->nodes[device]].removed);
 	}
 	if (!error)
 		view_write_counters(fabric, view);

@@ -183,6 +183,22 @@ static int read_redirection(struct reader *reader, struct standing_rule *rule)
 	return 0;
 }
 
+/* A port that can have a link, by its number on the node. */
+static uint32_t find_port(struct reader *reader, uint32_t node, const char *text)
+{
+	unsigned long number;
+	char *end;
+
+	if (!isdigit((unsigned char)*text))
+		return NONE;
+	number = strtoul(text, &end, 10);
+	while (isspace((unsigned char)*end))
+		end++;
+	if (*end || number < 1 || number > MAX_PORTS)
+		return NONE;
+	return graph_port(&reader->fabric->graph, node, (unsigned int)number);
+}
+
 /* "on NODE" or "on NODE/PORT", to the end of the line. */
 static int read_place(struct reader *reader, const struct form *form,
 		      struct standing_rule *rule)
@@ -201,12 +217,9 @@ static int read_place(struct reader *reader, const struct form *form,
 	rule->node = find_node(reader, reader->rest, length);
 	slash = strrchr(reader->rest, '/');
 	if (rule->node == NONE && slash && form->parts & MAY_NAME_PORT) {
-		unsigned long number = strtoul(slash + 1, NULL, 10);
-
 		rule->node = find_node(reader, reader->rest, (size_t)(slash - reader->rest));
-		if (rule->node != NONE && number <= MAX_PORTS)
-			rule->port = graph_port(&reader->fabric->graph, rule->node,
-						(unsigned int)number);
+		if (rule->node != NONE)
+			rule->port = find_port(reader, rule->node, slash + 1);
 		if (rule->port == NONE)
 			return refuse(reader, "no such port", reader->rest);
 	}
@@ -317,6 +330,7 @@ static void act(struct fabric *fabric, const struct standing_rule *rule)
 		break;
 	case RULE_REMOVE:
 	case RULE_ADD:
+		fabric->nodes[rule->node].removed = rule->kind == RULE_REMOVE;
 		if (fabric->device_changed)
 			fabric->device_changed(fabric, rule->node, rule->kind == RULE_ADD);
 		break;

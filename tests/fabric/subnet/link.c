@@ -25,6 +25,7 @@ uint8_t width_bit(unsigned int lanes)
 		return 1;
 	case 2:
 		return 16;
+	case 0: /* no cable tells: the port could do 4x */
 	case 4:
 		return 2;
 	case 8:
@@ -40,7 +41,7 @@ uint8_t widths_up_to(unsigned int lanes)
 
 	if (lanes == 2)
 		return 1 | 16;
-	if (lanes >= 4)
+	if (lanes >= 4 || lanes == 0)
 		bits |= 2;
 	if (lanes >= 8)
 		bits |= 4;

@@ -6,6 +6,7 @@
 #include "counters.h"
 #include "gmp_agents.h"
 #include "links.h"
+#include "routes.h"
 #include "settings.h"
 #include "timers.h"
 #include "traps.h"
@@ -153,8 +154,15 @@ void node_reboot(struct fabric *fabric, uint32_t node, uint64_t duration)
 		settings_free(fabric->ports[port].settings);
 		fabric->ports[port].settings = NULL;
 		counters_restart(fabric, port);
-		if (fabric->sm_port == NONE)
+		if (fabric->sm_port == NONE) {
 			set_lid(fabric, port, 0, 0);
+			fabric->ports[port].sm_lid = 0;
+		}
+	}
+	if (fabric->sm_port == NONE) {
+		switch_tables_free(fabric->nodes[node].tables);
+		fabric->nodes[node].tables = NULL;
+		fabric->nodes[node].linear_top = 0;
 	}
 	if (timer_set(fabric, &reboot->timer, fabric->now + duration))
 		come_back(fabric, &reboot->timer);

@@ -14,10 +14,17 @@
 #include "trace.h"
 #include "traps.h"
 
-#define CLASS_SA          0x03
 #define CLASS_PERFORMANCE 0x04
 #define CLASS_BASEBOARD   0x05
 #define CLASS_CONGESTION  0x21
+
+/* Where RMPP's header has what (IBA 13.6.2). */
+enum {
+	RMPP_TYPE = 25,
+	RMPP_FLAGS = 26,
+	RMPP_ACTIVE = 1,
+	RMPP_DATA = 1
+};
 
 struct work { /* a request whose answer takes a while */
 	struct timer timer;
@@ -43,28 +50,42 @@ static bool is_for_hardware(const uint8_t *mad)
 	return mad_class_of(mad) == CLASS_PERFORMANCE || mad_class_of(mad) == CLASS_CONGESTION;
 }
 
-static bool answer(struct query *query)
+/* Whether RMPP's header is in use: what nobody serves is then left unanswered. */
+static bool is_rmpp(const uint8_t *mad)
 {
-	unsigned int class = mad_class_of(query->mad);
+	return class_has_rmpp(mad[1]) && mad[RMPP_FLAGS] & RMPP_ACTIVE;
+}
+
+/* What no program serves: a host's kernel, or an agent of the node in its place, answers Get
+ * and Set. */
+static bool answer_unserved(struct query *query)
+{
 	unsigned int method = mad_method(query->mad);
 
+	if ((method != METHOD_GET && method != METHOD_SET) || is_rmpp(query->mad))
+		return false;
+	if (is_vendor_class(mad_class_of(query->mad)))
+		return vendor_answer(query);
+	if (hardware(query->fabric, query->node)->type == NODE_SWITCH)
+		return false;
+	respond(query->mad, STATUS_BAD_ATTRIBUTE);
+	return true;
+}
+
+static bool answer(struct query *query)
+{
 	if (is_smp(query->mad))
 		return sma_answer(query);
-	if (class == CLASS_PERFORMANCE)
+	switch (mad_class_of(query->mad)) {
+	case CLASS_PERFORMANCE:
 		return pma_answer(query);
-	if (class == CLASS_CONGESTION)
+	case CLASS_CONGESTION:
 		return congestion_answer(query);
-	if (class == CLASS_BASEBOARD)
+	case CLASS_BASEBOARD:
 		return baseboard_answer(query);
-	if (is_vendor_class(class))
-		return vendor_answer(query);
-	/* what nobody serves, a host's kernel answers */
-	if (hardware(query->fabric, query->node)->type != NODE_SWITCH &&
-	    (method == METHOD_GET || method == METHOD_SET)) {
-		respond(query->mad, STATUS_BAD_ATTRIBUTE);
-		return true;
+	default:
+		return answer_unserved(query);
 	}
-	return false;
 }
 
 /* ClassPortInfo in the place of what was asked for: where to ask instead (IBA 13.5.2). */
@@ -137,14 +158,15 @@ static void react_later(struct fabric *fabric, uint32_t port, const struct treat
 		free(work);
 }
 
-/* What is no request: to whoever waits for it. */
+/* What is no request but a response or RMPP's own: to whoever waits for it. */
 static bool pass_on(struct fabric *fabric, uint32_t port, const struct packet *packet)
 {
 	if (mad_method(packet->mad) == METHOD_TRAP_REPRESS && is_smp(packet->mad)) {
 		trap_repress(fabric, end_port(fabric, port), packet->mad);
 		return true;
 	}
-	if (!mad_is_response(packet->mad))
+	if (!mad_is_response(packet->mad) &&
+	    !(is_rmpp(packet->mad) && packet->mad[RMPP_TYPE] != RMPP_DATA))
 		return false;
 	if (!hosts_receive(fabric, port, packet))
 		trace_packet(fabric, packet, port, "nobody waits");

@@ -141,24 +141,29 @@ static uint8_t compute_port(struct fabric *fabric, uint32_t switch_node, uint16_
 	return row ? row[fabric->routes->rank[switch_node]] : NO_ROUTE;
 }
 
-uint8_t route_port(struct fabric *fabric, uint32_t switch_node, uint16_t lid)
+/* A table's entry, as it was set or else as it is computed. */
+static uint8_t entry(struct fabric *fabric, uint32_t switch_node, uint16_t lid)
 {
 	const struct switch_tables *tables = fabric->nodes[switch_node].tables;
 
-	if (lid >= LID_COUNT)
-		return NO_ROUTE;
 	if (tables && tables->linear[lid / 64])
 		return tables->linear[lid / 64][lid % 64];
 	return compute_port(fabric, switch_node, lid);
+}
+
+uint8_t route_port(struct fabric *fabric, uint32_t switch_node, uint16_t lid)
+{
+	if (lid >= LID_COUNT || lid > fabric->nodes[switch_node].linear_top)
+		return NO_ROUTE;
+	return entry(fabric, switch_node, lid);
 }
 
 void route_block(struct fabric *fabric, uint32_t switch_node, unsigned int block,
 		 uint8_t out[64])
 {
 	for (unsigned int i = 0; i < 64; i++)
-		out[i] = block < BLOCKS
-				 ? route_port(fabric, switch_node, (uint16_t)(block * 64 + i))
-				 : NO_ROUTE;
+		out[i] = block < BLOCKS ? entry(fabric, switch_node, (uint16_t)(block * 64 + i))
+					: NO_ROUTE;
 }
 
 static struct switch_tables *tables_of(struct fabric *fabric, uint32_t node)

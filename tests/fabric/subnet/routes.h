@@ -14,9 +14,9 @@ int routes_init(struct fabric *fabric, bool computed);
 void routes_free(struct fabric *fabric);
 
 /*
- * The port number by which a switch forwards to a LID: 0 its own, NO_ROUTE nowhere. The
- * computed ones take the cables as they are in the topology, whether or not they are up at the
- * moment.
+ * The port number by which a switch forwards to a LID: 0 its own, NO_ROUTE nowhere, as for all
+ * above its LinearFDBTop. The computed ones take the cables as they are in the topology,
+ * whether or not they are up at the moment.
  */
 uint8_t route_port(struct fabric *fabric, uint32_t switch_node, uint16_t lid);
 

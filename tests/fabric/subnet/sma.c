@@ -355,7 +355,7 @@ bool sma_answer(struct query *query)
 	uint32_t port = sma_port(fabric, query->node, 0, query->in_port);
 	unsigned int status = STATUS_OK;
 
-	if (mad_is_response(mad) || port == NONE)
+	if (mad_is_response(mad) || method == METHOD_TRAP || port == NONE)
 		return false;
 	if (mad[0] != 1 || mad_version(mad) != 1) {
 		respond(mad, STATUS_BAD_VERSION);

@@ -11,8 +11,8 @@ struct events {
 	uint32_t count;
 	uint32_t room;
 	uint64_t order;
-	struct timer *due;
-	struct timer **due_end;
+	struct timer *due; /* the first, */
+	struct timer *due_last;
 };
 
 int timers_init(struct fabric *fabric)
@@ -21,7 +21,6 @@ int timers_init(struct fabric *fabric)
 
 	if (!events)
 		return -ENOMEM;
-	events->due_end = &events->due;
 	fabric->events = events;
 	return 0;
 }
@@ -63,8 +62,26 @@ static void sift_down(struct events *events, struct timer *timer, uint32_t at)
 static void append_due(struct events *events, struct timer *timer)
 {
 	timer->next = NULL;
-	*events->due_end = timer;
-	events->due_end = &timer->next;
+	timer->previous = events->due_last;
+	timer->due = true;
+	if (events->due_last)
+		events->due_last->next = timer;
+	else
+		events->due = timer;
+	events->due_last = timer;
+}
+
+static void remove_due(struct events *events, struct timer *timer)
+{
+	if (timer->previous)
+		timer->previous->next = timer->next;
+	else
+		events->due = timer->next;
+	if (timer->next)
+		timer->next->previous = timer->previous;
+	else
+		events->due_last = timer->previous;
+	timer->due = false;
 }
 
 void timer_cancel(struct fabric *fabric, struct timer *timer)
@@ -73,6 +90,8 @@ void timer_cancel(struct fabric *fabric, struct timer *timer)
 	uint32_t at = timer->place;
 	struct timer *last;
 
+	if (timer->due)
+		remove_due(events, timer);
 	if (!at)
 		return;
 	timer->place = 0;
@@ -100,7 +119,7 @@ void timers_free(struct fabric *fabric)
 	while (events->due) {
 		struct timer *timer = events->due;
 
-		events->due = timer->next;
+		remove_due(events, timer);
 		if (timer->drop)
 			timer->drop(timer);
 	}
@@ -154,9 +173,7 @@ bool timers_run(struct fabric *fabric, unsigned int limit)
 	while (events->due && limit-- > 0) {
 		struct timer *timer = events->due;
 
-		events->due = timer->next;
-		if (!events->due)
-			events->due_end = &events->due;
+		remove_due(events, timer);
 		timer->run(fabric, timer);
 	}
 	return events->due != NULL;

@@ -18,7 +18,9 @@ struct timer {
 	 * then */
 	void (*drop)(struct timer *timer);
 	struct timer *next; /* of those that are due */
-	uint32_t place;     /* in the heap, from 1 on; 0: not in it */
+	struct timer *previous;
+	bool due;
+	uint32_t place; /* in the heap, from 1 on; 0: not in it */
 };
 
 int timers_init(struct fabric *fabric); /* 0 or -ENOMEM */

@@ -23,6 +23,7 @@ struct trap {
 	struct trap *next;
 	struct packet packet;
 	unsigned int left; /* how often it is still sent */
+	bool repressed;
 };
 
 static void forget(struct fabric *fabric, struct trap *trap)
@@ -47,19 +48,40 @@ static void send_again(struct fabric *fabric, struct timer *timer)
 
 	trap->packet.dlid = fabric->ports[trap->packet.from].sm_lid;
 	trap->packet.slid = fabric->ports[trap->packet.from].lid;
-	if (trap->packet.dlid && trap->packet.slid)
-		wire_send(fabric, &trap->packet);
+	if (trap->repressed || !trap->packet.dlid || !trap->packet.slid) {
+		forget(fabric, trap); /* it was heard, or there is nobody to hear it */
+		return;
+	}
+	wire_send(fabric, &trap->packet);
 	if (trap->left-- == 0 || timer_set(fabric, timer, fabric->now + INTERVAL))
 		forget(fabric, trap);
 }
 
-/* A trap from an end port; what it tells is filled in by the caller, who then raises it. */
+/* The trap of that number that a manager has not yet taken notice of. */
+static struct trap *find(const struct fabric *fabric, uint32_t port, unsigned int number)
+{
+	struct trap *trap = fabric->traps;
+
+	while (trap &&
+	       (trap->packet.from != port || trap->repressed ||
+		mad_get_field(trap->packet.mad, NOTICE, IB_NOTICE_TRAP_NUMBER_F) != number))
+		trap = trap->next;
+	return trap;
+}
+
+/*
+ * A trap from an end port; what it tells is filled in by the caller, who then raises it. NULL:
+ * no trap is due, or there is no memory.
+ */
 static struct trap *make(struct fabric *fabric, uint32_t port, unsigned int type,
 			 unsigned int number)
 {
-	struct trap *trap = fabric->events ? calloc(1, sizeof(*trap)) : NULL;
+	struct trap *trap;
 	uint8_t *mad;
 
+	if (!fabric->events || find(fabric, port, number))
+		return NULL; /* while the same one is under way it would tell nothing new */
+	trap = calloc(1, sizeof(*trap));
 	if (!trap)
 		return NULL;
 	mad = trap->packet.mad;
@@ -103,8 +125,12 @@ void trap_link_state(struct fabric *fabric, uint32_t node)
 
 void trap_capability(struct fabric *fabric, uint32_t port)
 {
-	struct trap *trap = make(fabric, port, INFORMATIONAL, 144);
+	struct trap *earlier = find(fabric, port, 144);
+	struct trap *trap;
 
+	if (earlier)
+		earlier->repressed = true; /* what it tells has changed */
+	trap = make(fabric, port, INFORMATIONAL, 144);
 	if (!trap)
 		return;
 	mad_set_field(trap->packet.mad, NOTICE, IB_NOTICE_DATA_144_LID_F,
@@ -136,5 +162,5 @@ void trap_repress(struct fabric *fabric, uint32_t port, const uint8_t mad[MAD_BY
 	for (struct trap *trap = fabric->traps; trap; trap = trap->next)
 		if (trap->packet.from == port &&
 		    memcmp(trap->packet.mad + 8, mad + 8, 8) == 0) /* the transaction id */
-			trap->left = 0;
+			trap->repressed = true;
 }

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* The text of rules of faults: all forms that there are, and what is said to the others. */
+#include "subnet_fixture.h"
+
+#include <errno.h>
+
+#include "fault_rules.h"
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+/* The rule that a text put in force. */
+static const struct standing_rule *standing(struct subnet *subnet, const char *text)
+{
+	size_t count = subnet->fabric.faults->count;
+
+	rule(subnet, text);
+	assert_int_equal(subnet->fabric.faults->count, count + 1);
+	return &subnet->fabric.faults->standing[count];
+}
+
+/* The text is refused for this reason, and nothing comes of it. */
+static void refused(struct subnet *subnet, const char *text, const char *reason)
+{
+	size_t count = subnet->fabric.faults->count;
+	struct rule_error error = {""};
+
+	if (fault_apply(&subnet->fabric, text, &error) != -EINVAL)
+		fail_msg("\"%s\" is not refused", text);
+	if (strcmp(error.text, reason) != 0)
+		fail_msg("\"%s\" is refused with %s, not %s", text, error.text, reason);
+	assert_int_equal(subnet->fabric.faults->count, count);
+	assert_null(subnet->fabric.faults->pending);
+}
+
+static void each_standing_rule_has_its_kind(void **state)
+{
+	static const struct {
+		const char *text;
+		enum rule_kind kind;
+	} rules[] = {
+		{"loss 1%", RULE_LOSS},
+		{"duplicate 1%", RULE_DUPLICATE},
+		{"corrupt 1%", RULE_CORRUPT},
+		{"reorder 1% 2ms", RULE_REORDER},
+		{"hop-latency 500ns", RULE_HOP_LATENCY},
+		{"slow 5ms", RULE_SLOW},
+		{"smp-time 10us", RULE_SMP_TIME},
+		{"smp-queue 16", RULE_SMP_QUEUE},
+		{"silent on beta", RULE_SILENT},
+		{"busy 50%", RULE_BUSY},
+		{"redirect beta on gamma", RULE_REDIRECT},
+	};
+	struct subnet *subnet = *state;
+
+	for (size_t i = 0; i < COUNT_OF(rules); i++)
+		assert_int_equal(standing(subnet, rules[i].text)->kind, rules[i].kind);
+}
+
+static void each_passing_rule_leaves_none_standing(void **state)
+{
+	static const char *const rules[] = {"reboot 200ms on beta", "link down on beta/1",
+					    "link up on beta/1",    "remove on beta",
+					    "add on beta",          "clear"};
+	struct subnet *subnet = *state;
+
+	for (size_t i = 0; i < COUNT_OF(rules); i++) {
+		rule(subnet, rules[i]);
+		assert_int_equal(subnet->fabric.faults->count, 0);
+	}
+}
+
+static void an_empty_line_and_a_comment_are_nothing(void **state)
+{
+	struct subnet *subnet = *state;
+
+	rule(subnet, "");
+	rule(subnet, "  \t\n");
+	rule(subnet, "  # loss 100%");
+	assert_int_equal(subnet->fabric.faults->count, 0);
+}
+
+static void space_is_free(void **state)
+{
+	struct subnet *subnet = *state;
+	const struct standing_rule *found = standing(subnet, " \tloss  25%\ton   beta/2 \n");
+
+	assert_int_equal(found->port, port_of(subnet, BETA, 2));
+	assert_true(found->chance > 0.2499 && found->chance < 0.2501);
+}
+
+static void a_chance_is_a_percentage_or_a_fraction(void **state)
+{
+	static const struct {
+		const char *text;
+		double chance;
+	} rules[] = {
+		{"loss 0%", 0},   {"loss 100%", 1},    {"loss 0.5%", 0.005},
+		{"loss .5", 0.5}, {"loss 0.25", 0.25}, {"loss 1e-3%", 1e-5},
+		{"loss 1", 1},
+	};
+	struct subnet *subnet = *state;
+
+	for (size_t i = 0; i < COUNT_OF(rules); i++) {
+		double off = standing(subnet, rules[i].text)->chance - rules[i].chance;
+
+		assert_true(off < 1e-9 && off > -1e-9);
+	}
+}
+
+static void a_time_has_its_unit(void **state)
+{
+	struct subnet *subnet = *state;
+
+	assert_true(standing(subnet, "slow 7ns")->time == 7);
+	assert_true(standing(subnet, "slow 1.5us")->time == 1500);
+	assert_true(standing(subnet, "slow 0ms")->time == 0);
+	assert_true(standing(subnet, "slow 2ms")->time == 2 * MILLISECOND);
+	assert_true(standing(subnet, "slow 90s")->time == 90 * SECOND);
+}
+
+static void a_place_is_all_a_node_or_one_of_its_ports(void **state)
+{
+	struct subnet *subnet = *state;
+	const struct standing_rule *found = standing(subnet, "loss 1%");
+
+	assert_int_equal(found->node, NONE);
+	assert_int_equal(found->port, NONE);
+	found = standing(subnet, "loss 1% on far");
+	assert_int_equal(found->node, FAR);
+	assert_int_equal(found->port, NONE);
+	found = standing(subnet, "loss 1% on far/6");
+	assert_int_equal(found->node, FAR);
+	assert_int_equal(found->port, port_of(subnet, FAR, 6));
+}
+
+static void a_node_is_named_by_guid_or_number_too(void **state)
+{
+	struct subnet *subnet = *state;
+
+	assert_int_equal(standing(subnet, "loss 1% on 0x3000")->node, GAMMA);
+	assert_int_equal(standing(subnet, "loss 1% on #3/2")->port, port_of(subnet, BETA, 2));
+}
+
+static void a_node_s_name_may_hold_spaces_and_slashes(void **state)
+{
+	struct subnet *subnet = *state;
+	struct graph_node *beta = &subnet->fabric.graph.nodes[BETA];
+	struct graph_node *gamma = &subnet->fabric.graph.nodes[GAMMA];
+
+	free(beta->name);
+	free(gamma->name);
+	beta->name = strdup("node 7/1 mlx5_0");
+	gamma->name = strdup("hosts on duty");
+	assert_int_equal(standing(subnet, "loss 1% on node 7/1 mlx5_0")->node, BETA);
+	assert_int_equal(standing(subnet, "loss 1% on node 7/1 mlx5_0/2")->port,
+			 port_of(subnet, BETA, 2));
+	assert_int_equal(standing(subnet, "silent on hosts on duty")->node, GAMMA);
+	assert_int_equal(standing(subnet, "redirect hosts on duty on alpha")->number,
+			 port_of(subnet, GAMMA, 1));
+}
+
+static void an_unknown_word_is_refused(void **state)
+{
+	struct subnet *subnet = *state;
+
+	refused(subnet, "lose 1%", "an unknown rule: \"lose 1%\"");
+	refused(subnet, "losss 1%", "an unknown rule: \"losss 1%\"");
+	refused(subnet, "link sideways on beta", "an unknown rule: \"link sideways on beta\"");
+	refused(subnet, "LOSS 1%", "an unknown rule: \"LOSS 1%\"");
+}
+
+static void a_bad_number_is_refused(void **state)
+{
+	struct subnet *subnet = *state;
+
+	refused(subnet, "loss", "a number is expected: \"\"");
+	refused(subnet, "loss -1%", "a number is expected: \"-1%\"");
+	refused(subnet, "loss nan", "a number is expected: \"nan\"");
+	refused(subnet, "slow on beta", "a number is expected: \"on beta\"");
+	refused(subnet, "reorder 1%", "a number is expected: \"\"");
+	refused(subnet, "slow 1e300s", "a number is expected: \"1e300s\"");
+}
+
+static void a_bad_chance_is_refused(void **state)
+{
+	struct subnet *subnet = *state;
+
+	refused(subnet, "loss 5ms", "a chance is a number with %: \" 5ms\"");
+	refused(subnet, "loss 101%", "a chance of more than 100%: \" 101%\"");
+	refused(subnet, "loss 2", "a chance of more than 100%: \" 2\"");
+	refused(subnet, "busy 1percent%", "an unknown unit: \"1percent%\"");
+}
+
+static void a_bad_time_is_refused(void **state)
+{
+	struct subnet *subnet = *state;
+	const char *reason = "a time has one of the units ns, us, ms, s: ";
+	char expected[100];
+
+	snprintf(expected, sizeof(expected), "%s\" 5\"", reason);
+	refused(subnet, "slow 5", expected);
+	snprintf(expected, sizeof(expected), "%s\" 5 ms\"", reason);
+	refused(subnet, "slow 5 ms", expected);
+	snprintf(expected, sizeof(expected), "%s\" 5min\"", reason);
+	refused(subnet, "slow 5min", expected);
+	snprintf(expected, sizeof(expected), "%s\" 1e10s\"", reason);
+	refused(subnet, "slow 1e10s", expected);
+}
+
+static void a_bad_length_of_a_queue_is_refused(void **state)
+{
+	struct subnet *subnet = *state;
+
+	refused(subnet, "smp-queue 1.5", "a whole number is expected: \" 1.5\"");
+	refused(subnet, "smp-queue 2ms", "a whole number is expected: \" 2ms\"");
+	refused(subnet, "smp-queue 1e10", "a whole number is expected: \" 1e10\"");
+}
+
+static void a_place_that_does_not_exist_is_refused(void **state)
+{
+	struct subnet *subnet = *state;
+
+	refused(subnet, "loss 1% on delta", "no such node: \"delta\"");
+	refused(subnet, "loss 1% on", "no such node: \"\"");
+	refused(subnet, "loss 1% on delta/1", "no such port: \"delta/1\"");
+	refused(subnet, "loss 1% on beta/3", "no such port: \"beta/3\"");
+	refused(subnet, "loss 1% on beta/300", "no such port: \"beta/300\"");
+	refused(subnet, "loss 1% on beta/-1", "no such port: \"beta/-1\"");
+}
+
+static void a_port_that_is_no_number_is_refused(void **state)
+{
+	struct subnet *subnet = *state;
+
+	refused(subnet, "loss 1% on beta/1x", "no such port: \"beta/1x\"");
+	refused(subnet, "loss 1% on beta/", "no such port: \"beta/\"");
+	refused(subnet, "link down on beta/x", "no such port: \"beta/x\"");
+}
+
+static void port_0_has_no_link_and_is_refused(void **state)
+{
+	struct subnet *subnet = *state;
+
+	refused(subnet, "link down on near/0", "no such port: \"near/0\"");
+	refused(subnet, "loss 1% on beta/0", "no such port: \"beta/0\"");
+}
+
+static void a_rule_for_nodes_takes_no_port(void **state)
+{
+	struct subnet *subnet = *state;
+
+	refused(subnet, "silent on beta/1", "no such node: \"beta/1\"");
+	refused(subnet, "slow 1ms on beta/1", "no such node: \"beta/1\"");
+}
+
+static void a_rule_that_needs_a_place_is_refused_without(void **state)
+{
+	static const char *const rules[] = {"silent",  "reboot 1s", "link down",
+					    "link up", "remove",    "add"};
+	struct subnet *subnet = *state;
+
+	for (size_t i = 0; i < COUNT_OF(rules); i++)
+		refused(subnet, rules[i], "on which node?: \"\"");
+}
+
+static void a_redirection_needs_both_nodes(void **state)
+{
+	struct subnet *subnet = *state;
+
+	refused(subnet, "redirect", "no such node to redirect to: \"\"");
+	refused(subnet, "redirect beta", "no such node to redirect to: \"beta\"");
+	refused(subnet, "redirect delta on beta",
+		"no such node to redirect to: \"delta on beta\"");
+	refused(subnet, "redirect beta on delta", "no such node: \"delta\"");
+}
+
+static void what_stands_behind_a_rule_is_refused(void **state)
+{
+	struct subnet *subnet = *state;
+
+	refused(subnet, "loss 1% beta", "this is too much: \"beta\"");
+	refused(subnet, "clear all", "this is too much: \"all\"");
+	refused(subnet, "reorder 1% 2ms 3ms", "this is too much: \"3ms\"");
+}
+
+static void a_rule_for_later_is_read_now(void **state)
+{
+	struct subnet *subnet = *state;
+
+	refused(subnet, "after 2s lose 1%", "an unknown rule: \"lose 1%\"");
+	refused(subnet, "after 2s", "an unknown rule: \"\"");
+	refused(subnet, "after loss 1%", "a number is expected: \"loss 1%\"");
+	refused(subnet, "after 2s after 2s clear", "an unknown rule: \"after 2s clear\"");
+	rule(subnet, "after 2s loss 1%");
+	assert_non_null(subnet->fabric.faults->pending);
+	assert_int_equal(subnet->fabric.faults->count, 0);
+}
+
+static void a_long_text_is_quoted_in_part(void **state)
+{
+	struct subnet *subnet = *state;
+	struct rule_error error;
+	char text[1000];
+
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	assert_int_equal(fault_apply(&subnet->fabric, text, &error), -EINVAL);
+	assert_int_equal(strlen(error.text), strlen("an unknown rule: \"\"") + 100);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(each_standing_rule_has_its_kind),
+		TEST(each_passing_rule_leaves_none_standing),
+		TEST(an_empty_line_and_a_comment_are_nothing),
+		TEST(space_is_free),
+		TEST(a_chance_is_a_percentage_or_a_fraction),
+		TEST(a_time_has_its_unit),
+		TEST(a_place_is_all_a_node_or_one_of_its_ports),
+		TEST(a_node_is_named_by_guid_or_number_too),
+		TEST(a_node_s_name_may_hold_spaces_and_slashes),
+		TEST(an_unknown_word_is_refused),
+		TEST(a_bad_number_is_refused),
+		TEST(a_bad_chance_is_refused),
+		TEST(a_bad_time_is_refused),
+		TEST(a_bad_length_of_a_queue_is_refused),
+		TEST(a_place_that_does_not_exist_is_refused),
+		TEST(a_port_that_is_no_number_is_refused),
+		TEST(port_0_has_no_link_and_is_refused),
+		TEST(a_rule_for_nodes_takes_no_port),
+		TEST(a_rule_that_needs_a_place_is_refused_without),
+		TEST(a_redirection_needs_both_nodes),
+		TEST(what_stands_behind_a_rule_is_refused),
+		TEST(a_rule_for_later_is_read_now),
+		TEST(a_long_text_is_quoted_in_part),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Subnet administration: multicast groups. */
+#include "sa_fixture.h"
+
+#define MEMBER                                                         \
+	(UMAD_SA_MCM_COMP_MASK_MGID | UMAD_SA_MCM_COMP_MASK_PORT_GID | \
+	 UMAD_SA_MCM_COMP_MASK_JOIN_STATE)
+
+enum {
+	FULL = 1,
+	NON = 2,
+	SEND_ONLY = 4,
+	SEND_ONLY_FULL = 8
+};
+
+static const uint8_t broadcast[16] = {0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, 0,    0,
+				      0,    0,    0,    0,    0xff, 0xff, 0xff, 0xff};
+static const uint8_t ours[16] = {0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, 0, 0,
+				 0,    0,    0,    0,    1,    2,    3, 4};
+
+/* A request about a port's membership, by the port itself. */
+static void about(struct subnet *subnet, unsigned int method, const uint8_t mgid[16],
+		  uint32_t port, unsigned int state)
+{
+	subnet->from = port;
+	begin(subnet, method, IB_SA_ATTR_MCRECORD);
+	mask(subnet, MEMBER);
+	memcpy(subnet->record, mgid, 16);
+	put_gid(subnet->record + MCM_AT_PORT_GID, cable(&subnet->fabric, port)->guid);
+	subnet->record[MCM_AT_SCOPE_STATE] = (uint8_t)state;
+}
+
+static void about_new(struct subnet *subnet, const uint8_t mgid[16], uint32_t port,
+		      unsigned int state)
+{
+	about(subnet, METHOD_SET, mgid, port, state);
+	mask(subnet, TO_CREATE);
+	put32(subnet->record + MCM_AT_QKEY, 0x1111);
+	put16(subnet->record + MCM_AT_PKEY, DEFAULT_PKEY);
+	subnet->record[MCM_AT_CLASS] = 7;
+	put32(subnet->record + MCM_AT_SL_FLOW_HOP, 0x5000ab09);
+}
+
+static const uint8_t *answered(const struct subnet *subnet)
+{
+	return subnet->answer + SA_HEADER;
+}
+
+static void the_broadcast_group_is_there_from_the_start(void **state)
+{
+	struct subnet *subnet = *state;
+
+	assert_int_equal(ask_for_all(subnet, IB_SA_ATTR_MCRECORD), 1);
+	assert_int_equal(stride(subnet), 56);
+	assert_memory_equal(record_at(subnet, 0), broadcast, 16);
+	assert_int_equal(get32(record_at(subnet, 0) + MCM_AT_QKEY), 0x0b1b);
+	assert_int_equal(get16(record_at(subnet, 0) + MCM_AT_MLID), 0xc000);
+	assert_int_equal(get16(record_at(subnet, 0) + MCM_AT_PKEY), DEFAULT_PKEY);
+	assert_int_equal(record_at(subnet, 0)[MCM_AT_SCOPE_STATE], 0x20);
+	about(subnet, METHOD_SET, broadcast, subnet->beta, FULL);
+	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(subnet->answer[3], METHOD_GET | METHOD_RESPONSE);
+	assert_int_equal(get16(answered(subnet) + MCM_AT_MLID), 0xc000);
+	assert_int_equal(answered(subnet)[MCM_AT_SCOPE_STATE], 0x20 | FULL);
+	about(subnet, METHOD_DELETE, broadcast, subnet->beta, FULL);
+	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(subnet->answer[3], METHOD_DELETE | METHOD_RESPONSE);
+	assert_int_equal(ask_for_all(subnet, IB_SA_ATTR_MCRECORD), 1);
+}
+
+static void a_full_member_creates_a_group_and_the_last_one_ends_it(void **state)
+{
+	struct subnet *subnet = *state;
+
+	about_new(subnet, ours, subnet->alpha, FULL);
+	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(get16(answered(subnet) + MCM_AT_MLID), 0xc001);
+	assert_int_equal(get32(answered(subnet) + MCM_AT_QKEY), 0x1111);
+	assert_int_equal(answered(subnet)[MCM_AT_CLASS], 7);
+	assert_int_equal(get32(answered(subnet) + MCM_AT_SL_FLOW_HOP), 0x5000ab00);
+	assert_int_equal(answered(subnet)[MCM_AT_MTU], SELECT_EXACTLY | 5);
+	assert_int_equal(answered(subnet)[MCM_AT_RATE], SELECT_EXACTLY | 16);
+	assert_int_equal(ask_for_all(subnet, IB_SA_ATTR_MCRECORD), 2);
+	about(subnet, METHOD_SET, ours, subnet->gamma, NON);
+	assert_int_equal(ask(subnet), 0);
+	about(subnet, METHOD_DELETE, ours, subnet->alpha, FULL);
+	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(ask_for_all(subnet, IB_SA_ATTR_MCRECORD), 1);
+	about(subnet, METHOD_DELETE, ours, subnet->gamma, NON);
+	assert_int_equal(ask(subnet), SA_INVALID);
+	about_new(subnet, ours, subnet->gamma, SEND_ONLY_FULL);
+	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(get16(answered(subnet) + MCM_AT_MLID), 0xc001);
+}
+
+static void a_group_is_created_only_with_all_that_it_takes(void **state)
+{
+	struct subnet *subnet = *state;
+	uint8_t mgid[16];
+
+	about(subnet, METHOD_SET, ours, subnet->alpha, FULL);
+	assert_int_equal(ask(subnet), SA_INSUFFICIENT_COMPONENTS);
+	about_new(subnet, ours, subnet->alpha, NON);
+	assert_int_equal(ask(subnet), SA_INVALID);
+	about_new(subnet, ours, subnet->alpha, 0);
+	assert_int_equal(ask(subnet), SA_INVALID);
+	about_new(subnet, ours, subnet->alpha, FULL);
+	put16(subnet->record + MCM_AT_PKEY, 0x8123);
+	assert_int_equal(ask(subnet), SA_INVALID);
+	about_new(subnet, ours, subnet->alpha, FULL);
+	put_gid(subnet->record + MCM_AT_PORT_GID, 0x7777);
+	assert_int_equal(ask(subnet), SA_INVALID_GID);
+	memcpy(mgid, ours, 16);
+	mgid[0] = 0xfe;
+	about_new(subnet, mgid, subnet->alpha, FULL);
+	assert_int_equal(ask(subnet), SA_INVALID);
+	about_new(subnet, ours, subnet->alpha, FULL);
+	mask(subnet, MCM_MTU);
+	subnet->record[MCM_AT_MTU] = 0 << 6 | 5;
+	assert_int_equal(ask(subnet), SA_INVALID);
+	assert_int_equal(ask_for_all(subnet, IB_SA_ATTR_MCRECORD), 1);
+}
+
+static void a_group_without_an_mgid_gets_one(void **state)
+{
+	static const uint8_t none[16];
+	struct subnet *subnet = *state;
+	uint8_t first[16];
+
+	about_new(subnet, none, subnet->alpha, FULL);
+	assert_int_equal(ask(subnet), 0);
+	memcpy(first, answered(subnet), 16);
+	assert_int_equal(get32(first), 0xff12a01b);
+	about_new(subnet, none, subnet->alpha, FULL);
+	assert_int_equal(ask(subnet), 0);
+	assert_memory_not_equal(answered(subnet), first, 16);
+	assert_int_equal(get16(answered(subnet) + MCM_AT_MLID), 0xc002);
+}
+
+static void groups_end_with_their_mlids(void **state)
+{
+	static const uint8_t none[16];
+	struct subnet *subnet = *state;
+
+	for (unsigned int i = 1; i < MLID_COUNT; i++) {
+		about_new(subnet, none, subnet->alpha, FULL);
+		assert_int_equal(ask(subnet), 0);
+	}
+	assert_int_equal(get16(answered(subnet) + MCM_AT_MLID), 0xc3ff);
+	about_new(subnet, none, subnet->alpha, FULL);
+	assert_int_equal(ask(subnet), SA_NO_RESOURCES);
+}
+
+static void who_joins_must_be_fit_for_the_group(void **state)
+{
+	struct subnet *subnet = *state;
+
+	about_new(subnet, ours, subnet->alpha, FULL);
+	assert_int_equal(ask(subnet), 0);
+	about(subnet, METHOD_SET, ours, subnet->beta, FULL); /* slower than the group */
+	assert_int_equal(ask(subnet), SA_INVALID);
+	about(subnet, METHOD_SET, ours, subnet->gamma, FULL);
+	mask(subnet, UMAD_SA_MCM_COMP_MASK_QKEY);
+	put32(subnet->record + MCM_AT_QKEY, 0x2222);
+	assert_int_equal(ask(subnet), SA_INVALID);
+	put32(subnet->record + MCM_AT_QKEY, 0x1111);
+	mask(subnet, MCM_MTU | MCM_RATE);
+	subnet->record[MCM_AT_MTU] = 0 << 6 | 4;
+	subnet->record[MCM_AT_RATE] = 2 << 6 | 16;
+	assert_int_equal(ask(subnet), 0);
+	subnet->record[MCM_AT_RATE] = 1 << 6 | 16;
+	assert_int_equal(ask(subnet), SA_INVALID);
+	subnet->fabric.ports[subnet->gamma].mtu = 4;
+	about(subnet, METHOD_SET, ours, subnet->gamma, SEND_ONLY);
+	assert_int_equal(ask(subnet), SA_INVALID);
+}
+
+static void join_states_add_up_and_are_given_up_one_by_one(void **state)
+{
+	struct subnet *subnet = *state;
+
+	about(subnet, METHOD_SET, broadcast, subnet->alpha, FULL);
+	assert_int_equal(ask(subnet), 0);
+	about(subnet, METHOD_SET, broadcast, subnet->alpha, SEND_ONLY);
+	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(answered(subnet)[MCM_AT_SCOPE_STATE], 0x20 | FULL | SEND_ONLY);
+	about(subnet, METHOD_DELETE, broadcast, subnet->alpha, NON);
+	assert_int_equal(ask(subnet), SA_INVALID);
+	about(subnet, METHOD_DELETE, broadcast, subnet->alpha, FULL);
+	assert_int_equal(ask(subnet), 0);
+	about(subnet, METHOD_DELETE, broadcast, subnet->alpha, FULL);
+	assert_int_equal(ask(subnet), SA_INVALID);
+	about(subnet, METHOD_DELETE, broadcast, subnet->alpha, SEND_ONLY);
+	assert_int_equal(ask(subnet), 0);
+}
+
+static void others_remove_only_whom_they_made_join(void **state)
+{
+	struct subnet *subnet = *state;
+
+	about(subnet, METHOD_SET, broadcast, subnet->alpha, FULL);
+	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(answered(subnet)[MCM_AT_PROXY], 0);
+	about(subnet, METHOD_DELETE, broadcast, subnet->alpha, FULL);
+	subnet->from = subnet->beta;
+	assert_int_equal(ask(subnet), SA_DENIED);
+	about(subnet, METHOD_SET, broadcast, subnet->gamma, FULL);
+	subnet->from = subnet->beta;
+	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(answered(subnet)[MCM_AT_PROXY], PROXY);
+	about(subnet, METHOD_DELETE, broadcast, subnet->gamma, FULL);
+	subnet->from = subnet->alpha;
+	assert_int_equal(ask(subnet), 0);
+}
+
+static void members_are_shown_to_who_is_trusted(void **state)
+{
+	struct subnet *subnet = *state;
+
+	about(subnet, METHOD_SET, broadcast, subnet->alpha, FULL);
+	assert_int_equal(ask(subnet), 0);
+	about(subnet, METHOD_SET, broadcast, subnet->beta, NON);
+	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(ask_for_all(subnet, IB_SA_ATTR_MCRECORD), 1);
+	assert_true(get64(record_at(subnet, 0) + MCM_AT_PORT_GID + 8) == 0);
+	assert_int_equal(record_at(subnet, 0)[MCM_AT_SCOPE_STATE], 0x20);
+	begin(subnet, METHOD_GET_TABLE, IB_SA_ATTR_MCRECORD);
+	trust(subnet);
+	ask(subnet);
+	assert_int_equal(record_count(subnet), 2);
+	mask(subnet, UMAD_SA_MCM_COMP_MASK_JOIN_STATE);
+	subnet->record[MCM_AT_SCOPE_STATE] = FULL | SEND_ONLY;
+	ask(subnet);
+	assert_int_equal(record_count(subnet), 1);
+	assert_true(get64(record_at(subnet, 0) + MCM_AT_PORT_GID + 8) == 0x1001);
+	begin(subnet, METHOD_GET, IB_SA_ATTR_MCRECORD);
+	trust(subnet);
+	mask(subnet, UMAD_SA_MCM_COMP_MASK_PORT_GID);
+	put_gid(subnet->record + MCM_AT_PORT_GID, 0x2001);
+	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(answered(subnet)[MCM_AT_SCOPE_STATE], 0x20 | NON);
+	put_gid(subnet->record + MCM_AT_PORT_GID, 0x3001);
+	assert_int_equal(ask(subnet), SA_NO_RECORDS);
+}
+
+static void groups_of_other_partitions_are_hidden(void **state)
+{
+	struct subnet *subnet = *state;
+
+	settings_of(&subnet->fabric, subnet->beta)->pkeys[0] = 0x8123;
+	subnet->from = subnet->beta;
+	assert_int_equal(ask_for_all(subnet, IB_SA_ATTR_MCRECORD), 0);
+	about(subnet, METHOD_SET, broadcast, subnet->beta, FULL);
+	assert_int_equal(ask(subnet), SA_INVALID);
+}
+
+static void groups_are_found_by_their_components(void **state)
+{
+	struct subnet *subnet = *state;
+
+	about_new(subnet, ours, subnet->alpha, FULL);
+	assert_int_equal(ask(subnet), 0);
+	begin(subnet, METHOD_GET, IB_SA_ATTR_MCRECORD);
+	mask(subnet, UMAD_SA_MCM_COMP_MASK_MLID);
+	put16(subnet->record + MCM_AT_MLID, 0xc001);
+	assert_int_equal(ask(subnet), 0);
+	assert_memory_equal(answered(subnet), ours, 16);
+	begin(subnet, METHOD_GET, IB_SA_ATTR_MCRECORD);
+	mask(subnet, UMAD_SA_MCM_COMP_MASK_SL | UMAD_SA_MCM_COMP_MASK_FLOW_LABEL |
+			     UMAD_SA_MCM_COMP_MASK_SCOPE | MCM_RATE);
+	put32(subnet->record + MCM_AT_SL_FLOW_HOP, 0x5000abff);
+	subnet->record[MCM_AT_SCOPE_STATE] = 0x20;
+	subnet->record[MCM_AT_RATE] = 0 << 6 | 3;
+	assert_int_equal(ask(subnet), 0);
+	subnet->record[MCM_AT_RATE] = 1 << 6 | 3;
+	assert_int_equal(ask(subnet), SA_NO_RECORDS);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(the_broadcast_group_is_there_from_the_start),
+		TEST(a_full_member_creates_a_group_and_the_last_one_ends_it),
+		TEST(a_group_is_created_only_with_all_that_it_takes),
+		TEST(a_group_without_an_mgid_gets_one),
+		TEST(groups_end_with_their_mlids),
+		TEST(who_joins_must_be_fit_for_the_group),
+		TEST(join_states_add_up_and_are_given_up_one_by_one),
+		TEST(others_remove_only_whom_they_made_join),
+		TEST(members_are_shown_to_who_is_trusted),
+		TEST(groups_of_other_partitions_are_hidden),
+		TEST(groups_are_found_by_their_components),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Subnet administration: PathRecords. */
+#include "sa_fixture.h"
+
+enum {
+	DGID = 1 << 2,
+	SGID = 1 << 3,
+	DLID = 1 << 4,
+	SLID = 1 << 5,
+	RAW = 1 << 6,
+	CLASS = 1 << 10,
+	REVERSIBLE = 1 << 11,
+	NUMBER = 1 << 12,
+	PKEY = 1 << 13,
+	SL = 1 << 15,
+	WITH_MTU = 3 << 16,
+	WITH_RATE = 3 << 18,
+	WITH_LIFE = 3 << 20
+};
+
+enum {
+	RATE_10 = 3,
+	RATE_25 = 15,
+	RATE_40 = 7,
+	RATE_100 = 16
+};
+
+static void from_lid_to_lid(struct subnet *subnet, unsigned int slid, unsigned int dlid)
+{
+	begin(subnet, METHOD_GET, IB_SA_ATTR_PATHRECORD);
+	mask(subnet, SLID | DLID);
+	put16(subnet->record + 40, dlid);
+	put16(subnet->record + 42, slid);
+}
+
+static void from_gid_to_gid(struct subnet *subnet, uint64_t sgid, uint64_t dgid)
+{
+	begin(subnet, METHOD_GET, IB_SA_ATTR_PATHRECORD);
+	mask(subnet, SGID | DGID);
+	put_gid(subnet->record + 8, dgid);
+	put_gid(subnet->record + 24, sgid);
+}
+
+static const uint8_t *path(const struct subnet *subnet)
+{
+	return subnet->answer + SA_HEADER;
+}
+
+static void a_path_by_lids_tells_gids_and_the_other_way_round(void **state)
+{
+	struct subnet *subnet = *state;
+	uint8_t by_lid[64];
+
+	from_lid_to_lid(subnet, LID_ALPHA, LID_BETA);
+	assert_int_equal(ask(subnet), 0);
+	assert_true(get64(path(subnet) + 8) == DEFAULT_PREFIX);
+	assert_true(get64(path(subnet) + 16) == 0x2001);
+	assert_true(get64(path(subnet) + 32) == 0x1001);
+	assert_int_equal(path(subnet)[49], 0x80);
+	assert_int_equal(get16(path(subnet) + 50), DEFAULT_PKEY);
+	memcpy(by_lid, path(subnet), sizeof(by_lid));
+	from_gid_to_gid(subnet, 0x1001, 0x2001);
+	assert_int_equal(ask(subnet), 0);
+	assert_memory_equal(path(subnet), by_lid, sizeof(by_lid));
+	assert_int_equal(get16(path(subnet) + 40), LID_BETA);
+	assert_int_equal(get16(path(subnet) + 42), LID_ALPHA);
+}
+
+static void a_path_is_as_fast_as_its_slowest_link(void **state)
+{
+	struct subnet *subnet = *state;
+
+	from_lid_to_lid(subnet, LID_ALPHA, LID_NEAR);
+	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(path(subnet)[55], SELECT_EXACTLY | RATE_100);
+	from_lid_to_lid(subnet, LID_ALPHA, LID_BETA);
+	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(path(subnet)[55], SELECT_EXACTLY | RATE_40);
+	from_lid_to_lid(subnet, LID_ALPHA, LID_GAMMA);
+	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(path(subnet)[54], SELECT_EXACTLY | 5);
+	assert_int_equal(path(subnet)[55], SELECT_EXACTLY | RATE_25);
+	subnet->fabric.ports[port_of(subnet, FAR, 4)].mtu = 2;
+	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(path(subnet)[54], SELECT_EXACTLY | 2);
+	from_lid_to_lid(subnet, LID_ALPHA, LID_ALPHA);
+	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(path(subnet)[55], SELECT_EXACTLY | RATE_100);
+}
+
+static void a_packets_lifetime_grows_with_its_switches(void **state)
+{
+	struct subnet *subnet = *state;
+
+	subnet->fabric.nodes[NEAR].life_time = 10;
+	subnet->fabric.nodes[FAR].life_time = 10;
+	from_lid_to_lid(subnet, LID_ALPHA, LID_BETA);
+	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(path(subnet)[56], SELECT_EXACTLY | 10);
+	from_lid_to_lid(subnet, LID_ALPHA, LID_GAMMA);
+	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(path(subnet)[56], SELECT_EXACTLY | 11);
+	from_lid_to_lid(subnet, LID_ALPHA, LID_ALPHA);
+	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(path(subnet)[56], SELECT_EXACTLY | 0);
+}
+
+static void there_is_no_path_over_a_link_that_is_down(void **state)
+{
+	struct subnet *subnet = *state;
+
+	subnet->fabric.ports[port_of(subnet, FAR, 4)].phys_state = PHYS_POLLING;
+	from_lid_to_lid(subnet, LID_ALPHA, LID_GAMMA);
+	assert_int_equal(ask(subnet), SA_NO_RECORDS);
+	from_lid_to_lid(subnet, LID_ALPHA, LID_BETA);
+	assert_int_equal(ask(subnet), 0);
+}
+
+static void a_path_can_be_selected_and_used_below_its_best(void **state)
+{
+	static const struct {
+		unsigned int at;
+		uint8_t selected;
+		uint8_t value; /* 0: there is no such path */
+	} cases[] = {
+		{54, 0 << 6 | 4, 5},       {54, 0 << 6 | 5, 0},
+		{54, 1 << 6 | 5, 4},       {54, 1 << 6 | 1, 0},
+		{54, 2 << 6 | 3, 3},       {54, 2 << 6 | 6, 0},
+		{54, 3 << 6 | 1, 5},       {55, 0 << 6 | RATE_10, RATE_25},
+		{55, 0 << 6 | RATE_25, 0}, {55, 1 << 6 | RATE_25, 6},
+		{55, 1 << 6 | 2, 0},       {55, 2 << 6 | RATE_10, RATE_10},
+		{55, 2 << 6 | RATE_40, 0}, {55, 2 << 6 | 1, 0},
+		{55, 3 << 6, RATE_25},     {56, 0 << 6 | 5, 11},
+		{56, 0 << 6 | 12, 13},     {56, 1 << 6 | 12, 11},
+		{56, 1 << 6 | 11, 0},      {56, 2 << 6 | 12, 12},
+		{56, 2 << 6 | 10, 0},      {56, 3 << 6, 11},
+	};
+	struct subnet *subnet = *state;
+
+	subnet->fabric.nodes[NEAR].life_time = 10;
+	subnet->fabric.nodes[FAR].life_time = 10;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		from_lid_to_lid(subnet, LID_ALPHA, LID_GAMMA);
+		mask(subnet, 3ULL << (16 + 2 * (cases[i].at - 54)));
+		subnet->record[cases[i].at] = cases[i].selected;
+		assert_int_equal(ask(subnet), cases[i].value ? 0 : SA_NO_RECORDS);
+		if (cases[i].value)
+			assert_int_equal(path(subnet)[cases[i].at],
+					 SELECT_EXACTLY | cases[i].value);
+	}
+}
+
+static void a_port_that_there_is_not_has_no_path(void **state)
+{
+	struct subnet *subnet = *state;
+
+	from_gid_to_gid(subnet, 0x1001, 0x7777);
+	assert_int_equal(ask(subnet), SA_INVALID_GID);
+	from_gid_to_gid(subnet, 0x1001, 0x2001);
+	put64(subnet->record + 8, 0xfec0000000000000ULL);
+	assert_int_equal(ask(subnet), SA_INVALID_GID);
+	from_gid_to_gid(subnet, 0x1001, 0x2002); /* not cabled */
+	assert_int_equal(ask(subnet), SA_INVALID_GID);
+	from_lid_to_lid(subnet, LID_ALPHA, 77);
+	assert_int_equal(ask(subnet), SA_NO_RECORDS);
+	from_gid_to_gid(subnet, 0x1001, 0x2001);
+	mask(subnet, DLID);
+	put16(subnet->record + 40, LID_GAMMA);
+	assert_int_equal(ask(subnet), SA_NO_RECORDS);
+	put16(subnet->record + 40, LID_BETA);
+	assert_int_equal(ask(subnet), 0);
+}
+
+static void a_table_has_the_paths_between_all_ports(void **state)
+{
+	struct subnet *subnet = *state;
+
+	/* 4 x 4 with one LID, 2 * 4 from and to gamma, whose LIDs pair up with themselves */
+	assert_int_equal(ask_for_all(subnet, IB_SA_ATTR_PATHRECORD), 16 + 2 * 8 + 2);
+	assert_int_equal(stride(subnet), 64);
+	begin(subnet, METHOD_GET_TABLE, IB_SA_ATTR_PATHRECORD);
+	mask(subnet, SGID);
+	put_gid(subnet->record + 24, 0x1001);
+	ask(subnet);
+	assert_int_equal(record_count(subnet), 6);
+	mask(subnet, NUMBER);
+	subnet->record[49] = 1;
+	ask(subnet);
+	assert_int_equal(record_count(subnet), 5);
+	subnet->record[49] = 0;
+	assert_int_equal(ask(subnet), SA_INVALID);
+	begin(subnet, METHOD_GET, IB_SA_ATTR_PATHRECORD);
+	assert_int_equal(ask(subnet), SA_TOO_MANY_RECORDS);
+}
+
+static void a_get_answers_one_of_several_lids(void **state)
+{
+	struct subnet *subnet = *state;
+
+	from_gid_to_gid(subnet, 0x1001, 0x3001);
+	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(get16(path(subnet) + 40), LID_GAMMA);
+	mask(subnet, DLID);
+	put16(subnet->record + 40, LID_GAMMA + 1);
+	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(get16(path(subnet) + 40), LID_GAMMA + 1);
+}
+
+static void the_ends_of_a_path_share_a_partition(void **state)
+{
+	struct subnet *subnet = *state;
+	uint16_t *of_alpha = settings_of(&subnet->fabric, subnet->alpha)->pkeys;
+	uint16_t *of_beta = settings_of(&subnet->fabric, subnet->beta)->pkeys;
+
+	of_alpha[5] = 0x8123;
+	of_beta[7] = 0x0123;
+	from_lid_to_lid(subnet, LID_ALPHA, LID_BETA);
+	mask(subnet, PKEY);
+	put16(subnet->record + 50, 0x8123);
+	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(get16(path(subnet) + 50), 0x0123);
+	of_alpha[5] = 0x0123; /* two limited members */
+	assert_int_equal(ask(subnet), SA_NO_RECORDS);
+	of_alpha[5] = 0x8123;
+	of_alpha[0] = 0;
+	begin(subnet, METHOD_GET, IB_SA_ATTR_PATHRECORD);
+	from_lid_to_lid(subnet, LID_ALPHA, LID_BETA);
+	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(get16(path(subnet) + 50), 0x0123);
+	of_beta[7] = 0;
+	assert_int_equal(ask(subnet), SA_NO_RECORDS);
+}
+
+static void what_the_requester_chooses_is_in_the_answer(void **state)
+{
+	struct subnet *subnet = *state;
+
+	from_lid_to_lid(subnet, LID_ALPHA, LID_BETA);
+	mask(subnet, SL | CLASS | REVERSIBLE | NUMBER);
+	subnet->record[48] = 0x42;
+	subnet->record[49] = 0x80 | 5;
+	subnet->record[53] = 3;
+	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(path(subnet)[48], 0x42);
+	assert_int_equal(path(subnet)[53], 3);
+	mask(subnet, RAW);
+	assert_int_equal(ask(subnet), 0);
+	subnet->record[44] = 0x80;
+	assert_int_equal(ask(subnet), SA_INVALID);
+}
+
+static void the_path_to_a_group_is_the_groups(void **state)
+{
+	static const uint8_t broadcast[16] = {0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, 0,    0,
+					      0,    0,    0,    0,    0xff, 0xff, 0xff, 0xff};
+	struct subnet *subnet = *state;
+
+	from_gid_to_gid(subnet, 0x2001, 0);
+	memcpy(subnet->record + 8, broadcast, 16);
+	assert_int_equal(ask(subnet), 0);
+	assert_memory_equal(path(subnet) + 8, broadcast, 16);
+	assert_int_equal(get16(path(subnet) + 40), 0xc000);
+	assert_int_equal(get16(path(subnet) + 42), LID_BETA);
+	assert_int_equal(path(subnet)[54], SELECT_EXACTLY | 4);
+	assert_int_equal(path(subnet)[55], SELECT_EXACTLY | RATE_10);
+	subnet->record[20] = 0;
+	assert_int_equal(ask(subnet), SA_NO_RECORDS);
+	from_lid_to_lid(subnet, LID_ALPHA, 0xc000);
+	assert_int_equal(ask(subnet), 0);
+	assert_memory_equal(path(subnet) + 8, broadcast, 16);
+	from_lid_to_lid(subnet, LID_ALPHA, 0xc001);
+	assert_int_equal(ask(subnet), SA_NO_RECORDS);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(a_path_by_lids_tells_gids_and_the_other_way_round),
+		TEST(a_path_is_as_fast_as_its_slowest_link),
+		TEST(a_packets_lifetime_grows_with_its_switches),
+		TEST(there_is_no_path_over_a_link_that_is_down),
+		TEST(a_path_can_be_selected_and_used_below_its_best),
+		TEST(a_port_that_there_is_not_has_no_path),
+		TEST(a_table_has_the_paths_between_all_ports),
+		TEST(a_get_answers_one_of_several_lids),
+		TEST(the_ends_of_a_path_share_a_partition),
+		TEST(what_the_requester_chooses_is_in_the_answer),
+		TEST(the_path_to_a_group_is_the_groups),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Subnet administration: services with their leases, subscriptions and Reports. */
+#include "sa_fixture.h"
+
+enum {
+	ID = 1 << 0,
+	GID = 1 << 1,
+	LEASE = 1 << 4,
+	KEY = 1 << 5,
+	NAME = 1 << 6,
+	DATA8_2 = 1 << 9
+};
+
+#define INFORM_INFO 0x03
+
+static void announce(struct subnet *subnet, uint64_t id, const char *name)
+{
+	begin(subnet, METHOD_SET, IB_SA_ATTR_SERVICERECORD);
+	mask(subnet, ID | NAME);
+	put64(subnet->record, id);
+	memcpy(subnet->record + 48, name, strlen(name));
+	subnet->record[114] = 9;
+}
+
+static void a_service_is_announced_found_and_withdrawn(void **state)
+{
+	struct subnet *subnet = *state;
+
+	announce(subnet, 0x77, "store");
+	assert_int_equal(ask(subnet), 0);
+	announce(subnet, 0x78, "other");
+	assert_int_equal(ask(subnet), 0);
+	announce(subnet, 0x78, "other");
+	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(ask_for_all(subnet, IB_SA_ATTR_SERVICERECORD), 2);
+	assert_int_equal(stride(subnet), 176);
+	assert_true(get64(record_at(subnet, 0) + 16) == 0x1001);
+	assert_int_equal(get16(record_at(subnet, 0) + 24), DEFAULT_PKEY);
+	assert_int_equal(get32(record_at(subnet, 0) + 28), UINT32_MAX);
+	begin(subnet, METHOD_GET, IB_SA_ATTR_SERVICERECORD);
+	mask(subnet, NAME | DATA8_2);
+	memcpy(subnet->record + 48, "store", 5);
+	subnet->record[114] = 9;
+	assert_int_equal(ask(subnet), 0);
+	assert_true(get64(subnet->answer + SA_HEADER) == 0x77);
+	begin(subnet, METHOD_DELETE, IB_SA_ATTR_SERVICERECORD);
+	mask(subnet, ID);
+	put64(subnet->record, 0x77);
+	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(ask(subnet), SA_NO_RECORDS);
+	assert_int_equal(ask_for_all(subnet, IB_SA_ATTR_SERVICERECORD), 1);
+}
+
+static void a_service_goes_when_its_lease_ends(void **state)
+{
+	struct subnet *subnet = *state;
+
+	announce(subnet, 1, "short");
+	mask(subnet, LEASE);
+	put32(subnet->record + 28, 10);
+	assert_int_equal(ask(subnet), 0);
+	announce(subnet, 2, "for ever");
+	assert_int_equal(ask(subnet), 0);
+	subnet->fabric.now += 4 * SECOND;
+	assert_int_equal(ask_for_all(subnet, IB_SA_ATTR_SERVICERECORD), 2);
+	assert_int_equal(get32(record_at(subnet, 0) + 28), 6);
+	subnet->fabric.now += 6 * SECOND;
+	assert_int_equal(ask_for_all(subnet, IB_SA_ATTR_SERVICERECORD), 1);
+	announce(subnet, 1, "again");
+	mask(subnet, LEASE);
+	put32(subnet->record + 28, 10);
+	assert_int_equal(ask(subnet), 0);
+	subnet->fabric.now += 9 * SECOND;
+	assert_int_equal(ask(subnet), 0); /* it is renewed */
+	subnet->fabric.now += 9 * SECOND;
+	assert_int_equal(ask_for_all(subnet, IB_SA_ATTR_SERVICERECORD), 2);
+}
+
+static void a_service_with_a_key_is_changed_by_who_knows_it(void **state)
+{
+	struct subnet *subnet = *state;
+
+	announce(subnet, 1, "mine");
+	mask(subnet, KEY);
+	subnet->record[47] = 5;
+	assert_int_equal(ask(subnet), 0);
+	announce(subnet, 1, "not mine");
+	assert_int_equal(ask(subnet), SA_DENIED);
+	begin(subnet, METHOD_DELETE, IB_SA_ATTR_SERVICERECORD);
+	mask(subnet, ID);
+	put64(subnet->record, 1);
+	assert_int_equal(ask(subnet), SA_DENIED);
+	assert_int_equal(ask_for_all(subnet, IB_SA_ATTR_SERVICERECORD), 1);
+	assert_int_equal(record_at(subnet, 0)[47], 0);
+	begin(subnet, METHOD_GET_TABLE, IB_SA_ATTR_SERVICERECORD);
+	trust(subnet);
+	ask(subnet);
+	assert_int_equal(record_at(subnet, 0)[47], 5);
+	begin(subnet, METHOD_DELETE, IB_SA_ATTR_SERVICERECORD);
+	mask(subnet, ID | KEY);
+	put64(subnet->record, 1);
+	subnet->record[47] = 5;
+	assert_int_equal(ask(subnet), 0);
+}
+
+static void a_service_must_say_what_and_where_it_is(void **state)
+{
+	struct subnet *subnet = *state;
+
+	begin(subnet, METHOD_SET, IB_SA_ATTR_SERVICERECORD);
+	mask(subnet, NAME);
+	assert_int_equal(ask(subnet), SA_INSUFFICIENT_COMPONENTS);
+	announce(subnet, 1, "nowhere");
+	mask(subnet, GID);
+	put_gid(subnet->record + 8, 0x7777);
+	assert_int_equal(ask(subnet), SA_INVALID_GID);
+}
+
+/* A subscription to generic notices of all LIDs. */
+static void inform(struct subnet *subnet, unsigned int subscribe, unsigned int type,
+		   unsigned int trap, uint32_t producer)
+{
+	begin(subnet, METHOD_SET, INFORM_INFO);
+	put16(subnet->record + 16, 0xffff);
+	subnet->record[22] = 1;
+	subnet->record[23] = (uint8_t)subscribe;
+	put16(subnet->record + 24, type);
+	put16(subnet->record + 26, trap);
+	put32(subnet->record + 28, 1 << 8 | 18);
+	put32(subnet->record + 32, producer);
+}
+
+static void who_subscribed_hears_of_ports_that_come_and_go(void **state)
+{
+	struct subnet *subnet = *state;
+	uint8_t gid[16];
+
+	put_gid(gid, 0x3001);
+	subnet->from = subnet->beta;
+	inform(subnet, 1, 3, 64, 4);
+	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(subnet->answer[3], METHOD_GET | METHOD_RESPONSE);
+	sa_gid_event(subnet->sa, 65, gid);
+	assert_int_equal(subnet->reports, 0);
+	sa_gid_event(subnet->sa, 64, gid);
+	assert_int_equal(subnet->reports, 1);
+	assert_int_equal(subnet->report_lid, LID_BETA);
+	assert_int_equal(get32(subnet->report), 1U << 24 | 3 << 16 | 2 << 8 | METHOD_REPORT);
+	assert_int_equal(get16(subnet->report + 16), 2);
+	assert_int_equal(get32(subnet->report + SA_HEADER), 0x83000004);
+	assert_int_equal(get16(subnet->report + SA_HEADER + 4), 64);
+	assert_int_equal(get16(subnet->report + SA_HEADER + 6), LID_ALPHA);
+	assert_memory_equal(subnet->report + SA_HEADER + 16, gid, 16);
+	inform(subnet, 0, 3, 64, 4);
+	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(ask(subnet), SA_INVALID);
+	sa_gid_event(subnet->sa, 64, gid);
+	assert_int_equal(subnet->reports, 1);
+}
+
+static void subscribing_twice_makes_no_second_report(void **state)
+{
+	struct subnet *subnet = *state;
+	uint8_t gid[16] = {0};
+
+	inform(subnet, 1, 0xffff, 0xffff, 0xffffff);
+	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(ask(subnet), 0);
+	sa_gid_event(subnet->sa, 66, gid);
+	assert_int_equal(subnet->reports, 1);
+	inform(subnet, 2, 0xffff, 0xffff, 0xffffff);
+	assert_int_equal(ask(subnet), SA_INVALID);
+}
+
+static void traps_are_forwarded_with_their_issuers_gid(void **state)
+{
+	struct subnet *subnet = *state;
+	uint8_t trap[MAD_BYTES] = {1, 1, 1, METHOD_TRAP};
+
+	trap[64] = 0x81;
+	trap[67] = NODE_SWITCH;
+	put16(trap + 68, 128);
+	put16(trap + 70, LID_FAR);
+	put16(trap + 74, LID_FAR);
+	inform(subnet, 1, 1, 128, NODE_SWITCH);
+	assert_int_equal(ask(subnet), 0);
+	subnet->from = subnet->beta;
+	inform(subnet, 1, 1, 128, NODE_CA);
+	assert_int_equal(ask(subnet), 0);
+	inform(subnet, 1, 1, 128, NODE_SWITCH);
+	put16(subnet->record + 16, 10); /* LIDs from 10 on */
+	put16(subnet->record + 18, 20);
+	assert_int_equal(ask(subnet), 0);
+	sa_forward_trap(subnet->sa, trap);
+	assert_int_equal(subnet->reports, 1);
+	assert_int_equal(subnet->report_lid, LID_ALPHA);
+	assert_memory_equal(subnet->report + SA_HEADER, trap + 64, 64);
+	assert_true(get64(subnet->report + SA_HEADER + 72) == 0x200);
+	inform(subnet, 1, 1, 128, NODE_SWITCH);
+	put_gid(subnet->record, 0x200);
+	assert_int_equal(ask(subnet), 0);
+	sa_forward_trap(subnet->sa, trap);
+	assert_int_equal(subnet->reports, 3);
+}
+
+static void subscriptions_have_records(void **state)
+{
+	struct subnet *subnet = *state;
+
+	inform(subnet, 1, 3, 64, 4);
+	assert_int_equal(ask(subnet), 0);
+	inform(subnet, 1, 3, 65, 4);
+	assert_int_equal(ask(subnet), 0);
+	subnet->from = subnet->beta;
+	inform(subnet, 1, 3, 65, 4);
+	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(ask_for_all(subnet, IB_SA_ATTR_INFORMINFORECORD), 3);
+	assert_int_equal(stride(subnet), 64);
+	assert_true(get64(record_at(subnet, 2) + 8) == 0x2001);
+	assert_int_equal(get16(record_at(subnet, 1) + 16), 1);
+	assert_int_equal(get16(record_at(subnet, 1) + 24 + 26), 65);
+	begin(subnet, METHOD_GET, IB_SA_ATTR_INFORMINFORECORD);
+	mask(subnet, 1 << 0 | 1 << 10);
+	put_gid(subnet->record, 0x1001);
+	put16(subnet->record + 24 + 26, 65);
+	assert_int_equal(ask(subnet), 0);
+	put_gid(subnet->record, 0x3001);
+	assert_int_equal(ask(subnet), SA_NO_RECORDS);
+}
+
+static void groups_that_come_and_go_are_reported(void **state)
+{
+	static const uint8_t mgid[16] = {0xff, 0x15, 0x40, 0x1b, [15] = 9};
+	struct subnet *subnet = *state;
+
+	inform(subnet, 1, 3, 0xffff, 4);
+	assert_int_equal(ask(subnet), 0);
+	begin(subnet, METHOD_SET, IB_SA_ATTR_MCRECORD);
+	mask(subnet, UMAD_SA_MCM_COMP_MASK_MGID | OF_MEMBER | TO_CREATE);
+	memcpy(subnet->record, mgid, 16);
+	put_gid(subnet->record + MCM_AT_PORT_GID, 0x1001);
+	put16(subnet->record + MCM_AT_PKEY, DEFAULT_PKEY);
+	subnet->record[MCM_AT_SCOPE_STATE] = 1;
+	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(subnet->reports, 1);
+	assert_int_equal(get16(subnet->report + SA_HEADER + 4), 66);
+	assert_memory_equal(subnet->report + SA_HEADER + 16, mgid, 16);
+	subnet->mad[3] = METHOD_DELETE;
+	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(subnet->reports, 2);
+	assert_int_equal(get16(subnet->report + SA_HEADER + 4), 67);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(a_service_is_announced_found_and_withdrawn),
+		TEST(a_service_goes_when_its_lease_ends),
+		TEST(a_service_with_a_key_is_changed_by_who_knows_it),
+		TEST(a_service_must_say_what_and_where_it_is),
+		TEST(who_subscribed_hears_of_ports_that_come_and_go),
+		TEST(subscribing_twice_makes_no_second_report),
+		TEST(traps_are_forwarded_with_their_issuers_gid),
+		TEST(subscriptions_have_records),
+		TEST(groups_that_come_and_go_are_reported),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Subnet management agents: attributes read and set, and what is refused. */
+#include "subnet_fixture.h"
+
+#define FIELD(name) mad_get_field(data_of_answer(subnet), 0, name)
+
+static unsigned int status_of(struct subnet *subnet, uint32_t node)
+{
+	subnet->dlid = lid_of(subnet, node);
+	return asked(subnet) ? status_of_answer(subnet) : 0xffff;
+}
+
+/* The status of a Get by LID; 0xffff: no answer. */
+static unsigned int get(struct subnet *subnet, uint32_t node, unsigned int attribute,
+			uint32_t modifier)
+{
+	begin(subnet, CLASS_SMP, METHOD_GET, attribute, modifier);
+	return status_of(subnet, node);
+}
+
+/* Makes a Set of what a Get says now. */
+static uint8_t *change(struct subnet *subnet, uint32_t node, unsigned int attribute,
+		       uint32_t modifier)
+{
+	uint8_t data[SMP_DATA];
+
+	assert_int_equal(get(subnet, node, attribute, modifier), 0);
+	memcpy(data, data_of_answer(subnet), SMP_DATA);
+	begin(subnet, CLASS_SMP, METHOD_SET, attribute, modifier);
+	memcpy(subnet->mad + SMP_DATA, data, SMP_DATA);
+	if (attribute == IB_ATTR_PORT_INFO) { /* 0: as they are */
+		mad_set_field(subnet->mad, SMP_DATA, IB_PORT_STATE_F, 0);
+		mad_set_field(subnet->mad, SMP_DATA, IB_PORT_PHYS_STATE_F, 0);
+	}
+	return subnet->mad + SMP_DATA;
+}
+
+/* Changes one field of a PortInfo; the status. */
+static unsigned int set_port(struct subnet *subnet, uint32_t node, uint32_t port,
+			     enum MAD_FIELDS field, uint32_t value)
+{
+	mad_set_field(change(subnet, node, IB_ATTR_PORT_INFO, port), 0, field, value);
+	return status_of(subnet, node);
+}
+
+/* --- what a node is --- */
+
+static void node_info_says_what_a_node_is(void **state)
+{
+	struct subnet *subnet = *state;
+
+	assert_int_equal(get(subnet, BETA, IB_ATTR_NODE_INFO, 0), 0);
+	assert_int_equal(FIELD(IB_NODE_TYPE_F), NODE_CA);
+	assert_int_equal(FIELD(IB_NODE_NPORTS_F), 2);
+	assert_int_equal(FIELD(IB_NODE_PARTITION_CAP_F), PKEY_COUNT);
+	assert_true(mad_get_field64(data_of_answer(subnet), 0, IB_NODE_GUID_F) == 0x2000);
+	assert_true(mad_get_field64(data_of_answer(subnet), 0, IB_NODE_PORT_GUID_F) == 0x2001);
+	assert_int_equal(get(subnet, FAR, IB_ATTR_NODE_INFO, 0), 0);
+	assert_int_equal(FIELD(IB_NODE_TYPE_F), NODE_SWITCH);
+	assert_int_equal(FIELD(IB_NODE_NPORTS_F), 6);
+	assert_true(mad_get_field64(data_of_answer(subnet), 0, IB_NODE_PORT_GUID_F) == 0x200);
+}
+
+static void node_info_says_by_which_port_one_came(void **state)
+{
+	struct subnet *subnet = *state;
+
+	begin(subnet, CLASS_DIRECTED_SMP, METHOD_GET, IB_ATTR_NODE_INFO, 0);
+	direct(subnet, (const uint8_t[]){1, 3, 2}, 3);
+	assert_true(asked(subnet));
+	assert_int_equal(FIELD(IB_NODE_LOCAL_PORT_F), 2);
+	assert_true(mad_get_field64(data_of_answer(subnet), 0, IB_NODE_PORT_GUID_F) == 0x2002);
+	assert_int_equal(get(subnet, NEAR, IB_ATTR_NODE_INFO, 0), 0);
+	assert_int_equal(FIELD(IB_NODE_LOCAL_PORT_F), 1);
+}
+
+static void node_description_is_the_name(void **state)
+{
+	struct subnet *subnet = *state;
+	char expected[SMP_DATA] = "gamma";
+
+	assert_int_equal(get(subnet, GAMMA, IB_ATTR_NODE_DESC, 0), 0);
+	assert_memory_equal(data_of_answer(subnet), expected, SMP_DATA);
+}
+
+static void switch_info_is_a_switch_s(void **state)
+{
+	struct subnet *subnet = *state;
+
+	assert_int_equal(get(subnet, NEAR, IB_ATTR_SWITCH_INFO, 0), 0);
+	assert_int_equal(FIELD(IB_SW_LINEAR_FDB_CAP_F), LID_COUNT - 1);
+	assert_int_equal(FIELD(IB_SW_LINEAR_FDB_TOP_F), state_of(subnet, GAMMA, 1)->lid);
+	assert_int_equal(FIELD(IB_SW_MCAST_FDB_CAP_F), 1024);
+	assert_int_equal(get(subnet, BETA, IB_ATTR_SWITCH_INFO, 0), STATUS_BAD_ATTRIBUTE);
+}
+
+static void what_a_node_is_cannot_be_set(void **state)
+{
+	struct subnet *subnet = *state;
+
+	change(subnet, BETA, IB_ATTR_NODE_DESC, 0)[0] = 'B';
+	assert_int_equal(status_of(subnet, BETA), STATUS_BAD_ATTRIBUTE);
+	change(subnet, BETA, IB_ATTR_NODE_INFO, 0)[0] = 2;
+	assert_int_equal(status_of(subnet, BETA), STATUS_BAD_ATTRIBUTE);
+	assert_int_equal(get(subnet, BETA, IB_ATTR_NODE_DESC, 0), 0);
+	assert_int_equal(data_of_answer(subnet)[0], 'b');
+}
+
+static void an_attribute_that_nobody_knows_is_unsupported(void **state)
+{
+	struct subnet *subnet = *state;
+
+	assert_int_equal(get(subnet, BETA, 0x00ff, 0), STATUS_BAD_ATTRIBUTE);
+	begin(subnet, CLASS_SMP, METHOD_SET, 0x00ff, 0);
+	assert_int_equal(status_of(subnet, BETA), STATUS_BAD_ATTRIBUTE);
+}
+
+static void another_version_is_a_bad_one(void **state)
+{
+	struct subnet *subnet = *state;
+
+	begin(subnet, CLASS_SMP, METHOD_GET, IB_ATTR_NODE_INFO, 0);
+	subnet->mad[2] = 2;
+	assert_int_equal(status_of(subnet, BETA), STATUS_BAD_VERSION);
+	begin(subnet, CLASS_SMP, METHOD_GET, IB_ATTR_NODE_INFO, 0);
+	subnet->mad[0] = 2;
+	assert_int_equal(status_of(subnet, BETA), STATUS_BAD_VERSION);
+}
+
+static void another_method_is_unsupported(void **state)
+{
+	struct subnet *subnet = *state;
+
+	begin(subnet, CLASS_SMP, METHOD_GET_TABLE, IB_ATTR_NODE_INFO, 0);
+	assert_int_equal(status_of(subnet, BETA), STATUS_BAD_METHOD);
+	assert_int_equal(subnet->answer->data[3], METHOD_GET | METHOD_RESPONSE);
+}
+
+static void a_trap_is_not_answered(void **state)
+{
+	struct subnet *subnet = *state;
+
+	begin(subnet, CLASS_SMP, METHOD_TRAP, IB_SA_ATTR_NOTICE, 0);
+	assert_int_equal(status_of(subnet, BETA), 0xffff); /* IBA 13.4.9: none is due */
+}
+
+/* --- ports --- */
+
+static void port_info_of_an_end_port_has_its_addresses(void **state)
+{
+	struct subnet *subnet = *state;
+
+	assert_int_equal(get(subnet, BETA, IB_ATTR_PORT_INFO, 1), 0);
+	assert_int_equal(FIELD(IB_PORT_LID_F), lid_of(subnet, BETA));
+	assert_int_equal(FIELD(IB_PORT_SMLID_F), lid_of(subnet, ALPHA));
+	assert_true(mad_get_field64(data_of_answer(subnet), 0, IB_PORT_GID_PREFIX_F) ==
+		    DEFAULT_PREFIX);
+	assert_int_equal(FIELD(IB_PORT_STATE_F), PORT_ACTIVE);
+	assert_int_equal(FIELD(IB_PORT_PHYS_STATE_F), PHYS_LINK_UP);
+	assert_int_equal(FIELD(IB_PORT_LINK_WIDTH_ACTIVE_F), 2);
+	assert_int_equal(FIELD(IB_PORT_LINK_SPEED_ACTIVE_F), 4);
+	assert_int_equal(FIELD(IB_PORT_LINK_SPEED_EXT_ACTIVE_F), 2);
+	assert_int_equal(FIELD(IB_PORT_NEIGHBOR_MTU_F), 5);
+	assert_int_equal(FIELD(IB_PORT_LOCAL_PORT_F), 1);
+}
+
+static void port_info_of_a_switch_s_cabled_port_has_no_addresses(void **state)
+{
+	struct subnet *subnet = *state;
+
+	assert_int_equal(get(subnet, NEAR, IB_ATTR_PORT_INFO, 3), 0);
+	assert_int_equal(FIELD(IB_PORT_LID_F), 0);
+	assert_int_equal(FIELD(IB_PORT_CAPMASK_F), 0);
+	assert_int_equal(FIELD(IB_PORT_STATE_F), PORT_ACTIVE);
+	assert_int_equal(get(subnet, NEAR, IB_ATTR_PORT_INFO, 0), 0);
+	assert_int_equal(FIELD(IB_PORT_LID_F), lid_of(subnet, NEAR));
+}
+
+static void port_0_of_a_ca_is_the_port_one_came_by(void **state)
+{
+	struct subnet *subnet = *state;
+
+	begin(subnet, CLASS_DIRECTED_SMP, METHOD_GET, IB_ATTR_PORT_INFO, 0);
+	direct(subnet, (const uint8_t[]){1, 3, 2}, 3);
+	assert_true(asked(subnet));
+	assert_int_equal(FIELD(IB_PORT_LID_F), state_of(subnet, BETA, 2)->lid);
+	assert_int_equal(FIELD(IB_PORT_LOCAL_PORT_F), 2);
+}
+
+static void a_port_that_does_not_exist_is_a_bad_value(void **state)
+{
+	struct subnet *subnet = *state;
+
+	assert_int_equal(get(subnet, BETA, IB_ATTR_PORT_INFO, 3), STATUS_BAD_VALUE);
+	begin(subnet, CLASS_SMP, METHOD_SET, IB_ATTR_PORT_INFO, 7);
+	assert_int_equal(status_of(subnet, NEAR), STATUS_BAD_VALUE);
+}
+
+static void an_uncabled_port_claims_no_width_that_it_does_not_support(void **state)
+{
+	struct subnet *subnet = *state;
+
+	assert_int_equal(get(subnet, NEAR, IB_ATTR_PORT_INFO, 5), 0);
+	assert_int_equal(FIELD(IB_PORT_STATE_F), PORT_DOWN);
+	assert_int_equal(FIELD(IB_PORT_PHYS_STATE_F), PHYS_POLLING);
+	assert_int_equal(
+		FIELD(IB_PORT_LINK_WIDTH_ACTIVE_F) & ~FIELD(IB_PORT_LINK_WIDTH_SUPPORTED_F), 0);
+}
+
+static void a_lid_that_is_set_is_the_port_s_address_and_the_old_one_nobody_s(void **state)
+{
+	struct subnet *subnet = *state;
+	uint16_t old = lid_of(subnet, GAMMA);
+
+	mad_set_field(change(subnet, GAMMA, IB_ATTR_PORT_INFO, 1), 0, IB_PORT_LID_F, 0x100);
+	mad_set_field(subnet->mad, SMP_DATA, IB_PORT_LMC_F, 3);
+	assert_int_equal(status_of(subnet, GAMMA), 0);
+	assert_int_equal(lid_of(subnet, GAMMA), 0x100);
+	assert_int_equal(lid_owner(&subnet->fabric, old), NONE);
+	for (uint16_t lid = 0x100; lid < 0x108; lid++)
+		assert_int_equal(lid_owner(&subnet->fabric, lid), port_of(subnet, GAMMA, 1));
+	assert_int_equal(lid_owner(&subnet->fabric, 0x108), NONE);
+}
+
+static void lids_that_cannot_be_are_refused(void **state)
+{
+	struct subnet *subnet = *state;
+	uint16_t lid = lid_of(subnet, GAMMA);
+
+	assert_int_equal(set_port(subnet, GAMMA, 1, IB_PORT_LID_F, 0), STATUS_BAD_VALUE);
+	assert_int_equal(set_port(subnet, GAMMA, 1, IB_PORT_LID_F, 0xc000), STATUS_BAD_VALUE);
+	assert_int_equal(set_port(subnet, GAMMA, 1, IB_PORT_LID_F, 0xffff), STATUS_BAD_VALUE);
+	mad_set_field(change(subnet, GAMMA, IB_ATTR_PORT_INFO, 1), 0, IB_PORT_LMC_F, 2);
+	mad_set_field(subnet->mad, SMP_DATA, IB_PORT_LID_F, 0x102);
+	assert_int_equal(status_of(subnet, GAMMA), STATUS_BAD_VALUE);
+	assert_int_equal(lid_of(subnet, GAMMA), lid);
+}
+
+static void what_a_manager_tells_a_port_stays(void **state)
+{
+	struct subnet *subnet = *state;
+
+	mad_set_field(change(subnet, BETA, IB_ATTR_PORT_INFO, 1), 0, IB_PORT_SMLID_F, 0x77);
+	mad_set_field(subnet->mad, SMP_DATA, IB_PORT_SMSL_F, 3);
+	mad_set_field(subnet->mad, SMP_DATA, IB_PORT_SUBN_TIMEOUT_F, 20);
+	mad_set_field(subnet->mad, SMP_DATA, IB_PORT_NEIGHBOR_MTU_F, 4);
+	mad_set_field(subnet->mad, SMP_DATA, IB_PORT_OPER_VLS_F, 2);
+	mad_set_field(subnet->mad, SMP_DATA, IB_PORT_HOQ_LIFE_F, 9);
+	mad_set_field(subnet->mad, SMP_DATA, IB_PORT_LINK_WIDTH_ENABLED_F, 1);
+	mad_set_field64(subnet->mad, SMP_DATA, IB_PORT_GID_PREFIX_F, 0xfec0000000000000);
+	assert_int_equal(status_of(subnet, BETA), 0);
+	assert_int_equal(get(subnet, BETA, IB_ATTR_PORT_INFO, 1), 0);
+	assert_int_equal(FIELD(IB_PORT_SMLID_F), 0x77);
+	assert_int_equal(FIELD(IB_PORT_SMSL_F), 3);
+	assert_int_equal(FIELD(IB_PORT_SUBN_TIMEOUT_F), 20);
+	assert_int_equal(FIELD(IB_PORT_NEIGHBOR_MTU_F), 4);
+	assert_int_equal(FIELD(IB_PORT_OPER_VLS_F), 2);
+	assert_int_equal(FIELD(IB_PORT_HOQ_LIFE_F), 9);
+	assert_int_equal(FIELD(IB_PORT_LINK_WIDTH_ENABLED_F), 1);
+	assert_true(gid_prefix(&subnet->fabric, port_of(subnet, BETA, 1)) ==
+		    0xfec0000000000000);
+}
+
+static void values_that_a_port_does_not_support_are_refused(void **state)
+{
+	struct subnet *subnet = *state;
+	static const struct {
+		enum MAD_FIELDS field;
+		uint32_t value;
+	} bad[] = {
+		{IB_PORT_LINK_WIDTH_ENABLED_F, 8},
+		{IB_PORT_LINK_SPEED_ENABLED_F, 8},
+		{IB_PORT_LINK_DOWN_DEF_F, 3},
+		{IB_PORT_NEIGHBOR_MTU_F, 6},
+		{IB_PORT_OPER_VLS_F, 5},
+		{IB_PORT_PHYS_STATE_F, 4},
+		{IB_PORT_STATE_F, 5},
+		{IB_PORT_STATE_F, PORT_INIT},
+	};
+
+	for (unsigned int i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(set_port(subnet, NEAR, 2, bad[i].field, bad[i].value),
+				 STATUS_BAD_VALUE);
+}
+
+static void all_ones_enable_all_that_is_supported(void **state)
+{
+	struct subnet *subnet = *state;
+
+	assert_int_equal(set_port(subnet, NEAR, 2, IB_PORT_LINK_WIDTH_ENABLED_F, 1), 0);
+	assert_int_equal(set_port(subnet, NEAR, 2, IB_PORT_LINK_WIDTH_ENABLED_F, 255), 0);
+	assert_int_equal(FIELD(IB_PORT_LINK_WIDTH_ENABLED_F), 3);
+	assert_int_equal(set_port(subnet, NEAR, 2, IB_PORT_LINK_SPEED_ENABLED_F, 15), 0);
+	assert_int_equal(FIELD(IB_PORT_LINK_SPEED_ENABLED_F), 7);
+	assert_int_equal(set_port(subnet, NEAR, 2, IB_PORT_LINK_WIDTH_ENABLED_F, 0), 0);
+	assert_int_equal(FIELD(IB_PORT_LINK_WIDTH_ENABLED_F), 3);
+}
+
+/* --- states of a link --- */
+
+static void a_port_goes_from_init_to_armed_to_active(void **state)
+{
+	struct subnet *subnet = *state;
+
+	assert_int_equal(state_of(subnet, NEAR, 2)->state, PORT_ACTIVE);
+	assert_int_equal(set_port(subnet, NEAR, 2, IB_PORT_STATE_F, PORT_DOWN), 0);
+	state_of(subnet, NEAR, 2)->state = PORT_INIT; /* the built-in manager was quick */
+	assert_int_equal(set_port(subnet, NEAR, 2, IB_PORT_STATE_F, PORT_ARMED), 0);
+	assert_int_equal(FIELD(IB_PORT_STATE_F), PORT_ARMED);
+	assert_int_equal(set_port(subnet, NEAR, 2, IB_PORT_STATE_F, PORT_ACTIVE), 0);
+	assert_int_equal(FIELD(IB_PORT_STATE_F), PORT_ACTIVE);
+}
+
+static void a_port_in_init_does_not_become_active_at_once(void **state)
+{
+	struct subnet *subnet = *state;
+
+	state_of(subnet, NEAR, 2)->state = PORT_INIT;
+	assert_int_equal(set_port(subnet, NEAR, 2, IB_PORT_STATE_F, PORT_ACTIVE),
+			 STATUS_BAD_VALUE);
+	assert_int_equal(state_of(subnet, NEAR, 2)->state, PORT_INIT);
+}
+
+static void a_port_that_is_down_cannot_be_armed(void **state)
+{
+	struct subnet *subnet = *state;
+
+	assert_int_equal(set_port(subnet, NEAR, 5, IB_PORT_STATE_F, PORT_ARMED),
+			 STATUS_BAD_VALUE);
+	assert_int_equal(state_of(subnet, NEAR, 5)->state, PORT_DOWN);
+}
+
+static void down_has_both_ends_train_again(void **state)
+{
+	struct subnet *subnet = *state;
+	uint8_t expected = PORT_INIT;
+
+	subnet->fabric.sm_port = NONE; /* nobody activates it then */
+	assert_int_equal(set_port(subnet, NEAR, 2, IB_PORT_STATE_F, PORT_DOWN), 0);
+	assert_int_equal(FIELD(IB_PORT_STATE_F), expected);
+	assert_int_equal(state_of(subnet, BETA, 1)->state, expected);
+	assert_int_equal(state_of(subnet, BETA, 1)->phys_state, PHYS_LINK_UP);
+	assert_true(counter_get(&subnet->fabric, port_of(subnet, BETA, 1), COUNT_LINK_DOWNED) ==
+		    1);
+}
+
+static void the_built_in_manager_activates_what_has_trained(void **state)
+{
+	struct subnet *subnet = *state;
+
+	assert_int_equal(set_port(subnet, NEAR, 2, IB_PORT_STATE_F, PORT_DOWN), 0);
+	assert_int_equal(FIELD(IB_PORT_STATE_F), PORT_ACTIVE);
+	assert_int_equal(state_of(subnet, BETA, 1)->state, PORT_ACTIVE);
+}
+
+static void a_disabled_port_takes_its_peer_down_until_it_polls(void **state)
+{
+	struct subnet *subnet = *state;
+
+	assert_int_equal(set_port(subnet, NEAR, 2, IB_PORT_PHYS_STATE_F, PHYS_DISABLED), 0);
+	assert_int_equal(FIELD(IB_PORT_STATE_F), PORT_DOWN);
+	assert_int_equal(FIELD(IB_PORT_PHYS_STATE_F), PHYS_DISABLED);
+	assert_int_equal(state_of(subnet, BETA, 1)->state, PORT_DOWN);
+	assert_int_equal(state_of(subnet, BETA, 1)->phys_state, PHYS_POLLING);
+	assert_int_equal(set_port(subnet, NEAR, 2, IB_PORT_PHYS_STATE_F, PHYS_POLLING), 0);
+	assert_int_equal(FIELD(IB_PORT_PHYS_STATE_F), PHYS_LINK_UP);
+	assert_int_equal(state_of(subnet, BETA, 1)->phys_state, PHYS_LINK_UP);
+}
+
+static void a_peer_that_polls_does_not_wake_a_disabled_port(void **state)
+{
+	struct subnet *subnet = *state;
+
+	assert_int_equal(set_port(subnet, NEAR, 4, IB_PORT_PHYS_STATE_F, PHYS_DISABLED), 0);
+	rule(subnet, "link down on near/4");
+	rule(subnet, "link up on near/4");
+	assert_int_equal(state_of(subnet, NEAR, 4)->phys_state, PHYS_DISABLED);
+	assert_int_equal(state_of(subnet, FAR, 4)->phys_state, PHYS_POLLING);
+}
+
+static void a_change_of_a_link_is_noted_until_it_is_cleared(void **state)
+{
+	struct subnet *subnet = *state;
+
+	assert_int_equal(get(subnet, NEAR, IB_ATTR_SWITCH_INFO, 0), 0);
+	assert_int_equal(FIELD(IB_SW_STATE_CHANGE_F), 0);
+	rule(subnet, "link down on near/2");
+	change(subnet, NEAR, IB_ATTR_SWITCH_INFO, 0);
+	assert_int_equal(FIELD(IB_SW_STATE_CHANGE_F), 1);
+	assert_int_equal(status_of(subnet, NEAR), 0);
+	assert_int_equal(FIELD(IB_SW_STATE_CHANGE_F), 0);
+}
+
+static void linear_fdb_top_is_set_within_bounds(void **state)
+{
+	struct subnet *subnet = *state;
+
+	mad_set_field(change(subnet, NEAR, IB_ATTR_SWITCH_INFO, 0), 0, IB_SW_LINEAR_FDB_TOP_F,
+		      0x123);
+	assert_int_equal(status_of(subnet, NEAR), 0);
+	assert_int_equal(FIELD(IB_SW_LINEAR_FDB_TOP_F), 0x123);
+	mad_set_field(change(subnet, NEAR, IB_ATTR_SWITCH_INFO, 0), 0, IB_SW_LINEAR_FDB_TOP_F,
+		      LID_COUNT);
+	assert_int_equal(status_of(subnet, NEAR), STATUS_BAD_VALUE);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(node_info_says_what_a_node_is),
+		TEST(node_info_says_by_which_port_one_came),
+		TEST(node_description_is_the_name),
+		TEST(switch_info_is_a_switch_s),
+		TEST(what_a_node_is_cannot_be_set),
+		TEST(an_attribute_that_nobody_knows_is_unsupported),
+		TEST(another_version_is_a_bad_one),
+		TEST(another_method_is_unsupported),
+		TEST(a_trap_is_not_answered),
+		TEST(port_info_of_an_end_port_has_its_addresses),
+		TEST(port_info_of_a_switch_s_cabled_port_has_no_addresses),
+		TEST(port_0_of_a_ca_is_the_port_one_came_by),
+		TEST(a_port_that_does_not_exist_is_a_bad_value),
+		TEST(an_uncabled_port_claims_no_width_that_it_does_not_support),
+		TEST(a_lid_that_is_set_is_the_port_s_address_and_the_old_one_nobody_s),
+		TEST(lids_that_cannot_be_are_refused),
+		TEST(what_a_manager_tells_a_port_stays),
+		TEST(values_that_a_port_does_not_support_are_refused),
+		TEST(all_ones_enable_all_that_is_supported),
+		TEST(a_port_goes_from_init_to_armed_to_active),
+		TEST(a_port_in_init_does_not_become_active_at_once),
+		TEST(a_port_that_is_down_cannot_be_armed),
+		TEST(down_has_both_ends_train_again),
+		TEST(the_built_in_manager_activates_what_has_trained),
+		TEST(a_disabled_port_takes_its_peer_down_until_it_polls),
+		TEST(a_peer_that_polls_does_not_wake_a_disabled_port),
+		TEST(a_change_of_a_link_is_noted_until_it_is_cleared),
+		TEST(linear_fdb_top_is_set_within_bounds),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Subnet management agents: tables, who may change them (M_Key), and what nodes tell their
+ * manager unasked (traps). */
+#include "subnet_fixture.h"
+
+#include "traps.h"
+
+#define MKEY  0x1122334455667788ULL
+#define WRONG 0x8877665544332211ULL
+
+#define FIELD(name) mad_get_field(data_of_answer(subnet), 0, name)
+
+static unsigned int status_of(struct subnet *subnet, uint32_t node)
+{
+	subnet->dlid = lid_of(subnet, node);
+	return asked(subnet) ? status_of_answer(subnet) : 0xffff;
+}
+
+/* The status of a Get by LID; 0xffff: no answer. */
+static unsigned int get(struct subnet *subnet, uint32_t node, unsigned int attribute,
+			uint32_t modifier)
+{
+	begin(subnet, CLASS_SMP, METHOD_GET, attribute, modifier);
+	return status_of(subnet, node);
+}
+
+/* Sets an attribute to 64 bytes that begin with some value and count up. */
+static unsigned int set(struct subnet *subnet, uint32_t node, unsigned int attribute,
+			uint32_t modifier, uint8_t first)
+{
+	begin(subnet, CLASS_SMP, METHOD_SET, attribute, modifier);
+	for (unsigned int i = 0; i < SMP_DATA; i++)
+		subnet->mad[SMP_DATA + i] = (uint8_t)(first + i);
+	return status_of(subnet, node);
+}
+
+/* Whether a Get answers what set() has set. */
+static bool holds(struct subnet *subnet, uint32_t node, unsigned int attribute,
+		  uint32_t modifier, uint8_t first, unsigned int length)
+{
+	unsigned int same = 0;
+
+	assert_int_equal(get(subnet, node, attribute, modifier), 0);
+	while (same < length && data_of_answer(subnet)[same] == (uint8_t)(first + same))
+		same++;
+	return same == length;
+}
+
+/* --- tables --- */
+
+static void guid_info_begins_with_the_port_s_guid_which_cannot_be_set(void **state)
+{
+	struct subnet *subnet = *state;
+
+	assert_int_equal(set(subnet, GAMMA, IB_ATTR_GUID_INFO, 0, 1), 0);
+	assert_true(get64(data_of_answer(subnet)) == 0x3001);
+	assert_true(get64(data_of_answer(subnet) + 8) == 0x090a0b0c0d0e0f10);
+	assert_int_equal(get(subnet, GAMMA, IB_ATTR_GUID_INFO, 1), STATUS_BAD_VALUE);
+	assert_int_equal(set(subnet, GAMMA, IB_ATTR_GUID_INFO, 1, 1), STATUS_BAD_VALUE);
+}
+
+static void the_p_key_table_has_the_default_key_and_what_was_set(void **state)
+{
+	struct subnet *subnet = *state;
+
+	assert_int_equal(get(subnet, GAMMA, IB_ATTR_PKEY_TBL, 0), 0);
+	assert_int_equal(get16(data_of_answer(subnet)), 0xffff);
+	assert_int_equal(get16(data_of_answer(subnet) + 2), 0);
+	assert_int_equal(set(subnet, GAMMA, IB_ATTR_PKEY_TBL, 3, 0x40), 0);
+	assert_true(holds(subnet, GAMMA, IB_ATTR_PKEY_TBL, 3, 0x40, 64));
+	assert_int_equal(pkey_at(&subnet->fabric, port_of(subnet, GAMMA, 1), 96), 0x4041);
+	assert_int_equal(get(subnet, GAMMA, IB_ATTR_PKEY_TBL, 4), STATUS_BAD_VALUE);
+	assert_int_equal(set(subnet, GAMMA, IB_ATTR_PKEY_TBL, 4, 0), STATUS_BAD_VALUE);
+}
+
+static void a_switch_has_a_p_key_table_a_port(void **state)
+{
+	struct subnet *subnet = *state;
+
+	assert_int_equal(set(subnet, NEAR, IB_ATTR_PKEY_TBL, 3U << 16 | 1, 9), 0);
+	assert_true(holds(subnet, NEAR, IB_ATTR_PKEY_TBL, 3U << 16 | 1, 9, 64));
+	assert_false(holds(subnet, NEAR, IB_ATTR_PKEY_TBL, 4U << 16 | 1, 9, 64));
+	assert_int_equal(get(subnet, NEAR, IB_ATTR_PKEY_TBL, 7U << 16), STATUS_BAD_VALUE);
+}
+
+static void sl_to_vl_maps_are_by_input_and_output_port(void **state)
+{
+	struct subnet *subnet = *state;
+
+	assert_int_equal(get(subnet, NEAR, IB_ATTR_SLVL_TABLE, 1U << 8 | 2), 0);
+	assert_int_equal(data_of_answer(subnet)[0], 0x01);
+	assert_int_equal(set(subnet, NEAR, IB_ATTR_SLVL_TABLE, 1U << 8 | 2, 0x70), 0);
+	assert_int_equal(set(subnet, NEAR, IB_ATTR_SLVL_TABLE, 3U << 8 | 2, 0x10), 0);
+	assert_true(holds(subnet, NEAR, IB_ATTR_SLVL_TABLE, 1U << 8 | 2, 0x70, 8));
+	assert_true(holds(subnet, NEAR, IB_ATTR_SLVL_TABLE, 3U << 8 | 2, 0x10, 8));
+	assert_false(holds(subnet, NEAR, IB_ATTR_SLVL_TABLE, 2U << 8 | 2, 0x70, 8));
+	assert_false(holds(subnet, NEAR, IB_ATTR_SLVL_TABLE, 1U << 8 | 3, 0x70, 8));
+	assert_int_equal(get(subnet, NEAR, IB_ATTR_SLVL_TABLE, 1U << 8 | 7), STATUS_BAD_VALUE);
+}
+
+static void a_ca_s_port_has_one_sl_to_vl_map(void **state)
+{
+	struct subnet *subnet = *state;
+
+	assert_int_equal(set(subnet, GAMMA, IB_ATTR_SLVL_TABLE, 0, 0x20), 0);
+	assert_true(holds(subnet, GAMMA, IB_ATTR_SLVL_TABLE, 0, 0x20, 8));
+}
+
+static void vl_arbitration_has_blocks_1_to_4(void **state)
+{
+	struct subnet *subnet = *state;
+
+	for (uint32_t block = 1; block <= 4; block++)
+		assert_int_equal(set(subnet, NEAR, IB_ATTR_VL_ARBITRATION, block << 16 | 2,
+				     (uint8_t)(block * 16)),
+				 0);
+	for (uint32_t block = 1; block <= 4; block++)
+		assert_true(holds(subnet, NEAR, IB_ATTR_VL_ARBITRATION, block << 16 | 2,
+				  (uint8_t)(block * 16), 64));
+	assert_int_equal(get(subnet, NEAR, IB_ATTR_VL_ARBITRATION, 2), STATUS_BAD_VALUE);
+	assert_int_equal(set(subnet, NEAR, IB_ATTR_VL_ARBITRATION, 5U << 16 | 2, 0),
+			 STATUS_BAD_VALUE);
+	assert_int_equal(get(subnet, NEAR, IB_ATTR_VL_ARBITRATION, 1U << 16 | 3), 0);
+	assert_int_equal(data_of_answer(subnet)[5], 0);
+}
+
+static void the_linear_table_has_768_blocks_of_a_switch(void **state)
+{
+	struct subnet *subnet = *state;
+
+	assert_int_equal(get(subnet, NEAR, IB_ATTR_LINEARFORWTBL, 0), 0);
+	assert_int_equal(data_of_answer(subnet)[lid_of(subnet, NEAR)], 0);
+	assert_int_equal(data_of_answer(subnet)[lid_of(subnet, ALPHA)], 1);
+	assert_int_equal(data_of_answer(subnet)[0], NO_ROUTE);
+	assert_int_equal(set(subnet, NEAR, IB_ATTR_LINEARFORWTBL, 767, 5), 0);
+	assert_true(holds(subnet, NEAR, IB_ATTR_LINEARFORWTBL, 767, 5, 64));
+	assert_int_equal(get(subnet, NEAR, IB_ATTR_LINEARFORWTBL, 768), STATUS_BAD_VALUE);
+	assert_int_equal(set(subnet, NEAR, IB_ATTR_LINEARFORWTBL, 768, 5), STATUS_BAD_VALUE);
+	assert_int_equal(get(subnet, BETA, IB_ATTR_LINEARFORWTBL, 0), STATUS_BAD_ATTRIBUTE);
+	assert_int_equal(set(subnet, BETA, IB_ATTR_LINEARFORWTBL, 0, 1), STATUS_BAD_ATTRIBUTE);
+}
+
+static void the_multicast_table_is_by_block_and_position(void **state)
+{
+	struct subnet *subnet = *state;
+	uint32_t modifier = 15U << 28 | 31;
+
+	assert_int_equal(set(subnet, NEAR, IB_ATTR_MULTICASTFORWTBL, modifier, 5), 0);
+	assert_true(holds(subnet, NEAR, IB_ATTR_MULTICASTFORWTBL, modifier, 5, 64));
+	assert_false(holds(subnet, NEAR, IB_ATTR_MULTICASTFORWTBL, 31, 5, 64));
+	assert_false(holds(subnet, NEAR, IB_ATTR_MULTICASTFORWTBL, 15U << 28, 5, 64));
+	assert_int_equal(get(subnet, NEAR, IB_ATTR_MULTICASTFORWTBL, 32), STATUS_BAD_VALUE);
+	assert_int_equal(set(subnet, NEAR, IB_ATTR_MULTICASTFORWTBL, 32, 5), STATUS_BAD_VALUE);
+	assert_int_equal(get(subnet, BETA, IB_ATTR_MULTICASTFORWTBL, 0), STATUS_BAD_ATTRIBUTE);
+}
+
+static void sm_info_is_the_manager_s(void **state)
+{
+	struct subnet *subnet = *state;
+	uint32_t count;
+
+	assert_int_equal(get(subnet, ALPHA, IB_ATTR_SMINFO, 0), 0);
+	assert_true(mad_get_field64(data_of_answer(subnet), 0, IB_SMINFO_GUID_F) == 0x1001);
+	assert_int_equal(FIELD(IB_SMINFO_PRIO_F), SM_PRIORITY);
+	assert_int_equal(FIELD(IB_SMINFO_STATE_F), SM_STATE_MASTER);
+	count = FIELD(IB_SMINFO_ACT_F);
+	pass(&subnet->fabric, 60 * SECOND);
+	assert_int_equal(get(subnet, ALPHA, IB_ATTR_SMINFO, 0), 0);
+	assert_true(FIELD(IB_SMINFO_ACT_F) > count);
+	assert_int_equal(get(subnet, BETA, IB_ATTR_SMINFO, 0), STATUS_BAD_ATTRIBUTE);
+}
+
+static void the_vendor_s_port_info_is_on_the_vendor_s_nodes(void **state)
+{
+	struct subnet *subnet = *state;
+
+	assert_int_equal(get(subnet, GAMMA, 0xff90, 1), STATUS_BAD_ATTRIBUTE);
+	subnet->fabric.graph.nodes[GAMMA].vendor_id = 0x02c9;
+	assert_int_equal(get(subnet, GAMMA, 0xff90, 1), 0);
+	assert_int_equal(FIELD(IB_MLNX_EXT_PORT_LINK_SPEED_SUPPORTED_F), 1);
+	assert_int_equal(FIELD(IB_MLNX_EXT_PORT_LINK_SPEED_ACTIVE_F), 0);
+	begin(subnet, CLASS_SMP, METHOD_SET, 0xff90, 1);
+	mad_set_field(subnet->mad, SMP_DATA, IB_MLNX_EXT_PORT_LINK_SPEED_ENABLED_F, 1);
+	assert_int_equal(status_of(subnet, GAMMA), 0);
+	assert_int_equal(get(subnet, GAMMA, 0xff90, 1), 0);
+	assert_int_equal(FIELD(IB_MLNX_EXT_PORT_LINK_SPEED_ENABLED_F), 1);
+}
+
+/* --- M_Key --- */
+
+static void set_mkey(struct subnet *subnet, uint8_t protect, uint16_t lease)
+{
+	struct port_settings *settings =
+		settings_of(&subnet->fabric, port_of(subnet, GAMMA, 1));
+
+	assert_non_null(settings);
+	settings->mkey = MKEY;
+	settings->mkey_protect = protect;
+	settings->mkey_lease = lease;
+}
+
+static bool is_answered(struct subnet *subnet, unsigned int method, uint64_t key)
+{
+	begin(subnet, CLASS_SMP, method, IB_ATTR_PORT_INFO, 1);
+	mad_set_field(subnet->mad, SMP_DATA, IB_PORT_LID_F, lid_of(subnet, GAMMA));
+	mad_set_field64(subnet->mad, SMP_DATA, IB_PORT_MKEY_F, MKEY);
+	mad_set_field(subnet->mad, SMP_DATA, IB_PORT_MKEY_PROT_BITS_F,
+		      settings_of(&subnet->fabric, port_of(subnet, GAMMA, 1))->mkey_protect);
+	mad_set_field(subnet->mad, SMP_DATA, IB_PORT_MKEY_LEASE_F,
+		      settings_of(&subnet->fabric, port_of(subnet, GAMMA, 1))->mkey_lease);
+	put64(subnet->mad + 24, key);
+	return status_of(subnet, GAMMA) != 0xffff;
+}
+
+static uint64_t key_shown(struct subnet *subnet, uint64_t key)
+{
+	assert_true(is_answered(subnet, METHOD_GET, key));
+	return mad_get_field64(data_of_answer(subnet), 0, IB_PORT_MKEY_F);
+}
+
+static void a_set_needs_the_m_key_at_every_level(void **state)
+{
+	struct subnet *subnet = *state;
+
+	for (uint8_t level = 0; level <= 3; level++) {
+		set_mkey(subnet, level, 0);
+		assert_false(is_answered(subnet, METHOD_SET, WRONG));
+		assert_false(is_answered(subnet, METHOD_SET, 0));
+		assert_true(is_answered(subnet, METHOD_SET, MKEY));
+	}
+}
+
+static void at_level_0_all_may_read_the_key_too(void **state)
+{
+	struct subnet *subnet = *state;
+
+	set_mkey(subnet, 0, 0);
+	assert_true(key_shown(subnet, WRONG) == MKEY);
+}
+
+static void at_level_1_the_key_is_shown_to_who_has_it(void **state)
+{
+	struct subnet *subnet = *state;
+
+	set_mkey(subnet, 1, 0);
+	assert_true(key_shown(subnet, WRONG) == 0);
+	assert_true(key_shown(subnet, MKEY) == MKEY);
+}
+
+static void from_level_2_on_nothing_is_read_without_the_key(void **state)
+{
+	struct subnet *subnet = *state;
+
+	for (uint8_t level = 2; level <= 3; level++) {
+		set_mkey(subnet, level, 0);
+		assert_false(is_answered(subnet, METHOD_GET, WRONG));
+		assert_true(key_shown(subnet, MKEY) == MKEY);
+	}
+}
+
+static void wrong_keys_are_counted(void **state)
+{
+	struct subnet *subnet = *state;
+
+	set_mkey(subnet, 2, 0);
+	assert_false(is_answered(subnet, METHOD_GET, WRONG));
+	assert_false(is_answered(subnet, METHOD_SET, WRONG));
+	assert_true(is_answered(subnet, METHOD_GET, MKEY));
+	assert_int_equal(FIELD(IB_PORT_MKEY_VIOL_F), 2);
+}
+
+static void when_the_lease_runs_out_the_protection_falls(void **state)
+{
+	struct subnet *subnet = *state;
+
+	set_mkey(subnet, 2, 10);
+	assert_false(is_answered(subnet, METHOD_GET, WRONG));
+	pass(&subnet->fabric, 10 * SECOND - 1);
+	assert_false(is_answered(subnet, METHOD_GET, WRONG));
+	pass(&subnet->fabric, 1);
+	assert_true(key_shown(subnet, WRONG) == MKEY);
+	assert_int_equal(FIELD(IB_PORT_MKEY_PROT_BITS_F), 0);
+}
+
+static void a_manager_that_lives_keeps_the_lease(void **state)
+{
+	struct subnet *subnet = *state;
+
+	set_mkey(subnet, 2, 10);
+	assert_false(is_answered(subnet, METHOD_GET, WRONG));
+	pass(&subnet->fabric, 9 * SECOND);
+	assert_true(is_answered(subnet, METHOD_GET, MKEY));
+	pass(&subnet->fabric, 9 * SECOND);
+	assert_false(is_answered(subnet, METHOD_GET, WRONG));
+}
+
+static void without_a_lease_the_protection_stays(void **state)
+{
+	struct subnet *subnet = *state;
+
+	set_mkey(subnet, 2, 0);
+	assert_false(is_answered(subnet, METHOD_GET, WRONG));
+	pass(&subnet->fabric, 100000 * SECOND);
+	assert_false(is_answered(subnet, METHOD_GET, WRONG));
+}
+
+/* --- traps --- */
+
+static void listen_for_traps(struct subnet *subnet, struct inbox *inbox)
+{
+	listen_at(&subnet->fabric, inbox, port_of(subnet, ALPHA, 1), CLASS_SMP, METHOD_TRAP);
+}
+
+static uint32_t of_notice(const struct inbox *inbox, enum MAD_FIELDS field)
+{
+	assert_non_null(inbox->first);
+	return mad_get_field(inbox->first->data, SMP_DATA, field);
+}
+
+static void a_switch_tells_its_manager_that_a_link_changed(void **state)
+{
+	struct subnet *subnet = *state;
+	struct inbox inbox;
+
+	listen_for_traps(subnet, &inbox);
+	rule(subnet, "link down on beta/2");
+	settle(&subnet->fabric);
+	assert_int_equal(inbox.count, 1);
+	assert_int_equal(be16toh(inbox.first->header.lid), lid_of(subnet, FAR));
+	assert_int_equal(of_notice(&inbox, IB_NOTICE_IS_GENERIC_F), 1);
+	assert_int_equal(of_notice(&inbox, IB_NOTICE_PRODUCER_F), NODE_SWITCH);
+	assert_int_equal(of_notice(&inbox, IB_NOTICE_TRAP_NUMBER_F), 128);
+	assert_int_equal(of_notice(&inbox, IB_NOTICE_ISSUER_LID_F), lid_of(subnet, FAR));
+	assert_int_equal(of_notice(&inbox, IB_NOTICE_DATA_LID_F), lid_of(subnet, FAR));
+	empty(&inbox);
+}
+
+static void a_port_tells_its_manager_that_its_capabilities_changed(void **state)
+{
+	struct subnet *subnet = *state;
+	struct inbox inbox;
+
+	listen_for_traps(subnet, &inbox);
+	state_of(subnet, GAMMA, 1)->capability_mask |= IS_SM;
+	trap_capability(&subnet->fabric, port_of(subnet, GAMMA, 1));
+	settle(&subnet->fabric);
+	assert_int_equal(inbox.count, 1);
+	assert_int_equal(of_notice(&inbox, IB_NOTICE_PRODUCER_F), NODE_CA);
+	assert_int_equal(of_notice(&inbox, IB_NOTICE_TRAP_NUMBER_F), 144);
+	assert_int_equal(of_notice(&inbox, IB_NOTICE_DATA_144_LID_F), lid_of(subnet, GAMMA));
+	assert_int_equal(of_notice(&inbox, IB_NOTICE_DATA_144_CAPMASK_F),
+			 state_of(subnet, GAMMA, 1)->capability_mask);
+	empty(&inbox);
+}
+
+static void a_capability_that_changes_again_is_told_again(void **state)
+{
+	struct subnet *subnet = *state;
+	struct inbox inbox;
+	uint32_t told = 0;
+
+	listen_for_traps(subnet, &inbox);
+	state_of(subnet, GAMMA, 1)->capability_mask |= IS_SM;
+	trap_capability(&subnet->fabric, port_of(subnet, GAMMA, 1));
+	settle(&subnet->fabric);
+	state_of(subnet, GAMMA, 1)->capability_mask &= ~(uint32_t)IS_SM;
+	trap_capability(&subnet->fabric, port_of(subnet, GAMMA, 1));
+	pass(&subnet->fabric, 20 * SECOND);
+	for (; inbox.first; free(take(&inbox)))
+		told = of_notice(&inbox, IB_NOTICE_DATA_144_CAPMASK_F);
+	assert_int_equal(told, state_of(subnet, GAMMA, 1)->capability_mask);
+}
+
+static void a_wrong_m_key_is_told_to_the_manager(void **state)
+{
+	struct subnet *subnet = *state;
+	struct inbox inbox;
+
+	listen_for_traps(subnet, &inbox);
+	set_mkey(subnet, 2, 0);
+	assert_false(is_answered(subnet, METHOD_SET, WRONG));
+	assert_int_equal(inbox.count, 1);
+	assert_int_equal(of_notice(&inbox, IB_NOTICE_TRAP_NUMBER_F), 256);
+	assert_int_equal(inbox.first->data[SMP_DATA + 16], METHOD_SET);
+	assert_int_equal(get16(inbox.first->data + SMP_DATA + 18), IB_ATTR_PORT_INFO);
+	assert_int_equal(get32(inbox.first->data + SMP_DATA + 20), 1);
+	assert_true(get64(inbox.first->data + SMP_DATA + 24) == WRONG);
+	empty(&inbox);
+}
+
+static void a_trap_is_repeated_every_second_a_few_times(void **state)
+{
+	struct subnet *subnet = *state;
+	struct inbox inbox;
+
+	listen_for_traps(subnet, &inbox);
+	trap_link_state(&subnet->fabric, FAR);
+	settle(&subnet->fabric);
+	pass(&subnet->fabric, SECOND - 1);
+	assert_int_equal(inbox.count, 1);
+	pass(&subnet->fabric, 1);
+	assert_int_equal(inbox.count, 2);
+	pass(&subnet->fabric, 100 * SECOND);
+	assert_int_equal(inbox.count, 5);
+	empty(&inbox);
+}
+
+static void a_trap_that_is_repressed_is_not_repeated(void **state)
+{
+	struct subnet *subnet = *state;
+	struct inbox inbox;
+
+	listen_for_traps(subnet, &inbox);
+	trap_link_state(&subnet->fabric, FAR);
+	settle(&subnet->fabric);
+	assert_int_equal(inbox.count, 1);
+	memcpy(subnet->mad, inbox.first->data, MAD_BYTES);
+	subnet->mad[3] = METHOD_TRAP_REPRESS;
+	subnet->dlid = lid_of(subnet, FAR);
+	assert_int_equal(send_by(subnet, &subnet->smps, 0), 0);
+	pass(&subnet->fabric, 100 * SECOND);
+	assert_int_equal(inbox.count, 1);
+	empty(&inbox);
+}
+
+static void a_repress_of_another_trap_changes_nothing(void **state)
+{
+	struct subnet *subnet = *state;
+	struct inbox inbox;
+
+	listen_for_traps(subnet, &inbox);
+	trap_link_state(&subnet->fabric, FAR);
+	begin(subnet, CLASS_SMP, METHOD_TRAP_REPRESS, IB_SA_ATTR_NOTICE, 0);
+	put64(subnet->mad + 8, 0x99);
+	subnet->dlid = lid_of(subnet, FAR);
+	assert_int_equal(send_by(subnet, &subnet->smps, 0), 0);
+	pass(&subnet->fabric, 100 * SECOND);
+	assert_int_equal(inbox.count, 5);
+	empty(&inbox);
+}
+
+static void without_a_manager_there_are_no_traps(void **state)
+{
+	struct subnet *subnet = *state;
+	struct inbox inbox;
+
+	listen_for_traps(subnet, &inbox);
+	state_of(subnet, FAR, 0)->sm_lid = 0;
+	trap_link_state(&subnet->fabric, FAR);
+	pass(&subnet->fabric, 100 * SECOND);
+	assert_int_equal(inbox.count, 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(guid_info_begins_with_the_port_s_guid_which_cannot_be_set),
+		TEST(the_p_key_table_has_the_default_key_and_what_was_set),
+		TEST(a_switch_has_a_p_key_table_a_port),
+		TEST(sl_to_vl_maps_are_by_input_and_output_port),
+		TEST(a_ca_s_port_has_one_sl_to_vl_map),
+		TEST(vl_arbitration_has_blocks_1_to_4),
+		TEST(the_linear_table_has_768_blocks_of_a_switch),
+		TEST(the_multicast_table_is_by_block_and_position),
+		TEST(sm_info_is_the_manager_s),
+		TEST(the_vendor_s_port_info_is_on_the_vendor_s_nodes),
+		TEST(a_set_needs_the_m_key_at_every_level),
+		TEST(at_level_0_all_may_read_the_key_too),
+		TEST(at_level_1_the_key_is_shown_to_who_has_it),
+		TEST(from_level_2_on_nothing_is_read_without_the_key),
+		TEST(wrong_keys_are_counted),
+		TEST(when_the_lease_runs_out_the_protection_falls),
+		TEST(a_manager_that_lives_keeps_the_lease),
+		TEST(without_a_lease_the_protection_stays),
+		TEST(a_switch_tells_its_manager_that_a_link_changed),
+		TEST(a_port_tells_its_manager_that_its_capabilities_changed),
+		TEST(a_capability_that_changes_again_is_told_again),
+		TEST(a_wrong_m_key_is_told_to_the_manager),
+		TEST(a_trap_is_repeated_every_second_a_few_times),
+		TEST(a_trap_that_is_repressed_is_not_repeated),
+		TEST(a_repress_of_another_trap_changes_nothing),
+		TEST(without_a_manager_there_are_no_traps),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

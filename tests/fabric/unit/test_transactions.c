@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* The transactions under way that a handle's two sides share. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "protocol.h"
+
+#define SLOTS (BUCKETS * BUCKET_KEYS)
+
+static int set_up(void **state)
+{
+	*state = calloc(1, sizeof(struct shared));
+	assert_non_null(*state);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	free(*state);
+	return 0;
+}
+
+static unsigned int used(struct shared *shared)
+{
+	unsigned int count = 0;
+
+	for (unsigned int i = 0; i < SLOTS; i++)
+		count += atomic_load(&shared->transactions[i]) != 0;
+	return count;
+}
+
+/* Fills a bucket of a key with what nobody enters. */
+static void fill(struct shared *shared, uint64_t key, unsigned int choice)
+{
+	for (unsigned int i = 0; i < BUCKET_KEYS; i++)
+		atomic_store(transaction_bucket(shared, key, choice) + i, 1000 + i);
+}
+
+static void a_key_is_never_0(void **state)
+{
+	(void)state;
+	assert_true(transaction_key(0, 0, 0) != 0);
+}
+
+static void a_key_tells_agent_class_and_transaction_apart(void **state)
+{
+	uint64_t key = transaction_key(1, 2, 3);
+
+	(void)state;
+	assert_true(key != transaction_key(2, 2, 3));
+	assert_true(key != transaction_key(1, 3, 3));
+	assert_true(key != transaction_key(1, 2, 4));
+	assert_true(transaction_key(31, 0xff, UINT32_MAX) != transaction_key(31, 0xff, 0));
+	assert_true(transaction_key(0, 1, 0) != transaction_key(1, 0, 0));
+}
+
+static void a_transaction_is_entered_once(void **state)
+{
+	struct shared *shared = *state;
+	uint64_t key = transaction_key(0, 3, 17);
+
+	assert_true(transaction_enter(shared, key));
+	assert_false(transaction_enter(shared, key));
+	assert_int_equal(used(shared), 1);
+}
+
+static void a_transaction_that_was_left_is_entered_again(void **state)
+{
+	struct shared *shared = *state;
+	uint64_t key = transaction_key(0, 3, 17);
+
+	assert_true(transaction_enter(shared, key));
+	transaction_leave(shared, key);
+	assert_int_equal(used(shared), 0);
+	assert_true(transaction_enter(shared, key));
+}
+
+static void to_leave_what_was_not_entered_changes_nothing(void **state)
+{
+	struct shared *shared = *state;
+
+	assert_true(transaction_enter(shared, transaction_key(0, 3, 17)));
+	transaction_leave(shared, transaction_key(0, 3, 18));
+	assert_false(transaction_enter(shared, transaction_key(0, 3, 17)));
+}
+
+static void agents_and_classes_have_transactions_of_their_own(void **state)
+{
+	struct shared *shared = *state;
+
+	for (uint32_t agent = 0; agent < AGENTS_PER_HANDLE; agent++) {
+		assert_true(transaction_enter(shared, transaction_key(agent, 3, 17)));
+		assert_true(transaction_enter(shared, transaction_key(agent, 4, 17)));
+	}
+	assert_int_equal(used(shared), 2 * AGENTS_PER_HANDLE);
+}
+
+static void what_finds_one_bucket_full_goes_into_the_other(void **state)
+{
+	struct shared *shared = *state;
+	uint64_t key = transaction_key(0, 3, 17);
+
+	assert_ptr_not_equal(transaction_bucket(shared, key, 0),
+			     transaction_bucket(shared, key, 1));
+	fill(shared, key, 0);
+	assert_true(transaction_enter(shared, key));
+	assert_true(atomic_load(transaction_bucket(shared, key, 1)) == key);
+}
+
+static void what_is_in_the_other_bucket_is_found_there(void **state)
+{
+	struct shared *shared = *state;
+	uint64_t key = transaction_key(0, 3, 17);
+
+	fill(shared, key, 0);
+	assert_true(transaction_enter(shared, key));
+	atomic_store(transaction_bucket(shared, key, 0), 0); /* there is room again */
+	assert_false(transaction_enter(shared, key));
+	transaction_leave(shared, key);
+	assert_true(atomic_load(transaction_bucket(shared, key, 1)) == 0);
+}
+
+static void what_finds_both_buckets_full_is_refused(void **state)
+{
+	struct shared *shared = *state;
+	uint64_t key = transaction_key(0, 3, 17);
+
+	fill(shared, key, 0);
+	fill(shared, key, 1);
+	assert_false(transaction_enter(shared, key));
+	assert_int_equal(used(shared), 2 * BUCKET_KEYS);
+	atomic_store(transaction_bucket(shared, key, 1) + BUCKET_KEYS - 1, 0);
+	assert_true(transaction_enter(shared, key));
+}
+
+static void tens_of_thousands_are_under_way_at_once(void **state)
+{
+	struct shared *shared = *state;
+	unsigned int count = 20000;
+
+	for (unsigned int i = 0; i < count; i++) /* as programs number them */
+		assert_true(transaction_enter(shared, transaction_key(i % 2, 3, 1000 + i)));
+	assert_int_equal(used(shared), count);
+	for (unsigned int i = 0; i < count; i++)
+		assert_false(transaction_enter(shared, transaction_key(i % 2, 3, 1000 + i)));
+	for (unsigned int i = 0; i < count; i++)
+		transaction_leave(shared, transaction_key(i % 2, 3, 1000 + i));
+	assert_int_equal(used(shared), 0);
+}
+
+static void random_transactions_spread_as_well(void **state)
+{
+	struct shared *shared = *state;
+	uint64_t number = 1;
+
+	for (unsigned int i = 0; i < 20000; i++) {
+		number = number * 6364136223846793005ULL + 1442695040888963407ULL;
+		/* a few of them are the same */
+		if (!transaction_enter(shared, transaction_key(0, 3, (uint32_t)(number >> 32))))
+			assert_in_range(used(shared), i - 5, i);
+	}
+	assert_in_range(used(shared), 19990, 20000);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_key_is_never_0),
+		cmocka_unit_test(a_key_tells_agent_class_and_transaction_apart),
+		TEST(a_transaction_is_entered_once),
+		TEST(a_transaction_that_was_left_is_entered_again),
+		TEST(to_leave_what_was_not_entered_changes_nothing),
+		TEST(agents_and_classes_have_transactions_of_their_own),
+		TEST(what_finds_one_bucket_full_goes_into_the_other),
+		TEST(what_is_in_the_other_bucket_is_found_there),
+		TEST(what_finds_both_buckets_full_is_refused),
+		TEST(tens_of_thousands_are_under_way_at_once),
+		TEST(random_transactions_spread_as_well),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

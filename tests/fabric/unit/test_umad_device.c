@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* The umad device: agents registered, headers' layouts, writes refused, devices removed. */
+#include "device_fixture.h"
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+/* --- registration --- */
+
+static void agents_get_the_lowest_free_id(void **state)
+{
+	struct device *alpha = ((struct machines *)*state)->alpha;
+
+	for (int id = 0; id < 4; id++)
+		assert_int_equal(agent(alpha, VENDOR_CLASS, 0, 0), id);
+	assert_int_equal(unregister(alpha, 1), 0);
+	assert_int_equal(unregister(alpha, 2), 0);
+	assert_int_equal(agent(alpha, VENDOR_CLASS, 0, 0), 1);
+	assert_int_equal(agent(alpha, VENDOR_CLASS, 0, 0), 2);
+	assert_int_equal(agent(alpha, VENDOR_CLASS, 0, 0), 4);
+}
+
+static void a_descriptor_has_32_agents_and_no_more(void **state)
+{
+	struct machines *machines = *state;
+	struct device *other = open_device(machines->subnet, ALPHA);
+
+	for (int id = 0; id < 32; id++)
+		assert_int_equal(agent(machines->alpha, VENDOR_CLASS, 0, 0), id);
+	assert_int_equal(agent(machines->alpha, VENDOR_CLASS, 0, 0), -ENOMEM);
+	assert_int_equal(agent(other, VENDOR_CLASS, 0, 0), 0);
+	close_device(other);
+}
+
+static void a_method_that_is_served_already_is_refused(void **state)
+{
+	struct machines *machines = *state;
+	struct device *other = open_device(machines->subnet, ALPHA);
+
+	assert_int_equal(agent(machines->alpha, PING_CLASS, 0, 1), 0);
+	assert_int_equal(agent(machines->alpha, PING_CLASS, 0, 1), -EINVAL);
+	assert_int_equal(agent(other, PING_CLASS, 0, 1), -EINVAL);
+	assert_int_equal(agent(machines->gamma, PING_CLASS, 0, 1), 0); /* another port */
+	assert_int_equal(unregister(machines->alpha, 0), 0);
+	assert_int_equal(agent(other, PING_CLASS, 0, 1), 0);
+	close_device(other);
+	assert_int_equal(agent(machines->alpha, PING_CLASS, 0, 1), 0);
+}
+
+static void disjoint_methods_of_a_class_are_served_side_by_side(void **state)
+{
+	struct device *alpha = ((struct machines *)*state)->alpha;
+
+	assert_int_equal(agent(alpha, PING_CLASS, 0, 1), 0);
+	assert_int_equal(agent(alpha, PING_CLASS, 0, 2), 1);
+	assert_int_equal(agent(alpha, PING_CLASS, 0, 0x7f), 2);
+	assert_int_equal(agent(alpha, PING_CLASS, 0, 0x7f), -EINVAL);
+}
+
+static struct ib_user_mad_reg_req2 ping_server(void)
+{
+	return (struct ib_user_mad_reg_req2){.qpn = 1,
+					     .mgmt_class = PING_CLASS,
+					     .mgmt_class_version = 1,
+					     .method_mask = {2, 0},
+					     .oui = OUI};
+}
+
+static void another_oui_is_served_beside_the_first(void **state)
+{
+	struct device *alpha = ((struct machines *)*state)->alpha;
+	struct ib_user_mad_reg_req2 request = ping_server();
+
+	assert_int_equal(agent2(alpha, &request), 0);
+	request.oui = OUI + 1;
+	assert_int_equal(agent2(alpha, &request), 1);
+	assert_int_equal(agent2(alpha, &request), -EINVAL);
+}
+
+static void another_class_version_is_served_beside_the_first(void **state)
+{
+	struct device *alpha = ((struct machines *)*state)->alpha;
+	struct ib_user_mad_reg_req2 request = ping_server();
+
+	assert_int_equal(agent2(alpha, &request), 0);
+	request.mgmt_class_version = 2;
+	assert_int_equal(agent2(alpha, &request), 1);
+}
+
+static void a_server_of_range_2_needs_an_oui(void **state)
+{
+	struct device *alpha = ((struct machines *)*state)->alpha;
+	struct ib_user_mad_reg_req2 request = ping_server();
+
+	request.oui = 0;
+	assert_int_equal(agent2(alpha, &request), -EINVAL);
+	request.mgmt_class = VENDOR_CLASS;
+	assert_int_equal(agent2(alpha, &request), 0);
+}
+
+static void classes_from_0x50_on_are_refused(void **state)
+{
+	struct device *alpha = ((struct machines *)*state)->alpha;
+
+	assert_int_equal(agent(alpha, 0x4f, 0, 0), 0);
+	assert_int_equal(agent(alpha, 0x50, 0, 0), -EINVAL);
+	assert_int_equal(agent(alpha, 0x80, 0, 0), -EINVAL);
+	assert_int_equal(agent(alpha, 0xff, 0, 0), -EINVAL);
+	assert_int_equal(agent(alpha, CLASS_DIRECTED_SMP, 0, 0), 1);
+}
+
+static void rmpp_is_for_the_classes_that_have_it(void **state)
+{
+	static const uint8_t with[] = {0x03, 0x06, 0x10, 0x12, 0x30, 0x40, 0x4f};
+	static const uint8_t without[] = {0x04, 0x05, 0x07, 0x08, 0x09, 0x21};
+	struct device *alpha = ((struct machines *)*state)->alpha;
+
+	for (size_t i = 0; i < COUNT_OF(with); i++)
+		assert_int_equal(agent(alpha, with[i], 1, 0), i);
+	for (size_t i = 0; i < COUNT_OF(without); i++) {
+		assert_int_equal(agent(alpha, without[i], 1, 0), -EINVAL);
+		assert_in_range(agent(alpha, without[i], 0, 0), 0, 31);
+	}
+}
+
+static void there_is_one_version_of_rmpp(void **state)
+{
+	struct device *alpha = ((struct machines *)*state)->alpha;
+
+	assert_int_equal(agent(alpha, CLASS_SA, 2, 0), -EINVAL);
+	assert_int_equal(agent(alpha, CLASS_SA, 255, 0), -EINVAL);
+	assert_int_equal(agent(alpha, CLASS_SA, 1, 0), 0);
+}
+
+static void a_program_s_own_rmpp_is_for_the_same_classes(void **state)
+{
+	struct device *alpha = ((struct machines *)*state)->alpha;
+	struct ib_user_mad_reg_req2 request = {.qpn = 1,
+					       .mgmt_class = 0x04,
+					       .mgmt_class_version = 1,
+					       .rmpp_version = 1,
+					       .flags = IB_USER_MAD_USER_RMPP};
+
+	/* ib_register_mad_agent() does not look at the flag there */
+	assert_int_equal(agent2(alpha, &request), -EINVAL);
+	request.mgmt_class = CLASS_SA;
+	assert_int_equal(agent2(alpha, &request), 0);
+}
+
+static void an_unknown_flag_is_refused_with_those_that_there_are(void **state)
+{
+	struct device *alpha = ((struct machines *)*state)->alpha;
+	struct ib_user_mad_reg_req2 request = ping_server();
+
+	request.flags = 4;
+	assert_int_equal(agent2(alpha, &request), -EINVAL);
+	assert_int_equal(request.flags, 1);
+	request.flags = 1;
+	assert_int_equal(agent2(alpha, &request), 0);
+}
+
+static void an_oui_of_more_than_24_bits_is_refused(void **state)
+{
+	struct device *alpha = ((struct machines *)*state)->alpha;
+	struct ib_user_mad_reg_req2 request = ping_server();
+
+	request.oui = 0x1000000;
+	assert_int_equal(agent2(alpha, &request), -EINVAL);
+	request.oui = 0xffffff;
+	assert_int_equal(agent2(alpha, &request), 0);
+}
+
+static void there_are_queue_pairs_0_and_1(void **state)
+{
+	struct device *alpha = ((struct machines *)*state)->alpha;
+	struct ib_user_mad_reg_req2 request = ping_server();
+
+	request.qpn = 2;
+	assert_int_equal(agent2(alpha, &request), -EINVAL);
+	request.qpn = 257;
+	assert_int_equal(agent2(alpha, &request), -EINVAL);
+	request.qpn = 0; /* it is subnet management's */
+	assert_int_equal(agent2(alpha, &request), -EINVAL);
+	request.qpn = 1;
+	request.mgmt_class = CLASS_SMP;
+	assert_int_equal(agent2(alpha, &request), -EINVAL);
+}
+
+static void an_unknown_id_is_not_unregistered(void **state)
+{
+	struct device *alpha = ((struct machines *)*state)->alpha;
+
+	assert_int_equal(unregister(alpha, 0), -EINVAL);
+	assert_int_equal(agent(alpha, VENDOR_CLASS, 0, 0), 0);
+	assert_int_equal(unregister(alpha, 0), 0);
+	assert_int_equal(unregister(alpha, 0), -EINVAL);
+	assert_int_equal(unregister(alpha, 32), -EINVAL);
+	assert_int_equal(unregister(alpha, UINT32_MAX), -EINVAL);
+}
+
+static void an_unknown_ioctl_is_refused(void **state)
+{
+	struct device *alpha = ((struct machines *)*state)->alpha;
+	uint32_t nothing = 0;
+
+	assert_int_equal(call(alpha, 0x1b05, &nothing, 4), -ENOTTY);
+	assert_int_equal(call(alpha, 0, &nothing, 4), -ENOTTY);
+}
+
+/* --- the header's layout --- */
+
+static void the_old_layout_stands_until_it_is_changed(void **state)
+{
+	struct device *alpha = ((struct machines *)*state)->alpha;
+
+	assert_int_equal(layout(alpha), 56);
+	assert_int_equal(agent(alpha, VENDOR_CLASS, 0, 0), 0);
+	assert_int_equal(layout(alpha), 56);
+}
+
+static void p_keys_are_enabled_before_there_is_an_agent(void **state)
+{
+	struct machines *machines = *state;
+
+	assert_int_equal(enable_pkey(machines->alpha), 0);
+	assert_int_equal(enable_pkey(machines->alpha), 0);
+	assert_int_equal(layout(machines->alpha), 64);
+	assert_int_equal(agent(machines->alpha, VENDOR_CLASS, 0, 0), 0);
+	assert_int_equal(layout(machines->alpha), 64);
+	assert_int_equal(layout(machines->gamma), 56); /* each descriptor has its own */
+}
+
+static void p_keys_are_not_enabled_once_there_was_an_agent(void **state)
+{
+	struct device *alpha = ((struct machines *)*state)->alpha;
+
+	assert_int_equal(agent(alpha, VENDOR_CLASS, 0, 0), 0);
+	assert_int_equal(enable_pkey(alpha), -EINVAL);
+	assert_int_equal(unregister(alpha, 0), 0);
+	assert_int_equal(enable_pkey(alpha), -EINVAL);
+	assert_int_equal(layout(alpha), 56);
+}
+
+static void the_newer_registration_brings_the_newer_layout(void **state)
+{
+	struct device *alpha = ((struct machines *)*state)->alpha;
+	struct ib_user_mad_reg_req2 request = ping_server();
+
+	request.flags = 2;
+	assert_int_equal(agent2(alpha, &request), -EINVAL);
+	assert_int_equal(layout(alpha), 56);
+	request.flags = 0;
+	assert_int_equal(agent2(alpha, &request), 0);
+	assert_int_equal(layout(alpha), 64);
+}
+
+/* --- write() --- */
+
+static int write_bytes(struct device *device, uint8_t class, uint32_t id, size_t length,
+		       uint8_t flags)
+{
+	struct destination to = {.id = id, .lid = 1};
+	uint8_t mad[1024];
+
+	make_mad(mad, sizeof(mad), class, METHOD_SEND, 1);
+	mad[26] = flags;
+	return write_mad(device, &to, mad, length);
+}
+
+static void less_than_a_header_of_36_bytes_is_refused(void **state)
+{
+	struct device *alpha = ((struct machines *)*state)->alpha;
+
+	assert_int_equal(agent(alpha, VENDOR_CLASS, 0, 0), 0);
+	assert_int_equal(write_bytes(alpha, VENDOR_CLASS, 0, 0, 0), -EINVAL);
+	assert_int_equal(write_bytes(alpha, VENDOR_CLASS, 0, 35, 0), -EINVAL);
+	assert_int_equal(write_bytes(alpha, VENDOR_CLASS, 0, 36, 0), 0);
+}
+
+static void less_than_a_class_s_header_is_refused(void **state)
+{
+	struct device *alpha = ((struct machines *)*state)->alpha;
+
+	assert_int_equal(agent(alpha, PING_CLASS, 0, 0), 0);
+	assert_int_equal(write_bytes(alpha, PING_CLASS, 0, 39, 0), -EINVAL);
+	assert_int_equal(write_bytes(alpha, PING_CLASS, 0, 40, 0), 0);
+	assert_int_equal(write_bytes(alpha, CLASS_SA, 0, 55, 0), -EINVAL);
+	assert_int_equal(write_bytes(alpha, CLASS_SA, 0, 56, 0), 0);
+}
+
+static void more_than_256_bytes_need_rmpp_that_is_active(void **state)
+{
+	struct device *alpha = ((struct machines *)*state)->alpha;
+	struct ib_user_mad_reg_req2 request = {.qpn = 1,
+					       .mgmt_class = CLASS_SA,
+					       .mgmt_class_version = 2,
+					       .rmpp_version = 1,
+					       .flags = IB_USER_MAD_USER_RMPP};
+
+	assert_int_equal(agent(alpha, CLASS_SA, 0, 0), 0);
+	assert_int_equal(agent(alpha, CLASS_SA, 1, 0), 1);
+	assert_int_equal(agent2(alpha, &request), 2);
+	assert_int_equal(write_bytes(alpha, CLASS_SA, 0, 256, ACTIVE), 0);
+	assert_int_equal(write_bytes(alpha, CLASS_SA, 0, 257, ACTIVE), -EINVAL);
+	assert_int_equal(write_bytes(alpha, CLASS_SA, 1, 257, 0), -EINVAL);
+	assert_int_equal(write_bytes(alpha, CLASS_SA, 1, 257, ACTIVE), 0);
+	assert_int_equal(write_bytes(alpha, VENDOR_CLASS, 1, 257, ACTIVE), -EINVAL);
+	assert_int_equal(write_bytes(alpha, CLASS_SA, 2, 257, ACTIVE), -EINVAL);
+}
+
+static void an_agent_that_is_not_there_does_not_write(void **state)
+{
+	struct device *alpha = ((struct machines *)*state)->alpha;
+
+	assert_int_equal(write_bytes(alpha, VENDOR_CLASS, 0, 256, 0), -EIO);
+	assert_int_equal(write_bytes(alpha, VENDOR_CLASS, 31, 256, 0), -EIO);
+	assert_int_equal(write_bytes(alpha, VENDOR_CLASS, 32, 256, 0), -EINVAL);
+	assert_int_equal(write_bytes(alpha, VENDOR_CLASS, UINT32_MAX, 256, 0), -EINVAL);
+	assert_int_equal(agent(alpha, VENDOR_CLASS, 0, 0), 0);
+	assert_int_equal(unregister(alpha, 0), 0);
+	assert_int_equal(write_bytes(alpha, VENDOR_CLASS, 0, 256, 0), -EIO);
+}
+
+/* --- removal --- */
+
+static struct host_port *host_of(const struct machines *machines)
+{
+	return host_at(fabric_of(machines), port_of(machines->subnet, ALPHA, 1));
+}
+
+static void a_removed_device_has_no_agents_and_refuses_all(void **state)
+{
+	struct machines *machines = *state;
+	struct ib_user_mad_reg_req2 request = ping_server();
+
+	assert_int_equal(agent(machines->alpha, PING_CLASS, 0, 1), 0);
+	host_remove(host_of(machines));
+	assert_int_equal(machines->alpha->removed, 1);
+	assert_int_equal(atomic_load(&machines->alpha->shared.gone), 1);
+	assert_int_equal(atomic_load(&machines->alpha->shared.agents[0]), 0);
+	assert_int_equal(write_bytes(machines->alpha, PING_CLASS, 0, 256, 0), -EIO);
+	assert_int_equal(agent(machines->alpha, VENDOR_CLASS, 0, 0), -EPIPE);
+	assert_int_equal(agent2(machines->alpha, &request), -EPIPE);
+	assert_int_equal(unregister(machines->alpha, 0), -EINVAL);
+	assert_int_equal(machines->gamma->removed, 0); /* it is another one */
+}
+
+static void what_was_not_read_of_a_removed_device_is_lost(void **state)
+{
+	struct machines *machines = *state;
+	struct destination to = {.lid = lid_of(machines->subnet, ALPHA)};
+	uint8_t mad[MAD_BYTES];
+
+	assert_int_equal(agent(machines->alpha, VENDOR_CLASS, 0, METHOD_SEND), 0);
+	assert_int_equal(agent(machines->gamma, VENDOR_CLASS, 0, 0), 0);
+	make_mad(mad, MAD_BYTES, VENDOR_CLASS, METHOD_SEND, 1);
+	assert_int_equal(write_mad(machines->gamma, &to, mad, MAD_BYTES), 0);
+	settle(fabric_of(machines));
+	assert_int_equal(machines->alpha->readable, 1);
+	host_remove(host_of(machines));
+	assert_null(read_message(machines->alpha));
+}
+
+static void what_a_removed_device_had_under_way_ends_without_a_word(void **state)
+{
+	struct machines *machines = *state;
+	struct destination to = {.lid = 0x1234, .timeout = 100};
+	uint8_t mad[MAD_BYTES];
+
+	assert_int_equal(agent(machines->alpha, VENDOR_CLASS, 0, 0), 0);
+	make_mad(mad, MAD_BYTES, VENDOR_CLASS, METHOD_GET, 1);
+	assert_int_equal(write_mad(machines->alpha, &to, mad, MAD_BYTES), 0);
+	host_remove(host_of(machines));
+	pass(fabric_of(machines), SECOND);
+	assert_null(read_message(machines->alpha));
+}
+
+static void a_device_that_is_back_is_opened_anew(void **state)
+{
+	struct machines *machines = *state;
+	struct device *again;
+
+	assert_int_equal(agent(machines->alpha, PING_CLASS, 0, 1), 0);
+	host_remove(host_of(machines));
+	host_add(host_of(machines));
+	again = open_device(machines->subnet, ALPHA);
+	assert_int_equal(agent(again, PING_CLASS, 0, 1), 0);
+	assert_int_equal(write_bytes(again, PING_CLASS, 0, 256, 0), 0);
+	close_device(again);
+}
+
+static void a_descriptor_from_before_stays_dead(void **state)
+{
+	struct machines *machines = *state;
+
+	host_remove(host_of(machines));
+	host_add(host_of(machines));
+	assert_int_equal(write_bytes(machines->alpha, PING_CLASS, 0, 256, 0), -EIO);
+	assert_int_equal(agent(machines->alpha, PING_CLASS, 0, 1), -EPIPE);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_machines, tear_down_machines)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(agents_get_the_lowest_free_id),
+		TEST(a_descriptor_has_32_agents_and_no_more),
+		TEST(a_method_that_is_served_already_is_refused),
+		TEST(disjoint_methods_of_a_class_are_served_side_by_side),
+		TEST(another_oui_is_served_beside_the_first),
+		TEST(another_class_version_is_served_beside_the_first),
+		TEST(a_server_of_range_2_needs_an_oui),
+		TEST(classes_from_0x50_on_are_refused),
+		TEST(rmpp_is_for_the_classes_that_have_it),
+		TEST(there_is_one_version_of_rmpp),
+		TEST(a_program_s_own_rmpp_is_for_the_same_classes),
+		TEST(an_unknown_flag_is_refused_with_those_that_there_are),
+		TEST(an_oui_of_more_than_24_bits_is_refused),
+		TEST(there_are_queue_pairs_0_and_1),
+		TEST(an_unknown_id_is_not_unregistered),
+		TEST(an_unknown_ioctl_is_refused),
+		TEST(the_old_layout_stands_until_it_is_changed),
+		TEST(p_keys_are_enabled_before_there_is_an_agent),
+		TEST(p_keys_are_not_enabled_once_there_was_an_agent),
+		TEST(the_newer_registration_brings_the_newer_layout),
+		TEST(less_than_a_header_of_36_bytes_is_refused),
+		TEST(less_than_a_class_s_header_is_refused),
+		TEST(more_than_256_bytes_need_rmpp_that_is_active),
+		TEST(an_agent_that_is_not_there_does_not_write),
+		TEST(a_removed_device_has_no_agents_and_refuses_all),
+		TEST(what_was_not_read_of_a_removed_device_is_lost),
+		TEST(what_a_removed_device_had_under_way_ends_without_a_word),
+		TEST(a_device_that_is_back_is_opened_anew),
+		TEST(a_descriptor_from_before_stays_dead),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

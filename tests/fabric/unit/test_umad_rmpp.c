@@ -1,0 +1,509 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* RMPP as the kernel does it for programs: cut into segments, put together again, and what
+ * becomes of it on bad links. */
+#include "device_fixture.h"
+
+#define MEGABYTE (1024UL * 1024)
+
+#define RMPP_FLAGS 26
+#define SEGMENT    28
+#define PAYLOAD    32
+
+/* A request from ALPHA to GAMMA and its answer, both of as many bytes of data. */
+struct exchange {
+	uint8_t class;
+	size_t size;
+	uint8_t *mad;
+	size_t length;
+	uint32_t timeout;
+	uint32_t retries;
+};
+
+static void register_both(struct machines *machines, uint8_t class)
+{
+	assert_int_equal(agent(machines->alpha, class, 1, 0), 0);
+	assert_int_equal(agent(machines->gamma, class, 1, METHOD_GET_TABLE), 0);
+}
+
+static struct exchange exchange_of(uint8_t class, size_t size)
+{
+	size_t offset = class_data_offset(class);
+	struct exchange exchange = {.class = class,
+				    .size = size,
+				    .length = offset + size,
+				    .timeout = 3600000,
+				    .retries = 100};
+	uint64_t number = size;
+
+	exchange.mad = (uint8_t *)malloc(offset + size);
+	assert_non_null(exchange.mad);
+	make_mad(exchange.mad, offset, class, METHOD_GET_TABLE, 17);
+	exchange.mad[RMPP_FLAGS] = ACTIVE;
+	exchange.mad[24] = 1;
+	exchange.mad[25] = 1;
+	for (size_t i = 0; i < size; i++) {
+		number = number * 6364136223846793005ULL + 1442695040888963407ULL;
+		exchange.mad[offset + i] = (uint8_t)(number >> 56);
+	}
+	return exchange;
+}
+
+static void send_request(struct machines *machines, const struct exchange *exchange)
+{
+	struct destination to = {.lid = lid_of(machines->subnet, GAMMA),
+				 .timeout = exchange->timeout,
+				 .retries = exchange->retries};
+
+	assert_int_equal(write_mad(machines->alpha, &to, exchange->mad, exchange->length), 0);
+}
+
+/* Sends what the server got back to where it came from. */
+static void send_answer(struct machines *machines, struct message *message)
+{
+	struct destination to = {.lid = be16toh(message->header.lid), .retries = 100};
+
+	message->data[3] |= METHOD_RESPONSE;
+	message->data[RMPP_FLAGS] = ACTIVE;
+	assert_int_equal(write_mad(machines->gamma, &to, message->data, message->length), 0);
+}
+
+static void assert_whole(const struct exchange *exchange, const struct message *message)
+{
+	size_t offset = class_data_offset(exchange->class);
+
+	assert_non_null(message);
+	assert_int_equal(message->header.status, 0);
+	assert_int_equal(message->header.length, OLD_HEADER_BYTES + exchange->length);
+	assert_int_equal(message->length, exchange->length);
+	assert_memory_equal(message->data + offset, exchange->mad + offset, exchange->size);
+	assert_memory_equal(message->data + 12, exchange->mad + 12, 12);
+	if (offset > RMPP_HEADER)
+		assert_memory_equal(message->data + RMPP_HEADER, exchange->mad + RMPP_HEADER,
+				    offset - RMPP_HEADER);
+}
+
+static void assert_header(const struct exchange *exchange, const struct message *message)
+{
+	size_t offset = class_data_offset(exchange->class);
+	size_t room = MAD_BYTES - offset;
+	size_t segments = exchange->size ? (exchange->size + room - 1) / room : 1;
+
+	assert_int_equal(message->data[24], 1);
+	assert_int_equal(message->data[25], 1);
+	assert_int_equal(message->data[RMPP_FLAGS] & 7, segments == 1 ? 7 : 3);
+	assert_int_equal(get32(message->data + SEGMENT), 1);
+	assert_int_equal(get32(message->data + PAYLOAD),
+			 exchange->size + (offset - RMPP_HEADER) * segments);
+}
+
+/* Forth and back, as long as it takes. */
+static void go(struct machines *machines, const struct exchange *exchange)
+{
+	struct message *message;
+	unsigned int before = machines->gamma->readable;
+
+	send_request(machines, exchange);
+	for (unsigned int i = 0; i < 100000 && machines->gamma->readable == before; i++)
+		pass(fabric_of(machines), 10 * MILLISECOND);
+	message = read_message(machines->gamma);
+	assert_whole(exchange, message);
+	assert_header(exchange, message);
+	assert_null(read_message(machines->gamma));
+	before = machines->alpha->readable;
+	send_answer(machines, message);
+	free(message);
+	for (unsigned int i = 0; i < 100000 && machines->alpha->readable == before; i++)
+		pass(fabric_of(machines), 10 * MILLISECOND);
+	message = read_message(machines->alpha);
+	assert_whole(exchange, message);
+	assert_header(exchange, message);
+	assert_int_equal(message->data[3], METHOD_GET_TABLE | METHOD_RESPONSE);
+	assert_null(read_message(machines->alpha));
+	free(message);
+}
+
+/* Messages of all sizes at which something changes. */
+static void go_all_sizes(struct machines *machines, uint8_t class)
+{
+	size_t room = MAD_BYTES - class_data_offset(class);
+	const size_t sizes[] = {0,        1,         room - 1,      room,      room + 1,
+				2 * room, 64 * room, 64 * room + 1, 65 * room, 66 * room - 1};
+
+	register_both(machines, class);
+	for (unsigned int i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		struct exchange exchange = exchange_of(class, sizes[i]);
+
+		put32(exchange.mad + 12, 100 + i);
+		go(machines, &exchange);
+		free(exchange.mad);
+	}
+}
+
+static void go_one(struct machines *machines, uint8_t class, size_t size)
+{
+	struct exchange exchange = exchange_of(class, size);
+
+	register_both(machines, class);
+	go(machines, &exchange);
+	free(exchange.mad);
+}
+
+/* --- on good links --- */
+
+static void a_vendor_s_messages_of_all_sizes_go_forth_and_back(void **state)
+{
+	go_all_sizes(*state, PING_CLASS);
+}
+
+static void subnet_administration_s_messages_go_forth_and_back(void **state)
+{
+	go_all_sizes(*state, CLASS_SA);
+}
+
+static void device_management_s_messages_go_forth_and_back(void **state)
+{
+	go_all_sizes(*state, 0x06);
+}
+
+static void a_megabyte_goes_forth_and_back(void **state)
+{
+	go_one(*state, PING_CLASS, MEGABYTE);
+}
+
+static void a_megabyte_of_records_goes_forth_and_back(void **state)
+{
+	go_one(*state, CLASS_SA, MEGABYTE);
+}
+
+static void a_message_takes_its_time_on_slow_links(void **state)
+{
+	struct machines *machines = *state;
+	struct exchange exchange = exchange_of(PING_CLASS, 216);
+
+	register_both(machines, PING_CLASS);
+	rule(machines->subnet, "hop-latency 1ms");
+	send_request(machines, &exchange);
+	pass(fabric_of(machines), 3 * MILLISECOND - 1);
+	assert_int_equal(machines->gamma->readable, 0);
+	pass(fabric_of(machines), 1);
+	assert_int_equal(machines->gamma->readable, 1);
+	free(exchange.mad);
+}
+
+static void several_messages_are_under_way_at_once(void **state)
+{
+	struct machines *machines = *state;
+	struct exchange exchange = exchange_of(PING_CLASS, 10000);
+
+	register_both(machines, PING_CLASS);
+	rule(machines->subnet, "hop-latency 1ms");
+	for (uint32_t i = 0; i < 10; i++) {
+		put32(exchange.mad + 12, i);
+		send_request(machines, &exchange);
+	}
+	pass(fabric_of(machines), SECOND);
+	assert_int_equal(machines->gamma->readable, 10);
+	for (uint32_t i = 0; i < 10; i++) {
+		struct message *message = read_message(machines->gamma);
+
+		put32(exchange.mad + 12, i);
+		assert_whole(&exchange, message);
+		free(message);
+	}
+	free(exchange.mad);
+}
+
+static void two_programs_of_a_host_talk_to_each_other(void **state)
+{
+	struct machines *machines = *state;
+	struct exchange exchange = exchange_of(PING_CLASS, 1000);
+	struct destination to = {.lid = lid_of(machines->subnet, ALPHA)};
+	struct device *other = open_device(machines->subnet, ALPHA);
+	struct message *message;
+
+	assert_int_equal(agent(machines->alpha, PING_CLASS, 1, 0), 0);
+	assert_int_equal(agent(other, PING_CLASS, 1, METHOD_GET_TABLE), 0);
+	to.timeout = 1000;
+	assert_int_equal(write_mad(machines->alpha, &to, exchange.mad, exchange.length), 0);
+	settle(fabric_of(machines));
+	message = read_message(other);
+	assert_whole(&exchange, message);
+	message->data[3] |= METHOD_RESPONSE;
+	to.timeout = 0;
+	assert_int_equal(write_mad(other, &to, message->data, message->length), 0);
+	free(message);
+	settle(fabric_of(machines));
+	message = read_message(machines->alpha);
+	assert_whole(&exchange, message);
+	free(message);
+	close_device(other);
+	free(exchange.mad);
+}
+
+/* --- on bad ones --- */
+
+static void lost_segments_and_acks_are_made_up_for(void **state)
+{
+	struct machines *machines = *state;
+
+	rule(machines->subnet, "loss 20% on near/4");
+	rule(machines->subnet, "loss 20% on near/3");
+	go_one(machines, PING_CLASS, 100000);
+}
+
+static void lost_segments_of_records_are_made_up_for(void **state)
+{
+	struct machines *machines = *state;
+
+	rule(machines->subnet, "loss 20% on alpha/1");
+	go_one(machines, CLASS_SA, 100000);
+}
+
+static void what_comes_twice_is_kept_once(void **state)
+{
+	struct machines *machines = *state;
+
+	rule(machines->subnet, "duplicate 100%");
+	go_one(machines, PING_CLASS, 100000);
+	pass(fabric_of(machines), 100 * SECOND);
+	assert_null(read_message(machines->alpha));
+	assert_null(read_message(machines->gamma));
+}
+
+static void segments_out_of_order_are_put_in_order(void **state)
+{
+	struct machines *machines = *state;
+
+	rule(machines->subnet, "reorder 30% 3ms");
+	go_one(machines, PING_CLASS, 100000);
+}
+
+static void all_at_once_is_survived(void **state)
+{
+	struct machines *machines = *state;
+
+	rule(machines->subnet, "loss 5%");
+	rule(machines->subnet, "duplicate 10%");
+	rule(machines->subnet, "reorder 10% 7ms");
+	rule(machines->subnet, "hop-latency 300us");
+	go_one(machines, CLASS_SA, 50000);
+}
+
+static void busy_nodes_do_not_answer_acknowledgements(void **state)
+{
+	struct machines *machines = *state;
+	struct exchange exchange = exchange_of(PING_CLASS, 100000);
+	struct message *message;
+
+	register_both(machines, PING_CLASS);
+	send_request(machines, &exchange);
+	settle(fabric_of(machines));
+	message = read_message(machines->gamma);
+	assert_whole(&exchange, message);
+	rule(machines->subnet, "busy 100% on gamma"); /* for requests, which an ACK is not */
+	send_answer(machines, message);
+	free(message);
+	pass(fabric_of(machines), SECOND);
+	message = read_message(machines->alpha);
+	assert_whole(&exchange, message);
+	free(message);
+	free(exchange.mad);
+}
+
+/* --- time-outs --- */
+
+static void a_message_that_nobody_acknowledges_times_out(void **state)
+{
+	struct machines *machines = *state;
+	struct exchange exchange = exchange_of(CLASS_SA, 1000);
+	struct message *message;
+
+	assert_int_equal(agent(machines->alpha, CLASS_SA, 1, 0), 0);
+	exchange.timeout = 100;
+	exchange.retries = 2;
+	send_request(machines, &exchange);
+	pass(fabric_of(machines), 300 * MILLISECOND);
+	assert_int_equal(machines->alpha->readable, 0);
+	pass(fabric_of(machines), 40 * MILLISECOND);
+	message = read_message(machines->alpha);
+	assert_non_null(message);
+	assert_int_equal(message->header.status, 110);
+	assert_int_equal(message->header.length, exchange.length);
+	assert_int_equal(message->length, 24);
+	free(message);
+	free(exchange.mad);
+}
+
+static void a_get_by_rmpp_that_nobody_serves_times_out(void **state)
+{
+	struct machines *machines = *state;
+	struct exchange exchange = exchange_of(CLASS_SA, 100);
+	struct message *message;
+
+	assert_int_equal(agent(machines->alpha, CLASS_SA, 1, 0), 0);
+	exchange.mad[3] = METHOD_GET;
+	exchange.timeout = 100;
+	exchange.retries = 0;
+	send_request(machines, &exchange);
+	pass(fabric_of(machines), SECOND);
+	assert_int_equal(machines->alpha->readable, 1);
+	message = read_message(machines->alpha);
+	assert_non_null(message);
+	assert_int_equal(message->header.status, 110);
+	free(message);
+	free(exchange.mad);
+}
+
+static void a_vendor_s_get_by_rmpp_that_nobody_serves_times_out(void **state)
+{
+	struct machines *machines = *state;
+	struct exchange exchange = exchange_of(PING_CLASS, 1000);
+	struct message *message;
+
+	assert_int_equal(agent(machines->alpha, PING_CLASS, 1, 0), 0);
+	exchange.mad[3] = METHOD_GET;
+	exchange.timeout = 100;
+	exchange.retries = 0;
+	send_request(machines, &exchange);
+	pass(fabric_of(machines), SECOND);
+	assert_int_equal(machines->alpha->readable, 1);
+	message = read_message(machines->alpha);
+	assert_non_null(message);
+	assert_int_equal(message->header.status, 110);
+	free(message);
+	free(exchange.mad);
+}
+
+static void once_it_is_acknowledged_its_retries_are_not_used(void **state)
+{
+	struct machines *machines = *state;
+	struct exchange exchange = exchange_of(PING_CLASS, 1000);
+
+	register_both(machines, PING_CLASS);
+	exchange.timeout = 200;
+	exchange.retries = 9;
+	send_request(machines, &exchange);
+	pass(fabric_of(machines), 200 * MILLISECOND);
+	assert_int_equal(machines->alpha->readable, 0);
+	pass(fabric_of(machines), 20 * MILLISECOND);
+	assert_int_equal(machines->alpha->readable, 1);
+	pass(fabric_of(machines), 100 * SECOND);
+	assert_int_equal(machines->gamma->readable, 1);
+	free(exchange.mad);
+}
+
+static void an_answer_that_nobody_waits_for_is_dropped(void **state)
+{
+	struct machines *machines = *state;
+	struct exchange exchange = exchange_of(PING_CLASS, 1000);
+	struct message *message;
+
+	register_both(machines, PING_CLASS);
+	exchange.timeout = 100;
+	send_request(machines, &exchange);
+	pass(fabric_of(machines), SECOND);
+	assert_int_equal(machines->alpha->readable, 1); /* the time-out */
+	message = read_message(machines->gamma);
+	assert_non_null(message);
+	send_answer(machines, message);
+	free(message);
+	pass(fabric_of(machines), SECOND);
+	assert_int_equal(machines->alpha->readable, 1);
+	free(exchange.mad);
+}
+
+static void an_agent_that_goes_takes_half_a_message_with_it(void **state)
+{
+	struct machines *machines = *state;
+	struct exchange exchange = exchange_of(PING_CLASS, 100000);
+
+	register_both(machines, PING_CLASS);
+	rule(machines->subnet, "hop-latency 1ms");
+	send_request(machines, &exchange);
+	pass(fabric_of(machines), 10 * MILLISECOND);
+	assert_int_equal(machines->gamma->readable, 0);
+	assert_int_equal(unregister(machines->gamma, 0), 0);
+	assert_int_equal(unregister(machines->alpha, 0), 0);
+	pass(fabric_of(machines), SECOND);
+	assert_int_equal(timers_next(fabric_of(machines)), UINT64_MAX);
+	free(exchange.mad);
+}
+
+/* --- done by the program --- */
+
+static void who_does_rmpp_itself_gets_segments(void **state)
+{
+	struct ib_user_mad_reg_req2 rules = {.qpn = 1,
+					     .mgmt_class = PING_CLASS,
+					     .mgmt_class_version = 1,
+					     .method_mask = {1 << METHOD_GET_TABLE, 0},
+					     .oui = OUI,
+					     .rmpp_version = 1,
+					     .flags = IB_USER_MAD_USER_RMPP};
+	struct machines *machines = *state;
+	struct destination to = {.lid = lid_of(machines->subnet, ALPHA)};
+	struct exchange exchange = exchange_of(PING_CLASS, 500);
+	struct message *message;
+
+	assert_int_equal(agent(machines->alpha, PING_CLASS, 1, 0), 0);
+	assert_int_equal(agent2(machines->gamma, &rules), 0);
+	send_request(machines, &exchange);
+	settle(fabric_of(machines));
+	message = read_message(machines->gamma);
+	assert_non_null(message);
+	assert_int_equal(message->length, MAD_BYTES);
+	assert_int_equal(message->data[RMPP_FLAGS] & 7, 3);
+	assert_int_equal(get32(message->data + SEGMENT), 1);
+	assert_int_equal(get32(message->data + PAYLOAD), 500 + 3 * 4);
+	assert_memory_equal(message->data + 40, exchange.mad + 40, 216);
+	assert_null(read_message(machines->gamma));
+	message->data[3] |= METHOD_RESPONSE; /* its ACK: up to 64 segments */
+	message->data[25] = 2;
+	message->data[RMPP_FLAGS] = ACTIVE;
+	put32(message->data + PAYLOAD, 64);
+	assert_int_equal(write_mad(machines->gamma, &to, message->data, MAD_BYTES), 0);
+	free(message);
+	settle(fabric_of(machines));
+	for (uint32_t segment = 2; segment <= 3; segment++) {
+		message = read_message(machines->gamma);
+		assert_non_null(message);
+		assert_int_equal(get32(message->data + SEGMENT), segment);
+		assert_int_equal(message->data[RMPP_FLAGS] & 7, segment == 3 ? 5 : 1);
+		if (segment == 3)
+			assert_int_equal(get32(message->data + PAYLOAD), 500 - 2 * 216 + 4);
+		free(message);
+	}
+	free(exchange.mad);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_machines, tear_down_machines)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_vendor_s_messages_of_all_sizes_go_forth_and_back),
+		TEST(subnet_administration_s_messages_go_forth_and_back),
+		TEST(device_management_s_messages_go_forth_and_back),
+		TEST(a_megabyte_goes_forth_and_back),
+		TEST(a_megabyte_of_records_goes_forth_and_back),
+		TEST(a_message_takes_its_time_on_slow_links),
+		TEST(several_messages_are_under_way_at_once),
+		TEST(two_programs_of_a_host_talk_to_each_other),
+		TEST(lost_segments_and_acks_are_made_up_for),
+		TEST(lost_segments_of_records_are_made_up_for),
+		TEST(what_comes_twice_is_kept_once),
+		TEST(segments_out_of_order_are_put_in_order),
+		TEST(all_at_once_is_survived),
+		TEST(busy_nodes_do_not_answer_acknowledgements),
+		TEST(a_message_that_nobody_acknowledges_times_out),
+		TEST(a_get_by_rmpp_that_nobody_serves_times_out),
+		TEST(a_vendor_s_get_by_rmpp_that_nobody_serves_times_out),
+		TEST(once_it_is_acknowledged_its_retries_are_not_used),
+		TEST(an_answer_that_nobody_waits_for_is_dropped),
+		TEST(an_agent_that_goes_takes_half_a_message_with_it),
+		TEST(who_does_rmpp_itself_gets_segments),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Ways that MADs take: directed routes, routes by LID, and both in one packet. */
+#include "subnet_fixture.h"
+
+#include <errno.h>
+
+#define PATH(...) ((const uint8_t[]){__VA_ARGS__}), sizeof((const uint8_t[]){__VA_ARGS__})
+
+static bool ask_along(struct subnet *subnet, const uint8_t *path, unsigned int count)
+{
+	begin(subnet, CLASS_DIRECTED_SMP, METHOD_GET, IB_ATTR_NODE_INFO, 0);
+	direct(subnet, path, count);
+	return asked(subnet);
+}
+
+static uint64_t guid_of_answer(const struct subnet *subnet)
+{
+	assert_int_equal(status_of_answer(subnet), 0);
+	return mad_get_field64(data_of_answer(subnet), 0, IB_NODE_GUID_F);
+}
+
+static void ask_for_guid(struct subnet *subnet, uint16_t lid)
+{
+	begin(subnet, CLASS_SMP, METHOD_GET, IB_ATTR_NODE_INFO, 0);
+	subnet->dlid = lid;
+}
+
+static bool reaches(struct subnet *subnet, uint32_t node)
+{
+	ask_for_guid(subnet, lid_of(subnet, node));
+	return asked(subnet) && guid_of_answer(subnet) == hardware(&subnet->fabric, node)->guid;
+}
+
+/* --- directed routes --- */
+
+static void a_directed_answer_returns_with_its_pointer_at_0_and_the_way_it_came(void **state)
+{
+	struct subnet *subnet = *state;
+	uint8_t expected[MAD_BYTES] = {1, CLASS_DIRECTED_SMP, 1, 0x81, 0x80, 0, 0, 3};
+
+	assert_true(ask_along(subnet, PATH(1, 4, 1)));
+	put32(expected + 8, subnet->smps.agent->tid_high);
+	put32(expected + 12, subnet->tid);
+	put16(expected + 16, IB_ATTR_NODE_INFO);
+	put32(expected + 32, 0xffffffff);
+	assert_true(
+		sma_read(&subnet->fabric, GAMMA, IB_ATTR_NODE_INFO, 0, 1, expected + SMP_DATA));
+	memcpy(expected + 128, (const uint8_t[]){0, 1, 4, 1}, 4);
+	memcpy(expected + 192, (const uint8_t[]){0, 1, 4, 1}, 4);
+	assert_memory_equal(subnet->answer->data, expected, MAD_BYTES);
+}
+
+static void a_directed_request_arrives_with_its_pointer_behind_the_path(void **state)
+{
+	struct subnet *subnet = *state;
+	struct inbox inbox;
+	uint8_t expected[MAD_BYTES];
+
+	listen_at(&subnet->fabric, &inbox, port_of(subnet, FAR, 0), CLASS_DIRECTED_SMP,
+		  METHOD_TRAP);
+	begin(subnet, CLASS_DIRECTED_SMP, METHOD_TRAP, 2, 0);
+	direct(subnet, PATH(1, 3));
+	assert_int_equal(send_by(subnet, &subnet->smps, 0), 0);
+	settle(&subnet->fabric);
+	assert_int_equal(inbox.count, 1);
+	memcpy(expected, subnet->mad, MAD_BYTES);
+	put32(expected + 8, subnet->smps.agent->tid_high);
+	expected[6] = 3;
+	expected[192 + 1] = 1;
+	expected[192 + 2] = 3;
+	assert_memory_equal(inbox.first->data, expected, MAD_BYTES);
+	empty(&inbox);
+}
+
+static void a_path_of_0_hops_leads_to_oneself(void **state)
+{
+	struct subnet *subnet = *state;
+
+	assert_true(ask_along(subnet, subnet->mad, 0));
+	assert_true(guid_of_answer(subnet) == 0x1000);
+	assert_int_equal(subnet->answer->data[6], 0);
+	assert_int_equal(subnet->answer->data[192 + 1], 0);
+}
+
+static void a_path_ends_at_a_port_that_is_down(void **state)
+{
+	struct subnet *subnet = *state;
+
+	start_trace(subnet);
+	rule(subnet, "link down on far/4");
+	settle(&subnet->fabric);
+	assert_false(ask_along(subnet, PATH(1, 4, 1)));
+	assert_true(traced(subnet, "link down at near/4"));
+	assert_true(ask_along(subnet, PATH(1, 3, 1)));
+	assert_false(ask_along(subnet, PATH(1, 5)));
+	assert_true(traced(subnet, "link down at near/5"));
+}
+
+static void a_path_ends_at_a_port_that_does_not_exist(void **state)
+{
+	struct subnet *subnet = *state;
+
+	start_trace(subnet);
+	assert_false(ask_along(subnet, PATH(1, 7)));
+	assert_true(traced(subnet, "no such port at near/1"));
+	assert_false(ask_along(subnet, PATH(1, 4, 255)));
+	assert_true(traced(subnet, "no such port at far/4"));
+	assert_false(ask_along(subnet, PATH(1, 0)));
+}
+
+static void no_path_leads_through_a_ca(void **state)
+{
+	struct subnet *subnet = *state;
+
+	start_trace(subnet);
+	assert_true(ask_along(subnet, PATH(1, 2)));
+	assert_false(ask_along(subnet, PATH(1, 2, 2)));
+	assert_true(traced(subnet, "no switch at beta/1"));
+	assert_false(ask_along(subnet, PATH(1, 2, 1)));
+}
+
+static void a_ca_sends_a_path_by_its_own_port_or_not_at_all(void **state)
+{
+	struct subnet *subnet = *state;
+
+	begin(subnet, CLASS_DIRECTED_SMP, METHOD_GET, IB_ATTR_NODE_INFO, 0);
+	direct(subnet, PATH(2));
+	assert_int_equal(send_by(subnet, &subnet->smps, 0), -EINVAL);
+}
+
+static void a_path_may_visit_a_switch_more_than_once(void **state)
+{
+	struct subnet *subnet = *state;
+
+	assert_true(ask_along(subnet, PATH(1, 4, 3, 4, 3, 1)));
+	assert_true(guid_of_answer(subnet) == 0x1000);
+	assert_memory_equal(subnet->answer->data + 193, ((const uint8_t[]){1, 4, 3, 4, 3, 1}),
+			    6);
+}
+
+static void a_path_has_up_to_63_hops(void **state)
+{
+	struct subnet *subnet = *state;
+	uint8_t path[64] = {1};
+
+	for (unsigned int hop = 1; hop < 64; hop++)
+		path[hop] = hop % 2 ? 4 : 3;
+	assert_true(ask_along(subnet, path, 63));
+	assert_true(guid_of_answer(subnet) == 0x100);
+	assert_int_equal(subnet->answer->data[192 + 63], 3);
+	assert_true(ask_along(subnet, path, 62));
+	assert_true(guid_of_answer(subnet) == 0x200);
+	begin(subnet, CLASS_DIRECTED_SMP, METHOD_GET, IB_ATTR_NODE_INFO, 0);
+	direct(subnet, path, 63);
+	subnet->mad[7] = 64;
+	assert_false(asked(subnet));
+}
+
+static void a_hop_pointer_that_is_not_at_the_beginning_is_bad(void **state)
+{
+	struct subnet *subnet = *state;
+
+	start_trace(subnet);
+	begin(subnet, CLASS_DIRECTED_SMP, METHOD_GET, IB_ATTR_NODE_INFO, 0);
+	direct(subnet, PATH(1, 4));
+	subnet->mad[6] = 1;
+	assert_false(asked(subnet));
+	assert_true(traced(subnet, "bad hop pointer at alpha/1"));
+}
+
+static void an_answer_whose_pointer_is_not_at_the_end_is_bad(void **state)
+{
+	struct subnet *subnet = *state;
+
+	start_trace(subnet);
+	begin(subnet, CLASS_DIRECTED_SMP, METHOD_GET | METHOD_RESPONSE, IB_ATTR_NODE_INFO, 0);
+	direct(subnet, PATH(1, 4));
+	put16(subnet->mad + 4, 0x8000);
+	subnet->mad[6] = 2;
+	assert_int_equal(send_by(subnet, &subnet->smps, 0), 0);
+	assert_true(traced(subnet, "bad hop pointer at alpha/1"));
+}
+
+/* --- a part by LID, a part along a path --- */
+
+static void a_path_may_begin_behind_a_part_by_lid(void **state)
+{
+	struct subnet *subnet = *state;
+	struct inbox inbox;
+
+	listen_at(&subnet->fabric, &inbox, port_of(subnet, NEAR, 0), CLASS_SMP, 0);
+	begin(subnet, CLASS_DIRECTED_SMP, METHOD_GET, IB_ATTR_NODE_INFO, 0);
+	direct(subnet, PATH(1));
+	put16(subnet->mad + 32, lid_of(subnet, NEAR));
+	subnet->dlid = lid_of(subnet, FAR);
+	assert_int_equal(send_by(subnet, &inbox, UINT32_MAX), 0);
+	settle(&subnet->fabric);
+	subnet->answer = take(&inbox);
+	assert_true(guid_of_answer(subnet) == 0x3000);
+	assert_int_equal(subnet->answer->data[6], 0);
+	assert_int_equal(subnet->answer->data[193], 1); /* GAMMA's port, */
+	assert_int_equal(subnet->answer->data[194], 0); /* and no more */
+}
+
+static void a_ca_begins_such_a_path_by_any_port_of_the_switch_that_it_names(void **state)
+{
+	struct subnet *subnet = *state;
+
+	begin(subnet, CLASS_DIRECTED_SMP, METHOD_GET, IB_ATTR_NODE_INFO, 0);
+	direct(subnet, PATH(4, 1));
+	put16(subnet->mad + 32, lid_of(subnet, ALPHA));
+	subnet->dlid = lid_of(subnet, NEAR);
+	/* only an empty part by LID makes the path begin here (IBA 14.2.2.1) */
+	assert_int_equal(send_by(subnet, &subnet->smps, UINT32_MAX), 0);
+	settle(&subnet->fabric);
+	subnet->answer = take(&subnet->smps);
+	assert_true(guid_of_answer(subnet) == 0x3000);
+}
+
+static void a_path_may_end_before_a_part_by_lid(void **state)
+{
+	struct subnet *subnet = *state;
+
+	begin(subnet, CLASS_DIRECTED_SMP, METHOD_GET, IB_ATTR_NODE_INFO, 0);
+	direct(subnet, PATH(1));
+	put16(subnet->mad + 34, lid_of(subnet, GAMMA));
+	assert_true(asked(subnet));
+	assert_true(guid_of_answer(subnet) == 0x3000);
+	assert_int_equal(subnet->answer->data[6], 0);
+	assert_int_equal(subnet->answer->data[193], 1);
+	assert_int_equal(subnet->answer->data[194], 0);
+}
+
+static void a_part_by_lid_that_leads_nowhere_loses_the_packet(void **state)
+{
+	struct subnet *subnet = *state;
+
+	start_trace(subnet);
+	begin(subnet, CLASS_DIRECTED_SMP, METHOD_GET, IB_ATTR_NODE_INFO, 0);
+	direct(subnet, PATH(1));
+	put16(subnet->mad + 34, 0x1234);
+	assert_false(asked(subnet));
+	assert_true(traced(subnet, "no route at near/1"));
+	put16(subnet->mad + 34, PERMISSIVE_LID);
+	put16(subnet->mad + 32, lid_of(subnet, ALPHA));
+	put32(subnet->mad + 12, ++subnet->tid);
+	subnet->dlid = 0x1234;
+	assert_false(asked(subnet));
+	assert_true(traced(subnet, "no route at alpha/1"));
+}
+
+/* --- by LID --- */
+
+static void all_nodes_are_reached_through_computed_tables(void **state)
+{
+	struct subnet *subnet = *state;
+
+	for (uint32_t node = NEAR; node <= GAMMA; node++)
+		assert_true(reaches(subnet, node));
+}
+
+static void a_lid_that_nobody_has_leads_nowhere(void **state)
+{
+	struct subnet *subnet = *state;
+	uint64_t before = counter_get(&subnet->fabric, port_of(subnet, NEAR, 1),
+				      COUNT_RCV_SWITCH_RELAY_ERRORS);
+
+	start_trace(subnet);
+	ask_for_guid(subnet, 0x1234);
+	assert_false(asked(subnet));
+	assert_true(traced(subnet, "no route at near/1"));
+	assert_true(counter_get(&subnet->fabric, port_of(subnet, NEAR, 1),
+				COUNT_RCV_SWITCH_RELAY_ERRORS) == before + 1);
+}
+
+/* Sets the port by which a switch forwards to a LID. */
+static void forward(struct subnet *subnet, const uint8_t *path, unsigned int count,
+		    uint16_t lid, uint8_t port)
+{
+	uint8_t block[64];
+
+	begin(subnet, CLASS_DIRECTED_SMP, METHOD_GET, IB_ATTR_LINEARFORWTBL, lid / 64);
+	direct(subnet, path, count);
+	assert_true(asked(subnet));
+	memcpy(block, data_of_answer(subnet), 64);
+	block[lid % 64] = port;
+	begin(subnet, CLASS_DIRECTED_SMP, METHOD_SET, IB_ATTR_LINEARFORWTBL, lid / 64);
+	direct(subnet, path, count);
+	memcpy(subnet->mad + SMP_DATA, block, 64);
+	assert_true(asked(subnet));
+	assert_int_equal(status_of_answer(subnet), 0);
+	assert_memory_equal(data_of_answer(subnet), block, 64);
+}
+
+static void packets_follow_a_table_that_was_set(void **state)
+{
+	struct subnet *subnet = *state;
+
+	start_trace(subnet);
+	rule(subnet, "link down on near/4");
+	settle(&subnet->fabric);
+	forward(subnet, PATH(1), lid_of(subnet, FAR), 4);
+	ask_for_guid(subnet, lid_of(subnet, FAR));
+	assert_false(asked(subnet));
+	assert_true(traced(subnet, "link down at near/4"));
+	forward(subnet, PATH(1), lid_of(subnet, FAR), 3);
+	forward(subnet, PATH(1, 3), lid_of(subnet, ALPHA), 3);
+	assert_true(reaches(subnet, FAR));
+}
+
+static void a_loop_in_tables_is_given_up(void **state)
+{
+	struct subnet *subnet = *state;
+
+	start_trace(subnet);
+	forward(subnet, PATH(1), lid_of(subnet, GAMMA), 4);
+	forward(subnet, PATH(1, 4), lid_of(subnet, GAMMA), 3);
+	ask_for_guid(subnet, lid_of(subnet, GAMMA));
+	assert_false(asked(subnet));
+	assert_true(traced(subnet, "went in circles"));
+	/* as the part of a directed route, too */
+	begin(subnet, CLASS_DIRECTED_SMP, METHOD_GET, IB_ATTR_NODE_INFO, 0);
+	direct(subnet, PATH(1));
+	put16(subnet->mad + 34, lid_of(subnet, GAMMA));
+	assert_false(asked(subnet));
+}
+
+static void a_table_that_leads_to_the_wrong_ca_loses_the_packet(void **state)
+{
+	struct subnet *subnet = *state;
+
+	start_trace(subnet);
+	forward(subnet, PATH(1), lid_of(subnet, GAMMA), 2);
+	ask_for_guid(subnet, lid_of(subnet, GAMMA));
+	assert_false(asked(subnet));
+	assert_true(traced(subnet, "not its LID at beta/1"));
+}
+
+static void a_lid_above_linear_fdb_top_is_not_forwarded(void **state)
+{
+	struct subnet *subnet = *state;
+
+	assert_true(reaches(subnet, GAMMA));
+	subnet->fabric.nodes[NEAR].linear_top = (uint16_t)(lid_of(subnet, GAMMA) - 1);
+	assert_false(reaches(subnet, GAMMA)); /* IBA 14.2.5.4 */
+}
+
+static void a_bare_fabric_forwards_nothing_until_it_is_told_to(void **state)
+{
+	struct subnet *subnet = *state;
+
+	set_lid(&subnet->fabric, port_of(subnet, ALPHA, 1), 1, 0);
+	set_lid(&subnet->fabric, port_of(subnet, BETA, 1), 2, 0);
+	assert_false(reaches(subnet, BETA));
+	subnet->fabric.nodes[NEAR].linear_top = 2;
+	forward(subnet, PATH(1), 2, 2);
+	assert_false(reaches(subnet, BETA)); /* the way back is missing */
+	forward(subnet, PATH(1), 1, 1);
+	assert_true(reaches(subnet, BETA));
+}
+
+static void smps_pass_links_from_init_on_and_others_active_ones(void **state)
+{
+	struct subnet *subnet = *state;
+	struct inbox inbox;
+
+	listen_at(&subnet->fabric, &inbox, port_of(subnet, BETA, 1), VENDOR_CLASS, METHOD_SEND);
+	for (unsigned int i = PORT_INIT; i <= PORT_ACTIVE; i++) {
+		state_of(subnet, NEAR, 2)->state = (uint8_t)i;
+		assert_true(reaches(subnet, BETA));
+		send_note(subnet, lid_of(subnet, BETA));
+		settle(&subnet->fabric);
+		assert_int_equal(inbox.count, i == PORT_ACTIVE ? 1 : 0);
+	}
+	state_of(subnet, NEAR, 2)->state = PORT_DOWN;
+	assert_false(reaches(subnet, BETA));
+	empty(&inbox);
+}
+
+/* --- queue pairs --- */
+
+static void send_to_qp(struct subnet *subnet, uint8_t class, uint32_t qp, uint32_t qkey)
+{
+	struct packet packet = {.from = port_of(subnet, ALPHA, 1),
+				.qp = qp,
+				.source_qp = qp,
+				.qkey = qkey,
+				.pkey = DEFAULT_PKEY,
+				.slid = lid_of(subnet, ALPHA),
+				.dlid = lid_of(subnet, GAMMA)};
+
+	begin(subnet, class, METHOD_GET, 1, 0);
+	memcpy(packet.mad, subnet->mad, MAD_BYTES);
+	wire_send(&subnet->fabric, &packet);
+	settle(&subnet->fabric);
+}
+
+static void a_packet_for_another_queue_pair_is_dropped(void **state)
+{
+	struct subnet *subnet = *state;
+
+	start_trace(subnet);
+	send_to_qp(subnet, CLASS_SMP, 1, WELL_KNOWN_QKEY);
+	send_to_qp(subnet, VENDOR_CLASS, 0, WELL_KNOWN_QKEY);
+	send_to_qp(subnet, VENDOR_CLASS, 2, WELL_KNOWN_QKEY);
+	assert_false(traced(subnet, "received"));
+	assert_true(traced(subnet, "3 wrong QP or Q_Key at gamma/1"));
+	send_to_qp(subnet, VENDOR_CLASS, 1, WELL_KNOWN_QKEY);
+	assert_true(traced(subnet, "4 received at gamma/1"));
+}
+
+static void a_wrong_q_key_is_counted(void **state)
+{
+	struct subnet *subnet = *state;
+
+	send_to_qp(subnet, VENDOR_CLASS, 1, 0);
+	send_to_qp(subnet, VENDOR_CLASS, 1, 0x80010001);
+	begin(subnet, CLASS_SMP, METHOD_GET, IB_ATTR_PORT_INFO, 0);
+	subnet->dlid = lid_of(subnet, GAMMA);
+	assert_true(asked(subnet));
+	assert_int_equal(mad_get_field(data_of_answer(subnet), 0, IB_PORT_QKEY_VIOL_F), 2);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define BARE(name) cmocka_unit_test_setup_teardown(name, set_up_bare, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_directed_answer_returns_with_its_pointer_at_0_and_the_way_it_came),
+		TEST(a_directed_request_arrives_with_its_pointer_behind_the_path),
+		TEST(a_path_of_0_hops_leads_to_oneself),
+		TEST(a_path_ends_at_a_port_that_is_down),
+		TEST(a_path_ends_at_a_port_that_does_not_exist),
+		TEST(no_path_leads_through_a_ca),
+		TEST(a_ca_sends_a_path_by_its_own_port_or_not_at_all),
+		TEST(a_path_may_visit_a_switch_more_than_once),
+		TEST(a_path_has_up_to_63_hops),
+		TEST(a_hop_pointer_that_is_not_at_the_beginning_is_bad),
+		TEST(an_answer_whose_pointer_is_not_at_the_end_is_bad),
+		TEST(a_path_may_begin_behind_a_part_by_lid),
+		TEST(a_ca_begins_such_a_path_by_any_port_of_the_switch_that_it_names),
+		TEST(a_path_may_end_before_a_part_by_lid),
+		TEST(a_part_by_lid_that_leads_nowhere_loses_the_packet),
+		TEST(all_nodes_are_reached_through_computed_tables),
+		TEST(a_lid_that_nobody_has_leads_nowhere),
+		TEST(packets_follow_a_table_that_was_set),
+		TEST(a_loop_in_tables_is_given_up),
+		TEST(a_table_that_leads_to_the_wrong_ca_loses_the_packet),
+		TEST(a_lid_above_linear_fdb_top_is_not_forwarded),
+		BARE(a_bare_fabric_forwards_nothing_until_it_is_told_to),
+		TEST(smps_pass_links_from_init_on_and_others_active_ones),
+		TEST(a_packet_for_another_queue_pair_is_dropped),
+		TEST(a_wrong_q_key_is_counted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

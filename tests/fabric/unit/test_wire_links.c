@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* What links do to the packets that cross them, when they arrive, and large fabrics' ways. */
+#include "subnet_fixture.h"
+
+#include "topology.h"
+
+#define NOTES 40
+
+/* Listens at GAMMA for what send_note() sends. */
+static void listen_for_notes(struct subnet *subnet, struct inbox *inbox)
+{
+	listen_at(&subnet->fabric, inbox, port_of(subnet, GAMMA, 1), VENDOR_CLASS, METHOD_SEND);
+}
+
+/* Sends notes at once; each has its number in its transaction id. */
+static void send_notes(struct subnet *subnet, unsigned int count)
+{
+	while (count-- > 0)
+		send_note(subnet, lid_of(subnet, GAMMA));
+	settle(&subnet->fabric);
+}
+
+static uint32_t number_of(const struct message *message)
+{
+	return get32(message->data + 12);
+}
+
+/* --- time --- */
+
+static void without_latency_a_packet_arrives_at_once_but_not_from_within(void **state)
+{
+	struct subnet *subnet = *state;
+	struct inbox inbox;
+
+	listen_for_notes(subnet, &inbox);
+	send_note(subnet, lid_of(subnet, GAMMA));
+	assert_int_equal(inbox.count, 0);
+	assert_int_equal(timers_next(&subnet->fabric), 0);
+	settle(&subnet->fabric);
+	assert_int_equal(inbox.count, 1);
+	empty(&inbox);
+}
+
+static void each_hop_takes_its_latency(void **state)
+{
+	struct subnet *subnet = *state;
+	struct inbox inbox;
+
+	listen_for_notes(subnet, &inbox);
+	rule(subnet, "hop-latency 500ns");
+	pass(&subnet->fabric, SECOND);
+	send_notes(subnet, 1);
+	assert_int_equal(timers_next(&subnet->fabric), SECOND + 1500);
+	pass(&subnet->fabric, 1499);
+	assert_int_equal(inbox.count, 0);
+	pass(&subnet->fabric, 1);
+	assert_int_equal(inbox.count, 1);
+	empty(&inbox);
+}
+
+static void an_answer_takes_the_way_forth_and_back(void **state)
+{
+	struct subnet *subnet = *state;
+
+	rule(subnet, "hop-latency 500ns");
+	rule(subnet, "hop-latency 1us on gamma");
+	begin(subnet, CLASS_SMP, METHOD_GET, IB_ATTR_NODE_INFO, 0);
+	subnet->dlid = lid_of(subnet, GAMMA);
+	assert_false(asked(subnet));
+	pass(&subnet->fabric, 3999);
+	assert_int_equal(subnet->smps.count, 0);
+	pass(&subnet->fabric, 1);
+	assert_int_equal(subnet->smps.count, 1);
+}
+
+static void packets_of_one_way_arrive_in_the_order_sent(void **state)
+{
+	struct subnet *subnet = *state;
+	struct inbox inbox;
+
+	listen_for_notes(subnet, &inbox);
+	rule(subnet, "hop-latency 3us");
+	for (unsigned int i = 0; i < NOTES; i++) {
+		send_notes(subnet, 1);
+		pass(&subnet->fabric, i % 3 * MICROSECOND);
+	}
+	pass(&subnet->fabric, SECOND);
+	assert_int_equal(inbox.count, NOTES);
+	for (uint32_t last = 0; inbox.first; last++) {
+		assert_int_equal(number_of(inbox.first), last + 1);
+		free(take(&inbox));
+	}
+}
+
+/* --- what goes wrong --- */
+
+static void at_100_percent_loss_nothing_arrives_and_receivers_count_it(void **state)
+{
+	struct subnet *subnet = *state;
+	struct inbox inbox;
+
+	listen_for_notes(subnet, &inbox);
+	start_trace(subnet);
+	rule(subnet, "loss 100% on far/1");
+	send_notes(subnet, NOTES);
+	assert_int_equal(inbox.count, 0);
+	assert_true(traced(subnet, "lost at far/1"));
+	assert_true(counter_get(&subnet->fabric, port_of(subnet, GAMMA, 1), COUNT_RCV_ERRORS) ==
+		    NOTES);
+}
+
+static void at_100_percent_duplication_each_arrives_twice(void **state)
+{
+	struct subnet *subnet = *state;
+	struct inbox inbox;
+
+	listen_for_notes(subnet, &inbox);
+	rule(subnet, "duplicate 100%");
+	send_notes(subnet, NOTES);
+	assert_int_equal(inbox.count, 2 * NOTES);
+	empty(&inbox);
+}
+
+static void at_100_percent_corruption_each_arrives_with_one_byte_changed(void **state)
+{
+	struct subnet *subnet = *state;
+	struct inbox inbox;
+	uint8_t sent[MAD_BYTES];
+
+	listen_for_notes(subnet, &inbox);
+	rule(subnet, "corrupt 100% on near/1");
+	send_notes(subnet, NOTES);
+	assert_in_range(inbox.count, NOTES / 2, NOTES); /* the class may be hit, too */
+	begin(subnet, VENDOR_CLASS, METHOD_SEND, 0x10, 0);
+	memcpy(sent, subnet->mad, MAD_BYTES);
+	put32(sent + 8, subnet->gmps.agent->tid_high);
+	while (inbox.first) {
+		struct message *message = take(&inbox);
+		unsigned int changed = 0;
+
+		put32(sent + 12, number_of(message));
+		for (unsigned int i = 0; i < MAD_BYTES; i++)
+			changed += message->data[i] != sent[i];
+		assert_in_range(number_of(message) <= NOTES ? changed : 1, 1, 1);
+		free(message);
+	}
+}
+
+static void what_is_held_back_is_overtaken_by_others(void **state)
+{
+	struct subnet *subnet = *state;
+	struct inbox inbox;
+	unsigned int overtaken = 0;
+
+	listen_for_notes(subnet, &inbox);
+	rule(subnet, "reorder 50% 2ms on near/1");
+	send_notes(subnet, NOTES);
+	assert_in_range(inbox.count, NOTES / 4, NOTES * 3 / 4);
+	pass(&subnet->fabric, 2 * MILLISECOND - 1);
+	assert_in_range(inbox.count, NOTES / 4, NOTES * 3 / 4);
+	pass(&subnet->fabric, 1);
+	assert_int_equal(inbox.count, NOTES);
+	while (inbox.first) {
+		struct message *message = take(&inbox);
+
+		overtaken += inbox.first && number_of(inbox.first) < number_of(message);
+		free(message);
+	}
+	assert_int_equal(overtaken, 1); /* the two halves are in order each */
+}
+
+static void at_0_percent_nothing_happens(void **state)
+{
+	struct subnet *subnet = *state;
+	struct inbox inbox;
+
+	listen_for_notes(subnet, &inbox);
+	rule(subnet, "loss 0%");
+	rule(subnet, "duplicate 0%");
+	rule(subnet, "corrupt 0%");
+	rule(subnet, "reorder 0% 1s");
+	send_notes(subnet, NOTES);
+	assert_int_equal(inbox.count, NOTES);
+	empty(&inbox);
+}
+
+static void a_chance_comes_true_about_as_often_as_it_says(void **state)
+{
+	struct subnet *subnet = *state;
+	struct inbox inbox;
+
+	listen_for_notes(subnet, &inbox);
+	rule(subnet, "loss 10% on alpha");
+	send_notes(subnet, 4000);
+	assert_in_range(inbox.count, 3500, 3700); /* 5 sigma are 95 */
+	empty(&inbox);
+}
+
+/* The trace of a few requests under many faults; to be freed. */
+static char *trace_of_a_run(uint64_t seed)
+{
+	static const char *const rules[] = {"loss 10%", "duplicate 20%", "corrupt 20%",
+					    "reorder 30% 1ms", "busy 20%"};
+	struct subnet *subnet = new_subnet(false, seed);
+	char *text;
+
+	start_trace(subnet);
+	for (unsigned int i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+		rule(subnet, rules[i]);
+	for (uint32_t i = 0; i < NOTES; i++) {
+		begin(subnet, CLASS_SMP, METHOD_GET, IB_ATTR_NODE_INFO, 0);
+		subnet->dlid = lid_of(subnet, i % (GAMMA + 1));
+		assert_int_equal(send_by(subnet, &subnet->smps, 20), 0);
+		pass(&subnet->fabric, MILLISECOND);
+	}
+	pass(&subnet->fabric, SECOND);
+	fflush(subnet->out);
+	text = strdup(subnet->text);
+	assert_non_null(text);
+	free_subnet(subnet);
+	return text;
+}
+
+static void the_same_seed_gives_the_same_trace(void **state)
+{
+	char *first = trace_of_a_run(1);
+	char *second = trace_of_a_run(1);
+
+	(void)state;
+	assert_true(strstr(first, "lost at ") && strstr(first, "duplicated at ") &&
+		    strstr(first, "corrupted at ") && strstr(first, "held back at ") &&
+		    strstr(first, "busy at "));
+	assert_string_equal(first, second);
+	free(first);
+	free(second);
+}
+
+static void another_seed_gives_another_trace(void **state)
+{
+	char *first = trace_of_a_run(1);
+	char *second = trace_of_a_run(2);
+
+	(void)state;
+	assert_string_not_equal(first, second);
+	free(first);
+	free(second);
+}
+
+/* --- large fabrics --- */
+
+static void start_shape(struct fabric *fabric, const char *shape)
+{
+	struct topology_error error;
+	struct graph graph;
+
+	graph_init(&graph);
+	if (topology_load(&graph, shape, &error))
+		fail_msg("%s", error.text);
+	start_fabric(fabric, &graph, 1, true);
+	assert_int_equal(bring_up(fabric, fabric->graph.nodes[0].first_port + 1), 0);
+}
+
+/* Whether a node answers an SMP to its LID with its own GUID. */
+static bool answers(struct fabric *fabric, struct inbox *inbox, uint32_t port, uint32_t tid)
+{
+	struct ib_user_mad_hdr header = {.timeout_ms = 1000,
+					 .lid = htobe16(fabric->ports[port].lid)};
+	uint8_t mad[MAD_BYTES] = {1, CLASS_SMP, 1, METHOD_GET, [17] = IB_ATTR_NODE_INFO};
+	struct message *answer;
+	bool right;
+
+	put32(mad + 12, tid);
+	assert_int_equal(host_send(fabric, inbox->agent, &header, mad, MAD_BYTES), 0);
+	settle(fabric);
+	answer = take(inbox);
+	right = answer && mad_get_field64(answer->data, SMP_DATA, IB_NODE_GUID_F) ==
+				  hardware(fabric, cable(fabric, port)->node)->guid;
+	free(answer);
+	return right;
+}
+
+/* Every end port is reached from every CA, by no more than `longest` hops. */
+static void assert_connected(const char *shape, int longest)
+{
+	uint32_t hops[64];
+	struct fabric fabric;
+	uint32_t tid = 0;
+
+	start_shape(&fabric, shape);
+	for (uint32_t from = 0; from < fabric.graph.port_count; from++) {
+		struct inbox inbox;
+
+		if (hardware(&fabric, cable(&fabric, from)->node)->type != NODE_CA ||
+		    !fabric.ports[from].lid)
+			continue;
+		listen_at(&fabric, &inbox, from, CLASS_SMP, 0);
+		for (uint32_t to = 0; to < fabric.graph.port_count; to++) {
+			if (!fabric.ports[to].lid)
+				continue;
+			assert_true(answers(&fabric, &inbox, to, ++tid));
+			assert_in_range(
+				route_trace(&fabric, from, fabric.ports[to].lid, hops, 64), 0,
+				longest);
+		}
+	}
+	assert_in_range(tid, 1, UINT32_MAX);
+	stop_fabric(&fabric);
+}
+
+static void a_fat_tree_is_connected_by_shortest_ways(void **state)
+{
+	(void)state;
+	assert_connected("fat-tree:4,2", 4);
+	assert_connected("fat-tree:4,3", 6);
+}
+
+static void a_torus_is_connected_by_shortest_ways(void **state)
+{
+	(void)state;
+	assert_connected("torus:3,3,3", 5);
+	assert_connected("torus:4,4,2,2", 7);
+}
+
+static void a_dragonfly_is_connected_by_shortest_ways(void **state)
+{
+	(void)state;
+	assert_connected("dragonfly:5,4,2", 5);
+}
+
+static void two_hosts_alone_reach_each_other(void **state)
+{
+	(void)state;
+	assert_connected("pair", 1);
+}
+
+/* All hosts of a leaf, and the ways up by which it forwards to the others. */
+static void several_destinations_share_several_ways(void **state)
+{
+	struct fabric fabric;
+	uint32_t leaf;
+	unsigned int used = 0;
+
+	(void)state;
+	start_shape(&fabric, "fat-tree:8,2");
+	leaf = graph_find(&fabric.graph, "leaf-1");
+	for (uint32_t to = 0; to < fabric.graph.port_count; to++) {
+		uint8_t out = fabric.ports[to].lid
+				      ? route_port(&fabric, leaf, fabric.ports[to].lid)
+				      : 0;
+
+		if (out > 4)
+			used |= 1U << out;
+	}
+	assert_in_range(__builtin_popcount(used), 3, 4);
+	stop_fabric(&fabric);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(without_latency_a_packet_arrives_at_once_but_not_from_within),
+		TEST(each_hop_takes_its_latency),
+		TEST(an_answer_takes_the_way_forth_and_back),
+		TEST(packets_of_one_way_arrive_in_the_order_sent),
+		TEST(at_100_percent_loss_nothing_arrives_and_receivers_count_it),
+		TEST(at_100_percent_duplication_each_arrives_twice),
+		TEST(at_100_percent_corruption_each_arrives_with_one_byte_changed),
+		TEST(what_is_held_back_is_overtaken_by_others),
+		TEST(at_0_percent_nothing_happens),
+		TEST(a_chance_comes_true_about_as_often_as_it_says),
+		cmocka_unit_test(the_same_seed_gives_the_same_trace),
+		cmocka_unit_test(another_seed_gives_another_trace),
+		cmocka_unit_test(a_fat_tree_is_connected_by_shortest_ways),
+		cmocka_unit_test(a_torus_is_connected_by_shortest_ways),
+		cmocka_unit_test(a_dragonfly_is_connected_by_shortest_ways),
+		cmocka_unit_test(two_hosts_alone_reach_each_other),
+		cmocka_unit_test(several_destinations_share_several_ways),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
