@@ -103,23 +103,37 @@ static inline _Atomic uint64_t *transaction_bucket(struct shared *shared, uint64
 	return &shared->transactions[(choice ? hash >> 32 : hash) % BUCKETS * BUCKET_KEYS];
 }
 
-/* Whether it was not there already and there is room: then it is there now. */
+/*
+ * Whether it was not there already and there is room: then it is there now. Of its two buckets
+ * it goes into the emptier one.
+ */
 static inline bool transaction_enter(struct shared *shared, uint64_t key)
 {
-	_Atomic uint64_t *free_slot = (_Atomic uint64_t *)0;
-	uint64_t expected = 0;
+	for (;;) {
+		_Atomic uint64_t *free_slot[2] = {0};
+		unsigned int taken[2] = {0};
+		uint64_t expected = 0;
+		unsigned int choice;
 
-	for (unsigned int i = 0; i < 2 * BUCKET_KEYS; i++) {
-		_Atomic uint64_t *slot =
-			transaction_bucket(shared, key, i / BUCKET_KEYS) + i % BUCKET_KEYS;
-		uint64_t found = atomic_load(slot);
+		for (unsigned int i = 0; i < 2 * BUCKET_KEYS; i++) {
+			unsigned int bucket = i / BUCKET_KEYS;
+			_Atomic uint64_t *slot =
+				transaction_bucket(shared, key, bucket) + i % BUCKET_KEYS;
+			uint64_t found = atomic_load(slot);
 
-		if (found == key)
+			if (found == key)
+				return false;
+			if (found)
+				taken[bucket]++;
+			else if (!free_slot[bucket])
+				free_slot[bucket] = slot;
+		}
+		choice = taken[1] < taken[0];
+		if (!free_slot[choice])
 			return false;
-		if (!found && !free_slot)
-			free_slot = slot;
+		if (atomic_compare_exchange_strong(free_slot[choice], &expected, key))
+			return true; /* else another thread was quicker: look again */
 	}
-	return free_slot && atomic_compare_exchange_strong(free_slot, &expected, key);
 }
 
 static inline void transaction_leave(struct shared *shared, uint64_t key)

@@ -39,12 +39,14 @@ static bool is_sensible(const struct agent_rules *rules)
 {
 	bool directed_or_smp = rules->class == CLASS_SMP || rules->class == CLASS_DIRECTED_SMP;
 
-	if (rules->qp > 1 || rules->oui >> 24 || directed_or_smp != (rules->qp == 0))
+	if (rules->qp > 1 || rules->oui >> 24)
+		return false;
+	if (rules->class == 0) /* of no class: it can only send */
+		return !rules->is_server && rules->rmpp_version <= 1 && !rules->user_rmpp;
+	if (directed_or_smp != (rules->qp == 0))
 		return false;
 	if (rules->rmpp_version > 1 || (rules->rmpp_version && !class_has_rmpp(rules->class)))
 		return false;
-	if (rules->class == 0)
-		return !rules->is_server;
 	if (rules->class >= 0x50 && rules->class != CLASS_DIRECTED_SMP)
 		return false;
 	return rules->class_version < 0x83 &&

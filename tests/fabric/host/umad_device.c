@@ -133,6 +133,7 @@ static int register_new(struct handle *handle, uint8_t *argument)
 {
 	struct ib_user_mad_reg_req2 request;
 	struct agent_rules rules = {0};
+	bool first = !handle->used;
 	int error;
 
 	memcpy(&request, argument, sizeof(request));
@@ -153,7 +154,7 @@ static int register_new(struct handle *handle, uint8_t *argument)
 		memcpy(rules.methods, request.method_mask, sizeof(rules.methods));
 	rules.is_server = is_server(&rules);
 	error = register_agent(handle, &rules, &request.id);
-	if (!error)
+	if (!error && first)
 		atomic_store(&handle->shared->pkey_layout, 1);
 	memcpy(argument, &request, sizeof(request));
 	return error;

@@ -147,10 +147,14 @@ static unsigned int set_state(struct fabric *fabric, uint32_t port, uint8_t *dat
 static unsigned int set_port_info(struct fabric *fabric, uint32_t port, uint8_t *data)
 {
 	struct port_settings *settings = settings_of(fabric, port);
+	struct port_settings settings_before;
+	struct port before;
 	unsigned int status = STATUS_OK;
 
 	if (!settings)
 		return NO_MEMORY;
+	before = fabric->ports[port];
+	settings_before = *settings;
 	if (end_port(fabric, port) == port)
 		status = set_end_port(fabric, port, settings, data);
 	if (status == STATUS_OK)
@@ -159,6 +163,11 @@ static unsigned int set_port_info(struct fabric *fabric, uint32_t port, uint8_t 
 		status = set_lanes(fabric, port, settings, data);
 	if (status == STATUS_OK)
 		status = set_state(fabric, port, data);
+	if (status != STATUS_OK) { /* what is refused changes nothing */
+		set_lid(fabric, port, before.lid, before.lmc);
+		fabric->ports[port] = before;
+		*settings = settings_before;
+	}
 	port_changed(fabric, port);
 	return status;
 }
