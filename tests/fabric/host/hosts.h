@@ -9,13 +9,13 @@
 #define FABRIC_HOSTS_H
 
 #include "kernel_abi.h"
+#include "rmpp.h"
 
 #include "timers.h"
 #include "wire.h"
 
 #define METHODS     128
 #define CLASS_SA    0x03
-#define RMPP_HEADER 36 /* MAD header and RMPP header */
 #define DEFAULT_OUI 0x001405
 
 struct agent;

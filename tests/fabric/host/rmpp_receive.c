@@ -11,18 +11,7 @@
 #define REMEMBERED (10 * SECOND)          /* for segments that are sent again */
 
 enum {
-	VERSION = 24,
-	TYPE = 25,
-	FLAGS = 26,
-	STATUS = 27,
-	SEGMENT = 28,
-	PAYLOAD = 32,
-	FLAG_ACTIVE = 1,
-	FLAG_LAST = 4,
-	TYPE_DATA = 1,
-	TYPE_ACK = 2,
-	TYPE_ABORT = 4,
-	ABORT_TOO_LONG = 118, /* "total time too long" */
+	ABORT_TOO_LONG = 118, /* "total time too long" (IBA 13.6.2.2) */
 	ABORT_BAD_TYPE = 121,
 	ABORT_BAD_VERSION = 123
 };
@@ -80,12 +69,12 @@ static void control(struct fabric *fabric, const struct agent *agent,
 
 	memset(mad + class_data_offset(mad[1]), 0, MAD_BYTES - class_data_offset(mad[1]));
 	mad[3] ^= METHOD_RESPONSE;
-	mad[VERSION] = 1;
-	mad[TYPE] = type;
-	mad[FLAGS] = FLAG_ACTIVE;
-	mad[STATUS] = status;
-	put32(mad + SEGMENT, segment);
-	put32(mad + PAYLOAD, window_end);
+	mad[RMPP_VERSION] = 1;
+	mad[RMPP_TYPE] = type;
+	mad[RMPP_FLAGS] = RMPP_ACTIVE;
+	mad[RMPP_STATUS] = status;
+	put32(mad + RMPP_SEGMENT, segment);
+	put32(mad + RMPP_PAYLOAD, window_end);
 	wire_reply(fabric, agent->host->port, &answer);
 }
 
@@ -94,7 +83,7 @@ static void expire(struct fabric *fabric, struct timer *timer)
 	struct reassembly *reassembly = (struct reassembly *)timer;
 
 	if (!reassembly->complete)
-		control(fabric, reassembly->agent, &reassembly->packet, TYPE_ABORT,
+		control(fabric, reassembly->agent, &reassembly->packet, RMPP_ABORT,
 			ABORT_TOO_LONG, 0, 0);
 	forget(fabric, reassembly);
 }
@@ -155,10 +144,10 @@ static bool make_room(struct reassembly *reassembly, uint32_t segment)
 /* Puts a segment into its place; false: it cannot be kept. */
 static bool keep(struct reassembly *reassembly, const uint8_t *mad)
 {
-	uint32_t segment = get32(mad + SEGMENT);
+	uint32_t segment = get32(mad + RMPP_SEGMENT);
 	size_t offset = class_data_offset(reassembly->class);
 	size_t room = data_room(reassembly);
-	uint32_t payload = get32(mad + PAYLOAD);
+	uint32_t payload = get32(mad + RMPP_PAYLOAD);
 
 	if (segment <= reassembly->received || segment > reassembly->received + WINDOW ||
 	    (reassembly->last && segment > reassembly->last) || !make_room(reassembly, segment))
@@ -166,7 +155,7 @@ static bool keep(struct reassembly *reassembly, const uint8_t *mad)
 	if (segment == 1)
 		memcpy(reassembly->data, mad, offset);
 	memcpy(reassembly->data + offset + (segment - 1) * room, mad + offset, room);
-	if (mad[FLAGS] & FLAG_LAST) {
+	if (mad[RMPP_FLAGS] & RMPP_LAST) {
 		size_t header = offset - RMPP_HEADER;
 
 		reassembly->last = segment;
@@ -185,7 +174,7 @@ static bool keep(struct reassembly *reassembly, const uint8_t *mad)
 static void acknowledge(struct fabric *fabric, const struct reassembly *reassembly,
 			const struct packet *packet)
 {
-	control(fabric, reassembly->agent, packet, TYPE_ACK, 0, reassembly->received,
+	control(fabric, reassembly->agent, packet, RMPP_ACK, 0, reassembly->received,
 		reassembly->window_end);
 }
 
@@ -207,7 +196,7 @@ static struct message *finish(struct fabric *fabric, struct reassembly *reassemb
 static struct message *receive_segment(struct fabric *fabric, struct agent *agent,
 				       const struct packet *packet)
 {
-	uint32_t segment = get32(packet->mad + SEGMENT);
+	uint32_t segment = get32(packet->mad + RMPP_SEGMENT);
 	struct reassembly *reassembly = find(agent, packet);
 
 	if (!reassembly)
@@ -239,17 +228,17 @@ struct message *rmpp_receive(struct fabric *fabric, struct agent *agent,
 {
 	const uint8_t *mad = packet->mad;
 
-	if (!class_has_rmpp(mad[1]) || !(mad[FLAGS] & FLAG_ACTIVE))
+	if (!class_has_rmpp(mad[1]) || !(mad[RMPP_FLAGS] & RMPP_ACTIVE))
 		return message_from(fabric, agent, packet, mad, MAD_BYTES);
-	if (mad[TYPE] == TYPE_DATA && mad[VERSION] != 1) {
-		control(fabric, agent, packet, TYPE_ABORT, ABORT_BAD_VERSION, 0, 0);
+	if (mad[RMPP_TYPE] == RMPP_DATA && mad[RMPP_VERSION] != 1) {
+		control(fabric, agent, packet, RMPP_ABORT, ABORT_BAD_VERSION, 0, 0);
 		return NULL;
 	}
-	if (mad[TYPE] == TYPE_DATA)
+	if (mad[RMPP_TYPE] == RMPP_DATA)
 		return receive_segment(fabric, agent, packet);
-	if (mad[TYPE] >= TYPE_ACK && mad[TYPE] <= TYPE_ABORT)
+	if (mad[RMPP_TYPE] >= RMPP_ACK && mad[RMPP_TYPE] <= RMPP_ABORT)
 		rmpp_receive_control(fabric, agent, packet);
 	else
-		control(fabric, agent, packet, TYPE_ABORT, ABORT_BAD_TYPE, 0, 0);
+		control(fabric, agent, packet, RMPP_ABORT, ABORT_BAD_TYPE, 0, 0);
 	return NULL;
 }

@@ -7,21 +7,6 @@
 
 #define PATIENCE 2000 /* ms that a sender waits for an acknowledgement */
 
-/* Where RMPP's header has what (IBA 13.6.2), and what is in it. */
-enum {
-	TYPE = 25,
-	FLAGS = 26,
-	STATUS = 27,
-	SEGMENT = 28,
-	PAYLOAD = 32,
-	FLAG_ACTIVE = 1,
-	FLAG_FIRST = 2,
-	FLAG_LAST = 4,
-	TYPE_ACK = 2,
-	TYPE_STOP = 3,
-	TYPE_ABORT = 4
-};
-
 static void send_segment(struct fabric *fabric, struct send *send, uint32_t number)
 {
 	uint8_t *mad = send->packet.mad;
@@ -30,7 +15,7 @@ static void send_segment(struct fabric *fabric, struct send *send, uint32_t numb
 	size_t start = offset + (number - 1) * room;
 	size_t bytes = send->length > start ? send->length - start : 0;
 	size_t pad = send->segments * room + offset - send->length;
-	uint8_t flags = FLAG_ACTIVE;
+	uint8_t flags = RMPP_ACTIVE;
 	size_t payload = 0;
 
 	if (bytes > room)
@@ -39,17 +24,17 @@ static void send_segment(struct fabric *fabric, struct send *send, uint32_t numb
 	memcpy(mad + offset, send->data + start, bytes);
 	memset(mad + offset + bytes, 0, room - bytes);
 	if (number == 1) {
-		flags |= FLAG_FIRST;
+		flags |= RMPP_FIRST;
 		payload = send->segments * (MAD_BYTES - RMPP_HEADER) - pad;
 	}
 	if (number == send->segments) {
-		flags |= FLAG_LAST;
+		flags |= RMPP_LAST;
 		payload = MAD_BYTES - RMPP_HEADER - pad;
 	}
-	mad[FLAGS] = (uint8_t)((mad[FLAGS] & 0xf8) | flags);
-	mad[STATUS] = 0;
-	put32(mad + SEGMENT, number);
-	put32(mad + PAYLOAD, (uint32_t)payload);
+	mad[RMPP_FLAGS] = (uint8_t)((mad[RMPP_FLAGS] & 0xf8) | flags);
+	mad[RMPP_STATUS] = 0;
+	put32(mad + RMPP_SEGMENT, number);
+	put32(mad + RMPP_PAYLOAD, (uint32_t)payload);
 	wire_send(fabric, &send->packet);
 }
 
@@ -92,8 +77,8 @@ void rmpp_receive_control(struct fabric *fabric, struct agent *agent,
 
 	if (!send || send->acknowledged >= send->segments)
 		return;
-	if (mad[TYPE] == TYPE_ACK)
-		acknowledge(fabric, send, get32(mad + SEGMENT), get32(mad + PAYLOAD));
-	else if (mad[TYPE] == TYPE_STOP || mad[TYPE] == TYPE_ABORT)
+	if (mad[RMPP_TYPE] == RMPP_ACK)
+		acknowledge(fabric, send, get32(mad + RMPP_SEGMENT), get32(mad + RMPP_PAYLOAD));
+	else if (mad[RMPP_TYPE] == RMPP_STOP || mad[RMPP_TYPE] == RMPP_ABORT)
 		send_finish(fabric, send); /* as the kernel: the sender is told nothing */
 }

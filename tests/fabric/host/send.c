@@ -9,13 +9,8 @@
 #define TICK         (4 * MILLISECOND) /* the kernel's time-outs come by its ticks, and late */
 #define FOR_EVER     UINT32_MAX
 #define UNANSWERED   24 /* bytes of MAD that a time-out hands back: the header */
-#define RMPP_VERSION 24
-#define RMPP_TYPE    25
-#define RMPP_FLAGS   26
-#define RMPP_DATA    1
 #define DR_SLID      32
 #define INITIAL_PATH 128
-#define RMPP_ACTIVE  1
 
 static struct send **chain(const struct fabric *fabric, uint64_t tid)
 {

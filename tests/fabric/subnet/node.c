@@ -18,14 +18,6 @@
 #define CLASS_BASEBOARD   0x05
 #define CLASS_CONGESTION  0x21
 
-/* Where RMPP's header has what (IBA 13.6.2). */
-enum {
-	RMPP_TYPE = 25,
-	RMPP_FLAGS = 26,
-	RMPP_ACTIVE = 1,
-	RMPP_DATA = 1
-};
-
 struct work { /* a request whose answer takes a while */
 	struct timer timer;
 	uint32_t port;

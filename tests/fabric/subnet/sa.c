@@ -3,6 +3,7 @@
 /* Subnet administration: which request is answered how (IBA 15.2, 15.4). */
 #include <stdlib.h>
 
+#include "rmpp.h"
 #include "sa_parts.h"
 
 #define CLASS_VERSION      2
@@ -176,9 +177,9 @@ static uint8_t *make_answer(struct sa_request *request, unsigned int status, siz
 		if (!request->answer)
 			return NULL;
 		make_header(request, status, request->answer);
-		request->answer[24] = 1;             /* RMPPVersion (IBA 13.6.2.1) */
-		request->answer[25] = 1;             /* DATA */
-		request->answer[26] = 0x1f << 3 | 1; /* RRespTime: none; ACTIVE */
+		request->answer[RMPP_VERSION] = 1;
+		request->answer[RMPP_TYPE] = RMPP_DATA;
+		request->answer[RMPP_FLAGS] = 0x1f << 3 | RMPP_ACTIVE; /* RRespTime: none */
 		*length = size;
 		return request->answer;
 	}
