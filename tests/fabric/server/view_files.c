@@ -183,10 +183,12 @@ static int write_rate(const struct fabric *fabric, const struct view *view, cons
 	const struct graph_port *end = cable(fabric, port);
 	bool up = link_is_up(fabric, port);
 	enum link_speed speed = up ? (enum link_speed)end->speed : SDR;
-	uint64_t tenths = link_mbits(end->width, speed) / 100;
+	unsigned int lanes =
+		end->width ? end->width : 4; /* no cable tells: a switch's own port */
+	uint64_t tenths = link_mbits(lanes, speed) / 100;
 
 	return attribute(view, folder, "rate", "%llu%s Gb/sec (%uX %s)",
-			 (unsigned long long)tenths / 10, tenths % 10 ? ".5" : "", end->width,
+			 (unsigned long long)tenths / 10, tenths % 10 ? ".5" : "", lanes,
 			 link_speed_name(speed));
 }
 
