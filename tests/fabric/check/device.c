@@ -20,8 +20,11 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/select.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -396,6 +399,54 @@ static void tell(const char *rule)
 	assert_int_equal(system(command), 0);
 }
 
+static int connect_to_fabric(void)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/socket",
+		 getenv("UMAD_SIM_FOLDER"));
+	assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	return fd;
+}
+
+/* Any bytes, past what is preloaded: requests with the right magic and a wrong rest, packets on
+ * a handle. */
+static void rubbish_does_not_hurt_the_fabric(void **state)
+{
+	uint8_t packet[HEADER + MAD];
+	uint8_t bytes[4000];
+	unsigned int seed = 20;
+	int fd = open_device("umad0", O_NONBLOCK);
+	int id = agent(fd, 0x81, 0, 0);
+
+	(void)state;
+	for (unsigned int round = 0; round < 3000; round++) {
+		size_t length = (size_t)rand_r(&seed) % sizeof(bytes) + 1;
+		uint32_t magic = 0x75736d31;
+		int connection;
+
+		for (size_t i = 0; i < length; i++)
+			bytes[i] = (uint8_t)rand_r(&seed);
+		syscall(SYS_sendto, fd, bytes, length, MSG_DONTWAIT, NULL, 0);
+		if (round % 2)
+			memcpy(bytes, &magic, 4);
+		bytes[4] = (uint8_t)(1 + round % 8); /* the kind of the request, */
+		memset(bytes + 5, 0, 3);
+		if (round % 8 == 6) /* but not one that ends the fabric with this connection */
+			continue;
+		connection = connect_to_fabric();
+		send(connection, bytes, length, MSG_NOSIGNAL | MSG_DONTWAIT);
+		close(connection);
+	}
+	while (read(fd, packet, sizeof(packet)) > 0)
+		;
+	make_smp(packet, id, 77, 1000);
+	assert_int_equal(write(fd, packet, sizeof(packet)), sizeof(packet));
+	wait_for_data(fd);
+	close(fd);
+}
+
 static void a_removed_device_is_an_error_to_all_who_wait(void **state)
 {
 	uint8_t packet[HEADER + MAD];
@@ -438,6 +489,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(messages_of_any_size_arrive),
 		cmocka_unit_test(one_program_holds_an_issm_device),
 		cmocka_unit_test(who_waits_for_an_issm_device_gets_it),
+		cmocka_unit_test(rubbish_does_not_hurt_the_fabric),
 		cmocka_unit_test(a_removed_device_is_an_error_to_all_who_wait),
 	};
 

@@ -116,6 +116,15 @@ struct administration *administration_start(struct fabric *fabric)
 	return administration;
 }
 
+void administration_notice(struct administration *administration, uint32_t port,
+			   bool in_service)
+{
+	uint8_t gid[16];
+
+	port_gid(administration->fabric, port, gid);
+	sa_gid_event(administration->sa, in_service ? 64 : 65, gid); /* IBA 14.4.9 */
+}
+
 void administration_stop(struct administration *administration)
 {
 	if (administration->requests)

@@ -13,6 +13,10 @@ struct administration;
 
 /* Starts it on fabric->sm_port; NULL without memory. */
 struct administration *administration_start(struct fabric *fabric);
+/* An end port came into service or left it: who subscribed to that hears of it. */
+void administration_notice(struct administration *administration, uint32_t port,
+			   bool in_service);
+
 void administration_stop(struct administration *administration);
 
 #endif

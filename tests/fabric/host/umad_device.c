@@ -45,6 +45,7 @@ static void empty_queue(struct handle *handle)
 		handle->queue = next;
 	}
 	handle->queue_end = &handle->queue;
+	handle->queued = 0;
 }
 
 void handle_close(struct handle *handle)
@@ -63,6 +64,11 @@ static void deliver(struct agent *agent, struct message *message)
 {
 	struct handle *handle = agent->owner;
 
+	if (handle->queued == MOST_QUEUED) {
+		free(message);
+		return;
+	}
+	handle->queued++;
 	message->header.id = agent->id;
 	message->next = NULL;
 	*handle->queue_end = message;
@@ -212,6 +218,7 @@ struct message *handle_take(struct handle *handle, size_t *header_bytes)
 	if (!message)
 		return NULL;
 	handle->queue = message->next;
+	handle->queued--;
 	if (!handle->queue)
 		handle->queue_end = &handle->queue;
 	*header_bytes =

@@ -10,6 +10,8 @@
 #include "hosts.h"
 #include "protocol.h"
 
+#define MOST_QUEUED 200000 /* as the kernel's */
+
 struct handle {
 	struct handle *next; /* of its port */
 	struct fabric *fabric;
@@ -20,6 +22,7 @@ struct handle {
 	bool used;             /* an agent was registered: the layout stands */
 	struct message *queue; /* what can be read, in order */
 	struct message **queue_end;
+	uint32_t queued; /* how many there are; beyond MOST_QUEUED they are dropped */
 	void *owner;
 	void (*readable)(struct handle *handle); /* a message was queued */
 	void (*removed)(struct handle *handle);  /* its device is gone */

@@ -2,6 +2,7 @@
 
 /* Programs' connections: packets to and from umad handles, who holds an issm device. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
@@ -131,13 +132,16 @@ static void removed(struct handle *handle)
 int connection_become_umad(struct connection *connection, struct host_port *host,
 			   int *shared_fd)
 {
-	int fd = memfd_create("umad-sim", MFD_CLOEXEC);
+	int fd = memfd_create("umad-sim", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	struct handle *handle;
 	void *shared;
 
 	if (fd < 0)
 		return -errno;
-	shared = ftruncate(fd, sizeof(struct shared))
+	/* sealed: who has it, too, cannot take the memory away from below the fabric */
+	shared = ftruncate(fd, sizeof(struct shared)) ||
+				 fcntl(fd, F_ADD_SEALS,
+				       F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 			 ? MAP_FAILED
 			 : mmap(NULL, sizeof(struct shared), PROT_READ | PROT_WRITE, MAP_SHARED,
 				fd, 0);
@@ -340,6 +344,7 @@ static bool send_one(struct connection *connection, struct message *message,
 static void put_back(struct handle *handle, struct message *message)
 {
 	message->next = handle->queue;
+	handle->queued++;
 	if (!handle->queue)
 		handle->queue_end = &message->next;
 	handle->queue = message;

@@ -38,6 +38,14 @@ static void port_was_changed(struct fabric *fabric, uint32_t port)
 	views_port_changed(fabric, server_of(fabric)->views, port);
 }
 
+static void service_was_changed(struct fabric *fabric, uint32_t port, bool in_service)
+{
+	struct administration *administration = server_of(fabric)->administration;
+
+	if (administration)
+		administration_notice(administration, port, in_service);
+}
+
 static void device_was_changed(struct fabric *fabric, uint32_t node, bool present)
 {
 	const struct graph_node *hw = hardware(fabric, node);
@@ -115,6 +123,7 @@ static int init_fabric(struct server *server, struct graph *graph,
 	fabric->load = options->load;
 	fabric->errors = options->errors;
 	fabric->port_changed = port_was_changed;
+	fabric->service_changed = service_was_changed;
 	fabric->device_changed = device_was_changed;
 	if (options->trace && (error = open_trace(server, options->trace, why)))
 		return error;
@@ -177,6 +186,7 @@ void server_free(struct server *server)
 		server->connections = connection->next;
 		free(connection);
 	}
+	server->fabric.service_changed = NULL;
 	if (server->administration)
 		administration_stop(server->administration);
 	if (server->listener >= 0)

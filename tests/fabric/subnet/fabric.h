@@ -87,9 +87,10 @@ struct fabric {
 	uint64_t now;  /* nanoseconds since the start */
 	double load;   /* traffic: the share of each link's rate that is in use, 0 .. 1 */
 	double errors; /* traffic: symbol errors a second on each link */
-	/* who wants to know: a port's settings changed; a node's devices are taken away or
-	 * given back */
+	/* who wants to know: a port's settings changed; an end port became Active, or is no
+	 * longer; a node's devices are taken away or given back */
 	void (*port_changed)(struct fabric *fabric, uint32_t port);
+	void (*service_changed)(struct fabric *fabric, uint32_t end_port, bool in_service);
 	void (*device_changed)(struct fabric *fabric, uint32_t node, bool present);
 	uint32_t sm_port; /* where the built-in SM and SA live; NONE: nowhere (--bare) */
 };

@@ -22,14 +22,19 @@ static void set_states(struct fabric *fabric, uint32_t port, enum port_state sta
 {
 	struct port *end = &fabric->ports[port];
 	uint32_t node = cable(fabric, port)->node;
+	bool was_active;
 
 	if (end->state == state && end->phys_state == phys_state)
 		return;
 	counters_settle(fabric, port);
 	if (end->state >= PORT_INIT && state == PORT_DOWN)
 		counter_add(fabric, port, COUNT_LINK_DOWNED, 1);
+	was_active = end->state == PORT_ACTIVE;
 	end->state = (uint8_t)state;
 	end->phys_state = (uint8_t)phys_state;
+	if (fabric->service_changed && end_port(fabric, port) == port &&
+	    was_active != (state == PORT_ACTIVE))
+		fabric->service_changed(fabric, port, state == PORT_ACTIVE);
 	if (hardware(fabric, node)->type == NODE_SWITCH && state <= PORT_INIT) {
 		fabric->nodes[node].state_change = true;
 		trap_link_state(fabric, node);
