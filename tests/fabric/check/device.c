@@ -282,11 +282,16 @@ static void a_copy_and_a_child_have_the_same_device(void **state)
 	uint8_t packet[HEADER + MAD];
 	int fd = open_device("umad0", O_NONBLOCK);
 	int id = agent(fd, 0x81, 0, 0);
-	int copy = dup(fd);
+	int copy = fcntl(fd, F_DUPFD, 0);
+	uint32_t number = 9;
 	int status;
 
 	(void)state;
 	close(fd);
+	fd = copy;
+	copy = dup(fd);
+	close(fd);
+	assert_fails(ioctl(copy, IB_USER_MAD_UNREGISTER_AGENT, &number), EINVAL);
 	make_smp(packet, id, 1, 1000);
 	if (fork() == 0)
 		_exit(write(copy, packet, sizeof(packet)) == sizeof(packet) ? 0 : 1);

@@ -93,6 +93,29 @@ static void clear_abandoned(const char *base)
 		closedir(folders);
 }
 
+/*
+ * Whoever looks at others' locks, or makes a folder and its lock, has the base folder's lock
+ * meanwhile: else one could take another's lock for abandoned, or hold it when its owner wants
+ * it. The descriptor, or a negative errno.
+ */
+static int lock_base(const char *base, char *why)
+{
+	char path[FOLDER_BYTES + 8];
+	int error;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/.lock", base);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	while (fd >= 0 && flock(fd, LOCK_EX))
+		if (errno != EINTR)
+			break;
+	if (fd >= 0)
+		return fd;
+	error = -errno;
+	snprintf(why, 256, "%s: %s", path, strerror(-error));
+	return error;
+}
+
 /* A fabric's name is part of a path, and short. */
 static int name_folder(const char *base, const char *name, char folder[FOLDER_BYTES], char *why)
 {
@@ -103,20 +126,17 @@ static int name_folder(const char *base, const char *name, char folder[FOLDER_BY
 	return -EINVAL;
 }
 
-int folder_create(const char *name, char folder[FOLDER_BYTES], char *why)
+static int make_folder(const char *name, const char *folder, char *why)
 {
-	char base[FOLDER_BYTES];
-	int error = base_folder(base, why);
 	int lock;
+	int error;
 
-	if (error || (error = name_folder(base, name, folder, why)))
-		return error;
-	clear_abandoned(base);
 	if (mkdir(folder, 0700)) {
 		error = errno == EEXIST ? -EADDRINUSE : -errno;
-		snprintf(why, 256,
-			 error == -EADDRINUSE ? "a fabric \"%s\" is running" : "%s: %m",
-			 error == -EADDRINUSE ? name : folder);
+		if (error == -EADDRINUSE)
+			snprintf(why, 256, "a fabric \"%.100s\" is running", name);
+		else
+			snprintf(why, 256, "%s: %s", folder, strerror(-error));
 		return error;
 	}
 	lock = open_lock(folder, O_CREAT);
@@ -130,15 +150,39 @@ int folder_create(const char *name, char folder[FOLDER_BYTES], char *why)
 	return error;
 }
 
+int folder_create(const char *name, char folder[FOLDER_BYTES], char *why)
+{
+	char base[FOLDER_BYTES];
+	int error = base_folder(base, why);
+	int base_lock;
+	int lock;
+
+	if (error || (error = name_folder(base, name, folder, why)))
+		return error;
+	base_lock = lock_base(base, why);
+	if (base_lock < 0)
+		return base_lock;
+	clear_abandoned(base);
+	lock = make_folder(name, folder, why);
+	close(base_lock);
+	return lock;
+}
+
 int folder_find(const char *name, char folder[FOLDER_BYTES], char *why)
 {
 	char base[FOLDER_BYTES];
 	int error = base_folder(base, why);
+	int base_lock;
 
 	if (error || (error = name_folder(base, name, folder, why)))
 		return error;
-	if (access(folder, X_OK) == 0 && !is_abandoned(folder))
-		return 0;
-	snprintf(why, 256, "no fabric \"%.100s\" is running", name);
-	return -ENOENT;
+	base_lock = lock_base(base, why);
+	if (base_lock < 0)
+		return base_lock;
+	if (access(folder, X_OK) || is_abandoned(folder)) {
+		snprintf(why, 256, "no fabric \"%.100s\" is running", name);
+		error = -ENOENT;
+	}
+	close(base_lock);
+	return error;
 }

@@ -219,11 +219,16 @@ exec_program(char **arguments, const char *folder, uint32_t view)
 {
 	const char *others = getenv("LD_PRELOAD");
 	char path[PATH_MAX];
+	const char *library = preload_path(path);
 	char number[16];
 	char *preload;
 
-	if (asprintf(&preload, "%s%s%s", preload_path(path), others ? " " : "",
-		     others ? others : "") < 0)
+	if (access(library, R_OK)) { /* without it the program would run on the real machine */
+		fprintf(stderr, "umad-sim: %s: %s\n", library, strerror(errno));
+		_exit(125);
+	}
+
+	if (asprintf(&preload, "%s%s%s", library, others ? " " : "", others ? others : "") < 0)
 		stop("no memory");
 	snprintf(number, sizeof(number), "%u", view);
 	setenv("LD_PRELOAD", preload, 1);

@@ -165,6 +165,26 @@ EXPORT int dup3(int fd, int copy, int flags)
 	return result;
 }
 
+/* The argument of fcntl(), if it has one, fits a pointer. */
+#define FCNTL(name)                                                                    \
+	EXPORT int name(int fd, int command, ...)                                      \
+	{                                                                              \
+		va_list arguments;                                                     \
+		void *argument;                                                        \
+		int result;                                                            \
+                                                                                       \
+		va_start(arguments, command);                                          \
+		argument = va_arg(arguments, void *);                                  \
+		va_end(arguments);                                                     \
+		result = REAL(name)(fd, command, argument);                            \
+		if (result >= 0 && (command == F_DUPFD || command == F_DUPFD_CLOEXEC)) \
+			device_share(fd, result);                                      \
+		return result;                                                         \
+	}
+
+FCNTL(fcntl)
+FCNTL(fcntl64)
+
 EXPORT ssize_t read(int fd, void *buffer, size_t count)
 {
 	struct device *device = device_at(fd);

@@ -10,8 +10,8 @@
  *	reorder 1% 2ms [on ...]		or is held back so long that others overtake it
  *	hop-latency 500ns [on ...]	the time that a link takes
  *	slow 5ms [on NODE]		the time that a node takes to answer
- *	smp-time 10us [on NODE]		the same for SMPs, which are answered one after the
- *other smp-queue 16 [on NODE]		how many SMPs wait for that, before more are dropped
+ *	smp-time 10us [on NODE]		the same for SMPs, which take turns
+ *	smp-queue 16 [on NODE]		how many SMPs wait for that, before more are dropped
  *	silent on NODE			answers nothing
  *	busy 50% [on NODE]		answers with status BUSY
  *	redirect NODE on NODE		has general services answered by another one
@@ -23,8 +23,8 @@
  *	after 2s RULE			the rule, two seconds after it was given
  *
  * Without "on" a rule is for all. The later rule wins. Whether a chance comes true depends on
- *the fabric's seed, the link or node, and how many packets came by there before: the same run
- *gives the same faults.
+ * the fabric's seed, the link or node, and how many packets came by there before: the same
+ * packets in the same order meet the same faults.
  */
 #ifndef FABRIC_FAULTS_H
 #define FABRIC_FAULTS_H
@@ -35,8 +35,10 @@ struct rule_error {
 	char text[200];
 };
 
-/* Applies a rule. 0, -EINVAL (the error says why), -ENOMEM. An empty line and a # comment are
- * nothing. */
+/*
+ * Applies a rule. 0, -EINVAL (the error says why), -ENOMEM. An empty line and a # comment are
+ * nothing.
+ */
 int fault_apply(struct fabric *fabric, const char *rule, struct rule_error *error);
 
 int faults_init(struct fabric *fabric);
