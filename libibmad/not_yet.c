@@ -10,130 +10,6 @@
 #include <infiniband/mad.h>
 #include <errno.h>
 
-EXPORT void madrpc_show_errors(int set)
-{
-	(void)set;
-	errno = ENOSYS;
-}
-
-EXPORT int madrpc_set_retries(int retries)
-{
-	(void)retries;
-	errno = ENOSYS;
-	return -1;
-}
-
-EXPORT int madrpc_set_timeout(int timeout)
-{
-	(void)timeout;
-	errno = ENOSYS;
-	return -1;
-}
-
-EXPORT struct ibmad_port *mad_rpc_open_port(char *dev_name, int dev_port, int *mgmt_classes,
-					    int num_classes)
-{
-	(void)dev_name;
-	(void)dev_port;
-	(void)mgmt_classes;
-	(void)num_classes;
-	errno = ENOSYS;
-	return NULL;
-}
-
-EXPORT struct ibmad_ports_pair *mad_rpc_open_port2(char *dev_name, int dev_port,
-						   int *mgmt_classes, int num_classes,
-						   unsigned enforce_smi)
-{
-	(void)dev_name;
-	(void)dev_port;
-	(void)mgmt_classes;
-	(void)num_classes;
-	(void)enforce_smi;
-	errno = ENOSYS;
-	return NULL;
-}
-
-EXPORT void mad_rpc_close_port(struct ibmad_port *srcport)
-{
-	(void)srcport;
-	errno = ENOSYS;
-}
-
-EXPORT void mad_rpc_close_port2(struct ibmad_ports_pair *srcport)
-{
-	(void)srcport;
-	errno = ENOSYS;
-}
-
-EXPORT void *mad_rpc(const struct ibmad_port *srcport, ib_rpc_t *rpc, ib_portid_t *dport,
-		     void *payload, void *rcvdata)
-{
-	(void)srcport;
-	(void)rpc;
-	(void)dport;
-	(void)payload;
-	(void)rcvdata;
-	errno = ENOSYS;
-	return NULL;
-}
-
-EXPORT void *mad_rpc_rmpp(const struct ibmad_port *srcport, ib_rpc_t *rpc, ib_portid_t *dport,
-			  ib_rmpp_hdr_t *rmpp, void *data)
-{
-	(void)srcport;
-	(void)rpc;
-	(void)dport;
-	(void)rmpp;
-	(void)data;
-	errno = ENOSYS;
-	return NULL;
-}
-
-EXPORT int mad_rpc_portid(struct ibmad_port *srcport)
-{
-	(void)srcport;
-	errno = ENOSYS;
-	return -1;
-}
-
-EXPORT void mad_rpc_set_retries(struct ibmad_port *port, int retries)
-{
-	(void)port;
-	(void)retries;
-	errno = ENOSYS;
-}
-
-EXPORT void mad_rpc_set_timeout(struct ibmad_port *port, int timeout)
-{
-	(void)port;
-	(void)timeout;
-	errno = ENOSYS;
-}
-
-EXPORT int mad_rpc_class_agent(struct ibmad_port *srcport, int cls)
-{
-	(void)srcport;
-	(void)cls;
-	errno = ENOSYS;
-	return -1;
-}
-
-EXPORT int mad_get_timeout(const struct ibmad_port *srcport, int override_ms)
-{
-	(void)srcport;
-	(void)override_ms;
-	errno = ENOSYS;
-	return -1;
-}
-
-EXPORT int mad_get_retries(const struct ibmad_port *srcport)
-{
-	(void)srcport;
-	errno = ENOSYS;
-	return -1;
-}
-
 EXPORT int mad_register_client(int mgmt, uint8_t rmpp_version)
 {
 	(void)mgmt;
@@ -149,28 +25,6 @@ EXPORT int mad_register_server(int mgmt, uint8_t rmpp_version,
 	(void)rmpp_version;
 	(void)method_mask;
 	(void)class_oui;
-	errno = ENOSYS;
-	return -1;
-}
-
-EXPORT int mad_register_client_via(int mgmt, uint8_t rmpp_version, struct ibmad_port *srcport)
-{
-	(void)mgmt;
-	(void)rmpp_version;
-	(void)srcport;
-	errno = ENOSYS;
-	return -1;
-}
-
-EXPORT int mad_register_server_via(int mgmt, uint8_t rmpp_version,
-				   long method_mask[16 / sizeof(long)], uint32_t class_oui,
-				   struct ibmad_port *srcport)
-{
-	(void)mgmt;
-	(void)rmpp_version;
-	(void)method_mask;
-	(void)class_oui;
-	(void)srcport;
 	errno = ENOSYS;
 	return -1;
 }
@@ -207,50 +61,6 @@ EXPORT int mad_respond(void *umad, ib_portid_t *portid, uint32_t rstatus)
 	(void)rstatus;
 	errno = ENOSYS;
 	return -1;
-}
-
-EXPORT int mad_send_via(ib_rpc_t *rpc, ib_portid_t *dport, ib_rmpp_hdr_t *rmpp, void *data,
-			struct ibmad_port *srcport)
-{
-	(void)rpc;
-	(void)dport;
-	(void)rmpp;
-	(void)data;
-	(void)srcport;
-	errno = ENOSYS;
-	return -1;
-}
-
-EXPORT void *mad_receive_via(void *umad, int timeout, struct ibmad_port *srcport)
-{
-	(void)umad;
-	(void)timeout;
-	(void)srcport;
-	errno = ENOSYS;
-	return NULL;
-}
-
-EXPORT int mad_respond_via(void *umad, ib_portid_t *portid, uint32_t rstatus,
-			   struct ibmad_port *srcport)
-{
-	(void)umad;
-	(void)portid;
-	(void)rstatus;
-	(void)srcport;
-	errno = ENOSYS;
-	return -1;
-}
-
-EXPORT void *mad_alloc(void)
-{
-	errno = ENOSYS;
-	return NULL;
-}
-
-EXPORT void mad_free(void *umad)
-{
-	(void)umad;
-	errno = ENOSYS;
 }
 
 EXPORT uint8_t *ib_vendor_call(void *data, ib_portid_t *portid, ib_vendor_call_t *call)
@@ -393,20 +203,6 @@ EXPORT uint8_t *smp_set_status_via(void *data, ib_portid_t *portid, unsigned att
 	(void)srcport;
 	errno = ENOSYS;
 	return NULL;
-}
-
-EXPORT void smp_mkey_set(struct ibmad_port *srcport, uint64_t mkey)
-{
-	(void)srcport;
-	(void)mkey;
-	errno = ENOSYS;
-}
-
-EXPORT uint64_t smp_mkey_get(const struct ibmad_port *srcport)
-{
-	(void)srcport;
-	errno = ENOSYS;
-	return 0;
 }
 
 EXPORT void *cc_query_status_via(void *rcvbuf, ib_portid_t *portid, unsigned attrid,

@@ -1458,6 +1458,10 @@ int mad_get_retries(const struct ibmad_port *srcport);
 void smp_mkey_set(struct ibmad_port *srcport, uint64_t mkey);
 uint64_t smp_mkey_get(const struct ibmad_port *srcport);
 
+/** The SM_Key that goes with SA requests of a port; 0 unless set. */
+void sa_key_set(struct ibmad_port *srcport, uint64_t sa_key);
+uint64_t sa_key_get(const struct ibmad_port *srcport);
+
 /** Agents: clients and servers (IBA 13.4.4). */
 int mad_register_client_via(int mgmt, uint8_t rmpp_version, struct ibmad_port *srcport);
 int mad_register_server_via(int mgmt, uint8_t rmpp_version, long method_mask[16 / sizeof(long)],

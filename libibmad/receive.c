@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+#define _GNU_SOURCE
+
+#include "receive.h"
+
+#include "report.h"
+#include "transaction.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* A message that nobody wants is read into this much memory, again and again. */
+#define DRAIN_SIZE (1 << 20)
+
+/* An address range of at least size bytes, all of it the same few pages. */
+static void *map_drain(size_t size)
+{
+	int fd = memfd_create("umad-drain", MFD_CLOEXEC);
+	uint8_t *range = MAP_FAILED;
+
+	if (fd >= 0 && !ftruncate(fd, DRAIN_SIZE))
+		range = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+			     -1, 0);
+	for (size_t at = 0; range != MAP_FAILED && at < size; at += DRAIN_SIZE)
+		if (mmap(range + at, DRAIN_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+			 fd, 0) == MAP_FAILED) {
+			munmap(range, size);
+			range = MAP_FAILED;
+		}
+	if (fd >= 0)
+		close(fd);
+	return range;
+}
+
+/* Reads a message away; it would be in the way of all others. */
+static int drain(struct ibmad_port *port, int length)
+{
+	size_t size = (umad_size() + (size_t)length + DRAIN_SIZE - 1) / DRAIN_SIZE * DRAIN_SIZE;
+	void *range = map_drain(size);
+	int ret;
+
+	if (range == MAP_FAILED)
+		return -ENOMEM;
+	ret = umad_recv(port->fd, range, &length, 0);
+	munmap(range, size);
+	return ret < 0 ? ret : 0;
+}
+
+/* A message of more than one MAD, whose beginning is in the port's buffer. */
+static void receive_long(struct ibmad_port *port, int length)
+{
+	int error = 0, expected = length;
+	uint8_t *umad = NULL;
+
+	port_unlock(port);
+	if ((size_t)length > port->max_reply) {
+		error = EMSGSIZE;
+	} else {
+		umad = malloc(umad_size() + (size_t)length);
+		if (!umad)
+			error = ENOMEM;
+		else if (umad_recv(port->fd, umad, &length, 0) < 0)
+			error = length > expected ? 0 : EIO; /* another one took its place */
+	}
+	if (error && drain(port, expected) < 0)
+		error = ENODEV;
+	if (umad && !error && length <= expected)
+		report_packet("receive\n", umad_get_mad(umad), length);
+	port_lock(port);
+
+	if (error)
+		transaction_receive_failed(port, port->buffer, error);
+	if (error == ENODEV)
+		port_fail(port, ENODEV);
+	if (!umad || error || length > expected ||
+	    !transaction_receive(port, umad, length, true))
+		free(umad);
+}
+
+bool receive_message(struct ibmad_port *port)
+{
+	int length = IB_MAD_SIZE, ret, error;
+
+	port_unlock(port);
+	do {
+		ret = umad_recv(port->fd, port->buffer, &length, 0);
+		error = errno;
+	} while (ret == -EIO && error == EINTR);
+	if (ret >= 0)
+		report_packet("receive\n", umad_get_mad(port->buffer), length);
+	port_lock(port);
+
+	if (ret >= 0)
+		transaction_receive(port, port->buffer, length, false);
+	else if (ret == -ENOSPC)
+		receive_long(port, length);
+	else if (ret != -EWOULDBLOCK)
+		port_fail(port, ENODEV);
+	return ret >= 0 || ret == -ENOSPC;
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Blocking requests: a transaction and a wait. */
+
+#include "export.h"
+#include "redirect.h"
+#include "report.h"
+#include "transaction.h"
+#include "wait.h"
+
+#include <errno.h>
+
+/* Sends a request and waits until it is done. */
+static void wait_for(struct ibmad_port *port, struct transaction *transaction)
+{
+	struct waiter waiter;
+	int64_t now;
+
+	transaction->owner.waiter = &waiter;
+	port_enter(port);
+	wait_begin(port, &waiter);
+	transaction_send(port, transaction);
+	while (transaction->state != TRANSACTION_DONE) {
+		now = clock_us();
+		if (port->gone) {
+			transaction_finish(port, transaction, port->gone);
+		} else if (now < transaction->timer.at) {
+			wait_step(port, &waiter, transaction->timer.at);
+		} else {
+			/* sending may take its time */
+			wait_pass(port);
+			transaction_expired(port, transaction, now);
+		}
+	}
+	wait_end(port, &waiter);
+	port_leave(port);
+}
+
+/* Asks, and judges: 0, or the errno. The answer is in the transaction. */
+static int ask(const struct ibmad_port *srcport, struct transaction *transaction, ib_rpc_t *rpc,
+	       ib_portid_t *dport, ib_rmpp_hdr_t *rmpp, const void *payload, size_t size)
+{
+	int ret = transaction_init(transaction, port_of(srcport), rpc, dport, rmpp, payload,
+				   size);
+
+	if (ret)
+		return -ret;
+	wait_for(port_of(srcport), transaction);
+	if (transaction->answered)
+		rpc->rstatus = transaction->status;
+	redirect_report(transaction, dport);
+	if (transaction->error)
+		report_failure(portid2str(dport), transaction->error, transaction->status);
+	return transaction->error;
+}
+
+/* What every call ends with. */
+static void *finish(ib_rpc_t *rpc, int error, void *data)
+{
+	if ((rpc->mgtclass & IB_MAD_RPC_VERSION_MASK) == IB_MAD_RPC_VERSION1)
+		((ib_rpc_v1_t *)(void *)rpc)->error = error;
+	errno = error;
+	return error ? NULL : data;
+}
+
+/* The answer's data; zeros where it is shorter than asked for. */
+static void copy_data(struct transaction *transaction, const ib_rpc_t *rpc, void *data)
+{
+	const uint8_t *mad = umad_get_mad(transaction_buffer(transaction));
+	int there = transaction->length - rpc->dataoffs;
+
+	if (there < 0)
+		there = 0;
+	if (there > rpc->datasz)
+		there = rpc->datasz;
+	memcpy(data, mad + rpc->dataoffs, (size_t)there);
+	memset((uint8_t *)data + there, 0, (size_t)(rpc->datasz - there));
+}
+
+EXPORT void *mad_rpc(const struct ibmad_port *srcport, ib_rpc_t *rpc, ib_portid_t *dport,
+		     void *payload, void *rcvdata)
+{
+	struct transaction transaction;
+	int error;
+
+	if (!srcport || rpc->datasz < 0) {
+		errno = EINVAL;
+		return NULL;
+	}
+	error = ask(srcport, &transaction, rpc, dport, NULL, payload, (size_t)rpc->datasz);
+	if (!error && rcvdata)
+		copy_data(&transaction, rpc, rcvdata);
+	transaction_fini(&transaction);
+	return finish(rpc, error, rcvdata);
+}
+
+static void copy_rmpp_header(const uint8_t *mad, ib_rmpp_hdr_t *rmpp)
+{
+	uint32_t words[2];
+
+	memcpy(words, mad + 28, sizeof(words));
+	rmpp->type = mad[25];
+	rmpp->flags = mad[26] & 7;
+	rmpp->status = mad[27];
+	rmpp->d1.u = be32toh(words[0]);
+	rmpp->d2.u = be32toh(words[1]);
+}
+
+EXPORT void *mad_rpc_rmpp(const struct ibmad_port *srcport, ib_rpc_t *rpc, ib_portid_t *dport,
+			  ib_rmpp_hdr_t *rmpp, void *data)
+{
+	struct transaction transaction;
+	uint8_t *mad;
+	size_t size;
+	int error;
+
+	if (!srcport || rpc->datasz < 0 || rpc->dataoffs < 0 || rpc->dataoffs > IB_MAD_SIZE) {
+		errno = EINVAL;
+		return NULL;
+	}
+	/* the buffer may be meant for a long answer; the request is one MAD all the same */
+	size = (size_t)(IB_MAD_SIZE - rpc->dataoffs);
+	if (size > (size_t)rpc->datasz)
+		size = (size_t)rpc->datasz;
+	error = ask(srcport, &transaction, rpc, dport, rmpp, data, size);
+	if (!error) {
+		mad = umad_get_mad(transaction_buffer(&transaction));
+		if (rmpp)
+			copy_rmpp_header(mad, rmpp);
+		rpc->recsz = mad_get_field(mad, 0, IB_SA_ATTROFFS_F);
+		if (data)
+			copy_data(&transaction, rpc, data);
+	}
+	transaction_fini(&transaction);
+	return finish(rpc, error, data);
+}
+
+/* The MAD of a umad buffer as an allocation of its own. */
+static int take_message(struct transaction *transaction, struct mad_message *message)
+{
+	uint8_t *umad = transaction->heap;
+	size_t length = (size_t)transaction->length;
+
+	message->length = length;
+	message->status = transaction->status;
+	if (umad) {
+		memmove(umad, umad_get_mad(umad), length);
+		transaction->heap = NULL;
+		message->mad = umad;
+		return 0;
+	}
+	message->mad = malloc(length);
+	if (!message->mad)
+		return ENOMEM;
+	memcpy(message->mad, umad_get_mad(transaction->packet), length);
+	return 0;
+}
+
+EXPORT int mad_rpc_message(const struct ibmad_port *port, ib_rpc_t *rpc, ib_portid_t *dport,
+			   const void *payload, size_t size, struct mad_message *message)
+{
+	struct transaction transaction;
+	int error;
+
+	if (!message)
+		return -EINVAL;
+	*message = (struct mad_message){0};
+	if (!port || !rpc)
+		return -EINVAL;
+	error = ask(port, &transaction, rpc, dport, NULL, payload, size);
+	message->status = transaction.status;
+	if (!error)
+		error = take_message(&transaction, message);
+	transaction_fini(&transaction);
+	finish(rpc, error, NULL);
+	return -error;
+}
+
+EXPORT void mad_message_free(struct mad_message *message)
+{
+	if (!message)
+		return;
+	free(message->mad);
+	*message = (struct mad_message){0};
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * How long answers take, and from that, how long to wait for one before it is taken for
+ * lost: smoothed mean and deviation, as RFC 6298 has them.
+ */
+#ifndef LIBIBMAD_RTT_H
+#define LIBIBMAD_RTT_H
+
+#include <stdint.h>
+
+struct rtt {
+	uint32_t floor_us;     /* wait no shorter */
+	uint32_t initial_us;   /* wait so long as nothing is known */
+	uint32_t mean_us;      /* times 8; 0: nothing is known */
+	uint32_t deviation_us; /* times 4 */
+};
+
+/* An answer took so long. */
+void rtt_sample(struct rtt *rtt, uint32_t us);
+/* When to take a request for lost. */
+uint32_t rtt_timeout(const struct rtt *rtt);
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * A transaction: a request, its sendings, and its answer. The blocking calls wait for it,
+ * the asynchronous engine calls back; all else they share is here.
+ *
+ * A Get of a class whose Gets change nothing is sent again as soon as its answer is
+ * overdue, each time with a new id, after twice the time, till the time for all its
+ * attempts is over; the answer to any of the latest sendings will do. Everything else is
+ * sent again only when an attempt has had its full time.
+ */
+#ifndef LIBIBMAD_TRANSACTION_H
+#define LIBIBMAD_TRANSACTION_H
+
+#include "port.h"
+
+#define LIVE_ATTEMPTS 3
+
+enum transaction_state {
+	TRANSACTION_NEW,       /* not sent yet */
+	TRANSACTION_UNDER_WAY, /* sent, or to be sent again */
+	TRANSACTION_DONE,
+};
+
+struct transaction {
+	struct attempt attempts[LIVE_ATTEMPTS];
+	struct deadline timer; /* when there is something to do */
+	struct transaction *next;
+	struct destination *destination; /* NULL: none counts it */
+	union {
+		struct waiter *waiter;
+		struct mad_async *engine;
+	} owner;
+	struct detour *detour; /* where it was redirected to */
+	uint8_t *heap;         /* a umad buffer in place of packet: of a long request, or
+				  answer */
+	int64_t end;           /* of all attempts if it may be repeated, of this one else */
+	uint32_t interval;     /* from one sending to the next, in microseconds */
+	int timeout_ms;
+	int length;    /* of the MAD in the buffer: the request's, then the answer's */
+	int error;     /* 0 or an errno, when it is done */
+	uint32_t rtt;  /* microseconds */
+	uint16_t left; /* attempts */
+	uint16_t sendings;
+	uint16_t status; /* the answer's */
+	uint8_t state;
+	bool asynchronous : 1; /* owner.engine, not owner.waiter */
+	bool repeatable : 1;
+	bool counted : 1;  /* by its window */
+	bool sending : 1;  /* a thread is about to write it, without the lock */
+	bool answered : 1; /* the buffer holds the answer */
+	bool busy : 1;     /* the last answer was BUSY */
+	uint8_t packet[PACKET_SIZE];
+};
+
+/* The umad buffer of what it is now. */
+static inline uint8_t *transaction_buffer(struct transaction *transaction)
+{
+	return transaction->heap ? transaction->heap : transaction->packet;
+}
+
+/*
+ * Writes the request, with size bytes of payload at rpc->dataoffs; rmpp may be NULL. rpc
+ * gets a transaction id if it has none. 0, -EINVAL, -EMSGSIZE, -ENOMEM.
+ */
+int transaction_init(struct transaction *transaction, struct ibmad_port *port, ib_rpc_t *rpc,
+		     ib_portid_t *dport, ib_rmpp_hdr_t *rmpp, const void *payload, size_t size);
+/* Frees what belongs to it. */
+void transaction_fini(struct transaction *transaction);
+
+/* All below: the port is locked. */
+
+/* Sends it; the lock is dropped meanwhile. */
+void transaction_send(struct ibmad_port *port, struct transaction *transaction);
+/* Its timer is due. */
+void transaction_expired(struct ibmad_port *port, struct transaction *transaction, int64_t now);
+/* It comes to an end, whatever its state. */
+void transaction_finish(struct ibmad_port *port, struct transaction *transaction, int error);
+
+/* The window that it goes through. */
+enum mad_window transaction_window(const struct transaction *transaction);
+
+/*
+ * A message has come in: mad, length bytes behind its header, at the beginning of umad. heap:
+ * umad was allocated, and whoever has use for it may keep it. Returns whether it did.
+ */
+bool transaction_receive(struct ibmad_port *port, uint8_t *umad, int length, bool heap);
+/* A message that cannot be received, but for its first MAD. */
+void transaction_receive_failed(struct ibmad_port *port, const uint8_t *umad, int error);
+
+static inline struct transaction *transaction_of(struct attempt *attempt)
+{
+	return (struct transaction *)(void *)(attempt - attempt->slot);
+}
+
+#endif

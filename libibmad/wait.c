@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+#include "wait.h"
+
+#include "async.h"
+#include "receive.h"
+
+#include <errno.h>
+#include <time.h>
+
+/* A leader looks up so often: the port may be closing, another thread's timer due. */
+#define LOOK_UP_MS 100
+
+void wait_begin(struct ibmad_port *port, struct waiter *waiter)
+{
+	pthread_condattr_t monotonic;
+
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&waiter->changed, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	waiter->following = waiter->woken = waiter->receiving = false;
+	waiter->next = port->waiters;
+	waiter->link = &port->waiters;
+	if (waiter->next)
+		waiter->next->link = &waiter->next;
+	port->waiters = waiter;
+}
+
+void wait_end(struct ibmad_port *port, struct waiter *waiter)
+{
+	*waiter->link = waiter->next;
+	if (waiter->next)
+		waiter->next->link = waiter->link;
+	wait_pass(port);
+	pthread_cond_destroy(&waiter->changed);
+}
+
+void wait_pass(struct ibmad_port *port)
+{
+	struct waiter *waiter = port->waiters;
+
+	if (port->being_read)
+		return;
+	while (waiter && !waiter->following)
+		waiter = waiter->next;
+	waiter_wake(waiter);
+}
+
+void waiter_wake(struct waiter *waiter)
+{
+	if (!waiter)
+		return;
+	waiter->woken = true;
+	pthread_cond_signal(&waiter->changed);
+}
+
+void read_messages(struct ibmad_port *port, const bool *enough)
+{
+	if (port->being_read || port->gone)
+		return;
+	port->being_read = true;
+	while (!*enough && !port->gone && receive_message(port))
+		engines_wake_for_work(port);
+	port->being_read = false;
+}
+
+static void follow(struct ibmad_port *port, struct waiter *waiter, int64_t until)
+{
+	struct timespec then = {
+		.tv_sec = until / 1000000,
+		.tv_nsec = until % 1000000 * 1000,
+	};
+
+	waiter->following = true;
+	if (until == NEVER)
+		pthread_cond_wait(&waiter->changed, &port->lock);
+	else
+		pthread_cond_timedwait(&waiter->changed, &port->lock, &then);
+	waiter->following = false;
+}
+
+static void lead(struct ibmad_port *port, struct waiter *waiter, int64_t until)
+{
+	int ms = ms_until(until, clock_us(), LOOK_UP_MS), ret, error;
+
+	port->being_read = true;
+	port_unlock(port);
+	ret = umad_poll(port->fd, ms);
+	error = errno;
+	port_lock(port);
+	port->being_read = false;
+	if (!ret)
+		read_messages(port, &waiter->woken);
+	else if (ret != -ETIMEDOUT && !(ret == -EIO && error == EINTR))
+		port_fail(port, ENODEV);
+}
+
+void wait_step(struct ibmad_port *port, struct waiter *waiter, int64_t until)
+{
+	waiter->woken = false;
+	if (port->being_read)
+		follow(port, waiter, until);
+	else
+		lead(port, waiter, until);
+}

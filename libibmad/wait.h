@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Threads that wait for something of a port. One of them leads: it reads the device and
+ * hands the others what is theirs; when it has its own it leaves, and another one leads.
+ * No thread is needed for that, and one that is alone writes, polls and reads once.
+ */
+#ifndef LIBIBMAD_WAIT_H
+#define LIBIBMAD_WAIT_H
+
+#include "port.h"
+
+struct waiter {
+	pthread_cond_t changed;
+	struct waiter *next;
+	struct waiter **link;
+	bool following; /* another thread leads, and this one sleeps */
+	bool woken;
+	bool receiving; /* requests */
+};
+
+/* Locked, all of them. */
+
+void wait_begin(struct ibmad_port *port, struct waiter *waiter);
+void wait_end(struct ibmad_port *port, struct waiter *waiter);
+
+/*
+ * Waits till something has come, the waiter is woken, or until then; the lock is dropped
+ * meanwhile. It may return early: look, and wait again.
+ */
+void wait_step(struct ibmad_port *port, struct waiter *waiter, int64_t until);
+
+/* Has one of the followers lead, if no thread does. */
+void wait_pass(struct ibmad_port *port);
+
+void waiter_wake(struct waiter *waiter);
+
+/*
+ * Reads what is there without waiting, unless another thread does. Stops early when
+ * *enough is set.
+ */
+void read_messages(struct ibmad_port *port, const bool *enough);
+
+#endif
