@@ -3,6 +3,7 @@
 /* Blocking requests: a transaction and a wait. */
 
 #include "export.h"
+#include "process_port.h"
 #include "redirect.h"
 #include "report.h"
 #include "transaction.h"
@@ -46,8 +47,11 @@ static int ask(const struct ibmad_port *srcport, struct transaction *transaction
 	if (ret)
 		return -ret;
 	wait_for(port_of(srcport), transaction);
-	if (transaction->answered)
+	if (transaction->answered) {
 		rpc->rstatus = transaction->status;
+		offer_answer(umad_get_mad(transaction_buffer(transaction)),
+			     (size_t)transaction->length);
+	}
 	redirect_report(transaction, dport);
 	if (transaction->error)
 		report_failure(portid2str(dport), transaction->error, transaction->status);
@@ -57,7 +61,7 @@ static int ask(const struct ibmad_port *srcport, struct transaction *transaction
 /* What every call ends with. */
 static void *finish(ib_rpc_t *rpc, int error, void *data)
 {
-	if ((rpc->mgtclass & IB_MAD_RPC_VERSION_MASK) == IB_MAD_RPC_VERSION1)
+	if (rpc && (rpc->mgtclass & IB_MAD_RPC_VERSION_MASK) == IB_MAD_RPC_VERSION1)
 		((ib_rpc_v1_t *)(void *)rpc)->error = error;
 	errno = error;
 	return error ? NULL : data;
@@ -83,10 +87,8 @@ EXPORT void *mad_rpc(const struct ibmad_port *srcport, ib_rpc_t *rpc, ib_portid_
 	struct transaction transaction;
 	int error;
 
-	if (!srcport || rpc->datasz < 0) {
-		errno = EINVAL;
-		return NULL;
-	}
+	if (!rpc || !srcport || rpc->datasz < 0)
+		return finish(rpc, EINVAL, NULL);
 	error = ask(srcport, &transaction, rpc, dport, NULL, payload, (size_t)rpc->datasz);
 	if (!error && rcvdata)
 		copy_data(&transaction, rpc, rcvdata);
@@ -114,10 +116,9 @@ EXPORT void *mad_rpc_rmpp(const struct ibmad_port *srcport, ib_rpc_t *rpc, ib_po
 	size_t size;
 	int error;
 
-	if (!srcport || rpc->datasz < 0 || rpc->dataoffs < 0 || rpc->dataoffs > IB_MAD_SIZE) {
-		errno = EINVAL;
-		return NULL;
-	}
+	if (!rpc || !srcport || rpc->datasz < 0 || rpc->dataoffs < 0 ||
+	    rpc->dataoffs > IB_MAD_SIZE)
+		return finish(rpc, EINVAL, NULL);
 	/* the buffer may be meant for a long answer; the request is one MAD all the same */
 	size = (size_t)(IB_MAD_SIZE - rpc->dataoffs);
 	if (size > (size_t)rpc->datasz)

@@ -62,6 +62,8 @@ static int wait_for_request(struct ibmad_port *port, int timeout)
 	while (!port->requests.first && !error) {
 		if (port->gone)
 			error = port->gone;
+		else if (waiter.interrupted)
+			error = EINTR; /* programs leave their loops on a signal */
 		else if (!once && clock_us() >= end)
 			error = timeout ? ETIMEDOUT : EAGAIN;
 		else
@@ -117,7 +119,7 @@ static void make_response(uint8_t *mad, uint32_t rstatus)
 	if (!mad_is_vendor_range1(mgmt_class))
 		memset(mad + 24, 0, 8);
 	if (mgmt_class == IB_SA_CLASS)
-		mad[24] = 1; /* RMPPVersion */
+		memset(mad + 48, 0, 8); /* nor a component mask */
 }
 
 /* To whom it came from, on its partition, and through its GRH. */

@@ -19,7 +19,8 @@ void wait_begin(struct ibmad_port *port, struct waiter *waiter)
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
 	pthread_cond_init(&waiter->changed, &monotonic);
 	pthread_condattr_destroy(&monotonic);
-	waiter->following = waiter->woken = waiter->receiving = false;
+	waiter->following = waiter->woken = false;
+	waiter->interrupted = waiter->receiving = false;
 	waiter->next = port->waiters;
 	waiter->link = &port->waiters;
 	if (waiter->next)
@@ -92,7 +93,9 @@ static void lead(struct ibmad_port *port, struct waiter *waiter, int64_t until)
 	port->being_read = false;
 	if (!ret)
 		read_messages(port, &waiter->woken);
-	else if (ret != -ETIMEDOUT && !(ret == -EIO && error == EINTR))
+	else if (ret == -EIO && error == EINTR)
+		waiter->interrupted = true;
+	else if (ret != -ETIMEDOUT)
 		port_fail(port, ENODEV);
 }
 

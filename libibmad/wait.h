@@ -16,7 +16,8 @@ struct waiter {
 	struct waiter **link;
 	bool following; /* another thread leads, and this one sleeps */
 	bool woken;
-	bool receiving; /* requests */
+	bool interrupted; /* by a signal, while it led */
+	bool receiving;   /* requests */
 };
 
 /* Locked, all of them. */

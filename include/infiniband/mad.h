@@ -13,8 +13,9 @@
  * number that goes through these calls, and every member of their structures, is in the
  * host's order.
  *
- * Threads. The calls on fields, texts, headers and addresses may be made from any number
- * of threads at once. Calls without a port argument share one port of the process.
+ * Threads. All calls may be made from any number of threads at once, on one port, too: each
+ * gets its own answer. Only closing a port ends its use; who waits on it then gets ECANCELED.
+ * Calls without a port argument share one port of the process.
  *
  * Chapters are those of the InfiniBand Architecture Specification (IBA), volume 1.
  */
@@ -1483,9 +1484,17 @@ void *mad_rpc_rmpp(const struct ibmad_port *srcport, ib_rpc_t *rpc, ib_portid_t 
 /** Sends, and expects no answer. */
 int mad_send_via(ib_rpc_t *rpc, ib_portid_t *dport, ib_rmpp_hdr_t *rmpp, void *data,
 		 struct ibmad_port *srcport);
-/** Receives a request, into umad or, for NULL, a buffer for mad_free(). */
+/**
+ * Receives a request, into umad or, for NULL, a buffer for mad_free() of whatever size it
+ * needs. timeout is in milliseconds, negative for ever. NULL with errno: ETIMEDOUT, EAGAIN
+ * (timeout is 0), EINTR a signal came, EMSGSIZE it is longer than one MAD and still there for
+ * a call with NULL, ENODEV, ECANCELED, ENOMEM.
+ */
 void *mad_receive_via(void *umad, int timeout, struct ibmad_port *srcport);
-/** Answers a request in its own buffer. */
+/**
+ * Answers a request in its own buffer, to portid or, for NULL, to where it came from. Class,
+ * attribute, transaction id and data stay as they are.
+ */
 int mad_respond_via(void *umad, ib_portid_t *portid, uint32_t rstatus,
 		    struct ibmad_port *srcport);
 
@@ -1571,7 +1580,7 @@ DEPRECATED int madrpc_portid(void);
 DEPRECATED void *madrpc(ib_rpc_t *rpc, ib_portid_t *dport, void *payload, void *rcvdata);
 DEPRECATED void *madrpc_rmpp(ib_rpc_t *rpc, ib_portid_t *dport, ib_rmpp_hdr_t *rmpp,
 			     void *data);
-/** The next answer goes to madbuf, too, its first len bytes. */
+/** The next answer of any blocking request goes to madbuf, too: its first len bytes. */
 DEPRECATED void madrpc_save_mad(void *madbuf, int len);
 
 DEPRECATED int mad_register_client(int mgmt, uint8_t rmpp_version);
@@ -1595,6 +1604,27 @@ DEPRECATED int ib_resolve_smlid(ib_portid_t *sm_id, int timeout);
 DEPRECATED int ib_resolve_portid_str(ib_portid_t *portid, char *addr_str, enum MAD_DEST dest,
 				     ib_portid_t *sm_id);
 DEPRECATED int ib_resolve_self(ib_portid_t *portid, int *portnum, ibmad_gid_t *gid);
+
+/* Of older programs: the reference has them no longer. */
+
+/** Keeps other threads out of the safe_* calls, which keep each other out. */
+DEPRECATED void madrpc_lock(void);
+DEPRECATED void madrpc_unlock(void);
+DEPRECATED uint8_t *safe_smp_query(void *rcvbuf, ib_portid_t *portid, unsigned attrid,
+				   unsigned mod, unsigned timeout);
+DEPRECATED uint8_t *safe_smp_set(void *rcvbuf, ib_portid_t *portid, unsigned attrid,
+				 unsigned mod, unsigned timeout);
+DEPRECATED uint8_t *safe_sa_call(void *rcvbuf, ib_portid_t *portid, ib_sa_call_t *sa,
+				 unsigned timeout);
+/** The class that an agent is registered for; 0 for none, -1 for what is no agent's id. */
+DEPRECATED int mad_agent_class(int agent);
+DEPRECATED int ib_resolve_guid(ib_portid_t *portid, uint64_t *guid, ib_portid_t *sm_id,
+			       int timeout);
+/** PortCounters of a port, of all together for 0xff. mask 0 resets all. */
+DEPRECATED uint8_t *port_performance_query(void *rcvbuf, ib_portid_t *dport, int portnum,
+					   unsigned timeout);
+DEPRECATED uint8_t *port_performance_reset(void *rcvbuf, ib_portid_t *dport, int portnum,
+					   unsigned mask, unsigned timeout);
 
 /* --- texts
  * ----------------------------------------------------------------------------------------
@@ -1715,7 +1745,7 @@ extern int ibdebug;
 		exit(-1);                                                              \
 	} while (0)
 
-/** Prints size bytes in hex and as text, 16 a line, under a line with msg. */
+/** Prints msg, and size bytes in hex, 16 a line. */
 void xdump(FILE *file, const char *msg, void *p, int size);
 
 #ifdef __cplusplus

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Taking an SA's table apart. */
+#ifndef LIBIBMAD_SA_TABLE_H
+#define LIBIBMAD_SA_TABLE_H
+
+#include <infiniband/mad_async.h>
+#include <infiniband/mad_sa.h>
+
+struct mad_sa_table {
+	struct mad_message message;
+	size_t count;
+	size_t record_size;
+};
+
+/*
+ * Finds the records in table->message, each of which must have so many bytes at least. 0,
+ * -EBADMSG, -EPROTO.
+ */
+int sa_table_parse(struct mad_sa_table *table, size_t least);
+
+#endif

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* The test's side of the fake device: what it sees, queues and breaks. */
+
+#include "fake_device_state.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+/* The upper half of a TID, which the kernel fills in for an agent. */
+#define TID_OF(id) (0xa6e00000u | (id))
+
+struct device_state device = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* --- set-up and tear-down ------------------------------------------------------------------
+ */
+
+int device_setup(void **state)
+{
+	pthread_condattr_t monotonic;
+
+	(void)state;
+	memset(&device, 0, sizeof(device));
+	pthread_mutex_init(&device.lock, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&device.written, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	device.last_fd = -1;
+	device_fail_malloc(0);
+	files_setup();
+	return 0;
+}
+
+void close_handle(struct handle *handle)
+{
+	struct message *message;
+
+	while ((message = handle->queue)) {
+		handle->queue = message->next;
+		free(message);
+	}
+	device.handles[handle->fd] = NULL;
+	device.handle_count--;
+	close(handle->fd);
+	free(handle);
+}
+
+int device_teardown(void **state)
+{
+	int fd, left = device.handle_count + files_open();
+	unsigned i;
+
+	(void)state;
+	device_fail_malloc(0);
+	if (left)
+		print_error("%d descriptors are still open\n", left);
+	for (fd = 0; fd < MAX_FD; fd++)
+		if (device.handles[fd])
+			close_handle(device.handles[fd]);
+	for (i = 0; i < device.packet_count; i++)
+		free(device.packets[i]);
+	free(device.packets);
+	pthread_cond_destroy(&device.written);
+	pthread_mutex_destroy(&device.lock);
+	return left ? -1 : 0;
+}
+
+/* --- the queue ------------------------------------------------------------------------------
+ */
+
+int64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
+void arm(struct handle *handle)
+{
+	struct itimerspec when = {0};
+	int64_t ns = 0;
+
+	if (handle->queue)
+		ns = handle->queue->ready_ns;
+	if (device.gone || handle->raw_read)
+		ns = 1;
+	when.it_value.tv_sec = ns / 1000000000;
+	when.it_value.tv_nsec = ns % 1000000000;
+	timerfd_settime(handle->fd, TFD_TIMER_ABSTIME, &when, NULL);
+}
+
+static void enqueue(int fd, const struct ib_user_mad *header, const void *mad, size_t length)
+{
+	struct handle *handle = device.handles[fd];
+	struct message *message, **place;
+
+	if (!handle)
+		return;
+	message = __real_malloc(sizeof(*message) + length);
+	message->ready_ns = now_ns() + device.delay_us * 1000LL;
+	message->header = *header;
+	message->length = length;
+	if (length)
+		memcpy(message->mad, mad, length);
+	for (place = &handle->queue; *place; place = &(*place)->next)
+		if ((*place)->ready_ns > message->ready_ns)
+			break;
+	message->next = *place;
+	*place = message;
+	arm(handle);
+}
+
+void device_queue(int fd, const struct ib_user_mad *header, const void *mad, size_t length)
+{
+	lock();
+	enqueue(fd, header, mad, length);
+	unlock();
+}
+
+void device_delay(unsigned microseconds)
+{
+	lock();
+	device.delay_us = microseconds;
+	unlock();
+}
+
+/* Whether somebody waits for this one's answer, who then does no longer. */
+static bool take_under_way(const struct device_packet *request)
+{
+	unsigned i;
+
+	for (i = device.packet_count; i-- > 0;)
+		if (device.packets[i] == request) {
+			bool under_way = request->under_way;
+
+			device.packets[i]->under_way = false;
+			return under_way || !device.hold_tids;
+		}
+	return false;
+}
+
+void device_reply(const struct device_packet *request, const void *mad, size_t length)
+{
+	struct ib_user_mad header = {.agent_id = request->header.agent_id};
+
+	header.addr = request->header.addr;
+	header.addr.qkey = 0;
+	lock();
+	if (take_under_way(request))
+		enqueue(request->fd, &header, mad, length);
+	unlock();
+}
+
+void device_time_out(const struct device_packet *request)
+{
+	struct ib_user_mad header = request->header;
+	uint8_t mad[ONE_MAD];
+
+	device_copy_mad(request, mad);
+	header.status = ETIMEDOUT;
+	lock();
+	if (take_under_way(request))
+		enqueue(request->fd, &header, mad, 24);
+	unlock();
+}
+
+void device_copy_mad(const struct device_packet *request, uint8_t mad[ONE_MAD])
+{
+	uint32_t upper = htobe32(TID_OF(request->header.agent_id));
+
+	memset(mad, 0, ONE_MAD);
+	memcpy(mad, request->mad, request->length < ONE_MAD ? request->length : ONE_MAD);
+	memcpy(mad + 8, &upper, sizeof(upper));
+}
+
+void device_answer(const struct device_packet *request, uint16_t status, size_t offset,
+		   const void *data, size_t size)
+{
+	bool directed = request->mad[1] == 0x81;
+	uint8_t mad[ONE_MAD];
+	uint16_t field = htobe16((uint16_t)(status | (directed ? 0x8000 : 0)));
+
+	device_copy_mad(request, mad);
+	mad[3] = mad[3] == 0x02 ? 0x81 : mad[3] | 0x80; /* Set, too, has a GetResp */
+	memcpy(mad + 4, &field, sizeof(field));
+	if (size)
+		memcpy(mad + offset, data, size);
+	device_reply(request, mad, sizeof(mad));
+}
+
+/* --- faults and questions --------------------------------------------------------------------
+ */
+
+void device_on_write(device_write_fn *hook, void *arg)
+{
+	lock();
+	device.on_write = hook;
+	device.on_write_arg = arg;
+	unlock();
+}
+
+void device_hold_tids(bool on)
+{
+	lock();
+	device.hold_tids = on;
+	unlock();
+}
+
+void device_fail(enum device_call call, unsigned n, int error)
+{
+	lock();
+	device.calls[call].fail_in = n;
+	device.calls[call].error = error;
+	unlock();
+}
+
+void device_read_result(int fd, long result)
+{
+	lock();
+	device.handles[fd]->raw_read = true;
+	device.handles[fd]->raw_result = result;
+	arm(device.handles[fd]);
+	unlock();
+}
+
+void device_remove(void)
+{
+	int fd;
+
+	lock();
+	device.gone = true;
+	for (fd = 0; fd < MAX_FD; fd++)
+		if (device.handles[fd])
+			arm(device.handles[fd]);
+	unlock();
+}
+
+void device_old_kernel(void)
+{
+	lock();
+	device.old_kernel = true;
+	unlock();
+}
+
+unsigned device_written(void)
+{
+	unsigned count;
+
+	lock();
+	count = device.packet_count;
+	unlock();
+	return count;
+}
+
+const struct device_packet *device_packet(unsigned n)
+{
+	const struct device_packet *packet;
+
+	lock();
+	packet = n < device.packet_count ? device.packets[n] : NULL;
+	unlock();
+	assert_non_null(packet);
+	return packet;
+}
+
+bool device_wait_written(unsigned count, int timeout_ms)
+{
+	int64_t end_ns = now_ns() + timeout_ms * 1000000LL;
+	struct timespec end = {end_ns / 1000000000, end_ns % 1000000000};
+	bool there;
+	int err = 0;
+
+	lock();
+	while (!err && device.packet_count < count)
+		err = pthread_cond_timedwait(&device.written, &device.lock, &end);
+	there = device.packet_count >= count;
+	unlock();
+	return there;
+}
+
+int device_handles(void)
+{
+	int count;
+
+	lock();
+	count = device.handle_count;
+	unlock();
+	return count;
+}
+
+int device_fd(void)
+{
+	int fd;
+
+	lock();
+	fd = device.last_fd;
+	unlock();
+	return fd;
+}
+
+struct device_agent device_agent(int fd, unsigned id)
+{
+	struct device_agent agent = {0};
+
+	lock();
+	if (device.handles[fd] && id < MAX_AGENTS)
+		agent = device.handles[fd]->agents[id];
+	unlock();
+	return agent;
+}
+
+unsigned device_calls(enum device_call call)
+{
+	unsigned count;
+
+	lock();
+	count = device.calls[call].calls;
+	unlock();
+	return count;
+}

@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* The library's side of the fake device: the seam to the kernel. */
+
+#include "fake_device_state.h"
+#include "kernel_abi.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#define OLD_HEADER 56
+
+/* Counts a call: 0, or the negative errno that it is to fail with. The lock is held. */
+static int begin_call(enum device_call call)
+{
+	device.calls[call].calls++;
+	if (!device.calls[call].fail_in || --device.calls[call].fail_in)
+		return 0;
+	return -device.calls[call].error;
+}
+
+static struct handle *handle_of(int fd)
+{
+	return fd >= 0 && fd < MAX_FD ? device.handles[fd] : NULL;
+}
+
+/* --- agents
+ * ------------------------------------------------------------------------------------ */
+
+static bool is_range2(uint8_t mgmt_class)
+{
+	return mgmt_class >= 0x30 && mgmt_class <= 0x4f;
+}
+
+static bool has_rmpp(uint8_t mgmt_class)
+{
+	return mgmt_class == 0x03 || mgmt_class == 0x06 || mgmt_class == 0x10 ||
+	       mgmt_class == 0x12 || is_range2(mgmt_class);
+}
+
+/* Whether both would be handed the same requests. */
+static bool clash(const struct device_agent *a, const struct device_agent *b)
+{
+	return b->registered && a->mgmt_class == b->mgmt_class &&
+	       a->class_version == b->class_version &&
+	       (!is_range2(a->mgmt_class) || a->oui == b->oui) &&
+	       ((a->methods[0] & b->methods[0]) || (a->methods[1] & b->methods[1]));
+}
+
+static bool is_taken(const struct device_agent *agent)
+{
+	int fd, id;
+
+	for (fd = 0; fd < MAX_FD; fd++)
+		for (id = 0; device.handles[fd] && id < MAX_AGENTS; id++)
+			if (clash(agent, &device.handles[fd]->agents[id]))
+				return true;
+	return false;
+}
+
+static int add_agent(struct handle *handle, const struct device_agent *agent, uint8_t qpn,
+		     uint32_t *id)
+{
+	bool serves = agent->methods[0] || agent->methods[1];
+
+	if (qpn > 1 || (agent->mgmt_class >= 0x50 && agent->mgmt_class != 0x81) ||
+	    agent->rmpp_version > 1 || (agent->rmpp_version && !has_rmpp(agent->mgmt_class)) ||
+	    agent->oui > 0xffffff || (serves && is_range2(agent->mgmt_class) && !agent->oui) ||
+	    is_taken(agent))
+		return -EINVAL;
+	for (*id = 0; handle->agents[*id].registered; ++*id)
+		if (*id == MAX_AGENTS - 1)
+			return -ENOMEM;
+	handle->agents[*id] = *agent;
+	return 0;
+}
+
+static int register1(struct handle *handle, struct ib_user_mad_reg_req *req)
+{
+	struct device_agent agent = {
+		.registered = true,
+		.mgmt_class = req->mgmt_class,
+		.class_version = req->mgmt_class_version,
+		.rmpp_version = req->rmpp_version,
+		.oui = (uint32_t)(req->oui[0] << 16 | req->oui[1] << 8 | req->oui[2]),
+	};
+
+	memcpy(agent.methods, req->method_mask, sizeof(agent.methods));
+	return add_agent(handle, &agent, req->qpn, &req->id);
+}
+
+static int register2(struct handle *handle, struct ib_user_mad_reg_req2 *req)
+{
+	struct device_agent agent = {
+		.registered = true,
+		.mgmt_class = req->mgmt_class,
+		.class_version = (uint8_t)req->mgmt_class_version,
+		.rmpp_version = req->rmpp_version,
+		.oui = req->oui,
+		.methods = {req->method_mask[0], req->method_mask[1]},
+	};
+
+	if (req->flags & ~(uint32_t)IB_USER_MAD_REG_FLAGS_CAP) {
+		req->flags = IB_USER_MAD_REG_FLAGS_CAP;
+		return -EINVAL;
+	}
+	handle->pkey_index = true;
+	return add_agent(handle, &agent, (uint8_t)req->qpn, &req->id);
+}
+
+/* What an agent has under way goes with it. */
+static int unregister(struct handle *handle, uint32_t id)
+{
+	unsigned i;
+
+	if (id >= MAX_AGENTS || !handle->agents[id].registered)
+		return -EINVAL;
+	handle->agents[id].registered = false;
+	for (i = 0; i < device.packet_count; i++)
+		if (device.packets[i]->fd == handle->fd &&
+		    device.packets[i]->header.agent_id == id)
+			device.packets[i]->under_way = false;
+	return 0;
+}
+
+static int control(struct handle *handle, unsigned long request, void *arg)
+{
+	if (device.gone)
+		return request == IB_USER_MAD_UNREGISTER_AGENT ? -EINVAL : -EPIPE;
+	if (device.old_kernel && request != IB_USER_MAD_REGISTER_AGENT &&
+	    request != IB_USER_MAD_UNREGISTER_AGENT)
+		return -ENOTTY;
+	switch (request) {
+	case IB_USER_MAD_ENABLE_PKEY:
+		handle->pkey_index = true;
+		return 0;
+	case IB_USER_MAD_REGISTER_AGENT:
+		return register1(handle, arg);
+	case IB_USER_MAD_REGISTER_AGENT2:
+		return register2(handle, arg);
+	case IB_USER_MAD_UNREGISTER_AGENT:
+		return unregister(handle, *(uint32_t *)arg);
+	}
+	return -ENOTTY;
+}
+
+/* --- reading and writing
+ * -------------------------------------------------------------------------- */
+
+static size_t header_size(const struct handle *handle)
+{
+	return handle->pkey_index ? sizeof(struct ib_user_mad) : OLD_HEADER;
+}
+
+static ssize_t read_message(struct handle *handle, uint8_t *buf, size_t size)
+{
+	size_t header = header_size(handle), length;
+	struct message *message = handle->queue;
+
+	if (handle->raw_read) {
+		handle->raw_read = false;
+		return handle->raw_result;
+	}
+	if (device.gone)
+		return -EIO;
+	if (size < header)
+		return -EINVAL;
+	if (!message || message->ready_ns > now_ns())
+		return -EAGAIN;
+	length = message->length;
+	if (!message->header.length)
+		message->header.length = (uint32_t)(header + length);
+	if (size < header + length && (length <= ONE_MAD || size < header + ONE_MAD))
+		return -EINVAL;
+	memcpy(buf, &message->header, header);
+	if (size < header + length) {
+		memcpy(buf + header, message->mad, ONE_MAD);
+		return -ENOSPC;
+	}
+	if (length)
+		memcpy(buf + header, message->mad, length);
+	handle->queue = message->next;
+	free(message);
+	return (ssize_t)(header + length);
+}
+
+static ssize_t read_handle(struct handle *handle, void *buf, size_t size)
+{
+	ssize_t got = begin_call(DEVICE_READ);
+
+	if (!got)
+		got = read_message(handle, buf, size);
+	arm(handle);
+	return got;
+}
+
+/* Where a class's data begins; shorter MADs are none. */
+static size_t least_length(uint8_t mgmt_class)
+{
+	return mgmt_class == 0x03 ? 56 : is_range2(mgmt_class) ? 40 : 36;
+}
+
+static bool same_transaction(const struct device_packet *a, const struct device_packet *b)
+{
+	return a->fd == b->fd && a->mad[1] == b->mad[1] && !memcmp(a->mad + 12, b->mad + 12, 4);
+}
+
+static bool is_held(const struct device_packet *packet)
+{
+	unsigned i;
+
+	for (i = 0; device.hold_tids && i < device.packet_count; i++)
+		if (device.packets[i]->under_way && same_transaction(device.packets[i], packet))
+			return true;
+	return false;
+}
+
+static int refusal(const struct handle *handle, const struct device_packet *packet)
+{
+	uint32_t agent = packet->header.agent_id;
+
+	if (device.gone)
+		return -EIO;
+	if (packet->length < 36 || agent >= MAX_AGENTS)
+		return -EINVAL;
+	if (!handle->agents[agent].registered)
+		return -EIO;
+	if (packet->length < least_length(packet->mad[1]))
+		return -EINVAL;
+	if (packet->length > ONE_MAD &&
+	    !(handle->agents[agent].rmpp_version && packet->mad[26] & 1))
+		return -EINVAL;
+	return is_held(packet) ? -EINVAL : 0;
+}
+
+static void record(struct device_packet *packet)
+{
+	device.packets = __real_realloc(device.packets,
+					(device.packet_count + 1) * sizeof(*device.packets));
+	device.packets[device.packet_count++] = packet;
+	pthread_cond_broadcast(&device.written);
+}
+
+static struct device_packet *make_packet(const struct handle *handle, const uint8_t *buf,
+					 size_t size)
+{
+	size_t header = header_size(handle), length = size - header;
+	struct device_packet *packet = __real_calloc(1, sizeof(*packet) + length);
+
+	packet->fd = handle->fd;
+	packet->length = length;
+	packet->under_way = true;
+	memcpy(&packet->header, buf, header);
+	memcpy(packet->mad, buf + header, length);
+	return packet;
+}
+
+/* The lock is held, and let go for the hook. */
+static ssize_t write_handle(struct handle *handle, const uint8_t *buf, size_t size)
+{
+	struct device_packet *packet;
+	device_write_fn *hook = device.on_write;
+	void *arg = device.on_write_arg;
+	int err = begin_call(DEVICE_WRITE);
+
+	if (err)
+		return err;
+	if (size < header_size(handle))
+		return -EINVAL;
+	packet = make_packet(handle, buf, size);
+	err = refusal(handle, packet);
+	if (err) {
+		free(packet);
+		return err;
+	}
+	record(packet);
+	if (!hook)
+		return (ssize_t)size;
+	unlock();
+	err = hook(packet, arg);
+	lock();
+	if (!err)
+		return (ssize_t)size;
+	packet->under_way = false;
+	return err;
+}
+
+/* --- the seam
+ * ----------------------------------------------------------------------------------------- */
+
+static int open_handle(void)
+{
+	struct handle *handle;
+	int err = begin_call(DEVICE_OPEN);
+
+	if (err || device.gone)
+		return err ? err : -ENXIO;
+	handle = __real_calloc(1, sizeof(*handle));
+	handle->fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (handle->fd < 0 || handle->fd >= MAX_FD) {
+		close(handle->fd);
+		free(handle);
+		return -EMFILE;
+	}
+	device.handles[handle->fd] = handle;
+	device.handle_count++;
+	device.last_fd = handle->fd;
+	return handle->fd;
+}
+
+int sys_open(const char *path, int flags)
+{
+	int fd;
+
+	(void)flags;
+	lock();
+	if (!strncmp(path, "/dev/infiniband/umad", 20))
+		fd = open_handle();
+	else
+		fd = files_open_file(path);
+	unlock();
+	return fd;
+}
+
+int sys_close(int fd)
+{
+	struct handle *handle;
+	int err = 0;
+
+	lock();
+	handle = handle_of(fd);
+	if (handle)
+		close_handle(handle);
+	else
+		err = files_close_file(fd);
+	unlock();
+	return err;
+}
+
+int sys_ioctl(int fd, unsigned long request, void *arg)
+{
+	struct handle *handle;
+	int err;
+
+	lock();
+	handle = handle_of(fd);
+	err = handle ? begin_call(DEVICE_IOCTL) : -EBADF;
+	if (!err)
+		err = control(handle, request, arg);
+	unlock();
+	return err;
+}
+
+ssize_t sys_read(int fd, void *buf, size_t size)
+{
+	struct handle *handle;
+	ssize_t got;
+
+	lock();
+	handle = handle_of(fd);
+	got = handle ? read_handle(handle, buf, size) : files_read_file(fd, buf, size);
+	unlock();
+	return got;
+}
+
+ssize_t sys_write(int fd, const void *buf, size_t size)
+{
+	struct handle *handle;
+	ssize_t written;
+
+	lock();
+	handle = handle_of(fd);
+	written = handle ? write_handle(handle, buf, size) : -EBADF;
+	unlock();
+	return written;
+}
+
+int sys_poll(int fd, int timeout_ms)
+{
+	struct pollfd pollfd = {.fd = fd, .events = POLLIN};
+	bool open, gone;
+	int err;
+
+	/* the kernel takes no notice of it, and would let us wait for ever */
+	assert_true(fd >= 0);
+	lock();
+	open = handle_of(fd);
+	err = open ? begin_call(DEVICE_POLL) : 0;
+	unlock();
+	if (!open)
+		return POLLNVAL;
+	if (err)
+		return err;
+	err = poll(&pollfd, 1, timeout_ms);
+	if (err <= 0)
+		return err ? -errno : 0;
+	lock();
+	gone = device.gone;
+	unlock();
+	return gone ? POLLERR : pollfd.revents;
+}
+
+int sys_list(const char *path, sys_visit_fn *visit, void *arg)
+{
+	return files_list(path, visit, arg);
+}

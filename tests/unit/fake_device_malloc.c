@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Allocations that fail when a test says so: malloc's family, wrapped by the linker. */
+
+#include "fake_device_state.h"
+
+#include <stdatomic.h>
+
+static atomic_uint malloc_fail_in;
+
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+
+static bool malloc_fails(void)
+{
+	unsigned n = atomic_load(&malloc_fail_in);
+
+	while (n && !atomic_compare_exchange_weak(&malloc_fail_in, &n, n - 1))
+		;
+	return n == 1;
+}
+
+void *__wrap_malloc(size_t size)
+{
+	return malloc_fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+	return malloc_fails() ? NULL : __real_calloc(count, size);
+}
+
+void *__wrap_realloc(void *old, size_t size)
+{
+	return malloc_fails() ? NULL : __real_realloc(old, size);
+}
+
+void device_fail_malloc(unsigned n)
+{
+	atomic_store(&malloc_fail_in, n);
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* A port on the fake device, whose requests are seen and answered as a test says. */
+#ifndef TESTS_UNIT_MAD_FIXTURE_H
+#define TESTS_UNIT_MAD_FIXTURE_H
+
+#include "fake_device.h"
+
+#include <infiniband/mad.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What a request of that class and attribute is answered; others get their data back. */
+struct answer {
+	uint8_t mgmt_class;
+	uint8_t attribute;
+	uint16_t status;
+	const void *data;
+	size_t size;
+};
+
+#define MAX_ANSWERS 8
+
+static struct {
+	struct ibmad_port *port;
+	struct answer answers[MAX_ANSWERS];
+	unsigned answer_count;
+	bool silent; /* nothing is answered */
+} fixture;
+
+static inline size_t data_offset(uint8_t mgmt_class)
+{
+	return mgmt_class == IB_SA_CLASS ? IB_SA_DATA_OFFS : IB_SMP_DATA_OFFS;
+}
+
+static inline int answer_request(const struct device_packet *packet, void *arg)
+{
+	uint8_t mgmt_class = packet->mad[1];
+	unsigned i;
+
+	(void)arg;
+	if (fixture.silent || packet->mad[3] & IB_MAD_RESPONSE)
+		return 0;
+	for (i = 0; i < fixture.answer_count; i++) {
+		const struct answer *answer = &fixture.answers[i];
+
+		if (answer->mgmt_class == mgmt_class && answer->attribute == packet->mad[17]) {
+			device_answer(packet, answer->status, data_offset(mgmt_class),
+				      answer->data, answer->size);
+			return 0;
+		}
+	}
+	device_answer(packet, 0, 0, NULL, 0);
+	return 0;
+}
+
+static inline void answer_with(uint8_t mgmt_class, uint8_t attribute, uint16_t status,
+			       const void *data, size_t size)
+{
+	assert_true(fixture.answer_count < MAX_ANSWERS);
+	fixture.answers[fixture.answer_count++] =
+		(struct answer){mgmt_class, attribute, status, data, size};
+}
+
+/* Agents are numbered by the order of these. */
+static inline int fixture_setup(void **state)
+{
+	int classes[] = {
+		IB_SMI_CLASS,        IB_SMI_DIRECT_CLASS, IB_SA_CLASS, IB_PERFORMANCE_CLASS,
+		IB_BOARD_MGMT_CLASS, IB_CC_CLASS,         0x0a,        0x33};
+
+	memset(&fixture, 0, sizeof(fixture));
+	if (device_setup(state))
+		return -1;
+	device_on_write(answer_request, NULL);
+	fixture.port = mad_rpc_open_port(NULL, 0, classes, 8);
+	if (!fixture.port)
+		return -1;
+	mad_rpc_set_timeout(fixture.port, 60000);
+	errno = 0;
+	return 0;
+}
+
+static inline int fixture_teardown(void **state)
+{
+	mad_rpc_close_port(fixture.port);
+	return device_teardown(state);
+}
+
+/* Nothing is answered, and it does not take long. */
+static inline void be_silent(void)
+{
+	fixture.silent = true;
+	mad_rpc_set_timeout(fixture.port, 5);
+	mad_rpc_set_retries(fixture.port, 1);
+}
+
+/* The n-th MAD written, as "offset:hex offset:hex ...", zeros elsewhere; its TID is anything.
+ */
+static inline void expect_mad(unsigned n, const char *bytes)
+{
+	const struct device_packet *packet = device_packet(n);
+	uint8_t expected[IB_MAD_SIZE] = {0};
+	unsigned byte;
+	char *at;
+
+	while (*bytes) {
+		size_t offset = strtoul(bytes, &at, 10);
+
+		assert_true(*at == ':');
+		for (at++; sscanf(at, "%2x", &byte) == 1 && *at != ' '; at += 2) {
+			assert_true(offset < sizeof(expected));
+			expected[offset++] = (uint8_t)byte;
+		}
+		bytes = at + strspn(at, " ");
+	}
+	assert_int_equal(packet->length, IB_MAD_SIZE);
+	memcpy(expected + 8, packet->mad + 8, 8);
+	assert_memory_equal(packet->mad, expected, sizeof(expected));
+}
+
+/* Where the n-th MAD went; no GRH, P_Key index 0. */
+static inline void expect_address(unsigned n, uint32_t qp, uint32_t qkey, uint16_t lid,
+				  uint8_t sl)
+{
+	const ib_mad_addr_t *to = &device_packet(n)->header.addr;
+
+	assert_int_equal(be32toh(to->qpn), qp);
+	assert_int_equal(be32toh(to->qkey), qkey);
+	assert_int_equal(be16toh(to->lid), lid);
+	assert_int_equal(to->sl, sl);
+	assert_int_equal(to->grh_present, 0);
+	assert_int_equal(to->pkey_index, 0);
+}
+
+/* The agent of the n-th MAD is that of its class. */
+static inline void expect_agent(unsigned n)
+{
+	const struct device_packet *packet = device_packet(n);
+
+	assert_int_equal(packet->header.agent_id,
+			 mad_rpc_class_agent(fixture.port, packet->mad[1]));
+}
+
+static inline void fill(uint8_t *data, size_t size, uint8_t first)
+{
+	while (size--)
+		*data++ = first++;
+}
+
+#define MAD_TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+
+#endif

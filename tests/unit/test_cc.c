@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+#include "mad_fixture.h"
+
+static uint8_t buf[256];
+
+static int setup(void **state)
+{
+	memset(buf, 0, sizeof(buf));
+	buf[0] = 0xa1;
+	buf[191] = 0xc3;
+	buf[223] = 0xd4;
+	buf[224] = 0xe5;
+	return fixture_setup(state);
+}
+
+static void a_query_has_key_and_data(void **state)
+{
+	ib_portid_t to = {.lid = 8, .qp = 77, .sl = 2};
+	int status = -1;
+
+	(void)state;
+	assert_ptr_equal(cc_query_status_via(buf, &to, IB_CC_ATTR_CONGESTION_INFO, 5, 0,
+					     &status, fixture.port, 0x1122334455667788),
+			 buf);
+	assert_int_equal(errno, 0);
+	assert_int_equal(status, 0);
+	expect_mad(0, "0:01210201 17:11 23:05 24:1122334455667788 64:a1 255:c3");
+	/* always by QP1 */
+	expect_address(0, 1, 0x80010000, 8, 2);
+	expect_agent(0);
+	assert_int_equal(buf[223], 0xd4);
+}
+
+static void the_log_begins_earlier(void **state)
+{
+	ib_portid_t to = {.lid = 8, .qkey = 9};
+
+	(void)state;
+	assert_non_null(cc_query_status_via(buf, &to, IB_CC_ATTR_CONGESTION_LOG, 0, 0, NULL,
+					    fixture.port, 1));
+	expect_mad(0, "0:01210201 17:13 31:01 32:a1 223:c3 255:d4");
+	expect_address(0, 1, 9, 8, 0);
+	assert_int_equal(buf[224], 0xe5);
+}
+
+static void what_is_configured_and_what_comes_back_may_lie_apart(void **state)
+{
+	uint8_t payload[IB_CC_DATA_SZ] = {0x77}, answer[IB_CC_DATA_SZ];
+	ib_portid_t to = {.lid = 8};
+	int status = -1;
+
+	(void)state;
+	fill(answer, sizeof(answer), 3);
+	answer_with(IB_CC_CLASS, IB_CC_ATTR_CA_CONGESTION_SETTING, 0, answer, sizeof(answer));
+	assert_ptr_equal(cc_config_status_via(payload, buf, &to,
+					      IB_CC_ATTR_CA_CONGESTION_SETTING, 0, 0, &status,
+					      fixture.port, 2),
+			 buf);
+	expect_mad(0, "0:01210202 17:16 31:02 64:77");
+	assert_memory_equal(buf, answer, sizeof(answer));
+	assert_int_equal(payload[0], 0x77);
+	assert_int_equal(status, 0);
+}
+
+static void either_may_be_missing(void **state)
+{
+	ib_portid_t to = {.lid = 8};
+
+	(void)state;
+	assert_ptr_equal(
+		cc_config_status_via(NULL, buf, &to, 0x16, 0, 0, NULL, fixture.port, 0), buf);
+	expect_mad(0, "0:01210202 17:16");
+	/* nothing to return, and no error */
+	errno = EBADF;
+	assert_null(cc_config_status_via(buf, NULL, &to, 0x16, 0, 0, NULL, fixture.port, 0));
+	assert_int_equal(errno, 0);
+}
+
+static void a_status_is_told(void **state)
+{
+	ib_portid_t to = {.lid = 8};
+	int status = -1;
+
+	(void)state;
+	answer_with(IB_CC_CLASS, 0x99, 0x000c, NULL, 0);
+	assert_null(cc_query_status_via(buf, &to, 0x99, 0, 0, &status, fixture.port, 0));
+	assert_int_equal(errno, EIO);
+	assert_int_equal(status, 0x000c);
+	be_silent();
+	assert_null(cc_query_status_via(buf, &to, 0x11, 0, 0, &status, fixture.port, 0));
+	assert_int_equal(errno, ETIMEDOUT);
+	assert_int_equal(status, 0);
+}
+
+static void nowhere_is_refused(void **state)
+{
+	(void)state;
+	assert_null(cc_query_status_via(buf, NULL, 0x11, 0, 0, NULL, fixture.port, 0));
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(device_written(), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fixture_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_query_has_key_and_data),
+		TEST(the_log_begins_earlier),
+		TEST(what_is_configured_and_what_comes_back_may_lie_apart),
+		TEST(either_may_be_missing),
+		TEST(a_status_is_told),
+		TEST(nowhere_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

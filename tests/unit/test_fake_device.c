@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* The fake device does what the kernel does, as far as other tests rely on it. */
+
+#include "fake_device.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+#define SA 0x03
+
+static struct {
+	struct ib_user_mad umad;
+	uint8_t mad[1024];
+} buffer;
+
+static int fd, agent;
+
+static int setup(void **state)
+{
+	if (device_setup(state))
+		return -1;
+	memset(&buffer, 0, sizeof(buffer));
+	fd = umad_open_port(NULL, 0);
+	agent = umad_register(fd, SA, 2, 1, NULL);
+	return fd < 0 || agent < 0 ? -1 : 0;
+}
+
+static int teardown(void **state)
+{
+	if (umad_close_port(fd))
+		return -1;
+	return device_teardown(state);
+}
+
+/* Sends a Get with that TID and gives what was seen of it. */
+static const struct device_packet *ask(uint32_t tid)
+{
+	const uint8_t header[] = {1, SA, 2, 1};
+
+	memset(buffer.mad, 0, 256);
+	memcpy(buffer.mad, header, sizeof(header));
+	tid = htobe32(tid);
+	memcpy(buffer.mad + 12, &tid, sizeof(tid));
+	umad_set_addr(&buffer, 7, 1, 0, 0x1234);
+	if (umad_send(fd, agent, &buffer, 256, 100, 0))
+		return NULL;
+	return device_packet(device_written() - 1);
+}
+
+static int receive(int *length, int timeout_ms)
+{
+	*length = 256;
+	return umad_recv(fd, &buffer, length, timeout_ms);
+}
+
+static void what_was_written_can_be_seen(void **state)
+{
+	const struct device_packet *packet = ask(5);
+
+	(void)state;
+	assert_int_equal(device_written(), 1);
+	assert_int_equal(packet->fd, fd);
+	assert_int_equal(packet->length, 256);
+	assert_int_equal(packet->header.timeout_ms, 100);
+	assert_int_equal(be16toh(packet->header.addr.lid), 7);
+	assert_memory_equal(packet->mad, buffer.mad, 256);
+}
+
+static void an_answer_comes_from_where_the_request_went(void **state)
+{
+	int length;
+
+	(void)state;
+	device_answer(ask(5), 0x000c, 64, "abc", 3);
+	assert_int_equal(receive(&length, 1000), agent);
+	assert_int_equal(length, 256);
+	assert_int_equal(buffer.umad.length, 64 + 256);
+	assert_int_equal(be16toh(buffer.umad.addr.lid), 7);
+	assert_int_equal(buffer.umad.addr.qkey, 0);
+	assert_int_equal(buffer.mad[3], 0x81);
+	assert_int_equal(buffer.mad[5], 0x0c);
+	assert_int_equal(buffer.mad[15], 5);
+	assert_int_not_equal(buffer.mad[8], 0);
+	assert_memory_equal(buffer.mad + 64, "abc", 4);
+}
+
+static void a_request_that_times_out_comes_back(void **state)
+{
+	int length;
+
+	(void)state;
+	device_time_out(ask(6));
+	assert_int_equal(receive(&length, 1000), agent);
+	assert_int_equal(length, 24);
+	assert_int_equal(umad_status(&buffer), ETIMEDOUT);
+	assert_int_equal(buffer.mad[15], 6);
+}
+
+static void a_message_that_does_not_fit_stays(void **state)
+{
+	uint8_t mad[700] = {1, SA, 2, 0x92};
+	int length;
+
+	(void)state;
+	mad[699] = 9;
+	device_reply(ask(7), mad, sizeof(mad));
+	assert_int_equal(receive(&length, 0), -ENOSPC);
+	assert_int_equal(length, 700);
+	length = 700;
+	assert_int_equal(umad_recv(fd, &buffer, &length, 0), agent);
+	assert_int_equal(buffer.mad[699], 9);
+	assert_int_equal(receive(&length, 0), -EWOULDBLOCK);
+}
+
+static void held_transactions_are_refused_and_late_answers_dropped(void **state)
+{
+	const struct device_packet *packet;
+	int length;
+
+	(void)state;
+	device_hold_tids(true);
+	packet = ask(8);
+	assert_non_null(packet);
+	assert_null(ask(8));
+	assert_int_equal(errno, EINVAL);
+	assert_non_null(ask(9));
+	device_time_out(packet);
+	device_answer(packet, 0, 0, NULL, 0);
+	assert_int_equal(receive(&length, 1000), agent);
+	assert_int_equal(umad_status(&buffer), ETIMEDOUT);
+	assert_int_equal(receive(&length, 0), -EWOULDBLOCK);
+	assert_non_null(ask(8));
+}
+
+static int answer_at_once(const struct device_packet *packet, void *arg)
+{
+	++*(int *)arg;
+	device_answer(packet, 0, 0, NULL, 0);
+	return packet->mad[15] == 1 ? -ENOBUFS : 0;
+}
+
+static void a_hook_answers_while_the_request_is_written(void **state)
+{
+	int length, calls = 0;
+
+	(void)state;
+	device_on_write(answer_at_once, &calls);
+	assert_non_null(ask(2));
+	assert_int_equal(receive(&length, 0), agent);
+	assert_null(ask(1));
+	assert_int_equal(errno, ENOBUFS);
+	assert_int_equal(calls, 2);
+}
+
+static long long now_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000LL + now.tv_nsec / 1000;
+}
+
+static void a_delayed_answer_is_not_there_before_its_time(void **state)
+{
+	struct pollfd pollfd = {.fd = fd, .events = POLLIN};
+	const struct device_packet *packet = ask(3);
+	long long begin = now_us();
+	int length;
+
+	(void)state;
+	device_delay(20000);
+	device_answer(packet, 0, 0, NULL, 0);
+	assert_int_equal(receive(&length, 60000), agent);
+	assert_true(now_us() - begin >= 20000);
+	/* the handle itself tells */
+	device_answer(packet, 0, 0, NULL, 0);
+	assert_int_equal(poll(&pollfd, 1, 60000), 1);
+	assert_true(now_us() - begin >= 40000);
+	/* and what comes sooner overtakes it */
+	device_delay(10000000);
+	device_time_out(packet);
+	device_delay(0);
+	device_answer(packet, 0, 0, NULL, 0);
+	assert_int_equal(receive(&length, 0), agent);
+	assert_int_equal(receive(&length, 0), agent);
+	assert_int_equal(length, 256);
+	assert_int_equal(receive(&length, 0), -EWOULDBLOCK);
+}
+
+static void a_wait_runs_out(void **state)
+{
+	long long begin = now_us();
+	int length;
+
+	(void)state;
+	assert_int_equal(receive(&length, 20), -ETIMEDOUT);
+	assert_true(now_us() - begin >= 20000);
+	assert_false(device_wait_written(1, 10));
+}
+
+static void *remove_device(void *arg)
+{
+	device_remove();
+	return arg;
+}
+
+static void removal_wakes_who_waits(void **state)
+{
+	pthread_t thread;
+	int length;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, remove_device, NULL), 0);
+	assert_int_equal(receive(&length, -1), -EIO);
+	pthread_join(thread, NULL);
+	assert_null(ask(1));
+	assert_int_equal(errno, EIO);
+	assert_int_equal(umad_register(fd, SA, 2, 0, NULL), -EPERM);
+	assert_int_equal(errno, EPIPE);
+}
+
+static void calls_fail_when_they_are_told_to(void **state)
+{
+	int length;
+
+	(void)state;
+	device_fail(DEVICE_WRITE, 2, ENOMEM);
+	assert_non_null(ask(1));
+	assert_null(ask(2));
+	assert_int_equal(errno, ENOMEM);
+	assert_non_null(ask(3));
+	assert_int_equal(device_calls(DEVICE_WRITE), 3);
+	device_read_result(fd, 10);
+	assert_int_equal(receive(&length, 1000), -EIO);
+	assert_int_equal(receive(&length, 0), -EWOULDBLOCK);
+}
+
+static void agents_are_registered_as_the_kernel_does(void **state)
+{
+	long methods[16 / sizeof(long)] = {1 << 1};
+	int first = umad_register(fd, 0x04, 1, 0, NULL), i;
+
+	(void)state;
+	assert_int_equal(first, agent + 1);
+	assert_int_equal(device_agent(fd, (unsigned)agent).rmpp_version, 1);
+	assert_int_equal(umad_register(fd, 0x04, 1, 1, NULL), -EPERM);
+	assert_int_equal(umad_register(fd, 0x04, 1, 0, methods), first + 1);
+	assert_int_equal(umad_register(fd, 0x04, 1, 0, methods), -EPERM);
+	assert_int_equal(umad_register(fd, 0x50, 1, 0, NULL), -EPERM);
+	assert_int_equal(umad_register(fd, 0x81, 1, 0, NULL), first + 2);
+	assert_int_equal(umad_unregister(fd, first), 0);
+	assert_int_equal(umad_unregister(fd, first), -EINVAL);
+	assert_int_equal(umad_register(fd, 0x05, 1, 0, NULL), first);
+	for (i = 4; i < 32; i++)
+		assert_int_equal(umad_register(fd, 0x05, 1, 0, NULL), i);
+	assert_int_equal(umad_register(fd, 0x05, 1, 0, NULL), -EPERM);
+	assert_int_equal(errno, ENOMEM);
+}
+
+static void the_port_is_there_to_be_found(void **state)
+{
+	umad_port_t port;
+
+	(void)state;
+	assert_int_equal(umad_get_port(NULL, 0, &port), 0);
+	assert_string_equal(port.ca_name, "mlx5_0");
+	assert_int_equal(port.base_lid, 0x2b);
+	assert_int_equal(port.pkeys_size, 2);
+	umad_release_port(&port);
+	device_file("/sys/class/infiniband/mlx5_0/ports/1/lid", "0x99\n");
+	assert_int_equal(umad_get_port(NULL, 0, &port), 0);
+	assert_int_equal(port.base_lid, 0x99);
+	umad_release_port(&port);
+	device_fail_malloc(1);
+	assert_int_equal(umad_get_port(NULL, 0, &port), -ENOMEM);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(what_was_written_can_be_seen),
+		TEST(an_answer_comes_from_where_the_request_went),
+		TEST(a_request_that_times_out_comes_back),
+		TEST(a_message_that_does_not_fit_stays),
+		TEST(held_transactions_are_refused_and_late_answers_dropped),
+		TEST(a_hook_answers_while_the_request_is_written),
+		TEST(a_delayed_answer_is_not_there_before_its_time),
+		TEST(a_wait_runs_out),
+		TEST(removal_wakes_who_waits),
+		TEST(calls_fail_when_they_are_told_to),
+		TEST(agents_are_registered_as_the_kernel_does),
+		TEST(the_port_is_there_to_be_found),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

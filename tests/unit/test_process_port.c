@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The calls without a port argument. The process's port can be opened anew, but not closed:
+ * all tests have one device, and look at what was written since they began.
+ */
+
+#undef DEPRECATED
+#define DEPRECATED
+
+#include "mad_fixture.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static uint8_t buf[256];
+static ib_portid_t to;
+static unsigned first;
+
+static int setup(void **state)
+{
+	int classes[] = {IB_SMI_CLASS, IB_SMI_DIRECT_CLASS, IB_SA_CLASS, IB_PERFORMANCE_CLASS};
+
+	(void)state;
+	memset(&fixture, 0, sizeof(fixture));
+	memset(buf, 0, sizeof(buf));
+	to = (ib_portid_t){.lid = 7};
+	device_on_write(answer_request, NULL);
+	madrpc_init(NULL, 0, classes, 4);
+	first = device_written();
+	errno = 0;
+	return 0;
+}
+
+static unsigned written(void)
+{
+	return device_written() - first;
+}
+
+/* --- the port ------------------------------------------------------------------------------
+ */
+
+static void without_init_nothing_works(void **state)
+{
+	ib_sa_call_t call = {0};
+	ib_rpc_t rpc = {.mgtclass = IB_SMI_CLASS};
+
+	(void)state;
+	assert_int_equal(madrpc_portid(), -1);
+	assert_int_equal(mad_class_agent(IB_SMI_CLASS), -1);
+	assert_int_equal(mad_agent_class(0), 0);
+	assert_int_equal(mad_register_client(IB_SMI_CLASS, 0), -1);
+	assert_int_equal(errno, EINVAL);
+	errno = 0;
+	assert_null(smp_query(buf, &to, 0x11, 0, 0));
+	assert_int_equal(errno, EINVAL);
+	errno = 0;
+	assert_null(sa_call(buf, &to, &call, 0));
+	assert_int_equal(errno, EINVAL);
+	errno = 0;
+	assert_null(madrpc(&rpc, &to, buf, buf));
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(mad_send(&rpc, &to, NULL, buf), -1);
+	assert_null(mad_receive(NULL, 0));
+}
+
+static void init_opens_a_port_with_its_agents(void **state)
+{
+	(void)state;
+	assert_int_equal(madrpc_portid(), device_fd());
+	assert_int_equal(mad_class_agent(IB_SMI_CLASS), 0);
+	assert_int_equal(mad_class_agent(IB_PERFORMANCE_CLASS), 3);
+	assert_int_equal(mad_class_agent(IB_CC_CLASS), -1);
+	assert_int_equal(mad_class_agent(-1), -1);
+	assert_int_equal(mad_class_agent(256), -1);
+	assert_int_equal(mad_register_client(IB_CC_CLASS, 0), 4);
+	assert_int_equal(mad_class_agent(IB_CC_CLASS), 4);
+	assert_int_equal(device_agent(madrpc_portid(), 4).class_version, 2);
+}
+
+static void an_agent_has_a_class(void **state)
+{
+	(void)state;
+	assert_int_equal(mad_agent_class(0), IB_SMI_CLASS);
+	assert_int_equal(mad_agent_class(1), IB_SMI_DIRECT_CLASS);
+	assert_int_equal(mad_agent_class(3), IB_PERFORMANCE_CLASS);
+	assert_int_equal(mad_agent_class(4), 0);
+	assert_int_equal(mad_agent_class(31), 0);
+	assert_int_equal(mad_agent_class(32), -1);
+	assert_int_equal(mad_agent_class(-1), -1);
+}
+
+static void a_second_init_opens_another_port_in_its_place(void **state)
+{
+	int classes[] = {IB_SA_CLASS};
+	char ca_name[] = "mlx5_0";
+
+	(void)state;
+	madrpc_init(ca_name, 1, classes, 1);
+	assert_int_equal(device_handles(), 1);
+	assert_int_equal(mad_class_agent(IB_SA_CLASS), 0);
+	assert_int_equal(mad_class_agent(IB_SMI_CLASS), -1);
+}
+
+static void a_server_is_registered(void **state)
+{
+	long methods[16 / sizeof(long)] = {1 << IB_MAD_METHOD_GET};
+
+	(void)state;
+	assert_int_equal(mad_register_server(0x33, 0, methods, 0x123456), 4);
+	assert_int_equal(device_agent(madrpc_portid(), 4).oui, 0x123456);
+	assert_int_equal(device_agent(madrpc_portid(), 4).methods[0], 1 << IB_MAD_METHOD_GET);
+}
+
+/* What an init that cannot succeed says; it ends the process. */
+static void fail_init(char *ca_name, char *said, size_t size, int *status)
+{
+	int classes[] = {IB_SMI_CLASS}, fds[2];
+	ssize_t length;
+	pid_t child;
+
+	assert_int_equal(pipe(fds), 0);
+	fflush(NULL);
+	child = fork();
+	if (!child) {
+		dup2(fds[1], STDERR_FILENO);
+		madrpc_init(ca_name, 1, classes, 1);
+		_exit(0);
+	}
+	close(fds[1]);
+	length = read(fds[0], said, size - 1);
+	said[length > 0 ? length : 0] = '\0';
+	close(fds[0]);
+	assert_int_equal(waitpid(child, status, 0), child);
+}
+
+static void an_init_that_fails_ends_the_process_with_a_message(void **state)
+{
+	char nodev[] = "nodev", said[512];
+	int status;
+
+	(void)state;
+	fail_init(nodev, said, sizeof(said), &status);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 255);
+	assert_non_null(strstr(said, "madrpc_init"));
+	assert_non_null(strstr(said, "nodev port 1"));
+}
+
+/* --- management classes
+ * ------------------------------------------------------------------------ */
+
+static void smps_go_by_it(void **state)
+{
+	(void)state;
+	assert_ptr_equal(smp_query(buf, &to, IB_ATTR_PORT_INFO, 3, 0), buf);
+	expect_mad(first + 0, "0:01010101 17:15 23:03");
+	assert_ptr_equal(smp_set(buf, &to, IB_ATTR_PORT_INFO, 3, 0), buf);
+	expect_mad(first + 1, "0:01010102 17:15 23:03");
+	assert_ptr_equal(safe_smp_query(buf, &to, IB_ATTR_PORT_INFO, 3, 0), buf);
+	expect_mad(first + 2, "0:01010101 17:15 23:03");
+	assert_ptr_equal(safe_smp_set(buf, &to, IB_ATTR_PORT_INFO, 3, 0), buf);
+	expect_mad(first + 3, "0:01010102 17:15 23:03");
+}
+
+static void sa_mads_go_by_it(void **state)
+{
+	ib_sa_call_t call = {.method = IB_MAD_METHOD_GET, .attrid = IB_SA_ATTR_NODERECORD};
+	ibmad_gid_t gid = {1};
+
+	(void)state;
+	assert_ptr_equal(sa_call(buf, &to, &call, 0), buf);
+	expect_mad(first + 0, "0:01030201 17:11");
+	assert_ptr_equal(safe_sa_call(buf, &to, &call, 0), buf);
+	expect_mad(first + 1, "0:01030201 17:11");
+	assert_int_equal(ib_path_query(gid, gid, &to, buf), 0);
+	expect_mad(first + 2, "0:01030201 17:35 55:0c 64:01 80:01");
+}
+
+static void counters_go_by_it(void **state)
+{
+	(void)state;
+	assert_ptr_equal(port_performance_query(buf, &to, 0xff, 0), buf);
+	expect_mad(first + 0, "0:01040101 17:12 65:ff");
+	expect_address(first + 0, 1, 0x80010000, 7, 0);
+	assert_ptr_equal(port_performance_reset(buf, &to, 2, 0xf, 0), buf);
+	expect_mad(first + 1, "0:01040102 17:12 65:02000f");
+	assert_ptr_equal(port_performance_reset(buf, &to, 2, 0, 0), buf);
+	expect_mad(first + 2, "0:01040102 17:12 65:02ffff 82:ff");
+}
+
+static void vendor_calls_go_by_it(void **state)
+{
+	ib_vendor_call_t call = {.method = IB_MAD_METHOD_GET, .mgmt_class = 0x0a};
+
+	(void)state;
+	assert_null(ib_vendor_call(buf, &to, &call));
+	assert_int_equal(mad_register_client(0x0a, 0), 4);
+	assert_ptr_equal(ib_vendor_call(buf, &to, &call), buf);
+	expect_mad(first + 0, "0:010a0101");
+}
+
+static void addresses_are_resolved_by_it(void **state)
+{
+	static uint8_t port_info[IB_SMP_DATA_SIZE], path[IB_SA_DATA_SIZE];
+	ib_portid_t found = {0}, sm = {0};
+	uint64_t guid = 5;
+	char text[] = "0x9";
+	int portnum;
+
+	(void)state;
+	mad_set_field(port_info, 0, IB_PORT_SMLID_F, 3);
+	mad_set_field(port_info, 0, IB_PORT_LID_F, 4);
+	mad_set_field(path, 0, IB_SA_PR_DLID_F, 5);
+	answer_with(IB_SMI_DIRECT_CLASS, IB_ATTR_PORT_INFO, 0, port_info, sizeof(port_info));
+	answer_with(IB_SA_CLASS, IB_SA_ATTR_PATHRECORD, 0, path, sizeof(path));
+	assert_int_equal(ib_resolve_smlid(&sm, 0), 0);
+	assert_int_equal(sm.lid, 3);
+	assert_int_equal(ib_resolve_self(&found, &portnum, NULL), 0);
+	assert_int_equal(found.lid, 4);
+	assert_int_equal(ib_resolve_guid(&found, &guid, &sm, 0), 0);
+	assert_int_equal(found.lid, 5);
+	assert_int_equal(ib_resolve_portid_str(&found, text, IB_DEST_LID, NULL), 0);
+	assert_int_equal(found.lid, 9);
+	assert_int_equal(ib_resolve_portid_str(&found, text, IB_DEST_GUID, &sm), 0);
+	assert_int_equal(found.lid, 5);
+}
+
+/* --- requests and answers
+ * ------------------------------------------------------------------------ */
+
+static void requests_go_by_it(void **state)
+{
+	ib_rpc_t rpc = {.mgtclass = IB_PERFORMANCE_CLASS,
+			.method = IB_MAD_METHOD_GET,
+			.attr.id = 0x12,
+			.dataoffs = 64,
+			.datasz = 192};
+	ib_rmpp_hdr_t rmpp = {0};
+
+	(void)state;
+	to.qp = 1;
+	assert_ptr_equal(madrpc(&rpc, &to, buf, buf), buf);
+	expect_mad(first + 0, "0:01040101 17:12");
+	rpc.mgtclass = IB_SA_CLASS;
+	rpc.trid = 0;
+	assert_ptr_equal(madrpc_rmpp(&rpc, &to, &rmpp, buf), buf);
+	assert_int_equal(written(), 2);
+	rpc.trid = 0;
+	assert_int_equal(mad_send(&rpc, &to, NULL, buf), 0);
+	assert_int_equal(written(), 3);
+}
+
+static void requests_of_others_come_and_are_answered(void **state)
+{
+	struct ib_user_mad header = {0};
+	uint8_t mad[256] = {1, 0x33, 1, 1};
+	void *umad;
+
+	(void)state;
+	assert_int_equal(mad_register_server(0x33, 0, NULL, 0x123456), 4);
+	header.agent_id = 4;
+	header.addr.lid = htobe16(9);
+	header.addr.qpn = htobe32(1);
+	device_queue(madrpc_portid(), &header, mad, sizeof(mad));
+	umad = mad_receive(NULL, 1000);
+	assert_non_null(umad);
+	assert_int_equal(mad_respond(umad, NULL, 0), 0);
+	assert_int_equal(device_packet(first)->mad[3], IB_MAD_METHOD_GET_RESPONSE);
+	expect_address(first + 0, 1, IB_DEFAULT_QP1_QKEY, 9, 0);
+	mad_free(umad);
+	assert_null(mad_receive(NULL, 0));
+}
+
+/* --- saving an answer
+ * ------------------------------------------------------------------------------ */
+
+static void the_next_answer_is_saved_once(void **state)
+{
+	uint8_t saved[80] = {0}, again[80];
+
+	(void)state;
+	buf[0] = 0xaa;
+	madrpc_save_mad(saved, 66);
+	assert_non_null(smp_query(buf, &to, 0x11, 0, 0));
+	assert_int_equal(saved[1], IB_SMI_CLASS);
+	assert_int_equal(saved[3], IB_MAD_METHOD_GET_RESPONSE);
+	assert_int_equal(saved[17], 0x11);
+	assert_int_equal(saved[64], 0xaa);
+	buf[2] = 0xbb;
+	assert_int_equal(saved[66], 0);
+	memcpy(again, saved, sizeof(again));
+	assert_non_null(smp_query(buf, &to, 0x12, 0, 0));
+	assert_memory_equal(again, saved, sizeof(again));
+}
+
+static void an_answer_with_a_status_is_saved_too(void **state)
+{
+	uint8_t saved[24] = {0};
+
+	(void)state;
+	answer_with(IB_SMI_CLASS, 0x77, 0x001c, NULL, 0);
+	madrpc_save_mad(saved, sizeof(saved));
+	assert_null(smp_query(buf, &to, 0x77, 0, 0));
+	assert_int_equal(saved[5], 0x1c);
+}
+
+static void no_more_is_saved_than_there_is_or_asked_for(void **state)
+{
+	uint8_t saved[300];
+
+	(void)state;
+	memset(saved, 0x55, sizeof(saved));
+	madrpc_save_mad(saved, 300);
+	assert_non_null(smp_query(buf, &to, 0x11, 0, 0));
+	assert_int_equal(saved[255], 0);
+	assert_int_equal(saved[256], 0x55);
+	madrpc_save_mad(saved + 256, 0);
+	assert_non_null(smp_query(buf, &to, 0x11, 0, 0));
+	madrpc_save_mad(saved + 256, -1);
+	assert_non_null(smp_query(buf, &to, 0x11, 0, 0));
+	madrpc_save_mad(NULL, 10);
+	assert_non_null(smp_query(buf, &to, 0x11, 0, 0));
+	assert_int_equal(saved[256], 0x55);
+}
+
+/* --- locking
+ * ----------------------------------------------------------------------------------------- */
+
+static atomic_bool done;
+
+static void *query_safely(void *arg)
+{
+	uint8_t data[IB_SMP_DATA_SIZE] = {0};
+	ib_portid_t there = {.lid = 7};
+
+	(void)arg;
+	assert_non_null(safe_smp_query(data, &there, 0x11, 0, 0));
+	done = true;
+	return NULL;
+}
+
+static void a_lock_keeps_safe_calls_out(void **state)
+{
+	const struct timespec while_ = {0, 20000000};
+	pthread_t thread;
+
+	(void)state;
+	madrpc_lock();
+	/* calls that are not safe do not mind */
+	assert_non_null(smp_query(buf, &to, 0x11, 0, 0));
+	assert_int_equal(pthread_create(&thread, NULL, query_safely, NULL), 0);
+	nanosleep(&while_, NULL);
+	assert_false(done);
+	assert_int_equal(written(), 1);
+	madrpc_unlock();
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_true(done);
+	assert_int_equal(written(), 2);
+	/* one that is not locked may be unlocked */
+	madrpc_unlock();
+	assert_non_null(safe_smp_query(buf, &to, 0x11, 0, 0));
+	madrpc_lock();
+	madrpc_unlock();
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, setup)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(without_init_nothing_works),
+		TEST(init_opens_a_port_with_its_agents),
+		TEST(an_agent_has_a_class),
+		TEST(a_second_init_opens_another_port_in_its_place),
+		TEST(a_server_is_registered),
+		TEST(an_init_that_fails_ends_the_process_with_a_message),
+		TEST(smps_go_by_it),
+		TEST(sa_mads_go_by_it),
+		TEST(counters_go_by_it),
+		TEST(vendor_calls_go_by_it),
+		TEST(addresses_are_resolved_by_it),
+		TEST(requests_go_by_it),
+		TEST(requests_of_others_come_and_are_answered),
+		TEST(the_next_answer_is_saved_once),
+		TEST(an_answer_with_a_status_is_saved_too),
+		TEST(no_more_is_saved_than_there_is_or_asked_for),
+		TEST(a_lock_keeps_safe_calls_out),
+	};
+
+	return cmocka_run_group_tests(tests, device_setup, NULL);
+}

@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+#include "mad_fixture.h"
+
+#include <infiniband/mad_async.h>
+#include <infiniband/mad_sa.h>
+
+#define SA_LID 0x42
+
+/* How the SA answers a GetTable. */
+static struct {
+	uint16_t status;
+	unsigned attribute_offset;
+	size_t data_size, message_size; /* 0: what the data needs */
+	uint8_t rmpp_type, rmpp_flags;
+} sa;
+
+static uint8_t records[100000];
+
+static void answer_table(const struct device_packet *packet)
+{
+	size_t length = sa.message_size ? sa.message_size : IB_SA_DATA_OFFS + sa.data_size;
+	size_t segments = sa.data_size ? (sa.data_size + 199) / 200 : 1;
+	uint8_t *mad = calloc(1, length < 256 ? 256 : length);
+	uint32_t payload = htobe32((uint32_t)(sa.data_size + 20 * segments));
+
+	device_copy_mad(packet, mad);
+	mad[3] = IB_MAD_METHOD_GET_TABLE_RESPONSE;
+	mad[4] = (uint8_t)(sa.status >> 8);
+	mad[5] = (uint8_t)sa.status;
+	mad[24] = 1;
+	mad[25] = sa.rmpp_type;
+	mad[26] = sa.rmpp_flags;
+	mad[31] = 1;
+	memcpy(mad + 32, &payload, sizeof(payload));
+	mad[44] = (uint8_t)(sa.attribute_offset >> 8);
+	mad[45] = (uint8_t)sa.attribute_offset;
+	memcpy(mad + IB_SA_DATA_OFFS, records,
+	       length < IB_SA_DATA_OFFS ? 0 : length - IB_SA_DATA_OFFS);
+	device_reply(packet, mad, length);
+	free(mad);
+}
+
+static int answer(const struct device_packet *packet, void *arg)
+{
+	if (fixture.silent || packet->mad[3] != IB_MAD_METHOD_GET_TABLE)
+		return answer_request(packet, arg);
+	answer_table(packet);
+	return 0;
+}
+
+static uint8_t port_info[IB_SMP_DATA_SIZE];
+
+static int setup(void **state)
+{
+	int ret = fixture_setup(state);
+
+	memset(&sa, 0, sizeof(sa));
+	sa.rmpp_type = IB_RMPP_TYPE_DATA;
+	sa.rmpp_flags = IB_RMPP_FLAG_ACTIVE | IB_RMPP_FLAG_FIRST;
+	fill(records, sizeof(records), 1);
+	memset(port_info, 0, sizeof(port_info));
+	mad_set_field(port_info, 0, IB_PORT_SMLID_F, SA_LID);
+	mad_set_field(port_info, 0, IB_PORT_SMSL_F, 5);
+	answer_with(IB_SMI_DIRECT_CLASS, IB_ATTR_PORT_INFO, 0, port_info, sizeof(port_info));
+	device_on_write(answer, NULL);
+	return ret;
+}
+
+static ib_portid_t sa_address = {.lid = 3, .sl = 1};
+
+/* --- any attribute ------------------------------------------------------------------------ */
+
+static void a_question_says_what_it_looks_for(void **state)
+{
+	static const uint8_t record[] = {0xab, 0xcd, 0xef};
+	struct mad_sa_query query = {
+		.attribute = 0x1234,
+		.modifier = 0x55667788,
+		.component_mask = 0x8000000000000001,
+		.record = record,
+		.record_size = sizeof(record),
+		.sa = &sa_address,
+		.status = 77,
+	};
+	struct mad_sa_table *table;
+
+	(void)state;
+	sa_key_set(fixture.port, 0x1122334455667788);
+	assert_int_equal(mad_sa_get_table(fixture.port, &query, &table), 0);
+	assert_int_equal(device_written(), 1);
+	expect_mad(0, "0:01030212 16:1234 20:55667788 36:1122334455667788"
+		      " 48:8000000000000001 56:abcdef");
+	expect_address(0, 1, 0x80010000, 3, 1);
+	expect_agent(0);
+	assert_int_equal(query.status, 0);
+	assert_int_equal(sa_address.qp, 0);
+	mad_sa_table_free(table);
+}
+
+static void the_subnet_manager_is_asked_unless_another_is_named(void **state)
+{
+	struct mad_sa_query query = {.attribute = IB_SA_ATTR_NODERECORD};
+	struct mad_sa_table *table;
+
+	(void)state;
+	assert_int_equal(mad_sa_get_table(fixture.port, &query, &table), 0);
+	mad_sa_table_free(table);
+	assert_int_equal(device_written(), 2);
+	expect_mad(0, "0:01810101 17:15 32:ffffffff");
+	expect_mad(1, "0:01030212 17:11");
+	expect_address(1, 1, 0x80010000, SA_LID, 5);
+	mad_set_field(port_info, 0, IB_PORT_SMLID_F, 0);
+	assert_int_equal(mad_sa_get_table(fixture.port, &query, &table), -ENXIO);
+	assert_null(table);
+}
+
+static void a_table_has_all_its_records(void **state)
+{
+	struct mad_sa_query query = {.attribute = IB_SA_ATTR_NODERECORD, .sa = &sa_address};
+	struct mad_sa_table *table;
+	size_t i;
+
+	(void)state;
+	sa.attribute_offset = 14;
+	sa.data_size = 500 * 112;
+	assert_int_equal(mad_sa_get_table(fixture.port, &query, &table), 0);
+	assert_int_equal(mad_sa_table_count(table), 500);
+	assert_int_equal(mad_sa_table_record_size(table), 112);
+	for (i = 0; i < 500; i++) {
+		assert_memory_equal(mad_sa_table_record(table, i), records + i * 112, 112);
+		assert_int_equal((uintptr_t)mad_sa_table_record(table, i) % 8, 0);
+	}
+	assert_null(mad_sa_table_record(table, 500));
+	assert_null(mad_sa_table_record(table, SIZE_MAX));
+	mad_sa_table_free(table);
+	mad_sa_table_free(NULL);
+}
+
+static void a_short_table_fits_into_less_than_a_mad(void **state)
+{
+	struct mad_sa_query query = {.attribute = IB_SA_ATTR_LINKRECORD, .sa = &sa_address};
+	struct mad_sa_table *table;
+
+	(void)state;
+	sa.rmpp_flags |= IB_RMPP_FLAG_LAST;
+	sa.attribute_offset = 1;
+	sa.data_size = 8;
+	assert_int_equal(mad_sa_get_table(fixture.port, &query, &table), 0);
+	assert_int_equal(mad_sa_table_count(table), 1);
+	assert_memory_equal(mad_sa_table_record(table, 0), records, 8);
+	mad_sa_table_free(table);
+}
+
+static void a_table_may_be_empty(void **state)
+{
+	struct mad_sa_query query = {.attribute = IB_SA_ATTR_NODERECORD, .sa = &sa_address};
+	struct mad_sa_table *table;
+	unsigned offset;
+
+	(void)state;
+	for (offset = 0; offset < 15; offset += 14) {
+		sa.attribute_offset = offset;
+		assert_int_equal(mad_sa_get_table(fixture.port, &query, &table), 0);
+		assert_int_equal(mad_sa_table_count(table), 0);
+		assert_null(mad_sa_table_record(table, 0));
+		mad_sa_table_free(table);
+	}
+	/* or be said to be so */
+	sa.status = 0x0300;
+	assert_int_equal(mad_sa_get_table(fixture.port, &query, &table), 0);
+	assert_int_equal(mad_sa_table_count(table), 0);
+	assert_int_equal(query.status, 0x0300);
+	mad_sa_table_free(table);
+}
+
+static void padding_is_no_record(void **state)
+{
+	struct mad_sa_query query = {.attribute = IB_SA_ATTR_NODERECORD, .sa = &sa_address};
+	struct mad_sa_table *table;
+
+	(void)state;
+	sa.attribute_offset = 14;
+	sa.data_size = 3 * 112 + 111;
+	assert_int_equal(mad_sa_get_table(fixture.port, &query, &table), 0);
+	assert_int_equal(mad_sa_table_count(table), 3);
+	mad_sa_table_free(table);
+	sa.data_size = 111;
+	assert_int_equal(mad_sa_get_table(fixture.port, &query, &table), 0);
+	assert_int_equal(mad_sa_table_count(table), 0);
+	mad_sa_table_free(table);
+}
+
+static void records_that_are_too_short_are_not_believed(void **state)
+{
+	static const struct {
+		unsigned attribute, least; /* of the offset */
+	} attributes[] = {
+		{IB_SA_ATTR_NODERECORD, 14},     {IB_SA_ATTR_PORTINFORECORD, 9},
+		{IB_SA_ATTR_LINKRECORD, 1},      {IB_SA_ATTR_GUIDINFORECORD, 9},
+		{IB_SA_ATTR_SERVICERECORD, 22},  {IB_SA_ATTR_PATHRECORD, 8},
+		{IB_SA_ATTR_MCRECORD, 7},        {IB_SA_ATTR_INFORMINFORECORD, 8},
+		{IB_SA_ATTR_PKEYTABLERECORD, 1},
+	};
+	struct mad_sa_query query = {.sa = &sa_address};
+	struct mad_sa_table *table;
+	size_t i;
+
+	(void)state;
+	sa.data_size = 1000;
+	for (i = 0; i < sizeof(attributes) / sizeof(*attributes); i++) {
+		query.attribute = attributes[i].attribute;
+		sa.attribute_offset = attributes[i].least - 1;
+		assert_int_equal(mad_sa_get_table(fixture.port, &query, &table), -EPROTO);
+		assert_null(table);
+		sa.attribute_offset = attributes[i].least;
+		assert_int_equal(mad_sa_get_table(fixture.port, &query, &table), 0);
+		assert_int_equal(mad_sa_table_record_size(table), 8 * attributes[i].least);
+		mad_sa_table_free(table);
+	}
+	/* what is looked for is of the record's size, too */
+	query.record = records;
+	query.record_size = 200;
+	sa.attribute_offset = 24;
+	assert_int_equal(mad_sa_get_table(fixture.port, &query, &table), -EPROTO);
+	sa.attribute_offset = 0xffff;
+	assert_int_equal(mad_sa_get_table(fixture.port, &query, &table), 0);
+	assert_int_equal(mad_sa_table_count(table), 0);
+	mad_sa_table_free(table);
+}
+
+static void what_is_no_table_is_not_believed(void **state)
+{
+	struct mad_sa_query query = {.attribute = IB_SA_ATTR_NODERECORD, .sa = &sa_address};
+	struct mad_sa_table *table;
+
+	(void)state;
+	sa.attribute_offset = 14;
+	sa.data_size = 112;
+	sa.rmpp_flags = 0;
+	assert_int_equal(mad_sa_get_table(fixture.port, &query, &table), -EBADMSG);
+	assert_null(table);
+	sa.rmpp_flags = IB_RMPP_FLAG_ACTIVE;
+	sa.rmpp_type = IB_RMPP_TYPE_ACK;
+	assert_int_equal(mad_sa_get_table(fixture.port, &query, &table), -EBADMSG);
+	sa.rmpp_type = IB_RMPP_TYPE_DATA;
+	sa.message_size = 55;
+	assert_int_equal(mad_sa_get_table(fixture.port, &query, &table), -EBADMSG);
+}
+
+static void a_status_comes_back(void **state)
+{
+	struct mad_sa_query query = {.attribute = IB_SA_ATTR_NODERECORD, .sa = &sa_address};
+	struct mad_sa_table *table;
+
+	(void)state;
+	sa.status = 0x0200;
+	assert_int_equal(mad_sa_get_table(fixture.port, &query, &table), -EIO);
+	assert_int_equal(query.status, 0x0200);
+	assert_null(table);
+}
+
+static void no_answer_is_a_time_out(void **state)
+{
+	struct mad_sa_query query = {
+		.attribute = IB_SA_ATTR_NODERECORD, .sa = &sa_address, .timeout_ms = 5};
+	struct mad_sa_table *table;
+
+	(void)state;
+	be_silent();
+	mad_rpc_set_timeout(fixture.port, 100000000);
+	assert_int_equal(mad_sa_get_table(fixture.port, &query, &table), -ETIMEDOUT);
+	assert_int_equal(query.status, 0);
+	query.sa = NULL;
+	assert_int_equal(mad_sa_get_table(fixture.port, &query, &table), -ETIMEDOUT);
+}
+
+static void what_is_too_long_is_refused(void **state)
+{
+	struct mad_sa_query query = {.attribute = IB_SA_ATTR_NODERECORD, .sa = &sa_address};
+	struct mad_sa_table *table;
+
+	(void)state;
+	assert_int_equal(mad_port_set_max_reply(fixture.port, 4096), 0);
+	sa.attribute_offset = 14;
+	sa.data_size = 4096;
+	assert_int_equal(mad_sa_get_table(fixture.port, &query, &table), -EMSGSIZE);
+	assert_null(table);
+}
+
+static void without_memory_there_is_no_table(void **state)
+{
+	struct mad_sa_query query = {.attribute = IB_SA_ATTR_NODERECORD, .sa = &sa_address};
+	struct mad_sa_table *table = NULL;
+	unsigned n;
+	int err;
+
+	(void)state;
+	sa.attribute_offset = 14;
+	sa.data_size = 1120;
+	for (n = 1, err = -ENOMEM; err == -ENOMEM && n < 10; n++) {
+		device_fail_malloc(n);
+		err = mad_sa_get_table(fixture.port, &query, &table);
+		device_fail_malloc(0);
+	}
+	assert_int_equal(err, 0);
+	assert_true(n > 2);
+	mad_sa_table_free(table);
+}
+
+static void bad_questions_are_refused(void **state)
+{
+	struct mad_sa_query good = {.attribute = 0x11, .sa = &sa_address}, query = good;
+	ib_portid_t nowhere = {0};
+	struct mad_sa_table *table;
+	uint8_t record[200];
+
+	(void)state;
+	assert_int_equal(mad_sa_get_table(NULL, &query, &table), -EINVAL);
+	assert_int_equal(mad_sa_get_table(fixture.port, NULL, &table), -EINVAL);
+	assert_int_equal(mad_sa_get_table(fixture.port, &query, NULL), -EINVAL);
+	assert_int_equal(mad_sa_get(fixture.port, &query, NULL, 0), -EINVAL);
+	assert_int_equal(mad_sa_get(fixture.port, &query, record, 201), -EINVAL);
+	query.record_size = 1;
+	assert_int_equal(mad_sa_get_table(fixture.port, &query, &table), -EINVAL);
+	query.record = records;
+	query.record_size = 0;
+	assert_int_equal(mad_sa_get_table(fixture.port, &query, &table), -EINVAL);
+	query.record_size = 201;
+	assert_int_equal(mad_sa_get_table(fixture.port, &query, &table), -EINVAL);
+	query = good;
+	query.attribute = 0x10000;
+	assert_int_equal(mad_sa_get_table(fixture.port, &query, &table), -EINVAL);
+	query = good;
+	query.sa = &nowhere;
+	assert_int_equal(mad_sa_get_table(fixture.port, &query, &table), -EINVAL);
+	assert_int_equal(device_written(), 0);
+}
+
+static void one_record_comes_by_get(void **state)
+{
+	uint8_t record[IB_SA_DATA_SIZE + 1] = {0};
+	struct mad_sa_query query = {
+		.attribute = IB_SA_ATTR_PATHRECORD,
+		.component_mask = 4,
+		.record = "xyz",
+		.record_size = 3,
+		.sa = &sa_address,
+	};
+
+	(void)state;
+	answer_with(IB_SA_CLASS, IB_SA_ATTR_PATHRECORD, 0, records, IB_SA_DATA_SIZE);
+	assert_int_equal(mad_sa_get(fixture.port, &query, record, 64), 0);
+	expect_mad(0, "0:01030201 17:35 55:04 56:78797a");
+	assert_memory_equal(record, records, 64);
+	assert_int_equal(record[64], 0);
+	assert_int_equal(mad_sa_get(fixture.port, &query, record, IB_SA_DATA_SIZE), 0);
+	assert_memory_equal(record, records, IB_SA_DATA_SIZE);
+	assert_int_equal(record[IB_SA_DATA_SIZE], 0);
+	fixture.answers[1].status = 0x0300;
+	assert_int_equal(mad_sa_get(fixture.port, &query, record, 64), -EIO);
+	assert_int_equal(query.status, 0x0300);
+}
+
+/* --- the usual questions --------------------------------------------------------------------
+ */
+
+static const ibmad_gid_t one = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
+static const ibmad_gid_t two = {0xff, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0xee};
+
+#define ONE "0102030405060708090a0b0c0d0e0f10"
+#define TWO "ff02030405060708090a0b0c0d0e0fee"
+
+/* Of a question of the usual ones, its last MAD (the subnet manager is looked up first). */
+static void expect_question(int err, struct mad_sa_table *table, size_t size, const char *mad)
+{
+	assert_int_equal(err, 0);
+	expect_mad(device_written() - 1, mad);
+	assert_int_equal(mad_sa_table_count(table), 2);
+	assert_int_equal(mad_sa_table_record_size(table), size);
+	assert_memory_equal(mad_sa_table_record(table, 1), records + size, size);
+	mad_sa_table_free(table);
+}
+
+static void answer_two_of(size_t size)
+{
+	sa.attribute_offset = (unsigned)size / 8;
+	sa.data_size = 2 * size;
+}
+
+static void paths_are_asked_for_by_either_end(void **state)
+{
+	struct mad_sa_table *t;
+	int err;
+
+	(void)state;
+	answer_two_of(64);
+	err = mad_sa_path_records(fixture.port, one, two, &t);
+	expect_question(err, t, 64, "0:01030212 17:35 54:100c 64:" TWO ONE " 107:7f");
+	err = mad_sa_path_records(fixture.port, one, NULL, &t);
+	expect_question(err, t, 64, "0:01030212 17:35 54:1008 80:" ONE " 107:7f");
+	err = mad_sa_path_records(fixture.port, NULL, two, &t);
+	expect_question(err, t, 64, "0:01030212 17:35 54:1004 64:" TWO " 107:7f");
+	err = mad_sa_path_records(fixture.port, NULL, NULL, &t);
+	expect_question(err, t, 64, "0:01030212 17:35 54:10 107:7f");
+}
+
+static void nodes_ports_and_links_are_asked_for_by_lid(void **state)
+{
+	struct mad_sa_table *t;
+	int err;
+
+	(void)state;
+	answer_two_of(112);
+	err = mad_sa_node_records(fixture.port, 0x1234, &t);
+	expect_question(err, t, 112, "0:01030212 17:11 55:01 56:1234");
+	err = mad_sa_node_records(fixture.port, 0, &t);
+	expect_question(err, t, 112, "0:01030212 17:11");
+	answer_two_of(72);
+	err = mad_sa_port_info_records(fixture.port, 0x1234, &t);
+	expect_question(err, t, 72, "0:01030212 17:12 55:01 56:1234");
+	err = mad_sa_port_info_records(fixture.port, 0, &t);
+	expect_question(err, t, 72, "0:01030212 17:12");
+	answer_two_of(8);
+	err = mad_sa_link_records(fixture.port, 0x1234, &t);
+	expect_question(err, t, 8, "0:01030212 17:20 55:01 56:1234");
+	err = mad_sa_link_records(fixture.port, 0, &t);
+	expect_question(err, t, 8, "0:01030212 17:20");
+}
+
+static void groups_and_subscriptions_are_asked_for_by_gid(void **state)
+{
+	struct mad_sa_table *t;
+	int err;
+
+	(void)state;
+	answer_two_of(56);
+	err = mad_sa_mc_member_records(fixture.port, two, &t);
+	expect_question(err, t, 56, "0:01030212 17:38 55:01 56:" TWO);
+	err = mad_sa_mc_member_records(fixture.port, NULL, &t);
+	expect_question(err, t, 56, "0:01030212 17:38");
+	answer_two_of(64);
+	err = mad_sa_inform_info_records(fixture.port, one, &t);
+	expect_question(err, t, 64, "0:01030212 17:f3 55:01 56:" ONE);
+	err = mad_sa_inform_info_records(fixture.port, NULL, &t);
+	expect_question(err, t, 64, "0:01030212 17:f3");
+}
+
+static void services_are_asked_for_by_name(void **state)
+{
+	char name[66];
+	struct mad_sa_table *t;
+	int err;
+
+	(void)state;
+	answer_two_of(176);
+	err = mad_sa_service_records(fixture.port, "abc", &t);
+	expect_question(err, t, 176, "0:01030212 17:31 55:40 104:616263");
+	err = mad_sa_service_records(fixture.port, NULL, &t);
+	expect_question(err, t, 176, "0:01030212 17:31");
+	memset(name, 'x', sizeof(name) - 1);
+	name[65] = '\0';
+	assert_int_equal(mad_sa_service_records(fixture.port, name, &t), -EINVAL);
+	name[64] = '\0';
+	err = mad_sa_service_records(fixture.port, name, &t);
+	assert_int_equal(err, 0);
+	assert_memory_equal(device_packet(device_written() - 1)->mad + 104, name, 64);
+	mad_sa_table_free(t);
+}
+
+static void records_lie_as_the_specification_has_them(void **state)
+{
+	(void)state;
+	assert_int_equal(sizeof(struct mad_sa_link_record), 8);
+	assert_int_equal(offsetof(struct mad_sa_link_record, to_lid), 4);
+	assert_int_equal(sizeof(struct mad_sa_port_info_record), 72);
+	assert_int_equal(offsetof(struct mad_sa_port_info_record, port_info), 4);
+	assert_int_equal(sizeof(struct mad_sa_inform_info_record), 64);
+	assert_int_equal(offsetof(struct mad_sa_inform_info_record, gid), 24);
+	assert_int_equal(offsetof(struct mad_sa_inform_info_record, is_generic), 46);
+	assert_int_equal(offsetof(struct mad_sa_inform_info_record, qpn_resp_time), 52);
+	assert_int_equal(offsetof(struct mad_sa_inform_info_record, pad), 60);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fixture_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_question_says_what_it_looks_for),
+		TEST(the_subnet_manager_is_asked_unless_another_is_named),
+		TEST(a_table_has_all_its_records),
+		TEST(a_short_table_fits_into_less_than_a_mad),
+		TEST(a_table_may_be_empty),
+		TEST(padding_is_no_record),
+		TEST(records_that_are_too_short_are_not_believed),
+		TEST(what_is_no_table_is_not_believed),
+		TEST(a_status_comes_back),
+		TEST(no_answer_is_a_time_out),
+		TEST(what_is_too_long_is_refused),
+		TEST(without_memory_there_is_no_table),
+		TEST(bad_questions_are_refused),
+		TEST(one_record_comes_by_get),
+		TEST(paths_are_asked_for_by_either_end),
+		TEST(nodes_ports_and_links_are_asked_for_by_lid),
+		TEST(groups_and_subscriptions_are_asked_for_by_gid),
+		TEST(services_are_asked_for_by_name),
+		TEST(records_lie_as_the_specification_has_them),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

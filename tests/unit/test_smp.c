@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+#include "mad_fixture.h"
+
+static uint8_t buf[IB_SMP_DATA_SIZE];
+
+static int setup(void **state)
+{
+	memset(buf, 0, sizeof(buf));
+	buf[0] = 0xa1;
+	buf[63] = 0xc3;
+	return fixture_setup(state);
+}
+
+static void a_lid_makes_it_lid_routed(void **state)
+{
+	ib_portid_t to = {.lid = 7};
+
+	(void)state;
+	assert_ptr_equal(
+		smp_query_via(buf, &to, IB_ATTR_PORT_INFO, 0x12345678, 0, fixture.port), buf);
+	assert_int_equal(errno, 0);
+	assert_int_equal(device_written(), 1);
+	expect_mad(0, "0:01010101 17:15 20:12345678 64:a1 127:c3");
+	expect_address(0, 0, 0, 7, 0);
+	expect_agent(0);
+}
+
+static void without_lid_the_route_is_directed(void **state)
+{
+	ib_portid_t to = {.drpath = {.cnt = 2, .p = {0, 1, 3}}};
+
+	(void)state;
+	assert_non_null(smp_query_via(buf, &to, IB_ATTR_NODE_INFO, 0, 0, fixture.port));
+	expect_mad(0, "0:01810101 7:02 17:11 32:ffffffff 64:a1 127:c3 129:0103");
+	expect_address(0, 0, 0, 0xffff, 0);
+	expect_agent(0);
+	to.lid = -5;
+	assert_non_null(smp_query_via(buf, &to, IB_ATTR_NODE_INFO, 0, 0, fixture.port));
+	expect_address(1, 0, 0, 0xffff, 0);
+}
+
+static void a_permissive_end_makes_the_route_directed(void **state)
+{
+	ib_portid_t to = {.lid = 7, .drpath = {.drslid = 0xffff}};
+
+	(void)state;
+	assert_non_null(smp_query_via(buf, &to, IB_ATTR_NODE_INFO, 0, 0, fixture.port));
+	expect_mad(0, "0:01810101 17:11 32:ffffffff 64:a1 127:c3");
+	expect_address(0, 0, 0, 0xffff, 0);
+	to.drpath.drslid = 0x21;
+	to.drpath.drdlid = 0xffff;
+	assert_non_null(smp_query_via(buf, &to, IB_ATTR_NODE_INFO, 0, 0, fixture.port));
+	expect_mad(1, "0:01810101 17:11 32:0021ffff 64:a1 127:c3");
+	expect_address(1, 0, 0, 7, 0);
+}
+
+static void a_set_says_so(void **state)
+{
+	ib_portid_t to = {.lid = 7};
+
+	(void)state;
+	assert_ptr_equal(smp_set_via(buf, &to, IB_ATTR_PORT_INFO, 1, 0, fixture.port), buf);
+	expect_mad(0, "0:01010102 17:15 23:01 64:a1 127:c3");
+}
+
+static void the_m_key_goes_along(void **state)
+{
+	ib_portid_t to = {.lid = 7};
+
+	(void)state;
+	smp_mkey_set(fixture.port, 0x1122334455667788);
+	assert_non_null(smp_query_via(buf, &to, IB_ATTR_NODE_INFO, 0, 0, fixture.port));
+	expect_mad(0, "0:01010101 17:11 24:1122334455667788 64:a1 127:c3");
+	to.lid = 0;
+	assert_non_null(smp_set_via(buf, &to, IB_ATTR_NODE_INFO, 0, 0, fixture.port));
+	expect_mad(1, "0:01810102 17:11 24:1122334455667788ffffffff 64:a1 127:c3");
+}
+
+static void service_level_qp_and_key_do_not_count(void **state)
+{
+	ib_portid_t to = {
+		.lid = 7, .qp = 5, .qkey = 0x55, .sl = 3, .pkey_idx = 1, .grh_present = 1};
+
+	(void)state;
+	assert_non_null(smp_query_via(buf, &to, IB_ATTR_NODE_INFO, 0, 0, fixture.port));
+	expect_address(0, 0, 0, 7, 0);
+	assert_int_equal(to.sl, 0);
+	assert_int_equal(to.qp, 0);
+}
+
+static void the_answer_comes_back_in_the_buffer(void **state)
+{
+	uint8_t info[IB_SMP_DATA_SIZE + 16];
+	ib_portid_t to = {.lid = 7};
+
+	(void)state;
+	fill(info, sizeof(info), 1);
+	answer_with(IB_SMI_CLASS, IB_ATTR_NODE_INFO, 0, info, IB_SMP_DATA_SIZE);
+	fill(info + IB_SMP_DATA_SIZE, 16, 99);
+	assert_non_null(smp_query_via(buf, &to, IB_ATTR_NODE_INFO, 0, 0, fixture.port));
+	assert_memory_equal(buf, info, sizeof(buf));
+}
+
+static void a_status_is_an_error_and_the_buffer_left_alone(void **state)
+{
+	ib_portid_t to = {.drpath = {.cnt = 1, .p = {0, 1}}};
+	uint8_t before[sizeof(buf)];
+	int status = -1;
+
+	(void)state;
+	memcpy(before, buf, sizeof(buf));
+	answer_with(IB_SMI_DIRECT_CLASS, 0x77, 0x000c, "x", 1);
+	/* without the direction bit, which is part of the field */
+	assert_null(smp_query_status_via(buf, &to, 0x77, 0, 0, &status, fixture.port));
+	assert_int_equal(errno, EIO);
+	assert_int_equal(status, 0x000c);
+	assert_memory_equal(buf, before, sizeof(buf));
+	status = -1;
+	assert_null(smp_set_status_via(buf, &to, 0x77, 0, 0, &status, fixture.port));
+	assert_int_equal(status, 0x000c);
+	assert_null(smp_query_via(buf, &to, 0x77, 0, 0, fixture.port));
+	assert_int_equal(errno, EIO);
+}
+
+static void success_is_status_0(void **state)
+{
+	ib_portid_t to = {.lid = 7};
+	int status = -1;
+
+	(void)state;
+	assert_non_null(smp_query_status_via(buf, &to, 0x11, 0, 0, &status, fixture.port));
+	assert_int_equal(status, 0);
+	status = -1;
+	assert_non_null(smp_set_status_via(buf, &to, 0x11, 0, 0, &status, fixture.port));
+	assert_int_equal(status, 0);
+}
+
+static void no_answer_is_a_time_out(void **state)
+{
+	ib_portid_t to = {.lid = 7};
+	int status = -1;
+
+	(void)state;
+	be_silent();
+	assert_null(smp_query_status_via(buf, &to, 0x11, 0, 0, &status, fixture.port));
+	assert_int_equal(errno, ETIMEDOUT);
+	assert_int_equal(status, 0);
+	expect_mad(0, "0:01010101 17:11 64:a1 127:c3");
+}
+
+static void a_call_s_own_time_out_counts(void **state)
+{
+	ib_portid_t to = {.lid = 7};
+
+	(void)state;
+	be_silent();
+	mad_rpc_set_timeout(fixture.port, 100000000);
+	assert_null(smp_set_via(buf, &to, 0x11, 0, 5, fixture.port));
+	assert_int_equal(errno, ETIMEDOUT);
+}
+
+static void what_cannot_be_sent_is_refused(void **state)
+{
+	ib_portid_t to = {.drpath = {.cnt = 64}};
+	int status = -1;
+
+	(void)state;
+	assert_null(smp_query_status_via(buf, &to, 0x11, 0, 0, &status, fixture.port));
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(status, 0);
+	errno = 0;
+	assert_null(smp_query_via(buf, NULL, 0x11, 0, 0, fixture.port));
+	assert_int_equal(errno, EINVAL);
+	errno = 0;
+	to.drpath.cnt = 0;
+	assert_null(smp_set_via(buf, &to, 0x11, 0, 0, NULL));
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(device_written(), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fixture_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_lid_makes_it_lid_routed),
+		TEST(without_lid_the_route_is_directed),
+		TEST(a_permissive_end_makes_the_route_directed),
+		TEST(a_set_says_so),
+		TEST(the_m_key_goes_along),
+		TEST(service_level_qp_and_key_do_not_count),
+		TEST(the_answer_comes_back_in_the_buffer),
+		TEST(a_status_is_an_error_and_the_buffer_left_alone),
+		TEST(success_is_status_0),
+		TEST(no_answer_is_a_time_out),
+		TEST(a_call_s_own_time_out_counts),
+		TEST(what_cannot_be_sent_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
