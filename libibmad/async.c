@@ -31,6 +31,8 @@ struct mad_async {
 	struct waiter *runner;    /* it waits in mad_async_run() */
 	int wake_fd;              /* -1: nobody asked for it */
 	bool awake;               /* it is readable */
+	int64_t told;             /* who waits for it looks again then, by himself */
+	bool missed;              /* he was not told of an earlier one while it was processed */
 	struct mad_async_stats stats;
 	uint64_t rtt_sum_us;
 	uint64_t rtt_count;
@@ -40,7 +42,11 @@ struct mad_async {
 /* --- what comes from below -----------------------------------------------------------------
  */
 
-void engine_wake(struct mad_async *engine)
+/*
+ * There is something to do for the engine. Who processes without waiting looks once more
+ * when he is through.
+ */
+static void engine_wake(struct mad_async *engine)
 {
 	if (engine->processing) {
 		waiter_wake(engine->runner);
@@ -50,6 +56,15 @@ void engine_wake(struct mad_async *engine)
 		return;
 	engine->awake = true;
 	eventfd_write(engine->wake_fd, 1);
+}
+
+void engine_timer_set(struct mad_async *engine, int64_t at)
+{
+	if (at >= engine->told)
+		return;
+	engine->told = at;
+	engine->missed = engine->processing;
+	engine_wake(engine);
 }
 
 void engine_deliver(struct mad_async *engine, struct transaction *transaction)
@@ -100,7 +115,10 @@ void engines_fail(struct ibmad_port *port, int error)
 	flow_cancel_all(port, error);
 }
 
-/* The parent's requests are not this process's: they are given up, not answered. */
+/*
+ * The parent's requests are not this process's: they are given up, not answered. What a
+ * thread of the parent calls back just now is that thread's.
+ */
 static void give_up(struct mad_async *engine)
 {
 	struct async_request *request;
@@ -108,7 +126,9 @@ static void give_up(struct mad_async *engine)
 
 	engine->done = (struct queue){.last = &engine->done.first};
 	engine->processing = false;
+	engine->ending = false;
 	engine->runner = NULL;
+	engine->open = 0;
 	pthread_cond_init(&engine->processed, NULL);
 	for (uint32_t i = 0; (request = pool_at(&engine->pool, i)); i++) {
 		transaction = &request->transaction;
@@ -122,6 +142,8 @@ static void give_up(struct mad_async *engine)
 			transaction->destination = NULL;
 			transaction->timer.place = 0;
 		}
+		engine->open++;
+		engine->port->requests_open++;
 		engine_deliver(engine, transaction);
 	}
 }
@@ -152,6 +174,7 @@ EXPORT struct mad_async *mad_async_create(struct ibmad_port *port)
 	engine->port = port;
 	engine->done.last = &engine->done.first;
 	engine->wake_fd = -1;
+	engine->told = NEVER;
 	pthread_cond_init(&engine->processed, NULL);
 	port_enter(port);
 	engine->dropped_before = port->dropped;
@@ -161,7 +184,8 @@ EXPORT struct mad_async *mad_async_create(struct ibmad_port *port)
 	return engine;
 }
 
-static void call_back(struct mad_async *engine, struct async_request *request)
+static void call_back(struct mad_async *engine, struct async_request *request,
+		      mad_async_fn *callback)
 {
 	struct transaction *transaction = &request->transaction;
 	struct mad_reply reply = {
@@ -174,18 +198,19 @@ static void call_back(struct mad_async *engine, struct async_request *request)
 	if (transaction->answered) {
 		reply.mad = umad_get_mad(transaction_buffer(transaction));
 		reply.length = (size_t)transaction->length;
-		if (reply.length > request->dataoffs) {
-			reply.data = reply.mad + request->dataoffs;
-			reply.data_size = reply.length - request->dataoffs;
+		if (reply.length > transaction->dataoffs) {
+			reply.data = reply.mad + transaction->dataoffs;
+			reply.data_size = reply.length - transaction->dataoffs;
 		}
 	}
-	request->callback(engine, &reply, request->arg);
+	callback(engine, &reply, request->arg);
 }
 
 /* Calls back what is done; the lock is dropped meanwhile. Returns how many. */
 static int call_back_all(struct mad_async *engine)
 {
 	struct async_request *request;
+	mad_async_fn *callback;
 	int count = 0;
 
 	while ((request = (struct async_request *)(void *)engine->done.first)) {
@@ -193,8 +218,10 @@ static int call_back_all(struct mad_async *engine)
 		if (!engine->done.first)
 			engine->done.last = &engine->done.first;
 		engine->stats.completed++;
+		callback = request->callback;
+		request->callback = NULL;
 		port_unlock(engine->port);
-		call_back(engine, request);
+		call_back(engine, request, callback);
 		transaction_fini(&request->transaction);
 		port_lock(engine->port);
 		pool_put(&engine->pool, request);
@@ -207,17 +234,32 @@ static int call_back_all(struct mad_async *engine)
 
 static void cancel_request(struct ibmad_port *port, struct transaction *transaction)
 {
-	if (transaction->state == TRANSACTION_NEW && !transaction->destination)
+	if (transaction->state == TRANSACTION_NEW)
 		flow_cancel(port, transaction, ECANCELED);
 	else
 		transaction_finish(port, transaction, ECANCELED);
+}
+
+static void cancel_all(struct mad_async *engine)
+{
+	struct async_request *request;
+
+	flow_cancel_engine(engine->port, engine, ECANCELED);
+	for (uint32_t i = 0; (request = pool_at(&engine->pool, i)); i++)
+		if (request->callback)
+			transaction_finish(engine->port, &request->transaction, ECANCELED);
+}
+
+static bool is_processor(const struct mad_async *engine)
+{
+	return engine->processing && pthread_equal(engine->processor, pthread_self());
 }
 
 /* Has this thread process; false when another does, and it need not be waited for. */
 static bool begin_processing(struct mad_async *engine, bool wait)
 {
 	while (engine->processing) {
-		if (!wait || pthread_equal(engine->processor, pthread_self()))
+		if (!wait || is_processor(engine))
 			return false;
 		pthread_cond_wait(&engine->processed, &engine->port->lock);
 	}
@@ -234,7 +276,6 @@ static void end_processing(struct mad_async *engine)
 
 EXPORT void mad_async_destroy(struct mad_async *async)
 {
-	struct async_request *request;
 	struct mad_async **at;
 	struct ibmad_port *port;
 
@@ -242,15 +283,13 @@ EXPORT void mad_async_destroy(struct mad_async *async)
 		return;
 	port = async->port;
 	port_enter(port);
-	if (!begin_processing(async, true)) {
+	if (is_processor(async)) {
 		port_leave(port); /* from a callback: it would be gone when that returns */
 		return;
 	}
 	async->ending = true;
-	flow_cancel_engine(port, async, ECANCELED);
-	for (uint32_t i = 0; (request = pool_at(&async->pool, i)); i++)
-		if (request->callback)
-			transaction_finish(port, &request->transaction, ECANCELED);
+	cancel_all(async);
+	begin_processing(async, true);
 	while (async->open)
 		if (!call_back_all(async)) /* another thread is writing one just now */
 			pthread_cond_wait(&async->processed, &port->lock);
@@ -262,6 +301,7 @@ EXPORT void mad_async_destroy(struct mad_async *async)
 	pthread_cond_destroy(&async->processed);
 	pool_free(&async->pool);
 	free(async);
+	engines_wake_for_work(port);
 	port->users--;
 	if (port->closing)
 		pthread_cond_broadcast(&port->unused);
@@ -297,8 +337,8 @@ static int submit(struct mad_async *engine, const ib_rpc_t *rpc, const ib_portid
 	struct async_request *request;
 	int ret;
 
-	if (port->gone)
-		return -port->gone;
+	if (port->gone || engine->ending)
+		return port->gone ? -port->gone : -ECANCELED;
 	request = pool_get(&engine->pool);
 	if (!request)
 		return -ENOMEM;
@@ -313,7 +353,6 @@ static int submit(struct mad_async *engine, const ib_rpc_t *rpc, const ib_portid
 	request->transaction.owner.engine = engine;
 	request->callback = callback;
 	request->arg = arg;
-	request->dataoffs = (uint16_t)rpc->dataoffs;
 	if (id)
 		*id = pool_id(request);
 	engine->open++;
@@ -321,7 +360,6 @@ static int submit(struct mad_async *engine, const ib_rpc_t *rpc, const ib_portid
 	engine->stats.submitted++;
 	flow_add(port, &request->transaction);
 	flow_send(port);
-	engine_wake(engine);
 	return 0;
 }
 
@@ -384,21 +422,36 @@ static bool read_batch(struct ibmad_port *port)
 	return count == BATCH;
 }
 
+/* What there is to do for a port; returns whether there may be more. */
+static bool serve(struct ibmad_port *port)
+{
+	bool more = read_batch(port);
+
+	flow_expire(port);
+	flow_send(port);
+	return more;
+}
+
 /* Locked, and it is this thread that processes. */
 static int process(struct mad_async *engine)
 {
-	struct ibmad_port *port = engine->port;
 	int count = 0;
 	bool more;
 
 	clear_wake_fd(engine);
 	do {
-		more = read_batch(port);
-		flow_expire(port);
-		flow_send(port);
+		more = serve(engine->port);
 		count += call_back_all(engine);
-	} while (more);
+	} while (more || flow_can_send(engine->port));
 	return count;
+}
+
+/* In the end: what others have brought meanwhile, and left to this thread. */
+static void look_again(struct mad_async *engine)
+{
+	if (engine->missed || engine->done.first)
+		engine_wake(engine);
+	engine->missed = false;
 }
 
 EXPORT int mad_async_process(struct mad_async *async)
@@ -411,8 +464,12 @@ EXPORT int mad_async_process(struct mad_async *async)
 	if (begin_processing(async, false)) {
 		count = process(async);
 		end_processing(async);
-		if (async->done.first)
-			engine_wake(async);
+		look_again(async);
+	} else if (!is_processor(async)) {
+		/* while another thread is busy with a callback, the port is not to wait */
+		clear_wake_fd(async);
+		while (serve(async->port))
+			;
 	}
 	port_leave(async->port);
 	return count;
@@ -436,7 +493,8 @@ EXPORT int mad_async_run(struct mad_async *async)
 	async->runner = &waiter;
 	count = process(async);
 	while (async->open) {
-		wait_step(port, &waiter, deadlines_next(&port->deadlines));
+		async->told = deadlines_next(&port->deadlines);
+		wait_step(port, &waiter, async->told);
 		count += process(async);
 	}
 	async->runner = NULL;
@@ -480,7 +538,9 @@ EXPORT int mad_async_timeout(struct mad_async *async)
 	port = async->port;
 	port_enter(port);
 	next = deadlines_next(&port->deadlines);
-	if (async->done.first || flow_can_send(port))
+	async->told = next;
+	async->missed = false;
+	if ((async->done.first && !async->processing) || flow_can_send(port))
 		ms = 0;
 	else
 		ms = next == NEVER ? -1 : ms_until(next, clock_us(), INT_MAX);
@@ -509,7 +569,7 @@ EXPORT int mad_async_get_stats(struct mad_async *async, struct mad_async_stats *
 			continue;
 		if (request->transaction.state == TRANSACTION_NEW)
 			now.waiting++;
-		else if (request->transaction.state == TRANSACTION_UNDER_WAY)
+		else
 			now.under_way++;
 	}
 	if (async->rtt_count)

@@ -10,8 +10,8 @@
 
 /* A request is done: it is called back in the engine's next mad_async_process(). */
 void engine_deliver(struct mad_async *engine, struct transaction *transaction);
-/* There is something to do for the engine. */
-void engine_wake(struct mad_async *engine);
+/* A timer of one of its requests has been set. */
+void engine_timer_set(struct mad_async *engine, int64_t at);
 
 /* It is about to be sent, the first time or again; it was answered BUSY. */
 void engine_count_sent(struct mad_async *engine, const struct transaction *transaction);

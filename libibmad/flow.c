@@ -35,9 +35,12 @@ static struct transaction *pop(struct queue *queue)
 /* Has its destination count it; false: it waits beside that. */
 static bool admit(struct ibmad_port *port, struct transaction *transaction)
 {
-	struct destination *destination = destination_get(
-		&port->destinations, destination_key(transaction_buffer(transaction)));
+	struct destination *destination;
 
+	if (transaction->destination)
+		return true; /* it has waited there */
+	destination = destination_get(&port->destinations,
+				      destination_key(transaction_buffer(transaction)));
 	if (!destination)
 		return true; /* without memory, without limit */
 	if (destination->under_way >= port->destination_limit) {
@@ -48,6 +51,37 @@ static bool admit(struct ibmad_port *port, struct transaction *transaction)
 	destination->under_way++;
 	transaction->destination = destination;
 	return true;
+}
+
+/* The first that waits beside a destination has a place there. */
+static void readmit(struct ibmad_port *port, struct destination *destination)
+{
+	struct transaction *transaction = destination->parked;
+	struct queue *ready = &port->ready[transaction_window(transaction)];
+
+	destination->parked = transaction->next;
+	if (!destination->parked)
+		destination->last_parked = &destination->parked;
+	destination->under_way++;
+	transaction->destination = destination;
+	/* in front of the others: it has waited longer */
+	if (!ready->first)
+		ready->last = &transaction->next;
+	transaction->next = ready->first;
+	ready->first = transaction;
+}
+
+void flow_leave(struct ibmad_port *port, struct transaction *transaction)
+{
+	struct destination *destination = transaction->destination;
+
+	if (!destination)
+		return;
+	transaction->destination = NULL;
+	destination->under_way--;
+	while (destination->parked && destination->under_way < port->destination_limit)
+		readmit(port, destination);
+	destination_put(&port->destinations, destination);
 }
 
 void flow_send(struct ibmad_port *port)
@@ -108,9 +142,7 @@ static unsigned cancel(struct ibmad_port *port, const struct mad_async *engine,
 	struct destination *destination, *next;
 	unsigned count = 0;
 
-	for (unsigned i = 0; i < PORT_WINDOWS; i++)
-		count += take_out(port, &port->ready[i].first, &port->ready[i].last, engine,
-				  one, error);
+	/* these first: each that is taken out of the others makes one of these ready */
 	for (unsigned i = 0; i < port->destinations.bucket_count; i++)
 		for (destination = port->destinations.buckets[i]; destination;
 		     destination = next) {
@@ -119,6 +151,9 @@ static unsigned cancel(struct ibmad_port *port, const struct mad_async *engine,
 					  engine, one, error);
 			destination_put(&port->destinations, destination);
 		}
+	for (unsigned i = 0; i < PORT_WINDOWS; i++)
+		count += take_out(port, &port->ready[i].first, &port->ready[i].last, engine,
+				  one, error);
 	return count;
 }
 

@@ -19,6 +19,9 @@ void flow_send(struct ibmad_port *port);
 /* Sees to those whose time is over; the lock is dropped meanwhile. */
 void flow_expire(struct ibmad_port *port);
 
+/* It is done, or given up: its destination has a place for another one. */
+void flow_leave(struct ibmad_port *port, struct transaction *transaction);
+
 /*
  * Finishes those that still wait, with an errno: one of them (and returns whether it was
  * there), all of an engine, all.

@@ -12,7 +12,6 @@ struct async_request {
 	void *arg;
 	uint32_t place;      /* in the pool */
 	uint32_t generation; /* how many were here before */
-	uint16_t dataoffs;
 };
 
 struct pool {

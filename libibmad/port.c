@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-#define _GNU_SOURCE
-
 #include "port.h"
 
 #include "async.h"
@@ -32,10 +30,13 @@
  */
 
 static atomic_uint forks;
+/* In a child, one thread brings a port up to date; none does that across a fork. */
+static pthread_mutex_t child_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void count_fork(void)
 {
 	forks++;
+	pthread_mutex_init(&child_lock, NULL);
 }
 
 static void watch_forks(void)
@@ -64,7 +65,6 @@ static void init_lock(struct ibmad_port *port)
 {
 	pthread_mutex_init(&port->lock, NULL);
 	pthread_cond_init(&port->unused, NULL);
-	port->forks = forks;
 }
 
 static struct ibmad_port *port_new(const char *ca_name, int portnum)
@@ -85,6 +85,7 @@ static struct ibmad_port *port_new(const char *ca_name, int portnum)
 	port->destination_limit = DESTINATION_LIMIT;
 	for (unsigned i = 0; i < MGMT_CLASSES; i++)
 		port->agents[i] = -1;
+	port->forks = forks;
 	init_lock(port);
 	init_flow(port);
 	return port;
@@ -108,28 +109,40 @@ static void port_free(struct ibmad_port *port)
  */
 static void start_anew(struct ibmad_port *port)
 {
+	/* what a thread of the parent was changing is better left alone, and lost */
+	if (!pthread_mutex_trylock(&port->lock)) {
+		table_free(&port->table);
+		destinations_free(&port->destinations);
+		requests_free(&port->requests);
+	}
 	init_lock(port);
 	port->users = 0;
 	port->waiters = NULL;
 	port->being_read = false;
-	table_free(&port->table);
 	port->deadlines.count = 0;
 	port->destinations = (struct destinations){0};
-	requests_free(&port->requests);
 	init_flow(port);
+	port->inherited = true;
+	port->requests_open = 0;
 	engines_after_fork(port);
+	port->forks = forks;
 }
 
 void port_enter(struct ibmad_port *port)
 {
-	if (port->forks != forks)
-		start_anew(port);
+	if (port->forks != forks) {
+		pthread_mutex_lock(&child_lock);
+		if (port->forks != forks)
+			start_anew(port);
+		pthread_mutex_unlock(&child_lock);
+	}
 	port_lock(port);
 	port->users++;
 }
 
 void port_leave(struct ibmad_port *port)
 {
+	engines_wake_for_work(port);
 	port->users--;
 	if (port->closing && !port->users)
 		pthread_cond_broadcast(&port->unused);
@@ -298,7 +311,7 @@ EXPORT void mad_rpc_close_port(struct ibmad_port *srcport)
 	srcport->users--;
 	while (srcport->users)
 		pthread_cond_wait(&srcport->unused, &srcport->lock);
-	for (int i = 0; i < MGMT_CLASSES; i++)
+	for (int i = 0; i < MGMT_CLASSES && !srcport->inherited; i++)
 		if (srcport->agents[i] >= 0)
 			umad_unregister(srcport->fd, srcport->agents[i]);
 	umad_close_port(srcport->fd);

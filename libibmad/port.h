@@ -69,7 +69,8 @@ struct ibmad_port {
 	atomic_size_t max_reply;
 
 	pthread_mutex_t lock; /* of all below */
-	unsigned forks;       /* of the process, as of its last use here */
+	atomic_uint forks;    /* of the process, as of its last use here */
+	bool inherited;       /* the agents are the parent's */
 	unsigned users;       /* blocking calls */
 	bool closing;
 	bool closed;
@@ -90,7 +91,7 @@ struct ibmad_port {
 	/* coming in */
 	struct waiter *waiters;
 	bool being_read;             /* by one of them, or in mad_async_process() */
-	uint8_t buffer[PACKET_SIZE]; /* his who reads */
+	_Alignas(8) uint8_t buffer[PACKET_SIZE]; /* his who reads */
 	struct requests requests;
 	uint32_t sent_requests[SENT_REQUESTS]; /* TIDs of mad_send_via() */
 	unsigned next_sent_request;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-#define _GNU_SOURCE
-
 #include "receive.h"
 
 #include "report.h"
@@ -34,6 +32,17 @@ static void *map_drain(size_t size)
 	return range;
 }
 
+/* As umad_recv(), at once, whatever signals come. */
+static int receive(struct ibmad_port *port, void *umad, int *length)
+{
+	int ret;
+
+	do {
+		ret = umad_recv(port->fd, umad, length, 0);
+	} while (ret == -EIO && errno == EINTR);
+	return ret;
+}
+
 /* Reads a message away; it would be in the way of all others. */
 static int drain(struct ibmad_port *port, int length)
 {
@@ -43,51 +52,53 @@ static int drain(struct ibmad_port *port, int length)
 
 	if (range == MAP_FAILED)
 		return -ENOMEM;
-	ret = umad_recv(port->fd, range, &length, 0);
+	ret = receive(port, range, &length);
 	munmap(range, size);
-	return ret < 0 ? ret : 0;
+	return ret;
 }
 
-/* A message of more than one MAD, whose beginning is in the port's buffer. */
+/* Locked: a message of whatever length has come, into memory of its own. */
+static void take_long(struct ibmad_port *port, uint8_t *umad, int length)
+{
+	if (!transaction_receive(port, umad, length, length > IB_MAD_SIZE))
+		free(umad);
+}
+
+/*
+ * A message of more than one MAD, whose beginning is in the port's buffer. If it is not there
+ * any more, another process that shares the handle has read it.
+ */
 static void receive_long(struct ibmad_port *port, int length)
 {
-	int error = 0, expected = length;
 	uint8_t *umad = NULL;
+	int error = 0, ret;
 
 	port_unlock(port);
-	if ((size_t)length > port->max_reply) {
+	if ((size_t)length > port->max_reply)
 		error = EMSGSIZE;
-	} else {
-		umad = malloc(umad_size() + (size_t)length);
-		if (!umad)
-			error = ENOMEM;
-		else if (umad_recv(port->fd, umad, &length, 0) < 0)
-			error = length > expected ? 0 : EIO; /* another one took its place */
-	}
-	if (error && drain(port, expected) < 0)
-		error = ENODEV;
-	if (umad && !error && length <= expected)
+	else if (!(umad = malloc(umad_size() + (size_t)length)))
+		error = ENOMEM;
+	ret = error ? drain(port, length) : receive(port, umad, &length);
+	if (umad && ret >= 0)
 		report_packet("receive\n", umad_get_mad(umad), length);
 	port_lock(port);
 
 	if (error)
 		transaction_receive_failed(port, port->buffer, error);
-	if (error == ENODEV)
+	if (ret < 0 && ret != -EWOULDBLOCK && ret != -ENOSPC)
 		port_fail(port, ENODEV);
-	if (!umad || error || length > expected ||
-	    !transaction_receive(port, umad, length, true))
+	if (umad && ret >= 0)
+		take_long(port, umad, length);
+	else
 		free(umad);
 }
 
 bool receive_message(struct ibmad_port *port)
 {
-	int length = IB_MAD_SIZE, ret, error;
+	int length = IB_MAD_SIZE, ret;
 
 	port_unlock(port);
-	do {
-		ret = umad_recv(port->fd, port->buffer, &length, 0);
-		error = errno;
-	} while (ret == -EIO && error == EINTR);
+	ret = receive(port, port->buffer, &length);
 	if (ret >= 0)
 		report_packet("receive\n", umad_get_mad(port->buffer), length);
 	port_lock(port);

@@ -14,7 +14,7 @@ struct detour {
 	unsigned count;               /* of redirections so far */
 	bool needs_path;              /* of which only the GID is known */
 	bool awaits_path;             /* and the packet is a question for it */
-	uint8_t request[PACKET_SIZE]; /* meanwhile */
+	_Alignas(8) uint8_t request[PACKET_SIZE]; /* meanwhile */
 };
 
 /*

@@ -59,14 +59,13 @@ static void wake_receiver(struct ibmad_port *port)
 	waiter_wake(waiter);
 }
 
-bool request_receive(struct ibmad_port *port, uint8_t *umad, int length, bool heap)
+void request_receive(struct ibmad_port *port, uint8_t *umad, int length)
 {
 	const struct ib_user_mad *header = (const struct ib_user_mad *)(const void *)umad;
 	const uint8_t *mad = umad_get_mad(umad);
 	size_t size = umad_size() + (size_t)length;
 	struct request *request = NULL;
 
-	(void)heap;
 	if (length >= 24 &&
 	    ((!header->status && is_request(mad)) || was_sent_for(port, tid_of(mad))) &&
 	    port->requests.count < REQUESTS_MAX &&
@@ -75,7 +74,7 @@ bool request_receive(struct ibmad_port *port, uint8_t *umad, int length, bool he
 	if (!request) {
 		/* that a sending which has been repeated came to nothing is no answer */
 		port->dropped += !header->status;
-		return false;
+		return;
 	}
 	request->next = NULL;
 	request->length = length;
@@ -85,5 +84,4 @@ bool request_receive(struct ibmad_port *port, uint8_t *umad, int length, bool he
 	port->requests.count++;
 	port->requests.bytes += size;
 	wake_receiver(port);
-	return false;
 }

@@ -10,7 +10,7 @@
  * Locked: as transaction_receive(), for what answers none. A late answer, or one that
  * nobody asked for, is counted and dropped.
  */
-bool request_receive(struct ibmad_port *port, uint8_t *umad, int length, bool heap);
+void request_receive(struct ibmad_port *port, uint8_t *umad, int length);
 
 void requests_init(struct requests *requests);
 void requests_free(struct requests *requests);

@@ -181,17 +181,17 @@ EXPORT int mad_sa_get_table(const struct ibmad_port *port, struct mad_sa_query *
 
 EXPORT size_t mad_sa_table_count(const struct mad_sa_table *table)
 {
-	return table->count;
+	return table ? table->count : 0;
 }
 
 EXPORT size_t mad_sa_table_record_size(const struct mad_sa_table *table)
 {
-	return table->record_size;
+	return table ? table->record_size : 0;
 }
 
 EXPORT void *mad_sa_table_record(const struct mad_sa_table *table, size_t index)
 {
-	if (index >= table->count)
+	if (!table || index >= table->count)
 		return NULL;
 	return table->message.mad + IB_SA_DATA_OFFS + index * table->record_size;
 }

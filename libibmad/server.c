@@ -185,7 +185,7 @@ EXPORT int mad_send_via(ib_rpc_t *rpc, ib_portid_t *dport, ib_rmpp_hdr_t *rmpp, 
 			struct ibmad_port *srcport)
 {
 	struct ib_user_mad *header;
-	uint8_t umad[PACKET_SIZE] = {0};
+	_Alignas(8) uint8_t umad[PACKET_SIZE] = {0};
 	int agent;
 
 	if (!rpc || !srcport || (agent = port_agent(srcport, rpc->mgtclass & 0xff)) < 0) {

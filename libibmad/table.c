@@ -71,13 +71,22 @@ void table_remove(struct table *table, struct attempt *attempt)
 		}
 }
 
-struct attempt *table_find(const struct table *table, uint32_t tid)
+/* The first of a chain that has it. */
+static struct attempt *with_tid(struct attempt *attempt, uint32_t tid)
 {
-	struct attempt *attempt = *bucket(table, tid);
-
 	while (attempt && attempt->tid != tid)
 		attempt = attempt->next;
 	return attempt;
+}
+
+struct attempt *table_find(const struct table *table, uint32_t tid)
+{
+	return with_tid(*bucket(table, tid), tid);
+}
+
+struct attempt *table_find_next(const struct attempt *attempt)
+{
+	return with_tid(attempt->next, attempt->tid);
 }
 
 struct attempt *table_any(const struct table *table)

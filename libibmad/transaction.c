@@ -3,6 +3,7 @@
 #include "transaction.h"
 
 #include "async.h"
+#include "flow.h"
 #include "redirect.h"
 #include "report.h"
 #include "requests.h"
@@ -19,6 +20,8 @@
 #define KERNEL_LATE_MS(ms) (20 + (ms) / 16)
 /* A sending that is to be repeated occupies a slot of the kernel's so long at least. */
 #define KERNEL_HOLDS_MS    100
+/* What was lost so often is with a dead node, not in the fabric: it holds up nobody else. */
+#define COUNTED_SENDINGS   2
 /* After an answer that says BUSY, and twice that the next time. */
 #define BUSY_PAUSE_US      10000
 
@@ -99,6 +102,7 @@ int transaction_init(struct transaction *transaction, struct ibmad_port *port, i
 		return -EINVAL;
 	if (!payload)
 		size = 0;
+	transaction->dataoffs = (uint16_t)rpc->dataoffs;
 	transaction->length = IB_MAD_SIZE;
 	if (size > (size_t)(IB_MAD_SIZE - rpc->dataoffs)) {
 		if (!port->rmpp[mgmt_class] || size > INT_MAX - 2 * PACKET_SIZE)
@@ -129,6 +133,9 @@ int transaction_init(struct transaction *transaction, struct ibmad_port *port, i
 void transaction_fini(struct transaction *transaction)
 {
 	redirect_fini(transaction);
+	if (transaction->overtaken)
+		free(transaction->written);
+	transaction->overtaken = false;
 	free(transaction->heap);
 	transaction->heap = NULL;
 }
@@ -167,19 +174,19 @@ static void uncount(struct ibmad_port *port, struct transaction *transaction)
 
 static void set_timer(struct ibmad_port *port, struct transaction *transaction, int64_t at)
 {
-	if (transaction->asynchronous)
-		deadline_set(&port->deadlines, &transaction->timer, at);
-	else
+	if (!transaction->asynchronous) {
 		transaction->timer.at = at;
+		return;
+	}
+	deadline_set(&port->deadlines, &transaction->timer, at);
+	engine_timer_set(transaction->owner.engine, at);
 }
 
 /* Its timer is due now, and another thread may have to see to it. */
 static void hasten(struct ibmad_port *port, struct transaction *transaction)
 {
 	set_timer(port, transaction, 0);
-	if (transaction->asynchronous)
-		engine_wake(transaction->owner.engine);
-	else
+	if (!transaction->asynchronous)
 		waiter_wake(transaction->owner.waiter);
 }
 
@@ -199,10 +206,18 @@ static void forget_attempts(struct ibmad_port *port, struct transaction *transac
 		forget_attempt(port, &transaction->attempts[i]);
 }
 
+/* The first sending's answer may take all the time there is; of the others, the latest do. */
+static struct attempt *free_attempt(struct transaction *transaction)
+{
+	unsigned others = LIVE_ATTEMPTS - 1, sendings = transaction->sendings;
+
+	return &transaction->attempts[sendings ? 1 + (sendings - 1) % others : 0];
+}
+
 /* The id of the first sending is the request's own, those of all others are new. */
 static void name_attempt(struct ibmad_port *port, struct transaction *transaction, int64_t now)
 {
-	struct attempt *attempt = &transaction->attempts[transaction->sendings % LIVE_ATTEMPTS];
+	struct attempt *attempt = free_attempt(transaction);
 	uint8_t *tid = mad_of(transaction) + 12;
 	uint32_t value = get32(tid);
 
@@ -239,6 +254,9 @@ static int schedule(struct ibmad_port *port, struct transaction *transaction, in
 		kernel_ms = (int)(transaction->interval / 250) + 1;
 		if (kernel_ms < KERNEL_HOLDS_MS)
 			kernel_ms = KERNEL_HOLDS_MS;
+		/* no later one has the time for an answer that takes as long as it may */
+		if (!transaction->sendings && transaction->left == 1)
+			kernel_ms = transaction->timeout_ms;
 		kernel_ms = ms_until(transaction->end, now, kernel_ms);
 	}
 	set_timer(port, transaction, earlier(now + transaction->interval, transaction->end));
@@ -254,56 +272,110 @@ static void deliver(struct transaction *transaction)
 		waiter_wake(transaction->owner.waiter);
 }
 
-static int write_packet(struct ibmad_port *port, struct transaction *transaction, int kernel_ms)
+/* 0 or an errno. */
+static int write_packet(struct ibmad_port *port, uint8_t *umad, int length, int kernel_ms)
 {
-	int ret;
+	int agent = (int)((struct ib_user_mad *)(void *)umad)->agent_id, ret, error;
 
-	report_packet("send\n", mad_of(transaction), transaction->length);
-	ret = umad_send(port->fd, (int)header_of(transaction)->agent_id,
-			transaction_buffer(transaction), transaction->length, kernel_ms, 0);
-	if (!ret)
-		return 0;
-	if (ret == -EIO && errno == EIO && umad_poll(port->fd, 0) == -EIO && errno != EINTR)
+	report_packet("send\n", umad_get_mad(umad), length);
+	do {
+		ret = umad_send(port->fd, agent, umad, length, kernel_ms, 0);
+	} while (ret == -EIO && errno == EINTR);
+	error = ret == -EIO ? errno : -ret;
+	if (error == EIO && umad_poll(port->fd, 0) == -EIO && errno != EINTR)
 		return ENODEV;
-	return ret == -EIO ? errno : -ret;
+	return error;
+}
+
+/* Writes the packet as it is now; the lock is dropped meanwhile. 0 or an errno. */
+static int send_attempt(struct ibmad_port *port, struct transaction *transaction)
+{
+	uint8_t *umad = transaction_buffer(transaction);
+	int64_t now = clock_us();
+	int kernel_ms, length = transaction->length, error;
+
+	name_attempt(port, transaction, now);
+	kernel_ms = schedule(port, transaction, now);
+	if (transaction->sendings < COUNTED_SENDINGS)
+		count(port, transaction);
+	if (transaction->asynchronous)
+		engine_count_sent(transaction->owner.engine, transaction);
+	if (transaction->sendings < UINT16_MAX)
+		transaction->sendings++;
+	transaction->sending = true;
+	port_unlock(port);
+	error = write_packet(port, umad, length, kernel_ms);
+	port_lock(port);
+	transaction->sending = false;
+	return error;
+}
+
+/* Makes the packet a question for the path, if there must be one. 0 or an errno. */
+static int prepare_detour(struct ibmad_port *port, struct transaction *transaction)
+{
+	int error;
+
+	if (!redirect_needs_path(transaction))
+		return 0;
+	transaction->sending = true;
+	port_unlock(port);
+	error = redirect_ask_path(port, transaction);
+	port_lock(port);
+	transaction->sending = false;
+	return error;
+}
+
+/* Follows an answer that redirects, or gives the path for that. */
+static void follow(struct ibmad_port *port, struct transaction *transaction, const uint8_t *mad,
+		   int length)
+{
+	int ret = redirect(transaction, mad, length);
+
+	if (ret < 0) {
+		transaction_finish(port, transaction, -ret);
+		return;
+	}
+	if (!transaction->repeatable)
+		transaction->end = INT64_MAX;
+	transaction->busy = true; /* to be sent now, and not for its time-out */
+	hasten(port, transaction);
+}
+
+/* What has come while it was being written. */
+static void follow_late(struct ibmad_port *port, struct transaction *transaction)
+{
+	uint8_t *answer = transaction->heap;
+
+	transaction->redirects = false;
+	transaction->heap = NULL;
+	follow(port, transaction, umad_get_mad(answer), IB_MAD_SIZE);
+	free(answer);
 }
 
 void transaction_send(struct ibmad_port *port, struct transaction *transaction)
 {
-	int kernel_ms, error = 0;
-	int64_t now;
+	int error;
 
 	if (port->gone) {
 		transaction_finish(port, transaction, port->gone);
 		return;
 	}
 	transaction->state = TRANSACTION_UNDER_WAY;
-	if (redirect_needs_path(transaction)) {
-		transaction->sending = true;
-		port_unlock(port);
-		error = redirect_ask_path(port, transaction);
-		port_lock(port);
-		transaction->sending = false;
-	}
-	if (!error && transaction->state != TRANSACTION_DONE) {
-		now = clock_us();
-		name_attempt(port, transaction, now);
-		kernel_ms = schedule(port, transaction, now);
-		count(port, transaction);
-		if (transaction->asynchronous)
-			engine_count_sent(transaction->owner.engine, transaction);
-		if (transaction->sendings < UINT16_MAX)
-			transaction->sendings++;
-		transaction->sending = true;
-		port_unlock(port);
-		error = write_packet(port, transaction, kernel_ms);
-		port_lock(port);
-		transaction->sending = false;
-	}
+	error = prepare_detour(port, transaction);
+	if (!error && transaction->state != TRANSACTION_DONE)
+		error = send_attempt(port, transaction);
+	/* an id that the caller has used before may still be under way: one of our own is not
+	 */
+	if (error == EINVAL && transaction->sendings == 1 &&
+	    transaction->state != TRANSACTION_DONE)
+		error = send_attempt(port, transaction);
+
 	if (transaction->state == TRANSACTION_DONE)
 		deliver(transaction); /* what finished it left that to us */
 	else if (error)
 		transaction_finish(port, transaction, error);
+	else if (transaction->redirects)
+		follow_late(port, transaction);
 }
 
 /* --- time-outs -----------------------------------------------------------------------------
@@ -360,31 +432,6 @@ static void attempt_timed_out(struct ibmad_port *port, struct transaction *trans
 /* --- the end ---------------------------------------------------------------------------------
  */
 
-static void release_destination(struct ibmad_port *port, struct transaction *transaction)
-{
-	struct destination *destination = transaction->destination;
-	struct transaction *parked;
-	struct queue *ready;
-
-	if (!destination)
-		return;
-	transaction->destination = NULL;
-	destination->under_way--;
-	parked = destination->parked;
-	if (parked) {
-		/* first in the queue: it has waited longer than the others */
-		destination->parked = parked->next;
-		if (!destination->parked)
-			destination->last_parked = &destination->parked;
-		ready = &port->ready[transaction_window(parked)];
-		if (!ready->first)
-			ready->last = &parked->next;
-		parked->next = ready->first;
-		ready->first = parked;
-	}
-	destination_put(&port->destinations, destination);
-}
-
 void transaction_finish(struct ibmad_port *port, struct transaction *transaction, int error)
 {
 	if (transaction->state == TRANSACTION_DONE)
@@ -393,7 +440,7 @@ void transaction_finish(struct ibmad_port *port, struct transaction *transaction
 	if (transaction->asynchronous)
 		deadline_clear(&port->deadlines, &transaction->timer);
 	uncount(port, transaction);
-	release_destination(port, transaction);
+	flow_leave(port, transaction);
 	transaction->state = TRANSACTION_DONE;
 	transaction->error = error;
 	if (!transaction->sending)
@@ -441,47 +488,68 @@ static bool come_back_later(struct ibmad_port *port, struct transaction *transac
 	return true;
 }
 
-/* Puts the answer in the request's place. */
-static bool take_answer(struct transaction *transaction, uint8_t *umad, int length, bool heap)
+/* A message of one MAD, as if it were all there. */
+static void copy_message(uint8_t *copy, const uint8_t *umad, int length)
 {
-	uint8_t *answer = NULL;
+	size_t size = umad_size() + (size_t)length;
 
-	/* while a repeated request is being written, its buffer must stay as it is */
+	memcpy(copy, umad, size);
+	memset(copy + size, 0, PACKET_SIZE - size);
+}
+
+/* Puts the answer in the request's place. heap: it may keep umad. 0 or -ENOMEM. */
+static int take_answer(struct transaction *transaction, uint8_t *umad, int length, bool heap)
+{
+	uint8_t *answer = heap ? umad : NULL;
+
 	if (!heap && transaction->sending) {
 		answer = malloc(PACKET_SIZE);
 		if (!answer)
-			return false;
+			return -ENOMEM;
 	}
-	transaction->answered = true;
-	transaction->length = length;
-	if (heap) {
-		answer = umad;
-	} else if (answer) {
-		memcpy(answer, umad, PACKET_SIZE);
+	if (transaction->sending && transaction->heap) {
+		transaction->overtaken = true;
+		transaction->written = transaction->heap;
 	} else {
-		memcpy(transaction->packet, umad, umad_size() + (size_t)length);
+		free(transaction->heap);
 	}
-	/* of a long request nothing is being written any more: it is sent once a time-out */
-	free(transaction->heap);
+	if (!heap)
+		copy_message(answer ? answer : transaction->packet, umad, length);
 	transaction->heap = answer;
-	return heap;
+	transaction->length = length;
+	transaction->answered = true;
+	return 0;
 }
 
-static void answered(struct ibmad_port *port, struct transaction *transaction,
-		     struct attempt *attempt, uint8_t *umad, int length, bool heap, bool *kept)
+/* Takes an answer that redirects; while the request is being written, it waits for that. */
+static void redirected(struct ibmad_port *port, struct transaction *transaction, uint8_t *umad,
+		       int length)
 {
-	const uint8_t *mad = umad_get_mad(umad);
-	uint16_t status = status_of(mad);
+	if (!transaction->sending || transaction->heap) {
+		follow(port, transaction, umad_get_mad(umad), length);
+		return;
+	}
+	transaction->heap = malloc(PACKET_SIZE);
+	if (!transaction->heap) {
+		transaction_finish(port, transaction, ENOMEM);
+		return;
+	}
+	copy_message(transaction->heap, umad, length < IB_MAD_SIZE ? length : IB_MAD_SIZE);
+	transaction->redirects = true;
+}
+
+/* Returns whether it has kept umad. */
+static bool answered(struct ibmad_port *port, struct transaction *transaction,
+		     const struct attempt *attempt, uint8_t *umad, int length, bool heap)
+{
+	uint16_t status = status_of(umad_get_mad(umad));
 	bool redirects = status == IB_MAD_STS_REDIRECT || redirect_awaits_path(transaction);
 	int64_t now = clock_us();
-	int ret;
 
-	if (redirects && transaction->sending)
-		return; /* the same comes again */
 	if (transaction->asynchronous && status & IB_MAD_STS_BUSY)
 		engine_count_busy(transaction->owner.engine);
 	if (status & IB_MAD_STS_BUSY && come_back_later(port, transaction, now))
-		return;
+		return false;
 	transaction->rtt = ((uint32_t)now - attempt->sent) & 0x3fffffff;
 	rtt_sample(rtt_of(port, transaction), transaction->rtt);
 	if (transaction->counted) {
@@ -490,29 +558,22 @@ static void answered(struct ibmad_port *port, struct transaction *transaction,
 	}
 	if (redirects) {
 		forget_attempts(port, transaction);
-		ret = redirect(transaction, mad, length);
-		if (ret < 0) {
-			transaction_finish(port, transaction, -ret);
-		} else {
-			transaction->end =
-				transaction->repeatable ? transaction->end : INT64_MAX;
-			transaction->busy = true; /* to be sent now, and not for its time-out */
-			hasten(port, transaction);
-		}
-		return;
+		redirected(port, transaction, umad, length);
+		return false;
 	}
+	if (take_answer(transaction, umad, length, heap))
+		return false;
 	transaction->status = status;
-	*kept = take_answer(transaction, umad, length, heap);
-	if (transaction->answered)
-		transaction_finish(port, transaction, status ? EIO : 0);
+	transaction_finish(port, transaction, status ? EIO : 0);
+	return heap;
 }
 
 static struct attempt *find_attempt(struct ibmad_port *port, const uint8_t *mad)
 {
 	struct attempt *attempt = table_find(&port->table, get32(mad + 12));
 
-	if (attempt && mad_of(transaction_of(attempt))[1] != mad[1])
-		return NULL;
+	while (attempt && mad_of(transaction_of(attempt))[1] != mad[1])
+		attempt = table_find_next(attempt);
 	return attempt;
 }
 
@@ -520,17 +581,15 @@ bool transaction_receive(struct ibmad_port *port, uint8_t *umad, int length, boo
 {
 	const struct ib_user_mad *header = (const struct ib_user_mad *)(const void *)umad;
 	const uint8_t *mad = umad_get_mad(umad);
-	struct attempt *attempt;
-	bool kept = false;
+	struct attempt *attempt = length >= 24 ? find_attempt(port, mad) : NULL;
 
-	attempt = length >= 24 ? find_attempt(port, mad) : NULL;
+	if (!header->status && attempt && length >= 36 && is_response(mad))
+		return answered(port, transaction_of(attempt), attempt, umad, length, heap);
 	if (header->status && attempt && !is_response(mad))
 		attempt_timed_out(port, transaction_of(attempt), attempt);
-	else if (!header->status && attempt && length >= 36 && is_response(mad))
-		answered(port, transaction_of(attempt), attempt, umad, length, heap, &kept);
 	else
-		kept = request_receive(port, umad, length, heap);
-	return kept;
+		request_receive(port, umad, length);
+	return false;
 }
 
 void transaction_receive_failed(struct ibmad_port *port, const uint8_t *umad, int error)

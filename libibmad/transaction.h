@@ -8,6 +8,9 @@
  * overdue, each time with a new id, after twice the time, till the time for all its
  * attempts is over; the answer to any of the latest sendings will do. Everything else is
  * sent again only when an attempt has had its full time.
+ *
+ * What a thread writes it writes without the lock: as long as "sending" is set, the buffer
+ * that the request is in stays as it is, and the transaction where it is.
  */
 #ifndef LIBIBMAD_TRANSACTION_H
 #define LIBIBMAD_TRANSACTION_H
@@ -46,11 +49,17 @@ struct transaction {
 	uint8_t state;
 	bool asynchronous : 1; /* owner.engine, not owner.waiter */
 	bool repeatable : 1;
-	bool counted : 1;  /* by its window */
-	bool sending : 1;  /* a thread is about to write it, without the lock */
-	bool answered : 1; /* the buffer holds the answer */
-	bool busy : 1;     /* the last answer was BUSY */
-	uint8_t packet[PACKET_SIZE];
+	bool counted : 1;   /* by its window */
+	bool sending : 1;   /* a thread is about to write it, without the lock */
+	bool answered : 1;  /* the buffer holds the answer */
+	bool busy : 1;      /* the last answer was BUSY */
+	bool redirects : 1; /* heap holds an answer that does, till the request is written */
+	bool overtaken : 1; /* the answer came before the long request was written */
+	uint16_t dataoffs;  /* where the answer's data begins */
+	union {
+		_Alignas(8) uint8_t packet[PACKET_SIZE];
+		uint8_t *written; /* overtaken: the request's buffer */
+	};
 };
 
 /* The umad buffer of what it is now. */

@@ -10,15 +10,11 @@
 
 /* A leader looks up so often: the port may be closing, another thread's timer due. */
 #define LOOK_UP_MS 100
+/* It reads so many messages before it looks at the clock: they may be others', and many. */
+#define BATCH      32
 
 void wait_begin(struct ibmad_port *port, struct waiter *waiter)
 {
-	pthread_condattr_t monotonic;
-
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&waiter->changed, &monotonic);
-	pthread_condattr_destroy(&monotonic);
 	waiter->following = waiter->woken = false;
 	waiter->interrupted = waiter->receiving = false;
 	waiter->next = port->waiters;
@@ -34,7 +30,6 @@ void wait_end(struct ibmad_port *port, struct waiter *waiter)
 	if (waiter->next)
 		waiter->next->link = waiter->link;
 	wait_pass(port);
-	pthread_cond_destroy(&waiter->changed);
 }
 
 void wait_pass(struct ibmad_port *port)
@@ -53,15 +48,15 @@ void waiter_wake(struct waiter *waiter)
 	if (!waiter)
 		return;
 	waiter->woken = true;
-	pthread_cond_signal(&waiter->changed);
+	if (waiter->following)
+		pthread_cond_signal(&waiter->changed);
 }
 
-void read_messages(struct ibmad_port *port, const bool *enough)
+/* Reads what is there without waiting, till enough has come. */
+static void read_messages(struct ibmad_port *port, const bool *enough)
 {
-	if (port->being_read || port->gone)
-		return;
 	port->being_read = true;
-	while (!*enough && !port->gone && receive_message(port))
+	for (int i = 0; i < BATCH && !*enough && !port->gone && receive_message(port); i++)
 		engines_wake_for_work(port);
 	port->being_read = false;
 }
@@ -72,13 +67,19 @@ static void follow(struct ibmad_port *port, struct waiter *waiter, int64_t until
 		.tv_sec = until / 1000000,
 		.tv_nsec = until % 1000000 * 1000,
 	};
+	pthread_condattr_t monotonic;
 
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&waiter->changed, &monotonic);
+	pthread_condattr_destroy(&monotonic);
 	waiter->following = true;
 	if (until == NEVER)
 		pthread_cond_wait(&waiter->changed, &port->lock);
 	else
 		pthread_cond_timedwait(&waiter->changed, &port->lock, &then);
 	waiter->following = false;
+	pthread_cond_destroy(&waiter->changed);
 }
 
 static void lead(struct ibmad_port *port, struct waiter *waiter, int64_t until)

@@ -11,7 +11,7 @@
 #include "port.h"
 
 struct waiter {
-	pthread_cond_t changed;
+	pthread_cond_t changed; /* while following */
 	struct waiter *next;
 	struct waiter **link;
 	bool following; /* another thread leads, and this one sleeps */
@@ -35,11 +35,5 @@ void wait_step(struct ibmad_port *port, struct waiter *waiter, int64_t until);
 void wait_pass(struct ibmad_port *port);
 
 void waiter_wake(struct waiter *waiter);
-
-/*
- * Reads what is there without waiting, unless another thread does. Stops early when
- * *enough is set.
- */
-void read_messages(struct ibmad_port *port, const bool *enough);
 
 #endif

@@ -17,7 +17,12 @@
  * Threads. Any number may use a port, and an engine on it, at once, together with the
  * blocking calls of mad.h. Callbacks run in the threads that call mad_async_process() and
  * mad_async_run(), one at a time for an engine, with no lock held: they may submit, cancel
- * and make blocking calls, but not destroy their engine.
+ * and make blocking calls, but not destroy their engine or close its port.
+ *
+ * fork(). A child may go on with the port, as its parent may; both read from one device, so
+ * one of them had better have a port of its own. What was under way is the parent's: in the
+ * child it is called back with -ECANCELED. Of a child that is forked in a callback nothing
+ * can be expected but an exec.
  *
  * Calls return 0 or more, or a negative errno.
  */
@@ -70,7 +75,10 @@ typedef void mad_async_fn(struct mad_async *async, const struct mad_reply *reply
  */
 struct mad_async *mad_async_create(struct ibmad_port *port);
 
-/** Ends it: what is under way is called back with -ECANCELED first. NULL is fine. */
+/**
+ * Ends it: what is under way is called back with -ECANCELED first, and mad_async_run() in
+ * another thread returns. NULL is fine.
+ */
 void mad_async_destroy(struct mad_async *async);
 
 /**
@@ -84,8 +92,8 @@ void mad_async_destroy(struct mad_async *async);
  * *id, unless NULL, names the request for mad_async_cancel().
  *
  * -EINVAL arguments that make no sense, or a class that is not registered on the port;
- * -EMSGSIZE a payload that neither a MAD nor RMPP can carry; -ENOMEM; -ENODEV. The
- * callback is not called then.
+ * -EMSGSIZE a payload that neither a MAD nor RMPP can carry; -ENOMEM; -ENODEV; -ECANCELED
+ * the port is closed, or the engine is being destroyed. The callback is not called then.
  */
 int mad_async_submit(struct mad_async *async, const ib_rpc_t *rpc, const ib_portid_t *dport,
 		     const void *payload, size_t size, mad_async_fn *callback, void *arg,
@@ -136,7 +144,7 @@ struct mad_async_stats {
 	uint64_t timed_out; /**< requests without an answer */
 	uint64_t dropped;   /**< answers on this port that came late, twice or unasked for */
 	uint64_t busy;      /**< answers that said BUSY */
-	uint32_t under_way; /**< sent, and not answered yet */
+	uint32_t under_way; /**< sent, and not called back yet */
 	uint32_t waiting;   /**< for their turn */
 	uint32_t rtt_min_us;
 	uint32_t rtt_mean_us;

@@ -98,6 +98,8 @@ void device_remove(void);
 void device_old_kernel(void);
 /* The n-th allocation from now on fails; 0 none. */
 void device_fail_malloc(unsigned n);
+/* How many allocations there were so far. */
+unsigned device_allocations(void);
 
 /* --- the machine -------------------------------------------------------------------------- */
 

@@ -6,7 +6,7 @@
 
 #include <stdatomic.h>
 
-static atomic_uint malloc_fail_in;
+static atomic_uint malloc_fail_in, allocations;
 
 void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t count, size_t size);
@@ -16,6 +16,7 @@ static bool malloc_fails(void)
 {
 	unsigned n = atomic_load(&malloc_fail_in);
 
+	allocations++;
 	while (n && !atomic_compare_exchange_weak(&malloc_fail_in, &n, n - 1))
 		;
 	return n == 1;
@@ -34,6 +35,11 @@ void *__wrap_calloc(size_t count, size_t size)
 void *__wrap_realloc(void *old, size_t size)
 {
 	return malloc_fails() ? NULL : __real_realloc(old, size);
+}
+
+unsigned device_allocations(void)
+{
+	return allocations;
 }
 
 void device_fail_malloc(unsigned n)

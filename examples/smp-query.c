@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Prints an attribute of a node's subnet management agent.
+ *
+ *   smp-query node                NodeInfo and NodeDescription of this node
+ *   smp-query switch 7            SwitchInfo of the node that has LID 7
+ *   smp-query port 0,1,3 2        PortInfo of port 2 of the node where the directed route
+ *                                 leads that leaves here by port 1 and the next node by 3
+ *
+ * Exits with 0, with 1 where there was no answer, with 2 where the question makes no sense.
+ */
+
+#include <infiniband/mad.h>
+
+#include <errno.h>
+#include <stdbool.h>
+
+#define TEXT_SIZE 4096
+
+static void usage(void)
+{
+	fprintf(stderr, "usage: smp-query node|switch|port [LID|ROUTE [PORT]]\n");
+	exit(2);
+}
+
+/* "7" is a LID, "0,1,3" a directed route; "0" is the route of no hops, which ends here. */
+static bool read_destination(ib_portid_t *to, char *text)
+{
+	char *end;
+	long lid;
+
+	memset(to, 0, sizeof(*to));
+	if (strchr(text, ',') || !strcmp(text, "0"))
+		return str2drpath(&to->drpath, text, 0, 0) >= 0;
+	lid = strtol(text, &end, 0);
+	to->lid = (int)lid;
+	return !*end && IB_LID_VALID(lid);
+}
+
+/* Gets an attribute and prints it with one of the library's printers. */
+static bool show(struct ibmad_port *port, ib_portid_t *to, unsigned attribute, unsigned number,
+		 ib_mad_dump_fn *print)
+{
+	uint8_t data[IB_SMP_DATA_SIZE] = {0};
+	char text[TEXT_SIZE];
+	int status = 0;
+
+	if (!smp_query_status_via(data, to, attribute, number, 0, &status, port)) {
+		if (errno == EIO && status)
+			fprintf(stderr, "%s refuses with status 0x%04x\n", portid2str(to),
+				status);
+		else
+			fprintf(stderr, "%s: %s\n", portid2str(to), strerror(errno));
+		return false;
+	}
+	print(text, sizeof(text), data, sizeof(data));
+	printf("%s%s", text, attribute == IB_ATTR_NODE_DESC ? "\n" : "");
+	return true;
+}
+
+int main(int argc, char **argv)
+{
+	int classes[] = {IB_SMI_CLASS, IB_SMI_DIRECT_CLASS};
+	unsigned number = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 0) : 0;
+	char here[] = "0";
+	struct ibmad_port *port;
+	ib_portid_t to;
+	bool done = false;
+
+	if (argc < 2 || argc > 4 || !read_destination(&to, argc > 2 ? argv[2] : here))
+		usage();
+	port = mad_rpc_open_port(NULL, 0, classes, 2);
+	if (!port) {
+		perror("mad_rpc_open_port");
+		return 1;
+	}
+	if (!strcmp(argv[1], "node"))
+		done = show(port, &to, IB_ATTR_NODE_INFO, 0, mad_dump_nodeinfo) &&
+		       show(port, &to, IB_ATTR_NODE_DESC, 0, mad_dump_nodedesc);
+	else if (!strcmp(argv[1], "switch"))
+		done = show(port, &to, IB_ATTR_SWITCH_INFO, 0, mad_dump_switchinfo);
+	else if (!strcmp(argv[1], "port"))
+		done = show(port, &to, IB_ATTR_PORT_INFO, number, mad_dump_portinfo);
+	else
+		usage();
+	mad_rpc_close_port(port);
+	return !done;
+}

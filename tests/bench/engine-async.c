@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * engine-async COUNT [DEAD]: as many Get(NodeInfo) through the asynchronous engine as
+ * engine-calls makes one by one. With DEAD so many nodes are, and each request has one attempt
+ * of 1,000 ms. Prints the seconds, the requests that stayed unanswered, the MADs sent again,
+ * the quickest answer's microseconds, and the bytes of the heap for each request while all of
+ * them are open.
+ */
+#include "engine-routes.h"
+
+#include <infiniband/mad_async.h>
+#include <errno.h>
+#include <malloc.h>
+#include <time.h>
+
+static unsigned unanswered, failed;
+
+static double now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+static size_t heap_in_use(void)
+{
+	struct mallinfo2 info = mallinfo2();
+
+	return info.uordblks + info.hblkhd;
+}
+
+static void came(struct mad_async *async, const struct mad_reply *reply, void *arg)
+{
+	(void)async;
+	(void)arg;
+	if (reply->error == -ETIMEDOUT)
+		unanswered++;
+	else if (reply->error)
+		failed++;
+}
+
+static int submit_all(struct mad_async *async, unsigned count)
+{
+	const ib_rpc_t rpc = node_info_request();
+
+	for (unsigned i = 0; i < count; i++) {
+		const ib_portid_t to = route_to(i);
+		int ret = mad_async_submit(async, &rpc, &to, NULL, 0, came, NULL, NULL);
+
+		if (ret < 0)
+			return ret;
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned count = argc > 1 ? (unsigned)atoi(argv[1]) : 0;
+	unsigned dead = argc > 2 ? (unsigned)atoi(argv[2]) : 0;
+	int class = IB_SMI_DIRECT_CLASS;
+	struct ibmad_port *port = mad_rpc_open_port(NULL, 0, &class, 1);
+	struct mad_async *async = port ? mad_async_create(port) : NULL;
+	struct mad_async_stats stats;
+	size_t heap = heap_in_use();
+	double start = now();
+
+	if (!count || !async ||
+	    (dead && (mad_port_set_timeout(port, 1000) || mad_port_set_retries(port, 1)))) {
+		fprintf(stderr, "no count, or no port\n");
+		return 1;
+	}
+	if (submit_all(async, count) < 0) {
+		fprintf(stderr, "a request was not taken\n");
+		return 1;
+	}
+	heap = heap_in_use() - heap;
+	mad_async_run(async);
+	mad_async_get_stats(async, &stats, sizeof(stats));
+	printf("%.6f %u %" PRIu64 " %u %zu\n", now() - start, unanswered, stats.retried,
+	       stats.rtt_min_us, heap / count);
+	mad_async_destroy(async);
+	mad_rpc_close_port(port);
+	if (failed || unanswered < dead) {
+		fprintf(stderr, "%u failed, %u unanswered\n", failed, unanswered);
+		return 1;
+	}
+	return 0;
+}

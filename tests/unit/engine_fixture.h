@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* A port on the fake device, requests for it, and what became of them. */
+#ifndef TESTS_UNIT_ENGINE_FIXTURE_H
+#define TESTS_UNIT_ENGINE_FIXTURE_H
+
+#include "fake_device.h"
+
+#include <infiniband/mad_async.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* For ever, as far as a test is concerned. */
+#define LONG_MS      60000
+#define VENDOR_CLASS 0x0a
+
+static struct ibmad_port *port;
+
+static inline int port_setup(void **state)
+{
+	int classes[] = {IB_SMI_CLASS,         IB_SMI_DIRECT_CLASS, IB_SA_CLASS,
+			 IB_PERFORMANCE_CLASS, VENDOR_CLASS,        IB_CC_CLASS};
+
+	if (device_setup(state))
+		return -1;
+	port = mad_rpc_open_port(NULL, 0, classes, 6);
+	if (!port)
+		return -1;
+	mad_rpc_set_timeout(port, LONG_MS);
+	return 0;
+}
+
+static inline int port_teardown(void **state)
+{
+	mad_rpc_close_port(port);
+	return device_teardown(state);
+}
+
+#define PORT_TEST(name) cmocka_unit_test_setup_teardown(name, port_setup, port_teardown)
+
+/* --- requests ----------------------------------------------------------------------------- */
+
+/* Sent again as soon as its answer is overdue. */
+static inline ib_rpc_t get_request(void)
+{
+	return (ib_rpc_t){.mgtclass = IB_SMI_CLASS,
+			  .method = IB_MAD_METHOD_GET,
+			  .attr.id = IB_ATTR_NODE_INFO,
+			  .dataoffs = IB_SMP_DATA_OFFS,
+			  .datasz = IB_SMP_DATA_SIZE};
+}
+
+/* Sent again when an attempt has had its time. */
+static inline ib_rpc_t set_request(void)
+{
+	return (ib_rpc_t){.mgtclass = IB_PERFORMANCE_CLASS,
+			  .method = IB_MAD_METHOD_SET,
+			  .attr.id = IB_GSI_PORT_COUNTERS,
+			  .dataoffs = IB_PC_DATA_OFFS,
+			  .datasz = IB_PC_DATA_SZ};
+}
+
+/* Its answer may be of any length. */
+static inline ib_rpc_t table_request(void)
+{
+	return (ib_rpc_t){.mgtclass = IB_SA_CLASS,
+			  .method = IB_MAD_METHOD_GET_TABLE,
+			  .attr.id = IB_SA_ATTR_NODERECORD,
+			  .dataoffs = IB_SA_DATA_OFFS,
+			  .datasz = IB_SA_DATA_SIZE};
+}
+
+static inline ib_portid_t to_lid(int lid)
+{
+	return (ib_portid_t){.lid = lid, .qp = 1, .qkey = IB_DEFAULT_QP1_QKEY};
+}
+
+/* --- ways to answer ----------------------------------------------------------------------- */
+
+/* Hooks for device_on_write(). */
+
+static inline int echo(const struct device_packet *packet, void *arg)
+{
+	(void)arg;
+	device_answer(packet, 0, 0, NULL, 0);
+	return 0;
+}
+
+static inline int keep_silent(const struct device_packet *packet, void *arg)
+{
+	(void)packet;
+	(void)arg;
+	return 0;
+}
+
+static inline int time_out(const struct device_packet *packet, void *arg)
+{
+	(void)arg;
+	device_time_out(packet);
+	return 0;
+}
+
+/* Silence for the LID that arg points to. */
+static inline int echo_but_for(const struct device_packet *packet, void *arg)
+{
+	if (be16toh(packet->header.addr.lid) != *(int *)arg)
+		device_answer(packet, 0, 0, NULL, 0);
+	return 0;
+}
+
+/* Past the faults of device_fail_malloc(). */
+void *__real_calloc(size_t count, size_t size);
+
+/* A GetTable's answer of so many bytes; their last one is their mark. */
+static inline void answer_long(const struct device_packet *packet, size_t length, uint8_t mark)
+{
+	uint8_t *mad = __real_calloc(1, length < IB_MAD_SIZE ? IB_MAD_SIZE : length);
+
+	device_copy_mad(packet, mad);
+	mad[3] |= IB_MAD_RESPONSE;
+	mad[24] = 1;
+	mad[25] = IB_RMPP_TYPE_DATA;
+	mad[26] = 3;
+	mad[length - 1] = mark;
+	device_reply(packet, mad, length);
+	free(mad);
+}
+
+/* --- what became of a request --------------------------------------------------------------
+ */
+
+struct outcome {
+	atomic_int calls;
+	int error;
+	unsigned status, attempts, rtt_us;
+	size_t length, data_size;
+	uint8_t lid_byte; /* the data's first byte */
+};
+
+/* A callback for an outcome. */
+static inline void note(struct mad_async *async, const struct mad_reply *reply, void *arg)
+{
+	struct outcome *outcome = arg;
+
+	(void)async;
+	outcome->error = reply->error;
+	outcome->status = reply->status;
+	outcome->attempts = reply->attempts;
+	outcome->rtt_us = reply->rtt_us;
+	outcome->length = reply->length;
+	outcome->data_size = reply->data_size;
+	outcome->lid_byte = reply->data_size ? reply->data[0] : 0;
+	outcome->calls++;
+}
+
+/* Submits a request whose data begins with the LID. */
+static inline void submit(struct mad_async *async, ib_rpc_t rpc, int lid,
+			  struct outcome *outcome, uint64_t *id)
+{
+	uint8_t data[IB_SMP_DATA_SIZE] = {(uint8_t)lid};
+	ib_portid_t to = to_lid(lid);
+
+	assert_int_equal(
+		mad_async_submit(async, &rpc, &to, data, sizeof(data), note, outcome, id), 0);
+}
+
+static inline struct mad_async_stats stats_of(struct mad_async *async)
+{
+	struct mad_async_stats stats;
+
+	assert_int_equal(mad_async_get_stats(async, &stats, sizeof(stats)), 0);
+	assert_int_equal(stats.submitted, stats.completed + stats.under_way + stats.waiting);
+	return stats;
+}
+
+/* --- time -----------------------------------------------------------------------------------
+ */
+
+static inline int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static inline void sleep_ms(long ms)
+{
+	struct timespec time = {ms / 1000, ms % 1000 * 1000000};
+
+	nanosleep(&time, NULL);
+}
+
+#endif

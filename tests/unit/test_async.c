@@ -1,0 +1,827 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Asynchronous requests in one thread: submitting, callbacks, event loops, the end. */
+
+#include "engine_fixture.h"
+
+#include <limits.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MANY 100
+
+static struct mad_async *async;
+static struct outcome outcomes[MANY];
+
+static int setup(void **state)
+{
+	if (port_setup(state))
+		return -1;
+	memset(outcomes, 0, sizeof(outcomes));
+	async = mad_async_create(port);
+	return async ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	mad_async_destroy(async);
+	return port_teardown(state);
+}
+
+#define ASYNC_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+/* Silent requests to so many LIDs. */
+static void submit_many(int count)
+{
+	for (int i = 0; i < count; i++)
+		submit(async, i & 1 ? set_request() : get_request(), i + 1, &outcomes[i], NULL);
+}
+
+static void expect_all(int count, int error)
+{
+	for (int i = 0; i < count; i++) {
+		assert_int_equal(outcomes[i].calls, 1);
+		assert_int_equal(outcomes[i].error, error);
+	}
+}
+
+/* --- submitting ------------------------------------------------------------------------------
+ */
+
+static void each_request_gets_its_own_answer(void **state)
+{
+	(void)state;
+	device_on_write(echo, NULL);
+	submit_many(MANY);
+	assert_int_equal(mad_async_run(async), MANY);
+	expect_all(MANY, 0);
+	for (int i = 0; i < MANY; i++) {
+		assert_int_equal(outcomes[i].lid_byte, i + 1);
+		assert_int_equal(outcomes[i].length, IB_MAD_SIZE);
+		assert_int_equal(outcomes[i].data_size, IB_MAD_SIZE - 64);
+		assert_int_equal(outcomes[i].attempts, 1);
+	}
+	assert_int_equal(stats_of(async).sent, MANY);
+	assert_int_equal(mad_async_run(async), 0);
+}
+
+static void answers_may_come_in_any_order(void **state)
+{
+	(void)state;
+	mad_port_set_window(port, MAD_WINDOW_SMP, MANY);
+	mad_port_set_window(port, MAD_WINDOW_GMP, MANY);
+	submit_many(MANY);
+	assert_int_equal(device_written(), MANY);
+	for (unsigned i = 0; i < MANY; i++)
+		device_answer(device_packet(i * 37 % MANY), 0, 0, NULL, 0);
+	assert_int_equal(mad_async_run(async), MANY);
+	expect_all(MANY, 0);
+	for (int i = 0; i < MANY; i++)
+		assert_int_equal(outcomes[i].lid_byte, i + 1);
+}
+
+static void nothing_is_called_back_in_submit(void **state)
+{
+	(void)state;
+	device_on_write(echo, NULL);
+	submit_many(1);
+	assert_int_equal(outcomes[0].calls, 0);
+	assert_int_equal(mad_async_process(async), 1);
+	assert_int_equal(outcomes[0].calls, 1);
+}
+
+static void the_caller_s_structures_stay_as_they_are(void **state)
+{
+	const uint8_t five[] = {0, 0, 0, 5};
+	ib_rpc_t rpc = get_request(), rpc_before = rpc;
+	ib_portid_t to = to_lid(3), to_before = to;
+
+	(void)state;
+	rpc.trid = rpc_before.trid = 5;
+	assert_int_equal(mad_async_submit(async, &rpc, &to, NULL, 0, note, outcomes, NULL), 0);
+	assert_memory_equal(&rpc, &rpc_before, sizeof(rpc));
+	assert_memory_equal(&to, &to_before, sizeof(to));
+	assert_memory_not_equal(device_packet(0)->mad + 12, five, sizeof(five)); /* its own */
+}
+
+static void congestion_control_requests_have_their_key(void **state)
+{
+	const uint8_t key[] = {1, 2, 3, 4, 5, 6, 7, 8};
+	ib_rpc_cc_t rpc = {.mgtclass = IB_CC_CLASS,
+			   .method = IB_MAD_METHOD_GET,
+			   .dataoffs = IB_CC_DATA_OFFS,
+			   .cckey = 0x0102030405060708};
+	ib_portid_t to = to_lid(3);
+
+	(void)state;
+	assert_int_equal(mad_async_submit(async, (ib_rpc_t *)(void *)&rpc, &to, NULL, 0, note,
+					  outcomes, NULL),
+			 0);
+	assert_memory_equal(device_packet(0)->mad + 24, key, 8);
+}
+
+static void what_makes_no_sense_is_refused(void **state)
+{
+	static uint8_t payload[1000];
+	ib_rpc_t rpc = get_request();
+	ib_portid_t to = to_lid(3);
+	struct mad_async_stats stats;
+
+	(void)state;
+#define SUBMIT(engine, rpc, to, size, callback) \
+	mad_async_submit(engine, rpc, to, payload, size, callback, outcomes, NULL)
+	assert_int_equal(SUBMIT(NULL, &rpc, &to, 1, note), -EINVAL);
+	assert_int_equal(SUBMIT(async, NULL, &to, 1, note), -EINVAL);
+	assert_int_equal(SUBMIT(async, &rpc, NULL, 1, note), -EINVAL);
+	assert_int_equal(SUBMIT(async, &rpc, &to, 1, NULL), -EINVAL);
+	assert_int_equal(SUBMIT(async, &rpc, &to, 1000, note), -EMSGSIZE);
+	rpc.mgtclass = IB_DEVICE_MGMT_CLASS;
+	assert_int_equal(SUBMIT(async, &rpc, &to, 1, note), -EINVAL);
+	rpc = get_request();
+	rpc.mgtclass = IB_SMI_DIRECT_CLASS;
+	to.lid = 0;
+	to.drpath.cnt = 64;
+	assert_int_equal(SUBMIT(async, &rpc, &to, 1, note), -EINVAL);
+	assert_int_equal(device_written(), 0);
+	assert_int_equal(stats_of(async).submitted, 0);
+	assert_int_equal(mad_async_run(async), 0);
+
+	assert_null(mad_async_create(NULL));
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(mad_async_process(NULL), -EINVAL);
+	assert_int_equal(mad_async_run(NULL), -EINVAL);
+	assert_int_equal(mad_async_timeout(NULL), -EINVAL);
+	assert_int_equal(mad_async_fd(NULL), -EINVAL);
+	assert_int_equal(mad_async_wake_fd(NULL), -EINVAL);
+	assert_int_equal(mad_async_get_stats(NULL, &stats, sizeof(stats)), -EINVAL);
+	assert_int_equal(mad_async_get_stats(async, NULL, sizeof(stats)), -EINVAL);
+	mad_async_destroy(NULL);
+}
+
+static void each_allocation_of_a_submission_may_fail(void **state)
+{
+	static const uint8_t payload[1000];
+	ib_rpc_t rpc = table_request();
+	ib_portid_t to = to_lid(3);
+	unsigned failed = 0;
+	int ret;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		ret = -ENOMEM;
+		for (unsigned n = 1; ret; n++) {
+			device_fail_malloc(n);
+			ret = mad_async_submit(async, &rpc, &to, payload, sizeof(payload), note,
+					       outcomes, NULL);
+			device_fail_malloc(0);
+			assert_true(ret == 0 || ret == -ENOMEM);
+			failed += ret != 0;
+		}
+	}
+	assert_true(failed >= 4); /* the pool's two, the timers, the packet */
+	assert_int_equal(stats_of(async).submitted, 2);
+	device_answer(device_packet(0), 0, 0, NULL, 0);
+	device_answer(device_packet(1), 0, 0, NULL, 0);
+	assert_int_equal(mad_async_run(async), 2);
+	assert_int_equal(outcomes[0].error, 0);
+	device_fail_malloc(1);
+	assert_null(mad_async_create(port));
+}
+
+static void long_requests_and_answers_go_by_rmpp(void **state)
+{
+	static const uint8_t payload[1000] = {42};
+	ib_rpc_t rpc = table_request();
+	ib_portid_t to = to_lid(3);
+
+	(void)state;
+	assert_int_equal(
+		mad_async_submit(async, &rpc, &to, payload, 1000, note, outcomes, NULL), 0);
+	assert_int_equal(device_packet(0)->length, 1056);
+	answer_long(device_packet(0), 5000, 9);
+	assert_int_equal(mad_async_run(async), 1);
+	assert_int_equal(outcomes[0].error, 0);
+	assert_int_equal(outcomes[0].length, 5000);
+	assert_int_equal(outcomes[0].data_size, 5000 - IB_SA_DATA_OFFS);
+}
+
+static void a_status_is_an_error_with_an_answer(void **state)
+{
+	(void)state;
+	submit_many(2);
+	device_answer(device_packet(0), 0x1c, 0, NULL, 0);
+	device_answer(device_packet(1), 0x0c, 0, NULL, 0);
+	assert_int_equal(mad_async_run(async), 2);
+	expect_all(2, -EIO);
+	assert_int_equal(outcomes[0].status, 0x1c);
+	assert_int_equal(outcomes[1].status, 0x0c);
+	assert_int_equal(outcomes[1].length, IB_MAD_SIZE);
+}
+
+/* --- time
+ * ------------------------------------------------------------------------------------- */
+
+static void a_request_without_an_answer_times_out_once(void **state)
+{
+	int64_t start = now_ms();
+	ib_rpc_t rpc;
+
+	(void)state;
+	mad_rpc_set_retries(port, 2);
+	for (int i = 0; i < 20; i++) {
+		rpc = i & 1 ? set_request() : get_request();
+		rpc.timeout = 40;
+		submit(async, rpc, i + 1, &outcomes[i], NULL);
+	}
+	assert_int_equal(mad_async_run(async), 20);
+	assert_true(now_ms() - start >= 80);
+	expect_all(20, -ETIMEDOUT);
+	for (int i = 0; i < 20; i++)
+		assert_true(outcomes[i].attempts >= (i & 1 ? 2 : 1));
+	assert_int_equal(stats_of(async).timed_out, 20);
+	assert_true(stats_of(async).retried >= 10);
+}
+
+static void the_kernel_s_report_leads_to_the_next_attempt(void **state)
+{
+	(void)state;
+	mad_rpc_set_retries(port, 4);
+	device_on_write(time_out, NULL);
+	submit(async, set_request(), 5, &outcomes[0], NULL);
+	assert_int_equal(mad_async_run(async), 1);
+	expect_all(1, -ETIMEDOUT);
+	assert_int_equal(outcomes[0].attempts, 4);
+	assert_int_equal(device_written(), 4);
+}
+
+static void huge_and_negative_times_are_for_ever(void **state)
+{
+	const int values[] = {INT_MAX, -1, INT_MIN};
+
+	(void)state;
+	mad_rpc_set_retries(port, INT_MAX);
+	for (int i = 0; i < 6; i++) {
+		ib_rpc_t rpc = i & 1 ? set_request() : get_request();
+
+		rpc.timeout = values[i / 2];
+		submit(async, rpc, i + 1, &outcomes[i], NULL);
+	}
+	assert_true(mad_async_timeout(async) > 0);
+	for (unsigned i = 0; i < 6; i++)
+		device_answer(device_packet(i), 0, 0, NULL, 0);
+	assert_int_equal(mad_async_run(async), 6);
+	expect_all(6, 0);
+}
+
+static void a_busy_node_is_asked_again_later(void **state)
+{
+	(void)state;
+	submit(async, get_request(), 1, &outcomes[0], NULL);
+	device_answer(device_packet(0), IB_MAD_STS_BUSY, 0, NULL, 0);
+	assert_int_equal(mad_async_process(async), 0);
+	assert_int_equal(device_written(), 1);
+	assert_in_range(mad_async_timeout(async), 1, 1000);
+	device_on_write(echo, NULL);
+	assert_int_equal(mad_async_run(async), 1);
+	expect_all(1, 0);
+	assert_int_equal(outcomes[0].attempts, 2);
+	assert_int_equal(stats_of(async).busy, 1);
+}
+
+/* --- callbacks
+ * --------------------------------------------------------------------------------- */
+
+static int again;
+
+static void submit_again(struct mad_async *engine, const struct mad_reply *reply, void *arg)
+{
+	ib_rpc_t rpc = get_request();
+	ib_portid_t to = to_lid(7);
+
+	note(engine, reply, arg);
+	if (!again)
+		return;
+	again--;
+	assert_int_equal(mad_async_submit(engine, &rpc, &to, NULL, 0, submit_again, arg, NULL),
+			 0);
+}
+
+static void callbacks_may_submit(void **state)
+{
+	ib_rpc_t rpc = get_request();
+	ib_portid_t to = to_lid(7);
+
+	(void)state;
+	device_on_write(echo, NULL);
+	again = 500;
+	mad_async_submit(async, &rpc, &to, NULL, 0, submit_again, &outcomes[0], NULL);
+	assert_int_equal(mad_async_run(async), 501);
+	assert_int_equal(outcomes[0].calls, 501);
+	assert_int_equal(stats_of(async).completed, 501);
+}
+
+static uint64_t victim;
+
+static void cancel_another(struct mad_async *engine, const struct mad_reply *reply, void *arg)
+{
+	note(engine, reply, arg);
+	assert_int_equal(mad_async_cancel(engine, victim), 0);
+	assert_int_equal(mad_async_cancel(engine, victim), -ENOENT);
+}
+
+static void callbacks_may_cancel(void **state)
+{
+	ib_rpc_t rpc = get_request();
+	ib_portid_t to = to_lid(7);
+
+	(void)state;
+	mad_async_submit(async, &rpc, &to, NULL, 0, cancel_another, &outcomes[0], NULL);
+	submit(async, set_request(), 3, &outcomes[1], &victim);
+	device_answer(device_packet(0), 0, 0, NULL, 0);
+	assert_int_equal(mad_async_run(async), 2);
+	assert_int_equal(outcomes[0].error, 0);
+	assert_int_equal(outcomes[1].error, -ECANCELED);
+}
+
+static void cancel_itself(struct mad_async *engine, const struct mad_reply *reply, void *arg)
+{
+	note(engine, reply, arg);
+	assert_int_equal(mad_async_cancel(engine, victim), -ENOENT);
+}
+
+static void a_request_in_its_callback_is_done(void **state)
+{
+	ib_rpc_t rpc = get_request();
+	ib_portid_t to = to_lid(7);
+
+	(void)state;
+	device_on_write(echo, NULL);
+	mad_async_submit(async, &rpc, &to, NULL, 0, cancel_itself, &outcomes[0], &victim);
+	assert_int_equal(mad_async_run(async), 1);
+	expect_all(1, 0);
+}
+
+static void block(struct mad_async *engine, const struct mad_reply *reply, void *arg)
+{
+	uint8_t data[IB_SMP_DATA_SIZE] = {0x11};
+	ib_rpc_t rpc = get_request();
+	ib_portid_t to = to_lid(9);
+
+	note(engine, reply, arg);
+	assert_ptr_equal(mad_rpc(port, &rpc, &to, data, data), data);
+	assert_int_equal(data[0], 0x11);
+	assert_int_equal(mad_async_process(engine), 0);
+	assert_int_equal(mad_async_run(engine), -EDEADLK);
+	mad_async_destroy(engine); /* not from here */
+}
+
+static void callbacks_may_make_blocking_calls(void **state)
+{
+	ib_rpc_t rpc = set_request();
+	ib_portid_t to = to_lid(7);
+
+	(void)state;
+	device_on_write(echo, NULL);
+	for (int i = 0; i < 50; i++)
+		mad_async_submit(async, &rpc, &to, NULL, 0, block, &outcomes[0], NULL);
+	assert_int_equal(mad_async_run(async), 50);
+	assert_int_equal(outcomes[0].calls, 50);
+}
+
+static void run_another(struct mad_async *engine, const struct mad_reply *reply, void *arg)
+{
+	struct mad_async *other = mad_async_create(port);
+
+	note(engine, reply, arg);
+	submit(other, get_request(), 3, &outcomes[1], NULL);
+	assert_int_equal(mad_async_run(other), 1);
+	submit(other, get_request(), 3, &outcomes[2], NULL);
+	mad_async_destroy(other);
+}
+
+static void callbacks_may_run_other_engines(void **state)
+{
+	ib_rpc_t rpc = set_request();
+	ib_portid_t to = to_lid(7);
+
+	(void)state;
+	device_on_write(echo, NULL);
+	mad_async_submit(async, &rpc, &to, NULL, 0, run_another, &outcomes[0], NULL);
+	assert_int_equal(mad_async_run(async), 1);
+	assert_int_equal(outcomes[1].error, 0);
+	assert_int_equal(outcomes[2].error, -ECANCELED);
+}
+
+/* --- event loops
+ * -------------------------------------------------------------------------------- */
+
+/* An event loop as a program has it; returns how many were completed. */
+static int loop(int wanted)
+{
+	struct pollfd fds[] = {{.fd = mad_async_fd(async), .events = POLLIN},
+			       {.fd = mad_async_wake_fd(async), .events = POLLIN}};
+	int count = 0, ret;
+
+	while (count < wanted) {
+		assert_int_not_equal(poll(fds, 2, mad_async_timeout(async)), -1);
+		ret = mad_async_process(async);
+		assert_true(ret >= 0);
+		count += ret;
+	}
+	return count;
+}
+
+static void an_event_loop_needs_a_descriptor_and_a_time(void **state)
+{
+	(void)state;
+	assert_int_equal(mad_async_timeout(async), -1);
+	device_delay(2000);
+	device_on_write(echo, NULL);
+	submit_many(MANY);
+	assert_true(mad_async_timeout(async) > 0);
+	assert_int_equal(loop(MANY), MANY);
+	expect_all(MANY, 0);
+	assert_int_equal(mad_async_timeout(async), -1);
+	assert_int_equal(mad_async_fd(async), mad_rpc_portid(port));
+}
+
+static void an_event_loop_sees_to_what_gets_lost(void **state)
+{
+	int lost = 3;
+
+	(void)state;
+	device_on_write(echo_but_for, &lost);
+	mad_rpc_set_timeout(port, 30);
+	submit_many(20);
+	assert_int_equal(loop(20), 20);
+	for (int i = 0; i < 20; i++)
+		assert_int_equal(outcomes[i].error, i == 2 ? -ETIMEDOUT : 0);
+}
+
+/* An idle engine does not turn in its loop. */
+static void an_event_loop_is_not_woken_for_nothing(void **state)
+{
+	struct pollfd fds[] = {{.fd = mad_async_fd(async), .events = POLLIN},
+			       {.fd = mad_async_wake_fd(async), .events = POLLIN}};
+
+	(void)state;
+	assert_int_equal(poll(fds, 2, 0), 0);
+	submit_many(2);
+	mad_async_timeout(async);
+	mad_async_process(async);
+	for (int i = 0; i < 3; i++) {
+		assert_true(mad_async_timeout(async) > 0);
+		assert_int_equal(poll(fds, 2, 0), 0);
+		assert_int_equal(mad_async_process(async), 0);
+	}
+}
+
+static void a_cancelled_request_is_there_at_once(void **state)
+{
+	uint64_t id;
+
+	(void)state;
+	submit(async, set_request(), 1, &outcomes[0], &id);
+	assert_true(mad_async_timeout(async) > 0);
+	mad_async_cancel(async, id);
+	assert_int_equal(mad_async_timeout(async), 0);
+	assert_int_equal(loop(1), 1);
+}
+
+/* --- several engines
+ * ------------------------------------------------------------------------------ */
+
+static void engines_on_a_port_share_it(void **state)
+{
+	struct mad_async *engines[5];
+
+	(void)state;
+	device_on_write(echo, NULL);
+	for (int i = 0; i < 5; i++) {
+		engines[i] = mad_async_create(port);
+		for (int j = 0; j < 20; j++)
+			submit(engines[i], j & 1 ? set_request() : get_request(),
+			       i * 20 + j + 1, &outcomes[i * 20 + j], NULL);
+	}
+	/* whoever reads reads for all; each calls back what is its own */
+	while (stats_of(engines[0]).completed < 20)
+		mad_async_process(engines[0]);
+	for (int i = 20; i < MANY; i++)
+		assert_int_equal(outcomes[i].calls, 0);
+	for (int i = 1; i < 5; i++)
+		assert_int_equal(mad_async_run(engines[i]), 20);
+	expect_all(MANY, 0);
+	for (int i = 0; i < MANY; i++)
+		assert_int_equal(outcomes[i].lid_byte, i + 1);
+	for (int i = 0; i < 5; i++)
+		mad_async_destroy(engines[i]);
+}
+
+/* What an engine that ends has held up can go on, and its loop is told. */
+static void an_engine_s_end_makes_way_for_another_one(void **state)
+{
+	struct mad_async *other = mad_async_create(port);
+	struct pollfd wake = {.fd = mad_async_wake_fd(async), .events = POLLIN};
+
+	(void)state;
+	mad_port_set_window(port, MAD_WINDOW_GMP, 1);
+	submit(other, set_request(), 1, &outcomes[0], NULL);
+	submit(async, set_request(), 2, &outcomes[1], NULL);
+	assert_int_equal(mad_async_process(async), 0);
+	assert_int_equal(device_written(), 1);
+	mad_async_destroy(other);
+	assert_int_equal(outcomes[0].error, -ECANCELED);
+	assert_int_equal(poll(&wake, 1, 0), 1);
+	assert_int_equal(mad_async_process(async), 0);
+	assert_int_equal(device_written(), 2);
+}
+
+static int submit_once(const struct device_packet *packet, void *arg)
+{
+	(void)packet;
+	(void)arg;
+	if (device_written() > 1)
+		return 0;
+	submit(async, set_request(), 4, &outcomes[0], NULL);
+	mad_async_process(async);
+	mad_async_timeout(async);
+	return 0;
+}
+
+/* A blocking call that gives up makes way, too. */
+static void a_blocking_call_s_time_out_makes_way_for_an_engine(void **state)
+{
+	struct pollfd wake = {.fd = mad_async_wake_fd(async), .events = POLLIN};
+	ib_rpc_t rpc = set_request();
+	ib_portid_t to = to_lid(1);
+
+	(void)state;
+	mad_rpc_set_retries(port, 1);
+	mad_port_set_window(port, MAD_WINDOW_GMP, 1);
+	device_on_write(submit_once, NULL);
+	rpc.timeout = 1;
+	assert_null(mad_rpc(port, &rpc, &to, NULL, NULL));
+	assert_int_equal(stats_of(async).waiting, 1);
+	assert_int_equal(poll(&wake, 1, 0), 1);
+	assert_int_equal(mad_async_process(async), 0);
+	assert_int_equal(stats_of(async).under_way, 1);
+}
+
+/* --- the end
+ * ---------------------------------------------------------------------------------------- */
+
+static void what_an_engine_has_under_way_is_cancelled_with_it(void **state)
+{
+	(void)state;
+	mad_port_set_destination_limit(port, 1);
+	for (int i = 0; i < MANY; i++)
+		submit(async, i & 1 ? set_request() : get_request(), 1 + i / 3, &outcomes[i],
+		       NULL);
+	device_answer(device_packet(0), 0, 0, NULL, 0); /* that nobody has read yet */
+	mad_async_destroy(async);
+	async = NULL;
+	expect_all(MANY, -ECANCELED);
+}
+
+static void submit_in_vain(struct mad_async *engine, const struct mad_reply *reply, void *arg)
+{
+	ib_rpc_t rpc = get_request();
+	ib_portid_t to = to_lid(7);
+
+	note(engine, reply, arg);
+	assert_int_equal(mad_async_submit(engine, &rpc, &to, NULL, 0, note, arg, NULL),
+			 -ECANCELED);
+}
+
+static void an_engine_that_ends_takes_no_more(void **state)
+{
+	ib_rpc_t rpc = get_request();
+	ib_portid_t to = to_lid(7);
+
+	(void)state;
+	for (int i = 0; i < 30; i++)
+		mad_async_submit(async, &rpc, &to, NULL, 0, submit_in_vain, &outcomes[0], NULL);
+	mad_async_destroy(async);
+	async = NULL;
+	assert_int_equal(outcomes[0].calls, 30);
+}
+
+static void a_port_may_be_closed_before_its_engines(void **state)
+{
+	ib_rpc_t rpc = get_request();
+	ib_portid_t to = to_lid(7);
+	struct ibmad_port *other;
+	int classes[] = {IB_SMI_CLASS, IB_PERFORMANCE_CLASS};
+	struct mad_async *engine;
+
+	(void)state;
+	other = mad_rpc_open_port(NULL, 0, classes, 2);
+	engine = mad_async_create(other);
+	for (int i = 0; i < 50; i++)
+		submit(engine, i & 1 ? set_request() : get_request(), i + 1, &outcomes[i],
+		       NULL);
+	mad_rpc_close_port(other);
+	assert_int_equal(mad_async_timeout(engine), 0);
+	assert_int_equal(mad_async_run(engine), 50);
+	expect_all(50, -ECANCELED);
+	assert_int_equal(mad_async_submit(engine, &rpc, &to, NULL, 0, note, outcomes, NULL),
+			 -ECANCELED);
+	assert_int_equal(mad_async_timeout(engine), -1);
+	mad_async_destroy(engine);
+}
+
+static void a_device_that_goes_fails_everything(void **state)
+{
+	ib_rpc_t rpc = get_request();
+	ib_portid_t to = to_lid(7);
+
+	(void)state;
+	submit_many(MANY);
+	assert_true(stats_of(async).waiting > 0);
+	device_remove();
+	assert_int_equal(loop(MANY), MANY);
+	expect_all(MANY, -ENODEV);
+	assert_int_equal(mad_async_submit(async, &rpc, &to, NULL, 0, note, outcomes, NULL),
+			 -ENODEV);
+	assert_int_equal(mad_async_run(async), 0);
+}
+
+static void what_cannot_be_sent_fails_alone(void **state)
+{
+	(void)state;
+	device_on_write(echo, NULL);
+	device_fail(DEVICE_WRITE, 2, ENOMEM);
+	submit_many(3);
+	assert_int_equal(mad_async_run(async), 3);
+	assert_int_equal(outcomes[0].error, 0);
+	assert_int_equal(outcomes[1].error, -ENOMEM);
+	assert_int_equal(outcomes[2].error, 0);
+}
+
+static void statistics_may_be_read_by_older_programs(void **state)
+{
+	struct mad_async_stats stats;
+
+	(void)state;
+	submit_many(3);
+	memset(&stats, 0xff, sizeof(stats));
+	assert_int_equal(mad_async_get_stats(async, &stats, 8), 0);
+	assert_int_equal(stats.submitted, 3);
+	assert_int_equal(stats.completed, UINT64_MAX);
+}
+
+/* --- fork
+ * ---------------------------------------------------------------------------------------------
+ */
+
+#ifndef __SANITIZE_THREAD__
+
+/* In the child, where a failed assertion would go on with the parent's tests. */
+#define EXPECT(condition)                                       \
+	do {                                                    \
+		if (!(condition)) {                             \
+			print_error("child: %s\n", #condition); \
+			_exit(1);                               \
+		}                                               \
+	} while (0)
+
+static void expect_child_to_succeed(pid_t child)
+{
+	int status;
+
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void child_of_many_requests(void)
+{
+	uint8_t data[IB_SMP_DATA_SIZE] = {0x11};
+	ib_rpc_t rpc = get_request();
+	ib_portid_t to = to_lid(9);
+	struct mad_async_stats stats;
+
+	device_on_write(echo, NULL);
+	EXPECT(mad_async_timeout(async) == 0);
+	EXPECT(mad_async_run(async) == MANY);
+	for (int i = 0; i < MANY; i++) {
+		EXPECT(outcomes[i].calls == 1);
+		EXPECT(outcomes[i].error == -ECANCELED);
+	}
+	EXPECT(mad_rpc(port, &rpc, &to, data, data) == data);
+	EXPECT(data[0] == 0x11);
+	EXPECT(mad_async_submit(async, &rpc, &to, NULL, 0, note, &outcomes[0], NULL) == 0);
+	EXPECT(mad_async_run(async) == 1);
+	EXPECT(outcomes[0].error == 0);
+	EXPECT(mad_async_get_stats(async, &stats, sizeof(stats)) == 0);
+	EXPECT(stats.submitted == MANY + 1 && stats.completed == MANY + 1);
+	mad_async_destroy(async);
+	mad_rpc_close_port(port);
+	_exit(0);
+}
+
+static void a_child_gets_its_parent_s_requests_back_and_can_go_on(void **state)
+{
+	pid_t child;
+
+	(void)state;
+	mad_port_set_destination_limit(port, 1);
+	for (int i = 0; i < MANY; i++)
+		submit(async, i & 1 ? set_request() : get_request(), 1 + i / 3, &outcomes[i],
+		       NULL);
+	child = fork();
+	if (!child)
+		child_of_many_requests();
+	expect_child_to_succeed(child);
+	/* and the parent has not noticed */
+	assert_int_equal(stats_of(async).completed, 0);
+	device_on_write(echo, NULL);
+	for (unsigned i = 0, written = device_written(); i < written; i++)
+		device_answer(device_packet(i), 0, 0, NULL, 0);
+	assert_int_equal(mad_async_run(async), MANY);
+	expect_all(MANY, 0);
+}
+
+/* The agents are the handle's, and both have that. */
+static void a_child_that_closes_leaves_its_parent_s_agents_alone(void **state)
+{
+	unsigned before = device_calls(DEVICE_IOCTL);
+	pid_t child = fork();
+
+	(void)state;
+	if (!child) {
+		mad_async_destroy(async);
+		mad_rpc_close_port(port);
+		EXPECT(device_calls(DEVICE_IOCTL) == before);
+		_exit(0);
+	}
+	expect_child_to_succeed(child);
+}
+
+static void a_child_has_a_wake_descriptor_of_its_own(void **state)
+{
+	struct pollfd wake = {.fd = mad_async_wake_fd(async), .events = POLLIN};
+	pid_t child;
+
+	(void)state;
+	submit_many(5);
+	mad_async_process(async);
+	child = fork();
+	if (!child) {
+		EXPECT(mad_async_wake_fd(async) >= 0);
+		EXPECT(mad_async_wake_fd(async) != wake.fd);
+		wake.fd = mad_async_wake_fd(async);
+		EXPECT(poll(&wake, 1, 0) == 1);
+		EXPECT(mad_async_process(async) == 5);
+		EXPECT(poll(&wake, 1, 0) == 0);
+		_exit(0);
+	}
+	expect_child_to_succeed(child);
+	assert_int_equal(poll(&wake, 1, 0), 0);
+}
+
+#endif
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ASYNC_TEST(each_request_gets_its_own_answer),
+		ASYNC_TEST(answers_may_come_in_any_order),
+		ASYNC_TEST(nothing_is_called_back_in_submit),
+		ASYNC_TEST(the_caller_s_structures_stay_as_they_are),
+		ASYNC_TEST(congestion_control_requests_have_their_key),
+		ASYNC_TEST(what_makes_no_sense_is_refused),
+		ASYNC_TEST(each_allocation_of_a_submission_may_fail),
+		ASYNC_TEST(long_requests_and_answers_go_by_rmpp),
+		ASYNC_TEST(a_status_is_an_error_with_an_answer),
+		ASYNC_TEST(a_request_without_an_answer_times_out_once),
+		ASYNC_TEST(the_kernel_s_report_leads_to_the_next_attempt),
+		ASYNC_TEST(huge_and_negative_times_are_for_ever),
+		ASYNC_TEST(a_busy_node_is_asked_again_later),
+		ASYNC_TEST(callbacks_may_submit),
+		ASYNC_TEST(callbacks_may_cancel),
+		ASYNC_TEST(a_request_in_its_callback_is_done),
+		ASYNC_TEST(callbacks_may_make_blocking_calls),
+		ASYNC_TEST(callbacks_may_run_other_engines),
+		ASYNC_TEST(an_event_loop_needs_a_descriptor_and_a_time),
+		ASYNC_TEST(an_event_loop_sees_to_what_gets_lost),
+		ASYNC_TEST(an_event_loop_is_not_woken_for_nothing),
+		ASYNC_TEST(a_cancelled_request_is_there_at_once),
+		ASYNC_TEST(engines_on_a_port_share_it),
+		ASYNC_TEST(an_engine_s_end_makes_way_for_another_one),
+		ASYNC_TEST(a_blocking_call_s_time_out_makes_way_for_an_engine),
+		ASYNC_TEST(what_an_engine_has_under_way_is_cancelled_with_it),
+		ASYNC_TEST(an_engine_that_ends_takes_no_more),
+		ASYNC_TEST(a_port_may_be_closed_before_its_engines),
+		ASYNC_TEST(a_device_that_goes_fails_everything),
+		ASYNC_TEST(what_cannot_be_sent_fails_alone),
+		ASYNC_TEST(statistics_may_be_read_by_older_programs),
+#ifndef __SANITIZE_THREAD__
+		ASYNC_TEST(a_child_gets_its_parent_s_requests_back_and_can_go_on),
+		ASYNC_TEST(a_child_that_closes_leaves_its_parent_s_agents_alone),
+		ASYNC_TEST(a_child_has_a_wake_descriptor_of_its_own),
+#endif
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

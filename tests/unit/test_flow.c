@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* How many requests are under way, which of them, and what waiting costs. */
+
+/* before the fixture, whose port has the name of others' arguments */
+#include "pool.h"
+
+#include "engine_fixture.h"
+
+#include <malloc.h>
+
+/* "No more than 512 bytes a request", with its share of all tables. */
+_Static_assert(sizeof(struct async_request) <= 496, "a request has become too large");
+
+#define MANY 300
+
+static struct mad_async *async;
+static struct outcome outcomes[MANY];
+
+static int setup(void **state)
+{
+	if (port_setup(state))
+		return -1;
+	memset(outcomes, 0, sizeof(outcomes));
+	async = mad_async_create(port);
+	return async ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	mad_async_destroy(async);
+	return port_teardown(state);
+}
+
+#define FLOW_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+/* So many requests, each to a LID of its own, or all to one. */
+static void submit_many(ib_rpc_t rpc, int count, bool one_lid)
+{
+	for (int i = 0; i < count; i++)
+		submit(async, rpc, one_lid ? 1 : i + 1, &outcomes[i], NULL);
+}
+
+static void expect_all(int count, int error)
+{
+	for (int i = 0; i < count; i++) {
+		assert_int_equal(outcomes[i].calls, 1);
+		assert_int_equal(outcomes[i].error, error);
+	}
+}
+
+static int lid_of(unsigned n)
+{
+	return be16toh(device_packet(n)->header.addr.lid);
+}
+
+/* Answers the n-th packet, and has that seen. */
+static void answer(unsigned n)
+{
+	device_answer(device_packet(n), 0, 0, NULL, 0);
+	assert_int_equal(mad_async_process(async), 1);
+}
+
+/* --- windows ---------------------------------------------------------------------------------
+ */
+
+static void a_fixed_window_is_never_exceeded(void **state)
+{
+	(void)state;
+	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_GMP, 7), 0);
+	submit_many(set_request(), 50, false);
+	for (unsigned answered = 0; answered < 50; answered++) {
+		unsigned sent = answered + 7 < 50 ? answered + 7 : 50;
+		struct mad_async_stats stats = stats_of(async);
+
+		assert_int_equal(device_written(), sent);
+		assert_int_equal(stats.under_way, sent - answered);
+		assert_int_equal(stats.waiting, 50 - sent);
+		assert_int_equal(stats.completed, answered);
+		assert_int_equal(stats.gmp_window, 7);
+		answer(answered);
+	}
+	expect_all(50, 0);
+	for (unsigned i = 0; i < 50; i++)
+		assert_int_equal(lid_of(i), i + 1); /* in their order */
+}
+
+static void smps_and_gmps_have_a_window_each(void **state)
+{
+	(void)state;
+	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_SMP, 2), 0);
+	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_GMP, 3), 0);
+	submit_many(get_request(), 10, false);
+	assert_int_equal(device_written(), 2);
+	for (int i = 10; i < 20; i++)
+		submit(async, set_request(), i + 1, &outcomes[i], NULL);
+	assert_int_equal(device_written(), 5);
+}
+
+static void a_window_opens_while_answers_come(void **state)
+{
+	struct mad_async_stats before = stats_of(async), after;
+	ib_portid_t to = to_lid(1);
+	ib_rpc_t rpc = set_request();
+
+	(void)state;
+	mad_port_set_destination_limit(port, 10000);
+	device_on_write(echo, NULL);
+	for (int i = 0; i < 20000; i++)
+		assert_int_equal(
+			mad_async_submit(async, &rpc, &to, NULL, 0, note, outcomes, NULL), 0);
+	assert_int_equal(mad_async_run(async), 20000);
+	after = stats_of(async);
+	assert_true(after.gmp_window > before.gmp_window);
+	assert_int_equal(after.smp_window, before.smp_window);
+	assert_int_equal(outcomes[0].calls, 20000);
+}
+
+/* Of four, three get lost, for a while. */
+static int lose_most(const struct device_packet *packet, void *arg)
+{
+	unsigned *count = arg;
+
+	if (++*count % 4 == 0 || *count > 1000)
+		device_answer(packet, 0, 0, NULL, 0);
+	return 0;
+}
+
+static void a_window_closes_while_mads_get_lost(void **state)
+{
+	unsigned count = 0, smallest, before;
+	ib_rpc_t rpc = get_request();
+	ib_portid_t to = to_lid(1);
+
+	(void)state;
+	mad_port_set_destination_limit(port, 10000);
+	device_on_write(echo, NULL);
+	for (int i = 0; i < 5000; i++)
+		mad_async_submit(async, &rpc, &to, NULL, 0, note, outcomes, NULL);
+	mad_async_run(async);
+	before = smallest = stats_of(async).smp_window;
+	device_on_write(lose_most, &count);
+	for (int i = 0; i < 1000; i++)
+		mad_async_submit(async, &rpc, &to, NULL, 0, note, outcomes, NULL);
+	while (stats_of(async).completed < 6000) {
+		mad_async_process(async);
+		if (stats_of(async).smp_window < smallest)
+			smallest = stats_of(async).smp_window;
+		sleep_ms(1);
+	}
+	assert_true(smallest < before);
+	assert_true(stats_of(async).retried > 500);
+	assert_int_equal(outcomes[0].calls, 6000);
+}
+
+static void a_window_can_be_fixed_and_left_to_itself_again(void **state)
+{
+	(void)state;
+	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_SMP, 5), 0);
+	assert_int_equal(stats_of(async).smp_window, 5);
+	device_on_write(echo, NULL);
+	for (int i = 0; i < 10; i++) {
+		memset(outcomes, 0, sizeof(outcomes));
+		submit_many(get_request(), MANY, false);
+		assert_int_equal(mad_async_run(async), MANY);
+	}
+	assert_int_equal(stats_of(async).smp_window, 5);
+	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_SMP, 0), 0);
+	for (int i = 0; i < 10; i++) {
+		memset(outcomes, 0, sizeof(outcomes));
+		submit_many(get_request(), MANY, false);
+		assert_int_equal(mad_async_run(async), MANY);
+	}
+	assert_true(stats_of(async).smp_window > 8);
+	assert_int_equal(mad_port_set_window(port, (enum mad_window)2, 5), -EINVAL);
+	assert_int_equal(mad_port_set_window(NULL, MAD_WINDOW_SMP, 5), -EINVAL);
+}
+
+/* --- destinations
+ * ------------------------------------------------------------------------------ */
+
+static void a_destination_has_a_limit(void **state)
+{
+	(void)state;
+	assert_int_equal(mad_port_set_destination_limit(port, 3), 0);
+	submit_many(set_request(), 10, true);
+	assert_int_equal(device_written(), 3);
+	for (unsigned i = 0; i < 10; i++) {
+		assert_int_equal(device_written(), i + 3 < 10 ? i + 3 : 10);
+		answer(i);
+		stats_of(async);
+	}
+	expect_all(10, 0);
+	assert_int_equal(mad_port_set_destination_limit(port, 0), -EINVAL);
+	assert_int_equal(mad_port_set_destination_limit(NULL, 1), -EINVAL);
+}
+
+static void a_dead_node_holds_up_itself_alone(void **state)
+{
+	int dead = 1, alive = 0;
+
+	(void)state;
+	device_on_write(echo_but_for, &dead);
+	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_GMP, 20), 0);
+	for (int i = 0; i < 100; i++)
+		submit(async, set_request(), dead, &outcomes[i], NULL);
+	for (int i = 100; i < 200; i++)
+		submit(async, set_request(), i, &outcomes[i], NULL);
+	for (int rounds = 0; rounds < 100 && alive < 100; rounds++)
+		alive += mad_async_process(async);
+	assert_int_equal(alive, 100);
+	for (int i = 100; i < 200; i++)
+		assert_int_equal(outcomes[i].calls, 1);
+	assert_int_equal(stats_of(async).waiting, 84);
+}
+
+/* A request that a destination has a place for may be cancelled before it is sent. */
+static void a_place_that_is_given_up_is_another_one_s(void **state)
+{
+	uint64_t ids[4];
+
+	(void)state;
+	mad_port_set_destination_limit(port, 1);
+	mad_port_set_window(port, MAD_WINDOW_GMP, 2);
+	submit(async, set_request(), 1, &outcomes[0], &ids[0]);
+	submit(async, set_request(), 1, &outcomes[1], &ids[1]);
+	submit(async, set_request(), 1, &outcomes[2], &ids[2]);
+	submit(async, set_request(), 2, &outcomes[3], &ids[3]);
+	/* the first is cancelled, the second has its place, but has not been sent yet */
+	assert_int_equal(mad_async_cancel(async, ids[0]), 0);
+	assert_int_equal(mad_async_cancel(async, ids[1]), 0);
+	assert_int_equal(mad_async_process(async), 2);
+	assert_int_equal(device_written(), 3);
+	answer(1);
+	answer(2);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(outcomes[i].calls, 1);
+		assert_int_equal(outcomes[i].error, i < 2 ? -ECANCELED : 0);
+	}
+}
+
+static void a_limit_that_is_raised_helps_those_that_wait(void **state)
+{
+	(void)state;
+	mad_port_set_destination_limit(port, 1);
+	submit_many(set_request(), 10, true);
+	assert_int_equal(device_written(), 1);
+	mad_port_set_destination_limit(port, 4);
+	answer(0);
+	assert_int_equal(device_written(), 5);
+	mad_port_set_destination_limit(port, 1);
+	answer(1);
+	answer(2);
+	answer(3);
+	assert_int_equal(device_written(), 5);
+	answer(4);
+	assert_int_equal(device_written(), 6);
+}
+
+static void without_memory_for_a_destination_there_is_no_limit(void **state)
+{
+	int written = 0;
+
+	(void)state;
+	mad_port_set_destination_limit(port, 1);
+	submit_many(set_request(), 2, true);
+	for (unsigned n = 1; n < 4; n++) {
+		device_fail_malloc(n);
+		submit(async, set_request(), 50 + (int)n, &outcomes[2 + n], NULL);
+		device_fail_malloc(0);
+		written++;
+	}
+	assert_int_equal(device_written(), 1 + written);
+	device_on_write(echo, NULL);
+	for (int i = 0; i < 4; i++)
+		device_answer(device_packet((unsigned)i), 0, 0, NULL, 0);
+	assert_int_equal(mad_async_run(async), 5);
+}
+
+static int echo_directed(const struct device_packet *packet, void *arg)
+{
+	/* by the first hop */
+	if (packet->mad[128 + 1] != *(int *)arg)
+		device_answer(packet, 0, 0, NULL, 0);
+	return 0;
+}
+
+static void destinations_of_directed_routes_are_kept_apart(void **state)
+{
+	ib_rpc_t rpc = get_request();
+	int dead = 1;
+
+	(void)state;
+	device_on_write(echo_directed, &dead);
+	mad_port_set_window(port, MAD_WINDOW_SMP, 100);
+	rpc.mgtclass = IB_SMI_DIRECT_CLASS;
+	for (int i = 0; i < 60; i++) {
+		ib_portid_t to = {.drpath = {.cnt = 2, .p = {0, (uint8_t)(1 + i % 3), 7}}};
+
+		assert_int_equal(
+			mad_async_submit(async, &rpc, &to, NULL, 0, note, &outcomes[i], NULL),
+			0);
+	}
+	while (stats_of(async).completed < 40)
+		assert_true(mad_async_process(async) >= 0);
+	for (int i = 0; i < 60; i++)
+		assert_int_equal(outcomes[i].calls, i % 3 != 0);
+	assert_int_equal(stats_of(async).waiting, 4);
+}
+
+/* --- cancelling
+ * -------------------------------------------------------------------------------- */
+
+static void requests_can_be_cancelled_in_every_state(void **state)
+{
+	uint64_t ids[MANY];
+
+	(void)state;
+	mad_port_set_window(port, MAD_WINDOW_GMP, 2);
+	mad_port_set_destination_limit(port, 1);
+	for (int i = 0; i < 6; i++)
+		submit(async, set_request(), 1 + i / 2, &outcomes[i], &ids[i]);
+	assert_int_equal(device_written(), 2);
+	device_answer(device_packet(1), 0, 0, NULL, 0);
+
+	assert_int_equal(mad_async_cancel(async, ids[0]), 0); /* under way */
+	assert_int_equal(mad_async_cancel(async, ids[0]), -ENOENT);
+	assert_int_equal(mad_async_cancel(async, ids[3]), 0); /* beside its destination */
+	assert_int_equal(mad_async_cancel(async, ids[5]), 0); /* for the window */
+	assert_int_equal(outcomes[0].calls, 0);               /* not from here */
+	stats_of(async);
+	assert_int_equal(mad_async_process(async), 4);
+	stats_of(async);
+	assert_int_equal(mad_async_cancel(async, ids[0]), -ENOENT);
+	assert_int_equal(mad_async_cancel(async, ids[2]), -ENOENT); /* done */
+	assert_int_equal(mad_async_cancel(async, 0xffffffffffff), -ENOENT);
+	assert_int_equal(mad_async_cancel(NULL, ids[0]), -EINVAL);
+
+	device_on_write(echo, NULL);
+	device_answer(device_packet(0), 0, 0, NULL, 0); /* it is too late */
+	device_answer(device_packet(2), 0, 0, NULL, 0);
+	device_answer(device_packet(3), 0, 0, NULL, 0);
+	assert_int_equal(mad_async_run(async), 2);
+	for (int i = 0; i < 6; i++) {
+		assert_int_equal(outcomes[i].calls, 1);
+		assert_int_equal(outcomes[i].error,
+				 i == 0 || i == 3 || i == 5 ? -ECANCELED : 0);
+	}
+	assert_int_equal(stats_of(async).dropped, 1);
+}
+
+static void an_id_is_not_another_request_s(void **state)
+{
+	uint64_t first, second;
+
+	(void)state;
+	device_on_write(echo, NULL);
+	submit(async, get_request(), 1, &outcomes[0], &first);
+	assert_int_equal(mad_async_run(async), 1);
+	submit(async, get_request(), 1, &outcomes[1], &second);
+	assert_int_not_equal(first, second);
+	assert_int_equal(mad_async_cancel(async, first), -ENOENT);
+	assert_int_equal(mad_async_cancel(async, second), 0);
+	assert_int_equal(mad_async_run(async), 1);
+	assert_int_equal(outcomes[1].error, -ECANCELED);
+}
+
+static void all_can_be_cancelled_in_any_order(void **state)
+{
+	uint64_t ids[MANY];
+
+	(void)state;
+	mad_port_set_destination_limit(port, 2);
+	for (int i = 0; i < MANY; i++)
+		submit(async, i & 1 ? set_request() : get_request(), 1 + i % 7, &outcomes[i],
+		       &ids[i]);
+	for (int i = 0; i < MANY; i++) {
+		assert_int_equal(mad_async_cancel(async, ids[i * 7 % MANY]), 0);
+		if (i % 50 == 0)
+			mad_async_process(async);
+		stats_of(async);
+	}
+	mad_async_run(async);
+	expect_all(MANY, -ECANCELED);
+	assert_int_equal(stats_of(async).completed, MANY);
+}
+
+/* --- memory
+ * --------------------------------------------------------------------------------------- */
+
+static void a_waiting_request_costs_512_bytes_at_most(void **state)
+{
+	const int count = 10000;
+	ib_rpc_t rpc = get_request();
+	ib_portid_t to = to_lid(1);
+	size_t before, after;
+
+	(void)state;
+	before = mallinfo2().uordblks + mallinfo2().hblkhd;
+	if (!before)
+		skip(); /* another allocator, which does not say */
+	for (int i = 0; i < count; i++) {
+		to.lid = i + 1;
+		assert_int_equal(
+			mad_async_submit(async, &rpc, &to, NULL, 0, note, outcomes, NULL), 0);
+	}
+	after = mallinfo2().uordblks + mallinfo2().hblkhd;
+	print_message("%zu bytes a request\n", (after - before) / (size_t)count);
+	assert_in_range((after - before) / (size_t)count, 1, 512);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		FLOW_TEST(a_fixed_window_is_never_exceeded),
+		FLOW_TEST(smps_and_gmps_have_a_window_each),
+		FLOW_TEST(a_window_opens_while_answers_come),
+		FLOW_TEST(a_window_closes_while_mads_get_lost),
+		FLOW_TEST(a_window_can_be_fixed_and_left_to_itself_again),
+		FLOW_TEST(a_destination_has_a_limit),
+		FLOW_TEST(a_dead_node_holds_up_itself_alone),
+		FLOW_TEST(a_place_that_is_given_up_is_another_one_s),
+		FLOW_TEST(a_limit_that_is_raised_helps_those_that_wait),
+		FLOW_TEST(without_memory_for_a_destination_there_is_no_limit),
+		FLOW_TEST(destinations_of_directed_routes_are_kept_apart),
+		FLOW_TEST(requests_can_be_cancelled_in_every_state),
+		FLOW_TEST(an_id_is_not_another_request_s),
+		FLOW_TEST(all_can_be_cancelled_in_any_order),
+		FLOW_TEST(a_waiting_request_costs_512_bytes_at_most),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* What comes in: of any length, with any header, and more than anybody wants. */
+
+#include "engine_fixture.h"
+
+#define PATTERN   0x5a
+#define GOOD_MARK 0xc3
+#define MEBIBYTE  (1u << 20)
+
+static uint8_t data[IB_MAD_SIZE];
+
+/* Answers rightly, with a mark. */
+static void answer_well(const struct device_packet *packet)
+{
+	const uint8_t mark[] = {GOOD_MARK};
+	size_t offset = packet->mad[1] == IB_SA_CLASS ? IB_SA_DATA_OFFS : IB_PC_DATA_OFFS;
+
+	device_answer(packet, 0, offset, mark, sizeof(mark));
+}
+
+static int set(void)
+{
+	ib_rpc_t rpc = set_request();
+	ib_portid_t to = to_lid(5);
+
+	memset(data, 0, sizeof(data));
+	return mad_rpc(port, &rpc, &to, data, data) ? 0 : errno;
+}
+
+/* --- lengths --------------------------------------------------------------------------------
+ */
+
+/* An answer of so many bytes; and a good one after it, for when it is none. */
+static int answer_of_length(const struct device_packet *packet, void *arg)
+{
+	size_t length = *(size_t *)arg;
+	uint8_t mad[600];
+
+	memset(mad, PATTERN, sizeof(mad));
+	device_copy_mad(packet, mad);
+	mad[3] |= IB_MAD_RESPONSE;
+	memset(mad + IB_SA_DATA_OFFS, PATTERN, sizeof(mad) - IB_SA_DATA_OFFS);
+	device_reply(packet, mad, length);
+	answer_well(packet);
+	return 0;
+}
+
+/* Whether there are so many bytes of that value, and zeros up to size. */
+static void expect_bytes(const uint8_t *bytes, uint8_t value, size_t count, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		assert_int_equal(bytes[i], i < count ? value : 0);
+}
+
+static void an_answer_may_have_any_length_from_a_header_up(void **state)
+{
+	uint8_t answer[600];
+	ib_portid_t to = to_lid(5);
+	ib_rpc_t rpc;
+	size_t length;
+
+	(void)state;
+	device_on_write(answer_of_length, &length);
+	for (length = 0; length <= 600; length++) {
+		rpc = table_request();
+		rpc.datasz = sizeof(answer);
+		memset(answer, 0xff, sizeof(answer));
+		assert_non_null(mad_rpc_rmpp(port, &rpc, &to, NULL, answer));
+		if (length < 36)
+			assert_int_equal(answer[0], GOOD_MARK);
+		else if (length <= IB_SA_DATA_OFFS)
+			expect_bytes(answer, 0, 0, sizeof(answer));
+		else
+			expect_bytes(answer, PATTERN, length - IB_SA_DATA_OFFS, sizeof(answer));
+		/* of what has not come nothing is said */
+		assert_int_equal(rpc.recsz, 0);
+	}
+}
+
+static void a_message_has_the_length_that_came(void **state)
+{
+	struct mad_message message;
+	ib_portid_t to = to_lid(5);
+	ib_rpc_t rpc;
+	size_t length;
+
+	(void)state;
+	device_on_write(answer_of_length, &length);
+	for (length = 36; length <= 600; length++) {
+		rpc = table_request();
+		assert_int_equal(mad_rpc_message(port, &rpc, &to, NULL, 0, &message), 0);
+		assert_int_equal(message.length, length);
+		if (length > IB_SA_DATA_OFFS)
+			assert_int_equal(message.mad[length - 1], PATTERN);
+		mad_message_free(&message);
+	}
+}
+
+static void a_reply_has_the_data_that_came(void **state)
+{
+	struct mad_async *async = mad_async_create(port);
+	struct outcome outcome;
+	size_t length;
+
+	(void)state;
+	device_on_write(answer_of_length, &length);
+	for (length = 36; length <= 600; length++) {
+		memset(&outcome, 0, sizeof(outcome));
+		submit(async, table_request(), 5, &outcome, NULL);
+		assert_int_equal(mad_async_run(async), 1);
+		assert_int_equal(outcome.error, 0);
+		assert_int_equal(outcome.length, length);
+		assert_int_equal(outcome.data_size,
+				 length > IB_SA_DATA_OFFS ? length - IB_SA_DATA_OFFS : 0);
+		mad_async_process(async); /* the answer that comes too late */
+	}
+	mad_async_destroy(async);
+}
+
+/* --- headers ---------------------------------------------------------------------------------
+ */
+
+static struct {
+	unsigned byte;
+	uint8_t bits;
+} flip;
+
+/* An answer with some of its header's bits flipped, and a good one after it. */
+static int answer_corrupted(const struct device_packet *packet, void *arg)
+{
+	uint8_t mad[IB_MAD_SIZE];
+
+	(void)arg;
+	device_copy_mad(packet, mad);
+	mad[3] = IB_MAD_METHOD_GET_RESPONSE;
+	mad[IB_PC_DATA_OFFS] = PATTERN;
+	mad[flip.byte] ^= flip.bits;
+	device_reply(packet, mad, sizeof(mad));
+	answer_well(packet);
+	return 0;
+}
+
+/* What tells whose answer it is, and that it is one. */
+static bool is_matched(unsigned byte, uint8_t bits)
+{
+	return byte == 1 || (byte >= 12 && byte <= 15) || (byte == 3 && bits & IB_MAD_RESPONSE);
+}
+
+static void expect_judged(unsigned byte, uint8_t bits)
+{
+	int error;
+
+	flip.byte = byte;
+	flip.bits = bits;
+	error = set();
+	if (byte == 4 || byte == 5) {
+		assert_int_equal(error, EIO);
+		return;
+	}
+	assert_int_equal(error, 0);
+	assert_int_equal(data[0], is_matched(byte, bits) ? GOOD_MARK : PATTERN);
+}
+
+static void every_byte_of_a_header_is_judged(void **state)
+{
+	(void)state;
+	device_on_write(answer_corrupted, NULL);
+	for (unsigned byte = 0; byte < 36; byte++)
+		expect_judged(byte, 0xff);
+}
+
+static void every_bit_of_a_header_is_judged(void **state)
+{
+	(void)state;
+	device_on_write(answer_corrupted, NULL);
+	for (unsigned byte = 0; byte < 36; byte++)
+		for (unsigned bit = 0; bit < 8; bit++)
+			if (byte != 5 || bit != 1) /* that redirects */
+				expect_judged(byte, (uint8_t)(1 << bit));
+}
+
+/* A response that the kernel could not send, and a report of something else's time-out. */
+static int report_strangely(const struct device_packet *packet, void *arg)
+{
+	struct ib_user_mad header = packet->header;
+	uint8_t mad[IB_MAD_SIZE];
+
+	(void)arg;
+	device_copy_mad(packet, mad);
+	header.status = EINVAL;
+	mad[3] |= IB_MAD_RESPONSE;
+	device_queue(packet->fd, &header, mad, sizeof(mad));
+	mad[3] &= 0x7f;
+	mad[15] ^= 1;
+	device_queue(packet->fd, &header, mad, 24);
+	device_queue(packet->fd, &header, mad, 0);
+	answer_well(packet);
+	return 0;
+}
+
+static void what_the_kernel_says_of_others_is_no_answer(void **state)
+{
+	(void)state;
+	device_on_write(report_strangely, NULL);
+	assert_int_equal(set(), 0);
+	assert_int_equal(data[0], GOOD_MARK);
+	assert_int_equal(device_written(), 1);
+}
+
+static void a_count_that_cannot_be_true_is_the_device_s_end(void **state)
+{
+	const long results[] = {1, 63, 10000000, -EINVAL};
+
+	for (unsigned i = 0; i < 4; i++) {
+		device_read_result(device_fd(), results[i]);
+		assert_int_equal(set(), ENODEV);
+		port_teardown(state);
+		assert_int_equal(port_setup(state), 0);
+	}
+}
+
+/* --- more than one MAD
+ * -------------------------------------------------------------------------- */
+
+static struct {
+	size_t length;
+	unsigned steal_at; /* which read finds it gone */
+} answer;
+
+static int answer_at_length(const struct device_packet *packet, void *arg)
+{
+	(void)arg;
+	answer_long(packet, answer.length, PATTERN);
+	if (answer.steal_at)
+		device_fail(DEVICE_READ, answer.steal_at, EAGAIN);
+	return 0;
+}
+
+static int ask_for(size_t length, struct mad_message *message)
+{
+	ib_rpc_t rpc = table_request();
+	ib_portid_t to = to_lid(1);
+
+	answer.length = length;
+	return mad_rpc_message(port, &rpc, &to, NULL, 0, message);
+}
+
+static void expect_answer(size_t length)
+{
+	struct mad_message message;
+
+	assert_int_equal(ask_for(length, &message), 0);
+	assert_int_equal(message.length, length);
+	assert_int_equal(message.mad[length - 1], PATTERN);
+	mad_message_free(&message);
+}
+
+static int long_setup(void **state)
+{
+	memset(&answer, 0, sizeof(answer));
+	if (port_setup(state))
+		return -1;
+	device_on_write(answer_at_length, NULL);
+	return 0;
+}
+
+#define LONG_TEST(name) cmocka_unit_test_setup_teardown(name, long_setup, port_teardown)
+
+static void answers_are_taken_up_to_the_port_s_limit(void **state)
+{
+	struct mad_message message;
+
+	(void)state;
+	assert_int_equal(mad_port_set_max_reply(port, 1000), 0);
+	expect_answer(257);
+	expect_answer(1000);
+	assert_int_equal(ask_for(1001, &message), -EMSGSIZE);
+	assert_null(message.mad);
+	/* they are read away, and do not stand in the way */
+	assert_int_equal(ask_for(MEBIBYTE - 64, &message), -EMSGSIZE);
+	assert_int_equal(ask_for(MEBIBYTE, &message), -EMSGSIZE);
+	assert_int_equal(ask_for(5 * MEBIBYTE, &message), -EMSGSIZE);
+	expect_answer(1000);
+	expect_answer(256);
+}
+
+static void the_limit_is_64_mebibytes_at_first(void **state)
+{
+	struct mad_message message;
+
+	(void)state;
+	expect_answer(64 * MEBIBYTE);
+	assert_int_equal(ask_for(64 * MEBIBYTE + 1, &message), -EMSGSIZE);
+	expect_answer(300);
+}
+
+static void the_limit_holds_for_all_ways_to_ask(void **state)
+{
+	struct mad_async *async = mad_async_create(port);
+	struct outcome outcome = {0};
+	ib_rpc_t rpc = table_request();
+	ib_portid_t to = to_lid(1);
+
+	(void)state;
+	assert_int_equal(mad_port_set_max_reply(port, 256), 0);
+	answer.length = 1000;
+	assert_null(mad_rpc_rmpp(port, &rpc, &to, NULL, data));
+	assert_int_equal(errno, EMSGSIZE);
+	submit(async, table_request(), 1, &outcome, NULL);
+	assert_int_equal(mad_async_run(async), 1);
+	assert_int_equal(outcome.error, -EMSGSIZE);
+	assert_int_equal(outcome.length, 0);
+	mad_async_destroy(async);
+}
+
+static void without_memory_a_long_answer_is_given_up_and_the_next_one_comes(void **state)
+{
+	struct mad_message message;
+
+	(void)state;
+	device_fail_malloc(1);
+	assert_int_equal(ask_for(1000, &message), -ENOMEM);
+	expect_answer(1000);
+}
+
+static void a_long_answer_that_another_process_has_read_is_waited_for_no_more(void **state)
+{
+	struct mad_message message;
+	ib_rpc_t rpc = table_request();
+	ib_portid_t to = to_lid(1);
+
+	(void)state;
+	answer.length = 1000;
+	answer.steal_at = 2;
+	mad_rpc_set_retries(port, 1);
+	rpc.timeout = 50;
+	/* here it comes after all; the port is as good as before */
+	assert_int_equal(mad_rpc_message(port, &rpc, &to, NULL, 0, &message), 0);
+	mad_message_free(&message);
+	answer.steal_at = 0;
+	expect_answer(1000);
+}
+
+static void signals_do_not_disturb_a_long_answer(void **state)
+{
+	struct mad_message message;
+
+	(void)state;
+	for (unsigned n = 1; n <= 2; n++) {
+		device_fail(DEVICE_READ, n, EINTR);
+		expect_answer(1000);
+	}
+	assert_int_equal(mad_port_set_max_reply(port, 500), 0);
+	device_fail(DEVICE_READ, 2, EINTR);
+	assert_int_equal(ask_for(1000, &message), -EMSGSIZE);
+	expect_answer(400);
+}
+
+static void a_device_that_goes_in_the_middle_of_a_long_answer_has_gone(void **state)
+{
+	struct mad_message message;
+
+	(void)state;
+	device_fail(DEVICE_READ, 2, EIO);
+	assert_int_equal(ask_for(1000, &message), -ENODEV);
+	assert_int_equal(ask_for(1000, &message), -ENODEV);
+}
+
+static int answer_nobody_at_length(const struct device_packet *packet, void *arg)
+{
+	uint8_t *mad = calloc(1, answer.length);
+
+	(void)arg;
+	device_copy_mad(packet, mad);
+	mad[3] |= IB_MAD_RESPONSE;
+	mad[15] ^= 1;
+	device_reply(packet, mad, answer.length);
+	free(mad);
+	answer_well(packet);
+	return 0;
+}
+
+static void long_answers_to_nobody_are_dropped(void **state)
+{
+	struct mad_async *async = mad_async_create(port);
+	struct mad_message message;
+
+	(void)state;
+	device_on_write(answer_nobody_at_length, NULL);
+	assert_int_equal(mad_port_set_max_reply(port, 2000), 0);
+	assert_int_equal(ask_for(1000, &message), 0);
+	assert_int_equal(message.mad[IB_SA_DATA_OFFS], GOOD_MARK);
+	mad_message_free(&message);
+	assert_int_equal(ask_for(3000, &message), 0);
+	mad_message_free(&message);
+	assert_int_equal(stats_of(async).dropped, 2);
+	mad_async_destroy(async);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		PORT_TEST(an_answer_may_have_any_length_from_a_header_up),
+		PORT_TEST(a_message_has_the_length_that_came),
+		PORT_TEST(a_reply_has_the_data_that_came),
+		PORT_TEST(every_byte_of_a_header_is_judged),
+		PORT_TEST(every_bit_of_a_header_is_judged),
+		PORT_TEST(what_the_kernel_says_of_others_is_no_answer),
+		PORT_TEST(a_count_that_cannot_be_true_is_the_device_s_end),
+		LONG_TEST(answers_are_taken_up_to_the_port_s_limit),
+		LONG_TEST(the_limit_is_64_mebibytes_at_first),
+		LONG_TEST(the_limit_holds_for_all_ways_to_ask),
+		LONG_TEST(without_memory_a_long_answer_is_given_up_and_the_next_one_comes),
+		LONG_TEST(a_long_answer_that_another_process_has_read_is_waited_for_no_more),
+		LONG_TEST(signals_do_not_disturb_a_long_answer),
+		LONG_TEST(a_device_that_goes_in_the_middle_of_a_long_answer_has_gone),
+		LONG_TEST(long_answers_to_nobody_are_dropped),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

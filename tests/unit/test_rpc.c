@@ -1,0 +1,760 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Blocking requests: what is sent, when again, and which answer is taken. */
+
+#include "engine_fixture.h"
+
+#include <limits.h>
+#include <signal.h>
+#include <sys/time.h>
+
+static uint8_t data[IB_MAD_SIZE];
+
+static int setup(void **state)
+{
+	memset(data, 0, sizeof(data));
+	return port_setup(state);
+}
+
+#define RPC_TEST(name) cmocka_unit_test_setup_teardown(name, setup, port_teardown)
+
+/* Asks the LID that the data begins with; 0 or the errno. */
+static int ask(ib_rpc_t *rpc, int lid)
+{
+	ib_portid_t to = to_lid(lid);
+
+	data[0] = (uint8_t)lid;
+	if (!mad_rpc(port, rpc, &to, data, data)) {
+		assert_int_not_equal(errno, 0);
+		return errno;
+	}
+	assert_int_equal(errno, 0);
+	assert_int_equal(data[0], lid);
+	return 0;
+}
+
+static int get(int lid)
+{
+	ib_rpc_t rpc = get_request();
+
+	return ask(&rpc, lid);
+}
+
+static int set(int lid)
+{
+	ib_rpc_t rpc = set_request();
+
+	return ask(&rpc, lid);
+}
+
+/* --- the least ------------------------------------------------------------------------------
+ */
+
+static void a_request_writes_polls_and_reads_once_and_allocates_nothing(void **state)
+{
+	unsigned writes, polls, reads, allocations;
+
+	(void)state;
+	device_on_write(echo, NULL);
+	assert_int_equal(get(7), 0);
+	for (int i = 0; i < 3; i++) {
+		writes = device_calls(DEVICE_WRITE);
+		polls = device_calls(DEVICE_POLL);
+		reads = device_calls(DEVICE_READ);
+		allocations = device_allocations();
+		assert_int_equal(i & 1 ? get(8) : set(8), 0);
+		assert_int_equal(device_calls(DEVICE_WRITE) - writes, 1);
+		assert_int_equal(device_calls(DEVICE_POLL) - polls, 1);
+		assert_int_equal(device_calls(DEVICE_READ) - reads, 1);
+		assert_int_equal(device_allocations() - allocations, 0);
+	}
+}
+
+static void the_answer_s_data_comes_back(void **state)
+{
+	ib_rpc_t rpc = get_request();
+	ib_portid_t to = to_lid(9);
+	uint8_t answer[IB_SMP_DATA_SIZE + 1] = {0};
+
+	(void)state;
+	device_on_write(echo, NULL);
+	memset(data, 0x5a, sizeof(data));
+	assert_ptr_equal(mad_rpc(port, &rpc, &to, data, answer), answer);
+	assert_memory_equal(answer, data, IB_SMP_DATA_SIZE);
+	assert_int_equal(answer[IB_SMP_DATA_SIZE], 0);
+	assert_int_equal(rpc.rstatus, 0);
+	assert_int_not_equal(rpc.trid, 0);
+}
+
+static void without_a_buffer_errno_tells_success(void **state)
+{
+	ib_rpc_t rpc = get_request();
+	ib_portid_t to = to_lid(9);
+
+	(void)state;
+	device_on_write(echo, NULL);
+	errno = EPERM;
+	assert_null(mad_rpc(port, &rpc, &to, NULL, NULL));
+	assert_int_equal(errno, 0);
+}
+
+static int refuse(const struct device_packet *packet, void *arg)
+{
+	device_answer(packet, *(uint16_t *)arg, 0, NULL, 0);
+	return 0;
+}
+
+static void an_answer_s_status_is_an_error_and_told(void **state)
+{
+	uint16_t status = 0x001c;
+	ib_portid_t to = to_lid(0);
+	ib_rpc_t rpc = set_request();
+
+	(void)state;
+	device_on_write(refuse, &status);
+	assert_int_equal(ask(&rpc, 3), EIO);
+	assert_int_equal(rpc.rstatus, status);
+
+	rpc = get_request();
+	rpc.mgtclass = IB_SMI_DIRECT_CLASS;
+	assert_null(mad_rpc(port, &rpc, &to, data, data));
+	assert_int_equal(errno, EIO);
+	assert_int_equal(rpc.rstatus, status); /* without the direction bit */
+}
+
+static void a_request_of_version_1_holds_its_error(void **state)
+{
+	ib_rpc_v1_t rpc = {.mgtclass = IB_SMI_CLASS | IB_MAD_RPC_VERSION1,
+			   .method = IB_MAD_METHOD_GET,
+			   .dataoffs = IB_SMP_DATA_OFFS,
+			   .datasz = IB_SMP_DATA_SIZE,
+			   .error = -1};
+	ib_portid_t to = to_lid(3);
+	uint16_t status = 0x000c;
+
+	(void)state;
+	device_on_write(echo, NULL);
+	assert_non_null(mad_rpc(port, (ib_rpc_t *)(void *)&rpc, &to, data, data));
+	assert_int_equal(rpc.error, 0);
+	device_on_write(refuse, &status);
+	assert_null(mad_rpc(port, (ib_rpc_t *)(void *)&rpc, &to, data, data));
+	assert_int_equal(rpc.error, EIO);
+}
+
+static void what_makes_no_sense_is_refused_and_not_sent(void **state)
+{
+	ib_rpc_t good = get_request(), bad;
+	ib_portid_t to = to_lid(3);
+
+	(void)state;
+	bad = good;
+	bad.mgtclass = IB_DEVICE_MGMT_CLASS; /* not registered */
+	assert_int_equal(ask(&bad, 3), EINVAL);
+	bad = good;
+	bad.datasz = -1;
+	assert_int_equal(ask(&bad, 3), EINVAL);
+	bad = good;
+	bad.dataoffs = -1;
+	assert_int_equal(ask(&bad, 3), EINVAL);
+	bad = good;
+	bad.dataoffs = IB_MAD_SIZE + 1;
+	assert_int_equal(ask(&bad, 3), EINVAL);
+	bad = good;
+	bad.datasz = 1000; /* no RMPP in this class */
+	assert_int_equal(ask(&bad, 3), EMSGSIZE);
+	assert_null(mad_rpc(port, &good, NULL, data, data));
+	assert_int_equal(errno, EINVAL);
+	assert_null(mad_rpc(NULL, &good, &to, data, data));
+	assert_int_equal(errno, EINVAL);
+	assert_null(mad_rpc(port, NULL, &to, data, data));
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(device_written(), 0);
+}
+
+/* --- which answer is one ---------------------------------------------------------------------
+ */
+
+/* Answers that are none: of another transaction, another class, and a request. */
+static int answer_wrongly_first(const struct device_packet *packet, void *arg)
+{
+	uint8_t mad[IB_MAD_SIZE];
+
+	(void)arg;
+	device_copy_mad(packet, mad);
+	mad[3] |= IB_MAD_RESPONSE;
+	memset(mad + IB_SMP_DATA_OFFS, 0xee, IB_SMP_DATA_SIZE);
+	mad[15] ^= 1;
+	device_reply(packet, mad, sizeof(mad));
+	mad[15] ^= 1;
+	mad[1] = IB_PERFORMANCE_CLASS;
+	device_reply(packet, mad, sizeof(mad));
+	mad[1] = packet->mad[1];
+	mad[3] &= 0x7f;
+	device_reply(packet, mad, sizeof(mad));
+	device_answer(packet, 0, 0, NULL, 0);
+	return 0;
+}
+
+static void only_an_answer_to_the_request_is_taken(void **state)
+{
+	(void)state;
+	device_on_write(answer_wrongly_first, NULL);
+	assert_int_equal(get(5), 0);
+	assert_int_equal(device_written(), 1);
+}
+
+static int answer_twice(const struct device_packet *packet, void *arg)
+{
+	echo(packet, arg);
+	return echo(packet, arg);
+}
+
+static void what_comes_twice_or_late_disturbs_no_later_request(void **state)
+{
+	(void)state;
+	device_on_write(answer_twice, NULL);
+	for (int lid = 1; lid < 50; lid++)
+		assert_int_equal(lid & 1 ? get(lid) : set(lid), 0);
+	assert_int_equal(device_written(), 49);
+}
+
+static void a_transaction_id_can_be_given(void **state)
+{
+	const uint8_t tid[] = {0x12, 0x34, 0x56, 0x78};
+	ib_rpc_t rpc = get_request();
+
+	(void)state;
+	device_on_write(echo, NULL);
+	rpc.trid = 0x9abcdef012345678;
+	assert_int_equal(ask(&rpc, 3), 0);
+	assert_int_equal(rpc.trid, 0x9abcdef012345678);
+	assert_memory_equal(device_packet(0)->mad + 12, tid, sizeof(tid));
+}
+
+static int echo_after_the_first(const struct device_packet *packet, void *arg)
+{
+	return device_written() > 1 ? echo(packet, arg) : 0;
+}
+
+/* The kernel refuses an id that it still waits for. */
+static void an_id_is_given_again_while_an_answer_to_it_is_overdue(void **state)
+{
+	ib_rpc_t rpc = get_request();
+
+	(void)state;
+	device_hold_tids(true);
+	device_on_write(echo_after_the_first, NULL);
+	rpc.trid = 77;
+	assert_int_equal(ask(&rpc, 3), 0);
+	assert_int_equal(ask(&rpc, 4), 0);
+}
+
+/* --- time-outs -------------------------------------------------------------------------------
+ */
+
+static int answer_the_first_at_the_third(const struct device_packet *packet, void *arg)
+{
+	(void)packet;
+	if (device_written() == 3)
+		device_answer(device_packet(*(unsigned *)arg), 0, 0, NULL, 0);
+	return 0;
+}
+
+static void a_request_is_sent_again_with_a_new_id_and_any_answer_will_do(void **state)
+{
+	(void)state;
+	device_hold_tids(true);
+	for (unsigned answered = 0; answered < 3; answered++) {
+		device_on_write(answer_the_first_at_the_third, &answered);
+		assert_int_equal(get(5), 0);
+		assert_int_equal(device_written(), 3);
+		assert_memory_not_equal(device_packet(0)->mad + 12, device_packet(1)->mad + 12,
+					4);
+		assert_memory_not_equal(device_packet(1)->mad + 12, device_packet(2)->mad + 12,
+					4);
+		port_teardown(state);
+		assert_int_equal(setup(state), 0);
+		device_hold_tids(true);
+	}
+}
+
+static void a_set_is_sent_as_often_as_the_kernel_reports_that_it_timed_out(void **state)
+{
+	ib_rpc_t rpc = set_request();
+
+	(void)state;
+	device_on_write(time_out, NULL);
+	mad_rpc_set_retries(port, 4);
+	rpc.timeout = 1234;
+	assert_int_equal(ask(&rpc, 5), ETIMEDOUT);
+	assert_int_equal(device_written(), 4);
+	for (unsigned i = 0; i < 4; i++) {
+		assert_int_equal(device_packet(i)->header.timeout_ms, 1234);
+		assert_int_equal(device_packet(i)->header.retries, 0);
+	}
+}
+
+static int time_out_twice(const struct device_packet *packet, void *arg)
+{
+	return device_written() <= 2 ? time_out(packet, arg) : echo(packet, arg);
+}
+
+static void a_set_s_third_attempt_may_succeed(void **state)
+{
+	(void)state;
+	device_on_write(time_out_twice, NULL);
+	assert_int_equal(set(5), 0);
+	assert_int_equal(device_written(), 3);
+}
+
+static void without_a_report_a_set_s_attempts_end_by_our_clock(void **state)
+{
+	int64_t start = now_ms();
+	ib_rpc_t rpc = set_request();
+
+	(void)state;
+	mad_rpc_set_retries(port, 3);
+	rpc.timeout = 50;
+	assert_int_equal(ask(&rpc, 5), ETIMEDOUT);
+	assert_int_equal(device_written(), 3);
+	assert_true(now_ms() - start >= 150);
+}
+
+static void a_get_has_the_time_of_all_its_attempts(void **state)
+{
+	int64_t start = now_ms();
+	ib_rpc_t rpc = get_request();
+
+	(void)state;
+	mad_rpc_set_retries(port, 3);
+	rpc.timeout = 100;
+	assert_int_equal(ask(&rpc, 5), ETIMEDOUT);
+	assert_true(now_ms() - start >= 300);
+	assert_in_range(device_written(), 1, 4);
+	/* the kernel waits no longer than we do */
+	for (unsigned i = 0; i < device_written(); i++)
+		assert_in_range(device_packet(i)->header.timeout_ms, 1, 300);
+}
+
+static void the_kernel_s_reports_leave_a_get_its_time(void **state)
+{
+	int64_t start = now_ms();
+	ib_rpc_t rpc = get_request();
+
+	(void)state;
+	device_on_write(time_out, NULL);
+	mad_rpc_set_retries(port, 2);
+	rpc.timeout = 100;
+	assert_int_equal(ask(&rpc, 5), ETIMEDOUT);
+	assert_true(now_ms() - start >= 200);
+}
+
+/* One attempt may take all of its time, however quick the answers before were. */
+static void the_only_attempt_s_answer_may_take_its_time(void **state)
+{
+	ib_rpc_t rpc = get_request();
+	unsigned first;
+
+	(void)state;
+	device_on_write(echo, NULL);
+	for (int i = 0; i < 20; i++)
+		assert_int_equal(get(1), 0);
+	first = device_written();
+	device_on_write(keep_silent, NULL);
+	mad_rpc_set_retries(port, 1);
+	rpc.timeout = 300;
+	assert_int_equal(ask(&rpc, 5), ETIMEDOUT);
+	assert_int_equal(device_packet(first)->header.timeout_ms, 300);
+	/* it is sent some times more, and the first one is not forgotten */
+	assert_true(device_written() - first > 3);
+}
+
+static int answer_the_first_at_the_fifth(const struct device_packet *packet, void *arg)
+{
+	(void)packet;
+	if (device_written() == *(unsigned *)arg + 5)
+		device_answer(device_packet(*(unsigned *)arg), 0, 0, NULL, 0);
+	return 0;
+}
+
+static void the_first_sending_s_answer_is_taken_after_many_more(void **state)
+{
+	unsigned first;
+
+	(void)state;
+	device_on_write(echo, NULL);
+	for (int i = 0; i < 20; i++)
+		assert_int_equal(get(1), 0);
+	first = device_written();
+	device_on_write(answer_the_first_at_the_fifth, &first);
+	mad_rpc_set_retries(port, 1);
+	assert_int_equal(get(5), 0);
+	assert_int_equal(device_written(), first + 5);
+}
+
+static void times_of_any_size_do_not_overflow(void **state)
+{
+	const int values[] = {INT_MAX, INT_MAX / 2, -1, INT_MIN};
+
+	(void)state;
+	device_on_write(echo, NULL);
+	mad_rpc_set_retries(port, INT_MAX);
+	for (unsigned i = 0; i < 4; i++) {
+		ib_rpc_t rpc = get_request();
+
+		rpc.timeout = values[i];
+		assert_int_equal(ask(&rpc, 5), 0);
+		rpc = set_request();
+		rpc.timeout = values[i];
+		assert_int_equal(ask(&rpc, 6), 0);
+	}
+	for (unsigned i = 0; i < device_written(); i++)
+		assert_in_range(device_packet(i)->header.timeout_ms, 1, INT_MAX);
+	assert_int_equal(device_written(), 8);
+}
+
+static void no_time_at_all_is_a_time_out(void **state)
+{
+	ib_rpc_t rpc = get_request();
+
+	(void)state;
+	madrpc_set_timeout(0);
+	mad_rpc_set_timeout(port, 0);
+	assert_int_equal(ask(&rpc, 5), ETIMEDOUT);
+	assert_int_equal(set(5), ETIMEDOUT);
+	madrpc_set_timeout(MAD_DEF_TIMEOUT_MS);
+}
+
+/* --- BUSY
+ * ------------------------------------------------------------------------------------- */
+
+static int busy_twice(const struct device_packet *packet, void *arg)
+{
+	(void)arg;
+	device_answer(packet, device_written() <= 2 ? IB_MAD_STS_BUSY : 0, 0, NULL, 0);
+	return 0;
+}
+
+static void who_is_busy_is_asked_again_after_a_pause(void **state)
+{
+	int64_t start = now_ms();
+
+	(void)state;
+	device_hold_tids(true);
+	device_on_write(busy_twice, NULL);
+	assert_int_equal(get(5), 0);
+	assert_int_equal(device_written(), 3);
+	assert_true(now_ms() - start >= 30); /* 10 ms, and twice that */
+}
+
+static void who_stays_busy_says_so_in_the_end(void **state)
+{
+	uint16_t busy = IB_MAD_STS_BUSY | 0x1c;
+	int64_t start = now_ms();
+	ib_rpc_t rpc = get_request();
+
+	(void)state;
+	device_on_write(refuse, &busy);
+	mad_rpc_set_retries(port, 2);
+	rpc.timeout = 100;
+	assert_int_equal(ask(&rpc, 5), EIO);
+	assert_int_equal(rpc.rstatus, busy);
+	assert_true(now_ms() - start <= 200 + 1000);
+}
+
+static void a_set_is_not_done_twice_because_of_busy(void **state)
+{
+	uint16_t busy = IB_MAD_STS_BUSY;
+	ib_rpc_t rpc = set_request();
+
+	(void)state;
+	device_on_write(refuse, &busy);
+	assert_int_equal(ask(&rpc, 5), EIO);
+	assert_int_equal(rpc.rstatus, busy);
+	assert_int_equal(device_written(), 1);
+}
+
+/* --- signals, faults
+ * -------------------------------------------------------------------------- */
+
+static volatile sig_atomic_t signals;
+
+static void on_signal(int number)
+{
+	(void)number;
+	signals++;
+}
+
+static void signals_neither_shorten_nor_lengthen_the_time(void **state)
+{
+	const struct itimerval often = {{0, 3000}, {0, 3000}}, never = {{0, 0}, {0, 0}};
+	struct sigaction action = {.sa_handler = on_signal}, before;
+	int64_t start, took;
+	ib_rpc_t rpc;
+
+	(void)state;
+	sigaction(SIGALRM, &action, &before);
+	setitimer(ITIMER_REAL, &often, NULL);
+	mad_rpc_set_retries(port, 2);
+	for (int i = 0; i < 2; i++) {
+		rpc = i ? set_request() : get_request();
+		rpc.timeout = 150;
+		start = now_ms();
+		assert_int_equal(ask(&rpc, 5), ETIMEDOUT);
+		took = now_ms() - start;
+		assert_true(took >= 300 && took < 300 + 5000);
+	}
+	setitimer(ITIMER_REAL, &never, NULL);
+	sigaction(SIGALRM, &before, NULL);
+	assert_true(signals > 10);
+}
+
+static void a_call_that_is_interrupted_is_made_again(void **state)
+{
+	const enum device_call calls[] = {DEVICE_WRITE, DEVICE_POLL, DEVICE_READ};
+
+	(void)state;
+	device_on_write(echo, NULL);
+	for (unsigned i = 0; i < 3; i++) {
+		device_fail(calls[i], 1, EINTR);
+		assert_int_equal(get(5), 0);
+		device_fail(calls[i], 1, EINTR);
+		assert_int_equal(set(5), 0);
+	}
+	assert_int_equal(device_written(), 6);
+}
+
+static void what_the_kernel_refuses_to_send_fails_with_its_errno(void **state)
+{
+	(void)state;
+	device_on_write(echo, NULL);
+	device_fail(DEVICE_WRITE, 1, ENOMEM);
+	assert_int_equal(get(5), ENOMEM);
+	device_fail(DEVICE_WRITE, 1, EIO);
+	assert_int_equal(set(5), EIO); /* the device is still there */
+	assert_int_equal(get(5), 0);
+}
+
+static void without_memory_requests_go_on(void **state)
+{
+	(void)state;
+	device_on_write(echo, NULL);
+	device_fail_malloc(1);
+	assert_int_equal(get(5), 0);
+	device_fail_malloc(0);
+}
+
+static int remove_now(const struct device_packet *packet, void *arg)
+{
+	(void)packet;
+	(void)arg;
+	device_remove();
+	return 0;
+}
+
+static void a_device_that_goes_fails_what_waits_and_all_after_that(void **state)
+{
+	(void)state;
+	device_on_write(remove_now, NULL);
+	assert_int_equal(get(5), ENODEV);
+	assert_int_equal(get(5), ENODEV);
+	assert_int_equal(set(5), ENODEV);
+	assert_int_equal(device_written(), 1);
+	assert_null(mad_receive_via(NULL, 10, port));
+	assert_int_equal(errno, ENODEV);
+}
+
+static void a_device_that_has_gone_cannot_be_written_to(void **state)
+{
+	(void)state;
+	device_remove();
+	assert_int_equal(get(5), ENODEV);
+}
+
+/* --- RMPP, and answers of any size
+ * -------------------------------------------------------------- */
+
+static int answer_with_records(const struct device_packet *packet, void *arg)
+{
+	uint8_t mad[700];
+
+	(void)arg;
+	memset(mad, 0x77, sizeof(mad));
+	device_copy_mad(packet, mad);
+	memset(mad + IB_MAD_SIZE, 0x77, sizeof(mad) - IB_MAD_SIZE);
+	mad[3] = IB_MAD_METHOD_GET_TABLE_RESPONSE;
+	mad[24] = 1;
+	mad[25] = IB_RMPP_TYPE_DATA;
+	mad[26] = 31 << 3 | 3;
+	mad[27] = 0;
+	mad[31] = 1;
+	mad[34] = 2;
+	mad[35] = 0x88;
+	mad[45] = 14; /* AttributeOffset */
+	device_reply(packet, mad, sizeof(mad));
+	return 0;
+}
+
+static void a_long_answer_comes_with_its_rmpp_header(void **state)
+{
+	uint8_t records[800];
+	ib_rmpp_hdr_t rmpp = {.type = IB_RMPP_TYPE_DATA};
+	ib_rpc_t rpc = table_request();
+	ib_portid_t to = to_lid(1);
+
+	(void)state;
+	device_on_write(answer_with_records, NULL);
+	memset(records, 0, sizeof(records));
+	rpc.datasz = sizeof(records);
+	assert_ptr_equal(mad_rpc_rmpp(port, &rpc, &to, &rmpp, records), records);
+	assert_int_equal(rmpp.type, IB_RMPP_TYPE_DATA);
+	assert_int_equal(rmpp.flags, 3);
+	assert_int_equal(rmpp.d1.segnum, 1);
+	assert_int_equal(rmpp.d2.len, 0x288);
+	assert_int_equal(rpc.recsz, 14);
+	assert_int_equal(records[700 - IB_SA_DATA_OFFS - 1], 0x77);
+	assert_int_equal(records[700 - IB_SA_DATA_OFFS], 0);
+	/* the request was one MAD, however long the buffer */
+	assert_int_equal(device_packet(0)->length, IB_MAD_SIZE);
+}
+
+static int echo_whole(const struct device_packet *packet, void *arg)
+{
+	uint8_t *mad = malloc(packet->length);
+
+	(void)arg;
+	memcpy(mad, packet->mad, packet->length);
+	mad[3] |= IB_MAD_RESPONSE;
+	device_reply(packet, mad, packet->length);
+	free(mad);
+	return 0;
+}
+
+static void a_message_of_any_size_goes_and_comes(void **state)
+{
+	const size_t sizes[] = {0, 1, 199, 200, 201, 1000, 70000};
+	uint8_t *payload = malloc(70000);
+	ib_portid_t to = to_lid(1);
+	struct mad_message message;
+	ib_rpc_t rpc;
+	size_t length;
+
+	(void)state;
+	device_on_write(echo_whole, NULL);
+	for (size_t i = 0; i < 70000; i++)
+		payload[i] = (uint8_t)(i * 7);
+	for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		length = IB_SA_DATA_OFFS + sizes[i];
+		if (length < IB_MAD_SIZE)
+			length = IB_MAD_SIZE;
+		rpc = table_request();
+		rpc.method = IB_MAD_METHOD_GETMULTI;
+		assert_int_equal(mad_rpc_message(port, &rpc, &to, payload, sizes[i], &message),
+				 0);
+		assert_int_equal(message.length, length);
+		assert_int_equal(message.status, 0);
+		assert_memory_equal(message.mad + IB_SA_DATA_OFFS, payload, sizes[i]);
+		assert_int_equal(device_packet(i)->length, length);
+		/* the kernel wants RMPP active in what it is to cut into segments */
+		assert_int_equal(device_packet(i)->mad[26] & 1, length > IB_MAD_SIZE);
+		mad_message_free(&message);
+		assert_null(message.mad);
+	}
+	free(payload);
+}
+
+static void a_long_request_that_times_out_is_sent_again_whole(void **state)
+{
+	uint8_t payload[1000] = {1};
+	ib_portid_t to = to_lid(1);
+	struct mad_message message;
+	ib_rpc_t rpc = table_request();
+
+	(void)state;
+	device_on_write(time_out_twice, NULL);
+	assert_int_equal(mad_rpc_message(port, &rpc, &to, payload, sizeof(payload), &message),
+			 0);
+	assert_int_equal(device_written(), 3);
+	assert_int_equal(device_packet(2)->length, 1056);
+	assert_memory_equal(device_packet(2)->mad + IB_SA_DATA_OFFS, payload, sizeof(payload));
+	mad_message_free(&message);
+}
+
+static void a_message_that_cannot_be_is_refused(void **state)
+{
+	static uint8_t payload[1000];
+	ib_portid_t to = to_lid(1);
+	struct mad_message message;
+	ib_rpc_t rpc = get_request();
+
+	(void)state;
+	assert_int_equal(mad_rpc_message(port, &rpc, &to, payload, 1000, &message), -EMSGSIZE);
+	assert_null(message.mad);
+	assert_int_equal(mad_rpc_message(port, &rpc, &to, payload, 1, NULL), -EINVAL);
+	assert_int_equal(mad_rpc_message(NULL, &rpc, &to, payload, 1, &message), -EINVAL);
+	assert_int_equal(mad_rpc_message(port, NULL, &to, payload, 1, &message), -EINVAL);
+	assert_int_equal(mad_rpc_message(port, &rpc, NULL, payload, 1, &message), -EINVAL);
+	rpc = table_request();
+	assert_int_equal(mad_rpc_message(port, &rpc, &to, payload, SIZE_MAX, &message),
+			 -EMSGSIZE);
+	device_fail_malloc(1);
+	assert_int_equal(mad_rpc_message(port, &rpc, &to, payload, 1000, &message), -ENOMEM);
+	assert_int_equal(device_written(), 0);
+}
+
+static void a_message_s_error_status_is_told(void **state)
+{
+	uint16_t status = 0x0300;
+	ib_portid_t to = to_lid(1);
+	struct mad_message message;
+	ib_rpc_t rpc = table_request();
+
+	(void)state;
+	device_on_write(refuse, &status);
+	assert_int_equal(mad_rpc_message(port, &rpc, &to, NULL, 0, &message), -EIO);
+	assert_int_equal(message.status, 0x300);
+	assert_int_equal(rpc.rstatus, 0x300);
+	assert_null(message.mad);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		RPC_TEST(a_request_writes_polls_and_reads_once_and_allocates_nothing),
+		RPC_TEST(the_answer_s_data_comes_back),
+		RPC_TEST(without_a_buffer_errno_tells_success),
+		RPC_TEST(an_answer_s_status_is_an_error_and_told),
+		RPC_TEST(a_request_of_version_1_holds_its_error),
+		RPC_TEST(what_makes_no_sense_is_refused_and_not_sent),
+		RPC_TEST(only_an_answer_to_the_request_is_taken),
+		RPC_TEST(what_comes_twice_or_late_disturbs_no_later_request),
+		RPC_TEST(a_transaction_id_can_be_given),
+		RPC_TEST(an_id_is_given_again_while_an_answer_to_it_is_overdue),
+		RPC_TEST(a_request_is_sent_again_with_a_new_id_and_any_answer_will_do),
+		RPC_TEST(a_set_is_sent_as_often_as_the_kernel_reports_that_it_timed_out),
+		RPC_TEST(a_set_s_third_attempt_may_succeed),
+		RPC_TEST(without_a_report_a_set_s_attempts_end_by_our_clock),
+		RPC_TEST(a_get_has_the_time_of_all_its_attempts),
+		RPC_TEST(the_kernel_s_reports_leave_a_get_its_time),
+		RPC_TEST(the_only_attempt_s_answer_may_take_its_time),
+		RPC_TEST(the_first_sending_s_answer_is_taken_after_many_more),
+		RPC_TEST(times_of_any_size_do_not_overflow),
+		RPC_TEST(no_time_at_all_is_a_time_out),
+		RPC_TEST(who_is_busy_is_asked_again_after_a_pause),
+		RPC_TEST(who_stays_busy_says_so_in_the_end),
+		RPC_TEST(a_set_is_not_done_twice_because_of_busy),
+		RPC_TEST(signals_neither_shorten_nor_lengthen_the_time),
+		RPC_TEST(a_call_that_is_interrupted_is_made_again),
+		RPC_TEST(what_the_kernel_refuses_to_send_fails_with_its_errno),
+		RPC_TEST(without_memory_requests_go_on),
+		RPC_TEST(a_device_that_goes_fails_what_waits_and_all_after_that),
+		RPC_TEST(a_device_that_has_gone_cannot_be_written_to),
+		RPC_TEST(a_long_answer_comes_with_its_rmpp_header),
+		RPC_TEST(a_message_of_any_size_goes_and_comes),
+		RPC_TEST(a_long_request_that_times_out_is_sent_again_whole),
+		RPC_TEST(a_message_that_cannot_be_is_refused),
+		RPC_TEST(a_message_s_error_status_is_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,1016 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Threads on one port: each gets its own, nobody waits for nothing, nobody for ever. */
+
+#include "engine_fixture.h"
+
+#include <infiniband/umad_ext.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define THREADS 8
+#define ROUNDS  200
+
+static int setup(void **state)
+{
+	return port_setup(state);
+}
+
+#define WAIT_TEST(name) cmocka_unit_test_setup_teardown(name, setup, port_teardown)
+
+/* --- threads ------------------------------------------------------------------------------ */
+
+struct asker {
+	pthread_t thread;
+	ib_rpc_t rpc;
+	int lid;
+	int rounds;
+	int good;  /* rounds with their own answer */
+	int error; /* the last other one's */
+};
+
+/* Asks, and looks whether the answer is its own. */
+static void *ask(void *arg)
+{
+	struct asker *asker = arg;
+	uint8_t data[IB_MAD_SIZE] = {0};
+	ib_portid_t to = to_lid(asker->lid);
+	ib_rpc_t rpc;
+
+	for (int i = 0; i < asker->rounds; i++) {
+		rpc = asker->rpc;
+		data[0] = (uint8_t)asker->lid;
+		data[1] = (uint8_t)i;
+		if (!mad_rpc(port, &rpc, &to, data, data))
+			asker->error = errno;
+		else
+			asker->good += data[0] == (uint8_t)asker->lid && data[1] == (uint8_t)i;
+	}
+	return NULL;
+}
+
+static void start(struct asker *asker, ib_rpc_t rpc, int lid, int rounds)
+{
+	*asker = (struct asker){.rpc = rpc, .lid = lid, .rounds = rounds};
+	assert_int_equal(pthread_create(&asker->thread, NULL, ask, asker), 0);
+}
+
+static void join(pthread_t thread)
+{
+	assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
+/* One request of a thread that waits, once it has been sent. */
+static void start_waiting(struct asker *asker, ib_rpc_t rpc, int lid)
+{
+	unsigned written = device_written();
+
+	start(asker, rpc, lid, 1);
+	assert_true(device_wait_written(written + 1, LONG_MS));
+}
+
+static void expect_good(struct asker *asker)
+{
+	join(asker->thread);
+	assert_int_equal(asker->error, 0);
+	assert_int_equal(asker->good, asker->rounds);
+}
+
+static void expect_error(struct asker *asker, int error)
+{
+	join(asker->thread);
+	assert_int_equal(asker->good, 0);
+	assert_int_equal(asker->error, error);
+}
+
+/* A thread that waits for requests, which leads when it came first. */
+struct receiver {
+	pthread_t thread;
+	int timeout;
+	int error;
+	int received;
+};
+
+static void *receive(void *arg)
+{
+	struct receiver *receiver = arg;
+	void *umad;
+
+	while ((umad = mad_receive_via(NULL, receiver->timeout, port))) {
+		receiver->received++;
+		mad_free(umad);
+	}
+	receiver->error = errno;
+	return NULL;
+}
+
+static void start_receiving(struct receiver *receiver, int timeout)
+{
+	unsigned polls = device_calls(DEVICE_POLL);
+
+	*receiver = (struct receiver){.timeout = timeout};
+	assert_int_equal(pthread_create(&receiver->thread, NULL, receive, receiver), 0);
+	while (device_calls(DEVICE_POLL) == polls)
+		sleep_ms(1);
+}
+
+static void *run(void *arg)
+{
+	return (void *)(intptr_t)mad_async_run(arg);
+}
+
+static pthread_t start_running(struct mad_async *async)
+{
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, run, async), 0);
+	return thread;
+}
+
+static int joined_count(pthread_t thread)
+{
+	void *count;
+
+	assert_int_equal(pthread_join(thread, &count), 0);
+	return (int)(intptr_t)count;
+}
+
+/* --- blocking calls --------------------------------------------------------------------------
+ */
+
+static void each_thread_gets_its_own_answers(void **state)
+{
+	struct asker askers[THREADS];
+
+	(void)state;
+	device_on_write(echo, NULL);
+	for (int i = 0; i < THREADS; i++)
+		start(&askers[i], i & 1 ? set_request() : get_request(), i + 1, ROUNDS);
+	for (int i = 0; i < THREADS; i++)
+		expect_good(&askers[i]);
+}
+
+/* Some at once, some later, so that they overtake each other. */
+static int echo_sometime(const struct device_packet *packet, void *arg)
+{
+	static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+	atomic_uint *count = arg;
+
+	pthread_mutex_lock(&one_at_a_time);
+	device_delay((*count)++ * 7919 % 1500);
+	device_answer(packet, 0, 0, NULL, 0);
+	pthread_mutex_unlock(&one_at_a_time);
+	return 0;
+}
+
+static void answers_may_overtake_each_other(void **state)
+{
+	struct asker askers[THREADS];
+	atomic_uint count = 0;
+
+	(void)state;
+	device_on_write(echo_sometime, &count);
+	for (int i = 0; i < THREADS; i++)
+		start(&askers[i], i & 1 ? set_request() : get_request(), i + 1, ROUNDS);
+	for (int i = 0; i < THREADS; i++)
+		expect_good(&askers[i]);
+}
+
+static void answers_may_come_in_reverse(void **state)
+{
+	struct asker askers[THREADS];
+
+	(void)state;
+	for (int i = 0; i < THREADS; i++)
+		start_waiting(&askers[i], set_request(), i + 1);
+	for (unsigned i = THREADS; i-- > 0;)
+		device_answer(device_packet(i), 0, 0, NULL, 0);
+	for (int i = 0; i < THREADS; i++)
+		expect_good(&askers[i]);
+}
+
+/* Whoever reads for the others goes when he has his own. */
+static void who_leads_leaves_the_lead_to_another_one(void **state)
+{
+	struct asker askers[THREADS];
+
+	(void)state;
+	for (int i = 0; i < THREADS; i++)
+		start_waiting(&askers[i], set_request(), i + 1);
+	for (unsigned i = 0; i < THREADS; i++) {
+		device_answer(device_packet(i), 0, 0, NULL, 0);
+		expect_good(&askers[i]);
+	}
+}
+
+static void who_leads_may_time_out(void **state)
+{
+	ib_rpc_t rpc = set_request();
+	struct asker leader, follower;
+
+	(void)state;
+	mad_rpc_set_retries(port, 1);
+	rpc.timeout = 60;
+	start_waiting(&leader, rpc, 1);
+	start_waiting(&follower, set_request(), 2);
+	expect_error(&leader, ETIMEDOUT);
+	device_answer(device_packet(1), 0, 0, NULL, 0);
+	expect_good(&follower);
+}
+
+static void who_follows_times_out_by_himself(void **state)
+{
+	ib_rpc_t rpc = set_request();
+	struct asker leader, follower;
+	int64_t begin = now_ms();
+
+	(void)state;
+	mad_rpc_set_retries(port, 1);
+	start_waiting(&leader, set_request(), 1);
+	rpc.timeout = 60;
+	start_waiting(&follower, rpc, 2);
+	expect_error(&follower, ETIMEDOUT);
+	assert_true(now_ms() - begin >= 60);
+	device_answer(device_packet(0), 0, 0, NULL, 0);
+	expect_good(&leader);
+}
+
+/* Two threads may have chosen the same id; for two classes that is none's mistake. */
+static void the_same_id_in_two_classes_is_two_requests(void **state)
+{
+	ib_rpc_t get = get_request(), set = set_request();
+	struct asker smp, gmp;
+
+	(void)state;
+	get.trid = set.trid = 0x55;
+	for (int order = 0; order < 2; order++) {
+		unsigned first = device_written();
+
+		start_waiting(&smp, order ? get : set, 1);
+		start_waiting(&gmp, order ? set : get, 2);
+		device_answer(device_packet(first), 0, 0, NULL, 0);
+		expect_good(&smp);
+		device_answer(device_packet(first + 1), 0, 0, NULL, 0);
+		expect_good(&gmp);
+	}
+}
+
+static void *flood(void *arg)
+{
+	struct ib_user_mad header = {.agent_id = 0};
+	uint8_t mad[IB_MAD_SIZE] = {1, IB_SMI_CLASS, 1, IB_MAD_METHOD_GET};
+	atomic_bool *end = arg;
+	unsigned queued;
+
+	/* there is always something more to read, and never too much */
+	for (queued = device_calls(DEVICE_READ); !*end;)
+		if (queued < device_calls(DEVICE_READ) + 100) {
+			device_queue(device_fd(), &header, mad, sizeof(mad));
+			queued++;
+		} else {
+			sched_yield();
+		}
+	return NULL;
+}
+
+/* However much comes for others. */
+static void a_flood_of_requests_ends_no_deadline(void **state)
+{
+	atomic_bool end = false;
+	ib_rpc_t rpc = set_request();
+	struct asker asker;
+	pthread_t thread;
+
+	(void)state;
+	mad_rpc_set_retries(port, 2);
+	rpc.timeout = 30;
+	pthread_create(&thread, NULL, flood, &end);
+	start(&asker, rpc, 1, 1);
+	expect_error(&asker, ETIMEDOUT);
+	end = true;
+	join(thread);
+}
+
+/* --- no lock
+ * ------------------------------------------------------------------------------------ */
+
+static struct {
+	int lid; /* whose requests are held up */
+	sem_t entered, leave;
+} gate;
+
+static int gate_setup(void **state)
+{
+	gate.lid = 99;
+	sem_init(&gate.entered, 0, 0);
+	sem_init(&gate.leave, 0, 0);
+	return setup(state);
+}
+
+static int gate_teardown(void **state)
+{
+	sem_destroy(&gate.entered);
+	sem_destroy(&gate.leave);
+	return port_teardown(state);
+}
+
+#define GATE_TEST(name) cmocka_unit_test_setup_teardown(name, gate_setup, gate_teardown)
+
+static void wait_at_gate(void)
+{
+	sem_post(&gate.entered);
+	while (sem_wait(&gate.leave))
+		;
+}
+
+static void wait_for(sem_t *semaphore)
+{
+	while (sem_wait(semaphore))
+		;
+}
+
+static int hold_up(const struct device_packet *packet, void *arg)
+{
+	(void)arg;
+	if (be16toh(packet->header.addr.lid) == gate.lid)
+		wait_at_gate();
+	device_answer(packet, 0, 0, NULL, 0);
+	return 0;
+}
+
+static void while_one_thread_writes_others_go_on(void **state)
+{
+	struct asker slow, quick;
+
+	(void)state;
+	device_on_write(hold_up, NULL);
+	start(&slow, set_request(), gate.lid, 1);
+	wait_for(&gate.entered);
+	start(&quick, set_request(), 1, ROUNDS);
+	expect_good(&quick);
+	sem_post(&gate.leave);
+	expect_good(&slow);
+}
+
+static void call_back_at_gate(struct mad_async *async, const struct mad_reply *reply, void *arg)
+{
+	note(async, reply, arg);
+	wait_at_gate();
+}
+
+static void while_one_thread_calls_back_others_go_on(void **state)
+{
+	struct mad_async *async = mad_async_create(port);
+	struct outcome outcomes[3] = {0};
+	ib_rpc_t rpc = set_request();
+	ib_portid_t to = to_lid(1);
+	struct asker asker;
+	pthread_t runner;
+
+	(void)state;
+	device_on_write(echo, NULL);
+	mad_async_submit(async, &rpc, &to, NULL, 0, call_back_at_gate, &outcomes[0], NULL);
+	runner = start_running(async);
+	wait_for(&gate.entered);
+	start(&asker, get_request(), 1, ROUNDS);
+	expect_good(&asker);
+	submit(async, get_request(), 2, &outcomes[1], NULL);
+	/* this thread reads the device, and leaves the callbacks to the other */
+	assert_int_equal(mad_async_process(async), 0);
+	assert_true(mad_async_timeout(async) != 0);
+	submit(async, get_request(), 3, &outcomes[2], NULL);
+	sem_post(&gate.leave);
+	assert_int_equal(joined_count(runner), 3);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(outcomes[i].calls, 1);
+	mad_async_destroy(async);
+}
+
+/* --- answers that are quicker than write()
+ * -------------------------------------------------------- */
+
+/* Answers, and returns to the writer only when another thread has read that. */
+static int answer_before_return(const struct device_packet *packet, void *arg)
+{
+	unsigned reads = device_calls(DEVICE_READ);
+	device_write_fn *answer = (device_write_fn *)arg;
+
+	answer(packet, NULL);
+	while (device_calls(DEVICE_READ) < reads + 2)
+		sleep_ms(1);
+	sleep_ms(5); /* what it does with it */
+	return 0;
+}
+
+/* Has requests written while another thread reads. */
+static void read_aside(struct receiver *receiver, device_write_fn *answer)
+{
+	start_receiving(receiver, -1);
+	device_on_write(answer_before_return, (void *)answer);
+}
+
+static void stop_receiving(struct receiver *receiver)
+{
+	struct ib_user_mad header = {.agent_id = 0};
+	uint8_t mad[IB_MAD_SIZE] = {1, IB_SMI_CLASS, 1, IB_MAD_METHOD_GET};
+
+	receiver->timeout = 0;
+	device_queue(device_fd(), &header, mad, sizeof(mad));
+	join(receiver->thread);
+	assert_int_equal(receiver->error, EAGAIN);
+}
+
+static void an_answer_may_come_before_the_request_is_written(void **state)
+{
+	struct receiver receiver;
+	struct asker asker;
+
+	(void)state;
+	read_aside(&receiver, echo);
+	start(&asker, get_request(), 1, 3);
+	expect_good(&asker);
+	start(&asker, set_request(), 1, 3);
+	expect_good(&asker);
+	stop_receiving(&receiver);
+}
+
+static int answer_700(const struct device_packet *packet, void *arg)
+{
+	(void)arg;
+	answer_long(packet, 700, 0x33);
+	return 0;
+}
+
+static void ignore_log(enum umad_log_level level, const char *text, void *arg)
+{
+	(void)level;
+	(void)text;
+	(void)arg;
+}
+
+static void the_answer_to_a_long_request_may_come_before_it_is_written(void **state)
+{
+	static const uint8_t payload[2000];
+	device_write_fn *const answers[] = {echo, answer_700};
+	ib_portid_t to = to_lid(1);
+	struct mad_message message;
+	struct receiver receiver;
+	ib_rpc_t rpc;
+
+	(void)state;
+	/* a log looks at what was written, when it has been */
+	umad_set_log_hook(ignore_log, NULL);
+	umad_debug(UMAD_LOG_DEBUG);
+	for (int i = 0; i < 2; i++) {
+		read_aside(&receiver, answers[i]);
+		rpc = table_request();
+		assert_int_equal(
+			mad_rpc_message(port, &rpc, &to, payload, sizeof(payload), &message),
+			0);
+		assert_int_equal(message.length, i ? 700 : 256);
+		mad_message_free(&message);
+		stop_receiving(&receiver);
+	}
+	umad_debug(0);
+	umad_set_log_hook(NULL, NULL);
+}
+
+static int redirect_once(const struct device_packet *packet, void *arg)
+{
+	uint8_t info[72] = {0};
+
+	(void)arg;
+	mad_set_field(info, 0, IB_CPI_REDIRECT_LID_F, 77);
+	if (device_written() == 1)
+		device_answer(packet, IB_MAD_STS_REDIRECT, IB_PC_DATA_OFFS, info, sizeof(info));
+	else
+		device_answer(packet, 0, 0, NULL, 0);
+	return 0;
+}
+
+static void a_redirection_may_come_before_the_request_is_written(void **state)
+{
+	uint8_t data[IB_PC_DATA_SZ] = {0x12};
+	ib_rpc_t rpc = set_request();
+	ib_portid_t to = to_lid(1);
+	struct receiver receiver;
+
+	(void)state;
+	mad_rpc_set_retries(port, 1);
+	read_aside(&receiver, redirect_once);
+	assert_non_null(mad_rpc(port, &rpc, &to, data, data));
+	assert_int_equal(data[0], 0x12);
+	assert_int_equal(to.lid, 77);
+	assert_int_equal(device_written(), 2);
+	stop_receiving(&receiver);
+}
+
+struct canceller {
+	pthread_t thread;
+	struct mad_async *async;
+	struct outcome outcome;
+	uint64_t id;
+};
+
+static void *submit_slowly(void *arg)
+{
+	struct canceller *canceller = arg;
+	ib_rpc_t rpc = set_request();
+	ib_portid_t to = to_lid(gate.lid);
+
+	if (mad_async_submit(canceller->async, &rpc, &to, NULL, 0, note, &canceller->outcome,
+			     NULL))
+		canceller->outcome.calls = -1;
+	return NULL;
+}
+
+static void an_engine_s_end_waits_for_what_is_being_written(void **state)
+{
+	struct canceller canceller = {.async = mad_async_create(port)};
+	pthread_t runner;
+
+	(void)state;
+	device_on_write(hold_up, NULL);
+	pthread_create(&canceller.thread, NULL, submit_slowly, &canceller);
+	wait_for(&gate.entered);
+	runner = start_running(canceller.async);
+	sleep_ms(20);
+	mad_async_cancel(canceller.async, 0);
+	assert_int_equal(canceller.outcome.calls, 0); /* its buffer is in use */
+	sem_post(&gate.leave);
+	assert_int_equal(joined_count(runner), 1);
+	join(canceller.thread);
+	assert_int_equal(canceller.outcome.calls, 1);
+	assert_int_equal(canceller.outcome.error, -ECANCELED);
+
+	pthread_create(&canceller.thread, NULL, submit_slowly, &canceller);
+	wait_for(&gate.entered);
+	sem_post(&gate.leave);
+	mad_async_destroy(canceller.async);
+	join(canceller.thread);
+	assert_int_equal(canceller.outcome.calls, 2);
+}
+
+/* --- the end of a port
+ * ------------------------------------------------------------------------------ */
+
+struct crowd {
+	struct asker askers[THREADS];
+	struct receiver receivers[2];
+	struct mad_async *async;
+	struct outcome outcomes[THREADS];
+	pthread_t runner;
+};
+
+static void gather(struct crowd *crowd, bool receiver_leads)
+{
+	memset(crowd, 0, sizeof(*crowd));
+	if (receiver_leads)
+		start_receiving(&crowd->receivers[0], -1);
+	for (int i = 0; i < THREADS; i++)
+		start_waiting(&crowd->askers[i], i & 1 ? set_request() : get_request(), i + 1);
+	crowd->async = mad_async_create(port);
+	for (int i = 0; i < THREADS; i++)
+		submit(crowd->async, i & 1 ? set_request() : get_request(), i + 1,
+		       &crowd->outcomes[i], NULL);
+	crowd->runner = start_running(crowd->async);
+	if (!receiver_leads)
+		pthread_create(&crowd->receivers[0].thread, NULL, receive,
+			       memset(&crowd->receivers[0], 0xff, sizeof(struct receiver)));
+	crowd->receivers[1].timeout = LONG_MS;
+	pthread_create(&crowd->receivers[1].thread, NULL, receive, &crowd->receivers[1]);
+	sleep_ms(20);
+}
+
+static void expect_crowd(struct crowd *crowd, int error)
+{
+	for (int i = 0; i < THREADS; i++)
+		expect_error(&crowd->askers[i], error);
+	for (int i = 0; i < 2; i++) {
+		join(crowd->receivers[i].thread);
+		assert_int_equal(crowd->receivers[i].error, error);
+	}
+	assert_int_equal(joined_count(crowd->runner), THREADS);
+	for (int i = 0; i < THREADS; i++) {
+		assert_int_equal(crowd->outcomes[i].calls, 1);
+		assert_int_equal(crowd->outcomes[i].error, -error);
+	}
+	mad_async_destroy(crowd->async);
+}
+
+static void a_port_that_is_closed_lets_everybody_go(void **state)
+{
+	struct crowd crowd;
+
+	for (int i = 0; i < 2; i++) {
+		gather(&crowd, i);
+		mad_rpc_close_port(port);
+		expect_crowd(&crowd, ECANCELED);
+		assert_int_equal(device_teardown(state), 0);
+		assert_int_equal(setup(state), 0);
+	}
+}
+
+static void a_device_that_goes_lets_everybody_go(void **state)
+{
+	struct crowd crowd;
+
+	for (int i = 0; i < 2; i++) {
+		gather(&crowd, i);
+		device_remove();
+		expect_crowd(&crowd, ENODEV);
+		assert_int_equal(port_teardown(state), 0);
+		assert_int_equal(setup(state), 0);
+	}
+}
+
+/* --- engines and threads
+ * ------------------------------------------------------------------------------ */
+
+#define REQUESTS 500
+
+struct submitter {
+	pthread_t thread;
+	struct mad_async *async;
+	struct outcome *outcomes;
+	int failures;
+};
+
+static void *submit_all(void *arg)
+{
+	struct submitter *submitter = arg;
+
+	for (int i = 0; i < REQUESTS; i++) {
+		ib_rpc_t rpc = i & 1 ? set_request() : get_request();
+		ib_portid_t to = to_lid(1 + i % 50);
+		uint8_t data[4] = {(uint8_t)(1 + i % 50)};
+
+		submitter->failures +=
+			mad_async_submit(submitter->async, &rpc, &to, data, sizeof(data), note,
+					 &submitter->outcomes[i], NULL) != 0;
+	}
+	return NULL;
+}
+
+static void expect_answers(const struct outcome *outcomes, int count)
+{
+	for (int i = 0; i < count; i++) {
+		assert_int_equal(outcomes[i].calls, 1);
+		assert_int_equal(outcomes[i].error, 0);
+		assert_int_equal(outcomes[i].lid_byte, 1 + i % REQUESTS % 50);
+	}
+}
+
+static void start_submitting(struct submitter *submitters, struct mad_async *async,
+			     struct outcome *outcomes)
+{
+	for (int i = 0; i < THREADS; i++) {
+		submitters[i] =
+			(struct submitter){.async = async, .outcomes = outcomes + i * REQUESTS};
+		assert_int_equal(
+			pthread_create(&submitters[i].thread, NULL, submit_all, &submitters[i]),
+			0);
+	}
+}
+
+static void stop_submitting(struct submitter *submitters)
+{
+	for (int i = 0; i < THREADS; i++) {
+		join(submitters[i].thread);
+		assert_int_equal(submitters[i].failures, 0);
+	}
+}
+
+/* Many submit, one has an event loop, some make blocking calls beside. */
+static void an_event_loop_goes_with_any_number_of_threads(void **state)
+{
+	struct outcome *outcomes = calloc(THREADS * REQUESTS, sizeof(*outcomes));
+	struct mad_async *async = mad_async_create(port);
+	struct submitter submitters[THREADS];
+	struct asker askers[2];
+	struct pollfd fds[] = {{.fd = mad_async_fd(async), .events = POLLIN},
+			       {.fd = mad_async_wake_fd(async), .events = POLLIN}};
+	atomic_uint count = 0;
+	int completed = 0;
+
+	(void)state;
+	device_on_write(echo_sometime, &count);
+	start_submitting(submitters, async, outcomes);
+	for (int i = 0; i < 2; i++)
+		start(&askers[i], i ? set_request() : get_request(), i + 1, ROUNDS);
+	while (completed < THREADS * REQUESTS) {
+		poll(fds, 2, mad_async_timeout(async));
+		completed += mad_async_process(async);
+	}
+	stop_submitting(submitters);
+	for (int i = 0; i < 2; i++)
+		expect_good(&askers[i]);
+	expect_answers(outcomes, THREADS * REQUESTS);
+	assert_int_equal(stats_of(async).completed, THREADS * REQUESTS);
+	mad_async_destroy(async);
+	free(outcomes);
+}
+
+struct looper {
+	pthread_t thread;
+	struct mad_async *async;
+	atomic_int *completed;
+	bool runs;
+};
+
+static void *process_all(void *arg)
+{
+	struct looper *looper = arg;
+
+	while (*looper->completed < THREADS * REQUESTS) {
+		int ret = looper->runs ? mad_async_run(looper->async)
+				       : mad_async_process(looper->async);
+
+		*looper->completed += ret;
+		sched_yield();
+	}
+	return NULL;
+}
+
+static void any_number_of_threads_may_process_and_run_an_engine(void **state)
+{
+	struct outcome *outcomes = calloc(THREADS * REQUESTS, sizeof(*outcomes));
+	struct mad_async *async = mad_async_create(port);
+	struct submitter submitters[THREADS];
+	struct looper loopers[4];
+	atomic_int completed = 0;
+
+	(void)state;
+	device_on_write(echo, NULL);
+	start_submitting(submitters, async, outcomes);
+	for (int i = 0; i < 4; i++) {
+		loopers[i] =
+			(struct looper){.async = async, .completed = &completed, .runs = i & 1};
+		pthread_create(&loopers[i].thread, NULL, process_all, &loopers[i]);
+	}
+	for (int i = 0; i < 4; i++)
+		join(loopers[i].thread);
+	stop_submitting(submitters);
+	assert_int_equal(completed, THREADS * REQUESTS);
+	expect_answers(outcomes, THREADS * REQUESTS);
+	mad_async_destroy(async);
+	free(outcomes);
+}
+
+static atomic_int inside;
+
+static void be_alone(struct mad_async *async, const struct mad_reply *reply, void *arg)
+{
+	struct outcome *outcome = arg;
+
+	if (inside++)
+		outcome->status = 1;
+	sched_yield();
+	if (!reply->error && !async)
+		outcome->status = 2;
+	inside--;
+	outcome->calls++;
+}
+
+static void callbacks_of_an_engine_come_one_at_a_time(void **state)
+{
+	struct mad_async *async = mad_async_create(port);
+	struct outcome outcome = {0};
+	ib_rpc_t rpc = get_request();
+	ib_portid_t to = to_lid(1);
+	struct looper loopers[4];
+	atomic_int completed = 0;
+
+	(void)state;
+	device_on_write(echo, NULL);
+	mad_port_set_destination_limit(port, 1000);
+	for (int i = 0; i < 4; i++) {
+		loopers[i] =
+			(struct looper){.async = async, .completed = &completed, .runs = i & 1};
+		pthread_create(&loopers[i].thread, NULL, process_all, &loopers[i]);
+	}
+	for (int i = 0; i < THREADS * REQUESTS; i++)
+		mad_async_submit(async, &rpc, &to, NULL, 0, be_alone, &outcome, NULL);
+	for (int i = 0; i < 4; i++)
+		join(loopers[i].thread);
+	assert_int_equal(outcome.calls, THREADS * REQUESTS);
+	assert_int_equal(outcome.status, 0);
+	mad_async_destroy(async);
+}
+
+static void engines_of_several_threads_share_a_port(void **state)
+{
+	struct outcome *outcomes = calloc(THREADS * REQUESTS, sizeof(*outcomes));
+	struct mad_async *engines[THREADS];
+	pthread_t runners[THREADS];
+
+	(void)state;
+	device_on_write(echo, NULL);
+	for (int i = 0; i < THREADS; i++) {
+		engines[i] = mad_async_create(port);
+		for (int j = 0; j < REQUESTS; j++)
+			submit(engines[i], j & 1 ? set_request() : get_request(), 1 + j % 50,
+			       &outcomes[i * REQUESTS + j], NULL);
+	}
+	for (int i = 0; i < THREADS; i++)
+		runners[i] = start_running(engines[i]);
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(joined_count(runners[i]), REQUESTS);
+	expect_answers(outcomes, THREADS * REQUESTS);
+	for (int i = 0; i < THREADS; i++)
+		mad_async_destroy(engines[i]);
+	free(outcomes);
+}
+
+/* The window opens while the runner is in a callback, by what another thread reads. */
+static void what_becomes_possible_during_a_callback_is_done_after_it(void **state)
+{
+	struct mad_async *async = mad_async_create(port);
+	struct outcome outcomes[3] = {0};
+	ib_rpc_t rpc = set_request();
+	ib_portid_t to = to_lid(1);
+	struct receiver leader;
+	pthread_t runner;
+
+	(void)state;
+	mad_port_set_window(port, MAD_WINDOW_GMP, 1);
+	start_receiving(&leader, -1);
+	mad_async_submit(async, &rpc, &to, NULL, 0, call_back_at_gate, &outcomes[0], NULL);
+	submit(async, set_request(), 2, &outcomes[1], NULL);
+	submit(async, set_request(), 3, &outcomes[2], NULL);
+	device_answer(device_packet(0), 0, 0, NULL, 0);
+	runner = start_running(async);
+	wait_for(&gate.entered);
+	assert_true(device_wait_written(2, LONG_MS));
+	device_answer(device_packet(1), 0, 0, NULL, 0);
+	while (stats_of(async).under_way != 1 || device_calls(DEVICE_READ) < 2)
+		sleep_ms(1);
+	sleep_ms(20);
+	device_on_write(echo, NULL);
+	sem_post(&gate.leave);
+	assert_int_equal(joined_count(runner), 3);
+	stop_receiving(&leader);
+	mad_async_destroy(async);
+}
+
+static void an_event_loop_is_told_what_other_threads_do(void **state)
+{
+	struct mad_async *async = mad_async_create(port);
+	struct pollfd wake = {.fd = mad_async_wake_fd(async), .events = POLLIN};
+	struct outcome outcomes[3] = {0};
+	struct receiver receiver;
+	uint64_t id;
+
+	(void)state;
+	start_receiving(&receiver, -1);
+	assert_int_equal(mad_async_timeout(async), -1);
+	/* a time that is to be kept */
+	submit(async, set_request(), 1, &outcomes[0], NULL);
+	assert_int_equal(poll(&wake, 1, 0), 1);
+	assert_int_equal(mad_async_process(async), 0);
+	assert_true(mad_async_timeout(async) > 0);
+	assert_int_equal(poll(&wake, 1, 0), 0);
+	/* an answer that another thread reads */
+	device_answer(device_packet(0), 0, 0, NULL, 0);
+	assert_int_equal(poll(&wake, 1, LONG_MS), 1);
+	assert_int_equal(mad_async_process(async), 1);
+	/* a request that is given up */
+	submit(async, set_request(), 1, &outcomes[1], &id);
+	mad_async_process(async);
+	mad_async_timeout(async);
+	assert_int_equal(mad_async_cancel(async, id), 0);
+	assert_int_equal(poll(&wake, 1, 0), 1);
+	assert_int_equal(mad_async_process(async), 1);
+	stop_receiving(&receiver);
+	mad_async_destroy(async);
+}
+
+static void an_engine_may_end_while_another_thread_runs_it(void **state)
+{
+	struct outcome outcomes[THREADS];
+	struct mad_async *async;
+	pthread_t runner;
+
+	(void)state;
+	for (int round = 0; round < 3; round++) {
+		memset(outcomes, 0, sizeof(outcomes));
+		async = mad_async_create(port);
+		for (int i = 0; i < THREADS; i++)
+			submit(async, set_request(), 1, &outcomes[i], NULL);
+		runner = start_running(async);
+		sleep_ms(20);
+		mad_async_destroy(async);
+		assert_int_equal(joined_count(runner), THREADS);
+		for (int i = 0; i < THREADS; i++) {
+			assert_int_equal(outcomes[i].calls, 1);
+			assert_int_equal(outcomes[i].error, -ECANCELED);
+		}
+	}
+}
+
+/* --- fork
+ * ------------------------------------------------------------------------------------------------
+ */
+
+#ifndef __SANITIZE_THREAD__
+
+static int child_that_asks(void)
+{
+	struct asker askers[THREADS];
+	int good = 0;
+
+	device_on_write(echo, NULL);
+	for (int i = 0; i < THREADS; i++)
+		start(&askers[i], i & 1 ? set_request() : get_request(), i + 1, 20);
+	for (int i = 0; i < THREADS; i++) {
+		pthread_join(askers[i].thread, NULL);
+		good += askers[i].good;
+	}
+	mad_rpc_close_port(port);
+	return good == THREADS * 20 ? 0 : 1;
+}
+
+static void expect_child(int (*child)(void))
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid)
+		_exit(child());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+static void a_child_may_begin_with_many_threads(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 10; i++)
+		expect_child(child_that_asks);
+}
+
+static int child_that_looks(void)
+{
+	struct mad_async *async = mad_async_create(port);
+	struct mad_async_stats stats;
+	int ret;
+
+	ret = mad_async_get_stats(async, &stats, sizeof(stats));
+	mad_async_destroy(async);
+	mad_rpc_close_port(port);
+	return ret;
+}
+
+/* The parent's threads wait for what is theirs, and no child waits for them. */
+static void threads_of_the_parent_wait_on(void **state)
+{
+	struct asker askers[THREADS];
+
+	(void)state;
+	for (int i = 0; i < THREADS; i++)
+		start_waiting(&askers[i], set_request(), i + 1);
+	for (int i = 0; i < 10; i++)
+		expect_child(child_that_looks);
+	for (unsigned i = 0; i < THREADS; i++)
+		device_answer(device_packet(i), 0, 0, NULL, 0);
+	for (int i = 0; i < THREADS; i++)
+		expect_good(&askers[i]);
+}
+
+#endif
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WAIT_TEST(each_thread_gets_its_own_answers),
+		WAIT_TEST(answers_may_overtake_each_other),
+		WAIT_TEST(answers_may_come_in_reverse),
+		WAIT_TEST(who_leads_leaves_the_lead_to_another_one),
+		WAIT_TEST(who_leads_may_time_out),
+		WAIT_TEST(who_follows_times_out_by_himself),
+		WAIT_TEST(the_same_id_in_two_classes_is_two_requests),
+		WAIT_TEST(a_flood_of_requests_ends_no_deadline),
+		GATE_TEST(while_one_thread_writes_others_go_on),
+		GATE_TEST(while_one_thread_calls_back_others_go_on),
+		WAIT_TEST(an_answer_may_come_before_the_request_is_written),
+		WAIT_TEST(the_answer_to_a_long_request_may_come_before_it_is_written),
+		WAIT_TEST(a_redirection_may_come_before_the_request_is_written),
+		GATE_TEST(an_engine_s_end_waits_for_what_is_being_written),
+		WAIT_TEST(a_port_that_is_closed_lets_everybody_go),
+		WAIT_TEST(a_device_that_goes_lets_everybody_go),
+		WAIT_TEST(an_event_loop_goes_with_any_number_of_threads),
+		WAIT_TEST(any_number_of_threads_may_process_and_run_an_engine),
+		WAIT_TEST(callbacks_of_an_engine_come_one_at_a_time),
+		WAIT_TEST(engines_of_several_threads_share_a_port),
+		GATE_TEST(what_becomes_possible_during_a_callback_is_done_after_it),
+		WAIT_TEST(an_event_loop_is_told_what_other_threads_do),
+		WAIT_TEST(an_engine_may_end_while_another_thread_runs_it),
+#ifndef __SANITIZE_THREAD__
+		WAIT_TEST(a_child_may_begin_with_many_threads),
+		WAIT_TEST(threads_of_the_parent_wait_on),
+#endif
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
