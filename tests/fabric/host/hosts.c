@@ -89,6 +89,13 @@ struct message *message_from(const struct fabric *fabric, const struct agent *ag
 	return message;
 }
 
+/* The kernel does not know what an RMPP response is for where it does not do RMPP itself. */
+static bool is_programs_rmpp(const struct agent *agent, const uint8_t *mad)
+{
+	return (!agent->rules.rmpp_version || agent->rules.user_rmpp) &&
+	       class_has_rmpp(mad[1]) && mad[RMPP_FLAGS] & RMPP_ACTIVE;
+}
+
 /* A response has to find the request that waits for it; what comes late or twice is dropped. */
 static bool finish_request(struct fabric *fabric, struct agent *agent,
 			   const struct message *message)
@@ -98,7 +105,9 @@ static bool finish_request(struct fabric *fabric, struct agent *agent,
 	if (!mad_is_response(message->data))
 		return true;
 	send = send_find(fabric, agent, get64(message->data + 8), message->data[1]);
-	if (!send || !send->expects_reply || send->acknowledged < send->segments)
+	if (!send)
+		return is_programs_rmpp(agent, message->data);
+	if (!send->expects_reply || send->acknowledged < send->segments)
 		return false;
 	send_finish(fabric, send);
 	return true;

@@ -38,13 +38,14 @@ int __lxstat(int version, const char *path, struct stat *status);
 int __xstat64(int version, const char *path, struct stat64 *status);
 int __lxstat64(int version, const char *path, struct stat64 *status);
 
-/* Counters' files are made when somebody is about to read them. */
+/* Counters' files are made when somebody is about to read them. And the fabric has to have
+ * heard of an issm device that was closed before its IsSM is looked for. */
 static void refresh(const char *path)
 {
 	struct request request = {.kind = REQUEST_REFRESH, .view = view_number()};
 	struct reply reply;
 
-	if (strstr(path, "/counters/"))
+	if (strstr(path, "/counters/") || strstr(path, "/cap_mask"))
 		ask_fabric(&request, &reply, NULL, NULL);
 }
 

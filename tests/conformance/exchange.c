@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* A request, its answer, and what the headers of both say. */
+#include "check.h"
+#include "mads.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+
+static int from, to;          /* descriptors of the two ports */
+static int asking, answering; /* agents on them */
+static void *umad;
+
+static void opened(void)
+{
+	from = open_port(&here);
+	to = open_port(&there);
+	asking = client(from, 0);
+	answering = server(to, METHOD_ANY, 0);
+	umad = new_umad(MAD);
+}
+
+static void ask(uint32_t tid)
+{
+	set_mad(umad, METHOD_ANY, tid);
+	set_destination(umad, &there);
+	send_mad(from, asking, umad, MAD, 20000, 0);
+}
+
+static void receive_request(void)
+{
+	expect_equal(receive_mad(to, umad, MAD, answering), MAD);
+	expect_equal(umad_status(umad), 0);
+	expect_equal(method_of(umad), METHOD_ANY);
+}
+
+static void answer(void)
+{
+	make_answer(umad);
+	send_mad(to, answering, umad, MAD, 0, 0);
+}
+
+static void receive_answer(uint32_t tid)
+{
+	expect_equal(receive_mad(from, umad, MAD, asking), MAD);
+	expect_equal(umad_status(umad), 0);
+	expect_equal(method_of(umad), METHOD_ANY | RESPONSE);
+	expect_equal(tid_of(umad), tid);
+}
+
+/* What read() says of a MAD that came from a port. */
+static void expect_header(const struct port *sender)
+{
+	const struct ib_user_mad *header = umad;
+
+	expect_equal(header->status, 0);
+	expect_equal(header->timeout_ms, 0);
+	expect_equal(header->retries, 0);
+	expect_equal(header->length, umad_size() + MAD);
+	expect_equal(be32toh(header->addr.qpn), 1);
+	expect_equal(header->addr.qkey, 0);
+	expect_equal(be16toh(header->addr.lid), sender->lid);
+	expect_equal(header->addr.grh_present, sender->ethernet);
+	if (header->addr.grh_present)
+		expect_bytes(header->addr.gid, sender->gid, 16);
+	expect_equal(umad_get_pkey(umad), 0);
+}
+
+static void a_request_arrives_and_so_does_its_answer(void)
+{
+	opened();
+	fill(umad, DATA, MAD);
+	ask(7);
+	memset(umad, 0, umad_size() + MAD);
+	receive_request();
+	expect_equal(tid_of(umad), 7);
+	expect_header(&here);
+	expect_filled(umad, DATA, MAD);
+	answer();
+	memset(umad, 0, umad_size() + MAD);
+	receive_answer(7);
+	expect_header(&there);
+	expect_filled(umad, DATA, MAD);
+}
+
+static void the_upper_half_of_a_transaction_id_is_the_agents(void)
+{
+	uint32_t first, second;
+
+	opened();
+	ask(1);
+	receive_request();
+	first = tid_high_of(umad);
+	answer();
+	receive_answer(1);
+	expect_equal(tid_high_of(umad), first);
+
+	asking = client(from, 0);
+	ask(1);
+	receive_request();
+	second = tid_high_of(umad);
+	expect(first != second);
+	answer();
+	receive_answer(1); /* and the answer is the second agent's */
+}
+
+static void a_grh_comes_with_its_sender(void)
+{
+	const struct ib_user_mad *header;
+
+	opened();
+	header = umad;
+	set_mad(umad, METHOD_ANY, 3);
+	set_grh(umad, &there);
+	send_mad(from, asking, umad, MAD, 20000, 0);
+	receive_request();
+	expect_equal(header->addr.grh_present, 1);
+	expect_bytes(header->addr.gid, here.gid, 16);
+	expect_equal(header->addr.gid_index, 0);
+	answer();
+	receive_answer(3);
+	expect_bytes(header->addr.gid, there.gid, 16);
+}
+
+static void a_port_reaches_itself(void)
+{
+	int local;
+
+	opened();
+	local = server(from, METHOD_ANY, 0);
+	set_mad(umad, METHOD_ANY, 4);
+	set_destination(umad, &here);
+	send_mad(from, asking, umad, MAD, 20000, 0);
+	expect_equal(receive_mad(from, umad, MAD, local), MAD);
+	make_answer(umad);
+	send_mad(from, local, umad, MAD, 0, 0);
+	receive_answer(4);
+}
+
+static void a_short_mad_is_filled_up_with_zeros(void)
+{
+	static const uint8_t zeros[MAD];
+
+	opened();
+	set_mad(umad, METHOD_ANY, 5);
+	set_destination(umad, &there);
+	fill(umad, DATA, MAD);
+	send_mad(from, asking, umad, DATA + 2, 20000, 0);
+	receive_request();
+	expect_filled(umad, DATA, DATA + 2);
+	expect_bytes((uint8_t *)umad_get_mad(umad) + DATA + 2, zeros, MAD - DATA - 2);
+}
+
+static void a_method_that_no_one_asked_for_does_not_come(void)
+{
+	int length = MAD;
+
+	opened();
+	set_mad(umad, METHOD_SEND, 6);
+	set_destination(umad, &there);
+	send_mad(from, asking, umad, MAD, 0, 0);
+	ask(7); /* overtakes nothing: the other would be there by now */
+	receive_request();
+	expect_equal(tid_of(umad), 7);
+	expect_equal(umad_recv(to, umad, &length, 0), -EWOULDBLOCK);
+}
+
+static void each_of_two_programs_gets_its_own_answers(void)
+{
+	int other_fd, other_agent, first_fd, first_agent;
+
+	opened();
+	first_fd = from;
+	first_agent = asking;
+	other_fd = open_port(&here);
+	other_agent = client(other_fd, 0);
+	ask(9);
+	from = other_fd;
+	asking = other_agent;
+	ask(9); /* the same id on another descriptor is another transaction */
+	for (int i = 0; i < 2; i++) {
+		receive_request();
+		answer();
+	}
+	receive_answer(9);
+	from = first_fd;
+	asking = first_agent;
+	receive_answer(9);
+}
+
+static void a_transaction_under_way_is_not_begun_again(void)
+{
+	opened();
+	ask(11);
+	expect_equal(umad_send(from, asking, umad, MAD, 20000, 0), -EIO);
+	expect_equal(errno, EINVAL);
+	expect_equal(umad_send(from, asking, umad, MAD, 0, 0), -EIO);
+	expect_equal(errno, EINVAL);
+	receive_request();
+	answer();
+	receive_answer(11);
+	ask(11);
+	receive_request();
+	answer();
+	receive_answer(11);
+}
+
+static void another_agents_transaction_may_have_the_same_id(void)
+{
+	int first;
+
+	opened();
+	first = asking;
+	ask(12);
+	asking = client(from, 0);
+	ask(12);
+	receive_request();
+	answer();
+	receive_request();
+	answer();
+	asking = first;
+	receive_answer(12);
+	asking = first + 1;
+	receive_answer(12);
+}
+
+/* On the way MADs may overtake each other; but what is over first is read first. */
+static void what_is_over_first_is_read_first(void)
+{
+	opened();
+	for (uint32_t tid = 0; tid < 3; tid++) {
+		set_mad(umad, METHOD_SEND, tid); /* to nobody */
+		set_destination(umad, &there);
+		send_mad(from, asking, umad, MAD, 150 - (int)tid * 50, 0);
+	}
+	for (uint32_t tid = 3; tid-- > 0;) {
+		receive_mad(from, umad, MAD, asking);
+		expect_equal(umad_status(umad), ETIMEDOUT);
+		expect_equal(tid_of(umad), tid);
+	}
+}
+
+static void an_answer_that_waits_outlives_its_agent(void)
+{
+	opened();
+	ask(13);
+	receive_request();
+	answer();
+	expect_equal(umad_poll(from, 20000), 0);
+	expect_equal(umad_unregister(from, asking), 0);
+	receive_answer(13);
+}
+
+static void what_is_too_small_a_buffer_takes_nothing_away(void)
+{
+	size_t whole;
+
+	opened();
+	whole = umad_size() + MAD;
+	expect_errno(read(from, umad, whole), EAGAIN);
+	expect_errno(read(from, umad, umad_size() - 1), EINVAL);
+	ask(14);
+	receive_request();
+	answer();
+	expect_equal(umad_poll(from, 20000), 0);
+	expect_errno(read(from, umad, umad_size() - 1), EINVAL);
+	expect_errno(read(from, umad, whole - 1), EINVAL);
+	receive_answer(14);
+}
+
+static void poll_select_and_epoll_tell_of_an_answer(void)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+	struct timeval soon = {.tv_sec = 20};
+	struct pollfd pollfd;
+	int epoll = epoll_create1(0);
+	fd_set readable;
+
+	opened();
+	pollfd = (struct pollfd){.fd = from, .events = POLLIN | POLLOUT};
+	expect_equal(poll(&pollfd, 1, 0), 1);
+	expect_equal(pollfd.revents, POLLOUT);
+	expect_equal(epoll_ctl(epoll, EPOLL_CTL_ADD, from, &event), 0);
+	expect_equal(epoll_wait(epoll, &event, 1, 0), 0);
+	ask(15);
+	receive_request();
+	answer();
+	expect_equal(epoll_wait(epoll, &event, 1, 20000), 1);
+	expect_equal(poll(&pollfd, 1, 0), 1);
+	expect_equal(pollfd.revents, POLLIN | POLLOUT);
+	FD_ZERO(&readable);
+	FD_SET(from, &readable);
+	expect_equal(select(from + 1, &readable, NULL, NULL, &soon), 1);
+}
+
+static void send_in_child(void *unused)
+{
+	(void)unused;
+	ask(16);
+}
+
+static void a_child_and_a_copy_have_the_same_device(void)
+{
+	int copy;
+
+	opened();
+	copy = dup(from);
+	expect_equal(umad_close_port(from), 0);
+	from = copy;
+	expect_child(start_child(send_in_child, NULL));
+	receive_request();
+	answer();
+	receive_answer(16);
+}
+
+static void answer_later(void *unused)
+{
+	(void)unused;
+	receive_request();
+	pause_ms(100);
+	answer();
+}
+
+static void a_read_that_may_block_waits_for_an_answer(void)
+{
+	int child;
+
+	opened();
+	child = start_child(answer_later, NULL);
+	ask(17);
+	expect_equal(fcntl(from, F_SETFL, 0), 0);
+	expect_equal(read(from, umad, umad_size() + MAD), umad_size() + MAD);
+	expect_equal(tid_of(umad), 17);
+	expect_child(child);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct check checks[] = {
+		CHECK(a_request_arrives_and_so_does_its_answer),
+		CHECK(the_upper_half_of_a_transaction_id_is_the_agents),
+		CHECK(a_grh_comes_with_its_sender),
+		CHECK(a_port_reaches_itself),
+		CHECK(a_short_mad_is_filled_up_with_zeros),
+		CHECK(a_method_that_no_one_asked_for_does_not_come),
+		CHECK(each_of_two_programs_gets_its_own_answers),
+		CHECK(a_transaction_under_way_is_not_begun_again),
+		CHECK(another_agents_transaction_may_have_the_same_id),
+		CHECK(what_is_over_first_is_read_first),
+		CHECK(an_answer_that_waits_outlives_its_agent),
+		CHECK(what_is_too_small_a_buffer_takes_nothing_away),
+		CHECK(poll_select_and_epoll_tell_of_an_answer),
+		CHECK(a_child_and_a_copy_have_the_same_device),
+		CHECK(a_read_that_may_block_waits_for_an_answer),
+	};
+
+	set_world(argc, argv);
+	find_ports();
+	return run_checks(checks, sizeof(checks) / sizeof(checks[0]));
+}

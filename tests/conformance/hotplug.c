@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* The monitor tells of devices that go and come. */
+#include "check.h"
+#include "world.h"
+
+#include <infiniband/umad_ext.h>
+#include <poll.h>
+#include <stdio.h>
+
+static struct umad_monitor *monitor;
+
+static void opened(void)
+{
+	if (!world_asked("uevents", ""))
+		cannot("devices come and go without the kernel's uevents");
+	expect_equal(umad_monitor_open(&monitor), 0);
+}
+
+/* Waits for an event of that type on the other port's device. */
+static void expect_event(enum umad_event_type type, struct umad_event *event)
+{
+	struct pollfd pollfd = {.fd = umad_monitor_get_fd(monitor), .events = POLLIN};
+	int err;
+
+	for (;;) {
+		err = umad_monitor_next_event(monitor, event);
+		if (!err && event->type == type && !strcmp(event->ca_name, there.ca_name))
+			return;
+		if (err) {
+			expect_equal(err, -EAGAIN);
+			expect_equal(poll(&pollfd, 1, 20000), 1);
+		}
+	}
+}
+
+static void a_removed_device_is_told_with_its_port(void)
+{
+	struct umad_event event;
+	char path[64];
+
+	opened();
+	device_path(&there, "umad", path);
+	expect(world_asked("remove", there.ca_name));
+	expect_event(UMAD_EVENT_PORT_REMOVED, &event);
+	expect_equal(event.portnum, there.portnum);
+	expect(!strcmp(event.node, strrchr(path, '/') + 1));
+	expect_event(UMAD_EVENT_CA_REMOVED, &event);
+	expect_equal(event.portnum, 0);
+	expect(world_asked("add", there.ca_name));
+	umad_monitor_close(monitor);
+}
+
+static void a_new_device_can_be_opened_when_it_is_told(void)
+{
+	struct umad_event event;
+	int fd;
+
+	opened();
+	expect(world_asked("remove", there.ca_name));
+	expect(world_asked("add", there.ca_name));
+	expect_event(UMAD_EVENT_CA_REMOVED, &event);
+	expect_event(UMAD_EVENT_PORT_ADDED, &event);
+	fd = umad_open_port(event.ca_name, event.portnum);
+	expect(fd >= 0);
+	expect_equal(umad_close_port(fd), 0);
+	umad_monitor_close(monitor);
+}
+
+static void with_nothing_going_on_there_is_nothing_to_tell(void)
+{
+	struct umad_event event;
+
+	opened();
+	while (umad_monitor_next_event(monitor, &event) == 0)
+		expect(event.type != UMAD_EVENT_CA_REMOVED);
+	expect_equal(umad_monitor_next_event(monitor, &event), -EAGAIN);
+	umad_monitor_close(monitor);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct check checks[] = {
+		CHECK(a_removed_device_is_told_with_its_port),
+		CHECK(a_new_device_can_be_opened_when_it_is_told),
+		CHECK(with_nothing_going_on_there_is_nothing_to_tell),
+	};
+
+	set_world(argc, argv);
+	find_ports();
+	return run_checks(checks, sizeof(checks) / sizeof(checks[0]));
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* MADs of the checks' own class, between the checks' two ports, through libibumad. */
+#ifndef CONFORMANCE_MADS_H
+#define CONFORMANCE_MADS_H
+
+#include "world.h"
+
+/* A umad buffer with room for a MAD (or message) of that many bytes, zeroed. */
+void *new_umad(size_t bytes);
+
+/* Makes the header of a MAD of CLASS, without RMPP; its data stay as they are. */
+void set_mad(void *umad, uint8_t method, uint32_t tid);
+/* The same for another class, of version 1. */
+void set_mad_of(void *umad, uint8_t mgmt_class, uint8_t method, uint32_t tid);
+/* Has the kernel send it by RMPP, segment by segment. */
+void set_rmpp(void *umad);
+
+/* Addresses it from one port to QP1 of the other, as the link layer wants it. */
+void set_destination(void *umad, const struct port *to);
+/* The same by LID and GID both, where there are LIDs. */
+void set_grh(void *umad, const struct port *to);
+
+/* Turns a MAD that was received into its answer, and back to who sent it. */
+void make_answer(void *umad);
+
+/* The lower and the upper half of its transaction id; its method and status. */
+uint32_t tid_of(void *umad);
+uint32_t tid_high_of(void *umad);
+uint8_t method_of(void *umad);
+uint16_t status_of(void *umad);
+
+/* Bytes that tell where in a message they belong. */
+void fill(void *umad, size_t from, size_t to);
+void expect_filled(void *umad, size_t from, size_t to);
+
+/* Agents of CLASS: a client, and a server of a method. */
+int client(int fd, uint8_t rmpp_version);
+int server(int fd, uint8_t method, uint8_t rmpp_version);
+
+/* Sends and receives, or ends the check; received MADs have that many bytes. */
+void send_mad(int fd, int agent, void *umad, size_t length, int timeout_ms, int retries);
+int receive_mad(int fd, void *umad, size_t room, int agent);
+
+#endif

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* A device that goes while programs use it, and comes back. */
+#include "check.h"
+#include "mads.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+
+static int fd, agent;
+
+static void take_away(void)
+{
+	if (!world_asked("remove", there.ca_name))
+		cannot("no device can be removed");
+}
+
+static void bring_back(void)
+{
+	expect(world_asked("add", there.ca_name));
+	find_ports();
+}
+
+static void opened(void)
+{
+	fd = open_port(&there);
+	agent = client(fd, 0);
+}
+
+static void *wait_to_poll(void *result)
+{
+	*(int *)result = umad_poll(fd, -1);
+	return NULL;
+}
+
+static void *wait_to_receive(void *result)
+{
+	void *umad = new_umad(MAD);
+	int length = MAD;
+
+	*(int *)result = umad_recv(fd, umad, &length, -1);
+	free(umad);
+	return NULL;
+}
+
+static void whoever_waits_hears_of_it(void)
+{
+	pthread_t polling, receiving;
+	int polled = 1, received = 1;
+
+	opened();
+	expect_equal(pthread_create(&polling, NULL, wait_to_poll, &polled), 0);
+	expect_equal(pthread_create(&receiving, NULL, wait_to_receive, &received), 0);
+	pause_ms(100);
+	take_away();
+	expect_equal(pthread_join(polling, NULL), 0);
+	expect_equal(pthread_join(receiving, NULL), 0);
+	expect_equal(polled, -EIO);
+	expect_equal(received, -EIO);
+	expect_equal(umad_close_port(fd), 0);
+	bring_back();
+}
+
+static void a_descriptor_without_device_is_good_for_nothing(void)
+{
+	struct pollfd pollfd;
+	int length = MAD;
+	void *umad;
+
+	opened();
+	umad = new_umad(MAD);
+	set_mad(umad, METHOD_ANY, 1);
+	set_destination(umad, &here);
+	take_away();
+	pollfd = (struct pollfd){.fd = fd, .events = POLLIN | POLLOUT};
+	expect_equal(poll(&pollfd, 1, 0), 1);
+	expect_equal(pollfd.revents, POLLERR);
+	expect_errno(read(fd, umad, umad_size() + MAD), EIO);
+	expect_errno(write(fd, umad, umad_size() + MAD), EIO);
+	expect_equal(umad_recv(fd, umad, &length, 0), -EIO);
+	expect_equal(umad_send(fd, agent, umad, MAD, 0, 0), -EIO);
+	expect_equal(umad_register(fd, CLASS, 1, 0, NULL), -EPERM);
+	expect_equal(errno, EPIPE);
+	expect_equal(umad_unregister(fd, agent), -EINVAL);
+	bring_back();
+	expect_errno(read(fd, umad, umad_size() + MAD), EIO); /* it is no way back */
+	expect_equal(umad_close_port(fd), 0);
+}
+
+static void what_was_not_read_is_lost(void)
+{
+	int to, answering, length = MAD;
+	void *umad;
+
+	opened();
+	to = open_port(&here);
+	answering = server(to, METHOD_ANY, 0);
+	umad = new_umad(MAD);
+	set_mad(umad, METHOD_ANY, 1);
+	set_destination(umad, &here);
+	send_mad(fd, agent, umad, MAD, 20000, 0);
+	expect_equal(receive_mad(to, umad, MAD, answering), MAD);
+	make_answer(umad);
+	send_mad(to, answering, umad, MAD, 0, 0);
+	expect_equal(umad_poll(fd, 20000), 0);
+	take_away();
+	expect_equal(umad_poll(fd, 0), -EIO);
+	expect_equal(umad_recv(fd, umad, &length, 0), -EIO);
+	bring_back();
+}
+
+static void without_it_nothing_is_listed_or_opened(void)
+{
+	umad_ca_t ca;
+	char path[64];
+
+	opened();
+	device_path(&there, "umad", path);
+	take_away();
+	expect_equal(umad_get_ca(there.ca_name, &ca), -ENODEV);
+	expect_equal(umad_open_port(there.ca_name, there.portnum), -ENODEV);
+	expect_errno(open(path, O_RDWR), ENOENT);
+	bring_back();
+}
+
+static void when_it_is_back_all_is_as_before(void)
+{
+	char path[64], path_now[64];
+	int old;
+
+	opened();
+	old = fd;
+	device_path(&there, "umad", path);
+	take_away();
+	bring_back();
+	device_path(&there, "umad", path_now);
+	expect(!strcmp(path, path_now)); /* even with the old one open */
+	opened();
+	expect_equal(agent, 0);
+	expect_equal(umad_poll(fd, 0), -ETIMEDOUT);
+	expect_equal(umad_poll(old, 0), -EIO);
+}
+
+static void who_holds_issm_does_not_hinder_it(void)
+{
+	int issm = open_device(&there, "issm", O_RDONLY);
+
+	expect(issm >= 0);
+	take_away();
+	bring_back();
+	expect_equal(close(issm), 0);
+	issm = open_device(&there, "issm", O_RDONLY | O_NONBLOCK);
+	expect(issm >= 0);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct check checks[] = {
+		CHECK(whoever_waits_hears_of_it),
+		CHECK(a_descriptor_without_device_is_good_for_nothing),
+		CHECK(what_was_not_read_is_lost),
+		CHECK(without_it_nothing_is_listed_or_opened),
+		CHECK(when_it_is_back_all_is_as_before),
+		CHECK(who_holds_issm_does_not_hinder_it),
+	};
+
+	set_world(argc, argv);
+	find_ports();
+	return run_checks(checks, sizeof(checks) / sizeof(checks[0]));
+}

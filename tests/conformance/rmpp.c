@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Messages of many MADs: cut up and put together by the kernel (IBA 13.6). */
+#include "check.h"
+#include "mads.h"
+
+#define LARGEST   (1 << 20)   /* bytes of data */
+#define CLASS_END (DATA - 36) /* bytes of the class's header behind the RMPP header */
+#define FLAGS     26
+#define NUMBER    28
+#define PAYLOAD   32
+#define SINGLE    0x07 /* active, first, last */
+#define FIRST     0x03
+
+static int from, to, asking, answering;
+static void *umad;
+
+static void opened(void)
+{
+	from = open_port(&here);
+	to = open_port(&there);
+	asking = client(from, 1);
+	answering = server(to, METHOD_ANY, 1);
+	umad = new_umad(DATA + LARGEST);
+}
+
+static uint32_t number_at(size_t offset)
+{
+	uint32_t value;
+
+	memcpy(&value, (uint8_t *)umad_get_mad(umad) + offset, sizeof(value));
+	return be32toh(value);
+}
+
+static void ask(uint32_t tid, size_t data)
+{
+	memset(umad_get_mad(umad), 0, MAD);
+	set_mad(umad, METHOD_ANY, tid);
+	set_rmpp(umad);
+	set_destination(umad, &there);
+	fill(umad, DATA, DATA + data);
+	send_mad(from, asking, umad, DATA + data, 20000, 0);
+}
+
+static void expect_message(size_t data, int length)
+{
+	size_t segments = data ? (data + SEGMENT - 1) / SEGMENT : 1;
+
+	expect_equal(umad_status(umad), 0);
+	expect_equal(length, (DATA + data));
+	expect_filled(umad, DATA, DATA + data);
+	expect_equal(((uint8_t *)umad_get_mad(umad))[FLAGS] & SINGLE,
+		     segments == 1 ? SINGLE : FIRST);
+	expect_equal(number_at(NUMBER), 1);
+	expect_equal(number_at(PAYLOAD), (data + segments * CLASS_END));
+}
+
+/* There, and back as the answer. */
+static void send_to_and_fro(size_t data)
+{
+	static uint32_t tid;
+
+	ask(++tid, data);
+	memset(umad, 0, umad_size() + DATA + data);
+	expect_message(data, receive_mad(to, umad, DATA + LARGEST, answering));
+	make_answer(umad);
+	send_mad(to, answering, umad, DATA + data, 0, 0);
+	memset(umad, 0, umad_size() + DATA + data);
+	expect_message(data, receive_mad(from, umad, DATA + LARGEST, asking));
+	expect_equal(tid_of(umad), tid);
+}
+
+static void around(size_t segments)
+{
+	send_to_and_fro(segments * SEGMENT - 1);
+	send_to_and_fro(segments * SEGMENT);
+	send_to_and_fro(segments * SEGMENT + 1);
+}
+
+static void messages_of_few_segments(void)
+{
+	opened();
+	send_to_and_fro(1);
+	send_to_and_fro(2);
+	for (size_t segments = 1; segments <= (world_is_brief() ? 3 : 10); segments++)
+		around(segments);
+}
+
+/* What a receiver lets its sender be ahead is 64 segments with this simulator and with Linux.
+ */
+static void messages_around_the_window(void)
+{
+	opened();
+	around(64);
+	if (world_is_brief())
+		return;
+	around(63);
+	around(65);
+}
+
+static void messages_of_many_segments(void)
+{
+	opened();
+	around(world_is_brief() ? 30 : 129);
+	send_to_and_fro(world_is_brief() ? LARGEST / 8 : LARGEST);
+}
+
+static void an_empty_message(void)
+{
+	opened();
+	send_to_and_fro(0);
+}
+
+static void what_does_not_fit_stays_and_says_how_long_it_is(void)
+{
+	size_t data = 5 * SEGMENT + 7;
+	int length = MAD;
+
+	opened();
+	ask(1, data);
+	expect_equal(umad_poll(to, 20000), 0);
+	memset(umad, 0, umad_size() + MAD);
+	expect_errno(read(to, umad, umad_size() + MAD - 1), EINVAL);
+	expect_equal(umad_recv(to, umad, &length, 20000), -ENOSPC);
+	expect_equal(length, (DATA + data));
+	expect_filled(umad, DATA, MAD); /* the first segment is shown */
+	expect_equal(tid_of(umad), 1);
+	length = (int)(DATA + data - 1);
+	expect_equal(umad_recv(to, umad, &length, 20000), -ENOSPC);
+	expect_equal(length, (DATA + data));
+	expect_message(data, receive_mad(to, umad, DATA + data, answering));
+	length = MAD;
+	expect_equal(umad_recv(to, umad, &length, 0), -EWOULDBLOCK);
+}
+
+static void a_message_of_one_segment_is_as_short_as_it_is(void)
+{
+	opened();
+	ask(1, 3);
+	expect_equal(umad_poll(to, 20000), 0);
+	expect_errno(read(to, umad, umad_size() + DATA + 2), EINVAL);
+	expect_equal(read(to, umad, umad_size() + DATA + 3), umad_size() + DATA + 3);
+	expect_message(3, DATA + 3);
+}
+
+static void an_answer_may_be_long_where_the_request_was_not(void)
+{
+	size_t data = 10 * SEGMENT;
+
+	opened();
+	set_mad(umad, METHOD_ANY, 1);
+	set_destination(umad, &there);
+	send_mad(from, asking, umad, MAD, 20000, 0);
+	expect_equal(receive_mad(to, umad, MAD, answering), MAD);
+	make_answer(umad);
+	set_rmpp(umad);
+	fill(umad, DATA, DATA + data);
+	send_mad(to, answering, umad, DATA + data, 0, 0);
+	expect_message(data, receive_mad(from, umad, DATA + LARGEST, asking));
+}
+
+static void many_messages_at_once_do_not_mix(void)
+{
+	static const size_t data[] = {4000, 12345, 100, 30000, SEGMENT, 7777, 1, 20000};
+	size_t count = sizeof(data) / sizeof(data[0]);
+	uint32_t seen = 0;
+
+	opened();
+	for (uint32_t tid = 0; tid < count; tid++)
+		ask(tid, data[tid]);
+	for (size_t i = 0; i < count; i++) {
+		int length = receive_mad(to, umad, DATA + LARGEST, answering);
+		uint32_t tid = tid_of(umad);
+
+		expect(tid < count && !(seen & 1U << tid));
+		seen |= 1U << tid;
+		expect_message(data[tid], length);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static const struct check checks[] = {
+		CHECK(messages_of_few_segments),
+		CHECK(messages_around_the_window),
+		CHECK(messages_of_many_segments),
+		CHECK(an_empty_message),
+		CHECK(what_does_not_fit_stays_and_says_how_long_it_is),
+		CHECK(a_message_of_one_segment_is_as_short_as_it_is),
+		CHECK(an_answer_may_be_long_where_the_request_was_not),
+		CHECK(many_messages_at_once_do_not_mix),
+	};
+
+	set_world(argc, argv);
+	find_ports();
+	return run_checks(checks, sizeof(checks) / sizeof(checks[0]));
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Requests that nobody answers, or too late. */
+#include "check.h"
+#include "mads.h"
+
+#define HEADER_ONLY  24   /* bytes of MAD in a time-out */
+#define UNSERVED     0x08 /* a class that no program here serves */
+#define UNSUPPORTED  0x000c
+#define LENGTH_NOTED 12345
+
+static int from, to, asking, answering;
+static void *umad;
+
+static void opened(void)
+{
+	from = open_port(&here);
+	to = open_port(&there);
+	asking = client(from, 1);
+	answering = server(to, METHOD_ANY, 1);
+	umad = new_umad(4 * MAD);
+	set_destination(umad, &there);
+}
+
+static void ask(uint32_t tid, int timeout_ms, int retries)
+{
+	set_mad(umad, METHOD_ANY, tid);
+	set_destination(umad, &there);
+	send_mad(from, asking, umad, MAD, timeout_ms, retries);
+}
+
+static void expect_nothing(int fd)
+{
+	int length = MAD;
+
+	expect_equal(umad_recv(fd, umad, &length, 0), -EWOULDBLOCK);
+}
+
+static void receive_time_out(uint32_t tid)
+{
+	expect_equal(receive_mad(from, umad, MAD, asking), HEADER_ONLY);
+	expect_equal(umad_status(umad), ETIMEDOUT);
+	expect_equal(tid_of(umad), tid);
+}
+
+static void expect_late(const char *what, int64_t started, int64_t earliest)
+{
+	int64_t took = now_ms() - started;
+
+	note("%s: back after %lld ms", what, (long long)took);
+	expect(took >= earliest);
+}
+
+static void a_request_comes_back_when_its_time_is_over(void)
+{
+	int64_t started;
+
+	opened();
+	started = now_ms();
+	ask(1, 100, 0);
+	receive_time_out(1);
+	expect_late("100 ms", started, 100);
+	started = now_ms();
+	ask(2, 50, 3);
+	receive_time_out(2);
+	expect_late("50 ms, 3 retries", started, 200);
+}
+
+static void it_comes_back_as_it_was_with_24_bytes_of_mad(void)
+{
+	struct ib_user_mad *header;
+
+	opened();
+	header = umad;
+	header->length = LENGTH_NOTED;
+	ask(3, 50, 1);
+	memset(umad, 0, umad_size() + MAD);
+	expect_equal(umad_poll(from, 30000), 0);
+	expect_errno(read(from, umad, umad_size() + HEADER_ONLY - 1), EINVAL);
+	expect_equal(read(from, umad, umad_size() + HEADER_ONLY), umad_size() + HEADER_ONLY);
+	expect_equal(header->status, ETIMEDOUT);
+	expect_equal(header->length, LENGTH_NOTED);
+	expect_equal(header->timeout_ms, 50);
+	expect_equal(header->retries, 1);
+	expect_equal(be32toh(header->addr.qpn), 1);
+	expect_equal(be32toh(header->addr.qkey), 0x80010000);
+	expect_equal(method_of(umad), METHOD_ANY);
+	expect_equal(tid_of(umad), 3);
+}
+
+static void retries_send_it_again(void)
+{
+	opened();
+	ask(4, 50, 2);
+	for (int i = 0; i < 3; i++) {
+		expect_equal(receive_mad(to, umad, MAD, answering), MAD);
+		expect_equal(tid_of(umad), 4);
+	}
+	receive_time_out(4);
+	expect_nothing(to);
+}
+
+/* Once more where the answer came too late for that. */
+static void an_answered_request_is_not_sent_again(void)
+{
+	int64_t started;
+
+	opened();
+	for (uint32_t tid = 20; tid < 40; tid++) {
+		started = now_ms();
+		ask(tid, 100, 3);
+		expect_equal(receive_mad(to, umad, MAD, answering), MAD);
+		make_answer(umad);
+		send_mad(to, answering, umad, MAD, 0, 0);
+		expect_equal(receive_mad(from, umad, MAD, asking), MAD);
+		if (now_ms() - started < 100)
+			break;
+		while (umad_poll(to, 300) == 0) /* what was sent again */
+			receive_mad(to, umad, MAD, answering);
+	}
+	pause_ms(150);
+	expect_nothing(to);
+	expect_nothing(from);
+}
+
+static void without_a_time_out_no_answer_is_wanted(void)
+{
+	opened();
+	ask(6, 0, 0);
+	expect_equal(receive_mad(to, umad, MAD, answering), MAD);
+	make_answer(umad);
+	send_mad(to, answering, umad, MAD, 0, 0);
+	/* what is answered later does come */
+	ask(7, 20000, 0);
+	expect_equal(receive_mad(to, umad, MAD, answering), MAD);
+	make_answer(umad);
+	send_mad(to, answering, umad, MAD, 0, 0);
+	expect_equal(receive_mad(from, umad, MAD, asking), MAD);
+	expect_equal(tid_of(umad), 7);
+	expect_nothing(from);
+}
+
+static void a_negative_one_waits_for_ever(void)
+{
+	opened();
+	ask(8, -1, 0);
+	expect_equal(receive_mad(to, umad, MAD, answering), MAD);
+	expect_equal(umad_poll(from, 300), -ETIMEDOUT);
+	make_answer(umad);
+	send_mad(to, answering, umad, MAD, 0, 0);
+	expect_equal(receive_mad(from, umad, MAD, asking), MAD);
+	expect_equal(tid_of(umad), 8);
+}
+
+static void an_answer_that_is_late_or_twice_is_dropped(void)
+{
+	opened();
+	ask(9, 50, 0);
+	receive_time_out(9);
+	expect_equal(receive_mad(to, umad, MAD, answering), MAD);
+	make_answer(umad);
+	send_mad(to, answering, umad, MAD, 0, 0);
+
+	ask(10, 20000, 0);
+	expect_equal(receive_mad(to, umad, MAD, answering), MAD);
+	make_answer(umad);
+	send_mad(to, answering, umad, MAD, 0, 0);
+	/* the kernel takes no second answer before the first has left */
+	while (umad_send(to, answering, umad, MAD, 0, 0)) {
+		expect_equal(errno, EINVAL);
+		pause_ms(1);
+	}
+	expect_equal(receive_mad(from, umad, MAD, asking), MAD);
+	expect_equal(tid_of(umad), 10);
+	ask(11, 100, 0);
+	receive_time_out(11); /* before which the second copy would have come */
+	expect_nothing(from);
+}
+
+static void nothing_comes_back_to_an_agent_that_has_gone(void)
+{
+	opened();
+	ask(12, 50, 0);
+	expect_equal(umad_unregister(from, asking), 0);
+	asking = client(from, 0);
+	ask(13, 100, 0);
+	receive_time_out(13);
+	expect_nothing(from);
+}
+
+static void the_other_kernel_answers_a_get_that_nobody_serves(void)
+{
+	int agent, length;
+
+	opened();
+	agent = umad_register(from, UNSERVED, 1, 0, NULL);
+	expect(agent >= 0);
+	for (uint8_t method = METHOD_GET; method <= METHOD_SET; method++) {
+		set_mad_of(umad, UNSERVED, method, method);
+		set_destination(umad, &there);
+		send_mad(from, agent, umad, MAD, 20000, 0);
+		length = receive_mad(from, umad, MAD, agent);
+		expect_equal(length, MAD);
+		expect_equal(method_of(umad), METHOD_GET | RESPONSE);
+		expect_equal(status_of(umad), UNSUPPORTED);
+	}
+	set_mad_of(umad, UNSERVED, METHOD_ANY, 9);
+	set_destination(umad, &there);
+	send_mad(from, agent, umad, MAD, 100, 0);
+	expect_equal(receive_mad(from, umad, MAD, agent), HEADER_ONLY);
+	expect_equal(umad_status(umad), ETIMEDOUT);
+}
+
+static void a_message_that_nobody_serves_comes_back(void)
+{
+	opened();
+	set_mad(umad, METHOD_SEND, 14);
+	set_rmpp(umad);
+	set_destination(umad, &there);
+	send_mad(from, asking, umad, 3 * MAD, 100, 0);
+	receive_time_out(14);
+}
+
+static void a_message_that_has_arrived_is_not_sent_again(void)
+{
+	int64_t started;
+
+	opened();
+	set_mad(umad, METHOD_ANY, 15);
+	set_rmpp(umad);
+	set_destination(umad, &there);
+	started = now_ms();
+	send_mad(from, asking, umad, 3 * MAD, 150, 5);
+	receive_mad(to, umad, 4 * MAD, answering);
+	receive_time_out(15);
+	expect_late("a message of 150 ms with 5 retries, acknowledged", started, 150);
+	expect_nothing(to);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct check checks[] = {
+		CHECK(a_request_comes_back_when_its_time_is_over),
+		CHECK(it_comes_back_as_it_was_with_24_bytes_of_mad),
+		CHECK(retries_send_it_again),
+		CHECK(an_answered_request_is_not_sent_again),
+		CHECK(without_a_time_out_no_answer_is_wanted),
+		CHECK(a_negative_one_waits_for_ever),
+		CHECK(an_answer_that_is_late_or_twice_is_dropped),
+		CHECK(nothing_comes_back_to_an_agent_that_has_gone),
+		CHECK(the_other_kernel_answers_a_get_that_nobody_serves),
+		CHECK(a_message_that_nobody_serves_comes_back),
+		CHECK(a_message_that_has_arrived_is_not_sent_again),
+	};
+
+	set_world(argc, argv);
+	find_ports();
+	return run_checks(checks, sizeof(checks) / sizeof(checks[0]));
+}

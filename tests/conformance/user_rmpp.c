@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Programs that do RMPP by themselves see every segment, and the other side is none the wiser.
+ */
+#include "check.h"
+#include "mads.h"
+
+#define VERSION   24
+#define TYPE      25
+#define FLAGS     26
+#define NUMBER    28
+#define PAYLOAD   32
+#define TYPE_DATA 1
+#define TYPE_ACK  2
+#define ACTIVE    1
+#define FIRST     2
+#define LAST      4
+#define CLASS_END (DATA - 36)
+#define SEGMENTS  3
+#define BYTES     (2 * SEGMENT + 50) /* of data */
+
+static int from, to;
+static void *umad;
+
+static uint8_t *mad_bytes(void)
+{
+	return umad_get_mad(umad);
+}
+
+static void put32(size_t offset, uint32_t value)
+{
+	value = htobe32(value);
+	memcpy(mad_bytes() + offset, &value, sizeof(value));
+}
+
+static uint32_t get32(size_t offset)
+{
+	uint32_t value;
+
+	memcpy(&value, mad_bytes() + offset, sizeof(value));
+	return be32toh(value);
+}
+
+static int own_rmpp_agent(int fd, uint64_t methods)
+{
+	struct umad_reg_attr attr = {.mgmt_class = CLASS,
+				     .mgmt_class_version = 1,
+				     .flags = UMAD_USER_RMPP,
+				     .method_mask = {methods},
+				     .oui = OUI,
+				     .rmpp_version = 1};
+	uint32_t id;
+
+	expect_equal(umad_register2(fd, &attr, &id), 0);
+	return (int)id;
+}
+
+static void opened(void)
+{
+	from = open_port(&here);
+	to = open_port(&there);
+	umad = new_umad(DATA + SEGMENTS * SEGMENT);
+}
+
+/* Its number. Segments may overtake each other on the way. */
+static uint32_t receive_segment(int agent)
+{
+	uint32_t number;
+
+	expect_equal(receive_mad(to, umad, MAD, agent), MAD);
+	expect_equal(mad_bytes()[TYPE], TYPE_DATA);
+	number = get32(NUMBER);
+	expect_equal(mad_bytes()[FLAGS] & (ACTIVE | FIRST | LAST),
+		     ACTIVE | (number == 1 ? FIRST : 0) | (number == SEGMENTS ? LAST : 0));
+	if (number == 1)
+		expect_equal(get32(PAYLOAD), BYTES + SEGMENTS * CLASS_END);
+	if (number == SEGMENTS)
+		expect_equal(get32(PAYLOAD), BYTES - 2 * SEGMENT + CLASS_END);
+	return number;
+}
+
+/* Says that a segment has arrived, and up to which one the sender may go on. */
+static void acknowledge(int agent, uint32_t number, uint32_t window_end)
+{
+	make_answer(umad);
+	memset(mad_bytes() + DATA, 0, SEGMENT);
+	mad_bytes()[TYPE] = TYPE_ACK;
+	mad_bytes()[FLAGS] = ACTIVE;
+	put32(NUMBER, number);
+	put32(PAYLOAD, window_end);
+	send_mad(to, agent, umad, MAD, 0, 0);
+}
+
+static void a_program_can_receive_segment_by_segment(void)
+{
+	int sender, receiver;
+
+	opened();
+	sender = client(from, 1);
+	receiver = own_rmpp_agent(to, 1ULL << METHOD_ANY);
+	set_mad(umad, METHOD_ANY, 1);
+	set_rmpp(umad);
+	set_destination(umad, &there);
+	fill(umad, DATA, DATA + BYTES);
+	send_mad(from, sender, umad, DATA + BYTES, 20000, 5);
+
+	expect_equal(receive_segment(receiver), 1);
+	expect_filled(umad, DATA, MAD);
+	acknowledge(receiver, 1, SEGMENTS);
+	expect_equal(receive_segment(receiver) + receive_segment(receiver), 2 + 3);
+	acknowledge(receiver, 3, SEGMENTS);
+}
+
+static void send_segment(int agent, uint32_t number)
+{
+	size_t start = (number - 1) * SEGMENT;
+	size_t bytes = number == SEGMENTS ? BYTES - start : SEGMENT;
+	uint8_t *whole = allocate(umad_size() + DATA + BYTES);
+
+	fill(whole, DATA, DATA + BYTES);
+	memset(mad_bytes(), 0, MAD);
+	set_mad(umad, METHOD_ANY, 2);
+	set_destination(umad, &there);
+	memcpy(mad_bytes() + DATA, (uint8_t *)umad_get_mad(whole) + DATA + start, bytes);
+	mad_bytes()[VERSION] = 1;
+	mad_bytes()[TYPE] = TYPE_DATA;
+	mad_bytes()[FLAGS] =
+		(uint8_t)(ACTIVE | (number == 1 ? FIRST : 0) | (number == SEGMENTS ? LAST : 0));
+	put32(NUMBER, number);
+	if (number == 1)
+		put32(PAYLOAD, BYTES + SEGMENTS * CLASS_END);
+	if (number == SEGMENTS)
+		put32(PAYLOAD, (uint32_t)(bytes + CLASS_END));
+	send_mad(from, agent, umad, MAD, 0, 0);
+	free(whole);
+}
+
+static void receive_acknowledgement(int agent, uint32_t number)
+{
+	expect_equal(receive_mad(from, umad, MAD, agent), MAD);
+	expect_equal(umad_status(umad), 0);
+	expect_equal(mad_bytes()[TYPE], TYPE_ACK);
+	expect_equal(get32(NUMBER), number);
+	expect(get32(PAYLOAD) >= number);
+}
+
+static void a_program_can_send_segment_by_segment(void)
+{
+	int sender, receiver;
+
+	opened();
+	sender = own_rmpp_agent(from, 0);
+	receiver = server(to, METHOD_ANY, 1);
+	send_segment(sender, 1);
+	receive_acknowledgement(sender, 1);
+	send_segment(sender, 2);
+	send_segment(sender, 3);
+	expect_equal(receive_mad(to, umad, DATA + BYTES, receiver), DATA + BYTES);
+	expect_filled(umad, DATA, DATA + BYTES);
+	receive_acknowledgement(sender, SEGMENTS);
+}
+
+/* They are alike in everything the kernel compares. */
+static void segments_of_one_transaction_are_no_duplicates(void)
+{
+	int sender;
+
+	opened();
+	sender = own_rmpp_agent(from, 0);
+	for (uint32_t number = 1; number <= SEGMENTS; number++)
+		send_segment(sender, number);
+}
+
+static void longer_than_a_mad_is_too_long_for_it(void)
+{
+	int sender;
+
+	opened();
+	sender = own_rmpp_agent(from, 0);
+	set_mad(umad, METHOD_ANY, 3);
+	set_rmpp(umad);
+	set_destination(umad, &there);
+	expect_equal(umad_send(from, sender, umad, MAD + 1, 0, 0), -EIO);
+	expect_equal(errno, EINVAL);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct check checks[] = {
+		CHECK(a_program_can_receive_segment_by_segment),
+		CHECK(a_program_can_send_segment_by_segment),
+		CHECK(segments_of_one_transaction_are_no_duplicates),
+		CHECK(longer_than_a_mad_is_too_long_for_it),
+	};
+
+	set_world(argc, argv);
+	find_ports();
+	return run_checks(checks, sizeof(checks) / sizeof(checks[0]));
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+#include "world.h"
+#include "check.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/wait.h>
+
+#define NODES 256 /* umad devices to look through */
+
+struct port here, there;
+static const char *script;
+static bool brief;
+
+static bool read_line(const char *path, char *text, size_t size)
+{
+	FILE *file = fopen(path, "r");
+	bool found;
+
+	if (!file)
+		return false;
+	found = fgets(text, (int)size, file) != NULL;
+	fclose(file);
+	if (found)
+		text[strcspn(text, "\n")] = '\0';
+	return found;
+}
+
+void read_port_file(const struct port *port, const char *name, char *text, size_t size)
+{
+	char path[160];
+
+	snprintf(path, sizeof(path), SYS_INFINIBAND "/%s/ports/%d/%s", port->ca_name,
+		 port->portnum, name);
+	expect(read_line(path, text, size));
+}
+
+static void read_addresses(struct port *port)
+{
+	char text[64];
+
+	read_port_file(port, "gids/0", text, sizeof(text));
+	expect_equal(inet_pton(AF_INET6, text, port->gid), 1);
+	read_port_file(port, "lid", text, sizeof(text));
+	port->lid = (uint16_t)strtoul(text, NULL, 0);
+	read_port_file(port, "link_layer", text, sizeof(text));
+	port->ethernet = !strcmp(text, "Ethernet");
+}
+
+/* Whose port umad<number> is. */
+static bool owner_of(const char *kind, int number, struct port *port)
+{
+	char path[80], text[64];
+
+	snprintf(path, sizeof(path), SYS_INFINIBAND_MAD "/%s%d/ibdev", kind, number);
+	if (!read_line(path, text, sizeof(text)) || strlen(text) >= sizeof(port->ca_name))
+		return false;
+	strcpy(port->ca_name, text);
+	snprintf(path, sizeof(path), SYS_INFINIBAND_MAD "/%s%d/port", kind, number);
+	if (!read_line(path, text, sizeof(text)))
+		return false;
+	port->portnum = atoi(text);
+	return true;
+}
+
+void find_ports(void)
+{
+	struct port *found[] = {&here, &there};
+	size_t count = 0;
+
+	for (int number = 0; number < NODES && count < 2; number++)
+		if (owner_of("umad", number, found[count]))
+			read_addresses(found[count++]);
+	if (count < 2)
+		cannot("there are %zu umad devices, and two are needed", count);
+}
+
+int open_port(const struct port *port)
+{
+	int fd = umad_open_port(port->ca_name, port->portnum);
+
+	expect(fd >= 0);
+	return fd;
+}
+
+void device_path(const struct port *port, const char *kind, char path[64])
+{
+	struct port owner;
+
+	for (int number = 0; number < NODES; number++) {
+		if (!owner_of(kind, number, &owner) || strcmp(owner.ca_name, port->ca_name) ||
+		    owner.portnum != port->portnum)
+			continue;
+		snprintf(path, 64, "/dev/infiniband/%s%d", kind, number);
+		return;
+	}
+	expect(!"a device of that kind");
+}
+
+int open_device(const struct port *port, const char *kind, int flags)
+{
+	char path[64];
+
+	device_path(port, kind, path);
+	return open(path, flags);
+}
+
+void set_world(int argc, char **argv)
+{
+	script = argc > 1 ? argv[1] : NULL;
+	brief = argc > 2 && !strcmp(argv[2], "brief");
+}
+
+bool world_is_brief(void)
+{
+	return brief;
+}
+
+bool world_asked(const char *verb, const char *argument)
+{
+	char command[512];
+	int status;
+
+	if (!script)
+		return false;
+	snprintf(command, sizeof(command), "%s %s %s", script, verb, argument);
+	status = system(command);
+	expect(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 77)
+		return false;
+	expect_equal(WEXITSTATUS(status), 0);
+	return true;
+}
