@@ -494,7 +494,7 @@ EXPORT int mad_async_run(struct mad_async *async)
 	count = process(async);
 	while (async->open) {
 		async->told = deadlines_next(&port->deadlines);
-		wait_step(port, &waiter, async->told);
+		wait_step(port, &waiter, async->told, clock_us());
 		count += process(async);
 	}
 	async->runner = NULL;

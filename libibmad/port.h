@@ -90,7 +90,7 @@ struct ibmad_port {
 
 	/* coming in */
 	struct waiter *waiters;
-	bool being_read;             /* by one of them, or in mad_async_process() */
+	bool being_read;                         /* by one of them, or in mad_async_process() */
 	_Alignas(8) uint8_t buffer[PACKET_SIZE]; /* his who reads */
 	struct requests requests;
 	uint32_t sent_requests[SENT_REQUESTS]; /* TIDs of mad_send_via() */

@@ -95,9 +95,14 @@ static void receive_long(struct ibmad_port *port, int length)
 
 bool receive_message(struct ibmad_port *port)
 {
+	port_unlock(port);
+	return receive_unlocked(port);
+}
+
+bool receive_unlocked(struct ibmad_port *port)
+{
 	int length = IB_MAD_SIZE, ret;
 
-	port_unlock(port);
 	ret = receive(port, port->buffer, &length);
 	if (ret >= 0)
 		report_packet("receive\n", umad_get_mad(port->buffer), length);

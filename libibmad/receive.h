@@ -11,5 +11,7 @@
  * Returns whether a message was there. A device that has gone fails the port.
  */
 bool receive_message(struct ibmad_port *port);
+/* The same; the lock is not held before, but after. */
+bool receive_unlocked(struct ibmad_port *port);
 
 #endif

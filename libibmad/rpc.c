@@ -26,7 +26,7 @@ static void wait_for(struct ibmad_port *port, struct transaction *transaction)
 		if (port->gone) {
 			transaction_finish(port, transaction, port->gone);
 		} else if (now < transaction->timer.at) {
-			wait_step(port, &waiter, transaction->timer.at);
+			wait_step(port, &waiter, transaction->timer.at, now);
 		} else {
 			/* sending may take its time */
 			wait_pass(port);

@@ -67,7 +67,7 @@ static int wait_for_request(struct ibmad_port *port, int timeout)
 		else if (!once && clock_us() >= end)
 			error = timeout ? ETIMEDOUT : EAGAIN;
 		else
-			wait_step(port, &waiter, end);
+			wait_step(port, &waiter, end, clock_us());
 		once = false;
 	}
 	wait_end(port, &waiter);

@@ -20,8 +20,6 @@
 #define KERNEL_LATE_MS(ms) (20 + (ms) / 16)
 /* A sending that is to be repeated occupies a slot of the kernel's so long at least. */
 #define KERNEL_HOLDS_MS    100
-/* What was lost so often is with a dead node, not in the fabric: it holds up nobody else. */
-#define COUNTED_SENDINGS   2
 /* After an answer that says BUSY, and twice that the next time. */
 #define BUSY_PAUSE_US      10000
 
@@ -296,7 +294,8 @@ static int send_attempt(struct ibmad_port *port, struct transaction *transaction
 
 	name_attempt(port, transaction, now);
 	kernel_ms = schedule(port, transaction, now);
-	if (transaction->sendings < COUNTED_SENDINGS)
+	/* what was lost once may be with a dead node: it is not to hold up the others */
+	if (!transaction->sendings)
 		count(port, transaction);
 	if (transaction->asynchronous)
 		engine_count_sent(transaction->owner.engine, transaction);
@@ -395,11 +394,7 @@ static void next_attempt(struct ibmad_port *port, struct transaction *transactio
 
 void transaction_expired(struct ibmad_port *port, struct transaction *transaction, int64_t now)
 {
-	if (transaction->counted) {
-		uncount(port, transaction);
-		if (transaction->repeatable)
-			window_lost(&port->windows[transaction_window(transaction)]);
-	}
+	uncount(port, transaction);
 	if (transaction->sending) {
 		/* somebody is about to: when he is done is soon enough */
 		set_timer(port, transaction, now + 1000);
@@ -538,6 +533,21 @@ static void redirected(struct ibmad_port *port, struct transaction *transaction,
 	transaction->redirects = true;
 }
 
+/*
+ * That a repeated sending is the one to be answered shows that the fabric has lost an earlier
+ * one. Where there is never an answer, it is the node that is dead.
+ */
+static void judge_loss(struct ibmad_port *port, const struct transaction *transaction,
+		       const struct attempt *attempt)
+{
+	struct window *window = &port->windows[transaction_window(transaction)];
+
+	if (attempt == &transaction->attempts[0])
+		window_answered(window);
+	else
+		window_lost(window);
+}
+
 /* Returns whether it has kept umad. */
 static bool answered(struct ibmad_port *port, struct transaction *transaction,
 		     const struct attempt *attempt, uint8_t *umad, int length, bool heap)
@@ -552,10 +562,8 @@ static bool answered(struct ibmad_port *port, struct transaction *transaction,
 		return false;
 	transaction->rtt = ((uint32_t)now - attempt->sent) & 0x3fffffff;
 	rtt_sample(rtt_of(port, transaction), transaction->rtt);
-	if (transaction->counted) {
-		window_answered(&port->windows[transaction_window(transaction)]);
-		uncount(port, transaction);
-	}
+	judge_loss(port, transaction, attempt);
+	uncount(port, transaction);
 	if (redirects) {
 		forget_attempts(port, transaction);
 		redirected(port, transaction, umad, length);

@@ -82,29 +82,36 @@ static void follow(struct ibmad_port *port, struct waiter *waiter, int64_t until
 	pthread_cond_destroy(&waiter->changed);
 }
 
-static void lead(struct ibmad_port *port, struct waiter *waiter, int64_t until)
+static void lead(struct ibmad_port *port, struct waiter *waiter, int64_t until, int64_t now)
 {
-	int ms = ms_until(until, clock_us(), LOOK_UP_MS), ret, error;
+	int ret, error;
+	bool more;
 
 	port->being_read = true;
 	port_unlock(port);
-	ret = umad_poll(port->fd, ms);
+	ret = umad_poll(port->fd, ms_until(until, now, LOOK_UP_MS));
+	if (!ret) {
+		more = receive_unlocked(port);
+		engines_wake_for_work(port);
+		if (more)
+			read_messages(port, &waiter->woken);
+		port->being_read = false;
+		return;
+	}
 	error = errno;
 	port_lock(port);
 	port->being_read = false;
-	if (!ret)
-		read_messages(port, &waiter->woken);
-	else if (ret == -EIO && error == EINTR)
+	if (ret == -EIO && error == EINTR)
 		waiter->interrupted = true;
 	else if (ret != -ETIMEDOUT)
 		port_fail(port, ENODEV);
 }
 
-void wait_step(struct ibmad_port *port, struct waiter *waiter, int64_t until)
+void wait_step(struct ibmad_port *port, struct waiter *waiter, int64_t until, int64_t now)
 {
 	waiter->woken = false;
 	if (port->being_read)
 		follow(port, waiter, until);
 	else
-		lead(port, waiter, until);
+		lead(port, waiter, until, now);
 }

@@ -26,10 +26,10 @@ void wait_begin(struct ibmad_port *port, struct waiter *waiter);
 void wait_end(struct ibmad_port *port, struct waiter *waiter);
 
 /*
- * Waits till something has come, the waiter is woken, or until then; the lock is dropped
- * meanwhile. It may return early: look, and wait again.
+ * Waits till something has come, the waiter is woken, or until then, now being what the
+ * clock says; the lock is dropped meanwhile. It may return early: look, and wait again.
  */
-void wait_step(struct ibmad_port *port, struct waiter *waiter, int64_t until);
+void wait_step(struct ibmad_port *port, struct waiter *waiter, int64_t until, int64_t now);
 
 /* Has one of the followers lead, if no thread does. */
 void wait_pass(struct ibmad_port *port);

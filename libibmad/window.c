@@ -2,7 +2,7 @@
 
 #include "window.h"
 
-#define SMALLEST       4
+#define SMALLEST       8
 /* Losses among fewer requests than this tell nothing: chance has its bad days. */
 #define LEAST_TO_JUDGE 64
 /* One lost in so many stops growth... */

@@ -33,7 +33,7 @@ static inline bool window_open(const struct window *window)
 	return window->under_way < window->size;
 }
 
-/* A request was answered, or is taken for lost. */
+/* A request was answered, or had to be repeated first. */
 void window_answered(struct window *window);
 void window_lost(struct window *window);
 

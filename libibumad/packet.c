@@ -16,16 +16,21 @@ void packet_set_layout(bool has_pkey_index)
 	atomic_store(&with_pkey_index, has_pkey_index);
 }
 
-EXPORT size_t umad_size(void)
+static size_t header_size(void)
 {
 	return atomic_load_explicit(&with_pkey_index, memory_order_relaxed)
 		       ? sizeof(struct ib_user_mad_hdr)
 		       : sizeof(struct ib_user_mad_hdr_old);
 }
 
+EXPORT size_t umad_size(void)
+{
+	return header_size();
+}
+
 EXPORT void *umad_get_mad(void *umad)
 {
-	return umad ? (char *)umad + umad_size() : NULL;
+	return umad ? (char *)umad + header_size() : NULL;
 }
 
 EXPORT int umad_status(void *umad)

@@ -85,12 +85,18 @@ int64_t now_ns(void)
 void arm(struct handle *handle)
 {
 	struct itimerspec when = {0};
-	int64_t ns = 0;
+	int64_t ns = 0, now = now_ns();
 
 	if (handle->queue)
 		ns = handle->queue->ready_ns;
 	if (device.gone || handle->raw_read)
 		ns = 1;
+	/* setting it takes its time: an expired one is not set to expire */
+	if (ns && ns <= now && handle->expires_ns && handle->expires_ns <= now)
+		return;
+	if (ns == handle->expires_ns)
+		return;
+	handle->expires_ns = ns;
 	when.it_value.tv_sec = ns / 1000000000;
 	when.it_value.tv_nsec = ns % 1000000000;
 	timerfd_settime(handle->fd, TFD_TIMER_ABSTIME, &when, NULL);
@@ -99,7 +105,7 @@ void arm(struct handle *handle)
 static void enqueue(int fd, const struct ib_user_mad *header, const void *mad, size_t length)
 {
 	struct handle *handle = device.handles[fd];
-	struct message *message, **place;
+	struct message *message, *before;
 
 	if (!handle)
 		return;
@@ -109,11 +115,14 @@ static void enqueue(int fd, const struct ib_user_mad *header, const void *mad, s
 	message->length = length;
 	if (length)
 		memcpy(message->mad, mad, length);
-	for (place = &handle->queue; *place; place = &(*place)->next)
-		if ((*place)->ready_ns > message->ready_ns)
+	/* it comes before few of them */
+	for (before = handle->last; before; before = before->previous)
+		if (before->ready_ns <= message->ready_ns)
 			break;
-	message->next = *place;
-	*place = message;
+	message->previous = before;
+	message->next = before ? before->next : handle->queue;
+	*(before ? &before->next : &handle->queue) = message;
+	*(message->next ? &message->next->previous : &handle->last) = message;
 	arm(handle);
 }
 
@@ -136,6 +145,8 @@ static bool take_under_way(const struct device_packet *request)
 {
 	unsigned i;
 
+	if (device.forget_packets)
+		return true;
 	for (i = device.packet_count; i-- > 0;)
 		if (device.packets[i] == request) {
 			bool under_way = request->under_way;
@@ -203,6 +214,13 @@ void device_on_write(device_write_fn *hook, void *arg)
 	lock();
 	device.on_write = hook;
 	device.on_write_arg = arg;
+	unlock();
+}
+
+void device_forget_packets(void)
+{
+	lock();
+	device.forget_packets = true;
 	unlock();
 }
 

@@ -52,6 +52,12 @@ typedef int device_write_fn(const struct device_packet *packet, void *arg);
 void device_on_write(device_write_fn *hook, void *arg);
 
 /*
+ * Packets are not kept from now on: none is seen but by the hook, and gone when that returns.
+ * So a million of them cost nothing.
+ */
+void device_forget_packets(void);
+
+/*
  * As the kernel: a second request of the same class and lower half of the TID is refused
  * (EINVAL) while the first is under way, and answers that come late or twice are dropped.
  */

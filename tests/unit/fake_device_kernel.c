@@ -184,6 +184,7 @@ static ssize_t read_message(struct handle *handle, uint8_t *buf, size_t size)
 	if (length)
 		memcpy(buf + header, message->mad, length);
 	handle->queue = message->next;
+	*(message->next ? &message->next->previous : &handle->last) = NULL;
 	free(message);
 	return (ssize_t)(header + length);
 }
@@ -263,6 +264,7 @@ static struct device_packet *make_packet(const struct handle *handle, const uint
 static ssize_t write_handle(struct handle *handle, const uint8_t *buf, size_t size)
 {
 	struct device_packet *packet;
+	bool keep = !device.forget_packets;
 	device_write_fn *hook = device.on_write;
 	void *arg = device.on_write_arg;
 	int err = begin_call(DEVICE_WRITE);
@@ -277,16 +279,16 @@ static ssize_t write_handle(struct handle *handle, const uint8_t *buf, size_t si
 		free(packet);
 		return err;
 	}
-	record(packet);
-	if (!hook)
-		return (ssize_t)size;
+	if (keep)
+		record(packet);
 	unlock();
-	err = hook(packet, arg);
+	err = hook ? hook(packet, arg) : 0;
 	lock();
-	if (!err)
-		return (ssize_t)size;
-	packet->under_way = false;
-	return err;
+	if (err)
+		packet->under_way = false;
+	if (!keep)
+		free(packet);
+	return err ? err : (ssize_t)size;
 }
 
 /* --- the seam

@@ -4,6 +4,7 @@
 
 #include "fake_device_state.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 
 static atomic_uint malloc_fail_in, allocations;
@@ -19,6 +20,8 @@ static bool malloc_fails(void)
 	allocations++;
 	while (n && !atomic_compare_exchange_weak(&malloc_fail_in, &n, n - 1))
 		;
+	if (n == 1)
+		errno = ENOMEM;
 	return n == 1;
 }
 

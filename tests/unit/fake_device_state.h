@@ -14,7 +14,7 @@
 #define ONE_MAD    256
 
 struct message {
-	struct message *next;
+	struct message *next, *previous;
 	int64_t ready_ns;
 	struct ib_user_mad header;
 	size_t length;
@@ -22,10 +22,11 @@ struct message {
 };
 
 struct handle {
-	int fd; /* a timer that expires when there is something to read */
+	int fd;             /* a timer that expires when there is something to read */
+	int64_t expires_ns; /* 0: never */
 	bool pkey_index;
 	struct device_agent agents[MAX_AGENTS];
-	struct message *queue; /* by the time they are ready */
+	struct message *queue, *last; /* by the time they are ready */
 	bool raw_read;
 	long raw_result;
 };
@@ -39,7 +40,7 @@ extern struct device_state {
 	unsigned packet_count;
 	device_write_fn *on_write;
 	void *on_write_arg;
-	bool hold_tids, gone, old_kernel;
+	bool hold_tids, forget_packets, gone, old_kernel;
 	unsigned delay_us;
 	struct {
 		unsigned calls, fail_in;

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* A port: opening, registering, closing, options. */
+
+#include "engine_fixture.h"
+
+#define CA2 "/sys/class/infiniband/mlx5_9/"
+
+static struct ibmad_port *open_with(int mgmt_class)
+{
+	return mad_rpc_open_port(NULL, 0, &mgmt_class, 1);
+}
+
+static void opening_registers_a_client_for_each_class(void **state)
+{
+	const struct {
+		int mgmt_class, version, rmpp;
+	} expected[] = {{IB_SMI_CLASS, 1, 0}, {IB_SMI_DIRECT_CLASS, 1, 0},
+			{IB_SA_CLASS, 2, 1},  {IB_PERFORMANCE_CLASS, 1, 0},
+			{VENDOR_CLASS, 1, 0}, {IB_CC_CLASS, 2, 0}};
+	struct device_agent agent;
+	int id;
+
+	(void)state;
+	for (unsigned i = 0; i < 6; i++) {
+		id = mad_rpc_class_agent(port, expected[i].mgmt_class);
+		assert_int_equal(id, i);
+		agent = device_agent(device_fd(), (unsigned)id);
+		assert_true(agent.registered);
+		assert_int_equal(agent.mgmt_class, expected[i].mgmt_class);
+		assert_int_equal(agent.class_version, expected[i].version);
+		assert_int_equal(agent.rmpp_version, expected[i].rmpp);
+		assert_int_equal(agent.methods[0] | agent.methods[1], 0);
+	}
+	assert_int_equal(mad_rpc_portid(port), device_fd());
+	assert_int_equal(mad_rpc_class_agent(port, IB_DEVICE_MGMT_CLASS), -1);
+	assert_int_equal(mad_rpc_class_agent(port, -1), -1);
+	assert_int_equal(mad_rpc_class_agent(port, 256), -1);
+	assert_int_equal(mad_rpc_class_agent(NULL, 1), -1);
+}
+
+static void what_cannot_be_opened_says_why_and_leaves_nothing(void **state)
+{
+	int mgmt_class = IB_SMI_CLASS;
+	char name[] = "mlx9_9";
+
+	(void)state;
+	assert_null(open_with(-1));
+	assert_int_equal(errno, EINVAL);
+	assert_null(open_with(256));
+	assert_int_equal(errno, EINVAL);
+	assert_null(open_with(0x60));
+	assert_int_equal(errno, EINVAL);
+	assert_null(mad_rpc_open_port(NULL, 0, NULL, 1));
+	assert_int_equal(errno, EINVAL);
+	assert_null(mad_rpc_open_port(NULL, 0, &mgmt_class, -1));
+	assert_int_equal(errno, EINVAL);
+	assert_null(mad_rpc_open_port(name, 0, &mgmt_class, 1));
+	assert_int_equal(errno, ENODEV);
+	device_fail(DEVICE_OPEN, 1, EACCES);
+	assert_null(open_with(mgmt_class));
+	assert_int_equal(errno, EACCES);
+	device_fail(DEVICE_IOCTL, 2, ENOMEM);
+	assert_null(open_with(mgmt_class));
+	assert_int_not_equal(errno, 0);
+	device_fail_malloc(1);
+	assert_null(open_with(mgmt_class));
+	assert_int_equal(errno, ENOMEM);
+	assert_int_equal(device_handles(), 1);
+}
+
+static void closing_unregisters_what_was_registered(void **state)
+{
+	struct ibmad_port *other = open_with(IB_SMI_CLASS);
+	unsigned before;
+
+	(void)state;
+	assert_non_null(other);
+	assert_true(mad_register_server_via(0x33, 1, NULL, 0x001405, other) >= 0);
+	before = device_calls(DEVICE_IOCTL);
+	mad_rpc_close_port(other);
+	assert_int_equal(device_calls(DEVICE_IOCTL) - before, 2);
+	assert_int_equal(device_handles(), 1);
+	mad_rpc_close_port(NULL);
+}
+
+static void a_server_has_its_methods_or_all(void **state)
+{
+	long mask[16 / sizeof(long)] = {1 << IB_MAD_METHOD_GET};
+	struct device_agent agent;
+	int id;
+
+	(void)state;
+	id = mad_register_server_via(0x33, 1, mask, 0x123456, port);
+	assert_true(id >= 0);
+	agent = device_agent(device_fd(), (unsigned)id);
+	assert_int_equal(agent.oui, 0x123456);
+	assert_int_equal(agent.rmpp_version, 1);
+	assert_int_equal(agent.methods[0], 1 << IB_MAD_METHOD_GET);
+	id = mad_register_server_via(0x0b, 0, NULL, 0, port);
+	agent = device_agent(device_fd(), (unsigned)id);
+	assert_int_equal(agent.methods[0], UINT64_MAX);
+	assert_int_equal(mad_register_server_via(256, 0, NULL, 0, port), -1);
+	assert_int_equal(mad_register_server_via(0x0b, 0, NULL, 0, NULL), -1);
+	assert_int_equal(mad_register_client_via(-1, 0, port), -1);
+	assert_int_equal(mad_register_client_via(1, 0, NULL), -1);
+	assert_int_equal(mad_register_client_via(IB_BOARD_MGMT_CLASS, 0, port), 8);
+}
+
+static void options_out_of_range_are_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(mad_port_set_timeout(port, -1), -EINVAL);
+	assert_int_equal(mad_port_set_timeout(NULL, 1), -EINVAL);
+	assert_int_equal(mad_port_set_retries(port, -1), -EINVAL);
+	assert_int_equal(mad_port_set_retries(NULL, 1), -EINVAL);
+	assert_int_equal(mad_port_set_sa_key(NULL, 1), -EINVAL);
+	assert_int_equal(mad_port_set_gid_index(port, 256), -EINVAL);
+	assert_int_equal(mad_port_set_gid_index(NULL, 1), -EINVAL);
+	assert_int_equal(mad_port_set_max_reply(port, 255), -EINVAL);
+	assert_int_equal(mad_port_set_max_reply(NULL, 256), -EINVAL);
+}
+
+static void a_call_s_time_wins_over_the_port_s_and_that_over_the_process_s(void **state)
+{
+	(void)state;
+	assert_int_equal(mad_port_set_timeout(port, 0), 0);
+	assert_int_equal(mad_get_timeout(port, 0), MAD_DEF_TIMEOUT_MS);
+	assert_int_equal(madrpc_set_timeout(777), 0);
+	assert_int_equal(mad_get_timeout(port, 0), 777);
+	assert_int_equal(mad_get_timeout(NULL, 0), 777);
+	assert_int_equal(mad_port_set_timeout(port, 55), 0);
+	assert_int_equal(mad_get_timeout(port, 0), 55);
+	assert_int_equal(mad_get_timeout(port, 5), 5);
+	madrpc_set_timeout(MAD_DEF_TIMEOUT_MS);
+
+	assert_int_equal(mad_get_retries(port), MAD_DEF_RETRIES);
+	assert_int_equal(madrpc_set_retries(9), 9);
+	assert_int_equal(mad_get_retries(port), 9);
+	assert_int_equal(mad_port_set_retries(port, 2), 0);
+	assert_int_equal(mad_get_retries(port), 2);
+	madrpc_set_retries(MAD_DEF_RETRIES);
+}
+
+static void a_request_with_a_grh_has_the_port_s_gid_index(void **state)
+{
+	struct mad_async *async = mad_async_create(port);
+	struct outcome outcome = {0};
+	ib_rpc_t rpc = set_request();
+	ib_portid_t to = to_lid(3);
+
+	(void)state;
+	to.grh_present = 1;
+	assert_int_equal(mad_port_set_gid_index(port, 3), 0);
+	device_on_write(echo, NULL);
+	assert_null(mad_rpc(port, &rpc, &to, NULL, NULL));
+	assert_int_equal(mad_async_submit(async, &rpc, &to, NULL, 0, note, &outcome, NULL), 0);
+	assert_int_equal(mad_async_run(async), 1);
+	assert_int_equal(mad_send_via(&rpc, &to, NULL, NULL, port), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(device_packet(i)->header.addr.grh_present, 1);
+		assert_int_equal(device_packet(i)->header.addr.gid_index, 3);
+	}
+	mad_async_destroy(async);
+}
+
+static void an_older_kernel_will_do(void **state)
+{
+	uint8_t data[IB_SMP_DATA_SIZE] = {0x21};
+	ib_rpc_t rpc = get_request();
+	ib_portid_t to = to_lid(3);
+	struct mad_async *async;
+	struct outcome outcome = {0};
+
+	mad_rpc_close_port(port);
+	device_teardown(state);
+	device_setup(state);
+	device_old_kernel();
+	port = open_with(IB_SMI_CLASS);
+	assert_non_null(port);
+	assert_int_equal(umad_size(), 56);
+	device_on_write(echo, NULL);
+	assert_ptr_equal(mad_rpc(port, &rpc, &to, data, data), data);
+	assert_int_equal(data[0], 0x21);
+	async = mad_async_create(port);
+	submit(async, get_request(), 3, &outcome, NULL);
+	assert_int_equal(mad_async_run(async), 1);
+	assert_int_equal(outcome.error, 0);
+	assert_int_equal(outcome.lid_byte, 3);
+	mad_async_destroy(async);
+}
+
+/* A second device with the same port GUID, whose SMI side the first one is not. */
+static void a_planarized_device_is_opened_as_a_pair(void **state)
+{
+	int classes[] = {IB_SMI_CLASS, IB_SA_CLASS, IB_SMI_DIRECT_CLASS};
+	struct ibmad_ports_pair *pair;
+
+	(void)state;
+	pair = mad_rpc_open_port2(NULL, 0, classes, 3, 0);
+	assert_non_null(pair);
+	assert_ptr_equal(pair->smi.port, pair->gsi.port);
+	assert_string_equal(pair->gsi.ca_name, "mlx5_0");
+	mad_rpc_close_port2(pair);
+
+	device_file(CA2 "node_type", "1: CA\n");
+	device_file(CA2 "node_guid", "0002:c903:00a0:0b10\n");
+	device_file(CA2 "sys_image_guid", "0002:c903:00a0:0b13\n");
+	device_file(CA2 "ports/1/lid", "0x2c\n");
+	device_file(CA2 "ports/1/lid_mask_count", "0\n");
+	device_file(CA2 "ports/1/sm_lid", "0x1\n");
+	device_file(CA2 "ports/1/sm_sl", "0\n");
+	device_file(CA2 "ports/1/state", "4: ACTIVE\n");
+	device_file(CA2 "ports/1/phys_state", "5: LinkUp\n");
+	device_file(CA2 "ports/1/rate", "100 Gb/sec (4X EDR)\n");
+	device_file(CA2 "ports/1/cap_mask", "0x2651ec48\n"); /* SM disabled */
+	device_file(CA2 "ports/1/link_layer", "InfiniBand\n");
+	device_file(CA2 "ports/1/gids/0", "fe80:0000:0000:0000:0002:c903:00a0:0b11\n");
+	device_file(CA2 "ports/1/pkeys/0", "0xffff\n");
+	device_file("/sys/class/infiniband_mad/umad1/ibdev", "mlx5_9\n");
+	device_file("/sys/class/infiniband_mad/umad1/port", "1\n");
+	pair = mad_rpc_open_port2(NULL, 0, classes, 3, 0);
+	assert_non_null(pair);
+	assert_ptr_not_equal(pair->smi.port, pair->gsi.port);
+	assert_string_equal(pair->smi.ca_name, "mlx5_0");
+	assert_string_equal(pair->gsi.ca_name, "mlx5_9");
+	assert_int_equal(mad_rpc_class_agent(pair->smi.port, IB_SMI_CLASS), 0);
+	assert_int_equal(mad_rpc_class_agent(pair->smi.port, IB_SA_CLASS), -1);
+	assert_int_equal(mad_rpc_class_agent(pair->gsi.port, IB_SA_CLASS), 0);
+	assert_int_equal(mad_rpc_class_agent(pair->gsi.port, IB_SMI_CLASS), -1);
+	mad_rpc_close_port2(pair);
+	assert_int_equal(device_handles(), 1);
+
+	device_fail(DEVICE_OPEN, 2, EBUSY);
+	assert_null(mad_rpc_open_port2(NULL, 0, classes, 3, 0));
+	assert_int_equal(errno, EBUSY);
+	assert_int_equal(device_handles(), 1);
+	assert_null(mad_rpc_open_port2(NULL, 256, classes, 3, 0));
+	assert_int_equal(errno, ENODEV);
+	assert_null(mad_rpc_open_port2(NULL, 0, NULL, 3, 0));
+	assert_int_equal(errno, EINVAL);
+	mad_rpc_close_port2(NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		PORT_TEST(opening_registers_a_client_for_each_class),
+		PORT_TEST(what_cannot_be_opened_says_why_and_leaves_nothing),
+		PORT_TEST(closing_unregisters_what_was_registered),
+		PORT_TEST(a_server_has_its_methods_or_all),
+		PORT_TEST(options_out_of_range_are_refused),
+		PORT_TEST(a_call_s_time_wins_over_the_port_s_and_that_over_the_process_s),
+		PORT_TEST(a_request_with_a_grh_has_the_port_s_gid_index),
+		PORT_TEST(an_older_kernel_will_do),
+		PORT_TEST(a_planarized_device_is_opened_as_a_pair),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

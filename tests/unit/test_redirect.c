@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Redirection: by LID, by GID, in circles, to nowhere. */
+
+#include "engine_fixture.h"
+
+#define TARGET_LID 77
+#define PATH_SL    5
+
+static const uint8_t target_gid[16] = {0xfe, 0x80, 0, 0, 0, 0, 0, 0, 9, 8, 7, 6, 5, 4, 3, 2};
+static uint8_t data[IB_PC_DATA_SZ];
+
+static struct {
+	int lid; /* where answers redirect to; 0: to the GID */
+	unsigned redirections;
+	uint16_t path_status;
+	int path_lid;
+	bool no_path_answer;
+	unsigned questions; /* for a path */
+} plan;
+
+static int setup(void **state)
+{
+	memset(&plan, 0, sizeof(plan));
+	memset(data, 0, sizeof(data));
+	data[0] = 0x42;
+	return port_setup(state);
+}
+
+#define REDIRECT_TEST(name) cmocka_unit_test_setup_teardown(name, setup, port_teardown)
+
+static void answer_with_redirection(const struct device_packet *packet)
+{
+	uint8_t info[72] = {0}, gid[16];
+
+	memcpy(gid, target_gid, sizeof(gid));
+	if (plan.lid) {
+		mad_set_field(info, 0, IB_CPI_REDIRECT_LID_F, (uint32_t)plan.lid);
+		mad_set_field(info, 0, IB_CPI_REDIRECT_QP_F, 1234);
+		mad_set_field(info, 0, IB_CPI_REDIRECT_QKEY_F, 0x80015678);
+		mad_set_field(info, 0, IB_CPI_REDIRECT_SL_F, 6);
+	} else {
+		mad_set_array(info, 0, IB_CPI_REDIRECT_GID_F, gid);
+	}
+	device_answer(packet, IB_MAD_STS_REDIRECT, IB_PC_DATA_OFFS, info, sizeof(info));
+}
+
+static void answer_path(const struct device_packet *packet)
+{
+	uint8_t record[64] = {0};
+
+	plan.questions++;
+	if (plan.no_path_answer)
+		return;
+	memcpy(record, packet->mad + IB_SA_DATA_OFFS, sizeof(record));
+	mad_set_field(record, 0, IB_SA_PR_DLID_F, (uint32_t)plan.path_lid);
+	mad_set_field(record, 0, IB_SA_PR_SL_F, PATH_SL);
+	device_answer(packet, plan.path_status, IB_SA_DATA_OFFS, record, sizeof(record));
+}
+
+static int follow_plan(const struct device_packet *packet, void *arg)
+{
+	if (packet->mad[1] == IB_SA_CLASS && packet->mad[3] == IB_MAD_METHOD_GET)
+		answer_path(packet);
+	else if (plan.redirections && plan.redirections--)
+		answer_with_redirection(packet);
+	else
+		echo(packet, arg);
+	return 0;
+}
+
+static ib_rpc_t counters_request(int method)
+{
+	ib_rpc_t rpc = set_request();
+
+	rpc.method = method;
+	return rpc;
+}
+
+/* 0 or the errno. */
+static int ask(int method, ib_portid_t *to)
+{
+	ib_rpc_t rpc = counters_request(method);
+
+	*to = to_lid(5);
+	if (!mad_rpc(port, &rpc, to, data, data))
+		return errno;
+	assert_int_equal(data[0], 0x42);
+	return 0;
+}
+
+static const int methods[] = {IB_MAD_METHOD_GET, IB_MAD_METHOD_SET};
+
+static void a_lid_is_followed(void **state)
+{
+	const ib_mad_addr_t *address;
+	ib_portid_t to;
+
+	(void)state;
+	device_on_write(follow_plan, NULL);
+	plan.lid = TARGET_LID;
+	for (unsigned i = 0; i < 2; i++) {
+		plan.redirections = 1;
+		assert_int_equal(ask(methods[i], &to), 0);
+		assert_int_equal(device_written(), 2 * i + 2);
+		address = &device_packet(2 * i + 1)->header.addr;
+		assert_int_equal(be16toh(address->lid), TARGET_LID);
+		assert_int_equal(be32toh(address->qpn), 1234);
+		assert_int_equal(be32toh(address->qkey), 0x80015678);
+		assert_int_equal(address->sl, 6);
+		assert_int_equal(to.lid, TARGET_LID);
+		assert_int_equal(to.qp, 1234);
+		assert_int_equal(to.sl, 6);
+		/* the request is as it was, but for its id */
+		assert_memory_equal(device_packet(2 * i)->mad + 16,
+				    device_packet(2 * i + 1)->mad + 16, 240);
+		assert_memory_not_equal(device_packet(2 * i)->mad + 12,
+					device_packet(2 * i + 1)->mad + 12, 4);
+	}
+}
+
+static void a_gid_s_path_is_asked_of_the_administrator(void **state)
+{
+	const uint8_t sgid[16] = {0xfe, 0x80, 0,    0, 0, 0,    0,   0,
+				  0,    2,    0xc9, 3, 0, 0xa0, 0xb, 0x11};
+	const struct device_packet *packet;
+	ib_portid_t to;
+
+	(void)state;
+	device_on_write(follow_plan, NULL);
+	plan.path_lid = TARGET_LID;
+	for (unsigned i = 0; i < 2; i++) {
+		plan.redirections = 1;
+		assert_int_equal(ask(methods[i], &to), 0);
+		assert_int_equal(device_written(), 3 * i + 3);
+		packet = device_packet(3 * i + 1);
+		assert_int_equal(packet->mad[1], IB_SA_CLASS);
+		assert_int_equal(packet->mad[17], IB_SA_ATTR_PATHRECORD);
+		assert_int_equal(be16toh(packet->header.addr.lid), 1);
+		assert_int_equal(packet->header.addr.sl, 3);
+		assert_int_equal(packet->header.agent_id,
+				 mad_rpc_class_agent(port, IB_SA_CLASS));
+		assert_memory_equal(packet->mad + IB_SA_DATA_OFFS + 8, target_gid, 16);
+		assert_memory_equal(packet->mad + IB_SA_DATA_OFFS + 24, sgid, 16);
+
+		packet = device_packet(3 * i + 2);
+		assert_int_equal(be16toh(packet->header.addr.lid), TARGET_LID);
+		assert_int_equal(packet->header.addr.sl, PATH_SL);
+		assert_int_equal(packet->header.addr.grh_present, 1);
+		assert_memory_equal(packet->header.addr.gid, target_gid, 16);
+		assert_memory_equal(packet->mad + 16, device_packet(3 * i)->mad + 16, 240);
+		assert_int_equal(to.lid, TARGET_LID);
+		assert_int_equal(to.grh_present, 1);
+		assert_memory_equal(to.gid, target_gid, 16);
+	}
+}
+
+static void asynchronous_requests_are_redirected_too(void **state)
+{
+	struct mad_async *async = mad_async_create(port);
+	struct outcome outcomes[4] = {0};
+
+	(void)state;
+	device_on_write(follow_plan, NULL);
+	plan.path_lid = TARGET_LID;
+	for (int i = 0; i < 4; i++) {
+		plan.lid = i & 1 ? TARGET_LID : 0;
+		plan.redirections = 1;
+		submit(async, counters_request(methods[i / 2]), 5, &outcomes[i], NULL);
+		assert_int_equal(mad_async_run(async), 1);
+		assert_int_equal(outcomes[i].error, 0);
+		assert_int_equal(outcomes[i].lid_byte, 5);
+		assert_int_equal(outcomes[i].attempts, i & 1 ? 2 : 3);
+		assert_int_equal(stats_of(async).under_way, 0);
+	}
+	mad_async_destroy(async);
+}
+
+static void some_redirections_are_followed_and_no_more(void **state)
+{
+	ib_portid_t to;
+
+	(void)state;
+	device_on_write(follow_plan, NULL);
+	plan.lid = TARGET_LID;
+	plan.redirections = 4;
+	assert_int_equal(ask(IB_MAD_METHOD_GET, &to), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		unsigned before = device_written();
+
+		plan.redirections = 1000;
+		assert_int_equal(ask(methods[i], &to), ELOOP);
+		assert_int_equal(device_written() - before, 5);
+	}
+	plan.lid = 0;
+	plan.path_lid = TARGET_LID;
+	assert_int_equal(ask(IB_MAD_METHOD_SET, &to), ELOOP);
+}
+
+static void without_a_path_the_target_cannot_be_reached(void **state)
+{
+	ib_portid_t to;
+
+	(void)state;
+	device_on_write(follow_plan, NULL);
+	for (unsigned i = 0; i < 2; i++) {
+		plan.redirections = 1;
+		plan.path_lid = TARGET_LID;
+		plan.path_status = 0x0300; /* no records */
+		assert_int_equal(ask(methods[i], &to), EHOSTUNREACH);
+		plan.redirections = 1;
+		plan.path_status = 0;
+		plan.path_lid = 0;
+		assert_int_equal(ask(methods[i], &to), EHOSTUNREACH);
+	}
+}
+
+static void without_an_administrator_there_is_no_path(void **state)
+{
+	int classes[] = {IB_PERFORMANCE_CLASS};
+	ib_portid_t to;
+
+	(void)state;
+	device_on_write(follow_plan, NULL);
+	plan.redirections = 1;
+	device_file("/sys/class/infiniband/mlx5_0/ports/1/sm_lid", "0x0\n");
+	assert_int_equal(ask(IB_MAD_METHOD_SET, &to), EHOSTUNREACH);
+	device_file("/sys/class/infiniband/mlx5_0/ports/1/sm_lid", "0x1\n");
+	mad_rpc_close_port(port);
+	port = mad_rpc_open_port(NULL, 0, classes, 1);
+	plan.redirections = 1;
+	assert_int_equal(ask(IB_MAD_METHOD_SET, &to), EHOSTUNREACH); /* no agent for that */
+	assert_int_equal(plan.questions, 0);
+}
+
+static void an_administrator_that_does_not_answer_is_a_time_out(void **state)
+{
+	int64_t start;
+	ib_portid_t to;
+
+	(void)state;
+	device_on_write(follow_plan, NULL);
+	plan.no_path_answer = true;
+	mad_rpc_set_timeout(port, 50);
+	mad_rpc_set_retries(port, 2);
+	for (unsigned i = 0; i < 2; i++) {
+		start = now_ms();
+		plan.questions = 0;
+		plan.redirections = 1;
+		assert_int_equal(ask(methods[i], &to), ETIMEDOUT);
+		assert_true(plan.questions >= 1);
+		assert_true(now_ms() - start >= 100);
+	}
+}
+
+static void a_request_of_more_than_one_mad_is_not_redirected(void **state)
+{
+	static const uint8_t payload[1000];
+	ib_rpc_t rpc = table_request();
+	ib_portid_t to = to_lid(1);
+	struct mad_message message;
+
+	(void)state;
+	device_on_write(follow_plan, NULL);
+	plan.lid = TARGET_LID;
+	plan.redirections = 1;
+	assert_int_equal(mad_rpc_message(port, &rpc, &to, payload, sizeof(payload), &message),
+			 -EOPNOTSUPP);
+}
+
+static void without_memory_a_redirection_fails_alone(void **state)
+{
+	ib_portid_t to;
+
+	(void)state;
+	device_on_write(follow_plan, NULL);
+	plan.lid = TARGET_LID;
+	plan.redirections = 1;
+	device_fail_malloc(1);
+	assert_int_equal(ask(IB_MAD_METHOD_SET, &to), ENOMEM);
+	assert_int_equal(ask(IB_MAD_METHOD_SET, &to), 0);
+}
+
+static void a_request_may_be_cancelled_on_its_way_round(void **state)
+{
+	struct mad_async *async = mad_async_create(port);
+	struct outcome outcome = {0};
+	uint64_t id;
+
+	(void)state;
+	device_on_write(follow_plan, NULL);
+	plan.redirections = 1;
+	plan.no_path_answer = true;
+	submit(async, counters_request(IB_MAD_METHOD_SET), 5, &outcome, &id);
+	while (!plan.questions)
+		assert_int_equal(mad_async_process(async), 0);
+	assert_int_equal(mad_async_cancel(async, id), 0);
+	assert_int_equal(mad_async_run(async), 1);
+	assert_int_equal(outcome.error, -ECANCELED);
+	mad_async_destroy(async);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		REDIRECT_TEST(a_lid_is_followed),
+		REDIRECT_TEST(a_gid_s_path_is_asked_of_the_administrator),
+		REDIRECT_TEST(asynchronous_requests_are_redirected_too),
+		REDIRECT_TEST(some_redirections_are_followed_and_no_more),
+		REDIRECT_TEST(without_a_path_the_target_cannot_be_reached),
+		REDIRECT_TEST(without_an_administrator_there_is_no_path),
+		REDIRECT_TEST(an_administrator_that_does_not_answer_is_a_time_out),
+		REDIRECT_TEST(a_request_of_more_than_one_mad_is_not_redirected),
+		REDIRECT_TEST(without_memory_a_redirection_fails_alone),
+		REDIRECT_TEST(a_request_may_be_cancelled_on_its_way_round),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Requests of others: they come in, are kept, received, answered; and those sent without
+ * waiting. */
+
+#include "engine_fixture.h"
+
+#include <pthread.h>
+
+#define KEPT 1024
+
+static int setup(void **state)
+{
+	return port_setup(state);
+}
+
+#define SERVER_TEST(name) cmocka_unit_test_setup_teardown(name, setup, port_teardown)
+
+/* A Get of somebody else's, from LID 9 on partition 1. */
+static void come(uint32_t tid, size_t length)
+{
+	struct ib_user_mad header = {.agent_id = 0};
+	uint8_t *mad = calloc(1, length);
+	const uint8_t start[] = {1, VENDOR_CLASS, 1, IB_MAD_METHOD_GET};
+
+	memcpy(mad, start, sizeof(start));
+	tid = htobe32(tid);
+	memcpy(mad + 12, &tid, sizeof(tid));
+	mad[length - 1] = 0x77;
+	header.agent_id = (uint32_t)mad_rpc_class_agent(port, VENDOR_CLASS);
+	header.addr.lid = htobe16(9);
+	header.addr.qpn = htobe32(1);
+	header.addr.sl = 4;
+	header.addr.pkey_index = 1;
+	device_queue(device_fd(), &header, mad, length);
+	free(mad);
+}
+
+static uint32_t tid_of(void *umad)
+{
+	uint32_t tid;
+
+	memcpy(&tid, (uint8_t *)umad_get_mad(umad) + 12, sizeof(tid));
+	return be32toh(tid);
+}
+
+static void requests_are_received_in_their_order(void **state)
+{
+	uint8_t *umad;
+
+	(void)state;
+	for (uint32_t i = 1; i <= 50; i++)
+		come(i, IB_MAD_SIZE);
+	for (uint32_t i = 1; i <= 50; i++) {
+		umad = mad_receive_via(NULL, LONG_MS, port);
+		assert_non_null(umad);
+		assert_int_equal(tid_of(umad), i);
+		assert_int_equal(((uint8_t *)umad_get_mad(umad))[255], 0x77);
+		mad_free(umad);
+	}
+	assert_null(mad_receive_via(NULL, 0, port));
+	assert_int_equal(errno, EAGAIN);
+}
+
+static int come_then_echo(const struct device_packet *packet, void *arg)
+{
+	uint32_t *tid = arg;
+
+	come(++*tid, IB_MAD_SIZE);
+	come(++*tid, IB_MAD_SIZE);
+	return echo(packet, arg);
+}
+
+static void what_comes_while_others_wait_for_answers_is_kept(void **state)
+{
+	struct mad_async *async = mad_async_create(port);
+	struct outcome outcome = {0};
+	ib_rpc_t rpc = get_request();
+	ib_portid_t to = to_lid(3);
+	uint32_t tid = 0;
+	void *umad;
+
+	(void)state;
+	device_on_write(come_then_echo, &tid);
+	for (int i = 0; i < 10; i++) {
+		assert_null(mad_rpc(port, &rpc, &to, NULL, NULL));
+		assert_int_equal(errno, 0);
+	}
+	submit(async, get_request(), 3, &outcome, NULL);
+	assert_int_equal(mad_async_run(async), 1);
+	for (uint32_t i = 1; i <= 22; i++) {
+		umad = mad_receive_via(NULL, 0, port);
+		assert_non_null(umad);
+		assert_int_equal(tid_of(umad), i);
+		mad_free(umad);
+	}
+	assert_int_equal(stats_of(async).dropped, 0);
+	mad_async_destroy(async);
+}
+
+static void so_many_requests_are_kept_and_the_others_counted(void **state)
+{
+	struct mad_async *async = mad_async_create(port);
+	void *umad;
+
+	(void)state;
+	for (uint32_t i = 1; i <= KEPT + 100; i++)
+		come(i, IB_MAD_SIZE);
+	while (mad_async_process(async))
+		;
+	assert_int_equal(stats_of(async).dropped, 100);
+	for (uint32_t i = 1; i <= KEPT; i++) {
+		umad = mad_receive_via(NULL, 0, port);
+		assert_non_null(umad);
+		assert_int_equal(tid_of(umad), i);
+		mad_free(umad);
+	}
+	assert_null(mad_receive_via(NULL, 0, port));
+	come(1, IB_MAD_SIZE);
+	mad_free(mad_receive_via(NULL, 0, port));
+	mad_async_destroy(async);
+}
+
+static void without_memory_a_request_is_dropped_and_counted(void **state)
+{
+	struct mad_async *async = mad_async_create(port);
+
+	(void)state;
+	come(1, IB_MAD_SIZE);
+	device_fail_malloc(1);
+	assert_int_equal(mad_async_process(async), 0);
+	assert_int_equal(stats_of(async).dropped, 1);
+	come(2, IB_MAD_SIZE);
+	assert_int_equal(mad_async_process(async), 0);
+	device_fail_malloc(1);
+	assert_null(mad_receive_via(NULL, 0, port));
+	assert_int_equal(errno, ENOMEM);
+	mad_free(mad_receive_via(NULL, 0, port)); /* it is still there */
+	mad_async_destroy(async);
+}
+
+static void a_long_request_needs_a_buffer_of_the_library_s(void **state)
+{
+	void *own = mad_alloc(), *umad;
+
+	(void)state;
+	come(7, 5000);
+	assert_null(mad_receive_via(own, 0, port));
+	assert_int_equal(errno, EMSGSIZE);
+	umad = mad_receive_via(NULL, 0, port);
+	assert_non_null(umad);
+	assert_int_equal(((uint8_t *)umad_get_mad(umad))[4999], 0x77);
+	mad_free(umad);
+	come(8, IB_MAD_SIZE);
+	assert_ptr_equal(mad_receive_via(own, LONG_MS, port), own);
+	assert_int_equal(tid_of(own), 8);
+	mad_free(own);
+}
+
+static void a_wait_for_requests_ends_in_time(void **state)
+{
+	int64_t start = now_ms();
+
+	(void)state;
+	assert_null(mad_receive_via(NULL, 50, port));
+	assert_int_equal(errno, ETIMEDOUT);
+	assert_true(now_ms() - start >= 50);
+	assert_null(mad_receive_via(NULL, 0, NULL));
+	assert_int_equal(errno, EINVAL);
+}
+
+static void a_request_is_answered_to_where_it_came_from(void **state)
+{
+	const struct device_packet *answer;
+	void *umad;
+
+	(void)state;
+	come(7, IB_MAD_SIZE);
+	umad = mad_receive_via(NULL, LONG_MS, port);
+	assert_int_equal(mad_respond_via(umad, NULL, 0x1c, port), 0);
+	answer = device_packet(0);
+	assert_int_equal(answer->mad[3], IB_MAD_METHOD_GET_RESPONSE);
+	assert_int_equal(answer->mad[5], 0x1c);
+	assert_int_equal(answer->mad[15], 7);
+	assert_int_equal(answer->mad[255], 0x77);
+	assert_int_equal(be16toh(answer->header.addr.lid), 9);
+	assert_int_equal(answer->header.addr.sl, 4);
+	assert_int_equal(answer->header.addr.pkey_index, 1);
+	assert_int_equal(answer->header.timeout_ms, 0);
+	mad_free(umad);
+}
+
+static void what_was_sent_without_waiting_is_answered_to_the_receiver(void **state)
+{
+	ib_rpc_t rpc = get_request();
+	ib_portid_t to = to_lid(3);
+	void *umad;
+
+	(void)state;
+	assert_int_equal(mad_send_via(&rpc, &to, NULL, NULL, port), 0);
+	device_answer(device_packet(0), 0, 0, NULL, 0);
+	device_answer(device_packet(0), 0, 0, NULL, 0); /* once is enough */
+	umad = mad_receive_via(NULL, LONG_MS, port);
+	assert_non_null(umad);
+	assert_int_equal(((uint8_t *)umad_get_mad(umad))[3], IB_MAD_METHOD_GET_RESPONSE);
+	mad_free(umad);
+	assert_null(mad_receive_via(NULL, 0, port));
+
+	rpc.trid = 0;
+	assert_int_equal(mad_send_via(&rpc, &to, NULL, NULL, port), 0);
+	device_time_out(device_packet(1));
+	umad = mad_receive_via(NULL, LONG_MS, port);
+	assert_non_null(umad);
+	assert_int_equal(umad_status(umad), ETIMEDOUT);
+	mad_free(umad);
+}
+
+static void a_receiver_may_use_the_port_meanwhile(void **state)
+{
+	uint8_t data[IB_SMP_DATA_SIZE] = {1};
+	ib_rpc_t rpc = get_request();
+	ib_portid_t to = to_lid(3);
+	void *umad;
+
+	(void)state;
+	device_on_write(echo, NULL);
+	come(7, IB_MAD_SIZE);
+	assert_ptr_equal(mad_rpc(port, &rpc, &to, data, data), data);
+	umad = mad_receive_via(NULL, 0, port);
+	assert_non_null(umad);
+	mad_free(umad);
+}
+
+static void *receive_one(void *arg)
+{
+	atomic_int *count = arg;
+	void *umad = mad_receive_via(NULL, LONG_MS, port);
+
+	*count += umad != NULL;
+	mad_free(umad);
+	return NULL;
+}
+
+static void each_of_several_receivers_gets_one(void **state)
+{
+	pthread_t threads[8];
+	atomic_int count = 0;
+
+	(void)state;
+	for (int i = 0; i < 8; i++)
+		pthread_create(&threads[i], NULL, receive_one, &count);
+	for (uint32_t i = 1; i <= 8; i++) {
+		come(i, IB_MAD_SIZE);
+		if (i & 1)
+			sleep_ms(2);
+	}
+	for (int i = 0; i < 8; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(count, 8);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		SERVER_TEST(requests_are_received_in_their_order),
+		SERVER_TEST(what_comes_while_others_wait_for_answers_is_kept),
+		SERVER_TEST(so_many_requests_are_kept_and_the_others_counted),
+		SERVER_TEST(without_memory_a_request_is_dropped_and_counted),
+		SERVER_TEST(a_long_request_needs_a_buffer_of_the_library_s),
+		SERVER_TEST(a_wait_for_requests_ends_in_time),
+		SERVER_TEST(a_request_is_answered_to_where_it_came_from),
+		SERVER_TEST(what_was_sent_without_waiting_is_answered_to_the_receiver),
+		SERVER_TEST(a_receiver_may_use_the_port_meanwhile),
+		SERVER_TEST(each_of_several_receivers_gets_one),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

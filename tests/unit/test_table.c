@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* What is under way, by id; and where to. */
+
+#include "destination.h"
+#include "fake_device.h"
+#include "table.h"
+
+#include <infiniband/mad.h>
+#include <string.h>
+
+#define COUNT 1000
+
+static struct table table;
+static struct attempt attempts[COUNT];
+
+static int setup(void **state)
+{
+	memset(attempts, 0, sizeof(attempts));
+	table_init(&table);
+	return device_setup(state);
+}
+
+static int teardown(void **state)
+{
+	table_free(&table);
+	return device_teardown(state);
+}
+
+#define TABLE_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+static void each_is_found_by_its_id_alone(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < COUNT; i++) {
+		table_reserve(&table, table.count + 1);
+		table_add(&table, &attempts[i], 1 + i * 16);
+	}
+	for (uint32_t i = 0; i < COUNT; i++) {
+		assert_ptr_equal(table_find(&table, 1 + i * 16), &attempts[i]);
+		assert_null(table_find_next(&attempts[i]));
+		assert_null(table_find(&table, 2 + i * 16));
+	}
+	for (uint32_t i = 0; i < COUNT; i += 2)
+		table_remove(&table, &attempts[i]);
+	table_remove(&table, &attempts[0]); /* it is not in it */
+	assert_int_equal(table.count, COUNT / 2);
+	for (uint32_t i = 0; i < COUNT; i++)
+		assert_ptr_equal(table_find(&table, 1 + i * 16), i & 1 ? &attempts[i] : NULL);
+}
+
+static void those_with_one_id_are_found_one_after_another(void **state)
+{
+	struct attempt *first, *second;
+
+	(void)state;
+	for (int i = 0; i < 40; i++)
+		table_add(&table, &attempts[i], 3 + 16 * (uint32_t)(i % 20));
+	for (uint32_t i = 0; i < 20; i++) {
+		first = table_find(&table, 3 + 16 * i);
+		assert_non_null(first);
+		second = table_find_next(first);
+		assert_non_null(second);
+		assert_int_equal(second->tid, first->tid);
+		assert_ptr_not_equal(first, second);
+		assert_null(table_find_next(second));
+	}
+}
+
+static void any_is_one_of_them_until_there_is_none(void **state)
+{
+	struct attempt *attempt;
+	unsigned count = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < 100; i++)
+		table_add(&table, &attempts[i], 77 + i);
+	while ((attempt = table_any(&table))) {
+		table_remove(&table, attempt);
+		count++;
+	}
+	assert_int_equal(count, 100);
+	assert_int_equal(table.count, 0);
+}
+
+static void without_memory_it_goes_on_as_it_is(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 100; i++) {
+		device_fail_malloc(1);
+		table_reserve(&table, table.count + 1);
+		table_add(&table, &attempts[i], 1 + i);
+	}
+	device_fail_malloc(0);
+	assert_int_equal(table.bucket_count, TABLE_FIRST_BUCKETS);
+	for (uint32_t i = 0; i < 100; i++)
+		assert_ptr_equal(table_find(&table, 1 + i), &attempts[i]);
+}
+
+/* --- destinations ----------------------------------------------------------------------------
+ */
+
+static void a_destination_is_made_kept_while_used_and_removed(void **state)
+{
+	struct destinations destinations = {0};
+	struct destination *made[COUNT];
+
+	(void)state;
+	for (uint64_t i = 0; i < COUNT; i++) {
+		made[i] = destination_get(&destinations, i * 64);
+		assert_non_null(made[i]);
+		made[i]->under_way = 1;
+	}
+	for (uint64_t i = 0; i < COUNT; i++) {
+		assert_ptr_equal(destination_get(&destinations, i * 64), made[i]);
+		destination_put(&destinations, made[i]);
+	}
+	assert_int_equal(destinations.count, COUNT);
+	for (uint64_t i = 0; i < COUNT; i++) {
+		made[i]->under_way = 0;
+		destination_put(&destinations, made[i]);
+	}
+	assert_int_equal(destinations.count, 0);
+	destinations_free(&destinations);
+}
+
+static uint64_t key_of(int lid, uint8_t gid, uint8_t hop)
+{
+	uint8_t umad[64 + IB_MAD_SIZE] = {0};
+	ib_mad_addr_t grh = {.gid = {gid}};
+	uint8_t *mad = umad_get_mad(umad);
+
+	umad_set_addr(umad, lid, 1, 0, 0);
+	umad_set_grh(umad, gid ? &grh : NULL);
+	if (hop) {
+		mad[1] = IB_SMI_DIRECT_CLASS;
+		mad[7] = 3;
+		mad[128 + 3] = hop;
+	}
+	mad[12] = hop ^ gid; /* of no consequence */
+	return destination_key(umad);
+}
+
+static void a_destination_is_a_lid_a_gid_or_a_route(void **state)
+{
+	(void)state;
+	assert_true(key_of(1, 0, 0) == key_of(1, 0, 0));
+	assert_true(key_of(1, 0, 0) != key_of(2, 0, 0));
+	assert_true(key_of(1, 1, 0) != key_of(1, 2, 0));
+	assert_true(key_of(1, 1, 0) != key_of(1, 0, 0));
+	assert_true(key_of(1, 0, 1) != key_of(1, 0, 2));
+	assert_true(key_of(1, 0, 1) == key_of(1, 0, 1));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TABLE_TEST(each_is_found_by_its_id_alone),
+		TABLE_TEST(those_with_one_id_are_found_one_after_another),
+		TABLE_TEST(any_is_one_of_them_until_there_is_none),
+		TABLE_TEST(without_memory_it_goes_on_as_it_is),
+		TABLE_TEST(a_destination_is_made_kept_while_used_and_removed),
+		TABLE_TEST(a_destination_is_a_lid_a_gid_or_a_route),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
