@@ -367,13 +367,15 @@ EXPORT int mad_async_submit(struct mad_async *async, const ib_rpc_t *rpc,
 			    const ib_portid_t *dport, const void *payload, size_t size,
 			    mad_async_fn *callback, void *arg, uint64_t *id)
 {
+	struct ibmad_port *port;
 	int ret;
 
 	if (!async || !rpc || !dport || !callback)
 		return -EINVAL;
-	port_enter(async->port);
+	port = async->port;
+	port_enter(port);
 	ret = submit(async, rpc, dport, payload, size, callback, arg, id);
-	port_leave(async->port);
+	port_leave(port);
 	return ret;
 }
 

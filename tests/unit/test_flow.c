@@ -2,7 +2,7 @@
 
 /* How many requests are under way, which of them, and what waiting costs. */
 
-/* before the fixture, whose port has the name of others' arguments */
+/* before the fixture, as that wants it */
 #include "pool.h"
 
 #include "engine_fixture.h"
@@ -139,6 +139,7 @@ static void a_window_closes_while_mads_get_lost(void **state)
 		mad_async_submit(async, &rpc, &to, NULL, 0, note, outcomes, NULL);
 	mad_async_run(async);
 	before = smallest = stats_of(async).smp_window;
+	overdue_after(QUICK);
 	device_on_write(lose_most, &count);
 	for (int i = 0; i < 1000; i++)
 		mad_async_submit(async, &rpc, &to, NULL, 0, note, outcomes, NULL);

@@ -239,6 +239,7 @@ static void an_administrator_that_does_not_answer_is_a_time_out(void **state)
 	ib_portid_t to;
 
 	(void)state;
+	overdue_after(QUICK);
 	device_on_write(follow_plan, NULL);
 	plan.no_path_answer = true;
 	mad_rpc_set_timeout(port, 50);

@@ -242,6 +242,7 @@ static void an_id_is_given_again_while_an_answer_to_it_is_overdue(void **state)
 	ib_rpc_t rpc = get_request();
 
 	(void)state;
+	overdue_after(QUICK);
 	device_hold_tids(true);
 	device_on_write(echo_after_the_first, NULL);
 	rpc.trid = 77;
@@ -263,17 +264,19 @@ static int answer_the_first_at_the_third(const struct device_packet *packet, voi
 static void a_request_is_sent_again_with_a_new_id_and_any_answer_will_do(void **state)
 {
 	(void)state;
+	overdue_after(100000);
 	device_hold_tids(true);
 	for (unsigned answered = 0; answered < 3; answered++) {
 		device_on_write(answer_the_first_at_the_third, &answered);
 		assert_int_equal(get(5), 0);
-		assert_int_equal(device_written(), 3);
+		assert_true(device_written() >= 3);
 		assert_memory_not_equal(device_packet(0)->mad + 12, device_packet(1)->mad + 12,
 					4);
 		assert_memory_not_equal(device_packet(1)->mad + 12, device_packet(2)->mad + 12,
 					4);
 		port_teardown(state);
 		assert_int_equal(setup(state), 0);
+		overdue_after(100000);
 		device_hold_tids(true);
 	}
 }
@@ -326,11 +329,12 @@ static void a_get_has_the_time_of_all_its_attempts(void **state)
 	ib_rpc_t rpc = get_request();
 
 	(void)state;
+	overdue_after(QUICK);
 	mad_rpc_set_retries(port, 3);
 	rpc.timeout = 100;
 	assert_int_equal(ask(&rpc, 5), ETIMEDOUT);
 	assert_true(now_ms() - start >= 300);
-	assert_in_range(device_written(), 1, 4);
+	assert_in_range(device_written(), 1, 7); /* after 4, 8, 16, ... ms */
 	/* the kernel waits no longer than we do */
 	for (unsigned i = 0; i < device_written(); i++)
 		assert_in_range(device_packet(i)->header.timeout_ms, 1, 300);
@@ -342,6 +346,7 @@ static void the_kernel_s_reports_leave_a_get_its_time(void **state)
 	ib_rpc_t rpc = get_request();
 
 	(void)state;
+	overdue_after(QUICK);
 	device_on_write(time_out, NULL);
 	mad_rpc_set_retries(port, 2);
 	rpc.timeout = 100;
@@ -356,6 +361,7 @@ static void the_only_attempt_s_answer_may_take_its_time(void **state)
 	unsigned first;
 
 	(void)state;
+	overdue_after(QUICK);
 	device_on_write(echo, NULL);
 	for (int i = 0; i < 20; i++)
 		assert_int_equal(get(1), 0);
@@ -382,6 +388,7 @@ static void the_first_sending_s_answer_is_taken_after_many_more(void **state)
 	unsigned first;
 
 	(void)state;
+	overdue_after(QUICK);
 	device_on_write(echo, NULL);
 	for (int i = 0; i < 20; i++)
 		assert_int_equal(get(1), 0);
@@ -389,7 +396,7 @@ static void the_first_sending_s_answer_is_taken_after_many_more(void **state)
 	device_on_write(answer_the_first_at_the_fifth, &first);
 	mad_rpc_set_retries(port, 1);
 	assert_int_equal(get(5), 0);
-	assert_int_equal(device_written(), first + 5);
+	assert_true(device_written() >= first + 5);
 }
 
 static void times_of_any_size_do_not_overflow(void **state)
@@ -440,11 +447,12 @@ static void who_is_busy_is_asked_again_after_a_pause(void **state)
 	int64_t start = now_ms();
 
 	(void)state;
+	overdue_after(100000);
 	device_hold_tids(true);
 	device_on_write(busy_twice, NULL);
 	assert_int_equal(get(5), 0);
-	assert_int_equal(device_written(), 3);
-	assert_true(now_ms() - start >= 30); /* 10 ms, and twice that */
+	assert_true(device_written() >= 3);
+	assert_true(now_ms() - start >= 100);
 }
 
 static void who_stays_busy_says_so_in_the_end(void **state)
@@ -456,10 +464,11 @@ static void who_stays_busy_says_so_in_the_end(void **state)
 	(void)state;
 	device_on_write(refuse, &busy);
 	mad_rpc_set_retries(port, 2);
-	rpc.timeout = 100;
+	rpc.timeout = 1000;
 	assert_int_equal(ask(&rpc, 5), EIO);
 	assert_int_equal(rpc.rstatus, busy);
-	assert_true(now_ms() - start <= 200 + 1000);
+	assert_true(device_written() >= 2);
+	assert_true(now_ms() - start >= 1000);
 }
 
 static void a_set_is_not_done_twice_because_of_busy(void **state)
@@ -493,6 +502,7 @@ static void signals_neither_shorten_nor_lengthen_the_time(void **state)
 	ib_rpc_t rpc;
 
 	(void)state;
+	overdue_after(QUICK);
 	sigaction(SIGALRM, &action, &before);
 	setitimer(ITIMER_REAL, &often, NULL);
 	mad_rpc_set_retries(port, 2);

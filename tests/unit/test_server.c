@@ -190,6 +190,106 @@ static void a_request_is_answered_to_where_it_came_from(void **state)
 	mad_free(umad);
 }
 
+/* A Set's answer is a Get's, a Trap's is TrapRepress, a Send's is a Send. */
+static void each_method_has_its_response(void **state)
+{
+	const struct {
+		uint8_t method, response;
+	} methods[] = {{IB_MAD_METHOD_GET, IB_MAD_METHOD_GET_RESPONSE},
+		       {IB_MAD_METHOD_SET, IB_MAD_METHOD_GET_RESPONSE},
+		       {IB_MAD_METHOD_SEND, IB_MAD_METHOD_SEND},
+		       {IB_MAD_METHOD_TRAP, IB_MAD_METHOD_TRAP_REPRESS},
+		       {IB_MAD_METHOD_GET_TABLE, IB_MAD_METHOD_GET_TABLE_RESPONSE}};
+	void *umad = mad_alloc();
+	uint8_t *mad = umad_get_mad(umad);
+
+	(void)state;
+	for (unsigned i = 0; i < 5; i++) {
+		mad[1] = VENDOR_CLASS;
+		mad[3] = methods[i].method;
+		assert_int_equal(mad_respond_via(umad, NULL, 0, port), 0);
+		assert_int_equal(device_packet(i)->mad[3], methods[i].response);
+	}
+	mad_free(umad);
+}
+
+static void an_answer_can_be_sent_elsewhere(void **state)
+{
+	ib_portid_t to = {.lid = 33, .qp = 7, .qkey = 0x1234, .sl = 2, .pkey_idx = 1};
+	const struct device_packet *answer;
+	void *umad;
+
+	(void)state;
+	come(7, IB_MAD_SIZE);
+	umad = mad_receive_via(NULL, LONG_MS, port);
+	to.grh_present = 1;
+	to.gid[15] = 9;
+	assert_int_equal(mad_respond_via(umad, &to, 0, port), 0);
+	answer = device_packet(0);
+	assert_int_equal(be16toh(answer->header.addr.lid), 33);
+	assert_int_equal(be32toh(answer->header.addr.qpn), 7);
+	assert_int_equal(be32toh(answer->header.addr.qkey), 0x1234);
+	assert_int_equal(answer->header.addr.sl, 2);
+	assert_int_equal(answer->header.addr.grh_present, 1);
+	assert_int_equal(answer->header.addr.gid[15], 9);
+	assert_int_equal(answer->header.addr.pkey_index, 1);
+	mad_free(umad);
+}
+
+/* Through the GRH that it came with. */
+static void who_asked_from_another_subnet_is_answered_there(void **state)
+{
+	struct ib_user_mad header = {.addr = {.grh_present = 1, .gid = {1, 2}, .gid_index = 3}};
+	uint8_t mad[IB_MAD_SIZE] = {1, VENDOR_CLASS, 1, IB_MAD_METHOD_GET};
+	void *umad;
+
+	(void)state;
+	device_queue(device_fd(), &header, mad, sizeof(mad));
+	umad = mad_receive_via(NULL, LONG_MS, port);
+	assert_int_equal(mad_respond_via(umad, NULL, 0, port), 0);
+	assert_int_equal(device_packet(0)->header.addr.grh_present, 1);
+	assert_int_equal(device_packet(0)->header.addr.gid[1], 2);
+	assert_int_equal(device_packet(0)->header.addr.gid_index, 3);
+	assert_true(device_packet(0)->header.addr.hop_limit > 1);
+	mad_free(umad);
+}
+
+static void what_cannot_be_sent_or_answered_is_refused(void **state)
+{
+	ib_rpc_t rpc = get_request();
+	ib_portid_t to = to_lid(3);
+	void *umad = mad_alloc();
+	uint8_t *mad = umad_get_mad(umad);
+
+	(void)state;
+	mad[1] = IB_DEVICE_MGMT_CLASS;
+	assert_int_equal(mad_respond_via(umad, NULL, 0, port), -1);
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(mad_respond_via(NULL, NULL, 0, port), -1);
+	assert_int_equal(mad_respond_via(umad, NULL, 0, NULL), -1);
+	mad[1] = VENDOR_CLASS;
+	device_fail(DEVICE_WRITE, 1, ENOMEM);
+	assert_int_equal(mad_respond_via(umad, NULL, 0, port), -1);
+	assert_int_equal(errno, ENOMEM);
+	mad_free(umad);
+
+	assert_int_equal(mad_send_via(NULL, &to, NULL, NULL, port), -1);
+	assert_int_equal(mad_send_via(&rpc, NULL, NULL, NULL, port), -1);
+	assert_int_equal(mad_send_via(&rpc, &to, NULL, NULL, NULL), -1);
+	rpc.mgtclass = IB_DEVICE_MGMT_CLASS;
+	assert_int_equal(mad_send_via(&rpc, &to, NULL, NULL, port), -1);
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(device_written(), 0);
+}
+
+static void a_signal_ends_a_wait_for_requests(void **state)
+{
+	(void)state;
+	device_fail(DEVICE_POLL, 1, EINTR);
+	assert_null(mad_receive_via(NULL, LONG_MS, port));
+	assert_int_equal(errno, EINTR);
+}
+
 static void what_was_sent_without_waiting_is_answered_to_the_receiver(void **state)
 {
 	ib_rpc_t rpc = get_request();
@@ -269,6 +369,11 @@ int main(void)
 		SERVER_TEST(a_long_request_needs_a_buffer_of_the_library_s),
 		SERVER_TEST(a_wait_for_requests_ends_in_time),
 		SERVER_TEST(a_request_is_answered_to_where_it_came_from),
+		SERVER_TEST(each_method_has_its_response),
+		SERVER_TEST(an_answer_can_be_sent_elsewhere),
+		SERVER_TEST(who_asked_from_another_subnet_is_answered_there),
+		SERVER_TEST(what_cannot_be_sent_or_answered_is_refused),
+		SERVER_TEST(a_signal_ends_a_wait_for_requests),
 		SERVER_TEST(what_was_sent_without_waiting_is_answered_to_the_receiver),
 		SERVER_TEST(a_receiver_may_use_the_port_meanwhile),
 		SERVER_TEST(each_of_several_receivers_gets_one),

@@ -121,6 +121,19 @@ static void *run(void *arg)
 	return (void *)(intptr_t)mad_async_run(arg);
 }
 
+/* Waits until so many calls are being made. */
+static void wait_for_users(unsigned count)
+{
+	unsigned users;
+
+	do {
+		sleep_ms(1);
+		port_lock(port);
+		users = port->users;
+		port_unlock(port);
+	} while (users < count);
+}
+
 static pthread_t start_running(struct mad_async *async)
 {
 	pthread_t thread;
@@ -240,7 +253,7 @@ static void who_follows_times_out_by_himself(void **state)
 /* Two threads may have chosen the same id; for two classes that is none's mistake. */
 static void the_same_id_in_two_classes_is_two_requests(void **state)
 {
-	ib_rpc_t get = get_request(), set = set_request();
+	ib_rpc_t get = get_request(), set = set_request(); /* both sent once */
 	struct asker smp, gmp;
 
 	(void)state;
@@ -581,7 +594,7 @@ static void gather(struct crowd *crowd, bool receiver_leads)
 			       memset(&crowd->receivers[0], 0xff, sizeof(struct receiver)));
 	crowd->receivers[1].timeout = LONG_MS;
 	pthread_create(&crowd->receivers[1].thread, NULL, receive, &crowd->receivers[1]);
-	sleep_ms(20);
+	wait_for_users(THREADS + 3);
 }
 
 static void expect_crowd(struct crowd *crowd, int error)
@@ -900,7 +913,7 @@ static void an_engine_may_end_while_another_thread_runs_it(void **state)
 		for (int i = 0; i < THREADS; i++)
 			submit(async, set_request(), 1, &outcomes[i], NULL);
 		runner = start_running(async);
-		sleep_ms(20);
+		wait_for_users(1);
 		mad_async_destroy(async);
 		assert_int_equal(joined_count(runner), THREADS);
 		for (int i = 0; i < THREADS; i++) {
@@ -914,7 +927,7 @@ static void an_engine_may_end_while_another_thread_runs_it(void **state)
  * ------------------------------------------------------------------------------------------------
  */
 
-#ifndef __SANITIZE_THREAD__
+#ifndef NO_CHILDREN
 
 static int child_that_asks(void)
 {
@@ -1006,7 +1019,7 @@ int main(void)
 		GATE_TEST(what_becomes_possible_during_a_callback_is_done_after_it),
 		WAIT_TEST(an_event_loop_is_told_what_other_threads_do),
 		WAIT_TEST(an_engine_may_end_while_another_thread_runs_it),
-#ifndef __SANITIZE_THREAD__
+#ifndef NO_CHILDREN
 		WAIT_TEST(a_child_may_begin_with_many_threads),
 		WAIT_TEST(threads_of_the_parent_wait_on),
 #endif
