@@ -417,8 +417,10 @@ void transaction_expired(struct ibmad_port *port, struct transaction *transactio
 static void attempt_timed_out(struct ibmad_port *port, struct transaction *transaction,
 			      struct attempt *attempt)
 {
+	bool latest = attempt->tid == get32(mad_of(transaction) + 12);
+
 	forget_attempt(port, attempt);
-	if (transaction->repeatable)
+	if (transaction->repeatable || !latest)
 		return; /* its timer knows */
 	transaction->end = 0;
 	hasten(port, transaction);

@@ -64,8 +64,8 @@ static void read_messages(struct ibmad_port *port, const bool *enough)
 static void follow(struct ibmad_port *port, struct waiter *waiter, int64_t until)
 {
 	struct timespec then = {
-		.tv_sec = until / 1000000,
-		.tv_nsec = until % 1000000 * 1000,
+		.tv_sec = (time_t)(until / 1000000),
+		.tv_nsec = (long)(until % 1000000 * 1000),
 	};
 	pthread_condattr_t monotonic;
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -15,7 +16,8 @@
 #define CANNOT        77
 #define LIMIT         120 /* seconds: what takes longer hangs */
 
-static void say(const char *kind, const char *format, va_list arguments)
+static void __attribute__((format(printf, 2, 0)))
+say(const char *kind, const char *format, va_list arguments)
 {
 	char line[512];
 
@@ -156,6 +158,8 @@ static int run_alone(const struct check *check)
 	if (child < 0 || waitpid(child, &status, 0) != child)
 		return 1;
 	kill(-child, SIGKILL);
+	while (waitpid(-1, NULL, 0) > 0) /* what it left is ours now */
+		;
 	if (WIFEXITED(status))
 		return WEXITSTATUS(status);
 	printf("  signal %d%s\n", WTERMSIG(status),
@@ -167,6 +171,7 @@ int run_checks(const struct check *checks, size_t count)
 {
 	size_t failed = 0, left_out = 0;
 
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	for (size_t i = 0; i < count; i++) {
 		int64_t started = now_ms();
 		int status;

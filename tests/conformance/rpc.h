@@ -8,10 +8,10 @@
 
 #include <infiniband/mad.h>
 
-/* The port here, with a client of CLASS that can do RMPP. */
+/* A port with a client of CLASS that can do RMPP. */
 struct ibmad_port *open_mad_port(const struct port *port);
 
-/* The other port's QP1. */
+/* That port's QP1. */
 ib_portid_t address_of(const struct port *to);
 
 /* A request of CLASS with that attribute. */

@@ -88,15 +88,14 @@ int open_port(const struct port *port)
 void device_path(const struct port *port, const char *kind, char path[64])
 {
 	struct port owner;
+	int number = 0;
 
-	for (int number = 0; number < NODES; number++) {
-		if (!owner_of(kind, number, &owner) || strcmp(owner.ca_name, port->ca_name) ||
-		    owner.portnum != port->portnum)
-			continue;
-		snprintf(path, 64, "/dev/infiniband/%s%d", kind, number);
-		return;
-	}
-	expect(!"a device of that kind");
+	while (number < NODES &&
+	       (!owner_of(kind, number, &owner) || strcmp(owner.ca_name, port->ca_name) ||
+		owner.portnum != port->portnum))
+		number++;
+	expect(number < NODES);
+	snprintf(path, 64, "/dev/infiniband/%s%d", kind, number);
 }
 
 int open_device(const struct port *port, const char *kind, int flags)
