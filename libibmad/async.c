@@ -110,11 +110,6 @@ void engines_wake_for_work(struct ibmad_port *port)
 			engine_wake(engine);
 }
 
-void engines_fail(struct ibmad_port *port, int error)
-{
-	flow_cancel_all(port, error);
-}
-
 /*
  * The parent's requests are not this process's: they are given up, not answered. What a
  * thread of the parent calls back just now is that thread's.
@@ -553,6 +548,7 @@ EXPORT int mad_async_timeout(struct mad_async *async)
 EXPORT int mad_async_get_stats(struct mad_async *async, struct mad_async_stats *stats,
 			       size_t size)
 {
+	struct async_request *request;
 	struct mad_async_stats now;
 	struct ibmad_port *port;
 
@@ -564,9 +560,7 @@ EXPORT int mad_async_get_stats(struct mad_async *async, struct mad_async_stats *
 	now.dropped = port->dropped - async->dropped_before;
 	now.waiting = 0;
 	now.under_way = 0;
-	for (uint32_t i = 0; pool_at(&async->pool, i); i++) {
-		struct async_request *request = pool_at(&async->pool, i);
-
+	for (uint32_t i = 0; (request = pool_at(&async->pool, i)); i++) {
 		if (!request->callback)
 			continue;
 		if (request->transaction.state == TRANSACTION_NEW)

@@ -17,9 +17,8 @@ void engine_timer_set(struct mad_async *engine, int64_t at);
 void engine_count_sent(struct mad_async *engine, const struct transaction *transaction);
 void engine_count_busy(struct mad_async *engine);
 
-/* Of all a port's: something may be sent now; everything fails; the process has forked. */
+/* Of all a port's: something may be sent now; the process has forked. */
 void engines_wake_for_work(struct ibmad_port *port);
-void engines_fail(struct ibmad_port *port, int error);
 void engines_after_fork(struct ibmad_port *port);
 
 #endif

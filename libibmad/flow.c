@@ -114,12 +114,11 @@ void flow_expire(struct ibmad_port *port)
 }
 
 /* Takes those out of a list that belong to an engine, or are one, or all. */
-static unsigned take_out(struct ibmad_port *port, struct transaction **first,
-			 struct transaction ***last, const struct mad_async *engine,
-			 const struct transaction *one, int error)
+static void take_out(struct ibmad_port *port, struct transaction **first,
+		     struct transaction ***last, const struct mad_async *engine,
+		     const struct transaction *one, int error)
 {
 	struct transaction **at = first, *transaction;
-	unsigned count = 0;
 
 	while ((transaction = *at)) {
 		if ((engine && transaction->owner.engine != engine) ||
@@ -130,36 +129,31 @@ static unsigned take_out(struct ibmad_port *port, struct transaction **first,
 		*at = transaction->next;
 		transaction->next = NULL;
 		transaction_finish(port, transaction, error);
-		count++;
 	}
 	*last = at;
-	return count;
 }
 
-static unsigned cancel(struct ibmad_port *port, const struct mad_async *engine,
-		       const struct transaction *one, int error)
+static void cancel(struct ibmad_port *port, const struct mad_async *engine,
+		   const struct transaction *one, int error)
 {
 	struct destination *destination, *next;
-	unsigned count = 0;
 
 	/* these first: each that is taken out of the others makes one of these ready */
 	for (unsigned i = 0; i < port->destinations.bucket_count; i++)
 		for (destination = port->destinations.buckets[i]; destination;
 		     destination = next) {
 			next = destination->next;
-			count += take_out(port, &destination->parked, &destination->last_parked,
-					  engine, one, error);
+			take_out(port, &destination->parked, &destination->last_parked, engine,
+				 one, error);
 			destination_put(&port->destinations, destination);
 		}
 	for (unsigned i = 0; i < PORT_WINDOWS; i++)
-		count += take_out(port, &port->ready[i].first, &port->ready[i].last, engine,
-				  one, error);
-	return count;
+		take_out(port, &port->ready[i].first, &port->ready[i].last, engine, one, error);
 }
 
-bool flow_cancel(struct ibmad_port *port, struct transaction *transaction, int error)
+void flow_cancel(struct ibmad_port *port, struct transaction *transaction, int error)
 {
-	return cancel(port, NULL, transaction, error);
+	cancel(port, NULL, transaction, error);
 }
 
 void flow_cancel_engine(struct ibmad_port *port, const struct mad_async *engine, int error)

@@ -23,10 +23,10 @@ void flow_expire(struct ibmad_port *port);
 void flow_leave(struct ibmad_port *port, struct transaction *transaction);
 
 /*
- * Finishes those that still wait, with an errno: one of them (and returns whether it was
- * there), all of an engine, all.
+ * Finishes those that still wait, with an errno: one of them, all of an engine, or all, and
+ * then those under way, too.
  */
-bool flow_cancel(struct ibmad_port *port, struct transaction *transaction, int error);
+void flow_cancel(struct ibmad_port *port, struct transaction *transaction, int error);
 void flow_cancel_engine(struct ibmad_port *port, const struct mad_async *engine, int error);
 void flow_cancel_all(struct ibmad_port *port, int error);
 

@@ -2,36 +2,23 @@
 
 /* MAD headers (IBA 13.4.3), and whole packets in a umad buffer. */
 
+#include "packet.h"
+
 #include "export.h"
+#include "mgmt_class.h"
 
 #include <infiniband/mad.h>
 #include <errno.h>
 
 #define PERMISSIVE_LID 0xffff
 
-/* An SMP's directed route (IBA 14.2.1.2): the status' direction bit, the two paths. */
-#define DIRECTION         0x8000u
+/* An SMP's directed route (IBA 14.2.1.2): the two paths. */
 #define INITIAL_PATH_OFFS 128
 #define RETURN_PATH_OFFS  192
-
-#define RMPP_VERSION        1
-/* RRespTime (IBA 13.6.2.1) when the sender has nothing to say about it. */
-#define RMPP_RESP_TIME_NONE 31
-#define GRH_HOP_LIMIT       255
 
 static int class_of(const ib_rpc_t *rpc)
 {
 	return rpc->mgtclass & 0xff;
-}
-
-static int is_smp(const ib_rpc_t *rpc)
-{
-	return class_of(rpc) == IB_SMI_CLASS || class_of(rpc) == IB_SMI_DIRECT_CLASS;
-}
-
-static uint8_t class_version(int mgmt_class)
-{
-	return mgmt_class == IB_SA_CLASS || mgmt_class == IB_CC_CLASS ? 2 : 1;
 }
 
 /* The wire's byte order, at offsets that need not be multiples. */
@@ -152,9 +139,9 @@ static void address_smp(void *umad, const ib_rpc_t *rpc, const ib_portid_t *dpor
 	umad_set_pkey(umad, 0);
 }
 
-static void address_gmp(void *umad, const ib_portid_t *dport)
+void address_gmp(void *umad, const ib_portid_t *dport, uint8_t gid_index)
 {
-	ib_mad_addr_t grh = {.hop_limit = GRH_HOP_LIMIT};
+	ib_mad_addr_t grh = {.hop_limit = GRH_HOP_LIMIT, .gid_index = gid_index};
 
 	memcpy(grh.gid, dport->gid, sizeof(grh.gid));
 	umad_set_addr(umad, dport->lid, (int)dport->qp, dport->sl, (int)dport->qkey);
@@ -173,11 +160,11 @@ EXPORT int mad_build_pkt(void *umad, ib_rpc_t *rpc, ib_portid_t *dport, ib_rmpp_
 	}
 	if (!mad_encode(mad, rpc, &dport->drpath, data))
 		return -1;
-	if (is_smp(rpc)) {
+	if (is_smp_class(class_of(rpc))) {
 		address_smp(umad, rpc, dport);
 		return IB_MAD_SIZE;
 	}
-	address_gmp(umad, dport);
+	address_gmp(umad, dport, 0);
 	if (rmpp)
 		put_rmpp_header(mad, rmpp);
 	return IB_MAD_SIZE;

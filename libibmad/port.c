@@ -5,6 +5,8 @@
 #include "async.h"
 #include "defaults.h"
 #include "export.h"
+#include "flow.h"
+#include "mgmt_class.h"
 #include "requests.h"
 #include "transaction.h"
 #include "wait.h"
@@ -12,7 +14,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define RMPP_VERSION      1
 #define MAX_REPLY         (64u << 20)
 #define DESTINATION_LIMIT 16
 
@@ -157,7 +158,7 @@ void port_fail(struct ibmad_port *port, int error)
 		port->gone = error;
 	while ((attempt = table_any(&port->table)))
 		transaction_finish(port, transaction_of(attempt), port->gone);
-	engines_fail(port, port->gone);
+	flow_cancel_all(port, port->gone);
 	for (struct waiter *waiter = port->waiters; waiter; waiter = waiter->next)
 		waiter_wake(waiter);
 }
@@ -168,11 +169,6 @@ void port_fail(struct ibmad_port *port, int error)
 int port_agent(const struct ibmad_port *port, int mgmt_class)
 {
 	return mgmt_class >= 0 && mgmt_class < MGMT_CLASSES ? port->agents[mgmt_class] : -1;
-}
-
-static int class_version(int mgmt_class)
-{
-	return mgmt_class == IB_SA_CLASS || mgmt_class == IB_CC_CLASS ? 2 : 1;
 }
 
 static int keep_agent(struct ibmad_port *port, int mgmt_class, uint8_t rmpp_version, int agent)
@@ -261,7 +257,7 @@ static int register_clients(struct ibmad_port *port, const int *classes, int cou
 	return 0;
 }
 
-/* Opens a port; the classes that keep says are registered on it. */
+/* Opens a port, for SMPs or as mad_rpc_open_port(), and registers a client for each class. */
 static struct ibmad_port *open_port(const char *ca_name, int portnum, bool smi,
 				    const int *classes, int count)
 {
@@ -331,17 +327,12 @@ void port_release(struct ibmad_port *port)
 /* --- planarized devices
  * ------------------------------------------------------------------------ */
 
-static bool is_smi_class(int mgmt_class)
-{
-	return mgmt_class == IB_SMI_CLASS || mgmt_class == IB_SMI_DIRECT_CLASS;
-}
-
 static int select_classes(const int *classes, int count, bool smi, int *selected)
 {
 	int n = 0;
 
 	for (int i = 0; i < count; i++)
-		if (is_smi_class(classes[i]) == smi && n < MGMT_CLASSES)
+		if (is_smp_class(classes[i]) == smi && n < MGMT_CLASSES)
 			selected[n++] = classes[i];
 	return n;
 }

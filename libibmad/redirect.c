@@ -2,6 +2,8 @@
 
 #include "redirect.h"
 
+#include "mgmt_class.h"
+
 #include <errno.h>
 
 #define REDIRECTIONS_MAX 4
@@ -19,7 +21,7 @@ static int data_offset(const uint8_t *mad)
 static void readdress(struct transaction *transaction)
 {
 	const ib_portid_t *to = &transaction->detour->to;
-	ib_mad_addr_t grh = {.hop_limit = 255};
+	ib_mad_addr_t grh = {.hop_limit = GRH_HOP_LIMIT};
 	uint8_t *umad = transaction->packet;
 
 	umad_set_addr(umad, to->lid, (int)to->qp, to->sl, (int)to->qkey);

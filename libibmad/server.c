@@ -3,14 +3,14 @@
 /* The server's side: requests come, answers go. */
 
 #include "export.h"
+#include "mgmt_class.h"
+#include "packet.h"
 #include "report.h"
 #include "requests.h"
 #include "transaction.h"
 #include "wait.h"
 
 #include <errno.h>
-
-#define DIRECTION 0x8000u
 
 EXPORT void *mad_alloc(void)
 {
@@ -56,18 +56,20 @@ static int wait_for_request(struct ibmad_port *port, int timeout)
 	struct waiter waiter;
 	bool once = true; /* however short the time, it looks whether there is one */
 	int error = 0;
+	int64_t now;
 
 	wait_begin(port, &waiter);
 	waiter.receiving = true;
 	while (!port->requests.first && !error) {
+		now = clock_us();
 		if (port->gone)
 			error = port->gone;
 		else if (waiter.interrupted)
 			error = EINTR; /* programs leave their loops on a signal */
-		else if (!once && clock_us() >= end)
+		else if (!once && now >= end)
 			error = timeout ? ETIMEDOUT : EAGAIN;
 		else
-			wait_step(port, &waiter, end, clock_us());
+			wait_step(port, &waiter, end, now);
 		once = false;
 	}
 	wait_end(port, &waiter);
@@ -126,23 +128,11 @@ static void make_response(uint8_t *mad, uint32_t rstatus)
 static void address_back(void *umad, const uint8_t *mad)
 {
 	const ib_mad_addr_t from = *umad_get_mad_addr(umad);
-	bool smp = mad[1] == IB_SMI_CLASS || mad[1] == IB_SMI_DIRECT_CLASS;
 
 	umad_set_addr_net(umad, from.lid, from.qpn, from.sl,
-			  smp ? 0 : htobe32(IB_DEFAULT_QP1_QKEY));
+			  is_smp_class(mad[1]) ? 0 : htobe32(IB_DEFAULT_QP1_QKEY));
 	if (from.grh_present)
-		umad_get_mad_addr(umad)->hop_limit = 255;
-}
-
-static void address_to(void *umad, const ib_portid_t *to)
-{
-	ib_mad_addr_t grh = {.hop_limit = 255};
-
-	grh.gid_index = umad_get_mad_addr(umad)->gid_index;
-	memcpy(grh.gid, to->gid, sizeof(grh.gid));
-	umad_set_addr(umad, to->lid, (int)to->qp, to->sl, (int)to->qkey);
-	umad_set_grh(umad, to->grh_present ? &grh : NULL);
-	umad_set_pkey(umad, (int)to->pkey_idx);
+		umad_get_mad_addr(umad)->hop_limit = GRH_HOP_LIMIT;
 }
 
 EXPORT int mad_respond_via(void *umad, ib_portid_t *portid, uint32_t rstatus,
@@ -163,7 +153,7 @@ EXPORT int mad_respond_via(void *umad, ib_portid_t *portid, uint32_t rstatus,
 	}
 	make_response(mad, rstatus);
 	if (portid)
-		address_to(umad, portid);
+		address_gmp(umad, portid, umad_get_mad_addr(umad)->gid_index);
 	else
 		address_back(umad, mad);
 	report_packet("respond\n", mad, IB_MAD_SIZE);

@@ -4,6 +4,7 @@
 
 #include "async.h"
 #include "flow.h"
+#include "mgmt_class.h"
 #include "redirect.h"
 #include "report.h"
 #include "requests.h"
@@ -11,10 +12,6 @@
 
 #include <errno.h>
 #include <limits.h>
-
-#define RMPP_VERSION        1
-#define RMPP_RESP_TIME_NONE 31
-#define DIRECTION           0x8000u
 
 /* The kernel reports a time-out late, by so much at most: before that it is not ours to. */
 #define KERNEL_LATE_MS(ms) (20 + (ms) / 16)
@@ -48,16 +45,11 @@ static uint16_t get16(const uint8_t *at)
 	return (uint16_t)(at[0] << 8 | at[1]);
 }
 
-static bool is_smp(int mgmt_class)
-{
-	return mgmt_class == IB_SMI_CLASS || mgmt_class == IB_SMI_DIRECT_CLASS;
-}
-
 /* Gets of these classes change nothing: asking again does no harm. */
 static bool is_repeatable(int mgmt_class, int method)
 {
 	return method == IB_MAD_METHOD_GET &&
-	       (is_smp(mgmt_class) || mgmt_class == IB_SA_CLASS ||
+	       (is_smp_class(mgmt_class) || mgmt_class == IB_SA_CLASS ||
 		mgmt_class == IB_PERFORMANCE_CLASS || mgmt_class == IB_CC_CLASS);
 }
 
@@ -142,7 +134,7 @@ enum mad_window transaction_window(const struct transaction *transaction)
 {
 	const uint8_t *buffer = transaction->heap ? transaction->heap : transaction->packet;
 
-	return is_smp(buffer[umad_size() + 1]) ? MAD_WINDOW_SMP : MAD_WINDOW_GMP;
+	return is_smp_class(buffer[umad_size() + 1]) ? MAD_WINDOW_SMP : MAD_WINDOW_GMP;
 }
 
 /* --- counting ---------------------------------------------------------------------------- */
@@ -156,8 +148,6 @@ static struct rtt *rtt_of(struct ibmad_port *port, struct transaction *transacti
 
 static void count(struct ibmad_port *port, struct transaction *transaction)
 {
-	if (transaction->counted)
-		return;
 	transaction->counted = true;
 	port->windows[transaction_window(transaction)].under_way++;
 }
