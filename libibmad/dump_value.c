@@ -515,15 +515,15 @@ static void put_column(struct text *text, uint8_t value)
 EXPORT void mad_dump_vlarbitration(char *buf, int bufsz, void *val, int valsz)
 {
 	struct text text = text_begin(buf, bufsz);
-	const uint8_t *entry = val;
+	const uint8_t(*entry)[2] = val;
 	int i, count = valsz / 2;
 
 	text_string(&text, "\nVL    : |");
 	for (i = 0; i < count && text_room(&text); i++)
-		put_column(&text, entry[2 * i] & 0xf);
+		put_column(&text, entry[i][0] & 0xf);
 	text_string(&text, "\nWEIGHT: |");
 	for (i = 0; i < count && text_room(&text); i++)
-		put_column(&text, entry[2 * i + 1]);
+		put_column(&text, entry[i][1]);
 	text_char(&text, '\n');
 	text_end(&text);
 }

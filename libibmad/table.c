@@ -16,11 +16,11 @@ void table_free(struct table *table)
 }
 
 /* Ids follow one another: their lowest bits spread them. */
-static struct attempt **bucket(const struct table *table, uint32_t tid)
+static struct attempt **bucket(struct table *table, uint32_t tid)
 {
-	struct attempt *const *buckets = table->buckets ? table->buckets : table->first_buckets;
+	struct attempt **buckets = table->buckets ? table->buckets : table->first_buckets;
 
-	return (struct attempt **)(uintptr_t)&buckets[tid & (table->bucket_count - 1)];
+	return &buckets[tid & (table->bucket_count - 1)];
 }
 
 static void chain(struct attempt **first, struct attempt *attempt)
@@ -79,7 +79,7 @@ static struct attempt *with_tid(struct attempt *attempt, uint32_t tid)
 	return attempt;
 }
 
-struct attempt *table_find(const struct table *table, uint32_t tid)
+struct attempt *table_find(struct table *table, uint32_t tid)
 {
 	return with_tid(*bucket(table, tid), tid);
 }

@@ -32,7 +32,7 @@ void table_reserve(struct table *table, unsigned count);
 
 void table_add(struct table *table, struct attempt *attempt, uint32_t tid);
 void table_remove(struct table *table, struct attempt *attempt);
-struct attempt *table_find(const struct table *table, uint32_t tid);
+struct attempt *table_find(struct table *table, uint32_t tid);
 /* Another one with its id: callers may give the same to requests of several classes. */
 struct attempt *table_find_next(const struct attempt *attempt);
 /* Any; NULL when it is empty. */

@@ -46,7 +46,7 @@ int devices_list(ca_name_t **names)
 
 	if (err == -ENOENT) /* no RDMA in this kernel */
 		err = 0;
-	if (err) {
+	if (err < 0) {
 		free(list.names);
 		return err;
 	}

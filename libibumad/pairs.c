@@ -80,9 +80,9 @@ static int list_pairs(struct guid_pair **pairs, ca_name_t **names)
 
 	if (listed < 0)
 		return listed;
-	for (i = 0; i < listed && !err; i++)
+	for (i = 0; i < listed && err >= 0; i++)
 		err = add_device(&list, (*names)[i]);
-	if (err) {
+	if (err < 0) {
 		free(list.pairs);
 		free(*names);
 		return err;
@@ -94,9 +94,12 @@ static int list_pairs(struct guid_pair **pairs, ca_name_t **names)
 static void fill_pair(struct umad_ca_pair *pair, const struct guid_pair *found)
 {
 	memset(pair, 0, sizeof(*pair));
-	strcpy(pair->gsi_name, found->gsi ? found->gsi : found->smi);
-	if (found->smi)
+	if (found->smi) {
 		strcpy(pair->smi_name, found->smi);
+		strcpy(pair->gsi_name, found->smi);
+	}
+	if (found->gsi)
+		strcpy(pair->gsi_name, found->gsi);
 }
 
 EXPORT int umad_get_smi_gsi_pairs(struct umad_ca_pair cas[], size_t max)

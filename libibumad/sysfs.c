@@ -35,7 +35,7 @@ static int read_line(const char *dir, const char *name, char line[ATTRIBUTE_MAX]
 	int err, fd;
 
 	err = sysfs_path(path, "%s/%s", dir, name);
-	if (err)
+	if (err < 0)
 		return err;
 	/* O_NONBLOCK: what is no plain file must not keep us waiting */
 	fd = sys_open(path, O_RDONLY | O_NONBLOCK);

@@ -15,6 +15,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 #define PROTOCOL_MAGIC 0x75736d31 /* changes with anything below */
 #define SOCKET_NAME    "socket"   /* in the fabric's folder */
@@ -30,6 +31,12 @@
 #define OLD_HEADER_BYTES  56 /* without */
 #define SINGLE_MAD_BYTES  256
 #define AGENTS_PER_HANDLE 32
+
+/* Room for one descriptor that goes with a packet (unix(7), SCM_RIGHTS). */
+union passed_fd {
+	struct cmsghdr header;
+	char bytes[CMSG_SPACE(sizeof(int))];
+};
 
 enum request_kind {
 	REQUEST_ATTACH = 1, /* text: nodes; reply: the view's number */

@@ -25,7 +25,7 @@ static void send_segment(struct fabric *fabric, struct send *send, uint32_t numb
 	memset(mad + offset + bytes, 0, room - bytes);
 	if (number == 1) {
 		flags |= RMPP_FIRST;
-		payload = send->segments * (MAD_BYTES - RMPP_HEADER) - pad;
+		payload = (size_t)send->segments * (MAD_BYTES - RMPP_HEADER) - pad;
 	}
 	if (number == send->segments) {
 		flags |= RMPP_LAST;

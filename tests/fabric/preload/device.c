@@ -155,11 +155,11 @@ static size_t header_bytes(const struct device *device)
 /* Takes the first packet; a long message's rest comes out of its memory file. */
 static ssize_t take(int fd, uint8_t *buffer, size_t first, size_t total)
 {
-	char control[CMSG_SPACE(sizeof(int))];
+	union passed_fd control;
 	struct iovec part = {buffer, first};
 	struct msghdr header = {.msg_iov = &part,
 				.msg_iovlen = 1,
-				.msg_control = control,
+				.msg_control = &control,
 				.msg_controllen = sizeof(control)};
 	struct cmsghdr *attached;
 	size_t done = 0;
@@ -254,13 +254,12 @@ static uint64_t transaction(const struct device *device, const uint8_t *packet)
 static ssize_t send_long(int fd, const uint8_t *buffer, size_t count)
 {
 	int file = memfd_create("umad-sim", MFD_CLOEXEC);
-	char control[CMSG_SPACE(sizeof(int))] = {0};
+	union passed_fd control = {.header = {CMSG_LEN(sizeof(file)), SOL_SOCKET, SCM_RIGHTS}};
 	struct iovec part = {(void *)(uintptr_t)buffer, HEADER_BYTES + SINGLE_MAD_BYTES};
 	struct msghdr header = {.msg_iov = &part,
 				.msg_iovlen = 1,
-				.msg_control = control,
+				.msg_control = &control,
 				.msg_controllen = sizeof(control)};
-	struct cmsghdr *attached = CMSG_FIRSTHDR(&header);
 	ssize_t sent = -1;
 	size_t done = 0;
 
@@ -271,10 +270,7 @@ static ssize_t send_long(int fd, const uint8_t *buffer, size_t count)
 			break;
 		done += (size_t)written;
 	}
-	attached->cmsg_level = SOL_SOCKET;
-	attached->cmsg_type = SCM_RIGHTS;
-	attached->cmsg_len = CMSG_LEN(sizeof(file));
-	memcpy(CMSG_DATA(attached), &file, sizeof(file));
+	memcpy(CMSG_DATA(&control.header), &file, sizeof(file));
 	errno = ENOMEM;
 	if (done == count)
 		sent = sendmsg(fd, &header, MSG_NOSIGNAL);

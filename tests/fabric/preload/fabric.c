@@ -30,11 +30,11 @@ static int connect_to_fabric(void)
 
 static int receive_reply(int connection, struct reply *reply, int *fd)
 {
-	char control[CMSG_SPACE(sizeof(int))];
+	union passed_fd control;
 	struct iovec part = {reply, sizeof(*reply)};
 	struct msghdr header = {.msg_iov = &part,
 				.msg_iovlen = 1,
-				.msg_control = control,
+				.msg_control = &control,
 				.msg_controllen = sizeof(control)};
 	struct cmsghdr *attached;
 	ssize_t length = recvmsg(connection, &header, MSG_CMSG_CLOEXEC);

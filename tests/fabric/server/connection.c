@@ -230,7 +230,7 @@ static void write_packet(struct connection *connection, uint8_t *bytes, size_t l
 static int read_packets(struct connection *connection)
 {
 	static uint8_t buffers[BATCH][LONGEST_PACKET];
-	static char controls[BATCH][CMSG_SPACE(sizeof(int))];
+	static union passed_fd controls[BATCH];
 	struct mmsghdr messages[BATCH];
 	struct iovec parts[BATCH];
 	int count;
@@ -239,7 +239,7 @@ static int read_packets(struct connection *connection)
 		parts[i] = (struct iovec){buffers[i], LONGEST_PACKET};
 		messages[i].msg_hdr = (struct msghdr){.msg_iov = &parts[i],
 						      .msg_iovlen = 1,
-						      .msg_control = controls[i],
+						      .msg_control = &controls[i],
 						      .msg_controllen = sizeof(controls[i])};
 	}
 	count = recvmmsg(connection->fd, messages, BATCH, MSG_DONTWAIT | MSG_CMSG_CLOEXEC,
@@ -303,18 +303,15 @@ static int memory_file(const struct message *message, size_t header_bytes)
 	return -1;
 }
 
-static void attach_fd(struct msghdr *header, char *control, size_t size, int fd)
+static void attach_fd(struct msghdr *header, union passed_fd *control, int fd)
 {
-	struct cmsghdr *part;
-
 	header->msg_control = control;
-	header->msg_controllen = size;
-	memset(control, 0, size);
-	part = CMSG_FIRSTHDR(header);
-	part->cmsg_level = SOL_SOCKET;
-	part->cmsg_type = SCM_RIGHTS;
-	part->cmsg_len = CMSG_LEN(sizeof(fd));
-	memcpy(CMSG_DATA(part), &fd, sizeof(fd));
+	header->msg_controllen = sizeof(*control);
+	memset(control, 0, sizeof(*control));
+	control->header.cmsg_level = SOL_SOCKET;
+	control->header.cmsg_type = SCM_RIGHTS;
+	control->header.cmsg_len = CMSG_LEN(sizeof(fd));
+	memcpy(CMSG_DATA(&control->header), &fd, sizeof(fd));
 }
 
 /* Sends one message; false: the socket takes no more at the moment. */
@@ -323,7 +320,7 @@ static bool send_one(struct connection *connection, struct message *message,
 {
 	bool is_long = message->length > SINGLE_MAD_BYTES;
 	int fd = is_long ? memory_file(message, header_bytes) : -1;
-	char control[CMSG_SPACE(sizeof(int))];
+	union passed_fd control;
 	struct iovec parts[2] = {
 		{&message->header, header_bytes},
 		{message->data, is_long ? SINGLE_MAD_BYTES : message->length},
@@ -334,7 +331,7 @@ static bool send_one(struct connection *connection, struct message *message,
 	if (is_long && fd < 0)
 		return true; /* lost, as when a kernel has no memory */
 	if (fd >= 0)
-		attach_fd(&header, control, sizeof(control), fd);
+		attach_fd(&header, &control, fd);
 	sent = sendmsg(connection->fd, &header, MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (fd >= 0)
 		close(fd);
@@ -375,7 +372,7 @@ void connection_flush(struct connection *connection)
 void connection_reply(struct connection *connection, const struct reply *reply,
 		      const char *text, int fd)
 {
-	char control[CMSG_SPACE(sizeof(int))];
+	union passed_fd control;
 	struct iovec parts[2] = {
 		{(void *)(uintptr_t)reply, sizeof(*reply)},
 		{(void *)(uintptr_t)text, text ? strlen(text) : 0},
@@ -383,6 +380,6 @@ void connection_reply(struct connection *connection, const struct reply *reply,
 	struct msghdr header = {.msg_iov = parts, .msg_iovlen = text ? 2 : 1};
 
 	if (fd >= 0)
-		attach_fd(&header, control, sizeof(control), fd);
+		attach_fd(&header, &control, fd);
 	sendmsg(connection->fd, &header, MSG_DONTWAIT | MSG_NOSIGNAL);
 }

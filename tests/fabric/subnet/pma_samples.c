@@ -49,14 +49,12 @@ static struct gmp_place place_of(const struct query *query)
 				  .attribute = IB_GSI_PORT_SAMPLES_CONTROL};
 }
 
-static struct sample load(const struct query *query)
+static void load(const struct query *query, struct sample *sample)
 {
 	struct gmp_place place = place_of(query);
-	struct sample sample;
 
-	if (!gmp_recall(query->fabric, &place, &sample, sizeof(sample)))
-		memset(&sample, 0, sizeof(sample));
-	return sample;
+	if (!gmp_recall(query->fabric, &place, sample, sizeof(*sample)))
+		memset(sample, 0, sizeof(*sample));
 }
 
 static enum sample_status status_of(const struct sample *sample, uint64_t now)
@@ -88,15 +86,16 @@ static void start(struct query *query)
 unsigned int pma_samples_control(struct query *query)
 {
 	unsigned int port_select = (unsigned int)pma_field(query->mad, IB_PSC_PORT_SELECT_F);
-	struct sample sample = load(query);
+	struct sample sample;
 	uint32_t first, last;
 
+	load(query, &sample);
 	if (mad_modifier(query->mad) != 0 || !pma_ports(query, port_select, &first, &last))
 		return STATUS_BAD_VALUE;
 	if (mad_method(query->mad) == METHOD_SET &&
 	    status_of(&sample, query->fabric->now) == SAMPLE_DONE) {
 		start(query);
-		sample = load(query);
+		load(query, &sample);
 	}
 	memset(query->mad + DATA, 0, MAD_BYTES - DATA);
 	memcpy(query->mad + DATA, sample.control, CONTROL_SIZE);
@@ -133,7 +132,7 @@ static uint64_t count(const struct query *query, const struct sample *sample,
 unsigned int pma_samples_result(struct query *query)
 {
 	bool extended = mad_attribute(query->mad) == PMA_SAMPLES_RESULT_EXTENDED;
-	struct sample sample = load(query);
+	struct sample sample;
 	uint8_t control[MAD_BYTES] = {0};
 	uint32_t first, last;
 	bool any;
@@ -142,6 +141,7 @@ unsigned int pma_samples_result(struct query *query)
 		return STATUS_BAD_ATTRIBUTE;
 	if (mad_modifier(query->mad) != 0)
 		return STATUS_BAD_VALUE;
+	load(query, &sample);
 	memcpy(control + DATA, sample.control, CONTROL_SIZE);
 	any = sample.to != 0 &&
 	      pma_ports(query, (unsigned int)pma_field(control, IB_PSC_PORT_SELECT_F), &first,
@@ -159,7 +159,7 @@ unsigned int pma_samples_result(struct query *query)
 			      first, last);
 
 		if (extended)
-			put64(query->mad + EXTENDED_COUNTERS_AT + 8 * i, value);
+			put64(query->mad + EXTENDED_COUNTERS_AT + sizeof(value) * i, value);
 		else
 			pma_set_field(query->mad, IB_PSR_COUNTER0_F + i, value);
 	}

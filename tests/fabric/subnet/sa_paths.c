@@ -204,8 +204,8 @@ static bool offer_pair(struct sa_request *request, uint32_t from, uint32_t to,
 	unsigned int pairs = slids > dlids ? slids : dlids;
 
 	for (unsigned int i = 0; i < pairs && number; i++) {
-		struct ends ends = {from, to, (uint16_t)(source->lid + i % slids),
-				    (uint16_t)(sink->lid + i % dlids)};
+		struct ends ends = {from, to, (uint16_t)(source->lid + (i & (slids - 1))),
+				    (uint16_t)(sink->lid + (i & (dlids - 1)))};
 		bool made;
 
 		if (request->mask & SLID)

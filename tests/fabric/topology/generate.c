@@ -151,17 +151,18 @@ static uint64_t measure_levels(struct level *levels, unsigned int count, uint32_
 }
 
 /* Levels above the first whose one group has all hosts below it are left out. */
-static unsigned int place_levels(struct level *levels, uint64_t hosts, uint64_t *nodes)
+static unsigned int place_levels(struct level *levels, unsigned int count, uint64_t hosts,
+				 uint64_t *nodes)
 {
-	unsigned int i = 0;
-
 	*nodes = hosts;
-	do {
+	for (unsigned int i = 0; i < count; i++) {
 		levels[i].first = *nodes;
 		levels[i].groups = (hosts + levels[i].hosts - 1) / levels[i].hosts;
 		*nodes += levels[i].groups * levels[i].width;
-	} while (levels[i++].groups > 1);
-	return i;
+		if (levels[i].groups == 1)
+			return i + 1;
+	}
+	return count;
 }
 
 static int add_level(struct generator *generator, const struct level *level,
@@ -244,7 +245,7 @@ static int generate_fat_tree(struct generator *generator)
 	ret = check_size(generator, hosts);
 	if (ret)
 		return ret;
-	level_count = place_levels(levels, hosts, &nodes);
+	level_count = place_levels(levels, level_count, hosts, &nodes);
 	ret = check_size(generator, nodes);
 	return ret ? ret : build_fat_tree(generator, levels, level_count, hosts);
 }

@@ -147,7 +147,7 @@ static int add_node(struct reader *reader, enum node_type type, uint64_t ports, 
 
 	if (name.length > MAX_NAME)
 		return fail(reader, "a name of more than %u bytes", MAX_NAME);
-	if (!guid || guid > UINT64_MAX - 2 * MAX_PORTS)
+	if (!guid || guid > UINT64_MAX - 2ULL * MAX_PORTS)
 		return fail(reader, "no GUID: 0x%llx", (unsigned long long)guid);
 	memcpy(terminated, name.bytes, name.length);
 	terminated[name.length] = 0;

@@ -34,7 +34,6 @@ static int read_all(int fd, size_t limit, char **text, size_t *length)
 {
 	size_t room = 0;
 
-	*length = 0;
 	for (;;) {
 		ssize_t got;
 
@@ -66,11 +65,12 @@ int topology_slurp(const char *file, size_t limit, char **text, size_t *length)
 	int ret;
 
 	*text = NULL;
+	*length = 0;
 	if (fd < 0)
 		return -errno;
 	ret = read_all(fd, limit, text, length);
 	close(fd);
-	if (ret) {
+	if (ret < 0) {
 		free(*text);
 		*text = NULL;
 	}

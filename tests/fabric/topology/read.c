@@ -160,8 +160,8 @@ static int slurp_regular(const char *path, size_t limit, struct text *all, char 
 static int include(struct reader *reader, struct text name)
 {
 	struct place place = reader->place;
-	char *path = beside(reader->sources[place.file].name, name), *bytes;
-	struct text all;
+	char *path = beside(reader->sources[place.file].name, name), *bytes = NULL;
+	struct text all = {0};
 	int ret;
 
 	if (!path)
