@@ -6,13 +6,13 @@
 #include "field_table.h"
 
 #include <infiniband/mad_fields.h>
+#include <stdbool.h>
 
 /*
  * A field of up to 32 bits at an offset that is no multiple of 4. Bytes count, as bits do, from
  * the least significant end of each word: byte b of the image lies at b ^ 3.
  */
-__attribute__((noinline)) static uint32_t get_unaligned(const uint8_t *buf, int base,
-							const struct position *at)
+static uint32_t get_unaligned(const uint8_t *buf, int base, const struct position *at)
 {
 	uint32_t mask = be32toh(at->mask), word = 0;
 	int i;
@@ -23,8 +23,7 @@ __attribute__((noinline)) static uint32_t get_unaligned(const uint8_t *buf, int 
 	return (word & mask) >> at->shift;
 }
 
-__attribute__((noinline)) static void set_unaligned(uint8_t *buf, int base,
-						    const struct position *at, uint32_t value)
+static void set_unaligned(uint8_t *buf, int base, const struct position *at, uint32_t value)
 {
 	uint32_t mask = be32toh(at->mask), word = value << at->shift;
 	uint8_t *byte;
@@ -55,80 +54,90 @@ static void set64(uint8_t *at, uint64_t value)
 /* Where a field lies; for what is no field, a position without mask that is not wide. */
 static inline const struct position *find_position(enum MAD_FIELDS id)
 {
-	if (__builtin_expect((unsigned)id >= IB_FIELD_LAST_, 0))
-		id = IB_NO_FIELD;
-	return &field_positions[id];
+	if (__builtin_expect((unsigned)id < IB_FIELD_LAST_, 1))
+		return &field_positions[id];
+	return &field_positions[IB_NO_FIELD];
 }
 
 /* A word of an image, wherever it lies and whatever else it is. */
 typedef __be32 __attribute__((aligned(1), may_alias)) word_t;
 
-/* A field of up to 32 bits: one with a mask. */
-static inline uint32_t get_short(const uint8_t *buf, int base, const struct position *at)
+/* Where a field lies if it is in one word of the image, so that a mask is all it takes. */
+static inline const struct position *find_in_word(enum MAD_FIELDS id, int base)
 {
-	if (__builtin_expect(base & 3, 0))
-		return get_unaligned(buf, base, at);
+	if (__builtin_expect((unsigned)id < IB_FIELD_LAST_, 1) && field_positions[id].mask &&
+	    !(base & 3))
+		return &field_positions[id];
+	return NULL;
+}
+
+static inline uint32_t get_in_word(const uint8_t *buf, int base, const struct position *at)
+{
 	return be32toh(*(const word_t *)(buf + base + at->offset) & at->mask) >> at->shift;
 }
 
-static inline void set_short(uint8_t *buf, int base, const struct position *at, uint32_t value)
+static inline void set_in_word(uint8_t *buf, int base, const struct position *at,
+			       uint32_t value)
 {
 	word_t *word = (word_t *)(buf + base + at->offset);
 
-	if (__builtin_expect(base & 3, 0))
-		set_unaligned(buf, base, at, value);
-	else
-		*word ^= (*word ^ htobe32(value << at->shift)) & at->mask;
+	*word ^= (*word ^ htobe32(value << at->shift)) & at->mask;
 }
 
-/* What is not read or written by a mask: a number of 64 bits, or nothing. */
-__attribute__((noinline)) static uint64_t get_wide(const uint8_t *buf, int base,
-						   const struct position *at)
+/* The others, kept out of the way: numbers of 64 bits, across words, and no numbers. */
+__attribute__((noinline, cold)) static uint64_t get_other(const uint8_t *buf, int base,
+							  enum MAD_FIELDS id)
 {
-	return at->wide ? get64(buf + base + at->offset) : 0;
+	const struct position *at = find_position(id);
+
+	if (at->wide)
+		return get64(buf + base + at->offset);
+	return at->mask ? get_unaligned(buf, base, at) : 0;
 }
 
-__attribute__((noinline)) static void set_wide(uint8_t *buf, int base,
-					       const struct position *at, uint64_t value)
+__attribute__((noinline, cold)) static void set_other(uint8_t *buf, int base,
+						      enum MAD_FIELDS id, uint64_t value)
 {
+	const struct position *at = find_position(id);
+
 	if (at->wide)
 		set64(buf + base + at->offset, value);
+	else if (at->mask)
+		set_unaligned(buf, base, at, (uint32_t)value);
 }
 
 EXPORT uint64_t mad_get_field64(void *buf, int base_offs, enum MAD_FIELDS id)
 {
-	const struct position *at = find_position(id);
+	const struct position *at = find_in_word(id, base_offs);
 
-	return at->mask ? get_short(buf, base_offs, at) : get_wide(buf, base_offs, at);
+	return at ? get_in_word(buf, base_offs, at) : get_other(buf, base_offs, id);
 }
 
 EXPORT uint32_t mad_get_field(void *buf, int base_offs, enum MAD_FIELDS id)
 {
-	const struct position *at = find_position(id);
+	const struct position *at = find_in_word(id, base_offs);
 
-	if (__builtin_expect(at->mask != 0, 1))
-		return get_short(buf, base_offs, at);
-	return (uint32_t)get_wide(buf, base_offs, at);
+	return at ? get_in_word(buf, base_offs, at) : (uint32_t)get_other(buf, base_offs, id);
 }
 
 EXPORT void mad_set_field64(void *buf, int base_offs, enum MAD_FIELDS id, uint64_t value)
 {
-	const struct position *at = find_position(id);
+	const struct position *at = find_in_word(id, base_offs);
 
-	if (at->mask)
-		set_short(buf, base_offs, at, (uint32_t)value);
+	if (at)
+		set_in_word(buf, base_offs, at, (uint32_t)value);
 	else
-		set_wide(buf, base_offs, at, value);
+		set_other(buf, base_offs, id, value);
 }
 
 EXPORT void mad_set_field(void *buf, int base_offs, enum MAD_FIELDS id, uint32_t value)
 {
-	const struct position *at = find_position(id);
+	const struct position *at = find_in_word(id, base_offs);
 
-	if (__builtin_expect(at->mask != 0, 1))
-		set_short(buf, base_offs, at, value);
+	if (at)
+		set_in_word(buf, base_offs, at, value);
 	else
-		set_wide(buf, base_offs, at, value);
+		set_other(buf, base_offs, id, value);
 }
 
 EXPORT void mad_get_array(void *buf, int base_offs, enum MAD_FIELDS id, void *value)
@@ -153,7 +162,7 @@ EXPORT void mad_decode_field(uint8_t *buf, enum MAD_FIELDS id, void *value)
 	const struct position *at = find_position(id);
 
 	if (__builtin_expect(at->mask != 0, 1)) {
-		uint32_t number = get_short(buf, 0, at);
+		uint32_t number = get_in_word(buf, 0, at);
 
 		memcpy(value, &number, sizeof(number));
 	} else if (at->wide) {
@@ -173,7 +182,7 @@ EXPORT void mad_encode_field(uint8_t *buf, enum MAD_FIELDS id, void *value)
 		uint32_t number;
 
 		memcpy(&number, value, sizeof(number));
-		set_short(buf, 0, at, number);
+		set_in_word(buf, 0, at, number);
 	} else if (at->wide) {
 		uint64_t number;
 

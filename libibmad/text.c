@@ -47,14 +47,17 @@ void text_uint(struct text *text, uint64_t number)
 				    "75767778798081828384858687888990919293949596979899";
 	char digits[20], *first = digits + sizeof(digits);
 
-	while (number >= 10) {
+	for (uint64_t rest; number >= 100; number = rest) {
+		rest = number / 100;
 		first -= 2;
-		memcpy(first, pairs + 2 * (number % 100), 2);
-		number /= 100;
+		memcpy(first, pairs + 2 * (number - 100 * rest), 2);
 	}
-	/* what was one digit of a pair may have left a zero before it */
-	if (number || first == digits + sizeof(digits))
+	if (number >= 10) {
+		first -= 2;
+		memcpy(first, pairs + 2 * number, 2);
+	} else {
 		*--first = (char)('0' + number);
+	}
 	text_bytes(text, first, (size_t)(digits + sizeof(digits) - first));
 }
 
