@@ -31,7 +31,7 @@ static void stop(int number)
 	stopped = 1;
 }
 
-/* --- the server ------------------------------------------------------------------------ */
+/* --- the server ----------------------------------------------------------------- */
 
 static int answer(struct ibmad_port *port, void *umad, const char *name)
 {
@@ -77,7 +77,7 @@ static int serve(const char *name)
 	return !stopped;
 }
 
-/* --- the client ------------------------------------------------------------------------ */
+/* --- the client ----------------------------------------------------------------- */
 
 static double now_us(void)
 {

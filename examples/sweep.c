@@ -76,7 +76,7 @@ static void fail(struct port *port, const char *what, int error)
 	port->error = -error;
 }
 
-/* --- questions ------------------------------------------------------------------------- */
+/* --- questions ------------------------------------------------------------------ */
 
 static void ask_smp(struct mad_async *async, unsigned attribute, unsigned number,
 		    const ib_dr_path_t *route, mad_async_fn *came, struct port *port)
@@ -139,7 +139,7 @@ static void ask_all(struct mad_async *async, struct node *node)
 		ask_smp(async, IB_ATTR_PORT_INFO, i, &node->route, port_came, &node->ports[i]);
 }
 
-/* --- nodes ----------------------------------------------------------------------------- */
+/* --- nodes ---------------------------------------------------------------------- */
 
 static int compare(const void *a, const void *b)
 {
@@ -183,7 +183,7 @@ static struct node *find_node(struct mad_async *async, uint8_t *info, const ib_d
 	return node;
 }
 
-/* --- answers --------------------------------------------------------------------------- */
+/* --- answers -------------------------------------------------------------------- */
 
 /* Copies the first bytes of an answer's data; false without them. */
 static bool take(const struct mad_reply *reply, struct port *port, const char *what,
@@ -267,7 +267,7 @@ static void neighbour_came(struct mad_async *async, const struct mad_reply *repl
 		node->ports[entry].cabled = true;
 }
 
-/* --- what has come of it --------------------------------------------------------------- */
+/* --- what has come of it -------------------------------------------------------- */
 
 static void print_node(const void *place, VISIT visit, int depth)
 {

@@ -25,6 +25,7 @@ struct mad_async {
 	struct queue done; /* to be called back */
 	unsigned open;     /* requests that were not called back yet */
 	bool processing;   /* some thread is, and calls back */
+	unsigned waiting;  /* threads that are to process after it */
 	bool ending;
 	pthread_t processor;
 	pthread_cond_t processed; /* no thread is any more; or, ending, something is done */
@@ -39,8 +40,7 @@ struct mad_async {
 	uint64_t dropped_before;
 };
 
-/* --- what comes from below -----------------------------------------------------------------
- */
+/* --- what comes from below ------------------------------------------------------ */
 
 /*
  * There is something to do for the engine. Who processes without waiting looks once more
@@ -121,6 +121,7 @@ static void give_up(struct mad_async *engine)
 
 	engine->done = (struct queue){.last = &engine->done.first};
 	engine->processing = false;
+	engine->waiting = 0;
 	engine->ending = false;
 	engine->runner = NULL;
 	engine->open = 0;
@@ -152,8 +153,7 @@ void engines_after_fork(struct ibmad_port *port)
 	}
 }
 
-/* --- life ------------------------------------------------------------------------------------
- */
+/* --- life ----------------------------------------------------------------------- */
 
 EXPORT struct mad_async *mad_async_create(struct ibmad_port *port)
 {
@@ -250,17 +250,33 @@ static bool is_processor(const struct mad_async *engine)
 	return engine->processing && pthread_equal(engine->processor, pthread_self());
 }
 
-/* Has this thread process; false when another does, and it need not be waited for. */
-static bool begin_processing(struct mad_async *engine, bool wait)
+static void take_over(struct mad_async *engine)
 {
-	while (engine->processing) {
-		if (!wait || is_processor(engine))
-			return false;
-		pthread_cond_wait(&engine->processed, &engine->port->lock);
-	}
 	engine->processing = true;
 	engine->processor = pthread_self();
+}
+
+/* Has this thread process; false when another does, and it need not be waited for. */
+static bool begin_processing(struct mad_async *engine)
+{
+	if (engine->processing)
+		return false;
+	take_over(engine);
 	return true;
+}
+
+/* Waits for its turn to process; false when the engine has come to its end meanwhile. */
+static bool wait_for_processing(struct mad_async *engine)
+{
+	engine->waiting++;
+	while (engine->processing && !engine->ending)
+		pthread_cond_wait(&engine->processed, &engine->port->lock);
+	engine->waiting--;
+	if (!engine->ending)
+		take_over(engine);
+	else
+		pthread_cond_broadcast(&engine->processed);
+	return !engine->ending;
 }
 
 static void end_processing(struct mad_async *engine)
@@ -283,10 +299,14 @@ EXPORT void mad_async_destroy(struct mad_async *async)
 		return;
 	}
 	async->ending = true;
+	pthread_cond_broadcast(&async->processed);
 	cancel_all(async);
-	begin_processing(async, true);
-	while (async->open)
-		if (!call_back_all(async)) /* another thread is writing one just now */
+	while (async->processing)
+		pthread_cond_wait(&async->processed, &port->lock);
+	take_over(async);
+	/* another thread may be writing one just now, or be about to notice the end */
+	while (async->open || async->waiting)
+		if (!call_back_all(async))
 			pthread_cond_wait(&async->processed, &port->lock);
 	for (at = &port->engines; *at != async; at = &(*at)->next)
 		;
@@ -303,8 +323,7 @@ EXPORT void mad_async_destroy(struct mad_async *async)
 	port_release(port);
 }
 
-/* --- requests
- * ---------------------------------------------------------------------------------- */
+/* --- requests ------------------------------------------------------------------- */
 
 /* The caller's structures stay as they are. */
 static int init_request(struct mad_async *engine, struct async_request *request,
@@ -391,8 +410,7 @@ EXPORT int mad_async_cancel(struct mad_async *async, uint64_t id)
 	return ret;
 }
 
-/* --- processing
- * -------------------------------------------------------------------------------- */
+/* --- processing ----------------------------------------------------------------- */
 
 static void clear_wake_fd(struct mad_async *engine)
 {
@@ -458,7 +476,7 @@ EXPORT int mad_async_process(struct mad_async *async)
 	if (!async)
 		return -EINVAL;
 	port_enter(async->port);
-	if (begin_processing(async, false)) {
+	if (begin_processing(async)) {
 		count = process(async);
 		end_processing(async);
 		look_again(async);
@@ -482,9 +500,11 @@ EXPORT int mad_async_run(struct mad_async *async)
 		return -EINVAL;
 	port = async->port;
 	port_enter(port);
-	if (!begin_processing(async, true)) {
+	if (is_processor(async))
+		count = -EDEADLK;
+	if (count || !wait_for_processing(async)) {
 		port_leave(port);
-		return -EDEADLK;
+		return count;
 	}
 	wait_begin(port, &waiter);
 	async->runner = &waiter;

@@ -16,7 +16,7 @@ static void put_byte(FILE *file, uint8_t byte)
 	fputc(digits[byte & 0xf], file);
 }
 
-/* What follows the i-th byte of size: pairs of bytes, eight pairs a line. */
+/* Pairs of bytes, eight pairs a line. */
 EXPORT void xdump(FILE *file, const char *msg, void *p, int size)
 {
 	const uint8_t *bytes = p;

@@ -11,8 +11,7 @@
 
 #include <infiniband/mad.h>
 
-/* --- numbers ---------------------------------------------------------------------------
- */
+/* --- numbers -------------------------------------------------------------------- */
 
 static uint32_t value32(const void *val)
 {
@@ -106,8 +105,7 @@ EXPORT void mad_dump_bitfield(char *buf, int bufsz, void *val, int valsz)
 	text_end(&text);
 }
 
-/* --- bytes
- * ------------------------------------------------------------------------------- */
+/* --- bytes ---------------------------------------------------------------------- */
 
 EXPORT void mad_dump_array(char *buf, int bufsz, void *val, int valsz)
 {
@@ -142,8 +140,7 @@ EXPORT void mad_dump_nodedesc(char *buf, int bufsz, void *val, int valsz)
 	text_end(&text);
 }
 
-/* --- numbers that have names
- * --------------------------------------------------------------- */
+/* --- numbers that have names ---------------------------------------------------- */
 
 /* The name of a value, or prefix, number, suffix where it has none. */
 static void dump_named(char *buf, int bufsz, void *val, const char *const *names,
@@ -267,8 +264,7 @@ EXPORT void mad_dump_node_type(char *buf, int bufsz, void *val, int valsz)
 	dump_named(buf, bufsz, val, names, COUNT(names), "?(", ")?");
 }
 
-/* --- sets of bits
- * ---------------------------------------------------------------------------- */
+/* --- sets of bits --------------------------------------------------------------- */
 
 /* The names of the bits that are set, and what is left of the value, with " or " between.
  */
@@ -474,8 +470,7 @@ EXPORT void mad_dump_portcapmask2(char *buf, int bufsz, void *val, int valsz)
 	dump_capabilities(buf, bufsz, val, names, COUNT(names));
 }
 
-/* --- tables
- * ------------------------------------------------------------------------------------ */
+/* --- tables --------------------------------------------------------------------- */
 
 /* SLtoVLMappingTable (IBA 14.2.5.8): 16 VLs of 4 bits. */
 EXPORT void mad_dump_sltovl(char *buf, int bufsz, void *val, int valsz)

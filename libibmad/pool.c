@@ -6,14 +6,19 @@
 
 static int add_block(struct pool *pool)
 {
-	struct async_request **blocks, *block;
+	struct async_request **old = pool->blocks, **blocks, *block;
 
 	if (pool->block_count >= UINT32_MAX / BLOCK - 1)
 		return -1;
-	blocks = realloc(pool->blocks, (pool->block_count + 1) * sizeof(*blocks));
+	/* no realloc(): a child that another thread forks just now would find the old ones gone
+	 */
+	blocks = calloc(pool->block_count + 1, sizeof(*blocks));
 	if (!blocks)
 		return -1;
+	for (uint32_t i = 0; i < pool->block_count; i++)
+		blocks[i] = old[i];
 	pool->blocks = blocks;
+	free(old);
 	block = calloc(BLOCK, sizeof(*block));
 	if (!block)
 		return -1;

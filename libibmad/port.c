@@ -27,8 +27,7 @@
 #define SA_RTT_FLOOR   50000
 #define SA_RTT_INITIAL 500000
 
-/* --- forks -----------------------------------------------------------------------------------
- */
+/* --- forks ---------------------------------------------------------------------- */
 
 static atomic_uint forks;
 /* In a child, one thread brings a port up to date; none does that across a fork. */
@@ -45,19 +44,26 @@ static void watch_forks(void)
 	pthread_atfork(NULL, NULL, count_fork);
 }
 
-/* --- life ------------------------------------------------------------------------------------
- */
+/* --- life ----------------------------------------------------------------------- */
 
+/* Nothing is under way. */
 static void init_flow(struct ibmad_port *port)
 {
 	table_init(&port->table);
 	requests_init(&port->requests);
+	for (unsigned i = 0; i < PORT_WINDOWS; i++) {
+		port->windows[i].under_way = 0;
+		port->ready[i] = (struct queue){.last = &port->ready[i].first};
+	}
+}
+
+/* And nothing is known of the fabric. */
+static void init_judgement(struct ibmad_port *port)
+{
 	window_init(&port->windows[MAD_WINDOW_SMP], SMP_WINDOW_START, SMP_WINDOW_MAX);
 	window_init(&port->windows[MAD_WINDOW_GMP], GMP_WINDOW_START, GMP_WINDOW_MAX);
-	for (unsigned i = 0; i < PORT_WINDOWS; i++) {
-		port->ready[i] = (struct queue){.last = &port->ready[i].first};
+	for (unsigned i = 0; i < PORT_WINDOWS; i++)
 		port->rtts[i] = (struct rtt){.floor_us = RTT_FLOOR, .initial_us = RTT_INITIAL};
-	}
 	port->rtts[SA_RTT] =
 		(struct rtt){.floor_us = SA_RTT_FLOOR, .initial_us = SA_RTT_INITIAL};
 }
@@ -88,6 +94,7 @@ static struct ibmad_port *port_new(const char *ca_name, int portnum)
 		port->agents[i] = -1;
 	port->forks = forks;
 	init_lock(port);
+	init_judgement(port);
 	init_flow(port);
 	return port;
 }
@@ -115,12 +122,13 @@ static void start_anew(struct ibmad_port *port)
 		table_free(&port->table);
 		destinations_free(&port->destinations);
 		requests_free(&port->requests);
+		deadlines_free(&port->deadlines);
 	}
 	init_lock(port);
 	port->users = 0;
 	port->waiters = NULL;
 	port->being_read = false;
-	port->deadlines.count = 0;
+	port->deadlines = (struct deadlines){0};
 	port->destinations = (struct destinations){0};
 	init_flow(port);
 	port->inherited = true;
@@ -163,8 +171,7 @@ void port_fail(struct ibmad_port *port, int error)
 		waiter_wake(waiter);
 }
 
-/* --- agents ----------------------------------------------------------------------------------
- */
+/* --- agents --------------------------------------------------------------------- */
 
 int port_agent(const struct ibmad_port *port, int mgmt_class)
 {
@@ -221,8 +228,7 @@ EXPORT int mad_rpc_class_agent(struct ibmad_port *srcport, int cls)
 	return srcport ? port_agent(srcport, cls) : -1;
 }
 
-/* --- opening and closing
- * ----------------------------------------------------------------------- */
+/* --- opening and closing -------------------------------------------------------- */
 
 /* In programs that run with another's rights, the environment has no say. */
 static void take_debug_level(void)
@@ -324,8 +330,7 @@ void port_release(struct ibmad_port *port)
 		port_free(port);
 }
 
-/* --- planarized devices
- * ------------------------------------------------------------------------ */
+/* --- planarized devices --------------------------------------------------------- */
 
 static int select_classes(const int *classes, int count, bool smi, int *selected)
 {

@@ -29,7 +29,8 @@
 #define PORT_WINDOWS  2
 #define SA_RTT        PORT_WINDOWS /* an administrator is not as quick as other nodes */
 #define PORT_RTTS     (PORT_WINDOWS + 1)
-#define SENT_REQUESTS 64
+#define SENT_REQUESTS 1024
+#define GIVEN_UP      16
 
 struct transaction;
 struct waiter;
@@ -79,6 +80,8 @@ struct ibmad_port {
 
 	/* under way */
 	struct table table;
+	uint32_t given_up[GIVEN_UP]; /* ids of the latest blocking requests without answer */
+	unsigned next_given_up;
 	struct deadlines deadlines; /* of asynchronous requests: others wait for themselves */
 	struct window windows[PORT_WINDOWS];
 	struct rtt rtts[PORT_RTTS];

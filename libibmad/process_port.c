@@ -16,7 +16,7 @@
 
 static struct ibmad_port *_Atomic process_port;
 
-/* --- life ----------------------------------------------------------------------------- */
+/* --- life ----------------------------------------------------------------------- */
 
 EXPORT void madrpc_init(char *dev_name, int dev_port, int *mgmt_classes, int num_classes)
 {
@@ -62,7 +62,7 @@ EXPORT int mad_agent_class(int agent)
 	return 0;
 }
 
-/* --- requests and answers ------------------------------------------------------------- */
+/* --- requests and answers ------------------------------------------------------- */
 
 EXPORT void *madrpc(ib_rpc_t *rpc, ib_portid_t *dport, void *payload, void *rcvdata)
 {
@@ -89,7 +89,7 @@ EXPORT int mad_respond(void *umad, ib_portid_t *portid, uint32_t rstatus)
 	return mad_respond_via(umad, portid, rstatus, process_port);
 }
 
-/* --- saving an answer ----------------------------------------------------------------- */
+/* --- saving an answer ----------------------------------------------------------- */
 
 static struct {
 	pthread_mutex_t lock; /* of all below */
@@ -118,7 +118,7 @@ void keep_answer(const uint8_t *mad, size_t length)
 	pthread_mutex_unlock(&saving.lock);
 }
 
-/* --- locking -------------------------------------------------------------------------- */
+/* --- locking -------------------------------------------------------------------- */
 
 /* Any thread may unlock, and one that is not locked stays so. */
 static struct {
@@ -154,7 +154,7 @@ EXPORT void madrpc_unlock(void)
 	unlock_gate();
 }
 
-/* --- management classes --------------------------------------------------------------- */
+/* --- management classes --------------------------------------------------------- */
 
 EXPORT uint8_t *smp_query(void *buf, ib_portid_t *id, unsigned attrid, unsigned mod,
 			  unsigned timeout)
@@ -230,7 +230,7 @@ EXPORT uint8_t *ib_vendor_call(void *data, ib_portid_t *portid, ib_vendor_call_t
 	return ib_vendor_call_via(data, portid, call, process_port);
 }
 
-/* --- who is where --------------------------------------------------------------------- */
+/* --- who is where --------------------------------------------------------------- */
 
 EXPORT int ib_resolve_smlid(ib_portid_t *sm_id, int timeout)
 {

@@ -12,16 +12,18 @@
 /* A message that nobody wants is read into this much memory, again and again. */
 #define DRAIN_SIZE (1 << 20)
 
-/* An address range of at least size bytes, all of it the same few pages. */
+/* An address range of at least size bytes, all of it the same few pages if there is a file. */
 static void *map_drain(size_t size)
 {
 	int fd = memfd_create("umad-drain", MFD_CLOEXEC);
-	uint8_t *range = MAP_FAILED;
+	uint8_t *range = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-	if (fd >= 0 && !ftruncate(fd, DRAIN_SIZE))
-		range = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-			     -1, 0);
-	for (size_t at = 0; range != MAP_FAILED && at < size; at += DRAIN_SIZE)
+	if (fd >= 0 && ftruncate(fd, DRAIN_SIZE)) {
+		close(fd);
+		fd = -1;
+	}
+	for (size_t at = 0; fd >= 0 && range != MAP_FAILED && at < size; at += DRAIN_SIZE)
 		if (mmap(range + at, DRAIN_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
 			 fd, 0) == MAP_FAILED) {
 			munmap(range, size);

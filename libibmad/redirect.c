@@ -5,6 +5,7 @@
 #include "mgmt_class.h"
 
 #include <errno.h>
+#include <stdbool.h>
 
 #define REDIRECTIONS_MAX 4
 
@@ -24,12 +25,17 @@ static void readdress(struct transaction *transaction)
 	ib_mad_addr_t grh = {.hop_limit = GRH_HOP_LIMIT};
 	uint8_t *umad = transaction->packet;
 
-	umad_set_addr(umad, to->lid, (int)to->qp, to->sl, (int)to->qkey);
-	if (!to->grh_present)
-		return;
 	grh.gid_index = umad_get_mad_addr(umad)->gid_index;
 	memcpy(grh.gid, to->gid, sizeof(grh.gid));
-	umad_set_grh(umad, &grh);
+	umad_set_addr(umad, to->lid, (int)to->qp, to->sl, (int)to->qkey);
+	umad_set_grh(umad, to->grh_present ? &grh : NULL);
+}
+
+static bool has_gid(const ib_portid_t *portid)
+{
+	static const ibmad_gid_t none;
+
+	return memcmp(portid->gid, none, sizeof(none)) != 0;
 }
 
 static int take_class_port_info(struct transaction *transaction, uint8_t *info)
@@ -49,12 +55,14 @@ static int take_class_port_info(struct transaction *transaction, uint8_t *info)
 		to->qp = 1;
 	if (!to->qkey)
 		to->qkey = IB_DEFAULT_QP1_QKEY;
-	if (to->lid) {
-		readdress(transaction);
+	if (!to->lid) {
+		to->grh_present = 1;
+		detour->needs_path = true;
 		return 0;
 	}
-	to->grh_present = 1;
-	detour->needs_path = true;
+	/* what went through a router goes through one again */
+	to->grh_present = umad_get_mad_addr(transaction->packet)->grh_present && has_gid(to);
+	readdress(transaction);
 	return 0;
 }
 

@@ -117,7 +117,7 @@ EXPORT int ib_resolve_self_via(ib_portid_t *portid, int *portnum, ibmad_gid_t *g
 	return 0;
 }
 
-/* --- by text -------------------------------------------------------------------------- */
+/* --- by text -------------------------------------------------------------------- */
 
 /* A number in C's notation, not 0, and where it ends; 0 for anything else. */
 static uint64_t parse_number(const char *text, char **end)

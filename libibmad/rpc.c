@@ -2,6 +2,7 @@
 
 /* Blocking requests: a transaction and a wait. */
 
+#include "async.h"
 #include "export.h"
 #include "process_port.h"
 #include "redirect.h"
@@ -31,6 +32,7 @@ static void wait_for(struct ibmad_port *port, struct transaction *transaction)
 			/* sending may take its time */
 			wait_pass(port);
 			transaction_expired(port, transaction, now);
+			engines_wake_for_work(port);
 		}
 	}
 	wait_end(port, &waiter);
@@ -163,11 +165,12 @@ EXPORT int mad_rpc_message(const struct ibmad_port *port, ib_rpc_t *rpc, ib_port
 	struct transaction transaction;
 	int error;
 
-	if (!message)
+	if (message)
+		*message = (struct mad_message){0};
+	if (!message || !port || !rpc) {
+		finish(rpc, EINVAL, NULL);
 		return -EINVAL;
-	*message = (struct mad_message){0};
-	if (!port || !rpc)
-		return -EINVAL;
+	}
 	error = ask(port, &transaction, rpc, dport, NULL, payload, size);
 	message->status = transaction.status;
 	if (!error)

@@ -107,8 +107,11 @@ EXPORT int mad_sa_service_records(const struct ibmad_port *port, const char *nam
 	uint8_t text[SERVICE_NAME_SIZE] = {0};
 
 	if (name) {
-		if (strlen(name) > sizeof(text))
+		if (strlen(name) > sizeof(text)) {
+			if (table)
+				*table = NULL;
 			return -EINVAL;
+		}
 		memcpy(text, name, strlen(name));
 		mad_set_array(service, 0, IB_SA_SR_NAME_F, text);
 	}

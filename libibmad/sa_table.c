@@ -44,7 +44,7 @@ static size_t record_size(unsigned attribute)
 	return 0;
 }
 
-/* --- asking ------------------------------------------------------------------------------ */
+/* --- asking --------------------------------------------------------------------- */
 
 /* Where the question goes; 0 or a negative errno. */
 static int address_sa(const struct ibmad_port *port, const struct mad_sa_query *query,
@@ -114,7 +114,7 @@ EXPORT int mad_sa_get(const struct ibmad_port *port, struct mad_sa_query *query,
 	return err;
 }
 
-/* --- tables ------------------------------------------------------------------------------ */
+/* --- tables --------------------------------------------------------------------- */
 
 /* Whether RMPP carried it: otherwise nobody has said where the data ends. */
 static bool is_table(const struct mad_message *message)

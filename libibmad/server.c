@@ -22,7 +22,7 @@ EXPORT void mad_free(void *umad)
 	umad_free(umad);
 }
 
-/* --- receiving --------------------------------------------------------------------------- */
+/* --- receiving ------------------------------------------------------------------ */
 
 /* Moves the first request to the caller. */
 static void *take(struct ibmad_port *port, void *umad)
@@ -40,6 +40,8 @@ static void *take(struct ibmad_port *port, void *umad)
 			return NULL;
 	}
 	memcpy(umad, request->umad, size);
+	if (size < umad_size() + IB_MAD_SIZE)
+		memset((uint8_t *)umad + size, 0, umad_size() + IB_MAD_SIZE - size);
 	port->requests.first = request->next;
 	if (!port->requests.first)
 		port->requests.last = &port->requests.first;
@@ -95,7 +97,7 @@ EXPORT void *mad_receive_via(void *umad, int timeout, struct ibmad_port *srcport
 	return umad;
 }
 
-/* --- answering --------------------------------------------------------------------------- */
+/* --- answering ------------------------------------------------------------------ */
 
 static uint8_t response_method(uint8_t method)
 {
@@ -160,8 +162,7 @@ EXPORT int mad_respond_via(void *umad, ib_portid_t *portid, uint32_t rstatus,
 	return umad_send(srcport->fd, agent, umad, IB_MAD_SIZE, 0, 0) < 0 ? -1 : 0;
 }
 
-/* --- sending -------------------------------------------------------------------------------
- */
+/* --- sending -------------------------------------------------------------------- */
 
 /* Its answer, if one comes, is for mad_receive_via(). */
 static void remember(struct ibmad_port *port, const ib_rpc_t *rpc)

@@ -32,6 +32,6 @@ void text_string(struct text *text, const char *string);
 void text_uint(struct text *text, uint64_t number);
 void text_int(struct text *text, int64_t number);
 /* At least so many digits, zeros before; digits of 0 to 9 and a to f. */
-void text_hex(struct text *text, uint64_t number, int digits);
+void text_hex(struct text *text, uint64_t number, int least);
 
 #endif

@@ -20,7 +20,7 @@
 /* After an answer that says BUSY, and twice that the next time. */
 #define BUSY_PAUSE_US      10000
 
-/* --- the request ---------------------------------------------------------------------- */
+/* --- the request ---------------------------------------------------------------- */
 
 static struct ib_user_mad *header_of(struct transaction *transaction)
 {
@@ -137,7 +137,7 @@ enum mad_window transaction_window(const struct transaction *transaction)
 	return is_smp_class(buffer[umad_size() + 1]) ? MAD_WINDOW_SMP : MAD_WINDOW_GMP;
 }
 
-/* --- counting ---------------------------------------------------------------------------- */
+/* --- counting ------------------------------------------------------------------- */
 
 static struct rtt *rtt_of(struct ibmad_port *port, struct transaction *transaction)
 {
@@ -178,7 +178,7 @@ static void hasten(struct ibmad_port *port, struct transaction *transaction)
 		waiter_wake(transaction->owner.waiter);
 }
 
-/* --- sending ----------------------------------------------------------------------------- */
+/* --- sending -------------------------------------------------------------------- */
 
 static void forget_attempt(struct ibmad_port *port, struct attempt *attempt)
 {
@@ -194,6 +194,34 @@ static void forget_attempts(struct ibmad_port *port, struct transaction *transac
 		forget_attempt(port, &transaction->attempts[i]);
 }
 
+/* Its answer may come yet. Callers know the first sending's id, and may use it again. */
+static void give_up_attempts(struct ibmad_port *port, struct transaction *transaction)
+{
+	if (transaction->attempts[0].tid && !transaction->asynchronous)
+		port->given_up[port->next_given_up++ % GIVEN_UP] = transaction->attempts[0].tid;
+	forget_attempts(port, transaction);
+}
+
+static struct attempt *find_attempt(struct ibmad_port *port, const uint8_t *mad)
+{
+	struct attempt *attempt = table_find(&port->table, get32(mad + 12));
+
+	while (attempt && mad_of(transaction_of(attempt))[1] != mad[1])
+		attempt = table_find_next(attempt);
+	return attempt;
+}
+
+/* Whether an answer with that id would be, or could be, another request's. */
+static bool is_taken(struct ibmad_port *port, const uint8_t *mad)
+{
+	uint32_t tid = get32(mad + 12);
+
+	for (unsigned i = 0; i < GIVEN_UP; i++)
+		if (port->given_up[i] == tid)
+			return true;
+	return find_attempt(port, mad);
+}
+
 /* The first sending's answer may take all the time there is; of the others, the latest do. */
 static struct attempt *free_attempt(struct transaction *transaction)
 {
@@ -202,7 +230,7 @@ static struct attempt *free_attempt(struct transaction *transaction)
 	return &transaction->attempts[sendings ? 1 + (sendings - 1) % others : 0];
 }
 
-/* The id of the first sending is the request's own, those of all others are new. */
+/* The id of the first sending is the request's own, if it can be; those of others are new. */
 static void name_attempt(struct ibmad_port *port, struct transaction *transaction, int64_t now)
 {
 	struct attempt *attempt = free_attempt(transaction);
@@ -210,7 +238,7 @@ static void name_attempt(struct ibmad_port *port, struct transaction *transactio
 	uint32_t value = get32(tid);
 
 	forget_attempt(port, attempt);
-	if (transaction->sendings || !value) {
+	if (transaction->sendings || !value || is_taken(port, mad_of(transaction))) {
 		value = (uint32_t)mad_trid();
 		memcpy(tid, &(uint32_t){htobe32(value)}, sizeof(value));
 	}
@@ -326,7 +354,8 @@ static void follow(struct ibmad_port *port, struct transaction *transaction, con
 	}
 	if (!transaction->repeatable)
 		transaction->end = INT64_MAX;
-	transaction->busy = true; /* to be sent now, and not for its time-out */
+	transaction->recalled = true;
+	transaction->overdue = false;
 	hasten(port, transaction);
 }
 
@@ -341,6 +370,22 @@ static void follow_late(struct ibmad_port *port, struct transaction *transaction
 	free(answer);
 }
 
+/* A request that never left has no answer: what has come meanwhile is another's. */
+static void disown_answer(struct ibmad_port *port, struct transaction *transaction, int error)
+{
+	forget_attempts(port, transaction);
+	if (transaction->redirects) {
+		free(transaction->heap);
+		transaction->heap = NULL;
+		transaction->redirects = false;
+	}
+	if (transaction->answered) {
+		transaction->answered = false;
+		transaction->status = 0;
+		transaction->error = error;
+	}
+}
+
 void transaction_send(struct ibmad_port *port, struct transaction *transaction)
 {
 	int error;
@@ -353,8 +398,9 @@ void transaction_send(struct ibmad_port *port, struct transaction *transaction)
 	error = prepare_detour(port, transaction);
 	if (!error && transaction->state != TRANSACTION_DONE)
 		error = send_attempt(port, transaction);
-	/* an id that the caller has used before may still be under way: one of our own is not
-	 */
+	if (error && transaction->sendings == 1)
+		disown_answer(port, transaction, error);
+	/* the kernel may still hold an id of the caller's: it does not hold one of our own */
 	if (error == EINVAL && transaction->sendings == 1 &&
 	    transaction->state != TRANSACTION_DONE)
 		error = send_attempt(port, transaction);
@@ -367,8 +413,7 @@ void transaction_send(struct ibmad_port *port, struct transaction *transaction)
 		follow_late(port, transaction);
 }
 
-/* --- time-outs -----------------------------------------------------------------------------
- */
+/* --- time-outs ------------------------------------------------------------------ */
 
 /* An attempt has had its time. */
 static void next_attempt(struct ibmad_port *port, struct transaction *transaction)
@@ -388,7 +433,7 @@ void transaction_expired(struct ibmad_port *port, struct transaction *transactio
 	if (transaction->sending) {
 		/* somebody is about to: when he is done is soon enough */
 		set_timer(port, transaction, now + 1000);
-	} else if (!transaction->repeatable && !transaction->busy) {
+	} else if (!transaction->repeatable && !transaction->recalled) {
 		if (now >= transaction->end)
 			next_attempt(port, transaction);
 		else
@@ -398,7 +443,8 @@ void transaction_expired(struct ibmad_port *port, struct transaction *transactio
 	} else {
 		if (transaction->interval < UINT32_MAX / 2)
 			transaction->interval *= 2;
-		transaction->busy = false;
+		transaction->overdue |= !transaction->recalled;
+		transaction->recalled = false;
 		transaction_send(port, transaction);
 	}
 }
@@ -416,14 +462,16 @@ static void attempt_timed_out(struct ibmad_port *port, struct transaction *trans
 	hasten(port, transaction);
 }
 
-/* --- the end ---------------------------------------------------------------------------------
- */
+/* --- the end -------------------------------------------------------------------- */
 
 void transaction_finish(struct ibmad_port *port, struct transaction *transaction, int error)
 {
 	if (transaction->state == TRANSACTION_DONE)
 		return;
-	forget_attempts(port, transaction);
+	if (transaction->answered)
+		forget_attempts(port, transaction);
+	else
+		give_up_attempts(port, transaction);
 	if (transaction->asynchronous)
 		deadline_clear(&port->deadlines, &transaction->timer);
 	uncount(port, transaction);
@@ -434,8 +482,7 @@ void transaction_finish(struct ibmad_port *port, struct transaction *transaction
 		deliver(transaction);
 }
 
-/* --- answers ---------------------------------------------------------------------------------
- */
+/* --- answers -------------------------------------------------------------------- */
 
 static bool is_response(const uint8_t *mad)
 {
@@ -468,7 +515,8 @@ static bool come_back_later(struct ibmad_port *port, struct transaction *transac
 	forget_attempts(port, transaction);
 	uncount(port, transaction);
 	window_lost(&port->windows[transaction_window(transaction)]);
-	transaction->busy = true;
+	transaction->recalled = true;
+	transaction->overdue = false;
 	set_timer(port, transaction, now + pause);
 	if (!transaction->asynchronous)
 		waiter_wake(transaction->owner.waiter);
@@ -526,18 +574,18 @@ static void redirected(struct ibmad_port *port, struct transaction *transaction,
 }
 
 /*
- * That a repeated sending is the one to be answered shows that the fabric has lost an earlier
- * one. Where there is never an answer, it is the node that is dead.
+ * That the one to be answered is a sending after one that was overdue shows that the fabric has
+ * lost that. Where there is never an answer, it is the node that is dead.
  */
 static void judge_loss(struct ibmad_port *port, const struct transaction *transaction,
 		       const struct attempt *attempt)
 {
 	struct window *window = &port->windows[transaction_window(transaction)];
 
-	if (attempt == &transaction->attempts[0])
-		window_answered(window);
-	else
+	if (transaction->overdue && attempt != &transaction->attempts[0])
 		window_lost(window);
+	else
+		window_answered(window);
 }
 
 /* Returns whether it has kept umad. */
@@ -566,15 +614,6 @@ static bool answered(struct ibmad_port *port, struct transaction *transaction,
 	transaction->status = status;
 	transaction_finish(port, transaction, status ? EIO : 0);
 	return heap;
-}
-
-static struct attempt *find_attempt(struct ibmad_port *port, const uint8_t *mad)
-{
-	struct attempt *attempt = table_find(&port->table, get32(mad + 12));
-
-	while (attempt && mad_of(transaction_of(attempt))[1] != mad[1])
-		attempt = table_find_next(attempt);
-	return attempt;
 }
 
 bool transaction_receive(struct ibmad_port *port, uint8_t *umad, int length, bool heap)

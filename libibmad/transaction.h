@@ -52,7 +52,8 @@ struct transaction {
 	bool counted : 1;   /* by its window */
 	bool sending : 1;   /* a thread is about to write it, without the lock */
 	bool answered : 1;  /* the buffer holds the answer */
-	bool busy : 1;      /* the last answer was BUSY */
+	bool recalled : 1;  /* to be sent again for an answer: BUSY, or a redirection */
+	bool overdue : 1;   /* since it was last sent for anything else, an answer was */
 	bool redirects : 1; /* heap holds an answer that does, till the request is written */
 	bool overtaken : 1; /* the answer came before the long request was written */
 	uint16_t dataoffs;  /* where the answer's data begins */

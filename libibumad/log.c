@@ -12,18 +12,41 @@
 
 static atomic_int debug_level;
 
-/* Guards the hook and its argument, which belong together; never held while it is called.
- */
+/* Guards the hook and its argument, which belong together; never held while it is called. */
 static pthread_mutex_t hook_lock = PTHREAD_MUTEX_INITIALIZER;
 static umad_log_fn *hook;
 static void *hook_user;
 
-EXPORT void umad_set_log_hook(umad_log_fn *new_hook, void *user)
+static void unlock_hook(void)
+{
+	pthread_mutex_unlock(&hook_lock);
+}
+
+/* The lock is nobody else's across a fork: in the child, nobody else could give it back. */
+static void lock_hook(void)
 {
 	pthread_mutex_lock(&hook_lock);
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(lock_hook, unlock_hook, unlock_hook);
+}
+
+static void take_hook(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, watch_forks);
+	lock_hook();
+}
+
+EXPORT void umad_set_log_hook(umad_log_fn *new_hook, void *user)
+{
+	take_hook();
 	hook = new_hook;
 	hook_user = user;
-	pthread_mutex_unlock(&hook_lock);
+	unlock_hook();
 }
 
 EXPORT int umad_debug(int level)
@@ -54,10 +77,10 @@ void log_message(enum umad_log_level level, const char *format, ...)
 		if ((unsigned char)*at < ' ')
 			*at = '?';
 
-	pthread_mutex_lock(&hook_lock);
+	take_hook();
 	call = hook;
 	user = hook_user;
-	pthread_mutex_unlock(&hook_lock);
+	unlock_hook();
 
 	if (call)
 		call(level, text, user);

@@ -29,7 +29,7 @@
 extern "C" {
 #endif
 
-/* --- sizes and offsets, in bytes ---------------------------------------------------- */
+/* --- sizes and offsets, in bytes ------------------------------------------------ */
 
 #define IB_MAD_SIZE 256
 
@@ -71,8 +71,7 @@ extern "C" {
 #define IB_CC_LOG_DATA_OFFS 32
 #define IB_CC_LOG_DATA_SZ   (IB_MAD_SIZE - IB_CC_LOG_DATA_OFFS)
 
-/* --- numbers of the wire --------------------------------------------------------------
- */
+/* --- numbers of the wire -------------------------------------------------------- */
 
 /** Management classes (IBA 13.4.4). */
 enum MAD_CLASSES {
@@ -277,8 +276,7 @@ enum SA_SIZES_ENUM {
 	SA_HEADER_SZ = 20
 };
 
-/* --- addresses ------------------------------------------------------------------------
- */
+/* --- addresses ------------------------------------------------------------------ */
 
 typedef uint8_t ibmad_gid_t[16];
 
@@ -345,8 +343,7 @@ int str2drpath(ib_dr_path_t *path, char *routepath, int drslid, int drdlid);
 /** Writes a directed route into dstr, never more than dstr_size bytes. Returns dstr. */
 char *drpath2str(ib_dr_path_t *path, char *dstr, size_t dstr_size);
 
-/* --- fields ---------------------------------------------------------------------------
- */
+/* --- fields --------------------------------------------------------------------- */
 
 /**
  * The fields of attributes and headers. Their positions are in libibmad/fields.def;
@@ -1263,8 +1260,7 @@ char *mad_dump_val(enum MAD_FIELDS field, char *buf, int bufsz, void *val);
 /** The field's label; NULL for no field. */
 const char *mad_field_name(enum MAD_FIELDS field);
 
-/* --- requests --------------------------------------------------------------------------
- */
+/* --- requests ------------------------------------------------------------------- */
 
 typedef struct {
 	unsigned id;
@@ -1384,8 +1380,7 @@ static inline int mad_is_vendor_range2(int mgmt)
 	return mgmt >= IB_VENDOR_RANGE2_START_CLASS && mgmt <= IB_VENDOR_RANGE2_END_CLASS;
 }
 
-/* --- headers and packets
- * ------------------------------------------------------------------ */
+/* --- headers and packets -------------------------------------------------------- */
 
 /** A transaction id: 32 bits, never 0, in no other thread the same. */
 uint64_t mad_trid(void);
@@ -1405,8 +1400,7 @@ void *mad_encode(void *buf, ib_rpc_t *rpc, ib_dr_path_t *drpath, void *data);
 int mad_build_pkt(void *umad, ib_rpc_t *rpc, ib_portid_t *dport, ib_rmpp_hdr_t *rmpp,
 		  void *data);
 
-/* --- ports
- * -------------------------------------------------------------------------------- */
+/* --- ports ---------------------------------------------------------------------- */
 
 #define MAD_DEF_RETRIES    3
 #define MAD_DEF_TIMEOUT_MS 1000
@@ -1468,8 +1462,7 @@ int mad_register_client_via(int mgmt, uint8_t rmpp_version, struct ibmad_port *s
 int mad_register_server_via(int mgmt, uint8_t rmpp_version, long method_mask[16 / sizeof(long)],
 			    uint32_t class_oui, struct ibmad_port *srcport);
 
-/* --- requests and answers
- * ------------------------------------------------------------------ */
+/* --- requests and answers ------------------------------------------------------- */
 
 /**
  * Sends a request and waits for its answer, whose datasz bytes at dataoffs go to rcvdata.
@@ -1481,7 +1474,7 @@ void *mad_rpc(const struct ibmad_port *srcport, ib_rpc_t *rpc, ib_portid_t *dpor
 void *mad_rpc_rmpp(const struct ibmad_port *srcport, ib_rpc_t *rpc, ib_portid_t *dport,
 		   ib_rmpp_hdr_t *rmpp, void *data);
 
-/** Sends, and expects no answer. */
+/** Sends, and does not wait: the answer, or the request itself if none came, is received. */
 int mad_send_via(ib_rpc_t *rpc, ib_portid_t *dport, ib_rmpp_hdr_t *rmpp, void *data,
 		 struct ibmad_port *srcport);
 /**
@@ -1502,8 +1495,7 @@ int mad_respond_via(void *umad, ib_portid_t *portid, uint32_t rstatus,
 void *mad_alloc(void);
 void mad_free(void *umad);
 
-/* --- management classes
- * ---------------------------------------------------------------------- */
+/* --- management classes --------------------------------------------------------- */
 
 /** SMPs: 64 bytes of attribute in the buffer, both ways. rstatus is the answer's status.
  */
@@ -1548,8 +1540,7 @@ uint8_t *bm_call_via(void *data, ib_portid_t *portid, ib_bm_call_t *call,
 uint8_t *ib_vendor_call_via(void *data, ib_portid_t *portid, ib_vendor_call_t *call,
 			    struct ibmad_port *srcport);
 
-/* --- who is where
- * ------------------------------------------------------------------------------ */
+/* --- who is where --------------------------------------------------------------- */
 
 /** The subnet manager's address. */
 int ib_resolve_smlid_via(ib_portid_t *sm_id, int timeout, const struct ibmad_port *srcport);
@@ -1564,12 +1555,13 @@ int ib_resolve_portid_str_via(ib_portid_t *portid, char *addr_str, enum MAD_DEST
 int ib_resolve_self_via(ib_portid_t *portid, int *portnum, ibmad_gid_t *gid,
 			const struct ibmad_port *srcport);
 
-/* --- one port for the whole process
- * --------------------------------------------------------------- */
+/* --- one port for the whole process --------------------------------------------- */
 
 /** Prints the failures of requests on stderr. */
 void madrpc_show_errors(int set);
-/** Attempts, and milliseconds each, of ports that have none of their own. Returns them.
+/**
+ * Attempts, and milliseconds each, of ports that have none of their own. The first returns the
+ * number in force (0 and less change nothing), the second 0.
  */
 int madrpc_set_retries(int retries);
 int madrpc_set_timeout(int timeout);
@@ -1729,8 +1721,8 @@ extern int ibdebug;
 #endif
 
 /*
- * Messages on stderr, with the process and the function: a warning, one for ibdebug 1
- * (IBDEBUG prints it on stdout), one for ibdebug 2, and one that ends the process.
+ * Messages with the process and the function: a warning and one that ends the process on
+ * stderr, one for ibdebug 1 and one for ibdebug 2 on stdout.
  */
 #define IBWARN(fmt, ...) \
 	fprintf(stderr, "ibwarn: [%d] %s: " fmt "\n", getpid(), __func__, ##__VA_ARGS__)

@@ -15,9 +15,9 @@
  * waits its turn.
  *
  * Threads. Any number may use a port, and an engine on it, at once, together with the
- * blocking calls of mad.h. Callbacks run in the threads that call mad_async_process() and
- * mad_async_run(), one at a time for an engine, with no lock held: they may submit, cancel
- * and make blocking calls, but not destroy their engine or close its port.
+ * blocking calls of mad.h. Callbacks run in the threads that call mad_async_process(),
+ * mad_async_run() and mad_async_destroy(), one at a time for an engine, with no lock held: they
+ * may submit, cancel and make blocking calls, but not destroy their engine or close its port.
  *
  * fork(). A child may go on with the port, as its parent may; both read from one device, so
  * one of them had better have a port of its own. What was under way is the parent's: in the
@@ -35,7 +35,7 @@
 extern "C" {
 #endif
 
-/* --- requests -------------------------------------------------------------------------- */
+/* --- requests ------------------------------------------------------------------- */
 
 struct mad_async;
 
@@ -105,7 +105,7 @@ int mad_async_submit(struct mad_async *async, const ib_rpc_t *rpc, const ib_port
  */
 int mad_async_cancel(struct mad_async *async, uint64_t id);
 
-/* --- in an event loop of one's own ------------------------------------------------------ */
+/* --- in an event loop of one's own ---------------------------------------------- */
 
 /** The descriptor to poll for reading: the port's, as mad_rpc_portid(). */
 int mad_async_fd(const struct mad_async *async);
@@ -156,7 +156,7 @@ struct mad_async_stats {
 /** size is sizeof(*stats), so that members can be added. -EINVAL. */
 int mad_async_get_stats(struct mad_async *async, struct mad_async_stats *stats, size_t size);
 
-/* --- one request of any size, and its answer -------------------------------------------- */
+/* --- one request of any size, and its answer ------------------------------------ */
 
 /**
  * As mad_rpc(), with a payload of size bytes (by RMPP if one MAD does not hold it) and an
@@ -168,7 +168,7 @@ int mad_rpc_message(const struct ibmad_port *port, ib_rpc_t *rpc, ib_portid_t *d
 		    const void *payload, size_t size, struct mad_message *message);
 void mad_message_free(struct mad_message *message);
 
-/* --- options of a port ------------------------------------------------------------------- */
+/* --- options of a port ---------------------------------------------------------- */
 
 /* All return 0 or -EINVAL, and count for what is submitted afterwards. */
 

@@ -36,7 +36,7 @@
 extern "C" {
 #endif
 
-/* --- any attribute ------------------------------------------------------------------- */
+/* --- any attribute -------------------------------------------------------------- */
 
 /** A question. What is 0 is left to the library. */
 struct mad_sa_query {
@@ -76,7 +76,7 @@ void *mad_sa_table_record(const struct mad_sa_table *table, size_t index);
 /** NULL is fine. */
 void mad_sa_table_free(struct mad_sa_table *table);
 
-/* --- records that mad.h has no fields for ---------------------------------------------- */
+/* --- records that mad.h has no fields for --------------------------------------- */
 
 /** LinkRecord (IBA 15.2.5.15). */
 struct mad_sa_link_record {
@@ -114,7 +114,7 @@ struct mad_sa_inform_info_record {
 	uint8_t pad[4];
 };
 
-/* --- the usual questions ----------------------------------------------------------------- */
+/* --- the usual questions -------------------------------------------------------- */
 
 /** PathRecords (IB_SA_PR_*_F) from one port to another; a GID may be NULL: from or to all. */
 int mad_sa_path_records(const struct ibmad_port *port, const ibmad_gid_t sgid,

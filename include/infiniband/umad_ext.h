@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-/* --- IsSM ------------------------------------------------------------------------- */
+/* --- IsSM ----------------------------------------------------------------------- */
 
 /** Flags of umad_open_issm(). */
 enum {
@@ -39,7 +39,7 @@ int umad_open_issm(const char *ca_name, int portnum, int flags);
 /** Clears IsSM again. Returns 0; -EINVAL a descriptor that is not open. */
 int umad_close_issm(int fd);
 
-/* --- hot-plug --------------------------------------------------------------------- */
+/* --- hot-plug ------------------------------------------------------------------- */
 
 /** What happened. */
 enum umad_event_type {
@@ -85,7 +85,7 @@ int umad_monitor_next_event(struct umad_monitor *monitor, struct umad_event *eve
 /** Stops watching. NULL does nothing. */
 void umad_monitor_close(struct umad_monitor *monitor);
 
-/* --- messages --------------------------------------------------------------------- */
+/* --- messages ------------------------------------------------------------------- */
 
 /** How much a message matters; compare umad_debug(). */
 enum umad_log_level {

@@ -256,8 +256,7 @@ static const struct {
 };
 #define HEADERS (sizeof(headers) / sizeof(*headers))
 
-/* --- MADs
- * ------------------------------------------------------------------------------------- */
+/* --- MADs ----------------------------------------------------------------------- */
 
 static uint64_t random_state;
 
@@ -300,8 +299,7 @@ static void make_mad(const struct attribute *attribute, uint8_t mad[IB_MAD_SIZE]
 	}
 }
 
-/* --- the capture
- * -------------------------------------------------------------------------------- */
+/* --- the capture ---------------------------------------------------------------- */
 
 static void put16(FILE *file, unsigned value)
 {
@@ -371,8 +369,7 @@ static int write_capture(const char *path)
 	return fclose(file) != 0;
 }
 
-/* --- the comparison
- * ------------------------------------------------------------------------------ */
+/* --- the comparison ------------------------------------------------------------- */
 
 /* The columns of tshark's output: the headers' fields, then the attributes'. */
 static int print_fields(void)

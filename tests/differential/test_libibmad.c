@@ -47,7 +47,7 @@ static void report(const char *what, unsigned number, const char *ours, const ch
 		printf("%s %u: \"%s\", the reference \"%s\"\n", what, number, ours, reference);
 }
 
-/* --- fields ---------------------------------------------------------------------------- */
+/* --- fields --------------------------------------------------------------------- */
 
 /* What the distribution's library cannot know yet, or does not do as version 64. */
 static unsigned last_field;
@@ -128,8 +128,7 @@ static void compare_coding(void)
 		report("encode", field, "other bytes", "bytes");
 }
 
-/* --- printers ------------------------------------------------------------------------------
- */
+/* --- printers ------------------------------------------------------------------- */
 
 static void compare_value_text(void)
 {
@@ -261,8 +260,7 @@ static void compare_printer(void)
 		report(name, (unsigned)size, a, b);
 }
 
-/* --- headers and addresses
- * -------------------------------------------------------------------- */
+/* --- headers and addresses ------------------------------------------------------ */
 
 static void compare_packet(void)
 {

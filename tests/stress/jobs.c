@@ -49,8 +49,7 @@ void jobs_end(void)
 	free(jobs);
 }
 
-/* --- what they ask --------------------------------------------------------------------------
- */
+/* --- what they ask -------------------------------------------------------------- */
 
 static enum kind kind_of(unsigned number)
 {
@@ -117,8 +116,7 @@ static bool is_right(unsigned number, const uint8_t *data, size_t size)
 	return i == size;
 }
 
-/* --- what became of them
- * ---------------------------------------------------------------------- */
+/* --- what became of them -------------------------------------------------------- */
 
 static void end_job(unsigned number, int error, const uint8_t *data, size_t size)
 {
@@ -171,8 +169,7 @@ void jobs_judge(unsigned first, unsigned count, bool gone)
 	must(gone || counts[0] > count / 2, "more should have succeeded");
 }
 
-/* --- blocking
- * ------------------------------------------------------------------------------------ */
+/* --- blocking ------------------------------------------------------------------- */
 
 static void do_one(struct ibmad_port *port, unsigned number)
 {
@@ -212,8 +209,7 @@ void *do_blocking(void *arg)
 	return NULL;
 }
 
-/* --- engines
- * --------------------------------------------------------------------------------------- */
+/* --- engines -------------------------------------------------------------------- */
 
 struct engine {
 	struct mad_async *async;

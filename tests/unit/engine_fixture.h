@@ -69,7 +69,7 @@ static inline int port_teardown(void **state)
 
 #define PORT_TEST(name) cmocka_unit_test_setup_teardown(name, port_setup, port_teardown)
 
-/* --- requests ----------------------------------------------------------------------------- */
+/* --- requests ------------------------------------------------------------------- */
 
 /* Sent again as soon as its answer is overdue. */
 static inline ib_rpc_t get_request(void)
@@ -106,7 +106,7 @@ static inline ib_portid_t to_lid(int lid)
 	return (ib_portid_t){.lid = lid, .qp = 1, .qkey = IB_DEFAULT_QP1_QKEY};
 }
 
-/* --- ways to answer ----------------------------------------------------------------------- */
+/* --- ways to answer ------------------------------------------------------------- */
 
 /* Hooks for device_on_write(). */
 
@@ -157,8 +157,7 @@ static inline void answer_long(const struct device_packet *packet, size_t length
 	free(mad);
 }
 
-/* --- what became of a request --------------------------------------------------------------
- */
+/* --- what became of a request --------------------------------------------------- */
 
 struct outcome {
 	atomic_int calls;
@@ -204,8 +203,7 @@ static inline struct mad_async_stats stats_of(struct mad_async *async)
 	return stats;
 }
 
-/* --- time -----------------------------------------------------------------------------------
- */
+/* --- time ----------------------------------------------------------------------- */
 
 static inline int64_t now_ms(void)
 {

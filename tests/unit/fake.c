@@ -52,8 +52,7 @@ static struct {
 	long allocated;
 } fake;
 
-/* --- memory: what the library allocates is counted -----------------------------------
- */
+/* --- memory: what the library allocates is counted ------------------------------ */
 
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
@@ -110,8 +109,7 @@ void fake_fail_malloc(unsigned n)
 	fake.failed = false;
 }
 
-/* --- set-up and tear-down --------------------------------------------------------------
- */
+/* --- set-up and tear-down ------------------------------------------------------- */
 
 static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *ftw)
 {
@@ -169,8 +167,7 @@ int fake_teardown(void **state)
 	return leaked || fake.allocated ? -1 : 0;
 }
 
-/* --- sysfs -----------------------------------------------------------------------------
- */
+/* --- sysfs ---------------------------------------------------------------------- */
 
 const char *fake_real_path(const char *path)
 {
@@ -305,8 +302,7 @@ void fake_umad(int number, const char *ca_name, int portnum)
 	}
 }
 
-/* --- faults ----------------------------------------------------------------------------
- */
+/* --- faults --------------------------------------------------------------------- */
 
 void fake_fail_call(unsigned n, int error)
 {
@@ -340,8 +336,7 @@ static int begin_call(void)
 	return -fake.fail_error;
 }
 
-/* --- devices ---------------------------------------------------------------------------
- */
+/* --- devices -------------------------------------------------------------------- */
 
 static struct device_state *find_device(const char *name)
 {
@@ -475,8 +470,7 @@ static int register2_on(struct fake_device *device, void *arg)
 	return register_on(device, IB_USER_MAD_REGISTER_AGENT2, arg, sizeof(*req));
 }
 
-/* --- the seam ------------------------------------------------------------------------
- */
+/* --- the seam ------------------------------------------------------------------- */
 
 int sys_open(const char *path, int flags)
 {

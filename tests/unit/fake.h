@@ -17,7 +17,7 @@
 
 #include <infiniband/umad.h>
 
-/* --- the machine ------------------------------------------------------------------- */
+/* --- the machine ---------------------------------------------------------------- */
 
 /*
  * cmocka set-up and tear-down. The machine begins with no devices and no faults;
@@ -27,8 +27,7 @@ int fake_setup(void **state);
 int fake_teardown(void **state);
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fake_setup, fake_teardown)
 
-/* --- sysfs: paths are the real ones, "/sys/class/infiniband/mlx5_0/node_type" ---------
- */
+/* --- sysfs: paths are the real ones, "/sys/class/infiniband/mlx5_0/node_type" --- */
 
 /* Writes a file, folders made as needed. */
 __attribute__((format(printf, 2, 3))) void fake_file(const char *path, const char *format, ...);
@@ -50,7 +49,7 @@ void fake_ca(const char *ca_name);
 void fake_port(const char *ca_name, int portnum, uint32_t guid);
 void fake_umad(int number, const char *ca_name, int portnum);
 
-/* --- faults ------------------------------------------------------------------------- */
+/* --- faults --------------------------------------------------------------------- */
 
 /* The n-th call of the seam from now on (1 is the next) fails with that errno; 0 none. */
 void fake_fail_call(unsigned n, int error);
@@ -62,8 +61,7 @@ bool fake_failed(void);
 /* Called before each opening of a file or folder, to change what is there. */
 void fake_before_open(void (*hook)(const char *path));
 
-/* --- devices: /dev/infiniband/<name> -------------------------------------------------
- */
+/* --- devices: /dev/infiniband/<name> -------------------------------------------- */
 
 struct fake_device {
 	char name[32];

@@ -17,8 +17,7 @@
 
 struct device_state device = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* --- set-up and tear-down ------------------------------------------------------------------
- */
+/* --- set-up and tear-down ------------------------------------------------------- */
 
 int device_setup(void **state)
 {
@@ -71,8 +70,7 @@ int device_teardown(void **state)
 	return left ? -1 : 0;
 }
 
-/* --- the queue ------------------------------------------------------------------------------
- */
+/* --- the queue ------------------------------------------------------------------ */
 
 int64_t now_ns(void)
 {
@@ -206,8 +204,7 @@ void device_answer(const struct device_packet *request, uint16_t status, size_t 
 	device_reply(request, mad, sizeof(mad));
 }
 
-/* --- faults and questions --------------------------------------------------------------------
- */
+/* --- faults and questions ------------------------------------------------------- */
 
 void device_on_write(device_write_fn *hook, void *arg)
 {

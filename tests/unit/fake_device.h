@@ -28,7 +28,7 @@ int device_setup(void **state);
 int device_teardown(void **state);
 #define DEVICE_TEST(name) cmocka_unit_test_setup_teardown(name, device_setup, device_teardown)
 
-/* --- what is written -------------------------------------------------------------------- */
+/* --- what is written ------------------------------------------------------------ */
 
 struct device_packet {
 	int fd; /* the handle it was written to */
@@ -63,7 +63,7 @@ void device_forget_packets(void);
  */
 void device_hold_tids(bool on);
 
-/* --- what there is to read ---------------------------------------------------------------- */
+/* --- what there is to read ------------------------------------------------------ */
 
 /*
  * Answers a request as the node it went to: with its own bytes, but for the response bit,
@@ -83,7 +83,7 @@ void device_delay(unsigned microseconds);
 /* The request's MAD for an answer of one's own: the TID as the kernel completes it. */
 void device_copy_mad(const struct device_packet *request, uint8_t mad[256]);
 
-/* --- faults ------------------------------------------------------------------------------- */
+/* --- faults --------------------------------------------------------------------- */
 
 enum device_call {
 	DEVICE_OPEN,
@@ -107,7 +107,7 @@ void device_fail_malloc(unsigned n);
 /* How many allocations there were so far. */
 unsigned device_allocations(void);
 
-/* --- the machine -------------------------------------------------------------------------- */
+/* --- the machine ---------------------------------------------------------------- */
 
 /* A file of sysfs, by its real path: added, or another text; NULL removes it. */
 void device_file(const char *path, const char *text);

@@ -28,8 +28,7 @@ static struct handle *handle_of(int fd)
 	return fd >= 0 && fd < MAX_FD ? device.handles[fd] : NULL;
 }
 
-/* --- agents
- * ------------------------------------------------------------------------------------ */
+/* --- agents --------------------------------------------------------------------- */
 
 static bool is_range2(uint8_t mgmt_class)
 {
@@ -148,8 +147,7 @@ static int control(struct handle *handle, unsigned long request, void *arg)
 	return -ENOTTY;
 }
 
-/* --- reading and writing
- * -------------------------------------------------------------------------- */
+/* --- reading and writing -------------------------------------------------------- */
 
 static size_t header_size(const struct handle *handle)
 {
@@ -291,8 +289,7 @@ static ssize_t write_handle(struct handle *handle, const uint8_t *buf, size_t si
 	return err ? err : (ssize_t)size;
 }
 
-/* --- the seam
- * ----------------------------------------------------------------------------------------- */
+/* --- the seam ------------------------------------------------------------------- */
 
 static int open_handle(void)
 {

@@ -4,6 +4,8 @@
 
 #include "engine_fixture.h"
 
+#include <pthread.h>
+
 #include <limits.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -45,8 +47,7 @@ static void expect_all(int count, int error)
 	}
 }
 
-/* --- submitting ------------------------------------------------------------------------------
- */
+/* --- submitting ----------------------------------------------------------------- */
 
 static void each_request_gets_its_own_answer(void **state)
 {
@@ -218,8 +219,7 @@ static void a_status_is_an_error_with_an_answer(void **state)
 	assert_int_equal(outcomes[1].length, IB_MAD_SIZE);
 }
 
-/* --- time
- * ------------------------------------------------------------------------------------- */
+/* --- time ----------------------------------------------------------------------- */
 
 static void a_request_without_an_answer_times_out_once(void **state)
 {
@@ -290,8 +290,7 @@ static void a_busy_node_is_asked_again_later(void **state)
 	assert_int_equal(stats_of(async).busy, 1);
 }
 
-/* --- callbacks
- * --------------------------------------------------------------------------------- */
+/* --- callbacks ------------------------------------------------------------------ */
 
 static int again;
 
@@ -414,8 +413,7 @@ static void callbacks_may_run_other_engines(void **state)
 	assert_int_equal(outcomes[2].error, -ECANCELED);
 }
 
-/* --- event loops
- * -------------------------------------------------------------------------------- */
+/* --- event loops ---------------------------------------------------------------- */
 
 /* An event loop as a program has it; returns how many were completed. */
 static int loop(int wanted)
@@ -491,8 +489,7 @@ static void a_cancelled_request_is_there_at_once(void **state)
 	assert_int_equal(loop(1), 1);
 }
 
-/* --- several engines
- * ------------------------------------------------------------------------------ */
+/* --- several engines ------------------------------------------------------------ */
 
 static void engines_on_a_port_share_it(void **state)
 {
@@ -570,8 +567,55 @@ static void a_blocking_call_s_time_out_makes_way_for_an_engine(void **state)
 	assert_int_equal(stats_of(async).under_way, 1);
 }
 
-/* --- the end
- * ---------------------------------------------------------------------------------------- */
+static void *receive(void *arg)
+{
+	(void)arg;
+	return mad_receive_via(NULL, -1, port);
+}
+
+static void *ask_the_dead(void *arg)
+{
+	uint8_t data[IB_PC_DATA_SZ] = {0};
+	ib_rpc_t rpc = set_request();
+	ib_portid_t to = to_lid(*(int *)arg);
+
+	return mad_rpc(port, &rpc, &to, data, data);
+}
+
+static void *run_engine(void *arg)
+{
+	mad_async_run(arg);
+	return NULL;
+}
+
+/* However much time it has left, and whoever reads meanwhile. */
+static void what_is_overdue_in_a_blocking_call_makes_way_for_a_waiting_run(void **state)
+{
+	pthread_t receiver, caller, runner;
+	int dead = 7;
+
+	(void)state;
+	overdue_after(50000);
+	mad_rpc_set_retries(port, 1);
+	mad_port_set_window(port, MAD_WINDOW_GMP, 1);
+	device_on_write(echo_but_for, &dead);
+	assert_int_equal(pthread_create(&receiver, NULL, receive, NULL), 0);
+	while (!device_calls(DEVICE_POLL))
+		sleep_ms(1);
+	assert_int_equal(pthread_create(&caller, NULL, ask_the_dead, &dead), 0);
+	assert_true(device_wait_written(1, LONG_MS));
+	submit(async, set_request(), 1, &outcomes[0], NULL);
+	assert_int_equal(pthread_create(&runner, NULL, run_engine, async), 0);
+	pthread_join(runner, NULL);
+	assert_int_equal(outcomes[0].error, 0);
+	/* the call has not ended yet: it has a minute */
+	device_time_out(device_packet(0));
+	pthread_join(caller, NULL);
+	device_remove();
+	pthread_join(receiver, NULL);
+}
+
+/* --- the end -------------------------------------------------------------------- */
 
 static void what_an_engine_has_under_way_is_cancelled_with_it(void **state)
 {
@@ -607,6 +651,24 @@ static void an_engine_that_ends_takes_no_more(void **state)
 	mad_async_destroy(async);
 	async = NULL;
 	assert_int_equal(outcomes[0].calls, 30);
+}
+
+/* One processes, the others wait for their turn. */
+static void an_engine_may_end_while_threads_run_it(void **state)
+{
+	pthread_t threads[4];
+
+	(void)state;
+	submit(async, set_request(), 1, &outcomes[0], NULL);
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, run_engine, async), 0);
+	sleep_ms(20);
+	mad_async_destroy(async);
+	async = NULL;
+	for (unsigned i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(outcomes[0].calls, 1);
+	assert_int_equal(outcomes[0].error, -ECANCELED);
 }
 
 static void a_port_may_be_closed_before_its_engines(void **state)
@@ -761,6 +823,23 @@ static void a_child_that_closes_leaves_its_parent_s_agents_alone(void **state)
 	expect_child_to_succeed(child);
 }
 
+static void a_child_s_window_is_its_parent_s(void **state)
+{
+	pid_t child;
+
+	(void)state;
+	mad_port_set_window(port, MAD_WINDOW_GMP, 3);
+	child = fork();
+	if (!child) {
+		struct mad_async_stats stats;
+
+		EXPECT(mad_async_get_stats(async, &stats, sizeof(stats)) == 0);
+		EXPECT(stats.gmp_window == 3);
+		_exit(0);
+	}
+	expect_child_to_succeed(child);
+}
+
 static void a_child_has_a_wake_descriptor_of_its_own(void **state)
 {
 	struct pollfd wake = {.fd = mad_async_wake_fd(async), .events = POLLIN};
@@ -813,8 +892,10 @@ int main(void)
 		ASYNC_TEST(engines_on_a_port_share_it),
 		ASYNC_TEST(an_engine_s_end_makes_way_for_another_one),
 		ASYNC_TEST(a_blocking_call_s_time_out_makes_way_for_an_engine),
+		ASYNC_TEST(what_is_overdue_in_a_blocking_call_makes_way_for_a_waiting_run),
 		ASYNC_TEST(what_an_engine_has_under_way_is_cancelled_with_it),
 		ASYNC_TEST(an_engine_that_ends_takes_no_more),
+		ASYNC_TEST(an_engine_may_end_while_threads_run_it),
 		ASYNC_TEST(a_port_may_be_closed_before_its_engines),
 		ASYNC_TEST(a_device_that_goes_fails_everything),
 		ASYNC_TEST(what_cannot_be_sent_fails_alone),
@@ -822,6 +903,7 @@ int main(void)
 #ifndef NO_CHILDREN
 		ASYNC_TEST(a_child_gets_its_parent_s_requests_back_and_can_go_on),
 		ASYNC_TEST(a_child_that_closes_leaves_its_parent_s_agents_alone),
+		ASYNC_TEST(a_child_s_window_is_its_parent_s),
 		ASYNC_TEST(a_child_has_a_wake_descriptor_of_its_own),
 #endif
 	};

@@ -61,8 +61,7 @@ static void answer(unsigned n)
 	assert_int_equal(mad_async_process(async), 1);
 }
 
-/* --- windows ---------------------------------------------------------------------------------
- */
+/* --- windows -------------------------------------------------------------------- */
 
 static void a_fixed_window_is_never_exceeded(void **state)
 {
@@ -177,8 +176,7 @@ static void a_window_can_be_fixed_and_left_to_itself_again(void **state)
 	assert_int_equal(mad_port_set_window(NULL, MAD_WINDOW_SMP, 5), -EINVAL);
 }
 
-/* --- destinations
- * ------------------------------------------------------------------------------ */
+/* --- destinations --------------------------------------------------------------- */
 
 static void a_destination_has_a_limit(void **state)
 {
@@ -309,8 +307,7 @@ static void destinations_of_directed_routes_are_kept_apart(void **state)
 	assert_int_equal(stats_of(async).waiting, 4);
 }
 
-/* --- cancelling
- * -------------------------------------------------------------------------------- */
+/* --- cancelling ----------------------------------------------------------------- */
 
 static void requests_can_be_cancelled_in_every_state(void **state)
 {
@@ -386,8 +383,7 @@ static void all_can_be_cancelled_in_any_order(void **state)
 	assert_int_equal(stats_of(async).completed, MANY);
 }
 
-/* --- memory
- * --------------------------------------------------------------------------------------- */
+/* --- memory --------------------------------------------------------------------- */
 
 static void a_waiting_request_costs_512_bytes_at_most(void **state)
 {

@@ -48,7 +48,7 @@ static void arrives(uint32_t agent, uint32_t status, size_t mad_size, uint8_t fi
 	fake_deliver(device, &header, sizeof(header), mad, mad_size);
 }
 
-/* --- sending --------------------------------------------------------------------------- */
+/* --- sending -------------------------------------------------------------------- */
 
 static void send_writes_header_and_mad_in_one_go(void **state)
 {
@@ -122,7 +122,7 @@ static void the_old_layout_is_sent_and_received_8_bytes_shorter(void **state)
 	umad_close_port(old);
 }
 
-/* --- receiving -------------------------------------------------------------------------- */
+/* --- receiving ------------------------------------------------------------------ */
 
 static void recv_gives_agent_length_and_mad(void **state)
 {
@@ -363,8 +363,7 @@ static void packets_are_logged_at_the_highest_level(void **state)
 	umad_set_log_hook(NULL, NULL);
 }
 
-/* --- polling
- * ---------------------------------------------------------------------------------- */
+/* --- polling -------------------------------------------------------------------- */
 
 static void poll_tells_what_is_there(void **state)
 {

@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/wait.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -189,6 +191,40 @@ static void hooks_may_be_set_while_messages_go_out(void **state)
 	umad_set_log_hook(NULL, NULL);
 }
 
+static void *set_hooks_for_ever(void *arg)
+{
+	while (!atomic_load((atomic_bool *)arg))
+		umad_set_log_hook(silent, NULL);
+	return NULL;
+}
+
+/* Whatever a thread of the parent's was doing. */
+static void a_child_has_its_messages(void **state)
+{
+	atomic_bool done = false;
+	pthread_t thread;
+	int status;
+	pid_t child;
+
+	(void)state;
+	umad_debug(1);
+	umad_set_log_hook(silent, NULL);
+	assert_int_equal(pthread_create(&thread, NULL, set_hooks_for_ever, &done), 0);
+	for (int i = 0; i < 300; i++) {
+		child = fork();
+		if (!child) {
+			alarm(60);
+			log_info("from a child");
+			_exit(0);
+		}
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_int_equal(status, 0);
+	}
+	done = true;
+	pthread_join(thread, NULL);
+	umad_set_log_hook(NULL, NULL);
+}
+
 static struct ib_user_mad umad = {
 	.agent_id = 3,
 	.retries = 5,
@@ -236,6 +272,7 @@ int main(void)
 		TEST(a_long_message_is_cut),
 		TEST(a_kernel_without_user_mad_is_warned_of),
 		TEST(hooks_may_be_set_while_messages_go_out),
+		TEST(a_child_has_its_messages),
 		TEST(dumps_go_to_stderr),
 	};
 

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* --- the kernel's uevents, in place of netlink.c -------------------------------------- */
+/* --- the kernel's uevents, in place of netlink.c -------------------------------- */
 
 static struct {
 	char text[512];
@@ -67,8 +67,7 @@ int uevent_receive(struct nl_sock *sock, char **text)
 	return length;
 }
 
-/* --- the machine ----------------------------------------------------------------------------
- */
+/* --- the machine ---------------------------------------------------------------- */
 
 static struct umad_monitor *monitor;
 
@@ -143,8 +142,7 @@ static void plug(const char *ca_name, int number)
 	fake_umad(number, ca_name, 1);
 }
 
-/* --- tests
- * ------------------------------------------------------------------------------------ */
+/* --- tests ---------------------------------------------------------------------- */
 
 static void a_device_appears_with_its_port(void **state)
 {
@@ -423,8 +421,7 @@ static void a_monitor_has_a_descriptor_to_poll(void **state)
 	umad_monitor_close(NULL);
 }
 
-/* --- what callers may rely on, in detail -------------------------------------------------
- */
+/* --- what callers may rely on, in detail ---------------------------------------- */
 
 /* Asserts the next event to the byte: members that do not apply are zero. */
 static void tells_exactly(const struct umad_event *expected)
@@ -887,7 +884,7 @@ static void a_loss_is_logged_with_its_reason(void **state)
 	assert_non_null(strstr(logged, strerror(ENOBUFS)));
 }
 
-/* --- a caller who follows the events -------------------------------------- */
+/* --- a caller who follows the events -------------------------------------------- */
 
 /* What is there, and what the events say: each as the ADDED events that would tell it. */
 static struct umad_event real[64], known[64];

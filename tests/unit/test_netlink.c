@@ -31,8 +31,7 @@ void __real_free(void *memory);
 #define GET         RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_GET)
 #define GET_CHARDEV RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_GET_CHARDEV)
 
-/* --- the kernel ----------------------------------------------------------------------------
- */
+/* --- the kernel ----------------------------------------------------------------- */
 
 /* What answers the n-th request: one datagram after the other; none is EAGAIN. */
 static struct {
@@ -109,8 +108,7 @@ static int give_answer(struct nl_sock *sock, struct sockaddr_nl *sender, unsigne
 	return (int)answers[request][answered[request] - 1].size;
 }
 
-/* --- faults of libnl itself ------------------------------------------------------------
- */
+/* --- faults of libnl itself ----------------------------------------------------- */
 
 static unsigned libnl_fails_in; /* the n-th call from now on, 0 none */
 static int nonblocking_error, membership_error;
@@ -190,8 +188,7 @@ int nl_connect(struct nl_sock *sock, int protocol)
 	return real(sock, NETLINK_ROUTE);
 }
 
-/* --- uevents ---------------------------------------------------------------------------------
- */
+/* --- uevents -------------------------------------------------------------------- */
 
 static struct {
 	const char *text;
@@ -238,8 +235,7 @@ static void datagram(const char *text, int length, uint32_t sender)
 	datagrams[datagram_count++].sender = sender;
 }
 
-/* --- answers
- * ---------------------------------------------------------------------------------- */
+/* --- answers -------------------------------------------------------------------- */
 
 static int setup(void **state)
 {
@@ -318,8 +314,7 @@ static int find(const char *ca_name)
 	return netlink_find_umad(ca_name, 3, name, sizeof(name));
 }
 
-/* --- the question for a port's device
- * --------------------------------------------------------- */
+/* --- the question for a port's device ------------------------------------------- */
 
 static void a_device_is_asked_for_by_index_and_port(void **state)
 {
@@ -460,8 +455,7 @@ static void a_socket_that_cannot_be_had_is_told(void **state)
 	assert_int_equal(find("mlx5_0"), -EIO);
 }
 
-/* --- uevents
- * ----------------------------------------------------------------------------------- */
+/* --- uevents -------------------------------------------------------------------- */
 
 static void uevents_are_the_kernels_and_terminated(void **state)
 {
@@ -526,8 +520,7 @@ static void the_real_kernel_knows_no_device_of_that_name(void **state)
 	assert_true(find("no_such_device") < 0);
 }
 
-/* --- the question, in detail -----------------------------------------------------------
- */
+/* --- the question, in detail ---------------------------------------------------- */
 
 static int open_descriptors(void)
 {
@@ -894,8 +887,7 @@ static void a_second_request_that_cannot_be_sent_is_an_error(void **state)
 	assert_memory_equal(name, "xxxxxxxx", 8);
 }
 
-/* --- the uevents' socket ----------------------------------------------------------------
- */
+/* --- the uevents' socket -------------------------------------------------------- */
 
 static void the_uevents_socket_is_in_the_kernels_group_and_does_not_wait(void **state)
 {

@@ -41,8 +41,7 @@ static unsigned written(void)
 	return device_written() - first;
 }
 
-/* --- the port ------------------------------------------------------------------------------
- */
+/* --- the port ------------------------------------------------------------------- */
 
 static void without_init_nothing_works(void **state)
 {
@@ -151,8 +150,7 @@ static void an_init_that_fails_ends_the_process_with_a_message(void **state)
 	assert_non_null(strstr(said, "nodev port 1"));
 }
 
-/* --- management classes
- * ------------------------------------------------------------------------ */
+/* --- management classes --------------------------------------------------------- */
 
 static void smps_go_by_it(void **state)
 {
@@ -230,8 +228,7 @@ static void addresses_are_resolved_by_it(void **state)
 	assert_int_equal(found.lid, 5);
 }
 
-/* --- requests and answers
- * ------------------------------------------------------------------------ */
+/* --- requests and answers ------------------------------------------------------- */
 
 static void requests_go_by_it(void **state)
 {
@@ -276,8 +273,7 @@ static void requests_of_others_come_and_are_answered(void **state)
 	assert_null(mad_receive(NULL, 0));
 }
 
-/* --- saving an answer
- * ------------------------------------------------------------------------------ */
+/* --- saving an answer ----------------------------------------------------------- */
 
 static void the_next_answer_is_saved_once(void **state)
 {
@@ -328,8 +324,7 @@ static void no_more_is_saved_than_there_is_or_asked_for(void **state)
 	assert_int_equal(saved[256], 0x55);
 }
 
-/* --- locking
- * ----------------------------------------------------------------------------------------- */
+/* --- locking -------------------------------------------------------------------- */
 
 static atomic_bool done;
 

@@ -4,6 +4,8 @@
 
 #include "engine_fixture.h"
 
+#include <sys/resource.h>
+
 #define PATTERN   0x5a
 #define GOOD_MARK 0xc3
 #define MEBIBYTE  (1u << 20)
@@ -28,8 +30,7 @@ static int set(void)
 	return mad_rpc(port, &rpc, &to, data, data) ? 0 : errno;
 }
 
-/* --- lengths --------------------------------------------------------------------------------
- */
+/* --- lengths -------------------------------------------------------------------- */
 
 /* An answer of so many bytes; and a good one after it, for when it is none. */
 static int answer_of_length(const struct device_packet *packet, void *arg)
@@ -118,8 +119,7 @@ static void a_reply_has_the_data_that_came(void **state)
 	mad_async_destroy(async);
 }
 
-/* --- headers ---------------------------------------------------------------------------------
- */
+/* --- headers -------------------------------------------------------------------- */
 
 static struct {
 	unsigned byte;
@@ -220,8 +220,7 @@ static void a_count_that_cannot_be_true_is_the_device_s_end(void **state)
 	}
 }
 
-/* --- more than one MAD
- * -------------------------------------------------------------------------- */
+/* --- more than one MAD ---------------------------------------------------------- */
 
 static struct {
 	size_t length;
@@ -283,6 +282,22 @@ static void answers_are_taken_up_to_the_port_s_limit(void **state)
 	assert_int_equal(ask_for(5 * MEBIBYTE, &message), -EMSGSIZE);
 	expect_answer(1000);
 	expect_answer(256);
+}
+
+static void without_a_descriptor_too_long_an_answer_is_read_away_all_the_same(void **state)
+{
+	struct mad_message message;
+	struct rlimit limit, none;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = limit;
+	none.rlim_cur = 3; /* which are open */
+	assert_int_equal(mad_port_set_max_reply(port, 1000), 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_int_equal(ask_for(5 * MEBIBYTE, &message), -EMSGSIZE);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	expect_answer(1000);
 }
 
 static void the_limit_is_64_mebibytes_at_first(void **state)
@@ -409,6 +424,7 @@ int main(void)
 		PORT_TEST(what_the_kernel_says_of_others_is_no_answer),
 		PORT_TEST(a_count_that_cannot_be_true_is_the_device_s_end),
 		LONG_TEST(answers_are_taken_up_to_the_port_s_limit),
+		LONG_TEST(without_a_descriptor_too_long_an_answer_is_read_away_all_the_same),
 		LONG_TEST(the_limit_is_64_mebibytes_at_first),
 		LONG_TEST(the_limit_holds_for_all_ways_to_ask),
 		LONG_TEST(without_memory_a_long_answer_is_given_up_and_the_next_one_comes),

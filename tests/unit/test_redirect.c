@@ -119,6 +119,56 @@ static void a_lid_is_followed(void **state)
 	}
 }
 
+/* From a port of another subnet, through a router, to one there. */
+static void a_lid_is_followed_without_the_way_to_the_old_one(void **state)
+{
+	ib_rpc_t rpc = {.mgtclass = IB_PERFORMANCE_CLASS,
+			.method = IB_MAD_METHOD_GET,
+			.attr.id = IB_GSI_PORT_COUNTERS,
+			.dataoffs = IB_PC_DATA_OFFS,
+			.datasz = IB_PC_DATA_SZ};
+	ib_portid_t to = to_lid(3);
+
+	(void)state;
+	device_on_write(follow_plan, NULL);
+	plan.lid = TARGET_LID;
+	plan.redirections = 1;
+	to.grh_present = 1;
+	memset(to.gid, 0xab, sizeof(to.gid));
+	assert_non_null(mad_rpc(port, &rpc, &to, data, data));
+	assert_int_equal(device_packet(0)->header.addr.grh_present, 1);
+	assert_int_equal(device_packet(1)->header.addr.grh_present, 0);
+	assert_int_equal(to.grh_present, 0);
+}
+
+static int redirect_to_the_target(const struct device_packet *packet, void *arg)
+{
+	if (be16toh(packet->header.addr.lid) == TARGET_LID)
+		return echo(packet, arg);
+	answer_with_redirection(packet);
+	return 0;
+}
+
+/* It is answered all the same. */
+static void a_redirection_is_no_loss(void **state)
+{
+	struct mad_async *async = mad_async_create(port);
+	static struct outcome outcomes[600];
+	unsigned before;
+
+	(void)state;
+	device_on_write(redirect_to_the_target, NULL);
+	plan.lid = TARGET_LID;
+	before = stats_of(async).gmp_window;
+	for (int i = 0; i < 600; i++)
+		submit(async, set_request(), 1 + i % 90, &outcomes[i], NULL);
+	mad_async_run(async);
+	for (int i = 0; i < 600; i++)
+		assert_int_equal(outcomes[i].error, 0);
+	assert_true(stats_of(async).gmp_window > before);
+	mad_async_destroy(async);
+}
+
 static void a_gid_s_path_is_asked_of_the_administrator(void **state)
 {
 	const uint8_t sgid[16] = {0xfe, 0x80, 0,    0, 0, 0,    0,   0,
@@ -305,6 +355,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		REDIRECT_TEST(a_lid_is_followed),
+		REDIRECT_TEST(a_lid_is_followed_without_the_way_to_the_old_one),
+		REDIRECT_TEST(a_redirection_is_no_loss),
 		REDIRECT_TEST(a_gid_s_path_is_asked_of_the_administrator),
 		REDIRECT_TEST(asynchronous_requests_are_redirected_too),
 		REDIRECT_TEST(some_redirections_are_followed_and_no_more),

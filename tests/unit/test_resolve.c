@@ -29,8 +29,7 @@ static int setup(void **state)
 	return ret;
 }
 
-/* --- the subnet manager --------------------------------------------------------------------
- */
+/* --- the subnet manager --------------------------------------------------------- */
 
 static void the_port_knows_its_subnet_manager(void **state)
 {
@@ -78,8 +77,7 @@ static void the_time_to_find_it_can_be_given(void **state)
 	assert_int_equal(errno, ETIMEDOUT);
 }
 
-/* --- oneself
- * ---------------------------------------------------------------------------------- */
+/* --- oneself -------------------------------------------------------------------- */
 
 static void one_s_own_address_is_what_the_port_says(void **state)
 {
@@ -124,8 +122,7 @@ static void a_port_that_does_not_answer_is_nobody(void **state)
 	assert_int_equal(self.lid, 9);
 }
 
-/* --- by GID and GUID
- * ---------------------------------------------------------------------------- */
+/* --- by GID and GUID ------------------------------------------------------------ */
 
 static ibmad_gid_t other = {0xfe, 0x80, 0, 0, 0, 0, 0, 0, 9, 8, 7, 6, 5, 4, 3, 2};
 
@@ -234,8 +231,7 @@ static void without_subnet_manager_nobody_is_found(void **state)
 	assert_int_equal(to.lid, 5);
 }
 
-/* --- by text
- * --------------------------------------------------------------------------------------- */
+/* --- by text -------------------------------------------------------------------- */
 
 static ib_portid_t resolved;
 

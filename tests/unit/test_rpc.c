@@ -4,6 +4,8 @@
 
 #include "engine_fixture.h"
 
+#include <pthread.h>
+
 #include <limits.h>
 #include <signal.h>
 #include <sys/time.h>
@@ -47,8 +49,7 @@ static int set(int lid)
 	return ask(&rpc, lid);
 }
 
-/* --- the least ------------------------------------------------------------------------------
- */
+/* --- the least ------------------------------------------------------------------ */
 
 static void a_request_writes_polls_and_reads_once_and_allocates_nothing(void **state)
 {
@@ -171,8 +172,7 @@ static void what_makes_no_sense_is_refused_and_not_sent(void **state)
 	assert_int_equal(device_written(), 0);
 }
 
-/* --- which answer is one ---------------------------------------------------------------------
- */
+/* --- which answer is one -------------------------------------------------------- */
 
 /* Answers that are none: of another transaction, another class, and a request. */
 static int answer_wrongly_first(const struct device_packet *packet, void *arg)
@@ -250,8 +250,64 @@ static void an_id_is_given_again_while_an_answer_to_it_is_overdue(void **state)
 	assert_int_equal(ask(&rpc, 4), 0);
 }
 
-/* --- time-outs -------------------------------------------------------------------------------
- */
+/* A late answer to the first request, as the second is written. */
+static int answer_the_first_late(const struct device_packet *packet, void *arg)
+{
+	(void)packet;
+	(void)arg;
+	if (device_written() == 2)
+		device_answer(device_packet(0), 0, 0, NULL, 0);
+	return 0;
+}
+
+static void a_late_answer_is_not_the_next_request_s_that_has_its_id(void **state)
+{
+	ib_rpc_t rpc = get_request();
+
+	(void)state;
+	device_hold_tids(true);
+	device_on_write(answer_the_first_late, NULL);
+	mad_rpc_set_retries(port, 1);
+	mad_rpc_set_timeout(port, 50);
+	assert_int_equal(ask(&rpc, 3), ETIMEDOUT);
+	assert_int_not_equal(rpc.trid, 0);
+	assert_int_equal(ask(&rpc, 4), ETIMEDOUT);
+	assert_int_equal(rpc.rstatus, 0);
+}
+
+static void *ask_with_id_5(void *arg)
+{
+	uint8_t answer[IB_SMP_DATA_SIZE] = {0};
+	ib_portid_t to = to_lid(*(int *)arg);
+	ib_rpc_t rpc = get_request();
+
+	rpc.trid = 5;
+	answer[0] = (uint8_t)to.lid;
+	*(int *)arg = mad_rpc(port, &rpc, &to, answer, answer) ? answer[0] : -errno;
+	return NULL;
+}
+
+static void threads_that_give_the_same_id_get_each_their_own_answer(void **state)
+{
+	int lids[] = {1, 2, 3};
+	pthread_t threads[3];
+
+	(void)state;
+	device_hold_tids(true);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(pthread_create(&threads[i], NULL, ask_with_id_5, &lids[i]), 0);
+		assert_true(device_wait_written(i + 1, LONG_MS));
+	}
+	for (unsigned i = 0; i < 3; i++)
+		device_answer(device_packet(i), 0, 0, NULL, 0);
+	for (int i = 0; i < 3; i++) {
+		pthread_join(threads[i], NULL);
+		assert_int_equal(lids[i], i + 1);
+	}
+	assert_int_equal(device_written(), 3);
+}
+
+/* --- time-outs ------------------------------------------------------------------ */
 
 static int answer_the_first_at_the_third(const struct device_packet *packet, void *arg)
 {
@@ -432,8 +488,7 @@ static void no_time_at_all_is_a_time_out(void **state)
 	madrpc_set_timeout(MAD_DEF_TIMEOUT_MS);
 }
 
-/* --- BUSY
- * ------------------------------------------------------------------------------------- */
+/* --- BUSY ----------------------------------------------------------------------- */
 
 static int busy_twice(const struct device_packet *packet, void *arg)
 {
@@ -483,8 +538,7 @@ static void a_set_is_not_done_twice_because_of_busy(void **state)
 	assert_int_equal(device_written(), 1);
 }
 
-/* --- signals, faults
- * -------------------------------------------------------------------------- */
+/* --- signals, faults ------------------------------------------------------------ */
 
 static volatile sig_atomic_t signals;
 
@@ -581,8 +635,7 @@ static void a_device_that_has_gone_cannot_be_written_to(void **state)
 	assert_int_equal(get(5), ENODEV);
 }
 
-/* --- RMPP, and answers of any size
- * -------------------------------------------------------------- */
+/* --- RMPP, and answers of any size ---------------------------------------------- */
 
 static int answer_with_records(const struct device_packet *packet, void *arg)
 {
@@ -700,7 +753,9 @@ static void a_message_that_cannot_be_is_refused(void **state)
 	(void)state;
 	assert_int_equal(mad_rpc_message(port, &rpc, &to, payload, 1000, &message), -EMSGSIZE);
 	assert_null(message.mad);
+	errno = 0;
 	assert_int_equal(mad_rpc_message(port, &rpc, &to, payload, 1, NULL), -EINVAL);
+	assert_int_equal(errno, EINVAL);
 	assert_int_equal(mad_rpc_message(NULL, &rpc, &to, payload, 1, &message), -EINVAL);
 	assert_int_equal(mad_rpc_message(port, NULL, &to, payload, 1, &message), -EINVAL);
 	assert_int_equal(mad_rpc_message(port, &rpc, NULL, payload, 1, &message), -EINVAL);
@@ -740,6 +795,8 @@ int main(void)
 		RPC_TEST(what_comes_twice_or_late_disturbs_no_later_request),
 		RPC_TEST(a_transaction_id_can_be_given),
 		RPC_TEST(an_id_is_given_again_while_an_answer_to_it_is_overdue),
+		RPC_TEST(a_late_answer_is_not_the_next_request_s_that_has_its_id),
+		RPC_TEST(threads_that_give_the_same_id_get_each_their_own_answer),
 		RPC_TEST(a_request_is_sent_again_with_a_new_id_and_any_answer_will_do),
 		RPC_TEST(a_set_is_sent_as_often_as_the_kernel_reports_that_it_timed_out),
 		RPC_TEST(a_set_s_third_attempt_may_succeed),

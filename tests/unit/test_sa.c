@@ -131,7 +131,7 @@ static void a_call_needs_a_lid(void **state)
 	assert_int_equal(device_written(), 0);
 }
 
-/* --- paths and nodes --------------------------------------------------------------------- */
+/* --- paths and nodes ------------------------------------------------------------ */
 
 static void a_path_is_asked_for_by_both_gids(void **state)
 {

@@ -68,7 +68,7 @@ static int setup(void **state)
 
 static ib_portid_t sa_address = {.lid = 3, .sl = 1};
 
-/* --- any attribute ------------------------------------------------------------------------ */
+/* --- any attribute -------------------------------------------------------------- */
 
 static void a_question_says_what_it_looks_for(void **state)
 {
@@ -361,8 +361,7 @@ static void one_record_comes_by_get(void **state)
 	assert_int_equal(query.status, 0x0300);
 }
 
-/* --- the usual questions --------------------------------------------------------------------
- */
+/* --- the usual questions -------------------------------------------------------- */
 
 static const ibmad_gid_t one = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
 static const ibmad_gid_t two = {0xff, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0xee};
@@ -460,6 +459,7 @@ static void services_are_asked_for_by_name(void **state)
 	memset(name, 'x', sizeof(name) - 1);
 	name[65] = '\0';
 	assert_int_equal(mad_sa_service_records(fixture.port, name, &t), -EINVAL);
+	assert_null(t);
 	name[64] = '\0';
 	err = mad_sa_service_records(fixture.port, name, &t);
 	assert_int_equal(err, 0);

@@ -282,7 +282,7 @@ static void a_failure_to_list_the_devices_is_told(void **state)
 	chooses(NULL, 0, NULL, -ENOMEM);
 }
 
-/* --- through the public calls ------------------------------------------------------- */
+/* --- through the public calls --------------------------------------------------- */
 
 /* The ports that have_port() made: each with the umad device of its index. */
 static struct port_choice owners[8];
@@ -479,7 +479,7 @@ static void opening_without_any_device_is_no_device(void **state)
 	opens_for_smi(NULL, 0, -ENODEV);
 }
 
-/* --- more of the choice ------------------------------------------------------------- */
+/* --- more of the choice --------------------------------------------------------- */
 
 static void a_router_is_judged_as_a_ca_is(void **state)
 {

@@ -315,6 +315,39 @@ static void what_was_sent_without_waiting_is_answered_to_the_receiver(void **sta
 	mad_free(umad);
 }
 
+static void all_that_was_sent_without_waiting_may_be_answered(void **state)
+{
+	ib_rpc_t rpc = get_request();
+	ib_portid_t to = to_lid(3);
+	void *umad;
+
+	(void)state;
+	for (unsigned i = 0; i < 1000; i++) {
+		rpc.trid = 0;
+		assert_int_equal(mad_send_via(&rpc, &to, NULL, NULL, port), 0);
+	}
+	for (unsigned i = 0; i < 1000; i++) {
+		device_answer(device_packet(i), 0, 0, NULL, 0);
+		umad = mad_receive_via(NULL, LONG_MS, port);
+		assert_non_null(umad);
+		mad_free(umad);
+	}
+}
+
+static void a_short_message_leaves_nothing_of_an_older_one(void **state)
+{
+	uint8_t *umad = mad_alloc(), *mad = umad_get_mad(umad);
+
+	(void)state;
+	memset(mad, 0x99, IB_MAD_SIZE);
+	come(3, 60);
+	assert_ptr_equal(mad_receive_via(umad, LONG_MS, port), umad);
+	assert_int_equal(mad[59], 0x77);
+	for (int i = 60; i < IB_MAD_SIZE; i++)
+		assert_int_equal(mad[i], 0);
+	mad_free(umad);
+}
+
 static void a_receiver_may_use_the_port_meanwhile(void **state)
 {
 	uint8_t data[IB_SMP_DATA_SIZE] = {1};
@@ -375,6 +408,8 @@ int main(void)
 		SERVER_TEST(what_cannot_be_sent_or_answered_is_refused),
 		SERVER_TEST(a_signal_ends_a_wait_for_requests),
 		SERVER_TEST(what_was_sent_without_waiting_is_answered_to_the_receiver),
+		SERVER_TEST(all_that_was_sent_without_waiting_may_be_answered),
+		SERVER_TEST(a_short_message_leaves_nothing_of_an_older_one),
 		SERVER_TEST(a_receiver_may_use_the_port_meanwhile),
 		SERVER_TEST(each_of_several_receivers_gets_one),
 	};

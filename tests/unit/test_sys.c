@@ -21,7 +21,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* --- a simulator, standing in for the C library's call as preloaded ones do ----------- */
+/* --- a simulator, standing in for the C library's call as preloaded ones do ----- */
 
 enum {
 	RAW_ERRNO_FD = 2000,

@@ -97,8 +97,7 @@ static void without_memory_it_goes_on_as_it_is(void **state)
 		assert_ptr_equal(table_find(&table, 1 + i), &attempts[i]);
 }
 
-/* --- destinations ----------------------------------------------------------------------------
- */
+/* --- destinations --------------------------------------------------------------- */
 
 static void a_destination_is_made_kept_while_used_and_removed(void **state)
 {

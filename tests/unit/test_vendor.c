@@ -17,7 +17,7 @@ static int setup(void **state)
 	return fixture_setup(state);
 }
 
-/* --- vendor specific ------------------------------------------------------------------- */
+/* --- vendor specific ------------------------------------------------------------ */
 
 static void range_1_has_its_data_behind_the_header(void **state)
 {
@@ -163,7 +163,7 @@ static void what_is_no_vendor_call_is_refused(void **state)
 	assert_int_equal(device_written(), 0);
 }
 
-/* --- baseboard management -------------------------------------------------------------- */
+/* --- baseboard management ------------------------------------------------------- */
 
 static void a_baseboard_call_has_its_key(void **state)
 {

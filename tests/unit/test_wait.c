@@ -20,7 +20,7 @@ static int setup(void **state)
 
 #define WAIT_TEST(name) cmocka_unit_test_setup_teardown(name, setup, port_teardown)
 
-/* --- threads ------------------------------------------------------------------------------ */
+/* --- threads -------------------------------------------------------------------- */
 
 struct asker {
 	pthread_t thread;
@@ -150,8 +150,7 @@ static int joined_count(pthread_t thread)
 	return (int)(intptr_t)count;
 }
 
-/* --- blocking calls --------------------------------------------------------------------------
- */
+/* --- blocking calls ------------------------------------------------------------- */
 
 static void each_thread_gets_its_own_answers(void **state)
 {
@@ -306,8 +305,7 @@ static void a_flood_of_requests_ends_no_deadline(void **state)
 	join(thread);
 }
 
-/* --- no lock
- * ------------------------------------------------------------------------------------ */
+/* --- no lock -------------------------------------------------------------------- */
 
 static struct {
 	int lid; /* whose requests are held up */
@@ -401,8 +399,7 @@ static void while_one_thread_calls_back_others_go_on(void **state)
 	mad_async_destroy(async);
 }
 
-/* --- answers that are quicker than write()
- * -------------------------------------------------------- */
+/* --- answers that are quicker than write() -------------------------------------- */
 
 /* Answers, and returns to the writer only when another thread has read that. */
 static int answer_before_return(const struct device_packet *packet, void *arg)
@@ -566,8 +563,7 @@ static void an_engine_s_end_waits_for_what_is_being_written(void **state)
 	assert_int_equal(canceller.outcome.calls, 2);
 }
 
-/* --- the end of a port
- * ------------------------------------------------------------------------------ */
+/* --- the end of a port ---------------------------------------------------------- */
 
 struct crowd {
 	struct asker askers[THREADS];
@@ -639,8 +635,7 @@ static void a_device_that_goes_lets_everybody_go(void **state)
 	}
 }
 
-/* --- engines and threads
- * ------------------------------------------------------------------------------ */
+/* --- engines and threads -------------------------------------------------------- */
 
 #define REQUESTS 500
 

@@ -106,7 +106,7 @@ bool class_is_range2(uint8_t class);
 int host_send(struct fabric *fabric, struct agent *agent, const struct ib_user_mad_hdr *header,
 	      const uint8_t *mad, size_t length);
 
-/* --- between send.c, rmpp_send.c and rmpp_receive.c --- */
+/* --- between send.c, rmpp_send.c and rmpp_receive.c ----------------------------- */
 
 struct send {
 	struct timer timer;

@@ -39,7 +39,7 @@ static void __attribute__((noreturn, format(printf, 1, 2))) stop(const char *for
 	exit(125);
 }
 
-/* --- the fabric's process --- */
+/* --- the fabric's process ------------------------------------------------------- */
 
 static void stop_serving(int signal)
 {
@@ -190,7 +190,7 @@ static pid_t start_fabric(const struct options *options, const char *folder, int
 	stop("%s", length > 0 ? why : "the fabric's process ended");
 }
 
-/* --- the program --- */
+/* --- the program ---------------------------------------------------------------- */
 
 static void pass_on(int signal)
 {

@@ -28,7 +28,7 @@ void *real_function(const char *name);
 		found;                                                   \
 	})
 
-/* --- paths.c --- */
+/* --- paths.c -------------------------------------------------------------------- */
 
 #define PATH_BYTES 4096
 
@@ -49,7 +49,7 @@ enum device_kind device_of_path(const char *path, unsigned int *number);
 const char *fabric_folder(void); /* NULL: the program was not started by umad-sim */
 unsigned int view_number(void);
 
-/* --- fabric.c: asking it --- */
+/* --- fabric.c: asking it -------------------------------------------------------- */
 
 /*
  * Sends a request and waits for its reply; the connection is stored, or closed where
@@ -58,7 +58,7 @@ unsigned int view_number(void);
  */
 int ask_fabric(struct request *request, struct reply *reply, int *connection, int *fd);
 
-/* --- device.c: open devices --- */
+/* --- device.c: open devices ----------------------------------------------------- */
 
 struct device;
 

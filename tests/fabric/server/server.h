@@ -76,7 +76,7 @@ int server_run(struct server *server);
 /* Reads the clock into fabric->now. */
 void server_tell_time(struct server *server);
 
-/* --- requests.c --- */
+/* --- requests.c ----------------------------------------------------------------- */
 
 /*
  * Answers a request of `length` bytes that came over a new connection; the connection is closed
@@ -84,7 +84,7 @@ void server_tell_time(struct server *server);
  */
 void server_request(struct connection *connection, const void *bytes, size_t length);
 
-/* --- connection.c --- */
+/* --- connection.c --------------------------------------------------------------- */
 
 struct connection *connection_add(struct server *server, int fd);
 void connection_close(struct connection *connection);

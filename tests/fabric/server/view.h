@@ -44,7 +44,7 @@ void views_port_changed(struct fabric *fabric, struct view *views, uint32_t port
 void views_device_changed(struct view *views, uint32_t node, bool present);
 void view_write_counters(const struct fabric *fabric, const struct view *view);
 
-/* --- view_files.c: the files themselves. 0 or a negative errno. --- */
+/* --- view_files.c: the files themselves. 0 or a negative errno. ----------------- */
 
 int view_write_port(const struct fabric *fabric, const struct view *view,
 		    struct view_port *port, bool all);

@@ -88,7 +88,7 @@ static inline struct fabric *fabric_of(const struct machines *machines)
 	return &machines->subnet->fabric;
 }
 
-/* --- agents --- */
+/* --- agents --------------------------------------------------------------------- */
 
 static inline int call(struct device *device, uint32_t code, void *argument, size_t length)
 {
@@ -143,7 +143,7 @@ static inline int enable_pkey(struct device *device)
 	return call(device, IB_USER_MAD_ENABLE_PKEY, &nothing, 0);
 }
 
-/* --- MADs --- */
+/* --- MADs ----------------------------------------------------------------------- */
 
 static inline void make_mad(uint8_t *mad, size_t length, uint8_t class, unsigned int method,
 			    uint32_t tid)

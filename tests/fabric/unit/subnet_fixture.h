@@ -254,7 +254,7 @@ static inline void rule(struct subnet *subnet, const char *text)
 		fail_msg("%s: %s", text, error.text);
 }
 
-/* --- requests --- */
+/* --- requests ------------------------------------------------------------------- */
 
 static inline void begin(struct subnet *subnet, uint8_t class, unsigned int method,
 			 unsigned int attribute, uint32_t modifier)

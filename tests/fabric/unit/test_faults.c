@@ -37,7 +37,7 @@ static void burst(struct subnet *subnet, uint32_t node, unsigned int count)
 	settle(&subnet->fabric);
 }
 
-/* --- nodes --- */
+/* --- nodes ---------------------------------------------------------------------- */
 
 static void a_slow_node_takes_its_time_for_each_answer(void **state)
 {
@@ -194,7 +194,7 @@ static void to_be_redirected_to_a_switch_leads_to_its_port_0(void **state)
 	assert_int_equal(get16(data_of_answer(subnet) + 28), lid_of(subnet, FAR));
 }
 
-/* --- what happens once --- */
+/* --- what happens once ---------------------------------------------------------- */
 
 static void a_node_that_reboots_is_gone_for_so_long(void **state)
 {
@@ -309,7 +309,7 @@ static void devices_are_removed_and_added(void **state)
 	assert_true(changed_to);
 }
 
-/* --- for whom --- */
+/* --- for whom ------------------------------------------------------------------- */
 
 static void without_on_a_rule_is_for_all(void **state)
 {
@@ -372,7 +372,7 @@ static void a_rule_for_a_port_is_not_for_the_others(void **state)
 	assert_true(answers(subnet, GAMMA));
 }
 
-/* --- when --- */
+/* --- when ----------------------------------------------------------------------- */
 
 static void after_a_time_a_rule_comes_into_force(void **state)
 {

@@ -11,7 +11,7 @@
 #define PARMS  68
 #define OUI_AT 37
 
-/* --- congestion control --- */
+/* --- congestion control --------------------------------------------------------- */
 
 static bool cc(struct star *star, uint32_t node, unsigned int method, unsigned int attribute,
 	       uint64_t key)
@@ -199,7 +199,7 @@ static void congestion_control_has_class_version_2(void **state)
 	assert_false(congestion_answer(&query));
 }
 
-/* --- baseboard management --- */
+/* --- baseboard management ------------------------------------------------------- */
 
 static bool bm(struct star *star, unsigned int method, unsigned int attribute, uint64_t key,
 	       const uint8_t *parms, size_t length)
@@ -295,7 +295,7 @@ static void the_baseboard_agent_says_what_it_does_not_have(void **state)
 	assert_false(bm(star, 0x81, IB_BM_ATTR_BKEYINFO, 0, NULL, 0));
 }
 
-/* --- vendors --- */
+/* --- vendors -------------------------------------------------------------------- */
 
 static bool vendor(struct star *star, uint32_t node)
 {
@@ -380,7 +380,7 @@ static void vendors_have_class_port_info_where_their_data_begin(void **state)
 	assert_false(vendor(star, SWITCH));
 }
 
-/* --- memory --- */
+/* --- memory --------------------------------------------------------------------- */
 
 static void the_memory_holds_many_places_and_forgets_a_node(void **state)
 {

@@ -44,7 +44,7 @@ static unsigned int set_port(struct subnet *subnet, uint32_t node, uint32_t port
 	return status_of(subnet, node);
 }
 
-/* --- what a node is --- */
+/* --- what a node is ------------------------------------------------------------- */
 
 static void node_info_says_what_a_node_is(void **state)
 {
@@ -145,7 +145,7 @@ static void a_trap_is_not_answered(void **state)
 	assert_int_equal(status_of(subnet, BETA), 0xffff); /* IBA 13.4.9: none is due */
 }
 
-/* --- ports --- */
+/* --- ports ---------------------------------------------------------------------- */
 
 static void port_info_of_an_end_port_has_its_addresses(void **state)
 {
@@ -297,7 +297,7 @@ static void all_ones_enable_all_that_is_supported(void **state)
 	assert_int_equal(FIELD(IB_PORT_LINK_WIDTH_ENABLED_F), 3);
 }
 
-/* --- states of a link --- */
+/* --- states of a link ----------------------------------------------------------- */
 
 static void a_port_goes_from_init_to_armed_to_active(void **state)
 {

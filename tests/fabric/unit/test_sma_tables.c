@@ -47,7 +47,7 @@ static bool holds(struct subnet *subnet, uint32_t node, unsigned int attribute,
 	return same == length;
 }
 
-/* --- tables --- */
+/* --- tables --------------------------------------------------------------------- */
 
 static void guid_info_begins_with_the_port_s_guid_which_cannot_be_set(void **state)
 {
@@ -187,7 +187,7 @@ static void the_vendor_s_port_info_is_on_the_vendor_s_nodes(void **state)
 	assert_int_equal(FIELD(IB_MLNX_EXT_PORT_LINK_SPEED_ENABLED_F), 1);
 }
 
-/* --- M_Key --- */
+/* --- M_Key ---------------------------------------------------------------------- */
 
 static void set_mkey(struct subnet *subnet, uint8_t protect, uint16_t lease)
 {
@@ -305,7 +305,7 @@ static void without_a_lease_the_protection_stays(void **state)
 	assert_false(is_answered(subnet, METHOD_GET, WRONG));
 }
 
-/* --- traps --- */
+/* --- traps ---------------------------------------------------------------------- */
 
 static void listen_for_traps(struct subnet *subnet, struct inbox *inbox)
 {

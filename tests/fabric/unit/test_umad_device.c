@@ -5,7 +5,7 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-/* --- registration --- */
+/* --- registration --------------------------------------------------------------- */
 
 static void agents_get_the_lowest_free_id(void **state)
 {
@@ -207,7 +207,7 @@ static void an_unknown_ioctl_is_refused(void **state)
 	assert_int_equal(call(alpha, 0, &nothing, 4), -ENOTTY);
 }
 
-/* --- the header's layout --- */
+/* --- the header's layout -------------------------------------------------------- */
 
 static void the_old_layout_stands_until_it_is_changed(void **state)
 {
@@ -254,7 +254,7 @@ static void the_newer_registration_brings_the_newer_layout(void **state)
 	assert_int_equal(layout(alpha), 64);
 }
 
-/* --- write() --- */
+/* --- write() -------------------------------------------------------------------- */
 
 static int write_bytes(struct device *device, uint8_t class, uint32_t id, size_t length,
 		       uint8_t flags)
@@ -321,7 +321,7 @@ static void an_agent_that_is_not_there_does_not_write(void **state)
 	assert_int_equal(write_bytes(alpha, VENDOR_CLASS, 0, 256, 0), -EIO);
 }
 
-/* --- removal --- */
+/* --- removal -------------------------------------------------------------------- */
 
 static struct host_port *host_of(const struct machines *machines)
 {

@@ -48,7 +48,7 @@ static unsigned int times_sent(const struct machines *machines)
 	return count;
 }
 
-/* --- answers --- */
+/* --- answers -------------------------------------------------------------------- */
 
 static void an_answer_has_the_header_of_who_sent_it(void **state)
 {
@@ -234,7 +234,7 @@ static void an_answer_that_is_queued_outlives_its_agent(void **state)
 	free(message);
 }
 
-/* --- time-outs --- */
+/* --- time-outs ------------------------------------------------------------------ */
 
 static void a_time_out_hands_back_the_header_and_24_bytes(void **state)
 {
@@ -379,7 +379,7 @@ static void a_closed_descriptor_leaves_nothing_behind(void **state)
 	assert_int_equal(timers_next(fabric_of(machines)), UINT64_MAX);
 }
 
-/* --- transactions --- */
+/* --- transactions --------------------------------------------------------------- */
 
 static bool is_under_way(const struct machines *machines)
 {
@@ -436,7 +436,7 @@ static void unregistering_ends_a_transaction(void **state)
 	assert_false(is_under_way(machines));
 }
 
-/* --- what nobody serves --- */
+/* --- what nobody serves --------------------------------------------------------- */
 
 static void a_get_or_set_that_nobody_serves_is_answered_by_the_kernel(void **state)
 {
@@ -475,7 +475,7 @@ static void vendors_other_methods_that_nobody_serves_time_out_too(void **state)
 	assert_unanswered(*state, PING_CLASS, METHOD_SEND);
 }
 
-/* --- both at once --- */
+/* --- both at once --------------------------------------------------------------- */
 
 /* A process that was busy finds an answer and, after it, the time-out, both due. */
 static void an_answer_that_is_due_before_the_time_out_wins(void **state)

@@ -149,7 +149,7 @@ static void go_one(struct machines *machines, uint8_t class, size_t size)
 	free(exchange.mad);
 }
 
-/* --- on good links --- */
+/* --- on good links -------------------------------------------------------------- */
 
 static void a_vendor_s_messages_of_all_sizes_go_forth_and_back(void **state)
 {
@@ -241,7 +241,7 @@ static void two_programs_of_a_host_talk_to_each_other(void **state)
 	free(exchange.mad);
 }
 
-/* --- on bad ones --- */
+/* --- on bad ones ---------------------------------------------------------------- */
 
 static void lost_segments_and_acks_are_made_up_for(void **state)
 {
@@ -311,7 +311,7 @@ static void busy_nodes_do_not_answer_acknowledgements(void **state)
 	free(exchange.mad);
 }
 
-/* --- time-outs --- */
+/* --- time-outs ------------------------------------------------------------------ */
 
 static void a_message_that_nobody_acknowledges_times_out(void **state)
 {
@@ -430,7 +430,7 @@ static void an_agent_that_goes_takes_half_a_message_with_it(void **state)
 	free(exchange.mad);
 }
 
-/* --- done by the program --- */
+/* --- done by the program -------------------------------------------------------- */
 
 static void who_does_rmpp_itself_gets_segments(void **state)
 {

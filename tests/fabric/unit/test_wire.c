@@ -32,7 +32,7 @@ static bool reaches(struct subnet *subnet, uint32_t node)
 	return asked(subnet) && guid_of_answer(subnet) == hardware(&subnet->fabric, node)->guid;
 }
 
-/* --- directed routes --- */
+/* --- directed routes ------------------------------------------------------------ */
 
 static void a_directed_answer_returns_with_its_pointer_at_0_and_the_way_it_came(void **state)
 {
@@ -182,7 +182,7 @@ static void an_answer_whose_pointer_is_not_at_the_end_is_bad(void **state)
 	assert_true(traced(subnet, "bad hop pointer at alpha/1"));
 }
 
-/* --- a part by LID, a part along a path --- */
+/* --- a part by LID, a part along a path ----------------------------------------- */
 
 static void a_path_may_begin_behind_a_part_by_lid(void **state)
 {
@@ -250,7 +250,7 @@ static void a_part_by_lid_that_leads_nowhere_loses_the_packet(void **state)
 	assert_true(traced(subnet, "no route at alpha/1"));
 }
 
-/* --- by LID --- */
+/* --- by LID --------------------------------------------------------------------- */
 
 static void all_nodes_are_reached_through_computed_tables(void **state)
 {
@@ -378,7 +378,7 @@ static void smps_pass_links_from_init_on_and_others_active_ones(void **state)
 	empty(&inbox);
 }
 
-/* --- queue pairs --- */
+/* --- queue pairs ---------------------------------------------------------------- */
 
 static void send_to_qp(struct subnet *subnet, uint8_t class, uint32_t qp, uint32_t qkey)
 {

@@ -26,7 +26,7 @@ static uint32_t number_of(const struct message *message)
 	return get32(message->data + 12);
 }
 
-/* --- time --- */
+/* --- time ----------------------------------------------------------------------- */
 
 static void without_latency_a_packet_arrives_at_once_but_not_from_within(void **state)
 {
@@ -93,7 +93,7 @@ static void packets_of_one_way_arrive_in_the_order_sent(void **state)
 	}
 }
 
-/* --- what goes wrong --- */
+/* --- what goes wrong ------------------------------------------------------------ */
 
 static void at_100_percent_loss_nothing_arrives_and_receivers_count_it(void **state)
 {
@@ -247,7 +247,7 @@ static void another_seed_gives_another_trace(void **state)
 	free(second);
 }
 
-/* --- large fabrics --- */
+/* --- large fabrics -------------------------------------------------------------- */
 
 static void start_shape(struct fabric *fabric, const char *shape)
 {
