@@ -2,13 +2,11 @@
 
 #include "destination.h"
 
+#include "mad_wire.h"
+
 #include <infiniband/mad.h>
 
 #define FIRST_BUCKETS 64
-
-/* An SMP's directed route (IBA 14.2.1.2). */
-#define HOP_COUNT_OFFS    7
-#define INITIAL_PATH_OFFS 128
 
 void destinations_free(struct destinations *destinations)
 {

@@ -9,9 +9,6 @@
 /* Where the values begin: label, colon, dots. */
 #define VALUE_COLUMN 33
 
-/* Room for the value of any field. */
-#define VALUE_SIZE_MAX 256
-
 static int value_size(const struct field *field)
 {
 	return (field->bits + 7) / 8;

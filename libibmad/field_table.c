@@ -59,6 +59,7 @@ const struct field field_table[IB_FIELD_LAST_] = {
 	_Static_assert((bits) > 32 ? (offset) % 8 == 0 && (bits) % 8 == 0 \
 				   : (offset) % 32 + (bits) <= 32,        \
 		       #id " does not lie as it should");                 \
+	_Static_assert((bits) <= 8 * VALUE_SIZE_MAX, #id " is too long"); \
 	_Static_assert(sizeof(label) <= IB_FIELD_NAME_LEN, #id "'s label is too long");
 #include "fields.def"
 #undef FIELD

@@ -29,6 +29,9 @@ struct position {
 	uint8_t wide;    /* a number of 64 bits */
 };
 
+/* Of the longest field, in bytes. */
+#define VALUE_SIZE_MAX 256
+
 /* What else there is to know of it. A row whose bits are 0 is no field. */
 struct field {
 	const char *label;

@@ -6,38 +6,14 @@
 
 #include "export.h"
 #include "mgmt_class.h"
+#include "mad_wire.h"
 
 #include <infiniband/mad.h>
 #include <errno.h>
 
-#define PERMISSIVE_LID 0xffff
-
-/* An SMP's directed route (IBA 14.2.1.2): the two paths. */
-#define INITIAL_PATH_OFFS 128
-#define RETURN_PATH_OFFS  192
-
 static int class_of(const ib_rpc_t *rpc)
 {
 	return rpc->mgtclass & 0xff;
-}
-
-/* The wire's byte order, at offsets that need not be multiples. */
-static void put16(uint8_t *mad, int offset, uint16_t value)
-{
-	value = htobe16(value);
-	memcpy(mad + offset, &value, sizeof(value));
-}
-
-static void put32(uint8_t *mad, int offset, uint32_t value)
-{
-	value = htobe32(value);
-	memcpy(mad + offset, &value, sizeof(value));
-}
-
-static void put64(uint8_t *mad, int offset, uint64_t value)
-{
-	value = htobe64(value);
-	memcpy(mad + offset, &value, sizeof(value));
 }
 
 /* A directed route's part of the header (IBA 14.2.1.2). */
@@ -47,15 +23,15 @@ static int put_directed_route(uint8_t *mad, const ib_rpc_t *rpc, const ib_dr_pat
 		return -1;
 	/* a request goes out by the initial path, an answer comes back by the return path */
 	if (rpc->method & IB_MAD_RESPONSE) {
-		put16(mad, 4, (uint16_t)(rpc->rstatus | DIRECTION));
+		put16(mad, STATUS_OFFS, (uint16_t)(rpc->rstatus | DIRECTION));
 		mad[6] = (uint8_t)(path->cnt + 1);
 		memcpy(mad + RETURN_PATH_OFFS, path->p, sizeof(path->p));
 	} else {
-		put16(mad, 4, (uint16_t)(rpc->rstatus & ~DIRECTION));
+		put16(mad, STATUS_OFFS, (uint16_t)(rpc->rstatus & ~DIRECTION));
 		mad[6] = 0;
 		memcpy(mad + INITIAL_PATH_OFFS, path->p, sizeof(path->p));
 	}
-	mad[7] = (uint8_t)path->cnt;
+	mad[HOP_COUNT_OFFS] = (uint8_t)path->cnt;
 	put16(mad, 32, path->drslid ? path->drslid : PERMISSIVE_LID);
 	put16(mad, 34, path->drdlid ? path->drdlid : PERMISSIVE_LID);
 	return 0;
@@ -100,7 +76,7 @@ EXPORT void *mad_encode(void *buf, ib_rpc_t *rpc, ib_dr_path_t *drpath, void *da
 	mad[1] = (uint8_t)class_of(rpc);
 	mad[2] = class_version(class_of(rpc));
 	mad[3] = (uint8_t)rpc->method;
-	put16(mad, 4, (uint16_t)rpc->rstatus);
+	put16(mad, STATUS_OFFS, (uint16_t)rpc->rstatus);
 	if (!rpc->trid)
 		rpc->trid = mad_trid();
 	put64(mad, 8, rpc->trid);
@@ -117,12 +93,12 @@ EXPORT void *mad_encode(void *buf, ib_rpc_t *rpc, ib_dr_path_t *drpath, void *da
 
 static void put_rmpp_header(uint8_t *mad, const ib_rmpp_hdr_t *rmpp)
 {
-	mad[24] = RMPP_VERSION;
-	mad[25] = (uint8_t)rmpp->type;
-	mad[26] = (uint8_t)(RMPP_RESP_TIME_NONE << 3 | (rmpp->flags & 7));
-	mad[27] = (uint8_t)rmpp->status;
-	put32(mad, 28, rmpp->d1.u);
-	put32(mad, 32, rmpp->d2.u);
+	mad[RMPP_VERSION_OFFS] = RMPP_VERSION;
+	mad[RMPP_TYPE_OFFS] = (uint8_t)rmpp->type;
+	mad[RMPP_FLAGS_OFFS] = (uint8_t)(RMPP_RESP_TIME_NONE << 3 | (rmpp->flags & 7));
+	mad[RMPP_STATUS_OFFS] = (uint8_t)rmpp->status;
+	put32(mad, RMPP_DATA1_OFFS, rmpp->d1.u);
+	put32(mad, RMPP_DATA2_OFFS, rmpp->d2.u);
 }
 
 /* SMPs go by QP0; a directed route to the next switch, unless it begins with a LID part.

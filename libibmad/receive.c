@@ -3,7 +3,7 @@
 #include "receive.h"
 
 #include "report.h"
-#include "transaction.h"
+#include "answer.h"
 
 #include <errno.h>
 #include <sys/mman.h>
@@ -62,7 +62,7 @@ static int drain(struct ibmad_port *port, int length)
 /* Locked: a message of whatever length has come, into memory of its own. */
 static void take_long(struct ibmad_port *port, uint8_t *umad, int length)
 {
-	if (!transaction_receive(port, umad, length, length > IB_MAD_SIZE))
+	if (!answer_receive(port, umad, length, length > IB_MAD_SIZE))
 		free(umad);
 }
 
@@ -86,7 +86,7 @@ static void receive_long(struct ibmad_port *port, int length)
 	port_lock(port);
 
 	if (error)
-		transaction_receive_failed(port, port->buffer, error);
+		answer_failed(port, port->buffer, error);
 	if (ret < 0 && ret != -EWOULDBLOCK && ret != -ENOSPC)
 		port_fail(port, ENODEV);
 	if (umad && ret >= 0)
@@ -111,7 +111,7 @@ bool receive_unlocked(struct ibmad_port *port)
 	port_lock(port);
 
 	if (ret >= 0)
-		transaction_receive(port, port->buffer, length, false);
+		answer_receive(port, port->buffer, length, false);
 	else if (ret == -ENOSPC)
 		receive_long(port, length);
 	else if (ret != -EWOULDBLOCK)

@@ -3,6 +3,7 @@
 #include "redirect.h"
 
 #include "mgmt_class.h"
+#include "mad_wire.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -74,7 +75,7 @@ static int take_path(struct transaction *transaction, uint8_t *mad)
 
 	memcpy(transaction->packet, detour->request, PACKET_SIZE);
 	detour->awaits_path = false;
-	if (mad[4] || mad[5])
+	if (get16(mad, STATUS_OFFS))
 		return -EHOSTUNREACH;
 	detour->to.lid = (int)mad_get_field(record, 0, IB_SA_PR_DLID_F);
 	detour->to.sl = (uint8_t)mad_get_field(record, 0, IB_SA_PR_SL_F);

@@ -3,6 +3,7 @@
 #include "requests.h"
 
 #include "wait.h"
+#include "mad_wire.h"
 
 #include <infiniband/mad.h>
 
@@ -24,14 +25,6 @@ void requests_free(struct requests *requests)
 		free(request);
 	}
 	requests_init(requests);
-}
-
-static uint32_t tid_of(const uint8_t *mad)
-{
-	uint32_t tid;
-
-	memcpy(&tid, mad + 12, sizeof(tid));
-	return be32toh(tid);
 }
 
 /* Whether it answers what mad_send_via() sent, and that for the first time. */
@@ -67,7 +60,8 @@ void request_receive(struct ibmad_port *port, uint8_t *umad, int length)
 	struct request *request = NULL;
 
 	if (length >= 24 &&
-	    ((!header->status && is_request(mad)) || was_sent_for(port, tid_of(mad))) &&
+	    ((!header->status && is_request(mad)) ||
+	     was_sent_for(port, get32(mad, TID_OFFS))) &&
 	    port->requests.count < REQUESTS_MAX &&
 	    port->requests.bytes + size <= REQUESTS_MAX_BYTES)
 		request = malloc(sizeof(*request) + size);

@@ -7,7 +7,7 @@
 #include "port.h"
 
 /*
- * Locked: as transaction_receive(), for what answers none. A late answer, or one that
+ * Locked: as answer_receive(), for what answers none. A late answer, or one that
  * nobody asked for, is counted and dropped.
  */
 void request_receive(struct ibmad_port *port, uint8_t *umad, int length);

@@ -9,6 +9,7 @@
 #include "report.h"
 #include "transaction.h"
 #include "wait.h"
+#include "mad_wire.h"
 
 #include <errno.h>
 
@@ -100,14 +101,11 @@ EXPORT void *mad_rpc(const struct ibmad_port *srcport, ib_rpc_t *rpc, ib_portid_
 
 static void copy_rmpp_header(const uint8_t *mad, ib_rmpp_hdr_t *rmpp)
 {
-	uint32_t words[2];
-
-	memcpy(words, mad + 28, sizeof(words));
-	rmpp->type = mad[25];
-	rmpp->flags = mad[26] & 7;
-	rmpp->status = mad[27];
-	rmpp->d1.u = be32toh(words[0]);
-	rmpp->d2.u = be32toh(words[1]);
+	rmpp->type = mad[RMPP_TYPE_OFFS];
+	rmpp->flags = mad[RMPP_FLAGS_OFFS] & 7;
+	rmpp->status = mad[RMPP_STATUS_OFFS];
+	rmpp->d1.u = get32(mad, RMPP_DATA1_OFFS);
+	rmpp->d2.u = get32(mad, RMPP_DATA2_OFFS);
 }
 
 EXPORT void *mad_rpc_rmpp(const struct ibmad_port *srcport, ib_rpc_t *rpc, ib_portid_t *dport,

@@ -3,6 +3,7 @@
 /* The usual questions to subnet administration. Components are those of IBA 15.2.5. */
 
 #include "export.h"
+#include "sa_table.h"
 
 #include <infiniband/mad_sa.h>
 #include <errno.h>
@@ -103,7 +104,7 @@ EXPORT int mad_sa_mc_member_records(const struct ibmad_port *port, const ibmad_g
 EXPORT int mad_sa_service_records(const struct ibmad_port *port, const char *name,
 				  struct mad_sa_table **table)
 {
-	uint8_t service[176] = {0};
+	uint8_t service[SERVICE_RECORD_SIZE] = {0};
 	uint8_t text[SERVICE_NAME_SIZE] = {0};
 
 	if (name) {

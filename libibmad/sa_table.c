@@ -6,14 +6,13 @@
 
 #include "export.h"
 #include "gmp.h"
+#include "mad_wire.h"
 
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 /* Of the header (IBA 13.6.2.1, 15.2.1.1). */
-#define RMPP_TYPE_OFFS        25
-#define RMPP_FLAGS_OFFS       26
 #define ATTRIBUTE_OFFSET_OFFS 44
 #define ATTRIBUTE_OFFSET_UNIT 8
 
@@ -33,7 +32,7 @@ static size_t record_size(unsigned attribute)
 	case IB_SA_ATTR_GUIDINFORECORD:
 		return IB_SA_GIR_RECSZ;
 	case IB_SA_ATTR_SERVICERECORD:
-		return 176;
+		return SERVICE_RECORD_SIZE;
 	case IB_SA_ATTR_PATHRECORD:
 		return IB_SA_PR_RECSZ;
 	case IB_SA_ATTR_MCRECORD:
@@ -134,9 +133,7 @@ int sa_table_parse(struct mad_sa_table *table, size_t least)
 	data = table->message.length - IB_SA_DATA_OFFS;
 	if (!data)
 		return 0; /* the AttributeOffset means nothing then */
-	table->record_size =
-		(size_t)(mad[ATTRIBUTE_OFFSET_OFFS] << 8 | mad[ATTRIBUTE_OFFSET_OFFS + 1]) *
-		ATTRIBUTE_OFFSET_UNIT;
+	table->record_size = (size_t)get16(mad, ATTRIBUTE_OFFSET_OFFS) * ATTRIBUTE_OFFSET_UNIT;
 	if (!table->record_size || table->record_size < least)
 		return -EPROTO;
 	table->count = data / table->record_size; /* what is left over is padding */

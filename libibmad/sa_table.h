@@ -7,6 +7,9 @@
 #include <infiniband/mad_async.h>
 #include <infiniband/mad_sa.h>
 
+/* Without padding (IBA 15.2.5.14); mad.h has no name for it. */
+#define SERVICE_RECORD_SIZE 176
+
 struct mad_sa_table {
 	struct mad_message message;
 	size_t count;

@@ -9,6 +9,7 @@
 #include "requests.h"
 #include "transaction.h"
 #include "wait.h"
+#include "mad_wire.h"
 
 #include <errno.h>
 
@@ -117,11 +118,10 @@ static void make_response(uint8_t *mad, uint32_t rstatus)
 	mad[3] = response_method(mad[3]);
 	if (mgmt_class == IB_SMI_DIRECT_CLASS)
 		status |= DIRECTION;
-	mad[4] = (uint8_t)(status >> 8);
-	mad[5] = (uint8_t)status;
+	put16(mad, STATUS_OFFS, status);
 	/* no key goes back, and no RMPP header; vendor range 1 has its data there */
 	if (!mad_is_vendor_range1(mgmt_class))
-		memset(mad + 24, 0, 8);
+		memset(mad + RMPP_VERSION_OFFS, 0, 8);
 	if (mgmt_class == IB_SA_CLASS)
 		memset(mad + 48, 0, 8); /* nor a component mask */
 }

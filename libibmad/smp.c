@@ -3,12 +3,11 @@
 /* Subnet management packets (IBA 14.2). */
 
 #include "export.h"
+#include "mad_wire.h"
 
 #include <infiniband/mad.h>
 #include <errno.h>
 #include <stdbool.h>
-
-#define PERMISSIVE_LID 0xffff
 
 /* A route that begins, ends or goes all the way from port to port. */
 static bool is_directed(const ib_portid_t *portid)

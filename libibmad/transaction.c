@@ -3,12 +3,13 @@
 #include "transaction.h"
 
 #include "async.h"
+#include "attempt.h"
 #include "flow.h"
 #include "mgmt_class.h"
 #include "redirect.h"
 #include "report.h"
-#include "requests.h"
 #include "wait.h"
+#include "mad_wire.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -17,32 +18,12 @@
 #define KERNEL_LATE_MS(ms) (20 + (ms) / 16)
 /* A sending that is to be repeated occupies a slot of the kernel's so long at least. */
 #define KERNEL_HOLDS_MS    100
-/* After an answer that says BUSY, and twice that the next time. */
-#define BUSY_PAUSE_US      10000
 
 /* --- the request ---------------------------------------------------------------- */
 
 static struct ib_user_mad *header_of(struct transaction *transaction)
 {
 	return (struct ib_user_mad *)(void *)transaction_buffer(transaction);
-}
-
-static uint8_t *mad_of(struct transaction *transaction)
-{
-	return umad_get_mad(transaction_buffer(transaction));
-}
-
-static uint32_t get32(const uint8_t *at)
-{
-	uint32_t value;
-
-	memcpy(&value, at, sizeof(value));
-	return be32toh(value);
-}
-
-static uint16_t get16(const uint8_t *at)
-{
-	return (uint16_t)(at[0] << 8 | at[1]);
 }
 
 /* Gets of these classes change nothing: asking again does no harm. */
@@ -56,9 +37,9 @@ static bool is_repeatable(int mgmt_class, int method)
 /* What does not fit into one MAD: the kernel cuts it into segments (IBA 13.6). */
 static void mark_for_rmpp(uint8_t *mad)
 {
-	mad[24] = RMPP_VERSION;
-	mad[25] = IB_RMPP_TYPE_DATA;
-	mad[26] = RMPP_RESP_TIME_NONE << 3 | IB_RMPP_FLAG_ACTIVE;
+	mad[RMPP_VERSION_OFFS] = RMPP_VERSION;
+	mad[RMPP_TYPE_OFFS] = IB_RMPP_TYPE_DATA;
+	mad[RMPP_FLAGS_OFFS] = RMPP_RESP_TIME_NONE << 3 | IB_RMPP_FLAG_ACTIVE;
 }
 
 static int write_request(struct transaction *transaction, ib_rpc_t *rpc, ib_portid_t *dport,
@@ -72,9 +53,9 @@ static int write_request(struct transaction *transaction, ib_rpc_t *rpc, ib_port
 	if (length < 0)
 		return -errno;
 	if (payload)
-		memcpy(mad_of(transaction) + rpc->dataoffs, payload, size);
+		memcpy(transaction_mad(transaction) + rpc->dataoffs, payload, size);
 	if (transaction->length > IB_MAD_SIZE)
-		mark_for_rmpp(mad_of(transaction));
+		mark_for_rmpp(transaction_mad(transaction));
 	return 0;
 }
 
@@ -139,9 +120,9 @@ enum mad_window transaction_window(const struct transaction *transaction)
 
 /* --- counting ------------------------------------------------------------------- */
 
-static struct rtt *rtt_of(struct ibmad_port *port, struct transaction *transaction)
+struct rtt *transaction_rtt(struct ibmad_port *port, struct transaction *transaction)
 {
-	if (mad_of(transaction)[1] == IB_SA_CLASS)
+	if (transaction_mad(transaction)[1] == IB_SA_CLASS)
 		return &port->rtts[SA_RTT];
 	return &port->rtts[transaction_window(transaction)];
 }
@@ -152,7 +133,7 @@ static void count(struct ibmad_port *port, struct transaction *transaction)
 	port->windows[transaction_window(transaction)].under_way++;
 }
 
-static void uncount(struct ibmad_port *port, struct transaction *transaction)
+void transaction_uncount(struct ibmad_port *port, struct transaction *transaction)
 {
 	if (!transaction->counted)
 		return;
@@ -160,7 +141,7 @@ static void uncount(struct ibmad_port *port, struct transaction *transaction)
 	port->windows[transaction_window(transaction)].under_way--;
 }
 
-static void set_timer(struct ibmad_port *port, struct transaction *transaction, int64_t at)
+void transaction_set_timer(struct ibmad_port *port, struct transaction *transaction, int64_t at)
 {
 	if (!transaction->asynchronous) {
 		transaction->timer.at = at;
@@ -170,81 +151,14 @@ static void set_timer(struct ibmad_port *port, struct transaction *transaction, 
 	engine_timer_set(transaction->owner.engine, at);
 }
 
-/* Its timer is due now, and another thread may have to see to it. */
-static void hasten(struct ibmad_port *port, struct transaction *transaction)
+void transaction_hasten(struct ibmad_port *port, struct transaction *transaction)
 {
-	set_timer(port, transaction, 0);
+	transaction_set_timer(port, transaction, 0);
 	if (!transaction->asynchronous)
 		waiter_wake(transaction->owner.waiter);
 }
 
 /* --- sending -------------------------------------------------------------------- */
-
-static void forget_attempt(struct ibmad_port *port, struct attempt *attempt)
-{
-	if (!attempt->tid)
-		return;
-	table_remove(&port->table, attempt);
-	attempt->tid = 0;
-}
-
-static void forget_attempts(struct ibmad_port *port, struct transaction *transaction)
-{
-	for (unsigned i = 0; i < LIVE_ATTEMPTS; i++)
-		forget_attempt(port, &transaction->attempts[i]);
-}
-
-/* Its answer may come yet. Callers know the first sending's id, and may use it again. */
-static void give_up_attempts(struct ibmad_port *port, struct transaction *transaction)
-{
-	if (transaction->attempts[0].tid && !transaction->asynchronous)
-		port->given_up[port->next_given_up++ % GIVEN_UP] = transaction->attempts[0].tid;
-	forget_attempts(port, transaction);
-}
-
-static struct attempt *find_attempt(struct ibmad_port *port, const uint8_t *mad)
-{
-	struct attempt *attempt = table_find(&port->table, get32(mad + 12));
-
-	while (attempt && mad_of(transaction_of(attempt))[1] != mad[1])
-		attempt = table_find_next(attempt);
-	return attempt;
-}
-
-/* Whether an answer with that id would be, or could be, another request's. */
-static bool is_taken(struct ibmad_port *port, const uint8_t *mad)
-{
-	uint32_t tid = get32(mad + 12);
-
-	for (unsigned i = 0; i < GIVEN_UP; i++)
-		if (port->given_up[i] == tid)
-			return true;
-	return find_attempt(port, mad);
-}
-
-/* The first sending's answer may take all the time there is; of the others, the latest do. */
-static struct attempt *free_attempt(struct transaction *transaction)
-{
-	unsigned others = LIVE_ATTEMPTS - 1, sendings = transaction->sendings;
-
-	return &transaction->attempts[sendings ? 1 + (sendings - 1) % others : 0];
-}
-
-/* The id of the first sending is the request's own, if it can be; those of others are new. */
-static void name_attempt(struct ibmad_port *port, struct transaction *transaction, int64_t now)
-{
-	struct attempt *attempt = free_attempt(transaction);
-	uint8_t *tid = mad_of(transaction) + 12;
-	uint32_t value = get32(tid);
-
-	forget_attempt(port, attempt);
-	if (transaction->sendings || !value || is_taken(port, mad_of(transaction))) {
-		value = (uint32_t)mad_trid();
-		memcpy(tid, &(uint32_t){htobe32(value)}, sizeof(value));
-	}
-	attempt->sent = (uint32_t)now & 0x3fffffff;
-	table_add(&port->table, attempt, value);
-}
 
 static int64_t earlier(int64_t a, int64_t b)
 {
@@ -258,7 +172,7 @@ static int schedule(struct ibmad_port *port, struct transaction *transaction, in
 	int kernel_ms;
 
 	if (!transaction->sendings)
-		transaction->interval = rtt_timeout(rtt_of(port, transaction));
+		transaction->interval = rtt_timeout(transaction_rtt(port, transaction));
 	if (transaction->interval > budget)
 		transaction->interval = (uint32_t)budget;
 	if (!transaction->repeatable) {
@@ -275,7 +189,8 @@ static int schedule(struct ibmad_port *port, struct transaction *transaction, in
 			kernel_ms = transaction->timeout_ms;
 		kernel_ms = ms_until(transaction->end, now, kernel_ms);
 	}
-	set_timer(port, transaction, earlier(now + transaction->interval, transaction->end));
+	transaction_set_timer(port, transaction,
+			      earlier(now + transaction->interval, transaction->end));
 	return kernel_ms ? kernel_ms : 1;
 }
 
@@ -310,7 +225,7 @@ static int send_attempt(struct ibmad_port *port, struct transaction *transaction
 	int64_t now = clock_us();
 	int kernel_ms, length = transaction->length, error;
 
-	name_attempt(port, transaction, now);
+	attempt_name(port, transaction, now);
 	kernel_ms = schedule(port, transaction, now);
 	/* what was lost once may be with a dead node: it is not to hold up the others */
 	if (!transaction->sendings)
@@ -342,9 +257,8 @@ static int prepare_detour(struct ibmad_port *port, struct transaction *transacti
 	return error;
 }
 
-/* Follows an answer that redirects, or gives the path for that. */
-static void follow(struct ibmad_port *port, struct transaction *transaction, const uint8_t *mad,
-		   int length)
+void transaction_follow(struct ibmad_port *port, struct transaction *transaction,
+			const uint8_t *mad, int length)
 {
 	int ret = redirect(transaction, mad, length);
 
@@ -356,7 +270,7 @@ static void follow(struct ibmad_port *port, struct transaction *transaction, con
 		transaction->end = INT64_MAX;
 	transaction->recalled = true;
 	transaction->overdue = false;
-	hasten(port, transaction);
+	transaction_hasten(port, transaction);
 }
 
 /* What has come while it was being written. */
@@ -366,14 +280,14 @@ static void follow_late(struct ibmad_port *port, struct transaction *transaction
 
 	transaction->redirects = false;
 	transaction->heap = NULL;
-	follow(port, transaction, umad_get_mad(answer), IB_MAD_SIZE);
+	transaction_follow(port, transaction, umad_get_mad(answer), IB_MAD_SIZE);
 	free(answer);
 }
 
 /* A request that never left has no answer: what has come meanwhile is another's. */
 static void disown_answer(struct ibmad_port *port, struct transaction *transaction, int error)
 {
-	forget_attempts(port, transaction);
+	attempts_forget(port, transaction);
 	if (transaction->redirects) {
 		free(transaction->heap);
 		transaction->heap = NULL;
@@ -420,7 +334,7 @@ static void next_attempt(struct ibmad_port *port, struct transaction *transactio
 {
 	if (transaction->left > 1) {
 		transaction->left--;
-		report_retry(transaction->left, mad_of(transaction));
+		report_retry(transaction->left, transaction_mad(transaction));
 		transaction_send(port, transaction);
 	} else {
 		transaction_finish(port, transaction, ETIMEDOUT);
@@ -429,15 +343,15 @@ static void next_attempt(struct ibmad_port *port, struct transaction *transactio
 
 void transaction_expired(struct ibmad_port *port, struct transaction *transaction, int64_t now)
 {
-	uncount(port, transaction);
+	transaction_uncount(port, transaction);
 	if (transaction->sending) {
 		/* somebody is about to: when he is done is soon enough */
-		set_timer(port, transaction, now + 1000);
+		transaction_set_timer(port, transaction, now + 1000);
 	} else if (!transaction->repeatable && !transaction->recalled) {
 		if (now >= transaction->end)
 			next_attempt(port, transaction);
 		else
-			set_timer(port, transaction, transaction->end);
+			transaction_set_timer(port, transaction, transaction->end);
 	} else if (now >= transaction->end) {
 		transaction_finish(port, transaction, ETIMEDOUT);
 	} else {
@@ -449,19 +363,6 @@ void transaction_expired(struct ibmad_port *port, struct transaction *transactio
 	}
 }
 
-/* The kernel has given a sending up. */
-static void attempt_timed_out(struct ibmad_port *port, struct transaction *transaction,
-			      struct attempt *attempt)
-{
-	bool latest = attempt->tid == get32(mad_of(transaction) + 12);
-
-	forget_attempt(port, attempt);
-	if (transaction->repeatable || !latest)
-		return; /* its timer knows */
-	transaction->end = 0;
-	hasten(port, transaction);
-}
-
 /* --- the end -------------------------------------------------------------------- */
 
 void transaction_finish(struct ibmad_port *port, struct transaction *transaction, int error)
@@ -469,175 +370,15 @@ void transaction_finish(struct ibmad_port *port, struct transaction *transaction
 	if (transaction->state == TRANSACTION_DONE)
 		return;
 	if (transaction->answered)
-		forget_attempts(port, transaction);
+		attempts_forget(port, transaction);
 	else
-		give_up_attempts(port, transaction);
+		attempts_give_up(port, transaction);
 	if (transaction->asynchronous)
 		deadline_clear(&port->deadlines, &transaction->timer);
-	uncount(port, transaction);
+	transaction_uncount(port, transaction);
 	flow_leave(port, transaction);
 	transaction->state = TRANSACTION_DONE;
 	transaction->error = error;
 	if (!transaction->sending)
 		deliver(transaction);
-}
-
-/* --- answers -------------------------------------------------------------------- */
-
-static bool is_response(const uint8_t *mad)
-{
-	/* a BMMAD says so in its attribute modifier, too (IBA 16.2.2) */
-	return mad[3] & IB_MAD_RESPONSE || mad[3] == IB_MAD_METHOD_TRAP_REPRESS ||
-	       (mad[1] == IB_BOARD_MGMT_CLASS && mad[23] & 1);
-}
-
-static uint16_t status_of(const uint8_t *mad)
-{
-	uint16_t status = get16(mad + 4);
-
-	return mad[1] == IB_SMI_DIRECT_CLASS ? (uint16_t)(status & ~DIRECTION) : status;
-}
-
-/* Answered BUSY: asks again after a pause, if there is time for one. */
-static bool come_back_later(struct ibmad_port *port, struct transaction *transaction,
-			    int64_t now)
-{
-	int64_t pause;
-
-	if (!transaction->repeatable)
-		return false;
-	if (transaction->interval < BUSY_PAUSE_US)
-		transaction->interval = BUSY_PAUSE_US;
-	/* up to half as long again: those who ask at once should not come back at once */
-	pause = transaction->interval + transaction->interval * (int64_t)(mad_trid() % 16) / 32;
-	if (now + pause >= transaction->end)
-		return false;
-	forget_attempts(port, transaction);
-	uncount(port, transaction);
-	window_lost(&port->windows[transaction_window(transaction)]);
-	transaction->recalled = true;
-	transaction->overdue = false;
-	set_timer(port, transaction, now + pause);
-	if (!transaction->asynchronous)
-		waiter_wake(transaction->owner.waiter);
-	return true;
-}
-
-/* A message of one MAD, as if it were all there. */
-static void copy_message(uint8_t *copy, const uint8_t *umad, int length)
-{
-	size_t size = umad_size() + (size_t)length;
-
-	memcpy(copy, umad, size);
-	memset(copy + size, 0, PACKET_SIZE - size);
-}
-
-/* Puts the answer in the request's place. heap: it may keep umad. 0 or -ENOMEM. */
-static int take_answer(struct transaction *transaction, uint8_t *umad, int length, bool heap)
-{
-	uint8_t *answer = heap ? umad : NULL;
-
-	if (!heap && transaction->sending) {
-		answer = malloc(PACKET_SIZE);
-		if (!answer)
-			return -ENOMEM;
-	}
-	if (transaction->sending && transaction->heap) {
-		transaction->overtaken = true;
-		transaction->written = transaction->heap;
-	} else {
-		free(transaction->heap);
-	}
-	if (!heap)
-		copy_message(answer ? answer : transaction->packet, umad, length);
-	transaction->heap = answer;
-	transaction->length = length;
-	transaction->answered = true;
-	return 0;
-}
-
-/* Takes an answer that redirects; while the request is being written, it waits for that. */
-static void redirected(struct ibmad_port *port, struct transaction *transaction, uint8_t *umad,
-		       int length)
-{
-	if (!transaction->sending || transaction->heap) {
-		follow(port, transaction, umad_get_mad(umad), length);
-		return;
-	}
-	transaction->heap = malloc(PACKET_SIZE);
-	if (!transaction->heap) {
-		transaction_finish(port, transaction, ENOMEM);
-		return;
-	}
-	copy_message(transaction->heap, umad, length < IB_MAD_SIZE ? length : IB_MAD_SIZE);
-	transaction->redirects = true;
-}
-
-/*
- * That the one to be answered is a sending after one that was overdue shows that the fabric has
- * lost that. Where there is never an answer, it is the node that is dead.
- */
-static void judge_loss(struct ibmad_port *port, const struct transaction *transaction,
-		       const struct attempt *attempt)
-{
-	struct window *window = &port->windows[transaction_window(transaction)];
-
-	if (transaction->overdue && attempt != &transaction->attempts[0])
-		window_lost(window);
-	else
-		window_answered(window);
-}
-
-/* Returns whether it has kept umad. */
-static bool answered(struct ibmad_port *port, struct transaction *transaction,
-		     const struct attempt *attempt, uint8_t *umad, int length, bool heap)
-{
-	uint16_t status = status_of(umad_get_mad(umad));
-	bool redirects = status == IB_MAD_STS_REDIRECT || redirect_awaits_path(transaction);
-	int64_t now = clock_us();
-
-	if (transaction->asynchronous && status & IB_MAD_STS_BUSY)
-		engine_count_busy(transaction->owner.engine);
-	if (status & IB_MAD_STS_BUSY && come_back_later(port, transaction, now))
-		return false;
-	transaction->rtt = ((uint32_t)now - attempt->sent) & 0x3fffffff;
-	rtt_sample(rtt_of(port, transaction), transaction->rtt);
-	judge_loss(port, transaction, attempt);
-	uncount(port, transaction);
-	if (redirects) {
-		forget_attempts(port, transaction);
-		redirected(port, transaction, umad, length);
-		return false;
-	}
-	if (take_answer(transaction, umad, length, heap))
-		return false;
-	transaction->status = status;
-	transaction_finish(port, transaction, status ? EIO : 0);
-	return heap;
-}
-
-bool transaction_receive(struct ibmad_port *port, uint8_t *umad, int length, bool heap)
-{
-	const struct ib_user_mad *header = (const struct ib_user_mad *)(const void *)umad;
-	const uint8_t *mad = umad_get_mad(umad);
-	struct attempt *attempt = length >= 24 ? find_attempt(port, mad) : NULL;
-
-	if (!header->status && attempt && length >= 36 && is_response(mad))
-		return answered(port, transaction_of(attempt), attempt, umad, length, heap);
-	if (header->status && attempt && !is_response(mad))
-		attempt_timed_out(port, transaction_of(attempt), attempt);
-	else
-		request_receive(port, umad, length);
-	return false;
-}
-
-void transaction_receive_failed(struct ibmad_port *port, const uint8_t *umad, int error)
-{
-	const uint8_t *mad = umad + umad_size();
-	struct attempt *attempt = find_attempt(port, mad);
-
-	if (attempt && is_response(mad))
-		transaction_finish(port, transaction_of(attempt), error);
-	else
-		port->dropped++;
 }

@@ -69,6 +69,12 @@ static inline uint8_t *transaction_buffer(struct transaction *transaction)
 	return transaction->heap ? transaction->heap : transaction->packet;
 }
 
+/* The MAD in it. */
+static inline uint8_t *transaction_mad(struct transaction *transaction)
+{
+	return umad_get_mad(transaction_buffer(transaction));
+}
+
 /*
  * Writes the request, with size bytes of payload at rpc->dataoffs; rmpp may be NULL. rpc
  * gets a transaction id if it has none. 0, -EINVAL, -EMSGSIZE, -ENOMEM.
@@ -90,13 +96,19 @@ void transaction_finish(struct ibmad_port *port, struct transaction *transaction
 /* The window that it goes through. */
 enum mad_window transaction_window(const struct transaction *transaction);
 
-/*
- * A message has come in: mad, length bytes behind its header, at the beginning of umad. heap:
- * umad was allocated, and whoever has use for it may keep it. Returns whether it did.
- */
-bool transaction_receive(struct ibmad_port *port, uint8_t *umad, int length, bool heap);
-/* A message that cannot be received, but for its first MAD. */
-void transaction_receive_failed(struct ibmad_port *port, const uint8_t *umad, int error);
+/* For answer.c: what an answer changes. */
+
+/* Its window counts it no more. */
+void transaction_uncount(struct ibmad_port *port, struct transaction *transaction);
+void transaction_set_timer(struct ibmad_port *port, struct transaction *transaction,
+			   int64_t at);
+/* Its timer is due now, and another thread may have to see to it. */
+void transaction_hasten(struct ibmad_port *port, struct transaction *transaction);
+/* Follows an answer that redirects, or gives the path for that. */
+void transaction_follow(struct ibmad_port *port, struct transaction *transaction,
+			const uint8_t *mad, int length);
+/* How long its kind of answer takes. */
+struct rtt *transaction_rtt(struct ibmad_port *port, struct transaction *transaction);
 
 static inline struct transaction *transaction_of(struct attempt *attempt)
 {

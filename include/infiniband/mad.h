@@ -1457,7 +1457,7 @@ uint64_t smp_mkey_get(const struct ibmad_port *srcport);
 void sa_key_set(struct ibmad_port *srcport, uint64_t sa_key);
 uint64_t sa_key_get(const struct ibmad_port *srcport);
 
-/** Agents: clients and servers (IBA 13.4.4). */
+/** Agents: clients and servers (IBA 13.4.4). Return the agent's id, or -1 with errno. */
 int mad_register_client_via(int mgmt, uint8_t rmpp_version, struct ibmad_port *srcport);
 int mad_register_server_via(int mgmt, uint8_t rmpp_version, long method_mask[16 / sizeof(long)],
 			    uint32_t class_oui, struct ibmad_port *srcport);
@@ -1519,10 +1519,10 @@ void *cc_config_status_via(void *payload, void *rcvbuf, ib_portid_t *portid, uns
 /** Subnet administration: 200 bytes. */
 uint8_t *sa_rpc_call(const struct ibmad_port *srcport, void *rcvbuf, ib_portid_t *portid,
 		     ib_sa_call_t *sa, unsigned timeout);
-/** The LID of a path's far end, -1 without; the PathRecord goes to buf. */
+/** The LID of a path's far end, -1 without; the PathRecord goes to buf, of 200 bytes. */
 int ib_path_query_via(const struct ibmad_port *srcport, ibmad_gid_t srcgid, ibmad_gid_t destgid,
 		      ib_portid_t *sm_id, void *buf);
-/** The NodeRecord of a port GUID. */
+/** The NodeRecord of a port GUID, to a buffer of 200 bytes. */
 int ib_node_query_via(const struct ibmad_port *srcport, uint64_t guid, ib_portid_t *sm_id,
 		      void *buf);
 

@@ -113,7 +113,8 @@ int mad_async_fd(const struct mad_async *async);
 /**
  * A second one, for programs whose other threads use the port or the engine, too: it
  * becomes readable when they have received what the engine waits for, or changed what it
- * has to do next. -EMFILE.
+ * has to do next. It is the engine's, and closed with it; a child of fork() asks for one of its
+ * own. -EINVAL, -EMFILE, -ENFILE, -ENOMEM.
  */
 int mad_async_wake_fd(struct mad_async *async);
 
@@ -170,7 +171,7 @@ void mad_message_free(struct mad_message *message);
 
 /* --- options of a port ---------------------------------------------------------- */
 
-/* All return 0 or -EINVAL, and count for what is submitted afterwards. */
+/* All return 0 or -EINVAL. Limits and windows hold at once, the others for later requests. */
 
 /** Milliseconds an attempt may take; 0: the process's (madrpc_set_timeout()). */
 int mad_port_set_timeout(struct ibmad_port *port, int timeout_ms);

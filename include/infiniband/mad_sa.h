@@ -63,7 +63,8 @@ int mad_sa_get_table(const struct ibmad_port *port, struct mad_sa_query *query,
 
 /**
  * Asks for the one record that matches (SubnAdmGet, IBA 15.4.5), of which size bytes, 200
- * at most, go to record. -EIO with query->status 0x300 there is none, 0x400 several.
+ * at most, go to record. -EIO with query->status 0x300 there is none, 0x400 several;
+ * -EBADMSG the answer is shorter than that.
  */
 int mad_sa_get(const struct ibmad_port *port, struct mad_sa_query *query, void *record,
 	       size_t size);
