@@ -39,7 +39,8 @@ static bool is_taken(struct ibmad_port *port, const uint8_t *mad)
 {
 	uint32_t tid = get32(mad, TID_OFFS);
 
-	for (unsigned i = 0; i < GIVEN_UP; i++)
+	/* as a rule there is none */
+	for (unsigned i = 0; i < GIVEN_UP && i < port->next_given_up; i++)
 		if (port->given_up[i] == tid)
 			return true;
 	return attempt_find(port, mad);

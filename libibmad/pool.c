@@ -2,23 +2,34 @@
 
 #include "pool.h"
 
-#define BLOCK 32
+#define BLOCK        32
+#define FIRST_BLOCKS 8
 
-static int add_block(struct pool *pool)
+/* No realloc(): a child that another thread forks just now would find the old ones gone. */
+static int make_room(struct pool *pool)
 {
-	struct async_request **old = pool->blocks, **blocks, *block;
+	uint32_t room = pool->block_room ? 2 * pool->block_room : FIRST_BLOCKS;
+	struct async_request **old = pool->blocks, **blocks;
 
-	if (pool->block_count >= UINT32_MAX / BLOCK - 1)
-		return -1;
-	/* no realloc(): a child that another thread forks just now would find the old ones gone
-	 */
-	blocks = calloc(pool->block_count + 1, sizeof(*blocks));
+	blocks = calloc(room, sizeof(struct async_request *));
 	if (!blocks)
 		return -1;
 	for (uint32_t i = 0; i < pool->block_count; i++)
 		blocks[i] = old[i];
 	pool->blocks = blocks;
+	pool->block_room = room;
 	free(old);
+	return 0;
+}
+
+static int add_block(struct pool *pool)
+{
+	struct async_request *block;
+
+	if (pool->block_count >= UINT32_MAX / BLOCK - 1)
+		return -1;
+	if (pool->block_count == pool->block_room && make_room(pool))
+		return -1;
 	block = calloc(BLOCK, sizeof(*block));
 	if (!block)
 		return -1;

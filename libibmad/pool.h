@@ -17,6 +17,7 @@ struct async_request {
 struct pool {
 	struct async_request **blocks;
 	uint32_t block_count;
+	uint32_t block_room;
 	struct async_request *free; /* chained by transaction.next */
 };
 
