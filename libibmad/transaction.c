@@ -284,20 +284,26 @@ static void follow_late(struct ibmad_port *port, struct transaction *transaction
 	free(answer);
 }
 
-/* A request that never left has no answer: what has come meanwhile is another's. */
+/*
+ * A request that never left has no answer: what has come meanwhile is another's. The request is
+ * as it was before, but for a long one that an answer has taken the place of.
+ */
 static void disown_answer(struct ibmad_port *port, struct transaction *transaction, int error)
 {
 	attempts_forget(port, transaction);
-	if (transaction->redirects) {
+	if (!transaction->answered && !transaction->redirects)
+		return;
+	if (transaction->overtaken) {
+		transaction->error = error;
+	} else {
 		free(transaction->heap);
 		transaction->heap = NULL;
-		transaction->redirects = false;
+		transaction->length = IB_MAD_SIZE;
+		transaction->state = TRANSACTION_UNDER_WAY;
 	}
-	if (transaction->answered) {
-		transaction->answered = false;
-		transaction->status = 0;
-		transaction->error = error;
-	}
+	transaction->answered = false;
+	transaction->redirects = false;
+	transaction->status = 0;
 }
 
 void transaction_send(struct ibmad_port *port, struct transaction *transaction)

@@ -307,6 +307,75 @@ static void threads_that_give_the_same_id_get_each_their_own_answer(void **state
 	assert_int_equal(device_written(), 3);
 }
 
+static bool nothing_is_expected(void)
+{
+	bool none;
+
+	port_lock(port);
+	none = !port->table.count;
+	port_unlock(port);
+	return none;
+}
+
+/* An answer to somebody else, of the first sending's id, which the kernel then refuses. */
+static int answer_and_refuse(const struct device_packet *packet, void *arg)
+{
+	const uint8_t strange = 0x99;
+
+	if (device_written() != 1)
+		return echo(packet, NULL);
+	device_answer(packet, *(uint16_t *)arg, IB_SMP_DATA_OFFS, &strange, 1);
+	while (!nothing_is_expected())
+		sleep_ms(1);
+	return -EINVAL;
+}
+
+static void *lead(void *arg)
+{
+	(void)arg;
+	return mad_receive_via(NULL, -1, port);
+}
+
+static void what_comes_for_a_refused_request_is_not_its_answer(void **state)
+{
+	uint16_t statuses[] = {0, IB_MAD_STS_REDIRECT, 0x1c};
+	pthread_t leader;
+
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(pthread_create(&leader, NULL, lead, NULL), 0);
+		while (!device_calls(DEVICE_POLL))
+			sleep_ms(1);
+		device_on_write(answer_and_refuse, &statuses[i]);
+		assert_int_equal(get(4), 0);
+		assert_int_equal(device_written(), 2);
+		device_remove();
+		pthread_join(leader, NULL);
+		port_teardown(state);
+		assert_int_equal(setup(state), 0);
+	}
+}
+
+static void what_comes_for_a_refused_long_request_is_not_its_answer(void **state)
+{
+	uint8_t payload[1000] = {0};
+	ib_portid_t to = to_lid(1);
+	struct mad_message message;
+	ib_rpc_t rpc = table_request();
+	uint16_t status = 0;
+	pthread_t leader;
+
+	(void)state;
+	assert_int_equal(pthread_create(&leader, NULL, lead, NULL), 0);
+	while (!device_calls(DEVICE_POLL))
+		sleep_ms(1);
+	device_on_write(answer_and_refuse, &status);
+	assert_int_equal(mad_rpc_message(port, &rpc, &to, payload, sizeof(payload), &message),
+			 -EINVAL);
+	assert_null(message.mad);
+	device_remove();
+	pthread_join(leader, NULL);
+}
+
 /* --- time-outs ------------------------------------------------------------------ */
 
 static int answer_the_first_at_the_third(const struct device_packet *packet, void *arg)
@@ -795,6 +864,8 @@ int main(void)
 		RPC_TEST(what_comes_twice_or_late_disturbs_no_later_request),
 		RPC_TEST(a_transaction_id_can_be_given),
 		RPC_TEST(an_id_is_given_again_while_an_answer_to_it_is_overdue),
+		RPC_TEST(what_comes_for_a_refused_request_is_not_its_answer),
+		RPC_TEST(what_comes_for_a_refused_long_request_is_not_its_answer),
 		RPC_TEST(a_late_answer_is_not_the_next_request_s_that_has_its_id),
 		RPC_TEST(threads_that_give_the_same_id_get_each_their_own_answer),
 		RPC_TEST(a_request_is_sent_again_with_a_new_id_and_any_answer_will_do),
