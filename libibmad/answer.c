@@ -4,11 +4,11 @@
 
 #include "async.h"
 #include "attempt.h"
+#include "mad_wire.h"
 #include "mgmt_class.h"
 #include "redirect.h"
 #include "requests.h"
 #include "wait.h"
-#include "mad_wire.h"
 
 #include <errno.h>
 

@@ -5,8 +5,8 @@
 #include "packet.h"
 
 #include "export.h"
-#include "mgmt_class.h"
 #include "mad_wire.h"
+#include "mgmt_class.h"
 
 #include <infiniband/mad.h>
 #include <errno.h>

@@ -2,8 +2,8 @@
 
 #include "receive.h"
 
-#include "report.h"
 #include "answer.h"
+#include "report.h"
 
 #include <errno.h>
 #include <sys/mman.h>

@@ -2,8 +2,8 @@
 
 #include "redirect.h"
 
-#include "mgmt_class.h"
 #include "mad_wire.h"
+#include "packet.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -19,17 +19,14 @@ static int data_offset(const uint8_t *mad)
 	return mad[1] == IB_SA_CLASS ? IB_SA_DATA_OFFS : IB_PC_DATA_OFFS;
 }
 
-/* The request's address becomes the detour's. */
+/* The request's address becomes the detour's; its partition and source GID stay. */
 static void readdress(struct transaction *transaction)
 {
-	const ib_portid_t *to = &transaction->detour->to;
-	ib_mad_addr_t grh = {.hop_limit = GRH_HOP_LIMIT};
+	ib_portid_t *to = &transaction->detour->to;
 	uint8_t *umad = transaction->packet;
 
-	grh.gid_index = umad_get_mad_addr(umad)->gid_index;
-	memcpy(grh.gid, to->gid, sizeof(grh.gid));
-	umad_set_addr(umad, to->lid, (int)to->qp, to->sl, (int)to->qkey);
-	umad_set_grh(umad, to->grh_present ? &grh : NULL);
+	to->pkey_idx = (unsigned)umad_get_pkey(umad);
+	address_gmp(umad, to, umad_get_mad_addr(umad)->gid_index);
 }
 
 static bool has_gid(const ib_portid_t *portid)

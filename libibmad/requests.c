@@ -2,8 +2,8 @@
 
 #include "requests.h"
 
-#include "wait.h"
 #include "mad_wire.h"
+#include "wait.h"
 
 #include <infiniband/mad.h>
 

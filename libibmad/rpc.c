@@ -4,12 +4,12 @@
 
 #include "async.h"
 #include "export.h"
+#include "mad_wire.h"
 #include "process_port.h"
 #include "redirect.h"
 #include "report.h"
 #include "transaction.h"
 #include "wait.h"
-#include "mad_wire.h"
 
 #include <errno.h>
 

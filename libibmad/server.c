@@ -3,13 +3,13 @@
 /* The server's side: requests come, answers go. */
 
 #include "export.h"
+#include "mad_wire.h"
 #include "mgmt_class.h"
 #include "packet.h"
 #include "report.h"
 #include "requests.h"
 #include "transaction.h"
 #include "wait.h"
-#include "mad_wire.h"
 
 #include <errno.h>
 

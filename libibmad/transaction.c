@@ -5,11 +5,11 @@
 #include "async.h"
 #include "attempt.h"
 #include "flow.h"
+#include "mad_wire.h"
 #include "mgmt_class.h"
 #include "redirect.h"
 #include "report.h"
 #include "wait.h"
-#include "mad_wire.h"
 
 #include <errno.h>
 #include <limits.h>
