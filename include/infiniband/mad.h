@@ -1257,7 +1257,10 @@ int mad_print_field(enum MAD_FIELDS field, const char *name, void *val);
 char *mad_dump_field(enum MAD_FIELDS field, char *buf, int bufsz, void *val);
 /** The value into buf. Returns buf; NULL for no field. */
 char *mad_dump_val(enum MAD_FIELDS field, char *buf, int bufsz, void *val);
-/** The field's label; NULL for no field. */
+/**
+ * The field's label. "" for a constant of the enumeration that is no field: IB_NO_FIELD and the
+ * markers, IB_PC_LAST_F and its like. NULL for all other numbers.
+ */
 const char *mad_field_name(enum MAD_FIELDS field);
 
 /* --- requests ------------------------------------------------------------------- */

@@ -9,6 +9,10 @@
  *        f = mad_attribute_next_field(pc, f))
  *           printf("%s: %" PRIu64 "\n", mad_field_name(f), mad_get_field64(data, 0, f));
  *
+ * Where no field follows, these calls return IB_NO_FIELD, whose mad_field_name() is "".
+ * mad_attribute_next_field() and mad_field_by_name() return no marker (IB_PC_LAST_F); a loop
+ * over the numbers of enum MAD_FIELDS meets markers: mad_field_bits() of a marker is 0.
+ *
  * All texts are constant. Any thread may call these at any time; none sets errno.
  */
 #ifndef INFINIBAND_MAD_FIELDS_H

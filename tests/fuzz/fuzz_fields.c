@@ -16,10 +16,18 @@ static size_t reach(enum MAD_FIELDS field, unsigned base)
 	return (base + largest + 3) & ~(size_t)3;
 }
 
+/* Any number, most often one of the enumeration: a field or a marker. */
+static enum MAD_FIELDS take_field(struct input *input)
+{
+	uint32_t number = (uint32_t)take(input, 4);
+
+	return (enum MAD_FIELDS)(number >> 31 ? number : number % (IB_FIELD_LAST_ + 1));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input input = {data, size};
-	enum MAD_FIELDS field = (enum MAD_FIELDS)take(&input, 4);
+	enum MAD_FIELDS field = take_field(&input);
 	unsigned base = (unsigned)take(&input, 1);
 	uint64_t number = take(&input, 8), value[64] = {0};
 	size_t length = reach(field, base);
@@ -42,7 +50,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	mad_get_array(buf, (int)base, field, value);
 	mad_encode_field(buf, field, value);
 	mad_decode_field(buf, field, value);
-	check(!mad_field_name(field) == !mad_field_bits(field));
+	check(!mad_field_name(field) == ((unsigned)field >= IB_FIELD_LAST_));
+	check(!mad_field_name(field) || !*mad_field_name(field) == !mad_field_bits(field));
 	check(mad_field_bits(field) || !mad_get_field64(buf, (int)base, field));
 
 	field = mad_field_by_name(name);

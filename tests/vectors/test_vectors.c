@@ -105,6 +105,24 @@ static const char *escaped(const char *text)
 	return line;
 }
 
+static void every_id_has_the_name_that_the_reference_gives_it(void **state)
+{
+	struct rows rows = open_rows("field-names.tsv");
+	int id = 0;
+
+	(void)state;
+	while (next_row(&rows)) {
+		const char *name = mad_field_name((enum MAD_FIELDS)id);
+
+		assert_int_equal(atoi(rows.columns[0]), id);
+		assert_non_null(name);
+		assert_string_equal(name, rows.columns[1]);
+		id++;
+	}
+	assert_int_equal(id, IB_FIELD_LAST_);
+	close_rows(&rows, "field-names.tsv");
+}
+
 static void fields_are_read_as_the_reference_reads_them(void **state)
 {
 	struct rows rows = open_rows("fields-get.tsv");
@@ -367,6 +385,7 @@ static void addresses_read_and_print_as_the_references(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_id_has_the_name_that_the_reference_gives_it),
 		cmocka_unit_test(fields_are_read_as_the_reference_reads_them),
 		cmocka_unit_test(fields_are_written_as_the_reference_writes_them),
 		cmocka_unit_test(values_print_as_the_reference_prints_them),
