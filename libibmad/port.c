@@ -189,13 +189,14 @@ static int keep_agent(struct ibmad_port *port, int mgmt_class, uint8_t rmpp_vers
 
 EXPORT int mad_register_client_via(int mgmt, uint8_t rmpp_version, struct ibmad_port *srcport)
 {
+	int agent;
+
 	if (!srcport || mgmt < 0 || mgmt >= MGMT_CLASSES) {
 		errno = EINVAL;
 		return -1;
 	}
-	return keep_agent(
-		srcport, mgmt, rmpp_version,
-		umad_register(srcport->fd, mgmt, class_version(mgmt), rmpp_version, NULL));
+	agent = umad_register(srcport->fd, mgmt, class_version(mgmt), rmpp_version, NULL);
+	return keep_agent(srcport, mgmt, rmpp_version, agent) < 0 ? -1 : 0;
 }
 
 EXPORT int mad_register_server_via(int mgmt, uint8_t rmpp_version,

@@ -1460,8 +1460,12 @@ uint64_t smp_mkey_get(const struct ibmad_port *srcport);
 void sa_key_set(struct ibmad_port *srcport, uint64_t sa_key);
 uint64_t sa_key_get(const struct ibmad_port *srcport);
 
-/** Agents: clients and servers (IBA 13.4.4). Return the agent's id, or -1 with errno. */
+/**
+ * Registers a client of a class (IBA 13.4.4). Returns 0, or -1 with errno; the agent's id is
+ * what mad_rpc_class_agent() returns.
+ */
 int mad_register_client_via(int mgmt, uint8_t rmpp_version, struct ibmad_port *srcport);
+/** Registers a server of a class. Returns the agent's id, or -1 with errno. */
 int mad_register_server_via(int mgmt, uint8_t rmpp_version, long method_mask[16 / sizeof(long)],
 			    uint32_t class_oui, struct ibmad_port *srcport);
 
