@@ -6,6 +6,7 @@
 #include "export.h"
 #include "port.h"
 
+#include <infiniband/mad_sa.h>
 #include <errno.h>
 
 static const unsigned largest[PORT_WINDOWS] = {SMP_WINDOW_MAX, GMP_WINDOW_MAX};

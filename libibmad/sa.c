@@ -5,7 +5,7 @@
 #include "export.h"
 #include "gmp.h"
 
-#include <infiniband/mad.h>
+#include <infiniband/mad_sa.h>
 #include <errno.h>
 
 /* Components of a PathRecord (IBA 15.2.5.16) and of a NodeRecord (15.2.5.2). */

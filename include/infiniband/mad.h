@@ -1456,10 +1456,6 @@ int mad_get_retries(const struct ibmad_port *srcport);
 void smp_mkey_set(struct ibmad_port *srcport, uint64_t mkey);
 uint64_t smp_mkey_get(const struct ibmad_port *srcport);
 
-/** The SM_Key that goes with SA requests of a port; 0 unless set. */
-void sa_key_set(struct ibmad_port *srcport, uint64_t sa_key);
-uint64_t sa_key_get(const struct ibmad_port *srcport);
-
 /**
  * Registers a client of a class (IBA 13.4.4). Returns 0, or -1 with errno; the agent's id is
  * what mad_rpc_class_agent() returns.

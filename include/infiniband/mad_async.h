@@ -177,7 +177,7 @@ void mad_message_free(struct mad_message *message);
 int mad_port_set_timeout(struct ibmad_port *port, int timeout_ms);
 /** Attempts; 0: the process's (madrpc_set_retries()). */
 int mad_port_set_retries(struct ibmad_port *port, int retries);
-/** The SM_Key of SA requests, as sa_key_set(). */
+/** The SM_Key of SA requests, as sa_key_set() of mad_sa.h. */
 int mad_port_set_sa_key(struct ibmad_port *port, uint64_t sa_key);
 /** The entry of the GID table that is the source of requests with a GRH; 0 by default. */
 int mad_port_set_gid_index(struct ibmad_port *port, unsigned gid_index);

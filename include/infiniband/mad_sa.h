@@ -36,6 +36,16 @@
 extern "C" {
 #endif
 
+/* --- the key -------------------------------------------------------------------- */
+
+/**
+ * Sets the SM_Key of a port's SA requests, in host order, apart from the M_Key of its SMPs. It
+ * is 0 at first. A port of NULL is left alone.
+ */
+void sa_key_set(struct ibmad_port *srcport, uint64_t sa_key);
+/** The SM_Key of a port's SA requests, in host order; 0 for NULL. */
+uint64_t sa_key_get(const struct ibmad_port *srcport);
+
 /* --- any attribute -------------------------------------------------------------- */
 
 /** A question. What is 0 is left to the library. */

@@ -2,6 +2,8 @@
 
 #include "mad_fixture.h"
 
+#include <infiniband/mad_sa.h>
+
 static uint8_t buf[256];
 
 static ibmad_gid_t source = {0xfe, 0x80, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8};
