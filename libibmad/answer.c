@@ -41,9 +41,9 @@ static bool come_back_later(struct ibmad_port *port, struct transaction *transac
 		transaction->interval = BUSY_PAUSE_US;
 	/* up to half as long again: those who ask at once should not come back at once */
 	pause = transaction->interval + transaction->interval * (int64_t)(mad_trid() % 16) / 32;
-	if (now + pause >= transaction->end)
+	if (now + pause >= transaction_end(transaction))
 		return false;
-	attempts_forget(port, transaction);
+	attempts_renew(port, transaction);
 	transaction_uncount(port, transaction);
 	window_lost(&port->windows[transaction_window(transaction)]);
 	transaction->recalled = true;
@@ -121,22 +121,26 @@ static void judge_loss(struct ibmad_port *port, const struct transaction *transa
 
 /* Returns whether it has kept umad. */
 static bool answered(struct ibmad_port *port, struct transaction *transaction,
-		     const struct attempt *attempt, uint8_t *umad, int length, bool heap)
+		     struct attempt *attempt, uint8_t *umad, int length, bool heap)
 {
+	bool sent_once = !attempt_is_own(attempt) || !transaction->late;
 	uint16_t status = status_of(umad_get_mad(umad));
 	bool redirects = status == IB_MAD_STS_REDIRECT || redirect_awaits_path(transaction);
 	int64_t now = clock_us();
 
+	attempt_forget(port, attempt);
 	if (transaction->asynchronous && status & IB_MAD_STS_BUSY)
 		engine_count_busy(transaction->owner.engine);
 	if (status & IB_MAD_STS_BUSY && come_back_later(port, transaction, now))
 		return false;
 	transaction->rtt = ((uint32_t)now - attempt->sent) & 0x3fffffff;
-	rtt_sample(transaction_rtt(port, transaction), transaction->rtt);
+	/* after a timeout it is not known which of the sendings with one id was answered */
+	if (sent_once)
+		rtt_sample(transaction_rtt(port, transaction), transaction->rtt);
 	judge_loss(port, transaction, attempt);
 	transaction_uncount(port, transaction);
 	if (redirects) {
-		attempts_forget(port, transaction);
+		attempts_renew(port, transaction);
 		redirected(port, transaction, umad, length);
 		return false;
 	}
@@ -154,9 +158,12 @@ static void attempt_timed_out(struct ibmad_port *port, struct transaction *trans
 	bool latest = attempt->tid == get32(transaction_mad(transaction), TID_OFFS);
 
 	attempt_forget(port, attempt);
-	if (transaction->repeatable || !latest)
+	if (attempt_is_own(attempt))
+		transaction->late = true;
+	if (!transaction->repeatable && latest)
+		transaction->end = 0;
+	else if (!attempt_is_own(attempt) || clock_us() < transaction->end)
 		return; /* its timer knows */
-	transaction->end = 0;
 	transaction_hasten(port, transaction);
 }
 

@@ -6,22 +6,59 @@
 
 void attempt_forget(struct ibmad_port *port, struct attempt *attempt)
 {
-	if (!attempt->tid)
+	struct transaction *transaction = transaction_of(attempt);
+	unsigned others = ~(1u << attempt->slot) & ALL_ATTEMPTS;
+
+	if ((transaction->expected & others) == transaction->expected)
 		return;
+	transaction->expected = transaction->expected & others & ALL_ATTEMPTS;
 	table_remove(&port->table, attempt);
-	attempt->tid = 0;
 }
 
 void attempts_forget(struct ibmad_port *port, struct transaction *transaction)
 {
-	for (unsigned i = 0; i < LIVE_ATTEMPTS; i++)
+	for (unsigned i = 0; transaction->expected && i < LIVE_ATTEMPTS; i++)
 		attempt_forget(port, &transaction->attempts[i]);
+}
+
+/* Whether a response with the request's own id may come. */
+static bool own_may_come(const struct transaction *transaction)
+{
+	return attempts_hold_own(transaction) || transaction->late;
+}
+
+/* For a while no other request is given the id: callers know it, and may give it again. */
+static void withhold_own(struct ibmad_port *port, const struct transaction *transaction)
+{
+	if (own_may_come(transaction) && !transaction->asynchronous)
+		port->given_up[port->next_given_up++ % GIVEN_UP] = transaction->attempts[0].tid;
+}
+
+static void renew_own(struct ibmad_port *port, struct transaction *transaction)
+{
+	withhold_own(port, transaction);
+	attempt_forget(port, &transaction->attempts[0]);
+	transaction->attempts[0].tid = 0;
+	transaction->late = false;
+}
+
+void attempt_refused(struct ibmad_port *port, struct attempt *attempt)
+{
+	attempt_forget(port, attempt);
+	if (attempt_is_own(attempt))
+		renew_own(port, transaction_of(attempt));
 }
 
 void attempts_give_up(struct ibmad_port *port, struct transaction *transaction)
 {
-	if (transaction->attempts[0].tid && !transaction->asynchronous)
-		port->given_up[port->next_given_up++ % GIVEN_UP] = transaction->attempts[0].tid;
+	withhold_own(port, transaction);
+	attempts_forget(port, transaction);
+}
+
+void attempts_renew(struct ibmad_port *port, struct transaction *transaction)
+{
+	if (attempts_hold_own(transaction))
+		renew_own(port, transaction);
 	attempts_forget(port, transaction);
 }
 
@@ -46,25 +83,36 @@ static bool is_taken(struct ibmad_port *port, const uint8_t *mad)
 	return attempt_find(port, mad);
 }
 
-/* The first sending's answer may take all the time there is; of the others, the latest do. */
+/* The request's own id while the kernel does not hold it; of the others, the latest do. */
 static struct attempt *free_attempt(struct transaction *transaction)
 {
-	unsigned others = LIVE_ATTEMPTS - 1, sendings = transaction->sendings;
+	unsigned others = LIVE_ATTEMPTS - 1;
 
-	return &transaction->attempts[sendings ? 1 + (sendings - 1) % others : 0];
+	if (!attempts_hold_own(transaction))
+		return &transaction->attempts[0];
+	return &transaction->attempts[1 + transaction->sendings % others];
 }
 
-void attempt_name(struct ibmad_port *port, struct transaction *transaction, int64_t now)
+struct attempt *attempt_name(struct ibmad_port *port, struct transaction *transaction,
+			     int64_t now)
 {
 	struct attempt *attempt = free_attempt(transaction);
 	uint8_t *mad = transaction_mad(transaction);
-	uint32_t tid = get32(mad, TID_OFFS);
+	uint32_t tid = 0;
 
 	attempt_forget(port, attempt);
-	if (transaction->sendings || !tid || is_taken(port, mad)) {
+	if (attempt_is_own(attempt) && attempt->tid) {
+		put32(mad, TID_OFFS, attempt->tid);
+		if (is_taken(port, mad))
+			renew_own(port, transaction);
+		tid = attempt->tid;
+	}
+	if (!tid) {
 		tid = (uint32_t)mad_trid();
 		put32(mad, TID_OFFS, tid);
 	}
 	attempt->sent = (uint32_t)now & 0x3fffffff;
+	transaction->expected = (transaction->expected | 1u << attempt->slot) & ALL_ATTEMPTS;
 	table_add(&port->table, attempt, tid);
+	return attempt;
 }

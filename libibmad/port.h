@@ -80,7 +80,8 @@ struct ibmad_port {
 
 	/* under way */
 	struct table table;
-	uint32_t given_up[GIVEN_UP]; /* ids of the latest blocking requests without answer */
+	uint32_t
+		given_up[GIVEN_UP]; /* ids with which late answers may come: of blocking ones */
 	unsigned next_given_up;
 	struct deadlines deadlines; /* of asynchronous requests: others wait for themselves */
 	struct window windows[PORT_WINDOWS];

@@ -56,6 +56,9 @@ static int take_class_port_info(struct transaction *transaction, uint8_t *info)
 	if (!to->lid) {
 		to->grh_present = 1;
 		detour->needs_path = true;
+		/* the question for the path has an id of its own */
+		detour->tid = transaction->attempts[0].tid;
+		transaction->attempts[0].tid = 0;
 		return 0;
 	}
 	/* what went through a router goes through one again */
@@ -71,6 +74,7 @@ static int take_path(struct transaction *transaction, uint8_t *mad)
 	uint8_t *record = mad + IB_SA_DATA_OFFS;
 
 	memcpy(transaction->packet, detour->request, PACKET_SIZE);
+	transaction->attempts[0].tid = detour->tid;
 	detour->awaits_path = false;
 	if (get16(mad, STATUS_OFFS))
 		return -EHOSTUNREACH;

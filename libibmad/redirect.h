@@ -11,9 +11,10 @@
 
 struct detour {
 	ib_portid_t to;
-	unsigned count;                           /* of redirections so far */
-	bool needs_path;                          /* of which only the GID is known */
-	bool awaits_path;                         /* and the packet is a question for it */
+	unsigned count;   /* of redirections so far */
+	uint32_t tid;     /* the request's, while the path is asked for */
+	bool needs_path;  /* of which only the GID is known */
+	bool awaits_path; /* and the packet is a question for it */
 	_Alignas(8) uint8_t request[PACKET_SIZE]; /* meanwhile */
 };
 

@@ -14,8 +14,11 @@
 #include <errno.h>
 #include <limits.h>
 
-/* The kernel reports a time-out late, by so much at most: before that it is not ours to. */
-#define KERNEL_LATE_MS(ms) (20 + (ms) / 16)
+/*
+ * The kernel reports a timeout late, by so much at most. Its timers are the coarser the longer
+ * they run: the granularity is up to 8/63 of the time.
+ */
+#define KERNEL_LATE_MS(ms) (20 + (ms) / 7)
 /* A sending that is to be repeated occupies a slot of the kernel's so long at least. */
 #define KERNEL_HOLDS_MS    100
 
@@ -92,6 +95,7 @@ int transaction_init(struct transaction *transaction, struct ibmad_port *port, i
 	header->agent_id = (uint32_t)agent;
 	if (header->addr.grh_present)
 		header->addr.gid_index = (uint8_t)port->gid_index;
+	transaction->attempts[0].tid = get32(transaction_mad(transaction), TID_OFFS);
 	transaction->timeout_ms = mad_get_timeout(port, rpc->timeout);
 	if (transaction->timeout_ms < 0)
 		transaction->timeout_ms = INT_MAX / 2;
@@ -165,29 +169,34 @@ static int64_t earlier(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
+/* How long the kernel is to wait for the answer to a sending within an attempt. */
+static int retransmission_ms(const struct transaction *transaction, int64_t now)
+{
+	int kernel_ms = (int)(transaction->interval / 250) + 1;
+
+	if (kernel_ms < KERNEL_HOLDS_MS)
+		kernel_ms = KERNEL_HOLDS_MS;
+	return ms_until(transaction_end(transaction), now, kernel_ms);
+}
+
 /* Sets the timer for a sending, and says how long the kernel is to wait for the answer. */
-static int schedule(struct ibmad_port *port, struct transaction *transaction, int64_t now)
+static int schedule(struct ibmad_port *port, struct transaction *transaction,
+		    const struct attempt *attempt, int64_t now)
 {
 	int64_t budget = transaction->timeout_ms * INT64_C(1000);
-	int kernel_ms;
+	int kernel_ms = transaction->timeout_ms;
 
 	if (!transaction->sendings)
 		transaction->interval = rtt_timeout(transaction_rtt(port, transaction));
 	if (transaction->interval > budget)
 		transaction->interval = (uint32_t)budget;
-	if (!transaction->repeatable) {
-		kernel_ms = transaction->timeout_ms;
-		transaction->end = now + budget + KERNEL_LATE_MS(kernel_ms) * INT64_C(1000);
-	} else {
-		if (!transaction->sendings)
-			transaction->end = now + budget * transaction->left;
-		kernel_ms = (int)(transaction->interval / 250) + 1;
-		if (kernel_ms < KERNEL_HOLDS_MS)
-			kernel_ms = KERNEL_HOLDS_MS;
-		/* no later one has the time for an answer that takes as long as it may */
-		if (!transaction->sendings && transaction->left == 1)
-			kernel_ms = transaction->timeout_ms;
+	if (!transaction->repeatable || !transaction->end) {
+		transaction->end = now + budget;
+		transaction->overtime = false;
+	} else if (attempt_is_own(attempt)) {
 		kernel_ms = ms_until(transaction->end, now, kernel_ms);
+	} else {
+		kernel_ms = retransmission_ms(transaction, now);
 	}
 	transaction_set_timer(port, transaction,
 			      earlier(now + transaction->interval, transaction->end));
@@ -224,9 +233,9 @@ static int send_attempt(struct ibmad_port *port, struct transaction *transaction
 	uint8_t *umad = transaction_buffer(transaction);
 	int64_t now = clock_us();
 	int kernel_ms, length = transaction->length, error;
+	struct attempt *attempt = attempt_name(port, transaction, now);
 
-	attempt_name(port, transaction, now);
-	kernel_ms = schedule(port, transaction, now);
+	kernel_ms = schedule(port, transaction, attempt, now);
 	/* what was lost once may be with a dead node: it is not to hold up the others */
 	if (!transaction->sendings)
 		count(port, transaction);
@@ -239,6 +248,8 @@ static int send_attempt(struct ibmad_port *port, struct transaction *transaction
 	error = write_packet(port, umad, length, kernel_ms);
 	port_lock(port);
 	transaction->sending = false;
+	if (error)
+		attempt_refused(port, attempt);
 	return error;
 }
 
@@ -306,6 +317,20 @@ static void disown_answer(struct ibmad_port *port, struct transaction *transacti
 	transaction->status = 0;
 }
 
+/* Sends the request, with another id if the kernel refuses this one. 0 or an errno. */
+static int send_request(struct ibmad_port *port, struct transaction *transaction)
+{
+	int error = send_attempt(port, transaction);
+
+	if (error && transaction->sendings == 1)
+		disown_answer(port, transaction, error);
+	/* the kernel may still hold an id of the caller's: it does not hold a new one */
+	if (error == EINVAL && !transaction->attempts[0].tid && !transaction->redirects &&
+	    transaction->state != TRANSACTION_DONE)
+		error = send_attempt(port, transaction);
+	return error;
+}
+
 void transaction_send(struct ibmad_port *port, struct transaction *transaction)
 {
 	int error;
@@ -317,13 +342,7 @@ void transaction_send(struct ibmad_port *port, struct transaction *transaction)
 	transaction->state = TRANSACTION_UNDER_WAY;
 	error = prepare_detour(port, transaction);
 	if (!error && transaction->state != TRANSACTION_DONE)
-		error = send_attempt(port, transaction);
-	if (error && transaction->sendings == 1)
-		disown_answer(port, transaction, error);
-	/* the kernel may still hold an id of the caller's: it does not hold one of our own */
-	if (error == EINVAL && transaction->sendings == 1 &&
-	    transaction->state != TRANSACTION_DONE)
-		error = send_attempt(port, transaction);
+		error = send_request(port, transaction);
 
 	if (transaction->state == TRANSACTION_DONE)
 		deliver(transaction); /* what finished it left that to us */
@@ -335,11 +354,53 @@ void transaction_send(struct ibmad_port *port, struct transaction *transaction)
 
 /* --- time-outs ------------------------------------------------------------------ */
 
-/* An attempt has had its time. */
-static void next_attempt(struct ibmad_port *port, struct transaction *transaction)
+/*
+ * Whether the kernel's report of an attempt's timeout is to be waited for: before that the
+ * kernel does not take the request's id again. After the last attempt of a Get it is not.
+ */
+static bool awaits_report(const struct transaction *transaction)
 {
+	return !transaction->overtime && transaction->end && attempts_hold_own(transaction) &&
+	       (transaction->left > 1 || !transaction->repeatable);
+}
+
+/* However late it is: the report may be there, and not read yet. */
+static void await_report(struct ibmad_port *port, struct transaction *transaction, int64_t now)
+{
+	int64_t at = transaction->end + KERNEL_LATE_MS(transaction->timeout_ms) * INT64_C(1000);
+
+	transaction->overtime = true;
+	transaction_set_timer(port, transaction, at > now ? at : now + 1000);
+}
+
+/* The attempts that a pause after BUSY has taken. */
+static void skip_attempts(struct transaction *transaction, int64_t now)
+{
+	int64_t budget = transaction->timeout_ms * INT64_C(1000);
+
+	while (transaction->left > 1 && now >= transaction->end + budget) {
+		transaction->end += budget;
+		transaction->left--;
+	}
+}
+
+/* It is to be sent once more; the time after which it is overdue is twice as long then. */
+static void back_off(struct transaction *transaction)
+{
+	if (transaction->interval < UINT32_MAX / 2)
+		transaction->interval *= 2;
+	transaction->recalled = false;
+}
+
+/* An attempt is over. */
+static void next_attempt(struct ibmad_port *port, struct transaction *transaction, int64_t now)
+{
+	if (transaction->recalled)
+		skip_attempts(transaction, now);
+	transaction->end = 0;
 	if (transaction->left > 1) {
 		transaction->left--;
+		back_off(transaction);
 		report_retry(transaction->left, transaction_mad(transaction));
 		transaction_send(port, transaction);
 	} else {
@@ -353,19 +414,17 @@ void transaction_expired(struct ibmad_port *port, struct transaction *transactio
 	if (transaction->sending) {
 		/* somebody is about to: when he is done is soon enough */
 		transaction_set_timer(port, transaction, now + 1000);
-	} else if (!transaction->repeatable && !transaction->recalled) {
-		if (now >= transaction->end)
-			next_attempt(port, transaction);
-		else
-			transaction_set_timer(port, transaction, transaction->end);
 	} else if (now >= transaction->end) {
-		transaction_finish(port, transaction, ETIMEDOUT);
-	} else {
-		if (transaction->interval < UINT32_MAX / 2)
-			transaction->interval *= 2;
+		if (awaits_report(transaction))
+			await_report(port, transaction, now);
+		else
+			next_attempt(port, transaction, now);
+	} else if (transaction->repeatable || transaction->recalled) {
 		transaction->overdue |= !transaction->recalled;
-		transaction->recalled = false;
+		back_off(transaction);
 		transaction_send(port, transaction);
+	} else {
+		transaction_set_timer(port, transaction, transaction->end);
 	}
 }
 
@@ -375,10 +434,7 @@ void transaction_finish(struct ibmad_port *port, struct transaction *transaction
 {
 	if (transaction->state == TRANSACTION_DONE)
 		return;
-	if (transaction->answered)
-		attempts_forget(port, transaction);
-	else
-		attempts_give_up(port, transaction);
+	attempts_give_up(port, transaction);
 	if (transaction->asynchronous)
 		deadline_clear(&port->deadlines, &transaction->timer);
 	transaction_uncount(port, transaction);

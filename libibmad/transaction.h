@@ -4,10 +4,14 @@
  * A transaction: a request, its sendings, and its answer. The blocking calls wait for it,
  * the asynchronous engine calls back; all else they share is here.
  *
- * A Get of a class whose Gets change nothing is sent again as soon as its answer is
- * overdue, each time with a new id, after twice the time, till the time for all its
- * attempts is over; the answer to any of the latest sendings will do. Everything else is
- * sent again only when an attempt has had its full time.
+ * An attempt begins with the request's own id, and the kernel waits for the response as long
+ * as the attempt may take. The kernel does not take an id that it holds: the next attempt
+ * begins when the kernel has reported the timeout, so that it has the same id, and a response
+ * to an earlier attempt completes the request.
+ *
+ * A Get of a class whose Gets change nothing is sent again within an attempt, too, as soon as
+ * its response is overdue, after twice the time each time. Such a retransmission needs a new
+ * id. A response to the request's own id, or to one of the two latest others, completes it.
  *
  * What a thread writes it writes without the lock: as long as "sending" is set, the buffer
  * that the request is in stays as it is, and the transaction where it is.
@@ -18,6 +22,7 @@
 #include "port.h"
 
 #define LIVE_ATTEMPTS 3
+#define ALL_ATTEMPTS  ((1u << LIVE_ATTEMPTS) - 1)
 
 enum transaction_state {
 	TRANSACTION_NEW,       /* not sent yet */
@@ -26,8 +31,8 @@ enum transaction_state {
 };
 
 struct transaction {
-	struct attempt attempts[LIVE_ATTEMPTS];
-	struct deadline timer; /* when there is something to do */
+	struct attempt attempts[LIVE_ATTEMPTS]; /* the first has the request's own id */
+	struct deadline timer;                  /* when there is something to do */
 	struct transaction *next;
 	struct destination *destination; /* NULL: none counts it */
 	union {
@@ -37,13 +42,13 @@ struct transaction {
 	struct detour *detour; /* where it was redirected to */
 	uint8_t *heap;         /* a umad buffer in place of packet: of a long request, or
 				  answer */
-	int64_t end;           /* of all attempts if it may be repeated, of this one else */
+	int64_t end;           /* of this attempt; 0: it begins when it is sent */
 	uint32_t interval;     /* from one sending to the next, in microseconds */
 	int timeout_ms;
 	int length;    /* of the MAD in the buffer: the request's, then the answer's */
 	int error;     /* 0 or an errno, when it is done */
 	uint32_t rtt;  /* microseconds */
-	uint16_t left; /* attempts */
+	uint16_t left; /* attempts, this one included */
 	uint16_t sendings;
 	uint16_t status; /* the answer's */
 	uint8_t state;
@@ -56,7 +61,10 @@ struct transaction {
 	bool overdue : 1;   /* since it was last sent for anything else, an answer was */
 	bool redirects : 1; /* heap holds an answer that does, till the request is written */
 	bool overtaken : 1; /* the answer came before the long request was written */
-	uint16_t dataoffs;  /* where the answer's data begins */
+	bool overtime : 1;  /* the attempt is over; the kernel's report of that may come yet */
+	bool late : 1;      /* the kernel gave up waiting for an answer with the request's id */
+	uint8_t expected : LIVE_ATTEMPTS; /* which of attempts an answer is expected to */
+	uint16_t dataoffs;                /* where the answer's data begins */
 	union {
 		_Alignas(8) uint8_t packet[PACKET_SIZE];
 		uint8_t *written; /* overtaken: the request's buffer */
@@ -107,6 +115,12 @@ void transaction_hasten(struct ibmad_port *port, struct transaction *transaction
 /* Follows an answer that redirects, or gives the path for that. */
 void transaction_follow(struct ibmad_port *port, struct transaction *transaction,
 			const uint8_t *mad, int length);
+/* When the last of its attempts is over. */
+static inline int64_t transaction_end(const struct transaction *transaction)
+{
+	return transaction->end +
+	       (transaction->left - 1) * (transaction->timeout_ms * INT64_C(1000));
+}
 /* How long its kind of answer takes. */
 struct rtt *transaction_rtt(struct ibmad_port *port, struct transaction *transaction);
 

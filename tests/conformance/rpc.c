@@ -57,6 +57,22 @@ static void put_sender(uint8_t *data, const struct ib_user_mad *umad)
 		memcpy(data + 16, umad->addr.gid, 16);
 }
 
+/* The first of two requests is answered when the second has come. */
+static void serve_second(struct ibmad_port *port, const struct ib_user_mad *umad)
+{
+	static struct ib_user_mad *first;
+	size_t size = umad_size() + MAD;
+
+	if (!first) {
+		first = allocate(size);
+		memcpy(first, umad, size);
+		return;
+	}
+	expect_equal(mad_respond_via(first, NULL, 0, port), 0);
+	free(first);
+	first = NULL;
+}
+
 static void serve_one(struct ibmad_port *port, struct ib_user_mad *umad, uint32_t count)
 {
 	uint8_t *mad = umad_get_mad(umad);
@@ -69,7 +85,9 @@ static void serve_one(struct ibmad_port *port, struct ib_user_mad *umad, uint32_
 		put32(data, umad->length - (uint32_t)umad_size() - DATA);
 	else if (attribute == SENDER)
 		put_sender(data, umad);
-	if (attribute != IGNORE)
+	if (attribute == TWICE)
+		serve_second(port, umad);
+	else if (attribute != IGNORE)
 		expect_equal(
 			mad_respond_via(umad, NULL, attribute == REFUSE ? REFUSED : 0, port),
 			0);

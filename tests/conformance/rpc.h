@@ -27,7 +27,8 @@ enum attribute {
 	REFUSE = 0x12, /* with a status, */
 	IGNORE = 0x13, /* not at all, */
 	LENGTH = 0x14, /* with the length of the request's data in its first 4 bytes, */
-	SENDER = 0x15  /* with the address that it came from: LID, QP, GRH, GID */
+	SENDER = 0x15, /* with the address that it came from: LID, QP, GRH, GID, */
+	TWICE = 0x16   /* when it comes for the second time: the first request, as it came */
 };
 
 #define REFUSED 0x001c /* the status */

@@ -138,21 +138,25 @@ void device_delay(unsigned microseconds)
 	unlock();
 }
 
-/* Whether somebody waits for this one's answer, who then does no longer. */
+/*
+ * Whether somebody waits for this one's answer, who then does no longer. With the kernel's rule
+ * that may be a later packet with the same TID.
+ */
 static bool take_under_way(const struct device_packet *request)
 {
-	unsigned i;
+	bool found = false;
 
 	if (device.forget_packets)
 		return true;
-	for (i = device.packet_count; i-- > 0;)
-		if (device.packets[i] == request) {
-			bool under_way = request->under_way;
+	for (unsigned i = device.packet_count; i-- > 0 && !found;) {
+		struct device_packet *packet = device.packets[i];
 
-			device.packets[i]->under_way = false;
-			return under_way || !device.hold_tids;
-		}
-	return false;
+		found = device.hold_tids
+				? packet->under_way && same_transaction(packet, request)
+				: packet == request;
+		packet->under_way &= !found;
+	}
+	return found;
 }
 
 void device_reply(const struct device_packet *request, const void *mad, size_t length)

@@ -59,7 +59,8 @@ void device_forget_packets(void);
 
 /*
  * As the kernel: a second request of the same class and lower half of the TID is refused
- * (EINVAL) while the first is under way, and answers that come late or twice are dropped.
+ * (EINVAL) while the first is under way, and answers that come late or twice are dropped. An
+ * answer to a request that has timed out is one to a later request with that TID.
  */
 void device_hold_tids(bool on);
 

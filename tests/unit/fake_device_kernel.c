@@ -203,7 +203,7 @@ static size_t least_length(uint8_t mgmt_class)
 	return mgmt_class == 0x03 ? 56 : is_range2(mgmt_class) ? 40 : 36;
 }
 
-static bool same_transaction(const struct device_packet *a, const struct device_packet *b)
+bool same_transaction(const struct device_packet *a, const struct device_packet *b)
 {
 	return a->fd == b->fd && a->mad[1] == b->mad[1] && !memcmp(a->mad + 12, b->mad + 12, 4);
 }

@@ -64,6 +64,8 @@ int64_t now_ns(void);
 /* Has the handle become readable when there is something to read, and no sooner. */
 void arm(struct handle *handle);
 void close_handle(struct handle *handle);
+/* Whether the kernel takes an answer to one of them for an answer to the other. */
+bool same_transaction(const struct device_packet *a, const struct device_packet *b);
 
 /* The C library's, past the faults of device_fail_malloc(). */
 void *__real_malloc(size_t size);

@@ -255,6 +255,27 @@ static void the_kernel_s_report_leads_to_the_next_attempt(void **state)
 	assert_int_equal(device_written(), 4);
 }
 
+static void a_request_keeps_its_id_in_every_attempt(void **state)
+{
+	ib_rpc_t rpcs[] = {get_request(), set_request()};
+
+	(void)state;
+	device_hold_tids(true);
+	device_on_write(time_out, NULL);
+	mad_rpc_set_retries(port, 3);
+	for (unsigned i = 0; i < 2; i++) {
+		rpcs[i].timeout = 20;
+		submit(async, rpcs[i], 5, &outcomes[i], NULL);
+		assert_int_equal(mad_async_run(async), 1);
+		assert_int_equal(outcomes[i].error, -ETIMEDOUT);
+		assert_int_equal(device_written(), 3 * i + 3);
+		for (unsigned j = 1; j < 3; j++)
+			assert_memory_equal(device_packet(3 * i)->mad + 12,
+					    device_packet(3 * i + j)->mad + 12, 4);
+	}
+	assert_memory_not_equal(device_packet(0)->mad + 12, device_packet(3)->mad + 12, 4);
+}
+
 static void huge_and_negative_times_are_for_ever(void **state)
 {
 	const int values[] = {INT_MAX, -1, INT_MIN};
@@ -878,6 +899,7 @@ int main(void)
 		ASYNC_TEST(a_status_is_an_error_with_an_answer),
 		ASYNC_TEST(a_request_without_an_answer_times_out_once),
 		ASYNC_TEST(the_kernel_s_report_leads_to_the_next_attempt),
+		ASYNC_TEST(a_request_keeps_its_id_in_every_attempt),
 		ASYNC_TEST(huge_and_negative_times_are_for_ever),
 		ASYNC_TEST(a_busy_node_is_asked_again_later),
 		ASYNC_TEST(callbacks_may_submit),

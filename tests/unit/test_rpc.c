@@ -49,6 +49,16 @@ static int set(int lid)
 	return ask(&rpc, lid);
 }
 
+static void expect_same_id(unsigned a, unsigned b)
+{
+	assert_memory_equal(device_packet(a)->mad + 12, device_packet(b)->mad + 12, 4);
+}
+
+static void expect_another_id(unsigned a, unsigned b)
+{
+	assert_memory_not_equal(device_packet(a)->mad + 12, device_packet(b)->mad + 12, 4);
+}
+
 /* --- the least ------------------------------------------------------------------ */
 
 static void a_request_writes_polls_and_reads_once_and_allocates_nothing(void **state)
@@ -386,7 +396,7 @@ static int answer_the_first_at_the_third(const struct device_packet *packet, voi
 	return 0;
 }
 
-static void a_request_is_sent_again_with_a_new_id_and_any_answer_will_do(void **state)
+static void an_overdue_request_is_sent_again_with_a_new_id_and_any_answer_will_do(void **state)
 {
 	(void)state;
 	overdue_after(100000);
@@ -395,14 +405,123 @@ static void a_request_is_sent_again_with_a_new_id_and_any_answer_will_do(void **
 		device_on_write(answer_the_first_at_the_third, &answered);
 		assert_int_equal(get(5), 0);
 		assert_true(device_written() >= 3);
-		assert_memory_not_equal(device_packet(0)->mad + 12, device_packet(1)->mad + 12,
-					4);
-		assert_memory_not_equal(device_packet(1)->mad + 12, device_packet(2)->mad + 12,
-					4);
+		expect_another_id(0, 1);
+		expect_another_id(1, 2);
 		port_teardown(state);
 		assert_int_equal(setup(state), 0);
 		overdue_after(100000);
 		device_hold_tids(true);
+	}
+}
+
+/* As the kernel does: when the packet's own time is over, and a little later. */
+static int time_out_like_the_kernel(const struct device_packet *packet, void *arg)
+{
+	(void)arg;
+	device_delay((packet->header.timeout_ms + 5) * 1000);
+	device_time_out(packet);
+	return 0;
+}
+
+static void a_request_keeps_its_id_in_every_attempt(void **state)
+{
+	(void)state;
+	device_hold_tids(true);
+	device_on_write(time_out_like_the_kernel, NULL);
+	mad_rpc_set_retries(port, 3);
+	mad_rpc_set_timeout(port, 40);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(i ? set(5) : get(5), ETIMEDOUT);
+		assert_int_equal(device_written(), 3 * i + 3);
+		expect_same_id(3 * i, 3 * i + 1);
+		expect_same_id(3 * i, 3 * i + 2);
+		for (unsigned j = 0; j < 3; j++)
+			assert_int_equal(device_packet(3 * i + j)->header.timeout_ms, 40);
+	}
+}
+
+/* The second attempt begins, and the first one is answered. */
+static int answer_the_first_attempt_late(const struct device_packet *packet, void *arg)
+{
+	unsigned first = *(unsigned *)arg;
+
+	if (device_written() == first + 1)
+		return time_out_like_the_kernel(packet, NULL);
+	device_delay(0);
+	device_answer(device_packet(first), 0, 0, NULL, 0);
+	return 0;
+}
+
+static void a_late_response_to_an_attempt_is_one_to_the_next_attempt(void **state)
+{
+	unsigned first;
+
+	(void)state;
+	device_hold_tids(true);
+	device_on_write(answer_the_first_attempt_late, &first);
+	mad_rpc_set_retries(port, 2);
+	mad_rpc_set_timeout(port, 100);
+	for (unsigned i = 0; i < 2; i++) {
+		first = device_written();
+		assert_int_equal(i ? set(5) : get(5), 0);
+		assert_int_equal(device_written(), first + 2);
+	}
+}
+
+/* The next request with that id would be handed the response to the second attempt. */
+static void an_id_that_may_be_answered_again_is_not_the_next_request_s(void **state)
+{
+	ib_rpc_t rpcs[] = {get_request(), set_request()};
+	unsigned first;
+
+	(void)state;
+	device_hold_tids(true);
+	device_on_write(answer_the_first_attempt_late, &first);
+	mad_rpc_set_retries(port, 2);
+	mad_rpc_set_timeout(port, 100);
+	for (unsigned i = 0; i < 2; i++) {
+		first = device_written();
+		rpcs[i].trid = 1000 + i;
+		assert_int_equal(ask(&rpcs[i], 5), 0);
+		expect_same_id(first, first + 1);
+		device_on_write(echo, NULL);
+		assert_int_equal(ask(&rpcs[i], 6), 0);
+		expect_another_id(first, first + 2);
+		assert_int_equal(rpcs[i].trid, 1000 + i);
+		device_on_write(answer_the_first_attempt_late, &first);
+	}
+}
+
+/* Within an attempt: the kernel does not take an id that it holds. */
+static void a_get_s_first_sending_has_all_of_its_attempt(void **state)
+{
+	unsigned answered = 0;
+	ib_rpc_t rpc = get_request();
+
+	(void)state;
+	overdue_after(QUICK);
+	device_hold_tids(true);
+	device_on_write(answer_the_first_at_the_third, &answered);
+	rpc.timeout = 20000;
+	assert_int_equal(ask(&rpc, 5), 0);
+	assert_int_equal(device_packet(0)->header.timeout_ms, 20000);
+	/* the others do not occupy the kernel that long */
+	assert_in_range(device_packet(1)->header.timeout_ms, 1, 1000);
+	expect_another_id(0, 1);
+	expect_another_id(1, 2);
+}
+
+static void without_a_report_the_next_attempt_has_a_new_id(void **state)
+{
+	(void)state;
+	device_hold_tids(true);
+	mad_rpc_set_retries(port, 2);
+	mad_rpc_set_timeout(port, 20);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(i ? set(5) : get(5), ETIMEDOUT);
+		assert_int_equal(device_written(), 2 * i + 2);
+		expect_another_id(2 * i, 2 * i + 1);
+		assert_int_equal(device_packet(2 * i + 1)->header.timeout_ms, 20);
 	}
 }
 
@@ -577,6 +696,12 @@ static void who_is_busy_is_asked_again_after_a_pause(void **state)
 	assert_int_equal(get(5), 0);
 	assert_true(device_written() >= 3);
 	assert_true(now_ms() - start >= 100);
+	/* the kernel holds an id no longer that was answered; on a slow machine it is overdue
+	 */
+	if (device_written() == 3) {
+		expect_same_id(0, 1);
+		expect_same_id(0, 2);
+	}
 }
 
 static void who_stays_busy_says_so_in_the_end(void **state)
@@ -868,7 +993,12 @@ int main(void)
 		RPC_TEST(what_comes_for_a_refused_long_request_is_not_its_answer),
 		RPC_TEST(a_late_answer_is_not_the_next_request_s_that_has_its_id),
 		RPC_TEST(threads_that_give_the_same_id_get_each_their_own_answer),
-		RPC_TEST(a_request_is_sent_again_with_a_new_id_and_any_answer_will_do),
+		RPC_TEST(an_overdue_request_is_sent_again_with_a_new_id_and_any_answer_will_do),
+		RPC_TEST(a_request_keeps_its_id_in_every_attempt),
+		RPC_TEST(a_late_response_to_an_attempt_is_one_to_the_next_attempt),
+		RPC_TEST(an_id_that_may_be_answered_again_is_not_the_next_request_s),
+		RPC_TEST(a_get_s_first_sending_has_all_of_its_attempt),
+		RPC_TEST(without_a_report_the_next_attempt_has_a_new_id),
 		RPC_TEST(a_set_is_sent_as_often_as_the_kernel_reports_that_it_timed_out),
 		RPC_TEST(a_set_s_third_attempt_may_succeed),
 		RPC_TEST(without_a_report_a_set_s_attempts_end_by_our_clock),
