@@ -13,6 +13,7 @@
  */
 
 #include <infiniband/mad.h>
+#include <infiniband/umad.h>
 
 #include <errno.h>
 #include <signal.h>

@@ -5,6 +5,7 @@
 #include "mad_wire.h"
 
 #include <infiniband/mad.h>
+#include <infiniband/umad.h>
 
 #define FIRST_BUCKETS 64
 

@@ -5,6 +5,7 @@
 #define LIBIBMAD_FIELD_TABLE_H
 
 #include <infiniband/mad.h>
+#include <linux/types.h>
 
 /* An attribute or header, by its entry in attributes.def. */
 enum attribute {

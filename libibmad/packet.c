@@ -9,6 +9,7 @@
 #include "mgmt_class.h"
 
 #include <infiniband/mad.h>
+#include <infiniband/umad.h>
 #include <errno.h>
 
 static int class_of(const ib_rpc_t *rpc)

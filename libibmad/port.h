@@ -15,6 +15,7 @@
 #include "window.h"
 
 #include <infiniband/mad_async.h>
+#include <infiniband/umad.h>
 #include <pthread.h>
 #include <stdatomic.h>
 

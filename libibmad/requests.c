@@ -6,6 +6,7 @@
 #include "wait.h"
 
 #include <infiniband/mad.h>
+#include <infiniband/umad.h>
 
 /* Who does not fetch what is sent to him need not have it all. */
 #define REQUESTS_MAX       1024

@@ -22,8 +22,16 @@
 #ifndef INFINIBAND_MAD_H
 #define INFINIBAND_MAD_H
 
-#include <infiniband/mad_osd.h>
-#include <infiniband/umad.h>
+/* The same as rdma-core's mad.h includes, because programs rely on it. */
+#include <byteswap.h>
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <arpa/inet.h>
+#include <sys/types.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -1412,7 +1420,7 @@ struct ibmad_port;
 
 typedef struct ibmad_ports_item {
 	struct ibmad_port *port;
-	char ca_name[UMAD_CA_NAME_LEN];
+	char ca_name[20]; /**< UMAD_CA_NAME_LEN */
 } ibmad_ports_item_t;
 
 struct ibmad_ports_pair {
@@ -1570,56 +1578,65 @@ int madrpc_set_retries(int retries);
 int madrpc_set_timeout(int timeout);
 
 /** Opens the process's port; where that fails, the process ends with a message. */
-DEPRECATED void madrpc_init(char *dev_name, int dev_port, int *mgmt_classes, int num_classes);
-DEPRECATED int madrpc_portid(void);
-DEPRECATED void *madrpc(ib_rpc_t *rpc, ib_portid_t *dport, void *payload, void *rcvdata);
-DEPRECATED void *madrpc_rmpp(ib_rpc_t *rpc, ib_portid_t *dport, ib_rmpp_hdr_t *rmpp,
-			     void *data);
+__attribute__((deprecated)) void madrpc_init(char *dev_name, int dev_port, int *mgmt_classes,
+					     int num_classes);
+__attribute__((deprecated)) int madrpc_portid(void);
+__attribute__((deprecated)) void *madrpc(ib_rpc_t *rpc, ib_portid_t *dport, void *payload,
+					 void *rcvdata);
+__attribute__((deprecated)) void *madrpc_rmpp(ib_rpc_t *rpc, ib_portid_t *dport,
+					      ib_rmpp_hdr_t *rmpp, void *data);
 /** The next answer of any blocking request goes to madbuf, too: its first len bytes. */
-DEPRECATED void madrpc_save_mad(void *madbuf, int len);
+__attribute__((deprecated)) void madrpc_save_mad(void *madbuf, int len);
 
-DEPRECATED int mad_register_client(int mgmt, uint8_t rmpp_version);
-DEPRECATED int mad_register_server(int mgmt, uint8_t rmpp_version,
-				   long method_mask[16 / sizeof(long)], uint32_t class_oui);
-DEPRECATED int mad_class_agent(int mgmt);
-DEPRECATED int mad_send(ib_rpc_t *rpc, ib_portid_t *dport, ib_rmpp_hdr_t *rmpp, void *data);
-DEPRECATED void *mad_receive(void *umad, int timeout);
-DEPRECATED int mad_respond(void *umad, ib_portid_t *portid, uint32_t rstatus);
+__attribute__((deprecated)) int mad_register_client(int mgmt, uint8_t rmpp_version);
+__attribute__((deprecated)) int mad_register_server(int mgmt, uint8_t rmpp_version,
+						    long method_mask[16 / sizeof(long)],
+						    uint32_t class_oui);
+__attribute__((deprecated)) int mad_class_agent(int mgmt);
+__attribute__((deprecated)) int mad_send(ib_rpc_t *rpc, ib_portid_t *dport, ib_rmpp_hdr_t *rmpp,
+					 void *data);
+__attribute__((deprecated)) void *mad_receive(void *umad, int timeout);
+__attribute__((deprecated)) int mad_respond(void *umad, ib_portid_t *portid, uint32_t rstatus);
 
-DEPRECATED uint8_t *smp_query(void *buf, ib_portid_t *id, unsigned attrid, unsigned mod,
-			      unsigned timeout);
-DEPRECATED uint8_t *smp_set(void *buf, ib_portid_t *id, unsigned attrid, unsigned mod,
-			    unsigned timeout);
-DEPRECATED uint8_t *sa_call(void *rcvbuf, ib_portid_t *portid, ib_sa_call_t *sa,
-			    unsigned timeout);
-DEPRECATED int ib_path_query(ibmad_gid_t srcgid, ibmad_gid_t destgid, ib_portid_t *sm_id,
-			     void *buf);
-DEPRECATED uint8_t *ib_vendor_call(void *data, ib_portid_t *portid, ib_vendor_call_t *call);
-DEPRECATED int ib_resolve_smlid(ib_portid_t *sm_id, int timeout);
-DEPRECATED int ib_resolve_portid_str(ib_portid_t *portid, char *addr_str, enum MAD_DEST dest,
-				     ib_portid_t *sm_id);
-DEPRECATED int ib_resolve_self(ib_portid_t *portid, int *portnum, ibmad_gid_t *gid);
+__attribute__((deprecated)) uint8_t *smp_query(void *buf, ib_portid_t *id, unsigned attrid,
+					       unsigned mod, unsigned timeout);
+__attribute__((deprecated)) uint8_t *smp_set(void *buf, ib_portid_t *id, unsigned attrid,
+					     unsigned mod, unsigned timeout);
+__attribute__((deprecated)) uint8_t *sa_call(void *rcvbuf, ib_portid_t *portid,
+					     ib_sa_call_t *sa, unsigned timeout);
+__attribute__((deprecated)) int ib_path_query(ibmad_gid_t srcgid, ibmad_gid_t destgid,
+					      ib_portid_t *sm_id, void *buf);
+__attribute__((deprecated)) uint8_t *ib_vendor_call(void *data, ib_portid_t *portid,
+						    ib_vendor_call_t *call);
+__attribute__((deprecated)) int ib_resolve_smlid(ib_portid_t *sm_id, int timeout);
+__attribute__((deprecated)) int ib_resolve_portid_str(ib_portid_t *portid, char *addr_str,
+						      enum MAD_DEST dest, ib_portid_t *sm_id);
+__attribute__((deprecated)) int ib_resolve_self(ib_portid_t *portid, int *portnum,
+						ibmad_gid_t *gid);
 
 /* Of older programs: the reference has them no longer. */
 
 /** Keeps other threads out of the safe_* calls, which keep each other out. */
-DEPRECATED void madrpc_lock(void);
-DEPRECATED void madrpc_unlock(void);
-DEPRECATED uint8_t *safe_smp_query(void *rcvbuf, ib_portid_t *portid, unsigned attrid,
-				   unsigned mod, unsigned timeout);
-DEPRECATED uint8_t *safe_smp_set(void *rcvbuf, ib_portid_t *portid, unsigned attrid,
-				 unsigned mod, unsigned timeout);
-DEPRECATED uint8_t *safe_sa_call(void *rcvbuf, ib_portid_t *portid, ib_sa_call_t *sa,
-				 unsigned timeout);
+__attribute__((deprecated)) void madrpc_lock(void);
+__attribute__((deprecated)) void madrpc_unlock(void);
+__attribute__((deprecated)) uint8_t *safe_smp_query(void *rcvbuf, ib_portid_t *portid,
+						    unsigned attrid, unsigned mod,
+						    unsigned timeout);
+__attribute__((deprecated)) uint8_t *safe_smp_set(void *rcvbuf, ib_portid_t *portid,
+						  unsigned attrid, unsigned mod,
+						  unsigned timeout);
+__attribute__((deprecated)) uint8_t *safe_sa_call(void *rcvbuf, ib_portid_t *portid,
+						  ib_sa_call_t *sa, unsigned timeout);
 /** The class that an agent is registered for; 0 for none, -1 for what is no agent's id. */
-DEPRECATED int mad_agent_class(int agent);
-DEPRECATED int ib_resolve_guid(ib_portid_t *portid, uint64_t *guid, ib_portid_t *sm_id,
-			       int timeout);
+__attribute__((deprecated)) int mad_agent_class(int agent);
+__attribute__((deprecated)) int ib_resolve_guid(ib_portid_t *portid, uint64_t *guid,
+						ib_portid_t *sm_id, int timeout);
 /** PortCounters of a port, of all together for 0xff. mask 0 resets all. */
-DEPRECATED uint8_t *port_performance_query(void *rcvbuf, ib_portid_t *dport, int portnum,
-					   unsigned timeout);
-DEPRECATED uint8_t *port_performance_reset(void *rcvbuf, ib_portid_t *dport, int portnum,
-					   unsigned mask, unsigned timeout);
+__attribute__((deprecated)) uint8_t *port_performance_query(void *rcvbuf, ib_portid_t *dport,
+							    int portnum, unsigned timeout);
+__attribute__((deprecated)) uint8_t *port_performance_reset(void *rcvbuf, ib_portid_t *dport,
+							    int portnum, unsigned mask,
+							    unsigned timeout);
 
 /* --- texts
  * ----------------------------------------------------------------------------------------
@@ -1712,15 +1729,26 @@ void mad_dump_fields(char *buf, int bufsz, void *val, int valsz, int start, int 
 /** The level of messages: 0 none, 1 some, 2 all. Programs may set it. */
 extern int ibdebug;
 
+/* Without be64toh(), which <endian.h> lacks under -std=c99 and later. */
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 #ifndef ntohll
-#define ntohll(x) be64toh(x)
+#define ntohll(x) (x)
 #endif
 #ifndef htonll
-#define htonll(x) htobe64(x)
+#define htonll(x) (x)
+#endif
+#else
+#ifndef ntohll
+#define ntohll bswap_64
+#endif
+#ifndef htonll
+#define htonll bswap_64
+#endif
 #endif
 
+/** length rounded up to a multiple of size, which need not be a power of two. */
 #ifndef ALIGN
-#define ALIGN(length, size) (((length) + (size)-1) & ~((size)-1))
+#define ALIGN(length, size) (((length) + ((size)-1)) / (size) * (size))
 #endif
 
 /*
@@ -1728,16 +1756,16 @@ extern int ibdebug;
  * stderr, one for ibdebug 1 and one for ibdebug 2 on stdout.
  */
 #define IBWARN(fmt, ...) \
-	fprintf(stderr, "ibwarn: [%d] %s: " fmt "\n", getpid(), __func__, ##__VA_ARGS__)
+	fprintf(stderr, "ibwarn: [%d] %s: " fmt "\n", (int)getpid(), __func__, ##__VA_ARGS__)
 #define IBDEBUG(fmt, ...) \
-	fprintf(stdout, "ibdebug: [%d] %s: " fmt "\n", getpid(), __func__, ##__VA_ARGS__)
+	fprintf(stdout, "ibdebug: [%d] %s: " fmt "\n", (int)getpid(), __func__, ##__VA_ARGS__)
 #define IBVERBOSE(fmt, ...) \
-	fprintf(stdout, "[%d] %s: " fmt "\n", getpid(), __func__, ##__VA_ARGS__)
-#define IBPANIC(fmt, ...)                                                              \
-	do {                                                                           \
-		fprintf(stderr, "ibpanic: [%d] %s: " fmt ": %m\n", getpid(), __func__, \
-			##__VA_ARGS__);                                                \
-		exit(-1);                                                              \
+	fprintf(stdout, "[%d] %s: " fmt "\n", (int)getpid(), __func__, ##__VA_ARGS__)
+#define IBPANIC(fmt, ...)                                                                   \
+	do {                                                                                \
+		fprintf(stderr, "ibpanic: [%d] %s: " fmt ": %m\n", (int)getpid(), __func__, \
+			##__VA_ARGS__);                                                     \
+		exit(-1);                                                                   \
 	} while (0)
 
 /** Prints msg, and size bytes in hex, 16 a line. */

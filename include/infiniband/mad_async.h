@@ -29,6 +29,7 @@
 #ifndef INFINIBAND_MAD_ASYNC_H
 #define INFINIBAND_MAD_ASYNC_H
 
+#include <errno.h>
 #include <infiniband/mad.h>
 
 #ifdef __cplusplus

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/** mad_osd.h - what programs that include mad.h have always found with it. */
+/**
+ * mad_osd.h - for programs that were written for libibmad before it was part of rdma-core.
+ * mad.h does not include it, and new programs do not need it.
+ */
 #ifndef INFINIBAND_MAD_OSD_H
 #define INFINIBAND_MAD_OSD_H
 
-#include <byteswap.h>
-#include <endian.h>
-#include <inttypes.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-#include <arpa/inet.h>
+#include <infiniband/mad.h>
 
 #ifndef MAD_EXPORT
 #define MAD_EXPORT extern

@@ -26,19 +26,21 @@
 #ifndef INFINIBAND_UMAD_H
 #define INFINIBAND_UMAD_H
 
-#include <byteswap.h>
+/* The same as rdma-core's umad.h includes, because programs rely on it. */
 #include <endian.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/ioctl.h>
-#include <sys/types.h>
-#include <unistd.h>
+#include <arpa/inet.h>
 #include <linux/types.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* For old programs; new ones use __be16, __be32 and __be64. */
+typedef __be16 be16_t __attribute__((deprecated));
+typedef __be32 be32_t __attribute__((deprecated));
+typedef __be64 be64_t __attribute__((deprecated));
 
 /** A port GID (IBA 4.1.1): the subnet prefix and the port's GUID. */
 union umad_gid {
@@ -97,7 +99,8 @@ union umad_gid {
 
 /*
  * The ioctls of a user_mad device, by number, direction and size of the argument; the
- * argument's structures are in <rdma/ib_user_mad.h>.
+ * argument's structures are in <rdma/ib_user_mad.h>. A program that uses these macros includes
+ * <sys/ioctl.h>.
  */
 #define IB_IOCTL_MAGIC               0x1b
 #define IB_USER_MAD_REGISTER_AGENT   _IOC(_IOC_READ | _IOC_WRITE, IB_IOCTL_MAGIC, 1, 28)
@@ -116,7 +119,7 @@ typedef struct ib_mad_addr {
 	uint8_t gid_index;   /**< index of the local GID to send from */
 	uint8_t hop_limit;
 	uint8_t traffic_class;
-	union {
+	__extension__ union {
 		uint8_t gid[16]; /**< the other side's GID */
 		union umad_gid ib_gid;
 	};
@@ -467,19 +470,26 @@ static inline void umad_free(void *umad)
 	free(umad);
 }
 
-/* For old programs; new ones have be64toh() and htobe64() in <endian.h>. */
+/*
+ * For old programs; new ones have be64toh() and htobe64() in <endian.h>. Programs test for the
+ * macros (#ifndef htonll) before they define functions of their own.
+ *
+ * The functions do not call be64toh(), which <endian.h> lacks under -std=c99 and later.
+ */
 #ifndef ntohll
 __attribute__((deprecated)) static inline uint64_t ntohll(uint64_t x)
 {
-	return be64toh(x);
+	return __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? x : __builtin_bswap64(x);
 }
+#define ntohll ntohll
 #endif
 
 #ifndef htonll
 __attribute__((deprecated)) static inline uint64_t htonll(uint64_t x)
 {
-	return htobe64(x);
+	return __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? x : __builtin_bswap64(x);
 }
+#define htonll htonll
 #endif
 
 #ifdef __cplusplus

@@ -71,7 +71,7 @@ struct umad_sa_mcmember_record {
 static inline void umad_sa_mcm_get_sl_flow_hop(__be32 sl_flow_hop, uint8_t *const p_sl,
 					       uint32_t *const p_flow_lbl, uint8_t *const p_hop)
 {
-	uint32_t host = be32toh(sl_flow_hop);
+	uint32_t host = ntohl(sl_flow_hop);
 
 	if (p_sl)
 		*p_sl = (uint8_t)(host >> 28);
@@ -85,7 +85,7 @@ static inline void umad_sa_mcm_get_sl_flow_hop(__be32 sl_flow_hop, uint8_t *cons
 static inline __be32 umad_sa_mcm_set_sl_flow_hop(uint8_t sl, uint32_t flow_label,
 						 uint8_t hop_limit)
 {
-	return htobe32((uint32_t)sl << 28 | (flow_label & 0xfffff) << 8 | hop_limit);
+	return htonl((uint32_t)sl << 28 | (flow_label & 0xfffff) << 8 | hop_limit);
 }
 
 /** Takes scope_state apart: scope (upper 4 bits), JoinState. NULL asks for nothing. */

@@ -8,8 +8,7 @@
 #ifndef INFINIBAND_UMAD_STR_H
 #define INFINIBAND_UMAD_STR_H
 
-#include <stdint.h>
-#include <linux/types.h>
+#include <infiniband/umad.h>
 
 #ifdef __cplusplus
 extern "C" {

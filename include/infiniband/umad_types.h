@@ -159,7 +159,7 @@ struct umad_class_port_info {
 	uint8_t class_ver;
 	__be16 cap_mask;
 	__be32 cap_mask2_resp_time; /**< CapabilityMask2 in the upper 27 bits */
-	union {
+	__extension__ union {
 		uint8_t redir_gid[16];
 		union umad_gid redirgid;
 	};
@@ -168,7 +168,7 @@ struct umad_class_port_info {
 	__be16 redir_pkey;
 	__be32 redir_qp;
 	__be32 redir_qkey;
-	union {
+	__extension__ union {
 		uint8_t trap_gid[16];
 		union umad_gid trapgid;
 	};
@@ -182,13 +182,13 @@ struct umad_class_port_info {
 /** CapabilityMask2, its 27 bits, in host order. */
 static inline uint32_t umad_class_cap_mask2(struct umad_class_port_info *cpi)
 {
-	return be32toh(cpi->cap_mask2_resp_time) >> 5;
+	return ntohl(cpi->cap_mask2_resp_time) >> 5;
 }
 
 /** RespTimeValue: the class answers within 4.096 us * 2 to its power. */
 static inline uint8_t umad_class_resp_time(struct umad_class_port_info *cpi)
 {
-	return (uint8_t)(be32toh(cpi->cap_mask2_resp_time) & UMAD_CLASS_RESP_TIME_MASK);
+	return (uint8_t)(ntohl(cpi->cap_mask2_resp_time) & UMAD_CLASS_RESP_TIME_MASK);
 }
 
 #ifdef __cplusplus

@@ -6,6 +6,7 @@
  */
 
 #include <infiniband/mad.h>
+#include <infiniband/umad.h>
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,6 +5,8 @@
 #include "kernel_abi.h"
 #include "mads.h"
 
+#include <sys/ioctl.h>
+
 #define OTHER_OUI 0x0002c9
 
 static int fd;

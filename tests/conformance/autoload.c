@@ -5,6 +5,7 @@
 #include "world.h"
 
 #include <infiniband/umad_ext.h>
+#include <unistd.h>
 #include <sys/stat.h>
 
 #define NOBODY 65534

@@ -6,6 +6,8 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <string.h>
+#include <unistd.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 

@@ -7,6 +7,7 @@
 #include <infiniband/umad_ext.h>
 #include <poll.h>
 #include <stdio.h>
+#include <string.h>
 
 static struct umad_monitor *monitor;
 

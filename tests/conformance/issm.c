@@ -7,6 +7,8 @@
 #include <fcntl.h>
 #include <infiniband/umad_ext.h>
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 #include <sys/wait.h>
 
 #define IS_SM 0x2

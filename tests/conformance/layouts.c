@@ -11,6 +11,9 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <string.h>
+#include <unistd.h>
+#include <sys/ioctl.h>
 
 #define HEADER     64
 #define OLD_HEADER 56

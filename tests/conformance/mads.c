@@ -3,6 +3,8 @@
 #include "mads.h"
 #include "check.h"
 
+#include <string.h>
+
 #define QP1       1
 #define QKEY      0x80010000u
 #define HOP_LIMIT 64

@@ -4,6 +4,9 @@
 #include "check.h"
 #include "mads.h"
 
+#include <string.h>
+#include <unistd.h>
+
 #define UNUSED_GID_INDEX 7 /* an empty entry of the GID table */
 
 static int fd, agent;

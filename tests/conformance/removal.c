@@ -7,6 +7,8 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <string.h>
+#include <unistd.h>
 
 static int fd, agent;
 

@@ -4,6 +4,9 @@
 #include "check.h"
 #include "mads.h"
 
+#include <string.h>
+#include <unistd.h>
+
 #define LARGEST   (1 << 20)   /* bytes of data */
 #define CLASS_END (DATA - 36) /* bytes of the class's header behind the RMPP header */
 #define FLAGS     26

@@ -7,6 +7,8 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
 
 #define THREADS  8
 #define REQUESTS 10000 /* of all threads, at most */

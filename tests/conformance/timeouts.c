@@ -4,6 +4,9 @@
 #include "check.h"
 #include "mads.h"
 
+#include <string.h>
+#include <unistd.h>
+
 #define HEADER_ONLY  24   /* bytes of MAD in a time-out */
 #define UNSERVED     0x08 /* a class that no program here serves */
 #define UNSUPPORTED  0x000c

@@ -5,6 +5,8 @@
 #include "check.h"
 #include "mads.h"
 
+#include <string.h>
+
 #define VERSION   24
 #define TYPE      25
 #define FLAGS     26

@@ -3,6 +3,7 @@
 #include "world.h"
 #include "check.h"
 
+#include <string.h>
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -79,7 +79,8 @@ file == 3 {
 }
 
 END {
-	print body
+	# the ioctls of umad.h are written in macros of <sys/ioctl.h>
+	print "#include <sys/ioctl.h>\n" body
 	print "#include <stddef.h>\n#include <stdio.h>\n#include <string.h>\n"
 	print "#if __SIZEOF_POINTER__ == 8"
 	print layouts "#endif\n"

@@ -11,6 +11,7 @@
  */
 
 #include <infiniband/mad_fields.h>
+#include <infiniband/umad.h>
 
 #include <inttypes.h>
 #include <stdio.h>

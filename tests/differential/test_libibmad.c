@@ -7,6 +7,7 @@
  */
 
 #include <infiniband/mad_fields.h>
+#include <infiniband/umad.h>
 
 #include <dlfcn.h>
 #include <stddef.h>

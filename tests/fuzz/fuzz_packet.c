@@ -5,6 +5,7 @@
 #include "fuzz.h"
 
 #include <infiniband/mad.h>
+#include <infiniband/umad.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

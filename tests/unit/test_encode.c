@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include <infiniband/mad_fields.h>
+#include <infiniband/umad.h>
 
 #include <errno.h>
 #include <pthread.h>

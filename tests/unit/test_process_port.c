@@ -5,8 +5,7 @@
  * all tests have one device, and look at what was written since they began.
  */
 
-#undef DEPRECATED
-#define DEPRECATED
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 #include "mad_fixture.h"
 

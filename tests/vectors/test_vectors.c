@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include <infiniband/mad_fields.h>
+#include <infiniband/umad.h>
 
 #include <dlfcn.h>
 #include <errno.h>
