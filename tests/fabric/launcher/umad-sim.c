@@ -198,20 +198,20 @@ static void pass_on(int signal)
 		kill(program, signal);
 }
 
-/* The library to preload: beside this program when it was not installed. */
+/* The library to preload: beside this program, or where an installation has it. */
 static const char *preload_path(char path[PATH_MAX])
 {
-	ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - 32);
-	char *slash;
+	ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - sizeof(PRELOAD_PATH));
+	char *file;
 
-	if (length > 0) {
-		path[length] = '\0';
-		slash = strrchr(path, '/');
-		strcpy(slash + 1, "libumad-sim.so");
-		if (access(path, R_OK) == 0)
-			return path;
-	}
-	return PRELOAD_PATH;
+	if (length < 0)
+		return PRELOAD_PATH;
+	path[length] = '\0';
+	file = strrchr(path, '/') + 1;
+	strcpy(file, "libumad-sim.so");
+	if (access(path, R_OK))
+		strcpy(file, PRELOAD_PATH);
+	return path;
 }
 
 static void __attribute__((noreturn))
