@@ -4,6 +4,7 @@
 
 #include "export.h"
 #include "gmp.h"
+#include "report.h"
 
 #include <infiniband/mad.h>
 #include <errno.h>
@@ -18,6 +19,7 @@ EXPORT uint8_t *bm_call_via(void *data, ib_portid_t *portid, ib_bm_call_t *call,
 	};
 
 	if (!portid || portid->lid <= 0 || !call) {
+		report("bm_call_via", "baseboard management needs a LID");
 		errno = EINVAL;
 		return NULL;
 	}

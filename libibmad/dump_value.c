@@ -7,6 +7,7 @@
  */
 
 #include "export.h"
+#include "report.h"
 #include "text.h"
 
 #include <infiniband/mad.h>
@@ -38,9 +39,12 @@ static uint64_t lower_bytes(uint64_t value, int count)
 	return count < 8 ? value & ((UINT64_C(1) << 8 * count) - 1) : value;
 }
 
-static int is_number(int valsz)
+static int is_number(const char *call, int valsz)
 {
-	return valsz >= 1 && valsz <= 8;
+	if (valsz >= 1 && valsz <= 8)
+		return 1;
+	report(call, "a number cannot have %d bytes", valsz);
+	return 0;
 }
 
 EXPORT void mad_dump_int(char *buf, int bufsz, void *val, int valsz)
@@ -49,7 +53,7 @@ EXPORT void mad_dump_int(char *buf, int bufsz, void *val, int valsz)
 
 	if (valsz == 3 || valsz == 4)
 		text_int(&text, (int32_t)value32(val));
-	else if (is_number(valsz))
+	else if (is_number("mad_dump_int", valsz))
 		text_uint(&text,
 			  valsz < 3 ? lower_bytes(value32(val), valsz) : value64(val, valsz));
 	text_end(&text);
@@ -59,7 +63,7 @@ EXPORT void mad_dump_uint(char *buf, int bufsz, void *val, int valsz)
 {
 	struct text text = text_begin(buf, bufsz);
 
-	if (is_number(valsz))
+	if (is_number("mad_dump_uint", valsz))
 		text_uint(&text,
 			  valsz < 3 ? lower_bytes(value32(val), valsz) : value64(val, valsz));
 	text_end(&text);
@@ -74,7 +78,7 @@ EXPORT void mad_dump_hex(char *buf, int bufsz, void *val, int valsz)
 {
 	struct text text = text_begin(buf, bufsz);
 
-	if (is_number(valsz)) {
+	if (is_number("mad_dump_hex", valsz)) {
 		text_string(&text, "0x");
 		put_hex_value(&text, val, valsz);
 	}
@@ -85,7 +89,7 @@ EXPORT void mad_dump_rhex(char *buf, int bufsz, void *val, int valsz)
 {
 	struct text text = text_begin(buf, bufsz);
 
-	if (is_number(valsz))
+	if (is_number("mad_dump_rhex", valsz))
 		put_hex_value(&text, val, valsz);
 	text_end(&text);
 }

@@ -7,6 +7,7 @@
 #include "export.h"
 #include "mad_wire.h"
 #include "mgmt_class.h"
+#include "report.h"
 
 #include <infiniband/mad.h>
 #include <infiniband/umad.h>
@@ -20,8 +21,14 @@ static int class_of(const ib_rpc_t *rpc)
 /* A directed route's part of the header (IBA 14.2.1.2). */
 static int put_directed_route(uint8_t *mad, const ib_rpc_t *rpc, const ib_dr_path_t *path)
 {
-	if (!path || path->cnt < 0 || path->cnt >= IB_SUBNET_PATH_HOPS_MAX)
+	if (!path) {
+		report("mad_encode", "a MAD with a directed route needs a path");
 		return -1;
+	}
+	if (path->cnt < 0 || path->cnt >= IB_SUBNET_PATH_HOPS_MAX) {
+		report("mad_encode", "a directed route cannot have %d hops", path->cnt);
+		return -1;
+	}
 	/* a request goes out by the initial path, an answer comes back by the return path */
 	if (rpc->method & IB_MAD_RESPONSE) {
 		put16(mad, STATUS_OFFS, (uint16_t)(rpc->rstatus | DIRECTION));

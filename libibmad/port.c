@@ -7,6 +7,7 @@
 #include "export.h"
 #include "flow.h"
 #include "mgmt_class.h"
+#include "report.h"
 #include "requests.h"
 #include "transaction.h"
 #include "wait.h"
@@ -245,6 +246,7 @@ static bool is_known_class(int mgmt_class)
 	return (mgmt_class >= 0x01 && mgmt_class <= 0x4f) || mgmt_class == IB_SMI_DIRECT_CLASS;
 }
 
+/* 0, or what of classes[] cannot be registered, counted from 1; errno says why. */
 static int register_clients(struct ibmad_port *port, const int *classes, int count)
 {
 	uint8_t rmpp_version;
@@ -253,24 +255,35 @@ static int register_clients(struct ibmad_port *port, const int *classes, int cou
 		rmpp_version = classes[i] == IB_SA_CLASS ? RMPP_VERSION : 0;
 		if (!is_known_class(classes[i])) {
 			errno = EINVAL;
-			return -1;
+			return i + 1;
 		}
 		if (mad_register_client_via(classes[i], rmpp_version, port) < 0) {
 			if (!errno)
 				errno = EINVAL;
-			return -1;
+			return i + 1;
 		}
 	}
 	return 0;
 }
 
-/* Opens a port, for SMPs or as mad_rpc_open_port(), and registers a client for each class. */
-static struct ibmad_port *open_port(const char *ca_name, int portnum, bool smi,
-				    const int *classes, int count)
+static const char *name_of(const char *ca_name)
 {
-	struct ibmad_port *port = port_new(ca_name, portnum);
-	int error;
+	return ca_name ? ca_name : "(any)";
+}
 
+/* Opens a port, for SMPs or as mad_rpc_open_port(), and registers a client for each class. */
+static struct ibmad_port *open_port(const char *call, report_fn *tell, const char *ca_name,
+				    int portnum, bool smi, const int *classes, int count)
+{
+	struct ibmad_port *port;
+	int error, refused;
+
+	if (count >= MGMT_CLASSES) {
+		errno = EINVAL;
+		tell(call, "%d classes are too many", count);
+		return NULL;
+	}
+	port = port_new(ca_name, portnum);
 	take_debug_level();
 	if (!port) {
 		errno = ENOMEM;
@@ -282,26 +295,37 @@ static struct ibmad_port *open_port(const char *ca_name, int portnum, bool smi,
 		error = port->fd == -EIO && errno ? errno : -port->fd;
 		port_free(port);
 		errno = error;
+		tell(call, "cannot open %s port %d", name_of(ca_name), portnum);
 		return NULL;
 	}
-	if (register_clients(port, classes, count)) {
+	refused = register_clients(port, classes, count);
+	if (refused) {
 		error = errno;
 		umad_close_port(port->fd);
 		port_free(port);
 		errno = error;
+		tell(call, "cannot register class %d on %s port %d", classes[refused - 1],
+		     name_of(ca_name), portnum);
 		return NULL;
 	}
 	return port;
 }
 
-EXPORT struct ibmad_port *mad_rpc_open_port(char *dev_name, int dev_port, int *mgmt_classes,
-					    int num_classes)
+struct ibmad_port *port_open(const char *call, report_fn *tell, const char *ca_name,
+			     int portnum, const int *classes, int count)
 {
-	if (num_classes < 0 || (num_classes && !mgmt_classes)) {
+	if (count < 0 || (count && !classes)) {
 		errno = EINVAL;
 		return NULL;
 	}
-	return open_port(dev_name, dev_port, false, mgmt_classes, num_classes);
+	return open_port(call, tell, ca_name, portnum, false, classes, count);
+}
+
+EXPORT struct ibmad_port *mad_rpc_open_port(char *dev_name, int dev_port, int *mgmt_classes,
+					    int num_classes)
+{
+	return port_open("mad_rpc_open_port", report, dev_name, dev_port, mgmt_classes,
+			 num_classes);
 }
 
 EXPORT void mad_rpc_close_port(struct ibmad_port *srcport)
@@ -353,8 +377,9 @@ static void name_item(ibmad_ports_item_t *item, struct ibmad_port *port, const c
 static int open_one(struct ibmad_ports_pair *pair, const struct umad_ca_pair *names,
 		    const int *classes, int count)
 {
-	struct ibmad_port *port = open_port(names->gsi_name, (int)names->gsi_preferred_port,
-					    false, classes, count);
+	struct ibmad_port *port =
+		open_port("mad_rpc_open_port2", report, names->gsi_name,
+			  (int)names->gsi_preferred_port, false, classes, count);
 
 	if (!port)
 		return -1;
@@ -370,11 +395,13 @@ static int open_both(struct ibmad_ports_pair *pair, const struct umad_ca_pair *n
 	    error;
 	struct ibmad_port *smi, *gsi;
 
-	smi = open_port(names->smi_name, (int)names->smi_preferred_port, true, selected, n);
+	smi = open_port("mad_rpc_open_port2", report, names->smi_name,
+			(int)names->smi_preferred_port, true, selected, n);
 	if (!smi)
 		return -1;
 	n = select_classes(classes, count, false, selected);
-	gsi = open_port(names->gsi_name, (int)names->gsi_preferred_port, false, selected, n);
+	gsi = open_port("mad_rpc_open_port2", report, names->gsi_name,
+			(int)names->gsi_preferred_port, false, selected, n);
 	if (!gsi) {
 		error = errno;
 		mad_rpc_close_port(smi);
@@ -405,6 +432,8 @@ EXPORT struct ibmad_ports_pair *mad_rpc_open_port2(char *dev_name, int dev_port,
 						       enforce_smi);
 	if (ret) {
 		errno = ret < 0 ? -ret : ENODEV;
+		report("mad_rpc_open_port2", "cannot open %s port %d", name_of(dev_name),
+		       dev_port);
 		return NULL;
 	}
 	pair = calloc(1, sizeof(*pair));

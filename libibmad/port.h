@@ -10,6 +10,7 @@
 
 #include "deadline.h"
 #include "destination.h"
+#include "report.h"
 #include "rtt.h"
 #include "table.h"
 #include "window.h"
@@ -102,6 +103,10 @@ struct ibmad_port {
 	unsigned next_sent_request;
 	uint64_t dropped;
 };
+
+/* mad_rpc_open_port() of the public function "call", which tells why it fails. */
+struct ibmad_port *port_open(const char *call, report_fn *tell, const char *ca_name,
+			     int portnum, const int *classes, int count);
 
 /* For calls to take and give back: they keep the port from being closed under them. */
 void port_enter(struct ibmad_port *port);

@@ -5,6 +5,7 @@
 #include "process_port.h"
 
 #include "export.h"
+#include "port.h"
 
 #include <infiniband/mad.h>
 #include <errno.h>
@@ -20,11 +21,12 @@ static struct ibmad_port *_Atomic process_port;
 
 EXPORT void madrpc_init(char *dev_name, int dev_port, int *mgmt_classes, int num_classes)
 {
-	struct ibmad_port *port =
-		mad_rpc_open_port(dev_name, dev_port, mgmt_classes, num_classes);
+	struct ibmad_port *port = port_open("madrpc_init", report_and_exit, dev_name, dev_port,
+					    mgmt_classes, num_classes);
 
-	if (!port)
-		IBPANIC("cannot open %s port %d", dev_name ? dev_name : "(any)", dev_port);
+	if (!port) /* arguments that no message names */
+		report_and_exit("madrpc_init", "cannot open %s port %d",
+				dev_name ? dev_name : "(any)", dev_port);
 	mad_rpc_close_port(atomic_exchange(&process_port, port));
 }
 

@@ -5,6 +5,57 @@
 #include "defaults.h"
 
 #include <infiniband/mad.h>
+#include <infiniband/umad_ext.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+/* The text of a message; a caller's device name must not make two lines of one. */
+static void compose(char *text, size_t size, const char *format, va_list args)
+{
+	vsnprintf(text, size, format, args);
+	for (; *text; text++)
+		if ((unsigned char)*text < ' ')
+			*text = '?';
+}
+
+static void tell(const char *kind, const char *call, const char *text)
+{
+	char line[640];
+
+	snprintf(line, sizeof(line), "%s: %s", call, text);
+	if (!umad_log(UMAD_LOG_WARNING, line))
+		fprintf(stderr, "%s: [%d] %s\n", kind, getpid(), line);
+}
+
+void report(const char *call, const char *format, ...)
+{
+	int saved_errno = errno;
+	char text[512];
+	va_list args;
+
+	va_start(args, format);
+	compose(text, sizeof(text), format, args);
+	va_end(args);
+	tell("ibwarn", call, text);
+	errno = saved_errno;
+}
+
+void report_and_exit(const char *call, const char *format, ...)
+{
+	int error = errno;
+	char text[512];
+	size_t length;
+	va_list args;
+
+	va_start(args, format);
+	compose(text, sizeof(text), format, args);
+	va_end(args);
+	length = strlen(text);
+	snprintf(text + length, sizeof(text) - length, ": %s", strerror(error));
+	tell("ibpanic", call, text);
+	exit(-1);
+}
 
 void report_packet(const char *what, const uint8_t *mad, int length)
 {
@@ -18,19 +69,28 @@ void report_packet(const char *what, const uint8_t *mad, int length)
 		xdump(stderr, what, bytes.out, length);
 }
 
+static int errors_are_shown(void)
+{
+	return ibdebug || default_show_errors();
+}
+
 void report_retry(unsigned left, const uint8_t *mad)
 {
-	if (ibdebug || default_show_errors())
-		IBWARN("no answer to attribute 0x%x; %u attempts are left",
+	if (errors_are_shown())
+		report("mad_rpc", "no response to attribute 0x%x; %u attempts are left",
 		       mad[16] << 8 | mad[17], left);
 }
 
-void report_failure(const char *what, int error, unsigned status)
+void report_status(const char *call, const char *destination, unsigned status)
 {
-	if (!ibdebug && !default_show_errors())
-		return;
-	if (status)
-		IBWARN("%s: the answer's status is 0x%x", what, status);
-	else
-		IBWARN("%s: %s", what, strerror(error));
+	if (errors_are_shown())
+		report(call, "the response of %s has status 0x%x", destination, status);
+}
+
+void report_failure(const char *call, const char *destination, int error)
+{
+	report(call, "%s: %s",
+	       error == ETIMEDOUT ? "no response" : "the request cannot be made",
+	       strerror(error));
+	report(call, "the request to %s failed", destination);
 }

@@ -1,15 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* What programs are told on stderr when they ask for it. */
+/*
+ * The library's messages. They go to the hook of umad_set_log_hook(), or, if none is set, to
+ * stderr. No lock is held by callers of the functions that may call the hook.
+ */
 #ifndef LIBIBMAD_REPORT_H
 #define LIBIBMAD_REPORT_H
 
 #include <stdint.h>
 
-/* With ibdebug 2 and above: a MAD that goes or comes. */
+/* A message of the public function "call". errno stays as it is. */
+typedef void report_fn(const char *call, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+report_fn report;
+/* Adds the text of errno, and ends the process. */
+report_fn report_and_exit;
+
+/* On stderr, with ibdebug 2 and above: a MAD that goes or comes. */
 void report_packet(const char *what, const uint8_t *mad, int length);
+
 /* With ibdebug 1 and above, or after madrpc_show_errors(1): */
 void report_retry(unsigned left, const uint8_t *mad);
-void report_failure(const char *what, int error, unsigned status);
+void report_status(const char *call, const char *destination, unsigned status);
+
+/* A request without a response. */
+void report_failure(const char *call, const char *destination, int error);
 
 #endif

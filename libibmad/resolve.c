@@ -3,6 +3,7 @@
 /* Who is where: the subnet manager, oneself, and others by GUID, GID or text. */
 
 #include "export.h"
+#include "report.h"
 
 #include <infiniband/mad.h>
 #include <ctype.h>
@@ -200,5 +201,6 @@ EXPORT int ib_resolve_portid_str_via(ib_portid_t *portid, char *addr_str, enum M
 	case IB_DEST_GID:
 		return resolve_gid(portid, addr_str, sm_id, srcport);
 	}
+	report("ib_resolve_portid_str_via", "%u is no kind of address", (unsigned)dest);
 	return refuse(EINVAL);
 }

@@ -40,15 +40,29 @@ static void wait_for(struct ibmad_port *port, struct transaction *transaction)
 	port_leave(port);
 }
 
-/* Asks, and judges: 0, or the errno. The answer is in the transaction. */
-static int ask(const struct ibmad_port *srcport, struct transaction *transaction, ib_rpc_t *rpc,
-	       ib_portid_t *dport, ib_rmpp_hdr_t *rmpp, const void *payload, size_t size)
+/* Whether mad_encode() cannot build the request, and has told so. */
+static bool is_bad_route(const ib_rpc_t *rpc, const ib_portid_t *dport)
+{
+	return (rpc->mgtclass & 0xff) == IB_SMI_DIRECT_CLASS &&
+	       (dport->drpath.cnt < 0 || dport->drpath.cnt >= IB_SUBNET_PATH_HOPS_MAX);
+}
+
+/*
+ * Asks, and judges: 0, or the errno. The answer is in the transaction. Failures are reported as
+ * those of the public function "call"; NULL reports none.
+ */
+static int ask(const char *call, const struct ibmad_port *srcport,
+	       struct transaction *transaction, ib_rpc_t *rpc, ib_portid_t *dport,
+	       ib_rmpp_hdr_t *rmpp, const void *payload, size_t size)
 {
 	int ret = transaction_init(transaction, port_of(srcport), rpc, dport, rmpp, payload,
 				   size);
 
-	if (ret)
+	if (ret) {
+		if (call && dport && !is_bad_route(rpc, dport))
+			report_failure(call, portid2str(dport), -ret);
 		return -ret;
+	}
 	wait_for(port_of(srcport), transaction);
 	if (transaction->answered) {
 		rpc->rstatus = transaction->status;
@@ -56,8 +70,10 @@ static int ask(const struct ibmad_port *srcport, struct transaction *transaction
 			     (size_t)transaction->length);
 	}
 	redirect_report(transaction, dport);
-	if (transaction->error)
-		report_failure(portid2str(dport), transaction->error, transaction->status);
+	if (call && transaction->error && transaction->status)
+		report_status(call, portid2str(dport), transaction->status);
+	else if (call && transaction->error)
+		report_failure(call, portid2str(dport), transaction->error);
 	return transaction->error;
 }
 
@@ -92,7 +108,8 @@ EXPORT void *mad_rpc(const struct ibmad_port *srcport, ib_rpc_t *rpc, ib_portid_
 
 	if (!rpc || !srcport || rpc->datasz < 0)
 		return finish(rpc, EINVAL, NULL);
-	error = ask(srcport, &transaction, rpc, dport, NULL, payload, (size_t)rpc->datasz);
+	error = ask("mad_rpc", srcport, &transaction, rpc, dport, NULL, payload,
+		    (size_t)rpc->datasz);
 	if (!error && rcvdata)
 		copy_data(&transaction, rpc, rcvdata);
 	transaction_fini(&transaction);
@@ -123,7 +140,7 @@ EXPORT void *mad_rpc_rmpp(const struct ibmad_port *srcport, ib_rpc_t *rpc, ib_po
 	size = (size_t)(IB_MAD_SIZE - rpc->dataoffs);
 	if (size > (size_t)rpc->datasz)
 		size = (size_t)rpc->datasz;
-	error = ask(srcport, &transaction, rpc, dport, rmpp, data, size);
+	error = ask("mad_rpc_rmpp", srcport, &transaction, rpc, dport, rmpp, data, size);
 	if (!error) {
 		mad = umad_get_mad(transaction_buffer(&transaction));
 		if (rmpp)
@@ -169,7 +186,7 @@ EXPORT int mad_rpc_message(const struct ibmad_port *port, ib_rpc_t *rpc, ib_port
 		finish(rpc, EINVAL, NULL);
 		return -EINVAL;
 	}
-	error = ask(port, &transaction, rpc, dport, NULL, payload, size);
+	error = ask(NULL, port, &transaction, rpc, dport, NULL, payload, size);
 	message->status = transaction.status;
 	if (!error)
 		error = take_message(&transaction, message);

@@ -4,6 +4,7 @@
 
 #include "export.h"
 #include "gmp.h"
+#include "report.h"
 
 #include <infiniband/mad_sa.h>
 #include <errno.h>
@@ -26,6 +27,7 @@ EXPORT uint8_t *sa_rpc_call(const struct ibmad_port *srcport, void *rcvbuf, ib_p
 	uint8_t *answer;
 
 	if (!portid || portid->lid <= 0 || !sa) {
+		report("sa_rpc_call", "the subnet administrator needs a LID");
 		errno = EINVAL;
 		return NULL;
 	}
@@ -56,8 +58,10 @@ EXPORT int ib_path_query_via(const struct ibmad_port *srcport, ibmad_gid_t srcgi
 	memset(buf, 0, IB_SA_PR_RECSZ);
 	mad_encode_field(buf, IB_SA_PR_DGID_F, destgid);
 	mad_encode_field(buf, IB_SA_PR_SGID_F, srcgid);
-	if (!sa_rpc_call(srcport, buf, sm_id, &sa, 0))
+	if (!sa_rpc_call(srcport, buf, sm_id, &sa, 0)) {
+		report("ib_path_query_via", "the query for a path record failed");
 		return -1;
+	}
 	return (int)mad_get_field(buf, 0, IB_SA_PR_DLID_F);
 }
 
@@ -76,5 +80,9 @@ EXPORT int ib_node_query_via(const struct ibmad_port *srcport, uint64_t guid,
 	}
 	memset(buf, 0, IB_SA_NR_RECSZ);
 	mad_encode_field(buf, IB_SA_NR_PORT_GUID_F, &guid);
-	return sa_rpc_call(srcport, buf, sm_id, &sa, 0) ? 0 : -1;
+	if (!sa_rpc_call(srcport, buf, sm_id, &sa, 0)) {
+		report("ib_node_query_via", "the query for a node record failed");
+		return -1;
+	}
+	return 0;
 }

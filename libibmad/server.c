@@ -172,6 +172,13 @@ static void remember(struct ibmad_port *port, const ib_rpc_t *rpc)
 	port_leave(port);
 }
 
+static int not_sent(int error)
+{
+	report("mad_send_via", "the MAD cannot be sent: %s", strerror(error));
+	errno = error;
+	return -1;
+}
+
 EXPORT int mad_send_via(ib_rpc_t *rpc, ib_portid_t *dport, ib_rmpp_hdr_t *rmpp, void *data,
 			struct ibmad_port *srcport)
 {
@@ -179,10 +186,13 @@ EXPORT int mad_send_via(ib_rpc_t *rpc, ib_portid_t *dport, ib_rmpp_hdr_t *rmpp, 
 	_Alignas(8) uint8_t umad[PACKET_SIZE] = {0};
 	int agent;
 
-	if (!rpc || !srcport || (agent = port_agent(srcport, rpc->mgtclass & 0xff)) < 0) {
+	if (!rpc || !srcport) {
 		errno = EINVAL;
 		return -1;
 	}
+	agent = port_agent(srcport, rpc->mgtclass & 0xff);
+	if (agent < 0)
+		return not_sent(EINVAL);
 	if (mad_build_pkt(umad, rpc, dport, rmpp, data) < 0)
 		return -1;
 	header = (struct ib_user_mad *)(void *)umad;
@@ -190,8 +200,8 @@ EXPORT int mad_send_via(ib_rpc_t *rpc, ib_portid_t *dport, ib_rmpp_hdr_t *rmpp, 
 		header->addr.gid_index = (uint8_t)srcport->gid_index;
 	remember(srcport, rpc);
 	report_packet("send\n", umad_get_mad(umad), IB_MAD_SIZE);
-	return umad_send(srcport->fd, agent, umad, IB_MAD_SIZE,
-			 mad_get_timeout(srcport, rpc->timeout), 0) < 0
-		       ? -1
-		       : 0;
+	if (umad_send(srcport->fd, agent, umad, IB_MAD_SIZE,
+		      mad_get_timeout(srcport, rpc->timeout), 0) < 0)
+		return not_sent(errno);
+	return 0;
 }

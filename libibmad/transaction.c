@@ -231,6 +231,8 @@ static int write_packet(struct ibmad_port *port, uint8_t *umad, int length, int 
 static int send_attempt(struct ibmad_port *port, struct transaction *transaction)
 {
 	uint8_t *umad = transaction_buffer(transaction);
+	bool retried = transaction->retried;
+	unsigned left = transaction->left;
 	int64_t now = clock_us();
 	int kernel_ms, length = transaction->length, error;
 	struct attempt *attempt = attempt_name(port, transaction, now);
@@ -243,8 +245,11 @@ static int send_attempt(struct ibmad_port *port, struct transaction *transaction
 		engine_count_sent(transaction->owner.engine, transaction);
 	if (transaction->sendings < UINT16_MAX)
 		transaction->sendings++;
+	transaction->retried = false;
 	transaction->sending = true;
 	port_unlock(port);
+	if (retried)
+		report_retry(left, umad_get_mad(umad));
 	error = write_packet(port, umad, length, kernel_ms);
 	port_lock(port);
 	transaction->sending = false;
@@ -401,7 +406,7 @@ static void next_attempt(struct ibmad_port *port, struct transaction *transactio
 	if (transaction->left > 1) {
 		transaction->left--;
 		back_off(transaction);
-		report_retry(transaction->left, transaction_mad(transaction));
+		transaction->retried = true;
 		transaction_send(port, transaction);
 	} else {
 		transaction_finish(port, transaction, ETIMEDOUT);

@@ -60,6 +60,7 @@ struct transaction {
 	bool recalled : 1;  /* to be sent again for an answer: BUSY, or a redirection */
 	bool overdue : 1;   /* since it was last sent for anything else, an answer was */
 	bool redirects : 1; /* heap holds an answer that does, till the request is written */
+	bool retried : 1;   /* its next transmission is a new attempt */
 	bool overtaken : 1; /* the answer came before the long request was written */
 	bool overtime : 1;  /* the attempt is over; the kernel's report of that may come yet */
 	bool late : 1;      /* the kernel gave up waiting for an answer with the request's id */

@@ -93,7 +93,7 @@ EXPORT int umad_register_oui(int portid, int mgmt_class, uint8_t rmpp_version, u
 	};
 
 	if (!is_vendor_range2(mgmt_class)) {
-		log_warning("class 0x%02x is not in vendor range 2", (unsigned)mgmt_class);
+		log_info("class 0x%02x is not in vendor range 2", (unsigned)mgmt_class);
 		return fail(-EINVAL);
 	}
 	if (!oui)

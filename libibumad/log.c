@@ -61,13 +61,28 @@ int log_wanted(enum umad_log_level level)
 	return (int)level <= atomic_load_explicit(&debug_level, memory_order_relaxed);
 }
 
-void log_message(enum umad_log_level level, const char *format, ...)
+EXPORT int umad_log(enum umad_log_level level, const char *text)
 {
 	int saved_errno = errno;
 	umad_log_fn *call;
+	void *user;
+
+	take_hook();
+	call = hook;
+	user = hook_user;
+	unlock_hook();
+
+	if (call)
+		call(level, text, user);
+	errno = saved_errno;
+	return call != NULL;
+}
+
+void log_message(enum umad_log_level level, const char *format, ...)
+{
+	int saved_errno = errno;
 	char text[512], *at;
 	va_list args;
-	void *user;
 
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
@@ -77,14 +92,7 @@ void log_message(enum umad_log_level level, const char *format, ...)
 		if ((unsigned char)*at < ' ')
 			*at = '?';
 
-	take_hook();
-	call = hook;
-	user = hook_user;
-	unlock_hook();
-
-	if (call)
-		call(level, text, user);
-	else
+	if (!umad_log(level, text))
 		fprintf(stderr, "libibumad: %s\n", text);
 	errno = saved_errno;
 }

@@ -42,8 +42,8 @@ static int open_port(const char *ca_name, int portnum, bool smi_only)
 		return fail(-EOPNOTSUPP);
 	}
 	if (abi < IB_UMAD_ABI_VERSION) {
-		log_warning("the kernel's user_mad ABI is %d, the oldest supported is %d", abi,
-			    IB_UMAD_ABI_VERSION);
+		log_info("the kernel's user_mad ABI is %d, the oldest supported is %d", abi,
+			 IB_UMAD_ABI_VERSION);
 		return fail(-EOPNOTSUPP);
 	}
 	if (err) {

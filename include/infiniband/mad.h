@@ -1568,7 +1568,10 @@ int ib_resolve_self_via(ib_portid_t *portid, int *portnum, ibmad_gid_t *gid,
 
 /* --- one port for the whole process --------------------------------------------- */
 
-/** Prints the failures of requests on stderr. */
+/**
+ * Reports each further attempt and each response with a status other than 0, on stderr or to
+ * the hook of umad_set_log_hook(). Requests without a response are always reported.
+ */
 void madrpc_show_errors(int set);
 /**
  * Attempts, and milliseconds each, of ports that have none of their own. The first returns the

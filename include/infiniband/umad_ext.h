@@ -89,7 +89,7 @@ void umad_monitor_close(struct umad_monitor *monitor);
 
 /** How much a message matters; compare umad_debug(). */
 enum umad_log_level {
-	UMAD_LOG_WARNING = 0, /**< something is wrong with the machine's set-up */
+	UMAD_LOG_WARNING = 0, /**< what rdma-core's libraries say without being asked */
 	UMAD_LOG_INFO = 1,    /**< what happens, and why a call failed */
 	UMAD_LOG_DEBUG = 2    /**< every packet */
 };
@@ -98,13 +98,19 @@ enum umad_log_level {
 typedef void umad_log_fn(enum umad_log_level level, const char *text, void *user);
 
 /**
- * Sends the library's messages to a function; NULL sends them to stderr again.
+ * Sends the messages of libibumad and libibmad to a function; NULL sends them to stderr again.
  *
  * The hook gets warnings always, the rest as umad_debug() says. It is called on
  * the thread that had something to say, on several at once if they do, with no lock held;
  * it may run once more in another thread while this call replaces it.
  */
 void umad_set_log_hook(umad_log_fn *hook, void *user);
+
+/**
+ * Gives a message of another library (libibmad's, for instance) to the hook. Returns 1, or 0 if
+ * no hook is set: then the call does nothing. errno stays as it is.
+ */
+int umad_log(enum umad_log_level level, const char *text);
 
 #ifdef __cplusplus
 }

@@ -9,6 +9,7 @@
  */
 
 #include <infiniband/mad.h>
+#include <infiniband/umad.h>
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -4,6 +4,8 @@
 #ifndef TESTS_FUZZ_FUZZ_H
 #define TESTS_FUZZ_FUZZ_H
 
+#include <infiniband/umad_ext.h>
+
 #include <endian.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -40,6 +42,19 @@ static inline void check(int holds)
 {
 	if (!holds)
 		abort();
+}
+
+static inline void ignore_message(enum umad_log_level level, const char *text, void *user)
+{
+	(void)level;
+	(void)text;
+	(void)user;
+}
+
+/* Messages about what a fuzzer gives would only take time. */
+__attribute__((constructor)) static void be_quiet(void)
+{
+	umad_set_log_hook(ignore_message, NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* What is reported, without being asked and when asked for, and to whom. */
+
+#include "mad_fixture.h"
+
+#include <infiniband/umad_ext.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static char heard[4096];
+
+/* The hook: keeps what it is told, a line each. */
+static void hear(enum umad_log_level level, const char *text, void *user)
+{
+	(void)user;
+	assert_int_equal(level, UMAD_LOG_WARNING);
+	strcat(heard, text);
+	strcat(heard, "\n");
+	errno = EXDEV;
+}
+
+static int setup(void **state)
+{
+	heard[0] = '\0';
+	madrpc_show_errors(0);
+	umad_set_log_hook(hear, NULL);
+	return fixture_setup(state);
+}
+
+static int teardown(void **state)
+{
+	umad_set_log_hook(NULL, NULL);
+	madrpc_show_errors(0);
+	return fixture_teardown(state);
+}
+
+static void get(int lid)
+{
+	ib_portid_t to = {.lid = lid};
+	uint8_t buf[IB_SMP_DATA_SIZE] = {0};
+
+	smp_query_via(buf, &to, IB_ATTR_NODE_INFO, 0, 0, fixture.port);
+}
+
+static void a_request_without_a_response_is_reported_with_cause_and_destination(void **state)
+{
+	(void)state;
+	be_silent();
+	get(70);
+	assert_int_equal(errno, ETIMEDOUT);
+	assert_string_equal(heard, "mad_rpc: no response: Connection timed out\n"
+				   "mad_rpc: the request to Lid 70 failed\n");
+}
+
+static void without_a_hook_reports_go_to_stderr(void **state)
+{
+	char said[512] = "", expected[256];
+	FILE *file = tmpfile();
+	int saved = dup(STDERR_FILENO);
+
+	(void)state;
+	umad_set_log_hook(NULL, NULL);
+	be_silent();
+	fflush(stderr);
+	dup2(fileno(file), STDERR_FILENO);
+	get(70);
+	fflush(stderr);
+	dup2(saved, STDERR_FILENO);
+	close(saved);
+	rewind(file);
+	said[fread(said, 1, sizeof(said) - 1, file)] = '\0';
+	fclose(file);
+	snprintf(expected, sizeof(expected),
+		 "ibwarn: [%d] mad_rpc: no response: Connection timed out\n"
+		 "ibwarn: [%d] mad_rpc: the request to Lid 70 failed\n",
+		 getpid(), getpid());
+	assert_string_equal(said, expected);
+	assert_string_equal(heard, "");
+}
+
+static void a_response_is_reported_if_its_status_is_an_error_and_errors_are_shown(void **state)
+{
+	(void)state;
+	answer_with(IB_SMI_CLASS, IB_ATTR_NODE_INFO, 0x0c, NULL, 0);
+	get(70);
+	assert_int_equal(errno, EIO);
+	assert_string_equal(heard, "");
+	madrpc_show_errors(1);
+	get(70);
+	assert_string_equal(heard, "mad_rpc: the response of Lid 70 has status 0xc\n");
+}
+
+static void what_succeeds_is_not_reported(void **state)
+{
+	(void)state;
+	madrpc_show_errors(1);
+	get(70);
+	assert_string_equal(heard, "");
+}
+
+static void a_class_without_an_agent_is_reported(void **state)
+{
+	ib_rpc_t rpc = {.mgtclass = 0x10, .method = IB_MAD_METHOD_GET};
+	ib_portid_t to = {.lid = 5};
+
+	(void)state;
+	assert_null(mad_rpc(fixture.port, &rpc, &to, NULL, NULL));
+	assert_string_equal(heard, "mad_rpc: the request cannot be made: Invalid argument\n"
+				   "mad_rpc: the request to Lid 5 failed\n");
+	heard[0] = '\0';
+	assert_int_equal(mad_send_via(&rpc, &to, NULL, NULL, fixture.port), -1);
+	assert_int_equal(errno, EINVAL);
+	assert_string_equal(heard, "mad_send_via: the MAD cannot be sent: Invalid argument\n");
+}
+
+static void a_route_that_cannot_be_is_reported_once(void **state)
+{
+	ib_rpc_t rpc = {.mgtclass = IB_SMI_DIRECT_CLASS, .method = IB_MAD_METHOD_GET};
+	ib_portid_t to = {.drpath = {.cnt = 64}};
+	uint8_t mad[IB_MAD_SIZE] = {0};
+
+	(void)state;
+	assert_null(mad_rpc(fixture.port, &rpc, &to, NULL, NULL));
+	assert_string_equal(heard, "mad_encode: a directed route cannot have 64 hops\n");
+	heard[0] = '\0';
+	assert_null(mad_encode(mad, &rpc, NULL, NULL));
+	assert_string_equal(heard, "mad_encode: a MAD with a directed route needs a path\n");
+}
+
+static void a_query_that_fails_is_reported(void **state)
+{
+	ib_portid_t sm = {.lid = 3}, nobody = {0};
+	uint8_t record[IB_SA_DATA_SIZE];
+	ibmad_gid_t gid = {0};
+
+	(void)state;
+	answer_with(IB_SA_CLASS, IB_SA_ATTR_PATHRECORD, 0x300, NULL, 0);
+	answer_with(IB_SA_CLASS, IB_SA_ATTR_NODERECORD, 0x300, NULL, 0);
+	assert_int_equal(ib_path_query_via(fixture.port, gid, gid, &sm, record), -1);
+	assert_int_equal(ib_node_query_via(fixture.port, 1, &sm, record), -1);
+	assert_string_equal(heard, "ib_path_query_via: the query for a path record failed\n"
+				   "ib_node_query_via: the query for a node record failed\n");
+	heard[0] = '\0';
+	ib_node_query_via(fixture.port, 1, &nobody, record);
+	assert_string_equal(heard, "sa_rpc_call: the subnet administrator needs a LID\n"
+				   "ib_node_query_via: the query for a node record failed\n");
+}
+
+static void what_is_no_address_or_number_is_reported(void **state)
+{
+	char address[] = "1", text[64];
+	ib_bm_call_t call = {0};
+	uint64_t value = 1;
+	ib_portid_t to;
+
+	(void)state;
+	ib_resolve_portid_str_via(&to, address, (enum MAD_DEST)77, NULL, fixture.port);
+	to = (ib_portid_t){0};
+	bm_call_via(text, &to, &call, fixture.port);
+	mad_dump_int(text, sizeof(text), &value, 9);
+	mad_dump_uint(text, sizeof(text), &value, 0);
+	mad_dump_hex(text, sizeof(text), &value, 10);
+	mad_dump_rhex(text, sizeof(text), &value, -1);
+	assert_string_equal(heard, "ib_resolve_portid_str_via: 77 is no kind of address\n"
+				   "bm_call_via: baseboard management needs a LID\n"
+				   "mad_dump_int: a number cannot have 9 bytes\n"
+				   "mad_dump_uint: a number cannot have 0 bytes\n"
+				   "mad_dump_hex: a number cannot have 10 bytes\n"
+				   "mad_dump_rhex: a number cannot have -1 bytes\n");
+}
+
+static void a_port_that_cannot_be_opened_is_reported(void **state)
+{
+	int classes[300] = {IB_SMI_CLASS, 0x99};
+	char ca_name[] = "no\nsuch";
+
+	(void)state;
+	assert_null(mad_rpc_open_port(ca_name, 3, classes, 1));
+	assert_int_equal(errno, ENODEV);
+	assert_null(mad_rpc_open_port(NULL, 0, classes, 2));
+	assert_int_equal(errno, EINVAL);
+	assert_null(mad_rpc_open_port(NULL, 0, classes, 300));
+	assert_null(mad_rpc_open_port2(ca_name, 3, classes, 1, 0));
+	assert_int_equal(errno, ENODEV);
+	assert_string_equal(heard,
+			    "mad_rpc_open_port: cannot open no?such port 3\n"
+			    "mad_rpc_open_port: cannot register class 153 on (any) port 0\n"
+			    "mad_rpc_open_port: 300 classes are too many\n"
+			    "mad_rpc_open_port2: cannot open no?such port 3\n");
+}
+
+static int time_out(const struct device_packet *packet, void *arg)
+{
+	(void)arg;
+	device_time_out(packet);
+	return 0;
+}
+
+/* The hook may use the port: no lock is held. */
+static void ask_again(enum umad_log_level level, const char *text, void *user)
+{
+	bool *asking = user;
+
+	hear(level, text, NULL);
+	if (*asking)
+		return;
+	*asking = true;
+	get(71);
+}
+
+static void a_further_attempt_is_reported_with_no_lock_held(void **state)
+{
+	ib_rpc_t rpc = {.mgtclass = IB_SMI_CLASS, .method = IB_MAD_METHOD_SET, .timeout = 20};
+	ib_portid_t to = {.lid = 70};
+	bool asking = false;
+
+	(void)state;
+	rpc.attr.id = IB_ATTR_PORT_INFO;
+	mad_rpc_set_retries(fixture.port, 2);
+	mad_rpc_set_timeout(fixture.port, 20);
+	device_on_write(time_out, NULL);
+	madrpc_show_errors(1);
+	umad_set_log_hook(ask_again, &asking);
+	assert_null(mad_rpc(fixture.port, &rpc, &to, NULL, NULL));
+	assert_int_equal(errno, ETIMEDOUT);
+	assert_non_null(strstr(heard, "mad_rpc: no response to attribute 0x15; 1 attempts"));
+	assert_non_null(strstr(heard, "mad_rpc: the request to Lid 71 failed"));
+	assert_non_null(strstr(heard, "mad_rpc: the request to Lid 70 failed"));
+}
+
+#define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_request_without_a_response_is_reported_with_cause_and_destination),
+		TEST(without_a_hook_reports_go_to_stderr),
+		TEST(a_response_is_reported_if_its_status_is_an_error_and_errors_are_shown),
+		TEST(what_succeeds_is_not_reported),
+		TEST(a_class_without_an_agent_is_reported),
+		TEST(a_route_that_cannot_be_is_reported_once),
+		TEST(a_query_that_fails_is_reported),
+		TEST(what_is_no_address_or_number_is_reported),
+		TEST(a_port_that_cannot_be_opened_is_reported),
+		TEST(a_further_attempt_is_reported_with_no_lock_held),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
