@@ -179,6 +179,8 @@ EXPORT const char *umad_attribute_str(uint8_t mgmt_class, __be16 attr_id)
 		case UMAD_CLASS_CM:
 			text = LOOK_UP(cm_attribute_names, number);
 			break;
+		default:
+			break;
 		}
 	}
 	return text ? text : "<unknown>";

@@ -180,7 +180,9 @@ static unsigned int check_member(const struct sa_request *request, uint64_t need
 {
 	if ((request->mask & needed) != needed)
 		return SA_INSUFFICIENT_COMPONENTS;
-	return request->record[MCM_AT_SCOPE_STATE] & 0xf ? STATUS_OK : SA_INVALID;
+	if (!(request->record[MCM_AT_SCOPE_STATE] & 0xf))
+		return SA_INVALID;
+	return STATUS_OK;
 }
 
 unsigned int group_join(struct sa_request *request)
