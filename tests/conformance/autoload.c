@@ -84,6 +84,7 @@ static void issm_is_found_once_the_module_is_there(void)
 {
 	int fd;
 
+	needs_issm();
 	unloaded();
 	fd = umad_open_issm(port.ca_name, port.portnum, UMAD_ISSM_NONBLOCK);
 	expect(fd >= 0);

@@ -78,9 +78,14 @@ static void expect_node(const char *kind, unsigned int first_minor)
 		     first_minor + (unsigned int)atoi(path + strcspn(path, "0123456789")));
 }
 
-static void nodes_are_character_devices_of_the_superuser(void)
+static void umad_nodes_are_character_devices_of_the_superuser(void)
 {
 	expect_node("umad", 0);
+}
+
+static void issm_nodes_are_character_devices_of_the_superuser(void)
+{
+	needs_issm();
 	expect_node("issm", ISSM_MINOR);
 }
 
@@ -135,7 +140,8 @@ int main(int argc, char **argv)
 		CHECK(both_devices_are_listed),
 		CHECK(a_device_tells_of_its_ports),
 		CHECK(a_soft_roce_device_lacks_what_hardware_has),
-		CHECK(nodes_are_character_devices_of_the_superuser),
+		CHECK(umad_nodes_are_character_devices_of_the_superuser),
+		CHECK(issm_nodes_are_character_devices_of_the_superuser),
 		CHECK(entries_of_the_class_are_links),
 		CHECK(a_port_is_opened_as_often_as_one_likes),
 		CHECK(handles_do_not_block_and_do_not_leak),

@@ -86,7 +86,8 @@ int open_port(const struct port *port)
 	return fd;
 }
 
-void device_path(const struct port *port, const char *kind, char path[64])
+/* The N of the port's umadN or issmN; NODES if there is none. */
+static int device_number(const struct port *port, const char *kind)
 {
 	struct port owner;
 	int number = 0;
@@ -95,8 +96,21 @@ void device_path(const struct port *port, const char *kind, char path[64])
 	       (!owner_of(kind, number, &owner) || strcmp(owner.ca_name, port->ca_name) ||
 		owner.portnum != port->portnum))
 		number++;
+	return number;
+}
+
+void device_path(const struct port *port, const char *kind, char path[64])
+{
+	int number = device_number(port, kind);
+
 	expect(number < NODES);
 	snprintf(path, 64, "/dev/infiniband/%s%d", kind, number);
+}
+
+void needs_issm(void)
+{
+	if (here.ethernet && device_number(&here, "issm") == NODES)
+		cannot("this kernel has no issm device for a port without QP0");
 }
 
 int open_device(const struct port *port, const char *kind, int flags)

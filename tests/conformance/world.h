@@ -46,6 +46,9 @@ int open_port(const struct port *port);
 int open_device(const struct port *port, const char *kind, int flags);
 void device_path(const struct port *port, const char *kind, char path[64]);
 
+/* Ends a check of issm devices where the kernel makes none for RoCE ports (Linux 6.12, 7.2). */
+void needs_issm(void);
+
 /* A line of a file below the port's or the device's folder in sysfs. */
 void read_port_file(const struct port *port, const char *name, char *text, size_t size);
 
