@@ -138,7 +138,7 @@ static int count_names(const char *name, void *arg)
 	return 0;
 }
 
-static int stop(const char *name, void *arg)
+static int stop_at_seven(const char *name, void *arg)
 {
 	(void)name;
 	++*(int *)arg;
@@ -152,7 +152,7 @@ static void a_folder_is_walked_through_until_the_visitor_stops(void **state)
 	(void)state;
 	assert_int_equal(sys_list(folder, count_names, &count), 0);
 	assert_int_equal(count, 1);
-	assert_int_equal(sys_list(folder, stop, &count), 7);
+	assert_int_equal(sys_list(folder, stop_at_seven, &count), 7);
 	assert_int_equal(count, 2);
 }
 
