@@ -14,6 +14,21 @@
 /* A port's P_Key table has up to 2^16 entries, whose indices are 16 bits (IBA 10.9.1). */
 #define PKEYS_MAX 65535
 
+/*
+ * A P_Key that is not there is the table's end if the table is still there, and was not taken
+ * away and put back meanwhile. Returns -ENOENT for the end, 0 for a P_Key after all, -ENODEV
+ * for a port that has gone, or why that cannot be told.
+ */
+static int confirm_end(const char *port_path, const char *name, unsigned *pkey)
+{
+	unsigned first;
+	int err = sysfs_read_uint(port_path, "pkeys/0", &first);
+
+	if (err)
+		return err == -ENOENT ? -ENODEV : err;
+	return sysfs_read_uint(port_path, name, pkey);
+}
+
 /* The port's P_Keys: pkeys/0, pkeys/1, and so on to the first that is not there. */
 static int read_pkeys(const char *port_path, struct umad_port *port)
 {
@@ -25,6 +40,8 @@ static int read_pkeys(const char *port_path, struct umad_port *port)
 	while (count < PKEYS_MAX) {
 		snprintf(name, sizeof(name), "pkeys/%u", count);
 		err = sysfs_read_uint(port_path, name, &pkey);
+		if (err == -ENOENT && count)
+			err = confirm_end(port_path, name, &pkey);
 		if (err)
 			break;
 		if (pkey > UINT16_MAX) {
@@ -51,6 +68,17 @@ static int read_pkeys(const char *port_path, struct umad_port *port)
 		log_warning("%s has no P_Keys", port_path);
 	free(pkeys);
 	return err;
+}
+
+/* Text that a device need not have. Fails only where a shortage leaves open what it is. */
+static int read_optional(const char *path, const char *name, char *text, size_t size,
+			 const char *otherwise)
+{
+	int length = sysfs_read_text(path, name, text, size);
+
+	if (length < 0)
+		strcpy(text, otherwise);
+	return sysfs_shortage(length) ? length : 0;
 }
 
 static int read_port(const char *ca_name, int portnum, struct umad_port *port)
@@ -80,11 +108,15 @@ static int read_port(const char *ca_name, int portnum, struct umad_port *port)
 			return err;
 	}
 	/* the kernel has no rate to tell while a cage is empty */
-	if (sysfs_read_uint(path, SYS_PORT_RATE, &port->rate))
+	err = sysfs_read_uint(path, SYS_PORT_RATE, &port->rate);
+	if (sysfs_shortage(err))
+		return err;
+	if (err)
 		port->rate = 0;
-	if (sysfs_read_text(path, SYS_PORT_LINK_LAYER, port->link_layer,
-			    sizeof(port->link_layer)) < 0)
-		strcpy(port->link_layer, "IB");
+	err = read_optional(path, SYS_PORT_LINK_LAYER, port->link_layer,
+			    sizeof(port->link_layer), "IB");
+	if (err)
+		return err;
 
 	err = sysfs_read_uint(path, SYS_PORT_CAPMASK, &capmask);
 	if (err)
@@ -100,13 +132,6 @@ static int read_port(const char *ca_name, int portnum, struct umad_port *port)
 	return read_pkeys(path, port);
 }
 
-/* Text that a device need not have. */
-static void read_optional(const char *path, const char *name, char *text, size_t size)
-{
-	if (sysfs_read_text(path, name, text, size) < 0)
-		text[0] = '\0';
-}
-
 static int read_ca(const char *ca_name, struct umad_ca *ca)
 {
 	bool ports[UMAD_CA_MAX_PORTS];
@@ -120,10 +145,13 @@ static int read_ca(const char *ca_name, struct umad_ca *ca)
 	ca->node_type = (unsigned)type;
 
 	node_path(path, ca_name);
-	read_optional(path, SYS_CA_FW_VERS, ca->fw_ver, sizeof(ca->fw_ver));
-	read_optional(path, SYS_CA_HW_VERS, ca->hw_ver, sizeof(ca->hw_ver));
-	read_optional(path, SYS_CA_TYPE, ca->ca_type, sizeof(ca->ca_type));
-	err = sysfs_read_guid(path, SYS_CA_NODE_GUID, &ca->node_guid);
+	err = read_optional(path, SYS_CA_FW_VERS, ca->fw_ver, sizeof(ca->fw_ver), "");
+	if (!err)
+		err = read_optional(path, SYS_CA_HW_VERS, ca->hw_ver, sizeof(ca->hw_ver), "");
+	if (!err)
+		err = read_optional(path, SYS_CA_TYPE, ca->ca_type, sizeof(ca->ca_type), "");
+	if (!err)
+		err = sysfs_read_guid(path, SYS_CA_NODE_GUID, &ca->node_guid);
 	if (!err)
 		err = sysfs_read_guid(path, SYS_CA_SYS_GUID, &ca->system_guid);
 	if (err)
@@ -181,6 +209,14 @@ EXPORT int umad_release_ca(umad_ca_t *ca)
 	return 0;
 }
 
+/* 0 for an InfiniBand device. */
+static int check_ca(const char *ca_name)
+{
+	int type = node_type(ca_name);
+
+	return type < 0 ? type : 0;
+}
+
 EXPORT int umad_get_port(const char *ca_name, int portnum, umad_port_t *port)
 {
 	struct port_choice choice;
@@ -190,8 +226,8 @@ EXPORT int umad_get_port(const char *ca_name, int portnum, umad_port_t *port)
 		return fail(-EINVAL);
 	memset(port, 0, sizeof(*port));
 	err = select_port(ca_name, portnum, false, &choice);
-	if (!err && node_type(choice.ca_name) < 0)
-		err = -ENODEV;
+	if (!err)
+		err = check_ca(choice.ca_name);
 	if (!err)
 		err = read_port(choice.ca_name, choice.portnum, port);
 	if (err) {
@@ -221,8 +257,8 @@ EXPORT int umad_get_ca_portguids(const char *ca_name, __be64 *portguids, int max
 	int i, highest, err;
 
 	err = select_ca(ca_name, &choice);
-	if (!err && node_type(choice.ca_name) < 0)
-		err = -ENODEV;
+	if (!err)
+		err = check_ca(choice.ca_name);
 	if (err)
 		return fail_lookup(err);
 	if (!portguids)

@@ -60,42 +60,64 @@ struct search {
 	const struct port_choice *port;
 	const char *dir;
 	char found[CDEV_NAME_LEN];
+	int unreadable; /* the first error that is no fact about a device; 0 none */
 };
+
+/* Returns a shortage, which ends the search. Another error is kept for a search without result.
+ */
+static int note_error(struct search *search, int err)
+{
+	if (err < 0 && !sysfs_absent(err) && !search->unreadable)
+		search->unreadable = err;
+	return sysfs_shortage(err) ? err : 0;
+}
 
 static int match_device(const char *name, void *arg)
 {
 	struct search *search = arg;
 	struct port_choice owner;
 	char dir[SYSFS_PATH_MAX];
+	int err;
 
-	if (!cdev_name_is(search->kind, name) || sysfs_path(dir, "%s/%s", search->dir, name) ||
-	    read_owner(dir, &owner) || owner.portnum != search->port->portnum ||
+	if (!cdev_name_is(search->kind, name) || sysfs_path(dir, "%s/%s", search->dir, name))
+		return 0;
+	err = read_owner(dir, &owner);
+	if (err)
+		return note_error(search, err);
+	if (owner.portnum != search->port->portnum ||
 	    strcmp(owner.ca_name, search->port->ca_name))
 		return 0;
 	strcpy(search->found, name);
 	return 1;
 }
 
-static bool search_folder(struct search *search, const char *dir)
+/* 0 found, -EINVAL not found, or a shortage. */
+static int search_folder(struct search *search, const char *dir)
 {
+	int ret;
+
 	search->dir = dir;
-	return sys_list(dir, match_device, search) == 1;
+	ret = sys_list(dir, match_device, search);
+	if (ret == 1)
+		return 0;
+	ret = note_error(search, ret);
+	return ret ? ret : -EINVAL;
 }
 
 /* First among the devices of the port's own hardware, then among all. */
-static bool find_in_sysfs(struct search *search)
+static int find_in_sysfs(struct search *search)
 {
 	char siblings[SYSFS_PATH_MAX];
+	int err = -EINVAL;
 
 	if (!sysfs_path(siblings, "%s/%s/device/infiniband_mad", SYS_INFINIBAND,
-			search->port->ca_name) &&
-	    search_folder(search, siblings))
-		return true;
-	return search_folder(search, SYS_INFINIBAND_MAD);
+			search->port->ca_name))
+		err = search_folder(search, siblings);
+	return err == -EINVAL ? search_folder(search, SYS_INFINIBAND_MAD) : err;
 }
 
 /* Asking for a port's umad device loads ib_umad, and with it the issm devices appear. */
-static bool find_by_netlink(struct search *search)
+static int find_by_netlink(struct search *search)
 {
 	char name[CDEV_NAME_LEN];
 	int err;
@@ -105,26 +127,27 @@ static bool find_by_netlink(struct search *search)
 	if (err) {
 		log_info("no umad device for %s port %d by netlink: %s", search->port->ca_name,
 			 search->port->portnum, strerror(-err));
-		return false;
+		return sysfs_shortage(err) ? err : -EINVAL;
 	}
 	if (search->kind != CDEV_UMAD)
 		return find_in_sysfs(search);
 	if (!cdev_name_is(CDEV_UMAD, name))
-		return false;
+		return -EINVAL;
 	strcpy(search->found, name);
-	return true;
+	return 0;
 }
 
 int cdev_find(enum cdev_kind kind, const struct port_choice *port, char path[SYSFS_PATH_MAX])
 {
 	struct search search = {.kind = kind, .port = port};
+	int type, err = find_in_sysfs(&search);
 
-	if (!find_in_sysfs(&search)) {
-		if (node_type(port->ca_name) < 0)
-			return -ENODEV;
-		if (!find_by_netlink(&search))
-			return -EINVAL;
+	if (err == -EINVAL) {
+		type = node_type(port->ca_name);
+		err = type < 0 ? type : find_by_netlink(&search);
 	}
+	if (err)
+		return err == -EINVAL && search.unreadable ? search.unreadable : err;
 	snprintf(path, SYSFS_PATH_MAX, "%s/%s", DEV_INFINIBAND, search.found);
 	return 0;
 }

@@ -58,7 +58,7 @@ int devices_list(ca_name_t **names)
 
 EXPORT int umad_get_cas_names(char cas[][UMAD_CA_NAME_LEN], int max)
 {
-	int i, listed, stored = 0;
+	int i, type, listed, err = 0, stored = 0;
 	ca_name_t *names;
 
 	if (max < 0 || (!cas && max))
@@ -66,11 +66,15 @@ EXPORT int umad_get_cas_names(char cas[][UMAD_CA_NAME_LEN], int max)
 	listed = devices_list(&names);
 	if (listed < 0)
 		return fail_lookup(listed);
-	for (i = 0; i < listed && stored < max; i++)
-		if (node_type(names[i]) > 0)
+	for (i = 0; i < listed && stored < max && !err; i++) {
+		type = node_type(names[i]);
+		if (sysfs_shortage(type))
+			err = type;
+		else if (type > 0)
 			memcpy(cas[stored++], names[i], sizeof(names[i]));
+	}
 	free(names);
-	return stored;
+	return err ? fail_lookup(err) : stored;
 }
 
 /* A node and the name it points to, in one allocation. */
@@ -84,7 +88,7 @@ EXPORT struct umad_device_node *umad_get_ca_device_list(void)
 	struct umad_device_node *head = NULL, **tail = &head;
 	struct device_node *device;
 	ca_name_t *names;
-	int i, listed, err = 0;
+	int i, type, listed, err = 0;
 
 	listed = devices_list(&names);
 	if (listed < 0) {
@@ -92,7 +96,12 @@ EXPORT struct umad_device_node *umad_get_ca_device_list(void)
 		return NULL;
 	}
 	for (i = 0; i < listed; i++) {
-		if (node_type(names[i]) < 0)
+		type = node_type(names[i]);
+		if (sysfs_shortage(type)) {
+			err = -type;
+			break;
+		}
+		if (type < 0)
 			continue;
 		device = calloc(1, sizeof(*device));
 		if (!device) {

@@ -95,15 +95,30 @@ static int remove_present(struct umad_monitor *monitor, size_t i)
 	return append(&monitor->pending, &event);
 }
 
-static int add_node(const char *node, void *arg)
+/*
+ * What came has gone again. A caller may have seen it in a list meanwhile, and a uevent that
+ * tells of its removal cannot say what it was: the caller must be told to list the devices
+ * anew.
+ */
+static bool is_gone(int err)
 {
-	struct umad_monitor *monitor = arg;
+	return err == -ENOENT || err == -ENODEV;
+}
+
+/* Notes a umad device; is_gone() or another error where sysfs does not tell whose it is. */
+static int add_node(const char *node, struct umad_monitor *monitor)
+{
 	struct umad_event event;
 	struct port_choice owner;
+	int err;
 
-	/* what has gone already is somebody's REMOVED event */
-	if (!cdev_name_is(CDEV_UMAD, node) || cdev_owner(node, &owner))
+	if (!cdev_name_is(CDEV_UMAD, node))
 		return 0;
+	err = cdev_owner(node, &owner);
+	if (err == -EIO) /* not as the kernel writes it: no umad device */
+		return 0;
+	if (err)
+		return err;
 	event = port_event(&owner, node);
 	return add(monitor, &event);
 }
@@ -118,15 +133,36 @@ static int remove_node(struct umad_monitor *monitor, const char *node)
 	return 0;
 }
 
-static int add_ca(const char *ca_name, void *arg)
+/* Notes a device; is_gone() or another error where sysfs does not tell what it is. */
+static int add_ca(const char *ca_name, struct umad_monitor *monitor)
 {
-	struct umad_monitor *monitor = arg;
 	struct umad_event event;
+	int gone, type = node_type(ca_name);
 
-	if (node_type(ca_name) < 0)
-		return 0;
+	if (type == -ENODEV) { /* no InfiniBand device, or none at all */
+		gone = node_gone(ca_name);
+		return gone > 0 ? type : gone;
+	}
+	if (type < 0)
+		return type;
 	event = ca_event(ca_name);
 	return add(monitor, &event);
+}
+
+/* These two are for sys_list(): what goes while the list is read does not end it. */
+
+static int list_node(const char *node, void *arg)
+{
+	int err = add_node(node, arg);
+
+	return is_gone(err) ? 0 : err;
+}
+
+static int list_ca(const char *ca_name, void *arg)
+{
+	int err = add_ca(ca_name, arg);
+
+	return is_gone(err) ? 0 : err;
 }
 
 /* The ports first: nobody should be told of a port whose device he knows to be gone. */
@@ -152,11 +188,31 @@ static int take_stock(struct umad_monitor *monitor)
 	int err;
 
 	monitor->present.count = 0;
-	err = sys_list(SYS_INFINIBAND, add_ca, monitor);
+	err = sys_list(SYS_INFINIBAND, list_ca, monitor);
 	if (!err || err == -ENOENT)
-		err = sys_list(SYS_INFINIBAND_MAD, add_node, monitor);
+		err = sys_list(SYS_INFINIBAND_MAD, list_node, monitor);
 	monitor->pending.count = monitor->taken = 0;
 	return err == -ENOENT ? 0 : err;
+}
+
+/*
+ * Drops the uevents that wait. They are older than what sysfs says now, and until none is left
+ * the kernel drops new ones without another word (net/netlink: NETLINK_S_CONGESTED).
+ */
+static int drop_uevents(struct umad_monitor *monitor)
+{
+	char *text;
+	int length;
+
+	for (;;) {
+		length = uevent_receive(monitor->sock, &text);
+		if (length > 0)
+			free(text);
+		else if (length == -EAGAIN)
+			return 0;
+		else if (length != -ENOBUFS)
+			return length;
+	}
 }
 
 /* A uevent's texts, as far as they matter; NULL what is missing. */
@@ -205,14 +261,17 @@ static int handle_ca(struct umad_monitor *monitor, const struct uevent *uevent)
 		return 0;
 	if (!err)
 		err = add_ca(uevent->name, monitor);
+	if (err)
+		return err;
 	/* the umad devices of one that was renamed are still the same */
-	if (!err)
-		err = sys_list(SYS_INFINIBAND_MAD, add_node, monitor);
+	err = sys_list(SYS_INFINIBAND_MAD, list_node, monitor);
 	return err == -ENOENT ? 0 : err;
 }
 
 static int handle(struct umad_monitor *monitor, const struct uevent *uevent)
 {
+	int err = 0;
+
 	if (!uevent->action || !uevent->subsystem || !uevent->name)
 		return 0;
 	if (!strcmp(uevent->subsystem, "infiniband"))
@@ -221,10 +280,10 @@ static int handle(struct umad_monitor *monitor, const struct uevent *uevent)
 	    !cdev_name_is(CDEV_UMAD, uevent->name))
 		return 0;
 	if (!strcmp(uevent->action, "add"))
-		return add_node(uevent->name, monitor);
-	if (!strcmp(uevent->action, "remove"))
-		return remove_node(monitor, uevent->name);
-	return 0;
+		err = add_node(uevent->name, monitor);
+	else if (!strcmp(uevent->action, "remove"))
+		err = remove_node(monitor, uevent->name);
+	return err;
 }
 
 /* Turns the next uevent into pending events, none perhaps. */
@@ -294,9 +353,11 @@ EXPORT int umad_monitor_next_event(struct umad_monitor *monitor, struct umad_eve
 		*event = monitor->pending.events[monitor->taken++];
 		return 0;
 	}
-	if (err && err != -ENOBUFS)
+	if (err && err != -ENOBUFS && !is_gone(err))
 		return fail(err);
-	err = take_stock(monitor);
+	err = drop_uevents(monitor);
+	if (!err)
+		err = take_stock(monitor);
 	if (err)
 		return fail(err);
 	monitor->lost = false;

@@ -121,8 +121,11 @@ static int ask_chardev(struct nl_sock *sock, int portnum, struct question *quest
 	return err;
 }
 
-/* libnl's errors, those that can be told apart. */
-static int errno_of(int nl_error)
+/*
+ * What a libnl error means. libnl has one number for all errors that it does not know, a
+ * shortage of descriptors among them: cause is errno as the failed call left it.
+ */
+static int errno_of(int nl_error, int cause)
 {
 	switch (-nl_error) {
 	case 0:
@@ -131,6 +134,8 @@ static int errno_of(int nl_error)
 		return -ENOMEM;
 	case NLE_PERM:
 		return -EPERM;
+	case NLE_FAILURE:
+		return cause ? -cause : -EOPNOTSUPP;
 	default:
 		return -EOPNOTSUPP;
 	}
@@ -140,19 +145,21 @@ static int errno_of(int nl_error)
  */
 static int connect_to(int protocol, int group, struct nl_sock **sock)
 {
-	int err;
+	int err, cause;
 
 	*sock = nl_socket_alloc();
 	if (!*sock)
 		return -ENOMEM;
+	errno = 0;
 	err = nl_connect(*sock, protocol);
 	if (!err)
 		err = nl_socket_set_nonblocking(*sock);
 	if (!err && group)
 		err = nl_socket_add_membership(*sock, group);
+	cause = errno;
 	if (err)
 		nl_socket_free(*sock);
-	return errno_of(err);
+	return errno_of(err, cause);
 }
 
 int netlink_find_umad(const char *ca_name, int portnum, char *name, size_t size)

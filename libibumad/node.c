@@ -31,13 +31,30 @@ int node_type(const char *ca_name)
 {
 	char path[SYSFS_PATH_MAX];
 	unsigned type;
+	int err;
 
 	if (!node_name_valid(ca_name))
 		return -ENODEV;
 	node_path(path, ca_name);
-	if (sysfs_read_uint(path, SYS_NODE_TYPE, &type))
-		return -ENODEV;
+	err = sysfs_read_uint(path, SYS_NODE_TYPE, &type);
+	if (err)
+		return sysfs_absent(err) ? -ENODEV : err;
 	return type >= NODE_CA && type <= NODE_ROUTER ? (int)type : -ENODEV;
+}
+
+int node_gone(const char *ca_name)
+{
+	char path[SYSFS_PATH_MAX];
+	unsigned type;
+	int err;
+
+	if (!node_name_valid(ca_name))
+		return 0;
+	node_path(path, ca_name);
+	err = sysfs_read_uint(path, SYS_NODE_TYPE, &type);
+	if (sysfs_shortage(err))
+		return err;
+	return err == -ENOENT || err == -ENODEV;
 }
 
 struct port_marks {

@@ -35,8 +35,15 @@ bool node_name_valid(const char *ca_name);
 void node_path(char path[SYSFS_PATH_MAX], const char *ca_name);
 void node_port_path(char path[SYSFS_PATH_MAX], const char *ca_name, int portnum);
 
-/* The NodeType; -ENODEV where there is no InfiniBand device of that name. */
+/*
+ * The NodeType; -ENODEV where there is no InfiniBand device of that name, or why that cannot
+ * be told.
+ */
 int node_type(const char *ca_name);
+
+/* Whether there is no entry of that name, InfiniBand device or not: 1, 0, or a negative errno.
+ */
+int node_gone(const char *ca_name);
 
 /*
  * Marks the ports that the device has. Returns the highest number; -EIO when one does

@@ -45,7 +45,7 @@ static struct guid_pair *pair_for(struct pair_list *list, __be64 guid)
 	return &list->pairs[list->count++];
 }
 
-/* Notes a device's ports; one that cannot be read is left out. */
+/* Notes a device's ports. What cannot be read is left out, but for a shortage. */
 static int add_device(struct pair_list *list, const char *ca_name)
 {
 	bool ports[UMAD_CA_MAX_PORTS];
@@ -54,13 +54,22 @@ static int add_device(struct pair_list *list, const char *ca_name)
 	union umad_gid gid;
 	const char **side;
 	unsigned capmask;
-	int i, highest;
+	int i, err, highest = node_type(ca_name);
 
-	highest = node_type(ca_name) < 0 ? -1 : node_ports(ca_name, ports);
+	if (highest > 0)
+		highest = node_ports(ca_name, ports);
+	if (sysfs_shortage(highest))
+		return highest;
 	for (i = 0; i <= highest; i++) {
+		if (!ports[i])
+			continue;
 		node_port_path(path, ca_name, i);
-		if (!ports[i] || sysfs_read_gid(path, SYS_PORT_GID, &gid) ||
-		    sysfs_read_uint(path, SYS_PORT_CAPMASK, &capmask))
+		err = sysfs_read_gid(path, SYS_PORT_GID, &gid);
+		if (!err)
+			err = sysfs_read_uint(path, SYS_PORT_CAPMASK, &capmask);
+		if (sysfs_shortage(err))
+			return err;
+		if (err)
 			continue;
 		pair = pair_for(list, gid.global.interface_id);
 		if (!pair)
@@ -122,25 +131,39 @@ EXPORT int umad_get_smi_gsi_pairs(struct umad_ca_pair cas[], size_t max)
 	return count;
 }
 
-/* The device's only port, or its first that is not Down, or 0. */
-static uint32_t preferred_port(const char *ca_name)
+/*
+ * The port that the caller wants, if not 0; the device's only port, or its first that is not
+ * Down, or 0. Fails only where a shortage leaves it open.
+ */
+static int prefer_port(const char *ca_name, uint8_t wanted, uint32_t *preferred)
 {
 	bool ports[UMAD_CA_MAX_PORTS];
 	char path[SYSFS_PATH_MAX];
-	int i, highest, count = 0, only = 0, up = 0;
+	int i, err, highest, count = 0, only = 0, up = 0;
 	unsigned state;
 
+	*preferred = wanted;
+	if (wanted)
+		return 0;
 	highest = node_ports(ca_name, ports);
+	if (sysfs_shortage(highest))
+		return highest;
 	for (i = 0; i <= highest; i++) {
 		if (!ports[i])
 			continue;
 		count++;
 		only = i;
+		if (up)
+			continue;
 		node_port_path(path, ca_name, i);
-		if (!up && !sysfs_read_uint(path, SYS_PORT_STATE, &state) && state > PORT_DOWN)
+		err = sysfs_read_uint(path, SYS_PORT_STATE, &state);
+		if (sysfs_shortage(err))
+			return err;
+		if (!err && state > PORT_DOWN)
 			up = i;
 	}
-	return (uint32_t)(count == 1 ? only : up);
+	*preferred = (uint32_t)(count == 1 ? only : up);
+	return 0;
 }
 
 EXPORT int umad_get_smi_gsi_pair_by_ca_name(const char *devname, uint8_t portnum,
@@ -163,7 +186,7 @@ EXPORT int umad_get_smi_gsi_pair_by_ca_name(const char *devname, uint8_t portnum
 		return fail_lookup(count);
 
 	err = -ENODEV;
-	for (i = 0; i < count && err; i++) {
+	for (i = 0; i < count && err == -ENODEV; i++) {
 		struct umad_ca_pair pair;
 
 		fill_pair(&pair, &pairs[i]);
@@ -172,14 +195,13 @@ EXPORT int umad_get_smi_gsi_pair_by_ca_name(const char *devname, uint8_t portnum
 		if (strcmp(pair.smi_name, choice.ca_name) &&
 		    strcmp(pair.gsi_name, choice.ca_name))
 			continue;
-		pair.gsi_preferred_port = portnum ? portnum : preferred_port(pair.gsi_name);
-		if (pair.smi_name[0])
-			pair.smi_preferred_port =
-				portnum ? portnum : preferred_port(pair.smi_name);
-		*ca_pair = pair;
-		err = 0;
+		err = prefer_port(pair.gsi_name, portnum, &pair.gsi_preferred_port);
+		if (!err && pair.smi_name[0])
+			err = prefer_port(pair.smi_name, portnum, &pair.smi_preferred_port);
+		if (!err)
+			*ca_pair = pair;
 	}
 	free(pairs);
 	free(names);
-	return err ? fail(err) : 0;
+	return err ? fail_lookup(err) : 0;
 }

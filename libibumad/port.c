@@ -36,6 +36,11 @@ static int open_port(const char *ca_name, int portnum, bool smi_only)
 		err = cdev_find(CDEV_UMAD, &choice, path);
 	/* only now: finding the device may have loaded the module that has the version */
 	abi = cdev_abi_version();
+	if (sysfs_shortage(err) || sysfs_shortage(abi)) {
+		err = sysfs_shortage(err) ? err : abi;
+		log_info("no port can be looked for: %s", strerror(-err));
+		return fail_lookup(err);
+	}
 	if (abi < 0) {
 		log_warning("%s/%s cannot be read (%s): is ib_umad loaded?", IB_UMAD_ABI_DIR,
 			    IB_UMAD_ABI_FILE, strerror(-abi));
@@ -57,8 +62,13 @@ static int open_port(const char *ca_name, int portnum, bool smi_only)
 		log_info("%s cannot be opened: %s", path, strerror(-fd));
 		return fail_io(fd);
 	}
-	packet_set_layout(abi >= ABI_WITH_PKEY_INDEX ||
-			  !sys_ioctl(fd, IB_USER_MAD_ENABLE_PKEY, NULL));
+	if (abi < ABI_WITH_PKEY_INDEX)
+		err = sys_ioctl(fd, IB_USER_MAD_ENABLE_PKEY, NULL);
+	if (sysfs_shortage(err)) {
+		sys_close(fd);
+		return fail_lookup(err);
+	}
+	packet_set_layout(!err);
 	log_info("%s port %d is open as %s, handle %d", choice.ca_name, choice.portnum, path,
 		 fd);
 	return fd;

@@ -27,6 +27,16 @@ int sysfs_path(char path[SYSFS_PATH_MAX], const char *format, ...)
 	return length >= 0 && length < SYSFS_PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
+bool sysfs_shortage(int err)
+{
+	return err == -EMFILE || err == -ENFILE || err == -ENOMEM || err == -EINTR;
+}
+
+bool sysfs_absent(int err)
+{
+	return err < 0 && !sysfs_shortage(err) && err != -EACCES && err != -EPERM;
+}
+
 /* The attribute's first line, terminated. Returns its length. */
 static int read_line(const char *dir, const char *name, char line[ATTRIBUTE_MAX])
 {

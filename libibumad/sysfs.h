@@ -8,6 +8,7 @@
 #define LIBIBUMAD_SYSFS_H
 
 #include <infiniband/umad.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +18,18 @@
 /* A path to a directory or attribute; -ENAMETOOLONG. */
 __attribute__((format(printf, 2, 3))) int sysfs_path(char path[SYSFS_PATH_MAX],
 						     const char *format, ...);
+
+/*
+ * Whether an error is a shortage of this process or machine (no descriptor, no memory, a
+ * signal), which tells nothing of the device. A call that meets one fails with it.
+ */
+bool sysfs_shortage(int err);
+
+/*
+ * Whether an error is a fact about the device: the attribute is not there, or has no usable
+ * value. A shortage and a lack of rights are not.
+ */
+bool sysfs_absent(int err);
 
 /* The first line, cut to size - 1 bytes. Returns its whole length, as strlcpy does. */
 int sysfs_read_text(const char *dir, const char *name, char *text, size_t size);

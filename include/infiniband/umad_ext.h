@@ -47,7 +47,7 @@ enum umad_event_type {
 	UMAD_EVENT_CA_REMOVED = 2,   /**< a device has gone, or has got another name */
 	UMAD_EVENT_PORT_ADDED = 3,   /**< umad_open_port(ca_name, portnum) can work now */
 	UMAD_EVENT_PORT_REMOVED = 4, /**< the port's umad device has gone */
-	UMAD_EVENT_OVERRUN = 5       /**< events were lost: list the devices anew */
+	UMAD_EVENT_OVERRUN = 5       /**< events cannot be told: list the devices anew */
 };
 
 /** One event; members that do not apply are zero. */
@@ -66,8 +66,8 @@ struct umad_monitor;
  *
  * Open it before listing the devices, and nothing can be missed between; an event may
  * then repeat what the list already showed. Stores the monitor, which
- * umad_monitor_close() frees. Returns 0; -EOPNOTSUPP built without netlink, -ENOMEM, or
- * what the kernel answered.
+ * umad_monitor_close() frees. Returns 0; -EOPNOTSUPP built without netlink, -ENOMEM, -EMFILE
+ * and -ENFILE no descriptor, or what the kernel answered.
  */
 int umad_monitor_open(struct umad_monitor **monitor);
 
@@ -78,7 +78,13 @@ int umad_monitor_get_fd(const struct umad_monitor *monitor);
  * Takes the next event, without waiting. One thread at a time.
  *
  * Call it until it says -EAGAIN: one message from the kernel can be none or two.
- * Returns 0; -EAGAIN nothing has happened, -EINVAL, -ENOMEM, or what the kernel answered.
+ * UMAD_EVENT_OVERRUN is told when the kernel had to drop uevents, and when a device went before
+ * its uevent was read. Events that follow it tell of changes since.
+ *
+ * Returns 0; -EAGAIN nothing has happened, -EINVAL, -ENOMEM, -EMFILE and -ENFILE no descriptor
+ * to read sysfs by, or what the kernel answered. After an error other than -EAGAIN and -EINVAL,
+ * events are lost: the next call that can read sysfs returns UMAD_EVENT_OVERRUN. Make that call
+ * after a while, for the descriptor does not become readable by it.
  */
 int umad_monitor_next_event(struct umad_monitor *monitor, struct umad_event *event);
 

@@ -20,6 +20,14 @@ static struct {
 static int uevent_count, uevent_next;
 static int open_error, opened;
 
+/*
+ * How many uevents may wait; 0: no limit. One too many is dropped, the next receive fails with
+ * ENOBUFS, and all that follow are dropped silently until none waits any more
+ * (net/netlink/af_netlink.c).
+ */
+static int uevent_room;
+static bool congested, tell_loss;
+
 int netlink_find_umad(const char *ca_name, int portnum, char *name, size_t size)
 {
 	(void)ca_name;
@@ -55,9 +63,15 @@ int uevent_receive(struct nl_sock *sock, char **text)
 	int length;
 
 	(void)sock;
+	if (tell_loss) {
+		tell_loss = false;
+		return -ENOBUFS;
+	}
 	if (uevent_next == uevent_count)
 		return -EAGAIN;
 	length = uevents[uevent_next++].length;
+	if (uevent_next == uevent_count)
+		congested = false;
 	if (length > 0) {
 		*text = malloc((size_t)length);
 		if (!*text)
@@ -74,6 +88,8 @@ static struct umad_monitor *monitor;
 static int setup(void **state)
 {
 	uevent_count = uevent_next = 0;
+	uevent_room = 0;
+	congested = tell_loss = false;
 	open_error = opened = 0;
 	monitor = NULL;
 	return fake_setup(state);
@@ -94,9 +110,18 @@ static void watch(void)
 static void uevent(const char *action, const char *subsystem, const char *name,
 		   const char *devpath_old)
 {
-	char *text = uevents[uevent_count].text;
+	char *text;
 	int length;
 
+	if (uevent_room && uevent_next == uevent_count)
+		uevent_count = uevent_next = 0;
+	if (uevent_room && (congested || uevent_count - uevent_next >= uevent_room)) {
+		tell_loss |= !congested;
+		congested = true;
+		return;
+	}
+	assert_true(uevent_count < (int)(sizeof(uevents) / sizeof(*uevents)));
+	text = uevents[uevent_count].text;
 	length = sprintf(text, "%s@/devices/pci0/%s/%s", action, subsystem, name) + 1;
 	length += sprintf(text + length, "ACTION=%s", action) + 1;
 	length += sprintf(text + length, "DEVPATH=/devices/pci0/%s/%s", subsystem, name) + 1;
@@ -235,7 +260,8 @@ static void a_replug_under_the_same_number_is_told(void **state)
 	tells_nothing();
 }
 
-static void what_came_and_went_meanwhile_is_not_told(void **state)
+/* A caller may have listed it meanwhile. */
+static void what_came_and_went_meanwhile_is_told_as_an_overrun(void **state)
 {
 	(void)state;
 	watch();
@@ -243,6 +269,7 @@ static void what_came_and_went_meanwhile_is_not_told(void **state)
 	uevent("add", "infiniband", "mlx5_0", NULL);
 	uevent("remove", "infiniband_mad", "umad0", NULL);
 	uevent("remove", "infiniband", "mlx5_0", NULL);
+	tells(UMAD_EVENT_OVERRUN, "", 0, "");
 	tells_nothing();
 }
 
@@ -577,7 +604,7 @@ static void a_number_that_another_device_takes_over_is_told(void **state)
 	tells_nothing();
 }
 
-static void a_device_renamed_twice_is_told_under_its_last_name(void **state)
+static void a_device_renamed_twice_is_known_under_its_last_name(void **state)
 {
 	(void)state;
 	plug("mlx5_0", 0);
@@ -586,11 +613,12 @@ static void a_device_renamed_twice_is_told_under_its_last_name(void **state)
 	plug("ibp1s0", 0);
 	uevent("move", "infiniband", "tmp", "/devices/pci0/infiniband/mlx5_0");
 	uevent("move", "infiniband", "ibp1s0", "/devices/pci0/infiniband/tmp");
-	tells(UMAD_EVENT_PORT_REMOVED, "mlx5_0", 1, "umad0");
-	tells(UMAD_EVENT_CA_REMOVED, "mlx5_0", 0, "");
-	/* its umad device is there already, under the last name */
-	tells(UMAD_EVENT_PORT_ADDED, "ibp1s0", 1, "umad0");
-	tells(UMAD_EVENT_CA_ADDED, "ibp1s0", 0, "");
+	/* a caller may have listed it under the name that it had in between */
+	tells(UMAD_EVENT_OVERRUN, "", 0, "");
+	tells_nothing();
+	uevent("remove", "infiniband", "ibp1s0", NULL);
+	tells(UMAD_EVENT_PORT_REMOVED, "ibp1s0", 1, "umad0");
+	tells(UMAD_EVENT_CA_REMOVED, "ibp1s0", 0, "");
 	tells_nothing();
 }
 
@@ -605,6 +633,7 @@ static void an_unknown_device_that_goes_is_not_told(void **state)
 	uevent("remove", "infiniband", "mlx5_", NULL);
 	uevent("remove", "infiniband_mad", "umad00", NULL);
 	uevent("remove", "infiniband_mad", "issm0", NULL);
+	fake_file("/sys/class/infiniband/iw1/node_type", "4: RNIC\n");
 	uevent("move", "infiniband", "iw1", "/devices/pci0/infiniband/iw0");
 	tells_nothing();
 }
@@ -663,6 +692,9 @@ static void a_node_that_sysfs_does_not_explain_is_not_told(void **state)
 		if (nodes[i].port)
 			fake_file("/sys/class/infiniband_mad/umad0/port", "%s", nodes[i].port);
 		uevent("add", "infiniband_mad", "umad0", NULL);
+		/* without its attributes it is a device that goes */
+		if (!nodes[i].ibdev || !nodes[i].port)
+			tells(UMAD_EVENT_OVERRUN, "", 0, "");
 		tells_nothing();
 	}
 	fake_file("/sys/class/infiniband_mad/umad0/port", "1\n");
@@ -672,6 +704,7 @@ static void a_node_that_sysfs_does_not_explain_is_not_told(void **state)
 	fake_remove("/sys/class/infiniband_mad/umad0");
 	fake_link("/sys/class/infiniband_mad/umad0", "../nowhere");
 	uevent("add", "infiniband_mad", "umad0", NULL);
+	tells(UMAD_EVENT_OVERRUN, "", 0, "");
 	tells_nothing();
 }
 
@@ -696,13 +729,14 @@ static void unplug_before_port(const char *path)
 		fake_remove("/sys/class/infiniband_mad/umad0");
 }
 
-static void a_node_that_vanishes_while_it_is_read_is_not_told(void **state)
+static void a_node_that_vanishes_while_it_is_read_is_told_as_an_overrun(void **state)
 {
 	(void)state;
 	watch();
 	plug("mlx5_0", 0);
 	fake_before_open(unplug_before_port);
 	uevent("add", "infiniband_mad", "umad0", NULL);
+	tells(UMAD_EVENT_OVERRUN, "", 0, "");
 	tells_nothing();
 	fake_before_open(NULL);
 	assert_int_equal(access(fake_real_path("/sys/class/infiniband_mad/umad0"), F_OK), -1);
@@ -834,9 +868,10 @@ static void a_listing_that_fails_is_told_and_an_overrun_follows(void **state)
 	(void)state;
 	watch();
 	fake_dir("/sys/class/infiniband_mad");
-	/* no such device: its node_type is the first call, the list of nodes the second */
+	fake_file("/sys/class/infiniband/mlx5_0/node_type", "1: CA\n");
+	/* two calls read its node_type, the third lists the nodes */
 	uevent("add", "infiniband", "mlx5_0", NULL);
-	fake_fail_call(2, EMFILE);
+	fake_fail_call(3, EMFILE);
 	assert_int_equal(umad_monitor_next_event(monitor, &event), -EMFILE);
 	assert_int_equal(errno, EMFILE);
 	assert_true(fake_failed());
@@ -1076,6 +1111,81 @@ static void whoever_follows_the_events_knows_what_is_there(void **state)
 	}
 }
 
+/* Believes an event as the header allows: it may repeat what a list has shown already. */
+static void believe(struct umad_event event)
+{
+	bool removed =
+		event.type == UMAD_EVENT_CA_REMOVED || event.type == UMAD_EVENT_PORT_REMOVED;
+	int i;
+
+	if (event.type == UMAD_EVENT_OVERRUN) {
+		follow(event);
+		return;
+	}
+	if (event.type == UMAD_EVENT_CA_REMOVED)
+		event.type = UMAD_EVENT_CA_ADDED;
+	if (event.type == UMAD_EVENT_PORT_REMOVED)
+		event.type = UMAD_EVENT_PORT_ADDED;
+	i = find_event(known, known_count, &event);
+	if (removed && i >= 0)
+		known[i] = known[--known_count];
+	else if (!removed && i < 0)
+		known[known_count++] = event;
+}
+
+static char slots[SLOTS][UMAD_CA_NAME_LEN];
+
+/* Something changes while the library reads sysfs. */
+static void change_meanwhile(const char *path)
+{
+	(void)path;
+	if (rand() % 8 == 0)
+		change_something(slots);
+}
+
+/*
+ * Changes and readings in any order, few uevents that may wait, no descriptor now and then,
+ * changes while sysfs is read: once all is at rest, the caller knows what is there.
+ */
+static void the_caller_ends_with_what_sysfs_says(void **state)
+{
+	struct umad_event event;
+	unsigned overruns = 0, shortages = 0;
+	int sequence, step, ret;
+
+	(void)state;
+	srand(test_seed());
+	memset(slots, 0, sizeof(slots));
+	known_count = real_count = 0;
+	at_rest = false;
+	watch();
+	for (sequence = 0; sequence < 10000; sequence++) {
+		uevent_room = 1 + rand() % 8;
+		fake_before_open(rand() % 4 ? NULL : change_meanwhile);
+		for (step = rand() % 12; step >= 0; step--) {
+			if (rand() % 2) {
+				change_something(slots);
+				continue;
+			}
+			fake_fail_call((unsigned)rand() % 8, EMFILE);
+			ret = umad_monitor_next_event(monitor, &event);
+			fake_fail_call(0, 0);
+			assert_true(!ret || ret == -EAGAIN || ret == -EMFILE);
+			if (!ret)
+				believe(event);
+			overruns += !ret && event.type == UMAD_EVENT_OVERRUN;
+			shortages += ret == -EMFILE;
+		}
+		fake_before_open(NULL);
+		while ((ret = umad_monitor_next_event(monitor, &event)) != -EAGAIN) {
+			assert_int_equal(ret, 0);
+			believe(event);
+		}
+		knows_what_is_there();
+	}
+	assert_true(overruns > 1000 && shortages > 1000);
+}
+
 static void a_caller_without_memory_still_knows_what_is_there(void **state)
 {
 	/* more than the lists' first room on either side */
@@ -1202,7 +1312,7 @@ int main(void)
 		TEST(a_renamed_device_goes_and_comes),
 		TEST(what_is_known_is_not_told_again),
 		TEST(a_replug_under_the_same_number_is_told),
-		TEST(what_came_and_went_meanwhile_is_not_told),
+		TEST(what_came_and_went_meanwhile_is_told_as_an_overrun),
 		TEST(others_devices_are_none_of_ours),
 		TEST(malformed_messages_are_passed_over),
 		TEST(random_messages_do_no_harm),
@@ -1217,12 +1327,12 @@ int main(void)
 		TEST(one_message_can_be_several_events),
 		TEST(a_module_unloaded_takes_ports_only),
 		TEST(a_number_that_another_device_takes_over_is_told),
-		TEST(a_device_renamed_twice_is_told_under_its_last_name),
+		TEST(a_device_renamed_twice_is_known_under_its_last_name),
 		TEST(an_unknown_device_that_goes_is_not_told),
 		TEST(names_as_long_as_they_may_be_are_told_whole),
 		TEST(a_node_that_sysfs_does_not_explain_is_not_told),
 		TEST(attributes_without_a_newline_are_read),
-		TEST(a_node_that_vanishes_while_it_is_read_is_not_told),
+		TEST(a_node_that_vanishes_while_it_is_read_is_told_as_an_overrun),
 		TEST(a_device_that_comes_while_opening_is_not_missed),
 		TEST(watching_begins_before_looking),
 		TEST(a_failed_opening_stores_nothing),
@@ -1233,6 +1343,7 @@ int main(void)
 		TEST(what_was_lost_is_known_after_the_overrun),
 		TEST(a_loss_is_logged_with_its_reason),
 		TEST(whoever_follows_the_events_knows_what_is_there),
+		TEST(the_caller_ends_with_what_sysfs_says),
 		TEST(a_caller_without_memory_still_knows_what_is_there),
 		TEST(a_removal_without_memory_is_told_as_an_overrun),
 		TEST(messages_in_disorder_tell_only_what_is_there),

@@ -7,6 +7,7 @@
 
 #define _GNU_SOURCE /* RTLD_NEXT */
 
+#include "cdev.h"
 #include "fake.h"
 #include "netlink.h"
 
@@ -25,6 +26,7 @@
 #include <netlink/netlink.h>
 #include <netlink/socket.h>
 #include <rdma/rdma_netlink.h>
+#include <sys/resource.h>
 
 void __real_free(void *memory);
 
@@ -986,6 +988,28 @@ static void other_errors_of_the_uevents_socket_are_eio(void **state)
 	assert_int_equal(uevent_receive(NULL, &text), -EAGAIN);
 }
 
+/* libnl has no number of its own for that. */
+static void a_socket_without_a_descriptor_is_told_with_the_cause(void **state)
+{
+	char node[CDEV_NAME_LEN];
+	struct rlimit before, none;
+	struct nl_sock *sock;
+	int opened, asked;
+
+	(void)state;
+	real_kernel = true;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = before;
+	none.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	opened = uevent_open(&sock);
+	asked = netlink_find_umad("mlx5_0", 1, node, sizeof(node));
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(opened, -EMFILE);
+	/* a kernel without RDMA says that first */
+	assert_true(asked == -EMFILE || asked == -EOPNOTSUPP);
+}
+
 #undef TEST
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fake_teardown)
 
@@ -1026,6 +1050,7 @@ int main(void)
 		TEST(what_is_not_the_kernels_is_dropped_for_good),
 		TEST(uevents_come_one_by_one_in_their_order),
 		TEST(other_errors_of_the_uevents_socket_are_eio),
+		TEST(a_socket_without_a_descriptor_is_told_with_the_cause),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * A shortage (no descriptor, no memory for one, a signal) and a lack of rights are told as they
+ * are: -EIO with the cause in errno, or -ENOMEM. No call takes them for "no such device".
+ */
+
+#include "fake.h"
+
+#include <infiniband/umad_ext.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* --- every call that reads sysfs or opens a device -------------------------------------------
+ */
+
+/* Two devices, the second with the only Active port: to choose, a call reads both. */
+static int setup(void **state)
+{
+	int ret = fake_setup(state);
+
+	fake_ca("mlx5_0");
+	fake_port("mlx5_0", 1, 1);
+	fake_file("/sys/class/infiniband/mlx5_0/ports/1/state", "1: DOWN\n");
+	fake_umad(0, "mlx5_0", 1);
+	fake_ca("mlx5_1");
+	fake_port("mlx5_1", 1, 2);
+	fake_port("mlx5_1", 2, 3);
+	fake_umad(1, "mlx5_1", 1);
+	fake_umad(2, "mlx5_1", 2);
+	return ret;
+}
+
+/* Each call returns what the library's call returned, and compares a success with the whole
+ * truth. */
+
+static int names(const char *ca_name)
+{
+	char cas[4][UMAD_CA_NAME_LEN];
+	int ret = umad_get_cas_names(cas, 4);
+
+	(void)ca_name;
+	assert_true(ret < 0 || ret == 2);
+	return ret;
+}
+
+static int device_list(const char *ca_name)
+{
+	struct umad_device_node *list;
+
+	(void)ca_name;
+	errno = 0;
+	list = umad_get_ca_device_list();
+	if (!list) {
+		assert_int_not_equal(errno, 0);
+		return -EIO;
+	}
+	assert_non_null(list->next);
+	umad_free_ca_device_list(list);
+	return 0;
+}
+
+static int get_ca(const char *ca_name)
+{
+	umad_ca_t ca;
+	int ret = umad_get_ca(ca_name, &ca);
+
+	if (ret)
+		return ret;
+	assert_string_equal(ca.ca_name, "mlx5_1");
+	assert_int_equal(ca.numports, 2);
+	assert_int_equal(ca.ports[1]->pkeys_size, 2);
+	assert_int_equal(ca.ports[2]->pkeys_size, 2);
+	assert_int_equal(umad_release_ca(&ca), 0);
+	return 0;
+}
+
+static int get_port(const char *ca_name)
+{
+	umad_port_t port;
+	int ret = umad_get_port(ca_name, 0, &port);
+
+	if (ret)
+		return ret;
+	assert_string_equal(port.ca_name, "mlx5_1");
+	assert_int_equal(port.portnum, 1);
+	assert_int_equal(port.pkeys_size, 2);
+	assert_int_equal(umad_release_port(&port), 0);
+	return 0;
+}
+
+static int get_guids(const char *ca_name)
+{
+	__be64 guids[4];
+	int ret = umad_get_ca_portguids(ca_name, guids, 4);
+
+	assert_true(ret < 0 || ret == 3);
+	return ret;
+}
+
+static int open_port(const char *ca_name)
+{
+	int ret = umad_open_port(ca_name, 0);
+
+	return ret < 0 ? ret : umad_close_port(ret);
+}
+
+static int open_smi_port(const char *ca_name)
+{
+	int ret = umad_open_smi_port(ca_name, 0);
+
+	return ret < 0 ? ret : umad_close_port(ret);
+}
+
+static int issm_path(const char *ca_name)
+{
+	char path[64];
+	int ret = umad_get_issm_path(ca_name, 0, path, sizeof(path));
+
+	if (!ret)
+		assert_string_equal(path, "/dev/infiniband/issm1");
+	return ret;
+}
+
+static int open_issm(const char *ca_name)
+{
+	int ret = umad_open_issm(ca_name, 0, UMAD_ISSM_NONBLOCK);
+
+	return ret < 0 ? ret : umad_close_issm(ret);
+}
+
+static int pairs(const char *ca_name)
+{
+	struct umad_ca_pair found[4];
+	int ret = umad_get_smi_gsi_pairs(found, 4);
+
+	(void)ca_name;
+	assert_true(ret < 0 || ret == 3);
+	return ret;
+}
+
+static int pair(const char *ca_name)
+{
+	struct umad_ca_pair found;
+	int ret = umad_get_smi_gsi_pair_by_ca_name(ca_name, 0, &found, 1);
+
+	if (!ret) {
+		assert_string_equal(found.gsi_name, "mlx5_1");
+		assert_int_equal(found.gsi_preferred_port, 1);
+	}
+	return ret;
+}
+
+static const struct {
+	const char *name;
+	int (*call)(const char *ca_name);
+	const char *ca_name;
+} calls[] = {
+	{"umad_get_cas_names", names, NULL},
+	{"umad_get_ca_device_list", device_list, NULL},
+	{"umad_get_ca(NULL)", get_ca, NULL},
+	{"umad_get_ca", get_ca, "mlx5_1"},
+	{"umad_get_port(NULL)", get_port, NULL},
+	{"umad_get_port", get_port, "mlx5_1"},
+	{"umad_get_ca_portguids(NULL)", get_guids, NULL},
+	{"umad_get_ca_portguids", get_guids, "mlx5_1"},
+	{"umad_open_port(NULL)", open_port, NULL},
+	{"umad_open_port", open_port, "mlx5_1"},
+	{"umad_open_smi_port(NULL)", open_smi_port, NULL},
+	{"umad_open_smi_port", open_smi_port, "mlx5_1"},
+	{"umad_get_issm_path(NULL)", issm_path, NULL},
+	{"umad_get_issm_path", issm_path, "mlx5_1"},
+	{"umad_open_issm(NULL)", open_issm, NULL},
+	{"umad_open_issm", open_issm, "mlx5_1"},
+	{"umad_get_smi_gsi_pairs", pairs, NULL},
+	{"umad_get_smi_gsi_pair_by_ca_name(NULL)", pair, NULL},
+	{"umad_get_smi_gsi_pair_by_ca_name", pair, "mlx5_1"},
+};
+#define CALLS (sizeof(calls) / sizeof(*calls))
+
+/* -ENOMEM is told as it is by every call; umad_open_issm() tells so what open(2) said. */
+static void tells_the_cause(size_t i, int ret, int cause)
+{
+	bool as_it_is = cause == ENOMEM || calls[i].call == open_issm;
+
+	if (errno == cause && (ret == -EIO || (as_it_is && ret == -cause)))
+		return;
+	print_error("%s returns %d with errno %d (%s) for %s\n", calls[i].name, ret, errno,
+		    strerror(errno), strerror(cause));
+	fail();
+}
+
+static void every_system_call_of_every_call_may_meet_a_shortage(void **state)
+{
+	static const int causes[] = {EMFILE, ENFILE, ENOMEM, EINTR};
+	size_t i, j;
+	unsigned n;
+	int ret;
+
+	(void)state;
+	for (i = 0; i < CALLS; i++)
+		for (j = 0; j < sizeof(causes) / sizeof(*causes); j++) {
+			for (n = 1;; n++) {
+				fake_fail_call(n, causes[j]);
+				errno = 0;
+				ret = calls[i].call(calls[i].ca_name);
+				if (!fake_failed())
+					break;
+				/* the call may do without what failed: then it told the truth
+				 */
+				if (ret < 0)
+					tells_the_cause(i, ret, causes[j]);
+			}
+			fake_fail_call(0, 0);
+			assert_true(ret >= 0);
+			assert_true(n > 3);
+		}
+}
+
+/* A device without rights is left out of a list. Where nothing else is usable, it is the cause.
+ */
+static void a_lack_of_rights_is_told_where_nothing_else_is_usable(void **state)
+{
+	size_t i;
+	unsigned n;
+	int ret;
+
+	(void)state;
+	fake_remove("/sys/class/infiniband/mlx5_0");
+	fake_remove("/sys/class/infiniband/mlx5_1/ports/2");
+	for (i = 0; i < CALLS; i++) {
+		if (calls[i].call != open_port && calls[i].call != open_smi_port &&
+		    calls[i].call != issm_path)
+			continue;
+		for (n = 1;; n++) {
+			fake_fail_call(n, EACCES);
+			errno = 0;
+			ret = calls[i].call(calls[i].ca_name);
+			if (!fake_failed())
+				break;
+			/* EOPNOTSUPP: abi_version cannot be read, as umad_open_port() describes
+			 */
+			if (ret < 0 && ret != -EOPNOTSUPP)
+				tells_the_cause(i, ret, EACCES);
+		}
+		fake_fail_call(0, 0);
+		assert_int_equal(ret, 0);
+	}
+}
+
+/* --- the process's own limit
+ * ------------------------------------------------------------------ */
+
+/* Takes descriptors until so many are left. Returns the last one taken. */
+static int leave_descriptors(int left, struct rlimit *before)
+{
+	struct rlimit limit;
+	int fd;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, before), 0);
+	/* the lowest numbers in use, without a gap: what is left is above them */
+	do
+		fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	while (fd >= 0 && fd < 63);
+	assert_int_equal(fd, 63);
+	limit = *before;
+	limit.rlim_cur = (rlim_t)(fd + 1 + left);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	return fd;
+}
+
+static void few_descriptors_left_are_enough_or_told(void **state)
+{
+	struct rlimit before;
+	size_t i;
+	int left, ret, fd;
+
+	(void)state;
+	for (left = 0; left <= 3; left++) {
+		fd = leave_descriptors(left, &before);
+		for (i = 0; i < CALLS; i++) {
+			errno = 0;
+			ret = calls[i].call(calls[i].ca_name);
+			if (ret < 0)
+				tells_the_cause(i, ret, EMFILE);
+			/* at most a folder and a file of it are open at once */
+			assert_true(left > 0 || ret < 0);
+			assert_true(left < 2 || ret >= 0);
+		}
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+		for (; fd > 2; fd--)
+			close(fd);
+	}
+}
+
+#undef TEST
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fake_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(every_system_call_of_every_call_may_meet_a_shortage),
+		TEST(a_lack_of_rights_is_told_where_nothing_else_is_usable),
+		TEST(few_descriptors_left_are_enough_or_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
