@@ -12,13 +12,15 @@
 #ifndef UMAD_SIM_PROTOCOL_H
 #define UMAD_SIM_PROTOCOL_H
 
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
 
-#define PROTOCOL_MAGIC 0x75736d31 /* changes with anything below */
+#define PROTOCOL_MAGIC 0x75736d32 /* changes with anything below */
 #define SOCKET_NAME    "socket"   /* in the fabric's folder */
+#define LIBRARY_NAME   "libumad-sim.so"
 #define LONGEST_PACKET 4096
 #define LONGEST_TEXT   3072
 #define ARGUMENT_BYTES 64 /* of an ioctl: the largest has 40 */
@@ -26,6 +28,12 @@
 /* What umad-sim puts into a program's environment. */
 #define ENV_FOLDER "UMAD_SIM_FOLDER" /* the fabric's folder */
 #define ENV_VIEW   "UMAD_SIM_VIEW"   /* which of its views (folder view-N) the program has */
+#define ENV_READY \
+	"UMAD_SIM_READY" /* the descriptor on which the library says that it is there */
+
+/* What one program of a fabric passes to the next: open devices, as
+ * "descriptor:kind:handle,...". */
+#define ENV_HANDLES "UMAD_SIM_HANDLES"
 
 #define HEADER_BYTES      64 /* struct ib_user_mad's header with P_Key index */
 #define OLD_HEADER_BYTES  56 /* without */
@@ -42,6 +50,7 @@ enum request_kind {
 	REQUEST_ATTACH = 1, /* text: nodes; reply: the view's number */
 	REQUEST_OPEN_UMAD,  /* view, number; the connection becomes the handle */
 	REQUEST_OPEN_ISSM,
+	REQUEST_SHARE,   /* handle; with the reply comes a descriptor of struct shared */
 	REQUEST_IOCTL,   /* handle, code, argument */
 	REQUEST_REFRESH, /* view: its counters' files are about to be read */
 	REQUEST_COMMAND, /* text: a rule (faults.h) or a question; reply: text */
@@ -161,5 +170,16 @@ static inline void transaction_leave(struct shared *shared, uint64_t key)
  * or a negative errno.
  */
 int check_write(const struct shared *shared, const uint8_t *packet, uint64_t count);
+
+/*
+ * Why a program would not have the preloaded library, and so would run on the real machine;
+ * NULL: it will have it, or it cannot be executed at all. Of a script it is the interpreter
+ * that counts, whose path is stored; "" for what is no script.
+ */
+const char *check_program(const char *path, char interpreted_by[PATH_MAX]);
+
+/* The first executable file of that name in PATH, as execvp(3) finds it; or the name as it is.
+ */
+const char *find_program(const char *name, char buffer[PATH_MAX]);
 
 #endif

@@ -24,7 +24,10 @@ static int base_folder(char base[FOLDER_BYTES], char *why)
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
 	struct stat status;
 
-	if (!runtime || strlen(runtime) > 40 || access(runtime, W_OK))
+	/* relative: not to be followed (XDG Base Directory Specification); the others would end
+	 * a path in LD_PRELOAD */
+	if (!runtime || runtime[0] != '/' || strpbrk(runtime, " :$") || strlen(runtime) > 40 ||
+	    access(runtime, W_OK))
 		runtime = "/tmp";
 	snprintf(base, FOLDER_BYTES, "%s/umad-sim-%u", runtime, getuid());
 	if (mkdir(base, 0700) && errno != EEXIST) {

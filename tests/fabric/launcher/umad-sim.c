@@ -5,11 +5,11 @@
  * own that ends with this one; the program is a child with libumad-sim.so preloaded.
  */
 #include <errno.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,13 +18,9 @@
 #include "faults.h"
 #include "folder.h"
 #include "options.h"
+#include "program.h"
 #include "topology.h"
 
-#ifndef PRELOAD_PATH
-#define PRELOAD_PATH "/usr/lib/umad-sim/libumad-sim.so"
-#endif
-
-static pid_t program;
 static struct server *running;
 
 static void __attribute__((noreturn, format(printf, 1, 2))) stop(const char *format, ...)
@@ -36,7 +32,7 @@ static void __attribute__((noreturn, format(printf, 1, 2))) stop(const char *for
 	vfprintf(stderr, format, arguments);
 	fputc('\n', stderr);
 	va_end(arguments);
-	exit(125);
+	exit(STATUS_FAILED);
 }
 
 /* --- the fabric's process ------------------------------------------------------- */
@@ -143,9 +139,28 @@ static int serve(struct server *server, const struct options *options, const cha
 	return error;
 }
 
+/*
+ * The fabric does not outlive its launcher. Until it is ready nothing but its end can be asked
+ * of it; then it takes its folder along.
+ */
+static void end_with(pid_t launcher)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != launcher)
+		_exit(2);
+}
+
 static void say_ready(void *context)
 {
 	int *pipe_end = context;
+	sigset_t signals;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigprocmask(SIG_BLOCK, &signals,
+		    NULL); /* it waits until the fabric waits (server_run()) */
+	on_signal(SIGTERM, stop_serving);
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
 
 	if (write(*pipe_end, "", 1) != 1) /* an empty reason: it is ready */
 		running->stop = true;
@@ -159,17 +174,19 @@ static pid_t start_fabric(const struct options *options, const char *folder, int
 	struct server server;
 	char why[256] = "";
 	int ends[2];
-	pid_t child;
+	pid_t child, launcher;
 	ssize_t length;
 	int error;
 
 	if (pipe(ends))
 		stop("pipe: %s", strerror(errno));
+	launcher = getpid();
 	child = fork();
 	if (child < 0)
 		stop("fork: %s", strerror(errno));
 	if (child == 0) {
 		close(ends[0]);
+		end_with(launcher);
 		setsid(); /* what is typed at the terminal is for the program */
 		running = &server;
 		error = serve(&server, options, folder, say_ready, &ends[1], why);
@@ -191,76 +208,6 @@ static pid_t start_fabric(const struct options *options, const char *folder, int
 }
 
 /* --- the program ---------------------------------------------------------------- */
-
-static void pass_on(int signal)
-{
-	if (program > 0)
-		kill(program, signal);
-}
-
-/* The library to preload: beside this program, or where an installation has it. */
-static const char *preload_path(char path[PATH_MAX])
-{
-	ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - sizeof(PRELOAD_PATH));
-	char *file;
-
-	if (length < 0)
-		return PRELOAD_PATH;
-	path[length] = '\0';
-	file = strrchr(path, '/') + 1;
-	strcpy(file, "libumad-sim.so");
-	if (access(path, R_OK))
-		strcpy(file, PRELOAD_PATH);
-	return path;
-}
-
-static void __attribute__((noreturn))
-exec_program(char **arguments, const char *folder, uint32_t view)
-{
-	const char *others = getenv("LD_PRELOAD");
-	char path[PATH_MAX];
-	const char *library = preload_path(path);
-	char number[16];
-	char *preload;
-
-	if (access(library, R_OK)) { /* without it the program would run on the real machine */
-		fprintf(stderr, "umad-sim: %s: %s\n", library, strerror(errno));
-		_exit(125);
-	}
-
-	if (asprintf(&preload, "%s%s%s", library, others ? " " : "", others ? others : "") < 0)
-		stop("no memory");
-	snprintf(number, sizeof(number), "%u", view);
-	setenv("LD_PRELOAD", preload, 1);
-	setenv(ENV_FOLDER, folder, 1);
-	setenv(ENV_VIEW, number, 1);
-	execvp(arguments[0], arguments);
-	fprintf(stderr, "umad-sim: %s: %s\n", arguments[0], strerror(errno));
-	_exit(errno == ENOENT ? 127 : 126);
-}
-
-/* Runs the program on a view; its exit status as a shell has it. */
-static int run_program(char **arguments, const char *folder, uint32_t view)
-{
-	int status;
-
-	on_signal(SIGINT, SIG_IGN);
-	on_signal(SIGQUIT, SIG_IGN);
-	program = fork();
-	if (program == 0) {
-		on_signal(SIGINT, SIG_DFL);
-		on_signal(SIGQUIT, SIG_DFL);
-		exec_program(arguments, folder, view);
-	}
-	if (program < 0)
-		stop("fork: %s", strerror(errno));
-	on_signal(SIGTERM, pass_on);
-	on_signal(SIGHUP, pass_on);
-	while (waitpid(program, &status, 0) < 0)
-		if (errno != EINTR)
-			stop("waitpid: %s", strerror(errno));
-	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-}
 
 /* The view of the nodes that the program is to sit on. 0 or a negative errno, `text` then says
  * more. */
@@ -286,7 +233,7 @@ static int run(struct options *options)
 	uint32_t view;
 	int owner = -1;
 	int lock;
-	int result = 125;
+	int result = STATUS_FAILED;
 	int status = 0;
 	pid_t fabric;
 
@@ -298,7 +245,7 @@ static int run(struct options *options)
 	fabric = start_fabric(options, folder, lock);
 	if (!ask(folder, REQUEST_OWN, "", &reply, text, &owner) &&
 	    !attach(folder, options->at, &view, text))
-		result = run_program(options->program, folder, view);
+		result = program_run(options->program, folder, view);
 	if (owner >= 0)
 		close(owner);
 	else
@@ -354,8 +301,8 @@ static int join(const struct options *options)
 	if (folder_find(options->name, folder, text))
 		stop("%s", text);
 	return attach(folder, options->at, &view, text)
-		       ? 125
-		       : run_program(options->program, folder, view);
+		       ? STATUS_FAILED
+		       : program_run(options->program, folder, view);
 }
 
 static int tell(const struct options *options)
@@ -393,6 +340,7 @@ int main(int argc, char **argv)
 	struct options options;
 	int status;
 
+	program_prepare();
 	read_options(argc, argv, &options);
 	switch (options.mode) {
 	case MODE_SERVE:

@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +38,13 @@ int __xstat(int version, const char *path, struct stat *status);
 int __lxstat(int version, const char *path, struct stat *status);
 int __xstat64(int version, const char *path, struct stat64 *status);
 int __lxstat64(int version, const char *path, struct stat64 *status);
+
+/* What C libraries before 2.34 have not, nor anybody who calls it there. */
+#ifndef CLOSE_RANGE_CLOEXEC
+#define CLOSE_RANGE_CLOEXEC (1U << 2)
+#endif
+int close_range(unsigned int first, unsigned int last, int flags);
+void closefrom(int first);
 
 /* Counters' files are made when somebody is about to read them. And the fabric has to have
  * heard of an issm device that was closed before its IsSM is looked for. */
@@ -139,6 +147,31 @@ EXPORT int close(int fd)
 	return REAL(close)(fd);
 }
 
+EXPORT int close_range(unsigned int first, unsigned int last, int flags)
+{
+	int result = REAL(close_range)(first, last, flags);
+
+	if (result == 0 && !(flags & (int)CLOSE_RANGE_CLOEXEC))
+		device_close_range(first, last);
+	return result;
+}
+
+EXPORT void closefrom(int first)
+{
+	REAL(closefrom)(first);
+	device_close_range(first < 0 ? 0 : (unsigned int)first, UINT_MAX);
+}
+
+/* The C library closes a stream's descriptor by itself, not through close(). */
+EXPORT int fclose(FILE *stream)
+{
+	int before = errno;
+
+	device_close(fileno(stream));
+	errno = before;
+	return REAL(fclose)(stream);
+}
+
 EXPORT int dup(int fd)
 {
 	int copy = REAL(dup)(fd);
@@ -188,39 +221,50 @@ FCNTL(fcntl64)
 
 EXPORT ssize_t read(int fd, void *buffer, size_t count)
 {
-	struct device *device = device_at(fd);
+	struct device *device = device_get(fd);
+	ssize_t length;
 
-	return device ? device_read(device, fd, buffer, count) : REAL(read)(fd, buffer, count);
+	if (!device)
+		return REAL(read)(fd, buffer, count);
+	length = device_read(device, fd, buffer, count);
+	device_put(device);
+	return length;
 }
 
 EXPORT ssize_t __read_chk(int fd, void *buffer, size_t count, size_t size)
 {
-	struct device *device = device_at(fd);
-
-	return device && count <= size ? device_read(device, fd, buffer, count)
-				       : REAL(__read_chk)(fd, buffer, count, size);
+	return count <= size ? read(fd, buffer, count)
+			     : REAL(__read_chk)(fd, buffer, count, size);
 }
 
 EXPORT ssize_t write(int fd, const void *buffer, size_t count)
 {
-	struct device *device = device_at(fd);
+	struct device *device = device_get(fd);
+	ssize_t length;
 
-	return device ? device_write(device, fd, buffer, count)
-		      : REAL(write)(fd, buffer, count);
+	if (!device)
+		return REAL(write)(fd, buffer, count);
+	length = device_write(device, fd, buffer, count);
+	device_put(device);
+	return length;
 }
 
 EXPORT int ioctl(int fd, unsigned long code, ...)
 {
-	struct device *device = device_at(fd);
+	struct device *device;
 	va_list arguments;
 	void *argument;
+	int result;
 
 	va_start(arguments, code);
 	argument = va_arg(arguments, void *);
 	va_end(arguments);
-	if (device && code != FIONBIO && code != FIOCLEX && code != FIONCLEX)
-		return device_ioctl(device, code, argument);
-	return REAL(ioctl)(fd, code, argument);
+	device = code == FIONBIO || code == FIOCLEX || code == FIONCLEX ? NULL : device_get(fd);
+	if (!device)
+		return REAL(ioctl)(fd, code, argument);
+	result = device_ioctl(device, code, argument);
+	device_put(device);
+	return result;
 }
 
 EXPORT int poll(struct pollfd *fds, nfds_t count, int timeout)

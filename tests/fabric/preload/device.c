@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Open umad and issm devices: sockets to the fabric, and what sockets cannot do. */
+/* umad and issm devices: sockets to the fabric, and what sockets cannot do. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -13,7 +13,6 @@
 
 #include "preload.h"
 
-#define MOST_FDS    65536
 #define UNANSWERED  24 /* bytes of MAD in a time-out */
 #define IOCTL_TYPE  0x1b
 #define REGISTER    0x01 /* numbers of ioctls */
@@ -21,69 +20,16 @@
 #define REGISTER2   0x04
 #define RMPP_ACTIVE 1
 
-struct device {
-	enum device_kind kind;
-	atomic_int references;
-	uint64_t handle;
-	struct shared *shared;   /* umad */
-	pthread_mutex_t reading; /* from looking at the first packet to taking it */
-};
-
-static _Atomic(struct device *) devices[MOST_FDS];
-
-struct device *device_at(int fd)
-{
-	return fd >= 0 && fd < MOST_FDS ? atomic_load(&devices[fd]) : NULL;
-}
-
 static int fail(int error)
 {
 	errno = -error;
 	return -1;
 }
 
-static int note(int fd, struct device *device)
-{
-	if (fd >= MOST_FDS)
-		return -EMFILE;
-	atomic_fetch_add(&device->references, 1);
-	atomic_store(&devices[fd], device);
-	return 0;
-}
-
-static void release(struct device *device)
-{
-	if (atomic_fetch_sub(&device->references, 1) > 1)
-		return;
-	if (device->shared)
-		munmap(device->shared, sizeof(struct shared));
-	pthread_mutex_destroy(&device->reading);
-	free(device);
-}
-
-void device_close(int fd)
-{
-	struct device *device = device_at(fd);
-
-	if (!device)
-		return;
-	atomic_store(&devices[fd], NULL);
-	release(device);
-}
-
-void device_share(int fd, int copy)
-{
-	struct device *device = device_at(fd);
-
-	device_close(copy);
-	if (device)
-		note(copy, device);
-}
-
 static int map_shared(struct device *device, int fd)
 {
-	void *shared =
-		mmap(NULL, sizeof(struct shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	void *shared = REAL(mmap)(NULL, sizeof(struct shared), PROT_READ | PROT_WRITE,
+				  MAP_SHARED, fd, 0);
 
 	if (shared == MAP_FAILED)
 		return -errno;
@@ -95,22 +41,18 @@ static int map_shared(struct device *device, int fd)
 static void set_flags(int fd, int flags)
 {
 	if (flags & O_NONBLOCK)
-		fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+		REAL(fcntl)(fd, F_SETFL, REAL(fcntl)(fd, F_GETFL) | O_NONBLOCK);
 	if (!(flags & O_CLOEXEC))
-		fcntl(fd, F_SETFD, 0);
+		REAL(fcntl)(fd, F_SETFD, 0);
 }
 
-static int make_device(struct device *device, int connection, int shared_fd, int flags)
+static int make_device(struct device *device, int connection, int shared_fd)
 {
 	int error = 0;
 
 	if (device->kind == DEVICE_UMAD)
 		error = shared_fd < 0 ? -EPROTO : map_shared(device, shared_fd);
-	if (!error)
-		error = note(connection, device);
-	if (!error)
-		set_flags(connection, flags);
-	return error;
+	return error ? error : device_note(connection, device);
 }
 
 int device_open(enum device_kind kind, unsigned int number, int flags)
@@ -121,7 +63,7 @@ int device_open(enum device_kind kind, unsigned int number, int flags)
 		.number = number,
 		.nonblock = (flags & O_NONBLOCK) != 0,
 	};
-	struct device *device = calloc(1, sizeof(*device));
+	struct device *device = device_new(kind);
 	struct reply reply;
 	int connection = -1;
 	int shared_fd = -1;
@@ -129,22 +71,41 @@ int device_open(enum device_kind kind, unsigned int number, int flags)
 
 	if (!device)
 		return fail(-ENOMEM);
-	device->kind = kind;
-	pthread_mutex_init(&device->reading, NULL);
 	error = ask_fabric(&request, &reply, &connection, &shared_fd);
 	if (!error) {
 		device->handle = reply.handle;
-		error = make_device(device, connection, shared_fd, flags);
+		set_flags(connection, flags);
+		error = make_device(device, connection, shared_fd);
 	}
+	device_put(device);
 	if (shared_fd >= 0)
 		REAL(close)(shared_fd);
 	if (!error)
 		return connection;
 	if (connection >= 0)
 		REAL(close)(connection);
-	atomic_store(&device->references, 1);
-	release(device);
 	return fail(error);
+}
+
+int device_inherit(int fd, enum device_kind kind, uint64_t handle)
+{
+	struct request request = {.kind = REQUEST_SHARE, .handle = handle};
+	struct device *device = device_new(kind);
+	struct reply reply;
+	int shared_fd = -1;
+	int error = 0;
+
+	if (!device)
+		return -ENOMEM;
+	device->handle = handle;
+	if (kind == DEVICE_UMAD)
+		error = ask_fabric(&request, &reply, NULL, &shared_fd);
+	if (!error)
+		error = make_device(device, fd, shared_fd);
+	device_put(device);
+	if (shared_fd >= 0)
+		REAL(close)(shared_fd);
+	return error;
 }
 
 static size_t header_bytes(const struct device *device)
@@ -165,7 +126,7 @@ static ssize_t take(int fd, uint8_t *buffer, size_t first, size_t total)
 	size_t done = 0;
 	int file;
 
-	if (recvmsg(fd, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT) < 0)
+	if (REAL(recvmsg)(fd, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT) < 0)
 		return -errno;
 	attached = CMSG_FIRSTHDR(&header);
 	if (total <= first)
@@ -174,7 +135,7 @@ static ssize_t take(int fd, uint8_t *buffer, size_t first, size_t total)
 		return -EIO;
 	memcpy(&file, CMSG_DATA(attached), sizeof(file));
 	while (done < total) {
-		ssize_t got = pread(file, buffer + done, total - done, (off_t)done);
+		ssize_t got = REAL(pread)(file, buffer + done, total - done, (off_t)done);
 
 		if (got <= 0)
 			break;
@@ -198,7 +159,7 @@ static ssize_t read_packet(const struct device *device, int fd, uint8_t *buffer,
 
 	if (count < header)
 		return -EINVAL;
-	length = recv(fd, packet, sizeof(packet), MSG_PEEK);
+	length = REAL(recv)(fd, packet, sizeof(packet), MSG_PEEK);
 	if (length < 0)
 		return -errno;
 	if (length < (ssize_t)header)
@@ -253,7 +214,7 @@ static uint64_t transaction(const struct device *device, const uint8_t *packet)
 /* A message that is too long for a packet goes in a memory file. */
 static ssize_t send_long(int fd, const uint8_t *buffer, size_t count)
 {
-	int file = memfd_create("umad-sim", MFD_CLOEXEC);
+	int file = REAL(memfd_create)("umad-sim", MFD_CLOEXEC);
 	union passed_fd control = {.header = {CMSG_LEN(sizeof(file)), SOL_SOCKET, SCM_RIGHTS}};
 	struct iovec part = {(void *)(uintptr_t)buffer, HEADER_BYTES + SINGLE_MAD_BYTES};
 	struct msghdr header = {.msg_iov = &part,
@@ -264,7 +225,7 @@ static ssize_t send_long(int fd, const uint8_t *buffer, size_t count)
 	size_t done = 0;
 
 	while (file >= 0 && done < count) {
-		ssize_t written = pwrite(file, buffer + done, count - done, (off_t)done);
+		ssize_t written = REAL(pwrite)(file, buffer + done, count - done, (off_t)done);
 
 		if (written <= 0)
 			break;
@@ -273,7 +234,7 @@ static ssize_t send_long(int fd, const uint8_t *buffer, size_t count)
 	memcpy(CMSG_DATA(&control.header), &file, sizeof(file));
 	errno = ENOMEM;
 	if (done == count)
-		sent = sendmsg(fd, &header, MSG_NOSIGNAL);
+		sent = REAL(sendmsg)(fd, &header, MSG_NOSIGNAL);
 	if (file >= 0)
 		REAL(close)(file);
 	return sent;
@@ -285,8 +246,9 @@ static int send_packet(int fd, const uint8_t *buffer, size_t count)
 {
 	for (;;) {
 		struct pollfd room = {.fd = fd, .events = POLLOUT};
-		ssize_t sent = count > LONGEST_PACKET ? send_long(fd, buffer, count)
-						      : send(fd, buffer, count, MSG_NOSIGNAL);
+		ssize_t sent = count > LONGEST_PACKET
+				       ? send_long(fd, buffer, count)
+				       : REAL(send)(fd, buffer, count, MSG_NOSIGNAL);
 
 		if (sent >= 0)
 			return 0;
@@ -356,7 +318,12 @@ int device_ioctl(struct device *device, unsigned long code, void *argument)
 
 void device_correct_poll(struct pollfd *fds, nfds_t count)
 {
-	for (nfds_t i = 0; i < count; i++)
-		if (fds[i].revents & POLLHUP && device_at(fds[i].fd))
-			fds[i].revents = POLLERR;
+	for (nfds_t i = 0; i < count; i++) {
+		struct device *device = fds[i].revents & POLLHUP ? device_get(fds[i].fd) : NULL;
+
+		if (!device)
+			continue;
+		fds[i].revents = POLLERR;
+		device_put(device);
+	}
 }

@@ -19,10 +19,10 @@ static int connect_to_fabric(void)
 	    snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s", fabric_folder(),
 		     SOCKET_NAME) >= (int)sizeof(address.sun_path))
 		return -ENODEV;
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	fd = REAL(socket)(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
-	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
+	if (REAL(connect)(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
 		return fd;
 	REAL(close)(fd);
 	return -ENODEV; /* the fabric has ended, and its devices with it */
@@ -37,7 +37,7 @@ static int receive_reply(int connection, struct reply *reply, int *fd)
 				.msg_control = &control,
 				.msg_controllen = sizeof(control)};
 	struct cmsghdr *attached;
-	ssize_t length = recvmsg(connection, &header, MSG_CMSG_CLOEXEC);
+	ssize_t length = REAL(recvmsg)(connection, &header, MSG_CMSG_CLOEXEC);
 
 	if (length < 0)
 		return -errno;
@@ -65,7 +65,7 @@ int ask_fabric(struct request *request, struct reply *reply, int *connection, in
 	if (opened < 0)
 		return opened;
 	request->magic = PROTOCOL_MAGIC;
-	if (send(opened, request, sizeof(*request), MSG_NOSIGNAL) < 0)
+	if (REAL(send)(opened, request, sizeof(*request), MSG_NOSIGNAL) < 0)
 		error = -errno;
 	if (!error)
 		error = receive_reply(opened, reply, fd);

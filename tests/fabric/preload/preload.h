@@ -9,6 +9,7 @@
 #define UMAD_SIM_PRELOAD_H
 
 #include <poll.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -20,12 +21,16 @@
 /* The C library's function of that name, looked up once. */
 void *real_function(const char *name);
 
-#define REAL(name)                                                       \
-	({                                                               \
-		static __typeof__(&name) found;                          \
-		if (!found)                                              \
-			found = (__typeof__(&name))real_function(#name); \
-		found;                                                   \
+#define REAL(name)                                                                    \
+	({                                                                            \
+		static _Atomic(uintptr_t) found;                                      \
+		uintptr_t known = atomic_load_explicit(&found, memory_order_relaxed); \
+                                                                                      \
+		if (!known) {                                                         \
+			known = (uintptr_t)real_function(#name);                      \
+			atomic_store_explicit(&found, known, memory_order_relaxed);   \
+		}                                                                     \
+		(__typeof__(&name))known;                                             \
 	})
 
 /* --- paths.c -------------------------------------------------------------------- */
@@ -58,14 +63,46 @@ unsigned int view_number(void);
  */
 int ask_fabric(struct request *request, struct reply *reply, int *connection, int *fd);
 
-/* --- device.c: open devices ----------------------------------------------------- */
+/* --- handles.c: which descriptors are devices ----------------------------------- */
 
-struct device;
+struct device {
+	enum device_kind kind;
+	atomic_int references;
+	uint64_t handle;         /* the fabric's name for it */
+	struct shared *shared;   /* umad */
+	pthread_mutex_t reading; /* from looking at the first packet to taking it */
+	struct device *next;     /* among unused ones */
+};
 
-struct device *device_at(int fd); /* NULL: the descriptor is none of ours */
-int device_open(enum device_kind kind, unsigned int number, int flags);
+/* A device that only the caller refers to; NULL without memory. */
+struct device *device_new(enum device_kind kind);
+
+/* The device of a descriptor, for device_put() to give back; NULL: it is none of ours. */
+struct device *device_get(int fd);
+void device_put(struct device *device);
+
+int device_note(int fd, struct device *device); /* 0 or -EMFILE */
 void device_close(int fd);
+void device_close_range(unsigned int first, unsigned int last);
 void device_share(int fd, int copy); /* a descriptor was duplicated */
+
+/* The devices that a new program inherits, as text. 0; -ENOENT none, -E2BIG. */
+int device_list(char *text, size_t size);
+
+/* This process owns the table: at the start of a program, and in a child of fork(). */
+void device_begin_process(void);
+
+/* --- exec.c: programs that the program starts ----------------------------------- */
+
+/* Keeps what of the environment puts this program on the fabric. */
+void exec_begin_program(void);
+
+/* --- device.c: what is done with devices ---------------------------------------- */
+
+int device_open(enum device_kind kind, unsigned int number, int flags);
+
+/* A descriptor that was kept across exec(). 0 or a negative errno. */
+int device_inherit(int fd, enum device_kind kind, uint64_t handle);
 ssize_t device_read(struct device *device, int fd, void *buffer, size_t count);
 ssize_t device_write(struct device *device, int fd, const void *buffer, size_t count);
 int device_ioctl(struct device *device, unsigned long code, void *argument);

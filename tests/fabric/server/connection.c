@@ -104,6 +104,7 @@ void connection_close(struct connection *connection)
 
 		handle_close(connection->handle);
 		munmap(shared, sizeof(*shared));
+		close(connection->shared_fd);
 		connection->handle = NULL;
 	}
 	if (connection->kind == CONNECTION_ISSM && !connection->waiting)
@@ -129,8 +130,7 @@ static void removed(struct handle *handle)
 	shutdown(connection->fd, SHUT_RDWR);
 }
 
-int connection_become_umad(struct connection *connection, struct host_port *host,
-			   int *shared_fd)
+int connection_become_umad(struct connection *connection, struct host_port *host)
 {
 	int fd = memfd_create("umad-sim", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	struct handle *handle;
@@ -159,7 +159,7 @@ int connection_become_umad(struct connection *connection, struct host_port *host
 	connection->handle = handle;
 	connection->kind = CONNECTION_UMAD;
 	connection->key = ++connection->server->next_key;
-	*shared_fd = fd;
+	connection->shared_fd = fd;
 	return 0;
 }
 

@@ -72,17 +72,14 @@ static bool open_umad(struct connection *connection, const struct request *reque
 {
 	struct host_port *host = device(connection->server, request);
 	struct reply reply = {0};
-	int shared_fd = -1;
 
 	if (!host) {
 		refuse(connection, -errno, NULL);
 		return false;
 	}
-	reply.error = connection_become_umad(connection, host, &shared_fd);
+	reply.error = connection_become_umad(connection, host);
 	reply.handle = connection->key;
-	connection_reply(connection, &reply, NULL, shared_fd);
-	if (shared_fd >= 0)
-		close(shared_fd);
+	connection_reply(connection, &reply, NULL, reply.error ? -1 : connection->shared_fd);
 	return reply.error == 0;
 }
 
@@ -103,18 +100,34 @@ static bool open_issm(struct connection *connection, const struct request *reque
 	return true;
 }
 
+/* The open umad device that a request names; NULL: there is none. */
+static struct connection *named(struct server *server, const struct request *request)
+{
+	struct connection *other = server->connections;
+
+	while (other && (other->kind != CONNECTION_UMAD || other->closed ||
+			 other->key != request->handle))
+		other = other->next;
+	return other;
+}
+
 static void control(struct connection *connection, const struct request *request)
 {
+	struct connection *device = named(connection->server, request);
 	struct reply reply = {.error = -EBADF};
 
 	memcpy(reply.argument, request->argument, sizeof(reply.argument));
-	for (struct connection *other = connection->server->connections; other;
-	     other = other->next)
-		if (other->kind == CONNECTION_UMAD && !other->closed &&
-		    other->key == request->handle)
-			reply.error =
-				handle_ioctl(other->handle, request->code, reply.argument);
+	if (device)
+		reply.error = handle_ioctl(device->handle, request->code, reply.argument);
 	connection_reply(connection, &reply, NULL, -1);
+}
+
+static void share(struct connection *connection, const struct request *request)
+{
+	struct connection *device = named(connection->server, request);
+	struct reply reply = {.error = device ? 0 : -EBADF, .handle = request->handle};
+
+	connection_reply(connection, &reply, NULL, device ? device->shared_fd : -1);
 }
 
 static void refresh(struct connection *connection, const struct request *request)
@@ -179,6 +192,9 @@ void server_request(struct connection *connection, const void *bytes, size_t len
 		break;
 	case REQUEST_OPEN_ISSM:
 		stays = open_issm(connection, request);
+		break;
+	case REQUEST_SHARE:
+		share(connection, request);
 		break;
 	case REQUEST_IOCTL:
 		control(connection, request);

@@ -31,6 +31,7 @@ struct connection {
 	uint64_t key;           /* umad: names it in ioctls */
 	uint64_t order;         /* issm: who came first */
 	struct handle *handle;  /* umad */
+	int shared_fd;          /* umad: of its struct shared */
 	struct host_port *host; /* issm */
 };
 
@@ -95,10 +96,8 @@ bool connection_read(struct connection *connection);
 /* Sends what is queued, as far as the socket takes it. */
 void connection_flush(struct connection *connection);
 
-/* Makes a connection the handle of an open device. The descriptor to share is stored. 0 or a
- * negative errno. */
-int connection_become_umad(struct connection *connection, struct host_port *host,
-			   int *shared_fd);
+/* Makes a connection the handle of an open device. 0 or a negative errno. */
+int connection_become_umad(struct connection *connection, struct host_port *host);
 
 /* Whether the issm device is the connection's now; if not, it waits. */
 bool connection_become_issm(struct connection *connection, struct host_port *host);

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* The program that umad-sim runs. It is on the fabric, or it is not started. */
+#ifndef UMAD_SIM_PROGRAM_H
+#define UMAD_SIM_PROGRAM_H
+
+#include <stdint.h>
+
+/* The status of umad-sim where it is umad-sim that failed. */
+#define STATUS_FAILED 125
+
+/*
+ * Runs the program on a view of the fabric in that folder. Returns its exit status as a shell
+ * has it; STATUS_FAILED, said on stderr why, for a program that cannot be on the fabric; 126 or
+ * 127 for one that cannot be executed.
+ */
+int program_run(char **arguments, const char *folder, uint32_t view);
+
+/* Keeps the exit status of the program where umad-sim was started with SIGCHLD ignored. */
+void program_prepare(void);
+
+#endif

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Programs that the program starts are on the fabric, too, whatever environment they are given:
+ * a script that cleared it would run them on the real machine. What cannot be on the fabric is
+ * not started (check_program()).
+ */
+#include <alloca.h>
+#include <errno.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "preload.h"
+
+#define LIST_BYTES 4096
+
+/* The environment as this program was given it: NAME=value of each. */
+static char folder_entry[PATH_BYTES];
+static char view_entry[64];
+static char library[PATH_BYTES];
+
+void exec_begin_program(void)
+{
+	const char *preload = getenv("LD_PRELOAD");
+	const char *name = preload ? strstr(preload, LIBRARY_NAME) : NULL;
+	const char *start = name;
+
+	if (!fabric_folder())
+		return;
+	snprintf(folder_entry, sizeof(folder_entry), "%s=%s", ENV_FOLDER, fabric_folder());
+	snprintf(view_entry, sizeof(view_entry), "%s=%u", ENV_VIEW, view_number());
+	while (start && start > preload && start[-1] != ' ' && start[-1] != ':')
+		start--;
+	if (name)
+		snprintf(library, sizeof(library), "%.*s",
+			 (int)(name - start) + (int)strlen(LIBRARY_NAME), start);
+}
+
+static const char *value_in(char *const environment[], const char *name)
+{
+	size_t length = strlen(name);
+
+	for (; environment && *environment; environment++)
+		if (!strncmp(*environment, name, length) && (*environment)[length] == '=')
+			return *environment + length + 1;
+	return NULL;
+}
+
+static bool on_a_fabric(char *const environment[])
+{
+	const char *preload = value_in(environment, "LD_PRELOAD");
+
+	return preload && strstr(preload, LIBRARY_NAME) && value_in(environment, ENV_FOLDER) &&
+	       value_in(environment, ENV_VIEW);
+}
+
+/* valgrind's tools are static, and run the program with what is preloaded. */
+static bool is_valgrind(const char *path, char *const environment[])
+{
+	return value_in(environment, "VALGRIND_LAUNCHER") && strstr(path, "valgrind");
+}
+
+/* Whether the program may start; else says why not, with errno. */
+static bool may_start(const char *path, char *const environment[])
+{
+	char interpreted_by[PATH_MAX];
+	const char *why;
+	int before = errno;
+
+	if (!library[0] || is_valgrind(path, environment))
+		return true;
+	why = check_program(path, interpreted_by);
+	if (!why && REAL(access)(library, R_OK))
+		why = "cannot be on the fabric: the library to preload has gone";
+	errno = why ? EACCES : before;
+	if (why)
+		dprintf(STDERR_FILENO, "umad-sim: %s%s%s: %s: not started\n", path,
+			interpreted_by[0] ? ": " : "", interpreted_by, why);
+	return !why;
+}
+
+/*
+ * The environment for a program: what it is given, with the fabric in it, and the devices that
+ * it inherits. The memory is the caller's stack: a child of vfork() must not allocate.
+ */
+struct additions {
+	char preload[2 * PATH_BYTES];
+	char handles[LIST_BYTES + sizeof(ENV_HANDLES) + 1];
+};
+
+static size_t count_of(char *const list[])
+{
+	size_t count = 0;
+
+	while (list && list[count])
+		count++;
+	return count;
+}
+
+static bool is_entry(const char *entry, const char *name)
+{
+	size_t length = strlen(name);
+
+	return !strncmp(entry, name, length) && entry[length] == '=';
+}
+
+static char **fill(char **filled, char *const environment[], struct additions *additions)
+{
+	const char *others = value_in(environment, "LD_PRELOAD");
+	bool keeps = on_a_fabric(environment);
+	char **next = filled;
+
+	for (; environment && *environment; environment++)
+		if (keeps ||
+		    (!is_entry(*environment, "LD_PRELOAD") &&
+		     !is_entry(*environment, ENV_FOLDER) && !is_entry(*environment, ENV_VIEW)))
+			*next++ = *environment;
+	if (!keeps) {
+		snprintf(additions->preload, sizeof(additions->preload), "LD_PRELOAD=%s%s%s",
+			 library, others && *others ? ":" : "", others ? others : "");
+		*next++ = additions->preload;
+		*next++ = folder_entry;
+		*next++ = view_entry;
+	}
+	strcpy(additions->handles, ENV_HANDLES "=");
+	if (!device_list(additions->handles + strlen(additions->handles), LIST_BYTES))
+		*next++ = additions->handles;
+	*next = NULL;
+	return filled;
+}
+
+#define WITH_FABRIC(environment)                                                              \
+	(library[0] ? fill(alloca((count_of(environment) + 5) * sizeof(char *)), environment, \
+			   alloca(sizeof(struct additions)))                                  \
+		    : (char **)(uintptr_t)(environment))
+
+EXPORT int execve(const char *path, char *const arguments[], char *const environment[])
+{
+	if (!may_start(path, environment))
+		return -1;
+	return REAL(execve)(path, arguments, WITH_FABRIC(environment));
+}
+
+EXPORT int execv(const char *path, char *const arguments[])
+{
+	return execve(path, arguments, environ);
+}
+
+EXPORT int execvpe(const char *name, char *const arguments[], char *const environment[])
+{
+	char buffer[PATH_BYTES];
+
+	if (!may_start(find_program(name, buffer), environment))
+		return -1;
+	return REAL(execvpe)(name, arguments, WITH_FABRIC(environment));
+}
+
+EXPORT int execvp(const char *name, char *const arguments[])
+{
+	return execvpe(name, arguments, environ);
+}
+
+static void path_of_descriptor(char path[PATH_BYTES], int folder, const char *name)
+{
+	if (name[0] == '/')
+		snprintf(path, PATH_BYTES, "%s", name);
+	else if (folder < 0)
+		snprintf(path, PATH_BYTES, "./%s", name);
+	else
+		snprintf(path, PATH_BYTES, "/proc/self/fd/%d%s%s", folder, name[0] ? "/" : "",
+			 name);
+}
+
+EXPORT int fexecve(int fd, char *const arguments[], char *const environment[])
+{
+	char path[PATH_BYTES];
+
+	path_of_descriptor(path, fd, "");
+	if (!may_start(path, environment))
+		return -1;
+	return REAL(fexecve)(fd, arguments, WITH_FABRIC(environment));
+}
+
+/* In C libraries from 2.34 on; older ones have nobody who calls it. */
+int execveat(int folder, const char *name, char *const arguments[], char *const environment[],
+	     int flags);
+
+EXPORT int execveat(int folder, const char *name, char *const arguments[],
+		    char *const environment[], int flags)
+{
+	char path[PATH_BYTES];
+
+	path_of_descriptor(path, folder, name);
+	if (!may_start(path, environment))
+		return -1;
+	return REAL(execveat)(folder, name, arguments, WITH_FABRIC(environment), flags);
+}
+
+/* The arguments of execl() and its sisters as an array: `first`, and those that follow it. */
+#define GATHER(first, list, arguments)                              \
+	do {                                                        \
+		size_t count = 1;                                   \
+                                                                    \
+		va_start(list, first);                              \
+		while (va_arg(list, char *))                        \
+			count++;                                    \
+		va_end(list);                                       \
+		(arguments) = alloca((count + 1) * sizeof(char *)); \
+		(arguments)[0] = (char *)(uintptr_t)(first);        \
+		va_start(list, first);                              \
+		for (size_t i = 1; i <= count; i++)                 \
+			(arguments)[i] = va_arg(list, char *);      \
+	} while (0)
+
+EXPORT int execl(const char *path, const char *first, ...)
+{
+	char **arguments;
+	va_list list;
+
+	GATHER(first, list, arguments);
+	va_end(list);
+	return execve(path, arguments, environ);
+}
+
+EXPORT int execlp(const char *name, const char *first, ...)
+{
+	char **arguments;
+	va_list list;
+
+	GATHER(first, list, arguments);
+	va_end(list);
+	return execvpe(name, arguments, environ);
+}
+
+EXPORT int execle(const char *path, const char *first, ...)
+{
+	char **arguments, **environment;
+	va_list list;
+
+	GATHER(first, list, arguments);
+	environment = va_arg(list, char **);
+	va_end(list);
+	return execve(path, arguments, environment);
+}
+
+EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+		       const posix_spawnattr_t *attributes, char *const arguments[],
+		       char *const environment[])
+{
+	if (!may_start(path, environment))
+		return EACCES;
+	return REAL(posix_spawn)(pid, path, actions, attributes, arguments,
+				 WITH_FABRIC(environment));
+}
+
+EXPORT int posix_spawnp(pid_t *pid, const char *name, const posix_spawn_file_actions_t *actions,
+			const posix_spawnattr_t *attributes, char *const arguments[],
+			char *const environment[])
+{
+	char buffer[PATH_BYTES];
+
+	if (!may_start(find_program(name, buffer), environment))
+		return EACCES;
+	return REAL(posix_spawnp)(pid, name, actions, attributes, arguments,
+				  WITH_FABRIC(environment));
+}
+
+/* The C library gives the shell that these start the process's own environment. */
+static void restore_environment(void)
+{
+	const char *others = getenv("LD_PRELOAD");
+	char preload[2 * PATH_BYTES];
+
+	if (!library[0] || on_a_fabric(environ))
+		return;
+	snprintf(preload, sizeof(preload), "%s%s%s", library, others && *others ? ":" : "",
+		 others ? others : "");
+	setenv("LD_PRELOAD", preload, 1);
+	setenv(ENV_FOLDER, folder_entry + sizeof(ENV_FOLDER), 1);
+	setenv(ENV_VIEW, view_entry + sizeof(ENV_VIEW), 1);
+}
+
+EXPORT int system(const char *command)
+{
+	if (command)
+		restore_environment();
+	return REAL(system)(command);
+}
+
+EXPORT FILE *popen(const char *command, const char *mode)
+{
+	restore_environment();
+	return REAL(popen)(command, mode);
+}

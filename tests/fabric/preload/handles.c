@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Which descriptors are devices. A device lives as long as a descriptor or a thread that uses
+ * it refers to it. The table belongs to one process: a child of vfork() shares the memory, and
+ * what it closes stays open here.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "preload.h"
+
+#define MOST_FDS 65536
+
+static _Atomic(struct device *) devices[MOST_FDS];
+static atomic_int end; /* no device is at this descriptor or above */
+static atomic_int owner;
+
+/* Devices that were released. Their memory stays devices': device_get() may look at one still.
+ */
+static struct device *unused;
+static pthread_mutex_t unused_lock = PTHREAD_MUTEX_INITIALIZER;
+
+struct device *device_new(enum device_kind kind)
+{
+	struct device *device;
+
+	pthread_mutex_lock(&unused_lock);
+	device = unused;
+	if (device)
+		unused = device->next;
+	pthread_mutex_unlock(&unused_lock);
+	if (!device)
+		device = calloc(1, sizeof(*device));
+	if (!device)
+		return NULL;
+	device->kind = kind;
+	device->shared = NULL;
+	pthread_mutex_init(&device->reading, NULL);
+	atomic_store(&device->references, 1);
+	return device;
+}
+
+struct device *device_get(int fd)
+{
+	for (;;) {
+		struct device *device =
+			fd >= 0 && fd < MOST_FDS ? atomic_load(&devices[fd]) : NULL;
+		int references;
+
+		if (!device)
+			return NULL;
+		references = atomic_load(&device->references);
+		while (references > 0 &&
+		       !atomic_compare_exchange_weak(&device->references, &references,
+						     references + 1))
+			;
+		if (references > 0 && atomic_load(&devices[fd]) == device)
+			return device;
+		if (references > 0)
+			device_put(device); /* closed meanwhile */
+	}
+}
+
+void device_put(struct device *device)
+{
+	if (atomic_fetch_sub(&device->references, 1) > 1)
+		return;
+	if (device->shared)
+		munmap(device->shared, sizeof(struct shared));
+	pthread_mutex_destroy(&device->reading);
+	pthread_mutex_lock(&unused_lock);
+	device->next = unused;
+	unused = device;
+	pthread_mutex_unlock(&unused_lock);
+}
+
+/* The reference becomes the table's. */
+static void enter(int fd, struct device *device)
+{
+	struct device *before = atomic_exchange(&devices[fd], device);
+	int seen = atomic_load(&end);
+
+	while (device && seen <= fd && !atomic_compare_exchange_weak(&end, &seen, fd + 1))
+		;
+	if (before)
+		device_put(before);
+}
+
+int device_note(int fd, struct device *device)
+{
+	if (fd >= MOST_FDS)
+		return -EMFILE;
+	atomic_fetch_add(&device->references, 1);
+	enter(fd, device);
+	return 0;
+}
+
+static bool owns_table(void)
+{
+	return atomic_load(&owner) == getpid();
+}
+
+void device_close(int fd)
+{
+	if (fd >= 0 && fd < MOST_FDS && atomic_load(&devices[fd]) && owns_table())
+		enter(fd, NULL);
+}
+
+void device_close_range(unsigned int first, unsigned int last)
+{
+	unsigned int most = (unsigned int)atomic_load(&end);
+
+	for (unsigned int fd = first; fd <= last && fd < most; fd++)
+		device_close((int)fd);
+}
+
+void device_share(int fd, int copy)
+{
+	struct device *device;
+
+	if (copy >= MOST_FDS || !owns_table())
+		return;
+	device = device_get(fd);
+	if (device || atomic_load(&devices[copy]))
+		enter(copy, device);
+}
+
+int device_list(char *text, size_t size)
+{
+	int most = atomic_load(&end);
+	size_t length = 0;
+
+	text[0] = '\0';
+	for (int fd = 0; fd < most; fd++) {
+		struct device *device = device_get(fd);
+
+		if (!device)
+			continue;
+		if (!(REAL(fcntl)(fd, F_GETFD) & FD_CLOEXEC))
+			length += (size_t)snprintf(text + length, size - length, "%s%d:%d:%llu",
+						   length ? "," : "", fd, (int)device->kind,
+						   (unsigned long long)device->handle);
+		device_put(device);
+		if (length >= size)
+			return -E2BIG;
+	}
+	return length ? 0 : -ENOENT;
+}
+
+/*
+ * A child of fork() has a table of its own, and no thread but the one that forked: nobody
+ * reads, and only descriptors refer to devices.
+ */
+void device_begin_process(void)
+{
+	int most = atomic_load(&end);
+
+	atomic_store(&owner, getpid());
+	pthread_mutex_init(&unused_lock, NULL);
+	for (int fd = 0; fd < most; fd++) {
+		struct device *device = atomic_load(&devices[fd]);
+
+		if (device) {
+			pthread_mutex_init(&device->reading, NULL);
+			atomic_store(&device->references, 0);
+		}
+	}
+	for (int fd = 0; fd < most; fd++) {
+		struct device *device = atomic_load(&devices[fd]);
+
+		if (device)
+			atomic_fetch_add(&device->references, 1);
+	}
+}

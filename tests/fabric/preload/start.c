@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* When a program of the fabric starts, and when it forks. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "preload.h"
+
+/* Tells umad-sim, which waits for it, that the program has this library. */
+static void say_ready(void)
+{
+	const char *text = getenv(ENV_READY);
+	int fd = text ? atoi(text) : -1;
+
+	unsetenv(ENV_READY);
+	if (fd < 0)
+		return;
+	if (REAL(write)(fd, "", 1) != 1)
+		dprintf(STDERR_FILENO, "umad-sim: it does not hear that the program starts\n");
+	REAL(close)(fd);
+}
+
+/* The devices that the program before this one left open. */
+static void inherit_devices(void)
+{
+	const char *text = getenv(ENV_HANDLES);
+	unsigned long long handle;
+	int fd, kind, length;
+
+	while (text && sscanf(text, "%d:%d:%llu%n", &fd, &kind, &handle, &length) == 3) {
+		if ((kind == DEVICE_UMAD || kind == DEVICE_ISSM) &&
+		    device_inherit(fd, (enum device_kind)kind, handle))
+			dprintf(STDERR_FILENO, "umad-sim: device %d cannot be kept\n", fd);
+		text += length;
+		if (*text != ',')
+			break;
+		text++;
+	}
+	unsetenv(ENV_HANDLES);
+}
+
+static void __attribute__((constructor)) start(void)
+{
+	device_begin_process();
+	pthread_atfork(NULL, NULL, device_begin_process);
+	exec_begin_program();
+	inherit_devices();
+	say_ready();
+}
+
+/* fork() without its handlers (glibc 2.34). */
+pid_t _Fork(void);
+
+EXPORT pid_t _Fork(void)
+{
+	pid_t child = REAL(_Fork)();
+
+	if (child == 0)
+		device_begin_process();
+	return child;
+}
