@@ -50,6 +50,7 @@ struct agent {
 	uint32_t id;       /* its owner's number for it */
 	uint32_t tid_high; /* upper half of its requests' transaction ids */
 	struct reassembly *reassemblies;
+	size_t *reassembled; /* bytes of all of its owner's reassemblies; NULL: not counted */
 	void *owner;
 	/* the message becomes the owner's */
 	void (*deliver)(struct agent *agent, struct message *message);

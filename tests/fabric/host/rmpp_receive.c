@@ -4,13 +4,16 @@
 #include <stdlib.h>
 
 #include "hosts.h"
+#include "protocol.h"
 
-#define WINDOW     64                     /* segments that the sender may be ahead */
-#define LARGEST    (1024UL * 1024 * 1024) /* bytes of a message; more is refused */
-#define PATIENCE   (40 * SECOND)          /* for the next segment */
-#define REMEMBERED (10 * SECOND)          /* for segments that are sent again */
+#define WINDOW      64                    /* segments that the sender may be ahead */
+#define MOST_BYTES  (2 * LONGEST_MESSAGE) /* of an owner's messages; more is refused */
+#define LEAST_BYTES (32 * 1024)           /* that a message counts as: their list is searched */
+#define PATIENCE    (40 * SECOND)         /* for the next segment */
+#define REMEMBERED  (10 * SECOND)         /* for segments that are sent again */
 
 enum {
+	STOP_NO_RESOURCES = 1,
 	ABORT_TOO_LONG = 118, /* "total time too long" (IBA 13.6.2.2) */
 	ABORT_BAD_TYPE = 121,
 	ABORT_BAD_VERSION = 123
@@ -40,6 +43,12 @@ static size_t data_room(const struct reassembly *reassembly)
 	return MAD_BYTES - class_data_offset(reassembly->class);
 }
 
+static void release(const struct agent *agent, size_t bytes)
+{
+	if (agent->reassembled)
+		*agent->reassembled -= bytes;
+}
+
 static void forget(struct fabric *fabric, struct reassembly *reassembly)
 {
 	struct reassembly **link = &reassembly->agent->reassemblies;
@@ -48,8 +57,34 @@ static void forget(struct fabric *fabric, struct reassembly *reassembly)
 		link = &(*link)->next;
 	*link = reassembly->next;
 	timer_cancel(fabric, &reassembly->timer);
+	release(reassembly->agent, LEAST_BYTES + reassembly->room);
 	free(reassembly->data);
 	free(reassembly);
+}
+
+static void forget_complete(struct fabric *fabric, struct agent *agent)
+{
+	struct reassembly *reassembly = agent->reassemblies, *next;
+
+	for (; reassembly; reassembly = next) {
+		next = reassembly->next;
+		if (reassembly->complete)
+			forget(fabric, reassembly);
+	}
+}
+
+/* Whether the agent's owner may keep so many bytes more. Complete messages make room for
+ * others. */
+static bool reserve(struct fabric *fabric, struct agent *agent, size_t bytes)
+{
+	if (!agent->reassembled)
+		return true;
+	if (*agent->reassembled + bytes > MOST_BYTES)
+		forget_complete(fabric, agent);
+	if (*agent->reassembled + bytes > MOST_BYTES)
+		return false;
+	*agent->reassembled += bytes;
+	return true;
 }
 
 void rmpp_forget(struct fabric *fabric, struct agent *agent)
@@ -78,6 +113,12 @@ static void control(struct fabric *fabric, const struct agent *agent,
 	wire_reply(fabric, agent->host->port, &answer);
 }
 
+static void stop_sender(struct fabric *fabric, const struct agent *agent,
+			const struct packet *packet)
+{
+	control(fabric, agent, packet, RMPP_STOP, STOP_NO_RESOURCES, 0, 0);
+}
+
 static void expire(struct fabric *fabric, struct timer *timer)
 {
 	struct reassembly *reassembly = (struct reassembly *)timer;
@@ -102,10 +143,15 @@ static struct reassembly *find(struct agent *agent, const struct packet *packet)
 static struct reassembly *start(struct fabric *fabric, struct agent *agent,
 				const struct packet *packet)
 {
-	struct reassembly *reassembly = calloc(1, sizeof(*reassembly));
+	struct reassembly *reassembly;
 
-	if (!reassembly)
+	if (!reserve(fabric, agent, LEAST_BYTES))
 		return NULL;
+	reassembly = calloc(1, sizeof(*reassembly));
+	if (!reassembly) {
+		release(agent, LEAST_BYTES);
+		return NULL;
+	}
 	reassembly->timer.run = expire;
 	reassembly->agent = agent;
 	reassembly->packet = *packet;
@@ -121,37 +167,45 @@ static struct reassembly *start(struct fabric *fabric, struct agent *agent,
 }
 
 /* Room for the header and all segments up to this one. */
-static bool make_room(struct reassembly *reassembly, uint32_t segment)
+static bool make_room(struct fabric *fabric, struct reassembly *reassembly, uint32_t segment)
 {
 	size_t needed = class_data_offset(reassembly->class) + segment * data_room(reassembly);
-	size_t room = reassembly->room ? reassembly->room : 64UL * MAD_BYTES;
+	size_t room = reassembly->room ? reassembly->room : 2UL * MAD_BYTES;
 	uint8_t *data;
 
 	if (needed <= reassembly->room)
 		return true;
-	if (needed > LARGEST)
+	if (needed > LONGEST_MESSAGE)
 		return false;
 	while (room < needed)
 		room *= 2;
-	data = realloc(reassembly->data, room);
-	if (!data)
+	if (!reserve(fabric, reassembly->agent, room - reassembly->room))
 		return false;
+	data = realloc(reassembly->data, room);
+	if (!data) {
+		release(reassembly->agent, room - reassembly->room);
+		return false;
+	}
 	reassembly->data = data;
 	reassembly->room = room;
 	return true;
 }
 
-/* Puts a segment into its place; false: it cannot be kept. */
-static bool keep(struct reassembly *reassembly, const uint8_t *mad)
+/* Whether a segment is one that is missing. */
+static bool is_missing(const struct reassembly *reassembly, uint32_t segment)
+{
+	return segment > reassembly->received && segment <= reassembly->received + WINDOW &&
+	       (!reassembly->last || segment <= reassembly->last);
+}
+
+/* Puts a missing segment into its place, for which there is room. */
+static void keep(struct reassembly *reassembly, const uint8_t *mad)
 {
 	uint32_t segment = get32(mad + RMPP_SEGMENT);
 	size_t offset = class_data_offset(reassembly->class);
 	size_t room = data_room(reassembly);
 	uint32_t payload = get32(mad + RMPP_PAYLOAD);
 
-	if (segment <= reassembly->received || segment > reassembly->received + WINDOW ||
-	    (reassembly->last && segment > reassembly->last) || !make_room(reassembly, segment))
-		return false;
 	if (segment == 1)
 		memcpy(reassembly->data, mad, offset);
 	memcpy(reassembly->data + offset + (segment - 1) * room, mad + offset, room);
@@ -168,7 +222,6 @@ static bool keep(struct reassembly *reassembly, const uint8_t *mad)
 		reassembly->ahead >>= 1;
 		reassembly->received++;
 	}
-	return true;
 }
 
 static void acknowledge(struct fabric *fabric, const struct reassembly *reassembly,
@@ -186,6 +239,7 @@ static struct message *finish(struct fabric *fabric, struct reassembly *reassemb
 					       reassembly->data, length);
 
 	reassembly->complete = true;
+	release(reassembly->agent, reassembly->room);
 	free(reassembly->data);
 	reassembly->data = NULL;
 	reassembly->room = 0;
@@ -201,14 +255,22 @@ static struct message *receive_segment(struct fabric *fabric, struct agent *agen
 
 	if (!reassembly)
 		reassembly = start(fabric, agent, packet);
-	if (!reassembly)
+	if (!reassembly) {
+		stop_sender(fabric, agent, packet);
 		return NULL;
+	}
 	if (reassembly->complete || segment <= reassembly->received) {
 		acknowledge(fabric, reassembly, packet); /* the first one got lost */
 		return NULL;
 	}
-	if (!keep(reassembly, packet->mad))
+	if (!is_missing(reassembly, segment))
 		return NULL;
+	if (!make_room(fabric, reassembly, segment)) {
+		stop_sender(fabric, agent, packet);
+		forget(fabric, reassembly);
+		return NULL;
+	}
+	keep(reassembly, packet->mad);
 	timer_set(fabric, &reassembly->timer, fabric->now + PATIENCE);
 	if (reassembly->received == reassembly->last) {
 		if (reassembly->window_end < reassembly->received)

@@ -98,6 +98,7 @@ static int register_agent(struct handle *handle, const struct agent_rules *rules
 		return error;
 	agent->id = free_id;
 	agent->owner = handle;
+	agent->reassembled = &handle->reassembled;
 	agent->deliver = deliver;
 	agent->complete = complete;
 	handle->agents[free_id] = agent;

@@ -22,7 +22,8 @@ struct handle {
 	bool used;             /* an agent was registered: the layout stands */
 	struct message *queue; /* what can be read, in order */
 	struct message **queue_end;
-	uint32_t queued; /* how many there are; beyond MOST_QUEUED they are dropped */
+	size_t reassembled; /* bytes of messages that are being put together */
+	uint32_t queued;    /* how many there are; beyond MOST_QUEUED they are dropped */
 	void *owner;
 	void (*readable)(struct handle *handle); /* a message was queued */
 	void (*removed)(struct handle *handle);  /* its device is gone */

@@ -10,12 +10,9 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "folder.h"
-
-#define SECONDS_TO_LOCK 60 /* a folder without a lock that is younger is being made */
 
 /* The user's own folder for all of it; nobody else may have put something there in its place.
  */
@@ -68,12 +65,11 @@ static int open_lock(const char *folder, int flags)
 static int is_abandoned(const char *folder)
 {
 	int lock = open_lock(folder, 0);
-	struct stat status;
 	int abandoned;
 
+	/* with the base folder's lock nobody is about to make one */
 	if (lock < 0)
-		return stat(folder, &status) == 0 &&
-		       time(NULL) - status.st_mtime > SECONDS_TO_LOCK;
+		return errno == ENOENT;
 	abandoned = flock(lock, LOCK_EX | LOCK_NB) == 0;
 	close(lock);
 	return abandoned;

@@ -12,6 +12,7 @@
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "ask.h"
@@ -224,6 +225,15 @@ static int attach(const char *folder, const char *at, uint32_t *view, char *text
 	return error;
 }
 
+static unsigned int random_number(void)
+{
+	unsigned int number;
+
+	if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number))
+		number = (unsigned int)time(NULL);
+	return number;
+}
+
 static int run(struct options *options)
 {
 	char folder[FOLDER_BYTES];
@@ -238,8 +248,11 @@ static int run(struct options *options)
 	pid_t fabric;
 
 	choose_seed(options);
-	snprintf(name, sizeof(name), "%d", getpid());
-	lock = folder_create(name, folder, text);
+	do {
+		/* containers may share the folder, and have the same process ids */
+		snprintf(name, sizeof(name), "%d-%08x", getpid(), random_number());
+		lock = folder_create(name, folder, text);
+	} while (lock == -EADDRINUSE);
 	if (lock < 0)
 		stop("%s", text);
 	fabric = start_fabric(options, folder, lock);

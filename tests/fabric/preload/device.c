@@ -266,6 +266,8 @@ ssize_t device_write(struct device *device, int fd, const void *buffer, size_t c
 
 	if (device->kind != DEVICE_UMAD)
 		return fail(-EINVAL);
+	if (count > LONGEST_MESSAGE)
+		return fail(-ENOMEM);
 	error = check_write(device->shared, buffer, count);
 	if (error)
 		return fail(error);

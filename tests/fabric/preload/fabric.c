@@ -37,7 +37,12 @@ static int receive_reply(int connection, struct reply *reply, int *fd)
 				.msg_control = &control,
 				.msg_controllen = sizeof(control)};
 	struct cmsghdr *attached;
-	ssize_t length = REAL(recvmsg)(connection, &header, MSG_CMSG_CLOEXEC);
+	ssize_t length;
+
+	/* a reply to a question that the fabric did not read comes after ECONNRESET */
+	do {
+		length = REAL(recvmsg)(connection, &header, MSG_CMSG_CLOEXEC);
+	} while (length < 0 && (errno == EINTR || errno == ECONNRESET));
 
 	if (length < 0)
 		return -errno;
@@ -65,7 +70,7 @@ int ask_fabric(struct request *request, struct reply *reply, int *connection, in
 	if (opened < 0)
 		return opened;
 	request->magic = PROTOCOL_MAGIC;
-	if (REAL(send)(opened, request, sizeof(*request), MSG_NOSIGNAL) < 0)
+	if (REAL(send)(opened, request, sizeof(*request), MSG_NOSIGNAL) < 0 && errno != EPIPE)
 		error = -errno;
 	if (!error)
 		error = receive_reply(opened, reply, fd);

@@ -15,8 +15,8 @@
 #include "sma.h"
 #include "traps.h"
 
-#define BATCH           64
-#define LONGEST_MESSAGE (1UL << 30)
+#define BATCH    64
+#define MOST_FDS 8 /* that may come with a packet, so that they can be closed */
 
 static void watch(const struct connection *connection, int operation, uint32_t events)
 {
@@ -163,16 +163,28 @@ int connection_become_umad(struct connection *connection, struct host_port *host
 	return 0;
 }
 
-/* A packet's descriptor, if one came with it. */
-static int received_fd(struct msghdr *header)
-{
-	struct cmsghdr *control = CMSG_FIRSTHDR(header);
-	int fd = -1;
+/* Room for more descriptors than a packet may have: the kernel closes what does not fit. */
+union passed_fds {
+	struct cmsghdr header;
+	char bytes[CMSG_SPACE(MOST_FDS * sizeof(int))];
+};
 
-	if (control && control->cmsg_level == SOL_SOCKET && control->cmsg_type == SCM_RIGHTS &&
-	    control->cmsg_len >= CMSG_LEN(sizeof(fd)))
-		memcpy(&fd, CMSG_DATA(control), sizeof(fd));
-	return fd;
+/* A packet's descriptors, which are the caller's to close. Returns how many there are. */
+static unsigned int received_fds(struct msghdr *header, int fds[MOST_FDS])
+{
+	unsigned int count = 0;
+
+	for (struct cmsghdr *control = CMSG_FIRSTHDR(header); control;
+	     control = CMSG_NXTHDR(header, control)) {
+		size_t passed = (control->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		if (control->cmsg_level != SOL_SOCKET || control->cmsg_type != SCM_RIGHTS ||
+		    passed > MOST_FDS - count)
+			continue;
+		memcpy(fds + count, CMSG_DATA(control), passed * sizeof(int));
+		count += (unsigned int)passed;
+	}
+	return count;
 }
 
 /* A long message is read from its memory file, as far as it really goes. */
@@ -230,7 +242,7 @@ static void write_packet(struct connection *connection, uint8_t *bytes, size_t l
 static int read_packets(struct connection *connection)
 {
 	static uint8_t buffers[BATCH][LONGEST_PACKET];
-	static union passed_fd controls[BATCH];
+	static union passed_fds controls[BATCH];
 	struct mmsghdr messages[BATCH];
 	struct iovec parts[BATCH];
 	int count;
@@ -245,13 +257,16 @@ static int read_packets(struct connection *connection)
 	count = recvmmsg(connection->fd, messages, BATCH, MSG_DONTWAIT | MSG_CMSG_CLOEXEC,
 			 NULL);
 	for (int i = 0; i < count; i++) {
-		int fd = received_fd(&messages[i].msg_hdr);
+		int fds[MOST_FDS];
+		unsigned int passed = received_fds(&messages[i].msg_hdr, fds);
 
+		if (messages[i].msg_len > 0 && passed <= 1)
+			write_packet(connection, buffers[i], messages[i].msg_len,
+				     passed ? fds[0] : -1);
+		while (passed > 0)
+			close(fds[--passed]);
 		if (messages[i].msg_len == 0)
 			return 0;
-		write_packet(connection, buffers[i], messages[i].msg_len, fd);
-		if (fd >= 0)
-			close(fd);
 	}
 	return count;
 }

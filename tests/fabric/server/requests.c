@@ -60,8 +60,7 @@ static struct host_port *device(struct server *server, const struct request *req
 	return NULL;
 }
 
-/* What a program did before comes first: what it wrote, and handles that it closed. */
-static void catch_up(struct server *server)
+void server_catch_up(struct server *server)
 {
 	for (struct connection *other = server->connections; other; other = other->next)
 		if (!other->closed && other->kind != CONNECTION_NEW && !connection_read(other))
@@ -182,7 +181,7 @@ void server_request(struct connection *connection, const void *bytes, size_t len
 		text_length = LONGEST_TEXT;
 	memcpy(text, request->text, text_length);
 	text[text_length] = '\0';
-	catch_up(connection->server);
+	server_catch_up(connection->server);
 	switch (request->kind) {
 	case REQUEST_ATTACH:
 		attach(connection, text);

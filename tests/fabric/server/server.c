@@ -2,10 +2,13 @@
 
 /* The fabric's process: set up, its loop, taken down. */
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <time.h>
@@ -160,12 +163,25 @@ static int open_socket(struct server *server)
 	return 0;
 }
 
+/* Each handle is two descriptors: as many as the process may have. */
+static void raise_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 int server_init(struct server *server, struct graph *graph,
 		const struct server_options *options, const char *folder, char *why)
 {
 	int error;
 
-	*server = (struct server){.listener = -1, .epoll = -1, .folder = folder};
+	*server = (struct server){.listener = -1, .epoll = -1, .spare = -1, .folder = folder};
+	raise_limit();
+	server->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	server->start = clock_now();
 	why[0] = '\0';
 	error = init_fabric(server, graph, options, why);
@@ -193,6 +209,8 @@ void server_free(struct server *server)
 		close(server->listener);
 	if (server->epoll >= 0)
 		close(server->epoll);
+	if (server->spare >= 0)
+		close(server->spare);
 	views_free(server->views);
 	hosts_free(&server->fabric);
 	faults_free(&server->fabric);
@@ -201,13 +219,44 @@ void server_free(struct server *server)
 	fabric_free(&server->fabric);
 }
 
-static void accept_all(struct server *server)
+/*
+ * Without a descriptor to take a connection by, the one kept for that tells the program so:
+ * else its open() would wait, and the listening socket would be ready for ever.
+ */
+static bool turn_away(struct server *server)
 {
+	struct reply reply = {.error = -EMFILE};
 	int fd;
 
-	while ((fd = accept4(server->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
+	if (server->spare < 0)
+		return false;
+	close(server->spare);
+	fd = accept4(server->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (fd >= 0) {
+		send(fd, &reply, sizeof(reply), MSG_DONTWAIT | MSG_NOSIGNAL);
+		close(fd);
+	}
+	server->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	return fd >= 0;
+}
+
+static void accept_all(struct server *server)
+{
+	for (;;) {
+		int fd = accept4(server->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+		if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
+			server_catch_up(server); /* what was closed may be enough */
+			fd = accept4(server->listener, NULL, NULL,
+				     SOCK_CLOEXEC | SOCK_NONBLOCK);
+			if (fd < 0 && turn_away(server))
+				continue;
+		}
+		if (fd < 0)
+			return;
 		if (!connection_add(server, fd))
 			close(fd);
+	}
 }
 
 /* Sends what is queued and frees what was closed. */
@@ -249,16 +298,23 @@ static int wait_for_events(struct server *server, struct epoll_event *events, in
 {
 	uint64_t next = timers_next(&server->fabric);
 	uint64_t delay;
+	struct pollfd pollfd = {.fd = server->epoll, .events = POLLIN};
 	struct timespec timeout;
 	sigset_t none;
+	int count;
 
 	sigemptyset(&none); /* signals that end it come here and nowhere else */
 	server_tell_time(server);
 	delay = next > server->fabric.now ? next - server->fabric.now : 0;
 	timeout = (struct timespec){.tv_sec = (time_t)(delay / SECOND),
 				    .tv_nsec = (long)(delay % SECOND)};
-	return epoll_pwait2(server->epoll, events, room, next == UINT64_MAX ? NULL : &timeout,
-			    &none);
+	count = epoll_pwait(server->epoll, events, room, 0, &none);
+	if (count || !delay)
+		return count;
+	/* epoll's own time-out is in milliseconds; epoll_pwait2() needs Linux 5.11 */
+	if (ppoll(&pollfd, 1, next == UINT64_MAX ? NULL : &timeout, &none) < 0)
+		return -1;
+	return epoll_pwait(server->epoll, events, room, 0, &none);
 }
 
 int server_run(struct server *server)

@@ -45,6 +45,7 @@ struct server {
 	uint64_t next_key;
 	int listener;
 	int epoll;
+	int spare; /* a descriptor kept for saying that there is none left */
 	bool stop;
 };
 
@@ -84,6 +85,9 @@ void server_tell_time(struct server *server);
  * afterwards unless it became a handle.
  */
 void server_request(struct connection *connection, const void *bytes, size_t length);
+
+/* What programs did before comes first: what they wrote, and handles that they closed. */
+void server_catch_up(struct server *server);
 
 /* --- connection.c --------------------------------------------------------------- */
 

@@ -2,6 +2,7 @@
 
 /* Views: which nodes a program sits on, kept in step with the fabric. */
 #include <errno.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,6 +94,16 @@ static bool same_nodes(const struct view *a, const struct view *b)
 	       memcmp(a->nodes, b->nodes, a->node_count * sizeof(*a->nodes)) == 0;
 }
 
+static int remove_entry(const char *path, const struct stat *status, int type,
+			struct FTW *place)
+{
+	(void)status;
+	(void)type;
+	(void)place;
+	remove(path);
+	return 0;
+}
+
 static int write_view(const struct fabric *fabric, struct view *view)
 {
 	int error;
@@ -131,8 +142,11 @@ int view_find(struct fabric *fabric, struct view **views, const char *folder, co
 	snprintf(view->folder, sizeof(view->folder), "%s/view-%u", folder, view->number);
 	if (!error)
 		error = add_ports(fabric, view);
-	if (!error)
+	if (!error) {
 		error = write_view(fabric, view);
+		if (error)
+			nftw(view->folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	}
 	if (error) {
 		view_free(view);
 		return error;

@@ -66,6 +66,7 @@ struct node {
 	uint64_t busy_until;          /* its QP0 works on requests until then (wire.c) */
 	uint16_t linear_top;          /* SwitchInfo: LinearFDBTop */
 	uint8_t life_time;            /* SwitchInfo: LifeTimeValue */
+	uint64_t power_at;            /* it has no power before then: links.h, node_reboot() */
 	bool removed;                 /* a fault: its devices are taken from programs */
 	bool state_change;            /* SwitchInfo: PortStateChange */
 };

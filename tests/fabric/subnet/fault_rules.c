@@ -313,6 +313,33 @@ static int stand(struct faults *faults, const struct standing_rule *rule)
 	return 0;
 }
 
+static void set_removed(struct fabric *fabric, uint32_t node, bool removed)
+{
+	fabric->nodes[node].removed = removed;
+	if (fabric->device_changed)
+		fabric->device_changed(fabric, node, !removed);
+}
+
+/* Rules that wait run at their time all the same, and find nothing. */
+static void drop_pending(struct fabric *fabric)
+{
+	for (struct pending_rule *pending = fabric->faults->pending; pending;
+	     pending = pending->next)
+		strcpy(pending->text, "");
+}
+
+static void clear(struct fabric *fabric)
+{
+	fabric->faults->count = 0;
+	fabric->faults->on_links = false;
+	fabric->faults->on_nodes = false;
+	drop_pending(fabric);
+	links_restore(fabric);
+	for (uint32_t node = 0; node < fabric->graph.node_count; node++)
+		if (fabric->nodes[node].removed)
+			set_removed(fabric, node, false);
+}
+
 static void act(struct fabric *fabric, const struct standing_rule *rule)
 {
 	uint32_t port = rule->port;
@@ -330,15 +357,10 @@ static void act(struct fabric *fabric, const struct standing_rule *rule)
 		break;
 	case RULE_REMOVE:
 	case RULE_ADD:
-		fabric->nodes[rule->node].removed = rule->kind == RULE_REMOVE;
-		if (fabric->device_changed)
-			fabric->device_changed(fabric, rule->node, rule->kind == RULE_ADD);
+		set_removed(fabric, rule->node, rule->kind == RULE_REMOVE);
 		break;
-	default: /* clear */
-		fabric->faults->count = 0;
-		fabric->faults->on_links = false;
-		fabric->faults->on_nodes = false;
-		links_restore(fabric);
+	default:
+		clear(fabric);
 	}
 }
 

@@ -105,13 +105,6 @@ void link_cut(struct fabric *fabric, uint32_t port, bool cut)
 	settle(fabric, port);
 }
 
-void links_restore(struct fabric *fabric)
-{
-	for (uint32_t port = 0; port < fabric->graph.port_count; port++)
-		if (fabric->ports[port].cut)
-			link_cut(fabric, port, false);
-}
-
 struct reboot {
 	struct timer timer;
 	uint32_t node;
@@ -132,7 +125,9 @@ static void come_back(struct fabric *fabric, struct timer *timer)
 {
 	struct reboot *reboot = (struct reboot *)timer;
 
-	set_power(fabric, reboot->node, false);
+	/* another one may last longer */
+	if (fabric->now >= fabric->nodes[reboot->node].power_at)
+		set_power(fabric, reboot->node, false);
 	free(reboot);
 }
 
@@ -151,6 +146,8 @@ void node_reboot(struct fabric *fabric, uint32_t node, uint64_t duration)
 	reboot->timer.run = come_back;
 	reboot->timer.drop = forget;
 	reboot->node = node;
+	if (fabric->nodes[node].power_at < fabric->now + duration)
+		fabric->nodes[node].power_at = fabric->now + duration;
 	set_power(fabric, node, true);
 	gmp_forget(fabric, node);
 	for (uint32_t number = 0; number <= hw->port_count; number++) {
@@ -171,4 +168,17 @@ void node_reboot(struct fabric *fabric, uint32_t node, uint64_t duration)
 	}
 	if (timer_set(fabric, &reboot->timer, fabric->now + duration))
 		come_back(fabric, &reboot->timer);
+}
+
+void links_restore(struct fabric *fabric)
+{
+	for (uint32_t port = 0; port < fabric->graph.port_count; port++)
+		if (fabric->ports[port].cut)
+			link_cut(fabric, port, false);
+	for (uint32_t node = 0; node < fabric->graph.node_count; node++) {
+		if (fabric->nodes[node].power_at <= fabric->now)
+			continue;
+		fabric->nodes[node].power_at = fabric->now;
+		set_power(fabric, node, false);
+	}
 }

@@ -420,6 +420,38 @@ static void cleared_all_is_well_again(void **state)
 	assert_int_equal(state_of(subnet, NEAR, 2)->state, PORT_ACTIVE);
 }
 
+static void clearing_undoes_what_was_done_to_nodes_and_what_waits(void **state)
+{
+	struct subnet *subnet = *state;
+
+	subnet->fabric.device_changed = note_change;
+	rule(subnet, "reboot 100s on gamma");
+	rule(subnet, "remove on beta");
+	rule(subnet, "after 1s silent on alpha");
+	assert_false(answers(subnet, GAMMA));
+	changed_node = NONE;
+	rule(subnet, "clear");
+	assert_int_equal(changed_node, BETA);
+	assert_true(changed_to);
+	assert_true(answers(subnet, GAMMA));
+	pass(&subnet->fabric, 2 * SECOND);
+	assert_true(answers(subnet, ALPHA));
+}
+
+static void a_reboot_lasts_as_long_as_the_longest_that_was_asked_for(void **state)
+{
+	struct subnet *subnet = *state;
+
+	rule(subnet, "reboot 1s on gamma");
+	rule(subnet, "clear");
+	rule(subnet, "reboot 3s on gamma");
+	rule(subnet, "reboot 2s on gamma");
+	pass(&subnet->fabric, 3 * SECOND - 1);
+	assert_false(answers(subnet, GAMMA));
+	pass(&subnet->fabric, 1);
+	assert_true(answers(subnet, GAMMA));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 #define BARE(name) cmocka_unit_test_setup_teardown(name, set_up_bare, tear_down)
 
@@ -453,6 +485,8 @@ int main(void)
 		TEST(after_a_time_a_rule_comes_into_force),
 		TEST(a_rule_that_still_waits_goes_with_the_fabric),
 		TEST(cleared_all_is_well_again),
+		TEST(clearing_undoes_what_was_done_to_nodes_and_what_waits),
+		TEST(a_reboot_lasts_as_long_as_the_longest_that_was_asked_for),
 		TEST(a_rule_that_is_due_goes_with_the_fabric),
 	};
 

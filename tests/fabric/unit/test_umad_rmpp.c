@@ -430,6 +430,52 @@ static void an_agent_that_goes_takes_half_a_message_with_it(void **state)
 	free(exchange.mad);
 }
 
+/* --- no end of it --------------------------------------------------------------- */
+
+/* One segment of a message of its own, as a hostile or broken sender would send it. */
+static void send_segment(struct machines *machines, uint32_t transaction, uint32_t segment)
+{
+	struct packet packet = {.from = port_of(machines->subnet, ALPHA, 1),
+				.slid = lid_of(machines->subnet, ALPHA),
+				.dlid = lid_of(machines->subnet, GAMMA),
+				.source_qp = 1,
+				.qp = 1,
+				.qkey = WELL_KNOWN_QKEY,
+				.pkey = 0xffff};
+
+	make_mad(packet.mad, class_data_offset(PING_CLASS), PING_CLASS, METHOD_GET_TABLE, 17);
+	put32(packet.mad + 12, transaction);
+	packet.mad[24] = 1;
+	packet.mad[25] = 1;
+	packet.mad[RMPP_FLAGS] = ACTIVE | (segment == 1 ? 2 : 0);
+	put32(packet.mad + SEGMENT, segment);
+	wire_send(fabric_of(machines), &packet);
+	settle(fabric_of(machines));
+}
+
+static void messages_that_never_end_take_a_bounded_room(void **state)
+{
+	struct machines *machines = *state;
+	size_t most = 2 * LONGEST_MESSAGE, before = 0;
+	uint32_t transaction = 1;
+
+	register_both(machines, PING_CLASS);
+	/* each one is half begun; the room that they take ends somewhere */
+	while (transaction < 20000 &&
+	       (!before || machines->gamma->handle->reassembled > before)) {
+		before = machines->gamma->handle->reassembled;
+		for (unsigned int i = 0; i < 100; i++)
+			send_segment(machines, transaction++, 1);
+	}
+	assert_true(transaction < 20000);
+	assert_in_range(machines->gamma->handle->reassembled, most / 2, most);
+	/* once they have expired, all is as before */
+	pass(fabric_of(machines), 100 * SECOND);
+	assert_int_equal(machines->gamma->handle->reassembled, 0);
+	send_segment(machines, 1, 1);
+	assert_true(machines->gamma->handle->reassembled > 0);
+}
+
 /* --- done by the program -------------------------------------------------------- */
 
 static void who_does_rmpp_itself_gets_segments(void **state)
@@ -502,6 +548,7 @@ int main(void)
 		TEST(once_it_is_acknowledged_its_retries_are_not_used),
 		TEST(an_answer_that_nobody_waits_for_is_dropped),
 		TEST(an_agent_that_goes_takes_half_a_message_with_it),
+		TEST(messages_that_never_end_take_a_bounded_room),
 		TEST(who_does_rmpp_itself_gets_segments),
 	};
 
