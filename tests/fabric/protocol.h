@@ -23,7 +23,7 @@
 #define LIBRARY_NAME   "libumad-sim.so"
 #define LONGEST_PACKET 4096
 #define LONGEST_TEXT   3072
-#define LONGEST_MESSAGE (64UL * 1024 * 1024) /* of RMPP, with its header */
+#define LONGEST_MESSAGE (64UL * 1024 * 1024 + LONGEST_PACKET) /* 64 MiB and headers */
 #define ARGUMENT_BYTES 64 /* of an ioctl: the largest has 40 */
 
 /* What umad-sim puts into a program's environment. */

@@ -179,6 +179,8 @@ static bool make_room(struct fabric *fabric, struct reassembly *reassembly, uint
 		return false;
 	while (room < needed)
 		room *= 2;
+	if (room > LONGEST_MESSAGE)
+		room = LONGEST_MESSAGE;
 	if (!reserve(fabric, reassembly->agent, room - reassembly->room))
 		return false;
 	data = realloc(reassembly->data, room);

@@ -245,6 +245,7 @@ static int read_packets(struct connection *connection)
 	static union passed_fds controls[BATCH];
 	struct mmsghdr messages[BATCH];
 	struct iovec parts[BATCH];
+	bool ended = false;
 	int count;
 
 	for (unsigned int i = 0; i < BATCH; i++) {
@@ -260,15 +261,14 @@ static int read_packets(struct connection *connection)
 		int fds[MOST_FDS];
 		unsigned int passed = received_fds(&messages[i].msg_hdr, fds);
 
-		if (messages[i].msg_len > 0 && passed <= 1)
+		ended |= messages[i].msg_len == 0;
+		if (!ended && passed <= 1)
 			write_packet(connection, buffers[i], messages[i].msg_len,
 				     passed ? fds[0] : -1);
 		while (passed > 0)
 			close(fds[--passed]);
-		if (messages[i].msg_len == 0)
-			return 0;
 	}
-	return count;
+	return ended ? 0 : count;
 }
 
 static bool read_request(struct connection *connection)

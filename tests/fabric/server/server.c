@@ -317,20 +317,27 @@ static int wait_for_events(struct server *server, struct epoll_event *events, in
 	return epoll_pwait(server->epoll, events, room, 0, &none);
 }
 
-int server_run(struct server *server)
+int server_round(struct server *server, bool wait)
 {
 	struct epoll_event events[64];
+	int count = wait ? wait_for_events(server, events, 64)
+			 : epoll_wait(server->epoll, events, 64, 0);
 
-	while (!server->stop) {
-		int count = wait_for_events(server, events, 64);
-
-		if (count < 0 && errno != EINTR)
-			return -errno;
-		server_tell_time(server);
-		for (int i = 0; i < count; i++)
-			handle_event(server, &events[i]);
-		timers_run(&server->fabric, TIMERS_A_ROUND);
-		settle(server);
-	}
+	if (count < 0 && errno != EINTR)
+		return -errno;
+	server_tell_time(server);
+	for (int i = 0; i < count; i++)
+		handle_event(server, &events[i]);
+	timers_run(&server->fabric, TIMERS_A_ROUND);
+	settle(server);
 	return 0;
+}
+
+int server_run(struct server *server)
+{
+	int error = 0;
+
+	while (!server->stop && !error)
+		error = server_round(server, true);
+	return error;
 }

@@ -75,6 +75,9 @@ void server_free(struct server *server);
  * errno. */
 int server_run(struct server *server);
 
+/* Handles what there is, having waited for it or not. 0 or a negative errno. */
+int server_round(struct server *server, bool wait);
+
 /* Reads the clock into fabric->now. */
 void server_tell_time(struct server *server);
 
