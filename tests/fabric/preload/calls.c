@@ -101,25 +101,23 @@ OPEN(openat, (int folder, const char *path, int flags, ...),
 OPEN(openat64, (int folder, const char *path, int flags, ...),
      REAL(openat64)(folder, instead, flags), REAL(openat64)(folder, instead, flags, mode))
 
-EXPORT int __open_2(const char *path, int flags)
-{
-	return open(path, flags);
-}
+/* The hardened versions never have a mode. */
+#define OPEN_2(name, parameters, call)                               \
+	EXPORT int name parameters                                   \
+	{                                                            \
+		char buffer[PATH_BYTES];                             \
+		const char *instead;                                 \
+		int fd = open_device(path, flags, buffer, &instead); \
+                                                                     \
+		return fd != -2 ? fd : call;                         \
+	}
 
-EXPORT int __open64_2(const char *path, int flags)
-{
-	return open64(path, flags);
-}
-
-EXPORT int __openat_2(int folder, const char *path, int flags)
-{
-	return openat(folder, path, flags);
-}
-
-EXPORT int __openat64_2(int folder, const char *path, int flags)
-{
-	return openat64(folder, path, flags);
-}
+OPEN_2(__open_2, (const char *path, int flags), REAL(open)(instead, flags, 0))
+OPEN_2(__open64_2, (const char *path, int flags), REAL(open64)(instead, flags, 0))
+OPEN_2(__openat_2, (int folder, const char *path, int flags),
+       REAL(openat)(folder, instead, flags, 0))
+OPEN_2(__openat64_2, (int folder, const char *path, int flags),
+       REAL(openat64)(folder, instead, flags, 0))
 
 EXPORT FILE *fopen(const char *path, const char *mode)
 {

@@ -144,6 +144,20 @@ static int init_fabric(struct server *server, struct graph *graph,
 	return server->administration ? 0 : -ENOMEM;
 }
 
+/* A socket that listens at the address, or a negative errno. */
+static int listen_at(const struct sockaddr_un *address)
+{
+	int error, fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd < 0)
+		return -errno;
+	if (!bind(fd, (const struct sockaddr *)address, sizeof(*address)) && !listen(fd, 1024))
+		return fd;
+	error = errno;
+	close(fd);
+	return -error;
+}
+
 static int open_socket(struct server *server)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -153,11 +167,11 @@ static int open_socket(struct server *server)
 
 	if (length >= (int)sizeof(address.sun_path))
 		return -ENAMETOOLONG;
-	server->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	server->listener = listen_at(&address);
+	if (server->listener < 0)
+		return server->listener;
 	server->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (server->listener < 0 || server->epoll < 0 ||
-	    bind(server->listener, (struct sockaddr *)&address, sizeof(address)) ||
-	    listen(server->listener, 1024) ||
+	if (server->epoll < 0 ||
 	    epoll_ctl(server->epoll, EPOLL_CTL_ADD, server->listener, &event))
 		return -errno;
 	return 0;
