@@ -129,6 +129,9 @@ const char *check_program(const char *path, char interpreted_by[PATH_MAX])
 	}
 	if (!program.is_elf)
 		return NULL; /* exec will say what it is not */
+	if (geteuid() != getuid() || getegid() != getgid())
+		return "would start with effective ids that are not the real ones, with which "
+		       "nothing is preloaded";
 	if (is_privileged(path))
 		return "has set-ID bits or capabilities, with which nothing is preloaded";
 	if (read_program("/proc/self/exe", &self))
@@ -136,6 +139,8 @@ const char *check_program(const char *path, char interpreted_by[PATH_MAX])
 	if (program.beginning[EI_CLASS] != self.beginning[EI_CLASS] ||
 	    program.header.e_machine != self.header.e_machine)
 		return "is a program for another kind of processor";
+	if (!program.loader[0] && same_file(path, self.loader))
+		return NULL; /* the loader preloads for the program that it is told to run */
 	if (!program.loader[0])
 		return "is linked statically";
 	if (strcmp(program.loader, self.loader) != 0 && !same_file(program.loader, self.loader))

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <wordexp.h>
 
 #include "preload.h"
 
@@ -23,39 +24,69 @@ static char folder_entry[PATH_BYTES];
 static char view_entry[64];
 static char library[PATH_BYTES];
 
+/* The path to the library in a value of LD_PRELOAD; false: it is not among those. */
+static bool find_library(const char *preload, char path[PATH_BYTES])
+{
+	while (*preload) {
+		size_t length = strcspn(preload, ": ");
+		const char *name;
+
+		snprintf(path, PATH_BYTES, "%.*s", (int)length, preload);
+		name = strrchr(path, '/');
+		if (!strcmp(name ? name + 1 : path, LIBRARY_NAME))
+			return true;
+		preload += length + strspn(preload + length, ": ");
+	}
+	return false;
+}
+
 void exec_begin_program(void)
 {
 	const char *preload = getenv("LD_PRELOAD");
-	const char *name = preload ? strstr(preload, LIBRARY_NAME) : NULL;
-	const char *start = name;
 
 	if (!fabric_folder())
 		return;
 	snprintf(folder_entry, sizeof(folder_entry), "%s=%s", ENV_FOLDER, fabric_folder());
 	snprintf(view_entry, sizeof(view_entry), "%s=%u", ENV_VIEW, view_number());
-	while (start && start > preload && start[-1] != ' ' && start[-1] != ':')
-		start--;
-	if (name)
-		snprintf(library, sizeof(library), "%.*s",
-			 (int)(name - start) + (int)strlen(LIBRARY_NAME), start);
+	if (!preload || !find_library(preload, library))
+		library[0] = '\0';
+}
+
+static bool is_entry(const char *entry, const char *name)
+{
+	size_t length = strlen(name);
+
+	return !strncmp(entry, name, length) && entry[length] == '=';
 }
 
 static const char *value_in(char *const environment[], const char *name)
 {
-	size_t length = strlen(name);
-
 	for (; environment && *environment; environment++)
-		if (!strncmp(*environment, name, length) && (*environment)[length] == '=')
-			return *environment + length + 1;
+		if (is_entry(*environment, name))
+			return *environment + strlen(name) + 1;
 	return NULL;
 }
 
+/* Of two entries the loader takes the last one, getenv() the first one. */
+static bool has_once(char *const environment[], const char *name)
+{
+	unsigned int count = 0;
+
+	for (; environment && *environment; environment++)
+		count += is_entry(*environment, name);
+	return count == 1;
+}
+
+/* Whether the environment has this fabric or another one in it: the inner one of two. */
 static bool on_a_fabric(char *const environment[])
 {
-	const char *preload = value_in(environment, "LD_PRELOAD");
+	const char *folder = value_in(environment, ENV_FOLDER);
+	char path[PATH_BYTES];
 
-	return preload && strstr(preload, LIBRARY_NAME) && value_in(environment, ENV_FOLDER) &&
-	       value_in(environment, ENV_VIEW);
+	return has_once(environment, "LD_PRELOAD") && folder && *folder &&
+	       value_in(environment, ENV_VIEW) &&
+	       find_library(value_in(environment, "LD_PRELOAD"), path) && path[0] == '/' &&
+	       !REAL(access)(path, R_OK);
 }
 
 /* valgrind's tools are static, and run the program with what is preloaded. */
@@ -99,13 +130,6 @@ static size_t count_of(char *const list[])
 	while (list && list[count])
 		count++;
 	return count;
-}
-
-static bool is_entry(const char *entry, const char *name)
-{
-	size_t length = strlen(name);
-
-	return !strncmp(entry, name, length) && entry[length] == '=';
 }
 
 static char **fill(char **filled, char *const environment[], struct additions *additions)
@@ -295,4 +319,11 @@ EXPORT FILE *popen(const char *command, const char *mode)
 {
 	restore_environment();
 	return REAL(popen)(command, mode);
+}
+
+EXPORT int wordexp(const char *words, wordexp_t *result, int flags)
+{
+	if (!(flags & WRDE_NOCMD))
+		restore_environment();
+	return REAL(wordexp)(words, result, flags);
 }

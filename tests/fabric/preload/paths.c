@@ -2,6 +2,7 @@
 
 /* Which paths lead into the program's view of the fabric. */
 #include <dlfcn.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,16 +36,36 @@ void *real_function(const char *name)
 	return function;
 }
 
+/*
+ * As the environment had them first: a program that empties its environment stays on the
+ * fabric. The constructors of other libraries may ask before this library's has run.
+ */
+static char folder_text[PATH_BYTES];
+static char view_text[16];
+
+static void remember(void)
+{
+	static atomic_bool done;
+	const char *folder, *view;
+
+	if (atomic_load_explicit(&done, memory_order_relaxed) || atomic_exchange(&done, true))
+		return;
+	folder = getenv(ENV_FOLDER);
+	view = getenv(ENV_VIEW);
+	snprintf(folder_text, sizeof(folder_text), "%s", folder ? folder : "");
+	snprintf(view_text, sizeof(view_text), "%s", view ? view : "");
+}
+
 const char *fabric_folder(void)
 {
-	return getenv(ENV_FOLDER);
+	remember();
+	return folder_text[0] ? folder_text : NULL;
 }
 
 unsigned int view_number(void)
 {
-	const char *number = getenv(ENV_VIEW);
-
-	return number ? (unsigned int)strtoul(number, NULL, 10) : 0;
+	remember();
+	return (unsigned int)strtoul(view_text, NULL, 10);
 }
 
 static int view_folder(char *buffer, size_t size)

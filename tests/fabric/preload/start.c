@@ -4,9 +4,26 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "preload.h"
+
+/*
+ * Takes an entry out of the environment. Not with unsetenv(): a shell has one of its own, which
+ * knows nothing yet, and its programs would be given what was for the shell alone.
+ */
+static void take_out(const char *name)
+{
+	size_t length = strlen(name);
+	char **kept = environ;
+
+	for (char **entry = environ; entry && *entry; entry++)
+		if (strncmp(*entry, name, length) || (*entry)[length] != '=')
+			*kept++ = *entry;
+	if (kept)
+		*kept = NULL;
+}
 
 /* Tells umad-sim, which waits for it, that the program has this library. */
 static void say_ready(void)
@@ -14,7 +31,7 @@ static void say_ready(void)
 	const char *text = getenv(ENV_READY);
 	int fd = text ? atoi(text) : -1;
 
-	unsetenv(ENV_READY);
+	take_out(ENV_READY);
 	if (fd < 0)
 		return;
 	if (REAL(write)(fd, "", 1) != 1)
@@ -38,7 +55,7 @@ static void inherit_devices(void)
 			break;
 		text++;
 	}
-	unsetenv(ENV_HANDLES);
+	take_out(ENV_HANDLES);
 }
 
 static void __attribute__((constructor)) start(void)
