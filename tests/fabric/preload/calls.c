@@ -139,6 +139,20 @@ EXPORT FILE *fopen64(const char *path, const char *mode)
 	return REAL(fopen64)(instead, mode);
 }
 
+EXPORT FILE *freopen(const char *path, const char *mode, FILE *stream)
+{
+	char buffer[PATH_BYTES];
+
+	return REAL(freopen)(redirect_path(path, buffer), mode, stream);
+}
+
+EXPORT FILE *freopen64(const char *path, const char *mode, FILE *stream)
+{
+	char buffer[PATH_BYTES];
+
+	return REAL(freopen64)(redirect_path(path, buffer), mode, stream);
+}
+
 EXPORT int close(int fd)
 {
 	device_close(fd);
@@ -390,6 +404,20 @@ EXPORT int faccessat(int folder, const char *path, int mode, int flags)
 	return REAL(faccessat)(folder, redirect_path(path, buffer), mode, flags);
 }
 
+EXPORT int eaccess(const char *path, int mode)
+{
+	char buffer[PATH_BYTES];
+
+	return REAL(eaccess)(redirect_path(path, buffer), mode);
+}
+
+EXPORT int euidaccess(const char *path, int mode)
+{
+	char buffer[PATH_BYTES];
+
+	return REAL(euidaccess)(redirect_path(path, buffer), mode);
+}
+
 EXPORT ssize_t readlink(const char *path, char *target, size_t size)
 {
 	char buffer[PATH_BYTES];
@@ -420,6 +448,11 @@ EXPORT char *realpath(const char *path, char *resolved)
 	if (result && instead != path)
 		restore_path(result);
 	return result;
+}
+
+EXPORT char *canonicalize_file_name(const char *path)
+{
+	return realpath(path, NULL);
 }
 
 EXPORT char *__realpath_chk(const char *path, char *resolved, size_t size)

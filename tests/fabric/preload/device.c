@@ -9,6 +9,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "preload.h"
@@ -90,11 +91,16 @@ int device_open(enum device_kind kind, unsigned int number, int flags)
 int device_inherit(int fd, enum device_kind kind, uint64_t handle)
 {
 	struct request request = {.kind = REQUEST_SHARE, .handle = handle};
-	struct device *device = device_new(kind);
+	struct device *device;
 	struct reply reply;
+	struct stat status;
 	int shared_fd = -1;
 	int error = 0;
 
+	/* posix_spawn() may have closed it meanwhile, or opened a file in its place */
+	if (fstat(fd, &status) || !S_ISSOCK(status.st_mode))
+		return 0;
+	device = device_new(kind);
 	if (!device)
 		return -ENOMEM;
 	device->handle = handle;

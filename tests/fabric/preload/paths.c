@@ -68,6 +68,45 @@ unsigned int view_number(void)
 	return (unsigned int)strtoul(view_text, NULL, 10);
 }
 
+static bool is_below_prefix(const char *path)
+{
+	for (unsigned int i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+		if (!strncmp(path, prefixes[i], strlen(prefixes[i])))
+			return true;
+	return false;
+}
+
+/*
+ * The path with its beginning as the prefixes are written, where it leads there by way of "//",
+ * "/." or "/.."; what follows them is as it was. Else NULL.
+ */
+static const char *tidy(const char *path, char *buffer, size_t size)
+{
+	size_t length = 0;
+
+	if (strlen(path) >= size || (!strstr(path, "//") && !strstr(path, "/.")))
+		return NULL;
+	buffer[0] = '\0';
+	while (*path && !is_below_prefix(buffer)) {
+		size_t name = strcspn(path += strspn(path, "/"), "/");
+
+		if (name == 2 && !strncmp(path, "..", 2)) {
+			while (length && buffer[--length] != '/')
+				;
+		} else if (name && (name != 1 || *path != '.')) {
+			buffer[length++] = '/';
+			memcpy(buffer + length, path, name);
+			length += name;
+		}
+		buffer[length] = '\0';
+		path += name;
+	}
+	if (!is_below_prefix(buffer))
+		return NULL;
+	strcpy(buffer + length, path);
+	return buffer;
+}
+
 static int view_folder(char *buffer, size_t size)
 {
 	return snprintf(buffer, size, "%s/view-%u", fabric_folder(), view_number());
@@ -75,20 +114,21 @@ static int view_folder(char *buffer, size_t size)
 
 const char *redirect_path(const char *path, char buffer[PATH_BYTES])
 {
+	const char *inside;
 	int start;
 
 	if (!path || path[0] != '/' || !fabric_folder())
 		return path;
-	for (unsigned int i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
-		if (strncmp(path, prefixes[i], strlen(prefixes[i])) != 0)
-			continue;
-		start = view_folder(buffer, PATH_BYTES);
-		if (start + (int)strlen(path) >= PATH_BYTES)
-			return path;
-		strcpy(buffer + start, path);
-		return buffer;
-	}
-	return path;
+	inside = is_below_prefix(path) ? path : tidy(path, buffer, PATH_BYTES);
+	if (!inside)
+		return path;
+	start = view_folder(NULL, 0);
+	if (start + (int)strlen(inside) >= PATH_BYTES)
+		return path;
+	memmove(buffer + start, inside, strlen(inside) + 1);
+	view_folder(buffer, (size_t)start + 1);
+	buffer[start] = '/';
+	return buffer;
 }
 
 void restore_path(char *path)
@@ -107,10 +147,17 @@ void restore_path(char *path)
 enum device_kind device_of_path(const char *path, unsigned int *number)
 {
 	static const char folder[] = "/dev/infiniband/";
+	char tidied[256];
+	const char *inside;
 	enum device_kind kind;
 	char *end;
 
-	if (!path || strncmp(path, folder, sizeof(folder) - 1) != 0 || !fabric_folder())
+	if (!path || path[0] != '/' || !fabric_folder())
+		return DEVICE_NONE;
+	inside = tidy(path, tidied, sizeof(tidied));
+	if (inside)
+		path = inside;
+	if (strncmp(path, folder, sizeof(folder) - 1) != 0)
 		return DEVICE_NONE;
 	path += sizeof(folder) - 1;
 	while (*path == '/')
