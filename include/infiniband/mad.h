@@ -22,7 +22,7 @@
 #ifndef INFINIBAND_MAD_H
 #define INFINIBAND_MAD_H
 
-/* The same as rdma-core's mad.h includes, because programs rely on it. */
+/* The headers that rdma-core's mad.h includes, because programs rely on them. */
 #include <byteswap.h>
 #include <inttypes.h>
 #include <stdint.h>
@@ -1465,8 +1465,8 @@ void smp_mkey_set(struct ibmad_port *srcport, uint64_t mkey);
 uint64_t smp_mkey_get(const struct ibmad_port *srcport);
 
 /**
- * Registers a client of a class (IBA 13.4.4). Returns 0, or -1 with errno; the agent's id is
- * what mad_rpc_class_agent() returns.
+ * Registers a client of a class (IBA 13.4.4). Returns 0, or -1 with errno.
+ * mad_rpc_class_agent() returns the agent's id.
  */
 int mad_register_client_via(int mgmt, uint8_t rmpp_version, struct ibmad_port *srcport);
 /** Registers a server of a class. Returns the agent's id, or -1 with errno. */
@@ -1732,7 +1732,7 @@ void mad_dump_fields(char *buf, int bufsz, void *val, int valsz, int start, int 
 /** The level of messages: 0 none, 1 some, 2 all. Programs may set it. */
 extern int ibdebug;
 
-/* Without be64toh(), which <endian.h> lacks under -std=c99 and later. */
+/* Not by be64toh(): <endian.h> does not declare it under -std=c99 and later. */
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 #ifndef ntohll
 #define ntohll(x) (x)

@@ -56,7 +56,7 @@ struct mad_reply {
 	size_t length;       /**< its bytes: 256, or what RMPP put together */
 	const uint8_t *data; /**< what lies at the request's dataoffs; NULL without */
 	size_t data_size;    /**< and how many bytes */
-	unsigned rtt_us;     /**< to the answer from the last transmission with its ID */
+	unsigned rtt_us;     /**< from the last transmission with the response's ID */
 	unsigned attempts;   /**< how often the request was sent */
 };
 
@@ -88,7 +88,7 @@ void mad_async_destroy(struct mad_async *async);
  * to rpc->dataoffs, size bytes of it; it may be NULL. What does not fit into one MAD goes
  * by RMPP, on a class that was registered with it. rpc->timeout is what one attempt may
  * take, 0 the port's; the port's retries are the number of attempts. rpc->trid is not
- * looked at: the engine draws a transaction ID, which the request keeps in all its attempts.
+ * looked at: the engine chooses a transaction ID, which is the same in all attempts.
  *
  * *id, unless NULL, names the request for mad_async_cancel().
  *

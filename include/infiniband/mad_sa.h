@@ -39,8 +39,8 @@ extern "C" {
 /* --- the key -------------------------------------------------------------------- */
 
 /**
- * Sets the SM_Key of a port's SA requests, in host order, apart from the M_Key of its SMPs. It
- * is 0 at first. A port of NULL is left alone.
+ * Sets the SM_Key of a port's SA requests, in host order. The default is 0. The M_Key of SMPs
+ * is another key: smp_mkey_set(). Does nothing if the port is NULL.
  */
 void sa_key_set(struct ibmad_port *srcport, uint64_t sa_key);
 /** The SM_Key of a port's SA requests, in host order; 0 for NULL. */

@@ -26,7 +26,7 @@
 #ifndef INFINIBAND_UMAD_H
 #define INFINIBAND_UMAD_H
 
-/* The same as rdma-core's umad.h includes, because programs rely on it. */
+/* The headers that rdma-core's umad.h includes, because programs rely on them. */
 #include <endian.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -474,7 +474,7 @@ static inline void umad_free(void *umad)
  * For old programs; new ones have be64toh() and htobe64() in <endian.h>. Programs test for the
  * macros (#ifndef htonll) before they define functions of their own.
  *
- * The functions do not call be64toh(), which <endian.h> lacks under -std=c99 and later.
+ * The functions do not call be64toh(): <endian.h> does not declare it under -std=c99 and later.
  */
 #ifndef ntohll
 __attribute__((deprecated)) static inline uint64_t ntohll(uint64_t x)

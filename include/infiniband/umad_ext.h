@@ -47,7 +47,7 @@ enum umad_event_type {
 	UMAD_EVENT_CA_REMOVED = 2,   /**< a device has gone, or has got another name */
 	UMAD_EVENT_PORT_ADDED = 3,   /**< umad_open_port(ca_name, portnum) can work now */
 	UMAD_EVENT_PORT_REMOVED = 4, /**< the port's umad device has gone */
-	UMAD_EVENT_OVERRUN = 5       /**< events cannot be told: list the devices anew */
+	UMAD_EVENT_OVERRUN = 5       /**< events are missing: list the devices anew */
 };
 
 /** One event; members that do not apply are zero. */
@@ -78,13 +78,13 @@ int umad_monitor_get_fd(const struct umad_monitor *monitor);
  * Takes the next event, without waiting. One thread at a time.
  *
  * Call it until it says -EAGAIN: one message from the kernel can be none or two.
- * UMAD_EVENT_OVERRUN is told when the kernel had to drop uevents, and when a device went before
- * its uevent was read. Events that follow it tell of changes since.
+ * It returns UMAD_EVENT_OVERRUN when the kernel had to drop uevents, and when a device was
+ * removed before its uevent was read. Later events report later changes.
  *
  * Returns 0; -EAGAIN nothing has happened, -EINVAL, -ENOMEM, -EMFILE and -ENFILE no descriptor
- * to read sysfs by, or what the kernel answered. After an error other than -EAGAIN and -EINVAL,
- * events are lost: the next call that can read sysfs returns UMAD_EVENT_OVERRUN. Make that call
- * after a while, for the descriptor does not become readable by it.
+ * to read sysfs, or what the kernel answered. After an error other than -EAGAIN and -EINVAL,
+ * events are lost: the next call that can read sysfs returns UMAD_EVENT_OVERRUN. Call again
+ * after a while: the descriptor does not become readable for this event.
  */
 int umad_monitor_next_event(struct umad_monitor *monitor, struct umad_event *event);
 
@@ -95,7 +95,7 @@ void umad_monitor_close(struct umad_monitor *monitor);
 
 /** How much a message matters; compare umad_debug(). */
 enum umad_log_level {
-	UMAD_LOG_WARNING = 0, /**< what rdma-core's libraries say without being asked */
+	UMAD_LOG_WARNING = 0, /**< a failure that rdma-core reports at any level */
 	UMAD_LOG_INFO = 1,    /**< what happens, and why a call failed */
 	UMAD_LOG_DEBUG = 2    /**< every packet */
 };
@@ -113,7 +113,7 @@ typedef void umad_log_fn(enum umad_log_level level, const char *text, void *user
 void umad_set_log_hook(umad_log_fn *hook, void *user);
 
 /**
- * Gives a message of another library (libibmad's, for instance) to the hook. Returns 1, or 0 if
+ * Passes a message of another library (libibmad, for instance) to the hook. Returns 1, or 0 if
  * no hook is set: then the call does nothing. errno stays as it is.
  */
 int umad_log(enum umad_log_level level, const char *text);
