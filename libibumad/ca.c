@@ -15,9 +15,9 @@
 #define PKEYS_MAX 65535
 
 /*
- * A P_Key that is not there is the table's end if the table is still there, and was not taken
- * away and put back meanwhile. Returns -ENOENT for the end, 0 for a P_Key after all, -ENODEV
- * for a port that has gone, or why that cannot be told.
+ * A missing P_Key is the end of the table, unless the table was removed meanwhile (and perhaps
+ * created again). Returns -ENOENT for the end, 0 and the P_Key if it exists now,
+ * -ENODEV if the port was removed, or another negative errno.
  */
 static int confirm_end(const char *port_path, const char *name, unsigned *pkey)
 {
@@ -70,7 +70,7 @@ static int read_pkeys(const char *port_path, struct umad_port *port)
 	return err;
 }
 
-/* Text that a device need not have. Fails only where a shortage leaves open what it is. */
+/* The text of an attribute, or `otherwise` if the device lacks it. Fails only on a shortage. */
 static int read_optional(const char *path, const char *name, char *text, size_t size,
 			 const char *otherwise)
 {

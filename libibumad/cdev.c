@@ -60,10 +60,10 @@ struct search {
 	const struct port_choice *port;
 	const char *dir;
 	char found[CDEV_NAME_LEN];
-	int unreadable; /* the first error that is no fact about a device; 0 none */
+	int unreadable; /* the first error that is not sysfs_absent(); 0: none */
 };
 
-/* Returns a shortage, which ends the search. Another error is kept for a search without result.
+/* Returns a shortage, which ends the search. Keeps another error for a search without result.
  */
 static int note_error(struct search *search, int err)
 {

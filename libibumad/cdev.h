@@ -17,8 +17,8 @@ enum cdev_kind {
 
 /*
  * Finds a port's device, having the kernel load ib_umad where that is what is missing.
- * Returns 0 and its path below /dev; -EINVAL none for that port, -ENODEV no such CA, or why
- * that cannot be told.
+ * Returns 0 and its path below /dev; -EINVAL none for that port, -ENODEV no such CA, or the
+ * error of reading sysfs.
  */
 int cdev_find(enum cdev_kind kind, const struct port_choice *port, char path[SYSFS_PATH_MAX]);
 

@@ -96,16 +96,17 @@ static int remove_present(struct umad_monitor *monitor, size_t i)
 }
 
 /*
- * What came has gone again. A caller may have seen it in a list meanwhile, and a uevent that
- * tells of its removal cannot say what it was: the caller must be told to list the devices
- * anew.
+ * The device of an "add" uevent was removed before the uevent was read. The caller may have
+ * seen the device in a list meanwhile, and the monitor does not know it when its "remove"
+ * uevent comes: the caller must list the devices anew.
  */
 static bool is_gone(int err)
 {
 	return err == -ENOENT || err == -ENODEV;
 }
 
-/* Notes a umad device; is_gone() or another error where sysfs does not tell whose it is. */
+/* Adds a umad device. Fails if sysfs does not tell its port; is_gone() tells a removed device.
+ */
 static int add_node(const char *node, struct umad_monitor *monitor)
 {
 	struct umad_event event;
@@ -133,13 +134,13 @@ static int remove_node(struct umad_monitor *monitor, const char *node)
 	return 0;
 }
 
-/* Notes a device; is_gone() or another error where sysfs does not tell what it is. */
+/* Adds a device. Fails if sysfs does not tell its type; is_gone() tells a removed device. */
 static int add_ca(const char *ca_name, struct umad_monitor *monitor)
 {
 	struct umad_event event;
 	int gone, type = node_type(ca_name);
 
-	if (type == -ENODEV) { /* no InfiniBand device, or none at all */
+	if (type == -ENODEV) { /* not an InfiniBand device, or removed */
 		gone = node_gone(ca_name);
 		return gone > 0 ? type : gone;
 	}
@@ -149,7 +150,7 @@ static int add_ca(const char *ca_name, struct umad_monitor *monitor)
 	return add(monitor, &event);
 }
 
-/* These two are for sys_list(): what goes while the list is read does not end it. */
+/* For sys_list(): a device that is removed while the list is read does not end the list. */
 
 static int list_node(const char *node, void *arg)
 {
@@ -196,8 +197,8 @@ static int take_stock(struct umad_monitor *monitor)
 }
 
 /*
- * Drops the uevents that wait. They are older than what sysfs says now, and until none is left
- * the kernel drops new ones without another word (net/netlink: NETLINK_S_CONGESTED).
+ * Drops the queued uevents. They are older than the state that sysfs has now, and until the
+ * queue is empty the kernel drops new uevents without an error (NETLINK_S_CONGESTED).
  */
 static int drop_uevents(struct umad_monitor *monitor)
 {

@@ -122,8 +122,8 @@ static int ask_chardev(struct nl_sock *sock, int portnum, struct question *quest
 }
 
 /*
- * What a libnl error means. libnl has one number for all errors that it does not know, a
- * shortage of descriptors among them: cause is errno as the failed call left it.
+ * The errno of a libnl error. libnl has one number for all errors that it does not know, such
+ * as a shortage of descriptors: cause is the errno of the failed call.
  */
 static int errno_of(int nl_error, int cause)
 {

@@ -36,13 +36,11 @@ void node_path(char path[SYSFS_PATH_MAX], const char *ca_name);
 void node_port_path(char path[SYSFS_PATH_MAX], const char *ca_name, int portnum);
 
 /*
- * The NodeType; -ENODEV where there is no InfiniBand device of that name, or why that cannot
- * be told.
+ * The NodeType; -ENODEV if no InfiniBand device has that name, or the error of reading sysfs.
  */
 int node_type(const char *ca_name);
 
-/* Whether there is no entry of that name, InfiniBand device or not: 1, 0, or a negative errno.
- */
+/* 1 if no device of any kind has that name, 0 if one has it, or a negative errno. */
 int node_gone(const char *ca_name);
 
 /*

@@ -45,7 +45,7 @@ static struct guid_pair *pair_for(struct pair_list *list, __be64 guid)
 	return &list->pairs[list->count++];
 }
 
-/* Notes a device's ports. What cannot be read is left out, but for a shortage. */
+/* Adds a device's ports, without those that cannot be read. Fails on a shortage. */
 static int add_device(struct pair_list *list, const char *ca_name)
 {
 	bool ports[UMAD_CA_MAX_PORTS];
@@ -132,8 +132,8 @@ EXPORT int umad_get_smi_gsi_pairs(struct umad_ca_pair cas[], size_t max)
 }
 
 /*
- * The port that the caller wants, if not 0; the device's only port, or its first that is not
- * Down, or 0. Fails only where a shortage leaves it open.
+ * Stores the port that the caller wants; if that is 0, the device's only port, or its first
+ * that is not Down, or 0. Fails only on a shortage.
  */
 static int prefer_port(const char *ca_name, uint8_t wanted, uint32_t *preferred)
 {

@@ -38,7 +38,7 @@ static int open_port(const char *ca_name, int portnum, bool smi_only)
 	abi = cdev_abi_version();
 	if (sysfs_shortage(err) || sysfs_shortage(abi)) {
 		err = sysfs_shortage(err) ? err : abi;
-		log_info("no port can be looked for: %s", strerror(-err));
+		log_info("cannot look for a port: %s", strerror(-err));
 		return fail_lookup(err);
 	}
 	if (abi < 0) {

@@ -16,7 +16,7 @@ enum rank {
 	ACTIVE
 };
 
-/* The two questions below answer 1 yes, 0 no, or a negative errno. */
+/* The next two functions return 1 for yes, 0 for no, or a negative errno. */
 
 static int is_infiniband(const char *port_path)
 {
@@ -89,8 +89,8 @@ static int rank_named_port(const char *ca_name, int portnum, bool smi_only)
 }
 
 /*
- * The rank of a device's best port, whose number is stored, or of the given one; a negative
- * errno where a shortage leaves it open, or where nothing is usable and something unreadable.
+ * The rank of a device's best port, whose number is stored, or of the given port. A negative
+ * errno on a shortage, or if no port is usable and a port cannot be read.
  */
 static int rank_ca(const char *ca_name, int *portnum, bool smi_only)
 {

@@ -15,14 +15,15 @@ struct port_choice {
 /*
  * Chooses for ca_name (or NULL) and portnum (or 0), as umad_open_port() describes; with
  * smi_only never a port whose subnet management is disabled. A port named in full is
- * taken as it is. Returns 0; -ENODEV nothing usable, -EINVAL a negative number, or why nothing
- * usable could be found.
+ * taken as it is. Returns 0; -ENODEV nothing usable, -EINVAL a negative number, -ENOMEM, or the
+ * error of reading sysfs.
  */
 int select_port(const char *ca_name, int portnum, bool smi_only, struct port_choice *choice);
 
 /*
  * The device alone: the default one for NULL, or the named one, taken as it is. Returns
- * 0; -ENODEV no usable device or no name that could be one's, or why none could be found.
+ * 0; -ENODEV no usable device or no name that could be one's, -ENOMEM, or the error of reading
+ * sysfs.
  */
 int select_ca(const char *ca_name, struct port_choice *choice);
 

@@ -29,7 +29,7 @@ static ssize_t checked(ssize_t result)
 	return result != -1 ? result : failure();
 }
 
-/* The descriptor stays an int: analyzers call one that is converted leaked. */
+/* The descriptor is never converted: analyzers report a converted descriptor as leaked. */
 int sys_open(const char *path, int flags)
 {
 	int fd;

@@ -21,7 +21,7 @@ __attribute__((format(printf, 2, 3))) int sysfs_path(char path[SYSFS_PATH_MAX],
 
 /*
  * Whether an error is a shortage of this process or machine (no descriptor, no memory, a
- * signal), which tells nothing of the device. A call that meets one fails with it.
+ * signal), which says nothing about the device. A public call then fails with this error.
  */
 bool sysfs_shortage(int err);
 
