@@ -134,7 +134,7 @@ static bool answered(struct ibmad_port *port, struct transaction *transaction,
 	if (status & IB_MAD_STS_BUSY && come_back_later(port, transaction, now))
 		return false;
 	transaction->rtt = ((uint32_t)now - attempt->sent) & 0x3fffffff;
-	/* after a timeout it is not known which of the sendings with one id was answered */
+	/* after a timeout, several transmissions had this ID: any of them may be answered */
 	if (sent_once)
 		rtt_sample(transaction_rtt(port, transaction), transaction->rtt);
 	judge_loss(port, transaction, attempt);

@@ -21,13 +21,13 @@ void attempts_forget(struct ibmad_port *port, struct transaction *transaction)
 		attempt_forget(port, &transaction->attempts[i]);
 }
 
-/* Whether a response with the request's own id may come. */
+/* Whether a response with the request's own ID may come. */
 static bool own_may_come(const struct transaction *transaction)
 {
 	return attempts_hold_own(transaction) || transaction->late;
 }
 
-/* For a while no other request is given the id: callers know it, and may give it again. */
+/* Callers know the ID and may use it again: for a while no other request gets it. */
 static void withhold_own(struct ibmad_port *port, const struct transaction *transaction)
 {
 	if (own_may_come(transaction) && !transaction->asynchronous)
@@ -83,7 +83,7 @@ static bool is_taken(struct ibmad_port *port, const uint8_t *mad)
 	return attempt_find(port, mad);
 }
 
-/* The request's own id while the kernel does not hold it; of the others, the latest do. */
+/* The request's own ID unless the kernel holds it; of the others, the oldest is replaced. */
 static struct attempt *free_attempt(struct transaction *transaction)
 {
 	unsigned others = LIVE_ATTEMPTS - 1;

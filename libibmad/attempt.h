@@ -9,19 +9,20 @@
 /* All: the port is locked. */
 
 /*
- * Gives the next sending its id, and expects its answer from now on. The id is the request's
- * own, unless the kernel still holds that one, or a response to another request may have it:
- * then it is new.
+ * Gives the next transmission its ID, and expects a response from now on. The ID is the
+ * request's own. It is a new one if the kernel still holds the request's own ID, or if a
+ * response to another request may have that ID.
  */
 struct attempt *attempt_name(struct ibmad_port *port, struct transaction *transaction,
 			     int64_t now);
 
-/* The request's own id is the first attempt's. Whether the kernel may still hold it. */
+/* Whether a transmission has the request's own ID: attempts[0] has it. */
 static inline bool attempt_is_own(const struct attempt *attempt)
 {
 	return attempt->slot == 0;
 }
 
+/* Whether the kernel may still hold the request's own ID. */
 static inline bool attempts_hold_own(const struct transaction *transaction)
 {
 	return transaction->expected & 1;
@@ -33,14 +34,14 @@ struct attempt *attempt_find(struct ibmad_port *port, const uint8_t *mad);
 /* Its answer is not expected any more. */
 void attempt_forget(struct ibmad_port *port, struct attempt *attempt);
 void attempts_forget(struct ibmad_port *port, struct transaction *transaction);
-/* The kernel refused it. What is sent next has a new id, if this one was the request's. */
+/* The kernel refused it. If it had the request's own ID, the next transmission has a new ID. */
 void attempt_refused(struct ibmad_port *port, struct attempt *attempt);
 /*
- * None of their answers is expected any more. If one with the request's own id may come yet, no
- * other request is given that id.
+ * No response is expected any more. If a response with the request's own ID may still come, no
+ * other request gets that ID.
  */
 void attempts_give_up(struct ibmad_port *port, struct transaction *transaction);
-/* The same, and the request is sent once more: it has a new id, if the kernel holds its own. */
+/* The same, and the request is sent again: with a new ID, if the kernel holds its own ID. */
 void attempts_renew(struct ibmad_port *port, struct transaction *transaction);
 
 #endif

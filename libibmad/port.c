@@ -246,7 +246,8 @@ static bool is_known_class(int mgmt_class)
 	return (mgmt_class >= 0x01 && mgmt_class <= 0x4f) || mgmt_class == IB_SMI_DIRECT_CLASS;
 }
 
-/* 0, or what of classes[] cannot be registered, counted from 1; errno says why. */
+/* 0, or the position, from 1 on, of the class that cannot be registered; errno has the cause.
+ */
 static int register_clients(struct ibmad_port *port, const int *classes, int count)
 {
 	uint8_t rmpp_version;

@@ -82,8 +82,7 @@ struct ibmad_port {
 
 	/* under way */
 	struct table table;
-	uint32_t
-		given_up[GIVEN_UP]; /* ids with which late answers may come: of blocking ones */
+	uint32_t given_up[GIVEN_UP]; /* IDs of blocking requests: late responses may come */
 	unsigned next_given_up;
 	struct deadlines deadlines; /* of asynchronous requests: others wait for themselves */
 	struct window windows[PORT_WINDOWS];
@@ -104,7 +103,7 @@ struct ibmad_port {
 	uint64_t dropped;
 };
 
-/* mad_rpc_open_port() of the public function "call", which tells why it fails. */
+/* mad_rpc_open_port() for the public function "call". Reports a failure by "tell". */
 struct ibmad_port *port_open(const char *call, report_fn *tell, const char *ca_name,
 			     int portnum, const int *classes, int count);
 

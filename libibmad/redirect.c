@@ -56,7 +56,7 @@ static int take_class_port_info(struct transaction *transaction, uint8_t *info)
 	if (!to->lid) {
 		to->grh_present = 1;
 		detour->needs_path = true;
-		/* the question for the path has an id of its own */
+		/* the request for the path has an ID of its own */
 		detour->tid = transaction->attempts[0].tid;
 		transaction->attempts[0].tid = 0;
 		return 0;

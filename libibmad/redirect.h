@@ -12,7 +12,7 @@
 struct detour {
 	ib_portid_t to;
 	unsigned count;   /* of redirections so far */
-	uint32_t tid;     /* the request's, while the path is asked for */
+	uint32_t tid;     /* of the request, while the path is requested */
 	bool needs_path;  /* of which only the GID is known */
 	bool awaits_path; /* and the packet is a question for it */
 	_Alignas(8) uint8_t request[PACKET_SIZE]; /* meanwhile */

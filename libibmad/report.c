@@ -10,7 +10,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-/* The text of a message; a caller's device name must not make two lines of one. */
+/* Formats a message. A device name with a line feed must not make two lines of it. */
 static void compose(char *text, size_t size, const char *format, va_list args)
 {
 	vsnprintf(text, size, format, args);

@@ -2,7 +2,7 @@
 
 /*
  * The library's messages. They go to the hook of umad_set_log_hook(), or, if none is set, to
- * stderr. No lock is held by callers of the functions that may call the hook.
+ * stderr. Callers of report functions hold no lock, because the hook may call the library.
  */
 #ifndef LIBIBMAD_REPORT_H
 #define LIBIBMAD_REPORT_H

@@ -40,7 +40,7 @@ static void wait_for(struct ibmad_port *port, struct transaction *transaction)
 	port_leave(port);
 }
 
-/* Whether mad_encode() cannot build the request, and has told so. */
+/* Whether mad_encode() has already reported that the route is wrong. */
 static bool is_bad_route(const ib_rpc_t *rpc, const ib_portid_t *dport)
 {
 	return (rpc->mgtclass & 0xff) == IB_SMI_DIRECT_CLASS &&

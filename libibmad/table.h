@@ -12,7 +12,7 @@
 /* One sending of a request, as long as its answer is taken. */
 struct attempt {
 	struct attempt *next; /* in its bucket */
-	uint32_t tid;         /* the id's lower half; 0: a new one */
+	uint32_t tid;         /* the ID's lower half; 0: not chosen yet */
 	uint32_t sent : 30;   /* when, in microseconds, as far as that goes */
 	uint32_t slot : 2;    /* which of its transaction's it is */
 };

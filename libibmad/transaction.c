@@ -15,8 +15,8 @@
 #include <limits.h>
 
 /*
- * The kernel reports a timeout late, by so much at most. Its timers are the coarser the longer
- * they run: the granularity is up to 8/63 of the time.
+ * How late the kernel reports a timeout at most. The granularity of the kernel's timers grows
+ * with their time: it is up to 8/63 of the time.
  */
 #define KERNEL_LATE_MS(ms) (20 + (ms) / 7)
 /* A sending that is to be repeated occupies a slot of the kernel's so long at least. */
@@ -169,7 +169,7 @@ static int64_t earlier(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* How long the kernel is to wait for the answer to a sending within an attempt. */
+/* How long the kernel is to wait for the response to a retransmission within an attempt. */
 static int retransmission_ms(const struct transaction *transaction, int64_t now)
 {
 	int kernel_ms = (int)(transaction->interval / 250) + 1;
@@ -322,14 +322,14 @@ static void disown_answer(struct ibmad_port *port, struct transaction *transacti
 	transaction->status = 0;
 }
 
-/* Sends the request, with another id if the kernel refuses this one. 0 or an errno. */
+/* Sends the request, with a new ID if the kernel refuses the first one. 0 or an errno. */
 static int send_request(struct ibmad_port *port, struct transaction *transaction)
 {
 	int error = send_attempt(port, transaction);
 
 	if (error && transaction->sendings == 1)
 		disown_answer(port, transaction, error);
-	/* the kernel may still hold an id of the caller's: it does not hold a new one */
+	/* the kernel may still hold an ID that the caller chose, but not a new ID */
 	if (error == EINVAL && !transaction->attempts[0].tid && !transaction->redirects &&
 	    transaction->state != TRANSACTION_DONE)
 		error = send_attempt(port, transaction);
@@ -360,8 +360,8 @@ void transaction_send(struct ibmad_port *port, struct transaction *transaction)
 /* --- time-outs ------------------------------------------------------------------ */
 
 /*
- * Whether the kernel's report of an attempt's timeout is to be waited for: before that the
- * kernel does not take the request's id again. After the last attempt of a Get it is not.
+ * Whether the transaction waits for the kernel's report of an attempt's timeout: the kernel
+ * refuses the request's ID until then. A Get does not wait after its last attempt.
  */
 static bool awaits_report(const struct transaction *transaction)
 {
@@ -369,7 +369,7 @@ static bool awaits_report(const struct transaction *transaction)
 	       (transaction->left > 1 || !transaction->repeatable);
 }
 
-/* However late it is: the report may be there, and not read yet. */
+/* Waits 1 ms even if it is too late already: the report may be queued and not read yet. */
 static void await_report(struct ibmad_port *port, struct transaction *transaction, int64_t now)
 {
 	int64_t at = transaction->end + KERNEL_LATE_MS(transaction->timeout_ms) * INT64_C(1000);
@@ -378,7 +378,7 @@ static void await_report(struct ibmad_port *port, struct transaction *transactio
 	transaction_set_timer(port, transaction, at > now ? at : now + 1000);
 }
 
-/* The attempts that a pause after BUSY has taken. */
+/* Skips the attempts whose time has passed in a pause after BUSY. */
 static void skip_attempts(struct transaction *transaction, int64_t now)
 {
 	int64_t budget = transaction->timeout_ms * INT64_C(1000);
@@ -389,7 +389,7 @@ static void skip_attempts(struct transaction *transaction, int64_t now)
 	}
 }
 
-/* It is to be sent once more; the time after which it is overdue is twice as long then. */
+/* The next retransmission comes after twice the time. */
 static void back_off(struct transaction *transaction)
 {
 	if (transaction->interval < UINT32_MAX / 2)

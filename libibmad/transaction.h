@@ -4,14 +4,14 @@
  * A transaction: a request, its sendings, and its answer. The blocking calls wait for it,
  * the asynchronous engine calls back; all else they share is here.
  *
- * An attempt begins with the request's own id, and the kernel waits for the response as long
- * as the attempt may take. The kernel does not take an id that it holds: the next attempt
- * begins when the kernel has reported the timeout, so that it has the same id, and a response
- * to an earlier attempt completes the request.
+ * The first transmission of an attempt has the request's own ID, and the kernel waits for the
+ * response as long as the attempt may take. The kernel refuses an ID that it holds. So the next
+ * attempt begins after the kernel has reported the timeout, and has the same ID: a response to
+ * an earlier attempt completes the request.
  *
- * A Get of a class whose Gets change nothing is sent again within an attempt, too, as soon as
- * its response is overdue, after twice the time each time. Such a retransmission needs a new
- * id. A response to the request's own id, or to one of the two latest others, completes it.
+ * A Get of a class whose Gets change nothing is retransmitted within an attempt, too, when its
+ * response is late; the interval doubles each time. Such a retransmission needs a new ID. A
+ * response with the request's own ID, or with one of the two latest other IDs, completes it.
  *
  * What a thread writes it writes without the lock: as long as "sending" is set, the buffer
  * that the request is in stays as it is, and the transaction where it is.
@@ -31,7 +31,7 @@ enum transaction_state {
 };
 
 struct transaction {
-	struct attempt attempts[LIVE_ATTEMPTS]; /* the first has the request's own id */
+	struct attempt attempts[LIVE_ATTEMPTS]; /* the first has the request's own ID */
 	struct deadline timer;                  /* when there is something to do */
 	struct transaction *next;
 	struct destination *destination; /* NULL: none counts it */
@@ -42,7 +42,7 @@ struct transaction {
 	struct detour *detour; /* where it was redirected to */
 	uint8_t *heap;         /* a umad buffer in place of packet: of a long request, or
 				  answer */
-	int64_t end;           /* of this attempt; 0: it begins when it is sent */
+	int64_t end;           /* of this attempt; 0: the next transmission begins it */
 	uint32_t interval;     /* from one sending to the next, in microseconds */
 	int timeout_ms;
 	int length;    /* of the MAD in the buffer: the request's, then the answer's */
@@ -63,8 +63,8 @@ struct transaction {
 	bool retried : 1;   /* its next transmission is a new attempt */
 	bool overtaken : 1; /* the answer came before the long request was written */
 	bool overtime : 1;  /* the attempt is over; the kernel's report of that may come yet */
-	bool late : 1;      /* the kernel gave up waiting for an answer with the request's id */
-	uint8_t expected : LIVE_ATTEMPTS; /* which of attempts an answer is expected to */
+	bool late : 1;      /* the kernel reported a timeout of the request's own ID */
+	uint8_t expected : LIVE_ATTEMPTS; /* bit i: a response to attempts[i] is expected */
 	uint16_t dataoffs;                /* where the answer's data begins */
 	union {
 		_Alignas(8) uint8_t packet[PACKET_SIZE];
