@@ -15,8 +15,8 @@
 
 #include "protocol.h"
 
-#define MOST_INTERPRETERS \
-	5 /* a script's, and its interpreter's (Linux: BINPRM_MAX_RECURSION) */
+/* An interpreter may be a script, too, as often as Linux allows (BINPRM_MAX_RECURSION). */
+#define MOST_INTERPRETERS 5
 
 #if UINTPTR_MAX > UINT32_MAX
 typedef Elf64_Ehdr elf_header;
@@ -28,7 +28,7 @@ typedef Elf32_Phdr elf_segment;
 #define OWN_CLASS ELFCLASS32
 #endif
 
-/* What of a file says who runs it. */
+/* The parts of a program's file that tell how it is loaded. */
 struct program {
 	elf_header header;
 	char beginning[256];   /* of a script: its first line */
@@ -121,7 +121,7 @@ const char *check_program(const char *path, char interpreted_by[PATH_MAX])
 		return NULL; /* exec will say so */
 	for (int depth = 0; depth < MOST_INTERPRETERS; depth++) {
 		if (read_program(path, &program) == -EACCES)
-			return "cannot be read, so that nobody knows how it is linked";
+			return "cannot be read: how it is linked is unknown";
 		if (!program.is_script)
 			break;
 		strcpy(interpreted_by, interpreter(program.beginning));

@@ -18,13 +18,13 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#define PROTOCOL_MAGIC 0x75736d32 /* changes with anything below */
-#define SOCKET_NAME    "socket"   /* in the fabric's folder */
-#define LIBRARY_NAME   "libumad-sim.so"
-#define LONGEST_PACKET 4096
-#define LONGEST_TEXT   3072
+#define PROTOCOL_MAGIC  0x75736d32 /* changes with anything below */
+#define SOCKET_NAME     "socket"   /* in the fabric's folder */
+#define LIBRARY_NAME    "libumad-sim.so"
+#define LONGEST_PACKET  4096
+#define LONGEST_TEXT    3072
 #define LONGEST_MESSAGE (64UL * 1024 * 1024 + LONGEST_PACKET) /* 64 MiB and headers */
-#define ARGUMENT_BYTES 64 /* of an ioctl: the largest has 40 */
+#define ARGUMENT_BYTES  64 /* of an ioctl: the largest has 40 */
 
 /* What umad-sim puts into a program's environment. */
 #define ENV_FOLDER "UMAD_SIM_FOLDER" /* the fabric's folder */
@@ -173,9 +173,9 @@ static inline void transaction_leave(struct shared *shared, uint64_t key)
 int check_write(const struct shared *shared, const uint8_t *packet, uint64_t count);
 
 /*
- * Why a program would not have the preloaded library, and so would run on the real machine;
- * NULL: it will have it, or it cannot be executed at all. Of a script it is the interpreter
- * that counts, whose path is stored; "" for what is no script.
+ * Why the loader would not preload the library into a program, which then would run on the real
+ * machine. NULL: the loader will preload it, or the program cannot be executed at all. For a
+ * script this is about the interpreter, whose path is stored; "" is stored if it is no script.
  */
 const char *check_program(const char *path, char interpreted_by[PATH_MAX]);
 

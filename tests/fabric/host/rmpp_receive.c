@@ -93,7 +93,7 @@ void rmpp_forget(struct fabric *fabric, struct agent *agent)
 		forget(fabric, agent->reassemblies);
 }
 
-/* An ACK or ABORT for a segment: its header, sent back with the method's response bit turned.
+/* Sends an ACK, STOP or ABORT for a segment: its header with the method's response bit turned.
  */
 static void control(struct fabric *fabric, const struct agent *agent,
 		    const struct packet *packet, uint8_t type, uint8_t status, uint32_t segment,

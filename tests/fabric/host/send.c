@@ -45,9 +45,9 @@ void send_finish(struct fabric *fabric, struct send *send)
 }
 
 /*
- * How late the kernel reports a timeout, but for the rest of a tick: as measured
- * (docs/kernel-contract.md), the later the longer it is. A program that polls as long as the
- * kernel waits gives up before the report.
+ * How late the kernel reports a timeout, as measured (docs/kernel-contract.md), without the
+ * rest of a tick. The delay grows with the timeout. A program that polls as long as the kernel
+ * waits stops before the report.
  */
 static uint64_t lateness(uint64_t milliseconds)
 {

@@ -21,8 +21,8 @@ static int base_folder(char base[FOLDER_BYTES], char *why)
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
 	struct stat status;
 
-	/* relative: not to be followed (XDG Base Directory Specification); the others would end
-	 * a path in LD_PRELOAD */
+	/* the XDG Base Directory Specification forbids a relative path; LD_PRELOAD cannot have
+	 * these characters */
 	if (!runtime || runtime[0] != '/' || strpbrk(runtime, " :$") || strlen(runtime) > 40 ||
 	    access(runtime, W_OK))
 		runtime = "/tmp";
@@ -67,7 +67,7 @@ static int is_abandoned(const char *folder)
 	int lock = open_lock(folder, 0);
 	int abandoned;
 
-	/* with the base folder's lock nobody is about to make one */
+	/* the caller holds the base folder's lock: no other process is making a folder */
 	if (lock < 0)
 		return errno == ENOENT;
 	abandoned = flock(lock, LOCK_EX | LOCK_NB) == 0;

@@ -2,9 +2,9 @@
 
 /*
  * The program that umad-sim runs, with libumad-sim.so preloaded. On a machine with InfiniBand a
- * program without it would use the real fabric. So three things are seen to: the program is one
- * that can be preloaded; its dynamic loader says, without running it, that it loads the
- * library; and the library says that it is there before the program begins.
+ * program without the library would use the real fabric. So umad-sim checks three things: the
+ * kind of program allows LD_PRELOAD; the dynamic loader, asked without running the program,
+ * lists the library; and the library reports that it is loaded, before main() begins.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 #include "protocol.h"
 
 static pid_t program;
-static struct sigaction child_action; /* as this program was started with it */
+static struct sigaction child_action; /* with which umad-sim was started */
 
 void program_prepare(void)
 {
@@ -49,8 +49,7 @@ static int refuse(const char *what, const char *why)
 	return STATUS_FAILED;
 }
 
-/* The library beside this program, as it is built, or where it is installed, seen from there.
- */
+/* The library in this program's folder (built), or at its place relative to it (installed). */
 static int find_library(char path[PATH_MAX])
 {
 	static const char *const places[] = {LIBRARY_NAME, PRELOAD_FROM_PROGRAM};
@@ -72,13 +71,13 @@ static int find_library(char path[PATH_MAX])
 	return STATUS_FAILED;
 }
 
-/* LD_PRELOAD ends a path at these, or replaces what follows (ld.so(8)). */
+/* A space or colon ends a path in LD_PRELOAD, a dollar sign begins a variable (ld.so(8)). */
 static bool can_be_preloaded(const char *path)
 {
 	return !strpbrk(path, " :$");
 }
 
-/* A path to the library that LD_PRELOAD takes: a link in the fabric's folder where need be. */
+/* A path to the library that LD_PRELOAD can have: if need be, a link in the fabric's folder. */
 static int name_library(const char *folder, char path[PATH_MAX])
 {
 	char link_path[PATH_MAX];
@@ -114,9 +113,9 @@ static int set_environment(const char *library, const char *folder, uint32_t vie
 }
 
 /*
- * Whether the loader loads the library into the program: it lists what it would load and does
- * not start the program (ld.so(8), LD_TRACE_LOADED_OBJECTS). A program that cannot be executed
- * is not what is asked here.
+ * Whether the loader loads the library into the program: the loader lists the libraries and
+ * does not start the program (ld.so(8), LD_TRACE_LOADED_OBJECTS). Returns true for a program
+ * that cannot be executed: exec_program() reports that.
  */
 static bool is_loaded(char **arguments, const char *library)
 {
@@ -164,7 +163,7 @@ static void __attribute__((noreturn)) exec_program(char **arguments, int ready)
 	_exit(errno == ENOENT ? 127 : 126);
 }
 
-/* Whether the library said that it is there; false: the program has ended without it. */
+/* Whether the library reported that it is loaded; false: the program ended before that. */
 static bool hear_ready(int ready)
 {
 	char byte;
@@ -225,5 +224,5 @@ int program_run(char **arguments, const char *folder, uint32_t view)
 	status = wait_for_program();
 	if (heard || status == 126 || status == 127)
 		return status;
-	return refuse(arguments[0], "libumad-sim.so was not heard of");
+	return refuse(arguments[0], "libumad-sim.so did not report that it is loaded");
 }

@@ -6,17 +6,17 @@
 
 #include <stdint.h>
 
-/* The status of umad-sim where it is umad-sim that failed. */
+/* The exit status if umad-sim itself fails. */
 #define STATUS_FAILED 125
 
 /*
  * Runs the program on a view of the fabric in that folder. Returns its exit status as a shell
- * has it; STATUS_FAILED, said on stderr why, for a program that cannot be on the fabric; 126 or
- * 127 for one that cannot be executed.
+ * has it; STATUS_FAILED, with the reason on stderr, for a program that cannot be on the fabric;
+ * 126 or 127 for a program that cannot be executed.
  */
 int program_run(char **arguments, const char *folder, uint32_t view);
 
-/* Keeps the exit status of the program where umad-sim was started with SIGCHLD ignored. */
+/* Keeps the exit status of the program if umad-sim was started with SIGCHLD ignored. */
 void program_prepare(void);
 
 #endif

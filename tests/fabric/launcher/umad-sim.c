@@ -141,8 +141,8 @@ static int serve(struct server *server, const struct options *options, const cha
 }
 
 /*
- * The fabric does not outlive its launcher. Until it is ready nothing but its end can be asked
- * of it; then it takes its folder along.
+ * The fabric ends with its launcher. Before the fabric is ready, SIGKILL ends it. From then on
+ * SIGTERM does, and the fabric removes its folder.
  */
 static void end_with(pid_t launcher)
 {

@@ -39,7 +39,7 @@ int __lxstat(int version, const char *path, struct stat *status);
 int __xstat64(int version, const char *path, struct stat64 *status);
 int __lxstat64(int version, const char *path, struct stat64 *status);
 
-/* What C libraries before 2.34 have not, nor anybody who calls it there. */
+/* glibc before 2.34 does not have these; programs for it do not call them. */
 #ifndef CLOSE_RANGE_CLOEXEC
 #define CLOSE_RANGE_CLOEXEC (1U << 2)
 #endif

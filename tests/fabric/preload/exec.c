@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Programs that the program starts are on the fabric, too, whatever environment they are given:
- * a script that cleared it would run them on the real machine. What cannot be on the fabric is
- * not started (check_program()).
+ * Programs that the program starts are on the fabric, too, whatever their environment: a script
+ * that cleared the environment would run them on the real machine. A program that cannot be on
+ * the fabric is not started (check_program()).
  */
 #include <alloca.h>
 #include <errno.h>
@@ -19,7 +19,7 @@
 
 #define LIST_BYTES 4096
 
-/* The environment as this program was given it: NAME=value of each. */
+/* This program's variables of the fabric: NAME=value. And the library's path. */
 static char folder_entry[PATH_BYTES];
 static char view_entry[64];
 static char library[PATH_BYTES];
@@ -95,7 +95,7 @@ static bool is_valgrind(const char *path, char *const environment[])
 	return value_in(environment, "VALGRIND_LAUNCHER") && strstr(path, "valgrind");
 }
 
-/* Whether the program may start; else says why not, with errno. */
+/* Whether the program may start. If not, prints the reason and sets errno. */
 static bool may_start(const char *path, char *const environment[])
 {
 	char interpreted_by[PATH_MAX];
@@ -115,8 +115,8 @@ static bool may_start(const char *path, char *const environment[])
 }
 
 /*
- * The environment for a program: what it is given, with the fabric in it, and the devices that
- * it inherits. The memory is the caller's stack: a child of vfork() must not allocate.
+ * Additions to a program's environment: the fabric, and the devices that the program inherits.
+ * The memory is the caller's stack: a child of vfork() must not allocate.
  */
 struct additions {
 	char preload[2 * PATH_BYTES];
@@ -209,7 +209,7 @@ EXPORT int fexecve(int fd, char *const arguments[], char *const environment[])
 	return REAL(fexecve)(fd, arguments, WITH_FABRIC(environment));
 }
 
-/* In C libraries from 2.34 on; older ones have nobody who calls it. */
+/* glibc before 2.34 does not have it; programs for it do not call it. */
 int execveat(int folder, const char *name, char *const arguments[], char *const environment[],
 	     int flags);
 
@@ -293,7 +293,7 @@ EXPORT int posix_spawnp(pid_t *pid, const char *name, const posix_spawn_file_act
 				  WITH_FABRIC(environment));
 }
 
-/* The C library gives the shell that these start the process's own environment. */
+/* For system() and popen(): the C library starts the shell with the process's environment. */
 static void restore_environment(void)
 {
 	const char *others = getenv("LD_PRELOAD");

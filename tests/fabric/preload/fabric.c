@@ -39,7 +39,7 @@ static int receive_reply(int connection, struct reply *reply, int *fd)
 	struct cmsghdr *attached;
 	ssize_t length;
 
-	/* a reply to a question that the fabric did not read comes after ECONNRESET */
+	/* if the fabric did not read the request, its reply comes after ECONNRESET */
 	do {
 		length = REAL(recvmsg)(connection, &header, MSG_CMSG_CLOEXEC);
 	} while (length < 0 && (errno == EINTR || errno == ECONNRESET));

@@ -22,8 +22,7 @@ static _Atomic(struct device *) devices[MOST_FDS];
 static atomic_int end; /* no device is at this descriptor or above */
 static atomic_int owner;
 
-/* Devices that were released. Their memory stays devices': device_get() may look at one still.
- */
+/* Released devices. Their memory is never freed: device_get() may still read it. */
 static struct device *unused;
 static pthread_mutex_t unused_lock = PTHREAD_MUTEX_INITIALIZER;
 

@@ -16,8 +16,8 @@ static const char *const prefixes[] = {
 };
 
 /*
- * A sanitizer has calls of its own before the C library's. They take two threads that use one
- * descriptor for a race, and one that closes it for a fault: PAST_SANITIZERS goes around them.
+ * A sanitizer has its own versions of the C library's calls. They report it as a race that two
+ * threads use one descriptor. With PAST_SANITIZERS the C library's own calls are used.
  */
 #ifdef PAST_SANITIZERS
 #define REAL_CALLS dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD)

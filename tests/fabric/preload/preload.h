@@ -94,14 +94,14 @@ void device_begin_process(void);
 
 /* --- exec.c: programs that the program starts ----------------------------------- */
 
-/* Keeps what of the environment puts this program on the fabric. */
+/* Stores the variables of the environment that name the fabric. */
 void exec_begin_program(void);
 
-/* --- device.c: what is done with devices ---------------------------------------- */
+/* --- device.c: calls on devices ------------------------------------------------- */
 
 int device_open(enum device_kind kind, unsigned int number, int flags);
 
-/* A descriptor that was kept across exec(). 0 or a negative errno. */
+/* A descriptor that stayed open across exec(). 0 or a negative errno. */
 int device_inherit(int fd, enum device_kind kind, uint64_t handle);
 ssize_t device_read(struct device *device, int fd, void *buffer, size_t count);
 ssize_t device_write(struct device *device, int fd, const void *buffer, size_t count);

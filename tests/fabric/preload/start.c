@@ -25,7 +25,7 @@ static void take_out(const char *name)
 		*kept = NULL;
 }
 
-/* Tells umad-sim, which waits for it, that the program has this library. */
+/* Tells umad-sim, which waits for this, that the library is loaded. */
 static void say_ready(void)
 {
 	const char *text = getenv(ENV_READY);
@@ -35,7 +35,7 @@ static void say_ready(void)
 	if (fd < 0)
 		return;
 	if (REAL(write)(fd, "", 1) != 1)
-		dprintf(STDERR_FILENO, "umad-sim: it does not hear that the program starts\n");
+		dprintf(STDERR_FILENO, "umad-sim: descriptor %d cannot be written\n", fd);
 	REAL(close)(fd);
 }
 
@@ -49,7 +49,8 @@ static void inherit_devices(void)
 	while (text && sscanf(text, "%d:%d:%llu%n", &fd, &kind, &handle, &length) == 3) {
 		if ((kind == DEVICE_UMAD || kind == DEVICE_ISSM) &&
 		    device_inherit(fd, (enum device_kind)kind, handle))
-			dprintf(STDERR_FILENO, "umad-sim: device %d cannot be kept\n", fd);
+			dprintf(STDERR_FILENO, "umad-sim: descriptor %d cannot stay a device\n",
+				fd);
 		text += length;
 		if (*text != ',')
 			break;

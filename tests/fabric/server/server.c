@@ -234,8 +234,8 @@ void server_free(struct server *server)
 }
 
 /*
- * Without a descriptor to take a connection by, the one kept for that tells the program so:
- * else its open() would wait, and the listening socket would be ready for ever.
+ * If no descriptor is left to accept a connection, the spare one is used to reply EMFILE.
+ * Otherwise the program's open() would wait, and the listening socket would stay ready.
  */
 static bool turn_away(struct server *server)
 {
@@ -325,7 +325,7 @@ static int wait_for_events(struct server *server, struct epoll_event *events, in
 	count = epoll_pwait(server->epoll, events, room, 0, &none);
 	if (count || !delay)
 		return count;
-	/* epoll's own time-out is in milliseconds; epoll_pwait2() needs Linux 5.11 */
+	/* epoll's timeout is in milliseconds; epoll_pwait2() needs Linux 5.11 */
 	if (ppoll(&pollfd, 1, next == UINT64_MAX ? NULL : &timeout, &none) < 0)
 		return -1;
 	return epoll_pwait(server->epoll, events, room, 0, &none);

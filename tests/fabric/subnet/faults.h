@@ -19,9 +19,9 @@
  *	link down|up on NODE/PORT
  *	remove on NODE			takes the node's devices from the programs that use them
  *	add on NODE			and gives them back
- *	clear				all is well again: no rule stands or waits, links are
- *up, nodes have power, devices are back after 2s RULE			the rule, two seconds
- *after it was given
+ *	clear				ends all rules, also waiting ones; links are up,
+ *					nodes have power, devices are back
+ *	after 2s RULE			the rule, two seconds after it was given
  *
  * Without "on" a rule is for all. The later rule wins. Whether a chance comes true depends on
  * the fabric's seed, the link or node, and how many packets came by there before: the same
