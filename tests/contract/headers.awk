@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# What a header gives to a program that includes it: reads the output of "cc -E -dD" and prints a line for
-# each item of the files in infiniband/:
+# Lists the items that a header declares: reads the output of "cc -E -dD" and prints a line for each item of the
+# files in infiniband/:
 #   macro NAME = REPLACEMENT, or macro NAME(COUNT OF ARGUMENTS) = REPLACEMENT
 #   typedef NAME
 #   struct TAG       also union and enum, where it has its members
 #   enumerator NAME
 #   name NAME        a function or a variable
 #   inline NAME      a function that has its body in the header, beside its "name" line
-# and one for each header that it brings along, but for the C library's and the kernel's own inner ones:
+# and a line for each header that it includes, except internal headers of the C library and of the kernel:
 #   include PATH
 
-# "# LINE "FILE" ...": where what follows comes from
+# "# LINE "FILE" ...": the place of the next lines
 /^# [0-9]+ "/ {
 	split($0, quoted, "\"")
 	file = quoted[2]
@@ -123,7 +123,7 @@ function identifier(token) {
 	return token ~ /^[A-Za-z_]/
 }
 
-# Prints what tokens[1] to tokens[n] declare.
+# Prints the items that tokens[1] to tokens[n] declare.
 function declaration(n,    i, m, kind, plain) {
 	m = 0
 	for (i = 1; i <= n; i++) {

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# Makes of stderr what must not differ between two libraries that use words of their own. Messages of the
-# libraries become facts: of a request without a response its cause and its destination; of another failure
+# Reduces stderr to facts that must not differ between two libraries with different messages. The message of a
+# request without a response is reduced to its cause and its destination, the message of another failure to
 # the call, the port, the class and the numbers in it. Other lines stay as they are, without process IDs.
 #
-# -v trace=1: the program was asked for debugging; then what libraries say of their steps is left out.
-# Otherwise a message that is not known to be of a failure becomes "UNKNOWN", with its text.
+# -v trace=1: the program ran with debugging; then the libraries' messages about their steps are left out.
+# Otherwise a message that does not report a known failure becomes "UNKNOWN", with its text.
 
 BEGIN {
 	calls = "^(_do_madrpc|mad_[a-z_0-9]+|madrpc_init|sa_rpc_call|ib_[a-z_]+_via|bm_call_via|str2drpath|" \
@@ -60,7 +60,7 @@ function flush_cause() {
 
 function library_message(call, text, kind,    to) {
 	to = destination_of(text)
-	# every attempt but the first: how many there are depends on what is waited for
+	# further attempts: their number differs
 	if (text ~ /^(retry [0-9]+ |no response to attribute|timeout after )/)
 		return
 	if (text ~ /^(recv failed: |send failed; |no response: |the request cannot be made: )/ &&
@@ -73,7 +73,7 @@ function library_message(call, text, kind,    to) {
 		match(text, /status 0x[0-9a-f]+/)
 		print "library: request to " to ": " substr(text, RSTART, RLENGTH)
 	} else if (to != "" && text ~ /failed/) {
-		# simulators may report a time-out before the library's own clock does
+		# simulators may report a timeout before the library's own clock does
 		print "library: request to " to ": " (cause == "" ? "Connection timed out" : cause)
 		cause = ""
 	} else if (text ~ /too many|are too many/)
@@ -126,7 +126,7 @@ function library_message(call, text, kind,    to) {
 	next
 }
 
-# what libraries print of packets
+# packets, as the libraries print them
 trace && (/^([0-9a-f][0-9a-f]([0-9a-f][0-9a-f])? ?)+$/ ||
 	/^(send|receive|respond|send buf|rcv buf|rmpp mad data|mad send data|rcv data)$/ ||
 	/^(grh_present|Gid 0x|agent |lid |grh )/) { next }
@@ -134,7 +134,7 @@ trace && (/^([0-9a-f][0-9a-f]([0-9a-f][0-9a-f])? ?)+$/ ||
 {
 	flush_cause()
 	gsub(/\[[0-9]+\]/, "[pid]")
-	# a tool's own panic ends with whatever errno was then
+	# the panic of a tool ends with an errno that may differ
 	if (/^ibpanic: /)
 		sub(/: [^:]*$/, "")
 	print
