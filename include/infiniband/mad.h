@@ -1641,9 +1641,7 @@ __attribute__((deprecated)) uint8_t *port_performance_reset(void *rcvbuf, ib_por
 							    int portnum, unsigned mask,
 							    unsigned timeout);
 
-/* --- texts
- * ----------------------------------------------------------------------------------------
- */
+/* --- texts ------------------------------------------------------------------- */
 
 /*
  * Printers. All write into buf, never beyond bufsz, and end the text where it does not

@@ -111,7 +111,7 @@ static void what_nobody_answers_is_asked_as_often_as_said(void)
 	stop_server(child);
 }
 
-/* Both have one transaction ID: the kernel takes what is late for what is asked now. */
+/* Both attempts have one transaction ID: a late response to the first completes the request. */
 static void a_response_to_an_earlier_attempt_completes_the_request(void)
 {
 	uint8_t data[SEGMENT], reply[SEGMENT];

@@ -3,12 +3,9 @@
 /*
  * messages SHOW-ERRORS
  *
- * Calls that fail, each in a process of its own, each after its name in brackets on stderr. The
- * script of this name compares what the libraries report.
+ * Runs calls that fail, each in a process of its own, and prints the name of each in brackets
+ * on stderr first. The script of this name compares the libraries' messages.
  */
-
-#undef DEPRECATED
-#define DEPRECATED
 
 #include <infiniband/mad.h>
 #include <infiniband/umad.h>

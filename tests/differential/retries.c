@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Which transaction IDs the attempts of a request have: printed for requests to a LID that
- * nobody has. The library is built against calls of libibumad, of which this program has
- * umad_send() itself: it hands each request on, with less time for the kernel. The
- * distribution's library polls exactly as long as it tells the kernel to wait: without that it
- * gives up before the kernel reports the timeout, and makes no second attempt.
+ * Prints the transaction IDs of the attempts of requests to a LID that no port has. This
+ * program has its own umad_send(), which libibmad calls instead of libibumad's. It sends each
+ * request with a shorter timeout for the kernel. The distribution's library polls exactly as
+ * long as it tells the kernel to wait. Without the shorter timeout it gives up before the
+ * kernel reports the timeout, and makes no second attempt.
  */
 
 #include <infiniband/mad.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * What calls return that register agents, send and receive: printed, a line a call. On the
- * simulated fabric, with the distribution's library and with ours, it must print the same.
- * Agents' numbers are the kernel's: what is printed is whether a call gave the one of a class.
+ * Prints the return values of calls that register agents, send and receive, a line for each
+ * call. On the simulated fabric the output must be the same with the distribution's library and
+ * with ours. The kernel chooses agents' numbers: the program prints whether a call returned the
+ * number of a class.
  */
 
 #include <infiniband/mad.h>
@@ -17,7 +18,7 @@
 #define OUI          0x001405
 #define UNREGISTERED IB_BOARD_MGMT_CLASS
 
-/* Some of these calls are old, and have to give the same all the same. */
+/* Some of these calls are deprecated, and must return the same values nevertheless. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 static struct ibmad_port *port;

@@ -756,9 +756,7 @@ static void statistics_may_be_read_by_older_programs(void **state)
 	assert_int_equal(stats.completed, UINT64_MAX);
 }
 
-/* --- fork
- * ---------------------------------------------------------------------------------------------
- */
+/* --- fork -------------------------------------------------------------------- */
 
 #ifndef NO_CHILDREN
 

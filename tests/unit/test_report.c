@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* What is reported, without being asked and when asked for, and to whom. */
+/* Messages: those at any level, those with errors shown, and their destination. */
 
 #include "mad_fixture.h"
 
@@ -10,7 +10,7 @@
 
 static char heard[4096];
 
-/* The hook: keeps what it is told, a line each. */
+/* The hook: stores each message as a line. */
 static void hear(enum umad_log_level level, const char *text, void *user)
 {
 	(void)user;

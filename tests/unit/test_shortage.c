@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A shortage (no descriptor, no memory for one, a signal) and a lack of rights are told as they
- * are: -EIO with the cause in errno, or -ENOMEM. No call takes them for "no such device".
+ * Calls report a shortage (no descriptor, no memory, a signal) and a lack of rights as such:
+ * -EIO with the cause in errno, or -ENOMEM. No call reports "no such device" for them.
  */
 
 #include "fake.h"
@@ -15,8 +15,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* --- every call that reads sysfs or opens a device -------------------------------------------
- */
+/* --- every call that reads sysfs or opens a device --------------------------- */
 
 /* Two devices, the second with the only Active port: to choose, a call reads both. */
 static int setup(void **state)
@@ -252,8 +251,7 @@ static void a_lack_of_rights_is_told_where_nothing_else_is_usable(void **state)
 	}
 }
 
-/* --- the process's own limit
- * ------------------------------------------------------------------ */
+/* --- the process's own limit ------------------------------------------------- */
 
 /* Takes descriptors until so many are left. Returns the last one taken. */
 static int leave_descriptors(int left, struct rlimit *before)

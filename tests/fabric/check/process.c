@@ -64,8 +64,7 @@ static void ended_well(pid_t child)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* --- threads
- * ---------------------------------------------------------------------------------- */
+/* --- threads ----------------------------------------------------------------- */
 
 /* Replaces, closes, reads and writes descriptors that the other threads use as well. */
 static void *use_devices(void *argument)
@@ -158,8 +157,7 @@ static void a_child_reads_though_a_thread_read_when_it_was_forked(void **state)
 	assert_int_equal(close(fd), 0);
 }
 
-/* --- children
- * --------------------------------------------------------------------------------- */
+/* --- children ---------------------------------------------------------------- */
 
 static void a_child_of_fork_closes_its_own_only(void **state)
 {
@@ -237,8 +235,7 @@ static void a_handle_kept_across_exec_is_a_device(void **state)
 }
 #endif
 
-/* --- what closes descriptors without close()
- * -------------------------------------------------- */
+/* --- what closes descriptors without close() --------------------------------- */
 
 static void close_by_range(int fd)
 {
