@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -20,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -191,6 +193,22 @@ static void a_child_of_vfork_closes_its_own_only(void **state)
 	assert_int_equal(close(fd), 0);
 }
 
+/* clone() calls no handlers of pthread_atfork(). */
+static void a_child_of_clone_closes_its_own_only(void **state)
+{
+	int fd = open_device(O_CLOEXEC);
+	pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+
+	(void)state;
+	if (child == 0) {
+		close(fd);
+		_exit(open("/dev/null", O_RDWR) != fd || is_device(fd));
+	}
+	ended_well(child);
+	assert_true(is_device(fd));
+	assert_int_equal(close(fd), 0);
+}
+
 static void what_posix_spawn_closes_is_the_childs(void **state)
 {
 	char *const arguments[] = {(char[]){"true"}, NULL};
@@ -297,6 +315,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_child_reads_though_a_thread_read_when_it_was_forked),
 		cmocka_unit_test(a_child_of_fork_closes_its_own_only),
 		cmocka_unit_test(a_child_of_vfork_closes_its_own_only),
+		cmocka_unit_test(a_child_of_clone_closes_its_own_only),
 		cmocka_unit_test(what_posix_spawn_closes_is_the_childs),
 #ifndef PAST_SANITIZERS
 		cmocka_unit_test(a_handle_kept_across_exec_is_a_device),

@@ -22,6 +22,9 @@ static _Atomic(struct device *) devices[MOST_FDS];
 static atomic_int end; /* no device is at this descriptor or above */
 static atomic_int owner;
 
+/* The kernel clears it in a child that has memory of its own; not in one of vfork(). */
+static atomic_int *inherited;
+
 /* Released devices. Their memory is never freed: device_get() may still read it. */
 static struct device *unused;
 static pthread_mutex_t unused_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -103,7 +106,12 @@ int device_note(int fd, struct device *device)
 
 static bool owns_table(void)
 {
-	return atomic_load(&owner) == getpid();
+	if (atomic_load(&owner) == getpid())
+		return true;
+	if (!inherited || atomic_load(inherited))
+		return false;
+	device_begin_process(); /* a child of clone(), which calls no handlers */
+	return true;
 }
 
 void device_close(int fd)
@@ -153,6 +161,20 @@ int device_list(char *text, size_t size)
 	return length ? 0 : -ENOENT;
 }
 
+static void watch_children(void)
+{
+	size_t size = (size_t)sysconf(_SC_PAGESIZE);
+	void *page = REAL(mmap)(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+				-1, 0);
+
+	if (page == MAP_FAILED)
+		return;
+	if (madvise(page, size, MADV_WIPEONFORK))
+		munmap(page, size);
+	else
+		inherited = page;
+}
+
 /*
  * A child of fork() has a table of its own, and no thread but the one that forked: nobody
  * reads, and only descriptors refer to devices.
@@ -161,6 +183,10 @@ void device_begin_process(void)
 {
 	int most = atomic_load(&end);
 
+	if (!inherited)
+		watch_children();
+	if (inherited)
+		atomic_store(inherited, 1);
 	atomic_store(&owner, getpid());
 	pthread_mutex_init(&unused_lock, NULL);
 	for (int fd = 0; fd < most; fd++) {
