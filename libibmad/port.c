@@ -188,11 +188,16 @@ static int keep_agent(struct ibmad_port *port, int mgmt_class, uint8_t rmpp_vers
 	return agent;
 }
 
+static bool is_known_class(int mgmt_class)
+{
+	return (mgmt_class >= 0x01 && mgmt_class <= 0x4f) || mgmt_class == IB_SMI_DIRECT_CLASS;
+}
+
 EXPORT int mad_register_client_via(int mgmt, uint8_t rmpp_version, struct ibmad_port *srcport)
 {
 	int agent;
 
-	if (!srcport || mgmt < 0 || mgmt >= MGMT_CLASSES) {
+	if (!srcport || !is_known_class(mgmt)) {
 		errno = EINVAL;
 		return -1;
 	}
@@ -239,11 +244,6 @@ static void take_debug_level(void)
 
 	if (level)
 		ibdebug = atoi(level);
-}
-
-static bool is_known_class(int mgmt_class)
-{
-	return (mgmt_class >= 0x01 && mgmt_class <= 0x4f) || mgmt_class == IB_SMI_DIRECT_CLASS;
 }
 
 /* 0, or the position, from 1 on, of the class that cannot be registered; errno has the cause.

@@ -103,6 +103,10 @@ static void a_server_has_its_methods_or_all(void **state)
 	assert_int_equal(mad_register_server_via(256, 0, NULL, 0, port), -1);
 	assert_int_equal(mad_register_server_via(0x0b, 0, NULL, 0, NULL), -1);
 	assert_int_equal(mad_register_client_via(-1, 0, port), -1);
+	/* no management class, as mad_rpc_open_port() has it */
+	assert_int_equal(mad_register_client_via(0, 0, port), -1);
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(mad_register_client_via(0x50, 0, port), -1);
 	assert_int_equal(mad_register_client_via(1, 0, NULL), -1);
 	assert_int_equal(mad_register_client_via(IB_BOARD_MGMT_CLASS, 0, port), 0);
 	assert_int_equal(mad_rpc_class_agent(port, IB_BOARD_MGMT_CLASS), 8);
