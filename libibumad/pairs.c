@@ -48,7 +48,7 @@ static struct guid_pair *pair_for(struct pair_list *list, __be64 guid)
 /* Adds a device's ports, without those that cannot be read. Fails on a shortage. */
 static int add_device(struct pair_list *list, const char *ca_name)
 {
-	bool ports[UMAD_CA_MAX_PORTS];
+	bool ports[UMAD_CA_MAX_PORTS] = {false};
 	char path[SYSFS_PATH_MAX];
 	struct guid_pair *pair;
 	union umad_gid gid;

@@ -8,7 +8,7 @@
 
 #define WINDOW      64                    /* segments that the sender may be ahead */
 #define MOST_BYTES  (2 * LONGEST_MESSAGE) /* of an owner's messages; more is refused */
-#define LEAST_BYTES (32 * 1024)           /* that a message counts as: their list is searched */
+#define LEAST_BYTES ((size_t)32 * 1024)   /* that a message counts as: their list is searched */
 #define PATIENCE    (40 * SECOND)         /* for the next segment */
 #define REMEMBERED  (10 * SECOND)         /* for segments that are sent again */
 
@@ -53,9 +53,10 @@ static void forget(struct fabric *fabric, struct reassembly *reassembly)
 {
 	struct reassembly **link = &reassembly->agent->reassemblies;
 
-	while (*link != reassembly)
+	while (*link && *link != reassembly)
 		link = &(*link)->next;
-	*link = reassembly->next;
+	if (*link)
+		*link = reassembly->next;
 	timer_cancel(fabric, &reassembly->timer);
 	release(reassembly->agent, LEAST_BYTES + reassembly->room);
 	free(reassembly->data);
