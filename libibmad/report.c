@@ -11,7 +11,8 @@
 #include <stdlib.h>
 
 /* Formats a message. A device name with a line feed must not make two lines of it. */
-static void compose(char *text, size_t size, const char *format, va_list args)
+__attribute__((format(printf, 3, 0))) static void compose(char *text, size_t size,
+							  const char *format, va_list args)
 {
 	vsnprintf(text, size, format, args);
 	for (; *text; text++)

@@ -13,9 +13,10 @@
 typedef void report_fn(const char *call, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-report_fn report;
+void report(const char *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Adds the text of errno, and ends the process. */
-report_fn report_and_exit;
+void report_and_exit(const char *call, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
 /* On stderr, with ibdebug 2 and above: a MAD that goes or comes. */
 void report_packet(const char *what, const uint8_t *mad, int length);
