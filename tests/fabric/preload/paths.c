@@ -114,6 +114,7 @@ static int view_folder(char *buffer, size_t size)
 
 const char *redirect_path(const char *path, char buffer[PATH_BYTES])
 {
+	char folder[PATH_BYTES];
 	const char *inside;
 	int start;
 
@@ -122,12 +123,13 @@ const char *redirect_path(const char *path, char buffer[PATH_BYTES])
 	inside = is_below_prefix(path) ? path : tidy(path, buffer, PATH_BYTES);
 	if (!inside)
 		return path;
-	start = view_folder(NULL, 0);
-	if (start + (int)strlen(inside) >= PATH_BYTES)
-		return path;
+	start = view_folder(folder, sizeof(folder));
+	if (start + (int)strlen(inside) >= PATH_BYTES) {
+		buffer[0] = '\0'; /* a path that is nowhere, rather than the machine's own */
+		return buffer;
+	}
 	memmove(buffer + start, inside, strlen(inside) + 1);
-	view_folder(buffer, (size_t)start + 1);
-	buffer[start] = '/';
+	memcpy(buffer, folder, (size_t)start);
 	return buffer;
 }
 
