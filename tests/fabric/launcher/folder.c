@@ -167,6 +167,24 @@ int folder_create(const char *name, char folder[FOLDER_BYTES], char *why)
 	return lock;
 }
 
+/* A fabric without a name is found by the process id that the name of its folder begins with.
+ */
+static void find_by_process(const char *base, const char *id, char folder[FOLDER_BYTES])
+{
+	size_t length = strlen(id);
+	DIR *folders = opendir(base);
+	struct dirent *entry;
+
+	while (folders && (entry = readdir(folders)))
+		if (!strncmp(entry->d_name, id, length) && entry->d_name[length] == '-' &&
+		    snprintf(folder, FOLDER_BYTES, "%s/%s", base, entry->d_name) <
+			    FOLDER_BYTES &&
+		    !is_abandoned(folder))
+			break;
+	if (folders)
+		closedir(folders);
+}
+
 int folder_find(const char *name, char folder[FOLDER_BYTES], char *why)
 {
 	char base[FOLDER_BYTES];
@@ -178,6 +196,8 @@ int folder_find(const char *name, char folder[FOLDER_BYTES], char *why)
 	base_lock = lock_base(base, why);
 	if (base_lock < 0)
 		return base_lock;
+	if (access(folder, X_OK) && strspn(name, "0123456789") == strlen(name))
+		find_by_process(base, name, folder);
 	if (access(folder, X_OK) || is_abandoned(folder)) {
 		snprintf(why, 256, "no fabric \"%.100s\" is running", name);
 		error = -ENOENT;
