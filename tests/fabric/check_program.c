@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
@@ -112,9 +113,31 @@ static const char *interpreter(char *line)
 	return path;
 }
 
+/* The header of the file that this code is part of. */
+extern const elf_header __ehdr_start __attribute__((visibility("hidden")));
+
+/* The loader of the program that runs, as its segments in memory have it: /proc may not be
+ * there. */
+static const char *own_loader(void)
+{
+	const elf_segment *segments = (const elf_segment *)(uintptr_t)getauxval(
+		AT_PHDR); // NOLINT(performance-no-int-to-ptr)
+	unsigned long count = getauxval(AT_PHNUM);
+	uintptr_t base = 0;
+
+	for (unsigned long i = 0; segments && i < count; i++)
+		if (segments[i].p_type == PT_PHDR)
+			base = (uintptr_t)segments - (uintptr_t)segments[i].p_vaddr;
+	for (unsigned long i = 0; segments && i < count; i++)
+		if (segments[i].p_type == PT_INTERP)
+			return (const char *)(base + (uintptr_t)segments[i].p_vaddr); // NOLINT
+	return "";
+}
+
 const char *check_program(const char *path, char interpreted_by[PATH_MAX])
 {
-	struct program program, self;
+	const char *loader = own_loader();
+	struct program program;
 
 	strcpy(interpreted_by, "");
 	if (strlen(path) >= PATH_MAX)
@@ -134,16 +157,14 @@ const char *check_program(const char *path, char interpreted_by[PATH_MAX])
 		       "nothing is preloaded";
 	if (is_privileged(path))
 		return "has set-ID bits or capabilities, with which nothing is preloaded";
-	if (read_program("/proc/self/exe", &self))
-		return "cannot be compared with umad-sim: /proc is not there";
-	if (program.beginning[EI_CLASS] != self.beginning[EI_CLASS] ||
-	    program.header.e_machine != self.header.e_machine)
+	if (program.beginning[EI_CLASS] != OWN_CLASS ||
+	    program.header.e_machine != __ehdr_start.e_machine)
 		return "is a program for another kind of processor";
-	if (!program.loader[0] && same_file(path, self.loader))
+	if (!program.loader[0] && same_file(path, loader))
 		return NULL; /* the loader preloads for the program that it is told to run */
 	if (!program.loader[0])
 		return "is linked statically";
-	if (strcmp(program.loader, self.loader) != 0 && !same_file(program.loader, self.loader))
+	if (strcmp(program.loader, loader) != 0 && !same_file(program.loader, loader))
 		return "is a program of another C library";
 	return NULL;
 }

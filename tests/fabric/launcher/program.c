@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -54,13 +55,13 @@ static int find_library(char path[PATH_MAX])
 {
 	static const char *const places[] = {LIBRARY_NAME, PRELOAD_FROM_PROGRAM};
 	char folder[PATH_MAX], place[2 * PATH_MAX];
-	ssize_t length = readlink("/proc/self/exe", folder, sizeof(folder) - 1);
+	const char *self = (const char *)(uintptr_t)getauxval(AT_EXECFN); // NOLINT
 
-	if (length <= 0) {
+	/* the path that it was started by will do where there is no /proc */
+	if (!realpath("/proc/self/exe", folder) && !(self && realpath(self, folder))) {
 		fprintf(stderr, "umad-sim: /proc/self/exe: %s\n", strerror(errno));
 		return STATUS_FAILED;
 	}
-	folder[length] = '\0';
 	*strrchr(folder, '/') = '\0';
 	for (unsigned int i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 		snprintf(place, sizeof(place), "%s/%s", folder, places[i]);
