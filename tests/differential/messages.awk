@@ -11,7 +11,7 @@ BEGIN {
 	calls = "^(_do_madrpc|mad_[a-z_0-9]+|madrpc_init|sa_rpc_call|ib_[a-z_]+_via|bm_call_via|str2drpath|" \
 		"smp_[a-z_]+_via|pma_query_via|performance_reset_via|cc_[a-z_]+_via|redirect_port|" \
 		"get_abi_version|get_port|umad_[a-z_0-9]+|resolve_ca_[a-z]+|dev_to_umad_id|find_cached_ca|" \
-		"put_ca|get_ca|release_ca|release_port|check_for_digit_name|smp_[a-z_]+)$"
+		"put_ca|get_ca|release_ca|release_port|check_for_digit_name|smp_[a-z_]+|get_smi_gsi_pair)$"
 	split("Connection timed out|Invalid argument|Input/output error|Bad file descriptor|" \
 		"No such device|No such file or directory|Permission denied|Operation not permitted|" \
 		"Success|Operation not supported|Cannot allocate memory|" \
@@ -102,6 +102,8 @@ function library_message(call, text, kind,    to) {
 	else if (text ~ /no pkeys found|has no P_Keys/)
 		print "library: no P_Keys"
 	else if (text ~ /max_retries .* <= 0/)
+		return
+	else if (call == "get_smi_gsi_pair") # mad_rpc_open_port2, which says the same in the next line
 		return
 	else if (!trace)
 		print "UNKNOWN: " call ": " text
