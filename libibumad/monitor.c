@@ -29,6 +29,8 @@ struct event_list {
 struct umad_monitor {
 	struct nl_sock *sock;
 	struct event_list present;
+	size_t settled; /* so many of present, the first ones, are older than all queued uevents
+			 */
 	struct event_list pending;
 	size_t taken; /* of pending */
 	bool lost;    /* something happened that could not be told */
@@ -81,14 +83,25 @@ static int add(struct umad_monitor *monitor, const struct umad_event *event)
 	return err ? err : append(&monitor->pending, event);
 }
 
+/*
+ * A "remove" or "move" uevent is about a name that the monitor learned while uevents were
+ * queued. sysfs may have told a later owner of the name than the one that the uevent is about,
+ * and a list that the caller read meanwhile may show the earlier owner: the caller must list
+ * the devices anew.
+ */
+#define AMBIGUOUS (-ESTALE)
+
 /* Forgets the i-th thing that was there, and tells of it. */
 static int remove_present(struct umad_monitor *monitor, size_t i)
 {
 	struct event_list *present = &monitor->present;
 	struct umad_event event = present->events[i];
 
+	if (i >= monitor->settled)
+		return AMBIGUOUS;
 	event.type = event.type == UMAD_EVENT_CA_ADDED ? UMAD_EVENT_CA_REMOVED
 						       : UMAD_EVENT_PORT_REMOVED;
+	monitor->settled--;
 	present->count--;
 	memmove(&present->events[i], &present->events[i + 1],
 		(present->count - i) * sizeof(*present->events));
@@ -188,10 +201,11 @@ static int take_stock(struct umad_monitor *monitor)
 {
 	int err;
 
-	monitor->present.count = 0;
+	monitor->present.count = monitor->settled = 0;
 	err = sys_list(SYS_INFINIBAND, list_ca, monitor);
 	if (!err || err == -ENOENT)
 		err = sys_list(SYS_INFINIBAND_MAD, list_node, monitor);
+	monitor->settled = monitor->present.count;
 	monitor->pending.count = monitor->taken = 0;
 	return err == -ENOENT ? 0 : err;
 }
@@ -344,8 +358,10 @@ EXPORT int umad_monitor_next_event(struct umad_monitor *monitor, struct umad_eve
 		monitor->pending.count = monitor->taken = 0;
 		err = receive(monitor);
 	}
-	if (err == -EAGAIN)
+	if (err == -EAGAIN) {
+		monitor->settled = monitor->present.count;
 		return fail(err);
+	}
 	if (err) {
 		log_info("events are lost: %s", strerror(-err));
 		monitor->lost = true;
@@ -354,7 +370,7 @@ EXPORT int umad_monitor_next_event(struct umad_monitor *monitor, struct umad_eve
 		*event = monitor->pending.events[monitor->taken++];
 		return 0;
 	}
-	if (err && err != -ENOBUFS && !is_gone(err))
+	if (err && err != -ENOBUFS && err != AMBIGUOUS && !is_gone(err))
 		return fail(err);
 	err = drop_uevents(monitor);
 	if (!err)

@@ -79,7 +79,7 @@ int umad_monitor_get_fd(const struct umad_monitor *monitor);
  *
  * Call it until it says -EAGAIN: one message from the kernel can be none or two.
  * It returns UMAD_EVENT_OVERRUN when the kernel had to drop uevents, and when a device was
- * removed before its uevent was read. Later events report later changes.
+ * removed or renamed before its uevents were read. Later events report later changes.
  *
  * Returns 0; -EAGAIN nothing has happened, -EINVAL, -ENOMEM, -EMFILE and -ENFILE no descriptor
  * to read sysfs, or what the kernel answered. After an error other than -EAGAIN and -EINVAL,

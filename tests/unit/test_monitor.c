@@ -622,6 +622,38 @@ static void a_device_renamed_twice_is_known_under_its_last_name(void **state)
 	tells_nothing();
 }
 
+/* mlx5_0 had umad0 first, which only a list showed, and another device has umad0 now. */
+static void a_node_with_an_earlier_owner_is_told_as_an_overrun(void **state)
+{
+	(void)state;
+	watch();
+	plug("mlx5_1", 0);
+	uevent("add", "infiniband_mad", "umad0", NULL);
+	uevent("remove", "infiniband_mad", "umad0", NULL);
+	uevent("add", "infiniband_mad", "umad0", NULL);
+	tells(UMAD_EVENT_PORT_ADDED, "mlx5_1", 1, "umad0");
+	tells(UMAD_EVENT_OVERRUN, "", 0, "");
+	tells_nothing();
+	uevent("remove", "infiniband_mad", "umad0", NULL);
+	tells(UMAD_EVENT_PORT_REMOVED, "mlx5_1", 1, "umad0");
+	tells_nothing();
+}
+
+/* The device was mlx5_1 for a while, which only a list showed. */
+static void a_device_renamed_back_is_told_as_an_overrun(void **state)
+{
+	(void)state;
+	watch();
+	plug("mlx5_0", 0);
+	uevent("add", "infiniband", "mlx5_0", NULL);
+	uevent("move", "infiniband", "mlx5_1", "/devices/pci0/infiniband/mlx5_0");
+	uevent("move", "infiniband", "mlx5_0", "/devices/pci0/infiniband/mlx5_1");
+	tells(UMAD_EVENT_CA_ADDED, "mlx5_0", 0, "");
+	tells(UMAD_EVENT_PORT_ADDED, "mlx5_0", 1, "umad0");
+	tells(UMAD_EVENT_OVERRUN, "", 0, "");
+	tells_nothing();
+}
+
 static void an_unknown_device_that_goes_is_not_told(void **state)
 {
 	(void)state;
@@ -1236,6 +1268,7 @@ static void a_removal_without_memory_is_told_as_an_overrun(void **state)
 		umad_uevent("add", i);
 		assert_int_equal(umad_monitor_next_event(monitor, &event), 0);
 	}
+	tells_nothing();
 	fake_remove("/sys/class/infiniband");
 	fake_remove("/sys/class/infiniband_mad");
 	uevent("remove", "infiniband", "mlx5_0", NULL);
@@ -1328,6 +1361,8 @@ int main(void)
 		TEST(a_module_unloaded_takes_ports_only),
 		TEST(a_number_that_another_device_takes_over_is_told),
 		TEST(a_device_renamed_twice_is_known_under_its_last_name),
+		TEST(a_node_with_an_earlier_owner_is_told_as_an_overrun),
+		TEST(a_device_renamed_back_is_told_as_an_overrun),
 		TEST(an_unknown_device_that_goes_is_not_told),
 		TEST(names_as_long_as_they_may_be_are_told_whole),
 		TEST(a_node_that_sysfs_does_not_explain_is_not_told),
