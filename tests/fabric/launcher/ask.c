@@ -17,16 +17,18 @@ static int talk(int fd, enum request_kind kind, const char *question, struct rep
 	struct request request = {.magic = PROTOCOL_MAGIC, .kind = kind};
 	struct iovec out[2] = {{&request, sizeof(request)},
 			       {(void *)(uintptr_t)question, strlen(question)}};
+	struct msghdr message = {.msg_iov = out, .msg_iovlen = 2};
 	struct iovec in[2] = {{reply, sizeof(*reply)}, {text, LONGEST_TEXT}};
 	ssize_t length;
 
 	if (strlen(question) > LONGEST_TEXT)
 		return -E2BIG;
-	if (writev(fd, out, 2) < 0)
+	if (sendmsg(fd, &message, MSG_NOSIGNAL) < 0 && errno != EPIPE)
 		return -errno;
+	/* if the fabric did not read the request, its reply comes after ECONNRESET */
 	do {
 		length = readv(fd, in, 2);
-	} while (length < 0 && errno == EINTR);
+	} while (length < 0 && (errno == EINTR || errno == ECONNRESET));
 	if (length < (ssize_t)sizeof(*reply))
 		return length < 0 ? -errno : -ECONNRESET;
 	text[length - (ssize_t)sizeof(*reply)] = '\0';

@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "folder.h"
+#include "remove_tree.h"
 
 /* The user's own folder for all of it; nobody else may have put something there in its place.
  */
@@ -39,26 +39,27 @@ static int base_folder(char base[FOLDER_BYTES], char *why)
 	return 0;
 }
 
-static int remove_entry(const char *path, const struct stat *status, int type,
-			struct FTW *place)
+static void name_lock(const char *folder, char path[FOLDER_BYTES + 8])
 {
-	(void)status;
-	(void)type;
-	(void)place;
-	remove(path);
-	return 0;
+	snprintf(path, FOLDER_BYTES + 8, "%s/lock", folder);
 }
 
 void folder_remove(const char *folder)
 {
-	nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	char path[FOLDER_BYTES + 8];
+
+	/* this is enough if the fabric did not start, and needs no descriptor */
+	name_lock(folder, path);
+	unlink(path);
+	if (rmdir(folder))
+		remove_tree(folder);
 }
 
 static int open_lock(const char *folder, int flags)
 {
 	char path[FOLDER_BYTES + 8];
 
-	snprintf(path, sizeof(path), "%s/lock", folder);
+	name_lock(folder, path);
 	return open(path, flags | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 

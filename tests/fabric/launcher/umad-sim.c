@@ -179,12 +179,14 @@ static pid_t start_fabric(const struct options *options, const char *folder, int
 	ssize_t length;
 	int error;
 
-	if (pipe(ends))
-		stop("pipe: %s", strerror(errno));
+	error = pipe(ends);
 	launcher = getpid();
-	child = fork();
-	if (child < 0)
-		stop("fork: %s", strerror(errno));
+	child = error ? -1 : fork();
+	if (child < 0) {
+		error = errno;
+		folder_remove(folder);
+		stop("the fabric's process: %s", strerror(error));
+	}
 	if (child == 0) {
 		close(ends[0]);
 		end_with(launcher);

@@ -2,12 +2,12 @@
 
 /* Views: which nodes a program sits on, kept in step with the fabric. */
 #include <errno.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "remove_tree.h"
 #include "view.h"
 
 static void view_free(struct view *view)
@@ -94,16 +94,6 @@ static bool same_nodes(const struct view *a, const struct view *b)
 	       memcmp(a->nodes, b->nodes, a->node_count * sizeof(*a->nodes)) == 0;
 }
 
-static int remove_entry(const char *path, const struct stat *status, int type,
-			struct FTW *place)
-{
-	(void)status;
-	(void)type;
-	(void)place;
-	remove(path);
-	return 0;
-}
-
 static int write_view(const struct fabric *fabric, struct view *view)
 {
 	int error;
@@ -145,7 +135,7 @@ int view_find(struct fabric *fabric, struct view **views, const char *folder, co
 	if (!error) {
 		error = write_view(fabric, view);
 		if (error)
-			nftw(view->folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+			remove_tree(view->folder);
 	}
 	if (error) {
 		view_free(view);

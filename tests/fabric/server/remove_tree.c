@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+#include <ftw.h>
+#include <stdio.h>
+
+#include "remove_tree.h"
+
+static int remove_entry(const char *path, const struct stat *status, int type,
+			struct FTW *place)
+{
+	(void)status;
+	(void)type;
+	(void)place;
+	remove(path);
+	return 0;
+}
+
+void remove_tree(const char *folder)
+{
+	/* a descriptor a level would be quicker, but there may be only one left */
+	nftw(folder, remove_entry, 1, FTW_DEPTH | FTW_PHYS);
+}

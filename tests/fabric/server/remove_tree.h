@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+#ifndef UMAD_SIM_REMOVE_TREE_H
+#define UMAD_SIM_REMOVE_TREE_H
+
+/* Removes a folder and what is in it, as far as that is possible. */
+void remove_tree(const char *folder);
+
+#endif
