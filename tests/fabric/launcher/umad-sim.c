@@ -65,6 +65,9 @@ static int apply_rule(struct server *server, const char *rule, const char *where
 static int apply_file(struct server *server, const char *name, char *why)
 {
 	FILE *file = fopen(name, "re");
+	size_t length = strlen(name);
+	/* the end of a long path tells more than its beginning */
+	const char *shown = length > 30 ? name + length - 30 : name;
 	char *line = NULL;
 	size_t room = 0;
 	unsigned int number = 0;
@@ -77,7 +80,7 @@ static int apply_file(struct server *server, const char *name, char *why)
 	while (!error && getline(&line, &room, file) >= 0) {
 		char where[50];
 
-		snprintf(where, sizeof(where), "%.30s:%u: ", name, ++number);
+		snprintf(where, sizeof(where), "%.30s:%u: ", shown, ++number);
 		line[strcspn(line, "\r\n")] = '\0';
 		error = apply_rule(server, line, where, why);
 	}
