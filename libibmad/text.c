@@ -8,6 +8,9 @@ struct text text_begin(char *buf, int bufsz)
 {
 	if (!buf || bufsz <= 0)
 		return (struct text){0};
+	/* a size that is no size must not carry the end past the last address */
+	if ((uintptr_t)bufsz > UINTPTR_MAX - (uintptr_t)buf)
+		bufsz = (int)(UINTPTR_MAX - (uintptr_t)buf);
 	return (struct text){.at = buf, .end = buf + bufsz - 1};
 }
 

@@ -7,6 +7,7 @@
  */
 #undef _FILE_OFFSET_BITS
 #undef _TIME_BITS
+#define _LARGEFILE64_SOURCE
 
 #include "sys.h"
 
@@ -72,6 +73,13 @@ int sys_poll(int fd, int timeout_ms)
 	ready = (int)checked(poll(&pollfd, 1, timeout_ms));
 	return ready > 0 ? pollfd.revents : ready;
 }
+
+/* With 32 bits, glibc's readdir() fails if the number or the offset of an entry needs 64. No
+ * simulator stands in for readdir(). */
+#ifdef __GLIBC__
+#define dirent  dirent64
+#define readdir readdir64
+#endif
 
 int sys_list(const char *path, sys_visit_fn *visit, void *arg)
 {

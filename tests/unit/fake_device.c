@@ -95,8 +95,8 @@ void arm(struct handle *handle)
 	if (ns == handle->expires_ns)
 		return;
 	handle->expires_ns = ns;
-	when.it_value.tv_sec = ns / 1000000000;
-	when.it_value.tv_nsec = ns % 1000000000;
+	when.it_value.tv_sec = (time_t)(ns / 1000000000);
+	when.it_value.tv_nsec = (long)(ns % 1000000000);
 	timerfd_settime(handle->fd, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
@@ -292,7 +292,7 @@ const struct device_packet *device_packet(unsigned n)
 bool device_wait_written(unsigned count, int timeout_ms)
 {
 	int64_t end_ns = now_ns() + timeout_ms * 1000000LL;
-	struct timespec end = {end_ns / 1000000000, end_ns % 1000000000};
+	struct timespec end = {(time_t)(end_ns / 1000000000), (long)(end_ns % 1000000000)};
 	bool there;
 	int err = 0;
 

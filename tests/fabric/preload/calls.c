@@ -5,6 +5,7 @@
  * that it has for them: with 64-bit offsets, as _FORTIFY_SOURCE and as older versions call
  * them.
  */
+#undef _FILE_OFFSET_BITS /* each name is a function of its own */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>

@@ -34,10 +34,15 @@ static double share(const struct fabric *fabric, uint32_t transmitter)
 	return busy < 1 ? busy : 1;
 }
 
-/* Without rounding on the way: the result is the same whatever times it is the sum of. */
+/* Without rounding on the way: the result is the same whatever times it is the sum of. The
+ * product of rate and time may need more than 64 bits; both are divided into whole seconds and
+ * the rest. */
 static uint64_t at_rate(double per_second, uint64_t time)
 {
-	return (uint64_t)((unsigned __int128)(uint64_t)per_second * time / SECOND);
+	uint64_t rate = (uint64_t)per_second;
+	uint64_t rest = rate % SECOND;
+
+	return rate / SECOND * time + rest * (time / SECOND) + rest * (time % SECOND) / SECOND;
 }
 
 static uint64_t transmitted(const struct fabric *fabric, uint32_t port, uint64_t time)

@@ -27,7 +27,7 @@ static size_t bucket_of(const struct fabric *fabric, const struct gmp_place *pla
 {
 	uint64_t name = (uint64_t)place->class << 48 | (uint64_t)place->attribute << 32;
 
-	return fabric_hash(fabric, HASH_PLACE, place->node, name | place->modifier) &
+	return (size_t)fabric_hash(fabric, HASH_PLACE, place->node, name | place->modifier) &
 	       (fabric->gmp_memory->bucket_count - 1);
 }
 

@@ -348,7 +348,7 @@ static void rubbish_of_any_length_is_answered_or_dropped(void **state)
 	uint64_t number = 1;
 
 	assert_null(sa_answer(subnet->sa, subnet->alpha, LID_ALPHA, NULL, 0, &subnet->length));
-	for (uint64_t round = 0; round < 60000; round++) {
+	for (size_t round = 0; round < 60000; round++) {
 		size_t length = round % 3 ? MAD_BYTES : round % 257;
 		uint8_t *exact = malloc(length + !length);
 		uint8_t *answer;
