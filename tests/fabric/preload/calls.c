@@ -3,7 +3,7 @@
 /*
  * The C library's calls that programs use on sysfs and on umad devices, under all the names
  * that it has for them: with 64-bit offsets, as _FORTIFY_SOURCE and as older versions call
- * them.
+ * them. Those with 64-bit time on machines with 32 bits are in calls_time64.c.
  */
 #undef _FILE_OFFSET_BITS /* each name is a function of its own */
 #include <dirent.h>
@@ -17,14 +17,10 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "preload.h"
-
-#define UMAD_MAJOR 231
-#define ISSM_MINOR 64
+#include "calls.h"
 
 /* What the C library exports and its headers do not declare. */
 int __open_2(const char *path, int flags);
@@ -33,6 +29,8 @@ int __openat_2(int folder, const char *path, int flags);
 int __openat64_2(int folder, const char *path, int flags);
 ssize_t __read_chk(int fd, void *buffer, size_t count, size_t size);
 int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t size);
+int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+		const sigset_t *signals, size_t size);
 ssize_t __readlink_chk(const char *path, char *buffer, size_t count, size_t size);
 char *__realpath_chk(const char *path, char *resolved, size_t size);
 int __xstat(int version, const char *path, struct stat *status);
@@ -212,23 +210,6 @@ EXPORT int dup3(int fd, int copy, int flags)
 	return result;
 }
 
-/* The argument of fcntl(), if it has one, fits a pointer. */
-#define FCNTL(name)                                                                    \
-	EXPORT int name(int fd, int command, ...)                                      \
-	{                                                                              \
-		va_list arguments;                                                     \
-		void *argument;                                                        \
-		int result;                                                            \
-                                                                                       \
-		va_start(arguments, command);                                          \
-		argument = va_arg(arguments, void *);                                  \
-		va_end(arguments);                                                     \
-		result = REAL(name)(fd, command, argument);                            \
-		if (result >= 0 && (command == F_DUPFD || command == F_DUPFD_CLOEXEC)) \
-			device_share(fd, result);                                      \
-		return result;                                                         \
-	}
-
 FCNTL(fcntl)
 FCNTL(fcntl64)
 
@@ -262,23 +243,7 @@ EXPORT ssize_t write(int fd, const void *buffer, size_t count)
 	return length;
 }
 
-EXPORT int ioctl(int fd, unsigned long code, ...)
-{
-	struct device *device;
-	va_list arguments;
-	void *argument;
-	int result;
-
-	va_start(arguments, code);
-	argument = va_arg(arguments, void *);
-	va_end(arguments);
-	device = code == FIONBIO || code == FIOCLEX || code == FIONCLEX ? NULL : device_get(fd);
-	if (!device)
-		return REAL(ioctl)(fd, code, argument);
-	result = device_ioctl(device, code, argument);
-	device_put(device);
-	return result;
-}
+IOCTL(ioctl)
 
 EXPORT int poll(struct pollfd *fds, nfds_t count, int timeout)
 {
@@ -302,6 +267,16 @@ EXPORT int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeou
 		 const sigset_t *signals)
 {
 	int ready = REAL(ppoll)(fds, count, timeout, signals);
+
+	if (ready > 0)
+		device_correct_poll(fds, count);
+	return ready;
+}
+
+EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+		       const sigset_t *signals, size_t size)
+{
+	int ready = REAL(__ppoll_chk)(fds, count, timeout, signals, size);
 
 	if (ready > 0)
 		device_correct_poll(fds, count);
@@ -332,31 +307,6 @@ EXPORT int scandir64(const char *path, struct dirent64 ***list,
 
 	return REAL(scandir64)(redirect_path(path, buffer), list, filter, compare);
 }
-
-/* Devices are files in the view; programs see the character devices that they stand for. */
-#define SHOW_DEVICE(path, status)                                                        \
-	do {                                                                             \
-		unsigned int number;                                                     \
-		enum device_kind kind = device_of_path(path, &number);                   \
-                                                                                         \
-		if (kind == DEVICE_NONE)                                                 \
-			break;                                                           \
-		(status)->st_mode = S_IFCHR | 0600;                                      \
-		(status)->st_rdev = makedev(                                             \
-			UMAD_MAJOR, kind == DEVICE_UMAD ? number : ISSM_MINOR + number); \
-	} while (0)
-
-#define STAT(name, type, parameters, ...)                          \
-	EXPORT int name parameters                                 \
-	{                                                          \
-		char buffer[PATH_BYTES];                           \
-		const char *instead = redirect_path(path, buffer); \
-		int result = REAL(name)(__VA_ARGS__);              \
-                                                                   \
-		if (result == 0 && instead != path)                \
-			SHOW_DEVICE(path, status);                 \
-		return result;                                     \
-	}
 
 STAT(stat, struct stat, (const char *path, struct stat *status), instead, status)
 STAT(lstat, struct stat, (const char *path, struct stat *status), instead, status)

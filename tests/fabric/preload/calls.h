@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Calls of which the C library has several, which are told apart by their names and types only.
+ */
+#ifndef UMAD_SIM_CALLS_H
+#define UMAD_SIM_CALLS_H
+
+#include <fcntl.h>
+#include <stdarg.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "preload.h"
+
+#define UMAD_MAJOR 231
+#define ISSM_MINOR 64
+
+/* The argument of fcntl(), if it has one, fits a pointer. */
+#define FCNTL(name)                                                                    \
+	EXPORT int name(int fd, int command, ...)                                      \
+	{                                                                              \
+		va_list arguments;                                                     \
+		void *argument;                                                        \
+		int result;                                                            \
+                                                                                       \
+		va_start(arguments, command);                                          \
+		argument = va_arg(arguments, void *);                                  \
+		va_end(arguments);                                                     \
+		result = REAL(name)(fd, command, argument);                            \
+		if (result >= 0 && (command == F_DUPFD || command == F_DUPFD_CLOEXEC)) \
+			device_share(fd, result);                                      \
+		return result;                                                         \
+	}
+
+#define IOCTL(name)                                                             \
+	EXPORT int name(int fd, unsigned long code, ...)                        \
+	{                                                                       \
+		struct device *device;                                          \
+		va_list arguments;                                              \
+		void *argument;                                                 \
+		int result;                                                     \
+                                                                                \
+		va_start(arguments, code);                                      \
+		argument = va_arg(arguments, void *);                           \
+		va_end(arguments);                                              \
+		device = code == FIONBIO || code == FIOCLEX || code == FIONCLEX \
+				 ? NULL                                         \
+				 : device_get(fd);                              \
+		if (!device)                                                    \
+			return REAL(name)(fd, code, argument);                  \
+		result = device_ioctl(device, code, argument);                  \
+		device_put(device);                                             \
+		return result;                                                  \
+	}
+
+/* Devices are files in the view; programs see the character devices that they stand for. */
+#define SHOW_DEVICE(path, status)                                                        \
+	do {                                                                             \
+		unsigned int number;                                                     \
+		enum device_kind kind = device_of_path(path, &number);                   \
+                                                                                         \
+		if (kind == DEVICE_NONE)                                                 \
+			break;                                                           \
+		(status)->st_mode = S_IFCHR | 0600;                                      \
+		(status)->st_rdev = makedev(                                             \
+			UMAD_MAJOR, kind == DEVICE_UMAD ? number : ISSM_MINOR + number); \
+	} while (0)
+
+#define STAT(name, type, parameters, ...)                          \
+	EXPORT int name parameters                                 \
+	{                                                          \
+		char buffer[PATH_BYTES];                           \
+		const char *instead = redirect_path(path, buffer); \
+		int result = REAL(name)(__VA_ARGS__);              \
+                                                                   \
+		if (result == 0 && instead != path)                \
+			SHOW_DEVICE(path, status);                 \
+		return result;                                     \
+	}
+
+#endif

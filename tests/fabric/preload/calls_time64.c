@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * What programs with 64-bit time call on machines whose time has 32 bits otherwise: the C
+ * library has names of its own for these calls.
+ */
+#undef _FILE_OFFSET_BITS
+#define _FILE_OFFSET_BITS 64
+#define _TIME_BITS        64
+#include <features.h>
+
+#include "calls.h"
+
+#if __WORDSIZE == 32 && defined(__USE_TIME_BITS64)
+
+int __stat64_time64(const char *path, struct stat *status);
+int __lstat64_time64(const char *path, struct stat *status);
+int __fstatat64_time64(int folder, const char *path, struct stat *status, int flags);
+int __fcntl_time64(int fd, int command, ...);
+int __ioctl_time64(int fd, unsigned long code, ...);
+int __ppoll64(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+	      const sigset_t *signals);
+int __ppoll64_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+		  const sigset_t *signals, size_t size);
+
+STAT(__stat64_time64, struct stat, (const char *path, struct stat *status), instead, status)
+STAT(__lstat64_time64, struct stat, (const char *path, struct stat *status), instead, status)
+STAT(__fstatat64_time64, struct stat,
+     (int folder, const char *path, struct stat *status, int flags), folder, instead, status,
+     flags)
+FCNTL(__fcntl_time64)
+IOCTL(__ioctl_time64)
+
+EXPORT int __ppoll64(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+		     const sigset_t *signals)
+{
+	int ready = REAL(__ppoll64)(fds, count, timeout, signals);
+
+	if (ready > 0)
+		device_correct_poll(fds, count);
+	return ready;
+}
+
+EXPORT int __ppoll64_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+			 const sigset_t *signals, size_t size)
+{
+	int ready = REAL(__ppoll64_chk)(fds, count, timeout, signals, size);
+
+	if (ready > 0)
+		device_correct_poll(fds, count);
+	return ready;
+}
+
+#endif
