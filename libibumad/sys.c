@@ -46,10 +46,16 @@ int sys_close(int fd)
 	return (int)checked(close(fd));
 }
 
+#ifdef __GLIBC__
+typedef unsigned long ioctl_request;
+#else
+typedef int ioctl_request; /* POSIX's, and musl's */
+#endif
+
 int sys_ioctl(int fd, unsigned long request, void *arg)
 {
 	errno = 0;
-	return (int)checked(ioctl(fd, request, arg));
+	return (int)checked(ioctl(fd, (ioctl_request)request, arg));
 }
 
 ssize_t sys_read(int fd, void *buf, size_t size)
