@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -56,8 +57,40 @@ static void refresh(const char *path)
 		ask_fabric(&request, &reply, NULL, NULL);
 }
 
+/*
+ * Whether a path leads to a umad or issm device of the real machine. No path but those into the
+ * view should; a link or another folder may, nevertheless. errno is ENODEV then.
+ */
+static bool is_real_device(int folder, const char *path)
+{
+	char link[64], subsystem[256];
+	struct statx status;
+	int saved_errno = errno;
+	ssize_t length;
+
+	if (!fabric_folder() || !path)
+		return false;
+	if (REAL(statx)(folder, path, 0, STATX_TYPE, &status) || !S_ISCHR(status.stx_mode)) {
+		errno = saved_errno;
+		return false;
+	}
+	if (status.stx_rdev_major != UMAD_MAJOR || status.stx_rdev_minor >= 2 * ISSM_MINOR) {
+		/* a device beyond the first 64 has another number */
+		snprintf(link, sizeof(link), "/sys/dev/char/%u:%u/subsystem",
+			 status.stx_rdev_major, status.stx_rdev_minor);
+		length = REAL(readlink)(link, subsystem, sizeof(subsystem) - 1);
+		subsystem[length < 0 ? 0 : length] = '\0';
+		errno = saved_errno;
+		if (!strstr(subsystem, "/infiniband_mad"))
+			return false;
+	}
+	errno = ENODEV;
+	return true;
+}
+
 /* An open of a device; -2: the path is none, and is to be opened as what is in `buffer`. */
-static int open_device(const char *path, int flags, char *buffer, const char **instead)
+static int open_device(int folder, const char *path, int flags, char *buffer,
+		       const char **instead)
 {
 	unsigned int number;
 	enum device_kind kind = device_of_path(path, &number);
@@ -65,6 +98,8 @@ static int open_device(const char *path, int flags, char *buffer, const char **i
 	*instead = redirect_path(path, buffer);
 	if (*instead != path)
 		refresh(*instead);
+	else if (is_real_device(folder, path))
+		return -1;
 	if (kind == DEVICE_NONE)
 		return -2;
 	if (REAL(access)(*instead, F_OK))
@@ -72,50 +107,50 @@ static int open_device(const char *path, int flags, char *buffer, const char **i
 	return device_open(kind, number, flags);
 }
 
-#define OPEN(name, parameters, call_path_only, call_with_mode)       \
-	EXPORT int name parameters                                   \
-	{                                                            \
-		char buffer[PATH_BYTES];                             \
-		const char *instead;                                 \
-		mode_t mode = 0;                                     \
-		va_list arguments;                                   \
-		int fd = open_device(path, flags, buffer, &instead); \
-                                                                     \
-		if (fd != -2)                                        \
-			return fd;                                   \
-		if (!(flags & (O_CREAT | __O_TMPFILE)))              \
-			return call_path_only;                       \
-		va_start(arguments, flags);                          \
-		mode = va_arg(arguments, mode_t);                    \
-		va_end(arguments);                                   \
-		return call_with_mode;                               \
+#define OPEN(name, parameters, folder, call_path_only, call_with_mode)       \
+	EXPORT int name parameters                                           \
+	{                                                                    \
+		char buffer[PATH_BYTES];                                     \
+		const char *instead;                                         \
+		mode_t mode = 0;                                             \
+		va_list arguments;                                           \
+		int fd = open_device(folder, path, flags, buffer, &instead); \
+                                                                             \
+		if (fd != -2)                                                \
+			return fd;                                           \
+		if (!(flags & (O_CREAT | __O_TMPFILE)))                      \
+			return call_path_only;                               \
+		va_start(arguments, flags);                                  \
+		mode = va_arg(arguments, mode_t);                            \
+		va_end(arguments);                                           \
+		return call_with_mode;                                       \
 	}
 
-OPEN(open, (const char *path, int flags, ...), REAL(open)(instead, flags),
+OPEN(open, (const char *path, int flags, ...), AT_FDCWD, REAL(open)(instead, flags),
      REAL(open)(instead, flags, mode))
-OPEN(open64, (const char *path, int flags, ...), REAL(open64)(instead, flags),
+OPEN(open64, (const char *path, int flags, ...), AT_FDCWD, REAL(open64)(instead, flags),
      REAL(open64)(instead, flags, mode))
-OPEN(openat, (int folder, const char *path, int flags, ...),
+OPEN(openat, (int folder, const char *path, int flags, ...), folder,
      REAL(openat)(folder, instead, flags), REAL(openat)(folder, instead, flags, mode))
-OPEN(openat64, (int folder, const char *path, int flags, ...),
+OPEN(openat64, (int folder, const char *path, int flags, ...), folder,
      REAL(openat64)(folder, instead, flags), REAL(openat64)(folder, instead, flags, mode))
 
 /* The hardened versions never have a mode. */
-#define OPEN_2(name, parameters, call)                               \
-	EXPORT int name parameters                                   \
-	{                                                            \
-		char buffer[PATH_BYTES];                             \
-		const char *instead;                                 \
-		int fd = open_device(path, flags, buffer, &instead); \
-                                                                     \
-		return fd != -2 ? fd : call;                         \
+#define OPEN_2(name, parameters, folder, call)                               \
+	EXPORT int name parameters                                           \
+	{                                                                    \
+		char buffer[PATH_BYTES];                                     \
+		const char *instead;                                         \
+		int fd = open_device(folder, path, flags, buffer, &instead); \
+                                                                             \
+		return fd != -2 ? fd : call;                                 \
 	}
 
-OPEN_2(__open_2, (const char *path, int flags), REAL(open)(instead, flags, 0))
-OPEN_2(__open64_2, (const char *path, int flags), REAL(open64)(instead, flags, 0))
-OPEN_2(__openat_2, (int folder, const char *path, int flags),
+OPEN_2(__open_2, (const char *path, int flags), AT_FDCWD, REAL(open)(instead, flags, 0))
+OPEN_2(__open64_2, (const char *path, int flags), AT_FDCWD, REAL(open64)(instead, flags, 0))
+OPEN_2(__openat_2, (int folder, const char *path, int flags), folder,
        REAL(openat)(folder, instead, flags, 0))
-OPEN_2(__openat64_2, (int folder, const char *path, int flags),
+OPEN_2(__openat64_2, (int folder, const char *path, int flags), folder,
        REAL(openat64)(folder, instead, flags, 0))
 
 EXPORT FILE *fopen(const char *path, const char *mode)
@@ -125,6 +160,8 @@ EXPORT FILE *fopen(const char *path, const char *mode)
 
 	if (instead != path)
 		refresh(instead);
+	else if (is_real_device(AT_FDCWD, path))
+		return NULL;
 	return REAL(fopen)(instead, mode);
 }
 
@@ -135,6 +172,8 @@ EXPORT FILE *fopen64(const char *path, const char *mode)
 
 	if (instead != path)
 		refresh(instead);
+	else if (is_real_device(AT_FDCWD, path))
+		return NULL;
 	return REAL(fopen64)(instead, mode);
 }
 
@@ -289,6 +328,47 @@ EXPORT DIR *opendir(const char *path)
 
 	return REAL(opendir)(redirect_path(path, buffer));
 }
+
+/* glob() calls the C library's inner functions, unless it is given others. */
+
+static void *glob_open(const char *path)
+{
+	return opendir(path);
+}
+
+static void glob_close(void *folder)
+{
+	closedir(folder);
+}
+
+#define GLOB(name, glob_type, entry_type, status_type, readdir, stat, lstat)             \
+	static entry_type *name##_read(void *folder)                                     \
+	{                                                                                \
+		return readdir(folder);                                                  \
+	}                                                                                \
+	static int name##_stat(const char *path, status_type *status)                    \
+	{                                                                                \
+		return stat(path, status);                                               \
+	}                                                                                \
+	static int name##_lstat(const char *path, status_type *status)                   \
+	{                                                                                \
+		return lstat(path, status);                                              \
+	}                                                                                \
+	EXPORT int name(const char *pattern, int flags,                                  \
+			int (*on_error)(const char *path, int error), glob_type *result) \
+	{                                                                                \
+		if (!(flags & GLOB_ALTDIRFUNC)) {                                        \
+			result->gl_opendir = glob_open;                                  \
+			result->gl_readdir = name##_read;                                \
+			result->gl_closedir = glob_close;                                \
+			result->gl_stat = name##_stat;                                   \
+			result->gl_lstat = name##_lstat;                                 \
+		}                                                                        \
+		return REAL(name)(pattern, flags | GLOB_ALTDIRFUNC, on_error, result);   \
+	}
+
+GLOB(glob, glob_t, struct dirent, struct stat, readdir, stat, lstat)
+GLOB(glob64, glob64_t, struct dirent64, struct stat64, readdir64, stat64, lstat64)
 
 EXPORT int scandir(const char *path, struct dirent ***list,
 		   int (*filter)(const struct dirent *entry),

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "preload.h"
 
@@ -107,6 +108,38 @@ static const char *tidy(const char *path, char *buffer, size_t size)
 	return buffer;
 }
 
+/* A path that begins in the working directory, from the root on. Only if it may name a device.
+ */
+static bool join(const char *path, char joined[PATH_BYTES])
+{
+	size_t length;
+
+	if (!strstr(path, "infiniband") && !strstr(path, "umad") && !strstr(path, "issm"))
+		return false;
+	if (!getcwd(joined, PATH_BYTES))
+		return false;
+	restore_path(joined);
+	length = strlen(joined);
+	return snprintf(joined + length, PATH_BYTES - length, "/%s", path) <
+	       (int)(PATH_BYTES - length);
+}
+
+/* The path, from one of the prefixes on; in the buffer if it is not written so. Else NULL. */
+static const char *path_inside(const char *path, char *buffer, size_t size)
+{
+	char joined[PATH_BYTES];
+
+	if (path[0] == '/')
+		return is_below_prefix(path) ? path : tidy(path, buffer, size);
+	if (!join(path, joined))
+		return NULL;
+	if (!is_below_prefix(joined))
+		return tidy(joined, buffer, size);
+	if (strlen(joined) >= size)
+		return NULL;
+	return strcpy(buffer, joined);
+}
+
 static int view_folder(char *buffer, size_t size)
 {
 	return snprintf(buffer, size, "%s/view-%u", fabric_folder(), view_number());
@@ -118,9 +151,9 @@ const char *redirect_path(const char *path, char buffer[PATH_BYTES])
 	const char *inside;
 	int start;
 
-	if (!path || path[0] != '/' || !fabric_folder())
+	if (!path || !fabric_folder())
 		return path;
-	inside = is_below_prefix(path) ? path : tidy(path, buffer, PATH_BYTES);
+	inside = path_inside(path, buffer, PATH_BYTES);
 	if (!inside)
 		return path;
 	start = view_folder(folder, sizeof(folder));
@@ -154,15 +187,13 @@ enum device_kind device_of_path(const char *path, unsigned int *number)
 	enum device_kind kind;
 	char *end;
 
-	if (!path || path[0] != '/' || !fabric_folder())
+	if (!path || !fabric_folder())
 		return DEVICE_NONE;
-	inside = tidy(path, tidied, sizeof(tidied));
-	if (inside)
-		path = inside;
-	if (strncmp(path, folder, sizeof(folder) - 1) != 0)
+	inside = path_inside(path, tidied, sizeof(tidied));
+	if (!inside || strncmp(inside, folder, sizeof(folder) - 1) != 0)
 		return DEVICE_NONE;
-	path += sizeof(folder) - 1;
-	while (*path == '/')
+	path = inside + sizeof(folder) - 1;
+	while (*path == '/' || (path[0] == '.' && path[1] == '/'))
 		path++;
 	kind = strncmp(path, "umad", 4) == 0   ? DEVICE_UMAD
 	       : strncmp(path, "issm", 4) == 0 ? DEVICE_ISSM
