@@ -5,7 +5,7 @@
 #define TESTS_UNIT_ENGINE_FIXTURE_H
 
 /* before the test's port, which has the name of others' arguments */
-#include "port.h"
+#include "engine/port.h"
 
 #include "fake_device.h"
 

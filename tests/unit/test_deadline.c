@@ -3,7 +3,7 @@
 /* Deadlines: the next one is known, whatever was set, moved and cleared. TEST_SEED is the seed.
  */
 
-#include "deadline.h"
+#include "engine/deadline.h"
 
 #include <limits.h>
 #include <stdarg.h>

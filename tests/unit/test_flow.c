@@ -3,7 +3,7 @@
 /* How many requests are under way, which of them, and what waiting costs. */
 
 /* before the fixture, as that wants it */
-#include "pool.h"
+#include "engine/pool.h"
 
 #include "engine_fixture.h"
 

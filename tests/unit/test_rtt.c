@@ -2,7 +2,7 @@
 
 /* Round trip times, and the time-out that they give. */
 
-#include "rtt.h"
+#include "engine/rtt.h"
 
 #include <stdarg.h>
 #include <stddef.h>

@@ -2,9 +2,9 @@
 
 /* What is under way, by id; and where to. */
 
-#include "destination.h"
+#include "engine/destination.h"
 #include "fake_device.h"
-#include "table.h"
+#include "engine/table.h"
 
 #include <infiniband/mad.h>
 #include <string.h>

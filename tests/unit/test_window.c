@@ -2,7 +2,7 @@
 
 /* How many requests may be under way: growth, losses, limits. */
 
-#include "window.h"
+#include "engine/window.h"
 
 #include <limits.h>
 #include <stdarg.h>

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+#include "base/report.h"
+
+#include "engine/defaults.h"
+
+#include <infiniband/mad.h>
+#include <infiniband/umad_ext.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+/* Formats a message. A device name with a line feed must not make two lines of it. */
+__attribute__((format(printf, 3, 0))) static void compose(char *text, size_t size,
+							  const char *format, va_list args)
+{
+	vsnprintf(text, size, format, args);
+	for (; *text; text++)
+		if ((unsigned char)*text < ' ')
+			*text = '?';
+}
+
+static void tell(const char *kind, const char *call, const char *text)
+{
+	char line[640];
+
+	snprintf(line, sizeof(line), "%s: %s", call, text);
+	if (!umad_log(UMAD_LOG_WARNING, line))
+		fprintf(stderr, "%s: [%d] %s\n", kind, getpid(), line);
+}
+
+void report(const char *call, const char *format, ...)
+{
+	int saved_errno = errno;
+	char text[512];
+	va_list args;
+
+	va_start(args, format);
+	compose(text, sizeof(text), format, args);
+	va_end(args);
+	tell("ibwarn", call, text);
+	errno = saved_errno;
+}
+
+void report_and_exit(const char *call, const char *format, ...)
+{
+	int error = errno;
+	char text[512];
+	size_t length;
+	va_list args;
+
+	va_start(args, format);
+	compose(text, sizeof(text), format, args);
+	va_end(args);
+	length = strlen(text);
+	snprintf(text + length, sizeof(text) - length, ": %s", strerror(error));
+	tell("ibpanic", call, text);
+	exit(-1);
+}
+
+void report_packet(const char *what, const uint8_t *mad, int length)
+{
+	/* xdump() only reads */
+	union {
+		const uint8_t *in;
+		void *out;
+	} bytes = {.in = mad};
+
+	if (ibdebug > 1)
+		xdump(stderr, what, bytes.out, length);
+}
+
+static int errors_are_shown(void)
+{
+	return ibdebug || default_show_errors();
+}
+
+void report_retry(unsigned left, const uint8_t *mad)
+{
+	if (errors_are_shown())
+		report("mad_rpc", "no response to attribute 0x%x; %u attempts are left",
+		       mad[16] << 8 | mad[17], left);
+}
+
+void report_status(const char *call, const char *destination, unsigned status)
+{
+	if (errors_are_shown())
+		report(call, "the response of %s has status 0x%x", destination, status);
+}
+
+void report_failure(const char *call, const char *destination, int error)
+{
+	report(call, "%s: %s",
+	       error == ETIMEDOUT ? "no response" : "the request cannot be made",
+	       strerror(error));
+	report(call, "the request to %s failed", destination);
+}

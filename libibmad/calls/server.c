@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* The server's side: requests come, answers go. */
+
+#include "base/export.h"
+#include "mad/mad_wire.h"
+#include "mad/mgmt_class.h"
+#include "mad/packet.h"
+#include "base/report.h"
+#include "engine/requests.h"
+#include "engine/transaction.h"
+#include "engine/wait.h"
+
+#include <errno.h>
+
+EXPORT void *mad_alloc(void)
+{
+	return umad_alloc(1, umad_size() + IB_MAD_SIZE);
+}
+
+EXPORT void mad_free(void *umad)
+{
+	umad_free(umad);
+}
+
+/* --- receiving ------------------------------------------------------------------ */
+
+/* Moves the first request to the caller. */
+static void *take(struct ibmad_port *port, void *umad)
+{
+	struct request *request = port->requests.first;
+	size_t size = umad_size() + (size_t)request->length;
+
+	if (umad && request->length > IB_MAD_SIZE) {
+		errno = EMSGSIZE; /* he may come again for it, without a buffer */
+		return NULL;
+	}
+	if (!umad) {
+		umad = calloc(1, size > PACKET_SIZE ? size : PACKET_SIZE);
+		if (!umad)
+			return NULL;
+	}
+	memcpy(umad, request->umad, size);
+	if (size < umad_size() + IB_MAD_SIZE)
+		memset((uint8_t *)umad + size, 0, umad_size() + IB_MAD_SIZE - size);
+	port->requests.first = request->next;
+	if (!port->requests.first)
+		port->requests.last = &port->requests.first;
+	port->requests.count--;
+	port->requests.bytes -= size;
+	free(request);
+	return umad;
+}
+
+/* Waits for a request; 0, or an errno. */
+static int wait_for_request(struct ibmad_port *port, int timeout)
+{
+	int64_t end = timeout < 0 ? NEVER : clock_us() + timeout * INT64_C(1000);
+	struct waiter waiter;
+	bool once = true; /* however short the time, it looks whether there is one */
+	int error = 0;
+	int64_t now;
+
+	wait_begin(port, &waiter);
+	waiter.receiving = true;
+	while (!port->requests.first && !error) {
+		now = clock_us();
+		if (port->gone)
+			error = port->gone;
+		else if (waiter.interrupted)
+			error = EINTR; /* programs leave their loops on a signal */
+		else if (!once && now >= end)
+			error = timeout ? ETIMEDOUT : EAGAIN;
+		else
+			wait_step(port, &waiter, end, now);
+		once = false;
+	}
+	wait_end(port, &waiter);
+	return error;
+}
+
+EXPORT void *mad_receive_via(void *umad, int timeout, struct ibmad_port *srcport)
+{
+	int error;
+
+	if (!srcport) {
+		errno = EINVAL;
+		return NULL;
+	}
+	port_enter(srcport);
+	error = wait_for_request(srcport, timeout);
+	if (error)
+		errno = error;
+	umad = error ? NULL : take(srcport, umad);
+	error = errno;
+	port_leave(srcport);
+	errno = error;
+	return umad;
+}
+
+/* --- answering ------------------------------------------------------------------ */
+
+static uint8_t response_method(uint8_t method)
+{
+	if (method == IB_MAD_METHOD_SET)
+		method = IB_MAD_METHOD_GET;
+	if (method == IB_MAD_METHOD_TRAP)
+		return IB_MAD_METHOD_TRAP_REPRESS;
+	return method == IB_MAD_METHOD_SEND ? method : method | IB_MAD_RESPONSE;
+}
+
+/* The request's header becomes the answer's; its data is the caller's. */
+static void make_response(uint8_t *mad, uint32_t rstatus)
+{
+	uint16_t status = (uint16_t)rstatus;
+	int mgmt_class = mad[1];
+
+	mad[3] = response_method(mad[3]);
+	if (mgmt_class == IB_SMI_DIRECT_CLASS)
+		status |= DIRECTION;
+	put16(mad, STATUS_OFFS, status);
+	/* no key goes back, and no RMPP header; vendor range 1 has its data there */
+	if (!mad_is_vendor_range1(mgmt_class))
+		memset(mad + RMPP_VERSION_OFFS, 0, 8);
+	if (mgmt_class == IB_SA_CLASS)
+		memset(mad + 48, 0, 8); /* nor a component mask */
+}
+
+/* To whom it came from, on its partition, and through its GRH. */
+static void address_back(void *umad, const uint8_t *mad)
+{
+	const ib_mad_addr_t from = *umad_get_mad_addr(umad);
+
+	umad_set_addr_net(umad, from.lid, from.qpn, from.sl,
+			  is_smp_class(mad[1]) ? 0 : htobe32(IB_DEFAULT_QP1_QKEY));
+	if (from.grh_present)
+		umad_get_mad_addr(umad)->hop_limit = GRH_HOP_LIMIT;
+}
+
+EXPORT int mad_respond_via(void *umad, ib_portid_t *portid, uint32_t rstatus,
+			   struct ibmad_port *srcport)
+{
+	uint8_t *mad;
+	int agent;
+
+	if (!umad || !srcport) {
+		errno = EINVAL;
+		return -1;
+	}
+	mad = umad_get_mad(umad);
+	agent = port_agent(srcport, mad[1]);
+	if (agent < 0) {
+		errno = EINVAL;
+		return -1;
+	}
+	make_response(mad, rstatus);
+	if (portid)
+		address_gmp(umad, portid, umad_get_mad_addr(umad)->gid_index);
+	else
+		address_back(umad, mad);
+	report_packet("respond\n", mad, IB_MAD_SIZE);
+	return umad_send(srcport->fd, agent, umad, IB_MAD_SIZE, 0, 0) < 0 ? -1 : 0;
+}
+
+/* --- sending -------------------------------------------------------------------- */
+
+/* Its answer, if one comes, is for mad_receive_via(). */
+static void remember(struct ibmad_port *port, const ib_rpc_t *rpc)
+{
+	port_enter(port);
+	port->sent_requests[port->next_sent_request++ % SENT_REQUESTS] = (uint32_t)rpc->trid;
+	port_leave(port);
+}
+
+static int not_sent(int error)
+{
+	report("mad_send_via", "the MAD cannot be sent: %s", strerror(error));
+	errno = error;
+	return -1;
+}
+
+EXPORT int mad_send_via(ib_rpc_t *rpc, ib_portid_t *dport, ib_rmpp_hdr_t *rmpp, void *data,
+			struct ibmad_port *srcport)
+{
+	struct ib_user_mad *header;
+	_Alignas(8) uint8_t umad[PACKET_SIZE] = {0};
+	int agent;
+
+	if (!rpc || !srcport) {
+		errno = EINVAL;
+		return -1;
+	}
+	agent = port_agent(srcport, rpc->mgtclass & 0xff);
+	if (agent < 0)
+		return not_sent(EINVAL);
+	if (mad_build_pkt(umad, rpc, dport, rmpp, data) < 0)
+		return -1;
+	header = (struct ib_user_mad *)(void *)umad;
+	if (header->addr.grh_present)
+		header->addr.gid_index = (uint8_t)srcport->gid_index;
+	remember(srcport, rpc);
+	report_packet("send\n", umad_get_mad(umad), IB_MAD_SIZE);
+	if (umad_send(srcport->fd, agent, umad, IB_MAD_SIZE,
+		      mad_get_timeout(srcport, rpc->timeout), 0) < 0)
+		return not_sent(errno);
+	return 0;
+}

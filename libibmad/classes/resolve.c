@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Who is where: the subnet manager, oneself, and others by GUID, GID or text. */
+
+#include "base/export.h"
+#include "base/report.h"
+
+#include <infiniband/mad.h>
+#include <ctype.h>
+#include <errno.h>
+
+static int refuse(int error)
+{
+	errno = error;
+	return -1;
+}
+
+/* An attribute of the port that requests go out by. */
+static int query_self(void *data, unsigned attrid, int timeout,
+		      const struct ibmad_port *srcport)
+{
+	ib_portid_t self = {0};
+
+	return smp_query_via(data, &self, attrid, 0, (unsigned)timeout, srcport) ? 0 : -1;
+}
+
+EXPORT int ib_resolve_smlid_via(ib_portid_t *sm_id, int timeout,
+				const struct ibmad_port *srcport)
+{
+	uint8_t port_info[IB_SMP_DATA_SIZE] = {0};
+	uint32_t lid;
+
+	if (!sm_id)
+		return refuse(EINVAL);
+	memset(sm_id, 0, sizeof(*sm_id));
+	if (query_self(port_info, IB_ATTR_PORT_INFO, timeout, srcport))
+		return -1;
+	lid = mad_get_field(port_info, 0, IB_PORT_SMLID_F);
+	if (!IB_LID_VALID(lid))
+		return refuse(ENXIO);
+	sm_id->lid = (int)lid;
+	sm_id->sl = (uint8_t)mad_get_field(port_info, 0, IB_PORT_SMSL_F);
+	return 0;
+}
+
+/* sm_id, or, where it is NULL, another one; found out where it says no LID. */
+static ib_portid_t *resolve_sm(ib_portid_t *sm_id, ib_portid_t *found, int timeout,
+			       const struct ibmad_port *srcport)
+{
+	if (!sm_id)
+		sm_id = found;
+	if (!sm_id->lid && ib_resolve_smlid_via(sm_id, timeout, srcport))
+		return NULL;
+	return sm_id;
+}
+
+EXPORT int ib_resolve_gid_via(ib_portid_t *portid, ibmad_gid_t gid, ib_portid_t *sm_id,
+			      int timeout, const struct ibmad_port *srcport)
+{
+	uint8_t path[IB_SA_DATA_SIZE] = {0};
+	ib_portid_t found = {0};
+
+	if (!portid || !gid)
+		return refuse(EINVAL);
+	sm_id = resolve_sm(sm_id, &found, timeout, srcport);
+	if (!sm_id)
+		return -1;
+	/* it is the far end's LID that is asked for: its path to itself has it */
+	portid->lid = ib_path_query_via(srcport, gid, gid, sm_id, path);
+	return portid->lid < 0 ? -1 : 0;
+}
+
+EXPORT int ib_resolve_guid_via(ib_portid_t *portid, uint64_t *guid, ib_portid_t *sm_id,
+			       int timeout, const struct ibmad_port *srcport)
+{
+	uint8_t node_info[IB_SMP_DATA_SIZE] = {0}, path[IB_SA_DATA_SIZE] = {0};
+	ibmad_gid_t self = {0};
+	ib_portid_t found = {0};
+
+	if (!portid || !guid)
+		return refuse(EINVAL);
+	sm_id = resolve_sm(sm_id, &found, timeout, srcport);
+	if (!sm_id || query_self(node_info, IB_ATTR_NODE_INFO, timeout, srcport))
+		return -1;
+	mad_set_field64(self, 0, IB_GID_PREFIX_F, IB_DEFAULT_SUBN_PREFIX);
+	mad_set_field64(self, 0, IB_GID_GUID_F,
+			mad_get_field64(node_info, 0, IB_NODE_PORT_GUID_F));
+	if (!mad_get_field64(portid->gid, 0, IB_GID_PREFIX_F))
+		mad_set_field64(portid->gid, 0, IB_GID_PREFIX_F, IB_DEFAULT_SUBN_PREFIX);
+	mad_set_field64(portid->gid, 0, IB_GID_GUID_F, *guid);
+	portid->lid = ib_path_query_via(srcport, self, portid->gid, sm_id, path);
+	if (portid->lid < 0)
+		return -1;
+	portid->sl = (uint8_t)mad_get_field(path, 0, IB_SA_PR_SL_F);
+	return 0;
+}
+
+EXPORT int ib_resolve_self_via(ib_portid_t *portid, int *portnum, ibmad_gid_t *gid,
+			       const struct ibmad_port *srcport)
+{
+	uint8_t node_info[IB_SMP_DATA_SIZE] = {0}, port_info[IB_SMP_DATA_SIZE] = {0};
+
+	if (query_self(node_info, IB_ATTR_NODE_INFO, 0, srcport) ||
+	    query_self(port_info, IB_ATTR_PORT_INFO, 0, srcport))
+		return -1;
+	if (portid) {
+		portid->lid = (int)mad_get_field(port_info, 0, IB_PORT_LID_F);
+		portid->sl = (uint8_t)mad_get_field(port_info, 0, IB_PORT_SMSL_F);
+	}
+	if (portnum)
+		*portnum = (int)mad_get_field(node_info, 0, IB_NODE_LOCAL_PORT_F);
+	if (gid) {
+		mad_set_field64(*gid, 0, IB_GID_PREFIX_F,
+				mad_get_field64(port_info, 0, IB_PORT_GID_PREFIX_F));
+		mad_set_field64(*gid, 0, IB_GID_GUID_F,
+				mad_get_field64(node_info, 0, IB_NODE_PORT_GUID_F));
+	}
+	return 0;
+}
+
+/* --- by text -------------------------------------------------------------------- */
+
+/* A number in C's notation, not 0, and where it ends; 0 for anything else. */
+static uint64_t parse_number(const char *text, char **end)
+{
+	uint64_t number;
+
+	while (isspace((unsigned char)*text))
+		text++;
+	if (!isdigit((unsigned char)*text))
+		return 0;
+	errno = 0;
+	number = strtoull(text, end, 0);
+	return errno ? 0 : number;
+}
+
+static int resolve_lid(ib_portid_t *portid, const char *text)
+{
+	char *end;
+	uint64_t lid = parse_number(text, &end);
+
+	if (!IB_LID_VALID(lid) || *end)
+		return refuse(EINVAL);
+	portid->lid = (int)lid;
+	return 0;
+}
+
+static int resolve_guid(ib_portid_t *portid, const char *text, ib_portid_t *sm_id,
+			const struct ibmad_port *srcport)
+{
+	char *end;
+	uint64_t guid = parse_number(text, &end);
+
+	if (!guid || *end)
+		return refuse(EINVAL);
+	return ib_resolve_guid_via(portid, &guid, sm_id, 0, srcport);
+}
+
+static int resolve_gid(ib_portid_t *portid, const char *text, ib_portid_t *sm_id,
+		       const struct ibmad_port *srcport)
+{
+	ibmad_gid_t gid;
+
+	if (inet_pton(AF_INET6, text, gid) != 1)
+		return refuse(EINVAL);
+	return ib_resolve_gid_via(portid, gid, sm_id, 0, srcport);
+}
+
+/* A LID, and the directed route from there on; a comma or a space between them. */
+static int resolve_lid_and_route(ib_portid_t *portid, const char *text,
+				 const struct ibmad_port *srcport)
+{
+	ib_portid_t self = {0};
+	char *end;
+	uint64_t lid = parse_number(text, &end);
+
+	if (!IB_LID_VALID(lid) || !*end || !strchr(", ;", *end))
+		return refuse(EINVAL);
+	portid->lid = (int)lid;
+	/* the route comes back to the LID that it starts from (IBA 14.2.2) */
+	if (ib_resolve_self_via(&self, NULL, NULL, srcport))
+		return -1;
+	return str2drpath(&portid->drpath, end + 1, self.lid, 0) < 0 ? -1 : 0;
+}
+
+EXPORT int ib_resolve_portid_str_via(ib_portid_t *portid, char *addr_str, enum MAD_DEST dest,
+				     ib_portid_t *sm_id, const struct ibmad_port *srcport)
+{
+	if (!portid || !addr_str)
+		return refuse(EINVAL);
+	memset(portid, 0, sizeof(*portid));
+	switch (dest) {
+	case IB_DEST_LID:
+		return resolve_lid(portid, addr_str);
+	case IB_DEST_DRPATH:
+		return str2drpath(&portid->drpath, addr_str, 0, 0) < 0 ? -1 : 0;
+	case IB_DEST_GUID:
+		return resolve_guid(portid, addr_str, sm_id, srcport);
+	case IB_DEST_DRSLID:
+		return resolve_lid_and_route(portid, addr_str, srcport);
+	case IB_DEST_GID:
+		return resolve_gid(portid, addr_str, sm_id, srcport);
+	}
+	report("ib_resolve_portid_str_via", "%u is no kind of address", (unsigned)dest);
+	return refuse(EINVAL);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Subnet management packets (IBA 14.2). */
+
+#include "base/export.h"
+#include "mad/mad_wire.h"
+
+#include <infiniband/mad.h>
+#include <errno.h>
+#include <stdbool.h>
+
+/* A route that begins, ends or goes all the way from port to port. */
+static bool is_directed(const ib_portid_t *portid)
+{
+	return portid->lid <= 0 || portid->drpath.drslid == PERMISSIVE_LID ||
+	       portid->drpath.drdlid == PERMISSIVE_LID;
+}
+
+static uint8_t *smp_rpc(int method, void *data, ib_portid_t *portid, unsigned attrid,
+			unsigned mod, unsigned timeout, int *rstatus,
+			const struct ibmad_port *srcport)
+{
+	ib_rpc_t rpc = {
+		.mgtclass = IB_SMI_CLASS,
+		.method = method,
+		.attr = {.id = attrid, .mod = mod},
+		.dataoffs = IB_SMP_DATA_OFFS,
+		.datasz = IB_SMP_DATA_SIZE,
+		.mkey = smp_mkey_get(srcport),
+		.timeout = (int)timeout,
+	};
+	uint8_t *answer;
+
+	if (!portid) {
+		errno = EINVAL;
+		return NULL;
+	}
+	if (is_directed(portid))
+		rpc.mgtclass = IB_SMI_DIRECT_CLASS;
+	/* SMPs go by QP0 and VL15, whatever the service level (IBA 14.2.1) */
+	portid->sl = 0;
+	portid->qp = 0;
+	answer = mad_rpc(srcport, &rpc, portid, data, data);
+	if (rstatus)
+		*rstatus = (int)rpc.rstatus;
+	return answer;
+}
+
+EXPORT uint8_t *smp_query_status_via(void *rcvbuf, ib_portid_t *portid, unsigned attrid,
+				     unsigned mod, unsigned timeout, int *rstatus,
+				     const struct ibmad_port *srcport)
+{
+	return smp_rpc(IB_MAD_METHOD_GET, rcvbuf, portid, attrid, mod, timeout, rstatus,
+		       srcport);
+}
+
+EXPORT uint8_t *smp_set_status_via(void *data, ib_portid_t *portid, unsigned attrid,
+				   unsigned mod, unsigned timeout, int *rstatus,
+				   const struct ibmad_port *srcport)
+{
+	return smp_rpc(IB_MAD_METHOD_SET, data, portid, attrid, mod, timeout, rstatus, srcport);
+}
+
+EXPORT uint8_t *smp_query_via(void *buf, ib_portid_t *id, unsigned attrid, unsigned mod,
+			      unsigned timeout, const struct ibmad_port *srcport)
+{
+	return smp_query_status_via(buf, id, attrid, mod, timeout, NULL, srcport);
+}
+
+EXPORT uint8_t *smp_set_via(void *buf, ib_portid_t *id, unsigned attrid, unsigned mod,
+			    unsigned timeout, const struct ibmad_port *srcport)
+{
+	return smp_set_status_via(buf, id, attrid, mod, timeout, NULL, srcport);
+}

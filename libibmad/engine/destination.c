@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+#include "engine/destination.h"
+
+#include "mad/mad_wire.h"
+
+#include <infiniband/mad.h>
+#include <infiniband/umad.h>
+
+#define FIRST_BUCKETS 64
+
+void destinations_free(struct destinations *destinations)
+{
+	struct destination *destination, *next;
+
+	for (unsigned i = 0; i < destinations->bucket_count; i++)
+		for (destination = destinations->buckets[i]; destination; destination = next) {
+			next = destination->next;
+			free(destination);
+		}
+	free(destinations->buckets);
+	*destinations = (struct destinations){0};
+}
+
+/* FNV-1a, 64 bits. */
+static uint64_t hash(uint64_t start, const void *bytes, size_t size)
+{
+	const uint8_t *byte = bytes;
+
+	for (; size; size--)
+		start = (start ^ *byte++) * 0x100000001b3;
+	return start;
+}
+
+uint64_t destination_key(const void *umad)
+{
+	/* umad_get_mad() takes no const */
+	const uint8_t *mad = (const uint8_t *)umad + umad_size();
+	const struct ib_user_mad *header = umad;
+	uint64_t key = 0xcbf29ce484222325;
+
+	key = hash(key, &header->addr.lid, sizeof(header->addr.lid));
+	if (header->addr.grh_present)
+		key = hash(key, header->addr.gid, sizeof(header->addr.gid));
+	if (mad[1] == IB_SMI_DIRECT_CLASS)
+		key = hash(key, mad + INITIAL_PATH_OFFS + 1,
+			   mad[HOP_COUNT_OFFS] % IB_SUBNET_PATH_HOPS_MAX);
+	return key ^ key >> 32;
+}
+
+static void grow(struct destinations *destinations)
+{
+	unsigned count =
+		destinations->bucket_count ? 2 * destinations->bucket_count : FIRST_BUCKETS;
+	struct destination **buckets = calloc(count, sizeof(struct destination *));
+	struct destination *destination, *next;
+
+	if (!buckets)
+		return;
+	for (unsigned i = 0; i < destinations->bucket_count; i++)
+		for (destination = destinations->buckets[i]; destination; destination = next) {
+			next = destination->next;
+			destination->next = buckets[destination->key & (count - 1)];
+			buckets[destination->key & (count - 1)] = destination;
+		}
+	free(destinations->buckets);
+	destinations->buckets = buckets;
+	destinations->bucket_count = count;
+}
+
+static struct destination **bucket(struct destinations *destinations, uint64_t key)
+{
+	return &destinations->buckets[key & (destinations->bucket_count - 1)];
+}
+
+struct destination *destination_get(struct destinations *destinations, uint64_t key)
+{
+	struct destination *destination;
+
+	if (destinations->count >= destinations->bucket_count)
+		grow(destinations);
+	if (!destinations->bucket_count)
+		return NULL;
+	for (destination = *bucket(destinations, key); destination;
+	     destination = destination->next)
+		if (destination->key == key)
+			return destination;
+	destination = calloc(1, sizeof(*destination));
+	if (!destination)
+		return NULL;
+	destination->key = key;
+	destination->last_parked = &destination->parked;
+	destination->next = *bucket(destinations, key);
+	*bucket(destinations, key) = destination;
+	destinations->count++;
+	return destination;
+}
+
+void destination_put(struct destinations *destinations, struct destination *destination)
+{
+	struct destination **at = bucket(destinations, destination->key);
+
+	if (destination->under_way || destination->parked)
+		return;
+	while (*at != destination)
+		at = &(*at)->next;
+	*at = destination->next;
+	destinations->count--;
+	free(destination);
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+#include "engine/window.h"
+
+#define SMALLEST       8
+/* Losses among fewer requests than this tell nothing: chance has its bad days. */
+#define LEAST_TO_JUDGE 64
+/* One lost in so many stops growth... */
+#define LOSS_TO_HOLD   6
+/* ...or halves the window. */
+#define LOSS_TO_HALVE  4
+
+void window_init(struct window *window, unsigned start, unsigned largest)
+{
+	*window = (struct window){
+		.size = start,
+		.start = start,
+		.smallest = SMALLEST,
+		.largest = largest,
+		.doubling = true,
+	};
+}
+
+void window_fix(struct window *window, unsigned size, unsigned largest)
+{
+	unsigned under_way = window->under_way;
+
+	window_init(window, window->start, largest);
+	window->under_way = under_way;
+	if (size)
+		window->size = window->smallest = window->largest = size;
+}
+
+static void grow(struct window *window)
+{
+	unsigned step = window->doubling ? window->size : window->size / 8 + 1;
+
+	window->size += step;
+	if (window->size > window->largest)
+		window->size = window->largest;
+}
+
+static void halve(struct window *window)
+{
+	window->doubling = false;
+	window->size /= 2;
+	if (window->size < window->smallest)
+		window->size = window->smallest;
+}
+
+/* About once a round trip: when as many requests have an end as may be under way. */
+static void judge(struct window *window)
+{
+	unsigned ended = window->answered + window->lost;
+
+	if (ended < window->size || (window->lost && ended < LEAST_TO_JUDGE))
+		return;
+	if (window->lost * LOSS_TO_HALVE > ended)
+		halve(window);
+	else if (window->lost * LOSS_TO_HOLD <= ended)
+		grow(window);
+	window->answered = window->lost = 0;
+}
+
+void window_answered(struct window *window)
+{
+	window->answered++;
+	judge(window);
+}
+
+void window_lost(struct window *window)
+{
+	window->lost++;
+	judge(window);
+}

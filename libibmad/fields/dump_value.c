@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * How one value prints. A value comes in host order: as an uint32_t where it has up to 4
+ * bytes, as an uint64_t where it has up to 8. The texts are an interface: programs parse
+ * them.
+ */
+
+#include "base/export.h"
+#include "base/report.h"
+#include "fields/text.h"
+
+#include <infiniband/mad.h>
+
+/* --- numbers -------------------------------------------------------------------- */
+
+static uint32_t value32(const void *val)
+{
+	uint32_t value;
+
+	memcpy(&value, val, sizeof(value));
+	return value;
+}
+
+/* Values below 4 bytes count with their lower bytes; of 5 to 7, an uint64_t's as it is.
+ */
+static uint64_t value64(const void *val, int valsz)
+{
+	uint64_t value;
+
+	if (valsz <= 4)
+		return value32(val);
+	memcpy(&value, val, sizeof(value));
+	return value;
+}
+
+static uint64_t lower_bytes(uint64_t value, int count)
+{
+	return count < 8 ? value & ((UINT64_C(1) << 8 * count) - 1) : value;
+}
+
+static int is_number(const char *call, int valsz)
+{
+	if (valsz >= 1 && valsz <= 8)
+		return 1;
+	report(call, "a number cannot have %d bytes", valsz);
+	return 0;
+}
+
+EXPORT void mad_dump_int(char *buf, int bufsz, void *val, int valsz)
+{
+	struct text text = text_begin(buf, bufsz);
+
+	if (valsz == 3 || valsz == 4)
+		text_int(&text, (int32_t)value32(val));
+	else if (is_number("mad_dump_int", valsz))
+		text_uint(&text,
+			  valsz < 3 ? lower_bytes(value32(val), valsz) : value64(val, valsz));
+	text_end(&text);
+}
+
+EXPORT void mad_dump_uint(char *buf, int bufsz, void *val, int valsz)
+{
+	struct text text = text_begin(buf, bufsz);
+
+	if (is_number("mad_dump_uint", valsz))
+		text_uint(&text,
+			  valsz < 3 ? lower_bytes(value32(val), valsz) : value64(val, valsz));
+	text_end(&text);
+}
+
+static void put_hex_value(struct text *text, void *val, int valsz)
+{
+	text_hex(text, lower_bytes(value64(val, valsz), valsz), 2 * valsz);
+}
+
+EXPORT void mad_dump_hex(char *buf, int bufsz, void *val, int valsz)
+{
+	struct text text = text_begin(buf, bufsz);
+
+	if (is_number("mad_dump_hex", valsz)) {
+		text_string(&text, "0x");
+		put_hex_value(&text, val, valsz);
+	}
+	text_end(&text);
+}
+
+EXPORT void mad_dump_rhex(char *buf, int bufsz, void *val, int valsz)
+{
+	struct text text = text_begin(buf, bufsz);
+
+	if (is_number("mad_dump_rhex", valsz))
+		put_hex_value(&text, val, valsz);
+	text_end(&text);
+}
+
+static void put_plain_hex(struct text *text, uint32_t value)
+{
+	text_string(text, "0x");
+	text_hex(text, value, 1);
+}
+
+EXPORT void mad_dump_bitfield(char *buf, int bufsz, void *val, int valsz)
+{
+	struct text text = text_begin(buf, bufsz);
+
+	(void)valsz;
+	put_plain_hex(&text, value32(val));
+	text_end(&text);
+}
+
+/* --- bytes ---------------------------------------------------------------------- */
+
+EXPORT void mad_dump_array(char *buf, int bufsz, void *val, int valsz)
+{
+	struct text text = text_begin(buf, bufsz);
+	const uint8_t *bytes = val;
+	int i;
+
+	for (i = 0; i < valsz && text_room(&text); i++)
+		text_hex(&text, bytes[i], 2);
+	text_end(&text);
+}
+
+/* The text in quotes, in no more characters than the field has bytes but one. */
+EXPORT void mad_dump_string(char *buf, int bufsz, void *val, int valsz)
+{
+	int room = valsz < 1 ? 1 : valsz;
+	struct text text = text_begin(buf, room < bufsz ? room : bufsz);
+
+	text_char(&text, '\'');
+	if (valsz > 0)
+		text_bytes(&text, val, strnlen(val, (size_t)valsz));
+	text_char(&text, '\'');
+	text_end(&text);
+}
+
+EXPORT void mad_dump_nodedesc(char *buf, int bufsz, void *val, int valsz)
+{
+	struct text text = text_begin(buf, bufsz);
+
+	if (valsz > 0)
+		text_bytes(&text, val, strnlen(val, (size_t)valsz));
+	text_end(&text);
+}
+
+/* --- numbers that have names ---------------------------------------------------- */
+
+/* The name of a value, or prefix, number, suffix where it has none. */
+static void dump_named(char *buf, int bufsz, void *val, const char *const *names,
+		       unsigned count, const char *prefix, const char *suffix)
+{
+	struct text text = text_begin(buf, bufsz);
+	uint32_t value = value32(val);
+
+	if (value < count && names[value]) {
+		text_string(&text, names[value]);
+	} else {
+		text_string(&text, prefix);
+		text_int(&text, (int32_t)value);
+		text_string(&text, suffix);
+	}
+	text_end(&text);
+}
+
+#define COUNT(array) (sizeof(array) / sizeof(*(array)))
+
+EXPORT void mad_dump_linkwidth(char *buf, int bufsz, void *val, int valsz)
+{
+	static const char *const names[] = {
+		[1] = "1X", [2] = "4X", [4] = "8X", [8] = "12X", [16] = "2X"};
+
+	(void)valsz;
+	dump_named(buf, bufsz, val, names, COUNT(names), "undefined (", ")");
+}
+
+EXPORT void mad_dump_linkspeed(char *buf, int bufsz, void *val, int valsz)
+{
+	static const char *const names[] = {
+		[0] = "Extended speed", [1] = "2.5 Gbps", [2] = "5.0 Gbps", [4] = "10.0 Gbps"};
+
+	(void)valsz;
+	dump_named(buf, bufsz, val, names, COUNT(names), "undefined (", ")");
+}
+
+EXPORT void mad_dump_linkspeedext(char *buf, int bufsz, void *val, int valsz)
+{
+	static const char *const names[] = {[0] = "No Extended Speed",
+					    [1] = "14.0625 Gbps",
+					    [2] = "25.78125 Gbps",
+					    [4] = "53.125 Gbps",
+					    [8] = "106.25 Gbps"};
+
+	(void)valsz;
+	dump_named(buf, bufsz, val, names, COUNT(names), "undefined (", ")");
+}
+
+EXPORT void mad_dump_linkspeedext2(char *buf, int bufsz, void *val, int valsz)
+{
+	static const char *const names[] = {"No Extended Speed 2", "212.5 Gbps"};
+
+	(void)valsz;
+	dump_named(buf, bufsz, val, names, COUNT(names), "undefined (", ")");
+}
+
+EXPORT void mad_dump_portstate(char *buf, int bufsz, void *val, int valsz)
+{
+	static const char *const names[] = {"NoChange", "Down", "Initialize", "Armed",
+					    "Active"};
+
+	(void)valsz;
+	dump_named(buf, bufsz, val, names, COUNT(names), "?(", ")");
+}
+
+EXPORT void mad_dump_linkdowndefstate(char *buf, int bufsz, void *val, int valsz)
+{
+	static const char *const names[] = {"NoChange", "Sleep", "Polling"};
+
+	(void)valsz;
+	dump_named(buf, bufsz, val, names, COUNT(names), "?(", ")");
+}
+
+EXPORT void mad_dump_physportstate(char *buf, int bufsz, void *val, int valsz)
+{
+	static const char *const names[] = {"NoChange",
+					    "Sleep",
+					    "Polling",
+					    "Disabled",
+					    "PortConfigurationTraining",
+					    "LinkUp",
+					    "LinkErrorRecovery",
+					    "PhyTest"};
+
+	(void)valsz;
+	dump_named(buf, bufsz, val, names, COUNT(names), "?(", ")");
+}
+
+EXPORT void mad_dump_mtu(char *buf, int bufsz, void *val, int valsz)
+{
+	static const char *const names[] = {NULL, "256", "512", "1024", "2048", "4096"};
+
+	(void)valsz;
+	dump_named(buf, bufsz, val, names, COUNT(names), "?(", ")");
+}
+
+EXPORT void mad_dump_vlcap(char *buf, int bufsz, void *val, int valsz)
+{
+	static const char *const names[] = {NULL, "VL0", "VL0-1", "VL0-3", "VL0-7", "VL0-14"};
+
+	(void)valsz;
+	dump_named(buf, bufsz, val, names, COUNT(names), "?(", ")");
+}
+
+EXPORT void mad_dump_opervls(char *buf, int bufsz, void *val, int valsz)
+{
+	static const char *const names[] = {"No change", "VL0",   "VL0-1",
+					    "VL0-3",     "VL0-7", "VL0-14"};
+
+	(void)valsz;
+	dump_named(buf, bufsz, val, names, COUNT(names), "?(", ")");
+}
+
+EXPORT void mad_dump_node_type(char *buf, int bufsz, void *val, int valsz)
+{
+	static const char *const names[] = {NULL, "Channel Adapter", "Switch", "Router"};
+
+	(void)valsz;
+	dump_named(buf, bufsz, val, names, COUNT(names), "?(", ")?");
+}
+
+/* --- sets of bits --------------------------------------------------------------- */
+
+/* The names of the bits that are set, and what is left of the value, with " or " between.
+ */
+static void put_choices(struct text *text, uint32_t value, const char *const *names,
+			unsigned count)
+{
+	const char *separator = "";
+	unsigned bit;
+
+	for (bit = 0; bit < count; bit++) {
+		if (!(value >> bit & 1))
+			continue;
+		text_string(text, separator);
+		text_string(text, names[bit]);
+		separator = " or ";
+	}
+	if (value >> count || !value) {
+		text_string(text, separator);
+		text_string(text, "undefined (");
+		text_int(text, (int32_t)value);
+		text_char(text, ')');
+	}
+}
+
+static const char *const width_names[] = {"1X", "4X", "8X", "12X", "2X"};
+
+EXPORT void mad_dump_linkwidthen(char *buf, int bufsz, void *val, int valsz)
+{
+	struct text text = text_begin(buf, bufsz);
+
+	(void)valsz;
+	put_choices(&text, value32(val), width_names, COUNT(width_names));
+	text_end(&text);
+}
+
+/* The sets of widths that the specification has for LinkWidthSupported, a bit each. */
+#define SPECIFIED_WIDTHS                                                                      \
+	(1u << 1 | 1u << 3 | 1u << 7 | 1u << 11 | 1u << 15 | 1u << 17 | 1u << 19 | 1u << 23 | \
+	 1u << 27 | 1u << 31)
+
+EXPORT void mad_dump_linkwidthsup(char *buf, int bufsz, void *val, int valsz)
+{
+	struct text text = text_begin(buf, bufsz);
+	uint32_t value = value32(val);
+
+	(void)valsz;
+	put_choices(&text, value, width_names, COUNT(width_names));
+	if (value < 32 && !(SPECIFIED_WIDTHS >> value & 1))
+		text_string(&text, " (IBA extension)");
+	text_end(&text);
+}
+
+/* LinkSpeedSupported and LinkSpeedEnabled: sets without 2.5 Gbps are not the
+ * specification's. */
+static void dump_speeds(char *buf, int bufsz, void *val)
+{
+	static const char *const names[] = {"2.5 Gbps", "5.0 Gbps", "10.0 Gbps"};
+	struct text text = text_begin(buf, bufsz);
+	uint32_t value = value32(val);
+
+	put_choices(&text, value, names, COUNT(names));
+	if (value < 8 && !(value & 1))
+		text_string(&text, " (IBA extension)");
+	text_end(&text);
+}
+
+EXPORT void mad_dump_linkspeedsup(char *buf, int bufsz, void *val, int valsz)
+{
+	(void)valsz;
+	dump_speeds(buf, bufsz, val);
+}
+
+EXPORT void mad_dump_linkspeeden(char *buf, int bufsz, void *val, int valsz)
+{
+	(void)valsz;
+	dump_speeds(buf, bufsz, val);
+}
+
+static void put_extended_speeds(struct text *text, uint32_t value)
+{
+	static const char *const names[] = {"14.0625 Gbps", "25.78125 Gbps", "53.125 Gbps",
+					    "106.25 Gbps"};
+
+	if (value)
+		put_choices(text, value, names, COUNT(names));
+	else
+		text_char(text, '0');
+}
+
+EXPORT void mad_dump_linkspeedextsup(char *buf, int bufsz, void *val, int valsz)
+{
+	struct text text = text_begin(buf, bufsz);
+
+	(void)valsz;
+	put_extended_speeds(&text, value32(val));
+	text_end(&text);
+}
+
+/* A value of LinkSpeedExtEnabled (IBA 14.2.5.6) that is no set. */
+#define EXTENDED_SPEEDS_DISABLED 30
+
+EXPORT void mad_dump_linkspeedexten(char *buf, int bufsz, void *val, int valsz)
+{
+	struct text text = text_begin(buf, bufsz);
+	uint32_t value = value32(val);
+
+	(void)valsz;
+	if (value == EXTENDED_SPEEDS_DISABLED)
+		text_string(&text, "Extended link speeds disabled");
+	else
+		put_extended_speeds(&text, value);
+	text_end(&text);
+}
+
+static void dump_speeds2(char *buf, int bufsz, void *val)
+{
+	static const char *const names[] = {"0", "212.5 Gbps"};
+
+	dump_named(buf, bufsz, val, names, COUNT(names), " undefined (", ")");
+}
+
+EXPORT void mad_dump_linkspeedextsup2(char *buf, int bufsz, void *val, int valsz)
+{
+	(void)valsz;
+	dump_speeds2(buf, bufsz, val);
+}
+
+EXPORT void mad_dump_linkspeedexten2(char *buf, int bufsz, void *val, int valsz)
+{
+	(void)valsz;
+	dump_speeds2(buf, bufsz, val);
+}
+
+/* The number, and below it a line for each bit that has a name. */
+static void dump_capabilities(char *buf, int bufsz, void *val, const char *const *names,
+			      unsigned count)
+{
+	struct text text = text_begin(buf, bufsz);
+	uint32_t value = value32(val);
+	unsigned bit;
+
+	put_plain_hex(&text, value);
+	for (bit = 0; bit < count; bit++) {
+		if (!(value >> bit & 1) || !names[bit])
+			continue;
+		text_string(&text, "\n\t\t\t\t");
+		text_string(&text, names[bit]);
+	}
+	text_end(&text);
+}
+
+EXPORT void mad_dump_portcapmask(char *buf, int bufsz, void *val, int valsz)
+{
+	static const char *const names[32] = {
+		[1] = "IsSM",
+		[2] = "IsNoticeSupported",
+		[3] = "IsTrapSupported",
+		[4] = "IsOptionalIPDSupported",
+		[5] = "IsAutomaticMigrationSupported",
+		[6] = "IsSLMappingSupported",
+		[7] = "IsMKeyNVRAM",
+		[8] = "IsPKeyNVRAM",
+		[9] = "IsLedInfoSupported",
+		[10] = "IsSMdisabled",
+		[11] = "IsSystemImageGUIDsupported",
+		[12] = "IsPkeySwitchExternalPortTrapSupported",
+		[14] = "IsExtendedSpeedsSupported",
+		[15] = "IsCapabilityMask2Supported",
+		[16] = "IsCommunicatonManagementSupported",
+		[17] = "IsSNMPTunnelingSupported",
+		[18] = "IsReinitSupported",
+		[19] = "IsDeviceManagementSupported",
+		[20] = "IsVendorClassSupported",
+		[21] = "IsDRNoticeSupported",
+		[22] = "IsCapabilityMaskNoticeSupported",
+		[23] = "IsBootManagementSupported",
+		[24] = "IsLinkRoundTripLatencySupported",
+		[25] = "IsClientRegistrationSupported",
+		[26] = "IsOtherLocalChangesNoticeSupported",
+		[27] = "IsLinkSpeedWidthPairsTableSupported",
+		[28] = "IsVendorSpecificMadsTableSupported",
+		[29] = "IsMcastPkeyTrapSuppressionSupported",
+		[30] = "IsMulticastFDBTopSupported",
+		[31] = "IsHierarchyInfoSupported",
+	};
+
+	(void)valsz;
+	dump_capabilities(buf, bufsz, val, names, COUNT(names));
+}
+
+EXPORT void mad_dump_portcapmask2(char *buf, int bufsz, void *val, int valsz)
+{
+	static const char *const names[] = {
+		"IsSetNodeDescriptionSupported", "IsPortInfoExtendedSupported",
+		"IsVirtualizationSupported",     "IsSwitchPortStateTableSupported",
+		"IsLinkWidth2xSupported",        "IsLinkSpeedHDRSupported",
+		"IsMKeyProtectBitsExtSupported", "IsEnhancedTrap128Supported",
+		"IsPartitionTopSupported",       "IsEnhancedQoSArbiterSupported",
+		"IsLinkSpeedNDRSupported",
+	};
+
+	(void)valsz;
+	dump_capabilities(buf, bufsz, val, names, COUNT(names));
+}
+
+/* --- tables --------------------------------------------------------------------- */
+
+/* SLtoVLMappingTable (IBA 14.2.5.8): 16 VLs of 4 bits. */
+EXPORT void mad_dump_sltovl(char *buf, int bufsz, void *val, int valsz)
+{
+	struct text text = text_begin(buf, bufsz);
+	const uint8_t *bytes = val;
+	int sl;
+
+	(void)valsz;
+	for (sl = 0; sl < 16; sl++) {
+		unsigned vl = sl % 2 ? bytes[sl / 2] & 0xf : bytes[sl / 2] >> 4;
+
+		text_char(&text, '|');
+		if (vl < 10)
+			text_char(&text, ' ');
+		text_uint(&text, vl);
+	}
+	text_string(&text, "|\n");
+	text_end(&text);
+}
+
+/* Up to two digits, in capitals, to the left of a column. */
+static void put_column(struct text *text, uint8_t value)
+{
+	static const char digits[] = "0123456789ABCDEF";
+
+	text_string(text, "0x");
+	if (value >= 0x10)
+		text_char(text, digits[value >> 4]);
+	text_char(text, digits[value & 0xf]);
+	if (value < 0x10)
+		text_char(text, ' ');
+	text_char(text, '|');
+}
+
+/* VLArbitrationTable (IBA 14.2.5.9): entries of VL and weight. */
+EXPORT void mad_dump_vlarbitration(char *buf, int bufsz, void *val, int valsz)
+{
+	struct text text = text_begin(buf, bufsz);
+	const uint8_t(*entry)[2] = val;
+	int i, count = valsz / 2;
+
+	text_string(&text, "\nVL    : |");
+	for (i = 0; i < count && text_room(&text); i++)
+		put_column(&text, entry[i][0] & 0xf);
+	text_string(&text, "\nWEIGHT: |");
+	for (i = 0; i < count && text_room(&text); i++)
+		put_column(&text, entry[i][1]);
+	text_char(&text, '\n');
+	text_end(&text);
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Reading, writing and finding fields, by the table. */
+
+#include "base/export.h"
+#include "fields/field_table.h"
+
+#include <infiniband/mad_fields.h>
+#include <stdbool.h>
+
+/*
+ * A field of up to 32 bits at an offset that is no multiple of 4. Bytes count, as bits do, from
+ * the least significant end of each word: byte b of the image lies at b ^ 3.
+ */
+static uint32_t get_unaligned(const uint8_t *buf, int base, const struct position *at)
+{
+	uint32_t mask = be32toh(at->mask), word = 0;
+	int i;
+
+	for (i = 0; i < 4; i++)
+		if (mask >> 8 * i & 0xff)
+			word |= (uint32_t)buf[(base + at->offset + i) ^ 3] << 8 * i;
+	return (word & mask) >> at->shift;
+}
+
+static void set_unaligned(uint8_t *buf, int base, const struct position *at, uint32_t value)
+{
+	uint32_t mask = be32toh(at->mask), word = value << at->shift;
+	uint8_t *byte;
+	int i;
+
+	for (i = 0; i < 4; i++, mask >>= 8, word >>= 8) {
+		if (!(mask & 0xff))
+			continue;
+		byte = &buf[(base + at->offset + i) ^ 3];
+		*byte = (uint8_t)((*byte & ~mask) | (word & mask));
+	}
+}
+
+static uint64_t get64(const uint8_t *at)
+{
+	uint64_t value;
+
+	memcpy(&value, at, sizeof(value));
+	return be64toh(value);
+}
+
+static void set64(uint8_t *at, uint64_t value)
+{
+	value = htobe64(value);
+	memcpy(at, &value, sizeof(value));
+}
+
+/* Where a field lies; for what is no field, a position without mask that is not wide. */
+static inline const struct position *find_position(enum MAD_FIELDS id)
+{
+	if (__builtin_expect((unsigned)id < IB_FIELD_LAST_, 1))
+		return &field_positions[id];
+	return &field_positions[IB_NO_FIELD];
+}
+
+/* A word of an image, wherever it lies and whatever else it is. */
+typedef __be32 __attribute__((aligned(1), may_alias)) word_t;
+
+/* Where a field lies if it is in one word of the image, so that a mask is all it takes. */
+static inline const struct position *find_in_word(enum MAD_FIELDS id, int base)
+{
+	if (__builtin_expect((unsigned)id < IB_FIELD_LAST_, 1) && field_positions[id].mask &&
+	    !(base & 3))
+		return &field_positions[id];
+	return NULL;
+}
+
+static inline uint32_t get_in_word(const uint8_t *buf, int base, const struct position *at)
+{
+	return be32toh(*(const word_t *)(buf + base + at->offset) & at->mask) >> at->shift;
+}
+
+static inline void set_in_word(uint8_t *buf, int base, const struct position *at,
+			       uint32_t value)
+{
+	word_t *word = (word_t *)(buf + base + at->offset);
+
+	*word ^= (*word ^ htobe32(value << at->shift)) & at->mask;
+}
+
+/* The others, kept out of the way: numbers of 64 bits, across words, and no numbers. */
+__attribute__((noinline, cold)) static uint64_t get_other(const uint8_t *buf, int base,
+							  enum MAD_FIELDS id)
+{
+	const struct position *at = find_position(id);
+
+	if (at->wide)
+		return get64(buf + base + at->offset);
+	return at->mask ? get_unaligned(buf, base, at) : 0;
+}
+
+__attribute__((noinline, cold)) static void set_other(uint8_t *buf, int base,
+						      enum MAD_FIELDS id, uint64_t value)
+{
+	const struct position *at = find_position(id);
+
+	if (at->wide)
+		set64(buf + base + at->offset, value);
+	else if (at->mask)
+		set_unaligned(buf, base, at, (uint32_t)value);
+}
+
+EXPORT uint64_t mad_get_field64(void *buf, int base_offs, enum MAD_FIELDS id)
+{
+	const struct position *at = find_in_word(id, base_offs);
+
+	return at ? get_in_word(buf, base_offs, at) : get_other(buf, base_offs, id);
+}
+
+EXPORT uint32_t mad_get_field(void *buf, int base_offs, enum MAD_FIELDS id)
+{
+	const struct position *at = find_in_word(id, base_offs);
+
+	return at ? get_in_word(buf, base_offs, at) : (uint32_t)get_other(buf, base_offs, id);
+}
+
+EXPORT void mad_set_field64(void *buf, int base_offs, enum MAD_FIELDS id, uint64_t value)
+{
+	const struct position *at = find_in_word(id, base_offs);
+
+	if (at)
+		set_in_word(buf, base_offs, at, (uint32_t)value);
+	else
+		set_other(buf, base_offs, id, value);
+}
+
+EXPORT void mad_set_field(void *buf, int base_offs, enum MAD_FIELDS id, uint32_t value)
+{
+	const struct position *at = find_in_word(id, base_offs);
+
+	if (at)
+		set_in_word(buf, base_offs, at, value);
+	else
+		set_other(buf, base_offs, id, value);
+}
+
+EXPORT void mad_get_array(void *buf, int base_offs, enum MAD_FIELDS id, void *value)
+{
+	const struct field *field = find_field(id);
+
+	if (field)
+		memcpy(value, (uint8_t *)buf + base_offs + field->byte, field->bits / 8);
+}
+
+EXPORT void mad_set_array(void *buf, int base_offs, enum MAD_FIELDS id, void *value)
+{
+	const struct field *field = find_field(id);
+
+	if (field)
+		memcpy((uint8_t *)buf + base_offs + field->byte, value, field->bits / 8);
+}
+
+/* The value's type is the caller's affair: memcpy minds neither its alignment nor its name. */
+EXPORT void mad_decode_field(uint8_t *buf, enum MAD_FIELDS id, void *value)
+{
+	const struct position *at = find_position(id);
+
+	if (__builtin_expect(at->mask != 0, 1)) {
+		uint32_t number = get_in_word(buf, 0, at);
+
+		memcpy(value, &number, sizeof(number));
+	} else if (at->wide) {
+		uint64_t number = get64(buf + at->offset);
+
+		memcpy(value, &number, sizeof(number));
+	} else {
+		mad_get_array(buf, 0, id, value);
+	}
+}
+
+EXPORT void mad_encode_field(uint8_t *buf, enum MAD_FIELDS id, void *value)
+{
+	const struct position *at = find_position(id);
+
+	if (__builtin_expect(at->mask != 0, 1)) {
+		uint32_t number;
+
+		memcpy(&number, value, sizeof(number));
+		set_in_word(buf, 0, at, number);
+	} else if (at->wide) {
+		uint64_t number;
+
+		memcpy(&number, value, sizeof(number));
+		set64(buf + at->offset, number);
+	} else {
+		mad_set_array(buf, 0, id, value);
+	}
+}
+
+EXPORT const char *mad_field_name(enum MAD_FIELDS id)
+{
+	if ((unsigned)id >= IB_FIELD_LAST_)
+		return NULL;
+	/* programs compare the names of a range of ids, whose last one may be a marker */
+	return field_table[id].bits ? field_table[id].label : "";
+}
+
+EXPORT const char *mad_field_constant(enum MAD_FIELDS id)
+{
+	const struct field *field = find_field(id);
+
+	return field ? field->constant : NULL;
+}
+
+EXPORT unsigned mad_field_bits(enum MAD_FIELDS id)
+{
+	const struct field *field = find_field(id);
+
+	return field ? field->bits : 0;
+}
+
+EXPORT const char *mad_field_attribute(enum MAD_FIELDS id)
+{
+	const struct field *field = find_field(id);
+
+	return field ? attribute_names[field->attribute] : NULL;
+}
+
+/* Whether a field goes by "constant", "label" or "attribute.label". */
+static int goes_by(const struct field *field, const char *name)
+{
+	const char *attribute = attribute_names[field->attribute];
+	size_t length = strlen(attribute);
+
+	if (!strncmp(name, attribute, length) && name[length] == '.')
+		name += length + 1;
+	return !strcmp(name, field->label) || !strcmp(name, field->constant);
+}
+
+EXPORT enum MAD_FIELDS mad_field_by_name(const char *name)
+{
+	enum MAD_FIELDS id;
+
+	for (id = IB_NO_FIELD; name && id < IB_FIELD_LAST_; id++)
+		if (find_field(id) && goes_by(&field_table[id], name))
+			return id;
+	return IB_NO_FIELD;
+}
+
+EXPORT enum MAD_FIELDS mad_attribute_next_field(const char *attribute, enum MAD_FIELDS id)
+{
+	/* ids are not trusted to be ones */
+	unsigned next = (unsigned)id;
+
+	if (!attribute || next >= IB_FIELD_LAST_)
+		return IB_NO_FIELD;
+	while (++next < IB_FIELD_LAST_)
+		if (find_field((enum MAD_FIELDS)next) &&
+		    !strcmp(attribute_names[field_table[next].attribute], attribute))
+			return (enum MAD_FIELDS)next;
+	return IB_NO_FIELD;
+}
+
+EXPORT const char *mad_next_attribute(const char *attribute)
+{
+	unsigned i;
+
+	if (!attribute)
+		return attribute_names[0];
+	for (i = 0; i + 1 < ATTRIBUTE_COUNT; i++)
+		if (!strcmp(attribute_names[i], attribute))
+			return attribute_names[i + 1];
+	return NULL;
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Addresses as text, and back. */
+
+#include "base/export.h"
+#include "fields/text.h"
+
+#include <infiniband/mad.h>
+#include <errno.h>
+
+/* The longest text: a LID, a GID, and a directed route of 63 hops with its LIDs. */
+#define PORTID_TEXT_MAX 512
+
+/* The last hop that a route's array has room for. */
+#define LAST_HOP (IB_SUBNET_PATH_HOPS_MAX - 1)
+
+static void put_route(struct text *text, const ib_dr_path_t *path)
+{
+	int i, count = path->cnt < LAST_HOP ? path->cnt : LAST_HOP;
+
+	text_string(text, "slid ");
+	text_uint(text, path->drslid);
+	text_string(text, "; dlid ");
+	text_uint(text, path->drdlid);
+	text_string(text, "; ");
+	text_uint(text, path->p[0]);
+	for (i = 1; i <= count; i++) {
+		text_char(text, ',');
+		text_uint(text, path->p[i]);
+	}
+}
+
+EXPORT char *drpath2str(ib_dr_path_t *path, char *dstr, size_t dstr_size)
+{
+	struct text text = text_begin(dstr, dstr_size < INT32_MAX ? (int)dstr_size : INT32_MAX);
+
+	put_route(&text, path);
+	text_end(&text);
+	return dstr;
+}
+
+EXPORT char *portid2str(ib_portid_t *portid)
+{
+	static _Thread_local char buf[PORTID_TEXT_MAX];
+	struct text text = text_begin(buf, sizeof(buf));
+	char gid[INET6_ADDRSTRLEN];
+
+	if (portid->lid > 0) {
+		text_string(&text, "Lid ");
+		text_int(&text, portid->lid);
+		if (portid->grh_present) {
+			text_string(&text, " Gid ");
+			text_string(&text, inet_ntop(AF_INET6, portid->gid, gid, sizeof(gid)));
+		}
+		if (portid->drpath.cnt)
+			text_char(&text, ' ');
+	}
+	if (portid->lid <= 0 || portid->drpath.cnt) {
+		text_string(&text, "DR path ");
+		put_route(&text, &portid->drpath);
+	}
+	text_end(&text);
+	return buf;
+}
+
+EXPORT int portid2portnum(ib_portid_t *portid)
+{
+	if (portid->lid > 0 || portid->drpath.cnt < 0 || portid->drpath.cnt > LAST_HOP)
+		return -1;
+	return portid->drpath.cnt ? portid->drpath.p[portid->drpath.cnt - 1] : 0;
+}
+
+/* A port number at *text, which moves behind it; -1 for anything else. */
+static int parse_port(const char **text)
+{
+	int number = 0, digits = 0;
+
+	while (**text >= '0' && **text <= '9') {
+		number = number * 10 + *(*text)++ - '0';
+		digits++;
+		if (number > UINT8_MAX)
+			return -1;
+	}
+	return digits ? number : -1;
+}
+
+EXPORT int str2drpath(ib_dr_path_t *path, char *routepath, int drslid, int drdlid)
+{
+	const char *text = routepath;
+	int port;
+
+	path->cnt = -1;
+	path->p[0] = 0;
+	path->drslid = (uint16_t)(drslid ? drslid : 0xffff);
+	path->drdlid = (uint16_t)(drdlid ? drdlid : 0xffff);
+
+	do {
+		port = text ? parse_port(&text) : -1;
+		if (port < 0 || path->cnt == LAST_HOP || (*text && *text != ',')) {
+			memset(path->p, 0, sizeof(path->p));
+			path->cnt = 0;
+			errno = EINVAL;
+			return -1;
+		}
+		path->p[++path->cnt] = (uint8_t)port;
+		/* a comma may end the text */
+	} while (*text && *++text);
+	return path->cnt;
+}

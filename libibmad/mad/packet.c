@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* MAD headers (IBA 13.4.3), and whole packets in a umad buffer. */
+
+#include "mad/packet.h"
+
+#include "base/export.h"
+#include "mad/mad_wire.h"
+#include "mad/mgmt_class.h"
+#include "base/report.h"
+
+#include <infiniband/mad.h>
+#include <infiniband/umad.h>
+#include <errno.h>
+
+static int class_of(const ib_rpc_t *rpc)
+{
+	return rpc->mgtclass & 0xff;
+}
+
+/* A directed route's part of the header (IBA 14.2.1.2). */
+static int put_directed_route(uint8_t *mad, const ib_rpc_t *rpc, const ib_dr_path_t *path)
+{
+	if (!path) {
+		report("mad_encode", "a MAD with a directed route needs a path");
+		return -1;
+	}
+	if (path->cnt < 0 || path->cnt >= IB_SUBNET_PATH_HOPS_MAX) {
+		report("mad_encode", "a directed route cannot have %d hops", path->cnt);
+		return -1;
+	}
+	/* a request goes out by the initial path, an answer comes back by the return path */
+	if (rpc->method & IB_MAD_RESPONSE) {
+		put16(mad, STATUS_OFFS, (uint16_t)(rpc->rstatus | DIRECTION));
+		mad[6] = (uint8_t)(path->cnt + 1);
+		memcpy(mad + RETURN_PATH_OFFS, path->p, sizeof(path->p));
+	} else {
+		put16(mad, STATUS_OFFS, (uint16_t)(rpc->rstatus & ~DIRECTION));
+		mad[6] = 0;
+		memcpy(mad + INITIAL_PATH_OFFS, path->p, sizeof(path->p));
+	}
+	mad[HOP_COUNT_OFFS] = (uint8_t)path->cnt;
+	put16(mad, 32, path->drslid ? path->drslid : PERMISSIVE_LID);
+	put16(mad, 34, path->drdlid ? path->drdlid : PERMISSIVE_LID);
+	return 0;
+}
+
+/* What each class has behind the common header. */
+static int put_class_header(uint8_t *mad, const ib_rpc_t *rpc, const ib_dr_path_t *path)
+{
+	switch (class_of(rpc)) {
+	case IB_SA_CLASS:
+		put64(mad, 36, rpc->mkey); /* SM_Key */
+		put64(mad, 48, rpc->mask);
+		return 0;
+	case IB_CC_CLASS:
+		put64(mad, 24, ((const ib_rpc_cc_t *)rpc)->cckey);
+		return 0;
+	}
+	put64(mad, 24, rpc->mkey);
+	if (class_of(rpc) == IB_SMI_DIRECT_CLASS)
+		return put_directed_route(mad, rpc, path);
+	if (mad_is_vendor_range2(class_of(rpc)))
+		put32(mad, 36, (rpc->oui & 0xffffff) | (uint32_t)mad[36] << 24);
+	return 0;
+}
+
+/* Whether the data lies within one MAD. */
+static int data_fits(const ib_rpc_t *rpc)
+{
+	return rpc->dataoffs >= 0 && rpc->dataoffs <= IB_MAD_SIZE && rpc->datasz >= 0 &&
+	       rpc->datasz <= IB_MAD_SIZE - rpc->dataoffs;
+}
+
+EXPORT void *mad_encode(void *buf, ib_rpc_t *rpc, ib_dr_path_t *drpath, void *data)
+{
+	uint8_t *mad = buf;
+
+	if (!buf || !rpc || (data && !data_fits(rpc))) {
+		errno = EINVAL;
+		return NULL;
+	}
+	mad[0] = 1; /* the base version */
+	mad[1] = (uint8_t)class_of(rpc);
+	mad[2] = class_version(class_of(rpc));
+	mad[3] = (uint8_t)rpc->method;
+	put16(mad, STATUS_OFFS, (uint16_t)rpc->rstatus);
+	if (!rpc->trid)
+		rpc->trid = mad_trid();
+	put64(mad, 8, rpc->trid);
+	put16(mad, 16, (uint16_t)rpc->attr.id);
+	put32(mad, 20, rpc->attr.mod);
+	if (put_class_header(mad, rpc, drpath)) {
+		errno = EINVAL;
+		return NULL;
+	}
+	if (data)
+		memcpy(mad + rpc->dataoffs, data, (size_t)rpc->datasz);
+	return mad + IB_MAD_SIZE;
+}
+
+static void put_rmpp_header(uint8_t *mad, const ib_rmpp_hdr_t *rmpp)
+{
+	mad[RMPP_VERSION_OFFS] = RMPP_VERSION;
+	mad[RMPP_TYPE_OFFS] = (uint8_t)rmpp->type;
+	mad[RMPP_FLAGS_OFFS] = (uint8_t)(RMPP_RESP_TIME_NONE << 3 | (rmpp->flags & 7));
+	mad[RMPP_STATUS_OFFS] = (uint8_t)rmpp->status;
+	put32(mad, RMPP_DATA1_OFFS, rmpp->d1.u);
+	put32(mad, RMPP_DATA2_OFFS, rmpp->d2.u);
+}
+
+/* SMPs go by QP0; a directed route to the next switch, unless it begins with a LID part.
+ */
+static void address_smp(void *umad, const ib_rpc_t *rpc, const ib_portid_t *dport)
+{
+	int lid = dport->lid;
+
+	if (class_of(rpc) == IB_SMI_DIRECT_CLASS &&
+	    (lid <= 0 || dport->drpath.drslid == PERMISSIVE_LID))
+		lid = PERMISSIVE_LID;
+	umad_set_addr(umad, lid, 0, 0, 0);
+	umad_set_grh(umad, NULL);
+	umad_set_pkey(umad, 0);
+}
+
+void address_gmp(void *umad, const ib_portid_t *dport, uint8_t gid_index)
+{
+	ib_mad_addr_t grh = {.hop_limit = GRH_HOP_LIMIT, .gid_index = gid_index};
+
+	memcpy(grh.gid, dport->gid, sizeof(grh.gid));
+	umad_set_addr(umad, dport->lid, (int)dport->qp, dport->sl, (int)dport->qkey);
+	umad_set_grh(umad, dport->grh_present ? &grh : NULL);
+	umad_set_pkey(umad, (int)dport->pkey_idx);
+}
+
+EXPORT int mad_build_pkt(void *umad, ib_rpc_t *rpc, ib_portid_t *dport, ib_rmpp_hdr_t *rmpp,
+			 void *data)
+{
+	uint8_t *mad = umad_get_mad(umad);
+
+	if (!dport) {
+		errno = EINVAL;
+		return -1;
+	}
+	if (!mad_encode(mad, rpc, &dport->drpath, data))
+		return -1;
+	if (is_smp_class(class_of(rpc))) {
+		address_smp(umad, rpc, dport);
+		return IB_MAD_SIZE;
+	}
+	address_gmp(umad, dport, 0);
+	if (rmpp)
+		put_rmpp_header(mad, rmpp);
+	return IB_MAD_SIZE;
+}
