@@ -19,6 +19,14 @@
 /* The multicast group of the kernel's own uevents; udev sends its on another. */
 #define UEVENT_GROUP_KERNEL 1
 
+/* What <rdma/rdma_netlink.h> has since Linux 5.3. A build needs headers of Linux 4.18 only. */
+enum {
+	NLDEV_CMD_GET_CHARDEV = 15,
+	NLDEV_ATTR_CHARDEV_TYPE = 69,
+	NLDEV_ATTR_CHARDEV_NAME = 70,
+	NLDEV_ATTRS
+};
+
 /* What an answer is searched for, and what was found. */
 struct question {
 	const char *ca_name;
@@ -44,12 +52,12 @@ static const char *text_of(struct nlattr *attr)
 /* One device of RDMA_NLDEV_CMD_GET's dump. */
 static int match_device(struct nl_msg *msg, void *arg)
 {
-	struct nlattr *attrs[RDMA_NLDEV_ATTR_MAX];
+	struct nlattr *attrs[NLDEV_ATTRS];
 	struct question *question = arg;
 	struct nlattr *index;
 	const char *name;
 
-	if (nlmsg_parse(nlmsg_hdr(msg), 0, attrs, RDMA_NLDEV_ATTR_MAX - 1, NULL) < 0)
+	if (nlmsg_parse(nlmsg_hdr(msg), 0, attrs, NLDEV_ATTRS - 1, NULL) < 0)
 		return NL_SKIP;
 	index = attrs[RDMA_NLDEV_ATTR_DEV_INDEX];
 	name = text_of(attrs[RDMA_NLDEV_ATTR_DEV_NAME]);
@@ -64,13 +72,13 @@ static int match_device(struct nl_msg *msg, void *arg)
 /* The answer to RDMA_NLDEV_CMD_GET_CHARDEV. */
 static int take_name(struct nl_msg *msg, void *arg)
 {
-	struct nlattr *attrs[RDMA_NLDEV_ATTR_MAX];
+	struct nlattr *attrs[NLDEV_ATTRS];
 	struct question *question = arg;
 	const char *name;
 
-	if (nlmsg_parse(nlmsg_hdr(msg), 0, attrs, RDMA_NLDEV_ATTR_MAX - 1, NULL) < 0)
+	if (nlmsg_parse(nlmsg_hdr(msg), 0, attrs, NLDEV_ATTRS - 1, NULL) < 0)
 		return NL_SKIP;
-	name = text_of(attrs[RDMA_NLDEV_ATTR_CHARDEV_NAME]);
+	name = text_of(attrs[NLDEV_ATTR_CHARDEV_NAME]);
 	if (!name || strlen(name) >= question->size)
 		return NL_SKIP;
 	strcpy(question->name, name);
@@ -109,11 +117,11 @@ static int ask_index(struct nl_sock *sock, struct question *question)
 
 static int ask_chardev(struct nl_sock *sock, int portnum, struct question *question)
 {
-	int type = RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_GET_CHARDEV);
+	int type = RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, NLDEV_CMD_GET_CHARDEV);
 	struct nl_msg *msg = nlmsg_alloc_simple(type, NLM_F_REQUEST);
 	int err = -ENOMEM;
 
-	if (msg && !nla_put_string(msg, RDMA_NLDEV_ATTR_CHARDEV_TYPE, "umad") &&
+	if (msg && !nla_put_string(msg, NLDEV_ATTR_CHARDEV_TYPE, "umad") &&
 	    !nla_put_u32(msg, RDMA_NLDEV_ATTR_DEV_INDEX, question->dev_index) &&
 	    !nla_put_u32(msg, RDMA_NLDEV_ATTR_PORT_INDEX, (uint32_t)portnum))
 		err = ask(sock, msg, take_name, question);

@@ -343,6 +343,7 @@ static void a_kernel_that_does_not_answer_has_no_answer(void **state)
 {
 	(void)state;
 	assert_int_equal(find("mlx5_0"), -ENODEV);
+	assert_int_equal(fake_teardown(state), 0);
 	assert_int_equal(setup(state), 0);
 	answer_devices();
 	assert_int_equal(find("mlx5_0"), -ENOENT);
