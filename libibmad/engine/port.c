@@ -414,6 +414,24 @@ static int open_both(struct ibmad_ports_pair *pair, const struct umad_ca_pair *n
 	return 0;
 }
 
+/* 0 or a negative errno. */
+static int find_pair(const char *ca_name, int portnum, unsigned enforce_smi,
+		     struct umad_ca_pair *names)
+{
+	int ret, fd;
+
+	if (portnum < 0 || portnum > UINT8_MAX)
+		return -ENODEV;
+	ret = umad_get_smi_gsi_pair_by_ca_name(ca_name, (uint8_t)portnum, names, enforce_smi);
+	if (!ret)
+		return 0;
+	/* libibumad reports why the port cannot be opened */
+	fd = umad_open_port(ca_name, portnum);
+	if (fd >= 0)
+		umad_close_port(fd);
+	return ret < 0 ? ret : -ENODEV;
+}
+
 EXPORT struct ibmad_ports_pair *mad_rpc_open_port2(char *dev_name, int dev_port,
 						   int *mgmt_classes, int num_classes,
 						   unsigned enforce_smi)
@@ -426,13 +444,9 @@ EXPORT struct ibmad_ports_pair *mad_rpc_open_port2(char *dev_name, int dev_port,
 		errno = EINVAL;
 		return NULL;
 	}
-	if (dev_port < 0 || dev_port > UINT8_MAX)
-		ret = -ENODEV;
-	else
-		ret = umad_get_smi_gsi_pair_by_ca_name(dev_name, (uint8_t)dev_port, &names,
-						       enforce_smi);
+	ret = find_pair(dev_name, dev_port, enforce_smi, &names);
 	if (ret) {
-		errno = ret < 0 ? -ret : ENODEV;
+		errno = -ret;
 		report("mad_rpc_open_port2", "cannot open %s port %d", name_of(dev_name),
 		       dev_port);
 		return NULL;

@@ -81,10 +81,9 @@ function library_message(call, text, kind,    to) {
 	else if (text ~ /client_register|cannot register class/) {
 		sub(/ on .*/, "", text)
 		print "library: " kind call ": class " number_of(text)
-	} else if (call != "get_smi_gsi_pair" && text ~ /can't open UMAD port|cannot open /) {
+	} else if (call != "get_smi_gsi_pair" && text ~ /can't open UMAD port|cannot open /)
 		print "library: " kind call ": cannot open " port_of(text)
-		no_abi_version = 0
-	} else if (call ~ /^(sa_rpc_call|bm_call_via)$/ && text ~ /only lid|needs a LID/)
+	else if (call ~ /^(sa_rpc_call|bm_call_via)$/ && text ~ /only lid|needs a LID/)
 		print "library: " call ": no LID"
 	else if (call ~ /^ib_(path|node)_query_via$/ && text ~ /failed/)
 		print "library: " call ": failed"
@@ -98,13 +97,8 @@ function library_message(call, text, kind,    to) {
 		print "library: " call ": " number_of(text)
 	else if (call ~ /^mad_dump_/ && text ~ /bad int sz|cannot have/)
 		print "library: " call ": " number_of(text)
-	else if (text ~ /abi_version/ && text ~ /read/) {
-		# rdma-core since 56 reads the file again, and says so, before it gives up
-		if (!no_abi_version)
-			print "library: no ABI version: " cause_of(text)
-		no_abi_version = 1
-		return
-	}
+	else if (text ~ /abi_version/ && text ~ /read/)
+		print "library: no ABI version: " cause_of(text)
 	else if (text ~ /no pkeys found|has no P_Keys/)
 		print "library: no P_Keys"
 	else if (text ~ /max_retries .* <= 0/)

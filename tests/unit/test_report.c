@@ -190,6 +190,23 @@ static void a_port_that_cannot_be_opened_is_reported(void **state)
 			    "mad_rpc_open_port2: cannot open no?such port 3\n");
 }
 
+static void that_ib_umad_is_not_loaded_is_reported(void **state)
+{
+	int classes[] = {IB_SMI_CLASS};
+	char ca_name[] = "none";
+
+	(void)state;
+	device_file("/sys/class/infiniband_mad/abi_version", NULL);
+	assert_null(mad_rpc_open_port(ca_name, 0, classes, 1));
+	assert_null(mad_rpc_open_port2(ca_name, 0, classes, 1, 0));
+	assert_string_equal(heard, "/sys/class/infiniband_mad/abi_version cannot be read "
+				   "(No such file or directory): is ib_umad loaded?\n"
+				   "mad_rpc_open_port: cannot open none port 0\n"
+				   "/sys/class/infiniband_mad/abi_version cannot be read "
+				   "(No such file or directory): is ib_umad loaded?\n"
+				   "mad_rpc_open_port2: cannot open none port 0\n");
+}
+
 static int time_out(const struct device_packet *packet, void *arg)
 {
 	(void)arg;
@@ -243,6 +260,7 @@ int main(void)
 		TEST(a_query_that_fails_is_reported),
 		TEST(what_is_no_address_or_number_is_reported),
 		TEST(a_port_that_cannot_be_opened_is_reported),
+		TEST(that_ib_umad_is_not_loaded_is_reported),
 		TEST(a_further_attempt_is_reported_with_no_lock_held),
 	};
 
