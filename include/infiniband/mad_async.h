@@ -90,6 +90,9 @@ void mad_async_destroy(struct mad_async *async);
  * take, 0 the port's; the port's retries are the number of attempts. rpc->trid is not
  * looked at: the engine chooses a transaction ID, which is the same in all attempts.
  *
+ * A GMP, that is, a request of a class other than IB_SMI_CLASS and IB_SMI_DIRECT_CLASS, goes
+ * to QP 1 if dport->qp is 0, and with the Q_Key IB_DEFAULT_QP1_QKEY if dport->qkey is 0.
+ *
  * *id, unless NULL, names the request for mad_async_cancel().
  *
  * -EINVAL arguments that make no sense, or a class that is not registered on the port;
@@ -165,6 +168,7 @@ int mad_async_get_stats(struct mad_async *async, struct mad_async_stats *stats, 
  * answer of any length. 0, and then message->mad is the caller's, to be freed by
  * mad_message_free(); or the negative errno of mad_reply:error, -EINVAL as
  * mad_async_submit(). rpc->rstatus is the answer's status, dport where a redirection led.
+ * QP and Q_Key of a GMP may be 0 as for mad_async_submit().
  */
 int mad_rpc_message(const struct ibmad_port *port, ib_rpc_t *rpc, ib_portid_t *dport,
 		    const void *payload, size_t size, struct mad_message *message);

@@ -9,6 +9,7 @@
 #include "engine/pool.h"
 #include "engine/receive.h"
 #include "engine/wait.h"
+#include "mad/gmp.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -338,6 +339,7 @@ static int init_request(struct mad_async *engine, struct async_request *request,
 	else
 		memcpy(&copy, rpc, sizeof(*rpc));
 	copy.trid = 0;
+	complete_address(&destination, rpc->mgtclass & 0xff);
 	return transaction_init(&request->transaction, engine->port, (ib_rpc_t *)(void *)&copy,
 				&destination, NULL, payload, size);
 }

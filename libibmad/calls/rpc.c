@@ -4,6 +4,7 @@
 
 #include "calls/async.h"
 #include "base/export.h"
+#include "mad/gmp.h"
 #include "mad/mad_wire.h"
 #include "compat/process_port.h"
 #include "engine/redirect.h"
@@ -178,15 +179,19 @@ EXPORT int mad_rpc_message(const struct ibmad_port *port, ib_rpc_t *rpc, ib_port
 			   const void *payload, size_t size, struct mad_message *message)
 {
 	struct transaction transaction;
+	ib_portid_t destination;
 	int error;
 
 	if (message)
 		*message = (struct mad_message){0};
-	if (!message || !port || !rpc) {
+	if (!message || !port || !rpc || !dport) {
 		finish(rpc, EINVAL, NULL);
 		return -EINVAL;
 	}
-	error = ask(NULL, port, &transaction, rpc, dport, NULL, payload, size);
+	destination = *dport;
+	complete_address(&destination, rpc->mgtclass & 0xff);
+	error = ask(NULL, port, &transaction, rpc, &destination, NULL, payload, size);
+	redirect_report(&transaction, dport);
 	message->status = transaction.status;
 	if (!error)
 		error = take_message(&transaction, message);

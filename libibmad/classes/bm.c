@@ -3,7 +3,7 @@
 /* Baseboard management (IBA 16.2). */
 
 #include "base/export.h"
-#include "classes/gmp.h"
+#include "mad/gmp.h"
 #include "base/report.h"
 
 #include <infiniband/mad.h>

@@ -3,7 +3,7 @@
 /* Congestion control (IBA A10.4). */
 
 #include "base/export.h"
-#include "classes/gmp.h"
+#include "mad/gmp.h"
 
 #include <infiniband/mad.h>
 #include <errno.h>

@@ -3,7 +3,7 @@
 /* Subnet administration (IBA 15.2): requests that one MAD answers. */
 
 #include "base/export.h"
-#include "classes/gmp.h"
+#include "mad/gmp.h"
 #include "base/report.h"
 
 #include <infiniband/mad_sa.h>

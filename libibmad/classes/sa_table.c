@@ -5,7 +5,7 @@
 #include "classes/sa_table.h"
 
 #include "base/export.h"
-#include "classes/gmp.h"
+#include "mad/gmp.h"
 #include "mad/mad_wire.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
 /* Vendor specific classes (IBA 16.5). */
 
 #include "base/export.h"
-#include "classes/gmp.h"
+#include "mad/gmp.h"
 
 #include <infiniband/mad.h>
 #include <errno.h>

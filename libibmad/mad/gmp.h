@@ -4,12 +4,25 @@
 #ifndef LIBIBMAD_GMP_H
 #define LIBIBMAD_GMP_H
 
+#include "mad/mgmt_class.h"
+
 #include <infiniband/mad.h>
 
 /* To QP1, with the Q_Key that it has unless another one is given. */
 static inline void address_qp1(ib_portid_t *portid)
 {
 	portid->qp = 1;
+	if (!portid->qkey)
+		portid->qkey = IB_DEFAULT_QP1_QKEY;
+}
+
+/* A GMP goes to QP1, and with the well-known Q_Key, unless the address says otherwise. */
+static inline void complete_address(ib_portid_t *portid, int mgmt_class)
+{
+	if (is_smp_class(mgmt_class))
+		return;
+	if (!portid->qp)
+		portid->qp = 1;
 	if (!portid->qkey)
 		portid->qkey = IB_DEFAULT_QP1_QKEY;
 }

@@ -105,6 +105,42 @@ static void the_caller_s_structures_stay_as_they_are(void **state)
 	assert_memory_not_equal(device_packet(0)->mad + 12, five, sizeof(five)); /* its own */
 }
 
+/* The QP and the Q_Key that the n-th packet went to. */
+static void expect_sent_to(unsigned n, uint32_t qp, uint32_t qkey)
+{
+	assert_int_equal(be32toh(device_packet(n)->header.addr.qpn), qp);
+	assert_int_equal(be32toh(device_packet(n)->header.addr.qkey), qkey);
+}
+
+static void a_gmp_by_lid_alone_goes_to_qp_1(void **state)
+{
+	ib_rpc_t smp = get_request(), gmp = set_request();
+	ib_portid_t lid_alone = {.lid = 3}, other = {.lid = 3, .qp = 9, .qkey = 7};
+	struct mad_message message;
+
+	(void)state;
+	assert_int_equal(
+		mad_async_submit(async, &gmp, &lid_alone, NULL, 0, note, outcomes, NULL), 0);
+	expect_sent_to(0, 1, IB_DEFAULT_QP1_QKEY);
+	assert_int_equal(mad_async_submit(async, &gmp, &other, NULL, 0, note, outcomes, NULL),
+			 0);
+	expect_sent_to(1, 9, 7);
+	assert_int_equal(
+		mad_async_submit(async, &smp, &lid_alone, NULL, 0, note, outcomes, NULL), 0);
+	expect_sent_to(2, 0, 0);
+	device_on_write(echo, NULL);
+	assert_int_equal(mad_rpc_message(port, &gmp, &lid_alone, NULL, 0, &message), 0);
+	mad_message_free(&message);
+	expect_sent_to(3, 1, IB_DEFAULT_QP1_QKEY);
+	assert_int_equal(lid_alone.qp, 0);
+	assert_int_equal(mad_rpc_message(port, &smp, &lid_alone, NULL, 0, &message), 0);
+	mad_message_free(&message);
+	expect_sent_to(4, 0, 0);
+	/* as in rdma-core */
+	assert_null(mad_rpc(port, &gmp, &lid_alone, NULL, NULL));
+	expect_sent_to(5, 0, 0);
+}
+
 static void congestion_control_requests_have_their_key(void **state)
 {
 	const uint8_t key[] = {1, 2, 3, 4, 5, 6, 7, 8};
@@ -897,6 +933,7 @@ int main(void)
 		ASYNC_TEST(answers_may_come_in_any_order),
 		ASYNC_TEST(nothing_is_called_back_in_submit),
 		ASYNC_TEST(the_caller_s_structures_stay_as_they_are),
+		ASYNC_TEST(a_gmp_by_lid_alone_goes_to_qp_1),
 		ASYNC_TEST(congestion_control_requests_have_their_key),
 		ASYNC_TEST(what_makes_no_sense_is_refused),
 		ASYNC_TEST(each_allocation_of_a_submission_may_fail),
