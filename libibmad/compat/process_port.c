@@ -129,8 +129,24 @@ static struct {
 	bool locked;
 } gate = {.mutex = PTHREAD_MUTEX_INITIALIZER, .unlocked = PTHREAD_COND_INITIALIZER};
 
+/* In a child of fork(), the thread that held the gate does not exist. */
+static void unlock_in_child(void)
+{
+	pthread_mutex_init(&gate.mutex, NULL);
+	pthread_cond_init(&gate.unlocked, NULL);
+	gate.locked = false;
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, unlock_in_child);
+}
+
 static void lock_gate(void)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, watch_forks);
 	pthread_mutex_lock(&gate.mutex);
 	while (gate.locked)
 		pthread_cond_wait(&gate.unlocked, &gate.mutex);

@@ -136,6 +136,41 @@ static void fail_init(char *ca_name, char *said, size_t size, int *status)
 	assert_int_equal(waitpid(child, status, 0), child);
 }
 
+static void *hold_the_gate(void *arg)
+{
+	atomic_int *stage = arg;
+
+	madrpc_lock();
+	*stage = 1;
+	while (*stage == 1)
+		usleep(1000);
+	madrpc_unlock();
+	return NULL;
+}
+
+static void a_child_does_not_wait_for_a_thread_of_its_parent(void **state)
+{
+	atomic_int stage = 0;
+	pthread_t holder;
+	int status;
+	pid_t child;
+
+	(void)state;
+	assert_int_equal(pthread_create(&holder, NULL, hold_the_gate, &stage), 0);
+	while (!stage)
+		usleep(1000);
+	fflush(NULL);
+	child = fork();
+	if (!child) {
+		alarm(20);
+		_exit(safe_smp_query(buf, &to, 0x11, 0, 0) ? 0 : 1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	stage = 2;
+	pthread_join(holder, NULL);
+	assert_int_equal(status, 0);
+}
+
 static void an_init_that_fails_ends_the_process_with_a_message(void **state)
 {
 	char nodev[] = "nodev", said[512];
@@ -374,6 +409,7 @@ int main(void)
 		TEST(a_second_init_opens_another_port_in_its_place),
 		TEST(a_server_is_registered),
 		TEST(an_init_that_fails_ends_the_process_with_a_message),
+		TEST(a_child_does_not_wait_for_a_thread_of_its_parent),
 		TEST(smps_go_by_it),
 		TEST(sa_mads_go_by_it),
 		TEST(counters_go_by_it),
