@@ -29,14 +29,15 @@ static uint16_t status_of(const uint8_t *mad)
 	return mad[1] == IB_SMI_DIRECT_CLASS ? (uint16_t)(status & ~DIRECTION) : status;
 }
 
-/* Answered BUSY: asks again after a pause, if there is time for one. */
+/*
+ * After a BUSY response, sends the request again after a pause, if there is time for a pause.
+ * BUSY says that nothing was done (IBA 13.4.7): any method may be repeated.
+ */
 static bool come_back_later(struct ibmad_port *port, struct transaction *transaction,
 			    int64_t now)
 {
 	int64_t pause;
 
-	if (!transaction->repeatable)
-		return false;
 	if (transaction->interval < BUSY_PAUSE_US)
 		transaction->interval = BUSY_PAUSE_US;
 	/* up to half as long again: those who ask at once should not come back at once */
@@ -119,13 +120,20 @@ static void judge_loss(struct ibmad_port *port, const struct transaction *transa
 		window_answered(window);
 }
 
+/* SMPs have no such status (IBA 14.2.1). */
+static bool is_redirection(const uint8_t *mad)
+{
+	return status_of(mad) == IB_MAD_STS_REDIRECT && !is_smp_class(mad[1]);
+}
+
 /* Returns whether it has kept umad. */
 static bool answered(struct ibmad_port *port, struct transaction *transaction,
 		     struct attempt *attempt, uint8_t *umad, int length, bool heap)
 {
 	bool sent_once = !attempt_is_own(attempt) || !transaction->late;
 	uint16_t status = status_of(umad_get_mad(umad));
-	bool redirects = status == IB_MAD_STS_REDIRECT || redirect_awaits_path(transaction);
+	bool redirects =
+		is_redirection(umad_get_mad(umad)) || redirect_awaits_path(transaction);
 	int64_t now = clock_us();
 
 	attempt_forget(port, attempt);

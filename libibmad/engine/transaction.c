@@ -190,7 +190,7 @@ static int schedule(struct ibmad_port *port, struct transaction *transaction,
 		transaction->interval = rtt_timeout(transaction_rtt(port, transaction));
 	if (transaction->interval > budget)
 		transaction->interval = (uint32_t)budget;
-	if (!transaction->repeatable || !transaction->end) {
+	if (!transaction->end || transaction->end == INT64_MAX) {
 		transaction->end = now + budget;
 		transaction->overtime = false;
 	} else if (attempt_is_own(attempt)) {
@@ -336,6 +336,15 @@ static int send_request(struct ibmad_port *port, struct transaction *transaction
 	return error;
 }
 
+/*
+ * Whether a transaction goes on although a transmission failed: an earlier transmission may
+ * still be answered. The timer is set already.
+ */
+static bool outlives(const struct transaction *transaction, int error)
+{
+	return error != ENODEV && transaction->expected;
+}
+
 void transaction_send(struct ibmad_port *port, struct transaction *transaction)
 {
 	int error;
@@ -351,7 +360,7 @@ void transaction_send(struct ibmad_port *port, struct transaction *transaction)
 
 	if (transaction->state == TRANSACTION_DONE)
 		deliver(transaction); /* what finished it left that to us */
-	else if (error)
+	else if (error && !outlives(transaction, error))
 		transaction_finish(port, transaction, error);
 	else if (transaction->redirects)
 		follow_late(port, transaction);

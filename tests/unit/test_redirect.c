@@ -117,6 +117,27 @@ static void a_lid_is_followed(void **state)
 	}
 }
 
+/* The status of a redirection has another meaning, or none, in an SMP. */
+static void an_smp_is_not_redirected(void **state)
+{
+	ib_rpc_t rpc = {.mgtclass = IB_SMI_CLASS,
+			.method = IB_MAD_METHOD_GET,
+			.attr.id = IB_ATTR_NODE_INFO,
+			.dataoffs = IB_SMP_DATA_OFFS,
+			.datasz = IB_SMP_DATA_SIZE};
+	ib_portid_t to = {.lid = 3};
+
+	(void)state;
+	device_on_write(follow_plan, NULL);
+	plan.lid = TARGET_LID;
+	plan.redirections = 1;
+	assert_null(mad_rpc(port, &rpc, &to, data, data));
+	assert_int_equal(errno, EIO);
+	assert_int_equal(rpc.rstatus, IB_MAD_STS_REDIRECT);
+	assert_int_equal(device_written(), 1);
+	assert_int_equal(to.lid, 3);
+}
+
 /* From a port of another subnet, through a router, to one there. */
 static void a_lid_is_followed_without_the_way_to_the_old_one(void **state)
 {
@@ -355,6 +376,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		REDIRECT_TEST(a_lid_is_followed),
+		REDIRECT_TEST(an_smp_is_not_redirected),
 		REDIRECT_TEST(a_lid_is_followed_without_the_way_to_the_old_one),
 		REDIRECT_TEST(a_redirection_is_no_loss),
 		REDIRECT_TEST(a_gid_s_path_is_asked_of_the_administrator),

@@ -720,16 +720,25 @@ static void who_stays_busy_says_so_in_the_end(void **state)
 	assert_true(now_ms() - start >= 1000);
 }
 
-static void a_set_is_not_done_twice_because_of_busy(void **state)
+/* BUSY says that nothing was done. */
+static void a_set_is_repeated_after_busy(void **state)
 {
 	uint16_t busy = IB_MAD_STS_BUSY;
 	ib_rpc_t rpc = set_request();
 
 	(void)state;
+	overdue_after(QUICK);
+	device_hold_tids(true);
+	device_on_write(busy_twice, NULL);
+	assert_int_equal(ask(&rpc, 5), 0);
+	assert_int_equal(device_written(), 3);
+
 	device_on_write(refuse, &busy);
+	mad_rpc_set_retries(port, 1);
+	rpc = set_request();
+	rpc.timeout = 200;
 	assert_int_equal(ask(&rpc, 5), EIO);
 	assert_int_equal(rpc.rstatus, busy);
-	assert_int_equal(device_written(), 1);
 }
 
 /* --- signals, faults ------------------------------------------------------------ */
@@ -765,6 +774,30 @@ static void signals_neither_shorten_nor_lengthen_the_time(void **state)
 	setitimer(ITIMER_REAL, &never, NULL);
 	sigaction(SIGALRM, &before, NULL);
 	assert_true(signals > 10);
+}
+
+/* Answers the first packet when the second one cannot be written. */
+static int answer_the_first_and_fail(const struct device_packet *packet, void *arg)
+{
+	(void)packet;
+	(void)arg;
+	if (device_written() == 1)
+		return 0;
+	device_delay(20000);
+	device_answer(device_packet(0), 0, 0, NULL, 0);
+	return -ENOMEM;
+}
+
+static void a_retransmission_that_cannot_be_written_ends_nothing(void **state)
+{
+	ib_rpc_t rpc = get_request();
+
+	(void)state;
+	overdue_after(QUICK);
+	device_on_write(answer_the_first_and_fail, NULL);
+	rpc.timeout = 20000;
+	assert_int_equal(ask(&rpc, 5), 0);
+	assert_true(device_written() >= 2);
 }
 
 static void a_call_that_is_interrupted_is_made_again(void **state)
@@ -1010,8 +1043,9 @@ int main(void)
 		RPC_TEST(no_time_at_all_is_a_time_out),
 		RPC_TEST(who_is_busy_is_asked_again_after_a_pause),
 		RPC_TEST(who_stays_busy_says_so_in_the_end),
-		RPC_TEST(a_set_is_not_done_twice_because_of_busy),
+		RPC_TEST(a_set_is_repeated_after_busy),
 		RPC_TEST(signals_neither_shorten_nor_lengthen_the_time),
+		RPC_TEST(a_retransmission_that_cannot_be_written_ends_nothing),
 		RPC_TEST(a_call_that_is_interrupted_is_made_again),
 		RPC_TEST(what_the_kernel_refuses_to_send_fails_with_its_errno),
 		RPC_TEST(without_memory_requests_go_on),
