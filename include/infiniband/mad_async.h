@@ -93,7 +93,7 @@ void mad_async_destroy(struct mad_async *async);
  * A GMP, that is, a request of a class other than IB_SMI_CLASS and IB_SMI_DIRECT_CLASS, goes
  * to QP 1 if dport->qp is 0, and with the Q_Key IB_DEFAULT_QP1_QKEY if dport->qkey is 0.
  *
- * *id, unless NULL, names the request for mad_async_cancel().
+ * *id, unless NULL, names the request for mad_async_cancel(). It is not 0.
  *
  * -EINVAL arguments that make no sense, or a class that is not registered on the port;
  * -EMSGSIZE a payload that neither a MAD nor RMPP can carry; -ENOMEM; -ENODEV; -ECANCELED

@@ -71,7 +71,7 @@ void pool_free(struct pool *pool)
 
 uint64_t pool_id(const struct async_request *request)
 {
-	return (uint64_t)request->generation << 32 | request->place;
+	return (uint64_t)request->generation << 32 | (request->place + 1);
 }
 
 struct async_request *pool_at(const struct pool *pool, uint32_t place)
@@ -83,7 +83,7 @@ struct async_request *pool_at(const struct pool *pool, uint32_t place)
 
 struct async_request *pool_find(const struct pool *pool, uint64_t id)
 {
-	struct async_request *request = pool_at(pool, (uint32_t)id);
+	struct async_request *request = pool_at(pool, (uint32_t)id - 1);
 
 	return request && request->callback && pool_id(request) == id ? request : NULL;
 }

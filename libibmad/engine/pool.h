@@ -26,7 +26,7 @@ struct async_request *pool_get(struct pool *pool);
 void pool_put(struct pool *pool, struct async_request *request);
 void pool_free(struct pool *pool);
 
-/* What names a request, and the request that it names; NULL when that has gone. */
+/* What names a request, never 0, and the request that it names; NULL when that has gone. */
 uint64_t pool_id(const struct async_request *request);
 struct async_request *pool_find(const struct pool *pool, uint64_t id);
 
