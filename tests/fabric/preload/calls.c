@@ -33,6 +33,9 @@ int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t size);
 int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
 		const sigset_t *signals, size_t size);
 ssize_t __readlink_chk(const char *path, char *buffer, size_t count, size_t size);
+ssize_t __readlinkat_chk(int folder, const char *path, char *buffer, size_t count, size_t size);
+int __fxstatat(int version, int folder, const char *path, struct stat *status, int flags);
+int __fxstatat64(int version, int folder, const char *path, struct stat64 *status, int flags);
 char *__realpath_chk(const char *path, char *resolved, size_t size);
 int __xstat(int version, const char *path, struct stat *status);
 int __lxstat(int version, const char *path, struct stat *status);
@@ -61,7 +64,7 @@ static void refresh(const char *path)
  * Whether a path leads to a umad or issm device of the real machine. No path but those into the
  * view should; a link or another folder may, nevertheless. errno is ENODEV then.
  */
-static bool is_real_device(int folder, const char *path)
+static bool is_real_device(int folder, const char *path, int flags)
 {
 	char link[64], subsystem[256];
 	struct statx status;
@@ -70,7 +73,9 @@ static bool is_real_device(int folder, const char *path)
 
 	if (!fabric_folder() || !path)
 		return false;
-	if (REAL(statx)(folder, path, 0, STATX_TYPE, &status) || !S_ISCHR(status.stx_mode)) {
+	if (REAL(statx)(folder, path, flags & O_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0, STATX_TYPE,
+			&status) ||
+	    !S_ISCHR(status.stx_mode)) {
 		errno = saved_errno;
 		return false;
 	}
@@ -93,13 +98,13 @@ static int open_device(int folder, const char *path, int flags, char *buffer,
 		       const char **instead)
 {
 	unsigned int number;
-	enum device_kind kind = device_of_path(path, &number);
+	enum device_kind kind;
 
-	*instead = redirect_path(path, buffer);
-	if (*instead != path)
-		refresh(*instead);
-	else if (is_real_device(folder, path))
-		return -1;
+	*instead = redirect_path_at(folder, path, buffer);
+	if (!leads_into_view(*instead))
+		return is_real_device(folder, *instead, flags) ? -1 : -2;
+	refresh(*instead);
+	kind = device_of_path(*instead, &number);
 	if (kind == DEVICE_NONE)
 		return -2;
 	if (REAL(access)(*instead, F_OK))
@@ -153,14 +158,24 @@ OPEN_2(__openat_2, (int folder, const char *path, int flags), folder,
 OPEN_2(__openat64_2, (int folder, const char *path, int flags), folder,
        REAL(openat64)(folder, instead, flags, 0))
 
+EXPORT int creat(const char *path, mode_t mode)
+{
+	return open(path, O_CREAT | O_WRONLY | O_TRUNC, mode);
+}
+
+EXPORT int creat64(const char *path, mode_t mode)
+{
+	return open64(path, O_CREAT | O_WRONLY | O_TRUNC, mode);
+}
+
 EXPORT FILE *fopen(const char *path, const char *mode)
 {
 	char buffer[PATH_BYTES];
 	const char *instead = redirect_path(path, buffer);
 
-	if (instead != path)
+	if (leads_into_view(instead))
 		refresh(instead);
-	else if (is_real_device(AT_FDCWD, path))
+	else if (is_real_device(AT_FDCWD, instead, 0))
 		return NULL;
 	return REAL(fopen)(instead, mode);
 }
@@ -170,9 +185,9 @@ EXPORT FILE *fopen64(const char *path, const char *mode)
 	char buffer[PATH_BYTES];
 	const char *instead = redirect_path(path, buffer);
 
-	if (instead != path)
+	if (leads_into_view(instead))
 		refresh(instead);
-	else if (is_real_device(AT_FDCWD, path))
+	else if (is_real_device(AT_FDCWD, instead, 0))
 		return NULL;
 	return REAL(fopen64)(instead, mode);
 }
@@ -180,15 +195,27 @@ EXPORT FILE *fopen64(const char *path, const char *mode)
 EXPORT FILE *freopen(const char *path, const char *mode, FILE *stream)
 {
 	char buffer[PATH_BYTES];
+	const char *instead = redirect_path(path, buffer);
 
-	return REAL(freopen)(redirect_path(path, buffer), mode, stream);
+	if (!leads_into_view(instead) && is_real_device(AT_FDCWD, instead, 0)) {
+		fclose(stream);
+		errno = ENODEV;
+		return NULL;
+	}
+	return REAL(freopen)(instead, mode, stream);
 }
 
 EXPORT FILE *freopen64(const char *path, const char *mode, FILE *stream)
 {
 	char buffer[PATH_BYTES];
+	const char *instead = redirect_path(path, buffer);
 
-	return REAL(freopen64)(redirect_path(path, buffer), mode, stream);
+	if (!leads_into_view(instead) && is_real_device(AT_FDCWD, instead, 0)) {
+		fclose(stream);
+		errno = ENODEV;
+		return NULL;
+	}
+	return REAL(freopen64)(instead, mode, stream);
 }
 
 EXPORT int close(int fd)
@@ -357,14 +384,24 @@ static void glob_close(void *folder)
 	EXPORT int name(const char *pattern, int flags,                                  \
 			int (*on_error)(const char *path, int error), glob_type *result) \
 	{                                                                                \
-		if (!(flags & GLOB_ALTDIRFUNC)) {                                        \
-			result->gl_opendir = glob_open;                                  \
-			result->gl_readdir = name##_read;                                \
-			result->gl_closedir = glob_close;                                \
-			result->gl_stat = name##_stat;                                   \
-			result->gl_lstat = name##_lstat;                                 \
-		}                                                                        \
-		return REAL(name)(pattern, flags | GLOB_ALTDIRFUNC, on_error, result);   \
+		glob_type callers = *result;                                             \
+		int error;                                                               \
+                                                                                         \
+		if (flags & GLOB_ALTDIRFUNC)                                             \
+			return REAL(name)(pattern, flags, on_error, result);             \
+		result->gl_opendir = glob_open;                                          \
+		result->gl_readdir = name##_read;                                        \
+		result->gl_closedir = glob_close;                                        \
+		result->gl_stat = name##_stat;                                           \
+		result->gl_lstat = name##_lstat;                                         \
+		error = REAL(name)(pattern, flags | GLOB_ALTDIRFUNC, on_error, result);  \
+		result->gl_opendir = callers.gl_opendir;                                 \
+		result->gl_readdir = callers.gl_readdir;                                 \
+		result->gl_closedir = callers.gl_closedir;                               \
+		result->gl_stat = callers.gl_stat;                                       \
+		result->gl_lstat = callers.gl_lstat;                                     \
+		result->gl_flags &= ~GLOB_ALTDIRFUNC;                                    \
+		return error;                                                            \
 	}
 
 GLOB(glob, glob_t, struct dirent, struct stat, readdir, stat, lstat)
@@ -388,21 +425,28 @@ EXPORT int scandir64(const char *path, struct dirent64 ***list,
 	return REAL(scandir64)(redirect_path(path, buffer), list, filter, compare);
 }
 
-STAT(stat, struct stat, (const char *path, struct stat *status), instead, status)
-STAT(lstat, struct stat, (const char *path, struct stat *status), instead, status)
-STAT(stat64, struct stat64, (const char *path, struct stat64 *status), instead, status)
-STAT(lstat64, struct stat64, (const char *path, struct stat64 *status), instead, status)
-STAT(__xstat, struct stat, (int version, const char *path, struct stat *status), version,
+STAT(stat, AT_FDCWD, (const char *path, struct stat *status), instead, status)
+STAT(lstat, AT_FDCWD, (const char *path, struct stat *status), instead, status)
+STAT(stat64, AT_FDCWD, (const char *path, struct stat64 *status), instead, status)
+STAT(lstat64, AT_FDCWD, (const char *path, struct stat64 *status), instead, status)
+STAT(__xstat, AT_FDCWD, (int version, const char *path, struct stat *status), version, instead,
+     status)
+STAT(__lxstat, AT_FDCWD, (int version, const char *path, struct stat *status), version, instead,
+     status)
+STAT(__xstat64, AT_FDCWD, (int version, const char *path, struct stat64 *status), version,
      instead, status)
-STAT(__lxstat, struct stat, (int version, const char *path, struct stat *status), version,
+STAT(__lxstat64, AT_FDCWD, (int version, const char *path, struct stat64 *status), version,
      instead, status)
-STAT(__xstat64, struct stat64, (int version, const char *path, struct stat64 *status), version,
-     instead, status)
-STAT(__lxstat64, struct stat64, (int version, const char *path, struct stat64 *status), version,
-     instead, status)
-STAT(fstatat, struct stat, (int folder, const char *path, struct stat *status, int flags),
+STAT(fstatat, folder, (int folder, const char *path, struct stat *status, int flags), folder,
+     instead, status, flags)
+STAT(fstatat64, folder, (int folder, const char *path, struct stat64 *status, int flags),
      folder, instead, status, flags)
-STAT(fstatat64, struct stat64, (int folder, const char *path, struct stat64 *status, int flags),
+
+STAT(__fxstatat, folder,
+     (int version, int folder, const char *path, struct stat *status, int flags), version,
+     folder, instead, status, flags)
+STAT(__fxstatat64, folder,
+     (int version, int folder, const char *path, struct stat64 *status, int flags), version,
      folder, instead, status, flags)
 
 EXPORT int statx(int folder, const char *path, int flags, unsigned int mask,
@@ -410,8 +454,9 @@ EXPORT int statx(int folder, const char *path, int flags, unsigned int mask,
 {
 	char buffer[PATH_BYTES];
 	unsigned int number;
-	enum device_kind kind = device_of_path(path, &number);
-	int result = REAL(statx)(folder, redirect_path(path, buffer), flags, mask, status);
+	const char *instead = redirect_path_at(folder, path, buffer);
+	enum device_kind kind = device_of_path(instead, &number);
+	int result = REAL(statx)(folder, instead, flags, mask, status);
 
 	if (result == 0 && kind != DEVICE_NONE) {
 		status->stx_mode = S_IFCHR | 0600;
@@ -432,7 +477,7 @@ EXPORT int faccessat(int folder, const char *path, int mode, int flags)
 {
 	char buffer[PATH_BYTES];
 
-	return REAL(faccessat)(folder, redirect_path(path, buffer), mode, flags);
+	return REAL(faccessat)(folder, redirect_path_at(folder, path, buffer), mode, flags);
 }
 
 EXPORT int eaccess(const char *path, int mode)
@@ -467,7 +512,16 @@ EXPORT ssize_t readlinkat(int folder, const char *path, char *target, size_t siz
 {
 	char buffer[PATH_BYTES];
 
-	return REAL(readlinkat)(folder, redirect_path(path, buffer), target, size);
+	return REAL(readlinkat)(folder, redirect_path_at(folder, path, buffer), target, size);
+}
+
+EXPORT ssize_t __readlinkat_chk(int folder, const char *path, char *target, size_t count,
+				size_t size)
+{
+	char buffer[PATH_BYTES];
+
+	return REAL(__readlinkat_chk)(folder, redirect_path_at(folder, path, buffer), target,
+				      count, size);
 }
 
 EXPORT char *realpath(const char *path, char *resolved)

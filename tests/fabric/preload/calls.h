@@ -55,10 +55,10 @@
 	}
 
 /* Devices are files in the view; programs see the character devices that they stand for. */
-#define SHOW_DEVICE(path, status)                                                        \
+#define SHOW_DEVICE(redirected, status)                                                  \
 	do {                                                                             \
 		unsigned int number;                                                     \
-		enum device_kind kind = device_of_path(path, &number);                   \
+		enum device_kind kind = device_of_path(redirected, &number);             \
                                                                                          \
 		if (kind == DEVICE_NONE)                                                 \
 			break;                                                           \
@@ -67,16 +67,16 @@
 			UMAD_MAJOR, kind == DEVICE_UMAD ? number : ISSM_MINOR + number); \
 	} while (0)
 
-#define STAT(name, type, parameters, ...)                          \
-	EXPORT int name parameters                                 \
-	{                                                          \
-		char buffer[PATH_BYTES];                           \
-		const char *instead = redirect_path(path, buffer); \
-		int result = REAL(name)(__VA_ARGS__);              \
-                                                                   \
-		if (result == 0 && instead != path)                \
-			SHOW_DEVICE(path, status);                 \
-		return result;                                     \
+#define STAT(name, folder, parameters, ...)                                   \
+	EXPORT int name parameters                                            \
+	{                                                                     \
+		char buffer[PATH_BYTES];                                      \
+		const char *instead = redirect_path_at(folder, path, buffer); \
+		int result = REAL(name)(__VA_ARGS__);                         \
+                                                                              \
+		if (result == 0 && instead != path)                           \
+			SHOW_DEVICE(instead, status);                         \
+		return result;                                                \
 	}
 
 #endif

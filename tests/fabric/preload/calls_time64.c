@@ -23,11 +23,10 @@ int __ppoll64(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
 int __ppoll64_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
 		  const sigset_t *signals, size_t size);
 
-STAT(__stat64_time64, struct stat, (const char *path, struct stat *status), instead, status)
-STAT(__lstat64_time64, struct stat, (const char *path, struct stat *status), instead, status)
-STAT(__fstatat64_time64, struct stat,
-     (int folder, const char *path, struct stat *status, int flags), folder, instead, status,
-     flags)
+STAT(__stat64_time64, AT_FDCWD, (const char *path, struct stat *status), instead, status)
+STAT(__lstat64_time64, AT_FDCWD, (const char *path, struct stat *status), instead, status)
+STAT(__fstatat64_time64, folder, (int folder, const char *path, struct stat *status, int flags),
+     folder, instead, status, flags)
 FCNTL(__fcntl_time64)
 IOCTL(__ioctl_time64)
 

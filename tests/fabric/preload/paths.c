@@ -2,6 +2,8 @@
 
 /* Which paths lead into the program's view of the fabric. */
 #include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,19 +44,22 @@ void *real_function(const char *name)
  * fabric. The constructors of other libraries may ask before this library's has run.
  */
 static char folder_text[PATH_BYTES];
-static char view_text[16];
+static unsigned int view;
+static char view_folder[PATH_BYTES];
 
 static void remember(void)
 {
 	static atomic_bool done;
-	const char *folder, *view;
+	const char *folder, *number;
 
 	if (atomic_load_explicit(&done, memory_order_relaxed) || atomic_exchange(&done, true))
 		return;
 	folder = getenv(ENV_FOLDER);
-	view = getenv(ENV_VIEW);
+	number = getenv(ENV_VIEW);
+	view = number ? (unsigned int)strtoul(number, NULL, 10) : 0;
 	snprintf(folder_text, sizeof(folder_text), "%s", folder ? folder : "");
-	snprintf(view_text, sizeof(view_text), "%s", view ? view : "");
+	snprintf(view_folder, sizeof(view_folder), "%.*s/view-%u", PATH_BYTES - 32, folder_text,
+		 view);
 }
 
 const char *fabric_folder(void)
@@ -66,133 +71,207 @@ const char *fabric_folder(void)
 unsigned int view_number(void)
 {
 	remember();
-	return (unsigned int)strtoul(view_text, NULL, 10);
+	return view;
 }
 
-static bool is_below_prefix(const char *path)
+static bool is_below_prefix(const char *path, size_t length)
 {
 	for (unsigned int i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
-		if (!strncmp(path, prefixes[i], strlen(prefixes[i])))
+		if (length >= strlen(prefixes[i]) &&
+		    !memcmp(path, prefixes[i], strlen(prefixes[i])))
 			return true;
 	return false;
 }
 
-/*
- * The path with its beginning as the prefixes are written, where it leads there by way of "//",
- * "/." or "/.."; what follows them is as it was. Else NULL.
- */
-static const char *tidy(const char *path, char *buffer, size_t size)
+/* The next component of a path, and its length. */
+static const char *component(const char *path, size_t *length)
 {
-	size_t length = 0;
+	path += strspn(path, "/");
+	*length = strcspn(path, "/");
+	return path;
+}
 
-	if (strlen(path) >= size || (!strstr(path, "//") && !strstr(path, "/.")))
-		return NULL;
-	buffer[0] = '\0';
-	while (*path && !is_below_prefix(buffer)) {
-		size_t name = strcspn(path += strspn(path, "/"), "/");
+static bool is_dot(const char *name, size_t length)
+{
+	return length == 1 && name[0] == '.';
+}
 
-		if (name == 2 && !strncmp(path, "..", 2)) {
-			while (length && buffer[--length] != '/')
-				;
-		} else if (name && (name != 1 || *path != '.')) {
-			buffer[length++] = '/';
-			memcpy(buffer + length, path, name);
+static bool is_dot_dot(const char *name, size_t length)
+{
+	return length == 2 && name[0] == '.' && name[1] == '.';
+}
+
+/* What follows the ".." by which a path leads out of the folder where it begins; NULL if none
+ * does. */
+static const char *way_out(const char *path)
+{
+	size_t length;
+	int depth = 0;
+
+	for (path = component(path, &length); length; path = component(path + length, &length))
+		if (is_dot_dot(path, length)) {
+			if (--depth < 0)
+				return path + length;
+		} else if (!is_dot(path, length)) {
+			depth++;
+		}
+	return NULL;
+}
+
+static size_t parent(const char *path, size_t length)
+{
+	while (length && path[--length] != '/')
+		;
+	return length;
+}
+
+enum way {
+	ELSEWHERE, /* does not touch what is below the prefixes */
+	INSIDE,
+	THROUGH, /* into it, and out of it */
+};
+
+/*
+ * Finds out where an absolute path leads. Writes a path that leads below a prefix by way of
+ * "//", "/." or
+ * "/.." as the prefix is written, in place; what follows the prefix stays as it is. A path that
+ * leads out again is written without that detour.
+ */
+static enum way tidy(char *path)
+{
+	const char *rest = path, *out;
+	size_t length = 0, name;
+	enum way way = ELSEWHERE;
+
+	for (;;) {
+		if (is_below_prefix(path, length)) {
+			out = way_out(rest);
+			if (!out) {
+				memmove(path + length, rest, strlen(rest) + 1);
+				return INSIDE;
+			}
+			way = THROUGH;
+			length = parent(path, length);
+			rest = out;
+			continue;
+		}
+		rest = component(rest, &name);
+		if (!name) {
+			path[length] = '\0';
+			return way;
+		}
+		if (is_dot_dot(rest, name)) {
+			length = parent(path, length);
+		} else if (!is_dot(rest, name)) {
+			path[length++] = '/';
+			memmove(path + length, rest, name);
 			length += name;
 		}
-		buffer[length] = '\0';
-		path += name;
+		rest += name;
 	}
-	if (!is_below_prefix(buffer))
-		return NULL;
-	strcpy(buffer + length, path);
-	return buffer;
 }
 
 /* A path that begins in the working directory, from the root on. Only if it may name a device.
  */
 static bool join(const char *path, char joined[PATH_BYTES])
 {
+	int saved_errno = errno;
 	size_t length;
 
 	if (!strstr(path, "infiniband") && !strstr(path, "umad") && !strstr(path, "issm"))
 		return false;
-	if (!getcwd(joined, PATH_BYTES))
+	if (!getcwd(joined, PATH_BYTES)) {
+		errno = saved_errno;
 		return false;
+	}
 	restore_path(joined);
 	length = strlen(joined);
 	return snprintf(joined + length, PATH_BYTES - length, "/%s", path) <
 	       (int)(PATH_BYTES - length);
 }
 
-/* The path, from one of the prefixes on; in the buffer if it is not written so. Else NULL. */
-static const char *path_inside(const char *path, char *buffer, size_t size)
+/* Where a path leads. *from: the path as tidy() writes it, in the buffer, or itself if it needs
+ * no change. */
+static enum way follow(int folder, const char *path, char buffer[PATH_BYTES], const char **from)
 {
-	char joined[PATH_BYTES];
-
-	if (path[0] == '/')
-		return is_below_prefix(path) ? path : tidy(path, buffer, size);
-	if (!join(path, joined))
-		return NULL;
-	if (!is_below_prefix(joined))
-		return tidy(joined, buffer, size);
-	if (strlen(joined) >= size)
-		return NULL;
-	return strcpy(buffer, joined);
+	*from = path;
+	if (path[0] != '/') {
+		if (folder != AT_FDCWD || !join(path, buffer))
+			return ELSEWHERE;
+	} else {
+		if (!strstr(path, "/..") && is_below_prefix(path, strlen(path)))
+			return INSIDE;
+		if ((!strstr(path, "//") && !strstr(path, "/.")) || strlen(path) >= PATH_BYTES)
+			return ELSEWHERE;
+		strcpy(buffer, path);
+	}
+	*from = buffer;
+	return tidy(buffer);
 }
 
-static int view_folder(char *buffer, size_t size)
+const char *redirect_path_at(int folder, const char *path, char buffer[PATH_BYTES])
 {
-	return snprintf(buffer, size, "%s/view-%u", fabric_folder(), view_number());
-}
-
-const char *redirect_path(const char *path, char buffer[PATH_BYTES])
-{
-	char folder[PATH_BYTES];
 	const char *inside;
-	int start;
+	enum way way;
+	size_t start;
 
 	if (!path || !fabric_folder())
 		return path;
-	inside = path_inside(path, buffer, PATH_BYTES);
-	if (!inside)
+	way = follow(folder, path, buffer, &inside);
+	if (way == ELSEWHERE)
 		return path;
-	start = view_folder(folder, sizeof(folder));
-	if (start + (int)strlen(inside) >= PATH_BYTES) {
+	if (way == THROUGH)
+		return buffer;
+	start = strlen(view_folder);
+	if (start + strlen(inside) >= PATH_BYTES) {
 		buffer[0] = '\0'; /* a path that is nowhere, rather than the machine's own */
 		return buffer;
 	}
 	memmove(buffer + start, inside, strlen(inside) + 1);
-	memcpy(buffer, folder, (size_t)start);
+	memcpy(buffer, view_folder, start);
 	return buffer;
+}
+
+const char *redirect_path(const char *path, char buffer[PATH_BYTES])
+{
+	return redirect_path_at(AT_FDCWD, path, buffer);
+}
+
+/* What follows the view's folder in a path; NULL if the path does not lead into the view. */
+static const char *after_view(const char *path)
+{
+	size_t length;
+
+	if (!fabric_folder())
+		return NULL;
+	length = strlen(view_folder);
+	return !strncmp(path, view_folder, length) && path[length] == '/' ? path + length
+									  : NULL;
 }
 
 void restore_path(char *path)
 {
-	char folder[PATH_BYTES];
-	size_t length;
+	const char *inside = after_view(path);
 
-	if (!fabric_folder())
-		return;
-	length = (size_t)view_folder(folder, sizeof(folder));
-	if (length < sizeof(folder) && strncmp(path, folder, length) == 0 &&
-	    path[length] == '/')
-		memmove(path, path + length, strlen(path + length) + 1);
+	if (inside)
+		memmove(path, inside, strlen(inside) + 1);
 }
 
-enum device_kind device_of_path(const char *path, unsigned int *number)
+bool leads_into_view(const char *redirected)
+{
+	return redirected && after_view(redirected);
+}
+
+enum device_kind device_of_path(const char *redirected, unsigned int *number)
 {
 	static const char folder[] = "/dev/infiniband/";
-	char tidied[256];
-	const char *inside;
+	const char *path = redirected ? after_view(redirected) : NULL;
 	enum device_kind kind;
 	char *end;
 
-	if (!path || !fabric_folder())
+	if (!path || strncmp(path, folder, sizeof(folder) - 1) != 0)
 		return DEVICE_NONE;
-	inside = path_inside(path, tidied, sizeof(tidied));
-	if (!inside || strncmp(inside, folder, sizeof(folder) - 1) != 0)
-		return DEVICE_NONE;
-	path = inside + sizeof(folder) - 1;
+	path += sizeof(folder) - 1;
 	while (*path == '/' || (path[0] == '.' && path[1] == '/'))
 		path++;
 	kind = strncmp(path, "umad", 4) == 0   ? DEVICE_UMAD

@@ -37,19 +37,25 @@ void *real_function(const char *name);
 
 #define PATH_BYTES 4096
 
-/* The path to use instead: `path` itself, or one in `buffer` that leads into the view. */
+/*
+ * The path to use instead: `path` itself, or one in `buffer` that leads into the view. The name
+ * of a file in an open folder stays as it is.
+ */
 const char *redirect_path(const char *path, char buffer[PATH_BYTES]);
+const char *redirect_path_at(int folder, const char *path, char buffer[PATH_BYTES]);
+
+bool leads_into_view(const char *redirected);
 
 /* The path that a program would use for one in the view; in place. */
 void restore_path(char *path);
 
-/* Whether the path is a character device of the view: its kind and its number. */
+/* Whether a redirected path is a character device of the view: its kind and its number. */
 enum device_kind {
 	DEVICE_NONE,
 	DEVICE_UMAD,
 	DEVICE_ISSM
 };
-enum device_kind device_of_path(const char *path, unsigned int *number);
+enum device_kind device_of_path(const char *redirected, unsigned int *number);
 
 const char *fabric_folder(void); /* NULL: the program was not started by umad-sim */
 unsigned int view_number(void);
