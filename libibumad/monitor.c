@@ -236,6 +236,7 @@ struct uevent {
 	const char *subsystem;
 	const char *name; /* the device's, at the end of its path */
 	const char *old_name;
+	bool synthetic;
 };
 
 static const char *last_component(const char *path)
@@ -260,6 +261,8 @@ static struct uevent parse(const char *text, size_t length)
 			uevent.name = last_component(text + 8);
 		else if (!strncmp(text, "DEVPATH_OLD=", 12))
 			uevent.old_name = last_component(text + 12);
+		else if (!strncmp(text, "SYNTH_UUID=", 11))
+			uevent.synthetic = true;
 	}
 	return uevent;
 }
@@ -287,7 +290,8 @@ static int handle(struct umad_monitor *monitor, const struct uevent *uevent)
 {
 	int err = 0;
 
-	if (!uevent->action || !uevent->subsystem || !uevent->name)
+	/* a program can have the kernel send a uevent about a device that stays as it is */
+	if (!uevent->action || !uevent->subsystem || !uevent->name || uevent->synthetic)
 		return 0;
 	if (!strcmp(uevent->subsystem, "infiniband"))
 		return handle_ca(monitor, uevent);

@@ -211,11 +211,13 @@ int uevent_receive(struct nl_sock *sock, char **text)
 
 	for (;;) {
 		message = NULL;
+		errno = 0;
 		length = nl_recv(sock, &sender, &message, NULL);
 		if (length == -NLE_AGAIN || length == 0)
 			return -EAGAIN;
+		/* the kernel had no memory for a uevent, or libnl none for a buffer */
 		if (length == -NLE_NOMEM)
-			return -ENOBUFS;
+			return errno == ENOBUFS ? -ENOBUFS : -ENOMEM;
 		if (length < 0)
 			return -EIO;
 		/* anybody can send to a socket whose number he guesses: listen to the

@@ -25,7 +25,7 @@ void uevent_close(struct nl_sock *sock);
 /*
  * One uevent of the kernel's: "action@devpath", then "KEY=value" texts, each with its
  * NUL. Returns its length, and the text in *text to be freed; -EAGAIN none there,
- * -ENOBUFS some were lost.
+ * -ENOBUFS some were lost, -ENOMEM.
  */
 int uevent_receive(struct nl_sock *sock, char **text);
 

@@ -75,7 +75,7 @@ int uevent_receive(struct nl_sock *sock, char **text)
 	if (length > 0) {
 		*text = malloc((size_t)length);
 		if (!*text)
-			return -ENOBUFS;
+			return -ENOMEM;
 		memcpy(*text, uevents[uevent_next - 1].text, (size_t)length);
 	}
 	return length;
@@ -651,6 +651,22 @@ static void a_device_renamed_back_is_told_as_an_overrun(void **state)
 	tells(UMAD_EVENT_CA_ADDED, "mlx5_0", 0, "");
 	tells(UMAD_EVENT_PORT_ADDED, "mlx5_0", 1, "umad0");
 	tells(UMAD_EVENT_OVERRUN, "", 0, "");
+	tells_nothing();
+}
+
+/* As "udevadm trigger --action=remove" has the kernel send it. */
+static void a_synthetic_uevent_is_no_event(void **state)
+{
+	static const char synthetic[] = "SYNTH_UUID=0";
+	char *end;
+
+	(void)state;
+	plug("mlx5_0", 0);
+	watch();
+	uevent("remove", "infiniband_mad", "umad0", NULL);
+	end = uevents[uevent_count - 1].text + uevents[uevent_count - 1].length;
+	memcpy(end, synthetic, sizeof(synthetic));
+	uevents[uevent_count - 1].length += (int)sizeof(synthetic);
 	tells_nothing();
 }
 
@@ -1363,6 +1379,7 @@ int main(void)
 		TEST(a_device_renamed_twice_is_known_under_its_last_name),
 		TEST(a_node_with_an_earlier_owner_is_told_as_an_overrun),
 		TEST(a_device_renamed_back_is_told_as_an_overrun),
+		TEST(a_synthetic_uevent_is_no_event),
 		TEST(an_unknown_device_that_goes_is_not_told),
 		TEST(names_as_long_as_they_may_be_are_told_whole),
 		TEST(a_node_that_sysfs_does_not_explain_is_not_told),

@@ -225,11 +225,13 @@ int nl_recv(struct nl_sock *sock, struct sockaddr_nl *sender, unsigned char **bu
 	if (length > 0) {
 		*buf = malloc((size_t)length);
 		memcpy(*buf, datagrams[datagram_next].text, (size_t)length);
-	}
+	} else if (length == -NLE_NOMEM)
+		errno = (int)datagrams[datagram_next].sender;
 	datagram_next++;
 	return length;
 }
 
+/* With a length of -NLE_NOMEM, the sender is the errno. */
 static void datagram(const char *text, int length, uint32_t sender)
 {
 	datagrams[datagram_count].text = text;
@@ -479,10 +481,13 @@ static void errors_of_the_uevent_socket_are_told_apart(void **state)
 	char *text;
 
 	(void)state;
-	datagram(NULL, -NLE_NOMEM, 0);
+	datagram(NULL, -NLE_NOMEM, ENOBUFS);
+	datagram(NULL, -NLE_NOMEM, ENOMEM);
 	datagram(NULL, -NLE_BAD_SOCK, 0);
 	datagram(NULL, 0, 0);
 	assert_int_equal(uevent_receive(NULL, &text), -ENOBUFS);
+	/* libnl's own want of memory loses nothing */
+	assert_int_equal(uevent_receive(NULL, &text), -ENOMEM);
 	assert_int_equal(uevent_receive(NULL, &text), -EIO);
 	assert_int_equal(uevent_receive(NULL, &text), -EAGAIN);
 }
@@ -951,7 +956,7 @@ static void what_is_not_the_kernels_is_dropped_for_good(void **state)
 	assert_int_equal(datagram_next, 3);
 	/* an error behind them is told, too */
 	datagram("add@/forged", 12, 1);
-	datagram(NULL, -NLE_NOMEM, 0);
+	datagram(NULL, -NLE_NOMEM, ENOBUFS);
 	assert_int_equal(uevent_receive(NULL, &text), -ENOBUFS);
 }
 
