@@ -531,7 +531,7 @@ static void *submit_slowly(void *arg)
 	ib_portid_t to = to_lid(gate.lid);
 
 	if (mad_async_submit(canceller->async, &rpc, &to, NULL, 0, note, &canceller->outcome,
-			     NULL))
+			     &canceller->id))
 		canceller->outcome.calls = -1;
 	return NULL;
 }
@@ -547,7 +547,7 @@ static void an_engine_s_end_waits_for_what_is_being_written(void **state)
 	wait_for(&gate.entered);
 	runner = start_running(canceller.async);
 	sleep_ms(20);
-	mad_async_cancel(canceller.async, 0);
+	assert_int_equal(mad_async_cancel(canceller.async, canceller.id), 0);
 	assert_int_equal(canceller.outcome.calls, 0); /* its buffer is in use */
 	sem_post(&gate.leave);
 	assert_int_equal(joined_count(runner), 1);
