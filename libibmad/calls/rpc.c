@@ -18,6 +18,7 @@
 static void wait_for(struct ibmad_port *port, struct transaction *transaction)
 {
 	struct waiter waiter;
+	bool looked = false; /* for messages, since the timer is due */
 	int64_t now;
 
 	transaction->owner.waiter = &waiter;
@@ -28,9 +29,12 @@ static void wait_for(struct ibmad_port *port, struct transaction *transaction)
 		now = clock_us();
 		if (port->gone) {
 			transaction_finish(port, transaction, port->gone);
-		} else if (now < transaction->timer.at) {
+		} else if (now < transaction->timer.at || !looked) {
+			/* if this thread did not run for a while, the response waits unread */
+			looked = now >= transaction->timer.at;
 			wait_step(port, &waiter, transaction->timer.at, now);
 		} else {
+			looked = false;
 			/* sending may take its time */
 			wait_pass(port);
 			transaction_expired(port, transaction, now);
