@@ -29,8 +29,7 @@ struct event_list {
 struct umad_monitor {
 	struct nl_sock *sock;
 	struct event_list present;
-	size_t settled; /* so many of present, the first ones, are older than all queued uevents
-			 */
+	size_t settled; /* the first ones of present are older than all queued uevents */
 	struct event_list pending;
 	size_t taken; /* of pending */
 	bool lost;    /* something happened that could not be told */

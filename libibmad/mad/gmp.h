@@ -19,12 +19,13 @@ static inline void address_qp1(ib_portid_t *portid)
 /* A GMP goes to QP1, and with the well-known Q_Key, unless the address says otherwise. */
 static inline void complete_address(ib_portid_t *portid, int mgmt_class)
 {
+	uint32_t qp = portid->qp;
+
 	if (is_smp_class(mgmt_class))
 		return;
-	if (!portid->qp)
-		portid->qp = 1;
-	if (!portid->qkey)
-		portid->qkey = IB_DEFAULT_QP1_QKEY;
+	address_qp1(portid);
+	if (qp)
+		portid->qp = qp;
 }
 
 /* Whether an answer comes: one to a Trap is its repressing (IBA 13.4.9). */

@@ -93,6 +93,18 @@ static bool is_real_device(int folder, const char *path, int flags)
 	return true;
 }
 
+/* What every open begins with: the path to use instead. False: it is a device of the real
+ * machine. */
+static bool prepare_open(int folder, const char *path, int flags, char *buffer,
+			 const char **instead)
+{
+	*instead = redirect_path_at(folder, path, buffer);
+	if (!leads_into_view(*instead))
+		return !is_real_device(folder, *instead, flags);
+	refresh(*instead);
+	return true;
+}
+
 /* An open of a device; -2: the path is none, and is to be opened as what is in `buffer`. */
 static int open_device(int folder, const char *path, int flags, char *buffer,
 		       const char **instead)
@@ -100,10 +112,8 @@ static int open_device(int folder, const char *path, int flags, char *buffer,
 	unsigned int number;
 	enum device_kind kind;
 
-	*instead = redirect_path_at(folder, path, buffer);
-	if (!leads_into_view(*instead))
-		return is_real_device(folder, *instead, flags) ? -1 : -2;
-	refresh(*instead);
+	if (!prepare_open(folder, path, flags, buffer, instead))
+		return -1;
 	kind = device_of_path(*instead, &number);
 	if (kind == DEVICE_NONE)
 		return -2;
@@ -168,55 +178,36 @@ EXPORT int creat64(const char *path, mode_t mode)
 	return open64(path, O_CREAT | O_WRONLY | O_TRUNC, mode);
 }
 
-EXPORT FILE *fopen(const char *path, const char *mode)
-{
-	char buffer[PATH_BYTES];
-	const char *instead = redirect_path(path, buffer);
-
-	if (leads_into_view(instead))
-		refresh(instead);
-	else if (is_real_device(AT_FDCWD, instead, 0))
-		return NULL;
-	return REAL(fopen)(instead, mode);
-}
-
-EXPORT FILE *fopen64(const char *path, const char *mode)
-{
-	char buffer[PATH_BYTES];
-	const char *instead = redirect_path(path, buffer);
-
-	if (leads_into_view(instead))
-		refresh(instead);
-	else if (is_real_device(AT_FDCWD, instead, 0))
-		return NULL;
-	return REAL(fopen64)(instead, mode);
-}
-
-EXPORT FILE *freopen(const char *path, const char *mode, FILE *stream)
-{
-	char buffer[PATH_BYTES];
-	const char *instead = redirect_path(path, buffer);
-
-	if (!leads_into_view(instead) && is_real_device(AT_FDCWD, instead, 0)) {
-		fclose(stream);
-		errno = ENODEV;
-		return NULL;
+#define FOPEN(name)                                                     \
+	EXPORT FILE *name(const char *path, const char *mode)           \
+	{                                                               \
+		char buffer[PATH_BYTES];                                \
+		const char *instead;                                    \
+                                                                        \
+		if (!prepare_open(AT_FDCWD, path, 0, buffer, &instead)) \
+			return NULL;                                    \
+		return REAL(name)(instead, mode);                       \
 	}
-	return REAL(freopen)(instead, mode, stream);
-}
 
-EXPORT FILE *freopen64(const char *path, const char *mode, FILE *stream)
-{
-	char buffer[PATH_BYTES];
-	const char *instead = redirect_path(path, buffer);
+FOPEN(fopen)
+FOPEN(fopen64)
 
-	if (!leads_into_view(instead) && is_real_device(AT_FDCWD, instead, 0)) {
-		fclose(stream);
-		errno = ENODEV;
-		return NULL;
+#define FREOPEN(name)                                                       \
+	EXPORT FILE *name(const char *path, const char *mode, FILE *stream) \
+	{                                                                   \
+		char buffer[PATH_BYTES];                                    \
+		const char *instead;                                        \
+                                                                            \
+		if (!prepare_open(AT_FDCWD, path, 0, buffer, &instead)) {   \
+			fclose(stream);                                     \
+			errno = ENODEV;                                     \
+			return NULL;                                        \
+		}                                                           \
+		return REAL(name)(instead, mode, stream);                   \
 	}
-	return REAL(freopen64)(instead, mode, stream);
-}
+
+FREOPEN(freopen)
+FREOPEN(freopen64)
 
 EXPORT int close(int fd)
 {
@@ -311,43 +302,17 @@ EXPORT ssize_t write(int fd, const void *buffer, size_t count)
 
 IOCTL(ioctl)
 
-EXPORT int poll(struct pollfd *fds, nfds_t count, int timeout)
-{
-	int ready = REAL(poll)(fds, count, timeout);
-
-	if (ready > 0)
-		device_correct_poll(fds, count);
-	return ready;
-}
-
-EXPORT int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t size)
-{
-	int ready = REAL(__poll_chk)(fds, count, timeout, size);
-
-	if (ready > 0)
-		device_correct_poll(fds, count);
-	return ready;
-}
-
-EXPORT int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
-		 const sigset_t *signals)
-{
-	int ready = REAL(ppoll)(fds, count, timeout, signals);
-
-	if (ready > 0)
-		device_correct_poll(fds, count);
-	return ready;
-}
-
-EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
-		       const sigset_t *signals, size_t size)
-{
-	int ready = REAL(__ppoll_chk)(fds, count, timeout, signals, size);
-
-	if (ready > 0)
-		device_correct_poll(fds, count);
-	return ready;
-}
+POLL(poll, (struct pollfd * fds, nfds_t count, int timeout), fds, count, timeout)
+POLL(__poll_chk, (struct pollfd * fds, nfds_t count, int timeout, size_t size), fds, count,
+     timeout, size)
+POLL(ppoll,
+     (struct pollfd * fds, nfds_t count, const struct timespec *timeout,
+      const sigset_t *signals),
+     fds, count, timeout, signals)
+POLL(__ppoll_chk,
+     (struct pollfd * fds, nfds_t count, const struct timespec *timeout,
+      const sigset_t *signals, size_t size),
+     fds, count, timeout, signals, size)
 
 EXPORT DIR *opendir(const char *path)
 {

@@ -79,4 +79,14 @@
 		return result;                                                \
 	}
 
+#define POLL(name, parameters, ...)                      \
+	EXPORT int name parameters                       \
+	{                                                \
+		int ready = REAL(name)(__VA_ARGS__);     \
+                                                         \
+		if (ready > 0)                           \
+			device_correct_poll(fds, count); \
+		return ready;                            \
+	}
+
 #endif

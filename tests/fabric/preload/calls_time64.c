@@ -30,24 +30,13 @@ STAT(__fstatat64_time64, folder, (int folder, const char *path, struct stat *sta
 FCNTL(__fcntl_time64)
 IOCTL(__ioctl_time64)
 
-EXPORT int __ppoll64(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
-		     const sigset_t *signals)
-{
-	int ready = REAL(__ppoll64)(fds, count, timeout, signals);
-
-	if (ready > 0)
-		device_correct_poll(fds, count);
-	return ready;
-}
-
-EXPORT int __ppoll64_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
-			 const sigset_t *signals, size_t size)
-{
-	int ready = REAL(__ppoll64_chk)(fds, count, timeout, signals, size);
-
-	if (ready > 0)
-		device_correct_poll(fds, count);
-	return ready;
-}
+POLL(__ppoll64,
+     (struct pollfd * fds, nfds_t count, const struct timespec *timeout,
+      const sigset_t *signals),
+     fds, count, timeout, signals)
+POLL(__ppoll64_chk,
+     (struct pollfd * fds, nfds_t count, const struct timespec *timeout,
+      const sigset_t *signals, size_t size),
+     fds, count, timeout, signals, size)
 
 #endif
