@@ -40,11 +40,9 @@ static int remaining_ms(const struct timespec *deadline)
 	return ns > 0 ? (int)((ns + 999999) / 1000000) : 0;
 }
 
-/* Returns 0 and what umad_poll() returns, errno not set: a cause in *cause under -EIO. */
-static int wait_readable(int fd, int timeout_ms, int *cause)
+/* Of a poll's revents, or its negative errno: as wait_readable(). */
+static int judge_poll(int revents, int *cause)
 {
-	int revents = sys_poll(fd, timeout_ms);
-
 	*cause = -EIO;
 	if (revents == 0)
 		return -ETIMEDOUT;
@@ -57,6 +55,12 @@ static int wait_readable(int fd, int timeout_ms, int *cause)
 	return revents & POLLNVAL ? -EINVAL : -EIO;
 }
 
+/* Returns 0 and what umad_poll() returns, errno not set: a cause in *cause under -EIO. */
+static int wait_readable(int fd, int timeout_ms, int *cause)
+{
+	return judge_poll(sys_poll(fd, timeout_ms), cause);
+}
+
 EXPORT int umad_poll(int portid, int timeout_ms)
 {
 	int cause, err;
@@ -65,6 +69,21 @@ EXPORT int umad_poll(int portid, int timeout_ms)
 	if (portid < 0)
 		return fail(-EINVAL);
 	err = wait_readable(portid, timeout_ms, &cause);
+	if (!err)
+		return 0;
+	return err == -EIO ? fail_io(cause) : fail(err);
+}
+
+EXPORT int umad_poll_with(int portid, int fd, int timeout_ms)
+{
+	int revents, other_revents, cause, err;
+
+	if (portid < 0 || fd < 0)
+		return fail(-EINVAL);
+	revents = sys_poll_both(portid, fd, timeout_ms, &other_revents);
+	if (!revents && other_revents)
+		return other_revents & POLLNVAL ? fail(-EINVAL) : 1;
+	err = judge_poll(revents, &cause);
 	if (!err)
 		return 0;
 	return err == -EIO ? fail_io(cause) : fail(err);

@@ -80,6 +80,17 @@ int sys_poll(int fd, int timeout_ms)
 	return ready > 0 ? pollfd.revents : ready;
 }
 
+int sys_poll_both(int fd, int other, int timeout_ms, int *other_revents)
+{
+	struct pollfd fds[2] = {{.fd = fd, .events = POLLIN}, {.fd = other, .events = POLLIN}};
+	int ready;
+
+	errno = 0;
+	ready = (int)checked(poll(fds, 2, timeout_ms));
+	*other_revents = ready > 0 ? fds[1].revents : 0;
+	return ready > 0 ? fds[0].revents : ready;
+}
+
 /* With 32 bits, glibc's readdir() fails if the number or the offset of an entry needs 64. No
  * simulator stands in for readdir(). */
 #ifdef __GLIBC__

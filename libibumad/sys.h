@@ -20,6 +20,9 @@ ssize_t sys_write(int fd, const void *buf, size_t size);
 
 /* Waits for a descriptor to be readable: its revents, or 0 when the time is up. */
 int sys_poll(int fd, int timeout_ms);
+/* The same for two descriptors: the revents of the first; the second one's in *other_revents.
+ */
+int sys_poll_both(int fd, int other, int timeout_ms, int *other_revents);
 
 /*
  * Hands the names in a directory to visit, in no order, "." and ".." left out. What visit

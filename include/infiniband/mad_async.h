@@ -19,6 +19,13 @@
  * mad_async_run() and mad_async_destroy(), one at a time for an engine, with no lock held: they
  * may submit, cancel and make blocking calls, but not destroy their engine or close its port.
  *
+ * Cancellation. While a thread is in a call that waits, sends or calls back, it cannot be
+ * cancelled (pthread_cancel(3)): the call ends first. Use mad_async_cancel(), or close the
+ * port, to end the wait of another thread.
+ *
+ * Signals do not end mad_async_run() or mad_rpc(). mad_receive_via() returns with EINTR only if
+ * its thread was the one that polled the port, which is not so while another thread waits, too.
+ *
  * fork(). A child may go on with the port, as its parent may; both read from one device, so
  * one of them had better have a port of its own. What was under way is the parent's: in the
  * child it is called back with -ECANCELED. Of a child that is forked in a callback nothing
@@ -109,28 +116,63 @@ int mad_async_submit(struct mad_async *async, const ib_rpc_t *rpc, const ib_port
  */
 int mad_async_cancel(struct mad_async *async, uint64_t id);
 
-/* --- in an event loop of one's own ---------------------------------------------- */
+/* --- event loops ---------------------------------------------------------------- */
 
-/** The descriptor to poll for reading: the port's, as mad_rpc_portid(). */
+/*
+ * An event loop polls mad_async_poll_fd() for reading, and calls mad_async_process() whenever
+ * the descriptor is readable, until mad_async_process() returns an error:
+ *
+ *   struct pollfd pollfd = {.fd = mad_async_poll_fd(async), .events = POLLIN};
+ *   do
+ *           poll(&pollfd, 1, -1);
+ *   while (mad_async_process(async) >= 0);
+ *
+ * If mad_async_poll_fd() fails with -EOPNOTSUPP, the loop polls mad_async_fd() and
+ * mad_async_wake_fd() for at most mad_async_timeout() milliseconds instead. A program of one
+ * thread can do without mad_async_wake_fd().
+ *
+ * Any number of threads may do so for one engine, and call everything else meanwhile. When the
+ * device is gone or the port is closed, the descriptors are readable, the open requests are
+ * called back, and then mad_async_process() and mad_async_timeout() return -ENODEV or
+ * -ECANCELED.
+ */
+
+/**
+ * The single descriptor of an event loop: it is readable when mad_async_process() has something
+ * to do. It belongs to the engine, which closes it; a child of fork() asks for one of its own.
+ *
+ * -EOPNOTSUPP if the port handle is not a descriptor of the kernel, but a number of 1024 or
+ * more, as simulators have them that are preloaded. -EINVAL, -EMFILE, -ENFILE, -ENOMEM,
+ * -ENODEV, -ECANCELED.
+ */
+int mad_async_poll_fd(struct mad_async *async);
+
+/** The port's handle, as mad_rpc_portid(): readable when a message has come. -EINVAL. */
 int mad_async_fd(const struct mad_async *async);
 
 /**
- * A second one, for programs whose other threads use the port or the engine, too: it
- * becomes readable when they have received what the engine waits for, or changed what it
- * has to do next. It is the engine's, and closed with it; a child of fork() asks for one of its
- * own. -EINVAL, -EMFILE, -ENFILE, -ENOMEM.
+ * A descriptor that is readable when mad_async_process() has something to do for another reason
+ * than a message: a timer is due, or another thread has received a response or changed
+ * something. It belongs to the engine as mad_async_poll_fd(). The errors are the same but for
+ * -EOPNOTSUPP.
  */
 int mad_async_wake_fd(struct mad_async *async);
 
 /**
- * Milliseconds until mad_async_process() has something to do without a descriptor being
- * readable; 0 at once, -1 never.
+ * Milliseconds until mad_async_process() has something to do, unless a descriptor becomes
+ * readable before; 0 at once, -1 never. -EINVAL, -ENODEV, -ECANCELED.
  */
 int mad_async_timeout(struct mad_async *async);
 
 /**
- * Does what can be done without waiting. Returns how many requests it completed: 0 while
- * another thread processes, or when it is called from a callback.
+ * Does what can be done without waiting, but not more than a part of it: it reads 64 messages,
+ * handles 64 timers, sends 64 requests and calls back 64 requests at most. If there is more to
+ * do, the descriptors stay readable, and mad_async_timeout() returns 0.
+ *
+ * Returns how many requests it called back. It calls back none while another thread calls back
+ * requests of the engine, or if it is called from a callback. -EINVAL. -ENODEV the device is
+ * gone, or -ECANCELED the port is closed, and no request is open; -ECANCELED the engine is
+ * being destroyed.
  */
 int mad_async_process(struct mad_async *async);
 

@@ -16,6 +16,22 @@
 extern "C" {
 #endif
 
+/* --- waiting -------------------------------------------------------------------- */
+
+/**
+ * Waits as umad_poll(), and for a second descriptor, such as an eventfd with which another
+ * thread wakes this one. timeout_ms is as for umad_poll(), -1 without a limit.
+ *
+ * The port handle must be a descriptor of the kernel: a simulator that is preloaded may
+ * give numbers from 1024 on that poll(2) does not know together with others.
+ *
+ * Returns 0 if the port handle has something to read, whatever the second descriptor; 1 if
+ * only the second one is readable, or has an error. -ETIMEDOUT. -EINVAL a handle or a
+ * descriptor that is not open. -EIO the device is gone, or the cause is in errno, EINTR
+ * among them.
+ */
+int umad_poll_with(int portid, int fd, int timeout_ms);
+
 /* --- IsSM ----------------------------------------------------------------------- */
 
 /** Flags of umad_open_issm(). */

@@ -2,13 +2,17 @@
 
 #include "base/report.h"
 
-#include "engine/defaults.h"
+#include "base/export.h"
 
 #include <infiniband/mad.h>
 #include <infiniband/umad_ext.h>
 #include <errno.h>
 #include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
+
+static atomic_bool show_errors;
 
 /* Formats a message. A device name with a line feed must not make two lines of it. */
 __attribute__((format(printf, 3, 0))) static void compose(char *text, size_t size,
@@ -70,9 +74,14 @@ void report_packet(const char *what, const uint8_t *mad, int length)
 		xdump(stderr, what, bytes.out, length);
 }
 
-static int errors_are_shown(void)
+EXPORT void madrpc_show_errors(int set)
 {
-	return ibdebug || default_show_errors();
+	show_errors = set != 0;
+}
+
+static bool errors_are_shown(void)
+{
+	return ibdebug || show_errors;
 }
 
 void report_retry(unsigned left, const uint8_t *mad)

@@ -2,183 +2,296 @@
 
 /* Asynchronous requests: transactions and callbacks. */
 
-#include "calls/async.h"
-
 #include "base/export.h"
-#include "engine/flow.h"
+#include "calls/alarm.h"
+#include "calls/port.h"
 #include "engine/pool.h"
-#include "engine/receive.h"
-#include "engine/wait.h"
+#include "engine/request.h"
 #include "mad/gmp.h"
 
 #include <errno.h>
 #include <limits.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
+#include <stdlib.h>
 
-/* So many answers are read before new requests follow them. */
-#define BATCH 32
+/*
+ * What one mad_async_process() does at most: so many messages are read, timers handled,
+ * requests sent and callbacks called.
+ */
+#define BATCH 64
 
 struct mad_async {
+	struct owner owner;
+	struct port_client client;
 	struct ibmad_port *port;
-	struct mad_async *next; /* of the port's */
-	struct pool pool;
-	struct queue done; /* to be called back */
-	unsigned open;     /* requests that were not called back yet */
-	bool processing;   /* some thread is, and calls back */
-	unsigned waiting;  /* threads that are to process after it */
+	struct pool pool;      /* of its requests */
+	struct list completed; /* requests that are to be called back */
+	unsigned open;         /* requests that were not called back */
+	unsigned queued;       /* of those, requests that were never sent */
+	unsigned users;        /* calls that have not returned */
+	bool processing;       /* a thread calls back, or waits in mad_async_run() */
 	bool ending;
 	pthread_t processor;
-	pthread_cond_t processed; /* no thread is any more; or, ending, something is done */
-	struct waiter *runner;    /* it waits in mad_async_run() */
-	int wake_fd;              /* -1: nobody asked for it */
-	bool awake;               /* it is readable */
-	int64_t told;             /* who waits for it looks again then, by himself */
-	bool missed;              /* he was not told of an earlier one while it was processed */
+	pthread_cond_t changed; /* processing, users, or, while ending, completed */
+	bool running;           /* a thread is in mad_async_run(), */
+	struct waiter runner;   /* and waits as this one */
+	struct alarm alarm;
 	struct mad_async_stats stats;
 	uint64_t rtt_sum_us;
 	uint64_t rtt_count;
 	uint64_t dropped_before;
 };
 
-/* --- what comes from below ------------------------------------------------------ */
+struct async_request {
+	struct pool_entry entry;
+	struct transaction transaction;
+	mad_async_fn *callback;
+	void *arg;
+};
+
+static struct async_request *request_of(struct transaction *transaction)
+{
+	return list_entry(transaction, struct async_request, transaction);
+}
+
+static struct mad_async *engine_of(struct transaction *transaction)
+{
+	return list_entry(transaction->owner, struct mad_async, owner);
+}
+
+/* --- what there is to do -------------------------------------------------------- */
+
+/* Whether mad_async_process() would do something that no timer and no message announces. */
+static bool has_work(const struct mad_async *engine)
+{
+	return !list_is_empty(&engine->completed) ||
+	       scheduler_can_send(&engine->port->scheduler) ||
+	       (engine->port->core.gone && !engine->open);
+}
 
 /*
- * There is something to do for the engine. Who processes without waiting looks once more
- * when he is through.
+ * Keeps up with the state of the port: whoever polls the alarm's descriptors, or waits in
+ * mad_async_run(), is woken. A thread that processes looks again before it returns.
  */
-static void engine_wake(struct mad_async *engine)
+static void update(struct mad_async *engine, bool due)
 {
-	if (engine->processing) {
-		waiter_wake(engine->runner);
+	bool work;
+
+	if (!engine->running && !alarm_is_open(&engine->alarm))
 		return;
+	work = has_work(engine);
+	if (engine->running && work)
+		reader_wake(&engine->port->reader, &engine->runner);
+	alarm_set(&engine->alarm, work && !engine->processing,
+		  scheduler_next(&engine->port->scheduler), due);
+}
+
+static void port_changed(struct port_client *client)
+{
+	update(list_entry(client, struct mad_async, client), false);
+}
+
+/* --- the engine owns its transactions ------------------------------------------- */
+
+static void count_news(struct core *core, struct transaction *transaction)
+{
+	struct mad_async *engine = engine_of(transaction);
+
+	(void)core;
+	if (transaction->news & NEWS_TRANSMITTED) {
+		engine->stats.sent++;
+		if (transaction->transmissions.count == 1)
+			engine->queued--;
+		else
+			engine->stats.retried++;
 	}
-	if (engine->wake_fd < 0 || engine->awake)
-		return;
-	engine->awake = true;
-	eventfd_write(engine->wake_fd, 1);
+	if (transaction->news & NEWS_BUSY)
+		engine->stats.busy++;
 }
 
-void engine_timer_set(struct mad_async *engine, int64_t at)
-{
-	if (at >= engine->told)
-		return;
-	engine->told = at;
-	engine->missed = engine->processing;
-	engine_wake(engine);
-}
-
-void engine_deliver(struct mad_async *engine, struct transaction *transaction)
+static void count_rtt(struct mad_async *engine, uint32_t rtt_us)
 {
 	struct mad_async_stats *stats = &engine->stats;
 
-	if (transaction->answered) {
-		if (!engine->rtt_count || transaction->rtt < stats->rtt_min_us)
-			stats->rtt_min_us = transaction->rtt;
-		if (transaction->rtt > stats->rtt_max_us)
-			stats->rtt_max_us = transaction->rtt;
-		engine->rtt_sum_us += transaction->rtt;
-		engine->rtt_count++;
-	} else if (transaction->error == ETIMEDOUT) {
-		stats->timed_out++;
-	}
-	transaction->next = NULL;
-	*engine->done.last = transaction;
-	engine->done.last = &transaction->next;
+	if (!engine->rtt_count || rtt_us < stats->rtt_min_us)
+		stats->rtt_min_us = rtt_us;
+	if (rtt_us > stats->rtt_max_us)
+		stats->rtt_max_us = rtt_us;
+	engine->rtt_sum_us += rtt_us;
+	engine->rtt_count++;
+}
+
+/* The request is called back in the next mad_async_process(). */
+static void add_completed(struct mad_async *engine, struct transaction *transaction)
+{
+	if (!transaction->transmissions.count)
+		engine->queued--;
+	if (transaction->responded)
+		count_rtt(engine, transaction->transmissions.rtt_us);
+	else if (transaction->error == ETIMEDOUT)
+		engine->stats.timed_out++;
+	list_add_last(&engine->completed, &transaction->queue);
 	if (engine->ending)
-		pthread_cond_broadcast(&engine->processed);
-	engine_wake(engine);
+		pthread_cond_broadcast(&engine->changed);
+	update(engine, false);
 }
 
-void engine_count_sent(struct mad_async *engine, const struct transaction *transaction)
+static void complete(struct core *core, struct transaction *transaction)
 {
-	engine->stats.sent++;
-	if (transaction->sendings)
-		engine->stats.retried++;
+	scheduler_leave(&port_of_core(core)->scheduler, transaction);
+	add_completed(engine_of(transaction), transaction);
 }
 
-void engine_count_busy(struct mad_async *engine)
+static void send_again(struct core *core, struct transaction *transaction)
 {
-	engine->stats.busy++;
+	scheduler_again(&port_of_core(core)->scheduler, transaction);
+	update(engine_of(transaction), false);
 }
 
-void engines_wake_for_work(struct ibmad_port *port)
+static void set_timer(struct core *core, struct transaction *transaction)
 {
-	if (!port->engines || !flow_can_send(port))
-		return;
-	for (struct mad_async *engine = port->engines; engine; engine = engine->next)
-		if (engine->open)
-			engine_wake(engine);
+	struct scheduler *scheduler = &port_of_core(core)->scheduler;
+	struct mad_async *engine = engine_of(transaction);
+
+	scheduler_set_timer(scheduler, transaction);
+	/* it waits until what was the next timer before */
+	if (engine->running && scheduler_next(scheduler) == transaction->timer.at)
+		reader_wake(&engine->port->reader, &engine->runner);
 }
 
-/*
- * The parent's requests are not this process's: they are given up, not answered. What a
- * thread of the parent calls back just now is that thread's.
- */
-static void give_up(struct mad_async *engine)
+static void withdraw(struct core *core, struct transaction *transaction)
 {
+	scheduler_withdraw(&port_of_core(core)->scheduler, transaction);
+}
+
+static const struct owner_ops owner_ops = {
+	.completed = complete,
+	.again = send_again,
+	.timer_changed = set_timer,
+	.withdraw = withdraw,
+	.news = count_news,
+};
+
+/* --- forks ---------------------------------------------------------------------- */
+
+/* A request of the parent is given up. */
+static void give_up(struct mad_async *engine, struct async_request *request)
+{
+	struct transaction *transaction = &request->transaction;
+
+	if (transaction->state != TRANSACTION_DONE) {
+		transaction->state = TRANSACTION_DONE;
+		transaction->error = ECANCELED;
+		transaction->responded = false;
+	}
+	transaction->writing = false;
+	transaction->destination = NULL;
+	list_add_last(&engine->completed, &transaction->queue);
+	engine->open++;
+	engine->port->scheduler.open++;
+}
+
+/* A request that a thread of the parent is calling back just now is that thread's. */
+static void forked(struct port_client *client)
+{
+	struct mad_async *engine = list_entry(client, struct mad_async, client);
 	struct async_request *request;
-	struct transaction *transaction;
+	uint32_t place = 0;
 
-	engine->done = (struct queue){.last = &engine->done.first};
+	/* the parent's descriptors would wake the parent */
+	alarm_close(&engine->alarm);
+	list_init(&engine->completed);
+	pthread_cond_init(&engine->changed, NULL);
 	engine->processing = false;
-	engine->waiting = 0;
 	engine->ending = false;
-	engine->runner = NULL;
+	engine->users = 0;
+	engine->running = false;
 	engine->open = 0;
-	pthread_cond_init(&engine->processed, NULL);
-	for (uint32_t i = 0; (request = pool_at(&engine->pool, i)); i++) {
-		transaction = &request->transaction;
-		if (!request->callback)
-			continue;
-		if (transaction->state != TRANSACTION_DONE) {
-			transaction->state = TRANSACTION_DONE;
-			transaction->error = ECANCELED;
-			transaction->answered = false;
-			transaction->sending = false;
-			transaction->destination = NULL;
-			transaction->timer.place = 0;
-		}
-		engine->open++;
-		engine->port->requests_open++;
-		engine_deliver(engine, transaction);
-	}
-}
-
-void engines_after_fork(struct ibmad_port *port)
-{
-	for (struct mad_async *engine = port->engines; engine; engine = engine->next) {
-		/* the parent's descriptor would wake the parent */
-		engine->wake_fd = -1;
-		give_up(engine);
-	}
+	engine->queued = 0;
+	while ((request = pool_next(&engine->pool, &place)))
+		if (request->callback)
+			give_up(engine, request);
 }
 
 /* --- life ----------------------------------------------------------------------- */
 
+static void free_engine(struct port_client *client)
+{
+	struct mad_async *engine = list_entry(client, struct mad_async, client);
+
+	pthread_cond_destroy(&engine->changed);
+	free(engine);
+}
+
+static const struct port_client_ops client_ops = {
+	.changed = port_changed,
+	.forked = forked,
+	.free = free_engine,
+};
+
+/* A thread may still be on its way into a call for an engine that was destroyed. */
+static struct mad_async *reuse(struct ibmad_port *port)
+{
+	struct list *retired = list_first(&port->retired);
+
+	if (!retired)
+		return NULL;
+	list_remove(retired);
+	return list_entry(retired, struct mad_async, client.all);
+}
+
+/* Locked. */
+static void init_engine(struct mad_async *engine, struct ibmad_port *port)
+{
+	*engine = (struct mad_async){
+		.owner.ops = &owner_ops,
+		.client.ops = &client_ops,
+		.port = port,
+		.dropped_before = port->core.dropped,
+	};
+	pool_init(&engine->pool, sizeof(struct async_request));
+	list_init(&engine->completed);
+	alarm_init(&engine->alarm);
+	pthread_cond_init(&engine->changed, NULL);
+	list_add_last(&port->clients, &engine->client.all);
+}
+
 EXPORT struct mad_async *mad_async_create(struct ibmad_port *port)
 {
 	struct mad_async *engine;
+	int cancel_state;
 
 	if (!port) {
 		errno = EINVAL;
 		return NULL;
 	}
-	engine = calloc(1, sizeof(*engine));
+	cancel_state = port_enter(port);
+	engine = reuse(port);
 	if (!engine)
-		return NULL;
-	engine->port = port;
-	engine->done.last = &engine->done.first;
-	engine->wake_fd = -1;
-	engine->told = NEVER;
-	pthread_cond_init(&engine->processed, NULL);
-	port_enter(port);
-	engine->dropped_before = port->dropped;
-	engine->next = port->engines;
-	port->engines = engine;
-	port_leave(port);
+		engine = malloc(sizeof(*engine));
+	if (engine)
+		init_engine(engine, port);
+	port_leave(port, cancel_state);
 	return engine;
 }
+
+/* As port_enter() and port_leave(): the engine is not freed between. */
+static int enter(struct mad_async *engine)
+{
+	int cancel_state = port_enter(engine->port);
+
+	engine->users++;
+	return cancel_state;
+}
+
+static void leave(struct mad_async *engine, int cancel_state)
+{
+	engine->users--;
+	if (engine->ending)
+		pthread_cond_broadcast(&engine->changed);
+	port_leave(engine->port, cancel_state);
+}
+
+/* --- callbacks ------------------------------------------------------------------ */
 
 static void call_back(struct mad_async *engine, struct async_request *request,
 		      mad_async_fn *callback)
@@ -187,12 +300,12 @@ static void call_back(struct mad_async *engine, struct async_request *request,
 	struct mad_reply reply = {
 		.error = -transaction->error,
 		.status = transaction->status,
-		.rtt_us = transaction->rtt,
-		.attempts = transaction->sendings,
+		.rtt_us = transaction->transmissions.rtt_us,
+		.attempts = transaction->transmissions.count,
 	};
 
-	if (transaction->answered) {
-		reply.mad = umad_get_mad(transaction_buffer(transaction));
+	if (transaction->responded) {
+		reply.mad = transaction_mad(transaction);
 		reply.length = (size_t)transaction->length;
 		if (reply.length > transaction->dataoffs) {
 			reply.data = reply.mad + transaction->dataoffs;
@@ -202,48 +315,34 @@ static void call_back(struct mad_async *engine, struct async_request *request,
 	callback(engine, &reply, request->arg);
 }
 
-/* Calls back what is done; the lock is dropped meanwhile. Returns how many. */
-static int call_back_all(struct mad_async *engine)
+/* Calls back completed requests, "most" at most; the lock is dropped meanwhile. Returns how
+ * many. */
+static int call_back_some(struct mad_async *engine, unsigned most)
 {
+	struct ibmad_port *port = engine->port;
 	struct async_request *request;
 	mad_async_fn *callback;
+	struct list *first;
 	int count = 0;
 
-	while ((request = (struct async_request *)(void *)engine->done.first)) {
-		engine->done.first = request->transaction.next;
-		if (!engine->done.first)
-			engine->done.last = &engine->done.first;
+	while (most-- && (first = list_first(&engine->completed))) {
+		request = request_of(list_entry(first, struct transaction, queue));
+		list_remove(first);
 		engine->stats.completed++;
 		callback = request->callback;
 		request->callback = NULL;
-		port_unlock(engine->port);
+		core_unlock(&port->core);
 		call_back(engine, request, callback);
 		transaction_fini(&request->transaction);
-		port_lock(engine->port);
+		core_lock(&port->core);
 		pool_put(&engine->pool, request);
 		engine->open--;
-		engine->port->requests_open--;
+		port->scheduler.open--;
 		count++;
 	}
+	if (count)
+		scheduler_shrink(&port->scheduler);
 	return count;
-}
-
-static void cancel_request(struct ibmad_port *port, struct transaction *transaction)
-{
-	if (transaction->state == TRANSACTION_NEW)
-		flow_cancel(port, transaction, ECANCELED);
-	else
-		transaction_finish(port, transaction, ECANCELED);
-}
-
-static void cancel_all(struct mad_async *engine)
-{
-	struct async_request *request;
-
-	flow_cancel_engine(engine->port, engine, ECANCELED);
-	for (uint32_t i = 0; (request = pool_at(&engine->pool, i)); i++)
-		if (request->callback)
-			transaction_finish(engine->port, &request->transaction, ECANCELED);
 }
 
 static bool is_processor(const struct mad_async *engine)
@@ -251,77 +350,70 @@ static bool is_processor(const struct mad_async *engine)
 	return engine->processing && pthread_equal(engine->processor, pthread_self());
 }
 
-static void take_over(struct mad_async *engine)
+static void begin_processing(struct mad_async *engine)
 {
 	engine->processing = true;
 	engine->processor = pthread_self();
 }
 
-/* Has this thread process; false when another does, and it need not be waited for. */
-static bool begin_processing(struct mad_async *engine)
-{
-	if (engine->processing)
-		return false;
-	take_over(engine);
-	return true;
-}
-
-/* Waits for its turn to process; false when the engine has come to its end meanwhile. */
-static bool wait_for_processing(struct mad_async *engine)
-{
-	engine->waiting++;
-	while (engine->processing && !engine->ending)
-		pthread_cond_wait(&engine->processed, &engine->port->lock);
-	engine->waiting--;
-	if (!engine->ending)
-		take_over(engine);
-	else
-		pthread_cond_broadcast(&engine->processed);
-	return !engine->ending;
-}
-
 static void end_processing(struct mad_async *engine)
 {
 	engine->processing = false;
-	pthread_cond_broadcast(&engine->processed);
+	pthread_cond_broadcast(&engine->changed);
+}
+
+static void cancel_all(struct mad_async *engine)
+{
+	struct async_request *request;
+	uint32_t place = 0;
+
+	while ((request = pool_next(&engine->pool, &place)))
+		if (request->callback)
+			core_cancel(&engine->port->core, &request->transaction, ECANCELED);
+}
+
+/* Waits until no other thread is in a call for the engine, and all requests are called back. */
+static void wait_for_all(struct mad_async *engine)
+{
+	struct core *core = &engine->port->core;
+
+	engine->ending = true;
+	pthread_cond_broadcast(&engine->changed);
+	cancel_all(engine);
+	while (engine->processing)
+		pthread_cond_wait(&engine->changed, &core->lock);
+	begin_processing(engine);
+	/* another thread may be writing a request just now, or be about to notice the end */
+	while (engine->open || engine->users > 1)
+		if (!call_back_some(engine, BATCH))
+			pthread_cond_wait(&engine->changed, &core->lock);
 }
 
 EXPORT void mad_async_destroy(struct mad_async *async)
 {
-	struct mad_async **at;
 	struct ibmad_port *port;
+	int cancel_state;
 
 	if (!async)
 		return;
 	port = async->port;
-	port_enter(port);
+	cancel_state = enter(async);
 	if (is_processor(async)) {
-		port_leave(port); /* from a callback: it would be gone when that returns */
+		leave(async, cancel_state); /* a callback still needs the engine */
 		return;
 	}
-	async->ending = true;
-	pthread_cond_broadcast(&async->processed);
-	cancel_all(async);
-	while (async->processing)
-		pthread_cond_wait(&async->processed, &port->lock);
-	take_over(async);
-	/* another thread may be writing one just now, or be about to notice the end */
-	while (async->open || async->waiting)
-		if (!call_back_all(async))
-			pthread_cond_wait(&async->processed, &port->lock);
-	for (at = &port->engines; *at != async; at = &(*at)->next)
-		;
-	*at = async->next;
-	if (async->wake_fd >= 0)
-		close(async->wake_fd);
-	pthread_cond_destroy(&async->processed);
+	wait_for_all(async);
+	alarm_close(&async->alarm);
 	pool_free(&async->pool);
-	free(async);
-	engines_wake_for_work(port);
+	list_remove(&async->client.all);
+	list_add_last(&port->retired, &async->client.all);
+	/* what the engine held up can go on */
+	port->core.hooks->progress(&port->core);
 	port->users--;
 	if (port->closing)
 		pthread_cond_broadcast(&port->unused);
 	port_release(port);
+	pthread_setcancelstate(cancel_state, NULL);
 }
 
 /* --- requests ------------------------------------------------------------------- */
@@ -340,8 +432,9 @@ static int init_request(struct mad_async *engine, struct async_request *request,
 		memcpy(&copy, rpc, sizeof(*rpc));
 	copy.trid = 0;
 	complete_address(&destination, rpc->mgtclass & 0xff);
-	return transaction_init(&request->transaction, engine->port, (ib_rpc_t *)(void *)&copy,
-				&destination, NULL, payload, size);
+	return request_init(&request->transaction, &engine->port->core.link,
+			    &engine->port->core.options, (ib_rpc_t *)(void *)&copy,
+			    &destination, NULL, payload, size);
 }
 
 /* Locked. */
@@ -349,33 +442,33 @@ static int submit(struct mad_async *engine, const ib_rpc_t *rpc, const ib_portid
 		  const void *payload, size_t size, mad_async_fn *callback, void *arg,
 		  uint64_t *id)
 {
-	struct ibmad_port *port = engine->port;
+	struct scheduler *scheduler = &engine->port->scheduler;
 	struct async_request *request;
 	int ret;
 
-	if (port->gone || engine->ending)
-		return port->gone ? -port->gone : -ECANCELED;
+	if (engine->port->core.gone || engine->ending)
+		return engine->port->core.gone ? -engine->port->core.gone : -ECANCELED;
 	request = pool_get(&engine->pool);
 	if (!request)
 		return -ENOMEM;
-	ret = deadlines_reserve(&port->deadlines, port->requests_open + 1);
+	ret = scheduler_reserve(scheduler);
 	if (!ret)
 		ret = init_request(engine, request, rpc, dport, payload, size);
 	if (ret) {
 		pool_put(&engine->pool, request);
 		return ret;
 	}
-	request->transaction.asynchronous = true;
-	request->transaction.owner.engine = engine;
+	request->transaction.owner = &engine->owner;
 	request->callback = callback;
 	request->arg = arg;
 	if (id)
-		*id = pool_id(request);
+		*id = pool_id(&request->entry);
 	engine->open++;
-	port->requests_open++;
+	engine->queued++;
 	engine->stats.submitted++;
-	flow_add(port, &request->transaction);
-	flow_send(port);
+	scheduler->open++;
+	scheduler_add(scheduler, &request->transaction);
+	scheduler_send(scheduler, BATCH);
 	return 0;
 }
 
@@ -383,218 +476,204 @@ EXPORT int mad_async_submit(struct mad_async *async, const ib_rpc_t *rpc,
 			    const ib_portid_t *dport, const void *payload, size_t size,
 			    mad_async_fn *callback, void *arg, uint64_t *id)
 {
-	struct ibmad_port *port;
-	int ret;
+	int cancel_state, ret;
 
 	if (!async || !rpc || !dport || !callback)
 		return -EINVAL;
-	port = async->port;
-	port_enter(port);
+	cancel_state = enter(async);
 	ret = submit(async, rpc, dport, payload, size, callback, arg, id);
-	port_leave(port);
+	leave(async, cancel_state);
 	return ret;
 }
 
 EXPORT int mad_async_cancel(struct mad_async *async, uint64_t id)
 {
 	struct async_request *request;
-	int ret = -ENOENT;
+	int cancel_state, ret = -ENOENT;
 
 	if (!async)
 		return -EINVAL;
-	port_enter(async->port);
+	cancel_state = enter(async);
 	request = pool_find(&async->pool, id);
-	if (request && request->transaction.state != TRANSACTION_DONE) {
-		cancel_request(async->port, &request->transaction);
+	if (request && request->callback && request->transaction.state != TRANSACTION_DONE) {
+		core_cancel(&async->port->core, &request->transaction, ECANCELED);
 		ret = 0;
 	}
-	port_leave(async->port);
+	leave(async, cancel_state);
 	return ret;
 }
 
 /* --- processing ----------------------------------------------------------------- */
 
-static void clear_wake_fd(struct mad_async *engine)
+/*
+ * Does what there is to do for the port. Messages are read before timers are judged: a response
+ * may lie unread since before its timer was due.
+ */
+static void serve(struct ibmad_port *port, bool read)
 {
-	eventfd_t count;
+	int64_t now = clock_us();
 
-	if (!engine->awake)
-		return;
-	engine->awake = false;
-	eventfd_read(engine->wake_fd, &count);
-}
-
-/* Reads some answers, if no other thread does. Returns whether there may be more. */
-static bool read_batch(struct ibmad_port *port)
-{
-	int count = 0;
-
-	if (port->being_read || port->gone)
-		return false;
-	port->being_read = true;
-	while (count < BATCH && !port->gone && receive_message(port))
-		count++;
-	port->being_read = false;
-	wait_pass(port);
-	return count == BATCH;
-}
-
-/* What there is to do for a port; returns whether there may be more. */
-static bool serve(struct ibmad_port *port)
-{
-	bool more = read_batch(port);
-
-	flow_expire(port);
-	flow_send(port);
-	return more;
-}
-
-/* Locked, and it is this thread that processes. */
-static int process(struct mad_async *engine)
-{
-	int count = 0;
-	bool more;
-
-	clear_wake_fd(engine);
-	do {
-		more = serve(engine->port);
-		count += call_back_all(engine);
-	} while (more || flow_can_send(engine->port));
-	return count;
-}
-
-/* In the end: what others have brought meanwhile, and left to this thread. */
-static void look_again(struct mad_async *engine)
-{
-	if (engine->missed || engine->done.first)
-		engine_wake(engine);
-	engine->missed = false;
+	if (read && !port->core.gone)
+		reader_read(&port->reader, BATCH, now);
+	scheduler_expire(&port->scheduler, reader_time(&port->reader, now), BATCH);
+	scheduler_send(&port->scheduler, BATCH);
 }
 
 EXPORT int mad_async_process(struct mad_async *async)
 {
-	int count = 0;
+	int cancel_state, count = 0;
 
 	if (!async)
 		return -EINVAL;
-	port_enter(async->port);
-	if (begin_processing(async)) {
-		count = process(async);
+	cancel_state = enter(async);
+	if (async->ending) {
+		count = -ECANCELED;
+	} else if (!async->processing) {
+		begin_processing(async);
+		serve(async->port, true);
+		count = call_back_some(async, BATCH);
 		end_processing(async);
-		look_again(async);
 	} else if (!is_processor(async)) {
-		/* while another thread is busy with a callback, the port is not to wait */
-		clear_wake_fd(async);
-		while (serve(async->port))
-			;
+		/* another thread may be in a callback: the port does not wait for that */
+		serve(async->port, true);
 	}
-	port_leave(async->port);
+	if (!count && !async->open && async->port->core.gone)
+		count = -async->port->core.gone;
+	update(async, true);
+	leave(async, cancel_state);
+	return count;
+}
+
+/* Waits until no other thread processes; false if the engine is destroyed meanwhile. */
+static bool wait_for_processing(struct mad_async *engine)
+{
+	while (engine->processing && !engine->ending)
+		pthread_cond_wait(&engine->changed, &engine->port->core.lock);
+	return !engine->ending;
+}
+
+/* Waits for messages and for the next timer; 1 ms for one that is due, but not judged yet. */
+static void wait_for_next(struct mad_async *engine)
+{
+	struct ibmad_port *port = engine->port;
+	int64_t next = scheduler_next(&port->scheduler), now = clock_us();
+
+	reader_wait(&port->reader, &engine->runner, next > now ? next : now + 1000, now);
+}
+
+/* Processes and waits until no request is open. Returns how many requests were called back. */
+static int run(struct mad_async *engine)
+{
+	struct ibmad_port *port = engine->port;
+	bool read = true;
+	int count = 0;
+
+	begin_processing(engine);
+	reader_begin(&port->reader, &engine->runner);
+	engine->running = true;
+	for (;;) {
+		serve(port, read);
+		count += call_back_some(engine, BATCH);
+		if (!engine->open)
+			break;
+		read = has_work(engine);
+		if (!read)
+			wait_for_next(engine);
+	}
+	engine->running = false;
+	reader_end(&port->reader, &engine->runner);
+	end_processing(engine);
 	return count;
 }
 
 EXPORT int mad_async_run(struct mad_async *async)
 {
-	struct ibmad_port *port;
-	struct waiter waiter;
-	int count = 0;
+	int cancel_state, count = 0;
 
 	if (!async)
 		return -EINVAL;
-	port = async->port;
-	port_enter(port);
+	cancel_state = enter(async);
 	if (is_processor(async))
 		count = -EDEADLK;
-	if (count || !wait_for_processing(async)) {
-		port_leave(port);
-		return count;
-	}
-	wait_begin(port, &waiter);
-	async->runner = &waiter;
-	count = process(async);
-	while (async->open) {
-		async->told = deadlines_next(&port->deadlines);
-		wait_step(port, &waiter, async->told, clock_us());
-		count += process(async);
-	}
-	async->runner = NULL;
-	wait_end(port, &waiter);
-	end_processing(async);
-	port_leave(port);
+	else if (wait_for_processing(async))
+		count = run(async);
+	leave(async, cancel_state);
 	return count;
 }
 
 EXPORT int mad_async_fd(const struct mad_async *async)
 {
-	return async ? async->port->fd : -EINVAL;
+	return async ? async->port->core.link.fd : -EINVAL;
+}
+
+/* Opens one of the alarm's descriptors, or returns it. */
+static int alarm_fd(struct mad_async *engine, bool with_handle)
+{
+	struct core *core = &engine->port->core;
+	int cancel_state = enter(engine), fd;
+
+	if (core->gone || engine->ending)
+		fd = core->gone ? -core->gone : -ECANCELED;
+	else if (with_handle && !reader_has_descriptor(&engine->port->reader))
+		fd = -EOPNOTSUPP;
+	else if (with_handle)
+		fd = alarm_poll_fd(&engine->alarm, core->link.fd);
+	else
+		fd = alarm_wake_fd(&engine->alarm);
+	update(engine, true);
+	leave(engine, cancel_state);
+	return fd;
 }
 
 EXPORT int mad_async_wake_fd(struct mad_async *async)
 {
-	int fd;
+	return async ? alarm_fd(async, false) : -EINVAL;
+}
 
-	if (!async)
-		return -EINVAL;
-	port_enter(async->port);
-	if (async->wake_fd < 0) {
-		async->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-		async->awake = false;
-		if (async->wake_fd >= 0 && async->done.first)
-			engine_wake(async);
-	}
-	fd = async->wake_fd < 0 ? -errno : async->wake_fd;
-	port_leave(async->port);
-	return fd;
+EXPORT int mad_async_poll_fd(struct mad_async *async)
+{
+	return async ? alarm_fd(async, true) : -EINVAL;
 }
 
 EXPORT int mad_async_timeout(struct mad_async *async)
 {
-	struct ibmad_port *port;
+	int cancel_state, ms;
 	int64_t next;
-	int ms;
 
 	if (!async)
 		return -EINVAL;
-	port = async->port;
-	port_enter(port);
-	next = deadlines_next(&port->deadlines);
-	async->told = next;
-	async->missed = false;
-	if ((async->done.first && !async->processing) || flow_can_send(port))
+	cancel_state = enter(async);
+	next = scheduler_next(&async->port->scheduler);
+	if (async->port->core.gone && !async->open)
+		ms = -async->port->core.gone;
+	else if (has_work(async) && !async->processing)
 		ms = 0;
 	else
 		ms = next == NEVER ? -1 : ms_until(next, clock_us(), INT_MAX);
-	port_leave(port);
+	leave(async, cancel_state);
 	return ms;
 }
 
 EXPORT int mad_async_get_stats(struct mad_async *async, struct mad_async_stats *stats,
 			       size_t size)
 {
-	struct async_request *request;
 	struct mad_async_stats now;
-	struct ibmad_port *port;
+	struct core *core;
+	int cancel_state;
 
 	if (!async || !stats)
 		return -EINVAL;
-	port = async->port;
-	port_enter(port);
+	core = &async->port->core;
+	cancel_state = enter(async);
 	now = async->stats;
-	now.dropped = port->dropped - async->dropped_before;
-	now.waiting = 0;
-	now.under_way = 0;
-	for (uint32_t i = 0; (request = pool_at(&async->pool, i)); i++) {
-		if (!request->callback)
-			continue;
-		if (request->transaction.state == TRANSACTION_NEW)
-			now.waiting++;
-		else
-			now.under_way++;
-	}
+	now.dropped = core->dropped - async->dropped_before;
+	now.waiting = async->queued;
+	now.under_way = (uint32_t)(now.submitted - now.completed) - async->queued;
 	if (async->rtt_count)
 		now.rtt_mean_us = (uint32_t)(async->rtt_sum_us / async->rtt_count);
-	now.smp_window = port->windows[MAD_WINDOW_SMP].size;
-	now.gmp_window = port->windows[MAD_WINDOW_GMP].size;
-	port_leave(port);
+	now.smp_window = core->windows[MAD_WINDOW_SMP].size;
+	now.gmp_window = core->windows[MAD_WINDOW_GMP].size;
+	leave(async, cancel_state);
 	memset(stats, 0, size);
 	memcpy(stats, &now, size < sizeof(now) ? size : sizeof(now));
 	return 0;

@@ -2,48 +2,96 @@
 
 /* Blocking requests: a transaction and a wait. */
 
-#include "calls/async.h"
+#include "calls/rpc.h"
+
 #include "base/export.h"
+#include "base/report.h"
+#include "calls/port.h"
+#include "engine/request.h"
 #include "mad/gmp.h"
 #include "mad/mad_wire.h"
-#include "compat/process_port.h"
-#include "engine/redirect.h"
-#include "base/report.h"
-#include "engine/transaction.h"
-#include "engine/wait.h"
 
 #include <errno.h>
 
-/* Sends a request and waits until it is done. */
-static void wait_for(struct ibmad_port *port, struct transaction *transaction)
-{
+struct blocking_request {
+	struct owner owner;
 	struct waiter waiter;
+	struct transaction transaction;
+	bool completed;
+};
+
+/* --- the thread that waits owns the transaction --------------------------------- */
+
+static struct blocking_request *request_of(struct transaction *transaction)
+{
+	return list_entry(transaction, struct blocking_request, transaction);
+}
+
+static void wake(struct core *core, struct transaction *transaction)
+{
+	reader_wake(&port_of_core(core)->reader, &request_of(transaction)->waiter);
+}
+
+static void complete(struct core *core, struct transaction *transaction)
+{
+	request_of(transaction)->completed = true;
+	wake(core, transaction);
+}
+
+static void ignore(struct core *core, struct transaction *transaction)
+{
+	(void)core;
+	(void)transaction;
+}
+
+static const struct owner_ops ops = {
+	.completed = complete,
+	.again = wake,
+	.timer_changed = wake,
+	.withdraw = ignore,
+	.news = ignore,
+};
+
+/* Another thread leads meanwhile: sending may take its time. */
+static void transmit(struct ibmad_port *port, struct transaction *transaction)
+{
+	reader_pass(&port->reader);
+	core_transmit(&port->core, transaction);
+}
+
+/* Sends a request and waits until it is complete. */
+static void wait_for(struct ibmad_port *port, struct blocking_request *request)
+{
+	struct transaction *transaction = &request->transaction;
+	struct reader *reader = &port->reader;
+	struct core *core = &port->core;
+	int cancel_state = port_enter(port);
 	bool looked = false; /* for messages, since the timer is due */
 	int64_t now;
 
-	transaction->owner.waiter = &waiter;
-	port_enter(port);
-	wait_begin(port, &waiter);
-	transaction_send(port, transaction);
-	while (transaction->state != TRANSACTION_DONE) {
+	reader_begin(reader, &request->waiter);
+	core_transmit(core, transaction);
+	while (!request->completed) {
 		now = clock_us();
-		if (port->gone) {
-			transaction_finish(port, transaction, port->gone);
+		if (core->gone) {
+			core_cancel(core, transaction, core->gone);
+		} else if (transaction->state == TRANSACTION_READY) {
+			transmit(port, transaction);
 		} else if (now < transaction->timer.at || !looked) {
 			/* if this thread did not run for a while, the response waits unread */
 			looked = now >= transaction->timer.at;
-			wait_step(port, &waiter, transaction->timer.at, now);
+			reader_wait(reader, &request->waiter, transaction->timer.at, now);
 		} else {
 			looked = false;
-			/* sending may take its time */
-			wait_pass(port);
-			transaction_expired(port, transaction, now);
-			engines_wake_for_work(port);
+			core_timer(core, transaction, now);
+			core->hooks->progress(core);
 		}
 	}
-	wait_end(port, &waiter);
-	port_leave(port);
+	reader_end(reader, &request->waiter);
+	port_leave(port, cancel_state);
 }
+
+/* --- requests ------------------------------------------------------------------- */
 
 /* Whether mad_encode() has already reported that the route is wrong. */
 static bool is_bad_route(const ib_rpc_t *rpc, const ib_portid_t *dport)
@@ -52,29 +100,50 @@ static bool is_bad_route(const ib_rpc_t *rpc, const ib_portid_t *dport)
 	       (dport->drpath.cnt < 0 || dport->drpath.cnt >= IB_SUBNET_PATH_HOPS_MAX);
 }
 
-/*
- * Asks, and judges: 0, or the errno. The answer is in the transaction. Failures are reported as
- * those of the public function "call"; NULL reports none.
- */
-static int ask(const char *call, const struct ibmad_port *srcport,
-	       struct transaction *transaction, ib_rpc_t *rpc, ib_portid_t *dport,
-	       ib_rmpp_hdr_t *rmpp, const void *payload, size_t size)
+/* Called for each response to a blocking request; NULL: no one wants it. */
+static response_fn *_Atomic response_hook;
+
+void rpc_on_response(response_fn *hook)
 {
-	int ret = transaction_init(transaction, port_of(srcport), rpc, dport, rmpp, payload,
-				   size);
+	response_hook = hook;
+}
+
+static void offer_response(struct transaction *transaction)
+{
+	response_fn *hook = response_hook;
+
+	if (hook)
+		hook(transaction_mad(transaction), (size_t)transaction->length);
+}
+
+/*
+ * Sends a request and waits: 0, or an errno. The response is in request->transaction. Failures
+ * are reported as those of the public function "call"; NULL reports none.
+ */
+static int request_response(const char *call, const struct ibmad_port *srcport,
+			    struct blocking_request *request, ib_rpc_t *rpc, ib_portid_t *dport,
+			    ib_rmpp_hdr_t *rmpp, const void *payload, size_t size)
+{
+	struct transaction *transaction = &request->transaction;
+	struct ibmad_port *port = port_of(srcport);
+	int ret = request_init(transaction, &port->core.link, &port->core.options, rpc, dport,
+			       rmpp, payload, size);
 
 	if (ret) {
 		if (call && dport && !is_bad_route(rpc, dport))
 			report_failure(call, portid2str(dport), -ret);
 		return -ret;
 	}
-	wait_for(port_of(srcport), transaction);
-	if (transaction->answered) {
+	request->owner.ops = &ops;
+	request->completed = false;
+	transaction->owner = &request->owner;
+	transaction->transmissions.chosen = true;
+	wait_for(port, request);
+	if (transaction->responded) {
 		rpc->rstatus = transaction->status;
-		offer_answer(umad_get_mad(transaction_buffer(transaction)),
-			     (size_t)transaction->length);
+		offer_response(transaction);
 	}
-	redirect_report(transaction, dport);
+	redirect_report(transaction->detour, dport);
 	if (call && transaction->error && transaction->status)
 		report_status(call, portid2str(dport), transaction->status);
 	else if (call && transaction->error)
@@ -91,7 +160,7 @@ static void *finish(ib_rpc_t *rpc, int error, void *data)
 	return error ? NULL : data;
 }
 
-/* The answer's data; zeros where it is shorter than asked for. */
+/* The response's data, and zeros if the response is shorter than rpc->datasz. */
 static void copy_data(struct transaction *transaction, const ib_rpc_t *rpc, void *data)
 {
 	const uint8_t *mad = umad_get_mad(transaction_buffer(transaction));
@@ -108,16 +177,16 @@ static void copy_data(struct transaction *transaction, const ib_rpc_t *rpc, void
 EXPORT void *mad_rpc(const struct ibmad_port *srcport, ib_rpc_t *rpc, ib_portid_t *dport,
 		     void *payload, void *rcvdata)
 {
-	struct transaction transaction;
+	struct blocking_request request;
 	int error;
 
 	if (!rpc || !srcport || rpc->datasz < 0)
 		return finish(rpc, EINVAL, NULL);
-	error = ask("mad_rpc", srcport, &transaction, rpc, dport, NULL, payload,
-		    (size_t)rpc->datasz);
+	error = request_response("mad_rpc", srcport, &request, rpc, dport, NULL, payload,
+				 (size_t)rpc->datasz);
 	if (!error && rcvdata)
-		copy_data(&transaction, rpc, rcvdata);
-	transaction_fini(&transaction);
+		copy_data(&request.transaction, rpc, rcvdata);
+	transaction_fini(&request.transaction);
 	return finish(rpc, error, rcvdata);
 }
 
@@ -133,7 +202,7 @@ static void copy_rmpp_header(const uint8_t *mad, ib_rmpp_hdr_t *rmpp)
 EXPORT void *mad_rpc_rmpp(const struct ibmad_port *srcport, ib_rpc_t *rpc, ib_portid_t *dport,
 			  ib_rmpp_hdr_t *rmpp, void *data)
 {
-	struct transaction transaction;
+	struct blocking_request request;
 	uint8_t *mad;
 	size_t size;
 	int error;
@@ -141,20 +210,21 @@ EXPORT void *mad_rpc_rmpp(const struct ibmad_port *srcport, ib_rpc_t *rpc, ib_po
 	if (!rpc || !srcport || rpc->datasz < 0 || rpc->dataoffs < 0 ||
 	    rpc->dataoffs > IB_MAD_SIZE)
 		return finish(rpc, EINVAL, NULL);
-	/* the buffer may be meant for a long answer; the request is one MAD all the same */
+	/* the buffer may be meant for a long response; the request is one MAD all the same */
 	size = (size_t)(IB_MAD_SIZE - rpc->dataoffs);
 	if (size > (size_t)rpc->datasz)
 		size = (size_t)rpc->datasz;
-	error = ask("mad_rpc_rmpp", srcport, &transaction, rpc, dport, rmpp, data, size);
+	error = request_response("mad_rpc_rmpp", srcport, &request, rpc, dport, rmpp, data,
+				 size);
 	if (!error) {
-		mad = umad_get_mad(transaction_buffer(&transaction));
+		mad = umad_get_mad(transaction_buffer(&request.transaction));
 		if (rmpp)
 			copy_rmpp_header(mad, rmpp);
 		rpc->recsz = mad_get_field(mad, 0, IB_SA_ATTROFFS_F);
 		if (data)
-			copy_data(&transaction, rpc, data);
+			copy_data(&request.transaction, rpc, data);
 	}
-	transaction_fini(&transaction);
+	transaction_fini(&request.transaction);
 	return finish(rpc, error, data);
 }
 
@@ -182,7 +252,7 @@ static int take_message(struct transaction *transaction, struct mad_message *mes
 EXPORT int mad_rpc_message(const struct ibmad_port *port, ib_rpc_t *rpc, ib_portid_t *dport,
 			   const void *payload, size_t size, struct mad_message *message)
 {
-	struct transaction transaction;
+	struct blocking_request request;
 	ib_portid_t destination;
 	int error;
 
@@ -194,12 +264,12 @@ EXPORT int mad_rpc_message(const struct ibmad_port *port, ib_rpc_t *rpc, ib_port
 	}
 	destination = *dport;
 	complete_address(&destination, rpc->mgtclass & 0xff);
-	error = ask(NULL, port, &transaction, rpc, &destination, NULL, payload, size);
-	redirect_report(&transaction, dport);
-	message->status = transaction.status;
+	error = request_response(NULL, port, &request, rpc, &destination, NULL, payload, size);
+	redirect_report(request.transaction.detour, dport);
+	message->status = request.transaction.status;
 	if (!error)
-		error = take_message(&transaction, message);
-	transaction_fini(&transaction);
+		error = take_message(&request.transaction, message);
+	transaction_fini(&request.transaction);
 	finish(rpc, error, NULL);
 	return -error;
 }

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The server's side: requests come, answers go. */
+/* The server's side: requests come, responses go. */
 
 #include "base/export.h"
+#include "base/report.h"
+#include "calls/port.h"
 #include "mad/mad_wire.h"
 #include "mad/mgmt_class.h"
 #include "mad/packet.h"
-#include "base/report.h"
-#include "engine/requests.h"
-#include "engine/transaction.h"
-#include "engine/wait.h"
 
 #include <errno.h>
 
@@ -25,14 +23,14 @@ EXPORT void mad_free(void *umad)
 
 /* --- receiving ------------------------------------------------------------------ */
 
-/* Moves the first request to the caller. */
+/* Moves the first message to the caller. */
 static void *take(struct ibmad_port *port, void *umad)
 {
-	struct request *request = port->requests.first;
-	size_t size = umad_size() + (size_t)request->length;
+	struct message *message = port->inbox.first;
+	size_t size = umad_size() + (size_t)message->length;
 
-	if (umad && request->length > IB_MAD_SIZE) {
-		errno = EMSGSIZE; /* he may come again for it, without a buffer */
+	if (umad && message->length > IB_MAD_SIZE) {
+		errno = EMSGSIZE; /* the message stays, for a call without a buffer */
 		return NULL;
 	}
 	if (!umad) {
@@ -40,65 +38,60 @@ static void *take(struct ibmad_port *port, void *umad)
 		if (!umad)
 			return NULL;
 	}
-	memcpy(umad, request->umad, size);
+	memcpy(umad, message->umad, size);
 	if (size < umad_size() + IB_MAD_SIZE)
 		memset((uint8_t *)umad + size, 0, umad_size() + IB_MAD_SIZE - size);
-	port->requests.first = request->next;
-	if (!port->requests.first)
-		port->requests.last = &port->requests.first;
-	port->requests.count--;
-	port->requests.bytes -= size;
-	free(request);
+	free(inbox_take(&port->inbox));
 	return umad;
 }
 
-/* Waits for a request; 0, or an errno. */
-static int wait_for_request(struct ibmad_port *port, int timeout)
+/* Waits for a message; 0, or an errno. */
+static int wait_for_message(struct ibmad_port *port, int timeout)
 {
 	int64_t end = timeout < 0 ? NEVER : clock_us() + timeout * INT64_C(1000);
 	struct waiter waiter;
-	bool once = true; /* however short the time, it looks whether there is one */
+	bool once = true; /* even if the timeout is 0, messages are read */
 	int error = 0;
 	int64_t now;
 
-	wait_begin(port, &waiter);
+	reader_begin(&port->reader, &waiter);
 	waiter.receiving = true;
-	while (!port->requests.first && !error) {
+	while (!port->inbox.first && !error) {
 		now = clock_us();
-		if (port->gone)
-			error = port->gone;
+		if (port->core.gone)
+			error = port->core.gone;
 		else if (waiter.interrupted)
 			error = EINTR; /* programs leave their loops on a signal */
 		else if (!once && now >= end)
 			error = timeout ? ETIMEDOUT : EAGAIN;
 		else
-			wait_step(port, &waiter, end, now);
+			reader_wait(&port->reader, &waiter, end, now);
 		once = false;
 	}
-	wait_end(port, &waiter);
+	reader_end(&port->reader, &waiter);
 	return error;
 }
 
 EXPORT void *mad_receive_via(void *umad, int timeout, struct ibmad_port *srcport)
 {
-	int error;
+	int cancel_state, error;
 
 	if (!srcport) {
 		errno = EINVAL;
 		return NULL;
 	}
-	port_enter(srcport);
-	error = wait_for_request(srcport, timeout);
+	cancel_state = port_enter(srcport);
+	error = wait_for_message(srcport, timeout);
 	if (error)
 		errno = error;
 	umad = error ? NULL : take(srcport, umad);
 	error = errno;
-	port_leave(srcport);
+	port_leave(srcport, cancel_state);
 	errno = error;
 	return umad;
 }
 
-/* --- answering ------------------------------------------------------------------ */
+/* --- responding ----------------------------------------------------------------- */
 
 static uint8_t response_method(uint8_t method)
 {
@@ -109,7 +102,7 @@ static uint8_t response_method(uint8_t method)
 	return method == IB_MAD_METHOD_SEND ? method : method | IB_MAD_RESPONSE;
 }
 
-/* The request's header becomes the answer's; its data is the caller's. */
+/* The request's header becomes the response's. */
 static void make_response(uint8_t *mad, uint32_t rstatus)
 {
 	uint16_t status = (uint16_t)rstatus;
@@ -126,7 +119,7 @@ static void make_response(uint8_t *mad, uint32_t rstatus)
 		memset(mad + 48, 0, 8); /* nor a component mask */
 }
 
-/* To whom it came from, on its partition, and through its GRH. */
+/* To the sender of the request, on the same partition, with a GRH if the request had one. */
 static void address_back(void *umad, const uint8_t *mad)
 {
 	const ib_mad_addr_t from = *umad_get_mad_addr(umad);
@@ -148,7 +141,7 @@ EXPORT int mad_respond_via(void *umad, ib_portid_t *portid, uint32_t rstatus,
 		return -1;
 	}
 	mad = umad_get_mad(umad);
-	agent = port_agent(srcport, mad[1]);
+	agent = link_agent(&srcport->core.link, mad[1]);
 	if (agent < 0) {
 		errno = EINVAL;
 		return -1;
@@ -159,17 +152,18 @@ EXPORT int mad_respond_via(void *umad, ib_portid_t *portid, uint32_t rstatus,
 	else
 		address_back(umad, mad);
 	report_packet("respond\n", mad, IB_MAD_SIZE);
-	return umad_send(srcport->fd, agent, umad, IB_MAD_SIZE, 0, 0) < 0 ? -1 : 0;
+	return umad_send(srcport->core.link.fd, agent, umad, IB_MAD_SIZE, 0, 0) < 0 ? -1 : 0;
 }
 
 /* --- sending -------------------------------------------------------------------- */
 
-/* Its answer, if one comes, is for mad_receive_via(). */
-static void remember(struct ibmad_port *port, const ib_rpc_t *rpc)
+/* Its response, if one comes, is for mad_receive_via(). */
+static void expect_response(struct ibmad_port *port, const ib_rpc_t *rpc)
 {
-	port_enter(port);
-	port->sent_requests[port->next_sent_request++ % SENT_REQUESTS] = (uint32_t)rpc->trid;
-	port_leave(port);
+	int cancel_state = port_enter(port);
+
+	inbox_expect(&port->inbox, (uint32_t)rpc->trid);
+	port_leave(port, cancel_state);
 }
 
 static int not_sent(int error)
@@ -190,17 +184,17 @@ EXPORT int mad_send_via(ib_rpc_t *rpc, ib_portid_t *dport, ib_rmpp_hdr_t *rmpp, 
 		errno = EINVAL;
 		return -1;
 	}
-	agent = port_agent(srcport, rpc->mgtclass & 0xff);
+	agent = link_agent(&srcport->core.link, rpc->mgtclass & 0xff);
 	if (agent < 0)
 		return not_sent(EINVAL);
 	if (mad_build_pkt(umad, rpc, dport, rmpp, data) < 0)
 		return -1;
 	header = (struct ib_user_mad *)(void *)umad;
 	if (header->addr.grh_present)
-		header->addr.gid_index = (uint8_t)srcport->gid_index;
-	remember(srcport, rpc);
+		header->addr.gid_index = (uint8_t)srcport->core.options.gid_index;
+	expect_response(srcport, rpc);
 	report_packet("send\n", umad_get_mad(umad), IB_MAD_SIZE);
-	if (umad_send(srcport->fd, agent, umad, IB_MAD_SIZE,
+	if (umad_send(srcport->core.link.fd, agent, umad, IB_MAD_SIZE,
 		      mad_get_timeout(srcport, rpc->timeout), 0) < 0)
 		return not_sent(errno);
 	return 0;

@@ -2,10 +2,9 @@
 
 /* The calls without a port argument: all of them use the one that madrpc_init() opened. */
 
-#include "compat/process_port.h"
-
 #include "base/export.h"
-#include "engine/port.h"
+#include "calls/port.h"
+#include "calls/rpc.h"
 
 #include <infiniband/mad.h>
 #include <errno.h>
@@ -64,7 +63,7 @@ EXPORT int mad_agent_class(int agent)
 	return 0;
 }
 
-/* --- requests and answers ------------------------------------------------------- */
+/* --- requests and responses ------------------------------------------------------- */
 
 EXPORT void *madrpc(ib_rpc_t *rpc, ib_portid_t *dport, void *payload, void *rcvdata)
 {
@@ -91,32 +90,31 @@ EXPORT int mad_respond(void *umad, ib_portid_t *portid, uint32_t rstatus)
 	return mad_respond_via(umad, portid, rstatus, process_port);
 }
 
-/* --- saving an answer ----------------------------------------------------------- */
+/* --- saving a response ---------------------------------------------------------- */
 
 static struct {
 	pthread_mutex_t lock; /* of all below */
-	void *buffer;
+	void *buffer;         /* NULL: no response is to be saved */
 	size_t size;
 } saving = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-atomic_bool answer_wanted;
+static void save_response(const uint8_t *mad, size_t length)
+{
+	pthread_mutex_lock(&saving.lock);
+	/* another thread's response may have come first */
+	if (saving.buffer)
+		memcpy(saving.buffer, mad, length < saving.size ? length : saving.size);
+	saving.buffer = NULL;
+	rpc_on_response(NULL);
+	pthread_mutex_unlock(&saving.lock);
+}
 
 EXPORT void madrpc_save_mad(void *madbuf, int len)
 {
 	pthread_mutex_lock(&saving.lock);
-	saving.buffer = madbuf;
+	saving.buffer = len > 0 ? madbuf : NULL;
 	saving.size = len > 0 ? (size_t)len : 0;
-	answer_wanted = madbuf && len > 0;
-	pthread_mutex_unlock(&saving.lock);
-}
-
-void keep_answer(const uint8_t *mad, size_t length)
-{
-	pthread_mutex_lock(&saving.lock);
-	/* another thread's answer may have come first */
-	if (answer_wanted)
-		memcpy(saving.buffer, mad, length < saving.size ? length : saving.size);
-	answer_wanted = false;
+	rpc_on_response(saving.buffer ? save_response : NULL);
 	pthread_mutex_unlock(&saving.lock);
 }
 
@@ -194,34 +192,34 @@ EXPORT uint8_t *sa_call(void *rcvbuf, ib_portid_t *portid, ib_sa_call_t *sa, uns
 EXPORT uint8_t *safe_smp_query(void *rcvbuf, ib_portid_t *portid, unsigned attrid, unsigned mod,
 			       unsigned timeout)
 {
-	uint8_t *answer;
+	uint8_t *response;
 
 	lock_gate();
-	answer = smp_query_via(rcvbuf, portid, attrid, mod, timeout, process_port);
+	response = smp_query_via(rcvbuf, portid, attrid, mod, timeout, process_port);
 	unlock_gate();
-	return answer;
+	return response;
 }
 
 EXPORT uint8_t *safe_smp_set(void *rcvbuf, ib_portid_t *portid, unsigned attrid, unsigned mod,
 			     unsigned timeout)
 {
-	uint8_t *answer;
+	uint8_t *response;
 
 	lock_gate();
-	answer = smp_set_via(rcvbuf, portid, attrid, mod, timeout, process_port);
+	response = smp_set_via(rcvbuf, portid, attrid, mod, timeout, process_port);
 	unlock_gate();
-	return answer;
+	return response;
 }
 
 EXPORT uint8_t *safe_sa_call(void *rcvbuf, ib_portid_t *portid, ib_sa_call_t *sa,
 			     unsigned timeout)
 {
-	uint8_t *answer;
+	uint8_t *response;
 
 	lock_gate();
-	answer = sa_rpc_call(process_port, rcvbuf, portid, sa, timeout);
+	response = sa_rpc_call(process_port, rcvbuf, portid, sa, timeout);
 	unlock_gate();
-	return answer;
+	return response;
 }
 
 EXPORT int ib_path_query(ibmad_gid_t srcgid, ibmad_gid_t destgid, ib_portid_t *sm_id, void *buf)

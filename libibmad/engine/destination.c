@@ -89,7 +89,7 @@ struct destination *destination_get(struct destinations *destinations, uint64_t 
 	if (!destination)
 		return NULL;
 	destination->key = key;
-	destination->last_parked = &destination->parked;
+	list_init(&destination->queue);
 	destination->next = *bucket(destinations, key);
 	*bucket(destinations, key) = destination;
 	destinations->count++;
@@ -100,11 +100,23 @@ void destination_put(struct destinations *destinations, struct destination *dest
 {
 	struct destination **at = bucket(destinations, destination->key);
 
-	if (destination->under_way || destination->parked)
+	if (destination->in_flight || !list_is_empty(&destination->queue))
 		return;
 	while (*at != destination)
 		at = &(*at)->next;
 	*at = destination->next;
 	destinations->count--;
 	free(destination);
+}
+
+void destinations_visit(struct destinations *destinations,
+			void (*visit)(struct destination *destination, void *arg), void *arg)
+{
+	struct destination *destination, *next;
+
+	for (unsigned i = 0; i < destinations->bucket_count; i++)
+		for (destination = destinations->buckets[i]; destination; destination = next) {
+			next = destination->next;
+			visit(destination, arg);
+		}
 }

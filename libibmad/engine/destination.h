@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Where asynchronous requests are under way to, and how many: beyond a limit they wait
- * beside their destination, so that a node that is slow to answer holds up itself alone.
+ * How many asynchronous requests are in flight to each destination. Requests beyond a limit are
+ * queued for their destination, so that a slow node does not delay the requests to others.
  */
 #ifndef LIBIBMAD_DESTINATION_H
 #define LIBIBMAD_DESTINATION_H
 
-#include <stdint.h>
+#include "engine/list.h"
 
-struct transaction;
+#include <stdint.h>
 
 struct destination {
 	struct destination *next; /* in its bucket */
 	uint64_t key;
-	unsigned under_way;
-	struct transaction *parked;
-	struct transaction **last_parked;
+	unsigned in_flight;
+	struct list queue; /* of requests beyond the limit */
 };
 
 struct destinations {
@@ -27,12 +26,17 @@ struct destinations {
 
 void destinations_free(struct destinations *destinations);
 
-/* The address of a umad packet, as a number: nobody else has it, as good as. */
+/* A hash of the address of a umad packet. Two addresses have the same one by a rare accident.
+ */
 uint64_t destination_key(const void *umad);
 
-/* The entry of a key, made where there is none; NULL without memory. */
+/* The entry of a key, which is made if there is none; NULL without memory. */
 struct destination *destination_get(struct destinations *destinations, uint64_t key);
-/* Removes an entry that nothing goes to or waits for. */
+/* Removes an entry if no request is in flight to it or queued for it. */
 void destination_put(struct destinations *destinations, struct destination *destination);
+
+/* Calls visit for each entry. It may remove that entry, but no other one, and adds none. */
+void destinations_visit(struct destinations *destinations,
+			void (*visit)(struct destination *destination, void *arg), void *arg);
 
 #endif

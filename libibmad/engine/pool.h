@@ -1,36 +1,52 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* An engine's requests: many of them, made and gone all the time, found by a number. */
+/*
+ * Memory for structures of one type that are made and freed all the time. A number names each
+ * structure, and no other structure of the pool ever has that number. A block of structures is
+ * freed when none of them is in use and another block has free ones.
+ */
 #ifndef LIBIBMAD_POOL_H
 #define LIBIBMAD_POOL_H
 
-#include "engine/transaction.h"
+#include "engine/list.h"
 
-struct async_request {
-	struct transaction transaction;
-	mad_async_fn *callback; /* NULL: nobody's */
-	void *arg;
-	uint32_t place;      /* in the pool */
-	uint32_t generation; /* how many were here before */
+#include <stdint.h>
+
+/* The first member of a structure in a pool. */
+struct pool_entry {
+	uint32_t place;  /* in the pool */
+	uint32_t serial; /* 0: not in use */
 };
+
+struct pool_block;
 
 struct pool {
-	struct async_request **blocks;
+	size_t size;                /* of a structure */
+	struct pool_block **blocks; /* NULL: a block that was freed */
 	uint32_t block_count;
 	uint32_t block_room;
-	struct async_request *free; /* chained by transaction.next */
+	uint32_t first_hole;  /* no block before it was freed */
+	uint32_t idle_blocks; /* blocks of which no structure is in use */
+	uint32_t last_serial;
+	struct list partial; /* blocks that have free structures */
 };
 
-/* One that is nobody's, but for its place; NULL without memory. */
-struct async_request *pool_get(struct pool *pool);
-void pool_put(struct pool *pool, struct async_request *request);
+void pool_init(struct pool *pool, size_t size);
 void pool_free(struct pool *pool);
 
-/* What names a request, never 0, and the request that it names; NULL when that has gone. */
-uint64_t pool_id(const struct async_request *request);
-struct async_request *pool_find(const struct pool *pool, uint64_t id);
+/* A structure, zero but for its entry; NULL without memory. */
+void *pool_get(struct pool *pool);
+void pool_put(struct pool *pool, void *structure);
 
-/* The one in a place, NULL beyond the last. */
-struct async_request *pool_at(const struct pool *pool, uint32_t place);
+/* The number of a structure, never 0. */
+uint64_t pool_id(const struct pool_entry *entry);
+/* The structure that has a number; NULL if it was freed. */
+void *pool_find(const struct pool *pool, uint64_t id);
+
+/*
+ * The structure in use with the lowest place from *place on, which becomes the place after it;
+ * NULL if there is none.
+ */
+void *pool_next(const struct pool *pool, uint32_t *place);
 
 #endif

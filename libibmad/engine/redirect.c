@@ -20,11 +20,8 @@ static int data_offset(const uint8_t *mad)
 }
 
 /* The request's address becomes the detour's; its partition and source GID stay. */
-static void readdress(struct transaction *transaction)
+static void readdress(ib_portid_t *to, uint8_t *umad)
 {
-	ib_portid_t *to = &transaction->detour->to;
-	uint8_t *umad = transaction->packet;
-
 	to->pkey_idx = (unsigned)umad_get_pkey(umad);
 	address_gmp(umad, to, umad_get_mad_addr(umad)->gid_index);
 }
@@ -36,9 +33,9 @@ static bool has_gid(const ib_portid_t *portid)
 	return memcmp(portid->gid, none, sizeof(none)) != 0;
 }
 
-static int take_class_port_info(struct transaction *transaction, uint8_t *info)
+static int take_class_port_info(struct detour *detour, uint8_t *packet, uint32_t *tid,
+				uint8_t *info)
 {
-	struct detour *detour = transaction->detour;
 	ib_portid_t *to = &detour->to;
 
 	if (++detour->count > REDIRECTIONS_MAX)
@@ -57,24 +54,23 @@ static int take_class_port_info(struct transaction *transaction, uint8_t *info)
 		to->grh_present = 1;
 		detour->needs_path = true;
 		/* the request for the path has an ID of its own */
-		detour->tid = transaction->attempts[0].tid;
-		transaction->attempts[0].tid = 0;
+		detour->tid = *tid;
+		*tid = 0;
 		return 0;
 	}
 	/* what went through a router goes through one again */
-	to->grh_present = umad_get_mad_addr(transaction->packet)->grh_present && has_gid(to);
-	readdress(transaction);
+	to->grh_present = umad_get_mad_addr(packet)->grh_present && has_gid(to);
+	readdress(to, packet);
 	return 0;
 }
 
-/* The question has been answered: back to the request. */
-static int take_path(struct transaction *transaction, uint8_t *mad)
+/* The SA has responded: back to the request. */
+static int take_path(struct detour *detour, uint8_t *packet, uint32_t *tid, uint8_t *mad)
 {
-	struct detour *detour = transaction->detour;
 	uint8_t *record = mad + IB_SA_DATA_OFFS;
 
-	memcpy(transaction->packet, detour->request, PACKET_SIZE);
-	transaction->attempts[0].tid = detour->tid;
+	memcpy(packet, detour->request, PACKET_SIZE);
+	*tid = detour->tid;
 	detour->awaits_path = false;
 	if (get16(mad, STATUS_OFFS))
 		return -EHOSTUNREACH;
@@ -82,32 +78,31 @@ static int take_path(struct transaction *transaction, uint8_t *mad)
 	detour->to.sl = (uint8_t)mad_get_field(record, 0, IB_SA_PR_SL_F);
 	if (!detour->to.lid)
 		return -EHOSTUNREACH;
-	readdress(transaction);
+	readdress(&detour->to, packet);
 	return 0;
 }
 
-int redirect(struct transaction *transaction, const uint8_t *mad, int length)
+int redirect(struct detour **detour, uint8_t *packet, uint32_t *tid, const uint8_t *mad,
+	     int length)
 {
 	uint8_t copy[IB_MAD_SIZE] = {0};
 
-	if (transaction->heap)
-		return -EOPNOTSUPP;
 	memcpy(copy, mad, length < IB_MAD_SIZE ? (size_t)length : IB_MAD_SIZE);
-	if (!transaction->detour)
-		transaction->detour = calloc(1, sizeof(*transaction->detour));
-	if (!transaction->detour)
+	if (!*detour)
+		*detour = calloc(1, sizeof(**detour));
+	if (!*detour)
 		return -ENOMEM;
-	if (transaction->detour->awaits_path)
-		return take_path(transaction, copy);
-	return take_class_port_info(transaction, copy + data_offset(copy));
+	if ((*detour)->awaits_path)
+		return take_path(*detour, packet, tid, copy);
+	return take_class_port_info(*detour, packet, tid, copy + data_offset(copy));
 }
 
-/* The administrator's address, and this port's GID. */
-static int find_administrator(struct ibmad_port *port, ib_portid_t *sa, uint8_t *gid)
+/* The SA's address, and this port's GID. */
+static int find_sa(const struct link *link, ib_portid_t *sa, uint8_t *gid)
 {
 	umad_port_t local;
 
-	if (umad_get_port(port->ca_name, port->portnum, &local))
+	if (umad_get_port(link->ca_name, link->portnum, &local))
 		return EHOSTUNREACH;
 	ib_portid_set(sa, (int)local.sm_lid, 1, (int)IB_DEFAULT_QP1_QKEY);
 	sa->sl = (uint8_t)local.sm_sl;
@@ -118,10 +113,10 @@ static int find_administrator(struct ibmad_port *port, ib_portid_t *sa, uint8_t 
 	return sa->lid ? 0 : EHOSTUNREACH;
 }
 
-int redirect_ask_path(struct ibmad_port *port, struct transaction *transaction)
+int redirect_ask_path(struct detour *detour, uint8_t *packet, const struct link *link,
+		      uint64_t sa_key)
 {
-	struct detour *detour = transaction->detour;
-	int agent = port_agent(port, IB_SA_CLASS), error;
+	int agent = link_agent(link, IB_SA_CLASS), error;
 	uint8_t record[IB_SA_DATA_SIZE] = {0}, gid[16];
 	struct ib_user_mad *header;
 	ib_portid_t sa;
@@ -130,7 +125,7 @@ int redirect_ask_path(struct ibmad_port *port, struct transaction *transaction)
 		.method = IB_MAD_METHOD_GET,
 		.attr.id = IB_SA_ATTR_PATHRECORD,
 		.mask = PATH_COMPONENTS,
-		.mkey = port->sa_key,
+		.mkey = sa_key,
 		.dataoffs = IB_SA_DATA_OFFS,
 		.datasz = IB_SA_DATA_SIZE,
 	};
@@ -138,30 +133,30 @@ int redirect_ask_path(struct ibmad_port *port, struct transaction *transaction)
 	detour->needs_path = false;
 	if (agent < 0)
 		return EHOSTUNREACH;
-	error = find_administrator(port, &sa, gid);
+	error = find_sa(link, &sa, gid);
 	if (error)
 		return error;
 	mad_set_array(record, 0, IB_SA_PR_DGID_F, detour->to.gid);
 	mad_set_array(record, 0, IB_SA_PR_SGID_F, gid);
 	mad_set_field(record, 0, IB_SA_PR_NPATH_F, 1);
 
-	memcpy(detour->request, transaction->packet, PACKET_SIZE);
-	memset(transaction->packet, 0, PACKET_SIZE);
-	if (mad_build_pkt(transaction->packet, &rpc, &sa, NULL, record) < 0)
+	memcpy(detour->request, packet, PACKET_SIZE);
+	memset(packet, 0, PACKET_SIZE);
+	if (mad_build_pkt(packet, &rpc, &sa, NULL, record) < 0)
 		return errno;
-	header = (struct ib_user_mad *)(void *)transaction->packet;
+	header = (struct ib_user_mad *)(void *)packet;
 	header->agent_id = (uint32_t)agent;
 	detour->awaits_path = true;
 	return 0;
 }
 
-void redirect_report(const struct transaction *transaction, ib_portid_t *dport)
+void redirect_report(const struct detour *detour, ib_portid_t *dport)
 {
 	const ib_portid_t *to;
 
-	if (!transaction->detour || !transaction->detour->to.lid)
+	if (!detour || !detour->to.lid)
 		return;
-	to = &transaction->detour->to;
+	to = &detour->to;
 	dport->lid = to->lid;
 	dport->qp = to->qp;
 	dport->qkey = to->qkey;
@@ -169,10 +164,4 @@ void redirect_report(const struct transaction *transaction, ib_portid_t *dport)
 	dport->grh_present = to->grh_present;
 	if (to->grh_present)
 		memcpy(dport->gid, to->gid, sizeof(dport->gid));
-}
-
-void redirect_fini(struct transaction *transaction)
-{
-	free(transaction->detour);
-	transaction->detour = NULL;
 }

@@ -1,46 +1,49 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Redirection (IBA 13.5.2): an answer may say that another port sees to the request. It
- * names a LID, or a GID alone, and then the subnet administrator is asked for the path.
+ * Redirection (IBA 13.5.2): a response may say that another port handles the request. The
+ * response has the LID of that port, or its GID alone; then the SA is asked for the path.
  */
 #ifndef LIBIBMAD_REDIRECT_H
 #define LIBIBMAD_REDIRECT_H
 
-#include "engine/transaction.h"
+#include "engine/link.h"
 
 struct detour {
 	ib_portid_t to;
 	unsigned count;   /* of redirections so far */
-	uint32_t tid;     /* of the request, while the path is requested */
-	bool needs_path;  /* of which only the GID is known */
-	bool awaits_path; /* and the packet is a question for it */
-	_Alignas(8) uint8_t request[PACKET_SIZE]; /* meanwhile */
+	uint32_t tid;     /* the request's own ID, while the SA is asked */
+	bool needs_path;  /* only the GID is known */
+	bool awaits_path; /* the packet is the request to the SA */
+	_Alignas(8) uint8_t request[PACKET_SIZE]; /* the packet meanwhile */
 };
 
 /*
- * Takes an answer that redirects, or the path that was asked for. 0: the request is to be
- * sent again; -ELOOP too many of them, -EHOSTUNREACH no path, -EOPNOTSUPP the request was
- * more than one MAD, -ENOMEM.
+ * Takes a response that redirects, or the SA's response, to the request in packet, whose own ID
+ * is *tid; *detour is NULL before the first redirection. 0: the request is to be sent again;
+ * -ELOOP too many redirections, -EHOSTUNREACH no path, -ENOMEM.
  */
-int redirect(struct transaction *transaction, const uint8_t *mad, int length);
+int redirect(struct detour **detour, uint8_t *packet, uint32_t *tid, const uint8_t *mad,
+	     int length);
 
-static inline bool redirect_needs_path(const struct transaction *transaction)
+static inline bool redirect_needs_path(const struct detour *detour)
 {
-	return transaction->detour && transaction->detour->needs_path;
+	return detour && detour->needs_path;
 }
 
-static inline bool redirect_awaits_path(const struct transaction *transaction)
+static inline bool redirect_awaits_path(const struct detour *detour)
 {
-	return transaction->detour && transaction->detour->awaits_path;
+	return detour && detour->awaits_path;
 }
 
-/* Puts the question for the path in the request's place; not locked. 0 or an errno. */
-int redirect_ask_path(struct ibmad_port *port, struct transaction *transaction);
+/*
+ * Makes the packet a request to the SA for the path. It calls umad_get_port(), so no lock
+ * should be held. 0 or an errno.
+ */
+int redirect_ask_path(struct detour *detour, uint8_t *packet, const struct link *link,
+		      uint64_t sa_key);
 
-/* Tells the caller where it ended up, unless where he said. */
-void redirect_report(const struct transaction *transaction, ib_portid_t *dport);
-
-void redirect_fini(struct transaction *transaction);
+/* Writes the address that the request was redirected to, if it was, into dport. */
+void redirect_report(const struct detour *detour, ib_portid_t *dport);
 
 #endif

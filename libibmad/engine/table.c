@@ -16,82 +16,83 @@ void table_free(struct table *table)
 }
 
 /* Ids follow one another: their lowest bits spread them. */
-static struct attempt **bucket(struct table *table, uint32_t tid)
+static struct transmission **bucket(struct table *table, uint32_t tid)
 {
-	struct attempt **buckets = table->buckets ? table->buckets : table->first_buckets;
+	struct transmission **buckets = table->buckets ? table->buckets : table->first_buckets;
 
 	return &buckets[tid & (table->bucket_count - 1)];
 }
 
-static void chain(struct attempt **first, struct attempt *attempt)
+static void chain(struct transmission **first, struct transmission *transmission)
 {
-	attempt->next = *first;
-	*first = attempt;
+	transmission->next = *first;
+	*first = transmission;
 }
 
 void table_reserve(struct table *table, unsigned count)
 {
 	unsigned old_count = table->bucket_count, new_count = old_count;
-	struct attempt **old = table->buckets ? table->buckets : table->first_buckets;
-	struct attempt **buckets, *attempt, *next;
+	struct transmission **old = table->buckets ? table->buckets : table->first_buckets;
+	struct transmission **buckets, *transmission, *next;
 
 	while (new_count < count)
 		new_count *= 2;
 	if (new_count == old_count)
 		return;
-	buckets = calloc(new_count, sizeof(struct attempt *));
+	buckets = calloc(new_count, sizeof(struct transmission *));
 	if (!buckets)
 		return; /* longer chains do, too */
 	for (unsigned i = 0; i < old_count; i++)
-		for (attempt = old[i]; attempt; attempt = next) {
-			next = attempt->next;
-			chain(&buckets[attempt->tid & (new_count - 1)], attempt);
+		for (transmission = old[i]; transmission; transmission = next) {
+			next = transmission->next;
+			chain(&buckets[transmission->tid & (new_count - 1)], transmission);
 		}
 	free(table->buckets);
 	table->buckets = buckets;
 	table->bucket_count = new_count;
 }
 
-void table_add(struct table *table, struct attempt *attempt, uint32_t tid)
+void table_add(struct table *table, struct transmission *transmission, uint32_t tid)
 {
-	attempt->tid = tid;
-	chain(bucket(table, tid), attempt);
+	transmission->tid = tid;
+	chain(bucket(table, tid), transmission);
 	table->count++;
 }
 
-void table_remove(struct table *table, struct attempt *attempt)
+void table_remove(struct table *table, struct transmission *transmission)
 {
-	struct attempt **at;
+	struct transmission **at;
 
-	for (at = bucket(table, attempt->tid); *at; at = &(*at)->next)
-		if (*at == attempt) {
-			*at = attempt->next;
+	for (at = bucket(table, transmission->tid); *at; at = &(*at)->next)
+		if (*at == transmission) {
+			*at = transmission->next;
 			table->count--;
 			return;
 		}
 }
 
 /* The first of a chain that has it. */
-static struct attempt *with_tid(struct attempt *attempt, uint32_t tid)
+static struct transmission *with_tid(struct transmission *transmission, uint32_t tid)
 {
-	while (attempt && attempt->tid != tid)
-		attempt = attempt->next;
-	return attempt;
+	while (transmission && transmission->tid != tid)
+		transmission = transmission->next;
+	return transmission;
 }
 
-struct attempt *table_find(struct table *table, uint32_t tid)
+struct transmission *table_find(struct table *table, uint32_t tid)
 {
 	return with_tid(*bucket(table, tid), tid);
 }
 
-struct attempt *table_find_next(const struct attempt *attempt)
+struct transmission *table_find_next(const struct transmission *transmission)
 {
-	return with_tid(attempt->next, attempt->tid);
+	return with_tid(transmission->next, transmission->tid);
 }
 
-struct attempt *table_any(const struct table *table)
+struct transmission *table_any(const struct table *table)
 {
-	struct attempt *const *buckets = table->buckets ? table->buckets : table->first_buckets;
+	struct transmission *const *buckets =
+		table->buckets ? table->buckets : table->first_buckets;
 
 	for (unsigned i = 0; table->count && i < table->bucket_count; i++)
 		if (buckets[i])

@@ -2,112 +2,62 @@
 
 #include "engine/transaction.h"
 
-#include "calls/async.h"
-#include "engine/attempt.h"
-#include "engine/flow.h"
 #include "mad/mad_wire.h"
 #include "mad/mgmt_class.h"
-#include "engine/redirect.h"
-#include "base/report.h"
-#include "engine/wait.h"
 
 #include <errno.h>
 #include <limits.h>
+#include <stdlib.h>
 
 /*
  * How late the kernel reports a timeout at most. The granularity of the kernel's timers grows
  * with their time: it is up to 8/63 of the time.
  */
 #define KERNEL_LATE_MS(ms) (20 + (ms) / 7)
-/* A sending that is to be repeated occupies a slot of the kernel's so long at least. */
+/* The kernel waits for the response to a retransmission within an attempt so long at least. */
 #define KERNEL_HOLDS_MS    100
+/* After the first BUSY response; the pause doubles each time. */
+#define BUSY_PAUSE_US      10000
 
-/* --- the request ---------------------------------------------------------------- */
+/* A response that takes longer than others, and than this, may be lost (microseconds). */
+#define RTT_FLOOR      4000
+#define RTT_INITIAL    100000
+#define SA_RTT_FLOOR   50000
+#define SA_RTT_INITIAL 500000
 
-static struct ib_user_mad *header_of(struct transaction *transaction)
+void transactions_init(struct transactions *transactions)
 {
-	return (struct ib_user_mad *)(void *)transaction_buffer(transaction);
+	outstanding_init(&transactions->outstanding);
+	transactions->rtts[RTT_SMP] =
+		(struct rtt){.floor_us = RTT_FLOOR, .initial_us = RTT_INITIAL};
+	transactions->rtts[RTT_GMP] = transactions->rtts[RTT_SMP];
+	transactions->rtts[RTT_SA] =
+		(struct rtt){.floor_us = SA_RTT_FLOOR, .initial_us = SA_RTT_INITIAL};
 }
 
-/* Gets of these classes change nothing: asking again does no harm. */
-static bool is_repeatable(int mgmt_class, int method)
+/* Whether it is a Get of a class whose Gets change nothing: asking again does no harm. */
+static bool changes_nothing(const uint8_t *mad)
 {
-	return method == IB_MAD_METHOD_GET &&
-	       (is_smp_class(mgmt_class) || mgmt_class == IB_SA_CLASS ||
-		mgmt_class == IB_PERFORMANCE_CLASS || mgmt_class == IB_CC_CLASS);
+	return mad[3] == IB_MAD_METHOD_GET &&
+	       (is_smp_class(mad[1]) || mad[1] == IB_SA_CLASS ||
+		mad[1] == IB_PERFORMANCE_CLASS || mad[1] == IB_CC_CLASS);
 }
 
-/* What does not fit into one MAD: the kernel cuts it into segments (IBA 13.6). */
-static void mark_for_rmpp(uint8_t *mad)
+void transaction_init(struct transaction *transaction, uint32_t tid, int timeout_ms,
+		      int attempts)
 {
-	mad[RMPP_VERSION_OFFS] = RMPP_VERSION;
-	mad[RMPP_TYPE_OFFS] = IB_RMPP_TYPE_DATA;
-	mad[RMPP_FLAGS_OFFS] = RMPP_RESP_TIME_NONE << 3 | IB_RMPP_FLAG_ACTIVE;
-}
-
-static int write_request(struct transaction *transaction, ib_rpc_t *rpc, ib_portid_t *dport,
-			 ib_rmpp_hdr_t *rmpp, const void *payload, size_t size)
-{
-	int datasz = rpc->datasz, length;
-
-	rpc->datasz = 0;
-	length = mad_build_pkt(transaction_buffer(transaction), rpc, dport, rmpp, NULL);
-	rpc->datasz = datasz;
-	if (length < 0)
-		return -errno;
-	if (payload)
-		memcpy(transaction_mad(transaction) + rpc->dataoffs, payload, size);
-	if (transaction->length > IB_MAD_SIZE)
-		mark_for_rmpp(transaction_mad(transaction));
-	return 0;
-}
-
-int transaction_init(struct transaction *transaction, struct ibmad_port *port, ib_rpc_t *rpc,
-		     ib_portid_t *dport, ib_rmpp_hdr_t *rmpp, const void *payload, size_t size)
-{
-	int mgmt_class = rpc->mgtclass & 0xff, retries = mad_get_retries(port), ret;
-	int agent = port_agent(port, mgmt_class);
-	struct ib_user_mad *header;
-
-	memset(transaction, 0, sizeof(*transaction));
-	for (unsigned i = 0; i < LIVE_ATTEMPTS; i++)
-		transaction->attempts[i].slot = i & 3;
-	if (agent < 0 || !dport || rpc->dataoffs < 0 || rpc->dataoffs > IB_MAD_SIZE)
-		return -EINVAL;
-	if (!payload)
-		size = 0;
-	transaction->dataoffs = (uint16_t)rpc->dataoffs;
-	transaction->length = IB_MAD_SIZE;
-	if (size > (size_t)(IB_MAD_SIZE - rpc->dataoffs)) {
-		if (!port->rmpp[mgmt_class] || size > INT_MAX - 2 * PACKET_SIZE)
-			return -EMSGSIZE;
-		transaction->length = rpc->dataoffs + (int)size;
-		transaction->heap = calloc(1, umad_size() + (size_t)transaction->length);
-		if (!transaction->heap)
-			return -ENOMEM;
-	}
-	ret = write_request(transaction, rpc, dport, rmpp, payload, size);
-	if (ret) {
-		transaction_fini(transaction);
-		return ret;
-	}
-	header = header_of(transaction);
-	header->agent_id = (uint32_t)agent;
-	if (header->addr.grh_present)
-		header->addr.gid_index = (uint8_t)port->gid_index;
-	transaction->attempts[0].tid = get32(transaction_mad(transaction), TID_OFFS);
-	transaction->timeout_ms = mad_get_timeout(port, rpc->timeout);
-	if (transaction->timeout_ms < 0)
-		transaction->timeout_ms = INT_MAX / 2;
-	transaction->left = retries < UINT16_MAX ? (uint16_t)retries : UINT16_MAX;
-	transaction->repeatable =
-		transaction->length == IB_MAD_SIZE && is_repeatable(mgmt_class, rpc->method);
-	return 0;
+	transmissions_init(&transaction->transmissions, tid);
+	transaction->timeout_ms = timeout_ms < 0 ? INT_MAX / 2 : timeout_ms;
+	transaction->left = attempts < UINT16_MAX ? (uint16_t)attempts : UINT16_MAX;
+	transaction->repeatable = transaction->length == IB_MAD_SIZE &&
+				  changes_nothing(transaction_mad(transaction));
+	transaction->fresh = true;
 }
 
 void transaction_fini(struct transaction *transaction)
 {
-	redirect_fini(transaction);
+	free(transaction->detour);
+	transaction->detour = NULL;
 	if (transaction->overtaken)
 		free(transaction->written);
 	transaction->overtaken = false;
@@ -115,54 +65,48 @@ void transaction_fini(struct transaction *transaction)
 	transaction->heap = NULL;
 }
 
-enum mad_window transaction_window(const struct transaction *transaction)
+static struct rtt *rtt_of(struct transactions *all, struct transaction *transaction)
 {
-	const uint8_t *buffer = transaction->heap ? transaction->heap : transaction->packet;
+	uint8_t mgmt_class = transaction_mad(transaction)[1];
 
-	return is_smp_class(buffer[umad_size() + 1]) ? MAD_WINDOW_SMP : MAD_WINDOW_GMP;
+	if (mgmt_class == IB_SA_CLASS)
+		return &all->rtts[RTT_SA];
+	return &all->rtts[is_smp_class(mgmt_class) ? RTT_SMP : RTT_GMP];
 }
 
-/* --- counting ------------------------------------------------------------------- */
-
-struct rtt *transaction_rtt(struct ibmad_port *port, struct transaction *transaction)
+static enum transaction_action wait_until(struct transaction *transaction, int64_t at)
 {
-	if (transaction_mad(transaction)[1] == IB_SA_CLASS)
-		return &port->rtts[SA_RTT];
-	return &port->rtts[transaction_window(transaction)];
+	transaction->timer.at = at;
+	return TRANSACTION_WAIT;
 }
 
-static void count(struct ibmad_port *port, struct transaction *transaction)
+/* When the last of its attempts is over. */
+static int64_t end_of_all(const struct transaction *transaction)
 {
-	transaction->counted = true;
-	port->windows[transaction_window(transaction)].under_way++;
+	return transaction->end +
+	       (transaction->left - 1) * (transaction->timeout_ms * INT64_C(1000));
 }
 
-void transaction_uncount(struct ibmad_port *port, struct transaction *transaction)
+/* --- completion ----------------------------------------------------------------- */
+
+static enum transaction_action finish(struct transactions *all, struct transaction *transaction,
+				      int error)
 {
-	if (!transaction->counted)
-		return;
-	transaction->counted = false;
-	port->windows[transaction_window(transaction)].under_way--;
+	transmissions_give_up(&all->outstanding, &transaction->transmissions);
+	transaction->state = TRANSACTION_DONE;
+	transaction->error = (uint16_t)error;
+	return transaction->writing ? TRANSACTION_NONE : TRANSACTION_COMPLETE;
 }
 
-void transaction_set_timer(struct ibmad_port *port, struct transaction *transaction, int64_t at)
+enum transaction_action transaction_cancel(struct transactions *all,
+					   struct transaction *transaction, int error)
 {
-	if (!transaction->asynchronous) {
-		transaction->timer.at = at;
-		return;
-	}
-	deadline_set(&port->deadlines, &transaction->timer, at);
-	engine_timer_set(transaction->owner.engine, at);
+	if (transaction->state == TRANSACTION_DONE)
+		return TRANSACTION_NONE;
+	return finish(all, transaction, error);
 }
 
-void transaction_hasten(struct ibmad_port *port, struct transaction *transaction)
-{
-	transaction_set_timer(port, transaction, 0);
-	if (!transaction->asynchronous)
-		waiter_wake(transaction->owner.waiter);
-}
-
-/* --- sending -------------------------------------------------------------------- */
+/* --- transmission --------------------------------------------------------------- */
 
 static int64_t earlier(int64_t a, int64_t b)
 {
@@ -176,197 +120,81 @@ static int retransmission_ms(const struct transaction *transaction, int64_t now)
 
 	if (kernel_ms < KERNEL_HOLDS_MS)
 		kernel_ms = KERNEL_HOLDS_MS;
-	return ms_until(transaction_end(transaction), now, kernel_ms);
+	return ms_until(end_of_all(transaction), now, kernel_ms);
 }
 
-/* Sets the timer for a sending, and says how long the kernel is to wait for the answer. */
-static int schedule(struct ibmad_port *port, struct transaction *transaction,
-		    const struct attempt *attempt, int64_t now)
+/* Sets the timer for a transmission. Returns how long the kernel is to wait for the response.
+ */
+static int schedule(struct transactions *all, struct transaction *transaction,
+		    const struct transmission *transmission, int64_t now)
 {
 	int64_t budget = transaction->timeout_ms * INT64_C(1000);
 	int kernel_ms = transaction->timeout_ms;
 
-	if (!transaction->sendings)
-		transaction->interval = rtt_timeout(transaction_rtt(port, transaction));
+	if (transaction->transmissions.count == 1)
+		transaction->interval = rtt_timeout(rtt_of(all, transaction));
 	if (transaction->interval > budget)
 		transaction->interval = (uint32_t)budget;
 	if (!transaction->end || transaction->end == INT64_MAX) {
 		transaction->end = now + budget;
 		transaction->overtime = false;
-	} else if (attempt_is_own(attempt)) {
+	} else if (transmission_is_own(transmission)) {
 		kernel_ms = ms_until(transaction->end, now, kernel_ms);
 	} else {
 		kernel_ms = retransmission_ms(transaction, now);
 	}
-	transaction_set_timer(port, transaction,
-			      earlier(now + transaction->interval, transaction->end));
+	transaction->timer.at = earlier(now + transaction->interval, transaction->end);
 	return kernel_ms ? kernel_ms : 1;
 }
 
-/* Hands it to whoever waits for it. */
-static void deliver(struct transaction *transaction)
+static enum transaction_action transmit(struct transactions *all,
+					struct transaction *transaction, struct packet *packet,
+					int64_t now)
 {
-	if (transaction->asynchronous)
-		engine_deliver(transaction->owner.engine, transaction);
-	else
-		waiter_wake(transaction->owner.waiter);
+	struct transmission *transmission =
+		transmission_begin(&all->outstanding, &transaction->transmissions,
+				   transaction_mad(transaction), now);
+
+	*packet = (struct packet){
+		.transmission = transmission,
+		.umad = transaction_buffer(transaction),
+		.length = transaction->length,
+		.kernel_ms = schedule(all, transaction, transmission, now),
+		.attempts_left = transaction->new_attempt ? transaction->left : 0,
+	};
+	transaction->new_attempt = false;
+	transaction->writing = true;
+	transaction->news |=
+		transaction->fresh ? NEWS_TRANSMITTED | NEWS_FIRST : NEWS_TRANSMITTED;
+	transaction->fresh = false;
+	return TRANSACTION_SEND;
 }
 
-/* 0 or an errno. */
-static int write_packet(struct ibmad_port *port, uint8_t *umad, int length, int kernel_ms)
+enum transaction_action transaction_start(struct transactions *all,
+					  struct transaction *transaction,
+					  struct packet *packet, int64_t now)
 {
-	int agent = (int)((struct ib_user_mad *)(void *)umad)->agent_id, ret, error;
-
-	report_packet("send\n", umad_get_mad(umad), length);
-	do {
-		ret = umad_send(port->fd, agent, umad, length, kernel_ms, 0);
-	} while (ret == -EIO && errno == EINTR);
-	error = ret == -EIO ? errno : -ret;
-	if (error == EIO && umad_poll(port->fd, 0) == -EIO && errno != EINTR)
-		return ENODEV;
-	return error;
+	transaction->state = TRANSACTION_IN_FLIGHT;
+	transaction->timer = (struct deadline){.at = now};
+	if (!redirect_needs_path(transaction->detour))
+		return transmit(all, transaction, packet, now);
+	transaction->writing = true;
+	return TRANSACTION_ASK_PATH;
 }
 
-/* Writes the packet as it is now; the lock is dropped meanwhile. 0 or an errno. */
-static int send_attempt(struct ibmad_port *port, struct transaction *transaction)
+enum transaction_action transaction_path_asked(struct transactions *all,
+					       struct transaction *transaction,
+					       struct packet *packet, int error, int64_t now)
 {
-	uint8_t *umad = transaction_buffer(transaction);
-	bool retried = transaction->retried;
-	unsigned left = transaction->left;
-	int64_t now = clock_us();
-	int kernel_ms, length = transaction->length, error;
-	struct attempt *attempt = attempt_name(port, transaction, now);
-
-	kernel_ms = schedule(port, transaction, attempt, now);
-	/* what was lost once may be with a dead node: it is not to hold up the others */
-	if (!transaction->sendings)
-		count(port, transaction);
-	if (transaction->asynchronous)
-		engine_count_sent(transaction->owner.engine, transaction);
-	if (transaction->sendings < UINT16_MAX)
-		transaction->sendings++;
-	transaction->retried = false;
-	transaction->sending = true;
-	port_unlock(port);
-	if (retried)
-		report_retry(left, umad_get_mad(umad));
-	error = write_packet(port, umad, length, kernel_ms);
-	port_lock(port);
-	transaction->sending = false;
-	if (error)
-		attempt_refused(port, attempt);
-	return error;
-}
-
-/* Makes the packet a question for the path, if there must be one. 0 or an errno. */
-static int prepare_detour(struct ibmad_port *port, struct transaction *transaction)
-{
-	int error;
-
-	if (!redirect_needs_path(transaction))
-		return 0;
-	transaction->sending = true;
-	port_unlock(port);
-	error = redirect_ask_path(port, transaction);
-	port_lock(port);
-	transaction->sending = false;
-	return error;
-}
-
-void transaction_follow(struct ibmad_port *port, struct transaction *transaction,
-			const uint8_t *mad, int length)
-{
-	int ret = redirect(transaction, mad, length);
-
-	if (ret < 0) {
-		transaction_finish(port, transaction, -ret);
-		return;
-	}
-	if (!transaction->repeatable)
-		transaction->end = INT64_MAX;
-	transaction->recalled = true;
-	transaction->overdue = false;
-	transaction_hasten(port, transaction);
-}
-
-/* What has come while it was being written. */
-static void follow_late(struct ibmad_port *port, struct transaction *transaction)
-{
-	uint8_t *answer = transaction->heap;
-
-	transaction->redirects = false;
-	transaction->heap = NULL;
-	transaction_follow(port, transaction, umad_get_mad(answer), IB_MAD_SIZE);
-	free(answer);
-}
-
-/*
- * A request that never left has no answer: what has come meanwhile is another's. The request is
- * as it was before, but for a long one that an answer has taken the place of.
- */
-static void disown_answer(struct ibmad_port *port, struct transaction *transaction, int error)
-{
-	attempts_forget(port, transaction);
-	if (!transaction->answered && !transaction->redirects)
-		return;
-	if (transaction->overtaken) {
-		transaction->error = error;
-	} else {
-		free(transaction->heap);
-		transaction->heap = NULL;
-		transaction->length = IB_MAD_SIZE;
-		transaction->state = TRANSACTION_UNDER_WAY;
-	}
-	transaction->answered = false;
-	transaction->redirects = false;
-	transaction->status = 0;
-}
-
-/* Sends the request, with a new ID if the kernel refuses the first one. 0 or an errno. */
-static int send_request(struct ibmad_port *port, struct transaction *transaction)
-{
-	int error = send_attempt(port, transaction);
-
-	if (error && transaction->sendings == 1)
-		disown_answer(port, transaction, error);
-	/* the kernel may still hold an ID that the caller chose, but not a new ID */
-	if (error == EINVAL && !transaction->attempts[0].tid && !transaction->redirects &&
-	    transaction->state != TRANSACTION_DONE)
-		error = send_attempt(port, transaction);
-	return error;
-}
-
-/*
- * Whether a transaction goes on although a transmission failed: an earlier transmission may
- * still be answered. The timer is set already.
- */
-static bool outlives(const struct transaction *transaction, int error)
-{
-	return error != ENODEV && transaction->expected;
-}
-
-void transaction_send(struct ibmad_port *port, struct transaction *transaction)
-{
-	int error;
-
-	if (port->gone) {
-		transaction_finish(port, transaction, port->gone);
-		return;
-	}
-	transaction->state = TRANSACTION_UNDER_WAY;
-	error = prepare_detour(port, transaction);
-	if (!error && transaction->state != TRANSACTION_DONE)
-		error = send_request(port, transaction);
-
+	transaction->writing = false;
 	if (transaction->state == TRANSACTION_DONE)
-		deliver(transaction); /* what finished it left that to us */
-	else if (error && !outlives(transaction, error))
-		transaction_finish(port, transaction, error);
-	else if (transaction->redirects)
-		follow_late(port, transaction);
+		return TRANSACTION_COMPLETE;
+	if (error)
+		return finish(all, transaction, error);
+	return transmit(all, transaction, packet, now);
 }
 
-/* --- time-outs ------------------------------------------------------------------ */
+/* --- late responses and timeouts ------------------------------------------------ */
 
 /*
  * Whether the transaction waits for the kernel's report of an attempt's timeout: the kernel
@@ -374,17 +202,24 @@ void transaction_send(struct ibmad_port *port, struct transaction *transaction)
  */
 static bool awaits_report(const struct transaction *transaction)
 {
-	return !transaction->overtime && transaction->end && attempts_hold_own(transaction) &&
+	return !transaction->overtime && transaction->end &&
+	       transmissions_hold_own(&transaction->transmissions) &&
 	       (transaction->left > 1 || !transaction->repeatable);
 }
 
 /* Waits 1 ms even if it is too late already: the report may be queued and not read yet. */
-static void await_report(struct ibmad_port *port, struct transaction *transaction, int64_t now)
+static enum transaction_action await_report(struct transaction *transaction, int64_t now)
 {
 	int64_t at = transaction->end + KERNEL_LATE_MS(transaction->timeout_ms) * INT64_C(1000);
 
 	transaction->overtime = true;
-	transaction_set_timer(port, transaction, at > now ? at : now + 1000);
+	return wait_until(transaction, at > now ? at : now + 1000);
+}
+
+static enum transaction_action again(struct transaction *transaction)
+{
+	transaction->state = TRANSACTION_READY;
+	return TRANSACTION_AGAIN;
 }
 
 /* Skips the attempts whose time has passed in a pause after BUSY. */
@@ -407,54 +242,294 @@ static void back_off(struct transaction *transaction)
 }
 
 /* An attempt is over. */
-static void next_attempt(struct ibmad_port *port, struct transaction *transaction, int64_t now)
+static enum transaction_action next_attempt(struct transactions *all,
+					    struct transaction *transaction, int64_t now)
 {
 	if (transaction->recalled)
 		skip_attempts(transaction, now);
 	transaction->end = 0;
-	if (transaction->left > 1) {
-		transaction->left--;
-		back_off(transaction);
-		transaction->retried = true;
-		transaction_send(port, transaction);
-	} else {
-		transaction_finish(port, transaction, ETIMEDOUT);
-	}
+	if (transaction->left <= 1)
+		return finish(all, transaction, ETIMEDOUT);
+	transaction->left--;
+	back_off(transaction);
+	transaction->new_attempt = true;
+	return again(transaction);
 }
 
-void transaction_expired(struct ibmad_port *port, struct transaction *transaction, int64_t now)
+/* There is something to do, and no thread writes. */
+static enum transaction_action proceed(struct transactions *all,
+				       struct transaction *transaction, int64_t now)
 {
-	transaction_uncount(port, transaction);
-	if (transaction->sending) {
-		/* somebody is about to: when he is done is soon enough */
-		transaction_set_timer(port, transaction, now + 1000);
-	} else if (now >= transaction->end) {
+	transaction->news |= NEWS_LATE;
+	if (now >= transaction->end) {
 		if (awaits_report(transaction))
-			await_report(port, transaction, now);
-		else
-			next_attempt(port, transaction, now);
-	} else if (transaction->repeatable || transaction->recalled) {
-		transaction->overdue |= !transaction->recalled;
-		back_off(transaction);
-		transaction_send(port, transaction);
-	} else {
-		transaction_set_timer(port, transaction, transaction->end);
+			return await_report(transaction, now);
+		return next_attempt(all, transaction, now);
 	}
+	if (!transaction->repeatable && !transaction->recalled)
+		return wait_until(transaction, transaction->end);
+	transaction->late |= !transaction->recalled;
+	back_off(transaction);
+	return again(transaction);
 }
 
-/* --- the end -------------------------------------------------------------------- */
-
-void transaction_finish(struct ibmad_port *port, struct transaction *transaction, int error)
+enum transaction_action transaction_timer(struct transactions *all,
+					  struct transaction *transaction, int64_t now)
 {
-	if (transaction->state == TRANSACTION_DONE)
+	if (transaction->state != TRANSACTION_IN_FLIGHT)
+		return TRANSACTION_NONE;
+	if (transaction->writing) {
+		transaction->news |= NEWS_LATE;
+		return wait_until(transaction, now + 1000);
+	}
+	return proceed(all, transaction, now);
+}
+
+enum transaction_action transaction_kernel_timeout(struct transactions *all,
+						   struct transaction *transaction,
+						   struct transmission *transmission,
+						   int64_t now)
+{
+	bool own = transmission_is_own(transmission);
+	bool latest = transmission->tid == get32(transaction_mad(transaction), TID_OFFS);
+
+	transmission_forget(&all->outstanding, transmission);
+	if (own)
+		transaction->transmissions.timed_out = true;
+	if (transaction->state != TRANSACTION_IN_FLIGHT)
+		return TRANSACTION_NONE;
+	if (!transaction->repeatable && latest)
+		transaction->end = 0;
+	else if (!own || now < transaction->end)
+		return TRANSACTION_NONE; /* its timer will be due */
+	/* the next attempt begins when the thread that writes has finished */
+	return transaction->writing ? wait_until(transaction, now)
+				    : proceed(all, transaction, now);
+}
+
+/* --- responses ------------------------------------------------------------------ */
+
+static uint16_t status_of(const uint8_t *mad)
+{
+	uint16_t status = get16(mad, STATUS_OFFS);
+
+	return mad[1] == IB_SMI_DIRECT_CLASS ? (uint16_t)(status & ~DIRECTION) : status;
+}
+
+/* SMPs have no such status (IBA 14.2.1). */
+static bool is_redirection(const uint8_t *mad)
+{
+	return status_of(mad) == IB_MAD_STS_REDIRECT && !is_smp_class(mad[1]);
+}
+
+/*
+ * The pause after a BUSY response; false if there is no time for it. BUSY says that nothing was
+ * done (IBA 13.4.7): a request of any method may be sent again.
+ */
+static bool pause_for(struct transactions *all, struct transaction *transaction, int64_t now)
+{
+	int64_t pause;
+
+	if (transaction->interval < BUSY_PAUSE_US)
+		transaction->interval = BUSY_PAUSE_US;
+	/* up to half as long again: those who asked at once should not ask again at once */
+	pause = transaction->interval + transaction->interval * (int64_t)(mad_trid() % 16) / 32;
+	if (now + pause >= end_of_all(transaction))
+		return false;
+	transmissions_renew(&all->outstanding, &transaction->transmissions);
+	transaction->recalled = true;
+	transaction->late = false;
+	transaction->timer.at = now + pause;
+	return true;
+}
+
+/* A message of one MAD, and zeros to the end of the buffer. */
+static void copy_message(uint8_t *copy, const uint8_t *umad, int length)
+{
+	size_t size = umad_size() + (size_t)length;
+
+	memcpy(copy, umad, size);
+	memset(copy + size, 0, PACKET_SIZE - size);
+}
+
+/*
+ * Puts the response in the place of the request. A thread may be writing the request. Returns
+ * false without memory.
+ */
+static bool take_response(struct transaction *transaction, uint8_t *umad, int length,
+			  bool allocated)
+{
+	uint8_t *response = allocated ? umad : NULL;
+
+	if (!allocated && transaction->writing) {
+		response = malloc(PACKET_SIZE);
+		if (!response)
+			return false;
+	}
+	if (transaction->writing && transaction->heap) {
+		transaction->overtaken = true;
+		transaction->written = transaction->heap;
+	} else {
+		free(transaction->heap);
+	}
+	if (!allocated)
+		copy_message(response ? response : transaction->packet, umad, length);
+	transaction->heap = response;
+	transaction->length = length;
+	transaction->responded = true;
+	return true;
+}
+
+/* Follows a response that redirects, or that has the path for a redirection. */
+static enum transaction_action follow(struct transactions *all, struct transaction *transaction,
+				      const uint8_t *mad, int length, int64_t now)
+{
+	int ret = transaction->heap
+			  ? -EOPNOTSUPP
+			  : redirect(&transaction->detour, transaction->packet,
+				     &transaction->transmissions.live[0].tid, mad, length);
+
+	if (ret < 0)
+		return finish(all, transaction, -ret);
+	if (!transaction->repeatable)
+		transaction->end = INT64_MAX;
+	transaction->recalled = true;
+	transaction->late = false;
+	transaction->fresh = true;
+	transaction->news |= NEWS_MOVED;
+	return proceed(all, transaction, now);
+}
+
+/* A response that redirects. While a thread writes the request, the response is kept. */
+static enum transaction_action redirected(struct transactions *all,
+					  struct transaction *transaction, const uint8_t *umad,
+					  int length, int64_t now)
+{
+	transmissions_renew(&all->outstanding, &transaction->transmissions);
+	if (!transaction->writing || transaction->heap)
+		return follow(all, transaction, umad + umad_size(), length, now);
+	transaction->heap = malloc(PACKET_SIZE);
+	if (!transaction->heap)
+		return finish(all, transaction, ENOMEM);
+	copy_message(transaction->heap, umad, length < IB_MAD_SIZE ? length : IB_MAD_SIZE);
+	transaction->redirects = true;
+	return TRANSACTION_NONE;
+}
+
+/*
+ * A response to a retransmission shows that the fabric lost a MAD. If no response ever comes,
+ * the node may be dead, and the fabric is not judged by it.
+ */
+static void judge_loss(struct transaction *transaction, bool own)
+{
+	transaction->news |= transaction->late && !own ? NEWS_LOST : NEWS_RESPONSE;
+}
+
+enum transaction_action transaction_response(struct transactions *all,
+					     struct transaction *transaction,
+					     struct transmission *transmission, uint8_t *umad,
+					     int length, bool *taken, int64_t now)
+{
+	bool own = transmission_is_own(transmission), allocated = *taken, measured;
+	uint16_t status = status_of(umad_get_mad(umad));
+	bool redirects =
+		is_redirection(umad_get_mad(umad)) || redirect_awaits_path(transaction->detour);
+
+	*taken = false;
+	transmission_forget(&all->outstanding, transmission);
+	if (status & IB_MAD_STS_BUSY) {
+		transaction->news |= NEWS_BUSY;
+		if (pause_for(all, transaction, now)) {
+			transaction->news |= NEWS_LATE | NEWS_LOST;
+			transaction->state = TRANSACTION_IN_FLIGHT;
+			return TRANSACTION_WAIT;
+		}
+	}
+	measured = transmission_measure(transmission, now);
+	if (measured)
+		rtt_sample(rtt_of(all, transaction), transaction->transmissions.rtt_us);
+	judge_loss(transaction, own);
+	if (redirects)
+		return redirected(all, transaction, umad, length, now);
+	if (!take_response(transaction, umad, length, allocated))
+		return TRANSACTION_NONE;
+	*taken = allocated;
+	transaction->status = status;
+	return finish(all, transaction, status ? EIO : 0);
+}
+
+/* --- after writing -------------------------------------------------------------- */
+
+/*
+ * A request that never left has no response: a response that came meanwhile belongs to another
+ * request. The transaction is as it was before, unless the response took the place of a long
+ * request.
+ */
+static void disown_response(struct transactions *all, struct transaction *transaction,
+			    int error)
+{
+	transmissions_forget(&all->outstanding, &transaction->transmissions);
+	if (!transaction->responded && !transaction->redirects)
 		return;
-	attempts_give_up(port, transaction);
-	if (transaction->asynchronous)
-		deadline_clear(&port->deadlines, &transaction->timer);
-	transaction_uncount(port, transaction);
-	flow_leave(port, transaction);
-	transaction->state = TRANSACTION_DONE;
-	transaction->error = error;
-	if (!transaction->sending)
-		deliver(transaction);
+	if (transaction->overtaken) {
+		transaction->error = (uint16_t)error;
+	} else {
+		free(transaction->heap);
+		transaction->heap = NULL;
+		transaction->length = IB_MAD_SIZE;
+		transaction->state = TRANSACTION_IN_FLIGHT;
+	}
+	transaction->responded = false;
+	transaction->redirects = false;
+	transaction->status = 0;
+}
+
+/* The response that redirects came while the packet was being written. */
+static enum transaction_action follow_kept(struct transactions *all,
+					   struct transaction *transaction, int64_t now)
+{
+	uint8_t *response = transaction->heap;
+	enum transaction_action action;
+
+	transaction->redirects = false;
+	transaction->heap = NULL;
+	action = follow(all, transaction, umad_get_mad(response), IB_MAD_SIZE, now);
+	free(response);
+	return action;
+}
+
+/*
+ * The kernel may still hold an ID that the caller chose, but not a new ID: whether the request
+ * may be sent with a new one.
+ */
+static bool may_have_new_id(struct transaction *transaction, int error)
+{
+	if (error != EINVAL || transaction->transmissions.live[0].tid || transaction->refused ||
+	    transaction->redirects || transaction->state == TRANSACTION_DONE)
+		return false;
+	transaction->refused = true;
+	return true;
+}
+
+enum transaction_action transaction_written(struct transactions *all,
+					    struct transaction *transaction,
+					    struct packet *packet, int error, int64_t now)
+{
+	transaction->writing = false;
+	if (error) {
+		transmission_refused(&all->outstanding, packet->transmission);
+		if (transaction->transmissions.count == 1)
+			disown_response(all, transaction, error);
+		if (may_have_new_id(transaction, error))
+			return transmit(all, transaction, packet, now);
+	}
+	transaction->refused = false;
+	if (transaction->state == TRANSACTION_DONE)
+		return TRANSACTION_COMPLETE;
+	/* a response to an earlier transmission may still come */
+	if (error && (error == ENODEV || !transaction->transmissions.expected))
+		return finish(all, transaction, error);
+	if (transaction->redirects)
+		return follow_kept(all, transaction, now);
+	return TRANSACTION_WAIT;
 }

@@ -1,78 +1,123 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A transaction: a request, its sendings, and its answer. The blocking calls wait for it,
- * the asynchronous engine calls back; all else they share is here.
+ * One request, from its creation to its completion, as a passive state machine: a function for
+ * each event changes the state and returns what is to be done. The functions do no I/O, take no
+ * lock and do not read the clock.
  *
- * The first transmission of an attempt has the request's own ID, and the kernel waits for the
- * response as long as the attempt may take. The kernel refuses an ID that it holds. So the next
- * attempt begins after the kernel has reported the timeout, and has the same ID: a response to
- * an earlier attempt completes the request.
+ *   READY      the request is to be transmitted as soon as its owner calls transaction_start()
+ *   IN_FLIGHT  it was transmitted; its timer says when there is something to do, be it that a
+ *              response is late, that a pause after BUSY is over, or that an attempt is over
+ *   DONE       it is complete
+ *
+ * The kernel waits for the response to the first transmission of an attempt as long as the
+ * attempt may take. The next attempt begins after the kernel has reported the timeout, because
+ * only then it accepts the same transaction ID again. A response to an earlier attempt
+ * completes the request.
  *
  * A Get of a class whose Gets change nothing is retransmitted within an attempt, too, when its
- * response is late; the interval doubles each time. Such a retransmission needs a new ID. A
- * response with the request's own ID, or with one of the two latest other IDs, completes it.
+ * response is late; the interval doubles each time.
  *
- * What a thread writes it writes without the lock: as long as "sending" is set, the buffer
- * that the request is in stays as it is, and the transaction where it is.
+ * A thread writes a packet while other events come in. Between a SEND or ASK_PATH and the
+ * event that reports its result, "writing" is set: the buffer of the request does not change,
+ * and the transaction does not complete.
  */
 #ifndef LIBIBMAD_TRANSACTION_H
 #define LIBIBMAD_TRANSACTION_H
 
-#include "engine/port.h"
+#include "engine/deadline.h"
+#include "engine/link.h"
+#include "engine/list.h"
+#include "engine/redirect.h"
+#include "engine/rtt.h"
+#include "engine/transmission.h"
 
-#define LIVE_ATTEMPTS 3
-#define ALL_ATTEMPTS  ((1u << LIVE_ATTEMPTS) - 1)
+/* The kinds of responses whose round-trip times are kept apart. */
+enum {
+	RTT_SMP,
+	RTT_GMP,
+	RTT_SA, /* the SA is slower than other nodes */
+	RTT_KINDS
+};
+
+/* What the transactions of a port share. */
+struct transactions {
+	struct outstanding outstanding;
+	struct rtt rtts[RTT_KINDS];
+};
+
+void transactions_init(struct transactions *transactions);
 
 enum transaction_state {
-	TRANSACTION_NEW,       /* not sent yet */
-	TRANSACTION_UNDER_WAY, /* sent, or to be sent again */
+	TRANSACTION_READY,
+	TRANSACTION_IN_FLIGHT,
 	TRANSACTION_DONE,
 };
 
+/* What is to be done after an event. */
+enum transaction_action {
+	TRANSACTION_NONE,  /* nothing: another event will come */
+	TRANSACTION_WAIT,  /* call transaction_timer() at timer.at, unless an event comes first
+			    */
+	TRANSACTION_AGAIN, /* it is READY again: call transaction_start() when it may be sent */
+	TRANSACTION_SEND,  /* write the packet, then call transaction_written() */
+	TRANSACTION_ASK_PATH, /* redirect_ask_path(), then call transaction_path_asked() */
+	TRANSACTION_COMPLETE, /* it is DONE */
+};
+
+/* What others may want to know of an event: bits of transaction.news. */
+enum {
+	NEWS_TRANSMITTED = 1 << 0, /* a packet is being written */
+	NEWS_LATE = 1 << 1,        /* a response is late, or does not come any more */
+	NEWS_RESPONSE = 1 << 2,    /* a response has come */
+	NEWS_LOST = 1 << 3,        /* as that response shows, an earlier MAD was lost */
+	NEWS_BUSY = 1 << 4,        /* it said BUSY */
+	NEWS_MOVED = 1 << 5,       /* the request was redirected: it has another destination */
+	NEWS_FIRST = 1 << 6,       /* the packet is the first one to its destination */
+};
+
 struct transaction {
-	struct attempt attempts[LIVE_ATTEMPTS]; /* the first has the request's own ID */
-	struct deadline timer;                  /* when there is something to do */
-	struct transaction *next;
-	struct destination *destination; /* NULL: none counts it */
+	struct transmissions transmissions;
 	union {
-		struct waiter *waiter;
-		struct mad_async *engine;
-	} owner;
-	struct detour *detour; /* where it was redirected to */
-	uint8_t *heap;         /* a umad buffer in place of packet: of a long request, or
-				  answer */
-	int64_t end;           /* of this attempt; 0: the next transmission begins it */
-	uint32_t interval;     /* from one sending to the next, in microseconds */
+		struct deadline timer; /* IN_FLIGHT */
+		struct list queue;     /* READY and DONE: for the owner */
+	};
+	struct owner *owner;             /* for core.h */
+	struct destination *destination; /* for scheduler.h */
+	struct detour *detour;           /* NULL: it was never redirected */
+	uint8_t *heap; /* a umad buffer in place of packet, for a long request or response */
+	int64_t end;   /* of this attempt; 0: the next transmission begins the attempt */
+	uint32_t interval; /* to the next retransmission, in microseconds */
 	int timeout_ms;
-	int length;    /* of the MAD in the buffer: the request's, then the answer's */
-	int error;     /* 0 or an errno, when it is done */
-	uint32_t rtt;  /* microseconds */
-	uint16_t left; /* attempts, this one included */
-	uint16_t sendings;
-	uint16_t status; /* the answer's */
+	int length;        /* of the MAD in the buffer: the request's, then the response's */
+	uint16_t error;    /* DONE: 0 or an errno */
+	uint16_t left;     /* attempts, this one included */
+	uint16_t status;   /* the response's */
+	uint16_t dataoffs; /* where the response's data begins */
 	uint8_t state;
-	bool asynchronous : 1; /* owner.engine, not owner.waiter */
-	bool repeatable : 1;
-	bool counted : 1;   /* by its window */
-	bool sending : 1;   /* a thread is about to write it, without the lock */
-	bool answered : 1;  /* the buffer holds the answer */
-	bool recalled : 1;  /* to be sent again for an answer: BUSY, or a redirection */
-	bool overdue : 1;   /* since it was last sent for anything else, an answer was */
-	bool redirects : 1; /* heap holds an answer that does, till the request is written */
-	bool retried : 1;   /* its next transmission is a new attempt */
-	bool overtaken : 1; /* the answer came before the long request was written */
-	bool overtime : 1;  /* the attempt is over; the kernel's report of that may come yet */
-	bool late : 1;      /* the kernel reported a timeout of the request's own ID */
-	uint8_t expected : LIVE_ATTEMPTS; /* bit i: a response to attempts[i] is expected */
-	uint16_t dataoffs;                /* where the answer's data begins */
+	uint8_t news;
+	bool repeatable : 1; /* a Get that changes nothing */
+	bool fresh : 1;      /* nothing was sent to its destination yet */
+	bool writing : 1;    /* a thread writes the packet */
+	bool responded : 1;  /* the buffer has the response */
+	bool recalled : 1;   /* to be sent again because of a response: BUSY or a redirection */
+	bool late : 1;       /* no response came in time for its latest transmission */
+	bool redirects : 1;  /* heap has a response that redirects, until the packet is written
+			      */
+	bool new_attempt : 1; /* its next transmission begins a new attempt */
+	bool overtaken : 1;   /* the response came before the long request was written */
+	bool overtime : 1; /* the attempt is over; the kernel's report of that may come yet */
+	bool refused : 1;  /* the kernel refused its ID; it has a new one */
+	bool counted : 1;  /* for core.h */
+	bool queued : 1;   /* for scheduler.h */
+	bool admitted : 1; /* for scheduler.h */
 	union {
 		_Alignas(8) uint8_t packet[PACKET_SIZE];
 		uint8_t *written; /* overtaken: the request's buffer */
 	};
 };
 
-/* The umad buffer of what it is now. */
+/* Its umad buffer: of the request, then of the response. */
 static inline uint8_t *transaction_buffer(struct transaction *transaction)
 {
 	return transaction->heap ? transaction->heap : transaction->packet;
@@ -84,50 +129,61 @@ static inline uint8_t *transaction_mad(struct transaction *transaction)
 	return umad_get_mad(transaction_buffer(transaction));
 }
 
-/*
- * Writes the request, with size bytes of payload at rpc->dataoffs; rmpp may be NULL. rpc
- * gets a transaction id if it has none. 0, -EINVAL, -EMSGSIZE, -ENOMEM.
- */
-int transaction_init(struct transaction *transaction, struct ibmad_port *port, ib_rpc_t *rpc,
-		     ib_portid_t *dport, ib_rmpp_hdr_t *rmpp, const void *payload, size_t size);
+/* What TRANSACTION_SEND is to write. */
+struct packet {
+	struct transmission *transmission;
+	uint8_t *umad;
+	int length;
+	int kernel_ms;          /* how long the kernel is to wait for the response */
+	unsigned attempts_left; /* 0: it does not begin a new attempt */
+};
+
+/* A transaction with a request for one MAD or more in its buffer, that has this own ID. */
+void transaction_init(struct transaction *transaction, uint32_t tid, int timeout_ms,
+		      int attempts);
 /* Frees what belongs to it. */
 void transaction_fini(struct transaction *transaction);
 
-/* All below: the port is locked. */
+/*
+ * The events. SEND fills in *packet.
+ *
+ * It is READY, and may be transmitted now. It is in no queue.
+ */
+enum transaction_action transaction_start(struct transactions *all,
+					  struct transaction *transaction,
+					  struct packet *packet, int64_t now);
+/* The packet was written: 0, or an errno; ENODEV: the device is gone. */
+enum transaction_action transaction_written(struct transactions *all,
+					    struct transaction *transaction,
+					    struct packet *packet, int error, int64_t now);
+/* The packet is the request for a path: 0, or an errno. */
+enum transaction_action transaction_path_asked(struct transactions *all,
+					       struct transaction *transaction,
+					       struct packet *packet, int error, int64_t now);
+/* The timer is due. */
+enum transaction_action transaction_timer(struct transactions *all,
+					  struct transaction *transaction, int64_t now);
+/*
+ * A response to one of its transmissions has come, and it is in no queue: length bytes of MAD,
+ * 36 at least, in umad. If *taken is true, umad was allocated, and the transaction may keep it;
+ * *taken becomes whether it did.
+ */
+enum transaction_action transaction_response(struct transactions *all,
+					     struct transaction *transaction,
+					     struct transmission *transmission, uint8_t *umad,
+					     int length, bool *taken, int64_t now);
+/* The kernel gave one of its transmissions up. */
+enum transaction_action transaction_kernel_timeout(struct transactions *all,
+						   struct transaction *transaction,
+						   struct transmission *transmission,
+						   int64_t now);
+/* It is to complete with this errno, whatever its state, and it is in no queue. */
+enum transaction_action transaction_cancel(struct transactions *all,
+					   struct transaction *transaction, int error);
 
-/* Sends it; the lock is dropped meanwhile. */
-void transaction_send(struct ibmad_port *port, struct transaction *transaction);
-/* Its timer is due. */
-void transaction_expired(struct ibmad_port *port, struct transaction *transaction, int64_t now);
-/* It comes to an end, whatever its state. */
-void transaction_finish(struct ibmad_port *port, struct transaction *transaction, int error);
-
-/* The window that it goes through. */
-enum mad_window transaction_window(const struct transaction *transaction);
-
-/* For answer.c: what an answer changes. */
-
-/* Its window counts it no more. */
-void transaction_uncount(struct ibmad_port *port, struct transaction *transaction);
-void transaction_set_timer(struct ibmad_port *port, struct transaction *transaction,
-			   int64_t at);
-/* Its timer is due now, and another thread may have to see to it. */
-void transaction_hasten(struct ibmad_port *port, struct transaction *transaction);
-/* Follows an answer that redirects, or gives the path for that. */
-void transaction_follow(struct ibmad_port *port, struct transaction *transaction,
-			const uint8_t *mad, int length);
-/* When the last of its attempts is over. */
-static inline int64_t transaction_end(const struct transaction *transaction)
+static inline struct transaction *transaction_of(struct transmission *transmission)
 {
-	return transaction->end +
-	       (transaction->left - 1) * (transaction->timeout_ms * INT64_C(1000));
-}
-/* How long its kind of answer takes. */
-struct rtt *transaction_rtt(struct ibmad_port *port, struct transaction *transaction);
-
-static inline struct transaction *transaction_of(struct attempt *attempt)
-{
-	return (struct transaction *)(void *)(attempt - attempt->slot);
+	return list_entry(transmissions_of(transmission), struct transaction, transmissions);
 }
 
 #endif

@@ -23,10 +23,10 @@ void window_init(struct window *window, unsigned start, unsigned largest)
 
 void window_fix(struct window *window, unsigned size, unsigned largest)
 {
-	unsigned under_way = window->under_way;
+	unsigned in_flight = window->in_flight;
 
 	window_init(window, window->start, largest);
-	window->under_way = under_way;
+	window->in_flight = in_flight;
 	if (size)
 		window->size = window->smallest = window->largest = size;
 }

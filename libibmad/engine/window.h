@@ -14,7 +14,7 @@
 
 struct window {
 	unsigned size;
-	unsigned under_way;
+	unsigned in_flight;
 	unsigned smallest, largest; /* between which it adapts; equal: it does not */
 	unsigned start;
 	/* since it was last judged */
@@ -30,7 +30,7 @@ void window_fix(struct window *window, unsigned size, unsigned largest);
 
 static inline bool window_open(const struct window *window)
 {
-	return window->under_way < window->size;
+	return window->in_flight < window->size;
 }
 
 /* A request was answered, or had to be repeated first. */

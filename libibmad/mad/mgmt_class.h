@@ -21,6 +21,12 @@ static inline bool is_smp_class(int mgmt_class)
 	return mgmt_class == IB_SMI_CLASS || mgmt_class == IB_SMI_DIRECT_CLASS;
 }
 
+/* Whether a client of the class can be registered by its number alone. */
+static inline bool is_known_class(int mgmt_class)
+{
+	return (mgmt_class >= 0x01 && mgmt_class <= 0x4f) || mgmt_class == IB_SMI_DIRECT_CLASS;
+}
+
 static inline uint8_t class_version(int mgmt_class)
 {
 	return mgmt_class == IB_SA_CLASS || mgmt_class == IB_CC_CLASS ? 2 : 1;

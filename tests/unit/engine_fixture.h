@@ -5,7 +5,7 @@
 #define TESTS_UNIT_ENGINE_FIXTURE_H
 
 /* before the test's port, which has the name of others' arguments */
-#include "engine/port.h"
+#include "calls/port.h"
 
 #include "fake_device.h"
 
@@ -38,9 +38,9 @@ static struct ibmad_port *port;
  */
 static inline void overdue_after(uint32_t microseconds)
 {
-	for (unsigned i = 0; i < PORT_RTTS; i++) {
-		port->rtts[i].floor_us = microseconds;
-		port->rtts[i].initial_us = microseconds;
+	for (unsigned i = 0; i < RTT_KINDS; i++) {
+		port->core.transactions.rtts[i].floor_us = microseconds;
+		port->core.transactions.rtts[i].initial_us = microseconds;
 	}
 }
 

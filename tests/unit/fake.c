@@ -603,6 +603,14 @@ int sys_poll(int fd, int timeout_ms)
 	return state->queue || state->raw_read ? POLLIN : 0;
 }
 
+/* Nothing ever comes on the second descriptor. */
+int sys_poll_both(int fd, int other, int timeout_ms, int *other_revents)
+{
+	assert_true(other >= 0);
+	*other_revents = 0;
+	return sys_poll(fd, timeout_ms);
+}
+
 int sys_list(const char *path, sys_visit_fn *visit, void *arg)
 {
 	struct dirent *entry;

@@ -378,12 +378,13 @@ ssize_t sys_write(int fd, const void *buf, size_t size)
 	return written;
 }
 
-int sys_poll(int fd, int timeout_ms)
+int sys_poll_both(int fd, int other, int timeout_ms, int *other_revents)
 {
-	struct pollfd pollfd = {.fd = fd, .events = POLLIN};
+	struct pollfd fds[2] = {{.fd = fd, .events = POLLIN}, {.fd = other, .events = POLLIN}};
 	bool open, gone;
 	int err;
 
+	*other_revents = 0;
 	/* the kernel takes no notice of it, and would let us wait for ever */
 	assert_true(fd >= 0);
 	lock();
@@ -394,13 +395,22 @@ int sys_poll(int fd, int timeout_ms)
 		return POLLNVAL;
 	if (err)
 		return err;
-	err = poll(&pollfd, 1, timeout_ms);
+	err = poll(fds, 2, timeout_ms);
 	if (err <= 0)
 		return err ? -errno : 0;
+	*other_revents = fds[1].revents;
 	lock();
 	gone = device.gone;
 	unlock();
-	return gone ? POLLERR : pollfd.revents;
+	return gone ? POLLERR : fds[0].revents;
+}
+
+int sys_poll(int fd, int timeout_ms)
+{
+	int other_revents;
+
+	/* poll(2) takes no notice of a negative descriptor */
+	return sys_poll_both(fd, -1, timeout_ms, &other_revents);
 }
 
 int sys_list(const char *path, sys_visit_fn *visit, void *arg)

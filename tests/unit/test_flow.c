@@ -2,15 +2,9 @@
 
 /* How many requests are under way, which of them, and what waiting costs. */
 
-/* before the fixture, as that wants it */
-#include "engine/pool.h"
-
 #include "engine_fixture.h"
 
 #include <malloc.h>
-
-/* "No more than 512 bytes a request", with its share of all tables. */
-_Static_assert(sizeof(struct async_request) <= 496, "a request has become too large");
 
 #define MANY 300
 

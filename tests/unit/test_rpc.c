@@ -321,9 +321,9 @@ static bool nothing_is_expected(void)
 {
 	bool none;
 
-	port_lock(port);
-	none = !port->table.count;
-	port_unlock(port);
+	core_lock(&port->core);
+	none = !port->core.transactions.outstanding.table.count;
+	core_unlock(&port->core);
 	return none;
 }
 

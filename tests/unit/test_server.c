@@ -106,8 +106,9 @@ static void so_many_requests_are_kept_and_the_others_counted(void **state)
 	(void)state;
 	for (uint32_t i = 1; i <= KEPT + 100; i++)
 		come(i, IB_MAD_SIZE);
-	while (mad_async_process(async))
-		;
+	/* a call reads a part of what has come */
+	for (unsigned i = 0; i < KEPT; i++)
+		assert_int_equal(mad_async_process(async), 0);
 	assert_int_equal(stats_of(async).dropped, 100);
 	for (uint32_t i = 1; i <= KEPT; i++) {
 		umad = mad_receive_via(NULL, 0, port);

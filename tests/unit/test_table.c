@@ -12,11 +12,11 @@
 #define COUNT 1000
 
 static struct table table;
-static struct attempt attempts[COUNT];
+static struct transmission transmissions[COUNT];
 
 static int setup(void **state)
 {
-	memset(attempts, 0, sizeof(attempts));
+	memset(transmissions, 0, sizeof(transmissions));
 	table_init(&table);
 	return device_setup(state);
 }
@@ -34,28 +34,29 @@ static void each_is_found_by_its_id_alone(void **state)
 	(void)state;
 	for (uint32_t i = 0; i < COUNT; i++) {
 		table_reserve(&table, table.count + 1);
-		table_add(&table, &attempts[i], 1 + i * 16);
+		table_add(&table, &transmissions[i], 1 + i * 16);
 	}
 	for (uint32_t i = 0; i < COUNT; i++) {
-		assert_ptr_equal(table_find(&table, 1 + i * 16), &attempts[i]);
-		assert_null(table_find_next(&attempts[i]));
+		assert_ptr_equal(table_find(&table, 1 + i * 16), &transmissions[i]);
+		assert_null(table_find_next(&transmissions[i]));
 		assert_null(table_find(&table, 2 + i * 16));
 	}
 	for (uint32_t i = 0; i < COUNT; i += 2)
-		table_remove(&table, &attempts[i]);
-	table_remove(&table, &attempts[0]); /* it is not in it */
+		table_remove(&table, &transmissions[i]);
+	table_remove(&table, &transmissions[0]); /* it is not in it */
 	assert_int_equal(table.count, COUNT / 2);
 	for (uint32_t i = 0; i < COUNT; i++)
-		assert_ptr_equal(table_find(&table, 1 + i * 16), i & 1 ? &attempts[i] : NULL);
+		assert_ptr_equal(table_find(&table, 1 + i * 16),
+				 i & 1 ? &transmissions[i] : NULL);
 }
 
 static void those_with_one_id_are_found_one_after_another(void **state)
 {
-	struct attempt *first, *second;
+	struct transmission *first, *second;
 
 	(void)state;
 	for (int i = 0; i < 40; i++)
-		table_add(&table, &attempts[i], 3 + 16 * (uint32_t)(i % 20));
+		table_add(&table, &transmissions[i], 3 + 16 * (uint32_t)(i % 20));
 	for (uint32_t i = 0; i < 20; i++) {
 		first = table_find(&table, 3 + 16 * i);
 		assert_non_null(first);
@@ -69,14 +70,14 @@ static void those_with_one_id_are_found_one_after_another(void **state)
 
 static void any_is_one_of_them_until_there_is_none(void **state)
 {
-	struct attempt *attempt;
+	struct transmission *transmission;
 	unsigned count = 0;
 
 	(void)state;
 	for (uint32_t i = 0; i < 100; i++)
-		table_add(&table, &attempts[i], 77 + i);
-	while ((attempt = table_any(&table))) {
-		table_remove(&table, attempt);
+		table_add(&table, &transmissions[i], 77 + i);
+	while ((transmission = table_any(&table))) {
+		table_remove(&table, transmission);
 		count++;
 	}
 	assert_int_equal(count, 100);
@@ -89,12 +90,12 @@ static void without_memory_it_goes_on_as_it_is(void **state)
 	for (uint32_t i = 0; i < 100; i++) {
 		device_fail_malloc(1);
 		table_reserve(&table, table.count + 1);
-		table_add(&table, &attempts[i], 1 + i);
+		table_add(&table, &transmissions[i], 1 + i);
 	}
 	device_fail_malloc(0);
 	assert_int_equal(table.bucket_count, TABLE_FIRST_BUCKETS);
 	for (uint32_t i = 0; i < 100; i++)
-		assert_ptr_equal(table_find(&table, 1 + i), &attempts[i]);
+		assert_ptr_equal(table_find(&table, 1 + i), &transmissions[i]);
 }
 
 /* --- destinations --------------------------------------------------------------- */
@@ -108,7 +109,7 @@ static void a_destination_is_made_kept_while_used_and_removed(void **state)
 	for (uint64_t i = 0; i < COUNT; i++) {
 		made[i] = destination_get(&destinations, i * 64);
 		assert_non_null(made[i]);
-		made[i]->under_way = 1;
+		made[i]->in_flight = 1;
 	}
 	for (uint64_t i = 0; i < COUNT; i++) {
 		assert_ptr_equal(destination_get(&destinations, i * 64), made[i]);
@@ -116,7 +117,7 @@ static void a_destination_is_made_kept_while_used_and_removed(void **state)
 	}
 	assert_int_equal(destinations.count, COUNT);
 	for (uint64_t i = 0; i < COUNT; i++) {
-		made[i]->under_way = 0;
+		made[i]->in_flight = 0;
 		destination_put(&destinations, made[i]);
 	}
 	assert_int_equal(destinations.count, 0);

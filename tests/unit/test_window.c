@@ -117,15 +117,15 @@ static void a_fixed_one_stays(void **state)
 	assert_int_equal(window.size, 2 * START);
 }
 
-static void it_is_open_while_fewer_are_under_way(void **state)
+static void it_is_open_while_fewer_are_in_flight(void **state)
 {
 	(void)state;
-	window.under_way = START - 1;
+	window.in_flight = START - 1;
 	assert_true(window_open(&window));
-	window.under_way = START;
+	window.in_flight = START;
 	assert_false(window_open(&window));
 	window_fix(&window, START + 1, LARGEST);
-	assert_int_equal(window.under_way, START); /* these are not forgotten */
+	assert_int_equal(window.in_flight, START); /* these are not forgotten */
 	assert_true(window_open(&window));
 	window_fix(&window, 1, LARGEST);
 	assert_false(window_open(&window));
@@ -140,7 +140,7 @@ int main(void)
 		WINDOW_TEST(after_a_loss_it_grows_by_steps),
 		WINDOW_TEST(a_few_losses_change_nothing),
 		WINDOW_TEST(a_fixed_one_stays),
-		WINDOW_TEST(it_is_open_while_fewer_are_under_way),
+		WINDOW_TEST(it_is_open_while_fewer_are_in_flight),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

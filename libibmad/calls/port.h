@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* A port: what the layers of the engine need, and who uses it. */
+#ifndef LIBIBMAD_PORT_H
+#define LIBIBMAD_PORT_H
+
+#include "base/report.h"
+#include "engine/inbox.h"
+#include "engine/reader.h"
+#include "engine/scheduler.h"
+
+struct port_client;
+
+/* What an asynchronous engine does about its port. The core is locked in each call. */
+struct port_client_ops {
+	/* Requests were sent, completed, or queued: there may be something to do. */
+	void (*changed)(struct port_client *client);
+	/* This is a child of fork(): what was in flight is the parent's. */
+	void (*forked)(struct port_client *client);
+	/* Frees it: the port does not exist any more. */
+	void (*free)(struct port_client *client);
+};
+
+struct port_client {
+	const struct port_client_ops *ops;
+	struct list all; /* in a list of the port's */
+};
+
+struct ibmad_port {
+	struct core core;
+	struct reader reader;
+	struct scheduler scheduler;
+	struct inbox inbox;
+
+	atomic_uint forks;     /* of the process, as of its last use here */
+	bool inherited;        /* the agents are the parent's */
+	unsigned users;        /* calls that have not returned */
+	pthread_cond_t unused; /* no user is left */
+	bool closing;
+	bool closed;
+	struct list clients; /* engines */
+	struct list retired; /* engines that were destroyed: their memory is used again */
+};
+
+/* mad_rpc_open_port() for the public function "call". Reports a failure by "tell". */
+struct ibmad_port *port_open(const char *call, report_fn *tell, const char *ca_name,
+			     int portnum, const int *classes, int count);
+/* The same, for a port that carries SMPs if "smi". */
+struct ibmad_port *port_open_any(const char *call, report_fn *tell, const char *ca_name,
+				 int portnum, bool smi, const int *classes, int count);
+
+/* The name in messages; NULL: any. */
+const char *port_name(const char *ca_name);
+
+/*
+ * Each call that waits on a port or changes it enters and leaves: that keeps the port from
+ * being closed. The core is locked between. The thread cannot be cancelled between
+ * (pthread_setcancelstate()): port_enter() returns the state that port_leave() restores.
+ */
+int port_enter(struct ibmad_port *port);
+void port_leave(struct ibmad_port *port, int cancel_state);
+
+/* Locked, as the last use of the port: unlocks it, and frees it if it is closed and unused. */
+void port_release(struct ibmad_port *port);
+
+static inline struct ibmad_port *port_of_core(struct core *core)
+{
+	return list_entry(core, struct ibmad_port, core);
+}
+
+/* Blocking calls take a const port, as their callers have it. */
+static inline struct ibmad_port *port_of(const struct ibmad_port *port)
+{
+	union {
+		const struct ibmad_port *theirs;
+		struct ibmad_port *ours;
+	} cast = {.theirs = port};
+
+	return cast.ours;
+}
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The core of a port: one lock, the transactions in flight, the link. It carries out what
+ * transactions ask for, and finds the transaction of each message. It knows the owners of
+ * transactions only by their operations.
+ */
+#ifndef LIBIBMAD_CORE_H
+#define LIBIBMAD_CORE_H
+
+#include "engine/options.h"
+#include "engine/transaction.h"
+#include "engine/window.h"
+
+#include <infiniband/mad_async.h>
+#include <pthread.h>
+
+#define WINDOWS (MAD_WINDOW_GMP + 1)
+
+/* How far the windows open of themselves. */
+#define SMP_WINDOW_MAX 256
+#define GMP_WINDOW_MAX 2048
+
+struct core;
+
+/* What the owner of a transaction does about it. The lock is held in each call. */
+struct owner_ops {
+	/* It is DONE, and no event will come any more. */
+	void (*completed)(struct core *core, struct transaction *transaction);
+	/* It is READY again: the owner calls core_transmit() when it may be sent. */
+	void (*again)(struct core *core, struct transaction *transaction);
+	/* The owner calls core_timer() at timer.at. */
+	void (*timer_changed)(struct core *core, struct transaction *transaction);
+	/* Its timer means nothing any more, and it is to leave the owner's queues. */
+	void (*withdraw)(struct core *core, struct transaction *transaction);
+	/* transaction->news is not 0. */
+	void (*news)(struct core *core, struct transaction *transaction);
+};
+
+struct owner {
+	const struct owner_ops *ops;
+};
+
+/* What the layers above do about the port. The lock is held in each call. */
+struct core_hooks {
+	/* A message is no response to a transaction. */
+	void (*unclaimed)(struct core *core, const uint8_t *umad, int length);
+	/* The port has failed; what was in flight is complete. */
+	void (*failed)(struct core *core);
+	/* Messages were handled. */
+	void (*progress)(struct core *core);
+};
+
+/*
+ * The lock guards all of it but the link and the options. No thread holds the lock while it
+ * writes, reads, waits or calls back.
+ */
+struct core {
+	pthread_mutex_t lock;
+	const struct core_hooks *hooks;
+	struct link link;
+	struct options options;
+	struct transactions transactions;
+	struct window windows[WINDOWS]; /* how many requests may be in flight */
+	int gone;                       /* 0, or the errno of all requests from now on */
+	uint64_t dropped;               /* messages that nobody waits for */
+};
+
+void core_init(struct core *core, const struct core_hooks *hooks);
+/* Nothing is in flight any more: in a child of fork(), or for the first time. */
+void core_reset(struct core *core);
+void core_free(struct core *core);
+
+static inline void core_lock(struct core *core)
+{
+	pthread_mutex_lock(&core->lock);
+}
+
+static inline void core_unlock(struct core *core)
+{
+	pthread_mutex_unlock(&core->lock);
+}
+
+/* The window of a transaction. */
+enum mad_window core_window(struct transaction *transaction);
+
+/* All below: the lock is held. core_transmit() and core_timer() drop it meanwhile. */
+
+/* Sends a transaction that is READY and in no queue. */
+void core_transmit(struct core *core, struct transaction *transaction);
+/* Its timer is due. */
+void core_timer(struct core *core, struct transaction *transaction, int64_t now);
+/* It completes with this errno, whatever its state; at once, unless a thread writes it. */
+void core_cancel(struct core *core, struct transaction *transaction, int error);
+/* Every request completes with this errno, now and from now on. */
+void core_fail(struct core *core, int error);
+
+/*
+ * A message has come: length bytes of MAD in umad. "allocated": the core may keep umad. Returns
+ * whether it did.
+ */
+bool core_receive(struct core *core, uint8_t *umad, int length, bool allocated);
+/* Only the first MAD of a message could be read: its transaction completes with this errno. */
+void core_receive_failed(struct core *core, const uint8_t *umad, int error);
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+#include "engine/link.h"
+
+#include "base/report.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* A message that is dropped is read into this much memory, again and again. */
+#define DRAIN_SIZE (1 << 20)
+
+int link_write(const struct link *link, uint8_t *umad, int length, int kernel_ms)
+{
+	int agent = (int)((struct ib_user_mad *)(void *)umad)->agent_id, ret, error;
+
+	report_packet("send\n", umad_get_mad(umad), length);
+	do {
+		ret = umad_send(link->fd, agent, umad, length, kernel_ms, 0);
+	} while (ret == -EIO && errno == EINTR);
+	error = ret == -EIO ? errno : -ret;
+	if (error == EIO && umad_poll(link->fd, 0) == -EIO && errno != EINTR)
+		return ENODEV;
+	return error;
+}
+
+enum link_result link_read(const struct link *link, void *umad, int *length)
+{
+	int ret;
+
+	do {
+		ret = umad_recv(link->fd, umad, length, 0);
+	} while (ret == -EIO && errno == EINTR);
+	if (ret == -EWOULDBLOCK)
+		return LINK_NONE;
+	if (ret == -ENOSPC)
+		return LINK_TOO_LONG;
+	if (ret < 0)
+		return LINK_GONE;
+	report_packet("receive\n", umad_get_mad(umad), *length);
+	return LINK_MESSAGE;
+}
+
+/* An address range of at least size bytes, all of it the same few pages if there is a file. */
+static void *map_drain(size_t size)
+{
+	int fd = memfd_create("umad-drain", MFD_CLOEXEC);
+	uint8_t *range = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (fd >= 0 && ftruncate(fd, DRAIN_SIZE)) {
+		close(fd);
+		fd = -1;
+	}
+	for (size_t at = 0; fd >= 0 && range != MAP_FAILED && at < size; at += DRAIN_SIZE)
+		if (mmap(range + at, DRAIN_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+			 fd, 0) == MAP_FAILED) {
+			munmap(range, size);
+			range = MAP_FAILED;
+		}
+	if (fd >= 0)
+		close(fd);
+	return range;
+}
+
+enum link_result link_drain(const struct link *link, int length)
+{
+	size_t size = (umad_size() + (size_t)length + DRAIN_SIZE - 1) / DRAIN_SIZE * DRAIN_SIZE;
+	void *range = map_drain(size);
+	int ret;
+
+	if (range == MAP_FAILED)
+		return LINK_TOO_LONG;
+	do {
+		ret = umad_recv(link->fd, range, &length, 0);
+	} while (ret == -EIO && errno == EINTR);
+	munmap(range, size);
+	if (ret == -EWOULDBLOCK)
+		return LINK_NONE;
+	return ret < 0 && ret != -ENOSPC ? LINK_GONE : LINK_MESSAGE;
+}

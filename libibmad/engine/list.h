@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* A circular list whose entries are members of the structures that it links. */
+#ifndef LIBIBMAD_LIST_H
+#define LIBIBMAD_LIST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct list {
+	struct list *next;
+	struct list *prev;
+};
+
+static inline void list_init(struct list *list)
+{
+	list->next = list->prev = list;
+}
+
+static inline bool list_is_empty(const struct list *list)
+{
+	return list->next == list;
+}
+
+/* NULL if the list is empty. */
+static inline struct list *list_first(const struct list *list)
+{
+	return list_is_empty(list) ? NULL : list->next;
+}
+
+static inline void list_insert(struct list *before, struct list *entry)
+{
+	entry->next = before;
+	entry->prev = before->prev;
+	before->prev->next = entry;
+	before->prev = entry;
+}
+
+static inline void list_add_first(struct list *list, struct list *entry)
+{
+	list_insert(list->next, entry);
+}
+
+static inline void list_add_last(struct list *list, struct list *entry)
+{
+	list_insert(list, entry);
+}
+
+static inline void list_remove(struct list *entry)
+{
+	entry->prev->next = entry->next;
+	entry->next->prev = entry->prev;
+}
+
+/* The structure that has "entry" as its member. */
+#define list_entry(entry, type, member) \
+	((type *)(void *)((char *)(entry)-offsetof(type, member)))
+
+#endif

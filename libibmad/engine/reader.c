@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+#include "engine/reader.h"
+
+#include <infiniband/umad_ext.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+/* A leader that cannot be woken looks up so often. */
+#define LOOK_UP_MS  100
+/* A leader reads so many messages before it looks at the clock: they may be others'. */
+#define BATCH       32
+/* Timers are judged this late at most, even if there are always messages to read. */
+#define TIMERS_LATE INT64_C(100000)
+/* Without memory, a message that is too long is tried again after this time. */
+#define BLOCKED     INT64_C(10000)
+
+void reader_init(struct reader *reader, struct core *core)
+{
+	reader->core = core;
+	reader->wake_fd = -1;
+	list_init(&reader->waiters);
+}
+
+void reader_open(struct reader *reader)
+{
+	if (reader_has_descriptor(reader))
+		reader->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+}
+
+void reader_reset(struct reader *reader)
+{
+	reader_free(reader);
+	list_init(&reader->waiters);
+	reader->leader = NULL;
+	reader->polling = false;
+	reader->reading = false;
+	reader->signalled = false;
+	reader_open(reader);
+}
+
+void reader_free(struct reader *reader)
+{
+	if (reader->wake_fd >= 0)
+		close(reader->wake_fd);
+	reader->wake_fd = -1;
+}
+
+/* --- waiters -------------------------------------------------------------------- */
+
+void reader_begin(struct reader *reader, struct waiter *waiter)
+{
+	waiter->following = waiter->woken = false;
+	waiter->interrupted = waiter->receiving = false;
+	list_add_first(&reader->waiters, &waiter->all);
+}
+
+void reader_end(struct reader *reader, struct waiter *waiter)
+{
+	list_remove(&waiter->all);
+	reader_pass(reader);
+}
+
+void reader_wake(struct reader *reader, struct waiter *waiter)
+{
+	waiter->woken = true;
+	if (waiter->following) {
+		pthread_cond_signal(&waiter->changed);
+	} else if (waiter == reader->leader && reader->polling && reader->wake_fd >= 0 &&
+		   !reader->signalled) {
+		reader->signalled = true;
+		eventfd_write(reader->wake_fd, 1);
+	}
+}
+
+static struct waiter *waiter_of(struct list *entry)
+{
+	return list_entry(entry, struct waiter, all);
+}
+
+void reader_wake_all(struct reader *reader)
+{
+	for (struct list *entry = reader->waiters.next; entry != &reader->waiters;
+	     entry = entry->next)
+		reader_wake(reader, waiter_of(entry));
+}
+
+void reader_wake_receiver(struct reader *reader)
+{
+	for (struct list *entry = reader->waiters.next; entry != &reader->waiters;
+	     entry = entry->next)
+		if (waiter_of(entry)->receiving && !waiter_of(entry)->woken) {
+			reader_wake(reader, waiter_of(entry));
+			return;
+		}
+}
+
+void reader_pass(struct reader *reader)
+{
+	if (reader->leader || reader->reading)
+		return;
+	for (struct list *entry = reader->waiters.next; entry != &reader->waiters;
+	     entry = entry->next)
+		if (waiter_of(entry)->following) {
+			reader_wake(reader, waiter_of(entry));
+			return;
+		}
+}
+
+/* --- reading -------------------------------------------------------------------- */
+
+/*
+ * A message of more than one MAD, whose beginning is in the buffer. If it is not queued any
+ * more, another process that shares the handle has read it.
+ */
+static void read_long(struct reader *reader, int length)
+{
+	struct core *core = reader->core;
+	enum link_result result;
+	uint8_t *umad = NULL;
+	int error = 0;
+
+	if ((size_t)length > core->options.max_reply)
+		error = EMSGSIZE;
+	else if (!(umad = malloc(umad_size() + (size_t)length)))
+		error = ENOMEM;
+	result =
+		error ? link_drain(&core->link, length) : link_read(&core->link, umad, &length);
+	core_lock(core);
+
+	if (error)
+		core_receive_failed(core, reader->buffer, error);
+	if (error && result == LINK_TOO_LONG)
+		reader->blocked_until = clock_us() + BLOCKED;
+	if (result == LINK_GONE)
+		core_fail(core, ENODEV);
+	if (error || result != LINK_MESSAGE ||
+	    !core_receive(core, umad, length, length > IB_MAD_SIZE))
+		free(umad);
+}
+
+/* Reads a message and handles it; "reading" is this thread's. The lock is held only after. */
+static enum link_result read_unlocked(struct reader *reader)
+{
+	struct core *core = reader->core;
+	int length = IB_MAD_SIZE;
+	enum link_result result = link_read(&core->link, reader->buffer, &length);
+
+	if (result == LINK_TOO_LONG) {
+		read_long(reader, length);
+		return result;
+	}
+	core_lock(core);
+	if (result == LINK_MESSAGE)
+		core_receive(core, reader->buffer, length, false);
+	else if (result == LINK_GONE)
+		core_fail(core, ENODEV);
+	return result;
+}
+
+/* Locked: reads until nothing is queued, "most" messages are read, or there is enough. */
+static void read_messages(struct reader *reader, unsigned most, const bool *enough, int64_t now)
+{
+	struct core *core = reader->core;
+	enum link_result result;
+
+	while (most-- && !*enough && !core->gone && reader->blocked_until <= now) {
+		core_unlock(core);
+		result = read_unlocked(reader);
+		if (result == LINK_NONE)
+			reader->emptied = now;
+		if (result == LINK_NONE || result == LINK_GONE)
+			return;
+		core->hooks->progress(core);
+	}
+}
+
+void reader_read(struct reader *reader, unsigned most, int64_t now)
+{
+	const bool enough = false;
+
+	if (atomic_exchange(&reader->reading, true))
+		return;
+	read_messages(reader, most, &enough, now);
+	reader->reading = false;
+	reader_pass(reader);
+}
+
+int64_t reader_time(const struct reader *reader, int64_t now)
+{
+	/* while the leader polls, nothing is queued */
+	if (reader->polling)
+		return now;
+	return reader->emptied > now - TIMERS_LATE ? reader->emptied : now - TIMERS_LATE;
+}
+
+/* --- waiting -------------------------------------------------------------------- */
+
+static void follow(struct reader *reader, struct waiter *waiter, int64_t until)
+{
+	struct timespec then = {
+		.tv_sec = (time_t)(until / 1000000),
+		.tv_nsec = (long)(until % 1000000 * 1000),
+	};
+	pthread_condattr_t monotonic;
+
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&waiter->changed, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	waiter->following = true;
+	if (until == NEVER)
+		pthread_cond_wait(&waiter->changed, &reader->core->lock);
+	else
+		pthread_cond_timedwait(&waiter->changed, &reader->core->lock, &then);
+	waiter->following = false;
+	pthread_cond_destroy(&waiter->changed);
+}
+
+/* Polls the handle: as umad_poll(), or 1 if another thread woke the leader. */
+static int poll_handle(struct reader *reader, int ms)
+{
+	int fd = reader->core->link.fd, ret;
+
+	if (reader->wake_fd < 0)
+		return umad_poll(fd, ms);
+	ret = umad_poll_with(fd, reader->wake_fd, ms);
+	reader->polling = false;
+	return ret;
+}
+
+/* After a poll until the time "end": handles what came. The lock is held only after. */
+static void handle_poll(struct reader *reader, struct waiter *waiter, int ret, int error,
+			int64_t end)
+{
+	struct core *core = reader->core;
+
+	if (ret == 0 && (reader->wake_fd < 0 || !atomic_exchange(&reader->reading, true))) {
+		if (read_unlocked(reader) != LINK_NONE)
+			core->hooks->progress(core);
+		if (!waiter->woken)
+			read_messages(reader, BATCH - 1, &waiter->woken, clock_us());
+		reader->reading = false;
+		return;
+	}
+	core_lock(core);
+	if (ret == -ETIMEDOUT)
+		reader->emptied = end;
+	else if (ret == -EIO && error == EINTR)
+		waiter->interrupted = true;
+	else if (ret < 0)
+		core_fail(core, ENODEV);
+}
+
+static void lead(struct reader *reader, struct waiter *waiter, int64_t until, int64_t now)
+{
+	int most = reader->wake_fd < 0 ? LOOK_UP_MS : INT_MAX, ret;
+	int ms = ms_until(until, now, most);
+	struct core *core = reader->core;
+
+	reader->leader = waiter;
+	/* a simulator's handle is polled or read by one thread at a time */
+	if (reader->wake_fd < 0)
+		reader->reading = true;
+	reader->polling = true;
+	core_unlock(core);
+	ret = poll_handle(reader, ms);
+	handle_poll(reader, waiter, ret, errno, now + ms * INT64_C(1000));
+	if (reader->wake_fd < 0)
+		reader->reading = false;
+	reader->polling = false;
+	reader->leader = NULL;
+	if (reader->signalled) {
+		eventfd_t count;
+
+		reader->signalled = false;
+		eventfd_read(reader->wake_fd, &count);
+	}
+}
+
+void reader_wait(struct reader *reader, struct waiter *waiter, int64_t until, int64_t now)
+{
+	waiter->woken = false;
+	if (reader->leader || reader->reading)
+		follow(reader, waiter, until);
+	else if (reader->blocked_until > now)
+		follow(reader, waiter,
+		       until < reader->blocked_until ? until : reader->blocked_until);
+	else
+		lead(reader, waiter, until, now);
+}
