@@ -9,6 +9,7 @@
 #include "fuzz.h"
 #include "manager.h"
 #include "routes.h"
+#include "setup.h"
 #include "topology.h"
 #include "umad_device.h"
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "hosts.h"
+#include "settings.h"
 #include "trace.h"
 
 int hosts_init(struct fabric *fabric)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "hosts.h"
+#include "settings.h"
 
 #define TICK         (4 * MILLISECOND) /* the kernel's timeouts come by its ticks */
 #define FOR_EVER     UINT32_MAX

@@ -19,6 +19,7 @@
 #include "manager.h"
 #include "routes.h"
 #include "server.h"
+#include "setup.h"
 #include "trace.h"
 
 #define TIMERS_A_ROUND 4096

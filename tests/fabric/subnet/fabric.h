@@ -96,13 +96,6 @@ struct fabric {
 	uint32_t sm_port; /* where the built-in SM and SA live; NONE: nowhere (--bare) */
 };
 
-/*
- * Takes the graph over (it is freed with the fabric). Links are up, ports in state Init;
- * bring_up() (manager.h) makes a configured subnet of them. 0 or -ENOMEM.
- */
-int fabric_init(struct fabric *fabric, struct graph *graph, uint64_t seed);
-void fabric_free(struct fabric *fabric);
-
 static inline struct graph_port *cable(const struct fabric *fabric, uint32_t port)
 {
 	return &fabric->graph.ports[port];
@@ -123,10 +116,6 @@ uint32_t lid_owner(const struct fabric *fabric, uint16_t lid);
 /* Notes that an end port has a LID (0: none) of 2^lmc addresses, and forgets the ones it had.
  */
 void set_lid(struct fabric *fabric, uint32_t port, uint16_t lid, uint8_t lmc);
-
-/* The GID prefix of a port, and its P_Key table's entry. */
-uint64_t gid_prefix(const struct fabric *fabric, uint32_t port);
-uint16_t pkey_at(const struct fabric *fabric, uint32_t port, unsigned int index);
 
 /* Whether two ends of a cable see each other, whatever the subnet manager says. */
 bool link_is_up(const struct fabric *fabric, uint32_t port);

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "query.h"
 #include "routes.h"
 
 #define BLOCKS           (LID_COUNT / 64)

@@ -5,6 +5,7 @@
 
 #include "link.h"
 #include "sa_groups.h"
+#include "settings.h"
 
 #define IS_CREATED 66 /* traps (IBA 14.2.5.1) */
 #define IS_DELETED 67

@@ -5,6 +5,7 @@
 
 #include "link.h"
 #include "sa_parts.h"
+#include "settings.h"
 
 /* Bit positions count from a record's first byte's most significant bit. */
 static bool same_bits(const uint8_t *a, const uint8_t *b, unsigned int at, unsigned int width)

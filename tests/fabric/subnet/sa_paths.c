@@ -5,6 +5,7 @@
 #include "link.h"
 #include "routes.h"
 #include "sa_groups.h"
+#include "settings.h"
 
 #define MAX_HOPS    64
 #define PORT_0_RATE 3  /* 10 Gb/s: of a switch with itself */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "sa_parts.h"
+#include "settings.h"
 
 enum { /* where a record has what */
 	AT_ID = 0,

@@ -50,6 +50,24 @@ const struct port_settings *settings_read(const struct fabric *fabric, uint32_t 
 	return defaults;
 }
 
+uint64_t gid_prefix(const struct fabric *fabric, uint32_t port)
+{
+	const struct port_settings *settings = fabric->ports[port].settings;
+
+	return settings ? settings->gid_prefix : DEFAULT_PREFIX;
+}
+
+uint16_t pkey_at(const struct fabric *fabric, uint32_t port, unsigned int index)
+{
+	const struct port_settings *settings = fabric->ports[port].settings;
+
+	if (index >= PKEY_COUNT)
+		return 0;
+	if (settings)
+		return settings->pkeys[index];
+	return index == 0 ? DEFAULT_PKEY : 0;
+}
+
 void settings_free(struct port_settings *settings)
 {
 	if (!settings)

@@ -54,6 +54,10 @@ struct port_settings *settings_of(struct fabric *fabric, uint32_t port);
 const struct port_settings *settings_read(const struct fabric *fabric, uint32_t port,
 					  struct port_settings *defaults);
 
+/* The GID prefix of a port, and its P_Key table's entry. */
+uint64_t gid_prefix(const struct fabric *fabric, uint32_t port);
+uint16_t pkey_at(const struct fabric *fabric, uint32_t port, unsigned int index);
+
 void settings_free(struct port_settings *settings);
 
 #endif

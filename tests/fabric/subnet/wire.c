@@ -8,6 +8,7 @@
 #include "faults.h"
 #include "node.h"
 #include "routes.h"
+#include "settings.h"
 #include "timers.h"
 #include "trace.h"
 #include "wire.h"

@@ -17,6 +17,7 @@
 #include "gmp_agents.h"
 #include "pma.h"
 #include "query.h"
+#include "setup.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -17,6 +17,7 @@
 #include "routes.h"
 #include "sa_groups.h"
 #include "settings.h"
+#include "setup.h"
 #include "sma.h"
 
 /*

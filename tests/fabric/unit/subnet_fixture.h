@@ -20,6 +20,7 @@
 #include "manager.h"
 #include "routes.h"
 #include "settings.h"
+#include "setup.h"
 #include "sma.h"
 #include "trace.h"
 
