@@ -5,6 +5,7 @@
  * rules for faults, in any order, with time going on in between. An input is a row of steps.
  */
 #include "administration.h"
+#include "fault_rules.h"
 #include "faults.h"
 #include "fuzz.h"
 #include "manager.h"

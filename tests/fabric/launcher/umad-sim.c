@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "ask.h"
-#include "faults.h"
+#include "fault_rules.h"
 #include "folder.h"
 #include "options.h"
 #include "program.h"

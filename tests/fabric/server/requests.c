@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "faults.h"
+#include "fault_rules.h"
 #include "server.h"
 
 static void refuse(struct connection *connection, int error, const char *text)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Reads a rule of faults.h and puts it in force. */
+/* Reads a rule and puts it in force. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>

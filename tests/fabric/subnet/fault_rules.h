@@ -1,57 +1,45 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The rules of faults.h as they are kept. */
+/*
+ * Time and faults. A rule is a line of text, the same on the command line, in a file and at run
+ * time:
+ *
+ *	loss 1% [on NODE[/PORT]]	a packet in a hundred is lost on each of these links
+ *	duplicate 1% [on ...]		or arrives twice
+ *	corrupt 1% [on ...]		or arrives with some bits changed
+ *	reorder 1% 2ms [on ...]		or is held back so long that others overtake it
+ *	hop-latency 500ns [on ...]	the time that a link takes
+ *	slow 5ms [on NODE]		the time that a node takes to answer
+ *	smp-time 10us [on NODE]		the same for SMPs, which take turns
+ *	smp-queue 16 [on NODE]		how many SMPs wait for that, before more are dropped
+ *	silent on NODE			answers nothing
+ *	busy 50% [on NODE]		answers with status BUSY
+ *	redirect NODE on NODE		has general services answered by another one
+ *	reboot 200ms on NODE		is gone for so long, its links down
+ *	link down|up on NODE/PORT
+ *	remove on NODE			takes the node's devices from the programs that use them
+ *	add on NODE			and gives them back
+ *	clear				ends all rules, also waiting ones; links are up,
+ *					nodes have power, devices are back
+ *	after 2s RULE			the rule, two seconds after it was given
+ *
+ * Without "on" a rule is for all. The later rule wins. Whether a chance comes true depends on
+ * the fabric's seed, the link or node, and how many packets came by there before: the same
+ * packets in the same order meet the same faults.
+ */
 #ifndef FABRIC_FAULT_RULES_H
 #define FABRIC_FAULT_RULES_H
 
-#include <stddef.h>
-
 #include "fabric.h"
-#include "timers.h"
 
-enum rule_kind {
-	RULE_LOSS,
-	RULE_DUPLICATE,
-	RULE_CORRUPT,
-	RULE_REORDER,
-	RULE_HOP_LATENCY, /* up to here rules for links */
-	RULE_SLOW,
-	RULE_SMP_TIME,
-	RULE_SMP_QUEUE,
-	RULE_SILENT,
-	RULE_BUSY,
-	RULE_REDIRECT, /* up to here rules that stand until they are cleared */
-	RULE_REBOOT,
-	RULE_LINK_DOWN,
-	RULE_LINK_UP,
-	RULE_REMOVE,
-	RULE_ADD,
-	RULE_CLEAR
+struct rule_error {
+	char text[200];
 };
 
-struct standing_rule {
-	enum rule_kind kind;
-	uint32_t node;   /* NONE: all */
-	uint32_t port;   /* by index; NONE: all of the node's */
-	uint32_t number; /* smp-queue: its length; redirect: the end port */
-	uint64_t time;   /* nanoseconds */
-	double chance;   /* 0 .. 1 */
-};
-
-struct pending_rule { /* "after": waits for its time */
-	struct timer timer;
-	struct pending_rule *next;
-	char text[];
-};
-
-struct faults {
-	struct standing_rule *standing; /* in the order given */
-	size_t count;
-	size_t room;
-	bool on_links;  /* whether any rule is for links, */
-	bool on_nodes;  /* or for nodes */
-	uint32_t *hits; /* by port: how many packets were judged there */
-	struct pending_rule *pending;
-};
+/*
+ * Applies a rule. 0, -EINVAL (the error says why), -ENOMEM. An empty line and a # comment are
+ * nothing.
+ */
+int fault_apply(struct fabric *fabric, const char *rule, struct rule_error *error);
 
 #endif

@@ -5,9 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fault_rules.h"
 #include "faults.h"
-#include "links.h"
 
 int faults_init(struct fabric *fabric)
 {

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "counters.h"
+#include "fault_rules.h"
 #include "faults.h"
 #include "hosts.h"
 #include "manager.h"

@@ -5,8 +5,6 @@
 
 #include <errno.h>
 
-#include "fault_rules.h"
-
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 /* The rule that a text put in force. */
