@@ -3,6 +3,7 @@
 /* Which ports have a kernel above them, and which of its agents a packet is for. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "hosts.h"
 #include "settings.h"

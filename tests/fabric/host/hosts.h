@@ -8,14 +8,13 @@
 #ifndef FABRIC_HOSTS_H
 #define FABRIC_HOSTS_H
 
+#include "classes.h"
 #include "kernel_abi.h"
 #include "rmpp.h"
-
 #include "timers.h"
 #include "wire.h"
 
 #define METHODS     128
-#define CLASS_SA    0x03
 #define DEFAULT_OUI 0x001405
 
 struct agent;
@@ -94,11 +93,6 @@ void agent_unregister(struct fabric *fabric, struct agent *agent);
 
 /* The agent that a packet is for, or NULL. */
 struct agent *agent_for(const struct host_port *host, const uint8_t *mad);
-
-/* Where the attribute's data begin in a MAD of a class; whether it knows RMPP (IBA 13.6). */
-size_t class_data_offset(uint8_t class);
-bool class_has_rmpp(uint8_t class);
-bool class_is_range2(uint8_t class);
 
 /*
  * Sends what an agent wrote: header (P_Key layout, network order where the kernel has it) and

@@ -2,6 +2,7 @@
 
 /* RMPP, the receiver: segments put together, acknowledged window by window (IBA 13.6.3.3). */
 #include <stdlib.h>
+#include <string.h>
 
 #include "hosts.h"
 #include "protocol.h"

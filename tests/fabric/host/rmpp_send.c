@@ -2,6 +2,7 @@
 
 /* RMPP, the sender: segments as the receiver's window allows (IBA 13.6.3.2). */
 #include <stdlib.h>
+#include <string.h>
 
 #include "hosts.h"
 

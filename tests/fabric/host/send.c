@@ -3,6 +3,7 @@
 /* What agents send: under way until it is answered, acknowledged or given up. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "hosts.h"
 #include "settings.h"

@@ -3,6 +3,7 @@
 /* The umad device. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "umad_device.h"
 

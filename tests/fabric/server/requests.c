@@ -3,6 +3,7 @@
 /* What programs ask of the fabric: to sit on nodes, to open devices, ioctls, commands. */
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "fault_rules.h"

@@ -3,6 +3,7 @@
 /* A node and its agents. */
 #include <stdlib.h>
 
+#include "classes.h"
 #include "faults.h"
 #include "gmp_agents.h"
 #include "hosts.h"

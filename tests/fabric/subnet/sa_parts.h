@@ -10,9 +10,9 @@
 #ifndef FABRIC_SA_PARTS_H
 #define FABRIC_SA_PARTS_H
 
+#include "classes.h"
 #include "sa.h"
 
-#define CLASS_SA     0x03
 #define SA_HEADER    56 /* MAD, RMPP and SA headers (IBA 15.2.1.1) */
 #define MAX_RECORDS  1000000
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

@@ -9,7 +9,8 @@
 
 #include <stdio.h>
 
-#include "wire.h"
+#include "fabric.h"
+#include "wire_packet.h"
 
 /* Lines go to the stream from now on (it stays the caller's); NULL: no more. 0 or -ENOMEM. */
 int trace_to(struct fabric *fabric, FILE *out);

@@ -3,6 +3,7 @@
 /* Traps, made, repeated and repressed. */
 #include <stdlib.h>
 
+#include "classes.h"
 #include "timers.h"
 #include "traps.h"
 #include "wire.h"

@@ -3,7 +3,9 @@
 /* The way of a packet, judged hop by hop when it is sent; what is left of it arrives when its
  * time has come. */
 #include <stdlib.h>
+#include <string.h>
 
+#include "classes.h"
 #include "counters.h"
 #include "faults.h"
 #include "node.h"

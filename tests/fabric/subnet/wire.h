@@ -8,37 +8,8 @@
 #ifndef FABRIC_WIRE_H
 #define FABRIC_WIRE_H
 
-#include "query.h"
-
-struct packet {
-	uint8_t mad[MAD_BYTES];
-	uint64_t number; /* of those sent since the start, for the trace */
-	uint32_t from;   /* the end port (by index) that it was sent by */
-	uint32_t source_qp;
-	uint32_t qp;
-	uint32_t qkey;
-	uint32_t flow_label;
-	uint16_t slid; /* host order */
-	uint16_t dlid;
-	uint16_t pkey;
-	uint8_t sl;
-	bool grh;
-	uint8_t traffic_class;
-	uint8_t hop_limit;
-	uint8_t sgid[16];
-	uint8_t dgid[16];
-};
-
-#define WELL_KNOWN_QKEY 0x80010000 /* of QP1 (IBA 10.2.5) */
-
-/* The subnet management classes: LID routed and directed (IBA 14.2.1). */
-#define CLASS_SMP          0x01
-#define CLASS_DIRECTED_SMP 0x81
-
-static inline bool is_smp(const uint8_t *mad)
-{
-	return mad_class_of(mad) == CLASS_SMP || mad_class_of(mad) == CLASS_DIRECTED_SMP;
-}
+#include "fabric.h"
+#include "wire_packet.h"
 
 /* Sends a copy of the packet. It arrives (node_receive(), node.h) later, once, more often or
  * never. */
