@@ -9,34 +9,6 @@
 #include "settings.h"
 #include "trace.h"
 
-int hosts_init(struct fabric *fabric)
-{
-	fabric->hosts = calloc(1, sizeof(*fabric->hosts));
-	if (!fabric->hosts)
-		return -ENOMEM;
-	fabric->hosts->by_port =
-		calloc(fabric->graph.port_count + 1UL, sizeof(*fabric->hosts->by_port));
-	return fabric->hosts->by_port ? 0 : -ENOMEM;
-}
-
-void hosts_free(struct fabric *fabric)
-{
-	struct hosts *hosts = fabric->hosts;
-
-	if (!hosts)
-		return;
-	for (uint32_t port = 0; hosts->by_port && port < fabric->graph.port_count; port++) {
-		struct host_port *host = hosts->by_port[port];
-
-		while (host && host->agents)
-			agent_unregister(fabric, host->agents);
-		free(host);
-	}
-	free(hosts->by_port);
-	free(hosts);
-	fabric->hosts = NULL;
-}
-
 struct host_port *host_at(struct fabric *fabric, uint32_t port)
 {
 	struct host_port **host = &fabric->hosts->by_port[port];
@@ -115,10 +87,9 @@ static bool finish_request(struct fabric *fabric, struct agent *agent,
 	return true;
 }
 
-bool hosts_receive(struct fabric *fabric, uint32_t port, const struct packet *packet)
+static bool receive(struct fabric *fabric, uint32_t port, const struct packet *packet)
 {
-	struct host_port *host =
-		fabric->hosts ? fabric->hosts->by_port[end_port(fabric, port)] : NULL;
+	struct host_port *host = fabric->hosts->by_port[end_port(fabric, port)];
 	struct agent *agent = host && host->present ? agent_for(host, packet->mad) : NULL;
 	struct message *message;
 
@@ -137,4 +108,36 @@ bool hosts_receive(struct fabric *fabric, uint32_t port, const struct packet *pa
 		free(message);
 	}
 	return true;
+}
+
+int hosts_init(struct fabric *fabric)
+{
+	fabric->hosts = calloc(1, sizeof(*fabric->hosts));
+	if (!fabric->hosts)
+		return -ENOMEM;
+	fabric->hosts->by_port =
+		calloc(fabric->graph.port_count + 1UL, sizeof(*fabric->hosts->by_port));
+	if (!fabric->hosts->by_port)
+		return -ENOMEM;
+	fabric->to_programs = receive;
+	return 0;
+}
+
+void hosts_free(struct fabric *fabric)
+{
+	struct hosts *hosts = fabric->hosts;
+
+	if (!hosts)
+		return;
+	fabric->to_programs = NULL;
+	for (uint32_t port = 0; hosts->by_port && port < fabric->graph.port_count; port++) {
+		struct host_port *host = hosts->by_port[port];
+
+		while (host && host->agents)
+			agent_unregister(fabric, host->agents);
+		free(host);
+	}
+	free(hosts->by_port);
+	free(hosts);
+	fabric->hosts = NULL;
 }

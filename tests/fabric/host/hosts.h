@@ -71,14 +71,13 @@ struct hosts {
 	uint32_t next_tid_high;
 };
 
-int hosts_init(struct fabric *fabric); /* 0 or -ENOMEM */
+/* Agents on the fabric's end ports take packets from now on (fabric->to_programs). 0 or
+ * -ENOMEM. */
+int hosts_init(struct fabric *fabric);
 void hosts_free(struct fabric *fabric);
 
 /* The kernel's side of an end port, made when it is first asked for; NULL without memory. */
 struct host_port *host_at(struct fabric *fabric, uint32_t port);
-
-/* Whether an agent on the end port of this port takes the packet. */
-bool hosts_receive(struct fabric *fabric, uint32_t port, const struct packet *packet);
 
 /*
  * Registers an agent. 0; -EINVAL: rules that make no sense, or a method that somebody serves

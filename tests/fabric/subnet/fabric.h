@@ -44,6 +44,7 @@ struct port_settings; /* settings.h: what a subnet manager can set and seldom do
 struct counters;      /* counters.h */
 struct gmp_memory;    /* gmp_agents.h: what was set by GMPs */
 struct switch_tables; /* routes.h: forwarding tables as they were set */
+struct packet;        /* wire_packet.h */
 
 struct port {
 	struct port_settings *settings; /* NULL: all as by default */
@@ -93,6 +94,11 @@ struct fabric {
 	void (*port_changed)(struct fabric *fabric, uint32_t port);
 	void (*service_changed)(struct fabric *fabric, uint32_t end_port, bool in_service);
 	void (*device_changed)(struct fabric *fabric, uint32_t node, bool present);
+	/* a packet arrived by this port (by index; port 0 of a switch: from the node itself) */
+	void (*arrived)(struct fabric *fabric, uint32_t port, const struct packet *packet);
+	/* whether a program on the end port of this port takes the packet; NULL: there are no
+	 * programs */
+	bool (*to_programs)(struct fabric *fabric, uint32_t port, const struct packet *packet);
 	uint32_t sm_port; /* where the built-in SM and SA live; NONE: nowhere (--bare) */
 };
 

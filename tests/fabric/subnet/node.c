@@ -6,14 +6,15 @@
 #include "classes.h"
 #include "faults.h"
 #include "gmp_agents.h"
-#include "hosts.h"
 #include "node.h"
 #include "pma.h"
+#include "rmpp.h"
 #include "settings.h"
 #include "sma.h"
 #include "timers.h"
 #include "trace.h"
 #include "traps.h"
+#include "wire.h"
 
 #define CLASS_PERFORMANCE 0x04
 #define CLASS_BASEBOARD   0x05
@@ -47,6 +48,11 @@ static bool is_for_hardware(const uint8_t *mad)
 static bool is_rmpp(const uint8_t *mad)
 {
 	return class_has_rmpp(mad[1]) && mad[RMPP_FLAGS] & RMPP_ACTIVE;
+}
+
+static bool to_programs(struct fabric *fabric, uint32_t port, const struct packet *packet)
+{
+	return fabric->to_programs && fabric->to_programs(fabric, port, packet);
 }
 
 /* What no program serves: a host's kernel, or an agent of the node in its place, answers Get
@@ -113,7 +119,7 @@ static void react(struct fabric *fabric, uint32_t port, enum reaction reaction,
 	} else if (reaction == REACT_REDIRECT) {
 		trace_packet(fabric, packet, port, "redirected");
 		redirect(fabric, packet->mad, redirect_to);
-	} else if (!is_for_hardware(packet->mad) && hosts_receive(fabric, port, packet)) {
+	} else if (!is_for_hardware(packet->mad) && to_programs(fabric, port, packet)) {
 		return;
 	} else if (!answer(&query)) {
 		trace_packet(fabric, packet, port, "unanswered");
@@ -161,7 +167,7 @@ static bool pass_on(struct fabric *fabric, uint32_t port, const struct packet *p
 	if (!mad_is_response(packet->mad) &&
 	    !(is_rmpp(packet->mad) && packet->mad[RMPP_TYPE] != RMPP_DATA))
 		return false;
-	if (!hosts_receive(fabric, port, packet))
+	if (!to_programs(fabric, port, packet))
 		trace_packet(fabric, packet, port, "nobody waits");
 	return true;
 }

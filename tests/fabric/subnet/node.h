@@ -7,9 +7,10 @@
 #ifndef FABRIC_NODE_H
 #define FABRIC_NODE_H
 
-#include "wire.h"
+#include "fabric.h"
+#include "wire_packet.h"
 
-/* The packet arrived by this port (by index; port 0 of a switch: from the node itself). */
+/* fabric->arrived */
 void node_receive(struct fabric *fabric, uint32_t port, const struct packet *packet);
 
 #endif

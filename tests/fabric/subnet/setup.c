@@ -6,6 +6,7 @@
 
 #include "counters.h"
 #include "gmp_agents.h"
+#include "node.h"
 #include "routes.h"
 #include "settings.h"
 #include "setup.h"
@@ -48,7 +49,8 @@ static void init_port(struct fabric *fabric, uint32_t index)
 
 int fabric_init(struct fabric *fabric, struct graph *graph, uint64_t seed)
 {
-	*fabric = (struct fabric){.graph = *graph, .seed = seed, .sm_port = NONE};
+	*fabric = (struct fabric){
+		.graph = *graph, .seed = seed, .arrived = node_receive, .sm_port = NONE};
 	graph_init(graph);
 	fabric->ports = calloc(fabric->graph.port_count + 1UL, sizeof(*fabric->ports));
 	fabric->nodes = calloc(fabric->graph.node_count + 1UL, sizeof(*fabric->nodes));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Makes a fabric of a topology, and frees it with all that its parts keep about nodes and
- * ports. */
+/* Makes a fabric of a topology, with nodes that packets arrive at, and frees it with all that
+ * its parts keep about nodes and ports. */
 #ifndef FABRIC_SETUP_H
 #define FABRIC_SETUP_H
 

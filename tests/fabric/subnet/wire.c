@@ -8,7 +8,6 @@
 #include "classes.h"
 #include "counters.h"
 #include "faults.h"
-#include "node.h"
 #include "routes.h"
 #include "settings.h"
 #include "timers.h"
@@ -51,7 +50,7 @@ static void arrive(struct fabric *fabric, struct timer *timer)
 {
 	struct flight *flight = (struct flight *)timer;
 
-	node_receive(fabric, flight->port, &flight->packet);
+	fabric->arrived(fabric, flight->port, &flight->packet);
 	free(flight);
 }
 

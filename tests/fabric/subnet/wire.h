@@ -11,8 +11,7 @@
 #include "fabric.h"
 #include "wire_packet.h"
 
-/* Sends a copy of the packet. It arrives (node_receive(), node.h) later, once, more often or
- * never. */
+/* Sends a copy of the packet. It arrives (fabric->arrived) later, once, more often or never. */
 void wire_send(struct fabric *fabric, const struct packet *packet);
 
 /* Sends an answer back to where the request came from; the request's MAD has become the answer.
