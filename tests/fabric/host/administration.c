@@ -6,6 +6,7 @@
 
 #include "administration.h"
 #include "sa.h"
+#include "sa_subscriptions.h"
 
 #define REPORT_TIMEOUT 1000 /* ms, for a subscriber to say that it got its Report */
 

@@ -4,7 +4,10 @@
 #include <stdlib.h>
 
 #include "rmpp.h"
-#include "sa_parts.h"
+#include "sa.h"
+#include "sa_groups.h"
+#include "sa_services.h"
+#include "sa_subscriptions.h"
 
 #define CLASS_VERSION      2
 #define METHOD_TRACE_TABLE 0x13
@@ -58,42 +61,6 @@ void sa_free(struct sa *sa)
 	subscriptions_free(sa);
 	free(sa->by_guid);
 	free(sa);
-}
-
-/* The records of one type stand as far apart as AttributeOffset says, in units of 8 bytes. */
-static size_t stride(const struct record_type *type)
-{
-	return (type->size + 7UL) / 8 * 8;
-}
-
-bool sa_append(struct sa_request *request, const uint8_t *record)
-{
-	size_t step = stride(request->type);
-	size_t at = SA_HEADER + request->count * step;
-
-	if (!request->table && request->count == 1) {
-		request->status = SA_TOO_MANY_RECORDS;
-		return false;
-	}
-	if (request->count == MAX_RECORDS) {
-		request->status = SA_NO_RESOURCES;
-		return false;
-	}
-	if (at + step > request->room) {
-		size_t room = (at + step) * 2;
-		uint8_t *grown = realloc(request->answer, room);
-
-		if (!grown) {
-			request->status = SA_NO_RESOURCES;
-			return false;
-		}
-		request->answer = grown;
-		request->room = room;
-	}
-	memset(request->answer + at, 0, step);
-	memcpy(request->answer + at, record, request->type->size);
-	request->count++;
-	return true;
 }
 
 static unsigned int look_up(struct sa_request *request)
@@ -163,7 +130,7 @@ static void make_header(const struct sa_request *request, unsigned int status, u
 	put16(answer + 4, status);
 	memset(answer + 24, 0, 12);
 	put64(answer + 36, 0); /* nobody learns an SM_Key here */
-	put32(answer + 44, request->type ? (uint32_t)(stride(request->type) / 8) << 16 : 0);
+	put32(answer + 44, request->type ? (uint32_t)(sa_stride(request->type) / 8) << 16 : 0);
 }
 
 static uint8_t *make_answer(struct sa_request *request, unsigned int status, size_t *length)
@@ -171,7 +138,7 @@ static uint8_t *make_answer(struct sa_request *request, unsigned int status, siz
 	size_t size = SA_HEADER;
 
 	if (status == STATUS_OK && request->table) {
-		size += request->count * stride(request->type);
+		size += request->count * sa_stride(request->type);
 		if (!request->answer)
 			request->answer = malloc(size);
 		if (!request->answer)

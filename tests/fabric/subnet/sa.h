@@ -8,7 +8,11 @@
 #ifndef FABRIC_SA_H
 #define FABRIC_SA_H
 
-#include "query.h"
+#include <stddef.h>
+#include <stdint.h>
+
+#include "fabric.h"
+#include "mad_header.h"
 
 struct sa;
 
@@ -27,14 +31,5 @@ void sa_free(struct sa *sa);
  */
 uint8_t *sa_answer(struct sa *sa, uint32_t from, uint16_t from_lid, const uint8_t *request,
 		   size_t request_length, size_t *length);
-
-/*
- * Trap 64 (in service) or 65 (out of service) for a port with this GUID, 66 and 67 for a
- * multicast group: who subscribed gets a Report.
- */
-void sa_gid_event(struct sa *sa, unsigned int trap, const uint8_t gid[16]);
-
-/* A trap MAD (Notice at offset 64) that some node sent to the SM: forwarded to subscribers. */
-void sa_forward_trap(struct sa *sa, const uint8_t trap[MAD_BYTES]);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "link.h"
 #include "sa_groups.h"
+#include "sa_match.h"
 
 struct group *group_find(struct sa *sa, const uint8_t mgid[16])
 {

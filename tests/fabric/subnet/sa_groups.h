@@ -44,6 +44,26 @@ enum { /* where a record has what */
 #define DEFAULT_RATE 3  /* 10 Gb/s, and 2048 bytes: what every port can do */
 #define MTU_2048     4
 
+struct member {
+	struct member *next;
+	uint32_t port;
+	uint8_t gid[16]; /* as it joined */
+	uint8_t state;   /* JoinState */
+	bool proxy;      /* somebody else made it join */
+};
+
+struct group {
+	struct group *next;
+	struct member *members;
+	bool permanent;
+	uint8_t record[52]; /* its MCMemberRecord, without a member */
+};
+
+int groups_start(struct sa *sa);
+struct group *group_find(struct sa *sa, const uint8_t mgid[16]);
+struct group *group_find_lid(struct sa *sa, uint16_t mlid);
+void groups_free(struct sa *sa);
+
 /* A new group behind the others, with the lowest free MLID; NULL: no MLID, no memory. */
 struct group *group_add(struct sa *sa, const uint8_t mgid[16]);
 void group_remove(struct sa *sa, struct group *group);

@@ -5,6 +5,8 @@
 
 #include "link.h"
 #include "sa_groups.h"
+#include "sa_match.h"
+#include "sa_subscriptions.h"
 #include "settings.h"
 
 #define IS_CREATED 66 /* traps (IBA 14.2.5.1) */

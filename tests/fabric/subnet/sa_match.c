@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "link.h"
-#include "sa_parts.h"
+#include "sa_match.h"
 #include "settings.h"
 
 /* Bit positions count from a record's first byte's most significant bit. */

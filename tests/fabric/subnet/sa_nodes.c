@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /* Subnet administration: records of nodes, ports and links (IBA 15.2.5.2 - 15.2.5.14). */
-#include "sa_parts.h"
+#include "sa_match.h"
 #include "sma.h"
 
 static bool is_switch(const struct sa_request *request, uint32_t port)

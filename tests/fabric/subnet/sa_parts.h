@@ -11,7 +11,7 @@
 #define FABRIC_SA_PARTS_H
 
 #include "classes.h"
-#include "sa.h"
+#include "query.h"
 
 #define SA_HEADER    56 /* MAD, RMPP and SA headers (IBA 15.2.1.1) */
 #define MAX_RECORDS  1000000
@@ -36,7 +36,8 @@ struct record_type {
 	uint16_t size; /* bytes */
 	uint16_t component_count;
 	const uint16_t *widths; /* of the components, in bits */
-	/* offers all records that there are to sa_offer(), or those that fit to sa_append() */
+	/* offers all records that there are to sa_offer() (sa_match.h), or those that fit to
+	 * sa_append() */
 	void (*walk)(struct sa_request *request);
 	/* Set and Delete: a status; the record in the request becomes the answer. NULL:
 	 * unsupported */
@@ -61,27 +62,13 @@ struct sa_request {
 	uint32_t count;      /* of records */
 };
 
-struct member {
-	struct member *next;
-	uint32_t port;
-	uint8_t gid[16]; /* as it joined */
-	uint8_t state;   /* JoinState */
-	bool proxy;      /* somebody else made it join */
-};
-
-struct group {
-	struct group *next;
-	struct member *members;
-	bool permanent;
-	uint8_t record[52]; /* its MCMemberRecord, without a member */
-};
-
 #define MLID_FIRST 0xc000
 #define MLID_COUNT 1024 /* as many as a switch's multicast table has (SwitchInfo) */
 
 struct sa {
 	struct fabric *fabric;
-	sa_send_fn *send;
+	/* sa.h: sa_send_fn */
+	void (*send)(void *context, uint16_t lid, const uint8_t mad[MAD_BYTES]);
 	void *context;
 	uint32_t *by_guid; /* a hash table of end ports; NULL: nobody asked yet */
 	uint32_t by_guid_mask;
@@ -101,49 +88,10 @@ extern const struct record_type node_record, port_info_record, switch_info_recor
 	vl_arbitration_record, linear_record, multicast_record, path_record, member_record,
 	service_record, inform_info_record;
 
-/* Whether two records have the same bits in all components of the mask. */
-bool sa_matches(const struct record_type *type, uint64_t mask, const uint8_t *wanted,
-		const uint8_t *record);
-
-/* A record for the answer; false: no more are wanted. An offered one is compared before. */
+/* A record for the answer; false: no more are wanted. */
 bool sa_append(struct sa_request *request, const uint8_t *record);
-bool sa_offer(struct sa_request *request, const uint8_t *record);
 
-/* Visits the end ports that a request can mean whose first component is a LID. */
-void sa_each_end_port(struct sa_request *request,
-		      bool (*visit)(struct sa_request *request, uint32_t port));
-
-/* Whether an end port can be reached now: it has a LID and its link is up. */
-bool sa_in_subnet(const struct fabric *fabric, uint32_t port);
-
-/* The end port with this GUID or GID, or NONE. */
-uint32_t sa_find_guid(struct sa *sa, uint64_t guid);
-uint32_t sa_find_gid(struct sa *sa, const uint8_t gid[16]);
-
-/* Whether a port is a member of the P_Key's partition; a P_Key that lets two ports talk, or 0.
- */
-bool sa_has_pkey(const struct fabric *fabric, uint32_t port, uint16_t pkey);
-uint16_t sa_shared_pkey(const struct fabric *fabric, uint32_t a, uint32_t b, uint16_t wanted);
-
-/*
- * Selectors (IBA 15.2.5.16): fits the best that there is to what a request's byte selects,
- * which may be less; false: it is not that good. A lifetime is fitted from the shortest.
- */
-bool sa_fit_mtu(uint8_t selected, uint8_t *mtu);
-bool sa_fit_rate(uint8_t selected, uint8_t *rate);
-bool sa_fit_life(uint8_t selected, uint8_t *life);
-
-#define SELECT_EXACTLY 0x80 /* how answers give such values */
-
-int groups_start(struct sa *sa);
-struct group *group_find(struct sa *sa, const uint8_t mgid[16]);
-struct group *group_find_lid(struct sa *sa, uint16_t mlid);
-void groups_free(struct sa *sa);
-
-void services_free(struct sa *sa);
-
-/* InformInfo: a status. */
-unsigned int subscribe(struct sa_request *request);
-void subscriptions_free(struct sa *sa);
+/* The records of one type stand this far apart: what AttributeOffset says, times 8 bytes. */
+size_t sa_stride(const struct record_type *type);
 
 #endif

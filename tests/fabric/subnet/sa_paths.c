@@ -5,6 +5,7 @@
 #include "link.h"
 #include "routes.h"
 #include "sa_groups.h"
+#include "sa_match.h"
 #include "settings.h"
 
 #define MAX_HOPS    64

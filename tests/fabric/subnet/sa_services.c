@@ -4,7 +4,8 @@
  * (IBA 15.2.5.14). */
 #include <stdlib.h>
 
-#include "sa_parts.h"
+#include "sa_match.h"
+#include "sa_services.h"
 #include "settings.h"
 
 enum { /* where a record has what */

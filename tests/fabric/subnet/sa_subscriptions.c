@@ -4,7 +4,8 @@
  * (IBA 13.4.8.3, 13.4.11). */
 #include <stdlib.h>
 
-#include "sa_parts.h"
+#include "sa_match.h"
+#include "sa_subscriptions.h"
 #include "wire.h"
 
 enum { /* where InformInfo has what (IBA 13.4.8.3) */

@@ -4,7 +4,7 @@
  * Subnet administration: records of the tables that nodes have, a block each (IBA 15.2.5.4 -
  * 15.2.5.12). Blocks are asked for one after the other until the node has no more.
  */
-#include "sa_parts.h"
+#include "sa_match.h"
 #include "sma.h"
 
 #define HEAD 8 /* bytes of a record before its block */

@@ -15,7 +15,10 @@
 #include <string.h>
 
 #include "routes.h"
+#include "sa.h"
 #include "sa_groups.h"
+#include "sa_match.h"
+#include "sa_subscriptions.h"
 #include "settings.h"
 #include "setup.h"
 #include "sma.h"
