@@ -113,35 +113,27 @@ static enum transaction_action ask_path(struct core *core, struct transaction *t
 				      clock_us());
 }
 
+/* What is to be done after an event that sends nothing itself. */
 static void carry_out(struct core *core, struct transaction *transaction,
-		      enum transaction_action action, struct packet *packet)
+		      enum transaction_action action)
 {
 	const struct owner_ops *ops = transaction->owner->ops;
 
-	for (;;) {
-		take_news(core, transaction);
-		switch (action) {
-		case TRANSACTION_SEND:
-			action = write_packet(core, transaction, packet);
-			continue;
-		case TRANSACTION_ASK_PATH:
-			action = ask_path(core, transaction, packet);
-			continue;
-		case TRANSACTION_WAIT:
-			ops->timer_changed(core, transaction);
-			return;
-		case TRANSACTION_AGAIN:
-			ops->again(core, transaction);
-			return;
-		case TRANSACTION_COMPLETE:
+	take_news(core, transaction);
+	switch (action) {
+	case TRANSACTION_WAIT:
+		ops->timer_changed(core, transaction);
+		break;
+	case TRANSACTION_AGAIN:
+		ops->again(core, transaction);
+		break;
+	case TRANSACTION_COMPLETE:
+		ops->withdraw(core, transaction);
+		ops->completed(core, transaction);
+		break;
+	default: /* it may be DONE, and be completed when a thread has written it */
+		if (transaction->state == TRANSACTION_DONE)
 			ops->withdraw(core, transaction);
-			ops->completed(core, transaction);
-			return;
-		case TRANSACTION_NONE:
-			if (transaction->state == TRANSACTION_DONE)
-				ops->withdraw(core, transaction);
-			return;
-		}
 	}
 }
 
@@ -155,13 +147,18 @@ void core_transmit(struct core *core, struct transaction *transaction)
 		return;
 	}
 	action = transaction_start(&core->transactions, transaction, &packet, clock_us());
-	carry_out(core, transaction, action, &packet);
+	if (action == TRANSACTION_ASK_PATH)
+		action = ask_path(core, transaction, &packet);
+	while (action == TRANSACTION_SEND) {
+		take_news(core, transaction);
+		action = write_packet(core, transaction, &packet);
+	}
+	carry_out(core, transaction, action);
 }
 
 void core_timer(struct core *core, struct transaction *transaction, int64_t now)
 {
-	carry_out(core, transaction, transaction_timer(&core->transactions, transaction, now),
-		  NULL);
+	carry_out(core, transaction, transaction_timer(&core->transactions, transaction, now));
 }
 
 void core_cancel(struct core *core, struct transaction *transaction, int error)
@@ -171,7 +168,7 @@ void core_cancel(struct core *core, struct transaction *transaction, int error)
 	if (transaction->state == TRANSACTION_READY)
 		transaction->owner->ops->withdraw(core, transaction);
 	carry_out(core, transaction,
-		  transaction_cancel(&core->transactions, transaction, error), NULL);
+		  transaction_cancel(&core->transactions, transaction, error));
 }
 
 void core_fail(struct core *core, int error)
@@ -209,7 +206,7 @@ static bool respond(struct core *core, struct transmission *transmission, uint8_
 		transaction->owner->ops->withdraw(core, transaction);
 	action = transaction_response(&core->transactions, transaction, transmission, umad,
 				      length, &allocated, clock_us());
-	carry_out(core, transaction, action, NULL);
+	carry_out(core, transaction, action);
 	return allocated;
 }
 
@@ -229,8 +226,7 @@ bool core_receive(struct core *core, uint8_t *umad, int length, bool allocated)
 	transaction = transaction_of(transmission);
 	carry_out(core, transaction,
 		  transaction_kernel_timeout(&core->transactions, transaction, transmission,
-					     clock_us()),
-		  NULL);
+					     clock_us()));
 	return false;
 }
 

@@ -95,11 +95,17 @@ static void remove_block(struct pool *pool, struct pool_block *block)
 	free(block);
 }
 
+/* A block that has a free structure; NULL without memory. */
+static struct pool_block *first_partial(struct pool *pool)
+{
+	if (list_is_empty(&pool->partial))
+		return add_block(pool);
+	return list_entry(pool->partial.next, struct pool_block, partial);
+}
+
 void *pool_get(struct pool *pool)
 {
-	struct list *first = list_first(&pool->partial);
-	struct pool_block *block =
-		first ? list_entry(first, struct pool_block, partial) : add_block(pool);
+	struct pool_block *block = first_partial(pool);
 	struct pool_entry *entry;
 	unsigned index;
 
