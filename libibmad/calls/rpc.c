@@ -49,7 +49,6 @@ static const struct owner_ops ops = {
 	.again = wake,
 	.timer_changed = wake,
 	.withdraw = ignore,
-	.news = ignore,
 };
 
 /* Another thread leads meanwhile: sending may take its time. */
@@ -70,9 +69,9 @@ static void wait_for(struct ibmad_port *port, struct blocking_request *request)
 	int64_t now;
 
 	reader_begin(reader, &request->waiter);
-	core_transmit(core, transaction);
-	while (!request->completed) {
-		now = clock_us();
+	now = core_transmit(core, transaction);
+	/* that time is good enough for the first wait */
+	for (; !request->completed; now = clock_us())
 		if (core->gone) {
 			core_cancel(core, transaction, core->gone);
 		} else if (transaction->state == TRANSACTION_READY) {
@@ -86,7 +85,6 @@ static void wait_for(struct ibmad_port *port, struct blocking_request *request)
 			core_timer(core, transaction, now);
 			core->hooks->progress(core);
 		}
-	}
 	reader_end(reader, &request->waiter);
 	port_leave(port, cancel_state);
 }

@@ -4,7 +4,6 @@
 
 #include "base/report.h"
 #include "mad/mad_wire.h"
-#include "mad/mgmt_class.h"
 
 #include <errno.h>
 
@@ -38,11 +37,6 @@ void core_free(struct core *core)
 
 /* --- windows -------------------------------------------------------------------- */
 
-enum mad_window core_window(struct transaction *transaction)
-{
-	return is_smp_class(transaction_mad(transaction)[1]) ? MAD_WINDOW_SMP : MAD_WINDOW_GMP;
-}
-
 static void count(struct transaction *transaction, struct window *window)
 {
 	if (transaction->counted)
@@ -60,15 +54,12 @@ static void uncount(struct transaction *transaction, struct window *window)
 	window->in_flight--;
 }
 
-static void take_news(struct core *core, struct transaction *transaction)
+static void spread_news(struct core *core, struct transaction *transaction)
 {
+	struct window *window = &core->windows[core_window(transaction)];
 	bool done = transaction->state == TRANSACTION_DONE;
 	unsigned news = transaction->news;
-	struct window *window;
 
-	if (!news && !done)
-		return;
-	window = &core->windows[core_window(transaction)];
 	if (news & NEWS_FIRST)
 		count(transaction, window);
 	if (news & NEWS_LOST)
@@ -77,9 +68,15 @@ static void take_news(struct core *core, struct transaction *transaction)
 		window_answered(window);
 	if (done || news & (NEWS_LATE | NEWS_RESPONSE | NEWS_LOST))
 		uncount(transaction, window);
-	if (news)
+	if (news && transaction->owner->ops->news)
 		transaction->owner->ops->news(core, transaction);
 	transaction->news = 0;
+}
+
+static inline void take_news(struct core *core, struct transaction *transaction)
+{
+	if (transaction->news || transaction->state == TRANSACTION_DONE)
+		spread_news(core, transaction);
 }
 
 /* --- carrying out --------------------------------------------------------------- */
@@ -137,16 +134,17 @@ static void carry_out(struct core *core, struct transaction *transaction,
 	}
 }
 
-void core_transmit(struct core *core, struct transaction *transaction)
+int64_t core_transmit(struct core *core, struct transaction *transaction)
 {
 	enum transaction_action action;
+	int64_t now = clock_us();
 	struct packet packet;
 
 	if (core->gone) {
 		core_cancel(core, transaction, core->gone);
-		return;
+		return now;
 	}
-	action = transaction_start(&core->transactions, transaction, &packet, clock_us());
+	action = transaction_start(&core->transactions, transaction, &packet, now);
 	if (action == TRANSACTION_ASK_PATH)
 		action = ask_path(core, transaction, &packet);
 	while (action == TRANSACTION_SEND) {
@@ -154,6 +152,7 @@ void core_transmit(struct core *core, struct transaction *transaction)
 		action = write_packet(core, transaction, &packet);
 	}
 	carry_out(core, transaction, action);
+	return now;
 }
 
 void core_timer(struct core *core, struct transaction *transaction, int64_t now)

@@ -33,7 +33,7 @@ struct owner_ops {
 	void (*timer_changed)(struct core *core, struct transaction *transaction);
 	/* Its timer means nothing any more, and it is to leave the owner's queues. */
 	void (*withdraw)(struct core *core, struct transaction *transaction);
-	/* transaction->news is not 0. */
+	/* transaction->news is not 0. NULL: it does not matter. */
 	void (*news)(struct core *core, struct transaction *transaction);
 };
 
@@ -82,12 +82,15 @@ static inline void core_unlock(struct core *core)
 }
 
 /* The window of a transaction. */
-enum mad_window core_window(struct transaction *transaction);
+static inline enum mad_window core_window(const struct transaction *transaction)
+{
+	return transaction->smp ? MAD_WINDOW_SMP : MAD_WINDOW_GMP;
+}
 
 /* All below: the lock is held. core_transmit() and core_timer() drop it meanwhile. */
 
-/* Sends a transaction that is READY and in no queue. */
-void core_transmit(struct core *core, struct transaction *transaction);
+/* Sends a transaction that is READY and in no queue. Returns the time when that began. */
+int64_t core_transmit(struct core *core, struct transaction *transaction);
 /* Its timer is due. */
 void core_timer(struct core *core, struct transaction *transaction, int64_t now);
 /* It completes with this errno, whatever its state; at once, unless a thread writes it. */

@@ -15,7 +15,8 @@ int link_write(const struct link *link, uint8_t *umad, int length, int kernel_ms
 {
 	int agent = (int)((struct ib_user_mad *)(void *)umad)->agent_id, ret, error;
 
-	report_packet("send\n", umad_get_mad(umad), length);
+	if (ibdebug > 1)
+		report_packet("send\n", umad_get_mad(umad), length);
 	do {
 		ret = umad_send(link->fd, agent, umad, length, kernel_ms, 0);
 	} while (ret == -EIO && errno == EINTR);
@@ -38,7 +39,8 @@ enum link_result link_read(const struct link *link, void *umad, int *length)
 		return LINK_TOO_LONG;
 	if (ret < 0)
 		return LINK_GONE;
-	report_packet("receive\n", umad_get_mad(umad), *length);
+	if (ibdebug > 1)
+		report_packet("receive\n", umad_get_mad(umad), *length);
 	return LINK_MESSAGE;
 }
 

@@ -52,6 +52,7 @@ int request_init(struct transaction *transaction, const struct link *link,
 	struct ib_user_mad *header;
 
 	memset(transaction, 0, sizeof(*transaction));
+	transaction->header_size = (uint8_t)umad_size();
 	if (agent < 0 || !dport || rpc->dataoffs < 0 || rpc->dataoffs > IB_MAD_SIZE)
 		return -EINVAL;
 	if (!payload)
@@ -70,8 +71,7 @@ int request_init(struct transaction *transaction, const struct link *link,
 	header->agent_id = (uint32_t)agent;
 	if (header->addr.grh_present)
 		header->addr.gid_index = (uint8_t)options->gid_index;
-	transaction_init(transaction, get32(transaction_mad(transaction), TID_OFFS),
-			 rpc->timeout ? rpc->timeout : options_timeout_ms(options),
+	transaction_init(transaction, rpc->timeout ? rpc->timeout : options_timeout_ms(options),
 			 options_attempts(options));
 	return 0;
 }

@@ -43,14 +43,17 @@ static bool changes_nothing(const uint8_t *mad)
 		mad[1] == IB_PERFORMANCE_CLASS || mad[1] == IB_CC_CLASS);
 }
 
-void transaction_init(struct transaction *transaction, uint32_t tid, int timeout_ms,
-		      int attempts)
+void transaction_init(struct transaction *transaction, int timeout_ms, int attempts)
 {
-	transmissions_init(&transaction->transmissions, tid);
+	const uint8_t *mad;
+
+	transaction->header_size = (uint8_t)umad_size();
+	mad = transaction_mad(transaction);
+	transmissions_init(&transaction->transmissions, get32(mad, TID_OFFS));
 	transaction->timeout_ms = timeout_ms < 0 ? INT_MAX / 2 : timeout_ms;
 	transaction->left = attempts < UINT16_MAX ? (uint16_t)attempts : UINT16_MAX;
-	transaction->repeatable = transaction->length == IB_MAD_SIZE &&
-				  changes_nothing(transaction_mad(transaction));
+	transaction->repeatable = transaction->length == IB_MAD_SIZE && changes_nothing(mad);
+	transaction->smp = is_smp_class(mad[1]);
 	transaction->fresh = true;
 }
 
@@ -67,11 +70,9 @@ void transaction_fini(struct transaction *transaction)
 
 static struct rtt *rtt_of(struct transactions *all, struct transaction *transaction)
 {
-	uint8_t mgmt_class = transaction_mad(transaction)[1];
-
-	if (mgmt_class == IB_SA_CLASS)
-		return &all->rtts[RTT_SA];
-	return &all->rtts[is_smp_class(mgmt_class) ? RTT_SMP : RTT_GMP];
+	if (transaction->smp)
+		return &all->rtts[RTT_SMP];
+	return &all->rtts[transaction_mad(transaction)[1] == IB_SA_CLASS ? RTT_SA : RTT_GMP];
 }
 
 static enum transaction_action wait_until(struct transaction *transaction, int64_t at)
@@ -317,9 +318,9 @@ static uint16_t status_of(const uint8_t *mad)
 }
 
 /* SMPs have no such status (IBA 14.2.1). */
-static bool is_redirection(const uint8_t *mad)
+static bool is_redirection(const uint8_t *mad, uint16_t status)
 {
-	return status_of(mad) == IB_MAD_STS_REDIRECT && !is_smp_class(mad[1]);
+	return status == IB_MAD_STS_REDIRECT && !is_smp_class(mad[1]);
 }
 
 /*
@@ -344,10 +345,8 @@ static bool pause_for(struct transactions *all, struct transaction *transaction,
 }
 
 /* A message of one MAD, and zeros to the end of the buffer. */
-static void copy_message(uint8_t *copy, const uint8_t *umad, int length)
+static void copy_message(uint8_t *copy, const uint8_t *umad, size_t size)
 {
-	size_t size = umad_size() + (size_t)length;
-
 	memcpy(copy, umad, size);
 	memset(copy + size, 0, PACKET_SIZE - size);
 }
@@ -373,7 +372,8 @@ static bool take_response(struct transaction *transaction, uint8_t *umad, int le
 		free(transaction->heap);
 	}
 	if (!allocated)
-		copy_message(response ? response : transaction->packet, umad, length);
+		copy_message(response ? response : transaction->packet, umad,
+			     transaction->header_size + (size_t)length);
 	transaction->heap = response;
 	transaction->length = length;
 	transaction->responded = true;
@@ -407,11 +407,13 @@ static enum transaction_action redirected(struct transactions *all,
 {
 	transmissions_renew(&all->outstanding, &transaction->transmissions);
 	if (!transaction->writing || transaction->heap)
-		return follow(all, transaction, umad + umad_size(), length, now);
+		return follow(all, transaction, umad + transaction->header_size, length, now);
 	transaction->heap = malloc(PACKET_SIZE);
 	if (!transaction->heap)
 		return finish(all, transaction, ENOMEM);
-	copy_message(transaction->heap, umad, length < IB_MAD_SIZE ? length : IB_MAD_SIZE);
+	copy_message(transaction->heap, umad,
+		     transaction->header_size +
+			     (size_t)(length < IB_MAD_SIZE ? length : IB_MAD_SIZE));
 	transaction->redirects = true;
 	return TRANSACTION_NONE;
 }
@@ -431,9 +433,10 @@ enum transaction_action transaction_response(struct transactions *all,
 					     int length, bool *taken, int64_t now)
 {
 	bool own = transmission_is_own(transmission), allocated = *taken, measured;
-	uint16_t status = status_of(umad_get_mad(umad));
+	const uint8_t *mad = umad + transaction->header_size;
+	uint16_t status = status_of(mad);
 	bool redirects =
-		is_redirection(umad_get_mad(umad)) || redirect_awaits_path(transaction->detour);
+		is_redirection(mad, status) || redirect_awaits_path(transaction->detour);
 
 	*taken = false;
 	transmission_forget(&all->outstanding, transmission);
@@ -493,7 +496,8 @@ static enum transaction_action follow_kept(struct transactions *all,
 
 	transaction->redirects = false;
 	transaction->heap = NULL;
-	action = follow(all, transaction, umad_get_mad(response), IB_MAD_SIZE, now);
+	action =
+		follow(all, transaction, response + transaction->header_size, IB_MAD_SIZE, now);
 	free(response);
 	return action;
 }

@@ -96,6 +96,8 @@ struct transaction {
 	uint16_t dataoffs; /* where the response's data begins */
 	uint8_t state;
 	uint8_t news;
+	uint8_t header_size; /* of the buffer's umad header */
+	bool smp : 1;        /* its MADs are SMPs */
 	bool repeatable : 1; /* a Get that changes nothing */
 	bool fresh : 1;      /* nothing was sent to its destination yet */
 	bool writing : 1;    /* a thread writes the packet */
@@ -126,7 +128,7 @@ static inline uint8_t *transaction_buffer(struct transaction *transaction)
 /* The MAD in it. */
 static inline uint8_t *transaction_mad(struct transaction *transaction)
 {
-	return umad_get_mad(transaction_buffer(transaction));
+	return transaction_buffer(transaction) + transaction->header_size;
 }
 
 /* What TRANSACTION_SEND is to write. */
@@ -138,9 +140,9 @@ struct packet {
 	unsigned attempts_left; /* 0: it does not begin a new attempt */
 };
 
-/* A transaction with a request for one MAD or more in its buffer, that has this own ID. */
-void transaction_init(struct transaction *transaction, uint32_t tid, int timeout_ms,
-		      int attempts);
+/* A transaction whose buffer has a request, of one MAD or more. It has zeros before the packet.
+ */
+void transaction_init(struct transaction *transaction, int timeout_ms, int attempts);
 /* Frees what belongs to it. */
 void transaction_fini(struct transaction *transaction);
 
