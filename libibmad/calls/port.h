@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* A port: what the layers of the engine need, and who uses it. */
+/* A port: the layers of the engine, and the engines and calls that use it. */
 #ifndef LIBIBMAD_PORT_H
 #define LIBIBMAD_PORT_H
 

@@ -29,7 +29,7 @@ EXPORT uint8_t *bm_call_via(void *data, ib_portid_t *portid, ib_bm_call_t *call,
 	rpc.timeout = (int)call->timeout;
 	rpc.mkey = call->bkey; /* the B_Key lies where SMPs have their M_Key */
 	address_qp1(portid);
-	if (is_answered(call->method))
+	if (has_response(call->method))
 		return mad_rpc(srcport, &rpc, portid, data, data);
 	return mad_send_via(&rpc, portid, NULL, data, srcport) < 0 ? NULL : data;
 }

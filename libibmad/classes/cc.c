@@ -21,7 +21,7 @@ static void *cc_rpc(int method, void *payload, void *rcvbuf, ib_portid_t *portid
 		.timeout = (int)timeout,
 		.cckey = cckey,
 	};
-	void *answer;
+	void *response;
 
 	if (!portid) {
 		errno = EINVAL;
@@ -32,10 +32,10 @@ static void *cc_rpc(int method, void *payload, void *rcvbuf, ib_portid_t *portid
 		rpc.datasz = IB_CC_LOG_DATA_SZ;
 	}
 	address_qp1(portid);
-	answer = mad_rpc(srcport, (ib_rpc_t *)&rpc, portid, payload, rcvbuf);
+	response = mad_rpc(srcport, (ib_rpc_t *)&rpc, portid, payload, rcvbuf);
 	if (rstatus)
 		*rstatus = (int)rpc.rstatus;
-	return answer;
+	return response;
 }
 
 EXPORT void *cc_query_status_via(void *rcvbuf, ib_portid_t *portid, unsigned attrid,

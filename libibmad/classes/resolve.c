@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Who is where: the subnet manager, oneself, and others by GUID, GID or text. */
+/* Addresses: of the subnet manager, of the local port, and of others by GUID, GID or text. */
 
 #include "base/export.h"
 #include "base/report.h"

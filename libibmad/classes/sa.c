@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Subnet administration (IBA 15.2): requests that one MAD answers. */
+/* Subnet administration (IBA 15.2): requests whose response is one MAD. */
 
 #include "base/export.h"
 #include "mad/gmp.h"
@@ -24,7 +24,7 @@ EXPORT uint8_t *sa_rpc_call(const struct ibmad_port *srcport, void *rcvbuf, ib_p
 		.mkey = sa_key_get(srcport),
 		.timeout = (int)timeout,
 	};
-	uint8_t *answer;
+	uint8_t *response;
 
 	if (!portid || portid->lid <= 0 || !sa) {
 		report("sa_rpc_call", "the subnet administrator needs a LID");
@@ -37,9 +37,9 @@ EXPORT uint8_t *sa_rpc_call(const struct ibmad_port *srcport, void *rcvbuf, ib_p
 	rpc.mask = sa->mask;
 	rpc.trid = sa->trid;
 	address_qp1(portid);
-	answer = mad_rpc_rmpp(srcport, &rpc, portid, NULL, rcvbuf);
+	response = mad_rpc_rmpp(srcport, &rpc, portid, NULL, rcvbuf);
 	sa->recsz = rpc.recsz;
-	return answer;
+	return response;
 }
 
 EXPORT int ib_path_query_via(const struct ibmad_port *srcport, ibmad_gid_t srcgid,

@@ -62,7 +62,7 @@ static int address_sa(const struct ibmad_port *port, const struct mad_sa_query *
 }
 
 static int ask(const struct ibmad_port *port, struct mad_sa_query *query, int method,
-	       struct mad_message *answer)
+	       struct mad_message *response)
 {
 	ib_rpc_t rpc = {
 		.mgtclass = IB_SA_CLASS,
@@ -79,7 +79,7 @@ static int ask(const struct ibmad_port *port, struct mad_sa_query *query, int me
 
 	if (err)
 		return err;
-	err = mad_rpc_message(port, &rpc, &sa, query->record, query->record_size, answer);
+	err = mad_rpc_message(port, &rpc, &sa, query->record, query->record_size, response);
 	query->status = rpc.rstatus;
 	return err;
 }
@@ -97,19 +97,19 @@ static bool is_query(const struct ibmad_port *port, struct mad_sa_query *query)
 EXPORT int mad_sa_get(const struct ibmad_port *port, struct mad_sa_query *query, void *record,
 		      size_t size)
 {
-	struct mad_message answer = {0};
+	struct mad_message response = {0};
 	int err;
 
 	if (!is_query(port, query) || !record || size > IB_SA_DATA_SIZE)
 		return -EINVAL;
-	err = ask(port, query, IB_MAD_METHOD_GET, &answer);
+	err = ask(port, query, IB_MAD_METHOD_GET, &response);
 	if (err)
 		return err;
-	if (answer.length < IB_SA_DATA_OFFS + size)
+	if (response.length < IB_SA_DATA_OFFS + size)
 		err = -EBADMSG;
 	else
-		memcpy(record, answer.mad + IB_SA_DATA_OFFS, size);
-	mad_message_free(&answer);
+		memcpy(record, response.mad + IB_SA_DATA_OFFS, size);
+	mad_message_free(&response);
 	return err;
 }
 

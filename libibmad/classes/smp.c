@@ -29,7 +29,7 @@ static uint8_t *smp_rpc(int method, void *data, ib_portid_t *portid, unsigned at
 		.mkey = smp_mkey_get(srcport),
 		.timeout = (int)timeout,
 	};
-	uint8_t *answer;
+	uint8_t *response;
 
 	if (!portid) {
 		errno = EINVAL;
@@ -40,10 +40,10 @@ static uint8_t *smp_rpc(int method, void *data, ib_portid_t *portid, unsigned at
 	/* SMPs go by QP0 and VL15, whatever the service level (IBA 14.2.1) */
 	portid->sl = 0;
 	portid->qp = 0;
-	answer = mad_rpc(srcport, &rpc, portid, data, data);
+	response = mad_rpc(srcport, &rpc, portid, data, data);
 	if (rstatus)
 		*rstatus = (int)rpc.rstatus;
-	return answer;
+	return response;
 }
 
 EXPORT uint8_t *smp_query_status_via(void *rcvbuf, ib_portid_t *portid, unsigned attrid,

@@ -40,7 +40,7 @@ EXPORT uint8_t *ib_vendor_call_via(void *data, ib_portid_t *portid, ib_vendor_ca
 	rpc.timeout = (int)call->timeout;
 	rpc.oui = call->oui;
 	address_qp1(portid);
-	if (is_answered(call->method))
+	if (has_response(call->method))
 		return mad_rpc_rmpp(srcport, &rpc, portid, NULL, data);
 	return mad_send_via(&rpc, portid, NULL, data, srcport) < 0 ? NULL : data;
 }

@@ -246,7 +246,7 @@ EXPORT uint8_t *ib_vendor_call(void *data, ib_portid_t *portid, ib_vendor_call_t
 	return ib_vendor_call_via(data, portid, call, process_port);
 }
 
-/* --- who is where --------------------------------------------------------------- */
+/* --- addresses ------------------------------------------------------------------ */
 
 EXPORT int ib_resolve_smlid(ib_portid_t *sm_id, int timeout)
 {

@@ -65,7 +65,7 @@ static void spread_news(struct core *core, struct transaction *transaction)
 	if (news & NEWS_LOST)
 		window_lost(window);
 	if (news & NEWS_RESPONSE)
-		window_answered(window);
+		window_response(window);
 	if (done || news & (NEWS_LATE | NEWS_RESPONSE | NEWS_LOST))
 		uncount(transaction, window);
 	if (news && transaction->owner->ops->news)

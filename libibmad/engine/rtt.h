@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * How long answers take, and from that, how long to wait for one before it is taken for
- * lost: smoothed mean and deviation, as RFC 6298 has them.
+ * How long responses take, and from that, how long to wait for a response before the request
+ * is considered lost: smoothed mean and deviation, as in RFC 6298.
  */
 #ifndef LIBIBMAD_RTT_H
 #define LIBIBMAD_RTT_H
@@ -16,9 +16,9 @@ struct rtt {
 	uint32_t deviation_us; /* times 4 */
 };
 
-/* An answer took so long. */
+/* A response took so long. */
 void rtt_sample(struct rtt *rtt, uint32_t us);
-/* When to take a request for lost. */
+/* After this time a request is considered lost. */
 uint32_t rtt_timeout(const struct rtt *rtt);
 
 #endif

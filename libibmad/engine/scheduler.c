@@ -142,7 +142,7 @@ void scheduler_set_limit(struct scheduler *scheduler, unsigned limit)
 	destinations_visit(&scheduler->destinations, readmit, scheduler);
 }
 
-/* --- sending -------------------------------------------------------------------- */
+/* --- transmission --------------------------------------------------------------- */
 
 bool scheduler_can_send(const struct scheduler *scheduler)
 {

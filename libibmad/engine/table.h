@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The transmissions that may be answered, by transaction ID. */
+/* The transmissions to which a response is expected, by transaction ID. */
 #ifndef LIBIBMAD_TABLE_H
 #define LIBIBMAD_TABLE_H
 

@@ -141,6 +141,7 @@ bool transmission_measure(struct transmission *transmission, int64_t now)
 	struct transmissions *transmissions = transmissions_of(transmission);
 
 	transmissions->rtt_us = ((uint32_t)now - transmission->sent) & TIME_MASK;
-	/* after a timeout, several transmissions had this ID: any of them may be answered */
+	/* after a timeout, several transmissions had this ID: it may be a response to any of
+	 * them */
 	return !transmission_is_own(transmission) || !transmissions->timed_out;
 }

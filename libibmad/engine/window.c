@@ -3,7 +3,7 @@
 #include "engine/window.h"
 
 #define SMALLEST       8
-/* Losses among fewer requests than this tell nothing: chance has its bad days. */
+/* With fewer requests than this, a loss may be chance. */
 #define LEAST_TO_JUDGE 64
 /* One lost in so many stops growth... */
 #define LOSS_TO_HOLD   6
@@ -48,10 +48,10 @@ static void halve(struct window *window)
 		window->size = window->smallest;
 }
 
-/* About once a round trip: when as many requests have an end as may be under way. */
+/* About once a round trip: when as many requests are complete as may be in flight. */
 static void judge(struct window *window)
 {
-	unsigned ended = window->answered + window->lost;
+	unsigned ended = window->responses + window->lost;
 
 	if (ended < window->size || (window->lost && ended < LEAST_TO_JUDGE))
 		return;
@@ -59,12 +59,12 @@ static void judge(struct window *window)
 		halve(window);
 	else if (window->lost * LOSS_TO_HOLD <= ended)
 		grow(window);
-	window->answered = window->lost = 0;
+	window->responses = window->lost = 0;
 }
 
-void window_answered(struct window *window)
+void window_response(struct window *window)
 {
-	window->answered++;
+	window->responses++;
 	judge(window);
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * How many requests may be under way at once. MADs have no flow control, and switches drop
- * what they cannot queue: the window opens while answers come, doubling each round trip at
- * first, and halves when a good part of the requests gets no answer. A few that are lost
- * say nothing of the fabric: a node may be dead, a link bad.
+ * How many requests may be in flight at once. MADs have no flow control, and switches drop MADs
+ * that they cannot queue. So the window grows while responses come: at first it doubles each
+ * round trip. It is halved when many requests are lost. A few lost requests do not change it:
+ * they may have been sent to a dead node, or over a bad link.
  */
 #ifndef LIBIBMAD_WINDOW_H
 #define LIBIBMAD_WINDOW_H
@@ -18,7 +18,7 @@ struct window {
 	unsigned smallest, largest; /* between which it adapts; equal: it does not */
 	unsigned start;
 	/* since it was last judged */
-	unsigned answered;
+	unsigned responses;
 	unsigned lost;
 	bool doubling;
 };
@@ -33,8 +33,8 @@ static inline bool window_open(const struct window *window)
 	return window->in_flight < window->size;
 }
 
-/* A request was answered, or had to be repeated first. */
-void window_answered(struct window *window);
+/* A response came; or it came only after a retransmission. */
+void window_response(struct window *window);
 void window_lost(struct window *window);
 
 #endif

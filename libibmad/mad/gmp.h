@@ -28,8 +28,8 @@ static inline void complete_address(ib_portid_t *portid, int mgmt_class)
 		portid->qp = qp;
 }
 
-/* Whether an answer comes: one to a Trap is its repressing (IBA 13.4.9). */
-static inline int is_answered(unsigned method)
+/* Whether the method has a response: that to a Trap is TrapRepress (IBA 13.4.9). */
+static inline int has_response(unsigned method)
 {
 	return method == IB_MAD_METHOD_GET || method == IB_MAD_METHOD_SET ||
 	       method == IB_MAD_METHOD_TRAP;

@@ -29,7 +29,7 @@ static int put_directed_route(uint8_t *mad, const ib_rpc_t *rpc, const ib_dr_pat
 		report("mad_encode", "a directed route cannot have %d hops", path->cnt);
 		return -1;
 	}
-	/* a request goes out by the initial path, an answer comes back by the return path */
+	/* a request goes out by the initial path, a response comes back by the return path */
 	if (rpc->method & IB_MAD_RESPONSE) {
 		put16(mad, STATUS_OFFS, (uint16_t)(rpc->rstatus | DIRECTION));
 		mad[6] = (uint8_t)(path->cnt + 1);

@@ -11,10 +11,9 @@
 #include <time.h>
 
 /*
- * The ids of a process follow one another from a random start, so that a program that is
- * started again is not handed the late answers to what it asked before, and two programs
- * do not start alike. 0 is not an id: it is the counter's way to say that it has no start
- * yet.
+ * The IDs of a process follow one another from a random start. So a program that is started
+ * again does not take late responses to its earlier requests, and two programs do not use the
+ * same IDs. 0 is no ID: it says that there is no start yet.
  */
 static atomic_uint last_id;
 

@@ -27,7 +27,7 @@ static int setup(void **state)
 static void answer(unsigned count)
 {
 	while (count--)
-		window_answered(&window);
+		window_response(&window);
 }
 
 static void lose(unsigned count)
@@ -94,7 +94,7 @@ static void a_few_losses_change_nothing(void **state)
 	setup(state);
 	answer(52);
 	window.size = 64;
-	window.answered = 51;
+	window.responses = 51;
 	lose(13);
 	assert_int_equal(window.size, 64); /* a fifth: it stays */
 }
