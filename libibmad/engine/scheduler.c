@@ -51,16 +51,20 @@ int scheduler_reserve(struct scheduler *scheduler)
 
 /* --- queues --------------------------------------------------------------------- */
 
-static void enqueue_last(struct list *queue, struct transaction *transaction)
+static void enqueue_before(struct list *entry, struct transaction *transaction)
 {
 	transaction->queued = true;
-	list_add_last(queue, &transaction->queue);
+	list_insert(entry, &transaction->queue);
+}
+
+static void enqueue_last(struct list *queue, struct transaction *transaction)
+{
+	enqueue_before(queue, transaction);
 }
 
 static void enqueue_first(struct list *queue, struct transaction *transaction)
 {
-	transaction->queued = true;
-	list_add_first(queue, &transaction->queue);
+	enqueue_before(queue->next, transaction);
 }
 
 static void dequeue(struct transaction *transaction)
@@ -108,16 +112,40 @@ static void readmit(struct destination *destination, void *arg)
 {
 	struct scheduler *scheduler = arg;
 	struct transaction *transaction;
-	struct list *first;
+	struct list *first, *others[WINDOWS];
 
+	for (unsigned i = 0; i < WINDOWS; i++)
+		others[i] = scheduler->ready[i].next;
 	while (destination->in_flight < scheduler->destination_limit &&
 	       (first = list_first(&destination->queue))) {
 		transaction = of_queue(first);
 		dequeue(transaction);
 		destination->in_flight++;
 		transaction->admitted = true;
-		/* before the others: it has waited longer */
-		enqueue_first(ready_of(scheduler, transaction), transaction);
+		/* they have waited longer than the others */
+		enqueue_before(others[core_window(transaction)], transaction);
+	}
+}
+
+/* Those that could not be sent yet are queued for their destinations again; the latest first.
+ */
+static void unadmit(struct scheduler *scheduler, struct list *queue)
+{
+	struct transaction *transaction;
+	struct destination *destination;
+	struct list *entry, *previous;
+
+	for (entry = queue->prev; entry != queue; entry = previous) {
+		previous = entry->prev;
+		transaction = of_queue(entry);
+		destination = transaction->destination;
+		if (!transaction->admitted ||
+		    destination->in_flight <= scheduler->destination_limit)
+			continue;
+		dequeue(transaction);
+		transaction->admitted = false;
+		destination->in_flight--;
+		enqueue_first(&destination->queue, transaction);
 	}
 }
 
@@ -139,6 +167,8 @@ void scheduler_leave(struct scheduler *scheduler, struct transaction *transactio
 void scheduler_set_limit(struct scheduler *scheduler, unsigned limit)
 {
 	scheduler->destination_limit = limit;
+	for (unsigned i = 0; i < WINDOWS; i++)
+		unadmit(scheduler, &scheduler->ready[i]);
 	destinations_visit(&scheduler->destinations, readmit, scheduler);
 }
 

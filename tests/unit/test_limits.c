@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Limits of requests in flight: they hold at once, for each destination, and after
+ * redirections. */
+
+#include "engine_fixture.h"
+
+#define MANY    200
+#define NODE_A  1
+#define NODE_B  2
+#define LIMIT_B 4
+
+static struct mad_async *async;
+static struct outcome outcomes[MANY];
+static uint64_t ids[MANY];
+
+static int setup(void **state)
+{
+	if (port_setup(state))
+		return -1;
+	memset(outcomes, 0, sizeof(outcomes));
+	async = mad_async_create(port);
+	return async ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	mad_async_destroy(async);
+	return port_teardown(state);
+}
+
+#define LIMITS_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+/* The request n has the data n + 1, whatever its LID. */
+static void submit_to(ib_rpc_t rpc, int lid, int n)
+{
+	uint8_t data[IB_SMP_DATA_SIZE] = {(uint8_t)(n + 1)};
+	ib_portid_t to = to_lid(lid);
+
+	assert_int_equal(mad_async_submit(async, &rpc, &to, data, sizeof(data), note,
+					  &outcomes[n], &ids[n]),
+			 0);
+}
+
+static void submit_many_to(ib_rpc_t rpc, int lid, int count)
+{
+	for (int i = 0; i < count; i++)
+		submit_to(rpc, lid, i);
+}
+
+/* Which request the n-th packet is, from 0 on. */
+static int request_in(unsigned n)
+{
+	const struct device_packet *packet = device_packet(n);
+	size_t offset = packet->mad[1] == IB_SMI_CLASS ? IB_SMP_DATA_OFFS : IB_PC_DATA_OFFS;
+
+	return packet->mad[offset] - 1;
+}
+
+static int lid_of(const struct device_packet *packet)
+{
+	return be16toh(packet->header.addr.lid);
+}
+
+static void answer(unsigned n)
+{
+	device_answer(device_packet(n), 0, 0, NULL, 0);
+	assert_int_equal(mad_async_process(async), 1);
+}
+
+static void expect_all(int count, int error)
+{
+	for (int i = 0; i < count; i++) {
+		assert_int_equal(outcomes[i].calls, 1);
+		assert_int_equal(outcomes[i].error, error);
+	}
+}
+
+/* --- limits that change --------------------------------------------------------- */
+
+static void a_window_that_is_raised_sends_at_once(void **state)
+{
+	(void)state;
+	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_SMP, 2), 0);
+	for (int i = 0; i < 50; i++)
+		submit_to(get_request(), i + 1, i);
+	assert_int_equal(device_written(), 2);
+	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_SMP, 30), 0);
+	assert_int_equal(device_written(), 30);
+	assert_int_equal(stats_of(async).waiting, 20);
+	for (unsigned i = 0; i < 30; i++)
+		assert_int_equal(request_in(i), i);
+}
+
+static void a_window_that_is_lowered_holds_what_is_queued(void **state)
+{
+	(void)state;
+	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_GMP, 5), 0);
+	for (int i = 0; i < 20; i++)
+		submit_to(set_request(), i + 1, i);
+	assert_int_equal(device_written(), 5);
+	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_GMP, 2), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		answer(i);
+		assert_int_equal(device_written(), 5);
+	}
+	answer(3);
+	assert_int_equal(device_written(), 6);
+}
+
+static void a_destination_limit_that_is_raised_sends_at_once_and_in_order(void **state)
+{
+	(void)state;
+	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_GMP, 100), 0);
+	assert_int_equal(mad_port_set_destination_limit(port, 1), 0);
+	submit_many_to(set_request(), NODE_A, 50);
+	assert_int_equal(device_written(), 1);
+	assert_int_equal(mad_port_set_destination_limit(port, 30), 0);
+	assert_int_equal(device_written(), 30);
+	for (unsigned i = 0; i < 30; i++)
+		assert_int_equal(request_in(i), i);
+	assert_int_equal(stats_of(async).waiting, 20);
+}
+
+static void a_destination_limit_that_is_lowered_holds_what_is_queued(void **state)
+{
+	(void)state;
+	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_GMP, 100), 0);
+	assert_int_equal(mad_port_set_destination_limit(port, 5), 0);
+	submit_many_to(set_request(), NODE_A, 20);
+	assert_int_equal(device_written(), 5);
+	assert_int_equal(mad_port_set_destination_limit(port, 2), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		answer(i);
+		assert_int_equal(device_written(), 5);
+	}
+	answer(3);
+	assert_int_equal(device_written(), 6);
+}
+
+/* The window keeps those from being sent that the raised limit lets through. */
+static void a_limit_may_be_lowered_before_it_was_of_use(void **state)
+{
+	(void)state;
+	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_GMP, 2), 0);
+	assert_int_equal(mad_port_set_destination_limit(port, 1), 0);
+	submit_many_to(set_request(), NODE_A, 20);
+	submit_to(set_request(), NODE_B, 20);
+	assert_int_equal(device_written(), 2);
+	assert_int_equal(mad_port_set_destination_limit(port, 15), 0);
+	assert_int_equal(device_written(), 2);
+	assert_int_equal(mad_port_set_destination_limit(port, 1), 0);
+	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_GMP, 100), 0);
+	assert_int_equal(device_written(), 2);
+	device_answer(device_packet(1), 0, 0, NULL, 0);
+	assert_int_equal(mad_async_process(async), 1);
+	for (unsigned i = 0; i < 20; i++) {
+		unsigned last = i ? i + 1 : 0;
+
+		assert_int_equal(device_written(), i + 2);
+		assert_int_equal(request_in(last), i);
+		answer(last);
+	}
+	expect_all(21, 0);
+}
+
+/* --- redirections --------------------------------------------------------------- */
+
+static struct {
+	unsigned in_flight, most, to_b;
+} b;
+
+static void redirect_to_b(const struct device_packet *packet)
+{
+	uint8_t info[72] = {0};
+
+	mad_set_field(info, 0, IB_CPI_REDIRECT_LID_F, NODE_B);
+	mad_set_field(info, 0, IB_CPI_REDIRECT_QP_F, 1);
+	device_answer(packet, IB_MAD_STS_REDIRECT, IB_PC_DATA_OFFS, info, sizeof(info));
+}
+
+/* Node A redirects all to node B, which the test answers for. */
+static int redirect_all(const struct device_packet *packet, void *arg)
+{
+	(void)arg;
+	if (lid_of(packet) == NODE_A) {
+		redirect_to_b(packet);
+		return 0;
+	}
+	b.to_b++;
+	if (++b.in_flight > b.most)
+		b.most = b.in_flight;
+	return 0;
+}
+
+static void submit_redirected(int count)
+{
+	memset(&b, 0, sizeof(b));
+	device_on_write(redirect_all, NULL);
+	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_GMP, 1000), 0);
+	assert_int_equal(mad_port_set_destination_limit(port, LIMIT_B), 0);
+	submit_many_to(set_request(), NODE_A, count);
+}
+
+/* Has redirections followed until each request that is not in flight to B is queued for it. */
+static void redirect_and_park(int count)
+{
+	submit_redirected(count);
+	while (device_written() < (unsigned)count + LIMIT_B)
+		assert_int_equal(mad_async_process(async), 0);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(mad_async_process(async), 0);
+	assert_int_equal(b.in_flight, LIMIT_B);
+	assert_int_equal(device_written(), count + LIMIT_B);
+}
+
+static void a_redirect_s_target_is_a_destination(void **state)
+{
+	int completed = 0;
+
+	(void)state;
+	redirect_and_park(MANY);
+	for (unsigned n = 0; completed < MANY; n++) {
+		if (lid_of(device_packet(n)) != NODE_B)
+			continue;
+		b.in_flight--;
+		device_answer(device_packet(n), 0, 0, NULL, 0);
+		completed += mad_async_process(async);
+		stats_of(async);
+	}
+	assert_int_equal(b.most, LIMIT_B);
+	assert_int_equal(b.to_b, MANY);
+	expect_all(MANY, 0);
+	assert_int_equal(device_written(), 2 * MANY);
+}
+
+/* What is redirected is not kept back by the limit of where it came from. */
+static void a_redirected_request_is_no_longer_in_flight_to_the_first_node(void **state)
+{
+	(void)state;
+	redirect_and_park(LIMIT_B);
+	submit_to(set_request(), NODE_A, LIMIT_B);
+	assert_int_equal(device_written(), 2 * LIMIT_B + 1);
+}
+
+static void a_redirected_request_may_be_cancelled_while_it_is_queued(void **state)
+{
+	(void)state;
+	redirect_and_park(20);
+	/* in flight to B, and queued for it */
+	for (int i = 0; i < 20; i += 2)
+		assert_int_equal(mad_async_cancel(async, ids[i]), 0);
+	assert_int_equal(stats_of(async).under_way, 20);
+	for (unsigned n = 0; stats_of(async).completed < 20; n++) {
+		assert_true(mad_async_process(async) >= 0);
+		if (n < device_written() && lid_of(device_packet(n)) == NODE_B)
+			device_answer(device_packet(n), 0, 0, NULL, 0);
+	}
+	for (int i = 0; i < 20; i++) {
+		assert_int_equal(outcomes[i].calls, 1);
+		assert_int_equal(outcomes[i].error, i % 2 ? 0 : -ECANCELED);
+	}
+}
+
+static void an_engine_may_end_while_redirected_requests_are_queued(void **state)
+{
+	(void)state;
+	redirect_and_park(50);
+	mad_async_destroy(async);
+	async = NULL;
+	expect_all(50, -ECANCELED);
+	assert_int_equal(device_written(), 50 + LIMIT_B);
+}
+
+static void a_device_may_go_while_redirected_requests_are_queued(void **state)
+{
+	(void)state;
+	redirect_and_park(50);
+	device_remove();
+	assert_int_equal(mad_async_run(async), 50);
+	expect_all(50, -ENODEV);
+	assert_int_equal(stats_of(async).under_way, 0);
+}
+
+static void a_port_may_be_closed_while_redirected_requests_are_queued(void **state)
+{
+	struct ibmad_port *first = port, *second;
+	struct mad_async *first_engine = async;
+	int classes[] = {IB_PERFORMANCE_CLASS};
+
+	(void)state;
+	second = port = mad_rpc_open_port(NULL, 0, classes, 1);
+	assert_non_null(port);
+	mad_rpc_set_timeout(port, LONG_MS);
+	overdue_after(LONG_MS * 1000);
+	async = mad_async_create(port);
+	redirect_and_park(50);
+	mad_rpc_close_port(second);
+	assert_int_equal(mad_async_run(async), 50);
+	expect_all(50, -ECANCELED);
+	mad_async_destroy(async);
+	port = first;
+	async = first_engine;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		LIMITS_TEST(a_window_that_is_raised_sends_at_once),
+		LIMITS_TEST(a_window_that_is_lowered_holds_what_is_queued),
+		LIMITS_TEST(a_destination_limit_that_is_raised_sends_at_once_and_in_order),
+		LIMITS_TEST(a_destination_limit_that_is_lowered_holds_what_is_queued),
+		LIMITS_TEST(a_limit_may_be_lowered_before_it_was_of_use),
+		LIMITS_TEST(a_redirect_s_target_is_a_destination),
+		LIMITS_TEST(a_redirected_request_is_no_longer_in_flight_to_the_first_node),
+		LIMITS_TEST(a_redirected_request_may_be_cancelled_while_it_is_queued),
+		LIMITS_TEST(an_engine_may_end_while_redirected_requests_are_queued),
+		LIMITS_TEST(a_device_may_go_while_redirected_requests_are_queued),
+		LIMITS_TEST(a_port_may_be_closed_while_redirected_requests_are_queued),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
