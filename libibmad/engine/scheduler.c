@@ -183,10 +183,36 @@ bool scheduler_can_send(const struct scheduler *scheduler)
 	return !list_is_empty(&scheduler->again);
 }
 
-void scheduler_send(struct scheduler *scheduler, unsigned most)
+/* Sends what its window allows; returns how many more may be sent. */
+static unsigned send_ready(struct scheduler *scheduler, unsigned kind, unsigned most)
 {
 	struct core *core = scheduler->core;
 	struct table *table = &core->transactions.outstanding.table;
+	struct transaction *transaction;
+	struct list *first;
+
+	while (window_open(&core->windows[kind]) &&
+	       (first = list_first(&scheduler->ready[kind]))) {
+		if (!most) {
+			/* the other kind should not wait until this one is all sent */
+			scheduler->turn = kind + 1;
+			return 0;
+		}
+		transaction = of_queue(first);
+		dequeue(transaction);
+		if (!admit(scheduler, transaction))
+			continue;
+		table_reserve(table, table->count + 1);
+		core_transmit(core, transaction);
+		most--;
+	}
+	return most;
+}
+
+void scheduler_send(struct scheduler *scheduler, unsigned most)
+{
+	struct core *core = scheduler->core;
+	unsigned turn = scheduler->turn;
 	struct transaction *transaction;
 	struct list *first;
 
@@ -196,17 +222,8 @@ void scheduler_send(struct scheduler *scheduler, unsigned most)
 		dequeue(transaction);
 		core_transmit(core, transaction);
 	}
-	for (unsigned i = 0; i < WINDOWS; i++)
-		while (most && window_open(&core->windows[i]) &&
-		       (first = list_first(&scheduler->ready[i]))) {
-			transaction = of_queue(first);
-			dequeue(transaction);
-			if (!admit(scheduler, transaction))
-				continue;
-			table_reserve(table, table->count + 1);
-			core_transmit(core, transaction);
-			most--;
-		}
+	for (unsigned i = 0; i < WINDOWS && most; i++)
+		most = send_ready(scheduler, (turn + i) % WINDOWS, most);
 }
 
 void scheduler_again(struct scheduler *scheduler, struct transaction *transaction)

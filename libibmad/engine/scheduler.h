@@ -3,7 +3,7 @@
 /*
  * The asynchronous requests of a port that are queued, and their timers. Requests are sent
  * first in, first out, as far as the window of their kind and the limit of their destination
- * let them.
+ * let them. If there are more of one kind than may be sent at once, the kinds take turns.
  */
 #ifndef LIBIBMAD_SCHEDULER_H
 #define LIBIBMAD_SCHEDULER_H
@@ -14,6 +14,7 @@
 struct scheduler {
 	struct core *core;
 	struct list ready[WINDOWS]; /* to be sent as the window allows */
+	unsigned turn;              /* the window whose requests are sent first */
 	struct list again;          /* to be retransmitted */
 	struct deadlines deadlines; /* of those in flight */
 	struct destinations destinations;
