@@ -513,6 +513,8 @@ static void serve(struct ibmad_port *port, bool read)
 {
 	int64_t now = clock_us();
 
+	if (reader_is_behind(&port->reader, scheduler_next(&port->scheduler), now))
+		read = true;
 	if (read && !port->core.gone)
 		reader_read(&port->reader, BATCH, now);
 	scheduler_expire(&port->scheduler, reader_time(&port->reader, now), BATCH);

@@ -58,6 +58,19 @@ static void transmit(struct ibmad_port *port, struct transaction *transaction)
 	core_transmit(&port->core, transaction);
 }
 
+/*
+ * Waits for an event. If the timer is due, the response may lie unread, because this thread did
+ * not run for a while. While this thread cannot read, it looks again every millisecond.
+ */
+static void wait_for_event(struct reader *reader, struct blocking_request *request, int64_t now)
+{
+	int64_t until = request->transaction.timer.at;
+
+	if (until <= now && (reader->reading || reader->blocked_until > now))
+		until = now + 1000;
+	reader_wait(reader, &request->waiter, until, now);
+}
+
 /* Sends a request and waits until it is complete. */
 static void wait_for(struct ibmad_port *port, struct blocking_request *request)
 {
@@ -65,7 +78,6 @@ static void wait_for(struct ibmad_port *port, struct blocking_request *request)
 	struct reader *reader = &port->reader;
 	struct core *core = &port->core;
 	int cancel_state = port_enter(port);
-	bool looked = false; /* for messages, since the timer is due */
 	int64_t now;
 
 	reader_begin(reader, &request->waiter);
@@ -76,12 +88,9 @@ static void wait_for(struct ibmad_port *port, struct blocking_request *request)
 			core_cancel(core, transaction, core->gone);
 		} else if (transaction->state == TRANSACTION_READY) {
 			transmit(port, transaction);
-		} else if (now < transaction->timer.at || !looked) {
-			/* if this thread did not run for a while, the response waits unread */
-			looked = now >= transaction->timer.at;
-			reader_wait(reader, &request->waiter, transaction->timer.at, now);
+		} else if (reader_time(reader, now) < transaction->timer.at) {
+			wait_for_event(reader, request, now);
 		} else {
-			looked = false;
 			core_timer(core, transaction, now);
 			core->hooks->progress(core);
 		}

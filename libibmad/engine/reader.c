@@ -192,8 +192,8 @@ void reader_read(struct reader *reader, unsigned most, int64_t now)
 
 int64_t reader_time(const struct reader *reader, int64_t now)
 {
-	/* while the leader polls, nothing is queued */
-	if (reader->polling)
+	/* no other thread can read while the leader polls: it is taken to be quick */
+	if (reader->polling && reader->wake_fd < 0)
 		return now;
 	return reader->emptied > now - TIMERS_LATE ? reader->emptied : now - TIMERS_LATE;
 }
@@ -226,9 +226,7 @@ static int poll_handle(struct reader *reader, int ms)
 {
 	int fd = reader->core->link.fd, ret;
 
-	if (reader->wake_fd < 0)
-		return umad_poll(fd, ms);
-	ret = umad_poll_with(fd, reader->wake_fd, ms);
+	ret = reader->wake_fd < 0 ? umad_poll(fd, ms) : umad_poll_with(fd, reader->wake_fd, ms);
 	reader->polling = false;
 	return ret;
 }
@@ -284,8 +282,13 @@ static void lead(struct reader *reader, struct waiter *waiter, int64_t until, in
 
 void reader_wait(struct reader *reader, struct waiter *waiter, int64_t until, int64_t now)
 {
+	bool can_read = reader->polling && reader->wake_fd >= 0 && !reader->reading;
+
 	waiter->woken = false;
-	if (reader->leader || reader->reading)
+	/* the leader may not have run since a message came */
+	if (until <= now && can_read)
+		reader_read(reader, BATCH, now);
+	else if (reader->leader || reader->reading)
 		follow(reader, waiter, until);
 	else if (reader->blocked_until > now)
 		follow(reader, waiter,

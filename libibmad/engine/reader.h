@@ -60,7 +60,8 @@ void reader_end(struct reader *reader, struct waiter *waiter);
 
 /*
  * Waits until messages were handled, until the waiter is woken, or until the time "until";
- * "now" is the present time. It may return early. The lock is dropped meanwhile.
+ * "now" is the present time. It may return early. If that time is over, it handles what is
+ * queued, as far as this thread may read now. The lock is dropped meanwhile.
  */
 void reader_wait(struct reader *reader, struct waiter *waiter, int64_t until, int64_t now);
 
@@ -83,5 +84,11 @@ void reader_read(struct reader *reader, unsigned most, int64_t now);
  * messages come faster than they are read, it is 100 ms ago at most.
  */
 int64_t reader_time(const struct reader *reader, int64_t now);
+
+/* Whether messages are to be read before a timer that is set for the time "at" is judged. */
+static inline bool reader_is_behind(const struct reader *reader, int64_t at, int64_t now)
+{
+	return at <= now && reader_time(reader, now) < at;
+}
 
 #endif

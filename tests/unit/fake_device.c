@@ -30,6 +30,7 @@ int device_setup(void **state)
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
 	pthread_cond_init(&device.written, &monotonic);
 	pthread_condattr_destroy(&monotonic);
+	pthread_cond_init(&device.polls_go, NULL);
 	device.last_fd = -1;
 	device_fail_malloc(0);
 	files_setup();
@@ -65,6 +66,7 @@ int device_teardown(void **state)
 	for (i = 0; i < device.packet_count; i++)
 		free(device.packets[i]);
 	free(device.packets);
+	pthread_cond_destroy(&device.polls_go);
 	pthread_cond_destroy(&device.written);
 	pthread_mutex_destroy(&device.lock);
 	return left ? -1 : 0;
@@ -206,6 +208,14 @@ void device_answer(const struct device_packet *request, uint16_t status, size_t 
 	if (size)
 		memcpy(mad + offset, data, size);
 	device_reply(request, mad, sizeof(mad));
+}
+
+void device_hold_polls(bool on)
+{
+	lock();
+	device.hold_polls = on;
+	pthread_cond_broadcast(&device.polls_go);
+	unlock();
 }
 
 /* --- faults and questions ------------------------------------------------------- */

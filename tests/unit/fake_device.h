@@ -80,6 +80,8 @@ void device_time_out(const struct device_packet *request);
 void device_queue(int fd, const struct ib_user_mad *header, const void *mad, size_t length);
 /* What is queued from now on can be read so many microseconds later; 0 at once. */
 void device_delay(unsigned microseconds);
+/* Polls do not return from now on, as if their threads did not run; false: they do again. */
+void device_hold_polls(bool on);
 
 /* The request's MAD for an answer of one's own: the TID as the kernel completes it. */
 void device_copy_mad(const struct device_packet *request, uint8_t mad[256]);

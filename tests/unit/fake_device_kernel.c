@@ -396,12 +396,15 @@ int sys_poll_both(int fd, int other, int timeout_ms, int *other_revents)
 	if (err)
 		return err;
 	err = poll(fds, 2, timeout_ms);
-	if (err <= 0)
-		return err ? -errno : 0;
-	*other_revents = fds[1].revents;
+	err = err < 0 ? -errno : err;
 	lock();
+	while (device.hold_polls)
+		pthread_cond_wait(&device.polls_go, &device.lock);
 	gone = device.gone;
 	unlock();
+	if (err <= 0)
+		return err;
+	*other_revents = fds[1].revents;
 	return gone ? POLLERR : fds[0].revents;
 }
 

@@ -33,14 +33,14 @@ struct handle {
 
 extern struct device_state {
 	pthread_mutex_t lock; /* guards all below */
-	pthread_cond_t written;
+	pthread_cond_t written, polls_go;
 	struct handle *handles[MAX_FD];
 	int handle_count, last_fd;
 	struct device_packet **packets;
 	unsigned packet_count;
 	device_write_fn *on_write;
 	void *on_write_arg;
-	bool hold_tids, forget_packets, gone, old_kernel;
+	bool hold_tids, hold_polls, forget_packets, gone, old_kernel;
 	unsigned delay_us;
 	struct {
 		unsigned calls, fail_in;

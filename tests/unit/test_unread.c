@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Responses that lie unread when their timers are due, because nobody has read for a while:
+ * nothing is sent again. The clock is the test's.
+ */
+
+#include "engine_fixture.h"
+
+#include <pthread.h>
+
+#define MANY 2000
+/* How late timers are judged at most. */
+#define LATE 100000
+
+int64_t __wrap_clock_us(void);
+
+static _Atomic int64_t clock_now;
+
+int64_t __wrap_clock_us(void)
+{
+	return clock_now;
+}
+
+static struct mad_async *async;
+static struct outcome outcomes[MANY];
+static pthread_t leader;
+static bool leading;
+
+static int setup(void **state)
+{
+	clock_now = 1000000;
+	if (port_setup(state))
+		return -1;
+	memset(outcomes, 0, sizeof(outcomes));
+	overdue_after(QUICK);
+	mad_port_set_window(port, MAD_WINDOW_GMP, MANY);
+	async = mad_async_create(port);
+	return async ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	if (leading) {
+		leading = false;
+		device_hold_polls(false);
+		device_remove();
+		pthread_join(leader, NULL);
+	}
+	mad_async_destroy(async);
+	return port_teardown(state);
+}
+
+#define UNREAD_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+/* It is sent again as soon as its response is late. */
+static ib_rpc_t counters_request(void)
+{
+	ib_rpc_t rpc = set_request();
+
+	rpc.method = IB_MAD_METHOD_GET;
+	return rpc;
+}
+
+/* As many responses lie unread, and their timers have been due for 20 ms. */
+static void leave_unread(void)
+{
+	device_on_write(echo, NULL);
+	for (int i = 0; i < MANY; i++)
+		submit(async, counters_request(), i + 1, &outcomes[i], NULL);
+	assert_int_equal(device_written(), MANY);
+	clock_now += QUICK + 20000;
+}
+
+static void expect_nothing_sent_again(void)
+{
+	for (int i = 0; i < MANY; i++) {
+		assert_int_equal(outcomes[i].calls, 1);
+		assert_int_equal(outcomes[i].error, 0);
+		assert_int_equal(outcomes[i].attempts, 1);
+	}
+	assert_int_equal(stats_of(async).retried, 0);
+	assert_int_equal(device_written(), MANY);
+}
+
+static void process_all(void)
+{
+	int count = 0, ret;
+
+	while (count < MANY) {
+		ret = mad_async_process(async);
+		assert_true(ret >= 0);
+		count += ret;
+	}
+}
+
+static void process_reads_all_before_it_judges_timers(void **state)
+{
+	(void)state;
+	leave_unread();
+	process_all();
+	expect_nothing_sent_again();
+}
+
+static void run_reads_all_before_it_judges_timers(void **state)
+{
+	(void)state;
+	leave_unread();
+	assert_int_equal(mad_async_run(async), MANY);
+	expect_nothing_sent_again();
+}
+
+/* The time is that of the library, and the loop does not wait by it. */
+static void an_event_loop_reads_all_before_it_judges_timers(void **state)
+{
+	struct pollfd fds[] = {{.fd = mad_async_fd(async), .events = POLLIN},
+			       {.fd = mad_async_wake_fd(async), .events = POLLIN}};
+	int count = 0, ret;
+
+	(void)state;
+	leave_unread();
+	while (count < MANY) {
+		assert_int_not_equal(poll(fds, 2, mad_async_timeout(async)), -1);
+		ret = mad_async_process(async);
+		assert_true(ret >= 0);
+		count += ret;
+	}
+	expect_nothing_sent_again();
+}
+
+static void a_blocking_call_that_reads_for_others_sends_nothing_again(void **state)
+{
+	uint8_t data[IB_PC_DATA_SZ] = {0};
+	ib_rpc_t rpc = set_request();
+	ib_portid_t to = to_lid(1);
+
+	(void)state;
+	leave_unread();
+	assert_non_null(mad_rpc(port, &rpc, &to, data, data));
+	process_all();
+	assert_int_equal(stats_of(async).retried, 0);
+	assert_int_equal(device_written(), MANY + 1);
+}
+
+/* --- blocking calls ------------------------------------------------------------- */
+
+/* The response comes after many others' messages, and the thread does not run for a while. */
+static int echo_behind_others(const struct device_packet *packet, void *arg)
+{
+	struct ib_user_mad header = {.agent_id = packet->header.agent_id};
+	uint8_t mad[IB_MAD_SIZE];
+
+	device_copy_mad(packet, mad);
+	mad[3] |= IB_MAD_RESPONSE;
+	mad[15] ^= 1;
+	for (int i = 0; i < *(int *)arg; i++)
+		device_queue(packet->fd, &header, mad, sizeof(mad));
+	clock_now += QUICK + 20000;
+	return echo(packet, NULL);
+}
+
+static void expect_sent_once(int others)
+{
+	uint8_t data[IB_PC_DATA_SZ] = {0};
+	ib_rpc_t rpc = counters_request();
+	ib_portid_t to = to_lid(1);
+
+	device_on_write(echo_behind_others, &others);
+	assert_non_null(mad_rpc(port, &rpc, &to, data, data));
+	assert_int_equal(device_written(), 1);
+}
+
+static void a_blocking_call_s_response_may_lie_behind_others(void **state)
+{
+	(void)state;
+	expect_sent_once(300);
+}
+
+/* --- another thread leads ------------------------------------------------------- */
+
+static void *receive(void *arg)
+{
+	(void)arg;
+	return mad_receive_via(NULL, -1, port);
+}
+
+/* A thread leads, and does not run. */
+static void begin_to_lead(void)
+{
+	unsigned before = device_calls(DEVICE_POLL);
+
+	device_hold_polls(true);
+	assert_int_equal(pthread_create(&leader, NULL, receive, NULL), 0);
+	leading = true;
+	while (device_calls(DEVICE_POLL) == before)
+		sleep_ms(1);
+}
+
+static void process_reads_all_beside_a_leader_that_does_not_run(void **state)
+{
+	(void)state;
+	begin_to_lead();
+	leave_unread();
+	process_all();
+	expect_nothing_sent_again();
+}
+
+static void run_reads_all_beside_a_leader_that_does_not_run(void **state)
+{
+	(void)state;
+	begin_to_lead();
+	leave_unread();
+	assert_int_equal(mad_async_run(async), MANY);
+	expect_nothing_sent_again();
+}
+
+static void a_blocking_call_reads_beside_a_leader_that_does_not_run(void **state)
+{
+	(void)state;
+	begin_to_lead();
+	expect_sent_once(0);
+}
+
+static void a_blocking_call_reads_all_beside_a_leader_that_does_not_run(void **state)
+{
+	(void)state;
+	begin_to_lead();
+	expect_sent_once(300);
+}
+
+/* --- messages that never stop --------------------------------------------------- */
+
+/* More messages than one call reads. */
+static void queue_others(void)
+{
+	const struct device_packet *packet = device_packet(0);
+	struct ib_user_mad header = {.agent_id = packet->header.agent_id};
+	uint8_t mad[IB_MAD_SIZE];
+
+	device_copy_mad(packet, mad);
+	mad[3] |= IB_MAD_RESPONSE;
+	mad[15] ^= 1;
+	for (int i = 0; i < 200; i++)
+		device_queue(packet->fd, &header, mad, sizeof(mad));
+}
+
+static void timers_are_judged_though_messages_never_stop(void **state)
+{
+	(void)state;
+	submit(async, counters_request(), 1, &outcomes[0], NULL);
+	assert_int_equal(mad_async_process(async), 0);
+	queue_others();
+	clock_now += QUICK + LATE / 2;
+	assert_int_equal(mad_async_process(async), 0);
+	assert_int_equal(device_written(), 1);
+	queue_others();
+	clock_now += LATE / 2;
+	assert_int_equal(mad_async_process(async), 0);
+	assert_int_equal(device_written(), 2);
+}
+
+static void an_idle_port_s_timers_are_judged_at_once(void **state)
+{
+	(void)state;
+	device_on_write(NULL, NULL);
+	submit(async, counters_request(), 1, &outcomes[0], NULL);
+	clock_now += QUICK - 1;
+	assert_int_equal(mad_async_process(async), 0);
+	assert_int_equal(device_written(), 1);
+	clock_now += 1;
+	assert_int_equal(mad_async_process(async), 0);
+	assert_int_equal(device_written(), 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		UNREAD_TEST(process_reads_all_before_it_judges_timers),
+		UNREAD_TEST(run_reads_all_before_it_judges_timers),
+		UNREAD_TEST(an_event_loop_reads_all_before_it_judges_timers),
+		UNREAD_TEST(a_blocking_call_that_reads_for_others_sends_nothing_again),
+		UNREAD_TEST(a_blocking_call_s_response_may_lie_behind_others),
+		UNREAD_TEST(process_reads_all_beside_a_leader_that_does_not_run),
+		UNREAD_TEST(run_reads_all_beside_a_leader_that_does_not_run),
+		UNREAD_TEST(a_blocking_call_reads_beside_a_leader_that_does_not_run),
+		UNREAD_TEST(a_blocking_call_reads_all_beside_a_leader_that_does_not_run),
+		UNREAD_TEST(timers_are_judged_though_messages_never_stop),
+		UNREAD_TEST(an_idle_port_s_timers_are_judged_at_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
