@@ -480,7 +480,9 @@ static void disown_response(struct transactions *all, struct transaction *transa
 		free(transaction->heap);
 		transaction->heap = NULL;
 		transaction->length = IB_MAD_SIZE;
-		transaction->state = TRANSACTION_IN_FLIGHT;
+		/* a redirection did not complete it: it is DONE only if it was cancelled */
+		if (transaction->responded)
+			transaction->state = TRANSACTION_IN_FLIGHT;
 	}
 	transaction->responded = false;
 	transaction->redirects = false;

@@ -1151,6 +1151,16 @@ static void a_redirection_of_a_refused_packet_is_anothers(void **state)
 	assert_action(written(0), WAIT);
 }
 
+static void a_cancelled_request_with_a_kept_redirection_is_not_sent_again(void **state)
+{
+	(void)state;
+	assert_action(start(), SEND);
+	assert_action(redirect_to(0, 77, 0), NONE);
+	assert_action(cancel(), NONE);
+	assert_action(written(EINVAL), COMPLETE);
+	assert_done(ECANCELED);
+}
+
 static void a_redirection_that_cannot_be_kept_completes_it(void **state)
 {
 	(void)state;
@@ -1451,6 +1461,7 @@ int main(void)
 		TEST(a_redirection_during_a_write_is_kept),
 		TEST(a_short_redirection_during_a_write_leads_nowhere),
 		TEST(a_redirection_of_a_refused_packet_is_anothers),
+		TEST(a_cancelled_request_with_a_kept_redirection_is_not_sent_again),
 		TEST(a_redirection_that_cannot_be_kept_completes_it),
 		TEST(a_redirection_without_memory_completes_it),
 		TEST(a_long_request_is_not_redirected),
