@@ -472,6 +472,7 @@ static void disown_response(struct transactions *all, struct transaction *transa
 			    int error)
 {
 	transmissions_forget(&all->outstanding, &transaction->transmissions);
+	transaction->recalled = false;
 	if (!transaction->responded && !transaction->redirects)
 		return;
 	if (transaction->overtaken) {

@@ -1068,6 +1068,19 @@ static void busy_during_a_write_is_followed_by_a_pause(void **state)
 	assert_waits_until(pause_ends);
 }
 
+static void busy_for_a_refused_packet_is_anothers(void **state)
+{
+	(void)state;
+	make_set(2);
+	assert_action(start(), SEND);
+	assert_action(respond(0, IB_MAD_STS_BUSY), WAIT);
+	assert_action(written(EINVAL), SEND);
+	assert_action(written(0), WAIT);
+	/* it is not repeated within the attempt */
+	assert_action(timer_at(request.timer.at), WAIT);
+	assert_waits_until(request.end);
+}
+
 /* --- redirection ---------------------------------------------------------------- */
 
 static int lid_of_packet(void)
@@ -1455,6 +1468,7 @@ int main(void)
 		TEST(a_set_is_repeated_once_after_busy),
 		TEST(a_pause_uses_attempts_up),
 		TEST(busy_during_a_write_is_followed_by_a_pause),
+		TEST(busy_for_a_refused_packet_is_anothers),
 		TEST(a_redirected_request_goes_to_the_other_lid),
 		TEST(a_redirected_set_has_a_whole_attempt),
 		TEST(a_redirection_after_the_last_attempt_comes_too_late),
