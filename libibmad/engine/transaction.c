@@ -512,7 +512,8 @@ static enum transaction_action follow_kept(struct transactions *all,
 static bool may_have_new_id(struct transaction *transaction, int error)
 {
 	if (error != EINVAL || transaction->transmissions.live[0].tid || transaction->refused ||
-	    transaction->redirects || transaction->state == TRANSACTION_DONE)
+	    transaction->redirects || transaction->recalled ||
+	    transaction->state == TRANSACTION_DONE)
 		return false;
 	transaction->refused = true;
 	return true;
@@ -533,8 +534,9 @@ enum transaction_action transaction_written(struct transactions *all,
 	transaction->refused = false;
 	if (transaction->state == TRANSACTION_DONE)
 		return TRANSACTION_COMPLETE;
-	/* a response to an earlier transmission may still come */
-	if (error && (error == ENODEV || !transaction->transmissions.expected))
+	/* a response to an earlier transmission may still come, or has come */
+	if (error && (error == ENODEV || (!transaction->transmissions.expected &&
+					  !transaction->recalled && !transaction->redirects)))
 		return finish(all, transaction, error);
 	if (transaction->redirects)
 		return follow_kept(all, transaction, now);

@@ -1068,6 +1068,30 @@ static void busy_during_a_write_is_followed_by_a_pause(void **state)
 	assert_waits_until(pause_ends);
 }
 
+static void busy_during_a_write_that_fails_is_followed_by_a_pause(void **state)
+{
+	int64_t pause_ends;
+
+	(void)state;
+	transmit_and_begin_again();
+	assert_action(respond(0, IB_MAD_STS_BUSY), WAIT);
+	pause_ends = request.timer.at;
+	assert_action(written(ENOMEM), WAIT);
+	assert_waits_until(pause_ends);
+	assert_action(timer_at(pause_ends), AGAIN);
+}
+
+static void a_refused_packet_does_not_end_a_pause(void **state)
+{
+	(void)state;
+	transmit_twice();
+	assert_action(timer_at(request.timer.at), AGAIN);
+	assert_action(start(), SEND);
+	assert_action(respond(SECOND, IB_MAD_STS_BUSY), WAIT);
+	assert_action(written(EINVAL), WAIT);
+	assert_pauses(4 * INTERVAL);
+}
+
 static void busy_for_a_refused_packet_is_anothers(void **state)
 {
 	(void)state;
@@ -1152,6 +1176,28 @@ static void a_short_redirection_during_a_write_leads_nowhere(void **state)
 	assert_action(come(0, response(0, IB_MAD_STS_REDIRECT), 36), NONE);
 	assert_action(written(0), AGAIN);
 	assert_action(start(), ASK_PATH);
+}
+
+static void a_redirection_outlives_a_write_error_of_the_retransmission(void **state)
+{
+	(void)state;
+	transmit_and_begin_again();
+	assert_action(redirect_to(0, 77, 0), NONE);
+	assert_action(written(ENOMEM), AGAIN);
+	assert_action(start(), SEND);
+	assert_int_equal(lid_of_packet(), 77);
+}
+
+static void a_redirection_outlives_a_refused_retransmission(void **state)
+{
+	(void)state;
+	transmit_twice();
+	assert_action(timer_at(request.timer.at), AGAIN);
+	assert_action(start(), SEND);
+	assert_action(redirect_to(SECOND, 77, 0), NONE);
+	assert_action(written(EINVAL), AGAIN);
+	assert_action(start(), SEND);
+	assert_int_equal(lid_of_packet(), 77);
 }
 
 static void a_redirection_of_a_refused_packet_is_anothers(void **state)
@@ -1468,12 +1514,16 @@ int main(void)
 		TEST(a_set_is_repeated_once_after_busy),
 		TEST(a_pause_uses_attempts_up),
 		TEST(busy_during_a_write_is_followed_by_a_pause),
+		TEST(busy_during_a_write_that_fails_is_followed_by_a_pause),
+		TEST(a_refused_packet_does_not_end_a_pause),
 		TEST(busy_for_a_refused_packet_is_anothers),
 		TEST(a_redirected_request_goes_to_the_other_lid),
 		TEST(a_redirected_set_has_a_whole_attempt),
 		TEST(a_redirection_after_the_last_attempt_comes_too_late),
 		TEST(a_redirection_during_a_write_is_kept),
 		TEST(a_short_redirection_during_a_write_leads_nowhere),
+		TEST(a_redirection_outlives_a_write_error_of_the_retransmission),
+		TEST(a_redirection_outlives_a_refused_retransmission),
 		TEST(a_redirection_of_a_refused_packet_is_anothers),
 		TEST(a_cancelled_request_with_a_kept_redirection_is_not_sent_again),
 		TEST(a_redirection_that_cannot_be_kept_completes_it),
