@@ -427,6 +427,18 @@ static void judge_loss(struct transaction *transaction, bool own)
 	transaction->news |= transaction->late && !own ? NEWS_LOST : NEWS_RESPONSE;
 }
 
+/*
+ * A response to an earlier attempt has come between two attempts. If the request is READY, its
+ * next attempt begins now; otherwise a thread writes, and an attempt has just ended.
+ */
+static void set_end(struct transaction *transaction, int64_t now)
+{
+	bool ready = transaction->state == TRANSACTION_READY;
+
+	transaction->end = now + (ready ? transaction->timeout_ms * INT64_C(1000) : 0);
+	transaction->overtime = false;
+}
+
 enum transaction_action transaction_response(struct transactions *all,
 					     struct transaction *transaction,
 					     struct transmission *transmission, uint8_t *umad,
@@ -440,6 +452,8 @@ enum transaction_action transaction_response(struct transactions *all,
 
 	*taken = false;
 	transmission_forget(&all->outstanding, transmission);
+	if (!transaction->end)
+		set_end(transaction, now);
 	if (status & IB_MAD_STS_BUSY) {
 		transaction->news |= NEWS_BUSY;
 		if (pause_for(all, transaction, now)) {

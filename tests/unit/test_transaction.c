@@ -1056,6 +1056,38 @@ static void a_pause_uses_attempts_up(void **state)
 	assert_int_equal(packet.attempts_left, 1);
 }
 
+static void busy_before_the_next_attempt_is_followed_by_a_pause(void **state)
+{
+	(void)state;
+	transmit_twice();
+	assert_action(timer_at(request.end), WAIT);
+	now += MS;
+	assert_action(kernel_times_out(0), AGAIN);
+	assert_action(respond(SECOND, IB_MAD_STS_BUSY), WAIT);
+	assert_int_equal(request.news, NEWS_BUSY | NEWS_LATE | NEWS_LOST);
+	assert_int_equal(request.left, 2);
+	assert_pauses(4 * INTERVAL);
+	assert_action(timer_at(request.timer.at), AGAIN);
+	assert_action(start(), SEND);
+	assert_int_equal(packet.attempts_left, 2);
+}
+
+static void busy_after_the_kernels_timeout_during_a_write_is_followed_by_a_pause(void **state)
+{
+	(void)state;
+	make_set(3);
+	transmit();
+	assert_action(timer_at(request.end), WAIT);
+	assert_action(timer_at(request.timer.at), AGAIN);
+	assert_action(start(), SEND);
+	assert_action(kernel_times_out(SECOND), WAIT);
+	assert_action(respond(0, IB_MAD_STS_BUSY), WAIT);
+	assert_pauses(2 * INTERVAL);
+	assert_action(written(0), WAIT);
+	assert_action(timer_at(request.timer.at), AGAIN);
+	assert_int_equal(request.left, 1);
+}
+
 static void busy_during_a_write_is_followed_by_a_pause(void **state)
 {
 	int64_t pause_ends;
@@ -1154,6 +1186,19 @@ static void a_redirection_after_the_last_attempt_comes_too_late(void **state)
 	now = request.end;
 	assert_action(redirect_to(0, 77, 0), COMPLETE);
 	assert_done(ETIMEDOUT);
+}
+
+static void a_redirection_before_the_next_attempt_is_followed(void **state)
+{
+	(void)state;
+	transmit_twice();
+	assert_action(timer_at(request.end), WAIT);
+	now += MS;
+	assert_action(kernel_times_out(0), AGAIN);
+	assert_action(redirect_to(SECOND, 77, 0), AGAIN);
+	assert_int_equal(request.left, 2);
+	assert_action(start(), SEND);
+	assert_int_equal(lid_of_packet(), 77);
 }
 
 static void a_redirection_during_a_write_is_kept(void **state)
@@ -1513,6 +1558,8 @@ int main(void)
 		TEST(busy_without_time_for_a_pause_is_an_error),
 		TEST(a_set_is_repeated_once_after_busy),
 		TEST(a_pause_uses_attempts_up),
+		TEST(busy_before_the_next_attempt_is_followed_by_a_pause),
+		TEST(busy_after_the_kernels_timeout_during_a_write_is_followed_by_a_pause),
 		TEST(busy_during_a_write_is_followed_by_a_pause),
 		TEST(busy_during_a_write_that_fails_is_followed_by_a_pause),
 		TEST(a_refused_packet_does_not_end_a_pause),
@@ -1520,6 +1567,7 @@ int main(void)
 		TEST(a_redirected_request_goes_to_the_other_lid),
 		TEST(a_redirected_set_has_a_whole_attempt),
 		TEST(a_redirection_after_the_last_attempt_comes_too_late),
+		TEST(a_redirection_before_the_next_attempt_is_followed),
 		TEST(a_redirection_during_a_write_is_kept),
 		TEST(a_short_redirection_during_a_write_leads_nowhere),
 		TEST(a_redirection_outlives_a_write_error_of_the_retransmission),
