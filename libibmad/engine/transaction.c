@@ -109,6 +109,9 @@ enum transaction_action transaction_cancel(struct transactions *all,
 
 /* --- transmission --------------------------------------------------------------- */
 
+static enum transaction_action proceed(struct transactions *all,
+				       struct transaction *transaction, int64_t now);
+
 static int64_t earlier(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
@@ -152,10 +155,12 @@ static enum transaction_action transmit(struct transactions *all,
 					struct transaction *transaction, struct packet *packet,
 					int64_t now)
 {
-	struct transmission *transmission =
-		transmission_begin(&all->outstanding, &transaction->transmissions,
-				   transaction_mad(transaction), now);
+	struct transmission *transmission;
 
+	if (transaction->end && now >= transaction->end)
+		return proceed(all, transaction, now);
+	transmission = transmission_begin(&all->outstanding, &transaction->transmissions,
+					  transaction_mad(transaction), now);
 	*packet = (struct packet){
 		.transmission = transmission,
 		.umad = transaction_buffer(transaction),

@@ -393,6 +393,30 @@ static void the_count_of_transmissions_does_not_overflow(void **state)
 	assert_int_equal(request.transmissions.count, UINT16_MAX);
 }
 
+/* An attempt that is over before its packet could be sent is over. */
+
+static void a_packet_whose_attempt_is_over_is_not_sent(void **state)
+{
+	(void)state;
+	transmit();
+	assert_action(timer_at(request.timer.at), AGAIN);
+	now = request.end + MS;
+	assert_action(start(), WAIT);
+	assert_true(request.timer.at > now);
+	assert_int_equal(request.transmissions.count, 1);
+}
+
+static void nor_is_one_sent_after_the_last_attempt(void **state)
+{
+	(void)state;
+	make_get(1);
+	transmit();
+	assert_action(timer_at(request.timer.at), AGAIN);
+	now = request.end;
+	assert_action(start(), COMPLETE);
+	assert_done(ETIMEDOUT);
+}
+
 /* --- written -------------------------------------------------------------------- */
 
 static void a_get_waits_for_the_interval(void **state)
@@ -1501,6 +1525,8 @@ int main(void)
 		TEST(a_chosen_id_that_was_answered_is_not_withheld),
 		TEST(a_chosen_id_with_a_late_response_is_withheld),
 		TEST(the_count_of_transmissions_does_not_overflow),
+		TEST(a_packet_whose_attempt_is_over_is_not_sent),
+		TEST(nor_is_one_sent_after_the_last_attempt),
 		TEST(a_get_waits_for_the_interval),
 		TEST(the_interval_is_no_longer_than_the_attempt),
 		TEST(the_sa_has_more_time_than_others),
