@@ -101,6 +101,17 @@ static bool is_taken(struct outstanding *outstanding, uint32_t tid, uint8_t mgmt
 	return transmission_find(outstanding, tid, mgmt_class);
 }
 
+/* The caller of another request may have chosen the ID that comes next. */
+static uint32_t new_tid(struct outstanding *outstanding, uint8_t mgmt_class)
+{
+	uint32_t tid;
+
+	do
+		tid = (uint32_t)mad_trid();
+	while (is_taken(outstanding, tid, mgmt_class));
+	return tid;
+}
+
 /* The request's own ID unless the kernel holds it; of the others, the oldest is replaced. */
 static struct transmission *free_slot(struct transmissions *transmissions)
 {
@@ -125,7 +136,7 @@ struct transmission *transmission_begin(struct outstanding *outstanding,
 		renew_own(outstanding, transmissions);
 	tid = transmission_is_own(transmission) ? transmission->tid : 0;
 	if (!tid)
-		tid = (uint32_t)mad_trid();
+		tid = new_tid(outstanding, mad[1]);
 	put32(mad, TID_OFFS, tid);
 	transmission->sent = (uint32_t)now & TIME_MASK;
 	transmissions->expected =

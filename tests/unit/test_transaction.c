@@ -323,6 +323,20 @@ static void an_id_in_flight_is_replaced_in_the_same_class_alone(void **state)
 			 live(0));
 }
 
+static void a_new_id_is_no_id_in_flight(void **state)
+{
+	struct transaction other;
+
+	(void)state;
+	transmit();
+	make(&other, IB_PERFORMANCE_CLASS, IB_MAD_METHOD_GET, IB_MAD_SIZE, 1);
+	transmissions_init(&other.transmissions, (uint32_t)mad_trid() + 1);
+	assert_action(transaction_start(&all, &other, &packet, now), SEND);
+	assert_action(timer_at(request.timer.at), AGAIN);
+	assert_action(start(), SEND);
+	assert_int_not_equal(live(SECOND)->tid, other.transmissions.live[0].tid);
+}
+
 static uint32_t id_of_another(void)
 {
 	struct transaction other;
@@ -1519,6 +1533,7 @@ int main(void)
 		TEST(the_first_packet_has_the_own_id_and_the_whole_timeout),
 		TEST(the_kernel_waits_a_millisecond_at_least),
 		TEST(an_id_in_flight_is_replaced_in_the_same_class_alone),
+		TEST(a_new_id_is_no_id_in_flight),
 		TEST(a_chosen_id_that_was_given_up_is_withheld),
 		TEST(an_id_is_withheld_until_so_many_others_were),
 		TEST(an_id_that_nobody_chose_is_not_withheld),
