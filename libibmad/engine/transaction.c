@@ -299,9 +299,7 @@ enum transaction_action transaction_kernel_timeout(struct transactions *all,
 	bool own = transmission_is_own(transmission);
 	bool latest = transmission->tid == get32(transaction_mad(transaction), TID_OFFS);
 
-	transmission_forget(&all->outstanding, transmission);
-	if (own)
-		transaction->transmissions.timed_out = true;
+	transmission_timed_out(&all->outstanding, transmission);
 	if (transaction->state != TRANSACTION_IN_FLIGHT)
 		return TRANSACTION_NONE;
 	if (!transaction->repeatable && latest)

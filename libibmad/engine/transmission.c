@@ -53,6 +53,17 @@ static void withhold_own(struct outstanding *outstanding,
 			transmissions->live[0].tid;
 }
 
+void transmission_timed_out(struct outstanding *outstanding, struct transmission *transmission)
+{
+	struct transmissions *transmissions = transmissions_of(transmission);
+
+	transmission_forget(outstanding, transmission);
+	if (!transmission_is_own(transmission))
+		return;
+	transmissions->timed_out = true;
+	withhold_own(outstanding, transmissions);
+}
+
 static void renew_own(struct outstanding *outstanding, struct transmissions *transmissions)
 {
 	withhold_own(outstanding, transmissions);
@@ -101,6 +112,18 @@ static bool is_taken(struct outstanding *outstanding, uint32_t tid, uint8_t mgmt
 	return transmission_find(outstanding, tid, mgmt_class);
 }
 
+/* After a timeout the ID is withheld from others, not from the request itself. */
+static bool own_is_taken(struct outstanding *outstanding,
+			 const struct transmissions *transmissions)
+{
+	uint32_t tid = transmissions->live[0].tid;
+	uint8_t mgmt_class = transmissions->mgmt_class;
+
+	return transmissions->timed_out
+		       ? transmission_find(outstanding, tid, mgmt_class) != NULL
+		       : is_taken(outstanding, tid, mgmt_class);
+}
+
 /* The caller of another request may have chosen the ID that comes next. */
 static uint32_t new_tid(struct outstanding *outstanding, uint8_t mgmt_class)
 {
@@ -132,7 +155,7 @@ struct transmission *transmission_begin(struct outstanding *outstanding,
 	transmissions->mgmt_class = mad[1];
 	transmission_forget(outstanding, transmission);
 	if (transmission_is_own(transmission) && transmission->tid &&
-	    is_taken(outstanding, transmission->tid, mad[1]))
+	    own_is_taken(outstanding, transmissions))
 		renew_own(outstanding, transmissions);
 	tid = transmission_is_own(transmission) ? transmission->tid : 0;
 	if (!tid)

@@ -76,6 +76,11 @@ bool transmission_measure(struct transmission *transmission, int64_t now);
 /* No response to it is expected any more. */
 void transmission_forget(struct outstanding *outstanding, struct transmission *transmission);
 void transmissions_forget(struct outstanding *outstanding, struct transmissions *transmissions);
+/*
+ * The kernel gave it up. If it had the request's own ID, a late response may have that ID: no
+ * other request gets it for some time.
+ */
+void transmission_timed_out(struct outstanding *outstanding, struct transmission *transmission);
 /* The kernel refused it. If it had the request's own ID, the next one has a new ID. */
 void transmission_refused(struct outstanding *outstanding, struct transmission *transmission);
 /*

@@ -399,6 +399,18 @@ static void a_chosen_id_with_a_late_response_is_withheld(void **state)
 	assert_int_not_equal(id_of_another(), TID);
 }
 
+static void a_chosen_id_is_withheld_from_others_between_attempts(void **state)
+{
+	(void)state;
+	request.transmissions.chosen = true;
+	transmit();
+	assert_action(kernel_times_out(0), NONE);
+	assert_int_not_equal(id_of_another(), TID);
+	assert_action(timer_at(request.timer.at), AGAIN);
+	assert_action(start(), SEND);
+	assert_int_equal(written_tid(), TID);
+}
+
 static void the_count_of_transmissions_does_not_overflow(void **state)
 {
 	(void)state;
@@ -1539,6 +1551,7 @@ int main(void)
 		TEST(an_id_that_nobody_chose_is_not_withheld),
 		TEST(a_chosen_id_that_was_answered_is_not_withheld),
 		TEST(a_chosen_id_with_a_late_response_is_withheld),
+		TEST(a_chosen_id_is_withheld_from_others_between_attempts),
 		TEST(the_count_of_transmissions_does_not_overflow),
 		TEST(a_packet_whose_attempt_is_over_is_not_sent),
 		TEST(nor_is_one_sent_after_the_last_attempt),
