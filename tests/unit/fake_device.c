@@ -45,7 +45,7 @@ void close_handle(struct handle *handle)
 		handle->queue = message->next;
 		free(message);
 	}
-	device.handles[handle->fd] = NULL;
+	device.handles[handle->number] = NULL;
 	device.handle_count--;
 	close(handle->fd);
 	free(handle);
@@ -271,6 +271,13 @@ void device_remove(void)
 	unlock();
 }
 
+void device_high_handles(void)
+{
+	lock();
+	device.high_handles = true;
+	unlock();
+}
+
 void device_old_kernel(void)
 {
 	lock();
@@ -353,4 +360,14 @@ unsigned device_calls(enum device_call call)
 	count = device.calls[call].calls;
 	unlock();
 	return count;
+}
+
+int device_poll_timeout(void)
+{
+	int timeout;
+
+	lock();
+	timeout = device.poll_timeout;
+	unlock();
+	return timeout;
 }

@@ -103,6 +103,11 @@ void device_fail(enum device_call call, unsigned n, int error);
 void device_read_result(int fd, long result);
 /* The hardware goes: poll says POLLERR, read and write EIO. */
 void device_remove(void);
+/*
+ * Handles are numbers from 1024 on from now on, and no descriptors, as those of a simulator
+ * that is preloaded.
+ */
+void device_high_handles(void);
 /* A kernel without P_Key index and second registration: ENOTTY, shorter headers. */
 void device_old_kernel(void);
 /* The n-th allocation from now on fails; 0 none. */
@@ -129,5 +134,7 @@ int device_fd(void);
 struct device_agent device_agent(int fd, unsigned id);
 /* How often a handle was called since set-up. */
 unsigned device_calls(enum device_call call);
+/* The timeout of the latest poll, in milliseconds. */
+int device_poll_timeout(void);
 
 #endif

@@ -120,7 +120,7 @@ static int unregister(struct handle *handle, uint32_t id)
 		return -EINVAL;
 	handle->agents[id].registered = false;
 	for (i = 0; i < device.packet_count; i++)
-		if (device.packets[i]->fd == handle->fd &&
+		if (device.packets[i]->fd == handle->number &&
 		    device.packets[i]->header.agent_id == id)
 			device.packets[i]->under_way = false;
 	return 0;
@@ -250,7 +250,7 @@ static struct device_packet *make_packet(const struct handle *handle, const uint
 	size_t header = header_size(handle), length = size - header;
 	struct device_packet *packet = __real_calloc(1, sizeof(*packet) + length);
 
-	packet->fd = handle->fd;
+	packet->fd = handle->number;
 	packet->length = length;
 	packet->under_way = true;
 	memcpy(&packet->header, buf, header);
@@ -300,15 +300,16 @@ static int open_handle(void)
 		return err ? err : -ENXIO;
 	handle = __real_calloc(1, sizeof(*handle));
 	handle->fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (handle->fd < 0 || handle->fd >= MAX_FD) {
+	if (handle->fd < 0 || handle->fd >= FIRST_HIGH) {
 		close(handle->fd);
 		free(handle);
 		return -EMFILE;
 	}
-	device.handles[handle->fd] = handle;
+	handle->number = device.high_handles ? FIRST_HIGH + handle->fd : handle->fd;
+	device.handles[handle->number] = handle;
 	device.handle_count++;
-	device.last_fd = handle->fd;
-	return handle->fd;
+	device.last_fd = handle->number;
+	return handle->number;
 }
 
 int sys_open(const char *path, int flags)
@@ -380,18 +381,22 @@ ssize_t sys_write(int fd, const void *buf, size_t size)
 
 int sys_poll_both(int fd, int other, int timeout_ms, int *other_revents)
 {
-	struct pollfd fds[2] = {{.fd = fd, .events = POLLIN}, {.fd = other, .events = POLLIN}};
-	bool open, gone;
+	struct pollfd fds[2] = {{.events = POLLIN}, {.fd = other, .events = POLLIN}};
+	struct handle *handle;
+	bool gone;
 	int err;
 
 	*other_revents = 0;
 	/* the kernel takes no notice of it, and would let us wait for ever */
 	assert_true(fd >= 0);
 	lock();
-	open = handle_of(fd);
-	err = open ? begin_call(DEVICE_POLL) : 0;
+	handle = handle_of(fd);
+	err = handle ? begin_call(DEVICE_POLL) : 0;
+	device.poll_timeout = timeout_ms;
+	if (handle)
+		fds[0].fd = handle->fd;
 	unlock();
-	if (!open)
+	if (!handle)
 		return POLLNVAL;
 	if (err)
 		return err;

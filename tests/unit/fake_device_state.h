@@ -9,7 +9,8 @@
 
 #include <pthread.h>
 
-#define MAX_FD     1024
+#define MAX_FD     2048
+#define FIRST_HIGH 1024
 #define MAX_AGENTS 32
 #define ONE_MAD    256
 
@@ -22,6 +23,7 @@ struct message {
 };
 
 struct handle {
+	int number;         /* as the library knows it */
 	int fd;             /* a timer that expires when there is something to read */
 	int64_t expires_ns; /* 0: never */
 	bool pkey_index;
@@ -40,7 +42,8 @@ extern struct device_state {
 	unsigned packet_count;
 	device_write_fn *on_write;
 	void *on_write_arg;
-	bool hold_tids, hold_polls, forget_packets, gone, old_kernel;
+	bool hold_tids, hold_polls, forget_packets, gone, old_kernel, high_handles;
+	int poll_timeout;
 	unsigned delay_us;
 	struct {
 		unsigned calls, fail_in;
