@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Event loops as mad_async.h describes them, in threads. */
+#ifndef TESTS_UNIT_EVENT_LOOP_H
+#define TESTS_UNIT_EVENT_LOOP_H
+
+#include "engine_fixture.h"
+
+#include <pthread.h>
+
+struct loop {
+	pthread_t thread;
+	struct mad_async *async;
+	bool single; /* it polls the single descriptor */
+	struct pollfd fds[2];
+	unsigned rounds;
+	unsigned most; /* rounds; 0: any number */
+	int result;    /* of the last mad_async_process() */
+};
+
+/* The descriptors are asked for once. */
+static inline void loop_init(struct loop *loop, struct mad_async *async, bool single)
+{
+	*loop = (struct loop){.async = async, .single = single};
+	if (single) {
+		loop->fds[0].fd = mad_async_poll_fd(async);
+		loop->fds[1].fd = -1;
+	} else {
+		loop->fds[0].fd = mad_async_fd(async);
+		loop->fds[1].fd = mad_async_wake_fd(async);
+	}
+	loop->fds[0].events = loop->fds[1].events = POLLIN;
+}
+
+static inline void *loop_run(void *arg)
+{
+	struct loop *loop = arg;
+
+	do {
+		if (loop->most && loop->rounds == loop->most)
+			break;
+		loop->rounds++;
+		poll(loop->fds, 2, loop->single ? -1 : mad_async_timeout(loop->async));
+		loop->result = mad_async_process(loop->async);
+	} while (loop->result >= 0);
+	return NULL;
+}
+
+static inline void loop_start(struct loop *loop)
+{
+	assert_int_equal(pthread_create(&loop->thread, NULL, loop_run, loop), 0);
+}
+
+static inline void loop_join(struct loop *loop)
+{
+	assert_int_equal(pthread_join(loop->thread, NULL), 0);
+}
+
+/* Whether mad_async_process() has something to do now, as an event loop sees that. */
+static inline bool loop_is_awake(struct mad_async *async, bool single)
+{
+	struct pollfd fds[] = {{.events = POLLIN}, {.events = POLLIN}};
+
+	if (single) {
+		fds[0].fd = mad_async_poll_fd(async);
+		return poll(fds, 1, 0) == 1;
+	}
+	fds[0].fd = mad_async_fd(async);
+	fds[1].fd = mad_async_wake_fd(async);
+	return poll(fds, 2, 0) > 0 || mad_async_timeout(async) == 0;
+}
+
+#endif

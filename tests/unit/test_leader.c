@@ -1,0 +1,598 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The thread that polls the port for all: it keeps nobody from reading, is woken at once,
+ * leaves its place to another thread in time, and cannot be cancelled in it.
+ */
+
+#include "event_loop.h"
+
+#include <infiniband/umad_ext.h>
+#include <semaphore.h>
+#include <signal.h>
+
+static struct {
+	sem_t entered, leave;
+} gate;
+
+static int setup(void **state)
+{
+	sem_init(&gate.entered, 0, 0);
+	sem_init(&gate.leave, 0, 0);
+	return port_setup(state);
+}
+
+static int high_setup(void **state)
+{
+	int classes[] = {IB_SMI_CLASS, IB_PERFORMANCE_CLASS};
+
+	sem_init(&gate.entered, 0, 0);
+	sem_init(&gate.leave, 0, 0);
+	if (device_setup(state))
+		return -1;
+	device_high_handles();
+	port = mad_rpc_open_port(NULL, 0, classes, 2);
+	if (!port)
+		return -1;
+	mad_rpc_set_timeout(port, LONG_MS);
+	overdue_after(LONG_MS * 1000);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	int ret;
+
+	sem_post(&gate.leave); /* of a test that failed */
+	ret = port_teardown(state);
+	sem_destroy(&gate.entered);
+	sem_destroy(&gate.leave);
+	return ret;
+}
+
+#define LEADER_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define HIGH_TEST(name)   cmocka_unit_test_setup_teardown(name, high_setup, teardown)
+
+static void wait_for(sem_t *semaphore)
+{
+	while (sem_wait(semaphore))
+		;
+}
+
+/* --- threads that wait --------------------------------------------------------------- */
+
+enum kind {
+	ASK,     /* mad_rpc() */
+	RECEIVE, /* mad_receive_via() */
+	RUN,     /* mad_async_run() */
+	KINDS,
+};
+
+struct thread {
+	pthread_t thread;
+	enum kind kind;
+	struct mad_async *async; /* RUN */
+	uint8_t *buffer;         /* RECEIVE */
+	int lid;                 /* ASK */
+	atomic_bool ended;       /* the call has returned, */
+	intptr_t result;         /* and that is its result */
+	int error;
+};
+
+static intptr_t call(struct thread *thread)
+{
+	uint8_t data[IB_MAD_SIZE] = {0};
+	ib_portid_t to = to_lid(thread->lid);
+	ib_rpc_t rpc = set_request();
+	void *umad;
+
+	switch (thread->kind) {
+	case ASK:
+		return mad_rpc(port, &rpc, &to, data, data) != NULL;
+	case RECEIVE:
+		umad = mad_receive_via(thread->buffer, -1, port);
+		if (umad != thread->buffer)
+			mad_free(umad);
+		return umad != NULL;
+	default:
+		return mad_async_run(thread->async);
+	}
+}
+
+static void *wait_in_call(void *arg)
+{
+	struct thread *thread = arg;
+
+	thread->result = call(thread);
+	thread->error = errno;
+	thread->ended = true;
+	pthread_testcancel();
+	return NULL;
+}
+
+/* How many threads sleep, or poll, until something comes. */
+static unsigned waiting(void)
+{
+	struct reader *reader = &port->reader;
+	unsigned count;
+
+	core_lock(&port->core);
+	count = reader->leader != NULL;
+	for (struct list *entry = reader->waiters.next; entry != &reader->waiters;
+	     entry = entry->next)
+		count += list_entry(entry, struct waiter, all)->following;
+	core_unlock(&port->core);
+	return count;
+}
+
+/* Starts a thread that then waits: the first one leads. */
+static void start(struct thread *thread)
+{
+	unsigned before = waiting();
+
+	assert_int_equal(pthread_create(&thread->thread, NULL, wait_in_call, thread), 0);
+	while (waiting() == before)
+		sleep_ms(1);
+}
+
+static void join(struct thread *thread)
+{
+	assert_int_equal(pthread_join(thread->thread, NULL), 0);
+}
+
+/* The leader polls: it has made so many calls of poll. */
+static void expect_polls(unsigned count)
+{
+	while (device_calls(DEVICE_POLL) < count)
+		sleep_ms(1);
+	assert_int_equal(device_calls(DEVICE_POLL), count);
+}
+
+static void send_request(size_t length)
+{
+	struct ib_user_mad header = {.agent_id = 0};
+	uint8_t mad[1000] = {1, IB_SMI_CLASS, 1, IB_MAD_METHOD_GET};
+
+	device_queue(device_fd(), &header, mad, length);
+}
+
+static void end_receiver(struct thread *receiver)
+{
+	send_request(IB_MAD_SIZE);
+	join(receiver);
+	assert_int_equal(receiver->result, 1);
+}
+
+/* --- the leader polls ---------------------------------------------------------------- */
+
+static void others_read_while_the_leader_polls(void **state)
+{
+	struct mad_async *async = mad_async_create(port);
+	struct thread receiver = {.kind = RECEIVE};
+	struct outcome outcome = {0};
+
+	(void)state;
+	start(&receiver);
+	expect_polls(1);
+	device_hold_polls(true);
+	submit(async, set_request(), 1, &outcome, NULL);
+	device_answer(device_packet(0), 0, 0, NULL, 0);
+	assert_true(loop_is_awake(async, true));
+	assert_int_equal(mad_async_process(async), 1);
+	assert_false(loop_is_awake(async, true));
+	assert_false(loop_is_awake(async, false));
+	device_hold_polls(false);
+	end_receiver(&receiver);
+	mad_async_destroy(async);
+}
+
+static void the_leader_polls_once_for_as_long_as_it_takes(void **state)
+{
+	struct thread receiver = {.kind = RECEIVE};
+
+	(void)state;
+	start(&receiver);
+	expect_polls(1);
+	assert_true(device_poll_timeout() >= LONG_MS);
+	sleep_ms(150);
+	assert_int_equal(device_calls(DEVICE_POLL), 1);
+	end_receiver(&receiver);
+	assert_int_equal(device_calls(DEVICE_POLL), 1);
+}
+
+static void cancelling_a_request_wakes_the_leader(void **state)
+{
+	struct thread runner = {.kind = RUN, .async = mad_async_create(port)};
+	struct outcome outcome = {0};
+	uint64_t id;
+
+	(void)state;
+	submit(runner.async, set_request(), 1, &outcome, &id);
+	start(&runner);
+	expect_polls(1);
+	assert_true(device_poll_timeout() > LONG_MS / 2);
+	assert_int_equal(mad_async_cancel(runner.async, id), 0);
+	join(&runner);
+	assert_int_equal(runner.result, 1);
+	assert_int_equal(outcome.error, -ECANCELED);
+	assert_int_equal(device_calls(DEVICE_POLL), 1);
+	mad_async_destroy(runner.async);
+}
+
+static void closing_the_port_wakes_the_leader(void **state)
+{
+	for (int kind = 0; kind < KINDS; kind++) {
+		struct thread thread = {.kind = (enum kind)kind, .lid = 1};
+		struct outcome outcome = {0};
+
+		thread.async = mad_async_create(port);
+		if (kind == RUN)
+			submit(thread.async, set_request(), 1, &outcome, NULL);
+		start(&thread);
+		expect_polls(1);
+		assert_true(device_poll_timeout() > LONG_MS / 2);
+		mad_rpc_close_port(port);
+		join(&thread);
+		if (kind == RUN)
+			assert_int_equal(outcome.error, -ECANCELED);
+		else
+			assert_int_equal(thread.error, ECANCELED);
+		assert_int_equal(device_calls(DEVICE_POLL), 1);
+		mad_async_destroy(thread.async);
+		assert_int_equal(device_teardown(state), 0);
+		assert_int_equal(port_setup(state), 0);
+	}
+}
+
+static void an_earlier_timer_of_another_thread_s_request_wakes_the_leader(void **state)
+{
+	struct thread runner = {.kind = RUN, .async = mad_async_create(port)};
+	struct outcome outcomes[2] = {0};
+	ib_rpc_t rpc = get_request();
+	uint64_t id;
+
+	(void)state;
+	mad_rpc_set_retries(port, 1);
+	submit(runner.async, set_request(), 1, &outcomes[0], &id);
+	start(&runner);
+	expect_polls(1);
+	assert_true(device_poll_timeout() > LONG_MS / 2);
+	rpc.timeout = 20;
+	submit(runner.async, rpc, 2, &outcomes[1], NULL);
+	while (!outcomes[1].calls)
+		sleep_ms(1);
+	assert_int_equal(outcomes[1].error, -ETIMEDOUT);
+	mad_async_cancel(runner.async, id);
+	join(&runner);
+	assert_int_equal(runner.result, 2);
+	/* until the timer of the one, the other, and the first one again */
+	assert_in_range(device_calls(DEVICE_POLL), 2, 4);
+	mad_async_destroy(runner.async);
+}
+
+/* --- the place of the leader ------------------------------------------------------------ */
+
+static void call_back_at_gate(struct mad_async *async, const struct mad_reply *reply, void *arg)
+{
+	note(async, reply, arg);
+	sem_post(&gate.entered);
+	wait_for(&gate.leave);
+}
+
+/* --- threads cannot be cancelled in a call ---------------------------------------------- */
+
+static void join_cancelled(struct thread *thread)
+{
+	void *result;
+
+	assert_int_equal(pthread_join(thread->thread, &result), 0);
+	assert_ptr_equal(result, PTHREAD_CANCELED);
+	/* but the call has ended first */
+	assert_true(thread->ended);
+	assert_int_equal(thread->result, 1);
+}
+
+static void end_call(struct thread *thread, unsigned packet)
+{
+	if (thread->kind == RECEIVE)
+		send_request(IB_MAD_SIZE);
+	else
+		device_answer(device_packet(packet), 0, 0, NULL, 0);
+}
+
+static void cancel(enum kind kind, bool follows)
+{
+	struct thread thread = {.kind = kind, .lid = 1}, leader = {.kind = ASK, .lid = 2};
+	struct outcome outcome = {0};
+	unsigned packet;
+
+	if (follows)
+		start(&leader);
+	packet = device_written();
+	thread.async = mad_async_create(port);
+	if (kind == RUN)
+		submit(thread.async, set_request(), 1, &outcome, NULL);
+	start(&thread);
+	assert_int_equal(pthread_cancel(thread.thread), 0);
+	sleep_ms(10);
+	assert_false(thread.ended);
+	end_call(&thread, packet);
+	join_cancelled(&thread);
+	mad_async_destroy(thread.async);
+	if (follows) {
+		device_answer(device_packet(packet - 1), 0, 0, NULL, 0);
+		join(&leader);
+		assert_int_equal(leader.result, 1);
+	}
+}
+
+static void a_thread_is_cancelled_after_its_call(void **state)
+{
+	struct thread asker = {.kind = ASK, .lid = 3};
+
+	(void)state;
+	for (int kind = 0; kind < KINDS; kind++) {
+		cancel((enum kind)kind, false);
+		cancel((enum kind)kind, true);
+	}
+	/* the port lives */
+	device_on_write(echo, NULL);
+	assert_int_equal(call(&asker), 1);
+}
+
+static void *process(void *arg)
+{
+	struct thread *thread = arg;
+
+	thread->result = mad_async_process(thread->async);
+	thread->ended = true;
+	pthread_testcancel();
+	return NULL;
+}
+
+static void a_thread_that_calls_back_is_cancelled_after_its_call(void **state)
+{
+	struct thread thread = {.async = mad_async_create(port)};
+	struct outcome outcome = {0};
+	ib_rpc_t rpc = set_request();
+	ib_portid_t to = to_lid(1);
+
+	(void)state;
+	mad_async_submit(thread.async, &rpc, &to, NULL, 0, call_back_at_gate, &outcome, NULL);
+	device_answer(device_packet(0), 0, 0, NULL, 0);
+	assert_int_equal(pthread_create(&thread.thread, NULL, process, &thread), 0);
+	wait_for(&gate.entered);
+	assert_int_equal(pthread_cancel(thread.thread), 0);
+	sleep_ms(10);
+	assert_false(thread.ended);
+	sem_post(&gate.leave);
+	join_cancelled(&thread);
+	submit(thread.async, set_request(), 1, &outcome, NULL);
+	device_answer(device_packet(1), 0, 0, NULL, 0);
+	assert_int_equal(mad_async_run(thread.async), 1);
+	mad_async_destroy(thread.async);
+}
+
+/* --- signals ------------------------------------------------------------------------------ */
+
+static atomic_uint signals;
+
+static void count_signal(int number)
+{
+	(void)number;
+	signals++;
+}
+
+static void send_signal(struct thread *thread)
+{
+	unsigned before = signals;
+
+	assert_int_equal(pthread_kill(thread->thread, SIGUSR1), 0);
+	while (signals == before)
+		sleep_ms(1);
+}
+
+static void a_signal_ends_mad_receive_via_in_the_leader_alone(void **state)
+{
+	struct thread leader = {.kind = RECEIVE}, follower = {.kind = RECEIVE};
+	struct thread asker = {.kind = ASK, .lid = 1};
+	struct thread runner = {.kind = RUN, .async = mad_async_create(port)};
+	struct sigaction action = {.sa_handler = count_signal}, before;
+	struct outcome outcome = {0};
+
+	(void)state;
+	sigaction(SIGUSR1, &action, &before);
+	start(&leader);
+	expect_polls(1);
+	start(&follower);
+	start(&asker);
+	submit(runner.async, set_request(), 2, &outcome, NULL);
+	start(&runner);
+	send_signal(&follower);
+	send_signal(&asker);
+	send_signal(&runner);
+	/* the leader may not be in its poll yet */
+	while (!leader.ended) {
+		send_signal(&leader);
+		sleep_ms(1);
+	}
+	join(&leader);
+	assert_int_equal(leader.result, 0);
+	assert_int_equal(leader.error, EINTR);
+	assert_false(asker.ended || runner.ended);
+	device_answer(device_packet(0), 0, 0, NULL, 0);
+	device_answer(device_packet(1), 0, 0, NULL, 0);
+	join(&asker);
+	join(&runner);
+	assert_int_equal(asker.result, 1);
+	assert_int_equal(runner.result, 1);
+	end_receiver(&follower);
+	sigaction(SIGUSR1, &before, NULL);
+	mad_async_destroy(runner.async);
+}
+
+/* --- handles of simulators -----------------------------------------------------------------
+ */
+
+#define THREADS 4
+
+/* It looks up now and then, for it cannot be woken. */
+static void the_leader_on_a_simulator_s_handle_looks_up(void **state)
+{
+	struct thread runner = {.kind = RUN, .async = mad_async_create(port)};
+	struct outcome outcome = {0};
+	uint64_t id;
+
+	(void)state;
+	submit(runner.async, set_request(), 1, &outcome, &id);
+	start(&runner);
+	while (device_calls(DEVICE_POLL) < 3)
+		sleep_ms(1);
+	assert_in_range(device_poll_timeout(), 1, 100);
+	assert_int_equal(mad_async_cancel(runner.async, id), 0);
+	join(&runner);
+	assert_int_equal(outcome.error, -ECANCELED);
+	mad_async_destroy(runner.async);
+}
+
+/* The simulator's state for a handle is one thread's at a time. */
+static void on_a_simulator_s_handle_nobody_reads_beside_the_leader(void **state)
+{
+	struct mad_async *async = mad_async_create(port);
+	struct thread receiver = {.kind = RECEIVE};
+	struct outcome outcome = {0};
+	unsigned reads;
+
+	(void)state;
+	start(&receiver);
+	while (!device_calls(DEVICE_POLL))
+		sleep_ms(1);
+	device_hold_polls(true);
+	/* those that began before have ended, or are held up */
+	sleep_ms(1);
+	submit(async, set_request(), 1, &outcome, NULL);
+	device_answer(device_packet(0), 0, 0, NULL, 0);
+	reads = device_calls(DEVICE_READ);
+	assert_int_equal(mad_async_process(async), 0);
+	assert_int_equal(device_calls(DEVICE_READ), reads);
+	device_hold_polls(false);
+	while (!outcome.calls) {
+		sched_yield();
+		mad_async_process(async);
+	}
+	end_receiver(&receiver);
+	mad_async_destroy(async);
+}
+
+static atomic_bool hold_reader;
+
+static void hold_reader_up(enum umad_log_level level, const char *text, void *arg)
+{
+	(void)level;
+	(void)arg;
+	if (hold_reader && strstr(text, "receives")) {
+		hold_reader = false;
+		sem_post(&gate.entered);
+		wait_for(&gate.leave);
+	}
+}
+
+/* False if this machine was too slow: at last, timers do not wait for messages. */
+static bool try_reader_that_is_slow(struct mad_async *async)
+{
+	struct outcome outcome = {0};
+	ib_rpc_t rpc = get_request();
+	int64_t begin = now_ms();
+	bool in_time;
+
+	rpc.timeout = 5;
+	hold_reader = true;
+	submit(async, rpc, 1, &outcome, NULL);
+	device_answer(device_packet(device_written() - 1), 0, 0, NULL, 0);
+	wait_for(&gate.entered);
+	sleep_ms(6);
+	mad_async_process(async);
+	in_time = now_ms() - begin < 100;
+	sem_post(&gate.leave);
+	while (!outcome.calls)
+		mad_async_process(async);
+	if (in_time)
+		assert_int_equal(outcome.error, 0);
+	return in_time;
+}
+
+/* A response that the leader has read, but not handled, has come in time. */
+static void timers_wait_for_a_leader_that_reads(void **state)
+{
+	struct mad_async *async = mad_async_create(port);
+	struct thread receiver = {.kind = RECEIVE};
+	int attempts = 100;
+
+	(void)state;
+	mad_rpc_set_retries(port, 1);
+	umad_set_log_hook(hold_reader_up, NULL);
+	umad_debug(UMAD_LOG_DEBUG);
+	start(&receiver);
+	while (--attempts && !try_reader_that_is_slow(async))
+		;
+	umad_debug(0);
+	umad_set_log_hook(NULL, NULL);
+	end_receiver(&receiver);
+	mad_async_destroy(async);
+	if (!attempts) {
+		print_message("this machine is too slow to tell\n");
+		skip();
+	}
+}
+
+static void threads_on_a_simulator_s_handle_get_their_responses(void **state)
+{
+	struct thread askers[THREADS], receivers[2] = {{.kind = RECEIVE}, {.kind = RECEIVE}};
+	struct thread runner = {.kind = RUN, .async = mad_async_create(port)};
+	struct outcome outcomes[THREADS] = {0};
+
+	(void)state;
+	start(&receivers[0]);
+	for (int i = 0; i < THREADS; i++) {
+		askers[i] = (struct thread){.kind = ASK, .lid = 1 + i};
+		start(&askers[i]);
+		submit(runner.async, get_request(), 1 + i, &outcomes[i], NULL);
+	}
+	start(&runner);
+	start(&receivers[1]);
+	for (unsigned i = 2 * THREADS; i-- > 0;)
+		device_answer(device_packet(i), 0, 0, NULL, 0);
+	for (int i = 0; i < THREADS; i++) {
+		join(&askers[i]);
+		assert_int_equal(askers[i].result, 1);
+	}
+	join(&runner);
+	assert_int_equal(runner.result, THREADS);
+	mad_rpc_close_port(port);
+	for (int i = 0; i < 2; i++) {
+		join(&receivers[i]);
+		assert_int_equal(receivers[i].error, ECANCELED);
+	}
+	mad_async_destroy(runner.async);
+	port = NULL;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		LEADER_TEST(others_read_while_the_leader_polls),
+		LEADER_TEST(the_leader_polls_once_for_as_long_as_it_takes),
+		LEADER_TEST(cancelling_a_request_wakes_the_leader),
+		LEADER_TEST(closing_the_port_wakes_the_leader),
+		LEADER_TEST(an_earlier_timer_of_another_thread_s_request_wakes_the_leader),
+		LEADER_TEST(a_thread_is_cancelled_after_its_call),
+		LEADER_TEST(a_thread_that_calls_back_is_cancelled_after_its_call),
+		LEADER_TEST(a_signal_ends_mad_receive_via_in_the_leader_alone),
+		HIGH_TEST(the_leader_on_a_simulator_s_handle_looks_up),
+		HIGH_TEST(on_a_simulator_s_handle_nobody_reads_beside_the_leader),
+		HIGH_TEST(timers_wait_for_a_leader_that_reads),
+		HIGH_TEST(threads_on_a_simulator_s_handle_get_their_responses),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
