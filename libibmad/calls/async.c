@@ -325,6 +325,9 @@ static int call_back_some(struct mad_async *engine, unsigned most)
 	struct list *first;
 	int count = 0;
 
+	/* a callback may take its time: another thread leads meanwhile */
+	if (!list_is_empty(&engine->completed))
+		reader_pass(&port->reader);
 	while (most-- && (first = list_first(&engine->completed))) {
 		request = request_of(list_entry(first, struct transaction, queue));
 		list_remove(first);

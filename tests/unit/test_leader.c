@@ -279,6 +279,59 @@ static void call_back_at_gate(struct mad_async *async, const struct mad_reply *r
 	wait_for(&gate.leave);
 }
 
+/* Others wait on meanwhile, who do not know that nobody polls for them. */
+static void a_leader_that_calls_back_leaves_its_place(void **state)
+{
+	struct thread runner = {.kind = RUN, .async = mad_async_create(port)};
+	struct thread asker = {.kind = ASK, .lid = 2};
+	struct outcome outcome = {0};
+	ib_rpc_t rpc = set_request();
+	ib_portid_t to = to_lid(1);
+
+	(void)state;
+	mad_async_submit(runner.async, &rpc, &to, NULL, 0, call_back_at_gate, &outcome, NULL);
+	start(&runner);
+	start(&asker);
+	assert_true(device_wait_written(2, LONG_MS));
+	device_answer(device_packet(0), 0, 0, NULL, 0);
+	wait_for(&gate.entered);
+	device_answer(device_packet(1), 0, 0, NULL, 0);
+	join(&asker);
+	assert_int_equal(asker.result, 1);
+	sem_post(&gate.leave);
+	join(&runner);
+	mad_async_destroy(runner.async);
+}
+
+/* The same for a follower that is called to lead, and has something else to do. */
+static void a_follower_that_calls_back_leaves_the_lead_to_others(void **state)
+{
+	struct thread leader = {.kind = ASK, .lid = 1}, asker = {.kind = ASK, .lid = 2};
+	struct thread runner = {.kind = RUN, .async = mad_async_create(port)};
+	struct outcome outcome = {0};
+	ib_rpc_t rpc = set_request();
+	ib_portid_t to = to_lid(3);
+
+	(void)state;
+	start(&leader);
+	start(&asker);
+	mad_async_submit(runner.async, &rpc, &to, NULL, 0, call_back_at_gate, &outcome, NULL);
+	start(&runner);
+	assert_true(device_wait_written(3, LONG_MS));
+	device_hold_polls(true);
+	device_answer(device_packet(2), 0, 0, NULL, 0);
+	device_answer(device_packet(0), 0, 0, NULL, 0);
+	device_hold_polls(false);
+	join(&leader);
+	wait_for(&gate.entered);
+	device_answer(device_packet(1), 0, 0, NULL, 0);
+	join(&asker);
+	assert_int_equal(leader.result + asker.result, 2);
+	sem_post(&gate.leave);
+	join(&runner);
+	mad_async_destroy(runner.async);
+}
+
 /* --- threads cannot be cancelled in a call ---------------------------------------------- */
 
 static void join_cancelled(struct thread *thread)
@@ -585,6 +638,8 @@ int main(void)
 		LEADER_TEST(cancelling_a_request_wakes_the_leader),
 		LEADER_TEST(closing_the_port_wakes_the_leader),
 		LEADER_TEST(an_earlier_timer_of_another_thread_s_request_wakes_the_leader),
+		LEADER_TEST(a_leader_that_calls_back_leaves_its_place),
+		LEADER_TEST(a_follower_that_calls_back_leaves_the_lead_to_others),
 		LEADER_TEST(a_thread_is_cancelled_after_its_call),
 		LEADER_TEST(a_thread_that_calls_back_is_cancelled_after_its_call),
 		LEADER_TEST(a_signal_ends_mad_receive_via_in_the_leader_alone),
