@@ -31,6 +31,7 @@ static void *take(struct ibmad_port *port, void *umad)
 
 	if (umad && message->length > IB_MAD_SIZE) {
 		errno = EMSGSIZE; /* the message stays, for a call without a buffer */
+		reader_wake_receiver(&port->reader);
 		return NULL;
 	}
 	if (!umad) {

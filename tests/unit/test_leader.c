@@ -332,6 +332,27 @@ static void a_follower_that_calls_back_leaves_the_lead_to_others(void **state)
 	mad_async_destroy(runner.async);
 }
 
+/* The one that is woken first has too small a buffer. */
+static void a_long_request_is_for_another_receiver(void **state)
+{
+	struct thread asker = {.kind = ASK, .lid = 1}, large = {.kind = RECEIVE};
+	struct thread small = {.kind = RECEIVE, .buffer = mad_alloc()};
+
+	(void)state;
+	start(&asker);
+	start(&large);
+	start(&small);
+	send_request(1000);
+	join(&large);
+	assert_int_equal(large.result, 1);
+	send_request(IB_MAD_SIZE);
+	join(&small);
+	assert_true(small.result || small.error == EMSGSIZE);
+	device_answer(device_packet(0), 0, 0, NULL, 0);
+	join(&asker);
+	mad_free(small.buffer);
+}
+
 /* --- threads cannot be cancelled in a call ---------------------------------------------- */
 
 static void join_cancelled(struct thread *thread)
@@ -640,6 +661,7 @@ int main(void)
 		LEADER_TEST(an_earlier_timer_of_another_thread_s_request_wakes_the_leader),
 		LEADER_TEST(a_leader_that_calls_back_leaves_its_place),
 		LEADER_TEST(a_follower_that_calls_back_leaves_the_lead_to_others),
+		LEADER_TEST(a_long_request_is_for_another_receiver),
 		LEADER_TEST(a_thread_is_cancelled_after_its_call),
 		LEADER_TEST(a_thread_that_calls_back_is_cancelled_after_its_call),
 		LEADER_TEST(a_signal_ends_mad_receive_via_in_the_leader_alone),
