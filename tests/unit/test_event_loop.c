@@ -1,0 +1,753 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Event loops: a loop is woken whatever other threads do, ends with the port, and has a bounded
+ * part of the work in each round.
+ */
+
+#include "event_loop.h"
+
+#include <semaphore.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+/* What one mad_async_process() does at most. */
+#define BATCH 64
+
+static void join(pthread_t thread)
+{
+	assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
+static void wait_for(sem_t *semaphore)
+{
+	while (sem_wait(semaphore))
+		;
+}
+
+/* Whether it is posted within a minute. */
+static bool is_posted(sem_t *semaphore)
+{
+	struct timespec end;
+
+	clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_sec += LONG_MS / 1000;
+	while (sem_timedwait(semaphore, &end))
+		if (errno != EINTR)
+			return false;
+	return true;
+}
+
+/* --- other threads do what the loop waits for ------------------------------------ */
+
+/* What the threads beside the loop do, each once in a burst of requests. */
+enum {
+	PROCESS = 1 << 0,
+	RUN = 1 << 1,
+	CANCEL = 1 << 2,
+	RECEIVE = 1 << 3,
+	ASK = 1 << 4,
+	COMBINATIONS = 1 << 5,
+};
+
+#define BURSTS  8
+#define BURST   20
+#define SILENT  200 /* a LID that does not respond */
+#define HELPERS 5
+
+static struct {
+	struct mad_async *async;
+	sem_t called_back;
+	sem_t go[HELPERS], done;
+	atomic_bool end;
+	_Atomic uint64_t ids[BURST];
+	atomic_uint wrong;
+	int kinds;
+} burst;
+
+static void count_one(struct mad_async *async, const struct mad_reply *reply, void *arg)
+{
+	int expected = arg ? -ETIMEDOUT : 0;
+
+	(void)async;
+	if (reply->error != expected && !(burst.kinds & CANCEL && reply->error == -ECANCELED))
+		burst.wrong++;
+	sem_post(&burst.called_back);
+}
+
+/* Every third one gets no response. */
+static void submit_part(int first, int last)
+{
+	uint64_t id;
+
+	for (int i = first; i < last; i++) {
+		ib_portid_t to = to_lid(i % 3 ? 1 + i : SILENT);
+		ib_rpc_t rpc = get_request();
+
+		if (i % 3 == 0)
+			rpc.timeout = 1 + i % 4;
+		if (mad_async_submit(burst.async, &rpc, &to, NULL, 0, count_one,
+				     i % 3 ? NULL : &burst, &id))
+			abort();
+		burst.ids[i] = id;
+	}
+}
+
+static void ask_once(void)
+{
+	ib_portid_t to = to_lid(99);
+	ib_rpc_t rpc = set_request();
+	uint8_t data[IB_MAD_SIZE] = {0};
+
+	if (!mad_rpc(port, &rpc, &to, data, data))
+		burst.wrong++;
+}
+
+static void help(int kind)
+{
+	switch (kind) {
+	case PROCESS:
+		for (int i = 0; i < 3; i++)
+			mad_async_process(burst.async);
+		return;
+	case RUN:
+		mad_async_run(burst.async);
+		return;
+	case CANCEL:
+		for (int i = 0; i < BURST; i += 4)
+			mad_async_cancel(burst.async, burst.ids[i]);
+		return;
+	case RECEIVE:
+		mad_free(mad_receive_via(NULL, 1, port));
+		return;
+	default:
+		ask_once();
+	}
+}
+
+static void *help_in_bursts(void *arg)
+{
+	int number = (int)(intptr_t)arg;
+
+	for (;;) {
+		wait_for(&burst.go[number]);
+		if (burst.end)
+			return NULL;
+		help(1 << number);
+		sem_post(&burst.done);
+	}
+}
+
+static void start_helpers(pthread_t threads[HELPERS])
+{
+	burst.end = false;
+	sem_init(&burst.done, 0, 0);
+	sem_init(&burst.called_back, 0, 0);
+	for (intptr_t i = 0; i < HELPERS; i++) {
+		sem_init(&burst.go[i], 0, 0);
+		assert_int_equal(pthread_create(&threads[i], NULL, help_in_bursts, (void *)i),
+				 0);
+	}
+}
+
+static void stop_helpers(pthread_t threads[HELPERS])
+{
+	burst.end = true;
+	for (int i = 0; i < HELPERS; i++) {
+		sem_post(&burst.go[i]);
+		join(threads[i]);
+		sem_destroy(&burst.go[i]);
+	}
+	sem_destroy(&burst.done);
+	sem_destroy(&burst.called_back);
+}
+
+/* The helpers begin in the midst of the requests. Returns how many were not called back. */
+static int do_burst(int kinds)
+{
+	int helpers = 0;
+
+	submit_part(0, BURST / 2);
+	for (int i = 0; i < HELPERS; i++)
+		if (kinds & 1 << i) {
+			sem_post(&burst.go[i]);
+			helpers++;
+		}
+	submit_part(BURST / 2, BURST);
+	for (; helpers; helpers--)
+		wait_for(&burst.done);
+	for (int i = 0; i < BURST; i++)
+		if (!is_posted(&burst.called_back))
+			return BURST - i;
+	return 0;
+}
+
+static void do_all_combinations(bool single)
+{
+	pthread_t threads[HELPERS];
+	struct loop loop;
+	int silent = SILENT;
+
+	device_forget_packets();
+	device_on_write(echo_but_for, &silent);
+	mad_rpc_set_retries(port, 1);
+	overdue_after(1000);
+	mad_port_set_destination_limit(port, BURST);
+	burst.async = mad_async_create(port);
+	burst.wrong = 0;
+	start_helpers(threads);
+	loop_init(&loop, burst.async, single);
+	loop_start(&loop);
+	for (burst.kinds = 0; burst.kinds < COMBINATIONS; burst.kinds++)
+		for (int i = 0; i < BURSTS; i++)
+			assert_int_equal(do_burst(burst.kinds), 0);
+	stop_helpers(threads);
+	mad_rpc_close_port(port);
+	loop_join(&loop);
+	assert_int_equal(loop.result, -ECANCELED);
+	assert_int_equal(burst.wrong, 0);
+	mad_async_destroy(burst.async);
+	port = NULL;
+}
+
+/* Those who do nothing more after they took what the loop waits for, must wake the loop. */
+static void a_loop_with_one_descriptor_is_woken_whatever_others_do(void **state)
+{
+	(void)state;
+	do_all_combinations(true);
+}
+
+static void a_loop_with_three_descriptors_is_woken_whatever_others_do(void **state)
+{
+	(void)state;
+	do_all_combinations(false);
+}
+
+/* --- two engines, and callbacks that take their time ------------------------------ */
+
+static struct {
+	sem_t entered, leave;
+} gate;
+
+static int gate_setup(void **state)
+{
+	sem_init(&gate.entered, 0, 0);
+	sem_init(&gate.leave, 0, 0);
+	return port_setup(state);
+}
+
+static int gate_teardown(void **state)
+{
+	int ret;
+
+	sem_post(&gate.leave); /* of a test that failed */
+	ret = port_teardown(state);
+	sem_destroy(&gate.entered);
+	sem_destroy(&gate.leave);
+	return ret;
+}
+
+#define GATE_TEST(name) cmocka_unit_test_setup_teardown(name, gate_setup, gate_teardown)
+
+static void call_back_at_gate(struct mad_async *async, const struct mad_reply *reply, void *arg)
+{
+	note(async, reply, arg);
+	sem_post(&gate.entered);
+	wait_for(&gate.leave);
+}
+
+static void submit_for_gate(struct mad_async *async, ib_rpc_t rpc, struct outcome *outcome)
+{
+	ib_portid_t to = to_lid(1);
+
+	assert_int_equal(
+		mad_async_submit(async, &rpc, &to, NULL, 0, call_back_at_gate, outcome, NULL),
+		0);
+}
+
+static void *run(void *arg)
+{
+	return (void *)(intptr_t)mad_async_run(arg);
+}
+
+static pthread_t start_running(struct mad_async *async)
+{
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, run, async), 0);
+	return thread;
+}
+
+static int joined_count(pthread_t thread)
+{
+	void *count;
+
+	assert_int_equal(pthread_join(thread, &count), 0);
+	return (int)(intptr_t)count;
+}
+
+/*
+ * The time of one engine's request is over, and its thread sends the other engine's request in
+ * its place. That request has a timer, of which its own loop is to know while the first thread
+ * is in its callback.
+ */
+static void a_loop_knows_the_timers_of_requests_that_another_engine_sent(void **state)
+{
+	struct mad_async *slow = mad_async_create(port), *async = mad_async_create(port);
+	struct outcome outcomes[2] = {0};
+	ib_rpc_t rpc = get_request();
+	struct pollfd single = {.fd = mad_async_poll_fd(async), .events = POLLIN};
+	pthread_t runner;
+
+	(void)state;
+	mad_rpc_set_retries(port, 1);
+	mad_port_set_window(port, MAD_WINDOW_SMP, 1);
+	rpc.timeout = 20;
+	submit_for_gate(slow, rpc, &outcomes[0]);
+	/* its turn comes when the other's time is over */
+	submit(async, rpc, 2, &outcomes[1], NULL);
+	assert_int_equal(device_written(), 1);
+	runner = start_running(slow);
+	wait_for(&gate.entered);
+	while (!outcomes[1].calls) {
+		assert_int_equal(poll(&single, 1, LONG_MS), 1);
+		mad_async_process(async);
+	}
+	assert_int_equal(outcomes[1].error, -ETIMEDOUT);
+	sem_post(&gate.leave);
+	assert_int_equal(joined_count(runner), 1);
+	mad_async_destroy(slow);
+	mad_async_destroy(async);
+}
+
+/* --- the end ---------------------------------------------------------------------- */
+
+enum ending {
+	REMOVED,
+	CLOSED,
+	ENDINGS
+};
+
+static void end_by(enum ending ending)
+{
+	if (ending == REMOVED)
+		device_remove();
+	else
+		mad_rpc_close_port(port);
+}
+
+/* In a thread of its own, or in the thread that ends the port itself. */
+static void end_loop(enum ending ending, bool single, bool own_thread, int requests)
+{
+	struct mad_async *async = mad_async_create(port);
+	struct outcome outcomes[BATCH + 2] = {0};
+	struct loop loop;
+
+	for (int i = 0; i < requests; i++)
+		submit(async, i & 1 ? set_request() : get_request(), 1 + i % 40, &outcomes[i],
+		       NULL);
+	loop_init(&loop, async, single);
+	loop.most = 1000;
+	if (own_thread)
+		loop_start(&loop);
+	end_by(ending);
+	if (own_thread)
+		loop_join(&loop);
+	else
+		loop_run(&loop);
+	assert_int_equal(loop.result, ending == REMOVED ? -ENODEV : -ECANCELED);
+	assert_int_equal(mad_async_timeout(async), loop.result);
+	assert_int_equal(mad_async_poll_fd(async), loop.result);
+	assert_int_equal(mad_async_wake_fd(async), loop.result);
+	assert_true(loop.rounds < 10);
+	for (int i = 0; i < requests; i++) {
+		assert_int_equal(outcomes[i].calls, 1);
+		assert_int_equal(outcomes[i].error, loop.result);
+	}
+	mad_async_destroy(async);
+}
+
+static void a_loop_ends_with_its_port(void **state)
+{
+	static const int requests[] = {0, 5, BATCH + 2};
+
+	for (int i = 0; i < ENDINGS * 2 * 2 * 3; i++) {
+		end_loop(i & 1 ? CLOSED : REMOVED, i & 2, i & 4, requests[i / 8]);
+		if (!(i & 1))
+			mad_rpc_close_port(port);
+		assert_int_equal(device_teardown(state), 0);
+		assert_int_equal(port_setup(state), 0);
+	}
+}
+
+/* A program of one thread needs no more than the port's handle and the time. */
+static void a_loop_of_one_thread_ends_with_its_device(void **state)
+{
+	struct mad_async *async = mad_async_create(port);
+	struct pollfd handle = {.fd = mad_async_fd(async), .events = POLLIN};
+	struct outcome outcome = {0};
+	int rounds = 0, ret;
+
+	(void)state;
+	submit(async, get_request(), 1, &outcome, NULL);
+	device_remove();
+	do {
+		poll(&handle, 1, mad_async_timeout(async));
+		ret = mad_async_process(async);
+	} while (ret >= 0 && ++rounds < 1000);
+	assert_int_equal(ret, -ENODEV);
+	assert_true(rounds < 10);
+	assert_int_equal(outcome.error, -ENODEV);
+	mad_async_destroy(async);
+}
+
+/* --- one round ---------------------------------------------------------------------- */
+
+#define MANY 500
+
+static int many_setup(void **state)
+{
+	if (port_setup(state))
+		return -1;
+	mad_rpc_set_retries(port, 1);
+	mad_port_set_window(port, MAD_WINDOW_SMP, 2 * MANY);
+	mad_port_set_destination_limit(port, 2 * MANY);
+	return 0;
+}
+
+#define MANY_TEST(name) cmocka_unit_test_setup_teardown(name, many_setup, port_teardown)
+
+static struct outcome many[MANY];
+
+static void submit_many(struct mad_async *async, ib_rpc_t rpc)
+{
+	memset(many, 0, sizeof(many));
+	for (int i = 0; i < MANY; i++)
+		submit(async, rpc, 1 + i % 50, &many[i], NULL);
+	(void)mad_async_poll_fd(async);
+	(void)mad_async_wake_fd(async);
+}
+
+static void expect_many(int error)
+{
+	for (int i = 0; i < MANY; i++) {
+		assert_int_equal(many[i].calls, 1);
+		assert_int_equal(many[i].error, error);
+	}
+}
+
+/* One round, which was announced, as all are. */
+static int do_round(struct mad_async *async)
+{
+	unsigned reads = device_calls(DEVICE_READ), writes = device_calls(DEVICE_WRITE);
+	uint64_t timeouts = stats_of(async).timed_out;
+	int count;
+
+	assert_true(loop_is_awake(async, true));
+	assert_true(loop_is_awake(async, false));
+	count = mad_async_process(async);
+	assert_in_range(count, 0, BATCH);
+	assert_in_range(device_calls(DEVICE_READ) - reads, 0, BATCH);
+	assert_in_range(device_calls(DEVICE_WRITE) - writes, 0, BATCH);
+	assert_in_range(stats_of(async).timed_out - timeouts, 0, BATCH);
+	return count;
+}
+
+static void expect_rest(struct mad_async *async)
+{
+	/* the queue may be empty, which shows only when it is read */
+	while (mad_async_process(async))
+		;
+	assert_false(loop_is_awake(async, true));
+	assert_false(loop_is_awake(async, false));
+	assert_int_equal(mad_async_timeout(async), -1);
+}
+
+static void a_round_reads_a_part_of_the_messages(void **state)
+{
+	struct mad_async *async = mad_async_create(port);
+	int count = 0;
+
+	(void)state;
+	submit_many(async, get_request());
+	for (unsigned i = 0; i < MANY; i++)
+		device_answer(device_packet(i), 0, 0, NULL, 0);
+	while (count < MANY)
+		count += do_round(async);
+	expect_many(0);
+	expect_rest(async);
+	mad_async_destroy(async);
+}
+
+static void a_round_handles_a_part_of_the_timers(void **state)
+{
+	struct mad_async *async = mad_async_create(port);
+	ib_rpc_t rpc = get_request();
+	int count = 0;
+
+	(void)state;
+	rpc.timeout = 1;
+	submit_many(async, rpc);
+	sleep_ms(2);
+	while (count < MANY)
+		count += do_round(async);
+	expect_many(-ETIMEDOUT);
+	expect_rest(async);
+	mad_async_destroy(async);
+}
+
+static void a_round_sends_a_part_of_the_requests(void **state)
+{
+	struct mad_async *async = mad_async_create(port);
+	int rounds = 0;
+
+	(void)state;
+	overdue_after(QUICK);
+	submit_many(async, get_request());
+	assert_int_equal(device_written(), MANY);
+	sleep_ms(QUICK / 1000 + 1);
+	/* each is sent again */
+	for (; device_written() < 2 * MANY; rounds++)
+		assert_int_equal(do_round(async), 0);
+	assert_true(rounds > MANY / BATCH);
+	mad_async_destroy(async);
+}
+
+static void *receive_none(void *arg)
+{
+	(void)arg;
+	assert_null(mad_receive_via(NULL, -1, port));
+	return NULL;
+}
+
+/* Another thread has read all. */
+static void a_round_calls_a_part_of_the_requests_back(void **state)
+{
+	struct mad_async *async = mad_async_create(port);
+	pthread_t receiver;
+	int count;
+
+	submit_many(async, get_request());
+	assert_int_equal(pthread_create(&receiver, NULL, receive_none, NULL), 0);
+	for (unsigned i = 0; i < MANY; i++)
+		device_answer(device_packet(i), 0, 0, NULL, 0);
+	while (device_calls(DEVICE_READ) <= MANY)
+		sleep_ms(1);
+	for (count = 0; count < MANY; count += BATCH)
+		assert_int_equal(do_round(async), count + BATCH > MANY ? MANY % BATCH : BATCH);
+	expect_many(0);
+	mad_rpc_close_port(port);
+	join(receiver);
+	mad_async_destroy(async);
+	assert_int_equal(device_teardown(state), 0);
+	assert_int_equal(many_setup(state), 0);
+}
+
+/* --- the descriptors ---------------------------------------------------------------- */
+
+static int open_descriptors(void)
+{
+	DIR *folder = opendir("/proc/self/fd");
+	int count = -3; /* the folder, and its entries for itself and its parent */
+
+	assert_non_null(folder);
+	while (readdir(folder))
+		count++;
+	closedir(folder);
+	return count;
+}
+
+/* The limit that leaves so many. */
+static rlim_t limit_for(int left)
+{
+	int fd;
+
+	for (fd = 0; left || fcntl(fd, F_GETFD) >= 0; fd++)
+		left -= fcntl(fd, F_GETFD) < 0;
+	return (rlim_t)fd;
+}
+
+static void limit_descriptors(rlim_t most)
+{
+	struct rlimit limit;
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	limit.rlim_cur = most;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+/* So many descriptors are left. */
+static void ask_with_few(int left, int (*ask)(struct mad_async *), int needed)
+{
+	int before = open_descriptors(), fd;
+	struct mad_async *async = mad_async_create(port);
+	struct outcome outcome = {0};
+	struct rlimit limit;
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	limit_descriptors(limit_for(left));
+	fd = ask(async);
+	limit_descriptors(limit.rlim_cur);
+	if (left < needed)
+		assert_int_equal(fd, -EMFILE);
+	else
+		assert_true(fd >= 0);
+	/* it is no worse for that */
+	submit(async, get_request(), 1, &outcome, NULL);
+	device_answer(device_packet(device_written() - 1), 0, 0, NULL, 0);
+	assert_true(loop_is_awake(async, true));
+	assert_int_equal(mad_async_process(async), 1);
+	assert_true(ask(async) >= 0);
+	mad_async_destroy(async);
+	assert_int_equal(open_descriptors(), before);
+}
+
+static void without_descriptors_an_engine_works_on(void **state)
+{
+	(void)state;
+	if (access("/proc/self/fd", R_OK)) {
+		print_message("/proc is not there to count descriptors\n");
+		skip();
+	}
+	for (int left = 0; left <= 3; left++) {
+		ask_with_few(left, mad_async_poll_fd, 3);
+		ask_with_few(left, mad_async_wake_fd, 3);
+	}
+}
+
+static int high_setup(void **state)
+{
+	int classes[] = {IB_SMI_CLASS};
+
+	if (device_setup(state))
+		return -1;
+	device_high_handles();
+	port = mad_rpc_open_port(NULL, 0, classes, 1);
+	if (!port)
+		return -1;
+	mad_rpc_set_timeout(port, LONG_MS);
+	overdue_after(LONG_MS * 1000);
+	return 0;
+}
+
+#define HIGH_TEST(name) cmocka_unit_test_setup_teardown(name, high_setup, port_teardown)
+
+static void a_simulator_s_handle_has_no_single_descriptor(void **state)
+{
+	struct mad_async *async = mad_async_create(port);
+	struct outcome outcome = {0};
+	struct pollfd wake;
+
+	(void)state;
+	assert_true(mad_async_fd(async) >= 1024);
+	assert_int_equal(mad_async_poll_fd(async), -EOPNOTSUPP);
+	wake = (struct pollfd){.fd = mad_async_wake_fd(async), .events = POLLIN};
+	assert_true(wake.fd >= 0 && wake.fd < 1024);
+	assert_int_equal(poll(&wake, 1, 0), 0);
+	overdue_after(QUICK);
+	submit(async, get_request(), 1, &outcome, NULL);
+	assert_int_equal(poll(&wake, 1, LONG_MS), 1);
+	mad_async_process(async);
+	assert_int_equal(device_written(), 2);
+	mad_async_destroy(async);
+}
+
+static void ten_thousand_requests_need_but_one_descriptor(void **state)
+{
+	struct mad_async *async = mad_async_create(port);
+	struct pollfd single = {.fd = mad_async_poll_fd(async), .events = POLLIN};
+	struct outcome outcome = {0};
+
+	(void)state;
+	device_forget_packets();
+	device_on_write(echo, NULL);
+	for (int i = 0; i < 10000; i++)
+		submit(async, get_request(), 1 + i % 50, &outcome, NULL);
+	while (outcome.calls < 10000) {
+		assert_int_equal(poll(&single, 1, -1), 1);
+		assert_true(mad_async_process(async) >= 0);
+	}
+	assert_int_equal(poll(&single, 1, 0), 0);
+	mad_async_destroy(async);
+}
+
+#ifndef NO_CHILDREN
+
+/* Of the child's own requests. */
+static int child_with_a_loop(struct mad_async *async)
+{
+	struct pollfd single = {.events = POLLIN};
+	struct outcome outcome = {0};
+	ib_rpc_t rpc = get_request();
+	ib_portid_t to = to_lid(2);
+
+	single.fd = mad_async_poll_fd(async);
+	if (single.fd < 0)
+		return 1;
+	/* the parent's request is given up */
+	if (poll(&single, 1, LONG_MS) != 1 || mad_async_process(async) != 1)
+		return 2;
+	device_on_write(echo, NULL);
+	if (poll(&single, 1, 0))
+		return 3;
+	mad_async_submit(async, &rpc, &to, NULL, 0, note, &outcome, NULL);
+	while (!outcome.calls)
+		if (poll(&single, 1, LONG_MS) != 1 || mad_async_process(async) < 0)
+			return 4;
+	return outcome.error ? 5 : 0;
+}
+
+static void a_child_has_a_descriptor_of_its_own(void **state)
+{
+	struct mad_async *async = mad_async_create(port);
+	struct pollfd single = {.fd = mad_async_poll_fd(async), .events = POLLIN};
+	struct outcome outcome = {0};
+	int status;
+	pid_t pid;
+
+	(void)state;
+	submit(async, get_request(), 1, &outcome, NULL);
+	assert_int_equal(poll(&single, 1, 0), 0);
+	pid = fork();
+	if (!pid)
+		_exit(child_with_a_loop(async));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	/* what the child did is no concern of the parent's */
+	device_answer(device_packet(0), 0, 0, NULL, 0);
+	while (!outcome.calls) {
+		assert_int_equal(poll(&single, 1, LONG_MS), 1);
+		mad_async_process(async);
+	}
+	assert_int_equal(outcome.error, 0);
+	assert_int_equal(poll(&single, 1, 0), 0);
+	mad_async_destroy(async);
+}
+
+#endif
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		PORT_TEST(a_loop_with_one_descriptor_is_woken_whatever_others_do),
+		PORT_TEST(a_loop_with_three_descriptors_is_woken_whatever_others_do),
+		GATE_TEST(a_loop_knows_the_timers_of_requests_that_another_engine_sent),
+		PORT_TEST(a_loop_ends_with_its_port),
+		PORT_TEST(a_loop_of_one_thread_ends_with_its_device),
+		MANY_TEST(a_round_reads_a_part_of_the_messages),
+		MANY_TEST(a_round_handles_a_part_of_the_timers),
+		MANY_TEST(a_round_sends_a_part_of_the_requests),
+		MANY_TEST(a_round_calls_a_part_of_the_requests_back),
+		PORT_TEST(without_descriptors_an_engine_works_on),
+		HIGH_TEST(a_simulator_s_handle_has_no_single_descriptor),
+		PORT_TEST(ten_thousand_requests_need_but_one_descriptor),
+#ifndef NO_CHILDREN
+		PORT_TEST(a_child_has_a_descriptor_of_its_own),
+#endif
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
