@@ -132,10 +132,10 @@ static void read_long(struct reader *reader, int length)
 		error ? link_drain(&core->link, length) : link_read(&core->link, umad, &length);
 	core_lock(core);
 
-	if (error)
+	/* what blocks the queue has been reported */
+	if (error && !reader->blocked_until)
 		core_receive_failed(core, reader->buffer, error);
-	if (error && result == LINK_TOO_LONG)
-		reader->blocked_until = clock_us() + BLOCKED;
+	reader->blocked_until = error && result == LINK_TOO_LONG ? clock_us() + BLOCKED : 0;
 	if (result == LINK_GONE)
 		core_fail(core, ENODEV);
 	if (error || result != LINK_MESSAGE ||
@@ -155,6 +155,7 @@ static enum link_result read_unlocked(struct reader *reader)
 		return result;
 	}
 	core_lock(core);
+	reader->blocked_until = 0;
 	if (result == LINK_MESSAGE)
 		core_receive(core, reader->buffer, length, false);
 	else if (result == LINK_GONE)

@@ -36,7 +36,8 @@ struct reader {
 	int wake_fd;           /* an eventfd that the leader polls, too; -1: none */
 	bool signalled;        /* wake_fd is readable */
 	int64_t emptied;       /* all messages that came before this time were handled */
-	int64_t blocked_until; /* no memory to read the next message away: try again then */
+	int64_t blocked_until; /* no memory to read the next message away: try again then; or 0
+				*/
 	_Alignas(8) uint8_t buffer[PACKET_SIZE]; /* of the thread that reads */
 };
 

@@ -152,7 +152,7 @@ static int echo_behind_others(const struct device_packet *packet, void *arg)
 
 	device_copy_mad(packet, mad);
 	mad[3] |= IB_MAD_RESPONSE;
-	mad[15] ^= 1;
+	mad[12] ^= 0x40;
 	for (int i = 0; i < *(int *)arg; i++)
 		device_queue(packet->fd, &header, mad, sizeof(mad));
 	clock_now += QUICK + 20000;
@@ -239,7 +239,7 @@ static void queue_others(void)
 
 	device_copy_mad(packet, mad);
 	mad[3] |= IB_MAD_RESPONSE;
-	mad[15] ^= 1;
+	mad[12] ^= 0x40;
 	for (int i = 0; i < 200; i++)
 		device_queue(packet->fd, &header, mad, sizeof(mad));
 }

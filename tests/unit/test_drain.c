@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * No memory for a message of more than one MAD, nor to read it away: it blocks the queue until
+ * there is memory again. It alone is lost.
+ */
+
+#include "engine_fixture.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+
+#define LONG     5000
+#define MAX      1000
+#define FAILURES 10
+/* The library tries again after so many milliseconds. */
+#define PAUSE_MS 10
+/* The device is called a few times for each try, and for what comes before and after. */
+#define CALLS    (8 * (FAILURES + 2))
+
+/* How many calls fail from now on, one for each try to read a message away. */
+static atomic_int failures;
+
+void *__wrap_mmap(void *start, size_t size, int protection, int flags, int fd, long offset);
+void *__wrap_mmap64(void *start, size_t size, int protection, int flags, int fd, off_t offset);
+void *__real_mmap(void *start, size_t size, int protection, int flags, int fd, long offset);
+
+void *__wrap_mmap(void *start, size_t size, int protection, int flags, int fd, long offset)
+{
+	if (failures > 0) {
+		failures--;
+		errno = ENOMEM;
+		return MAP_FAILED;
+	}
+	return __real_mmap(start, size, protection, flags, fd, offset);
+}
+
+/* mmap() has this name where files may have any size. */
+void *__wrap_mmap64(void *start, size_t size, int protection, int flags, int fd, off_t offset)
+{
+	return __wrap_mmap(start, size, protection, flags, fd, (long)offset);
+}
+
+static struct mad_async *async;
+static struct outcome outcomes[3];
+
+/* Answers a GetTable at length, and everything else at once. */
+static int answer_tables_at_length(const struct device_packet *packet, void *arg)
+{
+	if (packet->mad[3] != IB_MAD_METHOD_GET_TABLE)
+		return echo(packet, arg);
+	answer_long(packet, LONG, 1);
+	return 0;
+}
+
+static int setup(void **state)
+{
+	if (port_setup(state))
+		return -1;
+	failures = 0;
+	memset(outcomes, 0, sizeof(outcomes));
+	device_on_write(answer_tables_at_length, NULL);
+	mad_port_set_max_reply(port, MAX);
+	async = mad_async_create(port);
+	return async ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	mad_async_destroy(async);
+	return port_teardown(state);
+}
+
+#define DRAIN_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+static int ask_at_length(void)
+{
+	struct mad_message message;
+	ib_rpc_t rpc = table_request();
+	ib_portid_t to = to_lid(1);
+	int ret = mad_rpc_message(port, &rpc, &to, NULL, 0, &message);
+
+	mad_message_free(&message);
+	return ret;
+}
+
+static void expect_port_to_live(void)
+{
+	uint8_t data[IB_PC_DATA_SZ] = {7};
+	ib_rpc_t rpc = set_request();
+	ib_portid_t to = to_lid(1);
+
+	assert_non_null(mad_rpc(port, &rpc, &to, data, data));
+	assert_int_equal(data[0], 7);
+}
+
+static unsigned reads_and_polls(void)
+{
+	return device_calls(DEVICE_READ) + device_calls(DEVICE_POLL);
+}
+
+/* The time that the library's pauses between the tries take at least. */
+static void expect_pauses(int64_t start, unsigned calls_before)
+{
+	assert_int_equal(failures, 0);
+	assert_true(now_ms() - start >= (FAILURES - 1) * PAUSE_MS);
+	assert_in_range(reads_and_polls() - calls_before, FAILURES, CALLS);
+}
+
+static void a_message_that_cannot_be_read_away_is_lost_alone(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		failures = i;
+		assert_int_equal(ask_at_length(), -EMSGSIZE);
+		expect_port_to_live();
+		assert_int_equal(failures, 0);
+	}
+}
+
+static void a_message_that_there_is_no_memory_for_is_lost_alone(void **state)
+{
+	(void)state;
+	mad_port_set_max_reply(port, LONG);
+	failures = 1;
+	device_fail_malloc(1);
+	assert_int_equal(ask_at_length(), -ENOMEM);
+	expect_port_to_live();
+	assert_int_equal(ask_at_length(), 0);
+}
+
+static void a_blocking_call_pauses_while_there_is_no_memory(void **state)
+{
+	unsigned before = reads_and_polls();
+	int64_t start = now_ms();
+
+	(void)state;
+	failures = FAILURES;
+	assert_int_equal(ask_at_length(), -EMSGSIZE);
+	expect_port_to_live();
+	expect_pauses(start, before);
+}
+
+/* Timers are judged all the same. */
+static void a_blocking_call_ends_in_time_while_there_is_no_memory(void **state)
+{
+	uint8_t data[IB_PC_DATA_SZ] = {0};
+	ib_rpc_t rpc = set_request();
+	ib_portid_t to = to_lid(1);
+	unsigned before = reads_and_polls();
+	int64_t start = now_ms();
+
+	(void)state;
+	failures = INT32_MAX;
+	mad_rpc_set_retries(port, 1);
+	assert_int_equal(ask_at_length(), -EMSGSIZE);
+	rpc.timeout = 100;
+	assert_null(mad_rpc(port, &rpc, &to, data, data));
+	assert_int_equal(errno, ETIMEDOUT);
+	assert_true(now_ms() - start >= 100);
+	/* a slow machine has more time for tries */
+	assert_in_range(reads_and_polls() - before, 1,
+			8 * (unsigned)((now_ms() - start) / PAUSE_MS + 2));
+	failures = 0;
+	expect_port_to_live();
+}
+
+static void an_engine_pauses_while_there_is_no_memory(void **state)
+{
+	unsigned before = reads_and_polls();
+	int64_t start = now_ms();
+
+	(void)state;
+	failures = FAILURES;
+	submit(async, table_request(), 1, &outcomes[0], NULL);
+	submit(async, set_request(), 2, &outcomes[1], NULL);
+	submit(async, get_request(), 3, &outcomes[2], NULL);
+	assert_int_equal(mad_async_run(async), 3);
+	assert_int_equal(outcomes[0].error, -EMSGSIZE);
+	assert_int_equal(outcomes[1].error, 0);
+	assert_int_equal(outcomes[2].error, 0);
+	expect_pauses(start, before);
+	/* what became of the message is known */
+	assert_int_equal(stats_of(async).dropped, 0);
+}
+
+static void process_calls_no_device_while_there_is_no_memory(void **state)
+{
+	struct pollfd handle = {.fd = mad_async_poll_fd(async), .events = POLLIN};
+	unsigned before = reads_and_polls();
+	int64_t start = now_ms();
+	int count = 0, ret;
+
+	(void)state;
+	failures = FAILURES;
+	submit(async, table_request(), 1, &outcomes[0], NULL);
+	submit(async, set_request(), 2, &outcomes[1], NULL);
+	while (count < 2) {
+		assert_int_not_equal(poll(&handle, 1, -1), -1);
+		ret = mad_async_process(async);
+		assert_true(ret >= 0);
+		count += ret;
+	}
+	assert_int_equal(outcomes[0].error, -EMSGSIZE);
+	assert_int_equal(outcomes[1].error, 0);
+	expect_pauses(start, before);
+}
+
+static void *block(void *arg)
+{
+	(void)arg;
+	expect_port_to_live();
+	return NULL;
+}
+
+/* Each of them would try. */
+static void threads_pause_while_there_is_no_memory(void **state)
+{
+	unsigned before = reads_and_polls();
+	int64_t start = now_ms();
+	pthread_t threads[3];
+
+	(void)state;
+	failures = FAILURES;
+	assert_int_equal(ask_at_length(), -EMSGSIZE);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, block, NULL), 0);
+	for (unsigned i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+	expect_pauses(start, before);
+}
+
+static void a_message_that_nobody_waits_for_is_dropped_once(void **state)
+{
+	uint8_t mad[LONG] = {0};
+	struct ib_user_mad header = {0};
+
+	(void)state;
+	expect_port_to_live();
+	header.agent_id = device_packet(0)->header.agent_id;
+	device_copy_mad(device_packet(0), mad);
+	mad[3] |= IB_MAD_RESPONSE;
+	mad[12] ^= 0x40;
+	failures = FAILURES;
+	device_queue(device_packet(0)->fd, &header, mad, sizeof(mad));
+	expect_port_to_live();
+	assert_int_equal(failures, 0);
+	assert_int_equal(stats_of(async).dropped, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		DRAIN_TEST(a_message_that_cannot_be_read_away_is_lost_alone),
+		DRAIN_TEST(a_message_that_there_is_no_memory_for_is_lost_alone),
+		DRAIN_TEST(a_blocking_call_pauses_while_there_is_no_memory),
+		DRAIN_TEST(a_blocking_call_ends_in_time_while_there_is_no_memory),
+		DRAIN_TEST(an_engine_pauses_while_there_is_no_memory),
+		DRAIN_TEST(process_calls_no_device_while_there_is_no_memory),
+		DRAIN_TEST(threads_pause_while_there_is_no_memory),
+		DRAIN_TEST(a_message_that_nobody_waits_for_is_dropped_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
