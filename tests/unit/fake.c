@@ -593,6 +593,7 @@ int sys_poll(int fd, int timeout_ms)
 	if (!state)
 		return POLLNVAL;
 	state->device.polls++;
+	state->device.last_other = -1;
 	state->device.last_timeout = timeout_ms;
 	if (state->on_poll)
 		state->on_poll(&state->device);
@@ -603,12 +604,18 @@ int sys_poll(int fd, int timeout_ms)
 	return state->queue || state->raw_read ? POLLIN : 0;
 }
 
-/* Nothing ever comes on the second descriptor. */
 int sys_poll_both(int fd, int other, int timeout_ms, int *other_revents)
 {
+	struct device_state *state = device_of(fd);
+	int revents = sys_poll(fd, timeout_ms);
+
 	assert_true(other >= 0);
 	*other_revents = 0;
-	return sys_poll(fd, timeout_ms);
+	if (state && revents >= 0) {
+		state->device.last_other = other;
+		*other_revents = state->device.other_revents;
+	}
+	return revents;
 }
 
 int sys_list(const char *path, sys_visit_fn *visit, void *arg)

@@ -75,6 +75,8 @@ struct fake_device {
 	int poll_result;    /* if not 0: what poll answers, revents or a negative errno */
 	int polls;          /* how often it was polled */
 	int last_timeout;   /* of poll */
+	int other_revents;  /* what poll answers for a second descriptor */
+	int last_other;     /* the second descriptor of the last poll; -1 none */
 	int write_error;    /* a positive errno */
 	bool short_write;
 	unsigned char registered[64]; /* the last registration's argument, as it came */

@@ -392,6 +392,70 @@ static void poll_tells_a_closed_handle_from_a_device_that_has_gone(void **state)
 	assert_int_equal(errno, ENOMEM);
 }
 
+/* --- polling a second descriptor, too ------------------------------------------- */
+
+#define OTHER 77
+
+static void a_wait_ends_when_the_second_descriptor_is_ready(void **state)
+{
+	(void)state;
+	device->other_revents = POLLIN;
+	assert_int_equal(umad_poll_with(fd, OTHER, 10), 1);
+	assert_int_equal(device->last_other, OTHER);
+	assert_int_equal(device->last_timeout, 10);
+	/* whatever is to be heard of it */
+	device->other_revents = POLLHUP;
+	assert_int_equal(umad_poll_with(fd, OTHER, 10), 1);
+	device->other_revents = POLLERR;
+	assert_int_equal(umad_poll_with(fd, OTHER, 10), 1);
+}
+
+static void a_message_comes_before_the_second_descriptor(void **state)
+{
+	(void)state;
+	arrives(1, 0, 256, 1);
+	assert_int_equal(umad_poll_with(fd, OTHER, -1), 0);
+	assert_true(device->last_timeout < 0);
+	device->other_revents = POLLIN;
+	assert_int_equal(umad_poll_with(fd, OTHER, -1), 0);
+	device->other_revents = POLLNVAL;
+	assert_int_equal(umad_poll_with(fd, OTHER, -1), 0);
+}
+
+static void a_wait_for_two_descriptors_has_an_end(void **state)
+{
+	(void)state;
+	assert_int_equal(umad_poll_with(fd, OTHER, 10), -ETIMEDOUT);
+	assert_int_equal(errno, ETIMEDOUT);
+	assert_int_equal(device->polls, 1);
+}
+
+static void a_wait_for_two_descriptors_tells_what_failed(void **state)
+{
+	(void)state;
+	assert_int_equal(umad_poll_with(-1, OTHER, 0), -EINVAL);
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(umad_poll_with(fd, -1, 0), -EINVAL);
+	assert_int_equal(umad_poll_with(99, OTHER, 0), -EINVAL);
+	assert_int_equal(device->polls, 0);
+	device->other_revents = POLLNVAL;
+	errno = 0;
+	assert_int_equal(umad_poll_with(fd, OTHER, 0), -EINVAL);
+	assert_int_equal(errno, EINVAL);
+
+	/* the device's end is told, whatever the second descriptor says */
+	device->other_revents = POLLIN;
+	device->gone = true;
+	assert_int_equal(umad_poll_with(fd, OTHER, -1), -EIO);
+	assert_int_equal(errno, EIO);
+	device->poll_result = -EINTR;
+	assert_int_equal(umad_poll_with(fd, OTHER, -1), -EIO);
+	assert_int_equal(errno, EINTR);
+	device->poll_result = -ENOMEM;
+	assert_int_equal(umad_poll_with(fd, OTHER, -1), -EIO);
+	assert_int_equal(errno, ENOMEM);
+}
+
 #undef TEST
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
@@ -422,6 +486,10 @@ int main(void)
 		TEST(packets_are_logged_at_the_highest_level),
 		TEST(poll_tells_what_is_there),
 		TEST(poll_tells_a_closed_handle_from_a_device_that_has_gone),
+		TEST(a_wait_ends_when_the_second_descriptor_is_ready),
+		TEST(a_message_comes_before_the_second_descriptor),
+		TEST(a_wait_for_two_descriptors_has_an_end),
+		TEST(a_wait_for_two_descriptors_tells_what_failed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
