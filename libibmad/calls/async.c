@@ -28,6 +28,7 @@ struct mad_async {
 	unsigned open;         /* requests that were not called back */
 	unsigned queued;       /* of those, requests that were never sent */
 	unsigned users;        /* calls that have not returned */
+	unsigned serving;      /* of those, calls that send what can be sent */
 	bool processing;       /* a thread calls back, or waits in mad_async_run() */
 	bool ending;
 	pthread_t processor;
@@ -68,21 +69,25 @@ static bool has_work(const struct mad_async *engine)
 	       (engine->port->core.gone && !engine->open);
 }
 
+/* The same for one more thread. What other threads do need not be announced. */
+static bool needs_thread(const struct mad_async *engine)
+{
+	return (!engine->processing && !list_is_empty(&engine->completed)) ||
+	       (!engine->serving && scheduler_can_send(&engine->port->scheduler)) ||
+	       (engine->port->core.gone && !engine->open);
+}
+
 /*
  * Keeps up with the state of the port: whoever polls the alarm's descriptors, or waits in
  * mad_async_run(), is woken. A thread that processes looks again before it returns.
  */
 static void update(struct mad_async *engine, bool due)
 {
-	bool work;
-
-	if (!engine->running && !alarm_is_open(&engine->alarm))
-		return;
-	work = has_work(engine);
-	if (engine->running && work)
+	if (engine->running && has_work(engine))
 		reader_wake(&engine->port->reader, &engine->runner);
-	alarm_set(&engine->alarm, work && !engine->processing,
-		  scheduler_next(&engine->port->scheduler), due);
+	if (alarm_is_open(&engine->alarm))
+		alarm_set(&engine->alarm, needs_thread(engine),
+			  scheduler_next(&engine->port->scheduler), due);
 }
 
 static void port_changed(struct port_client *client)
@@ -204,6 +209,7 @@ static void forked(struct port_client *client)
 	engine->processing = false;
 	engine->ending = false;
 	engine->users = 0;
+	engine->serving = 0;
 	engine->running = false;
 	engine->open = 0;
 	engine->queued = 0;
@@ -512,16 +518,21 @@ EXPORT int mad_async_cancel(struct mad_async *async, uint64_t id)
  * Does what there is to do for the port. Messages are read before timers are judged: a response
  * may lie unread since before its timer was due.
  */
-static void serve(struct ibmad_port *port, bool read)
+static void serve(struct mad_async *engine, bool read)
 {
+	struct ibmad_port *port = engine->port;
 	int64_t now = clock_us();
 
+	engine->serving++;
 	if (reader_is_behind(&port->reader, scheduler_next(&port->scheduler), now))
 		read = true;
 	if (read && !port->core.gone)
 		reader_read(&port->reader, BATCH, now);
 	scheduler_expire(&port->scheduler, reader_time(&port->reader, now), BATCH);
 	scheduler_send(&port->scheduler, BATCH);
+	engine->serving--;
+	/* callbacks may follow, which take their time: what is left is for other threads */
+	port->core.hooks->progress(&port->core);
 }
 
 EXPORT int mad_async_process(struct mad_async *async)
@@ -535,12 +546,12 @@ EXPORT int mad_async_process(struct mad_async *async)
 		count = -ECANCELED;
 	} else if (!async->processing) {
 		begin_processing(async);
-		serve(async->port, true);
+		serve(async, true);
 		count = call_back_some(async, BATCH);
 		end_processing(async);
 	} else if (!is_processor(async)) {
 		/* another thread may be in a callback: the port does not wait for that */
-		serve(async->port, true);
+		serve(async, true);
 	}
 	if (!count && !async->open && async->port->core.gone)
 		count = -async->port->core.gone;
@@ -577,7 +588,7 @@ static int run(struct mad_async *engine)
 	reader_begin(&port->reader, &engine->runner);
 	engine->running = true;
 	for (;;) {
-		serve(port, read);
+		serve(engine, read);
 		count += call_back_some(engine, BATCH);
 		if (!engine->open)
 			break;
@@ -651,7 +662,7 @@ EXPORT int mad_async_timeout(struct mad_async *async)
 	next = scheduler_next(&async->port->scheduler);
 	if (async->port->core.gone && !async->open)
 		ms = -async->port->core.gone;
-	else if (has_work(async) && !async->processing)
+	else if (needs_thread(async))
 		ms = 0;
 	else
 		ms = next == NEVER ? -1 : ms_until(next, clock_us(), INT_MAX);

@@ -323,6 +323,42 @@ static void a_loop_knows_the_timers_of_requests_that_another_engine_sent(void **
 	mad_async_destroy(async);
 }
 
+/* What can be sent is a matter of any thread, callbacks are not. */
+static void a_loop_sends_while_another_thread_calls_back(void **state)
+{
+	static struct outcome outcomes[4 * BATCH], slow;
+	struct mad_async *async = mad_async_create(port);
+	uint64_t ids[2 * BATCH];
+	pthread_t runner;
+
+	(void)state;
+	mad_port_set_window(port, MAD_WINDOW_SMP, 2 * BATCH);
+	mad_port_set_destination_limit(port, 4 * BATCH);
+	for (int i = 0; i < 4 * BATCH; i++)
+		submit(async, get_request(), 2, &outcomes[i], i < 2 * BATCH ? &ids[i] : NULL);
+	submit_for_gate(async, set_request(), &slow);
+	device_answer(device_packet(2 * BATCH), 0, 0, NULL, 0);
+	runner = start_running(async);
+	wait_for(&gate.entered);
+	assert_int_equal(device_written(), 2 * BATCH + 1);
+	for (int i = 0; i < 2 * BATCH; i++)
+		assert_int_equal(mad_async_cancel(async, ids[i]), 0);
+	for (int single = 1; single >= 0; single--) {
+		assert_true(loop_is_awake(async, single));
+		assert_int_equal(mad_async_process(async), 0);
+	}
+	assert_int_equal(device_written(), 4 * BATCH + 1);
+	/* what is left to do is the other thread's */
+	assert_false(loop_is_awake(async, true));
+	assert_false(loop_is_awake(async, false));
+	device_on_write(echo, NULL);
+	for (int i = 2 * BATCH + 1; i < 4 * BATCH + 1; i++)
+		device_answer(device_packet((unsigned)i), 0, 0, NULL, 0);
+	sem_post(&gate.leave);
+	assert_int_equal(joined_count(runner), 4 * BATCH + 1);
+	mad_async_destroy(async);
+}
+
 /* --- the end ---------------------------------------------------------------------- */
 
 enum ending {
@@ -735,6 +771,7 @@ int main(void)
 		PORT_TEST(a_loop_with_one_descriptor_is_woken_whatever_others_do),
 		PORT_TEST(a_loop_with_three_descriptors_is_woken_whatever_others_do),
 		GATE_TEST(a_loop_knows_the_timers_of_requests_that_another_engine_sent),
+		GATE_TEST(a_loop_sends_while_another_thread_calls_back),
 		PORT_TEST(a_loop_ends_with_its_port),
 		PORT_TEST(a_loop_of_one_thread_ends_with_its_device),
 		MANY_TEST(a_round_reads_a_part_of_the_messages),
