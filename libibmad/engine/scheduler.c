@@ -183,7 +183,7 @@ bool scheduler_can_send(const struct scheduler *scheduler)
 	return !list_is_empty(&scheduler->again);
 }
 
-/* Sends what its window allows; returns how many more may be sent. */
+/* Sends what its window allows; returns how many more it may look at. */
 static unsigned send_ready(struct scheduler *scheduler, unsigned kind, unsigned most)
 {
 	struct core *core = scheduler->core;
@@ -200,11 +200,11 @@ static unsigned send_ready(struct scheduler *scheduler, unsigned kind, unsigned 
 		}
 		transaction = of_queue(first);
 		dequeue(transaction);
+		most--;
 		if (!admit(scheduler, transaction))
 			continue;
 		table_reserve(table, table->count + 1);
 		core_transmit(core, transaction);
-		most--;
 	}
 	return most;
 }

@@ -36,7 +36,10 @@ void scheduler_add(struct scheduler *scheduler, struct transaction *transaction)
 
 /* Whether scheduler_send() would send anything. */
 bool scheduler_can_send(const struct scheduler *scheduler);
-/* Sends what may be sent, "most" requests at most; the lock is dropped meanwhile. */
+/*
+ * Sends what may be sent. It looks at so many requests at most, those included that the limit
+ * of their destination holds back. The lock is dropped meanwhile.
+ */
 void scheduler_send(struct scheduler *scheduler, unsigned most);
 /* Handles the timers that are due, "most" at most; the lock is dropped meanwhile. */
 void scheduler_expire(struct scheduler *scheduler, int64_t now, unsigned most);

@@ -582,6 +582,47 @@ static void a_round_calls_a_part_of_the_requests_back(void **state)
 	assert_int_equal(many_setup(state), 0);
 }
 
+static unsigned queue_length(struct list *queue)
+{
+	unsigned count = 0;
+
+	for (struct list *entry = queue->next; entry != queue; entry = entry->next)
+		count++;
+	return count;
+}
+
+/* A request that the limit of its destination holds back costs its time, too. */
+static void a_round_passes_a_part_of_the_requests_to_their_destination(void **state)
+{
+	struct list *ready = &port->scheduler.ready[MAD_WINDOW_SMP];
+	struct mad_async *async = mad_async_create(port);
+	unsigned before, after = MANY - 1;
+
+	(void)state;
+	mad_port_set_window(port, MAD_WINDOW_SMP, 1);
+	mad_port_set_destination_limit(port, 1);
+	memset(many, 0, sizeof(many));
+	for (int i = 0; i < MANY; i++)
+		submit(async, get_request(), 1, &many[i], NULL);
+	assert_int_equal(queue_length(ready), MANY - 1);
+	/* the first request is late: the window opens, the destination is occupied */
+	core_lock(&port->core);
+	port->core.windows[MAD_WINDOW_SMP].in_flight--;
+	core_unlock(&port->core);
+	do {
+		before = after;
+		assert_true(loop_is_awake(async, true));
+		assert_int_equal(mad_async_process(async), 0);
+		after = queue_length(ready);
+		assert_in_range(before - after, 1, BATCH);
+	} while (after);
+	assert_false(loop_is_awake(async, true));
+	core_lock(&port->core);
+	port->core.windows[MAD_WINDOW_SMP].in_flight++;
+	core_unlock(&port->core);
+	mad_async_destroy(async);
+}
+
 /* --- the descriptors ---------------------------------------------------------------- */
 
 static int open_descriptors(void)
@@ -778,6 +819,7 @@ int main(void)
 		MANY_TEST(a_round_handles_a_part_of_the_timers),
 		MANY_TEST(a_round_sends_a_part_of_the_requests),
 		MANY_TEST(a_round_calls_a_part_of_the_requests_back),
+		MANY_TEST(a_round_passes_a_part_of_the_requests_to_their_destination),
 		PORT_TEST(without_descriptors_an_engine_works_on),
 		HIGH_TEST(a_simulator_s_handle_has_no_single_descriptor),
 		PORT_TEST(ten_thousand_requests_need_but_one_descriptor),
