@@ -191,13 +191,8 @@ static unsigned send_ready(struct scheduler *scheduler, unsigned kind, unsigned 
 	struct transaction *transaction;
 	struct list *first;
 
-	while (window_open(&core->windows[kind]) &&
+	while (most && window_open(&core->windows[kind]) &&
 	       (first = list_first(&scheduler->ready[kind]))) {
-		if (!most) {
-			/* the other kind should not wait until this one is all sent */
-			scheduler->turn = kind + 1;
-			return 0;
-		}
 		transaction = of_queue(first);
 		dequeue(transaction);
 		most--;
@@ -222,8 +217,12 @@ void scheduler_send(struct scheduler *scheduler, unsigned most)
 		dequeue(transaction);
 		core_transmit(core, transaction);
 	}
-	for (unsigned i = 0; i < WINDOWS && most; i++)
+	for (unsigned i = 0; i < WINDOWS && most; i++) {
 		most = send_ready(scheduler, (turn + i) % WINDOWS, most);
+		/* the other kind should not wait until this one is all sent */
+		if (!most)
+			scheduler->turn = (turn + i + 1) % WINDOWS;
+	}
 }
 
 void scheduler_again(struct scheduler *scheduler, struct transaction *transaction)
