@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 /* ThreadSanitizer does not go with children that have threads. */
 #ifdef __SANITIZE_THREAD__
@@ -201,6 +202,19 @@ static inline struct mad_async_stats stats_of(struct mad_async *async)
 	assert_int_equal(mad_async_get_stats(async, &stats, sizeof(stats)), 0);
 	assert_int_equal(stats.submitted, stats.completed + stats.under_way + stats.waiting);
 	return stats;
+}
+
+/* --- children ------------------------------------------------------------------- */
+
+/* There where coverage is measured. */
+void __gcov_dump(void) __attribute__((weak));
+
+/* Ends a child that went well. What it ran is covered, too. */
+static inline void end_child(void)
+{
+	if (__gcov_dump)
+		__gcov_dump();
+	_exit(0);
 }
 
 /* --- time ----------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 #include <limits.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -541,6 +542,39 @@ static void an_event_loop_is_not_woken_for_nothing(void **state)
 	}
 }
 
+/* As many descriptors may be opened as there are "more" than now. */
+static void limit_descriptors(int more, struct rlimit limit)
+{
+	int free;
+
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	free = dup(STDIN_FILENO);
+	assert_true(free >= 0);
+	close(free);
+	limit.rlim_cur = (rlim_t)(free + more);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+static void each_descriptor_of_an_event_loop_may_be_refused(void **state)
+{
+	struct rlimit limit;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	for (int more = 0; more < 3; more++) {
+		limit_descriptors(more, limit);
+		assert_int_equal(mad_async_wake_fd(async), -EMFILE);
+		assert_int_equal(mad_async_poll_fd(async), -EMFILE);
+	}
+	limit_descriptors(4, limit);
+	assert_true(mad_async_wake_fd(async) >= 0);
+	assert_true(mad_async_poll_fd(async) >= 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	device_on_write(echo, NULL);
+	submit_many(3);
+	assert_int_equal(loop(3), 3);
+}
+
 static void a_cancelled_request_is_there_at_once(void **state)
 {
 	uint64_t id;
@@ -847,7 +881,7 @@ static void child_of_many_requests(void)
 	EXPECT(stats.submitted == MANY + 1 && stats.completed == MANY + 1);
 	mad_async_destroy(async);
 	mad_rpc_close_port(port);
-	_exit(0);
+	end_child();
 }
 
 static void a_child_gets_its_parent_s_requests_back_and_can_go_on(void **state)
@@ -883,7 +917,7 @@ static void a_child_that_closes_leaves_its_parent_s_agents_alone(void **state)
 		mad_async_destroy(async);
 		mad_rpc_close_port(port);
 		EXPECT(device_calls(DEVICE_IOCTL) == before);
-		_exit(0);
+		end_child();
 	}
 	expect_child_to_succeed(child);
 }
@@ -900,7 +934,7 @@ static void a_child_s_window_is_its_parent_s(void **state)
 
 		EXPECT(mad_async_get_stats(async, &stats, sizeof(stats)) == 0);
 		EXPECT(stats.gmp_window == 3);
-		_exit(0);
+		end_child();
 	}
 	expect_child_to_succeed(child);
 }
@@ -919,7 +953,7 @@ static void a_child_has_a_wake_descriptor_of_its_own(void **state)
 		EXPECT(poll(&wake, 1, 0) == 1);
 		EXPECT(mad_async_process(async) == 5);
 		EXPECT(poll(&wake, 1, 0) == 0);
-		_exit(0);
+		end_child();
 	}
 	expect_child_to_succeed(child);
 	assert_int_equal(poll(&wake, 1, 0), 0);
@@ -953,6 +987,7 @@ int main(void)
 		ASYNC_TEST(an_event_loop_needs_a_descriptor_and_a_time),
 		ASYNC_TEST(an_event_loop_sees_to_what_gets_lost),
 		ASYNC_TEST(an_event_loop_is_not_woken_for_nothing),
+		ASYNC_TEST(each_descriptor_of_an_event_loop_may_be_refused),
 		ASYNC_TEST(a_cancelled_request_is_there_at_once),
 		ASYNC_TEST(engines_on_a_port_share_it),
 		ASYNC_TEST(an_engine_s_end_makes_way_for_another_one),

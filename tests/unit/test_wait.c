@@ -943,8 +943,11 @@ static void expect_child(int (*child)(void))
 	pid_t pid = fork();
 	int status;
 
-	if (!pid)
-		_exit(child());
+	if (!pid) {
+		if (child())
+			_exit(1);
+		end_child();
+	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
 }
