@@ -329,13 +329,21 @@ static void path_asked(struct request *request, struct input *input)
 	    true, run.now, input);
 }
 
+/* Whether the request may send it as its own ID later. */
+static bool has_own(const struct request *request, uint32_t tid, uint8_t mgmt_class)
+{
+	const struct transmissions *transmissions = &request->transaction.transmissions;
+	const struct detour *detour = request->transaction.detour;
+
+	return (transmissions->live[0].tid == tid && transmissions->mgmt_class == mgmt_class) ||
+	       (detour && detour->tid == tid);
+}
+
 static bool is_own_of_another(const struct request *than, uint32_t tid, uint8_t mgmt_class)
 {
 	for (const struct request *request = run.requests; request < run.requests + REQUESTS;
 	     request++)
-		if (request != than && request->serial &&
-		    request->transaction.transmissions.live[0].tid == tid &&
-		    request->transaction.transmissions.mgmt_class == mgmt_class)
+		if (request != than && request->serial && has_own(request, tid, mgmt_class))
 			return true;
 	return false;
 }
