@@ -19,11 +19,35 @@ struct device_state device = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* --- set-up and tear-down ------------------------------------------------------- */
 
+/* A child of fork() has a device of its own, in the state of the parent's. */
+static void begin_child(void)
+{
+	for (int i = 0; i < MAX_FD; i++) {
+		struct handle *handle = device.handles[i];
+		int timer = handle ? timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK) : -1;
+
+		if (timer < 0)
+			continue;
+		dup2(timer, handle->fd);
+		close(timer);
+		handle->expires_ns = 0;
+		arm(handle);
+	}
+	unlock();
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(lock, unlock, begin_child);
+}
+
 int device_setup(void **state)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	pthread_condattr_t monotonic;
 
 	(void)state;
+	pthread_once(&once, watch_forks);
 	memset(&device, 0, sizeof(device));
 	pthread_mutex_init(&device.lock, NULL);
 	pthread_condattr_init(&monotonic);

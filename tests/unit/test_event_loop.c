@@ -226,6 +226,49 @@ static void a_loop_with_three_descriptors_is_woken_whatever_others_do(void **sta
 	do_all_combinations(false);
 }
 
+/* Each loop reads, sends and handles timers for both. */
+static void the_loops_of_two_engines_are_woken_whatever_the_other_does(void **state)
+{
+	static struct outcome outcomes[2][BURST];
+	struct mad_async *engines[2];
+	struct loop loops[2];
+	int silent = SILENT;
+
+	(void)state;
+	device_forget_packets();
+	device_on_write(echo_but_for, &silent);
+	mad_rpc_set_retries(port, 1);
+	mad_port_set_window(port, MAD_WINDOW_SMP, 3);
+	for (int i = 0; i < 2; i++) {
+		engines[i] = mad_async_create(port);
+		loop_init(&loops[i], engines[i], i);
+		loop_start(&loops[i]);
+	}
+	for (int round = 0; round < 50; round++) {
+		memset(outcomes, 0, sizeof(outcomes));
+		for (int i = 0; i < 2 * BURST; i++) {
+			ib_rpc_t rpc = get_request();
+
+			rpc.timeout = i / 2 % 5 ? LONG_MS : 1;
+			submit(engines[i % 2], rpc, i / 2 % 5 ? 1 + i : SILENT,
+			       &outcomes[i % 2][i / 2], NULL);
+		}
+		for (int i = 0; i < 2 * BURST; i++)
+			while (!outcomes[i % 2][i / 2].calls)
+				sched_yield();
+		for (int i = 0; i < 2 * BURST; i++)
+			assert_int_equal(outcomes[i % 2][i / 2].error,
+					 i / 2 % 5 ? 0 : -ETIMEDOUT);
+	}
+	mad_rpc_close_port(port);
+	for (int i = 0; i < 2; i++) {
+		loop_join(&loops[i]);
+		assert_int_equal(loops[i].result, -ECANCELED);
+		mad_async_destroy(engines[i]);
+	}
+	port = NULL;
+}
+
 /* --- two engines, and callbacks that take their time ------------------------------ */
 
 static struct {
@@ -804,6 +847,76 @@ static void a_child_has_a_descriptor_of_its_own(void **state)
 	mad_async_destroy(async);
 }
 
+static atomic_bool busy;
+
+/* Submits and waits, all the time. */
+static void *keep_busy(void *arg)
+{
+	ib_rpc_t rpc = get_request();
+	ib_portid_t to = to_lid(1);
+	struct outcome outcome = {0};
+	int submitted = 0;
+
+	while (busy) {
+		for (int i = 0; i < BURST; i++, submitted++)
+			if (mad_async_submit(arg, &rpc, &to, NULL, 0, note, &outcome, NULL))
+				abort();
+		while (outcome.calls < submitted)
+			mad_async_run(arg);
+	}
+	return NULL;
+}
+
+/* What was open is called back, and the engines are as good as new. */
+static int child_in_the_midst(struct mad_async *engines[2])
+{
+	struct outcome outcome = {0};
+	ib_rpc_t rpc = get_request();
+	ib_portid_t to = to_lid(2);
+
+	alarm(LONG_MS / 1000);
+	for (int i = 0; i < 2; i++) {
+		if (mad_async_run(engines[i]) < 0)
+			return 1;
+		mad_async_submit(engines[i], &rpc, &to, NULL, 0, note, &outcome, NULL);
+		mad_async_run(engines[i]);
+		if (outcome.calls != i + 1 || outcome.error)
+			return 2;
+		mad_async_destroy(engines[i]);
+	}
+	mad_rpc_close_port(port);
+	return 0;
+}
+
+static void a_child_that_is_forked_in_the_midst_goes_on(void **state)
+{
+	struct mad_async *engines[2];
+	pthread_t threads[2];
+	int status;
+	pid_t pid;
+
+	(void)state;
+	device_forget_packets();
+	device_on_write(echo, NULL);
+	busy = true;
+	for (int i = 0; i < 2; i++) {
+		engines[i] = mad_async_create(port);
+		assert_int_equal(pthread_create(&threads[i], NULL, keep_busy, engines[i]), 0);
+	}
+	for (int i = 0; i < 50; i++) {
+		pid = fork();
+		if (!pid)
+			_exit(child_in_the_midst(engines));
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+	}
+	busy = false;
+	for (int i = 0; i < 2; i++) {
+		join(threads[i]);
+		mad_async_destroy(engines[i]);
+	}
+}
+
 #endif
 
 int main(void)
@@ -811,6 +924,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		PORT_TEST(a_loop_with_one_descriptor_is_woken_whatever_others_do),
 		PORT_TEST(a_loop_with_three_descriptors_is_woken_whatever_others_do),
+		PORT_TEST(the_loops_of_two_engines_are_woken_whatever_the_other_does),
 		GATE_TEST(a_loop_knows_the_timers_of_requests_that_another_engine_sent),
 		GATE_TEST(a_loop_sends_while_another_thread_calls_back),
 		PORT_TEST(a_loop_ends_with_its_port),
@@ -825,6 +939,7 @@ int main(void)
 		PORT_TEST(ten_thousand_requests_need_but_one_descriptor),
 #ifndef NO_CHILDREN
 		PORT_TEST(a_child_has_a_descriptor_of_its_own),
+		PORT_TEST(a_child_that_is_forked_in_the_midst_goes_on),
 #endif
 	};
 
