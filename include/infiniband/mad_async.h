@@ -23,8 +23,9 @@
  * cancelled (pthread_cancel(3)): the call ends first. To end the wait of another thread, use
  * mad_async_cancel(), or close the port.
  *
- * Signals do not end mad_async_run() or mad_rpc(). mad_receive_via() returns with EINTR only if
- * its thread was the one that polled the port, which is not so while another thread waits, too.
+ * Signals do not end mad_async_run() or mad_rpc(). One of the threads that wait polls the port
+ * for all. mad_receive_via() returns with EINTR only if its thread is that one, which is
+ * certain only if no other thread waits.
  *
  * fork(). The child may use the port as its parent may. Both read from one device, so one of
  * them should open a port of its own. Requests of the parent complete in the child with
@@ -92,7 +93,8 @@ struct mad_async *mad_async_create(struct ibmad_port *port);
 /**
  * Destroys an engine. Its open requests are called back with -ECANCELED first. Calls of other
  * threads for the engine return first: mad_async_run() ends, mad_async_submit() and
- * mad_async_process() fail with -ECANCELED. NULL is allowed.
+ * mad_async_process() fail with -ECANCELED. The engine's descriptors are closed: no thread may
+ * still poll them. NULL is allowed.
  */
 void mad_async_destroy(struct mad_async *async);
 
@@ -180,12 +182,15 @@ int mad_async_timeout(struct mad_async *async);
 /**
  * Does what can be done without waiting, but not more than a part of it: it reads 64 messages,
  * handles 64 timers, sends 64 requests and calls back 64 requests at most. If there is more to
- * do, the descriptors stay readable, and mad_async_timeout() returns 0.
+ * do, the next poll of the event loop returns at once: mad_async_poll_fd() stays readable;
+ * mad_async_fd() does if more messages have come; otherwise mad_async_wake_fd() does, and
+ * mad_async_timeout() returns 0.
  *
  * Returns how many requests it called back. It calls back none while another thread calls back
- * requests of the engine, or if it is called from a callback. -EINVAL. -ENODEV the device is
- * gone, or -ECANCELED the port is closed, and no request is open; -ECANCELED the engine is
- * being destroyed.
+ * requests of the engine or is in mad_async_run(), or if it is called from a callback.
+ *
+ * -EINVAL. -ENODEV the device is gone, or -ECANCELED the port is closed, and no request is
+ * open. -ECANCELED the engine is being destroyed.
  */
 int mad_async_process(struct mad_async *async);
 
