@@ -529,6 +529,9 @@ static void serve(struct mad_async *engine, bool read)
 	if (read && !port->core.gone)
 		reader_read(&port->reader, BATCH, now);
 	scheduler_expire(&port->scheduler, reader_time(&port->reader, now), BATCH);
+	/* sending may take its time: another thread leads meanwhile */
+	if (scheduler_can_send(&port->scheduler))
+		reader_pass(&port->reader);
 	scheduler_send(&port->scheduler, BATCH);
 	engine->serving--;
 	/* callbacks may follow, which take their time: what is left is for other threads */

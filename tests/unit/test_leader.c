@@ -303,6 +303,43 @@ static void a_leader_that_calls_back_leaves_its_place(void **state)
 	mad_async_destroy(runner.async);
 }
 
+static int hold_up_at_gate(const struct device_packet *packet, void *arg)
+{
+	(void)packet;
+	(void)arg;
+	sem_post(&gate.entered);
+	wait_for(&gate.leave);
+	return 0;
+}
+
+/* The leader's second request may be sent when the response to the first one has come. */
+static void a_leader_that_sends_leaves_its_place(void **state)
+{
+	struct thread runner = {.kind = RUN, .async = mad_async_create(port)};
+	struct thread asker = {.kind = ASK, .lid = 2};
+	struct outcome outcomes[2] = {0};
+
+	(void)state;
+	mad_port_set_window(port, MAD_WINDOW_SMP, 1);
+	submit(runner.async, get_request(), 1, &outcomes[0], NULL);
+	submit(runner.async, get_request(), 1, &outcomes[1], NULL);
+	start(&runner);
+	start(&asker);
+	assert_true(device_wait_written(2, LONG_MS));
+	device_on_write(hold_up_at_gate, NULL);
+	device_answer(device_packet(0), 0, 0, NULL, 0);
+	wait_for(&gate.entered);
+	device_answer(device_packet(1), 0, 0, NULL, 0);
+	join(&asker);
+	assert_int_equal(asker.result, 1);
+	device_on_write(NULL, NULL);
+	sem_post(&gate.leave);
+	device_answer(device_packet(2), 0, 0, NULL, 0);
+	join(&runner);
+	assert_int_equal(runner.result, 2);
+	mad_async_destroy(runner.async);
+}
+
 /* The same for a follower that is called to lead, and has something else to do. */
 static void a_follower_that_calls_back_leaves_the_lead_to_others(void **state)
 {
@@ -660,6 +697,7 @@ int main(void)
 		LEADER_TEST(closing_the_port_wakes_the_leader),
 		LEADER_TEST(an_earlier_timer_of_another_thread_s_request_wakes_the_leader),
 		LEADER_TEST(a_leader_that_calls_back_leaves_its_place),
+		LEADER_TEST(a_leader_that_sends_leaves_its_place),
 		LEADER_TEST(a_follower_that_calls_back_leaves_the_lead_to_others),
 		LEADER_TEST(a_long_request_is_for_another_receiver),
 		LEADER_TEST(a_thread_is_cancelled_after_its_call),
