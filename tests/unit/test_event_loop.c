@@ -610,9 +610,10 @@ static void a_round_calls_a_part_of_the_requests_back(void **state)
 	int count;
 
 	submit_many(async, get_request());
-	assert_int_equal(pthread_create(&receiver, NULL, receive_none, NULL), 0);
 	for (unsigned i = 0; i < MANY; i++)
 		device_answer(device_packet(i), 0, 0, NULL, 0);
+	assert_int_equal(pthread_create(&receiver, NULL, receive_none, NULL), 0);
+	/* the read that finds nothing comes when all are handled */
 	while (device_calls(DEVICE_READ) <= MANY)
 		sleep_ms(1);
 	for (count = 0; count < MANY; count += BATCH)
