@@ -68,10 +68,10 @@ struct mad_reply {
 	const uint8_t *mad; /**< the whole response, as on the wire; NULL without one */
 	size_t length;      /**< of mad, in bytes: 256, or the length of an RMPP message */
 	const uint8_t
-		*data;     /**< the response's bytes from the request's dataoffs on, or NULL */
-	size_t data_size;  /**< of data, in bytes */
-	unsigned rtt_us;   /**< from the last transmission with the response's ID */
-	unsigned attempts; /**< how often the request was sent */
+		*data;    /**< the response's bytes from the request's dataoffs on, or NULL */
+	size_t data_size; /**< of data, in bytes */
+	unsigned rtt_us;  /**< from the last transmission with the response's ID */
+	unsigned transmissions; /**< how often the request was sent */
 };
 
 /** A response that belongs to the caller of mad_rpc_message(). */
@@ -200,7 +200,8 @@ int mad_async_process(struct mad_async *async);
  */
 int mad_async_run(struct mad_async *async);
 
-/** Counts since the engine was created; the last seven are the present state. */
+/** Counts since the engine was created; in_flight, queued and the windows are the present
+ * state. */
 struct mad_async_stats {
 	uint64_t submitted; /**< requests */
 	uint64_t completed; /**< requests that were called back */
@@ -209,8 +210,8 @@ struct mad_async_stats {
 	uint64_t timed_out; /**< requests without a response */
 	uint64_t dropped; /**< messages on this port: late, repeated or unexpected responses */
 	uint64_t busy;    /**< responses with status BUSY */
-	uint32_t under_way;  /**< requests that were sent, and not called back */
-	uint32_t waiting;    /**< requests that are queued */
+	uint32_t in_flight;  /**< requests that were sent, and not called back */
+	uint32_t queued;     /**< requests that are queued */
 	uint32_t rtt_min_us; /**< round-trip times */
 	uint32_t rtt_mean_us;
 	uint32_t rtt_max_us;

@@ -78,7 +78,7 @@ static void hundreds_of_requests_are_each_called_back_once(void)
 	}
 	expect_equal(mad_async_get_stats(async, &stats, sizeof(stats)), 0);
 	expect_equal(stats.completed, requests);
-	expect_equal(stats.under_way, 0);
+	expect_equal(stats.in_flight, 0);
 	note("round trip %u us on average, window %u", stats.rtt_mean_us, stats.gmp_window);
 	closed();
 	stop_server(child);

@@ -236,7 +236,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check(mad_async_process(run.async) >= 0);
 	check(!mad_async_get_stats(run.async, &stats, sizeof(stats)));
 	check(stats.submitted == run.count);
-	check(stats.submitted == stats.completed + stats.under_way + stats.waiting);
+	check(stats.submitted == stats.completed + stats.in_flight + stats.queued);
 	mad_async_destroy(run.async);
 	for (unsigned i = 0; i < run.count; i++)
 		check(run.requests[i].ends == 1);

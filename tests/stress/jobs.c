@@ -290,7 +290,7 @@ static void end(struct engine *engine)
 	struct mad_async_stats stats;
 
 	must(!mad_async_get_stats(engine->async, &stats, sizeof(stats)), "no statistics");
-	must(stats.submitted == stats.completed && !stats.under_way && !stats.waiting,
+	must(stats.submitted == stats.completed && !stats.in_flight && !stats.queued,
 	     "the statistics do not add up");
 	must(engine->ended == engine->share.count, "not all have come to an end");
 	mad_async_destroy(engine->async);

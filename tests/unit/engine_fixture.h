@@ -163,7 +163,7 @@ static inline void answer_long(const struct device_packet *packet, size_t length
 struct outcome {
 	atomic_int calls;
 	int error;
-	unsigned status, attempts, rtt_us;
+	unsigned status, transmissions, rtt_us;
 	size_t length, data_size;
 	uint8_t lid_byte; /* the data's first byte */
 };
@@ -176,7 +176,7 @@ static inline void note(struct mad_async *async, const struct mad_reply *reply, 
 	(void)async;
 	outcome->error = reply->error;
 	outcome->status = reply->status;
-	outcome->attempts = reply->attempts;
+	outcome->transmissions = reply->transmissions;
 	outcome->rtt_us = reply->rtt_us;
 	outcome->length = reply->length;
 	outcome->data_size = reply->data_size;
@@ -200,7 +200,7 @@ static inline struct mad_async_stats stats_of(struct mad_async *async)
 	struct mad_async_stats stats;
 
 	assert_int_equal(mad_async_get_stats(async, &stats, sizeof(stats)), 0);
-	assert_int_equal(stats.submitted, stats.completed + stats.under_way + stats.waiting);
+	assert_int_equal(stats.submitted, stats.completed + stats.in_flight + stats.queued);
 	return stats;
 }
 

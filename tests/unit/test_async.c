@@ -61,7 +61,7 @@ static void each_request_gets_its_own_answer(void **state)
 		assert_int_equal(outcomes[i].lid_byte, i + 1);
 		assert_int_equal(outcomes[i].length, IB_MAD_SIZE);
 		assert_int_equal(outcomes[i].data_size, IB_MAD_SIZE - 64);
-		assert_int_equal(outcomes[i].attempts, 1);
+		assert_int_equal(outcomes[i].transmissions, 1);
 	}
 	assert_int_equal(stats_of(async).sent, MANY);
 	assert_int_equal(mad_async_run(async), 0);
@@ -275,7 +275,7 @@ static void a_request_without_an_answer_times_out_once(void **state)
 	assert_true(now_ms() - start >= 80);
 	expect_all(20, -ETIMEDOUT);
 	for (int i = 0; i < 20; i++)
-		assert_true(outcomes[i].attempts >= (i & 1 ? 2 : 1));
+		assert_true(outcomes[i].transmissions >= (i & 1 ? 2 : 1));
 	assert_int_equal(stats_of(async).timed_out, 20);
 	assert_true(stats_of(async).retried >= 10);
 }
@@ -288,7 +288,7 @@ static void the_kernel_s_report_leads_to_the_next_attempt(void **state)
 	submit(async, set_request(), 5, &outcomes[0], NULL);
 	assert_int_equal(mad_async_run(async), 1);
 	expect_all(1, -ETIMEDOUT);
-	assert_int_equal(outcomes[0].attempts, 4);
+	assert_int_equal(outcomes[0].transmissions, 4);
 	assert_int_equal(device_written(), 4);
 }
 
@@ -351,7 +351,7 @@ static void a_busy_node_is_asked_again_later(void **state)
 	assert_int_equal(mad_async_run(async), 1);
 	assert_true(written - before >= 10000);
 	expect_all(1, 0);
-	assert_int_equal(outcomes[0].attempts, 2);
+	assert_int_equal(outcomes[0].transmissions, 2);
 	assert_int_equal(stats_of(async).busy, 1);
 }
 
@@ -662,10 +662,10 @@ static void a_blocking_call_s_time_out_makes_way_for_an_engine(void **state)
 	device_on_write(submit_once, NULL);
 	rpc.timeout = 1;
 	assert_null(mad_rpc(port, &rpc, &to, NULL, NULL));
-	assert_int_equal(stats_of(async).waiting, 1);
+	assert_int_equal(stats_of(async).queued, 1);
 	assert_int_equal(poll(&wake, 1, 0), 1);
 	assert_int_equal(mad_async_process(async), 0);
-	assert_int_equal(stats_of(async).under_way, 1);
+	assert_int_equal(stats_of(async).in_flight, 1);
 }
 
 static void *receive(void *arg)
@@ -803,7 +803,7 @@ static void a_device_that_goes_fails_everything(void **state)
 
 	(void)state;
 	submit_many(MANY);
-	assert_true(stats_of(async).waiting > 0);
+	assert_true(stats_of(async).queued > 0);
 	device_remove();
 	assert_int_equal(loop(MANY), MANY);
 	expect_all(MANY, -ENODEV);

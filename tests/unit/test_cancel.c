@@ -118,8 +118,8 @@ static void expect_counts(unsigned waiting, unsigned under_way, unsigned complet
 {
 	struct mad_async_stats stats = stats_of(async);
 
-	assert_int_equal(stats.waiting, waiting);
-	assert_int_equal(stats.under_way, under_way);
+	assert_int_equal(stats.queued, waiting);
+	assert_int_equal(stats.in_flight, under_way);
 	assert_int_equal(stats.completed, completed);
 }
 
@@ -241,7 +241,7 @@ static void an_id_of_freed_memory_is_not_a_later_request_s(void **state)
 		for (int j = 0; j < FEW; j++)
 			assert_true(first[i] != second[j]);
 	}
-	expect_counts(stats_of(async).waiting, FEW - stats_of(async).waiting, FEW);
+	expect_counts(stats_of(async).queued, FEW - stats_of(async).queued, FEW);
 	for (int i = 0; i < FEW; i++)
 		assert_int_equal(mad_async_cancel(async, second[i]), 0);
 	assert_int_equal(mad_async_run(async), FEW);

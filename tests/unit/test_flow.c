@@ -67,8 +67,8 @@ static void a_fixed_window_is_never_exceeded(void **state)
 		struct mad_async_stats stats = stats_of(async);
 
 		assert_int_equal(device_written(), sent);
-		assert_int_equal(stats.under_way, sent - answered);
-		assert_int_equal(stats.waiting, 50 - sent);
+		assert_int_equal(stats.in_flight, sent - answered);
+		assert_int_equal(stats.queued, 50 - sent);
 		assert_int_equal(stats.completed, answered);
 		assert_int_equal(stats.gmp_window, 7);
 		answer(answered);
@@ -204,7 +204,7 @@ static void a_dead_node_holds_up_itself_alone(void **state)
 	assert_int_equal(alive, 100);
 	for (int i = 100; i < 200; i++)
 		assert_int_equal(outcomes[i].calls, 1);
-	assert_int_equal(stats_of(async).waiting, 84);
+	assert_int_equal(stats_of(async).queued, 84);
 }
 
 /* A request that a destination has a place for may be cancelled before it is sent. */
@@ -298,7 +298,7 @@ static void destinations_of_directed_routes_are_kept_apart(void **state)
 		assert_true(mad_async_process(async) >= 0);
 	for (int i = 0; i < 60; i++)
 		assert_int_equal(outcomes[i].calls, i % 3 != 0);
-	assert_int_equal(stats_of(async).waiting, 4);
+	assert_int_equal(stats_of(async).queued, 4);
 }
 
 /* --- cancelling ----------------------------------------------------------------- */

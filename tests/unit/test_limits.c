@@ -87,7 +87,7 @@ static void a_window_that_is_raised_sends_at_once(void **state)
 	assert_int_equal(device_written(), 2);
 	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_SMP, 30), 0);
 	assert_int_equal(device_written(), 30);
-	assert_int_equal(stats_of(async).waiting, 20);
+	assert_int_equal(stats_of(async).queued, 20);
 	for (unsigned i = 0; i < 30; i++)
 		assert_int_equal(request_in(i), i);
 }
@@ -119,7 +119,7 @@ static void a_destination_limit_that_is_raised_sends_at_once_and_in_order(void *
 	assert_int_equal(device_written(), 30);
 	for (unsigned i = 0; i < 30; i++)
 		assert_int_equal(request_in(i), i);
-	assert_int_equal(stats_of(async).waiting, 20);
+	assert_int_equal(stats_of(async).queued, 20);
 }
 
 static void a_destination_limit_that_is_lowered_holds_what_is_queued(void **state)
@@ -310,7 +310,7 @@ static void a_redirected_request_may_be_cancelled_while_it_is_queued(void **stat
 	/* in flight to B, and queued for it */
 	for (int i = 0; i < 20; i += 2)
 		assert_int_equal(mad_async_cancel(async, ids[i]), 0);
-	assert_int_equal(stats_of(async).under_way, 20);
+	assert_int_equal(stats_of(async).in_flight, 20);
 	for (unsigned n = 0; stats_of(async).completed < 20; n++) {
 		assert_true(mad_async_process(async) >= 0);
 		if (n < device_written() && lid_of(device_packet(n)) == NODE_B)
@@ -339,7 +339,7 @@ static void a_device_may_go_while_redirected_requests_are_queued(void **state)
 	device_remove();
 	assert_int_equal(mad_async_run(async), 50);
 	expect_all(50, -ENODEV);
-	assert_int_equal(stats_of(async).under_way, 0);
+	assert_int_equal(stats_of(async).in_flight, 0);
 }
 
 static void a_port_may_be_closed_while_redirected_requests_are_queued(void **state)

@@ -241,8 +241,8 @@ static void asynchronous_requests_are_redirected_too(void **state)
 		assert_int_equal(mad_async_run(async), 1);
 		assert_int_equal(outcomes[i].error, 0);
 		assert_int_equal(outcomes[i].lid_byte, 5);
-		assert_int_equal(outcomes[i].attempts, i & 1 ? 2 : 3);
-		assert_int_equal(stats_of(async).under_way, 0);
+		assert_int_equal(outcomes[i].transmissions, i & 1 ? 2 : 3);
+		assert_int_equal(stats_of(async).in_flight, 0);
 	}
 	mad_async_destroy(async);
 }

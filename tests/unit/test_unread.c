@@ -77,7 +77,7 @@ static void expect_nothing_sent_again(void)
 	for (int i = 0; i < MANY; i++) {
 		assert_int_equal(outcomes[i].calls, 1);
 		assert_int_equal(outcomes[i].error, 0);
-		assert_int_equal(outcomes[i].attempts, 1);
+		assert_int_equal(outcomes[i].transmissions, 1);
 	}
 	assert_int_equal(stats_of(async).retried, 0);
 	assert_int_equal(device_written(), MANY);

@@ -853,7 +853,7 @@ static void what_becomes_possible_during_a_callback_is_done_after_it(void **stat
 	wait_for(&gate.entered);
 	assert_true(device_wait_written(2, LONG_MS));
 	device_answer(device_packet(1), 0, 0, NULL, 0);
-	while (stats_of(async).under_way != 1 || device_calls(DEVICE_READ) < 2)
+	while (stats_of(async).in_flight != 1 || device_calls(DEVICE_READ) < 2)
 		sleep_ms(1);
 	sleep_ms(20);
 	device_on_write(echo, NULL);
