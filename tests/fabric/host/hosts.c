@@ -120,6 +120,7 @@ int hosts_init(struct fabric *fabric)
 	if (!fabric->hosts->by_port)
 		return -ENOMEM;
 	fabric->to_programs = receive;
+	fabric->lost = path_lost;
 	return 0;
 }
 
@@ -130,6 +131,7 @@ void hosts_free(struct fabric *fabric)
 	if (!hosts)
 		return;
 	fabric->to_programs = NULL;
+	fabric->lost = NULL;
 	for (uint32_t port = 0; hosts->by_port && port < fabric->graph.port_count; port++) {
 		struct host_port *host = hosts->by_port[port];
 

@@ -100,7 +100,7 @@ struct agent *agent_for(const struct host_port *host, const uint8_t *mad);
 int host_send(struct fabric *fabric, struct agent *agent, const struct ib_user_mad_hdr *header,
 	      const uint8_t *mad, size_t length);
 
-/* --- between send.c, rmpp_send.c and rmpp_receive.c ----------------------------- */
+/* --- between the files of this folder ------------------------------------------- */
 
 struct send {
 	struct timer timer;
@@ -117,12 +117,23 @@ struct send {
 	uint32_t window_end; /* the last segment that the receiver allows */
 	uint32_t sent;
 	bool expects_reply;
+	bool in_flight; /* it counts towards its host's limit */
 };
 
+/* What an agent has under way; NULL for the agent: a request, whoever sent it. */
 struct send *send_find(const struct fabric *fabric, const struct agent *agent, uint64_t tid,
 		       uint8_t class);
 void send_finish(struct fabric *fabric, struct send *send);
 void send_start_timer(struct fabric *fabric, struct send *send, uint64_t milliseconds);
+
+/*
+ * Sends the packet of what is no RMPP message. Of a host's requests that wait for a response so
+ * many are in flight as a rule says (path-limit); one beyond is dropped. A request is in flight
+ * until its response came, until it or its response was lost, or until the kernel gives it up.
+ */
+void path_send(struct fabric *fabric, struct send *send);
+void path_leave(struct fabric *fabric, struct send *send);
+void path_lost(struct fabric *fabric, const struct packet *packet); /* fabric->lost */
 
 /* Sends as many segments as the window allows, after the last one acknowledged. */
 void rmpp_send_window(struct fabric *fabric, struct send *send);

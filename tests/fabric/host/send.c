@@ -21,13 +21,18 @@ static struct send **chain(const struct fabric *fabric, uint64_t tid)
 	return &fabric->hosts->table[(tid ^ tid >> 32 ^ tid >> 14) % count];
 }
 
+static bool is_of(const struct send *send, const struct agent *agent)
+{
+	return agent ? send->agent == agent : !mad_is_response(send->packet.mad);
+}
+
 struct send *send_find(const struct fabric *fabric, const struct agent *agent, uint64_t tid,
 		       uint8_t class)
 {
 	struct send *send = *chain(fabric, tid);
 
 	while (send &&
-	       (send->tid != tid || send->agent != agent || send->packet.mad[1] != class))
+	       (send->tid != tid || !is_of(send, agent) || send->packet.mad[1] != class))
 		send = send->next;
 	return send;
 }
@@ -40,6 +45,7 @@ void send_finish(struct fabric *fabric, struct send *send)
 		link = &(*link)->next;
 	*link = send->next;
 	timer_cancel(fabric, &send->timer);
+	path_leave(fabric, send);
 	if (send->agent->complete && !mad_is_response(send->packet.mad))
 		send->agent->complete(send->agent, send->tid, send->packet.mad[1]);
 	free(send->data);
@@ -98,7 +104,7 @@ static void time_out(struct fabric *fabric, struct timer *timer)
 		return;
 	}
 	send_start_timer(fabric, send, send->header.timeout_ms);
-	wire_send(fabric, &send->packet);
+	path_send(fabric, send);
 }
 
 static void address(const struct fabric *fabric, const struct agent *agent,
@@ -202,7 +208,7 @@ int host_send(struct fabric *fabric, struct agent *agent, const struct ib_user_m
 	}
 	if (send->expects_reply)
 		send_start_timer(fabric, send, header->timeout_ms);
-	wire_send(fabric, &send->packet);
+	path_send(fabric, send);
 	if (!send->expects_reply)
 		send_finish(fabric, send);
 	return 0;

@@ -294,6 +294,7 @@ bool connection_read(struct connection *connection)
 		return read_request(connection);
 	case CONNECTION_UMAD:
 		do {
+			server_tell_time(connection->server); /* what was written later */
 			count = read_packets(connection);
 		} while (count == BATCH);
 		return count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR));

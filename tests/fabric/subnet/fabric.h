@@ -44,6 +44,7 @@ struct port_settings; /* settings.h: what a subnet manager can set and seldom do
 struct counters;      /* counters.h */
 struct gmp_memory;    /* gmp_agents.h: what was set by GMPs */
 struct switch_tables; /* routes.h: forwarding tables as they were set */
+struct workload;      /* workload.h: what a node's agents had to do */
 struct packet;        /* wire_packet.h */
 
 struct port {
@@ -64,7 +65,7 @@ struct port {
 
 struct node {
 	struct switch_tables *tables; /* NULL: a CA's, or all as computed */
-	uint64_t busy_until;          /* its QP0 works on requests until then (wire.c) */
+	struct workload *workload;    /* NULL: nothing was ever asked of it, nor did it ask */
 	uint16_t linear_top;          /* SwitchInfo: LinearFDBTop */
 	uint8_t life_time;            /* SwitchInfo: LifeTimeValue */
 	uint64_t power_at;            /* it has no power before then: links.h, node_reboot() */
@@ -96,6 +97,8 @@ struct fabric {
 	void (*device_changed)(struct fabric *fabric, uint32_t node, bool present);
 	/* a packet arrived by this port (by index; port 0 of a switch: from the node itself) */
 	void (*arrived)(struct fabric *fabric, uint32_t port, const struct packet *packet);
+	/* a packet went no further: who counts those in flight wants to know; NULL: nobody */
+	void (*lost)(struct fabric *fabric, const struct packet *packet);
 	/* whether a program on the end port of this port takes the packet; NULL: there are no
 	 * programs */
 	bool (*to_programs)(struct fabric *fabric, uint32_t port, const struct packet *packet);

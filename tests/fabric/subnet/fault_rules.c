@@ -34,6 +34,9 @@ static const struct form {
 	{"slow", RULE_SLOW, WITH_TIME},
 	{"smp-time", RULE_SMP_TIME, WITH_TIME},
 	{"smp-queue", RULE_SMP_QUEUE, WITH_NUMBER},
+	{"service", RULE_SERVICE, WITH_TIME},
+	{"buffer", RULE_BUFFER, WITH_NUMBER},
+	{"path-limit", RULE_PATH_LIMIT, WITH_NUMBER},
 	{"silent", RULE_SILENT, MUST_SAY_WHERE},
 	{"busy", RULE_BUSY, WITH_CHANCE},
 	{"redirect", RULE_REDIRECT, WITH_NODE | MUST_SAY_WHERE},
@@ -379,7 +382,7 @@ int fault_apply(struct fabric *fabric, const char *text, struct rule_error *erro
 	failed = read_rule(&reader, &rule);
 	if (failed)
 		return failed;
-	if (rule.kind <= RULE_REDIRECT)
+	if (rule.kind <= RULE_PATH_LIMIT)
 		return stand(fabric->faults, &rule);
 	act(fabric, &rule);
 	return 0;

@@ -10,8 +10,14 @@
  *	reorder 1% 2ms [on ...]		or is held back so long that others overtake it
  *	hop-latency 500ns [on ...]	the time that a link takes
  *	slow 5ms [on NODE]		the time that a node takes to answer
- *	smp-time 10us [on NODE]		the same for SMPs, which take turns
- *	smp-queue 16 [on NODE]		how many SMPs wait for that, before more are dropped
+ *	service 20us [on NODE]		the time that a node's processor takes for a request;
+ *					SMPs and GMPs have a processor each
+ *	buffer 4 [on NODE]		how many requests wait for a processor, beside the
+ *					one that it works on, before more are dropped
+ *	smp-time 10us [on NODE]		service for SMPs alone
+ *	smp-queue 16 [on NODE]		buffer for SMPs alone
+ *	path-limit 64 [on NODE]		how many requests of a host are in flight, before
+ *					more are dropped
  *	silent on NODE			answers nothing
  *	busy 50% [on NODE]		answers with status BUSY
  *	redirect NODE on NODE		has general services answered by another one

@@ -110,25 +110,29 @@ bool faults_on_link(struct fabric *fabric, uint32_t port, struct crossing *cross
 	       crossing->reordered;
 }
 
-/*
- * SMPs are worked on one after the other; what finds the queue full is dropped (IBA 18.2.5:
- * VL15 has no flow control).
- */
-static bool queue_smp(struct fabric *fabric, uint32_t node, uint64_t *delay)
+/* Of two kinds that say the same of a node the rule given later; NULL: there is none. */
+static const struct standing_rule *either(const struct fabric *fabric, enum rule_kind one,
+					  enum rule_kind other, uint32_t node)
 {
-	const struct standing_rule *time = in_force(fabric, RULE_SMP_TIME, node, NONE);
-	const struct standing_rule *queue = in_force(fabric, RULE_SMP_QUEUE, node, NONE);
-	uint64_t *busy_until = &fabric->nodes[node].busy_until;
+	const struct standing_rule *first = in_force(fabric, one, node, NONE);
+	const struct standing_rule *second = in_force(fabric, other, node, NONE);
 
-	if (!time || !time->time)
-		return true;
-	if (*busy_until < fabric->now)
-		*busy_until = fabric->now;
-	if (queue && (*busy_until - fabric->now + time->time - 1) / time->time > queue->number)
-		return false;
-	*busy_until += time->time;
-	*delay += *busy_until - fabric->now;
-	return true;
+	if (!first || !second)
+		return first ? first : second;
+	return first > second ? first : second;
+}
+
+/* How long a request takes the processor that it is for, and how many may wait for that. */
+static void judge_service(const struct fabric *fabric, uint32_t node, bool smp,
+			  struct treatment *treatment)
+{
+	enum rule_kind time = smp ? RULE_SMP_TIME : RULE_SERVICE;
+	enum rule_kind room = smp ? RULE_SMP_QUEUE : RULE_BUFFER;
+	const struct standing_rule *buffer = either(fabric, room, RULE_BUFFER, node);
+
+	treatment->service = duration(either(fabric, time, RULE_SERVICE, node));
+	if (buffer)
+		treatment->buffer = buffer->number;
 }
 
 void faults_on_node(struct fabric *fabric, uint32_t node, bool smp, struct treatment *treatment)
@@ -137,15 +141,15 @@ void faults_on_node(struct fabric *fabric, uint32_t node, bool smp, struct treat
 	const struct standing_rule *redirect;
 	uint32_t place = hardware(fabric, node)->first_port;
 
-	*treatment = (struct treatment){.reaction = REACT_ANSWER};
+	*treatment = (struct treatment){.reaction = REACT_ANSWER, .buffer = NO_LIMIT};
 	if (!faults || !faults->on_nodes)
 		return;
 	treatment->delay = duration(in_force(fabric, RULE_SLOW, node, NONE));
-	if (in_force(fabric, RULE_SILENT, node, NONE) ||
-	    (smp && !queue_smp(fabric, node, &treatment->delay))) {
+	if (in_force(fabric, RULE_SILENT, node, NONE)) {
 		treatment->reaction = REACT_IGNORE;
 		return;
 	}
+	judge_service(fabric, node, smp, treatment);
 	redirect = smp ? NULL : in_force(fabric, RULE_REDIRECT, node, NONE);
 	if (comes_true(fabric, in_force(fabric, RULE_BUSY, node, NONE), place,
 		       faults->hits[place]++)) {
@@ -154,4 +158,13 @@ void faults_on_node(struct fabric *fabric, uint32_t node, bool smp, struct treat
 		treatment->reaction = REACT_REDIRECT;
 		treatment->redirect_to = redirect->number;
 	}
+}
+
+uint32_t faults_path_limit(const struct fabric *fabric, uint32_t node)
+{
+	const struct standing_rule *limit = NULL;
+
+	if (fabric->faults && fabric->faults->on_nodes)
+		limit = in_force(fabric, RULE_PATH_LIMIT, node, NONE);
+	return limit ? limit->number : NO_LIMIT;
 }

@@ -20,7 +20,10 @@ enum rule_kind {
 	RULE_SMP_QUEUE,
 	RULE_SILENT,
 	RULE_BUSY,
-	RULE_REDIRECT, /* up to here rules that stand until they are cleared */
+	RULE_REDIRECT,
+	RULE_SERVICE,
+	RULE_BUFFER,
+	RULE_PATH_LIMIT, /* up to here rules that stand until they are cleared */
 	RULE_REBOOT,
 	RULE_LINK_DOWN,
 	RULE_LINK_UP,
@@ -33,7 +36,7 @@ struct standing_rule {
 	enum rule_kind kind;
 	uint32_t node;   /* NONE: all */
 	uint32_t port;   /* by index; NONE: all of the node's */
-	uint32_t number; /* smp-queue: its length; redirect: the end port */
+	uint32_t number; /* redirect: the end port; of the others, how many */
 	uint64_t time;   /* nanoseconds */
 	double chance;   /* 0 .. 1 */
 };
@@ -79,12 +82,19 @@ enum reaction {
 
 struct treatment { /* what a node does with a request */
 	enum reaction reaction;
-	uint64_t delay;
+	uint64_t service;     /* how long its processor takes for it, nanoseconds */
+	uint64_t delay;       /* how long the answer takes from then on */
+	uint32_t buffer;      /* how many requests may wait for the processor */
 	uint32_t redirect_to; /* an end port */
 };
+
+#define NO_LIMIT UINT32_MAX
 
 /* Judges one more request that reached a node. */
 void faults_on_node(struct fabric *fabric, uint32_t node, bool smp,
 		    struct treatment *treatment);
+
+/* How many requests of a host may be in flight; NO_LIMIT: as many as it sends. */
+uint32_t faults_path_limit(const struct fabric *fabric, uint32_t node);
 
 #endif

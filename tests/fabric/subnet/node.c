@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "classes.h"
+#include "counters.h"
 #include "faults.h"
 #include "gmp_agents.h"
 #include "node.h"
@@ -15,6 +16,7 @@
 #include "trace.h"
 #include "traps.h"
 #include "wire.h"
+#include "workload.h"
 
 #define CLASS_PERFORMANCE 0x04
 #define CLASS_BASEBOARD   0x05
@@ -122,7 +124,7 @@ static void react(struct fabric *fabric, uint32_t port, enum reaction reaction,
 	} else if (!is_for_hardware(packet->mad) && to_programs(fabric, port, packet)) {
 		return;
 	} else if (!answer(&query)) {
-		trace_packet(fabric, packet, port, "unanswered");
+		packet_end(fabric, packet, port, "unanswered");
 		return;
 	}
 	wire_reply(fabric, port, packet);
@@ -153,7 +155,7 @@ static void react_later(struct fabric *fabric, uint32_t port, const struct treat
 	work->reaction = treatment->reaction;
 	work->redirect_to = treatment->redirect_to;
 	work->packet = *packet;
-	if (timer_set(fabric, &work->timer, fabric->now + treatment->delay))
+	if (timer_set(fabric, &work->timer, timers_moment(fabric) + treatment->delay))
 		free(work);
 }
 
@@ -188,23 +190,50 @@ static bool has_right_qp(struct fabric *fabric, uint32_t port, const struct pack
 	return false;
 }
 
+/*
+ * Whether a processor of the node takes the request; if so, the treatment's delay includes its
+ * time. VL15 has no flow control: what comes beyond the buffer is dropped (IBA 18.2.5).
+ */
+static bool take_turn(struct fabric *fabric, uint32_t port, const struct packet *packet,
+		      struct treatment *treatment)
+{
+	bool smp = is_smp(packet->mad);
+	struct processor *processor = processor_of(fabric, cable(fabric, port)->node, smp);
+	uint64_t delay;
+
+	if (processor)
+		processor->received++;
+	if (treatment->reaction == REACT_IGNORE) {
+		packet_end(fabric, packet, port, "ignored");
+		return false;
+	}
+	if (!processor)
+		return true; /* no memory for a queue */
+	if (!processor_take(processor, timers_moment(fabric), treatment->service,
+			    treatment->buffer, &delay)) {
+		packet_end(fabric, packet, port, "dropped: buffer full");
+		counter_add(fabric, port, smp ? COUNT_VL15_DROPPED : COUNT_QP1_DROPPED, 1);
+		return false;
+	}
+	treatment->delay += delay;
+	return true;
+}
+
 void node_receive(struct fabric *fabric, uint32_t port, const struct packet *packet)
 {
 	struct treatment treatment;
 	struct packet copy;
 
 	if (!has_right_qp(fabric, port, packet)) {
-		trace_packet(fabric, packet, port, "wrong QP or Q_Key");
+		packet_end(fabric, packet, port, "wrong QP or Q_Key");
 		return;
 	}
 	trace_packet(fabric, packet, port, "received");
 	if (pass_on(fabric, port, packet))
 		return;
 	faults_on_node(fabric, cable(fabric, port)->node, is_smp(packet->mad), &treatment);
-	if (treatment.reaction == REACT_IGNORE) {
-		trace_packet(fabric, packet, port, "ignored");
+	if (!take_turn(fabric, port, packet, &treatment))
 		return;
-	}
 	if (treatment.delay) {
 		react_later(fabric, port, &treatment, packet);
 		return;

@@ -10,6 +10,7 @@
 #include "routes.h"
 #include "settings.h"
 #include "setup.h"
+#include "workload.h"
 
 /* PortInfo's CapabilityMask (IBA 14.2.5.6), by bit. */
 enum {
@@ -66,6 +67,12 @@ int fabric_init(struct fabric *fabric, struct graph *graph, uint64_t seed)
 	return 0;
 }
 
+static void node_free(struct node *node)
+{
+	switch_tables_free(node->tables);
+	workload_free(node->workload);
+}
+
 void fabric_free(struct fabric *fabric)
 {
 	for (uint32_t i = 0; fabric->ports && i < fabric->graph.port_count; i++) {
@@ -73,7 +80,7 @@ void fabric_free(struct fabric *fabric)
 		counters_free(fabric->ports[i].counters);
 	}
 	for (uint32_t i = 0; fabric->nodes && i < fabric->graph.node_count; i++)
-		switch_tables_free(fabric->nodes[i].tables);
+		node_free(&fabric->nodes[i]);
 	routes_free(fabric);
 	gmp_memory_free(fabric->gmp_memory);
 	free(fabric->ports);

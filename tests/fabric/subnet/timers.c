@@ -13,6 +13,8 @@ struct events {
 	uint64_t order;
 	struct timer *due; /* the first, */
 	struct timer *due_last;
+	uint64_t moment; /* of the timer that runs */
+	bool running;
 };
 
 int timers_init(struct fabric *fabric)
@@ -174,9 +176,17 @@ bool timers_run(struct fabric *fabric, unsigned int limit)
 		struct timer *timer = events->due;
 
 		remove_due(events, timer);
+		events->moment = timer->at;
+		events->running = true;
 		timer->run(fabric, timer);
 	}
+	events->running = false;
 	return events->due != NULL;
+}
+
+uint64_t timers_moment(const struct fabric *fabric)
+{
+	return fabric->events->running ? fabric->events->moment : fabric->now;
 }
 
 uint64_t timers_next(const struct fabric *fabric)

@@ -36,6 +36,13 @@ void timer_cancel(struct fabric *fabric, struct timer *timer);
 /* Runs what is due, until nothing is or `limit` timers ran; whether something is still due. */
 bool timers_run(struct fabric *fabric, unsigned int limit);
 
+/*
+ * The time that the timer which runs now was set for, fabric->now outside of timers. Timers run
+ * late: a machine wakes a process late, and has other work. What a packet or a processor of the
+ * fabric takes is counted from here, so that lateness does not make bursts of what was apart.
+ */
+uint64_t timers_moment(const struct fabric *fabric);
+
 /* When the next one is due: 0 at once, UINT64_MAX never. */
 uint64_t timers_next(const struct fabric *fabric);
 

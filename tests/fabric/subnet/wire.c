@@ -65,14 +65,15 @@ static void deliver(struct walk *walk, uint32_t port)
 		flight->port = port;
 		flight->packet = walk->packet;
 		flight->packet.mad[walk->corrupt_byte] ^= walk->corrupt_bits;
-		if (timer_set(walk->fabric, &flight->timer, walk->fabric->now + walk->delay))
+		if (timer_set(walk->fabric, &flight->timer,
+			      timers_moment(walk->fabric) + walk->delay))
 			free(flight);
 	}
 }
 
 static void lose(struct walk *walk, uint32_t port, const char *why, enum counter counter)
 {
-	trace_packet(walk->fabric, &walk->packet, port, why);
+	packet_end(walk->fabric, &walk->packet, port, why);
 	if (counter != COUNTER_COUNT)
 		counter_add(walk->fabric, port, counter, 1);
 }
@@ -315,4 +316,12 @@ void wire_reply(struct fabric *fabric, uint32_t port, const struct packet *reque
 	memcpy(reply.sgid, request->dgid, sizeof(reply.sgid));
 	memcpy(reply.dgid, request->sgid, sizeof(reply.dgid));
 	wire_send(fabric, &reply);
+}
+
+void packet_end(struct fabric *fabric, const struct packet *packet, uint32_t port,
+		const char *why)
+{
+	trace_packet(fabric, packet, port, why);
+	if (fabric->lost)
+		fabric->lost(fabric, packet);
 }

@@ -18,6 +18,10 @@ void wire_send(struct fabric *fabric, const struct packet *packet);
  */
 void wire_reply(struct fabric *fabric, uint32_t port, const struct packet *request);
 
+/* A packet goes no further: a line of the trace says why, and fabric->lost hears of it. */
+void packet_end(struct fabric *fabric, const struct packet *packet, uint32_t port,
+		const char *why);
+
 /* The GID of an end port. */
 void port_gid(const struct fabric *fabric, uint32_t port, uint8_t gid[16]);
 

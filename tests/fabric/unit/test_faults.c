@@ -88,7 +88,7 @@ static void a_queue_for_smps_that_is_full_drops_more(void **state)
 	rule(subnet, "smp-time 10us");
 	rule(subnet, "smp-queue 2 on gamma");
 	burst(subnet, GAMMA, 5);
-	assert_true(traced(subnet, "ignored at gamma/1"));
+	assert_true(traced(subnet, "dropped: buffer full at gamma/1"));
 	pass(&subnet->fabric, SECOND);
 	assert_int_equal(subnet->smps.count, 3); /* one is worked on, two wait */
 	burst(subnet, BETA, 5);

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* How many of a host's requests are in flight, and what is sent beyond that. */
+#include "faults.h"
+#include "hosts.h"
+#include "trace.h"
+#include "workload.h"
+
+/* Whether there is room for one more; then it is in flight. */
+static bool enter(struct fabric *fabric, struct send *send, struct workload *workload)
+{
+	uint32_t limit =
+		faults_path_limit(fabric, cable(fabric, send->agent->host->port)->node);
+
+	if (limit == NO_LIMIT || !send->expects_reply || send->in_flight)
+		return true;
+	if (workload->in_flight >= limit)
+		return false;
+	workload->in_flight++;
+	send->in_flight = true;
+	return true;
+}
+
+void path_send(struct fabric *fabric, struct send *send)
+{
+	uint32_t port = send->agent->host->port;
+	struct workload *workload = NULL;
+
+	if (!mad_is_response(send->packet.mad))
+		workload = workload_of(fabric, cable(fabric, port)->node);
+	if (workload)
+		workload->sent++;
+	if (!workload || enter(fabric, send, workload)) {
+		wire_send(fabric, &send->packet);
+		return;
+	}
+	workload->sent_in_vain++;
+	send->packet.number = trace_number(fabric);
+	trace_packet(fabric, &send->packet, port, "dropped: path limit");
+}
+
+void path_leave(struct fabric *fabric, struct send *send)
+{
+	if (!send->in_flight)
+		return;
+	send->in_flight = false;
+	fabric->nodes[cable(fabric, send->agent->host->port)->node].workload->in_flight--;
+}
+
+/* The request's transaction id is its response's, and no other agent's: its upper half is
+ * the agent's own. A segment of an RMPP message that is lost is sent again. */
+void path_lost(struct fabric *fabric, const struct packet *packet)
+{
+	const uint8_t *mad = packet->mad;
+	struct send *send;
+
+	if (class_has_rmpp(mad[1]) && mad[RMPP_FLAGS] & RMPP_ACTIVE)
+		return;
+	send = send_find(fabric, NULL, get64(mad + 8), mad[1]);
+	if (send)
+		path_leave(fabric, send);
+}

@@ -1,0 +1,567 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Nodes that can be overrun: processors that take one request after the other, buffers that are
+ * full, hosts that have too much in flight; and the statistics of that. */
+#include "subnet_fixture.h"
+
+#include "timers.h"
+#include "workload.h"
+
+static void make_request(struct subnet *subnet, uint32_t node, bool smp)
+{
+	begin(subnet, smp ? CLASS_SMP : VENDOR_CLASS, METHOD_GET, smp ? IB_ATTR_NODE_INFO : 1,
+	      0);
+	subnet->dlid = lid_of(subnet, node);
+}
+
+static void ask(struct subnet *subnet, uint32_t node, bool smp, unsigned int count)
+{
+	struct inbox *inbox = smp ? &subnet->smps : &subnet->gmps;
+
+	while (count-- > 0) {
+		make_request(subnet, node, smp);
+		assert_int_equal(send_by(subnet, inbox, UINT32_MAX), 0);
+	}
+	settle(&subnet->fabric);
+}
+
+static void ask_smps(struct subnet *subnet, uint32_t node, unsigned int count)
+{
+	ask(subnet, node, true, count);
+}
+
+static uint64_t counted(struct subnet *subnet, uint32_t node, unsigned int port,
+			enum counter counter)
+{
+	return counter_get(&subnet->fabric, port_of(subnet, node, port), counter);
+}
+
+/* --- service -------------------------------------------------------------------- */
+
+static void requests_are_processed_one_after_the_other(void **state)
+{
+	struct subnet *subnet = *state;
+
+	rule(subnet, "service 10us on gamma");
+	ask_smps(subnet, GAMMA, 3);
+	for (unsigned int i = 0; i < 3; i++) {
+		pass(&subnet->fabric, 10 * MICROSECOND - 1);
+		assert_int_equal(subnet->smps.count, i);
+		pass(&subnet->fabric, 1);
+		assert_int_equal(subnet->smps.count, i + 1);
+	}
+	ask_smps(subnet, BETA, 1);
+	assert_int_equal(subnet->smps.count, 4); /* another node is as quick as before */
+}
+
+static void smps_and_gmps_have_a_processor_each(void **state)
+{
+	struct subnet *subnet = *state;
+
+	rule(subnet, "service 10us");
+	ask(subnet, GAMMA, true, 1);
+	ask(subnet, GAMMA, false, 2);
+	pass(&subnet->fabric, 10 * MICROSECOND);
+	assert_int_equal(subnet->smps.count, 1);
+	assert_int_equal(subnet->gmps.count, 1);
+	pass(&subnet->fabric, 10 * MICROSECOND);
+	assert_int_equal(subnet->gmps.count, 2);
+}
+
+static void a_request_that_a_program_serves_takes_the_processor_too(void **state)
+{
+	struct subnet *subnet = *state;
+	struct inbox server;
+
+	listen_at(&subnet->fabric, &server, port_of(subnet, GAMMA, 1), VENDOR_CLASS,
+		  METHOD_GET);
+	rule(subnet, "service 10us on gamma");
+	ask(subnet, GAMMA, false, 2);
+	pass(&subnet->fabric, 10 * MICROSECOND);
+	assert_int_equal(server.count, 1);
+	pass(&subnet->fabric, 10 * MICROSECOND);
+	assert_int_equal(server.count, 2);
+	agent_unregister(&subnet->fabric, server.agent);
+	empty(&server);
+}
+
+static void a_switch_forwards_without_its_processor(void **state)
+{
+	struct subnet *subnet = *state;
+
+	rule(subnet, "service 10ms on near");
+	rule(subnet, "service 10ms on far");
+	rule(subnet, "buffer 0");
+	ask_smps(subnet, NEAR, 1);
+	ask_smps(subnet, GAMMA, 5);
+	assert_int_equal(subnet->smps.count, 5);
+}
+
+static void responses_do_not_take_the_processor(void **state)
+{
+	struct subnet *subnet = *state;
+
+	rule(subnet, "service 10ms on alpha");
+	rule(subnet, "buffer 0 on alpha");
+	ask_smps(subnet, GAMMA, 5);
+	assert_int_equal(subnet->smps.count, 5);
+}
+
+static void a_slow_node_is_slow_besides(void **state)
+{
+	struct subnet *subnet = *state;
+
+	rule(subnet, "service 10us on gamma");
+	rule(subnet, "slow 1ms on gamma");
+	ask_smps(subnet, GAMMA, 2);
+	pass(&subnet->fabric, MILLISECOND + 10 * MICROSECOND);
+	assert_int_equal(subnet->smps.count, 1);
+	pass(&subnet->fabric, 10 * MICROSECOND);
+	assert_int_equal(subnet->smps.count, 2);
+}
+
+static void of_service_and_smp_time_the_later_counts(void **state)
+{
+	struct subnet *subnet = *state;
+
+	rule(subnet, "service 10us");
+	rule(subnet, "smp-time 30us");
+	ask(subnet, GAMMA, true, 1);
+	ask(subnet, GAMMA, false, 1);
+	pass(&subnet->fabric, 10 * MICROSECOND);
+	assert_int_equal(subnet->gmps.count, 1);
+	assert_int_equal(subnet->smps.count, 0);
+	pass(&subnet->fabric, 20 * MICROSECOND);
+	assert_int_equal(subnet->smps.count, 1);
+	rule(subnet, "service 0us");
+	ask_smps(subnet, GAMMA, 1);
+	assert_int_equal(subnet->smps.count, 2);
+}
+
+/* The longest time that there is, more often than 64 bits hold. */
+static void a_processor_that_is_busy_for_ever_drops(void **state)
+{
+	struct subnet *subnet = *state;
+
+	rule(subnet, "service 999999999s on gamma");
+	ask_smps(subnet, GAMMA, 40);
+	pass(&subnet->fabric, SECOND);
+	assert_int_equal(subnet->smps.count, 0);
+	assert_in_range(counted(subnet, GAMMA, 1, COUNT_VL15_DROPPED), 1, 39);
+	rule(subnet, "clear");
+	ask_smps(subnet, GAMMA, 1);
+	assert_int_equal(subnet->smps.count, 1);
+}
+
+/* --- buffer --------------------------------------------------------------------- */
+
+static void a_full_buffer_drops(void **state)
+{
+	struct subnet *subnet = *state;
+
+	start_trace(subnet);
+	rule(subnet, "service 10us on gamma");
+	rule(subnet, "buffer 2 on gamma");
+	ask_smps(subnet, GAMMA, 3);
+	assert_false(traced(subnet, "dropped"));
+	ask_smps(subnet, GAMMA, 2);
+	assert_true(traced(subnet, "dropped: buffer full at gamma/1"));
+	pass(&subnet->fabric, SECOND);
+	assert_int_equal(subnet->smps.count, 3); /* one is processed, two wait */
+}
+
+static void a_buffer_that_drained_takes_more(void **state)
+{
+	struct subnet *subnet = *state;
+
+	rule(subnet, "service 10us");
+	rule(subnet, "buffer 1");
+	ask_smps(subnet, GAMMA, 2);
+	pass(&subnet->fabric, 10 * MICROSECOND);
+	ask_smps(subnet, GAMMA, 2);
+	pass(&subnet->fabric, SECOND);
+	assert_int_equal(subnet->smps.count, 3);
+}
+
+static void a_buffer_of_none_takes_one_at_a_time(void **state)
+{
+	struct subnet *subnet = *state;
+
+	rule(subnet, "service 10us");
+	rule(subnet, "buffer 0");
+	ask_smps(subnet, GAMMA, 2);
+	pass(&subnet->fabric, 10 * MICROSECOND);
+	assert_int_equal(subnet->smps.count, 1);
+	ask_smps(subnet, GAMMA, 1);
+	pass(&subnet->fabric, 10 * MICROSECOND);
+	assert_int_equal(subnet->smps.count, 2);
+}
+
+static void without_service_a_buffer_never_fills(void **state)
+{
+	struct subnet *subnet = *state;
+
+	rule(subnet, "buffer 0");
+	ask_smps(subnet, GAMMA, 5);
+	assert_int_equal(subnet->smps.count, 5);
+}
+
+static void of_buffer_and_smp_queue_the_later_counts(void **state)
+{
+	struct subnet *subnet = *state;
+
+	rule(subnet, "service 10us");
+	rule(subnet, "smp-queue 3");
+	rule(subnet, "buffer 0");
+	ask_smps(subnet, GAMMA, 5);
+	rule(subnet, "smp-queue 3");
+	ask_smps(subnet, BETA, 5);
+	ask(subnet, GAMMA, false, 5);
+	pass(&subnet->fabric, SECOND);
+	assert_int_equal(subnet->smps.count, 1 + 4);
+	assert_int_equal(subnet->gmps.count, 1);
+}
+
+static void a_dropped_smp_counts_at_the_port_it_came_in_by(void **state)
+{
+	struct subnet *subnet = *state;
+
+	rule(subnet, "service 10us");
+	rule(subnet, "buffer 1");
+	ask_smps(subnet, BETA, 6);
+	assert_true(counted(subnet, BETA, 1, COUNT_VL15_DROPPED) == 4);
+	assert_true(counted(subnet, BETA, 2, COUNT_VL15_DROPPED) == 0);
+	assert_true(counted(subnet, BETA, 1, COUNT_QP1_DROPPED) == 0);
+	ask_smps(subnet, NEAR, 6);
+	assert_true(counted(subnet, NEAR, 1, COUNT_VL15_DROPPED) == 4);
+	assert_true(counted(subnet, NEAR, 0, COUNT_VL15_DROPPED) == 0);
+}
+
+static void a_dropped_gmp_is_not_of_vl_15(void **state)
+{
+	struct subnet *subnet = *state;
+
+	rule(subnet, "service 10us");
+	rule(subnet, "buffer 1");
+	ask(subnet, BETA, false, 6);
+	assert_true(counted(subnet, BETA, 1, COUNT_VL15_DROPPED) == 0);
+	assert_true(counted(subnet, BETA, 1, COUNT_QP1_DROPPED) == 4);
+}
+
+/* What runs late must not become a burst. */
+static void packets_that_were_apart_stay_apart_when_the_fabric_runs_late(void **state)
+{
+	struct subnet *subnet = *state;
+
+	rule(subnet, "hop-latency 10us");
+	rule(subnet, "service 10us on gamma");
+	rule(subnet, "buffer 0 on gamma");
+	for (unsigned int i = 0; i < 3; i++) {
+		make_request(subnet, GAMMA, true);
+		assert_int_equal(send_by(subnet, &subnet->smps, UINT32_MAX), 0);
+		subnet->fabric.now += 20 * MICROSECOND;
+	}
+	subnet->fabric.now += MILLISECOND;
+	pass(&subnet->fabric, MILLISECOND);
+	assert_int_equal(subnet->smps.count, 3);
+	assert_true(counted(subnet, GAMMA, 1, COUNT_VL15_DROPPED) == 0);
+}
+
+static void late_packets_are_processed_in_the_order_they_are_seen(void **state)
+{
+	struct processor processor = {0};
+	uint64_t delay = 0;
+
+	(void)state;
+	assert_true(processor_take(&processor, 1000, 10, 0, &delay));
+	assert_true(delay == 10);
+	/* another one that should have come long before: it waits its turn */
+	assert_false(processor_take(&processor, 500, 10, 0, &delay));
+	assert_true(processor_take(&processor, 500, 10, 1, &delay));
+	assert_true(delay == 520);
+	assert_int_equal(processor.longest, 1);
+}
+
+/* --- path-limit ----------------------------------------------------------------- */
+
+static void a_host_has_so_many_requests_in_flight(void **state)
+{
+	struct subnet *subnet = *state;
+
+	start_trace(subnet);
+	rule(subnet, "path-limit 3 on alpha");
+	rule(subnet, "slow 1ms on gamma");
+	ask_smps(subnet, GAMMA, 3);
+	assert_false(traced(subnet, "dropped"));
+	ask(subnet, BETA, false, 1);
+	assert_true(traced(subnet, "dropped: path limit at alpha/1"));
+	assert_int_equal(subnet->gmps.count, 0);
+	pass(&subnet->fabric, MILLISECOND);
+	assert_int_equal(subnet->smps.count, 3);
+	ask(subnet, BETA, false, 9); /* at once */
+	assert_int_equal(subnet->gmps.count, 3);
+	ask(subnet, BETA, false, 1);
+	assert_int_equal(subnet->gmps.count, 4);
+}
+
+static void the_limit_is_the_named_hosts_alone(void **state)
+{
+	struct subnet *subnet = *state;
+
+	rule(subnet, "path-limit 0 on beta");
+	ask_smps(subnet, BETA, 5);
+	assert_int_equal(subnet->smps.count, 5);
+	rule(subnet, "path-limit 0");
+	ask_smps(subnet, BETA, 5);
+	assert_int_equal(subnet->smps.count, 5);
+}
+
+static void what_was_lost_is_no_longer_in_flight(void **state)
+{
+	static const char *const losses[] = {"loss 100% on gamma/1", "silent on gamma",
+					     "link down on near/1", "link down on gamma/1"};
+	struct subnet *subnet = *state;
+
+	for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++) {
+		rule(subnet, "path-limit 2");
+		rule(subnet, losses[i]);
+		for (unsigned int n = 0; n < 5; n++)
+			ask_smps(subnet, GAMMA, 1);
+		rule(subnet, "clear");
+		rule(subnet, "path-limit 1");
+		subnet->smps.count = 0;
+		ask_smps(subnet, BETA, 1);
+		assert_int_equal(subnet->smps.count, 1);
+	}
+}
+
+static void a_response_that_was_lost_ends_its_request(void **state)
+{
+	struct subnet *subnet = *state;
+
+	rule(subnet, "path-limit 1");
+	rule(subnet, "slow 1ms on gamma");
+	ask_smps(subnet, GAMMA, 1);
+	rule(subnet, "loss 100% on gamma/1");
+	ask_smps(subnet, BETA, 1);
+	assert_int_equal(subnet->smps.count, 0);
+	pass(&subnet->fabric, MILLISECOND);
+	ask_smps(subnet, BETA, 1);
+	assert_int_equal(subnet->smps.count, 1);
+}
+
+static void a_request_dropped_by_a_buffer_is_no_longer_in_flight(void **state)
+{
+	struct subnet *subnet = *state;
+
+	rule(subnet, "path-limit 2");
+	rule(subnet, "service 1ms on gamma");
+	rule(subnet, "buffer 0 on gamma");
+	ask_smps(subnet, GAMMA, 2);
+	ask_smps(subnet, BETA, 1);
+	assert_int_equal(subnet->smps.count, 1);
+}
+
+/* One that a program serves and does not answer. */
+static void a_request_is_in_flight_until_the_kernel_gives_it_up(void **state)
+{
+	struct subnet *subnet = *state;
+	struct inbox server;
+
+	listen_at(&subnet->fabric, &server, port_of(subnet, GAMMA, 1), VENDOR_CLASS,
+		  METHOD_GET);
+	rule(subnet, "path-limit 1 on alpha");
+	make_request(subnet, GAMMA, false);
+	assert_int_equal(send_by(subnet, &subnet->gmps, 100), 0);
+	settle(&subnet->fabric);
+	ask_smps(subnet, BETA, 1);
+	assert_int_equal(subnet->smps.count, 0);
+	pass(&subnet->fabric, 200 * MILLISECOND);
+	assert_int_equal(subnet->gmps.count, 1); /* the timeout */
+	ask_smps(subnet, BETA, 1);
+	assert_int_equal(subnet->smps.count, 1);
+	agent_unregister(&subnet->fabric, server.agent);
+	empty(&server);
+}
+
+static void an_agent_takes_its_requests_with_it(void **state)
+{
+	struct subnet *subnet = *state;
+	struct inbox other;
+
+	listen_at(&subnet->fabric, &other, port_of(subnet, ALPHA, 1), CLASS_SMP, 0);
+	rule(subnet, "path-limit 1 on alpha");
+	rule(subnet, "slow 1s on gamma");
+	make_request(subnet, GAMMA, true);
+	assert_int_equal(send_by(subnet, &other, UINT32_MAX), 0);
+	settle(&subnet->fabric);
+	agent_unregister(&subnet->fabric, other.agent);
+	ask_smps(subnet, BETA, 1);
+	assert_int_equal(subnet->smps.count, 1);
+}
+
+static void what_waits_for_no_response_is_not_limited(void **state)
+{
+	struct subnet *subnet = *state;
+	struct inbox server;
+
+	listen_at(&subnet->fabric, &server, port_of(subnet, BETA, 1), VENDOR_CLASS,
+		  METHOD_SEND);
+	rule(subnet, "path-limit 0 on alpha");
+	send_note(subnet, lid_of(subnet, BETA));
+	settle(&subnet->fabric);
+	assert_int_equal(server.count, 1);
+	agent_unregister(&subnet->fabric, server.agent);
+	empty(&server);
+}
+
+/* The rule comes and goes while requests are in flight. */
+static void only_what_was_sent_under_the_limit_counts(void **state)
+{
+	struct subnet *subnet = *state;
+
+	rule(subnet, "slow 1ms on gamma");
+	ask_smps(subnet, GAMMA, 5);
+	rule(subnet, "path-limit 1 on alpha");
+	ask_smps(subnet, GAMMA, 1);
+	rule(subnet, "clear");
+	pass(&subnet->fabric, MILLISECOND);
+	assert_int_equal(subnet->smps.count, 6);
+	rule(subnet, "path-limit 1 on alpha");
+	ask_smps(subnet, BETA, 1);
+	assert_int_equal(subnet->smps.count, 7);
+}
+
+/* --- statistics ----------------------------------------------------------------- */
+
+#define COLUMNS                                                                      \
+	"node\tguid\tsent\tpath_dropped\tsmp_received\tsmp_processed\tsmp_dropped\t" \
+	"smp_longest\tgmp_received\tgmp_processed\tgmp_dropped\tgmp_longest\n"
+
+static void assert_statistics(struct subnet *subnet, const char *expected)
+{
+	char *text = NULL;
+	size_t length = 0;
+	FILE *out = open_memstream(&text, &length);
+
+	assert_non_null(out);
+	workload_print(&subnet->fabric, out);
+	assert_int_equal(fclose(out), 0);
+	assert_string_equal(text, expected);
+	free(text);
+}
+
+static void before_the_first_request_the_statistics_are_empty(void **state)
+{
+	assert_statistics(*state, COLUMNS "total\t-\t0\t0\t0\t0\t0\t0\t0\t0\t0\t0\n");
+}
+
+static void statistics_tell_what_each_node_had_to_do(void **state)
+{
+	struct subnet *subnet = *state;
+
+	rule(subnet, "service 10us");
+	rule(subnet, "buffer 2");
+	rule(subnet, "path-limit 9");
+	ask_smps(subnet, GAMMA, 5);
+	ask(subnet, BETA, false, 2);
+	ask(subnet, GAMMA, false, 5);
+	assert_statistics(subnet,
+			  COLUMNS "alpha\t0x0000000000001000\t12\t1\t0\t0\t0\t0\t0\t0\t0\t0\n"
+				  "beta\t0x0000000000002000\t0\t0\t0\t0\t0\t0\t2\t0\t0\t1\n"
+				  "gamma\t0x0000000000003000\t0\t0\t5\t0\t2\t2\t4\t0\t1\t2\n"
+				  "total\t-\t12\t1\t5\t0\t2\t2\t6\t0\t1\t2\n");
+	pass(&subnet->fabric, 10 * MICROSECOND);
+	assert_statistics(subnet,
+			  COLUMNS "alpha\t0x0000000000001000\t12\t1\t0\t0\t0\t0\t0\t0\t0\t0\n"
+				  "beta\t0x0000000000002000\t0\t0\t0\t0\t0\t0\t2\t1\t0\t1\n"
+				  "gamma\t0x0000000000003000\t0\t0\t5\t1\t2\t2\t4\t1\t1\t2\n"
+				  "total\t-\t12\t1\t5\t1\t2\t2\t6\t2\t1\t2\n");
+	pass(&subnet->fabric, SECOND);
+	assert_statistics(subnet,
+			  COLUMNS "alpha\t0x0000000000001000\t12\t1\t0\t0\t0\t0\t0\t0\t0\t0\n"
+				  "beta\t0x0000000000002000\t0\t0\t0\t0\t0\t0\t2\t2\t0\t1\n"
+				  "gamma\t0x0000000000003000\t0\t0\t5\t3\t2\t2\t4\t3\t1\t2\n"
+				  "total\t-\t12\t1\t5\t3\t2\t2\t6\t5\t1\t2\n");
+}
+
+static void what_a_silent_node_ignores_is_neither_processed_nor_dropped(void **state)
+{
+	struct subnet *subnet = *state;
+
+	rule(subnet, "silent on gamma");
+	ask_smps(subnet, GAMMA, 3);
+	assert_statistics(subnet,
+			  COLUMNS "alpha\t0x0000000000001000\t3\t0\t0\t0\t0\t0\t0\t0\t0\t0\n"
+				  "gamma\t0x0000000000003000\t0\t0\t3\t0\t0\t0\t0\t0\t0\t0\n"
+				  "total\t-\t3\t0\t3\t0\t0\t0\t0\t0\t0\t0\n");
+}
+
+static void retransmissions_of_the_kernel_are_sent_and_received_again(void **state)
+{
+	struct subnet *subnet = *state;
+	uint8_t *bytes = subnet->mad;
+	struct ib_user_mad_hdr header = {.timeout_ms = 10, .retries = 2};
+
+	rule(subnet, "silent on gamma");
+	make_request(subnet, GAMMA, true);
+	header.lid = htobe16(subnet->dlid);
+	assert_int_equal(
+		host_send(&subnet->fabric, subnet->smps.agent, &header, bytes, MAD_BYTES), 0);
+	pass(&subnet->fabric, SECOND);
+	assert_true(workload_of(&subnet->fabric, ALPHA)->sent == 3);
+	assert_true(processor_of(&subnet->fabric, GAMMA, true)->received == 3);
+	assert_true(processor_of(&subnet->fabric, GAMMA, false)->received == 0);
+}
+
+static void a_name_is_one_column_whatever_is_in_it(void **state)
+{
+	struct subnet *subnet = *state;
+
+	memcpy(hardware(&subnet->fabric, GAMMA)->name, "g\tm\nx", 5);
+	assert_int_equal(processor_of(&subnet->fabric, GAMMA, true)->received, 0);
+	assert_statistics(subnet,
+			  COLUMNS "g?m?x\t0x0000000000003000\t0\t0\t0\t0\t0\t0\t0\t0\t0\t0\n"
+				  "total\t-\t0\t0\t0\t0\t0\t0\t0\t0\t0\t0\n");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(requests_are_processed_one_after_the_other),
+		TEST(smps_and_gmps_have_a_processor_each),
+		TEST(a_request_that_a_program_serves_takes_the_processor_too),
+		TEST(a_switch_forwards_without_its_processor),
+		TEST(responses_do_not_take_the_processor),
+		TEST(a_slow_node_is_slow_besides),
+		TEST(of_service_and_smp_time_the_later_counts),
+		TEST(a_processor_that_is_busy_for_ever_drops),
+		TEST(a_full_buffer_drops),
+		TEST(a_buffer_that_drained_takes_more),
+		TEST(a_buffer_of_none_takes_one_at_a_time),
+		TEST(without_service_a_buffer_never_fills),
+		TEST(of_buffer_and_smp_queue_the_later_counts),
+		TEST(a_dropped_smp_counts_at_the_port_it_came_in_by),
+		TEST(a_dropped_gmp_is_not_of_vl_15),
+		TEST(packets_that_were_apart_stay_apart_when_the_fabric_runs_late),
+		TEST(late_packets_are_processed_in_the_order_they_are_seen),
+		TEST(a_host_has_so_many_requests_in_flight),
+		TEST(the_limit_is_the_named_hosts_alone),
+		TEST(what_was_lost_is_no_longer_in_flight),
+		TEST(a_response_that_was_lost_ends_its_request),
+		TEST(a_request_dropped_by_a_buffer_is_no_longer_in_flight),
+		TEST(a_request_is_in_flight_until_the_kernel_gives_it_up),
+		TEST(an_agent_takes_its_requests_with_it),
+		TEST(what_waits_for_no_response_is_not_limited),
+		TEST(only_what_was_sent_under_the_limit_counts),
+		TEST(before_the_first_request_the_statistics_are_empty),
+		TEST(statistics_tell_what_each_node_had_to_do),
+		TEST(what_a_silent_node_ignores_is_neither_processed_nor_dropped),
+		TEST(retransmissions_of_the_kernel_are_sent_and_received_again),
+		TEST(a_name_is_one_column_whatever_is_in_it),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
