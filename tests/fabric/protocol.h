@@ -54,7 +54,8 @@ enum request_kind {
 	REQUEST_SHARE,   /* handle; with the reply comes a descriptor of struct shared */
 	REQUEST_IOCTL,   /* handle, code, argument */
 	REQUEST_REFRESH, /* view: its counters' files are about to be read */
-	REQUEST_COMMAND, /* text: a rule (fault_rules.h) or a question; reply: text */
+	REQUEST_COMMAND, /* text: a rule (fault_rules.h) or a question; reply: text, or with it
+			    a descriptor of a file that has it */
 	REQUEST_OWN      /* the fabric ends when this connection does */
 };
 

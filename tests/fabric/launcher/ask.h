@@ -14,4 +14,10 @@
 int ask(const char *folder, enum request_kind kind, const char *question, struct reply *reply,
 	char *text, int *connection);
 
+/*
+ * Gives a rule or a question. The answer is `text` (as above), and the file of what is too long
+ * for it; -1: there is none. 0 or a negative errno.
+ */
+int ask_command(const char *folder, const char *command, char *text, int *file);
+
 #endif

@@ -37,8 +37,10 @@ static const char usage[] =
 	"  --load PERCENT     traffic on the links, for the counters (0)\n"
 	"  --errors N         symbol errors a second on each link (0)\n"
 	"  --trace FILE       what happens to each packet\n"
+	"  --stats FILE       what each node received, processed and dropped\n"
 	"\n"
-	"A rule for --tell is a fault, \"status\" or \"stop\". docs/simulator.md tells more.\n";
+	"A rule for --tell is a fault, \"status\", \"statistics\" or \"stop\". "
+	"docs/simulator.md tells more.\n";
 
 static void __attribute__((noreturn)) wrong(const char *what)
 {
@@ -81,7 +83,8 @@ enum {
 	SEED,
 	LOAD,
 	ERRORS,
-	TRACE
+	TRACE,
+	STATS
 };
 
 static const struct option long_options[] = {
@@ -98,6 +101,7 @@ static const struct option long_options[] = {
 	{"load", required_argument, NULL, LOAD},
 	{"errors", required_argument, NULL, ERRORS},
 	{"trace", required_argument, NULL, TRACE},
+	{"stats", required_argument, NULL, STATS},
 	{"help", no_argument, NULL, 'h'},
 	{NULL, 0, NULL, 0},
 };
@@ -152,6 +156,9 @@ static void take_option(struct options *options, int option, unsigned int *fault
 		break;
 	case TRACE:
 		options->server.trace = optarg;
+		break;
+	case STATS:
+		options->server.stats = optarg;
 		break;
 	case 'h':
 		fputs(usage, stdout);

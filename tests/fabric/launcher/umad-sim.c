@@ -324,21 +324,35 @@ static int join(const struct options *options)
 		       : program_run(options->program, folder, view);
 }
 
+static int print_file(int fd)
+{
+	FILE *file = fdopen(fd, "r");
+	int character = EOF;
+
+	if (!file)
+		return STATUS_FAILED;
+	rewind(file); /* the fabric wrote it up to its end */
+	while ((character = getc(file)) != EOF)
+		putchar(character);
+	fclose(file);
+	return fflush(stdout) || ferror(stdout) ? STATUS_FAILED : 0;
+}
+
 static int tell(const struct options *options)
 {
 	char folder[FOLDER_BYTES];
 	char text[LONGEST_TEXT + 1];
-	struct reply reply;
+	int file;
 	int error;
 
 	if (folder_find(options->name, folder, text))
 		stop("%s", text);
-	error = ask(folder, REQUEST_COMMAND, options->rule, &reply, text, NULL);
+	error = ask_command(folder, options->rule, text, &file);
 	if (error)
 		stop("%s", text[0] ? text : strerror(-error));
 	if (text[0])
 		printf("%s\n", text);
-	return 0;
+	return file >= 0 ? print_file(file) : 0;
 }
 
 static int print(const struct options *options)

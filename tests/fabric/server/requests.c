@@ -2,12 +2,15 @@
 
 /* What programs ask of the fabric: to sit on nodes, to open devices, ioctls, commands. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "fault_rules.h"
 #include "server.h"
+#include "workload.h"
 
 static void refuse(struct connection *connection, int error, const char *text)
 {
@@ -150,12 +153,35 @@ static void describe(const struct server *server, char *text, size_t size)
 		 handles, (double)server->fabric.now / (double)SECOND);
 }
 
+/* A file of any length: the text of a reply is short. */
+static void tell_statistics(struct connection *connection)
+{
+	struct reply reply = {0};
+	int fd = memfd_create("umad-sim-statistics", MFD_CLOEXEC);
+	int copy = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	FILE *file = copy < 0 ? NULL : fdopen(copy, "w");
+
+	if (file)
+		workload_print(&connection->server->fabric, file);
+	if (!file || ferror(file) | fclose(file))
+		reply.error = -errno;
+	connection_reply(connection, &reply, NULL, reply.error ? -1 : fd);
+	if (!file && copy >= 0)
+		close(copy);
+	if (fd >= 0)
+		close(fd);
+}
+
 static void command(struct connection *connection, const char *text)
 {
 	struct server *server = connection->server;
 	struct rule_error why = {0};
 	int error = 0;
 
+	if (strcmp(text, "statistics") == 0) {
+		tell_statistics(connection);
+		return;
+	}
 	if (strcmp(text, "status") == 0)
 		describe(server, why.text, sizeof(why.text));
 	else if (strcmp(text, "stop") == 0)

@@ -21,6 +21,7 @@
 #include "server.h"
 #include "setup.h"
 #include "trace.h"
+#include "workload.h"
 
 #define TIMERS_A_ROUND 4096
 
@@ -113,6 +114,27 @@ static int open_trace(struct server *server, const char *name, char *why)
 	return trace_to(&server->fabric, out);
 }
 
+/* The file is there from the beginning: one that cannot be written is told at once. */
+static int open_stats(struct server *server, const char *name, char *why)
+{
+	server->stats = fopen(name, "we");
+	if (server->stats)
+		return 0;
+	snprintf(why, 256, "%.200s: %s", name, strerror(errno));
+	return -errno;
+}
+
+static void write_stats(struct server *server)
+{
+	if (!server->stats)
+		return;
+	server_tell_time(server);
+	workload_print(&server->fabric, server->stats);
+	if (ferror(server->stats) | fclose(server->stats))
+		fprintf(stderr, "umad-sim: the statistics: %s\n", strerror(errno));
+	server->stats = NULL;
+}
+
 static int init_fabric(struct server *server, struct graph *graph,
 		       const struct server_options *options, char *why)
 {
@@ -130,6 +152,8 @@ static int init_fabric(struct server *server, struct graph *graph,
 	fabric->service_changed = service_was_changed;
 	fabric->device_changed = device_was_changed;
 	if (options->trace && (error = open_trace(server, options->trace, why)))
+		return error;
+	if (options->stats && (error = open_stats(server, options->stats, why)))
 		return error;
 	if (options->bare)
 		return 0;
@@ -210,6 +234,7 @@ int server_init(struct server *server, struct graph *graph,
 void server_free(struct server *server)
 {
 	server->fabric.port_changed = NULL;
+	write_stats(server);
 	while (server->connections) {
 		struct connection *connection = server->connections;
 

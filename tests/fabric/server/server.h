@@ -7,6 +7,8 @@
 #ifndef UMAD_SIM_SERVER_H
 #define UMAD_SIM_SERVER_H
 
+#include <stdio.h>
+
 #include "umad_device.h"
 #include "view.h"
 
@@ -41,6 +43,7 @@ struct server {
 	struct view *views;
 	struct connection *connections;
 	const char *folder;
+	FILE *stats;    /* written when the server ends; NULL: no such file */
 	uint64_t start; /* CLOCK_MONOTONIC at fabric.now 0 */
 	uint64_t next_key;
 	int listener;
@@ -59,6 +62,7 @@ struct server_options {
 	bool bare;         /* no built-in manager */
 	const char *sm;    /* where it sits; NULL: on the last CA */
 	const char *trace; /* file; NULL: none */
+	const char *stats; /* file for what each node had to do; NULL: none */
 	double load;       /* traffic */
 	double errors;
 };
