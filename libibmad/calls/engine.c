@@ -159,9 +159,11 @@ static void forked(struct port_client *client)
 	engine->running = false;
 	engine->open = 0;
 	engine->queued = 0;
+	pool_repair(&engine->pool);
 	while ((request = pool_next(&engine->pool, &place)))
 		if (request->callback)
 			give_up(engine, request);
+	engine->stats.completed = engine->stats.submitted - engine->open;
 }
 
 /* --- life ----------------------------------------------------------------------- */

@@ -37,6 +37,35 @@ static struct pool_entry *entry_at(const struct pool *pool, struct pool_block *b
 	return (struct pool_entry *)(void *)(block->structures + index * pool->size);
 }
 
+/* A structure is in use while it has a serial number. */
+static uint32_t free_places(const struct pool *pool, struct pool_block *block)
+{
+	uint32_t free = 0;
+
+	for (unsigned i = 0; i < BLOCK; i++)
+		if (!entry_at(pool, block, i)->serial)
+			free |= 1u << i;
+	return free;
+}
+
+void pool_repair(struct pool *pool)
+{
+	struct pool_block *block;
+
+	list_init(&pool->partial);
+	pool->first_hole = 0;
+	pool->idle_blocks = 0;
+	for (uint32_t i = 0; i < pool->block_count; i++) {
+		block = pool->blocks[i];
+		if (!block)
+			continue;
+		block->free = free_places(pool, block);
+		if (block->free)
+			list_add_last(&pool->partial, &block->partial);
+		pool->idle_blocks += block->free == ALL_FREE;
+	}
+}
+
 /* realloc() would free the old array, which a child of fork() may have to read. */
 static int make_room(struct pool *pool)
 {

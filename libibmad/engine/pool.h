@@ -34,6 +34,12 @@ struct pool {
 void pool_init(struct pool *pool, size_t size);
 void pool_free(struct pool *pool);
 
+/*
+ * In a child of fork(): another thread may have been in a call for the pool, so that its lists
+ * are half changed. Makes them anew, from the structures that are in use.
+ */
+void pool_repair(struct pool *pool);
+
 /* A structure, zero but for its entry; NULL without memory. */
 void *pool_get(struct pool *pool);
 void pool_put(struct pool *pool, void *structure);

@@ -361,23 +361,24 @@ static void copy_message(uint8_t *copy, const uint8_t *umad, size_t size)
 static bool take_response(struct transaction *transaction, uint8_t *umad, int length,
 			  bool allocated)
 {
-	uint8_t *response = allocated ? umad : NULL;
+	uint8_t *response = allocated ? umad : NULL, *request = transaction->heap;
 
 	if (!allocated && transaction->writing) {
 		response = malloc(PACKET_SIZE);
 		if (!response)
 			return false;
 	}
-	if (transaction->writing && transaction->heap) {
-		transaction->overtaken = true;
-		transaction->written = transaction->heap;
-	} else {
-		free(transaction->heap);
-	}
 	if (!allocated)
 		copy_message(response ? response : transaction->packet, umad,
 			     transaction->header_size + (size_t)length);
+	/* in this order: a child of fork() frees what it finds */
 	transaction->heap = response;
+	if (transaction->writing && request) {
+		transaction->overtaken = true;
+		transaction->written = request;
+	} else {
+		free(request);
+	}
 	transaction->length = length;
 	transaction->responded = true;
 	return true;

@@ -218,6 +218,32 @@ static void any_order_will_do(void **state)
 }
 
 /* The array of blocks has to grow for the ninth block. */
+/* As a child of fork() may find the pool, if a thread of its parent was in a call for it. */
+static void half_changed_lists_are_repaired(void **state)
+{
+	unsigned allocations;
+
+	(void)state;
+	for (int i = 0; i < COUNT; i++)
+		make(i);
+	for (int i = 0; i < COUNT; i += 2)
+		put_away(i);
+	allocations = device_allocations();
+	list_init(&pool.partial);
+	pool.idle_blocks = 1000;
+	pool.first_hole = pool.block_count;
+	pool_repair(&pool);
+	expect_each_to_be_found();
+	for (int i = 0; i < COUNT; i += 2)
+		make(i);
+	expect_each_to_be_found();
+	/* the free places were found again */
+	assert_int_equal(device_allocations(), allocations);
+	for (int i = 0; i < COUNT; i++)
+		put_away(i);
+	assert_int_equal(pool.idle_blocks, 1);
+}
+
 static void without_memory_nothing_is_made_and_nothing_lost(void **state)
 {
 	unsigned failed = 0;
@@ -246,6 +272,7 @@ int main(void)
 		POOL_TEST(blocks_are_freed_but_one),
 		POOL_TEST(places_of_freed_blocks_are_used_again),
 		POOL_TEST(any_order_will_do),
+		POOL_TEST(half_changed_lists_are_repaired),
 		POOL_TEST(without_memory_nothing_is_made_and_nothing_lost),
 	};
 
