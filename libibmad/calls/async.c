@@ -129,8 +129,9 @@ static int submit(struct mad_async *engine, const ib_rpc_t *rpc, const ib_portid
 		return ret;
 	}
 	request->transaction.owner = &engine->owner;
-	request->callback = callback;
 	request->arg = arg;
+	/* last: a child of fork() calls back each request that has a callback */
+	__atomic_store_n(&request->callback, callback, __ATOMIC_RELEASE);
 	if (id)
 		*id = pool_id(&request->entry);
 	engine->open++;

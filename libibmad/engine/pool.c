@@ -150,7 +150,8 @@ void *pool_get(struct pool *pool)
 	entry->place = block->number * BLOCK + index;
 	if (!++pool->last_serial)
 		pool->last_serial = 1;
-	entry->serial = pool->last_serial;
+	/* last: a child of fork() may find all that was written before, or a part of it */
+	__atomic_store_n(&entry->serial, pool->last_serial, __ATOMIC_RELEASE);
 	return entry;
 }
 
@@ -159,7 +160,8 @@ void pool_put(struct pool *pool, void *structure)
 	struct pool_entry *entry = structure;
 	struct pool_block *block = pool->blocks[entry->place / BLOCK];
 
-	entry->serial = 0;
+	/* first, for the same reason */
+	__atomic_store_n(&entry->serial, 0, __ATOMIC_SEQ_CST);
 	if (!block->free)
 		list_add_first(&pool->partial, &block->partial);
 	block->free |= 1u << entry->place % BLOCK;
