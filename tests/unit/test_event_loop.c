@@ -893,6 +893,17 @@ static int child_in_the_midst(struct mad_async *engines[2])
 	return 0;
 }
 
+/* Memory that a thread of the parent was changing is lost in the child: valgrind would report
+ * it. */
+static void end_without_leak_check(int error)
+{
+	if (error)
+		_exit(error);
+	if (__gcov_dump)
+		__gcov_dump();
+	raise(SIGKILL);
+}
+
 static void a_child_that_is_forked_in_the_midst_goes_on(void **state)
 {
 	struct mad_async *engines[2];
@@ -911,9 +922,10 @@ static void a_child_that_is_forked_in_the_midst_goes_on(void **state)
 	for (int i = 0; i < 50; i++) {
 		pid = fork();
 		if (!pid)
-			_exit(child_in_the_midst(engines));
+			end_without_leak_check(child_in_the_midst(engines));
 		assert_int_equal(waitpid(pid, &status, 0), pid);
-		assert_int_equal(status, 0);
+		assert_true(WIFSIGNALED(status));
+		assert_int_equal(WTERMSIG(status), SIGKILL);
 	}
 	busy = false;
 	for (int i = 0; i < 2; i++) {
