@@ -12,18 +12,22 @@ static struct mad_async *engine_of(struct transaction *transaction)
 
 /* --- what there is to do -------------------------------------------------------- */
 
+bool engine_is_over(const struct mad_async *engine)
+{
+	return engine->port->core.gone && !engine->open;
+}
+
 bool engine_has_work(const struct mad_async *engine)
 {
 	return !list_is_empty(&engine->completed) ||
-	       scheduler_can_send(&engine->port->scheduler) ||
-	       (engine->port->core.gone && !engine->open);
+	       scheduler_can_send(&engine->port->scheduler) || engine_is_over(engine);
 }
 
 bool engine_needs_thread(const struct mad_async *engine)
 {
 	return (!engine->processing && !list_is_empty(&engine->completed)) ||
 	       (!engine->serving && scheduler_can_send(&engine->port->scheduler)) ||
-	       (engine->port->core.gone && !engine->open);
+	       engine_is_over(engine);
 }
 
 /* A thread that processes looks again before it returns. */

@@ -63,6 +63,8 @@ void engine_leave(struct mad_async *engine, int cancel_state);
 
 /* All below: the core is locked. */
 
+/* Whether the port is gone or closed, and all requests were called back. */
+bool engine_is_over(const struct mad_async *engine);
 /* Whether mad_async_process() would do something that no timer and no message announces. */
 bool engine_has_work(const struct mad_async *engine);
 /* The same for one more thread. What other threads do need not be announced. */

@@ -52,7 +52,7 @@ EXPORT int mad_async_process(struct mad_async *async)
 		/* another thread may be in a callback: the port does not wait for that */
 		serve(async, true);
 	}
-	if (!count && !async->open && async->port->core.gone)
+	if (!count && engine_is_over(async))
 		count = -async->port->core.gone;
 	engine_update(async, true);
 	engine_leave(async, cancel_state);
@@ -161,7 +161,7 @@ EXPORT int mad_async_timeout(struct mad_async *async)
 		return -EINVAL;
 	cancel_state = engine_enter(async);
 	next = scheduler_next(&async->port->scheduler);
-	if (async->port->core.gone && !async->open)
+	if (engine_is_over(async))
 		ms = -async->port->core.gone;
 	else if (engine_needs_thread(async))
 		ms = 0;

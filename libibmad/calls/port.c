@@ -45,7 +45,7 @@ static void tell_clients(struct core *core)
 {
 	struct list *clients = &port_of_core(core)->clients;
 
-	for (struct list *entry = clients->next; entry != clients; entry = entry->next) {
+	list_for_each (entry, clients) {
 		struct port_client *client = list_entry(entry, struct port_client, all);
 
 		client->ops->changed(client);
@@ -136,8 +136,7 @@ static void start_anew(struct ibmad_port *port)
 	pthread_cond_init(&port->unused, NULL);
 	port->users = 0;
 	port->inherited = true;
-	for (struct list *entry = port->clients.next; entry != &port->clients;
-	     entry = entry->next) {
+	list_for_each (entry, &port->clients) {
 		struct port_client *client = list_entry(entry, struct port_client, all);
 
 		client->ops->forked(client);

@@ -52,6 +52,10 @@ static inline void list_remove(struct list *entry)
 	entry->next->prev = entry->prev;
 }
 
+/* An entry must not leave the list in its turn. */
+#define list_for_each(entry, head) \
+	for (struct list *entry = (head)->next; entry != (head); entry = entry->next)
+
 /* The structure that has "entry" as its member. */
 #define list_entry(entry, type, member) \
 	((type *)(void *)((char *)(entry)-offsetof(type, member)))

@@ -84,15 +84,13 @@ static struct waiter *waiter_of(struct list *entry)
 
 void reader_wake_all(struct reader *reader)
 {
-	for (struct list *entry = reader->waiters.next; entry != &reader->waiters;
-	     entry = entry->next)
+	list_for_each (entry, &reader->waiters)
 		reader_wake(reader, waiter_of(entry));
 }
 
 void reader_wake_receiver(struct reader *reader)
 {
-	for (struct list *entry = reader->waiters.next; entry != &reader->waiters;
-	     entry = entry->next)
+	list_for_each (entry, &reader->waiters)
 		if (waiter_of(entry)->receiving && !waiter_of(entry)->woken) {
 			reader_wake(reader, waiter_of(entry));
 			return;
@@ -103,8 +101,7 @@ void reader_pass(struct reader *reader)
 {
 	if (reader->leader || reader->reading)
 		return;
-	for (struct list *entry = reader->waiters.next; entry != &reader->waiters;
-	     entry = entry->next)
+	list_for_each (entry, &reader->waiters)
 		if (waiter_of(entry)->following) {
 			reader_wake(reader, waiter_of(entry));
 			return;
@@ -271,7 +268,6 @@ static void lead(struct reader *reader, struct waiter *waiter, int64_t until, in
 	handle_poll(reader, waiter, ret, errno, now + ms * INT64_C(1000));
 	if (reader->wake_fd < 0)
 		reader->reading = false;
-	reader->polling = false;
 	reader->leader = NULL;
 	if (reader->signalled) {
 		eventfd_t count;

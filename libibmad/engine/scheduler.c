@@ -16,7 +16,7 @@ static struct transaction *of_timer(struct deadline *timer)
 	return list_entry(timer, struct transaction, timer);
 }
 
-static void init_queues(struct scheduler *scheduler)
+void scheduler_reset(struct scheduler *scheduler)
 {
 	for (unsigned i = 0; i < WINDOWS; i++)
 		list_init(&scheduler->ready[i]);
@@ -30,12 +30,7 @@ void scheduler_init(struct scheduler *scheduler, struct core *core)
 {
 	scheduler->core = core;
 	scheduler->destination_limit = DESTINATION_LIMIT;
-	init_queues(scheduler);
-}
-
-void scheduler_reset(struct scheduler *scheduler)
-{
-	init_queues(scheduler);
+	scheduler_reset(scheduler);
 }
 
 void scheduler_free(struct scheduler *scheduler)
