@@ -70,4 +70,27 @@ static inline bool loop_is_awake(struct mad_async *async, bool single)
 	return poll(fds, 2, 0) > 0 || mad_async_timeout(async) == 0;
 }
 
+/* --- mad_async_run() in a thread ------------------------------------------------- */
+
+static inline void *run(void *arg)
+{
+	return (void *)(intptr_t)mad_async_run(arg);
+}
+
+static inline pthread_t start_running(struct mad_async *async)
+{
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, run, async), 0);
+	return thread;
+}
+
+static inline int joined_count(pthread_t thread)
+{
+	void *count;
+
+	assert_int_equal(pthread_join(thread, &count), 0);
+	return (int)(intptr_t)count;
+}
+
 #endif

@@ -7,9 +7,9 @@
  */
 
 #include "event_loop.h"
+#include "gate.h"
 
 #include <infiniband/umad_ext.h>
-#include <semaphore.h>
 
 #define ENGINES 2
 #define CALLERS 6
@@ -291,17 +291,10 @@ static void a_port_is_closed_while_others_are_in_its_calls(void **state)
 	do_rounds(state, true);
 }
 
-/* --- a call that is held up
- * -------------------------------------------------------------------- */
+/* --- a call that is held up ----------------------------------------------------- */
 
 static sem_t in_callback, leave_callback, in_read, leave_read;
 static atomic_bool hold_reader, destroyed;
-
-static void wait_for(sem_t *semaphore)
-{
-	while (sem_wait(semaphore))
-		;
-}
 
 /* Blocking calls report that they fail, which is of no interest. */
 static void hold_up_or_ignore(enum umad_log_level level, const char *text, void *arg)

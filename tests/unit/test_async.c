@@ -2,7 +2,8 @@
 
 /* Asynchronous requests in one thread: submitting, callbacks, event loops, the end. */
 
-#include "engine_fixture.h"
+#define MANY 100
+#include "async_fixture.h"
 
 #include <pthread.h>
 
@@ -11,41 +12,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MANY 100
-
-static struct mad_async *async;
-static struct outcome outcomes[MANY];
-
-static int setup(void **state)
-{
-	if (port_setup(state))
-		return -1;
-	memset(outcomes, 0, sizeof(outcomes));
-	async = mad_async_create(port);
-	return async ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-	mad_async_destroy(async);
-	return port_teardown(state);
-}
-
-#define ASYNC_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define ASYNC_TEST(name) cmocka_unit_test_setup_teardown(name, async_setup, async_teardown)
 
 /* Silent requests to so many LIDs. */
 static void submit_many(int count)
 {
 	for (int i = 0; i < count; i++)
 		submit(async, i & 1 ? set_request() : get_request(), i + 1, &outcomes[i], NULL);
-}
-
-static void expect_all(int count, int error)
-{
-	for (int i = 0; i < count; i++) {
-		assert_int_equal(outcomes[i].calls, 1);
-		assert_int_equal(outcomes[i].error, error);
-	}
 }
 
 /* --- submitting ----------------------------------------------------------------- */

@@ -6,8 +6,8 @@
  */
 
 #include "event_loop.h"
+#include "gate.h"
 
-#include <semaphore.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -21,12 +21,6 @@
 static void join(pthread_t thread)
 {
 	assert_int_equal(pthread_join(thread, NULL), 0);
-}
-
-static void wait_for(sem_t *semaphore)
-{
-	while (sem_wait(semaphore))
-		;
 }
 
 /* Whether it is posted within a minute. */
@@ -272,36 +266,13 @@ static void the_loops_of_two_engines_are_woken_whatever_the_other_does(void **st
 
 /* --- two engines, and callbacks that take their time ------------------------------ */
 
-static struct {
-	sem_t entered, leave;
-} gate;
-
 static int gate_setup(void **state)
 {
-	sem_init(&gate.entered, 0, 0);
-	sem_init(&gate.leave, 0, 0);
+	gate_init();
 	return port_setup(state);
 }
 
-static int gate_teardown(void **state)
-{
-	int ret;
-
-	sem_post(&gate.leave); /* of a test that failed */
-	ret = port_teardown(state);
-	sem_destroy(&gate.entered);
-	sem_destroy(&gate.leave);
-	return ret;
-}
-
 #define GATE_TEST(name) cmocka_unit_test_setup_teardown(name, gate_setup, gate_teardown)
-
-static void call_back_at_gate(struct mad_async *async, const struct mad_reply *reply, void *arg)
-{
-	note(async, reply, arg);
-	sem_post(&gate.entered);
-	wait_for(&gate.leave);
-}
 
 static void submit_for_gate(struct mad_async *async, ib_rpc_t rpc, struct outcome *outcome)
 {
@@ -310,27 +281,6 @@ static void submit_for_gate(struct mad_async *async, ib_rpc_t rpc, struct outcom
 	assert_int_equal(
 		mad_async_submit(async, &rpc, &to, NULL, 0, call_back_at_gate, outcome, NULL),
 		0);
-}
-
-static void *run(void *arg)
-{
-	return (void *)(intptr_t)mad_async_run(arg);
-}
-
-static pthread_t start_running(struct mad_async *async)
-{
-	pthread_t thread;
-
-	assert_int_equal(pthread_create(&thread, NULL, run, async), 0);
-	return thread;
-}
-
-static int joined_count(pthread_t thread)
-{
-	void *count;
-
-	assert_int_equal(pthread_join(thread, &count), 0);
-	return (int)(intptr_t)count;
 }
 
 /*

@@ -2,45 +2,18 @@
 
 /* How many requests are under way, which of them, and what waiting costs. */
 
-#include "engine_fixture.h"
+#define MANY 300
+#include "async_fixture.h"
 
 #include <malloc.h>
 
-#define MANY 300
-
-static struct mad_async *async;
-static struct outcome outcomes[MANY];
-
-static int setup(void **state)
-{
-	if (port_setup(state))
-		return -1;
-	memset(outcomes, 0, sizeof(outcomes));
-	async = mad_async_create(port);
-	return async ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-	mad_async_destroy(async);
-	return port_teardown(state);
-}
-
-#define FLOW_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define FLOW_TEST(name) cmocka_unit_test_setup_teardown(name, async_setup, async_teardown)
 
 /* So many requests, each to a LID of its own, or all to one. */
 static void submit_many(ib_rpc_t rpc, int count, bool one_lid)
 {
 	for (int i = 0; i < count; i++)
 		submit(async, rpc, one_lid ? 1 : i + 1, &outcomes[i], NULL);
-}
-
-static void expect_all(int count, int error)
-{
-	for (int i = 0; i < count; i++) {
-		assert_int_equal(outcomes[i].calls, 1);
-		assert_int_equal(outcomes[i].error, error);
-	}
 }
 
 static int lid_of(unsigned n)

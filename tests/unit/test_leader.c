@@ -6,19 +6,14 @@
  */
 
 #include "event_loop.h"
+#include "gate.h"
 
 #include <infiniband/umad_ext.h>
-#include <semaphore.h>
 #include <signal.h>
-
-static struct {
-	sem_t entered, leave;
-} gate;
 
 static int setup(void **state)
 {
-	sem_init(&gate.entered, 0, 0);
-	sem_init(&gate.leave, 0, 0);
+	gate_init();
 	return port_setup(state);
 }
 
@@ -26,8 +21,7 @@ static int high_setup(void **state)
 {
 	int classes[] = {IB_SMI_CLASS, IB_PERFORMANCE_CLASS};
 
-	sem_init(&gate.entered, 0, 0);
-	sem_init(&gate.leave, 0, 0);
+	gate_init();
 	if (device_setup(state))
 		return -1;
 	device_high_handles();
@@ -39,25 +33,8 @@ static int high_setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
-{
-	int ret;
-
-	sem_post(&gate.leave); /* of a test that failed */
-	ret = port_teardown(state);
-	sem_destroy(&gate.entered);
-	sem_destroy(&gate.leave);
-	return ret;
-}
-
-#define LEADER_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-#define HIGH_TEST(name)   cmocka_unit_test_setup_teardown(name, high_setup, teardown)
-
-static void wait_for(sem_t *semaphore)
-{
-	while (sem_wait(semaphore))
-		;
-}
+#define LEADER_TEST(name) cmocka_unit_test_setup_teardown(name, setup, gate_teardown)
+#define HIGH_TEST(name)   cmocka_unit_test_setup_teardown(name, high_setup, gate_teardown)
 
 /* --- threads that wait --------------------------------------------------------------- */
 
@@ -118,8 +95,7 @@ static unsigned waiting(void)
 
 	core_lock(&port->core);
 	count = reader->leader != NULL;
-	for (struct list *entry = reader->waiters.next; entry != &reader->waiters;
-	     entry = entry->next)
+	list_for_each (entry, &reader->waiters)
 		count += list_entry(entry, struct waiter, all)->following;
 	core_unlock(&port->core);
 	return count;
@@ -271,13 +247,6 @@ static void an_earlier_timer_of_another_thread_s_request_wakes_the_leader(void *
 }
 
 /* --- the place of the leader ------------------------------------------------------------ */
-
-static void call_back_at_gate(struct mad_async *async, const struct mad_reply *reply, void *arg)
-{
-	note(async, reply, arg);
-	sem_post(&gate.entered);
-	wait_for(&gate.leave);
-}
 
 /* Others wait on meanwhile, who do not know that nobody polls for them. */
 static void a_leader_that_calls_back_leaves_its_place(void **state)

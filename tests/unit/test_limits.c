@@ -3,33 +3,16 @@
 /* Limits of requests in flight: they hold at once, for each destination, and after
  * redirections. */
 
-#include "engine_fixture.h"
+#define MANY 200
+#include "async_fixture.h"
 
-#define MANY    200
 #define NODE_A  1
 #define NODE_B  2
 #define LIMIT_B 4
 
-static struct mad_async *async;
-static struct outcome outcomes[MANY];
 static uint64_t ids[MANY];
 
-static int setup(void **state)
-{
-	if (port_setup(state))
-		return -1;
-	memset(outcomes, 0, sizeof(outcomes));
-	async = mad_async_create(port);
-	return async ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-	mad_async_destroy(async);
-	return port_teardown(state);
-}
-
-#define LIMITS_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define LIMITS_TEST(name) cmocka_unit_test_setup_teardown(name, async_setup, async_teardown)
 
 /* The request n has the data n + 1, whatever its LID. */
 static void submit_to(ib_rpc_t rpc, int lid, int n)
@@ -66,14 +49,6 @@ static void answer(unsigned n)
 {
 	device_answer(device_packet(n), 0, 0, NULL, 0);
 	assert_int_equal(mad_async_process(async), 1);
-}
-
-static void expect_all(int count, int error)
-{
-	for (int i = 0; i < count; i++) {
-		assert_int_equal(outcomes[i].calls, 1);
-		assert_int_equal(outcomes[i].error, error);
-	}
 }
 
 /* --- limits that change --------------------------------------------------------- */

@@ -2,11 +2,11 @@
 
 /* Threads on one port: each gets its own, nobody waits for nothing, nobody for ever. */
 
-#include "engine_fixture.h"
+#include "event_loop.h"
+#include "gate.h"
 
 #include <infiniband/umad_ext.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -116,11 +116,6 @@ static void start_receiving(struct receiver *receiver, int timeout)
 		sleep_ms(1);
 }
 
-static void *run(void *arg)
-{
-	return (void *)(intptr_t)mad_async_run(arg);
-}
-
 /* Waits until so many calls are being made. */
 static void wait_for_users(unsigned count)
 {
@@ -132,22 +127,6 @@ static void wait_for_users(unsigned count)
 		users = port->users;
 		core_unlock(&port->core);
 	} while (users < count);
-}
-
-static pthread_t start_running(struct mad_async *async)
-{
-	pthread_t thread;
-
-	assert_int_equal(pthread_create(&thread, NULL, run, async), 0);
-	return thread;
-}
-
-static int joined_count(pthread_t thread)
-{
-	void *count;
-
-	assert_int_equal(pthread_join(thread, &count), 0);
-	return (int)(intptr_t)count;
 }
 
 /* --- blocking calls ------------------------------------------------------------- */
@@ -307,45 +286,21 @@ static void a_flood_of_requests_ends_no_deadline(void **state)
 
 /* --- no lock -------------------------------------------------------------------- */
 
-static struct {
-	int lid; /* whose requests are held up */
-	sem_t entered, leave;
-} gate;
+static int held_up_lid; /* requests to it are held up */
 
 static int gate_setup(void **state)
 {
-	gate.lid = 99;
-	sem_init(&gate.entered, 0, 0);
-	sem_init(&gate.leave, 0, 0);
+	held_up_lid = 99;
+	gate_init();
 	return setup(state);
-}
-
-static int gate_teardown(void **state)
-{
-	sem_destroy(&gate.entered);
-	sem_destroy(&gate.leave);
-	return port_teardown(state);
 }
 
 #define GATE_TEST(name) cmocka_unit_test_setup_teardown(name, gate_setup, gate_teardown)
 
-static void wait_at_gate(void)
-{
-	sem_post(&gate.entered);
-	while (sem_wait(&gate.leave))
-		;
-}
-
-static void wait_for(sem_t *semaphore)
-{
-	while (sem_wait(semaphore))
-		;
-}
-
 static int hold_up(const struct device_packet *packet, void *arg)
 {
 	(void)arg;
-	if (be16toh(packet->header.addr.lid) == gate.lid)
+	if (be16toh(packet->header.addr.lid) == held_up_lid)
 		wait_at_gate();
 	device_answer(packet, 0, 0, NULL, 0);
 	return 0;
@@ -357,18 +312,12 @@ static void while_one_thread_writes_others_go_on(void **state)
 
 	(void)state;
 	device_on_write(hold_up, NULL);
-	start(&slow, set_request(), gate.lid, 1);
+	start(&slow, set_request(), held_up_lid, 1);
 	wait_for(&gate.entered);
 	start(&quick, set_request(), 1, ROUNDS);
 	expect_good(&quick);
 	sem_post(&gate.leave);
 	expect_good(&slow);
-}
-
-static void call_back_at_gate(struct mad_async *async, const struct mad_reply *reply, void *arg)
-{
-	note(async, reply, arg);
-	wait_at_gate();
 }
 
 static void while_one_thread_calls_back_others_go_on(void **state)
@@ -528,7 +477,7 @@ static void *submit_slowly(void *arg)
 {
 	struct canceller *canceller = arg;
 	ib_rpc_t rpc = set_request();
-	ib_portid_t to = to_lid(gate.lid);
+	ib_portid_t to = to_lid(held_up_lid);
 
 	if (mad_async_submit(canceller->async, &rpc, &to, NULL, 0, note, &canceller->outcome,
 			     &canceller->id))

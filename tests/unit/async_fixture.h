@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* An engine on the port, and the outcomes of MANY requests: define MANY before this file. */
+#ifndef TESTS_UNIT_ASYNC_FIXTURE_H
+#define TESTS_UNIT_ASYNC_FIXTURE_H
+
+#include "engine_fixture.h"
+
+static struct mad_async *async;
+static struct outcome outcomes[MANY];
+
+static inline int async_setup(void **state)
+{
+	if (port_setup(state))
+		return -1;
+	memset(outcomes, 0, sizeof(outcomes));
+	async = mad_async_create(port);
+	return async ? 0 : -1;
+}
+
+static inline int async_teardown(void **state)
+{
+	mad_async_destroy(async);
+	return port_teardown(state);
+}
+
+/* The first requests were called back once each, with this error. */
+static inline void expect_all(int count, int error)
+{
+	for (int i = 0; i < count; i++) {
+		assert_int_equal(outcomes[i].calls, 1);
+		assert_int_equal(outcomes[i].error, error);
+	}
+}
+
+#endif
