@@ -1,14 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * flow NODES ATTEMPTS [WINDOW LIMIT]: asks the nodes of LIDs 1 .. NODES for NodeInfo, then for
- * PortInfo and PortCounters of each port, all by LID, with so many attempts of 1,000 ms. WINDOW
- * requests are in flight by each queue pair and LIMIT to each node; without them the engine
- * decides. Prints the seconds, the requests, the MADs sent and the requests without a response.
+ * flow WORK ATTEMPTS [WINDOW LIMIT]: sends requests, with so many attempts of 1,000 ms. WORK is
+ *
+ *   NODES        asks the nodes of LIDs 1 .. NODES for NodeInfo, then for PortInfo and
+ *                PortCounters of each port, all by LID
+ *   discovery    finds the fabric by directed routes: NodeInfo, PortInfo of each port, and
+ *                NodeInfo of the node behind it
+ *   paths:COUNT  asks the SA for so many paths from this port, all at once
+ *
+ * WINDOW requests are in flight by each queue pair and LIMIT to each node; without them the
+ * engine decides. Prints the seconds, the requests, the MADs sent and the requests without a
+ * response.
  */
+#define _GNU_SOURCE /* tdestroy() */
+
 #include <infiniband/mad_async.h>
 
 #include <errno.h>
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -87,6 +97,116 @@ static void node_came(struct mad_async *async, const struct mad_reply *reply, vo
 	}
 }
 
+static void ask_nodes(struct mad_async *async, unsigned nodes)
+{
+	for (unsigned lid = 1; lid <= nodes; lid++)
+		ask_smp(async, lid, IB_ATTR_NODE_INFO, 0, node_came);
+}
+
+/* --- discovery ------------------------------------------------------------------ */
+
+/* What a request by a directed route is for. */
+struct visit {
+	uint64_t guid;
+	ib_dr_path_t route;
+	unsigned type, ports;
+	unsigned entry; /* the port by which the route enters the node */
+	unsigned port;  /* that the request is about */
+};
+
+static void *guids; /* of the nodes that were found, a tree */
+
+static mad_async_fn found, port_came;
+
+static void *or_exit(void *memory)
+{
+	if (memory)
+		return memory;
+	perror("flow");
+	exit(1);
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t one = *(const uint64_t *)a, other = *(const uint64_t *)b;
+
+	return one < other ? -1 : one > other;
+}
+
+static void ask_directed(struct mad_async *async, const struct visit *visit, unsigned attribute,
+			 unsigned modifier, mad_async_fn *fn)
+{
+	const ib_rpc_t rpc = {.mgtclass = IB_SMI_DIRECT_CLASS,
+			      .method = IB_MAD_METHOD_GET,
+			      .attr = {.id = attribute, .mod = modifier},
+			      .dataoffs = IB_SMP_DATA_OFFS};
+	const ib_portid_t to = {.drpath = visit->route};
+	struct visit *copy = or_exit(malloc(sizeof(*copy)));
+
+	*copy = *visit;
+	submit(async, &rpc, &to, NULL, 0, fn, copy);
+}
+
+static void found(struct mad_async *async, const struct mad_reply *reply, void *arg)
+{
+	struct visit visit = *(struct visit *)arg;
+	void *info = (void *)(uintptr_t)reply->data;
+	uint64_t *guid;
+
+	free(arg);
+	note(reply);
+	if (reply->error)
+		return;
+	guid = or_exit(malloc(sizeof(*guid)));
+	*guid = mad_get_field64(info, 0, IB_NODE_GUID_F);
+	if (*(uint64_t **)or_exit(tsearch(guid, &guids, compare)) != guid) {
+		free(guid);
+		return;
+	}
+	visit.type = mad_get_field(info, 0, IB_NODE_TYPE_F);
+	visit.ports = mad_get_field(info, 0, IB_NODE_NPORTS_F);
+	visit.entry = mad_get_field(info, 0, IB_NODE_LOCAL_PORT_F);
+	for (visit.port = 1; visit.port <= visit.ports; visit.port++)
+		ask_directed(async, &visit, IB_ATTR_PORT_INFO, visit.port, port_came);
+}
+
+/* Goes on through the port; adapters forward nothing (IBA 14.2.2), but for this one's own. */
+static void port_came(struct mad_async *async, const struct mad_reply *reply, void *arg)
+{
+	struct visit visit = *(struct visit *)arg;
+	const unsigned link_up = 5;
+
+	free(arg);
+	note(reply);
+	if (reply->error ||
+	    mad_get_field((void *)(uintptr_t)reply->data, 0, IB_PORT_PHYS_STATE_F) != link_up ||
+	    (visit.route.cnt && (visit.type != IB_NODE_SWITCH || visit.port == visit.entry)) ||
+	    visit.route.cnt + 1 >= IB_SUBNET_PATH_HOPS_MAX)
+		return;
+	visit.route.p[++visit.route.cnt] = (uint8_t)visit.port;
+	ask_directed(async, &visit, IB_ATTR_NODE_INFO, 0, found);
+}
+
+/* --- paths ---------------------------------------------------------------------- */
+
+static void ask_paths(struct mad_async *async, const ib_portid_t *sa, uint8_t *gid,
+		      unsigned count)
+{
+	const ib_rpc_t rpc = {.mgtclass = IB_SA_CLASS,
+			      .method = IB_MAD_METHOD_GET,
+			      .attr = {.id = IB_SA_ATTR_PATHRECORD},
+			      .mask = 1 << 2 | 1 << 3, /* DGID, SGID */
+			      .dataoffs = IB_SA_DATA_OFFS};
+	uint8_t path[IB_SA_DATA_SIZE] = {0};
+
+	mad_set_array(path, 0, IB_SA_PR_DGID_F, gid);
+	mad_set_array(path, 0, IB_SA_PR_SGID_F, gid);
+	while (count--)
+		submit(async, &rpc, sa, path, sizeof(path), came, NULL);
+}
+
+/* --- the program ---------------------------------------------------------------- */
+
 static int fix(struct ibmad_port *port, unsigned window, unsigned limit)
 {
 	return mad_port_set_window(port, MAD_WINDOW_SMP, window) ||
@@ -96,28 +216,45 @@ static int fix(struct ibmad_port *port, unsigned window, unsigned limit)
 
 int main(int argc, char **argv)
 {
-	unsigned nodes = argc > 2 ? (unsigned)atoi(argv[1]) : 0;
-	int classes[] = {IB_SMI_CLASS, IB_PERFORMANCE_CLASS};
-	struct ibmad_port *port = mad_rpc_open_port(NULL, 0, classes, 2);
+	int classes[] = {IB_SMI_CLASS, IB_SMI_DIRECT_CLASS, IB_PERFORMANCE_CLASS, IB_SA_CLASS};
+	struct ibmad_port *port = mad_rpc_open_port(NULL, 0, classes, 4);
 	struct mad_async *async = port ? mad_async_create(port) : NULL;
+	const struct visit self = {0};
+	unsigned nodes = 0, paths = 0;
 	struct mad_async_stats stats;
+	ib_portid_t sa;
+	ibmad_gid_t gid;
 	double start;
 
-	if (!nodes || !async || mad_port_set_timeout(port, 1000) ||
+	if (argc < 3 ||
+	    (strcmp(argv[1], "discovery") != 0 && sscanf(argv[1], "paths:%u", &paths) != 1 &&
+	     sscanf(argv[1], "%u", &nodes) != 1)) {
+		fprintf(stderr,
+			"usage: flow NODES|discovery|paths:COUNT ATTEMPTS [WINDOW LIMIT]\n");
+		return 2;
+	}
+	if (!async || mad_port_set_timeout(port, 1000) ||
 	    mad_port_set_retries(port, atoi(argv[2])) ||
-	    (argc > 4 && fix(port, (unsigned)atoi(argv[3]), (unsigned)atoi(argv[4])))) {
-		fprintf(stderr, "no count, or no port\n");
+	    (argc > 4 && fix(port, (unsigned)atoi(argv[3]), (unsigned)atoi(argv[4]))) ||
+	    (paths && (ib_resolve_smlid_via(&sa, 0, port) < 0 ||
+		       ib_resolve_self_via(NULL, NULL, &gid, port) < 0))) {
+		fprintf(stderr, "no port, or no SA\n");
 		return 1;
 	}
 	start = now();
-	for (unsigned lid = 1; lid <= nodes; lid++)
-		ask_smp(async, lid, IB_ATTR_NODE_INFO, 0, node_came);
+	if (nodes)
+		ask_nodes(async, nodes);
+	else if (paths)
+		ask_paths(async, &sa, gid, paths);
+	else
+		ask_directed(async, &self, IB_ATTR_NODE_INFO, 0, found);
 	mad_async_run(async);
 	mad_async_get_stats(async, &stats, sizeof(stats));
 	printf("%.6f %" PRIu64 " %" PRIu64 " %u\n", now() - start, stats.submitted, stats.sent,
 	       results.unanswered);
 	mad_async_destroy(async);
 	mad_rpc_close_port(port);
+	tdestroy(guids, free);
 	if (results.failed)
 		fprintf(stderr, "%u failed\n", results.failed);
 	return results.failed ? 1 : 0;
