@@ -9,9 +9,11 @@
  *   mad_async_run(async);
  *   mad_async_destroy(async);
  *
- * The library decides how many requests are in flight. A window for SMPs and one for GMPs open
- * while responses come, and close when MADs are lost. A limit for each destination keeps a slow
- * node from delaying the requests to others. Requests beyond these limits are queued.
+ * The library decides how many requests are in flight. A window for SMPs and one for GMPs grow
+ * as long as round trips stay short and no queue of the fabric overflows. One request is in
+ * flight to a node, or more while its round trips show that no more than one waits there.
+ * Requests beyond these limits are queued, those of blocking calls, too. Engines, blocking
+ * calls, classes and nodes take turns. docs/flow-control.md tells how this works.
  *
  * Threads. Any number of threads may use a port, and an engine on it, at once, together with
  * the blocking calls of mad.h. Callbacks run in the threads that call mad_async_process(),
@@ -200,6 +202,21 @@ int mad_async_process(struct mad_async *async);
  */
 int mad_async_run(struct mad_async *async);
 
+/** What the flow control of a port does, of all its requests by one queue pair. */
+struct mad_flow_stats {
+	uint32_t window;          /**< how many requests may be in flight */
+	uint32_t in_flight;       /**< requests whose response is neither there nor late */
+	uint32_t rtt_shortest_us; /**< the shortest round trip of the last 5 to 10 s; 0: none */
+	uint32_t rtt_smoothed_us; /**< the smoothed round trip; 0: none */
+	uint32_t delivery_rate;   /**< responses a second, in the latest round */
+	uint32_t link_loss_ppm;   /**< MADs in a million that are late whatever the window is */
+	uint32_t silent;          /**< 1: nothing responds, and few MADs are sent to probe */
+	uint32_t reserved;
+	uint64_t queue_losses; /**< late MADs that were judged lost by a full queue */
+	uint64_t link_losses;  /**< late MADs that were judged lost by links, or sent to nodes
+				  that are slow or dead */
+};
+
 /** Counts since the engine was created; in_flight, queued and the windows are the present
  * state. */
 struct mad_async_stats {
@@ -217,6 +234,8 @@ struct mad_async_stats {
 	uint32_t rtt_max_us;
 	uint32_t smp_window; /**< how many requests may be in flight on the port */
 	uint32_t gmp_window;
+	struct mad_flow_stats smp; /**< flow control of SMPs, on the port */
+	struct mad_flow_stats gmp; /**< flow control of GMPs, on the port */
 };
 
 /** size is sizeof(*stats), so that members can be added. -EINVAL. */
@@ -260,11 +279,21 @@ enum mad_window {
 	MAD_WINDOW_GMP
 };
 
-/** How many requests may be in flight; 0, the default: as many as the fabric takes without
- * loss. */
+/**
+ * How many requests may be in flight, those of blocking calls included; 0, the default: as many
+ * as the fabric takes. A request whose response is late is not counted.
+ */
 int mad_port_set_window(struct ibmad_port *port, enum mad_window window, unsigned requests);
-/** How many requests may be in flight to one destination; 16 by default. */
+/**
+ * How many requests may be in flight to one node, SMPs and GMPs each; 0, the default: one, or
+ * more while its round trips show that it takes more.
+ */
 int mad_port_set_destination_limit(struct ibmad_port *port, unsigned requests);
+/**
+ * How many requests are sent a second at most, retransmissions and blocking calls included, in
+ * bursts of a millisecond; 0, the default: no limit.
+ */
+int mad_port_set_rate(struct ibmad_port *port, unsigned requests);
 
 #ifdef __cplusplus
 }

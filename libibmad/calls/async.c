@@ -78,7 +78,7 @@ EXPORT void mad_async_destroy(struct mad_async *async)
 	list_remove(&async->client.all);
 	list_add_last(&port->retired, &async->client.all);
 	/* what the engine held up can go on */
-	port->core.hooks->progress(&port->core);
+	port_tell_all(port);
 	port->users--;
 	if (port->closing)
 		pthread_cond_broadcast(&port->unused);
@@ -138,7 +138,7 @@ static int submit(struct mad_async *engine, const ib_rpc_t *rpc, const ib_portid
 	engine->queued++;
 	engine->stats.submitted++;
 	scheduler->open++;
-	scheduler_add(scheduler, &request->transaction);
+	scheduler_submit(scheduler, &request->transaction);
 	scheduler_send(scheduler, BATCH);
 	return 0;
 }
@@ -176,6 +176,23 @@ EXPORT int mad_async_cancel(struct mad_async *async, uint64_t id)
 
 /* --- statistics ----------------------------------------------------------------- */
 
+static void fill_flow(struct mad_flow_stats *flow, const struct window *window,
+		      const struct rtt *rtt)
+{
+	*flow = (struct mad_flow_stats){
+		.window = window->size,
+		.in_flight = window->in_flight,
+		.rtt_shortest_us = window_shortest_rtt(window),
+		.rtt_smoothed_us = rtt->mean_us / 8,
+		.delivery_rate = window->rate,
+		.link_loss_ppm =
+			(uint32_t)(window->losses.link_share * UINT64_C(1000000) / LOSS_ONE),
+		.silent = window->silent,
+		.queue_losses = window->losses.queue,
+		.link_losses = window->losses.link,
+	};
+}
+
 EXPORT int mad_async_get_stats(struct mad_async *async, struct mad_async_stats *stats,
 			       size_t size)
 {
@@ -193,8 +210,10 @@ EXPORT int mad_async_get_stats(struct mad_async *async, struct mad_async_stats *
 	now.in_flight = (uint32_t)(now.submitted - now.completed) - async->queued;
 	if (async->rtt_count)
 		now.rtt_mean_us = (uint32_t)(async->rtt_sum_us / async->rtt_count);
-	now.smp_window = core->windows[MAD_WINDOW_SMP].size;
-	now.gmp_window = core->windows[MAD_WINDOW_GMP].size;
+	fill_flow(&now.smp, &core->windows[MAD_WINDOW_SMP], &core->transactions.rtts[RTT_SMP]);
+	fill_flow(&now.gmp, &core->windows[MAD_WINDOW_GMP], &core->transactions.rtts[RTT_GMP]);
+	now.smp_window = now.smp.window;
+	now.gmp_window = now.gmp.window;
 	engine_leave(async, cancel_state);
 	memset(stats, 0, size);
 	memcpy(stats, &now, size < sizeof(now) ? size : sizeof(now));

@@ -163,6 +163,7 @@ static void forked(struct port_client *client)
 	engine->running = false;
 	engine->open = 0;
 	engine->queued = 0;
+	source_init(&engine->source, TURN);
 	pool_repair(&engine->pool);
 	while ((request = pool_next(&engine->pool, &place)))
 		if (request->callback)
@@ -204,6 +205,8 @@ void engine_init(struct mad_async *engine, struct ibmad_port *port)
 		.port = port,
 		.dropped_before = port->core.dropped,
 	};
+	engine->owner.source = &engine->source;
+	source_init(&engine->source, TURN);
 	pool_init(&engine->pool, sizeof(struct async_request));
 	list_init(&engine->completed);
 	alarm_init(&engine->alarm);

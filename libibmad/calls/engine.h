@@ -13,9 +13,12 @@
  * requests sent and callbacks called.
  */
 #define BATCH 64
+/* So many requests are sent before others have their turn. */
+#define TURN  4
 
 struct mad_async {
 	struct owner owner;
+	struct source source;
 	struct port_client client;
 	struct ibmad_port *port;
 	struct pool pool;      /* of its requests */

@@ -31,7 +31,7 @@ static void serve(struct mad_async *engine, bool read)
 	scheduler_send(&port->scheduler, BATCH);
 	engine->serving--;
 	/* callbacks may follow, which take their time: what is left is for other threads */
-	port->core.hooks->progress(&port->core);
+	port_tell_all(port);
 }
 
 EXPORT int mad_async_process(struct mad_async *async)
@@ -86,6 +86,7 @@ static int run(struct mad_async *engine)
 	engine_begin_processing(engine);
 	reader_begin(&port->reader, &engine->runner);
 	engine->running = true;
+	engine->runner.patient = true;
 	for (;;) {
 		serve(engine, read);
 		count += engine_call_back(engine, BATCH);

@@ -41,6 +41,7 @@ static void add_to_inbox(struct core *core, const uint8_t *umad, int length)
 		core->dropped += !header->status;
 }
 
+/* This thread itself will send what may be sent now. */
 static void tell_clients(struct core *core)
 {
 	struct list *clients = &port_of_core(core)->clients;
@@ -52,6 +53,13 @@ static void tell_clients(struct core *core)
 	}
 }
 
+void port_tell_all(struct ibmad_port *port)
+{
+	tell_clients(&port->core);
+	if (scheduler_can_send(&port->scheduler))
+		reader_wake_sender(&port->reader);
+}
+
 static void fail(struct core *core)
 {
 	struct ibmad_port *port = port_of_core(core);
@@ -61,10 +69,16 @@ static void fail(struct core *core)
 	tell_clients(core);
 }
 
+static void take_news(struct core *core, struct transaction *transaction)
+{
+	scheduler_news(&port_of_core(core)->scheduler, transaction);
+}
+
 static const struct core_hooks hooks = {
 	.unclaimed = add_to_inbox,
 	.failed = fail,
 	.progress = tell_clients,
+	.news = take_news,
 };
 
 /* --- life ----------------------------------------------------------------------- */
@@ -91,6 +105,7 @@ static struct ibmad_port *port_new(const char *ca_name, int portnum)
 	core_init(&port->core, &hooks);
 	reader_init(&port->reader, &port->core);
 	scheduler_init(&port->scheduler, &port->core);
+	source_init(&port->blocking, 1);
 	inbox_init(&port->inbox);
 	pthread_cond_init(&port->unused, NULL);
 	list_init(&port->clients);
@@ -132,6 +147,7 @@ static void start_anew(struct ibmad_port *port)
 	core_reset(&port->core);
 	reader_reset(&port->reader);
 	scheduler_reset(&port->scheduler);
+	source_init(&port->blocking, 1);
 	inbox_init(&port->inbox);
 	pthread_cond_init(&port->unused, NULL);
 	port->users = 0;
@@ -162,7 +178,7 @@ int port_enter(struct ibmad_port *port)
 
 void port_leave(struct ibmad_port *port, int cancel_state)
 {
-	tell_clients(&port->core);
+	port_tell_all(port);
 	port->users--;
 	if (port->closing && !port->users)
 		pthread_cond_broadcast(&port->unused);

@@ -30,6 +30,7 @@ struct ibmad_port {
 	struct core core;
 	struct reader reader;
 	struct scheduler scheduler;
+	struct source blocking; /* of the blocking calls */
 	struct inbox inbox;
 
 	atomic_uint forks;     /* of the process, as of its last use here */
@@ -59,6 +60,9 @@ const char *port_name(const char *ca_name);
  */
 int port_enter(struct ibmad_port *port);
 void port_leave(struct ibmad_port *port, int cancel_state);
+
+/* Locked: other threads may have something to do now, and this thread may not do it soon. */
+void port_tell_all(struct ibmad_port *port);
 
 /* Locked, as the last use of the port: unlocks it, and frees it if it is closed and unused. */
 void port_release(struct ibmad_port *port);

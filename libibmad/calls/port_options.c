@@ -125,10 +125,22 @@ EXPORT int mad_port_set_destination_limit(struct ibmad_port *port, unsigned requ
 {
 	int cancel_state;
 
-	if (!port || !requests)
+	if (!port)
 		return -EINVAL;
 	cancel_state = port_enter(port);
 	scheduler_set_limit(&port->scheduler, requests);
+	send_queued(port, cancel_state);
+	return 0;
+}
+
+EXPORT int mad_port_set_rate(struct ibmad_port *port, unsigned requests)
+{
+	int cancel_state;
+
+	if (!port)
+		return -EINVAL;
+	cancel_state = port_enter(port);
+	port->core.pace = (struct pace){.rate = requests};
 	send_queued(port, cancel_state);
 	return 0;
 }

@@ -13,6 +13,9 @@
 
 #include <errno.h>
 
+/* A thread sends so many requests of others before it looks after its own. */
+#define SENT_AT_ONCE 16
+
 struct blocking_request {
 	struct owner owner;
 	struct waiter waiter;
@@ -34,37 +37,51 @@ static void wake(struct core *core, struct transaction *transaction)
 
 static void complete(struct core *core, struct transaction *transaction)
 {
+	scheduler_leave(&port_of_core(core)->scheduler, transaction);
 	request_of(transaction)->completed = true;
 	wake(core, transaction);
 }
 
-static void ignore(struct core *core, struct transaction *transaction)
+static void send_again(struct core *core, struct transaction *transaction)
 {
-	(void)core;
-	(void)transaction;
+	scheduler_again(&port_of_core(core)->scheduler, transaction);
+	wake(core, transaction);
+}
+
+static void withdraw(struct core *core, struct transaction *transaction)
+{
+	scheduler_withdraw(&port_of_core(core)->scheduler, transaction);
 }
 
 static const struct owner_ops ops = {
 	.completed = complete,
-	.again = wake,
+	.again = send_again,
 	.timer_changed = wake,
-	.withdraw = ignore,
+	.withdraw = withdraw,
 };
 
-/* Another thread leads meanwhile: sending may take its time. */
-static void transmit(struct ibmad_port *port, struct transaction *transaction)
+/* When there is something to do about a request; NEVER: an event will tell. */
+static int64_t due_at(const struct ibmad_port *port, const struct transaction *transaction)
 {
-	reader_pass(&port->reader);
-	core_transmit(&port->core, transaction);
+	switch (transaction->state) {
+	case TRANSACTION_READY:
+		return scheduler_opens(&port->scheduler);
+	case TRANSACTION_IN_FLIGHT:
+		return transaction->timer.at;
+	default: /* another thread is still writing it */
+		return NEVER;
+	}
 }
 
 /*
  * Waits for an event. If the timer is due, the response may lie unread, because this thread did
  * not run for a while. While this thread cannot read, it looks again every millisecond.
  */
-static void wait_for_event(struct reader *reader, struct blocking_request *request, int64_t now)
+static void wait_for_event(struct ibmad_port *port, struct blocking_request *request,
+			   int64_t now)
 {
-	int64_t until = request->transaction.timer.at;
+	struct reader *reader = &port->reader;
+	int64_t until = due_at(port, &request->transaction);
 
 	if (until <= now && (reader->reading || reader->blocked_until > now))
 		until = now + 1000;
@@ -75,26 +92,33 @@ static void wait_for_event(struct reader *reader, struct blocking_request *reque
 static void wait_for(struct ibmad_port *port, struct blocking_request *request)
 {
 	struct transaction *transaction = &request->transaction;
+	struct scheduler *scheduler = &port->scheduler;
+	struct waiter *waiter = &request->waiter;
 	struct reader *reader = &port->reader;
 	struct core *core = &port->core;
 	int cancel_state = port_enter(port);
 	int64_t now;
 
-	reader_begin(reader, &request->waiter);
-	now = core_transmit(core, transaction);
-	/* that time is good enough for the first wait */
-	for (; !request->completed; now = clock_us())
-		if (core->gone) {
+	reader_begin(reader, waiter);
+	scheduler_submit(scheduler, transaction);
+	while (!request->completed) {
+		now = clock_us();
+		waiter->sending = transaction->state == TRANSACTION_READY;
+		if (core->gone && transaction->state != TRANSACTION_DONE) {
 			core_cancel(core, transaction, core->gone);
-		} else if (transaction->state == TRANSACTION_READY) {
-			transmit(port, transaction);
-		} else if (reader_time(reader, now) < transaction->timer.at) {
-			wait_for_event(reader, request, now);
+		} else if (scheduler_can_send(scheduler)) {
+			/* another thread leads meanwhile: sending may take its time */
+			reader_pass(reader);
+			scheduler_send(scheduler, SENT_AT_ONCE);
+		} else if (reader_time(reader, now) < due_at(port, transaction) ||
+			   waiter->sending) {
+			wait_for_event(port, request, now);
 		} else {
 			core_timer(core, transaction, now);
 			core->hooks->progress(core);
 		}
-	reader_end(reader, &request->waiter);
+	}
+	reader_end(reader, waiter);
 	port_leave(port, cancel_state);
 }
 
@@ -141,7 +165,7 @@ static int request_response(const char *call, const struct ibmad_port *srcport,
 			report_failure(call, portid2str(dport), -ret);
 		return -ret;
 	}
-	request->owner.ops = &ops;
+	request->owner = (struct owner){.ops = &ops, .source = &port->blocking};
 	request->completed = false;
 	transaction->owner = &request->owner;
 	transaction->transmissions.chosen = true;

@@ -46,6 +46,13 @@ static void *take(struct ibmad_port *port, void *umad)
 	return umad;
 }
 
+/* What the messages of others let be sent, others send. */
+static void wait_once(struct ibmad_port *port, struct waiter *waiter, int64_t end, int64_t now)
+{
+	reader_wait(&port->reader, waiter, end, now);
+	port_tell_all(port);
+}
+
 /* Waits for a message; 0, or an errno. */
 static int wait_for_message(struct ibmad_port *port, int timeout)
 {
@@ -66,7 +73,7 @@ static int wait_for_message(struct ibmad_port *port, int timeout)
 		else if (!once && now >= end)
 			error = timeout ? ETIMEDOUT : EAGAIN;
 		else
-			reader_wait(&port->reader, &waiter, end, now);
+			wait_once(port, &waiter, end, now);
 		once = false;
 	}
 	reader_end(&port->reader, &waiter);

@@ -9,7 +9,9 @@
 
 /* Where the windows begin, and how far they open. */
 #define SMP_WINDOW_START 8
-#define GMP_WINDOW_START 16
+#define GMP_WINDOW_START 8
+/* A trial that is idle for so long waits for requests, which may never come (microseconds). */
+#define TRIAL_IDLE       50000
 
 void core_init(struct core *core, const struct core_hooks *hooks)
 {
@@ -25,7 +27,7 @@ void core_reset(struct core *core)
 {
 	table_init(&core->transactions.outstanding.table);
 	for (unsigned i = 0; i < WINDOWS; i++)
-		core->windows[i].in_flight = 0;
+		window_reset(&core->windows[i]);
 	pthread_mutex_init(&core->lock, NULL);
 }
 
@@ -37,46 +39,98 @@ void core_free(struct core *core)
 
 /* --- windows -------------------------------------------------------------------- */
 
-static void count(struct transaction *transaction, struct window *window)
+/* A trial of one window is one of both. */
+static void share_trials(struct core *core, int64_t now)
+{
+	struct window *one, *other;
+	bool trial;
+
+	for (unsigned i = 0; i < WINDOWS; i++) {
+		one = &core->windows[i];
+		other = &core->windows[WINDOWS - 1 - i];
+		trial = one->losses.trial && now - one->latest < TRIAL_IDLE;
+		if (other->hushed && !trial)
+			window_unhush(other, one);
+		else if (trial && !other->losses.trial && !other->hushed)
+			window_hush(other);
+	}
+}
+
+/* When the latest packet was sent. */
+static int64_t sent_at(const struct transaction *transaction, int64_t now)
+{
+	return now - (uint32_t)((uint32_t)now - transaction->sent);
+}
+
+static void count_sent(struct core *core, struct transaction *transaction,
+		       struct window *window, int64_t now)
 {
 	if (transaction->counted)
-		return;
+		window_ended(window, transaction->mark, now);
 	transaction->counted = true;
-	window->in_flight++;
+	window_sent(window, &transaction->mark, now);
+	pace_sent(&core->pace, now);
 }
 
-/* A request whose response is late may wait for a dead node: it should not delay others. */
-static void uncount(struct transaction *transaction, struct window *window)
+/* SMPs and GMPs take the same links. */
+static void note_losses_in_a_row(struct core *core)
 {
-	if (!transaction->counted)
-		return;
-	transaction->counted = false;
-	window->in_flight--;
+	unsigned most = 1, count;
+
+	for (unsigned i = 0; i < WINDOWS; i++) {
+		count = losses_in_a_row(&core->windows[i].losses);
+		if (count > most)
+			most = count;
+	}
+	for (unsigned i = 0; i < WINDOWS; i++)
+		core->windows[i].losses_in_a_row = most;
+	core->transactions.losses_in_a_row = most;
 }
 
-static void spread_news(struct core *core, struct transaction *transaction)
+static void count_response(struct core *core, struct transaction *transaction,
+			   struct window *window, int64_t now)
+{
+	unsigned news = transaction->news;
+	uint32_t rtt_us = 0;
+
+	if (news & NEWS_MEASURED)
+		rtt_us = transaction->transmissions.rtt_us ? transaction->transmissions.rtt_us
+							   : 1;
+	window_response(window, transaction->mark, rtt_us, transaction->counted,
+			news & NEWS_LOST, now);
+	transaction->counted = false;
+	note_losses_in_a_row(core);
+}
+
+static void spread_news(struct core *core, struct transaction *transaction, int64_t now)
 {
 	struct window *window = &core->windows[core_window(transaction)];
-	bool done = transaction->state == TRANSACTION_DONE;
 	unsigned news = transaction->news;
 
-	if (news & NEWS_FIRST)
-		count(transaction, window);
-	if (news & NEWS_LOST)
-		window_lost(window);
-	if (news & NEWS_RESPONSE)
-		window_response(window);
-	if (done || news & (NEWS_LATE | NEWS_RESPONSE | NEWS_LOST))
-		uncount(transaction, window);
-	if (news && transaction->owner->ops->news)
+	if (news & NEWS_TRANSMITTED)
+		count_sent(core, transaction, window, now);
+	if (news & (NEWS_RESPONSE | NEWS_LOST | NEWS_BUSY)) {
+		count_response(core, transaction, window, now);
+	} else if (transaction->counted && news & NEWS_LATE) {
+		transaction->counted = false;
+		window_late(window, transaction->mark, sent_at(transaction, now), now);
+	} else if (transaction->counted && transaction->state == TRANSACTION_DONE) {
+		transaction->counted = false;
+		window_ended(window, transaction->mark, now);
+	}
+	share_trials(core, now);
+	if (!news)
+		return;
+	core->hooks->news(core, transaction);
+	if (transaction->owner->ops->news)
 		transaction->owner->ops->news(core, transaction);
 	transaction->news = 0;
 }
 
-static inline void take_news(struct core *core, struct transaction *transaction)
+static inline void take_news(struct core *core, struct transaction *transaction, int64_t now)
 {
 	if (transaction->news || transaction->state == TRANSACTION_DONE)
-		spread_news(core, transaction);
+		spread_news(core, transaction, now);
 }
 
 /* --- carrying out --------------------------------------------------------------- */
@@ -112,11 +166,11 @@ static enum transaction_action ask_path(struct core *core, struct transaction *t
 
 /* What is to be done after an event that sends nothing itself. */
 static void carry_out(struct core *core, struct transaction *transaction,
-		      enum transaction_action action)
+		      enum transaction_action action, int64_t now)
 {
 	const struct owner_ops *ops = transaction->owner->ops;
 
-	take_news(core, transaction);
+	take_news(core, transaction, now);
 	switch (action) {
 	case TRANSACTION_WAIT:
 		ops->timer_changed(core, transaction);
@@ -148,16 +202,33 @@ int64_t core_transmit(struct core *core, struct transaction *transaction)
 	if (action == TRANSACTION_ASK_PATH)
 		action = ask_path(core, transaction, &packet);
 	while (action == TRANSACTION_SEND) {
-		take_news(core, transaction);
+		take_news(core, transaction, now);
 		action = write_packet(core, transaction, &packet);
 	}
-	carry_out(core, transaction, action);
+	carry_out(core, transaction, action, now);
 	return now;
+}
+
+/*
+ * Whether to wait with a retransmission: no later request has a response, so it would not be
+ * the only one that is late; or the node seems dead.
+ */
+static bool hold_back(const struct core *core, const struct transaction *transaction,
+		      int64_t now)
+{
+	const struct window *window = &core->windows[core_window(transaction)];
+	const struct destination *destination = transaction->destination;
+
+	if (destination && destination->silence > core->transactions.losses_in_a_row + 1)
+		return true;
+	return window->opens > now && !window_overtook(window, sent_at(transaction, now));
 }
 
 void core_timer(struct core *core, struct transaction *transaction, int64_t now)
 {
-	carry_out(core, transaction, transaction_timer(&core->transactions, transaction, now));
+	transaction->held_back = hold_back(core, transaction, now);
+	carry_out(core, transaction, transaction_timer(&core->transactions, transaction, now),
+		  now);
 }
 
 void core_cancel(struct core *core, struct transaction *transaction, int error)
@@ -167,7 +238,7 @@ void core_cancel(struct core *core, struct transaction *transaction, int error)
 	if (transaction->state == TRANSACTION_READY)
 		transaction->owner->ops->withdraw(core, transaction);
 	carry_out(core, transaction,
-		  transaction_cancel(&core->transactions, transaction, error));
+		  transaction_cancel(&core->transactions, transaction, error), clock_us());
 }
 
 void core_fail(struct core *core, int error)
@@ -200,12 +271,13 @@ static bool respond(struct core *core, struct transmission *transmission, uint8_
 {
 	struct transaction *transaction = transaction_of(transmission);
 	enum transaction_action action;
+	int64_t now = clock_us();
 
 	if (transaction->state == TRANSACTION_READY)
 		transaction->owner->ops->withdraw(core, transaction);
 	action = transaction_response(&core->transactions, transaction, transmission, umad,
-				      length, &allocated, clock_us());
-	carry_out(core, transaction, action);
+				      length, &allocated, now);
+	carry_out(core, transaction, action, now);
 	return allocated;
 }
 
@@ -215,6 +287,8 @@ bool core_receive(struct core *core, uint8_t *umad, int length, bool allocated)
 	const uint8_t *mad = umad_get_mad(umad);
 	struct transmission *transmission = length >= 24 ? find(core, mad) : NULL;
 	struct transaction *transaction;
+	enum transaction_action action;
+	int64_t now;
 
 	if (!header->status && transmission && length >= 36 && is_response(mad))
 		return respond(core, transmission, umad, length, allocated);
@@ -223,9 +297,10 @@ bool core_receive(struct core *core, uint8_t *umad, int length, bool allocated)
 		return false;
 	}
 	transaction = transaction_of(transmission);
-	carry_out(core, transaction,
-		  transaction_kernel_timeout(&core->transactions, transaction, transmission,
-					     clock_us()));
+	now = clock_us();
+	action =
+		transaction_kernel_timeout(&core->transactions, transaction, transmission, now);
+	carry_out(core, transaction, action, now);
 	return false;
 }
 

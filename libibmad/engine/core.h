@@ -9,6 +9,7 @@
 #define LIBIBMAD_CORE_H
 
 #include "engine/options.h"
+#include "engine/pace.h"
 #include "engine/transaction.h"
 #include "engine/window.h"
 
@@ -39,6 +40,7 @@ struct owner_ops {
 
 struct owner {
 	const struct owner_ops *ops;
+	struct source *source; /* for scheduler.h */
 };
 
 /* What the layers above do about the port. The lock is held in each call. */
@@ -49,6 +51,8 @@ struct core_hooks {
 	void (*failed)(struct core *core);
 	/* Messages were handled. */
 	void (*progress)(struct core *core);
+	/* transaction->news is not 0. */
+	void (*news)(struct core *core, struct transaction *transaction);
 };
 
 /*
@@ -62,8 +66,9 @@ struct core {
 	struct options options;
 	struct transactions transactions;
 	struct window windows[WINDOWS]; /* how many requests may be in flight */
-	int gone;                       /* 0, or the errno of all requests from now on */
-	uint64_t dropped;               /* messages that nobody waits for */
+	struct pace pace;
+	int gone;         /* 0, or the errno of all requests from now on */
+	uint64_t dropped; /* messages that nobody waits for */
 };
 
 void core_init(struct core *core, const struct core_hooks *hooks);
@@ -87,7 +92,21 @@ static inline enum mad_window core_window(const struct transaction *transaction)
 	return transaction->smp ? MAD_WINDOW_SMP : MAD_WINDOW_GMP;
 }
 
-/* All below: the lock is held. core_transmit() and core_timer() drop it meanwhile. */
+/* All below: the lock is held.
+ *
+ * The time before which no MAD may be sent by a window, if there is room in it; 0: none.
+ */
+static inline int64_t core_opens(const struct core *core, unsigned window)
+{
+	int64_t opens = core->windows[window].opens, paced;
+
+	if (!core->pace.rate)
+		return opens;
+	paced = pace_opens(&core->pace);
+	return paced > opens ? paced : opens;
+}
+
+/* core_transmit() and core_timer() drop it meanwhile. */
 
 /* Sends a transaction that is READY and in no queue. Returns the time when that began. */
 int64_t core_transmit(struct core *core, struct transaction *transaction);

@@ -3,11 +3,31 @@
 #include "engine/destination.h"
 
 #include "mad/mad_wire.h"
+#include "mad/mgmt_class.h"
 
 #include <infiniband/mad.h>
 #include <infiniband/umad.h>
+#include <stdlib.h>
 
 #define FIRST_BUCKETS 64
+/* So many are kept although there are no requests for them. */
+#define IDLE_MAX      4096
+/* The largest limit that is found of itself. */
+#define LIMIT_MAX     16
+/* So many responses, for each request that may be in flight, allow one more... */
+#define PATIENCE      4
+/* ...and beyond two requests, so many. */
+#define MORE_PATIENCE 32
+/* How often silence doubles the time to wait for a response, at most. */
+#define DOUBLED       2
+/* Silence that is longer than this makes no difference. */
+#define SILENCE_MAX   100
+
+void destinations_init(struct destinations *destinations)
+{
+	*destinations = (struct destinations){0};
+	list_init(&destinations->idle);
+}
 
 void destinations_free(struct destinations *destinations)
 {
@@ -19,7 +39,7 @@ void destinations_free(struct destinations *destinations)
 			free(destination);
 		}
 	free(destinations->buckets);
-	*destinations = (struct destinations){0};
+	destinations_init(destinations);
 }
 
 /* FNV-1a, 64 bits. */
@@ -42,6 +62,7 @@ uint64_t destination_key(const void *umad)
 	key = hash(key, &header->addr.lid, sizeof(header->addr.lid));
 	if (header->addr.grh_present)
 		key = hash(key, header->addr.gid, sizeof(header->addr.gid));
+	key = hash(key, &(uint8_t){is_smp_class(mad[1])}, 1);
 	if (mad[1] == IB_SMI_DIRECT_CLASS)
 		key = hash(key, mad + INITIAL_PATH_OFFS + 1,
 			   mad[HOP_COUNT_OFFS] % IB_SUBNET_PATH_HOPS_MAX);
@@ -73,6 +94,23 @@ static struct destination **bucket(struct destinations *destinations, uint64_t k
 	return &destinations->buckets[key & (destinations->bucket_count - 1)];
 }
 
+static struct destination *make(struct destinations *destinations, uint64_t key)
+{
+	struct destination *destination = calloc(1, sizeof(*destination));
+
+	if (!destination)
+		return NULL;
+	destination->key = key;
+	destination->limit = 1;
+	destination->most = LIMIT_MAX;
+	destination->shortest_us = destination->present_us = UINT32_MAX;
+	list_init(&destination->lanes);
+	destination->next = *bucket(destinations, key);
+	*bucket(destinations, key) = destination;
+	destinations->count++;
+	return destination;
+}
+
 struct destination *destination_get(struct destinations *destinations, uint64_t key)
 {
 	struct destination *destination;
@@ -84,29 +122,46 @@ struct destination *destination_get(struct destinations *destinations, uint64_t 
 	for (destination = *bucket(destinations, key); destination;
 	     destination = destination->next)
 		if (destination->key == key)
-			return destination;
-	destination = calloc(1, sizeof(*destination));
-	if (!destination)
-		return NULL;
-	destination->key = key;
-	list_init(&destination->queue);
-	destination->next = *bucket(destinations, key);
-	*bucket(destinations, key) = destination;
-	destinations->count++;
+			break;
+	if (!destination) {
+		destinations_shrink(destinations, IDLE_MAX);
+		destination = make(destinations, key);
+	} else if (!destination->users) {
+		list_remove(&destination->idle);
+		destinations->idle_count--;
+	}
+	if (destination)
+		destination->users++;
 	return destination;
 }
 
-void destination_put(struct destinations *destinations, struct destination *destination)
+static void destroy(struct destinations *destinations, struct destination *destination)
 {
 	struct destination **at = bucket(destinations, destination->key);
 
-	if (destination->in_flight || !list_is_empty(&destination->queue))
-		return;
 	while (*at != destination)
 		at = &(*at)->next;
 	*at = destination->next;
 	destinations->count--;
 	free(destination);
+}
+
+void destinations_shrink(struct destinations *destinations, unsigned kept)
+{
+	struct list *oldest;
+
+	while (destinations->idle_count > kept && (oldest = list_pop(&destinations->idle))) {
+		destinations->idle_count--;
+		destroy(destinations, list_entry(oldest, struct destination, idle));
+	}
+}
+
+void destination_put(struct destinations *destinations, struct destination *destination)
+{
+	if (--destination->users)
+		return;
+	list_add_last(&destinations->idle, &destination->idle);
+	destinations->idle_count++;
 }
 
 void destinations_visit(struct destinations *destinations,
@@ -119,4 +174,79 @@ void destinations_visit(struct destinations *destinations,
 			next = destination->next;
 			visit(destination, arg);
 		}
+}
+
+/* --- round trips ---------------------------------------------------------------- */
+
+uint32_t destination_timeout(const struct destination *destination, const struct rtt *kind)
+{
+	unsigned doubled = destination->silence < DOUBLED ? destination->silence : DOUBLED;
+	uint32_t us = rtt_timeout(destination->rtt.mean_us ? &destination->rtt : kind);
+
+	if (us < kind->floor_us)
+		us = kind->floor_us;
+	return us << doubled;
+}
+
+/* --- the limit ------------------------------------------------------------------ */
+
+static void judge_anew(struct destination *destination)
+{
+	destination->responses = 0;
+	destination->present_us = UINT32_MAX;
+}
+
+/* Halves of a request that wait at the node, judged by the time that they wait. */
+static unsigned waiting(const struct destination *destination)
+{
+	uint64_t longer = destination->present_us - destination->shortest_us;
+
+	return (unsigned)(2 * longer * destination->limit / destination->present_us);
+}
+
+static void adapt(struct destination *destination)
+{
+	unsigned patience = destination->limit < 2 ? PATIENCE : MORE_PATIENCE;
+	unsigned limit = destination->limit;
+
+	if (destination->responses < patience * limit)
+		return;
+	if (waiting(destination) < 1 && limit < destination->most)
+		limit += limit / 2 ? limit / 2 : 1;
+	else if (waiting(destination) > 3 && limit > 1)
+		limit--;
+	destination->limit = (uint8_t)(limit < destination->most ? limit : destination->most);
+	judge_anew(destination);
+}
+
+static uint32_t lesser(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+void destination_response(struct destination *destination, uint32_t rtt_us, bool full)
+{
+	destination->silence = 0;
+	if (!rtt_us)
+		return;
+	rtt_sample(&destination->rtt, rtt_us);
+	destination->shortest_us = lesser(destination->shortest_us, rtt_us);
+	destination->present_us = lesser(destination->present_us, rtt_us);
+	if (destination->responses < UINT16_MAX)
+		destination->responses++;
+	if (full)
+		adapt(destination);
+}
+
+void destination_overrun(struct destination *destination)
+{
+	if (destination->limit > 1)
+		destination->most = --destination->limit;
+	judge_anew(destination);
+}
+
+void destination_late(struct destination *destination)
+{
+	if (destination->silence < SILENCE_MAX)
+		destination->silence++;
 }

@@ -52,6 +52,18 @@ static inline void list_remove(struct list *entry)
 	entry->next->prev = entry->prev;
 }
 
+/* Takes the first entry out; NULL if the list is empty. */
+static inline struct list *list_pop(struct list *list)
+{
+	struct list *first = list->next;
+
+	if (first == list)
+		return NULL;
+	list->next = first->next;
+	list->next->prev = list;
+	return first;
+}
+
 /* An entry must not leave the list in its turn. */
 #define list_for_each(entry, head) \
 	for (struct list *entry = (head)->next; entry != (head); entry = entry->next)

@@ -55,7 +55,8 @@ void reader_free(struct reader *reader)
 void reader_begin(struct reader *reader, struct waiter *waiter)
 {
 	waiter->following = waiter->woken = false;
-	waiter->interrupted = waiter->receiving = false;
+	waiter->interrupted = waiter->patient = false;
+	waiter->receiving = waiter->sending = false;
 	list_add_first(&reader->waiters, &waiter->all);
 }
 
@@ -93,6 +94,16 @@ void reader_wake_receiver(struct reader *reader)
 	list_for_each (entry, &reader->waiters)
 		if (waiter_of(entry)->receiving && !waiter_of(entry)->woken) {
 			reader_wake(reader, waiter_of(entry));
+			return;
+		}
+}
+
+void reader_wake_sender(struct reader *reader)
+{
+	list_for_each (entry, &reader->waiters)
+		if (waiter_of(entry)->sending) {
+			if (!waiter_of(entry)->woken)
+				reader_wake(reader, waiter_of(entry));
 			return;
 		}
 }
@@ -160,13 +171,25 @@ static enum link_result read_unlocked(struct reader *reader)
 	return result;
 }
 
-/* Locked: reads until nothing is queued, "most" messages are read, or there is enough. */
-static void read_messages(struct reader *reader, unsigned most, const bool *enough, int64_t now)
+/*
+ * Whether the waiter has what it waits for. One that is patient reads the responses to the
+ * other requests, too: they are often queued already. NULL: no waiter.
+ */
+static bool has_enough(const struct reader *reader, const struct waiter *waiter)
+{
+	return waiter && waiter->woken &&
+	       !(waiter->patient && reader->core->transactions.outstanding.table.count);
+}
+
+/* Locked: reads until nothing is queued, "most" messages are read, or the waiter has enough. */
+static void read_messages(struct reader *reader, unsigned most, const struct waiter *waiter,
+			  int64_t now)
 {
 	struct core *core = reader->core;
 	enum link_result result;
 
-	while (most-- && !*enough && !core->gone && reader->blocked_until <= now) {
+	while (most-- && !has_enough(reader, waiter) && !core->gone &&
+	       reader->blocked_until <= now) {
 		core_unlock(core);
 		result = read_unlocked(reader);
 		if (result == LINK_NONE)
@@ -179,21 +202,28 @@ static void read_messages(struct reader *reader, unsigned most, const bool *enou
 
 void reader_read(struct reader *reader, unsigned most, int64_t now)
 {
-	const bool enough = false;
-
 	if (atomic_exchange(&reader->reading, true))
 		return;
-	read_messages(reader, most, &enough, now);
+	read_messages(reader, most, NULL, now);
 	reader->reading = false;
 	reader_pass(reader);
 }
 
 int64_t reader_time(const struct reader *reader, int64_t now)
 {
+	const struct window *windows = reader->core->windows;
+	int64_t time = now - TIMERS_LATE;
+
 	/* no other thread can read while the leader polls: it is taken to be quick */
 	if (reader->polling && reader->wake_fd < 0)
 		return now;
-	return reader->emptied > now - TIMERS_LATE ? reader->emptied : now - TIMERS_LATE;
+	if (reader->emptied > time)
+		time = reader->emptied;
+	/* a response is read after all that came before its request was sent */
+	for (unsigned i = 0; i < WINDOWS; i++)
+		if (windows[i].newest > time)
+			time = windows[i].newest;
+	return time;
 }
 
 /* --- waiting -------------------------------------------------------------------- */
@@ -238,8 +268,8 @@ static void handle_poll(struct reader *reader, struct waiter *waiter, int ret, i
 	if (ret == 0 && (reader->wake_fd < 0 || !atomic_exchange(&reader->reading, true))) {
 		if (read_unlocked(reader) != LINK_NONE)
 			core->hooks->progress(core);
-		if (!waiter->woken)
-			read_messages(reader, BATCH - 1, &waiter->woken, clock_us());
+		if (!has_enough(reader, waiter))
+			read_messages(reader, BATCH - 1, waiter, clock_us());
 		reader->reading = false;
 		return;
 	}

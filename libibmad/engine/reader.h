@@ -24,7 +24,9 @@ struct waiter {
 	bool following;         /* it sleeps until another thread wakes it */
 	bool woken;
 	bool interrupted; /* by a signal, while it led */
+	bool patient;     /* as the leader it reads on, even if it is woken */
 	bool receiving;   /* it waits for messages in the inbox */
+	bool sending;     /* it waits until its request may be sent */
 };
 
 struct reader {
@@ -73,6 +75,8 @@ void reader_wake(struct reader *reader, struct waiter *waiter);
 void reader_wake_all(struct reader *reader);
 /* Wakes one that waits for the inbox. */
 void reader_wake_receiver(struct reader *reader);
+/* Wakes one that waits until its request may be sent. */
+void reader_wake_sender(struct reader *reader);
 
 /*
  * Reads what is queued, "most" messages at most, without waiting, unless another thread reads.

@@ -18,7 +18,7 @@ struct rtt {
 
 /* A response took so long. */
 void rtt_sample(struct rtt *rtt, uint32_t us);
-/* After this time a request is considered lost. */
+/* After this time a response is late. */
 uint32_t rtt_timeout(const struct rtt *rtt);
 
 #endif

@@ -2,9 +2,20 @@
 
 #include "engine/scheduler.h"
 
-#define DESTINATION_LIMIT 16
-/* Memory for so many requests stays allocated after they are complete. */
-#define KEPT              1024
+#include <stdlib.h>
+
+/* Memory for so many requests or destinations stays allocated after all are complete. */
+#define KEPT  1024
+/* So many requests are looked at for each that may be sent. */
+#define LOOKS 16
+
+/* The requests of one flow that wait for a place at a destination. */
+struct lane {
+	struct list turn; /* in its destination's lanes */
+	struct list queue;
+	struct flow *flow;
+	bool resumed; /* one more is in a queue of the flow again */
+};
 
 static struct transaction *of_queue(struct list *entry)
 {
@@ -16,25 +27,59 @@ static struct transaction *of_timer(struct deadline *timer)
 	return list_entry(timer, struct transaction, timer);
 }
 
+static struct lane *of_turn(struct list *entry)
+{
+	return list_entry(entry, struct lane, turn);
+}
+
+/* --- life ----------------------------------------------------------------------- */
+
+void source_init(struct source *source, unsigned turn)
+{
+	source->turn = turn;
+	for (unsigned i = 0; i < FLOWS; i++) {
+		list_init(&source->flows[i].turn);
+		for (unsigned j = 0; j < QUEUES; j++)
+			list_init(&source->flows[i].queues[j]);
+		source->flows[i].next = 0;
+		source->flows[i].left = turn;
+	}
+}
+
 void scheduler_reset(struct scheduler *scheduler)
 {
 	for (unsigned i = 0; i < WINDOWS; i++)
-		list_init(&scheduler->ready[i]);
-	list_init(&scheduler->again);
+		list_init(&scheduler->rings[i]);
 	scheduler->deadlines = (struct deadlines){0};
-	scheduler->destinations = (struct destinations){0};
+	destinations_init(&scheduler->destinations);
+	list_init(&scheduler->spare_lanes);
 	scheduler->open = 0;
 }
 
 void scheduler_init(struct scheduler *scheduler, struct core *core)
 {
 	scheduler->core = core;
-	scheduler->destination_limit = DESTINATION_LIMIT;
 	scheduler_reset(scheduler);
+}
+
+static void free_lanes(struct list *lanes)
+{
+	struct list *first;
+
+	while ((first = list_pop(lanes)))
+		free(of_turn(first));
+}
+
+static void free_lanes_of(struct destination *destination, void *arg)
+{
+	(void)arg;
+	free_lanes(&destination->lanes);
 }
 
 void scheduler_free(struct scheduler *scheduler)
 {
+	destinations_visit(&scheduler->destinations, free_lanes_of, NULL);
+	free_lanes(&scheduler->spare_lanes);
 	destinations_free(&scheduler->destinations);
 	deadlines_free(&scheduler->deadlines);
 }
@@ -46,102 +91,235 @@ int scheduler_reserve(struct scheduler *scheduler)
 
 /* --- queues --------------------------------------------------------------------- */
 
+static struct flow *flow_of(const struct transaction *transaction)
+{
+	struct flow *flows = transaction->owner->source->flows;
+
+	if (transaction->smp)
+		return &flows[FLOW_SMP];
+	if (transaction->sa)
+		return &flows[FLOW_SA];
+	return &flows[transaction->transmissions.mgmt_class == IB_PERFORMANCE_CLASS
+			      ? FLOW_PERF
+			      : FLOW_OTHER];
+}
+
 static void enqueue_before(struct list *entry, struct transaction *transaction)
 {
 	transaction->queued = true;
 	list_insert(entry, &transaction->queue);
 }
 
-static void enqueue_last(struct list *queue, struct transaction *transaction)
+/* Queues it in a list of its flow, which takes its turn from now on. */
+static void enqueue(struct scheduler *scheduler, struct flow *flow, struct list *before,
+		    struct transaction *transaction)
 {
-	enqueue_before(queue, transaction);
+	enqueue_before(before, transaction);
+	if (list_is_empty(&flow->turn))
+		list_add_last(&scheduler->rings[core_window(transaction)], &flow->turn);
 }
 
-static void enqueue_first(struct list *queue, struct transaction *transaction)
+static bool is_idle(const struct flow *flow)
 {
-	enqueue_before(queue->next, transaction);
+	for (unsigned i = 0; i < QUEUES; i++)
+		if (!list_is_empty(&flow->queues[i]))
+			return false;
+	return true;
 }
 
-static void dequeue(struct transaction *transaction)
+static void leave_ring(struct flow *flow)
 {
-	transaction->queued = false;
+	list_remove(&flow->turn);
+	list_init(&flow->turn);
+}
+
+static struct lane *find_lane(const struct destination *destination, const struct flow *flow)
+{
+	list_for_each (entry, &destination->lanes)
+		if (of_turn(entry)->flow == flow)
+			return of_turn(entry);
+	return NULL;
+}
+
+static void spare_if_unused(struct scheduler *scheduler, struct lane *lane)
+{
+	if (!list_is_empty(&lane->queue) || lane->resumed)
+		return;
+	list_remove(&lane->turn);
+	list_add_last(&scheduler->spare_lanes, &lane->turn);
+}
+
+static void unqueue(struct transaction *transaction)
+{
 	list_remove(&transaction->queue);
+	transaction->queued = false;
 	transaction->timer = (struct deadline){0};
 }
 
-static struct list *ready_of(struct scheduler *scheduler, struct transaction *transaction)
+/* Takes it out of its queue. The flow leaves the ring, and the lane ends, if nothing is left.
+ */
+static void dequeue(struct scheduler *scheduler, struct transaction *transaction)
 {
-	return &scheduler->ready[core_window(transaction)];
-}
+	struct flow *flow = flow_of(transaction);
+	struct lane *lane = NULL;
 
-void scheduler_add(struct scheduler *scheduler, struct transaction *transaction)
-{
-	enqueue_last(ready_of(scheduler, transaction), transaction);
+	unqueue(transaction);
+	if (transaction->parked || transaction->resumed)
+		lane = find_lane(transaction->destination, flow);
+	if (lane && transaction->resumed)
+		lane->resumed = false;
+	if (!transaction->parked && is_idle(flow))
+		leave_ring(flow);
+	transaction->parked = transaction->resumed = false;
+	if (lane)
+		spare_if_unused(scheduler, lane);
 }
 
 /* --- destinations --------------------------------------------------------------- */
 
-/* Counts it at its destination; false: it is queued there now. */
-static bool admit(struct scheduler *scheduler, struct transaction *transaction)
+static bool has_place(const struct scheduler *scheduler, const struct destination *destination)
 {
-	struct destination *destination;
+	unsigned limit = scheduler->destination_limit ? scheduler->destination_limit
+						      : destination->limit;
 
-	if (transaction->admitted)
-		return true;
-	destination = destination_get(&scheduler->destinations,
-				      destination_key(transaction_buffer(transaction)));
-	if (!destination)
-		return true; /* without memory there is no limit */
-	transaction->destination = destination;
-	if (destination->in_flight >= scheduler->destination_limit) {
-		enqueue_last(&destination->queue, transaction);
-		return false;
-	}
+	return destination->in_flight < limit;
+}
+
+static void admit(struct transaction *transaction)
+{
+	struct destination *destination = transaction->destination;
+
+	if (!destination || transaction->admitted || destination->in_flight == UINT16_MAX)
+		return;
 	destination->in_flight++;
 	transaction->admitted = true;
+}
+
+/* The lane of the flow, which is made if there is none, the first or the last one; NULL without
+ * memory. */
+static struct lane *get_lane(struct scheduler *scheduler, struct destination *destination,
+			     struct flow *flow, bool first)
+{
+	struct lane *lane = find_lane(destination, flow);
+	struct list *spare;
+
+	if (lane)
+		return lane;
+	spare = list_pop(&scheduler->spare_lanes);
+	lane = spare ? of_turn(spare) : malloc(sizeof(*lane));
+	if (!lane)
+		return NULL;
+	*lane = (struct lane){.flow = flow};
+	list_init(&lane->queue);
+	list_insert(first ? destination->lanes.next : &destination->lanes, &lane->turn);
+	return lane;
+}
+
+/* Queues it for its destination, first or last of its flow; false without memory. */
+static bool park(struct scheduler *scheduler, struct transaction *transaction, bool first)
+{
+	struct lane *lane =
+		get_lane(scheduler, transaction->destination, flow_of(transaction), first);
+
+	if (!lane)
+		return false;
+	transaction->parked = true;
+	enqueue_before(first ? lane->queue.next : &lane->queue, transaction);
 	return true;
 }
 
-/* Makes requests ready that are queued for a destination, as far as its limit allows. */
-static void readmit(struct destination *destination, void *arg)
+/* The flow has had its turn at the destination. */
+static void end_lane_turn(struct destination *destination, const struct flow *flow)
 {
-	struct scheduler *scheduler = arg;
-	struct transaction *transaction;
-	struct list *first, *others[WINDOWS];
+	struct lane *lane = find_lane(destination, flow);
 
-	for (unsigned i = 0; i < WINDOWS; i++)
-		others[i] = scheduler->ready[i].next;
-	while (destination->in_flight < scheduler->destination_limit &&
-	       (first = list_first(&destination->queue))) {
-		transaction = of_queue(first);
-		dequeue(transaction);
-		destination->in_flight++;
-		transaction->admitted = true;
-		/* they have waited longer than the others */
-		enqueue_before(others[core_window(transaction)], transaction);
-	}
+	if (!lane)
+		return;
+	list_remove(&lane->turn);
+	list_add_last(&destination->lanes, &lane->turn);
 }
 
-/* Those that could not be sent yet are queued for their destinations again; the latest first.
- */
-static void unadmit(struct scheduler *scheduler, struct list *queue)
+/* Whether a node responds far more quickly than others. */
+static bool is_quick(const struct scheduler *scheduler, const struct transaction *transaction)
 {
-	struct transaction *transaction;
-	struct destination *destination;
-	struct list *entry, *previous;
+	const struct rtt *kind = transactions_rtt(&scheduler->core->transactions, transaction);
+	const struct destination *destination = transaction->destination;
 
-	for (entry = queue->prev; entry != queue; entry = previous) {
-		previous = entry->prev;
-		transaction = of_queue(entry);
-		destination = transaction->destination;
-		if (!transaction->admitted ||
-		    destination->in_flight <= scheduler->destination_limit)
-			continue;
-		dequeue(transaction);
-		transaction->admitted = false;
-		destination->in_flight--;
-		enqueue_first(&destination->queue, transaction);
+	return destination->rtt.mean_us && destination->rtt.mean_us < kind->mean_us / 4;
+}
+
+static void resume(struct scheduler *scheduler, struct lane *lane)
+{
+	struct transaction *transaction = of_queue(list_first(&lane->queue));
+	struct flow *flow = lane->flow;
+
+	unqueue(transaction);
+	transaction->parked = false;
+	transaction->resumed = lane->resumed = true;
+	enqueue(scheduler, flow,
+		&flow->queues[is_quick(scheduler, transaction) ? QUEUE_QUICK : QUEUE_RESUMED],
+		transaction);
+}
+
+/* If there is a place at a destination, resumes a request of each lane. */
+static void release(struct destination *destination, void *arg)
+{
+	struct scheduler *scheduler = arg;
+
+	if (!has_place(scheduler, destination))
+		return;
+	list_for_each (entry, &destination->lanes)
+		if (!of_turn(entry)->resumed)
+			resume(scheduler, of_turn(entry));
+}
+
+static void find_destination(struct scheduler *scheduler, struct transaction *transaction)
+{
+	if (!transaction->destination)
+		transaction->destination =
+			destination_get(&scheduler->destinations,
+					destination_key(transaction_buffer(transaction)));
+}
+
+/* Whether its destination has had its turn since it was queued. */
+static bool was_overtaken(const struct transaction *transaction)
+{
+	return (int32_t)(transaction->destination->served - transaction->sent) >= 0;
+}
+
+/*
+ * Whether a request may be sent as far as its destination is concerned. Otherwise it is queued
+ * there. Without memory, no limit holds.
+ */
+static bool take_place(struct scheduler *scheduler, struct transaction *transaction, bool fresh)
+{
+	struct destination *destination = transaction->destination;
+	bool behind;
+
+	if (!destination)
+		return true;
+	behind = fresh &&
+		 (was_overtaken(transaction) || find_lane(destination, flow_of(transaction)));
+	if ((behind || !has_place(scheduler, destination)) &&
+	    park(scheduler, transaction, !fresh)) {
+		release(destination, scheduler);
+		return false;
 	}
+	admit(transaction);
+	end_lane_turn(destination, flow_of(transaction));
+	release(destination, scheduler);
+	return true;
+}
+
+static void give_place_up(struct scheduler *scheduler, struct transaction *transaction)
+{
+	struct destination *destination = transaction->destination;
+
+	if (transaction->admitted)
+		destination->in_flight--;
+	transaction->admitted = false;
+	/* it may also have been the one of its lane that was resumed */
+	release(destination, scheduler);
 }
 
 void scheduler_leave(struct scheduler *scheduler, struct transaction *transaction)
@@ -150,85 +328,178 @@ void scheduler_leave(struct scheduler *scheduler, struct transaction *transactio
 
 	if (!destination)
 		return;
+	give_place_up(scheduler, transaction);
 	transaction->destination = NULL;
-	if (transaction->admitted) {
-		transaction->admitted = false;
-		destination->in_flight--;
-		readmit(destination, scheduler);
-	}
 	destination_put(&scheduler->destinations, destination);
+}
+
+static bool links_lose(const struct scheduler *scheduler)
+{
+	return scheduler->core->transactions.losses_in_a_row > 1;
+}
+
+void scheduler_news(struct scheduler *scheduler, struct transaction *transaction)
+{
+	struct destination *destination = transaction->destination;
+	unsigned news = transaction->news;
+	uint32_t rtt_us = news & NEWS_MEASURED ? transaction->transmissions.rtt_us : 0;
+
+	if (!destination)
+		return;
+	if (news & (NEWS_RESPONSE | NEWS_LOST | NEWS_BUSY))
+		destination_response(destination, rtt_us, !list_is_empty(&destination->lanes));
+	if (news & NEWS_BUSY || (news & NEWS_LOST && !links_lose(scheduler)))
+		destination_overrun(destination);
+	if (news & NEWS_LATE && transaction->admitted) {
+		destination_late(destination);
+		give_place_up(scheduler, transaction);
+	}
 }
 
 void scheduler_set_limit(struct scheduler *scheduler, unsigned limit)
 {
 	scheduler->destination_limit = limit;
-	for (unsigned i = 0; i < WINDOWS; i++)
-		unadmit(scheduler, &scheduler->ready[i]);
-	destinations_visit(&scheduler->destinations, readmit, scheduler);
+	destinations_visit(&scheduler->destinations, release, scheduler);
 }
 
 /* --- transmission --------------------------------------------------------------- */
 
+static bool is_open(const struct scheduler *scheduler, unsigned window)
+{
+	int64_t opens;
+
+	if (!window_has_room(&scheduler->core->windows[window]))
+		return false;
+	opens = core_opens(scheduler->core, window);
+	return !opens || opens <= clock_us();
+}
+
 bool scheduler_can_send(const struct scheduler *scheduler)
 {
 	for (unsigned i = 0; i < WINDOWS; i++)
-		if (!list_is_empty(&scheduler->ready[i]) &&
-		    window_open(&scheduler->core->windows[i]))
+		if (!list_is_empty(&scheduler->rings[i]) && is_open(scheduler, i))
 			return true;
-	return !list_is_empty(&scheduler->again);
+	return false;
 }
 
-/* Sends what its window allows; returns how many more it may look at. */
-static unsigned send_ready(struct scheduler *scheduler, unsigned kind, unsigned most)
+int64_t scheduler_opens(const struct scheduler *scheduler)
 {
-	struct core *core = scheduler->core;
-	struct table *table = &core->transactions.outstanding.table;
-	struct transaction *transaction;
-	struct list *first;
+	int64_t first = NEVER, opens;
 
-	while (most && window_open(&core->windows[kind]) &&
-	       (first = list_first(&scheduler->ready[kind]))) {
-		transaction = of_queue(first);
-		dequeue(transaction);
-		most--;
-		if (!admit(scheduler, transaction))
+	for (unsigned i = 0; i < WINDOWS; i++) {
+		if (list_is_empty(&scheduler->rings[i]) ||
+		    !window_has_room(&scheduler->core->windows[i]))
 			continue;
-		table_reserve(table, table->count + 1);
-		core_transmit(core, transaction);
+		opens = core_opens(scheduler->core, i);
+		if (opens < first)
+			first = opens;
 	}
+	return first;
+}
+
+static void transmit(struct scheduler *scheduler, struct transaction *transaction)
+{
+	struct table *table = &scheduler->core->transactions.outstanding.table;
+
+	if (transaction->destination)
+		transaction->destination->served = scheduler->queued;
+	table_reserve(table, table->count + 1);
+	core_transmit(scheduler->core, transaction);
+}
+
+/* The queue whose first request is next; one of them is not empty. */
+static enum flow_queue choose(const struct flow *flow)
+{
+	unsigned queue = flow->next;
+
+	if (!list_is_empty(&flow->queues[QUEUE_AGAIN]))
+		return QUEUE_AGAIN;
+	while (list_is_empty(&flow->queues[queue]))
+		queue = (queue + 1) % TURNS;
+	return (enum flow_queue)queue;
+}
+
+static void end_turn(struct list *ring, struct flow *flow, unsigned requests)
+{
+	flow->left = requests;
+	if (list_is_empty(&flow->turn))
+		return;
+	list_remove(&flow->turn);
+	list_add_last(ring, &flow->turn);
+}
+
+/* Sends a request of a flow, unless it is queued for its destination: whether it did. */
+static bool send_one(struct scheduler *scheduler, struct list *ring, struct flow *flow)
+{
+	enum flow_queue queue = choose(flow);
+	struct transaction *transaction = of_queue(list_first(&flow->queues[queue]));
+
+	dequeue(scheduler, transaction);
+	if (queue == QUEUE_FRESH)
+		find_destination(scheduler, transaction);
+	if (queue != QUEUE_AGAIN) {
+		if (!take_place(scheduler, transaction, queue == QUEUE_FRESH))
+			return false;
+		flow->next = (queue + 1) % TURNS;
+	}
+	if (!--flow->left)
+		end_turn(ring, flow, transaction->owner->source->turn);
+	admit(transaction);
+	transmit(scheduler, transaction);
+	return true;
+}
+
+/* Sends what a window allows; returns how many more requests may be looked at. */
+static unsigned send_ring(struct scheduler *scheduler, unsigned window, unsigned most)
+{
+	struct list *ring = &scheduler->rings[window], *first;
+
+	unsigned looks = LOOKS * most;
+
+	while (most && looks-- && (first = list_first(ring)) && is_open(scheduler, window))
+		most -= send_one(scheduler, ring, list_entry(first, struct flow, turn));
 	return most;
 }
 
 void scheduler_send(struct scheduler *scheduler, unsigned most)
 {
-	struct core *core = scheduler->core;
 	unsigned turn = scheduler->turn;
-	struct transaction *transaction;
-	struct list *first;
 
-	/* the window does not hold retransmissions back */
-	for (; most && (first = list_first(&scheduler->again)); most--) {
-		transaction = of_queue(first);
-		dequeue(transaction);
-		core_transmit(core, transaction);
-	}
 	for (unsigned i = 0; i < WINDOWS && most; i++) {
-		most = send_ready(scheduler, (turn + i) % WINDOWS, most);
+		most = send_ring(scheduler, (turn + i) % WINDOWS, most);
 		/* the other kind should not wait until this one is all sent */
 		if (!most)
 			scheduler->turn = (turn + i + 1) % WINDOWS;
 	}
 }
 
+void scheduler_submit(struct scheduler *scheduler, struct transaction *transaction)
+{
+	enum mad_window window = core_window(transaction);
+	struct flow *flow = flow_of(transaction);
+
+	transaction->sent = ++scheduler->queued;
+	if (!list_is_empty(&scheduler->rings[window]) || !is_open(scheduler, window)) {
+		enqueue(scheduler, flow, &flow->queues[QUEUE_FRESH], transaction);
+		return;
+	}
+	find_destination(scheduler, transaction);
+	if (take_place(scheduler, transaction, true))
+		transmit(scheduler, transaction);
+}
+
 void scheduler_again(struct scheduler *scheduler, struct transaction *transaction)
 {
+	struct flow *flow = flow_of(transaction);
+
 	scheduler_withdraw(scheduler, transaction);
 	if (transaction->fresh) {
 		/* it was redirected to another destination */
 		scheduler_leave(scheduler, transaction);
-		enqueue_first(ready_of(scheduler, transaction), transaction);
+		transaction->sent = ++scheduler->queued;
+		enqueue(scheduler, flow, flow->queues[QUEUE_FRESH].next, transaction);
 	} else {
-		enqueue_last(&scheduler->again, transaction);
+		enqueue(scheduler, flow, &flow->queues[QUEUE_AGAIN], transaction);
 	}
 }
 
@@ -241,7 +512,10 @@ void scheduler_set_timer(struct scheduler *scheduler, struct transaction *transa
 
 int64_t scheduler_next(const struct scheduler *scheduler)
 {
-	return deadlines_next(&scheduler->deadlines);
+	int64_t next = deadlines_next(&scheduler->deadlines);
+	int64_t opens = scheduler_opens(scheduler);
+
+	return opens < next ? opens : next;
 }
 
 void scheduler_expire(struct scheduler *scheduler, int64_t now, unsigned most)
@@ -257,40 +531,54 @@ void scheduler_expire(struct scheduler *scheduler, int64_t now, unsigned most)
 void scheduler_withdraw(struct scheduler *scheduler, struct transaction *transaction)
 {
 	if (transaction->queued) {
-		dequeue(transaction);
+		dequeue(scheduler, transaction);
 	} else {
 		deadline_clear(&scheduler->deadlines, &transaction->timer);
 		transaction->timer = (struct deadline){0};
 	}
 }
 
-static void cancel_queue(struct scheduler *scheduler, struct list *queue, int error)
+static void cancel_queue(struct scheduler *scheduler, struct list *queue)
 {
-	struct list *first;
+	core_cancel(scheduler->core, of_queue(list_first(queue)), scheduler->core->gone);
+}
 
-	while ((first = list_first(queue)))
-		core_cancel(scheduler->core, of_queue(first), error);
+/* A lane in which a request waits; NULL. */
+static struct lane *waiting_lane(const struct destination *destination)
+{
+	list_for_each (entry, &destination->lanes)
+		if (!list_is_empty(&of_turn(entry)->queue))
+			return of_turn(entry);
+	return NULL;
 }
 
 static void cancel_destination(struct destination *destination, void *arg)
 {
-	struct scheduler *scheduler = arg;
+	struct lane *lane;
 
-	destination->in_flight++; /* it stays until here */
-	cancel_queue(scheduler, &destination->queue, scheduler->core->gone);
-	destination->in_flight--;
-	destination_put(&scheduler->destinations, destination);
+	while ((lane = waiting_lane(destination)))
+		cancel_queue(arg, &lane->queue);
+}
+
+static void cancel_ring(struct scheduler *scheduler, struct list *ring)
+{
+	struct list *first;
+	struct flow *flow;
+
+	while ((first = list_first(ring))) {
+		flow = list_entry(first, struct flow, turn);
+		cancel_queue(scheduler, &flow->queues[choose(flow)]);
+	}
 }
 
 void scheduler_fail(struct scheduler *scheduler)
 {
 	int error = scheduler->core->gone;
 
-	/* these first: each of the others that completes may make one of these ready */
+	/* these first: each of the others that completes may resume one of these */
 	destinations_visit(&scheduler->destinations, cancel_destination, scheduler);
 	for (unsigned i = 0; i < WINDOWS; i++)
-		cancel_queue(scheduler, &scheduler->ready[i], error);
-	cancel_queue(scheduler, &scheduler->again, error);
+		cancel_ring(scheduler, &scheduler->rings[i]);
 	while (scheduler->deadlines.count)
 		core_cancel(scheduler->core, of_timer(scheduler->deadlines.heap[1]), error);
 }
@@ -305,4 +593,6 @@ void scheduler_shrink(struct scheduler *scheduler)
 		deadlines_free(&scheduler->deadlines);
 	if (table->bucket_count > KEPT && !table->count)
 		table_free(table);
+	destinations_shrink(&scheduler->destinations, KEPT);
+	free_lanes(&scheduler->spare_lanes);
 }

@@ -18,9 +18,11 @@
 #define KERNEL_HOLDS_MS    100
 /* After the first BUSY response; the pause doubles each time. */
 #define BUSY_PAUSE_US      10000
+/* A request that is rather not lost is retransmitted again after so many times the interval. */
+#define UNLIKELY_LOST      16
 
 /* A response that takes longer than others, and than this, may be lost (microseconds). */
-#define RTT_FLOOR      4000
+#define RTT_FLOOR      2000
 #define RTT_INITIAL    100000
 #define SA_RTT_FLOOR   50000
 #define SA_RTT_INITIAL 500000
@@ -33,6 +35,7 @@ void transactions_init(struct transactions *transactions)
 	transactions->rtts[RTT_GMP] = transactions->rtts[RTT_SMP];
 	transactions->rtts[RTT_SA] =
 		(struct rtt){.floor_us = SA_RTT_FLOOR, .initial_us = SA_RTT_INITIAL};
+	transactions->losses_in_a_row = 1;
 }
 
 /* Whether it is a Get of a class whose Gets change nothing: asking again does no harm. */
@@ -49,11 +52,14 @@ void transaction_init(struct transaction *transaction, int timeout_ms, int attem
 
 	transaction->header_size = (uint8_t)umad_size();
 	mad = transaction_mad(transaction);
-	transmissions_init(&transaction->transmissions, get32(mad, TID_OFFS));
+	transmissions_init(&transaction->transmissions, get32(mad, TID_OFFS), mad[1]);
 	transaction->timeout_ms = timeout_ms < 0 ? INT_MAX / 2 : timeout_ms;
 	transaction->left = attempts < UINT16_MAX ? (uint16_t)attempts : UINT16_MAX;
 	transaction->repeatable = transaction->length == IB_MAD_SIZE && changes_nothing(mad);
+	if (transaction->repeatable && attempts > 1)
+		transaction->early_most = transaction->left;
 	transaction->smp = is_smp_class(mad[1]);
+	transaction->sa = mad[1] == IB_SA_CLASS;
 	transaction->fresh = true;
 }
 
@@ -68,11 +74,42 @@ void transaction_fini(struct transaction *transaction)
 	transaction->heap = NULL;
 }
 
-static struct rtt *rtt_of(struct transactions *all, struct transaction *transaction)
+static unsigned kind_of(const struct transaction *transaction)
 {
 	if (transaction->smp)
-		return &all->rtts[RTT_SMP];
-	return &all->rtts[transaction_mad(transaction)[1] == IB_SA_CLASS ? RTT_SA : RTT_GMP];
+		return RTT_SMP;
+	return transaction->sa ? RTT_SA : RTT_GMP;
+}
+
+static struct rtt *rtt_of(struct transactions *all, const struct transaction *transaction)
+{
+	return &all->rtts[kind_of(transaction)];
+}
+
+const struct rtt *transactions_rtt(const struct transactions *all,
+				   const struct transaction *transaction)
+{
+	return &all->rtts[kind_of(transaction)];
+}
+
+/* One slow node should not make all others look slow. */
+static void sample(struct rtt *kind, uint32_t us)
+{
+	uint32_t most = rtt_timeout(kind);
+
+	most = most < UINT32_MAX / 4 ? 4 * most : UINT32_MAX;
+	rtt_sample(kind, us < most ? us : most);
+}
+
+/* How long to wait for a response before it is late. */
+static uint32_t patience(struct transactions *all, struct transaction *transaction)
+{
+	const struct rtt *kind = rtt_of(all, transaction);
+	const struct destination *destination = transaction->destination;
+
+	if (!destination)
+		return rtt_timeout(kind);
+	return destination_timeout(destination, kind);
 }
 
 static enum transaction_action wait_until(struct transaction *transaction, int64_t at)
@@ -127,6 +164,14 @@ static int retransmission_ms(const struct transaction *transaction, int64_t now)
 	return ms_until(end_of_all(transaction), now, kernel_ms);
 }
 
+/* After this time it is known whether the response is late, or how long to wait on. */
+static uint32_t first_look(struct transactions *all, const struct transaction *transaction)
+{
+	uint32_t floor = rtt_of(all, transaction)->floor_us;
+
+	return transaction->interval > floor ? floor : transaction->interval;
+}
+
 /* Sets the timer for a transmission. Returns how long the kernel is to wait for the response.
  */
 static int schedule(struct transactions *all, struct transaction *transaction,
@@ -136,7 +181,8 @@ static int schedule(struct transactions *all, struct transaction *transaction,
 	int kernel_ms = transaction->timeout_ms;
 
 	if (transaction->transmissions.count == 1)
-		transaction->interval = rtt_timeout(rtt_of(all, transaction));
+		transaction->interval = patience(all, transaction);
+	transaction->sent = (uint32_t)now;
 	if (transaction->interval > budget)
 		transaction->interval = (uint32_t)budget;
 	if (!transaction->end || transaction->end == INT64_MAX) {
@@ -147,7 +193,8 @@ static int schedule(struct transactions *all, struct transaction *transaction,
 	} else {
 		kernel_ms = retransmission_ms(transaction, now);
 	}
-	transaction->timer.at = earlier(now + transaction->interval, transaction->end);
+	/* until then more may be known about round trips */
+	transaction->timer.at = earlier(now + first_look(all, transaction), transaction->end);
 	return kernel_ms ? kernel_ms : 1;
 }
 
@@ -239,11 +286,11 @@ static void skip_attempts(struct transaction *transaction, int64_t now)
 	}
 }
 
-/* The next retransmission comes after twice the time. */
-static void back_off(struct transaction *transaction)
+/* The next retransmission comes after so many times the time. */
+static void back_off(struct transaction *transaction, unsigned times)
 {
-	if (transaction->interval < UINT32_MAX / 2)
-		transaction->interval *= 2;
+	if (transaction->interval < UINT32_MAX / times)
+		transaction->interval *= times;
 	transaction->recalled = false;
 }
 
@@ -257,38 +304,86 @@ static enum transaction_action next_attempt(struct transactions *all,
 	if (transaction->left <= 1)
 		return finish(all, transaction, ETIMEDOUT);
 	transaction->left--;
-	back_off(transaction);
+	back_off(transaction, 2);
 	transaction->new_attempt = true;
 	return again(transaction);
+}
+
+static uint32_t since_sent(const struct transaction *transaction, int64_t now)
+{
+	return (uint32_t)now - transaction->sent;
+}
+
+/* By how much: links may have lost it once more, or the node is rather slow or dead. */
+static unsigned patience_grows(const struct transactions *all,
+			       const struct transaction *transaction)
+{
+	if (transaction->early < all->losses_in_a_row)
+		return 1;
+	return all->losses_in_a_row > 1 ? 2 : UNLIKELY_LOST;
 }
 
 /* There is something to do, and no thread writes. */
 static enum transaction_action proceed(struct transactions *all,
 				       struct transaction *transaction, int64_t now)
 {
+	int64_t due;
+
 	transaction->news |= NEWS_LATE;
 	if (now >= transaction->end) {
 		if (awaits_report(transaction))
 			return await_report(transaction, now);
 		return next_attempt(all, transaction, now);
 	}
-	if (!transaction->repeatable && !transaction->recalled)
+	if (transaction->recalled) {
+		back_off(transaction, 2);
+		return again(transaction);
+	}
+	if (transaction->early >= transaction->early_most)
 		return wait_until(transaction, transaction->end);
-	transaction->late |= !transaction->recalled;
-	back_off(transaction);
+	/* unless a response comes, it is judged again later */
+	if (transaction->held_back)
+		return wait_until(transaction, earlier(now + transaction->interval + 1000,
+						       transaction->end));
+	due = now - since_sent(transaction, now) + transaction->interval;
+	if (now < due)
+		return wait_until(transaction, earlier(due, transaction->end));
+	transaction->late = true;
+	transaction->early++;
+	back_off(transaction, patience_grows(all, transaction));
 	return again(transaction);
+}
+
+/*
+ * When the response to the latest packet is late. If nothing was known about round trips when
+ * the first packet was sent, more may be known by now.
+ */
+static int64_t late_at(struct transactions *all, struct transaction *transaction, int64_t now)
+{
+	uint32_t interval = patience(all, transaction);
+
+	if (transaction->transmissions.count == 1 && interval < transaction->interval)
+		transaction->interval = interval;
+	if (interval > transaction->interval)
+		interval = transaction->interval;
+	return now - since_sent(transaction, now) + interval;
 }
 
 enum transaction_action transaction_timer(struct transactions *all,
 					  struct transaction *transaction, int64_t now)
 {
+	int64_t late;
+
 	if (transaction->state != TRANSACTION_IN_FLIGHT)
 		return TRANSACTION_NONE;
 	if (transaction->writing) {
 		transaction->news |= NEWS_LATE;
 		return wait_until(transaction, now + 1000);
 	}
-	return proceed(all, transaction, now);
+	if (transaction->recalled)
+		return proceed(all, transaction, now);
+	late = earlier(late_at(all, transaction, now), transaction->end);
+	return now < late ? wait_until(transaction, late) : proceed(all, transaction, now);
 }
 
 enum transaction_action transaction_kernel_timeout(struct transactions *all,
@@ -332,8 +427,12 @@ static bool is_redirection(const uint8_t *mad, uint16_t status)
  */
 static bool pause_for(struct transactions *all, struct transaction *transaction, int64_t now)
 {
+	uint32_t short_us = patience(all, transaction);
 	int64_t pause;
 
+	/* it may have grown as if the node was dead */
+	if (transaction->late && transaction->interval > short_us)
+		transaction->interval = short_us;
 	if (transaction->interval < BUSY_PAUSE_US)
 		transaction->interval = BUSY_PAUSE_US;
 	/* up to half as long again: those who asked at once should not ask again at once */
@@ -461,14 +560,15 @@ enum transaction_action transaction_response(struct transactions *all,
 	if (status & IB_MAD_STS_BUSY) {
 		transaction->news |= NEWS_BUSY;
 		if (pause_for(all, transaction, now)) {
-			transaction->news |= NEWS_LATE | NEWS_LOST;
 			transaction->state = TRANSACTION_IN_FLIGHT;
 			return TRANSACTION_WAIT;
 		}
 	}
 	measured = transmission_measure(transmission, now);
-	if (measured)
-		rtt_sample(rtt_of(all, transaction), transaction->transmissions.rtt_us);
+	if (measured) {
+		transaction->news |= NEWS_MEASURED;
+		sample(rtt_of(all, transaction), transaction->transmissions.rtt_us);
+	}
 	judge_loss(transaction, own);
 	if (redirects)
 		return redirected(all, transaction, umad, length, now);

@@ -16,7 +16,9 @@
  * completes the request.
  *
  * A Get of a class whose Gets change nothing is retransmitted within an attempt, too, when its
- * response is late; the interval doubles each time.
+ * response is late: at most as often as there are attempts, and never if there is one attempt.
+ * The next such retransmission comes after a far longer interval, unless links are known to
+ * lose packets: the node is rather slow or dead.
  *
  * A thread writes a packet while other events come in. Between a SEND or ASK_PATH and the
  * event that reports its result, "writing" is set: the buffer of the request does not change,
@@ -26,11 +28,13 @@
 #define LIBIBMAD_TRANSACTION_H
 
 #include "engine/deadline.h"
+#include "engine/destination.h"
 #include "engine/link.h"
 #include "engine/list.h"
 #include "engine/redirect.h"
 #include "engine/rtt.h"
 #include "engine/transmission.h"
+#include "engine/window.h"
 
 /* The kinds of responses whose round-trip times are kept apart. */
 enum {
@@ -44,6 +48,9 @@ enum {
 struct transactions {
 	struct outstanding outstanding;
 	struct rtt rtts[RTT_KINDS];
+	/* how many transmissions of one request links may lose one after the other, 1 at least
+	 */
+	unsigned losses_in_a_row;
 };
 
 void transactions_init(struct transactions *transactions);
@@ -74,6 +81,7 @@ enum {
 	NEWS_BUSY = 1 << 4,        /* it said BUSY */
 	NEWS_MOVED = 1 << 5,       /* the request was redirected: it has another destination */
 	NEWS_FIRST = 1 << 6,       /* the packet is the first one to its destination */
+	NEWS_MEASURED = 1 << 7,    /* the response's round-trip time is known */
 };
 
 struct transaction {
@@ -83,21 +91,27 @@ struct transaction {
 		struct list queue;     /* READY and DONE: for the owner */
 	};
 	struct owner *owner;             /* for core.h */
-	struct destination *destination; /* for scheduler.h */
+	struct destination *destination; /* NULL: not known */
 	struct detour *detour;           /* NULL: it was never redirected */
 	uint8_t *heap; /* a umad buffer in place of packet, for a long request or response */
 	int64_t end;   /* of this attempt; 0: the next transmission begins the attempt */
 	uint32_t interval; /* to the next retransmission, in microseconds */
+	uint32_t sent;     /* when its latest packet was sent, in microseconds, as far as that
+			      goes; before, for scheduler.h: when it was queued */
 	int timeout_ms;
-	int length;        /* of the MAD in the buffer: the request's, then the response's */
-	uint16_t error;    /* DONE: 0 or an errno */
-	uint16_t left;     /* attempts, this one included */
-	uint16_t status;   /* the response's */
-	uint16_t dataoffs; /* where the response's data begins */
+	int length;          /* of the MAD in the buffer: the request's, then the response's */
+	uint16_t error;      /* DONE: 0 or an errno */
+	uint16_t left;       /* attempts, this one included */
+	uint16_t status;     /* the response's */
+	uint16_t dataoffs;   /* where the response's data begins */
+	uint16_t early;      /* retransmissions before the end of an attempt, */
+	uint16_t early_most; /* of which there are so many at most */
+	struct window_mark mark; /* for core.h */
 	uint8_t state;
 	uint8_t news;
 	uint8_t header_size; /* of the buffer's umad header */
 	bool smp : 1;        /* its MADs are SMPs */
+	bool sa : 1;         /* it is for the SA */
 	bool repeatable : 1; /* a Get that changes nothing */
 	bool fresh : 1;      /* nothing was sent to its destination yet */
 	bool writing : 1;    /* a thread writes the packet */
@@ -108,11 +122,14 @@ struct transaction {
 			      */
 	bool new_attempt : 1; /* its next transmission begins a new attempt */
 	bool overtaken : 1;   /* the response came before the long request was written */
-	bool overtime : 1; /* the attempt is over; the kernel's report of that may come yet */
-	bool refused : 1;  /* the kernel refused its ID; it has a new one */
-	bool counted : 1;  /* for core.h */
-	bool queued : 1;   /* for scheduler.h */
-	bool admitted : 1; /* for scheduler.h */
+	bool overtime : 1;  /* the attempt is over; the kernel's report of that may come yet */
+	bool refused : 1;   /* the kernel refused its ID; it has a new one */
+	bool counted : 1;   /* for core.h */
+	bool held_back : 1; /* it is not to be retransmitted now before the end of an attempt */
+	bool queued : 1;    /* for scheduler.h */
+	bool parked : 1;    /* for scheduler.h */
+	bool resumed : 1;   /* for scheduler.h */
+	bool admitted : 1;  /* for scheduler.h */
 	union {
 		_Alignas(8) uint8_t packet[PACKET_SIZE];
 		uint8_t *written; /* overtaken: the request's buffer */
@@ -139,6 +156,10 @@ struct packet {
 	int kernel_ms;          /* how long the kernel is to wait for the response */
 	unsigned attempts_left; /* 0: it does not begin a new attempt */
 };
+
+/* What is known about the round trips of its kind. */
+const struct rtt *transactions_rtt(const struct transactions *all,
+				   const struct transaction *transaction);
 
 /* A transaction whose buffer has a request, of one MAD or more. It has zeros before the packet.
  */

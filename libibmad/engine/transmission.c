@@ -15,11 +15,12 @@ void outstanding_init(struct outstanding *outstanding)
 	table_init(&outstanding->table);
 }
 
-void transmissions_init(struct transmissions *transmissions, uint32_t tid)
+void transmissions_init(struct transmissions *transmissions, uint32_t tid, uint8_t mgmt_class)
 {
 	for (unsigned i = 0; i < LIVE_TRANSMISSIONS; i++)
 		transmissions->live[i].slot = i & 3;
 	transmissions->live[0].tid = tid;
+	transmissions->mgmt_class = mgmt_class;
 }
 
 void transmission_forget(struct outstanding *outstanding, struct transmission *transmission)

@@ -38,7 +38,7 @@ struct transmissions {
 };
 
 void outstanding_init(struct outstanding *outstanding);
-void transmissions_init(struct transmissions *transmissions, uint32_t tid);
+void transmissions_init(struct transmissions *transmissions, uint32_t tid, uint8_t mgmt_class);
 
 /*
  * Gives the next transmission of the MAD its ID, and expects a response from now on. The ID is

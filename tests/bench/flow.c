@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * flow WORK ATTEMPTS [WINDOW LIMIT]: sends requests, with so many attempts of 1,000 ms. WORK is
+ * flow [--samples FILE] WORK ATTEMPTS [WINDOW LIMIT]: sends requests, with so many attempts of
+ * 1,000 ms. WORK is
  *
  *   NODES        asks the nodes of LIDs 1 .. NODES for NodeInfo, then for PortInfo and
  *                PortCounters of each port, all by LID
@@ -12,15 +13,22 @@
  * WINDOW requests are in flight by each queue pair and LIMIT to each node; without them the
  * engine decides. Prints the seconds, the requests, the MADs sent and the requests without a
  * response.
+ *
+ * With --samples, a line is written to FILE every millisecond: the time of day in seconds; the
+ * window, the requests in flight, 1 in silence, the shortest and the smoothed round trip in
+ * microseconds, the responses a second, and the late MADs judged lost by a full queue and by
+ * links, of SMPs; the same of GMPs.
  */
 #define _GNU_SOURCE /* tdestroy() */
 
 #include <infiniband/mad_async.h>
 
 #include <errno.h>
+#include <poll.h>
 #include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 static struct {
@@ -28,11 +36,11 @@ static struct {
 	unsigned failed;
 } results;
 
-static double now(void)
+static double now(clockid_t clock)
 {
 	struct timespec time;
 
-	clock_gettime(CLOCK_MONOTONIC, &time);
+	clock_gettime(clock, &time);
 	return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
@@ -205,6 +213,46 @@ static void ask_paths(struct mad_async *async, const ib_portid_t *sa, uint8_t *g
 		submit(async, &rpc, sa, path, sizeof(path), came, NULL);
 }
 
+/* --- samples -------------------------------------------------------------------- */
+
+static void print_flow(FILE *file, const struct mad_flow_stats *flow)
+{
+	fprintf(file, "\t%u\t%u\t%u\t%u\t%u\t%u\t%" PRIu64 "\t%" PRIu64, flow->window,
+		flow->in_flight, flow->silent, flow->rtt_shortest_us, flow->rtt_smoothed_us,
+		flow->delivery_rate, flow->queue_losses, flow->link_losses);
+}
+
+static void sample(FILE *file, struct mad_async *async)
+{
+	struct mad_async_stats stats;
+
+	mad_async_get_stats(async, &stats, sizeof(stats));
+	fprintf(file, "%.6f", now(CLOCK_REALTIME));
+	print_flow(file, &stats.smp);
+	print_flow(file, &stats.gmp);
+	fprintf(file, "\n");
+}
+
+/* As mad_async_run(). */
+static void run_with_samples(struct mad_async *async, FILE *file)
+{
+	struct pollfd pollfd = {.fd = mad_async_poll_fd(async), .events = POLLIN};
+	const double interval = 0.001;
+	struct mad_async_stats stats;
+	double due = 0;
+
+	do {
+		if (now(CLOCK_MONOTONIC) >= due) {
+			sample(file, async);
+			due = now(CLOCK_MONOTONIC) + interval;
+		}
+		poll(&pollfd, 1, 1);
+		mad_async_process(async);
+		mad_async_get_stats(async, &stats, sizeof(stats));
+	} while (stats.completed < stats.submitted);
+	sample(file, async);
+}
+
 /* --- the program ---------------------------------------------------------------- */
 
 static int fix(struct ibmad_port *port, unsigned window, unsigned limit)
@@ -220,17 +268,24 @@ int main(int argc, char **argv)
 	struct ibmad_port *port = mad_rpc_open_port(NULL, 0, classes, 4);
 	struct mad_async *async = port ? mad_async_create(port) : NULL;
 	const struct visit self = {0};
+	FILE *samples = NULL;
 	unsigned nodes = 0, paths = 0;
 	struct mad_async_stats stats;
 	ib_portid_t sa;
 	ibmad_gid_t gid;
 	double start;
 
+	if (argc > 2 && strcmp(argv[1], "--samples") == 0) {
+		samples = or_exit(fopen(argv[2], "w"));
+		argc -= 2;
+		argv += 2;
+	}
 	if (argc < 3 ||
 	    (strcmp(argv[1], "discovery") != 0 && sscanf(argv[1], "paths:%u", &paths) != 1 &&
 	     sscanf(argv[1], "%u", &nodes) != 1)) {
 		fprintf(stderr,
-			"usage: flow NODES|discovery|paths:COUNT ATTEMPTS [WINDOW LIMIT]\n");
+			"usage: flow [--samples FILE] NODES|discovery|paths:COUNT ATTEMPTS "
+			"[WINDOW LIMIT]\n");
 		return 2;
 	}
 	if (!async || mad_port_set_timeout(port, 1000) ||
@@ -241,20 +296,25 @@ int main(int argc, char **argv)
 		fprintf(stderr, "no port, or no SA\n");
 		return 1;
 	}
-	start = now();
+	start = now(CLOCK_MONOTONIC);
 	if (nodes)
 		ask_nodes(async, nodes);
 	else if (paths)
 		ask_paths(async, &sa, gid, paths);
 	else
 		ask_directed(async, &self, IB_ATTR_NODE_INFO, 0, found);
-	mad_async_run(async);
+	if (samples)
+		run_with_samples(async, samples);
+	else
+		mad_async_run(async);
 	mad_async_get_stats(async, &stats, sizeof(stats));
-	printf("%.6f %" PRIu64 " %" PRIu64 " %u\n", now() - start, stats.submitted, stats.sent,
-	       results.unanswered);
+	printf("%.6f %" PRIu64 " %" PRIu64 " %u\n", now(CLOCK_MONOTONIC) - start,
+	       stats.submitted, stats.sent, results.unanswered);
 	mad_async_destroy(async);
 	mad_rpc_close_port(port);
 	tdestroy(guids, free);
+	if (samples && fclose(samples))
+		results.failed++;
 	if (results.failed)
 		fprintf(stderr, "%u failed\n", results.failed);
 	return results.failed ? 1 : 0;

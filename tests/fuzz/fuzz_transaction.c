@@ -41,7 +41,8 @@ struct request {
 	unsigned serial;   /* 0: there is none */
 	unsigned attempts; /* that it may make */
 	int64_t budget;    /* of one attempt, in microseconds */
-	uint32_t floor_us; /* a retransmission comes no sooner */
+	uint32_t floor_us; /* an early retransmission comes no sooner */
+	unsigned early;    /* of which there were so many */
 	bool long_request, late_ids;
 	bool queued; /* it is READY */
 	bool waits;  /* its timer is set */
@@ -53,6 +54,7 @@ struct request {
 	struct packet packet;
 	uint8_t written[64 + LONGEST]; /* what the thread began to write */
 	int64_t sent_at;
+	int64_t written_at; /* the latest packet */
 };
 
 /* A packet that was given to the kernel. */
@@ -71,7 +73,10 @@ static struct {
 	struct request requests[REQUESTS];
 	struct record records[RECORDS];
 	unsigned next_record, serials;
+	struct destination node; /* of all requests, or of none */
 	int64_t now;
+	unsigned timers;
+	bool one_node, held_back;
 	bool no_memory;
 } run;
 
@@ -95,20 +100,29 @@ void *__wrap_calloc(size_t count, size_t size)
 /* --- what must hold ------------------------------------------------------------- */
 
 /*
- * How many packets a request may send: one for each attempt; within attempts, one for each time
- * that the interval can be doubled until it is as long as an attempt (it does not grow beyond
- * 2^31 microseconds); one for each BUSY, redirection or path that it was told; one for each
- * packet that the kernel refused.
+ * How many packets a request may send: one for each attempt; before the end of attempts, as
+ * many again, if a Get has more than one attempt; one for each BUSY, redirection or path that
+ * it was told; one for each packet that the kernel refused.
  */
 static unsigned allowed(const struct request *request)
 {
 	unsigned count = request->attempts + request->busy + request->moved + request->refused;
 
-	if (!request->transaction.repeatable)
-		return count;
-	for (int64_t us = request->floor_us; us < request->budget; us *= 2)
-		count++;
-	return count + (unsigned)(request->attempts * (request->budget >> 31));
+	if (request->transaction.repeatable && request->attempts > 1)
+		count += request->attempts;
+	return count;
+}
+
+/* A retransmission before the end of an attempt comes when a response is late, not before. */
+static void check_early(struct request *request)
+{
+	unsigned early = request->transaction.early;
+
+	check(early <= request->attempts);
+	check(early == 0 || (request->attempts > 1 && request->transaction.repeatable));
+	if (early > request->early)
+		check(run.now - request->written_at >= request->floor_us);
+	request->early = early;
 }
 
 /* The table has what is in flight, nothing else, and each is found by its ID and class. */
@@ -216,7 +230,7 @@ static void begin_write(struct request *request, struct input *input)
 	check(!request->cancelled);
 	memcpy(request->written, packet->umad, size);
 	request->writing = true;
-	request->sent_at = run.now;
+	request->sent_at = request->written_at = run.now;
 	request->error = 0;
 	if (holder(tid, mad[1]))
 		request->error = EINVAL;
@@ -235,6 +249,21 @@ static void begin_asking(struct request *request, struct input *input)
 	request->error = take(input, 1) & 0x80 ? EHOSTUNREACH : 0;
 }
 
+/* What the scheduler does about it. */
+static void tell_node(const struct transaction *transaction)
+{
+	unsigned news = transaction->news;
+
+	if (!transaction->destination)
+		return;
+	if (news & (NEWS_RESPONSE | NEWS_LOST | NEWS_BUSY))
+		destination_response(
+			transaction->destination,
+			news & NEWS_MEASURED ? transaction->transmissions.rtt_us : 0, false);
+	if (news & NEWS_LATE)
+		destination_late(transaction->destination);
+}
+
 /* Whether the event may send; "since": no timer that was set is due before. */
 static void act(struct request *request, enum transaction_action action, bool may_send,
 		int64_t since, struct input *input)
@@ -244,6 +273,7 @@ static void act(struct request *request, enum transaction_action action, bool ma
 	check(transaction->writing == (action == TRANSACTION_SEND ||
 				       action == TRANSACTION_ASK_PATH || request->writing ||
 				       request->asking));
+	tell_node(transaction);
 	transaction->news = 0;
 	switch (action) {
 	case TRANSACTION_NONE:
@@ -258,6 +288,7 @@ static void act(struct request *request, enum transaction_action action, bool ma
 	case TRANSACTION_AGAIN:
 		check(transaction->state == TRANSACTION_READY);
 		check(!request->writing && !request->asking);
+		check_early(request);
 		request->waits = false;
 		request->queued = true;
 		break;
@@ -381,7 +412,9 @@ static void submit(struct request *request, struct input *input)
 	if (request->budget < 0)
 		request->budget = transaction->timeout_ms * INT64_C(1000);
 	transaction->transmissions.chosen = shape & 0x60;
-	request->floor_us = kind->mgmt_class == IB_SA_CLASS ? 50000 : 4000;
+	if (run.one_node)
+		transaction->destination = &run.node;
+	request->floor_us = kind->mgmt_class == IB_SA_CLASS ? 50000 : 2000;
 	check(transaction->repeatable == (kind->repeatable && !(shape & 0x80)));
 	/* the kernel holds the ID of a request of an earlier program, which was not answered */
 	if (more & 0x80 && !request->late_ids && !is_own_of_another(request, tid, mad[1]) &&
@@ -545,6 +578,7 @@ static bool timer(struct input *input)
 		return false;
 	if (request->transaction.timer.at > run.now)
 		run.now = request->transaction.timer.at;
+	request->transaction.held_back = run.held_back && ++run.timers % 3;
 	act(request, transaction_timer(&run.all, &request->transaction, run.now), false,
 	    run.now + 1, input);
 	return true;
@@ -661,12 +695,17 @@ static void cancel_all(struct input *input)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input input = {data, size};
-	bool to_the_end = take(&input, 1) & 1;
+	uint8_t how = (uint8_t)take(&input, 1);
+	bool to_the_end = how & 1;
 
 	memset(&run, 0, sizeof(run));
 	run.now = INT64_C(1000000000);
 	transactions_init(&run.all);
 	outstanding_init(&run.all.outstanding);
+	/* so many transmissions of a request may be lost one after the other */
+	run.all.losses_in_a_row = 1 + (how >> 1 & 3);
+	run.held_back = how & 8;
+	run.one_node = how & 16;
 	/* the pause after BUSY depends on it: the same input does the same */
 	while (mad_trid() % 16)
 		;

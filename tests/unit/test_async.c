@@ -622,10 +622,9 @@ static int submit_once(const struct device_packet *packet, void *arg)
 	return 0;
 }
 
-/* A blocking call that gives up makes way, too. */
+/* A blocking call whose answer is late makes way, too: it sends what others have queued. */
 static void a_blocking_call_s_time_out_makes_way_for_an_engine(void **state)
 {
-	struct pollfd wake = {.fd = mad_async_wake_fd(async), .events = POLLIN};
 	ib_rpc_t rpc = set_request();
 	ib_portid_t to = to_lid(1);
 
@@ -635,10 +634,32 @@ static void a_blocking_call_s_time_out_makes_way_for_an_engine(void **state)
 	device_on_write(submit_once, NULL);
 	rpc.timeout = 1;
 	assert_null(mad_rpc(port, &rpc, &to, NULL, NULL));
+	assert_int_equal(stats_of(async).queued, 0);
+	assert_int_equal(stats_of(async).in_flight, 1);
+	assert_int_equal(device_written(), 2);
+}
+
+static int submit_and_echo(const struct device_packet *packet, void *arg)
+{
+	submit_once(packet, arg);
+	return echo(packet, arg);
+}
+
+/* What a blocking call that has its answer leaves queued is announced. */
+static void a_blocking_call_s_answer_makes_way_for_an_engine(void **state)
+{
+	struct pollfd wake = {.fd = mad_async_wake_fd(async), .events = POLLIN};
+	ib_rpc_t rpc = set_request();
+	ib_portid_t to = to_lid(1);
+	uint8_t data[IB_PC_DATA_SZ] = {0};
+
+	(void)state;
+	mad_port_set_window(port, MAD_WINDOW_GMP, 1);
+	device_on_write(submit_and_echo, NULL);
+	assert_non_null(mad_rpc(port, &rpc, &to, data, data));
 	assert_int_equal(stats_of(async).queued, 1);
 	assert_int_equal(poll(&wake, 1, 0), 1);
-	assert_int_equal(mad_async_process(async), 0);
-	assert_int_equal(stats_of(async).in_flight, 1);
+	assert_int_equal(mad_async_run(async), 1);
 }
 
 static void *receive(void *arg)
@@ -965,6 +986,7 @@ int main(void)
 		ASYNC_TEST(engines_on_a_port_share_it),
 		ASYNC_TEST(an_engine_s_end_makes_way_for_another_one),
 		ASYNC_TEST(a_blocking_call_s_time_out_makes_way_for_an_engine),
+		ASYNC_TEST(a_blocking_call_s_answer_makes_way_for_an_engine),
 		ASYNC_TEST(what_is_overdue_in_a_blocking_call_makes_way_for_a_waiting_run),
 		ASYNC_TEST(what_an_engine_has_under_way_is_cancelled_with_it),
 		ASYNC_TEST(an_engine_that_ends_takes_no_more),

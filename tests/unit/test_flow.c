@@ -4,6 +4,7 @@
 
 #define MANY 300
 #include "async_fixture.h"
+#include "slow_clock.h"
 
 #include <malloc.h>
 
@@ -65,17 +66,21 @@ static void smps_and_gmps_have_a_window_each(void **state)
 
 static void a_window_opens_while_answers_come(void **state)
 {
-	struct mad_async_stats before = stats_of(async), after;
+	struct mad_async_stats before, after;
 	ib_portid_t to = to_lid(1);
 	ib_rpc_t rpc = set_request();
 
 	(void)state;
+	fix_flow(0);
 	mad_port_set_destination_limit(port, 10000);
+	before = stats_of(async);
+	slow_clock(true);
 	device_on_write(echo, NULL);
 	for (int i = 0; i < 20000; i++)
 		assert_int_equal(
 			mad_async_submit(async, &rpc, &to, NULL, 0, note, outcomes, NULL), 0);
 	assert_int_equal(mad_async_run(async), 20000);
+	slow_clock(false);
 	after = stats_of(async);
 	assert_true(after.gmp_window > before.gmp_window);
 	assert_int_equal(after.smp_window, before.smp_window);
@@ -99,11 +104,16 @@ static void a_window_closes_while_mads_get_lost(void **state)
 	ib_portid_t to = to_lid(1);
 
 	(void)state;
+	fix_flow(0);
 	mad_port_set_destination_limit(port, 10000);
+	rpc.timeout = 50;
+	mad_rpc_set_retries(port, 100);
+	slow_clock(true);
 	device_on_write(echo, NULL);
 	for (int i = 0; i < 5000; i++)
 		mad_async_submit(async, &rpc, &to, NULL, 0, note, outcomes, NULL);
 	mad_async_run(async);
+	slow_clock(false);
 	before = smallest = stats_of(async).smp_window;
 	overdue_after(QUICK);
 	device_on_write(lose_most, &count);
@@ -133,11 +143,13 @@ static void a_window_can_be_fixed_and_left_to_itself_again(void **state)
 	}
 	assert_int_equal(stats_of(async).smp_window, 5);
 	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_SMP, 0), 0);
+	slow_clock(true);
 	for (int i = 0; i < 10; i++) {
 		memset(outcomes, 0, sizeof(outcomes));
 		submit_many(get_request(), MANY, false);
 		assert_int_equal(mad_async_run(async), MANY);
 	}
+	slow_clock(false);
 	assert_true(stats_of(async).smp_window > 8);
 	assert_int_equal(mad_port_set_window(port, (enum mad_window)2, 5), -EINVAL);
 	assert_int_equal(mad_port_set_window(NULL, MAD_WINDOW_SMP, 5), -EINVAL);
@@ -157,8 +169,21 @@ static void a_destination_has_a_limit(void **state)
 		stats_of(async);
 	}
 	expect_all(10, 0);
-	assert_int_equal(mad_port_set_destination_limit(port, 0), -EINVAL);
+	assert_int_equal(mad_port_set_destination_limit(port, 0), 0);
 	assert_int_equal(mad_port_set_destination_limit(NULL, 1), -EINVAL);
+}
+
+static void a_destination_that_is_not_known_has_one_request_until_it_has_answered_some(
+	void **state)
+{
+	(void)state;
+	fix_flow(0);
+	submit_many(set_request(), 10, true);
+	for (unsigned i = 0; i < 4; i++) {
+		assert_int_equal(device_written(), i + 1);
+		answer(i);
+	}
+	assert_int_equal(device_written(), 6);
 }
 
 static void a_dead_node_holds_up_itself_alone(void **state)
@@ -274,6 +299,30 @@ static void destinations_of_directed_routes_are_kept_apart(void **state)
 	assert_int_equal(stats_of(async).queued, 4);
 }
 
+/* --- the rate ------------------------------------------------------------------- */
+
+static void the_rate_of_all_mads_may_be_limited(void **state)
+{
+	int64_t start = now_ms();
+
+	(void)state;
+	device_on_write(echo, NULL);
+	assert_int_equal(mad_port_set_rate(port, 1000), 0);
+	submit_many(set_request(), 30, false);
+	assert_int_equal(mad_async_run(async), 30);
+	/* the first two may come at once */
+	assert_true(now_ms() - start >= 27);
+	assert_int_equal(mad_port_set_rate(port, 1), 0);
+	for (int i = 30; i < 100; i++)
+		submit(async, set_request(), i, &outcomes[i], NULL);
+	assert_true(stats_of(async).queued > 0);
+	/* those that wait are sent at once */
+	assert_int_equal(mad_port_set_rate(port, 0), 0);
+	assert_int_equal(mad_async_run(async), 70);
+	expect_all(100, 0);
+	assert_int_equal(mad_port_set_rate(NULL, 1), -EINVAL);
+}
+
 /* --- cancelling ----------------------------------------------------------------- */
 
 static void requests_can_be_cancelled_in_every_state(void **state)
@@ -382,11 +431,14 @@ int main(void)
 		FLOW_TEST(a_window_closes_while_mads_get_lost),
 		FLOW_TEST(a_window_can_be_fixed_and_left_to_itself_again),
 		FLOW_TEST(a_destination_has_a_limit),
+		FLOW_TEST(
+			a_destination_that_is_not_known_has_one_request_until_it_has_answered_some),
 		FLOW_TEST(a_dead_node_holds_up_itself_alone),
 		FLOW_TEST(a_place_that_is_given_up_is_another_one_s),
 		FLOW_TEST(a_limit_that_is_raised_helps_those_that_wait),
 		FLOW_TEST(without_memory_for_a_destination_there_is_no_limit),
 		FLOW_TEST(destinations_of_directed_routes_are_kept_apart),
+		FLOW_TEST(the_rate_of_all_mads_may_be_limited),
 		FLOW_TEST(requests_can_be_cancelled_in_every_state),
 		FLOW_TEST(an_id_is_not_another_request_s),
 		FLOW_TEST(all_can_be_cancelled_in_any_order),

@@ -3,6 +3,7 @@
 /* Redirection: by LID, by GID, in circles, to nowhere. */
 
 #include "engine_fixture.h"
+#include "slow_clock.h"
 
 #define TARGET_LID 77
 #define PATH_SL    5
@@ -178,10 +179,14 @@ static void a_redirection_is_no_loss(void **state)
 	(void)state;
 	device_on_write(redirect_to_the_target, NULL);
 	plan.lid = TARGET_LID;
+	mad_port_set_window(port, MAD_WINDOW_GMP, 0);
+	mad_port_set_destination_limit(port, 600);
 	before = stats_of(async).gmp_window;
+	slow_clock(true);
 	for (int i = 0; i < 600; i++)
 		submit(async, set_request(), 1 + i % 90, &outcomes[i], NULL);
 	mad_async_run(async);
+	slow_clock(false);
 	for (int i = 0; i < 600; i++)
 		assert_int_equal(outcomes[i].error, 0);
 	assert_true(stats_of(async).gmp_window > before);
@@ -347,6 +352,7 @@ static void without_memory_a_redirection_fails_alone(void **state)
 	(void)state;
 	device_on_write(follow_plan, NULL);
 	plan.lid = TARGET_LID;
+	assert_int_equal(ask(IB_MAD_METHOD_SET, &to), 0); /* the destination is known */
 	plan.redirections = 1;
 	device_fail_malloc(1);
 	assert_int_equal(ask(IB_MAD_METHOD_SET, &to), ENOMEM);

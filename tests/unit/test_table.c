@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* What is under way, by id; and where to. */
+/* What is under way, by id. */
 
-#include "engine/destination.h"
 #include "fake_device.h"
 #include "engine/table.h"
 
@@ -98,60 +97,6 @@ static void without_memory_it_goes_on_as_it_is(void **state)
 		assert_ptr_equal(table_find(&table, 1 + i), &transmissions[i]);
 }
 
-/* --- destinations --------------------------------------------------------------- */
-
-static void a_destination_is_made_kept_while_used_and_removed(void **state)
-{
-	struct destinations destinations = {0};
-	struct destination *made[COUNT];
-
-	(void)state;
-	for (uint64_t i = 0; i < COUNT; i++) {
-		made[i] = destination_get(&destinations, i * 64);
-		assert_non_null(made[i]);
-		made[i]->in_flight = 1;
-	}
-	for (uint64_t i = 0; i < COUNT; i++) {
-		assert_ptr_equal(destination_get(&destinations, i * 64), made[i]);
-		destination_put(&destinations, made[i]);
-	}
-	assert_int_equal(destinations.count, COUNT);
-	for (uint64_t i = 0; i < COUNT; i++) {
-		made[i]->in_flight = 0;
-		destination_put(&destinations, made[i]);
-	}
-	assert_int_equal(destinations.count, 0);
-	destinations_free(&destinations);
-}
-
-static uint64_t key_of(int lid, uint8_t gid, uint8_t hop)
-{
-	uint8_t umad[64 + IB_MAD_SIZE] = {0};
-	ib_mad_addr_t grh = {.gid = {gid}};
-	uint8_t *mad = umad_get_mad(umad);
-
-	umad_set_addr(umad, lid, 1, 0, 0);
-	umad_set_grh(umad, gid ? &grh : NULL);
-	if (hop) {
-		mad[1] = IB_SMI_DIRECT_CLASS;
-		mad[7] = 3;
-		mad[128 + 3] = hop;
-	}
-	mad[12] = hop ^ gid; /* of no consequence */
-	return destination_key(umad);
-}
-
-static void a_destination_is_a_lid_a_gid_or_a_route(void **state)
-{
-	(void)state;
-	assert_true(key_of(1, 0, 0) == key_of(1, 0, 0));
-	assert_true(key_of(1, 0, 0) != key_of(2, 0, 0));
-	assert_true(key_of(1, 1, 0) != key_of(1, 2, 0));
-	assert_true(key_of(1, 1, 0) != key_of(1, 0, 0));
-	assert_true(key_of(1, 0, 1) != key_of(1, 0, 2));
-	assert_true(key_of(1, 0, 1) == key_of(1, 0, 1));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -159,8 +104,6 @@ int main(void)
 		TABLE_TEST(those_with_one_id_are_found_one_after_another),
 		TABLE_TEST(any_is_one_of_them_until_there_is_none),
 		TABLE_TEST(without_memory_it_goes_on_as_it_is),
-		TABLE_TEST(a_destination_is_made_kept_while_used_and_removed),
-		TABLE_TEST(a_destination_is_a_lid_a_gid_or_a_route),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,6 +14,7 @@
 #define TIMEOUT_MS   1000
 #define BUDGET       (TIMEOUT_MS * MS)
 #define INTERVAL     (100 * MS) /* before any response has come */
+#define FLOOR        (2 * MS)   /* no response is late before */
 #define REPORT_AFTER ((20 + TIMEOUT_MS / 7) * MS)
 #define TID          0x1234
 #define VENDOR_CLASS 0x0a
@@ -194,11 +195,35 @@ static void transmit(void)
 	assert_action(written(0), WAIT);
 }
 
+/* It is too early to judge at first. Then the response is late. */
+static enum transaction_action be_late(void)
+{
+	assert_action(timer_at(request.timer.at), WAIT);
+	assert_int_equal(request.news, 0);
+	return timer_at(request.timer.at);
+}
+
+/* It is to be retransmitted so long after its latest transmission, not before. */
+static void assert_again_after(int64_t us)
+{
+	int64_t sent = now;
+
+	while (timer_at(request.timer.at) != TRANSACTION_AGAIN)
+		assert_true(request.timer.at > now && now < sent + us);
+	assert_true(now == sent + us);
+}
+
+/* So many transmissions of one request may be lost one after the other. */
+static void lose_in_a_row(unsigned count)
+{
+	all.losses_in_a_row = count;
+}
+
 /* The first response is late, and the retransmission is being written. */
 static void transmit_and_begin_again(void)
 {
 	transmit();
-	assert_action(timer_at(request.timer.at), AGAIN);
+	assert_action(be_late(), AGAIN);
 	assert_action(start(), SEND);
 }
 
@@ -330,9 +355,10 @@ static void a_new_id_is_no_id_in_flight(void **state)
 	(void)state;
 	transmit();
 	make(&other, IB_PERFORMANCE_CLASS, IB_MAD_METHOD_GET, IB_MAD_SIZE, 1);
-	transmissions_init(&other.transmissions, (uint32_t)mad_trid() + 1);
+	transmissions_init(&other.transmissions, (uint32_t)mad_trid() + 1,
+			   IB_PERFORMANCE_CLASS);
 	assert_action(transaction_start(&all, &other, &packet, now), SEND);
-	assert_action(timer_at(request.timer.at), AGAIN);
+	assert_action(be_late(), AGAIN);
 	assert_action(start(), SEND);
 	assert_int_not_equal(live(SECOND)->tid, other.transmissions.live[0].tid);
 }
@@ -364,7 +390,7 @@ static void an_id_is_withheld_until_so_many_others_were(void **state)
 	for (uint32_t i = 0; i <= WITHHELD_TIDS; i++) {
 		assert_int_equal(i && id_of_another() == TID, 0);
 		make_get(1);
-		transmissions_init(&request.transmissions, TID + i);
+		transmissions_init(&request.transmissions, TID + i, IB_PERFORMANCE_CLASS);
 		request.transmissions.chosen = true;
 		transmit();
 		assert_action(cancel(), COMPLETE);
@@ -406,7 +432,7 @@ static void a_chosen_id_is_withheld_from_others_between_attempts(void **state)
 	transmit();
 	assert_action(kernel_times_out(0), NONE);
 	assert_int_not_equal(id_of_another(), TID);
-	assert_action(timer_at(request.timer.at), AGAIN);
+	assert_action(be_late(), AGAIN);
 	assert_action(start(), SEND);
 	assert_int_equal(written_tid(), TID);
 }
@@ -425,7 +451,7 @@ static void a_packet_whose_attempt_is_over_is_not_sent(void **state)
 {
 	(void)state;
 	transmit();
-	assert_action(timer_at(request.timer.at), AGAIN);
+	assert_action(be_late(), AGAIN);
 	now = request.end + MS;
 	assert_action(start(), WAIT);
 	assert_true(request.timer.at > now);
@@ -437,6 +463,7 @@ static void nor_is_one_sent_after_the_last_attempt(void **state)
 	(void)state;
 	make_get(1);
 	transmit();
+	assert_action(respond(0, IB_MAD_STS_BUSY), WAIT);
 	assert_action(timer_at(request.timer.at), AGAIN);
 	now = request.end;
 	assert_action(start(), COMPLETE);
@@ -452,7 +479,10 @@ static void a_get_waits_for_the_interval(void **state)
 	assert_action(written(0), WAIT);
 	assert_false(request.writing);
 	assert_int_equal(request.news, 0);
-	assert_waits_until(now + INTERVAL);
+	assert_waits_until(now + FLOOR);
+	assert_action(timer_at(request.timer.at), WAIT);
+	assert_int_equal(request.news, 0);
+	assert_waits_until(now - FLOOR + INTERVAL);
 }
 
 static void the_interval_is_no_longer_than_the_attempt(void **state)
@@ -460,7 +490,9 @@ static void the_interval_is_no_longer_than_the_attempt(void **state)
 	(void)state;
 	transaction_init(&request, 50, 1);
 	transmit();
-	assert_waits_until(now + 50 * MS);
+	assert_action(timer_at(request.timer.at), WAIT);
+	assert_waits_until(request.end);
+	assert_true(request.end == now - FLOOR + 50 * MS);
 }
 
 static void the_sa_has_more_time_than_others(void **state)
@@ -468,7 +500,9 @@ static void the_sa_has_more_time_than_others(void **state)
 	(void)state;
 	make(&request, IB_SA_CLASS, IB_MAD_METHOD_GET, IB_MAD_SIZE, 1);
 	transmit();
-	assert_waits_until(now + 500 * MS);
+	assert_waits_until(now + 50 * MS);
+	assert_action(timer_at(request.timer.at), WAIT);
+	assert_waits_until(now + 450 * MS);
 }
 
 static void a_write_error_completes_it(void **state)
@@ -507,7 +541,7 @@ static void a_write_error_of_a_retransmission_leaves_the_first_in_flight(void **
 	transmit_and_begin_again();
 	assert_action(written(ENOMEM), WAIT);
 	assert_in_flight(IN_FLIGHT(0));
-	assert_waits_until(now + 2 * INTERVAL);
+	assert_waits_until(now + FLOOR);
 	assert_action(respond(0, 0), COMPLETE);
 	assert_done(0);
 }
@@ -534,7 +568,7 @@ static void a_late_get_is_retransmitted_with_a_new_id(void **state)
 {
 	(void)state;
 	transmit();
-	assert_action(timer_at(request.timer.at), AGAIN);
+	assert_action(be_late(), AGAIN);
 	assert_int_equal(request.state, TRANSACTION_READY);
 	assert_int_equal(request.news, NEWS_LATE);
 	assert_in_flight(IN_FLIGHT(0));
@@ -546,48 +580,181 @@ static void a_late_get_is_retransmitted_with_a_new_id(void **state)
 	assert_in_flight(IN_FLIGHT(0) | IN_FLIGHT(SECOND));
 }
 
-static void the_interval_doubles_until_the_attempt_is_over(void **state)
+/* The round trips of others have become known. */
+static void what_becomes_known_meanwhile_shortens_the_interval(void **state)
 {
-	int64_t began = now;
+	(void)state;
+	transmit();
+	rtt_sample(&all.rtts[RTT_GMP], 1000);
+	assert_action(timer_at(request.timer.at), WAIT);
+	assert_waits_until(now - FLOOR + 3 * MS);
+	rtt_sample(&all.rtts[RTT_GMP], 100 * MS); /* the interval does not grow again */
+	assert_action(timer_at(request.timer.at), AGAIN);
+	assert_int_equal(request.news, NEWS_LATE);
+}
+
+static void a_destination_that_is_slower_than_others_has_its_time(void **state)
+{
+	struct destination slow = {0};
+
+	(void)state;
+	rtt_sample(&all.rtts[RTT_GMP], 1000);
+	rtt_sample(&slow.rtt, 50 * MS);
+	request.destination = &slow;
+	transmit();
+	assert_again_after(150 * MS);
+}
+
+static void the_next_retransmission_comes_after_sixteen_times_the_interval(void **state)
+{
+	(void)state;
+	all.rtts[RTT_GMP].initial_us = 4 * MS;
+	transmit();
+	assert_again_after(4 * MS);
+	transmit();
+	assert_again_after(64 * MS);
+	transmit();
+	/* 1024 ms are longer than the attempt */
+	while (request.timer.at < request.end)
+		assert_action(timer_at(request.timer.at), WAIT);
+	assert_int_equal(request.transmissions.count, 3);
+}
+
+static void links_that_lose_packets_in_a_row_leave_the_interval_and_then_double_it(void **state)
+{
+	(void)state;
+	make_get(5);
+	lose_in_a_row(3);
+	for (int64_t i = 0; i < 4; i++) {
+		transmit();
+		assert_again_after(i < 3 ? INTERVAL : 2 * INTERVAL);
+	}
+	transmit();
+	assert_again_after(4 * INTERVAL);
+	assert_int_equal(request.transmissions.count, 5);
+}
+
+static void what_is_late_is_told_before_it_is_retransmitted(void **state)
+{
+	int64_t sent;
+
+	(void)state;
+	all.rtts[RTT_GMP].initial_us = 4 * MS;
+	transmit();
+	assert_again_after(4 * MS);
+	transmit();
+	sent = now;
+	assert_action(be_late(), WAIT);
+	assert_int_equal(request.news, NEWS_LATE);
+	assert_true(now == sent + 4 * MS);
+	assert_waits_until(sent + 64 * MS);
+}
+
+static void what_is_held_back_is_not_retransmitted_until_it_is_judged_again(void **state)
+{
+	int64_t sent = now;
 
 	(void)state;
 	transmit();
-	for (int64_t i = 1; i <= 7; i = 2 * i + 1) {
-		assert_waits_until(began + i * INTERVAL);
-		assert_action(timer_at(request.timer.at), AGAIN);
-		transmit();
+	request.held_back = true;
+	assert_action(be_late(), WAIT);
+	assert_int_equal(request.news, NEWS_LATE);
+	assert_waits_until(sent + 2 * INTERVAL + MS);
+	assert_action(timer_at(request.timer.at), WAIT);
+	assert_waits_until(sent + 3 * INTERVAL + 2 * MS);
+	request.held_back = false;
+	assert_action(timer_at(request.timer.at), AGAIN);
+}
+
+static void what_is_held_back_to_the_end_of_an_attempt_is_sent_in_the_next(void **state)
+{
+	(void)state;
+	transmit();
+	request.held_back = true;
+	while (request.timer.at < request.end)
+		assert_action(timer_at(request.timer.at), WAIT);
+	assert_action(timer_at(request.end), WAIT);
+	assert_waits_until(now + REPORT_AFTER);
+	assert_action(timer_at(request.timer.at), AGAIN);
+	assert_int_equal(request.early, 0);
+	assert_int_equal(request.left, 2);
+}
+
+/* How often it is sent if no response ever comes, with the kernel's reports or without. */
+static unsigned transmissions_to_nobody(int attempts, unsigned lost_in_a_row, bool reports)
+{
+	enum transaction_action action = TRANSACTION_AGAIN;
+	unsigned count;
+
+	setup(NULL);
+	make_get(attempts);
+	lose_in_a_row(lost_in_a_row);
+	all.rtts[RTT_GMP].initial_us = 4 * MS;
+	while (action != TRANSACTION_COMPLETE) {
+		if (action == TRANSACTION_AGAIN)
+			transmit();
+		if (reports && request.timer.at > request.end &&
+		    request.transmissions.expected & IN_FLIGHT(0))
+			action = kernel_times_out(0);
+		else
+			action = timer_at(request.timer.at);
 	}
-	assert_waits_until(began + BUDGET);
-	assert_int_equal(request.transmissions.count, 4);
+	assert_done(ETIMEDOUT);
+	count = request.transmissions.count;
+	table_free(&all.outstanding.table);
+	return count;
+}
+
+static void one_attempt_is_one_transmission(void **state)
+{
+	(void)state;
+	for (unsigned row = 1; row < 6; row++)
+		for (int reports = 0; reports < 2; reports++)
+			assert_int_equal(transmissions_to_nobody(1, row, reports), 1);
+}
+
+static void attempts_are_twice_as_many_transmissions_at_most(void **state)
+{
+	(void)state;
+	for (int attempts = 2; attempts < 12; attempts++)
+		for (unsigned row = 1; row < 6; row++)
+			for (int reports = 0; reports < 2; reports++)
+				assert_in_range(transmissions_to_nobody(attempts, row, reports),
+						attempts + 1, 2 * attempts);
+	/* early ones are not all used up unless links lose packets */
+	assert_int_equal(transmissions_to_nobody(3, 3, false), 6);
+	assert_int_equal(transmissions_to_nobody(3, 1, false), 5);
 }
 
 static void the_interval_stops_growing_before_it_overflows(void **state)
 {
 	(void)state;
-	transaction_init(&request, -1, 1);
+	transaction_init(&request, -1, 2);
 	request.interval = UINT32_MAX / 2;
 	request.transmissions.count = 1;
 	assert_action(start(), SEND);
 	assert_action(written(0), WAIT);
-	assert_action(timer_at(request.timer.at), AGAIN);
+	assert_again_after(UINT32_MAX / 2);
 	assert_true(request.interval == UINT32_MAX / 2);
 }
 
 static void the_kernel_waits_four_intervals_for_a_retransmission(void **state)
 {
 	(void)state;
+	lose_in_a_row(2);
 	transmit();
-	assert_action(timer_at(request.timer.at), AGAIN);
+	assert_action(be_late(), AGAIN);
 	assert_action(start(), SEND);
-	assert_int_equal(packet.kernel_ms, 801);
+	assert_int_equal(packet.kernel_ms, 401);
 }
 
 static void the_kernel_waits_a_tenth_of_a_second_at_least(void **state)
 {
 	(void)state;
+	lose_in_a_row(2);
 	all.rtts[RTT_GMP].initial_us = 4000;
 	transmit();
-	assert_action(timer_at(request.timer.at), AGAIN);
+	assert_action(be_late(), AGAIN);
 	assert_action(start(), SEND);
 	assert_int_equal(packet.kernel_ms, 100);
 }
@@ -595,11 +762,11 @@ static void the_kernel_waits_a_tenth_of_a_second_at_least(void **state)
 static void the_kernel_waits_no_longer_than_the_request(void **state)
 {
 	(void)state;
-	make_get(1);
+	make_get(2);
 	transmit();
 	assert_action(timer_at(request.end - 50 * MS), AGAIN);
 	assert_action(start(), SEND);
-	assert_int_equal(packet.kernel_ms, 50);
+	assert_int_equal(packet.kernel_ms, 50 + TIMEOUT_MS);
 }
 
 static void the_oldest_retransmission_is_replaced(void **state)
@@ -607,13 +774,14 @@ static void the_oldest_retransmission_is_replaced(void **state)
 	uint32_t tid;
 
 	(void)state;
+	lose_in_a_row(3);
 	transmit_twice();
 	tid = live(SECOND)->tid;
-	assert_action(timer_at(request.timer.at), AGAIN);
+	assert_action(be_late(), AGAIN);
 	transmit();
 	assert_in_flight(IN_FLIGHT(0) | IN_FLIGHT(SECOND) | IN_FLIGHT(THIRD));
 	assert_int_equal(live(SECOND)->tid, tid);
-	assert_action(timer_at(request.timer.at), AGAIN);
+	assert_action(be_late(), AGAIN);
 	transmit();
 	assert_in_flight(IN_FLIGHT(0) | IN_FLIGHT(SECOND) | IN_FLIGHT(THIRD));
 	assert_null(transmission_find(&all.outstanding, tid, IB_PERFORMANCE_CLASS));
@@ -626,7 +794,7 @@ static void a_late_set_waits_for_the_end_of_the_attempt(void **state)
 	(void)state;
 	make_set(3);
 	transmit();
-	assert_action(timer_at(request.timer.at), WAIT);
+	assert_action(be_late(), WAIT);
 	assert_int_equal(request.news, NEWS_LATE);
 	assert_waits_until(began + BUDGET);
 }
@@ -663,7 +831,7 @@ static void with_the_report_the_next_attempt_has_the_own_id(void **state)
 	assert_int_equal(packet.attempts_left, 2);
 	assert_true(request.end == now + BUDGET);
 	assert_action(written(0), WAIT);
-	assert_waits_until(now + 2 * INTERVAL);
+	assert_again_after(2 * INTERVAL);
 }
 
 static void without_a_report_the_next_attempt_has_a_new_id(void **state)
@@ -740,7 +908,7 @@ static void a_get_goes_on_with_its_timer_after_the_kernels_timeout(void **state)
 	transmit();
 	assert_action(kernel_times_out(0), NONE);
 	assert_in_flight(0);
-	assert_action(timer_at(request.timer.at), AGAIN);
+	assert_action(be_late(), AGAIN);
 	assert_action(start(), SEND);
 	assert_int_equal(written_tid(), TID);
 	assert_int_equal(packet.kernel_ms, 900);
@@ -788,7 +956,7 @@ static void the_kernels_timeout_leaves_what_is_ready(void **state)
 {
 	(void)state;
 	transmit();
-	assert_action(timer_at(request.timer.at), AGAIN);
+	assert_action(be_late(), AGAIN);
 	assert_action(kernel_times_out(0), NONE);
 	assert_int_equal(request.state, TRANSACTION_READY);
 	assert_in_flight(0);
@@ -803,7 +971,7 @@ static void a_response_completes_it(void **state)
 	now += 30 * MS;
 	assert_action(respond(0, 0), COMPLETE);
 	assert_done(0);
-	assert_int_equal(request.news, NEWS_RESPONSE);
+	assert_int_equal(request.news, NEWS_RESPONSE | NEWS_MEASURED);
 	assert_true(request.responded);
 	assert_int_equal(request.length, IB_MAD_SIZE);
 	assert_int_equal(request.status, 0);
@@ -866,7 +1034,7 @@ static void a_response_to_a_retransmission_tells_of_a_loss(void **state)
 	(void)state;
 	transmit_twice();
 	assert_action(respond(SECOND, 0), COMPLETE);
-	assert_int_equal(request.news, NEWS_LOST);
+	assert_int_equal(request.news, NEWS_LOST | NEWS_MEASURED);
 	assert_done(0);
 }
 
@@ -875,7 +1043,7 @@ static void a_response_to_the_first_tells_of_no_loss(void **state)
 	(void)state;
 	transmit_twice();
 	assert_action(respond(0, 0), COMPLETE);
-	assert_int_equal(request.news, NEWS_RESPONSE);
+	assert_int_equal(request.news, NEWS_RESPONSE | NEWS_MEASURED);
 	assert_done(0);
 }
 
@@ -884,7 +1052,7 @@ static void no_time_is_measured_if_an_id_was_sent_twice(void **state)
 	(void)state;
 	transmit();
 	assert_action(kernel_times_out(0), NONE);
-	assert_action(timer_at(request.timer.at), AGAIN);
+	assert_action(be_late(), AGAIN);
 	transmit();
 	now += MS;
 	assert_action(respond(0, 0), COMPLETE);
@@ -896,7 +1064,7 @@ static void a_response_completes_what_is_to_be_retransmitted(void **state)
 {
 	(void)state;
 	transmit();
-	assert_action(timer_at(request.timer.at), AGAIN);
+	assert_action(be_late(), AGAIN);
 	assert_action(respond(0, 0), COMPLETE);
 	assert_done(0);
 }
@@ -944,8 +1112,7 @@ static void without_memory_a_response_during_a_write_is_lost(void **state)
 	assert_int_equal(request.state, TRANSACTION_IN_FLIGHT);
 	assert_in_flight(0);
 	assert_action(written(0), WAIT);
-	assert_waits_until(now + INTERVAL);
-	assert_action(timer_at(request.timer.at), AGAIN);
+	assert_action(timer_at(now + FLOOR), AGAIN);
 }
 
 static void the_buffer_of_an_overtaken_long_request_stays(void **state)
@@ -1034,7 +1201,7 @@ static void after_busy_it_pauses(void **state)
 	(void)state;
 	transmit();
 	assert_action(respond(0, IB_MAD_STS_BUSY), WAIT);
-	assert_int_equal(request.news, NEWS_BUSY | NEWS_LATE | NEWS_LOST);
+	assert_int_equal(request.news, NEWS_BUSY);
 	assert_in_flight(0);
 	assert_pauses(INTERVAL);
 	assert_action(timer_at(request.timer.at), AGAIN);
@@ -1054,6 +1221,20 @@ static void the_pause_is_ten_milliseconds_at_least_and_doubles(void **state)
 		assert_action(timer_at(request.timer.at), AGAIN);
 		transmit();
 	}
+}
+
+/* A node that says BUSY is not dead: the long interval was a wrong guess. */
+static void after_an_early_retransmission_the_pause_is_as_short_as_before(void **state)
+{
+	(void)state;
+	transmit_twice();
+	assert_true(request.interval > 2 * INTERVAL);
+	assert_action(respond(SECOND, IB_MAD_STS_BUSY), WAIT);
+	assert_pauses(INTERVAL);
+	assert_action(timer_at(request.timer.at), AGAIN);
+	transmit();
+	assert_action(respond(0, IB_MAD_STS_BUSY), WAIT);
+	assert_pauses(2 * INTERVAL);
 }
 
 static void after_busy_the_kernel_holds_the_own_id_still(void **state)
@@ -1076,7 +1257,7 @@ static void busy_without_time_for_a_pause_is_an_error(void **state)
 	now = request.end - INTERVAL;
 	assert_action(respond(0, IB_MAD_STS_BUSY), COMPLETE);
 	assert_done(EIO);
-	assert_int_equal(request.news, NEWS_BUSY | NEWS_RESPONSE);
+	assert_int_equal(request.news, NEWS_BUSY | NEWS_RESPONSE | NEWS_MEASURED);
 	assert_int_equal(request.status, IB_MAD_STS_BUSY);
 }
 
@@ -1091,7 +1272,7 @@ static void a_set_is_repeated_once_after_busy(void **state)
 	assert_action(respond(0, IB_MAD_STS_BUSY), WAIT);
 	assert_action(timer_at(request.timer.at), AGAIN);
 	transmit();
-	assert_action(timer_at(request.timer.at), WAIT);
+	assert_action(be_late(), WAIT);
 	assert_waits_until(end);
 }
 
@@ -1114,9 +1295,9 @@ static void busy_before_the_next_attempt_is_followed_by_a_pause(void **state)
 	now += MS;
 	assert_action(kernel_times_out(0), AGAIN);
 	assert_action(respond(SECOND, IB_MAD_STS_BUSY), WAIT);
-	assert_int_equal(request.news, NEWS_BUSY | NEWS_LATE | NEWS_LOST);
+	assert_int_equal(request.news, NEWS_BUSY);
 	assert_int_equal(request.left, 2);
-	assert_pauses(4 * INTERVAL);
+	assert_pauses(INTERVAL);
 	assert_action(timer_at(request.timer.at), AGAIN);
 	assert_action(start(), SEND);
 	assert_int_equal(packet.attempts_left, 2);
@@ -1166,12 +1347,13 @@ static void busy_during_a_write_that_fails_is_followed_by_a_pause(void **state)
 static void a_refused_packet_does_not_end_a_pause(void **state)
 {
 	(void)state;
+	lose_in_a_row(3);
 	transmit_twice();
-	assert_action(timer_at(request.timer.at), AGAIN);
+	assert_action(be_late(), AGAIN);
 	assert_action(start(), SEND);
 	assert_action(respond(SECOND, IB_MAD_STS_BUSY), WAIT);
 	assert_action(written(EINVAL), WAIT);
-	assert_pauses(4 * INTERVAL);
+	assert_pauses(INTERVAL);
 }
 
 static void busy_for_a_refused_packet_is_anothers(void **state)
@@ -1183,7 +1365,7 @@ static void busy_for_a_refused_packet_is_anothers(void **state)
 	assert_action(written(EINVAL), SEND);
 	assert_action(written(0), WAIT);
 	/* it is not repeated within the attempt */
-	assert_action(timer_at(request.timer.at), WAIT);
+	assert_action(be_late(), WAIT);
 	assert_waits_until(request.end);
 }
 
@@ -1286,8 +1468,9 @@ static void a_redirection_outlives_a_write_error_of_the_retransmission(void **st
 static void a_redirection_outlives_a_refused_retransmission(void **state)
 {
 	(void)state;
+	lose_in_a_row(3);
 	transmit_twice();
-	assert_action(timer_at(request.timer.at), AGAIN);
+	assert_action(be_late(), AGAIN);
 	assert_action(start(), SEND);
 	assert_action(redirect_to(SECOND, 77, 0), NONE);
 	assert_action(written(EINVAL), AGAIN);
@@ -1565,7 +1748,15 @@ int main(void)
 		TEST(a_refused_retransmission_waits_for_the_response_to_the_first),
 		TEST(a_device_that_is_gone_completes_it),
 		TEST(a_late_get_is_retransmitted_with_a_new_id),
-		TEST(the_interval_doubles_until_the_attempt_is_over),
+		TEST(what_becomes_known_meanwhile_shortens_the_interval),
+		TEST(a_destination_that_is_slower_than_others_has_its_time),
+		TEST(the_next_retransmission_comes_after_sixteen_times_the_interval),
+		TEST(links_that_lose_packets_in_a_row_leave_the_interval_and_then_double_it),
+		TEST(what_is_late_is_told_before_it_is_retransmitted),
+		TEST(what_is_held_back_is_not_retransmitted_until_it_is_judged_again),
+		TEST(what_is_held_back_to_the_end_of_an_attempt_is_sent_in_the_next),
+		TEST(one_attempt_is_one_transmission),
+		TEST(attempts_are_twice_as_many_transmissions_at_most),
 		TEST(the_interval_stops_growing_before_it_overflows),
 		TEST(the_kernel_waits_four_intervals_for_a_retransmission),
 		TEST(the_kernel_waits_a_tenth_of_a_second_at_least),
@@ -1608,6 +1799,7 @@ int main(void)
 		TEST(a_response_to_the_first_outlives_a_write_error_of_the_second),
 		TEST(after_busy_it_pauses),
 		TEST(the_pause_is_ten_milliseconds_at_least_and_doubles),
+		TEST(after_an_early_retransmission_the_pause_is_as_short_as_before),
 		TEST(after_busy_the_kernel_holds_the_own_id_still),
 		TEST(busy_without_time_for_a_pause_is_an_error),
 		TEST(a_set_is_repeated_once_after_busy),

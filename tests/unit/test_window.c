@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* How many requests may be under way: growth, losses, limits. */
+/* How many requests may be in flight: rounds, delay, losses, silence; with a clock of its own.
+ */
 
 #include "engine/window.h"
 
@@ -12,135 +13,550 @@
 
 #define START   8
 #define LARGEST 256
+#define RTT     100
+#define LATE    4000
+#define MS      INT64_C(1000)
+
+/* A MAD in flight. */
+struct mad {
+	struct window_mark mark;
+	int64_t sent;
+};
 
 static struct window window;
+static struct mad in_flight[1024]; /* the oldest first */
+static unsigned count;
+static int64_t now;
 
 static int setup(void **state)
 {
 	(void)state;
 	window_init(&window, START, LARGEST);
+	count = 0;
+	now = 1000000000;
 	return 0;
 }
 
 #define WINDOW_TEST(name) cmocka_unit_test_setup(name, setup)
 
-static void answer(unsigned count)
+static void send(void)
 {
-	while (count--)
-		window_response(&window);
+	in_flight[count].sent = now;
+	window_sent(&window, &in_flight[count++].mark, now);
 }
 
-static void lose(unsigned count)
+static bool is_open(void)
 {
-	while (count--)
-		window_lost(&window);
+	return window_has_room(&window) && window.opens <= now;
 }
 
-static void it_doubles_each_round_trip_up_to_its_largest(void **state)
+/* Sends what the window lets through; returns how many. */
+static unsigned fill(void)
 {
-	(void)state;
-	for (unsigned size = START; size < LARGEST; size *= 2) {
-		assert_int_equal(window.size, size);
-		answer(size - 1);
-		assert_int_equal(window.size, size);
-		answer(1);
+	unsigned before = count;
+
+	while (is_open())
+		send();
+	return count - before;
+}
+
+static struct mad take(unsigned n)
+{
+	struct mad mad = in_flight[n];
+
+	count--;
+	for (; n < count; n++)
+		in_flight[n] = in_flight[n + 1];
+	return mad;
+}
+
+static void respond(unsigned n)
+{
+	struct mad mad = take(n);
+
+	window_response(&window, mad.mark, (uint32_t)(now - mad.sent), true, false, now);
+}
+
+static void be_late(unsigned n)
+{
+	struct mad mad = take(n);
+
+	window_late(&window, mad.mark, mad.sent, now);
+}
+
+static void respond_to_all(void)
+{
+	while (count)
+		respond(0);
+}
+
+/* A full window, and a response to each after so long. */
+static void go_round(int64_t rtt)
+{
+	fill();
+	now += rtt;
+	respond_to_all();
+}
+
+/* Of a full window, a queue drops what is beyond "room", one MAD in "lossy" is lost. */
+static void go_round_with(unsigned room, unsigned lossy)
+{
+	static unsigned dropped;
+	unsigned sent, late = 0;
+
+	while (is_open()) {
+		send();
+		now++;
 	}
-	assert_int_equal(window.size, LARGEST);
-	answer(10000);
+	sent = count;
+	now += RTT;
+	for (unsigned i = 0; i < sent; i++)
+		if (i >= room || (lossy && dropped++ % lossy == 0))
+			late++;
+		else
+			respond(late);
+	now += LATE;
+	while (count)
+		be_late(0);
+	/* a response to a later MAD ends a silence */
+	if (window.silent) {
+		fill();
+		now += RTT;
+		respond_to_all();
+	}
+}
+
+static void go_rounds(unsigned rounds, int64_t rtt)
+{
+	while (rounds--)
+		go_round(rtt);
+}
+
+/* --- growth --------------------------------------------------------------------- */
+
+static void it_grows_by_half_each_round_and_later_by_a_quarter(void **state)
+{
+	(void)state;
+	go_round(RTT);
+	assert_int_equal(window.size, 13);
+	go_round(RTT);
+	assert_int_equal(window.size, 20);
+	go_round(RTT);
+	assert_int_equal(window.size, 31);
+	go_round(RTT);
+	assert_int_equal(window.size, 47);
+	go_round(RTT);
+	assert_int_equal(window.size, 59);
+	go_rounds(20, RTT);
 	assert_int_equal(window.size, LARGEST);
 }
 
-static void it_halves_when_a_good_part_gets_lost_and_no_further_than_its_smallest(void **state)
+static void during_the_other_window_s_trial_it_is_halved_and_stays_so(void **state)
 {
-	unsigned size;
+	struct window other;
 
 	(void)state;
-	answer(START + 2 * START + 4 * START);
-	size = window.size;
-	assert_int_equal(size, 64);
-	answer(32);
-	lose(32);
-	assert_int_equal(window.size, 32);
-	for (int i = 0; i < 1000; i++)
-		lose(1);
-	assert_int_equal(window.size, window.smallest);
-	assert_true(window.size > 0);
+	window_init(&other, START, LARGEST);
+	go_rounds(4, RTT);
+	assert_int_equal(window.size, 47);
+	window_hush(&window);
+	assert_int_equal(window.size, 23);
+	go_rounds(10, RTT);
+	assert_int_equal(window.size, 23);
+	window_unhush(&window, &other);
+	assert_int_equal(window.size, 47);
+	go_round(RTT);
+	assert_true(window.size > 47);
 }
 
-static void after_a_loss_it_grows_by_steps(void **state)
+static void what_filled_a_queue_in_the_other_window_s_trial_filled_it_here(void **state)
 {
-	unsigned size;
+	struct window other;
 
 	(void)state;
-	answer(START + 2 * START + 4 * START);
-	answer(32);
-	lose(32);
-	size = window.size;
-	answer(64);
-	assert_true(window.size > size);
-	assert_true(window.size < 2 * size);
-	answer(100000);
-	assert_int_equal(window.size, LARGEST);
+	window_init(&other, START, LARGEST);
+	other.verdict = LOSS_QUEUE;
+	go_rounds(4, RTT);
+	window_hush(&window);
+	window_unhush(&window, &other);
+	assert_int_equal(window.size, 36); /* three quarters */
+	go_round(RTT);
+	assert_int_equal(window.size, 36);
 }
 
-static void a_few_losses_change_nothing(void **state)
+static void a_late_mad_that_has_a_response_after_all_was_not_lost(void **state)
+{
+	struct mad mad;
+
+	(void)state;
+	for (unsigned i = 0; i < 1000; i++) {
+		fill();
+		now += LATE;
+		mad = in_flight[0];
+		respond(1);
+		be_late(0);
+		window_response(&window, mad.mark, LATE, false, false, now);
+		respond_to_all();
+	}
+	assert_false(window.losses.trial);
+	assert_int_equal(window.losses.link_share, 0);
+	assert_int_equal(window.losses.queue, 0);
+}
+
+static void it_does_not_grow_while_nothing_uses_it(void **state)
 {
 	(void)state;
-	lose(START);
+	for (unsigned i = 0; i < 5000; i++) {
+		send();
+		now += RTT;
+		respond_to_all();
+	}
 	assert_int_equal(window.size, START);
-	answer(64 - START);
-	/* an eighth: it may grow */
-	assert_true(window.size > START);
-	setup(state);
-	answer(52);
-	window.size = 64;
-	window.responses = 51;
-	lose(13);
-	assert_int_equal(window.size, 64); /* a fifth: it stays */
 }
+
+static void it_does_not_grow_while_a_part_of_a_round_is_open(void **state)
+{
+	(void)state;
+	fill();
+	now += RTT;
+	for (unsigned i = 0; i < 100; i++) {
+		/* two of the round stay open; the others change */
+		while (count > 2)
+			respond(2);
+		fill();
+		now += RTT;
+	}
+	assert_int_equal(window.size, START);
+}
+
+static void a_slow_node_holds_no_round_up(void **state)
+{
+	(void)state;
+	fill();
+	now += RTT;
+	while (count > 1)
+		respond(1);
+	assert_true(window.size > START);
+}
+
+/* --- delay ---------------------------------------------------------------------- */
+
+static void it_shrinks_to_what_is_delivered_when_all_round_trips_grow(void **state)
+{
+	unsigned before;
+
+	(void)state;
+	go_rounds(10, RTT);
+	before = window.size;
+	go_round(10 * MS);
+	assert_int_equal(window.size, before); /* it may be that a process did not run */
+	go_round(10 * MS);
+	assert_in_range(window.size, before / 2, before - 1);
+	go_rounds(100, 10 * MS);
+	assert_in_range(window.size, window.smallest, START);
+	assert_int_equal(window_shortest_rtt(&window), RTT);
+}
+
+static void a_single_round_that_takes_long_changes_nothing(void **state)
+{
+	unsigned before;
+
+	(void)state;
+	go_rounds(3, RTT);
+	for (unsigned i = 0; i < 10; i++) {
+		go_round(10 * MS);
+		before = window.size;
+		go_round(RTT);
+		assert_true(window.size >= before);
+	}
+}
+
+static void round_trips_may_be_twice_the_shortest(void **state)
+{
+	(void)state;
+	window_init(&window, START, LARGEST);
+	go_rounds(2, 20 * MS);
+	for (unsigned i = 0; i < 20; i++) {
+		unsigned before = window.size;
+
+		go_round(39 * MS);
+		assert_true(window.size >= before);
+	}
+}
+
+static void the_shortest_round_trip_is_forgotten_after_ten_seconds(void **state)
+{
+	(void)state;
+	go_round(RTT);
+	for (unsigned i = 0; i < 20; i++) {
+		if (i < 8 || i > 18)
+			assert_int_equal(window_shortest_rtt(&window) == RTT, i < 8);
+		go_round(600 * MS);
+	}
+	assert_int_equal(window_shortest_rtt(&window), 600 * MS);
+}
+
+static void the_rate_is_that_of_the_latest_round(void **state)
+{
+	(void)state;
+	go_round(RTT);
+	/* it is judged when one of eight is open */
+	assert_int_equal(window.rate, (START - 1) * 1000000 / RTT);
+}
+
+/* Responses to MADs that were late are delivered, too. */
+static void it_shrinks_by_one_at_least(void **state)
+{
+	(void)state;
+	go_round(RTT);
+	for (unsigned size = window.size; size > START; size--) {
+		assert_int_equal(window.size, size);
+		for (unsigned rounds = 0; rounds < 2; rounds++) {
+			fill();
+			now += 10 * MS;
+			for (unsigned i = 0; i < 10000; i++)
+				window_response(&window, (struct window_mark){0}, 0, false,
+						false, now);
+			respond_to_all();
+		}
+	}
+	assert_int_equal(window.size, START);
+}
+
+/* --- losses --------------------------------------------------------------------- */
+
+static void it_finds_how_many_a_queue_takes(void **state)
+{
+	unsigned dropped = 0, sent = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 2000; i++) {
+		sent += window.size;
+		if (window.size > 64)
+			dropped += window.size - 64;
+		go_round_with(64, 0);
+		if (i > 20)
+			assert_in_range(window.size, 16, 80);
+	}
+	print_message("%u of %u dropped\n", dropped, sent);
+	assert_true(dropped < sent / 200);
+	assert_in_range(window.losses.link_share, 0, LOSS_ONE / 256);
+	assert_true(window.losses.queue > 0);
+}
+
+static void what_links_lose_does_not_keep_it_small(void **state)
+{
+	const unsigned lossy[] = {3, 10, 50};
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		setup(state);
+		window.losses_in_a_row = 10; /* so that this is no silence */
+		for (unsigned rounds = 0; rounds < 300; rounds++)
+			go_round_with(UINT_MAX, lossy[i]);
+		assert_true(window.size > LARGEST / 2);
+		assert_in_range(window.losses.link_share, LOSS_ONE / lossy[i] * 2 / 3,
+				LOSS_ONE / lossy[i] * 3 / 2);
+	}
+}
+
+static void a_queue_is_found_on_links_that_lose_packets(void **state)
+{
+	(void)state;
+	window.losses_in_a_row = 10; /* so that this is no silence */
+	for (unsigned i = 0; i < 1000; i++) {
+		go_round_with(64, 20);
+		if (i > 100)
+			assert_in_range(window.size, 8, 110);
+	}
+}
+
+static void a_dead_node_now_and_then_changes_nothing(void **state)
+{
+	(void)state;
+	go_rounds(3, RTT);
+	for (unsigned i = 0; i < 1000; i++) {
+		unsigned before = window.size;
+
+		fill();
+		now += RTT;
+		while (count > (i % 8 == 0))
+			respond(i % 8 == 0);
+		fill();
+		now += LATE;
+		if (i % 8 == 0)
+			respond(1);
+		if (i % 8 == 0)
+			be_late(0);
+		assert_true(window.size >= before);
+		respond_to_all();
+	}
+}
+
+/* --- silence -------------------------------------------------------------------- */
+
+static void in_silence_it_lets_one_mad_through_at_growing_intervals(void **state)
+{
+	unsigned sent = 0;
+	int64_t died;
+
+	(void)state;
+	go_rounds(20, RTT);
+	fill();
+	assert_int_equal(count, LARGEST);
+	now += LATE;
+	for (unsigned i = 0; i < LARGEST; i++)
+		be_late(0);
+	assert_true(window.silent);
+	assert_int_equal(window.size, window.smallest);
+	for (died = now; now < died + 100 * MS; now += MS) {
+		sent += fill();
+		while (count && now - in_flight[0].sent >= LATE)
+			be_late(0);
+	}
+	assert_in_range(sent, 5, 12);
+	send();
+	now += RTT;
+	respond(count - 1);
+	assert_false(window.silent);
+	assert_int_equal(window.opens, 0);
+	/* half of it, and half of that for a trial */
+	assert_int_equal(window.size, LARGEST / 4);
+	assert_true(window.losses.trial);
+}
+
+static void after_a_silence_in_which_nothing_was_lost_it_is_as_large_as_before(void **state)
+{
+	(void)state;
+	go_rounds(20, RTT);
+	fill();
+	now += LATE;
+	for (unsigned i = 0; i < 10; i++)
+		be_late(0);
+	assert_true(window.silent);
+	now += LATE;
+	respond_to_all();
+	assert_false(window.silent);
+	assert_int_equal(window.size, LARGEST);
+	assert_false(window.losses.trial);
+}
+
+static void a_trial_is_begun_anew_after_a_silence_in_which_nothing_was_lost(void **state)
+{
+	(void)state;
+	go_rounds(3, RTT);
+	while (is_open()) {
+		send();
+		now++;
+	}
+	now += LATE;
+	respond(count - 1);
+	while (!window.losses.trial)
+		be_late(0);
+	now += RTT;
+	respond_to_all();
+	fill();
+	now += LATE;
+	be_late(0);
+	assert_true(window.silent);
+	respond_to_all();
+	assert_false(window.silent);
+	assert_true(window.losses.trial);
+	go_rounds(200, RTT);
+	assert_false(window.losses.trial);
+	assert_int_equal(window.size, LARGEST);
+}
+
+static void a_late_mad_that_was_overtaken_is_no_silence(void **state)
+{
+	(void)state;
+	send();
+	now++;
+	send();
+	now += LATE;
+	respond(1);
+	be_late(0);
+	assert_false(window.silent);
+}
+
+static void while_links_lose_packets_one_late_mad_is_no_silence(void **state)
+{
+	(void)state;
+	window.losses_in_a_row = 3;
+	for (unsigned i = 0; i < 3; i++) {
+		assert_false(window.silent);
+		send();
+		now += LATE;
+		be_late(0);
+	}
+	assert_true(window.silent);
+}
+
+/* --- fixed windows -------------------------------------------------------------- */
 
 static void a_fixed_one_stays(void **state)
 {
-	const unsigned sizes[] = {1, 2, 3, 1000000, UINT_MAX};
+	const unsigned sizes[] = {1, 2, 3, 500};
 
 	(void)state;
-	for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+	for (unsigned i = 0; i < 4; i++) {
 		window_fix(&window, sizes[i], LARGEST);
-		answer(1000);
+		go_rounds(10, RTT);
+		go_rounds(10, 10 * MS);
 		assert_int_equal(window.size, sizes[i]);
-		lose(1000);
+		for (unsigned rounds = 0; rounds < 100; rounds++)
+			go_round_with(1, 0);
 		assert_int_equal(window.size, sizes[i]);
 	}
+	window_fix(&window, UINT_MAX, LARGEST);
+	assert_int_equal(window.size, UINT_MAX);
 	window_fix(&window, 0, LARGEST);
 	assert_int_equal(window.size, START);
-	answer(START);
-	assert_int_equal(window.size, 2 * START);
+	go_round(RTT);
+	assert_true(window.size > START);
 }
 
-static void it_is_open_while_fewer_are_in_flight(void **state)
+static void those_in_flight_are_not_forgotten_when_it_is_fixed(void **state)
 {
 	(void)state;
-	window.in_flight = START - 1;
-	assert_true(window_open(&window));
-	window.in_flight = START;
-	assert_false(window_open(&window));
+	fill();
+	assert_false(window_has_room(&window));
 	window_fix(&window, START + 1, LARGEST);
-	assert_int_equal(window.in_flight, START); /* these are not forgotten */
-	assert_true(window_open(&window));
+	assert_int_equal(window.in_flight, START);
+	assert_true(window_has_room(&window));
 	window_fix(&window, 1, LARGEST);
-	assert_false(window_open(&window));
+	assert_false(window_has_room(&window));
+	respond_to_all();
+	assert_int_equal(window.in_flight, 0);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WINDOW_TEST(it_doubles_each_round_trip_up_to_its_largest),
-		WINDOW_TEST(
-			it_halves_when_a_good_part_gets_lost_and_no_further_than_its_smallest),
-		WINDOW_TEST(after_a_loss_it_grows_by_steps),
-		WINDOW_TEST(a_few_losses_change_nothing),
+		WINDOW_TEST(it_grows_by_half_each_round_and_later_by_a_quarter),
+		WINDOW_TEST(during_the_other_window_s_trial_it_is_halved_and_stays_so),
+		WINDOW_TEST(what_filled_a_queue_in_the_other_window_s_trial_filled_it_here),
+		WINDOW_TEST(a_late_mad_that_has_a_response_after_all_was_not_lost),
+		WINDOW_TEST(it_does_not_grow_while_nothing_uses_it),
+		WINDOW_TEST(it_does_not_grow_while_a_part_of_a_round_is_open),
+		WINDOW_TEST(a_slow_node_holds_no_round_up),
+		WINDOW_TEST(it_shrinks_to_what_is_delivered_when_all_round_trips_grow),
+		WINDOW_TEST(a_single_round_that_takes_long_changes_nothing),
+		WINDOW_TEST(round_trips_may_be_twice_the_shortest),
+		WINDOW_TEST(the_shortest_round_trip_is_forgotten_after_ten_seconds),
+		WINDOW_TEST(the_rate_is_that_of_the_latest_round),
+		WINDOW_TEST(it_shrinks_by_one_at_least),
+		WINDOW_TEST(it_finds_how_many_a_queue_takes),
+		WINDOW_TEST(what_links_lose_does_not_keep_it_small),
+		WINDOW_TEST(a_queue_is_found_on_links_that_lose_packets),
+		WINDOW_TEST(a_dead_node_now_and_then_changes_nothing),
+		WINDOW_TEST(in_silence_it_lets_one_mad_through_at_growing_intervals),
+		WINDOW_TEST(after_a_silence_in_which_nothing_was_lost_it_is_as_large_as_before),
+		WINDOW_TEST(a_trial_is_begun_anew_after_a_silence_in_which_nothing_was_lost),
+		WINDOW_TEST(a_late_mad_that_was_overtaken_is_no_silence),
+		WINDOW_TEST(while_links_lose_packets_one_late_mad_is_no_silence),
 		WINDOW_TEST(a_fixed_one_stays),
-		WINDOW_TEST(it_is_open_while_fewer_are_in_flight),
+		WINDOW_TEST(those_in_flight_are_not_forgotten_when_it_is_fixed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

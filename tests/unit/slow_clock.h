@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The engine's clock, which goes slowly if a test says so: as on a quick machine, so that what
+ * follows round trips does not depend on the machine. For one thread; the program is linked
+ * with --wrap=clock_us.
+ */
+#ifndef TESTS_UNIT_SLOW_CLOCK_H
+#define TESTS_UNIT_SLOW_CLOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* It is looked at so often in a microsecond. */
+#define LOOKS 4
+
+int64_t __real_clock_us(void);
+int64_t __wrap_clock_us(void);
+
+static bool clock_is_slow;
+static int64_t clock_latest;
+static unsigned clock_looks;
+
+int64_t __wrap_clock_us(void)
+{
+	int64_t now =
+		clock_is_slow ? clock_latest + (++clock_looks % LOOKS == 0) : __real_clock_us();
+
+	/* it never goes back */
+	if (now > clock_latest)
+		clock_latest = now;
+	return clock_latest;
+}
+
+static inline void slow_clock(bool on)
+{
+	(void)__wrap_clock_us();
+	clock_is_slow = on;
+}
+
+#endif

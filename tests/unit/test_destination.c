@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* What is known of destinations: how many requests each may have, how long to wait for it. */
+
+#include "engine/destination.h"
+
+#include "fake_device.h"
+
+#include <infiniband/mad.h>
+#include <string.h>
+
+#define COUNT     1000
+#define KEPT      4096 /* entries without users */
+#define LIMIT_MAX 16
+#define RTT       100
+
+static struct destinations destinations;
+static struct destination *node;
+
+static int setup(void **state)
+{
+	destinations_init(&destinations);
+	node = destination_get(&destinations, 1);
+	return node ? device_setup(state) : -1;
+}
+
+static int teardown(void **state)
+{
+	destinations_free(&destinations);
+	return device_teardown(state);
+}
+
+#define DESTINATION_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+/* --- entries -------------------------------------------------------------------- */
+
+static void a_destination_is_found_by_its_key(void **state)
+{
+	struct destination *made[COUNT];
+
+	(void)state;
+	for (uint64_t i = 0; i < COUNT; i++) {
+		made[i] = destination_get(&destinations, (i + 1) * 64);
+		assert_non_null(made[i]);
+		assert_int_equal(made[i]->limit, 1);
+		assert_int_equal(made[i]->in_flight, 0);
+	}
+	for (uint64_t i = 0; i < COUNT; i++)
+		assert_ptr_equal(destination_get(&destinations, (i + 1) * 64), made[i]);
+	assert_int_equal(destinations.count, COUNT + 1);
+}
+
+static void what_is_known_is_kept_when_no_request_is_left(void **state)
+{
+	(void)state;
+	assert_ptr_equal(destination_get(&destinations, 1), node);
+	assert_int_equal(node->users, 2);
+	node->limit = 7;
+	destination_put(&destinations, node);
+	assert_int_equal(destinations.idle_count, 0);
+	destination_put(&destinations, node);
+	assert_int_equal(destinations.idle_count, 1);
+	assert_ptr_equal(destination_get(&destinations, 1), node);
+	assert_int_equal(destinations.idle_count, 0);
+	assert_int_equal(node->limit, 7);
+}
+
+static void the_longest_unused_ones_are_forgotten(void **state)
+{
+	const unsigned count = KEPT + 100;
+	bool there[KEPT + 100 + 2] = {false};
+
+	(void)state;
+	for (unsigned i = 2; i < count + 2; i++)
+		destination_put(&destinations, destination_get(&destinations, i));
+	assert_in_range(destinations.idle_count, KEPT, KEPT + 1);
+	/* this one is in use */
+	assert_int_equal(destinations.count, destinations.idle_count + 1);
+	destinations_shrink(&destinations, KEPT / 2);
+	assert_int_equal(destinations.idle_count, KEPT / 2);
+	for (unsigned i = 0; i < destinations.bucket_count; i++)
+		for (struct destination *at = destinations.buckets[i]; at; at = at->next)
+			there[at->key] = true;
+	for (unsigned i = 2; i < count + 2; i++)
+		assert_int_equal(there[i], i >= count + 2 - KEPT / 2);
+	assert_true(there[1]);
+}
+
+static void one_that_is_used_again_is_not_forgotten_soon(void **state)
+{
+	(void)state;
+	destination_put(&destinations, node);
+	destination_put(&destinations, destination_get(&destinations, 2));
+	destination_put(&destinations, destination_get(&destinations, 1));
+	destinations_shrink(&destinations, 1);
+	assert_int_equal(destinations.count, 1);
+	assert_ptr_equal(destination_get(&destinations, 1), node);
+}
+
+static void without_memory_there_is_no_destination(void **state)
+{
+	struct destinations none;
+
+	(void)state;
+	destinations_init(&none);
+	device_fail_malloc(1);
+	assert_null(destination_get(&none, 1));
+	device_fail_malloc(2);
+	assert_null(destination_get(&none, 1));
+	device_fail_malloc(0);
+	assert_int_equal(none.count, 0);
+	assert_non_null(destination_get(&none, 1));
+	destinations_free(&none);
+}
+
+static void without_memory_for_more_buckets_all_are_found(void **state)
+{
+	unsigned buckets = destinations.bucket_count;
+
+	(void)state;
+	for (uint64_t i = 2; i <= buckets; i++)
+		destination_get(&destinations, i);
+	for (uint64_t i = buckets + 1; i < 2 * buckets; i++) {
+		device_fail_malloc(1);
+		assert_non_null(destination_get(&destinations, i));
+	}
+	device_fail_malloc(0);
+	assert_int_equal(destinations.bucket_count, buckets);
+	for (uint64_t i = 1; i < 2 * buckets; i++)
+		assert_int_equal(destination_get(&destinations, i)->key, i);
+	assert_int_equal(destinations.count, 2 * buckets - 1);
+	assert_int_equal(destinations.bucket_count, 2 * buckets);
+}
+
+static void count_it(struct destination *destination, void *arg)
+{
+	unsigned *seen = arg;
+
+	seen[destination->key]++;
+}
+
+static void each_one_is_visited_once(void **state)
+{
+	unsigned seen[COUNT + 1] = {0};
+
+	(void)state;
+	for (uint64_t i = 2; i <= COUNT; i++)
+		destination_get(&destinations, i);
+	destinations_visit(&destinations, count_it, seen);
+	for (uint64_t i = 1; i <= COUNT; i++)
+		assert_int_equal(seen[i], 1);
+}
+
+/* --- keys ----------------------------------------------------------------------- */
+
+static uint64_t key_of(uint8_t mgmt_class, int lid, uint8_t gid, uint8_t hop)
+{
+	uint8_t umad[64 + IB_MAD_SIZE] = {0};
+	ib_mad_addr_t grh = {.gid = {gid}};
+	uint8_t *mad = umad_get_mad(umad);
+
+	umad_set_addr(umad, lid, 1, 0, 0);
+	umad_set_grh(umad, gid ? &grh : NULL);
+	mad[1] = mgmt_class;
+	if (hop) {
+		mad[7] = 3;
+		mad[128 + 3] = hop;
+		mad[128 + 4] = gid; /* beyond the route */
+	}
+	mad[12] = hop ^ gid; /* of no consequence */
+	return destination_key(umad);
+}
+
+static uint64_t key_of_lid(int lid)
+{
+	return key_of(IB_PERFORMANCE_CLASS, lid, 0, 0);
+}
+
+static uint64_t key_of_gid(uint8_t gid)
+{
+	return key_of(IB_PERFORMANCE_CLASS, 1, gid, 0);
+}
+
+static uint64_t key_of_route(uint8_t hop)
+{
+	return key_of(IB_SMI_DIRECT_CLASS, 0xffff, 0, hop);
+}
+
+static void a_destination_is_a_lid_a_gid_or_a_route(void **state)
+{
+	(void)state;
+	assert_true(key_of_lid(1) == key_of_lid(1));
+	assert_true(key_of_lid(1) != key_of_lid(2));
+	assert_true(key_of_gid(1) != key_of_gid(2));
+	assert_true(key_of_gid(1) != key_of_lid(1));
+	assert_true(key_of_route(1) != key_of_route(2));
+	assert_true(key_of_route(1) == key_of_route(1));
+}
+
+static void smps_and_gmps_have_a_destination_each(void **state)
+{
+	(void)state;
+	assert_true(key_of(IB_SMI_CLASS, 1, 0, 0) != key_of_lid(1));
+	assert_true(key_of(IB_CC_CLASS, 1, 0, 0) == key_of_lid(1));
+}
+
+/* --- the limit ------------------------------------------------------------------ */
+
+/* So many responses while requests are queued for the node. */
+static void respond(unsigned count, uint32_t rtt_us)
+{
+	while (count--)
+		destination_response(node, rtt_us, true);
+}
+
+/* Each request waits for those before it that are more than so many. */
+static void respond_serially(unsigned count, unsigned at_once)
+{
+	while (count--)
+		respond(1, node->limit <= at_once ? RTT : RTT * node->limit / at_once);
+}
+
+static void four_responses_allow_a_second_request(void **state)
+{
+	(void)state;
+	respond(3, RTT);
+	assert_int_equal(node->limit, 1);
+	respond(1, RTT);
+	assert_int_equal(node->limit, 2);
+}
+
+static void beyond_two_requests_the_limit_grows_slowly(void **state)
+{
+	(void)state;
+	respond(4, RTT);
+	respond(63, RTT);
+	assert_int_equal(node->limit, 2);
+	respond(1, RTT);
+	assert_int_equal(node->limit, 3);
+	respond(95, RTT);
+	assert_int_equal(node->limit, 3);
+	respond(1, RTT);
+	assert_int_equal(node->limit, 4);
+	respond(10000, RTT);
+	assert_int_equal(node->limit, LIMIT_MAX);
+}
+
+static void the_limit_does_not_grow_while_nothing_waits_for_it(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 70000; i++)
+		destination_response(node, RTT, false);
+	assert_int_equal(node->limit, 1);
+	respond(1, RTT);
+	assert_int_equal(node->limit, 2);
+}
+
+static void a_response_without_a_round_trip_is_no_evidence(void **state)
+{
+	(void)state;
+	respond(1000, 0);
+	assert_int_equal(node->limit, 1);
+	assert_int_equal(node->rtt.mean_us, 0);
+}
+
+/* It handles one after the other: with two, one waits. */
+static void the_limit_does_not_grow_when_round_trips_do(void **state)
+{
+	(void)state;
+	for (unsigned at_once = 1; at_once < 5; at_once++) {
+		teardown(state);
+		assert_int_equal(setup(state), 0);
+		for (int i = 0; i < 100; i++) {
+			respond_serially(100, at_once);
+			assert_true(node->limit <= 2 * at_once);
+		}
+	}
+}
+
+static void the_limit_falls_when_requests_wait(void **state)
+{
+	(void)state;
+	respond(10000, RTT);
+	respond(2 * 32 * LIMIT_MAX, 2 * RTT);
+	assert_int_equal(node->limit, LIMIT_MAX - 1);
+	respond(10000, 100 * RTT);
+	assert_int_equal(node->limit, 2);
+}
+
+static void a_round_trip_that_is_long_by_chance_changes_nothing(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 1000; i++) {
+		respond(1, RTT);
+		respond(3, 10 * RTT);
+	}
+	assert_int_equal(node->limit, LIMIT_MAX);
+}
+
+static void after_an_overrun_the_limit_does_not_grow_as_far_again(void **state)
+{
+	(void)state;
+	respond(10000, RTT);
+	for (unsigned limit = LIMIT_MAX; limit > 1; limit--) {
+		assert_int_equal(node->limit, limit);
+		destination_overrun(node);
+		assert_int_equal(node->limit, limit - 1);
+		respond(10000, RTT);
+	}
+	/* one request cannot be too many */
+	destination_overrun(node);
+	respond(10000, RTT);
+	assert_int_equal(node->limit, 1);
+}
+
+static void an_overrun_by_one_request_tells_nothing(void **state)
+{
+	(void)state;
+	respond(3, RTT);
+	destination_overrun(node);
+	assert_int_equal(node->limit, 1);
+	/* but evidence is gathered anew */
+	respond(3, RTT);
+	assert_int_equal(node->limit, 1);
+	respond(1, RTT);
+	assert_int_equal(node->limit, 2);
+}
+
+/* --- silence -------------------------------------------------------------------- */
+
+#define FLOOR   2000
+#define INITIAL 100000
+
+static void silence_doubles_the_patience_twice(void **state)
+{
+	const struct rtt kind = {.floor_us = FLOOR, .initial_us = INITIAL};
+
+	(void)state;
+	assert_int_equal(destination_timeout(node, &kind), INITIAL);
+	respond(1, 1000);
+	assert_int_equal(destination_timeout(node, &kind), 3000);
+	destination_late(node);
+	assert_int_equal(destination_timeout(node, &kind), 6000);
+	for (int i = 0; i < 1000; i++) {
+		destination_late(node);
+		assert_int_equal(destination_timeout(node, &kind), 12000);
+	}
+	respond(1, 0);
+	assert_int_equal(destination_timeout(node, &kind), 3000);
+}
+
+static void a_timeout_is_no_shorter_than_the_floor_of_its_kind(void **state)
+{
+	const struct rtt kind = {.floor_us = FLOOR, .initial_us = INITIAL};
+
+	(void)state;
+	respond(100, 10);
+	assert_int_equal(destination_timeout(node, &kind), FLOOR);
+}
+
+static void a_node_that_is_not_known_takes_as_long_as_others(void **state)
+{
+	struct rtt kind = {.floor_us = FLOOR, .initial_us = INITIAL};
+
+	(void)state;
+	rtt_sample(&kind, 5000);
+	assert_int_equal(destination_timeout(node, &kind), 15000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		DESTINATION_TEST(a_destination_is_found_by_its_key),
+		DESTINATION_TEST(what_is_known_is_kept_when_no_request_is_left),
+		DESTINATION_TEST(the_longest_unused_ones_are_forgotten),
+		DESTINATION_TEST(one_that_is_used_again_is_not_forgotten_soon),
+		DESTINATION_TEST(without_memory_there_is_no_destination),
+		DESTINATION_TEST(without_memory_for_more_buckets_all_are_found),
+		DESTINATION_TEST(each_one_is_visited_once),
+		DESTINATION_TEST(a_destination_is_a_lid_a_gid_or_a_route),
+		DESTINATION_TEST(smps_and_gmps_have_a_destination_each),
+		DESTINATION_TEST(four_responses_allow_a_second_request),
+		DESTINATION_TEST(beyond_two_requests_the_limit_grows_slowly),
+		DESTINATION_TEST(the_limit_does_not_grow_while_nothing_waits_for_it),
+		DESTINATION_TEST(a_response_without_a_round_trip_is_no_evidence),
+		DESTINATION_TEST(the_limit_does_not_grow_when_round_trips_do),
+		DESTINATION_TEST(the_limit_falls_when_requests_wait),
+		DESTINATION_TEST(a_round_trip_that_is_long_by_chance_changes_nothing),
+		DESTINATION_TEST(after_an_overrun_the_limit_does_not_grow_as_far_again),
+		DESTINATION_TEST(an_overrun_by_one_request_tells_nothing),
+		DESTINATION_TEST(silence_doubles_the_patience_twice),
+		DESTINATION_TEST(a_timeout_is_no_shorter_than_the_floor_of_its_kind),
+		DESTINATION_TEST(a_node_that_is_not_known_takes_as_long_as_others),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Whether MADs are late because of their number, and how many are lost one after the other. */
+
+#include "engine/loss.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#define MANY 100000
+
+static struct losses losses;
+static uint32_t debt; /* parts of LOSS_ONE of a late MAD */
+
+static int setup(void **state)
+{
+	(void)state;
+	losses_init(&losses);
+	debt = 0;
+	return 0;
+}
+
+#define LOSS_TEST(name) cmocka_unit_test_setup(name, setup)
+
+static enum loss_verdict end(bool late)
+{
+	return losses_ended(&losses, losses_sent(&losses), late);
+}
+
+/* Of so many MADs that share is late, at equal distances. Returns the first verdict. */
+static enum loss_verdict lose(unsigned count, uint32_t share)
+{
+	enum loss_verdict verdict = LOSS_NOTHING;
+
+	while (count-- && verdict == LOSS_NOTHING) {
+		debt += share;
+		verdict = end(debt >= LOSS_ONE);
+		debt %= LOSS_ONE;
+	}
+	return verdict;
+}
+
+#define PERCENT(n) (LOSS_ONE / 100 * (n))
+
+/* --- trials --------------------------------------------------------------------- */
+
+static void two_late_mads_are_no_reason_for_a_trial(void **state)
+{
+	(void)state;
+	assert_int_equal(end(true), LOSS_NOTHING);
+	assert_int_equal(end(true), LOSS_NOTHING);
+	assert_int_equal(lose(MANY, 0), LOSS_NOTHING);
+}
+
+static void three_are_if_they_are_many_of_all(void **state)
+{
+	(void)state;
+	assert_int_equal(lose(20, 0), LOSS_NOTHING);
+	assert_int_equal(end(true), LOSS_NOTHING);
+	assert_int_equal(end(true), LOSS_NOTHING);
+	assert_int_equal(end(true), LOSS_TRY);
+	assert_true(losses.trial);
+	assert_int_equal(losses.share_before, 3 * LOSS_ONE / 23);
+	assert_int_equal(losses.late_before, 3);
+	assert_int_equal(losses.queue, 0); /* that is not known yet */
+}
+
+static void eight_are_if_they_are_few_of_all(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 7; i++) {
+		assert_int_equal(lose(100, 0), LOSS_NOTHING);
+		assert_int_equal(end(true), LOSS_NOTHING);
+	}
+	assert_int_equal(lose(100, 0), LOSS_NOTHING);
+	assert_int_equal(end(true), LOSS_TRY);
+}
+
+static void one_in_three_hundred_is_no_reason(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 1000; i++) {
+		assert_int_equal(lose(299, 0), LOSS_NOTHING);
+		assert_int_equal(end(true), LOSS_NOTHING);
+	}
+	assert_int_equal(losses.queue, 0);
+	assert_in_range(losses.link, 900, 1000);
+	assert_in_range(losses.link_share, LOSS_ONE / 400, LOSS_ONE / 250);
+}
+
+/* Begins a trial that watches so many MADs. */
+static void begin_trial(uint32_t share, unsigned watched)
+{
+	assert_int_equal(lose(MANY, share), LOSS_TRY);
+	assert_true(losses.trial);
+	assert_int_equal(losses.planned, watched);
+}
+
+static void what_was_sent_before_a_trial_tells_nothing(void **state)
+{
+	uint8_t before = losses_sent(&losses);
+
+	(void)state;
+	begin_trial(LOSS_ONE, 16);
+	for (int i = 0; i < 1000; i++)
+		assert_int_equal(losses_ended(&losses, before, true), LOSS_NOTHING);
+	assert_int_equal(losses.ended, 0);
+	assert_int_equal(losses_ended(&losses, 0, true), LOSS_NOTHING);
+}
+
+static void a_trial_watches_so_many_mads_and_no_more(void **state)
+{
+	uint8_t period;
+
+	(void)state;
+	begin_trial(LOSS_ONE, 16);
+	period = losses_sent(&losses);
+	assert_int_not_equal(period, 0);
+	for (int i = 1; i < 16; i++)
+		assert_int_equal(losses_sent(&losses), period);
+	assert_int_equal(losses_sent(&losses), 0);
+	for (int i = 0; i < 15; i++)
+		assert_int_equal(losses_ended(&losses, period, i < 2), LOSS_NOTHING);
+	assert_int_equal(losses_ended(&losses, period, false), LOSS_QUEUE);
+	assert_false(losses.trial);
+	assert_int_not_equal(losses_sent(&losses), 0);
+}
+
+static void the_fewer_are_late_the_more_are_watched(void **state)
+{
+	(void)state;
+	begin_trial(LOSS_ONE / 2, 16);
+	setup(state);
+	begin_trial(LOSS_ONE / 16, 128);
+	setup(state);
+	begin_trial(LOSS_ONE / 200, 512);
+}
+
+static void if_as_many_are_late_in_the_trial_the_links_lose_them(void **state)
+{
+	(void)state;
+	assert_int_equal(lose(MANY, PERCENT(10)), LOSS_TRY);
+	assert_int_equal(lose(MANY, PERCENT(10)), LOSS_LINK);
+	assert_false(losses.trial);
+	assert_in_range(losses.link_share, PERCENT(8), PERCENT(12));
+	assert_true(losses.link > 0);
+}
+
+static void if_fewer_are_late_in_the_trial_a_queue_was_full(void **state)
+{
+	uint64_t before;
+
+	(void)state;
+	begin_trial(LOSS_ONE / 4, 32);
+	before = losses.late_before;
+	assert_int_equal(lose(MANY, LOSS_ONE / 10), LOSS_QUEUE);
+	assert_int_equal(losses.queue, before + 3);
+	assert_int_equal(losses.link, 0);
+	assert_int_equal(losses.link_share, 0);
+}
+
+static void one_late_mad_in_a_trial_is_chance(void **state)
+{
+	(void)state;
+	begin_trial(LOSS_ONE / 4, 32);
+	assert_int_equal(end(true), LOSS_NOTHING);
+	assert_int_equal(lose(30, 0), LOSS_NOTHING);
+	assert_int_equal(end(false), LOSS_QUEUE);
+}
+
+static void a_trial_can_be_begun_anew(void **state)
+{
+	uint8_t before;
+
+	(void)state;
+	begin_trial(LOSS_ONE / 4, 32);
+	before = losses_sent(&losses);
+	losses_restart(&losses);
+	assert_true(losses.trial);
+	assert_int_equal(losses_ended(&losses, before, true), LOSS_NOTHING);
+	assert_int_equal(lose(31, 0), LOSS_NOTHING);
+	assert_int_equal(end(false), LOSS_QUEUE);
+}
+
+/* --- what links lose ------------------------------------------------------------ */
+
+static void become_lossy(uint32_t share)
+{
+	while (lose(MANY, share) != LOSS_LINK)
+		assert_true(losses.trial);
+}
+
+/* For 1,024 MADs: then it is looked at again. */
+static void what_links_lose_is_no_reason_for_another_trial_at_once(void **state)
+{
+	const unsigned percents[] = {1, 5, 20, 50};
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		setup(state);
+		become_lossy(PERCENT(percents[i]));
+		assert_int_equal(lose(1023, PERCENT(percents[i])), LOSS_NOTHING);
+		assert_int_equal(lose(1, PERCENT(percents[i])), LOSS_TRY);
+		assert_int_equal(lose(MANY, PERCENT(percents[i])), LOSS_LINK);
+	}
+}
+
+static void what_is_far_more_is_a_reason(void **state)
+{
+	(void)state;
+	become_lossy(PERCENT(5));
+	assert_int_equal(lose(200, PERCENT(30)), LOSS_TRY);
+	assert_int_equal(lose(MANY, PERCENT(5)), LOSS_QUEUE);
+	/* the links are as they were */
+	assert_int_equal(lose(1000, PERCENT(5)), LOSS_NOTHING);
+}
+
+static void links_that_lose_no_more_are_good_again(void **state)
+{
+	(void)state;
+	become_lossy(PERCENT(20));
+	assert_int_equal(lose(20 * 4096, 0), LOSS_NOTHING);
+	assert_in_range(losses.link_share, 0, 8);
+}
+
+static void periods_have_numbers_that_are_not_zero(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 1000; i++) {
+		uint8_t before = losses.period;
+
+		losses_restart(&losses);
+		assert_int_not_equal(losses.period, 0);
+		assert_int_not_equal(losses.period, before);
+	}
+}
+
+/* --- rows of losses ------------------------------------------------------------- */
+
+static void respond(unsigned good, unsigned lost)
+{
+	while (good--)
+		losses_count(&losses, false);
+	while (lost--)
+		losses_count(&losses, true);
+}
+
+static unsigned row_of(unsigned good, unsigned lost)
+{
+	setup(NULL);
+	respond(good, lost);
+	return losses_in_a_row(&losses);
+}
+
+static void one_loss_is_always_likely(void **state)
+{
+	(void)state;
+	assert_int_equal(row_of(0, 0), 1);
+	assert_int_equal(row_of(1000, 0), 1);
+	assert_int_equal(row_of(0, 2), 1);
+}
+
+static void the_more_is_lost_the_longer_rows_are_likely(void **state)
+{
+	(void)state;
+	assert_int_equal(row_of(990, 10), 3);
+	assert_in_range(row_of(950, 50), 4, 5);
+	assert_int_equal(row_of(500, 500), 16);
+	assert_int_equal(row_of(0, 1000), 32);
+}
+
+static void what_links_lose_counts_for_rows_too(void **state)
+{
+	(void)state;
+	become_lossy(PERCENT(50));
+	respond(1000, 2);
+	assert_int_equal(losses_in_a_row(&losses), 1);
+	respond(0, 1);
+	assert_in_range(losses_in_a_row(&losses), 12, 20);
+}
+
+static void losses_of_long_ago_are_forgotten(void **state)
+{
+	(void)state;
+	respond(0, MANY);
+	assert_int_equal(losses_in_a_row(&losses), 32);
+	respond(1000, 0);
+	assert_in_range(losses_in_a_row(&losses), 2, 31);
+	respond(20000, 0);
+	assert_int_equal(losses_in_a_row(&losses), 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		LOSS_TEST(two_late_mads_are_no_reason_for_a_trial),
+		LOSS_TEST(three_are_if_they_are_many_of_all),
+		LOSS_TEST(eight_are_if_they_are_few_of_all),
+		LOSS_TEST(one_in_three_hundred_is_no_reason),
+		LOSS_TEST(what_was_sent_before_a_trial_tells_nothing),
+		LOSS_TEST(a_trial_watches_so_many_mads_and_no_more),
+		LOSS_TEST(the_fewer_are_late_the_more_are_watched),
+		LOSS_TEST(if_as_many_are_late_in_the_trial_the_links_lose_them),
+		LOSS_TEST(if_fewer_are_late_in_the_trial_a_queue_was_full),
+		LOSS_TEST(one_late_mad_in_a_trial_is_chance),
+		LOSS_TEST(a_trial_can_be_begun_anew),
+		LOSS_TEST(what_links_lose_is_no_reason_for_another_trial_at_once),
+		LOSS_TEST(what_is_far_more_is_a_reason),
+		LOSS_TEST(links_that_lose_no_more_are_good_again),
+		LOSS_TEST(periods_have_numbers_that_are_not_zero),
+		LOSS_TEST(one_loss_is_always_likely),
+		LOSS_TEST(the_more_is_lost_the_longer_rows_are_likely),
+		LOSS_TEST(what_links_lose_counts_for_rows_too),
+		LOSS_TEST(losses_of_long_ago_are_forgotten),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,632 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * How often a request is sent, and what is sent to nodes that are dead, or slow, or to a fabric
+ * that has fallen silent. The clock is the test's.
+ */
+
+#define MANY 20000
+#include "clocked_device.h"
+
+#define ATTEMPT_US (ATTEMPT_MS * MS)
+
+static struct outcome outcomes[MANY];
+
+static int setup(void **state)
+{
+	memset(outcomes, 0, sizeof(outcomes));
+	return clocked_setup(state);
+}
+
+#define POLITE_TEST(name) cmocka_unit_test_setup_teardown(name, setup, clocked_teardown)
+
+/* --- nodes and requests --------------------------------------------------------- */
+
+/* LIDs from here on are dead. */
+#define DEAD       40000
+/* Those of nodes that respond quickly. */
+#define QUICK_LIDS 1000
+
+static int64_t some_dead(const struct device_packet *packet)
+{
+	return lid_of_packet(packet) >= DEAD ? NO_RESPONSE : ROUND_TRIP;
+}
+
+enum kind {
+	GET_BY_SMP,
+	GET_BY_GMP,
+	GET_OF_SA,
+	SET,
+	GET_TABLE,
+	KINDS,
+};
+
+static const char *const kind_names[KINDS] = {
+	[GET_BY_SMP] = "Get of an SMA", [GET_BY_GMP] = "Get of a PMA",
+	[GET_OF_SA] = "SA Get",         [SET] = "Set",
+	[GET_TABLE] = "SA GetTable",
+};
+
+/* Whether asking again does no harm. */
+static bool is_get(enum kind kind)
+{
+	return kind == GET_BY_SMP || kind == GET_BY_GMP || kind == GET_OF_SA;
+}
+
+static ib_rpc_t request_of(enum kind kind)
+{
+	switch (kind) {
+	case GET_BY_SMP:
+		return get_request();
+	case GET_BY_GMP:
+		return counters_request();
+	case GET_OF_SA:
+		return path_request();
+	case SET:
+		return set_request();
+	default:
+		return table_request();
+	}
+}
+
+/* So many exchanges of each kind with other nodes, which respond quickly. */
+static void warm_up(unsigned count)
+{
+	for (int kind = 0; kind < KINDS; kind++)
+		for (unsigned i = 0; i < count / KINDS; i++)
+			submit_to(async, request_of((enum kind)kind), 1 + (int)(i % QUICK_LIDS),
+				  &outcomes[MANY - 1]);
+	finish_all(async);
+	assert_int_equal(outcomes[MANY - 1].error, 0);
+	outcomes[MANY - 1].calls = 0;
+}
+
+/* --- transmissions -------------------------------------------------------------- */
+
+struct tally {
+	unsigned sent;
+	unsigned early; /* of these, before the attempt was over */
+	unsigned attempts;
+	int64_t least_gap; /* between two of them, in microseconds */
+};
+
+/* Of what was sent to a LID since there were so many packets. */
+static struct tally tally_of(int lid, unsigned since)
+{
+	struct tally tally = {.least_gap = FOREVER};
+	int64_t attempt = 0, last = 0;
+
+	for (unsigned i = since; i < nodes.count; i++) {
+		const struct sent *sent = &nodes.sent[i];
+
+		if (lid_of_packet(sent->packet) != lid)
+			continue;
+		if (tally.sent && sent->at - last < tally.least_gap)
+			tally.least_gap = sent->at - last;
+		last = sent->at;
+		if (tally.sent++ && last < attempt + ATTEMPT_US) {
+			tally.early++;
+			continue;
+		}
+		attempt = last;
+		tally.attempts++;
+	}
+	return tally;
+}
+
+/* What the node of a LID was sent, which never responds, with so many attempts. */
+static void expect_polite(enum kind kind, int lid, unsigned attempts)
+{
+	struct tally tally = tally_of(lid, 0);
+	bool good = tally.attempts == attempts;
+
+	if (attempts == 1 || !is_get(kind))
+		good &= tally.early == 0;
+	good &= tally.early <= attempts;
+	if (!good)
+		fail_msg("%s, %u attempts: %u transmissions in %u attempts, %u of them early",
+			 kind_names[kind], attempts, tally.sent, tally.attempts, tally.early);
+}
+
+/* One request of each kind, each to a dead node of its own. */
+static void ask_the_dead(unsigned attempts)
+{
+	mad_rpc_set_retries(port, (int)attempts);
+	for (int kind = 0; kind < KINDS; kind++)
+		submit_to(async, request_of((enum kind)kind),
+			  DEAD + (int)attempts * KINDS + kind, &outcomes[kind]);
+	finish_all(async);
+	for (int kind = 0; kind < KINDS; kind++) {
+		assert_int_equal(outcomes[kind].error, -ETIMEDOUT);
+		expect_polite((enum kind)kind, DEAD + (int)attempts * KINDS + kind, attempts);
+	}
+}
+
+/* The same by calls that block. */
+static void call_the_dead(unsigned attempts)
+{
+	uint8_t data[IB_MAD_SIZE] = {0};
+
+	mad_rpc_set_retries(port, (int)attempts);
+	for (int kind = 0; kind < KINDS; kind++) {
+		int lid = DEAD + (int)attempts * KINDS + kind;
+		ib_portid_t to = to_lid(lid);
+		ib_rpc_t rpc = request_of((enum kind)kind);
+
+		assert_null(mad_rpc(port, &rpc, &to, data, data));
+		assert_int_equal(errno, ETIMEDOUT);
+		expect_polite((enum kind)kind, lid, attempts);
+	}
+}
+
+static void with_one_attempt_a_request_is_sent_once(void **state)
+{
+	(void)state;
+	nodes.node_us = some_dead;
+	ask_the_dead(1);
+}
+
+static void with_one_attempt_a_request_is_sent_once_where_others_respond_quickly(void **state)
+{
+	(void)state;
+	nodes.node_us = some_dead;
+	warm_up(1000);
+	ask_the_dead(1);
+}
+
+static void with_one_attempt_a_blocking_call_sends_once(void **state)
+{
+	(void)state;
+	nodes.node_us = some_dead;
+	call_the_dead(1);
+}
+
+static void with_one_attempt_a_blocking_call_sends_once_where_others_respond_quickly(
+	void **state)
+{
+	(void)state;
+	nodes.node_us = some_dead;
+	warm_up(1000);
+	call_the_dead(1);
+}
+
+static const unsigned numbers_of_attempts[] = {2, 3, 5, 8};
+#define NUMBERS (sizeof(numbers_of_attempts) / sizeof(numbers_of_attempts[0]))
+
+static void only_gets_are_sent_early_and_once_an_attempt_at_most(void **state)
+{
+	(void)state;
+	nodes.node_us = some_dead;
+	for (unsigned i = 0; i < NUMBERS; i++)
+		ask_the_dead(numbers_of_attempts[i]);
+}
+
+static void only_gets_are_sent_early_and_once_an_attempt_at_most_where_others_respond_quickly(
+	void **state)
+{
+	(void)state;
+	nodes.node_us = some_dead;
+	warm_up(1000);
+	for (unsigned i = 0; i < NUMBERS; i++)
+		ask_the_dead(numbers_of_attempts[i]);
+}
+
+static void blocking_calls_send_early_once_an_attempt_at_most(void **state)
+{
+	(void)state;
+	nodes.node_us = some_dead;
+	warm_up(1000);
+	for (unsigned i = 0; i < NUMBERS; i++)
+		call_the_dead(numbers_of_attempts[i]);
+}
+
+/* --- round trips ---------------------------------------------------------------- */
+
+#define NODE 2000
+
+static int64_t node_round_trip, node_deviation;
+static unsigned node_packets, node_responses;
+
+/* The node takes its time, by turns more and less, and responds no more after so many. */
+static int64_t one_measured(const struct device_packet *packet)
+{
+	if (lid_of_packet(packet) != NODE)
+		return ROUND_TRIP;
+	if (node_packets >= node_responses)
+		return NO_RESPONSE;
+	return node_round_trip + (node_packets++ % 2 ? node_deviation : -node_deviation);
+}
+
+/*
+ * After many exchanges with the node, and some with others: how long after a transmission the
+ * next one comes at least.
+ */
+static int64_t gap_after(int64_t round_trip, int64_t deviation, enum kind kind, unsigned others)
+{
+	unsigned since;
+
+	node_round_trip = round_trip;
+	node_deviation = deviation;
+	node_packets = 0;
+	node_responses = UINT32_MAX;
+	nodes.node_us = one_measured;
+	for (int i = 0; i < 100; i++) {
+		submit_to(async, request_of(kind), NODE, &outcomes[0]);
+		finish_all(async);
+	}
+	warm_up(others);
+	node_responses = 0;
+	since = nodes.count;
+	submit_to(async, request_of(kind), NODE, &outcomes[0]);
+	finish_all(async);
+	assert_int_equal(outcomes[0].error, -ETIMEDOUT);
+	return tally_of(NODE, since).least_gap;
+}
+
+static void early_transmissions_come_after_the_measured_round_trip(void **state)
+{
+	(void)state;
+	for (int kind = 0; kind < KINDS; kind++)
+		assert_true(gap_after(20 * MS, 0, (enum kind)kind, 0) >= 20 * MS);
+}
+
+/* Means that follow what is measured are off by a little. */
+static void early_transmissions_come_after_the_deviation_too(void **state)
+{
+	(void)state;
+	for (int kind = 0; kind < KINDS; kind++)
+		assert_true(gap_after(20 * MS, 10 * MS, (enum kind)kind, 0) >= 28 * MS);
+}
+
+static void others_round_trips_do_not_shorten_a_slow_node_s(void **state)
+{
+	(void)state;
+	for (int kind = 0; kind < KINDS; kind++)
+		assert_true(gap_after(20 * MS, 0, (enum kind)kind, 1000) >= 20 * MS);
+}
+
+/* Requests one at a time to a node that takes so long; the first ones may be sent early. */
+static void expect_learned(int64_t round_trip)
+{
+	node_round_trip = round_trip;
+	node_deviation = 0;
+	node_packets = 0;
+	node_responses = UINT32_MAX;
+	nodes.node_us = one_measured;
+	for (int i = 0; i < 8; i++)
+		for (int kind = 0; kind < KINDS; kind++) {
+			struct outcome *outcome = &outcomes[i * KINDS + kind];
+
+			submit_to(async, request_of((enum kind)kind), NODE, outcome);
+			finish_all(async);
+			assert_int_equal(outcome->error, 0);
+			if (i >= 3 && outcome->transmissions != 1)
+				fail_msg("%s, %d ms, request %d: %u transmissions",
+					 kind_names[kind], (int)(round_trip / MS), i,
+					 outcome->transmissions);
+			/* what is late has come */
+			pass(async, 3 * ATTEMPT_US);
+			warm_up(50);
+		}
+}
+
+static void a_node_that_is_known_to_be_slow_is_sent_nothing_early(void **state)
+{
+	(void)state;
+	warm_up(1000);
+	expect_learned(600 * MS);
+}
+
+static void a_node_that_is_known_to_be_a_little_slow_is_sent_nothing_early(void **state)
+{
+	(void)state;
+	warm_up(1000);
+	expect_learned(10 * MS);
+}
+
+/* --- one slow response ---------------------------------------------------------- */
+
+/* They respond to each packet, after 600 of the 1,000 ms that an attempt takes. */
+static int64_t slow_from_node_on(const struct device_packet *packet)
+{
+	return lid_of_packet(packet) >= NODE ? 600 * MS : ROUND_TRIP;
+}
+
+static void expect_sent_rarely(enum kind kind)
+{
+	unsigned sent = tally_of(NODE + (int)kind, 0).sent;
+
+	if (sent > (is_get(kind) ? 3 : 1))
+		fail_msg("%s: %u transmissions", kind_names[kind], sent);
+}
+
+static void expect_one_response(void)
+{
+	nodes.node_us = slow_from_node_on;
+	for (int kind = 0; kind < KINDS; kind++) {
+		submit_to(async, request_of((enum kind)kind), NODE + kind, &outcomes[kind]);
+		/* responses to retransmissions, too, have come then */
+		pass(async, 6 * ATTEMPT_US);
+		assert_int_equal(outcomes[kind].calls, 1);
+		assert_int_equal(outcomes[kind].error, 0);
+		expect_sent_rarely((enum kind)kind);
+	}
+}
+
+static void a_get_that_takes_long_is_sent_three_times_at_most(void **state)
+{
+	(void)state;
+	expect_one_response();
+}
+
+static void a_get_that_takes_long_is_sent_three_times_at_most_where_others_are_quick(
+	void **state)
+{
+	(void)state;
+	warm_up(1000);
+	expect_one_response();
+}
+
+static void a_blocking_get_that_takes_long_is_sent_three_times_at_most(void **state)
+{
+	uint8_t data[IB_MAD_SIZE] = {0};
+
+	(void)state;
+	nodes.node_us = slow_from_node_on;
+	warm_up(1000);
+	for (int kind = 0; kind < KINDS; kind++) {
+		ib_portid_t to = to_lid(NODE + kind);
+		ib_rpc_t rpc = request_of((enum kind)kind);
+
+		assert_non_null(mad_rpc(port, &rpc, &to, data, data));
+		expect_sent_rarely((enum kind)kind);
+	}
+}
+
+/* --- silence -------------------------------------------------------------------- */
+
+#define SILENCE (100 * MS)
+/* Beyond what was in flight. */
+#define FEW     20
+
+/* Quick exchanges that leave the windows as open as they get. */
+static void open_windows(ib_rpc_t rpc)
+{
+	for (int i = 0; i < 5000; i++)
+		submit_to(async, rpc, 1 + i % QUICK_LIDS, &outcomes[0]);
+	finish_all(async);
+	assert_int_equal(outcomes[0].calls, 5000);
+	outcomes[0].calls = 0;
+}
+
+static void queue_many(ib_rpc_t rpc)
+{
+	for (int i = 0; i < MANY; i++)
+		submit_to(async, rpc, 1 + i % QUICK_LIDS, &outcomes[i]);
+}
+
+/* How many requests may be in flight as far as the window tells, or are. */
+static unsigned window_of(ib_rpc_t rpc)
+{
+	struct mad_async_stats stats = stats_of(async);
+	unsigned window = rpc.mgtclass == IB_SMI_CLASS ? stats.smp_window : stats.gmp_window;
+
+	return stats.in_flight > window ? stats.in_flight : window;
+}
+
+/* The fabric is silent for a while: how much is written meanwhile, then all completes. */
+static void expect_quiet(unsigned window, unsigned since)
+{
+	unsigned written;
+
+	pass(async, SILENCE);
+	written = nodes.count - since;
+	print_message("a window of %u: %u MADs in 100 ms of silence\n", window, written);
+	assert_in_range(written, 0, window + FEW);
+	nodes.silent = false;
+	finish_all(async);
+	for (int i = 0; i < MANY; i++) {
+		assert_int_equal(outcomes[i].calls, 1);
+		assert_int_equal(outcomes[i].error, 0);
+	}
+}
+
+static void fall_silent_amid(ib_rpc_t rpc)
+{
+	open_windows(rpc);
+	queue_many(rpc);
+	while (stats_of(async).completed < 5000 + 1000)
+		assert_true(step(async, FOREVER));
+	nodes.silent = true;
+	/* the responses that are on their way come, and the window may grow by them */
+	pass(async, 5 * MS);
+	expect_quiet(0, nodes.count);
+}
+
+static void little_is_written_to_a_fabric_that_falls_silent_amid_smps(void **state)
+{
+	(void)state;
+	fall_silent_amid(get_request());
+}
+
+static void little_is_written_to_a_fabric_that_falls_silent_amid_gmps(void **state)
+{
+	(void)state;
+	fall_silent_amid(counters_request());
+}
+
+static void fall_silent_before(ib_rpc_t rpc)
+{
+	unsigned window, since;
+
+	open_windows(rpc);
+	window = window_of(rpc);
+	since = nodes.count;
+	nodes.silent = true;
+	queue_many(rpc);
+	expect_quiet(window, since);
+}
+
+static void little_is_written_to_a_fabric_that_has_fallen_silent_before_smps(void **state)
+{
+	(void)state;
+	fall_silent_before(get_request());
+}
+
+static void little_is_written_to_a_fabric_that_has_fallen_silent_before_gmps(void **state)
+{
+	(void)state;
+	fall_silent_before(counters_request());
+}
+
+/* Until somebody responds again, nobody can tell how much the fabric takes. */
+static void a_window_is_small_after_a_silence(void **state)
+{
+	unsigned start = stats_of(async).gmp_window;
+
+	(void)state;
+	open_windows(counters_request());
+	nodes.silent = true;
+	queue_many(counters_request());
+	pass(async, SILENCE);
+	assert_in_range(stats_of(async).gmp_window, 1, start);
+	nodes.silent = false;
+	finish_all(async);
+}
+
+/* --- growth --------------------------------------------------------------------- */
+
+static void windows_do_not_open_for_blocking_calls_one_at_a_time(void **state)
+{
+	struct mad_async_stats before = stats_of(async), after;
+	uint8_t data[IB_MAD_SIZE] = {0};
+
+	(void)state;
+	for (int i = 0; i < 5000; i++) {
+		ib_portid_t to = to_lid(1 + i % QUICK_LIDS);
+		ib_rpc_t rpc = i % 2 ? get_request() : counters_request();
+
+		assert_non_null(mad_rpc(port, &rpc, &to, data, data));
+	}
+	after = stats_of(async);
+	assert_in_range(after.smp_window, 1, before.smp_window);
+	assert_in_range(after.gmp_window, 1, before.gmp_window);
+}
+
+static void windows_do_not_open_for_requests_one_at_a_time(void **state)
+{
+	struct mad_async_stats before = stats_of(async), after;
+
+	(void)state;
+	for (int i = 0; i < 5000; i++) {
+		submit_to(async, i % 2 ? get_request() : counters_request(), 1 + i % QUICK_LIDS,
+			  &outcomes[0]);
+		finish_all(async);
+	}
+	after = stats_of(async);
+	assert_in_range(after.smp_window, 1, before.smp_window);
+	assert_in_range(after.gmp_window, 1, before.gmp_window);
+}
+
+/* --- dead nodes ----------------------------------------------------------------- */
+
+#define ALL_NODES  1344
+#define DEAD_NODES 20
+#define EACH       3
+
+static int64_t twenty_dead(const struct device_packet *packet)
+{
+	return lid_of_packet(packet) % (ALL_NODES / DEAD_NODES) == 0 ? NO_RESPONSE : ROUND_TRIP;
+}
+
+static struct {
+	unsigned alive, dead;   /* called back */
+	unsigned alive_at_dead; /* when the first of a dead node was */
+	int64_t alive_at;       /* when the last of the others was */
+} ends;
+
+static void note_end(struct mad_async *engine, const struct mad_reply *reply, void *arg)
+{
+	(void)engine;
+	(void)arg;
+	if (!reply->error) {
+		ends.alive++;
+		ends.alive_at = clock_now;
+	} else if (ends.dead++ == 0) {
+		ends.alive_at_dead = ends.alive;
+	}
+}
+
+static void ask_all_nodes(ib_rpc_t rpc)
+{
+	unsigned dead = ALL_NODES / (ALL_NODES / DEAD_NODES) * EACH;
+	int64_t start = clock_now;
+
+	memset(&ends, 0, sizeof(ends));
+	for (int i = 0; i < ALL_NODES * EACH; i++) {
+		ib_portid_t to = to_lid(1 + i % ALL_NODES);
+
+		assert_int_equal(
+			mad_async_submit(async, &rpc, &to, NULL, 0, note_end, NULL, NULL), 0);
+	}
+	finish_all(async);
+	print_message("20 nodes dead: the others' requests took %d round trips\n",
+		      (int)((ends.alive_at - start) / ROUND_TRIP));
+	assert_int_equal(ends.dead, dead);
+	assert_int_equal(ends.alive, ALL_NODES * EACH - dead);
+	assert_int_equal(ends.alive_at_dead, ends.alive);
+}
+
+static void dead_nodes_hold_up_themselves_alone(void **state)
+{
+	(void)state;
+	mad_rpc_set_retries(port, 1);
+	nodes.node_us = twenty_dead;
+	ask_all_nodes(get_request());
+	ask_all_nodes(counters_request());
+}
+
+static void dead_nodes_hold_up_themselves_alone_with_more_attempts(void **state)
+{
+	(void)state;
+	mad_rpc_set_retries(port, 3);
+	nodes.node_us = twenty_dead;
+	ask_all_nodes(get_request());
+	ask_all_nodes(counters_request());
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		POLITE_TEST(with_one_attempt_a_request_is_sent_once),
+		POLITE_TEST(
+			with_one_attempt_a_request_is_sent_once_where_others_respond_quickly),
+		POLITE_TEST(with_one_attempt_a_blocking_call_sends_once),
+		POLITE_TEST(
+			with_one_attempt_a_blocking_call_sends_once_where_others_respond_quickly),
+		POLITE_TEST(only_gets_are_sent_early_and_once_an_attempt_at_most),
+		POLITE_TEST(
+			only_gets_are_sent_early_and_once_an_attempt_at_most_where_others_respond_quickly),
+		POLITE_TEST(blocking_calls_send_early_once_an_attempt_at_most),
+		POLITE_TEST(early_transmissions_come_after_the_measured_round_trip),
+		POLITE_TEST(early_transmissions_come_after_the_deviation_too),
+		POLITE_TEST(others_round_trips_do_not_shorten_a_slow_node_s),
+		POLITE_TEST(a_node_that_is_known_to_be_slow_is_sent_nothing_early),
+		POLITE_TEST(a_node_that_is_known_to_be_a_little_slow_is_sent_nothing_early),
+		POLITE_TEST(a_get_that_takes_long_is_sent_three_times_at_most),
+		POLITE_TEST(
+			a_get_that_takes_long_is_sent_three_times_at_most_where_others_are_quick),
+		POLITE_TEST(a_blocking_get_that_takes_long_is_sent_three_times_at_most),
+		POLITE_TEST(little_is_written_to_a_fabric_that_falls_silent_amid_smps),
+		POLITE_TEST(little_is_written_to_a_fabric_that_falls_silent_amid_gmps),
+		POLITE_TEST(little_is_written_to_a_fabric_that_has_fallen_silent_before_smps),
+		POLITE_TEST(little_is_written_to_a_fabric_that_has_fallen_silent_before_gmps),
+		POLITE_TEST(a_window_is_small_after_a_silence),
+		POLITE_TEST(windows_do_not_open_for_blocking_calls_one_at_a_time),
+		POLITE_TEST(windows_do_not_open_for_requests_one_at_a_time),
+		POLITE_TEST(dead_nodes_hold_up_themselves_alone),
+		POLITE_TEST(dead_nodes_hold_up_themselves_alone_with_more_attempts),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,556 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Which request is sent next: windows and limits are fixed, and the order of packets is seen.
+ */
+
+#define MANY 200
+#include "async_fixture.h"
+
+#include "calls/engine.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <sys/wait.h>
+
+/* One request a turn, so that the order shows whose turn it is. */
+static struct mad_async *make_engine(void)
+{
+	struct mad_async *engine = mad_async_create(port);
+
+	if (engine)
+		source_init(&engine->source, 1);
+	return engine;
+}
+
+static int setup(void **state)
+{
+	if (async_setup(state))
+		return -1;
+	source_init(&async->source, 1);
+	return 0;
+}
+
+#define SCHEDULER_TEST(name) cmocka_unit_test_setup_teardown(name, setup, async_teardown)
+
+static ib_rpc_t request_of_class(int mgmt_class)
+{
+	ib_rpc_t rpc = set_request();
+
+	rpc.mgtclass = mgmt_class;
+	rpc.method = IB_MAD_METHOD_GET;
+	return rpc;
+}
+
+static int lid_of(unsigned n)
+{
+	return be16toh(device_packet(n)->header.addr.lid);
+}
+
+/* Answers the n-th packet, and has that seen. */
+static void answer(unsigned n)
+{
+	device_answer(device_packet(n), 0, 0, NULL, 0);
+	assert_int_equal(mad_async_process(async), 1);
+}
+
+/* One GMP in flight to a node of its own, so that the others are queued. */
+static void fill_window(void)
+{
+	mad_port_set_window(port, MAD_WINDOW_GMP, 1);
+	submit(async, set_request(), 100, &outcomes[MANY - 1], NULL);
+	assert_int_equal(device_written(), 1);
+}
+
+/* Opens windows so that those who process send, not the call that opens them. */
+static void open_windows(unsigned requests)
+{
+	int cancel_state = port_enter(port);
+
+	for (unsigned i = 0; i < WINDOWS; i++)
+		window_fix(&port->core.windows[i], requests, requests);
+	port_leave(port, cancel_state);
+}
+
+/* --- turns ---------------------------------------------------------------------- */
+
+static void flows_of_a_window_take_turns(void **state)
+{
+	const int classes[] = {IB_PERFORMANCE_CLASS, IB_SA_CLASS, VENDOR_CLASS};
+
+	(void)state;
+	fill_window();
+	for (int i = 0; i < 30; i++)
+		submit(async, request_of_class(classes[i / 10]), 1 + i, &outcomes[i], NULL);
+	for (unsigned i = 0; i < 30; i++) {
+		answer(i);
+		assert_int_equal(device_written(), i + 2);
+		assert_int_equal(device_packet(i + 1)->mad[1], classes[i % 3]);
+		/* each in its order */
+		assert_int_equal(lid_of(i + 1), 1 + i / 3 + i % 3 * 10);
+	}
+}
+
+static void a_request_waits_for_one_of_each_other_engine(void **state)
+{
+	struct mad_async *other = make_engine();
+
+	(void)state;
+	fill_window();
+	for (int i = 0; i < 100; i++)
+		submit(async, set_request(), 1 + i % 50, &outcomes[i], NULL);
+	submit(other, set_request(), 60, &outcomes[100], NULL);
+	submit(other, set_request(), 61, &outcomes[101], NULL);
+	for (unsigned i = 0; i < 4; i++) {
+		device_answer(device_packet(i), 0, 0, NULL, 0);
+		mad_async_process(async);
+		mad_async_process(other);
+	}
+	assert_int_equal(lid_of(1), 1);
+	assert_int_equal(lid_of(2), 60);
+	assert_int_equal(lid_of(3), 2);
+	assert_int_equal(lid_of(4), 61);
+	mad_async_destroy(other);
+}
+
+static void a_blocking_call_waits_for_one_request_of_an_engine(void **state)
+{
+	uint8_t data[IB_PC_DATA_SZ] = {0};
+	ib_rpc_t rpc = set_request();
+	ib_portid_t to = to_lid(77);
+
+	(void)state;
+	fill_window();
+	for (int i = 0; i < 50; i++)
+		submit(async, set_request(), 1 + i, &outcomes[i], NULL);
+	device_on_write(echo, NULL);
+	device_answer(device_packet(0), 0, 0, NULL, 0);
+	assert_non_null(mad_rpc(port, &rpc, &to, data, data));
+	assert_int_equal(lid_of(1), 1);
+	assert_int_equal(lid_of(2), 77);
+	assert_int_equal(mad_async_run(async), 51);
+	expect_all(50, 0);
+}
+
+static void both_windows_are_sent_in_turn(void **state)
+{
+	(void)state;
+	mad_port_set_window(port, MAD_WINDOW_SMP, 1);
+	fill_window();
+	for (int i = 0; i < 4 * BATCH; i++)
+		submit(async, i & 1 ? set_request() : get_request(), 1 + i % 100, outcomes,
+		       NULL);
+	assert_int_equal(device_written(), 2);
+	mad_port_set_destination_limit(port, 1000);
+	open_windows(1000);
+	for (unsigned round = 0; round < 4; round++) {
+		unsigned before = device_written(), smps = 0;
+
+		assert_int_equal(mad_async_process(async), 0);
+		for (unsigned i = before; i < device_written(); i++)
+			smps += device_packet(i)->mad[1] == IB_SMI_CLASS;
+		/* SMPs are fewer by the first one */
+		assert_true(device_written() - before >= BATCH - 1);
+		assert_in_range(smps, round & 1 ? 0 : BATCH - 1, round & 1 ? 1 : BATCH);
+	}
+}
+
+/* --- destinations --------------------------------------------------------------- */
+
+static void lanes_of_a_destination_take_turns(void **state)
+{
+	struct mad_async *other = make_engine();
+
+	(void)state;
+	mad_port_set_destination_limit(port, 1);
+	for (int i = 0; i < 5; i++)
+		submit(async, set_request(), 1, &outcomes[i], NULL);
+	for (int i = 5; i < 10; i++)
+		submit(other, set_request(), 1, &outcomes[i], NULL);
+	for (unsigned i = 0; i < 9; i++) {
+		assert_int_equal(device_written(), i + 1);
+		device_answer(device_packet(i), 0, 0, NULL, 0);
+		mad_async_process(async);
+		mad_async_process(other);
+		if (i > 0)
+			assert_int_equal(outcomes[i & 1 ? i / 2 + 1 : 4 + i / 2].calls, 1);
+	}
+	device_answer(device_packet(9), 0, 0, NULL, 0);
+	mad_async_process(async);
+	mad_async_process(other);
+	expect_all(10, 0);
+	mad_async_destroy(other);
+}
+
+/* Two in flight, so many are queued for LID 1, and so many others were not looked at yet. */
+static void park_behind_lid_1(unsigned count)
+{
+	mad_port_set_destination_limit(port, 1);
+	mad_port_set_window(port, MAD_WINDOW_GMP, 2);
+	for (unsigned i = 0; i <= count; i++)
+		submit(async, set_request(), 1, &outcomes[i], NULL);
+	for (unsigned i = 0; i <= count; i++)
+		submit(async, set_request(), 2 + (int)i, &outcomes[count + 1 + i], NULL);
+	assert_int_equal(device_written(), 2);
+}
+
+static void resumed_requests_and_others_alternate(void **state)
+{
+	(void)state;
+	park_behind_lid_1(20);
+	mad_port_set_destination_limit(port, 100);
+	assert_int_equal(device_written(), 2);
+	for (unsigned i = 0; i < 40; i++) {
+		answer(i);
+		assert_int_equal(device_written(), i + 3);
+		if (i > 0)
+			assert_int_not_equal(lid_of(i + 2) == 1, lid_of(i + 1) == 1);
+	}
+	answer(40);
+	answer(41);
+	expect_all(42, 0);
+}
+
+static void a_slow_node_delays_others_by_one_request_at_a_time(void **state)
+{
+	(void)state;
+	park_behind_lid_1(20);
+	/* the node of packet 0 does not answer */
+	for (unsigned i = 1; i < 21; i++)
+		answer(i);
+	assert_int_equal(device_written(), 22);
+	for (unsigned i = 1; i < 22; i++)
+		assert_int_equal(lid_of(i), i + 1);
+}
+
+static void a_limit_that_falls_holds_for_those_that_are_not_sent_yet(void **state)
+{
+	(void)state;
+	park_behind_lid_1(20);
+	mad_port_set_destination_limit(port, 100);
+	mad_port_set_destination_limit(port, 3);
+	assert_int_equal(device_written(), 2);
+	mad_port_set_window(port, MAD_WINDOW_GMP, 100);
+	/* two more to LID 1, and all others */
+	assert_int_equal(device_written(), 2 + 2 + 20);
+	/* the order of the requests to LID 1 is as it was */
+	for (unsigned i = 0, next = 0; i < 42; i++) {
+		answer(i);
+		if (lid_of(i) == 1)
+			assert_int_equal(outcomes[next++].calls, 1);
+	}
+	expect_all(42, 0);
+}
+
+static void a_limit_may_fall_and_rise_again(void **state)
+{
+	(void)state;
+	park_behind_lid_1(20);
+	for (unsigned limit = 1; limit < 30; limit++) {
+		mad_port_set_destination_limit(port, 40 - limit);
+		mad_port_set_destination_limit(port, limit);
+		mad_port_set_destination_limit(port, 0);
+	}
+	device_on_write(echo, NULL);
+	device_answer(device_packet(0), 0, 0, NULL, 0);
+	device_answer(device_packet(1), 0, 0, NULL, 0);
+	assert_int_equal(mad_async_run(async), 42);
+	expect_all(42, 0);
+}
+
+static void a_late_request_leaves_its_place_to_another_one(void **state)
+{
+	(void)state;
+	mad_port_set_destination_limit(port, 1);
+	overdue_after(QUICK);
+	submit(async, set_request(), 1, &outcomes[0], NULL);
+	submit(async, set_request(), 1, &outcomes[1], NULL);
+	assert_int_equal(device_written(), 1);
+	while (device_written() < 2) {
+		sleep_ms(1);
+		mad_async_process(async);
+	}
+	/* the first one is not complete, nor was it sent again */
+	assert_int_equal(stats_of(async).in_flight, 2);
+	assert_int_equal(stats_of(async).retried, 0);
+}
+
+/* --- retransmissions ------------------------------------------------------------ */
+
+static void retransmissions_come_first(void **state)
+{
+	(void)state;
+	mad_port_set_window(port, MAD_WINDOW_SMP, 1);
+	overdue_after(QUICK);
+	for (int i = 0; i < 10; i++)
+		submit(async, get_request(), 1 + i, &outcomes[i], NULL);
+	assert_int_equal(device_written(), 1);
+	while (device_written() < 2) {
+		sleep_ms(1);
+		mad_async_process(async);
+	}
+	assert_int_equal(lid_of(1), 1);
+	assert_int_equal(stats_of(async).retried, 1);
+}
+
+static void a_retransmission_waits_for_the_window(void **state)
+{
+	(void)state;
+	mad_port_set_window(port, MAD_WINDOW_SMP, 2);
+	overdue_after(QUICK);
+	submit(async, get_request(), 1, &outcomes[0], NULL);
+	submit(async, get_request(), 2, &outcomes[1], NULL);
+	mad_port_set_window(port, MAD_WINDOW_SMP, 1);
+	/* both are late, but there is room for one of them */
+	while (stats_of(async).retried < 2) {
+		sleep_ms(1);
+		mad_async_process(async);
+		if (stats_of(async).retried)
+			assert_in_range(port->core.windows[MAD_WINDOW_SMP].in_flight, 0, 1);
+	}
+}
+
+/* Nothing is sent any more. */
+static void close_windows(void)
+{
+	int cancel_state = port_enter(port);
+
+	port->core.pace = (struct pace){.rate = 1, .next_ns = INT64_MAX / 2};
+	port_leave(port, cancel_state);
+}
+
+static void a_response_completes_what_is_queued_to_be_sent_again(void **state)
+{
+	(void)state;
+	overdue_after(QUICK);
+	submit(async, get_request(), 1, &outcomes[0], NULL);
+	close_windows();
+	while (list_is_empty(&async->source.flows[FLOW_SMP].queues[QUEUE_AGAIN])) {
+		sleep_ms(1);
+		mad_async_process(async);
+	}
+	answer(0);
+	assert_int_equal(outcomes[0].error, 0);
+	assert_int_equal(outcomes[0].transmissions, 1);
+	assert_true(list_is_empty(&port->scheduler.rings[MAD_WINDOW_SMP]));
+}
+
+static void silence(struct destination *destination, void *arg)
+{
+	destination->silence = *(uint8_t *)arg;
+}
+
+static void to_a_node_that_seems_dead_each_attempt_is_sent_once(void **state)
+{
+	uint8_t late = 10;
+	ib_rpc_t rpc = get_request();
+
+	(void)state;
+	overdue_after(QUICK);
+	submit(async, rpc, 1, &outcomes[0], NULL);
+	answer(0);
+	destinations_visit(&port->scheduler.destinations, silence, &late);
+	mad_rpc_set_retries(port, 3);
+	rpc.timeout = 40;
+	submit(async, rpc, 1, &outcomes[1], NULL);
+	assert_int_equal(mad_async_run(async), 1);
+	assert_int_equal(outcomes[1].error, -ETIMEDOUT);
+	assert_int_equal(outcomes[1].transmissions, 3);
+}
+
+/* --- blocking calls ------------------------------------------------------------- */
+
+#define THREADS 8
+#define CALLS   50
+
+static void *call_one_node(void *arg)
+{
+	uint8_t data[IB_PC_DATA_SZ] = {0};
+	ib_rpc_t rpc = set_request();
+	ib_portid_t to = to_lid(1);
+	intptr_t count = 0;
+
+	(void)arg;
+	for (int i = 0; i < CALLS; i++)
+		count += mad_rpc(port, &rpc, &to, data, data) != NULL;
+	return (void *)count;
+}
+
+/* A call that gets a place at its destination is woken. */
+static void blocking_calls_to_one_node_take_turns(void **state)
+{
+	pthread_t threads[THREADS];
+	void *count;
+
+	(void)state;
+	device_on_write(echo, NULL);
+	for (int adapting = 0; adapting < 2; adapting++) {
+		fix_flow(adapting ? 0 : 1);
+		for (int i = 0; i < THREADS; i++)
+			assert_int_equal(pthread_create(&threads[i], NULL, call_one_node, NULL),
+					 0);
+		for (int i = 0; i < THREADS; i++) {
+			assert_int_equal(pthread_join(threads[i], &count), 0);
+			assert_int_equal((intptr_t)count, CALLS);
+		}
+	}
+}
+
+/* --- shortage ------------------------------------------------------------------- */
+
+static void without_memory_to_queue_a_request_no_limit_holds(void **state)
+{
+	(void)state;
+	mad_port_set_destination_limit(port, 1);
+	submit(async, set_request(), 1, &outcomes[0], NULL);
+	device_fail_malloc(1);
+	submit(async, set_request(), 1, &outcomes[1], NULL);
+	device_fail_malloc(0);
+	assert_int_equal(device_written(), 2);
+	submit(async, set_request(), 1, &outcomes[2], NULL);
+	assert_int_equal(device_written(), 2);
+	answer(1);
+	assert_int_equal(device_written(), 2);
+	answer(0);
+	answer(2);
+	expect_all(3, 0);
+}
+
+static void occupy(struct destination *destination, void *arg)
+{
+	destination->in_flight = *(uint16_t *)arg;
+}
+
+static void a_count_of_places_does_not_overflow(void **state)
+{
+	uint16_t all = UINT16_MAX, none = 0;
+
+	(void)state;
+	mad_port_set_destination_limit(port, UINT_MAX);
+	submit(async, set_request(), 1, &outcomes[0], NULL);
+	destinations_visit(&port->scheduler.destinations, occupy, &all);
+	submit(async, set_request(), 1, &outcomes[1], NULL);
+	assert_int_equal(device_written(), 2);
+	answer(1);
+	destinations_visit(&port->scheduler.destinations, occupy, &all);
+	answer(0);
+	submit(async, set_request(), 1, &outcomes[2], NULL);
+	destinations_visit(&port->scheduler.destinations, occupy, &none);
+	submit(async, set_request(), 1, &outcomes[3], NULL);
+	expect_all(2, 0);
+	device_on_write(echo, NULL);
+	device_answer(device_packet(2), 0, 0, NULL, 0);
+}
+
+/* --- the end -------------------------------------------------------------------- */
+
+/* In flight, resumed, not looked at yet, and queued for a destination. */
+static void queue_everywhere(void)
+{
+	park_behind_lid_1(20);
+	mad_port_set_destination_limit(port, 10);
+	assert_int_equal(device_written(), 2);
+}
+
+static void a_device_that_goes_completes_what_is_queued_anywhere(void **state)
+{
+	(void)state;
+	queue_everywhere();
+	device_remove();
+	for (int count = 0; count < 42;)
+		count += mad_async_process(async);
+	expect_all(42, -ENODEV);
+}
+
+/* No transmission is in flight, but it has a timer. */
+static void a_device_that_goes_completes_what_pauses_after_busy(void **state)
+{
+	(void)state;
+	submit(async, set_request(), 1, &outcomes[0], NULL);
+	device_answer(device_packet(0), IB_MAD_STS_BUSY, 0, NULL, 0);
+	assert_int_equal(mad_async_process(async), 0);
+	assert_int_equal(stats_of(async).busy, 1);
+	device_remove();
+	while (!outcomes[0].calls)
+		mad_async_process(async);
+	assert_int_equal(outcomes[0].error, -ENODEV);
+}
+
+static void an_engine_that_ends_leaves_another_one_s_requests_queued(void **state)
+{
+	struct mad_async *other = make_engine();
+
+	(void)state;
+	queue_everywhere();
+	submit(other, set_request(), 1, &outcomes[42], NULL);
+	submit(other, set_request(), 30, &outcomes[43], NULL);
+	mad_async_destroy(async);
+	expect_all(42, -ECANCELED);
+	device_on_write(echo, NULL);
+	assert_int_equal(mad_async_run(other), 2);
+	assert_int_equal(outcomes[42].error, 0);
+	mad_async_destroy(other);
+	async = make_engine();
+}
+
+#ifndef NO_CHILDREN
+
+static void what_is_queued_anywhere_is_not_queued_in_a_child(void **state)
+{
+	int status = -1;
+	pid_t child;
+
+	(void)state;
+	queue_everywhere();
+	child = fork();
+	if (!child) {
+		bool well = mad_async_process(async) == 42 && outcomes[41].calls == 1 &&
+			    outcomes[41].error == -ECANCELED;
+
+		device_on_write(echo, NULL);
+		for (int i = 0; i < 42; i++)
+			submit(async, set_request(), 1 + i / 20, &outcomes[i], NULL);
+		if (mad_async_run(async) != 42 || !well)
+			_exit(1);
+		end_child();
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	device_on_write(echo, NULL);
+	device_answer(device_packet(0), 0, 0, NULL, 0);
+	device_answer(device_packet(1), 0, 0, NULL, 0);
+	assert_int_equal(mad_async_run(async), 42);
+	expect_all(42, 0);
+}
+
+#endif
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		SCHEDULER_TEST(flows_of_a_window_take_turns),
+		SCHEDULER_TEST(a_request_waits_for_one_of_each_other_engine),
+		SCHEDULER_TEST(a_blocking_call_waits_for_one_request_of_an_engine),
+		SCHEDULER_TEST(both_windows_are_sent_in_turn),
+		SCHEDULER_TEST(lanes_of_a_destination_take_turns),
+		SCHEDULER_TEST(resumed_requests_and_others_alternate),
+		SCHEDULER_TEST(a_slow_node_delays_others_by_one_request_at_a_time),
+		SCHEDULER_TEST(a_limit_that_falls_holds_for_those_that_are_not_sent_yet),
+		SCHEDULER_TEST(a_limit_may_fall_and_rise_again),
+		SCHEDULER_TEST(a_late_request_leaves_its_place_to_another_one),
+		SCHEDULER_TEST(retransmissions_come_first),
+		SCHEDULER_TEST(a_retransmission_waits_for_the_window),
+		SCHEDULER_TEST(a_response_completes_what_is_queued_to_be_sent_again),
+		SCHEDULER_TEST(to_a_node_that_seems_dead_each_attempt_is_sent_once),
+		SCHEDULER_TEST(blocking_calls_to_one_node_take_turns),
+		SCHEDULER_TEST(without_memory_to_queue_a_request_no_limit_holds),
+		SCHEDULER_TEST(a_count_of_places_does_not_overflow),
+		SCHEDULER_TEST(a_device_that_goes_completes_what_is_queued_anywhere),
+		SCHEDULER_TEST(a_device_that_goes_completes_what_pauses_after_busy),
+		SCHEDULER_TEST(an_engine_that_ends_leaves_another_one_s_requests_queued),
+#ifndef NO_CHILDREN
+		SCHEDULER_TEST(what_is_queued_anywhere_is_not_queued_in_a_child),
+#endif
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
