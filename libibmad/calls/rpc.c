@@ -65,7 +65,9 @@ static int64_t due_at(const struct ibmad_port *port, const struct transaction *t
 {
 	switch (transaction->state) {
 	case TRANSACTION_READY:
-		return scheduler_opens(&port->scheduler);
+		/* a request of an engine that is late makes room; no thread may serve the
+		 * engine */
+		return scheduler_next(&port->scheduler);
 	case TRANSACTION_IN_FLIGHT:
 		return transaction->timer.at;
 	default: /* another thread is still writing it */
@@ -110,9 +112,11 @@ static void wait_for(struct ibmad_port *port, struct blocking_request *request)
 			/* another thread leads meanwhile: sending may take its time */
 			reader_pass(reader);
 			scheduler_send(scheduler, SENT_AT_ONCE);
-		} else if (reader_time(reader, now) < due_at(port, transaction) ||
-			   waiter->sending) {
+		} else if (reader_time(reader, now) < due_at(port, transaction)) {
 			wait_for_event(port, request, now);
+		} else if (waiter->sending) {
+			scheduler_expire(scheduler, reader_time(reader, now), SENT_AT_ONCE);
+			core->hooks->progress(core);
 		} else {
 			core_timer(core, transaction, now);
 			core->hooks->progress(core);

@@ -300,20 +300,15 @@ static void fall_silent(struct window *window, int64_t now)
 static void end_silence(struct window *window, int64_t sent)
 {
 	uint8_t period = window->losses.period;
+	bool lost;
 
 	window->silent = false;
 	window->opens = 0;
-	if (sent < window->silent_since) {
-		/* a process did not run, or the fabric stood still: nothing was lost */
-		resize(window, window->size_awake);
-		/* those that were late meanwhile do not end it */
-		if (window->losses.trial)
-			losses_restart(&window->losses);
-		return;
-	}
-	resize(window, window->size_awake / 2);
+	/* a process did not run, or the fabric stood still: nothing was lost */
+	lost = sent >= window->silent_since;
+	resize(window, lost ? window->size_awake / 2 : window->size_awake);
 	while (window->silent_late-- && period == window->losses.period)
-		follow(window, losses_ended(&window->losses, period, true));
+		follow(window, losses_ended(&window->losses, period, lost));
 }
 
 void window_late(struct window *window, struct window_mark mark, int64_t sent, int64_t now)

@@ -131,6 +131,25 @@ static void a_blocking_call_waits_for_one_request_of_an_engine(void **state)
 	expect_all(50, 0);
 }
 
+/* The engine's requests have the window, and no thread serves the engine. */
+static void a_blocking_call_needs_no_thread_of_the_engine(void **state)
+{
+	ib_rpc_t rpc = set_request();
+	ib_portid_t to = to_lid(2);
+	uint8_t data[IB_PC_DATA_SZ] = {0};
+	int dead = 1;
+
+	(void)state;
+	overdue_after(QUICK);
+	device_on_write(echo_but_for, &dead);
+	mad_port_set_window(port, MAD_WINDOW_GMP, 1);
+	for (int i = 0; i < 5; i++)
+		submit(async, set_request(), dead, &outcomes[i], NULL);
+	assert_int_equal(device_written(), 1);
+	assert_non_null(mad_rpc(port, &rpc, &to, data, data));
+	assert_int_equal(outcomes[0].calls, 0);
+}
+
 static void both_windows_are_sent_in_turn(void **state)
 {
 	(void)state;
@@ -530,6 +549,7 @@ int main(void)
 		SCHEDULER_TEST(flows_of_a_window_take_turns),
 		SCHEDULER_TEST(a_request_waits_for_one_of_each_other_engine),
 		SCHEDULER_TEST(a_blocking_call_waits_for_one_request_of_an_engine),
+		SCHEDULER_TEST(a_blocking_call_needs_no_thread_of_the_engine),
 		SCHEDULER_TEST(both_windows_are_sent_in_turn),
 		SCHEDULER_TEST(lanes_of_a_destination_take_turns),
 		SCHEDULER_TEST(resumed_requests_and_others_alternate),
