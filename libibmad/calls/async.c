@@ -75,8 +75,7 @@ EXPORT void mad_async_destroy(struct mad_async *async)
 	wait_for_all(async);
 	alarm_close(&async->alarm);
 	pool_free(&async->pool);
-	list_remove(&async->client.all);
-	list_add_last(&port->retired, &async->client.all);
+	list_move_last(&port->retired, &async->client.all);
 	/* what the engine held up can go on */
 	port_tell_all(port);
 	port->users--;

@@ -79,15 +79,12 @@ static int64_t due_at(const struct ibmad_port *port, const struct transaction *t
  * Waits for an event. If the timer is due, the response may lie unread, because this thread did
  * not run for a while. While this thread cannot read, it looks again every millisecond.
  */
-static void wait_for_event(struct ibmad_port *port, struct blocking_request *request,
+static void wait_for_event(struct reader *reader, struct waiter *waiter, int64_t until,
 			   int64_t now)
 {
-	struct reader *reader = &port->reader;
-	int64_t until = due_at(port, &request->transaction);
-
 	if (until <= now && (reader->reading || reader->blocked_until > now))
 		until = now + 1000;
-	reader_wait(reader, &request->waiter, until, now);
+	reader_wait(reader, waiter, until, now);
 }
 
 /* Sends a request and waits until it is complete. */
@@ -99,12 +96,13 @@ static void wait_for(struct ibmad_port *port, struct blocking_request *request)
 	struct reader *reader = &port->reader;
 	struct core *core = &port->core;
 	int cancel_state = port_enter(port);
-	int64_t now;
+	int64_t now, due;
 
 	reader_begin(reader, waiter);
 	scheduler_submit(scheduler, transaction);
 	while (!request->completed) {
 		now = clock_us();
+		due = due_at(port, transaction);
 		waiter->sending = transaction->state == TRANSACTION_READY;
 		if (core->gone && transaction->state != TRANSACTION_DONE) {
 			core_cancel(core, transaction, core->gone);
@@ -112,8 +110,8 @@ static void wait_for(struct ibmad_port *port, struct blocking_request *request)
 			/* another thread leads meanwhile: sending may take its time */
 			reader_pass(reader);
 			scheduler_send(scheduler, SENT_AT_ONCE);
-		} else if (reader_time(reader, now) < due_at(port, transaction)) {
-			wait_for_event(port, request, now);
+		} else if (reader_time(reader, now) < due) {
+			wait_for_event(reader, waiter, due, now);
 		} else if (waiter->sending) {
 			scheduler_expire(scheduler, reader_time(reader, now), SENT_AT_ONCE);
 			core->hooks->progress(core);

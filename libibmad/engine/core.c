@@ -56,12 +56,6 @@ static void share_trials(struct core *core, int64_t now)
 	}
 }
 
-/* When the latest packet was sent. */
-static int64_t sent_at(const struct transaction *transaction, int64_t now)
-{
-	return now - (uint32_t)((uint32_t)now - transaction->sent);
-}
-
 static void count_sent(struct core *core, struct transaction *transaction,
 		       struct window *window, int64_t now)
 {
@@ -113,7 +107,8 @@ static void spread_news(struct core *core, struct transaction *transaction, int6
 		count_response(core, transaction, window, now);
 	} else if (transaction->counted && news & NEWS_LATE) {
 		transaction->counted = false;
-		window_late(window, transaction->mark, sent_at(transaction, now), now);
+		window_late(window, transaction->mark, transaction_sent_at(transaction, now),
+			    now);
 	} else if (transaction->counted && transaction->state == TRANSACTION_DONE) {
 		transaction->counted = false;
 		window_ended(window, transaction->mark, now);
@@ -221,7 +216,8 @@ static bool hold_back(const struct core *core, const struct transaction *transac
 
 	if (destination && destination->silence > core->transactions.losses_in_a_row + 1)
 		return true;
-	return window->opens > now && !window_overtook(window, sent_at(transaction, now));
+	return window->opens > now &&
+	       !window_overtook(window, transaction_sent_at(transaction, now));
 }
 
 void core_timer(struct core *core, struct transaction *transaction, int64_t now)

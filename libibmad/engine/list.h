@@ -52,6 +52,13 @@ static inline void list_remove(struct list *entry)
 	entry->next->prev = entry->prev;
 }
 
+/* Makes it the last one of a list; it is in that list or another one. */
+static inline void list_move_last(struct list *list, struct list *entry)
+{
+	list_remove(entry);
+	list_add_last(list, entry);
+}
+
 /* Takes the first entry out; NULL if the list is empty. */
 static inline struct list *list_pop(struct list *list)
 {

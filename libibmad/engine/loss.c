@@ -142,12 +142,13 @@ void losses_count(struct losses *losses, bool lost)
 
 unsigned losses_in_a_row(const struct losses *losses)
 {
-	uint32_t share = share_of(losses->lost, losses->responses);
-	uint64_t likely;
 	unsigned count = 1;
+	uint64_t likely;
+	uint32_t share;
 
 	if (losses->lost < SOME)
 		return 1;
+	share = share_of(losses->lost, losses->responses);
 	if (share < losses->link_share)
 		share = losses->link_share;
 	for (likely = share; likely > UNLIKELY && count < MOST_IN_A_ROW; count++)

@@ -145,8 +145,7 @@ static void spare_if_unused(struct scheduler *scheduler, struct lane *lane)
 {
 	if (!list_is_empty(&lane->queue) || lane->resumed)
 		return;
-	list_remove(&lane->turn);
-	list_add_last(&scheduler->spare_lanes, &lane->turn);
+	list_move_last(&scheduler->spare_lanes, &lane->turn);
 }
 
 static void unqueue(struct transaction *transaction)
@@ -233,10 +232,8 @@ static void end_lane_turn(struct destination *destination, const struct flow *fl
 {
 	struct lane *lane = find_lane(destination, flow);
 
-	if (!lane)
-		return;
-	list_remove(&lane->turn);
-	list_add_last(&destination->lanes, &lane->turn);
+	if (lane)
+		list_move_last(&destination->lanes, &lane->turn);
 }
 
 /* Whether a node responds far more quickly than others. */
@@ -248,9 +245,10 @@ static bool is_quick(const struct scheduler *scheduler, const struct transaction
 	return destination->rtt.mean_us && destination->rtt.mean_us < kind->mean_us / 4;
 }
 
+/* The lane holds a request: an empty one does not stay. */
 static void resume(struct scheduler *scheduler, struct lane *lane)
 {
-	struct transaction *transaction = of_queue(list_first(&lane->queue));
+	struct transaction *transaction = of_queue(lane->queue.next);
 	struct flow *flow = lane->flow;
 
 	unqueue(transaction);
@@ -273,14 +271,6 @@ static void release(struct destination *destination, void *arg)
 			resume(scheduler, of_turn(entry));
 }
 
-static void find_destination(struct scheduler *scheduler, struct transaction *transaction)
-{
-	if (!transaction->destination)
-		transaction->destination =
-			destination_get(&scheduler->destinations,
-					destination_key(transaction_buffer(transaction)));
-}
-
 /* Whether its destination has had its turn since it was queued. */
 static bool was_overtaken(const struct transaction *transaction)
 {
@@ -296,6 +286,10 @@ static bool take_place(struct scheduler *scheduler, struct transaction *transact
 	struct destination *destination = transaction->destination;
 	bool behind;
 
+	if (!destination)
+		destination = transaction->destination =
+			destination_get(&scheduler->destinations,
+					destination_key(transaction_buffer(transaction)));
 	if (!destination)
 		return true;
 	behind = fresh &&
@@ -382,7 +376,8 @@ bool scheduler_can_send(const struct scheduler *scheduler)
 	return false;
 }
 
-int64_t scheduler_opens(const struct scheduler *scheduler)
+/* When scheduler_send() would send something, if nothing happens before; NEVER. */
+static int64_t opens_at(const struct scheduler *scheduler)
 {
 	int64_t first = NEVER, opens;
 
@@ -422,10 +417,8 @@ static enum flow_queue choose(const struct flow *flow)
 static void end_turn(struct list *ring, struct flow *flow, unsigned requests)
 {
 	flow->left = requests;
-	if (list_is_empty(&flow->turn))
-		return;
-	list_remove(&flow->turn);
-	list_add_last(ring, &flow->turn);
+	if (!list_is_empty(&flow->turn))
+		list_move_last(ring, &flow->turn);
 }
 
 /* Sends a request of a flow, unless it is queued for its destination: whether it did. */
@@ -435,25 +428,22 @@ static bool send_one(struct scheduler *scheduler, struct list *ring, struct flow
 	struct transaction *transaction = of_queue(list_first(&flow->queues[queue]));
 
 	dequeue(scheduler, transaction);
-	if (queue == QUEUE_FRESH)
-		find_destination(scheduler, transaction);
-	if (queue != QUEUE_AGAIN) {
-		if (!take_place(scheduler, transaction, queue == QUEUE_FRESH))
-			return false;
+	if (queue == QUEUE_AGAIN)
+		admit(transaction);
+	else if (take_place(scheduler, transaction, queue == QUEUE_FRESH))
 		flow->next = (queue + 1) % TURNS;
-	}
+	else
+		return false;
 	if (!--flow->left)
 		end_turn(ring, flow, transaction->owner->source->turn);
-	admit(transaction);
 	transmit(scheduler, transaction);
 	return true;
 }
 
-/* Sends what a window allows; returns how many more requests may be looked at. */
+/* Sends what a window allows; returns how many more requests may be sent. */
 static unsigned send_ring(struct scheduler *scheduler, unsigned window, unsigned most)
 {
 	struct list *ring = &scheduler->rings[window], *first;
-
 	unsigned looks = LOOKS * most;
 
 	while (most && looks-- && (first = list_first(ring)) && is_open(scheduler, window))
@@ -483,7 +473,6 @@ void scheduler_submit(struct scheduler *scheduler, struct transaction *transacti
 		enqueue(scheduler, flow, &flow->queues[QUEUE_FRESH], transaction);
 		return;
 	}
-	find_destination(scheduler, transaction);
 	if (take_place(scheduler, transaction, true))
 		transmit(scheduler, transaction);
 }
@@ -513,7 +502,7 @@ void scheduler_set_timer(struct scheduler *scheduler, struct transaction *transa
 int64_t scheduler_next(const struct scheduler *scheduler)
 {
 	int64_t next = deadlines_next(&scheduler->deadlines);
-	int64_t opens = scheduler_opens(scheduler);
+	int64_t opens = opens_at(scheduler);
 
 	return opens < next ? opens : next;
 }

@@ -309,11 +309,6 @@ static enum transaction_action next_attempt(struct transactions *all,
 	return again(transaction);
 }
 
-static uint32_t since_sent(const struct transaction *transaction, int64_t now)
-{
-	return (uint32_t)now - transaction->sent;
-}
-
 /* By how much: links may have lost it once more, or the node is rather slow or dead. */
 static unsigned patience_grows(const struct transactions *all,
 			       const struct transaction *transaction)
@@ -345,7 +340,7 @@ static enum transaction_action proceed(struct transactions *all,
 	if (transaction->held_back)
 		return wait_until(transaction, earlier(now + transaction->interval + 1000,
 						       transaction->end));
-	due = now - since_sent(transaction, now) + transaction->interval;
+	due = transaction_sent_at(transaction, now) + transaction->interval;
 	if (now < due)
 		return wait_until(transaction, earlier(due, transaction->end));
 	transaction->late = true;
@@ -366,7 +361,7 @@ static int64_t late_at(struct transactions *all, struct transaction *transaction
 		transaction->interval = interval;
 	if (interval > transaction->interval)
 		interval = transaction->interval;
-	return now - since_sent(transaction, now) + interval;
+	return transaction_sent_at(transaction, now) + interval;
 }
 
 enum transaction_action transaction_timer(struct transactions *all,

@@ -148,6 +148,12 @@ static inline uint8_t *transaction_mad(struct transaction *transaction)
 	return transaction_buffer(transaction) + transaction->header_size;
 }
 
+/* When its latest packet was sent. */
+static inline int64_t transaction_sent_at(const struct transaction *transaction, int64_t now)
+{
+	return now - (uint32_t)((uint32_t)now - transaction->sent);
+}
+
 /* What TRANSACTION_SEND is to write. */
 struct packet {
 	struct transmission *transmission;

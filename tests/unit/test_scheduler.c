@@ -212,6 +212,16 @@ static void park_behind_lid_1(unsigned count)
 	assert_int_equal(device_written(), 2);
 }
 
+/* The two that were written have their responses, and then so many are complete. */
+static void complete_parked(int count)
+{
+	device_on_write(echo, NULL);
+	device_answer(device_packet(0), 0, 0, NULL, 0);
+	device_answer(device_packet(1), 0, 0, NULL, 0);
+	assert_int_equal(mad_async_run(async), count);
+	expect_all(count, 0);
+}
+
 static void resumed_requests_and_others_alternate(void **state)
 {
 	(void)state;
@@ -269,11 +279,7 @@ static void a_limit_may_fall_and_rise_again(void **state)
 		mad_port_set_destination_limit(port, limit);
 		mad_port_set_destination_limit(port, 0);
 	}
-	device_on_write(echo, NULL);
-	device_answer(device_packet(0), 0, 0, NULL, 0);
-	device_answer(device_packet(1), 0, 0, NULL, 0);
-	assert_int_equal(mad_async_run(async), 42);
-	expect_all(42, 0);
+	complete_parked(42);
 }
 
 static void a_late_request_leaves_its_place_to_another_one(void **state)
@@ -534,11 +540,7 @@ static void what_is_queued_anywhere_is_not_queued_in_a_child(void **state)
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
-	device_on_write(echo, NULL);
-	device_answer(device_packet(0), 0, 0, NULL, 0);
-	device_answer(device_packet(1), 0, 0, NULL, 0);
-	assert_int_equal(mad_async_run(async), 42);
-	expect_all(42, 0);
+	complete_parked(42);
 }
 
 #endif
