@@ -81,6 +81,17 @@ static void note_losses_in_a_row(struct core *core)
 	core->transactions.losses_in_a_row = most;
 }
 
+/* The response is to the first MAD, which was late. */
+static void count_found(struct core *core, struct transaction *transaction,
+			struct window *window)
+{
+	bool undo = window_found(window, transaction->late_period);
+
+	transaction->late_period = 0;
+	for (unsigned i = 0; undo && i < WINDOWS; i++)
+		window_undo(&core->windows[i]);
+}
+
 static void count_response(struct core *core, struct transaction *transaction,
 			   struct window *window, int64_t now)
 {
@@ -90,6 +101,8 @@ static void count_response(struct core *core, struct transaction *transaction,
 	if (news & NEWS_MEASURED)
 		rtt_us = transaction->transmissions.rtt_us ? transaction->transmissions.rtt_us
 							   : 1;
+	if (transaction->late_period && !(news & NEWS_LOST))
+		count_found(core, transaction, window);
 	window_response(window, transaction->mark, rtt_us, transaction->counted,
 			news & NEWS_LOST, now);
 	transaction->counted = false;
@@ -107,6 +120,8 @@ static void spread_news(struct core *core, struct transaction *transaction, int6
 		count_response(core, transaction, window, now);
 	} else if (transaction->counted && news & NEWS_LATE) {
 		transaction->counted = false;
+		if (!transaction->late_period)
+			transaction->late_period = transaction->mark.period;
 		window_late(window, transaction->mark, transaction_sent_at(transaction, now),
 			    now);
 	} else if (transaction->counted && transaction->state == TRANSACTION_DONE) {

@@ -3,7 +3,7 @@
 #include "engine/loss.h"
 
 /* Fewer late MADs than these may be chance... */
-#define FEW           8
+#define FEW           5
 /* ...and fewer than these are, even if they are a large share. */
 #define SOME          3
 /* A smaller share than this is no reason to act, */
@@ -84,6 +84,8 @@ static enum loss_verdict begin_trial(struct losses *losses)
 	if (losses->planned > WATCHED_MAX)
 		losses->planned = WATCHED_MAX;
 	losses->late_before = losses->late;
+	losses->found_before = 0;
+	losses->blamed = losses->period;
 	losses_restart(losses);
 	return LOSS_TRY;
 }
@@ -97,6 +99,7 @@ static enum loss_verdict end_trial(struct losses *losses)
 	if (link) {
 		losses->link += losses->late + losses->late_before;
 		losses->link_share = share;
+		losses->blamed = 0;
 	} else {
 		losses->queue += losses->late + losses->late_before;
 	}
@@ -122,10 +125,21 @@ enum loss_verdict losses_ended(struct losses *losses, uint8_t period, bool late)
 	return end_period(losses);
 }
 
-void losses_found(struct losses *losses, uint8_t period)
+bool losses_found(struct losses *losses, uint8_t period)
 {
 	if (period == losses->period && losses->late)
 		losses->late--;
+	if (period != losses->blamed || !period ||
+	    4 * ++losses->found_before < 3 * losses->late_before)
+		return false;
+	losses->blamed = 0;
+	if (!losses->trial) {
+		losses->queue -= losses->late_before;
+	} else {
+		losses->trial = false;
+		losses_restart(losses);
+	}
+	return true;
 }
 
 /* --- rows of losses ------------------------------------------------------------- */

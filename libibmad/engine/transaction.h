@@ -106,7 +106,8 @@ struct transaction {
 	uint16_t dataoffs;   /* where the response's data begins */
 	uint16_t early;      /* retransmissions before the end of an attempt, */
 	uint16_t early_most; /* of which there are so many at most */
-	struct window_mark mark; /* for core.h */
+	struct window_mark mark; /* for core.h: of the latest MAD */
+	uint8_t late_period;     /* for core.h: of the first MAD that was late, see loss.h */
 	uint8_t state;
 	uint8_t news;
 	uint8_t header_size; /* of the buffer's umad header */

@@ -14,9 +14,11 @@
 /* It then waits for so many responses for each request that may be in flight, */
 #define CAUTION      1
 /* after a queue was full for so many, and for more each time. */
-#define CAUTION_LOSS 16
+#define CAUTION_LOSS 48
 #define CAUTION_MAX  512
-/* From this size on, a window grows more slowly at first, too. */
+/* At first it grows by one part in so many, and by a smaller part from a size on. */
+#define STEP_SMALL   3
+#define STEP_LARGE   6
 #define MANY         32
 /* A window of this size fills no queue. */
 #define SMALL        4
@@ -112,11 +114,17 @@ static void hold(struct window *window)
 	window->wait = window->caution * window->size;
 }
 
+/* A window that has never been too large grows by one part in so many. */
+static unsigned first_step(const struct window *window)
+{
+	return window->size < MANY ? STEP_SMALL : STEP_LARGE;
+}
+
 static void grow(struct window *window, unsigned responses)
 {
 	window->credit += responses;
 	if (window->starting) {
-		resize(window, window->size + window->size / (window->size < MANY ? 2 : 4) + 1);
+		resize(window, window->size + window->size / first_step(window) + 1);
 		return;
 	}
 	if (window->credit < window->wait)
@@ -149,11 +157,24 @@ static void reduce(struct window *window, uint32_t late_share)
 	uint64_t size = window->size_before;
 	uint64_t passed = size * (LOSS_ONE - late_share) / LOSS_ONE;
 
+	window->queue_share = late_share;
+	window->size_undone = window->size_before;
+	window->caution_undone = window->caution;
 	window->caution = window->caution < CAUTION_LOSS ? CAUTION_LOSS : 2 * window->caution;
 	if (window->caution > CAUTION_MAX)
 		window->caution = CAUTION_MAX;
 	resize(window,
 	       passed - passed / 8 < size - size / 4 ? passed - passed / 8 : size - size / 4);
+	hold(window);
+}
+
+/* If links lose what an earlier verdict was given for, no queue was full: it may grow at once.
+ */
+static void trust(struct window *window, uint32_t link_share)
+{
+	if (window->caution == CAUTION || link_share < window->queue_share / 2)
+		return;
+	window->caution = CAUTION;
 	hold(window);
 }
 
@@ -166,6 +187,7 @@ static void follow(struct window *window, enum loss_verdict verdict)
 	window->verdict = verdict;
 	if (verdict == LOSS_LINK) {
 		resize(window, window->size_before);
+		trust(window, window->losses.link_share);
 	} else if (verdict == LOSS_QUEUE) {
 		reduce(window, window->losses.share_before);
 	} else {
@@ -173,6 +195,37 @@ static void follow(struct window *window, enum loss_verdict verdict)
 		if (window->size > SMALL)
 			resize(window, window->size / 2);
 	}
+}
+
+void window_undo(struct window *window)
+{
+	if (!window->size_undone)
+		return;
+	window->caution = window->caution_undone;
+	hold(window);
+	window->round.planned = 0;
+	if (window->silent)
+		window->size_awake = window->size_undone;
+	else if (window->size < window->size_undone)
+		resize(window, window->size_undone);
+	window->size_undone = 0;
+}
+
+bool window_found(struct window *window, uint8_t period)
+{
+	bool trial = window->losses.trial;
+
+	if (!losses_found(&window->losses, period))
+		return false;
+	window->verdict = LOSS_NOTHING;
+	if (!trial)
+		return true;
+	window->round.planned = 0;
+	if (window->silent)
+		window->size_awake = window->size_before;
+	else
+		resize(window, window->size_before);
+	return false;
 }
 
 void window_hush(struct window *window)
@@ -192,10 +245,13 @@ void window_unhush(struct window *window, const struct window *other)
 	window->size_awake = window->size_before;
 	if (window->silent)
 		return;
-	if (other->verdict == LOSS_QUEUE)
+	if (other->verdict == LOSS_QUEUE) {
 		reduce(window, other->losses.share_before);
-	else
-		resize(window, window->size_before);
+		return;
+	}
+	resize(window, window->size_before);
+	if (other->verdict == LOSS_LINK)
+		trust(window, other->losses.link_share);
 }
 
 /* --- rounds --------------------------------------------------------------------- */
@@ -300,13 +356,19 @@ static void fall_silent(struct window *window, int64_t now)
 static void end_silence(struct window *window, int64_t sent)
 {
 	uint8_t period = window->losses.period;
-	bool lost;
+	bool lost = sent >= window->silent_since;
+	/* single MADs were lost, which fill no queue */
+	bool outage = lost && window->interval > 2 * INTERVAL;
 
 	window->silent = false;
 	window->opens = 0;
-	/* a process did not run, or the fabric stood still: nothing was lost */
-	lost = sent >= window->silent_since;
+	/* otherwise a process did not run, or the fabric stood still */
 	resize(window, lost ? window->size_awake / 2 : window->size_awake);
+	if (outage) {
+		window->losses.link += window->silent_late;
+		hold(window);
+		return;
+	}
 	while (window->silent_late-- && period == window->losses.period)
 		follow(window, losses_ended(&window->losses, period, lost));
 }
@@ -350,11 +412,8 @@ void window_response(struct window *window, struct window_mark mark, uint32_t rt
 	}
 	if (window->silent)
 		end_silence(window, now - rtt_us);
-	if (!in_flight) {
-		if (!lost)
-			losses_found(&window->losses, mark.period);
+	if (!in_flight)
 		return;
-	}
 	if (rtt_us && is_of_round(window, mark))
 		window->round.rtt_us = lesser(window->round.rtt_us, rtt_us);
 	window_ended(window, mark, now);

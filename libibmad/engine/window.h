@@ -8,14 +8,14 @@
  *   shortest one of a round is longer by more than a target, requests are queued on their way:
  *   the window shrinks to what the fabric delivers within the shortest round trip and the
  *   target.
- *   Growth. The window grows by half each round while it is full and nothing is late; from 32
- *   on by a quarter. When a queue was full once, it grows by a sixteenth, and waits for a
+ *   Growth. The window grows by a third each round while it is full and nothing is late; from
+ *   32 on by a sixth. When a queue was full once, it grows by a sixteenth, and waits for a
  *   number of responses before. Whenever a queue was full again, that number doubles.
- *   Loss. See loss.h.
+ *   Loss. See loss.h. When it turns out that a queue was not full, the window forgets that.
  *   Silence. A response is late, and no later request has one either: the fabric may be dead.
  *   If links are known to lose packets, so many must be late that this can hardly be chance.
  *   The window shrinks to its smallest size, and lets one MAD through at a time, at growing
- *   intervals, until a response comes.
+ *   intervals, until a response comes. What was lost meanwhile tells nothing about queues.
  *
  * A round is as many MADs as the window lets through at its beginning, and their responses. A
  * MAD whose response is late is not in flight any more: it may have been sent to a dead node.
@@ -69,8 +69,11 @@ struct window {
 	unsigned losses_in_a_row; /* so many may be lost by the links */
 	unsigned size_before;     /* the trial, its own or the other window's, */
 	unsigned size_awake;      /* and the silence */
-	int64_t opens;            /* no MAD before this time */
-	uint32_t interval;        /* between MADs */
+	unsigned size_undone;     /* before the latest reduction; 0: none to undo, */
+	unsigned caution_undone;
+	uint32_t queue_share; /* what was late before it */
+	int64_t opens;        /* no MAD before this time */
+	uint32_t interval;    /* between MADs */
 };
 
 /* What the window has to know of a MAD that was sent: 0 for one that never was. */
@@ -103,6 +106,13 @@ static inline bool window_overtook(const struct window *window, int64_t sent)
 
 /* One of those in flight that was sent at that time has no response in time: it is out. */
 void window_late(struct window *window, struct window_mark mark, int64_t sent, int64_t now);
+/*
+ * A MAD that was late has a response after all. Returns true if the latest verdict, that a
+ * queue was full, does not hold: both windows undo what followed from it.
+ */
+bool window_found(struct window *window, uint8_t period);
+/* The window becomes what it was before the latest verdict that a queue was full. */
+void window_undo(struct window *window);
 /* One of those in flight ends without one, for another reason. */
 void window_ended(struct window *window, struct window_mark mark, int64_t now);
 
