@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/**
+ * mad_fabric.h - discovery: the nodes, ports and links of a fabric.
+ *
+ *   struct mad_fabric *fabric;
+ *
+ *   if (mad_fabric_discover(port, NULL, &fabric) == 0) {
+ *           for (size_t i = 0; i < mad_fabric_node_count(fabric); i++)
+ *                   puts(mad_fabric_node(fabric, i)->description);
+ *           mad_fabric_free(fabric);
+ *   }
+ *
+ * A discovery sends SMPs by directed routes (IBA 14.2.2), as many at once as the fabric takes.
+ * It needs neither LIDs nor a subnet manager. The port must have IB_SMI_DIRECT_CLASS
+ * registered.
+ *
+ * A node that does not respond is part of the result, not an error: mad_fabric_failure() tells
+ * of it. A response that contradicts others is part of the result, too: mad_fabric_oddity().
+ *
+ * Byte order. Numbers are in host order. The images of attributes (node_info, info, ...) are as
+ * on the wire, for mad_get_field() and its sisters.
+ *
+ * Memory. Nodes, ports, failures and oddities belong to their fabric, and are freed with it.
+ *
+ * Threads. Any number of threads may read a fabric at once.
+ *
+ * Calls return 0 or more, or a negative errno.
+ */
+#ifndef INFINIBAND_MAD_FABRIC_H
+#define INFINIBAND_MAD_FABRIC_H
+
+#include <infiniband/mad_async.h>
+#include <infiniband/mad_link.h>
+
+#include <stdbool.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* --- nodes and ports ------------------------------------------------------------ */
+
+struct mad_fabric;
+
+/*
+ * The library allocates all structures but struct mad_fabric_options. Later releases may add
+ * members at the end of each.
+ */
+
+struct mad_fabric_node {
+	uint64_t guid;        /**< NodeGUID */
+	uint64_t system_guid; /**< SystemImageGUID */
+	const uint8_t
+		*node_info; /**< NodeInfo, 64 bytes; NULL if the fabric was not discovered */
+	const uint8_t *switch_info; /**< SwitchInfo, 64 bytes; NULL if it was not read */
+	uint32_t index;             /**< from 0 to mad_fabric_node_count() - 1 */
+	uint32_t vendor_id;
+	uint32_t revision;
+	uint16_t device_id;
+	uint16_t lid; /**< of a switch's port 0; of another node's entry port; 0: none */
+	uint8_t type; /**< IB_NODE_CA, IB_NODE_SWITCH, IB_NODE_ROUTER, or any other number */
+	uint8_t port_count; /**< the highest port number; the lowest is 0 of a switch, otherwise
+			       1 */
+	uint8_t entry_port; /**< the port by which the route enters the node */
+	uint8_t lmc;        /**< of the port that has the LID: 2^lmc LIDs from lid on */
+	bool enhanced_port0; /**< of a switch that has an enhanced port 0 (SwitchInfo) */
+	char description[IB_SMP_DATA_SIZE +
+			 1]; /**< NodeDescription as it is; "" if it was not read */
+	ib_dr_path_t route;  /**< from the port that discovered the node: the first one found */
+};
+
+struct mad_fabric_port {
+	const struct mad_fabric_node *node;
+	const struct mad_fabric_port
+		*peer;                /**< at the other end of the cable; NULL: not known */
+	const uint8_t *info;          /**< PortInfo, 64 bytes; NULL if it was not read */
+	const uint8_t *mlnx_ext_info; /**< Mellanox ExtendedPortInfo, 64 bytes, or NULL */
+	uint64_t guid;    /**< PortGUID; that of a switch's port 0 for all of its ports; 0: not
+			     known */
+	double rate_gbps; /**< mad_link_rate_gbps(); 0: the link is down, or not known */
+	uint32_t index;   /**< from 0 to mad_fabric_port_count() - 1 */
+	uint32_t capability_mask; /**< CapabilityMask: bits MAD_PORT_CAP_* */
+	int error;       /**< a negative errno: PortInfo could not be read; otherwise 0 */
+	uint16_t lid;    /**< 0: none, or a port of a switch other than 0 */
+	uint16_t sm_lid; /**< MasterSMLID */
+	uint16_t mtu;    /**< NeighborMTU in bytes; 0: not known */
+	uint8_t number;
+	uint8_t state;          /**< enum mad_port_state */
+	uint8_t physical_state; /**< enum mad_port_physical_state */
+	uint8_t lmc;
+	uint8_t width;          /**< lanes in use: 1, 2, 4, 8, 12; 0: none, or not known */
+	uint8_t width_possible; /**< the most lanes that both ends support; 0: not known */
+	uint8_t speed;          /**< enum mad_link_speed */
+	uint8_t speed_possible; /**< the highest speed that both ends support */
+};
+
+/** The number of nodes. */
+size_t mad_fabric_node_count(const struct mad_fabric *fabric);
+
+/** A node, in the order in which the nodes were found; NULL beyond the last one. */
+const struct mad_fabric_node *mad_fabric_node(const struct mad_fabric *fabric, size_t index);
+
+/** The number of ports of all nodes, the ports 0 of switches included. */
+size_t mad_fabric_port_count(const struct mad_fabric *fabric);
+
+/** A port of a node by its number; NULL if there is none: 0 of a node that is no switch. */
+const struct mad_fabric_port *mad_fabric_port(const struct mad_fabric_node *node,
+					      unsigned number);
+
+/**
+ * The port that follows a port; after NULL the first port of the first node. NULL after the
+ * last one. The ports of a node follow each other; their indexes ascend.
+ */
+const struct mad_fabric_port *mad_fabric_next_port(const struct mad_fabric *fabric,
+						   const struct mad_fabric_port *port);
+
+/** The port where the discovery began: the first node's entry port; NULL if it is not known. */
+const struct mad_fabric_port *mad_fabric_origin(const struct mad_fabric *fabric);
+
+/** The node with this NodeGUID, or else the node that has a port with this PortGUID; or NULL.
+ */
+const struct mad_fabric_node *mad_fabric_find_guid(const struct mad_fabric *fabric,
+						   uint64_t guid);
+
+/**
+ * The port that has this LID as one of its 2^lmc LIDs; port 0 of a switch; or NULL. A port of a
+ * CA that no link of the fabric leads to is not found: its LID may be of another subnet.
+ */
+const struct mad_fabric_port *mad_fabric_find_lid(const struct mad_fabric *fabric,
+						  unsigned lid);
+
+/** The first node with this NodeDescription, or with after the next one; or NULL. */
+const struct mad_fabric_node *mad_fabric_find_description(const struct mad_fabric *fabric,
+							  const char *description,
+							  const struct mad_fabric_node *after);
+
+/* --- what did not respond, and what is odd ---------------------------------------- */
+
+/** What could not be read: one for a node, or one for a port behind which no node responds. */
+struct mad_fabric_failure {
+	const struct mad_fabric_port *behind; /**< no node responds behind this port; or NULL */
+	const struct mad_fabric_node
+		*node;      /**< the node that did not respond to all; or NULL */
+	unsigned attribute; /**< of the first request that failed */
+	unsigned modifier;  /**< of the first request that failed */
+	unsigned count;     /**< requests that failed, and those not sent because of that */
+	int error;          /**< of the first request: as mad_reply:error, or -EBADMSG */
+	unsigned status;    /**< of its response, if the error is -EIO */
+};
+
+size_t mad_fabric_failure_count(const struct mad_fabric *fabric);
+
+/** A failure; NULL beyond the last one. */
+const struct mad_fabric_failure *mad_fabric_failure(const struct mad_fabric *fabric,
+						    size_t index);
+
+enum mad_fabric_oddity_kind {
+	/** two links lead to one port: the cables were changed meanwhile, or two nodes have one
+	 * GUID */
+	MAD_FABRIC_ODD_PEER,
+	/** two nodes have one NodeGUID, or two ports have one PortGUID */
+	MAD_FABRIC_ODD_GUID,
+	/** a node without ports, or a node that is entered by a port that it does not have */
+	MAD_FABRIC_ODD_PORT_COUNT,
+	/** a node that is neither CA, switch nor router */
+	MAD_FABRIC_ODD_NODE_TYPE,
+	/** a cable from a node to itself */
+	MAD_FABRIC_ODD_LOOP,
+	/** two ports have one LID */
+	MAD_FABRIC_ODD_LID,
+	/** the fabric goes on beyond 63 hops */
+	MAD_FABRIC_ODD_ROUTE_TOO_LONG,
+	/** the fabric has more nodes or ports than mad_fabric_options:max_nodes permits */
+	MAD_FABRIC_ODD_TOO_MANY,
+	/** state, width, speed or MTU differ at the two ends of a link */
+	MAD_FABRIC_ODD_LINK
+};
+
+struct mad_fabric_oddity {
+	enum mad_fabric_oddity_kind kind;
+	const struct mad_fabric_port *port;  /**< where it was noticed */
+	const struct mad_fabric_port *other; /**< the other port that it concerns, or NULL */
+	const struct mad_fabric_node *node;  /**< the node that it concerns */
+};
+
+size_t mad_fabric_oddity_count(const struct mad_fabric *fabric);
+
+/** An oddity; NULL beyond the last one. */
+const struct mad_fabric_oddity *mad_fabric_oddity(const struct mad_fabric *fabric,
+						  size_t index);
+
+/** A kind of oddity in a few English words; "?" for no kind. */
+const char *mad_fabric_oddity_text(enum mad_fabric_oddity_kind kind);
+
+/* --- discovery -------------------------------------------------------------------- */
+
+/** What is read of each node. NodeInfo always is. */
+enum mad_fabric_read {
+	MAD_FABRIC_READ_DESCRIPTIONS = 1, /**< NodeDescription */
+	MAD_FABRIC_READ_PORTS = 2,        /**< PortInfo of each port */
+	MAD_FABRIC_READ_SWITCHES = 4,     /**< SwitchInfo */
+	MAD_FABRIC_READ_MLNX_EXT_PORTS =
+		8,                  /**< Mellanox ExtendedPortInfo of ports with a link */
+	MAD_FABRIC_READ_NODES = 16, /**< NodeInfo; alone, it means nothing else */
+	MAD_FABRIC_READ_DEFAULT = 7
+};
+
+/** How far a discovery is. */
+struct mad_fabric_progress {
+	size_t nodes;
+	size_t switches;
+	size_t links;
+	size_t ports;     /**< of the nodes found */
+	size_t failures;  /**< requests that failed */
+	size_t requests;  /**< submitted so far */
+	size_t in_flight; /**< requests that are not complete */
+};
+
+typedef void mad_fabric_progress_fn(const struct mad_fabric_progress *progress, void *arg);
+
+/** All members may be 0. Initialize all of it, because members may be added at the end. */
+struct mad_fabric_options {
+	/**
+	 * Bits of enum mad_fabric_read; 0: MAD_FABRIC_READ_DEFAULT. Links are followed where
+	 * PortInfo says LinkUp. Without MAD_FABRIC_READ_PORTS, each port of each switch is
+	 * tried, which takes a timeout where there is no link.
+	 */
+	unsigned read;
+	unsigned max_hops; /**< hops from the first node; 0: as many as there are, 63 at most */
+	/**
+	 * A route to the node to begin at: a directed route, or a LID with a directed route
+	 * that follows; NULL: the port's own node.
+	 */
+	const ib_portid_t *from;
+	/**
+	 * No more nodes are added; 0: 200,000. The number of ports is limited, too, to 65,536
+	 * and 16 for each of these nodes.
+	 */
+	size_t max_nodes;
+	int timeout_ms;                   /**< of an attempt; 0: the port's */
+	mad_fabric_progress_fn *progress; /**< called ten times a second at most, or NULL */
+	void *progress_arg;
+};
+
+/**
+ * Discovers a fabric, and returns when it is discovered. *fabric becomes the fabric, to be
+ * freed by mad_fabric_free(), or NULL.
+ *
+ * The call succeeds if the first node responds. Otherwise it returns the error of that request
+ * (as mad_reply:error), or
+ * -EINVAL    an argument is wrong, or IB_SMI_DIRECT_CLASS is not registered on the port
+ * -EBADMSG   the first node's response is malformed
+ * -ENOMEM    out of memory
+ * -ENODEV    the device is gone
+ * -ECANCELED the port was closed
+ * -EDEADLK   it was called from a callback of an engine of its own
+ */
+int mad_fabric_discover(struct ibmad_port *port, const struct mad_fabric_options *options,
+			struct mad_fabric **fabric);
+
+struct mad_fabric_discovery;
+
+/**
+ * Called once for each discovery. error is 0, and the fabric belongs to the callee; or error is
+ * one that mad_fabric_discover() returns, and fabric is NULL.
+ */
+typedef void mad_fabric_fn(struct mad_async *async, int error, struct mad_fabric *fabric,
+			   void *arg);
+
+/**
+ * Starts a discovery on an engine. The function done is called by the calls that call back
+ * requests of the engine, mad_async_destroy() included.
+ *
+ * *discovery, unless the argument is NULL, is for mad_fabric_cancel(). It is valid until done
+ * is called.
+ *
+ * If the call fails, done is not called: -EINVAL, -ENOMEM, and the errors of
+ * mad_async_submit().
+ */
+int mad_fabric_start(struct mad_async *async, const struct mad_fabric_options *options,
+		     mad_fabric_fn *done, void *arg, struct mad_fabric_discovery **discovery);
+
+/**
+ * Cancels a discovery: done is called with -ECANCELED by the next calls of mad_async_process().
+ * Call it from a callback of the engine, or from the only thread that processes the engine.
+ */
+void mad_fabric_cancel(struct mad_fabric_discovery *discovery);
+
+/** Frees a fabric; NULL is allowed. */
+void mad_fabric_free(struct mad_fabric *fabric);
+
+/* --- what changed ----------------------------------------------------------------- */
+
+enum mad_fabric_change {
+	MAD_FABRIC_NODE_ADDED,
+	MAD_FABRIC_NODE_REMOVED,
+	MAD_FABRIC_NODE_CHANGED, /**< description, type, number of ports, LID, LMC or system
+				    GUID */
+	MAD_FABRIC_LINK_ADDED,
+	MAD_FABRIC_LINK_REMOVED,
+	MAD_FABRIC_LINK_CHANGED, /**< state, physical state, width, speed or MTU */
+	MAD_FABRIC_PORT_CHANGED  /**< the same of a port without a link; LID, LMC, PortGUID */
+};
+
+/** A change. before is of the first fabric, after of the second one; NULL where there is none.
+ */
+struct mad_fabric_difference {
+	enum mad_fabric_change change;
+	const struct mad_fabric_node *before_node, *after_node;
+	const struct mad_fabric_port *before_port, *after_port; /**< of links: of one end */
+};
+
+/** Called for each change. It returns 0 to go on; any other number ends the comparison. */
+typedef int mad_fabric_change_fn(const struct mad_fabric_difference *difference, void *arg);
+
+/**
+ * Compares two fabrics. Nodes are the same if they have the same NodeGUID, ports if they have
+ * the same number, and links if they connect the same ports. First, what was removed is called
+ * back, then what was added or changed, both in the order of the nodes. A link is called back
+ * once. What was not read in both fabrics is not compared.
+ *
+ * Returns how many changes were called back, or what changed() returned if that is not 0, or
+ * -EINVAL. changed may be NULL.
+ */
+int mad_fabric_compare(const struct mad_fabric *before, const struct mad_fabric *after,
+		       mad_fabric_change_fn *changed, void *arg);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* INFINIBAND_MAD_FABRIC_H */

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/**
+ * mad_link.h - what a PortInfo says of a link: state, width, speed, rate, MTU.
+ *
+ *   struct mad_link link;
+ *
+ *   mad_link_decode(&link, port_info, NULL, NULL);
+ *   printf("%ux %s, %g Gb/s\n", link.width, mad_link_speed_name(link.speed), link.rate_gbps);
+ *
+ * Any thread may call these functions at any time. They do not set errno.
+ */
+#ifndef INFINIBAND_MAD_LINK_H
+#define INFINIBAND_MAD_LINK_H
+
+#include <infiniband/mad.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** PortState (IBA 14.2.5.6), the field IB_PORT_STATE_F. */
+enum mad_port_state {
+	MAD_PORT_NO_CHANGE, /**< in a Set only */
+	MAD_PORT_DOWN,
+	MAD_PORT_INIT,
+	MAD_PORT_ARMED,
+	MAD_PORT_ACTIVE
+};
+
+/** PortPhysicalState, the field IB_PORT_PHYS_STATE_F. */
+enum mad_port_physical_state {
+	MAD_PHYSICAL_NO_CHANGE, /**< in a Set only */
+	MAD_PHYSICAL_SLEEP,
+	MAD_PHYSICAL_POLLING,
+	MAD_PHYSICAL_DISABLED,
+	MAD_PHYSICAL_TRAINING,
+	MAD_PHYSICAL_LINK_UP,
+	MAD_PHYSICAL_ERROR_RECOVERY,
+	MAD_PHYSICAL_PHY_TEST
+};
+
+/** Bits of LinkWidthActive, LinkWidthEnabled and LinkWidthSupported. */
+enum mad_link_width {
+	MAD_WIDTH_1X = 1,
+	MAD_WIDTH_4X = 2,
+	MAD_WIDTH_8X = 4,
+	MAD_WIDTH_12X = 8,
+	MAD_WIDTH_2X = 16
+};
+
+/** The speed of a lane, from the slowest to the fastest. PortInfo has it in three fields. */
+enum mad_link_speed {
+	MAD_SPEED_NONE,
+	MAD_SPEED_SDR,   /**<   2.5 Gb/s */
+	MAD_SPEED_DDR,   /**<   5 Gb/s */
+	MAD_SPEED_QDR,   /**<  10 Gb/s */
+	MAD_SPEED_FDR10, /**<  10 Gb/s; of Mellanox, in ExtendedPortInfo */
+	MAD_SPEED_FDR,   /**<  14 Gb/s */
+	MAD_SPEED_EDR,   /**<  25 Gb/s */
+	MAD_SPEED_HDR,   /**<  50 Gb/s */
+	MAD_SPEED_NDR,   /**< 100 Gb/s */
+	MAD_SPEED_XDR    /**< 200 Gb/s */
+};
+
+/** Bits of CapabilityMask (IBA 14.2.5.6), the field IB_PORT_CAPMASK_F. */
+#define MAD_PORT_CAP_SM                          UINT32_C(0x00000002)
+#define MAD_PORT_CAP_NOTICE                      UINT32_C(0x00000004)
+#define MAD_PORT_CAP_TRAP                        UINT32_C(0x00000008)
+#define MAD_PORT_CAP_OPTIONAL_IPD                UINT32_C(0x00000010)
+#define MAD_PORT_CAP_AUTOMATIC_MIGRATION         UINT32_C(0x00000020)
+#define MAD_PORT_CAP_SL_MAPPING                  UINT32_C(0x00000040)
+#define MAD_PORT_CAP_MKEY_NVRAM                  UINT32_C(0x00000080)
+#define MAD_PORT_CAP_PKEY_NVRAM                  UINT32_C(0x00000100)
+#define MAD_PORT_CAP_LED_INFO                    UINT32_C(0x00000200)
+#define MAD_PORT_CAP_SM_DISABLED                 UINT32_C(0x00000400)
+#define MAD_PORT_CAP_SYSTEM_IMAGE_GUID           UINT32_C(0x00000800)
+#define MAD_PORT_CAP_PKEY_EXTERNAL_PORT_TRAP     UINT32_C(0x00001000)
+#define MAD_PORT_CAP_EXTENDED_SPEEDS             UINT32_C(0x00004000)
+#define MAD_PORT_CAP_CAPABILITY_MASK2            UINT32_C(0x00008000)
+#define MAD_PORT_CAP_COMMUNICATION_MANAGEMENT    UINT32_C(0x00010000)
+#define MAD_PORT_CAP_SNMP_TUNNELING              UINT32_C(0x00020000)
+#define MAD_PORT_CAP_REINIT                      UINT32_C(0x00040000)
+#define MAD_PORT_CAP_DEVICE_MANAGEMENT           UINT32_C(0x00080000)
+#define MAD_PORT_CAP_VENDOR_CLASS                UINT32_C(0x00100000)
+#define MAD_PORT_CAP_DR_NOTICE                   UINT32_C(0x00200000)
+#define MAD_PORT_CAP_CAPABILITY_MASK_NOTICE      UINT32_C(0x00400000)
+#define MAD_PORT_CAP_BOOT_MANAGEMENT             UINT32_C(0x00800000)
+#define MAD_PORT_CAP_ROUND_TRIP_LATENCY          UINT32_C(0x01000000)
+#define MAD_PORT_CAP_CLIENT_REREGISTRATION       UINT32_C(0x02000000)
+#define MAD_PORT_CAP_OTHER_LOCAL_CHANGES_NOTICE  UINT32_C(0x04000000)
+#define MAD_PORT_CAP_SPEED_WIDTH_PAIRS_TABLE     UINT32_C(0x08000000)
+#define MAD_PORT_CAP_VENDOR_SPECIFIC_MADS_TABLE  UINT32_C(0x10000000)
+#define MAD_PORT_CAP_MCAST_PKEY_TRAP_SUPPRESSION UINT32_C(0x20000000)
+#define MAD_PORT_CAP_MULTICAST_FDB_TOP           UINT32_C(0x40000000)
+#define MAD_PORT_CAP_HIERARCHY_INFO              UINT32_C(0x80000000)
+
+/** Bits of CapabilityMask2, the field IB_PORT_CAPMASK2_F. */
+#define MAD_PORT_CAP2_SET_NODE_DESCRIPTION    0x0001
+#define MAD_PORT_CAP2_PORT_INFO_EXTENDED      0x0002
+#define MAD_PORT_CAP2_VIRTUALIZATION          0x0004
+#define MAD_PORT_CAP2_SWITCH_PORT_STATE_TABLE 0x0008
+#define MAD_PORT_CAP2_LINK_WIDTH_2X           0x0010
+#define MAD_PORT_CAP2_LINK_SPEED_HDR          0x0020
+#define MAD_PORT_CAP2_MKEY_PROTECT_BITS_EXT   0x0040
+#define MAD_PORT_CAP2_ENHANCED_TRAP_128       0x0080
+#define MAD_PORT_CAP2_PARTITION_TOP           0x0100
+#define MAD_PORT_CAP2_ENHANCED_QOS_ARBITER    0x0200
+#define MAD_PORT_CAP2_LINK_SPEED_NDR          0x0400
+
+/** A link as a PortInfo describes it. Numbers are in host order. */
+struct mad_link {
+	uint8_t state;             /**< enum mad_port_state */
+	uint8_t physical_state;    /**< enum mad_port_physical_state */
+	uint8_t width;             /**< lanes in use: 1, 2, 4, 8, 12; 0: the link is down */
+	uint8_t speed;             /**< enum mad_link_speed; MAD_SPEED_NONE: the link is down */
+	uint8_t widths_supported;  /**< bits of enum mad_link_width */
+	uint8_t widths_enabled;    /**< bits of enum mad_link_width */
+	uint16_t speeds_supported; /**< bit n: the speed n of enum mad_link_speed */
+	uint16_t speeds_enabled;   /**< bit n: the speed n of enum mad_link_speed */
+	uint16_t mtu;              /**< NeighborMTU in bytes; 0: not a valid one */
+	uint16_t mtu_supported;    /**< MTUCap in bytes; 0: not a valid one */
+	double rate_gbps;          /**< mad_link_rate_gbps(width, speed) */
+};
+
+/**
+ * Decodes a PortInfo of 64 bytes.
+ *
+ * switch_port0 is the PortInfo of a switch's port 0. The CapabilityMask of a switch is valid
+ * there only (IBA 14.2.5.6), and tells whether the extended speeds are valid. NULL for a port
+ * that has its own CapabilityMask.
+ *
+ * mlnx_ext_port_info is Mellanox's ExtendedPortInfo (IB_ATTR_MLNX_EXT_PORT_INFO) of 64 bytes,
+ * or NULL.
+ */
+void mad_link_decode(struct mad_link *link, const void *port_info, const void *switch_port0,
+		     const void *mlnx_ext_port_info);
+
+/** The most lanes of a set of widths (bits of enum mad_link_width); 0 for an empty set. */
+unsigned mad_link_widest(unsigned widths);
+
+/** The highest of a set of speeds (bit n: the speed n); MAD_SPEED_NONE for an empty set. */
+enum mad_link_speed mad_link_fastest(unsigned speeds);
+
+/** "SDR", "FDR10", ...; "" for MAD_SPEED_NONE, "?" for another number. */
+const char *mad_link_speed_name(unsigned speed);
+
+/**
+ * The rate of a link in Gb/s by which it is known: a link of 4 lanes has 10 with SDR, 40 with
+ * QDR and FDR10, 56 with FDR, 100 with EDR. 0 for no lane or no such speed.
+ */
+double mad_link_rate_gbps(unsigned lanes, unsigned speed);
+
+/** The bytes of an MTU's code (IBA 14.2.5.6): 1 is 256, 5 is 4096; 0 for another code. */
+unsigned mad_link_mtu(unsigned code);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* INFINIBAND_MAD_LINK_H */

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Widths, speeds and rates of links (IBA 14.2.5.6). */
+
+#include "base/export.h"
+
+#include <infiniband/mad_link.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define COUNT(array) (sizeof(array) / sizeof(*(array)))
+
+/* "what is supported" as a value of LinkWidthEnabled and the fields of enabled speeds */
+#define WIDTHS_AS_SUPPORTED       255
+#define SPEEDS_AS_SUPPORTED       15
+#define EXT_SPEEDS_AS_SUPPORTED   31
+#define EXT_SPEEDS_DISABLED       30
+#define EXT_SPEEDS_2_AS_SUPPORTED 7
+
+/* A set of speeds, of the bits of the four fields that name them. */
+static unsigned speed_set(unsigned speeds, unsigned ext, unsigned ext_2, unsigned mlnx)
+{
+	unsigned set = 0;
+
+	set |= (speeds & 7) << MAD_SPEED_SDR;
+	set |= (mlnx & 1) << MAD_SPEED_FDR10;
+	set |= (ext & 15) << MAD_SPEED_FDR;
+	set |= (ext_2 & 1) << MAD_SPEED_XDR;
+	return set;
+}
+
+/* mad_get_field() does not write. */
+static unsigned get(const void *info, enum MAD_FIELDS field)
+{
+	union {
+		const void *read;
+		void *write;
+	} image = {.read = info};
+
+	return mad_get_field(image.write, 0, field);
+}
+
+static unsigned get_mlnx(const void *info, enum MAD_FIELDS field)
+{
+	return info ? get(info, field) : 0;
+}
+
+static void decode_speeds(struct mad_link *link, const void *info, bool extended,
+			  const void *mlnx)
+{
+	unsigned supported = get(info, IB_PORT_LINK_SPEED_SUPPORTED_F);
+	unsigned enabled = get(info, IB_PORT_LINK_SPEED_ENABLED_F);
+	unsigned ext_supported = 0, ext_enabled = 0, ext_active = 0;
+	unsigned ext_2_supported = 0, ext_2_enabled = 0, ext_2_active = 0;
+
+	if (extended) {
+		ext_supported = get(info, IB_PORT_LINK_SPEED_EXT_SUPPORTED_F);
+		ext_enabled = get(info, IB_PORT_LINK_SPEED_EXT_ENABLED_F);
+		ext_active = get(info, IB_PORT_LINK_SPEED_EXT_ACTIVE_F);
+		ext_2_supported = get(info, IB_PORT_LINK_SPEED_EXT_SUPPORTED_2_F);
+		ext_2_enabled = get(info, IB_PORT_LINK_SPEED_EXT_ENABLED_2_F);
+		ext_2_active = get(info, IB_PORT_LINK_SPEED_EXT_ACTIVE_2_F);
+	}
+	if (enabled == SPEEDS_AS_SUPPORTED)
+		enabled = supported;
+	if (ext_enabled == EXT_SPEEDS_AS_SUPPORTED)
+		ext_enabled = ext_supported;
+	else if (ext_enabled == EXT_SPEEDS_DISABLED)
+		ext_enabled = 0;
+	if (ext_2_enabled == EXT_SPEEDS_2_AS_SUPPORTED)
+		ext_2_enabled = ext_2_supported;
+	link->speeds_supported =
+		(uint16_t)speed_set(supported, ext_supported, ext_2_supported,
+				    get_mlnx(mlnx, IB_MLNX_EXT_PORT_LINK_SPEED_SUPPORTED_F));
+	link->speeds_enabled =
+		(uint16_t)speed_set(enabled, ext_enabled, ext_2_enabled,
+				    get_mlnx(mlnx, IB_MLNX_EXT_PORT_LINK_SPEED_ENABLED_F));
+	link->speed = (uint8_t)mad_link_fastest(
+		speed_set(get(info, IB_PORT_LINK_SPEED_ACTIVE_F), ext_active, ext_2_active,
+			  get_mlnx(mlnx, IB_MLNX_EXT_PORT_LINK_SPEED_ACTIVE_F)));
+}
+
+EXPORT void mad_link_decode(struct mad_link *link, const void *port_info,
+			    const void *switch_port0, const void *mlnx_ext_port_info)
+{
+	const void *capabilities = switch_port0 ? switch_port0 : port_info;
+	unsigned mask = get(capabilities, IB_PORT_CAPMASK_F);
+
+	link->state = (uint8_t)get(port_info, IB_PORT_STATE_F);
+	link->physical_state = (uint8_t)get(port_info, IB_PORT_PHYS_STATE_F);
+	link->widths_supported = (uint8_t)get(port_info, IB_PORT_LINK_WIDTH_SUPPORTED_F);
+	link->widths_enabled = (uint8_t)get(port_info, IB_PORT_LINK_WIDTH_ENABLED_F);
+	if (link->widths_enabled == WIDTHS_AS_SUPPORTED)
+		link->widths_enabled = link->widths_supported;
+	decode_speeds(link, port_info, mask & MAD_PORT_CAP_EXTENDED_SPEEDS, mlnx_ext_port_info);
+	link->width = (uint8_t)mad_link_widest(get(port_info, IB_PORT_LINK_WIDTH_ACTIVE_F));
+	/* what is active is valid only if the port is not down */
+	if (link->state <= MAD_PORT_DOWN && link->physical_state != MAD_PHYSICAL_LINK_UP) {
+		link->width = 0;
+		link->speed = MAD_SPEED_NONE;
+	}
+	link->mtu = (uint16_t)mad_link_mtu(get(port_info, IB_PORT_NEIGHBOR_MTU_F));
+	link->mtu_supported = (uint16_t)mad_link_mtu(get(port_info, IB_PORT_MTU_CAP_F));
+	link->rate_gbps = mad_link_rate_gbps(link->width, link->speed);
+}
+
+EXPORT unsigned mad_link_widest(unsigned widths)
+{
+	static const struct {
+		uint8_t bit, lanes;
+	} order[] = {{MAD_WIDTH_12X, 12},
+		     {MAD_WIDTH_8X, 8},
+		     {MAD_WIDTH_4X, 4},
+		     {MAD_WIDTH_2X, 2},
+		     {MAD_WIDTH_1X, 1}};
+
+	for (size_t i = 0; i < COUNT(order); i++)
+		if (widths & order[i].bit)
+			return order[i].lanes;
+	return 0;
+}
+
+EXPORT enum mad_link_speed mad_link_fastest(unsigned speeds)
+{
+	for (unsigned speed = MAD_SPEED_XDR; speed > MAD_SPEED_NONE; speed--)
+		if (speeds >> speed & 1)
+			return (enum mad_link_speed)speed;
+	return MAD_SPEED_NONE;
+}
+
+EXPORT const char *mad_link_speed_name(unsigned speed)
+{
+	static const char *const names[] = {
+		[MAD_SPEED_NONE] = "",   [MAD_SPEED_SDR] = "SDR",     [MAD_SPEED_DDR] = "DDR",
+		[MAD_SPEED_QDR] = "QDR", [MAD_SPEED_FDR10] = "FDR10", [MAD_SPEED_FDR] = "FDR",
+		[MAD_SPEED_EDR] = "EDR", [MAD_SPEED_HDR] = "HDR",     [MAD_SPEED_NDR] = "NDR",
+		[MAD_SPEED_XDR] = "XDR"};
+
+	return speed < COUNT(names) ? names[speed] : "?";
+}
+
+EXPORT double mad_link_rate_gbps(unsigned lanes, unsigned speed)
+{
+	static const double lane[] = {
+		[MAD_SPEED_NONE] = 0, [MAD_SPEED_SDR] = 2.5,  [MAD_SPEED_DDR] = 5,
+		[MAD_SPEED_QDR] = 10, [MAD_SPEED_FDR10] = 10, [MAD_SPEED_FDR] = 14,
+		[MAD_SPEED_EDR] = 25, [MAD_SPEED_HDR] = 50,   [MAD_SPEED_NDR] = 100,
+		[MAD_SPEED_XDR] = 200};
+
+	return speed < COUNT(lane) ? lanes * lane[speed] : 0;
+}
+
+EXPORT unsigned mad_link_mtu(unsigned code)
+{
+	return code >= 1 && code <= 5 ? 128u << code : 0;
+}

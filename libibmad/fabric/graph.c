@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* The graph of a fabric: how it is filled, and freed. */
+
+#include "fabric/graph.h"
+
+#include "base/export.h"
+#include "fabric/graph_memory.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#define BLOCK_SIZE ((size_t)64 * 1024)
+#define ALIGNMENT  8
+
+struct graph_block {
+	struct graph_block *next;
+	size_t used; /* bytes of data */
+	size_t size;
+	uint64_t data[];
+};
+
+/* Zeroed memory that lives as long as the graph. */
+static void *allocate(struct mad_fabric *fabric, size_t size)
+{
+	struct graph_block *block = fabric->blocks;
+	size_t at;
+
+	size = (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+	if (!block || block->size - block->used < size) {
+		size_t room = size > BLOCK_SIZE ? size : BLOCK_SIZE;
+
+		block = calloc(1, sizeof(*block) + room);
+		if (!block)
+			return NULL;
+		block->size = room;
+		block->next = fabric->blocks;
+		fabric->blocks = block;
+	}
+	at = block->used;
+	block->used += size;
+	return (uint8_t *)block->data + at;
+}
+
+/* Makes room for one more entry of an array. */
+static int grow(void *array, size_t count, size_t *size, size_t entry_size)
+{
+	void **entries = array, *larger;
+	size_t wanted = *size ? *size * 2 : 16;
+
+	if (count < *size)
+		return 0;
+	larger = realloc(*entries, wanted * entry_size);
+	if (!larger)
+		return -ENOMEM;
+	*entries = larger;
+	*size = wanted;
+	return 0;
+}
+
+struct mad_fabric *graph_create(void)
+{
+	struct mad_fabric *fabric = calloc(1, sizeof(*fabric));
+	struct timespec now;
+
+	if (!fabric)
+		return NULL;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	fabric->seed = (uint64_t)now.tv_nsec * UINT64_C(0x9e3779b97f4a7c15) ^
+		       (uint64_t)now.tv_sec ^ (uint64_t)(uintptr_t)fabric << 16;
+	return fabric;
+}
+
+/* More buckets when there are as many nodes as buckets. */
+static int grow_guids(struct mad_fabric *fabric)
+{
+	size_t wanted = fabric->guid_buckets ? fabric->guid_buckets * 2 : 64;
+	struct graph_node **buckets;
+
+	if (fabric->node_count < fabric->guid_buckets)
+		return 0;
+	buckets = calloc(wanted, sizeof(struct graph_node *));
+	if (!buckets)
+		return -ENOMEM;
+	for (size_t i = fabric->node_count;
+	     i-- > 0;) { /* the first one of a GUID is in front */
+		struct graph_node *node = fabric->nodes[i];
+		size_t bucket = graph_bucket(fabric, node->node.guid, wanted);
+
+		node->next_guid = buckets[bucket];
+		buckets[bucket] = node;
+	}
+	free(fabric->guids);
+	fabric->guids = buckets;
+	fabric->guid_buckets = wanted;
+	return 0;
+}
+
+static void enter_guid(struct mad_fabric *fabric, struct graph_node *node)
+{
+	struct mad_fabric_node *same = graph_find_guid(fabric, node->node.guid);
+	struct graph_node **bucket =
+		&fabric->guids[graph_bucket(fabric, node->node.guid, fabric->guid_buckets)];
+
+	if (same) /* it must stay in front */
+		bucket = &graph_node_of(same)->next_guid;
+	node->next_guid = *bucket;
+	*bucket = node;
+}
+
+struct mad_fabric_node *graph_add_node(struct mad_fabric *fabric, uint64_t guid, unsigned type,
+				       unsigned port_count)
+{
+	const struct mad_fabric_node shape = {.type = (uint8_t)type,
+					      .port_count = (uint8_t)port_count};
+	unsigned ports = graph_ports(&shape);
+	struct graph_node *node;
+
+	if (grow(&fabric->nodes, fabric->node_count, &fabric->node_size,
+		 sizeof(struct graph_node *)) ||
+	    grow_guids(fabric))
+		return NULL;
+	node = allocate(fabric, sizeof(*node) + ports * sizeof(node->ports[0]));
+	if (!node)
+		return NULL;
+	node->node = shape;
+	node->node.guid = guid;
+	node->node.index = (uint32_t)fabric->node_count;
+	node->first_port = (uint32_t)fabric->port_count;
+	for (unsigned i = 0; i < ports; i++) {
+		struct mad_fabric_port *port = &node->ports[i];
+
+		port->node = &node->node;
+		port->number = (uint8_t)(graph_first_number(&shape) + i);
+		port->index = node->first_port + i;
+	}
+	enter_guid(fabric, node);
+	fabric->nodes[fabric->node_count++] = node;
+	fabric->port_count += ports;
+	return &node->node;
+}
+
+struct mad_fabric_node *graph_node(const struct mad_fabric *fabric, size_t index)
+{
+	return index < fabric->node_count ? &fabric->nodes[index]->node : NULL;
+}
+
+struct mad_fabric_node *graph_find_guid(const struct mad_fabric *fabric, uint64_t guid)
+{
+	struct graph_node *node;
+
+	if (!fabric->guid_buckets)
+		return NULL;
+	node = fabric->guids[graph_bucket(fabric, guid, fabric->guid_buckets)];
+	while (node && node->node.guid != guid)
+		node = node->next_guid;
+	return node ? &node->node : NULL;
+}
+
+struct mad_fabric_port *graph_port(const struct mad_fabric_node *node, unsigned number)
+{
+	unsigned first = graph_first_number(node);
+
+	if (number < first || number > node->port_count)
+		return NULL;
+	return &graph_node_of(node)->ports[number - first];
+}
+
+void graph_link(struct mad_fabric_port *one, struct mad_fabric_port *other)
+{
+	one->peer = other;
+	other->peer = one;
+}
+
+void graph_set_origin(struct mad_fabric *fabric, const struct mad_fabric_port *port)
+{
+	fabric->origin = port;
+}
+
+const uint8_t *graph_store(struct mad_fabric *fabric, const void *attribute)
+{
+	uint8_t *image = allocate(fabric, IB_SMP_DATA_SIZE);
+
+	return image ? memcpy(image, attribute, IB_SMP_DATA_SIZE) : NULL;
+}
+
+int graph_add_failure(struct mad_fabric *fabric, const struct mad_fabric_failure *failure,
+		      size_t *index)
+{
+	int err = grow(&fabric->failures, fabric->failure_count, &fabric->failure_size,
+		       sizeof(*failure));
+
+	if (err)
+		return err;
+	if (index)
+		*index = fabric->failure_count;
+	fabric->failures[fabric->failure_count++] = *failure;
+	return 0;
+}
+
+void graph_count_failures(struct mad_fabric *fabric, size_t index, unsigned count)
+{
+	fabric->failures[index].count += count;
+}
+
+int graph_add_oddity(struct mad_fabric *fabric, enum mad_fabric_oddity_kind kind,
+		     const struct mad_fabric_node *node, const struct mad_fabric_port *port,
+		     const struct mad_fabric_port *other)
+{
+	int err = grow(&fabric->oddities, fabric->oddity_count, &fabric->oddity_size,
+		       sizeof(*fabric->oddities));
+
+	if (err)
+		return err;
+	fabric->oddities[fabric->oddity_count++] = (struct mad_fabric_oddity){
+		.kind = kind, .node = port ? port->node : node, .port = port, .other = other};
+	return 0;
+}
+
+EXPORT void mad_fabric_free(struct mad_fabric *fabric)
+{
+	struct graph_block *block, *next;
+
+	if (!fabric)
+		return;
+	for (block = fabric->blocks; block; block = next) {
+		next = block->next;
+		free(block);
+	}
+	free(fabric->nodes);
+	free(fabric->guids);
+	free(fabric->failures);
+	free(fabric->oddities);
+	free(fabric->port_guids);
+	free(fabric->descriptions);
+	free(fabric->lids);
+	free(fabric);
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* What can be said of a fabric when it is known whole: its tables, and what contradicts. */
+
+#include "fabric/graph.h"
+#include "fabric/graph_memory.h"
+
+#include <errno.h>
+
+#define LID_LAST_UNICAST 0xbfff /* IBA 4.1.3 */
+
+/* A power of two that leaves half of a table free. */
+static size_t table_size(size_t entries)
+{
+	size_t size = 16;
+
+	while (size < entries * 2)
+		size *= 2;
+	return size;
+}
+
+/* --- port GUIDs ------------------------------------------------------------------- */
+
+/* All ports of a switch have the GUID of its port 0. */
+static bool has_guid_of_its_own(const struct mad_fabric_port *port)
+{
+	return port->guid && port->node->type != IB_NODE_SWITCH;
+}
+
+static int enter_port_guid(struct mad_fabric *fabric, const struct mad_fabric_port *port)
+{
+	size_t at = graph_bucket(fabric, port->guid, fabric->port_guid_buckets);
+
+	while (fabric->port_guids[at] && fabric->port_guids[at]->guid != port->guid)
+		at = (at + 1) & (fabric->port_guid_buckets - 1);
+	if (fabric->port_guids[at])
+		return graph_add_oddity(fabric, MAD_FABRIC_ODD_GUID, NULL, port,
+					fabric->port_guids[at]);
+	fabric->port_guids[at] = port;
+	return 0;
+}
+
+static int enter_port_guids(struct mad_fabric *fabric)
+{
+	const struct mad_fabric_port *port = NULL;
+	size_t count = 0;
+	int err = 0;
+
+	while ((port = mad_fabric_next_port(fabric, port)))
+		count += has_guid_of_its_own(port);
+	fabric->port_guid_buckets = table_size(count);
+	fabric->port_guids =
+		calloc(fabric->port_guid_buckets, sizeof(const struct mad_fabric_port *));
+	if (!fabric->port_guids)
+		return -ENOMEM;
+	while (!err && (port = mad_fabric_next_port(fabric, port)))
+		if (has_guid_of_its_own(port))
+			err = enter_port_guid(fabric, port);
+	return err;
+}
+
+/* --- LIDs ------------------------------------------------------------------------- */
+
+/* The LID of a CA's port that no link leads to may be of another subnet. */
+static bool has_lid_here(const struct mad_fabric *fabric, const struct mad_fabric_port *port)
+{
+	if (!port->lid || port->lid > LID_LAST_UNICAST)
+		return false;
+	if (port->node->type == IB_NODE_SWITCH)
+		return !port->number;
+	return port->peer || port == fabric->origin;
+}
+
+static size_t last_lid(const struct mad_fabric_port *port)
+{
+	size_t last = port->lid + ((size_t)1 << (port->lmc & 7)) - 1;
+
+	return last < LID_LAST_UNICAST ? last : LID_LAST_UNICAST;
+}
+
+static int enter_lid(struct mad_fabric *fabric, const struct mad_fabric_port *port)
+{
+	const struct mad_fabric_port *other = NULL;
+
+	for (size_t lid = port->lid; lid <= last_lid(port); lid++) {
+		if (!fabric->lids[lid])
+			fabric->lids[lid] = port;
+		else
+			other = fabric->lids[lid];
+	}
+	return other ? graph_add_oddity(fabric, MAD_FABRIC_ODD_LID, NULL, port, other) : 0;
+}
+
+static int enter_lids(struct mad_fabric *fabric)
+{
+	const struct mad_fabric_port *port = NULL;
+	int err = 0;
+
+	while ((port = mad_fabric_next_port(fabric, port)))
+		if (has_lid_here(fabric, port) && last_lid(port) >= fabric->lid_count)
+			fabric->lid_count = last_lid(port) + 1;
+	if (!fabric->lid_count)
+		return 0;
+	fabric->lids = calloc(fabric->lid_count, sizeof(const struct mad_fabric_port *));
+	if (!fabric->lids) {
+		fabric->lid_count = 0;
+		return -ENOMEM;
+	}
+	while (!err && (port = mad_fabric_next_port(fabric, port)))
+		if (has_lid_here(fabric, port))
+			err = enter_lid(fabric, port);
+	return err;
+}
+
+/* --- descriptions ------------------------------------------------------------------- */
+
+static int enter_descriptions(struct mad_fabric *fabric)
+{
+	fabric->description_buckets = table_size(fabric->node_count);
+	fabric->descriptions = calloc(fabric->description_buckets, sizeof(struct graph_node *));
+	if (!fabric->descriptions)
+		return -ENOMEM;
+	for (size_t i = fabric->node_count; i-- > 0;) { /* the first node comes in front */
+		struct graph_node *node = fabric->nodes[i];
+		size_t bucket =
+			graph_bucket(fabric, graph_hash_text(fabric, node->node.description),
+				     fabric->description_buckets);
+
+		node->next_description = fabric->descriptions[bucket];
+		fabric->descriptions[bucket] = node;
+	}
+	return 0;
+}
+
+/* --- links -------------------------------------------------------------------------- */
+
+static void decode(struct mad_link *link, const struct mad_fabric_port *port)
+{
+	const struct mad_fabric_port *port0 = graph_port(port->node, 0);
+
+	mad_link_decode(link, port->info, port0 ? port0->info : NULL, port->mlnx_ext_info);
+}
+
+static bool ends_differ(const struct mad_fabric_port *one, const struct mad_fabric_port *other)
+{
+	return one->state != other->state || one->physical_state != other->physical_state ||
+	       one->width != other->width || one->speed != other->speed ||
+	       (one->mtu && other->mtu && one->mtu != other->mtu);
+}
+
+/* Sets what follows from PortInfo, which for a switch needs that of its port 0. */
+static int finish_port(struct mad_fabric *fabric, struct mad_fabric_port *port)
+{
+	const struct mad_fabric_port *peer = port->peer;
+	struct mad_link link, other;
+
+	if (!port->info)
+		return 0;
+	decode(&link, port);
+	port->width = link.width;
+	port->speed = link.speed;
+	port->rate_gbps = link.rate_gbps;
+	if (!peer || !peer->info)
+		return 0;
+	decode(&other, peer);
+	port->width_possible =
+		(uint8_t)mad_link_widest(link.widths_supported & other.widths_supported);
+	port->speed_possible =
+		(uint8_t)mad_link_fastest(link.speeds_supported & other.speeds_supported);
+	if (peer->index < port->index && peer->peer == port && ends_differ(port, peer))
+		return graph_add_oddity(fabric, MAD_FABRIC_ODD_LINK, NULL, port, peer);
+	return 0;
+}
+
+static int finish_links(struct mad_fabric *fabric)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < fabric->node_count; i++) {
+		struct graph_node *node = fabric->nodes[i];
+
+		for (unsigned j = 0; !err && j < graph_ports(&node->node); j++)
+			err = finish_port(fabric, &node->ports[j]);
+	}
+	return err;
+}
+
+int graph_finish(struct mad_fabric *fabric)
+{
+	int err = enter_port_guids(fabric);
+
+	if (!err)
+		err = enter_lids(fabric);
+	if (!err)
+		err = enter_descriptions(fabric);
+	return err ? err : finish_links(fabric);
+}

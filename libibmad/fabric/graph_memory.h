@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* How a graph lies in memory. */
+#ifndef LIBIBMAD_GRAPH_MEMORY_H
+#define LIBIBMAD_GRAPH_MEMORY_H
+
+#include <infiniband/mad_fabric.h>
+
+#include <stddef.h>
+
+/* A node with its ports behind it. */
+struct graph_node {
+	struct mad_fabric_node node;  /* first: a node is part of one of these */
+	struct graph_node *next_guid; /* in its bucket */
+	struct graph_node *next_description;
+	uint32_t first_port; /* the index of its first port */
+	struct mad_fabric_port ports[];
+};
+
+static inline struct graph_node *graph_node_of(const struct mad_fabric_node *node)
+{
+	union {
+		const void *read;
+		struct graph_node *write;
+	} whole = {.read = node};
+
+	return whole.write;
+}
+
+static inline unsigned graph_first_number(const struct mad_fabric_node *node)
+{
+	return node->type == IB_NODE_SWITCH ? 0 : 1;
+}
+
+/* The ports of a node, port_count or one more. */
+static inline unsigned graph_ports(const struct mad_fabric_node *node)
+{
+	return node->port_count + 1u - graph_first_number(node);
+}
+
+struct graph_block;
+
+struct mad_fabric {
+	struct graph_block *blocks; /* the newest one first */
+	struct graph_node **nodes;
+	size_t node_count, node_size;
+	size_t port_count;
+	struct graph_node **guids; /* buckets */
+	size_t guid_buckets;       /* 0 or a power of two */
+	uint64_t seed;             /* so that no fabric can choose GUIDs of one bucket */
+	const struct mad_fabric_port *origin;
+	struct mad_fabric_failure *failures;
+	size_t failure_count, failure_size;
+	struct mad_fabric_oddity *oddities;
+	size_t oddity_count, oddity_size;
+	/* of graph_finish() */
+	const struct mad_fabric_port **port_guids; /* open addressing; NULL: free */
+	size_t port_guid_buckets;                  /* a power of two */
+	struct graph_node **descriptions;          /* buckets */
+	size_t description_buckets;
+	const struct mad_fabric_port **lids; /* from 0 to lid_count - 1 */
+	size_t lid_count;
+};
+
+/* Where a number belongs in a table of so many buckets, a power of two. */
+static inline size_t graph_bucket(const struct mad_fabric *fabric, uint64_t number,
+				  size_t buckets)
+{
+	uint64_t hash = (number ^ fabric->seed) * UINT64_C(0x9e3779b97f4a7c15);
+
+	hash = (hash ^ hash >> 32 ^ fabric->seed >> 7) * UINT64_C(0xd6e8feb86659fd93);
+	return (size_t)(hash >> 32) & (buckets - 1);
+}
+
+static inline uint64_t graph_hash_text(const struct mad_fabric *fabric, const char *text)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ fabric->seed; /* FNV-1a */
+
+	for (; *text; text++)
+		hash = (hash ^ (uint8_t)*text) * UINT64_C(0x100000001b3);
+	return hash;
+}
+
+#endif

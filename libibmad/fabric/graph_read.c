@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* What programs ask a fabric: its nodes and ports, by number, GUID, LID and description. */
+
+#include "base/export.h"
+#include "fabric/graph.h"
+#include "fabric/graph_memory.h"
+
+#include <string.h>
+
+EXPORT size_t mad_fabric_node_count(const struct mad_fabric *fabric)
+{
+	return fabric ? fabric->node_count : 0;
+}
+
+EXPORT const struct mad_fabric_node *mad_fabric_node(const struct mad_fabric *fabric,
+						     size_t index)
+{
+	return fabric ? graph_node(fabric, index) : NULL;
+}
+
+EXPORT size_t mad_fabric_port_count(const struct mad_fabric *fabric)
+{
+	return fabric ? fabric->port_count : 0;
+}
+
+EXPORT const struct mad_fabric_port *mad_fabric_port(const struct mad_fabric_node *node,
+						     unsigned number)
+{
+	return node ? graph_port(node, number) : NULL;
+}
+
+EXPORT const struct mad_fabric_port *mad_fabric_next_port(const struct mad_fabric *fabric,
+							  const struct mad_fabric_port *port)
+{
+	size_t next = 0;
+
+	if (!fabric)
+		return NULL;
+	if (port) {
+		if (port->number < port->node->port_count)
+			return port + 1;
+		next = port->node->index + (size_t)1;
+	}
+	for (; next < fabric->node_count; next++)
+		if (graph_ports(&fabric->nodes[next]->node))
+			return fabric->nodes[next]->ports;
+	return NULL;
+}
+
+EXPORT const struct mad_fabric_port *mad_fabric_origin(const struct mad_fabric *fabric)
+{
+	return fabric ? fabric->origin : NULL;
+}
+
+EXPORT const struct mad_fabric_node *mad_fabric_find_guid(const struct mad_fabric *fabric,
+							  uint64_t guid)
+{
+	const struct mad_fabric_node *node;
+	size_t at;
+
+	if (!fabric)
+		return NULL;
+	node = graph_find_guid(fabric, guid);
+	if (node || !fabric->port_guids)
+		return node;
+	at = graph_bucket(fabric, guid, fabric->port_guid_buckets);
+	while (fabric->port_guids[at] && fabric->port_guids[at]->guid != guid)
+		at = (at + 1) & (fabric->port_guid_buckets - 1);
+	return fabric->port_guids[at] ? fabric->port_guids[at]->node : NULL;
+}
+
+EXPORT const struct mad_fabric_port *mad_fabric_find_lid(const struct mad_fabric *fabric,
+							 unsigned lid)
+{
+	return fabric && lid < fabric->lid_count ? fabric->lids[lid] : NULL;
+}
+
+EXPORT const struct mad_fabric_node *mad_fabric_find_description(
+	const struct mad_fabric *fabric, const char *description,
+	const struct mad_fabric_node *after)
+{
+	const struct graph_node *node;
+
+	if (!fabric || !description || !fabric->descriptions)
+		return NULL;
+	if (after)
+		node = graph_node_of(after)->next_description;
+	else
+		node = fabric->descriptions[graph_bucket(fabric,
+							 graph_hash_text(fabric, description),
+							 fabric->description_buckets)];
+	while (node && strcmp(node->node.description, description) != 0)
+		node = node->next_description;
+	return node ? &node->node : NULL;
+}
+
+EXPORT size_t mad_fabric_failure_count(const struct mad_fabric *fabric)
+{
+	return fabric ? fabric->failure_count : 0;
+}
+
+EXPORT const struct mad_fabric_failure *mad_fabric_failure(const struct mad_fabric *fabric,
+							   size_t index)
+{
+	return fabric && index < fabric->failure_count ? &fabric->failures[index] : NULL;
+}
+
+EXPORT size_t mad_fabric_oddity_count(const struct mad_fabric *fabric)
+{
+	return fabric ? fabric->oddity_count : 0;
+}
+
+EXPORT const struct mad_fabric_oddity *mad_fabric_oddity(const struct mad_fabric *fabric,
+							 size_t index)
+{
+	return fabric && index < fabric->oddity_count ? &fabric->oddities[index] : NULL;
+}
+
+EXPORT const char *mad_fabric_oddity_text(enum mad_fabric_oddity_kind kind)
+{
+	switch (kind) {
+	case MAD_FABRIC_ODD_PEER:
+		return "two links lead to one port";
+	case MAD_FABRIC_ODD_GUID:
+		return "one GUID twice";
+	case MAD_FABRIC_ODD_PORT_COUNT:
+		return "impossible number of ports";
+	case MAD_FABRIC_ODD_NODE_TYPE:
+		return "unknown type of node";
+	case MAD_FABRIC_ODD_LOOP:
+		return "cable from a node to itself";
+	case MAD_FABRIC_ODD_LID:
+		return "one LID twice";
+	case MAD_FABRIC_ODD_ROUTE_TOO_LONG:
+		return "more than 63 hops";
+	case MAD_FABRIC_ODD_TOO_MANY:
+		return "too many nodes or ports";
+	case MAD_FABRIC_ODD_LINK:
+		return "the ends of the link differ";
+	}
+	return "?";
+}

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* The graph of a fabric: filled by hand, asked as programs ask it. */
+
+#include "fake_device.h"
+
+#include "fabric/graph.h"
+
+#include <errno.h>
+#include <string.h>
+
+static struct mad_fabric *fabric;
+
+static int setup(void **state)
+{
+	(void)state;
+	fabric = graph_create();
+	return fabric ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	device_fail_malloc(0);
+	mad_fabric_free(fabric);
+	fabric = NULL;
+	return 0;
+}
+
+#define GRAPH_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+static struct mad_fabric_node *add(uint64_t guid, unsigned type, unsigned ports)
+{
+	struct mad_fabric_node *node = graph_add_node(fabric, guid, type, ports);
+
+	assert_non_null(node);
+	return node;
+}
+
+static void set_lid(const struct mad_fabric_node *node, unsigned number, uint16_t lid,
+		    uint8_t lmc)
+{
+	struct mad_fabric_port *port = graph_port(node, number);
+
+	port->lid = lid;
+	port->lmc = lmc;
+}
+
+static void link_ports(const struct mad_fabric_node *one, unsigned port,
+		       const struct mad_fabric_node *other, unsigned other_port)
+{
+	graph_link(graph_port(one, port), graph_port(other, other_port));
+}
+
+static unsigned oddities(enum mad_fabric_oddity_kind kind)
+{
+	unsigned count = 0;
+
+	for (size_t i = 0; i < mad_fabric_oddity_count(fabric); i++)
+		count += mad_fabric_oddity(fabric, i)->kind == kind;
+	return count;
+}
+
+/* --- nodes and ports ---------------------------------------------------------------- */
+
+static void an_empty_graph_has_nothing(void **state)
+{
+	(void)state;
+	assert_int_equal(graph_finish(fabric), 0);
+	assert_int_equal(mad_fabric_node_count(fabric), 0);
+	assert_int_equal(mad_fabric_port_count(fabric), 0);
+	assert_null(mad_fabric_node(fabric, 0));
+	assert_null(mad_fabric_next_port(fabric, NULL));
+	assert_null(mad_fabric_origin(fabric));
+	assert_null(mad_fabric_find_guid(fabric, 0));
+	assert_null(mad_fabric_find_lid(fabric, 0));
+	assert_null(mad_fabric_find_description(fabric, "", NULL));
+	assert_null(mad_fabric_failure(fabric, 0));
+	assert_null(mad_fabric_oddity(fabric, 0));
+}
+
+static void no_fabric_has_nothing(void **state)
+{
+	(void)state;
+	assert_int_equal(mad_fabric_node_count(NULL), 0);
+	assert_int_equal(mad_fabric_port_count(NULL), 0);
+	assert_int_equal(mad_fabric_failure_count(NULL), 0);
+	assert_int_equal(mad_fabric_oddity_count(NULL), 0);
+	assert_null(mad_fabric_node(NULL, 0));
+	assert_null(mad_fabric_port(NULL, 0));
+	assert_null(mad_fabric_next_port(NULL, NULL));
+	assert_null(mad_fabric_origin(NULL));
+	assert_null(mad_fabric_find_guid(NULL, 1));
+	assert_null(mad_fabric_find_lid(NULL, 1));
+	assert_null(mad_fabric_find_description(NULL, "", NULL));
+	assert_null(mad_fabric_failure(NULL, 0));
+	assert_null(mad_fabric_oddity(NULL, 0));
+	mad_fabric_free(NULL);
+}
+
+static void a_switch_alone_has_a_port_0(void **state)
+{
+	struct mad_fabric_node *sw = add(1, IB_NODE_SWITCH, 2), *ca = add(2, IB_NODE_CA, 2);
+
+	(void)state;
+	assert_int_equal(mad_fabric_port_count(fabric), 5);
+	for (unsigned i = 0; i <= 2; i++)
+		assert_int_equal(mad_fabric_port(sw, i)->number, i);
+	assert_null(mad_fabric_port(sw, 3));
+	assert_null(mad_fabric_port(ca, 0));
+	assert_int_equal(mad_fabric_port(ca, 1)->number, 1);
+	assert_ptr_equal(mad_fabric_port(ca, 2)->node, ca);
+	assert_null(mad_fabric_port(ca, 3));
+	assert_null(mad_fabric_port(ca, 256));
+}
+
+static void ports_follow_each_other_past_nodes_without_ports(void **state)
+{
+	const struct mad_fabric_port *port = NULL;
+	size_t count = 0;
+
+	(void)state;
+	add(1, IB_NODE_CA, 0);
+	add(2, IB_NODE_SWITCH, 0);
+	add(3, IB_NODE_CA, 255);
+	add(4, IB_NODE_ROUTER, 0);
+	add(5, IB_NODE_SWITCH, 255);
+	add(6, IB_NODE_CA, 0);
+	while ((port = mad_fabric_next_port(fabric, port)))
+		assert_int_equal(port->index, count++);
+	assert_int_equal(count, 1 + 255 + 256);
+	assert_int_equal(mad_fabric_port_count(fabric), count);
+}
+
+/* --- searching ---------------------------------------------------------------------- */
+
+static void each_of_many_nodes_is_found_by_its_guids(void **state)
+{
+	(void)state;
+	for (uint64_t i = 0; i < 5000; i++) {
+		add(i << 8, IB_NODE_CA, 2);
+		graph_port(graph_node(fabric, (size_t)i), 2)->guid = i << 8 | 2;
+	}
+	assert_int_equal(graph_finish(fabric), 0);
+	for (uint64_t i = 0; i < 5000; i++) {
+		const struct mad_fabric_node *node = mad_fabric_node(fabric, (size_t)i);
+
+		assert_ptr_equal(mad_fabric_find_guid(fabric, i << 8), node);
+		assert_ptr_equal(mad_fabric_find_guid(fabric, i << 8 | 2), node);
+		assert_null(mad_fabric_find_guid(fabric, i << 8 | 3));
+	}
+	assert_int_equal(mad_fabric_oddity_count(fabric), 0);
+}
+
+static void the_first_of_two_nodes_with_one_guid_is_found(void **state)
+{
+	struct mad_fabric_node *first = add(7, IB_NODE_CA, 1);
+
+	(void)state;
+	add(7, IB_NODE_CA, 2);
+	for (uint64_t i = 0; i < 1000; i++) {
+		assert_ptr_equal(graph_find_guid(fabric, 7), first);
+		add(100 + i, IB_NODE_CA, 1);
+	}
+	assert_ptr_equal(mad_fabric_find_guid(fabric, 7), first);
+}
+
+static void a_lid_is_found_with_those_of_its_lmc(void **state)
+{
+	struct mad_fabric_node *sw = add(1, IB_NODE_SWITCH, 2), *ca = add(2, IB_NODE_CA, 1);
+
+	(void)state;
+	link_ports(sw, 1, ca, 1);
+	set_lid(sw, 0, 3, 0);
+	set_lid(ca, 1, 8, 2);
+	assert_int_equal(graph_finish(fabric), 0);
+	assert_ptr_equal(mad_fabric_find_lid(fabric, 3), mad_fabric_port(sw, 0));
+	for (unsigned lid = 8; lid < 12; lid++)
+		assert_ptr_equal(mad_fabric_find_lid(fabric, lid), mad_fabric_port(ca, 1));
+	assert_null(mad_fabric_find_lid(fabric, 0));
+	assert_null(mad_fabric_find_lid(fabric, 7));
+	assert_null(mad_fabric_find_lid(fabric, 12));
+	assert_null(mad_fabric_find_lid(fabric, 1u << 31));
+}
+
+static void a_lid_of_another_subnet_is_not_found(void **state)
+{
+	struct mad_fabric_node *sw = add(1, IB_NODE_SWITCH, 2), *ca = add(2, IB_NODE_CA, 2);
+
+	(void)state;
+	link_ports(sw, 1, ca, 1);
+	set_lid(sw, 0, 3, 0);
+	set_lid(ca, 2, 3, 0);
+	assert_int_equal(graph_finish(fabric), 0);
+	assert_ptr_equal(mad_fabric_find_lid(fabric, 3), mad_fabric_port(sw, 0));
+	assert_int_equal(oddities(MAD_FABRIC_ODD_LID), 0);
+}
+
+static void lids_that_no_port_can_have_are_not_found(void **state)
+{
+	struct mad_fabric_node *one = add(1, IB_NODE_SWITCH, 1),
+			       *two = add(2, IB_NODE_SWITCH, 1);
+
+	(void)state;
+	set_lid(one, 0, 0xc001, 0);
+	set_lid(two, 0, 0xbfff, 7);
+	assert_int_equal(graph_finish(fabric), 0);
+	assert_null(mad_fabric_find_lid(fabric, 0xc001));
+	assert_null(mad_fabric_find_lid(fabric, 0xc000));
+	assert_ptr_equal(mad_fabric_find_lid(fabric, 0xbfff), mad_fabric_port(two, 0));
+}
+
+static void nodes_with_one_description_are_found_one_after_the_other(void **state)
+{
+	const struct mad_fabric_node *node = NULL;
+
+	(void)state;
+	for (uint64_t i = 0; i < 100; i++)
+		snprintf(add(i, IB_NODE_CA, 1)->description, 65, "%s",
+			 i % 10 ? "other" : "wanted");
+	assert_int_equal(graph_finish(fabric), 0);
+	for (uint64_t i = 0; i < 100; i += 10) {
+		node = mad_fabric_find_description(fabric, "wanted", node);
+		assert_non_null(node);
+		assert_int_equal(node->guid, i);
+	}
+	assert_null(mad_fabric_find_description(fabric, "wanted", node));
+	assert_null(mad_fabric_find_description(fabric, "absent", NULL));
+	assert_null(mad_fabric_find_description(fabric, NULL, NULL));
+}
+
+/* --- links, and what is odd ----------------------------------------------------------- */
+
+static void linked_ports_are_peers(void **state)
+{
+	struct mad_fabric_node *sw = add(1, IB_NODE_SWITCH, 3), *ca = add(2, IB_NODE_CA, 1);
+
+	(void)state;
+	link_ports(sw, 3, ca, 1);
+	link_ports(sw, 2, sw, 2);
+	graph_set_origin(fabric, graph_port(ca, 1));
+	assert_ptr_equal(mad_fabric_port(sw, 3)->peer, mad_fabric_port(ca, 1));
+	assert_ptr_equal(mad_fabric_port(ca, 1)->peer, mad_fabric_port(sw, 3));
+	assert_ptr_equal(mad_fabric_port(sw, 2)->peer, mad_fabric_port(sw, 2));
+	assert_null(mad_fabric_port(sw, 1)->peer);
+	assert_ptr_equal(mad_fabric_origin(fabric), mad_fabric_port(ca, 1));
+}
+
+static void one_lid_or_port_guid_twice_is_odd(void **state)
+{
+	struct mad_fabric_node *one = add(1, IB_NODE_SWITCH, 1), *ca = add(2, IB_NODE_CA, 2);
+	const struct mad_fabric_oddity *oddity;
+
+	(void)state;
+	link_ports(one, 1, ca, 1);
+	set_lid(one, 0, 9, 0);
+	set_lid(ca, 1, 8, 1);
+	graph_port(ca, 1)->guid = 77;
+	graph_port(ca, 2)->guid = 77;
+	graph_port(one, 0)->guid = graph_port(one, 1)->guid = 1;
+	assert_int_equal(graph_finish(fabric), 0);
+	assert_int_equal(mad_fabric_oddity_count(fabric), 2);
+	assert_int_equal(oddities(MAD_FABRIC_ODD_LID), 1);
+	assert_int_equal(oddities(MAD_FABRIC_ODD_GUID), 1);
+	oddity = mad_fabric_oddity(fabric, 0);
+	assert_int_equal(oddity->kind, MAD_FABRIC_ODD_GUID);
+	assert_ptr_equal(oddity->node, ca);
+	assert_ptr_equal(oddity->port, mad_fabric_port(ca, 2));
+	assert_ptr_equal(oddity->other, mad_fabric_port(ca, 1));
+}
+
+/* PortInfo of a port that is up, with that width and speed. */
+static const uint8_t *port_info(unsigned width, unsigned supported, unsigned speed)
+{
+	uint8_t info[IB_SMP_DATA_SIZE] = {0};
+
+	mad_set_field(info, 0, IB_PORT_STATE_F, MAD_PORT_ACTIVE);
+	mad_set_field(info, 0, IB_PORT_PHYS_STATE_F, MAD_PHYSICAL_LINK_UP);
+	mad_set_field(info, 0, IB_PORT_LINK_WIDTH_ACTIVE_F, width);
+	mad_set_field(info, 0, IB_PORT_LINK_WIDTH_SUPPORTED_F, supported);
+	mad_set_field(info, 0, IB_PORT_LINK_SPEED_ACTIVE_F, speed);
+	mad_set_field(info, 0, IB_PORT_LINK_SPEED_SUPPORTED_F, 7);
+	return graph_store(fabric, info);
+}
+
+static void links_have_what_both_ends_support(void **state)
+{
+	struct mad_fabric_node *sw = add(1, IB_NODE_SWITCH, 2), *ca = add(2, IB_NODE_CA, 1);
+
+	(void)state;
+	link_ports(sw, 1, ca, 1);
+	graph_port(sw, 1)->info =
+		port_info(MAD_WIDTH_1X, MAD_WIDTH_1X | MAD_WIDTH_4X | MAD_WIDTH_12X, 4);
+	graph_port(ca, 1)->info = port_info(MAD_WIDTH_1X, MAD_WIDTH_1X | MAD_WIDTH_4X, 4);
+	assert_int_equal(graph_finish(fabric), 0);
+	assert_int_equal(mad_fabric_port(sw, 1)->width, 1);
+	assert_int_equal(mad_fabric_port(sw, 1)->width_possible, 4);
+	assert_int_equal(mad_fabric_port(sw, 1)->speed, MAD_SPEED_QDR);
+	assert_int_equal(mad_fabric_port(sw, 1)->speed_possible, MAD_SPEED_QDR);
+	assert_true(mad_fabric_port(ca, 1)->rate_gbps == 10);
+	assert_int_equal(mad_fabric_port(ca, 1)->width_possible, 4);
+	assert_int_equal(mad_fabric_oddity_count(fabric), 0);
+}
+
+static void a_link_whose_ends_differ_is_odd_once(void **state)
+{
+	struct mad_fabric_node *sw = add(1, IB_NODE_SWITCH, 2), *ca = add(2, IB_NODE_CA, 1);
+
+	(void)state;
+	link_ports(sw, 1, ca, 1);
+	graph_port(sw, 1)->info = port_info(MAD_WIDTH_1X, MAD_WIDTH_1X, 4);
+	graph_port(ca, 1)->info = port_info(MAD_WIDTH_4X, MAD_WIDTH_4X, 4);
+	assert_int_equal(graph_finish(fabric), 0);
+	assert_int_equal(mad_fabric_port(sw, 1)->width_possible, 0);
+	assert_int_equal(oddities(MAD_FABRIC_ODD_LINK), 1);
+	assert_int_equal(mad_fabric_oddity_count(fabric), 1);
+}
+
+static void each_oddity_has_a_text_of_its_own(void **state)
+{
+	(void)state;
+	for (int i = 0; i <= MAD_FABRIC_ODD_LINK; i++) {
+		const char *text = mad_fabric_oddity_text((enum mad_fabric_oddity_kind)i);
+
+		assert_string_not_equal(text, "?");
+		for (int j = 0; j < i; j++)
+			assert_string_not_equal(
+				text, mad_fabric_oddity_text((enum mad_fabric_oddity_kind)j));
+	}
+	assert_string_equal(mad_fabric_oddity_text((enum mad_fabric_oddity_kind)99), "?");
+}
+
+static void failures_are_counted_once_a_node(void **state)
+{
+	struct mad_fabric_failure failure = {
+		.attribute = IB_ATTR_PORT_INFO, .modifier = 3, .count = 1, .error = -ETIMEDOUT};
+	size_t index;
+
+	(void)state;
+	failure.node = add(1, IB_NODE_CA, 1);
+	assert_int_equal(graph_add_failure(fabric, &failure, &index), 0);
+	graph_count_failures(fabric, index, 2);
+	assert_int_equal(mad_fabric_failure_count(fabric), 1);
+	assert_int_equal(mad_fabric_failure(fabric, 0)->count, 3);
+	assert_int_equal(mad_fabric_failure(fabric, 0)->modifier, 3);
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(graph_add_failure(fabric, &failure, NULL), 0);
+	assert_int_equal(mad_fabric_failure_count(fabric), 101);
+	assert_null(mad_fabric_failure(fabric, 101));
+}
+
+/* --- memory ------------------------------------------------------------------------- */
+
+/* -ENOMEM, or 0 when all is filled and finished. */
+static int fill(void)
+{
+	static const uint8_t image[IB_SMP_DATA_SIZE] = {1};
+	struct mad_fabric_failure failure = {.count = 1};
+	struct mad_fabric_port *port;
+
+	for (uint64_t i = 0; i < 100; i++) {
+		struct mad_fabric_node *node = graph_add_node(fabric, i, IB_NODE_SWITCH, 64);
+
+		if (!node)
+			return -ENOMEM;
+		port = graph_port(node, 0);
+		port->lid = 1;
+		port->info = graph_store(fabric, image);
+		if (!port->info || graph_add_failure(fabric, &failure, NULL) ||
+		    graph_add_oddity(fabric, MAD_FABRIC_ODD_LOOP, NULL, port, port))
+			return -ENOMEM;
+	}
+	return graph_finish(fabric);
+}
+
+static void each_allocation_may_fail(void **state)
+{
+	unsigned failed = 0;
+
+	(void)state;
+	for (unsigned n = 1;; n++) {
+		int err;
+
+		mad_fabric_free(fabric);
+		device_fail_malloc(n);
+		fabric = graph_create();
+		err = fabric ? fill() : -ENOMEM;
+		device_fail_malloc(0);
+		if (!err)
+			break;
+		assert_int_equal(err, -ENOMEM);
+		failed++;
+	}
+	assert_true(failed > 10);
+	assert_int_equal(mad_fabric_node_count(fabric), 100);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		GRAPH_TEST(an_empty_graph_has_nothing),
+		GRAPH_TEST(no_fabric_has_nothing),
+		GRAPH_TEST(a_switch_alone_has_a_port_0),
+		GRAPH_TEST(ports_follow_each_other_past_nodes_without_ports),
+		GRAPH_TEST(each_of_many_nodes_is_found_by_its_guids),
+		GRAPH_TEST(the_first_of_two_nodes_with_one_guid_is_found),
+		GRAPH_TEST(a_lid_is_found_with_those_of_its_lmc),
+		GRAPH_TEST(a_lid_of_another_subnet_is_not_found),
+		GRAPH_TEST(lids_that_no_port_can_have_are_not_found),
+		GRAPH_TEST(nodes_with_one_description_are_found_one_after_the_other),
+		GRAPH_TEST(linked_ports_are_peers),
+		GRAPH_TEST(one_lid_or_port_guid_twice_is_odd),
+		GRAPH_TEST(links_have_what_both_ends_support),
+		GRAPH_TEST(a_link_whose_ends_differ_is_odd_once),
+		GRAPH_TEST(each_oddity_has_a_text_of_its_own),
+		GRAPH_TEST(failures_are_counted_once_a_node),
+		GRAPH_TEST(each_allocation_may_fail),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
