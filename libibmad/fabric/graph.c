@@ -99,7 +99,7 @@ static int grow_guids(struct mad_fabric *fabric)
 
 static void enter_guid(struct mad_fabric *fabric, struct graph_node *node)
 {
-	struct mad_fabric_node *same = graph_find_guid(fabric, node->node.guid);
+	struct mad_fabric_node *same = graph_find_node(fabric, node->node.guid);
 	struct graph_node **bucket =
 		&fabric->guids[graph_bucket(fabric, node->node.guid, fabric->guid_buckets)];
 
@@ -146,7 +146,7 @@ struct mad_fabric_node *graph_node(const struct mad_fabric *fabric, size_t index
 	return index < fabric->node_count ? &fabric->nodes[index]->node : NULL;
 }
 
-struct mad_fabric_node *graph_find_guid(const struct mad_fabric *fabric, uint64_t guid)
+struct mad_fabric_node *graph_find_node(const struct mad_fabric *fabric, uint64_t guid)
 {
 	struct graph_node *node;
 
@@ -156,15 +156,6 @@ struct mad_fabric_node *graph_find_guid(const struct mad_fabric *fabric, uint64_
 	while (node && node->node.guid != guid)
 		node = node->next_guid;
 	return node ? &node->node : NULL;
-}
-
-struct mad_fabric_port *graph_port(const struct mad_fabric_node *node, unsigned number)
-{
-	unsigned first = graph_first_number(node);
-
-	if (number < first || number > node->port_count)
-		return NULL;
-	return &graph_node_of(node)->ports[number - first];
 }
 
 void graph_link(struct mad_fabric_port *one, struct mad_fabric_port *other)

@@ -20,7 +20,7 @@ struct mad_fabric *graph_create(void);
 /*
  * Adds a node with its ports, from 0 if the type is IB_NODE_SWITCH, otherwise from 1, to
  * port_count. All members are 0 but for guid, type, port_count, node, number and index. There
- * may be a node with this GUID already: graph_find_guid() finds the first one. NULL without
+ * may be a node with this GUID already: graph_find_node() finds the first one. NULL without
  * memory.
  */
 struct mad_fabric_node *graph_add_node(struct mad_fabric *fabric, uint64_t guid, unsigned type,
@@ -28,10 +28,19 @@ struct mad_fabric_node *graph_add_node(struct mad_fabric *fabric, uint64_t guid,
 
 /* A node by its index, or by its NodeGUID; NULL if there is none. */
 struct mad_fabric_node *graph_node(const struct mad_fabric *fabric, size_t index);
-struct mad_fabric_node *graph_find_guid(const struct mad_fabric *fabric, uint64_t guid);
+struct mad_fabric_node *graph_find_node(const struct mad_fabric *fabric, uint64_t guid);
 
 /* mad_fabric_port() to write to. */
-struct mad_fabric_port *graph_port(const struct mad_fabric_node *node, unsigned number);
+static inline struct mad_fabric_port *graph_port(const struct mad_fabric_node *node,
+						 unsigned number)
+{
+	union {
+		const struct mad_fabric_port *read;
+		struct mad_fabric_port *write;
+	} port = {.read = mad_fabric_port(node, number)};
+
+	return port.write;
+}
 
 /* Makes two ports each other's peers. They may be the same port. */
 void graph_link(struct mad_fabric_port *one, struct mad_fabric_port *other);

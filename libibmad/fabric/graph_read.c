@@ -27,7 +27,14 @@ EXPORT size_t mad_fabric_port_count(const struct mad_fabric *fabric)
 EXPORT const struct mad_fabric_port *mad_fabric_port(const struct mad_fabric_node *node,
 						     unsigned number)
 {
-	return node ? graph_port(node, number) : NULL;
+	unsigned first;
+
+	if (!node)
+		return NULL;
+	first = graph_first_number(node);
+	if (number < first || number > node->port_count)
+		return NULL;
+	return &graph_node_of(node)->ports[number - first];
 }
 
 EXPORT const struct mad_fabric_port *mad_fabric_next_port(const struct mad_fabric *fabric,
@@ -61,7 +68,7 @@ EXPORT const struct mad_fabric_node *mad_fabric_find_guid(const struct mad_fabri
 
 	if (!fabric)
 		return NULL;
-	node = graph_find_guid(fabric, guid);
+	node = graph_find_node(fabric, guid);
 	if (node || !fabric->port_guids)
 		return node;
 	at = graph_bucket(fabric, guid, fabric->port_guid_buckets);

@@ -159,7 +159,7 @@ static void the_first_of_two_nodes_with_one_guid_is_found(void **state)
 	(void)state;
 	add(7, IB_NODE_CA, 2);
 	for (uint64_t i = 0; i < 1000; i++) {
-		assert_ptr_equal(graph_find_guid(fabric, 7), first);
+		assert_ptr_equal(graph_find_node(fabric, 7), first);
 		add(100 + i, IB_NODE_CA, 1);
 	}
 	assert_ptr_equal(mad_fabric_find_guid(fabric, 7), first);
