@@ -219,7 +219,7 @@ struct mad_fabric_progress {
 
 typedef void mad_fabric_progress_fn(const struct mad_fabric_progress *progress, void *arg);
 
-/** All members may be 0. Initialize all of it, because members may be added at the end. */
+/** All members may be 0. */
 struct mad_fabric_options {
 	/**
 	 * Bits of enum mad_fabric_read; 0: MAD_FABRIC_READ_DEFAULT. Links are followed where
@@ -241,6 +241,7 @@ struct mad_fabric_options {
 	int timeout_ms;                   /**< of an attempt; 0: the port's */
 	mad_fabric_progress_fn *progress; /**< called ten times a second at most, or NULL */
 	void *progress_arg;
+	uint64_t reserved[8]; /**< 0 */
 };
 
 /**
@@ -254,7 +255,6 @@ struct mad_fabric_options {
  * -ENOMEM    out of memory
  * -ENODEV    the device is gone
  * -ECANCELED the port was closed
- * -EDEADLK   it was called from a callback of an engine of its own
  */
 int mad_fabric_discover(struct ibmad_port *port, const struct mad_fabric_options *options,
 			struct mad_fabric **fabric);

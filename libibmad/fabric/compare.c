@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* What changed from one discovery to another. */
+
+#include "base/export.h"
+#include "fabric/graph.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+struct comparison {
+	const struct mad_fabric *before, *after;
+	mad_fabric_change_fn *changed;
+	void *arg;
+	int count;
+	int ended; /* what changed() returned, if it is not 0 */
+};
+
+static void tell(struct comparison *comparison, struct mad_fabric_difference difference)
+{
+	if (comparison->ended)
+		return;
+	if (comparison->count < INT_MAX)
+		comparison->count++;
+	if (comparison->changed)
+		comparison->ended = comparison->changed(&difference, comparison->arg);
+}
+
+/* --- the same in the other fabric ----------------------------------------------------- */
+
+/* Of nodes with one GUID, the first one counts. */
+static bool counts(const struct mad_fabric *fabric, const struct mad_fabric_node *node)
+{
+	return graph_find_node(fabric, node->guid) == node;
+}
+
+static const struct mad_fabric_port *same_port(const struct mad_fabric *fabric,
+					       const struct mad_fabric_port *port)
+{
+	return mad_fabric_port(graph_find_node(fabric, port->node->guid), port->number);
+}
+
+/* One of the two ends of each link. */
+static bool begins_link(const struct mad_fabric_port *port)
+{
+	return port->peer && port->peer->peer == port && port->peer->index >= port->index;
+}
+
+/* The port in the other fabric if the link is there, too. */
+static const struct mad_fabric_port *same_link(const struct mad_fabric *fabric,
+					       const struct mad_fabric_port *port)
+{
+	const struct mad_fabric_port *same = same_port(fabric, port);
+
+	return same && same->peer && same->peer == same_port(fabric, port->peer) ? same : NULL;
+}
+
+/* --- what differs --------------------------------------------------------------------- */
+
+/* 0: it was not read. */
+static bool differ(unsigned before, unsigned after)
+{
+	return before && after && before != after;
+}
+
+static bool states_differ(const struct mad_fabric_port *before,
+			  const struct mad_fabric_port *after)
+{
+	return differ(before->state, after->state) ||
+	       differ(before->physical_state, after->physical_state) ||
+	       differ(before->width, after->width) || differ(before->speed, after->speed) ||
+	       differ(before->mtu, after->mtu);
+}
+
+/* LID 0 says that there is none, if PortInfo was read. */
+static bool lids_differ(const struct mad_fabric_port *before,
+			const struct mad_fabric_port *after)
+{
+	if (before->info && after->info)
+		return before->lid != after->lid || before->lmc != after->lmc;
+	return differ(before->lid, after->lid) || differ(before->lmc, after->lmc);
+}
+
+static bool guids_differ(const struct mad_fabric_port *before,
+			 const struct mad_fabric_port *after)
+{
+	return before->guid && after->guid && before->guid != after->guid;
+}
+
+/* The port whose LID is the node's. */
+static const struct mad_fabric_port *lid_port(const struct mad_fabric_node *node)
+{
+	return mad_fabric_port(node, node->type == IB_NODE_SWITCH ? 0 : node->entry_port);
+}
+
+static bool nodes_differ(const struct mad_fabric_node *before,
+			 const struct mad_fabric_node *after)
+{
+	const struct mad_fabric_port *port = lid_port(before), *other = NULL;
+
+	if (port)
+		other = mad_fabric_port(after, port->number);
+	return before->type != after->type || before->port_count != after->port_count ||
+	       (before->system_guid && after->system_guid &&
+		before->system_guid != after->system_guid) ||
+	       (before->description[0] && after->description[0] &&
+		strcmp(before->description, after->description) != 0) ||
+	       (port && other && lids_differ(port, other));
+}
+
+static bool ports_differ(const struct mad_fabric_port *before,
+			 const struct mad_fabric_port *after)
+{
+	if (guids_differ(before, after))
+		return true;
+	/* else it is the node that has changed */
+	if (lid_port(before->node) != before && lids_differ(before, after))
+		return true;
+	/* else it is the link that has changed */
+	return !before->peer && !after->peer && states_differ(before, after);
+}
+
+/* --- going through -------------------------------------------------------------------- */
+
+static void tell_removed(struct comparison *comparison)
+{
+	const struct mad_fabric_port *port = NULL;
+
+	for (size_t i = 0; i < mad_fabric_node_count(comparison->before); i++) {
+		const struct mad_fabric_node *node = mad_fabric_node(comparison->before, i);
+
+		if (!graph_find_node(comparison->after, node->guid))
+			tell(comparison,
+			     (struct mad_fabric_difference){.change = MAD_FABRIC_NODE_REMOVED,
+							    .before_node = node});
+	}
+	while ((port = mad_fabric_next_port(comparison->before, port)))
+		if (begins_link(port) && !same_link(comparison->after, port))
+			tell(comparison,
+			     (struct mad_fabric_difference){.change = MAD_FABRIC_LINK_REMOVED,
+							    .before_node = port->node,
+							    .before_port = port});
+}
+
+static void compare_port(struct comparison *comparison, const struct mad_fabric_port *port)
+{
+	const struct mad_fabric_port *before = same_port(comparison->before, port);
+	struct mad_fabric_difference difference = {.change = MAD_FABRIC_PORT_CHANGED,
+						   .after_node = port->node,
+						   .after_port = port,
+						   .before_port = before};
+
+	if (before) {
+		difference.before_node = before->node;
+		if (ports_differ(before, port))
+			tell(comparison, difference);
+	}
+	if (!begins_link(port))
+		return;
+	before = same_link(comparison->before, port);
+	difference.change = before ? MAD_FABRIC_LINK_CHANGED : MAD_FABRIC_LINK_ADDED;
+	if (!before) {
+		difference.before_node = NULL;
+		difference.before_port = NULL;
+	}
+	if (!before || states_differ(before, port) || states_differ(before->peer, port->peer))
+		tell(comparison, difference);
+}
+
+static void compare_node(struct comparison *comparison, const struct mad_fabric_node *node)
+{
+	const struct mad_fabric_node *before = graph_find_node(comparison->before, node->guid);
+
+	if (!before)
+		tell(comparison, (struct mad_fabric_difference){.change = MAD_FABRIC_NODE_ADDED,
+								.after_node = node});
+	else if (nodes_differ(before, node))
+		tell(comparison,
+		     (struct mad_fabric_difference){.change = MAD_FABRIC_NODE_CHANGED,
+						    .before_node = before,
+						    .after_node = node});
+	for (unsigned number = 0; number <= node->port_count; number++)
+		if (mad_fabric_port(node, number))
+			compare_port(comparison, mad_fabric_port(node, number));
+}
+
+EXPORT int mad_fabric_compare(const struct mad_fabric *before, const struct mad_fabric *after,
+			      mad_fabric_change_fn *changed, void *arg)
+{
+	struct comparison comparison = {
+		.before = before, .after = after, .changed = changed, .arg = arg};
+
+	if (!before || !after)
+		return -EINVAL;
+	tell_removed(&comparison);
+	for (size_t i = 0; !comparison.ended && i < mad_fabric_node_count(after); i++)
+		if (counts(after, mad_fabric_node(after, i)))
+			compare_node(&comparison, mad_fabric_node(after, i));
+	return comparison.ended ? comparison.ended : comparison.count;
+}

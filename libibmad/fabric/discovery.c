@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Discovery. Each response leads to the next requests, and the engine has as many in flight as
+ * the fabric takes:
+ *
+ *   neighbours.c  NodeInfo of the first node, and of the node behind each port with a link
+ *   visit.c       what is read of a node that is new: for each port with a link, on to its
+ * neighbour requests.c    requests on the engine
+ *
+ * The discovery is complete when no request is open.
+ */
+
+#include "base/export.h"
+#include "fabric/graph.h"
+#include "fabric/neighbours.h"
+#include "fabric/requests.h"
+
+#include <errno.h>
+
+#define MAX_NODES    200000
+#define READ_ALLOWED 31u
+
+static void free_discovery(struct mad_fabric_discovery *discovery)
+{
+	requests_free(discovery);
+	mad_fabric_free(discovery->fabric);
+	free(discovery);
+}
+
+/* All is called back: hands over the result. */
+static void complete(struct mad_fabric_discovery *discovery)
+{
+	struct mad_async *async = discovery->async;
+	mad_fabric_fn *done = discovery->done;
+	void *arg = discovery->arg;
+	int error = discovery->error;
+	struct mad_fabric *fabric = NULL;
+
+	if (!error)
+		error = graph_finish(discovery->fabric);
+	if (!error) {
+		fabric = discovery->fabric;
+		discovery->fabric = NULL;
+	}
+	free_discovery(discovery);
+	done(async, error, fabric, arg);
+}
+
+static bool are_options(const struct mad_fabric_options *options)
+{
+	for (size_t i = 0; i < sizeof(options->reserved) / sizeof(options->reserved[0]); i++)
+		if (options->reserved[i])
+			return false;
+	return !(options->read & ~READ_ALLOWED) && options->timeout_ms >= 0 &&
+	       (!options->from || (options->from->drpath.cnt >= 0 &&
+				   options->from->drpath.cnt < IB_SUBNET_PATH_HOPS_MAX));
+}
+
+static struct mad_fabric_discovery *create_discovery(const struct mad_fabric_options *options)
+{
+	struct mad_fabric_discovery *discovery = calloc(1, sizeof(*discovery));
+
+	if (!discovery)
+		return NULL;
+	discovery->fabric = graph_create();
+	if (!discovery->fabric) {
+		free(discovery);
+		return NULL;
+	}
+	discovery->options = *options;
+	if (!options->read)
+		discovery->options.read = MAD_FABRIC_READ_DEFAULT;
+	if (!options->max_nodes)
+		discovery->options.max_nodes = MAX_NODES;
+	if (options->from)
+		discovery->base = *options->from;
+	list_init(&discovery->requests);
+	list_init(&discovery->free);
+	discovery->follow = neighbours_follow;
+	discovery->complete = complete;
+	return discovery;
+}
+
+EXPORT int mad_fabric_start(struct mad_async *async, const struct mad_fabric_options *options,
+			    mad_fabric_fn *done, void *arg,
+			    struct mad_fabric_discovery **discovery)
+{
+	const struct mad_fabric_options defaults = {0};
+	struct mad_fabric_discovery *created;
+	int error;
+
+	if (!async || !done || (options && !are_options(options)))
+		return -EINVAL;
+	created = create_discovery(options ? options : &defaults);
+	if (!created)
+		return -ENOMEM;
+	created->async = async;
+	created->done = done;
+	created->arg = arg;
+	if (discovery)
+		*discovery = created;
+	if (neighbours_begin(created))
+		return 0; /* from now on it may be gone */
+	if (discovery)
+		*discovery = NULL;
+	error = created->error;
+	free_discovery(created);
+	return error;
+}
+
+EXPORT void mad_fabric_cancel(struct mad_fabric_discovery *discovery)
+{
+	if (discovery)
+		discovery_abort(discovery, -ECANCELED);
+}
+
+/* --- blocking ----------------------------------------------------------------------- */
+
+struct result {
+	int error;
+	struct mad_fabric *fabric;
+};
+
+static void keep_result(struct mad_async *async, int error, struct mad_fabric *fabric,
+			void *arg)
+{
+	struct result *result = arg;
+
+	(void)async;
+	result->error = error;
+	result->fabric = fabric;
+}
+
+EXPORT int mad_fabric_discover(struct ibmad_port *port,
+			       const struct mad_fabric_options *options,
+			       struct mad_fabric **fabric)
+{
+	struct result result = {0};
+	struct mad_async *async;
+	int error;
+
+	if (!fabric)
+		return -EINVAL;
+	*fabric = NULL;
+	async = mad_async_create(port);
+	if (!async)
+		return -errno;
+	error = mad_fabric_start(async, options, keep_result, &result, NULL);
+	if (!error)
+		mad_async_run(async);
+	mad_async_destroy(async); /* calls back what is open if the device is gone */
+	if (error)
+		return error;
+	*fabric = result.fabric;
+	return result.error;
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+#include "fabric/neighbours.h"
+
+#include "fabric/graph.h"
+#include "fabric/visit.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Ports that a fabric may have: so many, and more for each node. */
+#define PORTS_MAX      65536
+#define PORTS_OF_NODES 16
+
+/* What a NodeInfo says, in host order. */
+struct node_info {
+	uint64_t guid, system_guid, port_guid;
+	uint32_t vendor_id, revision;
+	uint16_t device_id;
+	uint8_t type, port_count, local_port;
+};
+
+static discovery_fn first_came, neighbour_came;
+
+static struct node_info read_node_info(const uint8_t *data)
+{
+	uint8_t info[IB_SMP_DATA_SIZE];
+
+	memcpy(info, data, sizeof(info));
+	return (struct node_info){
+		.guid = mad_get_field64(info, 0, IB_NODE_GUID_F),
+		.system_guid = mad_get_field64(info, 0, IB_NODE_SYSTEM_GUID_F),
+		.port_guid = mad_get_field64(info, 0, IB_NODE_PORT_GUID_F),
+		.vendor_id = mad_get_field(info, 0, IB_NODE_VENDORID_F),
+		.revision = mad_get_field(info, 0, IB_NODE_REVISION_F),
+		.device_id = (uint16_t)mad_get_field(info, 0, IB_NODE_DEVID_F),
+		.type = (uint8_t)mad_get_field(info, 0, IB_NODE_TYPE_F),
+		.port_count = (uint8_t)mad_get_field(info, 0, IB_NODE_NPORTS_F),
+		.local_port = (uint8_t)mad_get_field(info, 0, IB_NODE_LOCAL_PORT_F),
+	};
+}
+
+static void note(struct mad_fabric_discovery *discovery, enum mad_fabric_oddity_kind kind,
+		 const struct mad_fabric_node *node, const struct mad_fabric_port *port,
+		 const struct mad_fabric_port *other)
+{
+	if (graph_add_oddity(discovery->fabric, kind, node, port, other))
+		discovery_abort(discovery, -ENOMEM);
+}
+
+/* --- nodes -------------------------------------------------------------------------- */
+
+static bool has_room(const struct mad_fabric_discovery *discovery, const struct node_info *info)
+{
+	size_t nodes = discovery->options.max_nodes;
+	size_t ports = mad_fabric_port_count(discovery->fabric) + info->port_count + 1;
+
+	return mad_fabric_node_count(discovery->fabric) < nodes &&
+	       (nodes > SIZE_MAX / 2 / PORTS_OF_NODES ||
+		ports <= PORTS_MAX + nodes * PORTS_OF_NODES);
+}
+
+static bool is_known_type(unsigned type)
+{
+	return type == IB_NODE_CA || type == IB_NODE_SWITCH || type == IB_NODE_ROUTER;
+}
+
+static void set_port_guid(struct mad_fabric_node *node, const struct node_info *info)
+{
+	struct mad_fabric_port *port;
+
+	if (node->type == IB_NODE_SWITCH) {
+		for (unsigned number = 0; number <= node->port_count; number++)
+			graph_port(node, number)->guid = info->port_guid;
+		return;
+	}
+	port = graph_port(node, info->local_port);
+	if (port)
+		port->guid = info->port_guid;
+}
+
+/* Adds a node that was not known before, and reads it. NULL if it cannot be added. */
+static struct mad_fabric_node *add_node(struct mad_fabric_discovery *discovery,
+					const struct node_info *info, const uint8_t *data,
+					const ib_dr_path_t *route,
+					struct mad_fabric_port *behind)
+{
+	struct mad_fabric *fabric = discovery->fabric;
+	struct mad_fabric_node *node;
+
+	if (!has_room(discovery, info)) {
+		if (!discovery->too_many)
+			note(discovery, MAD_FABRIC_ODD_TOO_MANY, NULL, behind, NULL);
+		discovery->too_many = true;
+		return NULL;
+	}
+	node = graph_add_node(fabric, info->guid, info->type, info->port_count);
+	if (node)
+		node->node_info = graph_store(fabric, data);
+	if (!node || !node->node_info) {
+		discovery_abort(discovery, -ENOMEM);
+		return NULL;
+	}
+	node->system_guid = info->system_guid;
+	node->vendor_id = info->vendor_id;
+	node->revision = info->revision;
+	node->device_id = info->device_id;
+	node->entry_port = info->local_port;
+	node->route = *route;
+	discovery->progress.switches += info->type == IB_NODE_SWITCH;
+	if (!is_known_type(info->type))
+		note(discovery, MAD_FABRIC_ODD_NODE_TYPE, node, NULL, behind);
+	if (!info->port_count)
+		note(discovery, MAD_FABRIC_ODD_PORT_COUNT, node, NULL, behind);
+	return node;
+}
+
+/* Whether a NodeInfo may be of a node that is known. */
+static bool is_same(const struct mad_fabric_node *node, const struct node_info *info)
+{
+	return node->type == info->type && node->port_count == info->port_count &&
+	       node->system_guid == info->system_guid && node->vendor_id == info->vendor_id &&
+	       node->device_id == info->device_id && node->revision == info->revision;
+}
+
+/* --- links -------------------------------------------------------------------------- */
+
+/* Links a port with the port that responded behind it, if nothing contradicts. */
+static void link_ports(struct mad_fabric_discovery *discovery, struct mad_fabric_port *port,
+		       struct mad_fabric_port *other)
+{
+	if (port->peer == other)
+		return; /* both ends were asked at once */
+	if (other->peer && other->peer != port) {
+		/* a port has one cable */
+		note(discovery, MAD_FABRIC_ODD_GUID, NULL, port, other->peer);
+		return;
+	}
+	if (port->peer) {
+		note(discovery, MAD_FABRIC_ODD_PEER, NULL, port, other);
+		return;
+	}
+	graph_link(port, other);
+	discovery->progress.links++;
+	if (port->node == other->node)
+		note(discovery, MAD_FABRIC_ODD_LOOP, NULL, port, other);
+}
+
+static ib_dr_path_t route_behind(const struct mad_fabric_port *port)
+{
+	ib_dr_path_t route = port->node->route;
+
+	route.p[++route.cnt] = port->number;
+	return route;
+}
+
+static void fail(struct mad_fabric_discovery *discovery, struct discovery_request *request,
+		 int error, const struct mad_reply *reply)
+{
+	struct mad_fabric_failure failure = request_failure(request, error, reply);
+
+	failure.behind = request->subject;
+	if (graph_add_failure(discovery->fabric, &failure, NULL))
+		discovery_abort(discovery, -ENOMEM);
+}
+
+static void neighbour_came(struct mad_fabric_discovery *discovery,
+			   struct discovery_request *request, int error,
+			   const struct mad_reply *reply)
+{
+	struct mad_fabric_port *port = request->subject, *other;
+	ib_dr_path_t route = route_behind(port);
+	struct mad_fabric_node *node;
+	struct node_info info;
+	bool is_new;
+
+	if (discovery->error)
+		return;
+	if (error) {
+		fail(discovery, request, error, reply);
+		return;
+	}
+	info = read_node_info(reply->data);
+	node = graph_find_node(discovery->fabric, info.guid);
+	is_new = !node;
+	if (is_new)
+		node = add_node(discovery, &info, reply->data, &route, port);
+	if (!node)
+		return;
+	other = graph_port(node, info.local_port);
+	if (!is_same(node, &info)) {
+		note(discovery, MAD_FABRIC_ODD_GUID, NULL, port,
+		     mad_fabric_port(node, node->entry_port));
+	} else if (!other || !info.local_port) {
+		/* no cable leads to port 0 */
+		note(discovery, MAD_FABRIC_ODD_PORT_COUNT, NULL, port, NULL);
+	} else {
+		set_port_guid(node, &info);
+		link_ports(discovery, port, other);
+	}
+	/* after its link: so that its own end of the link is not asked */
+	if (is_new)
+		visit_node(discovery, node);
+}
+
+/* CAs and routers forward no SMP but those of their own programs (IBA 14.2.2). */
+static bool leads_on(const struct mad_fabric_discovery *discovery,
+		     const struct mad_fabric_port *port)
+{
+	if (port->node->type == IB_NODE_SWITCH)
+		return true;
+	return port == mad_fabric_origin(discovery->fabric) && !port->node->route.cnt &&
+	       discovery->base.lid == 0;
+}
+
+void neighbours_follow(struct mad_fabric_discovery *discovery, struct mad_fabric_port *port)
+{
+	int hops = port->node->route.cnt - discovery->base.drpath.cnt;
+	ib_dr_path_t route;
+
+	if (port->peer || !leads_on(discovery, port) ||
+	    (discovery->options.max_hops && (unsigned)hops >= discovery->options.max_hops))
+		return;
+	if (port->node->route.cnt + 1 >= IB_SUBNET_PATH_HOPS_MAX) {
+		note(discovery, MAD_FABRIC_ODD_ROUTE_TOO_LONG, NULL, port, NULL);
+		return;
+	}
+	route = route_behind(port);
+	request_submit(discovery, NULL, &route, IB_ATTR_NODE_INFO, 0, neighbour_came, port);
+}
+
+/* --- the first node ----------------------------------------------------------------- */
+
+static void first_came(struct mad_fabric_discovery *discovery,
+		       struct discovery_request *request, int error,
+		       const struct mad_reply *reply)
+{
+	struct mad_fabric_node *node;
+	struct node_info info;
+
+	(void)request;
+	if (error)
+		discovery_abort(discovery, error);
+	if (discovery->error)
+		return;
+	info = read_node_info(reply->data);
+	node = add_node(discovery, &info, reply->data, &discovery->base.drpath, NULL);
+	if (!node)
+		return;
+	graph_set_origin(discovery->fabric, graph_port(node, info.local_port));
+	set_port_guid(node, &info);
+	visit_node(discovery, node);
+}
+
+bool neighbours_begin(struct mad_fabric_discovery *discovery)
+{
+	return request_submit(discovery, NULL, &discovery->base.drpath, IB_ATTR_NODE_INFO, 0,
+			      first_came, NULL);
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+#include "fabric/requests.h"
+
+#include <errno.h>
+#include <time.h>
+
+#define PROGRESS_INTERVAL_US 100000
+
+static uint64_t now_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+static void tell_progress(struct mad_fabric_discovery *discovery)
+{
+	uint64_t now;
+
+	if (!discovery->options.progress)
+		return;
+	now = now_us();
+	if (now < discovery->next_progress_us)
+		return;
+	discovery->next_progress_us = now + PROGRESS_INTERVAL_US;
+	discovery->progress.nodes = mad_fabric_node_count(discovery->fabric);
+	discovery->progress.ports = mad_fabric_port_count(discovery->fabric);
+	discovery->options.progress(&discovery->progress, discovery->options.progress_arg);
+}
+
+/* The device is gone, or the engine is destroyed: what is not asked yet cannot be. */
+static bool ends_all(int error)
+{
+	return error == -ENODEV || error == -ECANCELED;
+}
+
+static void request_came(struct mad_async *async, const struct mad_reply *reply, void *arg)
+{
+	struct discovery_request *request = arg;
+	struct mad_fabric_discovery *discovery = request->discovery;
+	int error = reply->error;
+
+	(void)async;
+	if (!error && reply->data_size < IB_SMP_DATA_SIZE)
+		error = -EBADMSG;
+	list_remove(&request->entry);
+	list_remove(&request->group);
+	if (ends_all(error) && !request->given_up)
+		discovery_abort(discovery, error);
+	discovery->progress.failures += error != 0;
+	request->came(discovery, request, error, reply);
+	list_add_first(&discovery->free, &request->entry);
+	tell_progress(discovery);
+	if (--discovery->progress.in_flight == 0)
+		discovery->complete(discovery);
+}
+
+static struct discovery_request *get_request(struct mad_fabric_discovery *discovery)
+{
+	struct list *entry = list_pop(&discovery->free);
+
+	if (entry)
+		return list_entry(entry, struct discovery_request, entry);
+	return malloc(sizeof(struct discovery_request));
+}
+
+static int submit(struct mad_fabric_discovery *discovery, struct discovery_request *request,
+		  const ib_dr_path_t *route)
+{
+	const ib_rpc_t rpc = {
+		.mgtclass = IB_SMI_DIRECT_CLASS,
+		.method = IB_MAD_METHOD_GET,
+		.attr = {.id = request->attribute, .mod = request->modifier},
+		.dataoffs = IB_SMP_DATA_OFFS,
+		.timeout = discovery->options.timeout_ms,
+	};
+	ib_portid_t to = discovery->base;
+
+	to.drpath = *route;
+	return mad_async_submit(discovery->async, &rpc, &to, NULL, 0, request_came, request,
+				&request->id);
+}
+
+bool request_submit(struct mad_fabric_discovery *discovery, struct list *group,
+		    const ib_dr_path_t *route, unsigned attribute, unsigned modifier,
+		    discovery_fn *came, void *subject)
+{
+	struct discovery_request *request;
+	int ret;
+
+	if (discovery->error)
+		return false;
+	request = get_request(discovery);
+	if (!request) {
+		discovery_abort(discovery, -ENOMEM);
+		return false;
+	}
+	*request = (struct discovery_request){.discovery = discovery,
+					      .came = came,
+					      .subject = subject,
+					      .attribute = (uint16_t)attribute,
+					      .modifier = (uint8_t)modifier};
+	/* first, because another thread may call the first request back at once */
+	list_add_last(&discovery->requests, &request->entry);
+	if (group)
+		list_add_last(group, &request->group);
+	else
+		list_init(&request->group);
+	discovery->progress.requests++;
+	discovery->progress.in_flight++;
+	ret = submit(discovery, request, route);
+	if (!ret)
+		return true;
+	list_remove(&request->entry);
+	list_remove(&request->group);
+	list_add_first(&discovery->free, &request->entry);
+	discovery->progress.requests--;
+	discovery->progress.in_flight--;
+	discovery_abort(discovery, ret);
+	return false;
+}
+
+void requests_give_up(struct mad_fabric_discovery *discovery, struct list *group)
+{
+	list_for_each (entry, group) {
+		struct discovery_request *request =
+			list_entry(entry, struct discovery_request, group);
+
+		request->given_up = true;
+		mad_async_cancel(discovery->async, request->id);
+	}
+}
+
+struct mad_fabric_failure request_failure(const struct discovery_request *request, int error,
+					  const struct mad_reply *reply)
+{
+	return (struct mad_fabric_failure){.attribute = request->attribute,
+					   .modifier = request->modifier,
+					   .count = 1,
+					   .error = error,
+					   .status = error == -EIO ? reply->status : 0};
+}
+
+void discovery_abort(struct mad_fabric_discovery *discovery, int error)
+{
+	if (discovery->error)
+		return;
+	discovery->error = error;
+	list_for_each (entry, &discovery->requests)
+		mad_async_cancel(discovery->async,
+				 list_entry(entry, struct discovery_request, entry)->id);
+}
+
+void requests_free(struct mad_fabric_discovery *discovery)
+{
+	struct list *entry;
+
+	while ((entry = list_pop(&discovery->free)))
+		free(list_entry(entry, struct discovery_request, entry));
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* The state of a discovery, and the requests that it has submitted. */
+#ifndef LIBIBMAD_REQUESTS_H
+#define LIBIBMAD_REQUESTS_H
+
+#include "engine/list.h"
+
+#include <infiniband/mad_fabric.h>
+
+#include <stdint.h>
+
+struct discovery_request;
+
+/* Called once for each request that was submitted. data is 64 bytes if error is 0. */
+typedef void discovery_fn(struct mad_fabric_discovery *discovery,
+			  struct discovery_request *request, int error,
+			  const struct mad_reply *reply);
+
+struct mad_fabric_discovery {
+	struct mad_async *async;
+	struct mad_fabric_options options; /* the defaults filled in */
+	ib_portid_t base;                  /* where the discovery begins */
+	mad_fabric_fn *done;
+	void *arg;
+	struct mad_fabric *fabric;
+	struct mad_fabric_progress progress;
+	uint64_t next_progress_us;
+	int error;            /* all is cancelled because of it */
+	bool too_many;        /* has been noted */
+	struct list requests; /* that are not complete */
+	struct list free;     /* to be used again */
+	/* Called for each port that a link may lead on from: visit.c cannot include
+	 * neighbours.h. */
+	void (*follow)(struct mad_fabric_discovery *discovery, struct mad_fabric_port *port);
+	/* What completed a discovery; it may free it. */
+	void (*complete)(struct mad_fabric_discovery *discovery);
+};
+
+struct discovery_request {
+	struct list entry; /* of discovery:requests, or free */
+	struct list group; /* among the requests that may be given up together */
+	struct mad_fabric_discovery *discovery;
+	discovery_fn *came;
+	void *subject; /* whatever the request is about */
+	uint64_t id;   /* for mad_async_cancel() */
+	uint16_t attribute;
+	uint8_t modifier;
+	bool given_up;
+};
+
+/*
+ * Submits a Get of an attribute to the end of a route; came is called for it. The request is in
+ * the group, unless that is NULL, until then. False if it cannot be submitted: then the
+ * discovery ends.
+ */
+bool request_submit(struct mad_fabric_discovery *discovery, struct list *group,
+		    const ib_dr_path_t *route, unsigned attribute, unsigned modifier,
+		    discovery_fn *came, void *subject);
+
+/* Cancels the requests of a group, which are called back with -ECANCELED. */
+void requests_give_up(struct mad_fabric_discovery *discovery, struct list *group);
+
+/* A failure of a request. */
+struct mad_fabric_failure request_failure(const struct discovery_request *request, int error,
+					  const struct mad_reply *reply);
+
+/* Ends a discovery with an error: everything is cancelled. */
+void discovery_abort(struct mad_fabric_discovery *discovery, int error);
+
+void requests_free(struct mad_fabric_discovery *discovery);
+
+#endif

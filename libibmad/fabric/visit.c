@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+#include "fabric/visit.h"
+
+#include "fabric/graph.h"
+
+#include <errno.h>
+#include <string.h>
+
+/*
+ * Requests of a node that are submitted at once. The engine has no more in flight to a node, so
+ * more would only take memory.
+ */
+#define SUBMITTED_MAX 16
+/* A node that has responded is given up after so many timeouts without a response between. */
+#define SILENT_MAX    3
+
+struct visit {
+	struct mad_fabric_discovery *discovery;
+	struct mad_fabric_node *node;
+	struct list requests;
+	unsigned open;        /* requests that are not complete */
+	unsigned next_number; /* of the port to be read next */
+	unsigned silent;      /* timeouts since the last response */
+	bool responded;
+	bool given_up;
+	bool failed; /* failure is the index of the node's failure */
+	size_t failure;
+};
+
+static discovery_fn description_came, switch_came, port_came, mlnx_port_came;
+
+static void ask(struct visit *visit, unsigned attribute, unsigned modifier, discovery_fn *came)
+{
+	if (visit->given_up)
+		return;
+	if (request_submit(visit->discovery, &visit->requests, &visit->node->route, attribute,
+			   modifier, came, visit))
+		visit->open++;
+}
+
+/* The requests for ports that are not submitted are not sent any more. */
+static unsigned ports_left(const struct visit *visit)
+{
+	if (!(visit->discovery->options.read & MAD_FABRIC_READ_PORTS))
+		return 0;
+	return visit->node->port_count + 1u - visit->next_number;
+}
+
+static void ask_more(struct visit *visit)
+{
+	while (visit->open < SUBMITTED_MAX && ports_left(visit) && !visit->given_up &&
+	       !visit->discovery->error)
+		ask(visit, IB_ATTR_PORT_INFO, visit->next_number++, port_came);
+}
+
+static void fail(struct visit *visit, const struct discovery_request *request, int error,
+		 const struct mad_reply *reply)
+{
+	struct mad_fabric *fabric = visit->discovery->fabric;
+	struct mad_fabric_failure failure = request_failure(request, error, reply);
+
+	if (visit->failed) {
+		graph_count_failures(fabric, visit->failure, 1);
+		return;
+	}
+	failure.node = visit->node;
+	visit->failed = true;
+	if (graph_add_failure(fabric, &failure, &visit->failure))
+		discovery_abort(visit->discovery, -ENOMEM);
+}
+
+static void give_up(struct visit *visit)
+{
+	graph_count_failures(visit->discovery->fabric, visit->failure, ports_left(visit));
+	for (unsigned number = visit->next_number; ports_left(visit); number++) {
+		graph_port(visit->node, number)->error = -ETIMEDOUT;
+		visit->next_number++;
+	}
+	visit->given_up = true;
+	requests_give_up(visit->discovery, &visit->requests);
+}
+
+/* Each callback begins here. False without data. */
+static bool begin(struct visit *visit, const struct discovery_request *request, int error,
+		  const struct mad_reply *reply)
+{
+	visit->open--;
+	if (visit->discovery->error)
+		return false;
+	if (!error || error == -EIO || error == -EBADMSG) {
+		visit->responded = true;
+		visit->silent = 0;
+	}
+	/* not all nodes have it, and that is no failure */
+	if (error == -EIO && request->attribute == IB_ATTR_MLNX_EXT_PORT_INFO)
+		return false;
+	if (error) {
+		fail(visit, request, error, reply);
+		if (error == -ETIMEDOUT && !visit->given_up && !visit->discovery->error &&
+		    (!visit->responded || ++visit->silent == SILENT_MAX))
+			give_up(visit);
+	}
+	return !error;
+}
+
+/* Each callback ends here: the visit may be freed. */
+static void end(struct visit *visit)
+{
+	if (!visit->discovery->error)
+		ask_more(visit);
+	if (!visit->open)
+		free(visit);
+}
+
+/* False without memory, which ends the discovery. */
+static bool store(struct visit *visit, const uint8_t **image, const struct mad_reply *reply)
+{
+	*image = graph_store(visit->discovery->fabric, reply->data);
+	if (!*image)
+		discovery_abort(visit->discovery, -ENOMEM);
+	return *image;
+}
+
+/* mad_get_field() does not write. */
+static uint8_t *writable(const uint8_t *data)
+{
+	union {
+		const uint8_t *read;
+		uint8_t *write;
+	} image = {.read = data};
+
+	return image.write;
+}
+
+static void description_came(struct mad_fabric_discovery *discovery,
+			     struct discovery_request *request, int error,
+			     const struct mad_reply *reply)
+{
+	struct visit *visit = request->subject;
+
+	(void)discovery;
+	if (begin(visit, request, error, reply))
+		memcpy(visit->node->description, reply->data, IB_SMP_DATA_SIZE);
+	end(visit);
+}
+
+static void switch_came(struct mad_fabric_discovery *discovery,
+			struct discovery_request *request, int error,
+			const struct mad_reply *reply)
+{
+	struct visit *visit = request->subject;
+	struct mad_fabric_node *node = visit->node;
+
+	(void)discovery;
+	if (begin(visit, request, error, reply) && store(visit, &node->switch_info, reply))
+		node->enhanced_port0 =
+			mad_get_field(writable(reply->data), 0, IB_SW_ENHANCED_PORT0_F);
+	end(visit);
+}
+
+static void read_port(struct mad_fabric_port *port, uint8_t *info)
+{
+	port->state = (uint8_t)mad_get_field(info, 0, IB_PORT_STATE_F);
+	port->physical_state = (uint8_t)mad_get_field(info, 0, IB_PORT_PHYS_STATE_F);
+	port->mtu = (uint16_t)mad_link_mtu(mad_get_field(info, 0, IB_PORT_NEIGHBOR_MTU_F));
+	/* the ports of a switch have those of its port 0 (IBA 14.2.5.6) */
+	if (port->node->type == IB_NODE_SWITCH && port->number)
+		return;
+	port->lid = (uint16_t)mad_get_field(info, 0, IB_PORT_LID_F);
+	port->lmc = (uint8_t)mad_get_field(info, 0, IB_PORT_LMC_F);
+	port->sm_lid = (uint16_t)mad_get_field(info, 0, IB_PORT_SMLID_F);
+	port->capability_mask = mad_get_field(info, 0, IB_PORT_CAPMASK_F);
+}
+
+/* The node's LID is that of a switch's port 0, or of another node's port that it was found by.
+ */
+static bool has_node_lid(const struct mad_fabric_port *port)
+{
+	return port->number ==
+	       (port->node->type == IB_NODE_SWITCH ? 0 : port->node->entry_port);
+}
+
+static void use_port(struct visit *visit, struct mad_fabric_port *port,
+		     const struct mad_reply *reply)
+{
+	struct mad_fabric_discovery *discovery = visit->discovery;
+
+	if (!store(visit, &port->info, reply))
+		return;
+	read_port(port, writable(reply->data));
+	if (has_node_lid(port)) {
+		visit->node->lid = port->lid;
+		visit->node->lmc = port->lmc;
+	}
+	if (port->physical_state != MAD_PHYSICAL_LINK_UP)
+		return;
+	if (discovery->options.read & MAD_FABRIC_READ_MLNX_EXT_PORTS)
+		ask(visit, IB_ATTR_MLNX_EXT_PORT_INFO, port->number, mlnx_port_came);
+	if (port->number)
+		discovery->follow(discovery, port);
+}
+
+static void port_came(struct mad_fabric_discovery *discovery, struct discovery_request *request,
+		      int error, const struct mad_reply *reply)
+{
+	struct visit *visit = request->subject;
+	struct mad_fabric_port *port = graph_port(visit->node, request->modifier);
+
+	(void)discovery;
+	port->error = error == -ECANCELED ? -ETIMEDOUT : error;
+	if (begin(visit, request, error, reply))
+		use_port(visit, port, reply);
+	end(visit);
+}
+
+static void mlnx_port_came(struct mad_fabric_discovery *discovery,
+			   struct discovery_request *request, int error,
+			   const struct mad_reply *reply)
+{
+	struct visit *visit = request->subject;
+	struct mad_fabric_port *port = graph_port(visit->node, request->modifier);
+
+	(void)discovery;
+	if (begin(visit, request, error, reply))
+		store(visit, &port->mlnx_ext_info, reply);
+	end(visit);
+}
+
+void visit_node(struct mad_fabric_discovery *discovery, struct mad_fabric_node *node)
+{
+	unsigned read = discovery->options.read;
+	struct visit *visit = calloc(1, sizeof(*visit));
+
+	if (!visit) {
+		discovery_abort(discovery, -ENOMEM);
+		return;
+	}
+	visit->discovery = discovery;
+	visit->node = node;
+	visit->next_number = node->type == IB_NODE_SWITCH ? 0 : 1;
+	list_init(&visit->requests);
+	if (read & MAD_FABRIC_READ_DESCRIPTIONS)
+		ask(visit, IB_ATTR_NODE_DESC, 0, description_came);
+	if (read & MAD_FABRIC_READ_SWITCHES && node->type == IB_NODE_SWITCH)
+		ask(visit, IB_ATTR_SWITCH_INFO, 0, switch_came);
+	if (!(read & MAD_FABRIC_READ_PORTS))
+		for (unsigned number = 1; number <= node->port_count; number++)
+			discovery->follow(discovery, graph_port(node, number));
+	end(visit);
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * A fabric behind the fake device: nodes that answer SMPs by directed routes as a test says.
+ * Node 0 is the port's own, entered by its port 1. A request that leads nowhere times out at
+ * once.
+ */
+#ifndef TESTS_UNIT_FAKE_FABRIC_H
+#define TESTS_UNIT_FAKE_FABRIC_H
+
+#include "fake_device.h"
+
+#include <infiniband/mad_fabric.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FAKE_NODES 80
+
+struct fake_end {
+	int node; /* -1: no cable */
+	unsigned port;
+};
+
+struct fake_node {
+	uint64_t guid, port_guid; /* the second one of port 1; of port n, n - 1 more */
+	unsigned type, ports;
+	unsigned lid, lmc;
+	char description[65];
+	bool enhanced_port0;
+	bool dead;                 /* it answers nothing */
+	int answers;               /* it answers so many more; negative: all */
+	int refused_port;          /* PortInfo of it has status 0x1c; negative: of none */
+	bool no_mlnx;              /* it has no ExtendedPortInfo */
+	unsigned wrong_local_port; /* NodeInfo has it instead; 0: the true one */
+	struct fake_end links[256];
+	/* what it was asked for */
+	unsigned node_infos, descriptions, switch_infos, mlnx_infos, port_infos[256];
+};
+
+static struct {
+	struct fake_node nodes[FAKE_NODES];
+	int count;
+	unsigned asked;
+	bool liar; /* each NodeInfo of a node other than 0 has a GUID that was never there */
+	uint64_t lies;
+} fake;
+
+static inline int fake_add(unsigned type, unsigned ports)
+{
+	struct fake_node *node = &fake.nodes[fake.count];
+
+	assert_true(fake.count < FAKE_NODES);
+	*node = (struct fake_node){.guid = 0x1000u + (unsigned)fake.count * 0x100u,
+				   .port_guid = 0x1001u + (unsigned)fake.count * 0x100u,
+				   .type = type,
+				   .ports = ports,
+				   .lid = (unsigned)fake.count + 1,
+				   .answers = -1,
+				   .refused_port = -1};
+	snprintf(node->description, sizeof(node->description), "node-%d", fake.count);
+	for (unsigned i = 0; i < 256; i++)
+		node->links[i].node = -1;
+	return fake.count++;
+}
+
+static inline void fake_cable(int one, unsigned port, int other, unsigned other_port)
+{
+	fake.nodes[one].links[port] = (struct fake_end){other, other_port};
+	fake.nodes[other].links[other_port] = (struct fake_end){one, port};
+}
+
+/* Where a request ends; node -1: nowhere. */
+static inline struct fake_end fake_walk(const uint8_t *mad)
+{
+	struct fake_end at = {0, 1};
+
+	for (unsigned hop = 1; hop <= mad[7] && hop < 64; hop++) {
+		const struct fake_node *node = &fake.nodes[at.node];
+
+		if (node->dead || (hop > 1 && node->type != IB_NODE_SWITCH))
+			return (struct fake_end){-1, 0};
+		at = node->links[mad[128 + hop]];
+		if (at.node < 0)
+			return at;
+	}
+	return at;
+}
+
+static inline void fake_node_info(const struct fake_node *node, struct fake_end at,
+				  uint8_t info[64])
+{
+	uint64_t guid = node->guid;
+
+	if (fake.liar && at.node)
+		guid = UINT64_C(0xbad00000) + ++fake.lies;
+	mad_set_field(info, 0, IB_NODE_TYPE_F, node->type);
+	mad_set_field(info, 0, IB_NODE_NPORTS_F, node->ports);
+	mad_set_field64(info, 0, IB_NODE_SYSTEM_GUID_F, node->guid | 0xff);
+	mad_set_field64(info, 0, IB_NODE_GUID_F, guid);
+	mad_set_field64(info, 0, IB_NODE_PORT_GUID_F,
+			node->type == IB_NODE_SWITCH ? node->guid
+						     : node->port_guid + at.port - 1);
+	mad_set_field(info, 0, IB_NODE_DEVID_F, 0xd1);
+	mad_set_field(info, 0, IB_NODE_VENDORID_F, 0x2c9);
+	mad_set_field(info, 0, IB_NODE_REVISION_F, 7);
+	mad_set_field(info, 0, IB_NODE_LOCAL_PORT_F,
+		      node->wrong_local_port ? node->wrong_local_port : at.port);
+}
+
+static inline void fake_port_info(const struct fake_node *node, unsigned number,
+				  uint8_t info[64])
+{
+	bool up = node->links[number].node >= 0 || !number;
+
+	mad_set_field(info, 0, IB_PORT_STATE_F, up ? MAD_PORT_ACTIVE : MAD_PORT_DOWN);
+	mad_set_field(info, 0, IB_PORT_PHYS_STATE_F,
+		      up ? MAD_PHYSICAL_LINK_UP : MAD_PHYSICAL_POLLING);
+	mad_set_field(info, 0, IB_PORT_LINK_WIDTH_ACTIVE_F, MAD_WIDTH_4X);
+	mad_set_field(info, 0, IB_PORT_LINK_WIDTH_SUPPORTED_F, MAD_WIDTH_1X | MAD_WIDTH_4X);
+	mad_set_field(info, 0, IB_PORT_LINK_SPEED_ACTIVE_F, 4);
+	mad_set_field(info, 0, IB_PORT_LINK_SPEED_SUPPORTED_F, 7);
+	mad_set_field(info, 0, IB_PORT_LINK_SPEED_EXT_ACTIVE_F, 2);
+	mad_set_field(info, 0, IB_PORT_LINK_SPEED_EXT_SUPPORTED_F, 3);
+	mad_set_field(info, 0, IB_PORT_NEIGHBOR_MTU_F, 5);
+	mad_set_field(info, 0, IB_PORT_LID_F, node->lid);
+	mad_set_field(info, 0, IB_PORT_LMC_F, node->lmc);
+	mad_set_field(info, 0, IB_PORT_SMLID_F, 1);
+	/* a switch has its capabilities in port 0 */
+	if (node->type != IB_NODE_SWITCH || !number)
+		mad_set_field(info, 0, IB_PORT_CAPMASK_F, MAD_PORT_CAP_EXTENDED_SPEEDS);
+}
+
+static inline int fake_answer(const struct device_packet *packet, void *arg)
+{
+	struct fake_end at = fake_walk(packet->mad);
+	struct fake_node *node = at.node < 0 ? NULL : &fake.nodes[at.node];
+	unsigned attribute = (unsigned)packet->mad[16] << 8 | packet->mad[17];
+	unsigned number = packet->mad[23];
+	uint8_t data[64] = {0};
+	uint16_t status = 0;
+
+	(void)arg;
+	fake.asked++;
+	if (!node || node->dead || !node->answers) {
+		if (node && attribute == IB_ATTR_PORT_INFO)
+			node->port_infos[number]++;
+		return 0;
+	}
+	node->answers -= node->answers > 0;
+	switch (attribute) {
+	case IB_ATTR_NODE_INFO:
+		node->node_infos++;
+		fake_node_info(node, at, data);
+		break;
+	case IB_ATTR_NODE_DESC:
+		node->descriptions++;
+		memcpy(data, node->description, 64);
+		break;
+	case IB_ATTR_SWITCH_INFO:
+		node->switch_infos++;
+		mad_set_field(data, 0, IB_SW_ENHANCED_PORT0_F, node->enhanced_port0);
+		break;
+	case IB_ATTR_PORT_INFO:
+		node->port_infos[number]++;
+		if ((int)number == node->refused_port)
+			status = 0x1c;
+		fake_port_info(node, number, data);
+		break;
+	case IB_ATTR_MLNX_EXT_PORT_INFO:
+		node->mlnx_infos++;
+		if (node->no_mlnx)
+			status = 0x0c;
+		mad_set_field(data, 0, IB_MLNX_EXT_PORT_LINK_SPEED_ACTIVE_F, 1);
+		break;
+	default:
+		status = 0x0c;
+	}
+	device_answer(packet, status, 64, data, sizeof(data));
+	return 0;
+}
+
+#endif

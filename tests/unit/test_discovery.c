@@ -1,0 +1,882 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Discovery: of fabrics of every shape, of nodes that do not respond, and of nodes that lie. */
+
+#include "fake_fabric.h"
+
+static struct ibmad_port *port;
+static struct mad_fabric *fabric;
+
+static int setup(void **state)
+{
+	int classes[] = {IB_SMI_DIRECT_CLASS};
+
+	if (device_setup(state))
+		return -1;
+	memset(&fake, 0, sizeof(fake));
+	device_on_write(fake_answer, NULL);
+	port = mad_rpc_open_port(NULL, 0, classes, 1);
+	if (!port)
+		return -1;
+	/* what the fake fabric answers is there before any timer is judged */
+	mad_rpc_set_timeout(port, 20);
+	mad_rpc_set_retries(port, 1);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	device_fail_malloc(0);
+	mad_fabric_free(fabric);
+	fabric = NULL;
+	mad_rpc_close_port(port);
+	return device_teardown(state);
+}
+
+#define DISCOVERY_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+static void discover(const struct mad_fabric_options *options)
+{
+	assert_int_equal(mad_fabric_discover(port, options, &fabric), 0);
+	assert_non_null(fabric);
+}
+
+static const struct mad_fabric_node *find(int node)
+{
+	return mad_fabric_find_guid(fabric, fake.nodes[node].guid);
+}
+
+static bool has(int node)
+{
+	return find(node) != NULL;
+}
+
+static const struct mad_fabric_port *port_of(int node, unsigned number)
+{
+	return mad_fabric_port(find(node), number);
+}
+
+static unsigned oddities(enum mad_fabric_oddity_kind kind)
+{
+	unsigned count = 0;
+
+	for (size_t i = 0; i < mad_fabric_oddity_count(fabric); i++)
+		count += mad_fabric_oddity(fabric, i)->kind == kind;
+	return count;
+}
+
+static void expect_link(int one, unsigned one_port, int other, unsigned other_port)
+{
+	assert_non_null(port_of(one, one_port));
+	assert_ptr_equal(port_of(one, one_port)->peer, port_of(other, other_port));
+	assert_ptr_equal(port_of(other, other_port)->peer, port_of(one, one_port));
+}
+
+static void expect_nothing_wrong(void)
+{
+	assert_int_equal(mad_fabric_failure_count(fabric), 0);
+	assert_int_equal(mad_fabric_oddity_count(fabric), 0);
+}
+
+static unsigned node_infos(void)
+{
+	unsigned count = 0;
+
+	for (int i = 0; i < fake.count; i++)
+		count += fake.nodes[i].node_infos;
+	return count;
+}
+
+/* Two switches with two links between them, and a host at each. */
+enum {
+	HOST,
+	LEFT,
+	RIGHT,
+	FAR
+};
+
+static void two_switches(void)
+{
+	fake_add(IB_NODE_CA, 1);
+	fake_add(IB_NODE_SWITCH, 4);
+	fake_add(IB_NODE_SWITCH, 4);
+	fake_add(IB_NODE_CA, 1);
+	fake_cable(HOST, 1, LEFT, 1);
+	fake_cable(LEFT, 2, RIGHT, 2);
+	fake_cable(LEFT, 3, RIGHT, 3);
+	fake_cable(RIGHT, 1, FAR, 1);
+}
+
+/* --- what there is ------------------------------------------------------------------ */
+
+static void a_node_alone_is_a_fabric(void **state)
+{
+	(void)state;
+	fake_add(IB_NODE_CA, 1);
+	discover(NULL);
+	assert_int_equal(mad_fabric_node_count(fabric), 1);
+	assert_int_equal(mad_fabric_port_count(fabric), 1);
+	assert_ptr_equal(mad_fabric_origin(fabric), port_of(HOST, 1));
+	assert_null(mad_fabric_origin(fabric)->peer);
+	assert_int_equal(mad_fabric_origin(fabric)->state, MAD_PORT_DOWN);
+	assert_true(mad_fabric_origin(fabric)->rate_gbps == 0);
+	expect_nothing_wrong();
+}
+
+static void all_nodes_and_links_are_found(void **state)
+{
+	(void)state;
+	two_switches();
+	discover(NULL);
+	assert_int_equal(mad_fabric_node_count(fabric), 4);
+	expect_link(HOST, 1, LEFT, 1);
+	expect_link(LEFT, 2, RIGHT, 2);
+	expect_link(LEFT, 3, RIGHT, 3);
+	expect_link(RIGHT, 1, FAR, 1);
+	assert_null(port_of(LEFT, 4)->peer);
+	expect_nothing_wrong();
+}
+
+static void nodes_are_described(void **state)
+{
+	const struct mad_fabric_node *node;
+
+	(void)state;
+	two_switches();
+	fake.nodes[RIGHT].enhanced_port0 = true;
+	discover(NULL);
+	node = find(RIGHT);
+	assert_int_equal(node->type, IB_NODE_SWITCH);
+	assert_int_equal(node->port_count, 4);
+	assert_int_equal(node->guid, 0x1200);
+	assert_int_equal(node->system_guid, 0x12ff);
+	assert_int_equal(node->vendor_id, 0x2c9);
+	assert_int_equal(node->device_id, 0xd1);
+	assert_int_equal(node->revision, 7);
+	assert_int_equal(node->lid, 3);
+	assert_true(node->enhanced_port0);
+	assert_false(find(LEFT)->enhanced_port0);
+	assert_string_equal(node->description, "node-2");
+	assert_non_null(node->node_info);
+	assert_non_null(node->switch_info);
+	assert_null(find(FAR)->switch_info);
+	assert_int_equal(find(FAR)->lid, 4);
+	assert_int_equal(find(FAR)->route.cnt, 3);
+	assert_int_equal(find(FAR)->route.p[1], 1);
+	assert_int_equal(find(FAR)->route.p[3], 1);
+	assert_ptr_equal(mad_fabric_find_description(fabric, "node-3", NULL), find(FAR));
+	assert_ptr_equal(mad_fabric_find_lid(fabric, 4), port_of(FAR, 1));
+	assert_ptr_equal(mad_fabric_find_lid(fabric, 3), port_of(RIGHT, 0));
+	assert_ptr_equal(mad_fabric_find_guid(fabric, 0x1301), find(FAR));
+}
+
+static void ports_are_described(void **state)
+{
+	const struct mad_fabric_port *end;
+
+	(void)state;
+	two_switches();
+	discover(NULL);
+	end = port_of(RIGHT, 2);
+	assert_int_equal(end->state, MAD_PORT_ACTIVE);
+	assert_int_equal(end->physical_state, MAD_PHYSICAL_LINK_UP);
+	assert_int_equal(end->width, 4);
+	assert_int_equal(end->width_possible, 4);
+	/* an extended speed, of which the capabilities of port 0 tell */
+	assert_int_equal(end->speed, MAD_SPEED_EDR);
+	assert_int_equal(end->speed_possible, MAD_SPEED_EDR);
+	assert_true(end->rate_gbps == 100);
+	assert_int_equal(end->mtu, 4096);
+	assert_int_equal(end->guid, 0x1200);
+	assert_int_equal(end->lid, 0);
+	assert_int_equal(end->error, 0);
+	assert_non_null(end->info);
+	assert_null(end->mlnx_ext_info);
+	assert_int_equal(port_of(RIGHT, 0)->lid, 3);
+	assert_int_equal(port_of(FAR, 1)->sm_lid, 1);
+	assert_int_equal(port_of(FAR, 1)->guid, 0x1301);
+	assert_int_equal(port_of(FAR, 1)->capability_mask, MAD_PORT_CAP_EXTENDED_SPEEDS);
+	assert_int_equal(port_of(LEFT, 4)->width, 0);
+}
+
+static void a_ca_with_two_ports_in_the_subnet_has_two_links(void **state)
+{
+	(void)state;
+	two_switches();
+	fake.nodes[FAR].ports = 2;
+	fake_cable(FAR, 2, LEFT, 4);
+	discover(NULL);
+	expect_link(RIGHT, 1, FAR, 1);
+	expect_link(LEFT, 4, FAR, 2);
+	assert_int_equal(port_of(FAR, 1)->guid, 0x1301);
+	assert_int_equal(port_of(FAR, 2)->guid, 0x1302);
+	assert_int_equal(mad_fabric_node_count(fabric), 4);
+}
+
+/* The simulated port 2 is up, but no SMP of this port leads through it. */
+static void the_second_subnet_of_the_own_ca_is_not_entered(void **state)
+{
+	(void)state;
+	two_switches();
+	fake.nodes[HOST].ports = 2;
+	fake_cable(HOST, 2, fake_add(IB_NODE_CA, 1), 1);
+	discover(NULL);
+	assert_int_equal(mad_fabric_node_count(fabric), 4);
+	assert_int_equal(port_of(HOST, 2)->state, MAD_PORT_ACTIVE);
+	assert_null(port_of(HOST, 2)->peer);
+	expect_nothing_wrong();
+}
+
+static void a_router_is_a_node_that_leads_nowhere(void **state)
+{
+	(void)state;
+	two_switches();
+	fake.nodes[FAR].type = IB_NODE_ROUTER;
+	fake.nodes[FAR].ports = 2;
+	fake_cable(FAR, 2, fake_add(IB_NODE_SWITCH, 2), 1);
+	discover(NULL);
+	assert_int_equal(find(FAR)->type, IB_NODE_ROUTER);
+	assert_int_equal(mad_fabric_node_count(fabric), 4);
+	expect_nothing_wrong();
+}
+
+static void a_node_with_an_lmc_has_several_lids(void **state)
+{
+	(void)state;
+	two_switches();
+	fake.nodes[FAR].lid = 8;
+	fake.nodes[FAR].lmc = 2;
+	discover(NULL);
+	assert_int_equal(find(FAR)->lid, 8);
+	assert_int_equal(find(FAR)->lmc, 2);
+	assert_ptr_equal(mad_fabric_find_lid(fabric, 11), port_of(FAR, 1));
+	assert_null(mad_fabric_find_lid(fabric, 12));
+}
+
+static void the_discovery_may_begin_at_a_switch_with_this_program(void **state)
+{
+	int host;
+
+	(void)state;
+	fake_add(IB_NODE_SWITCH, 3);
+	fake.nodes[0].wrong_local_port = 0;
+	host = fake_add(IB_NODE_CA, 1);
+	fake_cable(0, 1, host, 1);
+	discover(NULL);
+	assert_int_equal(mad_fabric_node_count(fabric), 2);
+	expect_link(0, 1, host, 1);
+}
+
+/* --- how much is asked -------------------------------------------------------------- */
+
+static void nothing_is_asked_twice(void **state)
+{
+	unsigned ports = 0;
+
+	(void)state;
+	two_switches();
+	discover(NULL);
+	for (int i = 0; i < fake.count; i++) {
+		const struct fake_node *node = &fake.nodes[i];
+
+		assert_int_equal(node->descriptions, 1);
+		assert_int_equal(node->switch_infos, node->type == IB_NODE_SWITCH);
+		assert_int_equal(node->mlnx_infos, 0);
+		for (unsigned number = 0; number < 256; number++) {
+			assert_true(node->port_infos[number] <= 1);
+			ports += node->port_infos[number];
+		}
+	}
+	assert_int_equal(ports, mad_fabric_port_count(fabric));
+	/* one for the first node, one for each link at least, one for each end at most */
+	assert_true(node_infos() >= 5 && node_infos() <= 1 + 4 + 2);
+}
+
+/* What is not asked for stays unknown. */
+static void nodes_alone_can_be_read(void **state)
+{
+	const struct mad_fabric_options options = {.read = MAD_FABRIC_READ_NODES};
+
+	(void)state;
+	two_switches();
+	discover(&options);
+	assert_int_equal(mad_fabric_node_count(fabric), 4);
+	expect_link(LEFT, 3, RIGHT, 3);
+	for (int i = 0; i < fake.count; i++)
+		assert_int_equal(fake.nodes[i].descriptions + fake.nodes[i].switch_infos +
+					 fake.nodes[i].port_infos[1],
+				 0);
+	assert_string_equal(find(FAR)->description, "");
+	assert_null(find(LEFT)->switch_info);
+	assert_null(port_of(LEFT, 1)->info);
+	assert_int_equal(port_of(LEFT, 1)->error, 0);
+	assert_int_equal(port_of(LEFT, 1)->state, 0);
+	/* each port of each switch was tried: two have no cable */
+	assert_int_equal(mad_fabric_failure_count(fabric), 2);
+}
+
+static void extended_port_infos_of_mellanox_are_read_on_demand(void **state)
+{
+	const struct mad_fabric_options options = {.read = MAD_FABRIC_READ_PORTS |
+							   MAD_FABRIC_READ_MLNX_EXT_PORTS};
+
+	(void)state;
+	two_switches();
+	fake.nodes[FAR].no_mlnx = true;
+	discover(&options);
+	assert_int_equal(fake.nodes[LEFT].mlnx_infos, 4); /* of ports with a link, and port 0 */
+	assert_non_null(port_of(LEFT, 1)->mlnx_ext_info);
+	assert_null(port_of(LEFT, 4)->mlnx_ext_info);
+	assert_null(port_of(FAR, 1)->mlnx_ext_info);
+	assert_int_equal(mad_fabric_failure_count(fabric), 0);
+}
+
+static void hops_can_be_limited(void **state)
+{
+	struct mad_fabric_options options = {.max_hops = 1};
+
+	(void)state;
+	two_switches();
+	discover(&options);
+	assert_int_equal(mad_fabric_node_count(fabric), 2);
+	mad_fabric_free(fabric);
+	options.max_hops = 2;
+	discover(&options);
+	assert_int_equal(mad_fabric_node_count(fabric), 3);
+	assert_null(port_of(RIGHT, 1)->peer);
+}
+
+static void a_discovery_can_begin_elsewhere(void **state)
+{
+	ib_portid_t from = {.drpath = {.cnt = 2, .p = {0, 1, 2}}};
+	struct mad_fabric_options options = {.from = &from, .max_hops = 1};
+
+	(void)state;
+	two_switches();
+	discover(&options);
+	assert_int_equal(mad_fabric_node_count(fabric), 3);
+	assert_false(has(HOST));
+	assert_ptr_equal(mad_fabric_node(fabric, 0), find(RIGHT));
+	assert_ptr_equal(mad_fabric_origin(fabric), port_of(RIGHT, 2));
+	assert_int_equal(find(FAR)->route.cnt, 3);
+	expect_link(LEFT, 2, RIGHT, 2);
+	expect_link(LEFT, 3, RIGHT, 3);
+}
+
+/* Another node's CA forwards nothing (IBA 14.2.2). */
+static void a_discovery_that_begins_at_a_host_ends_there(void **state)
+{
+	ib_portid_t from = {.drpath = {.cnt = 3, .p = {0, 1, 2, 1}}};
+	struct mad_fabric_options options = {.from = &from};
+
+	(void)state;
+	two_switches();
+	discover(&options);
+	assert_int_equal(mad_fabric_node_count(fabric), 1);
+	assert_int_equal(mad_fabric_failure_count(fabric), 0);
+}
+
+/* --- what does not respond ------------------------------------------------------------ */
+
+static void a_first_node_that_does_not_respond_is_an_error(void **state)
+{
+	(void)state;
+	fake_add(IB_NODE_CA, 1);
+	fake.nodes[HOST].dead = true;
+	assert_int_equal(mad_fabric_discover(port, NULL, &fabric), -ETIMEDOUT);
+	assert_null(fabric);
+}
+
+static void a_dead_node_is_one_failure_with_its_neighbour(void **state)
+{
+	const struct mad_fabric_failure *failure;
+
+	(void)state;
+	two_switches();
+	fake.nodes[FAR].dead = true;
+	discover(NULL);
+	assert_int_equal(mad_fabric_node_count(fabric), 3);
+	assert_int_equal(mad_fabric_failure_count(fabric), 1);
+	failure = mad_fabric_failure(fabric, 0);
+	assert_ptr_equal(failure->behind, port_of(RIGHT, 1));
+	assert_null(failure->node);
+	assert_int_equal(failure->attribute, IB_ATTR_NODE_INFO);
+	assert_int_equal(failure->error, -ETIMEDOUT);
+	assert_int_equal(failure->count, 1);
+	assert_int_equal(mad_fabric_oddity_count(fabric), 0);
+}
+
+static void a_node_that_responds_once_is_not_asked_for_all_its_ports(void **state)
+{
+	const struct mad_fabric_failure *failure;
+	unsigned asked = 0;
+
+	(void)state;
+	two_switches();
+	fake.nodes[FAR].type = IB_NODE_SWITCH;
+	fake.nodes[FAR].ports = 200;
+	fake.nodes[FAR].answers = 1;
+	discover(NULL);
+	assert_int_equal(mad_fabric_node_count(fabric), 4);
+	assert_int_equal(mad_fabric_failure_count(fabric), 1);
+	failure = mad_fabric_failure(fabric, 0);
+	assert_ptr_equal(failure->node, find(FAR));
+	assert_int_equal(failure->attribute, IB_ATTR_NODE_DESC);
+	assert_int_equal(failure->count, 1 + 1 + 201);
+	assert_int_equal(failure->error, -ETIMEDOUT);
+	for (unsigned number = 0; number < 256; number++)
+		asked += fake.nodes[FAR].port_infos[number];
+	assert_true(asked < 16);
+	assert_int_equal(port_of(FAR, 0)->error, -ETIMEDOUT);
+	assert_int_equal(port_of(FAR, 200)->error, -ETIMEDOUT);
+	expect_link(RIGHT, 1, FAR, 1);
+}
+
+static void a_node_that_falls_silent_is_given_up(void **state)
+{
+	unsigned asked = 0;
+
+	(void)state;
+	two_switches();
+	fake.nodes[FAR].type = IB_NODE_SWITCH;
+	fake.nodes[FAR].ports = 200;
+	fake.nodes[FAR].answers = 10;
+	discover(NULL);
+	assert_int_equal(mad_fabric_failure_count(fabric), 1);
+	for (unsigned number = 0; number < 256; number++)
+		asked += fake.nodes[FAR].port_infos[number];
+	assert_true(asked < 7 + 10);
+	assert_non_null(port_of(FAR, 1)->info);
+	assert_int_equal(port_of(FAR, 200)->error, -ETIMEDOUT);
+	assert_int_equal(mad_fabric_failure(fabric, 0)->count, 201 - 7);
+}
+
+static void a_port_that_is_refused_is_a_failure_of_that_port(void **state)
+{
+	const struct mad_fabric_failure *failure;
+
+	(void)state;
+	two_switches();
+	fake.nodes[LEFT].refused_port = 4;
+	discover(NULL);
+	assert_int_equal(mad_fabric_node_count(fabric), 4);
+	assert_int_equal(port_of(LEFT, 4)->error, -EIO);
+	assert_null(port_of(LEFT, 4)->info);
+	assert_non_null(port_of(LEFT, 3)->info);
+	assert_int_equal(mad_fabric_failure_count(fabric), 1);
+	failure = mad_fabric_failure(fabric, 0);
+	assert_ptr_equal(failure->node, find(LEFT));
+	assert_int_equal(failure->modifier, 4);
+	assert_int_equal(failure->status, 0x1c);
+	assert_int_equal(failure->count, 1);
+}
+
+/* --- what is odd ---------------------------------------------------------------------- */
+
+static void a_cable_from_a_node_to_itself_is_a_link(void **state)
+{
+	(void)state;
+	two_switches();
+	fake.nodes[FAR].type = IB_NODE_SWITCH;
+	fake.nodes[FAR].ports = 5;
+	fake_cable(FAR, 2, FAR, 3);
+	fake_cable(FAR, 4, FAR, 4);
+	discover(NULL);
+	assert_int_equal(mad_fabric_node_count(fabric), 4);
+	expect_link(FAR, 2, FAR, 3);
+	expect_link(FAR, 4, FAR, 4);
+	assert_int_equal(oddities(MAD_FABRIC_ODD_LOOP), 2);
+	assert_int_equal(mad_fabric_oddity_count(fabric), 2);
+}
+
+static void two_nodes_with_one_guid_are_odd(void **state)
+{
+	const struct mad_fabric_oddity *oddity;
+	int twin;
+
+	(void)state;
+	two_switches();
+	twin = fake_add(IB_NODE_CA, 1);
+	fake.nodes[twin].guid = fake.nodes[FAR].guid;
+	fake.nodes[twin].port_guid = fake.nodes[FAR].port_guid;
+	fake_cable(LEFT, 4, twin, 1);
+	discover(NULL);
+	assert_int_equal(mad_fabric_node_count(fabric), 4);
+	assert_int_equal(oddities(MAD_FABRIC_ODD_GUID), 1);
+	oddity = mad_fabric_oddity(fabric, 0);
+	assert_true((oddity->port == port_of(LEFT, 4) && oddity->other == port_of(RIGHT, 1)) ||
+		    (oddity->other == port_of(LEFT, 4) && oddity->port == port_of(RIGHT, 1)));
+}
+
+static void two_unlike_nodes_with_one_guid_are_odd(void **state)
+{
+	int twin;
+
+	(void)state;
+	two_switches();
+	twin = fake_add(IB_NODE_CA, 2);
+	fake.nodes[twin].guid = fake.nodes[FAR].guid;
+	fake_cable(LEFT, 4, twin, 2);
+	discover(NULL);
+	assert_int_equal(mad_fabric_node_count(fabric), 4);
+	assert_int_equal(oddities(MAD_FABRIC_ODD_GUID), 1);
+}
+
+static void one_lid_twice_is_odd(void **state)
+{
+	(void)state;
+	two_switches();
+	fake.nodes[FAR].lid = fake.nodes[LEFT].lid;
+	discover(NULL);
+	assert_int_equal(oddities(MAD_FABRIC_ODD_LID), 1);
+}
+
+static void peers_that_disagree_are_odd(void **state)
+{
+	(void)state;
+	two_switches();
+	/* each port of RIGHT says that it is port 3: of two cables that lead there, one counts
+	 */
+	fake.nodes[RIGHT].wrong_local_port = 3;
+	discover(NULL);
+	assert_true(oddities(MAD_FABRIC_ODD_GUID) + oddities(MAD_FABRIC_ODD_PEER) >= 1);
+	assert_int_equal(mad_fabric_node_count(fabric), 4);
+}
+
+static void a_node_without_ports_is_odd(void **state)
+{
+	(void)state;
+	two_switches();
+	fake.nodes[FAR].ports = 0;
+	discover(NULL);
+	assert_int_equal(find(FAR)->port_count, 0);
+	assert_null(port_of(FAR, 1));
+	assert_null(port_of(RIGHT, 1)->peer);
+	assert_true(oddities(MAD_FABRIC_ODD_PORT_COUNT) >= 1);
+}
+
+static void a_first_node_without_ports_has_no_origin(void **state)
+{
+	(void)state;
+	fake_add(IB_NODE_CA, 0);
+	discover(NULL);
+	assert_int_equal(mad_fabric_node_count(fabric), 1);
+	assert_null(mad_fabric_origin(fabric));
+	assert_int_equal(oddities(MAD_FABRIC_ODD_PORT_COUNT), 1);
+}
+
+static void a_node_with_255_ports_is_read(void **state)
+{
+	(void)state;
+	two_switches();
+	fake.nodes[FAR].type = IB_NODE_SWITCH;
+	fake.nodes[FAR].ports = 255;
+	discover(NULL);
+	assert_non_null(port_of(FAR, 255)->info);
+	expect_nothing_wrong();
+}
+
+static void a_local_port_beyond_the_count_is_odd(void **state)
+{
+	(void)state;
+	two_switches();
+	fake.nodes[FAR].wrong_local_port = 9;
+	discover(NULL);
+	assert_int_equal(oddities(MAD_FABRIC_ODD_PORT_COUNT), 1);
+	assert_true(has(FAR));
+	assert_null(port_of(RIGHT, 1)->peer);
+}
+
+static void an_unknown_type_of_node_is_odd(void **state)
+{
+	(void)state;
+	two_switches();
+	fake.nodes[FAR].type = 200;
+	discover(NULL);
+	assert_int_equal(find(FAR)->type, 200);
+	assert_int_equal(oddities(MAD_FABRIC_ODD_NODE_TYPE), 1);
+	expect_link(RIGHT, 1, FAR, 1);
+}
+
+static void a_chain_is_followed_for_63_hops(void **state)
+{
+	int last = fake_add(IB_NODE_CA, 1);
+
+	(void)state;
+	for (int i = 0; i < 70; i++) {
+		int next = fake_add(IB_NODE_SWITCH, 2);
+
+		fake_cable(last, i ? 2 : 1, next, 1);
+		last = next;
+	}
+	discover(NULL);
+	assert_int_equal(mad_fabric_node_count(fabric), 64);
+	assert_int_equal(oddities(MAD_FABRIC_ODD_ROUTE_TOO_LONG), 1);
+	assert_int_equal(mad_fabric_failure_count(fabric), 0);
+}
+
+static void a_fabric_without_end_is_bounded(void **state)
+{
+	const struct mad_fabric_options options = {.max_nodes = 100};
+
+	(void)state;
+	two_switches();
+	fake.liar = true;
+	discover(&options);
+	assert_int_equal(mad_fabric_node_count(fabric), 100);
+	assert_int_equal(oddities(MAD_FABRIC_ODD_TOO_MANY), 1);
+}
+
+static void ports_without_end_are_bounded(void **state)
+{
+	const struct mad_fabric_options options = {.max_nodes = 5000,
+						   .read = MAD_FABRIC_READ_NODES};
+
+	(void)state;
+	two_switches();
+	fake.nodes[LEFT].ports = fake.nodes[RIGHT].ports = 255;
+	for (unsigned number = 2; number < 256; number++)
+		fake_cable(LEFT, number, RIGHT, number);
+	fake_cable(RIGHT, 1, LEFT, 1);
+	fake_cable(LEFT, 1, HOST, 1);
+	fake.liar = true;
+	discover(&options);
+	assert_true(mad_fabric_port_count(fabric) <= 65536 + 16 * 5000);
+	assert_true(mad_fabric_node_count(fabric) < 5000);
+	assert_int_equal(oddities(MAD_FABRIC_ODD_TOO_MANY), 1);
+}
+
+/* --- calls ------------------------------------------------------------------------------ */
+
+static struct {
+	int calls, error;
+	struct mad_fabric *fabric;
+} result;
+
+static void note(struct mad_async *async, int error, struct mad_fabric *found, void *arg)
+{
+	(void)async;
+	assert_ptr_equal(arg, &result);
+	result.calls++;
+	result.error = error;
+	result.fabric = found;
+}
+
+static void a_discovery_on_an_engine_calls_back_once(void **state)
+{
+	struct mad_async *async = mad_async_create(port);
+
+	(void)state;
+	memset(&result, 0, sizeof(result));
+	two_switches();
+	assert_int_equal(mad_fabric_start(async, NULL, note, &result, NULL), 0);
+	assert_int_equal(result.calls, 0);
+	mad_async_run(async);
+	assert_int_equal(result.calls, 1);
+	assert_int_equal(result.error, 0);
+	assert_int_equal(mad_fabric_node_count(result.fabric), 4);
+	mad_async_destroy(async);
+	mad_fabric_free(result.fabric);
+}
+
+static void a_discovery_can_be_cancelled(void **state)
+{
+	struct mad_fabric_discovery *discovery;
+	struct mad_async *async = mad_async_create(port);
+
+	(void)state;
+	memset(&result, 0, sizeof(result));
+	two_switches();
+	device_on_write(NULL, NULL);
+	assert_int_equal(mad_fabric_start(async, NULL, note, &result, &discovery), 0);
+	mad_fabric_cancel(discovery);
+	mad_fabric_cancel(discovery);
+	mad_fabric_cancel(NULL);
+	assert_int_equal(result.calls, 0);
+	mad_async_run(async);
+	assert_int_equal(result.calls, 1);
+	assert_int_equal(result.error, -ECANCELED);
+	assert_null(result.fabric);
+	mad_async_destroy(async);
+}
+
+static struct mad_fabric_discovery *to_cancel;
+
+static void cancel_it(const struct mad_fabric_progress *progress, void *arg)
+{
+	(void)arg;
+	assert_true(progress->in_flight > 0);
+	mad_fabric_cancel(to_cancel);
+}
+
+static void a_discovery_can_be_cancelled_in_its_progress(void **state)
+{
+	const struct mad_fabric_options options = {.progress = cancel_it};
+	struct mad_async *async = mad_async_create(port);
+
+	(void)state;
+	memset(&result, 0, sizeof(result));
+	two_switches();
+	assert_int_equal(mad_fabric_start(async, &options, note, &result, &to_cancel), 0);
+	mad_async_run(async);
+	assert_int_equal(result.calls, 1);
+	assert_int_equal(result.error, -ECANCELED);
+	mad_async_destroy(async);
+}
+
+static void destroying_the_engine_ends_a_discovery(void **state)
+{
+	struct mad_async *async = mad_async_create(port);
+
+	(void)state;
+	memset(&result, 0, sizeof(result));
+	two_switches();
+	device_on_write(NULL, NULL);
+	assert_int_equal(mad_fabric_start(async, NULL, note, &result, NULL), 0);
+	mad_async_destroy(async);
+	assert_int_equal(result.calls, 1);
+	assert_int_equal(result.error, -ECANCELED);
+}
+
+static unsigned progress_calls;
+
+static void count_progress(const struct mad_fabric_progress *progress, void *arg)
+{
+	assert_ptr_equal(arg, &progress_calls);
+	assert_int_equal(progress->nodes, 1);
+	assert_int_equal(progress->ports, 1);
+	assert_true(progress->requests >= 1);
+	progress_calls++;
+}
+
+static void progress_is_told_ten_times_a_second_at_most(void **state)
+{
+	const struct mad_fabric_options options = {.progress = count_progress,
+						   .progress_arg = &progress_calls};
+
+	(void)state;
+	progress_calls = 0;
+	fake_add(IB_NODE_CA, 1);
+	discover(&options);
+	assert_true(progress_calls >= 1 && progress_calls <= fake.asked);
+}
+
+static int remove_device(const struct device_packet *packet, void *arg)
+{
+	if (fake.asked == 5) {
+		device_remove();
+		return -EIO;
+	}
+	return fake_answer(packet, arg);
+}
+
+static void a_device_that_goes_ends_a_discovery(void **state)
+{
+	(void)state;
+	two_switches();
+	device_on_write(remove_device, NULL);
+	assert_int_equal(mad_fabric_discover(port, NULL, &fabric), -ENODEV);
+	assert_null(fabric);
+}
+
+static void wrong_arguments_are_refused(void **state)
+{
+	struct mad_async *async = mad_async_create(port);
+	ib_portid_t from = {.drpath = {.cnt = 64}};
+	struct mad_fabric_options options = {.read = 1u << 20};
+
+	(void)state;
+	fake_add(IB_NODE_CA, 1);
+	assert_int_equal(mad_fabric_discover(port, NULL, NULL), -EINVAL);
+	assert_int_equal(mad_fabric_discover(NULL, NULL, &fabric), -EINVAL);
+	assert_int_equal(mad_fabric_discover(port, &options, &fabric), -EINVAL);
+	assert_int_equal(mad_fabric_start(NULL, NULL, note, NULL, NULL), -EINVAL);
+	assert_int_equal(mad_fabric_start(async, NULL, NULL, NULL, NULL), -EINVAL);
+	options = (struct mad_fabric_options){.timeout_ms = -1};
+	assert_int_equal(mad_fabric_discover(port, &options, &fabric), -EINVAL);
+	options = (struct mad_fabric_options){.from = &from};
+	assert_int_equal(mad_fabric_discover(port, &options, &fabric), -EINVAL);
+	options = (struct mad_fabric_options){.reserved = {[7] = 1}};
+	assert_int_equal(mad_fabric_discover(port, &options, &fabric), -EINVAL);
+	assert_int_equal(fake.asked, 0);
+	mad_async_destroy(async);
+}
+
+static void a_port_without_the_class_is_refused(void **state)
+{
+	int classes[] = {IB_PERFORMANCE_CLASS};
+	struct ibmad_port *other = mad_rpc_open_port(NULL, 0, classes, 1);
+
+	(void)state;
+	assert_int_equal(mad_fabric_discover(other, NULL, &fabric), -EINVAL);
+	mad_rpc_close_port(other);
+}
+
+static void each_allocation_of_a_discovery_may_fail(void **state)
+{
+	unsigned failed = 0;
+	int err = -ENOMEM;
+
+	(void)state;
+	two_switches();
+	for (unsigned n = 1; err; n++) {
+		device_fail_malloc(n);
+		err = mad_fabric_discover(port, NULL, &fabric);
+		device_fail_malloc(0);
+		assert_true(err == 0 || err == -ENOMEM);
+		assert_true(!err == (fabric != NULL));
+		failed += err != 0;
+	}
+	assert_true(failed >= 6); /* the discovery, its graph, blocks, tables, requests */
+	assert_int_equal(mad_fabric_node_count(fabric), 4);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		DISCOVERY_TEST(a_node_alone_is_a_fabric),
+		DISCOVERY_TEST(all_nodes_and_links_are_found),
+		DISCOVERY_TEST(nodes_are_described),
+		DISCOVERY_TEST(ports_are_described),
+		DISCOVERY_TEST(a_ca_with_two_ports_in_the_subnet_has_two_links),
+		DISCOVERY_TEST(the_second_subnet_of_the_own_ca_is_not_entered),
+		DISCOVERY_TEST(a_router_is_a_node_that_leads_nowhere),
+		DISCOVERY_TEST(a_node_with_an_lmc_has_several_lids),
+		DISCOVERY_TEST(the_discovery_may_begin_at_a_switch_with_this_program),
+		DISCOVERY_TEST(nothing_is_asked_twice),
+		DISCOVERY_TEST(nodes_alone_can_be_read),
+		DISCOVERY_TEST(extended_port_infos_of_mellanox_are_read_on_demand),
+		DISCOVERY_TEST(hops_can_be_limited),
+		DISCOVERY_TEST(a_discovery_can_begin_elsewhere),
+		DISCOVERY_TEST(a_discovery_that_begins_at_a_host_ends_there),
+		DISCOVERY_TEST(a_first_node_that_does_not_respond_is_an_error),
+		DISCOVERY_TEST(a_dead_node_is_one_failure_with_its_neighbour),
+		DISCOVERY_TEST(a_node_that_responds_once_is_not_asked_for_all_its_ports),
+		DISCOVERY_TEST(a_node_that_falls_silent_is_given_up),
+		DISCOVERY_TEST(a_port_that_is_refused_is_a_failure_of_that_port),
+		DISCOVERY_TEST(a_cable_from_a_node_to_itself_is_a_link),
+		DISCOVERY_TEST(two_nodes_with_one_guid_are_odd),
+		DISCOVERY_TEST(two_unlike_nodes_with_one_guid_are_odd),
+		DISCOVERY_TEST(one_lid_twice_is_odd),
+		DISCOVERY_TEST(peers_that_disagree_are_odd),
+		DISCOVERY_TEST(a_node_without_ports_is_odd),
+		DISCOVERY_TEST(a_first_node_without_ports_has_no_origin),
+		DISCOVERY_TEST(a_node_with_255_ports_is_read),
+		DISCOVERY_TEST(a_local_port_beyond_the_count_is_odd),
+		DISCOVERY_TEST(an_unknown_type_of_node_is_odd),
+		DISCOVERY_TEST(a_chain_is_followed_for_63_hops),
+		DISCOVERY_TEST(a_fabric_without_end_is_bounded),
+		DISCOVERY_TEST(ports_without_end_are_bounded),
+		DISCOVERY_TEST(a_discovery_on_an_engine_calls_back_once),
+		DISCOVERY_TEST(a_discovery_can_be_cancelled),
+		DISCOVERY_TEST(a_discovery_can_be_cancelled_in_its_progress),
+		DISCOVERY_TEST(destroying_the_engine_ends_a_discovery),
+		DISCOVERY_TEST(progress_is_told_ten_times_a_second_at_most),
+		DISCOVERY_TEST(a_device_that_goes_ends_a_discovery),
+		DISCOVERY_TEST(wrong_arguments_are_refused),
+		DISCOVERY_TEST(a_port_without_the_class_is_refused),
+		DISCOVERY_TEST(each_allocation_of_a_discovery_may_fail),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
