@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * A fabric that lies: the input decides what each node says, and whether it says anything.
+ * Discovery comes to an end, and what it found hangs together. An input is a row of responses.
+ */
+#include "fake_device.h"
+#include "fuzz.h"
+
+#include <errno.h>
+#include <infiniband/mad_fabric.h>
+
+#define NODES_MAX 64
+#define ANSWERS   2000
+
+static struct {
+	struct input input;
+	unsigned answers;
+} run;
+
+/* Of few GUIDs and port numbers, so that nodes are met again. */
+static void lie_node(uint8_t data[64])
+{
+	uint64_t guid = take(&run.input, 1) % 16;
+	unsigned shape = (unsigned)take(&run.input, 1);
+
+	mad_set_field(data, 0, IB_NODE_TYPE_F, shape & 15 ? 1 + (shape & 1) : shape >> 4);
+	mad_set_field(data, 0, IB_NODE_NPORTS_F, shape >> 4 == 15 ? 255 : shape >> 4);
+	mad_set_field64(data, 0, IB_NODE_GUID_F, guid);
+	mad_set_field64(data, 0, IB_NODE_PORT_GUID_F, take(&run.input, 1));
+	mad_set_field(data, 0, IB_NODE_LOCAL_PORT_F, (uint32_t)take(&run.input, 1) % 20);
+}
+
+static void lie_port(uint8_t data[64])
+{
+	take_bytes(&run.input, data + 16, 24);
+	if (take(&run.input, 1) & 3)
+		mad_set_field(data, 0, IB_PORT_PHYS_STATE_F, MAD_PHYSICAL_LINK_UP);
+}
+
+static int answer(const struct device_packet *packet, void *arg)
+{
+	unsigned attribute = (unsigned)packet->mad[16] << 8 | packet->mad[17];
+	unsigned how = (unsigned)take(&run.input, 1);
+	uint8_t data[64] = {0};
+
+	(void)arg;
+	/* a request without a response takes a timeout: few of them */
+	if (++run.answers > ANSWERS)
+		return -ENODEV;
+	if (how == 255 && run.answers % 16 == 0)
+		return 0;
+	if (attribute == IB_ATTR_NODE_INFO)
+		lie_node(data);
+	else if (attribute == IB_ATTR_PORT_INFO)
+		lie_port(data);
+	else
+		take_bytes(&run.input, data, 4);
+	device_answer(packet, how == 254 ? 0x1c : 0, 64, data, sizeof(data));
+	return 0;
+}
+
+static void check_port(const struct mad_fabric *fabric, const struct mad_fabric_port *port)
+{
+	check(mad_fabric_port(port->node, port->number) == port);
+	check(!port->peer || port->peer->peer == port);
+	check(!port->info || !port->error);
+	check(port->width <= 12 && port->speed <= MAD_SPEED_XDR && port->rate_gbps >= 0);
+	check(mad_fabric_find_guid(fabric, port->node->guid) == port->node);
+}
+
+static void check_fabric(const struct mad_fabric *fabric)
+{
+	const struct mad_fabric_port *port = NULL;
+	size_t ports = 0;
+
+	while ((port = mad_fabric_next_port(fabric, port))) {
+		check(port->index == ports++);
+		check_port(fabric, port);
+	}
+	check(ports == mad_fabric_port_count(fabric));
+	check(mad_fabric_node_count(fabric) <= NODES_MAX);
+	for (size_t i = 0; i < mad_fabric_node_count(fabric); i++) {
+		const struct mad_fabric_node *node = mad_fabric_node(fabric, i);
+
+		check(node->index == i && node->route.cnt < IB_SUBNET_PATH_HOPS_MAX);
+		check(mad_fabric_find_description(fabric, node->description, NULL) != NULL);
+	}
+	for (unsigned lid = 0; lid < 0x10000; lid += 7)
+		if (mad_fabric_find_lid(fabric, lid))
+			check(mad_fabric_find_lid(fabric, lid)->lid <= lid);
+	for (size_t i = 0; i < mad_fabric_failure_count(fabric); i++)
+		check(!mad_fabric_failure(fabric, i)->behind !=
+		      !mad_fabric_failure(fabric, i)->node);
+	check(mad_fabric_compare(fabric, fabric, NULL, NULL) == 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	int classes[] = {IB_SMI_DIRECT_CLASS};
+	struct mad_fabric_options options = {.max_nodes = NODES_MAX};
+	struct mad_fabric *fabric;
+	struct ibmad_port *port;
+	int error;
+
+	memset(&run, 0, sizeof(run));
+	run.input = (struct input){data, size};
+	options.read = (unsigned)take(&run.input, 1) % 16;
+	device_setup(NULL);
+	device_on_write(answer, NULL);
+	port = mad_rpc_open_port(NULL, 0, classes, 1);
+	check(port != NULL);
+	mad_rpc_set_retries(port, 1);
+	mad_rpc_set_timeout(port, 1);
+	error = mad_fabric_discover(port, &options, &fabric);
+	check(error <= 0 && !error == (fabric != NULL));
+	if (fabric)
+		check_fabric(fabric);
+	mad_fabric_free(fabric);
+	mad_rpc_close_port(port);
+	check(!device_teardown(NULL));
+	return 0;
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* What changed from one fabric to another. */
+
+#include "fake_device.h"
+
+#include "fabric/graph.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define MANY 50
+
+static struct mad_fabric *before, *after;
+static struct mad_fabric_difference seen[MANY];
+static int seen_count, stop_after;
+
+enum {
+	SWITCH = 1,
+	HOST = 2,
+	OTHER = 3
+};
+
+static void add(struct mad_fabric *fabric, uint64_t guid, unsigned type, unsigned ports)
+{
+	struct mad_fabric_node *node = graph_add_node(fabric, guid, type, ports);
+
+	assert_non_null(node);
+	node->entry_port = 1;
+	snprintf(node->description, sizeof(node->description), "node-%u", (unsigned)guid);
+	for (unsigned i = 0; i <= ports; i++)
+		if (graph_port(node, i))
+			graph_port(node, i)->state = MAD_PORT_ACTIVE;
+}
+
+static struct mad_fabric_port *end(struct mad_fabric *fabric, uint64_t guid, unsigned number)
+{
+	return graph_port(graph_find_node(fabric, guid), number);
+}
+
+/* A switch with two hosts. */
+static void fill(struct mad_fabric *fabric)
+{
+	add(fabric, SWITCH, IB_NODE_SWITCH, 4);
+	add(fabric, HOST, IB_NODE_CA, 1);
+	add(fabric, OTHER, IB_NODE_CA, 1);
+	graph_link(end(fabric, SWITCH, 1), end(fabric, HOST, 1));
+	graph_link(end(fabric, SWITCH, 2), end(fabric, OTHER, 1));
+	end(fabric, SWITCH, 1)->width = end(fabric, HOST, 1)->width = 4;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	seen_count = stop_after = 0;
+	before = graph_create();
+	after = graph_create();
+	if (!before || !after)
+		return -1;
+	fill(before);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	mad_fabric_free(before);
+	mad_fabric_free(after);
+	return 0;
+}
+
+#define COMPARE_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+static int note(const struct mad_fabric_difference *difference, void *arg)
+{
+	assert_ptr_equal(arg, seen);
+	assert_true(seen_count < MANY);
+	seen[seen_count++] = *difference;
+	return seen_count == stop_after ? -42 : 0;
+}
+
+static void expect(int count)
+{
+	assert_int_equal(mad_fabric_compare(before, after, note, seen), count);
+	assert_int_equal(seen_count, count);
+}
+
+static void the_same_fabric_has_not_changed(void **state)
+{
+	(void)state;
+	fill(after);
+	expect(0);
+	assert_int_equal(mad_fabric_compare(before, before, NULL, NULL), 0);
+}
+
+static void the_order_in_which_nodes_are_found_is_no_change(void **state)
+{
+	(void)state;
+	add(after, OTHER, IB_NODE_CA, 1);
+	add(after, HOST, IB_NODE_CA, 1);
+	add(after, SWITCH, IB_NODE_SWITCH, 4);
+	graph_link(end(after, SWITCH, 1), end(after, HOST, 1));
+	graph_link(end(after, SWITCH, 2), end(after, OTHER, 1));
+	expect(0);
+}
+
+static void a_node_comes_with_its_link(void **state)
+{
+	(void)state;
+	fill(after);
+	add(after, 4, IB_NODE_CA, 1);
+	graph_link(end(after, SWITCH, 3), end(after, 4, 1));
+	expect(2);
+	assert_int_equal(seen[0].change, MAD_FABRIC_LINK_ADDED);
+	assert_ptr_equal(seen[0].after_port, end(after, SWITCH, 3));
+	assert_null(seen[0].before_port);
+	assert_int_equal(seen[1].change, MAD_FABRIC_NODE_ADDED);
+	assert_int_equal(seen[1].after_node->guid, 4);
+	assert_null(seen[1].before_node);
+}
+
+static void a_node_goes_with_its_link(void **state)
+{
+	(void)state;
+	fill(after);
+	add(before, 4, IB_NODE_CA, 1);
+	graph_link(end(before, SWITCH, 3), end(before, 4, 1));
+	expect(2);
+	assert_int_equal(seen[0].change, MAD_FABRIC_NODE_REMOVED);
+	assert_int_equal(seen[0].before_node->guid, 4);
+	assert_int_equal(seen[1].change, MAD_FABRIC_LINK_REMOVED);
+	assert_ptr_equal(seen[1].before_port, end(before, SWITCH, 3));
+}
+
+static void a_cable_that_is_moved_is_a_link_less_and_one_more(void **state)
+{
+	(void)state;
+	add(after, SWITCH, IB_NODE_SWITCH, 4);
+	add(after, HOST, IB_NODE_CA, 1);
+	add(after, OTHER, IB_NODE_CA, 1);
+	graph_link(end(after, SWITCH, 4), end(after, HOST, 1));
+	graph_link(end(after, SWITCH, 2), end(after, OTHER, 1));
+	expect(2);
+	assert_int_equal(seen[0].change, MAD_FABRIC_LINK_REMOVED);
+	assert_int_equal(seen[0].before_port->number, 1);
+	assert_int_equal(seen[1].change, MAD_FABRIC_LINK_ADDED);
+	assert_int_equal(seen[1].after_port->number, 4);
+}
+
+static void a_link_that_is_narrower_has_changed_once(void **state)
+{
+	(void)state;
+	fill(after);
+	end(after, SWITCH, 1)->width = end(after, HOST, 1)->width = 1;
+	expect(1);
+	assert_int_equal(seen[0].change, MAD_FABRIC_LINK_CHANGED);
+	assert_int_equal(seen[0].before_port->width, 4);
+	assert_int_equal(seen[0].after_port->width, 1);
+}
+
+static void a_link_whose_far_end_changes_has_changed(void **state)
+{
+	(void)state;
+	fill(after);
+	end(after, HOST, 1)->state = MAD_PORT_ARMED;
+	expect(1);
+	assert_int_equal(seen[0].change, MAD_FABRIC_LINK_CHANGED);
+}
+
+static void a_node_with_another_name_or_lid_has_changed(void **state)
+{
+	(void)state;
+	fill(after);
+	strcpy(graph_find_node(after, HOST)->description, "renamed");
+	end(before, SWITCH, 0)->lid = 3;
+	end(after, SWITCH, 0)->lid = 4;
+	expect(2);
+	assert_int_equal(seen[0].change, MAD_FABRIC_NODE_CHANGED);
+	assert_int_equal(seen[0].after_node->guid, SWITCH);
+	assert_int_equal(seen[1].change, MAD_FABRIC_NODE_CHANGED);
+	assert_string_equal(seen[1].before_node->description, "node-2");
+	assert_string_equal(seen[1].after_node->description, "renamed");
+}
+
+static void a_port_without_a_link_can_change(void **state)
+{
+	(void)state;
+	fill(after);
+	end(after, SWITCH, 4)->state = MAD_PORT_DOWN;
+	expect(1);
+	assert_int_equal(seen[0].change, MAD_FABRIC_PORT_CHANGED);
+	assert_ptr_equal(seen[0].before_port, end(before, SWITCH, 4));
+	assert_ptr_equal(seen[0].after_port, end(after, SWITCH, 4));
+}
+
+static void what_was_not_read_is_not_compared(void **state)
+{
+	(void)state;
+	fill(after);
+	graph_find_node(after, HOST)->description[0] = 0;
+	end(after, SWITCH, 1)->width = 0;
+	end(after, SWITCH, 4)->state = 0;
+	end(after, SWITCH, 0)->lid = 7;
+	expect(0);
+}
+
+static void the_callee_can_end_a_comparison(void **state)
+{
+	(void)state;
+	stop_after = 2;
+	assert_int_equal(mad_fabric_compare(before, after, note, seen), -42);
+	assert_int_equal(seen_count, 2);
+}
+
+static void no_fabric_cannot_be_compared(void **state)
+{
+	(void)state;
+	assert_int_equal(mad_fabric_compare(NULL, after, note, seen), -EINVAL);
+	assert_int_equal(mad_fabric_compare(before, NULL, note, seen), -EINVAL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		COMPARE_TEST(the_same_fabric_has_not_changed),
+		COMPARE_TEST(the_order_in_which_nodes_are_found_is_no_change),
+		COMPARE_TEST(a_node_comes_with_its_link),
+		COMPARE_TEST(a_node_goes_with_its_link),
+		COMPARE_TEST(a_cable_that_is_moved_is_a_link_less_and_one_more),
+		COMPARE_TEST(a_link_that_is_narrower_has_changed_once),
+		COMPARE_TEST(a_link_whose_far_end_changes_has_changed),
+		COMPARE_TEST(a_node_with_another_name_or_lid_has_changed),
+		COMPARE_TEST(a_port_without_a_link_can_change),
+		COMPARE_TEST(what_was_not_read_is_not_compared),
+		COMPARE_TEST(the_callee_can_end_a_comparison),
+		COMPARE_TEST(no_fabric_cannot_be_compared),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

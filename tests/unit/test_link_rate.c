@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Widths, speeds, rates and MTUs of links (IBA 14.2.5.6). */
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <infiniband/mad_link.h>
+#include <string.h>
+
+static uint8_t info[IB_SMP_DATA_SIZE], port0[IB_SMP_DATA_SIZE], mlnx[IB_SMP_DATA_SIZE];
+static struct mad_link decoded;
+
+static int setup(void **state)
+{
+	(void)state;
+	memset(info, 0, sizeof(info));
+	memset(port0, 0, sizeof(port0));
+	memset(mlnx, 0, sizeof(mlnx));
+	mad_set_field(info, 0, IB_PORT_STATE_F, MAD_PORT_ACTIVE);
+	mad_set_field(info, 0, IB_PORT_PHYS_STATE_F, MAD_PHYSICAL_LINK_UP);
+	mad_set_field(info, 0, IB_PORT_LINK_WIDTH_ACTIVE_F, MAD_WIDTH_4X);
+	mad_set_field(info, 0, IB_PORT_CAPMASK_F, MAD_PORT_CAP_EXTENDED_SPEEDS);
+	return 0;
+}
+
+#define LINK_TEST(name) cmocka_unit_test_setup(name, setup)
+
+static void each_speed_has_its_rate(void **state)
+{
+	static const struct {
+		enum MAD_FIELDS field;
+		unsigned value, speed;
+		const char *name;
+		double rate; /* of four lanes */
+	} rows[] = {
+		{IB_PORT_LINK_SPEED_ACTIVE_F, 1, MAD_SPEED_SDR, "SDR", 10},
+		{IB_PORT_LINK_SPEED_ACTIVE_F, 2, MAD_SPEED_DDR, "DDR", 20},
+		{IB_PORT_LINK_SPEED_ACTIVE_F, 4, MAD_SPEED_QDR, "QDR", 40},
+		{IB_PORT_LINK_SPEED_EXT_ACTIVE_F, 1, MAD_SPEED_FDR, "FDR", 56},
+		{IB_PORT_LINK_SPEED_EXT_ACTIVE_F, 2, MAD_SPEED_EDR, "EDR", 100},
+		{IB_PORT_LINK_SPEED_EXT_ACTIVE_F, 4, MAD_SPEED_HDR, "HDR", 200},
+		{IB_PORT_LINK_SPEED_EXT_ACTIVE_F, 8, MAD_SPEED_NDR, "NDR", 400},
+		{IB_PORT_LINK_SPEED_EXT_ACTIVE_2_F, 1, MAD_SPEED_XDR, "XDR", 800},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		setup(state);
+		mad_set_field(info, 0, rows[i].field, rows[i].value);
+		mad_link_decode(&decoded, info, NULL, NULL);
+		assert_int_equal(decoded.speed, rows[i].speed);
+		assert_string_equal(mad_link_speed_name(decoded.speed), rows[i].name);
+		assert_int_equal(decoded.width, 4);
+		assert_true(decoded.rate_gbps == rows[i].rate);
+	}
+}
+
+static void each_width_has_its_lanes(void **state)
+{
+	(void)state;
+	assert_int_equal(mad_link_widest(MAD_WIDTH_1X), 1);
+	assert_int_equal(mad_link_widest(MAD_WIDTH_2X), 2);
+	assert_int_equal(mad_link_widest(MAD_WIDTH_1X | MAD_WIDTH_2X | MAD_WIDTH_4X), 4);
+	assert_int_equal(mad_link_widest(MAD_WIDTH_8X | MAD_WIDTH_2X), 8);
+	assert_int_equal(mad_link_widest(31), 12);
+	assert_int_equal(mad_link_widest(0), 0);
+	assert_int_equal(mad_link_widest(0xe0), 0);
+}
+
+static void fdr10_is_in_the_port_info_of_mellanox(void **state)
+{
+	(void)state;
+	mad_set_field(info, 0, IB_PORT_LINK_SPEED_ACTIVE_F, 4);
+	mad_set_field(info, 0, IB_PORT_LINK_SPEED_SUPPORTED_F, 7);
+	mad_set_field(mlnx, 0, IB_MLNX_EXT_PORT_LINK_SPEED_ACTIVE_F, 1);
+	mad_set_field(mlnx, 0, IB_MLNX_EXT_PORT_LINK_SPEED_SUPPORTED_F, 1);
+	mad_link_decode(&decoded, info, NULL, mlnx);
+	assert_int_equal(decoded.speed, MAD_SPEED_FDR10);
+	assert_true(decoded.rate_gbps == 40);
+	assert_int_equal(mad_link_fastest(decoded.speeds_supported), MAD_SPEED_FDR10);
+}
+
+static void extended_speeds_count_if_the_capabilities_say_so(void **state)
+{
+	(void)state;
+	mad_set_field(info, 0, IB_PORT_LINK_SPEED_ACTIVE_F, 4);
+	mad_set_field(info, 0, IB_PORT_LINK_SPEED_EXT_ACTIVE_F, 2);
+	mad_set_field(info, 0, IB_PORT_CAPMASK_F, 0);
+	mad_link_decode(&decoded, info, NULL, NULL);
+	assert_int_equal(decoded.speed, MAD_SPEED_QDR);
+	/* of a switch, those of port 0 count */
+	mad_set_field(port0, 0, IB_PORT_CAPMASK_F, MAD_PORT_CAP_EXTENDED_SPEEDS);
+	mad_link_decode(&decoded, info, port0, NULL);
+	assert_int_equal(decoded.speed, MAD_SPEED_EDR);
+	mad_link_decode(&decoded, port0, info, NULL);
+	assert_int_equal(decoded.speed, MAD_SPEED_NONE);
+}
+
+static void what_is_enabled_may_be_what_is_supported(void **state)
+{
+	(void)state;
+	mad_set_field(info, 0, IB_PORT_LINK_WIDTH_SUPPORTED_F, MAD_WIDTH_1X | MAD_WIDTH_4X);
+	mad_set_field(info, 0, IB_PORT_LINK_WIDTH_ENABLED_F, 255);
+	mad_set_field(info, 0, IB_PORT_LINK_SPEED_SUPPORTED_F, 7);
+	mad_set_field(info, 0, IB_PORT_LINK_SPEED_ENABLED_F, 15);
+	mad_set_field(info, 0, IB_PORT_LINK_SPEED_EXT_SUPPORTED_F, 3);
+	mad_set_field(info, 0, IB_PORT_LINK_SPEED_EXT_ENABLED_F, 31);
+	mad_link_decode(&decoded, info, NULL, NULL);
+	assert_int_equal(decoded.widths_enabled, decoded.widths_supported);
+	assert_int_equal(decoded.speeds_enabled, decoded.speeds_supported);
+	assert_int_equal(mad_link_fastest(decoded.speeds_enabled), MAD_SPEED_EDR);
+	mad_set_field(info, 0, IB_PORT_LINK_SPEED_EXT_ENABLED_F, 30); /* disabled */
+	mad_link_decode(&decoded, info, NULL, NULL);
+	assert_int_equal(mad_link_fastest(decoded.speeds_enabled), MAD_SPEED_QDR);
+}
+
+static void a_port_that_is_down_has_no_rate(void **state)
+{
+	(void)state;
+	mad_set_field(info, 0, IB_PORT_LINK_SPEED_ACTIVE_F, 4);
+	mad_set_field(info, 0, IB_PORT_STATE_F, MAD_PORT_DOWN);
+	mad_set_field(info, 0, IB_PORT_PHYS_STATE_F, MAD_PHYSICAL_POLLING);
+	mad_link_decode(&decoded, info, NULL, NULL);
+	assert_int_equal(decoded.width, 0);
+	assert_int_equal(decoded.speed, MAD_SPEED_NONE);
+	assert_true(decoded.rate_gbps == 0);
+}
+
+static void mtus_are_bytes(void **state)
+{
+	static const unsigned bytes[] = {0, 256, 512, 1024, 2048, 4096, 0, 0};
+
+	(void)state;
+	for (unsigned code = 0; code < 8; code++)
+		assert_int_equal(mad_link_mtu(code), bytes[code]);
+	mad_set_field(info, 0, IB_PORT_NEIGHBOR_MTU_F, 4);
+	mad_set_field(info, 0, IB_PORT_MTU_CAP_F, 15);
+	mad_link_decode(&decoded, info, NULL, NULL);
+	assert_int_equal(decoded.mtu, 2048);
+	assert_int_equal(decoded.mtu_supported, 0);
+}
+
+static void what_is_no_speed_has_no_rate(void **state)
+{
+	(void)state;
+	assert_string_equal(mad_link_speed_name(MAD_SPEED_NONE), "");
+	assert_string_equal(mad_link_speed_name(MAD_SPEED_XDR + 1), "?");
+	assert_true(mad_link_rate_gbps(4, MAD_SPEED_NONE) == 0);
+	assert_true(mad_link_rate_gbps(4, MAD_SPEED_XDR + 1) == 0);
+	assert_true(mad_link_rate_gbps(0, MAD_SPEED_EDR) == 0);
+	assert_true(mad_link_rate_gbps(1, MAD_SPEED_SDR) == 2.5);
+	assert_int_equal(mad_link_fastest(0), MAD_SPEED_NONE);
+	assert_int_equal(mad_link_fastest(1), MAD_SPEED_NONE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		LINK_TEST(each_speed_has_its_rate),
+		LINK_TEST(each_width_has_its_lanes),
+		LINK_TEST(fdr10_is_in_the_port_info_of_mellanox),
+		LINK_TEST(extended_speeds_count_if_the_capabilities_say_so),
+		LINK_TEST(what_is_enabled_may_be_what_is_supported),
+		LINK_TEST(a_port_that_is_down_has_no_rate),
+		LINK_TEST(mtus_are_bytes),
+		LINK_TEST(what_is_no_speed_has_no_rate),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
