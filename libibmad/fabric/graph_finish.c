@@ -148,28 +148,46 @@ static bool ends_differ(const struct mad_fabric_port *one, const struct mad_fabr
 	       (one->mtu && other->mtu && one->mtu != other->mtu);
 }
 
-/* Sets what follows from PortInfo, which for a switch needs that of its port 0. */
+static void set_rate(struct mad_fabric_port *port, const struct mad_link *link)
+{
+	port->width = link->width;
+	port->speed = link->speed;
+	port->rate_gbps = link->rate_gbps;
+}
+
+/* Sets what follows from the PortInfo of both ends of a link. */
+static int finish_link(struct mad_fabric *fabric, struct mad_fabric_port *port,
+		       struct mad_fabric_port *peer)
+{
+	struct mad_link link, other;
+
+	decode(&link, port);
+	decode(&other, peer);
+	set_rate(port, &link);
+	set_rate(peer, &other);
+	port->width_possible = peer->width_possible =
+		(uint8_t)mad_link_widest(link.widths_supported & other.widths_supported);
+	port->speed_possible = peer->speed_possible =
+		(uint8_t)mad_link_fastest(link.speeds_supported & other.speeds_supported);
+	if (ends_differ(port, peer))
+		return graph_add_oddity(fabric, MAD_FABRIC_ODD_LINK, NULL, port, peer);
+	return 0;
+}
+
 static int finish_port(struct mad_fabric *fabric, struct mad_fabric_port *port)
 {
-	const struct mad_fabric_port *peer = port->peer;
-	struct mad_link link, other;
+	struct mad_link link;
 
 	if (!port->info)
 		return 0;
-	decode(&link, port);
-	port->width = link.width;
-	port->speed = link.speed;
-	port->rate_gbps = link.rate_gbps;
-	if (!peer || !peer->info)
+	if (!port->peer || !port->peer->info) {
+		decode(&link, port);
+		set_rate(port, &link);
 		return 0;
-	decode(&other, peer);
-	port->width_possible =
-		(uint8_t)mad_link_widest(link.widths_supported & other.widths_supported);
-	port->speed_possible =
-		(uint8_t)mad_link_fastest(link.speeds_supported & other.speeds_supported);
-	if (peer->index < port->index && peer->peer == port && ends_differ(port, peer))
-		return graph_add_oddity(fabric, MAD_FABRIC_ODD_LINK, NULL, port, peer);
-	return 0;
+	}
+	if (port->peer->index < port->index && port->peer->peer == port)
+		return 0; /* at the other end */
+	return finish_link(fabric, port, graph_port(port->peer->node, port->peer->number));
 }
 
 static int finish_links(struct mad_fabric *fabric)

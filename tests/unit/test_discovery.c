@@ -629,11 +629,12 @@ static void a_fabric_without_end_is_bounded(void **state)
 
 static void ports_without_end_are_bounded(void **state)
 {
-	const struct mad_fabric_options options = {.max_nodes = 5000,
+	const struct mad_fabric_options options = {.max_nodes = 300,
 						   .read = MAD_FABRIC_READ_NODES};
 
 	(void)state;
 	two_switches();
+	device_forget_packets();
 	fake.nodes[LEFT].ports = fake.nodes[RIGHT].ports = 255;
 	for (unsigned number = 2; number < 256; number++)
 		fake_cable(LEFT, number, RIGHT, number);
@@ -641,8 +642,9 @@ static void ports_without_end_are_bounded(void **state)
 	fake_cable(LEFT, 1, HOST, 1);
 	fake.liar = true;
 	discover(&options);
-	assert_true(mad_fabric_port_count(fabric) <= 65536 + 16 * 5000);
-	assert_true(mad_fabric_node_count(fabric) < 5000);
+	assert_true(mad_fabric_port_count(fabric) > 65536);
+	assert_true(mad_fabric_port_count(fabric) <= 65536 + 16 * 300);
+	assert_true(mad_fabric_node_count(fabric) < 300);
 	assert_int_equal(oddities(MAD_FABRIC_ODD_TOO_MANY), 1);
 }
 
