@@ -14,6 +14,8 @@
  * over the numbers of enum MAD_FIELDS meets markers: mad_field_bits() of a marker is 0.
  *
  * All texts are constant. Any thread may call these at any time; none sets errno.
+ *
+ * Also here: mad_read_field() and its sisters, which read fields of constant images.
  */
 #ifndef INFINIBAND_MAD_FIELDS_H
 #define INFINIBAND_MAD_FIELDS_H
@@ -48,6 +50,30 @@ enum MAD_FIELDS mad_attribute_next_field(const char *attribute, enum MAD_FIELDS 
 
 /** The attribute that follows one in the table; after NULL the first. NULL after the last. */
 const char *mad_next_attribute(const char *attribute);
+
+/* --- readers of constant images --------------------------------------------------- */
+
+/*
+ * As mad_get_field() and its sisters in mad.h, whose image is not constant because rdma-core's
+ * prototypes have it so. These take the data of a struct mad_reply without a cast, in C++, too:
+ *
+ *   uint32_t lid = mad_read_field(reply->data, 0, IB_PORT_LID_F);
+ */
+
+/** A field of up to 32 bits, in host order; 0 for no field. */
+uint32_t mad_read_field(const void *buf, int base_offs, enum MAD_FIELDS field);
+/** A field of up to 64 bits, in host order; 0 for no field. */
+uint64_t mad_read_field64(const void *buf, int base_offs, enum MAD_FIELDS field);
+/** Copies the bytes of a field, mad_field_bits() / 8 of them, as they are on the wire. */
+void mad_read_array(const void *buf, int base_offs, enum MAD_FIELDS field, void *value);
+/**
+ * Copies a text (IB_NODE_DESC_F, IB_SA_SR_NAME_F), which ends at its first NUL or with the
+ * field. text has room for size bytes and is always terminated; what does not fit is left out.
+ * Bytes are copied as they are: a text may have any bytes. Returns the length of the whole
+ * text without the NUL; 0 for no field.
+ */
+size_t mad_read_text(const void *buf, int base_offs, enum MAD_FIELDS field, char *text,
+		     size_t size);
 
 #ifdef __cplusplus
 }

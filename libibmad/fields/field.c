@@ -106,18 +106,31 @@ __attribute__((noinline, cold)) static void set_other(uint8_t *buf, int base,
 		set_unaligned(buf, base, at, (uint32_t)value);
 }
 
-EXPORT uint64_t mad_get_field64(void *buf, int base_offs, enum MAD_FIELDS id)
+static inline uint64_t get_number(const uint8_t *buf, int base_offs, enum MAD_FIELDS id)
 {
 	const struct position *at = find_in_word(id, base_offs);
 
 	return at ? get_in_word(buf, base_offs, at) : get_other(buf, base_offs, id);
 }
 
+EXPORT uint64_t mad_get_field64(void *buf, int base_offs, enum MAD_FIELDS id)
+{
+	return get_number(buf, base_offs, id);
+}
+
+EXPORT uint64_t mad_read_field64(const void *buf, int base_offs, enum MAD_FIELDS id)
+{
+	return get_number(buf, base_offs, id);
+}
+
 EXPORT uint32_t mad_get_field(void *buf, int base_offs, enum MAD_FIELDS id)
 {
-	const struct position *at = find_in_word(id, base_offs);
+	return (uint32_t)get_number(buf, base_offs, id);
+}
 
-	return at ? get_in_word(buf, base_offs, at) : (uint32_t)get_other(buf, base_offs, id);
+EXPORT uint32_t mad_read_field(const void *buf, int base_offs, enum MAD_FIELDS id)
+{
+	return (uint32_t)get_number(buf, base_offs, id);
 }
 
 EXPORT void mad_set_field64(void *buf, int base_offs, enum MAD_FIELDS id, uint64_t value)
@@ -140,12 +153,38 @@ EXPORT void mad_set_field(void *buf, int base_offs, enum MAD_FIELDS id, uint32_t
 		set_other(buf, base_offs, id, value);
 }
 
-EXPORT void mad_get_array(void *buf, int base_offs, enum MAD_FIELDS id, void *value)
+EXPORT void mad_read_array(const void *buf, int base_offs, enum MAD_FIELDS id, void *value)
 {
 	const struct field *field = find_field(id);
 
 	if (field)
-		memcpy(value, (uint8_t *)buf + base_offs + field->byte, field->bits / 8);
+		memcpy(value, (const uint8_t *)buf + base_offs + field->byte, field->bits / 8);
+}
+
+EXPORT void mad_get_array(void *buf, int base_offs, enum MAD_FIELDS id, void *value)
+{
+	mad_read_array(buf, base_offs, id, value);
+}
+
+EXPORT size_t mad_read_text(const void *buf, int base_offs, enum MAD_FIELDS id, char *text,
+			    size_t size)
+{
+	const struct field *field = find_field(id);
+	const char *bytes = NULL;
+	size_t length = 0;
+
+	if (field) {
+		bytes = (const char *)buf + base_offs + field->byte;
+		length = strnlen(bytes, field->bits / 8);
+	}
+	if (size) {
+		size_t fits = length < size ? length : size - 1;
+
+		if (fits)
+			memcpy(text, bytes, fits);
+		text[fits] = '\0';
+	}
+	return length;
 }
 
 EXPORT void mad_set_array(void *buf, int base_offs, enum MAD_FIELDS id, void *value)

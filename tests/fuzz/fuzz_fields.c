@@ -32,7 +32,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint64_t number = take(&input, 8), value[64] = {0};
 	size_t length = reach(field, base);
 	uint8_t *buf = calloc(1, length);
-	char name[64] = "";
+	char name[64] = "", text[256];
+	size_t room = base % (sizeof(text) + 1);
 
 	take_bytes(&input, buf, length);
 	take_bytes(&input, value, sizeof(value));
@@ -46,6 +47,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		mad_set_field(buf, (int)base, field, (uint32_t)number);
 		check(mad_get_field(buf, (int)base, field) == (uint32_t)(number & mask));
 	}
+	check(mad_read_field64(buf, (int)base, field) ==
+	      mad_get_field64(buf, (int)base, field));
+	check(mad_read_field(buf, (int)base, field) == mad_get_field(buf, (int)base, field));
+	mad_read_array(buf, (int)base, field, value);
+	check(mad_read_text(buf, (int)base, field, text, room) <= mad_field_bits(field) / 8);
+	check(!room || strlen(text) < room);
 	mad_set_array(buf, (int)base, field, value);
 	mad_get_array(buf, (int)base, field, value);
 	mad_encode_field(buf, field, value);

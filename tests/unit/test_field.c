@@ -191,6 +191,56 @@ static void every_field_is_met_once_in_some_attribute(void **state)
 	assert_null(mad_next_attribute("NoSuchAttribute"));
 }
 
+static void a_constant_image_is_read_as_one_that_is_not(void **state)
+{
+	uint8_t image[320], one[256], other[256];
+	enum MAD_FIELDS field;
+	int base;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(image); i++)
+		image[i] = (uint8_t)(i * 7 + 1);
+	for (field = IB_NO_FIELD; field <= IB_FIELD_LAST_; field++)
+		for (base = 0; base < 2; base++) {
+			const uint8_t *constant = image;
+
+			assert_int_equal(mad_read_field(constant, base, field),
+					 mad_get_field(image, base, field));
+			assert_true(mad_read_field64(constant, base, field) ==
+				    mad_get_field64(image, base, field));
+			memset(one, 0, sizeof(one));
+			memset(other, 0, sizeof(other));
+			mad_read_array(constant, base, field, one);
+			mad_get_array(image, base, field, other);
+			assert_memory_equal(one, other, sizeof(one));
+		}
+}
+
+static void a_text_ends_with_its_nul_or_its_field_and_always_within_the_buffer(void **state)
+{
+	uint8_t image[80];
+	char text[80];
+
+	(void)state;
+	memset(image, 'x', sizeof(image));
+	memset(text, '#', sizeof(text));
+	assert_int_equal(mad_read_text(image, 3, IB_NODE_DESC_F, text, sizeof(text)), 64);
+	assert_int_equal(strlen(text), 64);
+	memcpy(image, "switch \xc3\xa9", 10);
+	assert_int_equal(mad_read_text(image, 0, IB_NODE_DESC_F, text, sizeof(text)), 9);
+	assert_string_equal(text, "switch \xc3\xa9");
+	memset(text, '#', sizeof(text));
+	assert_int_equal(mad_read_text(image, 0, IB_NODE_DESC_F, text, 4), 9);
+	assert_memory_equal(text, "swi\0#", 5);
+	assert_int_equal(mad_read_text(image, 0, IB_NODE_DESC_F, NULL, 0), 9);
+	image[0] = 0;
+	assert_int_equal(mad_read_text(image, 0, IB_NODE_DESC_F, text, 1), 0);
+	assert_memory_equal(text, "\0wi", 3);
+	text[0] = '#';
+	assert_int_equal(mad_read_text(image, 0, IB_NODE_LAST_F, text, sizeof(text)), 0);
+	assert_string_equal(text, "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -201,6 +251,9 @@ int main(void)
 		cmocka_unit_test(fields_are_found_by_constant_label_and_attribute),
 		cmocka_unit_test(an_attribute_can_be_walked_through),
 		cmocka_unit_test(every_field_is_met_once_in_some_attribute),
+		cmocka_unit_test(a_constant_image_is_read_as_one_that_is_not),
+		cmocka_unit_test(
+			a_text_ends_with_its_nul_or_its_field_and_always_within_the_buffer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
