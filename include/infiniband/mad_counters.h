@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/**
+ * mad_counters.h - the counters of a port as numbers (IBA 16.1).
+ *
+ *   ib_portid_t node = {.lid = 7};
+ *   struct mad_counters counters;
+ *
+ *   if (mad_counters_read(port, &node, 3, NULL, &counters) == 0)
+ *           printf("%" PRIu64 " bytes, %" PRIu64 " packets\n", counters.rcv_bytes,
+ *                  counters.rcv_packets);
+ *
+ * A reading has each counter that the node has: those of PortCountersExtended if the node has
+ * it, those of PortCounters that PortCountersExtended lacks, and on demand those of
+ * PortRcvErrorDetails and PortXmitDiscardDetails. The node's ClassPortInfo says which it has. A
+ * struct mad_counters_node keeps what ClassPortInfo said, so that it is read once.
+ *
+ * The port must have IB_PERFORMANCE_CLASS registered. The numbers are in host order.
+ *
+ * Counters stop at their maximum; they do not begin again at 0 (IBA 16.1.3.5). The library
+ * resets none but by mad_counters_reset(). struct mad_counters_tracker adds up readings, so
+ * that a program needs no reset, and does not disturb other programs.
+ *
+ * Threads: any number may read at once, by one struct mad_counters_node, too. A tracker is used
+ * by one thread at a time. A child of fork() creates nodes of its own.
+ *
+ * Calls return 0 or more, or a negative errno.
+ */
+#ifndef INFINIBAND_MAD_COUNTERS_H
+#define INFINIBAND_MAD_COUNTERS_H
+
+#include <infiniband/mad_async.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* --- capabilities of performance management agents ------------------------------- */
+
+/** ClassPortInfo:CapabilityMask (IBA 16.1.3.1): IB_CPI_CAPMASK_F. */
+enum mad_pma_capability {
+	MAD_PMA_ALL_PORT_SELECT = 0x0100, /**< port 255 is all ports together */
+	MAD_PMA_EXTENDED_WIDTH = 0x0200,  /**< PortCountersExtended */
+	/** PortCountersExtended without unicast and multicast packets */
+	MAD_PMA_EXTENDED_WIDTH_NO_IETF = 0x0400,
+	MAD_PMA_SAMPLES_ONLY = 0x0800,
+	MAD_PMA_XMIT_WAIT = 0x1000, /**< PortXmitWait */
+	MAD_PMA_INHIBIT_LIMITED_PKEY = 0x2000,
+	MAD_PMA_RSFEC_COUNTERS = 0x4000, /**< of PortExtendedSpeedsCounters */
+	MAD_PMA_QP1_DROPPED = 0x8000     /**< QP1Dropped */
+};
+
+/** ClassPortInfo:CapabilityMask2: IB_CPI_CAPMASK2_F. */
+enum mad_pma_capability2 {
+	MAD_PMA2_PM_KEY = 0x1,
+	/** PortCountersExtended has the errors and PortXmitWait, too */
+	MAD_PMA2_ADDITIONAL_EXTENDED = 0x2
+};
+
+/* --- counters -------------------------------------------------------------------- */
+
+/** The counters, by number: bits of masks, and indices of mad_counters_info(). */
+enum mad_counter {
+	/* traffic */
+	MAD_COUNTER_XMIT_BYTES,
+	MAD_COUNTER_RCV_BYTES,
+	MAD_COUNTER_XMIT_PACKETS,
+	MAD_COUNTER_RCV_PACKETS,
+	MAD_COUNTER_XMIT_UNICAST_PACKETS,
+	MAD_COUNTER_RCV_UNICAST_PACKETS,
+	MAD_COUNTER_XMIT_MULTICAST_PACKETS,
+	MAD_COUNTER_RCV_MULTICAST_PACKETS,
+	MAD_COUNTER_XMIT_WAIT_TICKS,
+	/* errors */
+	MAD_COUNTER_SYMBOL_ERRORS,
+	MAD_COUNTER_LINK_RECOVERIES,
+	MAD_COUNTER_LINK_DOWNED,
+	MAD_COUNTER_RCV_ERRORS,
+	MAD_COUNTER_RCV_REMOTE_PHYSICAL_ERRORS,
+	MAD_COUNTER_RCV_SWITCH_RELAY_ERRORS,
+	MAD_COUNTER_XMIT_DISCARDS,
+	MAD_COUNTER_XMIT_CONSTRAINT_ERRORS,
+	MAD_COUNTER_RCV_CONSTRAINT_ERRORS,
+	MAD_COUNTER_LOCAL_LINK_INTEGRITY_ERRORS,
+	MAD_COUNTER_EXCESSIVE_BUFFER_OVERRUN_ERRORS,
+	MAD_COUNTER_VL15_DROPPED,
+	MAD_COUNTER_QP1_DROPPED,
+	/* what rcv_errors consists of */
+	MAD_COUNTER_LOCAL_PHYSICAL_ERRORS,
+	MAD_COUNTER_MALFORMED_PACKET_ERRORS,
+	MAD_COUNTER_BUFFER_OVERRUN_ERRORS,
+	MAD_COUNTER_DLID_MAPPING_ERRORS,
+	MAD_COUNTER_VL_MAPPING_ERRORS,
+	MAD_COUNTER_LOOPING_ERRORS,
+	/* what xmit_discards consists of */
+	MAD_COUNTER_INACTIVE_DISCARDS,
+	MAD_COUNTER_NEIGHBOR_MTU_DISCARDS,
+	MAD_COUNTER_SW_LIFETIME_LIMIT_DISCARDS,
+	MAD_COUNTER_SW_HOQ_LIFETIME_LIMIT_DISCARDS,
+	MAD_COUNTER_COUNT
+};
+
+/** The bit of a counter in a mask. */
+#define MAD_COUNTER_BIT(counter) (UINT64_C(1) << (counter))
+
+/** Masks of counters. */
+#define MAD_COUNTERS_TRAFFIC              UINT64_C(0x000001ff)
+#define MAD_COUNTERS_ERRORS               UINT64_C(0x003ffe00)
+#define MAD_COUNTERS_RCV_ERROR_DETAILS    UINT64_C(0x0fc00000)
+#define MAD_COUNTERS_XMIT_DISCARD_DETAILS UINT64_C(0xf0000000)
+#define MAD_COUNTERS_ALL                  UINT64_C(0xffffffff)
+/** Without the details, which take a request each. */
+#define MAD_COUNTERS_DEFAULT              (MAD_COUNTERS_TRAFFIC | MAD_COUNTERS_ERRORS)
+
+/** What is odd about the responses of a node: bits of struct mad_counters:odd. */
+enum mad_counters_odd {
+	/** a response that says it is about another port */
+	MAD_COUNTERS_ODD_PORT = 1,
+	/** ClassPortInfo has PortCountersExtended, and the node does not */
+	MAD_COUNTERS_ODD_CAPABILITY = 2,
+	/** a number of bytes that 64 bits do not hold; UINT64_MAX is given */
+	MAD_COUNTERS_ODD_VALUE = 4
+};
+
+/**
+ * A reading. A counter is 0 if it is not in "present". Packets and bytes are those of data
+ * packets, not of flow control.
+ */
+struct mad_counters {
+	/** from the first byte of the LRH to the ICRC: 4 times PortXmitData, whose unit is 4
+	 * bytes */
+	uint64_t xmit_bytes;
+	uint64_t rcv_bytes; /**< 4 times PortRcvData */
+	uint64_t xmit_packets;
+	uint64_t rcv_packets;
+	uint64_t xmit_unicast_packets;
+	uint64_t rcv_unicast_packets;
+	uint64_t xmit_multicast_packets;
+	uint64_t rcv_multicast_packets;
+	uint64_t xmit_wait_ticks; /**< ticks of the node's clock (PortSamplesControl:Tick) in
+				       which a packet waited, and none was sent */
+	uint64_t symbol_errors;
+	uint64_t link_recoveries; /**< error recoveries that succeeded */
+	uint64_t link_downed;     /**< error recoveries that failed: the link went down */
+	uint64_t rcv_errors;      /**< packets with an error */
+	uint64_t rcv_remote_physical_errors; /**< packets marked bad by another port (EBP) */
+	uint64_t rcv_switch_relay_errors;    /**< packets that the switch could not forward */
+	uint64_t xmit_discards;
+	uint64_t xmit_constraint_errors;
+	uint64_t rcv_constraint_errors;
+	uint64_t local_link_integrity_errors;     /**< times that errors reached a threshold */
+	uint64_t excessive_buffer_overrun_errors; /**< times that overruns lasted too long */
+	uint64_t vl15_dropped;                    /**< packets */
+	uint64_t qp1_dropped;                     /**< packets */
+
+	uint64_t local_physical_errors; /**< PortRcvErrorDetails: packets */
+	uint64_t malformed_packet_errors;
+	uint64_t buffer_overrun_errors;
+	uint64_t dlid_mapping_errors;
+	uint64_t vl_mapping_errors;
+	uint64_t looping_errors;
+
+	uint64_t inactive_discards; /**< PortXmitDiscardDetails: packets */
+	uint64_t neighbor_mtu_discards;
+	uint64_t sw_lifetime_limit_discards;
+	uint64_t sw_hoq_lifetime_limit_discards;
+
+	uint64_t reserved[8]; /**< for counters to come; 0 */
+
+	uint64_t present;    /**< which counters the node has, and were read */
+	uint64_t at_maximum; /**< which stand at their maximum: they may have missed events */
+	uint64_t extended;   /**< which were read with 64 bits, from PortCountersExtended */
+	uint64_t time_us;    /**< of the last response with counters, by CLOCK_MONOTONIC */
+	uint32_t capability_mask; /**< enum mad_pma_capability */
+	uint32_t capability_mask2;
+	uint32_t status;   /**< the MAD status of the request that failed with -EIO; or 0 */
+	uint32_t odd;      /**< enum mad_counters_odd */
+	uint32_t requests; /**< how many requests the reading took, without retransmissions */
+	uint8_t port;
+	uint8_t reserved2[3];
+};
+
+/** A counter, for programs that export all of them without a list of their own. */
+struct mad_counter_info {
+	const char *name;        /**< of the member: "xmit_bytes" */
+	const char *unit;        /**< "bytes", "packets", "ticks" or "events" */
+	const char *field;       /**< as the specification names it: "PortXmitData" */
+	const char *attribute;   /**< "PortCounters", ...; of extended_bits if bits is 0 */
+	unsigned bits;           /**< in that attribute; 0: it is not there */
+	unsigned extended_bits;  /**< in PortCountersExtended; 0: it is not there */
+	unsigned multiplier;     /**< units for one of the node's: 4 for bytes */
+	const char *description; /**< a sentence without its full stop */
+};
+
+/** A counter, from 0 to MAD_COUNTER_COUNT - 1; NULL beyond. It is constant. */
+const struct mad_counter_info *mad_counters_info(unsigned counter);
+/** A member by its number; 0 beyond the last counter. */
+uint64_t mad_counters_value(const struct mad_counters *counters, unsigned counter);
+
+/* --- reading --------------------------------------------------------------------- */
+
+/**
+ * What a node said about itself: its ClassPortInfo, and which attributes it refused. A program
+ * creates one for each node (or LID), and gives it to all readings of that node's ports. If
+ * many readings of an engine begin at once, one of them asks for ClassPortInfo, and the others
+ * wait for it. If that fails, they all fail, so that a dead node costs one request.
+ */
+struct mad_counters_node;
+
+/** NULL with errno ENOMEM. */
+struct mad_counters_node *mad_counters_node_create(void);
+/** Readings that were begun with it go on, and keep it as long. NULL is allowed. */
+void mad_counters_node_free(struct mad_counters_node *node);
+
+/** What is 0 is left to the library. */
+struct mad_counters_options {
+	uint64_t counters;              /**< which to read; 0: MAD_COUNTERS_DEFAULT */
+	struct mad_counters_node *node; /**< NULL: ClassPortInfo is asked for, and not kept */
+	int timeout_ms;                 /**< of an attempt; 0: the port's */
+};
+
+/** All ports of a node together, if it has MAD_PMA_ALL_PORT_SELECT. */
+#define MAD_COUNTERS_ALL_PORTS 255
+
+/**
+ * Reads the counters of a port of the node at dport, which has a LID. Port 0 is a switch's own.
+ * options may be NULL. No request is sent that the counters do not need.
+ *
+ * *counters is always filled in. If the call fails after a part was read, "present" says which.
+ * What the node does not have is no error, unless it has none of the counters.
+ *
+ * -EINVAL
+ * -EIO         a response with a status other than 0: counters->status
+ * -ETIMEDOUT   no response came
+ * -EOPNOTSUPP  the node has none of the counters, or does not have MAD_COUNTERS_ALL_PORTS
+ * -EBADMSG     a response is too short
+ * and the other errors of struct mad_reply
+ */
+int mad_counters_read(const struct ibmad_port *port, const ib_portid_t *dport,
+		      unsigned port_number, const struct mad_counters_options *options,
+		      struct mad_counters *counters);
+
+/**
+ * Called once for each reading on an engine, as a callback of its requests. error is as
+ * mad_counters_read() returns it. The counters are freed when the callback returns.
+ */
+typedef void mad_counters_fn(struct mad_async *async, int error,
+			     const struct mad_counters *counters, void *arg);
+
+/**
+ * Begins a reading on an engine. dport and options are copied. If the call fails, the callback
+ * is not called: -EINVAL, -ENOMEM, -EOPNOTSUPP as above if the node is known, and the errors of
+ * mad_async_submit().
+ */
+int mad_counters_submit(struct mad_async *async, const ib_portid_t *dport, unsigned port_number,
+			const struct mad_counters_options *options, mad_counters_fn *callback,
+			void *arg);
+
+/**
+ * Sets counters to 0: those that a reading with the same options reads. Other programs that
+ * read them see that, too. The errors are those of mad_counters_read().
+ */
+int mad_counters_reset(const struct ibmad_port *port, const ib_portid_t *dport,
+		       unsigned port_number, const struct mad_counters_options *options);
+
+/* --- adding up readings ---------------------------------------------------------- */
+
+/** What a tracker makes of readings of one port. */
+struct mad_counters_tracker;
+
+/** What happened between two readings: bits that mad_counters_track() returns. */
+enum mad_counters_event {
+	/** Some counters fell, others did not: somebody reset them. */
+	MAD_COUNTERS_RESET = 1,
+	/**
+	 * Each counter that was not 0 fell: the node restarted, or somebody reset all
+	 * counters at once. Counters do not tell which.
+	 */
+	MAD_COUNTERS_RESTARTED = 2,
+	/** A counter fell by less than a sixteenth, and no other counter fell by more. */
+	MAD_COUNTERS_BACKWARDS = 4,
+	/** A counter has reached its maximum, so that its total is too low from now on. */
+	MAD_COUNTERS_STUCK = 8,
+	/** Counters have come, gone, or are read from another attribute than before. */
+	MAD_COUNTERS_CHANGED = 16
+};
+
+/** The sum of the readings. Members may be added at the end: the library allocates it. */
+struct mad_counters_totals {
+	/**
+	 * Events since the first reading. "present" has what was read twice. "at_maximum" has
+	 * the counters that stood at their maximum in a reading, "extended" is 0, "time_us" is
+	 * the time of the latest reading.
+	 */
+	struct mad_counters total;
+	uint64_t first_us; /**< the time of the first reading */
+	uint64_t readings;
+	uint64_t resets;    /**< readings with MAD_COUNTERS_RESET */
+	uint64_t restarts;  /**< readings with MAD_COUNTERS_RESTARTED */
+	uint64_t backwards; /**< counters that ran backwards, in all readings */
+	uint64_t stuck;     /**< counters that reached their maximum, in all readings */
+};
+
+/** NULL with errno ENOMEM. */
+struct mad_counters_tracker *mad_counters_tracker_create(void);
+void mad_counters_tracker_free(struct mad_counters_tracker *tracker);
+
+/**
+ * Adds a reading to the totals. The first one is where they begin. A counter that began again
+ * adds what it shows now: what it counted before the reset is not known. A counter that ran
+ * backwards adds nothing until it exceeds its former value. A total stops at UINT64_MAX.
+ *
+ * Returns what happened, a mask of enum mad_counters_event. -EINVAL: an argument is NULL, or
+ * the reading is older than the previous one; it is not added.
+ */
+int mad_counters_track(struct mad_counters_tracker *tracker,
+		       const struct mad_counters *reading);
+
+/** The totals, valid until the next call for the tracker. NULL for NULL. */
+const struct mad_counters_totals *mad_counters_tracker_totals(
+	const struct mad_counters_tracker *tracker);
+/** The rate of a counter between the latest two readings, a second; 0 if one lacks it. */
+double mad_counters_tracker_rate(const struct mad_counters_tracker *tracker, unsigned counter);
+/** The rate of a counter since the first reading, a second; 0 after one reading. */
+double mad_counters_tracker_mean_rate(const struct mad_counters_tracker *tracker,
+				      unsigned counter);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* INFINIBAND_MAD_COUNTERS_H */

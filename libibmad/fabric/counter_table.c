@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* The counters by number: a row each, which a program can walk. */
+
+#include "fabric/counter_table.h"
+
+#include "base/export.h"
+#include "mad/mad_wire.h"
+
+#include <infiniband/mad_fields.h>
+#include <assert.h>
+#include <stddef.h>
+
+/* Of the field IB_PC_QP1_DROP_F, which rdma-core puts where VL15Dropped is. */
+#define QP1_DROPPED_OFFS 20
+
+struct row {
+	struct mad_counter_info info;
+	enum MAD_FIELDS field;    /* in the basic attribute; IB_NO_FIELD: it is not there */
+	enum MAD_FIELDS extended; /* in PortCountersExtended */
+	uint8_t source;           /* the basic attribute */
+	uint8_t select;           /* its bit in CounterSelect */
+	uint8_t extended_select;
+	uint16_t offset; /* of the member */
+};
+
+#define PLACE(member) .offset = offsetof(struct mad_counters, member)
+
+/* In PortCounters and PortCountersExtended. */
+#define BOTH(member, unit_name, name_in_iba, width, factor, basic_field, basic_select,    \
+	     extended_field, extended_field_select, text)                                 \
+	{                                                                                 \
+		.info = {.name = #member,                                                 \
+			 .unit = unit_name,                                               \
+			 .field = name_in_iba,                                            \
+			 .attribute = "PortCounters",                                     \
+			 .bits = width,                                                   \
+			 .extended_bits = 64,                                             \
+			 .multiplier = factor,                                            \
+			 .description = text},                                            \
+		.field = basic_field, .extended = extended_field, .source = SOURCE_BASIC, \
+		.select = basic_select, .extended_select = extended_field_select,         \
+		PLACE(member)                                                             \
+	}
+
+/* In PortCountersExtended alone. */
+#define EXTENDED(member, name_in_iba, extended_field, extended_field_select, text) \
+	{                                                                          \
+		.info = {.name = #member,                                          \
+			 .unit = "packets",                                        \
+			 .field = name_in_iba,                                     \
+			 .attribute = "PortCountersExtended",                      \
+			 .extended_bits = 64,                                      \
+			 .multiplier = 1,                                          \
+			 .description = text},                                     \
+		.extended = extended_field, .source = SOURCE_EXTENDED,             \
+		.extended_select = extended_field_select, PLACE(member)            \
+	}
+
+#define DETAIL(member, attribute_name, source_number, name_in_iba, detail_field,         \
+	       detail_select, text)                                                      \
+	{                                                                                \
+		.info = {.name = #member,                                                \
+			 .unit = "packets",                                              \
+			 .field = name_in_iba,                                           \
+			 .attribute = attribute_name,                                    \
+			 .bits = 16,                                                     \
+			 .multiplier = 1,                                                \
+			 .description = text},                                           \
+		.field = detail_field, .source = source_number, .select = detail_select, \
+		PLACE(member)                                                            \
+	}
+#define RCV_DETAIL(member, name_in_iba, field, select, text)                                  \
+	DETAIL(member, "PortRcvErrorDetails", SOURCE_RCV_DETAILS, name_in_iba, field, select, \
+	       text)
+#define XMIT_DETAIL(member, name_in_iba, field, select, text)                             \
+	DETAIL(member, "PortXmitDiscardDetails", SOURCE_XMIT_DETAILS, name_in_iba, field, \
+	       select, text)
+
+static const struct row rows[] = {
+	[MAD_COUNTER_XMIT_BYTES] =
+		BOTH(xmit_bytes, "bytes", "PortXmitData", 32, 4, IB_PC_XMT_BYTES_F, 12,
+		     IB_PC_EXT_XMT_BYTES_F, 0, "Bytes of data packets sent"),
+	[MAD_COUNTER_RCV_BYTES] =
+		BOTH(rcv_bytes, "bytes", "PortRcvData", 32, 4, IB_PC_RCV_BYTES_F, 13,
+		     IB_PC_EXT_RCV_BYTES_F, 1, "Bytes of data packets received"),
+	[MAD_COUNTER_XMIT_PACKETS] =
+		BOTH(xmit_packets, "packets", "PortXmitPkts", 32, 1, IB_PC_XMT_PKTS_F, 14,
+		     IB_PC_EXT_XMT_PKTS_F, 2, "Data packets sent"),
+	[MAD_COUNTER_RCV_PACKETS] =
+		BOTH(rcv_packets, "packets", "PortRcvPkts", 32, 1, IB_PC_RCV_PKTS_F, 15,
+		     IB_PC_EXT_RCV_PKTS_F, 3, "Data packets received"),
+	[MAD_COUNTER_XMIT_UNICAST_PACKETS] =
+		EXTENDED(xmit_unicast_packets, "PortUnicastXmitPkts", IB_PC_EXT_XMT_UPKTS_F, 4,
+			 "Unicast packets sent"),
+	[MAD_COUNTER_RCV_UNICAST_PACKETS] =
+		EXTENDED(rcv_unicast_packets, "PortUnicastRcvPkts", IB_PC_EXT_RCV_UPKTS_F, 5,
+			 "Unicast packets received"),
+	[MAD_COUNTER_XMIT_MULTICAST_PACKETS] =
+		EXTENDED(xmit_multicast_packets, "PortMulticastXmitPkts", IB_PC_EXT_XMT_MPKTS_F,
+			 6, "Multicast packets sent"),
+	[MAD_COUNTER_RCV_MULTICAST_PACKETS] =
+		EXTENDED(rcv_multicast_packets, "PortMulticastRcvPkts", IB_PC_EXT_RCV_MPKTS_F,
+			 7, "Multicast packets received"),
+	[MAD_COUNTER_XMIT_WAIT_TICKS] =
+		BOTH(xmit_wait_ticks, "ticks", "PortXmitWait", 32, 1, IB_PC_XMT_WAIT_F, 16,
+		     IB_PC_EXT_XMT_WAIT_F, 28, "Ticks in which data waited and none was sent"),
+	[MAD_COUNTER_SYMBOL_ERRORS] =
+		BOTH(symbol_errors, "events", "SymbolErrorCounter", 16, 1, IB_PC_ERR_SYM_F, 0,
+		     IB_PC_EXT_ERR_SYM_F, 16, "Minor link errors on one or more lanes"),
+	[MAD_COUNTER_LINK_RECOVERIES] =
+		BOTH(link_recoveries, "events", "LinkErrorRecoveryCounter", 8, 1,
+		     IB_PC_LINK_RECOVERS_F, 1, IB_PC_EXT_LINK_RECOVERS_F, 17,
+		     "Link error recoveries that succeeded"),
+	[MAD_COUNTER_LINK_DOWNED] =
+		BOTH(link_downed, "events", "LinkDownedCounter", 8, 1, IB_PC_LINK_DOWNED_F, 2,
+		     IB_PC_EXT_LINK_DOWNED_F, 18, "Times that the link went down"),
+	[MAD_COUNTER_RCV_ERRORS] =
+		BOTH(rcv_errors, "packets", "PortRcvErrors", 16, 1, IB_PC_ERR_RCV_F, 3,
+		     IB_PC_EXT_ERR_RCV_F, 19, "Packets received with an error"),
+	[MAD_COUNTER_RCV_REMOTE_PHYSICAL_ERRORS] =
+		BOTH(rcv_remote_physical_errors, "packets", "PortRcvRemotePhysicalErrors", 16,
+		     1, IB_PC_ERR_PHYSRCV_F, 4, IB_PC_EXT_ERR_PHYSRCV_F, 20,
+		     "Packets received that another port had marked as bad"),
+	[MAD_COUNTER_RCV_SWITCH_RELAY_ERRORS] =
+		BOTH(rcv_switch_relay_errors, "packets", "PortRcvSwitchRelayErrors", 16, 1,
+		     IB_PC_ERR_SWITCH_REL_F, 5, IB_PC_EXT_ERR_SWITCH_REL_F, 21,
+		     "Packets received that the switch could not forward"),
+	[MAD_COUNTER_XMIT_DISCARDS] = BOTH(xmit_discards, "packets", "PortXmitDiscards", 16, 1,
+					   IB_PC_XMT_DISCARDS_F, 6, IB_PC_EXT_XMT_DISCARDS_F,
+					   22, "Packets discarded instead of being sent"),
+	[MAD_COUNTER_XMIT_CONSTRAINT_ERRORS] =
+		BOTH(xmit_constraint_errors, "packets", "PortXmitConstraintErrors", 8, 1,
+		     IB_PC_ERR_XMTCONSTR_F, 7, IB_PC_EXT_ERR_XMTCONSTR_F, 23,
+		     "Packets not sent because of P_Key or raw filters"),
+	[MAD_COUNTER_RCV_CONSTRAINT_ERRORS] =
+		BOTH(rcv_constraint_errors, "packets", "PortRcvConstraintErrors", 8, 1,
+		     IB_PC_ERR_RCVCONSTR_F, 8, IB_PC_EXT_ERR_RCVCONSTR_F, 24,
+		     "Packets discarded on receipt because of P_Key or raw filters"),
+	[MAD_COUNTER_LOCAL_LINK_INTEGRITY_ERRORS] =
+		BOTH(local_link_integrity_errors, "events", "LocalLinkIntegrityErrors", 4, 1,
+		     IB_PC_ERR_LOCALINTEG_F, 9, IB_PC_EXT_ERR_LOCALINTEG_F, 25,
+		     "Times that local physical errors exceeded the threshold"),
+	[MAD_COUNTER_EXCESSIVE_BUFFER_OVERRUN_ERRORS] =
+		BOTH(excessive_buffer_overrun_errors, "events", "ExcessiveBufferOverrunErrors",
+		     4, 1, IB_PC_ERR_EXCESS_OVR_F, 10, IB_PC_EXT_ERR_EXCESS_OVR_F, 26,
+		     "Times that buffers overran in too many periods in a row"),
+	[MAD_COUNTER_VL15_DROPPED] =
+		BOTH(vl15_dropped, "packets", "VL15Dropped", 16, 1, IB_PC_VL15_DROPPED_F, 11,
+		     IB_PC_EXT_VL15_DROPPED_F, 27, "Packets of VL15 dropped for want of room"),
+	[MAD_COUNTER_QP1_DROPPED] =
+		BOTH(qp1_dropped, "packets", "QP1Dropped", 16, 1, IB_PC_QP1_DROP_F, 17,
+		     IB_PC_EXT_QP1_DROP_F, 29, "Packets of QP1 dropped for want of room"),
+	[MAD_COUNTER_LOCAL_PHYSICAL_ERRORS] =
+		RCV_DETAIL(local_physical_errors, "PortLocalPhysicalErrors",
+			   IB_PC_RCV_LOCAL_PHY_ERR_F, 0, "Packets received with a CRC error"),
+	[MAD_COUNTER_MALFORMED_PACKET_ERRORS] =
+		RCV_DETAIL(malformed_packet_errors, "PortMalformedPktErrors",
+			   IB_PC_RCV_MALFORMED_PKT_ERR_F, 1, "Malformed packets received"),
+	[MAD_COUNTER_BUFFER_OVERRUN_ERRORS] =
+		RCV_DETAIL(buffer_overrun_errors, "PortBufferOverrunErrors",
+			   IB_PC_RCV_BUF_OVR_ERR_F, 2, "Packets dropped by a full buffer"),
+	[MAD_COUNTER_DLID_MAPPING_ERRORS] = RCV_DETAIL(
+		dlid_mapping_errors, "PortDLIDMappingErrors", IB_PC_RCV_DLID_MAP_ERR_F, 3,
+		"Packets that the forwarding tables could not forward"),
+	[MAD_COUNTER_VL_MAPPING_ERRORS] =
+		RCV_DETAIL(vl_mapping_errors, "PortVLMappingErrors", IB_PC_RCV_VL_MAP_ERR_F, 4,
+			   "Packets that SL to VL mapping could not forward"),
+	[MAD_COUNTER_LOOPING_ERRORS] =
+		RCV_DETAIL(looping_errors, "PortLoopingErrors", IB_PC_RCV_LOOPING_ERR_F, 5,
+			   "Packets whose output port was their input port"),
+	[MAD_COUNTER_INACTIVE_DISCARDS] =
+		XMIT_DETAIL(inactive_discards, "PortInactiveDiscards", IB_PC_XMT_INACT_DISC_F,
+			    0, "Packets discarded because the port was not active"),
+	[MAD_COUNTER_NEIGHBOR_MTU_DISCARDS] = XMIT_DETAIL(
+		neighbor_mtu_discards, "PortNeighborMTUDiscards", IB_PC_XMT_NEIGH_MTU_DISC_F, 1,
+		"Packets discarded because they exceed the neighbor's MTU"),
+	[MAD_COUNTER_SW_LIFETIME_LIMIT_DISCARDS] =
+		XMIT_DETAIL(sw_lifetime_limit_discards, "PortSwLifetimeLimitDiscards",
+			    IB_PC_XMT_SW_LIFE_DISC_F, 2,
+			    "Packets discarded after the switch lifetime limit"),
+	[MAD_COUNTER_SW_HOQ_LIFETIME_LIMIT_DISCARDS] =
+		XMIT_DETAIL(sw_hoq_lifetime_limit_discards, "PortSwHOQLifetimeLimitDiscards",
+			    IB_PC_XMT_SW_HOL_DISC_F, 3,
+			    "Packets discarded after the head of queue lifetime limit"),
+};
+static_assert(sizeof(rows) / sizeof(*rows) == MAD_COUNTER_COUNT, "a counter has no row");
+static_assert(MAD_COUNTER_COUNT == 32, "MAD_COUNTERS_ALL has other counters");
+
+#define UNICAST_AND_MULTICAST                                  \
+	(MAD_COUNTER_BIT(MAD_COUNTER_XMIT_UNICAST_PACKETS) |   \
+	 MAD_COUNTER_BIT(MAD_COUNTER_RCV_UNICAST_PACKETS) |    \
+	 MAD_COUNTER_BIT(MAD_COUNTER_XMIT_MULTICAST_PACKETS) | \
+	 MAD_COUNTER_BIT(MAD_COUNTER_RCV_MULTICAST_PACKETS))
+#define DATA                                                                                \
+	(MAD_COUNTER_BIT(MAD_COUNTER_XMIT_BYTES) | MAD_COUNTER_BIT(MAD_COUNTER_RCV_BYTES) | \
+	 MAD_COUNTER_BIT(MAD_COUNTER_XMIT_PACKETS) | MAD_COUNTER_BIT(MAD_COUNTER_RCV_PACKETS))
+#define WAIT        MAD_COUNTER_BIT(MAD_COUNTER_XMIT_WAIT_TICKS)
+#define QP1_DROPPED MAD_COUNTER_BIT(MAD_COUNTER_QP1_DROPPED)
+
+/* Errors and PortXmitWait, of those that have a capability bit of their own what it says. */
+static uint64_t basic_counters(uint32_t capability_mask)
+{
+	uint64_t counters = MAD_COUNTERS_ERRORS & ~QP1_DROPPED;
+
+	if (capability_mask & MAD_PMA_XMIT_WAIT)
+		counters |= WAIT;
+	if (capability_mask & MAD_PMA_QP1_DROPPED)
+		counters |= QP1_DROPPED;
+	return counters;
+}
+
+static uint64_t extended_counters(uint32_t capability_mask, uint32_t capability_mask2)
+{
+	uint64_t counters = 0;
+
+	if (!(capability_mask & (MAD_PMA_EXTENDED_WIDTH | MAD_PMA_EXTENDED_WIDTH_NO_IETF)))
+		return 0;
+	counters = DATA;
+	if (capability_mask & MAD_PMA_EXTENDED_WIDTH)
+		counters |= UNICAST_AND_MULTICAST;
+	if (capability_mask2 & MAD_PMA2_ADDITIONAL_EXTENDED)
+		counters |= basic_counters(capability_mask);
+	return counters;
+}
+
+uint64_t counter_source_offers(enum counter_source source, uint32_t capability_mask,
+			       uint32_t capability_mask2)
+{
+	switch (source) {
+	case SOURCE_EXTENDED:
+		return extended_counters(capability_mask, capability_mask2);
+	case SOURCE_BASIC:
+		return basic_counters(capability_mask) | DATA;
+	case SOURCE_RCV_DETAILS:
+		return MAD_COUNTERS_RCV_ERROR_DETAILS;
+	case SOURCE_XMIT_DETAILS:
+		return MAD_COUNTERS_XMIT_DISCARD_DETAILS;
+	default:
+		return 0;
+	}
+}
+
+unsigned counter_source_attribute(enum counter_source source)
+{
+	static const uint8_t attributes[COUNTER_SOURCES] = {
+		[SOURCE_EXTENDED] = IB_GSI_PORT_COUNTERS_EXT,
+		[SOURCE_BASIC] = IB_GSI_PORT_COUNTERS,
+		[SOURCE_RCV_DETAILS] = IB_GSI_PORT_RCV_ERROR_DETAILS,
+		[SOURCE_XMIT_DETAILS] = IB_GSI_PORT_XMIT_DISCARD_DETAILS,
+	};
+
+	return attributes[source];
+}
+
+uint32_t counter_source_select(enum counter_source source, uint64_t counters)
+{
+	uint32_t select = 0;
+
+	for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++)
+		if (counters & MAD_COUNTER_BIT(i))
+			select |= 1U << (source == SOURCE_EXTENDED ? rows[i].extended_select
+								   : rows[i].select);
+	return select;
+}
+
+uint64_t *counter_in(struct mad_counters *counters, unsigned counter)
+{
+	return (uint64_t *)(void *)((uint8_t *)counters + rows[counter].offset);
+}
+
+/* The number on the wire, and its highest value. */
+static uint64_t read_number(const struct row *row, enum counter_source source,
+			    const uint8_t *data, uint64_t *maximum)
+{
+	if (source == SOURCE_EXTENDED) {
+		*maximum = UINT64_MAX;
+		return mad_read_field64(data, 0, row->extended);
+	}
+	*maximum = (UINT64_C(1) << row->info.bits) - 1;
+	if (row->field == IB_PC_QP1_DROP_F)
+		return get16(data, QP1_DROPPED_OFFS);
+	return mad_read_field(data, 0, row->field);
+}
+
+static void read_counter(unsigned counter, enum counter_source source, const uint8_t *data,
+			 struct mad_counters *reading)
+{
+	const struct row *row = &rows[counter];
+	uint64_t *value = counter_in(reading, counter), maximum;
+
+	*value = read_number(row, source, data, &maximum);
+	if (*value == maximum)
+		reading->at_maximum |= MAD_COUNTER_BIT(counter);
+	if (*value <= UINT64_MAX / row->info.multiplier) {
+		*value *= row->info.multiplier;
+		return;
+	}
+	/* no link has sent that much since there is InfiniBand */
+	if (*value != maximum)
+		reading->odd |= MAD_COUNTERS_ODD_VALUE;
+	*value = UINT64_MAX;
+}
+
+void counter_source_read(enum counter_source source, const uint8_t *data, uint64_t counters,
+			 struct mad_counters *reading)
+{
+	for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++)
+		if (counters & MAD_COUNTER_BIT(i))
+			read_counter(i, source, data, reading);
+	reading->present |= counters;
+	if (source == SOURCE_EXTENDED)
+		reading->extended |= counters;
+}
+
+EXPORT const struct mad_counter_info *mad_counters_info(unsigned counter)
+{
+	return counter < MAD_COUNTER_COUNT ? &rows[counter].info : NULL;
+}
+
+EXPORT uint64_t mad_counters_value(const struct mad_counters *counters, unsigned counter)
+{
+	uint64_t value;
+
+	if (!counters || counter >= MAD_COUNTER_COUNT)
+		return 0;
+	memcpy(&value, (const uint8_t *)counters + rows[counter].offset, sizeof(value));
+	return value;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* The counters, and the attributes of performance management that have them (IBA 16.1.3). */
+#ifndef LIBIBMAD_COUNTER_TABLE_H
+#define LIBIBMAD_COUNTER_TABLE_H
+
+#include <infiniband/mad_counters.h>
+
+#include <stdbool.h>
+
+/* The attributes, in the order in which a reading asks for them: a later one fills in what an
+ * earlier one does not have. */
+enum counter_source {
+	SOURCE_EXTENDED,
+	SOURCE_BASIC,
+	SOURCE_RCV_DETAILS,
+	SOURCE_XMIT_DETAILS,
+	COUNTER_SOURCES
+};
+
+/* Which counters a node has there, by its ClassPortInfo. */
+uint64_t counter_source_offers(enum counter_source source, uint32_t capability_mask,
+			       uint32_t capability_mask2);
+unsigned counter_source_attribute(enum counter_source source);
+/* CounterSelect (bits 0 to 15) and CounterSelect2 (from bit 16 on) of counters. */
+uint32_t counter_source_select(enum counter_source source, uint64_t counters);
+
+/*
+ * Reads counters from an attribute of IB_PC_DATA_SZ bytes, and marks them as present. "reading"
+ * has them all at 0.
+ */
+void counter_source_read(enum counter_source source, const uint8_t *data, uint64_t counters,
+			 struct mad_counters *reading);
+
+/* A member by its number, which is less than MAD_COUNTER_COUNT. */
+uint64_t *counter_in(struct mad_counters *counters, unsigned counter);
+
+/* The sum, which stops at UINT64_MAX. */
+static inline uint64_t add_counts(uint64_t a, uint64_t b)
+{
+	return a + b < a ? UINT64_MAX : a + b;
+}
+
+#endif

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Counters of a port: read by blocking calls and on an engine, and reset. */
+
+#include "base/export.h"
+#include "fabric/reading.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* --- blocking ------------------------------------------------------------------- */
+
+/* Sends a request; its response is in message, which the caller frees. */
+static struct mad_outcome ask(const struct ibmad_port *port, const ib_portid_t *dport,
+			      ib_rpc_t *rpc, const uint8_t *data, struct mad_message *message)
+{
+	ib_portid_t to = *dport;
+	struct mad_outcome outcome = {0};
+
+	outcome.error = mad_rpc_message(port, rpc, &to, data, IB_PC_DATA_SZ, message);
+	outcome.status = (unsigned)rpc->rstatus;
+	if (!outcome.error && message->length > IB_PC_DATA_OFFS) {
+		outcome.data = message->mad + IB_PC_DATA_OFFS;
+		outcome.size = message->length - IB_PC_DATA_OFFS;
+	}
+	return outcome;
+}
+
+/* Finds out what the node has. */
+static int get_to_know(const struct ibmad_port *port, const ib_portid_t *dport,
+		       struct reading *reading)
+{
+	struct mad_message message = {0};
+	uint8_t data[IB_PC_DATA_SZ];
+	struct mad_outcome outcome;
+	ib_rpc_t rpc;
+	int error;
+
+	if (node_recall(reading->options.node, &reading->abilities))
+		return 0;
+	rpc = reading_request(reading, CLASS_PORT_INFO, data);
+	outcome = ask(port, dport, &rpc, data, &message);
+	error = reading_take_class_port_info(reading, &outcome);
+	mad_message_free(&message);
+	if (!error)
+		node_learn(reading->options.node, &reading->abilities);
+	return error;
+}
+
+static int read_all(const struct ibmad_port *port, const ib_portid_t *dport,
+		    struct reading *reading)
+{
+	int error = get_to_know(port, dport, reading), source;
+
+	if (error)
+		return error;
+	while ((source = reading_next(reading, &error)) >= 0) {
+		struct mad_message message = {0};
+		uint8_t data[IB_PC_DATA_SZ];
+		ib_rpc_t rpc = reading_request(
+			reading, counter_source_attribute((enum counter_source)source), data);
+		struct mad_outcome outcome = ask(port, dport, &rpc, data, &message);
+
+		error = reading_take(reading, (enum counter_source)source, &outcome);
+		mad_message_free(&message);
+		if (error)
+			break;
+	}
+	return error;
+}
+
+/* What a reading has when it is complete. */
+static void complete(struct reading *reading)
+{
+	reading->counters.capability_mask = reading->abilities.capability_mask;
+	reading->counters.capability_mask2 = reading->abilities.capability_mask2;
+	/* it was asked for because ClassPortInfo has it */
+	if (reading->abilities.refused & 1U << SOURCE_EXTENDED)
+		reading->counters.odd |= MAD_COUNTERS_ODD_CAPABILITY;
+}
+
+EXPORT int mad_counters_read(const struct ibmad_port *port, const ib_portid_t *dport,
+			     unsigned port_number, const struct mad_counters_options *options,
+			     struct mad_counters *counters)
+{
+	struct reading reading;
+	int error = -EINVAL;
+
+	if (!counters)
+		return -EINVAL;
+	reading_init(&reading, port_number, options);
+	if (port && reading_is_valid(dport, port_number))
+		error = read_all(port, dport, &reading);
+	complete(&reading);
+	*counters = reading.counters;
+	return error;
+}
+
+/* --- reset ---------------------------------------------------------------------- */
+
+static int reset_source(const struct ibmad_port *port, const ib_portid_t *dport,
+			struct reading *reading, enum counter_source source)
+{
+	uint64_t wanted = reading_wanted(reading, source);
+	uint32_t select = counter_source_select(source, wanted);
+	struct mad_message message = {0};
+	uint8_t data[IB_PC_DATA_SZ];
+	ib_rpc_t rpc = reading_request(reading, counter_source_attribute(source), data);
+	struct mad_outcome outcome;
+
+	rpc.method = IB_MAD_METHOD_SET;
+	mad_set_field(data, 0, IB_PC_COUNTER_SELECT_F, select & UINT16_MAX);
+	if (source == SOURCE_EXTENDED)
+		mad_set_field(data, 0, IB_PC_EXT_COUNTER_SELECT2_F, select >> 16);
+	else if (source == SOURCE_BASIC)
+		mad_set_field(data, 0, IB_PC_COUNTER_SELECT2_F, select >> 16);
+	outcome = ask(port, dport, &rpc, data, &message);
+	mad_message_free(&message);
+	reading->asked |= (uint8_t)(1U << source);
+	if (reading_note_refusal(reading, source, &outcome))
+		return 0;
+	if (!outcome.error)
+		reading->counters.present |= wanted;
+	return outcome.error;
+}
+
+EXPORT int mad_counters_reset(const struct ibmad_port *port, const ib_portid_t *dport,
+			      unsigned port_number, const struct mad_counters_options *options)
+{
+	struct reading reading;
+	int error, source;
+
+	if (!port || !reading_is_valid(dport, port_number))
+		return -EINVAL;
+	reading_init(&reading, port_number, options);
+	error = get_to_know(port, dport, &reading);
+	while (!error && (source = reading_next(&reading, &error)) >= 0)
+		error = reset_source(port, dport, &reading, (enum counter_source)source);
+	return error;
+}
+
+/* --- on an engine --------------------------------------------------------------- */
+
+struct pending {
+	struct reading reading;
+	struct list waiting; /* in its node's */
+	enum counter_source source;
+	ib_portid_t dport;
+	mad_counters_fn *callback;
+	void *arg;
+};
+
+static void release(struct pending *pending)
+{
+	node_release(pending->reading.options.node);
+	free(pending);
+}
+
+static void finish(struct mad_async *async, struct pending *pending, int error)
+{
+	complete(&pending->reading);
+	pending->callback(async, error, &pending->reading.counters, pending->arg);
+	release(pending);
+}
+
+static struct mad_outcome outcome_of(const struct mad_reply *reply)
+{
+	return (struct mad_outcome){
+		.error = reply->error,
+		.status = reply->status,
+		.data = reply->data,
+		.size = reply->data_size,
+	};
+}
+
+static int submit(struct mad_async *async, struct pending *pending, unsigned attribute,
+		  mad_async_fn *callback)
+{
+	uint8_t data[IB_PC_DATA_SZ];
+	ib_rpc_t rpc = reading_request(&pending->reading, attribute, data);
+
+	return mad_async_submit(async, &rpc, &pending->dport, data, sizeof(data), callback,
+				pending, NULL);
+}
+
+static void counters_came(struct mad_async *async, const struct mad_reply *reply, void *arg);
+
+/* Asks for the next attribute; or *is_complete, and the result of the reading. */
+static int proceed(struct mad_async *async, struct pending *pending, bool *is_complete)
+{
+	int error, source = reading_next(&pending->reading, &error);
+
+	*is_complete = source < 0;
+	if (source < 0)
+		return error;
+	pending->source = (enum counter_source)source;
+	error = submit(async, pending, counter_source_attribute(pending->source),
+		       counters_came);
+	*is_complete = error != 0;
+	return error;
+}
+
+static void go_on(struct mad_async *async, struct pending *pending, int error)
+{
+	bool is_complete = true;
+
+	if (!error)
+		error = proceed(async, pending, &is_complete);
+	if (is_complete)
+		finish(async, pending, error);
+}
+
+static void counters_came(struct mad_async *async, const struct mad_reply *reply, void *arg)
+{
+	struct mad_outcome outcome = outcome_of(reply);
+	struct pending *pending = arg;
+
+	go_on(async, pending, reading_take(&pending->reading, pending->source, &outcome));
+}
+
+/* Takes the readings that wait for this one's ClassPortInfo. */
+static void take_waiting(struct mad_async *async, struct mad_counters_node *node,
+			 struct list *taken)
+{
+	struct list *entry;
+
+	list_init(taken);
+	if (!node)
+		return;
+	pthread_mutex_lock(&node->lock);
+	if (node->asker == async) {
+		node->asker = NULL;
+		while ((entry = list_pop(&node->waiting)))
+			list_add_last(taken, entry);
+	}
+	pthread_mutex_unlock(&node->lock);
+}
+
+static void class_port_info_came(struct mad_async *async, const struct mad_reply *reply,
+				 void *arg)
+{
+	struct mad_outcome outcome = outcome_of(reply);
+	struct pending *pending = arg, *other;
+	struct list taken, *entry;
+	int error = reading_take_class_port_info(&pending->reading, &outcome);
+
+	if (!error)
+		node_learn(pending->reading.options.node, &pending->reading.abilities);
+	take_waiting(async, pending->reading.options.node, &taken);
+	while ((entry = list_pop(&taken))) {
+		other = list_entry(entry, struct pending, waiting);
+		other->reading.abilities = pending->reading.abilities;
+		other->reading.counters.status = pending->reading.counters.status;
+		go_on(async, other, error);
+	}
+	go_on(async, pending, error);
+}
+
+/*
+ * Waits for the ClassPortInfo that the engine has asked for, or asks for it. The node stays
+ * locked, so that the callback of what asks finds all that wait. False if the node is known.
+ */
+static bool ask_or_wait(struct mad_async *async, struct pending *pending, int *error)
+{
+	struct mad_counters_node *node = pending->reading.options.node;
+	bool known;
+
+	pthread_mutex_lock(&node->lock);
+	known = node->known;
+	*error = 0;
+	if (known) {
+		pending->reading.abilities = node->abilities;
+	} else if (node->asker == async) {
+		list_add_last(&node->waiting, &pending->waiting);
+	} else {
+		*error = submit(async, pending, CLASS_PORT_INFO, class_port_info_came);
+		if (!*error && !node->asker)
+			node->asker = async;
+	}
+	pthread_mutex_unlock(&node->lock);
+	return !known;
+}
+
+static int begin(struct mad_async *async, struct pending *pending)
+{
+	bool is_complete;
+	int error;
+
+	if (!pending->reading.options.node)
+		return submit(async, pending, CLASS_PORT_INFO, class_port_info_came);
+	if (ask_or_wait(async, pending, &error))
+		return error;
+	/* nothing is complete without an error before it was asked for */
+	return proceed(async, pending, &is_complete);
+}
+
+EXPORT int mad_counters_submit(struct mad_async *async, const ib_portid_t *dport,
+			       unsigned port_number, const struct mad_counters_options *options,
+			       mad_counters_fn *callback, void *arg)
+{
+	struct pending *pending;
+	int error;
+
+	if (!async || !callback || !reading_is_valid(dport, port_number))
+		return -EINVAL;
+	pending = malloc(sizeof(*pending));
+	if (!pending)
+		return -ENOMEM;
+	reading_init(&pending->reading, port_number, options);
+	pending->dport = *dport;
+	pending->callback = callback;
+	pending->arg = arg;
+	node_hold(pending->reading.options.node);
+	error = begin(async, pending);
+	if (error)
+		release(pending);
+	return error;
+}

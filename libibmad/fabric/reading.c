@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Which attributes a reading needs, and what their responses say. */
+
+#include "fabric/reading.h"
+
+#include "base/export.h"
+#include "engine/deadline.h"
+
+#include <infiniband/mad_fields.h>
+#include <errno.h>
+#include <stdlib.h>
+
+/* Codes of invalid requests in a MAD's status (IBA 13.4.7). */
+enum {
+	STATUS_CODE_SHIFT = 2,
+	STATUS_CODE_MASK = 7,
+	BAD_VERSION = 1,
+	BAD_METHOD = 2,
+	BAD_ATTRIBUTE = 3
+};
+
+/* --- nodes ---------------------------------------------------------------------- */
+
+EXPORT struct mad_counters_node *mad_counters_node_create(void)
+{
+	struct mad_counters_node *node = calloc(1, sizeof(*node));
+
+	if (!node)
+		return NULL;
+	pthread_mutex_init(&node->lock, NULL);
+	list_init(&node->waiting);
+	node->users = 1;
+	return node;
+}
+
+EXPORT void mad_counters_node_free(struct mad_counters_node *node)
+{
+	node_release(node);
+}
+
+void node_hold(struct mad_counters_node *node)
+{
+	if (!node)
+		return;
+	pthread_mutex_lock(&node->lock);
+	node->users++;
+	pthread_mutex_unlock(&node->lock);
+}
+
+void node_release(struct mad_counters_node *node)
+{
+	unsigned users;
+
+	if (!node)
+		return;
+	pthread_mutex_lock(&node->lock);
+	users = --node->users;
+	pthread_mutex_unlock(&node->lock);
+	if (users)
+		return;
+	pthread_mutex_destroy(&node->lock);
+	free(node);
+}
+
+bool node_recall(struct mad_counters_node *node, struct abilities *abilities)
+{
+	bool known;
+
+	if (!node)
+		return false;
+	pthread_mutex_lock(&node->lock);
+	known = node->known;
+	if (known)
+		*abilities = node->abilities;
+	pthread_mutex_unlock(&node->lock);
+	return known;
+}
+
+void node_learn(struct mad_counters_node *node, const struct abilities *abilities)
+{
+	if (!node)
+		return;
+	pthread_mutex_lock(&node->lock);
+	if (node->known)
+		node->abilities.refused |= abilities->refused;
+	else
+		node->abilities = *abilities;
+	node->known = true;
+	pthread_mutex_unlock(&node->lock);
+}
+
+/* --- readings ------------------------------------------------------------------- */
+
+bool reading_is_valid(const ib_portid_t *dport, unsigned port_number)
+{
+	return dport && IB_LID_VALID(dport->lid) && port_number <= UINT8_MAX;
+}
+
+void reading_init(struct reading *reading, unsigned port_number,
+		  const struct mad_counters_options *options)
+{
+	*reading = (struct reading){.counters.port = (uint8_t)port_number};
+	if (options)
+		reading->options = *options;
+	if (!reading->options.counters)
+		reading->options.counters = MAD_COUNTERS_DEFAULT;
+}
+
+ib_rpc_t reading_request(const struct reading *reading, unsigned attribute, uint8_t *data)
+{
+	memset(data, 0, IB_PC_DATA_SZ);
+	if (attribute != CLASS_PORT_INFO)
+		mad_set_field(data, 0, IB_PC_PORT_SELECT_F, reading->counters.port);
+	return (ib_rpc_t){
+		.mgtclass = IB_PERFORMANCE_CLASS,
+		.method = IB_MAD_METHOD_GET,
+		.attr.id = attribute,
+		.dataoffs = IB_PC_DATA_OFFS,
+		.datasz = IB_PC_DATA_SZ,
+		.timeout = reading->options.timeout_ms,
+	};
+}
+
+/* Whether the node does not have the attribute. */
+static bool is_refusal(const struct mad_outcome *outcome)
+{
+	unsigned code = outcome->status >> STATUS_CODE_SHIFT & STATUS_CODE_MASK;
+
+	return outcome->error == -EIO &&
+	       (code == BAD_VERSION || code == BAD_METHOD || code == BAD_ATTRIBUTE);
+}
+
+/* The error of a response, once its length is known to be enough. */
+static int judge(struct reading *reading, const struct mad_outcome *outcome)
+{
+	reading->counters.requests++;
+	if (outcome->error == -EIO)
+		reading->counters.status = outcome->status;
+	if (outcome->error)
+		return outcome->error;
+	return outcome->size < IB_PC_DATA_SZ ? -EBADMSG : 0;
+}
+
+int reading_take_class_port_info(struct reading *reading, const struct mad_outcome *outcome)
+{
+	int error = judge(reading, outcome);
+
+	reading->abilities = (struct abilities){0};
+	if (is_refusal(outcome)) {
+		/* it has nothing beyond PortCounters then, which each node has */
+		reading->counters.status = 0;
+		return 0;
+	}
+	if (error)
+		return error;
+	reading->abilities.capability_mask = mad_read_field(outcome->data, 0, IB_CPI_CAPMASK_F);
+	reading->abilities.capability_mask2 =
+		mad_read_field(outcome->data, 0, IB_CPI_CAPMASK2_F);
+	return 0;
+}
+
+uint64_t reading_wanted(const struct reading *reading, enum counter_source source)
+{
+	const struct abilities *abilities = &reading->abilities;
+
+	if ((reading->asked | abilities->refused) >> source & 1)
+		return 0;
+	return counter_source_offers(source, abilities->capability_mask,
+				     abilities->capability_mask2) &
+	       reading->options.counters & ~reading->counters.present;
+}
+
+int reading_next(const struct reading *reading, int *error)
+{
+	*error = 0;
+	if (reading->counters.port == MAD_COUNTERS_ALL_PORTS &&
+	    !(reading->abilities.capability_mask & MAD_PMA_ALL_PORT_SELECT)) {
+		*error = -EOPNOTSUPP;
+		return -1;
+	}
+	for (int source = 0; source < COUNTER_SOURCES; source++)
+		if (reading_wanted(reading, (enum counter_source)source))
+			return source;
+	if (!reading->counters.present)
+		*error = -EOPNOTSUPP;
+	return -1;
+}
+
+bool reading_note_refusal(struct reading *reading, enum counter_source source,
+			  const struct mad_outcome *outcome)
+{
+	/* each node has PortCounters: a node that refuses them tells something else */
+	if (source == SOURCE_BASIC || !is_refusal(outcome))
+		return false;
+	reading->counters.status = 0;
+	reading->abilities.refused |= (uint8_t)(1U << source);
+	node_learn(reading->options.node, &reading->abilities);
+	return true;
+}
+
+int reading_take(struct reading *reading, enum counter_source source,
+		 const struct mad_outcome *outcome)
+{
+	uint64_t wanted = reading_wanted(reading, source);
+	int error = judge(reading, outcome);
+
+	reading->asked |= (uint8_t)(1U << source);
+	if (reading_note_refusal(reading, source, outcome))
+		return 0;
+	if (error)
+		return error;
+	reading->counters.time_us = (uint64_t)clock_us();
+	if (mad_read_field(outcome->data, 0, IB_PC_PORT_SELECT_F) != reading->counters.port)
+		reading->counters.odd |= MAD_COUNTERS_ODD_PORT;
+	counter_source_read(source, outcome->data, wanted, &reading->counters);
+	return 0;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * A reading of a port's counters as a passive state machine: it says which attribute to ask
+ * for, and takes the response. It does no I/O.
+ */
+#ifndef LIBIBMAD_READING_H
+#define LIBIBMAD_READING_H
+
+#include "engine/list.h"
+#include "fabric/counter_table.h"
+
+#include <pthread.h>
+
+/* What is known of a node. */
+struct abilities {
+	uint32_t capability_mask;
+	uint32_t capability_mask2;
+	uint8_t refused; /* attributes that the node does not have: bits by enum counter_source
+			  */
+};
+
+struct mad_counters_node {
+	pthread_mutex_t lock;
+	unsigned users; /* the creator, and readings that are not complete */
+	bool known;
+	struct abilities abilities; /* if known */
+	struct mad_async *asker;    /* the engine that asks for ClassPortInfo; or NULL */
+	struct list waiting;        /* readings of that engine that wait for it */
+};
+
+void node_hold(struct mad_counters_node *node);
+/* Frees it if nobody holds it. */
+void node_release(struct mad_counters_node *node);
+/* Whether the node is known, and what is; locks. */
+bool node_recall(struct mad_counters_node *node, struct abilities *abilities);
+/* Keeps what was learned; locks. NULL is allowed. */
+void node_learn(struct mad_counters_node *node, const struct abilities *abilities);
+
+struct reading {
+	struct mad_counters_options options;
+	struct abilities abilities;
+	uint8_t asked; /* attributes that were asked for */
+	struct mad_counters counters;
+};
+
+bool reading_is_valid(const ib_portid_t *dport, unsigned port_number);
+/* options may be NULL. */
+void reading_init(struct reading *reading, unsigned port_number,
+		  const struct mad_counters_options *options);
+
+/* A request, whose data is that of a Get. */
+ib_rpc_t reading_request(const struct reading *reading, unsigned attribute, uint8_t *data);
+
+/* A response to a request, or what became of it. */
+struct mad_outcome {
+	int error;
+	unsigned status;
+	const uint8_t *data;
+	size_t size;
+};
+
+/* ClassPortInfo: 0 or an error. What was learned is in reading->abilities. */
+int reading_take_class_port_info(struct reading *reading, const struct mad_outcome *outcome);
+
+/*
+ * The next attribute to ask for, an enum counter_source. If all were asked for, -1, and *error
+ * is the result of the reading.
+ */
+int reading_next(const struct reading *reading, int *error);
+/* Counters that are wanted and that only this attribute, or a later one, has. */
+uint64_t reading_wanted(const struct reading *reading, enum counter_source source);
+/* The response to reading_next(): 0, or the error with which the reading ends. */
+int reading_take(struct reading *reading, enum counter_source source,
+		 const struct mad_outcome *outcome);
+/* Notes that the node refused an attribute; false: the outcome is not a refusal. */
+bool reading_note_refusal(struct reading *reading, enum counter_source source,
+			  const struct mad_outcome *outcome);
+
+#endif

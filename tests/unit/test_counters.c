@@ -1,0 +1,703 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Counters of a port: which requests a reading takes, and what it makes of the responses. */
+
+#include "mad_fixture.h"
+
+#include <infiniband/mad_counters.h>
+#include <infiniband/mad_fields.h>
+
+#define LID  8
+#define PORT 3
+
+/* The node that responds: its capabilities, the attributes that it refuses, its counters. */
+static struct {
+	unsigned capabilities, capabilities2;
+	uint16_t status[256]; /* by attribute */
+	uint8_t data[256][IB_PC_DATA_SZ];
+	int other_port;      /* the PortSelect of responses, if it is not 0 */
+	unsigned silent;     /* the attribute that is not responded to; or 0 */
+	unsigned count[256]; /* requests by attribute */
+	bool hold;           /* ClassPortInfo is not responded to before release_held() */
+	const struct device_packet *held[8];
+	unsigned held_count;
+} node;
+
+static void respond(const struct device_packet *packet)
+{
+	unsigned attribute = packet->mad[17];
+	uint8_t data[IB_PC_DATA_SZ];
+
+	memcpy(data, node.data[attribute], sizeof(data));
+	if (attribute == CLASS_PORT_INFO) {
+		mad_set_field(data, 0, IB_CPI_CAPMASK_F, node.capabilities);
+		mad_set_field(data, 0, IB_CPI_CAPMASK2_F, node.capabilities2);
+	} else {
+		data[1] = node.other_port ? (uint8_t)node.other_port : packet->mad[65];
+	}
+	device_answer(packet, node.status[attribute], IB_PC_DATA_OFFS, data, sizeof(data));
+}
+
+static int answer(const struct device_packet *packet, void *arg)
+{
+	unsigned attribute = packet->mad[17];
+
+	(void)arg;
+	node.count[attribute]++;
+	if (attribute == CLASS_PORT_INFO && node.hold) {
+		assert_true(node.held_count < 8);
+		node.held[node.held_count++] = packet;
+		return 0;
+	}
+	if (attribute != node.silent || !node.silent)
+		respond(packet);
+	return 0;
+}
+
+static void release_held(void)
+{
+	node.hold = false;
+	for (unsigned i = 0; i < node.held_count; i++)
+		respond(node.held[i]);
+	node.held_count = 0;
+}
+
+static int setup(void **state)
+{
+	int ret = fixture_setup(state);
+
+	memset(&node, 0, sizeof(node));
+	device_on_write(answer, NULL);
+	return ret;
+}
+
+static const ib_portid_t to = {.lid = LID};
+
+static void put(unsigned attribute, enum MAD_FIELDS field, uint64_t value)
+{
+	mad_set_field64(node.data[attribute], 0, field, value);
+}
+
+#define BASIC        IB_GSI_PORT_COUNTERS
+#define EXTENDED     IB_GSI_PORT_COUNTERS_EXT
+#define RCV_DETAILS  IB_GSI_PORT_RCV_ERROR_DETAILS
+#define XMIT_DETAILS IB_GSI_PORT_XMIT_DISCARD_DETAILS
+
+#define BASIC_COUNTERS \
+	(UINT64_C(0xf) | (MAD_COUNTERS_ERRORS & ~MAD_COUNTER_BIT(MAD_COUNTER_QP1_DROPPED)))
+
+/* A reading that succeeds with so many requests. */
+static struct mad_counters read_with(const struct mad_counters_options *options,
+				     unsigned requests)
+{
+	unsigned before = device_written();
+	struct mad_counters counters;
+
+	memset(&counters, 0xff, sizeof(counters));
+	assert_int_equal(mad_counters_read(fixture.port, &to, PORT, options, &counters), 0);
+	assert_int_equal(device_written() - before, requests);
+	assert_int_equal(counters.requests, requests);
+	assert_int_equal(counters.port, PORT);
+	assert_int_equal(counters.status, 0);
+	assert_true(counters.time_us > 0);
+	return counters;
+}
+
+/* --- which requests are sent ----------------------------------------------------- */
+
+static void a_plain_node_is_asked_for_port_counters(void **state)
+{
+	struct mad_counters counters;
+
+	(void)state;
+	put(BASIC, IB_PC_XMT_BYTES_F, 1000);
+	put(BASIC, IB_PC_RCV_BYTES_F, 2000);
+	put(BASIC, IB_PC_RCV_PKTS_F, 7);
+	put(BASIC, IB_PC_ERR_SYM_F, 9);
+	put(BASIC, IB_PC_XMT_WAIT_F, 55);
+	counters = read_with(NULL, 2);
+	expect_mad(0, "0:01040101 17:01");
+	expect_mad(1, "0:01040101 17:12 65:03");
+	expect_address(1, 1, 0x80010000, LID, 0);
+	assert_true(counters.present == BASIC_COUNTERS);
+	assert_int_equal(counters.xmit_bytes, 4000);
+	assert_int_equal(counters.rcv_bytes, 8000);
+	assert_int_equal(counters.rcv_packets, 7);
+	assert_int_equal(counters.symbol_errors, 9);
+	/* what the node says it does not have is not read from what it sends */
+	assert_int_equal(counters.xmit_wait_ticks, 0);
+	assert_int_equal(counters.extended, 0);
+	assert_int_equal(counters.odd, 0);
+}
+
+static void port_counters_fill_in_what_the_extended_ones_lack(void **state)
+{
+	struct mad_counters counters;
+
+	(void)state;
+	node.capabilities = MAD_PMA_EXTENDED_WIDTH | MAD_PMA_XMIT_WAIT | MAD_PMA_QP1_DROPPED;
+	put(BASIC, IB_PC_XMT_BYTES_F, UINT32_MAX);
+	put(BASIC, IB_PC_ERR_RCV_F, 3);
+	put(BASIC, IB_PC_XMT_WAIT_F, 44);
+	put(BASIC, IB_PC_VL15_DROPPED_F, 0x11);
+	node.data[BASIC][20] = 0x12;
+	node.data[BASIC][21] = 0x34;
+	put(EXTENDED, IB_PC_EXT_XMT_BYTES_F, UINT64_C(1) << 40);
+	put(EXTENDED, IB_PC_EXT_RCV_UPKTS_F, 5);
+	put(EXTENDED, IB_PC_EXT_ERR_RCV_F, 77);
+	counters = read_with(NULL, 3);
+	expect_mad(1, "0:01040101 17:1d 65:03");
+	expect_mad(2, "0:01040101 17:12 65:03");
+	assert_true(counters.present == MAD_COUNTERS_DEFAULT);
+	assert_true(counters.extended == UINT64_C(0xff));
+	assert_true(counters.xmit_bytes == UINT64_C(1) << 42);
+	assert_int_equal(counters.rcv_unicast_packets, 5);
+	assert_int_equal(counters.rcv_errors, 3);
+	assert_int_equal(counters.xmit_wait_ticks, 44);
+	assert_int_equal(counters.vl15_dropped, 0x11);
+	assert_int_equal(counters.qp1_dropped, 0x1234);
+	assert_int_equal(counters.at_maximum, 0);
+	assert_int_equal(counters.capability_mask, node.capabilities);
+}
+
+static void a_node_with_all_in_the_extended_ones_is_asked_once(void **state)
+{
+	struct mad_counters counters;
+
+	(void)state;
+	node.capabilities = MAD_PMA_EXTENDED_WIDTH | MAD_PMA_XMIT_WAIT | MAD_PMA_QP1_DROPPED;
+	node.capabilities2 = MAD_PMA2_ADDITIONAL_EXTENDED;
+	put(EXTENDED, IB_PC_EXT_ERR_LOCALINTEG_F, 1000000);
+	put(EXTENDED, IB_PC_EXT_XMT_WAIT_F, UINT64_C(1) << 50);
+	put(EXTENDED, IB_PC_EXT_QP1_DROP_F, 6);
+	counters = read_with(NULL, 2);
+	assert_true(counters.present == MAD_COUNTERS_DEFAULT);
+	assert_true(counters.extended == MAD_COUNTERS_DEFAULT);
+	assert_int_equal(counters.local_link_integrity_errors, 1000000);
+	assert_true(counters.xmit_wait_ticks == UINT64_C(1) << 50);
+	assert_int_equal(counters.qp1_dropped, 6);
+	assert_int_equal(counters.capability_mask2, 2);
+}
+
+static void extended_counters_without_unicast_and_multicast(void **state)
+{
+	struct mad_counters counters;
+
+	(void)state;
+	node.capabilities = MAD_PMA_EXTENDED_WIDTH_NO_IETF;
+	put(EXTENDED, IB_PC_EXT_RCV_UPKTS_F, 5);
+	counters = read_with(NULL, 3);
+	assert_true(counters.present == BASIC_COUNTERS);
+	assert_true(counters.extended == 0xf);
+	assert_int_equal(counters.rcv_unicast_packets, 0);
+}
+
+static void only_what_is_wanted_is_asked_for(void **state)
+{
+	struct mad_counters_options options = {
+		.counters = MAD_COUNTER_BIT(MAD_COUNTER_RCV_PACKETS)};
+
+	(void)state;
+	node.capabilities = MAD_PMA_EXTENDED_WIDTH;
+	put(EXTENDED, IB_PC_EXT_RCV_PKTS_F, 5);
+	put(EXTENDED, IB_PC_EXT_XMT_PKTS_F, 6);
+	assert_int_equal(read_with(&options, 2).present, options.counters);
+	assert_int_equal(node.count[EXTENDED], 1);
+	options.counters = MAD_COUNTERS_ERRORS;
+	read_with(&options, 2);
+	assert_int_equal(node.count[EXTENDED], 1);
+	assert_int_equal(node.count[BASIC], 1);
+}
+
+static void details_are_read_on_demand(void **state)
+{
+	struct mad_counters_options options = {.counters = MAD_COUNTERS_ALL};
+	struct mad_counters counters;
+
+	(void)state;
+	put(RCV_DETAILS, IB_PC_RCV_LOCAL_PHY_ERR_F, 1);
+	put(RCV_DETAILS, IB_PC_RCV_LOOPING_ERR_F, UINT16_MAX);
+	put(XMIT_DETAILS, IB_PC_XMT_SW_HOL_DISC_F, 4);
+	counters = read_with(&options, 4);
+	assert_int_equal(counters.local_physical_errors, 1);
+	assert_int_equal(counters.looping_errors, UINT16_MAX);
+	assert_int_equal(counters.sw_hoq_lifetime_limit_discards, 4);
+	assert_true(counters.at_maximum == MAD_COUNTER_BIT(MAD_COUNTER_LOOPING_ERRORS));
+	assert_true((counters.present & ~MAD_COUNTERS_DEFAULT) ==
+		    (MAD_COUNTERS_ALL & ~MAD_COUNTERS_DEFAULT));
+	options.counters = MAD_COUNTERS_XMIT_DISCARD_DETAILS;
+	read_with(&options, 2);
+}
+
+static void what_a_node_refuses_is_asked_for_once(void **state)
+{
+	struct mad_counters_options options = {.counters = MAD_COUNTERS_ALL,
+					       .node = mad_counters_node_create()};
+	struct mad_counters counters;
+
+	(void)state;
+	node.capabilities = MAD_PMA_EXTENDED_WIDTH;
+	node.status[EXTENDED] = 0x000c;
+	node.status[RCV_DETAILS] = 0x0008;
+	put(BASIC, IB_PC_RCV_PKTS_F, 5);
+	counters = read_with(&options, 5);
+	assert_int_equal(counters.rcv_packets, 5);
+	assert_int_equal(counters.odd, MAD_COUNTERS_ODD_CAPABILITY);
+	assert_true(counters.present == (BASIC_COUNTERS | MAD_COUNTERS_XMIT_DISCARD_DETAILS));
+	counters = read_with(&options, 2);
+	assert_int_equal(counters.odd, MAD_COUNTERS_ODD_CAPABILITY);
+	assert_int_equal(node.count[CLASS_PORT_INFO], 1);
+	mad_counters_node_free(options.node);
+}
+
+static void a_node_without_class_port_info_has_port_counters(void **state)
+{
+	(void)state;
+	node.status[CLASS_PORT_INFO] = 0x000c;
+	node.capabilities = 0xffff;
+	put(BASIC, IB_PC_RCV_PKTS_F, 5);
+	assert_int_equal(read_with(NULL, 2).rcv_packets, 5);
+}
+
+static void a_node_that_is_known_is_not_asked_again(void **state)
+{
+	struct mad_counters_options options = {.node = mad_counters_node_create()};
+
+	(void)state;
+	node.capabilities = MAD_PMA_EXTENDED_WIDTH;
+	read_with(&options, 3);
+	read_with(&options, 2);
+	/* without a node nothing is kept */
+	read_with(NULL, 3);
+	mad_counters_node_free(options.node);
+	mad_counters_node_free(NULL);
+}
+
+static void all_ports_together_are_read_where_the_node_has_them(void **state)
+{
+	struct mad_counters counters;
+
+	(void)state;
+	assert_int_equal(
+		mad_counters_read(fixture.port, &to, MAD_COUNTERS_ALL_PORTS, NULL, &counters),
+		-EOPNOTSUPP);
+	assert_int_equal(device_written(), 1);
+	node.capabilities = MAD_PMA_ALL_PORT_SELECT;
+	assert_int_equal(
+		mad_counters_read(fixture.port, &to, MAD_COUNTERS_ALL_PORTS, NULL, &counters),
+		0);
+	expect_mad(2, "0:01040101 17:12 65:ff");
+	assert_int_equal(counters.port, 255);
+}
+
+/* --- numbers --------------------------------------------------------------------- */
+
+static void counters_at_their_maximum_are_named(void **state)
+{
+	struct mad_counters counters;
+
+	(void)state;
+	node.capabilities = MAD_PMA_XMIT_WAIT | MAD_PMA_QP1_DROPPED;
+	memset(node.data[BASIC], 0xff, IB_PC_DATA_SZ);
+	counters = read_with(NULL, 2);
+	assert_true(counters.at_maximum == counters.present);
+	assert_true(counters.xmit_bytes == UINT64_C(4) * UINT32_MAX);
+	assert_true(counters.xmit_packets == UINT32_MAX);
+	assert_int_equal(counters.symbol_errors, UINT16_MAX);
+	assert_int_equal(counters.link_downed, UINT8_MAX);
+	assert_int_equal(counters.local_link_integrity_errors, 15);
+	assert_int_equal(counters.qp1_dropped, UINT16_MAX);
+	assert_int_equal(counters.vl15_dropped, UINT16_MAX);
+	put(BASIC, IB_PC_XMT_PKTS_F, UINT32_MAX - 1);
+	assert_true(~read_with(NULL, 2).at_maximum & MAD_COUNTER_BIT(MAD_COUNTER_XMIT_PACKETS));
+}
+
+static void bytes_beyond_64_bits_are_odd(void **state)
+{
+	struct mad_counters counters;
+
+	(void)state;
+	node.capabilities = MAD_PMA_EXTENDED_WIDTH;
+	put(EXTENDED, IB_PC_EXT_XMT_BYTES_F, UINT64_C(1) << 62);
+	put(EXTENDED, IB_PC_EXT_RCV_BYTES_F, UINT64_MAX / 4);
+	counters = read_with(NULL, 3);
+	assert_true(counters.xmit_bytes == UINT64_MAX);
+	assert_true(counters.rcv_bytes == UINT64_MAX - 3);
+	assert_int_equal(counters.odd, MAD_COUNTERS_ODD_VALUE);
+	assert_int_equal(counters.at_maximum, 0);
+	put(EXTENDED, IB_PC_EXT_XMT_BYTES_F, UINT64_MAX);
+	counters = read_with(NULL, 3);
+	assert_int_equal(counters.odd, 0);
+	assert_true(counters.at_maximum == MAD_COUNTER_BIT(MAD_COUNTER_XMIT_BYTES));
+}
+
+static void a_response_about_another_port_is_odd(void **state)
+{
+	(void)state;
+	node.other_port = 4;
+	assert_int_equal(read_with(NULL, 2).odd, MAD_COUNTERS_ODD_PORT);
+}
+
+static void the_table_has_each_member_once(void **state)
+{
+	struct mad_counters counters;
+	const struct mad_counter_info *info;
+	unsigned i;
+
+	(void)state;
+	for (i = 0; (info = mad_counters_info(i)); i++) {
+		memset(&counters, 0, sizeof(counters));
+		/* the members follow each other in the order of their numbers */
+		memset((uint64_t *)(void *)&counters + i, 0x01, sizeof(uint64_t));
+		assert_true(mad_counters_value(&counters, i) == UINT64_C(0x0101010101010101));
+		assert_true(info->bits || info->extended_bits);
+		assert_true(info->multiplier == (strcmp(info->unit, "bytes") ? 1 : 4));
+		assert_non_null(strstr("bytes packets ticks events", info->unit));
+		assert_true(info->description[0] && info->field[0] && info->attribute[0]);
+		for (unsigned k = 0; k < i; k++)
+			assert_string_not_equal(info->name, mad_counters_info(k)->name);
+	}
+	assert_int_equal(i, MAD_COUNTER_COUNT);
+	assert_int_equal(mad_counters_value(&counters, MAD_COUNTER_COUNT), 0);
+	assert_int_equal(mad_counters_value(NULL, 0), 0);
+	assert_string_equal(mad_counters_info(MAD_COUNTER_XMIT_WAIT_TICKS)->name,
+			    "xmit_wait_ticks");
+	assert_string_equal(mad_counters_info(MAD_COUNTER_XMIT_BYTES)->field, "PortXmitData");
+}
+
+static void the_table_agrees_with_the_fields(void **state)
+{
+	const struct mad_counter_info *info;
+
+	(void)state;
+	for (unsigned i = 0; (info = mad_counters_info(i)); i++) {
+		char name[128];
+
+		snprintf(name, sizeof(name), "%s.%s", info->attribute, info->field);
+		assert_true(mad_field_bits(mad_field_by_name(name)) ==
+			    (info->bits ? info->bits : info->extended_bits));
+		snprintf(name, sizeof(name), "PortCountersExtended.%s", info->field);
+		assert_true(mad_field_bits(mad_field_by_name(name)) == info->extended_bits);
+	}
+}
+
+/* --- failures -------------------------------------------------------------------- */
+
+static void a_dead_node_costs_one_request(void **state)
+{
+	struct mad_counters_options options = {.timeout_ms = 5};
+	struct mad_counters counters;
+
+	(void)state;
+	node.silent = CLASS_PORT_INFO;
+	mad_rpc_set_retries(fixture.port, 1);
+	assert_int_equal(mad_counters_read(fixture.port, &to, PORT, &options, &counters),
+			 -ETIMEDOUT);
+	assert_int_equal(device_written(), 1);
+	assert_int_equal(counters.present, 0);
+}
+
+static void a_reading_that_fails_has_what_was_read(void **state)
+{
+	struct mad_counters counters;
+
+	(void)state;
+	node.capabilities = MAD_PMA_EXTENDED_WIDTH;
+	node.status[BASIC] = 0x001c;
+	put(EXTENDED, IB_PC_EXT_RCV_PKTS_F, 5);
+	assert_int_equal(mad_counters_read(fixture.port, &to, PORT, NULL, &counters), -EIO);
+	assert_int_equal(counters.status, 0x1c);
+	assert_int_equal(counters.present, 0xff);
+	assert_int_equal(counters.rcv_packets, 5);
+	/* each node has PortCounters: this is no refusal */
+	node.status[BASIC] = 0x000c;
+	assert_int_equal(mad_counters_read(fixture.port, &to, PORT, NULL, &counters), -EIO);
+}
+
+static void a_node_without_any_of_the_counters_is_told(void **state)
+{
+	struct mad_counters_options options = {
+		.counters = MAD_COUNTER_BIT(MAD_COUNTER_RCV_UNICAST_PACKETS)};
+	struct mad_counters counters;
+
+	(void)state;
+	assert_int_equal(mad_counters_read(fixture.port, &to, PORT, &options, &counters),
+			 -EOPNOTSUPP);
+	assert_int_equal(device_written(), 1);
+	options.counters = MAD_COUNTERS_RCV_ERROR_DETAILS;
+	node.status[RCV_DETAILS] = 0x000c;
+	assert_int_equal(mad_counters_read(fixture.port, &to, PORT, &options, &counters),
+			 -EOPNOTSUPP);
+}
+
+static void what_cannot_be_read_is_refused(void **state)
+{
+	ib_portid_t nowhere = {.lid = 0}, route = {.lid = -1};
+	struct mad_counters counters;
+
+	(void)state;
+	assert_int_equal(mad_counters_read(NULL, &to, 1, NULL, &counters), -EINVAL);
+	assert_int_equal(mad_counters_read(fixture.port, NULL, 1, NULL, &counters), -EINVAL);
+	assert_int_equal(mad_counters_read(fixture.port, &nowhere, 1, NULL, &counters),
+			 -EINVAL);
+	assert_int_equal(mad_counters_read(fixture.port, &route, 1, NULL, &counters), -EINVAL);
+	assert_int_equal(mad_counters_read(fixture.port, &to, 256, NULL, &counters), -EINVAL);
+	assert_int_equal(mad_counters_read(fixture.port, &to, 1, NULL, NULL), -EINVAL);
+	assert_int_equal(mad_counters_reset(NULL, &to, 1, NULL), -EINVAL);
+	assert_int_equal(mad_counters_reset(fixture.port, &route, 1, NULL), -EINVAL);
+	assert_int_equal(device_written(), 0);
+}
+
+/* --- reset ------------------------------------------------------------------------ */
+
+static void a_reset_selects_what_a_reading_reads(void **state)
+{
+	struct mad_counters_options options = {.node = mad_counters_node_create()};
+
+	(void)state;
+	assert_int_equal(mad_counters_reset(fixture.port, &to, PORT, &options), 0);
+	assert_int_equal(device_written(), 2);
+	expect_mad(1, "0:01040102 17:12 65:03ffff");
+	mad_counters_node_free(options.node);
+	node.capabilities = MAD_PMA_EXTENDED_WIDTH | MAD_PMA_XMIT_WAIT;
+	assert_int_equal(mad_counters_reset(fixture.port, &to, PORT, NULL), 0);
+	assert_int_equal(device_written(), 5);
+	expect_mad(3, "0:01040102 17:1d 65:0300ff");
+	expect_mad(4, "0:01040102 17:12 65:030fff 82:01");
+	node.capabilities2 = MAD_PMA2_ADDITIONAL_EXTENDED;
+	assert_int_equal(mad_counters_reset(fixture.port, &to, PORT, NULL), 0);
+	assert_int_equal(device_written(), 7);
+	expect_mad(6, "0:01040102 17:1d 65:0300ff 70:1fff");
+}
+
+static void a_reset_of_details_and_of_what_is_refused(void **state)
+{
+	struct mad_counters_options options = {.counters = MAD_COUNTERS_XMIT_DISCARD_DETAILS};
+
+	(void)state;
+	assert_int_equal(mad_counters_reset(fixture.port, &to, PORT, &options), 0);
+	expect_mad(1, "0:01040102 17:16 65:03000f");
+	node.status[XMIT_DETAILS] = 0x000c;
+	assert_int_equal(mad_counters_reset(fixture.port, &to, PORT, &options), -EOPNOTSUPP);
+	node.status[XMIT_DETAILS] = 0x001c;
+	assert_int_equal(mad_counters_reset(fixture.port, &to, PORT, &options), -EIO);
+}
+
+/* --- on an engine ----------------------------------------------------------------- */
+
+struct result {
+	int calls, error;
+	struct mad_counters counters;
+};
+
+static void came(struct mad_async *async, int error, const struct mad_counters *counters,
+		 void *arg)
+{
+	struct result *result = arg;
+
+	(void)async;
+	result->calls++;
+	result->error = error;
+	result->counters = *counters;
+}
+
+#define PORTS 64
+
+/* All ports of a switch at once. */
+static void submit_all(struct mad_async *async, const struct mad_counters_options *options,
+		       struct result *results)
+{
+	memset(results, 0, PORTS * sizeof(*results));
+	for (unsigned i = 0; i < PORTS; i++)
+		assert_int_equal(
+			mad_counters_submit(async, &to, i + 1, options, came, &results[i]), 0);
+}
+
+static void a_switch_of_64_ports_takes_65_requests(void **state)
+{
+	struct mad_counters_options options = {.node = mad_counters_node_create()};
+	struct mad_async *async = mad_async_create(fixture.port);
+	struct result results[PORTS];
+
+	(void)state;
+	node.capabilities = MAD_PMA_EXTENDED_WIDTH | MAD_PMA_XMIT_WAIT;
+	node.capabilities2 = MAD_PMA2_ADDITIONAL_EXTENDED;
+	put(EXTENDED, IB_PC_EXT_RCV_PKTS_F, 5);
+	submit_all(async, &options, results);
+	/* the creator may free the node while readings have it */
+	mad_counters_node_free(options.node);
+	assert_int_equal(mad_async_run(async), 1 + PORTS);
+	assert_int_equal(device_written(), 1 + PORTS);
+	for (unsigned i = 0; i < PORTS; i++) {
+		assert_int_equal(results[i].calls, 1);
+		assert_int_equal(results[i].error, 0);
+		assert_int_equal(results[i].counters.rcv_packets, 5);
+		assert_int_equal(results[i].counters.port, i + 1);
+		assert_int_equal(results[i].counters.odd, 0);
+		assert_int_equal(results[i].counters.requests, i ? 1 : 2);
+	}
+	mad_async_destroy(async);
+}
+
+static void readings_without_a_node_ask_for_class_port_info_each(void **state)
+{
+	struct mad_async *async = mad_async_create(fixture.port);
+	struct result results[PORTS];
+
+	(void)state;
+	submit_all(async, NULL, results);
+	mad_async_run(async);
+	assert_int_equal(device_written(), 2 * PORTS);
+	assert_int_equal(results[PORTS - 1].counters.present, BASIC_COUNTERS);
+	mad_async_destroy(async);
+}
+
+static void a_dead_switch_costs_one_request_for_all_ports(void **state)
+{
+	struct mad_counters_options options = {.node = mad_counters_node_create()};
+	struct mad_async *async = mad_async_create(fixture.port);
+	struct result results[PORTS];
+
+	(void)state;
+	node.silent = CLASS_PORT_INFO;
+	options.timeout_ms = 5;
+	mad_rpc_set_retries(fixture.port, 1);
+	submit_all(async, &options, results);
+	mad_async_run(async);
+	assert_int_equal(device_written(), 1);
+	for (unsigned i = 0; i < PORTS; i++) {
+		assert_int_equal(results[i].calls, 1);
+		assert_int_equal(results[i].error, -ETIMEDOUT);
+	}
+	/* the next reading asks again */
+	node.silent = 0;
+	options.timeout_ms = 0;
+	submit_all(async, &options, results);
+	mad_async_run(async);
+	assert_int_equal(device_written(), 2 + PORTS);
+	assert_int_equal(results[0].error, 0);
+	mad_async_destroy(async);
+	mad_counters_node_free(options.node);
+}
+
+static void the_end_of_an_engine_ends_readings_that_wait(void **state)
+{
+	struct mad_counters_options options = {.node = mad_counters_node_create()};
+	struct mad_async *async = mad_async_create(fixture.port);
+	struct result results[PORTS];
+
+	(void)state;
+	node.hold = true;
+	submit_all(async, &options, results);
+	mad_async_destroy(async);
+	for (unsigned i = 0; i < PORTS; i++) {
+		assert_int_equal(results[i].calls, 1);
+		assert_int_equal(results[i].error, -ECANCELED);
+	}
+	/* and the node serves the next engine */
+	node.hold = false;
+	async = mad_async_create(fixture.port);
+	submit_all(async, &options, results);
+	mad_async_run(async);
+	assert_int_equal(results[PORTS - 1].error, 0);
+	mad_async_destroy(async);
+	mad_counters_node_free(options.node);
+}
+
+static void two_engines_and_a_blocking_call_share_a_node(void **state)
+{
+	struct mad_counters_options options = {.node = mad_counters_node_create()};
+	struct mad_async *first = mad_async_create(fixture.port);
+	struct mad_async *second = mad_async_create(fixture.port);
+	struct result results[4] = {0};
+
+	(void)state;
+	node.hold = true;
+	mad_port_set_destination_limit(fixture.port, 8);
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(mad_counters_submit(i % 2 ? second : first, &to, i + 1,
+						     &options, came, &results[i]),
+				 0);
+	/* an engine does not wait for another one, whose callbacks run when its thread does */
+	while (node.held_count < 3)
+		mad_async_process(first);
+	release_held();
+	mad_async_run(second);
+	assert_int_equal(results[1].calls, 1);
+	assert_int_equal(results[3].calls, 1);
+	read_with(&options, 1);
+	mad_async_run(first);
+	for (unsigned i = 0; i < 4; i++) {
+		assert_int_equal(results[i].calls, 1);
+		assert_int_equal(results[i].error, 0);
+	}
+	mad_async_destroy(first);
+	mad_async_destroy(second);
+	mad_counters_node_free(options.node);
+}
+
+static void what_cannot_be_begun_is_not_called_back(void **state)
+{
+	struct mad_counters_options options = {.node = mad_counters_node_create()};
+	struct mad_async *async = mad_async_create(fixture.port);
+	struct result result = {0};
+
+	(void)state;
+	assert_int_equal(mad_counters_submit(NULL, &to, 1, NULL, came, &result), -EINVAL);
+	assert_int_equal(mad_counters_submit(async, &to, 1, NULL, NULL, &result), -EINVAL);
+	assert_int_equal(mad_counters_submit(async, NULL, 1, NULL, came, &result), -EINVAL);
+	assert_int_equal(mad_counters_submit(async, &to, 300, NULL, came, &result), -EINVAL);
+	read_with(&options, 2);
+	assert_int_equal(mad_counters_submit(async, &to, MAD_COUNTERS_ALL_PORTS, &options, came,
+					     &result),
+			 -EOPNOTSUPP);
+	for (unsigned n = 1; n < 3; n++) {
+		device_fail_malloc(n);
+		assert_int_equal(mad_counters_submit(async, &to, 1, NULL, came, &result),
+				 -ENOMEM);
+	}
+	device_fail_malloc(1);
+	assert_null(mad_counters_node_create());
+	device_fail_malloc(0);
+	mad_async_run(async);
+	assert_int_equal(result.calls, 0);
+	mad_async_destroy(async);
+	mad_counters_node_free(options.node);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fixture_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_plain_node_is_asked_for_port_counters),
+		TEST(port_counters_fill_in_what_the_extended_ones_lack),
+		TEST(a_node_with_all_in_the_extended_ones_is_asked_once),
+		TEST(extended_counters_without_unicast_and_multicast),
+		TEST(only_what_is_wanted_is_asked_for),
+		TEST(details_are_read_on_demand),
+		TEST(what_a_node_refuses_is_asked_for_once),
+		TEST(a_node_without_class_port_info_has_port_counters),
+		TEST(a_node_that_is_known_is_not_asked_again),
+		TEST(all_ports_together_are_read_where_the_node_has_them),
+		TEST(counters_at_their_maximum_are_named),
+		TEST(bytes_beyond_64_bits_are_odd),
+		TEST(a_response_about_another_port_is_odd),
+		TEST(the_table_has_each_member_once),
+		TEST(the_table_agrees_with_the_fields),
+		TEST(a_dead_node_costs_one_request),
+		TEST(a_reading_that_fails_has_what_was_read),
+		TEST(a_node_without_any_of_the_counters_is_told),
+		TEST(what_cannot_be_read_is_refused),
+		TEST(a_reset_selects_what_a_reading_reads),
+		TEST(a_reset_of_details_and_of_what_is_refused),
+		TEST(a_switch_of_64_ports_takes_65_requests),
+		TEST(readings_without_a_node_ask_for_class_port_info_each),
+		TEST(a_dead_switch_costs_one_request_for_all_ports),
+		TEST(the_end_of_an_engine_ends_readings_that_wait),
+		TEST(two_engines_and_a_blocking_call_share_a_node),
+		TEST(what_cannot_be_begun_is_not_called_back),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

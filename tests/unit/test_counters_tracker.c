@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Readings of a port added up: what is reset, stands still, or runs backwards. */
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "fake_device.h"
+
+#include <infiniband/mad_counters.h>
+#include <errno.h>
+#include <string.h>
+
+static struct mad_counters_tracker *tracker;
+static struct mad_counters reading;
+
+#define TRAFFIC_AND_ERRORS MAD_COUNTERS_DEFAULT
+
+static int setup(void **state)
+{
+	(void)state;
+	tracker = mad_counters_tracker_create();
+	reading = (struct mad_counters){.present = TRAFFIC_AND_ERRORS, .time_us = 1000000};
+	return tracker ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	mad_counters_tracker_free(tracker);
+	return 0;
+}
+
+/* A second later. */
+static int track(void)
+{
+	reading.time_us += 1000000;
+	return mad_counters_track(tracker, &reading);
+}
+
+static const struct mad_counters *total(void)
+{
+	return &mad_counters_tracker_totals(tracker)->total;
+}
+
+static void totals_begin_with_the_first_reading(void **state)
+{
+	(void)state;
+	reading.rcv_bytes = 1000;
+	assert_int_equal(track(), 0);
+	assert_int_equal(total()->rcv_bytes, 0);
+	assert_int_equal(total()->present, 0);
+	reading.rcv_bytes = 5000;
+	reading.symbol_errors = 3;
+	assert_int_equal(track(), 0);
+	reading.rcv_bytes = 5500;
+	assert_int_equal(track(), 0);
+	assert_int_equal(total()->rcv_bytes, 4500);
+	assert_int_equal(total()->symbol_errors, 3);
+	assert_true(total()->present == TRAFFIC_AND_ERRORS);
+	assert_int_equal(mad_counters_tracker_totals(tracker)->readings, 3);
+	assert_int_equal(mad_counters_tracker_totals(tracker)->first_us, 2000000);
+	assert_int_equal(total()->time_us, 4000000);
+}
+
+static void rates_are_of_the_latest_interval_and_of_all(void **state)
+{
+	(void)state;
+	track();
+	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES) == 0);
+	assert_true(mad_counters_tracker_mean_rate(tracker, MAD_COUNTER_RCV_BYTES) == 0);
+	reading.rcv_bytes = 4000;
+	track();
+	reading.rcv_bytes = 5000;
+	reading.time_us += 1000000;
+	track();
+	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES) == 500);
+	assert_true(mad_counters_tracker_mean_rate(tracker, MAD_COUNTER_RCV_BYTES) ==
+		    5000 / 3.0);
+	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_COUNT) == 0);
+	assert_true(mad_counters_tracker_mean_rate(tracker, MAD_COUNTER_COUNT) == 0);
+	/* two readings at one time */
+	reading.rcv_bytes = 6000;
+	assert_int_equal(mad_counters_track(tracker, &reading), 0);
+	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES) == 0);
+}
+
+static void a_reset_of_some_counters_is_somebody_elses(void **state)
+{
+	(void)state;
+	reading.rcv_bytes = 100000;
+	reading.symbol_errors = 50;
+	track();
+	reading.rcv_bytes = 101000;
+	reading.symbol_errors = 2;
+	assert_int_equal(track(), MAD_COUNTERS_RESET);
+	assert_int_equal(total()->rcv_bytes, 1000);
+	assert_int_equal(total()->symbol_errors, 2);
+	assert_int_equal(mad_counters_tracker_totals(tracker)->resets, 1);
+	assert_int_equal(mad_counters_tracker_totals(tracker)->restarts, 0);
+}
+
+static void a_restart_resets_all_counters(void **state)
+{
+	(void)state;
+	reading.rcv_bytes = 100000;
+	reading.symbol_errors = 50;
+	track();
+	reading.rcv_bytes = 700;
+	reading.symbol_errors = 0;
+	reading.link_downed = 0;
+	assert_int_equal(track(), MAD_COUNTERS_RESTARTED);
+	assert_int_equal(total()->rcv_bytes, 700);
+	assert_int_equal(total()->symbol_errors, 0);
+	assert_int_equal(mad_counters_tracker_totals(tracker)->restarts, 1);
+	reading.rcv_bytes = 900;
+	assert_int_equal(track(), 0);
+	assert_int_equal(total()->rcv_bytes, 900);
+}
+
+static void a_counter_that_runs_backwards_adds_nothing(void **state)
+{
+	(void)state;
+	reading.rcv_bytes = 100000;
+	reading.xmit_bytes = 50000;
+	track();
+	reading.rcv_bytes = 99000;
+	reading.xmit_bytes = 50100;
+	assert_int_equal(track(), MAD_COUNTERS_BACKWARDS);
+	assert_int_equal(total()->rcv_bytes, 0);
+	assert_int_equal(total()->xmit_bytes, 100);
+	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES) == 0);
+	reading.rcv_bytes = 100010;
+	assert_int_equal(track(), 0);
+	assert_int_equal(total()->rcv_bytes, 10);
+	assert_int_equal(mad_counters_tracker_totals(tracker)->backwards, 1);
+	assert_int_equal(mad_counters_tracker_totals(tracker)->resets, 0);
+}
+
+static void a_counter_that_counts_down_never_looks_reset(void **state)
+{
+	(void)state;
+	reading.rcv_bytes = 100000;
+	track();
+	for (int i = 0; i < 50; i++) {
+		reading.rcv_bytes -= 1000;
+		assert_int_equal(track(), MAD_COUNTERS_BACKWARDS);
+	}
+	assert_int_equal(total()->rcv_bytes, 0);
+	assert_int_equal(mad_counters_tracker_totals(tracker)->backwards, 50);
+	/* it stands, and grows up to where it was, without an event */
+	assert_int_equal(track(), 0);
+	reading.rcv_bytes = 99999;
+	assert_int_equal(track(), 0);
+	assert_int_equal(total()->rcv_bytes, 0);
+	reading.rcv_bytes = 100007;
+	assert_int_equal(track(), 0);
+	assert_int_equal(total()->rcv_bytes, 7);
+	/* a reset in between is one */
+	reading.rcv_bytes = 99000;
+	track();
+	reading.rcv_bytes = 300;
+	assert_int_equal(track(), MAD_COUNTERS_RESTARTED);
+	assert_int_equal(total()->rcv_bytes, 307);
+}
+
+static void a_small_fall_beside_a_reset_is_part_of_it(void **state)
+{
+	(void)state;
+	reading.rcv_bytes = 100000;
+	reading.symbol_errors = 50;
+	reading.xmit_packets = 4;
+	track();
+	reading.rcv_bytes = 99000;
+	reading.symbol_errors = 0;
+	assert_int_equal(track(), MAD_COUNTERS_RESET);
+	assert_int_equal(total()->rcv_bytes, 99000);
+}
+
+static void a_counter_at_its_maximum_is_named_and_stays_so(void **state)
+{
+	(void)state;
+	reading.symbol_errors = 65000;
+	track();
+	reading.symbol_errors = 65535;
+	reading.at_maximum = MAD_COUNTER_BIT(MAD_COUNTER_SYMBOL_ERRORS);
+	assert_int_equal(track(), MAD_COUNTERS_STUCK);
+	assert_int_equal(track(), 0);
+	assert_int_equal(total()->symbol_errors, 535);
+	assert_true(total()->at_maximum == MAD_COUNTER_BIT(MAD_COUNTER_SYMBOL_ERRORS));
+	/* somebody resets it; what was missed is missed */
+	reading.symbol_errors = 5;
+	reading.at_maximum = 0;
+	assert_int_equal(track(), MAD_COUNTERS_RESTARTED);
+	assert_int_equal(total()->symbol_errors, 540);
+	assert_true(total()->at_maximum == MAD_COUNTER_BIT(MAD_COUNTER_SYMBOL_ERRORS));
+	assert_int_equal(mad_counters_tracker_totals(tracker)->stuck, 1);
+}
+
+static void a_reading_that_lacks_a_counter_leaves_it(void **state)
+{
+	(void)state;
+	reading.rcv_bytes = 1000;
+	track();
+	reading.present &= ~MAD_COUNTER_BIT(MAD_COUNTER_RCV_BYTES);
+	reading.rcv_bytes = 0;
+	assert_int_equal(track(), MAD_COUNTERS_CHANGED);
+	reading.present = TRAFFIC_AND_ERRORS;
+	reading.rcv_bytes = 4000;
+	assert_int_equal(track(), 0);
+	assert_int_equal(total()->rcv_bytes, 3000);
+	/* it grew in two seconds, so the rate of the last one is not known */
+	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES) == 0);
+}
+
+static void a_counter_from_another_attribute_begins_again(void **state)
+{
+	(void)state;
+	reading.rcv_bytes = UINT64_C(1) << 40;
+	reading.extended = MAD_COUNTER_BIT(MAD_COUNTER_RCV_BYTES);
+	track();
+	reading.rcv_bytes = 1000;
+	reading.extended = 0;
+	assert_int_equal(track(), MAD_COUNTERS_CHANGED);
+	reading.rcv_bytes = 1500;
+	assert_int_equal(track(), 0);
+	assert_int_equal(total()->rcv_bytes, 500);
+	assert_int_equal(mad_counters_tracker_totals(tracker)->resets, 0);
+}
+
+static void a_total_stops_at_its_maximum(void **state)
+{
+	(void)state;
+	track();
+	for (int i = 0; i < 3; i++) {
+		reading.rcv_bytes = UINT64_MAX - 1;
+		track();
+		reading.rcv_bytes = 0;
+		track();
+	}
+	assert_true(total()->rcv_bytes == UINT64_MAX);
+}
+
+static void what_cannot_be_added_is_refused(void **state)
+{
+	(void)state;
+	track();
+	reading.rcv_bytes = 50;
+	reading.time_us -= 1;
+	assert_int_equal(mad_counters_track(tracker, &reading), -EINVAL);
+	assert_int_equal(mad_counters_track(NULL, &reading), -EINVAL);
+	assert_int_equal(mad_counters_track(tracker, NULL), -EINVAL);
+	assert_int_equal(mad_counters_tracker_totals(tracker)->readings, 1);
+	assert_null(mad_counters_tracker_totals(NULL));
+	assert_true(mad_counters_tracker_rate(NULL, 0) == 0);
+	assert_true(mad_counters_tracker_mean_rate(NULL, 0) == 0);
+	mad_counters_tracker_free(NULL);
+	device_fail_malloc(1);
+	assert_null(mad_counters_tracker_create());
+	device_fail_malloc(0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(totals_begin_with_the_first_reading),
+		TEST(rates_are_of_the_latest_interval_and_of_all),
+		TEST(a_reset_of_some_counters_is_somebody_elses),
+		TEST(a_restart_resets_all_counters),
+		TEST(a_counter_that_runs_backwards_adds_nothing),
+		TEST(a_counter_that_counts_down_never_looks_reset),
+		TEST(a_small_fall_beside_a_reset_is_part_of_it),
+		TEST(a_counter_at_its_maximum_is_named_and_stays_so),
+		TEST(a_reading_that_lacks_a_counter_leaves_it),
+		TEST(a_counter_from_another_attribute_begins_again),
+		TEST(a_total_stops_at_its_maximum),
+		TEST(what_cannot_be_added_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
