@@ -513,7 +513,13 @@ enum MAD_FIELDS {
 	IB_NOTICE_DATA_144_LID_F,
 	IB_NOTICE_DATA_144_CAPMASK_F,
 
-	/* PortCounters (IBA 16.1.3.5) */
+	/*
+	 * PortCounters (IBA 16.1.3.5). A counter stops at its maximum. XMT_BYTES and RCV_BYTES
+	 * (PortXmitData, PortRcvData) count units of 4 bytes, whatever their names say.
+	 * XMT_WAIT counts ticks of the node's clock. XMT_PKTS, RCV_PKTS, XMT_DISCARDS,
+	 * VL15_DROPPED and ERR_RCV, ERR_PHYSRCV, ERR_SWITCH_REL, ERR_XMTCONSTR, ERR_RCVCONSTR
+	 * count packets, the others events.
+	 */
 	IB_PC_FIRST_F,
 	IB_PC_PORT_SELECT_F = IB_PC_FIRST_F,
 	IB_PC_COUNTER_SELECT_F,
@@ -609,7 +615,10 @@ enum MAD_FIELDS {
 	IB_VEND2_OUI_F,
 	IB_VEND2_DATA_F,
 
-	/* PortCountersExtended (IBA 16.1.4.11) */
+	/*
+	 * PortCountersExtended (IBA 16.1.4.11): XMT_BYTES and RCV_BYTES count units of 4 bytes,
+	 * the others packets
+	 */
 	IB_PC_EXT_FIRST_F,
 	IB_PC_EXT_PORT_SELECT_F = IB_PC_EXT_FIRST_F,
 	IB_PC_EXT_COUNTER_SELECT_F,
@@ -650,7 +659,7 @@ enum MAD_FIELDS {
 	IB_CPI_TRAP_QP_F,
 	IB_CPI_TRAP_QKEY_F,
 
-	/* PortXmitDataSL (IBA A13.6.4) */
+	/* PortXmitDataSL (IBA A13.6.4): units of 4 bytes */
 	IB_PC_XMT_DATA_SL_FIRST_F,
 	IB_PC_XMT_DATA_SL0_F = IB_PC_XMT_DATA_SL_FIRST_F,
 	IB_PC_XMT_DATA_SL1_F,
@@ -670,7 +679,7 @@ enum MAD_FIELDS {
 	IB_PC_XMT_DATA_SL15_F,
 	IB_PC_XMT_DATA_SL_LAST_F,
 
-	/* PortRcvDataSL (IBA A13.6.5) */
+	/* PortRcvDataSL (IBA A13.6.5): units of 4 bytes */
 	IB_PC_RCV_DATA_SL_FIRST_F,
 	IB_PC_RCV_DATA_SL0_F = IB_PC_RCV_DATA_SL_FIRST_F,
 	IB_PC_RCV_DATA_SL1_F,
@@ -690,14 +699,14 @@ enum MAD_FIELDS {
 	IB_PC_RCV_DATA_SL15_F,
 	IB_PC_RCV_DATA_SL_LAST_F,
 
-	/* PortXmitDiscardDetails (IBA 16.1.4.2) */
+	/* PortXmitDiscardDetails (IBA 16.1.4.2): packets */
 	IB_PC_XMT_INACT_DISC_F,
 	IB_PC_XMT_NEIGH_MTU_DISC_F,
 	IB_PC_XMT_SW_LIFE_DISC_F,
 	IB_PC_XMT_SW_HOL_DISC_F,
 	IB_PC_XMT_DISC_LAST_F,
 
-	/* PortRcvErrorDetails (IBA 16.1.4.1) */
+	/* PortRcvErrorDetails (IBA 16.1.4.1): packets */
 	IB_PC_RCV_LOCAL_PHY_ERR_F,
 	IB_PC_RCV_MALFORMED_PKT_ERR_F,
 	IB_PC_RCV_BUF_OVR_ERR_F,
@@ -843,7 +852,7 @@ enum MAD_FIELDS {
 	IB_PC_PORT_VL_OP_PACKETS15_F,
 	IB_PC_PORT_VL_OP_PACKETS_LAST_F,
 
-	/* PortVLOpData (IBA 16.1.4.6) */
+	/* PortVLOpData (IBA 16.1.4.6): units of 4 bytes */
 	IB_PC_PORT_VL_OP_DATA_FIRST_F,
 	IB_PC_PORT_VL_OP_DATA0_F = IB_PC_PORT_VL_OP_DATA_FIRST_F,
 	IB_PC_PORT_VL_OP_DATA1_F,
@@ -1182,7 +1191,7 @@ enum MAD_FIELDS {
 	IB_PESC_PORT_FEC_CORR_SYMBOL_CTR_F,
 	IB_PESC_RSFEC_LAST_F,
 
-	/* PortCountersExtended (IBA 16.1.4.11) */
+	/* PortCountersExtended (IBA 16.1.4.11): the units are those of PortCounters */
 	IB_PC_EXT_COUNTER_SELECT2_F,
 	IB_PC_EXT_ERR_SYM_F,
 	IB_PC_EXT_LINK_RECOVERS_F,
@@ -1200,7 +1209,7 @@ enum MAD_FIELDS {
 	IB_PC_EXT_QP1_DROP_F,
 	IB_PC_EXT_ERR_LAST_F,
 
-	/* PortCounters (IBA 16.1.3.5) */
+	/* PortCounters (IBA 16.1.3.5): packets; the bits are VL15Dropped's, as in rdma-core */
 	IB_PC_QP1_DROP_F,
 
 	/* PortInfoExtended (IBA 14.2.5.19) */
