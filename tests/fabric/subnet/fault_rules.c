@@ -36,6 +36,7 @@ static const struct form {
 	{"smp-queue", RULE_SMP_QUEUE, WITH_NUMBER},
 	{"service", RULE_SERVICE, WITH_TIME},
 	{"buffer", RULE_BUFFER, WITH_NUMBER},
+	{"counters", RULE_COUNTERS, WITH_NUMBER},
 	{"path-limit", RULE_PATH_LIMIT, WITH_NUMBER},
 	{"silent", RULE_SILENT, MUST_SAY_WHERE},
 	{"busy", RULE_BUSY, WITH_CHANCE},
@@ -235,6 +236,7 @@ static int read_place(struct reader *reader, const struct form *form,
 static int read_rule(struct reader *reader, struct standing_rule *rule)
 {
 	const struct form *form = NULL;
+	const char *text = reader->rest;
 	int error = 0;
 
 	*rule = (struct standing_rule){.node = NONE, .port = NONE, .chance = 1};
@@ -250,6 +252,8 @@ static int read_rule(struct reader *reader, struct standing_rule *rule)
 		error = read_time(reader, &rule->time);
 	if (!error && form->parts & WITH_NUMBER)
 		error = read_number(reader, &rule->number);
+	if (!error && rule->kind == RULE_COUNTERS && rule->number != 32 && rule->number != 64)
+		error = refuse(reader, "counters have 32 or 64 bits", text);
 	if (!error && form->parts & WITH_NODE)
 		error = read_redirection(reader, rule);
 	if (!error)

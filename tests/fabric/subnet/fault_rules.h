@@ -18,6 +18,9 @@
  *	smp-queue 16 [on NODE]		buffer for SMPs alone
  *	path-limit 64 [on NODE]		how many requests of a host are in flight, before
  *					more are dropped
+ *	counters 32 [on NODE]		has the counters of an older performance management
+ *					agent: PortCounters alone, without PortXmitWait;
+ *					64: and PortCountersExtended without errors
  *	silent on NODE			answers nothing
  *	busy 50% [on NODE]		answers with status BUSY
  *	redirect NODE on NODE		has general services answered by another one

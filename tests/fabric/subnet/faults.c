@@ -160,11 +160,22 @@ void faults_on_node(struct fabric *fabric, uint32_t node, bool smp, struct treat
 	}
 }
 
-uint32_t faults_path_limit(const struct fabric *fabric, uint32_t node)
+/* The number of a rule for a node; NO_LIMIT without one. */
+static uint32_t limit_of(const struct fabric *fabric, enum rule_kind kind, uint32_t node)
 {
 	const struct standing_rule *limit = NULL;
 
 	if (fabric->faults && fabric->faults->on_nodes)
-		limit = in_force(fabric, RULE_PATH_LIMIT, node, NONE);
+		limit = in_force(fabric, kind, node, NONE);
 	return limit ? limit->number : NO_LIMIT;
+}
+
+uint32_t faults_counters(const struct fabric *fabric, uint32_t node)
+{
+	return limit_of(fabric, RULE_COUNTERS, node);
+}
+
+uint32_t faults_path_limit(const struct fabric *fabric, uint32_t node)
+{
+	return limit_of(fabric, RULE_PATH_LIMIT, node);
 }

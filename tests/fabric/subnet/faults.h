@@ -23,6 +23,7 @@ enum rule_kind {
 	RULE_REDIRECT,
 	RULE_SERVICE,
 	RULE_BUFFER,
+	RULE_COUNTERS,
 	RULE_PATH_LIMIT, /* up to here rules that stand until they are cleared */
 	RULE_REBOOT,
 	RULE_LINK_DOWN,
@@ -93,6 +94,9 @@ struct treatment { /* what a node does with a request */
 /* Judges one more request that reached a node. */
 void faults_on_node(struct fabric *fabric, uint32_t node, bool smp,
 		    struct treatment *treatment);
+
+/* How many bits the counters of a node have at most: 32, 64, or NO_LIMIT. */
+uint32_t faults_counters(const struct fabric *fabric, uint32_t node);
 
 /* How many requests of a host may be in flight; NO_LIMIT: as many as it sends. */
 uint32_t faults_path_limit(const struct fabric *fabric, uint32_t node);

@@ -3,6 +3,7 @@
 /* The performance management agent: counters read, cleared and set as its tables say. */
 #include <infiniband/mad_fields.h>
 
+#include "faults.h"
 #include "gmp_agents.h"
 #include "pma.h"
 #include "pma_table.h"
@@ -224,6 +225,29 @@ static void write_counters(struct query *query, const struct pma_attribute *attr
 	}
 }
 
+/* What older agents have: the first rows of PortCounters and PortCountersExtended. */
+enum {
+	WITHOUT_XMIT_WAIT = 16,
+	WITHOUT_ERRORS = 8
+};
+
+/* The attribute as the node has it, in *limited if it has less; NULL: it does not have it. */
+static const struct pma_attribute *limit(const struct query *query,
+					 const struct pma_attribute *attribute,
+					 struct pma_attribute *limited)
+{
+	uint32_t bits = faults_counters(query->fabric, query->node);
+
+	*limited = *attribute;
+	if (bits == 32 && attribute->id == IB_GSI_PORT_COUNTERS)
+		limited->row_count = WITHOUT_XMIT_WAIT;
+	else if (bits == 64 && attribute->id == IB_GSI_PORT_COUNTERS_EXT)
+		limited->row_count = WITHOUT_ERRORS;
+	else
+		return bits == 32 ? NULL : attribute;
+	return limited;
+}
+
 static unsigned int counters(struct query *query, const struct pma_attribute *attribute)
 {
 	unsigned int port_select = (unsigned int)pma_field(query->mad, IB_PC_PORT_SELECT_F);
@@ -249,7 +273,12 @@ static unsigned int class_info(struct query *query)
 	struct class_info info = {.version = PMA_VERSION,
 				  .capabilities = EXTENDED_WIDTH | XMIT_WAIT | QP1_DROPPED,
 				  .capabilities2 = ADDITIONAL_EXTENDED};
+	uint32_t bits = faults_counters(query->fabric, query->node);
 
+	if (bits == 32)
+		info.capabilities = 0;
+	if (bits != NO_LIMIT)
+		info.capabilities2 = 0;
 	if (is_switch)
 		info.capabilities |= ALL_PORT_SELECT;
 	class_port_info(query, &info, DATA);
@@ -260,7 +289,10 @@ static unsigned int answer_attribute(struct query *query)
 {
 	unsigned int id = mad_attribute(query->mad);
 	const struct pma_attribute *attribute = pma_attribute(id);
+	struct pma_attribute limited;
 
+	if (attribute)
+		attribute = limit(query, attribute, &limited);
 	if (id == CLASS_PORT_INFO)
 		return class_info(query);
 	if (id == IB_GSI_PORT_SAMPLES_CONTROL)

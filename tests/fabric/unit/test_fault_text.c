@@ -48,6 +48,8 @@ static void each_standing_rule_has_its_kind(void **state)
 		{"service 20us", RULE_SERVICE},
 		{"buffer 4 on beta", RULE_BUFFER},
 		{"path-limit 64 on alpha", RULE_PATH_LIMIT},
+		{"counters 32 on alpha", RULE_COUNTERS},
+		{"counters 64", RULE_COUNTERS},
 		{"silent on beta", RULE_SILENT},
 		{"busy 50%", RULE_BUSY},
 		{"redirect beta on gamma", RULE_REDIRECT},
@@ -213,6 +215,8 @@ static void a_bad_length_of_a_queue_is_refused(void **state)
 {
 	struct subnet *subnet = *state;
 
+	refused(subnet, "counters 16 on beta",
+		"counters have 32 or 64 bits: \"counters 16 on beta\"");
 	refused(subnet, "smp-queue 1.5", "a whole number is expected: \" 1.5\"");
 	refused(subnet, "smp-queue 2ms", "a whole number is expected: \" 2ms\"");
 	refused(subnet, "smp-queue 1e10", "a whole number is expected: \" 1e10\"");

@@ -2,6 +2,8 @@
 
 /* The performance management agent, and the traffic that its counters count. */
 
+#include "fault_rules.h"
+#include "faults.h"
 #include "pma_fixture.h"
 
 static void without_load_and_errors_nothing_is_counted(void **state)
@@ -291,6 +293,38 @@ static void class_port_info_says_what_the_agent_can_do(void **state)
 	assert_int_equal(field(star, IB_CPI_CAPMASK_F), 1 << 8 | 1 << 9 | 1 << 12 | 1 << 15);
 }
 
+static void older_agents_have_fewer_counters(void **state)
+{
+	struct star *star = *state;
+	struct rule_error error;
+
+	assert_int_equal(faults_init(&star->fabric), 0);
+	star->fabric.load = 1;
+	star->fabric.now = SECOND;
+	assert_int_equal(fault_apply(&star->fabric, "counters 64", &error), 0);
+	assert_int_equal(ask(star, ALPHA, METHOD_GET, CLASS_PORT_INFO, 0), STATUS_OK);
+	assert_int_equal(field(star, IB_CPI_CAPMASK_F), 1 << 9 | 1 << 12 | 1 << 15);
+	assert_int_equal(field(star, IB_CPI_CAPMASK2_F), 0);
+	assert_true(extended(star, ALPHA, 1, IB_PC_EXT_XMT_MPKTS_F) > 0);
+	assert_true(extended(star, ALPHA, 1, IB_PC_EXT_XMT_WAIT_F) == 0);
+	assert_true(read_field(star, ALPHA, IB_GSI_PORT_COUNTERS, 1, IB_PC_XMT_WAIT_F) > 0);
+	assert_int_equal(ask(star, ALPHA, METHOD_GET, IB_GSI_PORT_RCV_ERROR_DETAILS, 1),
+			 STATUS_OK);
+	assert_int_equal(fault_apply(&star->fabric, "counters 32", &error), 0);
+	assert_int_equal(ask(star, ALPHA, METHOD_GET, CLASS_PORT_INFO, 0), STATUS_OK);
+	assert_int_equal(field(star, IB_CPI_CAPMASK_F), 0);
+	assert_int_equal(ask(star, SWITCH, METHOD_GET, CLASS_PORT_INFO, 0), STATUS_OK);
+	assert_int_equal(field(star, IB_CPI_CAPMASK_F), 1 << 8);
+	assert_true(read_field(star, ALPHA, IB_GSI_PORT_COUNTERS, 1, IB_PC_XMT_PKTS_F) > 0);
+	assert_true(read_field(star, ALPHA, IB_GSI_PORT_COUNTERS, 1, IB_PC_XMT_WAIT_F) == 0);
+	assert_int_equal(ask(star, ALPHA, METHOD_GET, IB_GSI_PORT_COUNTERS_EXT, 1),
+			 STATUS_BAD_ATTRIBUTE);
+	assert_int_equal(ask(star, ALPHA, METHOD_GET, IB_GSI_PORT_RCV_ERROR_DETAILS, 1),
+			 STATUS_BAD_ATTRIBUTE);
+	faults_free(&star->fabric);
+	star->fabric.faults = NULL;
+}
+
 static void every_request_is_safe(void **state)
 {
 	struct star *star = *state;
@@ -322,6 +356,7 @@ int main(void)
 		TEST(other_versions_methods_and_attributes_have_their_status),
 		TEST(a_response_is_not_answered),
 		TEST(class_port_info_says_what_the_agent_can_do),
+		TEST(older_agents_have_fewer_counters),
 		TEST(every_request_is_safe),
 	};
 
