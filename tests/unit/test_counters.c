@@ -6,6 +6,7 @@
 
 #include <infiniband/mad_counters.h>
 #include <infiniband/mad_fields.h>
+#include <pthread.h>
 
 #define LID  8
 #define PORT 3
@@ -636,6 +637,56 @@ static void two_engines_and_a_blocking_call_share_a_node(void **state)
 	mad_counters_node_free(options.node);
 }
 
+#define THREADS 6
+#define ROUNDS  30
+
+static int respond_at_once(const struct device_packet *packet, void *arg)
+{
+	(void)arg;
+	respond(packet);
+	return 0;
+}
+
+/* Each thread has an engine, and blocks, too. */
+static void *read_often(void *arg)
+{
+	struct mad_counters_options options = {.node = arg};
+	struct mad_async *async = mad_async_create(fixture.port);
+	struct result results[4] = {0};
+	struct mad_counters counters;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		for (unsigned k = 0; k < 4; k++)
+			mad_counters_submit(async, &to, k + 1, &options, came, &results[k]);
+		if (mad_counters_read(fixture.port, &to, PORT, &options, &counters))
+			results[0].error = -EPROTO;
+		mad_async_run(async);
+	}
+	mad_async_destroy(async);
+	for (unsigned k = 0; k < 4; k++)
+		if (results[k].calls != ROUNDS || results[k].error)
+			return NULL;
+	return arg;
+}
+
+static void threads_share_a_node(void **state)
+{
+	struct mad_counters_node *shared = mad_counters_node_create();
+	pthread_t threads[THREADS];
+	void *result;
+
+	(void)state;
+	node.capabilities = MAD_PMA_EXTENDED_WIDTH;
+	device_on_write(respond_at_once, NULL);
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, read_often, shared), 0);
+	for (int i = 0; i < THREADS; i++) {
+		pthread_join(threads[i], &result);
+		assert_non_null(result);
+	}
+	mad_counters_node_free(shared);
+}
+
 static void what_cannot_be_begun_is_not_called_back(void **state)
 {
 	struct mad_counters_options options = {.node = mad_counters_node_create()};
@@ -696,6 +747,7 @@ int main(void)
 		TEST(a_dead_switch_costs_one_request_for_all_ports),
 		TEST(the_end_of_an_engine_ends_readings_that_wait),
 		TEST(two_engines_and_a_blocking_call_share_a_node),
+		TEST(threads_share_a_node),
 		TEST(what_cannot_be_begun_is_not_called_back),
 	};
 

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Counters of a node that lies: each response is what the input says. Whatever comes, each
+ * reading ends once, with numbers within what their fields hold, and totals never fall.
+ */
+#include "fake_device.h"
+#include "fuzz.h"
+
+#include <errno.h>
+#include <infiniband/mad_counters.h>
+
+#define READINGS 16
+#define LONGEST  300
+
+static struct {
+	struct ibmad_port *port;
+	struct mad_async *async;
+	struct mad_counters_tracker *tracker;
+	struct mad_counters_node *node;
+	struct input input;
+	struct mad_counters_options options;
+	unsigned begun, ended;
+	uint64_t time_us;
+} run;
+
+/* Its response: with a status, of any length, and filled by a byte or the input. */
+static int respond(const struct device_packet *packet, void *arg)
+{
+	uint8_t mad[LONGEST], shape = (uint8_t)take(&run.input, 1);
+	size_t length = IB_MAD_SIZE;
+
+	(void)arg;
+	device_copy_mad(packet, mad);
+	mad[3] |= IB_MAD_RESPONSE;
+	if (shape & 1)
+		mad[5] = (uint8_t)take(&run.input, 1) & 0xfe; /* not BUSY: it comes again */
+	mad[5] &= 0xfc;                                       /* nor a redirection */
+	if (shape & 2) {
+		memset(mad + IB_PC_DATA_OFFS + 2, (uint8_t)take(&run.input, 1),
+		       sizeof(mad) - IB_PC_DATA_OFFS - 2);
+		length = shape & 4 ? take(&run.input, 2) % sizeof(mad) : IB_MAD_SIZE;
+	} else {
+		take_bytes(&run.input, mad + IB_PC_DATA_OFFS, shape & 4 ? 24 : 160);
+	}
+	device_reply(packet, mad, length);
+	/* what is too short for a response does not end the request */
+	device_time_out(packet);
+	return 0;
+}
+
+/* What holds for each reading, whatever the node said. */
+static void judge(int error, const struct mad_counters *counters)
+{
+	uint64_t wanted = run.options.counters ? run.options.counters : MAD_COUNTERS_DEFAULT;
+	const struct mad_counter_info *info;
+
+	check(error <= 0);
+	check(!(counters->present & ~(wanted & MAD_COUNTERS_ALL)));
+	check(!(counters->at_maximum & ~counters->present));
+	check(!(counters->extended & ~counters->present));
+	check(error || counters->present);
+	check((error == -EIO) == (counters->status != 0));
+	check(counters->requests <= 5);
+	for (unsigned i = 0; (info = mad_counters_info(i)); i++) {
+		uint64_t value = mad_counters_value(counters, i);
+		unsigned bits = counters->extended >> i & 1 ? 64 : info->bits;
+
+		check(counters->present >> i & 1 || !value);
+		if (bits && bits < 64)
+			check(value <= ((UINT64_C(1) << bits) - 1) * info->multiplier);
+	}
+}
+
+/* The tracker has it, at a time that the input says. */
+static void track(const struct mad_counters *counters)
+{
+	struct mad_counters before = mad_counters_tracker_totals(run.tracker)->total;
+	struct mad_counters reading = *counters;
+	int events;
+
+	run.time_us += take(&run.input, 2);
+	reading.time_us = run.time_us;
+	events = mad_counters_track(run.tracker, &reading);
+	check(events >= 0 && events < 32);
+	for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++) {
+		check(mad_counters_value(&mad_counters_tracker_totals(run.tracker)->total, i) >=
+		      mad_counters_value(&before, i));
+		check(mad_counters_tracker_rate(run.tracker, i) >= 0);
+		check(mad_counters_tracker_mean_rate(run.tracker, i) >= 0);
+	}
+}
+
+static void came(struct mad_async *async, int error, const struct mad_counters *counters,
+		 void *arg)
+{
+	check(async == run.async && arg == &run);
+	judge(error, counters);
+	track(counters);
+	run.ended++;
+}
+
+static void step(void)
+{
+	static const ib_portid_t to = {.lid = 8};
+	uint8_t shape = (uint8_t)take(&run.input, 1);
+	unsigned number = shape & 4 ? (unsigned)take(&run.input, 1) : 1;
+	struct mad_counters counters;
+
+	run.options.node = shape & 8 ? run.node : NULL;
+	switch (shape & 3) {
+	case 0:
+		if (run.begun < READINGS &&
+		    !mad_counters_submit(run.async, &to, number, &run.options, came, &run))
+			run.begun++;
+		break;
+	case 1:
+		judge(mad_counters_read(run.port, &to, number, &run.options, &counters),
+		      &counters);
+		track(&counters);
+		break;
+	case 2:
+		mad_counters_reset(run.port, &to, number, &run.options);
+		break;
+	default:
+		check(mad_async_process(run.async) >= 0);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	int classes[] = {IB_PERFORMANCE_CLASS};
+
+	memset(&run, 0, sizeof(run));
+	run.input = (struct input){data, size};
+	device_setup(NULL);
+	device_on_write(respond, NULL);
+	run.port = mad_rpc_open_port(NULL, 0, classes, 1);
+	check(run.port != NULL);
+	mad_rpc_set_retries(run.port, 1);
+	mad_rpc_set_timeout(run.port, 5);
+	run.async = mad_async_create(run.port);
+	run.tracker = mad_counters_tracker_create();
+	run.node = mad_counters_node_create();
+	/* of all readings, so that a callback knows which counters are wanted */
+	run.options.counters = take(&run.input, 4);
+	for (int steps = 0; run.input.size && steps < 100; steps++)
+		step();
+	mad_counters_node_free(run.node);
+	mad_async_destroy(run.async);
+	check(run.ended == run.begun);
+	mad_counters_tracker_free(run.tracker);
+	mad_rpc_close_port(run.port);
+	check(!device_teardown(NULL));
+	return 0;
+}
