@@ -30,6 +30,7 @@
 #define INFINIBAND_MAD_COUNTERS_H
 
 #include <infiniband/mad_async.h>
+#include <stdbool.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -217,6 +218,12 @@ struct mad_counters_options {
 	uint64_t counters;              /**< which to read; 0: MAD_COUNTERS_DEFAULT */
 	struct mad_counters_node *node; /**< NULL: ClassPortInfo is asked for, and not kept */
 	int timeout_ms;                 /**< of an attempt; 0: the port's */
+	/**
+	 * Reads PortCounters, which each node has, instead of PortCountersExtended: a reading
+	 * is one request, without ClassPortInfo. The counters have up to 32 bits. PortXmitWait
+	 * and QP1Dropped are read only if the node is known.
+	 */
+	bool basic;
 };
 
 /** All ports of a node together, if it has MAD_PMA_ALL_PORT_SELECT. */

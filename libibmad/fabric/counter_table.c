@@ -234,10 +234,8 @@ uint64_t counter_source_offers(enum counter_source source, uint32_t capability_m
 		return basic_counters(capability_mask) | DATA;
 	case SOURCE_RCV_DETAILS:
 		return MAD_COUNTERS_RCV_ERROR_DETAILS;
-	case SOURCE_XMIT_DETAILS:
-		return MAD_COUNTERS_XMIT_DISCARD_DETAILS;
 	default:
-		return 0;
+		return MAD_COUNTERS_XMIT_DISCARD_DETAILS;
 	}
 }
 

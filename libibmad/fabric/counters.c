@@ -36,7 +36,8 @@ static int get_to_know(const struct ibmad_port *port, const ib_portid_t *dport,
 	ib_rpc_t rpc;
 	int error;
 
-	if (node_recall(reading->options.node, &reading->abilities))
+	if (node_recall(reading->options.node, &reading->abilities) ||
+	    !reading_needs_class_port_info(reading))
 		return 0;
 	rpc = reading_request(reading, CLASS_PORT_INFO, data);
 	outcome = ask(port, dport, &rpc, data, &message);
@@ -286,6 +287,10 @@ static int begin(struct mad_async *async, struct pending *pending)
 	bool is_complete;
 	int error;
 
+	if (!reading_needs_class_port_info(&pending->reading)) {
+		node_recall(pending->reading.options.node, &pending->reading.abilities);
+		return proceed(async, pending, &is_complete);
+	}
 	if (!pending->reading.options.node)
 		return submit(async, pending, CLASS_PORT_INFO, class_port_info_came);
 	if (ask_or_wait(async, pending, &error))

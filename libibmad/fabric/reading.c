@@ -82,11 +82,19 @@ void node_learn(struct mad_counters_node *node, const struct abilities *abilitie
 	if (!node)
 		return;
 	pthread_mutex_lock(&node->lock);
-	if (node->known)
-		node->abilities.refused |= abilities->refused;
-	else
+	if (!node->known)
 		node->abilities = *abilities;
 	node->known = true;
+	pthread_mutex_unlock(&node->lock);
+}
+
+void node_note_refusal(struct mad_counters_node *node, enum counter_source source)
+{
+	if (!node)
+		return;
+	pthread_mutex_lock(&node->lock);
+	if (node->known)
+		node->abilities.refused |= (uint8_t)(1U << source);
 	pthread_mutex_unlock(&node->lock);
 }
 
@@ -105,6 +113,11 @@ void reading_init(struct reading *reading, unsigned port_number,
 		reading->options = *options;
 	if (!reading->options.counters)
 		reading->options.counters = MAD_COUNTERS_DEFAULT;
+}
+
+bool reading_needs_class_port_info(const struct reading *reading)
+{
+	return !reading->options.basic || reading->counters.port == MAD_COUNTERS_ALL_PORTS;
 }
 
 ib_rpc_t reading_request(const struct reading *reading, unsigned attribute, uint8_t *data)
@@ -164,7 +177,8 @@ uint64_t reading_wanted(const struct reading *reading, enum counter_source sourc
 {
 	const struct abilities *abilities = &reading->abilities;
 
-	if ((reading->asked | abilities->refused) >> source & 1)
+	if ((reading->asked | abilities->refused) >> source & 1 ||
+	    (reading->options.basic && source == SOURCE_EXTENDED))
 		return 0;
 	return counter_source_offers(source, abilities->capability_mask,
 				     abilities->capability_mask2) &
@@ -195,7 +209,7 @@ bool reading_note_refusal(struct reading *reading, enum counter_source source,
 		return false;
 	reading->counters.status = 0;
 	reading->abilities.refused |= (uint8_t)(1U << source);
-	node_learn(reading->options.node, &reading->abilities);
+	node_note_refusal(reading->options.node, source);
 	return true;
 }
 

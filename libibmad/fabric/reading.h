@@ -34,8 +34,10 @@ void node_hold(struct mad_counters_node *node);
 void node_release(struct mad_counters_node *node);
 /* Whether the node is known, and what is; locks. */
 bool node_recall(struct mad_counters_node *node, struct abilities *abilities);
-/* Keeps what was learned; locks. NULL is allowed. */
+/* Keeps what ClassPortInfo said; locks. NULL is allowed. */
 void node_learn(struct mad_counters_node *node, const struct abilities *abilities);
+/* If the node is known, keeps that it refused an attribute; locks. NULL is allowed. */
+void node_note_refusal(struct mad_counters_node *node, enum counter_source source);
 
 struct reading {
 	struct mad_counters_options options;
@@ -48,6 +50,9 @@ bool reading_is_valid(const ib_portid_t *dport, unsigned port_number);
 /* options may be NULL. */
 void reading_init(struct reading *reading, unsigned port_number,
 		  const struct mad_counters_options *options);
+
+/* Whether the reading begins with ClassPortInfo unless the node is known. */
+bool reading_needs_class_port_info(const struct reading *reading);
 
 /* A request, whose data is that of a Get. */
 ib_rpc_t reading_request(const struct reading *reading, unsigned attribute, uint8_t *data);

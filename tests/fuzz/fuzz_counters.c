@@ -144,6 +144,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	run.node = mad_counters_node_create();
 	/* of all readings, so that a callback knows which counters are wanted */
 	run.options.counters = take(&run.input, 4);
+	run.options.basic = run.options.counters >> 31;
 	for (int steps = 0; run.input.size && steps < 100; steps++)
 		step();
 	mad_counters_node_free(run.node);

@@ -104,6 +104,23 @@ static struct mad_counters read_with(const struct mad_counters_options *options,
 	return counters;
 }
 
+/* What became of a reading on an engine. */
+struct result {
+	int calls, error;
+	struct mad_counters counters;
+};
+
+static void came(struct mad_async *async, int error, const struct mad_counters *counters,
+		 void *arg)
+{
+	struct result *result = arg;
+
+	(void)async;
+	result->calls++;
+	result->error = error;
+	result->counters = *counters;
+}
+
 /* --- which requests are sent ----------------------------------------------------- */
 
 static void a_plain_node_is_asked_for_port_counters(void **state)
@@ -272,6 +289,41 @@ static void a_node_that_is_known_is_not_asked_again(void **state)
 	read_with(NULL, 3);
 	mad_counters_node_free(options.node);
 	mad_counters_node_free(NULL);
+}
+
+static void basic_counters_take_one_request(void **state)
+{
+	struct mad_counters_options options = {.node = mad_counters_node_create(),
+					       .basic = true};
+	struct mad_async *async = mad_async_create(fixture.port);
+	struct mad_counters counters;
+	struct result result = {0};
+
+	(void)state;
+	node.capabilities = MAD_PMA_EXTENDED_WIDTH | MAD_PMA_XMIT_WAIT;
+	put(BASIC, IB_PC_RCV_PKTS_F, 5);
+	counters = read_with(&options, 1);
+	assert_int_equal(counters.rcv_packets, 5);
+	assert_true(counters.present == BASIC_COUNTERS);
+	assert_int_equal(mad_counters_submit(async, &to, PORT, &options, came, &result), 0);
+	assert_int_equal(mad_async_run(async), 1);
+	assert_true(result.counters.present == BASIC_COUNTERS);
+	mad_async_destroy(async);
+	/* what the node refuses is no knowledge of its ClassPortInfo */
+	node.status[RCV_DETAILS] = 0x000c;
+	options.counters = MAD_COUNTERS_ALL;
+	read_with(&options, 3);
+	assert_int_equal(node.count[CLASS_PORT_INFO], 0);
+	/* all ports together need a capability */
+	assert_int_equal(mad_counters_read(fixture.port, &to, MAD_COUNTERS_ALL_PORTS, &options,
+					   &counters),
+			 -EOPNOTSUPP);
+	assert_int_equal(node.count[CLASS_PORT_INFO], 1);
+	/* now the node is known */
+	assert_true(read_with(&options, 3).present &
+		    MAD_COUNTER_BIT(MAD_COUNTER_XMIT_WAIT_TICKS));
+	assert_int_equal(node.count[EXTENDED], 0);
+	mad_counters_node_free(options.node);
 }
 
 static void all_ports_together_are_read_where_the_node_has_them(void **state)
@@ -485,22 +537,6 @@ static void a_reset_of_details_and_of_what_is_refused(void **state)
 }
 
 /* --- on an engine ----------------------------------------------------------------- */
-
-struct result {
-	int calls, error;
-	struct mad_counters counters;
-};
-
-static void came(struct mad_async *async, int error, const struct mad_counters *counters,
-		 void *arg)
-{
-	struct result *result = arg;
-
-	(void)async;
-	result->calls++;
-	result->error = error;
-	result->counters = *counters;
-}
 
 #define PORTS 64
 
@@ -730,6 +766,7 @@ int main(void)
 		TEST(what_a_node_refuses_is_asked_for_once),
 		TEST(a_node_without_class_port_info_has_port_counters),
 		TEST(a_node_that_is_known_is_not_asked_again),
+		TEST(basic_counters_take_one_request),
 		TEST(all_ports_together_are_read_where_the_node_has_them),
 		TEST(counters_at_their_maximum_are_named),
 		TEST(bytes_beyond_64_bits_are_odd),
