@@ -70,16 +70,6 @@ static int read_all(const struct ibmad_port *port, const ib_portid_t *dport,
 	return error;
 }
 
-/* What a reading has when it is complete. */
-static void complete(struct reading *reading)
-{
-	reading->counters.capability_mask = reading->abilities.capability_mask;
-	reading->counters.capability_mask2 = reading->abilities.capability_mask2;
-	/* it was asked for because ClassPortInfo has it */
-	if (reading->abilities.refused & 1U << SOURCE_EXTENDED)
-		reading->counters.odd |= MAD_COUNTERS_ODD_CAPABILITY;
-}
-
 EXPORT int mad_counters_read(const struct ibmad_port *port, const ib_portid_t *dport,
 			     unsigned port_number, const struct mad_counters_options *options,
 			     struct mad_counters *counters)
@@ -89,11 +79,12 @@ EXPORT int mad_counters_read(const struct ibmad_port *port, const ib_portid_t *d
 
 	if (!counters)
 		return -EINVAL;
+	memset(counters, 0, sizeof(*counters));
 	reading_init(&reading, port_number, options);
+	reading.counters = counters;
 	if (port && reading_is_valid(dport, port_number))
 		error = read_all(port, dport, &reading);
-	complete(&reading);
-	*counters = reading.counters;
+	reading_complete(&reading);
 	return error;
 }
 
@@ -121,7 +112,7 @@ static int reset_source(const struct ibmad_port *port, const ib_portid_t *dport,
 	if (reading_note_refusal(reading, source, &outcome))
 		return 0;
 	if (!outcome.error)
-		reading->counters.present |= wanted;
+		reading->present |= wanted;
 	return outcome.error;
 }
 
@@ -146,6 +137,7 @@ struct pending {
 	struct reading reading;
 	struct list waiting; /* in its node's */
 	enum counter_source source;
+	struct mad_counters *kept; /* the counters, if they need more than one response */
 	ib_portid_t dport;
 	mad_counters_fn *callback;
 	void *arg;
@@ -154,13 +146,18 @@ struct pending {
 static void release(struct pending *pending)
 {
 	node_release(pending->reading.options.node);
+	free(pending->kept);
 	free(pending);
 }
 
 static void finish(struct mad_async *async, struct pending *pending, int error)
 {
-	complete(&pending->reading);
-	pending->callback(async, error, &pending->reading.counters, pending->arg);
+	struct mad_counters none = {0};
+
+	if (!pending->reading.counters)
+		pending->reading.counters = &none;
+	reading_complete(&pending->reading);
+	pending->callback(async, error, pending->reading.counters, pending->arg);
 	release(pending);
 }
 
@@ -211,12 +208,35 @@ static void go_on(struct mad_async *async, struct pending *pending, int error)
 		finish(async, pending, error);
 }
 
+/* Has the counters outlive the callback if the reading is not complete. */
+static int keep(struct pending *pending)
+{
+	int error;
+
+	if (pending->kept || reading_next(&pending->reading, &error) < 0)
+		return 0;
+	pending->kept = malloc(sizeof(*pending->kept));
+	if (!pending->kept)
+		return -ENOMEM;
+	*pending->kept = *pending->reading.counters;
+	pending->reading.counters = pending->kept;
+	return 0;
+}
+
 static void counters_came(struct mad_async *async, const struct mad_reply *reply, void *arg)
 {
 	struct mad_outcome outcome = outcome_of(reply);
+	struct mad_counters counters = {0};
 	struct pending *pending = arg;
+	struct reading *reading = &pending->reading;
+	int error;
 
-	go_on(async, pending, reading_take(&pending->reading, pending->source, &outcome));
+	if (!reading->counters)
+		reading->counters = &counters;
+	error = reading_take(reading, pending->source, &outcome);
+	if (!error)
+		error = keep(pending);
+	go_on(async, pending, error);
 }
 
 /* Takes the readings that wait for this one's ClassPortInfo. */
@@ -251,7 +271,7 @@ static void class_port_info_came(struct mad_async *async, const struct mad_reply
 	while ((entry = list_pop(&taken))) {
 		other = list_entry(entry, struct pending, waiting);
 		other->reading.abilities = pending->reading.abilities;
-		other->reading.counters.status = pending->reading.counters.status;
+		other->reading.status = pending->reading.status;
 		go_on(async, other, error);
 	}
 	go_on(async, pending, error);
@@ -312,6 +332,7 @@ EXPORT int mad_counters_submit(struct mad_async *async, const ib_portid_t *dport
 	if (!pending)
 		return -ENOMEM;
 	reading_init(&pending->reading, port_number, options);
+	pending->kept = NULL;
 	pending->dport = *dport;
 	pending->callback = callback;
 	pending->arg = arg;

@@ -108,7 +108,7 @@ bool reading_is_valid(const ib_portid_t *dport, unsigned port_number)
 void reading_init(struct reading *reading, unsigned port_number,
 		  const struct mad_counters_options *options)
 {
-	*reading = (struct reading){.counters.port = (uint8_t)port_number};
+	*reading = (struct reading){.port = (uint8_t)port_number};
 	if (options)
 		reading->options = *options;
 	if (!reading->options.counters)
@@ -117,14 +117,14 @@ void reading_init(struct reading *reading, unsigned port_number,
 
 bool reading_needs_class_port_info(const struct reading *reading)
 {
-	return !reading->options.basic || reading->counters.port == MAD_COUNTERS_ALL_PORTS;
+	return !reading->options.basic || reading->port == MAD_COUNTERS_ALL_PORTS;
 }
 
 ib_rpc_t reading_request(const struct reading *reading, unsigned attribute, uint8_t *data)
 {
 	memset(data, 0, IB_PC_DATA_SZ);
 	if (attribute != CLASS_PORT_INFO)
-		mad_set_field(data, 0, IB_PC_PORT_SELECT_F, reading->counters.port);
+		mad_set_field(data, 0, IB_PC_PORT_SELECT_F, reading->port);
 	return (ib_rpc_t){
 		.mgtclass = IB_PERFORMANCE_CLASS,
 		.method = IB_MAD_METHOD_GET,
@@ -144,12 +144,12 @@ static bool is_refusal(const struct mad_outcome *outcome)
 	       (code == BAD_VERSION || code == BAD_METHOD || code == BAD_ATTRIBUTE);
 }
 
-/* The error of a response, once its length is known to be enough. */
+/* Notes the outcome of a request. Returns its error; -EBADMSG if the response is too short. */
 static int judge(struct reading *reading, const struct mad_outcome *outcome)
 {
-	reading->counters.requests++;
+	reading->requests++;
 	if (outcome->error == -EIO)
-		reading->counters.status = outcome->status;
+		reading->status = outcome->status;
 	if (outcome->error)
 		return outcome->error;
 	return outcome->size < IB_PC_DATA_SZ ? -EBADMSG : 0;
@@ -162,7 +162,7 @@ int reading_take_class_port_info(struct reading *reading, const struct mad_outco
 	reading->abilities = (struct abilities){0};
 	if (is_refusal(outcome)) {
 		/* it has nothing beyond PortCounters then, which each node has */
-		reading->counters.status = 0;
+		reading->status = 0;
 		return 0;
 	}
 	if (error)
@@ -182,13 +182,13 @@ uint64_t reading_wanted(const struct reading *reading, enum counter_source sourc
 		return 0;
 	return counter_source_offers(source, abilities->capability_mask,
 				     abilities->capability_mask2) &
-	       reading->options.counters & ~reading->counters.present;
+	       reading->options.counters & ~reading->present;
 }
 
 int reading_next(const struct reading *reading, int *error)
 {
 	*error = 0;
-	if (reading->counters.port == MAD_COUNTERS_ALL_PORTS &&
+	if (reading->port == MAD_COUNTERS_ALL_PORTS &&
 	    !(reading->abilities.capability_mask & MAD_PMA_ALL_PORT_SELECT)) {
 		*error = -EOPNOTSUPP;
 		return -1;
@@ -196,7 +196,7 @@ int reading_next(const struct reading *reading, int *error)
 	for (int source = 0; source < COUNTER_SOURCES; source++)
 		if (reading_wanted(reading, (enum counter_source)source))
 			return source;
-	if (!reading->counters.present)
+	if (!reading->present)
 		*error = -EOPNOTSUPP;
 	return -1;
 }
@@ -207,7 +207,7 @@ bool reading_note_refusal(struct reading *reading, enum counter_source source,
 	/* each node has PortCounters: a node that refuses them tells something else */
 	if (source == SOURCE_BASIC || !is_refusal(outcome))
 		return false;
-	reading->counters.status = 0;
+	reading->status = 0;
 	reading->abilities.refused |= (uint8_t)(1U << source);
 	node_note_refusal(reading->options.node, source);
 	return true;
@@ -224,9 +224,24 @@ int reading_take(struct reading *reading, enum counter_source source,
 		return 0;
 	if (error)
 		return error;
-	reading->counters.time_us = (uint64_t)clock_us();
-	if (mad_read_field(outcome->data, 0, IB_PC_PORT_SELECT_F) != reading->counters.port)
-		reading->counters.odd |= MAD_COUNTERS_ODD_PORT;
-	counter_source_read(source, outcome->data, wanted, &reading->counters);
+	reading->counters->time_us = (uint64_t)clock_us();
+	if (mad_read_field(outcome->data, 0, IB_PC_PORT_SELECT_F) != reading->port)
+		reading->counters->odd |= MAD_COUNTERS_ODD_PORT;
+	counter_source_read(source, outcome->data, wanted, reading->counters);
+	reading->present = reading->counters->present;
 	return 0;
+}
+
+void reading_complete(struct reading *reading)
+{
+	struct mad_counters *counters = reading->counters;
+
+	counters->port = reading->port;
+	counters->requests = reading->requests;
+	counters->status = reading->status;
+	counters->capability_mask = reading->abilities.capability_mask;
+	counters->capability_mask2 = reading->abilities.capability_mask2;
+	/* it was asked for because ClassPortInfo has it */
+	if (reading->abilities.refused & 1U << SOURCE_EXTENDED)
+		counters->odd |= MAD_COUNTERS_ODD_CAPABILITY;
 }

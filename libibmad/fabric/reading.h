@@ -43,11 +43,17 @@ struct reading {
 	struct mad_counters_options options;
 	struct abilities abilities;
 	uint8_t asked; /* attributes that were asked for */
-	struct mad_counters counters;
+	uint8_t port;
+	uint32_t requests;
+	uint32_t status;  /* of the request that failed; or 0 */
+	uint64_t present; /* counters that were read */
+	/* Where they go, from the first response on. The reading is small before, because many
+	 * readings may be queued. */
+	struct mad_counters *counters;
 };
 
 bool reading_is_valid(const ib_portid_t *dport, unsigned port_number);
-/* options may be NULL. */
+/* options may be NULL. The caller sets counters, to zeros. */
 void reading_init(struct reading *reading, unsigned port_number,
 		  const struct mad_counters_options *options);
 
@@ -78,6 +84,9 @@ uint64_t reading_wanted(const struct reading *reading, enum counter_source sourc
 /* The response to reading_next(): 0, or the error with which the reading ends. */
 int reading_take(struct reading *reading, enum counter_source source,
 		 const struct mad_outcome *outcome);
+/* What the counters have beside their numbers when the reading is complete. */
+void reading_complete(struct reading *reading);
+
 /* Notes that the node refused an attribute; false: the outcome is not a refusal. */
 bool reading_note_refusal(struct reading *reading, enum counter_source source,
 			  const struct mad_outcome *outcome);

@@ -743,12 +743,22 @@ static void what_cannot_be_begun_is_not_called_back(void **state)
 		assert_int_equal(mad_counters_submit(async, &to, 1, NULL, came, &result),
 				 -ENOMEM);
 	}
+	/* the counters of a second response need memory */
+	device_fail_malloc(0);
+	node.capabilities = MAD_PMA_EXTENDED_WIDTH;
+	assert_int_equal(mad_counters_submit(async, &to, 1, NULL, came, &result), 0);
+	while (!node.count[EXTENDED])
+		mad_async_process(async);
+	device_fail_malloc(1);
+	mad_async_run(async);
+	assert_int_equal(result.calls, 1);
+	assert_int_equal(result.error, -ENOMEM);
+	assert_true(result.counters.present == 0xff);
 	device_fail_malloc(1);
 	assert_null(mad_counters_node_create());
 	device_fail_malloc(0);
-	mad_async_run(async);
-	assert_int_equal(result.calls, 0);
 	mad_async_destroy(async);
+	assert_int_equal(result.calls, 1);
 	mad_counters_node_free(options.node);
 }
 
