@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/**
+ * mad_fabric_text.h - a fabric as text, in ibnetdiscover's format, and names of nodes.
+ *
+ *   struct mad_fabric *fabric;
+ *   unsigned line;
+ *
+ *   if (mad_fabric_load(stdin, &fabric, &line) == -EBADMSG)
+ *           fprintf(stderr, "line %u is wrong\n", line);
+ *
+ * The text has nodes, LIDs, and the width and speed of each link. It does not have states,
+ * MTUs, routes and capabilities: these are 0 in a fabric that was loaded, and its images of
+ * attributes are NULL.
+ *
+ * Memory. Names belong to their struct mad_node_names, and are freed with it.
+ *
+ * Threads. Any number of threads may store one fabric and look up names at once.
+ *
+ * Calls return 0, or a negative errno.
+ */
+#ifndef INFINIBAND_MAD_FABRIC_TEXT_H
+#define INFINIBAND_MAD_FABRIC_TEXT_H
+
+#include <infiniband/mad_fabric.h>
+
+#include <stdio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Names of nodes by GUID. */
+struct mad_node_names;
+
+/** The node-name-map that ibnetdiscover reads if no other is named. It need not exist. */
+#define MAD_NODE_NAMES_PATH "/etc/rdma/ib-node-name-map"
+
+/**
+ * Reads a node-name-map up to the end of the file: a line for each node, a GUID and a name, for
+ * example
+ *
+ *   0x0002c90300f00000 "leaf of rack 7"  # what follows the name has no meaning
+ *
+ * The GUID is hexadecimal with 0x in front, otherwise decimal, or octal with 0 in front. The
+ * name ends before a quotation mark or #, or with the line. If a GUID has several names, the
+ * first one counts. Lines that begin with #, empty lines and lines without a name are skipped.
+ *
+ * -EBADMSG a line does not begin with a GUID, has a zero byte, or more than 4,000 bytes; *line,
+ *          unless the argument is NULL, is its number, from 1
+ * -EINVAL  file or names is NULL
+ * -ENOMEM  out of memory
+ * and the errors of reading. *names is NULL if the call fails.
+ */
+int mad_node_names_load(FILE *file, struct mad_node_names **names, unsigned *line);
+
+/** The name of a node; NULL if it has none, or names is NULL. */
+const char *mad_node_names_get(const struct mad_node_names *names, uint64_t guid);
+
+/** Frees names; NULL is allowed. */
+void mad_node_names_free(struct mad_node_names *names);
+
+/**
+ * Writes a fabric as ibnetdiscover prints it: byte by byte the same, but for the second line,
+ * which has the time. The speeds of FDR10 links are right if the fabric was discovered with
+ * MAD_FABRIC_READ_MLNX_EXT_PORTS.
+ *
+ * A fabric that was discovered is written in the order in which ibnetdiscover, from the same
+ * port, finds and prints the nodes. A fabric that was loaded is written in the order in which
+ * it was loaded: switches, CAs, routers. Nodes of other types are left out.
+ *
+ * names replaces the descriptions of switches, and of nodes at the other ends of links, as with
+ * ibnetdiscover's option --node-name-map. NULL: no name is replaced.
+ *
+ * -EINVAL  an argument is NULL
+ * -ENOMEM  out of memory
+ * and the errors of writing.
+ */
+int mad_fabric_store(const struct mad_fabric *fabric, FILE *file,
+		     const struct mad_node_names *names);
+
+/**
+ * Reads what mad_fabric_store() or ibnetdiscover (without options, or with --grouping) wrote,
+ * up to the end of the file. *fabric becomes a fabric to be freed by mad_fabric_free(), or
+ * NULL.
+ *
+ * Nodes are in the order of the file. Names longer than a NodeDescription are cut off. If a
+ * link is written at one of its ends alone, only that port has a peer; mad_fabric_oddity()
+ * tells of it (MAD_FABRIC_ODD_PEER), of loops, and of GUIDs and LIDs that are there twice.
+ *
+ * -EBADMSG a line is not of that format, names a port that the file does not have, or says
+ *          again what is at a port; *line, unless the argument is NULL, is its number, from
+ *          1. Or the file has no node: *line is 0.
+ * -EFBIG   more than 200,000 nodes or 2,000,000 ports
+ * -EINVAL  file or fabric is NULL
+ * -ENOMEM  out of memory
+ * and the errors of reading.
+ */
+int mad_fabric_load(FILE *file, struct mad_fabric **fabric, unsigned *line);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* INFINIBAND_MAD_FABRIC_TEXT_H */

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Names of nodes by GUID, of a node-name-map. */
+
+#include <infiniband/mad_fabric_text.h>
+
+#include "base/export.h"
+#include "fabric/text_line.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BLANKS " \t\v\f\r"
+
+struct entry {
+	uint64_t guid;
+	size_t order; /* in the file */
+	char *name;
+};
+
+struct mad_node_names {
+	struct entry *entries; /* by GUID, then in the order of the file */
+	size_t count;
+	size_t size;
+};
+
+/* The number at the front of a text, as strtoull() reads it, with nothing but a blank or #
+ * behind. */
+static bool take_guid(char **at, uint64_t *guid)
+{
+	char *end;
+
+	*guid = strtoull(*at, &end, 0);
+	if (end == *at || (*end && !strchr(BLANKS "#", *end)))
+		return false;
+	*at = end;
+	return true;
+}
+
+static int add(struct mad_node_names *names, uint64_t guid, const char *name, size_t length)
+{
+	struct entry *entry;
+
+	if (names->count == names->size) {
+		size_t wanted = names->size ? names->size * 2 : 16;
+		struct entry *larger = realloc(names->entries, wanted * sizeof(struct entry));
+
+		if (!larger)
+			return -ENOMEM;
+		names->entries = larger;
+		names->size = wanted;
+	}
+	entry = &names->entries[names->count];
+	*entry = (struct entry){.guid = guid, .order = names->count};
+	entry->name = strndup(name, length);
+	if (!entry->name)
+		return -ENOMEM;
+	names->count++;
+	return 0;
+}
+
+static int read_name(struct mad_node_names *names, char *text)
+{
+	uint64_t guid;
+	size_t length;
+
+	text += strspn(text, BLANKS);
+	if (!*text || *text == '#')
+		return 0;
+	if (!take_guid(&text, &guid))
+		return -EBADMSG;
+	text += strspn(text, BLANKS);
+	text += strspn(text, "\"#");
+	length = strcspn(text, "\"#");
+	return length ? add(names, guid, text, length) : 0;
+}
+
+static int compare(const void *one, const void *other)
+{
+	const struct entry *a = one, *b = other;
+
+	if (a->guid != b->guid)
+		return a->guid < b->guid ? -1 : 1;
+	return a->order < b->order ? -1 : 1;
+}
+
+/* Sets *wrong to the number of the last line that was read. */
+static int read_names(struct mad_node_names *names, FILE *file, unsigned *wrong)
+{
+	struct text_line line = {.file = file};
+	int ret;
+
+	while ((ret = text_line_read(&line)) > 0) {
+		ret = read_name(names, line.text);
+		if (ret)
+			break;
+	}
+	*wrong = line.number;
+	if (names->count)
+		qsort(names->entries, names->count, sizeof(struct entry), compare);
+	return ret;
+}
+
+EXPORT int mad_node_names_load(FILE *file, struct mad_node_names **names, unsigned *line)
+{
+	unsigned wrong;
+	int err;
+
+	if (names)
+		*names = NULL;
+	if (!file || !names)
+		return -EINVAL;
+	*names = calloc(1, sizeof(**names));
+	if (!*names)
+		return -ENOMEM;
+	err = read_names(*names, file, &wrong);
+	if (!err)
+		return 0;
+	if (line && err == -EBADMSG)
+		*line = wrong;
+	mad_node_names_free(*names);
+	*names = NULL;
+	return err;
+}
+
+EXPORT const char *mad_node_names_get(const struct mad_node_names *names, uint64_t guid)
+{
+	size_t first = 0, end = names ? names->count : 0;
+
+	/* the first entry of the GUID, or of a higher one */
+	while (first < end) {
+		size_t middle = first + (end - first) / 2;
+
+		if (names->entries[middle].guid < guid)
+			first = middle + 1;
+		else
+			end = middle;
+	}
+	if (!names || first == names->count || names->entries[first].guid != guid)
+		return NULL;
+	return names->entries[first].name;
+}
+
+EXPORT void mad_node_names_free(struct mad_node_names *names)
+{
+	if (!names)
+		return;
+	for (size_t i = 0; i < names->count; i++)
+		free(names->entries[i].name);
+	free(names->entries);
+	free(names);
+}

@@ -1,0 +1,814 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* A fabric as text: read, written, and both; node-name-maps. */
+
+#include "fake_device.h"
+
+#include "fabric/graph.h"
+
+#include <infiniband/mad_fabric_text.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+static struct mad_fabric *fabric;
+static char *stored;
+static struct mad_node_names *names;
+
+static int setup(void **state)
+{
+	(void)state;
+	fabric = NULL;
+	stored = NULL;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	device_fail_malloc(0);
+	mad_fabric_free(fabric);
+	free(stored);
+	return 0;
+}
+
+#define TEXT_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+static int load_bytes(const char *text, size_t size, unsigned *line)
+{
+	FILE *file = tmpfile();
+	int err;
+
+	assert_non_null(file);
+	assert_int_equal(fwrite(text, 1, size, file), size);
+	rewind(file);
+	mad_fabric_free(fabric);
+	err = mad_fabric_load(file, &fabric, line);
+	fclose(file);
+	return err;
+}
+
+static void load(const char *text)
+{
+	unsigned line = 0;
+	int err = load_bytes(text, strlen(text), &line);
+
+	if (err)
+		fail_msg("error %d in line %u", err, line);
+}
+
+static void is_wrong(const char *text, unsigned expected)
+{
+	unsigned line = 4711;
+
+	assert_int_equal(load_bytes(text, strlen(text), &line), -EBADMSG);
+	assert_int_equal(line, expected);
+	assert_null(fabric);
+}
+
+/* What is stored, but for the line with the date. */
+static const char *store(const struct mad_node_names *replaced)
+{
+	size_t size;
+	FILE *file;
+	char *line;
+
+	free(stored);
+	stored = NULL;
+	file = open_memstream(&stored, &size);
+	assert_non_null(file);
+	assert_int_equal(mad_fabric_store(fabric, file, replaced), 0);
+	fclose(file);
+	line = strchr(stored, '\n') + 1;
+	assert_memory_equal(line, "# Topology file: generated on ", 30);
+	memmove(line, strchr(line, '\n') + 1, strlen(strchr(line, '\n') + 1) + 1);
+	return stored;
+}
+
+static void is_stored_as_it_was(const char *text)
+{
+	load(text);
+	assert_string_equal(store(NULL), text);
+}
+
+static void has_oddity(enum mad_fabric_oddity_kind kind, unsigned expected)
+{
+	unsigned count = 0;
+
+	for (size_t i = 0; i < mad_fabric_oddity_count(fabric); i++)
+		count += mad_fabric_oddity(fabric, i)->kind == kind;
+	assert_int_equal(count, expected);
+}
+
+/* --- load ------------------------------------------------------------------------- */
+
+#define HEAD  \
+	"#\n" \
+	"#\n" \
+	"# Initiated from node 0000000000000100 port 0000000000000102\n"
+#define SWITCH                                                                         \
+	"\nvendid=0x2c9\n"                                                             \
+	"devid=0xd2f0\n"                                                               \
+	"sysimgguid=0x1\n"                                                             \
+	"switchguid=0x10(11)\n"                                                        \
+	"Switch\t4 \"S-0000000000000010\"\t\t# \"leaf\" enhanced port 0 lid 4 lmc 2\n" \
+	"[1]\t\"H-0000000000000100\"[2](102) \t\t# \"host\" lid 8 4xHDR\n"             \
+	"[2]\t\"R-0000000000000200\"[1](201) \t\t# \"router\" lid 16 2xNDR\n"
+#define CA                                             \
+	"\nvendid=0x2c9\n"                             \
+	"devid=0x101b\n"                               \
+	"sysimgguid=0x2\n"                             \
+	"caguid=0x100\n"                               \
+	"Ca\t2 \"H-0000000000000100\"\t\t# \"host\"\n" \
+	"[2](102) \t\"S-0000000000000010\"[1]\t\t# lid 8 lmc 3 \"leaf\" lid 4 4xHDR\n"
+#define ROUTER                                           \
+	"\nvendid=0x2c9\n"                               \
+	"devid=0x101b\n"                                 \
+	"sysimgguid=0x3\n"                               \
+	"rtguid=0x200\n"                                 \
+	"Rt\t2 \"R-0000000000000200\"\t\t# \"router\"\n" \
+	"[1](201) \t\"S-0000000000000010\"[2]\t\t# lid 16 lmc 0 \"leaf\" lid 4 2xNDR\n"
+#define LEAF "Switch\t4 \"S-0000000000000010\"\t\t# \"leaf\" base port 0 lid 5 lmc 0\n"
+
+static void a_switch_with_an_enhanced_port_0_is_loaded(void **state)
+{
+	const struct mad_fabric_node *node;
+
+	(void)state;
+	load(HEAD SWITCH CA ROUTER);
+	node = mad_fabric_find_guid(fabric, 0x10);
+	assert_non_null(node);
+	assert_int_equal(node->type, IB_NODE_SWITCH);
+	assert_int_equal(node->vendor_id, 0x2c9);
+	assert_int_equal(node->device_id, 0xd2f0);
+	assert_int_equal(node->system_guid, 1);
+	assert_int_equal(node->port_count, 4);
+	assert_string_equal(node->description, "leaf");
+	assert_true(node->enhanced_port0);
+	assert_int_equal(node->lid, 4);
+	assert_int_equal(node->lmc, 2);
+	assert_int_equal(mad_fabric_port(node, 0)->guid, 0x11);
+	assert_ptr_equal(mad_fabric_find_lid(fabric, 7), mad_fabric_port(node, 0));
+	assert_null(node->node_info);
+}
+
+static void a_ca_with_two_ports_and_an_lmc_is_loaded(void **state)
+{
+	const struct mad_fabric_node *node;
+	const struct mad_fabric_port *port;
+
+	(void)state;
+	load(HEAD SWITCH CA ROUTER);
+	node = mad_fabric_find_guid(fabric, 0x100);
+	assert_non_null(node);
+	assert_int_equal(node->type, IB_NODE_CA);
+	assert_int_equal(node->lid, 8);
+	assert_int_equal(node->lmc, 3);
+	assert_null(mad_fabric_port(node, 1)->peer);
+	port = mad_fabric_port(node, 2);
+	assert_int_equal(port->guid, 0x102);
+	assert_int_equal(port->lid, 8);
+	assert_int_equal(port->lmc, 3);
+	assert_ptr_equal(mad_fabric_find_lid(fabric, 15), port);
+	assert_ptr_equal(mad_fabric_origin(fabric), port);
+}
+
+static void a_link_has_width_speed_and_rate_at_both_ends(void **state)
+{
+	const struct mad_fabric_port *port;
+
+	(void)state;
+	load(HEAD SWITCH CA ROUTER);
+	port = mad_fabric_port(mad_fabric_find_guid(fabric, 0x10), 2);
+	assert_int_equal(port->width, 2);
+	assert_int_equal(port->speed, MAD_SPEED_NDR);
+	assert_true(port->rate_gbps == 200);
+	assert_int_equal(port->peer->node->type, IB_NODE_ROUTER);
+	assert_int_equal(port->peer->number, 1);
+	assert_int_equal(port->peer->speed, MAD_SPEED_NDR);
+	assert_ptr_equal(port->peer->peer, port);
+}
+
+static void what_was_loaded_is_stored_the_same(void **state)
+{
+	(void)state;
+	is_stored_as_it_was(HEAD SWITCH CA ROUTER);
+	is_stored_as_it_was("#\n#\n\nvendid=0x0\ndevid=0x0\nsysimgguid=0x0\ncaguid=0x1\n"
+			    "Ca\t1 \"H-0000000000000001\"\t\t# \"\"\n");
+}
+
+static void each_speed_and_width_is_stored_as_it_was(void **state)
+{
+	static const char *const rates[] = {"1xSDR",  "2xDDR",     "4xQDR",  "8xFDR10",
+					    "12xFDR", "4xEDR",     "4xHDR",  "4xNDR",
+					    "4xXDR",  "?\?\?\?\?", "?\?HDR", "4x?\?\?"};
+	char text[2000];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rates) / sizeof(*rates); i++) {
+		snprintf(text, sizeof(text),
+			 "#\n#\n\nvendid=0x0\ndevid=0x0\nsysimgguid=0x0\nswitchguid=0x1(1)\n"
+			 "Switch\t2 \"S-0000000000000001\"\t\t# \"s\" base port 0 lid 1 lmc 0\n"
+			 "[1]\t\"S-0000000000000001\"[2]\t\t# \"s\" lid 1 %s\n"
+			 "[2]\t\"S-0000000000000001\"[1]\t\t# \"s\" lid 1 %s\n",
+			 rates[i], rates[i]);
+		is_stored_as_it_was(text);
+	}
+}
+
+static void names_may_have_quotation_marks_and_any_word(void **state)
+{
+	(void)state;
+	load("Ca 1 \"H-1\" # \"a \"b\" # lid 4 [1] 4xHDR\"\n");
+	assert_string_equal(mad_fabric_node(fabric, 0)->description,
+			    "a \"b\" # lid 4 [1] 4xHDR");
+	load("Switch 1 \"S-1\" # \"x\" base port 0 lid 7 lmc 0\" base port 0 lid 1 lmc 0\n");
+	assert_string_equal(mad_fabric_node(fabric, 0)->description,
+			    "x\" base port 0 lid 7 lmc 0");
+}
+
+static void a_long_name_is_cut_off(void **state)
+{
+	(void)state;
+	load("Ca 1 \"H-1\" # "
+	     "\"0123456789012345678901234567890123456789012345678901234567890123456789\"\n");
+	assert_string_equal(mad_fabric_node(fabric, 0)->description,
+			    "0123456789012345678901234567890123456789012345678901234567890123");
+}
+
+static void comments_are_optional(void **state)
+{
+	(void)state;
+	load("Switch 2 \"S-1\"\n[1] \"H-2\"[1]\n\nCa 1 \"H-2\"\n[1] \"S-1\"[1]");
+	assert_int_equal(mad_fabric_node_count(fabric), 2);
+	assert_non_null(mad_fabric_port(mad_fabric_node(fabric, 0), 1)->peer);
+}
+
+static void lines_may_end_as_on_windows(void **state)
+{
+	(void)state;
+	load("caguid=0x1\r\nCa 1 \"H-1\" # \"n\"\r\n");
+	assert_string_equal(mad_fabric_node(fabric, 0)->description, "n");
+}
+
+static void the_headings_of_grouping_are_skipped(void **state)
+{
+	(void)state;
+	load("Chassis 1 (guid 0x2c9)\n# Chassis CAs\nsysimgguid=0x2c9\t\t# Chassis 1\n"
+	     "caguid=0x1\nCa 1 \"H-1\"\nNon-Chassis Nodes\n"
+	     "switchguid=0x2(2)\t# \nSwitch 8 \"S-2\"\n[1][ext 5] \"S-2\"[2][ext 6]\n"
+	     "[2] \"S-2\"[1]\n");
+	assert_int_equal(mad_fabric_node_count(fabric), 2);
+	assert_int_equal(mad_fabric_node(fabric, 0)->system_guid, 0x2c9);
+}
+
+static void numbers_of_one_node_are_not_those_of_the_next(void **state)
+{
+	(void)state;
+	load("vendid=0x1\ndevid=0x2\nsysimgguid=0x3\ncaguid=0x4\nCa 1 \"H-4\"\nCa 1 \"H-5\"\n");
+	assert_int_equal(mad_fabric_node(fabric, 1)->vendor_id, 0);
+	assert_int_equal(mad_fabric_node(fabric, 1)->system_guid, 0);
+}
+
+static void the_only_port_of_a_host_without_a_link_is_the_origin(void **state)
+{
+	static const char text[] =
+		"#\n#\n# Initiated from node 0000000000000001 port 0000000000000002\n"
+		"\nvendid=0x0\ndevid=0x0\nsysimgguid=0x0\ncaguid=0x1\n"
+		"Ca\t1 \"H-0000000000000001\"\t\t# \"h\"\n";
+
+	(void)state;
+	is_stored_as_it_was(text);
+	assert_int_equal(mad_fabric_origin(fabric)->number, 1);
+}
+
+static void a_cable_to_oneself_is_an_oddity(void **state)
+{
+	(void)state;
+	load("Switch 4 \"S-1\"\n[1] \"S-1\"[2]\n[2] \"S-1\"[1]\n[3] \"S-1\"[3]\n");
+	has_oddity(MAD_FABRIC_ODD_LOOP, 2);
+	assert_int_equal(mad_fabric_port(mad_fabric_node(fabric, 0), 1)->peer->number, 2);
+	assert_int_equal(mad_fabric_port(mad_fabric_node(fabric, 0), 3)->peer->number, 3);
+}
+
+static void a_link_of_one_end_is_an_oddity(void **state)
+{
+	(void)state;
+	load("Switch 4 \"S-1\"\n[1] \"S-2\"[2]\n\nSwitch 4 \"S-2\"\n");
+	has_oddity(MAD_FABRIC_ODD_PEER, 1);
+	assert_int_equal(mad_fabric_port(mad_fabric_node(fabric, 0), 1)->peer->node->guid, 2);
+	assert_null(mad_fabric_port(mad_fabric_node(fabric, 1), 2)->peer);
+}
+
+static void two_nodes_with_one_guid_keep_their_links(void **state)
+{
+	(void)state;
+	load("Switch 4 \"S-1\"\n[1] \"H-2\"[1]\n[2] \"H-2\"[2]\n\n"
+	     "Ca 2 \"H-2\" # \"a\"\n[1] \"S-1\"[1]\n\nCa 2 \"H-2\" # \"b\"\n[2] \"S-1\"[2]\n");
+	has_oddity(MAD_FABRIC_ODD_GUID, 1);
+	has_oddity(MAD_FABRIC_ODD_PEER, 0);
+	assert_string_equal(
+		mad_fabric_port(mad_fabric_node(fabric, 0), 1)->peer->node->description, "a");
+	assert_string_equal(
+		mad_fabric_port(mad_fabric_node(fabric, 0), 2)->peer->node->description, "b");
+}
+
+static void the_first_wrong_line_is_told(void **state)
+{
+	(void)state;
+	is_wrong("\n# comment\nnonsense\nmore\n", 3);
+	is_wrong("[1] \"S-1\"[1]\n", 1);
+	is_wrong("vendid=0x\n", 1);
+	is_wrong("vendid=12\n", 1);
+	is_wrong("devid=0x12345\n", 1);
+	is_wrong("switchguid=0x12(3\n", 1);
+	is_wrong("# Initiated from node zero\n", 1);
+	is_wrong("Switch 256 \"S-1\"\n", 1);
+	is_wrong("Switch 4 \"H-1\"\n", 1);
+	is_wrong("Switch 4 \"S-12345678123456781\"\n", 1);
+	is_wrong("caguid=0x1\nSwitch 4 \"S-1\"\n", 2);
+	is_wrong("switchguid=0x2(2)\nSwitch 4 \"S-1\"\n", 2);
+	is_wrong(LEAF "[0] \"S-10\"[1]\n", 2);
+	is_wrong(LEAF "[5] \"S-10\"[1]\n", 2);
+	is_wrong(LEAF "[1] \"S-10\"[2]\n[1] \"S-10\"[2]\n", 3);
+	is_wrong(LEAF "[1] \"S-10\"[2] # \"leaf\" lid 5 3xHDR\n", 2);
+	is_wrong(LEAF "[1] \"S-10\"[2] # \"leaf\" lid 5 4xHD\n", 2);
+	is_wrong(LEAF "[1] \"S-10\"[2] # \"leaf\" lid 65536 4xHDR\n", 2);
+	is_wrong("Switch 4 \"S-1\" # \"s\" base port 0 lid 5 lmc 8\n", 1);
+	is_wrong("Switch 4 \"S-1\" # \"s\" best port 0 lid 5 lmc 0\n", 1);
+	is_wrong("Ca 1 \"H-1\" # no name\n", 1);
+	is_wrong("Ca 1 \"H-1\" # \"one mark\n", 1);
+	is_wrong("Ca 1 \"H-1\" # \"n\" more\n", 1);
+}
+
+static void a_link_to_a_port_that_there_is_not_is_a_wrong_line(void **state)
+{
+	(void)state;
+	is_wrong(LEAF "[4] \"S-10\"[1]\n[1] \"H-1\"[1]\n[2] \"H-2\"[1]\n", 3);
+	is_wrong(LEAF "[4] \"S-10\"[5]\n", 2);
+	is_wrong(LEAF "[4] \"H-10\"[1]\n", 2);
+}
+
+static void a_file_without_a_node_is_wrong(void **state)
+{
+	(void)state;
+	is_wrong("", 0);
+	is_wrong("#\n# Topology\n\n", 0);
+}
+
+static void a_zero_byte_and_a_long_line_are_wrong(void **state)
+{
+	static char text[5000];
+	unsigned line = 0;
+
+	(void)state;
+	assert_int_equal(load_bytes("#\n# \0\n", 6, &line), -EBADMSG);
+	assert_int_equal(line, 2);
+	memset(text, '#', sizeof(text));
+	assert_int_equal(load_bytes(text, sizeof(text), NULL), -EBADMSG);
+	assert_int_equal(load_bytes(text, 4000, &line), -EBADMSG);
+	assert_int_equal(line, 0); /* long enough, but no node */
+}
+
+static void too_many_nodes_are_refused(void **state)
+{
+	const size_t length = strlen("Ca 0 \"H-00000\"\n");
+	char *text = malloc(200001 * length + 1);
+	unsigned line = 0;
+
+	(void)state;
+	assert_non_null(text);
+	for (unsigned i = 0; i < 200001; i++)
+		snprintf(text + i * length, length + 1, "Ca 0 \"H-%05x\"\n", i);
+	assert_int_equal(load_bytes(text, 200000 * length, NULL), 0);
+	assert_int_equal(load_bytes(text, 200001 * length, &line), -EFBIG);
+	assert_null(fabric);
+	free(text);
+}
+
+static void too_many_ports_are_refused(void **state)
+{
+	const size_t length = strlen("Ca 255 \"H-0000\"\n");
+	char *text = malloc(7844 * length + 1);
+
+	(void)state;
+	assert_non_null(text);
+	for (unsigned i = 0; i < 7844; i++)
+		snprintf(text + i * length, length + 1, "Ca 255 \"H-%04x\"\n", i);
+	assert_int_equal(load_bytes(text, 7843 * length, NULL), 0);
+	assert_int_equal(load_bytes(text, 7844 * length, NULL), -EFBIG);
+	free(text);
+}
+
+static void loading_fails_without_memory_and_leaks_nothing(void **state)
+{
+	static const char text[] = HEAD SWITCH CA ROUTER;
+	int err = -ENOMEM, failures = 0;
+
+	(void)state;
+	for (unsigned n = 1; err && n < 100; n++) {
+		FILE *file = fmemopen((void *)(uintptr_t)text, sizeof(text) - 1, "r");
+
+		assert_non_null(file);
+		assert_int_not_equal(getc(file), EOF); /* its buffer is there */
+		rewind(file);
+		device_fail_malloc(n);
+		err = mad_fabric_load(file, &fabric, NULL);
+		device_fail_malloc(0);
+		fclose(file);
+		failures += err == -ENOMEM;
+		assert_true(!err || err == -ENOMEM);
+		assert_true(!err || !fabric);
+	}
+	assert_int_equal(err, 0);
+	assert_true(failures > 3);
+}
+
+static void wrong_arguments_are_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(mad_fabric_load(NULL, &fabric, NULL), -EINVAL);
+	assert_int_equal(mad_fabric_load(stdin, NULL, NULL), -EINVAL);
+	assert_int_equal(mad_fabric_store(NULL, stdout, NULL), -EINVAL);
+	load("Ca 1 \"H-1\"\n");
+	assert_int_equal(mad_fabric_store(fabric, NULL, NULL), -EINVAL);
+	assert_int_equal(mad_node_names_load(stdin, NULL, NULL), -EINVAL);
+	assert_int_equal(mad_node_names_load(NULL, &names, NULL), -EINVAL);
+}
+
+static void errors_of_reading_and_writing_are_returned(void **state)
+{
+	FILE *file = fopen("/dev/full", "w");
+
+	(void)state;
+	assert_non_null(file);
+	load("Ca 1 \"H-1\"\n");
+	assert_int_equal(mad_fabric_store(fabric, file, NULL), -ENOSPC);
+	fclose(file);
+	file = fopen("/", "r");
+	assert_non_null(file);
+	mad_fabric_free(fabric);
+	assert_int_equal(mad_fabric_load(file, &fabric, NULL), -EISDIR);
+	fclose(file);
+}
+
+/* --- store: a fabric that was discovered ---------------------------------------------- */
+
+static uint8_t info[IB_SMP_DATA_SIZE];
+
+static struct mad_fabric_node *add(uint64_t guid, unsigned type, unsigned ports,
+				   unsigned device)
+{
+	struct mad_fabric_node *node = graph_add_node(fabric, guid, type, ports);
+
+	assert_non_null(node);
+	node->node_info = info;
+	node->device_id = (uint16_t)device;
+	snprintf(node->description, sizeof(node->description), "n%" PRIx64, guid);
+	for (unsigned i = 1; i <= ports; i++)
+		graph_port(node, i)->guid = type == IB_NODE_SWITCH ? guid : guid + i;
+	return node;
+}
+
+static void join(struct mad_fabric_node *one, unsigned port, struct mad_fabric_node *other,
+		 unsigned other_port, unsigned speed)
+{
+	struct mad_fabric_port *a = graph_port(one, port), *b = graph_port(other, other_port);
+
+	graph_link(a, b);
+	a->width = b->width = 4;
+	a->speed = b->speed = (uint8_t)speed;
+}
+
+/* The GUIDs of the nodes as stored, in one line. */
+static const char *stored_order(void)
+{
+	static char order[500];
+	const char *at = store(NULL);
+
+	order[0] = '\0';
+	while ((at = strstr(at, "guid=0x"))) {
+		at += 7;
+		if (strncmp(at - 13, "sysimgguid", 10) == 0 || at[-8] == 'g')
+			continue;
+		snprintf(order + strlen(order), sizeof(order) - strlen(order), "%s%.*s",
+			 *order ? " " : "", (int)strspn(at, "0123456789abcdef"), at);
+	}
+	return order;
+}
+
+/* Host 1 at switch a, which has b and c, which have hosts 2 and 3; found in another order. */
+static void make_small_fabric(unsigned speed_of_b, unsigned device)
+{
+	struct mad_fabric_node *c, *b, *a, *h1, *h2, *h3;
+
+	fabric = graph_create();
+	assert_non_null(fabric);
+	h1 = add(0x100, IB_NODE_CA, 2, 0);
+	c = add(0xc, IB_NODE_SWITCH, 4, 0);
+	h3 = add(0x300, IB_NODE_CA, 2, 0);
+	b = add(0xb, IB_NODE_SWITCH, 4, 0);
+	h2 = add(0x200, IB_NODE_CA, 2, 0);
+	a = add(0xa, IB_NODE_SWITCH, 4, device);
+	join(h1, 1, a, 1, MAD_SPEED_HDR);
+	join(a, 2, b, 1, speed_of_b);
+	join(a, 3, c, 1, MAD_SPEED_HDR);
+	join(b, 2, h2, 1, MAD_SPEED_HDR);
+	join(c, 2, h3, 1, MAD_SPEED_HDR);
+	graph_set_origin(fabric, graph_port(h1, 1));
+	assert_int_equal(graph_finish(fabric), 0);
+}
+
+static void nodes_are_stored_the_last_found_first_whatever_their_index(void **state)
+{
+	(void)state;
+	make_small_fabric(MAD_SPEED_HDR, 0xd2f0);
+	assert_string_equal(stored_order(), "c b a 300 200 100");
+}
+
+static void a_node_behind_a_link_that_may_be_fdr10_is_found_later(void **state)
+{
+	(void)state;
+	make_small_fabric(MAD_SPEED_QDR, 0xd2f0);
+	assert_string_equal(stored_order(), "b c a 200 300 100");
+	mad_fabric_free(fabric);
+	make_small_fabric(MAD_SPEED_QDR, 0xb924); /* a device that is not asked */
+	assert_string_equal(stored_order(), "c b a 300 200 100");
+}
+
+static void nodes_that_no_link_leads_to_are_stored(void **state)
+{
+	(void)state;
+	fabric = graph_create();
+	add(1, IB_NODE_CA, 1, 0);
+	add(2, IB_NODE_CA, 1, 0);
+	graph_set_origin(fabric, graph_port(graph_find_node(fabric, 2), 1));
+	assert_int_equal(graph_finish(fabric), 0);
+	assert_string_equal(stored_order(), "1 2");
+}
+
+static void nodes_of_unknown_types_are_left_out(void **state)
+{
+	struct mad_fabric_node *one;
+
+	(void)state;
+	fabric = graph_create();
+	one = add(1, IB_NODE_SWITCH, 2, 0);
+	join(one, 1, add(2, 7, 2, 0), 1, MAD_SPEED_HDR);
+	join(one, 2, add(3, 0, 2, 0), 1, MAD_SPEED_HDR);
+	assert_int_equal(graph_finish(fabric), 0);
+	assert_string_equal(stored_order(), "1");
+	assert_null(strstr(stored, "[1]"));
+}
+
+static void bytes_that_are_not_printable_are_stored_as_blanks(void **state)
+{
+	struct mad_fabric_node *node;
+
+	(void)state;
+	fabric = graph_create();
+	node = add(1, IB_NODE_CA, 1, 0);
+	strcpy(node->description, "a\tb\n\x7f\xc3\xa9\"c ");
+	assert_int_equal(graph_finish(fabric), 0);
+	assert_non_null(strstr(store(NULL), "# \"a b    \"c \"\n"));
+}
+
+static void storing_fails_without_memory(void **state)
+{
+	char *text;
+	size_t size;
+	FILE *file = open_memstream(&text, &size);
+
+	(void)state;
+	make_small_fabric(MAD_SPEED_HDR, 0);
+	for (unsigned n = 1; n <= 3; n++) {
+		device_fail_malloc(n);
+		assert_int_equal(mad_fabric_store(fabric, file, NULL), -ENOMEM);
+		device_fail_malloc(0);
+	}
+	fclose(file);
+	assert_int_equal(size, 0);
+	free(text);
+}
+
+/* --- names ---------------------------------------------------------------------------- */
+
+static int load_names(const char *text, size_t size, unsigned *line)
+{
+	FILE *file = tmpfile();
+	int err;
+
+	assert_non_null(file);
+	assert_int_equal(fwrite(text, 1, size, file), size);
+	rewind(file);
+	err = mad_node_names_load(file, &names, line);
+	fclose(file);
+	return err;
+}
+
+/* What the distribution's ibnetdiscover 44 makes of a map, for the node 0x1234. */
+static void names_are_read_as_ibnetdiscover_reads_them(void **state)
+{
+	static const struct {
+		const char *text, *name;
+	} rows[] = {
+		{"0x1234 \"one\"", "one"},
+		{"0x1234 \"one\" trailing", "one"},
+		{"0x1234 \"one\" # comment", "one"},
+		{"  0x1234 \"one\"", "one"},
+		{"0x1234\t\"one\"", "one"},
+		{"0x1234\v\"one\"", "one"},
+		{"0x1234 \"one\"\r", "one"},
+		{"0x1234 two words", "two words"},
+		{"0x1234 'single'", "'single'"},
+		{"0x1234 \"no end", "no end"},
+		{"0x1234 \"a \\\" b\"", "a \\"},
+		{"0x1234 \"a # b\"", "a "},
+		{"0x1234 \"a\"b\"", "a"},
+		{"0x1234 \"  blanks  \"", "  blanks  "},
+		{"0x1234 \" \"", " "},
+		{"0x1234 \"t\tb \xc3\xa9 \x01\"", "t\tb \xc3\xa9 \x01"},
+		{"0x1234 = \"a\"", "= "},
+		{"0x1234 #\"a\"", "a"},
+		{"0x1234 # a \"b\"", " a "},
+		{"0x1234 \"\"", NULL},
+		{"0x1234", NULL},
+		{"0x1234#", NULL},
+		{"# 0x1234 \"one\"", NULL},
+		{"0X1234 \"upper\"", "upper"},
+		{"0x00001234 \"zeros\"", "zeros"},
+		{"4660 \"decimal\"", "decimal"},
+		{"011064 \"octal\"", "octal"},
+		{"+0x1234 \"plus\"", "plus"},
+		{"0x1234 \"first\"\n0x1234 \"second\"", "first"},
+		{"0x1234\n0x1234 \"second\"", "second"},
+		{"  # comment\n\n  \t\n0x1234 \"one\"\n", "one"},
+		{"0x1 \"a\"\n0x9999 \"b\"\n0x1234 \"one\"\n-5 \"c\"\n", "one"},
+		{"0x10000000000000000 \"overflow\"\n0x1234 \"one\"\n", "one"},
+		{"", NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const char *name;
+
+		assert_int_equal(load_names(rows[i].text, strlen(rows[i].text), NULL), 0);
+		name = mad_node_names_get(names, 0x1234);
+		if (rows[i].name && name)
+			assert_string_equal(name, rows[i].name);
+		else if (rows[i].name || name)
+			fail_msg("%s: \"%s\"", rows[i].text, name ? name : "none");
+		mad_node_names_free(names);
+	}
+}
+
+static void a_line_of_a_map_that_is_wrong_is_told(void **state)
+{
+	static const char *const wrong[] = {"junk",
+					    "1234z \"a\"",
+					    "0x \"a\"",
+					    "\"0x1234\" \"a\"",
+					    "0x1234\"a\"",
+					    "0x1234: \"a\"",
+					    "\xef\xbb\xbf 0x1234 \"a\"",
+					    "00012cd \"a\""};
+	char text[100];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		unsigned line = 0;
+
+		snprintf(text, sizeof(text), "0x1 \"a\"\n%s\nmore\n", wrong[i]);
+		assert_int_equal(load_names(text, strlen(text), &line), -EBADMSG);
+		assert_int_equal(line, 2);
+		assert_null(names);
+	}
+	assert_int_equal(load_names("0x1 \"a\0\"\n", 9, NULL), -EBADMSG);
+}
+
+static void loading_names_fails_without_memory_and_leaks_nothing(void **state)
+{
+	char text[] = "0x1 \"a\"\n0x2 \"b\"\n";
+	int err = -ENOMEM;
+	unsigned n;
+
+	(void)state;
+	for (n = 1; err && n < 100; n++) {
+		FILE *file = fmemopen(text, strlen(text), "r");
+
+		assert_non_null(file);
+		assert_int_not_equal(getc(file), EOF); /* its buffer is there */
+		rewind(file);
+		device_fail_malloc(n);
+		err = mad_node_names_load(file, &names, NULL);
+		device_fail_malloc(0);
+		fclose(file);
+		assert_true(!err || (err == -ENOMEM && !names));
+	}
+	assert_int_equal(err, 0);
+	assert_true(n > 3);
+	mad_node_names_free(names);
+}
+
+static void an_error_of_reading_names_is_returned(void **state)
+{
+	FILE *file = fopen("/", "r");
+
+	(void)state;
+	assert_non_null(file);
+	assert_int_equal(mad_node_names_load(file, &names, NULL), -EISDIR);
+	assert_null(names);
+	fclose(file);
+}
+
+static void no_names_have_no_name(void **state)
+{
+	(void)state;
+	assert_null(mad_node_names_get(NULL, 1));
+	mad_node_names_free(NULL);
+}
+
+static void many_names_are_found(void **state)
+{
+	static char text[20000];
+	size_t length = 0;
+
+	(void)state;
+	for (unsigned i = 1000; i > 0; i--)
+		length += (size_t)snprintf(text + length, sizeof(text) - length,
+					   "0x%x \"n%u\"\n", i * 3, i);
+	assert_int_equal(load_names(text, length, NULL), 0);
+	for (unsigned i = 0; i < 3003; i++) {
+		const char *name = mad_node_names_get(names, i);
+
+		if (i && i % 3 == 0 && i / 3 <= 1000)
+			assert_int_equal(atoi(name + 1), i / 3);
+		else
+			assert_null(name);
+	}
+	mad_node_names_free(names);
+}
+
+/* As with --node-name-map: not in the line of a CA or router itself. */
+static void names_replace_those_of_switches_and_of_other_ends(void **state)
+{
+	static const char map[] = "0x10 \"S\"\n0x100 \"H\"\n0x200 \"R\"\n";
+
+	(void)state;
+	load(HEAD SWITCH CA ROUTER);
+	assert_int_equal(load_names(map, sizeof(map) - 1, NULL), 0);
+	store(names);
+	assert_non_null(strstr(stored, "# \"S\" enhanced port 0"));
+	assert_non_null(strstr(stored, "[1]\t\"H-0000000000000100\"[2](102) \t\t# \"H\" lid"));
+	assert_non_null(strstr(stored, "# \"R\" lid 16"));
+	assert_non_null(strstr(stored, "lid 8 lmc 3 \"S\" lid 4"));
+	assert_non_null(strstr(stored, "Ca\t2 \"H-0000000000000100\"\t\t# \"host\"\n"));
+	assert_non_null(strstr(stored, "Rt\t2 \"R-0000000000000200\"\t\t# \"router\"\n"));
+	mad_node_names_free(names);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEXT_TEST(a_switch_with_an_enhanced_port_0_is_loaded),
+		TEXT_TEST(a_ca_with_two_ports_and_an_lmc_is_loaded),
+		TEXT_TEST(a_link_has_width_speed_and_rate_at_both_ends),
+		TEXT_TEST(what_was_loaded_is_stored_the_same),
+		TEXT_TEST(each_speed_and_width_is_stored_as_it_was),
+		TEXT_TEST(names_may_have_quotation_marks_and_any_word),
+		TEXT_TEST(a_long_name_is_cut_off),
+		TEXT_TEST(comments_are_optional),
+		TEXT_TEST(lines_may_end_as_on_windows),
+		TEXT_TEST(the_headings_of_grouping_are_skipped),
+		TEXT_TEST(numbers_of_one_node_are_not_those_of_the_next),
+		TEXT_TEST(the_only_port_of_a_host_without_a_link_is_the_origin),
+		TEXT_TEST(a_cable_to_oneself_is_an_oddity),
+		TEXT_TEST(a_link_of_one_end_is_an_oddity),
+		TEXT_TEST(two_nodes_with_one_guid_keep_their_links),
+		TEXT_TEST(the_first_wrong_line_is_told),
+		TEXT_TEST(a_link_to_a_port_that_there_is_not_is_a_wrong_line),
+		TEXT_TEST(a_file_without_a_node_is_wrong),
+		TEXT_TEST(a_zero_byte_and_a_long_line_are_wrong),
+		TEXT_TEST(too_many_nodes_are_refused),
+		TEXT_TEST(too_many_ports_are_refused),
+		TEXT_TEST(loading_fails_without_memory_and_leaks_nothing),
+		TEXT_TEST(wrong_arguments_are_refused),
+		TEXT_TEST(errors_of_reading_and_writing_are_returned),
+		TEXT_TEST(nodes_are_stored_the_last_found_first_whatever_their_index),
+		TEXT_TEST(a_node_behind_a_link_that_may_be_fdr10_is_found_later),
+		TEXT_TEST(nodes_that_no_link_leads_to_are_stored),
+		TEXT_TEST(nodes_of_unknown_types_are_left_out),
+		TEXT_TEST(bytes_that_are_not_printable_are_stored_as_blanks),
+		TEXT_TEST(storing_fails_without_memory),
+		TEXT_TEST(names_are_read_as_ibnetdiscover_reads_them),
+		TEXT_TEST(a_line_of_a_map_that_is_wrong_is_told),
+		TEXT_TEST(loading_names_fails_without_memory_and_leaks_nothing),
+		TEXT_TEST(an_error_of_reading_names_is_returned),
+		TEXT_TEST(no_names_have_no_name),
+		TEXT_TEST(many_names_are_found),
+		TEXT_TEST(names_replace_those_of_switches_and_of_other_ends),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
