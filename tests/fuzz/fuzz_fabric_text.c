@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Any text as a fabric, and as a node-name-map. What can be loaded can be stored, and loaded
+ * again to be the same; and can be stored with other names, or as if it had been discovered.
+ */
+
+#include "fuzz.h"
+
+#include "../../libibmad/fabric/graph.h"
+
+#include <infiniband/mad_fabric_text.h>
+
+#include <errno.h>
+
+static void check_port(const struct mad_fabric *fabric, const struct mad_fabric_port *port)
+{
+	const struct mad_fabric_port *peer = port->peer;
+
+	check(port->node == mad_fabric_node(fabric, port->node->index));
+	check(mad_fabric_port(port->node, port->number) == port);
+	check(port->speed <= MAD_SPEED_XDR && port->width <= 12 && port->lmc <= 7);
+	check(!peer || mad_fabric_port(peer->node, peer->number) == peer);
+}
+
+static void check_same(const struct mad_fabric *a, const struct mad_fabric *b)
+{
+	const struct mad_fabric_port *one = NULL, *other = NULL;
+
+	check(mad_fabric_node_count(a) == mad_fabric_node_count(b));
+	check(mad_fabric_port_count(a) == mad_fabric_port_count(b));
+	while ((one = mad_fabric_next_port(a, one))) {
+		other = mad_fabric_next_port(b, other);
+		check(one->node->guid == other->node->guid);
+		check(one->node->system_guid == other->node->system_guid);
+		check(one->node->type == other->node->type);
+		check(one->node->vendor_id == other->node->vendor_id);
+		check(one->node->device_id == other->node->device_id);
+		check(one->node->lid == other->node->lid && one->node->lmc == other->node->lmc);
+		check(one->node->enhanced_port0 == other->node->enhanced_port0);
+		check(one->number == other->number && one->guid == other->guid);
+		check(one->width == other->width && one->speed == other->speed);
+		check(one->lid == other->lid && one->lmc == other->lmc);
+		check(!one->peer == !other->peer);
+		check(!one->peer || one->peer->index == other->peer->index);
+	}
+}
+
+static char *store(const struct mad_fabric *fabric, const struct mad_node_names *names,
+		   size_t *size)
+{
+	char *text = NULL;
+	FILE *file = open_memstream(&text, size);
+
+	check(file && !mad_fabric_store(fabric, file, names));
+	fclose(file);
+	return text;
+}
+
+static struct mad_fabric *load(const void *text, size_t size)
+{
+	union {
+		const void *read;
+		void *write;
+	} bytes = {.read = text};
+	struct mad_fabric *fabric;
+	unsigned line = 0;
+	FILE *file = fmemopen(bytes.write, size, "r");
+	int err;
+
+	check(file != NULL);
+	err = mad_fabric_load(file, &fabric, &line);
+	fclose(file);
+	check(!err == !!fabric);
+	check(!err || err == -EBADMSG);
+	check(line <= size);
+	return fabric;
+}
+
+static struct mad_fabric *store_and_load(const struct mad_fabric *fabric)
+{
+	struct mad_fabric *again;
+	size_t size;
+	char *text = store(fabric, NULL, &size);
+
+	again = load(text, size);
+	check(again != NULL);
+	free(text);
+	return again;
+}
+
+/* What is stored the first time is put in order by type of node. */
+static void check_round_trip(const struct mad_fabric *fabric)
+{
+	struct mad_fabric *sorted = store_and_load(fabric);
+	struct mad_fabric *again = store_and_load(sorted);
+
+	check(mad_fabric_node_count(fabric) == mad_fabric_node_count(sorted));
+	check(mad_fabric_port_count(fabric) == mad_fabric_port_count(sorted));
+	check_same(sorted, again);
+	mad_fabric_free(sorted);
+	mad_fabric_free(again);
+}
+
+static void check_store_as_discovered(const struct mad_fabric *fabric,
+				      const struct mad_node_names *names)
+{
+	static const uint8_t info[IB_SMP_DATA_SIZE];
+	size_t size, i;
+
+	for (i = 0; i < mad_fabric_node_count(fabric); i++)
+		graph_node(fabric, i)->node_info = info;
+	free(store(fabric, names, &size));
+}
+
+static struct mad_node_names *load_names(const uint8_t *data, size_t size)
+{
+	union {
+		const void *read;
+		void *write;
+	} bytes = {.read = data};
+	struct mad_node_names *names;
+	FILE *file = fmemopen(bytes.write, size, "r");
+	int err;
+
+	check(file != NULL);
+	err = mad_node_names_load(file, &names, NULL);
+	fclose(file);
+	check(!err == !!names);
+	check(!err || err == -EBADMSG);
+	return names;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const struct mad_fabric_port *port = NULL;
+	struct mad_node_names *names;
+	struct mad_fabric *fabric;
+
+	if (!size) /* which fmemopen() may not allow */
+		return 0;
+	names = load_names(data, size);
+	fabric = load(data, size);
+	while ((port = mad_fabric_next_port(fabric, port)))
+		check_port(fabric, port);
+	if (fabric) {
+		check_round_trip(fabric);
+		check_store_as_discovered(fabric, names);
+	}
+	mad_node_names_free(names);
+	mad_fabric_free(fabric);
+	return 0;
+}
