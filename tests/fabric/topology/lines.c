@@ -262,7 +262,10 @@ static int read_port_comment(struct reader *reader, struct text *rest, struct en
 	return 0;
 }
 
-/* A port's number, GUID, and a number printed on the chassis: [1](2c903000a0b11)[ext 7] */
+/*
+ * A port's number, GUID, and a number printed on the chassis: [1](2c903000a0b11)[ext 7]. There
+ * is a blank before the GUID if the port is one of a CA at the other end of a CA's cable.
+ */
 static bool take_port(struct text *rest, uint64_t *number, uint64_t *guid)
 {
 	static const char external[] = "[ext ";
@@ -271,6 +274,7 @@ static bool take_port(struct text *rest, uint64_t *number, uint64_t *guid)
 	if (rest->length && *rest->bytes == '[' &&
 	    !take_enclosed(rest, "[]", 10, MAX_PORTS, number))
 		return false;
+	skip_blanks(rest);
 	if (rest->length && *rest->bytes == '(' &&
 	    !take_enclosed(rest, "()", 16, UINT64_MAX, guid))
 		return false;

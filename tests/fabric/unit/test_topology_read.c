@@ -164,6 +164,24 @@ static void crlf_blanks_and_a_missing_last_newline_do_no_harm(void **state)
 	graph_free(&graph);
 }
 
+static void a_cable_of_two_cas_is_read_as_ibnetdiscover_prints_it(void **state)
+{
+	struct graph graph;
+
+	(void)state;
+	read_text(&graph,
+		  "Ca\t1 \"H-0000000000000001\"\t\t# \"a\"\n"
+		  "[1](11) \t\"H-0000000000000002\"[1] (21) \t\t# lid 1 lmc 0 \"b\" lid 2 "
+		  "4xHDR\n\n"
+		  "Ca\t1 \"H-0000000000000002\"\t\t# \"b\"\n"
+		  "[1](21) \t\"H-0000000000000001\"[1] (11) \t\t# lid 2 lmc 0 \"a\" lid 1 "
+		  "4xHDR\n");
+	assert_cabled(&graph, "a", 1, "b", 1);
+	assert_int_equal(port(&graph, "a", 1)->lid, 1);
+	assert_int_equal(port(&graph, "b", 1)->guid, 0x21);
+	graph_free(&graph);
+}
+
 static void headings_and_console_commands_are_passed_over(void **state)
 {
 	struct graph graph;
@@ -397,6 +415,7 @@ int main(void)
 		cmocka_unit_test(a_link_does_what_its_ends_have_in_common),
 		cmocka_unit_test(names_within_a_module_are_its_own),
 		cmocka_unit_test(crlf_blanks_and_a_missing_last_newline_do_no_harm),
+		cmocka_unit_test(a_cable_of_two_cas_is_read_as_ibnetdiscover_prints_it),
 		cmocka_unit_test(headings_and_console_commands_are_passed_over),
 		cmocka_unit_test(a_file_may_include_others_beside_it),
 		cmocka_unit_test(each_error_is_told_with_its_line),
