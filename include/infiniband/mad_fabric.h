@@ -49,38 +49,37 @@ struct mad_fabric;
  */
 
 struct mad_fabric_node {
-	uint64_t guid;        /**< NodeGUID */
-	uint64_t system_guid; /**< SystemImageGUID */
-	const uint8_t
-		*node_info; /**< NodeInfo, 64 bytes; NULL if the fabric was not discovered */
+	uint64_t guid;              /**< NodeGUID */
+	uint64_t system_guid;       /**< SystemImageGUID */
+	const uint8_t *node_info;   /**< NodeInfo, 64 bytes; NULL if it was not read */
 	const uint8_t *switch_info; /**< SwitchInfo, 64 bytes; NULL if it was not read */
 	uint32_t index;             /**< from 0 to mad_fabric_node_count() - 1 */
 	uint32_t vendor_id;
 	uint32_t revision;
 	uint16_t device_id;
-	uint16_t lid; /**< of a switch's port 0; of another node's entry port; 0: none */
-	uint8_t type; /**< IB_NODE_CA, IB_NODE_SWITCH, IB_NODE_ROUTER, or any other number */
-	uint8_t port_count; /**< the highest port number; the lowest is 0 of a switch, otherwise
-			       1 */
-	uint8_t entry_port; /**< the port by which the route enters the node */
-	uint8_t lmc;        /**< of the port that has the LID: 2^lmc LIDs from lid on */
-	bool enhanced_port0; /**< of a switch that has an enhanced port 0 (SwitchInfo) */
-	char description[IB_SMP_DATA_SIZE +
-			 1]; /**< NodeDescription as it is; "" if it was not read */
-	ib_dr_path_t route;  /**< from the port that discovered the node: the first one found */
+	/** The LID of a switch's port 0, or of another node's entry port; 0: none. */
+	uint16_t lid;
+	uint8_t type; /**< IB_NODE_CA, IB_NODE_SWITCH, IB_NODE_ROUTER; or another number */
+	uint8_t port_count;  /**< the highest number of a port; a switch has a port 0, too */
+	uint8_t entry_port;  /**< the port by which the route enters the node */
+	uint8_t lmc;         /**< of the port that has the LID: 2^lmc LIDs from lid on */
+	bool enhanced_port0; /**< of a switch (SwitchInfo) */
+	/** NodeDescription, byte by byte as the node has it; "" if it was not read. */
+	char description[IB_SMP_DATA_SIZE + 1];
+	/** From the port that discovered the node: the first route that was found. */
+	ib_dr_path_t route;
 };
 
 struct mad_fabric_port {
 	const struct mad_fabric_node *node;
-	const struct mad_fabric_port
-		*peer;                /**< at the other end of the cable; NULL: not known */
+	/** The port at the other end of the cable; NULL: not known. */
+	const struct mad_fabric_port *peer;
 	const uint8_t *info;          /**< PortInfo, 64 bytes; NULL if it was not read */
 	const uint8_t *mlnx_ext_info; /**< Mellanox ExtendedPortInfo, 64 bytes, or NULL */
-	uint64_t guid;    /**< PortGUID; that of a switch's port 0 for all of its ports; 0: not
-			     known */
-	double rate_gbps; /**< mad_link_rate_gbps(); 0: the link is down, or not known */
-	uint32_t index;   /**< from 0 to mad_fabric_port_count() - 1 */
-	uint32_t capability_mask; /**< CapabilityMask: bits MAD_PORT_CAP_* */
+	uint64_t guid;                /**< PortGUID, of a switch that of port 0; 0: not known */
+	double rate_gbps;             /**< mad_link_rate_gbps(); 0: down, or not known */
+	uint32_t index;               /**< from 0 to mad_fabric_port_count() - 1 */
+	uint32_t capability_mask;     /**< CapabilityMask: bits MAD_PORT_CAP_* */
 	int error;       /**< a negative errno: PortInfo could not be read; otherwise 0 */
 	uint16_t lid;    /**< 0: none, or a port of a switch other than 0 */
 	uint16_t sm_lid; /**< MasterSMLID */
@@ -156,10 +155,12 @@ const struct mad_fabric_failure *mad_fabric_failure(const struct mad_fabric *fab
 						    size_t index);
 
 enum mad_fabric_oddity_kind {
-	/** two links lead to one port: the cables were changed meanwhile, or two nodes have one
-	 * GUID */
+	/** two ports disagree about who is at the other end of their links */
 	MAD_FABRIC_ODD_PEER,
-	/** two nodes have one NodeGUID, or two ports have one PortGUID */
+	/**
+	 * Two ports have one PortGUID, or two nodes have one NodeGUID: they differ, or two
+	 * links lead to one port. The second node is not part of the result.
+	 */
 	MAD_FABRIC_ODD_GUID,
 	/** a node without ports, or a node that is entered by a port that it does not have */
 	MAD_FABRIC_ODD_PORT_COUNT,
@@ -200,8 +201,8 @@ enum mad_fabric_read {
 	MAD_FABRIC_READ_DESCRIPTIONS = 1, /**< NodeDescription */
 	MAD_FABRIC_READ_PORTS = 2,        /**< PortInfo of each port */
 	MAD_FABRIC_READ_SWITCHES = 4,     /**< SwitchInfo */
-	MAD_FABRIC_READ_MLNX_EXT_PORTS =
-		8,                  /**< Mellanox ExtendedPortInfo of ports with a link */
+	/** Mellanox ExtendedPortInfo of ports with a link */
+	MAD_FABRIC_READ_MLNX_EXT_PORTS = 8,
 	MAD_FABRIC_READ_NODES = 16, /**< NodeInfo; alone, it means nothing else */
 	MAD_FABRIC_READ_DEFAULT = 7
 };
@@ -295,16 +296,14 @@ void mad_fabric_free(struct mad_fabric *fabric);
 enum mad_fabric_change {
 	MAD_FABRIC_NODE_ADDED,
 	MAD_FABRIC_NODE_REMOVED,
-	MAD_FABRIC_NODE_CHANGED, /**< description, type, number of ports, LID, LMC or system
-				    GUID */
+	MAD_FABRIC_NODE_CHANGED, /**< description, type, ports, LID, LMC, SystemImageGUID */
 	MAD_FABRIC_LINK_ADDED,
 	MAD_FABRIC_LINK_REMOVED,
 	MAD_FABRIC_LINK_CHANGED, /**< state, physical state, width, speed or MTU */
 	MAD_FABRIC_PORT_CHANGED  /**< the same of a port without a link; LID, LMC, PortGUID */
 };
 
-/** A change. before is of the first fabric, after of the second one; NULL where there is none.
- */
+/** A change: what it was in the first fabric and is in the second one, or NULL. */
 struct mad_fabric_difference {
 	enum mad_fabric_change change;
 	const struct mad_fabric_node *before_node, *after_node;

@@ -128,7 +128,7 @@ EXPORT const char *mad_fabric_oddity_text(enum mad_fabric_oddity_kind kind)
 {
 	switch (kind) {
 	case MAD_FABRIC_ODD_PEER:
-		return "two links lead to one port";
+		return "two ports disagree about their link";
 	case MAD_FABRIC_ODD_GUID:
 		return "one GUID twice";
 	case MAD_FABRIC_ODD_PORT_COUNT:
