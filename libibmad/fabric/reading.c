@@ -71,8 +71,7 @@ bool node_recall(struct mad_counters_node *node, struct abilities *abilities)
 		return false;
 	pthread_mutex_lock(&node->lock);
 	known = node->known;
-	if (known)
-		*abilities = node->abilities;
+	*abilities = node->abilities;
 	pthread_mutex_unlock(&node->lock);
 	return known;
 }
@@ -82,8 +81,8 @@ void node_learn(struct mad_counters_node *node, const struct abilities *abilitie
 	if (!node)
 		return;
 	pthread_mutex_lock(&node->lock);
-	if (!node->known)
-		node->abilities = *abilities;
+	node->abilities.capability_mask = abilities->capability_mask;
+	node->abilities.capability_mask2 = abilities->capability_mask2;
 	node->known = true;
 	pthread_mutex_unlock(&node->lock);
 }
@@ -93,8 +92,7 @@ void node_note_refusal(struct mad_counters_node *node, enum counter_source sourc
 	if (!node)
 		return;
 	pthread_mutex_lock(&node->lock);
-	if (node->known)
-		node->abilities.refused |= (uint8_t)(1U << source);
+	node->abilities.refused |= (uint8_t)(1U << source);
 	pthread_mutex_unlock(&node->lock);
 }
 
@@ -159,7 +157,6 @@ int reading_take_class_port_info(struct reading *reading, const struct mad_outco
 {
 	int error = judge(reading, outcome);
 
-	reading->abilities = (struct abilities){0};
 	if (is_refusal(outcome)) {
 		/* it has nothing beyond PortCounters then, which each node has */
 		reading->status = 0;

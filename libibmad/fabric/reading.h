@@ -23,20 +23,20 @@ struct abilities {
 struct mad_counters_node {
 	pthread_mutex_t lock;
 	unsigned users; /* the creator, and readings that are not complete */
-	bool known;
-	struct abilities abilities; /* if known */
-	struct mad_async *asker;    /* the engine that asks for ClassPortInfo; or NULL */
-	struct list waiting;        /* readings of that engine that wait for it */
+	bool known;     /* by its ClassPortInfo */
+	struct abilities abilities;
+	struct mad_async *asker; /* the engine that asks for ClassPortInfo; or NULL */
+	struct list waiting;     /* readings of that engine that wait for it */
 };
 
 void node_hold(struct mad_counters_node *node);
 /* Frees it if nobody holds it. */
 void node_release(struct mad_counters_node *node);
-/* Whether the node is known, and what is; locks. */
+/* What is known of the node; locks. False: no ClassPortInfo. NULL is allowed. */
 bool node_recall(struct mad_counters_node *node, struct abilities *abilities);
 /* Keeps what ClassPortInfo said; locks. NULL is allowed. */
 void node_learn(struct mad_counters_node *node, const struct abilities *abilities);
-/* If the node is known, keeps that it refused an attribute; locks. NULL is allowed. */
+/* Keeps that the node refused an attribute; locks. NULL is allowed. */
 void node_note_refusal(struct mad_counters_node *node, enum counter_source source);
 
 struct reading {

@@ -16,6 +16,7 @@ static struct {
 	unsigned capabilities, capabilities2;
 	uint16_t status[256]; /* by attribute */
 	uint8_t data[256][IB_PC_DATA_SZ];
+	size_t length;       /* of responses, if it is not 0 */
 	int other_port;      /* the PortSelect of responses, if it is not 0 */
 	unsigned silent;     /* the attribute that is not responded to; or 0 */
 	unsigned count[256]; /* requests by attribute */
@@ -35,6 +36,14 @@ static void respond(const struct device_packet *packet)
 		mad_set_field(data, 0, IB_CPI_CAPMASK2_F, node.capabilities2);
 	} else {
 		data[1] = node.other_port ? (uint8_t)node.other_port : packet->mad[65];
+	}
+	if (node.length) {
+		uint8_t mad[IB_MAD_SIZE];
+
+		device_copy_mad(packet, mad);
+		mad[3] |= IB_MAD_RESPONSE;
+		device_reply(packet, mad, node.length);
+		return;
 	}
 	device_answer(packet, node.status[attribute], IB_PC_DATA_OFFS, data, sizeof(data));
 }
@@ -313,6 +322,7 @@ static void basic_counters_take_one_request(void **state)
 	node.status[RCV_DETAILS] = 0x000c;
 	options.counters = MAD_COUNTERS_ALL;
 	read_with(&options, 3);
+	read_with(&options, 2);
 	assert_int_equal(node.count[CLASS_PORT_INFO], 0);
 	/* all ports together need a capability */
 	assert_int_equal(mad_counters_read(fixture.port, &to, MAD_COUNTERS_ALL_PORTS, &options,
@@ -320,7 +330,7 @@ static void basic_counters_take_one_request(void **state)
 			 -EOPNOTSUPP);
 	assert_int_equal(node.count[CLASS_PORT_INFO], 1);
 	/* now the node is known */
-	assert_true(read_with(&options, 3).present &
+	assert_true(read_with(&options, 2).present &
 		    MAD_COUNTER_BIT(MAD_COUNTER_XMIT_WAIT_TICKS));
 	assert_int_equal(node.count[EXTENDED], 0);
 	mad_counters_node_free(options.node);
@@ -467,6 +477,27 @@ static void a_reading_that_fails_has_what_was_read(void **state)
 	assert_int_equal(mad_counters_read(fixture.port, &to, PORT, NULL, &counters), -EIO);
 }
 
+static void a_response_that_is_too_short_is_not_read(void **state)
+{
+	struct mad_counters_options options = {.node = mad_counters_node_create()};
+	struct mad_counters counters;
+
+	(void)state;
+	read_with(&options, 2);
+	mad_rpc_set_retries(fixture.port, 1);
+	node.length = IB_MAD_SIZE - 1;
+	assert_int_equal(mad_counters_read(fixture.port, &to, PORT, &options, &counters),
+			 -EBADMSG);
+	assert_int_equal(counters.present, 0);
+	/* the library drops what is no MAD */
+	node.length = 30;
+	options.timeout_ms = 5;
+	assert_int_equal(mad_counters_read(fixture.port, &to, PORT, &options, &counters),
+			 -ETIMEDOUT);
+	assert_int_equal(counters.present, 0);
+	mad_counters_node_free(options.node);
+}
+
 static void a_node_without_any_of_the_counters_is_told(void **state)
 {
 	struct mad_counters_options options = {
@@ -606,12 +637,21 @@ static void a_dead_switch_costs_one_request_for_all_ports(void **state)
 		assert_int_equal(results[i].calls, 1);
 		assert_int_equal(results[i].error, -ETIMEDOUT);
 	}
-	/* the next reading asks again */
+	/* the next reading asks again: all are told the status */
 	node.silent = 0;
+	node.status[CLASS_PORT_INFO] = 0x001c;
 	options.timeout_ms = 0;
 	submit_all(async, &options, results);
 	mad_async_run(async);
-	assert_int_equal(device_written(), 2 + PORTS);
+	assert_int_equal(device_written(), 2);
+	for (unsigned i = 0; i < PORTS; i++) {
+		assert_int_equal(results[i].error, -EIO);
+		assert_int_equal(results[i].counters.status, 0x1c);
+	}
+	node.status[CLASS_PORT_INFO] = 0;
+	submit_all(async, &options, results);
+	mad_async_run(async);
+	assert_int_equal(device_written(), 3 + PORTS);
 	assert_int_equal(results[0].error, 0);
 	mad_async_destroy(async);
 	mad_counters_node_free(options.node);
@@ -785,6 +825,7 @@ int main(void)
 		TEST(the_table_agrees_with_the_fields),
 		TEST(a_dead_node_costs_one_request),
 		TEST(a_reading_that_fails_has_what_was_read),
+		TEST(a_response_that_is_too_short_is_not_read),
 		TEST(a_node_without_any_of_the_counters_is_told),
 		TEST(what_cannot_be_read_is_refused),
 		TEST(a_reset_selects_what_a_reading_reads),

@@ -189,6 +189,11 @@ static void a_counter_at_its_maximum_is_named_and_stays_so(void **state)
 	reading.at_maximum = MAD_COUNTER_BIT(MAD_COUNTER_SYMBOL_ERRORS);
 	assert_int_equal(track(), MAD_COUNTERS_STUCK);
 	assert_int_equal(track(), 0);
+	/* a reading without it says nothing about it */
+	reading.present &= ~MAD_COUNTER_BIT(MAD_COUNTER_SYMBOL_ERRORS);
+	assert_int_equal(track(), MAD_COUNTERS_CHANGED);
+	reading.present = TRAFFIC_AND_ERRORS;
+	assert_int_equal(track(), 0);
 	assert_int_equal(total()->symbol_errors, 535);
 	assert_true(total()->at_maximum == MAD_COUNTER_BIT(MAD_COUNTER_SYMBOL_ERRORS));
 	/* somebody resets it; what was missed is missed */
