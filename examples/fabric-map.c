@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Prints the fabric as a graph of Graphviz, the switches in levels above the hosts:
+ *
+ *   fabric-map | dot -T svg > fabric.svg
+ *
+ * A link is red if one of its ports counted errors, orange if it is slower or narrower than
+ * both ports support, grey if it is not Active. Exits with 0, or with 1 if this node does not
+ * respond.
+ */
+
+#include <infiniband/mad_counters.h>
+#include <infiniband/mad_fabric.h>
+
+#include <ctype.h>
+#include <limits.h>
+
+static uint64_t *errors; /* by the index of the port */
+static unsigned *levels; /* by the index of the node: 0 is a host, UINT_MAX is not known */
+static unsigned top_level;
+
+static void counters_read(struct mad_async *async, int error,
+			  const struct mad_counters *counters, void *arg)
+{
+	(void)async;
+	for (unsigned i = 0; i < MAD_COUNTER_COUNT && !error; i++)
+		if (MAD_COUNTERS_ERRORS & MAD_COUNTER_BIT(i))
+			*(uint64_t *)arg += mad_counters_value(counters, i);
+}
+
+/* Of all ports that have a link. */
+static void read_errors(struct ibmad_port *ibmad_port, const struct mad_fabric *fabric)
+{
+	const struct mad_counters_options options = {.counters = MAD_COUNTERS_ERRORS};
+	struct mad_async *async = mad_async_create(ibmad_port);
+	const struct mad_fabric_port *port = NULL;
+
+	while (async && (port = mad_fabric_next_port(fabric, port))) {
+		bool of_switch = port->node->type == IB_NODE_SWITCH;
+		ib_portid_t to = {.lid = of_switch ? port->node->lid : port->lid};
+
+		if (to.lid && port->peer)
+			mad_counters_submit(async, &to, port->number, &options, counters_read,
+					    &errors[port->index]);
+	}
+	if (async)
+		mad_async_run(async);
+	mad_async_destroy(async);
+}
+
+/* The level of a switch is one above the lowest of its neighbours. */
+static void find_levels(const struct mad_fabric *fabric)
+{
+	const struct mad_fabric_port *port;
+	bool found = true;
+
+	for (size_t i = 0; i < mad_fabric_node_count(fabric); i++)
+		levels[i] = mad_fabric_node(fabric, i)->type == IB_NODE_SWITCH ? UINT_MAX : 0;
+	for (unsigned level = 0; found; level++) {
+		found = false;
+		for (port = NULL; (port = mad_fabric_next_port(fabric, port));)
+			if (port->peer && levels[port->peer->node->index] == level &&
+			    levels[port->node->index] == UINT_MAX) {
+				levels[port->node->index] = top_level = level + 1;
+				found = true;
+			}
+	}
+}
+
+static void print_node(const struct mad_fabric_node *node)
+{
+	printf("\t\t\"%016" PRIx64 "\" [label=\"", node->guid);
+	for (const char *at = node->description; *at; at++)
+		putchar(isprint((unsigned char)*at) && !strchr("\"\\", *at) ? *at : '?');
+	printf("\"%s]\n", node->type == IB_NODE_SWITCH ? ", shape=box" : "");
+}
+
+static const char *colour(const struct mad_fabric_port *port)
+{
+	const struct mad_fabric_port *peer = port->peer;
+
+	if (errors[port->index] || errors[peer->index])
+		return "red";
+	if (port->speed < port->speed_possible || port->width < port->width_possible)
+		return "orange";
+	return port->state == MAD_PORT_ACTIVE && peer->state == MAD_PORT_ACTIVE ? "black"
+										: "grey";
+}
+
+static void print_link(const struct mad_fabric_port *port)
+{
+	const struct mad_fabric_port *peer = port->peer;
+	uint64_t count = errors[port->index] + errors[peer->index];
+
+	printf("\t\"%016" PRIx64 "\" -- \"%016" PRIx64
+	       "\" [color=%s, taillabel=\"%u\", headlabel=\"%u\"",
+	       port->node->guid, peer->node->guid, colour(port), port->number, peer->number);
+	if (count)
+		printf(", label=\"%" PRIu64 " errors\"", count);
+	printf(", tooltip=\"%ux %s, %g Gb/s\"]\n", port->width,
+	       mad_link_speed_name(port->speed), port->rate_gbps);
+}
+
+static bool is_first_end(const struct mad_fabric_port *port)
+{
+	unsigned level = levels[port->node->index], peers = levels[port->peer->node->index];
+
+	return level > peers || (level == peers && port->index < port->peer->index);
+}
+
+static void print_graph(const struct mad_fabric *fabric)
+{
+	const struct mad_fabric_port *port = NULL;
+
+	printf("graph fabric {\n\tnode [style=filled, fillcolor=white]\n"
+	       "\tedge [fontsize=9]\n\tranksep=1\n");
+	for (unsigned level = top_level + 1; level-- > 0;) {
+		printf("\tsubgraph {\n\t\trank=same\n");
+		for (size_t i = 0; i < mad_fabric_node_count(fabric); i++)
+			if (levels[i] == level)
+				print_node(mad_fabric_node(fabric, i));
+		printf("\t}\n");
+	}
+	while ((port = mad_fabric_next_port(fabric, port)))
+		if (port->peer && is_first_end(port))
+			print_link(port);
+	printf("}\n");
+}
+
+int main(void)
+{
+	int classes[] = {IB_SMI_DIRECT_CLASS, IB_PERFORMANCE_CLASS};
+	struct ibmad_port *port = mad_rpc_open_port(NULL, 0, classes, 2);
+	struct mad_fabric *fabric = NULL;
+	int ret = port ? mad_fabric_discover(port, NULL, &fabric) : -1;
+
+	if (ret < 0) {
+		fprintf(stderr, "fabric-map: %s\n", strerror(-ret));
+		return 1;
+	}
+	errors = calloc(mad_fabric_port_count(fabric), sizeof(*errors));
+	levels = calloc(mad_fabric_node_count(fabric), sizeof(*levels));
+	if (!errors || !levels)
+		return 1;
+	read_errors(port, fabric);
+	find_levels(fabric);
+	print_graph(fabric);
+	free(errors);
+	free(levels);
+	mad_fabric_free(fabric);
+	mad_rpc_close_port(port);
+	return 0;
+}
