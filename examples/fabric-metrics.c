@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Prints the states, rates and counters of all ports of a fabric as OpenMetrics text.
+ *
+ *   fabric-metrics                      prints them once
+ *   fabric-metrics 30                   prints them every 30 seconds
+ *   fabric-metrics --listen 9683        serves them by HTTP on this port (0: any), as /metrics
+ *   fabric-metrics --prometheus ...     prints the older text format 0.0.4 of Prometheus
+ *
+ * The server prints the older format, too, if the request's Accept header names text/plain and
+ * not OpenMetrics. Each time the fabric is discovered and read anew: states are never older
+ * than counters. No counter is reset. The details of errors and discards are not read.
+ *
+ * What could not be read is left out, and ib_port_up is 0. ib_port_peer_up is 0 if the node at
+ * the other end of a link does not respond at all: that node has no lines of its own. A counter
+ * at its maximum is printed, and ib_port_at_maximum names it: it may have missed events. If
+ * several nodes have one GUID, the first one is printed.
+ *
+ * Exits with 1 if the local port fails, with 2 if the command line is wrong.
+ */
+
+#include <infiniband/mad_counters.h>
+#include <infiniband/mad_fabric.h>
+
+#include <errno.h>
+#ifdef HAVE_MICROHTTPD
+#include <microhttpd.h>
+#endif
+
+struct reading {
+	const struct mad_fabric_port *port;
+	char *labels; /* NULL: the port is not printed */
+	bool wanted;  /* the counters are to be read */
+	bool failed, silent_peer;
+	struct mad_counters counters;
+};
+
+static struct ibmad_port *local_port;
+static struct mad_async *async;
+static struct mad_fabric *fabric;          /* the latest */
+static struct mad_counters_node **classes; /* what ClassPortInfo said, by node */
+
+static void *or_exit(void *memory)
+{
+	if (memory)
+		return memory;
+	perror("fabric-metrics");
+	exit(1);
+}
+
+/* --- labels --------------------------------------------------------------------- */
+
+/* A NodeDescription may have any bytes. What is not printable ASCII becomes "?". */
+static void put_description(FILE *out, const struct mad_fabric_node *node)
+{
+	for (const char *at = node->description; *at; at++) {
+		if (*at == '"' || *at == '\\')
+			putc('\\', out);
+		putc(*at >= ' ' && *at <= '~' ? *at : '?', out);
+	}
+}
+
+static char *make_labels(const struct mad_fabric_port *port, int lid)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = or_exit(open_memstream(&text, &size));
+
+	fprintf(out, "guid=\"0x%016" PRIx64 "\",port=\"%u\",lid=\"%d\",node=\"",
+		port->node->guid, port->number, lid);
+	put_description(out, port->node);
+	fprintf(out, "\",peer=\"");
+	if (port->peer) {
+		put_description(out, port->peer->node);
+		fprintf(out, "/%u", port->peer->number);
+	}
+	fprintf(out, "\"");
+	fclose(out);
+	return or_exit(text);
+}
+
+/* --- reading the fabric --------------------------------------------------------- */
+
+static void forget(void)
+{
+	for (size_t i = 0; fabric && i < mad_fabric_node_count(fabric); i++)
+		mad_counters_node_free(classes[i]);
+	free(classes);
+	mad_fabric_free(fabric);
+}
+
+/* ClassPortInfo is read once: it is kept of nodes that the former fabric has, too. */
+static int discover(void)
+{
+	struct mad_counters_node **kept;
+	const struct mad_fabric_node *node, *former;
+	struct mad_fabric *found;
+	int ret = mad_fabric_discover(local_port, NULL, &found);
+
+	if (ret < 0)
+		return ret;
+	kept = or_exit(
+		calloc(mad_fabric_node_count(found), sizeof(struct mad_counters_node *)));
+	for (size_t i = 0; (node = mad_fabric_node(found, i)); i++) {
+		former = fabric ? mad_fabric_find_guid(fabric, node->guid) : NULL;
+		if (former && former->guid == node->guid && classes[former->index]) {
+			kept[i] = classes[former->index];
+			classes[former->index] = NULL;
+		} else
+			kept[i] = or_exit(mad_counters_node_create());
+	}
+	forget();
+	fabric = found;
+	classes = kept;
+	return 0;
+}
+
+static void counters_came(struct mad_async *engine, int error,
+			  const struct mad_counters *counters, void *arg)
+{
+	struct reading *reading = arg;
+
+	(void)engine;
+	reading->counters = *counters;
+	reading->failed |= error && error != -EOPNOTSUPP; /* the node has none */
+}
+
+static void read_port(struct reading *reading)
+{
+	const struct mad_fabric_port *port = reading->port;
+	bool is_switch = port->node->type == IB_NODE_SWITCH;
+	ib_portid_t to = {.lid = is_switch ? port->node->lid : port->lid};
+	struct mad_counters_options options = {.node = classes[port->node->index]};
+	int ret = 0;
+
+	/* neither a base port 0 of a switch, nor a second node with one GUID: equal labels */
+	if ((!port->number && !port->node->enhanced_port0) ||
+	    mad_fabric_find_guid(fabric, port->node->guid) != port->node)
+		return;
+	reading->labels = make_labels(port, to.lid);
+	/* the LID of a CA's port without a known link may be of another subnet */
+	reading->wanted = is_switch || port->peer || port == mad_fabric_origin(fabric);
+	reading->failed = port->error || !to.lid;
+	if (reading->wanted && to.lid)
+		ret = mad_counters_submit(async, &to, port->number, &options, counters_came,
+					  reading);
+	reading->failed |= ret < 0 && ret != -EOPNOTSUPP;
+}
+
+/* One reading for each port. */
+static struct reading *read_ports(void)
+{
+	struct reading *readings =
+		or_exit(calloc(mad_fabric_port_count(fabric) + 1, sizeof(*readings)));
+	const struct mad_fabric_port *port = NULL;
+	const struct mad_fabric_failure *failure;
+
+	while ((port = mad_fabric_next_port(fabric, port))) {
+		readings[port->index].port = port;
+		read_port(&readings[port->index]);
+	}
+	for (size_t i = 0; (failure = mad_fabric_failure(fabric, i)); i++)
+		if (failure->behind)
+			readings[failure->behind->index].silent_peer = true;
+	mad_async_run(async);
+	return readings;
+}
+
+/* --- the text ------------------------------------------------------------------- */
+
+/* Metrics beside the counters, by numbers after those of the counters. */
+enum {
+	STATE = MAD_COUNTER_COUNT,
+	PHYSICAL_STATE,
+	RATE,
+	UP,
+	PEER_UP,
+	METRIC_COUNT
+};
+
+static const struct {
+	const char *name, *unit, *description, *field;
+} gauges[] = {
+	{"state", "", "1 Down, 2 Init, 3 Armed, 4 Active", "PortState"},
+	{"physical_state", "",
+	 "1 Sleep, 2 Polling, 3 Disabled, 4 Training, 5 LinkUp, 6 Recovery",
+	 "PortPhysicalState"},
+	{"rate_bytes_per_second", "bytes_per_second",
+	 "Rate of the link as it is known; 0: the link is down",
+	 "LinkWidthActive, LinkSpeedActive"},
+	{"up", "", "Whether the state and the counters of the port could be read",
+	 "PortInfo, PortCounters"},
+	{"peer_up", "", "Whether a node responds at the other end of the link", "NodeInfo"},
+};
+
+/* False: not known. */
+static bool get_value(const struct reading *reading, unsigned metric, uint64_t *value)
+{
+	const struct mad_fabric_port *port = reading->port;
+
+	switch (metric) {
+	case STATE:
+		*value = port->state;
+		return port->info;
+	case PHYSICAL_STATE:
+		*value = port->physical_state;
+		return port->info;
+	case RATE:
+		*value = (uint64_t)(port->rate_gbps * 1e9 / 8);
+		return port->info;
+	case UP:
+		*value = !reading->failed;
+		return reading->wanted;
+	case PEER_UP:
+		*value = port->peer != NULL;
+		return port->peer || reading->silent_peer;
+	default:
+		*value = mad_counters_value(&reading->counters, metric);
+		return reading->counters.present & MAD_COUNTER_BIT(metric);
+	}
+}
+
+/* OpenMetrics' families do not have the suffix _total of their samples, and may have a UNIT. */
+static void put_metric(FILE *out, bool prometheus, const struct reading *readings, size_t count,
+		       unsigned metric)
+{
+	const struct mad_counter_info *info = mad_counters_info(metric);
+	unsigned gauge = metric - MAD_COUNTER_COUNT;
+	const char *name = info ? info->name : gauges[gauge].name;
+	const char *unit = info ? info->unit : gauges[gauge].unit;
+	const char *total = info ? "_total" : "", *suffix = prometheus ? total : "";
+	const char *end = strstr(name, unit); /* a UNIT has to be the end of the name */
+	uint64_t value;
+
+	fprintf(out, "# TYPE ib_port_%s%s %s\n", name, suffix, info ? "counter" : "gauge");
+	if (!prometheus && end && !strcmp(end, unit))
+		fprintf(out, "# UNIT ib_port_%s %s\n", name, unit);
+	fprintf(out, "# HELP ib_port_%s%s %s (%s)\n", name, suffix,
+		info ? info->description : gauges[gauge].description,
+		info ? info->field : gauges[gauge].field);
+	for (size_t i = 0; i < count; i++)
+		if (readings[i].labels && get_value(&readings[i], metric, &value))
+			fprintf(out, "ib_port_%s%s{%s} %" PRIu64 "\n", name, total,
+				readings[i].labels, value);
+}
+
+static void put_maxima(FILE *out, const struct reading *readings, size_t count)
+{
+	fprintf(out, "# TYPE ib_port_at_maximum gauge\n"
+		     "# HELP ib_port_at_maximum 1: the counter may have missed events\n");
+	for (size_t i = 0; i < count; i++)
+		for (unsigned n = 0; n < MAD_COUNTER_COUNT; n++)
+			if (readings[i].counters.at_maximum & MAD_COUNTER_BIT(n))
+				fprintf(out, "ib_port_at_maximum{%s,counter=\"%s\"} 1\n",
+					readings[i].labels, mad_counters_info(n)->name);
+}
+
+/* Reads the fabric and prints it. Returns 0 or a negative errno. */
+static int expose(FILE *out, bool prometheus)
+{
+	struct reading *readings;
+	size_t count;
+	int ret = discover();
+
+	if (ret < 0)
+		return ret;
+	count = mad_fabric_port_count(fabric);
+	readings = read_ports();
+	for (unsigned metric = 0; metric < METRIC_COUNT; metric++)
+		if (metric >= MAD_COUNTER_COUNT ||
+		    MAD_COUNTERS_DEFAULT & MAD_COUNTER_BIT(metric))
+			put_metric(out, prometheus, readings, count, metric);
+	put_maxima(out, readings, count);
+	if (!prometheus)
+		fprintf(out, "# EOF\n");
+	for (size_t i = 0; i < count; i++)
+		free(readings[i].labels);
+	free(readings);
+	return fflush(out) ? -errno : 0;
+}
+
+/* --- HTTP ----------------------------------------------------------------------- */
+
+#ifdef HAVE_MICROHTTPD
+/* The thread of libmicrohttpd calls this for one request after the other. */
+static enum MHD_Result respond(void *arg, struct MHD_Connection *connection, const char *url,
+			       const char *method, const char *version, const char *upload,
+			       size_t *upload_size, void **state)
+{
+	const char *accept = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Accept");
+	bool prometheus = *(bool *)arg || (accept && strstr(accept, "text/plain") &&
+					   !strstr(accept, "openmetrics"));
+	unsigned status = MHD_HTTP_OK;
+	struct MHD_Response *response;
+	enum MHD_Result result;
+	char *text = NULL;
+	size_t size;
+	FILE *out = or_exit(open_memstream(&text, &size));
+
+	(void)method, (void)version, (void)upload, (void)upload_size, (void)state;
+	if (strcmp(url, "/metrics") != 0)
+		status = MHD_HTTP_NOT_FOUND;
+	else if (expose(out, prometheus) < 0)
+		status = MHD_HTTP_SERVICE_UNAVAILABLE;
+	fclose(out);
+	response = or_exit(MHD_create_response_from_buffer(size, text, MHD_RESPMEM_MUST_FREE));
+	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
+				prometheus ? "text/plain; version=0.0.4; charset=utf-8"
+					   : "application/openmetrics-text; version=1.0.0; "
+					     "charset=utf-8");
+	result = MHD_queue_response(connection, status, response);
+	MHD_destroy_response(response);
+	return result;
+}
+
+static int serve(unsigned number, bool prometheus)
+{
+	struct MHD_Daemon *daemon =
+		MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD, (uint16_t)number, NULL, NULL,
+				 respond, &prometheus, MHD_OPTION_END);
+
+	if (!daemon) {
+		perror("MHD_start_daemon");
+		return 1;
+	}
+	fprintf(stderr, "http://localhost:%u/metrics\n",
+		MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_BIND_PORT)->port);
+	for (;;)
+		pause();
+}
+#else
+static int serve(unsigned number, bool prometheus)
+{
+	(void)number, (void)prometheus;
+	fprintf(stderr,
+		"fabric-metrics: --listen needs libmicrohttpd, and was built without\n");
+	return 2;
+}
+#endif
+
+/* --- the command line ----------------------------------------------------------- */
+
+static int print(unsigned seconds, bool prometheus)
+{
+	int ret;
+
+	while (!(ret = expose(stdout, prometheus)) && seconds)
+		sleep(seconds);
+	if (ret)
+		fprintf(stderr, "fabric-metrics: %s\n", strerror(-ret));
+	return ret != 0;
+}
+
+/* The only argument, a number from least to most. */
+static unsigned get_number(char **argv, unsigned long least, unsigned long most)
+{
+	char *end = NULL;
+	unsigned long number = *argv ? strtoul(*argv, &end, 10) : 0;
+
+	if (*argv && **argv >= '0' && **argv <= '9' && !*end && !argv[1] && number >= least &&
+	    number <= most)
+		return (unsigned)number;
+	fprintf(stderr, "usage: fabric-metrics [--prometheus] [SECONDS | --listen PORT]\n");
+	exit(2);
+}
+
+int main(int argc, char **argv)
+{
+	int mad_classes[] = {IB_SMI_DIRECT_CLASS, IB_PERFORMANCE_CLASS}, status;
+	bool prometheus = argc > 1 && !strcmp(argv[1], "--prometheus");
+	char **rest = argv + 1 + prometheus;
+	bool listens = *rest && !strcmp(*rest, "--listen");
+	unsigned number = listens ? get_number(rest + 1, 0, UINT16_MAX)
+			  : *rest ? get_number(rest, 1, UINT32_MAX)
+				  : 0;
+
+	local_port = mad_rpc_open_port(NULL, 0, mad_classes, 2);
+	async = local_port ? mad_async_create(local_port) : NULL;
+	if (!async) {
+		perror("mad_rpc_open_port");
+		return 1;
+	}
+	status = listens ? serve(number, prometheus) : print(number, prometheus);
+	mad_async_destroy(async);
+	mad_rpc_close_port(local_port);
+	forget();
+	return status;
+}
