@@ -19,7 +19,7 @@
  * of it. A response that contradicts others is part of the result, too: mad_fabric_oddity().
  *
  * Byte order. Numbers are in host order. The images of attributes (node_info, info, ...) are as
- * on the wire, for mad_get_field() and its sisters.
+ * on the wire, for mad_read_field() and its sisters.
  *
  * Memory. Nodes, ports, failures and oddities belong to their fabric, and are freed with it.
  *

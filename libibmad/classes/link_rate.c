@@ -4,6 +4,7 @@
 
 #include "base/export.h"
 
+#include <infiniband/mad_fields.h>
 #include <infiniband/mad_link.h>
 
 #include <stdbool.h>
@@ -30,15 +31,9 @@ static unsigned speed_set(unsigned speeds, unsigned ext, unsigned ext_2, unsigne
 	return set;
 }
 
-/* mad_get_field() does not write. */
 static unsigned get(const void *info, enum MAD_FIELDS field)
 {
-	union {
-		const void *read;
-		void *write;
-	} image = {.read = info};
-
-	return mad_get_field(image.write, 0, field);
+	return mad_read_field(info, 0, field);
 }
 
 static unsigned get_mlnx(const void *info, enum MAD_FIELDS field)

@@ -5,8 +5,9 @@
 #include "fabric/graph.h"
 #include "fabric/visit.h"
 
+#include <infiniband/mad_fields.h>
+
 #include <errno.h>
-#include <string.h>
 
 /* Ports that a fabric may have: so many, and more for each node. */
 #define PORTS_MAX      65536
@@ -22,21 +23,18 @@ struct node_info {
 
 static discovery_fn first_came, neighbour_came;
 
-static struct node_info read_node_info(const uint8_t *data)
+static struct node_info read_node_info(const uint8_t *info)
 {
-	uint8_t info[IB_SMP_DATA_SIZE];
-
-	memcpy(info, data, sizeof(info));
 	return (struct node_info){
-		.guid = mad_get_field64(info, 0, IB_NODE_GUID_F),
-		.system_guid = mad_get_field64(info, 0, IB_NODE_SYSTEM_GUID_F),
-		.port_guid = mad_get_field64(info, 0, IB_NODE_PORT_GUID_F),
-		.vendor_id = mad_get_field(info, 0, IB_NODE_VENDORID_F),
-		.revision = mad_get_field(info, 0, IB_NODE_REVISION_F),
-		.device_id = (uint16_t)mad_get_field(info, 0, IB_NODE_DEVID_F),
-		.type = (uint8_t)mad_get_field(info, 0, IB_NODE_TYPE_F),
-		.port_count = (uint8_t)mad_get_field(info, 0, IB_NODE_NPORTS_F),
-		.local_port = (uint8_t)mad_get_field(info, 0, IB_NODE_LOCAL_PORT_F),
+		.guid = mad_read_field64(info, 0, IB_NODE_GUID_F),
+		.system_guid = mad_read_field64(info, 0, IB_NODE_SYSTEM_GUID_F),
+		.port_guid = mad_read_field64(info, 0, IB_NODE_PORT_GUID_F),
+		.vendor_id = mad_read_field(info, 0, IB_NODE_VENDORID_F),
+		.revision = mad_read_field(info, 0, IB_NODE_REVISION_F),
+		.device_id = (uint16_t)mad_read_field(info, 0, IB_NODE_DEVID_F),
+		.type = (uint8_t)mad_read_field(info, 0, IB_NODE_TYPE_F),
+		.port_count = (uint8_t)mad_read_field(info, 0, IB_NODE_NPORTS_F),
+		.local_port = (uint8_t)mad_read_field(info, 0, IB_NODE_LOCAL_PORT_F),
 	};
 }
 

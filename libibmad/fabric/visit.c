@@ -4,6 +4,8 @@
 
 #include "fabric/graph.h"
 
+#include <infiniband/mad_fields.h>
+
 #include <errno.h>
 #include <string.h>
 
@@ -122,17 +124,6 @@ static bool store(struct visit *visit, const uint8_t **image, const struct mad_r
 	return *image;
 }
 
-/* mad_get_field() does not write. */
-static uint8_t *writable(const uint8_t *data)
-{
-	union {
-		const uint8_t *read;
-		uint8_t *write;
-	} image = {.read = data};
-
-	return image.write;
-}
-
 static void description_came(struct mad_fabric_discovery *discovery,
 			     struct discovery_request *request, int error,
 			     const struct mad_reply *reply)
@@ -154,23 +145,22 @@ static void switch_came(struct mad_fabric_discovery *discovery,
 
 	(void)discovery;
 	if (begin(visit, request, error, reply) && store(visit, &node->switch_info, reply))
-		node->enhanced_port0 =
-			mad_get_field(writable(reply->data), 0, IB_SW_ENHANCED_PORT0_F);
+		node->enhanced_port0 = mad_read_field(reply->data, 0, IB_SW_ENHANCED_PORT0_F);
 	end(visit);
 }
 
-static void read_port(struct mad_fabric_port *port, uint8_t *info)
+static void read_port(struct mad_fabric_port *port, const uint8_t *info)
 {
-	port->state = (uint8_t)mad_get_field(info, 0, IB_PORT_STATE_F);
-	port->physical_state = (uint8_t)mad_get_field(info, 0, IB_PORT_PHYS_STATE_F);
-	port->mtu = (uint16_t)mad_link_mtu(mad_get_field(info, 0, IB_PORT_NEIGHBOR_MTU_F));
+	port->state = (uint8_t)mad_read_field(info, 0, IB_PORT_STATE_F);
+	port->physical_state = (uint8_t)mad_read_field(info, 0, IB_PORT_PHYS_STATE_F);
+	port->mtu = (uint16_t)mad_link_mtu(mad_read_field(info, 0, IB_PORT_NEIGHBOR_MTU_F));
 	/* the ports of a switch have those of its port 0 (IBA 14.2.5.6) */
 	if (port->node->type == IB_NODE_SWITCH && port->number)
 		return;
-	port->lid = (uint16_t)mad_get_field(info, 0, IB_PORT_LID_F);
-	port->lmc = (uint8_t)mad_get_field(info, 0, IB_PORT_LMC_F);
-	port->sm_lid = (uint16_t)mad_get_field(info, 0, IB_PORT_SMLID_F);
-	port->capability_mask = mad_get_field(info, 0, IB_PORT_CAPMASK_F);
+	port->lid = (uint16_t)mad_read_field(info, 0, IB_PORT_LID_F);
+	port->lmc = (uint8_t)mad_read_field(info, 0, IB_PORT_LMC_F);
+	port->sm_lid = (uint16_t)mad_read_field(info, 0, IB_PORT_SMLID_F);
+	port->capability_mask = mad_read_field(info, 0, IB_PORT_CAPMASK_F);
 }
 
 /* The node's LID is that of a switch's port 0, or of another node's port that it was found by.
@@ -188,7 +178,7 @@ static void use_port(struct visit *visit, struct mad_fabric_port *port,
 
 	if (!store(visit, &port->info, reply))
 		return;
-	read_port(port, writable(reply->data));
+	read_port(port, reply->data);
 	if (has_node_lid(port)) {
 		visit->node->lid = port->lid;
 		visit->node->lmc = port->lmc;
