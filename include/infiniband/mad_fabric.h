@@ -317,10 +317,18 @@ typedef int mad_fabric_change_fn(const struct mad_fabric_difference *difference,
  * Compares two fabrics. Nodes are the same if they have the same NodeGUID, ports if they have
  * the same number, and links if they connect the same ports. First, what was removed is called
  * back, then what was added or changed, both in the order of the nodes. A link is called back
- * once. What was not read in both fabrics is not compared.
+ * once. What was not read in both fabrics is not compared. Of nodes with the same NodeGUID, the
+ * first one counts.
+ *
+ * A link or node is not called back as removed if it may still be there: an end of the link has
+ * an error in the second fabric, or a failure is behind it; the node is behind such a port or
+ * behind a node that is. It is removed if the port's cable leads elsewhere now, or if the other
+ * end is not LinkUp.
  *
  * Returns how many changes were called back, or what changed() returned if that is not 0, or
- * -EINVAL. changed may be NULL.
+ * -EINVAL  a fabric is NULL
+ * -ENOMEM  out of memory
+ * changed may be NULL.
  */
 int mad_fabric_compare(const struct mad_fabric *before, const struct mad_fabric *after,
 		       mad_fabric_change_fn *changed, void *arg);

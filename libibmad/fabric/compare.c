@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct comparison {
@@ -14,7 +15,11 @@ struct comparison {
 	mad_fabric_change_fn *changed;
 	void *arg;
 	int count;
-	int ended; /* what changed() returned, if it is not 0 */
+	int ended;    /* what changed() returned, if it is not 0 */
+	bool *silent; /* by the index of a port of after: no node responded behind it */
+	bool *hidden; /* by the index of a node of before: it may be where nothing responded */
+	const struct mad_fabric_node **queue; /* hidden nodes */
+	size_t queued;
 };
 
 static void tell(struct comparison *comparison, struct mad_fabric_difference difference)
@@ -41,10 +46,11 @@ static const struct mad_fabric_port *same_port(const struct mad_fabric *fabric,
 	return mad_fabric_port(graph_find_node(fabric, port->node->guid), port->number);
 }
 
-/* One of the two ends of each link. */
-static bool begins_link(const struct mad_fabric_port *port)
+/* One of the two ends of each link between nodes that count. */
+static bool begins_link(const struct mad_fabric *fabric, const struct mad_fabric_port *port)
 {
-	return port->peer && port->peer->peer == port && port->peer->index >= port->index;
+	return port->peer && port->peer->peer == port && port->peer->index >= port->index &&
+	       counts(fabric, port->node) && counts(fabric, port->peer->node);
 }
 
 /* The port in the other fabric if the link is there, too. */
@@ -54,6 +60,74 @@ static const struct mad_fabric_port *same_link(const struct mad_fabric *fabric,
 	const struct mad_fabric_port *same = same_port(fabric, port);
 
 	return same && same->peer && same->peer == same_port(fabric, port->peer) ? same : NULL;
+}
+
+/* --- what may still be there ----------------------------------------------------------- */
+
+/* Whether a link or a node may be where it was, but was not found because of this port. */
+static bool hides(const struct comparison *comparison, const struct mad_fabric_port *port)
+{
+	return port && !port->peer && (port->error || comparison->silent[port->index]);
+}
+
+static void hide(struct comparison *comparison, const struct mad_fabric_node *node)
+{
+	if (comparison->hidden[node->index] || graph_find_node(comparison->after, node->guid))
+		return;
+	comparison->hidden[node->index] = true;
+	comparison->queue[comparison->queued++] = node;
+}
+
+static void hide_neighbours(struct comparison *comparison, const struct mad_fabric_node *node)
+{
+	for (unsigned number = 0; number <= node->port_count; number++) {
+		const struct mad_fabric_port *port = mad_fabric_port(node, number);
+
+		if (port && port->peer)
+			hide(comparison, port->peer->node);
+	}
+}
+
+/* Behind a node that did not respond, none can respond. */
+static void find_hidden(struct comparison *comparison)
+{
+	const struct mad_fabric_port *port = NULL;
+
+	for (size_t i = 0; i < mad_fabric_failure_count(comparison->after); i++) {
+		port = mad_fabric_failure(comparison->after, i)->behind;
+		if (port)
+			comparison->silent[port->index] = true;
+	}
+	port = NULL;
+	while ((port = mad_fabric_next_port(comparison->before, port)))
+		if (port->peer && hides(comparison, same_port(comparison->after, port)))
+			hide(comparison, port->peer->node);
+	for (size_t i = 0; i < comparison->queued; i++)
+		hide_neighbours(comparison, comparison->queue[i]);
+}
+
+static bool leads_elsewhere(const struct mad_fabric_port *port)
+{
+	return port && port->peer;
+}
+
+static bool is_down(const struct mad_fabric_port *port)
+{
+	return port && port->info && port->physical_state != MAD_PHYSICAL_LINK_UP;
+}
+
+/* Whether a link that was not found again may be there all the same. */
+static bool may_be_there(const struct comparison *comparison,
+			 const struct mad_fabric_port *port)
+{
+	const struct mad_fabric_port *one = same_port(comparison->after, port);
+	const struct mad_fabric_port *other = same_port(comparison->after, port->peer);
+
+	if (leads_elsewhere(one) || leads_elsewhere(other) || is_down(one) || is_down(other))
+		return false;
+	return hides(comparison, one) || hides(comparison, other) ||
+	       comparison->hidden[port->node->index] ||
+	       comparison->hidden[port->peer->node->index];
 }
 
 /* --- what differs --------------------------------------------------------------------- */
@@ -130,13 +204,16 @@ static void tell_removed(struct comparison *comparison)
 	for (size_t i = 0; i < mad_fabric_node_count(comparison->before); i++) {
 		const struct mad_fabric_node *node = mad_fabric_node(comparison->before, i);
 
-		if (!graph_find_node(comparison->after, node->guid))
+		if (counts(comparison->before, node) &&
+		    !graph_find_node(comparison->after, node->guid) &&
+		    !comparison->hidden[node->index])
 			tell(comparison,
 			     (struct mad_fabric_difference){.change = MAD_FABRIC_NODE_REMOVED,
 							    .before_node = node});
 	}
 	while ((port = mad_fabric_next_port(comparison->before, port)))
-		if (begins_link(port) && !same_link(comparison->after, port))
+		if (begins_link(comparison->before, port) &&
+		    !same_link(comparison->after, port) && !may_be_there(comparison, port))
 			tell(comparison,
 			     (struct mad_fabric_difference){.change = MAD_FABRIC_LINK_REMOVED,
 							    .before_node = port->node,
@@ -156,7 +233,7 @@ static void compare_port(struct comparison *comparison, const struct mad_fabric_
 		if (ports_differ(before, port))
 			tell(comparison, difference);
 	}
-	if (!begins_link(port))
+	if (!begins_link(comparison->after, port))
 		return;
 	before = same_link(comparison->before, port);
 	difference.change = before ? MAD_FABRIC_LINK_CHANGED : MAD_FABRIC_LINK_ADDED;
@@ -185,17 +262,35 @@ static void compare_node(struct comparison *comparison, const struct mad_fabric_
 			compare_port(comparison, mad_fabric_port(node, number));
 }
 
+static void compare(struct comparison *comparison)
+{
+	const struct mad_fabric *after = comparison->after;
+
+	find_hidden(comparison);
+	tell_removed(comparison);
+	for (size_t i = 0; !comparison->ended && i < mad_fabric_node_count(after); i++)
+		if (counts(after, mad_fabric_node(after, i)))
+			compare_node(comparison, mad_fabric_node(after, i));
+}
+
 EXPORT int mad_fabric_compare(const struct mad_fabric *before, const struct mad_fabric *after,
 			      mad_fabric_change_fn *changed, void *arg)
 {
 	struct comparison comparison = {
 		.before = before, .after = after, .changed = changed, .arg = arg};
+	size_t nodes = mad_fabric_node_count(before), ports = mad_fabric_port_count(after);
 
 	if (!before || !after)
 		return -EINVAL;
-	tell_removed(&comparison);
-	for (size_t i = 0; !comparison.ended && i < mad_fabric_node_count(after); i++)
-		if (counts(after, mad_fabric_node(after, i)))
-			compare_node(&comparison, mad_fabric_node(after, i));
+	comparison.silent = calloc(ports + 1, sizeof(bool)); /* calloc(0) may return NULL */
+	comparison.hidden = calloc(nodes + 1, sizeof(bool));
+	comparison.queue = calloc(nodes + 1, sizeof(const struct mad_fabric_node *));
+	if (comparison.silent && comparison.hidden && comparison.queue)
+		compare(&comparison);
+	else
+		comparison.ended = -ENOMEM;
+	free(comparison.silent);
+	free(comparison.hidden);
+	free(comparison.queue);
 	return comparison.ended ? comparison.ended : comparison.count;
 }

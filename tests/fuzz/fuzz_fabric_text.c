@@ -144,6 +144,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	while ((port = mad_fabric_next_port(fabric, port)))
 		check_port(fabric, port);
 	if (fabric) {
+		check(mad_fabric_compare(fabric, fabric, NULL, NULL) == 0);
 		check_round_trip(fabric);
 		check_store_as_discovered(fabric, names);
 	}

@@ -204,6 +204,109 @@ static void what_was_not_read_is_not_compared(void **state)
 	expect(0);
 }
 
+/* A switch with a host behind it, in place of the node OTHER. */
+static void add_switch_behind(struct mad_fabric *fabric)
+{
+	add(fabric, 4, IB_NODE_SWITCH, 2);
+	add(fabric, 5, IB_NODE_CA, 1);
+	graph_link(end(fabric, SWITCH, 3), end(fabric, 4, 1));
+	graph_link(end(fabric, 4, 2), end(fabric, 5, 1));
+}
+
+static void a_node_that_did_not_respond_is_not_removed_nor_what_is_behind_it(void **state)
+{
+	struct mad_fabric_failure failure = {.error = -ETIMEDOUT, .count = 1};
+
+	(void)state;
+	fill(after);
+	add_switch_behind(before);
+	failure.behind = end(after, SWITCH, 3);
+	assert_int_equal(graph_add_failure(after, &failure, NULL), 0);
+	expect(0);
+}
+
+static void a_link_at_a_port_that_was_not_read_is_not_removed(void **state)
+{
+	(void)state;
+	fill(after);
+	add_switch_behind(before);
+	end(after, SWITCH, 3)->error = -ETIMEDOUT;
+	expect(0);
+}
+
+static void a_link_whose_cable_leads_elsewhere_is_removed_whatever_failed(void **state)
+{
+	(void)state;
+	fill(after);
+	add_switch_behind(before);
+	add_switch_behind(after);
+	end(before, HOST, 1)->peer = end(before, SWITCH, 1)->peer = NULL;
+	graph_link(end(before, SWITCH, 4), end(before, HOST, 1));
+	end(after, SWITCH, 4)->error = -EIO;
+	expect(2);
+	assert_int_equal(seen[0].change, MAD_FABRIC_LINK_REMOVED);
+	assert_int_equal(seen[1].change, MAD_FABRIC_LINK_ADDED);
+}
+
+static void a_link_that_is_down_at_one_end_is_removed_whatever_failed(void **state)
+{
+	static const uint8_t info[IB_SMP_DATA_SIZE];
+
+	(void)state;
+	add(after, SWITCH, IB_NODE_SWITCH, 4);
+	add(after, HOST, IB_NODE_CA, 1);
+	add(after, OTHER, IB_NODE_CA, 1);
+	graph_link(end(after, SWITCH, 2), end(after, OTHER, 1));
+	end(after, HOST, 1)->error = -ETIMEDOUT;
+	end(after, SWITCH, 1)->info = info;
+	end(after, SWITCH, 1)->physical_state = MAD_PHYSICAL_POLLING;
+	expect(1);
+	assert_int_equal(seen[0].change, MAD_FABRIC_LINK_REMOVED);
+}
+
+/* A second node with the GUID of HOST, at port 3. */
+static void add_twin(struct mad_fabric *fabric)
+{
+	struct mad_fabric_node *twin = graph_add_node(fabric, HOST, IB_NODE_CA, 1);
+
+	assert_non_null(twin);
+	graph_link(end(fabric, SWITCH, 3), graph_port(twin, 1));
+}
+
+static void of_nodes_with_one_guid_the_first_one_is_compared(void **state)
+{
+	(void)state;
+	fill(after);
+	add_twin(before);
+	assert_int_equal(mad_fabric_compare(before, before, note, seen), 0);
+	expect(0);
+	assert_int_equal(mad_fabric_compare(after, before, note, seen), 0);
+}
+
+static void a_removed_node_with_a_twin_is_removed_once(void **state)
+{
+	(void)state;
+	add_twin(before);
+	add(after, SWITCH, IB_NODE_SWITCH, 4);
+	add(after, OTHER, IB_NODE_CA, 1);
+	graph_link(end(after, SWITCH, 2), end(after, OTHER, 1));
+	expect(2);
+	assert_int_equal(seen[0].change, MAD_FABRIC_NODE_REMOVED);
+	assert_int_equal(seen[1].change, MAD_FABRIC_LINK_REMOVED);
+}
+
+static void a_comparison_without_memory_fails(void **state)
+{
+	(void)state;
+	fill(after);
+	for (unsigned n = 1; n <= 3; n++) {
+		device_fail_malloc(n);
+		assert_int_equal(mad_fabric_compare(before, after, note, seen), -ENOMEM);
+		device_fail_malloc(0);
+	}
+	expect(0);
+}
+
 static void the_callee_can_end_a_comparison(void **state)
 {
 	(void)state;
@@ -232,6 +335,13 @@ int main(void)
 		COMPARE_TEST(a_node_with_another_name_or_lid_has_changed),
 		COMPARE_TEST(a_port_without_a_link_can_change),
 		COMPARE_TEST(what_was_not_read_is_not_compared),
+		COMPARE_TEST(a_node_that_did_not_respond_is_not_removed_nor_what_is_behind_it),
+		COMPARE_TEST(a_link_at_a_port_that_was_not_read_is_not_removed),
+		COMPARE_TEST(a_link_whose_cable_leads_elsewhere_is_removed_whatever_failed),
+		COMPARE_TEST(a_link_that_is_down_at_one_end_is_removed_whatever_failed),
+		COMPARE_TEST(of_nodes_with_one_guid_the_first_one_is_compared),
+		COMPARE_TEST(a_removed_node_with_a_twin_is_removed_once),
+		COMPARE_TEST(a_comparison_without_memory_fails),
 		COMPARE_TEST(the_callee_can_end_a_comparison),
 		COMPARE_TEST(no_fabric_cannot_be_compared),
 	};
