@@ -5,6 +5,8 @@
 #include "fabric/graph.h"
 #include "fabric/graph_memory.h"
 
+#include <infiniband/mad_fields.h>
+
 #include <errno.h>
 
 #define LID_LAST_UNICAST 0xbfff /* IBA 4.1.3 */
@@ -24,18 +26,27 @@ static size_t table_size(size_t entries)
 /* All ports of a switch have the GUID of its port 0. */
 static bool has_guid_of_its_own(const struct mad_fabric_port *port)
 {
-	return port->guid && port->node->type != IB_NODE_SWITCH;
+	return port->guid && (port->node->type != IB_NODE_SWITCH || !port->number);
+}
+
+/* Two nodes with one NodeGUID have been noted when they were found. */
+static bool are_twins(const struct mad_fabric_node *one, const struct mad_fabric_node *other)
+{
+	return one != other && one->guid == other->guid;
 }
 
 static int enter_port_guid(struct mad_fabric *fabric, const struct mad_fabric_port *port)
 {
 	size_t at = graph_bucket(fabric, port->guid, fabric->port_guid_buckets);
+	const struct mad_fabric_port *other;
 
 	while (fabric->port_guids[at] && fabric->port_guids[at]->guid != port->guid)
 		at = (at + 1) & (fabric->port_guid_buckets - 1);
-	if (fabric->port_guids[at])
-		return graph_add_oddity(fabric, MAD_FABRIC_ODD_GUID, NULL, port,
-					fabric->port_guids[at]);
+	other = fabric->port_guids[at];
+	if (other && are_twins(port->node, other->node))
+		return 0;
+	if (other)
+		return graph_add_oddity(fabric, MAD_FABRIC_ODD_GUID, NULL, port, other);
 	fabric->port_guids[at] = port;
 	return 0;
 }
@@ -134,17 +145,33 @@ static int enter_descriptions(struct mad_fabric *fabric)
 
 /* --- links -------------------------------------------------------------------------- */
 
+/* Forgets the speeds of a switch's port that only port 0 would say to be valid. */
+static void forget_extended_speeds(struct mad_link *link, const uint8_t *info)
+{
+	if (mad_read_field(info, 0, IB_PORT_LINK_SPEED_EXT_ACTIVE_F) ||
+	    mad_read_field(info, 0, IB_PORT_LINK_SPEED_EXT_ACTIVE_2_F)) {
+		link->speed = MAD_SPEED_NONE;
+		link->rate_gbps = 0;
+	}
+	if (mad_read_field(info, 0, IB_PORT_LINK_SPEED_EXT_SUPPORTED_F) ||
+	    mad_read_field(info, 0, IB_PORT_LINK_SPEED_EXT_SUPPORTED_2_F))
+		link->speeds_supported = 0;
+}
+
 static void decode(struct mad_link *link, const struct mad_fabric_port *port)
 {
 	const struct mad_fabric_port *port0 = graph_port(port->node, 0);
 
 	mad_link_decode(link, port->info, port0 ? port0->info : NULL, port->mlnx_ext_info);
+	if (port0 && !port0->info)
+		forget_extended_speeds(link, port->info);
 }
 
 static bool ends_differ(const struct mad_fabric_port *one, const struct mad_fabric_port *other)
 {
 	return one->state != other->state || one->physical_state != other->physical_state ||
-	       one->width != other->width || one->speed != other->speed ||
+	       one->width != other->width ||
+	       (one->speed && other->speed && one->speed != other->speed) ||
 	       (one->mtu && other->mtu && one->mtu != other->mtu);
 }
 

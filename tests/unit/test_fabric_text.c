@@ -314,6 +314,14 @@ static void two_nodes_with_one_guid_keep_their_links(void **state)
 		mad_fabric_port(mad_fabric_node(fabric, 0), 2)->peer->node->description, "b");
 }
 
+static void two_switches_with_one_guid_are_one_oddity(void **state)
+{
+	(void)state;
+	load("switchguid=0x1(9)\nSwitch 4 \"S-1\"\n\nswitchguid=0x1(9)\nSwitch 4 \"S-1\"\n");
+	has_oddity(MAD_FABRIC_ODD_GUID, 1);
+	assert_ptr_equal(mad_fabric_find_guid(fabric, 9), mad_fabric_node(fabric, 0));
+}
+
 static void the_first_wrong_line_is_told(void **state)
 {
 	(void)state;
@@ -786,6 +794,7 @@ int main(void)
 		TEXT_TEST(a_cable_to_oneself_is_an_oddity),
 		TEXT_TEST(a_link_of_one_end_is_an_oddity),
 		TEXT_TEST(two_nodes_with_one_guid_keep_their_links),
+		TEXT_TEST(two_switches_with_one_guid_are_one_oddity),
 		TEXT_TEST(the_first_wrong_line_is_told),
 		TEXT_TEST(a_link_to_a_port_that_there_is_not_is_a_wrong_line),
 		TEXT_TEST(a_file_without_a_node_is_wrong),

@@ -269,6 +269,18 @@ static void one_lid_or_port_guid_twice_is_odd(void **state)
 	assert_ptr_equal(oddity->other, mad_fabric_port(ca, 1));
 }
 
+static void a_switch_is_found_by_the_port_guid_of_its_port_0(void **state)
+{
+	struct mad_fabric_node *sw = add(1, IB_NODE_SWITCH, 2);
+
+	(void)state;
+	for (unsigned i = 0; i <= 2; i++)
+		graph_port(sw, i)->guid = 77;
+	assert_int_equal(graph_finish(fabric), 0);
+	assert_ptr_equal(mad_fabric_find_guid(fabric, 77), sw);
+	assert_int_equal(mad_fabric_oddity_count(fabric), 0);
+}
+
 /* PortInfo of a port that is up, with that width and speed. */
 static const uint8_t *port_info(unsigned width, unsigned supported, unsigned speed)
 {
@@ -314,6 +326,32 @@ static void a_link_whose_ends_differ_is_odd_once(void **state)
 	assert_int_equal(mad_fabric_port(sw, 1)->width_possible, 0);
 	assert_int_equal(oddities(MAD_FABRIC_ODD_LINK), 1);
 	assert_int_equal(mad_fabric_oddity_count(fabric), 1);
+}
+
+static void a_speed_is_not_known_if_port_0_would_say_whether_it_is_valid(void **state)
+{
+	struct mad_fabric_node *sw = add(1, IB_NODE_SWITCH, 2), *ca = add(2, IB_NODE_CA, 1);
+	uint8_t info[IB_SMP_DATA_SIZE];
+
+	(void)state;
+	link_ports(sw, 1, ca, 1);
+	memcpy(info, port_info(MAD_WIDTH_4X, MAD_WIDTH_4X, 4), sizeof(info));
+	mad_set_field(info, 0, IB_PORT_LINK_SPEED_EXT_SUPPORTED_F, 3);
+	mad_set_field(info, 0, IB_PORT_LINK_SPEED_EXT_ACTIVE_F, 2);
+	graph_port(sw, 1)->info = graph_store(fabric, info);
+	mad_set_field(info, 0, IB_PORT_CAPMASK_F, MAD_PORT_CAP_EXTENDED_SPEEDS);
+	graph_port(ca, 1)->info = graph_store(fabric, info);
+	mad_set_field(info, 0, IB_PORT_LINK_SPEED_EXT_ACTIVE_F, 0);
+	graph_port(sw, 2)->info = graph_store(fabric, info);
+	assert_int_equal(graph_finish(fabric), 0);
+	assert_int_equal(mad_fabric_port(ca, 1)->speed, MAD_SPEED_EDR);
+	assert_int_equal(mad_fabric_port(sw, 1)->speed, MAD_SPEED_NONE);
+	assert_int_equal(mad_fabric_port(sw, 1)->speed_possible, MAD_SPEED_NONE);
+	assert_true(mad_fabric_port(sw, 1)->rate_gbps == 0);
+	assert_int_equal(mad_fabric_port(sw, 1)->width, 4);
+	assert_int_equal(oddities(MAD_FABRIC_ODD_LINK), 0);
+	/* QDR is valid whatever port 0 says */
+	assert_int_equal(mad_fabric_port(sw, 2)->speed, MAD_SPEED_QDR);
 }
 
 static void each_oddity_has_a_text_of_its_own(void **state)
@@ -410,8 +448,10 @@ int main(void)
 		GRAPH_TEST(nodes_with_one_description_are_found_one_after_the_other),
 		GRAPH_TEST(linked_ports_are_peers),
 		GRAPH_TEST(one_lid_or_port_guid_twice_is_odd),
+		GRAPH_TEST(a_switch_is_found_by_the_port_guid_of_its_port_0),
 		GRAPH_TEST(links_have_what_both_ends_support),
 		GRAPH_TEST(a_link_whose_ends_differ_is_odd_once),
+		GRAPH_TEST(a_speed_is_not_known_if_port_0_would_say_whether_it_is_valid),
 		GRAPH_TEST(each_oddity_has_a_text_of_its_own),
 		GRAPH_TEST(failures_are_counted_once_a_node),
 		GRAPH_TEST(each_allocation_may_fail),
