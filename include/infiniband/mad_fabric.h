@@ -66,20 +66,29 @@ struct mad_fabric_node {
 	bool enhanced_port0; /**< of a switch (SwitchInfo) */
 	/** NodeDescription, byte by byte as the node has it; "" if it was not read. */
 	char description[IB_SMP_DATA_SIZE + 1];
-	/** From the port that discovered the node: the first route that was found. */
+	/**
+	 * The route from the local port to the node. If there are several, the first one found.
+	 */
 	ib_dr_path_t route;
 };
 
 struct mad_fabric_port {
 	const struct mad_fabric_node *node;
-	/** The port at the other end of the cable; NULL: not known. */
+	/**
+	 * The port at the other end of the cable; NULL: not known. In a fabric that was loaded,
+	 * peer->peer may be another port or NULL (MAD_FABRIC_ODD_PEER).
+	 */
 	const struct mad_fabric_port *peer;
 	const uint8_t *info;          /**< PortInfo, 64 bytes; NULL if it was not read */
 	const uint8_t *mlnx_ext_info; /**< Mellanox ExtendedPortInfo, 64 bytes, or NULL */
 	uint64_t guid;                /**< PortGUID, of a switch that of port 0; 0: not known */
-	double rate_gbps;             /**< mad_link_rate_gbps(); 0: down, or not known */
-	uint32_t index;               /**< from 0 to mad_fabric_port_count() - 1 */
-	uint32_t capability_mask;     /**< CapabilityMask: bits MAD_PORT_CAP_* */
+	/**
+	 * mad_link_rate_gbps(); 0: down, or not known. Speed and rate of a switch's port with
+	 * extended speeds are not known if port 0 was not read: port 0 has the CapabilityMask.
+	 */
+	double rate_gbps;
+	uint32_t index;           /**< from 0 to mad_fabric_port_count() - 1 */
+	uint32_t capability_mask; /**< CapabilityMask: bits MAD_PORT_CAP_* */
 	int error;       /**< a negative errno: PortInfo could not be read; otherwise 0 */
 	uint16_t lid;    /**< 0: none, or a port of a switch other than 0 */
 	uint16_t sm_lid; /**< MasterSMLID */
@@ -90,8 +99,8 @@ struct mad_fabric_port {
 	uint8_t lmc;
 	uint8_t width;          /**< lanes in use: 1, 2, 4, 8, 12; 0: none, or not known */
 	uint8_t width_possible; /**< the most lanes that both ends support; 0: not known */
-	uint8_t speed;          /**< enum mad_link_speed */
-	uint8_t speed_possible; /**< the highest speed that both ends support */
+	uint8_t speed;          /**< enum mad_link_speed; MAD_SPEED_NONE: none, or not known */
+	uint8_t speed_possible; /**< the highest speed that both ends support, or not known */
 };
 
 /** The number of nodes. */
@@ -124,7 +133,8 @@ const struct mad_fabric_node *mad_fabric_find_guid(const struct mad_fabric *fabr
 
 /**
  * The port that has this LID as one of its 2^lmc LIDs; port 0 of a switch; or NULL. A port of a
- * CA that no link of the fabric leads to is not found: its LID may be of another subnet.
+ * CA or router that no link of the fabric leads to is not found: its LID may be of another
+ * subnet. The port where the discovery began is found without a link.
  */
 const struct mad_fabric_port *mad_fabric_find_lid(const struct mad_fabric *fabric,
 						  unsigned lid);
@@ -136,16 +146,23 @@ const struct mad_fabric_node *mad_fabric_find_description(const struct mad_fabri
 
 /* --- what did not respond, and what is odd ---------------------------------------- */
 
-/** What could not be read: one for a node, or one for a port behind which no node responds. */
+/**
+ * What could not be read. There is one entry for each known node with failed requests, and one
+ * for each port whose neighbour did not respond.
+ */
 struct mad_fabric_failure {
-	const struct mad_fabric_port *behind; /**< no node responds behind this port; or NULL */
-	const struct mad_fabric_node
-		*node;      /**< the node that did not respond to all; or NULL */
-	unsigned attribute; /**< of the first request that failed */
-	unsigned modifier;  /**< of the first request that failed */
-	unsigned count;     /**< requests that failed, and those not sent because of that */
-	int error;          /**< of the first request: as mad_reply:error, or -EBADMSG */
-	unsigned status;    /**< of its response, if the error is -EIO */
+	/**
+	 * NodeInfo of the node behind this port could not be read: the node did not respond, or
+	 * its response had an error status (-EIO) or was malformed (-EBADMSG). Or NULL.
+	 */
+	const struct mad_fabric_port *behind;
+	const struct mad_fabric_node *node; /**< the node with failed requests; or NULL */
+	/** Of the first request that timed out; if none did, of the first one that failed. */
+	unsigned attribute;
+	unsigned modifier; /**< of that request */
+	unsigned count;    /**< requests that failed, and those not sent because of that */
+	int error;         /**< of that request: as mad_reply:error, or -EBADMSG */
+	unsigned status;   /**< of its response, if the error is -EIO */
 };
 
 size_t mad_fabric_failure_count(const struct mad_fabric *fabric);
@@ -158,8 +175,11 @@ enum mad_fabric_oddity_kind {
 	/** two ports disagree about who is at the other end of their links */
 	MAD_FABRIC_ODD_PEER,
 	/**
-	 * Two ports have one PortGUID, or two nodes have one NodeGUID: they differ, or two
-	 * links lead to one port. The second node is not part of the result.
+	 * Two ports have the same PortGUID.
+	 * One port has two PortGUIDs: the first one is kept.
+	 * Two nodes have the same NodeGUID. A discovery leaves out the second node;
+	 * mad_fabric_load() does not.
+	 * Two links lead to one port: the first one is kept.
 	 */
 	MAD_FABRIC_ODD_GUID,
 	/** a node without ports, or a node that is entered by a port that it does not have */
@@ -201,9 +221,13 @@ enum mad_fabric_read {
 	MAD_FABRIC_READ_DESCRIPTIONS = 1, /**< NodeDescription */
 	MAD_FABRIC_READ_PORTS = 2,        /**< PortInfo of each port */
 	MAD_FABRIC_READ_SWITCHES = 4,     /**< SwitchInfo */
-	/** Mellanox ExtendedPortInfo of ports with a link */
+	/** Mellanox ExtendedPortInfo of ports with a link of QDR, which may be one of FDR10 */
 	MAD_FABRIC_READ_MLNX_EXT_PORTS = 8,
-	MAD_FABRIC_READ_NODES = 16, /**< NodeInfo; alone, it means nothing else */
+	/**
+	 * NodeInfo. This is the only bit: nothing but NodeInfo is read. With other bits it has
+	 * no effect.
+	 */
+	MAD_FABRIC_READ_NODES = 16,
 	MAD_FABRIC_READ_DEFAULT = 7
 };
 
@@ -212,9 +236,9 @@ struct mad_fabric_progress {
 	size_t nodes;
 	size_t switches;
 	size_t links;
-	size_t ports;     /**< of the nodes found */
-	size_t failures;  /**< requests that failed */
-	size_t requests;  /**< submitted so far */
+	size_t ports;    /**< of the nodes found */
+	size_t failures; /**< requests that failed; not an ExtendedPortInfo that a node lacks */
+	size_t requests; /**< submitted so far */
 	size_t in_flight; /**< requests that are not complete */
 };
 
@@ -225,22 +249,24 @@ struct mad_fabric_options {
 	/**
 	 * Bits of enum mad_fabric_read; 0: MAD_FABRIC_READ_DEFAULT. Links are followed where
 	 * PortInfo says LinkUp. Without MAD_FABRIC_READ_PORTS, each port of each switch is
-	 * tried, which takes a timeout where there is no link.
+	 * tried: a port without a link takes a timeout, and is a failure.
 	 */
 	unsigned read;
 	unsigned max_hops; /**< hops from the first node; 0: as many as there are, 63 at most */
 	/**
-	 * A route to the node to begin at: a directed route, or a LID with a directed route
-	 * that follows; NULL: the port's own node.
+	 * A route to the node to begin at: a directed route, or a LID, then a directed route
+	 * from the node with that LID; NULL: the port's own node. With a LID, drpath.drslid is
+	 * the LID of the local port, to which responses return. Both are unicast LIDs,
+	 * otherwise -EINVAL.
 	 */
 	const ib_portid_t *from;
 	/**
-	 * No more nodes are added; 0: 200,000. The number of ports is limited, too, to 65,536
-	 * and 16 for each of these nodes.
+	 * No more nodes are added; 0: 200,000. The limit of ports is 65,536 + 16 x max_nodes.
 	 */
 	size_t max_nodes;
-	int timeout_ms;                   /**< of an attempt; 0: the port's */
-	mad_fabric_progress_fn *progress; /**< called ten times a second at most, or NULL */
+	int timeout_ms; /**< of an attempt; 0: the port's */
+	/** Called ten times a second at most, and before a discovery succeeds; or NULL. */
+	mad_fabric_progress_fn *progress;
 	void *progress_arg;
 	uint64_t reserved[8]; /**< 0 */
 };
@@ -270,8 +296,8 @@ typedef void mad_fabric_fn(struct mad_async *async, int error, struct mad_fabric
 			   void *arg);
 
 /**
- * Starts a discovery on an engine. The function done is called by the calls that call back
- * requests of the engine, mad_async_destroy() included.
+ * Starts a discovery on an engine. The function done is called from mad_async_process(),
+ * mad_async_run() or mad_async_destroy().
  *
  * *discovery, unless the argument is NULL, is for mad_fabric_cancel(). It is valid until done
  * is called.
@@ -303,7 +329,10 @@ enum mad_fabric_change {
 	MAD_FABRIC_PORT_CHANGED  /**< the same of a port without a link; LID, LMC, PortGUID */
 };
 
-/** A change: what it was in the first fabric and is in the second one, or NULL. */
+/**
+ * A change. before_*: in the first fabric; NULL if it was added. after_*: in the second fabric;
+ * NULL if it was removed.
+ */
 struct mad_fabric_difference {
 	enum mad_fabric_change change;
 	const struct mad_fabric_node *before_node, *after_node;

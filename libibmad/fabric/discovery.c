@@ -18,8 +18,9 @@
 
 #include <errno.h>
 
-#define MAX_NODES    200000
-#define READ_ALLOWED 31u
+#define MAX_NODES        200000
+#define READ_ALLOWED     31u
+#define LID_LAST_UNICAST 0xbfff /* IBA 4.1.3 */
 
 static void free_discovery(struct mad_fabric_discovery *discovery)
 {
@@ -34,9 +35,12 @@ static void complete(struct mad_fabric_discovery *discovery)
 	struct mad_async *async = discovery->async;
 	mad_fabric_fn *done = discovery->done;
 	void *arg = discovery->arg;
-	int error = discovery->error;
 	struct mad_fabric *fabric = NULL;
+	int error;
 
+	if (!discovery->error)
+		requests_tell_progress(discovery); /* which may cancel the discovery */
+	error = discovery->error;
 	if (!error)
 		error = graph_finish(discovery->fabric);
 	if (!error) {
@@ -47,14 +51,25 @@ static void complete(struct mad_fabric_discovery *discovery)
 	done(async, error, fabric, arg);
 }
 
+/*
+ * Behind a LID, the response to a directed route returns to the LID where the request began
+ * (IBA 14.2.2).
+ */
+static bool is_begin(const ib_portid_t *from)
+{
+	if (from->drpath.cnt < 0 || from->drpath.cnt >= IB_SUBNET_PATH_HOPS_MAX)
+		return false;
+	return !from->lid || (from->lid > 0 && from->lid <= LID_LAST_UNICAST &&
+			      from->drpath.drslid && from->drpath.drslid <= LID_LAST_UNICAST);
+}
+
 static bool are_options(const struct mad_fabric_options *options)
 {
 	for (size_t i = 0; i < sizeof(options->reserved) / sizeof(options->reserved[0]); i++)
 		if (options->reserved[i])
 			return false;
 	return !(options->read & ~READ_ALLOWED) && options->timeout_ms >= 0 &&
-	       (!options->from || (options->from->drpath.cnt >= 0 &&
-				   options->from->drpath.cnt < IB_SUBNET_PATH_HOPS_MAX));
+	       (!options->from || is_begin(options->from));
 }
 
 static struct mad_fabric_discovery *create_discovery(const struct mad_fabric_options *options)

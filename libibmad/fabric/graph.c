@@ -195,6 +195,19 @@ void graph_count_failures(struct mad_fabric *fabric, size_t index, unsigned coun
 	fabric->failures[index].count += count;
 }
 
+void graph_note_timeout(struct mad_fabric *fabric, size_t index, unsigned attribute,
+			unsigned modifier)
+{
+	struct mad_fabric_failure *failure = &fabric->failures[index];
+
+	if (failure->error == -ETIMEDOUT)
+		return;
+	failure->error = -ETIMEDOUT;
+	failure->attribute = attribute;
+	failure->modifier = modifier;
+	failure->status = 0;
+}
+
 int graph_add_oddity(struct mad_fabric *fabric, enum mad_fabric_oddity_kind kind,
 		     const struct mad_fabric_node *node, const struct mad_fabric_port *port,
 		     const struct mad_fabric_port *other)

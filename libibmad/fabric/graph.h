@@ -60,6 +60,10 @@ int graph_add_failure(struct mad_fabric *fabric, const struct mad_fabric_failure
 		      size_t *index);
 void graph_count_failures(struct mad_fabric *fabric, size_t index, unsigned count);
 
+/* The failure becomes one of this request, which timed out, unless it is a timeout already. */
+void graph_note_timeout(struct mad_fabric *fabric, size_t index, unsigned attribute,
+			unsigned modifier);
+
 /* The node is the port's if port is not NULL. 0 or -ENOMEM. */
 int graph_add_oddity(struct mad_fabric *fabric, enum mad_fabric_oddity_kind kind,
 		     const struct mad_fabric_node *node, const struct mad_fabric_port *port,

@@ -63,17 +63,20 @@ static bool is_known_type(unsigned type)
 	return type == IB_NODE_CA || type == IB_NODE_SWITCH || type == IB_NODE_ROUTER;
 }
 
-static void set_port_guid(struct mad_fabric_node *node, const struct node_info *info)
+/* A port keeps the first GUID. behind leads to the port, or is NULL. */
+static void set_port_guid(struct mad_fabric_discovery *discovery, struct mad_fabric_node *node,
+			  const struct node_info *info, const struct mad_fabric_port *behind)
 {
-	struct mad_fabric_port *port;
+	struct mad_fabric_port *port = graph_port(node, info->local_port);
 
-	if (node->type == IB_NODE_SWITCH) {
-		for (unsigned number = 0; number <= node->port_count; number++)
-			graph_port(node, number)->guid = info->port_guid;
+	if (port && port->guid && port->guid != info->port_guid) {
+		note(discovery, MAD_FABRIC_ODD_GUID, NULL, behind, port);
 		return;
 	}
-	port = graph_port(node, info->local_port);
-	if (port)
+	if (node->type == IB_NODE_SWITCH)
+		for (unsigned number = 0; number <= node->port_count; number++)
+			graph_port(node, number)->guid = info->port_guid;
+	else if (port)
 		port->guid = info->port_guid;
 }
 
@@ -123,25 +126,26 @@ static bool is_same(const struct mad_fabric_node *node, const struct node_info *
 
 /* --- links -------------------------------------------------------------------------- */
 
-/* Links a port with the port that responded behind it, if nothing contradicts. */
-static void link_ports(struct mad_fabric_discovery *discovery, struct mad_fabric_port *port,
+/* Links a port with the port that responded behind it. False if something contradicts. */
+static bool link_ports(struct mad_fabric_discovery *discovery, struct mad_fabric_port *port,
 		       struct mad_fabric_port *other)
 {
 	if (port->peer == other)
-		return; /* both ends were asked at once */
+		return true; /* both ends were asked at once */
 	if (other->peer && other->peer != port) {
 		/* a port has one cable */
 		note(discovery, MAD_FABRIC_ODD_GUID, NULL, port, other->peer);
-		return;
+		return false;
 	}
 	if (port->peer) {
 		note(discovery, MAD_FABRIC_ODD_PEER, NULL, port, other);
-		return;
+		return false;
 	}
 	graph_link(port, other);
 	discovery->progress.links++;
 	if (port->node == other->node)
 		note(discovery, MAD_FABRIC_ODD_LOOP, NULL, port, other);
+	return true;
 }
 
 static ib_dr_path_t route_behind(const struct mad_fabric_port *port)
@@ -192,9 +196,9 @@ static void neighbour_came(struct mad_fabric_discovery *discovery,
 	} else if (!other || !info.local_port) {
 		/* no cable leads to port 0 */
 		note(discovery, MAD_FABRIC_ODD_PORT_COUNT, NULL, port, NULL);
-	} else {
-		set_port_guid(node, &info);
-		link_ports(discovery, port, other);
+	} else if (link_ports(discovery, port, other) || is_new) {
+		/* what contradicts may be of another node */
+		set_port_guid(discovery, node, &info, port);
 	}
 	/* after its link: so that its own end of the link is not asked */
 	if (is_new)
@@ -246,7 +250,9 @@ static void first_came(struct mad_fabric_discovery *discovery,
 	if (!node)
 		return;
 	graph_set_origin(discovery->fabric, graph_port(node, info.local_port));
-	set_port_guid(node, &info);
+	if (info.port_count && !mad_fabric_origin(discovery->fabric))
+		note(discovery, MAD_FABRIC_ODD_PORT_COUNT, node, NULL, NULL);
+	set_port_guid(discovery, node, &info, NULL);
 	visit_node(discovery, node);
 }
 

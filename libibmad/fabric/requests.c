@@ -15,7 +15,16 @@ static uint64_t now_us(void)
 	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-static void tell_progress(struct mad_fabric_discovery *discovery)
+void requests_tell_progress(struct mad_fabric_discovery *discovery)
+{
+	if (!discovery->options.progress)
+		return;
+	discovery->progress.nodes = mad_fabric_node_count(discovery->fabric);
+	discovery->progress.ports = mad_fabric_port_count(discovery->fabric);
+	discovery->options.progress(&discovery->progress, discovery->options.progress_arg);
+}
+
+static void tell_at_times(struct mad_fabric_discovery *discovery)
 {
 	uint64_t now;
 
@@ -25,9 +34,12 @@ static void tell_progress(struct mad_fabric_discovery *discovery)
 	if (now < discovery->next_progress_us)
 		return;
 	discovery->next_progress_us = now + PROGRESS_INTERVAL_US;
-	discovery->progress.nodes = mad_fabric_node_count(discovery->fabric);
-	discovery->progress.ports = mad_fabric_port_count(discovery->fabric);
-	discovery->options.progress(&discovery->progress, discovery->options.progress_arg);
+	requests_tell_progress(discovery);
+}
+
+bool request_is_refusal(const struct discovery_request *request, int error)
+{
+	return error == -EIO && request->attribute == IB_ATTR_MLNX_EXT_PORT_INFO;
 }
 
 /* The device is gone, or the engine is destroyed: what is not asked yet cannot be. */
@@ -49,12 +61,13 @@ static void request_came(struct mad_async *async, const struct mad_reply *reply,
 	list_remove(&request->group);
 	if (ends_all(error) && !request->given_up)
 		discovery_abort(discovery, error);
-	discovery->progress.failures += error != 0;
+	discovery->progress.failures += error && !request_is_refusal(request, error);
 	request->came(discovery, request, error, reply);
 	list_add_first(&discovery->free, &request->entry);
-	tell_progress(discovery);
 	if (--discovery->progress.in_flight == 0)
 		discovery->complete(discovery);
+	else
+		tell_at_times(discovery);
 }
 
 static struct discovery_request *get_request(struct mad_fabric_discovery *discovery)

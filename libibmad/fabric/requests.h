@@ -61,6 +61,12 @@ bool request_submit(struct mad_fabric_discovery *discovery, struct list *group,
 /* Cancels the requests of a group, which are called back with -ECANCELED. */
 void requests_give_up(struct mad_fabric_discovery *discovery, struct list *group);
 
+/* Whether a node refused an attribute that not all nodes have, which is no failure. */
+bool request_is_refusal(const struct discovery_request *request, int error);
+
+/* Calls options:progress with the numbers of now. */
+void requests_tell_progress(struct mad_fabric_discovery *discovery);
+
 /* A failure of a request. */
 struct mad_fabric_failure request_failure(const struct discovery_request *request, int error,
 					  const struct mad_reply *reply);

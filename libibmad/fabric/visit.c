@@ -16,6 +16,7 @@
 #define SUBMITTED_MAX 16
 /* A node that has responded is given up after so many timeouts without a response between. */
 #define SILENT_MAX    3
+#define QDR           4 /* LinkSpeedActive (IBA 14.2.5.6) */
 
 struct visit {
 	struct mad_fabric_discovery *discovery;
@@ -64,6 +65,10 @@ static void fail(struct visit *visit, const struct discovery_request *request, i
 
 	if (visit->failed) {
 		graph_count_failures(fabric, visit->failure, 1);
+		/* a node that falls silent is worse than a request that it refuses */
+		if (error == -ETIMEDOUT)
+			graph_note_timeout(fabric, visit->failure, request->attribute,
+					   request->modifier);
 		return;
 	}
 	failure.node = visit->node;
@@ -94,16 +99,17 @@ static bool begin(struct visit *visit, const struct discovery_request *request, 
 		visit->responded = true;
 		visit->silent = 0;
 	}
-	/* not all nodes have it, and that is no failure */
-	if (error == -EIO && request->attribute == IB_ATTR_MLNX_EXT_PORT_INFO)
+	if (!error)
+		return true;
+	if (request_is_refusal(request, error))
 		return false;
-	if (error) {
-		fail(visit, request, error, reply);
-		if (error == -ETIMEDOUT && !visit->given_up && !visit->discovery->error &&
-		    (!visit->responded || ++visit->silent == SILENT_MAX))
-			give_up(visit);
-	}
-	return !error;
+	fail(visit, request, error, reply);
+	/* a node may drop an attribute that it does not have */
+	if (request->attribute != IB_ATTR_MLNX_EXT_PORT_INFO && error == -ETIMEDOUT &&
+	    !visit->given_up && !visit->discovery->error &&
+	    (!visit->responded || ++visit->silent == SILENT_MAX))
+		give_up(visit);
+	return false;
 }
 
 /* Each callback ends here: the visit may be freed. */
@@ -171,6 +177,20 @@ static bool has_node_lid(const struct mad_fabric_port *port)
 	       (port->node->type == IB_NODE_SWITCH ? 0 : port->node->entry_port);
 }
 
+/* FDR10 is QDR in PortInfo. The extended speeds are valid if port 0 of a switch says so. */
+static bool may_be_fdr10(const struct mad_fabric_port *port)
+{
+	const struct mad_fabric_port *port0 = mad_fabric_port(port->node, 0);
+	const struct mad_fabric_port *capable = port0 ? port0 : port;
+
+	if (!port->number || mad_read_field(port->info, 0, IB_PORT_LINK_SPEED_ACTIVE_F) != QDR)
+		return false;
+	if (capable->info && !(capable->capability_mask & MAD_PORT_CAP_EXTENDED_SPEEDS))
+		return true;
+	return !mad_read_field(port->info, 0, IB_PORT_LINK_SPEED_EXT_ACTIVE_F) &&
+	       !mad_read_field(port->info, 0, IB_PORT_LINK_SPEED_EXT_ACTIVE_2_F);
+}
+
 static void use_port(struct visit *visit, struct mad_fabric_port *port,
 		     const struct mad_reply *reply)
 {
@@ -185,7 +205,7 @@ static void use_port(struct visit *visit, struct mad_fabric_port *port,
 	}
 	if (port->physical_state != MAD_PHYSICAL_LINK_UP)
 		return;
-	if (discovery->options.read & MAD_FABRIC_READ_MLNX_EXT_PORTS)
+	if (discovery->options.read & MAD_FABRIC_READ_MLNX_EXT_PORTS && may_be_fdr10(port))
 		ask(visit, IB_ATTR_MLNX_EXT_PORT_INFO, port->number, mlnx_port_came);
 	if (port->number)
 		discovery->follow(discovery, port);

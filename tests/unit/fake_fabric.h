@@ -23,7 +23,8 @@ struct fake_end {
 };
 
 struct fake_node {
-	uint64_t guid, port_guid; /* the second one of port 1; of port n, n - 1 more */
+	uint64_t guid, port_guid;  /* the second one of port 1; of port n, n - 1 more */
+	uint64_t switch_port_guid; /* 0: guid */
 	unsigned type, ports;
 	unsigned lid, lmc;
 	char description[65];
@@ -32,6 +33,9 @@ struct fake_node {
 	int answers;               /* it answers so many more; negative: all */
 	int refused_port;          /* PortInfo of it has status 0x1c; negative: of none */
 	bool no_mlnx;              /* it has no ExtendedPortInfo */
+	bool drops_mlnx;           /* it does not respond to ExtendedPortInfo */
+	bool may_be_fdr10;         /* its ports have no extended speed */
+	int dead_from_port;        /* PortInfo of it and of later ones: no response; 0: none */
 	unsigned wrong_local_port; /* NodeInfo has it instead; 0: the true one */
 	struct fake_end links[256];
 	/* what it was asked for */
@@ -99,8 +103,9 @@ static inline void fake_node_info(const struct fake_node *node, struct fake_end 
 	mad_set_field64(info, 0, IB_NODE_SYSTEM_GUID_F, node->guid | 0xff);
 	mad_set_field64(info, 0, IB_NODE_GUID_F, guid);
 	mad_set_field64(info, 0, IB_NODE_PORT_GUID_F,
-			node->type == IB_NODE_SWITCH ? node->guid
-						     : node->port_guid + at.port - 1);
+			node->type != IB_NODE_SWITCH ? node->port_guid + at.port - 1
+			: node->switch_port_guid     ? node->switch_port_guid
+						     : node->guid);
 	mad_set_field(info, 0, IB_NODE_DEVID_F, 0xd1);
 	mad_set_field(info, 0, IB_NODE_VENDORID_F, 0x2c9);
 	mad_set_field(info, 0, IB_NODE_REVISION_F, 7);
@@ -120,7 +125,7 @@ static inline void fake_port_info(const struct fake_node *node, unsigned number,
 	mad_set_field(info, 0, IB_PORT_LINK_WIDTH_SUPPORTED_F, MAD_WIDTH_1X | MAD_WIDTH_4X);
 	mad_set_field(info, 0, IB_PORT_LINK_SPEED_ACTIVE_F, 4);
 	mad_set_field(info, 0, IB_PORT_LINK_SPEED_SUPPORTED_F, 7);
-	mad_set_field(info, 0, IB_PORT_LINK_SPEED_EXT_ACTIVE_F, 2);
+	mad_set_field(info, 0, IB_PORT_LINK_SPEED_EXT_ACTIVE_F, node->may_be_fdr10 ? 0 : 2);
 	mad_set_field(info, 0, IB_PORT_LINK_SPEED_EXT_SUPPORTED_F, 3);
 	mad_set_field(info, 0, IB_PORT_NEIGHBOR_MTU_F, 5);
 	mad_set_field(info, 0, IB_PORT_LID_F, node->lid);
@@ -145,6 +150,12 @@ static inline int fake_answer(const struct device_packet *packet, void *arg)
 	if (!node || node->dead || !node->answers) {
 		if (node && attribute == IB_ATTR_PORT_INFO)
 			node->port_infos[number]++;
+		return 0;
+	}
+	if ((attribute == IB_ATTR_MLNX_EXT_PORT_INFO && node->drops_mlnx) ||
+	    (attribute == IB_ATTR_PORT_INFO && node->dead_from_port &&
+	     (int)number >= node->dead_from_port)) {
+		node->mlnx_infos += attribute == IB_ATTR_MLNX_EXT_PORT_INFO;
 		return 0;
 	}
 	node->answers -= node->answers > 0;

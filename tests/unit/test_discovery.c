@@ -322,13 +322,37 @@ static void extended_port_infos_of_mellanox_are_read_on_demand(void **state)
 
 	(void)state;
 	two_switches();
+	fake.nodes[LEFT].may_be_fdr10 = fake.nodes[FAR].may_be_fdr10 = true;
 	fake.nodes[FAR].no_mlnx = true;
 	discover(&options);
-	assert_int_equal(fake.nodes[LEFT].mlnx_infos, 4); /* of ports with a link, and port 0 */
+	assert_int_equal(fake.nodes[LEFT].mlnx_infos, 3); /* of ports with a link */
 	assert_non_null(port_of(LEFT, 1)->mlnx_ext_info);
+	assert_null(port_of(LEFT, 0)->mlnx_ext_info);
 	assert_null(port_of(LEFT, 4)->mlnx_ext_info);
+	assert_int_equal(fake.nodes[FAR].mlnx_infos, 1);
 	assert_null(port_of(FAR, 1)->mlnx_ext_info);
+	/* a link with an extended speed is not one of FDR10 */
+	assert_int_equal(fake.nodes[RIGHT].mlnx_infos, 0);
 	assert_int_equal(mad_fabric_failure_count(fabric), 0);
+}
+
+static void a_node_that_drops_extended_port_infos_is_not_given_up(void **state)
+{
+	const struct mad_fabric_options options = {.read = MAD_FABRIC_READ_PORTS |
+							   MAD_FABRIC_READ_MLNX_EXT_PORTS};
+
+	(void)state;
+	two_switches();
+	fake.nodes[LEFT].may_be_fdr10 = fake.nodes[LEFT].drops_mlnx = true;
+	fake.nodes[LEFT].ports = 24;
+	for (unsigned number = 4; number <= 24; number++)
+		fake_cable(LEFT, number, LEFT, number);
+	discover(&options);
+	for (unsigned number = 0; number <= 24; number++)
+		assert_int_equal(port_of(LEFT, number)->error, 0);
+	assert_int_equal(mad_fabric_failure_count(fabric), 1);
+	assert_int_equal(mad_fabric_failure(fabric, 0)->attribute, IB_ATTR_MLNX_EXT_PORT_INFO);
+	assert_int_equal(mad_fabric_failure(fabric, 0)->count, 24);
 }
 
 static void hops_can_be_limited(void **state)
@@ -471,6 +495,27 @@ static void a_port_that_is_refused_is_a_failure_of_that_port(void **state)
 	assert_int_equal(failure->count, 1);
 }
 
+static void a_node_that_falls_silent_after_an_error_is_a_timeout(void **state)
+{
+	const struct mad_fabric_failure *failure;
+
+	(void)state;
+	two_switches();
+	fake.nodes[FAR].type = IB_NODE_SWITCH;
+	fake.nodes[FAR].ports = 40;
+	fake.nodes[FAR].refused_port = 4;
+	fake.nodes[FAR].dead_from_port = 6;
+	discover(NULL);
+	assert_int_equal(port_of(FAR, 4)->error, -EIO);
+	assert_int_equal(port_of(FAR, 40)->error, -ETIMEDOUT);
+	assert_int_equal(mad_fabric_failure_count(fabric), 1);
+	failure = mad_fabric_failure(fabric, 0);
+	assert_int_equal(failure->error, -ETIMEDOUT);
+	assert_int_equal(failure->modifier, 6);
+	assert_int_equal(failure->status, 0);
+	assert_int_equal(failure->count, 1 + 35);
+}
+
 /* --- what is odd ---------------------------------------------------------------------- */
 
 static void a_cable_from_a_node_to_itself_is_a_link(void **state)
@@ -506,6 +551,37 @@ static void two_nodes_with_one_guid_are_odd(void **state)
 	oddity = mad_fabric_oddity(fabric, 0);
 	assert_true((oddity->port == port_of(LEFT, 4) && oddity->other == port_of(RIGHT, 1)) ||
 		    (oddity->other == port_of(LEFT, 4) && oddity->port == port_of(RIGHT, 1)));
+}
+
+static void a_twin_does_not_change_the_port_guid_of_a_node(void **state)
+{
+	int twin;
+
+	(void)state;
+	two_switches();
+	twin = fake_add(IB_NODE_CA, 1);
+	fake.nodes[twin].guid = fake.nodes[HOST].guid;
+	fake_cable(LEFT, 4, twin, 1);
+	discover(NULL);
+	assert_int_equal(port_of(HOST, 1)->guid, fake.nodes[HOST].port_guid);
+	assert_null(mad_fabric_find_guid(fabric, fake.nodes[twin].port_guid));
+	assert_int_equal(oddities(MAD_FABRIC_ODD_GUID), 1);
+}
+
+/* Port 4 of the twin, which is free at the node that came first. */
+static void a_port_with_two_port_guids_is_odd(void **state)
+{
+	int twin;
+
+	(void)state;
+	two_switches();
+	twin = fake_add(IB_NODE_SWITCH, 4);
+	fake.nodes[twin].guid = fake.nodes[RIGHT].guid;
+	fake.nodes[twin].switch_port_guid = 0xbad;
+	fake_cable(LEFT, 4, twin, 4);
+	discover(NULL);
+	assert_int_equal(oddities(MAD_FABRIC_ODD_GUID), 1);
+	assert_int_equal(port_of(RIGHT, 4)->guid, fake.nodes[RIGHT].guid);
 }
 
 static void two_unlike_nodes_with_one_guid_are_odd(void **state)
@@ -585,6 +661,18 @@ static void a_local_port_beyond_the_count_is_odd(void **state)
 	assert_int_equal(oddities(MAD_FABRIC_ODD_PORT_COUNT), 1);
 	assert_true(has(FAR));
 	assert_null(port_of(RIGHT, 1)->peer);
+}
+
+static void a_local_port_of_the_first_node_beyond_the_count_is_odd(void **state)
+{
+	(void)state;
+	two_switches();
+	fake.nodes[HOST].wrong_local_port = 9;
+	discover(NULL);
+	assert_null(mad_fabric_origin(fabric));
+	assert_int_equal(mad_fabric_oddity_count(fabric), 1);
+	assert_int_equal(mad_fabric_oddity(fabric, 0)->kind, MAD_FABRIC_ODD_PORT_COUNT);
+	assert_ptr_equal(mad_fabric_oddity(fabric, 0)->node, find(HOST));
 }
 
 static void an_unknown_type_of_node_is_odd(void **state)
@@ -763,6 +851,34 @@ static void progress_is_told_ten_times_a_second_at_most(void **state)
 	assert_true(progress_calls >= 1 && progress_calls <= fake.asked);
 }
 
+static struct mad_fabric_progress last_progress;
+
+static void keep_progress(const struct mad_fabric_progress *progress, void *arg)
+{
+	(void)arg;
+	last_progress = *progress;
+}
+
+static void the_last_progress_has_the_final_numbers(void **state)
+{
+	const struct mad_fabric_options options = {.read = MAD_FABRIC_READ_PORTS |
+							   MAD_FABRIC_READ_MLNX_EXT_PORTS,
+						   .progress = keep_progress};
+
+	(void)state;
+	two_switches();
+	fake.nodes[FAR].may_be_fdr10 = fake.nodes[FAR].no_mlnx = true;
+	fake.nodes[LEFT].refused_port = 4;
+	discover(&options);
+	assert_int_equal(last_progress.nodes, 4);
+	assert_int_equal(last_progress.switches, 2);
+	assert_int_equal(last_progress.links, 4);
+	assert_int_equal(last_progress.ports, mad_fabric_port_count(fabric));
+	assert_int_equal(last_progress.in_flight, 0);
+	/* an ExtendedPortInfo that the node does not have is no failure */
+	assert_int_equal(last_progress.failures, 1);
+}
+
 static int remove_device(const struct device_packet *packet, void *arg)
 {
 	if (fake.asked == 5) {
@@ -797,6 +913,14 @@ static void wrong_arguments_are_refused(void **state)
 	options = (struct mad_fabric_options){.timeout_ms = -1};
 	assert_int_equal(mad_fabric_discover(port, &options, &fabric), -EINVAL);
 	options = (struct mad_fabric_options){.from = &from};
+	assert_int_equal(mad_fabric_discover(port, &options, &fabric), -EINVAL);
+	from = (ib_portid_t){.lid = 5};
+	assert_int_equal(mad_fabric_discover(port, &options, &fabric), -EINVAL);
+	from.drpath.drslid = 0xffff;
+	assert_int_equal(mad_fabric_discover(port, &options, &fabric), -EINVAL);
+	from = (ib_portid_t){.lid = 0xc000, .drpath = {.drslid = 1}};
+	assert_int_equal(mad_fabric_discover(port, &options, &fabric), -EINVAL);
+	from.lid = -1;
 	assert_int_equal(mad_fabric_discover(port, &options, &fabric), -EINVAL);
 	options = (struct mad_fabric_options){.reserved = {[7] = 1}};
 	assert_int_equal(mad_fabric_discover(port, &options, &fabric), -EINVAL);
@@ -848,6 +972,7 @@ int main(void)
 		DISCOVERY_TEST(nothing_is_asked_twice),
 		DISCOVERY_TEST(nodes_alone_can_be_read),
 		DISCOVERY_TEST(extended_port_infos_of_mellanox_are_read_on_demand),
+		DISCOVERY_TEST(a_node_that_drops_extended_port_infos_is_not_given_up),
 		DISCOVERY_TEST(hops_can_be_limited),
 		DISCOVERY_TEST(a_discovery_can_begin_elsewhere),
 		DISCOVERY_TEST(a_discovery_that_begins_at_a_host_ends_there),
@@ -856,8 +981,11 @@ int main(void)
 		DISCOVERY_TEST(a_node_that_responds_once_is_not_asked_for_all_its_ports),
 		DISCOVERY_TEST(a_node_that_falls_silent_is_given_up),
 		DISCOVERY_TEST(a_port_that_is_refused_is_a_failure_of_that_port),
+		DISCOVERY_TEST(a_node_that_falls_silent_after_an_error_is_a_timeout),
 		DISCOVERY_TEST(a_cable_from_a_node_to_itself_is_a_link),
 		DISCOVERY_TEST(two_nodes_with_one_guid_are_odd),
+		DISCOVERY_TEST(a_twin_does_not_change_the_port_guid_of_a_node),
+		DISCOVERY_TEST(a_port_with_two_port_guids_is_odd),
 		DISCOVERY_TEST(two_unlike_nodes_with_one_guid_are_odd),
 		DISCOVERY_TEST(one_lid_twice_is_odd),
 		DISCOVERY_TEST(peers_that_disagree_are_odd),
@@ -865,6 +993,7 @@ int main(void)
 		DISCOVERY_TEST(a_first_node_without_ports_has_no_origin),
 		DISCOVERY_TEST(a_node_with_255_ports_is_read),
 		DISCOVERY_TEST(a_local_port_beyond_the_count_is_odd),
+		DISCOVERY_TEST(a_local_port_of_the_first_node_beyond_the_count_is_odd),
 		DISCOVERY_TEST(an_unknown_type_of_node_is_odd),
 		DISCOVERY_TEST(a_chain_is_followed_for_63_hops),
 		DISCOVERY_TEST(a_fabric_without_end_is_bounded),
@@ -874,6 +1003,7 @@ int main(void)
 		DISCOVERY_TEST(a_discovery_can_be_cancelled_in_its_progress),
 		DISCOVERY_TEST(destroying_the_engine_ends_a_discovery),
 		DISCOVERY_TEST(progress_is_told_ten_times_a_second_at_most),
+		DISCOVERY_TEST(the_last_progress_has_the_final_numbers),
 		DISCOVERY_TEST(a_device_that_goes_ends_a_discovery),
 		DISCOVERY_TEST(wrong_arguments_are_refused),
 		DISCOVERY_TEST(a_port_without_the_class_is_refused),
