@@ -33,7 +33,7 @@ extern "C" {
 /** Names of nodes by GUID. */
 struct mad_node_names;
 
-/** The node-name-map that ibnetdiscover reads if no other is named. It need not exist. */
+/** The node-name-map that ibnetdiscover reads by default. It need not exist. */
 #define MAD_NODE_NAMES_PATH "/etc/rdma/ib-node-name-map"
 
 /**
@@ -42,9 +42,11 @@ struct mad_node_names;
  *
  *   0x0002c90300f00000 "leaf of rack 7"  # what follows the name has no meaning
  *
- * The GUID is hexadecimal with 0x in front, otherwise decimal, or octal with 0 in front. The
- * name ends before a quotation mark or #, or with the line. If a GUID has several names, the
- * first one counts. Lines that begin with #, empty lines and lines without a name are skipped.
+ * The GUID is hexadecimal with 0x in front, otherwise decimal, or octal with 0 in front. As in
+ * ibnetdiscover, strtoull() reads it: a minus sign is allowed, and a number beyond 64 bits is
+ * the highest one. The name ends before a quotation mark or #, or with the line. If a GUID has
+ * several names, the first one counts. Lines that begin with #, empty lines and lines without a
+ * name are skipped.
  *
  * -EBADMSG a line does not begin with a GUID, has a zero byte, or more than 4,000 bytes; *line,
  *          unless the argument is NULL, is its number, from 1
@@ -86,7 +88,7 @@ int mad_fabric_store(const struct mad_fabric *fabric, FILE *file,
  *
  * Nodes are in the order of the file. Names longer than a NodeDescription are cut off. If a
  * link is written at one of its ends alone, only that port has a peer; mad_fabric_oddity()
- * tells of it (MAD_FABRIC_ODD_PEER), of loops, and of GUIDs and LIDs that are there twice.
+ * tells of it (MAD_FABRIC_ODD_PEER), of loops, and of GUIDs and LIDs that occur twice.
  *
  * -EBADMSG a line is not of that format, names a port that the file does not have, or says
  *          again what is at a port; *line, unless the argument is NULL, is its number, from

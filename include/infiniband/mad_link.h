@@ -110,10 +110,10 @@ enum mad_link_speed {
 
 /** A link as a PortInfo describes it. Numbers are in host order. */
 struct mad_link {
-	uint8_t state;             /**< enum mad_port_state */
-	uint8_t physical_state;    /**< enum mad_port_physical_state */
-	uint8_t width;             /**< lanes in use: 1, 2, 4, 8, 12; 0: the link is down */
-	uint8_t speed;             /**< enum mad_link_speed; MAD_SPEED_NONE: the link is down */
+	uint8_t state;          /**< enum mad_port_state */
+	uint8_t physical_state; /**< enum mad_port_physical_state */
+	uint8_t width; /**< lanes in use: 1, 2, 4, 8, 12; 0: the link is down, or not known */
+	uint8_t speed; /**< enum mad_link_speed; MAD_SPEED_NONE: down, or not known */
 	uint8_t widths_supported;  /**< bits of enum mad_link_width */
 	uint8_t widths_enabled;    /**< bits of enum mad_link_width */
 	uint16_t speeds_supported; /**< bit n: the speed n of enum mad_link_speed */
@@ -146,7 +146,7 @@ enum mad_link_speed mad_link_fastest(unsigned speeds);
 const char *mad_link_speed_name(unsigned speed);
 
 /**
- * The rate of a link in Gb/s by which it is known: a link of 4 lanes has 10 with SDR, 40 with
+ * The nominal rate of a link in Gb/s: a link of 4 lanes has 10 with SDR, 40 with
  * QDR and FDR10, 56 with FDR, 100 with EDR. 0 for no lane or no such speed.
  */
 double mad_link_rate_gbps(unsigned lanes, unsigned speed);

@@ -649,6 +649,7 @@ static void names_are_read_as_ibnetdiscover_reads_them(void **state)
 		{"4660 \"decimal\"", "decimal"},
 		{"011064 \"octal\"", "octal"},
 		{"+0x1234 \"plus\"", "plus"},
+		{"-18446744073709546956 \"minus\"", "minus"}, /* 2^64 less */
 		{"0x1234 \"first\"\n0x1234 \"second\"", "first"},
 		{"0x1234\n0x1234 \"second\"", "second"},
 		{"  # comment\n\n  \t\n0x1234 \"one\"\n", "one"},
