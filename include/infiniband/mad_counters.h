@@ -277,14 +277,14 @@ struct mad_counters_tracker;
 
 /** What happened between two readings: bits that mad_counters_track() returns. */
 enum mad_counters_event {
-	/** Some counters fell, others did not: somebody reset them. */
+	/** Some counters fell by a sixteenth or more, others did not: somebody reset them. */
 	MAD_COUNTERS_RESET = 1,
 	/**
-	 * Each counter that was not 0 fell: the node restarted, or somebody reset all
-	 * counters at once. Counters do not tell which.
+	 * Each counter that was not 0 fell by a sixteenth or more: the node restarted, or
+	 * somebody reset all counters at once. Counters do not tell which.
 	 */
 	MAD_COUNTERS_RESTARTED = 2,
-	/** A counter fell by less than a sixteenth, and no other counter fell by more. */
+	/** A counter fell by less than a sixteenth: it runs backwards. */
 	MAD_COUNTERS_BACKWARDS = 4,
 	/** A counter has reached its maximum, so that its total is too low from now on. */
 	MAD_COUNTERS_STUCK = 8,
@@ -295,9 +295,9 @@ enum mad_counters_event {
 /** The sum of the readings. Members may be added at the end: the library allocates it. */
 struct mad_counters_totals {
 	/**
-	 * Events since the first reading. "present" has what was read twice. "at_maximum" has
-	 * the counters that stood at their maximum in a reading, "extended" is 0, "time_us" is
-	 * the time of the latest reading.
+	 * Events since the first reading. "present" has the counters that were in at least two
+	 * readings. "at_maximum" has the counters that stood at their maximum in a reading,
+	 * "extended" is 0, "time_us" is the time of the latest reading.
 	 */
 	struct mad_counters total;
 	uint64_t first_us; /**< the time of the first reading */
@@ -313,12 +313,13 @@ struct mad_counters_tracker *mad_counters_tracker_create(void);
 void mad_counters_tracker_free(struct mad_counters_tracker *tracker);
 
 /**
- * Adds a reading to the totals. The first one is where they begin. A counter that began again
+ * Adds a reading to the totals. The first one is where they begin. A counter that was reset
  * adds what it shows now: what it counted before the reset is not known. A counter that ran
  * backwards adds nothing until it exceeds its former value. A total stops at UINT64_MAX.
  *
- * Returns what happened, a mask of enum mad_counters_event. -EINVAL: an argument is NULL, or
- * the reading is older than the previous one; it is not added.
+ * Returns what happened, a mask of enum mad_counters_event. -EINVAL: an argument is NULL, the
+ * reading has no counters because it failed, or the reading is older than the previous one.
+ * Such a reading is not added, and changes nothing.
  */
 int mad_counters_track(struct mad_counters_tracker *tracker,
 		       const struct mad_counters *reading);
@@ -328,7 +329,8 @@ const struct mad_counters_totals *mad_counters_tracker_totals(
 	const struct mad_counters_tracker *tracker);
 /** The rate of a counter between the latest two readings, a second; 0 if one lacks it. */
 double mad_counters_tracker_rate(const struct mad_counters_tracker *tracker, unsigned counter);
-/** The rate of a counter since the first reading, a second; 0 after one reading. */
+/** The rate of a counter a second, from the first reading that has it to the latest one that
+ * has it; 0 after one reading. */
 double mad_counters_tracker_mean_rate(const struct mad_counters_tracker *tracker,
 				      unsigned counter);
 

@@ -17,9 +17,11 @@ struct mad_counters_tracker {
 	struct mad_counters latest; /* of each counter the latest value */
 	/* What has been added: more than the latest value after a counter ran backwards. */
 	uint64_t highest[MAD_COUNTER_COUNT];
-	uint64_t in_latest;                /* the counters of the latest reading */
-	uint64_t rate_time_us;             /* between the latest two readings */
-	uint64_t grown[MAD_COUNTER_COUNT]; /* in that time */
+	uint64_t first_us[MAD_COUNTER_COUNT];  /* when the counter was read first */
+	uint64_t latest_us[MAD_COUNTER_COUNT]; /* when the counter was read last */
+	uint64_t in_latest;                    /* the counters of the latest reading */
+	uint64_t rate_time_us;                 /* between the latest two readings */
+	uint64_t grown[MAD_COUNTER_COUNT];     /* in that time */
 };
 
 EXPORT struct mad_counters_tracker *mad_counters_tracker_create(void)
@@ -41,7 +43,7 @@ static unsigned count_bits(uint64_t mask)
 struct fall {
 	uint64_t lower;
 	uint64_t far; /* of these, counters that only a reset explains */
-	bool all;     /* of all counters that were not 0, none is as high as before */
+	bool all;     /* each counter that was not 0 is far lower */
 };
 
 static struct fall find_falls(const struct mad_counters_tracker *tracker,
@@ -55,13 +57,12 @@ static struct fall find_falls(const struct mad_counters_tracker *tracker,
 
 		if (!(comparable & MAD_COUNTER_BIT(i)) || !before)
 			continue;
-		if (now >= before) {
-			fall.all = false;
-			continue;
-		}
-		fall.lower |= MAD_COUNTER_BIT(i);
-		if (before - now >= before / BACKWARDS_PART)
+		if (now < before)
+			fall.lower |= MAD_COUNTER_BIT(i);
+		if (now < before && before - now >= before / BACKWARDS_PART)
 			fall.far |= MAD_COUNTER_BIT(i);
+		else
+			fall.all = false;
 	}
 	return fall;
 }
@@ -73,7 +74,7 @@ static uint64_t growth(struct mad_counters_tracker *tracker, const struct mad_co
 	uint64_t *before = counter_in(&tracker->latest, counter), grown = 0;
 	uint64_t now = mad_counters_value(reading, counter);
 
-	if (is_reset && now < *before)
+	if (is_reset)
 		tracker->highest[counter] = 0;
 	*before = now;
 	if (now > tracker->highest[counter]) {
@@ -84,7 +85,7 @@ static uint64_t growth(struct mad_counters_tracker *tracker, const struct mad_co
 }
 
 static void add(struct mad_counters_tracker *tracker, const struct mad_counters *reading,
-		uint64_t comparable, bool is_reset)
+		uint64_t comparable, uint64_t reset)
 {
 	struct mad_counters *total = &tracker->totals.total;
 
@@ -94,7 +95,7 @@ static void add(struct mad_counters_tracker *tracker, const struct mad_counters 
 		tracker->grown[i] = 0;
 		if (!(comparable & MAD_COUNTER_BIT(i)))
 			continue;
-		grown = growth(tracker, reading, i, is_reset);
+		grown = growth(tracker, reading, i, reset & MAD_COUNTER_BIT(i));
 		*sum = add_counts(*sum, grown);
 		/* otherwise it grew in a longer time */
 		if (tracker->in_latest & MAD_COUNTER_BIT(i))
@@ -122,6 +123,7 @@ static int take_comparable(struct mad_counters_tracker *tracker,
 {
 	struct fall fall = find_falls(tracker, reading, comparable);
 	struct mad_counters_totals *totals = &tracker->totals;
+	uint64_t backwards = fall.lower & ~fall.far;
 	int events = 0;
 
 	if (fall.far && fall.all) {
@@ -130,12 +132,24 @@ static int take_comparable(struct mad_counters_tracker *tracker,
 	} else if (fall.far) {
 		events = MAD_COUNTERS_RESET;
 		totals->resets++;
-	} else if (fall.lower) {
-		events = MAD_COUNTERS_BACKWARDS;
-		totals->backwards += count_bits(fall.lower);
 	}
-	add(tracker, reading, comparable, fall.far != 0);
+	if (backwards)
+		events |= MAD_COUNTERS_BACKWARDS;
+	totals->backwards += count_bits(backwards);
+	add(tracker, reading, comparable, fall.far);
 	return events;
+}
+
+static void note_times(struct mad_counters_tracker *tracker, const struct mad_counters *reading,
+		       uint64_t known)
+{
+	for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++) {
+		if (!(reading->present & MAD_COUNTER_BIT(i)))
+			continue;
+		if (!(known & MAD_COUNTER_BIT(i)))
+			tracker->first_us[i] = reading->time_us;
+		tracker->latest_us[i] = reading->time_us;
+	}
 }
 
 static int take(struct mad_counters_tracker *tracker, const struct mad_counters *reading)
@@ -160,6 +174,7 @@ static int take(struct mad_counters_tracker *tracker, const struct mad_counters 
 	totals->total.at_maximum |= at_maximum;
 	/* a counter that was not read stays as it was */
 	tracker->latest.at_maximum = at_maximum | (tracker->latest.at_maximum & ~present);
+	note_times(tracker, reading, known);
 	begin_again(tracker, reading, present & ~comparable);
 	tracker->in_latest = present;
 	return events;
@@ -171,7 +186,8 @@ EXPORT int mad_counters_track(struct mad_counters_tracker *tracker,
 	struct mad_counters_totals *totals;
 	int events;
 
-	if (!tracker || !reading)
+	/* a reading that failed has no counters, and may have no time */
+	if (!tracker || !reading || !(reading->present & MAD_COUNTERS_ALL))
 		return -EINVAL;
 	totals = &tracker->totals;
 	if (totals->readings && reading->time_us < totals->total.time_us)
@@ -213,11 +229,8 @@ EXPORT double mad_counters_tracker_rate(const struct mad_counters_tracker *track
 EXPORT double mad_counters_tracker_mean_rate(const struct mad_counters_tracker *tracker,
 					     unsigned counter)
 {
-	const struct mad_counters_totals *totals;
-
 	if (!tracker || counter >= MAD_COUNTER_COUNT)
 		return 0;
-	totals = &tracker->totals;
-	return per_second(mad_counters_value(&totals->total, counter),
-			  totals->total.time_us - totals->first_us);
+	return per_second(mad_counters_value(&tracker->totals.total, counter),
+			  tracker->latest_us[counter] - tracker->first_us[counter]);
 }

@@ -167,7 +167,7 @@ static void a_counter_that_counts_down_never_looks_reset(void **state)
 	assert_int_equal(total()->rcv_bytes, 307);
 }
 
-static void a_small_fall_beside_a_reset_is_part_of_it(void **state)
+static void a_small_fall_beside_a_reset_is_no_reset(void **state)
 {
 	(void)state;
 	reading.rcv_bytes = 100000;
@@ -175,9 +175,63 @@ static void a_small_fall_beside_a_reset_is_part_of_it(void **state)
 	reading.xmit_packets = 4;
 	track();
 	reading.rcv_bytes = 99000;
+	reading.symbol_errors = 3;
+	assert_int_equal(track(), MAD_COUNTERS_RESET | MAD_COUNTERS_BACKWARDS);
+	assert_int_equal(total()->rcv_bytes, 0);
+	assert_int_equal(total()->symbol_errors, 3);
+	assert_int_equal(mad_counters_tracker_totals(tracker)->backwards, 1);
+	reading.rcv_bytes = 100005;
+	assert_int_equal(track(), 0);
+	assert_int_equal(total()->rcv_bytes, 5);
+}
+
+static void a_small_fall_of_all_that_was_not_reset_is_no_restart(void **state)
+{
+	(void)state;
+	reading.xmit_bytes = UINT64_C(1000000000000);
+	reading.symbol_errors = 100;
+	track();
+	reading.xmit_bytes -= 4;
 	reading.symbol_errors = 0;
-	assert_int_equal(track(), MAD_COUNTERS_RESET);
-	assert_int_equal(total()->rcv_bytes, 99000);
+	assert_int_equal(track(), MAD_COUNTERS_RESET | MAD_COUNTERS_BACKWARDS);
+	assert_true(total()->xmit_bytes == 0);
+	assert_int_equal(mad_counters_tracker_totals(tracker)->restarts, 0);
+}
+
+static void a_reading_that_failed_changes_nothing(void **state)
+{
+	const struct mad_counters failed = {.port = 7, .requests = 3, .odd = 1};
+
+	(void)state;
+	assert_int_equal(mad_counters_track(tracker, &failed), -EINVAL);
+	reading.rcv_bytes = 1000;
+	assert_int_equal(track(), 0);
+	assert_int_equal(mad_counters_tracker_totals(tracker)->first_us, 2000000);
+	assert_int_equal(mad_counters_track(tracker, &failed), -EINVAL);
+	reading.rcv_bytes = 4000;
+	assert_int_equal(track(), 0);
+	assert_int_equal(total()->rcv_bytes, 3000);
+	assert_int_equal(total()->odd, 0);
+	assert_int_equal(mad_counters_tracker_totals(tracker)->readings, 2);
+	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES) == 3000);
+}
+
+static void the_mean_rate_of_a_counter_is_of_the_readings_that_have_it(void **state)
+{
+	(void)state;
+	reading.present &= ~MAD_COUNTER_BIT(MAD_COUNTER_RCV_BYTES);
+	track();
+	track();
+	reading.present = TRAFFIC_AND_ERRORS;
+	reading.rcv_bytes = 5000;
+	track();
+	assert_true(mad_counters_tracker_mean_rate(tracker, MAD_COUNTER_RCV_BYTES) == 0);
+	reading.rcv_bytes = 5800;
+	track();
+	assert_true(mad_counters_tracker_mean_rate(tracker, MAD_COUNTER_RCV_BYTES) == 800);
+	reading.present &= ~MAD_COUNTER_BIT(MAD_COUNTER_RCV_BYTES);
+	track();
+	assert_true(mad_counters_tracker_mean_rate(tracker, MAD_COUNTER_RCV_BYTES) == 800);
 }
 
 static void a_counter_at_its_maximum_is_named_and_stays_so(void **state)
@@ -279,7 +333,10 @@ int main(void)
 		TEST(a_restart_resets_all_counters),
 		TEST(a_counter_that_runs_backwards_adds_nothing),
 		TEST(a_counter_that_counts_down_never_looks_reset),
-		TEST(a_small_fall_beside_a_reset_is_part_of_it),
+		TEST(a_small_fall_beside_a_reset_is_no_reset),
+		TEST(a_small_fall_of_all_that_was_not_reset_is_no_restart),
+		TEST(a_reading_that_failed_changes_nothing),
+		TEST(the_mean_rate_of_a_counter_is_of_the_readings_that_have_it),
 		TEST(a_counter_at_its_maximum_is_named_and_stays_so),
 		TEST(a_reading_that_lacks_a_counter_leaves_it),
 		TEST(a_counter_from_another_attribute_begins_again),
