@@ -13,7 +13,7 @@
  * A reading has each counter that the node has: those of PortCountersExtended if the node has
  * it, those of PortCounters that PortCountersExtended lacks, and on demand those of
  * PortRcvErrorDetails and PortXmitDiscardDetails. The node's ClassPortInfo says which it has. A
- * struct mad_counters_node keeps what ClassPortInfo said, so that it is read once.
+ * struct mad_counters_node keeps what ClassPortInfo said, so that it is not read again.
  *
  * The port must have IB_PERFORMANCE_CLASS registered. The numbers are in host order.
  *
@@ -186,7 +186,7 @@ struct mad_counter_info {
 	const char *name;        /**< of the member: "xmit_bytes" */
 	const char *unit;        /**< "bytes", "packets", "ticks" or "events" */
 	const char *field;       /**< as the specification names it: "PortXmitData" */
-	const char *attribute;   /**< "PortCounters", ...; of extended_bits if bits is 0 */
+	const char *attribute;   /**< that of "bits"; PortCountersExtended if bits is 0 */
 	unsigned bits;           /**< in that attribute; 0: it is not there */
 	unsigned extended_bits;  /**< in PortCountersExtended; 0: it is not there */
 	unsigned multiplier;     /**< units for one of the node's: 4 for bytes */
@@ -204,7 +204,8 @@ uint64_t mad_counters_value(const struct mad_counters *counters, unsigned counte
  * What a node said about itself: its ClassPortInfo, and which attributes it refused. A program
  * creates one for each node (or LID), and gives it to all readings of that node's ports. If
  * many readings of an engine begin at once, one of them asks for ClassPortInfo, and the others
- * wait for it. If that fails, they all fail, so that a dead node costs one request.
+ * wait for it. If that fails, they all fail, so that a dead node costs one request. Until the
+ * node is known, each engine and each blocking call asks.
  */
 struct mad_counters_node;
 
@@ -213,9 +214,11 @@ struct mad_counters_node *mad_counters_node_create(void);
 /** Readings that were begun with it go on, and keep it as long. NULL is allowed. */
 void mad_counters_node_free(struct mad_counters_node *node);
 
-/** What is 0 is left to the library. */
+/** A member that is 0 has its default. */
 struct mad_counters_options {
-	uint64_t counters;              /**< which to read; 0: MAD_COUNTERS_DEFAULT */
+	/** Which to read; 0: MAD_COUNTERS_DEFAULT. Bits beyond MAD_COUNTERS_ALL have no effect.
+	 */
+	uint64_t counters;
 	struct mad_counters_node *node; /**< NULL: ClassPortInfo is asked for, and not kept */
 	int timeout_ms;                 /**< of an attempt; 0: the port's */
 	/**
@@ -224,6 +227,7 @@ struct mad_counters_options {
 	 * and QP1Dropped are read only if the node is known.
 	 */
 	bool basic;
+	uint64_t reserved[4]; /**< 0 */
 };
 
 /** All ports of a node together, if it has MAD_PMA_ALL_PORT_SELECT. */
@@ -236,11 +240,15 @@ struct mad_counters_options {
  * *counters is always filled in. If the call fails after a part was read, "present" says which.
  * What the node does not have is no error, unless it has none of the counters.
  *
- * -EINVAL
+ * -EINVAL      an argument is wrong: the LID is not unicast, the port is above 255, the timeout
+ *              is negative, a reserved member is not 0, or all bits of "counters" are unknown
  * -EIO         a response with a status other than 0: counters->status
  * -ETIMEDOUT   no response came
  * -EOPNOTSUPP  the node has none of the counters, or does not have MAD_COUNTERS_ALL_PORTS
  * -EBADMSG     a response is too short
+ * -ENOMEM      out of memory
+ * -ENODEV      the device is gone
+ * -ECANCELED   the port was closed, or the engine destroyed
  * and the other errors of struct mad_reply
  */
 int mad_counters_read(const struct ibmad_port *port, const ib_portid_t *dport,
@@ -256,8 +264,8 @@ typedef void mad_counters_fn(struct mad_async *async, int error,
 
 /**
  * Begins a reading on an engine. dport and options are copied. If the call fails, the callback
- * is not called: -EINVAL, -ENOMEM, -EOPNOTSUPP as above if the node is known, and the errors of
- * mad_async_submit().
+ * is not called: -EINVAL, -ENOMEM, and the errors of mad_async_submit(); and -EOPNOTSUPP as
+ * above if the reading does not begin with ClassPortInfo: the node is known, or "basic" is set.
  */
 int mad_counters_submit(struct mad_async *async, const ib_portid_t *dport, unsigned port_number,
 			const struct mad_counters_options *options, mad_counters_fn *callback,

@@ -82,7 +82,7 @@ EXPORT int mad_counters_read(const struct ibmad_port *port, const ib_portid_t *d
 	memset(counters, 0, sizeof(*counters));
 	reading_init(&reading, port_number, options);
 	reading.counters = counters;
-	if (port && reading_is_valid(dport, port_number))
+	if (port && reading_is_valid(dport, port_number, options))
 		error = read_all(port, dport, &reading);
 	reading_complete(&reading);
 	return error;
@@ -122,7 +122,7 @@ EXPORT int mad_counters_reset(const struct ibmad_port *port, const ib_portid_t *
 	struct reading reading;
 	int error, source;
 
-	if (!port || !reading_is_valid(dport, port_number))
+	if (!port || !reading_is_valid(dport, port_number, options))
 		return -EINVAL;
 	reading_init(&reading, port_number, options);
 	error = get_to_know(port, dport, &reading);
@@ -278,27 +278,56 @@ static void class_port_info_came(struct mad_async *async, const struct mad_reply
 }
 
 /*
- * Waits for the ClassPortInfo that the engine has asked for, or asks for it. The node stays
- * locked, so that the callback of what asks finds all that wait. False if the node is known.
+ * Asks for ClassPortInfo. The node is not locked meanwhile: a request takes long, and its
+ * callback, which may come before this returns, locks the node. "turn" is that of the asker, or
+ * 0.
+ */
+static int ask_class_port_info(struct mad_async *async, struct pending *pending, uint64_t turn)
+{
+	struct mad_counters_node *node = pending->reading.options.node;
+	int error = submit(async, pending, CLASS_PORT_INFO, class_port_info_came);
+
+	pthread_mutex_lock(&node->lock);
+	if (node->asked == turn) {
+		node->is_submitted = !error;
+		if (error)
+			node->asker = NULL;
+	}
+	pthread_mutex_unlock(&node->lock);
+	node_release(node);
+	return error;
+}
+
+/*
+ * Waits for the ClassPortInfo that the engine has asked for, or asks for it. Nothing waits for
+ * a request before it is submitted, so that nothing waits if that fails. False if the node is
+ * known.
  */
 static bool ask_or_wait(struct mad_async *async, struct pending *pending, int *error)
 {
 	struct mad_counters_node *node = pending->reading.options.node;
-	bool known;
+	bool known, waits;
+	uint64_t turn = 0;
 
-	pthread_mutex_lock(&node->lock);
-	known = node->known;
 	*error = 0;
-	if (known) {
-		pending->reading.abilities = node->abilities;
-	} else if (node->asker == async) {
+	pthread_mutex_lock(&node->lock);
+	pending->reading.abilities = node->abilities;
+	known = node->known;
+	waits = !known && node->asker == async && node->is_submitted;
+	if (waits) {
 		list_add_last(&node->waiting, &pending->waiting);
-	} else {
-		*error = submit(async, pending, CLASS_PORT_INFO, class_port_info_came);
-		if (!*error && !node->asker)
+	} else if (!known) {
+		/* the callback may end the reading, and its hold on the node */
+		node->users++;
+		if (!node->asker) {
 			node->asker = async;
+			node->is_submitted = false;
+			turn = ++node->asked;
+		}
 	}
 	pthread_mutex_unlock(&node->lock);
+	if (!known && !waits)
+		*error = ask_class_port_info(async, pending, turn);
 	return !known;
 }
 
@@ -326,7 +355,7 @@ EXPORT int mad_counters_submit(struct mad_async *async, const ib_portid_t *dport
 	struct pending *pending;
 	int error;
 
-	if (!async || !callback || !reading_is_valid(dport, port_number))
+	if (!async || !callback || !reading_is_valid(dport, port_number, options))
 		return -EINVAL;
 	pending = malloc(sizeof(*pending));
 	if (!pending)

@@ -98,9 +98,20 @@ void node_note_refusal(struct mad_counters_node *node, enum counter_source sourc
 
 /* --- readings ------------------------------------------------------------------- */
 
-bool reading_is_valid(const ib_portid_t *dport, unsigned port_number)
+static bool is_valid(const struct mad_counters_options *options)
 {
-	return dport && IB_LID_VALID(dport->lid) && port_number <= UINT8_MAX;
+	for (size_t i = 0; i < sizeof(options->reserved) / sizeof(options->reserved[0]); i++)
+		if (options->reserved[i])
+			return false;
+	return options->timeout_ms >= 0 &&
+	       (!options->counters || options->counters & MAD_COUNTERS_ALL);
+}
+
+bool reading_is_valid(const ib_portid_t *dport, unsigned port_number,
+		      const struct mad_counters_options *options)
+{
+	return dport && IB_LID_VALID(dport->lid) && port_number <= UINT8_MAX &&
+	       (!options || is_valid(options));
 }
 
 void reading_init(struct reading *reading, unsigned port_number,
@@ -108,7 +119,12 @@ void reading_init(struct reading *reading, unsigned port_number,
 {
 	*reading = (struct reading){.port = (uint8_t)port_number};
 	if (options)
-		reading->options = *options;
+		reading->options = (struct reading_options){
+			.counters = options->counters,
+			.node = options->node,
+			.timeout_ms = options->timeout_ms,
+			.basic = options->basic,
+		};
 	if (!reading->options.counters)
 		reading->options.counters = MAD_COUNTERS_DEFAULT;
 }

@@ -26,6 +26,8 @@ struct mad_counters_node {
 	bool known;     /* by its ClassPortInfo */
 	struct abilities abilities;
 	struct mad_async *asker; /* the engine that asks for ClassPortInfo; or NULL */
+	uint64_t asked;          /* how often an engine became the asker */
+	bool is_submitted;       /* the asker's request */
 	struct list waiting;     /* readings of that engine that wait for it */
 };
 
@@ -39,8 +41,16 @@ void node_learn(struct mad_counters_node *node, const struct abilities *abilitie
 /* Keeps that the node refused an attribute; locks. NULL is allowed. */
 void node_note_refusal(struct mad_counters_node *node, enum counter_source source);
 
+/* What a reading needs of struct mad_counters_options. */
+struct reading_options {
+	uint64_t counters;
+	struct mad_counters_node *node;
+	int timeout_ms;
+	bool basic;
+};
+
 struct reading {
-	struct mad_counters_options options;
+	struct reading_options options;
 	struct abilities abilities;
 	uint8_t asked; /* attributes that were asked for */
 	uint8_t port;
@@ -52,7 +62,9 @@ struct reading {
 	struct mad_counters *counters;
 };
 
-bool reading_is_valid(const ib_portid_t *dport, unsigned port_number);
+/* options may be NULL. */
+bool reading_is_valid(const ib_portid_t *dport, unsigned port_number,
+		      const struct mad_counters_options *options);
 /* options may be NULL. The caller sets counters, to zeros. */
 void reading_init(struct reading *reading, unsigned port_number,
 		  const struct mad_counters_options *options);

@@ -517,6 +517,7 @@ static void a_node_without_any_of_the_counters_is_told(void **state)
 static void what_cannot_be_read_is_refused(void **state)
 {
 	ib_portid_t nowhere = {.lid = 0}, route = {.lid = -1};
+	struct mad_async *async = mad_async_create(fixture.port);
 	struct mad_counters counters;
 
 	(void)state;
@@ -527,6 +528,21 @@ static void what_cannot_be_read_is_refused(void **state)
 	assert_int_equal(mad_counters_read(fixture.port, &route, 1, NULL, &counters), -EINVAL);
 	assert_int_equal(mad_counters_read(fixture.port, &to, 256, NULL, &counters), -EINVAL);
 	assert_int_equal(mad_counters_read(fixture.port, &to, 1, NULL, NULL), -EINVAL);
+	for (unsigned i = 0; i < 6; i++) {
+		struct mad_counters_options options = {.timeout_ms = i == 4 ? -1 : 0};
+		struct result result = {0};
+
+		if (i < 4)
+			options.reserved[i] = 1;
+		else if (i == 5)
+			options.counters = MAD_COUNTER_BIT(MAD_COUNTER_COUNT);
+		assert_int_equal(mad_counters_read(fixture.port, &to, 1, &options, &counters),
+				 -EINVAL);
+		assert_int_equal(mad_counters_reset(fixture.port, &to, 1, &options), -EINVAL);
+		assert_int_equal(mad_counters_submit(async, &to, 1, &options, came, &result),
+				 -EINVAL);
+	}
+	mad_async_destroy(async);
 	assert_int_equal(mad_counters_reset(NULL, &to, 1, NULL), -EINVAL);
 	assert_int_equal(mad_counters_reset(fixture.port, &route, 1, NULL), -EINVAL);
 	assert_int_equal(device_written(), 0);
@@ -655,6 +671,76 @@ static void a_dead_switch_costs_one_request_for_all_ports(void **state)
 	assert_int_equal(results[0].error, 0);
 	mad_async_destroy(async);
 	mad_counters_node_free(options.node);
+}
+
+/* A node that refused an attribute before its ClassPortInfo was asked for. */
+static void an_engine_does_not_ask_for_what_was_refused_before(void **state)
+{
+	struct mad_counters_options options = {.counters = MAD_COUNTERS_ALL,
+					       .node = mad_counters_node_create(),
+					       .basic = true};
+	struct mad_async *async = mad_async_create(fixture.port);
+	struct result results[PORTS];
+
+	(void)state;
+	node.status[RCV_DETAILS] = 0x000c;
+	read_with(&options, 3);
+	assert_int_equal(node.count[RCV_DETAILS], 1);
+	options.basic = false;
+	submit_all(async, &options, results);
+	mad_async_run(async);
+	assert_int_equal(results[PORTS - 1].error, 0);
+	assert_int_equal(node.count[CLASS_PORT_INFO], 1);
+	assert_int_equal(node.count[RCV_DETAILS], 1);
+	mad_async_destroy(async);
+	mad_counters_node_free(options.node);
+}
+
+static void readings_do_not_wait_for_a_request_that_was_not_submitted(void **state)
+{
+	struct mad_counters_options options = {.node = mad_counters_node_create()};
+	struct mad_async *async = mad_async_create(fixture.port);
+	struct result results[PORTS], refused = {0};
+
+	(void)state;
+	device_fail_malloc(2);
+	assert_int_equal(mad_counters_submit(async, &to, 1, &options, came, &refused), -ENOMEM);
+	device_fail_malloc(0);
+	submit_all(async, &options, results);
+	mad_async_run(async);
+	assert_int_equal(device_written(), 1 + PORTS);
+	assert_int_equal(results[0].error, 0);
+	assert_int_equal(results[PORTS - 1].calls, 1);
+	assert_int_equal(refused.calls, 0);
+	mad_async_destroy(async);
+	mad_counters_node_free(options.node);
+}
+
+static int free_node_and_answer(const struct device_packet *packet, void *arg)
+{
+	struct mad_counters_node **freed = arg;
+
+	mad_counters_node_free(*freed);
+	*freed = NULL;
+	return answer(packet, NULL);
+}
+
+/* What locks the node while a request is written would wait for the writer. */
+static void a_node_is_not_locked_while_a_request_is_written(void **state)
+{
+	struct mad_counters_options options = {.node = mad_counters_node_create()};
+	struct mad_counters_node *freed = options.node;
+	struct mad_async *async = mad_async_create(fixture.port);
+	struct result result = {0};
+
+	(void)state;
+	device_on_write(free_node_and_answer, &freed);
+	assert_int_equal(mad_counters_submit(async, &to, PORT, &options, came, &result), 0);
+	mad_async_run(async);
+	assert_null(freed);
+	assert_int_equal(result.calls, 1);
+	assert_int_equal(result.error, 0);
+	mad_async_destroy(async);
 }
 
 static void the_end_of_an_engine_ends_readings_that_wait(void **state)
@@ -833,6 +919,9 @@ int main(void)
 		TEST(a_switch_of_64_ports_takes_65_requests),
 		TEST(readings_without_a_node_ask_for_class_port_info_each),
 		TEST(a_dead_switch_costs_one_request_for_all_ports),
+		TEST(an_engine_does_not_ask_for_what_was_refused_before),
+		TEST(readings_do_not_wait_for_a_request_that_was_not_submitted),
+		TEST(a_node_is_not_locked_while_a_request_is_written),
 		TEST(the_end_of_an_engine_ends_readings_that_wait),
 		TEST(two_engines_and_a_blocking_call_share_a_node),
 		TEST(threads_share_a_node),
