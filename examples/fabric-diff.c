@@ -2,16 +2,18 @@
 
 /*
  * Discovers the fabric again and again, and prints the nodes and links that came (+), went (-)
- * or changed (*).
+ * or changed (*), and what does not respond (!).
  *
  *   fabric-diff [SECONDS]      after so many seconds each, 5 by default
  *
- * Exits with 1 when this node does not respond.
+ * Exits with 1 when this node does not respond, with 2 if the argument is no number above 0.
  */
 
 #include <infiniband/mad_fabric.h>
 
 #include <ctype.h>
+#include <errno.h>
+#include <time.h>
 
 static const char *const words[] = {
 	[MAD_FABRIC_NODE_ADDED] = "+ node",   [MAD_FABRIC_NODE_REMOVED] = "- node",
@@ -34,11 +36,46 @@ static void print_port(const struct mad_fabric_port *port)
 	printf(" port %u", port->number);
 }
 
-/* What a change of a link or port may be. */
-static void print_state(const struct mad_fabric_port *port)
+static void print_number(const char *name, uint64_t before, uint64_t after)
 {
-	printf(" state %u/%u, %ux %s, MTU %u", port->state, port->physical_state, port->width,
-	       mad_link_speed_name(port->speed), port->mtu);
+	if (before != after)
+		printf(" [%s %" PRIu64 ", was %" PRIu64 "]", name, after, before);
+}
+
+static void print_guid(const char *name, uint64_t before, uint64_t after)
+{
+	if (before != after)
+		printf(" [%s 0x%016" PRIx64 ", was 0x%016" PRIx64 "]", name, after, before);
+}
+
+static void print_node_change(const struct mad_fabric_node *before,
+			      const struct mad_fabric_node *after)
+{
+	if (strcmp(before->description, after->description) != 0) {
+		fputs(" [was", stdout);
+		print_node(before);
+		putchar(']');
+	}
+	print_number("type", before->type, after->type);
+	print_number("ports", before->port_count, after->port_count);
+	print_number("LID", before->lid, after->lid);
+	print_number("LMC", before->lmc, after->lmc);
+	print_guid("system", before->system_guid, after->system_guid);
+}
+
+static void print_port_change(const struct mad_fabric_port *before,
+			      const struct mad_fabric_port *after)
+{
+	print_number("state", before->state, after->state);
+	print_number("physical state", before->physical_state, after->physical_state);
+	print_number("width", before->width, after->width);
+	if (before->speed != after->speed)
+		printf(" [speed %s, was %s]", mad_link_speed_name(after->speed),
+		       mad_link_speed_name(before->speed));
+	print_number("MTU", before->mtu, after->mtu);
+	print_number("LID", before->lid, after->lid);
+	print_number("LMC", before->lmc, after->lmc);
+	print_guid("GUID", before->guid, after->guid);
 }
 
 static int print_change(const struct mad_fabric_difference *difference, void *arg)
@@ -49,24 +86,42 @@ static int print_change(const struct mad_fabric_difference *difference, void *ar
 
 	(void)arg;
 	fputs(words[difference->change], stdout);
-	if (!port) {
+	if (!port)
 		print_node(difference->after_node ? difference->after_node
 						  : difference->before_node);
-	} else {
+	else
 		print_port(port);
-		if (port->peer) {
-			fputs(" to", stdout);
-			print_port(port->peer);
-		}
-	}
-	if (before && after) {
-		fputs(": was", stdout);
-		print_state(before);
-		fputs(", is", stdout);
-		print_state(after);
+	if (difference->change == MAD_FABRIC_NODE_CHANGED)
+		print_node_change(difference->before_node, difference->after_node);
+	if (before && after)
+		print_port_change(before, after);
+	if (port && port->peer) {
+		fputs(" to", stdout);
+		print_port(port->peer);
+		if (before && after && before->peer && after->peer)
+			print_port_change(before->peer, after->peer);
 	}
 	putchar('\n');
 	return 0;
+}
+
+/* Each time, so that a change beside a failure can be judged. */
+static void print_failures(const struct mad_fabric *fabric)
+{
+	const struct mad_fabric_failure *failure;
+
+	for (size_t i = 0; (failure = mad_fabric_failure(fabric, i)); i++) {
+		if (failure->behind) {
+			fputs("! the node behind", stdout);
+			print_port(failure->behind);
+		} else {
+			fputs("! node", stdout);
+			print_node(failure->node);
+			if (failure->attribute == IB_ATTR_PORT_INFO)
+				printf(" port %u", failure->modifier);
+		}
+		printf(": %s\n", strerror(-failure->error));
+	}
 }
 
 /* Without the fabric if this node does not respond. */
@@ -75,24 +130,45 @@ static struct mad_fabric *discover(struct ibmad_port *port)
 	struct mad_fabric *fabric;
 	int ret = mad_fabric_discover(port, NULL, &fabric);
 
-	if (ret == 0)
+	if (ret == 0) {
+		print_failures(fabric);
 		return fabric;
+	}
 	fprintf(stderr, "fabric-diff: %s\n", strerror(-ret));
 	return NULL;
 }
 
+static int pause_for(double seconds)
+{
+	struct timespec time = {.tv_sec = (time_t)seconds};
+
+	time.tv_nsec = (long)((seconds - (double)time.tv_sec) * 1e9);
+	return nanosleep(&time, NULL);
+}
+
 int main(int argc, char **argv)
 {
-	double seconds = argc > 1 ? atof(argv[1]) : 5;
+	char *end = NULL;
+	double seconds = argc > 1 ? strtod(argv[1], &end) : 5;
 	int classes[] = {IB_SMI_DIRECT_CLASS};
-	struct ibmad_port *port = mad_rpc_open_port(NULL, 0, classes, 1);
-	struct mad_fabric *before = port ? discover(port) : NULL, *after;
+	struct mad_fabric *before, *after;
+	struct ibmad_port *port;
 
+	if (argc > 2 || (end && *end) || !(seconds > 0 && seconds < 1e6)) {
+		fprintf(stderr, "usage: fabric-diff [SECONDS]\n");
+		return 2;
+	}
+	setlinebuf(stdout);
+	port = mad_rpc_open_port(NULL, 0, classes, 1);
+	if (!port) {
+		fprintf(stderr, "fabric-diff: %s\n", strerror(errno));
+		return 1;
+	}
+	before = discover(port);
 	if (!before)
 		return 1;
-	setlinebuf(stdout);
 	printf("%zu nodes\n", mad_fabric_node_count(before));
-	while (usleep((useconds_t)(seconds * 1e6)) == 0 && (after = discover(port))) {
+	while (pause_for(seconds) == 0 && (after = discover(port))) {
 		mad_fabric_compare(before, after, print_change, NULL);
 		mad_fabric_free(before);
 		before = after;

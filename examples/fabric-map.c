@@ -6,14 +6,15 @@
  *   fabric-map | dot -T svg > fabric.svg
  *
  * A link is red if one of its ports counted errors, orange if it is slower or narrower than
- * both ports support, grey if it is not Active. Exits with 0, or with 1 if this node does not
- * respond.
+ * both ports support, grey if it is not Active. Switches that no host leads to are at the top.
+ * Exits with 0, or with 1 if this node does not respond.
  */
 
 #include <infiniband/mad_counters.h>
 #include <infiniband/mad_fabric.h>
 
 #include <ctype.h>
+#include <errno.h>
 #include <limits.h>
 
 static uint64_t *errors; /* by the index of the port */
@@ -32,7 +33,8 @@ static void counters_read(struct mad_async *async, int error,
 /* Of all ports that have a link. */
 static void read_errors(struct ibmad_port *ibmad_port, const struct mad_fabric *fabric)
 {
-	const struct mad_counters_options options = {.counters = MAD_COUNTERS_ERRORS};
+	const struct mad_counters_options options = {.counters = MAD_COUNTERS_ERRORS,
+						     .basic = true};
 	struct mad_async *async = mad_async_create(ibmad_port);
 	const struct mad_fabric_port *port = NULL;
 
@@ -53,6 +55,7 @@ static void read_errors(struct ibmad_port *ibmad_port, const struct mad_fabric *
 static void find_levels(const struct mad_fabric *fabric)
 {
 	const struct mad_fabric_port *port;
+	unsigned above;
 	bool found = true;
 
 	for (size_t i = 0; i < mad_fabric_node_count(fabric); i++)
@@ -66,6 +69,11 @@ static void find_levels(const struct mad_fabric *fabric)
 				found = true;
 			}
 	}
+	/* no host leads to these */
+	above = top_level + 1;
+	for (size_t i = 0; i < mad_fabric_node_count(fabric); i++)
+		if (levels[i] == UINT_MAX)
+			levels[i] = top_level = above;
 }
 
 static void print_node(const struct mad_fabric_node *node)
@@ -106,7 +114,8 @@ static bool is_first_end(const struct mad_fabric_port *port)
 {
 	unsigned level = levels[port->node->index], peers = levels[port->peer->node->index];
 
-	return level > peers || (level == peers && port->index < port->peer->index);
+	/* a port may be cabled to itself */
+	return level > peers || (level == peers && port->index <= port->peer->index);
 }
 
 static void print_graph(const struct mad_fabric *fabric)
@@ -133,7 +142,7 @@ int main(void)
 	int classes[] = {IB_SMI_DIRECT_CLASS, IB_PERFORMANCE_CLASS};
 	struct ibmad_port *port = mad_rpc_open_port(NULL, 0, classes, 2);
 	struct mad_fabric *fabric = NULL;
-	int ret = port ? mad_fabric_discover(port, NULL, &fabric) : -1;
+	int ret = port ? mad_fabric_discover(port, NULL, &fabric) : -errno;
 
 	if (ret < 0) {
 		fprintf(stderr, "fabric-map: %s\n", strerror(-ret));

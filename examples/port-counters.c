@@ -21,11 +21,26 @@ static void print(const struct mad_counters *counters)
 {
 	const struct mad_counter_info *info;
 
-	for (unsigned i = 0; (info = mad_counters_info(i)); i++)
-		if (mad_counters_value(counters, i))
-			printf("%-32s %" PRIu64 " %s%s\n", info->name,
-			       mad_counters_value(counters, i), info->unit,
-			       counters->at_maximum & MAD_COUNTER_BIT(i) ? " or more" : "");
+	bool counted = false;
+
+	for (unsigned i = 0; (info = mad_counters_info(i)); i++) {
+		if (!mad_counters_value(counters, i))
+			continue;
+		printf("%-32s %" PRIu64 " %s%s\n", info->name, mad_counters_value(counters, i),
+		       info->unit, counters->at_maximum & MAD_COUNTER_BIT(i) ? " or more" : "");
+		counted = true;
+	}
+	if (counters->present && !counted)
+		printf("all counters are 0\n");
+}
+
+/* A number that is no less than 0, and nothing else; or -1. */
+static int get_number(const char *text)
+{
+	char *end;
+	long number = strtol(text, &end, 0);
+
+	return end == text || *end || number < 0 || number > UINT16_MAX ? -1 : (int)number;
 }
 
 int main(int argc, char **argv)
@@ -36,11 +51,15 @@ int main(int argc, char **argv)
 	struct mad_counters counters;
 	struct ibmad_port *port;
 	ib_portid_t node = {0};
-	int number, error;
+	int number = 0, error;
 
 	argc -= reset;
 	argv += reset;
-	if (argc != 1 && argc != 3) {
+	if (argc == 3) {
+		node.lid = get_number(argv[1]);
+		number = get_number(argv[2]);
+	}
+	if ((argc != 1 && argc != 3) || node.lid < 0 || number < 0) {
 		fprintf(stderr, "usage: port-counters [-r] [LID PORT]\n");
 		return 2;
 	}
@@ -49,15 +68,13 @@ int main(int argc, char **argv)
 		perror("mad_rpc_open_port");
 		return 1;
 	}
-	if (argc == 3) {
-		node.lid = (int)strtol(argv[1], NULL, 0);
-		number = (int)strtol(argv[2], NULL, 0);
-	} else if (ib_resolve_self_via(&node, &number, NULL, port) < 0) {
+	if (argc == 1 && ib_resolve_self_via(&node, &number, NULL, port) < 0) {
 		perror("this port's LID");
 		return 1;
 	}
 	error = mad_counters_read(port, &node, (unsigned)number, &all, &counters);
-	printf("LID %d port %d: %s\n", node.lid, number, strerror(-error));
+	printf("LID %d port %d%s%s\n", node.lid, number, error ? ": " : "",
+	       error ? strerror(-error) : "");
 	print(&counters);
 	if (!error && reset) {
 		error = mad_counters_reset(port, &node, (unsigned)number, &all);

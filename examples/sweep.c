@@ -13,16 +13,22 @@
 #include <infiniband/mad_fabric.h>
 
 #include <ctype.h>
+#include <err.h>
+#include <errno.h>
 #include <time.h>
 
-static struct mad_counters_node **nodes; /* by the index of the node; NULL: it has failed */
-static unsigned read_count, faulty_count, failed_count;
+static unsigned row_count, read_count, faulty_count, failed_count;
 
-static void print_port(const struct mad_fabric_node *node, unsigned number)
+/* Port 0 is the node as a whole. */
+static void begin_row(const struct mad_fabric_node *node, unsigned port)
 {
-	for (const char *at = node->description; *at; at++)
+	int width = 28;
+
+	if (!row_count++)
+		printf("%-*s %-18s port\n", width, "node", "GUID");
+	for (const char *at = node->description; *at; at++, width--)
 		putchar(isprint((unsigned char)*at) ? *at : '?');
-	printf(" 0x%016" PRIx64 " port %u: ", node->guid, number);
+	printf("%*s 0x%016" PRIx64 " %4.0u  ", width > 0 ? width : 0, "", node->guid, port);
 }
 
 static void print_progress(const struct mad_fabric_progress *progress, void *arg)
@@ -31,86 +37,81 @@ static void print_progress(const struct mad_fabric_progress *progress, void *arg
 	fprintf(stderr, "\r%zu nodes, %zu links\033[K", progress->nodes, progress->links);
 }
 
-static void counters_read(struct mad_async *async, int error,
-			  const struct mad_counters *counters, void *arg)
-{
-	const struct mad_fabric_port *port = arg;
-	struct mad_counters_node **node = &nodes[port->node->index];
-	bool faulty = false;
+static mad_counters_fn came;
 
-	(void)async;
-	failed_count += error != 0;
-	read_count += !error;
-	if (error && *node) { /* once for a node */
-		print_port(port->node, port->number);
-		printf("counters: %s\n", strerror(-error));
-		mad_counters_node_free(*node);
-		*node = NULL;
-	}
-	for (unsigned i = 0; i < MAD_COUNTER_COUNT && !error; i++) {
-		uint64_t value = mad_counters_value(counters, i);
-
-		if (!value || !(MAD_COUNTERS_ERRORS & MAD_COUNTER_BIT(i)))
-			continue;
-		print_port(port->node, port->number);
-		printf("%s %" PRIu64 "\n", mad_counters_info(i)->name, value);
-		faulty = true;
-	}
-	faulty_count += faulty;
-}
-
-/* All ports of switches, and the ports of other nodes that have a link. */
-static void read_counters(struct mad_async *async, const struct mad_fabric *fabric)
+/* Of a switch all ports, of other nodes those that have a link. */
+static void read_ports(struct mad_async *async, const struct mad_fabric_node *node,
+		       unsigned number, unsigned last)
 {
 	struct mad_counters_options options = {.counters = MAD_COUNTERS_ERRORS, .basic = true};
-	const struct mad_fabric_port *port = NULL;
+	bool of_switch = node->type == IB_NODE_SWITCH;
 
-	while ((port = mad_fabric_next_port(fabric, port))) {
-		bool of_switch = port->node->type == IB_NODE_SWITCH;
-		ib_portid_t to = {.lid = of_switch ? port->node->lid : port->lid};
+	for (; number <= last; number++) {
+		const struct mad_fabric_port *port = mad_fabric_port(node, number);
+		ib_portid_t to = {.lid = of_switch ? node->lid : port->peer ? port->lid : 0};
 
-		if (!to.lid || !port->number || (!of_switch && !port->peer))
-			continue;
-		if (!nodes[port->node->index])
-			nodes[port->node->index] = mad_counters_node_create();
-		options.node = nodes[port->node->index];
-		failed_count +=
-			mad_counters_submit(async, &to, port->number, &options, counters_read,
-					    (void *)(uintptr_t)port) != 0;
+		if (to.lid)
+			failed_count += mad_counters_submit(async, &to, number, &options, came,
+							    (void *)(uintptr_t)port) != 0;
 	}
-	mad_async_run(async);
+}
+
+static void came(struct mad_async *async, int error, const struct mad_counters *counters,
+		 void *arg)
+{
+	const struct mad_fabric_port *port = arg;
+	unsigned faults = 0;
+
+	for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++)
+		faults += mad_counters_value(counters, i) != 0;
+	if (error || faults) {
+		begin_row(port->node, port->number);
+		for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++)
+			if (mad_counters_value(counters, i))
+				printf("%s %" PRIu64 "  ", mad_counters_info(i)->name,
+				       mad_counters_value(counters, i));
+		puts(error ? strerror(-error) : "");
+	}
+	failed_count += error != 0;
+	read_count += !error;
+	faulty_count += faults != 0;
+	if (!error && port->node->type == IB_NODE_SWITCH && port->number == 1)
+		read_ports(async, port->node, 2, port->node->port_count);
 }
 
 int main(int argc, char **argv)
 {
 	struct mad_fabric_options options = {.progress = isatty(2) ? print_progress : NULL};
-	int classes[] = {IB_SMI_DIRECT_CLASS, IB_PERFORMANCE_CLASS};
+	int classes[] = {IB_SMI_DIRECT_CLASS, IB_PERFORMANCE_CLASS}, error;
 	struct ibmad_port *port = mad_rpc_open_port(NULL, 0, classes, 2);
+	struct mad_async *async = port ? mad_async_create(port) : NULL;
 	const struct mad_fabric_failure *failure;
-	struct mad_async *async;
+	const struct mad_fabric_node *node;
 	struct mad_fabric *fabric;
 	struct timespec start, end;
 
-	clock_gettime(CLOCK_MONOTONIC, &start);
-	if (argc > 1)
+	if (argc > 1 && port)
 		mad_port_set_timeout(port, atoi(argv[1]));
-	async = mad_async_create(port);
-	if (!async || mad_fabric_discover(port, &options, &fabric)) {
-		fprintf(stderr, "sweep: this node does not respond\n");
-		return 1;
-	}
-	nodes = calloc(mad_fabric_node_count(fabric), sizeof(*nodes));
-	read_counters(async, fabric);
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	error = async ? mad_fabric_discover(port, &options, &fabric) : -errno;
+	fputs(options.progress ? "\r\033[K" : "", stderr);
+	if (error)
+		errx(1, "%s", strerror(-error));
+	/* the other ports of a switch are read if it responds for the first one */
+	for (size_t i = 0; (node = mad_fabric_node(fabric, i)); i++)
+		read_ports(async, node, 1, node->type == IB_NODE_SWITCH ? 1 : node->port_count);
+	mad_async_run(async);
 	for (size_t i = 0; (failure = mad_fabric_failure(fabric, i)); i++, failed_count++) {
-		print_port(failure->behind ? failure->behind->node : failure->node,
-			   failure->behind ? failure->behind->number : failure->modifier);
+		begin_row(failure->behind ? failure->behind->node : failure->node,
+			  failure->behind ? failure->behind->number : failure->modifier);
 		printf("%s: %s\n", failure->behind ? "the node behind it" : "discovery",
 		       strerror(-failure->error));
 	}
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	printf("%zu nodes, %u ports read, %u with errors, %u requests failed, %ld ms\n",
 	       mad_fabric_node_count(fabric), read_count, faulty_count, failed_count,
-	       (end.tv_sec - start.tv_sec) * 1000 + (end.tv_nsec - start.tv_nsec) / 1000000);
+	       (long)(end.tv_sec - start.tv_sec) * 1000 +
+		       (long)(end.tv_nsec - start.tv_nsec) / 1000000);
 	mad_fabric_free(fabric);
 	mad_async_destroy(async);
 	mad_rpc_close_port(port);
