@@ -9,13 +9,14 @@
  *   fabric-metrics --prometheus ...     prints the older text format 0.0.4 of Prometheus
  *
  * The server prints the older format, too, if the request's Accept header names text/plain and
- * not OpenMetrics. Each time the fabric is discovered and read anew: states are never older
- * than counters. No counter is reset. The details of errors and discards are not read.
+ * not OpenMetrics. Each time the fabric is discovered and read anew: first the states, then the
+ * counters. No counter is reset. The details of errors and discards are not read.
  *
  * What could not be read is left out, and ib_port_up is 0. ib_port_peer_up is 0 if the node at
- * the other end of a link does not respond at all: that node has no lines of its own. A counter
- * at its maximum is printed, and ib_port_at_maximum names it: it may have missed events. If
- * several nodes have one GUID, the first one is printed.
+ * the other end of a link does not respond at all: that node has no lines of its own. It is 1
+ * if that node responds, even with an error. A counter at its maximum is printed, and
+ * ib_port_at_maximum names it: it may have missed events. If several nodes have one GUID, the
+ * first one is printed.
  *
  * Exits with 1 if the local port fails, with 2 if the command line is wrong.
  */
@@ -32,7 +33,9 @@ struct reading {
 	const struct mad_fabric_port *port;
 	char *labels; /* NULL: the port is not printed */
 	bool wanted;  /* the counters are to be read */
-	bool failed, silent_peer;
+	bool failed;
+	bool silent_peer; /* no response from the other end of the link */
+	bool faulty_peer; /* a response that says nothing of the node */
 	struct mad_counters counters;
 };
 
@@ -160,9 +163,15 @@ static struct reading *read_ports(void)
 		readings[port->index].port = port;
 		read_port(&readings[port->index]);
 	}
-	for (size_t i = 0; (failure = mad_fabric_failure(fabric, i)); i++)
-		if (failure->behind)
-			readings[failure->behind->index].silent_peer = true;
+	for (size_t i = 0; (failure = mad_fabric_failure(fabric, i)); i++) {
+		struct reading *behind =
+			failure->behind ? &readings[failure->behind->index] : NULL;
+
+		if (behind && failure->error == -ETIMEDOUT)
+			behind->silent_peer = true;
+		else if (behind && (failure->error == -EIO || failure->error == -EBADMSG))
+			behind->faulty_peer = true;
+	}
 	mad_async_run(async);
 	return readings;
 }
@@ -213,8 +222,8 @@ static bool get_value(const struct reading *reading, unsigned metric, uint64_t *
 		*value = !reading->failed;
 		return reading->wanted;
 	case PEER_UP:
-		*value = port->peer != NULL;
-		return port->peer || reading->silent_peer;
+		*value = port->peer || reading->faulty_peer;
+		return *value || reading->silent_peer;
 	default:
 		*value = mad_counters_value(&reading->counters, metric);
 		return reading->counters.present & MAD_COUNTER_BIT(metric);
