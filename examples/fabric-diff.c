@@ -80,19 +80,20 @@ static void print_port_change(const struct mad_fabric_port *before,
 
 static int print_change(const struct mad_fabric_difference *difference, void *arg)
 {
+	const struct mad_fabric_node *was = difference->before_node;
+	const struct mad_fabric_node *now = difference->after_node;
 	const struct mad_fabric_port *before = difference->before_port;
 	const struct mad_fabric_port *after = difference->after_port;
 	const struct mad_fabric_port *port = after ? after : before;
 
 	(void)arg;
 	fputs(words[difference->change], stdout);
-	if (!port)
-		print_node(difference->after_node ? difference->after_node
-						  : difference->before_node);
-	else
+	if (port)
 		print_port(port);
-	if (difference->change == MAD_FABRIC_NODE_CHANGED)
-		print_node_change(difference->before_node, difference->after_node);
+	else
+		print_node(now ? now : was);
+	if (!port && was && now)
+		print_node_change(was, now);
 	if (before && after)
 		print_port_change(before, after);
 	if (port && port->peer) {

@@ -87,7 +87,7 @@ int main(int argc, char **argv)
 	struct mad_async *async = port ? mad_async_create(port) : NULL;
 	const struct mad_fabric_failure *failure;
 	const struct mad_fabric_node *node;
-	struct mad_fabric *fabric;
+	struct mad_fabric *fabric = NULL;
 	struct timespec start, end;
 
 	if (argc > 1 && port)
