@@ -849,6 +849,58 @@ static void threads_share_a_node(void **state)
 	mad_counters_node_free(shared);
 }
 
+/* A thread that submits readings on an engine of all. */
+struct submitter {
+	struct mad_async *async;
+	struct mad_counters_node *node;
+	struct result results[4];
+	int error;
+};
+
+static void *submit_four(void *arg)
+{
+	struct submitter *submitter = arg;
+	struct mad_counters_options options = {.node = submitter->node};
+
+	for (unsigned k = 0; k < 4; k++)
+		submitter->error |= mad_counters_submit(submitter->async, &to, k + 1, &options,
+							came, &submitter->results[k]);
+	return NULL;
+}
+
+static void threads_share_an_engine_and_a_node(void **state)
+{
+	struct mad_async *async = mad_async_create(fixture.port);
+	struct submitter submitters[THREADS];
+	pthread_t threads[THREADS];
+
+	(void)state;
+	device_on_write(respond_at_once, NULL);
+	for (int round = 0; round < ROUNDS; round++) {
+		struct mad_counters_node *shared = mad_counters_node_create();
+
+		for (int i = 0; i < THREADS; i++) {
+			submitters[i] = (struct submitter){.async = async, .node = shared};
+			assert_int_equal(
+				pthread_create(&threads[i], NULL, submit_four, &submitters[i]),
+				0);
+		}
+		mad_async_run(async);
+		for (int i = 0; i < THREADS; i++)
+			pthread_join(threads[i], NULL);
+		mad_async_run(async);
+		for (int i = 0; i < THREADS; i++) {
+			assert_int_equal(submitters[i].error, 0);
+			for (unsigned k = 0; k < 4; k++) {
+				assert_int_equal(submitters[i].results[k].calls, 1);
+				assert_int_equal(submitters[i].results[k].error, 0);
+			}
+		}
+		mad_counters_node_free(shared);
+	}
+	mad_async_destroy(async);
+}
+
 static void what_cannot_be_begun_is_not_called_back(void **state)
 {
 	struct mad_counters_options options = {.node = mad_counters_node_create()};
@@ -925,6 +977,7 @@ int main(void)
 		TEST(the_end_of_an_engine_ends_readings_that_wait),
 		TEST(two_engines_and_a_blocking_call_share_a_node),
 		TEST(threads_share_a_node),
+		TEST(threads_share_an_engine_and_a_node),
 		TEST(what_cannot_be_begun_is_not_called_back),
 	};
 
