@@ -197,6 +197,15 @@ static void follow(struct window *window, enum loss_verdict verdict)
 	}
 }
 
+/* Takes a size back; in silence, when that ends. */
+static void restore(struct window *window, unsigned size)
+{
+	if (window->silent)
+		window->size_awake = size;
+	else
+		resize(window, size);
+}
+
 void window_undo(struct window *window)
 {
 	if (!window->size_undone)
@@ -204,10 +213,8 @@ void window_undo(struct window *window)
 	window->caution = window->caution_undone;
 	hold(window);
 	window->round.planned = 0;
-	if (window->silent)
-		window->size_awake = window->size_undone;
-	else if (window->size < window->size_undone)
-		resize(window, window->size_undone);
+	if (window->silent || window->size < window->size_undone)
+		restore(window, window->size_undone);
 	window->size_undone = 0;
 }
 
@@ -221,10 +228,7 @@ bool window_found(struct window *window, uint8_t period)
 	if (!trial)
 		return true;
 	window->round.planned = 0;
-	if (window->silent)
-		window->size_awake = window->size_before;
-	else
-		resize(window, window->size_before);
+	restore(window, window->size_before);
 	return false;
 }
 

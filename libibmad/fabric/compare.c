@@ -53,13 +53,11 @@ static bool begins_link(const struct mad_fabric *fabric, const struct mad_fabric
 	       counts(fabric, port->node) && counts(fabric, port->peer->node);
 }
 
-/* The port in the other fabric if the link is there, too. */
-static const struct mad_fabric_port *same_link(const struct mad_fabric *fabric,
-					       const struct mad_fabric_port *port)
+/* Whether a port's link is in the other fabric, where the port is "same", or NULL. */
+static bool is_linked_there(const struct mad_fabric *fabric, const struct mad_fabric_port *port,
+			    const struct mad_fabric_port *same)
 {
-	const struct mad_fabric_port *same = same_port(fabric, port);
-
-	return same && same->peer && same->peer == same_port(fabric, port->peer) ? same : NULL;
+	return same && same->peer && same->peer == same_port(fabric, port->peer);
 }
 
 /* --- what may still be there ----------------------------------------------------------- */
@@ -162,16 +160,10 @@ static bool guids_differ(const struct mad_fabric_port *before,
 	return before->guid && after->guid && before->guid != after->guid;
 }
 
-/* The port whose LID is the node's. */
-static const struct mad_fabric_port *lid_port(const struct mad_fabric_node *node)
-{
-	return mad_fabric_port(node, node->type == IB_NODE_SWITCH ? 0 : node->entry_port);
-}
-
 static bool nodes_differ(const struct mad_fabric_node *before,
 			 const struct mad_fabric_node *after)
 {
-	const struct mad_fabric_port *port = lid_port(before), *other = NULL;
+	const struct mad_fabric_port *port = graph_lid_port(before), *other = NULL;
 
 	if (port)
 		other = mad_fabric_port(after, port->number);
@@ -189,7 +181,7 @@ static bool ports_differ(const struct mad_fabric_port *before,
 	if (guids_differ(before, after))
 		return true;
 	/* else it is the node that has changed */
-	if (lid_port(before->node) != before && lids_differ(before, after))
+	if (graph_lid_port(before->node) != before && lids_differ(before, after))
 		return true;
 	/* else it is the link that has changed */
 	return !before->peer && !after->peer && states_differ(before, after);
@@ -213,7 +205,9 @@ static void tell_removed(struct comparison *comparison)
 	}
 	while ((port = mad_fabric_next_port(comparison->before, port)))
 		if (begins_link(comparison->before, port) &&
-		    !same_link(comparison->after, port) && !may_be_there(comparison, port))
+		    !is_linked_there(comparison->after, port,
+				     same_port(comparison->after, port)) &&
+		    !may_be_there(comparison, port))
 			tell(comparison,
 			     (struct mad_fabric_difference){.change = MAD_FABRIC_LINK_REMOVED,
 							    .before_node = port->node,
@@ -235,13 +229,14 @@ static void compare_port(struct comparison *comparison, const struct mad_fabric_
 	}
 	if (!begins_link(comparison->after, port))
 		return;
-	before = same_link(comparison->before, port);
-	difference.change = before ? MAD_FABRIC_LINK_CHANGED : MAD_FABRIC_LINK_ADDED;
-	if (!before) {
-		difference.before_node = NULL;
-		difference.before_port = NULL;
+	if (!is_linked_there(comparison->before, port, before)) {
+		tell(comparison, (struct mad_fabric_difference){.change = MAD_FABRIC_LINK_ADDED,
+								.after_node = port->node,
+								.after_port = port});
+		return;
 	}
-	if (!before || states_differ(before, port) || states_differ(before->peer, port->peer))
+	difference.change = MAD_FABRIC_LINK_CHANGED;
+	if (states_differ(before, port) || states_differ(before->peer, port->peer))
 		tell(comparison, difference);
 }
 

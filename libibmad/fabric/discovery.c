@@ -4,9 +4,11 @@
  * Discovery. Each response leads to the next requests, and the engine has as many in flight as
  * the fabric takes:
  *
- *   neighbours.c  NodeInfo of the first node, and of the node behind each port with a link
- *   visit.c       what is read of a node that is new: for each port with a link, on to its
- * neighbour requests.c    requests on the engine
+ * neighbours.c: NodeInfo of the first node, and of the node behind each port with a link.
+ *
+ * visit.c: what is read of a node that is new; each port with a link leads to its neighbour.
+ *
+ * requests.c: requests on the engine.
  *
  * The discovery is complete when no request is open.
  */
@@ -18,9 +20,8 @@
 
 #include <errno.h>
 
-#define MAX_NODES        200000
-#define READ_ALLOWED     31u
-#define LID_LAST_UNICAST 0xbfff /* IBA 4.1.3 */
+#define MAX_NODES    200000
+#define READ_ALLOWED 31u
 
 static void free_discovery(struct mad_fabric_discovery *discovery)
 {
@@ -59,8 +60,7 @@ static bool is_begin(const ib_portid_t *from)
 {
 	if (from->drpath.cnt < 0 || from->drpath.cnt >= IB_SUBNET_PATH_HOPS_MAX)
 		return false;
-	return !from->lid || (from->lid > 0 && from->lid <= LID_LAST_UNICAST &&
-			      from->drpath.drslid && from->drpath.drslid <= LID_LAST_UNICAST);
+	return !from->lid || (IB_LID_VALID(from->lid) && IB_LID_VALID(from->drpath.drslid));
 }
 
 static bool are_options(const struct mad_fabric_options *options)

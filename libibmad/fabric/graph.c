@@ -43,20 +43,17 @@ static void *allocate(struct mad_fabric *fabric, size_t size)
 	return (uint8_t *)block->data + at;
 }
 
-/* Makes room for one more entry of an array. */
-static int grow(void *array, size_t count, size_t *size, size_t entry_size)
+/* The array with room for one more entry; NULL without memory, and the array is as it was. */
+static void *grow(void *entries, size_t count, size_t *size, size_t entry_size)
 {
-	void **entries = array, *larger;
 	size_t wanted = *size ? *size * 2 : 16;
 
 	if (count < *size)
-		return 0;
-	larger = realloc(*entries, wanted * entry_size);
-	if (!larger)
-		return -ENOMEM;
-	*entries = larger;
-	*size = wanted;
-	return 0;
+		return entries;
+	entries = realloc(entries, wanted * entry_size);
+	if (entries)
+		*size = wanted;
+	return entries;
 }
 
 struct mad_fabric *graph_create(void)
@@ -83,8 +80,8 @@ static int grow_guids(struct mad_fabric *fabric)
 	buckets = calloc(wanted, sizeof(struct graph_node *));
 	if (!buckets)
 		return -ENOMEM;
-	for (size_t i = fabric->node_count;
-	     i-- > 0;) { /* the first one of a GUID is in front */
+	/* backwards: the first one of a GUID is in front */
+	for (size_t i = fabric->node_count; i-- > 0;) {
 		struct graph_node *node = fabric->nodes[i];
 		size_t bucket = graph_bucket(fabric, node->node.guid, wanted);
 
@@ -115,11 +112,14 @@ struct mad_fabric_node *graph_add_node(struct mad_fabric *fabric, uint64_t guid,
 	const struct mad_fabric_node shape = {.type = (uint8_t)type,
 					      .port_count = (uint8_t)port_count};
 	unsigned ports = graph_ports(&shape);
-	struct graph_node *node;
+	struct graph_node *node, **nodes;
 
-	if (grow(&fabric->nodes, fabric->node_count, &fabric->node_size,
-		 sizeof(struct graph_node *)) ||
-	    grow_guids(fabric))
+	nodes = grow(fabric->nodes, fabric->node_count, &fabric->node_size,
+		     sizeof(struct graph_node *));
+	if (!nodes)
+		return NULL;
+	fabric->nodes = nodes;
+	if (grow_guids(fabric))
 		return NULL;
 	node = allocate(fabric, sizeof(*node) + ports * sizeof(node->ports[0]));
 	if (!node)
@@ -179,11 +179,12 @@ const uint8_t *graph_store(struct mad_fabric *fabric, const void *attribute)
 int graph_add_failure(struct mad_fabric *fabric, const struct mad_fabric_failure *failure,
 		      size_t *index)
 {
-	int err = grow(&fabric->failures, fabric->failure_count, &fabric->failure_size,
-		       sizeof(*failure));
+	struct mad_fabric_failure *failures = grow(fabric->failures, fabric->failure_count,
+						   &fabric->failure_size, sizeof(*failures));
 
-	if (err)
-		return err;
+	if (!failures)
+		return -ENOMEM;
+	fabric->failures = failures;
 	if (index)
 		*index = fabric->failure_count;
 	fabric->failures[fabric->failure_count++] = *failure;
@@ -212,11 +213,12 @@ int graph_add_oddity(struct mad_fabric *fabric, enum mad_fabric_oddity_kind kind
 		     const struct mad_fabric_node *node, const struct mad_fabric_port *port,
 		     const struct mad_fabric_port *other)
 {
-	int err = grow(&fabric->oddities, fabric->oddity_count, &fabric->oddity_size,
-		       sizeof(*fabric->oddities));
+	struct mad_fabric_oddity *oddities = grow(fabric->oddities, fabric->oddity_count,
+						  &fabric->oddity_size, sizeof(*oddities));
 
-	if (err)
-		return err;
+	if (!oddities)
+		return -ENOMEM;
+	fabric->oddities = oddities;
 	fabric->oddities[fabric->oddity_count++] = (struct mad_fabric_oddity){
 		.kind = kind, .node = port ? port->node : node, .port = port, .other = other};
 	return 0;

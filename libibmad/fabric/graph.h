@@ -42,6 +42,12 @@ static inline struct mad_fabric_port *graph_port(const struct mad_fabric_node *n
 	return port.write;
 }
 
+/* The port whose LID is the node's; NULL if it was entered by a port that it does not have. */
+static inline const struct mad_fabric_port *graph_lid_port(const struct mad_fabric_node *node)
+{
+	return mad_fabric_port(node, node->type == IB_NODE_SWITCH ? 0 : node->entry_port);
+}
+
 /* Makes two ports each other's peers. They may be the same port. */
 void graph_link(struct mad_fabric_port *one, struct mad_fabric_port *other);
 

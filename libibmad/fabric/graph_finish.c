@@ -9,8 +9,6 @@
 
 #include <errno.h>
 
-#define LID_LAST_UNICAST 0xbfff /* IBA 4.1.3 */
-
 /* A power of two that leaves half of a table free. */
 static size_t table_size(size_t entries)
 {
@@ -75,7 +73,7 @@ static int enter_port_guids(struct mad_fabric *fabric)
 /* The LID of a CA's port that no link leads to may be of another subnet. */
 static bool has_lid_here(const struct mad_fabric *fabric, const struct mad_fabric_port *port)
 {
-	if (!port->lid || port->lid > LID_LAST_UNICAST)
+	if (!IB_LID_VALID(port->lid))
 		return false;
 	if (port->node->type == IB_NODE_SWITCH)
 		return !port->number;
@@ -86,7 +84,7 @@ static size_t last_lid(const struct mad_fabric_port *port)
 {
 	size_t last = port->lid + ((size_t)1 << (port->lmc & 7)) - 1;
 
-	return last < LID_LAST_UNICAST ? last : LID_LAST_UNICAST;
+	return last < IB_MAX_UCAST_LID ? last : IB_MAX_UCAST_LID;
 }
 
 static int enter_lid(struct mad_fabric *fabric, const struct mad_fabric_port *port)

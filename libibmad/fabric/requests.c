@@ -2,18 +2,11 @@
 
 #include "fabric/requests.h"
 
+#include "engine/deadline.h"
+
 #include <errno.h>
-#include <time.h>
 
 #define PROGRESS_INTERVAL_US 100000
-
-static uint64_t now_us(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
 
 void requests_tell_progress(struct mad_fabric_discovery *discovery)
 {
@@ -26,11 +19,11 @@ void requests_tell_progress(struct mad_fabric_discovery *discovery)
 
 static void tell_at_times(struct mad_fabric_discovery *discovery)
 {
-	uint64_t now;
+	int64_t now;
 
 	if (!discovery->options.progress)
 		return;
-	now = now_us();
+	now = clock_us();
 	if (now < discovery->next_progress_us)
 		return;
 	discovery->next_progress_us = now + PROGRESS_INTERVAL_US;

@@ -25,7 +25,7 @@ struct mad_fabric_discovery {
 	void *arg;
 	struct mad_fabric *fabric;
 	struct mad_fabric_progress progress;
-	uint64_t next_progress_us;
+	int64_t next_progress_us;
 	int error;            /* all is cancelled because of it */
 	bool too_many;        /* has been noted */
 	struct list requests; /* that are not complete */

@@ -169,14 +169,6 @@ static void read_port(struct mad_fabric_port *port, const uint8_t *info)
 	port->capability_mask = mad_read_field(info, 0, IB_PORT_CAPMASK_F);
 }
 
-/* The node's LID is that of a switch's port 0, or of another node's port that it was found by.
- */
-static bool has_node_lid(const struct mad_fabric_port *port)
-{
-	return port->number ==
-	       (port->node->type == IB_NODE_SWITCH ? 0 : port->node->entry_port);
-}
-
 /* FDR10 is QDR in PortInfo. The extended speeds are valid if port 0 of a switch says so. */
 static bool may_be_fdr10(const struct mad_fabric_port *port)
 {
@@ -199,7 +191,7 @@ static void use_port(struct visit *visit, struct mad_fabric_port *port,
 	if (!store(visit, &port->info, reply))
 		return;
 	read_port(port, reply->data);
-	if (has_node_lid(port)) {
+	if (port == graph_lid_port(visit->node)) {
 		visit->node->lid = port->lid;
 		visit->node->lmc = port->lmc;
 	}

@@ -218,6 +218,16 @@ static uint8_t begin_trial(void)
 	return period;
 }
 
+/* A trial, and the verdict that a queue was full. Returns the period that was judged. */
+static uint8_t find_a_full_queue(void)
+{
+	uint8_t period = begin_trial();
+
+	while (window.losses.trial)
+		go_round(RTT);
+	return period;
+}
+
 /* All MADs that were late have a response after all. Returns how often that was news. */
 static unsigned find_all(uint8_t period)
 {
@@ -254,9 +264,7 @@ static void a_reduction_is_undone_if_what_was_late_has_a_response_after_all(void
 	go_rounds(5, RTT);
 	size = window.size;
 	caution = window.caution;
-	period = begin_trial();
-	while (window.losses.trial)
-		go_round(RTT);
+	period = find_a_full_queue();
 	assert_true(window.size < size && window.caution > caution);
 	assert_true(window.losses.queue > 0);
 	assert_int_equal(find_all(period), 1);
@@ -278,9 +286,7 @@ static void a_reduction_stays_if_some_of_it_was_lost(void **state)
 
 	(void)state;
 	go_rounds(5, RTT);
-	period = begin_trial();
-	while (window.losses.trial)
-		go_round(RTT);
+	period = find_a_full_queue();
 	size = window.size;
 	for (unsigned i = 0; i < window.losses.late_before / 2; i++)
 		assert_false(window_found(&window, period));
@@ -295,9 +301,7 @@ static void a_reduction_that_is_undone_in_silence_is_undone_after_it(void **stat
 	(void)state;
 	go_rounds(5, RTT);
 	size = window.size;
-	period = begin_trial();
-	while (window.losses.trial)
-		go_round(RTT);
+	period = find_a_full_queue();
 	fill();
 	now += LATE;
 	be_late(0);
@@ -484,9 +488,7 @@ static void links_that_lose_as_much_refute_that_a_queue_was_full(void **state)
 
 	(void)state;
 	go_rounds(5, RTT);
-	begin_trial();
-	while (window.losses.trial)
-		go_round(RTT);
+	find_a_full_queue();
 	assert_int_equal(window.verdict, LOSS_QUEUE);
 	assert_true(window.caution > 1);
 	other = window;
