@@ -22,12 +22,17 @@ static const char *const words[] = {
 	[MAD_FABRIC_PORT_CHANGED] = "* port",
 };
 
-static void print_node(const struct mad_fabric_node *node)
+static void print_name(const char *description, uint64_t guid)
 {
 	putchar(' ');
-	for (const char *at = node->description; *at; at++)
+	for (const char *at = description; *at; at++)
 		putchar(isprint((unsigned char)*at) ? *at : '?');
-	printf(" 0x%016" PRIx64, node->guid);
+	printf(" 0x%016" PRIx64, guid);
+}
+
+static void print_node(const struct mad_fabric_node *node)
+{
+	print_name(node->description, node->guid);
 }
 
 static void print_port(const struct mad_fabric_port *port)
@@ -112,24 +117,27 @@ static void print_failures(const struct mad_fabric *fabric)
 	const struct mad_fabric_failure *failure;
 
 	for (size_t i = 0; (failure = mad_fabric_failure(fabric, i)); i++) {
+		fputs("! node", stdout);
+		if (failure->guid)
+			print_name(failure->description, failure->guid);
 		if (failure->behind) {
-			fputs("! the node behind", stdout);
+			fputs(" behind", stdout);
 			print_port(failure->behind);
-		} else {
-			fputs("! node", stdout);
-			print_node(failure->node);
-			if (failure->attribute == IB_ATTR_PORT_INFO)
-				printf(" port %u", failure->modifier);
-		}
+			if (failure->count > 1)
+				printf(" and %u more", failure->count - 1);
+		} else if (failure->attribute == IB_ATTR_PORT_INFO)
+			printf(" port %u", failure->modifier);
 		printf(": %s\n", strerror(-failure->error));
 	}
 }
 
-/* Without the fabric if this node does not respond. */
-static struct mad_fabric *discover(struct ibmad_port *port)
+/* Without the fabric if this node does not respond. The previous fabric has names for what
+ * died. */
+static struct mad_fabric *discover(struct ibmad_port *port, const struct mad_fabric *previous)
 {
+	struct mad_fabric_options options = {.previous = previous};
 	struct mad_fabric *fabric;
-	int ret = mad_fabric_discover(port, NULL, &fabric);
+	int ret = mad_fabric_discover(port, &options, &fabric);
 
 	if (ret == 0) {
 		print_failures(fabric);
@@ -165,11 +173,11 @@ int main(int argc, char **argv)
 		fprintf(stderr, "fabric-diff: %s\n", strerror(errno));
 		return 1;
 	}
-	before = discover(port);
+	before = discover(port, NULL);
 	if (!before)
 		return 1;
 	printf("%zu nodes\n", mad_fabric_node_count(before));
-	while (pause_for(seconds) == 0 && (after = discover(port))) {
+	while (pause_for(seconds) == 0 && (after = discover(port, before))) {
 		mad_fabric_compare(before, after, print_change, NULL);
 		mad_fabric_free(before);
 		before = after;

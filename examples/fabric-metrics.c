@@ -6,7 +6,15 @@
  *   fabric-metrics                      prints them once
  *   fabric-metrics 30                   prints them every 30 seconds
  *   fabric-metrics --listen 9683        serves them by HTTP on this port (0: any), as /metrics
- *   fabric-metrics --prometheus ...     prints the older text format 0.0.4 of Prometheus
+ *   fabric-metrics --listen 127.0.0.1:9683          on this address only
+ *
+ * Options:
+ *
+ *   --prometheus                        prints the older text format 0.0.4 of Prometheus
+ *   -C DEVICE, -P PORT                  the fabric of this device or port
+ *
+ * The server listens on all addresses of IPv4 by default: who scrapes it is another machine. An
+ * address of IPv6 is in brackets: [::]:9683. There is no access control.
  *
  * The server prints the older format, too, if the request's Accept header names text/plain and
  * not OpenMetrics. Each time the fabric is discovered and read anew: first the states, then the
@@ -25,6 +33,8 @@
 #include <infiniband/mad_fabric.h>
 
 #include <errno.h>
+#include <getopt.h>
+#include <netdb.h>
 #ifdef HAVE_MICROHTTPD
 #include <microhttpd.h>
 #endif
@@ -34,8 +44,6 @@ struct reading {
 	char *labels; /* NULL: the port is not printed */
 	bool wanted;  /* the counters are to be read */
 	bool failed;
-	bool silent_peer; /* no response from the other end of the link */
-	bool faulty_peer; /* a response that says nothing of the node */
 	struct mad_counters counters;
 };
 
@@ -157,20 +165,10 @@ static struct reading *read_ports(void)
 	struct reading *readings =
 		or_exit(calloc(mad_fabric_port_count(fabric) + 1, sizeof(*readings)));
 	const struct mad_fabric_port *port = NULL;
-	const struct mad_fabric_failure *failure;
 
 	while ((port = mad_fabric_next_port(fabric, port))) {
 		readings[port->index].port = port;
 		read_port(&readings[port->index]);
-	}
-	for (size_t i = 0; (failure = mad_fabric_failure(fabric, i)); i++) {
-		struct reading *behind =
-			failure->behind ? &readings[failure->behind->index] : NULL;
-
-		if (behind && failure->error == -ETIMEDOUT)
-			behind->silent_peer = true;
-		else if (behind && (failure->error == -EIO || failure->error == -EBADMSG))
-			behind->faulty_peer = true;
 	}
 	mad_async_run(async);
 	return readings;
@@ -222,8 +220,9 @@ static bool get_value(const struct reading *reading, unsigned metric, uint64_t *
 		*value = !reading->failed;
 		return reading->wanted;
 	case PEER_UP:
-		*value = port->peer || reading->faulty_peer;
-		return *value || reading->silent_peer;
+		/* a response with an error is one, too */
+		*value = port->peer || port->peer_error == -EIO || port->peer_error == -EBADMSG;
+		return *value || port->peer_error == -ETIMEDOUT;
 	default:
 		*value = mad_counters_value(&reading->counters, metric);
 		return reading->counters.present & MAD_COUNTER_BIT(metric);
@@ -323,25 +322,26 @@ static enum MHD_Result respond(void *arg, struct MHD_Connection *connection, con
 	return result;
 }
 
-static int serve(unsigned number, bool prometheus)
+static int serve(const struct addrinfo *to, const char *host, bool prometheus)
 {
-	struct MHD_Daemon *daemon =
-		MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD, (uint16_t)number, NULL, NULL,
-				 respond, &prometheus, MHD_OPTION_END);
+	unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD;
+	struct MHD_Daemon *daemon = MHD_start_daemon(
+		to->ai_family == AF_INET6 ? flags | MHD_USE_IPv6 : flags, 0, NULL, NULL,
+		respond, &prometheus, MHD_OPTION_SOCK_ADDR, to->ai_addr, MHD_OPTION_END);
 
 	if (!daemon) {
 		perror("MHD_start_daemon");
 		return 1;
 	}
-	fprintf(stderr, "http://localhost:%u/metrics\n",
+	fprintf(stderr, "http://%s:%u/metrics\n", host,
 		MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_BIND_PORT)->port);
 	for (;;)
 		pause();
 }
 #else
-static int serve(unsigned number, bool prometheus)
+static int serve(const struct addrinfo *to, const char *host, bool prometheus)
 {
-	(void)number, (void)prometheus;
+	(void)to, (void)host, (void)prometheus;
 	fprintf(stderr,
 		"fabric-metrics: --listen needs libmicrohttpd, and was built without\n");
 	return 2;
@@ -361,38 +361,86 @@ static int print(unsigned seconds, bool prometheus)
 	return ret != 0;
 }
 
-/* The only argument, a number from least to most. */
-static unsigned get_number(char **argv, unsigned long least, unsigned long most)
+static _Noreturn void say_usage(void)
 {
-	char *end = NULL;
-	unsigned long number = *argv ? strtoul(*argv, &end, 10) : 0;
-
-	if (*argv && **argv >= '0' && **argv <= '9' && !*end && !argv[1] && number >= least &&
-	    number <= most)
-		return (unsigned)number;
-	fprintf(stderr, "usage: fabric-metrics [--prometheus] [SECONDS | --listen PORT]\n");
+	fprintf(stderr, "usage: fabric-metrics [-C DEVICE] [-P PORT] [--prometheus] "
+			"[SECONDS | --listen [ADDRESS:]PORT]\n");
 	exit(2);
+}
+
+static unsigned get_number(const char *text, unsigned long least, unsigned long most)
+{
+	char *end;
+	unsigned long number = strtoul(text, &end, 10);
+
+	if (*text < '0' || *text > '9' || *end || number < least || number > most)
+		say_usage();
+	return (unsigned)number;
+}
+
+/* PORT, ADDRESS:PORT or [ADDRESS]:PORT. The host is that of the URL. */
+static struct addrinfo *get_address(char *text, const char **host)
+{
+	const struct addrinfo hints = {.ai_family = *text == '[' ? AF_INET6 : AF_INET,
+				       .ai_socktype = SOCK_STREAM,
+				       .ai_flags = AI_PASSIVE | AI_NUMERICHOST};
+	char *colon = strrchr(text, ':'), *port = colon ? colon + 1 : text, *address = NULL;
+	struct addrinfo *found;
+
+	get_number(port, 0, UINT16_MAX);
+	*host = "localhost";
+	if (colon) {
+		*colon = '\0';
+		*host = text;
+		address = or_exit(strdup(*text == '[' ? text + 1 : text));
+		if (*text == '[')
+			*(colon[-1] == ']' ? strrchr(address, ']') : address) = '\0';
+	}
+	if (getaddrinfo(address, port, &hints, &found) != 0)
+		say_usage();
+	free(address);
+	return found;
 }
 
 int main(int argc, char **argv)
 {
-	int mad_classes[] = {IB_SMI_DIRECT_CLASS, IB_PERFORMANCE_CLASS}, status;
-	bool prometheus = argc > 1 && !strcmp(argv[1], "--prometheus");
-	char **rest = argv + 1 + prometheus;
-	bool listens = *rest && !strcmp(*rest, "--listen");
-	unsigned number = listens ? get_number(rest + 1, 0, UINT16_MAX)
-			  : *rest ? get_number(rest, 1, UINT32_MAX)
-				  : 0;
+	static const struct option options[] = {{"prometheus", no_argument, NULL, 'p'},
+						{"listen", required_argument, NULL, 'l'},
+						{0}};
+	int mad_classes[] = {IB_SMI_DIRECT_CLASS, IB_PERFORMANCE_CLASS}, status, option;
+	unsigned number = 0, seconds = 0;
+	struct addrinfo *address = NULL;
+	bool prometheus = false;
+	const char *host = NULL;
+	char *device = NULL;
 
-	local_port = mad_rpc_open_port(NULL, 0, mad_classes, 2);
+	while ((option = getopt_long(argc, argv, "C:P:", options, NULL)) != -1) {
+		if (option == 'C')
+			device = optarg;
+		else if (option == 'P')
+			number = get_number(optarg, 1, UINT8_MAX);
+		else if (option == 'p')
+			prometheus = true;
+		else if (option == 'l' && !address)
+			address = get_address(optarg, &host);
+		else
+			say_usage();
+	}
+	if (optind < argc && !address)
+		seconds = get_number(argv[optind++], 1, UINT32_MAX);
+	if (optind < argc)
+		say_usage();
+	local_port = mad_rpc_open_port(device, (int)number, mad_classes, 2);
 	async = local_port ? mad_async_create(local_port) : NULL;
 	if (!async) {
 		perror("mad_rpc_open_port");
 		return 1;
 	}
-	status = listens ? serve(number, prometheus) : print(number, prometheus);
+	status = address ? serve(address, host, prometheus) : print(seconds, prometheus);
 	mad_async_destroy(async);
 	mad_rpc_close_port(local_port);
+	if (address)
+		freeaddrinfo(address);
 	forget();
 	return status;
 }

@@ -86,7 +86,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	if (umad_status(umad)) {
-		fprintf(stderr, "no answer: %s\n", strerror(umad_status(umad)));
+		fprintf(stderr, "no response: %s\n", strerror(umad_status(umad)));
 		return 1;
 	}
 	if (be16toh(smp->status) & ~UMAD_SMP_DIRECTION) {

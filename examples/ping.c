@@ -1,81 +1,104 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Asks a program on another host whether it is there, and how long that takes: a request of a
- * vendor's class, of which both sides agree what it means. It is that of ibping, so either side
- * may be that program.
+ * Tests whether a program on another host responds, and how long that takes. The request is of
+ * a vendor's class, that of ibping: either side may be ibping.
  *
- *   ping -s NAME        the server: answers with its name till it gets a SIGINT or SIGTERM
- *   ping LID [COUNT]    the client: asks the server at that LID
+ *   ping -s NAME        the server: responds with its name until it gets a SIGINT or SIGTERM
+ *   ping LID [COUNT]    the client: sends requests to the server at that LID
  *
- * Exits with 0, with 1 where something failed or stayed unanswered, with 2 where the arguments
- * make no sense.
+ * Exits with 0; with 1 if something failed or a request got no response; with 2 if the
+ * arguments are wrong.
  */
 
-#include <infiniband/mad.h>
-#include <infiniband/umad.h>
+#include <infiniband/mad_errors.h>
+#include <infiniband/mad_server.h>
 
 #include <errno.h>
 #include <signal.h>
 #include <time.h>
 
-#define CLASS         IB_VENDOR_OPENIB_PING_CLASS
-#define OUI           IB_OPENIB_OUI
-#define LOOK_UP_MS    500
-#define BITS_PER_LONG (8 * sizeof(long))
+#define CLASS IB_VENDOR_OPENIB_PING_CLASS
+#define OUI   IB_OPENIB_OUI
 
-static volatile sig_atomic_t stopped;
+static struct mad_async *async;
 
 static void stop(int number)
 {
 	(void)number;
-	stopped = 1;
+	mad_async_stop(async);
 }
 
 /* --- the server ----------------------------------------------------------------- */
 
-static int answer(struct ibmad_port *port, void *umad, const char *name)
-{
-	uint8_t *data = (uint8_t *)umad_get_mad(umad) + IB_VENDOR_RANGE2_DATA_OFFS;
+struct service {
+	const char *name;
+	unsigned count;
+};
 
-	snprintf((char *)data, IB_VENDOR_RANGE2_DATA_SIZE, "%s", name);
-	if (!mad_respond_via(umad, NULL, 0, port))
+/* A callback of the server. */
+static void respond(struct mad_server *server, struct mad_request *request, void *arg)
+{
+	struct service *service = arg;
+	int error;
+
+	(void)server;
+	error = mad_request_respond(request, 0, service->name, strlen(service->name));
+	if (!error) {
+		service->count++;
+		return;
+	}
+	fprintf(stderr, "LID %d gets no response: %s\n", request->from.lid, strerror(-error));
+	mad_request_drop(request);
+}
+
+/* Until a signal comes; 0, or a negative errno. */
+static int serve_all(void)
+{
+	struct sigaction action = {.sa_handler = stop};
+	int ret;
+
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	ret = mad_async_run(async);
+	signal(SIGINT, SIG_DFL);
+	signal(SIGTERM, SIG_DFL);
+	if (ret == -EINTR)
 		return 0;
-	perror("mad_respond_via"); /* this one; the next may go well */
-	return 1;
+	return ret < 0 ? ret : mad_async_process(async); /* why the server has ended */
 }
 
 static int serve(const char *name)
 {
-	long methods[16 / sizeof(long)] = {0};
-	struct sigaction action = {.sa_handler = stop};
+	const struct mad_server_options options = {
+		.mgmt_class = CLASS,
+		.oui = OUI,
+		.methods = {MAD_SERVER_METHOD(IB_MAD_METHOD_GET)},
+	};
 	struct ibmad_port *port = mad_rpc_open_port(NULL, 0, NULL, 0);
-	unsigned count = 0;
-	void *umad;
+	struct service service = {name, 0};
+	struct mad_server *server;
+	int error;
 
-	/* Without SA_RESTART: a signal ends the wait for a request. */
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-	methods[IB_MAD_METHOD_GET / BITS_PER_LONG] = 1L << IB_MAD_METHOD_GET % BITS_PER_LONG;
-	if (!port || mad_register_server_via(CLASS, 0, methods, OUI, port) < 0) {
-		perror("mad_register_server_via");
+	async = port ? mad_async_create(port) : NULL;
+	if (!async) {
+		perror("mad_rpc_open_port");
 		return 1;
 	}
-	printf("%s answers\n", name);
-	fflush(stdout);
-	while (!stopped) {
-		umad = mad_receive_via(NULL, LOOK_UP_MS, port);
-		if (umad) {
-			count += !answer(port, umad, name);
-			mad_free(umad);
-		} else if (errno != ETIMEDOUT && errno != EINTR) {
-			perror("mad_receive_via");
-			break;
-		}
+	error = mad_server_start(async, &options, respond, &service, &server);
+	if (!error) {
+		printf("%s serves\n", name);
+		fflush(stdout);
+		error = serve_all();
 	}
-	printf("%s answered %u requests\n", name, count);
+	if (error == -EADDRINUSE)
+		fprintf(stderr, "another program on this port serves pings\n");
+	else if (error)
+		fprintf(stderr, "the server ends: %s\n", strerror(-error));
+	printf("%s responded to %u requests\n", name, service.count);
+	mad_async_destroy(async);
 	mad_rpc_close_port(port);
-	return !stopped;
+	return error != 0;
 }
 
 /* --- the client ----------------------------------------------------------------- */
@@ -95,11 +118,11 @@ static int ask(struct ibmad_port *port, ib_portid_t *to)
 		.mgmt_class = CLASS,
 		.oui = OUI,
 	};
-	char data[IB_VENDOR_RANGE2_DATA_SIZE] = {0};
+	char data[IB_VENDOR_RANGE2_DATA_SIZE] = {0}, text[MAD_ERROR_TEXT_SIZE];
 	double start = now_us();
 
 	if (!ib_vendor_call_via(data, to, &call, port)) {
-		printf("LID %d: %s\n", to->lid, strerror(errno));
+		printf("LID %d: %s\n", to->lid, mad_last_failure_text(text, sizeof(text)));
 		return 1;
 	}
 	printf("LID %d is %.*s, %.0f us\n", to->lid, (int)sizeof(data), data, now_us() - start);

@@ -1,59 +1,113 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Asks the subnet's administration for all paths from this port, or for those to one GID. The
- * table comes in as many MADs as it takes (RMPP); the library puts them together.
+ * Prints the paths from this port to all nodes of the subnet, or to those whose names are
+ * given, as the subnet administrator (SA) knows them. The requests for paths are in flight
+ * together.
  *
  *   sa-paths
- *   sa-paths fe80::2:c903:10:11
+ *   sa-paths host-3 spine-1
+ *   sa-paths -t 60000      the time for the table of nodes, in milliseconds
  *
- * Exits with 0, with 1 where there was no answer, with 2 where the question makes no sense.
+ * The table has to come within one attempt, and the default is 1 s. The kernel of the SA waits
+ * 2 s before it sends again a segment that a link lost.
+ *
+ * Exits with 0, or with 1 if something did not respond or a node has no path.
  */
 
-#include <infiniband/mad.h>
+#include <infiniband/mad_errors.h>
 #include <infiniband/mad_sa.h>
 
-static void print_path(void *path)
-{
-	char text[INET6_ADDRSTRLEN];
-	ibmad_gid_t to;
+#include <err.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <unistd.h>
 
-	mad_get_array(path, 0, IB_SA_PR_DGID_F, to);
-	printf("LID %5u to LID %5u, SL %2u, %s\n", mad_get_field(path, 0, IB_SA_PR_SLID_F),
-	       mad_get_field(path, 0, IB_SA_PR_DLID_F), mad_get_field(path, 0, IB_SA_PR_SL_F),
-	       inet_ntop(AF_INET6, to, text, sizeof(text)));
+#define NAME_SIZE 64 /* of a NodeDescription */
+
+static unsigned path_count, failed_count;
+
+static void print_failure(const struct mad_sa_node_record *node, const char *why)
+{
+	failed_count++;
+	printf("%-20.*s LID %5u: %s\n", NAME_SIZE, (const char *)node->node_description,
+	       be16toh(node->lid), why);
+}
+
+static void path_came(struct mad_async *async, const struct mad_sa_response *response,
+		      void *arg)
+{
+	const struct mad_sa_path_record *path = response->record;
+	const struct mad_sa_node_record *node = arg;
+	char text[MAD_ERROR_TEXT_SIZE];
+
+	(void)async;
+	if (response->error) {
+		print_failure(node, mad_reply_text(response->reply, text, sizeof(text)));
+		return;
+	}
+	path_count++;
+	printf("%-20.*s LID %5u  %4g Gb/s  MTU %4u  SL %2u  %g us\n", NAME_SIZE,
+	       (const char *)node->node_description, be16toh(path->dlid),
+	       mad_sa_rate_gbps(path->rate), mad_sa_mtu(path->mtu), be16toh(path->qos_sl) & 0xf,
+	       mad_sa_lifetime_us(path->pkt_life));
+}
+
+static void submit(struct mad_async *async, unsigned slid, struct mad_sa_node_record *node)
+{
+	struct mad_sa_path_record path = {
+		.slid = htobe16((uint16_t)slid), .dlid = node->lid, .reversible_num = 1};
+	struct mad_sa_query query = {.attribute = IB_SA_ATTR_PATHRECORD,
+				     .component_mask = MAD_SA_PATH_SLID | MAD_SA_PATH_DLID |
+						       MAD_SA_PATH_NUMB_PATH,
+				     .record = &path,
+				     .record_size = sizeof(path)};
+	int error = mad_sa_submit(async, IB_MAD_METHOD_GET, &query, path_came, node, NULL);
+
+	if (error)
+		print_failure(node, strerror(-error));
+}
+
+static bool is_wanted(const struct mad_sa_node_record *node, char **names)
+{
+	bool all = !*names;
+
+	for (; *names; names++)
+		if (!strncmp(*names, (const char *)node->node_description, NAME_SIZE))
+			return true;
+	return all;
 }
 
 int main(int argc, char **argv)
 {
-	int classes[] = {IB_SMI_DIRECT_CLASS, IB_SA_CLASS}, ret;
-	struct mad_sa_table *table;
-	struct ibmad_port *port;
-	ibmad_gid_t here, there;
+	int classes[] = {IB_SMI_DIRECT_CLASS, IB_SA_CLASS};
+	struct ibmad_port *port = mad_rpc_open_port(NULL, 0, classes, 2);
+	struct mad_async *async = port ? mad_async_create(port) : NULL;
+	char text[MAD_ERROR_TEXT_SIZE];
+	struct mad_sa_table *nodes;
 	ib_portid_t self;
+	struct mad_sa_query all = {.attribute = IB_SA_ATTR_NODERECORD};
+	int option;
 
-	if (argc > 2 || (argc == 2 && inet_pton(AF_INET6, argv[1], there) != 1)) {
-		fprintf(stderr, "usage: sa-paths [GID]\n");
-		return 2;
+	while ((option = getopt(argc, argv, "t:")) != -1) {
+		if (option != 't')
+			return 2;
+		all.timeout_ms = atoi(optarg);
 	}
-	port = mad_rpc_open_port(NULL, 0, classes, 2);
-	if (!port) {
-		perror("mad_rpc_open_port");
-		return 1;
+	if (!async || ib_resolve_self_via(&self, NULL, NULL, port))
+		err(1, "this port");
+	if (mad_sa_get_table(port, &all, &nodes))
+		errx(1, "the nodes: %s", mad_last_failure_text(text, sizeof(text)));
+	for (size_t i = 0; i < mad_sa_table_count(nodes); i++) {
+		struct mad_sa_node_record *node = mad_sa_table_record(nodes, i);
+
+		if (is_wanted(node, argv + optind))
+			submit(async, (unsigned)self.lid, node);
 	}
-	if (ib_resolve_self_via(&self, NULL, &here, port) < 0) {
-		perror("this port's GID");
-		return 1;
-	}
-	ret = mad_sa_path_records(port, here, argc == 2 ? there : NULL, &table);
-	if (ret < 0) {
-		fprintf(stderr, "the SA: %s\n", strerror(-ret));
-		return 1;
-	}
-	for (size_t i = 0; i < mad_sa_table_count(table); i++)
-		print_path(mad_sa_table_record(table, i));
-	printf("paths: %zu\n", mad_sa_table_count(table));
-	mad_sa_table_free(table);
+	mad_async_run(async);
+	printf("%u paths, %u without\n", path_count, failed_count);
+	mad_sa_table_free(nodes);
+	mad_async_destroy(async);
 	mad_rpc_close_port(port);
-	return 0;
+	return failed_count != 0;
 }

@@ -8,12 +8,11 @@
  *   smp-query port 0,1,3 2        PortInfo of port 2 of the node where the directed route
  *                                 leads that leaves here by port 1 and the next node by 3
  *
- * Exits with 0, with 1 where there was no answer, with 2 where the question makes no sense.
+ * Exits with 0; with 1 if no response came; with 2 if the arguments are wrong.
  */
 
-#include <infiniband/mad.h>
+#include <infiniband/mad_errors.h>
 
-#include <errno.h>
 #include <stdbool.h>
 
 #define TEXT_SIZE 4096
@@ -44,14 +43,10 @@ static bool show(struct ibmad_port *port, ib_portid_t *to, unsigned attribute, u
 {
 	uint8_t data[IB_SMP_DATA_SIZE] = {0};
 	char text[TEXT_SIZE];
-	int status = 0;
 
-	if (!smp_query_status_via(data, to, attribute, number, 0, &status, port)) {
-		if (errno == EIO && status)
-			fprintf(stderr, "%s refuses with status 0x%04x\n", portid2str(to),
-				status);
-		else
-			fprintf(stderr, "%s: %s\n", portid2str(to), strerror(errno));
+	if (!smp_query_via(data, to, attribute, number, 0, port)) {
+		fprintf(stderr, "%s: %s\n", portid2str(to),
+			mad_last_failure_text(text, sizeof(text)));
 		return false;
 	}
 	print(text, sizeof(text), data, sizeof(data));

@@ -40,26 +40,22 @@ static void print_progress(const struct mad_fabric_progress *progress, void *arg
 static mad_counters_fn came;
 
 /* Of a switch all ports, of other nodes those that have a link. */
-static void read_ports(struct mad_async *async, const struct mad_fabric_node *node,
-		       unsigned number, unsigned last)
+static void read_port(struct mad_async *async, const struct mad_fabric_port *port)
 {
 	struct mad_counters_options options = {.counters = MAD_COUNTERS_ERRORS, .basic = true};
-	bool of_switch = node->type == IB_NODE_SWITCH;
+	bool of_switch = port->node->type == IB_NODE_SWITCH;
+	ib_portid_t to = {.lid = of_switch ? port->node->lid : port->peer ? port->lid : 0};
 
-	for (; number <= last; number++) {
-		const struct mad_fabric_port *port = mad_fabric_port(node, number);
-		ib_portid_t to = {.lid = of_switch ? node->lid : port->peer ? port->lid : 0};
-
-		if (to.lid)
-			failed_count += mad_counters_submit(async, &to, number, &options, came,
-							    (void *)(uintptr_t)port) != 0;
-	}
+	if (to.lid)
+		failed_count += mad_counters_submit(async, &to, port->number, &options, came,
+						    (void *)(uintptr_t)port) != 0;
 }
 
 static void came(struct mad_async *async, int error, const struct mad_counters *counters,
 		 void *arg)
 {
 	const struct mad_fabric_port *port = arg;
+	const struct mad_fabric_port *next = mad_fabric_port(port->node, port->number + 1u);
 	unsigned faults = 0;
 
 	for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++)
@@ -75,8 +71,8 @@ static void came(struct mad_async *async, int error, const struct mad_counters *
 	failed_count += error != 0;
 	read_count += !error;
 	faulty_count += faults != 0;
-	if (!error && port->node->type == IB_NODE_SWITCH && port->number == 1)
-		read_ports(async, port->node, 2, port->node->port_count);
+	if (next && port->node->type == IB_NODE_SWITCH && (!error || port->number > 1))
+		read_port(async, next);
 }
 
 int main(int argc, char **argv)
@@ -86,7 +82,7 @@ int main(int argc, char **argv)
 	struct ibmad_port *port = mad_rpc_open_port(NULL, 0, classes, 2);
 	struct mad_async *async = port ? mad_async_create(port) : NULL;
 	const struct mad_fabric_failure *failure;
-	const struct mad_fabric_node *node;
+	const struct mad_fabric_port *each = NULL;
 	struct mad_fabric *fabric = NULL;
 	struct timespec start, end;
 
@@ -97,9 +93,10 @@ int main(int argc, char **argv)
 	fputs(options.progress ? "\r\033[K" : "", stderr);
 	if (error)
 		errx(1, "%s", strerror(-error));
-	/* the other ports of a switch are read if it responds for the first one */
-	for (size_t i = 0; (node = mad_fabric_node(fabric, i)); i++)
-		read_ports(async, node, 1, node->type == IB_NODE_SWITCH ? 1 : node->port_count);
+	/* of a switch one after the other, which takes less memory, if the first responds */
+	while ((each = mad_fabric_next_port(fabric, each)))
+		if (each->node->type != IB_NODE_SWITCH || each->number == 1)
+			read_port(async, each);
 	mad_async_run(async);
 	for (size_t i = 0; (failure = mad_fabric_failure(fabric, i)); i++, failed_count++) {
 		begin_row(failure->behind ? failure->behind->node : failure->node,

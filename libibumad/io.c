@@ -4,10 +4,13 @@
 
 #include "export.h"
 #include "log.h"
+#include "packet_hook.h"
+#include "probe.h"
 #include "sys.h"
 
 #include <limits.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -89,28 +92,98 @@ EXPORT int umad_poll_with(int portid, int fd, int timeout_ms)
 	return err == -EIO ? fail_io(cause) : fail(err);
 }
 
+/*
+ * Tells the hook of a MAD behind its header. In a function of its own, as the other one below,
+ * so that the calls do not save registers for it when there is no hook.
+ */
+static __attribute__((noinline, cold)) void report(enum umad_packet_direction direction, int fd,
+						   const struct ib_user_mad *umad, int length,
+						   int64_t time)
+{
+	struct umad_packet_info packet = {
+		.direction = direction,
+		.portid = fd,
+		.agentid = (int)umad->agent_id,
+		.length = length,
+		.time = time,
+		.umad = umad,
+		.mad = (const char *)umad + umad_size(),
+	};
+
+	packet_report(&packet);
+}
+
+/*
+ * The caller may free or change the message as soon as the kernel has it: another thread may
+ * receive the response, and end the transaction, before the write returns here. So nothing is
+ * read from the message after the write.
+ */
+static inline int write_message(int fd, const struct ib_user_mad *mad, int length)
+{
+	size_t header = umad_size(), size = header + (size_t)length;
+	uint32_t agent = mad->agent_id;
+	uint16_t lid = be16toh(mad->addr.lid);
+	ssize_t written = sys_write(fd, mad, size);
+
+	probe_send(fd, agent, (const uint8_t *)mad + header, length, lid,
+		   written < 0 ? (int)-written : 0);
+	log_debug("agent %u on handle %d sends %d bytes to lid %u: %s", agent, fd, length, lid,
+		  written < 0 ? strerror((int)-written) : "done");
+	if (written == -EBADF)
+		return fail(-EINVAL);
+	if (written < 0)
+		return fail_io((int)written);
+	return (size_t)written == size ? 0 : fail_io(-EIO);
+}
+
+/* Writes a message, and reports a copy of it. */
+static __attribute__((noinline, cold)) int write_and_report(int fd,
+							    const struct ib_user_mad *mad,
+							    int length)
+{
+	union {
+		struct ib_user_mad umad;
+		uint8_t bytes[sizeof(struct ib_user_mad) + 256];
+	} small;
+	size_t size = umad_size() + (size_t)length;
+	struct ib_user_mad *copy = size <= sizeof(small) ? &small.umad : malloc(size);
+	/* a response may be received before the write returns */
+	int64_t time = packet_time();
+	int err;
+
+	if (copy)
+		memcpy(copy, mad, size);
+	err = write_message(fd, mad, length);
+	if (!err && copy)
+		report(UMAD_PACKET_SENT, fd, copy, length, time);
+	else if (!err)
+		log_warning("no memory: the hook is not told of %d bytes that were sent",
+			    length);
+	if (copy != &small.umad)
+		free(copy);
+	return err;
+}
+
 EXPORT int umad_send(int portid, int agentid, void *umad, int length, int timeout_ms,
 		     int retries)
 {
 	struct ib_user_mad *mad = umad;
-	ssize_t written;
-	size_t size;
 
 	if (!umad || agentid < 0 || length < 0)
 		return fail(-EINVAL);
 	mad->agent_id = (uint32_t)agentid;
 	mad->timeout_ms = (uint32_t)timeout_ms;
 	mad->retries = (uint32_t)retries;
+	if (packet_wanted())
+		return write_and_report(portid, mad, length);
+	return write_message(portid, mad, length);
+}
 
-	size = umad_size() + (size_t)length;
-	written = sys_write(portid, umad, size);
-	log_debug("agent %d on handle %d sends %d bytes to lid %u: %s", agentid, portid, length,
-		  be16toh(mad->addr.lid), written < 0 ? strerror((int)-written) : "done");
-	if (written == -EBADF)
-		return fail(-EINVAL);
-	if (written < 0)
-		return fail_io((int)written);
-	return (size_t)written == size ? 0 : fail_io(-EIO);
+static __attribute__((noinline, cold)) void report_received(int fd,
+							    const struct ib_user_mad *mad,
+							    int length)
+{
+	report(UMAD_PACKET_RECEIVED, fd, mad, length, packet_time());
 }
 
 /* Reads one message: the agent's id, -EAGAIN, or what umad_recv() returns, errno set. */
@@ -135,8 +208,11 @@ static int receive(int fd, struct ib_user_mad *mad, int *length)
 	if ((size_t)got < header || (size_t)got > size || mad->agent_id > INT_MAX)
 		return fail_io(-EIO);
 	*length = (int)((size_t)got - header);
+	probe_receive(fd, mad, (const uint8_t *)mad + header, *length);
 	log_debug("agent %u on handle %d receives %d bytes from lid %u, status %u",
 		  mad->agent_id, fd, *length, be16toh(mad->addr.lid), mad->status);
+	if (packet_wanted())
+		report_received(fd, mad, *length);
 	return (int)mad->agent_id;
 }
 

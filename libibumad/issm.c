@@ -11,12 +11,33 @@
 #include <fcntl.h>
 #include <string.h>
 
+/* To the caller, -EINVAL looks like a wrong argument. */
+static void log_no_issm(const struct port_choice *port)
+{
+	char path[SYSFS_PATH_MAX];
+
+	if (!log_wanted(UMAD_LOG_INFO))
+		return;
+	if (cdev_find(CDEV_UMAD, port, path))
+		log_info("%s port %d has no issm device", port->ca_name, port->portnum);
+	else
+		log_info(
+			"%s port %d has a umad device, but no issm device: from Linux 6.12 on, "
+			"ports without QP0, such as RoCE ports, have none",
+			port->ca_name, port->portnum);
+}
+
 static int find_issm(const char *ca_name, int portnum, char path[SYSFS_PATH_MAX])
 {
 	struct port_choice choice;
 	int err = select_port(ca_name, portnum, false, &choice);
 
-	return err ? err : cdev_find(CDEV_ISSM, &choice, path);
+	if (err)
+		return err;
+	err = cdev_find(CDEV_ISSM, &choice, path);
+	if (err == -EINVAL)
+		log_no_issm(&choice);
+	return err;
 }
 
 EXPORT int umad_get_issm_path(const char *ca_name, int portnum, char path[], int max)

@@ -2,80 +2,39 @@
 
 #include "log.h"
 #include "export.h"
+#include "hook.h"
 
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
 #include <arpa/inet.h>
 
-static atomic_int debug_level;
+atomic_int log_debug_level;
 
-/* Guards the hook and its argument, which belong together; never held while it is called. */
-static pthread_mutex_t hook_lock = PTHREAD_MUTEX_INITIALIZER;
-static umad_log_fn *hook;
-static void *hook_user;
-
-static void unlock_hook(void)
-{
-	pthread_mutex_unlock(&hook_lock);
-}
-
-/* The lock is nobody else's across a fork: in the child, nobody else could give it back. */
-static void lock_hook(void)
-{
-	pthread_mutex_lock(&hook_lock);
-}
-
-static void watch_forks(void)
-{
-	pthread_atfork(lock_hook, unlock_hook, unlock_hook);
-}
-
-static void take_hook(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, watch_forks);
-	lock_hook();
-}
+static struct hook hook;
 
 EXPORT void umad_set_log_hook(umad_log_fn *new_hook, void *user)
 {
-	take_hook();
-	hook = new_hook;
-	hook_user = user;
-	unlock_hook();
+	hook_set(&hook, (struct hook){(void (*)(void))new_hook, user});
 }
 
 EXPORT int umad_debug(int level)
 {
 	if (level >= 0)
-		atomic_store(&debug_level, level);
-	return atomic_load(&debug_level);
-}
-
-int log_wanted(enum umad_log_level level)
-{
-	return (int)level <= atomic_load_explicit(&debug_level, memory_order_relaxed);
+		atomic_store(&log_debug_level, level);
+	return atomic_load(&log_debug_level);
 }
 
 EXPORT int umad_log(enum umad_log_level level, const char *text)
 {
 	int saved_errno = errno;
-	umad_log_fn *call;
-	void *user;
+	struct hook call = hook_get(&hook);
 
-	take_hook();
-	call = hook;
-	user = hook_user;
-	unlock_hook();
-
-	if (call)
-		call(level, text, user);
+	if (call.function)
+		((umad_log_fn *)call.function)(level, text, call.user);
 	errno = saved_errno;
-	return call != NULL;
+	return call.function != NULL;
 }
 
 void log_message(enum umad_log_level level, const char *format, ...)

@@ -6,12 +6,23 @@
 
 #include <infiniband/umad_ext.h>
 
+#include <stdatomic.h>
+#include <stdbool.h>
+
 /* One line, without its end. errno stays as it is. */
 __attribute__((format(printf, 2, 3))) void log_message(enum umad_log_level level,
 						       const char *format, ...);
 
-/* Whether anybody wants to know; asked first, so that silence costs a load. */
-int log_wanted(enum umad_log_level level);
+/* As umad_debug() has it. */
+extern atomic_int log_debug_level;
+
+/* Whether the message is to be made: without messages, this is a load and a branch. */
+static inline bool log_wanted(enum umad_log_level level)
+{
+	return __builtin_expect(
+		(int)level <= atomic_load_explicit(&log_debug_level, memory_order_relaxed),
+		false);
+}
 
 #define log_warning(...) log_message(UMAD_LOG_WARNING, __VA_ARGS__)
 

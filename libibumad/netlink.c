@@ -46,7 +46,7 @@ static const char *text_of(struct nlattr *attr)
 		return NULL;
 	text = nla_data(attr);
 	length = nla_len(attr);
-	return length > 1 && memchr(text, '\0', (size_t)length) ? text : NULL;
+	return length > 0 && text[0] && memchr(text, '\0', (size_t)length) ? text : NULL;
 }
 
 /* One device of RDMA_NLDEV_CMD_GET's dump. */

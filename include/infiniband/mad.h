@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /**
- * mad.h - InfiniBand management datagrams (MADs): their fields, headers and addresses,
- * and the requests and answers that go by them.
+ * mad.h - InfiniBand management datagrams (MADs): fields, headers, addresses, requests and
+ * responses.
  *
  *   struct ibmad_port *port = mad_rpc_open_port(NULL, 0, classes, 2);
  *   uint8_t info[IB_SMP_DATA_SIZE] = {0};
  *   if (smp_query_via(info, &destination, IB_ATTR_NODE_INFO, 0, 0, port))
  *           ports = mad_get_field(info, 0, IB_NODE_NPORTS_F);
  *
- * Byte order. What lies in a MAD or in an attribute's image is as on the wire; every
- * number that goes through these calls, and every member of their structures, is in the
- * host's order.
+ * Byte order. The bytes of a MAD and of an attribute's image are as on the wire. The numbers
+ * that these calls take and return, and the members of their structures, are in host order.
  *
- * Threads. All calls may be made from any number of threads at once, on one port, too: each
- * gets its own answer. Only closing a port ends its use; who waits on it then gets ECANCELED.
- * Calls without a port argument share one port of the process.
+ * Threads. Any number of threads may make these calls at once, on one port, too. Each thread
+ * gets the response to its own request. When a port is closed, the calls that wait on it fail
+ * with ECANCELED. Calls without a port argument share one port of the process.
  *
  * Chapters are those of the InfiniBand Architecture Specification (IBA), volume 1.
  */
@@ -55,7 +54,7 @@ extern "C" {
 #define IB_VENDOR_RANGE2_DATA_OFFS 40
 #define IB_VENDOR_RANGE2_DATA_SIZE (IB_MAD_SIZE - IB_VENDOR_RANGE2_DATA_OFFS)
 
-/** Subnet administration (IBA 15.2.1), and the sizes of its records. */
+/** The SA (IBA 15.2.1), and the sizes of its records. */
 #define IB_SA_DATA_OFFS 56
 #define IB_SA_DATA_SIZE 200
 #define IB_SA_MCM_RECSZ 53
@@ -157,7 +156,7 @@ enum SMI_ATTR_ID {
 	IB_ATTR_MLNX_EXT_PORT_INFO = 0xff90
 };
 
-/** Attributes of subnet administration (IBA 15.2.5). */
+/** Attributes of the SA (IBA 15.2.5). */
 enum SA_ATTR_ID {
 	IB_SA_ATTR_NOTICE = 0x02,
 	IB_SA_ATTR_INFORMINFO = 0x03,
@@ -1287,17 +1286,17 @@ typedef struct {
 	unsigned mod;
 } ib_attr_t;
 
-/** A request, and what became of it. */
+/** A request, and the status of its response. */
 typedef struct {
 	int mgtclass;
 	int method;
 	ib_attr_t attr;
-	uint32_t rstatus; /**< the answer's status */
+	uint32_t rstatus; /**< the response's status */
 	int dataoffs;
 	int datasz;
 	uint64_t mkey;  /**< M_Key of an SMP, SM_Key of an SA MAD */
-	uint64_t trid;  /**< transaction id, 0 to have one drawn; the kernel keeps the
-			   lower half */
+	uint64_t trid;  /**< transaction ID, of which the program has the lower half; 0: the
+			   library chooses one */
 	uint64_t mask;  /**< component mask of an SA MAD */
 	unsigned recsz; /**< the records' size, in units of 8 bytes */
 	int timeout;    /**< milliseconds an attempt; 0 the port's */
@@ -1402,7 +1401,7 @@ static inline int mad_is_vendor_range2(int mgmt)
 
 /* --- headers and packets -------------------------------------------------------- */
 
-/** A transaction id: 32 bits, never 0, in no other thread the same. */
+/** Returns a new transaction ID: 32 bits, never 0; two threads never get the same. */
 uint64_t mad_trid(void);
 
 /**
@@ -1438,10 +1437,13 @@ struct ibmad_ports_pair {
 };
 
 /*
- * Errors of the calls below. Those that return a pointer answer NULL, those that return
- * int a negative number, and set errno: EINVAL arguments that make no sense, ETIMEDOUT no
- * answer, EIO an answer with a status other than 0 (its number is where the call says),
- * and what umad_open_port(), umad_register(), umad_send() and umad_recv() give.
+ * Errors of the calls below. A call that fails returns NULL, or a negative number if it returns
+ * int, and sets errno:
+ * EINVAL     an argument is wrong
+ * ETIMEDOUT  no response came
+ * EIO        a response with a status other than 0; the call's comment says where the status is
+ * and the errors of umad_open_port(), umad_register(), umad_send() and umad_recv().
+ * mad_last_failure() of mad_errors.h has the status of the last failed request, in words, too.
  */
 
 /**
@@ -1482,11 +1484,12 @@ int mad_register_client_via(int mgmt, uint8_t rmpp_version, struct ibmad_port *s
 int mad_register_server_via(int mgmt, uint8_t rmpp_version, long method_mask[16 / sizeof(long)],
 			    uint32_t class_oui, struct ibmad_port *srcport);
 
-/* --- requests and answers ------------------------------------------------------- */
+/* --- requests and responses ----------------------------------------------------- */
 
 /**
- * Sends a request and waits for its answer, whose datasz bytes at dataoffs go to rcvdata.
- * Returns rcvdata; NULL where it fails, or where rcvdata is NULL (errno is 0 then).
+ * Sends a request and waits for its response. datasz bytes of the response at dataoffs are
+ * copied to rcvdata. Returns rcvdata. Returns NULL if the call fails, and if rcvdata is NULL
+ * (then errno is 0).
  */
 void *mad_rpc(const struct ibmad_port *srcport, ib_rpc_t *rpc, ib_portid_t *dport,
 	      void *payload, void *rcvdata);
@@ -1494,30 +1497,35 @@ void *mad_rpc(const struct ibmad_port *srcport, ib_rpc_t *rpc, ib_portid_t *dpor
 void *mad_rpc_rmpp(const struct ibmad_port *srcport, ib_rpc_t *rpc, ib_portid_t *dport,
 		   ib_rmpp_hdr_t *rmpp, void *data);
 
-/** Sends, and does not wait: the answer, or the request itself if none came, is received. */
+/** Sends a MAD and does not wait. mad_receive_via() receives the response, or, after the
+ * timeout, the request. */
 int mad_send_via(ib_rpc_t *rpc, ib_portid_t *dport, ib_rmpp_hdr_t *rmpp, void *data,
 		 struct ibmad_port *srcport);
 /**
- * Receives a request, into umad or, for NULL, a buffer for mad_free() of whatever size it
- * needs. timeout is in milliseconds, negative for ever. NULL with errno: ETIMEDOUT, EAGAIN
- * (timeout is 0), EINTR a signal came, EMSGSIZE it is longer than one MAD and still there for
- * a call with NULL, ENODEV, ECANCELED, ENOMEM.
+ * Receives a request, into umad; if umad is NULL, into a buffer of the size that it needs,
+ * which mad_free() frees. timeout is in milliseconds; a negative timeout has no limit. Returns
+ * the buffer, or NULL with errno: ETIMEDOUT  no request came in time EAGAIN     timeout is 0,
+ * and there is no request EINTR      a signal handler ran EMSGSIZE   the request is longer than
+ * one MAD; a call with NULL can receive it ENODEV     the device is gone ECANCELED  the port
+ * was closed ENOMEM     out of memory
  */
 void *mad_receive_via(void *umad, int timeout, struct ibmad_port *srcport);
 /**
- * Answers a request in its own buffer, to portid or, for NULL, to where it came from. Class,
- * attribute, transaction id and data stay as they are.
+ * Responds to a request: makes the request in umad a response, and sends it to portid; NULL: to
+ * the sender of the request. Class, attribute, transaction ID and data are not changed.
  */
 int mad_respond_via(void *umad, ib_portid_t *portid, uint32_t rstatus,
 		    struct ibmad_port *srcport);
 
-/** A zeroed umad buffer for one MAD, to be freed by mad_free(). */
+/** Returns a zeroed umad buffer for one MAD, which mad_free() frees. */
 void *mad_alloc(void);
 void mad_free(void *umad);
 
 /* --- management classes --------------------------------------------------------- */
 
-/** SMPs: 64 bytes of attribute in the buffer, both ways. rstatus is the answer's status.
+/**
+ * SMPs: the buffer has the 64 bytes of the attribute, of the request and then of the response.
+ * rstatus is the response's status.
  */
 uint8_t *smp_query_via(void *buf, ib_portid_t *id, unsigned attrid, unsigned mod,
 		       unsigned timeout, const struct ibmad_port *srcport);
@@ -1536,7 +1544,7 @@ void *cc_config_status_via(void *payload, void *rcvbuf, ib_portid_t *portid, uns
 			   unsigned mod, unsigned timeout, int *rstatus,
 			   const struct ibmad_port *srcport, uint64_t cckey);
 
-/** Subnet administration: 200 bytes. */
+/** Requests to the SA: 200 bytes. */
 uint8_t *sa_rpc_call(const struct ibmad_port *srcport, void *rcvbuf, ib_portid_t *portid,
 		     ib_sa_call_t *sa, unsigned timeout);
 /** The LID of a path's far end, -1 without; the PathRecord goes to buf, of 200 bytes. */
@@ -1597,7 +1605,7 @@ __attribute__((deprecated)) void *madrpc(ib_rpc_t *rpc, ib_portid_t *dport, void
 					 void *rcvdata);
 __attribute__((deprecated)) void *madrpc_rmpp(ib_rpc_t *rpc, ib_portid_t *dport,
 					      ib_rmpp_hdr_t *rmpp, void *data);
-/** The next answer of any blocking request goes to madbuf, too: its first len bytes. */
+/** The first len bytes of the next response to a blocking request are copied to madbuf, too. */
 __attribute__((deprecated)) void madrpc_save_mad(void *madbuf, int len);
 
 __attribute__((deprecated)) int mad_register_client(int mgmt, uint8_t rmpp_version);

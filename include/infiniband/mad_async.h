@@ -17,21 +17,25 @@
  *
  * Threads. Any number of threads may use a port, and an engine on it, at once, together with
  * the blocking calls of mad.h. Callbacks run in the threads that call mad_async_process(),
- * mad_async_run() and mad_async_destroy(), one at a time for an engine, with no lock held. They
- * may submit, cancel and make blocking calls. They cannot destroy their engine, and must not
- * close its port.
+ * mad_async_run(), mad_async_wait() and mad_async_destroy(), one at a time for an engine, with
+ * no lock held. They may submit, cancel and make blocking calls. They cannot destroy their
+ * engine, and must not close its port.
  *
  * Cancellation. While a thread is in a call that waits, sends or calls back, it cannot be
  * cancelled (pthread_cancel(3)): the call ends first. To end the wait of another thread, use
- * mad_async_cancel(), or close the port.
+ * mad_async_stop() or mad_async_cancel_all(), or close the port.
  *
- * Signals do not end mad_async_run() or mad_rpc(). One of the threads that wait polls the port
- * for all. mad_receive_via() returns with EINTR only if its thread is that one, which is
- * certain only if no other thread waits.
+ * Signals do not end mad_async_run() or mad_rpc(). A signal handler ends mad_async_run() by
+ * mad_async_stop(). One of the threads that wait polls the port for all. mad_receive_via()
+ * returns with EINTR only if its thread is that one, which is certain only if no other thread
+ * waits.
  *
  * fork(). The child may use the port as its parent may. Both read from one device, so one of
  * them should open a port of its own. Requests of the parent complete in the child with
  * -ECANCELED. A child that is forked in a callback can only exec.
+ *
+ * Servers (mad_server.h) and notices (mad_notice.h) run on an engine, too. mad_async_process()
+ * hands out their requests, and counts them with those that it calls back.
  *
  * Calls return 0 or more, or a negative errno.
  */
@@ -49,7 +53,8 @@ extern "C" {
 
 struct mad_async;
 
-/** How a request completed. What its pointers point to is freed when the callback returns. */
+/** How a request completed; mad_reply_text() tells it in words. What its pointers point to is
+ * freed when the callback returns. */
 struct mad_reply {
 	/**
 	 * 0            a response with status 0
@@ -74,6 +79,7 @@ struct mad_reply {
 	size_t data_size; /**< of data, in bytes */
 	unsigned rtt_us;  /**< from the last transmission with the response's ID */
 	unsigned transmissions; /**< how often the request was sent */
+	unsigned elapsed_ms;    /**< from the first transmission to the completion */
 };
 
 /** A response that belongs to the caller of mad_rpc_message(). */
@@ -94,9 +100,9 @@ struct mad_async *mad_async_create(struct ibmad_port *port);
 
 /**
  * Destroys an engine. Its open requests are called back with -ECANCELED first. Calls of other
- * threads for the engine return first: mad_async_run() ends, mad_async_submit() and
- * mad_async_process() fail with -ECANCELED. The engine's descriptors are closed: no thread may
- * still poll them. NULL is allowed.
+ * threads for the engine return first: mad_async_run() and mad_async_wait() end,
+ * mad_async_submit() and mad_async_process() fail with -ECANCELED. The engine's descriptors are
+ * closed: no thread may still poll them. NULL is allowed.
  */
 void mad_async_destroy(struct mad_async *async);
 
@@ -106,9 +112,11 @@ void mad_async_destroy(struct mad_async *async);
  * rpc and dport are as for mad_rpc(), and are copied; if the class is IB_CC_CLASS, rpc is an
  * ib_rpc_cc_t. size bytes of payload are copied to rpc->dataoffs; payload may be NULL. A
  * payload that does not fit into one MAD is sent by RMPP, if the class was registered with
- * RMPP. rpc->timeout is the time of one attempt in milliseconds, 0 for the port's; the port's
- * retries are the number of attempts. rpc->trid is ignored: the engine chooses a transaction
- * ID, which is the same in all attempts.
+ * RMPP, and so is every GetMulti of the SA (IBA 15.4.7). rpc->timeout is the time of one
+ * attempt in milliseconds, 0 for the port's; the port's retries are the number of attempts.
+ * Within an attempt the kernel sends segments of RMPP again that are lost; it waits 2 s before
+ * it does.
+ * rpc->trid is ignored: the engine chooses a transaction ID, which is the same in all attempts.
  *
  * A GMP, that is, a request of a class other than IB_SMI_CLASS and IB_SMI_DIRECT_CLASS, goes
  * to QP 1 if dport->qp is 0, and with the Q_Key IB_DEFAULT_QP1_QKEY if dport->qkey is 0.
@@ -117,7 +125,8 @@ void mad_async_destroy(struct mad_async *async);
  * request of the engine has it.
  *
  * If the call fails, the callback is not called:
- * -EINVAL     an argument is wrong, or the class is not registered on the port
+ * -EINVAL     an argument is wrong
+ * -EPROTONOSUPPORT  the class is not registered on the port
  * -EMSGSIZE   neither a MAD nor RMPP can carry the payload
  * -ENOMEM     out of memory
  * -ENODEV     the device is gone
@@ -132,6 +141,13 @@ int mad_async_submit(struct mad_async *async, const ib_rpc_t *rpc, const ib_port
  * mad_async_process(). -EINVAL. -ENOENT if the request is complete, or never was.
  */
 int mad_async_cancel(struct mad_async *async, uint64_t id);
+
+/**
+ * Cancels every request that is not complete, as mad_async_cancel() and mad_sa_cancel() do.
+ * Requests that are complete are called back with their result. Returns how many requests it
+ * cancelled, or -EINVAL.
+ */
+int mad_async_cancel_all(struct mad_async *async);
 
 /* --- event loops ---------------------------------------------------------------- */
 
@@ -189,7 +205,7 @@ int mad_async_timeout(struct mad_async *async);
  * mad_async_timeout() returns 0.
  *
  * Returns how many requests it called back. It calls back none while another thread calls back
- * requests of the engine or is in mad_async_run(), or if it is called from a callback.
+ * requests of the engine or is in mad_async_wait(), or if it is called from a callback.
  *
  * -EINVAL. -ENODEV the device is gone, or -ECANCELED the port is closed, and no request is
  * open. -ECANCELED the engine is being destroyed.
@@ -197,10 +213,36 @@ int mad_async_timeout(struct mad_async *async);
 int mad_async_process(struct mad_async *async);
 
 /**
- * Waits and processes until no request is open. Returns how many requests it called back.
- * -EINVAL. -EDEADLK if it is called from a callback.
+ * Waits and processes until no request of the engine is open and the engine has no server
+ * (mad_server.h) and no notices (mad_notice.h), but at most timeout_ms milliseconds. If
+ * timeout_ms is 0, the call does what can be done without waiting; -1 is no limit. If a
+ * callback takes longer, the call returns after the callback.
+ *
+ * Returns how many callbacks it made; otherwise
+ * -ETIMEDOUT  the time is over
+ * -EINTR      mad_async_stop() was called
+ * -EINVAL     async is NULL
+ * -EDEADLK    it was called from a callback
+ *
+ * After -ETIMEDOUT and -EINTR the open requests stay open, and a later call goes on with them;
+ * mad_async_get_stats() tells how many were called back.
  */
+int mad_async_wait(struct mad_async *async, int timeout_ms);
+
+/** mad_async_wait() without a limit. */
 int mad_async_run(struct mad_async *async);
+
+/**
+ * Makes mad_async_run() and mad_async_wait() return -EINTR: the calls that threads are in, or,
+ * if there is none, the next call. So a stop between a check of the caller and its call is not
+ * lost. After a stop no callback begins; one that runs ends first. Several stops before such a
+ * call returns are one. mad_async_process() takes no notice of it.
+ *
+ * Async-signal-safe, and for any thread. The call returns at once, or, if the port handle is a
+ * number of 1024 or more (see mad_async_poll_fd()), within 100 ms. The engine must not be
+ * destroyed before mad_async_stop() has returned. NULL is allowed.
+ */
+void mad_async_stop(struct mad_async *async);
 
 /** What the flow control of a port does, of all its requests by one queue pair. */
 struct mad_flow_stats {
@@ -247,8 +289,9 @@ int mad_async_get_stats(struct mad_async *async, struct mad_async_stats *stats, 
  * As mad_rpc(), with a payload of size bytes (sent by RMPP if one MAD does not hold it) and a
  * response of any length. QP and Q_Key of a GMP may be 0 as for mad_async_submit().
  *
- * Returns 0, and the caller frees the message by mad_message_free(); or -EINVAL, or a negative
- * errno of mad_reply:error. rpc->rstatus becomes the response's status, dport the port that the
+ * Returns 0, and the caller frees the message by mad_message_free(); or -EINVAL,
+ * -EPROTONOSUPPORT if the class is not registered on the port, or a negative errno of
+ * mad_reply:error. rpc->rstatus becomes the response's status, dport the port that the
  * request was redirected to.
  */
 int mad_rpc_message(const struct ibmad_port *port, ib_rpc_t *rpc, ib_portid_t *dport,

@@ -242,6 +242,7 @@ struct mad_counters_options {
  *
  * -EINVAL      an argument is wrong: the LID is not unicast, the port is above 255, the timeout
  *              is negative, a reserved member is not 0, or all bits of "counters" are unknown
+ * -EPROTONOSUPPORT  IB_PERFORMANCE_CLASS is not registered on the port
  * -EIO         a response with a status other than 0: counters->status
  * -ETIMEDOUT   no response came
  * -EOPNOTSUPP  the node has none of the counters, or does not have MAD_COUNTERS_ALL_PORTS
@@ -266,6 +267,9 @@ typedef void mad_counters_fn(struct mad_async *async, int error,
  * Begins a reading on an engine. dport and options are copied. If the call fails, the callback
  * is not called: -EINVAL, -ENOMEM, and the errors of mad_async_submit(); and -EOPNOTSUPP as
  * above if the reading does not begin with ClassPortInfo: the node is known, or "basic" is set.
+ *
+ * A single reading cannot be cancelled: it ends when its requests do. mad_async_destroy()
+ * cancels all that are open.
  */
 int mad_counters_submit(struct mad_async *async, const ib_portid_t *dport, unsigned port_number,
 			const struct mad_counters_options *options, mad_counters_fn *callback,

@@ -19,7 +19,7 @@
  * of it. A response that contradicts others is part of the result, too: mad_fabric_oddity().
  *
  * Byte order. Numbers are in host order. The images of attributes (node_info, info, ...) are as
- * on the wire, for mad_read_field() and its sisters.
+ * on the wire, for mad_read_field() and the other readers of mad_fields.h.
  *
  * Memory. Nodes, ports, failures and oddities belong to their fabric, and are freed with it.
  *
@@ -89,7 +89,12 @@ struct mad_fabric_port {
 	double rate_gbps;
 	uint32_t index;           /**< from 0 to mad_fabric_port_count() - 1 */
 	uint32_t capability_mask; /**< CapabilityMask: bits MAD_PORT_CAP_* */
-	int error;       /**< a negative errno: PortInfo could not be read; otherwise 0 */
+	int error; /**< a negative errno: PortInfo could not be read; otherwise 0 */
+	/**
+	 * A negative errno: NodeInfo of the node behind this port could not be read, see
+	 * mad_fabric_failure; otherwise 0. The peer may be known from the other end.
+	 */
+	int peer_error;
 	uint16_t lid;    /**< 0: none, or a port of a switch other than 0 */
 	uint16_t sm_lid; /**< MasterSMLID */
 	uint16_t mtu;    /**< NeighborMTU in bytes; 0: not known */
@@ -148,15 +153,25 @@ const struct mad_fabric_node *mad_fabric_find_description(const struct mad_fabri
 
 /**
  * What could not be read. There is one entry for each known node with failed requests, and one
- * for each port whose neighbour did not respond.
+ * for each port with a peer_error: a switch that is dead has one for each cable. But a node
+ * that does not respond, and that mad_fabric_options:previous knows, has one entry, whichever
+ * ports lead to it.
  */
 struct mad_fabric_failure {
 	/**
 	 * NodeInfo of the node behind this port could not be read: the node did not respond, or
-	 * its response had an error status (-EIO) or was malformed (-EBADMSG). Or NULL.
+	 * its response had an error status (-EIO) or was malformed (-EBADMSG). Or NULL. If
+	 * several ports lead to a node that does not respond, the port with the lowest index;
+	 * the others have a peer_error, too.
 	 */
 	const struct mad_fabric_port *behind;
 	const struct mad_fabric_node *node; /**< the node with failed requests; or NULL */
+	/**
+	 * NodeGUID and NodeDescription of that node. With "behind": of the node that was behind
+	 * the port in mad_fabric_options:previous, if the request timed out; otherwise 0, "".
+	 */
+	uint64_t guid;
+	const char *description;
 	/** Of the first request that timed out; if none did, of the first one that failed. */
 	unsigned attribute;
 	unsigned modifier; /**< of that request */
@@ -268,7 +283,14 @@ struct mad_fabric_options {
 	/** Called ten times a second at most, and before a discovery succeeds; or NULL. */
 	mad_fabric_progress_fn *progress;
 	void *progress_arg;
-	uint64_t reserved[8]; /**< 0 */
+	/**
+	 * An earlier discovery of the fabric, or one of mad_fabric_load(); or NULL. The
+	 * previous fabric tells which node was behind a port where no node responds now
+	 * (mad_fabric_failure). The new fabric keeps this knowledge for the next discovery. The
+	 * previous fabric must not be freed before the discovery is complete.
+	 */
+	const struct mad_fabric *previous;
+	uint64_t reserved[7]; /**< 0 */
 };
 
 /**
@@ -277,7 +299,8 @@ struct mad_fabric_options {
  *
  * The call succeeds if the first node responds. Otherwise it returns the error of that request
  * (as mad_reply:error), or
- * -EINVAL    an argument is wrong, or IB_SMI_DIRECT_CLASS is not registered on the port
+ * -EINVAL    an argument is wrong
+ * -EPROTONOSUPPORT  IB_SMI_DIRECT_CLASS is not registered on the port
  * -EBADMSG   the first node's response is malformed
  * -ENOMEM    out of memory
  * -ENODEV    the device is gone
@@ -350,9 +373,9 @@ typedef int mad_fabric_change_fn(const struct mad_fabric_difference *difference,
  * first one counts.
  *
  * A link or node is not called back as removed if it may still be there: an end of the link has
- * an error in the second fabric, or a failure is behind it; the node is behind such a port or
- * behind a node that is. It is removed if the port's cable leads elsewhere now, or if the other
- * end is not LinkUp.
+ * an error or a peer_error in the second fabric; the node is behind such a port or behind a
+ * node that is. It is removed if the port's cable leads elsewhere now, or if the other end is
+ * not LinkUp.
  *
  * Returns how many changes were called back, or what changed() returned if that is not 0, or
  * -EINVAL  a fabric is NULL

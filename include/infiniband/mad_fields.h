@@ -15,7 +15,7 @@
  *
  * All texts are constant. Any thread may call these at any time; none sets errno.
  *
- * Also here: mad_read_field() and its sisters, which read fields of constant images.
+ * Also here: mad_read_field() and three more calls, which read fields of constant images.
  */
 #ifndef INFINIBAND_MAD_FIELDS_H
 #define INFINIBAND_MAD_FIELDS_H
@@ -54,8 +54,9 @@ const char *mad_next_attribute(const char *attribute);
 /* --- readers of constant images --------------------------------------------------- */
 
 /*
- * As mad_get_field() and its sisters in mad.h, whose image is not constant because rdma-core's
- * prototypes have it so. These take the data of a struct mad_reply without a cast, in C++, too:
+ * As mad_get_field() and the other readers of mad.h, whose image is not constant because
+ * rdma-core's prototypes have it so. These take the data of a struct mad_reply without a cast,
+ * in C++, too:
  *
  *   uint32_t lid = mad_read_field(reply->data, 0, IB_PORT_LID_F);
  */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /**
- * mad_sa.h - questions to subnet administration (SA), and tables of records as answers.
+ * mad_sa.h - a client of the subnet administrator (SA): requests for any attribute, tables of
+ * records, multicast groups and services.
  *
  *   struct mad_sa_table *table;
  *   size_t i;
@@ -12,25 +13,47 @@
  *           mad_sa_table_free(table);
  *   }
  *
- * The port must have IB_SA_CLASS registered, as mad_rpc_open_port() does it, and
- * IB_SMI_DIRECT_CLASS for the SA's address to be found out.
+ * The port must have IB_SA_CLASS registered, as mad_rpc_open_port() does it. Unless query->sa
+ * is given, it must have IB_SMI_DIRECT_CLASS, too: the library finds the address of the SA, and
+ * the port's own GID, by SMPs.
+ *
+ * The address of the SA. A request goes to query->sa, or to the subnet manager that the
+ * PortInfo of the port names. The library reads this PortInfo again if the last read was more
+ * than a second ago, and when the SA does not respond, or a node responds that does not serve
+ * the SA's class. If the subnet manager has another LID then, the request is sent to that LID,
+ * three times at most; so are the other requests of the engine, without waiting for their
+ * timeouts. Reading the PortInfo of the own port causes no traffic on the fabric.
+ *
+ * Time. An attempt ends after query->timeout_ms, even if a table is being received: the kernel
+ * hands a table over when it is complete, and tells nothing before. A program that expects
+ * large tables sets a timeout within which the whole table can come.
  *
  * Byte order: records are as on the wire, the members of struct mad_sa_query in the host's
- * order. mad_get_field() reads records of which mad.h has fields; PortInfo's begin at byte
- * 4 of a PortInfoRecord.
+ * order. mad_sa_records.h has structures of records; mad_get_field() reads records of which
+ * mad.h has fields.
  *
- * Threads: any number may ask on one port at once, and read one table.
+ * Threads: any number may use one port at once, and read one table.
  *
- * Calls return 0 or a negative errno: -EIO an answer with a status other than 0 (BUSY and
- * redirections are seen to), -ETIMEDOUT none, -ENXIO no SA on the subnet, -EMSGSIZE more
- * than mad_port_set_max_reply() allows, -EINVAL, -ENOMEM, -ENODEV, and what is said of
- * each. Chapters are those of the InfiniBand Architecture Specification (IBA), volume 1.
+ * Calls return 0 or a negative errno:
+ * -EIO        a response with a status other than 0, which is in query->status. The status is
+ *             0x001 if the SA was BUSY in all attempts.
+ * -ETIMEDOUT  no response came
+ * -ENXIO      the port has no subnet manager
+ * -EMSGSIZE   the response is longer than mad_port_set_max_reply() allows
+ * -EINVAL     an argument is wrong
+ * -EPROTONOSUPPORT  IB_SA_CLASS is not registered on the port, or IB_SMI_DIRECT_CLASS is not,
+ *             and the call needs it
+ * -ENOMEM     out of memory
+ * -ENODEV     the device is gone
+ * and what the comment of each call says. mad_status_text() tells query->status in words, and
+ * mad_last_failure_text() why a blocking call failed (mad_errors.h). Chapters are those of the
+ * InfiniBand Architecture Specification (IBA), volume 1.
  */
 #ifndef INFINIBAND_MAD_SA_H
 #define INFINIBAND_MAD_SA_H
 
-#include <infiniband/mad.h>
-#include <infiniband/umad_sa_mcm.h>
+#include <infiniband/mad_async.h>
+#include <infiniband/mad_sa_records.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -48,84 +71,104 @@ uint64_t sa_key_get(const struct ibmad_port *srcport);
 
 /* --- any attribute -------------------------------------------------------------- */
 
-/** A question. What is 0 is left to the library. */
+/** A request. The library chooses what is 0. */
 struct mad_sa_query {
 	unsigned attribute; /**< an SA_ATTR_ID */
 	unsigned modifier;
 	uint64_t component_mask; /**< the components of record that count; 0: all records */
-	const void *record;      /**< what to look for; NULL: zeros */
-	size_t record_size;      /**< its bytes, 200 at most */
-	int timeout_ms;          /**< an attempt; 0: the port's */
-	const ib_portid_t *sa;   /**< where to ask; NULL: the port's subnet manager */
-	unsigned status;         /**< comes back: the answer's, 0 without an answer */
+	const void *record;      /**< the components; NULL: zeros */
+	size_t record_size;      /**< of record in bytes: 200 at most, but for GetMulti */
+	int timeout_ms;          /**< of an attempt; 0: the port's */
+	const ib_portid_t *sa;   /**< the address of the SA; NULL: the port's subnet manager */
+	unsigned status;         /**< comes back: the response's, 0 without a response */
 };
 
 /** Records, in the order in which they came. */
 struct mad_sa_table;
 
 /**
- * Asks for all records that match (SubnAdmGetTable, IBA 15.4.6), however many. A status
- * that says there are none gives a table of none. -EBADMSG: what came is no table;
- * -EPROTO: its records are shorter than those of that attribute, or than record.
+ * SubnAdmGetTable (IBA 15.4.6): all records that match. If no record matches, the call succeeds
+ * with an empty table.
+ * -EBADMSG  the response is not a table
+ * -EPROTO   the records are shorter than those of the attribute, or than query->record
  */
 int mad_sa_get_table(const struct ibmad_port *port, struct mad_sa_query *query,
 		     struct mad_sa_table **table);
 
 /**
- * Asks for the one record that matches (SubnAdmGet, IBA 15.4.5), of which size bytes, 200
- * at most, go to record. -EIO with query->status 0x300 there is none, 0x400 several;
- * -EBADMSG the answer is shorter than that.
+ * SubnAdmGet (IBA 15.4.5): the one record that matches. size bytes of it, 200 at most, are
+ * copied to record. query->status is 0x300 if no record matches, 0x400 if several do.
+ * -EBADMSG  the response is shorter than size
  */
 int mad_sa_get(const struct ibmad_port *port, struct mad_sa_query *query, void *record,
 	       size_t size);
+
+/**
+ * SubnAdmSet (IBA 15.4.3) and SubnAdmDelete (15.4.4). record becomes the record of the
+ * response, as by mad_sa_get(), and may be query->record; with size 0 it may be NULL. A Set or
+ * a Delete that timed out may have been carried out.
+ */
+int mad_sa_set(const struct ibmad_port *port, struct mad_sa_query *query, void *record,
+	       size_t size);
+int mad_sa_delete(const struct ibmad_port *port, struct mad_sa_query *query, void *record,
+		  size_t size);
+
+/**
+ * SubnAdmGetMulti (IBA 15.4.7): the PathRecords for a MultiPathRecord, which is query->record,
+ * a struct mad_sa_multi_path_record and its GIDs. query->attribute is IB_SA_ATTR_MULTIPATH. An
+ * SA that has no MultiPathRecord responds with status 0x00c or 0x008. The errors are those of
+ * mad_sa_get_table().
+ */
+int mad_sa_get_multi(const struct ibmad_port *port, struct mad_sa_query *query,
+		     struct mad_sa_table **table);
+
+/* --- on an engine --------------------------------------------------------------- */
+
+/** How a request completed. What its pointers point to, but for table, is freed when the
+ * callback returns. */
+struct mad_sa_response {
+	int error;       /**< 0, or an error of the blocking call or of struct mad_reply */
+	unsigned status; /**< the response's, 0 without a response */
+	const struct mad_reply *reply; /**< the last MAD of the request, with the error above,
+					  for mad_reply_text(); never NULL */
+	struct mad_sa_table *table;    /**< of GetTable and GetMulti; the callback has to call
+					  mad_sa_table_free(). NULL: there was an error */
+	const void *record;            /**< of the other methods; NULL: there was an error */
+	size_t record_size; /**< of record in bytes: not less than the attribute has */
+};
+
+/** Called once for each request, as a mad_async_fn is. */
+typedef void mad_sa_fn(struct mad_async *async, const struct mad_sa_response *response,
+		       void *arg);
+
+/**
+ * Submits a request with the method IB_MAD_METHOD_GET, SET, DELETE, GET_TABLE or GETMULTI, and
+ * returns without waiting. *query and what it points to are copied. The requests of an engine
+ * that need the address of the SA share one read of the PortInfo.
+ *
+ * *id, unless NULL, identifies the request for mad_sa_cancel(); it is no id for
+ * mad_async_cancel(). The errors are those of mad_async_submit().
+ */
+int mad_sa_submit(struct mad_async *async, int method, const struct mad_sa_query *query,
+		  mad_sa_fn *done, void *arg, uint64_t *id);
+
+/**
+ * Cancels a request: it is called back with -ECANCELED in a later mad_async_process(). -EINVAL.
+ * -ENOENT if the request is cancelled or complete, or never was.
+ */
+int mad_sa_cancel(struct mad_async *async, uint64_t id);
+
+/* --- tables --------------------------------------------------------------------- */
 
 size_t mad_sa_table_count(const struct mad_sa_table *table);
 /** Bytes of each record: not less than the attribute's, rounded up to a multiple of 8. */
 size_t mad_sa_table_record_size(const struct mad_sa_table *table);
 /** A record, aligned to 8 bytes, the table's; NULL beyond the last one. */
 void *mad_sa_table_record(const struct mad_sa_table *table, size_t index);
-/** NULL is fine. */
+/** NULL is allowed. */
 void mad_sa_table_free(struct mad_sa_table *table);
 
-/* --- records that mad.h has no fields for --------------------------------------- */
-
-/** LinkRecord (IBA 15.2.5.15). */
-struct mad_sa_link_record {
-	__be16 from_lid;
-	uint8_t from_port;
-	uint8_t to_port;
-	__be16 to_lid;
-	uint8_t pad[2];
-};
-
-/** PortInfoRecord (IBA 15.2.5.3). */
-struct mad_sa_port_info_record {
-	__be16 lid;
-	uint8_t port;
-	uint8_t options;
-	uint8_t port_info[64];
-	uint8_t pad[4];
-};
-
-/** InformInfoRecord (IBA 15.2.5.12): a subscription to notices. */
-struct mad_sa_inform_info_record {
-	uint8_t subscriber_gid[16];
-	__be16 number; /**< of the subscriber's */
-	uint8_t reserved[6];
-	uint8_t gid[16]; /**< of whom notices are forwarded (InformInfo, IBA 13.4.8.3) */
-	__be16 lid_begin;
-	__be16 lid_end;
-	__be16 reserved2;
-	uint8_t is_generic;
-	uint8_t subscribe;
-	__be16 type;
-	__be16 trap_number; /**< of vendors: the device */
-	__be32 qpn_resp_time;
-	__be32 producer_type; /**< or the vendor; its upper 8 bits are reserved */
-	uint8_t pad[4];
-};
-
-/* --- the usual questions -------------------------------------------------------- */
+/* --- the usual tables ----------------------------------------------------------- */
 
 /** PathRecords (IB_SA_PR_*_F) from one port to another; a GID may be NULL: from or to all. */
 int mad_sa_path_records(const struct ibmad_port *port, const ibmad_gid_t sgid,
@@ -148,6 +191,63 @@ int mad_sa_service_records(const struct ibmad_port *port, const char *name,
 /** InformInfoRecords of a subscriber; NULL: of all. */
 int mad_sa_inform_info_records(const struct ibmad_port *port, const ibmad_gid_t subscriber,
 			       struct mad_sa_table **table);
+
+/* --- multicast groups (IBA 15.2.5.17) ------------------------------------------- */
+
+/**
+ * Joins the multicast group member->mgid with a JoinState: UMAD_SA_MCM_JOIN_STATE_FULL_MEMBER,
+ * UMAD_SA_MCM_JOIN_STATE_SEND_ONLY_NON_MEMBER, ... member becomes what the SA has granted:
+ * MLID, Q_Key, P_Key, MTU, rate, SL. A member->portgid of zeros is the port's own GID.
+ *
+ * query may be NULL. Its component_mask says which other components of member count; the SA
+ * creates a group that does not exist if Q_Key, P_Key, traffic class, SL and flow label are
+ * among them (IBA 15.2.5.17). Its timeout_ms and sa are as for mad_sa_set(), and status comes
+ * back. The other members of query are set by the call.
+ */
+int mad_sa_join(const struct ibmad_port *port, struct mad_sa_query *query,
+		struct umad_sa_mcmember_record *member, unsigned join_state);
+
+/**
+ * Leaves the group member->mgid, as far as join_state says. member becomes what the SA
+ * responds. The arguments are as for mad_sa_join(). query->status is 0x200 if the port is not a
+ * member.
+ */
+int mad_sa_leave(const struct ibmad_port *port, struct mad_sa_query *query,
+		 struct umad_sa_mcmember_record *member, unsigned join_state);
+
+/**
+ * Fills a query for mad_sa_submit() with method IB_MAD_METHOD_SET, to join, or
+ * IB_MAD_METHOD_DELETE, to leave. member->mgid and member->portgid must be set. The query
+ * points to member.
+ */
+void mad_sa_member_query(struct mad_sa_query *query, struct umad_sa_mcmember_record *member,
+			 unsigned join_state);
+
+/* --- services (IBA 15.2.5.14) --------------------------------------------------- */
+
+/**
+ * Registers a service, or changes it, until its lease ends. service->id and name must be set. A
+ * gid of zeros is the port's own, a pkey of 0 is 0xffff, and a lease of 0 does not end. service
+ * becomes the record of the response. query may be NULL; of its members, timeout_ms and sa
+ * count, and status comes back. mad_sa_service_records() gets services by name.
+ */
+int mad_sa_service_set(const struct ibmad_port *port, struct mad_sa_query *query,
+		       struct mad_sa_service_record *service);
+
+/**
+ * Removes the service with the id, gid, pkey and key of service; a gid of zeros and a pkey of 0
+ * are as above. If service->id is 0, the call removes all services of this gid with
+ * service->name. -EIO with status 0x300: there is none.
+ */
+int mad_sa_service_delete(const struct ibmad_port *port, struct mad_sa_query *query,
+			  struct mad_sa_service_record *service);
+
+/**
+ * Fills a query for mad_sa_submit() with method IB_MAD_METHOD_SET or IB_MAD_METHOD_DELETE. The
+ * components that are 0 do not count, but for the data. The query points to service.
+ */
+void mad_sa_service_query(struct mad_sa_query *query,
+			  const struct mad_sa_service_record *service);
 
 #ifdef __cplusplus
 }

@@ -3,8 +3,8 @@
 /**
  * umad.h - management datagrams (MADs) from user space.
  *
- * Devices and ports come from sysfs, packets go through the kernel's user_mad devices
- * (/dev/infiniband/umadN, see Documentation/infiniband/user_mad in the kernel).
+ * The library reads devices and ports from sysfs. It sends and receives packets by the kernel's
+ * umad devices, /dev/infiniband/umadN (kernel: Documentation/infiniband/user_mad).
  *
  *   int fd = umad_open_port("mlx5_0", 1);
  *   int agent = umad_register(fd, UMAD_CLASS_PERF_MGMT, 1, 0, NULL);
@@ -13,15 +13,15 @@
  *   umad_send(fd, agent, umad, 256, 1000, 0);
  *   umad_recv(fd, umad, &length, 2000);
  *
- * Errors. Calls that return int answer a negative errno where they fail, and set errno as
- * well: to the same number, or, under -EIO, to the cause. A NULL where a pointer is
- * demanded is -EINVAL unless a call says otherwise.
+ * Errors. A call that returns int returns a negative errno if it fails, and sets errno. errno
+ * is the same number; if the call returns -EIO, errno is the cause. A pointer that must not be
+ * NULL and is NULL gives -EINVAL, unless the call's comment says otherwise.
  *
- * Threads. Every call may be made from any number of threads at once, on one port or
- * many, as long as no two use one buffer or structure at the same time.
+ * Threads. Any number of threads may make any calls at once, on one port or on several. Two
+ * threads must not use one buffer or one structure at the same time.
  *
- * Byte order. Members and parameters of type __be16, __be32 and __be64 are big-endian
- * (network order), everything else is in the host's.
+ * Byte order. Members and parameters of type __be16, __be32 and __be64 are big-endian (network
+ * order). All others are in host order.
  */
 #ifndef INFINIBAND_UMAD_H
 #define INFINIBAND_UMAD_H
@@ -52,17 +52,17 @@ union umad_gid {
 	} global;
 } __attribute__((packed, aligned(4)));
 
-/** Length of an array for a device's name, terminating NUL included. */
+/** Bytes of a device's name, the terminating NUL included. */
 #define UMAD_CA_NAME_LEN   20
-/** Entries of umad_ca.ports: port numbers run from 0 to 9. */
+/** Entries of umad_ca.ports: ports 0 to 9. */
 #define UMAD_CA_MAX_PORTS  10
-/** Agents that the kernel registers on one open port. */
+/** How many agents the kernel registers on one open port. */
 #define UMAD_CA_MAX_AGENTS 32
-/** Sizes that programs give their arrays; the library itself has no such limit. */
+/** Sizes of programs' arrays. The library has no such limits. */
 #define UMAD_MAX_DEVICES   128
 #define UMAD_MAX_PORTS     192
 
-/** As a port number: let the library choose. */
+/** Instead of a port number: the library chooses a port. */
 #define UMAD_ANY_PORT 0
 
 /* sysfs: devices, and their attributes. */
@@ -88,18 +88,18 @@ union umad_gid {
 #define SYS_PORT_GID        "gids/0"
 #define SYS_PORT_LINK_LAYER "link_layer"
 
-/* sysfs: user_mad devices, umadN and issmN. */
+/* sysfs: umad devices and issm devices. */
 #define SYS_INFINIBAND_MAD  "/sys/class/infiniband_mad"
 #define SYS_IB_MAD_PORT     "port"
 #define SYS_IB_MAD_DEV      "ibdev"
 #define IB_UMAD_ABI_DIR     "/sys/class/infiniband_mad"
 #define IB_UMAD_ABI_FILE    "abi_version"
-/** The oldest kernel ABI that this library speaks. */
+/** The oldest kernel ABI that the library supports. */
 #define IB_UMAD_ABI_VERSION 5
 
 /*
- * The ioctls of a user_mad device, by number, direction and size of the argument; the
- * argument's structures are in <rdma/ib_user_mad.h>. A program that uses these macros includes
+ * The ioctls of a umad device: number, direction, and size of the argument. The structures of
+ * the arguments are in <rdma/ib_user_mad.h>. A program that uses these macros includes
  * <sys/ioctl.h>.
  */
 #define IB_IOCTL_MAGIC               0x1b
@@ -108,30 +108,30 @@ union umad_gid {
 #define IB_USER_MAD_ENABLE_PKEY      _IOC(_IOC_NONE, IB_IOCTL_MAGIC, 3, 0)
 #define IB_USER_MAD_REGISTER_AGENT2  _IOC(_IOC_READ | _IOC_WRITE, IB_IOCTL_MAGIC, 4, 40)
 
-/** Where a MAD goes, or came from. */
+/** The destination of a MAD that is sent, or the source of a MAD that was received. */
 typedef struct ib_mad_addr {
 	__be32 qpn;  /**< destination or source QP: 0 for SMPs, 1 for GMPs */
-	__be32 qkey; /**< to send with; 0 on what is received */
+	__be32 qkey; /**< of a MAD that is sent; a received MAD has 0 */
 	__be16 lid;
 	uint8_t sl;
 	uint8_t path_bits;
-	uint8_t grh_present; /**< the members from gid_index to flow_label count */
-	uint8_t gid_index;   /**< index of the local GID to send from */
+	uint8_t grh_present; /**< not 0: gid_index to flow_label are valid */
+	uint8_t gid_index;   /**< of the source GID, in the local port's table */
 	uint8_t hop_limit;
 	uint8_t traffic_class;
 	__extension__ union {
-		uint8_t gid[16]; /**< the other side's GID */
+		uint8_t gid[16]; /**< of the remote port */
 		union umad_gid ib_gid;
 	};
 	__be32 flow_label;
-	uint16_t pkey_index; /**< index of the P_Key in the local port's table */
+	uint16_t pkey_index; /**< of the P_Key, in the local port's table */
 	uint8_t reserved[6];
 } ib_mad_addr_t;
 
 /**
  * A umad buffer: this header, then the MAD.
  *
- * Kernels that do not know P_Key indices use a header 8 bytes shorter; umad_size() and
+ * The header of kernels without P_Key indices is 8 bytes shorter. umad_size() and
  * umad_get_mad() tell where the MAD begins.
  */
 typedef struct ib_user_mad {
@@ -139,12 +139,12 @@ typedef struct ib_user_mad {
 	uint32_t status; /**< see umad_status() */
 	uint32_t timeout_ms;
 	uint32_t retries;
-	uint32_t length; /**< header and MAD of what was received, in bytes */
+	uint32_t length; /**< of a received message: bytes of header and MAD */
 	ib_mad_addr_t addr;
 	__extension__ uint8_t data[0];
 } ib_user_mad_t;
 
-/** A port, as sysfs tells of it. */
+/** A port, as sysfs describes it. */
 typedef struct umad_port {
 	char ca_name[UMAD_CA_NAME_LEN];
 	int portnum;
@@ -154,16 +154,16 @@ typedef struct umad_port {
 	unsigned sm_sl;
 	unsigned state;      /**< PortInfo:PortState (IBA 14.2.5.6): 4 is Active */
 	unsigned phys_state; /**< PortInfo:PortPhysicalState: 3 is Disabled, 5 LinkUp */
-	unsigned rate;       /**< Gb/s, its whole part; 0 where the kernel does not know */
+	unsigned rate;       /**< Gb/s without fraction; 0: the kernel does not know it */
 	__be32 capmask;      /**< PortInfo:CapabilityMask */
 	__be64 gid_prefix;
 	__be64 port_guid;
 	unsigned pkeys_size;
-	uint16_t *pkeys; /**< pkeys_size entries, freed by the release calls */
+	uint16_t *pkeys; /**< pkeys_size entries; the release calls free them */
 	char link_layer[UMAD_CA_NAME_LEN]; /**< "InfiniBand" or "IB", or "Ethernet" */
 } umad_port_t;
 
-/** A device (channel adapter, switch or router), as sysfs tells of it. */
+/** A device (channel adapter, switch or router), as sysfs describes it. */
 typedef struct umad_ca {
 	char ca_name[UMAD_CA_NAME_LEN];
 	unsigned node_type; /**< NodeInfo:NodeType (IBA 14.2.5.3): 1 CA, 2 switch, 3
@@ -174,11 +174,10 @@ typedef struct umad_ca {
 	char hw_ver[20];
 	__be64 node_guid;
 	__be64 system_guid;
-	umad_port_t *ports[UMAD_CA_MAX_PORTS]; /**< by port number; NULL where there is none */
+	umad_port_t *ports[UMAD_CA_MAX_PORTS]; /**< by port number; NULL: no such port */
 } umad_ca_t;
 
-/** The devices by which one port's SMPs (QP0) and GMPs (QP1) go; "" where there is none.
- */
+/** The devices that carry the SMPs (QP0) and the GMPs (QP1) of one port; "": none. */
 struct umad_ca_pair {
 	char smi_name[UMAD_CA_NAME_LEN];
 	uint32_t smi_preferred_port;
@@ -192,113 +191,135 @@ struct umad_device_node {
 	const char *ca_name;
 };
 
-/** Returns 0. Nothing needs to be set up: programs may call it or leave it. */
+/** Returns 0. The library needs no set-up, so the call is not necessary. */
 int umad_init(void);
 
 /** Returns 0. Open ports stay open. */
 int umad_done(void);
 
 /**
- * The names of the devices, sorted, into cas[0..max-1].
+ * Stores the names of the devices, sorted, in cas[0] to cas[max - 1].
  *
- * Returns how many were stored; 0 where there is no device. -EINVAL for a negative max,
- * -ENOMEM, -EIO where SYS_INFINIBAND cannot be read.
+ * Returns how many names were stored; 0 if there is no device.
+ * -EINVAL  max is negative
+ * -ENOMEM  out of memory
+ * -EIO     SYS_INFINIBAND cannot be read
  */
 int umad_get_cas_names(char cas[][UMAD_CA_NAME_LEN], int max);
 
 /**
- * The port GUIDs of a device: portguids[i] is that of port i, 0 where there is no such
- * port.
+ * Stores the PortGUIDs of a device: portguids[i] is that of port i, 0 if there is no port i.
  *
- * ca_name NULL is the default device, as for umad_open_port(). Returns how many entries
- * were stored (the highest port number and one), 0 for portguids NULL; -ENOMEM where max
- * is too small, -ENODEV no such device, -EIO an attribute cannot be read.
+ * ca_name NULL is the default device, as for umad_open_port().
+ *
+ * Returns how many entries were stored: the highest port number plus 1. Returns 0 if portguids
+ * is NULL.
+ * -ENOMEM  max is too small
+ * -ENODEV  there is no such device
+ * -EIO     an attribute cannot be read
  */
 int umad_get_ca_portguids(const char *ca_name, __be64 *portguids, int max);
 
 /**
- * All there is to know about a device and its ports.
+ * Reads the attributes of a device and of its ports.
  *
- * ca_name NULL is the default device, as for umad_open_port(). What it allocates,
- * umad_release_ca() frees; after an error there is nothing to free.
- * Returns 0; -ENODEV no such device, -EIO an attribute cannot be read or makes no sense,
- * -ENOMEM.
+ * ca_name NULL is the default device, as for umad_open_port(). umad_release_ca() frees the
+ * memory that the call allocates. After an error nothing is allocated.
+ *
+ * Returns 0.
+ * -ENODEV  there is no such device
+ * -EIO     an attribute cannot be read, or is malformed
+ * -ENOMEM  out of memory
  */
 int umad_get_ca(const char *ca_name, umad_ca_t *ca);
 
-/** Frees what umad_get_ca() allocated. Returns 0; -ENODEV for NULL. Twice does no harm.
- */
+/** Frees the memory of umad_get_ca(). It may be called twice. Returns 0; NULL: -ENODEV. */
 int umad_release_ca(umad_ca_t *ca);
 
 /**
- * All there is to know about one port; ca_name NULL and portnum 0 leave the choice to the
- * library, as for umad_open_port().
+ * Reads the attributes of a port. If ca_name is NULL or portnum is 0, the library chooses, as
+ * in umad_open_port().
  *
- * What it allocates, umad_release_port() frees. Returns 0; -ENODEV no such device or no
- * usable port, -EIO an attribute (or the port) cannot be read, -EINVAL a negative
- * portnum, -ENOMEM.
+ * umad_release_port() frees the memory that the call allocates.
+ *
+ * Returns 0.
+ * -ENODEV  there is no such device, or no usable port
+ * -EIO     the port or an attribute cannot be read, or is malformed
+ * -EINVAL  portnum is negative
+ * -ENOMEM  out of memory
  */
 int umad_get_port(const char *ca_name, int portnum, umad_port_t *port);
 
-/** Frees what umad_get_port() allocated. Returns 0; -ENODEV for NULL. Twice does no harm.
- */
+/** Frees the memory of umad_get_port(). It may be called twice. Returns 0; NULL: -ENODEV. */
 int umad_release_port(umad_port_t *port);
 
 /**
- * The path of a port's issm device, the one whose opening sets IsSM in the port's
- * CapabilityMask (umad_open_issm() opens it, too).
+ * Stores the path of a port's issm device. While a program holds this device open, IsSM is set
+ * in the port's CapabilityMask. umad_open_issm() opens it.
  *
- * Returns 0; -ENODEV no such device or no usable port, -EINVAL no issm device for it, -ENOMEM,
- * -EIO sysfs cannot be read, -ENOSPC the path does not fit into max bytes (path is "" then).
+ * Returns 0.
+ * -ENODEV  there is no such device, or no usable port
+ * -EINVAL  the port has no issm device
+ * -ENOSPC  the path needs more than max bytes; path becomes ""
+ * -EIO     sysfs cannot be read
+ * -ENOMEM  out of memory
  */
 int umad_get_issm_path(const char *ca_name, int portnum, char path[], int max);
 
 /**
  * Opens a port for sending and receiving.
  *
- * With both given, exactly that port. With portnum 0 a device's ports in their order: the first
- * Active InfiniBand port, else the first whose link is up, else the first that is not disabled.
- * With ca_name NULL the devices in the order of their names, each judged in that way: the first
- * with an Active port, else the first with a usable one. A switch is its port 0, and as good as
- * Active.
+ * ca_name  portnum  the port
+ * a name   1, ...   this port
+ * a name   0        the device's first InfiniBand port that is Active; if there is none, the
+ *                   first with a link that is up; otherwise the first that is not disabled
+ * NULL     0        a port chosen in that way: of the first device, by name, with an Active
+ *                   port; if there is none, of the first device with a usable port
+ * NULL     1, ...   the same, but only this port of each device is considered
  *
- * Where the kernel has no user_mad device for the port because ib_umad is not loaded,
- * asking for it over RDMA netlink loads it.
+ * The port of a switch is port 0; it counts as Active.
  *
- * Returns the port's handle, a non-blocking close-on-exec file descriptor. -EOPNOTSUPP no
- * user_mad in this kernel or one older than IB_UMAD_ABI_VERSION, -ENODEV no such device
- * or no usable port, -EINVAL no umad device for that port, -ENOMEM, -EIO it (or sysfs) cannot
- * be opened (errno says why).
+ * If the module ib_umad is not loaded, the library asks the kernel for the umad device by RDMA
+ * netlink, and the kernel loads the module.
+ *
+ * Returns the port handle: a non-blocking file descriptor that is closed on exec.
+ * -EOPNOTSUPP  the kernel has no umad devices, or an ABI older than IB_UMAD_ABI_VERSION
+ * -ENODEV      there is no such device, or no usable port
+ * -EINVAL      the port has no umad device
+ * -EIO         the umad device or sysfs cannot be opened; errno is the cause
+ * -ENOMEM      out of memory
  */
 int umad_open_port(const char *ca_name, int portnum);
 
-/** As umad_open_port(), but does not choose a port whose subnet management is disabled.
- */
+/** As umad_open_port(), but a port with IsSMDisabled is not chosen. */
 int umad_open_smi_port(const char *ca_name, int portnum);
 
-/** Closes a port and unregisters its agents. Returns 0; -EINVAL a handle that is not
- * open. */
+/** Closes a port and unregisters its agents. Returns 0. -EINVAL: the handle is not open. */
 int umad_close_port(int portid);
 
-/** Where the MAD begins in a umad buffer; NULL for NULL. */
+/** Returns the address of the MAD in a umad buffer; NULL for NULL. */
 void *umad_get_mad(void *umad);
 
-/** Size of the header before the MAD, in bytes. Known for good once a port has been open.
+/**
+ * Returns the size of the header before the MAD, in bytes. After a port was opened it does not
+ * change any more.
  */
 size_t umad_size(void);
 
 /**
- * What became of a MAD: 0 received; ETIMEDOUT one's own request, back because nobody
- * answered it; another errno from the kernel.
+ * Returns the status of a message from umad_recv():
+ * 0          it was received
+ * ETIMEDOUT  it is a request of this program that got no response
+ * and other numbers of the kernel
  */
 int umad_status(void *umad);
 
-/** The address in a umad buffer; NULL for NULL. */
+/** Returns the address in a umad buffer; NULL for NULL. */
 ib_mad_addr_t *umad_get_mad_addr(void *umad);
 
 /**
- * Sets the GRH to send with from a struct ib_mad_addr whose members are as its
- * declaration says: flow label in network order. NULL sends without GRH. Returns 0.
+ * Sets the GRH of a MAD that is to be sent. mad_addr is a struct ib_mad_addr, with its flow
+ * label in network order; NULL: no GRH. Returns 0.
  */
 int umad_set_grh_net(void *umad, void *mad_addr);
 
@@ -312,159 +333,172 @@ int umad_set_addr_net(void *umad, __be16 dlid, __be32 dqp, int sl, __be32 qkey);
 int umad_set_addr(void *umad, int dlid, int dqp, int sl, int qkey);
 
 /**
- * Sets the index of the P_Key to send with, 0 to 65535.
+ * Sets the index of the P_Key of a MAD that is to be sent: 0 to 65535.
  *
- * Returns 0; -EINVAL an index out of range, -EOPNOTSUPP an index other than 0 where the
- * kernel has no room for it.
+ * Returns 0.
+ * -EINVAL      the index is out of range
+ * -EOPNOTSUPP  the index is not 0, and the kernel has no P_Key indices
  */
 int umad_set_pkey(void *umad, int pkey_index);
 
-/** The index of the P_Key that a MAD came with; 0 where the kernel does not tell. */
+/** Returns the index of a received MAD's P_Key; 0 if the kernel has no P_Key indices. */
 int umad_get_pkey(void *umad);
 
 /**
- * Sends a MAD, or a message of several with RMPP.
+ * Sends a MAD, or a longer message by RMPP. length is in bytes, without the umad header.
  *
- * length is the MAD's, without the umad header. timeout_ms: 0 expects no answer; a
- * positive one lets the kernel repeat the request retries times, that long after each
- * other, and then hand it back with status ETIMEDOUT; a negative one waits for ever.
+ * timeout_ms  the kernel
+ * 0           expects no response
+ * positive    sends the request again after each timeout, retries times; after the last timeout
+ *             umad_recv() returns the request with status ETIMEDOUT
+ * negative    waits for a response without limit
  *
- * Returns 0 once the kernel has taken it; -EINVAL a handle that is not open, a negative
- * agentid or length; -EIO what the kernel refused (errno says why).
+ * Returns 0 if the kernel has accepted the MAD.
+ * -EINVAL  the handle is not open, or agentid or length is negative
+ * -EIO     the kernel did not accept the MAD; errno is the cause
  */
 int umad_send(int portid, int agentid, void *umad, int length, int timeout_ms, int retries);
 
 /**
- * Receives a MAD or a reassembled RMPP message.
+ * Receives a MAD, or a message that the kernel has reassembled from RMPP segments.
  *
- * umad has room for umad_size() + *length bytes, *length being at least 256. timeout_ms:
- * 0 does not wait, a negative one waits for ever.
+ * umad is a buffer of umad_size() + *length bytes; *length is at least 256. timeout_ms 0 does
+ * not wait; a negative timeout_ms waits without limit.
  *
- * Returns the id of the agent it is for, and the MAD's length in *length.
- * -EWOULDBLOCK nothing there, -ETIMEDOUT nothing came in time, -ENOSPC it is larger:
- * *length says how large, and it stays to be read; -EINVAL a handle that is not open, or
- * *length below 256; -EIO the device failed or has gone, or a signal handler ran (errno
- * EINTR).
+ * Returns the ID of the agent that the message is for, and its length in *length.
+ * -EWOULDBLOCK  timeout_ms is 0, and no message is there
+ * -ETIMEDOUT    no message came in time
+ * -ENOSPC       the message is larger than the buffer: *length becomes its length, and the next
+ *               call can receive it
+ * -EINVAL       the handle is not open, or *length is less than 256
+ * -EIO          errno is EINTR: a signal handler ran; otherwise: the device failed or is gone
  */
 int umad_recv(int portid, void *umad, int *length, int timeout_ms);
 
 /**
- * Waits for something to receive, for ever if timeout_ms is negative. Another thread
- * may be quicker to receive it.
+ * Waits until a message can be received; without limit if timeout_ms is negative. Another
+ * thread may receive the message first.
  *
- * Returns 0; -ETIMEDOUT, -EINVAL a handle that is not open, -EIO the device has gone, or
- * a signal handler ran (errno EINTR).
+ * Returns 0.
+ * -ETIMEDOUT  no message came in time
+ * -EINVAL     the handle is not open
+ * -EIO        errno is EINTR: a signal handler ran; otherwise: the device is gone
  */
 int umad_poll(int portid, int timeout_ms);
 
-/** The descriptor behind a port, to poll: readable when something can be received. */
+/** Returns the descriptor of a port for poll(2): readable when a message can be received. */
 int umad_get_fd(int portid);
 
 /**
  * Registers an agent for a management class (IBA 13.4.4).
  *
- * method_mask NULL makes a client, which receives answers to what it sends. With a mask
- * (128 bits, bit n for method n) it also receives requests of these methods. rmpp_version
- * 1 has the kernel do RMPP. A class of vendor range 2 gets OpenIB's OUI.
+ * method_mask NULL: the agent is a client; it receives the responses to its requests. Otherwise
+ * method_mask has 128 bits, bit n for method n: the agent receives requests with these methods,
+ * too. rmpp_version 1: the kernel does RMPP; 0: no RMPP. A class of vendor range 2 gets
+ * OpenIB's OUI.
  *
- * Returns the agent's id; -EPERM the kernel refuses (errno says why), -EINVAL a handle
- * that is not open, or a class or version outside 0..255.
+ * Returns the agent's ID.
+ * -EPERM   the kernel does not register it; errno is the cause
+ * -EINVAL  the handle is not open, or the class or version is not in 0 to 255
  */
 int umad_register(int portid, int mgmt_class, int mgmt_version, uint8_t rmpp_version,
 		  long method_mask[16 / sizeof(long)]);
 
 /**
- * As umad_register(), for a class of vendor range 2 (0x30..0x4f), version 1, and its OUI,
- * most significant byte first. -EINVAL for other classes, too.
+ * As umad_register(), for a class of vendor range 2 (0x30 to 0x4f), version 1. The OUI's most
+ * significant byte is first. -EINVAL: the class is of another range, too.
  */
 int umad_register_oui(int portid, int mgmt_class, uint8_t rmpp_version, uint8_t oui[3],
 		      long method_mask[16 / sizeof(long)]);
 
-/** Returns 0; -EINVAL a handle that is not open or an id that is not registered. */
+/** Unregisters an agent. Returns 0. -EINVAL: no open handle, or no such agent. */
 int umad_unregister(int portid, int agentid);
 
 /** Flags of umad_reg_attr. */
 enum {
-	/** The program does RMPP itself: segments are passed as they are. */
+	/** The program does RMPP itself: the kernel passes the segments unchanged. */
 	UMAD_USER_RMPP = 1 << 0
 };
 
-/** What an agent is registered for. */
+/** What an agent is to receive. */
 struct umad_reg_attr {
 	uint8_t mgmt_class;
 	uint8_t mgmt_class_version;
 	uint32_t flags;
-	uint64_t method_mask[2]; /**< bit n of the 128 for method n; all 0 makes a client
-				  */
-	uint32_t oui;            /**< 24 bits, for classes of vendor range 2 */
+	uint64_t method_mask[2]; /**< bit n of the 128: method n; all 0: a client */
+	uint32_t oui;            /**< 24 bits; of classes of vendor range 2 */
 	uint8_t rmpp_version;
 };
 
 /**
  * Registers an agent, with flags.
  *
- * Returns 0 and the agent's id; a POSITIVE errno where it fails: EINVAL arguments, or
- * vendor range 2 without an OUI; what the kernel answers otherwise. Where the kernel
- * refused the flags, attr->flags are those that it knows.
+ * Returns 0, and the agent's ID in *agent_id; or a POSITIVE errno:
+ * EINVAL  an argument is wrong, or a class of vendor range 2 has no OUI; or the kernel does not
+ *         know a flag: then attr->flags becomes the flags that it knows
+ * and other numbers of the kernel
  */
 int umad_register2(int port_fd, struct umad_reg_attr *attr, uint32_t *agent_id);
 
 /**
- * The devices as a list, sorted by name, that umad_free_ca_device_list() frees.
+ * Returns a list of the devices, sorted by name. umad_free_ca_device_list() frees it.
  *
- * NULL with errno 0 where there is none; NULL with errno set on a failure.
+ * NULL: errno is 0 if there is no device, otherwise the error.
  */
 struct umad_device_node *umad_get_ca_device_list(void);
 
-/** Frees a list, or nothing for NULL. */
+/** Frees a list. NULL is allowed. */
 void umad_free_ca_device_list(struct umad_device_node *head);
 
 /**
- * Sorts a list by name. size is its length, or 0 to have it counted.
- * Returns 0; a POSITIVE EINVAL where the list is not that long (it stays as it is).
+ * Sorts a list by name. size is its length; 0: the call counts it.
+ *
+ * Returns 0. A POSITIVE EINVAL: the list does not have this length; the list is not changed.
  */
 int umad_sort_ca_device_list(struct umad_device_node **head, size_t size);
 
 /**
- * Pairs of the devices that carry a port's SMPs and its GMPs, one for each port GUID, in
- * the order of the devices' names, into cas[0..max-1]. Preferred ports are 0.
+ * Stores the pairs of devices that carry a port's SMPs and its GMPs in cas[0] to cas[max - 1]:
+ * a pair for each PortGUID, in the order of the devices' names. The preferred ports are 0.
  *
- * One device does both unless the port is planarized: then a device of its own, with
- * the same port GUID, carries the SMPs, and the other one has IsSMDisabled set.
- * Returns how many were stored; -EINVAL, -ENOMEM, -EIO.
+ * Usually one device carries both. A planarized port has two devices with the same PortGUID:
+ * one carries the SMPs; the other one has IsSMDisabled set, and carries the GMPs.
+ *
+ * Returns how many pairs were stored; -EINVAL, -ENOMEM, -EIO.
  */
 int umad_get_smi_gsi_pairs(struct umad_ca_pair cas[], size_t max);
 
 /**
- * The pair in which a device has either part; devname NULL is the default device.
+ * Stores the pair that a device belongs to; devname NULL is the default device.
  *
- * The preferred ports are portnum, or with portnum 0 the device's only port, or its first
- * that is not Down, or 0. With enforce_smi a pair without an SMI device does not count.
- * Returns 0; -ENODEV no such pair, -EINVAL, -ENOMEM, -EIO.
+ * The preferred ports are portnum. If portnum is 0, they are the device's only port, otherwise
+ * its first port that is not Down, otherwise 0. If enforce_smi is not 0, only a pair with an
+ * SMI device is found.
+ *
+ * Returns 0; -ENODEV if there is no such pair; -EINVAL, -ENOMEM, -EIO.
  */
 int umad_get_smi_gsi_pair_by_ca_name(const char *devname, uint8_t portnum,
 				     struct umad_ca_pair *ca_pair, unsigned enforce_smi);
 
 /**
- * Sets the level of diagnostics: 0 warnings only, 1 what happens, 2 every packet. A
- * negative level changes nothing. Returns the level in force. See also
- * umad_set_log_hook().
+ * Sets the level of messages: 0 warnings; 1 operations and the causes of failures, too; 2 each
+ * packet, too. A negative level changes nothing. Returns the level. See umad_set_log_hook().
  */
 int umad_debug(int level);
 
-/** Prints an address on stderr. */
+/** Prints an address to stderr. */
 void umad_addr_dump(ib_mad_addr_t *addr);
 
-/** Prints a umad buffer's header on stderr. */
+/** Prints the header of a umad buffer to stderr. */
 void umad_dump(void *umad);
 
-/** num zeroed buffers of size bytes, to be freed by umad_free(); NULL out of memory. */
+/** Allocates num zeroed buffers of size bytes, for umad_free(). NULL: out of memory. */
 static inline void *umad_alloc(int num, size_t size)
 {
 	return num < 0 ? NULL : calloc((size_t)num, size);
 }
 
-/** Frees what umad_alloc() gave. */
+/** Frees the memory of umad_alloc(). */
 static inline void umad_free(void *umad)
 {
 	free(umad);

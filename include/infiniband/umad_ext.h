@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /**
- * umad_ext.h - what this library adds to umad.h: the IsSM bit, a hot-plug monitor, and a
- * hook for the library's messages. (Version node IBUMAD_EXT_1.0.)
+ * umad_ext.h - what this library adds to umad.h: the IsSM bit, a hot-plug monitor, and
+ * hooks for the library's messages and for packets. (Version node IBUMAD_EXT_1.0.)
  *
  * The calls return 0 or more, or a negative errno (with errno set to it), and may be made
  * from any thread.
@@ -47,8 +47,9 @@ enum {
  *
  * The port is chosen as by umad_open_port(). Returns a close-on-exec descriptor, of no
  * use but to be closed. -EAGAIN held by someone, with UMAD_ISSM_NONBLOCK; -EINTR a
- * signal handler ran; -EINVAL no issm device for that port, or unknown flags; -ENODEV no
- * such device or no usable port; -EACCES and what else open(2) gives.
+ * signal handler ran; -EINVAL no issm device for that port (from Linux 6.12 on, a port
+ * without QP0, such as a RoCE port, has none), or unknown flags; -ENODEV no such device or no
+ * usable port; -EACCES and what else open(2) gives.
  */
 int umad_open_issm(const char *ca_name, int portnum, int flags);
 
@@ -83,7 +84,7 @@ struct umad_monitor;
  * Open it before listing the devices, and nothing can be missed between; an event may
  * then repeat what the list already showed. Stores the monitor, which
  * umad_monitor_close() frees. Returns 0; -EOPNOTSUPP built without netlink, -ENOMEM, -EMFILE
- * and -ENFILE no descriptor, or what the kernel answered.
+ * and -ENFILE no descriptor, or another error of the kernel.
  */
 int umad_monitor_open(struct umad_monitor **monitor);
 
@@ -98,7 +99,7 @@ int umad_monitor_get_fd(const struct umad_monitor *monitor);
  * removed or renamed before its uevents were read. Later events report later changes.
  *
  * Returns 0; -EAGAIN nothing has happened, -EINVAL, -ENOMEM, -EMFILE and -ENFILE no descriptor
- * to read sysfs, or what the kernel answered. After an error other than -EAGAIN and -EINVAL,
+ * to read sysfs, or another error of the kernel. After an error other than -EAGAIN and -EINVAL,
  * events are lost: the next call that can read sysfs returns UMAD_EVENT_OVERRUN. Call again
  * after a while: the descriptor does not become readable for this event.
  */
@@ -133,6 +134,49 @@ void umad_set_log_hook(umad_log_fn *hook, void *user);
  * no hook is set: then the call does nothing. errno stays as it is.
  */
 int umad_log(enum umad_log_level level, const char *text);
+
+/* --- packets -------------------------------------------------------------------- */
+
+/** Which way a MAD went. */
+enum umad_packet_direction {
+	UMAD_PACKET_SENT = 1,    /**< umad_send() wrote it */
+	UMAD_PACKET_RECEIVED = 2 /**< umad_recv() read it */
+};
+
+/**
+ * A MAD that was sent or received. All of it is the library's or its caller's and gone after
+ * the call. A later version may add members at the end.
+ */
+struct umad_packet_info {
+	enum umad_packet_direction direction;
+	int portid;  /**< the port handle */
+	int agentid; /**< the agent that sent it, or that it is for */
+	int length;  /**< of the MAD, in bytes */
+	/** CLOCK_REALTIME in ns: before the MAD was written, or after it was read. */
+	int64_t time;
+	/**
+	 * The header: the address (the destination of a MAD that was sent, the source of one
+	 * that was received); the status of one that was received. If the status is not 0, the
+	 * MAD is the program's own, which the kernel gives back: ETIMEDOUT without a response.
+	 */
+	const struct ib_user_mad *umad;
+	const void *mad; /**< the MAD; a message of RMPP whole, as the program has it */
+};
+
+/** user is what umad_set_packet_hook() got. */
+typedef void umad_packet_fn(const struct umad_packet_info *packet, void *user);
+
+/**
+ * Has a function called for each MAD that umad_send() wrote, after it was written, and for each
+ * one that umad_recv() read; NULL for none. A call that fails has no packet. What umad_send()
+ * wrote is a copy: by then the program may use the memory for something else.
+ *
+ * The hook is called on the thread that sends or receives, on several at once if they do, with
+ * no lock held and errno kept; it may run once more in another thread while this call replaces
+ * it. It must not change the MAD. Without a hook, a call of umad_send() or umad_recv() costs a
+ * load and a branch more.
+ */
+void umad_set_packet_hook(umad_packet_fn *hook, void *user);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/** umad_sa.h - subnet administration (IBA 15.2). */
+/** umad_sa.h - the SA (IBA 15.2). */
 #ifndef INFINIBAND_UMAD_SA_H
 #define INFINIBAND_UMAD_SA_H
 

@@ -185,7 +185,7 @@ static inline uint32_t umad_class_cap_mask2(struct umad_class_port_info *cpi)
 	return ntohl(cpi->cap_mask2_resp_time) >> 5;
 }
 
-/** RespTimeValue: the class answers within 4.096 us * 2 to its power. */
+/** RespTimeValue: the class responds within 4.096 us * 2 to its power. */
 static inline uint8_t umad_class_resp_time(struct umad_class_port_info *cpi)
 {
 	return (uint8_t)(ntohl(cpi->cap_mask2_resp_time) & UMAD_CLASS_RESP_TIME_MASK);

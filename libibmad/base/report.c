@@ -91,6 +91,12 @@ void report_retry(unsigned left, const uint8_t *mad)
 		       mad[16] << 8 | mad[17], left);
 }
 
+void report_class(const char *call, int mgmt_class)
+{
+	if (errors_are_shown())
+		report(call, "class 0x%02x is not registered on the port", mgmt_class & 0xff);
+}
+
 void report_status(const char *call, const char *destination, unsigned status)
 {
 	if (errors_are_shown())

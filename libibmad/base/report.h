@@ -23,6 +23,7 @@ void report_packet(const char *what, const uint8_t *mad, int length);
 
 /* With ibdebug 1 and above, or after madrpc_show_errors(1): */
 void report_retry(unsigned left, const uint8_t *mad);
+void report_class(const char *call, int mgmt_class); /* it is not registered */
 void report_status(const char *call, const char *destination, unsigned status);
 
 /* A request without a response. */

@@ -3,8 +3,10 @@
 /* Asynchronous requests: engines are created and destroyed, requests submitted and cancelled.
  */
 
+#include "calls/async.h"
+
 #include "base/export.h"
-#include "calls/engine.h"
+#include "calls/request_server.h"
 #include "engine/request.h"
 #include "mad/gmp.h"
 
@@ -32,14 +34,27 @@ EXPORT struct mad_async *mad_async_create(struct ibmad_port *port)
 	return engine;
 }
 
-static void cancel_all(struct mad_async *engine)
+/* Whether the request was to be cancelled: it is neither complete nor free. */
+static bool cancel_request(struct mad_async *engine, struct async_request *request)
+{
+	if (!request->callback || request->transaction.state == TRANSACTION_DONE)
+		return false;
+	core_cancel(&engine->port->core, &request->transaction, ECANCELED);
+	return true;
+}
+
+/* Returns how many requests were cancelled. */
+static int cancel_all(struct mad_async *engine)
 {
 	struct async_request *request;
 	uint32_t place = 0;
+	int count = 0;
 
+	if (engine->sa)
+		count = engine->sa->cancel_all(engine->sa, engine);
 	while ((request = pool_next(&engine->pool, &place)))
-		if (request->callback)
-			core_cancel(&engine->port->core, &request->transaction, ECANCELED);
+		count += cancel_request(engine, request);
+	return count;
 }
 
 /* Waits until no other thread is in a call for the engine, and all requests are called back. */
@@ -50,6 +65,9 @@ static void wait_for_all(struct mad_async *engine)
 	engine->ending = true;
 	pthread_cond_broadcast(&engine->changed);
 	cancel_all(engine);
+	/* with servers it waits although no request is open */
+	if (engine->running)
+		reader_wake(&engine->port->reader, &engine->runner);
 	while (engine->processing)
 		pthread_cond_wait(&engine->changed, &core->lock);
 	engine_begin_processing(engine);
@@ -73,16 +91,15 @@ EXPORT void mad_async_destroy(struct mad_async *async)
 		return;
 	}
 	wait_for_all(async);
+	engine_end_timers(async);
+	servers_end(async);
 	alarm_close(&async->alarm);
 	pool_free(&async->pool);
+	if (async->sa)
+		async->sa->free(async->sa);
 	list_move_last(&port->retired, &async->client.all);
 	/* what the engine held up can go on */
-	port_tell_all(port);
-	port->users--;
-	if (port->closing)
-		pthread_cond_broadcast(&port->unused);
-	port_release(port);
-	pthread_setcancelstate(cancel_state, NULL);
+	port_leave_last(port, cancel_state);
 }
 
 /* --- requests ------------------------------------------------------------------- */
@@ -103,13 +120,12 @@ static int init_request(struct mad_async *engine, struct async_request *request,
 	complete_address(&destination, rpc->mgtclass & 0xff);
 	return request_init(&request->transaction, &engine->port->core.link,
 			    &engine->port->core.options, (ib_rpc_t *)(void *)&copy,
-			    &destination, NULL, payload, size);
+			    &destination, NULL, request_is_by_rmpp(rpc), payload, size);
 }
 
-/* Locked. */
-static int submit(struct mad_async *engine, const ib_rpc_t *rpc, const ib_portid_t *dport,
-		  const void *payload, size_t size, mad_async_fn *callback, void *arg,
-		  uint64_t *id)
+int async_submit(struct mad_async *engine, const ib_rpc_t *rpc, const ib_portid_t *dport,
+		 const void *payload, size_t size, mad_async_fn *callback, void *arg,
+		 uint64_t *id)
 {
 	struct scheduler *scheduler = &engine->port->scheduler;
 	struct async_request *request;
@@ -151,26 +167,42 @@ EXPORT int mad_async_submit(struct mad_async *async, const ib_rpc_t *rpc,
 	if (!async || !rpc || !dport || !callback)
 		return -EINVAL;
 	cancel_state = engine_enter(async);
-	ret = submit(async, rpc, dport, payload, size, callback, arg, id);
+	ret = async_submit(async, rpc, dport, payload, size, callback, arg, id);
 	engine_leave(async, cancel_state);
+	if (ret == -EPROTONOSUPPORT)
+		report_class("mad_async_submit", rpc->mgtclass);
 	return ret;
+}
+
+int async_cancel(struct mad_async *engine, uint64_t id)
+{
+	struct async_request *request = pool_find(&engine->pool, id);
+
+	return request && cancel_request(engine, request) ? 0 : -ENOENT;
 }
 
 EXPORT int mad_async_cancel(struct mad_async *async, uint64_t id)
 {
-	struct async_request *request;
-	int cancel_state, ret = -ENOENT;
+	int cancel_state, ret;
 
 	if (!async)
 		return -EINVAL;
 	cancel_state = engine_enter(async);
-	request = pool_find(&async->pool, id);
-	if (request && request->callback && request->transaction.state != TRANSACTION_DONE) {
-		core_cancel(&async->port->core, &request->transaction, ECANCELED);
-		ret = 0;
-	}
+	ret = async_cancel(async, id);
 	engine_leave(async, cancel_state);
 	return ret;
+}
+
+EXPORT int mad_async_cancel_all(struct mad_async *async)
+{
+	int cancel_state, count;
+
+	if (!async)
+		return -EINVAL;
+	cancel_state = engine_enter(async);
+	count = cancel_all(async);
+	engine_leave(async, cancel_state);
+	return count;
 }
 
 /* --- statistics ----------------------------------------------------------------- */

@@ -19,14 +19,18 @@ bool engine_is_over(const struct mad_async *engine)
 
 bool engine_has_work(const struct mad_async *engine)
 {
-	return !list_is_empty(&engine->completed) ||
-	       scheduler_can_send(&engine->port->scheduler) || engine_is_over(engine);
+	return !list_is_empty(&engine->completed) || !list_is_empty(&engine->arrived) ||
+	       !list_is_empty(&engine->refused) ||
+	       scheduler_can_send(&engine->port->scheduler) || engine_is_over(engine) ||
+	       engine_is_stopped(engine);
 }
 
 bool engine_needs_thread(const struct mad_async *engine)
 {
-	return (!engine->processing && !list_is_empty(&engine->completed)) ||
-	       (!engine->serving && scheduler_can_send(&engine->port->scheduler)) ||
+	return (!engine->processing &&
+		(!list_is_empty(&engine->completed) || !list_is_empty(&engine->arrived))) ||
+	       (!engine->serving && (scheduler_can_send(&engine->port->scheduler) ||
+				     !list_is_empty(&engine->refused))) ||
 	       engine_is_over(engine);
 }
 
@@ -36,13 +40,95 @@ void engine_update(struct mad_async *engine, bool due)
 	if (engine->running && engine_has_work(engine))
 		reader_wake(&engine->port->reader, &engine->runner);
 	if (alarm_is_open(&engine->alarm))
-		alarm_set(&engine->alarm, engine_needs_thread(engine),
-			  scheduler_next(&engine->port->scheduler), due);
+		alarm_set(&engine->alarm, engine_needs_thread(engine), engine_next(engine),
+			  due);
 }
 
 static void port_changed(struct port_client *client)
 {
 	engine_update(list_entry(client, struct mad_async, client), false);
+}
+
+/* --- timers --------------------------------------------------------------------- */
+
+static int64_t timer_at(const struct mad_async *engine, const struct engine_timer *timer)
+{
+	return engine->port->core.gone && timer->at != NEVER ? 0 : timer->at;
+}
+
+int64_t engine_next(const struct mad_async *engine)
+{
+	int64_t next = scheduler_next(&engine->port->scheduler), at;
+
+	list_for_each (entry, &engine->timers) {
+		at = timer_at(engine, list_entry(entry, struct engine_timer, all));
+		if (at < next)
+			next = at;
+	}
+	return next;
+}
+
+void engine_timer_add(struct mad_async *engine, struct engine_timer *timer)
+{
+	list_add_last(&engine->timers, &timer->all);
+	timer->at = NEVER;
+}
+
+void engine_timer_remove(struct engine_timer *timer)
+{
+	list_remove(&timer->all);
+}
+
+void engine_timer_set(struct mad_async *engine, struct engine_timer *timer, int64_t at)
+{
+	timer->at = at;
+	/* it waits until what was the next timer before */
+	if (engine->running && at != NEVER)
+		reader_wake(&engine->port->reader, &engine->runner);
+	engine_update(engine, false);
+}
+
+static struct engine_timer *due_timer(const struct mad_async *engine, int64_t now)
+{
+	list_for_each (entry, &engine->timers) {
+		struct engine_timer *timer = list_entry(entry, struct engine_timer, all);
+
+		if (timer_at(engine, timer) <= now)
+			return timer;
+	}
+	return NULL;
+}
+
+void engine_run_timers(struct mad_async *engine)
+{
+	struct core *core = &engine->port->core;
+	struct engine_timer *timer;
+	int64_t now;
+
+	if (list_is_empty(&engine->timers))
+		return;
+	now = clock_us();
+	for (unsigned i = 0;
+	     i < BATCH && engine_may_call(engine) && (timer = due_timer(engine, now)); i++) {
+		timer->at = NEVER;
+		core_unlock(core);
+		timer->due(timer);
+		core_lock(core);
+	}
+}
+
+void engine_end_timers(struct mad_async *engine)
+{
+	struct core *core = &engine->port->core;
+	struct list *first;
+
+	while ((first = list_pop(&engine->timers))) {
+		struct engine_timer *timer = list_entry(first, struct engine_timer, all);
+
+		core_unlock(core);
+		timer->ended(timer);
+		core_lock(core);
+	}
 }
 
 /* --- the engine owns its transactions ------------------------------------------- */
@@ -155,7 +241,10 @@ static void forked(struct port_client *client)
 	/* the parent's descriptors would wake the parent */
 	alarm_close(&engine->alarm);
 	list_init(&engine->completed);
-	pthread_cond_init(&engine->changed, NULL);
+	list_init(&engine->arrived);
+	list_init(&engine->refused);
+	engine->servers = 0;
+	clock_cond_init(&engine->changed);
 	engine->processing = false;
 	engine->ending = false;
 	engine->users = 0;
@@ -165,6 +254,8 @@ static void forked(struct port_client *client)
 	engine->queued = 0;
 	source_init(&engine->source, TURN);
 	pool_repair(&engine->pool);
+	if (engine->sa)
+		engine->sa->forked(engine->sa);
 	while ((request = pool_next(&engine->pool, &place)))
 		if (request->callback)
 			give_up(engine, request);
@@ -209,8 +300,11 @@ void engine_init(struct mad_async *engine, struct ibmad_port *port)
 	source_init(&engine->source, TURN);
 	pool_init(&engine->pool, sizeof(struct async_request));
 	list_init(&engine->completed);
+	list_init(&engine->arrived);
+	list_init(&engine->refused);
+	list_init(&engine->timers);
 	alarm_init(&engine->alarm);
-	pthread_cond_init(&engine->changed, NULL);
+	clock_cond_init(&engine->changed);
 	list_add_last(&port->clients, &engine->client.all);
 }
 
@@ -241,6 +335,7 @@ static void call_back(struct mad_async *engine, struct async_request *request,
 		.status = transaction->status,
 		.rtt_us = transaction->transmissions.rtt_us,
 		.transmissions = transaction->transmissions.count,
+		.elapsed_ms = transaction->timed ? transaction->elapsed_ms : 0,
 	};
 
 	if (transaction->responded) {
@@ -265,7 +360,7 @@ int engine_call_back(struct mad_async *engine, unsigned most)
 	/* a callback may take its time: another thread leads meanwhile */
 	if (!list_is_empty(&engine->completed))
 		reader_pass(&port->reader);
-	while (most-- && (first = list_first(&engine->completed))) {
+	while (most-- && engine_may_call(engine) && (first = list_first(&engine->completed))) {
 		request = async_request_of(list_entry(first, struct transaction, queue));
 		list_remove(first);
 		engine->stats.completed++;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Asynchronous requests: what event loops call, and mad_async_run(). */
+/* Asynchronous requests: what event loops call, and mad_async_wait(). */
 
 #include "base/export.h"
 #include "calls/engine.h"
+#include "calls/request_server.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -29,6 +30,7 @@ static void serve(struct mad_async *engine, bool read)
 	if (scheduler_can_send(&port->scheduler))
 		reader_pass(&port->reader);
 	scheduler_send(&port->scheduler, BATCH);
+	servers_refuse(engine, BATCH);
 	engine->serving--;
 	/* callbacks may follow, which take their time: what is left is for other threads */
 	port_tell_all(port);
@@ -47,6 +49,8 @@ EXPORT int mad_async_process(struct mad_async *async)
 		engine_begin_processing(async);
 		serve(async, true);
 		count = engine_call_back(async, BATCH);
+		count += servers_call(async, BATCH);
+		engine_run_timers(async);
 		engine_end_processing(async);
 	} else if (!engine_is_processor(async)) {
 		/* another thread may be in a callback: the port does not wait for that */
@@ -59,62 +63,112 @@ EXPORT int mad_async_process(struct mad_async *async)
 	return count;
 }
 
-/* Waits until no other thread processes; false if the engine is destroyed meanwhile. */
-static bool wait_for_processing(struct mad_async *engine)
+/* --- waiting -------------------------------------------------------------------- */
+
+/*
+ * Waits until no other thread processes, and returns 0; or -EINTR or -ETIMEDOUT. No stop wakes
+ * this thread by itself: that the other thread heeds the stop does.
+ */
+static int wait_for_processing(struct mad_async *engine, unsigned stops, int64_t end)
 {
-	while (engine->processing && !engine->ending)
-		pthread_cond_wait(&engine->changed, &engine->port->core.lock);
-	return !engine->ending;
+	while (engine->processing && !engine->ending) {
+		if (engine->stops != stops)
+			return -EINTR;
+		if (clock_us() >= end)
+			return -ETIMEDOUT;
+		clock_cond_wait(&engine->changed, &engine->port->core.lock, end);
+	}
+	return 0;
 }
 
-/* Waits for messages and for the next timer; 1 ms for one that is due, but not judged yet. */
-static void wait_for_next(struct mad_async *engine)
+/*
+ * Waits for messages, for the next timer, and for the time "end"; 1 ms for a timer that is due,
+ * but not judged yet.
+ */
+static void wait_for_next(struct mad_async *engine, int64_t end)
 {
 	struct ibmad_port *port = engine->port;
-	int64_t next = scheduler_next(&port->scheduler), now = clock_us();
+	int64_t next = engine_next(engine), now = clock_us();
 
-	reader_wait(&port->reader, &engine->runner, next > now ? next : now + 1000, now);
+	if (next <= now)
+		next = now + 1000;
+	reader_wait(&port->reader, &engine->runner, next < end ? next : end, now);
 }
 
-/* Processes and waits until no request is open. Returns how many requests were called back. */
-static int run(struct mad_async *engine)
+/* Processes and waits until no request is open. */
+static int run(struct mad_async *engine, int64_t end)
 {
-	struct ibmad_port *port = engine->port;
 	bool read = true;
 	int count = 0;
 
-	engine_begin_processing(engine);
-	reader_begin(&port->reader, &engine->runner);
-	engine->running = true;
-	engine->runner.patient = true;
-	for (;;) {
+	while (!engine_is_stopped(engine)) {
 		serve(engine, read);
 		count += engine_call_back(engine, BATCH);
-		if (!engine->open)
+		count += servers_call(engine, BATCH);
+		engine_run_timers(engine);
+		if (engine_is_stopped(engine))
 			break;
+		if (engine_is_idle(engine))
+			return count;
+		if (end != NEVER && clock_us() >= end)
+			return -ETIMEDOUT;
 		read = engine_has_work(engine);
 		if (!read)
-			wait_for_next(engine);
+			wait_for_next(engine, end);
 	}
-	engine->running = false;
-	reader_end(&port->reader, &engine->runner);
-	engine_end_processing(engine);
-	return count;
+	return -EINTR;
 }
 
-EXPORT int mad_async_run(struct mad_async *async)
+static int run_alone(struct mad_async *engine, unsigned stops, int64_t end)
 {
-	int cancel_state, count = 0;
+	struct reader *reader = &engine->port->reader;
+	int ret;
+
+	engine_begin_processing(engine);
+	reader_begin(reader, &engine->runner);
+	engine->stops_before = stops;
+	engine->running = true;
+	engine->runner.patient = true;
+	ret = run(engine, end);
+	engine->running = false;
+	reader_end(reader, &engine->runner);
+	engine_end_processing(engine);
+	return ret;
+}
+
+EXPORT int mad_async_wait(struct mad_async *async, int timeout_ms)
+{
+	int64_t end = timeout_ms < 0 ? NEVER : clock_us() + timeout_ms * INT64_C(1000);
+	int cancel_state, ret = -EDEADLK;
+	unsigned stops;
 
 	if (!async)
 		return -EINVAL;
 	cancel_state = engine_enter(async);
-	if (engine_is_processor(async))
-		count = -EDEADLK;
-	else if (wait_for_processing(async))
-		count = run(async);
+	if (!engine_is_processor(async)) {
+		/* not what is heeded later: a stop ends the waits of all threads */
+		stops = async->stops_heeded;
+		ret = wait_for_processing(async, stops, end);
+		if (!ret && !async->ending)
+			ret = run_alone(async, stops, end);
+		if (ret == -EINTR)
+			async->stops_heeded = async->stops;
+	}
 	engine_leave(async, cancel_state);
-	return count;
+	return ret;
+}
+
+EXPORT int mad_async_run(struct mad_async *async)
+{
+	return mad_async_wait(async, -1);
+}
+
+EXPORT void mad_async_stop(struct mad_async *async)
+{
+	if (!async)
+		return;
+	async->stops++;
+	port_alert(async->port);
 }
 
 /* --- descriptors ---------------------------------------------------------------- */
@@ -161,7 +215,7 @@ EXPORT int mad_async_timeout(struct mad_async *async)
 	if (!async)
 		return -EINVAL;
 	cancel_state = engine_enter(async);
-	next = scheduler_next(&async->port->scheduler);
+	next = engine_next(async);
 	if (engine_is_over(async))
 		ms = -async->port->core.gone;
 	else if (engine_needs_thread(async))

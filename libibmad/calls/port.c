@@ -29,11 +29,27 @@ static void watch_forks(void)
 
 /* --- what the core tells -------------------------------------------------------- */
 
-static void add_to_inbox(struct core *core, const uint8_t *umad, int length)
+/* Whether a server has the message. The kernel tells messages apart by their agent. */
+static bool is_served(struct ibmad_port *port, const uint8_t *umad, int length)
+{
+	const struct ib_user_mad *header = (const struct ib_user_mad *)(const void *)umad;
+
+	list_for_each (entry, &port->servers) {
+		struct port_server *server = list_entry(entry, struct port_server, all);
+
+		if (server->agent >= 0 && (uint32_t)server->agent == header->agent_id)
+			return server->ops->received(server, umad, length);
+	}
+	return false;
+}
+
+static void add_unclaimed(struct core *core, const uint8_t *umad, int length)
 {
 	const struct ib_user_mad *header = (const struct ib_user_mad *)(const void *)umad;
 	struct ibmad_port *port = port_of_core(core);
 
+	if (is_served(port, umad, length))
+		return;
 	if (inbox_add(&port->inbox, umad, length))
 		reader_wake_receiver(&port->reader);
 	else
@@ -60,11 +76,23 @@ void port_tell_all(struct ibmad_port *port)
 		reader_wake_sender(&port->reader);
 }
 
+/* In a child of fork() no thread waits until the first call, which resets the reader. */
+void port_alert(struct ibmad_port *port)
+{
+	if (port->forks == forks)
+		reader_alert(&port->reader);
+}
+
 static void fail(struct core *core)
 {
 	struct ibmad_port *port = port_of_core(core);
 
 	scheduler_fail(&port->scheduler);
+	list_for_each (entry, &port->servers) {
+		struct port_server *server = list_entry(entry, struct port_server, all);
+
+		server->ops->failed(server);
+	}
 	reader_wake_all(&port->reader);
 	tell_clients(core);
 }
@@ -75,7 +103,7 @@ static void take_news(struct core *core, struct transaction *transaction)
 }
 
 static const struct core_hooks hooks = {
-	.unclaimed = add_to_inbox,
+	.unclaimed = add_unclaimed,
 	.failed = fail,
 	.progress = tell_clients,
 	.news = take_news,
@@ -109,6 +137,7 @@ static struct ibmad_port *port_new(const char *ca_name, int portnum)
 	inbox_init(&port->inbox);
 	pthread_cond_init(&port->unused, NULL);
 	list_init(&port->clients);
+	list_init(&port->servers);
 	list_init(&port->retired);
 	return port;
 }
@@ -138,8 +167,10 @@ static void port_free(struct ibmad_port *port)
  */
 static void start_anew(struct ibmad_port *port)
 {
+	bool intact = !pthread_mutex_trylock(&port->core.lock);
+
 	/* what a thread of the parent was changing is left alone, and lost */
-	if (!pthread_mutex_trylock(&port->core.lock)) {
+	if (intact) {
 		table_free(&port->core.transactions.outstanding.table);
 		scheduler_free(&port->scheduler);
 		inbox_free(&port->inbox);
@@ -152,6 +183,11 @@ static void start_anew(struct ibmad_port *port)
 	pthread_cond_init(&port->unused, NULL);
 	port->users = 0;
 	port->inherited = true;
+	list_for_each (entry, &port->servers) {
+		struct port_server *server = list_entry(entry, struct port_server, all);
+
+		server->ops->forked(server, intact);
+	}
 	list_for_each (entry, &port->clients) {
 		struct port_client *client = list_entry(entry, struct port_client, all);
 
@@ -188,11 +224,22 @@ void port_leave(struct ibmad_port *port, int cancel_state)
 
 void port_release(struct ibmad_port *port)
 {
-	bool unused = port->closed && list_is_empty(&port->clients);
+	bool unused =
+		port->closed && list_is_empty(&port->clients) && list_is_empty(&port->servers);
 
 	core_unlock(&port->core);
 	if (unused)
 		port_free(port);
+}
+
+void port_leave_last(struct ibmad_port *port, int cancel_state)
+{
+	port_tell_all(port);
+	port->users--;
+	if (port->closing && !port->users)
+		pthread_cond_broadcast(&port->unused);
+	port_release(port);
+	pthread_setcancelstate(cancel_state, NULL);
 }
 
 /* --- opening and closing -------------------------------------------------------- */
@@ -289,24 +336,36 @@ EXPORT struct ibmad_port *mad_rpc_open_port(char *dev_name, int dev_port, int *m
 			 num_classes);
 }
 
+static void unregister_all(struct ibmad_port *port)
+{
+	const struct link *link = &port->core.link;
+
+	for (int i = 0; i < MGMT_CLASSES && !port->inherited; i++)
+		if (link->agents[i] >= 0)
+			umad_unregister(link->fd, link->agents[i]);
+	list_for_each (entry, &port->servers) {
+		struct port_server *server = list_entry(entry, struct port_server, all);
+
+		if (server->agent >= 0)
+			umad_unregister(link->fd, server->agent);
+		server->agent = -1;
+	}
+}
+
 EXPORT void mad_rpc_close_port(struct ibmad_port *srcport)
 {
-	struct link *link;
 	int cancel_state;
 
 	if (!srcport)
 		return;
-	link = &srcport->core.link;
 	cancel_state = port_enter(srcport);
 	srcport->closing = true;
 	core_fail(&srcport->core, ECANCELED);
 	srcport->users--;
 	while (srcport->users)
 		pthread_cond_wait(&srcport->unused, &srcport->core.lock);
-	for (int i = 0; i < MGMT_CLASSES && !srcport->inherited; i++)
-		if (link->agents[i] >= 0)
-			umad_unregister(link->fd, link->agents[i]);
-	umad_close_port(link->fd);
+	unregister_all(srcport);
+	umad_close_port(srcport->core.link.fd);
 	srcport->closed = true;
 	port_release(srcport);
 	pthread_setcancelstate(cancel_state, NULL);

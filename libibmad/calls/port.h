@@ -26,6 +26,27 @@ struct port_client {
 	struct list all; /* in a list of the port's */
 };
 
+struct port_server;
+
+/* What a server of a class does about its port. The core is locked in each call. */
+struct port_server_ops {
+	/* A message for the server's agent. Returns whether it is the server's. */
+	bool (*received)(struct port_server *server, const uint8_t *umad, int length);
+	/* The port has failed: no message will come any more. */
+	void (*failed)(struct port_server *server);
+	/*
+	 * This is a child of fork(): the agent is the parent's. "intact": no thread of the
+	 * parent was changing the port.
+	 */
+	void (*forked)(struct port_server *server, bool intact);
+};
+
+struct port_server {
+	const struct port_server_ops *ops;
+	struct list all; /* in the port's */
+	int agent;       /* -1: none any more */
+};
+
 struct ibmad_port {
 	struct core core;
 	struct reader reader;
@@ -39,7 +60,9 @@ struct ibmad_port {
 	pthread_cond_t unused; /* no user is left */
 	bool closing;
 	bool closed;
-	struct list clients; /* engines */
+	_Atomic uint64_t sa_address; /* classes/sa_address.h */
+	struct list clients;         /* engines */
+	struct list servers;         /* of engines */
 	struct list retired; /* engines that were destroyed: their memory is used again */
 };
 
@@ -61,11 +84,17 @@ const char *port_name(const char *ca_name);
 int port_enter(struct ibmad_port *port);
 void port_leave(struct ibmad_port *port, int cancel_state);
 
+/* Any thread or signal handler: each client's changed() is called soon in a thread that waits.
+ */
+void port_alert(struct ibmad_port *port);
+
 /* Locked: other threads may have something to do now, and this thread may not do it soon. */
 void port_tell_all(struct ibmad_port *port);
 
 /* Locked, as the last use of the port: unlocks it, and frees it if it is closed and unused. */
 void port_release(struct ibmad_port *port);
+/* As port_leave(), for a thread that may have freed the last user of a closed port. */
+void port_leave_last(struct ibmad_port *port, int cancel_state);
 
 static inline struct ibmad_port *port_of_core(struct core *core)
 {

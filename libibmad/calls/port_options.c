@@ -117,6 +117,7 @@ EXPORT int mad_port_set_window(struct ibmad_port *port, enum mad_window window,
 		return -EINVAL;
 	cancel_state = port_enter(port);
 	window_fix(&port->core.windows[window], requests, largest[window]);
+	core_windows_changed(&port->core);
 	send_queued(port, cancel_state);
 	return 0;
 }

@@ -5,6 +5,7 @@
 #include "calls/rpc.h"
 
 #include "base/export.h"
+#include "base/failure.h"
 #include "base/report.h"
 #include "calls/port.h"
 #include "engine/request.h"
@@ -149,6 +150,40 @@ static void offer_response(struct transaction *transaction)
 		hook(transaction_mad(transaction), (size_t)transaction->length);
 }
 
+static void store_failure(const ib_rpc_t *rpc, const struct transaction *transaction, int error)
+{
+	const struct mad_failure failure = {
+		.error = -error,
+		.mgmt_class = rpc->mgtclass & 0xff,
+		.method = (unsigned)rpc->method,
+		.attribute = rpc->attr.id,
+		.status = transaction->status,
+		.transmissions = transaction->transmissions.count,
+		.elapsed_ms = transaction->timed ? transaction->elapsed_ms : 0,
+	};
+
+	failure_store(&failure);
+}
+
+/*
+ * A request that cannot be made: returns the errno of the call. For a class that is not
+ * registered, the calls of rdma-core fail with EINVAL, and have no message of it.
+ */
+static int not_made(const char *call, const struct transaction *transaction,
+		    const ib_rpc_t *rpc, ib_portid_t *dport, int error)
+{
+	store_failure(rpc, transaction, error);
+	if (!call && error == EPROTONOSUPPORT)
+		report_class("mad_rpc_message", rpc->mgtclass);
+	if (!call)
+		return error;
+	if (error == EPROTONOSUPPORT)
+		error = EINVAL;
+	if (dport && !is_bad_route(rpc, dport))
+		report_failure(call, portid2str(dport), error);
+	return error;
+}
+
 /*
  * Sends a request and waits: 0, or an errno. The response is in request->transaction. Failures
  * are reported as those of the public function "call"; NULL reports none.
@@ -160,13 +195,10 @@ static int request_response(const char *call, const struct ibmad_port *srcport,
 	struct transaction *transaction = &request->transaction;
 	struct ibmad_port *port = port_of(srcport);
 	int ret = request_init(transaction, &port->core.link, &port->core.options, rpc, dport,
-			       rmpp, payload, size);
+			       rmpp, !call && request_is_by_rmpp(rpc), payload, size);
 
-	if (ret) {
-		if (call && dport && !is_bad_route(rpc, dport))
-			report_failure(call, portid2str(dport), -ret);
-		return -ret;
-	}
+	if (ret)
+		return not_made(call, transaction, rpc, dport, -ret);
 	request->owner = (struct owner){.ops = &ops, .source = &port->blocking};
 	request->completed = false;
 	transaction->owner = &request->owner;
@@ -181,6 +213,8 @@ static int request_response(const char *call, const struct ibmad_port *srcport,
 		report_status(call, portid2str(dport), transaction->status);
 	else if (call && transaction->error)
 		report_failure(call, portid2str(dport), transaction->error);
+	if (transaction->error)
+		store_failure(rpc, transaction, transaction->error);
 	return transaction->error;
 }
 
@@ -191,6 +225,13 @@ static void *finish(ib_rpc_t *rpc, int error, void *data)
 		((ib_rpc_v1_t *)(void *)rpc)->error = error;
 	errno = error;
 	return error ? NULL : data;
+}
+
+/* An argument is wrong. */
+static void *refuse(ib_rpc_t *rpc)
+{
+	failure_refuse(rpc ? rpc->mgtclass : 0, EINVAL);
+	return finish(rpc, EINVAL, NULL);
 }
 
 /* The response's data, and zeros if the response is shorter than rpc->datasz. */
@@ -214,7 +255,7 @@ EXPORT void *mad_rpc(const struct ibmad_port *srcport, ib_rpc_t *rpc, ib_portid_
 	int error;
 
 	if (!rpc || !srcport || rpc->datasz < 0)
-		return finish(rpc, EINVAL, NULL);
+		return refuse(rpc);
 	error = request_response("mad_rpc", srcport, &request, rpc, dport, NULL, payload,
 				 (size_t)rpc->datasz);
 	if (!error && rcvdata)
@@ -242,7 +283,7 @@ EXPORT void *mad_rpc_rmpp(const struct ibmad_port *srcport, ib_rpc_t *rpc, ib_po
 
 	if (!rpc || !srcport || rpc->datasz < 0 || rpc->dataoffs < 0 ||
 	    rpc->dataoffs > IB_MAD_SIZE)
-		return finish(rpc, EINVAL, NULL);
+		return refuse(rpc);
 	/* the buffer may be meant for a long response; the request is one MAD all the same */
 	size = (size_t)(IB_MAD_SIZE - rpc->dataoffs);
 	if (size > (size_t)rpc->datasz)
@@ -292,7 +333,7 @@ EXPORT int mad_rpc_message(const struct ibmad_port *port, ib_rpc_t *rpc, ib_port
 	if (message)
 		*message = (struct mad_message){0};
 	if (!message || !port || !rpc || !dport) {
-		finish(rpc, EINVAL, NULL);
+		refuse(rpc);
 		return -EINVAL;
 	}
 	destination = *dport;
@@ -300,8 +341,8 @@ EXPORT int mad_rpc_message(const struct ibmad_port *port, ib_rpc_t *rpc, ib_port
 	error = request_response(NULL, port, &request, rpc, &destination, NULL, payload, size);
 	redirect_report(request.transaction.detour, dport);
 	message->status = request.transaction.status;
-	if (!error)
-		error = take_message(&request.transaction, message);
+	if (!error && (error = take_message(&request.transaction, message)))
+		store_failure(rpc, &request.transaction, error);
 	transaction_fini(&request.transaction);
 	finish(rpc, error, NULL);
 	return -error;

@@ -3,10 +3,11 @@
 /* The server's side: requests come, responses go. */
 
 #include "base/export.h"
+#include "base/failure.h"
 #include "base/report.h"
 #include "calls/port.h"
+#include "calls/response.h"
 #include "mad/mad_wire.h"
-#include "mad/mgmt_class.h"
 #include "mad/packet.h"
 
 #include <errno.h>
@@ -101,43 +102,6 @@ EXPORT void *mad_receive_via(void *umad, int timeout, struct ibmad_port *srcport
 
 /* --- responding ----------------------------------------------------------------- */
 
-static uint8_t response_method(uint8_t method)
-{
-	if (method == IB_MAD_METHOD_SET)
-		method = IB_MAD_METHOD_GET;
-	if (method == IB_MAD_METHOD_TRAP)
-		return IB_MAD_METHOD_TRAP_REPRESS;
-	return method == IB_MAD_METHOD_SEND ? method : method | IB_MAD_RESPONSE;
-}
-
-/* The request's header becomes the response's. */
-static void make_response(uint8_t *mad, uint32_t rstatus)
-{
-	uint16_t status = (uint16_t)rstatus;
-	int mgmt_class = mad[1];
-
-	mad[3] = response_method(mad[3]);
-	if (mgmt_class == IB_SMI_DIRECT_CLASS)
-		status |= DIRECTION;
-	put16(mad, STATUS_OFFS, status);
-	/* no key goes back, and no RMPP header; vendor range 1 has its data there */
-	if (!mad_is_vendor_range1(mgmt_class))
-		memset(mad + RMPP_VERSION_OFFS, 0, 8);
-	if (mgmt_class == IB_SA_CLASS)
-		memset(mad + 48, 0, 8); /* nor a component mask */
-}
-
-/* To the sender of the request, on the same partition, with a GRH if the request had one. */
-static void address_back(void *umad, const uint8_t *mad)
-{
-	const ib_mad_addr_t from = *umad_get_mad_addr(umad);
-
-	umad_set_addr_net(umad, from.lid, from.qpn, from.sl,
-			  is_smp_class(mad[1]) ? 0 : htobe32(IB_DEFAULT_QP1_QKEY));
-	if (from.grh_present)
-		umad_get_mad_addr(umad)->hop_limit = GRH_HOP_LIMIT;
-}
-
 EXPORT int mad_respond_via(void *umad, ib_portid_t *portid, uint32_t rstatus,
 			   struct ibmad_port *srcport)
 {
@@ -154,11 +118,11 @@ EXPORT int mad_respond_via(void *umad, ib_portid_t *portid, uint32_t rstatus,
 		errno = EINVAL;
 		return -1;
 	}
-	make_response(mad, rstatus);
+	response_write_header(mad, (uint16_t)rstatus);
 	if (portid)
 		address_gmp(umad, portid, umad_get_mad_addr(umad)->gid_index);
 	else
-		address_back(umad, mad);
+		response_address(umad, mad);
 	report_packet("respond\n", mad, IB_MAD_SIZE);
 	return umad_send(srcport->core.link.fd, agent, umad, IB_MAD_SIZE, 0, 0) < 0 ? -1 : 0;
 }
@@ -174,10 +138,19 @@ static void expect_response(struct ibmad_port *port, const ib_rpc_t *rpc)
 	port_leave(port, cancel_state);
 }
 
-static int not_sent(int error)
+static int not_sent(const ib_rpc_t *rpc, int error)
 {
 	report("mad_send_via", "the MAD cannot be sent: %s", strerror(error));
-	errno = error;
+	failure_refuse(rpc->mgtclass, error);
+	return -1;
+}
+
+/* rdma-core's errno is EINVAL. */
+static int not_registered(const ib_rpc_t *rpc)
+{
+	not_sent(rpc, EINVAL);
+	failure_refuse(rpc->mgtclass, EPROTONOSUPPORT);
+	errno = EINVAL;
 	return -1;
 }
 
@@ -189,14 +162,16 @@ EXPORT int mad_send_via(ib_rpc_t *rpc, ib_portid_t *dport, ib_rmpp_hdr_t *rmpp, 
 	int agent;
 
 	if (!rpc || !srcport) {
-		errno = EINVAL;
+		failure_refuse(rpc ? rpc->mgtclass : 0, EINVAL);
 		return -1;
 	}
 	agent = link_agent(&srcport->core.link, rpc->mgtclass & 0xff);
 	if (agent < 0)
-		return not_sent(EINVAL);
-	if (mad_build_pkt(umad, rpc, dport, rmpp, data) < 0)
+		return not_registered(rpc);
+	if (mad_build_pkt(umad, rpc, dport, rmpp, data) < 0) {
+		failure_refuse(rpc->mgtclass, errno);
 		return -1;
+	}
 	header = (struct ib_user_mad *)(void *)umad;
 	if (header->addr.grh_present)
 		header->addr.gid_index = (uint8_t)srcport->core.options.gid_index;
@@ -204,6 +179,6 @@ EXPORT int mad_send_via(ib_rpc_t *rpc, ib_portid_t *dport, ib_rmpp_hdr_t *rmpp, 
 	report_packet("send\n", umad_get_mad(umad), IB_MAD_SIZE);
 	if (umad_send(srcport->core.link.fd, agent, umad, IB_MAD_SIZE,
 		      mad_get_timeout(srcport, rpc->timeout), 0) < 0)
-		return not_sent(errno);
+		return not_sent(rpc, errno);
 	return 0;
 }

@@ -3,6 +3,7 @@
 /* Baseboard management (IBA 16.2). */
 
 #include "base/export.h"
+#include "base/failure.h"
 #include "mad/gmp.h"
 #include "base/report.h"
 
@@ -20,7 +21,7 @@ EXPORT uint8_t *bm_call_via(void *data, ib_portid_t *portid, ib_bm_call_t *call,
 
 	if (!portid || portid->lid <= 0 || !call) {
 		report("bm_call_via", "baseboard management needs a LID");
-		errno = EINVAL;
+		failure_refuse(IB_BOARD_MGMT_CLASS, EINVAL);
 		return NULL;
 	}
 	rpc.method = (int)call->method;

@@ -3,6 +3,7 @@
 /* Congestion control (IBA A10.4). */
 
 #include "base/export.h"
+#include "base/failure.h"
 #include "mad/gmp.h"
 
 #include <infiniband/mad.h>
@@ -24,7 +25,7 @@ static void *cc_rpc(int method, void *payload, void *rcvbuf, ib_portid_t *portid
 	void *response;
 
 	if (!portid) {
-		errno = EINVAL;
+		failure_refuse(IB_CC_CLASS, EINVAL);
 		return NULL;
 	}
 	if (attrid == IB_CC_ATTR_CONGESTION_LOG) {

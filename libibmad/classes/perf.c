@@ -3,6 +3,7 @@
 /* Performance management (IBA 16.1). */
 
 #include "base/export.h"
+#include "base/failure.h"
 
 #include <infiniband/mad.h>
 #include <errno.h>
@@ -33,7 +34,7 @@ static bool is_request(const void *data, const ib_portid_t *dest)
 {
 	if (data && dest && dest->lid != -1)
 		return true;
-	errno = EINVAL;
+	failure_refuse(IB_PERFORMANCE_CLASS, EINVAL);
 	return false;
 }
 

@@ -3,6 +3,7 @@
 /* Addresses: of the subnet manager, of the local port, and of others by GUID, GID or text. */
 
 #include "base/export.h"
+#include "base/failure.h"
 #include "base/report.h"
 
 #include <infiniband/mad.h>
@@ -11,7 +12,7 @@
 
 static int refuse(int error)
 {
-	errno = error;
+	failure_refuse(0, error);
 	return -1;
 }
 
@@ -180,7 +181,7 @@ static int resolve_lid_and_route(ib_portid_t *portid, const char *text,
 	/* the route comes back to the LID that it starts from (IBA 14.2.2) */
 	if (ib_resolve_self_via(&self, NULL, NULL, srcport))
 		return -1;
-	return str2drpath(&portid->drpath, end + 1, self.lid, 0) < 0 ? -1 : 0;
+	return str2drpath(&portid->drpath, end + 1, self.lid, 0) < 0 ? refuse(EINVAL) : 0;
 }
 
 EXPORT int ib_resolve_portid_str_via(ib_portid_t *portid, char *addr_str, enum MAD_DEST dest,
@@ -193,7 +194,7 @@ EXPORT int ib_resolve_portid_str_via(ib_portid_t *portid, char *addr_str, enum M
 	case IB_DEST_LID:
 		return resolve_lid(portid, addr_str);
 	case IB_DEST_DRPATH:
-		return str2drpath(&portid->drpath, addr_str, 0, 0) < 0 ? -1 : 0;
+		return str2drpath(&portid->drpath, addr_str, 0, 0) < 0 ? refuse(EINVAL) : 0;
 	case IB_DEST_GUID:
 		return resolve_guid(portid, addr_str, sm_id, srcport);
 	case IB_DEST_DRSLID:

@@ -3,6 +3,7 @@
 /* Subnet administration (IBA 15.2): requests whose response is one MAD. */
 
 #include "base/export.h"
+#include "base/failure.h"
 #include "mad/gmp.h"
 #include "base/report.h"
 
@@ -28,7 +29,7 @@ EXPORT uint8_t *sa_rpc_call(const struct ibmad_port *srcport, void *rcvbuf, ib_p
 
 	if (!portid || portid->lid <= 0 || !sa) {
 		report("sa_rpc_call", "the subnet administrator needs a LID");
-		errno = EINVAL;
+		failure_refuse(IB_SA_CLASS, EINVAL);
 		return NULL;
 	}
 	rpc.method = (int)sa->method;
@@ -52,7 +53,7 @@ EXPORT int ib_path_query_via(const struct ibmad_port *srcport, ibmad_gid_t srcgi
 	};
 
 	if (!srcgid || !destgid || !buf) {
-		errno = EINVAL;
+		failure_refuse(IB_SA_CLASS, EINVAL);
 		return -1;
 	}
 	memset(buf, 0, IB_SA_PR_RECSZ);
@@ -75,7 +76,7 @@ EXPORT int ib_node_query_via(const struct ibmad_port *srcport, uint64_t guid,
 	};
 
 	if (!buf) {
-		errno = EINVAL;
+		failure_refuse(IB_SA_CLASS, EINVAL);
 		return -1;
 	}
 	memset(buf, 0, IB_SA_NR_RECSZ);

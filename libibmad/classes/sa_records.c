@@ -1,26 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The usual questions to subnet administration. Components are those of IBA 15.2.5. */
+/* The usual requests for tables of the SA. */
 
 #include "base/export.h"
-#include "classes/sa_table.h"
+#include "classes/sa_query.h"
 
 #include <infiniband/mad_sa.h>
 #include <errno.h>
 #include <stddef.h>
 
-#define PATH_DGID             (UINT64_C(1) << 2)
-#define PATH_SGID             (UINT64_C(1) << 3)
-#define PATH_NUMB_PATH        (UINT64_C(1) << 12)
-#define NODE_LID              (UINT64_C(1) << 0)
-#define PORT_INFO_LID         (UINT64_C(1) << 0)
-#define LINK_FROM_LID         (UINT64_C(1) << 0)
-#define SERVICE_NAME          (UINT64_C(1) << 6)
-#define INFORM_SUBSCRIBER_GID (UINT64_C(1) << 0)
-
 /* As many paths as the field can ask for. */
-#define ALL_PATHS         127
-#define SERVICE_NAME_SIZE 64
+#define ALL_PATHS 127
 
 static int get_table(const struct ibmad_port *port, unsigned attribute, uint64_t mask,
 		     const void *record, size_t size, struct mad_sa_table **table)
@@ -48,15 +38,15 @@ EXPORT int mad_sa_path_records(const struct ibmad_port *port, const ibmad_gid_t 
 			       const ibmad_gid_t dgid, struct mad_sa_table **table)
 {
 	uint8_t path[IB_SA_PR_RECSZ] = {0};
-	uint64_t mask = PATH_NUMB_PATH;
+	uint64_t mask = MAD_SA_PATH_NUMB_PATH;
 
 	if (sgid) {
 		set_gid(path, IB_SA_PR_SGID_F, sgid);
-		mask |= PATH_SGID;
+		mask |= MAD_SA_PATH_SGID;
 	}
 	if (dgid) {
 		set_gid(path, IB_SA_PR_DGID_F, dgid);
-		mask |= PATH_DGID;
+		mask |= MAD_SA_PATH_DGID;
 	}
 	mad_set_field(path, 0, IB_SA_PR_NPATH_F, ALL_PATHS);
 	return get_table(port, IB_SA_ATTR_PATHRECORD, mask, path, sizeof(path), table);
@@ -68,8 +58,8 @@ EXPORT int mad_sa_node_records(const struct ibmad_port *port, uint16_t lid,
 	uint8_t node[IB_SA_NR_RECSZ] = {0};
 
 	mad_set_field(node, 0, IB_SA_NR_LID_F, lid);
-	return get_table(port, IB_SA_ATTR_NODERECORD, lid ? NODE_LID : 0, node, sizeof(node),
-			 table);
+	return get_table(port, IB_SA_ATTR_NODERECORD, lid ? MAD_SA_NODE_LID : 0, node,
+			 sizeof(node), table);
 }
 
 EXPORT int mad_sa_port_info_records(const struct ibmad_port *port, uint16_t lid,
@@ -77,8 +67,8 @@ EXPORT int mad_sa_port_info_records(const struct ibmad_port *port, uint16_t lid,
 {
 	struct mad_sa_port_info_record record = {.lid = htobe16(lid)};
 
-	return get_table(port, IB_SA_ATTR_PORTINFORECORD, lid ? PORT_INFO_LID : 0, &record,
-			 offsetof(struct mad_sa_port_info_record, pad), table);
+	return get_table(port, IB_SA_ATTR_PORTINFORECORD, lid ? MAD_SA_PORT_INFO_LID : 0,
+			 &record, offsetof(struct mad_sa_port_info_record, pad), table);
 }
 
 EXPORT int mad_sa_link_records(const struct ibmad_port *port, uint16_t from_lid,
@@ -86,8 +76,8 @@ EXPORT int mad_sa_link_records(const struct ibmad_port *port, uint16_t from_lid,
 {
 	struct mad_sa_link_record record = {.from_lid = htobe16(from_lid)};
 
-	return get_table(port, IB_SA_ATTR_LINKRECORD, from_lid ? LINK_FROM_LID : 0, &record,
-			 offsetof(struct mad_sa_link_record, pad), table);
+	return get_table(port, IB_SA_ATTR_LINKRECORD, from_lid ? MAD_SA_LINK_FROM_LID : 0,
+			 &record, offsetof(struct mad_sa_link_record, pad), table);
 }
 
 EXPORT int mad_sa_mc_member_records(const struct ibmad_port *port, const ibmad_gid_t mgid,
@@ -104,20 +94,18 @@ EXPORT int mad_sa_mc_member_records(const struct ibmad_port *port, const ibmad_g
 EXPORT int mad_sa_service_records(const struct ibmad_port *port, const char *name,
 				  struct mad_sa_table **table)
 {
-	uint8_t service[SERVICE_RECORD_SIZE] = {0};
-	uint8_t text[SERVICE_NAME_SIZE] = {0};
+	struct mad_sa_service_record record = {0};
 
 	if (name) {
-		if (strlen(name) > sizeof(text)) {
+		if (strlen(name) > sizeof(record.name)) {
 			if (table)
 				*table = NULL;
-			return -EINVAL;
+			return sa_query_fail(NULL, IB_MAD_METHOD_GET_TABLE, -EINVAL);
 		}
-		memcpy(text, name, strlen(name));
-		mad_set_array(service, 0, IB_SA_SR_NAME_F, text);
+		memcpy(record.name, name, strlen(name));
 	}
-	return get_table(port, IB_SA_ATTR_SERVICERECORD, name ? SERVICE_NAME : 0, service,
-			 sizeof(service), table);
+	return get_table(port, IB_SA_ATTR_SERVICERECORD, name ? MAD_SA_SERVICE_NAME : 0,
+			 &record, sizeof(record), table);
 }
 
 EXPORT int mad_sa_inform_info_records(const struct ibmad_port *port,
@@ -128,6 +116,6 @@ EXPORT int mad_sa_inform_info_records(const struct ibmad_port *port,
 	if (subscriber)
 		memcpy(record.subscriber_gid, subscriber, sizeof(record.subscriber_gid));
 	return get_table(port, IB_SA_ATTR_INFORMINFORECORD,
-			 subscriber ? INFORM_SUBSCRIBER_GID : 0, &record,
+			 subscriber ? MAD_SA_INFORM_RECORD_SUBSCRIBER_GID : 0, &record,
 			 offsetof(struct mad_sa_inform_info_record, pad), table);
 }

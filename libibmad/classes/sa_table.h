@@ -7,8 +7,8 @@
 #include <infiniband/mad_async.h>
 #include <infiniband/mad_sa.h>
 
-/* Without padding (IBA 15.2.5.14); mad.h has no name for it. */
-#define SERVICE_RECORD_SIZE 176
+/* Bytes of an attribute without padding; 0: it is not known. */
+size_t sa_record_size(unsigned attribute);
 
 struct mad_sa_table {
 	struct mad_message message;

@@ -3,6 +3,7 @@
 /* Subnet management packets (IBA 14.2). */
 
 #include "base/export.h"
+#include "base/failure.h"
 #include "mad/mad_wire.h"
 
 #include <infiniband/mad.h>
@@ -32,7 +33,7 @@ static uint8_t *smp_rpc(int method, void *data, ib_portid_t *portid, unsigned at
 	uint8_t *response;
 
 	if (!portid) {
-		errno = EINVAL;
+		failure_refuse(IB_SMI_CLASS, EINVAL);
 		return NULL;
 	}
 	if (is_directed(portid))

@@ -3,6 +3,7 @@
 /* Vendor specific classes (IBA 16.5). */
 
 #include "base/export.h"
+#include "base/failure.h"
 #include "mad/gmp.h"
 
 #include <infiniband/mad.h>
@@ -31,7 +32,7 @@ EXPORT uint8_t *ib_vendor_call_via(void *data, ib_portid_t *portid, ib_vendor_ca
 	ib_rpc_t rpc = {0};
 
 	if (!portid || portid->lid <= 0 || !call || !place_data(&rpc, call->mgmt_class)) {
-		errno = EINVAL;
+		failure_refuse(call ? (int)call->mgmt_class : 0, EINVAL);
 		return NULL;
 	}
 	rpc.method = (int)call->method;

@@ -4,6 +4,7 @@
 
 #include "base/report.h"
 #include "mad/mad_wire.h"
+#include "mad/probe.h"
 
 #include <errno.h>
 
@@ -20,6 +21,8 @@ void core_init(struct core *core, const struct core_hooks *hooks)
 	transactions_init(&core->transactions);
 	window_init(&core->windows[MAD_WINDOW_SMP], SMP_WINDOW_START, SMP_WINDOW_MAX);
 	window_init(&core->windows[MAD_WINDOW_GMP], GMP_WINDOW_START, GMP_WINDOW_MAX);
+	for (unsigned i = 0; i < WINDOWS; i++)
+		core->traced_sizes[i] = core->windows[i].size;
 	pthread_mutex_init(&core->lock, NULL);
 }
 
@@ -38,6 +41,19 @@ void core_free(struct core *core)
 }
 
 /* --- windows -------------------------------------------------------------------- */
+
+void core_windows_changed(struct core *core)
+{
+	unsigned size;
+
+	for (unsigned i = 0; HAS_PROBES && i < WINDOWS; i++) {
+		size = core->windows[i].size;
+		if (size == core->traced_sizes[i])
+			continue;
+		probe_window_changed(core->link.fd, i, core->traced_sizes[i], size);
+		core->traced_sizes[i] = size;
+	}
+}
 
 /* A trial of one window is one of both. */
 static void share_trials(struct core *core, int64_t now)
@@ -109,6 +125,14 @@ static void count_response(struct core *core, struct transaction *transaction,
 	note_losses_in_a_row(core);
 }
 
+/* It may be written yet when it is DONE, and come here twice. */
+static void end_time(struct transaction *transaction, int64_t now)
+{
+	if (!transaction->timed && transaction->transmissions.count)
+		transaction->elapsed_ms = (uint32_t)(now / 1000) - transaction->elapsed_ms;
+	transaction->timed = true;
+}
+
 static void spread_news(struct core *core, struct transaction *transaction, int64_t now)
 {
 	struct window *window = &core->windows[core_window(transaction)];
@@ -128,7 +152,10 @@ static void spread_news(struct core *core, struct transaction *transaction, int6
 		transaction->counted = false;
 		window_ended(window, transaction->mark, now);
 	}
+	if (transaction->state == TRANSACTION_DONE)
+		end_time(transaction, now);
 	share_trials(core, now);
+	core_windows_changed(core);
 	if (!news)
 		return;
 	core->hooks->news(core, transaction);
@@ -145,10 +172,10 @@ static inline void take_news(struct core *core, struct transaction *transaction,
 
 /* --- carrying out --------------------------------------------------------------- */
 
+/* *now becomes the time after the write, which may have taken a second, if that matters. */
 static enum transaction_action write_packet(struct core *core, struct transaction *transaction,
-					    struct packet *packet)
+					    struct packet *packet, int64_t *now)
 {
-	int64_t now = 0;
 	int error;
 
 	core_unlock(core);
@@ -157,8 +184,8 @@ static enum transaction_action write_packet(struct core *core, struct transactio
 	error = link_write(&core->link, packet->umad, packet->length, packet->kernel_ms);
 	core_lock(core);
 	if (error || transaction->redirects)
-		now = clock_us();
-	return transaction_written(&core->transactions, transaction, packet, error, now);
+		*now = clock_us();
+	return transaction_written(&core->transactions, transaction, packet, error, *now);
 }
 
 static enum transaction_action ask_path(struct core *core, struct transaction *transaction,
@@ -201,7 +228,7 @@ static void carry_out(struct core *core, struct transaction *transaction,
 int64_t core_transmit(struct core *core, struct transaction *transaction)
 {
 	enum transaction_action action;
-	int64_t now = clock_us();
+	int64_t began = clock_us(), now = began;
 	struct packet packet;
 
 	if (core->gone) {
@@ -213,10 +240,10 @@ int64_t core_transmit(struct core *core, struct transaction *transaction)
 		action = ask_path(core, transaction, &packet);
 	while (action == TRANSACTION_SEND) {
 		take_news(core, transaction, now);
-		action = write_packet(core, transaction, &packet);
+		action = write_packet(core, transaction, &packet, &now);
 	}
 	carry_out(core, transaction, action, now);
-	return now;
+	return began;
 }
 
 /*

@@ -66,6 +66,7 @@ struct core {
 	struct options options;
 	struct transactions transactions;
 	struct window windows[WINDOWS]; /* how many requests may be in flight */
+	unsigned traced_sizes[WINDOWS]; /* of the windows, as the probe told them last */
 	struct pace pace;
 	int gone;         /* 0, or the errno of all requests from now on */
 	uint64_t dropped; /* messages that nobody waits for */
@@ -105,6 +106,9 @@ static inline int64_t core_opens(const struct core *core, unsigned window)
 	paced = pace_opens(&core->pace);
 	return paced > opens ? paced : opens;
 }
+
+/* Windows may have other sizes: tells those who trace. Queue pair i has window i. */
+void core_windows_changed(struct core *core);
 
 /* core_transmit() and core_timer() drop it meanwhile. */
 

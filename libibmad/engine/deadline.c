@@ -23,6 +23,29 @@ int ms_until(int64_t then, int64_t now, int most)
 	return (int)((then - now + 999) / 1000);
 }
 
+void clock_cond_init(pthread_cond_t *cond)
+{
+	pthread_condattr_t monotonic;
+
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(cond, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+}
+
+void clock_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t until)
+{
+	struct timespec then = {
+		.tv_sec = (time_t)(until / 1000000),
+		.tv_nsec = (long)(until % 1000000 * 1000),
+	};
+
+	if (until == NEVER)
+		pthread_cond_wait(cond, lock);
+	else
+		pthread_cond_timedwait(cond, lock, &then);
+}
+
 int deadlines_reserve(struct deadlines *deadlines, unsigned count)
 {
 	unsigned room = deadlines->room ? deadlines->room : 32;

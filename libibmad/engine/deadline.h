@@ -4,6 +4,7 @@
 #ifndef LIBIBMAD_DEADLINE_H
 #define LIBIBMAD_DEADLINE_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -15,6 +16,10 @@ int64_t clock_us(void);
 
 /* Milliseconds from now to then for poll(), begun ones counted whole, most at the most. */
 int ms_until(int64_t then, int64_t now, int most);
+
+/* A condition variable, and a wait for it until a time of this clock, or NEVER. */
+void clock_cond_init(pthread_cond_t *cond);
+void clock_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t until);
 
 /* Part of what has a deadline. */
 struct deadline {

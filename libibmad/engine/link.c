@@ -3,6 +3,8 @@
 #include "engine/link.h"
 
 #include "base/report.h"
+#include "mad/mad_wire.h"
+#include "mad/mgmt_class.h"
 
 #include <errno.h>
 #include <sys/mman.h>
@@ -11,19 +13,51 @@
 /* A message that is dropped is read into this much memory, again and again. */
 #define DRAIN_SIZE (1 << 20)
 
-int link_write(const struct link *link, uint8_t *umad, int length, int kernel_ms)
+/*
+ * The kernel waits so long for the acknowledgement of segments, or for the request's timeout if
+ * that is shorter. Then it sends them again, as often as the message has retries.
+ */
+#define ACK_MS      2000
+/* The retries of a response, which has no timeout. */
+#define ACK_RETRIES 4
+
+static int write_mad(const struct link *link, uint8_t *umad, int length, int kernel_ms,
+		     int retries)
 {
 	int agent = (int)((struct ib_user_mad *)(void *)umad)->agent_id, ret, error;
 
 	if (ibdebug > 1)
 		report_packet("send\n", umad_get_mad(umad), length);
 	do {
-		ret = umad_send(link->fd, agent, umad, length, kernel_ms, 0);
+		ret = umad_send(link->fd, agent, umad, length, kernel_ms, retries);
 	} while (ret == -EIO && errno == EINTR);
 	error = ret == -EIO ? errno : -ret;
 	if (error == EIO && umad_poll(link->fd, 0) == -EIO && errno != EINTR)
 		return ENODEV;
 	return error;
+}
+
+static bool is_sent_by_rmpp(const struct link *link, const uint8_t *mad)
+{
+	return link->rmpp[mad[1]] && mad[RMPP_VERSION_OFFS] == RMPP_VERSION &&
+	       mad[RMPP_FLAGS_OFFS] & IB_RMPP_FLAG_ACTIVE;
+}
+
+/*
+ * A request of one MAD is sent again by this library. Of a longer one only the kernel knows
+ * which segments are lost: it may send them again until the timeout.
+ */
+int link_write(const struct link *link, uint8_t *umad, int length, int kernel_ms)
+{
+	bool by_rmpp = is_sent_by_rmpp(link, umad_get_mad(umad));
+
+	return write_mad(link, umad, length, kernel_ms, by_rmpp ? (kernel_ms - 1) / ACK_MS : 0);
+}
+
+/* No response to a response is waited for: the timeout is 0. */
+int link_respond(const struct link *link, uint8_t *umad, int length, bool by_rmpp)
+{
+	return write_mad(link, umad, length, 0, by_rmpp ? ACK_RETRIES : 0);
 }
 
 enum link_result link_read(const struct link *link, void *umad, int *length)

@@ -36,6 +36,9 @@ static inline int link_agent(const struct link *link, int mgmt_class)
  */
 int link_write(const struct link *link, uint8_t *umad, int length, int kernel_ms);
 
+/* The same for a response. By RMPP, even one of a single segment is acknowledged. */
+int link_respond(const struct link *link, uint8_t *umad, int length, bool by_rmpp);
+
 enum link_result {
 	LINK_MESSAGE,  /* a message is in the buffer */
 	LINK_NONE,     /* no message is queued */

@@ -7,7 +7,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 /* A leader that cannot be woken looks up so often. */
@@ -40,14 +39,30 @@ void reader_reset(struct reader *reader)
 	reader->polling = false;
 	reader->reading = false;
 	reader->signalled = false;
+	reader->alerted = false;
 	reader_open(reader);
 }
 
 void reader_free(struct reader *reader)
 {
-	if (reader->wake_fd >= 0)
-		close(reader->wake_fd);
+	int fd = reader->wake_fd;
+
+	/* first: a signal handler may call reader_alert() */
 	reader->wake_fd = -1;
+	if (fd >= 0)
+		close(fd);
+}
+
+/* Async-signal-safe, which eventfd_write() is not said to be. */
+void reader_alert(struct reader *reader)
+{
+	const uint64_t one = 1;
+	int saved_errno = errno, fd = reader->wake_fd;
+
+	reader->alerted = true;
+	/* if it fails, the descriptor is readable already */
+	if (fd >= 0 && write(fd, &one, sizeof(one)) < 0)
+		errno = saved_errno;
 }
 
 /* --- waiters -------------------------------------------------------------------- */
@@ -230,21 +245,9 @@ int64_t reader_time(const struct reader *reader, int64_t now)
 
 static void follow(struct reader *reader, struct waiter *waiter, int64_t until)
 {
-	struct timespec then = {
-		.tv_sec = (time_t)(until / 1000000),
-		.tv_nsec = (long)(until % 1000000 * 1000),
-	};
-	pthread_condattr_t monotonic;
-
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&waiter->changed, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	clock_cond_init(&waiter->changed);
 	waiter->following = true;
-	if (until == NEVER)
-		pthread_cond_wait(&waiter->changed, &reader->core->lock);
-	else
-		pthread_cond_timedwait(&waiter->changed, &reader->core->lock, &then);
+	clock_cond_wait(&waiter->changed, &reader->core->lock, until);
 	waiter->following = false;
 	pthread_cond_destroy(&waiter->changed);
 }
@@ -284,27 +287,30 @@ static void handle_poll(struct reader *reader, struct waiter *waiter, int ret, i
 
 static void lead(struct reader *reader, struct waiter *waiter, int64_t until, int64_t now)
 {
-	int most = reader->wake_fd < 0 ? LOOK_UP_MS : INT_MAX, ret;
-	int ms = ms_until(until, now, most);
+	/* a simulator's handle is polled or read by one thread at a time */
+	bool alone = reader->wake_fd < 0;
+	int ms = ms_until(until, now, alone ? LOOK_UP_MS : INT_MAX), ret;
 	struct core *core = reader->core;
 
 	reader->leader = waiter;
-	/* a simulator's handle is polled or read by one thread at a time */
-	if (reader->wake_fd < 0)
+	if (alone)
 		reader->reading = true;
 	reader->polling = true;
 	core_unlock(core);
 	ret = poll_handle(reader, ms);
 	handle_poll(reader, waiter, ret, errno, now + ms * INT64_C(1000));
-	if (reader->wake_fd < 0)
+	if (alone)
 		reader->reading = false;
 	reader->leader = NULL;
-	if (reader->signalled) {
+	if (reader->signalled || ret == 1) {
 		eventfd_t count;
 
 		reader->signalled = false;
 		eventfd_read(reader->wake_fd, &count);
 	}
+	/* in this order: whoever alerts writes last */
+	if (reader->alerted && atomic_exchange(&reader->alerted, false))
+		core->hooks->progress(core);
 }
 
 void reader_wait(struct reader *reader, struct waiter *waiter, int64_t until, int64_t now)

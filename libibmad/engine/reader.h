@@ -37,6 +37,7 @@ struct reader {
 	atomic_bool reading;   /* a thread has the buffer */
 	int wake_fd;           /* an eventfd that the leader polls, too; -1: none */
 	bool signalled;        /* wake_fd is readable */
+	atomic_bool alerted;   /* the leader is to tell the owners: reader_alert() */
 	int64_t emptied;       /* all messages that came before this time were handled */
 	int64_t blocked_until; /* no memory to read the next message away: try again then; or 0
 				*/
@@ -55,6 +56,12 @@ static inline bool reader_has_descriptor(const struct reader *reader)
 {
 	return reader->core->link.fd < FIRST_FAKE_HANDLE;
 }
+
+/*
+ * Any thread or signal handler: the leader, or the next one if no thread leads, calls the hook
+ * "progress" of the core, so that the owners look at what was changed without the lock.
+ */
+void reader_alert(struct reader *reader);
 
 /* All below: the core is locked. */
 

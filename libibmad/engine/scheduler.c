@@ -2,6 +2,8 @@
 
 #include "engine/scheduler.h"
 
+#include "mad/probe.h"
+
 #include <stdlib.h>
 
 /* Memory for so many requests or destinations stays allocated after all are complete. */
@@ -468,6 +470,9 @@ void scheduler_submit(struct scheduler *scheduler, struct transaction *transacti
 	enum mad_window window = core_window(transaction);
 	struct flow *flow = flow_of(transaction);
 
+	probe_request_submitted(transaction, transaction_buffer(transaction),
+				transaction_mad(transaction), transaction->timeout_ms,
+				transaction->left);
 	transaction->sent = ++scheduler->queued;
 	if (!list_is_empty(&scheduler->rings[window]) || !is_open(scheduler, window)) {
 		enqueue(scheduler, flow, &flow->queues[QUEUE_FRESH], transaction);

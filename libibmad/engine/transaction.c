@@ -4,6 +4,7 @@
 
 #include "mad/mad_wire.h"
 #include "mad/mgmt_class.h"
+#include "mad/probe.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -16,8 +17,11 @@
 #define KERNEL_LATE_MS(ms) (20 + (ms) / 7)
 /* The kernel waits for the response to a retransmission within an attempt so long at least. */
 #define KERNEL_HOLDS_MS    100
+/* early_most has no more bits. */
+#define EARLY_MAX          0xfff
 /* After the first BUSY response; the pause doubles each time. */
 #define BUSY_PAUSE_US      10000
+#define BUSY_PAUSES_GROW   12 /* so often the pause is doubled, at most */
 /* A request that is rather not lost is retransmitted again after so many times the interval. */
 #define UNLIKELY_LOST      16
 
@@ -57,7 +61,8 @@ void transaction_init(struct transaction *transaction, int timeout_ms, int attem
 	transaction->left = attempts < UINT16_MAX ? (uint16_t)attempts : UINT16_MAX;
 	transaction->repeatable = transaction->length == IB_MAD_SIZE && changes_nothing(mad);
 	if (transaction->repeatable && attempts > 1)
-		transaction->early_most = transaction->left;
+		transaction->early_most =
+			(attempts < EARLY_MAX ? (unsigned)attempts : EARLY_MAX) & EARLY_MAX;
 	transaction->smp = is_smp_class(mad[1]);
 	transaction->sa = mad[1] == IB_SA_CLASS;
 	transaction->fresh = true;
@@ -133,6 +138,9 @@ static enum transaction_action finish(struct transactions *all, struct transacti
 	transmissions_give_up(&all->outstanding, &transaction->transmissions);
 	transaction->state = TRANSACTION_DONE;
 	transaction->error = (uint16_t)error;
+	probe_request_completed(transaction, transaction_buffer(transaction),
+				transaction_mad(transaction), error,
+				transaction->transmissions.count);
 	return transaction->writing ? TRANSACTION_NONE : TRANSACTION_COMPLETE;
 }
 
@@ -180,8 +188,10 @@ static int schedule(struct transactions *all, struct transaction *transaction,
 	int64_t budget = transaction->timeout_ms * INT64_C(1000);
 	int kernel_ms = transaction->timeout_ms;
 
-	if (transaction->transmissions.count == 1)
+	if (transaction->transmissions.count == 1) {
 		transaction->interval = patience(all, transaction);
+		transaction->elapsed_ms = (uint32_t)(now / 1000);
+	}
 	transaction->sent = (uint32_t)now;
 	if (transaction->interval > budget)
 		transaction->interval = (uint32_t)budget;
@@ -220,6 +230,8 @@ static enum transaction_action transmit(struct transactions *all,
 	transaction->news |=
 		transaction->fresh ? NEWS_TRANSMITTED | NEWS_FIRST : NEWS_TRANSMITTED;
 	transaction->fresh = false;
+	probe_request_transmitted(transaction, packet->umad, transaction_mad(transaction),
+				  transaction->transmissions.count);
 	return TRANSACTION_SEND;
 }
 
@@ -301,6 +313,9 @@ static enum transaction_action next_attempt(struct transactions *all,
 	if (transaction->recalled)
 		skip_attempts(transaction, now);
 	transaction->end = 0;
+	probe_attempt_timed_out(transaction, transaction_buffer(transaction),
+				transaction_mad(transaction), transaction->timeout_ms,
+				transaction->left - 1U);
 	if (transaction->left <= 1)
 		return finish(all, transaction, ETIMEDOUT);
 	transaction->left--;
@@ -417,21 +432,30 @@ static bool is_redirection(const uint8_t *mad, uint16_t status)
 }
 
 /*
- * The pause after a BUSY response; false if there is no time for it. BUSY says that nothing was
+ * The pause after a BUSY response doubles. It is up to half as long again: those who asked at
+ * once should not ask again at once.
+ */
+static int64_t next_pause(struct transaction *transaction)
+{
+	int64_t pause = (int64_t)BUSY_PAUSE_US << transaction->pauses;
+
+	if (transaction->pauses < BUSY_PAUSES_GROW)
+		transaction->pauses++;
+	return pause + pause * (int64_t)(mad_trid() % 16) / 32;
+}
+
+/*
+ * Pauses after a BUSY response; false if there is no time for it. BUSY says that nothing was
  * done (IBA 13.4.7): a request of any method may be sent again.
  */
 static bool pause_for(struct transactions *all, struct transaction *transaction, int64_t now)
 {
 	uint32_t short_us = patience(all, transaction);
-	int64_t pause;
+	int64_t pause = next_pause(transaction);
 
 	/* it may have grown as if the node was dead */
 	if (transaction->late && transaction->interval > short_us)
 		transaction->interval = short_us;
-	if (transaction->interval < BUSY_PAUSE_US)
-		transaction->interval = BUSY_PAUSE_US;
-	/* up to half as long again: those who asked at once should not ask again at once */
-	pause = transaction->interval + transaction->interval * (int64_t)(mad_trid() % 16) / 32;
 	if (now + pause >= end_of_all(transaction))
 		return false;
 	transmissions_renew(&all->outstanding, &transaction->transmissions);
@@ -552,6 +576,9 @@ enum transaction_action transaction_response(struct transactions *all,
 	transmission_forget(&all->outstanding, transmission);
 	if (!transaction->end)
 		set_end(transaction, now);
+	measured = transmission_measure(transmission, now);
+	probe_response_received(umad, mad, status,
+				measured ? transaction->transmissions.rtt_us : 0);
 	if (status & IB_MAD_STS_BUSY) {
 		transaction->news |= NEWS_BUSY;
 		if (pause_for(all, transaction, now)) {
@@ -559,7 +586,6 @@ enum transaction_action transaction_response(struct transactions *all,
 			return TRANSACTION_WAIT;
 		}
 	}
-	measured = transmission_measure(transmission, now);
 	if (measured) {
 		transaction->news |= NEWS_MEASURED;
 		sample(rtt_of(all, transaction), transaction->transmissions.rtt_us);
@@ -632,13 +658,32 @@ static bool may_have_new_id(struct transaction *transaction, int error)
 	return true;
 }
 
+/*
+ * The kernel has looked for the port of a GID, and found none: as if the attempt had no
+ * response. The port may be there in the next attempt. That took a second of the thread that
+ * writes, and may have taken several attempts.
+ */
+static enum transaction_action nobody_found(struct transactions *all,
+					    struct transaction *transaction, int64_t now)
+{
+	transaction->news |= NEWS_LATE;
+	transaction->early_most = (unsigned)transaction->early & EARLY_MAX;
+	skip_attempts(transaction, now);
+	if (transaction->left <= 1)
+		return next_attempt(all, transaction, now);
+	return wait_until(transaction, transaction->end);
+}
+
 enum transaction_action transaction_written(struct transactions *all,
 					    struct transaction *transaction,
 					    struct packet *packet, int error, int64_t now)
 {
 	transaction->writing = false;
-	if (error) {
+	if (error == ETIMEDOUT)
+		transmission_forget(&all->outstanding, packet->transmission);
+	else if (error)
 		transmission_refused(&all->outstanding, packet->transmission);
+	if (error) {
 		if (transaction->transmissions.count == 1)
 			disown_response(all, transaction, error);
 		if (may_have_new_id(transaction, error))
@@ -650,7 +695,8 @@ enum transaction_action transaction_written(struct transactions *all,
 	/* a response to an earlier transmission may still come, or has come */
 	if (error && (error == ENODEV || (!transaction->transmissions.expected &&
 					  !transaction->recalled && !transaction->redirects)))
-		return finish(all, transaction, error);
+		return error == ETIMEDOUT ? nobody_found(all, transaction, now)
+					  : finish(all, transaction, error);
 	if (transaction->redirects)
 		return follow_kept(all, transaction, now);
 	return TRANSACTION_WAIT;

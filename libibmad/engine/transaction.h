@@ -15,6 +15,10 @@
  * only then it accepts the same transaction ID again. A response to an earlier attempt
  * completes the request.
  *
+ * On RoCE the kernel looks for the port of a GID while it writes. If there is none, the write
+ * fails with ETIMEDOUT after a second: the attempt has no response, and the next one begins
+ * when it is over.
+ *
  * A Get of a class whose Gets change nothing is retransmitted within an attempt, too, when its
  * response is late: at most as often as there are attempts, and never if there is one attempt.
  * The next such retransmission comes after a far longer interval, unless links are known to
@@ -95,22 +99,24 @@ struct transaction {
 	struct detour *detour;           /* NULL: it was never redirected */
 	uint8_t *heap; /* a umad buffer in place of packet, for a long request or response */
 	int64_t end;   /* of this attempt; 0: the next transmission begins the attempt */
-	uint32_t interval; /* to the next retransmission, in microseconds */
-	uint32_t sent;     /* when its latest packet was sent, in microseconds, as far as that
-			      goes; before, for scheduler.h: when it was queued */
+	uint32_t interval;   /* to the next retransmission, in microseconds */
+	uint32_t sent;       /* when its latest packet was sent, in microseconds, as far as that
+				goes; before, for scheduler.h: when it was queued */
+	uint32_t elapsed_ms; /* from its first transmission to its completion, see "timed" */
 	int timeout_ms;
-	int length;          /* of the MAD in the buffer: the request's, then the response's */
-	uint16_t error;      /* DONE: 0 or an errno */
-	uint16_t left;       /* attempts, this one included */
-	uint16_t status;     /* the response's */
-	uint16_t dataoffs;   /* where the response's data begins */
-	uint16_t early;      /* retransmissions before the end of an attempt, */
-	uint16_t early_most; /* of which there are so many at most */
-	struct window_mark mark; /* for core.h: of the latest MAD */
-	uint8_t late_period;     /* for core.h: of the first MAD that was late, see loss.h */
-	uint8_t state;
+	int length;        /* of the MAD in the buffer: the request's, then the response's */
+	uint16_t error;    /* DONE: 0 or an errno */
+	uint16_t left;     /* attempts, this one included */
+	uint16_t status;   /* the response's */
+	uint16_t dataoffs; /* where the response's data begins */
+	uint16_t early;    /* retransmissions before the end of an attempt, */
+	uint16_t early_most : 12; /* of which there are so many at most */
+	uint16_t pauses : 4;      /* after responses with status BUSY, as far as it goes */
+	struct window_mark mark;  /* for core.h: of the latest MAD */
+	uint8_t late_period;      /* for core.h: of the first MAD that was late, see loss.h */
 	uint8_t news;
 	uint8_t header_size; /* of the buffer's umad header */
+	uint8_t state : 2;
 	bool smp : 1;        /* its MADs are SMPs */
 	bool sa : 1;         /* it is for the SA */
 	bool repeatable : 1; /* a Get that changes nothing */
@@ -131,6 +137,7 @@ struct transaction {
 	bool parked : 1;    /* for scheduler.h */
 	bool resumed : 1;   /* for scheduler.h */
 	bool admitted : 1;  /* for scheduler.h */
+	bool timed : 1;     /* elapsed_ms is how long it took; before, when that began */
 	union {
 		_Alignas(8) uint8_t packet[PACKET_SIZE];
 		uint8_t *written; /* overtaken: the request's buffer */

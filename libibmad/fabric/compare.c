@@ -16,7 +16,6 @@ struct comparison {
 	void *arg;
 	int count;
 	int ended;    /* what changed() returned, if it is not 0 */
-	bool *silent; /* by the index of a port of after: no node responded behind it */
 	bool *hidden; /* by the index of a node of before: it may be where nothing responded */
 	const struct mad_fabric_node **queue; /* hidden nodes */
 	size_t queued;
@@ -63,9 +62,9 @@ static bool is_linked_there(const struct mad_fabric *fabric, const struct mad_fa
 /* --- what may still be there ----------------------------------------------------------- */
 
 /* Whether a link or a node may be where it was, but was not found because of this port. */
-static bool hides(const struct comparison *comparison, const struct mad_fabric_port *port)
+static bool hides(const struct mad_fabric_port *port)
 {
-	return port && !port->peer && (port->error || comparison->silent[port->index]);
+	return port && !port->peer && (port->error || port->peer_error);
 }
 
 static void hide(struct comparison *comparison, const struct mad_fabric_node *node)
@@ -91,14 +90,8 @@ static void find_hidden(struct comparison *comparison)
 {
 	const struct mad_fabric_port *port = NULL;
 
-	for (size_t i = 0; i < mad_fabric_failure_count(comparison->after); i++) {
-		port = mad_fabric_failure(comparison->after, i)->behind;
-		if (port)
-			comparison->silent[port->index] = true;
-	}
-	port = NULL;
 	while ((port = mad_fabric_next_port(comparison->before, port)))
-		if (port->peer && hides(comparison, same_port(comparison->after, port)))
+		if (port->peer && hides(same_port(comparison->after, port)))
 			hide(comparison, port->peer->node);
 	for (size_t i = 0; i < comparison->queued; i++)
 		hide_neighbours(comparison, comparison->queue[i]);
@@ -123,8 +116,7 @@ static bool may_be_there(const struct comparison *comparison,
 
 	if (leads_elsewhere(one) || leads_elsewhere(other) || is_down(one) || is_down(other))
 		return false;
-	return hides(comparison, one) || hides(comparison, other) ||
-	       comparison->hidden[port->node->index] ||
+	return hides(one) || hides(other) || comparison->hidden[port->node->index] ||
 	       comparison->hidden[port->peer->node->index];
 }
 
@@ -273,18 +265,16 @@ EXPORT int mad_fabric_compare(const struct mad_fabric *before, const struct mad_
 {
 	struct comparison comparison = {
 		.before = before, .after = after, .changed = changed, .arg = arg};
-	size_t nodes = mad_fabric_node_count(before), ports = mad_fabric_port_count(after);
+	size_t nodes = mad_fabric_node_count(before);
 
 	if (!before || !after)
 		return -EINVAL;
-	comparison.silent = calloc(ports + 1, sizeof(bool)); /* calloc(0) may return NULL */
-	comparison.hidden = calloc(nodes + 1, sizeof(bool));
+	comparison.hidden = calloc(nodes + 1, sizeof(bool)); /* calloc(0) may return NULL */
 	comparison.queue = calloc(nodes + 1, sizeof(const struct mad_fabric_node *));
-	if (comparison.silent && comparison.hidden && comparison.queue)
+	if (comparison.hidden && comparison.queue)
 		compare(&comparison);
 	else
 		comparison.ended = -ENOMEM;
-	free(comparison.silent);
 	free(comparison.hidden);
 	free(comparison.queue);
 	return comparison.ended ? comparison.ended : comparison.count;

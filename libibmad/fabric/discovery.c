@@ -27,6 +27,7 @@ static void free_discovery(struct mad_fabric_discovery *discovery)
 {
 	requests_free(discovery);
 	mad_fabric_free(discovery->fabric);
+	free(discovery->former_failures);
 	free(discovery);
 }
 

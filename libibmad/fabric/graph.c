@@ -2,6 +2,7 @@
 
 /* The graph of a fabric: how it is filled, and freed. */
 
+#include "fabric/array.h"
 #include "fabric/graph.h"
 
 #include "base/export.h"
@@ -41,19 +42,6 @@ static void *allocate(struct mad_fabric *fabric, size_t size)
 	at = block->used;
 	block->used += size;
 	return (uint8_t *)block->data + at;
-}
-
-/* The array with room for one more entry; NULL without memory, and the array is as it was. */
-static void *grow(void *entries, size_t count, size_t *size, size_t entry_size)
-{
-	size_t wanted = *size ? *size * 2 : 16;
-
-	if (count < *size)
-		return entries;
-	entries = realloc(entries, wanted * entry_size);
-	if (entries)
-		*size = wanted;
-	return entries;
 }
 
 struct mad_fabric *graph_create(void)
@@ -114,8 +102,8 @@ struct mad_fabric_node *graph_add_node(struct mad_fabric *fabric, uint64_t guid,
 	unsigned ports = graph_ports(&shape);
 	struct graph_node *node, **nodes;
 
-	nodes = grow(fabric->nodes, fabric->node_count, &fabric->node_size,
-		     sizeof(struct graph_node *));
+	nodes = array_reserve(fabric->nodes, fabric->node_count + 1, &fabric->node_size,
+			      sizeof(struct graph_node *));
 	if (!nodes)
 		return NULL;
 	fabric->nodes = nodes;
@@ -176,19 +164,60 @@ const uint8_t *graph_store(struct mad_fabric *fabric, const void *attribute)
 	return image ? memcpy(image, attribute, IB_SMP_DATA_SIZE) : NULL;
 }
 
+const char *graph_store_text(struct mad_fabric *fabric, const char *text)
+{
+	size_t size = strlen(text) + 1;
+	char *copy = allocate(fabric, size);
+
+	return copy ? memcpy(copy, text, size) : NULL;
+}
+
+/* Notes that the failure with this index is behind the port. */
+static int note_silent_port(struct mad_fabric *fabric, size_t index,
+			    const struct mad_fabric_port *port)
+{
+	const struct mad_fabric_failure *failure = &fabric->failures[index];
+	struct graph_silent_port *ports;
+
+	graph_port(port->node, port->number)->peer_error = failure->error;
+	if (!failure->guid)
+		return 0;
+	ports = array_reserve(fabric->silent_ports, fabric->silent_port_count + 1,
+			      &fabric->silent_port_size, sizeof(*ports));
+	if (!ports)
+		return -ENOMEM;
+	fabric->silent_ports = ports;
+	ports[fabric->silent_port_count++] = (struct graph_silent_port){port, index};
+	return 0;
+}
+
+int graph_add_failure_behind(struct mad_fabric *fabric, size_t index,
+			     const struct mad_fabric_port *port)
+{
+	struct mad_fabric_failure *failure = &fabric->failures[index];
+
+	/* which one times out first is chance */
+	if (port->index < failure->behind->index)
+		failure->behind = port;
+	graph_count_failures(fabric, index, 1);
+	return note_silent_port(fabric, index, port);
+}
+
 int graph_add_failure(struct mad_fabric *fabric, const struct mad_fabric_failure *failure,
 		      size_t *index)
 {
-	struct mad_fabric_failure *failures = grow(fabric->failures, fabric->failure_count,
-						   &fabric->failure_size, sizeof(*failures));
+	size_t added = fabric->failure_count;
+	struct mad_fabric_failure *failures =
+		array_reserve(fabric->failures, fabric->failure_count + 1,
+			      &fabric->failure_size, sizeof(*failures));
 
 	if (!failures)
 		return -ENOMEM;
 	fabric->failures = failures;
 	if (index)
-		*index = fabric->failure_count;
+		*index = added;
 	fabric->failures[fabric->failure_count++] = *failure;
-	return 0;
+	return failure->behind ? note_silent_port(fabric, added, failure->behind) : 0;
 }
 
 void graph_count_failures(struct mad_fabric *fabric, size_t index, unsigned count)
@@ -213,8 +242,9 @@ int graph_add_oddity(struct mad_fabric *fabric, enum mad_fabric_oddity_kind kind
 		     const struct mad_fabric_node *node, const struct mad_fabric_port *port,
 		     const struct mad_fabric_port *other)
 {
-	struct mad_fabric_oddity *oddities = grow(fabric->oddities, fabric->oddity_count,
-						  &fabric->oddity_size, sizeof(*oddities));
+	struct mad_fabric_oddity *oddities =
+		array_reserve(fabric->oddities, fabric->oddity_count + 1, &fabric->oddity_size,
+			      sizeof(*oddities));
 
 	if (!oddities)
 		return -ENOMEM;
@@ -238,6 +268,7 @@ EXPORT void mad_fabric_free(struct mad_fabric *fabric)
 	free(fabric->guids);
 	free(fabric->failures);
 	free(fabric->oddities);
+	free(fabric->silent_ports);
 	free(fabric->port_guids);
 	free(fabric->descriptions);
 	free(fabric->lids);

@@ -58,10 +58,16 @@ void graph_set_origin(struct mad_fabric *fabric, const struct mad_fabric_port *p
  * memory. */
 const uint8_t *graph_store(struct mad_fabric *fabric, const void *attribute);
 
+/* A copy of a text, which lives as long as the graph. NULL without memory. */
+const char *graph_store_text(struct mad_fabric *fabric, const char *text);
+
 /*
  * Adds a failure, and sets *index, unless it is NULL, for graph_count_failures(), which counts
- * more of the same node. 0 or -ENOMEM.
+ * more of the same node, and for graph_add_failure_behind(), which counts one behind another
+ * port. Both note the peer_error of a port. 0 or -ENOMEM.
  */
+int graph_add_failure_behind(struct mad_fabric *fabric, size_t index,
+			     const struct mad_fabric_port *port);
 int graph_add_failure(struct mad_fabric *fabric, const struct mad_fabric_failure *failure,
 		      size_t *index);
 void graph_count_failures(struct mad_fabric *fabric, size_t index, unsigned count);
@@ -69,6 +75,14 @@ void graph_count_failures(struct mad_fabric *fabric, size_t index, unsigned coun
 /* The failure becomes one of this request, which timed out, unless it is a timeout already. */
 void graph_note_timeout(struct mad_fabric *fabric, size_t index, unsigned attribute,
 			unsigned modifier);
+
+/*
+ * The failure behind a port, if its guid is known; or NULL. The graph is finished. *index
+ * becomes the failure's.
+ */
+const struct mad_fabric_failure *graph_failure_behind(const struct mad_fabric *fabric,
+						      const struct mad_fabric_port *port,
+						      size_t *index);
 
 /* The node is the port's if port is not NULL. 0 or -ENOMEM. */
 int graph_add_oddity(struct mad_fabric *fabric, enum mad_fabric_oddity_kind kind,

@@ -8,6 +8,7 @@
 #include <infiniband/mad_fields.h>
 
 #include <errno.h>
+#include <stdlib.h>
 
 /* A power of two that leaves half of a table free. */
 static size_t table_size(size_t entries)
@@ -228,10 +229,27 @@ static int finish_links(struct mad_fabric *fabric)
 	return err;
 }
 
+/* --- ports where nobody responded ----------------------------------------------------- */
+
+static int by_port(const void *one, const void *other)
+{
+	const struct graph_silent_port *a = one, *b = other;
+
+	return (a->port->index > b->port->index) - (a->port->index < b->port->index);
+}
+
+static void sort_silent_ports(const struct mad_fabric *fabric)
+{
+	if (fabric->silent_port_count) /* qsort() takes no NULL */
+		qsort(fabric->silent_ports, fabric->silent_port_count,
+		      sizeof(struct graph_silent_port), by_port);
+}
+
 int graph_finish(struct mad_fabric *fabric)
 {
 	int err = enter_port_guids(fabric);
 
+	sort_silent_ports(fabric);
 	if (!err)
 		err = enter_lids(fabric);
 	if (!err)

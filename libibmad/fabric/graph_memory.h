@@ -38,6 +38,12 @@ static inline unsigned graph_ports(const struct mad_fabric_node *node)
 	return node->port_count + 1u - graph_first_number(node);
 }
 
+/* A port where nobody responded. */
+struct graph_silent_port {
+	const struct mad_fabric_port *port;
+	size_t failure; /* the index of its failure, whose node is known */
+};
+
 struct graph_block;
 
 struct mad_fabric {
@@ -53,6 +59,9 @@ struct mad_fabric {
 	size_t failure_count, failure_size;
 	struct mad_fabric_oddity *oddities;
 	size_t oddity_count, oddity_size;
+	/* by the index of the port from graph_finish() on */
+	struct graph_silent_port *silent_ports;
+	size_t silent_port_count, silent_port_size;
 	/* of graph_finish() */
 	const struct mad_fabric_port **port_guids; /* open addressing; NULL: free */
 	size_t port_guid_buckets;                  /* a power of two */

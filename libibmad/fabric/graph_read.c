@@ -6,6 +6,7 @@
 #include "fabric/graph.h"
 #include "fabric/graph_memory.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 EXPORT size_t mad_fabric_node_count(const struct mad_fabric *fabric)
@@ -111,6 +112,29 @@ EXPORT const struct mad_fabric_failure *mad_fabric_failure(const struct mad_fabr
 							   size_t index)
 {
 	return fabric && index < fabric->failure_count ? &fabric->failures[index] : NULL;
+}
+
+static int is_of_port(const void *key, const void *member)
+{
+	const struct mad_fabric_port *port = key;
+	const struct graph_silent_port *silent = member;
+
+	return (port->index > silent->port->index) - (port->index < silent->port->index);
+}
+
+const struct mad_fabric_failure *graph_failure_behind(const struct mad_fabric *fabric,
+						      const struct mad_fabric_port *port,
+						      size_t *index)
+{
+	const struct graph_silent_port *silent = NULL;
+
+	if (fabric->silent_port_count)
+		silent = bsearch(port, fabric->silent_ports, fabric->silent_port_count,
+				 sizeof(*silent), is_of_port);
+	if (!silent)
+		return NULL;
+	*index = silent->failure;
+	return &fabric->failures[silent->failure];
 }
 
 EXPORT size_t mad_fabric_oddity_count(const struct mad_fabric *fabric)

@@ -4,6 +4,7 @@
 
 #include "fabric/load_lines.h"
 
+#include "fabric/array.h"
 #include "fabric/graph_memory.h"
 
 #include <errno.h>
@@ -124,23 +125,18 @@ static int read_assignment(struct load *load, const char *at)
 
 /* --- the line of a node ----------------------------------------------------------- */
 
-/* Makes room for the claims of the ports of a node that was added, 256 at most. */
+/* Makes room for the claims of the ports of a node that was added. */
 static int make_claims(struct load *load)
 {
-	size_t wanted = load->claim_size ? load->claim_size * 2 : 1024;
 	struct claim *claims;
 
 	if (load->fabric->port_count > MAX_PORTS)
 		return -EFBIG;
-	if (load->fabric->port_count <= load->claim_size)
-		return 0;
-	claims = realloc(load->claims, wanted * sizeof(struct claim));
-	if (!claims)
+	claims = array_reserve(load->claims, load->fabric->port_count, &load->claim_size,
+			       sizeof(struct claim));
+	if (!claims && load->fabric->port_count)
 		return -ENOMEM;
-	memset(claims + load->claim_size, 0,
-	       (wanted - load->claim_size) * sizeof(struct claim));
 	load->claims = claims;
-	load->claim_size = wanted;
 	return 0;
 }
 

@@ -2,6 +2,7 @@
 
 #include "fabric/neighbours.h"
 
+#include "fabric/former.h"
 #include "fabric/graph.h"
 #include "fabric/visit.h"
 
@@ -160,10 +161,15 @@ static void fail(struct mad_fabric_discovery *discovery, struct discovery_reques
 		 int error, const struct mad_reply *reply)
 {
 	struct mad_fabric_failure failure = request_failure(request, error, reply);
+	int err;
 
 	failure.behind = request->subject;
-	if (graph_add_failure(discovery->fabric, &failure, NULL))
-		discovery_abort(discovery, -ENOMEM);
+	if (error == -ETIMEDOUT)
+		err = former_add_failure(discovery, &failure);
+	else
+		err = graph_add_failure(discovery->fabric, &failure, NULL);
+	if (err)
+		discovery_abort(discovery, err);
 }
 
 static void neighbour_came(struct mad_fabric_discovery *discovery,

@@ -5,6 +5,7 @@
 #include <infiniband/mad_fabric_text.h>
 
 #include "base/export.h"
+#include "fabric/array.h"
 #include "fabric/text_line.h"
 
 #include <errno.h>
@@ -40,18 +41,14 @@ static bool take_guid(char **at, uint64_t *guid)
 
 static int add(struct mad_node_names *names, uint64_t guid, const char *name, size_t length)
 {
+	struct entry *entries = array_reserve(names->entries, names->count + 1, &names->size,
+					      sizeof(struct entry));
 	struct entry *entry;
 
-	if (names->count == names->size) {
-		size_t wanted = names->size ? names->size * 2 : 16;
-		struct entry *larger = realloc(names->entries, wanted * sizeof(struct entry));
-
-		if (!larger)
-			return -ENOMEM;
-		names->entries = larger;
-		names->size = wanted;
-	}
-	entry = &names->entries[names->count];
+	if (!entries)
+		return -ENOMEM;
+	names->entries = entries;
+	entry = &entries[names->count];
 	*entry = (struct entry){.guid = guid, .order = names->count};
 	entry->name = strndup(name, length);
 	if (!entry->name)

@@ -144,6 +144,7 @@ struct mad_fabric_failure request_failure(const struct discovery_request *reques
 {
 	return (struct mad_fabric_failure){.attribute = request->attribute,
 					   .modifier = request->modifier,
+					   .description = "",
 					   .count = 1,
 					   .error = error,
 					   .status = error == -EIO ? reply->status : 0};

@@ -26,10 +26,11 @@ struct mad_fabric_discovery {
 	struct mad_fabric *fabric;
 	struct mad_fabric_progress progress;
 	int64_t next_progress_us;
-	int error;            /* all is cancelled because of it */
-	bool too_many;        /* has been noted */
-	struct list requests; /* that are not complete */
-	struct list free;     /* to be used again */
+	int error;               /* all is cancelled because of it */
+	bool too_many;           /* has been noted */
+	size_t *former_failures; /* of former.c */
+	struct list requests;    /* that are not complete */
+	struct list free;        /* to be used again */
 	/* Called for each port that a link may lead on from: visit.c cannot include
 	 * neighbours.h. */
 	void (*follow)(struct mad_fabric_discovery *discovery, struct mad_fabric_port *port);

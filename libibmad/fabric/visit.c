@@ -72,6 +72,8 @@ static void fail(struct visit *visit, const struct discovery_request *request, i
 		return;
 	}
 	failure.node = visit->node;
+	failure.guid = visit->node->guid;
+	failure.description = visit->node->description; /* it may still come */
 	visit->failed = true;
 	if (graph_add_failure(fabric, &failure, &visit->failure))
 		discovery_abort(visit->discovery, -ENOMEM);

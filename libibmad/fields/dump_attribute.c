@@ -28,8 +28,9 @@ static void put_label(struct text *text, const char *label, size_t length)
 	}
 	text_bytes(text, label, length);
 	text_char(text, ':');
-	if (length < VALUE_COLUMN - 1)
-		text_bytes(text, dots, VALUE_COLUMN - 1 - length);
+	/* there is no room for a value: dots as far as there is room */
+	if (length < VALUE_COLUMN)
+		text_bytes(text, dots, VALUE_COLUMN);
 }
 
 /* The value by the field's printer, which writes for itself. */

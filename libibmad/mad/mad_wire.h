@@ -11,6 +11,7 @@
 #define STATUS_OFFS       4
 #define HOP_COUNT_OFFS    7
 #define TID_OFFS          12 /* of its lower half: the upper one is the kernel's */
+#define ATTRIBUTE_OFFS    16
 #define RMPP_VERSION_OFFS 24
 #define RMPP_TYPE_OFFS    25
 #define RMPP_FLAGS_OFFS   26 /* with RRespTime above */

@@ -8,6 +8,7 @@
 #include <infiniband/mad.h>
 #include <infiniband/umad.h>
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,6 +78,24 @@ static unsigned long dump_perfcounters_ext(void)
 	return 1;
 }
 
+/* A device that takes everything and has something to read at all times. */
+static int device;
+static uint8_t message[sizeof(struct ib_user_mad) + IB_MAD_SIZE];
+
+static unsigned long send_mad(void)
+{
+	sink += (uint64_t)umad_send(device, 0, message, IB_MAD_SIZE, 100, 0);
+	return 1;
+}
+
+static unsigned long receive_mad(void)
+{
+	int length = IB_MAD_SIZE;
+
+	sink += (uint64_t)umad_recv(device, message, &length, 0);
+	return 1;
+}
+
 static const struct {
 	const char *name;
 	unsigned long (*work)(void);
@@ -84,6 +103,7 @@ static const struct {
 	{"get", get_fields},         {"set", set_fields},
 	{"decode", decode_fields},   {"build", build_packet},
 	{"portinfo", dump_portinfo}, {"perfcounters_ext", dump_perfcounters_ext},
+	{"send", send_mad},          {"recv", receive_mad},
 };
 
 /* bench_fields KIND ROUNDS: prints how many calls were made. */
@@ -92,6 +112,7 @@ int main(int argc, char **argv)
 	unsigned long rounds = argc > 2 ? strtoul(argv[2], NULL, 0) : 0, calls = 0;
 	size_t i;
 
+	device = open("/dev/zero", O_RDWR);
 	for (i = 0; i < sizeof(image); i++)
 		image[i] = (uint8_t)(i * 37 + 11);
 	for (i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {

@@ -16,21 +16,34 @@
 struct check {
 	const char *name;
 	void (*run)(void);
+	bool alone; /* it needs one port, sends nothing and changes nothing */
 };
 
-#define CHECK(function)             \
-	{                           \
-#function, function \
+#define CHECK(function)                    \
+	{                                  \
+#function, function, false \
+	}
+#define CHECK_ALONE(function)             \
+	{                                 \
+#function, function, true \
 	}
 
 /*
  * Runs them one after the other and says what became of each. Returns the program's exit
- * status: 1 if one failed, 77 if this world can do none of them, otherwise 0.
+ * status: 1 if one failed, 77 if this world can do none of them, otherwise 0. With
+ * CONFORMANCE_PORT in the environment (world.h) only those that are CHECK_ALONE.
  */
 int run_checks(const struct check *checks, size_t count);
 
 /* Ends a check that cannot be made in this world. */
 void cannot(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+
+/*
+ * Ends a check of what this kernel does not do, although this world could. The text is the
+ * fact, and the caller has observed it: kernels are not told apart by their version.
+ */
+void not_on_this_kernel(const char *format, ...)
+	__attribute__((format(printf, 1, 2), noreturn));
 
 /* A figure or fact that the check came by. */
 void note(const char *format, ...) __attribute__((format(printf, 1, 2)));

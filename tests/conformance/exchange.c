@@ -338,6 +338,96 @@ static void a_read_that_may_block_waits_for_an_answer(void)
 	expect_child(child);
 }
 
+#define REQUESTS 20 /* more than some kernels have in flight */
+
+/* Keeps those that come until none has come for a while. */
+static int receive_requests(void *requests[REQUESTS])
+{
+	int count = 0;
+
+	while (count < REQUESTS && umad_poll(to, 500) == 0) {
+		requests[count] = new_umad(MAD);
+		receive_mad(to, requests[count++], MAD, answering);
+	}
+	return count;
+}
+
+static void each_of_20_sa_requests_has_its_response(void)
+{
+	void *requests[REQUESTS];
+	uint32_t seen = 0;
+	int count, i;
+
+	opened();
+	asking = sa_client(from);
+	answering = sa_server(to);
+	for (uint32_t tid = 0; tid < REQUESTS; tid++) {
+		set_sa_get(umad, tid);
+		set_destination(umad, &there);
+		send_mad(from, asking, umad, MAD, 100000, 0);
+	}
+	count = receive_requests(requests);
+	if (!count)
+		cannot("requests to an SA reach no agent of this port");
+	note("%d of %d requests are in flight at once", count, REQUESTS);
+	for (i = 0; i < count; i++) {
+		make_answer(requests[i]);
+		send_mad(to, answering, requests[i], MAD, 0, 0);
+	}
+	for (; i < REQUESTS; i++) { /* the others follow */
+		receive_mad(to, umad, MAD, answering);
+		answer();
+	}
+	for (i = 0; i < REQUESTS; i++) {
+		receive_mad(from, umad, MAD, asking);
+		expect_equal(umad_status(umad), 0);
+		expect(tid_of(umad) < REQUESTS && !(seen & 1U << tid_of(umad)));
+		seen |= 1U << tid_of(umad);
+	}
+}
+
+#define PERF_MGT      0x04
+#define PORT_COUNTERS 0x12
+#define NO_ATTRIBUTE  0x77 /* the class has no such attribute */
+#define ATTRIBUTE_END 17   /* the lower byte of the attribute's ID */
+
+static void ask_for_attribute(uint8_t attribute, int timeout_ms)
+{
+	static uint32_t tid;
+
+	set_mad_of(umad, PERF_MGT, METHOD_GET, ++tid);
+	((uint8_t *)umad_get_mad(umad))[ATTRIBUTE_END] = attribute;
+	set_destination(umad, &there);
+	send_mad(from, asking, umad, MAD, timeout_ms, 0);
+}
+
+/* A device may have an agent of its own for this class. */
+static void a_request_of_performance_management_reaches_its_agent(void)
+{
+	long methods[16 / sizeof(long)] = {1L << METHOD_GET};
+	int status, length = MAD;
+
+	opened();
+	asking = umad_register(from, PERF_MGT, 1, 0, NULL);
+	answering = umad_register(to, PERF_MGT, 1, 0, methods);
+	expect(asking >= 0 && answering >= 0);
+	ask_for_attribute(PORT_COUNTERS, 1000);
+	receive_mad(from, umad, MAD, asking);
+	status = umad_status(umad);
+	if (umad_recv(to, umad, &length, 0) == answering) {
+		expect_equal(method_of(umad), METHOD_GET);
+		return;
+	}
+	if (status == 0)
+		cannot("the device itself responds to this class");
+	expect_equal(status, ETIMEDOUT);
+	ask_for_attribute(NO_ATTRIBUTE, 1000);
+	expect_equal(receive_mad(to, umad, MAD, answering), MAD);
+	if (((uint8_t *)umad_get_mad(umad))[ATTRIBUTE_END] == PORT_COUNTERS)
+		return; /* it was only late */
+	not_on_this_kernel("a Get of PortCounters reaches no agent and has no response");
+}
+
 int main(int argc, char **argv)
 {
 	static const struct check checks[] = {
@@ -356,6 +446,8 @@ int main(int argc, char **argv)
 		CHECK(poll_select_and_epoll_tell_of_an_answer),
 		CHECK(a_child_and_a_copy_have_the_same_device),
 		CHECK(a_read_that_may_block_waits_for_an_answer),
+		CHECK(each_of_20_sa_requests_has_its_response),
+		CHECK(a_request_of_performance_management_reaches_its_agent),
 	};
 
 	set_world(argc, argv);

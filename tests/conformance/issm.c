@@ -125,6 +125,29 @@ static void its_path_is_found(void)
 	expect_equal(umad_get_issm_path(here.ca_name, here.portnum, path, 8), -ENOSPC);
 }
 
+static char messages[1024];
+
+static void keep_message(enum umad_log_level level, const char *text, void *user)
+{
+	size_t used = strlen(messages);
+
+	(void)level;
+	(void)user;
+	snprintf(messages + used, sizeof(messages) - used, "%s\n", text);
+}
+
+static void only_a_port_without_issm_device_is_said_to_have_none(void)
+{
+	bool none = !has_issm(&here);
+	int fd;
+
+	umad_set_log_hook(keep_message, NULL);
+	umad_debug(1);
+	fd = hold(UMAD_ISSM_NONBLOCK);
+	expect_equal(fd < 0 ? fd : 0, none ? -EINVAL : 0);
+	expect_equal(strstr(messages, "no issm device") != NULL, none);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct check checks[] = {
@@ -135,6 +158,7 @@ int main(int argc, char **argv)
 		CHECK(the_other_port_is_another_matter),
 		CHECK(there_is_nothing_to_read),
 		CHECK(its_path_is_found),
+		CHECK(only_a_port_without_issm_device_is_said_to_have_none),
 	};
 
 	set_world(argc, argv);

@@ -10,6 +10,10 @@
 #define HOP_LIMIT 64
 #define PATIENCE  30000 /* ms for what must come */
 
+#define SA         0x03
+#define SA_VERSION 2
+
+#define VERSION     2
 #define STATUS      4
 #define TID         8
 #define RMPP_FLAGS  26
@@ -47,7 +51,7 @@ void set_mad_of(void *umad, uint8_t mgmt_class, uint8_t method, uint32_t tid)
 	memset(mad, 0, RMPP_END);
 	mad[0] = 1; /* base version */
 	mad[1] = mgmt_class;
-	mad[2] = 1; /* class version */
+	mad[VERSION] = 1; /* of the class */
 	mad[3] = method;
 	put32(mad + TID + 4, tid);
 }
@@ -56,6 +60,12 @@ void set_mad(void *umad, uint8_t method, uint32_t tid)
 {
 	set_mad_of(umad, CLASS, method, tid);
 	put32(bytes_of(umad) + DATA - 4, OUI);
+}
+
+void set_sa_get(void *umad, uint32_t tid)
+{
+	set_mad_of(umad, SA, METHOD_GET, tid);
+	bytes_of(umad)[VERSION] = SA_VERSION;
 }
 
 void set_rmpp(void *umad)
@@ -149,6 +159,26 @@ int server(int fd, uint8_t method, uint8_t rmpp_version)
 
 	methods[method / (8 * sizeof(long))] |= (long)(1UL << method % (8 * sizeof(long)));
 	return agent_for(fd, rmpp_version, methods);
+}
+
+static int sa_agent_for(int fd, long *methods)
+{
+	int id = umad_register(fd, SA, SA_VERSION, 0, methods);
+
+	expect(id >= 0);
+	return id;
+}
+
+int sa_client(int fd)
+{
+	return sa_agent_for(fd, NULL);
+}
+
+int sa_server(int fd)
+{
+	long methods[16 / sizeof(long)] = {1L << METHOD_GET};
+
+	return sa_agent_for(fd, methods);
 }
 
 void send_mad(int fd, int agent, void *umad, size_t length, int timeout_ms, int retries)

@@ -13,6 +13,8 @@ void *new_umad(size_t bytes);
 void set_mad(void *umad, uint8_t method, uint32_t tid);
 /* The same for another class, of version 1. */
 void set_mad_of(void *umad, uint8_t mgmt_class, uint8_t method, uint32_t tid);
+/* A Get of the SA's class. Of requests of this class, the kernel may hold some back. */
+void set_sa_get(void *umad, uint32_t tid);
 /* Has the kernel send it by RMPP, segment by segment. */
 void set_rmpp(void *umad);
 
@@ -37,6 +39,9 @@ void expect_filled(void *umad, size_t from, size_t to);
 /* Agents of CLASS: a client, and a server of a method. */
 int client(int fd, uint8_t rmpp_version);
 int server(int fd, uint8_t method, uint8_t rmpp_version);
+/* The same of the SA's class; the server's method is Get. */
+int sa_client(int fd);
+int sa_server(int fd);
 
 /* Sends and receives, or ends the check; received MADs have that many bytes. */
 void send_mad(int fd, int agent, void *umad, size_t length, int timeout_ms, int retries);

@@ -7,7 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LARGEST   (1 << 20)   /* bytes of data */
+#define LARGEST   (1 << 20) /* bytes of data, and 1 more at times */
+#define ROOM      (DATA + LARGEST + 1)
 #define CLASS_END (DATA - 36) /* bytes of the class's header behind the RMPP header */
 #define FLAGS     26
 #define NUMBER    28
@@ -24,7 +25,7 @@ static void opened(void)
 	to = open_port(&there);
 	asking = client(from, 1);
 	answering = server(to, METHOD_ANY, 1);
-	umad = new_umad(DATA + LARGEST);
+	umad = new_umad(ROOM);
 }
 
 static uint32_t number_at(size_t offset)
@@ -65,53 +66,82 @@ static void send_to_and_fro(size_t data)
 
 	ask(++tid, data);
 	memset(umad, 0, umad_size() + DATA + data);
-	expect_message(data, receive_mad(to, umad, DATA + LARGEST, answering));
+	expect_message(data, receive_mad(to, umad, ROOM, answering));
 	make_answer(umad);
 	send_mad(to, answering, umad, DATA + data, 0, 0);
 	memset(umad, 0, umad_size() + DATA + data);
-	expect_message(data, receive_mad(from, umad, DATA + LARGEST, asking));
+	expect_message(data, receive_mad(from, umad, ROOM, asking));
 	expect_equal(tid_of(umad), tid);
 }
 
-static void around(size_t segments)
+/* The lengths at the end of each of these segments, and one byte less and more. */
+static void around(size_t first, size_t last)
 {
-	send_to_and_fro(segments * SEGMENT - 1);
-	send_to_and_fro(segments * SEGMENT);
-	send_to_and_fro(segments * SEGMENT + 1);
+	for (size_t segments = first; segments <= last; segments++) {
+		send_to_and_fro(segments * SEGMENT - 1);
+		send_to_and_fro(segments * SEGMENT);
+		send_to_and_fro(segments * SEGMENT + 1);
+	}
 }
 
-static void messages_of_few_segments(void)
+static void messages_of_0_to_300_bytes(void)
+{
+	size_t step = world_is_brief() ? 50 : 1;
+
+	opened();
+	for (size_t data = 0; data <= 300; data += step)
+		send_to_and_fro(data);
+}
+
+static void messages_of_1_to_50_segments(void)
 {
 	opened();
-	send_to_and_fro(1);
-	send_to_and_fro(2);
-	for (size_t segments = 1; segments <= (world_is_brief() ? 3 : 10); segments++)
-		around(segments);
+	around(1, world_is_long() ? 50 : world_is_brief() ? 3 : 10);
 }
 
 /* What a receiver lets its sender be ahead is 64 segments with this simulator and with Linux.
  */
-static void messages_around_the_window(void)
+static void messages_of_51_to_100_segments(void)
 {
 	opened();
-	around(64);
-	if (world_is_brief())
+	if (world_is_long())
+		around(51, 100);
+	else if (world_is_brief())
+		around(64, 64);
+	else
+		around(63, 65);
+}
+
+static void messages_of_101_to_150_segments(void)
+{
+	opened();
+	if (world_is_long())
+		around(101, 150);
+	else
+		around(129, 129);
+}
+
+static void messages_of_151_to_200_segments(void)
+{
+	opened();
+	if (world_is_long())
+		around(151, 200);
+	else
+		around(193, 193);
+}
+
+static void messages_of_a_megabyte(void)
+{
+	opened();
+	if (world_is_brief()) {
+		send_to_and_fro(LARGEST / 8);
 		return;
-	around(63);
-	around(65);
-}
-
-static void messages_of_many_segments(void)
-{
-	opened();
-	around(world_is_brief() ? 30 : 129);
-	send_to_and_fro(world_is_brief() ? LARGEST / 8 : LARGEST);
-}
-
-static void an_empty_message(void)
-{
-	opened();
-	send_to_and_fro(0);
+	}
+	send_to_and_fro(LARGEST);
+	if (!world_is_long())
+		return;
+	send_to_and_fro(LARGEST + 1);
+	send_to_and_fro(LARGEST - 1);
 }
 
 static void what_does_not_fit_stays_and_says_how_long_it_is(void)
@@ -159,7 +189,7 @@ static void an_answer_may_be_long_where_the_request_was_not(void)
 	set_rmpp(umad);
 	fill(umad, DATA, DATA + data);
 	send_mad(to, answering, umad, DATA + data, 0, 0);
-	expect_message(data, receive_mad(from, umad, DATA + LARGEST, asking));
+	expect_message(data, receive_mad(from, umad, ROOM, asking));
 }
 
 static void many_messages_at_once_do_not_mix(void)
@@ -172,7 +202,7 @@ static void many_messages_at_once_do_not_mix(void)
 	for (uint32_t tid = 0; tid < count; tid++)
 		ask(tid, data[tid]);
 	for (size_t i = 0; i < count; i++) {
-		int length = receive_mad(to, umad, DATA + LARGEST, answering);
+		int length = receive_mad(to, umad, ROOM, answering);
 		uint32_t tid = tid_of(umad);
 
 		expect(tid < count && !(seen & 1U << tid));
@@ -184,10 +214,12 @@ static void many_messages_at_once_do_not_mix(void)
 int main(int argc, char **argv)
 {
 	static const struct check checks[] = {
-		CHECK(messages_of_few_segments),
-		CHECK(messages_around_the_window),
-		CHECK(messages_of_many_segments),
-		CHECK(an_empty_message),
+		CHECK(messages_of_0_to_300_bytes),
+		CHECK(messages_of_1_to_50_segments),
+		CHECK(messages_of_51_to_100_segments),
+		CHECK(messages_of_101_to_150_segments),
+		CHECK(messages_of_151_to_200_segments),
+		CHECK(messages_of_a_megabyte),
 		CHECK(what_does_not_fit_stays_and_says_how_long_it_is),
 		CHECK(a_message_of_one_segment_is_as_short_as_it_is),
 		CHECK(an_answer_may_be_long_where_the_request_was_not),

@@ -254,6 +254,37 @@ static void a_message_that_has_arrived_is_not_sent_again(void)
 	expect_nothing(to);
 }
 
+#define REQUESTS 20 /* more than some kernels have in flight */
+
+/* Those that the kernel holds back have their timeout after they were sent. */
+static void each_of_20_sa_requests_times_out(void)
+{
+	int64_t started, first = 0;
+	uint32_t seen = 0;
+
+	opened();
+	wait_once(); /* the neighbour is known now */
+	asking = sa_client(from);
+	sa_server(to);
+	started = now_ms();
+	for (uint32_t tid = 0; tid < REQUESTS; tid++) {
+		set_sa_get(umad, tid);
+		set_destination(umad, &there);
+		send_mad(from, asking, umad, MAD, 300, 0);
+	}
+	for (int i = 0; i < REQUESTS; i++) {
+		expect_equal(receive_mad(from, umad, MAD, asking), HEADER_ONLY);
+		expect_equal(umad_status(umad), ETIMEDOUT);
+		expect(tid_of(umad) < REQUESTS && !(seen & 1U << tid_of(umad)));
+		seen |= 1U << tid_of(umad);
+		if (i == 0)
+			first = now_ms() - started;
+	}
+	note("300 ms, %d requests: the first is back after %lld ms, the last after %lld ms",
+	     REQUESTS, (long long)first, (long long)(now_ms() - started));
+	expect_nothing(from);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct check checks[] = {
@@ -268,6 +299,7 @@ int main(int argc, char **argv)
 		CHECK(the_other_kernel_answers_a_get_that_nobody_serves),
 		CHECK(a_message_that_nobody_serves_comes_back),
 		CHECK(a_message_that_has_arrived_is_not_sent_again),
+		CHECK(each_of_20_sa_requests_times_out),
 	};
 
 	set_world(argc, argv);

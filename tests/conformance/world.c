@@ -13,7 +13,7 @@
 
 struct port here, there;
 static const char *script;
-static bool brief;
+static const char *extent = "";
 
 static bool read_line(const char *path, char *text, size_t size)
 {
@@ -69,8 +69,16 @@ static bool owner_of(const char *kind, int number, struct port *port)
 void find_ports(void)
 {
 	struct port *found[] = {&here, &there};
+	const char *alone = getenv("CONFORMANCE_PORT");
 	size_t count = 0;
 
+	if (alone) {
+		/* as wide as ca_name */
+		if (sscanf(alone, "%19s %d", here.ca_name, &here.portnum) != 2)
+			cannot("CONFORMANCE_PORT is not \"CA PORT\"");
+		read_addresses(&here);
+		return;
+	}
 	for (int number = 0; number < NODES && count < 2; number++)
 		if (owner_of("umad", number, found[count]))
 			read_addresses(found[count++]);
@@ -107,10 +115,15 @@ void device_path(const struct port *port, const char *kind, char path[64])
 	snprintf(path, 64, "/dev/infiniband/%s%d", kind, number);
 }
 
+bool has_issm(const struct port *port)
+{
+	return device_number(port, "issm") < NODES;
+}
+
 void needs_issm(void)
 {
-	if (here.ethernet && device_number(&here, "issm") == NODES)
-		cannot("this kernel has no issm device for a port without QP0");
+	if (here.ethernet && !has_issm(&here))
+		not_on_this_kernel("sysfs has no issm device for this port, which has no QP0");
 }
 
 int open_device(const struct port *port, const char *kind, int flags)
@@ -124,12 +137,18 @@ int open_device(const struct port *port, const char *kind, int flags)
 void set_world(int argc, char **argv)
 {
 	script = argc > 1 ? argv[1] : NULL;
-	brief = argc > 2 && !strcmp(argv[2], "brief");
+	if (argc > 2)
+		extent = argv[2];
 }
 
 bool world_is_brief(void)
 {
-	return brief;
+	return !strcmp(extent, "brief");
+}
+
+bool world_is_long(void)
+{
+	return !strcmp(extent, "long");
 }
 
 bool world_asked(const char *verb, const char *argument)

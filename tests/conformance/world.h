@@ -35,7 +35,8 @@ struct port {
 	bool ethernet;   /* RoCE: addressed by GRH, without QP0 */
 };
 
-/* The first two ports; ends the check where there are fewer. */
+/* The first two ports; ends the check where there are fewer. With CONFORMANCE_PORT="CA PORT" in
+ * the environment, that port alone. */
 extern struct port here, there;
 void find_ports(void);
 
@@ -46,7 +47,10 @@ int open_port(const struct port *port);
 int open_device(const struct port *port, const char *kind, int flags);
 void device_path(const struct port *port, const char *kind, char path[64]);
 
-/* Ends a check of issm devices where the kernel makes none for RoCE ports (Linux 6.12, 7.2). */
+/* Whether sysfs has an issm device of the port. The kernel may make none for RoCE ports. */
+bool has_issm(const struct port *port);
+
+/* Ends a check of issm devices where there are none. */
 void needs_issm(void);
 
 /* A line of a file below the port's or the device's folder in sysfs. */
@@ -60,7 +64,11 @@ void read_port_file(const struct port *port, const char *name, char *text, size_
 void set_world(int argc, char **argv);
 bool world_asked(const char *verb, const char *argument);
 
-/* A second argument, "brief", asks for less of what is only more of the same. */
+/*
+ * A second argument, "brief", asks for less of what is only more of the same, and "long" for
+ * all of it.
+ */
 bool world_is_brief(void);
+bool world_is_long(void);
 
 #endif

@@ -18,7 +18,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#define PROTOCOL_MAGIC  0x75736d32 /* changes with anything below */
+#define PROTOCOL_MAGIC  0x75736d33 /* changes with anything below */
 #define SOCKET_NAME     "socket"   /* in the fabric's folder */
 #define LIBRARY_NAME    "libumad-sim.so"
 #define LONGEST_PACKET  4096
@@ -35,6 +35,10 @@
 /* What one program of a fabric passes to the next: open devices, as
  * "descriptor:kind:handle,...". */
 #define ENV_HANDLES "UMAD_SIM_HANDLES"
+
+#define UEVENTS_LOST  1
+#define UEVENTS_JOIN  '+'
+#define UEVENTS_LEAVE '-'
 
 #define HEADER_BYTES      64 /* struct ib_user_mad's header with P_Key index */
 #define OLD_HEADER_BYTES  56 /* without */
@@ -56,7 +60,10 @@ enum request_kind {
 	REQUEST_REFRESH, /* view: its counters' files are about to be read */
 	REQUEST_COMMAND, /* text: a rule (fault_rules.h) or a question; reply: text, or with it
 			    a descriptor of a file that has it */
-	REQUEST_OWN      /* the fabric ends when this connection does */
+	REQUEST_OWN,     /* the fabric ends when this connection does */
+	REQUEST_UEVENTS  /* view; the connection becomes a socket for its devices' uevents: a
+			    packet each, and a packet of UEVENTS_LOST bytes if some were lost. A
+			    byte that the program sends joins or leaves the kernel's group */
 };
 
 struct request {

@@ -2,7 +2,8 @@
 
 /*
  * A fabric that lies: the input decides what each node says, and whether it says anything.
- * Discovery comes to an end, and what it found hangs together. An input is a row of responses.
+ * Discovery comes to an end, and what it found hangs together; so does a second discovery that
+ * knows the first one. An input is a row of responses.
  */
 #include "fake_device.h"
 #include "fuzz.h"
@@ -69,6 +70,14 @@ static void check_port(const struct mad_fabric *fabric, const struct mad_fabric_
 	check(mad_fabric_find_guid(fabric, port->node->guid) == port->node);
 }
 
+static void check_failure(const struct mad_fabric_failure *failure)
+{
+	check(!failure->behind != !failure->node);
+	check(!failure->behind || failure->behind->peer_error == failure->error);
+	check(!failure->node || failure->guid == failure->node->guid);
+	check(strlen(failure->description) <= IB_SMP_DATA_SIZE && failure->count > 0);
+}
+
 static void check_fabric(const struct mad_fabric *fabric)
 {
 	const struct mad_fabric_port *port = NULL;
@@ -90,8 +99,7 @@ static void check_fabric(const struct mad_fabric *fabric)
 		if (mad_fabric_find_lid(fabric, lid))
 			check(mad_fabric_find_lid(fabric, lid)->lid <= lid);
 	for (size_t i = 0; i < mad_fabric_failure_count(fabric); i++)
-		check(!mad_fabric_failure(fabric, i)->behind !=
-		      !mad_fabric_failure(fabric, i)->node);
+		check_failure(mad_fabric_failure(fabric, i));
 	check(mad_fabric_compare(fabric, fabric, NULL, NULL) == 0);
 }
 
@@ -99,7 +107,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	int classes[] = {IB_SMI_DIRECT_CLASS};
 	struct mad_fabric_options options = {.max_nodes = NODES_MAX};
-	struct mad_fabric *fabric;
+	struct mad_fabric *fabric, *second = NULL;
 	struct ibmad_port *port;
 	int error;
 
@@ -114,8 +122,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	mad_rpc_set_timeout(port, 1);
 	error = mad_fabric_discover(port, &options, &fabric);
 	check(error <= 0 && !error == (fabric != NULL));
-	if (fabric)
+	if (fabric) {
 		check_fabric(fabric);
+		options.previous = fabric;
+		error = mad_fabric_discover(port, &options, &second);
+		check(error <= 0 && !error == (second != NULL));
+	}
+	if (second)
+		check_fabric(second);
+	check(!second || mad_fabric_compare(fabric, second, NULL, NULL) >= 0);
+	mad_fabric_free(second);
 	mad_fabric_free(fabric);
 	mad_rpc_close_port(port);
 	check(!device_teardown(NULL));

@@ -5,8 +5,7 @@
  * given lies within what came. An input is a row of steps: requests, answers that are not quite
  * right, messages of any bytes, time-outs.
  */
-#include "fake_device.h"
-#include "fuzz.h"
+#include "fuzz_device.h"
 
 #include <errno.h>
 #include <infiniband/mad_async.h>
@@ -45,15 +44,6 @@ static struct {
 	unsigned count;
 	struct input *input; /* what a blocking request is answered with */
 } run;
-
-static uint8_t sum(const uint8_t *bytes, size_t size)
-{
-	uint8_t result = 0;
-
-	while (size--)
-		result ^= *bytes++;
-	return result;
-}
 
 static void ended(struct mad_async *async, const struct mad_reply *reply, void *arg)
 {
@@ -117,13 +107,6 @@ static void answer(const struct device_packet *packet, struct input *input)
 		mad[offset] = (uint8_t)take(input, 1);
 	}
 	device_reply(packet, mad, length);
-}
-
-static const struct device_packet *take_packet(struct input *input)
-{
-	unsigned written = device_written(), n = (unsigned)take(input, 1);
-
-	return written ? device_packet(written - 1 - n % written) : NULL;
 }
 
 /* Any bytes, behind any header. */

@@ -213,7 +213,7 @@ static void complete(struct request *request)
 /* The kernel takes a packet, or refuses it; the thread that writes learns that later. */
 static void begin_write(struct request *request, struct input *input)
 {
-	static const int errors[] = {EINVAL, ENOMEM, EIO, ENODEV};
+	static const int errors[] = {EINVAL, ENOMEM, EIO, ENODEV, ETIMEDOUT};
 	struct packet *packet = &request->packet;
 	uint8_t *mad = umad_get_mad(packet->umad);
 	uint8_t how = (uint8_t)take(input, 1);
@@ -235,7 +235,7 @@ static void begin_write(struct request *request, struct input *input)
 	if (holder(tid, mad[1]))
 		request->error = EINVAL;
 	else if (how & 0x80)
-		request->error = errors[how & 3];
+		request->error = errors[how % 5];
 	if (!request->error)
 		record(request->serial, tid, mad)->late_ids = request->late_ids;
 	if (request->error == EINVAL)

@@ -578,6 +578,8 @@ ssize_t sys_write(int fd, const void *buf, size_t size)
 	state->device.written = __real_malloc(size);
 	memcpy(state->device.written, buf, size);
 	state->device.written_size = size;
+	if (state->device.overwritten)
+		memset((void *)(uintptr_t)buf, 0xee, size);
 	return (ssize_t)size - state->device.short_write;
 }
 

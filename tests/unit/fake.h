@@ -84,6 +84,7 @@ struct fake_device {
 	uint32_t unregistered;        /* the last id; UINT32_MAX none */
 	unsigned char *written;       /* the last packet, and how long it was */
 	size_t written_size;
+	bool overwritten; /* the program uses a packet's memory anew before write() returns */
 };
 
 /* Adds a device; fake_umad() does it for the two of a port. */

@@ -36,6 +36,7 @@ struct fake_node {
 	bool drops_mlnx;           /* it does not respond to ExtendedPortInfo */
 	bool may_be_fdr10;         /* its ports have no extended speed */
 	int dead_from_port;        /* PortInfo of it and of later ones: no response; 0: none */
+	uint16_t node_info_status; /* of its NodeInfo */
 	unsigned wrong_local_port; /* NodeInfo has it instead; 0: the true one */
 	struct fake_end links[256];
 	/* what it was asked for */
@@ -162,6 +163,7 @@ static inline int fake_answer(const struct device_packet *packet, void *arg)
 	switch (attribute) {
 	case IB_ATTR_NODE_INFO:
 		node->node_infos++;
+		status = node->node_info_status;
 		fake_node_info(node, at, data);
 		break;
 	case IB_ATTR_NODE_DESC:

@@ -162,6 +162,17 @@ static void call_engine(unsigned engine, unsigned kind, unsigned number)
 		mad_async_poll_fd(async);
 		mad_async_wake_fd(async);
 		return;
+	case 7:
+		mad_async_wait(async, (int)(number % 4));
+		return;
+	case 8:
+		mad_async_stop(async);
+		return;
+	case 9:
+		/* seldom: no other call is to find the engine empty all the time */
+		if (number % 8 == 0)
+			mad_async_cancel_all(async);
+		return;
 	default:
 		submit_one(engine, number);
 	}

@@ -147,7 +147,7 @@ static void what_makes_no_sense_is_refused(void **state)
 	assert_int_equal(SUBMIT(async, &rpc, &to, 1, NULL), -EINVAL);
 	assert_int_equal(SUBMIT(async, &rpc, &to, 1000, note), -EMSGSIZE);
 	rpc.mgtclass = IB_DEVICE_MGMT_CLASS;
-	assert_int_equal(SUBMIT(async, &rpc, &to, 1, note), -EINVAL);
+	assert_int_equal(SUBMIT(async, &rpc, &to, 1, note), -EPROTONOSUPPORT);
 	rpc = get_request();
 	rpc.mgtclass = IB_SMI_DIRECT_CLASS;
 	to.lid = 0;
@@ -214,6 +214,55 @@ static void long_requests_and_answers_go_by_rmpp(void **state)
 	assert_int_equal(outcomes[0].error, 0);
 	assert_int_equal(outcomes[0].length, 5000);
 	assert_int_equal(outcomes[0].data_size, 5000 - IB_SA_DATA_OFFS);
+}
+
+static void a_request_is_as_long_as_its_payload_makes_it(void **state)
+{
+	static const uint8_t payload[1000] = {42};
+	static const struct {
+		const uint8_t *payload;
+		size_t size, length;
+	} requests[] = {{payload, 200, 256}, {payload, 201, 257}, {NULL, 1000, 256}};
+	ib_rpc_t rpc = table_request();
+	ib_portid_t to = to_lid(3);
+
+	(void)state;
+	device_on_write(echo, NULL);
+	for (unsigned i = 0; i < sizeof(requests) / sizeof(*requests); i++) {
+		assert_int_equal(mad_async_submit(async, &rpc, &to, requests[i].payload,
+						  requests[i].size, note, outcomes, NULL),
+				 0);
+		assert_int_equal(device_packet(i)->length, requests[i].length);
+		assert_int_equal(mad_async_run(async), 1);
+	}
+}
+
+static void lost_segments_of_a_request_are_sent_again_until_its_timeout(void **state)
+{
+	static const struct {
+		int timeout_ms;
+		unsigned retries;
+	} requests[] = {{1, 0}, {2000, 0}, {2001, 1}, {20000, 9}};
+	static const uint8_t payload[1000] = {42};
+	ib_rpc_t rpc = table_request();
+	ib_portid_t to = to_lid(3);
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(requests) / sizeof(*requests); i++) {
+		rpc.timeout = requests[i].timeout_ms;
+		device_on_write(echo, NULL);
+		assert_int_equal(
+			mad_async_submit(async, &rpc, &to, payload, 1000, note, outcomes, NULL),
+			0);
+		assert_int_equal(mad_async_run(async), 1);
+		assert_int_equal(device_packet(i)->header.timeout_ms, requests[i].timeout_ms);
+		assert_int_equal(device_packet(i)->header.retries, requests[i].retries);
+	}
+	/* one MAD is sent again by the library */
+	assert_int_equal(mad_async_submit(async, &rpc, &to, payload, 100, note, outcomes, NULL),
+			 0);
+	assert_int_equal(mad_async_run(async), 1);
+	assert_int_equal(device_packet(4)->header.retries, 0);
 }
 
 static void a_status_is_an_error_with_an_answer(void **state)
@@ -818,6 +867,23 @@ static void what_cannot_be_sent_fails_alone(void **state)
 	assert_int_equal(outcomes[2].error, 0);
 }
 
+/* On RoCE the kernel looks for a GID while a request is written, and gives up after a second.
+ */
+static void a_node_that_is_not_found_at_first_is_asked_in_the_next_attempt(void **state)
+{
+	ib_rpc_t set = set_request();
+
+	(void)state;
+	set.timeout = 1;
+	mad_port_set_retries(port, 2);
+	device_on_write(echo, NULL);
+	device_fail(DEVICE_WRITE, 1, ETIMEDOUT);
+	submit(async, set, 1, &outcomes[0], NULL);
+	assert_int_equal(mad_async_run(async), 1);
+	assert_int_equal(outcomes[0].error, 0);
+	assert_int_equal(outcomes[0].transmissions, 2);
+}
+
 static void statistics_may_be_read_by_older_programs(void **state)
 {
 	struct mad_async_stats stats;
@@ -955,6 +1021,23 @@ static void a_child_has_a_wake_descriptor_of_its_own(void **state)
 
 #endif
 
+static void the_memory_for_many_requests_is_freed_after_the_last_one(void **state)
+{
+	const struct table *table = &port->core.transactions.outstanding.table;
+	struct outcome outcome = {0};
+
+	(void)state;
+	fix_flow(8192);
+	device_on_write(keep_silent, NULL);
+	for (int i = 0; i < 3000; i++)
+		submit(async, set_request(), 1 + i, &outcome, NULL);
+	assert_true(table->bucket_count > 1024);
+	for (unsigned i = 0; i < 3000; i++)
+		device_answer(device_packet(i), 0, 0, NULL, 0);
+	assert_int_equal(mad_async_run(async), 3000);
+	assert_int_equal(table->bucket_count, TABLE_FIRST_BUCKETS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -967,6 +1050,8 @@ int main(void)
 		ASYNC_TEST(what_makes_no_sense_is_refused),
 		ASYNC_TEST(each_allocation_of_a_submission_may_fail),
 		ASYNC_TEST(long_requests_and_answers_go_by_rmpp),
+		ASYNC_TEST(a_request_is_as_long_as_its_payload_makes_it),
+		ASYNC_TEST(lost_segments_of_a_request_are_sent_again_until_its_timeout),
 		ASYNC_TEST(a_status_is_an_error_with_an_answer),
 		ASYNC_TEST(a_request_without_an_answer_times_out_once),
 		ASYNC_TEST(the_kernel_s_report_leads_to_the_next_attempt),
@@ -985,6 +1070,7 @@ int main(void)
 		ASYNC_TEST(a_cancelled_request_is_there_at_once),
 		ASYNC_TEST(engines_on_a_port_share_it),
 		ASYNC_TEST(an_engine_s_end_makes_way_for_another_one),
+		ASYNC_TEST(the_memory_for_many_requests_is_freed_after_the_last_one),
 		ASYNC_TEST(a_blocking_call_s_time_out_makes_way_for_an_engine),
 		ASYNC_TEST(a_blocking_call_s_answer_makes_way_for_an_engine),
 		ASYNC_TEST(what_is_overdue_in_a_blocking_call_makes_way_for_a_waiting_run),
@@ -994,6 +1080,7 @@ int main(void)
 		ASYNC_TEST(a_port_may_be_closed_before_its_engines),
 		ASYNC_TEST(a_device_that_goes_fails_everything),
 		ASYNC_TEST(what_cannot_be_sent_fails_alone),
+		ASYNC_TEST(a_node_that_is_not_found_at_first_is_asked_in_the_next_attempt),
 		ASYNC_TEST(statistics_may_be_read_by_older_programs),
 #ifndef NO_CHILDREN
 		ASYNC_TEST(a_child_gets_its_parent_s_requests_back_and_can_go_on),

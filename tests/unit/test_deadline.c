@@ -4,8 +4,11 @@
  */
 
 #include "engine/deadline.h"
+#include "fake_device.h"
 
+#include <errno.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <setjmp.h>
@@ -90,6 +93,29 @@ static void they_come_in_their_order(void **state)
 	assert_null(deadlines_due(&deadlines, INT64_MAX - 1));
 }
 
+static void one_is_due_at_its_time_and_the_next_one_follows(void **state)
+{
+	(void)state;
+	for (int i = 1; i <= 3; i++)
+		deadline_set(&deadlines, &entries[i], i);
+	for (int i = 1; i <= 3; i++) {
+		assert_null(deadlines_due(&deadlines, i - 1));
+		assert_ptr_equal(deadlines_due(&deadlines, i), &entries[i]);
+		deadline_clear(&deadlines, &entries[i]);
+	}
+}
+
+static void without_memory_no_room_is_promised(void **state)
+{
+	struct deadlines none = {0};
+
+	(void)state;
+	device_fail_malloc(1);
+	assert_int_equal(deadlines_reserve(&none, 1), -ENOMEM);
+	device_fail_malloc(0);
+	assert_int_equal(none.room, 0);
+}
+
 static void room_grows_and_keeps_what_is_there(void **state)
 {
 	(void)state;
@@ -97,6 +123,19 @@ static void room_grows_and_keeps_what_is_there(void **state)
 	assert_int_equal(deadlines_reserve(&deadlines, 100000), 0);
 	assert_true(deadlines.room > 100000);
 	assert_int_equal(deadlines_next(&deadlines), 5);
+}
+
+/* The first place of the heap is not used. */
+static void there_is_room_for_one_more_than_was_asked_for(void **state)
+{
+	struct deadlines some = {0};
+
+	(void)state;
+	for (unsigned count = 0; count < 200; count++) {
+		assert_int_equal(deadlines_reserve(&some, count), 0);
+		assert_true(some.room > count);
+	}
+	deadlines_free(&some);
 }
 
 static void milliseconds_are_rounded_up_and_limited(void **state)
@@ -112,6 +151,61 @@ static void milliseconds_are_rounded_up_and_limited(void **state)
 	assert_int_equal(ms_until(100001, 0, 100), 100);
 	assert_int_equal(ms_until(NEVER, 5, INT_MAX), INT_MAX);
 	assert_int_equal(ms_until(5000, 0, 0), 0);
+}
+
+static int64_t monotonic_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+static void the_clock_is_the_monotonic_one_in_microseconds(void **state)
+{
+	int64_t before = monotonic_us(), now = clock_us(), after = monotonic_us();
+
+	(void)state;
+	assert_true(before <= now);
+	assert_true(now <= after);
+}
+
+static clockid_t waited_by;
+static struct timespec waited_until;
+
+/* These two stand before the C library's. */
+int pthread_cond_init(pthread_cond_t *cond, const pthread_condattr_t *attributes)
+{
+	*cond = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+	return pthread_condattr_getclock(attributes, &waited_by);
+}
+
+int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *lock,
+			   const struct timespec *until)
+{
+	(void)cond;
+	(void)lock;
+	waited_until = *until;
+	return ETIMEDOUT;
+}
+
+static void a_wait_ends_at_its_time_to_the_microsecond(void **state)
+{
+	pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	pthread_cond_t cond;
+
+	(void)state;
+	clock_cond_init(&cond);
+	assert_int_equal(waited_by, CLOCK_MONOTONIC);
+	pthread_mutex_lock(&lock);
+	clock_cond_wait(&cond, &lock, 7 * INT64_C(1000000) + 3);
+	assert_int_equal(waited_until.tv_sec, 7);
+	assert_int_equal(waited_until.tv_nsec, 3000);
+	clock_cond_wait(&cond, &lock, 8 * INT64_C(1000000) - 1);
+	assert_int_equal(waited_until.tv_sec, 7);
+	assert_int_equal(waited_until.tv_nsec, 999999000);
+	pthread_mutex_unlock(&lock);
+	pthread_cond_destroy(&cond);
 }
 
 static void the_clock_goes_forward(void **state)
@@ -132,8 +226,13 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		DEADLINE_TEST(the_next_one_is_known_whatever_happens),
 		DEADLINE_TEST(they_come_in_their_order),
+		DEADLINE_TEST(one_is_due_at_its_time_and_the_next_one_follows),
+		DEADLINE_TEST(without_memory_no_room_is_promised),
 		DEADLINE_TEST(room_grows_and_keeps_what_is_there),
+		DEADLINE_TEST(there_is_room_for_one_more_than_was_asked_for),
 		DEADLINE_TEST(milliseconds_are_rounded_up_and_limited),
+		DEADLINE_TEST(the_clock_is_the_monotonic_one_in_microseconds),
+		DEADLINE_TEST(a_wait_ends_at_its_time_to_the_microsecond),
 		DEADLINE_TEST(the_clock_goes_forward),
 	};
 

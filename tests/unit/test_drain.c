@@ -7,19 +7,23 @@
 
 #include "engine_fixture.h"
 
+#include <dirent.h>
 #include <pthread.h>
 #include <sys/mman.h>
 
-#define LONG     5000
-#define MAX      1000
-#define FAILURES 10
+#define LONG      5000
+#define VERY_LONG 2500000
+#define MAX       1000
+#define FAILURES  10
 /* The library tries again after so many milliseconds. */
-#define PAUSE_MS 10
+#define PAUSE_MS  10
 /* The device is called a few times for each try, and for what comes before and after. */
-#define CALLS    (8 * (FAILURES + 2))
+#define CALLS     (8 * (FAILURES + 2))
 
 /* How many calls fail from now on, one for each try to read a message away. */
 static atomic_int failures;
+/* What was mapped of memory that others share. */
+static size_t shared;
 
 void *__wrap_mmap(void *start, size_t size, int protection, int flags, int fd, long offset);
 void *__wrap_mmap64(void *start, size_t size, int protection, int flags, int fd, off_t offset);
@@ -32,6 +36,8 @@ void *__wrap_mmap(void *start, size_t size, int protection, int flags, int fd, l
 		errno = ENOMEM;
 		return MAP_FAILED;
 	}
+	if (flags & MAP_SHARED)
+		shared += size;
 	return __real_mmap(start, size, protection, flags, fd, offset);
 }
 
@@ -58,6 +64,7 @@ static int setup(void **state)
 	if (port_setup(state))
 		return -1;
 	failures = 0;
+	shared = 0;
 	memset(outcomes, 0, sizeof(outcomes));
 	device_on_write(answer_tables_at_length, NULL);
 	mad_port_set_max_reply(port, MAX);
@@ -116,6 +123,48 @@ static void a_message_that_cannot_be_read_away_is_lost_alone(void **state)
 		expect_port_to_live();
 		assert_int_equal(failures, 0);
 	}
+}
+
+static unsigned open_descriptors(void)
+{
+	DIR *folder = opendir("/proc/self/fd");
+	unsigned count = 0;
+
+	assert_non_null(folder);
+	while (readdir(folder))
+		count++;
+	closedir(folder);
+	return count;
+}
+
+static void to_read_a_message_away_leaves_no_descriptor_open(void **state)
+{
+	unsigned before;
+
+	(void)state;
+	assert_int_equal(ask_at_length(), -EMSGSIZE);
+	before = open_descriptors();
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(ask_at_length(), -EMSGSIZE);
+	assert_int_equal(open_descriptors(), before);
+}
+
+static int answer_tables_very_long(const struct device_packet *packet, void *arg)
+{
+	if (packet->mad[3] != IB_MAD_METHOD_GET_TABLE)
+		return echo(packet, arg);
+	answer_long(packet, VERY_LONG, 1);
+	return 0;
+}
+
+/* The same pages lie behind all of the address range. */
+static void to_read_a_long_message_away_takes_little_memory(void **state)
+{
+	(void)state;
+	device_on_write(answer_tables_very_long, NULL);
+	assert_int_equal(ask_at_length(), -EMSGSIZE);
+	expect_port_to_live();
+	assert_true(shared >= VERY_LONG);
 }
 
 static void a_message_that_there_is_no_memory_for_is_lost_alone(void **state)
@@ -253,6 +302,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		DRAIN_TEST(a_message_that_cannot_be_read_away_is_lost_alone),
+		DRAIN_TEST(to_read_a_message_away_leaves_no_descriptor_open),
+		DRAIN_TEST(to_read_a_long_message_away_takes_little_memory),
 		DRAIN_TEST(a_message_that_there_is_no_memory_for_is_lost_alone),
 		DRAIN_TEST(a_blocking_call_pauses_while_there_is_no_memory),
 		DRAIN_TEST(a_blocking_call_ends_in_time_while_there_is_no_memory),

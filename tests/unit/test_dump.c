@@ -11,7 +11,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "fields/text.h"
+
 #include <infiniband/mad_fields.h>
+#include <infiniband/umad_ext.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -273,6 +276,24 @@ static void a_node_description_need_not_be_terminated(void **state)
 	assert_string_equal(text, "");
 }
 
+static void count_message(enum umad_log_level level, const char *text, void *user)
+{
+	(void)level;
+	*(int *)user += strstr(text, "a number cannot have 9 bytes") != NULL;
+}
+
+static void a_size_that_no_number_has_is_reported(void **state)
+{
+	char text[64];
+	int messages = 0;
+
+	(void)state;
+	umad_set_log_hook(count_message, &messages);
+	mad_dump_uint(text, sizeof(text), image, 9);
+	umad_set_log_hook(NULL, NULL);
+	assert_int_equal(messages, 1);
+}
+
 static void what_is_no_number_prints_as_nothing(void **state)
 {
 	static const int sizes[] = {-1, 0, 9, 64};
@@ -291,6 +312,36 @@ static void what_is_no_number_prints_as_nothing(void **state)
 		mad_dump_rhex(text, sizeof(text), image, sizes[i]);
 		assert_string_equal(text, "");
 	}
+}
+
+/* What is above the bytes of a value is not printed. */
+static void a_number_has_as_many_bytes_as_its_size_says(void **state)
+{
+	uint64_t ones = UINT64_MAX;
+	int32_t negative = -5;
+	char text[64];
+
+	(void)state;
+	mad_dump_uint(text, sizeof(text), &ones, 1);
+	assert_string_equal(text, "255");
+	mad_dump_int(text, sizeof(text), &ones, 2);
+	assert_string_equal(text, "65535");
+	mad_dump_int(text, sizeof(text), &negative, 4);
+	assert_string_equal(text, "-5");
+	mad_dump_hex(text, sizeof(text), &ones, 1);
+	assert_string_equal(text, "0xff");
+	mad_dump_rhex(text, sizeof(text), &ones, 7);
+	assert_string_equal(text, "ffffffffffffff");
+}
+
+static void a_size_beyond_the_last_address_ends_there(void **state)
+{
+	char *buf = (char *)(UINTPTR_MAX - 10);
+	struct text text = text_begin(buf, 100);
+
+	(void)state;
+	assert_ptr_equal(text.at, buf);
+	assert_int_equal(text_room(&text), 9);
 }
 
 /* What lands on stdout while a field is printed. */
@@ -341,7 +392,10 @@ int main(void)
 		cmocka_unit_test(runs_of_fields_keep_to_every_size_of_buffer),
 		cmocka_unit_test(a_run_of_fields_is_a_line_for_each),
 		cmocka_unit_test(a_node_description_need_not_be_terminated),
+		cmocka_unit_test(a_size_that_no_number_has_is_reported),
 		cmocka_unit_test(what_is_no_number_prints_as_nothing),
+		cmocka_unit_test(a_number_has_as_many_bytes_as_its_size_says),
+		cmocka_unit_test(a_size_beyond_the_last_address_ends_there),
 		cmocka_unit_test(a_field_prints_a_line_and_tells_its_length),
 	};
 

@@ -241,6 +241,21 @@ static void a_text_ends_with_its_nul_or_its_field_and_always_within_the_buffer(v
 	assert_string_equal(text, "");
 }
 
+/* Byte b of an image lies at b ^ 3, counted from the least significant end of each word. */
+static void a_field_may_lie_across_words(void **state)
+{
+	uint8_t bytes[64];
+
+	(void)state;
+	for (uint8_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = i;
+	assert_int_equal(mad_get_field(bytes, 0, IB_PORT_CAPMASK_F), 0x14151617);
+	assert_int_equal(mad_get_field(bytes, 1, IB_PORT_CAPMASK_F), 0x1b141516);
+	assert_int_equal(mad_get_field(bytes, 2, IB_PORT_CAPMASK_F), 0x1a1b1415);
+	assert_int_equal(mad_get_field(bytes, 3, IB_PORT_CAPMASK_F), 0x191a1b14);
+	assert_int_equal(mad_get_field(bytes, 4, IB_PORT_CAPMASK_F), 0x18191a1b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -252,6 +267,7 @@ int main(void)
 		cmocka_unit_test(an_attribute_can_be_walked_through),
 		cmocka_unit_test(every_field_is_met_once_in_some_attribute),
 		cmocka_unit_test(a_constant_image_is_read_as_one_that_is_not),
+		cmocka_unit_test(a_field_may_lie_across_words),
 		cmocka_unit_test(
 			a_text_ends_with_its_nul_or_its_field_and_always_within_the_buffer),
 	};

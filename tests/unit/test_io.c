@@ -6,7 +6,13 @@
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 /* A buffer for one MAD, and room for more that must not be touched. */
 struct buffer {
@@ -363,6 +369,271 @@ static void packets_are_logged_at_the_highest_level(void **state)
 	umad_set_log_hook(NULL, NULL);
 }
 
+/* --- the packet hook ------------------------------------------------------------ */
+
+/* What the hook was told of last, and how often it was called. */
+static struct umad_packet_info heard;
+static uint8_t heard_mad[1024];
+static struct ib_user_mad heard_umad;
+static long heard_offset; /* of the MAD, from the header */
+static int hook_calls;
+static void *hook_user;
+
+static void hear(const struct umad_packet_info *packet, void *user)
+{
+	heard = *packet;
+	memcpy(&heard_umad, packet->umad, umad_size());
+	heard_offset = (const uint8_t *)packet->mad - (const uint8_t *)packet->umad;
+	memcpy(heard_mad, packet->mad, (size_t)packet->length);
+	hook_user = user;
+	hook_calls++;
+	errno = EXDEV;
+}
+
+/* What CLOCK_REALTIME says, in ns. */
+static int64_t real_time(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+static int setup_hook(void **state)
+{
+	memset(&heard, 0, sizeof(heard));
+	hook_calls = 0;
+	return setup(state);
+}
+
+static int teardown_hook(void **state)
+{
+	umad_set_packet_hook(NULL, NULL);
+	return teardown(state);
+}
+
+static void the_hook_is_told_of_a_mad_that_was_sent(void **state)
+{
+	int64_t before;
+
+	(void)state;
+	umad_set_packet_hook(hear, &buffer);
+	memset(buffer.mad, 7, 300);
+	umad_set_addr(&buffer, 5, 1, 2, 0);
+	before = real_time();
+	errno = EDOM;
+	assert_int_equal(umad_send(fd, 3, &buffer, 300, 1000, 2), 0);
+	assert_int_equal(errno, EDOM);
+	assert_int_equal(hook_calls, 1);
+	assert_ptr_equal(hook_user, &buffer);
+	assert_int_equal(heard.direction, UMAD_PACKET_SENT);
+	assert_int_equal(heard.portid, fd);
+	assert_int_equal(heard.agentid, 3);
+	assert_int_equal(heard.length, 300);
+	assert_memory_equal(&heard_umad, &buffer.umad, sizeof(heard_umad));
+	assert_memory_equal(heard_mad, buffer.mad, 300);
+	assert_true(heard.time >= before);
+	assert_true(heard.time <= real_time());
+}
+
+/* Another thread received the response, and the program uses the memory for something else. */
+static void the_hook_is_told_of_the_mad_as_it_was_written(void **state)
+{
+	static const int lengths[] = {24, 256, 257, 1024};
+	uint8_t mad[1024];
+
+	(void)state;
+	umad_set_packet_hook(hear, NULL);
+	device->overwritten = true;
+	memset(mad, 7, sizeof(mad));
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
+		memset(&buffer, 7, sizeof(buffer));
+		assert_int_equal(umad_send(fd, 3, &buffer, lengths[i], 1000, 2), 0);
+		assert_int_equal(buffer.mad[0], 0xee);
+		assert_int_equal(heard.agentid, 3);
+		assert_int_equal(heard.length, lengths[i]);
+		assert_int_equal(heard_umad.timeout_ms, 1000);
+		assert_int_equal(heard_umad.addr.lid, 0x0707);
+		assert_memory_equal(heard_mad, mad, (size_t)lengths[i]);
+	}
+}
+
+static char last_message[200];
+
+static void keep_message(enum umad_log_level level, const char *text, void *user)
+{
+	(void)level;
+	(void)user;
+	snprintf(last_message, sizeof(last_message), "%s", text);
+}
+
+static void the_log_is_told_of_the_mad_as_it_was_written(void **state)
+{
+	(void)state;
+	umad_set_log_hook(keep_message, NULL);
+	umad_debug(2);
+	device->overwritten = true;
+	umad_set_addr(&buffer, 5, 1, 2, 0);
+	assert_int_equal(umad_send(fd, 3, &buffer, 256, 0, 0), 0);
+	assert_non_null(strstr(last_message, "agent 3 "));
+	assert_non_null(strstr(last_message, "lid 5:"));
+	umad_debug(0);
+	umad_set_log_hook(NULL, NULL);
+}
+
+static void the_hook_is_told_of_a_mad_that_was_received(void **state)
+{
+	int64_t before = real_time();
+	int length = 512;
+
+	(void)state;
+	umad_set_packet_hook(hear, NULL);
+	arrives(4, 0, 512, 9);
+	assert_int_equal(umad_recv(fd, &buffer, &length, 0), 4);
+	assert_int_equal(hook_calls, 1);
+	assert_null(hook_user);
+	assert_int_equal(heard.direction, UMAD_PACKET_RECEIVED);
+	assert_int_equal(heard.portid, fd);
+	assert_int_equal(heard.agentid, 4);
+	assert_int_equal(heard.length, 512);
+	assert_int_equal(heard_mad[511], 9);
+	assert_int_equal(heard_umad.status, 0);
+	assert_true(heard.time >= before);
+	assert_true(heard.time <= real_time());
+}
+
+static void the_hook_is_told_of_a_request_that_nobody_answered(void **state)
+{
+	int length = 256;
+
+	(void)state;
+	umad_set_packet_hook(hear, NULL);
+	arrives(0, ETIMEDOUT, 256, 1);
+	assert_int_equal(umad_recv(fd, &buffer, &length, 0), 0);
+	assert_int_equal(heard.direction, UMAD_PACKET_RECEIVED);
+	assert_int_equal(heard_umad.status, ETIMEDOUT);
+}
+
+static void the_hook_is_not_called_for_a_call_that_fails(void **state)
+{
+	int length = 256;
+
+	(void)state;
+	umad_set_packet_hook(hear, NULL);
+	device->write_error = EINVAL;
+	assert_int_equal(umad_send(fd, 0, &buffer, 256, 0, 0), -EIO);
+	device->write_error = 0;
+	device->short_write = true;
+	assert_int_equal(umad_send(fd, 0, &buffer, 256, 0, 0), -EIO);
+	assert_int_equal(umad_send(fd, -1, &buffer, 256, 0, 0), -EINVAL);
+	assert_int_equal(umad_recv(fd, &buffer, &length, 0), -EWOULDBLOCK);
+	arrives(1, 0, 512, 1);
+	assert_int_equal(umad_recv(fd, &buffer, &length, 0), -ENOSPC);
+	assert_int_equal(hook_calls, 0);
+	/* the message is still there */
+	assert_int_equal(length, 512);
+	assert_int_equal(umad_recv(fd, &buffer, &length, 0), 1);
+	assert_int_equal(hook_calls, 1);
+}
+
+static void a_hook_that_was_removed_is_not_called(void **state)
+{
+	(void)state;
+	umad_set_packet_hook(hear, NULL);
+	umad_set_packet_hook(NULL, NULL);
+	assert_int_equal(umad_send(fd, 0, &buffer, 256, 0, 0), 0);
+	assert_int_equal(hook_calls, 0);
+}
+
+static void the_hook_finds_the_mad_behind_a_header_of_the_old_layout(void **state)
+{
+	int handle;
+
+	(void)state;
+	umad_close_port(fd);
+	device->no_pkey = true;
+	handle = umad_open_port("mlx5_0", 1);
+	umad_set_packet_hook(hear, NULL);
+	assert_int_equal(umad_send(handle, 0, &buffer, 256, 0, 0), 0);
+	assert_int_equal(heard_offset, 56);
+	umad_close_port(handle);
+	device->no_pkey = false;
+	fd = umad_open_port("mlx5_0", 1);
+	assert_int_equal(umad_size(), 64);
+}
+
+/* A hook sends and replaces the hook: no lock is held. */
+static void send_another(const struct umad_packet_info *packet, void *user)
+{
+	static struct buffer other;
+
+	(void)user;
+	umad_set_packet_hook(hear, NULL);
+	assert_int_equal(umad_send(packet->portid, 9, &other, 256, 0, 0), 0);
+}
+
+static void a_hook_may_call_the_library(void **state)
+{
+	(void)state;
+	umad_set_packet_hook(send_another, NULL);
+	assert_int_equal(umad_send(fd, 3, &buffer, 256, 0, 0), 0);
+	assert_int_equal(hook_calls, 1);
+	assert_int_equal(heard.agentid, 9);
+}
+
+static void ignore_packet(const struct umad_packet_info *packet, void *user)
+{
+	(void)packet;
+	assert_null(user);
+}
+
+static void count_packet(const struct umad_packet_info *packet, void *user)
+{
+	(void)packet;
+	atomic_fetch_add((atomic_int *)user, 1);
+}
+
+struct hooks_of_a_thread {
+	atomic_bool done;
+	atomic_int counted;
+};
+
+static void *set_packet_hooks(void *arg)
+{
+	struct hooks_of_a_thread *hooks = arg;
+
+	while (!atomic_load(&hooks->done)) {
+		umad_set_packet_hook(ignore_packet, NULL);
+		umad_set_packet_hook(count_packet, &hooks->counted);
+	}
+	return NULL;
+}
+
+/* Whatever a thread of the parent's was doing. */
+static void packet_hooks_may_be_set_while_packets_are_sent_and_children_start(void **state)
+{
+	struct hooks_of_a_thread hooks = {false, 0};
+	pthread_t thread;
+	int status;
+	pid_t child;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, set_packet_hooks, &hooks), 0);
+	for (int i = 0; i < 50; i++) {
+		assert_int_equal(umad_send(fd, 0, &buffer, 256, 0, 0), 0);
+		child = fork();
+		if (!child) {
+			alarm(60);
+			_exit(umad_send(fd, 0, &buffer, 256, 0, 0) ? 1 : 0);
+		}
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_int_equal(status, 0);
+	}
+	atomic_store(&hooks.done, true);
+	pthread_join(thread, NULL);
+	assert_in_range(atomic_load(&hooks.counted), 0, 50);
+}
+
 /* --- polling -------------------------------------------------------------------- */
 
 static void poll_tells_what_is_there(void **state)
@@ -457,7 +728,8 @@ static void a_wait_for_two_descriptors_tells_what_failed(void **state)
 }
 
 #undef TEST
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define HOOK_TEST(name) cmocka_unit_test_setup_teardown(name, setup_hook, teardown_hook)
+#define TEST(name)      cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
@@ -490,6 +762,16 @@ int main(void)
 		TEST(a_message_comes_before_the_second_descriptor),
 		TEST(a_wait_for_two_descriptors_has_an_end),
 		TEST(a_wait_for_two_descriptors_tells_what_failed),
+		HOOK_TEST(the_hook_is_told_of_a_mad_that_was_sent),
+		HOOK_TEST(the_hook_is_told_of_the_mad_as_it_was_written),
+		TEST(the_log_is_told_of_the_mad_as_it_was_written),
+		HOOK_TEST(the_hook_is_told_of_a_mad_that_was_received),
+		HOOK_TEST(the_hook_is_told_of_a_request_that_nobody_answered),
+		HOOK_TEST(the_hook_is_not_called_for_a_call_that_fails),
+		HOOK_TEST(a_hook_that_was_removed_is_not_called),
+		HOOK_TEST(the_hook_finds_the_mad_behind_a_header_of_the_old_layout),
+		HOOK_TEST(a_hook_may_call_the_library),
+		HOOK_TEST(packet_hooks_may_be_set_while_packets_are_sent_and_children_start),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #include <infiniband/umad_ext.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 
 static int setup(void **state)
@@ -101,6 +102,42 @@ static void a_signal_or_missing_rights_are_told(void **state)
 	assert_int_equal(errno, EACCES);
 }
 
+static char last_message[512];
+
+static void keep_message(enum umad_log_level level, const char *text, void *user)
+{
+	(void)level;
+	(void)user;
+	snprintf(last_message, sizeof(last_message), "%s", text);
+}
+
+static void a_port_without_issm_device_is_told_in_words(void **state)
+{
+	(void)state;
+	fake_remove("/sys/class/infiniband_mad/issm2");
+	umad_set_log_hook(keep_message, NULL);
+	strcpy(last_message, "none");
+	assert_int_equal(umad_open_issm("mlx5_0", 1, 0), -EINVAL);
+	assert_string_equal(last_message, "none");
+	umad_debug(1);
+	assert_int_equal(umad_open_issm("mlx5_0", 1, 0), -EINVAL);
+	assert_int_equal(errno, EINVAL);
+	assert_non_null(
+		strstr(last_message, "mlx5_0 port 1 has a umad device, but no issm device"));
+	assert_non_null(strstr(last_message, "QP0"));
+	assert_int_equal(umad_open_issm(NULL, 0, 0), -EINVAL);
+	assert_non_null(
+		strstr(last_message, "mlx5_0 port 1 has a umad device, but no issm device"));
+	/* a port that does not exist is not said to have no QP0 */
+	assert_int_equal(umad_open_issm("mlx5_0", 2, 0), -EINVAL);
+	assert_string_equal(last_message, "mlx5_0 port 2 has no issm device");
+	strcpy(last_message, "none");
+	assert_int_equal(umad_open_issm("mlx5_0", -1, 0), -EINVAL);
+	assert_string_equal(last_message, "none");
+	umad_debug(0);
+	umad_set_log_hook(NULL, NULL);
+}
+
 #undef TEST
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fake_teardown)
 
@@ -113,6 +150,7 @@ int main(void)
 		TEST(issm_is_held_while_its_device_is_open),
 		TEST(a_port_that_is_held_is_not_waited_for_if_so_asked),
 		TEST(a_signal_or_missing_rights_are_told),
+		TEST(a_port_without_issm_device_is_told_in_words),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

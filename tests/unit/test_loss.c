@@ -140,12 +140,16 @@ static void the_fewer_are_late_the_more_are_watched(void **state)
 
 static void if_as_many_are_late_in_the_trial_the_links_lose_them(void **state)
 {
+	uint64_t before, watched;
+
 	(void)state;
 	assert_int_equal(lose(MANY, PERCENT(10)), LOSS_TRY);
+	before = losses.late_before;
+	watched = losses.planned;
 	assert_int_equal(lose(MANY, PERCENT(10)), LOSS_LINK);
 	assert_false(losses.trial);
 	assert_in_range(losses.link_share, PERCENT(8), PERCENT(12));
-	assert_true(losses.link > 0);
+	assert_in_range(losses.link, before + watched / 12, before + watched / 8);
 }
 
 static void if_fewer_are_late_in_the_trial_a_queue_was_full(void **state)
@@ -215,6 +219,13 @@ static void what_is_far_more_is_a_reason(void **state)
 	assert_int_equal(lose(MANY, PERCENT(5)), LOSS_QUEUE);
 	/* the links are as they were */
 	assert_int_equal(lose(1000, PERCENT(5)), LOSS_NOTHING);
+}
+
+static void on_links_that_lose_half_a_tenth_more_is_a_reason(void **state)
+{
+	(void)state;
+	become_lossy(LOSS_ONE / 2);
+	assert_int_equal(lose(200, PERCENT(60)), LOSS_TRY);
 }
 
 static void links_that_lose_no_more_are_good_again(void **state)
@@ -292,6 +303,39 @@ static void losses_of_long_ago_are_forgotten(void **state)
 	assert_int_equal(losses_in_a_row(&losses), 1);
 }
 
+/* --- what is found after all ---------------------------------------------------- */
+
+static void a_queue_was_not_full_if_most_late_mads_have_a_response_after_all(void **state)
+{
+	uint8_t blamed = losses.period;
+	unsigned found = 1;
+
+	(void)state;
+	begin_trial(LOSS_ONE / 4, 32);
+	assert_int_equal(lose(32, 0), LOSS_QUEUE);
+	assert_int_equal(losses.queue, losses.late_before);
+	while (found < 100 && !losses_found(&losses, blamed))
+		found++;
+	assert_int_equal(found, (3 * losses.late_before + 3) / 4);
+	assert_int_equal(losses.queue, 0);
+	/* once */
+	assert_false(losses_found(&losses, blamed));
+}
+
+static void a_response_to_a_mad_of_another_period_tells_nothing(void **state)
+{
+	uint8_t blamed = losses.period;
+
+	(void)state;
+	begin_trial(LOSS_ONE / 4, 32);
+	assert_int_equal(lose(32, 0), LOSS_QUEUE);
+	for (unsigned i = 0; i < 100; i++) {
+		assert_false(losses_found(&losses, 0));
+		assert_false(losses_found(&losses, (uint8_t)(blamed + 100)));
+	}
+	assert_true(losses.queue > 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -308,12 +352,15 @@ int main(void)
 		LOSS_TEST(a_trial_can_be_begun_anew),
 		LOSS_TEST(what_links_lose_is_no_reason_for_another_trial_at_once),
 		LOSS_TEST(what_is_far_more_is_a_reason),
+		LOSS_TEST(on_links_that_lose_half_a_tenth_more_is_a_reason),
 		LOSS_TEST(links_that_lose_no_more_are_good_again),
 		LOSS_TEST(periods_have_numbers_that_are_not_zero),
 		LOSS_TEST(one_loss_is_always_likely),
 		LOSS_TEST(the_more_is_lost_the_longer_rows_are_likely),
 		LOSS_TEST(what_links_lose_counts_for_rows_too),
 		LOSS_TEST(losses_of_long_ago_are_forgotten),
+		LOSS_TEST(a_queue_was_not_full_if_most_late_mads_have_a_response_after_all),
+		LOSS_TEST(a_response_to_a_mad_of_another_period_tells_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -396,11 +396,21 @@ static void devices_without_index_or_name_are_passed_over(void **state)
 
 static void a_name_that_makes_no_sense_is_no_answer(void **state)
 {
+	struct nl_msg *msg;
 	char longer[64];
 
 	(void)state;
 	answer_devices();
 	answer(1, chardev(""));
+	assert_int_equal(find("mlx5_0"), -ENOENT);
+
+	/* an empty one with more behind it */
+	assert_int_equal(fake_teardown(state), 0);
+	assert_int_equal(setup(state), 0);
+	answer_devices();
+	msg = nlmsg_alloc_simple(GET_CHARDEV, 0);
+	nla_put(msg, RDMA_NLDEV_ATTR_CHARDEV_NAME, 6, "\0umad");
+	answer(1, msg);
 	assert_int_equal(find("mlx5_0"), -ENOENT);
 
 	assert_int_equal(fake_teardown(state), 0);

@@ -219,6 +219,16 @@ static void any_order_will_do(void **state)
 
 /* The array of blocks has to grow for the ninth block. */
 /* As a child of fork() may find the pool, if a thread of its parent was in a call for it. */
+static void a_repair_counts_the_blocks_that_are_free(void **state)
+{
+	(void)state;
+	make(0);
+	put_away(0);
+	pool.idle_blocks = 1000;
+	pool_repair(&pool);
+	assert_int_equal(pool.idle_blocks, 1);
+}
+
 static void half_changed_lists_are_repaired(void **state)
 {
 	unsigned allocations;
@@ -273,6 +283,7 @@ int main(void)
 		POOL_TEST(places_of_freed_blocks_are_used_again),
 		POOL_TEST(any_order_will_do),
 		POOL_TEST(half_changed_lists_are_repaired),
+		POOL_TEST(a_repair_counts_the_blocks_that_are_free),
 		POOL_TEST(without_memory_nothing_is_made_and_nothing_lost),
 	};
 

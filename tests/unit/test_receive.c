@@ -153,8 +153,9 @@ static void expect_judged(unsigned byte, uint8_t bits)
 
 	flip.byte = byte;
 	flip.bits = bits;
-	/* a pause after BUSY is as long as an attempt: there is no time for one */
+	/* after BUSY the request is sent again, until there is no time for a pause */
 	mad_rpc_set_retries(port, 1);
+	mad_rpc_set_timeout(port, byte == 5 && bits & IB_MAD_STS_BUSY ? 50 : LONG_MS);
 	error = set();
 	if (byte == 4 || byte == 5) {
 		assert_int_equal(error, EIO);

@@ -111,6 +111,7 @@ static void a_lid_is_followed(void **state)
 		assert_int_equal(address->sl, 6);
 		assert_int_equal(to.lid, TARGET_LID);
 		assert_int_equal(to.qp, 1234);
+		assert_int_equal(to.qkey, 0x80015678);
 		assert_int_equal(to.sl, 6);
 		/* the request is as it was */
 		assert_memory_equal(device_packet(2 * i)->mad, device_packet(2 * i + 1)->mad,
@@ -161,6 +162,21 @@ static void a_lid_is_followed_without_the_way_to_the_old_one(void **state)
 	assert_int_equal(to.grh_present, 0);
 }
 
+static void a_redirected_request_keeps_its_partition(void **state)
+{
+	ib_rpc_t rpc = counters_request(IB_MAD_METHOD_GET);
+	ib_portid_t to = to_lid(5);
+
+	(void)state;
+	device_on_write(follow_plan, NULL);
+	plan.lid = TARGET_LID;
+	plan.redirections = 1;
+	to.pkey_idx = 3;
+	assert_non_null(mad_rpc(port, &rpc, &to, data, data));
+	assert_int_equal(be16toh(device_packet(1)->header.addr.lid), TARGET_LID);
+	assert_int_equal(device_packet(1)->header.addr.pkey_index, 3);
+}
+
 static int redirect_to_the_target(const struct device_packet *packet, void *arg)
 {
 	if (be16toh(packet->header.addr.lid) == TARGET_LID)
@@ -197,7 +213,9 @@ static void a_gid_s_path_is_asked_of_the_administrator(void **state)
 {
 	const uint8_t sgid[16] = {0xfe, 0x80, 0,    0, 0, 0,    0,   0,
 				  0,    2,    0xc9, 3, 0, 0xa0, 0xb, 0x11};
+	static const uint8_t nothing[24];
 	const struct device_packet *packet;
+	uint8_t record[64];
 	ib_portid_t to;
 
 	(void)state;
@@ -211,14 +229,22 @@ static void a_gid_s_path_is_asked_of_the_administrator(void **state)
 		assert_int_equal(packet->mad[1], IB_SA_CLASS);
 		assert_int_equal(packet->mad[17], IB_SA_ATTR_PATHRECORD);
 		assert_int_equal(be16toh(packet->header.addr.lid), 1);
+		assert_int_equal(be32toh(packet->header.addr.qpn), 1);
 		assert_int_equal(packet->header.addr.sl, 3);
 		assert_int_equal(packet->header.agent_id,
 				 mad_rpc_class_agent(port, IB_SA_CLASS));
 		assert_memory_equal(packet->mad + IB_SA_DATA_OFFS + 8, target_gid, 16);
 		assert_memory_equal(packet->mad + IB_SA_DATA_OFFS + 24, sgid, 16);
+		/* one path is asked for, and nothing else is said */
+		memcpy(record, packet->mad + IB_SA_DATA_OFFS, sizeof(record));
+		assert_int_equal(mad_get_field(record, 0, IB_SA_PR_NPATH_F), 1);
+		assert_memory_equal(packet->mad + 24, nothing, 24);
+		assert_memory_equal(record, nothing, 8);
 
 		packet = device_packet(3 * i + 2);
 		assert_int_equal(be16toh(packet->header.addr.lid), TARGET_LID);
+		assert_int_equal(be32toh(packet->header.addr.qpn), 1);
+		assert_int_equal(be32toh(packet->header.addr.qkey), IB_DEFAULT_QP1_QKEY);
 		assert_int_equal(packet->header.addr.sl, PATH_SL);
 		assert_int_equal(packet->header.addr.grh_present, 1);
 		assert_memory_equal(packet->header.addr.gid, target_gid, 16);
@@ -249,6 +275,29 @@ static void asynchronous_requests_are_redirected_too(void **state)
 		assert_int_equal(outcomes[i].transmissions, i & 1 ? 2 : 3);
 		assert_int_equal(stats_of(async).in_flight, 0);
 	}
+	mad_async_destroy(async);
+}
+
+static void a_redirected_request_is_sent_before_those_that_wait(void **state)
+{
+	struct mad_async *async = mad_async_create(port);
+	struct outcome outcomes[3] = {0};
+
+	(void)state;
+	mad_port_set_window(port, MAD_WINDOW_GMP, 2);
+	plan.lid = TARGET_LID;
+	submit(async, set_request(), 1, &outcomes[0], NULL);
+	submit(async, set_request(), TARGET_LID, &outcomes[1], NULL);
+	submit(async, set_request(), 5, &outcomes[2], NULL);
+	assert_int_equal(device_written(), 2);
+	answer_with_redirection(device_packet(0));
+	assert_int_equal(mad_async_process(async), 0);
+	assert_int_equal(device_written(), 3);
+	assert_int_equal(be16toh(device_packet(2)->header.addr.lid), TARGET_LID);
+	device_on_write(echo, NULL);
+	device_answer(device_packet(1), 0, 0, NULL, 0);
+	device_answer(device_packet(2), 0, 0, NULL, 0);
+	assert_int_equal(mad_async_run(async), 3);
 	mad_async_destroy(async);
 }
 
@@ -307,6 +356,22 @@ static void without_an_administrator_there_is_no_path(void **state)
 	plan.redirections = 1;
 	assert_int_equal(ask(IB_MAD_METHOD_SET, &to), EHOSTUNREACH); /* no agent for that */
 	assert_int_equal(plan.questions, 0);
+}
+
+static void the_agent_that_asks_for_a_path_may_be_the_first_one(void **state)
+{
+	int classes[] = {IB_SA_CLASS, IB_PERFORMANCE_CLASS};
+	ib_portid_t to;
+
+	(void)state;
+	device_on_write(follow_plan, NULL);
+	mad_rpc_close_port(port);
+	port = mad_rpc_open_port(NULL, 0, classes, 2);
+	assert_int_equal(mad_rpc_class_agent(port, IB_SA_CLASS), 0);
+	plan.redirections = 1;
+	plan.path_lid = TARGET_LID;
+	assert_int_equal(ask(IB_MAD_METHOD_SET, &to), 0);
+	assert_int_equal(to.lid, TARGET_LID);
 }
 
 static void an_administrator_that_does_not_answer_is_a_time_out(void **state)
@@ -384,12 +449,15 @@ int main(void)
 		REDIRECT_TEST(a_lid_is_followed),
 		REDIRECT_TEST(an_smp_is_not_redirected),
 		REDIRECT_TEST(a_lid_is_followed_without_the_way_to_the_old_one),
+		REDIRECT_TEST(a_redirected_request_keeps_its_partition),
 		REDIRECT_TEST(a_redirection_is_no_loss),
 		REDIRECT_TEST(a_gid_s_path_is_asked_of_the_administrator),
 		REDIRECT_TEST(asynchronous_requests_are_redirected_too),
+		REDIRECT_TEST(a_redirected_request_is_sent_before_those_that_wait),
 		REDIRECT_TEST(some_redirections_are_followed_and_no_more),
 		REDIRECT_TEST(without_a_path_the_target_cannot_be_reached),
 		REDIRECT_TEST(without_an_administrator_there_is_no_path),
+		REDIRECT_TEST(the_agent_that_asks_for_a_path_may_be_the_first_one),
 		REDIRECT_TEST(an_administrator_that_does_not_answer_is_a_time_out),
 		REDIRECT_TEST(a_request_of_more_than_one_mad_is_not_redirected),
 		REDIRECT_TEST(without_memory_a_redirection_fails_alone),

@@ -711,7 +711,7 @@ static void who_is_busy_is_asked_again_after_a_pause(void **state)
 	device_on_write(busy_twice, NULL);
 	assert_int_equal(get(5), 0);
 	assert_true(device_written() >= 3);
-	assert_true(now_ms() - start >= 100);
+	assert_true(now_ms() - start >= 30);
 	/* the kernel holds an id no longer that was answered; on a slow machine it is overdue
 	 */
 	if (device_written() == 3) {
@@ -954,7 +954,7 @@ static void a_message_of_any_size_goes_and_comes(void **state)
 		if (length < IB_MAD_SIZE)
 			length = IB_MAD_SIZE;
 		rpc = table_request();
-		rpc.method = IB_MAD_METHOD_GETMULTI;
+		rpc.method = IB_MAD_METHOD_SET;
 		assert_int_equal(mad_rpc_message(port, &rpc, &to, payload, sizes[i], &message),
 				 0);
 		assert_int_equal(message.length, length);

@@ -29,6 +29,36 @@ static void the_first_sample_counts_three_times(void **state)
 	assert_int_equal(rtt_timeout(&rtt), 30000); /* RFC 6298: SRTT + 4 * RTTVAR */
 }
 
+/* SRTT takes an eighth of the difference, RTTVAR a quarter of its own. */
+static void each_later_sample_counts_as_rfc_6298_says(void **state)
+{
+	static const struct {
+		uint32_t us, timeout;
+	} seconds[] = {
+		{10000, 10000 + 4 * 3750},
+		{12000, 10250 + 4 * 4250},
+		{2000, 9000 + 4 * 5750},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(seconds) / sizeof(*seconds); i++) {
+		struct rtt rtt = {0};
+
+		rtt_sample(&rtt, 10000);
+		rtt_sample(&rtt, seconds[i].us);
+		assert_int_equal(rtt_timeout(&rtt), seconds[i].timeout);
+	}
+}
+
+static void no_time_counts_as_a_microsecond(void **state)
+{
+	struct rtt rtt = {.initial_us = INITIAL};
+
+	(void)state;
+	rtt_sample(&rtt, 0);
+	assert_int_equal(rtt_timeout(&rtt), 3);
+}
+
 static void it_comes_near_to_a_steady_time_and_no_nearer_than_the_floor(void **state)
 {
 	struct rtt rtt = {.floor_us = FLOOR, .initial_us = INITIAL};
@@ -76,6 +106,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(at_first_it_is_the_initial_one),
 		cmocka_unit_test(the_first_sample_counts_three_times),
+		cmocka_unit_test(each_later_sample_counts_as_rfc_6298_says),
+		cmocka_unit_test(no_time_counts_as_a_microsecond),
 		cmocka_unit_test(it_comes_near_to_a_steady_time_and_no_nearer_than_the_floor),
 		cmocka_unit_test(what_varies_has_more_time),
 		cmocka_unit_test(no_sample_makes_it_overflow),

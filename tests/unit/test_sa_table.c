@@ -109,6 +109,14 @@ static void the_subnet_manager_is_asked_unless_another_is_named(void **state)
 	expect_mad(0, "0:01810101 17:15 32:ffffffff");
 	expect_mad(1, "0:01030212 17:11");
 	expect_address(1, 1, 0x80010000, SA_LID, 5);
+}
+
+static void without_a_subnet_manager_there_is_no_table(void **state)
+{
+	struct mad_sa_query query = {.attribute = IB_SA_ATTR_NODERECORD};
+	struct mad_sa_table *table;
+
+	(void)state;
 	mad_set_field(port_info, 0, IB_PORT_SMLID_F, 0);
 	assert_int_equal(mad_sa_get_table(fixture.port, &query, &table), -ENXIO);
 	assert_null(table);
@@ -195,11 +203,14 @@ static void records_that_are_too_short_are_not_believed(void **state)
 	static const struct {
 		unsigned attribute, least; /* of the offset */
 	} attributes[] = {
-		{IB_SA_ATTR_NODERECORD, 14},     {IB_SA_ATTR_PORTINFORECORD, 9},
-		{IB_SA_ATTR_LINKRECORD, 1},      {IB_SA_ATTR_GUIDINFORECORD, 9},
-		{IB_SA_ATTR_SERVICERECORD, 22},  {IB_SA_ATTR_PATHRECORD, 8},
-		{IB_SA_ATTR_MCRECORD, 7},        {IB_SA_ATTR_INFORMINFORECORD, 8},
-		{IB_SA_ATTR_PKEYTABLERECORD, 1},
+		{IB_SA_ATTR_NODERECORD, 14},      {IB_SA_ATTR_PORTINFORECORD, 9},
+		{IB_SA_ATTR_LINKRECORD, 1},       {IB_SA_ATTR_GUIDINFORECORD, 9},
+		{IB_SA_ATTR_SERVICERECORD, 22},   {IB_SA_ATTR_PATHRECORD, 8},
+		{IB_SA_ATTR_MCRECORD, 7},         {IB_SA_ATTR_INFORMINFORECORD, 8},
+		{IB_SA_ATTR_SL2VLTABLERECORD, 2}, {IB_SA_ATTR_SWITCHINFORECORD, 3},
+		{IB_SA_ATTR_LFTRECORD, 9},        {IB_SA_ATTR_MFTRECORD, 9},
+		{IB_SA_ATTR_PKEYTABLERECORD, 9},  {IB_SA_ATTR_VLARBTABLERECORD, 9},
+		{IB_SA_ATTR_SMINFORECORD, 1},
 	};
 	struct mad_sa_query query = {.sa = &sa_address};
 	struct mad_sa_table *table;
@@ -467,18 +478,28 @@ static void services_are_asked_for_by_name(void **state)
 	mad_sa_table_free(t);
 }
 
-static void records_lie_as_the_specification_has_them(void **state)
+static void codes_of_rates_mtus_and_lifetimes_are_read_without_their_selector(void **state)
 {
+	static const struct {
+		uint8_t code;
+		double gbps;
+	} rates[] = {{2, 2.5}, {3, 10}, {7, 40}, {12, 56}, {16, 100}, {24, 1200}};
+	size_t i;
+
 	(void)state;
-	assert_int_equal(sizeof(struct mad_sa_link_record), 8);
-	assert_int_equal(offsetof(struct mad_sa_link_record, to_lid), 4);
-	assert_int_equal(sizeof(struct mad_sa_port_info_record), 72);
-	assert_int_equal(offsetof(struct mad_sa_port_info_record, port_info), 4);
-	assert_int_equal(sizeof(struct mad_sa_inform_info_record), 64);
-	assert_int_equal(offsetof(struct mad_sa_inform_info_record, gid), 24);
-	assert_int_equal(offsetof(struct mad_sa_inform_info_record, is_generic), 46);
-	assert_int_equal(offsetof(struct mad_sa_inform_info_record, qpn_resp_time), 52);
-	assert_int_equal(offsetof(struct mad_sa_inform_info_record, pad), 60);
+	for (i = 0; i < sizeof(rates) / sizeof(*rates); i++) {
+		assert_true(mad_sa_rate_gbps(rates[i].code) == rates[i].gbps);
+		assert_true(mad_sa_rate_gbps(rates[i].code | 0x80) == rates[i].gbps);
+	}
+	assert_true(mad_sa_rate_gbps(0) == 0);
+	assert_true(mad_sa_rate_gbps(1) == 0);
+	assert_true(mad_sa_rate_gbps(25) == 0);
+	assert_true(mad_sa_rate_gbps(0xff) == 0);
+	assert_int_equal(mad_sa_mtu(0x84), 2048);
+	assert_int_equal(mad_sa_mtu(0xc6), 0);
+	assert_true(mad_sa_lifetime_us(0x80) == 4.096);
+	assert_true(mad_sa_lifetime_us(0x8a) == 4.096 * 1024);
+	assert_true(mad_sa_lifetime_us(0xff) > 1e18);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fixture_teardown)
@@ -488,6 +509,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_question_says_what_it_looks_for),
 		TEST(the_subnet_manager_is_asked_unless_another_is_named),
+		TEST(without_a_subnet_manager_there_is_no_table),
 		TEST(a_table_has_all_its_records),
 		TEST(a_short_table_fits_into_less_than_a_mad),
 		TEST(a_table_may_be_empty),
@@ -504,7 +526,7 @@ int main(void)
 		TEST(nodes_ports_and_links_are_asked_for_by_lid),
 		TEST(groups_and_subscriptions_are_asked_for_by_gid),
 		TEST(services_are_asked_for_by_name),
-		TEST(records_lie_as_the_specification_has_them),
+		TEST(codes_of_rates_mtus_and_lifetimes_are_read_without_their_selector),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -299,6 +299,86 @@ static void a_late_request_leaves_its_place_to_another_one(void **state)
 	assert_int_equal(stats_of(async).retried, 0);
 }
 
+/* A place is free when it is looked at, and the other one was not sent since it was queued. */
+static void a_request_waits_for_one_to_its_node_that_was_resumed(void **state)
+{
+	(void)state;
+	mad_port_set_destination_limit(port, 1);
+	mad_port_set_window(port, MAD_WINDOW_GMP, 2);
+	submit(async, set_request(), 1, &outcomes[0], NULL);
+	submit(async, set_request(), 1, &outcomes[1], NULL);
+	submit(async, set_request(), 2, &outcomes[2], NULL);
+	mad_port_set_destination_limit(port, 2);
+	submit(async, set_request(), 1, &outcomes[3], NULL);
+	assert_int_equal(device_written(), 2);
+	for (unsigned i = 1; i < 3; i++)
+		answer(i);
+	assert_int_equal(outcomes[1].calls, 1);
+	assert_int_equal(outcomes[3].calls, 0);
+	answer(0);
+	answer(3);
+	expect_all(4, 0);
+}
+
+static void allow_eight(struct destination *destination, void *arg)
+{
+	(void)arg;
+	destination->limit = 8;
+}
+
+static void look_at_limit(struct destination *destination, void *arg)
+{
+	*(unsigned *)arg = destination->limit;
+}
+
+static unsigned limit_of_the_node(void)
+{
+	unsigned limit = 0;
+
+	destinations_visit(&port->scheduler.destinations, look_at_limit, &limit);
+	return limit;
+}
+
+static void a_node_that_says_busy_gets_fewer_requests_at_once(void **state)
+{
+	(void)state;
+	submit(async, set_request(), 1, &outcomes[0], NULL);
+	destinations_visit(&port->scheduler.destinations, allow_eight, NULL);
+	device_answer(device_packet(0), IB_MAD_STS_BUSY, 0, NULL, 0);
+	assert_int_equal(mad_async_process(async), 0);
+	assert_int_equal(limit_of_the_node(), 7);
+}
+
+/* Loses the first packet of a request; returns the node's limit, which was 8, afterwards. */
+static unsigned limit_after_a_loss(void)
+{
+	overdue_after(QUICK);
+	submit(async, get_request(), 1, &outcomes[0], NULL);
+	destinations_visit(&port->scheduler.destinations, allow_eight, NULL);
+	while (device_written() < 2) {
+		sleep_ms(1);
+		mad_async_process(async);
+	}
+	answer(device_written() - 1);
+	return limit_of_the_node();
+}
+
+static void a_node_at_which_a_request_was_lost_gets_fewer_at_once(void **state)
+{
+	(void)state;
+	assert_int_equal(limit_after_a_loss(), 7);
+}
+
+static void a_loss_tells_nothing_of_a_node_while_links_lose_packets(void **state)
+{
+	(void)state;
+	/* the response has the share of losses reckoned anew */
+	port->core.windows[MAD_WINDOW_SMP].losses.lost = 100;
+	port->core.windows[MAD_WINDOW_SMP].losses.responses = 1000;
+	port->core.transactions.losses_in_a_row = 3;
+	assert_int_equal(limit_after_a_loss(), 8);
+}
+
 /* --- retransmissions ------------------------------------------------------------ */
 
 static void retransmissions_come_first(void **state)
@@ -559,6 +639,10 @@ int main(void)
 		SCHEDULER_TEST(a_limit_that_falls_holds_for_those_that_are_not_sent_yet),
 		SCHEDULER_TEST(a_limit_may_fall_and_rise_again),
 		SCHEDULER_TEST(a_late_request_leaves_its_place_to_another_one),
+		SCHEDULER_TEST(a_request_waits_for_one_to_its_node_that_was_resumed),
+		SCHEDULER_TEST(a_node_that_says_busy_gets_fewer_requests_at_once),
+		SCHEDULER_TEST(a_node_at_which_a_request_was_lost_gets_fewer_at_once),
+		SCHEDULER_TEST(a_loss_tells_nothing_of_a_node_while_links_lose_packets),
 		SCHEDULER_TEST(retransmissions_come_first),
 		SCHEDULER_TEST(a_retransmission_waits_for_the_window),
 		SCHEDULER_TEST(a_response_completes_what_is_queued_to_be_sent_again),

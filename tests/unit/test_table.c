@@ -83,6 +83,31 @@ static void any_is_one_of_them_until_there_is_none(void **state)
 	assert_int_equal(table.count, 0);
 }
 
+static void it_grows_to_the_next_power_of_two_and_only_if_it_is_too_small(void **state)
+{
+	unsigned allocations = device_allocations();
+
+	(void)state;
+	table_reserve(&table, TABLE_FIRST_BUCKETS);
+	assert_int_equal(table.bucket_count, TABLE_FIRST_BUCKETS);
+	assert_int_equal(device_allocations(), allocations);
+	table_reserve(&table, TABLE_FIRST_BUCKETS + 1);
+	assert_int_equal(table.bucket_count, 2 * TABLE_FIRST_BUCKETS);
+	table_reserve(&table, 5 * TABLE_FIRST_BUCKETS);
+	assert_int_equal(table.bucket_count, 8 * TABLE_FIRST_BUCKETS);
+	assert_int_equal(device_allocations(), allocations + 2);
+}
+
+static void after_it_was_freed_it_is_as_new(void **state)
+{
+	(void)state;
+	table_reserve(&table, COUNT);
+	table_free(&table);
+	assert_int_equal(table.bucket_count, TABLE_FIRST_BUCKETS);
+	table_add(&table, &transmissions[0], TABLE_FIRST_BUCKETS - 1);
+	assert_ptr_equal(table_any(&table), &transmissions[0]);
+}
+
 static void without_memory_it_goes_on_as_it_is(void **state)
 {
 	(void)state;
@@ -103,6 +128,8 @@ int main(void)
 		TABLE_TEST(each_is_found_by_its_id_alone),
 		TABLE_TEST(those_with_one_id_are_found_one_after_another),
 		TABLE_TEST(any_is_one_of_them_until_there_is_none),
+		TABLE_TEST(it_grows_to_the_next_power_of_two_and_only_if_it_is_too_small),
+		TABLE_TEST(after_it_was_freed_it_is_as_new),
 		TABLE_TEST(without_memory_it_goes_on_as_it_is),
 	};
 

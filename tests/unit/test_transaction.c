@@ -513,6 +513,72 @@ static void a_write_error_completes_it(void **state)
 	assert_done(EIO);
 }
 
+static void a_destination_that_is_not_found_is_tried_again_in_the_next_attempt(void **state)
+{
+	int64_t end = now + BUDGET;
+
+	(void)state;
+	assert_action(start(), SEND);
+	now += BUDGET / 2;
+	assert_action(written(ETIMEDOUT), WAIT);
+	assert_int_equal(request.news, NEWS_LATE);
+	assert_in_flight(0);
+	assert_waits_until(end);
+	assert_action(timer_at(end), AGAIN);
+	assert_action(start(), SEND);
+	assert_int_equal(written_tid(), TID);
+	assert_int_equal(packet.attempts_left, 2);
+	assert_action(written(0), WAIT);
+	assert_action(respond(0, 0), COMPLETE);
+	assert_done(0);
+}
+
+static void a_destination_that_is_never_found_times_out_with_the_last_attempt(void **state)
+{
+	(void)state;
+	for (int attempts = 3; attempts > 1; attempts--) {
+		assert_action(start(), SEND);
+		assert_action(written(ETIMEDOUT), WAIT);
+		assert_action(timer_at(request.end), AGAIN);
+	}
+	assert_action(start(), SEND);
+	assert_action(written(ETIMEDOUT), COMPLETE);
+	assert_done(ETIMEDOUT);
+}
+
+static void a_set_to_a_destination_that_is_not_found_has_all_its_attempts(void **state)
+{
+	(void)state;
+	make_set(2);
+	assert_action(start(), SEND);
+	assert_action(written(ETIMEDOUT), WAIT);
+	assert_action(timer_at(request.end), AGAIN);
+	transmit();
+	assert_in_flight(IN_FLIGHT(0));
+}
+
+static void attempts_that_pass_while_a_destination_is_not_found_are_over(void **state)
+{
+	(void)state;
+	assert_action(start(), SEND);
+	now += 2 * BUDGET + BUDGET / 2;
+	assert_action(written(ETIMEDOUT), WAIT);
+	assert_action(timer_at(now), AGAIN);
+	assert_action(start(), SEND);
+	assert_int_equal(packet.attempts_left, 1);
+}
+
+static void a_destination_that_is_not_found_is_not_tried_early(void **state)
+{
+	(void)state;
+	assert_action(start(), SEND);
+	assert_action(written(ETIMEDOUT), WAIT);
+	assert_action(timer_at(request.end), AGAIN);
+	transmit();
+	while (request.state == TRANSACTION_IN_FLIGHT && request.timer.at < request.end)
+		assert_action(timer_at(request.timer.at), WAIT);
+}
+
 static void a_refused_id_is_replaced_at_once(void **state)
 {
 	(void)state;
@@ -1177,6 +1243,20 @@ static void a_long_request_that_never_left_has_no_response(void **state)
 	assert_false(request.responded);
 }
 
+static void a_refused_long_request_keeps_its_buffer_for_the_next_id(void **state)
+{
+	const uint8_t *buffer;
+
+	(void)state;
+	make_long();
+	buffer = request.heap;
+	assert_action(start(), SEND);
+	assert_action(written(EINVAL), SEND);
+	assert_ptr_equal(packet.umad, buffer);
+	assert_int_equal(packet.length, LONG);
+	assert_int_not_equal(written_tid(), TID);
+}
+
 static void a_response_to_the_first_outlives_a_write_error_of_the_second(void **state)
 {
 	(void)state;
@@ -1188,6 +1268,8 @@ static void a_response_to_the_first_outlives_a_write_error_of_the_second(void **
 }
 
 /* --- BUSY ----------------------------------------------------------------------- */
+
+#define PAUSE (10 * MS) /* the first one */
 
 static void assert_pauses(int64_t pause)
 {
@@ -1203,19 +1285,18 @@ static void after_busy_it_pauses(void **state)
 	assert_action(respond(0, IB_MAD_STS_BUSY), WAIT);
 	assert_int_equal(request.news, NEWS_BUSY);
 	assert_in_flight(0);
-	assert_pauses(INTERVAL);
+	assert_pauses(PAUSE);
 	assert_action(timer_at(request.timer.at), AGAIN);
 	assert_action(start(), SEND);
 	assert_int_equal(written_tid(), TID);
 	assert_int_equal(packet.attempts_left, 0);
 }
 
-static void the_pause_is_ten_milliseconds_at_least_and_doubles(void **state)
+static void each_pause_is_twice_as_long_as_the_one_before(void **state)
 {
 	(void)state;
-	all.rtts[RTT_GMP].initial_us = 4000;
 	transmit();
-	for (int64_t pause = 10 * MS; pause < 100 * MS; pause *= 2) {
+	for (int64_t pause = PAUSE; pause < 100 * MS; pause *= 2) {
 		assert_action(respond(0, IB_MAD_STS_BUSY), WAIT);
 		assert_pauses(pause);
 		assert_action(timer_at(request.timer.at), AGAIN);
@@ -1224,17 +1305,14 @@ static void the_pause_is_ten_milliseconds_at_least_and_doubles(void **state)
 }
 
 /* A node that says BUSY is not dead: the long interval was a wrong guess. */
-static void after_an_early_retransmission_the_pause_is_as_short_as_before(void **state)
+static void busy_shortens_an_interval_that_has_grown(void **state)
 {
 	(void)state;
 	transmit_twice();
 	assert_true(request.interval > 2 * INTERVAL);
 	assert_action(respond(SECOND, IB_MAD_STS_BUSY), WAIT);
-	assert_pauses(INTERVAL);
-	assert_action(timer_at(request.timer.at), AGAIN);
-	transmit();
-	assert_action(respond(0, IB_MAD_STS_BUSY), WAIT);
-	assert_pauses(2 * INTERVAL);
+	assert_pauses(PAUSE);
+	assert_int_equal(request.interval, INTERVAL);
 }
 
 static void after_busy_the_kernel_holds_the_own_id_still(void **state)
@@ -1254,7 +1332,7 @@ static void busy_without_time_for_a_pause_is_an_error(void **state)
 	(void)state;
 	make_get(1);
 	transmit();
-	now = request.end - INTERVAL;
+	now = request.end - PAUSE;
 	assert_action(respond(0, IB_MAD_STS_BUSY), COMPLETE);
 	assert_done(EIO);
 	assert_int_equal(request.news, NEWS_BUSY | NEWS_RESPONSE | NEWS_MEASURED);
@@ -1287,6 +1365,15 @@ static void a_pause_uses_attempts_up(void **state)
 	assert_int_equal(packet.attempts_left, 1);
 }
 
+static void a_pause_that_uses_all_attempts_up_ends_the_request(void **state)
+{
+	(void)state;
+	transmit();
+	assert_action(respond(0, IB_MAD_STS_BUSY), WAIT);
+	assert_action(timer_at(request.end + 2 * BUDGET), COMPLETE);
+	assert_done(ETIMEDOUT);
+}
+
 static void busy_before_the_next_attempt_is_followed_by_a_pause(void **state)
 {
 	(void)state;
@@ -1297,7 +1384,8 @@ static void busy_before_the_next_attempt_is_followed_by_a_pause(void **state)
 	assert_action(respond(SECOND, IB_MAD_STS_BUSY), WAIT);
 	assert_int_equal(request.news, NEWS_BUSY);
 	assert_int_equal(request.left, 2);
-	assert_pauses(INTERVAL);
+	assert_true(request.end == now + BUDGET); /* the next attempt begins now */
+	assert_pauses(PAUSE);
 	assert_action(timer_at(request.timer.at), AGAIN);
 	assert_action(start(), SEND);
 	assert_int_equal(packet.attempts_left, 2);
@@ -1313,7 +1401,8 @@ static void busy_after_the_kernels_timeout_during_a_write_is_followed_by_a_pause
 	assert_action(start(), SEND);
 	assert_action(kernel_times_out(SECOND), WAIT);
 	assert_action(respond(0, IB_MAD_STS_BUSY), WAIT);
-	assert_pauses(2 * INTERVAL);
+	assert_true(request.end == now); /* an attempt has just ended */
+	assert_pauses(PAUSE);
 	assert_action(written(0), WAIT);
 	assert_action(timer_at(request.timer.at), AGAIN);
 	assert_int_equal(request.left, 1);
@@ -1353,7 +1442,7 @@ static void a_refused_packet_does_not_end_a_pause(void **state)
 	assert_action(start(), SEND);
 	assert_action(respond(SECOND, IB_MAD_STS_BUSY), WAIT);
 	assert_action(written(EINVAL), WAIT);
-	assert_pauses(INTERVAL);
+	assert_pauses(PAUSE);
 }
 
 static void busy_for_a_refused_packet_is_anothers(void **state)
@@ -1431,6 +1520,18 @@ static void a_redirection_before_the_next_attempt_is_followed(void **state)
 	assert_int_equal(request.left, 2);
 	assert_action(start(), SEND);
 	assert_int_equal(lid_of_packet(), 77);
+}
+
+/* The node that redirected has nothing more to say. The kernel holds the ID still. */
+static void a_redirected_request_awaits_no_response_to_what_was_sent_before(void **state)
+{
+	(void)state;
+	transmit_twice();
+	assert_in_flight(IN_FLIGHT(0) | IN_FLIGHT(SECOND));
+	assert_action(redirect_to(SECOND, 77, 0), AGAIN);
+	assert_in_flight(0);
+	assert_action(start(), SEND);
+	assert_int_not_equal(written_tid(), TID);
 }
 
 static void a_redirection_during_a_write_is_kept(void **state)
@@ -1742,6 +1843,11 @@ int main(void)
 		TEST(the_interval_is_no_longer_than_the_attempt),
 		TEST(the_sa_has_more_time_than_others),
 		TEST(a_write_error_completes_it),
+		TEST(a_destination_that_is_not_found_is_tried_again_in_the_next_attempt),
+		TEST(a_destination_that_is_never_found_times_out_with_the_last_attempt),
+		TEST(a_set_to_a_destination_that_is_not_found_has_all_its_attempts),
+		TEST(attempts_that_pass_while_a_destination_is_not_found_are_over),
+		TEST(a_destination_that_is_not_found_is_not_tried_early),
 		TEST(a_refused_id_is_replaced_at_once),
 		TEST(a_packet_that_is_refused_twice_completes_it),
 		TEST(a_write_error_of_a_retransmission_leaves_the_first_in_flight),
@@ -1796,14 +1902,16 @@ int main(void)
 		TEST(a_response_to_a_refused_packet_is_anothers),
 		TEST(a_packet_with_another_write_error_has_no_response),
 		TEST(a_long_request_that_never_left_has_no_response),
+		TEST(a_refused_long_request_keeps_its_buffer_for_the_next_id),
 		TEST(a_response_to_the_first_outlives_a_write_error_of_the_second),
 		TEST(after_busy_it_pauses),
-		TEST(the_pause_is_ten_milliseconds_at_least_and_doubles),
-		TEST(after_an_early_retransmission_the_pause_is_as_short_as_before),
+		TEST(each_pause_is_twice_as_long_as_the_one_before),
+		TEST(busy_shortens_an_interval_that_has_grown),
 		TEST(after_busy_the_kernel_holds_the_own_id_still),
 		TEST(busy_without_time_for_a_pause_is_an_error),
 		TEST(a_set_is_repeated_once_after_busy),
 		TEST(a_pause_uses_attempts_up),
+		TEST(a_pause_that_uses_all_attempts_up_ends_the_request),
 		TEST(busy_before_the_next_attempt_is_followed_by_a_pause),
 		TEST(busy_after_the_kernels_timeout_during_a_write_is_followed_by_a_pause),
 		TEST(busy_during_a_write_is_followed_by_a_pause),
@@ -1814,6 +1922,7 @@ int main(void)
 		TEST(a_redirected_set_has_a_whole_attempt),
 		TEST(a_redirection_after_the_last_attempt_comes_too_late),
 		TEST(a_redirection_before_the_next_attempt_is_followed),
+		TEST(a_redirected_request_awaits_no_response_to_what_was_sent_before),
 		TEST(a_redirection_during_a_write_is_kept),
 		TEST(a_short_redirection_during_a_write_leads_nowhere),
 		TEST(a_redirection_outlives_a_write_error_of_the_retransmission),

@@ -142,6 +142,39 @@ static void a_blocking_call_that_reads_for_others_sends_nothing_again(void **sta
 	assert_int_equal(device_written(), MANY + 1);
 }
 
+/* --- writes that take long ------------------------------------------------------- */
+
+static int fail_slowly(const struct device_packet *packet, void *arg)
+{
+	(void)packet;
+	(void)arg;
+	clock_now += 2000000;
+	return -ENOMEM;
+}
+
+static void note_elapsed(struct mad_async *engine, const struct mad_reply *reply, void *arg)
+{
+	(void)engine;
+	assert_int_equal(reply->error, -ENOMEM);
+	*(unsigned *)arg = reply->elapsed_ms;
+}
+
+static void a_request_took_as_long_as_its_write_that_failed(void **state)
+{
+	uint8_t data[IB_PC_DATA_SZ] = {0};
+	ib_rpc_t rpc = set_request();
+	ib_portid_t to = to_lid(1);
+	unsigned elapsed = 0;
+
+	(void)state;
+	device_on_write(fail_slowly, NULL);
+	assert_int_equal(mad_async_submit(async, &rpc, &to, data, sizeof(data), note_elapsed,
+					  &elapsed, NULL),
+			 0);
+	assert_int_equal(mad_async_run(async), 1);
+	assert_int_equal(elapsed, 2000);
+}
+
 /* --- blocking calls ------------------------------------------------------------- */
 
 /* The response comes after many others' messages, and the thread does not run for a while. */
@@ -286,6 +319,7 @@ int main(void)
 		UNREAD_TEST(a_blocking_call_reads_all_beside_a_leader_that_does_not_run),
 		UNREAD_TEST(timers_are_judged_though_messages_never_stop),
 		UNREAD_TEST(an_idle_port_s_timers_are_judged_at_once),
+		UNREAD_TEST(a_request_took_as_long_as_its_write_that_failed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

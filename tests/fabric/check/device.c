@@ -28,8 +28,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <linux/netlink.h>
 #include <cmocka.h>
 #include <rdma/ib_user_mad.h>
+
+#include "protocol.h"
 
 #define HEADER     64
 #define OLD_HEADER 56
@@ -428,7 +431,7 @@ static void rubbish_does_not_hurt_the_fabric(void **state)
 	(void)state;
 	for (unsigned int round = 0; round < 3000; round++) {
 		size_t length = (size_t)rand_r(&seed) % sizeof(bytes) + 1;
-		uint32_t magic = 0x75736d31;
+		uint32_t magic = PROTOCOL_MAGIC;
 		int connection;
 
 		for (size_t i = 0; i < length; i++)
@@ -436,9 +439,9 @@ static void rubbish_does_not_hurt_the_fabric(void **state)
 		syscall(SYS_sendto, fd, bytes, length, MSG_DONTWAIT, NULL, 0);
 		if (round % 2)
 			memcpy(bytes, &magic, 4);
-		bytes[4] = (uint8_t)(1 + round % 8); /* the kind of the request, */
+		bytes[4] = (uint8_t)(REQUEST_ATTACH + round % REQUEST_UEVENTS); /* the kind */
 		memset(bytes + 5, 0, 3);
-		if (round % 8 == 6) /* but not one that ends the fabric with this connection */
+		if (bytes[4] == REQUEST_OWN) /* the fabric would end with this connection */
 			continue;
 		connection = connect_to_fabric();
 		send(connection, bytes, length, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -478,6 +481,107 @@ static void a_removed_device_is_an_error_to_all_who_wait(void **state)
 	close(fd);
 }
 
+/* A socket for uevents, in the kernel's group or in none. */
+static int open_uevents(bool member)
+{
+	struct sockaddr_nl address = {.nl_family = AF_NETLINK, .nl_groups = member};
+	socklen_t length = sizeof(address);
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK,
+			NETLINK_KOBJECT_UEVENT);
+
+	assert_true(fd >= 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &length), 0);
+	assert_int_equal(length, sizeof(address));
+	assert_int_equal(address.nl_family, AF_NETLINK);
+	return fd;
+}
+
+static void assert_uevent(int fd, const char *expected)
+{
+	struct sockaddr_nl sender = {.nl_pid = 1};
+	socklen_t length = sizeof(sender);
+	char text[4096];
+	ssize_t received;
+
+	received = recvfrom(fd, text, sizeof(text), 0, (struct sockaddr *)&sender, &length);
+	assert_true(received > 0);
+	assert_int_equal(text[received - 1], '\0');
+	assert_string_equal(text, expected);
+	assert_int_equal(length, sizeof(sender));
+	assert_int_equal(sender.nl_pid, 0); /* the kernel */
+}
+
+static void uevents_tell_of_one_of_two_devices(void **state)
+{
+	static const char *const paths[] = {"infiniband_mad/umad1", "infiniband_mad/issm1",
+					    "infiniband/mlx5_1"};
+	int fd = open_uevents(true);
+	char expected[128];
+
+	(void)state;
+	for (unsigned int i = 0; i < 6; i++) {
+		if (i % 3 == 0)
+			tell(i ? "return on host-2" : "remove on host-2");
+		snprintf(expected, sizeof(expected), "%s@/devices/umad-sim/0000:02:00.0/%s",
+			 i < 3 ? "remove" : "add", paths[i % 3]);
+		assert_uevent(fd, expected);
+		assert_int_equal(access("/sys/class/infiniband/mlx5_0", F_OK), 0);
+		assert_int_equal(access("/sys/class/infiniband/mlx5_1", F_OK), i < 3 ? -1 : 0);
+	}
+	assert_fails(recv(fd, expected, sizeof(expected), 0), EAGAIN);
+	close(fd);
+}
+
+static void only_members_of_the_kernel_s_group_hear_uevents(void **state)
+{
+	int fd = open_uevents(false), group = 1;
+	char text[256];
+
+	(void)state;
+	tell("remove on host-2");
+	assert_fails(recv(fd, text, sizeof(text), 0), EAGAIN);
+	assert_int_equal(
+		setsockopt(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &group, sizeof(group)), 0);
+	tell("return on host-2");
+	assert_uevent(fd, "add@/devices/umad-sim/0000:02:00.0/infiniband_mad/umad1");
+	close(fd);
+}
+
+static void uevents_that_were_lost_are_an_error_once(void **state)
+{
+	int fd = open_uevents(true);
+	char text[1024];
+
+	(void)state;
+	for (unsigned int i = 0; i < 50; i++) { /* more than the queue takes */
+		tell("remove on host-2");
+		tell("return on host-2");
+	}
+	while (recv(fd, text, sizeof(text), 0) > 0)
+		;
+	if (errno == EAGAIN) {
+		wait_for_data(fd);
+		assert_fails(recv(fd, text, sizeof(text), 0), ENOBUFS);
+	}
+	assert_int_equal(errno, ENOBUFS);
+	assert_fails(recv(fd, text, sizeof(text), 0), EAGAIN);
+	tell("remove on host-2");
+	assert_uevent(fd, "remove@/devices/umad-sim/0000:02:00.0/infiniband_mad/umad1");
+	tell("return on host-2");
+	close(fd);
+}
+
+static void there_is_no_rdma_netlink_that_would_ask_the_real_kernel(void **state)
+{
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+
+	(void)state;
+	assert_fails(socket(AF_NETLINK, SOCK_RAW, NETLINK_RDMA), EPROTONOSUPPORT);
+	assert_true(fd >= 0);
+	close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -496,6 +600,10 @@ int main(int argc, char **argv)
 		cmocka_unit_test(who_waits_for_an_issm_device_gets_it),
 		cmocka_unit_test(rubbish_does_not_hurt_the_fabric),
 		cmocka_unit_test(a_removed_device_is_an_error_to_all_who_wait),
+		cmocka_unit_test(uevents_tell_of_one_of_two_devices),
+		cmocka_unit_test(only_members_of_the_kernel_s_group_hear_uevents),
+		cmocka_unit_test(uevents_that_were_lost_are_an_error_once),
+		cmocka_unit_test(there_is_no_rdma_netlink_that_would_ask_the_real_kernel),
 	};
 
 	if (argc < 2 || !getenv("UMAD_SIM_FOLDER")) {

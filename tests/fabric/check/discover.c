@@ -1,12 +1,93 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * discover [PORT]: discovers the fabric, and prints a line for each node, each end of a link,
- * each failure and each oddity.
+ * discover [--port N] [--load FILE] [--again COMMAND] [--store [--names FILE]]
+ *
+ * Discovers the fabric, or with --load loads it. With --again runs a command by sh then, and
+ * discovers the fabric again, with what it has as the previous fabric. Prints a line for each
+ * node, each end of a link, each failure and each oddity, or with --store stores the fabric to
+ * stdout, with the names of a node-name-map.
  */
-#include <infiniband/mad_fabric.h>
+#include <infiniband/mad_fabric_text.h>
 
-#include <stdio.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static _Noreturn void fail(const char *what, int err)
+{
+	fprintf(stderr, "discover: %s: %s\n", what, strerror(-err));
+	exit(1);
+}
+
+static FILE *open_file(const char *path)
+{
+	FILE *file = fopen(path, "r");
+
+	if (!file)
+		fail(path, -errno);
+	return file;
+}
+
+static struct mad_fabric *load(const char *path)
+{
+	FILE *file = open_file(path);
+	struct mad_fabric *fabric;
+	unsigned line = 0;
+	int err = mad_fabric_load(file, &fabric, &line);
+
+	if (err == -EBADMSG)
+		fprintf(stderr, "discover: line %u\n", line);
+	if (err)
+		fail(path, err);
+	fclose(file);
+	return fabric;
+}
+
+static struct mad_node_names *load_names(const char *path)
+{
+	FILE *file = open_file(path);
+	struct mad_node_names *names;
+	int err = mad_node_names_load(file, &names, NULL);
+
+	if (err)
+		fail(path, err);
+	fclose(file);
+	return names;
+}
+
+static struct mad_fabric *discover(int port_number, const struct mad_fabric *previous)
+{
+	const struct mad_fabric_options options = {
+		.read = MAD_FABRIC_READ_DEFAULT | MAD_FABRIC_READ_MLNX_EXT_PORTS,
+		.previous = previous,
+	};
+	int classes[] = {IB_SMI_DIRECT_CLASS}, err;
+	struct ibmad_port *port = mad_rpc_open_port(NULL, port_number, classes, 1);
+	struct mad_fabric *fabric;
+
+	if (!port)
+		fail("open", -errno);
+	err = mad_fabric_discover(port, &options, &fabric);
+	if (err)
+		fail("discover", err);
+	mad_rpc_close_port(port);
+	return fabric;
+}
+
+static struct mad_fabric *discover_again(int port_number, struct mad_fabric *previous,
+					 const char *command)
+{
+	struct mad_fabric *fabric;
+
+	if (system(command) != 0)
+		fail(command, -EIO);
+	fabric = discover(port_number, previous);
+	mad_fabric_free(previous);
+	return fabric;
+}
+
+/* --- facts, a line each ------------------------------------------------------------ */
 
 static const char *name(const struct mad_fabric_node *node)
 {
@@ -35,35 +116,58 @@ static void print_node(const struct mad_fabric_node *node)
 	}
 }
 
-int main(int argc, char **argv)
+static void print_failure(const struct mad_fabric_failure *failure)
 {
-	int classes[] = {IB_SMI_DIRECT_CLASS}, error;
-	struct ibmad_port *port =
-		mad_rpc_open_port(NULL, argc > 1 ? atoi(argv[1]) : 0, classes, 1);
-	struct mad_fabric *fabric;
+	printf("failure %s \"%s\": ", failure->behind ? "behind" : "of",
+	       failure->behind ? failure->behind->node->description
+			       : failure->node->description);
+	if (failure->behind && failure->guid)
+		printf("\"%s\" 0x%" PRIx64 ", %u times: ", failure->description, failure->guid,
+		       failure->count);
+	puts(strerror(-failure->error));
+}
 
-	if (!port) {
-		perror("mad_rpc_open_port");
-		return 1;
-	}
-	error = mad_fabric_discover(port, NULL, &fabric);
-	if (error) {
-		fprintf(stderr, "mad_fabric_discover: %s\n", strerror(-error));
-		return 1;
-	}
+static void print_facts(const struct mad_fabric *fabric)
+{
 	for (size_t i = 0; i < mad_fabric_node_count(fabric); i++)
 		print_node(mad_fabric_node(fabric, i));
-	for (size_t i = 0; i < mad_fabric_failure_count(fabric); i++) {
-		const struct mad_fabric_failure *failure = mad_fabric_failure(fabric, i);
-
-		printf("failure %s \"%s\": %s\n", failure->behind ? "behind" : "of",
-		       failure->behind ? failure->behind->node->description
-				       : failure->node->description,
-		       strerror(-failure->error));
-	}
+	for (size_t i = 0; i < mad_fabric_failure_count(fabric); i++)
+		print_failure(mad_fabric_failure(fabric, i));
 	for (size_t i = 0; i < mad_fabric_oddity_count(fabric); i++)
 		printf("odd: %s\n", mad_fabric_oddity_text(mad_fabric_oddity(fabric, i)->kind));
+}
+
+int main(int argc, char **argv)
+{
+	const char *file = NULL, *command = NULL;
+	struct mad_node_names *names = NULL;
+	struct mad_fabric *fabric;
+	int port = 0, stores = 0, err = 0, i;
+
+	for (i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--store") == 0)
+			stores = 1;
+		else if (strcmp(argv[i], "--port") == 0 && argv[i + 1])
+			port = atoi(argv[++i]);
+		else if (strcmp(argv[i], "--load") == 0 && argv[i + 1])
+			file = argv[++i];
+		else if (strcmp(argv[i], "--again") == 0 && argv[i + 1])
+			command = argv[++i];
+		else if (strcmp(argv[i], "--names") == 0 && argv[i + 1])
+			names = load_names(argv[++i]);
+		else
+			fail(argv[i], -EINVAL);
+	}
+	fabric = file ? load(file) : discover(port, NULL);
+	if (command)
+		fabric = discover_again(port, fabric, command);
+	if (stores)
+		err = mad_fabric_store(fabric, stdout, names);
+	else
+		print_facts(fabric);
+	if (err)
+		fail("store", err);
+	mad_node_names_free(names);
 	mad_fabric_free(fabric);
-	mad_rpc_close_port(port);
 	return 0;
 }

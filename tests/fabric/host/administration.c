@@ -5,10 +5,17 @@
 #include <stdlib.h>
 
 #include "administration.h"
+#include "manager.h"
 #include "sa.h"
 #include "sa_subscriptions.h"
 
 #define REPORT_TIMEOUT 1000 /* ms, for a subscriber to say that it got its Report */
+
+/*
+ * Lost segments of a table are sent again if the SA's host has retries left. opensm writes its
+ * responses with a timeout of 0 and this number of retries.
+ */
+#define RESPONSE_RETRIES 3
 
 struct administration {
 	struct fabric *fabric;
@@ -18,13 +25,14 @@ struct administration {
 };
 
 static void send_to(struct administration *administration, struct agent *agent, uint16_t lid,
-		    const uint8_t *mad, size_t length, uint32_t timeout)
+		    const uint8_t *mad, size_t length, uint32_t timeout, uint32_t retries)
 {
 	struct ib_user_mad_hdr header = {
 		.qpn = htobe32(agent->rules.qp),
 		.qkey = htobe32(agent->rules.qp ? WELL_KNOWN_QKEY : 0),
 		.lid = htobe16(lid),
 		.timeout_ms = timeout,
+		.retries = retries,
 	};
 
 	host_send(administration->fabric, agent, &header, mad, length);
@@ -34,7 +42,8 @@ static void send_report(void *context, uint16_t lid, const uint8_t mad[MAD_BYTES
 {
 	struct administration *administration = context;
 
-	send_to(administration, administration->requests, lid, mad, MAD_BYTES, REPORT_TIMEOUT);
+	send_to(administration, administration->requests, lid, mad, MAD_BYTES, REPORT_TIMEOUT,
+		0);
 }
 
 static void receive_request(struct agent *agent, struct message *message)
@@ -49,7 +58,7 @@ static void receive_request(struct agent *agent, struct message *message)
 		answer = sa_answer(administration->sa, from, lid, message->data,
 				   message->length, &length);
 	if (answer)
-		send_to(administration, agent, lid, answer, length, 0);
+		send_to(administration, agent, lid, answer, length, 0, RESPONSE_RETRIES);
 	free(answer);
 	free(message);
 }
@@ -60,10 +69,11 @@ static void receive_trap(struct agent *agent, struct message *message)
 	struct administration *administration = agent->owner;
 
 	if (message->length == MAD_BYTES && mad_method(message->data) == METHOD_TRAP) {
+		manager_heard(administration->fabric, message->data);
 		sa_forward_trap(administration->sa, message->data);
 		message->data[3] = METHOD_TRAP_REPRESS;
 		send_to(administration, agent, be16toh(message->header.lid), message->data,
-			MAD_BYTES, 0);
+			MAD_BYTES, 0, 0);
 	}
 	free(message);
 }

@@ -95,7 +95,9 @@ struct agent *agent_for(const struct host_port *host, const uint8_t *mad);
 
 /*
  * Sends what an agent wrote: header (P_Key layout, network order where the kernel has it) and
- * `length` bytes of MAD. 0 or a negative errno: -EINVAL, -ENOMEM.
+ * `length` bytes of MAD. 0 or a negative errno: -EINVAL, -ENOMEM. A response of several
+ * segments fails with -EINVAL while another response with its transaction id is being sent to
+ * the same destination.
  */
 int host_send(struct fabric *fabric, struct agent *agent, const struct ib_user_mad_hdr *header,
 	      const uint8_t *mad, size_t length);
@@ -123,6 +125,9 @@ struct send {
 /* What an agent has under way; NULL for the agent: a request, whoever sent it. */
 struct send *send_find(const struct fabric *fabric, const struct agent *agent, uint64_t tid,
 		       uint8_t class);
+/* An RMPP message that an agent sends: the one that a packet from its destination is about. */
+struct send *rmpp_find(const struct fabric *fabric, const struct agent *agent,
+		       const struct packet *packet);
 void send_finish(struct fabric *fabric, struct send *send);
 void send_start_timer(struct fabric *fabric, struct send *send, uint64_t milliseconds);
 

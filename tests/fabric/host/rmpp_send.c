@@ -74,7 +74,7 @@ void rmpp_receive_control(struct fabric *fabric, struct agent *agent,
 			  const struct packet *packet)
 {
 	const uint8_t *mad = packet->mad;
-	struct send *send = send_find(fabric, agent, get64(mad + 8), mad[1]);
+	struct send *send = rmpp_find(fabric, agent, packet);
 
 	if (!send || send->acknowledged >= send->segments)
 		return;

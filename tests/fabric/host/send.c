@@ -37,6 +37,35 @@ struct send *send_find(const struct fabric *fabric, const struct agent *agent, u
 	return send;
 }
 
+/* A port may have several LIDs, and acknowledges by the first one. */
+static bool same_port(const struct fabric *fabric, uint16_t a, uint16_t b)
+{
+	return a == b ||
+	       (lid_owner(fabric, a) != NONE && lid_owner(fabric, a) == lid_owner(fabric, b));
+}
+
+/* Two clients of a server may have the same transaction id. */
+static struct send *find_rmpp(const struct fabric *fabric, const struct agent *agent,
+			      const uint8_t *mad, uint16_t lid, bool response)
+{
+	uint64_t tid = get64(mad + 8);
+	struct send *send = *chain(fabric, tid);
+
+	while (send &&
+	       (send->tid != tid || send->agent != agent || send->segments == 0 ||
+		send->packet.mad[1] != mad[1] || !same_port(fabric, send->packet.dlid, lid) ||
+		mad_is_response(send->packet.mad) != response))
+		send = send->next;
+	return send;
+}
+
+struct send *rmpp_find(const struct fabric *fabric, const struct agent *agent,
+		       const struct packet *packet)
+{
+	return find_rmpp(fabric, agent, packet->mad, packet->slid,
+			 !mad_is_response(packet->mad));
+}
+
 void send_finish(struct fabric *fabric, struct send *send)
 {
 	struct send **link = chain(fabric, send->tid);
@@ -195,6 +224,11 @@ int host_send(struct fabric *fabric, struct agent *agent, const struct ib_user_m
 	if (!mad_is_response(mad))
 		put32(send->packet.mad + 8, agent->tid_high);
 	send->tid = get64(send->packet.mad + 8);
+	if (rmpp && mad_is_response(mad) &&
+	    find_rmpp(fabric, agent, send->packet.mad, send->packet.dlid, true)) {
+		free(send);
+		return -EINVAL;
+	}
 	if (rmpp && prepare_rmpp(send, mad, length)) {
 		free(send);
 		return -ENOMEM;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fault_rules.h"
 #include "options.h"
 
 static const char usage[] =
@@ -31,15 +32,21 @@ static const char usage[] =
 	"                     devices of one host (the first CA)\n"
 	"  --bare             no subnet manager: ports are in state Init, without LIDs\n"
 	"  --sm NODE          where the built-in subnet manager is (the last CA)\n"
-	"  --fault RULE       a fault, such as \"loss 1%\"; can be given several times\n"
+	"  --fault RULE       a fault (below); can be given several times\n"
 	"  --faults FILE      rules, one a line\n"
 	"  --seed N           what faults draw their chances from (random, and then printed)\n"
 	"  --load PERCENT     traffic on the links, for the counters (0)\n"
 	"  --errors N         symbol errors a second on each link (0)\n"
 	"  --trace FILE       what happens to each packet\n"
+	"  --capture FILE     the packets on the links, for Wireshark (pcapng)\n"
+	"  --capture-at NODE/PORT   those at one port (all ports)\n"
 	"  --stats FILE       what each node received, processed and dropped\n"
 	"\n"
-	"A rule for --tell is a fault, \"status\", \"statistics\" or \"stop\". "
+	"RULE is one of these, on all links or nodes, or \"on NODE\" or \"on NODE/PORT\":\n";
+
+static const char usage_end[] =
+	"\n"
+	"A rule for --tell can also be \"status\", \"statistics\" or \"stop\". "
 	"docs/simulator.md tells more.\n";
 
 static void __attribute__((noreturn)) wrong(const char *what)
@@ -84,6 +91,8 @@ enum {
 	LOAD,
 	ERRORS,
 	TRACE,
+	CAPTURE,
+	CAPTURE_AT,
 	STATS
 };
 
@@ -101,6 +110,8 @@ static const struct option long_options[] = {
 	{"load", required_argument, NULL, LOAD},
 	{"errors", required_argument, NULL, ERRORS},
 	{"trace", required_argument, NULL, TRACE},
+	{"capture", required_argument, NULL, CAPTURE},
+	{"capture-at", required_argument, NULL, CAPTURE_AT},
 	{"stats", required_argument, NULL, STATS},
 	{"help", no_argument, NULL, 'h'},
 	{NULL, 0, NULL, 0},
@@ -157,11 +168,19 @@ static void take_option(struct options *options, int option, unsigned int *fault
 	case TRACE:
 		options->server.trace = optarg;
 		break;
+	case CAPTURE:
+		options->server.capture = optarg;
+		break;
+	case CAPTURE_AT:
+		options->server.capture_at = optarg;
+		break;
 	case STATS:
 		options->server.stats = optarg;
 		break;
 	case 'h':
 		fputs(usage, stdout);
+		fault_print_rules(stdout);
+		fputs(usage_end, stdout);
 		exit(0);
 	default:
 		wrong("this option there is not");
@@ -208,4 +227,6 @@ void read_options(int argc, char **argv, struct options *options)
 	take_rest(options, argc - optind, argv + optind);
 	if (options->server.bare && options->server.sm)
 		wrong("--bare has no --sm");
+	if (options->server.capture_at && !options->server.capture)
+		wrong("--capture-at needs --capture");
 }

@@ -6,8 +6,7 @@
 
 #include <stdint.h>
 
-/* The exit status if umad-sim itself fails. */
-#define STATUS_FAILED 125
+#include "child.h"
 
 /*
  * Runs the program on a view of the fabric in that folder. Returns its exit status as a shell
@@ -15,8 +14,5 @@
  * 126 or 127 for a program that cannot be executed.
  */
 int program_run(char **arguments, const char *folder, uint32_t view);
-
-/* Keeps the exit status of the program if umad-sim was started with SIGCHLD ignored. */
-void program_prepare(void);
 
 #endif

@@ -373,7 +373,7 @@ int main(int argc, char **argv)
 	struct options options;
 	int status;
 
-	program_prepare();
+	child_prepare();
 	read_options(argc, argv, &options);
 	switch (options.mode) {
 	case MODE_SERVE:

@@ -188,6 +188,8 @@ ssize_t device_read(struct device *device, int fd, void *buffer, size_t count)
 {
 	ssize_t result;
 
+	if (device->kind == DEVICE_UEVENTS)
+		return uevents_receive(fd, buffer, count, 0, NULL, NULL);
 	if (device->kind != DEVICE_UMAD)
 		return fail(-EINVAL);
 	if (atomic_load(&device->shared->gone))

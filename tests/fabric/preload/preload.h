@@ -53,7 +53,8 @@ void restore_path(char *path);
 enum device_kind {
 	DEVICE_NONE,
 	DEVICE_UMAD,
-	DEVICE_ISSM
+	DEVICE_ISSM,
+	DEVICE_UEVENTS /* a socket that receives uevents: no device, but the fabric's, too */
 };
 enum device_kind device_of_path(const char *redirected, unsigned int *number);
 
@@ -74,7 +75,7 @@ int ask_fabric(struct request *request, struct reply *reply, int *connection, in
 struct device {
 	enum device_kind kind;
 	atomic_int references;
-	uint64_t handle;         /* the fabric's name for it */
+	uint64_t handle;         /* the fabric's name for it; uevents: the socket's number */
 	struct shared *shared;   /* umad */
 	pthread_mutex_t reading; /* from looking at the first packet to taking it */
 	struct device *next;     /* among unused ones */
@@ -115,5 +116,11 @@ int device_ioctl(struct device *device, unsigned long code, void *argument);
 
 /* What poll() says of a device that is gone: an error, no data. */
 void device_correct_poll(struct pollfd *fds, nfds_t count);
+
+/* --- netlink.c: sockets for uevents ----------------------------------------------- */
+
+/* What recvfrom() does; from and length may be NULL. */
+ssize_t uevents_receive(int fd, void *buffer, size_t count, int flags, struct sockaddr *from,
+			socklen_t *length);
 
 #endif

@@ -47,7 +47,7 @@ static void inherit_devices(void)
 	int fd, kind, length;
 
 	while (text && sscanf(text, "%d:%d:%llu%n", &fd, &kind, &handle, &length) == 3) {
-		if ((kind == DEVICE_UMAD || kind == DEVICE_ISSM) &&
+		if (kind > DEVICE_NONE && kind <= DEVICE_UEVENTS &&
 		    device_inherit(fd, (enum device_kind)kind, handle))
 			dprintf(STDERR_FILENO, "umad-sim: descriptor %d cannot stay a device\n",
 				fd);

@@ -40,6 +40,13 @@ struct connection *connection_add(struct server *server, int fd)
 	return connection;
 }
 
+void connection_wait_for_room(struct connection *connection, bool wait)
+{
+	if (connection->waiting != wait)
+		watch(connection, EPOLL_CTL_MOD, wait ? EPOLLIN | EPOLLOUT : EPOLLIN);
+	connection->waiting = wait;
+}
+
 bool issm_is_held(const struct server *server, const struct host_port *host)
 {
 	if (server->fabric.sm_port == host->port)
@@ -229,9 +236,12 @@ static void write_packet(struct connection *connection, uint8_t *bytes, size_t l
 	if (check_write(handle->shared, bytes, length) == 0 &&
 	    handle_write(handle, bytes, length) == 0)
 		return;
-	/* nothing became of it: the transaction that the program entered is over */
+	/* nothing became of it: the transaction that the program entered is over. A program
+	 * enters none for a response, but may have a request with the same transaction ID. */
 	header = atomic_load(&handle->shared->pkey_layout) ? HEADER_BYTES : OLD_HEADER_BYTES;
 	memcpy(&agent, bytes, sizeof(agent));
+	if (mad_is_response(bytes + header))
+		return;
 	class = bytes[header + 1];
 	tid = get32(bytes + header + 12);
 	transaction_leave(handle->shared, transaction_key(agent, class, tid));
@@ -285,7 +295,7 @@ static bool read_request(struct connection *connection)
 
 bool connection_read(struct connection *connection)
 {
-	char nothing;
+	char byte;
 	ssize_t length;
 	int count;
 
@@ -299,7 +309,9 @@ bool connection_read(struct connection *connection)
 		} while (count == BATCH);
 		return count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR));
 	default:
-		length = recv(connection->fd, &nothing, 1, MSG_DONTWAIT);
+		length = recv(connection->fd, &byte, 1, MSG_DONTWAIT);
+		if (length == 1)
+			connection->member = byte == UEVENTS_JOIN;
 		return length > 0 || (length < 0 && (errno == EAGAIN || errno == EINTR));
 	}
 }
@@ -372,16 +384,12 @@ void connection_flush(struct connection *connection)
 	while ((message = handle_take(handle, &header_bytes))) {
 		if (!send_one(connection, message, header_bytes)) {
 			put_back(handle, message);
-			if (!connection->waiting)
-				watch(connection, EPOLL_CTL_MOD, EPOLLIN | EPOLLOUT);
-			connection->waiting = true;
+			connection_wait_for_room(connection, true);
 			return;
 		}
 		free(message);
 	}
-	if (connection->waiting)
-		watch(connection, EPOLL_CTL_MOD, EPOLLIN);
-	connection->waiting = false;
+	connection_wait_for_room(connection, false);
 	connection->dirty = false;
 }
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "fault_rules.h"
@@ -133,6 +134,21 @@ static void share(struct connection *connection, const struct request *request)
 	connection_reply(connection, &reply, NULL, device ? device->shared_fd : -1);
 }
 
+/* Half of what a netlink socket queues; the kernel doubles it. On every machine the same. */
+#define UEVENTS_QUEUE 106496
+
+static bool open_uevents(struct connection *connection, const struct request *request)
+{
+	int queue = UEVENTS_QUEUE;
+
+	setsockopt(connection->fd, SOL_SOCKET, SO_SNDBUF, &queue, sizeof(queue));
+	connection->view = view_by_number(connection->server->views, request->view);
+	refuse(connection, connection->view ? 0 : -ENOENT, NULL);
+	if (connection->view)
+		connection->kind = CONNECTION_UEVENTS;
+	return connection->view != NULL;
+}
+
 static void refresh(struct connection *connection, const struct request *request)
 {
 	const struct view *view = view_by_number(connection->server->views, request->view);
@@ -230,6 +246,9 @@ void server_request(struct connection *connection, const void *bytes, size_t len
 		break;
 	case REQUEST_COMMAND:
 		command(connection, text);
+		break;
+	case REQUEST_UEVENTS:
+		stays = open_uevents(connection, request);
 		break;
 	case REQUEST_OWN:
 		connection->kind = CONNECTION_OWNER;

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "administration.h"
+#include "capture.h"
 #include "faults.h"
 #include "manager.h"
 #include "routes.h"
@@ -67,6 +68,7 @@ static void device_was_changed(struct fabric *fabric, uint32_t node, bool presen
 	}
 	if (present)
 		views_device_changed(server_of(fabric)->views, node, true);
+	uevents_device_changed(server_of(fabric), node, present);
 }
 
 /* The port that the manager sits on: where it was told to, else on the last CA that has a link.
@@ -114,6 +116,28 @@ static int open_trace(struct server *server, const char *name, char *why)
 	return trace_to(&server->fabric, out);
 }
 
+static int open_capture(struct server *server, const struct server_options *options, char *why)
+{
+	uint32_t port = NONE;
+	struct timespec time;
+	uint64_t start;
+	int error;
+
+	if (options->capture_at) {
+		error = capture_port(&server->fabric, options->capture_at, &port, why);
+		if (error)
+			return error;
+	}
+	signal(SIGPIPE, SIG_IGN); /* the file may be a pipe, whose reader ends */
+	clock_gettime(CLOCK_REALTIME, &time);
+	start = (uint64_t)time.tv_sec * SECOND + (uint64_t)time.tv_nsec -
+		(clock_now() - server->start);
+	error = capture_to(&server->fabric, options->capture, port, start);
+	if (error)
+		snprintf(why, 256, "%.200s: %s", options->capture, strerror(-error));
+	return error;
+}
+
 /* The file is there from the beginning: one that cannot be written is told at once. */
 static int open_stats(struct server *server, const char *name, char *why)
 {
@@ -152,6 +176,8 @@ static int init_fabric(struct server *server, struct graph *graph,
 	fabric->service_changed = service_was_changed;
 	fabric->device_changed = device_was_changed;
 	if (options->trace && (error = open_trace(server, options->trace, why)))
+		return error;
+	if (options->capture && (error = open_capture(server, options, why)))
 		return error;
 	if (options->stats && (error = open_stats(server, options->stats, why)))
 		return error;
@@ -243,6 +269,7 @@ void server_free(struct server *server)
 		free(connection);
 	}
 	server->fabric.service_changed = NULL;
+	manager_stop(&server->fabric);
 	if (server->administration)
 		administration_stop(server->administration);
 	if (server->listener >= 0)
@@ -255,6 +282,7 @@ void server_free(struct server *server)
 	hosts_free(&server->fabric);
 	faults_free(&server->fabric);
 	timers_free(&server->fabric);
+	capture_free(&server->fabric);
 	trace_free(&server->fabric);
 	fabric_free(&server->fabric);
 }
@@ -330,6 +358,8 @@ static void handle_event(struct server *server, const struct epoll_event *event)
 		return;
 	if (event->events & EPOLLOUT && connection->kind == CONNECTION_UMAD)
 		connection_flush(connection);
+	if (event->events & EPOLLOUT && connection->kind == CONNECTION_UEVENTS)
+		uevents_flush(connection);
 	if (event->events & (EPOLLIN | EPOLLHUP | EPOLLERR) && !connection_read(connection))
 		connection_close(connection);
 }
@@ -377,6 +407,9 @@ int server_run(struct server *server)
 {
 	int error = 0;
 
+	/* the rules that were given at the start are in force now */
+	if (server->administration)
+		error = manager_start(&server->fabric);
 	while (!server->stop && !error)
 		error = server_round(server, true);
 	return error;

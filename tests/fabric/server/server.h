@@ -16,10 +16,11 @@ struct administration;
 struct server;
 
 enum connection_kind {
-	CONNECTION_NEW,  /* has said nothing yet */
-	CONNECTION_UMAD, /* an open umad device */
-	CONNECTION_ISSM, /* an open issm device, or one that waits for it */
-	CONNECTION_OWNER /* the fabric ends with it */
+	CONNECTION_NEW,     /* has said nothing yet */
+	CONNECTION_UMAD,    /* an open umad device */
+	CONNECTION_ISSM,    /* an open issm device, or one that waits for it */
+	CONNECTION_UEVENTS, /* a program's socket for uevents */
+	CONNECTION_OWNER    /* the fabric ends with it */
 };
 
 struct connection {
@@ -27,14 +28,16 @@ struct connection {
 	struct server *server;
 	enum connection_kind kind;
 	int fd;
-	bool dirty;             /* has messages to send */
-	bool waiting;           /* for room to send, or for the issm device */
-	bool closed;            /* to be freed at the end of the round */
-	uint64_t key;           /* umad: names it in ioctls */
-	uint64_t order;         /* issm: who came first */
-	struct handle *handle;  /* umad */
-	int shared_fd;          /* umad: of its struct shared */
-	struct host_port *host; /* issm */
+	bool dirty;              /* has messages to send */
+	bool waiting;            /* for room to send, or for the issm device */
+	bool member;             /* uevents: of the kernel's group */
+	bool closed;             /* to be freed at the end of the round */
+	uint64_t key;            /* umad: names it in ioctls */
+	uint64_t order;          /* issm: who came first */
+	struct handle *handle;   /* umad */
+	int shared_fd;           /* umad: of its struct shared */
+	struct host_port *host;  /* issm */
+	const struct view *view; /* uevents */
 };
 
 struct server {
@@ -46,6 +49,7 @@ struct server {
 	FILE *stats;    /* written when the server ends; NULL: no such file */
 	uint64_t start; /* CLOCK_MONOTONIC at fabric.now 0 */
 	uint64_t next_key;
+	uint64_t uevents; /* how many there were */
 	int listener;
 	int epoll;
 	int spare; /* a descriptor kept for saying that there is none left */
@@ -59,11 +63,13 @@ static inline struct server *server_of(struct fabric *fabric)
 
 struct server_options {
 	uint64_t seed;
-	bool bare;         /* no built-in manager */
-	const char *sm;    /* where it sits; NULL: on the last CA */
-	const char *trace; /* file; NULL: none */
-	const char *stats; /* file for what each node had to do; NULL: none */
-	double load;       /* traffic */
+	bool bare;              /* no built-in manager */
+	const char *sm;         /* where it sits; NULL: on the last CA */
+	const char *trace;      /* file; NULL: none */
+	const char *capture;    /* file; NULL: none */
+	const char *capture_at; /* NODE/PORT; NULL: all ports */
+	const char *stats;      /* file for what each node had to do; NULL: none */
+	double load;            /* traffic */
 	double errors;
 };
 
@@ -107,6 +113,9 @@ bool connection_read(struct connection *connection);
 /* Sends what is queued, as far as the socket takes it. */
 void connection_flush(struct connection *connection);
 
+/* Whether uevents_flush() or connection_flush() is to be called once there is room to send. */
+void connection_wait_for_room(struct connection *connection, bool wait);
+
 /* Makes a connection the handle of an open device. 0 or a negative errno. */
 int connection_become_umad(struct connection *connection, struct host_port *host);
 
@@ -117,5 +126,13 @@ bool issm_is_held(const struct server *server, const struct host_port *host);
 /* A reply; `fd` goes with it unless it is -1. */
 void connection_reply(struct connection *connection, const struct reply *reply,
 		      const char *text, int fd);
+
+/* --- uevents.c ------------------------------------------------------------------ */
+
+/* Tells the programs that listen that a node's device came or goes. */
+void uevents_device_changed(struct server *server, uint32_t node, bool present);
+
+/* Tells a listener that uevents were lost, if there is room to send. */
+void uevents_flush(struct connection *connection);
 
 #endif

@@ -17,6 +17,8 @@
 #include "graph.h"
 
 #define LID_COUNT      0xc000 /* unicast LIDs are 1 .. 0xbfff (IBA 4.1.3) */
+#define MLID_FIRST     0xc000
+#define MLID_COUNT     1024 /* as many as a switch's multicast table has (SwitchInfo) */
 #define PERMISSIVE_LID 0xffff
 #define DEFAULT_PREFIX 0xfe80000000000000ULL
 #define DEFAULT_PKEY   0xffff
@@ -45,7 +47,10 @@ struct counters;      /* counters.h */
 struct gmp_memory;    /* gmp_agents.h: what was set by GMPs */
 struct switch_tables; /* routes.h: forwarding tables as they were set */
 struct workload;      /* workload.h: what a node's agents had to do */
+struct manager;       /* manager.h */
+struct trees;         /* trees.h: what multicast tables are computed from */
 struct packet;        /* wire_packet.h */
+struct capture;       /* capture.h: NULL: none */
 
 struct port {
 	struct port_settings *settings; /* NULL: all as by default */
@@ -79,10 +84,13 @@ struct fabric {
 	struct node *nodes; /* beside graph.nodes */
 	uint32_t *lids;     /* LID_COUNT entries: which port has it (NONE: nobody) */
 	struct routes *routes;
+	struct trees *trees;     /* NULL: nobody joined a group yet */
+	struct manager *manager; /* NULL: routes stay as they are */
 	struct faults *faults;
 	struct events *events;
 	struct hosts *hosts;
 	struct trace *trace;
+	struct capture *capture;
 	struct gmp_memory *gmp_memory;
 	struct trap *traps; /* those being sent */
 	uint64_t trap_count;
@@ -118,6 +126,12 @@ static inline struct graph_node *hardware(const struct fabric *fabric, uint32_t 
 /* The port that holds a node's LID and answers for it: a switch's port 0; else the port itself.
  */
 uint32_t end_port(const struct fabric *fabric, uint32_t port);
+
+/* Whether a LID is one of those that the multicast tables have. */
+static inline bool is_multicast(uint16_t lid)
+{
+	return lid >= MLID_FIRST && lid < MLID_FIRST + MLID_COUNT;
+}
 
 /* The end port that answers to a LID, or NONE. */
 uint32_t lid_owner(const struct fabric *fabric, uint16_t lid);

@@ -18,35 +18,60 @@ enum {
 	WITH_NUMBER = 4,
 	WITH_NODE = 8,
 	MUST_SAY_WHERE = 16,
-	MAY_NAME_PORT = 32
+	MAY_NAME_PORT = 32,
+	EVERYWHERE = 64
 };
 
 static const struct form {
 	const char *word;
 	enum rule_kind kind;
 	unsigned int parts;
+	const char *example; /* for --help; NULL: another word for the rule before */
+	const char *meaning;
 } forms[] = {
-	{"loss", RULE_LOSS, WITH_CHANCE | MAY_NAME_PORT},
-	{"duplicate", RULE_DUPLICATE, WITH_CHANCE | MAY_NAME_PORT},
-	{"corrupt", RULE_CORRUPT, WITH_CHANCE | MAY_NAME_PORT},
-	{"reorder", RULE_REORDER, WITH_CHANCE | WITH_TIME | MAY_NAME_PORT},
-	{"hop-latency", RULE_HOP_LATENCY, WITH_TIME | MAY_NAME_PORT},
-	{"slow", RULE_SLOW, WITH_TIME},
-	{"smp-time", RULE_SMP_TIME, WITH_TIME},
-	{"smp-queue", RULE_SMP_QUEUE, WITH_NUMBER},
-	{"service", RULE_SERVICE, WITH_TIME},
-	{"buffer", RULE_BUFFER, WITH_NUMBER},
-	{"counters", RULE_COUNTERS, WITH_NUMBER},
-	{"path-limit", RULE_PATH_LIMIT, WITH_NUMBER},
-	{"silent", RULE_SILENT, MUST_SAY_WHERE},
-	{"busy", RULE_BUSY, WITH_CHANCE},
-	{"redirect", RULE_REDIRECT, WITH_NODE | MUST_SAY_WHERE},
-	{"reboot", RULE_REBOOT, WITH_TIME | MUST_SAY_WHERE},
-	{"link down", RULE_LINK_DOWN, MUST_SAY_WHERE | MAY_NAME_PORT},
-	{"link up", RULE_LINK_UP, MUST_SAY_WHERE | MAY_NAME_PORT},
-	{"remove", RULE_REMOVE, MUST_SAY_WHERE},
-	{"add", RULE_ADD, MUST_SAY_WHERE},
-	{"clear", RULE_CLEAR, 0},
+	{"loss", RULE_LOSS, WITH_CHANCE | MAY_NAME_PORT, "loss 1%",
+	 "one packet in a hundred is lost on each link"},
+	{"duplicate", RULE_DUPLICATE, WITH_CHANCE | MAY_NAME_PORT, "duplicate 1%",
+	 "one packet in a hundred is delivered twice"},
+	{"corrupt", RULE_CORRUPT, WITH_CHANCE | MAY_NAME_PORT, "corrupt 1%",
+	 "some bits of one byte change in one packet in a hundred"},
+	{"reorder", RULE_REORDER, WITH_CHANCE | WITH_TIME | MAY_NAME_PORT, "reorder 1% 2ms",
+	 "one packet in a hundred is delayed, others overtake it"},
+	{"hop-latency", RULE_HOP_LATENCY, WITH_TIME | MAY_NAME_PORT, "hop-latency 500ns",
+	 "the time that each link takes"},
+	{"slow", RULE_SLOW, WITH_TIME, "slow 5ms", "the time before a node sends a response"},
+	{"smp-time", RULE_SMP_TIME, WITH_TIME, "smp-time 10us", "service for SMPs only"},
+	{"smp-queue", RULE_SMP_QUEUE, WITH_NUMBER, "smp-queue 16", "buffer for SMPs only"},
+	{"service", RULE_SERVICE, WITH_TIME, "service 20us",
+	 "the time that a node's processor takes for each request"},
+	{"buffer", RULE_BUFFER, WITH_NUMBER, "buffer 4",
+	 "requests that wait for the processor; more are dropped"},
+	{"counters", RULE_COUNTERS, WITH_NUMBER, "counters 32",
+	 "an older PMA: PortCounters only; 64: those without errors"},
+	{"path-limit", RULE_PATH_LIMIT, WITH_NUMBER, "path-limit 64",
+	 "requests of a host in flight; more are dropped"},
+	{"silent", RULE_SILENT, MUST_SAY_WHERE, "silent on NODE",
+	 "the node does not respond, but forwards packets"},
+	{"reroute never", RULE_REROUTE_NEVER, EVERYWHERE, "reroute never",
+	 "the subnet manager keeps the routes when links go down"},
+	{"reroute", RULE_REROUTE, WITH_TIME | EVERYWHERE, "reroute 50ms",
+	 "the time until the subnet manager has new routes"},
+	{"busy", RULE_BUSY, WITH_CHANCE, "busy 50%", "the node responds with status BUSY"},
+	{"redirect", RULE_REDIRECT, WITH_NODE | MUST_SAY_WHERE, "redirect NODE on NODE",
+	 "the second node redirects GMPs to the first one"},
+	{"clone", RULE_CLONE, WITH_NODE | MUST_SAY_WHERE, "clone NODE on NODE",
+	 "the second node has the GUIDs of the first one"},
+	{"reboot", RULE_REBOOT, WITH_TIME | MUST_SAY_WHERE, "reboot 200ms on NODE",
+	 "the node has no power for this time"},
+	{"link down", RULE_LINK_DOWN, MUST_SAY_WHERE | MAY_NAME_PORT, "link down on NODE/PORT",
+	 "removes a cable; without a port, all of the node"},
+	{"link up", RULE_LINK_UP, MUST_SAY_WHERE | MAY_NAME_PORT, "link up on NODE/PORT",
+	 "connects the cable again"},
+	{"remove", RULE_REMOVE, MUST_SAY_WHERE, "remove on NODE",
+	 "removes the device of a node from its programs"},
+	{"return", RULE_ADD, MUST_SAY_WHERE, "return on NODE", "adds the device again"},
+	{"add", RULE_ADD, MUST_SAY_WHERE, NULL, NULL}, /* the same */
+	{"clear", RULE_CLEAR, 0, "clear", "ends all rules"},
 };
 
 struct reader {
@@ -167,8 +192,8 @@ static uint32_t find_node(struct reader *reader, const char *name, size_t length
 	return graph_find(&reader->fabric->graph, copy);
 }
 
-/* "NODE on": the node whom redirected requests are sent to. */
-static int read_redirection(struct reader *reader, struct standing_rule *rule)
+/* "NODE on": the node whom redirected requests are sent to, or whose GUIDs a clone has. */
+static int read_other_node(struct reader *reader, struct standing_rule *rule)
 {
 	const char *on = NULL;
 	uint32_t node;
@@ -180,9 +205,14 @@ static int read_redirection(struct reader *reader, struct standing_rule *rule)
 		on = next;
 	node = on ? find_node(reader, reader->rest, (size_t)(on - reader->rest)) : NONE;
 	if (node == NONE)
-		return refuse(reader, "no such node to redirect to", reader->rest);
+		return refuse(reader,
+			      rule->kind == RULE_CLONE ? "no such node to clone"
+						       : "no such node to redirect to",
+			      reader->rest);
 	port = hardware(reader->fabric, node)->type == NODE_SWITCH ? 0 : 1;
-	rule->number = hardware(reader->fabric, node)->first_port + port;
+	rule->number = rule->kind == RULE_CLONE
+			       ? node
+			       : hardware(reader->fabric, node)->first_port + port;
 	reader->rest = on;
 	return 0;
 }
@@ -255,8 +285,8 @@ static int read_rule(struct reader *reader, struct standing_rule *rule)
 	if (!error && rule->kind == RULE_COUNTERS && rule->number != 32 && rule->number != 64)
 		error = refuse(reader, "counters have 32 or 64 bits", text);
 	if (!error && form->parts & WITH_NODE)
-		error = read_redirection(reader, rule);
-	if (!error)
+		error = read_other_node(reader, rule);
+	if (!error && !(form->parts & EVERYWHERE))
 		error = read_place(reader, form, rule);
 	skip_space(reader);
 	if (!error && *reader->rest)
@@ -301,6 +331,23 @@ static int postpone(struct fabric *fabric, struct reader *reader)
 	return timer_set(fabric, &pending->timer, fabric->now + delay);
 }
 
+/* A later rule of a kind for the same place takes the place of the earlier one, which would
+ * never apply again. Otherwise a fabric that is told rules for days has more and more of them
+ * to look through. */
+static void drop_earlier(struct faults *faults, const struct standing_rule *rule)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < faults->count; i++) {
+		const struct standing_rule *earlier = &faults->standing[i];
+
+		if (earlier->kind != rule->kind || earlier->node != rule->node ||
+		    earlier->port != rule->port)
+			faults->standing[kept++] = *earlier;
+	}
+	faults->count = kept;
+}
+
 static int stand(struct faults *faults, const struct standing_rule *rule)
 {
 	if (faults->count == faults->room) {
@@ -312,6 +359,7 @@ static int stand(struct faults *faults, const struct standing_rule *rule)
 		faults->standing = more;
 		faults->room = room;
 	}
+	drop_earlier(faults, rule);
 	faults->standing[faults->count++] = *rule;
 	if (rule->kind <= RULE_HOP_LATENCY)
 		faults->on_links = true;
@@ -371,6 +419,14 @@ static void act(struct fabric *fabric, const struct standing_rule *rule)
 	}
 }
 
+void fault_print_rules(FILE *out)
+{
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
+		if (forms[i].example)
+			fprintf(out, "  %-23s %s\n", forms[i].example, forms[i].meaning);
+	fprintf(out, "  %-23s %s\n", "after 2s RULE", "the rule, two seconds later");
+}
+
 int fault_apply(struct fabric *fabric, const char *text, struct rule_error *error)
 {
 	struct reader reader = {.fabric = fabric, .rest = text, .error = error};
@@ -386,7 +442,7 @@ int fault_apply(struct fabric *fabric, const char *text, struct rule_error *erro
 	failed = read_rule(&reader, &rule);
 	if (failed)
 		return failed;
-	if (rule.kind <= RULE_PATH_LIMIT)
+	if (rule.kind <= RULE_REROUTE_NEVER)
 		return stand(fabric->faults, &rule);
 	act(fabric, &rule);
 	return 0;

@@ -24,10 +24,11 @@
  *	silent on NODE			answers nothing
  *	busy 50% [on NODE]		answers with status BUSY
  *	redirect NODE on NODE		has general services answered by another one
+ *	clone NODE on NODE		has the GUIDs of another one in its NodeInfo
  *	reboot 200ms on NODE		is gone for so long, its links down
  *	link down|up on NODE/PORT
- *	remove on NODE			takes the node's devices from the programs that use them
- *	add on NODE			and gives them back
+ *	remove on NODE			takes the node's device from the programs that use it
+ *	return on NODE			and gives it back; "add" is the same
  *	clear				ends all rules, also waiting ones; links are up,
  *					nodes have power, devices are back
  *	after 2s RULE			the rule, two seconds after it was given
@@ -38,6 +39,8 @@
  */
 #ifndef FABRIC_FAULT_RULES_H
 #define FABRIC_FAULT_RULES_H
+
+#include <stdio.h>
 
 #include "fabric.h"
 
@@ -50,5 +53,9 @@ struct rule_error {
  * nothing.
  */
 int fault_apply(struct fabric *fabric, const char *rule, struct rule_error *error);
+
+/* A line for each rule, as --help has them: an example, with NODE and PORT, and what it does.
+ */
+void fault_print_rules(FILE *out);
 
 #endif

@@ -175,7 +175,31 @@ uint32_t faults_counters(const struct fabric *fabric, uint32_t node)
 	return limit_of(fabric, RULE_COUNTERS, node);
 }
 
+uint32_t faults_original(const struct fabric *fabric, uint32_t node)
+{
+	uint32_t original = limit_of(fabric, RULE_CLONE, node);
+
+	return original == NO_LIMIT ? node : original;
+}
+
 uint32_t faults_path_limit(const struct fabric *fabric, uint32_t node)
 {
 	return limit_of(fabric, RULE_PATH_LIMIT, node);
+}
+
+bool faults_silent(const struct fabric *fabric, uint32_t node)
+{
+	return fabric->faults && fabric->faults->on_nodes &&
+	       in_force(fabric, RULE_SILENT, node, NONE);
+}
+
+uint64_t faults_reroute(const struct fabric *fabric)
+{
+	const struct standing_rule *rule = NULL;
+
+	if (fabric->faults && fabric->faults->on_nodes)
+		rule = either(fabric, RULE_REROUTE, RULE_REROUTE_NEVER, NONE);
+	if (!rule)
+		return REROUTE_TIME;
+	return rule->kind == RULE_REROUTE ? rule->time : NO_REROUTES;
 }

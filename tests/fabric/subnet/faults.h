@@ -24,7 +24,10 @@ enum rule_kind {
 	RULE_SERVICE,
 	RULE_BUFFER,
 	RULE_COUNTERS,
-	RULE_PATH_LIMIT, /* up to here rules that stand until they are cleared */
+	RULE_CLONE,
+	RULE_PATH_LIMIT,
+	RULE_REROUTE,
+	RULE_REROUTE_NEVER, /* up to here rules that stand until they are cleared */
 	RULE_REBOOT,
 	RULE_LINK_DOWN,
 	RULE_LINK_UP,
@@ -89,7 +92,9 @@ struct treatment { /* what a node does with a request */
 	uint32_t redirect_to; /* an end port */
 };
 
-#define NO_LIMIT UINT32_MAX
+#define NO_LIMIT     UINT32_MAX
+#define NO_REROUTES  UINT64_MAX
+#define REROUTE_TIME (50 * MILLISECOND) /* without a rule */
 
 /* Judges one more request that reached a node. */
 void faults_on_node(struct fabric *fabric, uint32_t node, bool smp,
@@ -97,6 +102,16 @@ void faults_on_node(struct fabric *fabric, uint32_t node, bool smp,
 
 /* How many bits the counters of a node have at most: 32, 64, or NO_LIMIT. */
 uint32_t faults_counters(const struct fabric *fabric, uint32_t node);
+
+/* The node whose GUIDs a node has in its NodeInfo: the node itself without a rule. */
+uint32_t faults_original(const struct fabric *fabric, uint32_t node);
+
+/* Whether a node does not respond. */
+bool faults_silent(const struct fabric *fabric, uint32_t node);
+
+/* How long the built-in manager takes for new routes, nanoseconds; NO_REROUTES: it makes none.
+ */
+uint64_t faults_reroute(const struct fabric *fabric);
 
 /* How many requests of a host may be in flight; NO_LIMIT: as many as it sends. */
 uint32_t faults_path_limit(const struct fabric *fabric, uint32_t node);

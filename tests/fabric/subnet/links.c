@@ -23,6 +23,7 @@ static void set_states(struct fabric *fabric, uint32_t port, enum port_state sta
 	struct port *end = &fabric->ports[port];
 	uint32_t node = cable(fabric, port)->node;
 	bool was_active;
+	bool was_down;
 
 	if (end->state == state && end->phys_state == phys_state)
 		return;
@@ -30,12 +31,14 @@ static void set_states(struct fabric *fabric, uint32_t port, enum port_state sta
 	if (end->state >= PORT_INIT && state == PORT_DOWN)
 		counter_add(fabric, port, COUNT_LINK_DOWNED, 1);
 	was_active = end->state == PORT_ACTIVE;
+	was_down = end->state == PORT_DOWN;
 	end->state = (uint8_t)state;
 	end->phys_state = (uint8_t)phys_state;
 	if (fabric->service_changed && end_port(fabric, port) == port &&
 	    was_active != (state == PORT_ACTIVE))
 		fabric->service_changed(fabric, port, state == PORT_ACTIVE);
-	if (hardware(fabric, node)->type == NODE_SWITCH && state <= PORT_INIT) {
+	/* what comes back Active has been in Init, of which the switch tells */
+	if (hardware(fabric, node)->type == NODE_SWITCH && (state <= PORT_INIT || was_down)) {
 		fabric->nodes[node].state_change = true;
 		trap_link_state(fabric, node);
 	}

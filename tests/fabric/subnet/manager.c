@@ -1,8 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* A configured subnet. */
+/* A configured subnet, and routes that follow its links. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "faults.h"
 #include "link.h"
+#include "mad_header.h"
 #include "manager.h"
+#include "routes.h"
+#include "trees.h"
+
+#define NOTICE     64 /* where an SMP's data, here a Notice, begin */
+#define LINK_STATE 128
+
+struct manager {
+	struct timer timer; /* the next sweep */
+};
 
 static bool is_end_port(const struct fabric *fabric, uint32_t port)
 {
@@ -105,4 +119,70 @@ uint32_t bring_up(struct fabric *fabric, uint32_t sm_port)
 	for (uint32_t port = 0; port < fabric->graph.port_count; port++)
 		activate(fabric, port);
 	return without;
+}
+
+void manager_sweep(struct fabric *fabric)
+{
+	const struct graph *graph = &fabric->graph;
+	bool changed = false;
+
+	for (uint32_t port = 0; port < graph->port_count; port++) {
+		uint32_t peer = cable(fabric, port)->peer;
+
+		if (peer != NONE)
+			changed |= routes_set_link(fabric, port,
+						   link_is_up(fabric, port) &&
+							   link_is_up(fabric, peer));
+	}
+	for (uint32_t node = 0; node < graph->node_count; node++) {
+		bool silent;
+
+		if (hardware(fabric, node)->type != NODE_SWITCH)
+			continue;
+		silent = faults_silent(fabric, node);
+		changed |= routes_set_avoided(fabric, node, silent);
+		if (!silent)
+			fabric->nodes[node].state_change = false;
+	}
+	if (!changed)
+		return;
+	routes_forget(fabric);
+	trees_expire(fabric);
+}
+
+static void sweep(struct fabric *fabric, struct timer *timer)
+{
+	if (faults_reroute(fabric) != NO_REROUTES)
+		manager_sweep(fabric);
+	timer_set(fabric, timer, fabric->now + SWEEP_INTERVAL);
+}
+
+int manager_start(struct fabric *fabric)
+{
+	fabric->manager = calloc(1, sizeof(*fabric->manager));
+	if (!fabric->manager)
+		return -ENOMEM;
+	fabric->manager->timer.run = sweep;
+	if (faults_reroute(fabric) != NO_REROUTES)
+		manager_sweep(fabric);
+	return timer_set(fabric, &fabric->manager->timer, fabric->now + SWEEP_INTERVAL);
+}
+
+void manager_stop(struct fabric *fabric)
+{
+	if (!fabric->manager)
+		return;
+	timer_cancel(fabric, &fabric->manager->timer);
+	free(fabric->manager);
+	fabric->manager = NULL;
+}
+
+void manager_heard(struct fabric *fabric, const uint8_t mad[MAD_BYTES])
+{
+	uint64_t delay = faults_reroute(fabric);
+
+	if (!fabric->manager || delay == NO_REROUTES || get16(mad + NOTICE + 4) != LINK_STATE)
+		return;
+	if (fabric->now + delay < fabric->manager->timer.at)
+		timer_set(fabric, &fabric->manager->timer, fabric->now + delay);
 }

@@ -224,6 +224,11 @@ void node_receive(struct fabric *fabric, uint32_t port, const struct packet *pac
 	struct treatment treatment;
 	struct packet copy;
 
+	/* management's queue pairs are attached to no group (IBA 10.5) */
+	if (is_multicast(packet->dlid)) {
+		packet_end(fabric, packet, port, "in no group");
+		return;
+	}
 	if (!has_right_qp(fabric, port, packet)) {
 		packet_end(fabric, packet, port, "wrong QP or Q_Key");
 		return;

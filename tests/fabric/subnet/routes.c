@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mad_header.h"
 #include "routes.h"
 
 #define BLOCKS           (LID_COUNT / 64)
@@ -28,6 +29,9 @@ struct routes {
 	uint32_t count;
 	uint8_t **rows;  /* by rank of the destination; NULL: not asked for yet */
 	uint32_t *queue; /* for the walk */
+	bool *down;      /* by port: its link, as the manager knows it, */
+	bool *avoided;   /* by rank: other switches are preferred on the way */
+	uint32_t avoided_count;
 };
 
 int routes_init(struct fabric *fabric, bool computed)
@@ -52,7 +56,47 @@ int routes_init(struct fabric *fabric, bool computed)
 	}
 	routes->rows = calloc(routes->count + 1UL, sizeof(*routes->rows));
 	routes->queue = malloc((routes->count + 1UL) * sizeof(*routes->queue));
-	return routes->rows && routes->queue ? 0 : -ENOMEM;
+	routes->down = calloc(graph->port_count + 1UL, sizeof(*routes->down));
+	routes->avoided = calloc(routes->count + 1UL, sizeof(*routes->avoided));
+	return routes->rows && routes->queue && routes->down && routes->avoided ? 0 : -ENOMEM;
+}
+
+bool routes_set_link(struct fabric *fabric, uint32_t port, bool up)
+{
+	bool changed = fabric->routes->down[port] == up;
+
+	fabric->routes->down[port] = !up;
+	return changed;
+}
+
+bool routes_link(const struct fabric *fabric, uint32_t port)
+{
+	return !fabric->routes->down[port];
+}
+
+bool routes_set_avoided(struct fabric *fabric, uint32_t switch_node, bool avoided)
+{
+	struct routes *routes = fabric->routes;
+	bool *known = &routes->avoided[routes->rank[switch_node]];
+
+	if (*known == avoided)
+		return false;
+	*known = avoided;
+	if (avoided)
+		routes->avoided_count++;
+	else
+		routes->avoided_count--;
+	return true;
+}
+
+void routes_forget(struct fabric *fabric)
+{
+	struct routes *routes = fabric->routes;
+
+	for (uint32_t i = 0; routes->rows && i < routes->count; i++) {
+		free(routes->rows[i]);
+		routes->rows[i] = NULL;
+	}
 }
 
 void routes_free(struct fabric *fabric)
@@ -61,10 +105,11 @@ void routes_free(struct fabric *fabric)
 
 	if (!routes)
 		return;
-	for (uint32_t i = 0; routes->rows && i < routes->count; i++)
-		free(routes->rows[i]);
+	routes_forget(fabric);
 	free(routes->rows);
 	free(routes->queue);
+	free(routes->down);
+	free(routes->avoided);
 	free(routes->switches);
 	free(routes->rank);
 	free(routes);
@@ -75,32 +120,44 @@ void routes_free(struct fabric *fabric)
  * Of several ports that lead on equally well, which one: each switch begins its search at
  * another port for each destination, so that the load spreads.
  */
+static uint32_t expand(const struct fabric *fabric, uint32_t destination, uint32_t at,
+		       uint8_t *row, uint32_t tail)
+{
+	const struct routes *routes = fabric->routes;
+	const struct graph_node *node = hardware(fabric, at);
+	unsigned int start = (unsigned int)fabric_hash(fabric, 'r', destination, at);
+
+	for (unsigned int i = 0; i < node->port_count; i++) {
+		uint32_t number = 1 + (start + i) % node->port_count;
+		uint32_t peer = cable(fabric, node->first_port + number)->peer;
+		uint32_t next = peer == NONE ? NONE : cable(fabric, peer)->node;
+
+		if (next == NONE || routes->rank[next] == NONE || routes->down[peer] ||
+		    row[routes->rank[next]] != NO_ROUTE)
+			continue;
+		row[routes->rank[next]] = cable(fabric, peer)->number;
+		routes->queue[tail++] = next;
+	}
+	return tail;
+}
+
+/* A switch that is avoided leads to what no other switch leads to. */
 static void walk(const struct fabric *fabric, uint32_t destination, uint8_t *row)
 {
-	struct routes *routes = fabric->routes;
-	uint32_t head = 0;
+	const struct routes *routes = fabric->routes;
 	uint32_t tail = 0;
 
 	memset(row, NO_ROUTE, routes->count);
 	row[routes->rank[destination]] = 0;
 	routes->queue[tail++] = destination;
-	while (head < tail) {
-		uint32_t at = routes->queue[head++];
-		const struct graph_node *node = hardware(fabric, at);
-		unsigned int start = (unsigned int)fabric_hash(fabric, 'r', destination, at);
+	for (uint32_t head = 0; head < tail; head++) {
+		uint32_t at = routes->queue[head];
 
-		for (unsigned int i = 0; i < node->port_count; i++) {
-			uint32_t number = 1 + (start + i) % node->port_count;
-			uint32_t peer = cable(fabric, node->first_port + number)->peer;
-			uint32_t next = peer == NONE ? NONE : cable(fabric, peer)->node;
-
-			if (next == NONE || routes->rank[next] == NONE ||
-			    row[routes->rank[next]] != NO_ROUTE)
-				continue;
-			row[routes->rank[next]] = cable(fabric, peer)->number;
-			routes->queue[tail++] = next;
-		}
+		if (at == destination || !routes->avoided[routes->rank[at]])
+			tail = expand(fabric, destination, at, row, tail);
 	}
+	for (uint32_t head = 0; routes->avoided_count && head < tail; head++)
+		tail = expand(fabric, destination, routes->queue[head], row, tail);
 }
 
 static const uint8_t *row_to(struct fabric *fabric, uint32_t destination)
@@ -116,11 +173,17 @@ static const uint8_t *row_to(struct fabric *fabric, uint32_t destination)
 	return routes->rows[rank];
 }
 
+uint8_t route_to_switch(struct fabric *fabric, uint32_t switch_node, uint32_t destination)
+{
+	const uint8_t *row = row_to(fabric, destination);
+
+	return row ? row[fabric->routes->rank[switch_node]] : NO_ROUTE;
+}
+
 static uint8_t compute_port(struct fabric *fabric, uint32_t switch_node, uint16_t lid)
 {
 	uint32_t owner = lid_owner(fabric, lid);
 	uint32_t destination;
-	const uint8_t *row;
 
 	if (!fabric->routes || !fabric->routes->computed || owner == NONE)
 		return NO_ROUTE;
@@ -128,7 +191,7 @@ static uint8_t compute_port(struct fabric *fabric, uint32_t switch_node, uint16_
 	if (hardware(fabric, destination)->type != NODE_SWITCH) {
 		uint32_t leaf = cable(fabric, owner)->peer;
 
-		if (leaf == NONE)
+		if (leaf == NONE || fabric->routes->down[leaf])
 			return NO_ROUTE;
 		destination = cable(fabric, leaf)->node;
 		if (destination == switch_node)
@@ -136,8 +199,7 @@ static uint8_t compute_port(struct fabric *fabric, uint32_t switch_node, uint16_
 		if (hardware(fabric, destination)->type != NODE_SWITCH)
 			return NO_ROUTE;
 	}
-	row = row_to(fabric, destination);
-	return row ? row[fabric->routes->rank[switch_node]] : NO_ROUTE;
+	return route_to_switch(fabric, switch_node, destination);
 }
 
 /* A table's entry, as it was set or else as it is computed. */
@@ -210,6 +272,54 @@ int route_set_multicast_block(struct fabric *fabric, uint32_t switch_node, unsig
 	if (!tables || block >= MULTICAST_BLOCKS || position >= POSITIONS)
 		return -ENOMEM;
 	return set_block(&tables->multicast[block][position], in);
+}
+
+/* Where the 16 ports with a port of a multicast LID's entry are, in a block at a position. */
+static uint8_t *multicast_entry(const struct switch_tables *tables, uint16_t mlid,
+				unsigned int number)
+{
+	unsigned int place = mlid - MLID_FIRST;
+	uint8_t *block = tables ? tables->multicast[place / 32][number / 16] : NULL;
+
+	return block ? block + 2UL * (place % 32) : NULL;
+}
+
+bool route_multicast_has(const struct fabric *fabric, uint32_t switch_node, uint16_t mlid,
+			 unsigned int number)
+{
+	const uint8_t *ports = multicast_entry(fabric->nodes[switch_node].tables, mlid, number);
+
+	return ports && get16(ports) >> number % 16 & 1;
+}
+
+void route_multicast_add(struct fabric *fabric, uint32_t switch_node, uint16_t mlid,
+			 unsigned int number)
+{
+	static const uint8_t none[64];
+	struct switch_tables *tables = tables_of(fabric, switch_node);
+	unsigned int block = (mlid - (unsigned int)MLID_FIRST) / 32;
+	uint8_t *ports;
+
+	if (tables && !tables->multicast[block][number / 16])
+		set_block(&tables->multicast[block][number / 16], none);
+	ports = multicast_entry(tables, mlid, number);
+	if (ports)
+		put16(ports, get16(ports) | 1U << number % 16);
+}
+
+void route_multicast_clear(struct fabric *fabric, uint16_t mlid)
+{
+	for (uint32_t i = 0; i < fabric->routes->count; i++) {
+		const struct switch_tables *tables =
+			fabric->nodes[fabric->routes->switches[i]].tables;
+
+		for (unsigned int position = 0; tables && position < POSITIONS; position++) {
+			uint8_t *ports = multicast_entry(tables, mlid, position * 16);
+
+			if (ports)
+				put16(ports, 0);
+		}
+	}
 }
 
 void switch_tables_free(struct switch_tables *tables)

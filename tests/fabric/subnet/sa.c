@@ -6,6 +6,7 @@
 #include "rmpp.h"
 #include "sa.h"
 #include "sa_groups.h"
+#include "sa_multi.h"
 #include "sa_services.h"
 #include "sa_subscriptions.h"
 
@@ -20,11 +21,13 @@
 enum {
 	HAS_OPTIONAL_RECORDS = 1 << 8,
 	HAS_MULTICAST = 1 << 9,
+	HAS_MULTI_PATH = 1 << 10,
 	MATCHES_CAPABILITIES = 1 << 13
 };
 
-/* And CapabilityMask2: PortInfoRecords are complete. */
+/* And CapabilityMask2: GUIDs can be set, PortInfoRecords are complete. */
 enum {
+	HAS_ADDITIONAL_GUIDS = 1 << 5,
 	HAS_FULL_PORT_INFO = 1 << 6,
 	HAS_EXTENDED_SPEEDS = 1 << 7
 };
@@ -77,9 +80,10 @@ static void class_port_info(struct sa_request *request)
 	mad_set_field(request->record, 0, IB_CPI_BASEVER_F, 1);
 	mad_set_field(request->record, 0, IB_CPI_CLASSVER_F, CLASS_VERSION);
 	mad_set_field(request->record, 0, IB_CPI_CAPMASK_F,
-		      HAS_OPTIONAL_RECORDS | HAS_MULTICAST | MATCHES_CAPABILITIES);
+		      HAS_OPTIONAL_RECORDS | HAS_MULTICAST | HAS_MULTI_PATH |
+			      MATCHES_CAPABILITIES);
 	mad_set_field(request->record, 0, IB_CPI_CAPMASK2_F,
-		      HAS_FULL_PORT_INFO | HAS_EXTENDED_SPEEDS);
+		      HAS_ADDITIONAL_GUIDS | HAS_FULL_PORT_INFO | HAS_EXTENDED_SPEEDS);
 	mad_set_field(request->record, 0, IB_CPI_RESP_TIME_VALUE_F, RESPONSE_TIME);
 }
 
@@ -91,13 +95,15 @@ static const struct record_type *type_of(unsigned int attribute)
 	return NULL;
 }
 
-static unsigned int perform(struct sa_request *request)
+static unsigned int perform(struct sa_request *request, const uint8_t *message, size_t length)
 {
 	unsigned int attribute = mad_attribute(request->mad);
 	unsigned int method = mad_method(request->mad);
 
 	if (request->mad[0] != 1 || mad_version(request->mad) != CLASS_VERSION)
 		return STATUS_BAD_VERSION;
+	if (method == METHOD_MULTI && attribute == IB_SA_ATTR_MULTIPATH)
+		return sa_multi_path(request, message, length);
 	if (method != METHOD_GET && method != METHOD_SET && method != METHOD_GET_TABLE &&
 	    method != METHOD_DELETE)
 		return method == METHOD_TRACE_TABLE || method == METHOD_MULTI
@@ -183,7 +189,8 @@ uint8_t *sa_answer(struct sa *sa, uint32_t from, uint16_t from_lid, const uint8_
 		return NULL;
 	asked.mask = get64(asked.mad + 48);
 	asked.trusted = get64(asked.mad + 36) != 0;
-	asked.table = mad_method(asked.mad) == METHOD_GET_TABLE;
-	status = perform(&asked);
+	asked.table = mad_method(asked.mad) == METHOD_GET_TABLE ||
+		      mad_method(asked.mad) == METHOD_MULTI;
+	status = perform(&asked, request, request_length);
 	return make_answer(&asked, status, length);
 }

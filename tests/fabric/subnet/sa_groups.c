@@ -7,6 +7,7 @@
 #include "link.h"
 #include "sa_groups.h"
 #include "sa_match.h"
+#include "trees.h"
 
 struct group *group_find(struct sa *sa, const uint8_t mgid[16])
 {
@@ -65,7 +66,9 @@ void group_remove(struct sa *sa, struct group *group)
 	while (*link != group)
 		link = &(*link)->next;
 	*link = group->next;
-	sa->mlid_used[get16(group->record + MCM_AT_MLID) - MLID_FIRST] = false;
+	sa->mlid_used[mlid_of(group) - MLID_FIRST] = false;
+	for (const struct member *member = group->members; member; member = member->next)
+		tree_leave(sa->fabric, mlid_of(group), member->port);
 	free_group(group);
 }
 

@@ -59,6 +59,11 @@ struct group {
 	uint8_t record[52]; /* its MCMemberRecord, without a member */
 };
 
+static inline uint16_t mlid_of(const struct group *group)
+{
+	return (uint16_t)get16(group->record + MCM_AT_MLID);
+}
+
 int groups_start(struct sa *sa);
 struct group *group_find(struct sa *sa, const uint8_t mgid[16]);
 struct group *group_find_lid(struct sa *sa, uint16_t mlid);

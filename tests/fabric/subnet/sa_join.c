@@ -8,6 +8,7 @@
 #include "sa_match.h"
 #include "sa_subscriptions.h"
 #include "settings.h"
+#include "trees.h"
 
 #define IS_CREATED 66 /* traps (IBA 14.2.5.1) */
 #define IS_DELETED 67
@@ -165,8 +166,10 @@ static unsigned int add_member(struct sa_request *request, struct group *group, 
 		return SA_DENIED;
 	if (!member) {
 		member = calloc(1, sizeof(*member));
-		if (!member)
+		if (!member || tree_join(request->fabric, mlid_of(group), port)) {
+			free(member);
 			return SA_NO_RESOURCES;
+		}
 		memcpy(member->gid, request->record + MCM_AT_PORT_GID, 16);
 		member->port = port;
 		member->proxy = port != request->from;
@@ -219,10 +222,11 @@ unsigned int group_join(struct sa_request *request)
 	return status;
 }
 
-static void remove_member(struct group *group, struct member *member)
+static void remove_member(struct fabric *fabric, struct group *group, struct member *member)
 {
 	struct member **link = &group->members;
 
+	tree_leave(fabric, mlid_of(group), member->port);
 	while (*link != member)
 		link = &(*link)->next;
 	*link = member->next;
@@ -267,7 +271,7 @@ unsigned int group_leave(struct sa_request *request)
 		(uint8_t)((group->record[MCM_AT_SCOPE_STATE] & 0xf0) | left);
 	member->state &= (uint8_t)~left;
 	if (!member->state)
-		remove_member(group, member);
+		remove_member(request->fabric, group, member);
 	remove_if_deserted(request->sa, group);
 	return STATUS_OK;
 }

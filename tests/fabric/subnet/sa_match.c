@@ -118,10 +118,30 @@ uint32_t sa_find_guid(struct sa *sa, uint64_t guid)
 	return sa->by_guid[slot];
 }
 
-/* A port has its subnet's GID and a link-local one (IBA 4.1.1). */
+/* The port that has it beside its own GUID. Few ports have such: those with settings. */
+static uint32_t find_alias(const struct fabric *fabric, uint64_t guid)
+{
+	for (uint32_t port = 0; guid && port < fabric->graph.port_count; port++) {
+		const struct port_settings *settings = fabric->ports[port].settings;
+
+		for (unsigned int i = 1; settings && i < guid_capacity(fabric, port); i++)
+			if (settings->guids[i] == guid)
+				return port;
+	}
+	return NONE;
+}
+
+uint32_t sa_find_any_guid(struct sa *sa, uint64_t guid)
+{
+	uint32_t port = sa_find_guid(sa, guid);
+
+	return port == NONE ? find_alias(sa->fabric, guid) : port;
+}
+
+/* A port has its subnet's GID and a link-local one (IBA 4.1.1), of each of its GUIDs. */
 uint32_t sa_find_gid(struct sa *sa, const uint8_t gid[16])
 {
-	uint32_t port = sa_find_guid(sa, get64(gid + 8));
+	uint32_t port = sa_find_any_guid(sa, get64(gid + 8));
 
 	if (port == NONE || !sa_in_subnet(sa->fabric, port) ||
 	    (get64(gid) != DEFAULT_PREFIX && get64(gid) != gid_prefix(sa->fabric, port)))

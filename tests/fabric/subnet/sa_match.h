@@ -20,8 +20,9 @@ void sa_each_end_port(struct sa_request *request,
 /* Whether an end port can be reached now: it has a LID and its link is up. */
 bool sa_in_subnet(const struct fabric *fabric, uint32_t port);
 
-/* The end port with this GUID or GID, or NONE. */
+/* The end port with this GUID, its own or any of its GUIDs, or with this GID; or NONE. */
 uint32_t sa_find_guid(struct sa *sa, uint64_t guid);
+uint32_t sa_find_any_guid(struct sa *sa, uint64_t guid);
 uint32_t sa_find_gid(struct sa *sa, const uint8_t gid[16]);
 
 /* Whether a port is a member of the P_Key's partition; a P_Key that lets two ports talk, or 0.

@@ -62,9 +62,6 @@ struct sa_request {
 	uint32_t count;      /* of records */
 };
 
-#define MLID_FIRST 0xc000
-#define MLID_COUNT 1024 /* as many as a switch's multicast table has (SwitchInfo) */
-
 struct sa {
 	struct fabric *fabric;
 	/* sa.h: sa_send_fn */
@@ -76,7 +73,8 @@ struct sa {
 	struct service *services;
 	struct subscription *subscriptions;
 	uint64_t transaction; /* of the last Report */
-	uint32_t unique;      /* of the last MGID made here */
+	uint32_t unique;      /* of the last MGID made here, */
+	uint32_t last_alias;  /* and of the last GUID */
 	bool mlid_used[MLID_COUNT];
 };
 

@@ -6,7 +6,7 @@
 #include "routes.h"
 #include "sa_groups.h"
 #include "sa_match.h"
-#include "settings.h"
+#include "wire.h"
 
 #define MAX_HOPS    64
 #define PORT_0_RATE 3  /* 10 Gb/s: of a switch with itself */
@@ -154,13 +154,15 @@ static void put_choices(const struct sa_request *request, uint8_t *record)
 		record[AT_QOS + 1] |= wanted[AT_QOS + 1] & 0xf;
 }
 
-/* A GID keeps the form in which it was asked for: the subnet's or the link-local one. */
+/* A GID keeps the form in which it was asked for: the subnet's or the link-local one, of the
+ * port's own GUID or of another one. */
 static void put_gid(const struct sa_request *request, uint64_t component, unsigned int at,
 		    uint32_t port, uint8_t *record)
 {
-	put64(record + at, request->mask & component ? get64(request->record + at)
-						     : gid_prefix(request->fabric, port));
-	put64(record + at + 8, cable(request->fabric, port)->guid);
+	if (request->mask & component)
+		memcpy(record + at, request->record + at, 16);
+	else
+		port_gid(request->fabric, port, record + at);
 }
 
 /* One path; false: no more are wanted. */

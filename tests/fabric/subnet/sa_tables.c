@@ -4,10 +4,16 @@
  * Subnet administration: records of the tables that nodes have, a block each (IBA 15.2.5.4 -
  * 15.2.5.12). Blocks are asked for one after the other until the node has no more.
  */
+#include "links.h"
 #include "sa_match.h"
+#include "settings.h"
 #include "sma.h"
 
-#define HEAD 8 /* bytes of a record before its block */
+#define HEAD            8                     /* bytes of a record before its block */
+#define GUIDS_PER_BLOCK 8                     /* of GUIDInfo */
+#define OF_BLOCK        0x3                   /* LID and block, as components */
+#define OF_GUID(i)      COMPONENT(4 + (i))    /* and a GUID of the block */
+#define ASSIGNED_GUID   0x0014050000000000ULL /* and a number: what the SA assigns */
 
 /* Numbers of blocks or ports to ask for: what a component names, or all. */
 struct range {
@@ -82,6 +88,82 @@ static void walk_guids(struct sa_request *request)
 	sa_each_end_port(request, visit_guids);
 }
 
+/*
+ * Set and Delete (IBA 15.2.5.18): the components say which GUIDs of the block are meant. The
+ * first one of a port is its own and stays.
+ */
+static unsigned int check_guids(const struct sa_request *request, uint32_t *port)
+{
+	const uint8_t *wanted = request->record;
+
+	if ((request->mask & OF_BLOCK) != OF_BLOCK)
+		return SA_INSUFFICIENT_COMPONENTS;
+	*port = lid_owner(request->fabric, (uint16_t)get16(wanted));
+	if (*port == NONE || !sa_in_subnet(request->fabric, *port) ||
+	    wanted[2] * GUIDS_PER_BLOCK >= guid_capacity(request->fabric, *port))
+		return SA_NO_RECORDS;
+	return request->mask & OF_GUID(0) ? SA_INVALID : STATUS_OK;
+}
+
+/* A GUID that the SA makes up, as opensm does. */
+static uint64_t make_guid(struct sa *sa)
+{
+	uint64_t guid;
+
+	do {
+		guid = ASSIGNED_GUID | ++sa->last_alias;
+	} while (sa_find_any_guid(sa, guid) != NONE);
+	return guid;
+}
+
+/* What is in use already, there or elsewhere, changes nothing; nor does 0 if there is one. */
+static void set_guid(struct sa *sa, uint64_t *guid, uint64_t wanted)
+{
+	if (!wanted && *guid)
+		return;
+	if (!wanted)
+		wanted = make_guid(sa);
+	else if (sa_find_any_guid(sa, wanted) != NONE)
+		return;
+	*guid = wanted;
+}
+
+static unsigned int change_guids(struct sa_request *request, bool remove)
+{
+	struct port_settings *settings;
+	uint32_t port = NONE;
+	unsigned int status = check_guids(request, &port);
+
+	if (status)
+		return status;
+	settings = settings_of(request->fabric, port);
+	if (!settings)
+		return SA_NO_RESOURCES;
+	for (unsigned int i = 1; i < guid_capacity(request->fabric, port); i++) {
+		if (!(request->mask & OF_GUID(i)))
+			continue;
+		if (remove)
+			settings->guids[i] = 0;
+		else
+			set_guid(request->sa, &settings->guids[i],
+				 get64(request->record + HEAD + 8UL * i));
+	}
+	port_changed(request->fabric, port);
+	put16(request->record, lid_of(request, port));
+	ask(request, port, IB_ATTR_GUID_INFO, 0, request->record);
+	return STATUS_OK;
+}
+
+static unsigned int set_guids(struct sa_request *request)
+{
+	return change_guids(request, false);
+}
+
+static unsigned int remove_guids(struct sa_request *request)
+{
+	return change_guids(request, true);
+}
+
 static const uint16_t guid_fields[] = {16, 8, 8, 32, 64, 64, 64, 64, 64, 64, 64, 64};
 
 const struct record_type guid_info_record = {
@@ -89,6 +171,8 @@ const struct record_type guid_info_record = {
 	.size = HEAD + 64,
 	FIELDS(guid_fields),
 	.walk = walk_guids,
+	.set = set_guids,
+	.remove = remove_guids,
 };
 
 static bool visit_pkeys(struct sa_request *request, uint32_t port)

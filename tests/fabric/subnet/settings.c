@@ -68,6 +68,14 @@ uint16_t pkey_at(const struct fabric *fabric, uint32_t port, unsigned int index)
 	return index == 0 ? DEFAULT_PKEY : 0;
 }
 
+unsigned int guid_capacity(const struct fabric *fabric, uint32_t port)
+{
+	if (end_port(fabric, port) != port)
+		return 0;
+	return hardware(fabric, cable(fabric, port)->node)->type == NODE_SWITCH ? 1
+										: GUID_COUNT;
+}
+
 void settings_free(struct port_settings *settings)
 {
 	if (!settings)

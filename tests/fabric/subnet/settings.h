@@ -58,6 +58,9 @@ const struct port_settings *settings_read(const struct fabric *fabric, uint32_t 
 uint64_t gid_prefix(const struct fabric *fabric, uint32_t port);
 uint16_t pkey_at(const struct fabric *fabric, uint32_t port, unsigned int index);
 
+/* How many GUIDs a port has room for (PortInfo: GUIDCap); 0: it is no end port. */
+unsigned int guid_capacity(const struct fabric *fabric, uint32_t port);
+
 void settings_free(struct port_settings *settings);
 
 #endif

@@ -10,6 +10,7 @@
 #include "routes.h"
 #include "settings.h"
 #include "setup.h"
+#include "trees.h"
 #include "workload.h"
 
 /* PortInfo's CapabilityMask (IBA 14.2.5.6), by bit. */
@@ -82,6 +83,7 @@ void fabric_free(struct fabric *fabric)
 	for (uint32_t i = 0; fabric->nodes && i < fabric->graph.node_count; i++)
 		node_free(&fabric->nodes[i]);
 	routes_free(fabric);
+	trees_free(fabric);
 	gmp_memory_free(fabric->gmp_memory);
 	free(fabric->ports);
 	free(fabric->nodes);

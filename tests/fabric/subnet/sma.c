@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /* The subnet management agent: who may ask (M_Key), what is answered to Get. */
+#include "faults.h"
 #include "link.h"
 #include "links.h"
 #include "routes.h"
 #include "settings.h"
 #include "sma.h"
 #include "traps.h"
+#include "trees.h"
 
 #define VL_CAP            4 /* as encoded: VL0 - VL7 */
 #define MULTICAST_FDB_CAP 1024
@@ -30,15 +32,18 @@ static void read_node_info(const struct fabric *fabric, uint32_t node, uint8_t i
 			   uint8_t *data)
 {
 	const struct graph_node *hw = hardware(fabric, node);
-	uint32_t port = is_switch(fabric, node) ? hw->first_port : hw->first_port + in_port;
+	const struct graph_node *original = hardware(fabric, faults_original(fabric, node));
+	uint32_t port = original->type == NODE_SWITCH ? 0 : in_port;
 
 	mad_set_field(data, 0, IB_NODE_BASE_VERS_F, 1);
 	mad_set_field(data, 0, IB_NODE_CLASS_VERS_F, 1);
 	mad_set_field(data, 0, IB_NODE_TYPE_F, hw->type);
 	mad_set_field(data, 0, IB_NODE_NPORTS_F, hw->port_count);
-	mad_set_field64(data, 0, IB_NODE_SYSTEM_GUID_F, hw->system_guid);
-	mad_set_field64(data, 0, IB_NODE_GUID_F, hw->guid);
-	mad_set_field64(data, 0, IB_NODE_PORT_GUID_F, cable(fabric, port)->guid);
+	mad_set_field64(data, 0, IB_NODE_SYSTEM_GUID_F, original->system_guid);
+	mad_set_field64(data, 0, IB_NODE_GUID_F, original->guid);
+	if (port <= original->port_count)
+		mad_set_field64(data, 0, IB_NODE_PORT_GUID_F,
+				cable(fabric, original->first_port + port)->guid);
 	mad_set_field(data, 0, IB_NODE_PARTITION_CAP_F, PKEY_COUNT);
 	mad_set_field(data, 0, IB_NODE_DEVID_F, hw->device_id);
 	mad_set_field(data, 0, IB_NODE_REVISION_F, 0);
@@ -66,7 +71,6 @@ static void read_end_port(const struct fabric *fabric, uint32_t port,
 			  const struct port_settings *settings, uint8_t *data)
 {
 	const struct port *state = &fabric->ports[port];
-	bool of_switch = is_switch(fabric, cable(fabric, port)->node);
 
 	mad_set_field64(data, 0, IB_PORT_MKEY_F, settings->mkey);
 	mad_set_field64(data, 0, IB_PORT_GID_PREFIX_F, settings->gid_prefix);
@@ -80,7 +84,7 @@ static void read_end_port(const struct fabric *fabric, uint32_t port,
 	mad_set_field(data, 0, IB_PORT_MKEY_VIOL_F, settings->mkey_violations);
 	mad_set_field(data, 0, IB_PORT_PKEY_VIOL_F, settings->pkey_violations);
 	mad_set_field(data, 0, IB_PORT_QKEY_VIOL_F, settings->qkey_violations);
-	mad_set_field(data, 0, IB_PORT_GUID_CAP_F, of_switch ? 1 : GUID_COUNT);
+	mad_set_field(data, 0, IB_PORT_GUID_CAP_F, guid_capacity(fabric, port));
 	mad_set_field(data, 0, IB_PORT_CLIENT_REREG_F, settings->client_reregister);
 	mad_set_field(data, 0, IB_PORT_SUBN_TIMEOUT_F, settings->subnet_timeout);
 	mad_set_field(data, 0, IB_PORT_RESP_TIME_VAL_F, RESPONSE_TIME);
@@ -150,7 +154,7 @@ static bool read_guid_info(const struct fabric *fabric, uint32_t port, uint32_t 
 	if (block != 0 || end_port(fabric, port) != port)
 		return false;
 	put64(data, cable(fabric, port)->guid);
-	for (unsigned int i = 1; i < GUID_COUNT; i++)
+	for (unsigned int i = 1; i < guid_capacity(fabric, port); i++)
 		put64(data + 8UL * i, settings->guids[i]);
 	return true;
 }
@@ -240,6 +244,7 @@ static bool read_forwarding(struct fabric *fabric, uint32_t node, unsigned int a
 	}
 	if ((modifier & 0x1ff) >= MULTICAST_FDB_CAP / 32)
 		return false;
+	trees_settle(fabric);
 	route_multicast_block(fabric, node, modifier & 0x1ff, modifier >> 28, data);
 	return true;
 }

@@ -8,6 +8,7 @@
 #include "routes.h"
 #include "settings.h"
 #include "sma.h"
+#include "trees.h"
 
 enum {
 	NO_MEMORY = STATUS_BUSY
@@ -194,7 +195,8 @@ static unsigned int set_guids(struct fabric *fabric, uint32_t port, uint32_t blo
 		return STATUS_BAD_VALUE;
 	if (!settings)
 		return NO_MEMORY;
-	for (unsigned int i = 1; i < GUID_COUNT; i++) /* the first is read only */
+	for (unsigned int i = 1; i < guid_capacity(fabric, port);
+	     i++) /* the first is read only */
 		settings->guids[i] = get64(data + 8UL * i);
 	port_changed(fabric, port);
 	return STATUS_OK;
@@ -281,6 +283,7 @@ static unsigned int set_switch_table(struct fabric *fabric, uint32_t node,
 	} else {
 		if ((modifier & 0x1ff) >= 32)
 			return STATUS_BAD_VALUE;
+		trees_settle(fabric); /* what a join changed before is not set over this */
 		error = route_set_multicast_block(fabric, node, modifier & 0x1ff,
 						  modifier >> 28, data);
 	}

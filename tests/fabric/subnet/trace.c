@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "classes.h"
+#include "rmpp.h"
 #include "trace.h"
 
 struct trace {
@@ -32,16 +34,34 @@ uint64_t trace_number(struct fabric *fabric)
 	return fabric->trace ? ++fabric->trace->packets : 0;
 }
 
+/* What a packet is of an RMPP message. */
+static void trace_rmpp(FILE *out, const uint8_t *mad)
+{
+	if (!class_has_rmpp(mad[1]) || !(mad[RMPP_FLAGS] & RMPP_ACTIVE))
+		return;
+	if (mad[RMPP_TYPE] == RMPP_DATA)
+		fprintf(out, " segment %u", get32(mad + RMPP_SEGMENT));
+	else if (mad[RMPP_TYPE] == RMPP_ACK)
+		fprintf(out, " ACK %u window %u", get32(mad + RMPP_SEGMENT),
+			get32(mad + RMPP_PAYLOAD));
+	else if (mad[RMPP_TYPE] == RMPP_STOP || mad[RMPP_TYPE] == RMPP_ABORT)
+		fprintf(out, " %s status %u", mad[RMPP_TYPE] == RMPP_STOP ? "STOP" : "ABORT",
+			mad[RMPP_STATUS]);
+}
+
 void trace_packet(const struct fabric *fabric, const struct packet *packet, uint32_t port,
 		  const char *what)
 {
 	if (!fabric->trace || !fabric->trace->out)
 		return;
 	fprintf(fabric->trace->out,
-		"%llu %s at %s/%u: class 0x%02x method 0x%02x attribute 0x%04x modifier 0x%x\n",
+		"%llu %s at %s/%u: class 0x%02x method 0x%02x attribute 0x%04x modifier 0x%x "
+		"QP%u",
 		(unsigned long long)packet->number, what,
 		hardware(fabric, cable(fabric, port)->node)->name, cable(fabric, port)->number,
 		mad_class_of(packet->mad), mad_method(packet->mad), mad_attribute(packet->mad),
-		mad_modifier(packet->mad));
+		mad_modifier(packet->mad), packet->qp);
+	trace_rmpp(fabric->trace->out, packet->mad);
+	fputc('\n', fabric->trace->out);
 	fflush(fabric->trace->out);
 }

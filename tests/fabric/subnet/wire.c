@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture.h"
 #include "classes.h"
 #include "counters.h"
 #include "faults.h"
@@ -12,6 +13,7 @@
 #include "settings.h"
 #include "timers.h"
 #include "trace.h"
+#include "trees.h"
 #include "wire.h"
 
 #define MAX_HOPS 64 /* of a directed route, and before a loop is given up */
@@ -37,8 +39,10 @@ struct walk {
 	struct packet packet;
 	uint64_t delay;
 	unsigned int copies;
+	unsigned int hops;    /* to a group: so far */
 	uint8_t corrupt_byte; /* what goes wrong on the way is seen when it arrives */
 	uint8_t corrupt_bits;
+	struct record *record; /* the latest one of the capture; NULL: none */
 };
 
 static void drop_flight(struct timer *timer)
@@ -73,9 +77,67 @@ static void deliver(struct walk *walk, uint32_t port)
 
 static void lose(struct walk *walk, uint32_t port, const char *why, enum counter counter)
 {
+	capture_note(walk->fabric, walk->record, port, why);
 	packet_end(walk->fabric, &walk->packet, port, why);
 	if (counter != COUNTER_COUNT)
 		counter_add(walk->fabric, port, counter, 1);
+}
+
+/* Something happens to it that does not end its way. */
+static void tell(struct walk *walk, uint32_t port, const char *what)
+{
+	trace_packet(walk->fabric, &walk->packet, port, what);
+	capture_note(walk->fabric, walk->record, port, what);
+}
+
+/*
+ * For the capture: the packet leaves by a port, or, without a crossing, has come to one. What
+ * went wrong before is seen.
+ */
+static void record(struct walk *walk, uint32_t port, const struct crossing *leaves)
+{
+	struct fabric *fabric = walk->fabric;
+	struct packet seen;
+	uint64_t at;
+
+	if (!fabric->capture)
+		return;
+	seen = walk->packet;
+	seen.mad[walk->corrupt_byte] ^= walk->corrupt_bits;
+	at = timers_moment(fabric) + walk->delay;
+	for (unsigned int copy = 0; copy < walk->copies; copy++)
+		walk->record = leaves ? capture_leaves(fabric, &seen, port, leaves->lost, at,
+						       walk->record)
+				      : capture_comes(fabric, &seen, port, at, walk->record);
+}
+
+/* A fault hits the packet on the link of a port. */
+static uint32_t cross_faulty(struct walk *walk, uint32_t port, const struct crossing *crossing)
+{
+	struct fabric *fabric = walk->fabric;
+	uint32_t peer = cable(fabric, port)->peer;
+	bool duplicated;
+
+	if (crossing->lost) {
+		lose(walk, port, "lost", COUNTER_COUNT);
+		counter_add(fabric, peer, COUNT_RCV_ERRORS, 1);
+		return NONE;
+	}
+	duplicated = crossing->duplicated && walk->copies == 1;
+	if (crossing->corrupted) {
+		walk->corrupt_byte = crossing->byte;
+		walk->corrupt_bits = crossing->bits;
+	}
+	if (duplicated)
+		walk->copies = 2;
+	record(walk, peer, NULL);
+	if (crossing->corrupted)
+		tell(walk, port, "corrupted");
+	if (duplicated)
+		tell(walk, port, "duplicated");
+	if (crossing->reordered)
+		tell(walk, port, "held back");
+	return peer;
 }
 
 /* Over the cable of a port, to the port at the other end; NONE: the packet is lost. */
@@ -86,32 +148,18 @@ static uint32_t cross(struct walk *walk, uint32_t port)
 	const struct port *state = &fabric->ports[port];
 	uint8_t needed = is_smp(walk->packet.mad) ? PORT_INIT : PORT_ACTIVE;
 	struct crossing crossing = {0};
+	bool faulty;
 
 	if (peer == NONE || !link_is_up(fabric, port) || state->state < needed) {
 		lose(walk, port, "link down", COUNT_XMIT_DISCARDS);
 		return NONE;
 	}
-	if (!faults_on_link(fabric, port, &crossing)) {
-		walk->delay += crossing.delay;
-		return peer;
-	}
+	faulty = faults_on_link(fabric, port, &crossing);
+	record(walk, port, &crossing);
 	walk->delay += crossing.delay;
-	if (crossing.lost) {
-		lose(walk, port, "lost", COUNTER_COUNT);
-		counter_add(fabric, peer, COUNT_RCV_ERRORS, 1);
-		return NONE;
-	}
-	if (crossing.corrupted) {
-		walk->corrupt_byte = crossing.byte;
-		walk->corrupt_bits = crossing.bits;
-		trace_packet(fabric, &walk->packet, port, "corrupted");
-	}
-	if (crossing.duplicated && walk->copies == 1) {
-		walk->copies = 2;
-		trace_packet(fabric, &walk->packet, port, "duplicated");
-	}
-	if (crossing.reordered)
-		trace_packet(fabric, &walk->packet, port, "held back");
+	if (faulty)
+		return cross_faulty(walk, port, &crossing);
+	record(walk, peer, NULL);
 	return peer;
 }
 
@@ -128,6 +176,66 @@ static bool accepts(const struct fabric *fabric, uint32_t port, uint16_t dlid)
 	       (state->lid && dlid >= state->lid && dlid < state->lid + (1U << state->lmc));
 }
 
+static void flood(const struct walk *walk, uint32_t at, uint32_t *left);
+
+/* A copy of the packet leaves a switch or its sender by a port. */
+static void flood_by(const struct walk *walk, uint32_t port, uint32_t *left)
+{
+	struct walk copy = *walk;
+	uint32_t at;
+
+	if (cable(walk->fabric, port)->number == 0) {
+		deliver(&copy, port);
+		return;
+	}
+	if (*left == 0 || copy.hops++ == MAX_HOPS) {
+		lose(&copy, port, "went in circles", COUNT_XMIT_DISCARDS);
+		return;
+	}
+	--*left;
+	at = cross(&copy, port);
+	if (at != NONE && node_of(&copy, at)->type == NODE_SWITCH)
+		flood(&copy, at, left);
+	else if (at != NONE)
+		deliver(&copy, at);
+}
+
+/* At a switch: it forwards by all ports of the group's, but not by the one that the packet came
+ * by (IBA 18.2.4.3). */
+static void flood(const struct walk *walk, uint32_t at, uint32_t *left)
+{
+	struct fabric *fabric = walk->fabric;
+	uint32_t node = cable(fabric, at)->node;
+	const struct graph_node *hw = hardware(fabric, node);
+	bool member = false;
+
+	for (unsigned int number = 0; number <= hw->port_count; number++) {
+		if (!route_multicast_has(fabric, node, walk->packet.dlid, number))
+			continue;
+		member = true;
+		if (hw->first_port + number != at)
+			flood_by(walk, hw->first_port + number, left);
+	}
+	if (!member) {
+		struct walk copy = *walk;
+
+		lose(&copy, at, "no route", COUNT_RCV_SWITCH_RELAY_ERRORS);
+	}
+}
+
+/* To the members of a multicast LID's group. A packet crosses each link of a tree once, at most
+ * MAX_HOPS in a row; tables that somebody set may not be a tree. */
+static void walk_to_group(const struct walk *walk, uint32_t at)
+{
+	uint32_t left = walk->fabric->graph.port_count;
+
+	trees_settle(walk->fabric);
+	if (node_of(walk, at)->type == NODE_SWITCH)
+		flood(walk, at, &left);
+	else
+		flood_by(walk, at, &left);
+}
+
 /*
  * By LID, from a port on: `at` is where the packet is, an end port that sends it or a port of a
  * switch that it reached.
@@ -138,6 +246,10 @@ static void walk_by_lid(struct walk *walk, uint32_t at)
 	uint16_t dlid = walk->packet.dlid;
 	uint32_t from = at;
 
+	if (is_multicast(dlid)) {
+		walk_to_group(walk, at);
+		return;
+	}
 	if (accepts(fabric, at, dlid)) {
 		deliver(walk, at);
 		return;
@@ -193,6 +305,7 @@ static void walk_out(struct walk *walk, uint32_t at)
 		lose(walk, at, "bad hop pointer", COUNTER_COUNT);
 		return;
 	}
+	walk->packet.dlid = PERMISSIVE_LID; /* along the path */
 	while (mad[HOP_POINTER] < count) {
 		uint32_t out = path_port(walk, at, mad[INITIAL_PATH + ++mad[HOP_POINTER]]);
 
@@ -230,6 +343,7 @@ static void walk_back(struct walk *walk, uint32_t at)
 		lose(walk, at, "bad hop pointer", COUNTER_COUNT);
 		return;
 	}
+	walk->packet.dlid = PERMISSIVE_LID; /* along the path */
 	while (--mad[HOP_POINTER] > 0) {
 		uint32_t out = path_port(walk, at, mad[RETURN_PATH + mad[HOP_POINTER]]);
 
@@ -322,6 +436,7 @@ void packet_end(struct fabric *fabric, const struct packet *packet, uint32_t por
 		const char *why)
 {
 	trace_packet(fabric, packet, port, why);
+	capture_note_arrived(fabric, packet, port, why);
 	if (fabric->lost)
 		fabric->lost(fabric, packet);
 }

@@ -406,6 +406,16 @@ static const struct shape {
 	{"torus", ":X,Y,Z[,HOSTS]", 3, 4, generate_torus},
 };
 
+void topology_words(char *text, size_t size)
+{
+	size_t i, length = 0;
+
+	text[0] = '\0';
+	for (i = 0; i < sizeof(shapes) / sizeof(*shapes) && length < size; i++)
+		length += (size_t)snprintf(text + length, size - length, "%s%s", i ? ", " : "",
+					   shapes[i].name);
+}
+
 static const struct shape *find_shape(const char *spec)
 {
 	size_t i, length = strcspn(spec, ":@");

@@ -77,6 +77,24 @@ int topology_slurp(const char *file, size_t limit, char **text, size_t *length)
 	return ret;
 }
 
+/* A file that is not there is more often a generator's word misspelt, unless it has a path or
+ * a suffix. */
+static bool is_word(const char *spec)
+{
+	return *spec && !strpbrk(spec, "/.");
+}
+
+static int unknown(const char *spec, struct topology_error *error)
+{
+	char words[100], word[60];
+
+	snprintf(word, sizeof(word), "%s", spec);
+	word[strcspn(word, ":@")] = '\0';
+	topology_words(words, sizeof(words));
+	return topology_fail(error, -ENOENT, "unknown topology \"%s\"; known: %s, and files",
+			     word, words);
+}
+
 int topology_load(struct graph *graph, const char *spec, struct topology_error *error)
 {
 	int ret = topology_generate(graph, spec, error);
@@ -86,6 +104,8 @@ int topology_load(struct graph *graph, const char *spec, struct topology_error *
 	if (ret != -ENOENT)
 		return ret;
 	ret = topology_slurp(spec, FILE_LIMIT, &text, &length);
+	if (ret == -ENOENT && is_word(spec))
+		return unknown(spec, error);
 	if (ret)
 		return topology_fail(error, ret, "%s: %s", spec, strerror(-ret));
 	ret = topology_read(graph, text, length, spec, error);

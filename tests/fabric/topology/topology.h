@@ -26,6 +26,9 @@ int topology_generate(struct graph *graph, const char *spec, struct topology_err
 int topology_read(struct graph *graph, const char *text, size_t length, const char *file,
 		  struct topology_error *error);
 
+/* The words of the generators, as a list: "pair, fat-tree". */
+void topology_words(char *text, size_t size);
+
 /* Prints the graph as ibnetdiscover would, so that it can be loaded again. */
 void topology_print(const struct graph *graph, FILE *out);
 

@@ -164,6 +164,7 @@ struct destination {
 	uint16_t lid;
 	uint32_t timeout;
 	uint32_t retries;
+	uint8_t path_bits;
 	bool smp;
 };
 
@@ -184,6 +185,7 @@ static inline int write_mad(struct device *device, const struct destination *to,
 		.qpn = htobe32(to->smp ? 0 : 1),
 		.qkey = htobe32(to->smp ? 0 : WELL_KNOWN_QKEY),
 		.lid = htobe16(to->lid),
+		.path_bits = to->path_bits,
 	};
 	uint8_t *bytes = (uint8_t *)calloc(1, HEADER_BYTES + SINGLE_MAD_BYTES + length);
 	int error;

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture.h"
 #include "counters.h"
 #include "fault_rules.h"
 #include "faults.h"
@@ -174,6 +175,7 @@ static inline void stop_fabric(struct fabric *fabric)
 	hosts_free(fabric);
 	faults_free(fabric);
 	timers_free(fabric);
+	capture_free(fabric);
 	trace_free(fabric);
 	fabric_free(fabric);
 }

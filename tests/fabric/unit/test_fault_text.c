@@ -7,14 +7,13 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-/* The rule that a text put in force. */
+/* The rule that a text put in force, the only one. */
 static const struct standing_rule *standing(struct subnet *subnet, const char *text)
 {
-	size_t count = subnet->fabric.faults->count;
-
+	rule(subnet, "clear");
 	rule(subnet, text);
-	assert_int_equal(subnet->fabric.faults->count, count + 1);
-	return &subnet->fabric.faults->standing[count];
+	assert_int_equal(subnet->fabric.faults->count, 1);
+	return subnet->fabric.faults->standing;
 }
 
 /* The text is refused for this reason, and nothing comes of it. */
@@ -51,8 +50,11 @@ static void each_standing_rule_has_its_kind(void **state)
 		{"counters 32 on alpha", RULE_COUNTERS},
 		{"counters 64", RULE_COUNTERS},
 		{"silent on beta", RULE_SILENT},
+		{"reroute 2s", RULE_REROUTE},
+		{"reroute never", RULE_REROUTE_NEVER},
 		{"busy 50%", RULE_BUSY},
 		{"redirect beta on gamma", RULE_REDIRECT},
+		{"clone beta on gamma", RULE_CLONE},
 	};
 	struct subnet *subnet = *state;
 
@@ -278,6 +280,7 @@ static void a_redirection_needs_both_nodes(void **state)
 	refused(subnet, "redirect delta on beta",
 		"no such node to redirect to: \"delta on beta\"");
 	refused(subnet, "redirect beta on delta", "no such node: \"delta\"");
+	refused(subnet, "clone delta on beta", "no such node to clone: \"delta on beta\"");
 }
 
 static void what_stands_behind_a_rule_is_refused(void **state)
@@ -287,6 +290,7 @@ static void what_stands_behind_a_rule_is_refused(void **state)
 	refused(subnet, "loss 1% beta", "this is too much: \"beta\"");
 	refused(subnet, "clear all", "this is too much: \"all\"");
 	refused(subnet, "reorder 1% 2ms 3ms", "this is too much: \"3ms\"");
+	refused(subnet, "reroute 1s on beta", "this is too much: \"on beta\"");
 }
 
 static void a_rule_for_later_is_read_now(void **state)
@@ -312,6 +316,41 @@ static void a_long_text_is_quoted_in_part(void **state)
 	text[sizeof(text) - 1] = '\0';
 	assert_int_equal(fault_apply(&subnet->fabric, text, &error), -EINVAL);
 	assert_int_equal(strlen(error.text), strlen("an unknown rule: \"\"") + 100);
+}
+
+/* The text with NODE and PORT replaced by such as there are. */
+static void fill_in(char *text)
+{
+	for (char *word = strstr(text, "NODE"); word; word = strstr(word, "NODE"))
+		memcpy(word, "near", 4);
+	for (char *word = strstr(text, "PORT"); word; word = strstr(word, "PORT"))
+		memcpy(word, "4   ", 4);
+}
+
+static void each_line_of_help_begins_with_a_rule(void **state)
+{
+	struct subnet *subnet = *state;
+	struct rule_error error = {""};
+	char *text = NULL, *line, *next;
+	size_t length, lines = 0;
+	FILE *out = open_memstream(&text, &length);
+
+	assert_non_null(out);
+	fault_print_rules(out);
+	fclose(out);
+	for (line = text; *line; line = next, lines++) {
+		next = strchr(line, '\n') + 1;
+		next[-1] = '\0';
+		assert_memory_equal(line, "  ", 2);
+		assert_in_range(strlen(line), 30, 85);
+		line[25] = '\0'; /* what follows is what the rule does */
+		fill_in(line + 2);
+		if (!strstr(line, "RULE") &&
+		    fault_apply(&subnet->fabric, line + 2, &error) != 0)
+			fail_msg("\"%s\": %s", line, error.text);
+	}
+	assert_int_equal(lines, 25);
+	free(text);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -342,6 +381,7 @@ int main(void)
 		TEST(what_stands_behind_a_rule_is_refused),
 		TEST(a_rule_for_later_is_read_now),
 		TEST(a_long_text_is_quoted_in_part),
+		TEST(each_line_of_help_begins_with_a_rule),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

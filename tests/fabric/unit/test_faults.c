@@ -334,6 +334,20 @@ static void the_later_rule_wins(void **state)
 	assert_false(answers(subnet, BETA));
 }
 
+static void rules_that_later_ones_replace_are_not_kept(void **state)
+{
+	struct subnet *subnet = *state;
+
+	for (int i = 0; i < 100; i++) {
+		rule(subnet, "loss 1%");
+		rule(subnet, "slow 1ms on beta");
+		rule(subnet, "slow 2ms on gamma");
+		rule(subnet, "loss 0% on near/2");
+		rule(subnet, "loss 2% on near");
+	}
+	assert_int_equal(subnet->fabric.faults->count, 5);
+}
+
 static void the_later_rule_wins_whichever_end_it_names(void **state)
 {
 	struct subnet *subnet = *state;
@@ -479,6 +493,7 @@ int main(void)
 		TEST(devices_are_removed_and_added),
 		TEST(without_on_a_rule_is_for_all),
 		TEST(the_later_rule_wins),
+		TEST(rules_that_later_ones_replace_are_not_kept),
 		TEST(the_later_rule_wins_whichever_end_it_names),
 		TEST(a_rule_for_a_link_holds_in_both_directions),
 		TEST(a_rule_for_a_port_is_not_for_the_others),

@@ -298,7 +298,7 @@ static void the_class_tells_what_it_can(void **state)
 	assert_int_equal(ask(subnet), 0);
 	assert_int_equal(subnet->answer[SA_HEADER], 1);
 	assert_int_equal(subnet->answer[SA_HEADER + 1], 2);
-	assert_int_equal(get16(subnet->answer + SA_HEADER + 2), 0x2300);
+	assert_int_equal(get16(subnet->answer + SA_HEADER + 2), 0x2700);
 }
 
 static void what_is_not_supported_is_said_so(void **state)
@@ -319,7 +319,7 @@ static void what_is_not_supported_is_said_so(void **state)
 	begin(subnet, METHOD_DELETE, IB_SA_ATTR_NODERECORD);
 	assert_int_equal(ask(subnet), STATUS_BAD_ATTRIBUTE);
 	assert_int_equal(subnet->answer[3], METHOD_DELETE | METHOD_RESPONSE);
-	begin(subnet, 0x14, IB_SA_ATTR_MULTIPATH);
+	begin(subnet, 0x14, IB_SA_ATTR_PATHRECORD);
 	assert_int_equal(ask(subnet), STATUS_BAD_ATTRIBUTE);
 }
 

@@ -255,6 +255,57 @@ static void groups_of_other_partitions_are_hidden(void **state)
 	assert_int_equal(ask(subnet), SA_INVALID);
 }
 
+/* The ports by which a switch forwards to the second group, whose MLID is 0xc001. */
+static unsigned int ports_for_ours(struct subnet *subnet, uint16_t lid)
+{
+	begin(subnet, METHOD_GET, IB_SA_ATTR_MFTRECORD);
+	mask(subnet, COMPONENT(0) | COMPONENT(1) | COMPONENT(3));
+	put16(subnet->record, lid);
+	assert_int_equal(ask(subnet), 0);
+	return get16(answered(subnet) + 8 + 2);
+}
+
+static void joins_are_in_the_switches_tables_until_the_ports_leave(void **state)
+{
+	struct subnet *subnet = *state;
+
+	about_new(subnet, ours, subnet->alpha, FULL);
+	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(ports_for_ours(subnet, LID_NEAR), 0); /* a member alone */
+	about(subnet, METHOD_SET, ours, subnet->gamma, NON);
+	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(ports_for_ours(subnet, LID_NEAR), 1 << 1 | 1 << 4);
+	assert_int_equal(ports_for_ours(subnet, LID_FAR), 1 << 1 | 1 << 4);
+	about(subnet, METHOD_SET, ours, port_of(subnet, NEAR, 0), SEND_ONLY);
+	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(ports_for_ours(subnet, LID_NEAR), 1 << 0 | 1 << 1 | 1 << 4);
+	about(subnet, METHOD_DELETE, ours, subnet->gamma, NON);
+	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(ports_for_ours(subnet, LID_NEAR), 1 << 0 | 1 << 1);
+	assert_int_equal(ports_for_ours(subnet, LID_FAR), 0);
+	about(subnet, METHOD_DELETE, ours, subnet->alpha, FULL); /* the last full member */
+	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(ports_for_ours(subnet, LID_NEAR), 0);
+}
+
+static void what_a_program_sets_in_multicast_tables_stays(void **state)
+{
+	struct subnet *subnet = *state;
+	uint8_t block[SMP_DATA] = {0};
+
+	about(subnet, METHOD_SET, broadcast, subnet->alpha, FULL);
+	assert_int_equal(ask(subnet), 0);
+	about(subnet, METHOD_SET, broadcast, subnet->gamma, FULL);
+	assert_int_equal(ask(subnet), 0);
+	put16(block + 2, 1 << 3);
+	assert_int_equal(
+		sma_write(&subnet->fabric, NEAR, IB_ATTR_MULTICASTFORWTBL, 0, 1, block), 0);
+	assert_int_equal(ports_for_ours(subnet, LID_NEAR), 1 << 3);
+	about(subnet, METHOD_DELETE, broadcast, subnet->gamma, FULL);
+	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(ports_for_ours(subnet, LID_NEAR), 1 << 3); /* no group of the SA's */
+}
+
 static void groups_are_found_by_their_components(void **state)
 {
 	struct subnet *subnet = *state;
@@ -292,6 +343,8 @@ int main(void)
 		TEST(others_remove_only_whom_they_made_join),
 		TEST(members_are_shown_to_who_is_trusted),
 		TEST(groups_of_other_partitions_are_hidden),
+		TEST(joins_are_in_the_switches_tables_until_the_ports_leave),
+		TEST(what_a_program_sets_in_multicast_tables_stays),
 		TEST(groups_are_found_by_their_components),
 	};
 

@@ -273,6 +273,67 @@ static void the_path_to_a_group_is_the_groups(void **state)
 	assert_int_equal(ask(subnet), SA_NO_RECORDS);
 }
 
+/* --- MultiPathRecords ----------------------------------------------------------- */
+
+static void ask_for_paths(struct subnet *subnet, unsigned int most)
+{
+	begin(subnet, 0x14, IB_SA_ATTR_MULTIPATH);
+	mask(subnet, 1 << 6 | 1 << 19 | 1 << 20);
+	subnet->record[5] = (uint8_t)most;
+	subnet->record[15] = 2;
+	subnet->record[16] = 2;
+	put_gid(subnet->record + 24, 0x1001);
+	put_gid(subnet->record + 40, 0x2001);
+	put_gid(subnet->record + 56, 0x3001);
+	put_gid(subnet->record + 72, 0x2001);
+}
+
+static void many_paths_lead_from_each_gid_to_each(void **state)
+{
+	static const uint64_t ends[][2] = {{0x1001, 0x3001}, {0x1001, 0x3001},
+					   {0x1001, 0x2001}, {0x2001, 0x3001},
+					   {0x2001, 0x3001}, {0x2001, 0x2001}};
+	struct subnet *subnet = *state;
+
+	ask_for_paths(subnet, 127);
+	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(subnet->answer[3], 0x94);
+	assert_int_equal(subnet->length, SA_HEADER + 6 * 64);
+	for (unsigned int i = 0; i < 6; i++) {
+		assert_true(get64(path(subnet) + i * 64UL + 32) == ends[i][0]);
+		assert_true(get64(path(subnet) + i * 64UL + 16) == ends[i][1]);
+	}
+	ask_for_paths(subnet, 4);
+	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(subnet->length, SA_HEADER + 4 * 64);
+	/* what the path has to be like */
+	ask_for_paths(subnet, 127);
+	mask(subnet, 3 << 12);
+	subnet->record[11] = RATE_25;
+	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(subnet->length, SA_HEADER + 2 * 64);
+}
+
+static void many_paths_need_counts_and_gids(void **state)
+{
+	struct subnet *subnet = *state;
+
+	ask_for_paths(subnet, 127);
+	put64(subnet->mad + 48, 1 << 19);
+	assert_int_equal(ask(subnet), SA_INSUFFICIENT_COMPONENTS);
+	ask_for_paths(subnet, 127);
+	subnet->record[15] = 0;
+	assert_int_equal(ask(subnet), SA_INVALID);
+	ask_for_paths(subnet, 127);
+	subnet->record[15] = 10; /* with 2 more, they do not fit into the MAD */
+	assert_int_equal(ask(subnet), SA_INVALID);
+	ask_for_paths(subnet, 0);
+	assert_int_equal(ask(subnet), SA_INVALID);
+	ask_for_paths(subnet, 127);
+	put_gid(subnet->record + 40, 0x7777);
+	assert_int_equal(ask(subnet), SA_INVALID_GID);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -289,6 +350,8 @@ int main(void)
 		TEST(the_ends_of_a_path_share_a_partition),
 		TEST(what_the_requester_chooses_is_in_the_answer),
 		TEST(the_path_to_a_group_is_the_groups),
+		TEST(many_paths_lead_from_each_gid_to_each),
+		TEST(many_paths_need_counts_and_gids),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -62,6 +62,25 @@ static void node_info_says_what_a_node_is(void **state)
 	assert_true(mad_get_field64(data_of_answer(subnet), 0, IB_NODE_PORT_GUID_F) == 0x200);
 }
 
+static void a_clone_has_the_guids_of_another_node(void **state)
+{
+	struct subnet *subnet = *state;
+	struct rule_error error;
+
+	assert_int_equal(fault_apply(&subnet->fabric, "clone beta on far", &error), 0);
+	assert_int_equal(get(subnet, FAR, IB_ATTR_NODE_INFO, 0), 0);
+	assert_int_equal(FIELD(IB_NODE_TYPE_F), NODE_SWITCH);
+	assert_int_equal(FIELD(IB_NODE_NPORTS_F), 6);
+	assert_true(mad_get_field64(data_of_answer(subnet), 0, IB_NODE_GUID_F) == 0x2000);
+	assert_int_equal(get(subnet, BETA, IB_ATTR_NODE_INFO, 0), 0);
+	assert_true(mad_get_field64(data_of_answer(subnet), 0, IB_NODE_GUID_F) == 0x2000);
+	assert_int_equal(fault_apply(&subnet->fabric, "clear", &error), 0);
+	assert_int_equal(fault_apply(&subnet->fabric, "clone far on beta", &error), 0);
+	assert_int_equal(get(subnet, BETA, IB_ATTR_NODE_INFO, 0), 0);
+	assert_int_equal(FIELD(IB_NODE_TYPE_F), NODE_CA);
+	assert_true(mad_get_field64(data_of_answer(subnet), 0, IB_NODE_PORT_GUID_F) == 0x200);
+}
+
 static void node_info_says_by_which_port_one_came(void **state)
 {
 	struct subnet *subnet = *state;
@@ -411,6 +430,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(node_info_says_what_a_node_is),
+		TEST(a_clone_has_the_guids_of_another_node),
 		TEST(node_info_says_by_which_port_one_came),
 		TEST(node_description_is_the_name),
 		TEST(switch_info_is_a_switch_s),

@@ -377,6 +377,21 @@ static void nonsense_for_a_generator_is_refused_with_the_reason(void **state)
 	}
 }
 
+static void a_misspelt_word_is_called_an_unknown_topology(void **state)
+{
+	struct topology_error error;
+	struct graph graph;
+
+	(void)state;
+	graph_init(&graph);
+	assert_int_equal(topology_load(&graph, "fat-tre:4,2", &error), -ENOENT);
+	assert_string_equal(error.text, "unknown topology \"fat-tre\"; known: pair, fat-tree, "
+					"dragonfly, torus, and files");
+	assert_int_equal(topology_load(&graph, "pairs@4xNDR", &error), -ENOENT);
+	assert_non_null(strstr(error.text, "unknown topology \"pairs\";"));
+	graph_free(&graph);
+}
+
 static void what_is_no_generator_is_a_file(void **state)
 {
 	struct topology_error error;
@@ -389,6 +404,10 @@ static void what_is_no_generator_is_a_file(void **state)
 	assert_int_equal(topology_generate(&graph, "", &error), -ENOENT);
 	assert_int_equal(topology_load(&graph, "/nowhere/pair", &error), -ENOENT);
 	assert_string_equal(error.text, "/nowhere/pair: No such file or directory");
+	assert_int_equal(topology_load(&graph, "nowhere.net", &error), -ENOENT);
+	assert_string_equal(error.text, "nowhere.net: No such file or directory");
+	assert_int_equal(topology_load(&graph, "", &error), -ENOENT);
+	assert_string_equal(error.text, ": No such file or directory");
 	assert_int_equal(topology_load(&graph, "/", &error), -EISDIR);
 	assert_string_equal(error.text, "/: Is a directory");
 	graph_free(&graph);
@@ -409,6 +428,7 @@ int main(void)
 		cmocka_unit_test(a_large_tree_is_there_in_no_time),
 		cmocka_unit_test(guids_do_not_meet_however_many_nodes_there_are),
 		cmocka_unit_test(nonsense_for_a_generator_is_refused_with_the_reason),
+		cmocka_unit_test(a_misspelt_word_is_called_an_unknown_topology),
 		cmocka_unit_test(what_is_no_generator_is_a_file),
 	};
 

@@ -2,6 +2,7 @@
 
 /* RMPP as the kernel does it for programs: cut into segments, put together again, and what
  * becomes of it on bad links. */
+#include "administration.h"
 #include "device_fixture.h"
 
 #define MEGABYTE (1024UL * 1024)
@@ -241,6 +242,26 @@ static void two_programs_of_a_host_talk_to_each_other(void **state)
 	free(exchange.mad);
 }
 
+static void the_trace_tells_segments_and_acknowledgements(void **state)
+{
+	struct machines *machines = *state;
+	struct exchange exchange = exchange_of(PING_CLASS, 500); /* three segments */
+	struct subnet *subnet = machines->subnet;
+
+	register_both(machines, PING_CLASS);
+	start_trace(subnet);
+	send_request(machines, &exchange);
+	settle(fabric_of(machines));
+	fflush(subnet->out);
+	assert_true(traced(subnet, "1 sent at alpha/1: class 0x32 method 0x12 attribute 0x0010 "
+				   "modifier 0x0 QP1 segment 1\n"));
+	assert_true(traced(subnet, "received at gamma/1: class 0x32 method 0x12 attribute "
+				   "0x0010 modifier 0x0 QP1 segment 3\n"));
+	assert_true(traced(subnet, "modifier 0x0 QP1 ACK 1 window 65\n"));
+	assert_true(traced(subnet, "modifier 0x0 QP1 ACK 3 window 65\n"));
+	free(exchange.mad);
+}
+
 /* --- on bad ones ---------------------------------------------------------------- */
 
 static void lost_segments_and_acks_are_made_up_for(void **state)
@@ -309,6 +330,111 @@ static void busy_nodes_do_not_answer_acknowledgements(void **state)
 	assert_whole(&exchange, message);
 	free(message);
 	free(exchange.mad);
+}
+
+static void a_second_response_is_refused_while_the_first_is_sent(void **state)
+{
+	struct machines *machines = *state;
+	struct exchange exchange = exchange_of(CLASS_SA, 50000);
+	struct destination to = {.lid = lid_of(machines->subnet, ALPHA)};
+	struct message *message;
+
+	register_both(machines, CLASS_SA);
+	send_request(machines, &exchange);
+	pass(fabric_of(machines), SECOND);
+	message = read_message(machines->gamma);
+	assert_non_null(message);
+	rule(machines->subnet, "hop-latency 1ms");
+	send_answer(machines, message);
+	pass(fabric_of(machines), 5 * MILLISECOND);
+	assert_int_equal(write_mad(machines->gamma, &to, message->data, message->length),
+			 -EINVAL);
+	to.lid = lid_of(machines->subnet, BETA);
+	assert_int_equal(write_mad(machines->gamma, &to, message->data, message->length), 0);
+	free(message);
+	pass(fabric_of(machines), SECOND);
+	message = read_message(machines->alpha);
+	assert_whole(&exchange, message);
+	free(message);
+	assert_null(read_message(machines->alpha));
+	free(exchange.mad);
+}
+
+/* --- the administration's tables ------------------------------------------------ */
+
+/* Asks ALPHA, where the administration is, for all PortInfoRecords: seven segments. The
+ * links lose what is sent after the first one, for that long. */
+static struct administration *ask_for_a_table(struct machines *machines, uint64_t lossy)
+{
+	struct administration *administration = administration_start(fabric_of(machines));
+	struct destination to = {.lid = lid_of(machines->subnet, ALPHA), .timeout = 3600000};
+	uint8_t mad[MAD_BYTES];
+
+	assert_non_null(administration);
+	assert_int_equal(agent(machines->gamma, CLASS_SA, 1, 0), 0);
+	rule(machines->subnet, "hop-latency 1ms");
+	make_mad(mad, sizeof(mad), CLASS_SA, METHOD_GET_TABLE, 17);
+	put16(mad + 16, IB_SA_ATTR_PORTINFORECORD);
+	assert_int_equal(write_mad(machines->gamma, &to, mad, sizeof(mad)), 0);
+	pass(fabric_of(machines), 7 * MILLISECOND); /* three links there, three back */
+	assert_int_equal(machines->gamma->readable, 0);
+	rule(machines->subnet, "loss 100%");
+	pass(fabric_of(machines), lossy);
+	rule(machines->subnet, "loss 0%");
+	return administration;
+}
+
+static void lost_segments_of_the_administration_s_tables_are_sent_again(void **state)
+{
+	struct machines *machines = *state;
+	/* two retries in vain, after 2 s each; the third one comes */
+	struct administration *administration = ask_for_a_table(machines, 5 * SECOND);
+	struct message *message;
+
+	assert_int_equal(machines->gamma->readable, 0);
+	pass(fabric_of(machines), 2 * SECOND);
+	message = read_message(machines->gamma);
+	assert_non_null(message);
+	assert_int_equal(message->header.status, 0);
+	assert_true(message->length > 6UL * (MAD_BYTES - 56));
+	free(message);
+	administration_stop(administration);
+}
+
+static void the_administration_gives_a_table_up_after_three_retries(void **state)
+{
+	struct machines *machines = *state;
+	struct administration *administration = ask_for_a_table(machines, 7 * SECOND);
+
+	pass(fabric_of(machines), 100 * SECOND);
+	assert_int_equal(machines->gamma->readable, 0);
+	administration_stop(administration);
+}
+
+static void a_port_with_several_lids_gets_tables_at_any_of_them(void **state)
+{
+	struct machines *machines = *state;
+	struct fabric *fabric = fabric_of(machines);
+	struct administration *administration = administration_start(fabric);
+	struct destination to = {
+		.lid = lid_of(machines->subnet, ALPHA), .timeout = 3600000, .path_bits = 1};
+	struct message *message;
+	uint8_t mad[MAD_BYTES];
+
+	assert_non_null(administration);
+	set_lid(fabric, port_of(machines->subnet, GAMMA, 1), 64, 1);
+	fabric->nodes[NEAR].linear_top = fabric->nodes[FAR].linear_top = 66;
+	assert_int_equal(agent(machines->gamma, CLASS_SA, 1, 0), 0);
+	make_mad(mad, sizeof(mad), CLASS_SA, METHOD_GET_TABLE, 17);
+	put16(mad + 16, IB_SA_ATTR_PORTINFORECORD);
+	assert_int_equal(write_mad(machines->gamma, &to, mad, sizeof(mad)), 0);
+	settle(fabric);
+	message = read_message(machines->gamma);
+	assert_non_null(message);
+	assert_int_equal(message->header.status, 0);
+	assert_int_equal(message->header.path_bits, 1);
+	free(message);
+	administration_stop(administration);
 }
 
 /* --- time-outs ------------------------------------------------------------------ */
@@ -536,12 +662,17 @@ int main(void)
 		TEST(a_message_takes_its_time_on_slow_links),
 		TEST(several_messages_are_under_way_at_once),
 		TEST(two_programs_of_a_host_talk_to_each_other),
+		TEST(the_trace_tells_segments_and_acknowledgements),
 		TEST(lost_segments_and_acks_are_made_up_for),
 		TEST(lost_segments_of_records_are_made_up_for),
 		TEST(what_comes_twice_is_kept_once),
 		TEST(segments_out_of_order_are_put_in_order),
 		TEST(all_at_once_is_survived),
 		TEST(busy_nodes_do_not_answer_acknowledgements),
+		TEST(a_second_response_is_refused_while_the_first_is_sent),
+		TEST(lost_segments_of_the_administration_s_tables_are_sent_again),
+		TEST(the_administration_gives_a_table_up_after_three_retries),
+		TEST(a_port_with_several_lids_gets_tables_at_any_of_them),
 		TEST(a_message_that_nobody_acknowledges_times_out),
 		TEST(a_get_by_rmpp_that_nobody_serves_times_out),
 		TEST(a_vendor_s_get_by_rmpp_that_nobody_serves_times_out),

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * An event loop of libuv: discovers the fabric every 100 ms while the loop does other work,
+ * too, and prints what it found.
+ *
+ *   loop-uv [TIMES]
+ *
+ * Exits with 0, or with 1 if something failed.
+ */
+
+#include <infiniband/mad_fabric.h>
+
+#include <err.h>
+#include <errno.h>
+#include <string.h>
+#include <uv.h>
+
+static int times = 3;
+
+static void discovered(struct mad_async *async, int error, struct mad_fabric *fabric, void *arg)
+{
+	uv_loop_t *loop = arg;
+
+	(void)async;
+	if (error)
+		errx(1, "%s", strerror(-error));
+	printf("%zu nodes\n", mad_fabric_node_count(fabric));
+	mad_fabric_free(fabric);
+	if (--times <= 0)
+		uv_stop(loop);
+}
+
+/* Something to do for the engine. */
+static void readable(uv_poll_t *poll, int status, int events)
+{
+	int error = mad_async_process(poll->data);
+
+	(void)status;
+	(void)events;
+	if (error < 0)
+		errx(1, "%s", strerror(-error));
+}
+
+static void tick(uv_timer_t *timer)
+{
+	int error = mad_fabric_start(timer->data, NULL, discovered, timer->loop, NULL);
+
+	if (error)
+		errx(1, "%s", strerror(-error));
+}
+
+int main(int argc, char **argv)
+{
+	int classes[] = {IB_SMI_DIRECT_CLASS};
+	struct ibmad_port *port = mad_rpc_open_port(NULL, 0, classes, 1);
+	struct mad_async *async = port ? mad_async_create(port) : NULL;
+	uv_timer_t timer = {.data = async};
+	uv_poll_t poll = {.data = async};
+	uv_loop_t loop;
+
+	if (!async)
+		err(1, "no engine");
+	if (argc > 1)
+		times = atoi(argv[1]);
+	uv_loop_init(&loop);
+	uv_poll_init(&loop, &poll, mad_async_poll_fd(async));
+	uv_poll_start(&poll, UV_READABLE, readable);
+	uv_timer_init(&loop, &timer);
+	uv_timer_start(&timer, tick, 0, 100);
+	uv_run(&loop, UV_RUN_DEFAULT);
+	uv_close((uv_handle_t *)&timer, NULL);
+	uv_close((uv_handle_t *)&poll, NULL); /* before the engine closes the descriptor */
+	uv_run(&loop, UV_RUN_DEFAULT);
+	uv_loop_close(&loop);
+	mad_async_destroy(async);
+	mad_rpc_close_port(port);
+	return 0;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Several threads use one port at once: each asks all nodes of the fabric for their PortInfo or
+ * their counters with blocking calls, and one thread discovers the fabric again meanwhile.
+ *
+ *   threads [COUNT]
+ *
+ * Exits with 0, or with 1 if something failed.
+ */
+
+#include <infiniband/mad_counters.h>
+#include <infiniband/mad_fabric.h>
+
+#include <err.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#define MOST 64
+
+static struct ibmad_port *port;
+static struct mad_fabric *fabric; /* read only: any number of threads may */
+static atomic_uint read_count, failed_count;
+
+static void *read_counters(void *arg)
+{
+	struct mad_counters_options options = {.counters = MAD_COUNTERS_ERRORS};
+	const struct mad_fabric_port *each = NULL;
+	struct mad_counters counters;
+
+	(void)arg;
+	while ((each = mad_fabric_next_port(fabric, each))) {
+		ib_portid_t to = {.lid = each->lid};
+
+		if (!each->peer || !to.lid)
+			continue;
+		if (mad_counters_read(port, &to, each->number, &options, &counters))
+			failed_count++;
+		else
+			read_count++;
+	}
+	return NULL;
+}
+
+static void *discover_again(void *arg)
+{
+	struct mad_fabric *again;
+	int error = mad_fabric_discover(port, NULL, &again);
+
+	(void)arg;
+	if (error)
+		errx(1, "%s", strerror(-error));
+	printf("%zu nodes\n", mad_fabric_node_count(again));
+	mad_fabric_free(again);
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	int classes[] = {IB_SMI_DIRECT_CLASS, IB_PERFORMANCE_CLASS};
+	int count = argc > 1 ? atoi(argv[1]) : 4, error;
+	pthread_t threads[MOST];
+
+	port = mad_rpc_open_port(NULL, 0, classes, 2);
+	error = port ? mad_fabric_discover(port, NULL, &fabric) : -errno;
+	if (error || count < 1 || count > MOST)
+		errx(1, "%s", error ? strerror(-error) : "the number of threads");
+	for (int i = 0; i < count; i++)
+		if (pthread_create(&threads[i], NULL, i ? read_counters : discover_again, NULL))
+			errx(1, "no thread");
+	for (int i = 0; i < count; i++)
+		pthread_join(threads[i], NULL);
+	printf("%u ports read, %u failed\n", read_count, failed_count);
+	mad_fabric_free(fabric);
+	mad_rpc_close_port(port);
+	return failed_count != 0;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Prints the traps of the fabric and the changes of the local port as they come, a line each.
+ * The subnet administrator reports the traps to this program.
+ *
+ *   watch [RENEW]    renews its subscription each RENEW seconds, 60 by default
+ *
+ * A SIGINT (Ctrl-C) or SIGTERM ends it: it undoes its subscription then. Exits with 0; with 1
+ * if something failed; with 2 if the arguments are wrong.
+ */
+
+#include <infiniband/mad_notice.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+
+static struct mad_async *async;
+
+/* The end of the notices. It comes in mad_async_destroy() after a second signal. */
+static struct {
+	bool came;
+	int error;
+} end;
+
+static void stop(int number)
+{
+	(void)number;
+	mad_async_stop(async);
+}
+
+static void tell(struct mad_notices *notices, const struct mad_notice *notice, void *arg)
+{
+	char line[MAD_NOTICE_TEXT_SIZE];
+
+	(void)notices;
+	(void)arg;
+	printf("%s\n", mad_notice_text(notice, line, sizeof(line)));
+	fflush(stdout);
+	if (notice->kind == MAD_NOTICE_END) {
+		end.came = true;
+		end.error = notice->error;
+	}
+}
+
+static int watch(const struct mad_notices_options *options)
+{
+	struct mad_notices *notices;
+	int error = mad_notices_start(async, options, tell, NULL, &notices);
+
+	if (error) {
+		fprintf(stderr, "no subscription: %s\n",
+			error == -EADDRINUSE ? "another program on this port has one"
+					     : strerror(-error));
+		return 1;
+	}
+	if (mad_async_run(async) == -EINTR && !end.came) { /* a signal */
+		mad_notices_stop(notices);
+		mad_async_run(async); /* until the subscription is undone, or another signal */
+	}
+	return end.error != 0;
+}
+
+int main(int argc, char **argv)
+{
+	int classes[] = {IB_SMI_DIRECT_CLASS, IB_SA_CLASS};
+	struct sigaction action = {.sa_handler = stop};
+	struct mad_notices_options options = {0};
+	int seconds = argc > 1 ? atoi(argv[1]) : 60, failed;
+	struct ibmad_port *port;
+
+	if (argc > 2 || seconds <= 0 || seconds > 86400) {
+		fprintf(stderr, "usage: watch [RENEW]\n");
+		return 2;
+	}
+	options.renew_ms = (unsigned)seconds * 1000;
+	port = mad_rpc_open_port(NULL, 0, classes, 2);
+	async = port ? mad_async_create(port) : NULL;
+	if (!async) {
+		perror("mad_rpc_open_port");
+		return 1;
+	}
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	failed = watch(&options);
+	signal(SIGINT, SIG_DFL);
+	signal(SIGTERM, SIG_DFL);
+	mad_async_destroy(async);
+	mad_rpc_close_port(port);
+	return failed;
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/**
+ * mad_notice.h - notices: traps of the fabric, as the SA reports them, and changes of the local
+ * port.
+ *
+ *   static void tell(struct mad_notices *notices, const struct mad_notice *notice, void *arg)
+ *   {
+ *           char line[MAD_NOTICE_TEXT_SIZE];
+ *
+ *           puts(mad_notice_text(notice, line, sizeof(line)));
+ *   }
+ *
+ *   mad_notices_start(async, NULL, tell, NULL, &notices);
+ *
+ * The library subscribes to traps at the SA (Set(InformInfo), IBA 13.4.8.3), hands the Notice
+ * of each Report to the callback, and confirms the Report then. It reads the PortInfo of the
+ * local port once a second by an SMP that does not leave the port. It subscribes again
+ *
+ *   - when the port's LID, its GID prefix or the LID of the SM has changed, or the port has
+ *     become Active
+ *   - once a minute, because an SM that was started again may have forgotten the subscription
+ *   - after an error, in intervals that grow from 1 s to 1 min
+ *
+ * A program without verbs does not see the event by which an SM asks for a new subscription
+ * (client reregistration): the bit in PortInfo is cleared by the port itself. Until the next
+ * renewal the reports of an SM that has the LID of its predecessor are missing.
+ *
+ * What is confirmed was handed out. A Report that finds the queue full is not confirmed, and
+ * the SM repeats it. A Report that the SM repeats because the confirmation was lost is
+ * confirmed again and not handed out again.
+ *
+ * The port must have IB_SA_CLASS and IB_SMI_DIRECT_CLASS registered. There is one subscriber on
+ * a port, because the kernel gives Reports to one agent.
+ *
+ * Threads are as in mad_server.h. In a child of fork() no reports come, and mad_async_destroy()
+ * ends the notices.
+ */
+#ifndef INFINIBAND_MAD_NOTICE_H
+#define INFINIBAND_MAD_NOTICE_H
+
+#include <infiniband/mad_async.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* --- a notice ------------------------------------------------------------------- */
+
+enum mad_notice_kind {
+	MAD_NOTICE_TRAP,         /**< a Report of the SA */
+	MAD_NOTICE_PORT,         /**< the local port has changed */
+	MAD_NOTICE_SUBSCRIPTION, /**< the SA has accepted the subscription, or has not */
+	MAD_NOTICE_END           /**< the last callback */
+};
+
+/** Which details a trap has. */
+enum mad_notice_detail {
+	MAD_NOTICE_LID = 1 << 0,
+	MAD_NOTICE_LID2 = 1 << 1,
+	MAD_NOTICE_GID = 1 << 2,
+	MAD_NOTICE_GID2 = 1 << 3,
+	MAD_NOTICE_PORT_NUMBER = 1 << 4,
+	MAD_NOTICE_QP = 1 << 5,  /**< qp and qp2 */
+	MAD_NOTICE_KEY = 1 << 6, /**< an M_Key, a P_Key or a Q_Key, by the trap's number */
+	MAD_NOTICE_SL = 1 << 7,
+	MAD_NOTICE_CAPABILITIES = 1 << 8, /**< capability_mask, capability_mask2, changes */
+	MAD_NOTICE_GUID = 1 << 9,         /**< a system image GUID */
+	MAD_NOTICE_REQUEST = 1 << 10,     /**< method, attribute, modifier, dr_slid, path */
+	MAD_NOTICE_SWITCH = 1 << 11       /**< switch_lid */
+};
+
+/** Bits of mad_notice:changes, what else has changed (IBA 14.2.5.1, trap 144). */
+#define MAD_NOTICE_NODE_DESCRIPTION   0x0001u
+#define MAD_NOTICE_LINK_WIDTH_ENABLED 0x0002u
+#define MAD_NOTICE_LINK_SPEED_ENABLED 0x0004u
+#define MAD_NOTICE_SM_PRIORITY        0x0008u
+
+/** What the local port is, from its PortInfo. */
+struct mad_notice_port {
+	unsigned state;          /**< MAD_PORT_DOWN and so on (mad_link.h) */
+	unsigned physical_state; /**< MAD_PHYSICAL_... */
+	unsigned lid;
+	unsigned lmc;
+	unsigned sm_lid;
+	unsigned sm_sl;
+	uint64_t gid_prefix;
+	uint32_t capability_mask;
+	unsigned mtu;   /**< as in PortInfo: 1 to 5 */
+	unsigned width; /**< LinkWidthActive */
+	unsigned speed; /**< LinkSpeedActive */
+};
+
+/** A notice. All numbers are in host order; what its kind does not have is 0. */
+struct mad_notice {
+	enum mad_notice_kind kind;
+
+	/**
+	 * MAD_NOTICE_SUBSCRIPTION: 0 the SA has accepted it, or a negative errno: -EIO the
+	 * SA's status is in "status", -EBADMSG the response is to another subscription,
+	 * -ENETDOWN the port is not Active or has no SM, or an error of struct mad_reply. The
+	 * callback is told when the error or the status changes, and when another SM has
+	 * accepted it.
+	 *
+	 * MAD_NOTICE_END: 0 mad_notices_stop() was called, and the subscription is undone;
+	 * -ENODEV the device is gone, -ECANCELED the port was closed or the engine destroyed;
+	 * or an error of undoing the subscription.
+	 */
+	int error;
+	unsigned status;
+
+	/* MAD_NOTICE_TRAP */
+	int generic;         /**< 1: of IBA; 0: of a vendor */
+	unsigned type;       /**< 0 fatal, 1 urgent, 2 security, 3 SM, 4 informational */
+	unsigned producer;   /**< 1 CA, 2 switch, 3 router, 4 class manager; or the vendor */
+	unsigned trap;       /**< the trap's number; or the vendor's device */
+	unsigned issuer_lid; /**< the port that the trap comes from */
+	ibmad_gid_t issuer_gid;
+	unsigned toggle, count;
+	unsigned details;   /**< which of the following are there: MAD_NOTICE_LID and so on */
+	unsigned lid, lid2; /**< lid2: the destination of a packet with a bad key */
+	ibmad_gid_t gid, gid2; /**< gid2 likewise */
+	unsigned port;
+	unsigned qp, qp2;
+	uint64_t key;
+	unsigned sl;
+	uint32_t capability_mask;
+	unsigned capability_mask2;
+	unsigned changes;
+	uint64_t guid;
+	unsigned method, attribute; /**< of a request with a bad M_Key */
+	uint32_t modifier;
+	unsigned dr_slid;     /**< of that request if it had a directed route */
+	unsigned path_length; /**< of its return path */
+	uint8_t path[30];
+	unsigned switch_lid;
+	uint8_t raw[80]; /**< the Notice as on the wire, with the issuer's GID behind it */
+
+	/* MAD_NOTICE_PORT */
+	struct mad_notice_port before, after;
+};
+
+/**
+ * Decodes a Notice of size bytes: 64, as a trap has it, or 80, as a Report does. Traps 64 to
+ * 67, 128 to 131, 144, 145 and 256 to 259 have details (IBA 14.2.5.1); others have "raw" only.
+ * -EINVAL. -EBADMSG: it is shorter than 64 bytes.
+ */
+int mad_notice_decode(const void *raw, size_t size, struct mad_notice *notice);
+
+/** Enough for each text of mad_notice_text(). */
+#define MAD_NOTICE_TEXT_SIZE 512
+
+/** One line without a newline, cut if it does not fit. Returns buf. */
+char *mad_notice_text(const struct mad_notice *notice, char *buf, size_t size);
+
+/* --- subscriptions -------------------------------------------------------------- */
+
+/** By what a filter selects notices. */
+enum mad_notice_filter_by {
+	MAD_NOTICE_BY_TYPE = 1 << 0,
+	MAD_NOTICE_BY_TRAP = 1 << 1,
+	MAD_NOTICE_BY_PRODUCER = 1 << 2,
+	MAD_NOTICE_BY_LIDS = 1 << 3, /**< the issuer's LID */
+	MAD_NOTICE_BY_GID = 1 << 4   /**< the issuer's GID, which goes before LIDs */
+};
+
+/** Which notices are wanted: those that fit all that "by" says. */
+struct mad_notice_filter {
+	int vendor; /**< 0: notices of IBA; 1: of vendors */
+	unsigned by;
+	unsigned type;
+	unsigned trap;     /**< of a vendor: the device */
+	unsigned producer; /**< of a vendor: the vendor */
+	unsigned lid_begin, lid_end;
+	ibmad_gid_t gid;
+};
+
+/** All that is 0 has its default. */
+struct mad_notices_options {
+	const struct mad_notice_filter *filters; /**< they are copied */
+	unsigned filter_count; /**< 16 at most; 0: one filter, all notices of IBA */
+	unsigned limit;        /**< of reports that wait for the callback; 0: 1024 */
+	unsigned renew_ms;     /**< the interval of renewals; 0: a minute */
+	unsigned poll_ms;      /**< the interval of reading PortInfo; 0: a second */
+	uint64_t reserved[4];  /**< 0 */
+};
+
+struct mad_notices;
+
+/** The notice is the library's, and valid during the call. */
+typedef void mad_notice_fn(struct mad_notices *notices, const struct mad_notice *notice,
+			   void *arg);
+
+/**
+ * Starts notices on an engine. It does not wait for the SA: the callback is told
+ * (MAD_NOTICE_SUBSCRIPTION). options may be NULL.
+ *
+ * mad_async_run() goes on until the notices have ended.
+ *
+ * -EADDRINUSE  another agent on the port gets Reports, of this process or of another one
+ * -EINVAL      an argument is wrong
+ * -EPROTONOSUPPORT  a class is not registered on the port
+ * -ENOMEM, -ENODEV, -ECANCELED as mad_server_start()
+ */
+int mad_notices_start(struct mad_async *async, const struct mad_notices_options *options,
+		      mad_notice_fn *callback, void *arg, struct mad_notices **notices);
+
+/**
+ * Ends notices: the engine undoes the subscription, and calls back with MAD_NOTICE_END. The
+ * call does not wait for that. If the SA does not respond, the end comes when the requests have
+ * timed out: after about 3 s by default (mad_rpc_set_timeout(), mad_rpc_set_retries()), and
+ * 7 s with 16 filters. mad_async_destroy() ends notices at once. After the callback
+ * with MAD_NOTICE_END the notices do not exist any more. That is called in any case once: also
+ * when the device is gone, the port was closed or the engine is destroyed. mad_async_destroy()
+ * does not undo the subscription: the SA does that itself, when no Report is confirmed. May be
+ * called from any thread, and from a callback. NULL is allowed. A thread that does not run the
+ * callback must be sure that the callback was not called with MAD_NOTICE_END, which comes
+ * without a stop if the device is gone. The same is true for mad_notices_get_stats().
+ */
+void mad_notices_stop(struct mad_notices *notices);
+
+/** Counts since mad_notices_start(). */
+struct mad_notices_stats {
+	uint64_t reports;       /**< that were handed to the callback */
+	uint64_t confirmed;     /**< ReportResp that were sent, to repeated reports, too */
+	uint64_t duplicates;    /**< reports that the SM has repeated */
+	uint64_t dropped;       /**< reports that were neither handed out nor confirmed */
+	uint64_t malformed;     /**< of other attributes, or too short: not handed out */
+	uint64_t subscriptions; /**< subscriptions and renewals that the SA has accepted */
+	uint64_t failures;      /**< that failed */
+};
+
+/** size is sizeof(*stats), so that members can be added. -EINVAL. */
+int mad_notices_get_stats(struct mad_notices *notices, struct mad_notices_stats *stats,
+			  size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* INFINIBAND_MAD_NOTICE_H */

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Blocking requests to the SA (IBA 15.2, 15.4). */
+
+#include "classes/sa_query.h"
+
+#include "base/export.h"
+#include "base/failure.h"
+#include "classes/sa_address.h"
+
+#include <errno.h>
+
+bool sa_query_is_for_table(int method)
+{
+	return method == IB_MAD_METHOD_GET_TABLE || method == IB_MAD_METHOD_GETMULTI;
+}
+
+bool sa_query_is_valid(const struct mad_sa_query *query, int method)
+{
+	switch (method) {
+	case IB_MAD_METHOD_GETMULTI: /* RMPP can carry it */
+		break;
+	case IB_MAD_METHOD_GET:
+	case IB_MAD_METHOD_SET:
+	case IB_MAD_METHOD_GET_TABLE:
+	case IB_MAD_METHOD_DELETE:
+		if (query->record_size > IB_SA_DATA_SIZE)
+			return false;
+		break;
+	default:
+		return false;
+	}
+	return query->attribute <= UINT16_MAX && !query->record == !query->record_size &&
+	       (!query->sa || (query->sa->lid > 0 && query->sa->lid <= UINT16_MAX));
+}
+
+void sa_query_rpc(const struct ibmad_port *port, const struct mad_sa_query *query, int method,
+		  ib_rpc_t *rpc)
+{
+	*rpc = (ib_rpc_t){
+		.mgtclass = IB_SA_CLASS,
+		.method = method,
+		.attr = {.id = query->attribute, .mod = query->modifier},
+		.dataoffs = IB_SA_DATA_OFFS,
+		.datasz = IB_SA_DATA_SIZE,
+		.mkey = sa_key_get(port),
+		.mask = query->component_mask,
+		.timeout = query->timeout_ms,
+	};
+}
+
+size_t sa_query_least(const struct mad_sa_query *query, int method)
+{
+	size_t least = sa_record_size(query->attribute);
+
+	/* MultiPathRecords ask for PathRecords */
+	if (method == IB_MAD_METHOD_GETMULTI)
+		return sizeof(struct mad_sa_path_record);
+	return least > query->record_size ? least : query->record_size;
+}
+
+int sa_query_fail(const struct mad_sa_query *query, int method, int error)
+{
+	struct mad_failure failure = {
+		.error = error, .mgmt_class = IB_SA_CLASS, .method = (unsigned)method};
+
+	if (query) {
+		failure.attribute = query->attribute;
+		failure.status = error == -EIO ? query->status : 0;
+	}
+	failure_store(&failure);
+	return error;
+}
+
+/* --- blocking requests ---------------------------------------------------------- */
+
+/* Where the next transmission goes: 0, or a negative errno. */
+static int address(const struct ibmad_port *port, const struct mad_sa_query *query,
+		   bool read_again, ib_portid_t *sa)
+{
+	if (query->sa) {
+		*sa = *query->sa;
+		return 0;
+	}
+	if (!read_again && sa_address_known(port, sa))
+		return 0;
+	return sa_address_read(port, query->timeout_ms, sa);
+}
+
+/*
+ * A request whose SA has moved follows it. If there is no other SA, the call fails as the
+ * request did, whatever the PortInfo says.
+ */
+static int request_response(const struct ibmad_port *port, struct mad_sa_query *query,
+			    int method, struct mad_message *response)
+{
+	struct mad_failure failure;
+	ib_portid_t sa, to;
+	unsigned moves = 0;
+	ib_rpc_t rpc;
+	int err = address(port, query, false, &sa);
+
+	if (err) {
+		query->status = mad_last_failure()->status;
+		return err;
+	}
+	do {
+		sa_query_rpc(port, query, method, &rpc);
+		to = sa;
+		err = mad_rpc_message(port, &rpc, &to, query->record, query->record_size,
+				      response);
+		query->status = rpc.rstatus;
+		failure = *mad_last_failure();
+		if (query->sa || moves++ == SA_MOVES_MOST ||
+		    !sa_address_is_doubtful(err, query->status))
+			break;
+		to = sa;
+	} while (!address(port, query, true, &sa) && sa.lid != to.lid);
+	if (err)
+		failure_store(&failure);
+	return err;
+}
+
+static bool begin(const struct ibmad_port *port, struct mad_sa_query *query, int method)
+{
+	if (!port || !query || !sa_query_is_valid(query, method))
+		return false;
+	query->status = 0;
+	return true;
+}
+
+static int get_record(const struct ibmad_port *port, struct mad_sa_query *query, int method,
+		      void *record, size_t size)
+{
+	const struct mad_failure before = *mad_last_failure();
+	struct mad_message response = {0};
+	int err;
+
+	if (!begin(port, query, method) || size > IB_SA_DATA_SIZE || (!record && size))
+		return sa_query_fail(query, method, -EINVAL);
+	err = request_response(port, query, method, &response);
+	if (err)
+		return err;
+	if (response.length < IB_SA_DATA_OFFS + size)
+		err = sa_query_fail(query, method, -EBADMSG);
+	else if (size)
+		memcpy(record, response.mad + IB_SA_DATA_OFFS, size);
+	mad_message_free(&response);
+	if (!err)
+		failure_store(&before);
+	return err;
+}
+
+EXPORT int mad_sa_get(const struct ibmad_port *port, struct mad_sa_query *query, void *record,
+		      size_t size)
+{
+	if (!record)
+		return sa_query_fail(query, IB_MAD_METHOD_GET, -EINVAL);
+	return get_record(port, query, IB_MAD_METHOD_GET, record, size);
+}
+
+EXPORT int mad_sa_set(const struct ibmad_port *port, struct mad_sa_query *query, void *record,
+		      size_t size)
+{
+	return get_record(port, query, IB_MAD_METHOD_SET, record, size);
+}
+
+EXPORT int mad_sa_delete(const struct ibmad_port *port, struct mad_sa_query *query,
+			 void *record, size_t size)
+{
+	return get_record(port, query, IB_MAD_METHOD_DELETE, record, size);
+}
+
+static int fill_table(const struct ibmad_port *port, struct mad_sa_query *query, int method,
+		      struct mad_sa_table *table)
+{
+	int err = request_response(port, query, method, &table->message);
+
+	if (err == -EIO && query->status == SA_NO_RECORDS)
+		return 0;
+	if (err)
+		return err;
+	err = sa_table_parse(table, sa_query_least(query, method));
+	return err ? sa_query_fail(query, method, err) : 0;
+}
+
+static int get_table(const struct ibmad_port *port, struct mad_sa_query *query, int method,
+		     struct mad_sa_table **table)
+{
+	const struct mad_failure before = *mad_last_failure();
+	struct mad_sa_table *filled;
+	int err;
+
+	if (table)
+		*table = NULL;
+	if (!table || !begin(port, query, method))
+		return sa_query_fail(query, method, -EINVAL);
+	filled = calloc(1, sizeof(*filled));
+	if (!filled)
+		return sa_query_fail(query, method, -ENOMEM);
+	err = fill_table(port, query, method, filled);
+	if (err) {
+		mad_sa_table_free(filled);
+		return err;
+	}
+	failure_store(&before);
+	*table = filled;
+	return 0;
+}
+
+EXPORT int mad_sa_get_table(const struct ibmad_port *port, struct mad_sa_query *query,
+			    struct mad_sa_table **table)
+{
+	return get_table(port, query, IB_MAD_METHOD_GET_TABLE, table);
+}
+
+EXPORT int mad_sa_get_multi(const struct ibmad_port *port, struct mad_sa_query *query,
+			    struct mad_sa_table **table)
+{
+	return get_table(port, query, IB_MAD_METHOD_GETMULTI, table);
+}

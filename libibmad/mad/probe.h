@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The static probes of libibmad, which docs/tracing.md describes. A probe is a nop, and a note
+ * in the library that says where the arguments are. The instructions that compute an argument
+ * run when nobody traces, too. bpftrace reads six arguments on x86-64, not more.
+ */
+#ifndef LIBIBMAD_PROBE_H
+#define LIBIBMAD_PROBE_H
+
+#include "mad/mad_wire.h"
+
+#include <infiniband/umad.h>
+
+#ifdef IBUMAD_PROBES
+#define SDT_USE_VARIADIC
+#include <sys/sdt.h>
+#define HAS_PROBES       1
+#define PROBE(name, ...) STAP_PROBEV(libibmad, name, __VA_ARGS__)
+#else
+#define HAS_PROBES 0
+/* The arguments count as used, and are not computed. */
+void no_probe(int number, ...);
+#define PROBE(name, ...)                          \
+	do {                                      \
+		if (0)                            \
+			no_probe(0, __VA_ARGS__); \
+	} while (0)
+#endif
+
+/* The first four arguments tell of what there is in a umad buffer. */
+#define PROBE_MAD(name, id, umad, mad, one, other)                                             \
+	PROBE(name, id, be16toh(((const struct ib_user_mad *)(const void *)(umad))->addr.lid), \
+	      (mad)[1], get16(mad, ATTRIBUTE_OFFS), one, other)
+
+/* A request waits to be sent for the first time. */
+static inline void probe_request_submitted(const void *request, const uint8_t *umad,
+					   const uint8_t *mad, int timeout_ms,
+					   unsigned attempts)
+{
+	PROBE_MAD(request_submitted, request, umad, mad, timeout_ms, attempts);
+}
+
+/* A packet is being written: the request's first one has the number 1. */
+static inline void probe_request_transmitted(const void *request, const uint8_t *umad,
+					     const uint8_t *mad, unsigned number)
+{
+	PROBE_MAD(request_transmitted, request, umad, mad, get32(mad, TID_OFFS), number);
+}
+
+/* umad has the response. A round trip of 0 is not known. */
+static inline void probe_response_received(const uint8_t *umad, const uint8_t *mad,
+					   unsigned status, uint32_t rtt_us)
+{
+	PROBE_MAD(response_received, get32(mad, TID_OFFS), umad, mad, status, rtt_us);
+}
+
+/* An attempt ended without a response. */
+static inline void probe_attempt_timed_out(const void *request, const uint8_t *umad,
+					   const uint8_t *mad, int timeout_ms,
+					   unsigned attempts_left)
+{
+	PROBE_MAD(attempt_timed_out, request, umad, mad, timeout_ms, attempts_left);
+}
+
+/* A request is complete: with 0, or with an errno. */
+static inline void probe_request_completed(const void *request, const uint8_t *umad,
+					   const uint8_t *mad, int error,
+					   unsigned transmissions)
+{
+	PROBE_MAD(request_completed, request, umad, mad, error, transmissions);
+}
+
+/* How many requests of a queue pair may be in flight. */
+static inline void probe_window_changed(int handle, unsigned queue_pair, unsigned before,
+					unsigned now)
+{
+	PROBE(window_changed, handle, queue_pair, before, now);
+}
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Words that texts of errors are composed of. */
+#ifndef LIBIBMAD_STATUS_TEXT_H
+#define LIBIBMAD_STATUS_TEXT_H
+
+#include "fields/text.h"
+
+/* A text in a buffer that may be NULL if its size is 0. */
+struct text error_text_begin(char *buffer, size_t size);
+/* Ends it, and returns what the caller gets. */
+const char *error_text_end(struct text *text, char *buffer);
+
+/* "SA", "vendor class 0x0a", "class 0x60". */
+void text_class(struct text *text, unsigned mgmt_class);
+void text_status(struct text *text, unsigned mgmt_class, unsigned status);
+
+#endif

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Notices: what their bytes say (IBA 13.4.8.2, 14.2.5.1). */
+
+#include "base/export.h"
+#include "mad/mad_wire.h"
+
+#include <infiniband/mad_notice.h>
+
+#define NOTICE_SIZE     64
+#define ISSUER_GID_OFFS 64
+#define GENERIC         0x80
+#define PATH_MAX_HOPS   30
+
+static uint64_t get64(const uint8_t *at, int offset)
+{
+	return (uint64_t)get32(at, offset) << 32 | get32(at, offset + 4);
+}
+
+static uint32_t get24(const uint8_t *at, int offset)
+{
+	return (uint32_t)at[offset] << 16 | get16(at, offset + 1);
+}
+
+static void decode_capabilities(struct mad_notice *notice, const uint8_t *raw)
+{
+	notice->details = MAD_NOTICE_LID | MAD_NOTICE_CAPABILITIES;
+	notice->lid = get16(raw, 12);
+	notice->capability_mask = get32(raw, 16);
+	if (raw[15] & 1) /* OtherLocalChanges: the changes are told, too */
+		notice->changes = get16(raw, 20);
+	notice->capability_mask2 = get16(raw, 22);
+}
+
+static void decode_mkey(struct mad_notice *notice, const uint8_t *raw)
+{
+	notice->details = MAD_NOTICE_LID | MAD_NOTICE_KEY | MAD_NOTICE_REQUEST;
+	notice->lid = get16(raw, 12);
+	notice->dr_slid = get16(raw, 14);
+	notice->method = raw[16];
+	notice->attribute = get16(raw, 18);
+	notice->modifier = get32(raw, 20);
+	notice->key = get64(raw, 24);
+	if (!(raw[33] & 0x80)) /* the request had no directed route */
+		return;
+	notice->path_length = raw[33] & 0x3f;
+	if (notice->path_length > PATH_MAX_HOPS)
+		notice->path_length = PATH_MAX_HOPS;
+	memcpy(notice->path, raw + 34, PATH_MAX_HOPS);
+}
+
+/* A packet with a bad key. "rest" is what follows the key. */
+static void decode_packet(struct mad_notice *notice, const uint8_t *raw, const uint8_t *rest)
+{
+	notice->details = MAD_NOTICE_LID | MAD_NOTICE_LID2 | MAD_NOTICE_KEY | MAD_NOTICE_SL |
+			  MAD_NOTICE_QP | MAD_NOTICE_GID | MAD_NOTICE_GID2;
+	notice->lid = get16(raw, 12);
+	notice->lid2 = get16(raw, 14);
+	notice->sl = rest[0] >> 4;
+	notice->qp = get24(rest, 1);
+	notice->qp2 = get24(rest, 5);
+	memcpy(notice->gid, rest + 8, 16);
+	memcpy(notice->gid2, rest + 24, 16);
+}
+
+/* Traps 257 and 258: a P_Key or a Q_Key that the receiver does not have. */
+static void decode_key(struct mad_notice *notice, const uint8_t *raw)
+{
+	decode_packet(notice, raw, raw + 20);
+	notice->key = get32(raw, 16);
+}
+
+/* Trap 259: a P_Key that the switch's port does not have. */
+static void decode_switch_key(struct mad_notice *notice, const uint8_t *raw)
+{
+	decode_packet(notice, raw, raw + 18);
+	notice->details |= MAD_NOTICE_SWITCH | MAD_NOTICE_PORT_NUMBER;
+	notice->key = get16(raw, 16);
+	notice->switch_lid = get16(raw, 58);
+	notice->port = raw[60];
+}
+
+static void decode_details(struct mad_notice *notice, const uint8_t *raw)
+{
+	switch (notice->trap) {
+	case 64: /* a GID in service, out of service; a group created, deleted */
+	case 65:
+	case 66:
+	case 67:
+		notice->details = MAD_NOTICE_GID;
+		memcpy(notice->gid, raw + 16, 16);
+		break;
+	case 128:
+		notice->details = MAD_NOTICE_LID;
+		notice->lid = get16(raw, 10);
+		break;
+	case 129:
+	case 130:
+	case 131:
+		notice->details = MAD_NOTICE_LID | MAD_NOTICE_PORT_NUMBER;
+		notice->lid = get16(raw, 12);
+		notice->port = raw[14];
+		break;
+	case 144:
+		decode_capabilities(notice, raw);
+		break;
+	case 145:
+		notice->details = MAD_NOTICE_LID | MAD_NOTICE_GUID;
+		notice->lid = get16(raw, 12);
+		notice->guid = get64(raw, 16);
+		break;
+	case 256:
+		decode_mkey(notice, raw);
+		break;
+	case 257:
+	case 258:
+		decode_key(notice, raw);
+		break;
+	case 259:
+		decode_switch_key(notice, raw);
+		break;
+	}
+}
+
+EXPORT int mad_notice_decode(const void *raw, size_t size, struct mad_notice *notice)
+{
+	if (!raw || !notice)
+		return -EINVAL;
+	memset(notice, 0, sizeof(*notice));
+	if (size < NOTICE_SIZE)
+		return -EBADMSG;
+	memcpy(notice->raw, raw, size < sizeof(notice->raw) ? size : sizeof(notice->raw));
+	notice->kind = MAD_NOTICE_TRAP;
+	notice->generic = (notice->raw[0] & GENERIC) != 0;
+	notice->type = notice->raw[0] & 0x7f;
+	notice->producer = get24(notice->raw, 1);
+	notice->trap = get16(notice->raw, 4);
+	notice->issuer_lid = get16(notice->raw, 6);
+	notice->toggle = notice->raw[8] >> 7;
+	notice->count = get16(notice->raw, 8) & 0x7fff;
+	memcpy(notice->issuer_gid, notice->raw + ISSUER_GID_OFFS, sizeof(notice->issuer_gid));
+	if (notice->generic)
+		decode_details(notice, notice->raw);
+	return 0;
+}

@@ -1,0 +1,633 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Notices: the subscription at the SA, its Reports, and the local port. All but
+ * mad_notices_start(), mad_notices_stop() and the statistics runs in the thread that processes
+ * the engine, so it needs no lock.
+ */
+
+#include "base/export.h"
+#include "calls/engine.h"
+#include "mad/mad_wire.h"
+#include "mad/mgmt_class.h"
+#include "notices/inform_info.h"
+
+#include <infiniband/mad_fields.h>
+#include <infiniband/mad_link.h>
+#include <infiniband/mad_sa.h>
+#include <infiniband/mad_server.h>
+#include <stdlib.h>
+
+#define FILTERS_MAX     16
+#define RENEW_MS        60000
+#define POLL_MS         1000
+#define INTERVAL_MAX_MS 86400000
+/* After so many milliseconds a subscription is tried again; twice that after each failure. */
+#define RETRY_MIN_MS    1000
+#define RETRY_MAX_MS    60000
+/* Reports that are remembered, and for how long (microseconds). */
+#define RECENT          16384
+#define RECENT_US       10000000
+#define REPORT_SIZE     80
+
+/* A report that was handed out. */
+struct recent {
+	int64_t at;
+	uint64_t tid;
+	uint64_t digest; /* of the notice and the sender */
+};
+
+struct counts {
+	atomic_ullong reports, confirmed, duplicates, malformed, subscriptions, failures;
+};
+
+struct mad_notices {
+	struct engine_timer timer;
+	struct mad_async *engine;
+	struct mad_server *server;
+	mad_notice_fn *callback;
+	void *arg;
+	int64_t renew_us, poll_us;
+	atomic_bool stopping;
+	struct counts counts;
+
+	struct mad_notice_port port;
+	bool known;   /* the port was read */
+	bool reading; /* it is being read */
+	int64_t poll_at;
+
+	unsigned setting; /* subscriptions, or their ends, in flight */
+	bool undoing;     /* these are their ends */
+	bool subscribed;  /* the SA may have a subscription */
+	bool changed;     /* the port has changed while a subscription was in flight */
+	int set_error;    /* of the present round: the first one */
+	unsigned set_status;
+	unsigned set_sm;   /* the LID of the SM that the round went to */
+	unsigned retry_ms; /* 0: the latest round went well */
+	int64_t renew_at;
+	bool told; /* what the callback was told: */
+	int told_error;
+	unsigned told_status;
+	unsigned told_sm;
+
+	unsigned filter_count;
+	struct inform_info filters[FILTERS_MAX];
+	uint64_t ids[FILTERS_MAX]; /* of requests in flight; 0: none */
+	uint64_t read_id;
+	struct recent recent[RECENT];
+};
+
+/* What a request's callback is told. */
+struct subscription {
+	struct mad_notices *notices;
+	unsigned filter;
+};
+
+static struct mad_notices *notices_of(struct engine_timer *timer)
+{
+	return list_entry(timer, struct mad_notices, timer);
+}
+
+static void set_timer(struct mad_notices *notices, int64_t at)
+{
+	int cancel_state = engine_enter(notices->engine);
+
+	engine_timer_set(notices->engine, &notices->timer, at);
+	engine_leave(notices->engine, cancel_state);
+}
+
+/* Why nothing more can be sent or received; 0: it can. */
+static int port_error(const struct mad_notices *notices)
+{
+	struct ibmad_port *port = notices->engine->port;
+	int cancel_state = engine_enter(notices->engine), error = 0;
+
+	if (port->core.gone)
+		error = -port->core.gone;
+	else if (port->inherited)
+		error = -ECANCELED;
+	engine_leave(notices->engine, cancel_state);
+	return error;
+}
+
+static void tell(struct mad_notices *notices, const struct mad_notice *notice)
+{
+	notices->callback(notices, notice, notices->arg);
+}
+
+/* --- the end -------------------------------------------------------------------- */
+
+static void finish(struct mad_notices *notices, int error, unsigned status)
+{
+	const struct mad_notice notice = {
+		.kind = MAD_NOTICE_END, .error = error, .status = status};
+
+	mad_server_stop(notices->server);
+	tell(notices, &notice);
+	free(notices);
+}
+
+/* The engine is destroyed, and has no timer of this any more. */
+static void ended(struct engine_timer *timer)
+{
+	struct mad_notices *notices = notices_of(timer);
+	int error = port_error(notices);
+
+	finish(notices, error ? error : -ECANCELED, 0);
+}
+
+static void leave_engine(struct mad_notices *notices, int error, unsigned status)
+{
+	int cancel_state = engine_enter(notices->engine);
+
+	engine_timer_remove(&notices->timer);
+	engine_leave(notices->engine, cancel_state);
+	finish(notices, error, status);
+}
+
+/* --- the subscription ----------------------------------------------------------- */
+
+static void tell_subscription(struct mad_notices *notices, int error, unsigned status,
+			      unsigned sm)
+{
+	const struct mad_notice notice = {
+		.kind = MAD_NOTICE_SUBSCRIPTION, .error = error, .status = status};
+
+	if (notices->told && notices->told_error == error && notices->told_status == status &&
+	    (error || notices->told_sm == sm))
+		return;
+	notices->told = true;
+	notices->told_error = error;
+	notices->told_status = status;
+	notices->told_sm = sm;
+	tell(notices, &notice);
+}
+
+static int64_t after_round(struct mad_notices *notices)
+{
+	unsigned *retry = &notices->retry_ms;
+
+	if (notices->changed) {
+		notices->changed = false;
+		*retry = 0;
+		return 0;
+	}
+	if (!notices->set_error) {
+		*retry = 0;
+		return clock_us() + notices->renew_us;
+	}
+	*retry = *retry ? *retry * 2 : RETRY_MIN_MS;
+	if (*retry > RETRY_MAX_MS)
+		*retry = RETRY_MAX_MS;
+	return clock_us() + *retry * INT64_C(1000);
+}
+
+/* All filters have their response, or have failed. */
+static void end_round(struct mad_notices *notices)
+{
+	if (notices->undoing)
+		return;
+	if (!notices->set_error)
+		notices->counts.subscriptions++;
+	else if (!notices->changed)
+		notices->counts.failures++;
+	notices->renew_at = after_round(notices);
+	/* what was cancelled ends, or is followed by another round */
+	if (notices->set_error != -ECANCELED)
+		tell_subscription(notices, notices->set_error, notices->set_status,
+				  notices->set_sm);
+}
+
+static void note_error(struct mad_notices *notices, int error, unsigned status)
+{
+	if (!error || notices->set_error)
+		return;
+	notices->set_error = error;
+	notices->set_status = status;
+}
+
+static void set_came(struct mad_async *async, const struct mad_reply *reply, void *arg)
+{
+	struct subscription *subscription = arg;
+	struct mad_notices *notices = subscription->notices;
+	const struct inform_info *info = &notices->filters[subscription->filter];
+
+	(void)async;
+	notices->ids[subscription->filter] = 0;
+	free(subscription);
+	if (!reply->error && !inform_info_is_same(info, reply->data, reply->data_size))
+		note_error(notices, -EBADMSG, 0);
+	else
+		note_error(notices, reply->error, reply->error == -EIO ? reply->status : 0);
+	if (!--notices->setting)
+		end_round(notices);
+	set_timer(notices, 0);
+}
+
+static int submit_set(struct mad_notices *notices, unsigned filter, bool subscribe)
+{
+	struct inform_info *info = &notices->filters[filter];
+	const ib_rpc_t rpc = {
+		.mgtclass = IB_SA_CLASS,
+		.method = IB_MAD_METHOD_SET,
+		.attr = {.id = IB_SA_ATTR_INFORMINFO},
+		.dataoffs = IB_SA_DATA_OFFS,
+		.mkey = sa_key_get(notices->engine->port),
+		.mask = info->components,
+	};
+	const ib_portid_t sa = {.lid = (int)notices->port.sm_lid,
+				.sl = (uint8_t)notices->port.sm_sl};
+	struct subscription *subscription = malloc(sizeof(*subscription));
+	int ret;
+
+	if (!subscription)
+		return -ENOMEM;
+	*subscription = (struct subscription){notices, filter};
+	info->wire.subscribe = subscribe;
+	ret = mad_async_submit(notices->engine, &rpc, &sa, &info->wire, sizeof(info->wire),
+			       set_came, subscription, &notices->ids[filter]);
+	if (ret < 0)
+		free(subscription);
+	else
+		notices->setting++;
+	return ret;
+}
+
+static void cancel_sets(struct mad_notices *notices)
+{
+	for (unsigned i = 0; i < notices->filter_count; i++)
+		if (notices->ids[i])
+			mad_async_cancel(notices->engine, notices->ids[i]);
+}
+
+static void start_round(struct mad_notices *notices, bool subscribe)
+{
+	notices->set_error = 0;
+	notices->set_status = 0;
+	notices->set_sm = notices->port.sm_lid;
+	notices->undoing = !subscribe;
+	if (subscribe)
+		notices->subscribed = true;
+	for (unsigned i = 0; i < notices->filter_count; i++)
+		note_error(notices, submit_set(notices, i, subscribe), 0);
+	if (!notices->setting)
+		end_round(notices);
+}
+
+/* --- the port ------------------------------------------------------------------- */
+
+static bool is_usable(const struct mad_notices *notices)
+{
+	return notices->port.state == MAD_PORT_ACTIVE && notices->port.sm_lid &&
+	       notices->port.lid;
+}
+
+static void decode_port(const uint8_t *info, struct mad_notice_port *port)
+{
+	*port = (struct mad_notice_port){
+		.state = mad_read_field(info, 0, IB_PORT_STATE_F),
+		.physical_state = mad_read_field(info, 0, IB_PORT_PHYS_STATE_F),
+		.lid = mad_read_field(info, 0, IB_PORT_LID_F),
+		.lmc = mad_read_field(info, 0, IB_PORT_LMC_F),
+		.sm_lid = mad_read_field(info, 0, IB_PORT_SMLID_F),
+		.sm_sl = mad_read_field(info, 0, IB_PORT_SMSL_F),
+		.gid_prefix = mad_read_field64(info, 0, IB_PORT_GID_PREFIX_F),
+		.capability_mask = mad_read_field(info, 0, IB_PORT_CAPMASK_F),
+		.mtu = mad_read_field(info, 0, IB_PORT_NEIGHBOR_MTU_F),
+		.width = mad_read_field(info, 0, IB_PORT_LINK_WIDTH_ACTIVE_F),
+		.speed = mad_read_field(info, 0, IB_PORT_LINK_SPEED_ACTIVE_F),
+	};
+}
+
+static bool is_same_port(const struct mad_notice_port *a, const struct mad_notice_port *b)
+{
+	return a->state == b->state && a->physical_state == b->physical_state &&
+	       a->lid == b->lid && a->lmc == b->lmc && a->sm_lid == b->sm_lid &&
+	       a->sm_sl == b->sm_sl && a->gid_prefix == b->gid_prefix &&
+	       a->capability_mask == b->capability_mask && a->mtu == b->mtu &&
+	       a->width == b->width && a->speed == b->speed;
+}
+
+/* The SM knows the subscriber by its LID and GID, and a link that was down may have another. */
+static bool needs_subscription(const struct mad_notice_port *before,
+			       const struct mad_notice_port *after)
+{
+	return before->state != after->state || before->lid != after->lid ||
+	       before->sm_lid != after->sm_lid || before->sm_sl != after->sm_sl ||
+	       before->gid_prefix != after->gid_prefix;
+}
+
+static void take_port(struct mad_notices *notices, const struct mad_notice_port *port)
+{
+	struct mad_notice notice = {
+		.kind = MAD_NOTICE_PORT, .before = notices->port, .after = *port};
+	bool first = !notices->known;
+
+	if (!first && is_same_port(&notices->port, port))
+		return;
+	notices->port = *port;
+	notices->known = true;
+	if (first || needs_subscription(&notice.before, port)) {
+		notices->changed = notices->setting > 0;
+		cancel_sets(notices); /* the SM that they went to may be gone */
+		notices->retry_ms = 0;
+		notices->renew_at = 0;
+	}
+	if (!first)
+		tell(notices, &notice);
+}
+
+static void read_came(struct mad_async *async, const struct mad_reply *reply, void *arg)
+{
+	struct mad_notices *notices = arg;
+	struct mad_notice_port port;
+
+	(void)async;
+	notices->reading = false;
+	notices->read_id = 0;
+	if (!reply->error && reply->data_size >= IB_SMP_DATA_SIZE && !notices->stopping) {
+		decode_port(reply->data, &port);
+		take_port(notices, &port);
+	}
+	set_timer(notices, 0);
+}
+
+static void read_port(struct mad_notices *notices, int64_t now)
+{
+	const ib_rpc_t rpc = {
+		.mgtclass = IB_SMI_DIRECT_CLASS,
+		.method = IB_MAD_METHOD_GET,
+		.attr = {.id = IB_ATTR_PORT_INFO},
+		.dataoffs = IB_SMP_DATA_OFFS,
+		.mkey = smp_mkey_get(notices->engine->port),
+		.timeout = POLL_MS,
+	};
+	const ib_portid_t self = {0};
+
+	notices->poll_at = now + notices->poll_us;
+	notices->reading = !mad_async_submit(notices->engine, &rpc, &self, NULL, 0, read_came,
+					     notices, &notices->read_id);
+}
+
+/* --- what is to be done --------------------------------------------------------- */
+
+/* Stopping: ends what is in flight, undoes the subscription, and ends. */
+static void advance_to_end(struct mad_notices *notices)
+{
+	if (notices->reading)
+		mad_async_cancel(notices->engine, notices->read_id);
+	if (!notices->undoing)
+		cancel_sets(notices);
+	if (notices->reading || notices->setting)
+		return;
+	if (!notices->undoing && notices->subscribed && is_usable(notices))
+		start_round(notices, false);
+	if (notices->setting)
+		return;
+	if (!notices->counts.subscriptions) /* there was nothing to undo */
+		leave_engine(notices, 0, 0);
+	else if (!notices->undoing)
+		leave_engine(notices, -ENETDOWN, 0);
+	else
+		leave_engine(notices, notices->set_error, notices->set_status);
+}
+
+static void advance(struct mad_notices *notices)
+{
+	int64_t now = clock_us(), next;
+	int error = port_error(notices);
+
+	if (error) {
+		if (!notices->reading && !notices->setting)
+			leave_engine(notices, error, 0);
+		return;
+	}
+	if (notices->stopping) {
+		advance_to_end(notices);
+		return;
+	}
+	if (!notices->reading && now >= notices->poll_at)
+		read_port(notices, now);
+	if (notices->known && !is_usable(notices))
+		tell_subscription(notices, -ENETDOWN, 0, 0);
+	else if (notices->known && !notices->setting && now >= notices->renew_at)
+		start_round(notices, true);
+	next = notices->poll_at;
+	if (is_usable(notices) && !notices->setting && notices->renew_at < next)
+		next = notices->renew_at;
+	set_timer(notices, next);
+}
+
+static void due(struct engine_timer *timer)
+{
+	advance(notices_of(timer));
+}
+
+/* --- reports -------------------------------------------------------------------- */
+
+static void confirm(struct mad_notices *notices, struct mad_request *request, unsigned status)
+{
+	if (mad_request_respond(request, status, NULL, 0))
+		mad_request_drop(request); /* the SM repeats the report */
+	else
+		notices->counts.confirmed++;
+}
+
+/* FNV-1a. */
+static uint64_t add_to_digest(uint64_t digest, const uint8_t *bytes, size_t size)
+{
+	while (size--)
+		digest = (digest ^ *bytes++) * UINT64_C(0x100000001b3);
+	return digest;
+}
+
+static uint64_t digest_of(const struct mad_request *request)
+{
+	const uint8_t lid[] = {(uint8_t)(request->from.lid >> 8), (uint8_t)request->from.lid};
+	uint64_t digest = add_to_digest(UINT64_C(0xcbf29ce484222325), lid, sizeof(lid));
+
+	return add_to_digest(digest, request->data, REPORT_SIZE);
+}
+
+/* Whether a report is one that was handed out; remembers it otherwise. */
+static bool is_repeated(struct mad_notices *notices, const struct mad_request *request)
+{
+	struct recent *recent = &notices->recent[request->tid % RECENT];
+	const struct recent now = {clock_us(), request->tid, digest_of(request)};
+
+	if (recent->at && now.at - recent->at < RECENT_US && recent->tid == now.tid &&
+	    recent->digest == now.digest)
+		return true;
+	*recent = now;
+	return false;
+}
+
+static void report_came(struct mad_server *server, struct mad_request *request, void *arg)
+{
+	struct mad_notices *notices = arg;
+	struct mad_notice notice;
+
+	(void)server;
+	if (request->attribute != IB_SA_ATTR_NOTICE) {
+		notices->counts.malformed++;
+		confirm(notices, request, IB_MAD_STS_METHOD_ATTR_NOT_SUPPORTED);
+		return;
+	}
+	if (request->data_size < REPORT_SIZE) {
+		notices->counts.malformed++;
+		mad_request_drop(request);
+		return;
+	}
+	if (is_repeated(notices, request)) {
+		notices->counts.duplicates++;
+	} else {
+		notices->counts.reports++;
+		mad_notice_decode(request->data, REPORT_SIZE, &notice);
+		tell(notices, &notice);
+	}
+	confirm(notices, request, 0);
+}
+
+/* --- starting and stopping ------------------------------------------------------ */
+
+static int take_filters(struct mad_notices *notices, const struct mad_notices_options *options)
+{
+	static const struct mad_notice_filter all;
+	const struct mad_notice_filter *filters = options->filters;
+	unsigned count = options->filter_count;
+	int ret = 0;
+
+	if (!count) {
+		filters = &all;
+		count = 1;
+	}
+	if (count > FILTERS_MAX || !filters)
+		return -EINVAL;
+	for (unsigned i = 0; i < count && !ret; i++)
+		ret = inform_info_init(&notices->filters[i], &filters[i]);
+	notices->filter_count = count;
+	return ret;
+}
+
+static int take_options(struct mad_notices *notices, const struct mad_notices_options *options)
+{
+	unsigned renew_ms = options->renew_ms ? options->renew_ms : RENEW_MS;
+	unsigned poll_ms = options->poll_ms ? options->poll_ms : POLL_MS;
+
+	for (unsigned i = 0; i < sizeof(options->reserved) / sizeof(*options->reserved); i++)
+		if (options->reserved[i])
+			return -EINVAL;
+	if (renew_ms > INTERVAL_MAX_MS || poll_ms > INTERVAL_MAX_MS)
+		return -EINVAL;
+	notices->renew_us = renew_ms * INT64_C(1000);
+	notices->poll_us = poll_ms * INT64_C(1000);
+	return take_filters(notices, options);
+}
+
+static int start_server(struct mad_notices *notices, unsigned limit)
+{
+	const struct mad_server_options options = {
+		.mgmt_class = IB_SA_CLASS,
+		.methods = {MAD_SERVER_METHOD(IB_MAD_METHOD_REPORT)},
+		.limit = limit,
+	};
+
+	return mad_server_start(notices->engine, &options, report_came, notices,
+				&notices->server);
+}
+
+static void start_timer(struct mad_notices *notices)
+{
+	struct mad_async *engine = notices->engine;
+	int cancel_state = engine_enter(engine);
+
+	engine_timer_add(engine, &notices->timer);
+	engine_timer_set(engine, &notices->timer, 0);
+	engine_leave(engine, cancel_state);
+}
+
+/* If the engine is destroyed meanwhile, that waits until there is a timer to end. */
+static int start_parts(struct mad_notices *notices, unsigned limit)
+{
+	struct mad_async *engine = notices->engine;
+	int cancel_state = engine_enter(engine), ret = -EPROTONOSUPPORT;
+	const struct link *link = &engine->port->core.link;
+	bool has_agents = link_agent(link, IB_SA_CLASS) >= 0 &&
+			  link_agent(link, IB_SMI_DIRECT_CLASS) >= 0;
+
+	core_unlock(&engine->port->core);
+	if (has_agents)
+		ret = start_server(notices, limit);
+	if (!ret)
+		start_timer(notices);
+	core_lock(&engine->port->core);
+	engine_leave(engine, cancel_state);
+	return ret;
+}
+
+EXPORT int mad_notices_start(struct mad_async *async, const struct mad_notices_options *options,
+			     mad_notice_fn *callback, void *arg, struct mad_notices **notices)
+{
+	static const struct mad_notices_options defaults;
+	struct mad_notices *started;
+	int ret;
+
+	if (!async || !callback || !notices)
+		return -EINVAL;
+	if (!options)
+		options = &defaults;
+	started = calloc(1, sizeof(*started));
+	if (!started)
+		return -ENOMEM;
+	started->timer.due = due;
+	started->timer.ended = ended;
+	started->engine = async;
+	started->callback = callback;
+	started->arg = arg;
+	*notices = started; /* before the first callback */
+	ret = take_options(started, options);
+	if (!ret)
+		ret = start_parts(started, options->limit);
+	if (ret) {
+		*notices = NULL;
+		free(started);
+	}
+	return ret;
+}
+
+EXPORT void mad_notices_stop(struct mad_notices *notices)
+{
+	struct mad_async *engine;
+	int cancel_state;
+
+	if (!notices)
+		return;
+	engine = notices->engine;
+	cancel_state = engine_enter(engine);
+	notices->stopping = true;
+	engine_timer_set(engine, &notices->timer, 0);
+	engine_leave(engine, cancel_state); /* from here on they may have ended */
+}
+
+EXPORT int mad_notices_get_stats(struct mad_notices *notices, struct mad_notices_stats *stats,
+				 size_t size)
+{
+	struct mad_server_stats server;
+	struct mad_notices_stats now;
+
+	if (!notices || !stats)
+		return -EINVAL;
+	mad_server_get_stats(notices->server, &server, sizeof(server));
+	now = (struct mad_notices_stats){
+		.reports = notices->counts.reports,
+		.confirmed = notices->counts.confirmed,
+		.duplicates = notices->counts.duplicates + server.duplicates,
+		.dropped = server.dropped,
+		.malformed = notices->counts.malformed,
+		.subscriptions = notices->counts.subscriptions,
+		.failures = notices->counts.failures,
+	};
+	memset(stats, 0, size);
+	memcpy(stats, &now, size < sizeof(now) ? size : sizeof(now));
+	return 0;
+}

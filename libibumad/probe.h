@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The static probes of libibumad, which docs/tracing.md describes. A probe is a nop, and a note
+ * in the library that says where the arguments are. The instructions that compute an argument
+ * run when nobody traces, too. So the arguments are values that are at hand.
+ */
+#ifndef LIBIBUMAD_PROBE_H
+#define LIBIBUMAD_PROBE_H
+
+#include <infiniband/umad.h>
+
+#include <endian.h>
+
+#ifdef IBUMAD_PROBES
+#define SDT_USE_VARIADIC
+#include <sys/sdt.h>
+#define PROBE(name, ...) STAP_PROBEV(libibumad, name, __VA_ARGS__)
+#else
+/* The arguments count as used, and are not computed. */
+void no_probe(int number, ...);
+#define PROBE(name, ...)                          \
+	do {                                      \
+		if (0)                            \
+			no_probe(0, __VA_ARGS__); \
+	} while (0)
+#endif
+
+/*
+ * umad_send() wrote a message (error 0), or the kernel refused it (a positive errno). The
+ * program may have changed or freed the MAD.
+ */
+static inline void probe_send(int handle, uint32_t agent, const void *mad, int length,
+			      uint16_t lid, int error)
+{
+	PROBE(send, handle, agent, length, lid, error, mad);
+}
+
+/* umad_recv() read a message. */
+static inline void probe_receive(int handle, const struct ib_user_mad *umad, const void *mad,
+				 int length)
+{
+	PROBE(receive, handle, umad->agent_id, length, be16toh(umad->addr.lid), umad->status,
+	      mad);
+}
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * discovery [MILLISECONDS]: discovers the fabric, and prints what its memory is for a node and
+ * for a port. MILLISECONDS is the timeout of an attempt.
+ *
+ * Only the memory that the program has at the end counts, without the engine. All of the memory
+ * is divided by the number of nodes, and then by the number of ports.
+ */
+#include <infiniband/mad_fabric.h>
+
+#include <errno.h>
+#include <malloc.h>
+#include <stdio.h>
+
+#ifdef __GLIBC_PREREQ
+#if __GLIBC_PREREQ(2, 33)
+#define HAS_MALLINFO2
+#endif
+#endif
+
+/* Bytes in use; 0: not known. */
+static size_t used(void)
+{
+#ifdef HAS_MALLINFO2
+	struct mallinfo2 info = mallinfo2();
+
+	return info.uordblks + info.hblkhd;
+#else
+	return 0;
+#endif
+}
+
+int main(int argc, char **argv)
+{
+	struct mad_fabric_options options = {.timeout_ms = argc > 1 ? atoi(argv[1]) : 0};
+	int classes[] = {IB_SMI_DIRECT_CLASS}, error;
+	struct ibmad_port *port = mad_rpc_open_port(NULL, 0, classes, 1);
+	size_t before = used(), nodes, ports, bytes;
+	struct mad_fabric *fabric;
+
+	error = port ? mad_fabric_discover(port, &options, &fabric) : -errno;
+	if (error) {
+		fprintf(stderr, "discovery: %s\n", strerror(-error));
+		return 1;
+	}
+	bytes = used() - before;
+	nodes = mad_fabric_node_count(fabric);
+	ports = mad_fabric_port_count(fabric);
+	printf("%zu nodes, %zu ports, %zu failures, ", nodes, ports,
+	       mad_fabric_failure_count(fabric));
+	if (bytes)
+		printf("%zu KiB: %zu bytes a node, %zu a port\n", bytes / 1024, bytes / nodes,
+		       bytes / ports);
+	else
+		puts("memory not known");
+	mad_fabric_free(fabric);
+	mad_rpc_close_port(port);
+	return 0;
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+#include "capture_options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char usage[] =
+	"usage: umad-capture [OPTIONS] -- PROGRAM [ARGUMENT ...]\n"
+	"\n"
+	"Runs a program that uses libibumad, and writes the MADs that it and its children "
+	"send\n"
+	"and receive: to a file for Wireshark, as lines of text, or both.\n"
+	"\n"
+	"  -w FILE       writes a capture (pcap) of InfiniBand frames; - is standard output\n"
+	"  --summary     prints a line a MAD on standard error\n"
+	"  -f FILTER     only MADs for which an expression is true, such as\n"
+	"                \"class SubnAdm and (error or attribute = NodeInfo)\"; it is of\n"
+	"                sent received request response smp gmp directed timeout error rmpp "
+	"grh,\n"
+	"                class method attribute modifier status lid tid length process\n"
+	"                with = != < <= > >= and a number or name, and, or, not, brackets\n"
+	"  -C MEGABYTES  begins another file before one has more than that many million bytes\n"
+	"  -W COUNT      and the first one again after so many\n"
+	"  --version     prints the version\n"
+	"  --help        prints this text\n"
+	"\n"
+	"The exit status is the program's.\n";
+
+static void __attribute__((noreturn)) wrong(const char *what)
+{
+	fprintf(stderr, "umad-capture: %s\n(umad-capture --help tells how it is used)\n", what);
+	exit(2);
+}
+
+static unsigned int read_count(const char *text, unsigned long most, const char *what)
+{
+	unsigned long number;
+	char *end;
+
+	errno = 0;
+	number = strtoul(text, &end, 10);
+	if (errno || end == text || *end || *text == '-' || !number || number > most)
+		wrong(what);
+	return (unsigned int)number;
+}
+
+/* Shows the place in the expression. */
+static struct filter *read_filter(const char *text)
+{
+	struct filter_error error = {0};
+	struct filter *filter = filter_read(text, &error);
+
+	if (filter)
+		return filter;
+	fprintf(stderr, "umad-capture: -f: %s\n  %s\n  %*s\n", error.text, text,
+		(int)error.at + 1, "^");
+	exit(2);
+}
+
+enum {
+	SUMMARY = 256,
+	VERSION
+};
+
+static const struct option long_options[] = {
+	{"summary", no_argument, NULL, SUMMARY},
+	{"version", no_argument, NULL, VERSION},
+	{"help", no_argument, NULL, 'h'},
+	{NULL, 0, NULL, 0},
+};
+
+static void take_option(struct capture_options *options, int option)
+{
+	switch (option) {
+	case 'w':
+		options->file = optarg;
+		break;
+	case 'f':
+		filter_free(options->filter);
+		options->filter = read_filter(optarg);
+		break;
+	case 'C':
+		options->most =
+			1000000ULL * read_count(optarg, 1000000, "-C is a number of megabytes");
+		break;
+	case 'W':
+		options->files = read_count(optarg, 1000000, "-W is a number of files");
+		break;
+	case SUMMARY:
+		options->summary = true;
+		break;
+	case VERSION:
+		puts("umad-capture " CAPTURE_VERSION);
+		exit(0);
+	case 'h':
+		fputs(usage, stdout);
+		exit(0);
+	default:
+		wrong("this option there is not");
+	}
+}
+
+void read_capture_options(int argc, char **argv, struct capture_options *options)
+{
+	int option;
+
+	*options = (struct capture_options){0};
+	/* "+": what stands behind the first argument is the program's */
+	while ((option = getopt_long(argc, argv, "+w:f:C:W:h", long_options, NULL)) != -1)
+		take_option(options, option);
+	if (!options->file && !options->summary)
+		wrong("-w FILE or --summary is missing");
+	if (options->files && !options->most)
+		wrong("-W needs -C");
+	if (options->most && (!options->file || !strcmp(options->file, "-")))
+		wrong("-C needs -w FILE");
+	if (optind >= argc)
+		wrong("a program is missing");
+	options->program = argv + optind;
+}

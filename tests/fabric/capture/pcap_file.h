@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* The capture's file, or the files of a rotation. */
+#ifndef UMAD_CAPTURE_PCAP_FILE_H
+#define UMAD_CAPTURE_PCAP_FILE_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "ring.h"
+
+struct pcap;
+struct pcap_dumper;
+
+struct pcap_file {
+	const char *name;   /* "-": a descriptor */
+	uint64_t most;      /* bytes a file; 0: no limit */
+	unsigned int files; /* of a rotation; 0: no limit */
+	int fd;             /* for "-" */
+	struct pcap *pcap;
+	struct pcap_dumper *dumper;
+	FILE *stream;
+	char *buffer; /* of the stream, as long as the process: a failed stream is not closed */
+	unsigned int number; /* of the file that is open, from 0 */
+	uint64_t bytes;      /* in it and in the buffer */
+	uint64_t written;    /* in it */
+	uint64_t pending;    /* frames in the buffer */
+	uint64_t lost;       /* frames that could not be written */
+	bool failed;         /* a write failed: nothing more is written */
+};
+
+/* Opens the file, the first one of a rotation. 0, or a negative errno with a message on stderr.
+ */
+int pcap_file_open(struct pcap_file *file);
+
+/*
+ * Puts the frames of a packet into the buffer, and writes the buffer if it is full, or if
+ * pcap_file_flush() is called. A write has whole frames. If a write fails, the reason is
+ * printed, the file ends with its last whole frame, and later packets are counted.
+ */
+void pcap_file_write(struct pcap_file *file, const struct packet_record *record);
+void pcap_file_flush(struct pcap_file *file);
+
+void pcap_file_close(struct pcap_file *file);
+
+#endif

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * umad-capture: runs a program with libumad-capture.so preloaded, which copies what the program
+ * sends and receives into a ring in shared memory; takes it out, and writes it. What is slow
+ * here does not delay the program: the ring becomes full, and what finds no room is counted.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "capture_options.h"
+#include "child.h"
+#include "order.h"
+#include "pcap_file.h"
+#include "ring.h"
+#include "summary.h"
+
+#define HELD_BACK   10         /* ms that a packet waits for an earlier one */
+#define MOST_HELD   RING_BYTES /* bytes of packets that wait */
+/* ns between two looks at the ring: the less is in it, the fewer pages of it are in use */
+#define SHORT_PAUSE 1000000L
+#define LONG_PAUSE  8000000L /* while the program sends and receives nothing */
+#define READ_CLOCK  64       /* packets, of which it takes less than 1 ms to read them */
+
+static const struct preload preload = {
+	.self = "umad-capture",
+	.library = "libumad-capture.so",
+	.from_program = CAPTURE_FROM_PROGRAM,
+	.ready = ENV_CAPTURE_READY,
+	.otherwise = "its MADs cannot be captured",
+};
+
+struct capture {
+	struct capture_options options;
+	struct ring *ring;
+	struct order order;
+	struct pcap_file file;
+	struct summary summary;
+	uint64_t lost; /* packets for which there was no memory */
+};
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000LL + now.tv_nsec / 1000000;
+}
+
+static void write_packet(struct capture *capture, const struct packet_record *record)
+{
+	bool wanted = !capture->options.filter || filter_match(capture->options.filter, record);
+	int64_t round_trip = -1;
+
+	if (capture->options.summary)
+		round_trip = summary_note(&capture->summary, record);
+	if (!wanted)
+		return;
+	if (capture->options.file)
+		pcap_file_write(&capture->file, record);
+	if (capture->options.summary)
+		summary_print(stderr, record, round_trip);
+}
+
+/* Writes what has been held back until that time. */
+static void write_until(struct capture *capture, int64_t until)
+{
+	struct packet_record *record;
+
+	while ((record = order_take(&capture->order, until))) {
+		write_packet(capture, record);
+		free(record);
+	}
+	if (capture->options.file)
+		pcap_file_flush(&capture->file);
+}
+
+/* Takes what is in the ring, writes what is old enough, returns how many packets it took. */
+static unsigned int drain(struct capture *capture, int64_t held_back)
+{
+	struct packet_record *record;
+	unsigned int count = 0;
+	int64_t now = 0;
+
+	while ((record = ring_take(capture->ring))) {
+		if (count++ % READ_CLOCK == 0)
+			now = now_ms();
+		if (order_put(&capture->order, record, now)) {
+			capture->lost++;
+			free(record);
+		}
+		if (capture->order.bytes > MOST_HELD)
+			write_until(capture, INT64_MAX - 1);
+	}
+	write_until(capture, held_back < 0 ? INT64_MAX - 1 : now_ms() - held_back);
+	return count;
+}
+
+/* Writes packets until the program has ended. Returns its exit status. */
+static int run(struct capture *capture, pid_t child)
+{
+	struct timespec pause = {.tv_nsec = SHORT_PAUSE};
+	sigset_t ended;
+	int status;
+	pid_t got;
+
+	sigemptyset(&ended);
+	sigaddset(&ended, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &ended, NULL);
+	while (!(got = waitpid(child, &status, WNOHANG)) || (got < 0 && errno == EINTR)) {
+		if (drain(capture, HELD_BACK))
+			pause.tv_nsec = SHORT_PAUSE;
+		else if (pause.tv_nsec < LONG_PAUSE)
+			pause.tv_nsec *= 2;
+		sigtimedwait(&ended, NULL, &pause);
+	}
+	drain(capture, -1);
+	if (got == child)
+		return child_status(status);
+	fprintf(stderr, "umad-capture: waitpid: %s\n", strerror(errno));
+	return STATUS_FAILED;
+}
+
+/* What is missing in the capture. */
+static void tell_losses(struct capture *capture, bool heard)
+{
+	uint64_t left_out = atomic_load(&capture->ring->left_out) + capture->lost;
+
+	if (left_out)
+		fprintf(stderr, "umad-capture: %" PRIu64 " MADs were left out\n", left_out);
+	if (capture->file.lost)
+		fprintf(stderr, "umad-capture: %" PRIu64 " packets could not be written\n",
+			capture->file.lost);
+	if (heard && !atomic_load(&capture->ring->programs))
+		fprintf(stderr,
+			"umad-capture: %s has not used libibumad.so.3: nothing was captured\n",
+			capture->options.program[0]);
+}
+
+/*
+ * The capture's standard output is a descriptor of its own: what the program prints would be in
+ * the middle of it, and goes to standard error.
+ */
+static int open_output(struct capture *capture)
+{
+	struct pcap_file *file = &capture->file;
+
+	file->name = capture->options.file;
+	file->most = capture->options.most;
+	file->files = capture->options.files;
+	if (!file->name)
+		return 0;
+	if (!strcmp(file->name, "-")) {
+		file->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+		if (file->fd < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
+			fprintf(stderr, "umad-capture: -: %s\n", strerror(errno));
+			return -errno;
+		}
+	}
+	return pcap_file_open(file);
+}
+
+/* Makes the ring, and has programs know it. */
+static int open_ring(struct capture *capture)
+{
+	char path[64];
+	int fd = ring_create(&capture->ring, RING_BYTES);
+
+	if (fd < 0) {
+		fprintf(stderr, "umad-capture: the shared memory: %s\n", strerror(-fd));
+		return fd;
+	}
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", getpid(), fd);
+	return setenv(ENV_RING, path, 1) ? -errno : 0;
+}
+
+static int start(struct capture *capture, char **arguments)
+{
+	char library[PATH_MAX];
+	int ready, status;
+	pid_t child;
+	bool heard;
+
+	status = child_preload(&preload, arguments, NULL, library);
+	if (status)
+		return status;
+	if (open_ring(capture) || open_output(capture))
+		return STATUS_FAILED;
+	if (capture->options.summary && summary_init(&capture->summary)) {
+		fputs("umad-capture: there is no memory\n", stderr);
+		return STATUS_FAILED;
+	}
+	status = child_start(&preload, arguments, library, &child, &ready);
+	if (status)
+		return status;
+	signal(SIGPIPE, SIG_IGN);
+	heard = child_heard(ready);
+	status = run(capture, child);
+	tell_losses(capture, heard);
+	return child_judge(&preload, arguments[0], heard, status);
+}
+
+int main(int argc, char **argv)
+{
+	static struct capture capture;
+	int status;
+
+	child_prepare();
+	read_capture_options(argc, argv, &capture.options);
+	status = start(&capture, capture.options.program);
+	pcap_file_close(&capture.file);
+	summary_free(&capture.summary);
+	order_free(&capture.order);
+	filter_free(capture.options.filter);
+	return status;
+}

@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The calls of mad_sa.h against whatever SA the fabric has. Prints a line for each, and says
+ * WRONG where the SA or the library does something else than the specification says.
+ *
+ *   sa calls LID [opensm]     groups, services, paths to the port with that LID; what opensm is
+ *                             known to do otherwise than the specification is not WRONG
+ *   sa storm COUNT LID        so many requests for a path at once: "COUNT right, ..."
+ *   sa follow SECONDS         a request every 50 ms, until an SA responds from another LID
+ *
+ * Exits with 1 if something is WRONG.
+ */
+
+#include <infiniband/mad_fields.h>
+#include <infiniband/mad_sa.h>
+
+#include <err.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static struct ibmad_port *port;
+static ibmad_gid_t own;
+static int wrong;
+static bool is_opensm;
+
+static void tell(bool right, const char *what, int error, unsigned status, size_t records)
+{
+	printf("%-5s %-44s %-24s status %03x  %zu\n", right ? "ok" : "WRONG", what,
+	       error ? strerror(-error) : "success", status, records);
+	wrong |= !right;
+}
+
+/* --- groups --------------------------------------------------------------------- */
+
+static void show(const struct umad_sa_mcmember_record *member)
+{
+	uint8_t sl;
+
+	umad_sa_mcm_get_sl_flow_hop(member->sl_flow_hop, &sl, NULL, NULL);
+	printf("      MLID 0x%04x, Q_Key 0x%08x, MTU %u, %g Gb/s, SL %u, P_Key 0x%04x, "
+	       "JoinState %u\n",
+	       be16toh(member->mlid), be32toh(member->qkey), mad_sa_mtu(member->mtu),
+	       mad_sa_rate_gbps(member->rate), sl, be16toh(member->pkey),
+	       member->scope_state & 0xf);
+}
+
+static size_t members(const ibmad_gid_t mgid)
+{
+	struct mad_sa_table *table;
+	size_t count;
+
+	if (mad_sa_mc_member_records(port, mgid, &table))
+		return 99;
+	count = mad_sa_table_count(table);
+	mad_sa_table_free(table);
+	return count;
+}
+
+static const ibmad_gid_t broadcast = {0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, 0,    0,
+				      0,    0,    0,    0,    0xff, 0xff, 0xff, 0xff};
+
+static void groups(void)
+{
+	struct umad_sa_mcmember_record member = {0};
+	struct mad_sa_query query = {0};
+	int err;
+
+	memcpy(member.mgid, broadcast, 16);
+	err = mad_sa_join(port, &query, &member, UMAD_SA_MCM_JOIN_STATE_FULL_MEMBER);
+	tell(!err && be16toh(member.mlid) >= 0xc000 && member.scope_state & 1,
+	     "join the broadcast group", err, query.status, members(broadcast));
+	show(&member);
+	err = mad_sa_leave(port, &query, &member, UMAD_SA_MCM_JOIN_STATE_FULL_MEMBER);
+	tell(!err, "leave it", err, query.status, members(broadcast));
+	query = (struct mad_sa_query){0};
+	err = mad_sa_leave(port, &query, &member, UMAD_SA_MCM_JOIN_STATE_FULL_MEMBER);
+	tell(err == -EIO, "leave it again: refused", err, query.status, 0);
+	member = (struct umad_sa_mcmember_record){.mgid = {0xff, 0x12, 0x12, 0x34, 1, 2, 3}};
+	query = (struct mad_sa_query){0};
+	err = mad_sa_join(port, &query, &member, UMAD_SA_MCM_JOIN_STATE_FULL_MEMBER);
+	tell(err == -EIO && query.status >> 8 == UMAD_SA_STATUS_INSUF_COMPS,
+	     "join a group that does not exist: 600", err, query.status, 0);
+	member = (struct umad_sa_mcmember_record){.mgid = {0xff, 0x12, 0x12, 0x34, 1, 2, 3},
+						  .qkey = htobe32(0x0b1b),
+						  .pkey = htobe16(0xffff)};
+	query = (struct mad_sa_query){
+		.component_mask = UMAD_SA_MCM_COMP_MASK_QKEY | UMAD_SA_MCM_COMP_MASK_PKEY |
+				  UMAD_SA_MCM_COMP_MASK_SL | UMAD_SA_MCM_COMP_MASK_FLOW_LABEL |
+				  UMAD_SA_MCM_COMP_MASK_TCLASS};
+	err = mad_sa_join(port, &query, &member, UMAD_SA_MCM_JOIN_STATE_FULL_MEMBER);
+	tell(!err && be32toh(member.qkey) == 0x0b1b, "create a group", err, query.status,
+	     members(member.mgid));
+	show(&member);
+	err = mad_sa_join(port, NULL, &member, UMAD_SA_MCM_JOIN_STATE_SEND_ONLY_NON_MEMBER);
+	tell(!err && member.scope_state & 4, "join it send-only", err, 0, members(member.mgid));
+	show(&member);
+	err = mad_sa_leave(port, NULL, &member, UMAD_SA_MCM_JOIN_STATE_SEND_ONLY_NON_MEMBER);
+	tell(!err, "leave it send-only", err, 0, members(member.mgid));
+	err = mad_sa_leave(port, NULL, &member, UMAD_SA_MCM_JOIN_STATE_FULL_MEMBER);
+	tell(!err && members(member.mgid) == 0, "leave it: it is gone", err, 0,
+	     members(member.mgid));
+}
+
+/* --- services ------------------------------------------------------------------- */
+
+static size_t services(const char *name)
+{
+	struct mad_sa_table *table;
+	size_t count;
+
+	if (mad_sa_service_records(port, name, &table))
+		return 99;
+	count = mad_sa_table_count(table);
+	mad_sa_table_free(table);
+	return count;
+}
+
+static void check_services(void)
+{
+	struct mad_sa_service_record service = {
+		.id = htobe64(0x1000000000001), .lease = htobe32(60), .name = "check"};
+	struct mad_sa_query query = {0};
+	int err;
+
+	service.data8[3] = 7;
+	err = mad_sa_service_set(port, &query, &service);
+	tell(!err && service.data8[3] == 7 && services("check") == 1, "register a service", err,
+	     query.status, services("check"));
+	service.id = htobe64(0x1000000000002);
+	err = mad_sa_service_set(port, &query, &service);
+	tell(!err && services("check") == 2, "register another of the name", err, query.status,
+	     services("check"));
+	err = mad_sa_service_delete(port, &query, &service);
+	tell(!err && services("check") == 1, "delete it", err, query.status, services("check"));
+	service = (struct mad_sa_service_record){.name = "check"};
+	err = mad_sa_service_delete(port, &query, &service);
+	tell(!err && services("check") == 0, "delete by name", err, query.status,
+	     services("check"));
+	service = (struct mad_sa_service_record){.name = "check"};
+	err = mad_sa_service_delete(port, &query, &service);
+	tell(err == -EIO && query.status == 0x300, "delete by name what is not there: 300", err,
+	     query.status, 0);
+	service = (struct mad_sa_service_record){.id = htobe64(5), .name = "check"};
+	err = mad_sa_service_delete(port, &query, &service);
+	tell(err == -EIO, "delete by id what is not there", err, query.status, 0);
+}
+
+/* --- paths ---------------------------------------------------------------------- */
+
+static struct mad_sa_path_record known; /* to the given LID */
+
+static void set_dgid(struct mad_sa_path_record *path)
+{
+	path->dgid[15] ^= 0x77;
+}
+static void set_sgid(struct mad_sa_path_record *path)
+{
+	path->sgid[15] ^= 0x77;
+}
+static void set_dlid(struct mad_sa_path_record *path)
+{
+	path->dlid = htobe16(0x4000);
+}
+static void set_slid(struct mad_sa_path_record *path)
+{
+	path->slid = htobe16(0x4000);
+}
+static void set_raw(struct mad_sa_path_record *path)
+{
+	path->flow_hop |= htobe32(1U << 31);
+}
+static void set_pkey(struct mad_sa_path_record *path)
+{
+	path->pkey = htobe16(0x9234);
+}
+static void set_mtu(struct mad_sa_path_record *path)
+{
+	path->mtu = umad_sa_set_rate_mtu_or_life(UMAD_SA_SELECTOR_GREATER_THAN, 5);
+}
+static void set_rate(struct mad_sa_path_record *path)
+{
+	path->rate = umad_sa_set_rate_mtu_or_life(UMAD_SA_SELECTOR_GREATER_THAN, 24);
+}
+static void set_life(struct mad_sa_path_record *path)
+{
+	path->pkt_life = umad_sa_set_rate_mtu_or_life(UMAD_SA_SELECTOR_LESS_THAN, 0);
+}
+
+/* The components of a path, and how to ask for one that does not exist. NULL: the requester
+ * chooses the component, and any value is right. */
+static const struct {
+	const char *name;
+	uint64_t mask;
+	void (*spoil)(struct mad_sa_path_record *path);
+} components[] = {
+	{"ServiceID", MAD_SA_PATH_SERVICE_ID, NULL},
+	{"DGID", MAD_SA_PATH_DGID, set_dgid},
+	{"SGID", MAD_SA_PATH_SGID, set_sgid},
+	{"DLID", MAD_SA_PATH_DLID, set_dlid},
+	{"SLID", MAD_SA_PATH_SLID, set_slid},
+	{"RawTraffic", MAD_SA_PATH_RAW_TRAFFIC, set_raw},
+	{"FlowLabel", MAD_SA_PATH_FLOW_LABEL, NULL},
+	{"HopLimit", MAD_SA_PATH_HOP_LIMIT, NULL},
+	{"TClass", MAD_SA_PATH_TCLASS, NULL},
+	{"Reversible", MAD_SA_PATH_REVERSIBLE, NULL},
+	{"NumbPath", MAD_SA_PATH_NUMB_PATH, NULL},
+	{"P_Key", MAD_SA_PATH_PKEY, set_pkey},
+	{"QoSClass", MAD_SA_PATH_QOS_CLASS, NULL},
+	{"SL", MAD_SA_PATH_SL, NULL},
+	{"MTU", MAD_SA_PATH_MTU_SELECTOR | MAD_SA_PATH_MTU, set_mtu},
+	{"Rate", MAD_SA_PATH_RATE_SELECTOR | MAD_SA_PATH_RATE, set_rate},
+	{"PacketLifeTime", MAD_SA_PATH_LIFE_SELECTOR | MAD_SA_PATH_LIFE, set_life},
+};
+
+static int ask_path(const struct mad_sa_path_record *path, uint64_t mask, unsigned *status,
+		    size_t *count)
+{
+	struct mad_sa_query query = {.attribute = IB_SA_ATTR_PATHRECORD,
+				     .component_mask = mask,
+				     .record = path,
+				     .record_size = sizeof(*path)};
+	struct mad_sa_table *table;
+	int err = mad_sa_get_table(port, &query, &table);
+
+	*status = query.status;
+	*count = mad_sa_table_count(table);
+	if (*count)
+		memcpy(&known, mad_sa_table_record(table, 0), sizeof(known));
+	mad_sa_table_free(table);
+	return err;
+}
+
+static void paths(unsigned lid)
+{
+	struct mad_sa_path_record path = {.dlid = htobe16((uint16_t)lid)}, full;
+	uint64_t ends = MAD_SA_PATH_SGID | MAD_SA_PATH_DGID;
+	unsigned status;
+	char name[64];
+	size_t count;
+	int err;
+
+	memcpy(path.sgid, own, 16);
+	err = ask_path(&path, MAD_SA_PATH_SGID | MAD_SA_PATH_DLID, &status, &count);
+	tell(!err && count == 1 && be16toh(known.dlid) == lid, "the path to a LID", err, status,
+	     count);
+	printf("      MTU %u, %g Gb/s, %g us, SL %u, P_Key 0x%04x\n", mad_sa_mtu(known.mtu),
+	       mad_sa_rate_gbps(known.rate), mad_sa_lifetime_us(known.pkt_life),
+	       be16toh(known.qos_sl) & 0xf, be16toh(known.pkey));
+	full = known;
+	full.reversible_num |= 1; /* NumbPath */
+	for (size_t i = 0; i < COUNT(components); i++) {
+		path = full;
+		err = ask_path(&path, ends | components[i].mask, &status, &count);
+		snprintf(name, sizeof(name), "path by %s", components[i].name);
+		tell(!err && count == 1, name, err, status, count);
+		if (!components[i].spoil)
+			continue;
+		components[i].spoil(&path);
+		err = ask_path(&path, ends | components[i].mask, &status, &count);
+		snprintf(name, sizeof(name), "none by another %s", components[i].name);
+		/* opensm does not look at RawTraffic */
+		tell((count == 0 && (!err || err == -EIO)) ||
+			     (is_opensm && components[i].spoil == set_raw),
+		     name, err, status, count);
+	}
+	known = full;
+}
+
+static void multi_path(void)
+{
+	struct {
+		struct mad_sa_multi_path_record head;
+		uint8_t gids[2][16];
+	} request = {.head = {.reversible_num = 0x80 | 10, .sgid_count = 1, .dgid_count = 1}};
+	struct mad_sa_query query = {
+		.attribute = IB_SA_ATTR_MULTIPATH,
+		.component_mask = MAD_SA_MULTI_PATH_SGID_COUNT | MAD_SA_MULTI_PATH_DGID_COUNT |
+				  MAD_SA_MULTI_PATH_NUMB_PATH | MAD_SA_MULTI_PATH_REVERSIBLE,
+		.record = &request,
+		.record_size = sizeof(request)};
+	struct mad_sa_table *table;
+	int err;
+
+	memcpy(request.gids[0], own, 16);
+	memcpy(request.gids[1], known.dgid, 16);
+	err = mad_sa_get_multi(port, &query, &table);
+	tell(!err && mad_sa_table_count(table) >= 1 &&
+		     !memcmp(((struct mad_sa_path_record *)mad_sa_table_record(table, 0))->dgid,
+			     known.dgid, 16),
+	     "MultiPath", err, query.status, mad_sa_table_count(table));
+	mad_sa_table_free(table);
+}
+
+static void tables(void)
+{
+	static const struct {
+		const char *name;
+		unsigned attribute;
+	} attributes[] = {
+		{"NodeRecord", IB_SA_ATTR_NODERECORD},
+		{"PortInfoRecord", IB_SA_ATTR_PORTINFORECORD},
+		{"SLtoVLMappingTableRecord", IB_SA_ATTR_SL2VLTABLERECORD},
+		{"SwitchInfoRecord", IB_SA_ATTR_SWITCHINFORECORD},
+		{"LinearForwardingTableRecord", IB_SA_ATTR_LFTRECORD},
+		{"MulticastForwardingTableRecord", IB_SA_ATTR_MFTRECORD},
+		{"LinkRecord", IB_SA_ATTR_LINKRECORD},
+		{"GUIDInfoRecord", IB_SA_ATTR_GUIDINFORECORD},
+		{"P_KeyTableRecord", IB_SA_ATTR_PKEYTABLERECORD},
+		{"VLArbitrationTableRecord", IB_SA_ATTR_VLARBTABLERECORD},
+		{"MCMemberRecord", IB_SA_ATTR_MCRECORD},
+		{"InformInfoRecord", IB_SA_ATTR_INFORMINFORECORD},
+	};
+
+	/* only trusted requesters see P_Keys (IBA 15.4.1.2); 1 is opensm's SM_Key by default */
+	sa_key_set(port, 1);
+	for (size_t i = 0; i < COUNT(attributes); i++) {
+		struct mad_sa_query query = {.attribute = attributes[i].attribute};
+		struct mad_sa_table *table;
+		int err = mad_sa_get_table(port, &query, &table);
+
+		tell(!err, attributes[i].name, err, query.status, mad_sa_table_count(table));
+		mad_sa_table_free(table);
+	}
+}
+
+/* --- a storm -------------------------------------------------------------------- */
+
+static unsigned right, refused, silent, transmissions, most;
+
+static void path_came(struct mad_async *async, const struct mad_sa_response *response,
+		      void *arg)
+{
+	const struct mad_sa_path_record *path = response->record;
+	unsigned lid = (unsigned)(uintptr_t)arg;
+
+	(void)async;
+	transmissions += response->reply->transmissions;
+	if (response->reply->transmissions > most)
+		most = response->reply->transmissions;
+	if (!response->error)
+		right += be16toh(path->dlid) == lid;
+	else if (response->error == -EIO)
+		refused++;
+	else
+		silent++;
+}
+
+static void storm(unsigned count, unsigned lid)
+{
+	struct mad_sa_path_record path = {.dlid = htobe16((uint16_t)lid)};
+	struct mad_sa_query query = {.attribute = IB_SA_ATTR_PATHRECORD,
+				     .component_mask = MAD_SA_PATH_SGID | MAD_SA_PATH_DLID |
+						       MAD_SA_PATH_NUMB_PATH,
+				     .record = &path,
+				     .record_size = sizeof(path)};
+	struct mad_async *async = mad_async_create(port);
+	struct timespec start, end;
+	unsigned i;
+
+	path.reversible_num = 1;
+	memcpy(path.sgid, own, 16);
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	for (i = 0; i < count; i++)
+		if (mad_sa_submit(async, IB_MAD_METHOD_GET, &query, path_came,
+				  (void *)(uintptr_t)lid, NULL))
+			errx(1, "mad_sa_submit");
+	mad_async_run(async);
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	mad_async_destroy(async);
+	printf("%u right, %u refused, %u silent, %u transmissions, at most %u of one, %ld ms\n",
+	       right, refused, silent, transmissions, most,
+	       (end.tv_sec - start.tv_sec) * 1000 + (end.tv_nsec - start.tv_nsec) / 1000000);
+	wrong = right + refused + silent != count;
+}
+
+/* --- following the SA ------------------------------------------------------------ */
+
+static void follow(double seconds)
+{
+	struct timespec start, now;
+	int last_error = 1, err;
+	unsigned last_lid = 0, lid, first_lid = 0;
+	double elapsed = 0;
+
+	mad_port_set_timeout(port, 100);
+	mad_port_set_retries(port, 1);
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	while (elapsed < seconds) {
+		struct mad_sa_query query = {.attribute = 1}; /* ClassPortInfo */
+		uint8_t info[72];
+		ib_portid_t sm;
+
+		err = mad_sa_get(port, &query, info, sizeof(info));
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		elapsed = (double)(now.tv_sec - start.tv_sec) +
+			  (double)(now.tv_nsec - start.tv_nsec) / 1e9;
+		lid = ib_resolve_smlid_via(&sm, 0, port) ? 0 : (unsigned)sm.lid;
+		if (err != last_error || lid != last_lid) {
+			printf("%6.2f s: SM LID %u: %s\n", elapsed, lid,
+			       err ? strerror(-err) : "the SA responds");
+			fflush(stdout);
+		}
+		last_error = err;
+		last_lid = lid;
+		if (!err && !first_lid)
+			first_lid = lid;
+		else if (!err && lid != first_lid)
+			return;
+		usleep(50000);
+	}
+	wrong = 1;
+}
+
+int main(int argc, char **argv)
+{
+	int classes[] = {IB_SMI_DIRECT_CLASS, IB_SA_CLASS};
+
+	port = mad_rpc_open_port(NULL, 0, classes, 2);
+	if (!port || argc < 3)
+		errx(1, "no port, or no arguments");
+	if (ib_resolve_self_via(NULL, NULL, &own, port))
+		err(1, "this port");
+	is_opensm = argc == 4 && !strcmp(argv[3], "opensm");
+	if (!strcmp(argv[1], "calls")) {
+		groups();
+		check_services();
+		paths((unsigned)atoi(argv[2]));
+		multi_path();
+		tables();
+	} else if (!strcmp(argv[1], "storm") && argc == 4) {
+		storm((unsigned)atoi(argv[2]), (unsigned)atoi(argv[3]));
+	} else if (!strcmp(argv[1], "follow")) {
+		follow(atof(argv[2]));
+	}
+	mad_rpc_close_port(port);
+	return wrong;
+}

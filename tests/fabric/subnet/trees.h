@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Multicast forwarding as the built-in manager sets it: a tree of links for each multicast LID
+ * that two ports or more have joined (IBA 14.2.5.12, 18.2.4.3). A tree is computed when a table
+ * is next read after a change, so that many ports can join one after the other.
+ */
+#ifndef FABRIC_TREES_H
+#define FABRIC_TREES_H
+
+#include "fabric.h"
+
+/* An end port joined the group of a multicast LID, or left it. tree_join: 0 or -ENOMEM. */
+int tree_join(struct fabric *fabric, uint16_t mlid, uint32_t port);
+void tree_leave(struct fabric *fabric, uint16_t mlid, uint32_t port);
+
+/* The routes changed. */
+void trees_expire(struct fabric *fabric);
+
+/* Brings the switches' multicast tables up to date. */
+void trees_settle(struct fabric *fabric);
+
+void trees_free(struct fabric *fabric);
+
+#endif

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* What umad-capture makes of packets: addresses of frames, filters, lines of text. */
+#include "capture_fixture.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "filter.h"
+#include "summary.h"
+
+/* --- addresses ------------------------------------------------------------------ */
+
+static void a_sent_gmp_goes_from_the_own_lid(void **state)
+{
+	struct made_packet packet = make_packet(true, CLASS_SA, METHOD_GET, 0x11);
+	struct ib_user_mad umad = record_umad(&packet.record);
+	struct frame_address address;
+
+	(void)state;
+	umad.addr.qkey = htobe32(0x80010000);
+	umad.addr.sl = 3;
+	umad.addr.path_bits = 2;
+	packet.record.lmc = 2;
+	packet.record.pkey = 0x7fff;
+	set_umad(&packet, &umad);
+	address = packet_address(&packet.record);
+	assert_int_equal(address.slid, OWN_LID | 2);
+	assert_int_equal(address.dlid, OTHER_LID);
+	assert_int_equal(address.source_qp, 1);
+	assert_int_equal(address.qp, 1);
+	assert_int_equal(address.qkey, 0x80010000);
+	assert_int_equal(address.sl, 3);
+	assert_int_equal(address.vl, 0);
+	assert_int_equal(address.pkey, 0x7fff);
+	assert_false(address.grh);
+}
+
+static void a_received_gmp_comes_from_the_other_side(void **state)
+{
+	struct made_packet packet = make_packet(false, CLASS_SA, METHOD_GET, 0x11);
+	struct ib_user_mad umad = record_umad(&packet.record);
+	struct frame_address address;
+
+	(void)state;
+	umad.addr.qpn = htobe32(0x1234);
+	umad.addr.grh_present = 1;
+	umad.addr.gid[0] = 0xaa;
+	packet.record.gid[0] = 0xbb;
+	umad.addr.hop_limit = 9;
+	umad.addr.flow_label = htobe32(0x12345);
+	set_umad(&packet, &umad);
+	address = packet_address(&packet.record);
+	assert_int_equal(address.slid, OTHER_LID);
+	assert_int_equal(address.dlid, OWN_LID);
+	assert_int_equal(address.source_qp, 0x1234);
+	assert_int_equal(address.qp, 1);
+	assert_int_equal(address.qkey, 0x80010000);
+	assert_true(address.grh);
+	assert_int_equal(address.sgid[0], 0xaa);
+	assert_int_equal(address.dgid[0], 0xbb);
+	assert_int_equal(address.hop_limit, 9);
+	assert_int_equal(address.flow_label, 0x12345);
+	packet.record.sent = true;
+	address = packet_address(&packet.record);
+	assert_int_equal(address.sgid[0], 0xbb);
+	assert_int_equal(address.dgid[0], 0xaa);
+}
+
+static void smps_have_qp0_and_lane_15(void **state)
+{
+	struct made_packet packet = make_packet(false, CLASS_SMP, METHOD_GET, 0x11);
+	struct frame_address address = packet_address(&packet.record);
+
+	(void)state;
+	assert_int_equal(address.vl, 15);
+	assert_int_equal(address.qp, 0);
+	assert_int_equal(address.source_qp, 0);
+	assert_int_equal(address.qkey, 0);
+}
+
+static void a_directed_route_has_permissive_lids(void **state)
+{
+	struct made_packet packet = make_packet(true, CLASS_DIRECTED_SMP, METHOD_GET, 0x11);
+	struct frame_address address;
+
+	(void)state;
+	put16(packet.mad + 32, 0xffff);
+	put16(packet.mad + 34, 0xffff);
+	address = packet_address(&packet.record);
+	assert_int_equal(address.slid, 0xffff);
+	assert_int_equal(address.dlid, 0xffff);
+	/* a route that begins at a LID */
+	put16(packet.mad + 32, OWN_LID);
+	address = packet_address(&packet.record);
+	assert_int_equal(address.slid, OWN_LID);
+	assert_int_equal(address.dlid, OTHER_LID);
+}
+
+/* --- filters -------------------------------------------------------------------- */
+
+static bool matches(const char *text, const struct made_packet *packet)
+{
+	struct filter_error error;
+	struct filter *filter = filter_read(text, &error);
+	bool matched;
+
+	if (!filter)
+		fail_msg("\"%s\" at %zu: %s", text, error.at, error.text);
+	matched = filter_match(filter, &packet->record);
+	filter_free(filter);
+	return matched;
+}
+
+static void words_say_what_a_packet_is(void **state)
+{
+	struct made_packet request = make_packet(true, CLASS_SMP, METHOD_GET, 0x11);
+	struct made_packet response = make_packet(false, CLASS_SA, METHOD_GET | 0x80, 0x35);
+	struct made_packet given_back = make_packet(false, CLASS_SMP, METHOD_GET, 0x11);
+	struct ib_user_mad umad = record_umad(&response.record);
+
+	(void)state;
+	assert_true(matches("sent", &request) && !matches("sent", &response));
+	assert_true(matches("received", &response) && !matches("received", &request));
+	assert_true(matches("request", &request) && !matches("request", &response));
+	assert_true(matches("response", &response) && !matches("response", &request));
+	assert_true(matches("smp", &request) && !matches("smp", &response));
+	assert_true(matches("gmp", &response) && !matches("gmp", &request));
+	assert_false(matches("directed", &request));
+	request.mad[1] = CLASS_DIRECTED_SMP;
+	assert_true(matches("directed", &request) && matches("smp", &request));
+	assert_false(matches("error", &response) || matches("rmpp", &response) ||
+		     matches("grh", &response));
+	put16(response.mad + 4, 0x0300);
+	response.mad[26] = 1;
+	umad.addr.grh_present = 1;
+	set_umad(&response, &umad);
+	assert_true(matches("error", &response) && matches("rmpp", &response) &&
+		    matches("grh", &response));
+	assert_false(matches("timeout", &response));
+	umad = record_umad(&given_back.record);
+	umad.status = ETIMEDOUT;
+	set_umad(&given_back, &umad);
+	assert_true(matches("timeout", &given_back) && matches("error", &given_back));
+}
+
+/* A directed route's response has its direction in the status. */
+static void the_direction_is_no_error(void **state)
+{
+	struct made_packet packet =
+		make_packet(false, CLASS_DIRECTED_SMP, METHOD_GET | 0x80, 0x11);
+
+	(void)state;
+	put16(packet.mad + 4, 0x8000);
+	assert_false(matches("error", &packet));
+	assert_true(matches("status 0", &packet));
+	put16(packet.mad + 4, 0x801c);
+	assert_true(matches("error", &packet));
+	assert_true(matches("status = 0x1c", &packet));
+}
+
+static void fields_are_compared(void **state)
+{
+	struct made_packet packet = make_packet(true, CLASS_SMP, METHOD_GET, 0x15);
+
+	(void)state;
+	put32(packet.mad + 20, 7);
+	put64(packet.mad + 8, 0x123456789abcULL);
+	assert_true(matches("class 1", &packet) && matches("class=0x01", &packet));
+	assert_true(matches("class == Subn", &packet) && matches("class subn", &packet));
+	assert_true(matches("class != SubnAdm", &packet) && !matches("class != Subn", &packet));
+	assert_true(matches("attribute PortInfo", &packet));
+	assert_true(matches("attribute 21", &packet) &&
+		    !matches("attribute NodeInfo", &packet));
+	assert_true(matches("method Get", &packet) && !matches("method Set", &packet));
+	assert_true(matches("modifier > 6", &packet) && !matches("modifier > 7", &packet));
+	assert_true(matches("modifier >= 7", &packet) && matches("modifier<=7", &packet));
+	assert_true(matches("modifier<8", &packet) && !matches("modifier != 7", &packet));
+	assert_true(matches("tid 0x123456789abc", &packet));
+	assert_true(matches("lid 0x25", &packet) && matches("length 256", &packet));
+	assert_true(matches("process 7", &packet));
+}
+
+static void not_is_before_and_is_before_or(void **state)
+{
+	struct made_packet packet = make_packet(true, CLASS_SMP, METHOD_GET, 0x15);
+
+	(void)state;
+	assert_true(matches("sent or received and gmp", &packet));
+	assert_false(matches("(sent or received) and gmp", &packet));
+	assert_true(matches("not received and sent", &packet));
+	assert_false(matches("not (received or sent)", &packet));
+	assert_true(matches("not not sent", &packet) && matches("!received&&sent", &packet));
+	assert_true(matches("gmp||smp", &packet) && matches("NOT gmp AND Sent", &packet));
+	assert_true(matches("!(gmp) && ((smp))", &packet));
+	assert_true(matches("!gmp && class != 3", &packet));
+}
+
+static void refused(const char *text, size_t at)
+{
+	struct filter_error error = {0};
+
+	assert_null(filter_read(text, &error));
+	if (error.at != at)
+		fail_msg("\"%s\": at %zu: %s", text, error.at, error.text);
+	assert_true(error.text[0]);
+}
+
+static void a_filter_that_makes_no_sense_is_refused_with_the_place(void **state)
+{
+	char deep[400];
+
+	(void)state;
+	refused("", 0);
+	refused("   ", 3);
+	refused("nonsense", 0);
+	refused("sent and", 8);
+	refused("sent received", 5);
+	refused("sent and and", 9);
+	refused("(sent", 5);
+	refused("sent)", 4);
+	refused("class", 5);
+	refused("class =", 7);
+	refused("class = NoSuchClass", 8);
+	refused("attribute Nothing", 10);
+	refused("class < Subn", 8);
+	refused("lid 0x", 4);
+	refused("lid 12ab", 4);
+	refused("lid abc", 4);
+	refused("lid -1", 4);
+	refused("lid 99999999999999999999", 4);
+	refused("lid = = 5", 6);
+	refused("sent & received", 5);
+	refused("\x80", 0);
+	refused("%s", 0);
+	memset(deep, '(', sizeof(deep) - 1);
+	deep[sizeof(deep) - 1] = '\0';
+	refused(deep, 64);
+	memset(deep, 'a', sizeof(deep) - 1);
+	refused(deep, 0);
+}
+
+/* --- lines ---------------------------------------------------------------------- */
+
+static char line[512];
+
+static const char *line_of(const struct made_packet *packet, int64_t round_trip)
+{
+	FILE *out = fmemopen(line, sizeof(line), "w");
+
+	assert_non_null(out);
+	summary_print(out, &packet->record, round_trip);
+	fclose(out);
+	return line;
+}
+
+static void a_line_tells_what_a_packet_is(void **state)
+{
+	struct made_packet packet = make_packet(true, CLASS_SMP, METHOD_GET, 0x15);
+
+	(void)state;
+	packet.record.seconds = 3661;
+	packet.record.nanoseconds = 42;
+	put32(packet.mad + 20, 0x17);
+	assert_string_equal(line_of(&packet, -1),
+			    "01:01:01.000000042 > lid 37 Subn Get PortInfo mod 0x17\n");
+	packet = make_packet(false, CLASS_SMP, METHOD_GET | 0x80, 0x15);
+	assert_string_equal(
+		line_of(&packet, 12345),
+		"00:00:00.000000000 < lid 37 Subn GetResp PortInfo mod 0x0 ok 12.3 us\n");
+	put16(packet.mad + 4, 0x000c);
+	assert_non_null(strstr(line_of(&packet, -1), " status 0x000c ("));
+}
+
+static void a_line_has_the_route_and_the_gid(void **state)
+{
+	struct made_packet packet = make_packet(true, CLASS_DIRECTED_SMP, METHOD_GET, 0x11);
+	struct ib_user_mad umad;
+
+	(void)state;
+	put16(packet.mad + 32, 0xffff);
+	put16(packet.mad + 34, 0xffff);
+	packet.mad[7] = 2;
+	packet.mad[129] = 1;
+	packet.mad[130] = 12;
+	assert_non_null(strstr(line_of(&packet, -1), " > dr 0,1,12 Subn Get NodeInfo "));
+	packet.mad[7] = 255; /* nonsense stays within the MAD */
+	line_of(&packet, -1);
+	packet = make_packet(true, 0x04, METHOD_GET, 0x12);
+	umad = record_umad(&packet.record);
+	umad.addr.grh_present = 1;
+	umad.addr.gid[0] = 0xfe;
+	umad.addr.gid[1] = 0x80;
+	umad.addr.gid[15] = 1;
+	set_umad(&packet, &umad);
+	assert_non_null(strstr(line_of(&packet, -1), " > lid 37 gid fe80::1 Perf Get "));
+}
+
+static void a_line_has_numbers_for_what_has_no_name(void **state)
+{
+	struct made_packet packet = make_packet(true, 0x32, 0x7c, 0xfedc);
+
+	(void)state;
+	put32(packet.mad + 36, 0x001405);
+	assert_non_null(strstr(line_of(&packet, -1),
+			       " Vendor:0x32 oui 0x001405 0x7c 0xfedc mod 0x0\n"));
+}
+
+static void a_request_that_comes_back_is_a_timeout(void **state)
+{
+	struct made_packet packet = make_packet(false, CLASS_SMP, METHOD_GET, 0x15);
+	struct ib_user_mad umad = record_umad(&packet.record);
+
+	(void)state;
+	umad.status = ETIMEDOUT;
+	set_umad(&packet, &umad);
+	assert_non_null(strstr(line_of(&packet, 1000000), " timeout 1000.0 us\n"));
+}
+
+static void the_round_trip_is_from_the_request_to_its_response(void **state)
+{
+	struct made_packet request = make_packet(true, CLASS_SMP, METHOD_GET, 0x15);
+	struct made_packet response = make_packet(false, CLASS_SMP, METHOD_GET | 0x80, 0x15);
+	struct summary summary;
+
+	(void)state;
+	assert_int_equal(summary_init(&summary), 0);
+	put64(request.mad + 8, 77);
+	put64(response.mad + 8, 0xabcd00000000ULL | 77); /* the kernel's half */
+	request.record.seconds = 4;
+	request.record.nanoseconds = 999999999;
+	response.record.seconds = 5;
+	response.record.nanoseconds = 4;
+	assert_int_equal(summary_note(&summary, &request.record), -1);
+	assert_int_equal(summary_note(&summary, &response.record), 5);
+	/* once; and not for another one's */
+	assert_int_equal(summary_note(&summary, &response.record), -1);
+	summary_note(&summary, &request.record);
+	response.record.process++;
+	assert_int_equal(summary_note(&summary, &response.record), -1);
+	response.record.process--;
+	put64(response.mad + 8, 78);
+	assert_int_equal(summary_note(&summary, &response.record), -1);
+	summary_free(&summary);
+}
+
+/* A message may be shorter than a MAD's header. */
+static void what_is_short_has_zeros_behind_it(void **state)
+{
+	static const uint32_t lengths[] = {0, 1, 23, 24, 255};
+
+	(void)state;
+	for (unsigned int i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		struct packet_record *record = calloc(1, sizeof(*record) + lengths[i]);
+
+		record->length = lengths[i];
+		packet_address(record);
+		line[0] = '\0';
+		line_of((const struct made_packet *)record, -1);
+		assert_true(line[0]);
+		free(record);
+	}
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_sent_gmp_goes_from_the_own_lid),
+		cmocka_unit_test(a_received_gmp_comes_from_the_other_side),
+		cmocka_unit_test(smps_have_qp0_and_lane_15),
+		cmocka_unit_test(a_directed_route_has_permissive_lids),
+		cmocka_unit_test(words_say_what_a_packet_is),
+		cmocka_unit_test(the_direction_is_no_error),
+		cmocka_unit_test(fields_are_compared),
+		cmocka_unit_test(not_is_before_and_is_before_or),
+		cmocka_unit_test(a_filter_that_makes_no_sense_is_refused_with_the_place),
+		cmocka_unit_test(a_line_tells_what_a_packet_is),
+		cmocka_unit_test(a_line_has_the_route_and_the_gid),
+		cmocka_unit_test(a_line_has_numbers_for_what_has_no_name),
+		cmocka_unit_test(a_request_that_comes_back_is_a_timeout),
+		cmocka_unit_test(the_round_trip_is_from_the_request_to_its_response),
+		cmocka_unit_test(what_is_short_has_zeros_behind_it),
+	};
+
+	setenv("TZ", "UTC", 1);
+	tzset();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

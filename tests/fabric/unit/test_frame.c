@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Frames: headers, CRCs, segments. */
+#include "frame.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "rmpp.h"
+
+/* A packet of reliable connections, with what its CRCs are: LRH, BTH, RETH, 14 bytes and 2 of
+ * padding. The invariant CRC is also what zlib's crc32() says of the masked bytes. */
+static const uint8_t known_packet[] = {
+	0x70, 0x12, 0x37, 0x5c, 0x00, 0x0e, 0x17, 0xd2, 0x0a, 0x20, 0x24, 0x87,
+	0x00, 0x87, 0xb1, 0xb3, 0x00, 0x0d, 0xec, 0x2a, 0x01, 0x71, 0x0a, 0x1c,
+	0x01, 0x5d, 0x40, 0x02, 0x38, 0xf2, 0x7a, 0x05, 0x00, 0x00, 0x00, 0x0e,
+	0xbb, 0x88, 0x4d, 0x85, 0xfd, 0x5c, 0xfb, 0xa4, 0x72, 0x8b, 0xc0, 0x69,
+	0x0e, 0xd4, 0x00, 0x00, 0x96, 0x25, 0xb7, 0x5a, 0x45, 0xfa,
+};
+#define KNOWN_LENGTH (sizeof(known_packet) - 6)
+
+static void crcs_of_a_known_packet(void **state)
+{
+	uint8_t frame[sizeof(known_packet)] = {0};
+
+	(void)state;
+	memcpy(frame, known_packet, KNOWN_LENGTH);
+	assert_int_equal(frame_put_crcs(frame, KNOWN_LENGTH), sizeof(known_packet));
+	assert_memory_equal(frame, known_packet, sizeof(known_packet));
+}
+
+static uint32_t icrc_at(const uint8_t *at)
+{
+	return (uint32_t)at[3] << 24 | (uint32_t)at[2] << 16 | (uint32_t)at[1] << 8 | at[0];
+}
+
+static uint16_t vcrc_at(const uint8_t *at)
+{
+	return (uint16_t)(at[1] << 8 | at[0]);
+}
+
+/* Bit by bit, as the specification defines it: bits leave the least significant first. */
+static uint32_t crc_of_bits(uint32_t crc, uint32_t polynomial, const uint8_t *bytes,
+			    size_t count)
+{
+	for (size_t bit = 0; bit < 8 * count; bit++) {
+		uint32_t out = (crc ^ (uint32_t)bytes[bit / 8] >> bit % 8) & 1;
+
+		crc = crc >> 1 ^ (out ? polynomial : 0);
+	}
+	return ~crc;
+}
+
+/* Runs of zeros of any length, anywhere; byte 4 of the BTH counts as ones. */
+static void crcs_of_packets_with_zeros(void **state)
+{
+	uint8_t packet[286], masked[280];
+
+	(void)state;
+	for (unsigned int run = 0; run < 2000; run++) {
+		size_t length = 40 + run % 241, start = run * 37 % length;
+		size_t zeros = run * 11 % (length - start + 1);
+
+		for (size_t i = 0; i < length; i++)
+			packet[i] = (uint8_t)(i * 7 + run);
+		memset(packet + start, 0, zeros);
+		packet[1] = 2; /* no GRH */
+		memcpy(masked, packet, length);
+		masked[0] |= 0xf0;
+		masked[12] = 0xff;
+		assert_int_equal(frame_put_crcs(packet, length), length + 6);
+		assert_int_equal(icrc_at(packet + length),
+				 crc_of_bits(UINT32_MAX, 0xedb88320, masked, length));
+		assert_int_equal(vcrc_at(packet + length + 4),
+				 (uint16_t)crc_of_bits(UINT16_MAX, 0xd008, packet, length + 4));
+	}
+}
+
+/* --- headers -------------------------------------------------------------------- */
+
+static const struct frame_address gmp = {
+	.slid = 0x1234,
+	.dlid = 0x5678,
+	.pkey = 0xffff,
+	.sl = 3,
+	.source_qp = 0x123456,
+	.qp = 1,
+	.qkey = 0x80010000,
+	.psn = 0x1abcdef,
+};
+
+static void fill(uint8_t mad[MAD_BYTES])
+{
+	for (unsigned int i = 0; i < MAD_BYTES; i++)
+		mad[i] = (uint8_t)(i * 7 + 1);
+}
+
+static void a_frame_has_the_headers_of_its_address(void **state)
+{
+	static const uint8_t expected[28] = {
+		0x00, 0x32, 0x56, 0x78, 0x00, 72,   0x12, 0x34, /* LRH */
+		0x64, 0x00, 0xff, 0xff, 0,    0,    0,    1,
+		0,    0xab, 0xcd, 0xef, /* BTH: 24 bits of the sequence number */
+		0x80, 0x01, 0x00, 0x00, 0,    0x12, 0x34, 0x56, /* DETH */
+	};
+	uint8_t mad[MAD_BYTES], frame[FRAME_BYTES];
+
+	(void)state;
+	fill(mad);
+	assert_int_equal(frame_build(frame, &gmp, mad), 290);
+	assert_memory_equal(frame, expected, sizeof(expected));
+	assert_memory_equal(frame + 28, mad, MAD_BYTES);
+}
+
+static void a_frame_ends_with_its_crcs(void **state)
+{
+	uint8_t mad[MAD_BYTES], frame[FRAME_BYTES], again[FRAME_BYTES];
+
+	(void)state;
+	fill(mad);
+	assert_int_equal(frame_build(frame, &gmp, mad), 290);
+	memcpy(again, frame, 284);
+	assert_int_equal(frame_put_crcs(again, 284), 290);
+	assert_memory_equal(again, frame, 290);
+}
+
+static struct frame_address with_grh(void)
+{
+	struct frame_address address = gmp;
+
+	address.grh = true;
+	address.traffic_class = 0xa5;
+	address.flow_label = 0xfedcb;
+	address.hop_limit = 64;
+	memset(address.sgid, 0x11, 16);
+	memset(address.dgid, 0x22, 16);
+	return address;
+}
+
+static void a_grh_stands_behind_the_lrh(void **state)
+{
+	static const uint8_t expected[16] = {
+		0x00, 0x33, 0x56, 0x78, 0x00, 82, 0x12, 0x34, /* LRH */
+		0x6a, 0x5f, 0xed, 0xcb, 0x01, 24, 0x1b, 64,   /* GRH */
+	};
+	struct frame_address address = with_grh();
+	uint8_t mad[MAD_BYTES], frame[FRAME_BYTES];
+
+	(void)state;
+	fill(mad);
+	assert_int_equal(frame_build(frame, &address, mad), 330);
+	assert_memory_equal(frame, expected, sizeof(expected));
+	assert_memory_equal(frame + 16, address.sgid, 16);
+	assert_memory_equal(frame + 32, address.dgid, 16);
+	assert_int_equal(frame[48], 0x64);
+	assert_memory_equal(frame + 68, mad, MAD_BYTES);
+}
+
+/* Routers and switches change these: a changed one changes the variant CRC alone. */
+static void the_invariant_crc_is_without_what_changes_on_the_way(void **state)
+{
+	static const size_t varying[] = {9, 10, 11, 15, 52};
+	struct frame_address address = with_grh();
+	uint8_t mad[MAD_BYTES], frame[FRAME_BYTES];
+	uint32_t icrc;
+	uint16_t vcrc;
+
+	(void)state;
+	fill(mad);
+	frame_build(frame, &address, mad);
+	icrc = icrc_at(frame + 324);
+	vcrc = vcrc_at(frame + 328);
+	for (unsigned int i = 0; i < sizeof(varying) / sizeof(varying[0]); i++) {
+		frame[varying[i]] ^= 0xff;
+		frame_put_crcs(frame, 324);
+		assert_int_equal(icrc_at(frame + 324), icrc);
+		assert_int_not_equal(vcrc_at(frame + 328), vcrc);
+		frame[varying[i]] ^= 0xff;
+	}
+	frame[0] ^= 0xf0;
+	frame[8] ^= 0x0f;
+	frame_put_crcs(frame, 324);
+	assert_int_equal(icrc_at(frame + 324), icrc);
+	frame[8] ^= 0x10;
+	frame_put_crcs(frame, 324);
+	assert_int_not_equal(icrc_at(frame + 324), icrc);
+}
+
+static void every_other_byte_counts_in_the_invariant_crc(void **state)
+{
+	uint8_t mad[MAD_BYTES], frame[FRAME_BYTES];
+	uint32_t icrc;
+
+	(void)state;
+	fill(mad);
+	frame_build(frame, &gmp, mad);
+	icrc = icrc_at(frame + 284);
+	for (unsigned int i = 1; i < 284; i++) {
+		frame[i] ^= 0x80;
+		frame_put_crcs(frame, 284);
+		if (i == 12)
+			assert_int_equal(icrc_at(frame + 284), icrc);
+		else
+			assert_int_not_equal(icrc_at(frame + 284), icrc);
+		frame[i] ^= 0x80;
+	}
+}
+
+static void a_record_of_erf_has_time_and_lengths(void **state)
+{
+	static const uint8_t expected[ERF_HEADER] = {
+		0,  0,    0, 0x80, 0x04, 0x03, 0x02, 0x01, /* half a second after 0x01020304 */
+		21, 0x04, 1, 50,   0,    0,    1,    34,
+	};
+	uint8_t header[ERF_HEADER];
+
+	(void)state;
+	frame_erf_header(header, 290, 0x01020304, 500000000);
+	assert_memory_equal(header, expected, sizeof(expected));
+}
+
+/* --- segments ------------------------------------------------------------------- */
+
+static void a_single_mad_stays_as_it_is(void **state)
+{
+	uint8_t mad[MAD_BYTES], made[MAD_BYTES];
+
+	(void)state;
+	fill(mad);
+	mad[1] = 0x04;
+	assert_int_equal(frame_segments(mad, MAD_BYTES), 1);
+	frame_segment(made, mad, MAD_BYTES, 1, true);
+	assert_memory_equal(made, mad, MAD_BYTES);
+}
+
+static void a_short_mad_is_padded_with_zeros(void **state)
+{
+	uint8_t mad[MAD_BYTES], made[MAD_BYTES];
+
+	(void)state;
+	fill(mad);
+	mad[1] = 0x04;
+	assert_int_equal(frame_segments(mad, 100), 1);
+	frame_segment(made, mad, 100, 1, false);
+	assert_memory_equal(made, mad, 100);
+	for (unsigned int i = 100; i < MAD_BYTES; i++)
+		assert_int_equal(made[i], 0);
+}
+
+static void set_rmpp(uint8_t *mad, uint8_t class, uint8_t type, uint8_t flags)
+{
+	mad[1] = class;
+	mad[RMPP_VERSION] = 1;
+	mad[RMPP_TYPE] = type;
+	mad[RMPP_FLAGS] = flags;
+	mad[RMPP_STATUS] = 0;
+	put32(mad + RMPP_SEGMENT, 0);
+	put32(mad + RMPP_PAYLOAD, 0);
+}
+
+/* Joins segments by their headers alone, as a receiver does (IBA 13.6.2). */
+static size_t join(uint8_t *joined, const uint8_t *message, size_t length, size_t offset)
+{
+	unsigned int count = frame_segments(message, length);
+	size_t at = offset, payload = 0;
+	uint8_t mad[MAD_BYTES];
+
+	memcpy(joined, message, offset);
+	for (unsigned int number = 1; number <= count; number++) {
+		frame_segment(mad, message, length, number, true);
+		assert_int_equal(get32(mad + RMPP_SEGMENT), number);
+		assert_int_equal(mad[RMPP_TYPE], RMPP_DATA);
+		assert_int_equal(mad[RMPP_FLAGS], 0xf8 | RMPP_ACTIVE |
+							  (number == 1 ? RMPP_FIRST : 0) |
+							  (number == count ? RMPP_LAST : 0));
+		assert_memory_equal(mad, message, RMPP_VERSION);
+		if (number == 1)
+			payload = get32(mad + RMPP_PAYLOAD);
+		memcpy(joined + at, mad + offset, MAD_BYTES - offset);
+		at += number < count ? MAD_BYTES - offset
+				     : get32(mad + RMPP_PAYLOAD) - (offset - RMPP_HEADER);
+	}
+	/* the first segment's length has the header of the class in every segment */
+	assert_int_equal(payload, at - offset + count * (offset - RMPP_HEADER));
+	return at;
+}
+
+static void segments_join_to_the_message(void **state)
+{
+	static const struct {
+		uint8_t class;
+		size_t offset;
+	} classes[] = {{0x03, 56}, {0x32, 40}, {0x06, 64}};
+	static uint8_t message[4000], joined[5000];
+
+	(void)state;
+	for (unsigned int i = 0; i < sizeof(message); i++)
+		message[i] = (uint8_t)(i * 31 + i / 256);
+	for (unsigned int c = 0; c < sizeof(classes) / sizeof(classes[0]); c++) {
+		size_t offset = classes[c].offset;
+
+		set_rmpp(message, classes[c].class, RMPP_DATA, 0xf8 | RMPP_ACTIVE);
+		for (size_t length = 257; length <= sizeof(message); length++) {
+			assert_int_equal(join(joined, message, length, offset), length);
+			assert_memory_equal(joined + offset, message + offset, length - offset);
+		}
+	}
+}
+
+static void a_sent_message_of_one_segment_is_first_and_last(void **state)
+{
+	uint8_t mad[MAD_BYTES] = {0}, made[MAD_BYTES];
+
+	(void)state;
+	set_rmpp(mad, 0x03, RMPP_DATA, RMPP_ACTIVE);
+	frame_segment(made, mad, 200, 1, true);
+	assert_int_equal(made[RMPP_FLAGS], RMPP_ACTIVE | RMPP_FIRST | RMPP_LAST);
+	assert_int_equal(get32(made + RMPP_SEGMENT), 1);
+	assert_int_equal(get32(made + RMPP_PAYLOAD), 200 - RMPP_HEADER);
+}
+
+static void a_sent_message_of_one_segment_needs_the_active_flag_alone(void **state)
+{
+	uint8_t mad[MAD_BYTES] = {0}, made[MAD_BYTES];
+
+	(void)state;
+	set_rmpp(mad, 0x03, 0, RMPP_ACTIVE);
+	mad[RMPP_VERSION] = 0;
+	frame_segment(made, mad, 200, 1, true);
+	assert_int_equal(made[RMPP_VERSION], 1);
+	assert_int_equal(made[RMPP_TYPE], RMPP_DATA);
+	assert_int_equal(made[RMPP_FLAGS], RMPP_ACTIVE | RMPP_FIRST | RMPP_LAST);
+	assert_int_equal(get32(made + RMPP_PAYLOAD), 200 - RMPP_HEADER);
+}
+
+static void what_is_received_in_one_segment_stays_as_it_is(void **state)
+{
+	uint8_t mad[MAD_BYTES] = {0}, made[MAD_BYTES];
+
+	(void)state;
+	set_rmpp(mad, 0x03, RMPP_DATA, RMPP_ACTIVE);
+	frame_segment(made, mad, MAD_BYTES, 1, false);
+	assert_memory_equal(made, mad, MAD_BYTES);
+}
+
+static void a_program_that_does_rmpp_itself_writes_its_own_segments(void **state)
+{
+	uint8_t mad[MAD_BYTES] = {0}, made[MAD_BYTES];
+
+	(void)state;
+	set_rmpp(mad, 0x03, RMPP_ACK, RMPP_ACTIVE);
+	frame_segment(made, mad, MAD_BYTES, 1, true);
+	assert_memory_equal(made, mad, MAD_BYTES);
+	set_rmpp(mad, 0x03, RMPP_DATA, RMPP_ACTIVE | RMPP_FIRST);
+	put32(mad + RMPP_SEGMENT, 1);
+	frame_segment(made, mad, MAD_BYTES, 1, true);
+	assert_memory_equal(made, mad, MAD_BYTES);
+	set_rmpp(mad, 0x03, RMPP_DATA, RMPP_ACTIVE | RMPP_LAST);
+	put32(mad + RMPP_SEGMENT, 2);
+	frame_segment(made, mad, MAD_BYTES, 1, true);
+	assert_memory_equal(made, mad, MAD_BYTES);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(crcs_of_a_known_packet),
+		cmocka_unit_test(crcs_of_packets_with_zeros),
+		cmocka_unit_test(a_frame_has_the_headers_of_its_address),
+		cmocka_unit_test(a_frame_ends_with_its_crcs),
+		cmocka_unit_test(a_grh_stands_behind_the_lrh),
+		cmocka_unit_test(the_invariant_crc_is_without_what_changes_on_the_way),
+		cmocka_unit_test(every_other_byte_counts_in_the_invariant_crc),
+		cmocka_unit_test(a_record_of_erf_has_time_and_lengths),
+		cmocka_unit_test(a_single_mad_stays_as_it_is),
+		cmocka_unit_test(a_short_mad_is_padded_with_zeros),
+		cmocka_unit_test(segments_join_to_the_message),
+		cmocka_unit_test(a_sent_message_of_one_segment_is_first_and_last),
+		cmocka_unit_test(a_sent_message_of_one_segment_needs_the_active_flag_alone),
+		cmocka_unit_test(what_is_received_in_one_segment_stays_as_it_is),
+		cmocka_unit_test(a_program_that_does_rmpp_itself_writes_its_own_segments),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Subnet administration: GUIDs of ports beside their own ones. */
+#include "sa_fixture.h"
+
+#define OF_BLOCK  (COMPONENT(0) | COMPONENT(1))
+#define GUID(i)   COMPONENT(4 + (i))
+#define AT_GUIDS  8
+#define FIRST_OWN 0x0014050000000001ULL /* that the SA assigns */
+
+/* A request about the GUIDs of a block. */
+static void about(struct subnet *subnet, unsigned int method, uint16_t lid, unsigned int block)
+{
+	begin(subnet, method, IB_SA_ATTR_GUIDINFORECORD);
+	mask(subnet, OF_BLOCK);
+	put16(subnet->record, lid);
+	subnet->record[2] = (uint8_t)block;
+}
+
+static void with_guid(struct subnet *subnet, unsigned int index, uint64_t guid)
+{
+	mask(subnet, GUID(index));
+	put64(subnet->record + AT_GUIDS + 8UL * index, guid);
+}
+
+static unsigned int set_one(struct subnet *subnet, uint16_t lid, unsigned int index,
+			    uint64_t guid)
+{
+	about(subnet, METHOD_SET, lid, 0);
+	with_guid(subnet, index, guid);
+	return ask(subnet);
+}
+
+static uint64_t answered(const struct subnet *subnet, unsigned int index)
+{
+	return get64(subnet->answer + SA_HEADER + AT_GUIDS + 8UL * index);
+}
+
+static void a_guid_is_set_and_deleted(void **state)
+{
+	struct subnet *subnet = *state;
+
+	assert_int_equal(set_one(subnet, LID_BETA, 3, 0x77), 0);
+	assert_int_equal(subnet->answer[3], METHOD_GET | METHOD_RESPONSE);
+	assert_int_equal(answered(subnet, 0), 0x2001);
+	assert_int_equal(answered(subnet, 3), 0x77);
+	assert_int_equal(settings_of(&subnet->fabric, subnet->beta)->guids[3], 0x77);
+	about(subnet, METHOD_GET, LID_BETA, 0);
+	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(answered(subnet, 3), 0x77);
+	about(subnet, METHOD_DELETE, LID_BETA, 0);
+	mask(subnet, GUID(3));
+	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(subnet->answer[3], METHOD_DELETE | METHOD_RESPONSE);
+	assert_int_equal(answered(subnet, 3), 0);
+	assert_int_equal(settings_of(&subnet->fabric, subnet->beta)->guids[3], 0);
+}
+
+static void the_administration_assigns_a_guid_for_0(void **state)
+{
+	struct subnet *subnet = *state;
+
+	assert_int_equal(set_one(subnet, LID_BETA, 1, 0), 0);
+	assert_int_equal(answered(subnet, 1), FIRST_OWN);
+	assert_int_equal(set_one(subnet, LID_BETA, 1, 0), 0); /* it keeps what it has */
+	assert_int_equal(answered(subnet, 1), FIRST_OWN);
+	assert_int_equal(set_one(subnet, LID_BETA, 2, FIRST_OWN + 1), 0);
+	assert_int_equal(set_one(subnet, LID_ALPHA, 1, 0), 0);
+	assert_int_equal(answered(subnet, 1), FIRST_OWN + 2); /* the next is in use */
+}
+
+static void components_say_which_guids_are_meant(void **state)
+{
+	struct subnet *subnet = *state;
+
+	assert_int_equal(set_one(subnet, LID_BETA, 1, 0x71), 0);
+	about(subnet, METHOD_SET, LID_BETA, 0);
+	with_guid(subnet, 2, 0x72);
+	with_guid(subnet, 7, 0x77);
+	put64(subnet->record + AT_GUIDS + 8UL * 1, 0x99); /* not meant */
+	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(answered(subnet, 1), 0x71);
+	assert_int_equal(answered(subnet, 2), 0x72);
+	assert_int_equal(answered(subnet, 7), 0x77);
+	about(subnet, METHOD_DELETE, LID_BETA, 0);
+	mask(subnet, GUID(1) | GUID(7));
+	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(answered(subnet, 1), 0);
+	assert_int_equal(answered(subnet, 2), 0x72);
+	assert_int_equal(answered(subnet, 7), 0);
+}
+
+static void a_guid_that_is_in_use_is_not_set(void **state)
+{
+	struct subnet *subnet = *state;
+
+	assert_int_equal(set_one(subnet, LID_BETA, 3, 0x77), 0);
+	assert_int_equal(set_one(subnet, LID_BETA, 4, 0x77), 0);
+	assert_int_equal(answered(subnet, 4), 0);
+	assert_int_equal(set_one(subnet, LID_ALPHA, 1, 0x77), 0);
+	assert_int_equal(answered(subnet, 1), 0);
+	assert_int_equal(set_one(subnet, LID_ALPHA, 1, 0x2001), 0); /* beta's own */
+	assert_int_equal(answered(subnet, 1), 0);
+	about(subnet, METHOD_DELETE, LID_BETA, 0);
+	mask(subnet, GUID(3));
+	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(set_one(subnet, LID_ALPHA, 1, 0x77), 0);
+	assert_int_equal(answered(subnet, 1), 0x77);
+}
+
+static void what_cannot_be_set_is_refused(void **state)
+{
+	struct subnet *subnet = *state;
+	static const unsigned int methods[] = {METHOD_SET, METHOD_DELETE};
+
+	for (unsigned int i = 0; i < 2; i++) {
+		about(subnet, methods[i], LID_BETA, 0);
+		with_guid(subnet, 0, 0x77); /* the port's own */
+		assert_int_equal(ask(subnet), SA_INVALID);
+		about(subnet, methods[i], LID_BETA, 1); /* a port has eight */
+		with_guid(subnet, 1, 0x77);
+		assert_int_equal(ask(subnet), SA_NO_RECORDS);
+		about(subnet, methods[i], 77, 0); /* nobody has the LID */
+		with_guid(subnet, 1, 0x77);
+		assert_int_equal(ask(subnet), SA_NO_RECORDS);
+		begin(subnet, methods[i], IB_SA_ATTR_GUIDINFORECORD);
+		mask(subnet, COMPONENT(0));
+		put16(subnet->record, LID_BETA);
+		with_guid(subnet, 1, 0x77);
+		assert_int_equal(ask(subnet), SA_INSUFFICIENT_COMPONENTS);
+	}
+	assert_int_equal(set_one(subnet, LID_FAR, 1, 0x77), 0); /* a switch has one alone */
+	assert_int_equal(answered(subnet, 0), 0x200);
+	assert_int_equal(answered(subnet, 1), 0);
+}
+
+static unsigned int changes;
+
+static void note_change(struct fabric *fabric, uint32_t port)
+{
+	(void)fabric;
+	(void)port;
+	changes++;
+}
+
+static void who_shows_gids_hears_of_the_change(void **state)
+{
+	struct subnet *subnet = *state;
+
+	changes = 0;
+	subnet->fabric.port_changed = note_change;
+	assert_int_equal(set_one(subnet, LID_BETA, 3, 0x77), 0);
+	assert_int_equal(changes, 1);
+	subnet->fabric.port_changed = NULL;
+}
+
+static void a_path_leads_to_another_gid_of_a_port(void **state)
+{
+	struct subnet *subnet = *state;
+
+	assert_int_equal(set_one(subnet, LID_GAMMA, 3, 0x77), 0);
+	assert_int_equal(set_one(subnet, LID_ALPHA, 1, 0x99), 0);
+	begin(subnet, METHOD_GET, IB_SA_ATTR_PATHRECORD);
+	mask(subnet, COMPONENT(2) | COMPONENT(3));
+	put_gid(subnet->record + 8, 0x77);
+	put_gid(subnet->record + 24, 0x99);
+	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(get64(subnet->answer + SA_HEADER + 16), 0x77);
+	assert_int_equal(get64(subnet->answer + SA_HEADER + 32), 0x99);
+	assert_int_equal(get16(subnet->answer + SA_HEADER + 40), LID_GAMMA);
+	assert_int_equal(get16(subnet->answer + SA_HEADER + 42), LID_ALPHA);
+	about(subnet, METHOD_DELETE, LID_GAMMA, 0);
+	mask(subnet, GUID(3));
+	assert_int_equal(ask(subnet), 0);
+	begin(subnet, METHOD_GET, IB_SA_ATTR_PATHRECORD);
+	mask(subnet, COMPONENT(2) | COMPONENT(3));
+	put_gid(subnet->record + 8, 0x77);
+	put_gid(subnet->record + 24, 0x1001);
+	assert_int_equal(ask(subnet), SA_INVALID_GID);
+}
+
+static void a_port_joins_a_group_by_another_gid(void **state)
+{
+	struct subnet *subnet = *state;
+	static const uint8_t broadcast[16] = {0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, 0,    0,
+					      0,    0,    0,    0,    0xff, 0xff, 0xff, 0xff};
+
+	assert_int_equal(set_one(subnet, LID_ALPHA, 1, 0x99), 0);
+	begin(subnet, METHOD_SET, IB_SA_ATTR_MCRECORD);
+	mask(subnet, UMAD_SA_MCM_COMP_MASK_MGID | UMAD_SA_MCM_COMP_MASK_PORT_GID |
+			     UMAD_SA_MCM_COMP_MASK_JOIN_STATE);
+	memcpy(subnet->record, broadcast, 16);
+	put_gid(subnet->record + MCM_AT_PORT_GID, 0x99);
+	subnet->record[MCM_AT_SCOPE_STATE] = 1;
+	assert_int_equal(ask(subnet), 0);
+	assert_int_equal(get64(subnet->answer + SA_HEADER + MCM_AT_PORT_GID + 8), 0x99);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_guid_is_set_and_deleted),
+		TEST(the_administration_assigns_a_guid_for_0),
+		TEST(components_say_which_guids_are_meant),
+		TEST(a_guid_that_is_in_use_is_not_set),
+		TEST(what_cannot_be_set_is_refused),
+		TEST(who_shows_gids_hears_of_the_change),
+		TEST(a_path_leads_to_another_gid_of_a_port),
+		TEST(a_port_joins_a_group_by_another_gid),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

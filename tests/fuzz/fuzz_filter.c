@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * A text up to a NUL byte as a filter of umad-capture, the bytes behind it as a packet. A text
+ * that is refused has a reason and a place within the text; one that is read matches a packet
+ * or its negation does.
+ */
+#include "fuzz.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "filter.h"
+
+static struct packet_record *make_packet(const uint8_t *data, size_t size)
+{
+	struct packet_record *record = calloc(1, sizeof(*record) + size);
+
+	if (!record)
+		abort();
+	if (size)
+		memcpy(record->header, data,
+		       size < sizeof(record->header) ? size : sizeof(record->header));
+	if (size)
+		memcpy(record + 1, data, size);
+	record->length = (uint32_t)size;
+	record->size = (uint32_t)(sizeof(*record) + size);
+	record->sent = size && data[0] & 1;
+	return record;
+}
+
+static void check_negation(const char *text, const struct packet_record *record, bool matched)
+{
+	char *negation = malloc(strlen(text) + sizeof("not ()"));
+	struct filter_error error;
+	struct filter *filter;
+
+	if (!negation)
+		abort();
+	sprintf(negation, "not (%s)", text);
+	filter = filter_read(negation, &error);
+	if (filter) /* it may be too deep */
+		check(filter_match(filter, record) != matched);
+	filter_free(filter);
+	free(negation);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const uint8_t *end = size ? memchr(data, 0, size) : NULL;
+	size_t length = end ? (size_t)(end - data) : size;
+	struct filter_error error = {0};
+	struct packet_record *record;
+	struct filter *filter;
+	char *text = malloc(length + 1);
+
+	if (!text)
+		abort();
+	if (length)
+		memcpy(text, data, length);
+	text[length] = '\0';
+	record = make_packet(data + length, size - length);
+	filter = filter_read(text, &error);
+	if (filter) {
+		check_negation(text, record, filter_match(filter, record));
+	} else {
+		check(error.at <= length);
+		check(error.text[0] && memchr(error.text, 0, sizeof(error.text)));
+	}
+	filter_free(filter);
+	free(record);
+	free(text);
+	return 0;
+}

@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Uevents for the monitor. An input is a row of steps: devices that come, go and change their
+ * names in a sysfs of this target's own, datagrams of any content, a full socket, a shortage of
+ * descriptors. Every event fits what the program was told before. If all uevents were true and
+ * all was read, the program knows what is there.
+ */
+#include "fuzz.h"
+#include "netlink.h"
+#include "sys.h"
+
+#include <errno.h>
+#include <netlink/errno.h>
+#include <netlink/handlers.h>
+#include <netlink/netlink.h>
+#include <netlink/socket.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/poll.h>
+
+#define CAS       3
+#define NODES     4
+#define DATAGRAMS 64
+#define LONGEST   300
+#define HANDLE    100
+
+/* --- the machine: CAs by name, umad devices by number ------------------------------ */
+
+/* More names than CAs: a renamed CA has another. */
+static const char *const ca_names[] = {"mlx5_0", "ibp1s0", "qib0"};
+
+struct machine {
+	bool cas[CAS];
+	int owner[NODES]; /* the index of the CA and 1; 0: the umad device does not exist */
+};
+
+static struct {
+	struct machine machine;
+	struct {
+		char bytes[LONGEST];
+		int length; /* or libnl's error */
+		uint32_t sender;
+	} queue[DATAGRAMS];
+	unsigned first, count;
+	bool congested, tell_loss; /* as the kernel's queue: net/netlink/af_netlink.c */
+	bool truthful;
+	unsigned fails_in; /* the n-th call of sysfs from now on; 0 none */
+	int handle_text_ca, handle_text_number;
+	enum {
+		CLOSED,
+		NODE_TYPE,
+		IB_DEV,
+		IB_PORT
+	} open;
+	/*
+	 * What the program was told. A renamed CA may be told with its ports before the old
+	 * name is told to be gone: a umad device has a bit for each CA.
+	 */
+	bool known_cas[CAS];
+	unsigned known_owners[NODES];
+} run;
+
+/* A shortage, which passes. */
+static int fail_now(void)
+{
+	return run.fails_in && !--run.fails_in ? -ENOMEM : 0;
+}
+
+int sys_open(const char *path, int flags)
+{
+	char name[64];
+	unsigned number;
+
+	(void)flags;
+	if (fail_now())
+		return -ENOMEM;
+	check(run.open == CLOSED);
+	for (int i = 0; i < CAS; i++) {
+		snprintf(name, sizeof(name), "/sys/class/infiniband/%s/node_type", ca_names[i]);
+		if (!run.machine.cas[i] || strcmp(name, path))
+			continue;
+		run.open = NODE_TYPE;
+		return HANDLE;
+	}
+	for (number = 0; number < NODES; number++) {
+		int length = snprintf(name, sizeof(name), "/sys/class/infiniband_mad/umad%u/",
+				      number);
+
+		if (!run.machine.owner[number] || strncmp(name, path, (size_t)length))
+			continue;
+		run.handle_text_ca = run.machine.owner[number] - 1;
+		run.handle_text_number = (int)number + 1;
+		if (!strcmp(path + length, "ibdev"))
+			run.open = IB_DEV;
+		else if (!strcmp(path + length, "port"))
+			run.open = IB_PORT;
+		else
+			return -ENOENT;
+		return HANDLE;
+	}
+	return -ENOENT;
+}
+
+int sys_close(int fd)
+{
+	check(fd == HANDLE && run.open != CLOSED);
+	run.open = CLOSED;
+	return 0;
+}
+
+ssize_t sys_read(int fd, void *buf, size_t size)
+{
+	char text[64];
+
+	check(fd == HANDLE);
+	if (fail_now())
+		return -ENOMEM;
+	if (run.open == NODE_TYPE)
+		snprintf(text, sizeof(text), "1: CA\n");
+	else if (run.open == IB_DEV)
+		snprintf(text, sizeof(text), "%s\n", ca_names[run.handle_text_ca]);
+	else
+		snprintf(text, sizeof(text), "%d\n", run.handle_text_number);
+	if (size > strlen(text))
+		size = strlen(text);
+	memcpy(buf, text, size);
+	return (ssize_t)size;
+}
+
+int sys_list(const char *dir, sys_visit_fn *visit, void *arg)
+{
+	bool cas = !strcmp(dir, "/sys/class/infiniband");
+	int result = fail_now();
+	char name[16];
+
+	for (int i = 0; !result && cas && i < CAS; i++)
+		if (run.machine.cas[i])
+			result = visit(ca_names[i], arg);
+	for (int i = 0; !result && !cas && i < NODES; i++)
+		if (run.machine.owner[i]) {
+			snprintf(name, sizeof(name), "umad%d", i);
+			result = visit(name, arg);
+		}
+	return result;
+}
+
+/* The rest of the seam is for ports. */
+
+int sys_ioctl(int fd, unsigned long request, void *arg)
+{
+	(void)fd;
+	(void)request;
+	(void)arg;
+	abort();
+}
+
+ssize_t sys_write(int fd, const void *buf, size_t size)
+{
+	(void)fd;
+	(void)buf;
+	(void)size;
+	abort();
+}
+
+int sys_poll(int fd, int timeout_ms)
+{
+	(void)fd;
+	(void)timeout_ms;
+	abort();
+}
+
+int sys_poll_both(int fd, int other, int timeout_ms, int *other_revents)
+{
+	(void)fd;
+	(void)other;
+	(void)timeout_ms;
+	(void)other_revents;
+	abort();
+}
+
+/* --- the socket: before libnl's own when this program is linked -------------------- */
+
+int nl_connect(struct nl_sock *sock, int protocol)
+{
+	(void)sock;
+	(void)protocol;
+	return 0;
+}
+
+int nl_socket_set_nonblocking(const struct nl_sock *sock)
+{
+	(void)sock;
+	return 0;
+}
+
+int nl_socket_add_membership(struct nl_sock *sock, int group)
+{
+	(void)sock;
+	check(group == 1);
+	return 0;
+}
+
+int nl_recv(struct nl_sock *sock, struct sockaddr_nl *sender, unsigned char **buf,
+	    struct ucred **creds)
+{
+	int length;
+
+	(void)sock;
+	(void)creds;
+	if (run.tell_loss) {
+		run.tell_loss = false;
+		errno = ENOBUFS;
+		return -NLE_NOMEM;
+	}
+	if (!run.count)
+		return -NLE_AGAIN;
+	length = run.queue[run.first].length;
+	*sender = (struct sockaddr_nl){.nl_pid = run.queue[run.first].sender};
+	if (length > 0) {
+		*buf = malloc((size_t)length);
+		memcpy(*buf, run.queue[run.first].bytes, (size_t)length);
+	}
+	run.first = (run.first + 1) % DATAGRAMS;
+	if (!--run.count)
+		run.congested = false;
+	return length;
+}
+
+/* One too many is lost, and then all until the queue is empty. */
+static void queue(const char *bytes, int length, uint32_t sender)
+{
+	unsigned at = (run.first + run.count) % DATAGRAMS;
+
+	if (run.congested || run.count == DATAGRAMS) {
+		run.tell_loss |= !run.congested;
+		run.congested = true;
+		return;
+	}
+	if (length > 0)
+		memcpy(run.queue[at].bytes, bytes, (size_t)length);
+	run.queue[at].length = length;
+	run.queue[at].sender = sender;
+	run.count++;
+}
+
+static void uevent(const char *action, const char *subsystem, const char *name,
+		   const char *old_name)
+{
+	char text[LONGEST];
+	int length = snprintf(text, sizeof(text), "%s@/devices/%s", action, name) + 1;
+
+	length += sprintf(text + length, "ACTION=%s", action) + 1;
+	length += sprintf(text + length, "DEVPATH=/devices/%s/%s", subsystem, name) + 1;
+	length += sprintf(text + length, "SUBSYSTEM=%s", subsystem) + 1;
+	if (old_name)
+		length += sprintf(text + length, "DEVPATH_OLD=/devices/%s", old_name) + 1;
+	queue(text, length, 0);
+}
+
+/* --- what happens to the machine --------------------------------------------------- */
+
+static void node_changes(const char *action, int number)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "umad%d", number);
+	uevent(action, "infiniband_mad", name, NULL);
+}
+
+static void remove_node(int number)
+{
+	if (!run.machine.owner[number])
+		return;
+	run.machine.owner[number] = 0;
+	node_changes("remove", number);
+}
+
+static void change_node(int number, int ca)
+{
+	if (run.machine.owner[number]) {
+		remove_node(number);
+	} else if (run.machine.cas[ca]) {
+		run.machine.owner[number] = ca + 1;
+		node_changes("add", number);
+	}
+}
+
+/* The kernel removes the umad devices of a CA first. */
+static void change_ca(int ca)
+{
+	if (run.machine.cas[ca])
+		for (int i = 0; i < NODES; i++)
+			if (run.machine.owner[i] == ca + 1)
+				remove_node(i);
+	run.machine.cas[ca] = !run.machine.cas[ca];
+	uevent(run.machine.cas[ca] ? "add" : "remove", "infiniband", ca_names[ca], NULL);
+}
+
+static void rename_ca(int from, int to)
+{
+	if (!run.machine.cas[from] || run.machine.cas[to])
+		return;
+	run.machine.cas[from] = false;
+	run.machine.cas[to] = true;
+	for (int i = 0; i < NODES; i++)
+		if (run.machine.owner[i] == from + 1)
+			run.machine.owner[i] = to + 1;
+	uevent("move", "infiniband", ca_names[to], ca_names[from]);
+}
+
+/* --- what is not true -------------------------------------------------------------- */
+
+static void tell_a_lie(struct input *input)
+{
+	static const char *const actions[] = {"add", "remove", "move", "change", "bind", ""};
+	static const char *const subsystems[] = {"infiniband", "infiniband_mad", "net", ""};
+	static const char *const names[] = {"mlx5_0", "ibp1s0", "umad0", "umad3",  "issm0",
+					    "umad",   "..",     "",      "umad00", "a/b"};
+	uint8_t choice = (uint8_t)take(input, 1), old = (uint8_t)take(input, 1);
+
+	uevent(actions[choice % 6], subsystems[choice / 6 % 4], names[choice / 24 % 10],
+	       old & 1 ? names[old / 2 % 10] : NULL);
+}
+
+static void send_anything(struct input *input)
+{
+	char bytes[LONGEST];
+	int length = (int)(take(input, 1) % 64) + 1;
+	uint8_t shape = (uint8_t)take(input, 1);
+
+	take_bytes(input, bytes, (size_t)length);
+	if (shape & 1)
+		bytes[length - 1] = '\0';
+	queue(bytes, length, shape & 2 ? 4711 : 0);
+}
+
+static void fail_once(struct input *input)
+{
+	static const int errors[] = {-NLE_NOMEM, -NLE_FAILURE, -NLE_BAD_SOCK, 0};
+
+	queue(NULL, errors[take(input, 1) % 4], 0);
+}
+
+/* --- the program ------------------------------------------------------------------- */
+
+static int ca_of(const char *name)
+{
+	for (int i = 0; i < CAS; i++)
+		if (!strcmp(ca_names[i], name))
+			return i;
+	abort();
+}
+
+static unsigned owners(int number)
+{
+	return run.machine.owner[number] ? 1u << (run.machine.owner[number] - 1) : 0;
+}
+
+/* The program lists the devices. */
+static void list_anew(void)
+{
+	memcpy(run.known_cas, run.machine.cas, sizeof(run.known_cas));
+	for (int i = 0; i < NODES; i++)
+		run.known_owners[i] = owners(i);
+}
+
+static void expect_change(bool *known, bool now)
+{
+	check(*known != now);
+	*known = now;
+}
+
+static void learn(const struct umad_event *event)
+{
+	bool added = event->type == UMAD_EVENT_CA_ADDED || event->type == UMAD_EVENT_PORT_ADDED;
+	char end;
+	int ca, number;
+
+	check(memchr(event->ca_name, '\0', sizeof(event->ca_name)) != NULL);
+	check(memchr(event->node, '\0', sizeof(event->node)) != NULL);
+	switch (event->type) {
+	case UMAD_EVENT_OVERRUN:
+		list_anew();
+		break;
+	case UMAD_EVENT_CA_ADDED:
+	case UMAD_EVENT_CA_REMOVED:
+		check(!event->portnum && !event->node[0]);
+		expect_change(&run.known_cas[ca_of(event->ca_name)], added);
+		break;
+	case UMAD_EVENT_PORT_ADDED:
+	case UMAD_EVENT_PORT_REMOVED:
+		ca = ca_of(event->ca_name);
+		check(sscanf(event->node, "umad%d%c", &number, &end) == 1);
+		check(number >= 0 && number < NODES && event->portnum == number + 1);
+		check(added != (run.known_owners[number] >> ca & 1));
+		run.known_owners[number] ^= 1u << ca;
+		break;
+	default:
+		abort();
+	}
+}
+
+/* Returns whether there was an event. */
+static bool next_event(struct umad_monitor *monitor)
+{
+	struct umad_event event;
+	int result = umad_monitor_next_event(monitor, &event);
+
+	check(result == 0 || (result < 0 && errno == -result));
+	if (!result)
+		learn(&event);
+	return !result;
+}
+
+static void step(struct umad_monitor *monitor, struct input *input)
+{
+	uint8_t choice = (uint8_t)take(input, 1), which = choice / 8;
+
+	switch (choice % 8) {
+	case 0:
+		change_ca(which % CAS);
+		break;
+	case 1:
+	case 2:
+		change_node(which % NODES, which / NODES % CAS);
+		break;
+	case 3:
+		rename_ca(which % CAS, which / CAS % CAS);
+		break;
+	case 4:
+		if (run.truthful)
+			run.tell_loss = run.congested = run.count;
+		else
+			fail_once(input);
+		break;
+	case 5:
+		if (run.truthful)
+			run.fails_in = 1 + which % 16;
+		else
+			tell_a_lie(input);
+		break;
+	case 6:
+		if (!run.truthful)
+			send_anything(input);
+		break;
+	default:
+		for (unsigned i = 0; i <= which % 4; i++)
+			next_event(monitor);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input input = {data, size};
+	struct umad_monitor *monitor;
+	uint8_t shape;
+
+	memset(&run, 0, sizeof(run));
+	shape = (uint8_t)take(&input, 1);
+	run.truthful = shape & 1;
+	for (int i = 0; i < CAS; i++)
+		run.machine.cas[i] = shape >> 1 >> i & 1;
+	for (int i = 0; i < NODES; i++)
+		if (run.machine.cas[i % CAS] && shape >> 4 >> i & 1)
+			run.machine.owner[i] = i % CAS + 1;
+	check(!umad_monitor_open(&monitor));
+	list_anew();
+	for (int steps = 0; input.size && steps < 300; steps++)
+		step(monitor, &input);
+	run.fails_in = 0;
+	for (int i = 0; i < 4 * DATAGRAMS; i++)
+		while (next_event(monitor))
+			;
+	for (int i = 0; run.truthful && i < CAS; i++)
+		check(run.known_cas[i] == run.machine.cas[i]);
+	for (int i = 0; run.truthful && i < NODES; i++)
+		check(run.known_owners[i] == owners(i));
+	umad_monitor_close(monitor);
+	check(run.open == CLOSED);
+	return 0;
+}

@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: BSD-2-Clause
+
+# mutate.pl SOURCE-FOLDER BUILD-FOLDER WORK-FOLDER [OPTION ...]; tests/mutation/run tells of the options.
+
+use strict;
+use warnings;
+use File::Basename qw(dirname);
+use File::Path qw(make_path remove_tree);
+use POSIX qw(:sys_wait_h);
+use Time::HiRes qw(time);
+
+require(dirname(__FILE__) . '/mutants.pl');
+
+my ($source, $build, $work, @options) = @ARGV;
+my %option = (seed => 1, count => 0, jobs => 2, file => '.', list => 0, log => '', again => '');
+# Of all mutants that compile and are not known to be equivalent, so many may survive.
+my $MOST_SURVIVORS = 0.1;
+
+while (@options) {
+	my $name = shift @options;
+
+	$name =~ s/^--// && exists $option{$name} or die "unknown option $name\n";
+	$option{$name} = $name eq 'list' ? 1 : shift @options;
+}
+
+sub read_file {
+	my ($name) = @_;
+
+	open my $file, '<', $name or die "$name: $!\n";
+	local $/;
+	return scalar <$file>;
+}
+
+sub write_file {
+	my ($name, $text) = @_;
+
+	open my $file, '>', $name or die "$name: $!\n";
+	print $file $text;
+	close $file or die "$name: $!\n";
+}
+
+# --- what there is ---------------------------------------------------------------------------------------------
+
+# Each file with the programs that test it.
+sub read_subjects {
+	my %subjects;
+
+	for (split /\n/, read_file("$source/tests/mutation/subjects")) {
+		next if /^\s*(?:#|$)/;
+		my ($file, @programs) = split;
+
+		push @{$subjects{$file}}, @programs;
+	}
+	return \%subjects;
+}
+
+# The keys of mutants that are equivalent: lines without an indent. The reason follows, with one.
+sub read_equivalent {
+	my (%equivalent, $last);
+
+	for (split /\n/, read_file("$source/tests/mutation/equivalent")) {
+		next if /^(?:#|$)/;
+		if (/^\t\S/) {
+			$equivalent{$last} = 1;
+		} else {
+			die "tests/mutation/equivalent: no reason: $last\n"
+				if defined $last && !$equivalent{$last};
+			$last = s/ $//r;
+			$equivalent{$last} = 0;
+		}
+	}
+	return \%equivalent;
+}
+
+my $subjects = read_subjects();
+my $equivalent = read_equivalent();
+my %source_text = map { $_ => read_file("$source/$_") } keys %$subjects;
+my @mutants = map { Mutants::of_text($_, $source_text{$_}) } sort keys %$subjects;
+my %known = map { $_->{key} => 1 } @mutants;
+my @stale = grep { !$known{$_} } sort keys %$equivalent;
+
+if (@stale) {
+	print STDERR "tests/mutation/equivalent has mutants that do not exist:\n", map {"$_\n"} @stale;
+	exit 1;
+}
+@mutants = grep { $_->{file} =~ /$option{file}/ } @mutants;
+if ($option{again}) {
+	my %survived = map { (split /\t/)[1] eq 'survived' ? ((split /\t/)[2] => 1) : () }
+		split /\n/, read_file($option{again});
+
+	@mutants = grep { $survived{$_->{key}} } @mutants;
+}
+if ($option{list}) {
+	printf "%s:%d: %s\n", $_->{file}, $_->{line}, $_->{key} =~ s/^\S+ //r for @mutants;
+	exit 0;
+}
+
+# The same choice for the same seed. Perl's own random numbers are drand48()'s everywhere.
+srand($option{seed});
+for (my $i = @mutants; --$i > 0;) {
+	my $j = int(rand($i + 1));
+
+	@mutants[$i, $j] = @mutants[$j, $i];
+}
+
+# --- build and run ---------------------------------------------------------------------------------------------
+
+my %commands;
+
+# ninja's commands that make a program.
+sub commands_of {
+	my ($program) = @_;
+
+	my $target = $program =~ s/=.*//r;
+
+	$commands{$program} //= [split /\n/, `cd '$build' && ninja -t commands tests/$target`];
+	die "ninja knows no program $program\n" if !@{$commands{$program}};
+	return $commands{$program};
+}
+
+my %compile;
+
+# The object of a file is one for all plain programs, and another for all with sanitizers.
+sub variant_of {
+	return $_[0] =~ /asan/ ? 'asan' : 'unit';
+}
+
+# The command that compiles a file for a program, without the names of source and object.
+sub compile_command {
+	my ($file, $program) = @_;
+	my $variant = variant_of($program);
+
+	return $compile{"$variant $file"} if $compile{"$variant $file"};
+	my ($command) = grep { m{ -c \Q$source\E/\Q$file\E$} } @{commands_of($program)};
+
+	die "$program does not compile $file\n" if !$command;
+	$command =~ s/ -(?:MT|MF|o|c) \S+//g;
+	$command =~ s/ -(?:MD|g|Werror|O\d)\b//g;
+	return $compile{"$variant $file"} = "$command -O1 -w -I" . dirname("$source/$file");
+}
+
+# The name of the source in the object is always the same: the same code is the same object.
+sub compile {
+	my ($file, $program, $folder) = @_;
+
+	unlink "$folder/mutant.o";
+	return !system("cd $folder && " . compile_command($file, $program) .
+		' -o mutant.o -c source.c >compiler.log 2>&1');
+}
+
+# Links a program with an object in place of a file's own.
+sub link_program {
+	my ($file, $program, $folder) = @_;
+	my $command = commands_of($program)->[-1];
+
+	if ($command !~ s{ \S*/\Q$file\E\.o(?= )}{ $folder/mutant.o}) {
+		$command =~ s{ -o }{ $folder/mutant.o -o } or die;
+	}
+	$command =~ s{ -o \S+}{ -o $folder/program};
+	$command =~ s{ -g }{ };
+	# a program that takes the whole library has the file twice: the first one counts
+	$command =~ s{ -o }{ -Wl,--allow-multiple-definition -o };
+	return !system("cd '$build' && { $command; } >$folder/linker.log 2>&1");
+}
+
+my $last_output; # its end
+
+# Runs a program until it ends, fails a test, or takes too long. Returns "passed", "failed" or "timeout".
+sub run_program {
+	my ($folder, $program, $seconds) = @_;
+	my $argument = $program =~ /=(.*)/ ? "$source/$1" : '';
+	# a mutant may allocate and write without end; the sanitizer reserves much
+	my $limit = variant_of($program) eq 'unit' ? 'ulimit -v 4000000; ' : '';
+	my $until = time + $seconds;
+	my $verdict;
+
+	$last_output = '';
+	pipe(my $in, my $out) or die;
+	my $child = fork // die;
+	if (!$child) {
+		setpgrp;
+		close $in;
+		open STDIN, '<', '/dev/null';
+		open STDOUT, '>&', $out;
+		open STDERR, '>&', $out;
+		chdir $folder;
+		$ENV{ASAN_OPTIONS} = 'hard_rss_limit_mb=4000';
+		exec('sh', '-c', "${limit}ulimit -c 0; ulimit -f 200000; exec ./program $argument") or POSIX::_exit(1);
+	}
+	close $out;
+	while (!$verdict) {
+		my $left = $until - time;
+		my $ready = '';
+
+		vec($ready, fileno $in, 1) = 1;
+		if ($left <= 0) {
+			$verdict = 'timeout';
+		} elsif (select($ready, undef, undef, $left) > 0) {
+			my $got = sysread $in, my $bytes, 65536;
+
+			last if !$got;
+			$last_output .= $bytes;
+			$last_output = substr($last_output, -2000);
+			$verdict = 'failed' if $last_output =~ /^\[  FAILED  \]/m;
+		}
+	}
+	kill 'KILL', -$child if $verdict;
+	waitpid $child, 0;
+	kill 'KILL', -$child;
+	return $verdict // ($? ? 'failed' : 'passed');
+}
+
+my %seconds;   # how long each program takes
+my %object_of; # the object of each unchanged file
+
+# Links and runs a program with the object that was compiled.
+sub run_with {
+	my ($file, $program, $folder, $seconds) = @_;
+
+	link_program($file, $program, $folder) or
+		die "$program cannot be linked: " . read_file("$folder/linker.log");
+	return run_program($folder, $program, $seconds);
+}
+
+# The first programs with sanitizers, which see what is freed too early, too late or never.
+sub with_sanitizers {
+	return map { s/^unit/asan/r } grep { /^unit/ } @_[0 .. ($#_ < 1 ? $#_ : 1)];
+}
+
+# Every plain program passes with the file unchanged.
+sub measure {
+	my ($folder) = @_;
+	my %files = map { $_->{file} => 1 } @mutants;
+
+	for my $file (sort keys %files) {
+		my @programs = @{$subjects->{$file}};
+
+		write_file("$folder/source.c", $source_text{$file});
+		compile($file, $programs[0], $folder) or die "$file does not compile\n";
+		$object_of{$file} = read_file("$folder/mutant.o");
+		for my $program (@programs) {
+			next if $seconds{$program};
+			compile($file, $program, $folder) if variant_of($program) ne variant_of($programs[0]);
+			my $begin = time;
+			my $verdict = run_with($file, $program, $folder, 300);
+
+			$seconds{$program} = time - $begin;
+			die "$program without a mutant: $verdict\n$last_output" if $verdict ne 'passed';
+		}
+	}
+}
+
+sub try_mutant {
+	my ($mutant, $folder) = @_;
+	my $file = $mutant->{file};
+	my @programs = @{$subjects->{$file}};
+	my $text = $source_text{$file};
+
+	substr($text, $mutant->{offset}, $mutant->{length}) = $mutant->{text};
+	write_file("$folder/source.c", $text);
+	return 'invalid' if !compile($file, $programs[0], $folder);
+	return 'same' if read_file("$folder/mutant.o") eq $object_of{$file};
+	return 'equivalent' if $equivalent->{$mutant->{key}};
+	my $compiled = $programs[0];
+
+	for my $program (@programs, with_sanitizers(@programs)) {
+		compile($file, $compiled = $program, $folder)
+			if variant_of($program) ne variant_of($compiled);
+		my $usual = $seconds{$program} // 5 * $seconds{$program =~ s/^asan/unit/r};
+		my $verdict = run_with($file, $program, $folder, 5 + 5 * $usual);
+
+		return "killed $verdict $program" if $verdict ne 'passed';
+	}
+	return 'survived';
+}
+
+# --- workers ---------------------------------------------------------------------------------------------------
+
+my $begin = time;
+my (%workers, @idle, %results);
+my ($next, $valid) = (0, 0);
+
+for my $n (1 .. $option{jobs}) {
+	make_path("$work/$n");
+	push @idle, $n;
+}
+measure("$work/1");
+printf "%d mutants in %d files; the programs take %.0f s\n", scalar @mutants,
+	scalar(keys %object_of), time - $begin;
+$| = 1;
+
+sub collect {
+	my $pid = waitpid -1, 0;
+	my ($n, $mutant) = @{delete $workers{$pid}};
+	my $verdict = -e "$work/$n/verdict" ? read_file("$work/$n/verdict") : 'no verdict';
+
+	die "$mutant->{key}: no verdict\n" if $verdict eq 'no verdict';
+	push @idle, $n;
+	my ($word) = split / /, $verdict;
+
+	$results{$mutant->{file}}{$word}++;
+	$results{total}{$word}++;
+	$valid++ if $word =~ /^(?:killed|survived)$/;
+	print "$mutant->{file}:$mutant->{line}: survived\n$mutant->{key}\n" if $word eq 'survived';
+	if ($option{log}) {
+		open my $log, '>>', $option{log} or die;
+		print $log "$mutant->{file}:$mutant->{line}\t$verdict\t$mutant->{key}\n";
+	}
+}
+
+while ($next < @mutants || %workers) {
+	# not more than wanted, even if all that run count
+	if (@idle && $next < @mutants && (!$option{count} || $valid + keys %workers < $option{count})) {
+		my $n = shift @idle;
+		my $mutant = $mutants[$next++];
+
+		unlink "$work/$n/verdict";
+		my $pid = fork // die;
+		if (!$pid) {
+			write_file("$work/$n/verdict", try_mutant($mutant, "$work/$n"));
+			POSIX::_exit(0);
+		}
+		$workers{$pid} = [$n, $mutant];
+		next;
+	}
+	last if !%workers;
+	collect();
+}
+
+printf "%-38s %6s %6s %8s %10s %7s\n", 'file', 'made', 'killed', 'survived', 'equivalent', 'no code';
+for my $file ((sort grep { $_ ne 'total' } keys %results), 'total') {
+	my $of = $results{$file} // {};
+	my ($killed, $survived) = map { $of->{$_} // 0 } qw(killed survived);
+
+	printf "%-38s %6d %6d %8d %10d %7d\n", $file, $killed + $survived, $killed, $survived,
+		$of->{equivalent} // 0, $of->{same} // 0;
+}
+printf "seed %d, %.0f s\n", $option{seed}, time - $begin;
+my $survived = $results{total}{survived} // 0;
+
+exit($survived > $MOST_SURVIVORS * $valid ? 1 : 0);

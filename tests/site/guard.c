@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Preloaded into each program that the check of a site runs. It stands before libibumad's
+ * umad_send():
+ *
+ * - It lets through a Get of an SMP, of the performance management or of the SA. All other MADs
+ *   are refused with EPERM, whatever a program or a defect of a library wants.
+ * - With SITE_RATE it lets through so many MADs a second: tools without a limit of their own
+ *   have one then.
+ * - It appends a line to the file SITE_SENT when the program exits: how many MADs were sent,
+ *   and how many were refused.
+ *
+ * RMPP acknowledgements do not pass here: the kernel sends them. They come with the responses
+ * to GetTable and GetMulti, which are refused.
+ */
+#define _GNU_SOURCE /* RTLD_NEXT */
+
+#include <infiniband/umad.h>
+#include <infiniband/umad_types.h>
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#define METHOD_GET 0x01
+#define SECOND     1000000000ULL
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t sent, refused, next_ns;
+
+static bool only_reads(const uint8_t *mad, int length)
+{
+	if (length < 24 || mad[3] != METHOD_GET)
+		return false;
+	switch (mad[1]) {
+	case UMAD_CLASS_SUBN_LID_ROUTED:
+	case UMAD_CLASS_SUBN_DIRECTED_ROUTE:
+	case UMAD_CLASS_SUBN_ADM:
+	case UMAD_CLASS_PERF_MGMT:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* The time at which this MAD may be sent; each takes the next. */
+static uint64_t take_turn(uint64_t interval)
+{
+	struct timespec now;
+	uint64_t turn;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	turn = (uint64_t)now.tv_sec * SECOND + (uint64_t)now.tv_nsec;
+	pthread_mutex_lock(&lock);
+	if (turn < next_ns)
+		turn = next_ns;
+	next_ns = turn + interval;
+	pthread_mutex_unlock(&lock);
+	return turn;
+}
+
+static void keep_rate(void)
+{
+	const char *text = getenv("SITE_RATE");
+	uint64_t rate = text ? strtoull(text, NULL, 10) : 0, turn;
+	struct timespec until;
+
+	if (!rate)
+		return;
+	turn = take_turn(SECOND / rate);
+	until.tv_sec = (time_t)(turn / SECOND);
+	until.tv_nsec = (long)(turn % SECOND);
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
+		;
+}
+
+/* Linked with no libibumad: the program's own is used. */
+int umad_send(int portid, int agentid, void *umad, int length, int timeout_ms, int retries)
+{
+	static int (*next)(int, int, void *, int, int, int);
+	static void *(*get_mad)(void *);
+	bool allowed;
+
+	pthread_mutex_lock(&lock);
+	if (!next) {
+		*(void **)&get_mad = dlsym(RTLD_NEXT, "umad_get_mad");
+		*(void **)&next = dlsym(RTLD_NEXT, "umad_send");
+	}
+	allowed = get_mad && next && only_reads(get_mad(umad), length);
+	sent += allowed;
+	refused += !allowed;
+	pthread_mutex_unlock(&lock);
+	if (!allowed) {
+		errno = EPERM;
+		return -EIO;
+	}
+	keep_rate();
+	return next(portid, agentid, umad, length, timeout_ms, retries);
+}
+
+__attribute__((destructor)) static void tell(void)
+{
+	const char *path = getenv("SITE_SENT");
+	FILE *file = path && (sent || refused) ? fopen(path, "a") : NULL;
+
+	if (!file)
+		return;
+	fprintf(file, "%llu %llu\n", (unsigned long long)sent, (unsigned long long)refused);
+	fclose(file);
+}

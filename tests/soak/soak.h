@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* The parts of the soak test, and what they record. */
+#ifndef TESTS_SOAK_SOAK_H
+#define TESTS_SOAK_SOAK_H
+
+#include <infiniband/mad_async.h>
+#include <infiniband/mad_sa.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#define CLASS (IB_VENDOR_RANGE2_START_CLASS + 5)
+#define OUI   0x001405
+#define DATA  IB_VENDOR_RANGE2_DATA_OFFS
+
+#define MOST_SERVERS 8
+
+/* Of all requests. */
+#define ATTEMPTS 3
+
+extern struct soak_options {
+	const char *folder;
+	const char *name;
+	char *device; /* NULL: the first one */
+	uint64_t seed;
+	unsigned rate;       /* requests a second of the process */
+	unsigned timeout_ms; /* of an attempt */
+	unsigned lids;       /* there are nodes at LIDs 1 .. lids; 0: no SMPs and no SA */
+	bool steady;         /* ports stay open, also while the process rests */
+	ib_portid_t servers[MOST_SERVERS];
+	unsigned server_count;
+} options;
+
+/* --- parts ---------------------------------------------------------------------- */
+
+/* What runs in a thread of its own, again and again: open, work, close. */
+struct part {
+	const struct part_kind *kind;
+	pthread_t thread;
+	uint64_t random;
+	bool is_open;
+	void *state; /* the kind's */
+};
+
+struct part_kind {
+	const char *name;
+	/* False: it cannot be opened now. */
+	bool (*open)(struct part *part);
+	/* Until so many milliseconds have passed, or parts_stop() was called. False: the device
+	 * is gone. */
+	bool (*work)(struct part *part, unsigned ms);
+	/* Completes all requests, and stays open. */
+	void (*drain)(struct part *part);
+	void (*close)(struct part *part);
+};
+
+extern const struct part_kind engine_part, blocking_part, server_part, notices_part,
+	monitor_part, hook_part, forks_part;
+
+/* Threads begin, and end. */
+void parts_start(struct part *parts, unsigned count);
+void parts_stop(struct part *parts, unsigned count);
+void parts_close(struct part *parts, unsigned count);
+/* Whether the parts are to stop. */
+bool stopping(void);
+/* Sleeps, until the parts are to stop at most. */
+void sleep_ms(unsigned ms);
+uint64_t now_ms(void);
+
+uint64_t random_next(uint64_t *state);
+unsigned random_below(uint64_t *state, unsigned limit);
+
+/* --- requests ------------------------------------------------------------------- */
+
+/* What a request asks. */
+enum request_kind {
+	REQUEST_NODE_INFO,
+	REQUEST_ROUTE, /* NodeInfo of the local node, by a directed route */
+	REQUEST_COUNTERS,
+	REQUEST_VENDOR,
+	REQUEST_LONG, /* of several MADs */
+	REQUEST_PATHS,
+	REQUEST_NODES,
+	REQUEST_KINDS
+};
+
+#define LONGEST 5000
+
+struct request {
+	enum request_kind kind;
+	ib_rpc_t rpc;
+	ib_portid_t to;
+	uint64_t nonce;
+	size_t size;
+	uint8_t data[LONGEST];
+	struct mad_sa_query query; /* REQUEST_PATHS and REQUEST_NODES */
+	uint8_t record[64];
+};
+
+void request_make(struct request *request, uint64_t *random);
+/* Opens a port with the classes of these requests. */
+struct ibmad_port *open_port(void);
+
+/* --- the record ----------------------------------------------------------------- */
+
+/* A request that has begun; each has to end once. */
+typedef uintptr_t token_t;
+
+/* 0: too many requests are open. */
+token_t record_begin(const struct request *request);
+/* Takes a request back that was refused: it counts as one that ended with the error. */
+void record_refused(token_t token, int error);
+/* error is 0 or a negative errno. data is the response's, if there was one. */
+void record_end(token_t token, int error, const uint8_t *data, size_t size, unsigned elapsed);
+/* What must not be. */
+void record_wrong(const char *text, ...) __attribute__((format(printf, 1, 2)));
+
+/* Events that are counted. */
+extern struct record_counts {
+	atomic_ulong restarts, served, notices, events, packets, children;
+} counts;
+
+/* Writes a line, with what the process uses now. The lines of a rest follow one that was
+ * written just before, of the process at work. */
+void record_open_file(void);
+void record_line(unsigned rest, bool at_rest);
+/* No request is open; false if something was wrong. */
+bool record_close(void);
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Messages that are responses, and what a core begins with. */
+
+#include "engine_fixture.h"
+
+static struct mad_async *async;
+static struct outcome outcome;
+
+static int setup(void **state)
+{
+	if (port_setup(state))
+		return -1;
+	memset(&outcome, 0, sizeof(outcome));
+	async = mad_async_create(port);
+	return async ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	mad_async_destroy(async);
+	return port_teardown(state);
+}
+
+#define CORE_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+/* A message with the ID of the only request, with this method and attribute modifier. */
+static void receive(uint8_t mgmt_class, uint8_t method, uint8_t modifier)
+{
+	uint8_t umad[PACKET_SIZE] = {0}, *mad = umad_get_mad(umad);
+
+	device_copy_mad(device_packet(0), mad);
+	mad[1] = mgmt_class;
+	mad[3] = method;
+	mad[23] = modifier;
+	core_lock(&port->core);
+	assert_false(core_receive(&port->core, umad, IB_MAD_SIZE, false));
+	core_unlock(&port->core);
+	assert_true(mad_async_process(async) >= 0);
+}
+
+static void a_trap_repress_is_the_response_to_a_trap(void **state)
+{
+	ib_rpc_t rpc = set_request();
+
+	(void)state;
+	rpc.method = IB_MAD_METHOD_TRAP;
+	submit(async, rpc, 1, &outcome, NULL);
+	receive(IB_PERFORMANCE_CLASS, IB_MAD_METHOD_TRAP_REPRESS, 0);
+	assert_int_equal(outcome.calls, 1);
+}
+
+static void a_request_with_the_id_of_another_is_no_response(void **state)
+{
+	(void)state;
+	submit(async, set_request(), 1, &outcome, NULL);
+	receive(IB_PERFORMANCE_CLASS, IB_MAD_METHOD_GET, 1);
+	assert_int_equal(outcome.calls, 0);
+	receive(IB_PERFORMANCE_CLASS, IB_MAD_METHOD_GET_RESPONSE, 1);
+	assert_int_equal(outcome.calls, 1);
+}
+
+static void the_first_size_of_a_window_is_no_change(void **state)
+{
+	static const struct core_hooks hooks;
+	static struct core core;
+
+	(void)state;
+	core_init(&core, &hooks);
+	for (unsigned i = 0; i < WINDOWS; i++)
+		assert_int_equal(core.traced_sizes[i], core.windows[i].size);
+	core_free(&core);
+}
+
+static void a_core_that_begins_anew_resets_its_windows_alone(void **state)
+{
+	static const struct core_hooks hooks;
+	static struct {
+		struct core core;
+		uint8_t behind[sizeof(struct window)];
+	} area;
+	static uint8_t after[sizeof(area) - offsetof(struct core, traced_sizes)];
+	uint8_t *rest = (uint8_t *)area.core.traced_sizes;
+
+	(void)state;
+	core_init(&area.core, &hooks);
+	memset(rest, 0x5a, sizeof(after));
+	memcpy(after, rest, sizeof(after));
+	core_reset(&area.core);
+	assert_memory_equal(rest, after, sizeof(after));
+	core_free(&area.core);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CORE_TEST(a_trap_repress_is_the_response_to_a_trap),
+		CORE_TEST(a_request_with_the_id_of_another_is_no_response),
+		CORE_TEST(the_first_size_of_a_window_is_no_change),
+		CORE_TEST(a_core_that_begins_anew_resets_its_windows_alone),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,781 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Notices: what they say, the subscription, the local port, and reports. */
+
+#define MANY 1
+#include "async_fixture.h"
+
+#include <infiniband/mad_link.h>
+#include <infiniband/mad_notice.h>
+
+/* What the SA and the local port do. */
+static struct {
+	unsigned state, lid, sm_lid;
+	uint16_t status; /* of Set(InformInfo) */
+	bool silent;     /* the SA does not respond */
+	uint16_t dead;   /* the LID of an SA that does not respond */
+	bool other_s;    /* the response is to another's subscription */
+	unsigned reads, sets, unsubscriptions;
+	uint8_t inform[36]; /* the latest */
+} fabric;
+
+/* What the callback was told. */
+static struct {
+	unsigned traps, ports, subscriptions, ends;
+	int error, end_error;
+	unsigned status;
+	struct mad_notice trap, port;
+	bool stop_in_callback, stop_run_in_callback;
+} told;
+
+static struct mad_notices *notices;
+
+static void answer_port_info(const struct device_packet *packet)
+{
+	uint8_t info[64] = {0};
+
+	fabric.reads++;
+	mad_set_field(info, 0, IB_PORT_STATE_F, fabric.state);
+	mad_set_field(info, 0, IB_PORT_LID_F, fabric.lid);
+	mad_set_field(info, 0, IB_PORT_SMLID_F, fabric.sm_lid);
+	mad_set_field64(info, 0, IB_PORT_GID_PREFIX_F, UINT64_C(0xfe80) << 48);
+	device_answer(packet, 0, 64, info, sizeof(info));
+}
+
+static void answer_set(const struct device_packet *packet)
+{
+	uint8_t inform[36];
+
+	fabric.sets++;
+	memcpy(inform, packet->mad + 56, sizeof(inform));
+	memcpy(fabric.inform, inform, sizeof(inform));
+	if (!inform[23])
+		fabric.unsubscriptions++;
+	if (fabric.other_s)
+		inform[27] ^= 1;
+	if (!fabric.silent && be16toh(packet->header.addr.lid) != fabric.dead)
+		device_answer(packet, fabric.status, 56, inform, sizeof(inform));
+}
+
+static int answer(const struct device_packet *packet, void *arg)
+{
+	(void)arg;
+	if (packet->mad[3] & IB_MAD_RESPONSE)
+		return 0;
+	if (packet->mad[1] == IB_SMI_DIRECT_CLASS)
+		answer_port_info(packet);
+	else if (packet->mad[1] == IB_SA_CLASS)
+		answer_set(packet);
+	return 0;
+}
+
+static void tell(struct mad_notices *from, const struct mad_notice *notice, void *arg)
+{
+	char line[MAD_NOTICE_TEXT_SIZE];
+
+	(void)arg;
+	if (told.stop_run_in_callback)
+		mad_async_stop(async);
+	mad_notice_text(notice, line, sizeof(line));
+	assert_true(strlen(line) > 0);
+	switch (notice->kind) {
+	case MAD_NOTICE_TRAP:
+		told.traps++;
+		told.trap = *notice;
+		break;
+	case MAD_NOTICE_PORT:
+		told.ports++;
+		told.port = *notice;
+		break;
+	case MAD_NOTICE_SUBSCRIPTION:
+		told.subscriptions++;
+		told.error = notice->error;
+		told.status = notice->status;
+		break;
+	case MAD_NOTICE_END:
+		told.ends++;
+		told.end_error = notice->error;
+		notices = NULL;
+		return;
+	}
+	if (told.stop_in_callback)
+		mad_notices_stop(from);
+}
+
+static int setup(void **state)
+{
+	if (async_setup(state))
+		return -1;
+	memset(&fabric, 0, sizeof(fabric));
+	memset(&told, 0, sizeof(told));
+	fabric.state = MAD_PORT_ACTIVE;
+	fabric.lid = 5;
+	fabric.sm_lid = 1;
+	notices = NULL;
+	device_on_write(answer, NULL);
+	return 0;
+}
+
+#define NOTICES_TEST(name) cmocka_unit_test_setup_teardown(name, setup, async_teardown)
+
+static void start(struct mad_notices_options options)
+{
+	assert_int_equal(mad_notices_start(async, &options, tell, NULL, &notices), 0);
+}
+
+/* Intervals that are over at once. */
+static struct mad_notices_options quick(void)
+{
+	return (struct mad_notices_options){.poll_ms = 1, .renew_ms = 86400000};
+}
+
+/* Processes until a count is reached; fails after long. */
+#define PROCESS_UNTIL(condition)                                    \
+	do {                                                        \
+		int64_t end = now_ms() + LONG_MS;                   \
+		while (!(condition)) {                              \
+			assert_true(now_ms() < end);                \
+			assert_true(mad_async_process(async) >= 0); \
+		}                                                   \
+	} while (0)
+
+/* The agent that gets reports, or -1. */
+static int report_agent(void)
+{
+	for (int id = 0; id < 32; id++) {
+		struct device_agent agent = device_agent(device_fd(), (unsigned)id);
+
+		if (agent.registered && agent.mgmt_class == IB_SA_CLASS && agent.methods[0])
+			return id;
+	}
+	return -1;
+}
+
+static void report_of(uint32_t tid, uint16_t attribute, const uint8_t *notice, size_t length)
+{
+	struct ib_user_mad header = {.agent_id = (uint32_t)report_agent()};
+	uint8_t mad[256] = {1, IB_SA_CLASS, 2, IB_MAD_METHOD_REPORT};
+
+	tid = htobe32(tid);
+	memcpy(mad + 12, &tid, sizeof(tid));
+	mad[16] = (uint8_t)(attribute >> 8);
+	mad[17] = (uint8_t)attribute;
+	memcpy(mad + 56, notice, 80);
+	header.addr.lid = htobe16(1);
+	header.addr.qpn = htobe32(1);
+	device_queue(device_fd(), &header, mad, length);
+}
+
+/* A link's state has changed, at a switch. */
+static void send_report(uint32_t tid, uint8_t lid)
+{
+	uint8_t notice[80] = {0x81, 0, 0, 2, 0, 128, 0, lid, 0, 0, 0, lid};
+
+	report_of(tid, 2, notice, IB_MAD_SIZE);
+}
+
+static unsigned confirmations(void)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < device_written(); i++)
+		count += device_packet(i)->mad[3] == IB_MAD_METHOD_REPORT_RESPONSE;
+	return count;
+}
+
+static struct mad_notices_stats notices_stats(void)
+{
+	struct mad_notices_stats stats;
+
+	assert_int_equal(mad_notices_get_stats(notices, &stats, sizeof(stats)), 0);
+	return stats;
+}
+
+/* --- what notices say ------------------------------------------------------------- */
+
+static const char *text_of(const uint8_t *raw)
+{
+	static char line[MAD_NOTICE_TEXT_SIZE];
+	struct mad_notice notice;
+
+	assert_int_equal(mad_notice_decode(raw, 80, &notice), 0);
+	return mad_notice_text(&notice, line, sizeof(line));
+}
+
+static void each_trap_has_its_details(void **state)
+{
+	uint8_t raw[80] = {0x84, 0, 0, 1};
+	struct mad_notice notice;
+
+	(void)state;
+	raw[5] = 144;
+	raw[13] = 5;
+	raw[16] = 0x02;
+	raw[17] = 0x51;
+	raw[18] = 0x48;
+	raw[19] = 0x68;
+	assert_string_equal(text_of(raw), "trap 144: LID 5: capability mask 0x02514868");
+	raw[15] = 1;
+	raw[21] = 1;
+	assert_string_equal(
+		text_of(raw),
+		"trap 144: LID 5: capability mask 0x02514868, new node description");
+
+	memset(raw + 4, 0, 76);
+	raw[0] = 0x83;
+	raw[3] = 4;
+	raw[5] = 64;
+	raw[16] = 0xfe;
+	raw[17] = 0x80;
+	raw[31] = 1;
+	assert_string_equal(text_of(raw), "trap 64: GID fe80::1 in service");
+	raw[5] = 67;
+	assert_string_equal(text_of(raw), "trap 67: GID fe80::1 multicast group deleted");
+
+	memset(raw + 4, 0, 76);
+	raw[5] = 128;
+	raw[11] = 7;
+	assert_string_equal(text_of(raw), "trap 128: LID 7: the state of a link has changed");
+	raw[5] = 130;
+	raw[13] = 8;
+	raw[14] = 3;
+	assert_string_equal(text_of(raw), "trap 130: LID 8 port 3: excessive buffer overruns");
+	raw[5] = 145;
+	raw[23] = 0x11;
+	assert_string_equal(text_of(raw),
+			    "trap 145: LID 8: system image GUID 0x0000000000000011");
+
+	memset(raw + 4, 0, 76);
+	raw[4] = 1;
+	raw[13] = 9;
+	raw[16] = 1;
+	raw[19] = 0x15;
+	raw[31] = 0x42;
+	raw[33] = 0x82;
+	raw[34] = 1;
+	raw[35] = 4;
+	assert_string_equal(text_of(raw),
+			    "trap 256: LID 9: bad M_Key 0x0000000000000042 in a request of "
+			    "method 0x01, attribute 0x0015, modifier 0x00000000, return path "
+			    "1,4");
+	raw[33] = 0xff; /* more hops than there is room for */
+	assert_int_equal(mad_notice_decode(raw, 80, &notice), 0);
+	assert_int_equal(notice.path_length, 30);
+
+	memset(raw + 4, 0, 76);
+	raw[4] = 1;
+	raw[5] = 1;
+	raw[13] = 9;
+	raw[15] = 10;
+	raw[19] = 0x7f;
+	raw[20] = 0x30;
+	raw[23] = 0x12;
+	raw[27] = 0x34;
+	raw[43] = 1;
+	raw[59] = 2;
+	assert_string_equal(text_of(raw),
+			    "trap 257: bad P_Key 0x007f, LID 9 QP 0x12 GID ::1 to "
+			    "LID 10 QP 0x34 GID ::2, SL 3");
+	memset(raw + 4, 0, 76);
+	raw[4] = 1;
+	raw[5] = 3;
+	raw[13] = 9;
+	raw[15] = 10;
+	raw[17] = 0x7f;
+	raw[18] = 0x30;
+	raw[21] = 0x12;
+	raw[25] = 0x34;
+	raw[41] = 1;
+	raw[57] = 2;
+	raw[59] = 20;
+	raw[60] = 6;
+	assert_string_equal(text_of(raw),
+			    "trap 259: switch LID 20 port 6: bad P_Key 0x007f, LID "
+			    "9 QP 0x12 GID ::1 to LID 10 QP 0x34 GID ::2, SL 3");
+}
+
+static void an_unknown_trap_has_what_all_have(void **state)
+{
+	uint8_t raw[80] = {0x84, 0, 0, 2, 0x12, 0x34, 0, 7, 0x80, 9};
+	struct mad_notice notice;
+	char small[8];
+
+	(void)state;
+	assert_int_equal(mad_notice_decode(raw, 80, &notice), 0);
+	assert_int_equal(notice.trap, 0x1234);
+	assert_int_equal(notice.details, 0);
+	assert_int_equal(notice.issuer_lid, 7);
+	assert_int_equal(notice.toggle, 1);
+	assert_int_equal(notice.count, 9);
+	assert_string_equal(text_of(raw), "trap 4660: type 4 of producer 2 from LID 7");
+	raw[0] = 0x02;
+	raw[5] = 144; /* a vendor's, whatever its number */
+	assert_int_equal(mad_notice_decode(raw, 80, &notice), 0);
+	assert_int_equal(notice.details, 0);
+	assert_string_equal(text_of(raw),
+			    "trap of vendor 0x000002, device 0x1290: type 2 from LID 7");
+	assert_ptr_equal(mad_notice_text(&notice, small, sizeof(small)), small);
+	assert_string_equal(small, "trap of");
+	assert_int_equal(mad_notice_decode(raw, 64, &notice), 0);
+	assert_int_equal(mad_notice_decode(raw, 63, &notice), -EBADMSG);
+	assert_int_equal(mad_notice_decode(NULL, 80, &notice), -EINVAL);
+	assert_int_equal(mad_notice_decode(raw, 80, NULL), -EINVAL);
+}
+
+/* --- the subscription ------------------------------------------------------------- */
+
+static void a_subscription_asks_for_all_notices(void **state)
+{
+	const uint8_t expected[36] = {
+		[16] = 0xff, [17] = 0xff, [22] = 1,    [23] = 1, [24] = 0xff,
+		[25] = 0xff, [26] = 0xff, [27] = 0xff, [30] = 1, [31] = 18,
+		[33] = 0xff, [34] = 0xff, [35] = 0xff};
+
+	(void)state;
+	assert_int_equal(mad_notices_start(async, NULL, tell, NULL, &notices), 0);
+	PROCESS_UNTIL(told.subscriptions == 1);
+	assert_int_equal(told.error, 0);
+	assert_int_equal(fabric.sets, 1);
+	assert_memory_equal(fabric.inform, expected, sizeof(expected));
+	assert_int_equal(notices_stats().subscriptions, 1);
+	mad_notices_stop(notices);
+	PROCESS_UNTIL(told.ends);
+	assert_int_equal(told.end_error, 0);
+	assert_int_equal(fabric.unsubscriptions, 1);
+	assert_int_equal(fabric.inform[23], 0);
+	mad_notices_stop(NULL);
+}
+
+static void filters_say_which_notices_are_wanted(void **state)
+{
+	struct mad_notice_filter filters[] = {
+		{.by = MAD_NOTICE_BY_TRAP | MAD_NOTICE_BY_LIDS,
+		 .trap = 128,
+		 .lid_begin = 3,
+		 .lid_end = 9},
+		{.vendor = 1,
+		 .by = MAD_NOTICE_BY_PRODUCER | MAD_NOTICE_BY_GID | MAD_NOTICE_BY_TYPE,
+		 .producer = 0x2c9,
+		 .type = 4,
+		 .gid = {[15] = 7}},
+	};
+	struct mad_notices_options options = {.filters = filters, .filter_count = 2};
+	const uint8_t second[36] = {
+		[15] = 7,    [16] = 0xff, [17] = 0xff, [23] = 1, [25] = 4,   [26] = 0xff,
+		[27] = 0xff, [30] = 1,    [31] = 18,   [34] = 2, [35] = 0xc9};
+
+	(void)state;
+	start(options);
+	PROCESS_UNTIL(told.subscriptions == 1);
+	assert_int_equal(fabric.sets, 2);
+	assert_memory_equal(fabric.inform, second, sizeof(second));
+	mad_notices_stop(notices);
+	PROCESS_UNTIL(told.ends);
+	assert_int_equal(fabric.unsubscriptions, 2);
+
+	options.filter_count = 17;
+	assert_int_equal(mad_notices_start(async, &options, tell, NULL, &notices), -EINVAL);
+	options.filter_count = 1;
+	filters[0].lid_end = 2;
+	assert_int_equal(mad_notices_start(async, &options, tell, NULL, &notices), -EINVAL);
+	filters[0].by = 0x100;
+	assert_int_equal(mad_notices_start(async, &options, tell, NULL, &notices), -EINVAL);
+	options = (struct mad_notices_options){.reserved = {1}};
+	assert_int_equal(mad_notices_start(async, &options, tell, NULL, &notices), -EINVAL);
+	assert_int_equal(mad_notices_start(async, NULL, NULL, NULL, &notices), -EINVAL);
+	assert_int_equal(mad_notices_start(NULL, NULL, tell, NULL, &notices), -EINVAL);
+}
+
+static void a_refusal_is_told_once_and_tried_again(void **state)
+{
+	(void)state;
+	fabric.status = 0x700;
+	start(quick());
+	PROCESS_UNTIL(told.subscriptions == 1);
+	assert_int_equal(told.error, -EIO);
+	assert_int_equal(told.status, 0x700);
+	PROCESS_UNTIL(fabric.sets == 2); /* a second later */
+	PROCESS_UNTIL(notices_stats().failures == 2);
+	assert_int_equal(told.subscriptions, 1);
+	fabric.status = 0;
+	PROCESS_UNTIL(told.subscriptions == 2);
+	assert_int_equal(told.error, 0);
+}
+
+static void a_response_to_another_subscription_is_an_error(void **state)
+{
+	(void)state;
+	fabric.other_s = true;
+	start(quick());
+	PROCESS_UNTIL(told.subscriptions == 1);
+	assert_int_equal(told.error, -EBADMSG);
+}
+
+static void another_sm_is_asked_and_the_change_is_told(void **state)
+{
+	(void)state;
+	start(quick());
+	PROCESS_UNTIL(told.subscriptions == 1);
+	fabric.sm_lid = 2;
+	PROCESS_UNTIL(told.subscriptions == 2);
+	assert_int_equal(told.ports, 1);
+	assert_int_equal(told.port.before.sm_lid, 1);
+	assert_int_equal(told.port.after.sm_lid, 2);
+	assert_int_equal(fabric.sets, 2);
+	fabric.state = MAD_PORT_DOWN;
+	PROCESS_UNTIL(told.subscriptions == 3);
+	assert_int_equal(told.error, -ENETDOWN);
+	assert_int_equal(told.ports, 2);
+	assert_int_equal(told.port.after.state, MAD_PORT_DOWN);
+	fabric.state = MAD_PORT_ACTIVE;
+	PROCESS_UNTIL(told.subscriptions == 4);
+	assert_int_equal(told.error, 0);
+	assert_int_equal(fabric.sets, 3);
+}
+
+static void the_next_sm_is_asked_although_the_one_before_does_not_respond(void **state)
+{
+	(void)state;
+	fabric.dead = 1;
+	start(quick());
+	PROCESS_UNTIL(fabric.sets == 1);
+	fabric.sm_lid = 2;
+	PROCESS_UNTIL(told.subscriptions == 1);
+	assert_int_equal(told.error, 0); /* no timeout before */
+	assert_int_equal(notices_stats().failures, 0);
+	assert_int_equal(notices_stats().subscriptions, 1);
+}
+
+static void a_subscription_is_renewed(void **state)
+{
+	struct mad_notices_options options = quick();
+
+	(void)state;
+	options.renew_ms = 1;
+	start(options);
+	PROCESS_UNTIL(fabric.sets >= 20);
+	assert_int_equal(told.subscriptions, 1);
+}
+
+static void nothing_is_asked_without_an_sm(void **state)
+{
+	(void)state;
+	fabric.sm_lid = 0;
+	start(quick());
+	PROCESS_UNTIL(fabric.reads >= 5);
+	assert_int_equal(fabric.sets, 0);
+	assert_int_equal(told.error, -ENETDOWN);
+	mad_notices_stop(notices);
+	PROCESS_UNTIL(told.ends);
+	assert_int_equal(told.end_error, 0);
+}
+
+/* --- reports ---------------------------------------------------------------------- */
+
+static void a_report_is_handed_out_and_confirmed(void **state)
+{
+	const struct device_packet *packet;
+
+	(void)state;
+	start((struct mad_notices_options){0});
+	PROCESS_UNTIL(told.subscriptions == 1);
+	send_report(77, 6);
+	PROCESS_UNTIL(told.traps == 1);
+	assert_int_equal(told.trap.trap, 128);
+	assert_int_equal(told.trap.lid, 6);
+	assert_int_equal(told.trap.issuer_lid, 6);
+	assert_int_equal(confirmations(), 1);
+	packet = device_packet(device_written() - 1);
+	assert_int_equal(packet->mad[15], 77);
+	assert_int_equal(packet->mad[4] << 8 | packet->mad[5], 0);
+	assert_int_equal(be16toh(packet->header.addr.lid), 1);
+}
+
+static void a_report_that_is_repeated_is_confirmed_and_not_handed_out(void **state)
+{
+	(void)state;
+	start((struct mad_notices_options){0});
+	send_report(77, 6);
+	send_report(77, 6);
+	send_report(78, 6);
+	PROCESS_UNTIL(told.traps == 2);
+	send_report(77, 7); /* another notice */
+	PROCESS_UNTIL(told.traps == 3);
+	send_report(77, 7);
+	send_report(78, 6);
+	PROCESS_UNTIL(notices_stats().duplicates == 3);
+	assert_int_equal(told.traps, 3);
+	/* the second one came while the first one waited for the callback */
+	assert_true(confirmations() >= 5);
+}
+
+static void a_confirmation_that_cannot_be_sent_is_sent_for_the_repeated_report(void **state)
+{
+	(void)state;
+	start((struct mad_notices_options){0});
+	PROCESS_UNTIL(told.subscriptions == 1);
+	send_report(77, 6);
+	device_fail(DEVICE_WRITE, 1, ENOMEM);
+	PROCESS_UNTIL(told.traps == 1);
+	assert_int_equal(confirmations(), 0);
+	send_report(77, 6);
+	PROCESS_UNTIL(notices_stats().confirmed == 1);
+	assert_int_equal(told.traps, 1);
+}
+
+static void malformed_reports_are_counted(void **state)
+{
+	static const uint8_t notice[80] = {0x81};
+
+	(void)state;
+	start((struct mad_notices_options){0});
+	PROCESS_UNTIL(told.subscriptions == 1);
+	report_of(1, 2, notice, 100); /* short */
+	report_of(2, 9, notice, 256); /* no Notice */
+	report_of(3, 2, notice, 135);
+	PROCESS_UNTIL(notices_stats().malformed == 3);
+	assert_int_equal(told.traps, 0);
+	assert_int_equal(confirmations(), 1);
+	assert_int_equal(device_packet(device_written() - 1)->mad[5], 0x0c);
+}
+
+static void what_is_not_kept_in_a_storm_is_not_confirmed(void **state)
+{
+	struct mad_async *other = mad_async_create(port);
+	struct mad_notices_stats stats;
+
+	(void)state;
+	start((struct mad_notices_options){.limit = 100});
+	PROCESS_UNTIL(told.subscriptions == 1);
+	for (unsigned i = 0; i < 3000; i++)
+		send_report(1000 + i, (uint8_t)i);
+	for (unsigned i = 0; i < 100; i++)
+		mad_async_process(other);
+	mad_async_destroy(other);
+	PROCESS_UNTIL(told.traps == 100);
+	stats = notices_stats();
+	printf("3000 reports at once: %u handed out and confirmed, %u dropped\n",
+	       (unsigned)stats.reports, (unsigned)stats.dropped);
+	assert_int_equal(confirmations(), 100);
+	assert_int_equal(stats.dropped, 2900);
+}
+
+/* --- the end ---------------------------------------------------------------------- */
+
+static void a_stop_ends_what_is_in_flight(void **state)
+{
+	(void)state;
+	fabric.silent = true;
+	start(quick());
+	PROCESS_UNTIL(fabric.sets == 1);
+	fabric.silent = false;
+	mad_notices_stop(notices);
+	PROCESS_UNTIL(told.ends);
+	assert_int_equal(told.end_error, 0);
+	assert_int_equal(told.subscriptions, 0);
+}
+
+static void an_sa_that_does_not_respond_delays_the_end_by_a_request(void **state)
+{
+	(void)state;
+	mad_rpc_set_timeout(port, 20);
+	mad_rpc_set_retries(port, 3);
+	start(quick());
+	PROCESS_UNTIL(told.subscriptions == 1);
+	fabric.silent = true;
+	mad_notices_stop(notices);
+	PROCESS_UNTIL(told.ends);
+	assert_int_equal(told.end_error, -ETIMEDOUT);
+	assert_true(fabric.unsubscriptions >= 1);
+	assert_true(fabric.unsubscriptions <= 6);
+}
+
+static void a_callback_may_stop_them(void **state)
+{
+	(void)state;
+	told.stop_in_callback = true;
+	assert_int_equal(mad_notices_start(async, NULL, tell, NULL, &notices), 0);
+	assert_true(mad_async_run(async) >= 2);
+	assert_int_equal(told.ends, 1);
+	assert_int_equal(told.end_error, 0);
+	/* Reports are another's now */
+	assert_int_equal(mad_notices_start(async, NULL, tell, NULL, &notices), 0);
+}
+
+static unsigned calls(void)
+{
+	return told.traps + told.ports + told.subscriptions + told.ends;
+}
+
+static void after_a_stop_of_the_run_they_do_not_call_back(void **state)
+{
+	(void)state;
+	start(quick());
+	PROCESS_UNTIL(told.subscriptions == 1);
+	told.stop_run_in_callback = true;
+	for (unsigned i = 0; i < 3; i++)
+		send_report(77 + i, 6);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(mad_async_run(async), -EINTR);
+		assert_int_equal(calls(), 2 + i);
+	}
+	mad_notices_stop(notices); /* a timer */
+	mad_async_stop(async);
+	assert_int_equal(mad_async_run(async), -EINTR);
+	assert_int_equal(told.ends, 0);
+	assert_int_equal(mad_async_run(async), -EINTR);
+	assert_int_equal(told.ends, 1);
+}
+
+static void the_engine_ends_them(void **state)
+{
+	(void)state;
+	start(quick());
+	PROCESS_UNTIL(told.subscriptions == 1);
+	send_report(5, 5);
+	mad_async_destroy(async);
+	async = NULL;
+	assert_int_equal(told.ends, 1);
+	assert_int_equal(told.end_error, -ECANCELED);
+}
+
+static void *destroy_when_there_is_a_server(void *arg)
+{
+	while (report_agent() < 0)
+		sched_yield();
+	mad_async_destroy(arg);
+	return NULL;
+}
+
+/* Keeps the port's lock busy, so that other threads often wait for it. */
+static void *use_port(void *arg)
+{
+	struct mad_async_stats stats;
+
+	while (!*(atomic_bool *)arg) {
+		mad_async_get_stats(async, &stats, sizeof(stats));
+		sched_yield();
+	}
+	return NULL;
+}
+
+static void a_destroyed_engine_ends_them_as_soon_as_they_are_started(void **state)
+{
+	struct mad_notices *started;
+	pthread_t destroyer, users[2];
+	atomic_bool end = false;
+	unsigned starts = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&users[i], NULL, use_port, &end), 0);
+	for (unsigned i = 0; i < 200; i++) {
+		struct mad_async *engine = mad_async_create(port);
+
+		assert_int_equal(pthread_create(&destroyer, NULL,
+						destroy_when_there_is_a_server, engine),
+				 0);
+		starts += !mad_notices_start(engine, NULL, tell, NULL, &started);
+		pthread_join(destroyer, NULL);
+	}
+	end = true;
+	for (unsigned i = 0; i < 2; i++)
+		pthread_join(users[i], NULL);
+	assert_int_equal(starts, 200);
+	assert_int_equal(told.ends, 200);
+	assert_int_equal(told.end_error, -ECANCELED);
+}
+
+static void a_device_that_is_gone_ends_them(void **state)
+{
+	int ret;
+
+	(void)state;
+	start(quick());
+	PROCESS_UNTIL(told.subscriptions == 1);
+	device_remove();
+	do
+		ret = mad_async_process(async);
+	while (ret >= 0);
+	assert_int_equal(ret, -ENODEV);
+	assert_int_equal(told.ends, 1);
+	assert_int_equal(told.end_error, -ENODEV);
+}
+
+static void there_is_one_subscriber_on_a_port(void **state)
+{
+	struct mad_notices *none;
+
+	(void)state;
+	start(quick());
+	assert_int_equal(mad_notices_start(async, NULL, tell, NULL, &none), -EADDRINUSE);
+	assert_null(none);
+	assert_int_equal(mad_notices_get_stats(NULL, NULL, 0), -EINVAL);
+}
+
+static void without_the_classes_they_cannot_be_started(void **state)
+{
+	int class = IB_SA_CLASS;
+	struct ibmad_port *other = mad_rpc_open_port(NULL, 0, &class, 1);
+	struct mad_async *engine = mad_async_create(other);
+
+	(void)state;
+	assert_int_equal(mad_notices_start(engine, NULL, tell, NULL, &notices),
+			 -EPROTONOSUPPORT);
+	mad_async_destroy(engine);
+	mad_rpc_close_port(other);
+}
+
+static void each_lack_of_memory_is_survived(void **state)
+{
+	(void)state;
+	device_fail_malloc(1);
+	assert_int_equal(mad_notices_start(async, NULL, tell, NULL, &notices), -ENOMEM);
+	device_fail_malloc(2);
+	assert_int_equal(mad_notices_start(async, NULL, tell, NULL, &notices), -ENOMEM);
+	device_fail_malloc(0);
+	for (unsigned n = 1; n < 12; n++) {
+		memset(&told, 0, sizeof(told));
+		start(quick());
+		device_fail_malloc(n);
+		for (unsigned i = 0; i < 20; i++)
+			mad_async_process(async);
+		device_fail_malloc(0);
+		mad_notices_stop(notices);
+		PROCESS_UNTIL(told.ends);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		NOTICES_TEST(each_trap_has_its_details),
+		NOTICES_TEST(an_unknown_trap_has_what_all_have),
+		NOTICES_TEST(a_subscription_asks_for_all_notices),
+		NOTICES_TEST(filters_say_which_notices_are_wanted),
+		NOTICES_TEST(a_refusal_is_told_once_and_tried_again),
+		NOTICES_TEST(a_response_to_another_subscription_is_an_error),
+		NOTICES_TEST(another_sm_is_asked_and_the_change_is_told),
+		NOTICES_TEST(the_next_sm_is_asked_although_the_one_before_does_not_respond),
+		NOTICES_TEST(a_subscription_is_renewed),
+		NOTICES_TEST(nothing_is_asked_without_an_sm),
+		NOTICES_TEST(a_report_is_handed_out_and_confirmed),
+		NOTICES_TEST(a_report_that_is_repeated_is_confirmed_and_not_handed_out),
+		NOTICES_TEST(
+			a_confirmation_that_cannot_be_sent_is_sent_for_the_repeated_report),
+		NOTICES_TEST(malformed_reports_are_counted),
+		NOTICES_TEST(what_is_not_kept_in_a_storm_is_not_confirmed),
+		NOTICES_TEST(a_stop_ends_what_is_in_flight),
+		NOTICES_TEST(an_sa_that_does_not_respond_delays_the_end_by_a_request),
+		NOTICES_TEST(a_callback_may_stop_them),
+		NOTICES_TEST(after_a_stop_of_the_run_they_do_not_call_back),
+		NOTICES_TEST(the_engine_ends_them),
+		NOTICES_TEST(a_destroyed_engine_ends_them_as_soon_as_they_are_started),
+		NOTICES_TEST(a_device_that_is_gone_ends_them),
+		NOTICES_TEST(there_is_one_subscriber_on_a_port),
+		NOTICES_TEST(without_the_classes_they_cannot_be_started),
+		NOTICES_TEST(each_lack_of_memory_is_survived),
+	};
+
+	return cmocka_run_group_tests_name("notices", tests, NULL, NULL);
+}

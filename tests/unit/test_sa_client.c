@@ -1,0 +1,1004 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Requests to the SA, blocking and on an engine. The SA is at one LID at a time. */
+
+#include "mad_fixture.h"
+
+#include <infiniband/mad_errors.h>
+#include <infiniband/mad_sa.h>
+#include <poll.h>
+#include <sys/wait.h>
+
+int64_t __real_clock_us(void);
+int64_t __wrap_clock_us(void);
+
+/* What the clock is ahead by. */
+static int64_t clock_ahead;
+
+int64_t __wrap_clock_us(void)
+{
+	return __real_clock_us() + clock_ahead;
+}
+
+#define NOBODY       0
+#define SHORT_MS     5
+#define ONE_SECOND   1000000
+#define STATUS_UNSUP IB_MAD_STS_METHOD_ATTR_NOT_SUPPORTED
+
+/* The subnet. */
+static struct {
+	unsigned lid;                  /* where the SA is */
+	unsigned told;                 /* which LID the PortInfo tells */
+	bool shifts;                   /* the PortInfo tells another LID each time */
+	bool kernel_refuses;           /* nodes without SA respond with STATUS_UNSUP */
+	bool port_info_silent;         /* PortInfos are not responded to */
+	bool foreign;                  /* responses have the TID of another request */
+	uint16_t status;               /* of the SA's responses */
+	size_t records;                /* of a table */
+	unsigned offset;               /* AttributeOffset */
+	unsigned port_infos, requests; /* what came */
+} subnet;
+
+static void answer_port_info(const struct device_packet *packet)
+{
+	uint8_t data[IB_SMP_DATA_SIZE] = {0};
+
+	subnet.port_infos++;
+	if (subnet.port_info_silent)
+		return;
+	if (subnet.shifts)
+		subnet.told++;
+	mad_set_field(data, 0, IB_PORT_SMLID_F, subnet.told);
+	mad_set_field(data, 0, IB_PORT_SMSL_F, 3);
+	mad_set_field(data, 0, IB_PORT_LID_F, 9);
+	mad_set_field64(data, 0, IB_PORT_GID_PREFIX_F, 0xfe80000000000000);
+	device_answer(packet, 0, IB_SMP_DATA_OFFS, data, sizeof(data));
+}
+
+static void answer_node_info(const struct device_packet *packet)
+{
+	uint8_t data[IB_SMP_DATA_SIZE] = {0};
+
+	mad_set_field64(data, 0, IB_NODE_PORT_GUID_F, 0x1122334455667788);
+	device_answer(packet, 0, IB_SMP_DATA_OFFS, data, sizeof(data));
+}
+
+static void answer_table(const struct device_packet *packet)
+{
+	static uint8_t reply[IB_SA_DATA_OFFS + 4000];
+	size_t data = subnet.records * subnet.offset * 8;
+
+	device_copy_mad(packet, reply);
+	reply[3] |= IB_MAD_RESPONSE;
+	reply[24] = 1;
+	reply[25] = IB_RMPP_TYPE_DATA;
+	reply[26] = IB_RMPP_FLAG_ACTIVE | IB_RMPP_FLAG_FIRST | IB_RMPP_FLAG_LAST;
+	reply[45] = (uint8_t)subnet.offset;
+	fill(reply + IB_SA_DATA_OFFS, data, 1);
+	device_reply(packet, reply, IB_SA_DATA_OFFS + data);
+}
+
+static void answer_sa(const struct device_packet *packet)
+{
+	uint8_t mad[IB_MAD_SIZE], method = packet->mad[3];
+
+	subnet.requests++;
+	if (be16toh(packet->header.addr.lid) != subnet.lid) {
+		if (subnet.kernel_refuses)
+			device_answer(packet, STATUS_UNSUP, 0, NULL, 0);
+		return;
+	}
+	if (subnet.foreign) {
+		device_copy_mad(packet, mad);
+		mad[3] |= IB_MAD_RESPONSE;
+		mad[15] ^= 0x55;
+		device_reply(packet, mad, sizeof(mad));
+		return;
+	}
+	if (!subnet.status &&
+	    (method == IB_MAD_METHOD_GET_TABLE || method == IB_MAD_METHOD_GETMULTI))
+		answer_table(packet);
+	else
+		device_answer(packet, subnet.status, 0, NULL, 0);
+}
+
+static int answer(const struct device_packet *packet, void *arg)
+{
+	(void)arg;
+	if (packet->mad[3] & IB_MAD_RESPONSE)
+		return 0;
+	if (packet->mad[1] == IB_SA_CLASS)
+		answer_sa(packet);
+	else if (packet->mad[17] == IB_ATTR_PORT_INFO)
+		answer_port_info(packet);
+	else
+		answer_node_info(packet);
+	return 0;
+}
+
+static struct mad_async *async;
+
+static int setup(void **state)
+{
+	int ret = fixture_setup(state);
+
+	memset(&subnet, 0, sizeof(subnet));
+	subnet.lid = subnet.told = 0x42;
+	subnet.offset = 8;
+	clock_ahead = 0;
+	device_on_write(answer, NULL);
+	async = mad_async_create(fixture.port);
+	return ret || !async ? -1 : 0;
+}
+
+static int teardown(void **state)
+{
+	mad_async_destroy(async);
+	return fixture_teardown(state);
+}
+
+static void be_quick(void)
+{
+	mad_rpc_set_timeout(fixture.port, SHORT_MS);
+	mad_rpc_set_retries(fixture.port, 1);
+}
+
+static struct mad_sa_query nodes = {.attribute = IB_SA_ATTR_NODERECORD};
+static struct mad_sa_query paths = {.attribute = IB_SA_ATTR_PATHRECORD};
+
+static int get(void)
+{
+	uint8_t record[IB_SA_NR_RECSZ];
+
+	return mad_sa_get(fixture.port, &nodes, record, sizeof(record));
+}
+
+/* --- blocking ------------------------------------------------------------------- */
+
+static void set_and_delete_send_a_record_and_return_one(void **state)
+{
+	uint8_t record[200], *in = record;
+	struct mad_sa_query query = {
+		.attribute = 0x77, .component_mask = 5, .record = in, .record_size = 200};
+
+	(void)state;
+	fill(record, sizeof(record), 7);
+	assert_int_equal(mad_sa_set(fixture.port, &query, record, sizeof(record)), 0);
+	expect_mad(0, "0:01810101 17:15 32:ffffffff");
+	assert_int_equal(device_packet(1)->mad[3], IB_MAD_METHOD_SET);
+	assert_memory_equal(device_packet(1)->mad + IB_SA_DATA_OFFS, record, sizeof(record));
+	expect_address(1, 1, 0x80010000, 0x42, 3);
+	query.record = NULL;
+	query.record_size = 0;
+	assert_int_equal(mad_sa_delete(fixture.port, &query, NULL, 0), 0);
+	expect_mad(2, "0:01030215 17:77 55:05");
+	assert_int_equal(mad_sa_delete(fixture.port, &query, NULL, 1), -EINVAL);
+	assert_int_equal(mad_sa_set(fixture.port, &query, record, 201), -EINVAL);
+	assert_int_equal(mad_sa_get(fixture.port, &query, NULL, 0), -EINVAL);
+	assert_int_equal(mad_sa_set(NULL, &query, record, 4), -EINVAL);
+	assert_int_equal(mad_sa_set(fixture.port, NULL, record, 4), -EINVAL);
+}
+
+static void a_refusal_keeps_the_status(void **state)
+{
+	struct mad_sa_query query = {.attribute = IB_SA_ATTR_MCRECORD};
+
+	(void)state;
+	subnet.status = UMAD_SA_STATUS_INSUF_COMPS << 8;
+	assert_int_equal(mad_sa_set(fixture.port, &query, NULL, 0), -EIO);
+	assert_int_equal(query.status, 0x0600);
+	assert_int_equal(mad_sa_delete(fixture.port, &query, NULL, 0), -EIO);
+	assert_int_equal(query.status, 0x0600);
+}
+
+static void many_gids_are_sent_by_rmpp_and_paths_come_back(void **state)
+{
+	uint8_t record[24 + 20 * 16];
+	struct mad_sa_query query = {.attribute = IB_SA_ATTR_MULTIPATH,
+				     .record = record,
+				     .record_size = sizeof(record)};
+	const struct device_packet *packet;
+	struct mad_sa_table *table;
+
+	(void)state;
+	fill(record, sizeof(record), 1);
+	subnet.records = 3;
+	assert_int_equal(mad_sa_get_multi(fixture.port, &query, &table), 0);
+	assert_int_equal(mad_sa_table_count(table), 3);
+	mad_sa_table_free(table);
+	packet = device_packet(1);
+	assert_int_equal(packet->length, IB_SA_DATA_OFFS + sizeof(record));
+	assert_int_equal(packet->mad[3], 0x14);
+	assert_int_equal(packet->mad[26] & 7, IB_RMPP_FLAG_ACTIVE);
+	assert_memory_equal(packet->mad + IB_SA_DATA_OFFS, record, sizeof(record));
+	subnet.offset = 7;
+	assert_int_equal(mad_sa_get_multi(fixture.port, &query, &table), -EPROTO);
+	assert_null(table);
+	/* a short request, too */
+	subnet.offset = 8;
+	query.record_size = 24 + 2 * 16;
+	assert_int_equal(mad_sa_get_multi(fixture.port, &query, &table), 0);
+	mad_sa_table_free(table);
+	packet = device_packet(device_written() - 1);
+	assert_int_equal(packet->length, IB_SA_DATA_OFFS + 24 + 2 * 16);
+	assert_int_equal(packet->mad[24], 1);
+	assert_int_equal(packet->mad[25], IB_RMPP_TYPE_DATA);
+	assert_int_equal(packet->mad[26] & 7, IB_RMPP_FLAG_ACTIVE);
+	query.record_size = sizeof(record);
+	/* other methods have one MAD */
+	assert_int_equal(mad_sa_get_table(fixture.port, &query, &table), -EINVAL);
+	assert_int_equal(mad_sa_set(fixture.port, &query, NULL, 0), -EINVAL);
+}
+
+static void an_sa_that_is_busy_for_ever_is_asked_a_bounded_number_of_times(void **state)
+{
+	(void)state;
+	subnet.status = IB_MAD_STS_BUSY;
+	mad_rpc_set_timeout(fixture.port, 100);
+	mad_rpc_set_retries(fixture.port, 3);
+	assert_int_equal(get(), -EIO);
+	assert_int_equal(nodes.status, IB_MAD_STS_BUSY);
+	assert_in_range(subnet.requests, 2, 20);
+}
+
+static void the_response_to_another_request_is_none(void **state)
+{
+	(void)state;
+	be_quick();
+	subnet.foreign = true;
+	assert_int_equal(get(), -ETIMEDOUT);
+	assert_int_equal(nodes.status, 0);
+}
+
+/* --- the address ---------------------------------------------------------------- */
+
+static void the_address_is_trusted_for_a_second(void **state)
+{
+	int i;
+
+	(void)state;
+	for (i = 0; i < 10; i++)
+		assert_int_equal(get(), 0);
+	assert_int_equal(subnet.port_infos, 1);
+	clock_ahead += ONE_SECOND + 10000;
+	subnet.lid = subnet.told = 0x51;
+	assert_int_equal(get(), 0);
+	assert_int_equal(subnet.port_infos, 2);
+	expect_address(device_written() - 1, 1, 0x80010000, 0x51, 3);
+}
+
+static void a_request_follows_the_sa_to_another_lid(void **state)
+{
+	unsigned before;
+
+	(void)state;
+	assert_int_equal(get(), 0);
+	be_quick();
+	subnet.lid = subnet.told = 0x43;
+	assert_int_equal(get(), 0);
+	before = subnet.port_infos;
+	/* a kernel may say that the class is not served at the old LID */
+	subnet.lid = subnet.told = 0x44;
+	subnet.kernel_refuses = true;
+	mad_rpc_set_timeout(fixture.port, 60000);
+	assert_int_equal(get(), 0);
+	assert_int_equal(nodes.status, 0);
+	assert_int_equal(subnet.port_infos, before + 1);
+}
+
+static void an_sa_that_has_not_moved_is_asked_once(void **state)
+{
+	(void)state;
+	be_quick();
+	subnet.lid = NOBODY;
+	assert_int_equal(get(), -ETIMEDOUT);
+	assert_int_equal(subnet.requests, 1);
+	subnet.kernel_refuses = true;
+	assert_int_equal(get(), -EIO);
+	assert_int_equal(nodes.status, STATUS_UNSUP);
+	assert_int_equal(subnet.requests, 2);
+}
+
+static void an_sa_that_moves_all_the_time_is_not_followed_for_ever(void **state)
+{
+	(void)state;
+	be_quick();
+	subnet.lid = NOBODY;
+	subnet.shifts = true;
+	assert_int_equal(get(), -ETIMEDOUT);
+	assert_int_equal(subnet.requests, 4);
+}
+
+static void a_given_address_is_not_doubted(void **state)
+{
+	ib_portid_t given = {.lid = 0x50};
+	struct mad_sa_query query = {.attribute = IB_SA_ATTR_NODERECORD, .sa = &given};
+	uint8_t record[8];
+
+	(void)state;
+	be_quick();
+	assert_int_equal(mad_sa_get(fixture.port, &query, record, 8), -ETIMEDOUT);
+	assert_int_equal(subnet.port_infos, 0);
+	given.lid = 0;
+	assert_int_equal(mad_sa_get(fixture.port, &query, record, 8), -EINVAL);
+	given.lid = 0x10042; /* not 0x42 */
+	assert_int_equal(mad_sa_get(fixture.port, &query, record, 8), -EINVAL);
+}
+
+static int get_with(const struct ibmad_port *port, const ib_portid_t *sa)
+{
+	struct mad_sa_query query = {.attribute = IB_SA_ATTR_NODERECORD, .sa = sa};
+	uint8_t record[8];
+
+	return mad_sa_get(port, &query, record, sizeof(record));
+}
+
+static void never_called(struct mad_async *engine, const struct mad_sa_response *response,
+			 void *arg)
+{
+	(void)engine, (void)response, (void)arg;
+	fail();
+}
+
+static void a_class_that_is_not_registered_says_so_unless_it_is_not_needed(void **state)
+{
+	int classes[1];
+	struct umad_sa_mcmember_record member = {.mgid = {0xff, 0x12}};
+	ib_portid_t given = {.lid = 0x42};
+	struct mad_sa_query query = {.attribute = IB_SA_ATTR_NODERECORD, .sa = &given};
+	struct mad_sa_table *table;
+
+	(void)state;
+	mad_async_destroy(async);
+	mad_rpc_close_port(fixture.port);
+	classes[0] = IB_SMI_DIRECT_CLASS;
+	fixture.port = mad_rpc_open_port(NULL, 0, classes, 1);
+	async = mad_async_create(fixture.port);
+	assert_int_equal(
+		mad_sa_submit(async, IB_MAD_METHOD_GET, &nodes, never_called, NULL, NULL),
+		-EPROTONOSUPPORT);
+	mad_async_destroy(async);
+	mad_rpc_close_port(fixture.port);
+	classes[0] = IB_SA_CLASS;
+	fixture.port = mad_rpc_open_port(NULL, 0, classes, 1);
+	async = mad_async_create(fixture.port);
+	assert_int_equal(get_with(fixture.port, NULL), -EPROTONOSUPPORT);
+	assert_int_equal(mad_last_failure()->error, -EPROTONOSUPPORT);
+	assert_int_equal(mad_sa_node_records(fixture.port, 0, &table), -EPROTONOSUPPORT);
+	assert_int_equal(
+		mad_sa_submit(async, IB_MAD_METHOD_GET, &nodes, never_called, NULL, NULL),
+		-EPROTONOSUPPORT);
+	assert_int_equal(mad_sa_join(fixture.port, &query, &member, 1), -EPROTONOSUPPORT);
+	member.portgid[0] = 0xfe;
+	query.component_mask = 0;
+	assert_int_equal(mad_sa_join(fixture.port, &query, &member, 1), 0);
+	assert_int_equal(get_with(fixture.port, &given), 0);
+}
+
+static void expect_failure(int error, unsigned status, const char *text)
+{
+	const struct mad_failure *failure = mad_last_failure();
+	char buffer[MAD_ERROR_TEXT_SIZE];
+
+	assert_int_equal(failure->error, error);
+	assert_int_equal(failure->mgmt_class, IB_SA_CLASS);
+	assert_int_equal(failure->status, status);
+	assert_string_equal(mad_last_failure_text(buffer, sizeof(buffer)), text);
+}
+
+static void a_call_that_fails_says_why(void **state)
+{
+	struct mad_sa_table *table;
+
+	(void)state;
+	subnet.told = 0;
+	assert_int_equal(get(), -ENXIO);
+	expect_failure(-ENXIO, 0, "no SM is known");
+	subnet.told = 0x42;
+	assert_int_equal(mad_sa_get(fixture.port, &nodes, NULL, 4), -EINVAL);
+	expect_failure(-EINVAL, 0, "an argument is wrong");
+	subnet.status = UMAD_SA_STATUS_REQ_INVALID << 8;
+	assert_int_equal(get(), -EIO);
+	expect_failure(-EIO, 0x0200, "SA: invalid request");
+	subnet.status = 0;
+	subnet.records = 5;
+	subnet.offset = 7;
+	assert_int_equal(mad_sa_get_table(fixture.port, &paths, &table), -EPROTO);
+	expect_failure(-EPROTO, 0, "the records of the response are too short");
+	assert_int_equal(mad_last_failure()->attribute, IB_SA_ATTR_PATHRECORD);
+	assert_int_equal(mad_last_failure()->method, IB_MAD_METHOD_GET_TABLE);
+	assert_int_equal(mad_sa_join(fixture.port, NULL, NULL, 1), -EINVAL);
+	expect_failure(-EINVAL, 0, "an argument is wrong");
+}
+
+static void a_call_that_succeeds_leaves_the_last_failure(void **state)
+{
+	struct mad_sa_table *table;
+
+	(void)state;
+	assert_int_equal(mad_sa_get(fixture.port, &nodes, NULL, 4), -EINVAL);
+	subnet.status = 0x0300;
+	assert_int_equal(mad_sa_get_table(fixture.port, &paths, &table), 0);
+	mad_sa_table_free(table);
+	assert_int_equal(mad_last_failure()->error, -EINVAL);
+	subnet.status = 0;
+	subnet.lid = subnet.told = 0x43;
+	be_quick();
+	assert_int_equal(get(), 0); /* after a timeout */
+	assert_int_equal(subnet.requests, 3);
+	assert_int_equal(mad_last_failure()->error, -EINVAL);
+}
+
+static void a_request_without_an_sa_fails_as_the_request_did(void **state)
+{
+	(void)state;
+	assert_int_equal(get(), 0);
+	be_quick();
+	subnet.lid = NOBODY;
+	subnet.port_info_silent = true;
+	assert_int_equal(get(), -ETIMEDOUT);
+	assert_int_equal(mad_last_failure()->mgmt_class, IB_SA_CLASS);
+}
+
+/* --- groups and services -------------------------------------------------------- */
+
+#define OWN_GID "fe800000000000001122334455667788"
+
+static void a_join_has_the_group_the_port_and_the_join_state(void **state)
+{
+	struct umad_sa_mcmember_record member = {.mgid = {0xff, 0x12, 1, 2},
+						 .scope_state = 0x20};
+	struct mad_sa_query query = {.component_mask = UMAD_SA_MCM_COMP_MASK_QKEY};
+
+	(void)state;
+	member.qkey = htobe32(0x0b1b);
+	assert_int_equal(mad_sa_join(fixture.port, &query, &member, 1), 0);
+	expect_mad(device_written() - 1,
+		   "0:01030202 17:38 53:010007 56:ff120102 72:" OWN_GID " 88:00000b1b 104:21");
+	memset(&member, 0, sizeof(member));
+	member.mgid[0] = 0xff;
+	member.portgid[15] = 1;
+	assert_int_equal(mad_sa_leave(fixture.port, NULL, &member, 4), 0);
+	expect_mad(device_written() - 1, "0:01030215 17:38 53:010003 56:ff 87:01 104:04");
+	assert_int_equal(mad_sa_join(fixture.port, NULL, &member, 0), -EINVAL);
+	assert_int_equal(mad_sa_join(fixture.port, NULL, &member, 16), -EINVAL);
+	assert_int_equal(mad_sa_join(fixture.port, NULL, NULL, 1), -EINVAL);
+	subnet.status = 0x0700;
+	assert_int_equal(mad_sa_join(fixture.port, &query, &member, 1), -EIO);
+	assert_int_equal(query.status, 0x0700);
+}
+
+static void a_service_that_is_registered_is_completed(void **state)
+{
+	struct mad_sa_service_record service = {.id = htobe64(0x1234), .name = "abc"};
+	struct mad_sa_query query = {0};
+
+	(void)state;
+	assert_int_equal(mad_sa_service_set(fixture.port, &query, &service), 0);
+	expect_mad(device_written() - 1,
+		   "0:01030202 17:31 48:0000001fffffffd7 62:1234 64:" OWN_GID
+		   " 80:ffff 84:ffffffff 104:616263");
+	service.key[0] = 7;
+	assert_int_equal(mad_sa_service_delete(fixture.port, &query, &service), 0);
+	expect_mad(device_written() - 1, "0:01030215 17:31 55:67 62:1234 64:" OWN_GID
+					 " 80:ffff 84:ffffffff 88:07 104:616263");
+	service.id = 0;
+	assert_int_equal(mad_sa_service_set(fixture.port, &query, &service), -EINVAL);
+	service.name[0] = 0;
+	assert_int_equal(mad_sa_service_delete(fixture.port, &query, &service), -EINVAL);
+}
+
+static void services_are_deleted_by_name(void **state)
+{
+	struct mad_sa_service_record service = {.name = "abc"};
+	struct mad_sa_query query = {0};
+	unsigned before;
+
+	(void)state;
+	subnet.offset = 22;
+	subnet.records = 2;
+	before = subnet.requests;
+	assert_int_equal(mad_sa_service_delete(fixture.port, &query, &service), 0);
+	assert_int_equal(subnet.requests, before + 3);
+	subnet.records = 0;
+	service = (struct mad_sa_service_record){.name = "abc"};
+	assert_int_equal(mad_sa_service_delete(fixture.port, &query, &service), -EIO);
+	assert_int_equal(query.status, 0x0300);
+}
+
+/* --- on an engine --------------------------------------------------------------- */
+
+#define MANY 100
+
+static struct outcome {
+	unsigned calls;
+	int error, reply_error;
+	unsigned status, transmissions;
+	size_t count, record_size;
+	uint8_t first;
+	char text[MAD_ERROR_TEXT_SIZE]; /* of the reply */
+} outcomes[MANY];
+
+static void came(struct mad_async *engine, const struct mad_sa_response *response, void *arg)
+{
+	struct outcome *outcome = arg;
+
+	assert_ptr_equal(engine, async);
+	outcome->calls++;
+	outcome->error = response->error;
+	outcome->status = response->status;
+	outcome->transmissions = response->reply->transmissions;
+	outcome->count = mad_sa_table_count(response->table);
+	outcome->record_size = response->record_size;
+	mad_reply_text(response->reply, outcome->text, sizeof(outcome->text));
+	outcome->reply_error = response->reply->error;
+	if (response->record)
+		outcome->first = *(const uint8_t *)response->record;
+	if (outcome->count)
+		outcome->first = *(uint8_t *)mad_sa_table_record(response->table, 0);
+	mad_sa_table_free(response->table);
+}
+
+static void submit(unsigned first, unsigned end, int method, const struct mad_sa_query *query,
+		   uint64_t *ids)
+{
+	memset(outcomes + first, 0, (end - first) * sizeof(*outcomes));
+	for (; first < end; first++)
+		assert_int_equal(mad_sa_submit(async, method, query, came, &outcomes[first],
+					       ids ? &ids[first] : NULL),
+				 0);
+}
+
+static void expect(unsigned first, unsigned end, int error)
+{
+	for (; first < end; first++) {
+		assert_int_equal(outcomes[first].calls, 1);
+		assert_int_equal(outcomes[first].error, error);
+		assert_int_equal(outcomes[first].reply_error, error);
+	}
+}
+
+static void requests_of_an_engine_share_one_port_info(void **state)
+{
+	(void)state;
+	submit(0, MANY, IB_MAD_METHOD_GET, &nodes, NULL);
+	assert_int_equal(subnet.requests, 0);
+	assert_true(mad_async_run(async) >= MANY);
+	expect(0, MANY, 0);
+	assert_int_equal(subnet.port_infos, 1);
+	assert_int_equal(subnet.requests, MANY);
+	submit(0, MANY, IB_MAD_METHOD_SET, &nodes, NULL);
+	mad_async_run(async);
+	expect(0, MANY, 0);
+	assert_int_equal(subnet.port_infos, 1);
+	clock_ahead += ONE_SECOND + 10000;
+	submit(0, MANY, IB_MAD_METHOD_DELETE, &nodes, NULL);
+	mad_async_run(async);
+	expect(0, MANY, 0);
+	assert_int_equal(subnet.port_infos, 2);
+}
+
+static void the_record_is_copied_and_one_comes_back(void **state)
+{
+	uint8_t record[200];
+	struct mad_sa_query query = {.attribute = IB_SA_ATTR_PATHRECORD,
+				     .component_mask = MAD_SA_PATH_DGID,
+				     .record = record,
+				     .record_size = sizeof(record)};
+
+	(void)state;
+	memset(record, 0x99, sizeof(record));
+	submit(0, 1, IB_MAD_METHOD_GET, &query, NULL);
+	memset(record, 0, sizeof(record));
+	mad_async_run(async);
+	expect(0, 1, 0);
+	assert_int_equal(outcomes[0].first, 0x99);
+	assert_int_equal(outcomes[0].record_size, 200);
+	assert_int_equal(outcomes[0].transmissions, 1);
+	assert_int_equal(device_packet(1)->mad[55], 4);
+}
+
+static void a_table_belongs_to_the_callback(void **state)
+{
+	(void)state;
+	subnet.records = 5;
+	submit(0, 10, IB_MAD_METHOD_GET_TABLE, &paths, NULL);
+	mad_async_run(async);
+	expect(0, 10, 0);
+	assert_int_equal(outcomes[9].count, 5);
+	assert_int_equal(outcomes[9].first, 1);
+	subnet.status = 0x0300;
+	submit(0, 1, IB_MAD_METHOD_GET_TABLE, &paths, NULL);
+	mad_async_run(async);
+	expect(0, 1, 0);
+	assert_int_equal(outcomes[0].status, 0x0300);
+	assert_int_equal(outcomes[0].count, 0);
+	submit(0, 1, IB_MAD_METHOD_GET, &paths, NULL);
+	mad_async_run(async);
+	expect(0, 1, -EIO);
+}
+
+static void wrong_tables_are_errors(void **state)
+{
+	unsigned offset;
+
+	(void)state;
+	subnet.records = 5;
+	for (offset = 0; offset < 8; offset++) {
+		subnet.offset = offset;
+		if (!offset)
+			subnet.records = 0; /* nothing but a header */
+		submit(0, 1, IB_MAD_METHOD_GET_TABLE, &paths, NULL);
+		mad_async_run(async);
+		expect(0, 1, offset ? -EPROTO : 0);
+		assert_string_equal(outcomes[0].text,
+				    offset ? "the records of the response are too short"
+					   : "success");
+		assert_int_equal(outcomes[0].count, 0);
+		subnet.records = 5;
+	}
+}
+
+static int answer_by_half_a_header(const struct device_packet *packet, void *arg)
+{
+	uint8_t mad[IB_MAD_SIZE];
+
+	if (packet->mad[1] != IB_SA_CLASS)
+		return answer(packet, arg);
+	device_copy_mad(packet, mad);
+	mad[3] |= IB_MAD_RESPONSE;
+	device_reply(packet, mad, 53);
+	return 0;
+}
+
+static void a_response_without_data_is_an_error(void **state)
+{
+	struct mad_sa_query query = {.attribute = 0x7777};
+
+	(void)state;
+	device_on_write(answer_by_half_a_header, NULL);
+	submit(0, 1, IB_MAD_METHOD_GET, &query, NULL);
+	submit(1, 2, IB_MAD_METHOD_GET_TABLE, &query, NULL);
+	mad_async_run(async);
+	expect(0, 2, -EBADMSG);
+	assert_string_equal(outcomes[0].text, "the response is malformed");
+	assert_int_equal(mad_sa_set(fixture.port, &query, NULL, 0), -EBADMSG);
+}
+
+static void a_request_that_waits_for_the_address_can_be_cancelled(void **state)
+{
+	uint64_t ids[10];
+
+	(void)state;
+	mad_rpc_set_timeout(fixture.port, 60000);
+	submit(0, 10, IB_MAD_METHOD_GET, &nodes, ids);
+	assert_int_equal(mad_sa_cancel(async, ids[4]), 0);
+	assert_int_equal(mad_sa_cancel(async, ids[4]), -ENOENT);
+	mad_async_run(async);
+	expect(0, 4, 0);
+	expect(4, 5, -ECANCELED);
+	expect(5, 10, 0);
+	assert_int_equal(subnet.requests, 9);
+	assert_int_equal(mad_sa_cancel(async, ids[5]), -ENOENT);
+	assert_int_equal(mad_sa_cancel(async, 0), -ENOENT);
+	assert_int_equal(mad_sa_cancel(NULL, ids[5]), -EINVAL);
+}
+
+static void a_request_that_waits_does_not_wait_on_when_it_is_cancelled(void **state)
+{
+	uint64_t id;
+
+	(void)state;
+	subnet.port_info_silent = true;
+	submit(0, 1, IB_MAD_METHOD_GET, &nodes, &id);
+	assert_int_equal(mad_sa_cancel(async, id), 0);
+	mad_async_run(async);
+	expect(0, 1, -ECANCELED);
+}
+
+static void a_request_in_flight_can_be_cancelled(void **state)
+{
+	uint64_t ids[2];
+
+	(void)state;
+	assert_int_equal(get(), 0);
+	subnet.lid = NOBODY;
+	submit(0, 2, IB_MAD_METHOD_GET, &nodes, ids);
+	assert_int_equal(mad_sa_cancel(async, ids[0]), 0);
+	assert_int_equal(mad_sa_cancel(async, ids[1]), 0);
+	mad_async_run(async);
+	expect(0, 2, -ECANCELED);
+}
+
+static void requests_that_wait_for_the_address_are_cancelled_with_all_others(void **state)
+{
+	uint64_t ids[12];
+
+	(void)state;
+	submit(0, 10, IB_MAD_METHOD_GET, &nodes, ids);
+	assert_int_equal(mad_async_cancel_all(async), 10);
+	assert_int_equal(mad_async_cancel_all(async), 0);
+	assert_int_equal(mad_sa_cancel(async, ids[3]), -ENOENT);
+	submit(10, 12, IB_MAD_METHOD_GET, &nodes, ids); /* later ones are not */
+	mad_async_run(async);
+	expect(0, 10, -ECANCELED);
+	expect(10, 12, 0);
+	assert_int_equal(subnet.requests, 2);
+}
+
+static void one_cancelled_request_does_not_save_the_others(void **state)
+{
+	uint64_t ids[10];
+
+	(void)state;
+	submit(0, 10, IB_MAD_METHOD_GET, &nodes, ids);
+	assert_int_equal(mad_sa_cancel(async, ids[2]), 0);
+	assert_int_equal(mad_async_cancel_all(async), 9);
+	mad_async_run(async);
+	expect(0, 10, -ECANCELED);
+	assert_int_equal(subnet.requests, 0);
+}
+
+static void requests_whose_address_has_just_come_are_cancelled_too(void **state)
+{
+	ib_portid_t given = {.lid = 0x42};
+	struct mad_sa_query query = {.attribute = IB_SA_ATTR_NODERECORD, .sa = &given};
+	uint8_t record[8];
+
+	(void)state;
+	submit(0, 10, IB_MAD_METHOD_GET, &nodes, NULL);
+	/* reads the PortInfo, too, but calls nothing back */
+	assert_int_equal(mad_sa_get(fixture.port, &query, record, sizeof(record)), 0);
+	assert_int_equal(mad_async_cancel_all(async), 10);
+	mad_async_run(async);
+	expect(0, 10, -ECANCELED);
+	assert_int_equal(subnet.requests, 1);
+}
+
+/* Processes until so many PortInfos were read. */
+static void process_until_port_infos(unsigned count)
+{
+	while (subnet.port_infos < count) {
+		struct pollfd none = {.fd = -1};
+
+		assert_true(mad_async_process(async) >= 0);
+		poll(&none, 1, 1);
+	}
+}
+
+static void requests_that_look_for_the_sa_again_are_cancelled(void **state)
+{
+	uint64_t id;
+
+	(void)state;
+	assert_int_equal(get(), 0);
+	be_quick();
+	subnet.lid = NOBODY;
+	submit(0, 1, IB_MAD_METHOD_GET, &nodes, NULL);
+	subnet.port_info_silent = true;
+	process_until_port_infos(2);
+	assert_int_equal(mad_async_cancel_all(async), 1);
+	mad_async_run(async);
+	expect(0, 1, -ECANCELED);
+	subnet.port_info_silent = false;
+	assert_int_equal(get(), -ETIMEDOUT);
+	submit(0, 1, IB_MAD_METHOD_GET, &nodes, &id);
+	subnet.port_info_silent = true;
+	process_until_port_infos(subnet.port_infos + 1);
+	mad_async_destroy(async);
+	expect(0, 1, -ECANCELED);
+	async = NULL;
+}
+
+static void child_of_requests(void)
+{
+	bool right;
+
+	mad_async_run(async);
+	right = !subnet.requests && !outcomes[0].calls;
+	for (unsigned i = 1; i < 10; i++)
+		right = right && outcomes[i].calls == 1 && outcomes[i].error == -ECANCELED;
+	submit(0, 1, IB_MAD_METHOD_GET, &nodes, NULL);
+	mad_async_run(async);
+	_exit(!right || outcomes[0].calls != 1 || outcomes[0].error);
+}
+
+static void the_parent_s_requests_are_cancelled_in_a_child(void **state)
+{
+	uint64_t ids[10];
+	pid_t child;
+	int status;
+
+	(void)state;
+	submit(0, 10, IB_MAD_METHOD_GET, &nodes, ids);
+	assert_int_equal(mad_sa_cancel(async, ids[0]), 0);
+	mad_async_run(async);
+	expect(0, 1, -ECANCELED);
+	clock_ahead += ONE_SECOND + 10000;
+	subnet.requests = 0;
+	submit(1, 10, IB_MAD_METHOD_GET, &nodes, ids);
+	assert_int_equal(mad_sa_cancel(async, ids[4]), 0);
+	outcomes[0].calls = 0;
+	child = fork();
+	if (!child)
+		child_of_requests();
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	mad_async_run(async);
+	expect(1, 4, 0);
+	expect(4, 5, -ECANCELED);
+	expect(5, 10, 0);
+}
+
+static void no_request_outlives_its_engine(void **state)
+{
+	(void)state;
+	submit(0, 5, IB_MAD_METHOD_GET, &nodes, NULL);
+	mad_async_destroy(async);
+	expect(0, 5, -ECANCELED);
+	async = mad_async_create(fixture.port);
+	assert_int_equal(get(), 0);
+	subnet.lid = NOBODY;
+	submit(0, 5, IB_MAD_METHOD_GET, &nodes, NULL);
+	mad_async_destroy(async);
+	expect(0, 5, -ECANCELED);
+	async = NULL;
+}
+
+static void requests_of_an_engine_follow_the_sa(void **state)
+{
+	(void)state;
+	assert_int_equal(get(), 0);
+	be_quick();
+	subnet.lid = subnet.told = 0x43;
+	submit(0, 20, IB_MAD_METHOD_GET, &nodes, NULL);
+	mad_async_run(async);
+	expect(0, 20, 0);
+	assert_in_range(subnet.port_infos, 2, 21);
+	expect_address(device_written() - 1, 1, 0x80010000, 0x43, 3);
+	subnet.lid = NOBODY;
+	subnet.requests = 0;
+	submit(0, 5, IB_MAD_METHOD_GET, &nodes, NULL);
+	mad_async_run(async);
+	expect(0, 5, -ETIMEDOUT);
+	assert_int_equal(subnet.requests, 5);
+	assert_int_equal(outcomes[0].transmissions, 1);
+	subnet.requests = 0;
+	subnet.shifts = true;
+	submit(0, 1, IB_MAD_METHOD_GET, &nodes, NULL);
+	mad_async_run(async);
+	expect(0, 1, -ETIMEDOUT);
+	assert_int_equal(subnet.requests, 4);
+}
+
+/* Each request that is sent to the former LID may time out for itself. */
+static void requests_are_not_sent_to_a_former_address(void **state)
+{
+	(void)state;
+	assert_int_equal(get(), 0);
+	be_quick();
+	mad_port_set_window(fixture.port, MAD_WINDOW_GMP, 1);
+	subnet.lid = subnet.told = 0x43;
+	subnet.requests = 0;
+	submit(0, MANY, IB_MAD_METHOD_GET, &nodes, NULL);
+	mad_async_run(async);
+	expect(0, MANY, 0);
+	assert_in_range(subnet.requests, MANY, MANY + 10);
+}
+
+static void without_an_sa_requests_of_an_engine_fail(void **state)
+{
+	(void)state;
+	subnet.told = 0;
+	submit(0, 3, IB_MAD_METHOD_GET, &nodes, NULL);
+	mad_async_run(async);
+	expect(0, 3, -ENXIO);
+	assert_string_equal(outcomes[0].text, "no SM is known");
+	be_quick();
+	subnet.port_info_silent = true;
+	submit(0, 3, IB_MAD_METHOD_GET, &nodes, NULL);
+	mad_async_run(async);
+	expect(0, 3, -ETIMEDOUT);
+	assert_int_equal(subnet.requests, 0);
+}
+
+static void wrong_arguments_are_refused(void **state)
+{
+	ib_portid_t nowhere = {.lid = 0};
+	struct mad_sa_query query = {.attribute = 0x10000};
+
+	(void)state;
+	assert_int_equal(mad_sa_submit(async, IB_MAD_METHOD_SEND, &nodes, came, NULL, NULL),
+			 -EINVAL);
+	assert_int_equal(mad_sa_submit(async, IB_MAD_METHOD_GET, &query, came, NULL, NULL),
+			 -EINVAL);
+	query = (struct mad_sa_query){.attribute = 1, .sa = &nowhere};
+	assert_int_equal(mad_sa_submit(async, IB_MAD_METHOD_GET, &query, came, NULL, NULL),
+			 -EINVAL);
+	query = (struct mad_sa_query){.attribute = 1, .record = &query, .record_size = 201};
+	assert_int_equal(mad_sa_submit(async, IB_MAD_METHOD_SET, &query, came, NULL, NULL),
+			 -EINVAL);
+	assert_int_equal(mad_sa_submit(NULL, IB_MAD_METHOD_GET, &nodes, came, NULL, NULL),
+			 -EINVAL);
+	assert_int_equal(mad_sa_submit(async, IB_MAD_METHOD_GET, NULL, came, NULL, NULL),
+			 -EINVAL);
+	assert_int_equal(mad_sa_submit(async, IB_MAD_METHOD_GET, &nodes, NULL, NULL, NULL),
+			 -EINVAL);
+	assert_int_equal(device_written(), 0);
+}
+
+/* Each allocation fails in turn: an error, or the callback once, and nothing leaks. */
+static void without_memory_nothing_is_lost(void **state)
+{
+	static uint8_t record[24 + 20 * 16];
+	struct mad_sa_query query = {.attribute = IB_SA_ATTR_MULTIPATH,
+				     .record = record,
+				     .record_size = sizeof(record)};
+	unsigned n, completed = 0;
+	int ret;
+
+	(void)state;
+	subnet.records = 3;
+	for (n = 1; n < 20; n++) {
+		memset(outcomes, 0, sizeof(*outcomes));
+		device_fail_malloc(n);
+		ret = mad_sa_submit(async, IB_MAD_METHOD_GETMULTI, &query, came, outcomes,
+				    NULL);
+		assert_true(ret == 0 || ret == -ENOMEM);
+		mad_async_run(async);
+		device_fail_malloc(0);
+		assert_int_equal(outcomes[0].calls, ret == 0);
+		if (!ret && !outcomes[0].error)
+			completed++;
+		mad_async_destroy(async);
+		async = mad_async_create(fixture.port);
+	}
+	assert_in_range(completed, 1, 18);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(set_and_delete_send_a_record_and_return_one),
+		TEST(a_refusal_keeps_the_status),
+		TEST(many_gids_are_sent_by_rmpp_and_paths_come_back),
+		TEST(an_sa_that_is_busy_for_ever_is_asked_a_bounded_number_of_times),
+		TEST(the_response_to_another_request_is_none),
+		TEST(the_address_is_trusted_for_a_second),
+		TEST(a_request_follows_the_sa_to_another_lid),
+		TEST(an_sa_that_has_not_moved_is_asked_once),
+		TEST(an_sa_that_moves_all_the_time_is_not_followed_for_ever),
+		TEST(a_given_address_is_not_doubted),
+		TEST(a_join_has_the_group_the_port_and_the_join_state),
+		TEST(a_service_that_is_registered_is_completed),
+		TEST(services_are_deleted_by_name),
+		TEST(requests_of_an_engine_share_one_port_info),
+		TEST(the_record_is_copied_and_one_comes_back),
+		TEST(a_table_belongs_to_the_callback),
+		TEST(wrong_tables_are_errors),
+		TEST(a_response_without_data_is_an_error),
+		TEST(a_request_that_waits_for_the_address_can_be_cancelled),
+		TEST(a_request_that_waits_does_not_wait_on_when_it_is_cancelled),
+		TEST(a_request_in_flight_can_be_cancelled),
+		TEST(a_class_that_is_not_registered_says_so_unless_it_is_not_needed),
+		TEST(a_call_that_fails_says_why),
+		TEST(a_call_that_succeeds_leaves_the_last_failure),
+		TEST(a_request_without_an_sa_fails_as_the_request_did),
+		TEST(requests_that_wait_for_the_address_are_cancelled_with_all_others),
+		TEST(one_cancelled_request_does_not_save_the_others),
+		TEST(requests_whose_address_has_just_come_are_cancelled_too),
+		TEST(requests_that_look_for_the_sa_again_are_cancelled),
+		TEST(the_parent_s_requests_are_cancelled_in_a_child),
+		TEST(no_request_outlives_its_engine),
+		TEST(requests_of_an_engine_follow_the_sa),
+		TEST(requests_are_not_sent_to_a_former_address),
+		TEST(without_an_sa_requests_of_an_engine_fail),
+		TEST(wrong_arguments_are_refused),
+		TEST(without_memory_nothing_is_lost),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,578 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* mad_async_wait(), mad_async_stop() and mad_async_cancel_all(). */
+
+#include "event_loop.h"
+
+#include <signal.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+
+#define MANY 200
+#include "async_fixture.h"
+
+#define ROUNDS  200
+#define THREADS 4
+
+#define STOP_TEST(name) cmocka_unit_test_setup_teardown(name, async_setup, async_teardown)
+
+static void submit_some(int count)
+{
+	for (int i = 0; i < count; i++)
+		submit(async, set_request(), 1 + i, &outcomes[i], NULL);
+}
+
+/* The device responds from now on, and to what it has. */
+static void respond(void)
+{
+	unsigned written = device_written();
+
+	device_on_write(echo, NULL);
+	for (unsigned i = 0; i < written; i++)
+		device_answer(device_packet(i), 0, 0, NULL, 0);
+}
+
+/* Waits until a thread polls the device. */
+static void wait_for_poll(unsigned polls)
+{
+	while (device_calls(DEVICE_POLL) == polls)
+		sleep_ms(1);
+}
+
+/* A thread that runs the engine and polls the device. */
+static pthread_t start_leading(void)
+{
+	unsigned polls = device_calls(DEVICE_POLL);
+	pthread_t thread = start_running(async);
+
+	wait_for_poll(polls);
+	return thread;
+}
+
+/* --- a wait with a limit -------------------------------------------------------- */
+
+static void a_wait_returns_the_count_when_no_request_is_open(void **state)
+{
+	static const int timeouts[] = {-1, 0, LONG_MS};
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(mad_async_wait(async, timeouts[i]), 0);
+	device_on_write(echo, NULL);
+	for (int i = 0; i < 3; i++) {
+		memset(outcomes, 0, sizeof(outcomes));
+		submit_some(8);
+		assert_int_equal(mad_async_wait(async, timeouts[i]), 8);
+		expect_all(8, 0);
+	}
+}
+
+static void a_wait_returns_when_its_time_is_over_and_leaves_requests_open(void **state)
+{
+	int64_t begin = now_ms();
+
+	(void)state;
+	submit_some(8);
+	assert_int_equal(mad_async_wait(async, 30), -ETIMEDOUT);
+	assert_true(now_ms() - begin >= 30);
+	for (int i = 0; i < 8; i++)
+		assert_int_equal(outcomes[i].calls, 0);
+	assert_int_equal(stats_of(async).in_flight, 8);
+}
+
+static void a_wait_of_0_does_not_wait(void **state)
+{
+	unsigned polls;
+
+	(void)state;
+	submit_some(8);
+	polls = device_calls(DEVICE_POLL);
+	assert_int_equal(mad_async_wait(async, 0), -ETIMEDOUT);
+	assert_int_equal(device_calls(DEVICE_POLL), polls);
+	for (unsigned i = 0; i < 3; i++)
+		device_answer(device_packet(i), 0, 0, NULL, 0);
+	assert_int_equal(mad_async_wait(async, 0), -ETIMEDOUT);
+	expect_all(3, 0);
+	assert_int_equal(outcomes[3].calls, 0);
+	assert_int_equal(stats_of(async).completed, 3);
+}
+
+static void a_later_wait_goes_on(void **state)
+{
+	(void)state;
+	submit_some(8);
+	assert_int_equal(mad_async_wait(async, 1), -ETIMEDOUT);
+	respond();
+	assert_int_equal(mad_async_wait(async, LONG_MS), 8);
+	expect_all(8, 0);
+}
+
+static void a_wait_for_another_thread_s_run_ends_in_time(void **state)
+{
+	pthread_t runner;
+
+	(void)state;
+	submit_some(1);
+	runner = start_leading();
+	assert_int_equal(mad_async_wait(async, 0), -ETIMEDOUT);
+	assert_int_equal(mad_async_wait(async, 20), -ETIMEDOUT);
+	respond();
+	assert_int_equal(joined_count(runner), 1);
+}
+
+static void a_wait_ends_in_time_while_another_thread_polls(void **state)
+{
+	struct mad_async *other = mad_async_create(port);
+	unsigned polls = device_calls(DEVICE_POLL);
+	pthread_t runner;
+
+	(void)state;
+	submit(other, set_request(), 1, &outcomes[0], NULL);
+	runner = start_running(other);
+	wait_for_poll(polls);
+	submit(async, set_request(), 2, &outcomes[1], NULL);
+	assert_int_equal(mad_async_wait(async, 20), -ETIMEDOUT);
+	respond();
+	assert_int_equal(mad_async_wait(async, -1), 1);
+	assert_int_equal(joined_count(runner), 1);
+	mad_async_destroy(other);
+}
+
+static int wait_result;
+
+static void wait_in_callback(struct mad_async *engine, const struct mad_reply *reply, void *arg)
+{
+	(void)reply;
+	(void)arg;
+	wait_result = mad_async_wait(engine, 0);
+}
+
+static void wrong_arguments_are_refused(void **state)
+{
+	ib_rpc_t rpc = set_request();
+	ib_portid_t to = to_lid(1);
+
+	(void)state;
+	assert_int_equal(mad_async_wait(NULL, 0), -EINVAL);
+	assert_int_equal(mad_async_cancel_all(NULL), -EINVAL);
+	mad_async_stop(NULL);
+	device_on_write(echo, NULL);
+	mad_async_submit(async, &rpc, &to, NULL, 0, wait_in_callback, NULL, NULL);
+	assert_int_equal(mad_async_wait(async, -1), 1);
+	assert_int_equal(wait_result, -EDEADLK);
+}
+
+/* --- stop ----------------------------------------------------------------------- */
+
+static void a_stop_before_a_run_ends_that_run_alone(void **state)
+{
+	(void)state;
+	device_on_write(echo, NULL);
+	submit_some(8);
+	mad_async_stop(async);
+	mad_async_stop(async);
+	assert_int_equal(mad_async_run(async), -EINTR);
+	assert_int_equal(outcomes[0].calls, 0);
+	assert_int_equal(mad_async_run(async), 8);
+	expect_all(8, 0);
+
+	mad_async_stop(async);
+	assert_int_equal(mad_async_wait(async, LONG_MS), -EINTR); /* with no request open */
+	assert_int_equal(mad_async_wait(async, LONG_MS), 0);
+}
+
+static void a_stop_leaves_an_event_loop_alone(void **state)
+{
+	(void)state;
+	device_on_write(echo, NULL);
+	submit_some(8);
+	mad_async_stop(async);
+	assert_int_equal(mad_async_process(async), 8);
+	assert_int_equal(mad_async_run(async), -EINTR);
+}
+
+static void a_stop_ends_the_run_of_another_thread(void **state)
+{
+	pthread_t runner;
+
+	(void)state;
+	submit_some(8);
+	for (int i = 0; i < ROUNDS; i++) {
+		runner = i & 1 ? start_leading() : start_running(async);
+		mad_async_stop(async);
+		assert_int_equal(joined_count(runner), -EINTR);
+	}
+	assert_int_equal(outcomes[0].calls, 0);
+	respond();
+	assert_int_equal(mad_async_run(async), 8);
+	expect_all(8, 0);
+}
+
+/* The runner sleeps on a condition variable, which no signal handler can signal. */
+static void a_stop_ends_a_run_while_another_thread_polls(void **state)
+{
+	struct mad_async *other = mad_async_create(port);
+	unsigned polls = device_calls(DEVICE_POLL);
+	pthread_t leader, runner;
+
+	(void)state;
+	submit(other, set_request(), 1, &outcomes[0], NULL);
+	leader = start_running(other);
+	wait_for_poll(polls);
+	submit(async, set_request(), 2, &outcomes[1], NULL);
+	for (int i = 0; i < ROUNDS; i++) {
+		runner = start_running(async);
+		if (i & 1)
+			sched_yield();
+		if (i % 16 == 0)
+			sleep_ms(2);
+		mad_async_stop(async);
+		assert_int_equal(joined_count(runner), -EINTR);
+	}
+	respond();
+	assert_int_equal(joined_count(leader), 1);
+	assert_int_equal(mad_async_run(async), 1);
+	mad_async_destroy(other);
+}
+
+static void *ask(void *arg)
+{
+	ib_rpc_t rpc = set_request();
+	ib_portid_t to = to_lid(1);
+	uint8_t data[IB_MAD_SIZE] = {0};
+
+	(void)arg;
+	return mad_rpc(port, &rpc, &to, data, data) ? NULL : &outcomes;
+}
+
+/* A blocking call looks after no engine of its own accord. */
+static void a_stop_ends_a_run_while_a_blocking_call_polls(void **state)
+{
+	unsigned polls = device_calls(DEVICE_POLL);
+	pthread_t leader, runner;
+	void *failed;
+
+	(void)state;
+	assert_int_equal(pthread_create(&leader, NULL, ask, NULL), 0);
+	wait_for_poll(polls);
+	submit(async, set_request(), 2, &outcomes[1], NULL);
+	for (int i = 0; i < ROUNDS; i++) {
+		runner = start_running(async);
+		if (i % 16 == 0)
+			sleep_ms(2);
+		mad_async_stop(async);
+		assert_int_equal(joined_count(runner), -EINTR);
+	}
+	/* nothing is left that wakes the thread that polls */
+	sleep_ms(10);
+	polls = device_calls(DEVICE_POLL);
+	sleep_ms(20);
+	assert_int_equal(device_calls(DEVICE_POLL), polls);
+	respond();
+	assert_int_equal(pthread_join(leader, &failed), 0);
+	assert_null(failed);
+	assert_int_equal(mad_async_run(async), 1);
+}
+
+static void a_stop_ends_the_runs_of_all_threads(void **state)
+{
+	pthread_t runners[THREADS];
+
+	(void)state;
+	submit_some(8);
+	for (int round = 0; round < ROUNDS / 10; round++) {
+		runners[0] = start_leading();
+		for (int i = 1; i < THREADS; i++)
+			runners[i] = start_running(async);
+		for (unsigned users = 0; users < THREADS;) {
+			core_lock(&port->core);
+			users = port->users;
+			core_unlock(&port->core);
+			sched_yield();
+		}
+		mad_async_stop(async);
+		for (int i = 0; i < THREADS; i++)
+			assert_int_equal(joined_count(runners[i]), -EINTR);
+	}
+	/* it was one stop for all */
+	respond();
+	assert_int_equal(mad_async_run(async), 8);
+}
+
+static void stop_in_callback(struct mad_async *engine, const struct mad_reply *reply, void *arg)
+{
+	note(engine, reply, arg);
+	mad_async_stop(engine);
+}
+
+static void after_a_stop_no_callback_begins(void **state)
+{
+	ib_rpc_t rpc = set_request();
+	ib_portid_t to = to_lid(1);
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		mad_async_submit(async, &rpc, &to, NULL, 0, stop_in_callback, &outcomes[i],
+				 NULL);
+	respond();
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(mad_async_run(async), -EINTR);
+		expect_all(i + 1, 0);
+		assert_int_equal(outcomes[i + 1].calls, 0);
+	}
+	assert_int_equal(mad_async_run(async), 0);
+}
+
+static void a_stop_does_not_keep_an_engine_from_being_destroyed(void **state)
+{
+	(void)state;
+	submit_some(3);
+	mad_async_stop(async);
+	mad_async_destroy(async);
+	expect_all(3, -ECANCELED);
+	/* in the memory of the first one */
+	async = mad_async_create(port);
+	assert_int_equal(mad_async_run(async), 0);
+}
+
+/* --- signal handlers ------------------------------------------------------------ */
+
+static struct mad_async *_Atomic stopped_by_signal;
+static atomic_uint signals;
+
+static void stop_by_signal(int signal)
+{
+	int before = errno;
+
+	(void)signal;
+	mad_async_stop(stopped_by_signal);
+	signals += errno == before;
+}
+
+static void handle(int signal)
+{
+	struct sigaction action = {.sa_handler = stop_by_signal};
+
+	stopped_by_signal = async;
+	signals = 0;
+	assert_int_equal(sigaction(signal, &action, NULL), 0);
+}
+
+/* ThreadSanitizer keeps a signal that comes just before poll(2) back until that returns. */
+#ifndef NO_CHILDREN
+static void a_signal_handler_may_stop_a_run(void **state)
+{
+	pthread_t runner;
+
+	(void)state;
+	handle(SIGUSR1);
+	submit_some(8);
+	for (int i = 0; i < ROUNDS; i++) {
+		runner = i & 1 ? start_leading() : start_running(async);
+		pthread_kill(runner, SIGUSR1);
+		assert_int_equal(joined_count(runner), -EINTR);
+	}
+	assert_int_equal(signals, ROUNDS);
+	signal(SIGUSR1, SIG_DFL);
+}
+#endif
+
+/* Whatever the thread does just then. */
+static void a_signal_handler_may_stop_at_any_time(void **state)
+{
+	struct itimerval often = {{0, 200}, {0, 200}}, never = {0};
+	int completed = 0, stopped = 0, ret;
+
+	(void)state;
+	handle(SIGALRM);
+	device_on_write(echo, NULL);
+	device_forget_packets();
+	assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
+	while (signals < 100 || stopped < 10) {
+		submit_some(8);
+		while ((ret = mad_async_run(async)) == -EINTR)
+			stopped++;
+		assert_true(ret >= 0 && ret <= 8);
+		completed += 8;
+	}
+	/* The handler stays: a last signal may still be on its way. */
+	assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
+	stopped_by_signal = NULL;
+	assert_int_equal(stats_of(async).completed, completed);
+	print_message("%u stops, %d runs ended by them\n", signals, stopped);
+}
+
+/* --- other handles, other processes --------------------------------------------- */
+
+static int high_setup(void **state)
+{
+	int class = IB_PERFORMANCE_CLASS;
+
+	if (device_setup(state))
+		return -1;
+	device_high_handles();
+	port = mad_rpc_open_port(NULL, 0, &class, 1);
+	if (!port)
+		return -1;
+	mad_rpc_set_timeout(port, LONG_MS);
+	memset(outcomes, 0, sizeof(outcomes));
+	async = mad_async_create(port);
+	return async ? 0 : -1;
+}
+
+static void a_stop_ends_a_run_on_a_handle_that_is_no_descriptor(void **state)
+{
+	pthread_t runner;
+
+	(void)state;
+	submit_some(2);
+	for (int i = 0; i < 3; i++) {
+		runner = start_leading();
+		mad_async_stop(async);
+		assert_int_equal(joined_count(runner), -EINTR);
+	}
+}
+
+#ifndef NO_CHILDREN
+static void a_stop_in_a_child_leaves_the_parent_alone(void **state)
+{
+	pthread_t runner;
+	int status;
+	pid_t child;
+
+	(void)state;
+	submit_some(2);
+	runner = start_leading();
+	child = fork();
+	if (!child) {
+		mad_async_stop(async);
+		/* the parent's requests are not called back before the next run */
+		if (mad_async_run(async) != -EINTR || mad_async_run(async) != 2)
+			abort();
+		end_child();
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	respond();
+	assert_int_equal(joined_count(runner), 2);
+}
+#endif
+
+/* --- cancelling all ------------------------------------------------------------- */
+
+static void requests_in_any_state_are_cancelled(void **state)
+{
+	(void)state;
+	fix_flow(4);
+	submit_some(20); /* 4 are in flight, 16 queued */
+	assert_int_equal(device_written(), 4);
+	/* one waits for its retry, one is complete */
+	device_answer(device_packet(0), IB_MAD_STS_BUSY, 0, NULL, 0);
+	device_answer(device_packet(1), 0, 0, NULL, 0);
+	core_lock(&port->core);
+	reader_read(&port->reader, 2, clock_us());
+	core_unlock(&port->core);
+	assert_int_equal(mad_async_cancel_all(async), 19);
+	assert_int_equal(mad_async_cancel_all(async), 0);
+	assert_int_equal(mad_async_wait(async, 0), 20);
+	for (int i = 0; i < 20; i++) {
+		assert_int_equal(outcomes[i].calls, 1);
+		assert_int_equal(outcomes[i].error, i == 1 ? 0 : -ECANCELED);
+	}
+	assert_int_equal(stats_of(async).busy, 1);
+	assert_int_equal(mad_async_cancel_all(async), 0);
+	/* the engine goes on */
+	memset(outcomes, 0, sizeof(outcomes));
+	respond();
+	submit_some(8);
+	assert_int_equal(mad_async_run(async), 8);
+	expect_all(8, 0);
+}
+
+static int cancelled_in_callback;
+
+static void cancel_in_callback(struct mad_async *engine, const struct mad_reply *reply,
+			       void *arg)
+{
+	note(engine, reply, arg);
+	cancelled_in_callback = mad_async_cancel_all(engine);
+}
+
+static void a_callback_may_cancel_all(void **state)
+{
+	ib_rpc_t rpc = set_request();
+	ib_portid_t to = to_lid(1);
+
+	(void)state;
+	mad_async_submit(async, &rpc, &to, NULL, 0, cancel_in_callback, &outcomes[50], NULL);
+	submit_some(40);
+	device_answer(device_packet(0), 0, 0, NULL, 0);
+	assert_int_equal(mad_async_run(async), 41);
+	assert_int_equal(cancelled_in_callback, 40);
+	assert_int_equal(outcomes[50].error, 0);
+	expect_all(40, -ECANCELED);
+}
+
+static void cancelling_all_ends_the_run_of_another_thread(void **state)
+{
+	pthread_t runner;
+
+	(void)state;
+	submit_some(40);
+	runner = start_leading();
+	assert_int_equal(mad_async_cancel_all(async), 40);
+	assert_int_equal(joined_count(runner), 40);
+	expect_all(40, -ECANCELED);
+}
+
+static void cancelling_all_leaves_other_engines_alone(void **state)
+{
+	struct mad_async *other = mad_async_create(port);
+
+	(void)state;
+	submit_some(4);
+	submit(other, set_request(), 1, &outcomes[10], NULL);
+	assert_int_equal(mad_async_cancel_all(async), 4);
+	assert_int_equal(outcomes[10].calls, 0);
+	respond();
+	assert_int_equal(mad_async_run(other), 1);
+	assert_int_equal(outcomes[10].error, 0);
+	mad_async_destroy(other);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		STOP_TEST(a_wait_returns_the_count_when_no_request_is_open),
+		STOP_TEST(a_wait_returns_when_its_time_is_over_and_leaves_requests_open),
+		STOP_TEST(a_wait_of_0_does_not_wait),
+		STOP_TEST(a_later_wait_goes_on),
+		STOP_TEST(a_wait_for_another_thread_s_run_ends_in_time),
+		STOP_TEST(a_wait_ends_in_time_while_another_thread_polls),
+		STOP_TEST(wrong_arguments_are_refused),
+		STOP_TEST(a_stop_before_a_run_ends_that_run_alone),
+		STOP_TEST(a_stop_leaves_an_event_loop_alone),
+		STOP_TEST(a_stop_ends_the_run_of_another_thread),
+		STOP_TEST(a_stop_ends_a_run_while_another_thread_polls),
+		STOP_TEST(a_stop_ends_a_run_while_a_blocking_call_polls),
+		STOP_TEST(a_stop_ends_the_runs_of_all_threads),
+		STOP_TEST(after_a_stop_no_callback_begins),
+		STOP_TEST(a_stop_does_not_keep_an_engine_from_being_destroyed),
+#ifndef NO_CHILDREN
+		STOP_TEST(a_signal_handler_may_stop_a_run),
+#endif
+		STOP_TEST(a_signal_handler_may_stop_at_any_time),
+		cmocka_unit_test_setup_teardown(
+			a_stop_ends_a_run_on_a_handle_that_is_no_descriptor, high_setup,
+			async_teardown),
+#ifndef NO_CHILDREN
+		STOP_TEST(a_stop_in_a_child_leaves_the_parent_alone),
+#endif
+		STOP_TEST(requests_in_any_state_are_cancelled),
+		STOP_TEST(a_callback_may_cancel_all),
+		STOP_TEST(cancelling_all_ends_the_run_of_another_thread),
+		STOP_TEST(cancelling_all_leaves_other_engines_alone),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
