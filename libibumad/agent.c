@@ -53,7 +53,7 @@ static int register_agent(int fd, struct ib_user_mad_reg_req *req)
 	return checked_id(req->id);
 }
 
-/* As umad_register() and umad_register_oui() answer: the errno is for errno alone. */
+/* Returns what umad_register() and umad_register_oui() return: the cause is only in errno. */
 static int register_for(int fd, struct ib_user_mad_reg_req *req, const long *method_mask)
 {
 	int id;

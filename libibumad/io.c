@@ -114,49 +114,57 @@ static __attribute__((noinline, cold)) void report(enum umad_packet_direction di
 }
 
 /*
- * The caller may free or change the message as soon as the kernel has it: another thread may
- * receive the response, and end the transaction, before the write returns here. So nothing is
- * read from the message after the write.
+ * Returns what sys_write() returns. The caller may free or change the message as soon as the
+ * kernel has it: another thread may receive the response, and end the transaction, before the
+ * write returns here. So nothing is read from the message after the write.
  */
-static inline int write_message(int fd, const struct ib_user_mad *mad, int length)
+static inline __attribute__((always_inline)) ssize_t write_message(
+	int fd, const struct ib_user_mad *mad, size_t size, int length)
 {
-	size_t header = umad_size(), size = header + (size_t)length;
 	uint32_t agent = mad->agent_id;
 	uint16_t lid = be16toh(mad->addr.lid);
 	ssize_t written = sys_write(fd, mad, size);
 
-	probe_send(fd, agent, (const uint8_t *)mad + header, length, lid,
+	probe_send(fd, agent, (const uint8_t *)mad + (size - (size_t)length), length, lid,
 		   written < 0 ? (int)-written : 0);
-	log_debug("agent %u on handle %d sends %d bytes to lid %u: %s", agent, fd, length, lid,
-		  written < 0 ? strerror((int)-written) : "done");
-	if (written == -EBADF)
-		return fail(-EINVAL);
-	if (written < 0)
-		return fail_io((int)written);
-	return (size_t)written == size ? 0 : fail_io(-EIO);
+	return written;
 }
 
-/* Writes a message, and reports a copy of it. */
-static __attribute__((noinline, cold)) int write_and_report(int fd,
-							    const struct ib_user_mad *mad,
-							    int length)
+/* What umad_send() returns for what write_message() returned, errno set. */
+static inline int judge_write(ssize_t written, size_t size)
+{
+	if (__builtin_expect((size_t)written == size, true))
+		return 0;
+	if (written == -EBADF)
+		return fail(-EINVAL);
+	return fail_io(written < 0 ? (int)written : -EIO);
+}
+
+/* umad_send() with a packet hook or messages of level 2: both are told what a copy has. */
+static __attribute__((noinline, cold)) int write_and_tell(int fd, const struct ib_user_mad *mad,
+							  size_t size, int length)
 {
 	union {
 		struct ib_user_mad umad;
-		uint8_t bytes[sizeof(struct ib_user_mad) + 256];
+		uint8_t bytes[sizeof(struct ib_user_mad) + MAD_SIZE];
 	} small;
-	size_t size = umad_size() + (size_t)length;
 	struct ib_user_mad *copy = size <= sizeof(small) ? &small.umad : malloc(size);
 	/* a response may be received before the write returns */
 	int64_t time = packet_time();
+	uint32_t agent = mad->agent_id;
+	uint16_t lid = be16toh(mad->addr.lid);
+	ssize_t written;
 	int err;
 
 	if (copy)
 		memcpy(copy, mad, size);
-	err = write_message(fd, mad, length);
+	written = write_message(fd, mad, size, length);
+	log_debug("agent %u on handle %d sends %d bytes to lid %u: %s", agent, fd, length, lid,
+		  written < 0 ? strerror((int)-written) : "done");
+	err = judge_write(written, size);
 	if (!err && copy)
 		report(UMAD_PACKET_SENT, fd, copy, length, time);
-	else if (!err)
+	else if (!err && packet_wanted())
 		log_warning("no memory: the hook is not told of %d bytes that were sent",
 			    length);
 	if (copy != &small.umad)
@@ -168,15 +176,17 @@ EXPORT int umad_send(int portid, int agentid, void *umad, int length, int timeou
 		     int retries)
 {
 	struct ib_user_mad *mad = umad;
+	size_t size;
 
 	if (!umad || agentid < 0 || length < 0)
 		return fail(-EINVAL);
 	mad->agent_id = (uint32_t)agentid;
 	mad->timeout_ms = (uint32_t)timeout_ms;
 	mad->retries = (uint32_t)retries;
-	if (packet_wanted())
-		return write_and_report(portid, mad, length);
-	return write_message(portid, mad, length);
+	size = umad_size() + (size_t)length;
+	if (packet_wanted() || log_wanted(UMAD_LOG_DEBUG))
+		return write_and_tell(portid, mad, size, length);
+	return judge_write(write_message(portid, mad, size, length), size);
 }
 
 static __attribute__((noinline, cold)) void report_received(int fd,

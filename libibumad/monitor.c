@@ -178,7 +178,7 @@ static int list_ca(const char *ca_name, void *arg)
 	return is_gone(err) ? 0 : err;
 }
 
-/* The ports first: nobody should be told of a port whose device he knows to be gone. */
+/* The ports first: a program is not told of a port after its device. */
 static int remove_ca(struct umad_monitor *monitor, const char *ca_name)
 {
 	const struct umad_event *events = monitor->present.events;

@@ -27,8 +27,8 @@ enum {
 	NLDEV_ATTRS
 };
 
-/* What an answer is searched for, and what was found. */
-struct question {
+/* What a response is searched for, and what was found. */
+struct lookup {
 	const char *ca_name;
 	bool found;
 	uint32_t dev_index;
@@ -53,7 +53,7 @@ static const char *text_of(struct nlattr *attr)
 static int match_device(struct nl_msg *msg, void *arg)
 {
 	struct nlattr *attrs[NLDEV_ATTRS];
-	struct question *question = arg;
+	struct lookup *lookup = arg;
 	struct nlattr *index;
 	const char *name;
 
@@ -61,48 +61,48 @@ static int match_device(struct nl_msg *msg, void *arg)
 		return NL_SKIP;
 	index = attrs[RDMA_NLDEV_ATTR_DEV_INDEX];
 	name = text_of(attrs[RDMA_NLDEV_ATTR_DEV_NAME]);
-	if (!name || strcmp(name, question->ca_name) || !index ||
+	if (!name || strcmp(name, lookup->ca_name) || !index ||
 	    nla_len(index) < (int)sizeof(uint32_t))
 		return NL_SKIP;
-	question->dev_index = nla_get_u32(index);
-	question->found = true;
+	lookup->dev_index = nla_get_u32(index);
+	lookup->found = true;
 	return NL_OK;
 }
 
-/* The answer to RDMA_NLDEV_CMD_GET_CHARDEV. */
+/* The response to RDMA_NLDEV_CMD_GET_CHARDEV. */
 static int take_name(struct nl_msg *msg, void *arg)
 {
 	struct nlattr *attrs[NLDEV_ATTRS];
-	struct question *question = arg;
+	struct lookup *lookup = arg;
 	const char *name;
 
 	if (nlmsg_parse(nlmsg_hdr(msg), 0, attrs, NLDEV_ATTRS - 1, NULL) < 0)
 		return NL_SKIP;
 	name = text_of(attrs[NLDEV_ATTR_CHARDEV_NAME]);
-	if (!name || strlen(name) >= question->size)
+	if (!name || strlen(name) >= lookup->size)
 		return NL_SKIP;
-	strcpy(question->name, name);
-	question->found = true;
+	strcpy(lookup->name, name);
+	lookup->found = true;
 	return NL_OK;
 }
 
 /*
- * Sends a request and has each message of the answer looked at. The kernel queues its
- * answer before the sending returns, so that there is nothing to wait for.
+ * Sends a request, and calls look() for each message of the response. The kernel queues its
+ * response before the sending returns, so this does not wait.
  */
 static int ask(struct nl_sock *sock, struct nl_msg *msg, nl_recvmsg_msg_cb_t look,
-	       struct question *question)
+	       struct lookup *lookup)
 {
-	question->found = false;
-	nl_socket_modify_cb(sock, NL_CB_VALID, NL_CB_CUSTOM, look, question);
+	lookup->found = false;
+	nl_socket_modify_cb(sock, NL_CB_VALID, NL_CB_CUSTOM, look, lookup);
 	if (nl_send_auto(sock, msg) < 0)
 		return -EIO;
-	if (nl_recvmsgs_default(sock) < 0 || !question->found)
+	if (nl_recvmsgs_default(sock) < 0 || !lookup->found)
 		return -ENOENT;
 	return 0;
 }
 
-static int ask_index(struct nl_sock *sock, struct question *question)
+static int ask_index(struct nl_sock *sock, struct lookup *lookup)
 {
 	int type = RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_GET);
 	struct nl_msg *msg = nlmsg_alloc_simple(type, NLM_F_REQUEST | NLM_F_DUMP);
@@ -110,21 +110,21 @@ static int ask_index(struct nl_sock *sock, struct question *question)
 
 	if (!msg)
 		return -ENOMEM;
-	err = ask(sock, msg, match_device, question);
+	err = ask(sock, msg, match_device, lookup);
 	nlmsg_free(msg);
 	return err == -ENOENT ? -ENODEV : err;
 }
 
-static int ask_chardev(struct nl_sock *sock, int portnum, struct question *question)
+static int ask_chardev(struct nl_sock *sock, int portnum, struct lookup *lookup)
 {
 	int type = RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, NLDEV_CMD_GET_CHARDEV);
 	struct nl_msg *msg = nlmsg_alloc_simple(type, NLM_F_REQUEST);
 	int err = -ENOMEM;
 
 	if (msg && !nla_put_string(msg, NLDEV_ATTR_CHARDEV_TYPE, "umad") &&
-	    !nla_put_u32(msg, RDMA_NLDEV_ATTR_DEV_INDEX, question->dev_index) &&
+	    !nla_put_u32(msg, RDMA_NLDEV_ATTR_DEV_INDEX, lookup->dev_index) &&
 	    !nla_put_u32(msg, RDMA_NLDEV_ATTR_PORT_INDEX, (uint32_t)portnum))
-		err = ask(sock, msg, take_name, question);
+		err = ask(sock, msg, take_name, lookup);
 	nlmsg_free(msg);
 	return err;
 }
@@ -172,7 +172,7 @@ static int connect_to(int protocol, int group, struct nl_sock **sock)
 
 int netlink_find_umad(const char *ca_name, int portnum, char *name, size_t size)
 {
-	struct question question = {.ca_name = ca_name, .name = name, .size = size};
+	struct lookup lookup = {.ca_name = ca_name, .name = name, .size = size};
 	struct nl_sock *sock;
 	int err;
 
@@ -181,9 +181,9 @@ int netlink_find_umad(const char *ca_name, int portnum, char *name, size_t size)
 		return err;
 	/* the requests ask for no acknowledgement; a dump ends with its own */
 	nl_socket_disable_auto_ack(sock);
-	err = ask_index(sock, &question);
+	err = ask_index(sock, &lookup);
 	if (!err)
-		err = ask_chardev(sock, portnum, &question);
+		err = ask_chardev(sock, portnum, &lookup);
 	nl_socket_free(sock);
 	return err;
 }
@@ -220,8 +220,8 @@ int uevent_receive(struct nl_sock *sock, char **text)
 			return errno == ENOBUFS ? -ENOBUFS : -ENOMEM;
 		if (length < 0)
 			return -EIO;
-		/* anybody can send to a socket whose number he guesses: listen to the
-		 * kernel */
+		/* any process can send to a socket whose number it guesses: only the kernel's
+		 * messages count */
 		if (sender.nl_pid == 0 && message[length - 1] == '\0')
 			break;
 		free(message);

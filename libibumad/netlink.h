@@ -12,8 +12,8 @@
 struct nl_sock;
 
 /*
- * The name of a port's umad device. The question makes the kernel load ib_umad; -ENODEV
- * where it does not know the CA, -ENOENT where it has no answer.
+ * The name of a port's umad device. The request makes the kernel load ib_umad. -ENODEV if the
+ * kernel does not know the CA, -ENOENT if it has no umad device for the port.
  */
 int netlink_find_umad(const char *ca_name, int portnum, char *name, size_t size);
 

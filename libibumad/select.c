@@ -42,7 +42,7 @@ static int has_smi(const char *port_path)
 	return !(capmask & PORT_IS_SM_DISABLED);
 }
 
-/* A port's rank, or a negative errno. Reads no more attributes than the answer needs. */
+/* A port's rank, or a negative errno. Reads no more attributes than the rank needs. */
 static int rank_port(const char *ca_name, int portnum, bool smi_only)
 {
 	char path[SYSFS_PATH_MAX];

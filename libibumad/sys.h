@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The one seam to the kernel: everything that touches sysfs or a user_mad device goes
- * through these calls. All answer a negative errno where they fail. Tests put their own
- * in place of sys.c when they are linked.
+ * The one seam to the kernel: everything that touches sysfs or a umad device goes through
+ * these calls. They return a negative errno if they fail. Tests are linked with functions of
+ * their own in place of sys.c.
  */
 #ifndef LIBIBUMAD_SYS_H
 #define LIBIBUMAD_SYS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Subnet administration (IBA 15.2): requests whose response is one MAD. */
+/* The subnet administrator (IBA 15.2): requests whose response is one MAD. */
 
 #include "base/export.h"
 #include "base/failure.h"

@@ -227,7 +227,7 @@ static bool take_guid_of_port(const char **at, uint64_t *guid)
 	return !text_take_word(at, "(") || (text_take_hex(at, guid) && text_take_word(at, ")"));
 }
 
-/* "4xHDR", with question marks for what is not known */
+/* "4xHDR", with "?" for what is not known */
 static bool take_rate(const char **at, struct mad_fabric_port *port)
 {
 	static const unsigned lanes[] = {1, 2, 4, 8, 12};

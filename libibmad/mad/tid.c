@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Transaction ids (IBA 13.4.6.4). */
+/* Transaction IDs (IBA 13.4.6.4). */
 
 #include "base/export.h"
 
