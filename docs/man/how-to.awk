@@ -3,7 +3,7 @@
 # awk -v name=NAME -f how-to.awk PAGE.md
 #
 # Writes a page of docs/how-to as a manual page of section 7, in mdoc(7). It knows the Markdown that these pages use:
-# headings, paragraphs, fenced blocks, lists with "-" or numbers, tables, `code`, **strong** and [text](link).
+# headings, paragraphs, fenced and indented blocks, lists with "-" or numbers, tables, `code`, **strong** and [text](link).
 
 function escaped(text) {
 	gsub(/\\/, "\\e", text)
@@ -113,6 +113,22 @@ BEGIN {
 	name = "libibmad-" name
 }
 
+# a list's item goes on in lines of two spaces, a block is indented by four
+!fenced && /^    / && (indented || paragraph == "") {
+	if (!indented) {
+		end_list()
+		end_table()
+		print ".Bd -literal -offset indent"
+		indented = 1
+		quiet = 0
+	}
+	line(escaped(substr($0, 5)))
+	next
+}
+indented {
+	print ".Ed"
+	indented = 0
+}
 fenced && /^```/ {
 	print ".Ed"
 	fenced = 0
@@ -187,6 +203,8 @@ fenced {
 	paragraph = paragraph (paragraph == "" ? "" : " ") $0
 }
 END {
+	if (indented)
+		print ".Ed"
 	end_list()
 	end_table()
 	print ".Sh SEE ALSO"
