@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Discovers the fabric and reads the error counters of all ports. Prints the ports that counted
- * errors, and what does not respond. Counters are read by LID: a subnet manager gives LIDs.
+ * Discovers the fabric and reads the error counters of all ports, by LID. Prints the ports that
+ * counted errors, what does not respond, and what is odd. Exits with 1 if a request failed.
  *
  *   sweep [MILLISECONDS]      the timeout of an attempt; there are three attempts
- *
- * Exits with 0, or with 1 if something did not respond or failed.
  */
 
 #include <infiniband/mad_counters.h>
@@ -82,6 +80,7 @@ int main(int argc, char **argv)
 	struct ibmad_port *port = mad_rpc_open_port(NULL, 0, classes, 2);
 	struct mad_async *async = port ? mad_async_create(port) : NULL;
 	const struct mad_fabric_failure *failure;
+	const struct mad_fabric_oddity *odd;
 	const struct mad_fabric_port *each = NULL;
 	struct mad_fabric *fabric = NULL;
 	struct timespec start, end;
@@ -104,11 +103,15 @@ int main(int argc, char **argv)
 		printf("%s: %s\n", failure->behind ? "the node behind it" : "discovery",
 		       strerror(-failure->error));
 	}
+	for (size_t i = 0; (odd = mad_fabric_oddity(fabric, i)); i++) {
+		begin_row(odd->node, odd->port ? odd->port->number : 0);
+		puts(mad_fabric_oddity_text(odd->kind));
+	}
 	clock_gettime(CLOCK_MONOTONIC, &end);
-	printf("%zu nodes, %u ports read, %u with errors, %u requests failed, %ld ms\n",
+	printf("%zu nodes, %u ports read, %u with errors, %u requests failed, %.0f ms\n",
 	       mad_fabric_node_count(fabric), read_count, faulty_count, failed_count,
-	       (long)(end.tv_sec - start.tv_sec) * 1000 +
-		       (long)(end.tv_nsec - start.tv_nsec) / 1000000);
+	       1e3 * difftime(end.tv_sec, start.tv_sec) +
+		       (double)(end.tv_nsec - start.tv_nsec) / 1e6);
 	mad_fabric_free(fabric);
 	mad_async_destroy(async);
 	mad_rpc_close_port(port);
