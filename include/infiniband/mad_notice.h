@@ -212,10 +212,12 @@ int mad_notices_start(struct mad_async *async, const struct mad_notices_options 
  * 7 s with 16 filters. mad_async_destroy() ends notices at once. After the callback
  * with MAD_NOTICE_END the notices do not exist any more. That is called in any case once: also
  * when the device is gone, the port was closed or the engine is destroyed. mad_async_destroy()
- * does not undo the subscription: the SA does that itself, when no Report is confirmed. May be
- * called from any thread, and from a callback. NULL is allowed. A thread that does not run the
- * callback must be sure that the callback was not called with MAD_NOTICE_END, which comes
- * without a stop if the device is gone. The same is true for mad_notices_get_stats().
+ * does not undo the subscription: the SA keeps it, and sends Reports that nobody confirms,
+ * until it is restarted or notices that the port has gone. mad_notices_get_stats() may be
+ * called in the callback with MAD_NOTICE_END, too. May be called from any thread, and from a
+ * callback. NULL is allowed. A thread that does not run the callback must be sure that the
+ * callback was not called with MAD_NOTICE_END, which comes without a stop if the device is
+ * gone. The same is true for mad_notices_get_stats().
  */
 void mad_notices_stop(struct mad_notices *notices);
 

@@ -90,7 +90,8 @@ struct mad_sa_table;
  * SubnAdmGetTable (IBA 15.4.6): all records that match. If no record matches, the call succeeds
  * with an empty table.
  * -EBADMSG  the response is not a table
- * -EPROTO   the records are shorter than those of the attribute, or than query->record
+ * -EPROTO   the records are shorter than those of the attribute, or than query->record; or the
+ *           last record was cut
  */
 int mad_sa_get_table(const struct ibmad_port *port, struct mad_sa_query *query,
 		     struct mad_sa_table **table);

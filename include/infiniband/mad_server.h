@@ -106,10 +106,11 @@ int mad_server_start(struct mad_async *async, const struct mad_server_options *o
 		     mad_server_fn *callback, void *arg, struct mad_server **server);
 
 /**
- * Stops a server. When the call returns, the callback does not run, unless it is the caller,
- * and is not called again. Requests that wait for the callback are dropped without a response.
- * Requests that the program holds stay valid until it drops them. Responses by RMPP that are
- * being sent may be lost. NULL is allowed.
+ * Stops a server, which does not exist any more afterwards. mad_async_destroy() does the same
+ * with all servers of the engine: stop none of them later. When the call returns, the callback
+ * does not run, unless it is the caller, and is not called again. Requests that wait for the
+ * callback are dropped without a response. Requests that the program holds stay valid until it
+ * drops them. Responses by RMPP that are being sent may be lost. NULL is allowed.
  */
 void mad_server_stop(struct mad_server *server);
 

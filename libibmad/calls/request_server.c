@@ -572,6 +572,12 @@ EXPORT void mad_server_stop(struct mad_server *server)
 	port_leave_last(port, cancel_state);
 }
 
+void server_count(const struct mad_server *server, struct mad_server_stats *stats)
+{
+	*stats = server->stats;
+	stats->held = server->open - server->stats.queued;
+}
+
 EXPORT int mad_server_get_stats(struct mad_server *server, struct mad_server_stats *stats,
 				size_t size)
 {
@@ -581,8 +587,7 @@ EXPORT int mad_server_get_stats(struct mad_server *server, struct mad_server_sta
 	if (!server || !stats)
 		return -EINVAL;
 	cancel_state = port_enter(server->port);
-	now = server->stats;
-	now.held = server->open - now.queued;
+	server_count(server, &now);
 	port_leave(server->port, cancel_state);
 	memset(stats, 0, size);
 	memcpy(stats, &now, size < sizeof(now) ? size : sizeof(now));

@@ -9,6 +9,8 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* Of the header (IBA 13.6.2.1, 15.2.1.1). */
 #define ATTRIBUTE_OFFSET_OFFS 44
@@ -22,10 +24,44 @@ static bool is_table(const struct mad_message *message)
 	       message->mad[RMPP_FLAGS_OFFS] & IB_RMPP_FLAG_ACTIVE;
 }
 
+static bool is_zero(const uint8_t *bytes, size_t size)
+{
+	while (size && !bytes[size - 1])
+		size--;
+	return !size;
+}
+
+/*
+ * What follows the whole records: padding, or a record that lacks only its padding and gets it.
+ * Anything else is a record that was cut.
+ */
+static int take_rest(struct mad_sa_table *table, size_t least)
+{
+	struct mad_message *message = &table->message;
+	size_t at = IB_SA_DATA_OFFS + table->count * table->record_size;
+	size_t rest = message->length - at;
+	uint8_t *longer;
+
+	if (is_zero(message->mad + at, rest))
+		return 0;
+	if (!least)
+		least = table->record_size - (ATTRIBUTE_OFFSET_UNIT - 1);
+	if (rest < least)
+		return -EPROTO;
+	longer = realloc(message->mad, at + table->record_size);
+	if (!longer)
+		return -ENOMEM;
+	message->mad = longer;
+	memset(longer + message->length, 0, table->record_size - rest);
+	table->count++;
+	return 0;
+}
+
 int sa_table_parse(struct mad_sa_table *table, size_t least)
 {
 	const uint8_t *mad = table->message.mad;
 	size_t data;
+	int err;
 
 	if (!is_table(&table->message))
 		return -EBADMSG;
@@ -35,8 +71,11 @@ int sa_table_parse(struct mad_sa_table *table, size_t least)
 	table->record_size = (size_t)get16(mad, ATTRIBUTE_OFFSET_OFFS) * ATTRIBUTE_OFFSET_UNIT;
 	if (!table->record_size || table->record_size < least)
 		return -EPROTO;
-	table->count = data / table->record_size; /* what is left over is padding */
-	return 0;
+	table->count = data / table->record_size;
+	err = take_rest(table, least);
+	if (err)
+		table->count = 0;
+	return err;
 }
 
 EXPORT size_t mad_sa_table_count(const struct mad_sa_table *table)

@@ -3,7 +3,7 @@
 /* Notices as a line of text. */
 
 #include "base/export.h"
-#include "fields/text.h"
+#include "mad/status_text.h"
 
 #include <infiniband/mad_link.h>
 #include <infiniband/mad_notice.h>
@@ -202,7 +202,7 @@ static void put_result(struct text *text, const struct mad_notice *notice, const
 	if (!notice->error) {
 		text_string(text, good);
 	} else if (notice->error == -EIO && notice->status) {
-		put_hex(text, "the SA responds with status ", notice->status, 4);
+		text_status(text, IB_SA_CLASS, notice->status);
 	} else if (notice->error == -ENETDOWN) {
 		text_string(text, "the local port is not Active, or has no SM");
 	} else {

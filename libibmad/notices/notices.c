@@ -8,6 +8,7 @@
 
 #include "base/export.h"
 #include "calls/engine.h"
+#include "calls/request_server.h"
 #include "mad/mad_wire.h"
 #include "mad/mgmt_class.h"
 #include "notices/inform_info.h"
@@ -44,7 +45,8 @@ struct counts {
 struct mad_notices {
 	struct engine_timer timer;
 	struct mad_async *engine;
-	struct mad_server *server;
+	struct mad_server *server;           /* NULL: it was stopped */
+	struct mad_server_stats last_server; /* its counts when it was stopped */
 	mad_notice_fn *callback;
 	void *arg;
 	int64_t renew_us, poll_us;
@@ -117,12 +119,24 @@ static void tell(struct mad_notices *notices, const struct mad_notice *notice)
 
 /* --- the end -------------------------------------------------------------------- */
 
+/* Until the callback returns, it and other threads may read the counts. */
+static void stop_server(struct mad_notices *notices)
+{
+	struct mad_server *server = notices->server;
+	int cancel_state = engine_enter(notices->engine);
+
+	server_count(server, &notices->last_server);
+	notices->server = NULL;
+	engine_leave(notices->engine, cancel_state);
+	mad_server_stop(server);
+}
+
 static void finish(struct mad_notices *notices, int error, unsigned status)
 {
 	const struct mad_notice notice = {
 		.kind = MAD_NOTICE_END, .error = error, .status = status};
 
-	mad_server_stop(notices->server);
+	stop_server(notices);
 	tell(notices, &notice);
 	free(notices);
 }
@@ -614,10 +628,15 @@ EXPORT int mad_notices_get_stats(struct mad_notices *notices, struct mad_notices
 {
 	struct mad_server_stats server;
 	struct mad_notices_stats now;
+	int cancel_state;
 
 	if (!notices || !stats)
 		return -EINVAL;
-	mad_server_get_stats(notices->server, &server, sizeof(server));
+	cancel_state = engine_enter(notices->engine);
+	server = notices->last_server;
+	if (notices->server)
+		server_count(notices->server, &server);
+	engine_leave(notices->engine, cancel_state);
 	now = (struct mad_notices_stats){
 		.reports = notices->counts.reports,
 		.confirmed = notices->counts.confirmed,

@@ -25,6 +25,7 @@ static struct {
 	int error, end_error;
 	unsigned status;
 	struct mad_notice trap, port;
+	struct mad_notices_stats last; /* when they ended */
 	bool stop_in_callback, stop_run_in_callback;
 } told;
 
@@ -95,6 +96,7 @@ static void tell(struct mad_notices *from, const struct mad_notice *notice, void
 	case MAD_NOTICE_END:
 		told.ends++;
 		told.end_error = notice->error;
+		assert_int_equal(mad_notices_get_stats(from, &told.last, sizeof(told.last)), 0);
 		notices = NULL;
 		return;
 	}
@@ -507,6 +509,10 @@ static void a_report_that_is_repeated_is_confirmed_and_not_handed_out(void **sta
 	assert_int_equal(told.traps, 3);
 	/* the second one came while the first one waited for the callback */
 	assert_true(confirmations() >= 5);
+	mad_notices_stop(notices);
+	PROCESS_UNTIL(told.ends);
+	assert_int_equal(told.last.reports, 3);
+	assert_int_equal(told.last.duplicates, 3);
 }
 
 static void a_confirmation_that_cannot_be_sent_is_sent_for_the_repeated_report(void **state)

@@ -189,13 +189,50 @@ static void padding_is_no_record(void **state)
 	(void)state;
 	sa.attribute_offset = 14;
 	sa.data_size = 3 * 112 + 111;
+	memset(records + 3 * 112, 0, 111);
 	assert_int_equal(mad_sa_get_table(fixture.port, &query, &table), 0);
 	assert_int_equal(mad_sa_table_count(table), 3);
 	mad_sa_table_free(table);
 	sa.data_size = 111;
+	memset(records, 0, 111);
 	assert_int_equal(mad_sa_get_table(fixture.port, &query, &table), 0);
 	assert_int_equal(mad_sa_table_count(table), 0);
 	mad_sa_table_free(table);
+}
+
+/* A NodeRecord has 108 bytes, and 4 of padding. */
+static void the_last_record_may_lack_its_padding(void **state)
+{
+	static const uint8_t zeros[4];
+	struct mad_sa_query query = {.attribute = IB_SA_ATTR_NODERECORD, .sa = &sa_address};
+	struct mad_sa_table *table;
+
+	(void)state;
+	sa.attribute_offset = 14;
+	sa.data_size = 3 * 112 + 108;
+	assert_int_equal(mad_sa_get_table(fixture.port, &query, &table), 0);
+	assert_int_equal(mad_sa_table_count(table), 4);
+	assert_memory_equal((uint8_t *)mad_sa_table_record(table, 3) + 108, zeros, 4);
+	mad_sa_table_free(table);
+	sa.data_size = 108;
+	assert_int_equal(mad_sa_get_table(fixture.port, &query, &table), 0);
+	assert_int_equal(mad_sa_table_count(table), 1);
+	mad_sa_table_free(table);
+}
+
+static void a_table_whose_last_record_was_cut_is_an_error(void **state)
+{
+	static const unsigned cut[] = {1, 8, 56, 107};
+	struct mad_sa_query query = {.attribute = IB_SA_ATTR_NODERECORD, .sa = &sa_address};
+	struct mad_sa_table *table;
+
+	(void)state;
+	sa.attribute_offset = 14;
+	for (size_t i = 0; i < sizeof(cut) / sizeof(*cut); i++) {
+		sa.data_size = 3 * 112 + cut[i];
+		assert_int_equal(mad_sa_get_table(fixture.port, &query, &table), -EPROTO);
+		assert_null(table);
+	}
 }
 
 static void records_that_are_too_short_are_not_believed(void **state)
@@ -217,9 +254,9 @@ static void records_that_are_too_short_are_not_believed(void **state)
 	size_t i;
 
 	(void)state;
-	sa.data_size = 1000;
 	for (i = 0; i < sizeof(attributes) / sizeof(*attributes); i++) {
 		query.attribute = attributes[i].attribute;
+		sa.data_size = 5 * 8 * attributes[i].least;
 		sa.attribute_offset = attributes[i].least - 1;
 		assert_int_equal(mad_sa_get_table(fixture.port, &query, &table), -EPROTO);
 		assert_null(table);
@@ -229,6 +266,7 @@ static void records_that_are_too_short_are_not_believed(void **state)
 		mad_sa_table_free(table);
 	}
 	/* what is looked for is of the record's size, too */
+	sa.data_size = 1000;
 	query.record = records;
 	query.record_size = 200;
 	sa.attribute_offset = 24;
@@ -514,6 +552,8 @@ int main(void)
 		TEST(a_short_table_fits_into_less_than_a_mad),
 		TEST(a_table_may_be_empty),
 		TEST(padding_is_no_record),
+		TEST(the_last_record_may_lack_its_padding),
+		TEST(a_table_whose_last_record_was_cut_is_an_error),
 		TEST(records_that_are_too_short_are_not_believed),
 		TEST(what_is_no_table_is_not_believed),
 		TEST(a_status_comes_back),
