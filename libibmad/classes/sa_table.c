@@ -44,9 +44,7 @@ static int take_rest(struct mad_sa_table *table, size_t least)
 
 	if (is_zero(message->mad + at, rest))
 		return 0;
-	if (!least)
-		least = table->record_size - (ATTRIBUTE_OFFSET_UNIT - 1);
-	if (rest < least)
+	if (rest < least || table->record_size - rest >= ATTRIBUTE_OFFSET_UNIT)
 		return -EPROTO;
 	longer = realloc(message->mad, at + table->record_size);
 	if (!longer)
