@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Does one kind of work, so many times, for tests/bench/instructions to count what a call
- * costs. The library is whichever libibmad.so.5 the loader finds.
+ * Does one kind of work many times: tests/bench/instructions counts the cost of a call. The
+ * library is the libibmad.so.5 that the loader finds.
  */
 
 #include <infiniband/mad.h>
@@ -17,7 +17,7 @@ static uint8_t image[1024];
 static char text[16384];
 static volatile uint64_t sink;
 
-/* Calls a work unit makes; the count is per call. */
+/* Calls of one round; the result is per call. */
 static unsigned long get_fields(void)
 {
 	unsigned long calls = 0;
@@ -78,7 +78,7 @@ static unsigned long dump_perfcounters_ext(void)
 	return 1;
 }
 
-/* A device that takes everything and has something to read at all times. */
+/* A device that accepts every write and always has data to read. */
 static int device;
 static uint8_t message[sizeof(struct ib_user_mad) + IB_MAD_SIZE];
 

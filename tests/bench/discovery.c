@@ -4,7 +4,7 @@
  * discovery [MILLISECONDS]: discovers the fabric, and prints what its memory is for a node and
  * for a port. MILLISECONDS is the timeout of an attempt.
  *
- * Only the memory that the program has at the end counts, without the engine. All of the memory
+ * The program counts only the memory in use at the end, without the engine. All of the memory
  * is divided by the number of nodes, and then by the number of ports.
  */
 #include <infiniband/mad_fabric.h>
@@ -19,7 +19,7 @@
 #endif
 #endif
 
-/* Bytes in use; 0: not known. */
+/* Bytes in use; 0: unknown. */
 static size_t used(void)
 {
 #ifdef HAS_MALLINFO2

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * engine-async COUNT [DEAD]: as many Get(NodeInfo) through the asynchronous engine as
- * engine-calls makes one by one. With DEAD so many nodes are, and each request has one attempt
- * of 1,000 ms. Prints the seconds, the requests that stayed unanswered, the MADs sent again,
- * the quickest answer's microseconds, and the bytes of the heap for each request while all of
- * them are open.
+ * engine-async COUNT [DEAD]: sends as many Get(NodeInfo) by the asynchronous engine as
+ * engine-calls sends by blocking calls. DEAD of the nodes are dead; each request then has one
+ * attempt of 1,000 ms. Prints the seconds, the requests without a response, the
+ * retransmissions, the microseconds of the shortest round trip, and the bytes of the heap for
+ * each request while all requests are open.
  */
 #include "engine-routes.h"
 

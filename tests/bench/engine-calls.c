@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * engine-calls COUNT [THREADS]: prints how many blocking calls of mad_rpc() a second, and how
- * many microseconds of the processor each takes. A call is Get(NodeInfo) along a directed
- * route of engine-routes.h; THREADS share a port. It uses what every libibmad.so.5 has, so
- * that the same program runs with any of them.
+ * engine-calls COUNT [THREADS]: prints the number of blocking calls of mad_rpc() a second, and
+ * the microseconds of the processor for each. A call is Get(NodeInfo) along a directed route of
+ * engine-routes.h. THREADS threads share a port. The program uses only functions that every
+ * libibmad.so.5 has, so that it runs with any of them.
  */
 #include "engine-routes.h"
 
@@ -19,7 +19,7 @@ struct caller {
 	pthread_t thread;
 	struct ibmad_port *port;
 	unsigned first, count;
-	unsigned failed; /* for another reason than time */
+	unsigned failed; /* failed, but did not time out */
 };
 
 static double now(clockid_t clock)
@@ -45,7 +45,7 @@ static void *call(void *arg)
 	return NULL;
 }
 
-/* Has the callers call, side by side when there are several. Returns how many failed. */
+/* Runs the callers, in parallel if there are several. Returns how many failed. */
 static unsigned run(struct caller *callers, unsigned count)
 {
 	unsigned failed = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Whom the engine's benchmark asks, and what. */
+/* The destinations and requests of the engine's benchmark. */
 #ifndef ENGINE_ROUTES_H
 #define ENGINE_ROUTES_H
 
@@ -9,9 +9,10 @@
 #define NODES 1000
 
 /*
- * Up from host-1 to a core switch and down to one of the 1,024 hosts of fat-tree:16,3: six
- * links, whoever it is. A leaf's ports 1 to 8 lead to its hosts, 9 to 16 up; so do those of
- * the switches above, in each of 16 pods; a core switch's port leads to the pod of its number.
+ * A route from host-1 up to a core switch and down to one of the 1,024 hosts of fat-tree:16,3.
+ * Each route has six links. A leaf's ports 1 to 8 lead to its hosts, ports 9 to 16 up; so do
+ * those of the switches above, in each of 16 pods. A core switch's port leads to the pod of
+ * that number.
  */
 static inline ib_portid_t route_to(unsigned host)
 {

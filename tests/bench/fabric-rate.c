@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * fabric-rate WINDOW COUNT [LID]: how many Get(NodeInfo) a second are answered when that many
- * are kept under way. Without a LID the node's own SMA is asked, by a directed route of no
- * hops.
+ * fabric-rate WINDOW COUNT [LID]: prints the number of responses to Get(NodeInfo) a second with
+ * WINDOW requests in flight. Without a LID the destination is the node's own SMA, by a directed
+ * route of no hops.
  */
 #include <infiniband/umad.h>
 

@@ -44,10 +44,10 @@ static struct mad_async *async;
 static ib_portid_t sa, self;
 static int node_count, host_lids[MOST_NODES + 1];
 
-/* What was called back so far. */
+/* The completions so far. */
 static struct {
 	atomic_uint others, wanted, failed;
-	double latest; /* when the last wanted one was */
+	double latest; /* the time of the last wanted completion */
 } ends;
 
 static double now(void)
@@ -79,7 +79,7 @@ static void wanted_came(struct mad_async *engine, const struct mad_reply *reply,
 	ends.latest = now();
 }
 
-/* A node's name: host-N is kept by its number. */
+/* A node's name: the program stores the number of host-N. */
 static void name_came(struct mad_async *engine, const struct mad_reply *reply, void *arg)
 {
 	unsigned number;
@@ -163,7 +163,7 @@ static void find_hosts(void)
 	mad_async_run(async);
 }
 
-/* Processes until so many wanted requests were called back. */
+/* Processes until so many wanted requests are complete. */
 static void process_until(unsigned wanted)
 {
 	struct pollfd fd = {.fd = mad_async_poll_fd(async), .events = POLLIN};
@@ -174,7 +174,7 @@ static void process_until(unsigned wanted)
 	}
 }
 
-/* --- what is measured ----------------------------------------------------------- */
+/* --- measurements --------------------------------------------------------------- */
 
 static void print_wait(double start)
 {
@@ -229,7 +229,7 @@ static void *run_engine(void *arg)
 	return NULL;
 }
 
-/* Calls beside an engine that runs: what was called back in the longest one. */
+/* Calls in parallel with a running engine: the completions during the longest call. */
 static int measure_call(const char *where)
 {
 	double longest = 0, start;

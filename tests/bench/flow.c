@@ -4,20 +4,20 @@
  * flow [--samples FILE] WORK ATTEMPTS [WINDOW LIMIT]: sends requests, with so many attempts of
  * 1,000 ms. WORK is
  *
- *   NODES        asks the nodes of LIDs 1 .. NODES for NodeInfo, then for PortInfo and
+ *   NODES        reads NodeInfo of LIDs 1 .. NODES, then PortInfo and
  *                PortCounters of each port, all by LID
- *   discovery    finds the fabric by directed routes: NodeInfo, PortInfo of each port, and
+ *   discovery    discovers the fabric by directed routes: NodeInfo, PortInfo of each port, and
  *                NodeInfo of the node behind it
- *   paths:COUNT  asks the SA for so many paths from this port, all at once
+ *   paths:COUNT  requests COUNT paths from this port from the SA, all at once
  *
  * WINDOW requests are in flight by each queue pair and LIMIT to each node; without them the
  * engine decides. Prints the seconds, the requests, the MADs sent and the requests without a
  * response.
  *
  * With --samples, a line is written to FILE every millisecond: the time of day in seconds; the
- * window, the requests in flight, 1 in silence, the shortest and the smoothed round trip in
- * microseconds, the responses a second, and the late MADs judged lost by a full queue and by
- * links, of SMPs; the same of GMPs.
+ * window, the requests in flight, 1 if the fabric is silent, the shortest and the smoothed
+ * round trip in microseconds, the responses a second, and the late MADs judged lost by a full
+ * queue and by links, of SMPs; the same of GMPs.
  */
 #define _GNU_SOURCE /* tdestroy() */
 
@@ -113,16 +113,16 @@ static void ask_nodes(struct mad_async *async, unsigned nodes)
 
 /* --- discovery ------------------------------------------------------------------ */
 
-/* What a request by a directed route is for. */
+/* The purpose of a request by a directed route. */
 struct visit {
 	uint64_t guid;
 	ib_dr_path_t route;
 	unsigned type, ports;
 	unsigned entry; /* the port by which the route enters the node */
-	unsigned port;  /* that the request is about */
+	unsigned port;  /* the port whose PortInfo is read */
 };
 
-static void *guids; /* of the nodes that were found, a tree */
+static void *guids; /* GUIDs of the discovered nodes, a tree */
 
 static mad_async_fn found, port_came;
 
@@ -178,7 +178,7 @@ static void found(struct mad_async *async, const struct mad_reply *reply, void *
 		ask_directed(async, &visit, IB_ATTR_PORT_INFO, visit.port, port_came);
 }
 
-/* Goes on through the port; adapters forward nothing (IBA 14.2.2), but for this one's own. */
+/* Continues through the port. CAs forward nothing (IBA 14.2.2), except the local CA. */
 static void port_came(struct mad_async *async, const struct mad_reply *reply, void *arg)
 {
 	struct visit visit = *(struct visit *)arg;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Makes one call of libibumad, for tests/bench/syscalls to count what it asks of the
- * kernel. */
+/* Makes one call of libibumad; tests/bench/syscalls counts its system calls. */
 
 #include <infiniband/umad.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * usage FILE PROGRAM [ARGUMENT ...]: runs a program, and writes to FILE what it took: seconds,
- * seconds of the processor, and KiB of memory at most. Exits with the program's status, with
- * 128 and the number of the signal that ended it, or with 125 if it cannot run.
+ * usage FILE PROGRAM [ARGUMENT ...]: runs a program, and writes to FILE its seconds, its
+ * processor seconds and its largest memory in KiB. Exits with the program's status, with 128
+ * and the number of the signal that ended it, or with 125 if it cannot run.
  */
 #define _GNU_SOURCE /* wait4() */
 

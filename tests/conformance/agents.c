@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Registering agents: who may have what, beside whom. */
+/* Registering agents: which registrations the kernel accepts beside others. */
 #include "check.h"
 #include "kernel_abi.h"
 #include "mads.h"
@@ -31,7 +31,10 @@ static struct ib_user_mad_reg_req2 server_of(uint8_t mgmt_class, uint8_t method)
 	return request;
 }
 
-/* Past libibumad, which would refuse some by itself. The agent's id, or the negative errno. */
+/*
+ * By ioctl: libibumad would reject some of these. Returns the agent's number, or the negative
+ * errno.
+ */
 static int ask(struct ib_user_mad_reg_req2 request)
 {
 	return ioctl(fd, IB_USER_MAD_REGISTER_AGENT2, &request) ? -errno : (int)request.id;
@@ -215,7 +218,7 @@ static void only_what_is_registered_is_unregistered(void)
 	expect_equal(umad_unregister(fd, 0), -EINVAL);
 }
 
-/* Of 128 methods, in longs of whatever size. */
+/* 128 methods as longs of the machine's size. */
 static void a_mask_reaches_to_method_127(void)
 {
 	opened();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Opening a port loads ib_umad where it is not. */
+/* Opening a port loads ib_umad if it is not loaded. */
 #include "check.h"
 #include "world.h"
 
@@ -10,7 +10,7 @@
 
 #define NOBODY 65534
 
-static struct port port; /* as it was while the module was there */
+static struct port port; /* the port while the module was loaded */
 
 static void unloaded(void)
 {

@@ -12,9 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define WORTH_TELLING 100 /* ms that a check took */
+#define WORTH_TELLING 100 /* ms; longer checks are reported with their time */
 #define CANNOT        77
-#define LIMIT         240 /* seconds: what takes longer hangs */
+#define LIMIT         240 /* seconds; a check that takes longer hangs */
 
 static void __attribute__((format(printf, 2, 0)))
 say(const char *kind, const char *format, va_list arguments)
@@ -151,7 +151,7 @@ void *allocate(size_t bytes)
 	return memory;
 }
 
-/* In a process group of its own: what it started goes with it. */
+/* The check has its own process group: its child processes end with it. */
 static int run_alone(const struct check *check)
 {
 	pid_t child;
@@ -168,7 +168,7 @@ static int run_alone(const struct check *check)
 	if (child < 0 || waitpid(child, &status, 0) != child)
 		return 1;
 	kill(-child, SIGKILL);
-	while (waitpid(-1, NULL, 0) > 0) /* what it left is ours now */
+	while (waitpid(-1, NULL, 0) > 0) /* orphans of the check are our children now */
 		;
 	if (WIFEXITED(status))
 		return WEXITSTATUS(status);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Checks as small as a virtual machine wants them: no library beside libc. Each check is a
- * child process of its own, so that what one leaves open, registered or hanging is no other's
- * trouble.
+ * A small test framework for a virtual machine: it needs only libc. Each check is a child
+ * process, so that descriptors, agents or hangs of a check do not affect the others.
  */
 #ifndef CONFORMANCE_CHECK_H
 #define CONFORMANCE_CHECK_H
@@ -16,7 +15,7 @@
 struct check {
 	const char *name;
 	void (*run)(void);
-	bool alone; /* it needs one port, sends nothing and changes nothing */
+	bool alone; /* needs one port, sends nothing and changes nothing */
 };
 
 #define CHECK(function)                    \
@@ -29,32 +28,32 @@ struct check {
 	}
 
 /*
- * Runs them one after the other and says what became of each. Returns the program's exit
- * status: 1 if one failed, 77 if this world can do none of them, otherwise 0. With
- * CONFORMANCE_PORT in the environment (world.h) only those that are CHECK_ALONE.
+ * Runs the checks in sequence and prints the result of each. Returns the program's exit status:
+ * 1 if one failed, 77 if this environment can run none of them, otherwise 0. If the variable
+ * CONFORMANCE_PORT is set (world.h), runs only those that are CHECK_ALONE.
  */
 int run_checks(const struct check *checks, size_t count);
 
-/* Ends a check that cannot be made in this world. */
+/* Ends a check that this environment cannot run. */
 void cannot(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 
 /*
- * Ends a check of what this kernel does not do, although this world could. The text is the
- * fact, and the caller has observed it: kernels are not told apart by their version.
+ * Ends a check of something that this kernel does not do. The text states what the check has
+ * observed: a check does not look at the version of the kernel.
  */
 void not_on_this_kernel(const char *format, ...)
 	__attribute__((format(printf, 1, 2), noreturn));
 
-/* A figure or fact that the check came by. */
+/* Prints a number or fact that the check has measured. */
 void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* What is not as expected ends the check; from any of its threads. */
+/* A failed expectation ends the check; any of its threads may call these. */
 #define expect(condition) expect_true(condition, #condition, __FILE__, __LINE__)
 #define expect_equal(actual, expected) \
 	expect_number((long long)(actual), (long long)(expected), #actual, __FILE__, __LINE__)
 #define expect_bytes(actual, expected, count) \
 	expect_same(actual, expected, count, #actual, __FILE__, __LINE__)
-/* A call that says -1 and sets errno. */
+/* A call that returns -1 and sets errno. */
 #define expect_errno(call, error) expect_failure(call, error, #call, __FILE__, __LINE__)
 
 void expect_true(bool condition, const char *text, const char *file, int line);
@@ -64,15 +63,15 @@ void expect_same(const void *actual, const void *expected, size_t count, const c
 		 const char *file, int line);
 void expect_failure(long long result, int error, const char *text, const char *file, int line);
 
-/* A child process that runs a function; it must end with status 0. */
+/* A child process that runs a function; the child must exit with status 0. */
 int start_child(void (*run)(void *), void *argument);
 void expect_child(int child);
 
-/* CLOCK_MONOTONIC in milliseconds, and a pause. */
+/* CLOCK_MONOTONIC in milliseconds; a sleep. */
 int64_t now_ms(void);
 void pause_ms(unsigned milliseconds);
 
-/* malloc() that does not fail, zeroed. */
+/* Zeroed memory; ends the check if there is none. */
 void *allocate(size_t bytes);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* A request, its answer, and what the headers of both say. */
+/* A request, its response, and the headers of both. */
 #include "check.h"
 #include "mads.h"
 
@@ -12,7 +12,7 @@
 #include <sys/select.h>
 
 static int from, to;          /* descriptors of the two ports */
-static int asking, answering; /* agents on them */
+static int asking, answering; /* agents on the two descriptors */
 static void *umad;
 
 static void opened(void)
@@ -52,7 +52,7 @@ static void receive_answer(uint32_t tid)
 	expect_equal(tid_of(umad), tid);
 }
 
-/* What read() says of a MAD that came from a port. */
+/* Checks the header that read() returns with a MAD from a port. */
 static void expect_header(const struct port *sender)
 {
 	const struct ib_user_mad *header = umad;
@@ -105,7 +105,7 @@ static void the_upper_half_of_a_transaction_id_is_the_agents(void)
 	second = tid_high_of(umad);
 	expect(first != second);
 	answer();
-	receive_answer(1); /* and the answer is the second agent's */
+	receive_answer(1); /* and the second agent receives the response */
 }
 
 static void a_grh_comes_with_its_sender(void)
@@ -163,7 +163,7 @@ static void a_method_that_no_one_asked_for_does_not_come(void)
 	set_mad(umad, METHOD_SEND, 6);
 	set_destination(umad, &there);
 	send_mad(from, asking, umad, MAD, 0, 0);
-	ask(7); /* overtakes nothing: the other would be there by now */
+	ask(7); /* MADs stay in order: the first one would be here by now */
 	receive_request();
 	expect_equal(tid_of(umad), 7);
 	expect_equal(umad_recv(to, umad, &length, 0), -EWOULDBLOCK);
@@ -181,7 +181,7 @@ static void each_of_two_programs_gets_its_own_answers(void)
 	ask(9);
 	from = other_fd;
 	asking = other_agent;
-	ask(9); /* the same id on another descriptor is another transaction */
+	ask(9); /* the same TID on another descriptor is another transaction */
 	for (int i = 0; i < 2; i++) {
 		receive_request();
 		answer();
@@ -228,12 +228,15 @@ static void another_agents_transaction_may_have_the_same_id(void)
 	receive_answer(12);
 }
 
-/* On the way MADs may overtake each other; but what is over first is read first. */
+/*
+ * MADs may change their order in the network, but completed ones are read in order of
+ * completion.
+ */
 static void what_is_over_first_is_read_first(void)
 {
 	opened();
 	for (uint32_t tid = 0; tid < 3; tid++) {
-		set_mad(umad, METHOD_SEND, tid); /* to nobody */
+		set_mad(umad, METHOD_SEND, tid); /* no program receives it */
 		set_destination(umad, &there);
 		send_mad(from, asking, umad, MAD, 150 - (int)tid * 50, 0);
 	}
@@ -338,9 +341,9 @@ static void a_read_that_may_block_waits_for_an_answer(void)
 	expect_child(child);
 }
 
-#define REQUESTS 20 /* more than some kernels have in flight */
+#define REQUESTS 20 /* more than some kernels allow in flight */
 
-/* Keeps those that come until none has come for a while. */
+/* Collects responses until none arrives for a while. */
 static int receive_requests(void *requests[REQUESTS])
 {
 	int count = 0;
@@ -374,7 +377,7 @@ static void each_of_20_sa_requests_has_its_response(void)
 		make_answer(requests[i]);
 		send_mad(to, answering, requests[i], MAD, 0, 0);
 	}
-	for (; i < REQUESTS; i++) { /* the others follow */
+	for (; i < REQUESTS; i++) { /* the other responses follow */
 		receive_mad(to, umad, MAD, answering);
 		answer();
 	}
@@ -388,7 +391,7 @@ static void each_of_20_sa_requests_has_its_response(void)
 
 #define PERF_MGT      0x04
 #define PORT_COUNTERS 0x12
-#define NO_ATTRIBUTE  0x77 /* the class has no such attribute */
+#define NO_ATTRIBUTE  0x77 /* an attribute that the class does not have */
 #define ATTRIBUTE_END 17   /* the lower byte of the attribute's ID */
 
 static void ask_for_attribute(uint8_t attribute, int timeout_ms)
@@ -401,7 +404,7 @@ static void ask_for_attribute(uint8_t attribute, int timeout_ms)
 	send_mad(from, asking, umad, MAD, timeout_ms, 0);
 }
 
-/* A device may have an agent of its own for this class. */
+/* A device may have an own agent for this class. */
 static void a_request_of_performance_management_reaches_its_agent(void)
 {
 	long methods[16 / sizeof(long)] = {1L << METHOD_GET};
@@ -424,7 +427,7 @@ static void a_request_of_performance_management_reaches_its_agent(void)
 	ask_for_attribute(NO_ATTRIBUTE, 1000);
 	expect_equal(receive_mad(to, umad, MAD, answering), MAD);
 	if (((uint8_t *)umad_get_mad(umad))[ATTRIBUTE_END] == PORT_COUNTERS)
-		return; /* it was only late */
+		return; /* the response was only late */
 	not_on_this_kernel("a Get of PortCounters reaches no agent and has no response");
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The monitor tells of devices that go and come. */
+/* The monitor reports devices that are removed and added. */
 #include "check.h"
 #include "world.h"
 
@@ -18,7 +18,7 @@ static void opened(void)
 	expect_equal(umad_monitor_open(&monitor), 0);
 }
 
-/* Waits for an event of that type on the other port's device. */
+/* Waits for an event of that type for the other port's device. */
 static void expect_event(enum umad_event_type type, struct umad_event *event)
 {
 	struct pollfd pollfd = {.fd = umad_monitor_get_fd(monitor), .events = POLLIN};

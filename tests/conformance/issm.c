@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The IsSM bit: one program holds it, others are refused or wait. */
+/* The IsSM bit: one program holds it; other programs fail or wait. */
 #include "check.h"
 #include "world.h"
 
@@ -73,7 +73,7 @@ static void a_second_holder_waits(void)
 	expect(first >= 0);
 	child = fork();
 	if (child == 0) {
-		expect_equal(umad_close_issm(first), 0); /* its copy of the descriptor */
+		expect_equal(umad_close_issm(first), 0); /* a copy of the descriptor */
 		hold_and_release(NULL);
 		exit(0);
 	}

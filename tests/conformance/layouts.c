@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The two layouts of the header before a MAD: 64 bytes with a P_Key index, and the 56 that a
- * program gets which does not ask for one. By raw calls on a device of their own, so that no
- * library asks.
+ * The two layouts of the header before a MAD: 64 bytes with a P_Key index, and 56 bytes for a
+ * program that does not enable the P_Key index. Raw calls on a separate descriptor, because a
+ * library enables it.
  */
 #include "check.h"
 #include "kernel_abi.h"
@@ -57,10 +57,10 @@ static void wait_for_data(int fd)
 	expect_equal(pollfd.revents, POLLIN);
 }
 
-/* A request to the other port, as the layout with that header has it. */
+/* A request to the other port, in the layout with that header. */
 static void make_request(uint8_t *packet, size_t header, int agent)
 {
-	/* libibumad's buffer, whatever layout it has, holds the address in the same place */
+	/* libibumad's buffer has the address at the same offset in both layouts */
 	void *umad = new_umad(MAD);
 	uint32_t id = (uint32_t)agent, timeout = 20000;
 
@@ -87,7 +87,7 @@ static void expect_mad(const uint8_t *packet, size_t header)
 	expect_bytes(packet + header + DATA, expected + HEADER + DATA, MAD - DATA);
 }
 
-/* One request and its answer: what each side writes and reads has the header of its layout. */
+/* One request and its response: each side writes and reads the header of its layout. */
 static void converse(int from, size_t header, int to, size_t other_header)
 {
 	uint8_t packet[HEADER + MAD];

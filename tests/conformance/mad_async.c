@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Many requests of libibmad under way at once. */
+/* Many requests of libibmad in flight at once. */
 #include "check.h"
 #include "rpc.h"
 
@@ -30,7 +30,7 @@ static void closed(void)
 	mad_rpc_close_port(port);
 }
 
-/* The request's number is in its first bytes, and has to come back there. */
+/* The first bytes have the request's number; the response must have it, too. */
 static void came(struct mad_async *engine, const struct mad_reply *reply, void *arg)
 {
 	uint32_t number = (uint32_t)(uintptr_t)arg;

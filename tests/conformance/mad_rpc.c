@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Blocking requests of libibmad, from one process to a server in another. */
+/* Blocking requests of libibmad, from one process to a server in another process. */
 #include "check.h"
 #include "mads.h"
 #include "rpc.h"
@@ -8,7 +8,7 @@
 #include <infiniband/mad_async.h>
 #include <pthread.h>
 
-#define PATIENCE 5000 /* ms for what will be answered */
+#define PATIENCE 5000 /* ms for a request that has a response */
 #define THREADS  8
 
 static struct ibmad_port *port;
@@ -89,8 +89,7 @@ static int64_t ask_in_vain_for(int timeout_ms)
 	return now_ms() - started;
 }
 
-/* The kernel of a busy virtual machine may report a time-out early: once in ten must be right.
- */
+/* The kernel of a busy virtual machine may report a timeout early: one of ten must be right. */
 static void what_nobody_answers_is_asked_as_often_as_said(void)
 {
 	uint8_t data[SEGMENT] = {0};
@@ -178,7 +177,7 @@ static void a_long_request_is_received_whole(void)
 	stop_server(child);
 }
 
-/* A server by libibumad's calls, that sends whole messages back. */
+/* A server that uses libibumad and sends whole messages back. */
 static void echo_messages(void *ready)
 {
 	int fd = open_port(&there), id = server(fd, METHOD_GET, 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* libibmad's server side: what it takes, from whom, and how it answers. */
+/* libibmad's server side: which requests it receives, and how it responds. */
 #include "check.h"
 #include "mads.h"
 #include "rpc.h"
@@ -115,7 +115,7 @@ static void a_message_comes_whole(void)
 	set_destination(umad, &there);
 	fill(umad, DATA, 50000);
 	send_mad(fd, asking, umad, 50000, 0, 0);
-	expect(!mad_receive_via(one, PATIENCE, serving)); /* no room, and it stays */
+	expect(!mad_receive_via(one, PATIENCE, serving)); /* too small: the message stays */
 	expect_equal(errno, EMSGSIZE);
 	request = mad_receive_via(NULL, PATIENCE, serving);
 	expect(request);

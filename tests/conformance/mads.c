@@ -8,7 +8,7 @@
 #define QP1       1
 #define QKEY      0x80010000u
 #define HOP_LIMIT 64
-#define PATIENCE  30000 /* ms for what must come */
+#define PATIENCE  30000 /* ms for a MAD that must arrive */
 
 #define SA         0x03
 #define SA_VERSION 2
@@ -51,7 +51,7 @@ void set_mad_of(void *umad, uint8_t mgmt_class, uint8_t method, uint32_t tid)
 	memset(mad, 0, RMPP_END);
 	mad[0] = 1; /* base version */
 	mad[1] = mgmt_class;
-	mad[VERSION] = 1; /* of the class */
+	mad[VERSION] = 1; /* class version */
 	mad[3] = method;
 	put32(mad + TID + 4, tid);
 }

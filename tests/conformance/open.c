@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Devices as sysfs and /dev show them, and opening them. */
+/* Devices in sysfs and /dev, and opening them. */
 #include "check.h"
 #include "mads.h"
 

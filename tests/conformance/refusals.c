@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* What write() does not take. */
+/* What write() does not accept. */
 #include "check.h"
 #include "mads.h"
 
@@ -37,7 +37,7 @@ static void what_has_no_room_for_an_rmpp_header(void)
 	opened(0);
 	expect_refused(0, EINVAL);
 	expect_refused(35, EINVAL);
-	set_mad_of(umad, 0x08, METHOD_ANY, 1); /* its data begin before that */
+	set_mad_of(umad, 0x08, METHOD_ANY, 1); /* the offset of the data is smaller */
 	expect_taken(36);
 }
 
@@ -56,10 +56,10 @@ static void what_is_longer_than_a_mad_without_rmpp(void)
 	opened(0);
 	expect_refused(MAD + 1, EINVAL);
 	expect_taken(MAD);
-	set_rmpp(umad); /* an agent without it */
+	set_rmpp(umad); /* an agent without RMPP */
 	expect_refused(MAD + 1, EINVAL);
 	opened(1);
-	expect_refused(MAD + 1, EINVAL); /* its flag is not set */
+	expect_refused(MAD + 1, EINVAL); /* the RMPP flag is not set */
 	set_rmpp(umad);
 	expect_taken(MAD + 1);
 }

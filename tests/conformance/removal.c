@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* A device that goes while programs use it, and comes back. */
+/* A device that is removed while programs use it, and added again. */
 #include "check.h"
 #include "mads.h"
 
@@ -86,7 +86,7 @@ static void a_descriptor_without_device_is_good_for_nothing(void)
 	expect_equal(errno, EPIPE);
 	expect_equal(umad_unregister(fd, agent), -EINVAL);
 	bring_back();
-	expect_errno(read(fd, umad, umad_size() + MAD), EIO); /* it is no way back */
+	expect_errno(read(fd, umad, umad_size() + MAD), EIO); /* and stays so */
 	expect_equal(umad_close_port(fd), 0);
 }
 
@@ -137,7 +137,7 @@ static void when_it_is_back_all_is_as_before(void)
 	take_away();
 	bring_back();
 	device_path(&there, "umad", path_now);
-	expect(!strcmp(path, path_now)); /* even with the old one open */
+	expect(!strcmp(path, path_now)); /* even while the old descriptor is open */
 	opened();
 	expect_equal(agent, 0);
 	expect_equal(umad_poll(fd, 0), -ETIMEDOUT);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Messages of many MADs: cut up and put together by the kernel (IBA 13.6). */
+/* Messages of many MADs: the kernel segments and reassembles them (IBA 13.6). */
 #include "check.h"
 #include "mads.h"
 
 #include <string.h>
 #include <unistd.h>
 
-#define LARGEST   (1 << 20) /* bytes of data, and 1 more at times */
+#define LARGEST   (1 << 20) /* bytes of data; some messages have 1 more */
 #define ROOM      (DATA + LARGEST + 1)
 #define CLASS_END (DATA - 36) /* bytes of the class's header behind the RMPP header */
 #define FLAGS     26
@@ -59,7 +59,7 @@ static void expect_message(size_t data, int length)
 	expect_equal(number_at(PAYLOAD), (data + segments * CLASS_END));
 }
 
-/* There, and back as the answer. */
+/* The message is sent, and the response has the same data. */
 static void send_to_and_fro(size_t data)
 {
 	static uint32_t tid;
@@ -99,8 +99,7 @@ static void messages_of_1_to_50_segments(void)
 	around(1, world_is_long() ? 50 : world_is_brief() ? 3 : 10);
 }
 
-/* What a receiver lets its sender be ahead is 64 segments with this simulator and with Linux.
- */
+/* A receiver's window is 64 segments, in this simulator and in Linux. */
 static void messages_of_51_to_100_segments(void)
 {
 	opened();
@@ -156,7 +155,7 @@ static void what_does_not_fit_stays_and_says_how_long_it_is(void)
 	expect_errno(read(to, umad, umad_size() + MAD - 1), EINVAL);
 	expect_equal(umad_recv(to, umad, &length, 20000), -ENOSPC);
 	expect_equal(length, (DATA + data));
-	expect_filled(umad, DATA, MAD); /* the first segment is shown */
+	expect_filled(umad, DATA, MAD); /* the kernel returns the first segment */
 	expect_equal(tid_of(umad), 1);
 	length = (int)(DATA + data - 1);
 	expect_equal(umad_recv(to, umad, &length, 20000), -ENOSPC);

@@ -57,7 +57,7 @@ static void put_sender(uint8_t *data, const struct ib_user_mad *umad)
 		memcpy(data + 16, umad->addr.gid, 16);
 }
 
-/* The first of two requests is answered when the second has come. */
+/* The server responds to the first of two requests after the second has arrived. */
 static void serve_second(struct ibmad_port *port, const struct ib_user_mad *umad)
 {
 	static struct ib_user_mad *first;
@@ -125,7 +125,7 @@ int start_server(void)
 
 void stop_server(int child)
 {
-	expect_equal(waitpid(child, &(int){0}, WNOHANG), 0); /* it is well, up to here */
+	expect_equal(waitpid(child, &(int){0}, WNOHANG), 0); /* the child has no error so far */
 	expect_equal(kill(child, SIGKILL), 0);
 	expect_equal(waitpid(child, &(int){0}, 0), child);
 }

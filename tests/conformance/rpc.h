@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Requests of the checks' own class through libibmad, and servers for them. */
+/* Requests of the test class with libibmad, and servers for them. */
 #ifndef CONFORMANCE_RPC_H
 #define CONFORMANCE_RPC_H
 
@@ -11,24 +11,24 @@
 /* A port with a client of CLASS that can do RMPP. */
 struct ibmad_port *open_mad_port(const struct port *port);
 
-/* That port's QP1. */
+/* QP1 of that port. */
 ib_portid_t address_of(const struct port *to);
 
 /* A request of CLASS with that attribute. */
 ib_rpc_t request_of(int method, unsigned attribute, int timeout_ms);
 
 /*
- * A process that serves CLASS on the other port, by libibmad, and answers as the attribute
- * says. Killed by stop_server().
+ * A process that serves CLASS on the other port with libibmad. The attribute selects the
+ * response. stop_server() kills it.
  */
 enum attribute {
-	ECHO = 0x10,   /* what came goes back, */
-	COUNT = 0x11,  /* with the number of requests so far in its first 4 bytes, */
-	REFUSE = 0x12, /* with a status, */
-	IGNORE = 0x13, /* not at all, */
-	LENGTH = 0x14, /* with the length of the request's data in its first 4 bytes, */
-	SENDER = 0x15, /* with the address that it came from: LID, QP, GRH, GID, */
-	TWICE = 0x16   /* when it comes for the second time: the first request, as it came */
+	ECHO = 0x10,   /* the response has the request's data */
+	COUNT = 0x11,  /* its first 4 bytes have the number of requests so far */
+	REFUSE = 0x12, /* it has an error status */
+	IGNORE = 0x13, /* there is no response */
+	LENGTH = 0x14, /* its first 4 bytes have the length of the request's data */
+	SENDER = 0x15, /* it has the address of the sender: LID, QP, GRH, GID */
+	TWICE = 0x16   /* on the second request: the response to the first one */
 };
 
 #define REFUSED 0x001c /* the status */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Eight threads share one port; each of their requests is answered once. */
+/* Eight threads share one port; each of their requests has one response. */
 #include "check.h"
 #include "mads.h"
 
@@ -12,13 +12,13 @@
 
 #define THREADS  8
 #define REQUESTS 10000 /* of all threads, at most */
-#define AT_ONCE  16    /* of each thread's under way */
+#define AT_ONCE  16    /* requests of each thread in flight */
 #define TIMEOUT  2000
 #define RETRIES  9
 
 static int port, agent;
 static uint32_t requests;             /* of all threads */
-static atomic_uint answers[REQUESTS]; /* by transaction id */
+static atomic_uint answers[REQUESTS]; /* by transaction ID */
 static atomic_uint answered;
 
 static void serve(void *ready)
@@ -32,7 +32,7 @@ static void serve(void *ready)
 
 		expect_equal(umad_recv(to, umad, &length, -1), id);
 		make_answer(umad);
-		/* EINVAL: the request came again before the first response had left */
+		/* EINVAL: the retransmission came before the first response was sent */
 		if (umad_send(to, id, umad, MAD, 0, 0))
 			expect_equal(errno, EINVAL);
 	}
@@ -50,14 +50,14 @@ static int start_server(void)
 	return child;
 }
 
-/* Whichever thread's it is. */
+/* Receives a response for any of the threads. */
 static void receive_one(void *umad)
 {
 	int length = MAD;
 	uint32_t tid;
 	int id = umad_recv(port, umad, &length, 0);
 
-	if (id == -EWOULDBLOCK) /* each answer wakes all that wait: better not to wait */
+	if (id == -EWOULDBLOCK) /* each response wakes all threads that wait: do not wait */
 		id = umad_recv(port, umad, &length, 100);
 	if (id == -ETIMEDOUT)
 		return;
@@ -148,7 +148,7 @@ static void agents_come_and_go_in_eight_threads(void)
 			     0);
 	for (unsigned i = 0; i < THREADS; i++)
 		expect_equal(pthread_join(threads[i], NULL), 0);
-	expect_equal(client(port, 0), 0); /* all ids are free */
+	expect_equal(client(port, 0), 0); /* all methods and agent numbers are free */
 }
 
 int main(int argc, char **argv)

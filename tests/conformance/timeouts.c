@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Requests that nobody answers, or too late. */
+/* Requests without a response, or with a late one. */
 #include "check.h"
 #include "mads.h"
 
 #include <string.h>
 #include <unistd.h>
 
-#define HEADER_ONLY  24   /* bytes of MAD in a time-out */
-#define UNSERVED     0x08 /* a class that no program here serves */
+#define HEADER_ONLY  24   /* bytes of the MAD in a timeout report */
+#define UNSERVED     0x08 /* no program here serves this class */
 #define UNSUPPORTED  0x000c
 #define LENGTH_NOTED 12345
 
@@ -46,8 +46,7 @@ static void receive_time_out(uint32_t tid)
 	expect_equal(tid_of(umad), tid);
 }
 
-/* A machine that is itself a guest may miss some ticks of its clock: once in ten must be right.
- */
+/* A virtual machine may miss some ticks of its clock: one of ten must be right. */
 static void expect_late(void (*wait)(void), const char *what, int64_t earliest)
 {
 	int64_t started, took;
@@ -115,7 +114,7 @@ static void retries_send_it_again(void)
 	expect_nothing(to);
 }
 
-/* Once more where the answer came too late for that. */
+/* The response came too late: tries again. */
 static void an_answered_request_is_not_sent_again(void)
 {
 	int64_t started;
@@ -130,7 +129,7 @@ static void an_answered_request_is_not_sent_again(void)
 		expect_equal(receive_mad(from, umad, MAD, asking), MAD);
 		if (now_ms() - started < 100)
 			break;
-		while (umad_poll(to, 300) == 0) /* what was sent again */
+		while (umad_poll(to, 300) == 0) /* the retransmissions */
 			receive_mad(to, umad, MAD, answering);
 	}
 	pause_ms(150);
@@ -145,7 +144,7 @@ static void without_a_time_out_no_answer_is_wanted(void)
 	expect_equal(receive_mad(to, umad, MAD, answering), MAD);
 	make_answer(umad);
 	send_mad(to, answering, umad, MAD, 0, 0);
-	/* what is answered later does come */
+	/* a request with a response completes */
 	ask(7, 20000, 0);
 	expect_equal(receive_mad(to, umad, MAD, answering), MAD);
 	make_answer(umad);
@@ -180,7 +179,7 @@ static void an_answer_that_is_late_or_twice_is_dropped(void)
 	expect_equal(receive_mad(to, umad, MAD, answering), MAD);
 	make_answer(umad);
 	send_mad(to, answering, umad, MAD, 0, 0);
-	/* the kernel takes no second answer before the first has left */
+	/* the kernel accepts no second response before it has sent the first */
 	while (umad_send(to, answering, umad, MAD, 0, 0)) {
 		expect_equal(errno, EINVAL);
 		pause_ms(1);
@@ -188,7 +187,7 @@ static void an_answer_that_is_late_or_twice_is_dropped(void)
 	expect_equal(receive_mad(from, umad, MAD, asking), MAD);
 	expect_equal(tid_of(umad), 10);
 	ask(11, 100, 0);
-	receive_time_out(11); /* before which the second copy would have come */
+	receive_time_out(11); /* the second copy would have arrived before */
 	expect_nothing(from);
 }
 
@@ -254,16 +253,16 @@ static void a_message_that_has_arrived_is_not_sent_again(void)
 	expect_nothing(to);
 }
 
-#define REQUESTS 20 /* more than some kernels have in flight */
+#define REQUESTS 20 /* more than some kernels allow in flight */
 
-/* Those that the kernel holds back have their timeout after they were sent. */
+/* The timeout of a request that the kernel holds back begins when the kernel sends it. */
 static void each_of_20_sa_requests_times_out(void)
 {
 	int64_t started, first = 0;
 	uint32_t seen = 0;
 
 	opened();
-	wait_once(); /* the neighbour is known now */
+	wait_once(); /* the kernel now knows the neighbour */
 	asking = sa_client(from);
 	sa_server(to);
 	started = now_ms();

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Programs that do RMPP by themselves see every segment, and the other side is none the wiser.
- */
+/* Programs with their own RMPP see every segment, and the other side sees no difference. */
 #include "check.h"
 #include "mads.h"
 
@@ -64,7 +63,7 @@ static void opened(void)
 	umad = new_umad(DATA + SEGMENTS * SEGMENT);
 }
 
-/* Its number. Segments may overtake each other on the way. */
+/* The number of a segment. Segments may change their order in the network. */
 static uint32_t receive_segment(int agent)
 {
 	uint32_t number;
@@ -81,7 +80,7 @@ static uint32_t receive_segment(int agent)
 	return number;
 }
 
-/* Says that a segment has arrived, and up to which one the sender may go on. */
+/* Acknowledges a segment, and sets the end of the sender's window. */
 static void acknowledge(int agent, uint32_t number, uint32_t window_end)
 {
 	make_answer(umad);
@@ -162,7 +161,7 @@ static void a_program_can_send_segment_by_segment(void)
 	receive_acknowledgement(sender, SEGMENTS);
 }
 
-/* They are alike in everything the kernel compares. */
+/* They are equal in all fields that the kernel compares. */
 static void segments_of_one_transaction_are_no_duplicates(void)
 {
 	int sender;

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <sys/wait.h>
 
-#define NODES 256 /* umad devices to look through */
+#define NODES 256 /* the number of umad devices to search */
 
 struct port here, there;
 static const char *script;
@@ -50,7 +50,7 @@ static void read_addresses(struct port *port)
 	port->ethernet = !strcmp(text, "Ethernet");
 }
 
-/* Whose port umad<number> is. */
+/* The port of umad<number>. */
 static bool owner_of(const char *kind, int number, struct port *port)
 {
 	char path[80], text[64];
@@ -73,7 +73,7 @@ void find_ports(void)
 	size_t count = 0;
 
 	if (alone) {
-		/* as wide as ca_name */
+		/* the buffer has the size of ca_name */
 		if (sscanf(alone, "%19s %d", here.ca_name, &here.portnum) != 2)
 			cannot("CONFORMANCE_PORT is not \"CA PORT\"");
 		read_addresses(&here);
@@ -94,7 +94,7 @@ int open_port(const struct port *port)
 	return fd;
 }
 
-/* The N of the port's umadN or issmN; NODES if there is none. */
+/* The N of the port's umadN or issmN; NODES if the port has none. */
 static int device_number(const struct port *port, const char *kind)
 {
 	struct port owner;

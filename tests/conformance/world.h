@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Where a check runs: on two ports that reach each other, whichever world they are of. A check
- * takes the first two ports of user_mad that there are, and learns from sysfs how to address
- * the one from the other.
+ * The environment of a check: two ports that reach each other. A check uses the first two ports
+ * with user_mad, and finds in sysfs how to address one from the other.
  */
 #ifndef CONFORMANCE_WORLD_H
 #define CONFORMANCE_WORLD_H
@@ -16,15 +15,15 @@
 
 #define MAD 256
 
-/* Vendor range 2, with an OUI: a class that nobody else's agents are registered for. */
+/* Vendor range 2, with an OUI: a class without other agents. */
 #define CLASS       0x3a
 #define OUI         0x001405
-#define DATA        40           /* where its data begin */
+#define DATA        40           /* offset of the data */
 #define SEGMENT     (MAD - DATA) /* bytes of data in an RMPP segment */
 #define METHOD_GET  0x01
 #define METHOD_SET  0x02
 #define METHOD_SEND 0x03
-#define METHOD_ANY  0x10 /* of no meaning: nobody's kernel answers it unasked */
+#define METHOD_ANY  0x10 /* a method without a meaning: no kernel responds to it */
 #define RESPONSE    0x80
 
 struct port {
@@ -35,39 +34,38 @@ struct port {
 	bool ethernet;   /* RoCE: addressed by GRH, without QP0 */
 };
 
-/* The first two ports; ends the check where there are fewer. With CONFORMANCE_PORT="CA PORT" in
- * the environment, that port alone. */
+/*
+ * The first two ports; ends the check if there are fewer. If the environment variable
+ * CONFORMANCE_PORT is "CA PORT", that port alone.
+ */
 extern struct port here, there;
 void find_ports(void);
 
-/* Opens a port, as libibumad does. */
+/* Opens a port with libibumad. */
 int open_port(const struct port *port);
 
-/* Opens its umad (or "issm") device, past the library. */
+/* Opens its umad (or "issm") device without the library. */
 int open_device(const struct port *port, const char *kind, int flags);
 void device_path(const struct port *port, const char *kind, char path[64]);
 
-/* Whether sysfs has an issm device of the port. The kernel may make none for RoCE ports. */
+/* Whether sysfs has an issm device of the port. Some kernels make none for RoCE ports. */
 bool has_issm(const struct port *port);
 
-/* Ends a check of issm devices where there are none. */
+/* Ends a check of issm devices if there are none. */
 void needs_issm(void);
 
 /* A line of a file below the port's or the device's folder in sysfs. */
 void read_port_file(const struct port *port, const char *name, char *text, size_t size);
 
 /*
- * Has the world do what programs cannot: world_asked("remove", "rxe0"). False: it cannot,
- * either. The words: remove DEVICE, add DEVICE, unload, load, forbid, allow, uevents.
- * set_world() takes main()'s arguments, of which the first is the script that does it.
+ * Runs the script of the environment: world_asked("remove", "rxe0"). Returns false if the
+ * environment cannot do this. The words: remove DEVICE, add DEVICE, unload, load, forbid,
+ * allow, uevents. set_world() takes main()'s arguments; the first one is the script.
  */
 void set_world(int argc, char **argv);
 bool world_asked(const char *verb, const char *argument);
 
-/*
- * A second argument, "brief", asks for less of what is only more of the same, and "long" for
- * all of it.
- */
+/* The second argument: "brief" repeats a check less often, "long" checks all sizes. */
 bool world_is_brief(void);
 bool world_is_long(void);
 

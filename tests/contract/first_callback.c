@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A first callback: it reads the data of a response without a cast. It compiles in C and in C++
- * with all warnings on.
+ * A callback reads the data of a response without a cast. It compiles in C and in C++ with all
+ * warnings.
  */
 
 #include <infiniband/mad_async.h>

@@ -2,7 +2,7 @@
 #
 # Writes the C program that pins the headers named by -v headers=REGEX to the ABI's data:
 #   awk -v headers='^umad' -f generate.awk constants.csv structs.csv functions.csv
-# What can be checked when compiling is; texts are compared when it runs.
+# The compiler checks all but texts; the program compares texts when it runs.
 
 BEGIN {
 	FS = ","
@@ -64,8 +64,8 @@ file == 2 {
 	}
 }
 
-# functions.csv: header, kind, deprecated, prototype. Naming it proves that the header declares
-# it; declaring it again, that it is declared so.
+# functions.csv: header, kind, deprecated, prototype. A use of the name proves that the header declares the
+# function; a second declaration proves the prototype.
 file == 3 {
 	functions++
 	prototype = quoted(4)
@@ -79,7 +79,7 @@ file == 3 {
 }
 
 END {
-	# the ioctls of umad.h are written in macros of <sys/ioctl.h>
+	# the ioctls of umad.h use macros of <sys/ioctl.h>
 	print "#include <sys/ioctl.h>\n" body
 	print "#include <stddef.h>\n#include <stdio.h>\n#include <string.h>\n"
 	print "#if __SIZEOF_POINTER__ == 8"

@@ -44,7 +44,7 @@
 	add_tokens($0)
 }
 
-# The arguments' names and layout make no difference: they become numbers, blanks and parentheses go.
+# The arguments' names and the layout make no difference: names become numbers, blanks and parentheses are removed.
 function print_macro(text,    name, arguments, list, count, i, body) {
 	match(text, /^[A-Za-z0-9_]+/)
 	name = substr(text, 1, RLENGTH)
@@ -94,7 +94,7 @@ function add_tokens(line) {
 	}
 }
 
-# A declaration ends with a semicolon that is in no braces, or with the body of a function.
+# A declaration ends with a semicolon outside of braces, or with the body of a function.
 function add_token(token) {
 	if (token == "{") {
 		if (depth++ == 0 && previous == ")" && tokens[1] != "typedef")
@@ -158,7 +158,7 @@ function last_of_attribute(i,    nested) {
 	return i
 }
 
-# those of the enum whose brace is tokens[i]
+# the enumerators of the enum whose brace is tokens[i]
 function enumerators(i,    nested) {
 	nested = 0
 	for (i++; tokens[i] != "}"; i++) {
@@ -169,7 +169,7 @@ function enumerators(i,    nested) {
 	}
 }
 
-# A declarator's name stands before the first parenthesis or bracket, or after "(*", or last.
+# A declarator's name is before the first parenthesis or bracket, or after "(*", or last.
 function declarators(plain, m,    i, braces, nested, kind, name, fixed) {
 	kind = plain[1] == "typedef" ? "typedef" : "name"
 	braces = nested = 0

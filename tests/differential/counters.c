@@ -26,7 +26,7 @@ static int fail(const char *what, int error)
 	return 1;
 }
 
-/* The fields of an attribute that are numbers beyond the selects, at random. */
+/* Random values for the fields of an attribute that are numbers, without the selects. */
 static bool fill_attribute(const char *name, unsigned id, unsigned number, unsigned bits)
 {
 	ib_rpc_t rpc = {.mgtclass = IB_PERFORMANCE_CLASS,
@@ -57,13 +57,13 @@ static int fill(unsigned number, unsigned bits)
 	bool extended =
 		fill_attribute("PortCountersExtended", IB_GSI_PORT_COUNTERS_EXT, number, bits);
 
-	/* an older agent has no more than these */
+	/* an older agent has only these */
 	if (!fill_attribute("PortCounters", IB_GSI_PORT_COUNTERS, number, bits))
 		return fail("PortCounters", -errno);
 	fill_attribute("PortRcvErrorDetails", IB_GSI_PORT_RCV_ERROR_DETAILS, number, bits);
 	fill_attribute("PortXmitDiscardDetails", IB_GSI_PORT_XMIT_DISCARD_DETAILS, number,
 		       bits);
-	/* again, because the counters of both are the same */
+	/* read again, because both attributes show the same counters */
 	if (extended)
 		fill_attribute("PortCountersExtended", IB_GSI_PORT_COUNTERS_EXT, number, bits);
 	return 0;

@@ -19,7 +19,7 @@ BEGIN {
 		"Resource temporarily unavailable|Not a directory|Bad address", errors, "|")
 }
 
-# The text of an errno that a line ends with or has in parentheses.
+# The text of an errno at the end of a line or in parentheses.
 function cause_of(text,    i, found) {
 	found = ""
 	for (i in errors)
@@ -51,7 +51,7 @@ function number_of(text) {
 	return match(text, /(0x[0-9a-f]+|-?[0-9]+)/) ? substr(text, RSTART, RLENGTH) : ""
 }
 
-# A request's cause, which waits for the destination in the next line.
+# The cause of a request's failure; the next line has the destination.
 function flush_cause() {
 	if (cause != "")
 		print "library: cause without a destination: " cause
@@ -60,7 +60,7 @@ function flush_cause() {
 
 function library_message(call, text, kind,    to) {
 	to = destination_of(text)
-	# further attempts: their number differs
+	# further attempts: their number may differ
 	if (text ~ /^(retry [0-9]+ |no response to attribute|timeout after )/)
 		return
 	if (text ~ /^(recv failed: |send failed; |no response: |the request cannot be made: )/ &&
@@ -73,7 +73,7 @@ function library_message(call, text, kind,    to) {
 		match(text, /status 0x[0-9a-f]+/)
 		print "library: request to " to ": " substr(text, RSTART, RLENGTH)
 	} else if (to != "" && text ~ /failed/) {
-		# simulators may report a timeout before the library's own clock does
+		# a simulator may report a timeout before the library's own clock
 		print "library: request to " to ": " (cause == "" ? "Connection timed out" : cause)
 		cause = ""
 	} else if (text ~ /too many|are too many/)
@@ -128,7 +128,7 @@ function library_message(call, text, kind,    to) {
 	next
 }
 
-# packets, as the libraries print them
+# packets that the libraries print
 trace && (/^([0-9a-f][0-9a-f]([0-9a-f][0-9a-f])? ?)+$/ ||
 	/^(send|receive|respond|send buf|rcv buf|rmpp mad data|mad send data|rcv data)$/ ||
 	/^(grh_present|Gid 0x|agent |lid |grh )/) { next }
@@ -136,7 +136,7 @@ trace && (/^([0-9a-f][0-9a-f]([0-9a-f][0-9a-f])? ?)+$/ ||
 {
 	flush_cause()
 	gsub(/\[[0-9]+\]/, "[pid]")
-	# the panic of a tool ends with an errno that may differ
+	# a tool's message before it exits has an errno that may differ
 	if (/^ibpanic: /)
 		sub(/: [^:]*$/, "")
 	print

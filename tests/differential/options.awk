@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# Makes invocations of options.table and of what tools document (FOUND: "TOOL SHORT LONG" a line, "-" where
-# there is none): "TOOL <tab> OPTION <tab> FLAGS <tab> ARGUMENTS" a line. Options without a row of the table
-# go to the file named by -v unknown=FILE, "TOOL OPTION" a line.
+# Makes invocations from options.table and from the documented options (FOUND: "TOOL SHORT LONG" a line, "-" where
+# there is none): "TOOL <tab> OPTION <tab> FLAGS <tab> ARGUMENTS" a line. Options without a row of the table go to
+# the file named by -v unknown=FILE, "TOOL OPTION" a line.
 #
 # Options that cannot run go to the file named by -v leftout=FILE, with the reason.
 #
@@ -67,7 +67,7 @@ FNR == NR {
 		print "left out: " tool " " name ": " arguments_of[key] >leftout
 		next
 	}
-	# an option of all tools needs what the tool needs
+	# an option of all tools needs the same as the tool
 	flags = flags_of[key]
 	if (flags == nothing || flags_of[base] == nothing)
 		flags = flags == nothing ? flags_of[base] : flags
@@ -91,7 +91,7 @@ END {
 			continue
 		invocation(order[i], "(none)", flags_of[base], arguments_of[base])
 		invocation(order[i], "(unknown)", flags_of[base], "--nosuchoption")
-		# (without a device, a cache of another fabric's would do)
+		# (without a device, the cache of another fabric would work)
 		if (flags_of[base] !~ /cache/)
 			invocation(order[i], "(no device)", "no-device", arguments_of[base])
 		for (form = 1; form <= forms; form++)

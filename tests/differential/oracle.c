@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * An oracle that nobody here wrote: fields are encoded through the library into MADs, the MADs
- * written as a capture of an InfiniBand link, and what Wireshark decodes is compared field by
- * field.
+ * An independent oracle: the library encodes fields into MADs, the program writes the MADs as a
+ * capture of an InfiniBand link, and compares each field with what Wireshark decodes.
  *
  *   oracle write CAPTURE            the capture (pcap; the packets are InfiniBand's), for
  * TEST_SEED oracle fields                   what tshark is to print, a name a line oracle check
@@ -20,7 +19,7 @@
 
 #define ROUNDS 50
 
-/* A field, under Wireshark's name and ours; a note where Wireshark is known to differ. */
+/* A field with Wireshark's name and ours; a note if Wireshark is known to differ. */
 struct pair {
 	const char *theirs;
 	enum MAD_FIELDS ours;
@@ -194,7 +193,7 @@ static const struct pair mcmember_record[] = {
 	MC("proxyjoin", IB_SA_MCM_PROXY_JOIN_F),
 };
 
-/* Headers are in every MAD; they are not random, but what the MAD is. */
+/* Every MAD has these headers; they have the values of the MAD, not random ones. */
 #define MAD(name, field)                            \
 	{                                           \
 		"infiniband.mad." name, field, NULL \
@@ -269,7 +268,8 @@ static uint64_t random64(void)
 	return random_state;
 }
 
-/* A MAD whose attribute's fields are random; the same one for the same place in the sequence.
+/*
+ * A MAD with an attribute of random fields; the same MAD for the same position in the sequence.
  */
 static void make_mad(const struct attribute *attribute, uint8_t mad[IB_MAD_SIZE])
 {
@@ -314,13 +314,15 @@ static void put32(FILE *file, uint32_t value)
 	put16(file, value & 0xffff);
 }
 
-/* Local route, base transport, datagram headers; then the MAD and the CRCs, which nobody
- * checks. */
+/*
+ * Local route, base transport, datagram headers; then the MAD and the CRCs, which are not
+ * checked.
+ */
 #define PACKET_SIZE (8 + 12 + 8 + IB_MAD_SIZE + 4 + 2)
 
 static void write_packet(FILE *file, const uint8_t *mad, uint32_t qp)
 {
-	put16(file, 0x0002); /* virtual lane 0; what follows is the base transport header */
+	put16(file, 0x0002); /* virtual lane 0; a base transport header follows */
 	put16(file, 1);
 	put16(file, (PACKET_SIZE - 2) / 4);
 	put16(file, 2);
@@ -335,8 +337,10 @@ static void write_packet(FILE *file, const uint8_t *mad, uint32_t qp)
 	put16(file, 0);
 }
 
-/* LINKTYPE_USER0: Wireshark 4.0 does not read LINKTYPE_INFINIBAND (247), but can be told what
- * this is. */
+/*
+ * LINKTYPE_USER0: Wireshark 4.0 does not read LINKTYPE_INFINIBAND (247), but has a setting for
+ * the type of USER0.
+ */
 #define LINKTYPE 147
 
 static int write_capture(const char *path)
@@ -372,7 +376,7 @@ static int write_capture(const char *path)
 
 /* --- the comparison ------------------------------------------------------------- */
 
-/* The columns of tshark's output: the headers' fields, then the attributes'. */
+/* The columns of tshark's output: first the headers' fields, then the attributes'. */
 static int print_fields(void)
 {
 	size_t i, j;
@@ -386,7 +390,7 @@ static int print_fields(void)
 	return 0;
 }
 
-/* Whether what tshark printed is the field's value in the MAD. */
+/* Whether tshark printed the value that the field has in the MAD. */
 static int agrees(const char *text, const uint8_t *mad, int offset, enum MAD_FIELDS field)
 {
 	uint8_t image[IB_MAD_SIZE], address[16], ours[16];
@@ -399,7 +403,7 @@ static int agrees(const char *text, const uint8_t *mad, int offset, enum MAD_FIE
 		return inet_pton(AF_INET6, text, address) == 1 && !memcmp(address, ours, 16);
 	}
 	if (strchr(text, ':')) {
-		/* an address in groups of hex digits */
+		/* an address in groups of hexadecimal digits */
 		for (; *text; text++)
 			if (*text != ':')
 				strncat(digits, text, 1);
@@ -432,7 +436,7 @@ static void compare(struct result *result, const char *text, const uint8_t *mad,
 		 mad_get_field64(image, offset, field), text);
 }
 
-/* Prints what came of a group of fields. Returns the differences that nobody has explained. */
+/* Prints the results of a group of fields. Returns the number of unexplained differences. */
 static int print_results(const char *name, const struct pair *pairs, size_t count,
 			 const struct result *results)
 {

@@ -26,7 +26,7 @@
 static uint8_t first_id[4];
 static int sendings;
 
-/* Interposed: libibmad's requests come here. */
+/* Interposed: receives libibmad's requests. */
 __attribute__((visibility("default"))) int umad_send(int portid, int agentid, void *umad,
 						     int length, int timeout_ms, int retries)
 {

@@ -25,16 +25,16 @@ static struct ibmad_port *port;
 
 static void show(const char *call, long value)
 {
-	/* a call that ends the process is the next one */
+	/* the next call ends the process */
 	printf("%-58s %ld\n", call, value);
 	fflush(stdout);
 }
 
 #define SHOW(call)         show(#call, (long)(call))
-/* Of an address, whether there is one. */
+/* Prints whether there is an address, not the address. */
 #define SHOW_POINTER(call) show(#call, (call) != NULL)
 
-/* An agent's number: the class's own one, another one, or a refusal. */
+/* An agent's number: the number of its class, another number, or an error. */
 static void show_agent(const char *call, int value, int agent)
 {
 	const char *name = value == agent ? "the class's agent" : "another number";

@@ -3,7 +3,7 @@
 /*
  * Requests to the SA as a program makes them with mad_sa.h and mad_sa_records.h.
  *
- *   sa_requests               prints the arguments of saquery that ask the same, a line each
+ *   sa_requests               prints saquery's arguments for the same requests, a line each
  *   sa_requests N             sends the request of line N (from 1 on), and prints its bytes
  *
  * The transaction ID is left out of the bytes.
@@ -134,7 +134,7 @@ static const struct {
 	 LIDS | MAD_SA_PATH_MTU | MAD_SA_PATH_MTU_SELECTOR | MAD_SA_PATH_RATE |
 		 MAD_SA_PATH_RATE_SELECTOR | MAD_SA_PATH_LIFE | MAD_SA_PATH_LIFE_SELECTOR,
 	 {.bytes = {[40] = 0, OTHER, 0, HOST, [54] = EXACTLY(4), EXACTLY(3), EXACTLY(18)}}},
-	/* of a flow label, saquery sends the lower 8 bits alone */
+	/* saquery sends only the lower 8 bits of a flow label */
 	{"PR --slid 8 --dlid 13 --tclass 9 --flow_label 0x45 --hop_limit 6",
 	 IB_SA_ATTR_PATHRECORD,
 	 LIDS | MAD_SA_PATH_TCLASS | MAD_SA_PATH_FLOW_LABEL | MAD_SA_PATH_HOP_LIMIT,
@@ -145,7 +145,7 @@ static const struct {
 	 {.bytes = {1, 2, 3, 4, 5, 6, 7, 8, [40] = 0, OTHER, 0, HOST}}},
 };
 
-/* In place of libibumad's, for libibmad, too. */
+/* Replaces libibumad's function, for libibmad, too. */
 __attribute__((visibility("default"))) int umad_send(int portid, int agentid, void *umad,
 						     int length, int timeout_ms, int retries)
 {
@@ -181,7 +181,7 @@ int main(int argc, char **argv)
 	query.component_mask = requests[number - 1].mask;
 	query.record = &requests[number - 1].record;
 	query.record_size = sizeof(requests[number - 1].record);
-	mad_sa_get_table(port, &query, &table); /* what the SA responds does not matter */
+	mad_sa_get_table(port, &query, &table); /* the SA's response does not matter */
 	mad_sa_table_free(table);
 	mad_rpc_close_port(port);
 	return 0;

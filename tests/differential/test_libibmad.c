@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Our libibmad beside the distribution's, which is loaded by its path: every field and every
- * printer on random inputs must give the same. TEST_SEED sets the seed, TEST_ROUNDS the number
- * of inputs.
+ * Compares our libibmad with the distribution's, which is loaded by its path: every field and
+ * every printer must give the same result for random inputs. TEST_SEED sets the seed,
+ * TEST_ROUNDS the number of inputs.
  */
 
 #include <infiniband/mad_fields.h>
@@ -21,7 +21,7 @@
 
 static void *theirs;
 
-/* A small generator of our own: the same numbers everywhere for the same seed. */
+/* A small random number generator: the same numbers on every machine for the same seed. */
 static uint64_t random_state;
 
 static uint64_t random64(void)
@@ -50,12 +50,14 @@ static void report(const char *what, unsigned number, const char *ours, const ch
 
 /* --- fields --------------------------------------------------------------------- */
 
-/* What the distribution's library cannot know yet, or does not do as version 64. */
+/*
+ * Fields that the distribution's library may not have, or handles differently from version 64.
+ */
 static unsigned last_field;
 
 #define THEIRS(name) ((__typeof__(&name))dlsym(theirs, #name))
 
-/* Any number of the enumeration, a field's or a marker's. */
+/* Any number of the enumeration, a field or a marker. */
 static enum MAD_FIELDS random_field(void)
 {
 	return (enum MAD_FIELDS)(random64() % last_field);
@@ -88,7 +90,7 @@ static void compare_field(void)
 
 		snprintf(a, sizeof(a), "%x", mad_get_field(ours, base, field));
 		snprintf(b, sizeof(b), "%x", THEIRS(mad_get_field)(reference, base, field));
-		/* the reference wants no bits beyond the field's */
+		/* the reference accepts no bits above the field's width */
 		if (bits < 32)
 			value &= (1u << bits) - 1;
 		mad_set_field(ours, base, field, value);
@@ -130,8 +132,8 @@ static void compare_field(void)
 }
 
 /*
- * What is no field is neither read, written nor printed: the reference follows a null pointer
- * to its printer, or takes it for 32 or 64 bits.
+ * A number that is not a field is not read, written or printed. The reference follows a null
+ * pointer to the printer, or reads 32 or 64 bits.
  */
 static void expect_no_field(enum MAD_FIELDS field, uint8_t *image, const uint8_t *before)
 {
@@ -274,7 +276,7 @@ static const char *const printers[] = {
 	"linkspeedexten2",
 };
 
-/* A printer, and how many bytes of value it is given; 0 takes any number. */
+/* A printer, and the number of bytes of its value; 0: any number. */
 static int value_size(const char *name)
 {
 	if (!strcmp(name, "array") || !strcmp(name, "string"))
@@ -296,11 +298,11 @@ static void compare_printer(void)
 	ours = (ib_mad_dump_fn *)dlsym(RTLD_DEFAULT, name);
 	reference = (ib_mad_dump_fn *)dlsym(theirs, name);
 	if (!reference)
-		return; /* an older distribution */
+		return; /* an older distribution's library */
 	random_bytes(value, sizeof(value));
 	if (random64() % 4 == 0)
 		value[0] = random64() % 64;
-	/* a text in the middle of the bytes, and its end */
+	/* a NUL in the middle of the bytes, and at the end */
 	if (random64() % 2)
 		((uint8_t *)value)[random64() % 64] = 0;
 	size = value_size(printers[i]);
@@ -333,7 +335,7 @@ static void compare_packet(void)
 	rpc.trid = random64() | 1;
 	rpc.mask = random64();
 	rpc.oui = (unsigned)random64() & 0xffffff;
-	/* the SM_Key lies elsewhere in the reference, and the CC_Key it may not know */
+	/* the reference has the SM_Key at another offset, and may not have the CC_Key */
 	if (rpc.mgtclass != 0x03)
 		rpc.mkey = random64();
 	to.lid = (int)(random64() % 0xc000);
@@ -343,7 +345,7 @@ static void compare_packet(void)
 	to.drpath.drdlid = random64() % 2 ? (uint16_t)random64() : 0;
 	to.grh_present = random64() % 2;
 	random_bytes(to.gid, sizeof(to.gid));
-	/* SMPs go to QP0: the reference believes the caller */
+	/* SMPs go to QP0: the reference uses the caller's QP */
 	to.qp = rpc.mgtclass & 0x7e ? (uint32_t)(random64() & 0xffffff) : 0;
 	to.qkey = (uint32_t)random64();
 	to.sl = random64() % 16;
@@ -354,7 +356,7 @@ static void compare_packet(void)
 	a = mad_build_pkt(ours, (ib_rpc_t *)&rpc, &to, with_rmpp ? &rmpp : NULL, data);
 	b = THEIRS(mad_build_pkt)(reference, (ib_rpc_t *)&rpc, &to, with_rmpp ? &rmpp : NULL,
 				  data);
-	/* the reference leaves the GID index to what lay on its stack */
+	/* the reference does not initialise the GID index */
 	reference[offsetof(struct ib_user_mad, addr.gid_index)] = 0;
 	if (a != b || memcmp(ours, reference, sizeof(ours)))
 		report("packet of class", (unsigned)rpc.mgtclass, "other bytes", "bytes");
@@ -410,7 +412,7 @@ int main(void)
 	load_theirs();
 	random_state = seed ? strtoull(seed, NULL, 0) : (uint64_t)time(NULL) << 20 | 1;
 	printf("TEST_SEED=%llu\n", (unsigned long long)random_state);
-	/* one more than the last id of its table, beyond which it reads something else */
+	/* one more than the last number of its table; the reference reads beyond the table */
 	last_field = THEIRS(mad_dump_linkspeedext2) ? IB_FIELD_LAST_ : IB_PC_QP1_DROP_F + 1;
 	compare_names();
 	for (i = 0; i < rounds; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* What the fuzz targets share: taking a fuzzer's input apart. What it lacks is zero. */
+/* Functions that read a fuzzer's input. Beyond the end of the input all bytes are zero. */
 #ifndef TESTS_FUZZ_FUZZ_H
 #define TESTS_FUZZ_FUZZ_H
 
@@ -37,7 +37,7 @@ static inline uint64_t take(struct input *input, size_t size)
 	return le64toh(number);
 }
 
-/* What must hold for every input. */
+/* A condition that must hold for every input. */
 static inline void check(int holds)
 {
 	if (!holds)
@@ -51,7 +51,7 @@ static inline void ignore_message(enum umad_log_level level, const char *text, v
 	(void)user;
 }
 
-/* Messages about what a fuzzer gives would only take time. */
+/* The messages about a fuzzer's requests would only take time. */
 __attribute__((constructor)) static void be_quiet(void)
 {
 	umad_set_log_hook(ignore_message, NULL);

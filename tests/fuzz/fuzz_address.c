@@ -22,14 +22,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check(!room || strlen(text) < room);
 	free(text);
 
-	/* what is left is a text */
+	/* the rest of the input is a text */
 	route = calloc(1, input.size + 1);
 	memcpy(route, input.data, input.size);
 	hops = str2drpath(&path, route, 0, 0);
 	check(hops >= -1 && hops < IB_SUBNET_PATH_HOPS_MAX);
 	check(path.cnt == (hops < 0 ? 0 : hops));
 	if (hops >= 0) {
-		/* printed and read again it is the same */
+		/* the printed route, parsed again, is the same */
 		drpath2str(&path, whole, sizeof(whole));
 		check(str2drpath(&again, strrchr(whole, ' ') + 1, 0, 0) == hops);
 		check(!memcmp(path.p, again.p, (size_t)hops + 1));

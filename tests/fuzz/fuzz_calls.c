@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Sequences of public calls on ports whose device answers at random. An input is a row of
+ * Sequences of public calls on ports whose device responds at random. An input is a list of
  * steps: ports are opened and closed, engines created, run, stopped and destroyed, requests
  * submitted, cancelled and made blocking, servers started and stopped, messages of any kind
- * come, system calls and allocations fail, threads make calls meanwhile, the process forks.
- * Callbacks make calls, too. Each request that an engine took is called back once, and nothing
- * is left at the end.
+ * arrive, system calls and allocations fail, threads make calls in parallel, the process forks.
+ * Callbacks make calls, too. Each request that an engine accepted is called back once, and
+ * nothing is left at the end.
  */
 #include "fuzz_device.h"
 
@@ -22,11 +22,11 @@
 #define PORTS    2
 #define ENGINES  2 /* of a port */
 #define SERVERS  2 /* of an engine */
-#define HELD     8 /* requests of programs, by server */
+#define HELD     8 /* requests of clients, by server */
 #define REQUESTS 400
 #define THREADS  2
 #define STEPS    150
-/* Forks are slow, and a child has nothing that this process would not do. */
+/* Forks are slow, and a child does nothing that this process does not do. */
 #define FORKS    2
 
 static const int classes[] = {IB_SMI_CLASS, IB_SMI_DIRECT_CLASS, IB_SA_CLASS,
@@ -76,7 +76,7 @@ static struct {
 		uint32_t random;
 	} threads[THREADS];
 	unsigned forks;
-	atomic_uint answers; /* of the device, by the input's first bytes */
+	atomic_uint answers; /* of the device, from the input's first bytes */
 	uint32_t seed;
 } run;
 
@@ -88,7 +88,7 @@ static uint32_t shuffle(uint32_t number)
 	return number ^ number >> 15;
 }
 
-/* Any thread writes: what the device does depends on the number of the packet alone. */
+/* Any thread writes: the device's response depends only on the number of the packet. */
 static int answer_somehow(const struct device_packet *packet, void *arg)
 {
 	uint32_t die = shuffle(run.answers++);
@@ -111,7 +111,7 @@ static int answer_somehow(const struct device_packet *packet, void *arg)
 		device_answer(packet, 0, 0, NULL, 0);
 		device_answer(packet, 0, 0, NULL, 0);
 		return 0;
-	case 5: /* not quite right */
+	case 5: /* a wrong response */
 		device_copy_mad(packet, mad);
 		mad[3] |= IB_MAD_RESPONSE;
 		mad[die >> 8 & 63] ^= (uint8_t)(die >> 16);
@@ -186,7 +186,7 @@ static void submit(struct mad_async *async, uint32_t choice)
 	rpc.timeout = choice & 64 ? 1 : 20;
 	if (mad_async_submit(async, &rpc, &to, payload, size, ended, (void *)(uintptr_t)n,
 			     &id)) {
-		/* it is as if it had ended */
+		/* the request has the state of a completed one */
 		check(run.ends[n]++ == 0);
 		return;
 	}
@@ -316,7 +316,7 @@ static void start_thread(unsigned n, struct ibmad_port *port, struct mad_async *
 					      (void *)(uintptr_t)n);
 }
 
-/* The threads that use a port, which is closed afterwards; NULL: all. */
+/* The threads that use a port, before it is closed; NULL: all. */
 static void join_threads(const struct ibmad_port *port)
 {
 	for (unsigned n = 0; n < THREADS; n++)
@@ -326,7 +326,9 @@ static void join_threads(const struct ibmad_port *port)
 		}
 }
 
-/* A child inherits the ports: its requests have ended, and it can make others. */
+/*
+ * A child inherits the ports: the parent's requests are gone, and the child can submit others.
+ */
 static void fork_child(unsigned choice)
 {
 	struct ibmad_port *port = run.ports[choice % PORTS].port;
@@ -340,7 +342,7 @@ static void fork_child(unsigned choice)
 	device_fail_malloc(0);
 	child = fork();
 	if (!child) {
-		/* a child that hangs */
+		/* the child hangs */
 		signal(SIGALRM, SIG_DFL);
 		alarm(60);
 		if (async) {
@@ -355,7 +357,7 @@ static void fork_child(unsigned choice)
 		_exit(0);
 	}
 	check(child > 0);
-	/* libFuzzer has a timer, whose signal ends the wait */
+	/* libFuzzer's timer sends a signal, which ends the wait */
 	while (waitpid(child, &status, 0) < 0)
 		check(errno == EINTR);
 	check(!status);
@@ -395,7 +397,7 @@ static void destroy_engine(struct engine *engine)
 	}
 	mad_async_destroy(async);
 	engine->async = NULL;
-	/* that stops the other servers; the program's requests stay valid */
+	/* this stops the other servers; the program's requests stay valid */
 	for (int i = 0; i < SERVERS; i++) {
 		engine->servers[i].server = NULL;
 		return_requests(&engine->servers[i]);
@@ -406,7 +408,7 @@ static void close_port(int i)
 {
 	struct ibmad_port *port = run.ports[i].port;
 
-	/* threads may be in calls that this ends, but begin none afterwards */
+	/* threads may still be in calls, and begin none afterwards */
 	join_threads(port);
 	mad_rpc_close_port(port);
 	run.ports[i].port = NULL;
@@ -543,7 +545,7 @@ static void step(void)
 			call_port(run.ports[i].port, choice);
 		break;
 	default:
-		/* an engine may outlive its port */
+		/* an engine may live longer than its port */
 		if (!engine->async && !run.ports[i].port)
 			open_port(i);
 		else if (!engine->async)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Counters of a node that lies: each response is what the input says. Whatever comes, each
- * reading ends once, with numbers within what their fields hold, and totals never fall.
+ * Counters of a node that sends wrong data: the input has each response. Each reading ends
+ * once, with numbers that fit their fields, and totals never decrease.
  */
 #include "fake_device.h"
 #include "fuzz.h"
@@ -24,7 +24,10 @@ static struct {
 	uint64_t time_us;
 } run;
 
-/* Its response: with a status, of any length, and filled by a byte or the input. */
+/*
+ * The node's response: with a status, of any length, and filled with one byte or from the
+ * input.
+ */
 static int respond(const struct device_packet *packet, void *arg)
 {
 	uint8_t mad[LONGEST], shape = (uint8_t)take(&run.input, 1);
@@ -34,7 +37,7 @@ static int respond(const struct device_packet *packet, void *arg)
 	device_copy_mad(packet, mad);
 	mad[3] |= IB_MAD_RESPONSE;
 	if (shape & 1)
-		mad[5] = (uint8_t)take(&run.input, 1) & 0xfe; /* not BUSY: it comes again */
+		mad[5] = (uint8_t)take(&run.input, 1) & 0xfe; /* not BUSY: no retry */
 	mad[5] &= 0xfc;                                       /* nor a redirection */
 	if (shape & 2) {
 		memset(mad + IB_PC_DATA_OFFS + 2, (uint8_t)take(&run.input, 1),
@@ -44,12 +47,12 @@ static int respond(const struct device_packet *packet, void *arg)
 		take_bytes(&run.input, mad + IB_PC_DATA_OFFS, shape & 4 ? 24 : 160);
 	}
 	device_reply(packet, mad, length);
-	/* what is too short for a response does not end the request */
+	/* a response that is too short does not end the request */
 	device_time_out(packet);
 	return 0;
 }
 
-/* What holds for each reading, whatever the node said. */
+/* A condition that holds for each reading, for any response. */
 static void judge(int error, const struct mad_counters *counters)
 {
 	uint64_t wanted = run.options.counters ? run.options.counters : MAD_COUNTERS_DEFAULT;
@@ -72,7 +75,7 @@ static void judge(int error, const struct mad_counters *counters)
 	}
 }
 
-/* The tracker has it, at a time that the input says. */
+/* Passes the reading to the tracker, with a time from the input. */
 static void track(const struct mad_counters *counters)
 {
 	struct mad_counters before = mad_counters_tracker_totals(run.tracker)->total;
@@ -142,7 +145,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	run.async = mad_async_create(run.port);
 	run.tracker = mad_counters_tracker_create();
 	run.node = mad_counters_node_create();
-	/* of all readings, so that a callback knows which counters are wanted */
+	/* of all readings, so that a callback knows which counters were requested */
 	run.options.counters = take(&run.input, 4);
 	run.options.basic = run.options.counters >> 31;
 	for (int steps = 0; run.input.size && steps < 100; steps++)

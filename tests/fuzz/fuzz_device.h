@@ -7,7 +7,7 @@
 #include "fake_device.h"
 #include "fuzz.h"
 
-/* Reads each byte: a sanitizer tells of those that are not there. */
+/* Reads each byte: a sanitizer reports those outside of the allocation. */
 static inline uint8_t sum(const void *bytes, size_t size)
 {
 	const uint8_t *at = bytes;
@@ -18,7 +18,7 @@ static inline uint8_t sum(const void *bytes, size_t size)
 	return result;
 }
 
-/* A packet that was written, one of the last 256; NULL if there is none. */
+/* One of the last 256 packets that were written; NULL if there is none. */
 static inline const struct device_packet *take_packet(struct input *input)
 {
 	unsigned written = device_written(), n = (unsigned)take(input, 1);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A fabric that lies: the input decides what each node says, and whether it says anything.
- * Discovery comes to an end, and what it found hangs together; so does a second discovery that
- * knows the first one. An input is a row of responses.
+ * A fabric with wrong responses: the input decides what each node responds, and whether it
+ * responds. Discovery ends, and the result is consistent. A second discovery, which uses the
+ * first result, does the same. An input is a list of responses.
  */
 #include "fake_device.h"
 #include "fuzz.h"
@@ -19,7 +19,7 @@ static struct {
 	unsigned answers;
 } run;
 
-/* Of few GUIDs and port numbers, so that nodes are met again. */
+/* Few GUIDs and port numbers, so that discovery meets nodes again. */
 static void lie_node(uint8_t data[64])
 {
 	uint64_t guid = take(&run.input, 1) % 16;
@@ -46,7 +46,7 @@ static int answer(const struct device_packet *packet, void *arg)
 	uint8_t data[64] = {0};
 
 	(void)arg;
-	/* a request without a response takes a timeout: few of them */
+	/* a request without a response takes a timeout: only a few of them */
 	if (++run.answers > ANSWERS)
 		return -ENODEV;
 	if (how == 255 && run.answers % 16 == 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The simulated fabric survives any bytes that a program hands it: ioctls, written packets,
- * rules for faults, in any order, with time going on in between. An input is a row of steps.
+ * The simulated fabric accepts any bytes from a program without a failure: ioctls, written
+ * packets, rules for faults, in any order, while time passes. An input is a list of steps.
  */
 #include "administration.h"
 #include "fault_rules.h"
@@ -55,8 +55,7 @@ static void do_ioctl(struct handle *handle, struct input *input)
 	handle_ioctl(handle, code, argument);
 }
 
-/* Often something sensible with a few bytes changed: else hardly anything gets past the first
- * check. */
+/* Often a valid packet with a few changed bytes: random bytes rarely pass the first check. */
 static void do_write(struct handle *handle, struct input *input)
 {
 	static uint8_t bytes[LONGEST];

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Any text as a fabric, and as a node-name-map. What can be loaded can be stored, and loaded
- * again to be the same; and can be stored with other names, or as if it had been discovered.
+ * Any text as a fabric, and as a node-name-map. A fabric that was loaded can be stored; the
+ * stored text loads as the same fabric. It can also be stored with other names, or as if it had
+ * been discovered.
  */
 
 #include "fuzz.h"
@@ -89,7 +90,7 @@ static struct mad_fabric *store_and_load(const struct mad_fabric *fabric)
 	return again;
 }
 
-/* What is stored the first time is put in order by type of node. */
+/* The first store sorts the nodes by type. */
 static void check_round_trip(const struct mad_fabric *fabric)
 {
 	struct mad_fabric *sorted = store_and_load(fabric);
@@ -137,7 +138,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct mad_node_names *names;
 	struct mad_fabric *fabric;
 
-	if (!size) /* which fmemopen() may not allow */
+	if (!size) /* fmemopen() may not accept size 0 */
 		return 0;
 	names = load_names(data, size);
 	fabric = load(data, size);

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Every way to read and write any field at any offset of a buffer of exactly its needed size.
+/*
+ * Every function that reads or writes a field, at any offset of a buffer of exactly the needed
+ * size.
  */
 
 #include "fuzz.h"
 
 #include <infiniband/mad_fields.h>
 
-/* The bytes that a field may touch at an offset: whole words from a multiple of 4 on. */
+/* The bytes that a field may touch at an offset: whole words from a multiple of 4. */
 static size_t reach(enum MAD_FIELDS field, unsigned base)
 {
-	const size_t largest = 256; /* no field lies further than a MAD is long */
+	const size_t largest = 256; /* no field is beyond the length of a MAD */
 
 	(void)field;
 	return (base + largest + 3) & ~(size_t)3;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A text up to a NUL byte as a filter of umad-capture, the bytes behind it as a packet. A text
- * that is refused has a reason and a place within the text; one that is read matches a packet
- * or its negation does.
+ * A text up to a NUL byte is a filter of umad-capture, the bytes behind it are a packet. A text
+ * that is rejected has a reason and a position within the text. If the text is accepted, the
+ * packet matches it or its negation.
  */
 #include "fuzz.h"
 
@@ -40,7 +40,7 @@ static void check_negation(const char *text, const struct packet_record *record,
 		abort();
 	sprintf(negation, "not (%s)", text);
 	filter = filter_read(negation, &error);
-	if (filter) /* it may be too deep */
+	if (filter) /* the negation may be too deep */
 		check(filter_match(filter, record) != matched);
 	filter_free(filter);
 	free(negation);

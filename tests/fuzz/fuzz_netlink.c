@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Answers of the kernel to the question which umad device a port has: datagrams of any messages
- * and attributes. A name is stored whole or not at all, and what libnl received is freed.
+ * Responses of the kernel to the request for a port's umad device: datagrams of any messages
+ * and attributes. A name is stored whole or not at all, and the memory of libnl is freed.
  */
 #include "fuzz.h"
 #include "netlink.h"
@@ -30,7 +30,7 @@ static int send_nothing(struct nl_sock *sock, struct nl_msg *msg)
 	return (int)nlmsg_hdr(msg)->nlmsg_len;
 }
 
-/* An attribute: often one that the library looks for, with a length that is not quite right. */
+/* An attribute: often one that the library reads, with a wrong length. */
 static size_t put_attribute(uint8_t *at, size_t room)
 {
 	static const uint16_t types[] = {0, RDMA_NLDEV_ATTR_DEV_NAME, CHARDEV_NAME,
@@ -46,7 +46,7 @@ static size_t put_attribute(uint8_t *at, size_t room)
 	if (length == 62)
 		attr.nla_len = (uint16_t)take(&run.input, 2);
 	if (length == 63) {
-		/* what the library hopes for */
+		/* the attributes that the library reads */
 		static const char name[] = "mlx5_0";
 
 		memcpy(at + sizeof(attr), name, sizeof(name));
@@ -106,7 +106,7 @@ static int receive(struct nl_sock *sock, struct sockaddr_nl *sender, unsigned ch
 	return (int)size;
 }
 
-/* Before libnl's own when this program is linked: there is no socket. */
+/* Replaces libnl's function in this program: there is no socket. */
 
 int nl_connect(struct nl_sock *sock, int protocol)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Notices of any content, decoded and as text; and reports and responses of any content for
- * mad_notices_start(), on the fake device. Each report that is confirmed was handed out.
+ * Notices of any content, decoded and as text; reports and responses of any content for
+ * mad_notices_start(), on the fake device. Each report that is confirmed reached the callback.
  */
 
 #include "fake_device.h"
@@ -37,7 +37,7 @@ static void tell(struct mad_notices *notices, const struct mad_notice *notice, v
 	run.ends += notice->kind == MAD_NOTICE_END;
 }
 
-/* What the port and the SA respond is the fuzzer's. */
+/* The responses of the port and the SA come from the input. */
 static int answer(const struct device_packet *packet, void *arg)
 {
 	uint8_t data[64];

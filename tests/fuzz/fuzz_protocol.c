@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A hostile client of the fabric's socket: requests and packets of any bytes, descriptors with
- * them, connections closed at any moment. An input is a row of steps. The fabric goes on to
- * serve another client meanwhile, and afterwards it has as many descriptors and connections as
- * before.
+ * A hostile client of the fabric's socket: requests and packets of any bytes, with descriptors;
+ * connections closed at any moment. An input is a list of steps. The fabric continues to serve
+ * another client. Afterwards the fabric has as many descriptors and connections as before.
  */
 #include "fuzz.h"
 #include "manager.h"
@@ -21,8 +20,8 @@
 
 #define CLIENTS   4
 #define ROUNDS    8
-#define MOST_FDS  4   /* that a packet brings along */
-#define HIGHEST   512 /* descriptor that is looked at */
+#define MOST_FDS  4   /* descriptors that come with a packet */
+#define HIGHEST   512 /* the highest descriptor that is checked */
 #define MOST_SEEN 4096
 
 static struct server server;
@@ -47,14 +46,14 @@ static int join(void)
 	return fd;
 }
 
-/* As many rounds as it takes to accept, to read and to close. */
+/* As many rounds as the fabric needs to accept, to read and to close. */
 static void go_on(void)
 {
 	for (unsigned int i = 0; i < ROUNDS; i++)
 		check(!server_round(&server, false));
 }
 
-/* What a program that keeps to the protocol gets: the number of its view. */
+/* The number of its view, which a client that follows the protocol gets. */
 static void be_served(void)
 {
 	struct request request = {.magic = PROTOCOL_MAGIC, .kind = REQUEST_ATTACH};
@@ -93,7 +92,7 @@ static void start(void)
 	be_served();
 }
 
-/* A request that is nearly right, or any bytes. */
+/* A request that is nearly valid, or any bytes. */
 static void send_request(int fd, struct input *input)
 {
 	union {
@@ -114,7 +113,10 @@ static void send_request(int fd, struct input *input)
 		length = take(input, 2) % sizeof(packet);
 		take_bytes(input, &packet, length);
 	}
-	/* "stop" ends the fabric, and the owner's end does: as they should */
+	/*
+	 * "stop" ends the fabric, and so does the end of the owner's connection: this is
+	 * correct
+	 */
 	if (packet.request.kind == REQUEST_OWN || packet.request.kind == REQUEST_COMMAND)
 		packet.request.kind = REQUEST_REFRESH;
 	send(fd, &packet, length, MSG_NOSIGNAL);
@@ -127,7 +129,7 @@ static int memory(struct input *input)
 
 	take_bytes(input, bytes, sizeof(bytes));
 	check(fd >= 0 && write(fd, bytes, sizeof(bytes)) == (ssize_t)sizeof(bytes));
-	/* as long as it says, up to beyond what is taken */
+	/* of the length that it states, or longer than the fabric accepts */
 	check(!ftruncate(fd, (off_t)take(input, 4) % (2 * (off_t)LONGEST_MESSAGE)));
 	return fd;
 }

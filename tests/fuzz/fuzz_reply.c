@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Whatever comes from the device, each request comes to an end once, and what a program is
- * given lies within what came. An input is a row of steps: requests, answers that are not quite
- * right, messages of any bytes, time-outs.
+ * For all input from the device, each request completes once, and the data that a program gets
+ * lie within the received message. An input is a list of steps: requests, responses with
+ * errors, messages of any bytes, timeouts.
  */
 #include "fuzz_device.h"
 
@@ -42,7 +42,7 @@ static struct {
 		int ends;
 	} requests[REQUESTS];
 	unsigned count;
-	struct input *input; /* what a blocking request is answered with */
+	struct input *input; /* the response to a blocking request */
 } run;
 
 static void ended(struct mad_async *async, const struct mad_reply *reply, void *arg)
@@ -90,7 +90,7 @@ static void submit(struct input *input)
 	run.count++;
 }
 
-/* Its answer, with some bytes changed and of any length. */
+/* The response to it, with some changed bytes and of any length. */
 static void answer(const struct device_packet *packet, struct input *input)
 {
 	static uint8_t mad[LONGEST];
@@ -109,7 +109,7 @@ static void answer(const struct device_packet *packet, struct input *input)
 	device_reply(packet, mad, length);
 }
 
-/* Any bytes, behind any header. */
+/* Any bytes after any header. */
 static void come(struct input *input)
 {
 	static uint8_t mad[LONGEST];

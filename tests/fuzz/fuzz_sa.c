@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Requests to the SA on an engine, and responses that are not quite right: PortInfos, records,
- * tables. Whatever comes, each request is called back once, and what the callback is given
- * lies within what came. An input is a row of steps.
+ * Requests to the SA on an engine, and responses with errors: PortInfos, records, tables. Each
+ * request is called back once, and the data of the callback lie within the received message. An
+ * input is a list of steps.
  */
 #include "fuzz_device.h"
 
@@ -87,7 +87,7 @@ static void submit(struct input *input)
 	run.count++;
 }
 
-/* A response, with some bytes changed and of any length. */
+/* A response with some changed bytes and of any length. */
 static void answer(const struct device_packet *packet, struct input *input)
 {
 	static uint8_t mad[LONGEST];
@@ -104,7 +104,7 @@ static void answer(const struct device_packet *packet, struct input *input)
 		mad[26] = IB_RMPP_FLAG_ACTIVE;
 		mad[45] = (uint8_t)(shape >> 2);
 		length = take(input, 2) % LONGEST;
-	} else if (!is_sa) { /* the PortInfo tells a LID, or none */
+	} else if (!is_sa) { /* the PortInfo has a LID, or none */
 		mad_set_field(mad, IB_SMP_DATA_OFFS, IB_PORT_SMLID_F, shape & 3);
 	}
 	for (unsigned changes = shape & 2 ? take(input, 1) % 8 : 0; changes; changes--) {

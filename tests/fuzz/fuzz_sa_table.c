@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Tables of any content, read to the last byte of the last record. */
+/* Tables of any content; every byte of every record is read. */
 
 #include "fuzz.h"
 
@@ -8,7 +8,7 @@
 
 #include <errno.h>
 
-/* All bytes of a record, so that one which is not there is found. */
+/* Reads all bytes of a record, so that a sanitizer finds one outside of the allocation. */
 static size_t sum(const uint8_t *bytes, size_t size)
 {
 	size_t all = 0;
@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t i, least = take(&input, 2), record_size;
 	int err;
 
-	/* an allocation of exactly that size */
+	/* an allocation of exactly this size */
 	table->message.length = input.size;
 	table->message.mad = malloc(input.size ? input.size : 1);
 	if (input.size)

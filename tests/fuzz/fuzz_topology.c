@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Any text as a topology: what can be read can be printed, and read again to be the same. */
+/*
+ * Any text as a topology: a valid one can be printed, and the printed text is the same
+ * topology.
+ */
 
 #include "fuzz.h"
 #include "topology.h"
 
 #include <stdio.h>
 
-/* Printing a generated one of 100,000 nodes shows no more than printing a small one. */
+/* A generated topology of 100,000 nodes tests no more than a small one. */
 #define SMALL 3000
 
 static void check_cables(const struct graph *graph)
@@ -90,7 +93,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	text[size] = 0;
 	graph_init(&graph);
 	check_result(&graph, topology_generate(&graph, text, &error), &error);
-	/* files that it includes are none there */
+	/* the files that it includes do not exist */
 	check_result(&graph, topology_read(&graph, text, size, "/nowhere/fuzz.net", &error),
 		     &error);
 	free(text);

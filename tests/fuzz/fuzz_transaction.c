@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Several transactions that share one table, and a row of events for them: a packet is written
- * or refused, a response comes, the kernel gives a transmission up, a timer is due, a request
- * is cancelled, memory is short. The kernel and the nodes are plain data: what was written,
- * which transaction IDs the kernel holds. The clock is a number. After each event the target
- * checks what must hold for every request.
+ * Several transactions that share one table, and a list of events for them: a packet is written
+ * or rejected, a response arrives, the kernel reports a timeout, a timer expires, a request is
+ * cancelled, an allocation fails. The kernel and the nodes are plain data: the written packets,
+ * and the transaction IDs that the kernel holds. The clock is a number. After each event the
+ * target checks the conditions that hold for every request.
  */
 #include "fuzz.h"
 
@@ -38,33 +38,33 @@ static const int timeouts_ms[] = {1, 3, 10, 50, 200, 1000, 60000, -1};
 /* A request, as its owner sees it. */
 struct request {
 	struct transaction transaction;
-	unsigned serial;   /* 0: there is none */
-	unsigned attempts; /* that it may make */
-	int64_t budget;    /* of one attempt, in microseconds */
-	uint32_t floor_us; /* an early retransmission comes no sooner */
-	unsigned early;    /* of which there were so many */
+	unsigned serial;   /* 0: the slot is free */
+	unsigned attempts; /* the number of attempts allowed */
+	int64_t budget;    /* time of one attempt, in microseconds */
+	uint32_t floor_us; /* the earliest time for an early retransmission */
+	unsigned early;    /* the number of early retransmissions */
 	bool long_request, late_ids;
 	bool queued; /* it is READY */
 	bool waits;  /* its timer is set */
 	bool writing, asking;
-	bool own_response; /* a response to it has come */
-	int cancelled;     /* the errno */
-	int error;         /* of the write or of the path */
+	bool own_response; /* a response to this request has arrived */
+	int cancelled;     /* the errno of the cancel */
+	int error;         /* the error of the write or of the path */
 	unsigned completions, sends, busy, moved, refused;
 	struct packet packet;
-	uint8_t written[64 + LONGEST]; /* what the thread began to write */
+	uint8_t written[64 + LONGEST]; /* the bytes that a thread is writing */
 	int64_t sent_at;
-	int64_t written_at; /* the latest packet */
+	int64_t written_at; /* the time of the latest packet */
 };
 
-/* A packet that was given to the kernel. */
+/* A packet that the kernel accepted. */
 struct record {
-	unsigned serial; /* of its request; 0: of none that is known */
+	unsigned serial; /* the serial of its request; 0: unknown */
 	uint32_t tid;
 	uint8_t mgmt_class, method;
-	bool there;    /* a response to it may come */
-	bool held;     /* the kernel holds its ID */
-	bool late_ids; /* the ID is one that the library will make itself */
+	bool there;    /* a response to it may arrive */
+	bool held;     /* the kernel holds its transaction ID */
+	bool late_ids; /* the library will also choose this ID itself */
 	unsigned withheld;
 };
 
@@ -73,7 +73,7 @@ static struct {
 	struct request requests[REQUESTS];
 	struct record records[RECORDS];
 	unsigned next_record, serials;
-	struct destination node; /* of all requests, or of none */
+	struct destination node; /* the destination of all requests, or none */
 	int64_t now;
 	unsigned timers;
 	bool one_node, held_back;
@@ -97,12 +97,12 @@ void *__wrap_calloc(size_t count, size_t size)
 	return run.no_memory ? NULL : __real_calloc(count, size);
 }
 
-/* --- what must hold ------------------------------------------------------------- */
+/* --- conditions ----------------------------------------------------------------- */
 
 /*
- * How many packets a request may send: one for each attempt; before the end of attempts, as
- * many again, if a Get has more than one attempt; one for each BUSY, redirection or path that
- * it was told; one for each packet that the kernel refused.
+ * The largest number of packets of a request: one for each attempt; before the end of attempts,
+ * as many again, if a Get has more than one attempt; one for each BUSY, redirection or path
+ * that it received; one for each packet that the kernel rejected.
  */
 static unsigned allowed(const struct request *request)
 {
@@ -113,7 +113,9 @@ static unsigned allowed(const struct request *request)
 	return count;
 }
 
-/* A retransmission before the end of an attempt comes when a response is late, not before. */
+/*
+ * A retransmission before the end of an attempt is sent after a response is late, not before.
+ */
 static void check_early(struct request *request)
 {
 	unsigned early = request->transaction.early;
@@ -125,7 +127,7 @@ static void check_early(struct request *request)
 	request->early = early;
 }
 
-/* The table has what is in flight, nothing else, and each is found by its ID and class. */
+/* The table has exactly the transmissions in flight; each is found by its ID and class. */
 static void check_table(void)
 {
 	unsigned count = 0;
@@ -146,7 +148,7 @@ static void check_table(void)
 				continue;
 			count++;
 			check(live->tid != 0);
-			/* so no other one has them */
+			/* so no other transmission has them */
 			check(transmission_find(&run.all.outstanding, live->tid,
 						transmissions->mgmt_class) == live);
 		}
@@ -154,7 +156,7 @@ static void check_table(void)
 	check(run.all.outstanding.table.count == count);
 }
 
-/* A thread writes it: nothing that the thread reads may change. */
+/* A thread is writing it: the memory that the thread reads must not change. */
 static void check_written(const struct request *request)
 {
 	if (request->writing)
@@ -192,7 +194,7 @@ static struct request *request_of(struct transmission *transmission)
 	return list_entry(transaction_of(transmission), struct request, transaction);
 }
 
-/* --- carrying out --------------------------------------------------------------- */
+/* --- actions -------------------------------------------------------------------- */
 
 static void complete(struct request *request)
 {
@@ -202,7 +204,7 @@ static void complete(struct request *request)
 	check(!request->writing && !request->asking);
 	check(!transaction->transmissions.expected);
 	check(transaction->error != 0 || transaction->responded);
-	/* what is reported as the response is one */
+	/* the message that completes the request is a response to it */
 	check(!transaction->responded || request->own_response);
 	check(!request->cancelled || transaction->error == request->cancelled);
 	check(++request->completions == 1);
@@ -210,7 +212,7 @@ static void complete(struct request *request)
 	request->serial = 0;
 }
 
-/* The kernel takes a packet, or refuses it; the thread that writes learns that later. */
+/* The kernel accepts or rejects a packet; the thread that writes gets the result later. */
 static void begin_write(struct request *request, struct input *input)
 {
 	static const int errors[] = {EINVAL, ENOMEM, EIO, ENODEV, ETIMEDOUT};
@@ -249,7 +251,7 @@ static void begin_asking(struct request *request, struct input *input)
 	request->error = take(input, 1) & 0x80 ? EHOSTUNREACH : 0;
 }
 
-/* What the scheduler does about it. */
+/* The action of the scheduler. */
 static void tell_node(const struct transaction *transaction)
 {
 	unsigned news = transaction->news;
@@ -264,7 +266,7 @@ static void tell_node(const struct transaction *transaction)
 		destination_late(transaction->destination);
 }
 
-/* Whether the event may send; "since": no timer that was set is due before. */
+/* Whether the event may send a packet; "since": no timer set before is due earlier. */
 static void act(struct request *request, enum transaction_action action, bool may_send,
 		int64_t since, struct input *input)
 {
@@ -325,7 +327,7 @@ static void written(struct request *request, struct input *input)
 	if (!request->serial || !request->writing)
 		return;
 	request->writing = false;
-	/* a response to a packet that never left is another request's */
+	/* a response to a packet that was never sent belongs to another request */
 	if (request->error && request->transaction.transmissions.count == 1)
 		request->own_response = false;
 	act(request,
@@ -334,7 +336,7 @@ static void written(struct request *request, struct input *input)
 	    true, request->sent_at, input);
 }
 
-/* What redirect_ask_path() does. */
+/* The effect of redirect_ask_path(). */
 static void ask_path(struct detour *detour, uint8_t *packet)
 {
 	uint8_t *mad = umad_get_mad(packet);
@@ -360,7 +362,7 @@ static void path_asked(struct request *request, struct input *input)
 	    true, run.now, input);
 }
 
-/* Whether the request may send it as its own ID later. */
+/* Whether the request may later use this ID as its own. */
 static bool has_own(const struct request *request, uint32_t tid, uint8_t mgmt_class)
 {
 	const struct transmissions *transmissions = &request->transaction.transmissions;
@@ -416,7 +418,7 @@ static void submit(struct request *request, struct input *input)
 		transaction->destination = &run.node;
 	request->floor_us = kind->mgmt_class == IB_SA_CLASS ? 50000 : 2000;
 	check(transaction->repeatable == (kind->repeatable && !(shape & 0x80)));
-	/* the kernel holds the ID of a request of an earlier program, which was not answered */
+	/* the kernel holds the ID of a request of an earlier program, which had no response */
 	if (more & 0x80 && !request->late_ids && !is_own_of_another(request, tid, mad[1]) &&
 	    !holder(tid, mad[1]))
 		record(0, tid, mad);
@@ -459,7 +461,7 @@ static void build_response(uint8_t *mad, const struct record *record, enum flavo
 	memcpy(mad + data, info, sizeof(info));
 }
 
-/* Counts what the request may send because of it. */
+/* Counts the packet that the request may send because of this. */
 static void count_response(struct request *request, enum flavour flavour)
 {
 	const struct detour *detour = request->transaction.detour;
@@ -472,8 +474,8 @@ static void count_response(struct request *request, enum flavour flavour)
 }
 
 /*
- * The kernel hands a response on if it holds the ID. That response completes its own request
- * alone; only while the kernel refuses an ID, the response may be mistaken for a moment.
+ * The kernel delivers a response if it holds the ID. The response completes only its own
+ * request. While the kernel rejects an ID, a response may be mistaken for a short time.
  */
 static void check_addressee(const struct request *request, const struct record *of,
 			    struct transmission *found)
@@ -486,11 +488,11 @@ static void check_addressee(const struct request *request, const struct record *
 	}
 	if (of->late_ids || request->late_ids ||
 	    run.all.outstanding.next_withheld - of->withheld >= WITHHELD_TIDS)
-		return; /* the ID was withheld as long as may be */
+		return; /* the ID was withheld for the longest time */
 	check(request->serial == of->serial);
 }
 
-/* Neither a response nor a timeout comes twice. */
+/* A request has at most one response or timeout. */
 static void check_is_gone(struct transmission *transmission)
 {
 	check(!(transmissions_of(transmission)->expected & 1u << transmission->slot));
@@ -510,7 +512,7 @@ static void respond(struct input *input)
 	held = holder(of->tid, of->mgmt_class);
 	if (!of->there || !held)
 		return;
-	/* a program that is gone has no late responses */
+	/* a program that ended has no late responses */
 	if (!of->serial && held != of)
 		return;
 	of->there = held->held = false;
@@ -547,7 +549,7 @@ static void kernel_timeout(struct input *input)
 		return;
 	record->held = false;
 	found = transmission_find(&run.all.outstanding, record->tid, record->mgmt_class);
-	/* the report of an earlier program's request went to that program */
+	/* the earlier program got the report of its request */
 	if (!found || !record->serial)
 		return;
 	request = request_of(found);
@@ -569,7 +571,7 @@ static struct request *next_due(void)
 	return next;
 }
 
-/* The clock goes on to the next timer. */
+/* The clock advances to the next timer. */
 static bool timer(struct input *input)
 {
 	struct request *request = next_due();
@@ -652,7 +654,7 @@ static void step(struct input *input)
 	check_table();
 }
 
-/* Nothing comes from the device any more: each request times out. */
+/* No more messages come from the device: each request times out. */
 static void run_out(struct input *input)
 {
 	bool busy = true;
@@ -671,8 +673,8 @@ static void run_out(struct input *input)
 }
 
 /*
- * The device is gone. A response to a packet that is refused may have made a request DONE for a
- * moment: then the request is cancelled after that.
+ * The device is removed. A response to a packet that the kernel rejects may have made a request
+ * DONE for a moment: then the request is cancelled after that.
  */
 static void cancel_all(struct input *input)
 {
@@ -702,11 +704,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	run.now = INT64_C(1000000000);
 	transactions_init(&run.all);
 	outstanding_init(&run.all.outstanding);
-	/* so many transmissions of a request may be lost one after the other */
+	/* so many consecutive transmissions of a request may be lost */
 	run.all.losses_in_a_row = 1 + (how >> 1 & 3);
 	run.held_back = how & 8;
 	run.one_node = how & 16;
-	/* the pause after BUSY depends on it: the same input does the same */
+	/* the pause after BUSY depends on it: the same input gives the same result */
 	while (mad_trid() % 16)
 		;
 	for (int steps = 0; input.size && steps < 400; steps++)

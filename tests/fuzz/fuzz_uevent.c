@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Uevents for the monitor. An input is a row of steps: devices that come, go and change their
- * names in a sysfs of this target's own, datagrams of any content, a full socket, a shortage of
- * descriptors. Every event fits what the program was told before. If all uevents were true and
- * all was read, the program knows what is there.
+ * Uevents for the monitor. An input is a list of steps: devices are added, removed and renamed
+ * in a sysfs of this target, datagrams have any content, the socket is full, descriptors are
+ * short. Every event fits the events before it. If all uevents were true and all were read, the
+ * program knows all devices.
  */
 #include "fuzz.h"
 #include "netlink.h"
@@ -27,12 +27,12 @@
 
 /* --- the machine: CAs by name, umad devices by number ------------------------------ */
 
-/* More names than CAs: a renamed CA has another. */
+/* More names than CAs: a renamed CA has another name. */
 static const char *const ca_names[] = {"mlx5_0", "ibp1s0", "qib0"};
 
 struct machine {
 	bool cas[CAS];
-	int owner[NODES]; /* the index of the CA and 1; 0: the umad device does not exist */
+	int owner[NODES]; /* the index of the CA plus 1; 0: the umad device does not exist */
 };
 
 static struct {
@@ -43,9 +43,9 @@ static struct {
 		uint32_t sender;
 	} queue[DATAGRAMS];
 	unsigned first, count;
-	bool congested, tell_loss; /* as the kernel's queue: net/netlink/af_netlink.c */
+	bool congested, tell_loss; /* as in the kernel's queue: net/netlink/af_netlink.c */
 	bool truthful;
-	unsigned fails_in; /* the n-th call of sysfs from now on; 0 none */
+	unsigned fails_in; /* the n-th call of sysfs from now on fails; 0 none */
 	int handle_text_ca, handle_text_number;
 	enum {
 		CLOSED,
@@ -54,14 +54,14 @@ static struct {
 		IB_PORT
 	} open;
 	/*
-	 * What the program was told. A renamed CA may be told with its ports before the old
-	 * name is told to be gone: a umad device has a bit for each CA.
+	 * The events that the program received. The ports of a renamed CA may be reported
+	 * before the removal of the old name: a umad device has a bit for each CA.
 	 */
 	bool known_cas[CAS];
 	unsigned known_owners[NODES];
 } run;
 
-/* A shortage, which passes. */
+/* A shortage that ends later. */
 static int fail_now(void)
 {
 	return run.fails_in && !--run.fails_in ? -ENOMEM : 0;
@@ -179,7 +179,7 @@ int sys_poll_both(int fd, int other, int timeout_ms, int *other_revents)
 	abort();
 }
 
-/* --- the socket: before libnl's own when this program is linked -------------------- */
+/* --- the socket: replaces libnl's functions in this program ------------------------ */
 
 int nl_connect(struct nl_sock *sock, int protocol)
 {
@@ -227,7 +227,7 @@ int nl_recv(struct nl_sock *sock, struct sockaddr_nl *sender, unsigned char **bu
 	return length;
 }
 
-/* One too many is lost, and then all until the queue is empty. */
+/* The first message that does not fit is lost, and then all until the queue is empty. */
 static void queue(const char *bytes, int length, uint32_t sender)
 {
 	unsigned at = (run.first + run.count) % DATAGRAMS;
@@ -258,7 +258,7 @@ static void uevent(const char *action, const char *subsystem, const char *name,
 	queue(text, length, 0);
 }
 
-/* --- what happens to the machine --------------------------------------------------- */
+/* --- changes of the machine -------------------------------------------------------- */
 
 static void node_changes(const char *action, int number)
 {
@@ -309,7 +309,7 @@ static void rename_ca(int from, int to)
 	uevent("move", "infiniband", ca_names[to], ca_names[from]);
 }
 
-/* --- what is not true -------------------------------------------------------------- */
+/* --- false uevents ----------------------------------------------------------------- */
 
 static void tell_a_lie(struct input *input)
 {

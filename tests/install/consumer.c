@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* A program of somebody else's, built against what was installed. */
+/* A user's program, built with the installed files. */
 
 #include <infiniband/mad_fields.h>
 #include <infiniband/umad.h>

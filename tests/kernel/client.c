@@ -2,9 +2,9 @@
 
 /*
  * The client of two machines (see two-machines). Its nodes are the GIDs fd00::a:1 to N of the
- * other machine's first device; fd00::b:1, of the other machine's second device, is the node
- * that takes over. What a program cannot do itself, the host does: the client prints "@ ask
- * WHAT" and reads a line when that is done.
+ * first device of the other machine. fd00::b:1, of the other machine's second device, is the
+ * node that takes over. The host does what a program cannot do: the client prints "@ ask WHAT",
+ * and reads a line when this is done.
  */
 #include "check.h"
 #include "nodes.h"
@@ -18,7 +18,7 @@
 
 #define DEVICE  "rxe0"
 #define NODES   64
-#define FEW     16 /* of which each may take a second and more */
+#define FEW     16 /* each of them may take a second or more */
 #define THREADS 8
 #define PATIENT 10000  /* attempts: more than a busy host needs */
 #define REFUSED 0x000c /* the kernel's status if there is no server */
@@ -45,7 +45,7 @@ static ib_portid_t node(unsigned number)
 	return address_of(0xa, number + 1);
 }
 
-/* The entry of the own GID table that is in the nodes' network. */
+/* The entry of the local GID table that is in the nodes' network. */
 static unsigned own_gid(void)
 {
 	ib_portid_t own = address_of(0xc, 1);
@@ -151,7 +151,7 @@ static uint32_t new_number(void)
 	return ++number;
 }
 
-/* One blocking call; a response has to be this node's. */
+/* One blocking call; a response must come from this node. */
 static struct outcome call(int method, unsigned attribute, ib_portid_t to, size_t size)
 {
 	ib_rpc_t rpc = request_of(method, attribute, size);
@@ -219,16 +219,16 @@ struct request {
 	unsigned submissions, completions;
 };
 
-/* What becomes of a request that has its response, and of one that has an error. */
+/* The action after a response, and after an error. */
 static enum course {
 	ENDS,
-	ASKS_AGAIN,    /* until it fails */
-	GOES_TO_SECOND /* the same; then the second server gets it */
+	ASKS_AGAIN,    /* repeats the request until it fails */
+	GOES_TO_SECOND /* the same; then sends it to the second server */
 } course;
 
 static struct {
 	unsigned named, refused, timed_out;
-	unsigned fewest_sent, most_sent; /* of those that timed out: transmissions */
+	unsigned fewest_sent, most_sent; /* transmissions of requests that timed out */
 	unsigned least_ms, most_ms;      /* and their time */
 } tally;
 
@@ -319,7 +319,7 @@ static void ask_node(ib_portid_t to, unsigned attribute, unsigned size)
 	ask_by(METHOD_GET, to, attribute, size);
 }
 
-/* Until all are complete: each submission once. */
+/* Until all are complete: each submission has one completion. */
 static void finish(void)
 {
 	expect(mad_async_run(async) >= 0);
@@ -360,7 +360,7 @@ static void every_node_of_a_sweep_responds_with_its_own_data(void)
 	started = now_ms();
 	all_nodes_respond();
 	note("the second one took %lld ms", (long long)(now_ms() - started));
-	/* an attempt has to be long enough for the longest response */
+	/* an attempt must be long enough for the longest response */
 	expect_equal(mad_port_set_timeout(port, 60000), 0);
 	begin(ENDS);
 	for (unsigned i = 0; i < NODES; i++) {
@@ -421,14 +421,14 @@ static void requests_to_a_process_that_dies_go_to_the_second_server(void)
 	for (unsigned i = 0; i < NODES; i++)
 		expect(is_second(&requests[i]));
 
-	/* one that was sent before learns it in its next attempt */
+	/* a request that was sent before gets the new path in its next attempt */
 	note_outcome("Get, blocking", end_of(&get));
 	note_outcome("Get that waited", end_of(&waits));
 	expect_equal(get.outcome.error, EIO);
 	expect_equal(get.outcome.status, REFUSED);
 	expect_equal(waits.outcome.error, EIO);
 	expect_equal(waits.outcome.status, REFUSED);
-	/* to another method, no kernel responds */
+	/* the kernel does not respond to this method */
 	mad_port_set_retries(port, 3);
 	outcome = call(METHOD_ANY, NAME, node(2), 100);
 	note_outcome("other method", outcome);
@@ -445,7 +445,7 @@ static void requests_to_a_process_that_dies_go_to_the_second_server(void)
 	closed();
 }
 
-/* Whether the kernel has given up the neighbour that has the node's GID. */
+/* Whether the kernel has dropped the neighbour with the node's GID. */
 static bool neighbour_is_gone(unsigned number)
 {
 	char command[80], line[160] = "";
@@ -476,7 +476,7 @@ static void requests_with_attempts_left_outlive_a_pulled_cable(void)
 	note("the neighbour was given up after %lld ms", (long long)(now_ms() - started));
 	tally.named = 0;
 
-	/* the device of the second server has its cable */
+	/* the cable of the second server's device works */
 	outcome = call(METHOD_GET, NAME, second, 100);
 	note_outcome("second server, blocking", outcome);
 	expect_equal(outcome.error, 0);
@@ -575,7 +575,7 @@ static void requests_to_a_machine_that_dies_time_out_until_it_is_back(void)
 	expect_equal(tally.timed_out, 4);
 	expect(tally.least_ms >= 1000);
 
-	/* a request with attempts enough lasts until the server is there again */
+	/* a request with many attempts continues until the server is back */
 	begin(ENDS);
 	mad_port_set_retries(port, PATIENT);
 	ask_by(METHOD_ANY, node(1), NAME, 100);
@@ -591,7 +591,7 @@ static void requests_to_a_machine_that_dies_time_out_until_it_is_back(void)
 	     (long long)(now_ms() - started));
 	while (!host_is_done(-1))
 		;
-	/* the machine is there, its server is not */
+	/* the machine runs, its server does not */
 	note_outcome("then", outcome);
 	expect_equal(outcome.error, EIO);
 	expect_equal(outcome.status, REFUSED);

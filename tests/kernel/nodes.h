@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* What the client and the servers of two machines agree on. A node is a GID. */
+/* Definitions that the client and the servers of two machines share. A node is a GID. */
 #ifndef KERNEL_NODES_H
 #define KERNEL_NODES_H
 
@@ -10,8 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Attributes: a request of NAME has its number in its first 4 bytes, and its modifier says how
- * many bytes of data the response is to have; SILENCE has no response. */
+/*
+ * Attributes: a request of NAME has its number in the first 4 bytes. Its modifier is the number
+ * of bytes of data that the response must have. SILENCE has no response.
+ */
 #define NAME    0x20
 #define SILENCE 0x21
 
@@ -33,8 +35,7 @@ static inline uint32_t get32(const uint8_t *at)
 	return be32toh(value);
 }
 
-/* The data of a response of NAME: bytes that belong to this node, this request and this place.
- */
+/* The data of a response of NAME: bytes that depend on the node, the request and the offset. */
 static inline void write_name(uint8_t *data, size_t size, const uint8_t gid[16],
 			      uint32_t number)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * servers DEVICE: a server of CLASS on all GIDs of a device, until it is killed. A response
- * tells the GID that the request was sent to, and has as many bytes as the request wants
- * (nodes.h). Prints "@ serves DEVICE".
+ * servers DEVICE: a server of CLASS on all GIDs of a device, until it is killed. A response has
+ * the GID that the request was sent to, and as many bytes as the request states (nodes.h).
+ * Prints "@ serves DEVICE".
  */
 #include "check.h"
 #include "nodes.h"
@@ -15,14 +15,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KEPT 65536 /* requests whose GID is known: all that a server holds */
+#define KEPT 65536 /* requests whose GID is known: as many as a server holds */
 
 static const char *device;
 /* The entries of the GID table that requests were sent to, by their transaction ID. */
 static uint8_t gid_index[KEPT];
 
-/* A struct mad_request does not tell to which GID the request was sent; the header of the
- * packet does. */
+/*
+ * struct mad_request does not have the GID that the request was sent to; the header of the
+ * packet does.
+ */
 static void packet(const struct umad_packet_info *info, void *user)
 {
 	(void)user;

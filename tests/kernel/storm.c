@@ -47,8 +47,8 @@
 #define SLACK_MS         5000
 #define PULSE_MS         50
 #define PAUSE_MS         100
-#define SLOW_WRITE_MS    500   /* is worth telling */
-#define HANG_MS          60000 /* without a completion, and longer than a transaction may take */
+#define SLOW_WRITE_MS    500   /* a longer write is reported */
+#define HANG_MS          60000 /* without a completion: longer than any transaction may take */
 #define LEAK_BYTES       16384
 #define LIMIT            1024 /* of requests in flight to a destination, and at a server */
 
@@ -115,7 +115,7 @@ static uint64_t hash(uint64_t number)
 	return number ^ number >> 31;
 }
 
-/* The largest messages come first: they take longest. */
+/* The largest messages come first, because they take the longest time. */
 static bool is_largest(unsigned number)
 {
 	return number < options.largest_count;
@@ -126,7 +126,7 @@ static bool is_message(unsigned number)
 	return is_largest(number) || hash(number + 1) % 1000 < options.share;
 }
 
-/* Of 1 byte to the longest, each length of bits as often as the others. */
+/* From 1 byte to the longest; each number of bits is equally likely. */
 static size_t any_size(uint64_t random)
 {
 	size_t below = 2;
@@ -174,7 +174,7 @@ static void fill_data(unsigned number, bool response, uint8_t *data, size_t size
 	}
 }
 
-/* A MAD has zeros behind the data; a message of several MADs ends there. */
+/* A MAD has zeros behind the data; a message of several MADs ends with the data. */
 static bool is_right(unsigned number, bool response, const uint8_t *data, size_t size)
 {
 	size_t expected = response ? response_size(number) : request_size(number);
@@ -202,9 +202,9 @@ static ib_rpc_t rpc_of(unsigned number)
 	return rpc;
 }
 
-/* --- what becomes of it ----------------------------------------------------------- */
+/* --- results ---------------------------------------------------------------------- */
 
-/* The next transaction's number; false: there is none. */
+/* The number of the next transaction; false: there is none. */
 static bool begin(unsigned *number)
 {
 	if (gone)
@@ -231,7 +231,10 @@ static void end(unsigned number, int error, const uint8_t *data, size_t size)
 	if (error == ENODEV)
 		gone = true;
 	atomic_fetch_add(&ended, 1);
-	/* a request that cannot be sent fails at once: not all of them in one second */
+	/*
+	 * a request that cannot be sent fails at once: a pause, so that not all fail in one
+	 * second
+	 */
 	if (error && error != ETIMEDOUT && error != ENODEV)
 		pause_ms(PAUSE_MS);
 }
@@ -295,7 +298,7 @@ static void stop_server_of(struct direction *direction)
 
 /* --- blocking calls --------------------------------------------------------------- */
 
-/* A request of one MAD without RMPP, and such a response. */
+/* A request of one MAD without RMPP, with such a response. */
 static int call_for_mad(struct direction *direction, unsigned number)
 {
 	ib_rpc_t rpc = rpc_of(number);
@@ -417,9 +420,9 @@ static void *run_engine(void *arg)
 	return NULL;
 }
 
-/* --- all of it -------------------------------------------------------------------- */
+/* --- the program ------------------------------------------------------------------ */
 
-/* What fails is counted here. */
+/* Counts the failures. */
 static void be_quiet(enum umad_log_level level, const char *text, void *user)
 {
 	(void)level;
@@ -444,7 +447,7 @@ static void count_packet(const struct umad_packet_info *packet, void *user)
 		longest_write = (unsigned)took;
 }
 
-/* How late a thread is that only sleeps, is how long the machine stood still. */
+/* The delay of a thread that only sleeps is the time for which the machine stood still. */
 static void *feel_pulse(void *arg)
 {
 	int64_t before = now_ms(), now;
@@ -501,7 +504,7 @@ static void *watch(void *arg)
 	return NULL;
 }
 
-/* Bytes that are allocated; 0 where libc does not tell. */
+/* Allocated bytes; 0 if libc does not tell. */
 static size_t allocated(void)
 {
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)
@@ -581,7 +584,7 @@ static bool may_be(unsigned number, int error)
 	return false;
 }
 
-/* Whether a transaction was as it has to be. */
+/* Whether a transaction has the right result. */
 static bool judge(unsigned number, unsigned *latest, unsigned *late)
 {
 	const struct transaction *transaction = &transactions[number];
@@ -678,7 +681,7 @@ static bool set_option(int letter, const char *text)
 	return false;
 }
 
-/* The calls that a scenario makes, once, so that what libc and the library keep is there. */
+/* The calls of a scenario, once, so that libc and the library have allocated what they keep. */
 static void warm_up(void)
 {
 	unsigned count = options.count, largest = options.largest_count;

@@ -2,8 +2,8 @@
 
 /*
  * traffic server | client: GMPs and RMPP messages from the first port to the second, and a
- * response to each. The next request follows the response, so that there is one order of all
- * MADs. The server prints "ready", and ends after the last response.
+ * response to each. The client sends the next request after the response, so that the MADs have
+ * one order. The server prints "ready", and ends after the last response.
  */
 #include "check.h"
 #include "mads.h"

@@ -2,7 +2,7 @@
 
 /*
  * wire DEVICE FILE: writes the RoCE v2 packets of a network device to FILE, with libpcap, until
- * SIGTERM. Prints "ready" when packets are seen. Fails if libpcap lost a packet.
+ * SIGTERM. Prints "ready" when the capture has begun. Fails if libpcap lost a packet.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -38,7 +38,7 @@ static void open_wire(const char *name)
 	}
 	pcap_set_snaplen(device, 4096);
 	pcap_set_buffer_size(device, BUFFER_BYTES);
-	/* a packet that waits for a block to be full would be missing at the end */
+	/* libpcap must not wait for a full block: the last packets would be missing */
 	pcap_set_immediate_mode(device, 1);
 	if (pcap_activate(device) < 0)
 		fail(name);
@@ -68,7 +68,7 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	if (pcap_loop(device, -1, pcap_dump, (u_char *)file) != PCAP_ERROR_BREAK)
 		fail(argv[1]);
-	/* what arrived before the signal */
+	/* packets that arrived before the signal */
 	if (pcap_setnonblock(device, 1, why) ||
 	    pcap_dispatch(device, -1, pcap_dump, (u_char *)file) < 0 ||
 	    pcap_stats(device, &lost))

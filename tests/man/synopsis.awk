@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 
-# A page's SYNOPSIS as C: its includes, and after an assertion that they declare it each declaration.
+# A page's SYNOPSIS as C: its includes; then, for each declaration, an assertion that a header declares it.
 
 # The argument of a macro: what is in quotes, or the rest of the line.
 function argument(text) {
@@ -9,7 +9,7 @@ function argument(text) {
 	return text
 }
 
-# A name in brackets is a type's.
+# A name in brackets is the name of a type.
 function declare(name, declaration) {
 	if (name !~ /^\(/)
 		printf "_Static_assert(sizeof(&%s) > 0, \"\");\n", name

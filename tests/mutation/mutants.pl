@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 
-# The mutants of a C source file: each is the file with one change in the body of a function.
+# The mutants of a C source file: each mutant has one change in the body of a function.
 
 package Mutants;
 
@@ -91,7 +91,7 @@ sub number_after {
 	return ($digits =~ /^0[xX]/ ? sprintf('0x%x', $next) : $next) . $suffix;
 }
 
-# Whether another mutant negates a condition, too: that of its only == or !=, or of its only sign, a "!".
+# Whether another mutant negates the same condition: the mutant of its only == or !=, or of its only operator, a "!".
 sub is_negated_alone {
 	my @signs = grep { $_->[0] eq 'sign' && $_->[1] !~ /^(?:->|\.|[()\[\]])$/ } @_;
 
@@ -137,7 +137,7 @@ sub of_text {
 		my ($kind, $text, $at) = @{$tokens[$i]};
 
 		if (!defined $body_end || $i > $body_end) {
-			# outside of functions: a body follows ")", other braces are skipped
+			# outside of functions: a body follows ")"; other braces are skipped
 			if ($text eq '(' && $kind eq 'sign') {
 				my $close = closing(\@tokens, $i);
 				my $next = $tokens[$close + 1];
@@ -169,7 +169,7 @@ sub of_text {
 			my $close = closing(\@tokens, $i + 1);
 
 			$tokens[$close][3] = 1; # a statement begins behind it
-			# the ";" in it end no statement
+			# a ";" in a for end no statement
 			$tokens[$_][4] = 1 for $i .. $close;
 			if ($text =~ /^(?:if|while)$/) {
 				my $from = $tokens[$i + 1][2] + 1;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 
-# mutate.pl SOURCE-FOLDER BUILD-FOLDER WORK-FOLDER [OPTION ...]; tests/mutation/run tells of the options.
+# mutate.pl SOURCE-FOLDER BUILD-FOLDER WORK-FOLDER [OPTION ...]; tests/mutation/run has the options.
 
 use strict;
 use warnings;
@@ -13,7 +13,7 @@ require(dirname(__FILE__) . '/mutants.pl');
 
 my ($source, $build, $work, @options) = @ARGV;
 my %option = (seed => 1, count => 0, jobs => 2, file => '.', list => 0, log => '', again => '');
-# Of all mutants that compile and are not known to be equivalent, so many may survive.
+# The number of survivors allowed, of all mutants that compile and are not known to be equivalent.
 my $MOST_SURVIVORS = 0.1;
 
 while (@options) {
@@ -39,7 +39,7 @@ sub write_file {
 	close $file or die "$name: $!\n";
 }
 
-# --- what there is ---------------------------------------------------------------------------------------------
+# --- sources and programs --------------------------------------------------------------------------------------
 
 # Each file with the programs that test it.
 sub read_subjects {
@@ -54,7 +54,7 @@ sub read_subjects {
 	return \%subjects;
 }
 
-# The keys of mutants that are equivalent: lines without an indent. The reason follows, with one.
+# The keys of mutants that are equivalent: lines without an indent. The reason follows, indented.
 sub read_equivalent {
 	my (%equivalent, $last);
 
@@ -95,7 +95,7 @@ if ($option{list}) {
 	exit 0;
 }
 
-# The same choice for the same seed. Perl's own random numbers are drand48()'s everywhere.
+# The same choice for the same seed. Perl uses its own drand48() on every system.
 srand($option{seed});
 for (my $i = @mutants; --$i > 0;) {
 	my $j = int(rand($i + 1));
@@ -107,7 +107,7 @@ for (my $i = @mutants; --$i > 0;) {
 
 my %commands;
 
-# ninja's commands that make a program.
+# The commands of ninja that make a program.
 sub commands_of {
 	my ($program) = @_;
 
@@ -120,7 +120,7 @@ sub commands_of {
 
 my %compile;
 
-# The object of a file is one for all plain programs, and another for all with sanitizers.
+# All plain programs share an object of a file; all programs with sanitizers share another.
 sub variant_of {
 	return $_[0] =~ /asan/ ? 'asan' : 'unit';
 }
@@ -139,7 +139,7 @@ sub compile_command {
 	return $compile{"$variant $file"} = "$command -O1 -w -I" . dirname("$source/$file");
 }
 
-# The name of the source in the object is always the same: the same code is the same object.
+# The object has the name of the source, so the name is always the same: the same code gives the same object.
 sub compile {
 	my ($file, $program, $folder) = @_;
 
@@ -158,7 +158,7 @@ sub link_program {
 	}
 	$command =~ s{ -o \S+}{ -o $folder/program};
 	$command =~ s{ -g }{ };
-	# a program that takes the whole library has the file twice: the first one counts
+	# a program with the whole library has the file twice: the linker takes the first one
 	$command =~ s{ -o }{ -Wl,--allow-multiple-definition -o };
 	return !system("cd '$build' && { $command; } >$folder/linker.log 2>&1");
 }
@@ -169,7 +169,7 @@ my $last_output; # its end
 sub run_program {
 	my ($folder, $program, $seconds) = @_;
 	my $argument = $program =~ /=(.*)/ ? "$source/$1" : '';
-	# a mutant may allocate and write without end; the sanitizer reserves much
+	# a mutant may allocate and write without end; the sanitizer reserves much memory
 	my $limit = variant_of($program) eq 'unit' ? 'ulimit -v 4000000; ' : '';
 	my $until = time + $seconds;
 	my $verdict;
@@ -222,12 +222,12 @@ sub run_with {
 	return run_program($folder, $program, $seconds);
 }
 
-# The first programs with sanitizers, which see what is freed too early, too late or never.
+# The first programs with sanitizers, which detect use after free, invalid frees and leaks.
 sub with_sanitizers {
 	return map { s/^unit/asan/r } grep { /^unit/ } @_[0 .. ($#_ < 1 ? $#_ : 1)];
 }
 
-# Every plain program passes with the file unchanged.
+# Every plain program must pass with the unchanged file.
 sub measure {
 	my ($folder) = @_;
 	my %files = map { $_->{file} => 1 } @mutants;
@@ -309,7 +309,7 @@ sub collect {
 }
 
 while ($next < @mutants || %workers) {
-	# not more than wanted, even if all that run count
+	# no more than wanted, even if all that run count
 	if (@idle && $next < @mutants && (!$option{count} || $valid + keys %workers < $option{count})) {
 		my $n = shift @idle;
 		my $mutant = $mutants[$next++];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * anonymous [NAMES]: copies a report from stdin to stdout without names and GUIDs. A hash takes
- * the place of each, so that equal names stay equal. The key of the hash is random, is nowhere
- * written, and ends with this process: nobody can find out names by trying.
+ * anonymous [NAMES]: copies a report from stdin to stdout without names and GUIDs. A hash
+ * replaces each of them, so that equal names stay equal. The key of the hash is random, is
+ * never written, and is lost when this process ends: nobody can find names by trial.
  *
  * - "text in quotation marks" becomes name-HASH
  * - a GUID, GID, IPv6 or MAC address becomes guid-HASH: 0x and more than 8 digits, 16 digits,
@@ -77,7 +77,7 @@ static void print_hash(const char *kind, const char *text, size_t size)
 	printf("%s-%08x", kind, (unsigned)(hash(text, size) & 0xffffffff));
 }
 
-/* The same GUID has the same hash however it is written. */
+/* The same GUID has the same hash in every notation. */
 static void print_guid(const char *text, size_t size)
 {
 	char digits[64];

@@ -50,7 +50,7 @@ static bool only_reads(const uint8_t *mad, int length)
 	}
 }
 
-/* The time at which this MAD may be sent; each takes the next. */
+/* The time at which this MAD may be sent; each MAD takes the next time. */
 static uint64_t take_turn(uint64_t interval)
 {
 	struct timespec now;
@@ -81,7 +81,7 @@ static void keep_rate(void)
 		;
 }
 
-/* Linked with no libibumad: the program's own is used. */
+/* Not linked with libibumad: the program's libibumad is used. */
 int umad_send(int portid, int agentid, void *umad, int length, int timeout_ms, int retries)
 {
 	static int (*next)(int, int, void *, int, int, int);

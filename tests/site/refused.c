@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Sends MADs that a check of a site must not send, and one Get. With guard.c preloaded, each
- * but the Get is refused with EPERM; exits with 1 if one is not.
+ * Sends MADs that a check of a site must not send, and one Get. With guard.c preloaded, all
+ * except the Get fail with EPERM; exits with 1 if one does not.
  */
 #include <infiniband/umad.h>
 #include <infiniband/umad_types.h>

@@ -8,9 +8,8 @@
  * its nodes. --counters prints the counters of a port alone, as the fields of
  * PortCounters. Nothing is set.
  *
- * Exits with 0 and a report, in which lines that begin with "WRONG" tell what is not as it
- * should be; with 77 if there is no device, or no right to open it; with 2 if the arguments
- * make no sense.
+ * Exits with 0 and a report, in which lines that begin with "WRONG" describe failures; with 77
+ * if there is no device, or no right to open it; with 2 if the arguments make no sense.
  */
 #include "report.h"
 
@@ -85,7 +84,7 @@ static const char *first_line(const char *path)
 	return text;
 }
 
-/* A file of the device that is not there is no line. */
+/* If the device does not have the file, prints no line. */
 static void ca_fact(const char *name, const char *ca, const char *file)
 {
 	char path[128];
@@ -104,7 +103,7 @@ static void print_driver(const char *ca)
 		fact("driver", "%s", strrchr(target, '/') ? strrchr(target, '/') + 1 : target);
 }
 
-/* Modules that are no part of the kernel's release have a version of their own. */
+/* Modules that are not part of the kernel's release have their own version. */
 static void print_modules(void)
 {
 	static const char *const modules[] = {"ib_core",   "ib_umad", "mlx4_ib",
@@ -184,8 +183,10 @@ void print_flow(struct site *site)
 	print_window("GMPs", &stats.gmp);
 }
 
-/* A port that was not named: libibumad's choice, or else the first of the first device: RoCE
- * ports are not chosen unless they are named. */
+/*
+ * The port, if no port was named: libibumad's choice, or the first port of the first device.
+ * RoCE ports are used only if they are named.
+ */
 static int find_port(const char *ca, int number, umad_port_t *port)
 {
 	char names[UMAD_MAX_DEVICES][UMAD_CA_NAME_LEN];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Round trips of Gets: one after the other, and many at once. */
+/* Round trips of Gets: sequential, and many in parallel. */
 #include "report.h"
 
 #include <arpa/inet.h>
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SEQUENTIAL         200 /* requests of a series, one after the other */
+#define SEQUENTIAL         200 /* requests of a sequential series */
 #define AT_ONCE            1000
 #define PEER_ONCE          256
 #define SA_CLASS_PORT_INFO 0x0001
@@ -19,7 +19,7 @@
 struct series {
 	unsigned rtt_us[AT_ONCE];
 	unsigned count, failed, retransmitted;
-	char failure[160];             /* the first one, in words */
+	char failure[160];             /* the first failure, as text */
 	uint8_t data[IB_SA_DATA_SIZE]; /* of the last response */
 };
 
@@ -86,7 +86,7 @@ static ib_rpc_t get(int mgmt_class, unsigned attribute, unsigned modifier)
 	return rpc;
 }
 
-/* Submits requests, and waits for each one or for all. */
+/* Submits requests, and waits after each one or for all. */
 static void run(struct site *site, struct series *series, ib_rpc_t rpc, const ib_portid_t *to,
 		const void *payload, size_t size, unsigned count, bool at_once)
 {
@@ -103,14 +103,14 @@ static void run(struct site *site, struct series *series, ib_rpc_t rpc, const ib
 		}
 		if (!at_once)
 			mad_async_run(site->async);
-		/* a node that does not respond is asked no more */
+		/* stop if the node does not respond */
 		if (!at_once && series->failed && !series->count)
 			return;
 	}
 	mad_async_run(site->async);
 }
 
-/* A series one after the other; true if there was a response. */
+/* A sequential series; true if there was a response. */
 static bool measure(struct site *site, const char *name, ib_rpc_t rpc, const ib_portid_t *to,
 		    const void *payload, size_t size, struct series *series)
 {
@@ -162,7 +162,7 @@ void measure_local(struct site *site)
 	part("round trips to the local port");
 	if (by_lid.lid)
 		print_counters(site, "before", by_lid.lid, (unsigned)number);
-	/* these do not leave the adapter: no limit holds for them */
+	/* these stay in the adapter: no limit applies */
 	mad_port_set_rate(site->port, 0);
 	measure(site, "NodeInfo, route 0", get(IB_SMI_DIRECT_CLASS, IB_ATTR_NODE_INFO, 0),
 		&by_route, NULL, 0, &series);
@@ -290,8 +290,10 @@ void measure_ethernet(struct site *site)
 		wrong("the port has no GID");
 		return;
 	}
-	/* What responds is the kernel of the port. Soft-RoCE has no PMA, and some kernels do
-	 * not respond to this class: no failure. */
+	/*
+	 * The kernel of the port responds. Soft-RoCE has no PMA, and some kernels do not
+	 * respond to this class: no failure.
+	 */
 	mad_port_set_retries(site->port, 1);
 	run(site, &series, get(IB_PERFORMANCE_CLASS, CLASS_PORT_INFO, 0), &self, NULL, 0,
 	    SEQUENTIAL, false);

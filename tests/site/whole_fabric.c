@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The fabric: nodes, links, counters, and what did not respond. */
+/* The fabric: nodes, links, counters, and failures. */
 #include "report.h"
 
 #include <ctype.h>
@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KINDS    64 /* of nodes and of links that are counted one by one */
-#define FAILURES 20 /* that are printed one by one */
+#define KINDS    64 /* node types and link types that are counted separately */
+#define FAILURES 20 /* failures that are printed separately */
 
-/* So many things have this text. */
+/* The number of things with this text. */
 struct tally {
 	char text[96];
 	size_t count;
@@ -44,7 +44,7 @@ static void print_tallies(const char *name, const struct tally tallies[KINDS])
 		fact(i ? "" : name, "%zu: %s", tallies[i].count, tallies[i].text);
 }
 
-/* A description that can stand between quotation marks. */
+/* A description without characters that end quotation marks. */
 static const char *quoted(const char *description)
 {
 	static char text[IB_SMP_DATA_SIZE + 3];

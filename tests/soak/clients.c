@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Parts that send requests: by an engine, and by blocking calls. */
+/* Parts that send requests: with an engine, and with blocking calls. */
 #include "soak.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #define MOST_OUTSTANDING 200
 #define BLOCKING_THREADS 3
 
-/* Engines have this share of the rate, and blocking threads together the other half. */
+/* Engines have this share of the rate; blocking threads together have the other half. */
 #define ENGINE_RATE (options.rate / 2)
 
 /* --- an engine ------------------------------------------------------------------ */
@@ -24,7 +24,7 @@ struct client {
 	struct request request;
 };
 
-/* What a request's callback is called with. */
+/* The argument of a request's callback. */
 struct waiting {
 	struct client *client;
 	token_t token;
@@ -53,7 +53,7 @@ static void called_back_by_sa(struct mad_async *async, const struct mad_sa_respo
 	completed(arg, response->error, NULL, 0, response->reply->elapsed_ms);
 }
 
-/* False: the device is gone. */
+/* False: the device is removed. */
 static bool submit(struct client *client, uint64_t *random)
 {
 	struct request *request = &client->request;
@@ -139,7 +139,7 @@ static bool work_client(struct part *part, unsigned ms)
 {
 	struct client *client = part->state;
 	uint64_t until = now_ms() + ms, next = now_ms();
-	uint64_t due = 0; /* thousandths of requests */
+	uint64_t due = 0; /* in thousandths of requests */
 	bool there = true;
 
 	while (there && !stopping() && now_ms() < until) {
@@ -164,7 +164,7 @@ static void drain_client(struct part *part)
 	mad_async_wait(client->async, -1);
 }
 
-/* The end comes at one of several moments. */
+/* The engine ends at one of several moments. */
 static void close_client(struct part *part)
 {
 	struct client *client = part->state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Preloaded in umad-sim: writes the bytes of its heap that are in use to the file SOAK_HEAP,
- * ten times a second at most, before it waits.
+ * Preloaded in umad-sim: before umad-sim waits, writes the bytes of its heap in use to the file
+ * SOAK_HEAP, at most ten times a second.
  */
 #include <dlfcn.h>
 #include <malloc.h>
@@ -31,7 +31,7 @@ static size_t heap_in_use(void)
 static void write_heap(void)
 {
 	const char *path = getenv("SOAK_HEAP");
-	size_t heap = heap_in_use(); /* without the file's buffer */
+	size_t heap = heap_in_use(); /* before the file's buffer is allocated */
 	FILE *file = path ? fopen(path, "w") : NULL;
 
 	if (!file)

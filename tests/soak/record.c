@@ -11,8 +11,10 @@
 #define MOST_OPEN 4096u /* a power of 2 */
 #define MOST_LIDS 1024
 
-/* The data of a request of the vendor's class: the nonce, the size and the sum of all that
- * follows, in the machine's order. */
+/*
+ * The data of a request of the vendor's class: the nonce, the size and the sum of all data that
+ * follow, in the machine's byte order.
+ */
 #define HEADER 24
 
 enum result {
@@ -37,7 +39,7 @@ static struct {
 	unsigned next;
 	unsigned open;
 	unsigned long begun, ended, results[RESULTS], late, wrong;
-	unsigned errors[256]; /* of OTHER */
+	unsigned errors[256]; /* the errors of OTHER */
 	uint64_t guids[MOST_LIDS];
 	FILE *file;
 	uint64_t start;
@@ -48,7 +50,7 @@ struct record_counts counts;
 /* The libraries of sanitizers have their own malloc(). */
 extern size_t __sanitizer_get_current_allocated_bytes(void) __attribute__((weak));
 
-/* --- wrong ---------------------------------------------------------------------- */
+/* --- failures ------------------------------------------------------------------- */
 
 static void __attribute__((format(printf, 1, 0))) wrong_locked(const char *text, va_list args)
 {
@@ -80,7 +82,7 @@ void record_wrong(const char *text, ...)
 	va_end(args);
 }
 
-/* --- what is asked -------------------------------------------------------------- */
+/* --- requests ------------------------------------------------------------------- */
 
 static uint64_t sum_of(const uint8_t *data, size_t size)
 {
@@ -115,7 +117,7 @@ static enum request_kind random_kind(uint64_t *random)
 	};
 	const unsigned count = sizeof(kinds) / sizeof(kinds[0]);
 
-	/* the last ones are of the vendor's class */
+	/* the last destinations are of the vendor's class */
 	if (!options.lids)
 		return kinds[count - 4 + random_below(random, 4)];
 	return kinds[random_below(random, count)];
@@ -236,7 +238,7 @@ static enum result result_of(int error)
 	}
 }
 
-/* A response has what belongs to its request. */
+/* Whether a response has the data of its request. */
 static void check_data(const struct slot *slot, const uint8_t *data, size_t size)
 {
 	uint64_t nonce, length, sum, guid;
@@ -281,7 +283,9 @@ static void end(token_t token, int error, const uint8_t *data, size_t size, unsi
 	record.results[result]++;
 	if (result == OTHER)
 		record.errors[-error & 255]++;
-	/* some faults make the retransmissions of the engine more, and a machine may be slow */
+	/*
+	 * the limit: some faults cause retransmissions of the engine, and a machine may be slow
+	 */
 	if (elapsed > 2 * options.timeout_ms * ATTEMPTS + 1000)
 		record.late++;
 	if (data)
@@ -342,7 +346,7 @@ static unsigned open_descriptors(void)
 	while ((entry = readdir(folder)))
 		count += entry->d_name[0] != '.';
 	closedir(folder);
-	return count - 1; /* the folder's */
+	return count - 1; /* without the folder's own descriptor */
 }
 
 void record_open_file(void)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Parts that wait for others: a server, notices, a monitor of devices, the packet hook; and
- * children. */
+/*
+ * Parts that wait for messages or events: a server, notices, a device monitor, the packet hook;
+ * and children.
+ */
 #include "soak.h"
 
 #include <infiniband/mad_notice.h>
@@ -45,7 +47,7 @@ static void respond(struct mad_request *request)
 		mad_request_drop(request);
 }
 
-/* Most requests get their data back, some later, some a status, and some nothing. */
+/* Most requests get their data back, some later; some get a status, and some no response. */
 static void serve(struct mad_server *server, struct mad_request *request, void *arg)
 {
 	struct service *service = arg;
@@ -92,7 +94,7 @@ static void close_service(struct part *part)
 	}
 	mad_async_destroy(service->async);
 	mad_rpc_close_port(service->port);
-	drop_held(service); /* the port is freed with the last one */
+	drop_held(service); /* the last held request frees the port */
 	free(service);
 }
 
@@ -138,7 +140,7 @@ static void drain_service(struct part *part)
 	struct service *service = part->state;
 
 	respond_to_held(service);
-	/* what is being sent by RMPP, and what clients still send until they rest, too */
+	/* waits for RMPP transmissions, and for requests that clients send until they rest */
 	for (int i = 0; i < 20; i++) {
 		mad_async_wait(service->async, 50);
 		respond_to_held(service);
@@ -215,7 +217,7 @@ static void close_listener(struct part *part)
 const struct part_kind notices_part = {"notices", open_listener, work_listener, nothing,
 				       close_listener};
 
-/* --- a monitor of devices ------------------------------------------------------- */
+/* --- a device monitor ------------------------------------------------------------ */
 
 static bool open_monitor(struct part *part)
 {
@@ -227,7 +229,7 @@ static bool open_monitor(struct part *part)
 	return true;
 }
 
-/* Lists the devices and their ports, as a program does that has seen an event. */
+/* Lists the devices and their ports, as a program does after an event. */
 static void list_devices(void)
 {
 	char names[UMAD_MAX_DEVICES][UMAD_CA_NAME_LEN];
@@ -297,8 +299,9 @@ const struct part_kind hook_part = {"hook", open_hook, work_hook, nothing, close
 /* --- children ------------------------------------------------------------------- */
 
 /*
- * AddressSanitizer of GCC 12 does not take the locks of its allocator before a fork: a child
- * waits for ever if another thread allocated at that moment. With it there are no children.
+ * AddressSanitizer of GCC 12 does not take the locks of its allocator before a fork: if another
+ * thread allocates at that moment, a child waits for ever. With AddressSanitizer there are no
+ * children.
  */
 #ifdef __SANITIZE_ADDRESS__
 #define MAY_FORK false
@@ -306,7 +309,7 @@ const struct part_kind hook_part = {"hook", open_hook, work_hook, nothing, close
 #define MAY_FORK true
 #endif
 
-/* A child of a process with threads opens a port of its own. */
+/* A child of a process with threads opens its own port. */
 static void be_child(void)
 {
 	ib_rpc_t rpc = {.mgtclass = CLASS,
@@ -320,7 +323,7 @@ static void be_child(void)
 	uint8_t data[IB_MAD_SIZE] = {0};
 	struct ibmad_port *port;
 
-	alarm(120); /* nothing here takes so long, unless a lock is held that nobody has */
+	alarm(120); /* a child that takes longer waits for a lock that no thread holds */
 	port = open_port();
 	if (port)
 		mad_rpc(port, &rpc, &to, data, data);

@@ -174,7 +174,7 @@ static void quiet(enum umad_log_level level, const char *text, void *user)
 	(void)user;
 }
 
-/* Until all is over: work and rest. */
+/* Works and rests until the end. */
 static void live(struct part *parts, unsigned count)
 {
 	const struct timespec pause = {.tv_nsec = 100000000};
@@ -294,7 +294,7 @@ int main(int argc, char **argv)
 	pthread_condattr_init(&clock);
 	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
 	pthread_cond_init(&parts_state.changed, &clock);
-	umad_set_log_hook(quiet, NULL); /* most faults have messages */
+	umad_set_log_hook(quiet, NULL); /* most faults cause messages */
 	record_open_file();
 	live(parts, count);
 	return record_close() ? 0 : 1;

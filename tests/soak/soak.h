@@ -17,7 +17,7 @@
 
 #define MOST_SERVERS 8
 
-/* Of all requests. */
+/* The options of all parts. */
 #define ATTEMPTS 3
 
 extern struct soak_options {
@@ -28,28 +28,30 @@ extern struct soak_options {
 	unsigned rate;       /* requests a second of the process */
 	unsigned timeout_ms; /* of an attempt */
 	unsigned lids;       /* there are nodes at LIDs 1 .. lids; 0: no SMPs and no SA */
-	bool steady;         /* ports stay open, also while the process rests */
+	bool steady;         /* ports stay open, also at rest */
 	ib_portid_t servers[MOST_SERVERS];
 	unsigned server_count;
 } options;
 
 /* --- parts ---------------------------------------------------------------------- */
 
-/* What runs in a thread of its own, again and again: open, work, close. */
+/* A part runs in its own thread, in a loop: open, work, close. */
 struct part {
 	const struct part_kind *kind;
 	pthread_t thread;
 	uint64_t random;
 	bool is_open;
-	void *state; /* the kind's */
+	void *state; /* of the kind of part */
 };
 
 struct part_kind {
 	const char *name;
 	/* False: it cannot be opened now. */
 	bool (*open)(struct part *part);
-	/* Until so many milliseconds have passed, or parts_stop() was called. False: the device
-	 * is gone. */
+	/*
+	 * Works for so many milliseconds, or until parts_stop() is called. False: the device is
+	 * removed.
+	 */
 	bool (*work)(struct part *part, unsigned ms);
 	/* Completes all requests, and stays open. */
 	void (*drain)(struct part *part);
@@ -59,13 +61,13 @@ struct part_kind {
 extern const struct part_kind engine_part, blocking_part, server_part, notices_part,
 	monitor_part, hook_part, forks_part;
 
-/* Threads begin, and end. */
+/* Start and end the threads. */
 void parts_start(struct part *parts, unsigned count);
 void parts_stop(struct part *parts, unsigned count);
 void parts_close(struct part *parts, unsigned count);
-/* Whether the parts are to stop. */
+/* Whether the parts must stop. */
 bool stopping(void);
-/* Sleeps, until the parts are to stop at most. */
+/* Sleeps, at most until the parts must stop. */
 void sleep_ms(unsigned ms);
 uint64_t now_ms(void);
 
@@ -74,13 +76,13 @@ unsigned random_below(uint64_t *state, unsigned limit);
 
 /* --- requests ------------------------------------------------------------------- */
 
-/* What a request asks. */
+/* The kind of a request. */
 enum request_kind {
 	REQUEST_NODE_INFO,
 	REQUEST_ROUTE, /* NodeInfo of the local node, by a directed route */
 	REQUEST_COUNTERS,
 	REQUEST_VENDOR,
-	REQUEST_LONG, /* of several MADs */
+	REQUEST_LONG, /* a message of several MADs */
 	REQUEST_PATHS,
 	REQUEST_NODES,
 	REQUEST_KINDS
@@ -95,7 +97,7 @@ struct request {
 	uint64_t nonce;
 	size_t size;
 	uint8_t data[LONGEST];
-	struct mad_sa_query query; /* REQUEST_PATHS and REQUEST_NODES */
+	struct mad_sa_query query; /* for REQUEST_PATHS and REQUEST_NODES */
 	uint8_t record[64];
 };
 
@@ -105,28 +107,30 @@ struct ibmad_port *open_port(void);
 
 /* --- the record ----------------------------------------------------------------- */
 
-/* A request that has begun; each has to end once. */
+/* A request that was submitted; each must complete once. */
 typedef uintptr_t token_t;
 
 /* 0: too many requests are open. */
 token_t record_begin(const struct request *request);
-/* Takes a request back that was refused: it counts as one that ended with the error. */
+/* Withdraws a request that was rejected: it counts as completed with the error. */
 void record_refused(token_t token, int error);
 /* error is 0 or a negative errno. data is the response's, if there was one. */
 void record_end(token_t token, int error, const uint8_t *data, size_t size, unsigned elapsed);
-/* What must not be. */
+/* Records a failure. */
 void record_wrong(const char *text, ...) __attribute__((format(printf, 1, 2)));
 
-/* Events that are counted. */
+/* Counted events. */
 extern struct record_counts {
 	atomic_ulong restarts, served, notices, events, packets, children;
 } counts;
 
-/* Writes a line, with what the process uses now. The lines of a rest follow one that was
- * written just before, of the process at work. */
+/*
+ * Writes a line with the process's memory and descriptors. The line of a rest follows a line
+ * that was written just before, of the process at work.
+ */
 void record_open_file(void);
 void record_line(unsigned rest, bool at_rest);
-/* No request is open; false if something was wrong. */
+/* No request is open; false if there was a failure. */
 bool record_close(void);
 
 #endif

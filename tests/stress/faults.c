@@ -22,7 +22,7 @@ enum fault {
 	FAULTS
 };
 
-/* Of a thousand packets. */
+/* Rates per thousand packets. */
 static const struct {
 	const char *name;
 	unsigned rate;
@@ -40,7 +40,7 @@ static const struct {
 	[NO_FAULT] = {"answered", 1000},
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all below, and the delay */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for all below, and the delay */
 static uint64_t random_state;
 static unsigned counts[FAULTS];
 static bool lose_everything;
@@ -62,8 +62,7 @@ static enum fault choose_fault(void)
 	return NO_FAULT;
 }
 
-/* As the request, but for what makes it an answer; long ones go on with the first byte of data.
- */
+/* The request as a response; a long one continues with the first byte of data. */
 static size_t make_answer(const struct device_packet *packet, uint8_t mad[2 * LONGEST_ANSWER])
 {
 	size_t length = packet->length;
@@ -81,7 +80,7 @@ static size_t make_answer(const struct device_packet *packet, uint8_t mad[2 * LO
 	return length;
 }
 
-/* Any bit of the header; of the id one that makes it nobody's. */
+/* Any bit of the header; in the TID, a bit that makes the TID unknown. */
 static void corrupt(uint8_t *mad)
 {
 	unsigned byte = choose(24);

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The fabric of the stress test: it echoes requests, and does everything wrong, at random. */
+/* The fabric of the stress test: it echoes requests, with all kinds of faults, at random. */
 #ifndef TESTS_STRESS_FAULTS_H
 #define TESTS_STRESS_FAULTS_H
 
 #include "fake_device.h"
 
-/* An answer may be longer than the port takes. */
+/* A response may be longer than the port accepts. */
 #define LONGEST_ANSWER 3000
 
 void faults_start(uint64_t seed);
 void faults_lose_everything(void);
-/* How often what was done, on stdout. */
+/* Prints how often each fault occurred. */
 void faults_report(void);
 
-/* xorshift64*: quick, and good enough to choose. */
+/* xorshift64*: fast, and random enough to choose. */
 static inline uint64_t next_random(uint64_t *state)
 {
 	*state ^= *state >> 12;

@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-/* How many an engine has at a time. */
+/* Requests of an engine at a time. */
 #define DEPTH        600
 #define DATA_SIZE    100
 #define LONG_REQUEST 1000
@@ -49,7 +49,7 @@ void jobs_end(void)
 	free(jobs);
 }
 
-/* --- what they ask -------------------------------------------------------------- */
+/* --- requests ------------------------------------------------------------------- */
 
 static enum kind kind_of(unsigned number)
 {
@@ -77,7 +77,7 @@ static ib_rpc_t request_of(unsigned number)
 	ib_rpc_t rpc = requests[kind_of(number)];
 
 	rpc.datasz = DATA_SIZE;
-	/* what is sent again by itself need not be in a hurry */
+	/* requests with automatic retransmission may take longer */
 	if (kind_of(number) == GET)
 		rpc.timeout = 2000;
 	return rpc;
@@ -89,7 +89,7 @@ static ib_portid_t target_of(unsigned number)
 		.lid = 1 + (int)(number % 1000), .qp = 1, .qkey = IB_DEFAULT_QP1_QKEY};
 }
 
-/* Bytes that no other one has, and none of them 0. */
+/* Bytes that no other transaction has, and none of them 0. */
 static void fill(unsigned number, uint8_t *data, size_t size)
 {
 	uint64_t state = salt ^ (number + 1) * UINT64_C(0x9e3779b97f4a7c15);
@@ -100,7 +100,7 @@ static void fill(unsigned number, uint8_t *data, size_t size)
 	}
 }
 
-/* Whether it is what was asked, as far as it came; zeros may follow. */
+/* Whether it has the data of the request, as far as it was received; zeros may follow. */
 static bool is_right(unsigned number, const uint8_t *data, size_t size)
 {
 	uint8_t expected[DATA_SIZE];
@@ -116,7 +116,7 @@ static bool is_right(unsigned number, const uint8_t *data, size_t size)
 	return i == size;
 }
 
-/* --- what became of them -------------------------------------------------------- */
+/* --- results -------------------------------------------------------------------- */
 
 static void end_job(unsigned number, int error, const uint8_t *data, size_t size)
 {
@@ -137,7 +137,7 @@ static bool may_be(unsigned number, int error, bool gone)
 		return true;
 	case ENODEV:
 		return gone;
-	case EHOSTUNREACH: /* corrupted into a redirection, or one that was corrupted */
+	case EHOSTUNREACH: /* corrupted into a redirection, or a corrupted redirection */
 	case ELOOP:
 		return true;
 	case EMSGSIZE:
@@ -215,7 +215,7 @@ struct engine {
 	struct mad_async *async;
 	struct share share;
 	unsigned submitted, ended;
-	uint64_t last_id; /* of the one submitted last */
+	uint64_t last_id; /* the ID of the latest submission */
 	unsigned last;
 };
 
@@ -255,7 +255,7 @@ static bool submit_next(struct engine *engine)
 	return true;
 }
 
-/* Now and then, the latest one is given up. */
+/* Now and then, cancels the latest one. */
 static void cancel_some(struct engine *engine, unsigned number)
 {
 	if (number % 97 || jobs[engine->last].ends)
@@ -301,7 +301,7 @@ void *do_running(void *arg)
 	struct engine engine;
 
 	begin(&engine, arg);
-	/* on a device that has gone, what is refused is not called back */
+	/* after the device is removed, a rejected request has no callback */
 	do {
 		mad_async_run(engine.async);
 	} while (submit_next(&engine));

@@ -4,11 +4,12 @@
  * stress COUNT
  *
  * So many transactions on a fake device that loses, doubles, delays, reorders, corrupts,
- * truncates, is busy, redirects, and has requests of its own; by blocking calls, by engines
- * that run and one in an event loop, all at once. Each must come to an end exactly once, with
- * an error that can be, or its own data. In the end the device is removed, with many under way.
+ * truncates, is busy, redirects, and sends its own requests; by blocking calls, by engines that
+ * run and one in an event loop, all at once. Each must complete exactly once, with a possible
+ * error or its own data. At the end the device is removed, with many transactions in flight.
  *
- * TEST_SEED in the environment sets the seed; with threads, the rest is up to the machine.
+ * TEST_SEED in the environment sets the seed; with threads, the order also depends on the
+ * machine.
  */
 #include "faults.h"
 #include "jobs.h"
@@ -74,7 +75,7 @@ static void run_all(struct ibmad_port *port, unsigned count)
 		pthread_join(threads[i], NULL);
 }
 
-/* With many under way, the device goes. */
+/* The device is removed with many transactions in flight. */
 static void remove_device(struct ibmad_port *port, unsigned first)
 {
 	struct share share = {port, first, LAST_REQUESTS};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* An engine on the port, and the outcomes of MANY requests: define MANY before this file. */
+/* An engine on the port, and the outcomes of MANY requests: define MANY before this header. */
 #ifndef TESTS_UNIT_ASYNC_FIXTURE_H
 #define TESTS_UNIT_ASYNC_FIXTURE_H
 
@@ -24,7 +24,7 @@ static inline int async_teardown(void **state)
 	return port_teardown(state);
 }
 
-/* The first requests were called back once each, with this error. */
+/* The first requests were each called back once, with this error. */
 static inline void expect_all(int count, int error)
 {
 	for (int i = 0; i < count; i++) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A port on the fake device, whose nodes respond by a clock that the test moves. So what
- * happens in seconds is counted in no time, and a slow machine changes nothing. The program is
- * linked with --wrap=clock_us and --wrap=sys_poll_both. Nodes respond as node_us() says, and
- * the kernel reports the timeout of what has no response. One thread only, unless the clock is
- * the machine's (clock_is_real).
+ * A port on the fake device, whose nodes respond by a clock that the test moves. A test of
+ * seconds takes no time, and a slow machine changes nothing. The program is linked with
+ * --wrap=clock_us and --wrap=sys_poll_both. node_us() is the response time of a node; the
+ * kernel reports the timeout of a request without a response. One thread only, unless the clock
+ * is the machine's (clock_is_real).
  */
 #ifndef TESTS_UNIT_CLOCKED_DEVICE_H
 #define TESTS_UNIT_CLOCKED_DEVICE_H
@@ -15,10 +15,10 @@
 #include "engine/list.h"
 
 #define NO_RESPONSE INT64_MAX
-/* What lies beyond all that happens. */
+/* A time after all events. */
 #define FOREVER     INT64_MAX
-#define ROUND_TRIP  100 /* of a quick node, in microseconds */
-/* Timers are looked at so often. */
+#define ROUND_TRIP  100 /* round trip of a fast node, in microseconds */
+/* The interval at which timers are checked. */
 #define TICK        100
 #define MS          INT64_C(1000)
 
@@ -37,12 +37,12 @@ int64_t __wrap_clock_us(void)
 
 /* --- packets -------------------------------------------------------------------- */
 
-/* A packet that was written, and what becomes of it. */
+/* A packet that was written, and its response or timeout. */
 struct sent {
 	struct list responses, reports;
 	const struct device_packet *packet;
 	int64_t at;       /* when it was written, */
-	int64_t response; /* when its response comes, */
+	int64_t response; /* when its response arrives, */
 	int64_t report;   /* and when the kernel reports a timeout instead */
 };
 
@@ -53,7 +53,7 @@ static struct {
 	unsigned most;                  /* and the most that there were */
 	struct list responses, reports; /* to come, by their time */
 	bool silent;
-	/* When the node responds, in microseconds from now, or NO_RESPONSE. */
+	/* The time until the node responds, in microseconds, or NO_RESPONSE. */
 	int64_t (*node_us)(const struct device_packet *packet);
 } nodes;
 
@@ -122,7 +122,7 @@ static inline int note_packet(const struct device_packet *packet, void *arg)
 
 /* --- the clock ------------------------------------------------------------------ */
 
-/* When something happens by itself. */
+/* The time of the next event of the device. */
 static inline int64_t next_event(void)
 {
 	struct list *response = list_first(&nodes.responses);
@@ -134,7 +134,7 @@ static inline int64_t next_event(void)
 	return at;
 }
 
-/* Moves the clock, and has happen what happens until then. */
+/* Moves the clock, with all events of the device up to that time. */
 static inline void move_clock(int64_t to)
 {
 	struct list *first;
@@ -159,7 +159,7 @@ static inline void move_clock(int64_t to)
 	}
 }
 
-/* A wait passes at once. */
+/* A wait takes no time, and moves the clock. */
 int __wrap_sys_poll_both(int fd, int other, int timeout_ms, int *other_revents)
 {
 	int64_t end = timeout_ms < 0 ? FOREVER : clock_now + timeout_ms * MS, next;
@@ -171,15 +171,15 @@ int __wrap_sys_poll_both(int fd, int other, int timeout_ms, int *other_revents)
 		next = next_event();
 		if (next > end)
 			next = end;
-		assert_true(next != FOREVER); /* it would never end */
+		assert_true(next != FOREVER); /* the wait would never end */
 		move_clock(next);
 	}
 	return ret;
 }
 
 /*
- * Lets an engine process, and the clock go on to what happens next, but not beyond "until".
- * False: nothing happens any more before that.
+ * The engine processes, and the clock moves to the next event, but not beyond "until". False:
+ * there is no event before that time.
  */
 static inline bool step(struct mad_async *engine, int64_t until)
 {
@@ -203,7 +203,7 @@ static inline bool step(struct mad_async *engine, int64_t until)
 	return true;
 }
 
-/* So many microseconds pass. */
+/* Moves the clock by so many microseconds. */
 static inline void pass(struct mad_async *engine, int64_t us)
 {
 	int64_t until = clock_now + us;
@@ -219,7 +219,7 @@ static inline bool is_finished(struct mad_async *engine)
 	return stats.submitted == stats.completed;
 }
 
-/* Until no request is open. */
+/* Runs until no request is open. */
 static inline void finish_all(struct mad_async *engine)
 {
 	while (!is_finished(engine) && step(engine, FOREVER))
@@ -229,7 +229,7 @@ static inline void finish_all(struct mad_async *engine)
 
 /* --- requests ------------------------------------------------------------------- */
 
-/* A Get by QP1 that changes nothing. */
+/* A Get by QP1 without side effects. */
 static inline ib_rpc_t counters_request(void)
 {
 	ib_rpc_t rpc = set_request();
@@ -257,7 +257,7 @@ static inline void submit_to(struct mad_async *engine, ib_rpc_t rpc, int lid,
 
 /* --- set-up and tear-down ------------------------------------------------------- */
 
-/* An engine that decides by itself. */
+/* An engine with the default flow control. */
 static struct mad_async *async;
 
 #define ATTEMPT_MS   1000
@@ -289,7 +289,7 @@ static inline int clocked_setup(void **state)
 
 static inline int clocked_teardown(void **state)
 {
-	/* a test that failed may have left the clock anywhere */
+	/* a failed test may have left the clock at any time */
 	nodes.silent = true;
 	mad_async_destroy(async);
 	mad_rpc_close_port(port);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* A port on the fake device, requests for it, and what became of them. */
+/* A port on the fake device, requests for it, and their outcomes. */
 #ifndef TESTS_UNIT_ENGINE_FIXTURE_H
 #define TESTS_UNIT_ENGINE_FIXTURE_H
 
-/* before the test's port, which has the name of others' arguments */
+/* before the test's port, because parameters of these functions have its name */
 #include "calls/port.h"
 
 #include "fake_device.h"
@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ThreadSanitizer does not go with children that have threads. */
+/* ThreadSanitizer does not support threads in a child of fork(). */
 #ifdef __SANITIZE_THREAD__
 #define NO_CHILDREN
 #elif defined(__has_feature)
@@ -27,15 +27,15 @@
 #endif
 #endif
 
-/* For ever, as far as a test is concerned. */
+/* Longer than any test takes. */
 #define LONG_MS      60000
 #define VENDOR_CLASS 0x0a
 
 static struct ibmad_port *port;
 
 /*
- * When answers are overdue. Set-up makes that never, so that a slow machine sends nothing
- * again; what is to be sent again has it quick.
+ * The time after which a response is late. Set-up makes it endless, so that a slow machine
+ * retransmits nothing; a test of retransmissions makes it short.
  */
 static inline void overdue_after(uint32_t microseconds)
 {
@@ -48,9 +48,8 @@ static inline void overdue_after(uint32_t microseconds)
 #define QUICK 4000
 
 /*
- * So many requests are in flight by each queue pair and to each destination; 0: as the fabric
- * allows. Set-up fixes them, so that a test that is about something else finds its requests
- * sent.
+ * So many requests are in flight by each queue pair and to each destination; 0: the limits
+ * adapt. Set-up fixes them, so that flow control does not affect other tests.
  */
 static inline void fix_flow(unsigned requests)
 {
@@ -85,7 +84,7 @@ static inline int port_teardown(void **state)
 
 /* --- requests ------------------------------------------------------------------- */
 
-/* Sent again as soon as its answer is overdue. */
+/* Retransmitted as soon as its response is late. */
 static inline ib_rpc_t get_request(void)
 {
 	return (ib_rpc_t){.mgtclass = IB_SMI_CLASS,
@@ -95,7 +94,7 @@ static inline ib_rpc_t get_request(void)
 			  .datasz = IB_SMP_DATA_SIZE};
 }
 
-/* Sent again when an attempt has had its time. */
+/* Retransmitted at the end of an attempt. */
 static inline ib_rpc_t set_request(void)
 {
 	return (ib_rpc_t){.mgtclass = IB_PERFORMANCE_CLASS,
@@ -105,7 +104,7 @@ static inline ib_rpc_t set_request(void)
 			  .datasz = IB_PC_DATA_SZ};
 }
 
-/* Its answer may be of any length. */
+/* Its response may have any length. */
 static inline ib_rpc_t table_request(void)
 {
 	return (ib_rpc_t){.mgtclass = IB_SA_CLASS,
@@ -120,7 +119,7 @@ static inline ib_portid_t to_lid(int lid)
 	return (ib_portid_t){.lid = lid, .qp = 1, .qkey = IB_DEFAULT_QP1_QKEY};
 }
 
-/* --- ways to answer ------------------------------------------------------------- */
+/* --- responses ------------------------------------------------------------------ */
 
 /* Hooks for device_on_write(). */
 
@@ -145,7 +144,7 @@ static inline int time_out(const struct device_packet *packet, void *arg)
 	return 0;
 }
 
-/* Silence for the LID that arg points to. */
+/* No response for the LID that arg points to. */
 static inline int echo_but_for(const struct device_packet *packet, void *arg)
 {
 	if (be16toh(packet->header.addr.lid) != *(int *)arg)
@@ -153,10 +152,10 @@ static inline int echo_but_for(const struct device_packet *packet, void *arg)
 	return 0;
 }
 
-/* Past the faults of device_fail_malloc(). */
+/* Without the faults of device_fail_malloc(). */
 void *__real_calloc(size_t count, size_t size);
 
-/* A GetTable's answer of so many bytes; their last one is their mark. */
+/* A GetTable's response of so many bytes; the last byte is a mark. */
 static inline void answer_long(const struct device_packet *packet, size_t length, uint8_t mark)
 {
 	uint8_t *mad = __real_calloc(1, length < IB_MAD_SIZE ? IB_MAD_SIZE : length);
@@ -171,7 +170,7 @@ static inline void answer_long(const struct device_packet *packet, size_t length
 	free(mad);
 }
 
-/* --- what became of a request --------------------------------------------------- */
+/* --- the outcome of a request --------------------------------------------------- */
 
 struct outcome {
 	atomic_int calls;
@@ -219,10 +218,10 @@ static inline struct mad_async_stats stats_of(struct mad_async *async)
 
 /* --- children ------------------------------------------------------------------- */
 
-/* There where coverage is measured. */
+/* A function that exists in builds with coverage. */
 void __gcov_dump(void) __attribute__((weak));
 
-/* Ends a child that went well. What it ran is covered, too. */
+/* Ends a child without an error, and writes its coverage. */
 static inline void end_child(void)
 {
 	if (__gcov_dump)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Event loops as mad_async.h describes them, in threads. */
+/* Event loops as mad_async.h describes them, each in a thread. */
 #ifndef TESTS_UNIT_EVENT_LOOP_H
 #define TESTS_UNIT_EVENT_LOOP_H
 
@@ -11,14 +11,14 @@
 struct loop {
 	pthread_t thread;
 	struct mad_async *async;
-	bool single; /* it polls the single descriptor */
+	bool single; /* polls the single descriptor */
 	struct pollfd fds[2];
 	unsigned rounds;
-	unsigned most; /* rounds; 0: any number */
+	unsigned most; /* the number of rounds; 0: unlimited */
 	int result;    /* of the last mad_async_process() */
 };
 
-/* The descriptors are asked for once. */
+/* Requests the descriptors once. */
 static inline void loop_init(struct loop *loop, struct mad_async *async, bool single)
 {
 	*loop = (struct loop){.async = async, .single = single};
@@ -56,7 +56,7 @@ static inline void loop_join(struct loop *loop)
 	assert_int_equal(pthread_join(loop->thread, NULL), 0);
 }
 
-/* Whether mad_async_process() has something to do now, as an event loop sees that. */
+/* Whether an event loop would call mad_async_process() now. */
 static inline bool loop_is_awake(struct mad_async *async, bool single)
 {
 	struct pollfd fds[] = {{.events = POLLIN}, {.events = POLLIN}};

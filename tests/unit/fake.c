@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #define DEV_DIR     "/dev/infiniband/"
-/* Handles of devices begin here: above 1023, as simulators' do. */
+/* Handles of devices begin here: above 1023, as with simulators. */
 #define DEVICE_FD   2000
 #define MAX_DEVICES 64
 #define MAX_HANDLES 64
@@ -52,7 +52,7 @@ static struct {
 	long allocated;
 } fake;
 
-/* --- memory: what the library allocates is counted ------------------------------ */
+/* --- memory: the library's allocations are counted ------------------------------ */
 
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
@@ -128,8 +128,10 @@ int fake_setup(void **state)
 {
 	(void)state;
 	memset(&fake, 0, sizeof(fake));
-	/* in memory: many thousand files are made and removed, which takes a minute on a disk
-	 * in use */
+	/*
+	 * in memory: a test makes and removes many thousand files, which takes a minute on a
+	 * busy disk
+	 */
 	strcpy(fake.root, "/dev/shm/umad-XXXXXX");
 	if (!mkdtemp(fake.root)) {
 		strcpy(fake.root, "/tmp/umad-XXXXXX");
@@ -331,7 +333,7 @@ unsigned fake_calls(void)
 	return fake.calls;
 }
 
-/* Counts a call of the seam: 0, or the negative errno that it is to fail with. */
+/* Counts a call of the seam: returns 0, or the negative errno of the fault. */
 static int begin_call(void)
 {
 	fake.calls++;
@@ -458,7 +460,7 @@ static int register_on(struct fake_device *device, unsigned long request, void *
 	device->registered_by = request;
 	if (device->register_error)
 		return -device->register_error;
-	/* the id is the first member of both structures */
+	/* both structures begin with the id */
 	memcpy(arg, &device->next_id, sizeof(device->next_id));
 	device->next_id++;
 	return 0;
@@ -487,7 +489,7 @@ int sys_open(const char *path, int flags)
 		fake.before_open(path);
 	if (!strncmp(path, DEV_DIR, strlen(DEV_DIR)))
 		return open_device(path + strlen(DEV_DIR), flags);
-	/* the library has no business anywhere else */
+	/* the library opens no other files */
 	assert_memory_equal(path, "/sys/class/infiniband", 21);
 	assert_null(strstr(path, "/../"));
 	fd = open(fake_real_path(path), flags);
@@ -502,7 +504,7 @@ int sys_close(int fd)
 {
 	struct device_state *state = device_of(fd);
 
-	/* a close that fails has closed all the same, and so is none to fail here */
+	/* a close that fails has closed the descriptor: it is not a fault here */
 	fake.calls++;
 	if (state) {
 		state->device.opened--;
@@ -590,7 +592,7 @@ int sys_poll(int fd, int timeout_ms)
 
 	if (err)
 		return err;
-	/* the kernel takes no notice of it, and would let us wait for ever */
+	/* the kernel ignores it, and poll would wait for ever */
 	assert_true(fd >= 0);
 	if (!state)
 		return POLLNVAL;

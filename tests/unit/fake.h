@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A machine for libibumad to run on: linked in place of libibumad/sys.c (and malloc's
- * family wrapped), it maps sysfs into a temporary folder and plays the kernel's user_mad
- * devices. Everything it hands out is counted, so that a test can tell a leak.
+ * A fake machine for libibumad, linked in place of libibumad/sys.c (with malloc's family
+ * wrapped). It maps sysfs into a temporary folder and simulates the kernel's user_mad devices.
+ * It counts all that it hands out, so that a test detects a leak.
  */
 #ifndef TESTS_UNIT_FAKE_H
 #define TESTS_UNIT_FAKE_H
@@ -20,8 +20,8 @@
 /* --- the machine ---------------------------------------------------------------- */
 
 /*
- * cmocka set-up and tear-down. The machine begins with no devices and no faults;
- * tear-down fails the test where a descriptor or a byte of memory is left.
+ * cmocka set-up and tear-down. The machine begins with no devices and no faults. Tear-down
+ * fails the test if a descriptor or memory is left.
  */
 int fake_setup(void **state);
 int fake_teardown(void **state);
@@ -29,21 +29,21 @@ int fake_teardown(void **state);
 
 /* --- sysfs: paths are the real ones, "/sys/class/infiniband/mlx5_0/node_type" --- */
 
-/* Writes a file, folders made as needed. */
+/* Writes a file, and makes its folders. */
 __attribute__((format(printf, 2, 3))) void fake_file(const char *path, const char *format, ...);
 void fake_file_bytes(const char *path, const void *bytes, size_t size);
 void fake_dir(const char *path);
-/* target is as a link's content: relative, or a real path. */
+/* target is the content of the link: relative, or a real path. */
 void fake_link(const char *path, const char *target);
 /* Removes a file, a link, or a whole folder. */
 void fake_remove(const char *path);
-/* Where a path really is. Valid until the next call. */
+/* The path of a file in the temporary folder. Valid until the next call. */
 const char *fake_real_path(const char *path);
 
 /*
- * A device and a port as mlx5 would show them: Active InfiniBand at 100 Gb/s, P_Keys
- * 0xffff and 0x7fff; its umad and issm device of that number, with abi_version 5. The
- * guid is the port GUID's low 32 bits.
+ * A device and a port like those of mlx5: Active InfiniBand at 100 Gb/s, P_Keys 0xffff and
+ * 0x7fff; its umad and issm device of that number, with abi_version 5. guid is the low 32 bits
+ * of the port GUID.
  */
 void fake_ca(const char *ca_name);
 void fake_port(const char *ca_name, int portnum, uint32_t guid);
@@ -55,7 +55,7 @@ void fake_umad(int number, const char *ca_name, int portnum);
 void fake_fail_call(unsigned n, int error);
 /* The n-th allocation from now on fails; 0 none. */
 void fake_fail_malloc(unsigned n);
-/* Whether the fault that was asked for has happened. */
+/* Whether the requested fault has occurred. */
 bool fake_failed(void);
 
 /* Called before each opening of a file or folder, to change what is there. */
@@ -65,46 +65,46 @@ void fake_before_open(void (*hook)(const char *path));
 
 struct fake_device {
 	char name[32];
-	int open_error;     /* what opening it gives, a positive errno; 0 opens */
-	int opened;         /* how many descriptors are open */
+	int open_error;     /* errno of open, positive; 0: opens */
+	int opened;         /* number of open descriptors */
 	int open_flags;     /* of the last opening */
-	bool no_pkey;       /* ENABLE_PKEY and REGISTER_AGENT2 are unknown: ENOTTY */
+	bool no_pkey;       /* ENABLE_PKEY and REGISTER_AGENT2 fail with ENOTTY */
 	bool gone;          /* the hardware was removed */
-	int register_error; /* what registering gives, a positive errno */
-	uint32_t next_id;   /* what registering gives otherwise; counts up */
-	int poll_result;    /* if not 0: what poll answers, revents or a negative errno */
-	int polls;          /* how often it was polled */
+	int register_error; /* errno of registering, positive */
+	uint32_t next_id;   /* id of the next agent */
+	int poll_result;    /* if not 0: the result of poll, revents or a negative errno */
+	int polls;          /* number of calls of poll */
 	int last_timeout;   /* of poll */
-	int other_revents;  /* what poll answers for a second descriptor */
+	int other_revents;  /* the revents of a second descriptor */
 	int last_other;     /* the second descriptor of the last poll; -1 none */
 	int write_error;    /* a positive errno */
 	bool short_write;
-	unsigned char registered[64]; /* the last registration's argument, as it came */
+	unsigned char registered[64]; /* the last registration's argument */
 	unsigned long registered_by;  /* its ioctl; 0 none */
-	uint32_t unregistered;        /* the last id; UINT32_MAX none */
-	unsigned char *written;       /* the last packet, and how long it was */
+	uint32_t unregistered;        /* the last unregistered id; UINT32_MAX none */
+	unsigned char *written;       /* the last packet, and its length */
 	size_t written_size;
-	bool overwritten; /* the program uses a packet's memory anew before write() returns */
+	bool overwritten; /* the program reuses the packet's memory before write() returns */
 };
 
-/* Adds a device; fake_umad() does it for the two of a port. */
+/* Adds a device; fake_umad() adds both devices of a port. */
 struct fake_device *fake_device(const char *name);
 
 /*
- * Queues what read() gives: a header of header_size bytes and a MAD. Several are given in
- * that order, as the kernel does: one that does not fit gives ENOSPC (with the header and
- * the first 256 bytes) or EINVAL, and stays.
+ * Queues a message for read(): a header of header_size bytes and a MAD. Messages are read in
+ * order, as from the kernel: one that does not fit fails with ENOSPC (with the header and the
+ * first 256 bytes) or EINVAL, and stays queued.
  */
 void fake_deliver(struct fake_device *device, const void *header, size_t header_size,
 		  const void *mad, size_t mad_size);
 
-/* The next read's raw result instead: a count that is not true, or a negative errno. */
+/* The result of the next read: a wrong length, or a negative errno. */
 void fake_read_result(struct fake_device *device, long result);
 
-/* Called when the device is polled, to change what there is to read. */
+/* Called when the device is polled, to change the queue. */
 void fake_on_poll(struct fake_device *device, void (*hook)(struct fake_device *device));
 
-/* How many calls of the seam there have been since set-up. */
+/* The number of calls of the seam since set-up. */
 unsigned fake_calls(void);
 
 #endif

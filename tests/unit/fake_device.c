@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The test's side of the fake device: what it sees, queues and breaks. */
+/* The test's side of the fake device: written packets, queued messages, faults. */
 
 #include "fake_device_state.h"
 
@@ -12,14 +12,14 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The upper half of a TID, which the kernel fills in for an agent. */
+/* The upper half of a TID, which the kernel sets for an agent. */
 #define TID_OF(id) (0xa6e00000u | (id))
 
 struct device_state device = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* --- set-up and tear-down ------------------------------------------------------- */
 
-/* A child of fork() has a device of its own, in the state of the parent's. */
+/* A child of fork() has its own device, in the state of the parent's. */
 static void begin_child(void)
 {
 	for (int i = 0; i < MAX_FD; i++) {
@@ -115,7 +115,7 @@ void arm(struct handle *handle)
 		ns = handle->queue->ready_ns;
 	if (device.gone || handle->raw_read)
 		ns = 1;
-	/* setting it takes its time: an expired one is not set to expire */
+	/* setting the timer takes time: an expired timer is not set again */
 	if (ns && ns <= now && handle->expires_ns && handle->expires_ns <= now)
 		return;
 	if (ns == handle->expires_ns)
@@ -139,7 +139,7 @@ static void enqueue(int fd, const struct ib_user_mad *header, const void *mad, s
 	message->length = length;
 	if (length)
 		memcpy(message->mad, mad, length);
-	/* it comes before few of them */
+	/* few messages are queued behind it */
 	for (before = handle->last; before; before = before->previous)
 		if (before->ready_ns <= message->ready_ns)
 			break;
@@ -165,8 +165,8 @@ void device_delay(unsigned microseconds)
 }
 
 /*
- * Whether somebody waits for this one's answer, who then does no longer. With the kernel's rule
- * that may be a later packet with the same TID.
+ * Whether a request waits for the response to this one; it then waits no longer. With the
+ * kernel's rule this may be a later packet with the same TID.
  */
 static bool take_under_way(const struct device_packet *request)
 {
@@ -242,7 +242,7 @@ void device_hold_polls(bool on)
 	unlock();
 }
 
-/* --- faults and questions ------------------------------------------------------- */
+/* --- faults and counts ---------------------------------------------------------- */
 
 void device_on_write(device_write_fn *hook, void *arg)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A umad device that does what a test says: linked in place of libibumad/sys.c, it has one
- * port, mlx5_0 port 1 with umad0, and plays the kernel for whoever opens it. Nothing is
- * answered but by the test. All calls but device_file() may be made from any thread.
+ * A umad device that the test controls: linked in place of libibumad/sys.c, it has one port,
+ * mlx5_0 port 1 with umad0, and simulates the kernel. All responses come from the test. All
+ * calls except device_file() may be made from any thread.
  *
- * A handle is a real descriptor, readable when there is something to read, so that event
- * loops can wait for it.
+ * A handle is a real descriptor, readable when a message can be read, so that event loops can
+ * wait for it.
  */
 #ifndef TESTS_UNIT_FAKE_DEVICE_H
 #define TESTS_UNIT_FAKE_DEVICE_H
@@ -21,8 +21,8 @@
 #include <infiniband/umad.h>
 
 /*
- * cmocka set-up and tear-down. The device begins with no faults; tear-down fails the test
- * where a descriptor is left open.
+ * cmocka set-up and tear-down. The device begins with no faults. Tear-down fails the test if a
+ * descriptor is open.
  */
 int device_setup(void **state);
 int device_teardown(void **state);
@@ -31,59 +31,61 @@ int device_teardown(void **state);
 /* --- what is written ------------------------------------------------------------ */
 
 struct device_packet {
-	int fd; /* the handle it was written to */
+	int fd; /* the handle on which it was written */
 	struct ib_user_mad header;
 	size_t length;  /* of the MAD */
-	bool under_way; /* neither answered nor timed out */
+	bool under_way; /* no response and no timeout yet */
 	uint8_t mad[];
 };
 
-/* How many packets there were, and the n-th, counted from 0; it lives until tear-down. */
+/* The number of packets, and the n-th, counted from 0; valid until tear-down. */
 unsigned device_written(void);
 const struct device_packet *device_packet(unsigned n);
-/* Waits until there were so many: whether there are. */
+/* Waits for so many packets; returns whether they were written. */
 bool device_wait_written(unsigned count, int timeout_ms);
 
 /*
- * Called in the writing thread for each packet, no lock held: it may queue what there is to
- * read. What it returns, if not 0, is a negative errno for write() to give.
+ * Called in the writing thread for each packet, without a lock: the hook may queue messages. If
+ * its result is not 0, write() fails with this negative errno.
  */
 typedef int device_write_fn(const struct device_packet *packet, void *arg);
 void device_on_write(device_write_fn *hook, void *arg);
 
 /*
- * Packets are not kept from now on: none is seen but by the hook, and gone when that returns.
- * So a million of them cost nothing.
+ * From now on, packets are not stored: only the hook sees a packet, until it returns. So a
+ * million packets take no memory.
  */
 void device_forget_packets(void);
 
 /*
- * As the kernel: a second request of the same class and lower half of the TID is refused
- * (EINVAL) while the first is under way, and answers that come late or twice are dropped. An
- * answer to a request that has timed out is one to a later request with that TID.
+ * The kernel's rule: a second request of the same class and lower half of the TID fails
+ * (EINVAL) while the first is in flight, and late or duplicate responses are dropped. A
+ * response to a request that timed out completes a later request with that TID.
  */
 void device_hold_tids(bool on);
 
-/* --- what there is to read ------------------------------------------------------ */
+/* --- messages to read ----------------------------------------------------------- */
 
 /*
- * Answers a request as the node it went to: with its own bytes, but for the response bit,
- * the status (a directed route's direction bit is added), and size bytes of data at offset.
+ * Responds to a request as its destination: with the request's bytes, except the response bit,
+ * the status (with the direction bit of a directed route), and size bytes of data at offset.
  */
 void device_answer(const struct device_packet *request, uint16_t status, size_t offset,
 		   const void *data, size_t size);
-/* Any bytes of any length, from where the request went. */
+/* Any bytes of any length, from the destination of the request. */
 void device_reply(const struct device_packet *request, const void *mad, size_t length);
-/* The request comes back unanswered. */
+/* The kernel reports that the request timed out. */
 void device_time_out(const struct device_packet *request);
-/* Anything at all. header->length is filled in where it is 0. */
+/* Any message. If header->length is 0, it is set. */
 void device_queue(int fd, const struct ib_user_mad *header, const void *mad, size_t length);
-/* What is queued from now on can be read so many microseconds later; 0 at once. */
+/* Messages queued from now on become readable after so many microseconds; 0 at once. */
 void device_delay(unsigned microseconds);
-/* Polls do not return from now on, as if their threads did not run; false: they do again. */
+/*
+ * From now on polls do not return, as if their threads did not run; false: they return again.
+ */
 void device_hold_polls(bool on);
 
-/* The request's MAD for an answer of one's own: the TID as the kernel completes it. */
+/* The request's MAD for a response that the test builds: with the TID as the kernel sets it. */
 void device_copy_mad(const struct device_packet *request, uint8_t mad[256]);
 
 /* --- faults --------------------------------------------------------------------- */
@@ -99,25 +101,24 @@ enum device_call {
 
 /* The n-th call of that kind from now on (1 is the next) fails with that errno; 0 none. */
 void device_fail(enum device_call call, unsigned n, int error);
-/* The next read's raw result instead: a count that is not true, or a negative errno. */
+/* The result of the next read: a wrong length, or a negative errno. */
 void device_read_result(int fd, long result);
-/* The hardware goes: poll says POLLERR, read and write EIO. */
+/* The device is removed: poll reports POLLERR, read and write fail with EIO. */
 void device_remove(void);
 /*
- * Handles are numbers from 1024 on from now on, and no descriptors, as those of a simulator
- * that is preloaded.
+ * From now on handles are numbers from 1024 on, not descriptors, as with a preloaded simulator.
  */
 void device_high_handles(void);
-/* A kernel without P_Key index and second registration: ENOTTY, shorter headers. */
+/* A kernel without P_Key index and second registration ioctl: ENOTTY, shorter headers. */
 void device_old_kernel(void);
 /* The n-th allocation from now on fails; 0 none. */
 void device_fail_malloc(unsigned n);
-/* How many allocations there were so far. */
+/* The number of allocations so far. */
 unsigned device_allocations(void);
 
 /* --- the machine ---------------------------------------------------------------- */
 
-/* A file of sysfs, by its real path: added, or another text; NULL removes it. */
+/* A file of sysfs, by its real path: adds it, or changes its text; NULL removes it. */
 void device_file(const char *path, const char *text);
 
 struct device_agent {
@@ -127,12 +128,12 @@ struct device_agent {
 	uint64_t methods[2];
 };
 
-/* Handles that are open, and the one opened last (-1 none). */
+/* The number of open handles, and the latest one (-1 none). */
 int device_handles(void);
 int device_fd(void);
-/* What was registered on a handle; its fields stay when it is unregistered. */
+/* The registration on a handle; its fields stay after it is unregistered. */
 struct device_agent device_agent(int fd, unsigned id);
-/* How often a handle was called since set-up. */
+/* The number of calls on a handle since set-up. */
 unsigned device_calls(enum device_call call);
 /* The timeout of the latest poll, in milliseconds. */
 int device_poll_timeout(void);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define MAX_FILES 128
-/* Descriptors of files: beside those that the process has. */
+/* Descriptors of files: different from those of the process. */
 #define FIRST_FD  100000
 #define MAX_OPEN  16
 
@@ -137,7 +137,7 @@ ssize_t files_read_file(int fd, void *buf, size_t size)
 	return (ssize_t)length;
 }
 
-/* The name of a file, or of the folder it lies in, in dir; whether it lies there. */
+/* The name of a file, or of its folder in dir; whether the file is in dir. */
 static bool name_in(const char *dir, const char *path, char name[128])
 {
 	size_t length = strlen(dir);
@@ -148,7 +148,7 @@ static bool name_in(const char *dir, const char *path, char name[128])
 	return true;
 }
 
-/* Whether an earlier file has told of that name. */
+/* Whether an earlier file has the same name in the folder. */
 static bool is_told(const char *dir, const char *name, int before)
 {
 	char other[128];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The library's side of the fake device: the seam to the kernel. */
+/* The library's side of the fake device: the seam of system calls. */
 
 #include "fake_device_state.h"
 #include "kernel_abi.h"
@@ -14,7 +14,7 @@
 
 #define OLD_HEADER 56
 
-/* Counts a call: 0, or the negative errno that it is to fail with. The lock is held. */
+/* Counts a call: returns 0, or the negative errno of the fault. The lock is held. */
 static int begin_call(enum device_call call)
 {
 	device.calls[call].calls++;
@@ -41,7 +41,7 @@ static bool has_rmpp(uint8_t mgmt_class)
 	       mgmt_class == 0x12 || is_range2(mgmt_class);
 }
 
-/* Whether both would be handed the same requests. */
+/* Whether both agents would receive the same requests. */
 static bool clash(const struct device_agent *a, const struct device_agent *b)
 {
 	return b->registered && a->mgmt_class == b->mgmt_class &&
@@ -111,7 +111,7 @@ static int register2(struct handle *handle, struct ib_user_mad_reg_req2 *req)
 	return add_agent(handle, &agent, (uint8_t)req->qpn, &req->id);
 }
 
-/* What an agent has under way goes with it. */
+/* Requests in flight are removed with their agent. */
 static int unregister(struct handle *handle, uint32_t id)
 {
 	unsigned i;
@@ -197,7 +197,7 @@ static ssize_t read_handle(struct handle *handle, void *buf, size_t size)
 	return got;
 }
 
-/* Where a class's data begins; shorter MADs are none. */
+/* The offset of a class's data; a shorter MAD is not valid. */
 static size_t least_length(uint8_t mgmt_class)
 {
 	return mgmt_class == 0x03 ? 56 : is_range2(mgmt_class) ? 40 : 36;
@@ -258,7 +258,7 @@ static struct device_packet *make_packet(const struct handle *handle, const uint
 	return packet;
 }
 
-/* The lock is held, and let go for the hook. */
+/* The lock is held; it is released for the hook. */
 static ssize_t write_handle(struct handle *handle, const uint8_t *buf, size_t size)
 {
 	struct device_packet *packet;
@@ -387,7 +387,7 @@ int sys_poll_both(int fd, int other, int timeout_ms, int *other_revents)
 	int err;
 
 	*other_revents = 0;
-	/* the kernel takes no notice of it, and would let us wait for ever */
+	/* the kernel ignores it, and poll would wait for ever */
 	assert_true(fd >= 0);
 	lock();
 	handle = handle_of(fd);
@@ -417,7 +417,7 @@ int sys_poll(int fd, int timeout_ms)
 {
 	int other_revents;
 
-	/* poll(2) takes no notice of a negative descriptor */
+	/* poll(2) ignores a negative descriptor */
 	return sys_poll_both(fd, -1, timeout_ms, &other_revents);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Allocations that fail when a test says so: malloc's family, wrapped by the linker. */
+/* Allocations that fail on request: malloc's family, wrapped by the linker. */
 
 #include "fake_device_state.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* What the two sides of the fake device share: the test's and the library's. */
+/* Data that the two sides of the fake device share: the test's and the library's. */
 #ifndef TESTS_UNIT_FAKE_DEVICE_STATE_H
 #define TESTS_UNIT_FAKE_DEVICE_STATE_H
 
@@ -23,12 +23,12 @@ struct message {
 };
 
 struct handle {
-	int number;         /* as the library knows it */
-	int fd;             /* a timer that expires when there is something to read */
+	int number;         /* the library's handle */
+	int fd;             /* a timer that expires when a message can be read */
 	int64_t expires_ns; /* 0: never */
 	bool pkey_index;
 	struct device_agent agents[MAX_AGENTS];
-	struct message *queue, *last; /* by the time they are ready */
+	struct message *queue, *last; /* in the order in which they become readable */
 	bool raw_read;
 	long raw_result;
 };
@@ -64,13 +64,13 @@ static inline void unlock(void)
 /* The lock is held for these. */
 
 int64_t now_ns(void);
-/* Has the handle become readable when there is something to read, and no sooner. */
+/* Makes the handle readable when a message can be read, not before. */
 void arm(struct handle *handle);
 void close_handle(struct handle *handle);
-/* Whether the kernel takes an answer to one of them for an answer to the other. */
+/* Whether the kernel takes a response to one of them as a response to the other. */
 bool same_transaction(const struct device_packet *a, const struct device_packet *b);
 
-/* The C library's, past the faults of device_fail_malloc(). */
+/* The C library's functions, without the faults of device_fail_malloc(). */
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
 void *__real_realloc(void *old, size_t size);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A fabric behind the fake device: nodes that answer SMPs by directed routes as a test says.
- * Node 0 is the port's own, entered by its port 1. A request that leads nowhere times out at
- * once.
+ * A fabric behind the fake device: nodes that respond to SMPs by directed routes, as a test
+ * sets them. Node 0 is the port's own node, entered by its port 1. A request whose route ends
+ * nowhere times out at once.
  */
 #ifndef TESTS_UNIT_FAKE_FABRIC_H
 #define TESTS_UNIT_FAKE_FABRIC_H
@@ -23,23 +23,23 @@ struct fake_end {
 };
 
 struct fake_node {
-	uint64_t guid, port_guid;  /* the second one of port 1; of port n, n - 1 more */
+	uint64_t guid, port_guid;  /* the second one of port 1; port n has n - 1 more */
 	uint64_t switch_port_guid; /* 0: guid */
 	unsigned type, ports;
 	unsigned lid, lmc;
 	char description[65];
 	bool enhanced_port0;
-	bool dead;                 /* it answers nothing */
-	int answers;               /* it answers so many more; negative: all */
-	int refused_port;          /* PortInfo of it has status 0x1c; negative: of none */
-	bool no_mlnx;              /* it has no ExtendedPortInfo */
-	bool drops_mlnx;           /* it does not respond to ExtendedPortInfo */
-	bool may_be_fdr10;         /* its ports have no extended speed */
-	int dead_from_port;        /* PortInfo of it and of later ones: no response; 0: none */
+	bool dead;          /* it responds to nothing */
+	int answers;        /* the number of further responses; negative: unlimited */
+	int refused_port;   /* PortInfo of this port has status 0x1c; negative: of none */
+	bool no_mlnx;       /* ExtendedPortInfo is not supported */
+	bool drops_mlnx;    /* it does not respond to ExtendedPortInfo */
+	bool may_be_fdr10;  /* its ports have no extended speed */
+	int dead_from_port; /* PortInfo of this and higher ports: no response; 0: none */
 	uint16_t node_info_status; /* of its NodeInfo */
-	unsigned wrong_local_port; /* NodeInfo has it instead; 0: the true one */
+	unsigned wrong_local_port; /* the LocalPortNum in NodeInfo; 0: the true one */
 	struct fake_end links[256];
-	/* what it was asked for */
+	/* numbers of requests */
 	unsigned node_infos, descriptions, switch_infos, mlnx_infos, port_infos[256];
 };
 
@@ -47,7 +47,7 @@ static struct {
 	struct fake_node nodes[FAKE_NODES];
 	int count;
 	unsigned asked;
-	bool liar; /* each NodeInfo of a node other than 0 has a GUID that was never there */
+	bool liar; /* each NodeInfo of a node other than 0 has a new GUID */
 	uint64_t lies;
 } fake;
 
@@ -75,7 +75,7 @@ static inline void fake_cable(int one, unsigned port, int other, unsigned other_
 	fake.nodes[other].links[other_port] = (struct fake_end){one, port};
 }
 
-/* Where a request ends; node -1: nowhere. */
+/* The end of a request's route; node -1: nowhere. */
 static inline struct fake_end fake_walk(const uint8_t *mad)
 {
 	struct fake_end at = {0, 1};
@@ -132,7 +132,7 @@ static inline void fake_port_info(const struct fake_node *node, unsigned number,
 	mad_set_field(info, 0, IB_PORT_LID_F, node->lid);
 	mad_set_field(info, 0, IB_PORT_LMC_F, node->lmc);
 	mad_set_field(info, 0, IB_PORT_SMLID_F, 1);
-	/* a switch has its capabilities in port 0 */
+	/* the capabilities of a switch are in port 0 */
 	if (node->type != IB_NODE_SWITCH || !number)
 		mad_set_field(info, 0, IB_PORT_CAPMASK_F, MAD_PORT_CAP_EXTENDED_SPEEDS);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* A gate at which a thread is held up: it tells that it is there, and waits until it may go on.
+/*
+ * A gate that stops a thread: the thread reports that it is there, and waits until the test
+ * opens the gate.
  */
 #ifndef TESTS_UNIT_GATE_H
 #define TESTS_UNIT_GATE_H
@@ -45,7 +47,7 @@ static inline void call_back_at_gate(struct mad_async *async, const struct mad_r
 	wait_at_gate();
 }
 
-/* Tear-down, also of a test that failed while a thread was at the gate. */
+/* Tear-down, also after a failure while a thread waits at the gate. */
 static inline int gate_teardown(void **state)
 {
 	int ret;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* A port on the fake device, whose requests are seen and answered as a test says. */
+/* A port on the fake device. A test checks the requests and sets the responses. */
 #ifndef TESTS_UNIT_MAD_FIXTURE_H
 #define TESTS_UNIT_MAD_FIXTURE_H
 
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a request of that class and attribute is answered; others get their data back. */
+/* The response to a request of that class and attribute; other requests get their data back. */
 struct answer {
 	uint8_t mgmt_class;
 	uint8_t attribute;
@@ -26,7 +26,7 @@ static struct {
 	struct ibmad_port *port;
 	struct answer answers[MAX_ANSWERS];
 	unsigned answer_count;
-	bool silent; /* nothing is answered */
+	bool silent; /* no request has a response */
 } fixture;
 
 static inline size_t data_offset(uint8_t mgmt_class)
@@ -63,7 +63,7 @@ static inline void answer_with(uint8_t mgmt_class, uint8_t attribute, uint16_t s
 		(struct answer){mgmt_class, attribute, status, data, size};
 }
 
-/* Agents are numbered by the order of these. */
+/* The numbers of agents are in this order. */
 static inline int fixture_setup(void **state)
 {
 	int classes[] = {
@@ -88,7 +88,7 @@ static inline int fixture_teardown(void **state)
 	return device_teardown(state);
 }
 
-/* Nothing is answered, and it does not take long. */
+/* No request has a response, and timeouts are short. */
 static inline void be_silent(void)
 {
 	fixture.silent = true;
@@ -96,7 +96,9 @@ static inline void be_silent(void)
 	mad_rpc_set_retries(fixture.port, 1);
 }
 
-/* The n-th MAD written, as "offset:hex offset:hex ...", zeros elsewhere; its TID is anything.
+/*
+ * The n-th MAD written, as "offset:hex offset:hex ...", zeros elsewhere; the TID is not
+ * compared.
  */
 static inline void expect_mad(unsigned n, const char *bytes)
 {
@@ -120,7 +122,7 @@ static inline void expect_mad(unsigned n, const char *bytes)
 	assert_memory_equal(packet->mad, expected, sizeof(expected));
 }
 
-/* Where the n-th MAD went; no GRH, P_Key index 0. */
+/* The destination of the n-th MAD; no GRH, P_Key index 0. */
 static inline void expect_address(unsigned n, uint32_t qp, uint32_t qkey, uint16_t lid,
 				  uint8_t sl)
 {
@@ -134,7 +136,7 @@ static inline void expect_address(unsigned n, uint32_t qp, uint32_t qkey, uint16
 	assert_int_equal(to->pkey_index, 0);
 }
 
-/* The agent of the n-th MAD is that of its class. */
+/* The n-th MAD was sent with the agent of its class. */
 static inline void expect_agent(unsigned n)
 {
 	const struct device_packet *packet = device_packet(n);

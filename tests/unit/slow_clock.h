@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The engine's clock, which goes slowly if a test says so: as on a quick machine, so that what
- * follows round trips does not depend on the machine. For one thread; the program is linked
+ * The engine's clock, which runs slowly if a test sets it: as on a fast machine, so that the
+ * effect of round trips does not depend on the machine. For one thread; the program is linked
  * with --wrap=clock_us.
  */
 #ifndef TESTS_UNIT_SLOW_CLOCK_H
@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* It is looked at so often in a microsecond. */
+/* The number of reads of the clock in a microsecond. */
 #define LOOKS 4
 
 int64_t __real_clock_us(void);
@@ -26,7 +26,7 @@ int64_t __wrap_clock_us(void)
 	int64_t now =
 		clock_is_slow ? clock_latest + (++clock_looks % LOOKS == 0) : __real_clock_us();
 
-	/* it never goes back */
+	/* it never goes backwards */
 	if (now > clock_latest)
 		clock_latest = now;
 	return clock_latest;

@@ -27,7 +27,7 @@ static int teardown(void **state)
 	return fake_teardown(state);
 }
 
-/* What the kernel was last asked to register, by either ioctl. */
+/* The last registration that the kernel received, by either ioctl. */
 static struct ib_user_mad_reg_req asked(void)
 {
 	struct ib_user_mad_reg_req req;

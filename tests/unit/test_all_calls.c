@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * All calls against all: threads that make every call at random on two engines of one port,
- * while the engines are destroyed or the port is closed. Each request that was submitted is
- * called back once. What the memory has to do with it, the sanitizers say.
+ * All calls in parallel: threads make every call at random on two engines of one port, while
+ * the engines are destroyed or the port is closed. Each submitted request is called back once.
+ * Sanitizers check the memory.
  */
 
 #include "event_loop.h"
@@ -18,8 +18,8 @@
 
 static struct round {
 	struct mad_async *engines[ENGINES];
-	atomic_bool ending[ENGINES]; /* no call is begun any more */
-	atomic_bool end;             /* nor any at all */
+	atomic_bool ending[ENGINES]; /* no call on this engine begins any more */
+	atomic_bool end;             /* no call at all begins any more */
 	atomic_bool loops_end;
 	_Atomic uint64_t latest_id[ENGINES];
 	atomic_uint submitted, called_back, calls;
@@ -33,7 +33,7 @@ static int respond_somehow(const struct device_packet *packet, void *arg)
 	unsigned die = (*count)++ * 2654435761u >> 16 & 63;
 
 	if (die < 6)
-		return 0; /* it is lost */
+		return 0; /* the packet is lost */
 	device_delay(die < 16 ? die * 100 : 0);
 	device_answer(packet, die == 63 ? IB_MAD_STS_BUSY : 0, 0, NULL, 0);
 	if (die == 62)
@@ -169,7 +169,7 @@ static void call_engine(unsigned engine, unsigned kind, unsigned number)
 		mad_async_stop(async);
 		return;
 	case 9:
-		/* seldom: no other call is to find the engine empty all the time */
+		/* rarely: otherwise other calls would find the engine empty most of the time */
 		if (number % 8 == 0)
 			mad_async_cancel_all(async);
 		return;
@@ -205,7 +205,7 @@ static void *loop(void *arg)
 	struct loop *loop = arg;
 	int timeout;
 
-	/* it is ended from outside: not only the engine has something to tell it */
+	/* stopped from outside: the engine is not the only source of events */
 	while (!round_.loops_end) {
 		timeout = mad_async_timeout(loop->async);
 		poll(loop->fds, 2, timeout >= 0 && timeout < 5 ? timeout : 5);
@@ -307,7 +307,7 @@ static void a_port_is_closed_while_others_are_in_its_calls(void **state)
 static sem_t in_callback, leave_callback, in_read, leave_read;
 static atomic_bool hold_reader, destroyed;
 
-/* Blocking calls report that they fail, which is of no interest. */
+/* Blocking calls log their failures, which are expected. */
 static void hold_up_or_ignore(enum umad_log_level level, const char *text, void *arg)
 {
 	(void)level;
@@ -339,7 +339,7 @@ static void *destroy(void *arg)
 	return NULL;
 }
 
-/* One thread calls back, another one reads; that one has the engine for longer. */
+/* One thread calls back while another thread reads and keeps the engine for longer. */
 static void an_engine_lives_until_the_last_call_has_returned(void **state)
 {
 	struct mad_async *async = mad_async_create(port);

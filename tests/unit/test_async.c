@@ -14,7 +14,7 @@
 
 #define ASYNC_TEST(name) cmocka_unit_test_setup_teardown(name, async_setup, async_teardown)
 
-/* Silent requests to so many LIDs. */
+/* Requests without a response to so many LIDs. */
 static void submit_many(int count)
 {
 	for (int i = 0; i < count; i++)
@@ -79,7 +79,7 @@ static void the_caller_s_structures_stay_as_they_are(void **state)
 	assert_memory_not_equal(device_packet(0)->mad + 12, five, sizeof(five)); /* its own */
 }
 
-/* The QP and the Q_Key that the n-th packet went to. */
+/* The QP and the Q_Key of the n-th packet. */
 static void expect_sent_to(unsigned n, uint32_t qp, uint32_t qkey)
 {
 	assert_int_equal(be32toh(device_packet(n)->header.addr.qpn), qp);
@@ -110,7 +110,7 @@ static void a_gmp_by_lid_alone_goes_to_qp_1(void **state)
 	assert_int_equal(mad_rpc_message(port, &smp, &lid_alone, NULL, 0, &message), 0);
 	mad_message_free(&message);
 	expect_sent_to(4, 0, 0);
-	/* as in rdma-core */
+	/* the same values as in rdma-core */
 	assert_null(mad_rpc(port, &gmp, &lid_alone, NULL, NULL));
 	expect_sent_to(5, 0, 0);
 }
@@ -189,7 +189,7 @@ static void each_allocation_of_a_submission_may_fail(void **state)
 			failed += ret != 0;
 		}
 	}
-	assert_true(failed >= 4); /* the pool's two, the timers, the packet */
+	assert_true(failed >= 4); /* two of the pool, the timers, the packet */
 	assert_int_equal(stats_of(async).submitted, 2);
 	device_answer(device_packet(0), 0, 0, NULL, 0);
 	device_answer(device_packet(1), 0, 0, NULL, 0);
@@ -258,7 +258,7 @@ static void lost_segments_of_a_request_are_sent_again_until_its_timeout(void **s
 		assert_int_equal(device_packet(i)->header.timeout_ms, requests[i].timeout_ms);
 		assert_int_equal(device_packet(i)->header.retries, requests[i].retries);
 	}
-	/* one MAD is sent again by the library */
+	/* the library retransmits a request of one MAD */
 	assert_int_equal(mad_async_submit(async, &rpc, &to, payload, 100, note, outcomes, NULL),
 			 0);
 	assert_int_equal(mad_async_run(async), 1);
@@ -460,7 +460,7 @@ static void block(struct mad_async *engine, const struct mad_reply *reply, void 
 	assert_int_equal(data[0], 0x11);
 	assert_int_equal(mad_async_process(engine), 0);
 	assert_int_equal(mad_async_run(engine), -EDEADLK);
-	mad_async_destroy(engine); /* not from here */
+	mad_async_destroy(engine); /* a callback must not call this */
 }
 
 static void callbacks_may_make_blocking_calls(void **state)
@@ -502,7 +502,7 @@ static void callbacks_may_run_other_engines(void **state)
 
 /* --- event loops ---------------------------------------------------------------- */
 
-/* An event loop as a program has it; returns how many were completed. */
+/* An event loop of a program; returns the number of completions. */
 static int loop(int wanted)
 {
 	struct pollfd fds[] = {{.fd = mad_async_fd(async), .events = POLLIN},
@@ -546,7 +546,7 @@ static void an_event_loop_sees_to_what_gets_lost(void **state)
 		assert_int_equal(outcomes[i].error, i == 2 ? -ETIMEDOUT : 0);
 }
 
-/* An idle engine does not turn in its loop. */
+/* The event loop of an idle engine sleeps. */
 static void an_event_loop_is_not_woken_for_nothing(void **state)
 {
 	struct pollfd fds[] = {{.fd = mad_async_fd(async), .events = POLLIN},
@@ -564,7 +564,7 @@ static void an_event_loop_is_not_woken_for_nothing(void **state)
 	}
 }
 
-/* As many descriptors may be opened as there are "more" than now. */
+/* Only "more" descriptors may be opened. */
 static void limit_descriptors(int more, struct rlimit limit)
 {
 	int free;
@@ -626,7 +626,10 @@ static void engines_on_a_port_share_it(void **state)
 			submit(engines[i], j & 1 ? set_request() : get_request(),
 			       i * 20 + j + 1, &outcomes[i * 20 + j], NULL);
 	}
-	/* whoever reads reads for all; each calls back what is its own */
+	/*
+	 * the thread that reads does so for all engines; each engine calls back its own
+	 * requests
+	 */
 	while (stats_of(engines[0]).completed < 20)
 		mad_async_process(engines[0]);
 	for (int i = 20; i < MANY; i++)
@@ -640,7 +643,7 @@ static void engines_on_a_port_share_it(void **state)
 		mad_async_destroy(engines[i]);
 }
 
-/* What an engine that ends has held up can go on, and its loop is told. */
+/* A request that an ended engine held back can be sent, and its loop is woken. */
 static void an_engine_s_end_makes_way_for_another_one(void **state)
 {
 	struct mad_async *other = mad_async_create(port);
@@ -671,7 +674,10 @@ static int submit_once(const struct device_packet *packet, void *arg)
 	return 0;
 }
 
-/* A blocking call whose answer is late makes way, too: it sends what others have queued. */
+/*
+ * A blocking call whose response is late gives up its place, too: it sends what others have
+ * queued.
+ */
 static void a_blocking_call_s_time_out_makes_way_for_an_engine(void **state)
 {
 	ib_rpc_t rpc = set_request();
@@ -694,7 +700,7 @@ static int submit_and_echo(const struct device_packet *packet, void *arg)
 	return echo(packet, arg);
 }
 
-/* What a blocking call that has its answer leaves queued is announced. */
+/* A blocking call with its response wakes the threads that send queued requests. */
 static void a_blocking_call_s_answer_makes_way_for_an_engine(void **state)
 {
 	struct pollfd wake = {.fd = mad_async_wake_fd(async), .events = POLLIN};
@@ -732,7 +738,7 @@ static void *run_engine(void *arg)
 	return NULL;
 }
 
-/* However much time it has left, and whoever reads meanwhile. */
+/* However much time it has left, and whichever thread reads. */
 static void what_is_overdue_in_a_blocking_call_makes_way_for_a_waiting_run(void **state)
 {
 	pthread_t receiver, caller, runner;
@@ -752,14 +758,14 @@ static void what_is_overdue_in_a_blocking_call_makes_way_for_a_waiting_run(void 
 	assert_int_equal(pthread_create(&runner, NULL, run_engine, async), 0);
 	pthread_join(runner, NULL);
 	assert_int_equal(outcomes[0].error, 0);
-	/* the call has not ended yet: it has a minute */
+	/* the call has not returned yet: it has a minute */
 	device_time_out(device_packet(0));
 	pthread_join(caller, NULL);
 	device_remove();
 	pthread_join(receiver, NULL);
 }
 
-/* --- the end -------------------------------------------------------------------- */
+/* --- destroying an engine ------------------------------------------------------- */
 
 static void what_an_engine_has_under_way_is_cancelled_with_it(void **state)
 {
@@ -768,7 +774,7 @@ static void what_an_engine_has_under_way_is_cancelled_with_it(void **state)
 	for (int i = 0; i < MANY; i++)
 		submit(async, i & 1 ? set_request() : get_request(), 1 + i / 3, &outcomes[i],
 		       NULL);
-	device_answer(device_packet(0), 0, 0, NULL, 0); /* that nobody has read yet */
+	device_answer(device_packet(0), 0, 0, NULL, 0); /* it is not read yet */
 	mad_async_destroy(async);
 	async = NULL;
 	expect_all(MANY, -ECANCELED);
@@ -797,7 +803,7 @@ static void an_engine_that_ends_takes_no_more(void **state)
 	assert_int_equal(outcomes[0].calls, 30);
 }
 
-/* One processes, the others wait for their turn. */
+/* One thread processes, the others wait. */
 static void an_engine_may_end_while_threads_run_it(void **state)
 {
 	pthread_t threads[4];
@@ -900,7 +906,7 @@ static void statistics_may_be_read_by_older_programs(void **state)
 
 #ifndef NO_CHILDREN
 
-/* In the child, where a failed assertion would go on with the parent's tests. */
+/* In the child, where a failed assertion would continue with the parent's tests. */
 #define EXPECT(condition)                                       \
 	do {                                                    \
 		if (!(condition)) {                             \
@@ -957,7 +963,7 @@ static void a_child_gets_its_parent_s_requests_back_and_can_go_on(void **state)
 	if (!child)
 		child_of_many_requests();
 	expect_child_to_succeed(child);
-	/* and the parent has not noticed */
+	/* and the parent is not affected */
 	assert_int_equal(stats_of(async).completed, 0);
 	device_on_write(echo, NULL);
 	for (unsigned i = 0, written = device_written(); i < written; i++)
@@ -966,7 +972,7 @@ static void a_child_gets_its_parent_s_requests_back_and_can_go_on(void **state)
 	expect_all(MANY, 0);
 }
 
-/* The agents are the handle's, and both have that. */
+/* The agents belong to the handle, which both processes have. */
 static void a_child_that_closes_leaves_its_parent_s_agents_alone(void **state)
 {
 	unsigned before = device_calls(DEVICE_IOCTL);

@@ -243,7 +243,7 @@ static void there_may_be_65535_pkeys_and_no_more(void **state)
 	(void)state;
 	for (i = 0; i < 65537; i++) {
 		snprintf(path, sizeof(path), PORT1 "/pkeys/%d", i);
-		/* a link is quicker to make than a file */
+		/* a link is faster to make than a file */
 		if (i > 1)
 			fake_link(path, "1");
 	}
@@ -356,7 +356,7 @@ static void a_device_may_vanish_at_any_moment(void **state)
 		if (vanish_in)
 			break;
 		assert_true(ret == 0 || ret == -ENODEV || ret == -EIO);
-		/* all P_Keys or an error: a table does not end where its port went */
+		/* all P_Keys or an error: a removed port does not truncate the table */
 		if (!ret)
 			assert_int_equal(ca.ports[1]->pkeys_size, 2);
 		complete += ret == 0;
@@ -463,7 +463,10 @@ static void optional_attributes_may_be_there_but_unreadable(void **state)
 	size_t i;
 
 	(void)state;
-	/* what opens and then cannot be read, as a rate whose cage is empty */
+	/*
+	 * a file that opens and then cannot be read, as the rate of a port without a
+	 * transceiver
+	 */
 	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		snprintf(path, sizeof(path), CA "/%s", names[i]);
 		fake_remove(path);
@@ -590,7 +593,7 @@ static void after_an_error_there_is_nothing_to_free(void **state)
 	int i;
 
 	(void)state;
-	/* port 1 has been read whole when port 2 fails */
+	/* port 1 has been read when port 2 fails */
 	fake_port("mlx5_0", 2, 2);
 	fake_remove(CA "/ports/2/cap_mask");
 	memset(&ca, 0xa5, sizeof(ca));
@@ -645,7 +648,7 @@ static void why_a_call_failed_is_logged_when_wanted(void **state)
 	umad_set_log_hook(NULL, NULL);
 }
 
-/* Calls under one signature; what they allocate is released where they succeed. */
+/* Calls with one signature; on success they free what they allocate. */
 static int get_ca(const char *ca_name)
 {
 	umad_ca_t ca;
@@ -681,7 +684,7 @@ static int get_guids(const char *ca_name)
 static const struct {
 	int (*call)(const char *ca_name);
 	const char *ca_name;
-	unsigned calls, allocations; /* that it takes at least */
+	unsigned calls, allocations; /* at least so many */
 } getters[] = {
 	{get_ca, "mlx5_0", 30, 2}, {get_ca, NULL, 35, 3},       {get_port, "mlx5_0", 20, 1},
 	{get_port, NULL, 25, 2},   {get_guids, "mlx5_0", 5, 0}, {get_guids, NULL, 10, 1},

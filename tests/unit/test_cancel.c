@@ -13,7 +13,7 @@
 #define TO_ONE_LID true
 
 static struct mad_async *async;
-static struct outcome outcome; /* of all requests but those that say otherwise */
+static struct outcome outcome; /* of all requests without their own outcome */
 static uint64_t *ids;
 
 static int setup(void **state)
@@ -50,7 +50,7 @@ static void submit_many(int count, bool to_one_lid)
 
 /* --- cancelling ----------------------------------------------------------------- */
 
-/* The i-th to be cancelled is the request i * step modulo MANY, from the last one on. */
+/* The i-th request to cancel is i * step modulo MANY, counted from the last one. */
 static void cancel_all(unsigned step)
 {
 	int64_t start = now_ms();
@@ -66,10 +66,7 @@ static void cancel_all(unsigned step)
 	assert_int_equal(outcome.error, -ECANCELED);
 }
 
-/*
- * If it took a time for each request that is queued, these tests would not end within the time
- * that a test has.
- */
+/* If cancelling took time for each queued request, these tests would exceed the time limit. */
 static void requests_for_the_window_are_cancelled_in_any_order(void **state)
 {
 	(void)state;
@@ -94,7 +91,7 @@ static void requests_for_a_destination_are_cancelled_in_any_order(void **state)
 
 /* --- counting ------------------------------------------------------------------- */
 
-/* Likewise: for each request that there ever was at once, it would take too long. */
+/* The same: time for each request that ever existed would exceed the limit. */
 static void statistics_are_counted_all_the_time(void **state)
 {
 	struct mad_async_stats stats;
@@ -133,7 +130,7 @@ static void each_state_of_a_request_is_counted_rightly(void **state)
 	for (int i = 3; i < 7; i++) /* two are in flight, two are queued for the window */
 		submit(async, set_request(), i, &outcome, &ids[i]);
 	expect_counts(4, 3, 0);
-	device_answer(device_packet(1), 0, 0, NULL, 0); /* it lies unread */
+	device_answer(device_packet(1), 0, 0, NULL, 0); /* the response is not read yet */
 	expect_counts(4, 3, 0);
 
 	/* cancelled: done, but not called back yet */
@@ -144,7 +141,7 @@ static void each_state_of_a_request_is_counted_rightly(void **state)
 	assert_int_equal(mad_async_cancel(async, ids[4]), 0); /* in flight */
 	expect_counts(2, 5, 0);
 
-	/* now the unread response is handled, and those that were queued are sent */
+	/* now the unread response is handled, and the queued requests are sent */
 	assert_int_equal(mad_async_process(async), 4);
 	expect_counts(1, 2, 4);
 	assert_int_equal(mad_async_cancel(async, ids[0]), 0);
@@ -161,7 +158,7 @@ static void what_is_refused_or_times_out_is_counted_rightly(void **state)
 {
 	(void)state;
 	mad_port_set_retries(port, 1);
-	/* after the second errno, it is sent with another ID */
+	/* after the second errno, the request is sent with another ID */
 	for (int i = 0; i < 2; i++) {
 		device_on_write(echo, NULL);
 		device_fail(DEVICE_WRITE, 1, i ? EINVAL : ENOMEM);
@@ -193,7 +190,7 @@ static void expect_memory_to_go_back(bool cancel)
 	size_t before = heap_in_use(), most, after;
 
 	if (!before)
-		skip(); /* another allocator, which does not say */
+		skip(); /* an allocator that does not report its memory */
 	device_forget_packets();
 	submit_many(MANY / 2, !TO_ONE_LID);
 	most = heap_in_use();
@@ -221,9 +218,9 @@ static void memory_goes_back_after_all_were_cancelled(void **state)
 	expect_memory_to_go_back(true);
 }
 
-/* --- names ---------------------------------------------------------------------- */
+/* --- IDs ------------------------------------------------------------------------ */
 
-/* What was freed is allocated again: another request has the place of an older one. */
+/* Freed memory is allocated again: a new request is at the address of an older one. */
 static void an_id_of_freed_memory_is_not_a_later_request_s(void **state)
 {
 	uint64_t *first = ids, *second = ids + FEW;

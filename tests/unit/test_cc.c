@@ -71,7 +71,7 @@ static void either_may_be_missing(void **state)
 	assert_ptr_equal(
 		cc_config_status_via(NULL, buf, &to, 0x16, 0, 0, NULL, fixture.port, 0), buf);
 	expect_mad(0, "0:01210202 17:16");
-	/* nothing to return, and no error */
+	/* no result, and no error */
 	errno = EBADF;
 	assert_null(cc_config_status_via(buf, NULL, &to, 0x16, 0, 0, NULL, fixture.port, 0));
 	assert_int_equal(errno, 0);

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The kernel's answer over netlink, in place of netlink.c. */
+/* The kernel's response over netlink; replaces netlink.c. */
 static const char *answer;
 static void (*on_question)(void);
 static int questions;
@@ -64,7 +64,7 @@ static int setup(void **state)
 
 static const struct port_choice mlx5_0_1 = {"mlx5_0", 1};
 
-/* What cdev_find() finds, or its errno as text. */
+/* The device that cdev_find() finds, or its errno as text. */
 static const char *found(enum cdev_kind kind, const char *ca_name, int portnum)
 {
 	static char path[SYSFS_PATH_MAX];
@@ -121,7 +121,7 @@ static void the_cas_own_hardware_is_asked_first(void **state)
 	fake_umad(0, "mlx5_1", 1);
 	fake_file("/sys/class/infiniband/mlx5_0/device/infiniband_mad/umad3/ibdev", "mlx5_0\n");
 	fake_file("/sys/class/infiniband/mlx5_0/device/infiniband_mad/umad3/port", "1\n");
-	/* looking any further would be an error */
+	/* further calls would be an error */
 	fake_fail_call(6, EIO);
 	assert_string_equal(found(CDEV_UMAD, "mlx5_0", 1), "/dev/infiniband/umad3");
 	assert_true(!fake_failed());

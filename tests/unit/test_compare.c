@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* What changed from one fabric to another. */
+/* The differences of two fabrics. */
 
 #include "fake_device.h"
 

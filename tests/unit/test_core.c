@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Messages that are responses, and what a core begins with. */
+/* Messages that are responses, and the first state of a core. */
 
 #include "engine_fixture.h"
 

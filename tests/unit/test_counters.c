@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Counters of a port: which requests a reading takes, and what it makes of the responses. */
+/* Counters of a port: the requests of a reading, and the results from the responses. */
 
 #include "mad_fixture.h"
 
@@ -11,16 +11,16 @@
 #define LID  8
 #define PORT 3
 
-/* The node that responds: its capabilities, the attributes that it refuses, its counters. */
+/* The node that responds: its capabilities, the attributes that it rejects, its counters. */
 static struct {
 	unsigned capabilities, capabilities2;
 	uint16_t status[256]; /* by attribute */
 	uint8_t data[256][IB_PC_DATA_SZ];
 	size_t length;       /* of responses, if it is not 0 */
 	int other_port;      /* the PortSelect of responses, if it is not 0 */
-	unsigned silent;     /* the attribute that is not responded to; or 0 */
+	unsigned silent;     /* the attribute without a response; or 0 */
 	unsigned count[256]; /* requests by attribute */
-	bool hold;           /* ClassPortInfo is not responded to before release_held() */
+	bool hold;           /* no response to ClassPortInfo before release_held() */
 	const struct device_packet *held[8];
 	unsigned held_count;
 } node;
@@ -113,7 +113,7 @@ static struct mad_counters read_with(const struct mad_counters_options *options,
 	return counters;
 }
 
-/* What became of a reading on an engine. */
+/* The outcome of a reading on an engine. */
 struct result {
 	int calls, error;
 	struct mad_counters counters;
@@ -151,7 +151,7 @@ static void a_plain_node_is_asked_for_port_counters(void **state)
 	assert_int_equal(counters.rcv_bytes, 8000);
 	assert_int_equal(counters.rcv_packets, 7);
 	assert_int_equal(counters.symbol_errors, 9);
-	/* what the node says it does not have is not read from what it sends */
+	/* counters that the node does not support are not read from its response */
 	assert_int_equal(counters.xmit_wait_ticks, 0);
 	assert_int_equal(counters.extended, 0);
 	assert_int_equal(counters.odd, 0);
@@ -294,7 +294,7 @@ static void a_node_that_is_known_is_not_asked_again(void **state)
 	node.capabilities = MAD_PMA_EXTENDED_WIDTH;
 	read_with(&options, 3);
 	read_with(&options, 2);
-	/* without a node nothing is kept */
+	/* without a node nothing is stored */
 	read_with(NULL, 3);
 	mad_counters_node_free(options.node);
 	mad_counters_node_free(NULL);
@@ -318,7 +318,7 @@ static void basic_counters_take_one_request(void **state)
 	assert_int_equal(mad_async_run(async), 1);
 	assert_true(result.counters.present == BASIC_COUNTERS);
 	mad_async_destroy(async);
-	/* what the node refuses is no knowledge of its ClassPortInfo */
+	/* a rejected request tells nothing about the ClassPortInfo */
 	node.status[RCV_DETAILS] = 0x000c;
 	options.counters = MAD_COUNTERS_ALL;
 	read_with(&options, 3);
@@ -410,7 +410,7 @@ static void the_table_has_each_member_once(void **state)
 	(void)state;
 	for (i = 0; (info = mad_counters_info(i)); i++) {
 		memset(&counters, 0, sizeof(counters));
-		/* the members follow each other in the order of their numbers */
+		/* the members have the order of their numbers */
 		memset((uint64_t *)(void *)&counters + i, 0x01, sizeof(uint64_t));
 		assert_true(mad_counters_value(&counters, i) == UINT64_C(0x0101010101010101));
 		assert_true(info->bits || info->extended_bits);
@@ -472,7 +472,7 @@ static void a_reading_that_fails_has_what_was_read(void **state)
 	assert_int_equal(counters.status, 0x1c);
 	assert_int_equal(counters.present, 0xff);
 	assert_int_equal(counters.rcv_packets, 5);
-	/* each node has PortCounters: this is no refusal */
+	/* each node has PortCounters: this is not a rejection */
 	node.status[BASIC] = 0x000c;
 	assert_int_equal(mad_counters_read(fixture.port, &to, PORT, NULL, &counters), -EIO);
 }
@@ -489,7 +489,7 @@ static void a_response_that_is_too_short_is_not_read(void **state)
 	assert_int_equal(mad_counters_read(fixture.port, &to, PORT, &options, &counters),
 			 -EBADMSG);
 	assert_int_equal(counters.present, 0);
-	/* the library drops what is no MAD */
+	/* the library drops messages that are not MADs */
 	node.length = 30;
 	options.timeout_ms = 5;
 	assert_int_equal(mad_counters_read(fixture.port, &to, PORT, &options, &counters),
@@ -608,7 +608,7 @@ static void a_switch_of_64_ports_takes_65_requests(void **state)
 	node.capabilities2 = MAD_PMA2_ADDITIONAL_EXTENDED;
 	put(EXTENDED, IB_PC_EXT_RCV_PKTS_F, 5);
 	submit_all(async, &options, results);
-	/* the creator may free the node while readings have it */
+	/* the creator may free the node while readings use it */
 	mad_counters_node_free(options.node);
 	assert_int_equal(mad_async_run(async), 1 + PORTS);
 	assert_int_equal(device_written(), 1 + PORTS);
@@ -653,7 +653,7 @@ static void a_dead_switch_costs_one_request_for_all_ports(void **state)
 		assert_int_equal(results[i].calls, 1);
 		assert_int_equal(results[i].error, -ETIMEDOUT);
 	}
-	/* the next reading asks again: all are told the status */
+	/* the next reading sends a request again: all get the status */
 	node.silent = 0;
 	node.status[CLASS_PORT_INFO] = 0x001c;
 	options.timeout_ms = 0;
@@ -673,7 +673,7 @@ static void a_dead_switch_costs_one_request_for_all_ports(void **state)
 	mad_counters_node_free(options.node);
 }
 
-/* A node that refused an attribute before its ClassPortInfo was asked for. */
+/* A node that rejected an attribute before its ClassPortInfo was read. */
 static void an_engine_does_not_ask_for_what_was_refused_before(void **state)
 {
 	struct mad_counters_options options = {.counters = MAD_COUNTERS_ALL,
@@ -725,7 +725,7 @@ static int free_node_and_answer(const struct device_packet *packet, void *arg)
 	return answer(packet, NULL);
 }
 
-/* What locks the node while a request is written would wait for the writer. */
+/* A lock on the node while a request is written would block the writer. */
 static void a_node_is_not_locked_while_a_request_is_written(void **state)
 {
 	struct mad_counters_options options = {.node = mad_counters_node_create()};
@@ -781,7 +781,7 @@ static void two_engines_and_a_blocking_call_share_a_node(void **state)
 		assert_int_equal(mad_counters_submit(i % 2 ? second : first, &to, i + 1,
 						     &options, came, &results[i]),
 				 0);
-	/* an engine does not wait for another one, whose callbacks run when its thread does */
+	/* an engine does not wait for another engine, whose callbacks run in its own thread */
 	while (node.held_count < 3)
 		mad_async_process(first);
 	release_held();
@@ -809,7 +809,7 @@ static int respond_at_once(const struct device_packet *packet, void *arg)
 	return 0;
 }
 
-/* Each thread has an engine, and blocks, too. */
+/* Each thread has an engine, and makes blocking calls, too. */
 static void *read_often(void *arg)
 {
 	struct mad_counters_options options = {.node = arg};
@@ -849,7 +849,7 @@ static void threads_share_a_node(void **state)
 	mad_counters_node_free(shared);
 }
 
-/* A thread that submits readings on an engine of all. */
+/* A thread that submits readings on a shared engine. */
 struct submitter {
 	struct mad_async *async;
 	struct mad_counters_node *node;

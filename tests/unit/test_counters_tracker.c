@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Readings of a port added up: what is reset, stands still, or runs backwards. */
+/* The sum of a port's readings: after a reset, at the maximum, or if a counter decreases. */
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -150,7 +150,7 @@ static void a_counter_that_counts_down_never_looks_reset(void **state)
 	}
 	assert_int_equal(total()->rcv_bytes, 0);
 	assert_int_equal(mad_counters_tracker_totals(tracker)->backwards, 50);
-	/* it stands, and grows up to where it was, without an event */
+	/* it stays the same, then increases to the earlier value, without an event */
 	assert_int_equal(track(), 0);
 	reading.rcv_bytes = 99999;
 	assert_int_equal(track(), 0);
@@ -158,7 +158,7 @@ static void a_counter_that_counts_down_never_looks_reset(void **state)
 	reading.rcv_bytes = 100007;
 	assert_int_equal(track(), 0);
 	assert_int_equal(total()->rcv_bytes, 7);
-	/* a reset in between is one */
+	/* a reset in between is an event */
 	reading.rcv_bytes = 99000;
 	track();
 	reading.rcv_bytes = 300;
@@ -242,14 +242,14 @@ static void a_counter_at_its_maximum_is_named_and_stays_so(void **state)
 	reading.at_maximum = MAD_COUNTER_BIT(MAD_COUNTER_SYMBOL_ERRORS);
 	assert_int_equal(track(), MAD_COUNTERS_STUCK);
 	assert_int_equal(track(), 0);
-	/* a reading without it says nothing about it */
+	/* a reading without the counter does not change it */
 	reading.present &= ~MAD_COUNTER_BIT(MAD_COUNTER_SYMBOL_ERRORS);
 	assert_int_equal(track(), MAD_COUNTERS_CHANGED);
 	reading.present = TRAFFIC_AND_ERRORS;
 	assert_int_equal(track(), 0);
 	assert_int_equal(total()->symbol_errors, 535);
 	assert_true(total()->at_maximum == MAD_COUNTER_BIT(MAD_COUNTER_SYMBOL_ERRORS));
-	/* somebody resets it; what was missed is missed */
+	/* another program resets it; lost counts are lost */
 	reading.symbol_errors = 5;
 	reading.at_maximum = 0;
 	assert_int_equal(track(), MAD_COUNTERS_RESTARTED);
@@ -270,7 +270,7 @@ static void a_reading_that_lacks_a_counter_leaves_it(void **state)
 	reading.rcv_bytes = 4000;
 	assert_int_equal(track(), 0);
 	assert_int_equal(total()->rcv_bytes, 3000);
-	/* it grew in two seconds, so the rate of the last one is not known */
+	/* it increased within two seconds, so the rate of the last second is unknown */
 	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES) == 0);
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Deadlines: the next one is known, whatever was set, moved and cleared. TEST_SEED is the seed.
+/*
+ * Deadlines: the next one is correct after any sequence of set, move and clear. TEST_SEED is
+ * the seed.
  */
 
 #include "engine/deadline.h"
@@ -85,7 +87,7 @@ static void they_come_in_their_order(void **state)
 		assert_true(due->at >= last);
 		last = due->at;
 		deadline_clear(&deadlines, due);
-		deadline_clear(&deadlines, due); /* that is no mistake */
+		deadline_clear(&deadlines, due); /* not an error */
 		count++;
 	}
 	assert_int_equal(count, COUNT);
@@ -173,7 +175,7 @@ static void the_clock_is_the_monotonic_one_in_microseconds(void **state)
 static clockid_t waited_by;
 static struct timespec waited_until;
 
-/* These two stand before the C library's. */
+/* These two replace the C library's functions. */
 int pthread_cond_init(pthread_cond_t *cond, const pthread_condattr_t *attributes)
 {
 	*cond = (pthread_cond_t)PTHREAD_COND_INITIALIZER;

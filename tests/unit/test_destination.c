@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* What is known of destinations: how many requests each may have, how long to wait for it. */
+/*
+ * The table of destinations: how many requests each may have, and how long a response may take.
+ */
 
 #include "engine/destination.h"
 
@@ -167,7 +169,7 @@ static uint64_t key_of(uint8_t mgmt_class, int lid, uint8_t gid, uint8_t hop)
 		mad[128 + 3] = hop;
 		mad[128 + 4] = gid; /* beyond the route */
 	}
-	mad[12] = hop ^ gid; /* of no consequence */
+	mad[12] = hop ^ gid; /* irrelevant bytes */
 	return destination_key(umad);
 }
 
@@ -213,7 +215,7 @@ static void respond(unsigned count, uint32_t rtt_us)
 		destination_response(node, rtt_us, true);
 }
 
-/* Each request waits for those before it that are more than so many. */
+/* Each request waits for the earlier requests beyond this number. */
 static void respond_serially(unsigned count, unsigned at_once)
 {
 	while (count--)
@@ -263,7 +265,7 @@ static void a_response_without_a_round_trip_is_no_evidence(void **state)
 	assert_int_equal(node->rtt.mean_us, 0);
 }
 
-/* It handles one after the other: with two, one waits. */
+/* The node handles one request after the other: with two, one waits. */
 static void the_limit_does_not_grow_when_round_trips_do(void **state)
 {
 	(void)state;
@@ -319,7 +321,7 @@ static void an_overrun_by_one_request_tells_nothing(void **state)
 	respond(3, RTT);
 	destination_overrun(node);
 	assert_int_equal(node->limit, 1);
-	/* but evidence is gathered anew */
+	/* but the evidence starts again */
 	respond(3, RTT);
 	assert_int_equal(node->limit, 1);
 	respond(1, RTT);

@@ -17,7 +17,7 @@ static void make_cas(int count)
 	}
 }
 
-/* As the list says, one name after the other with a blank behind each. */
+/* The names of the list, each with a blank behind it. */
 static const char *names_of(const struct umad_device_node *node)
 {
 	static char names[256];
@@ -281,7 +281,7 @@ static void a_device_that_cannot_be_read_is_left_out_but_the_class_must_be(void 
 		umad_free_ca_device_list(list);
 	}
 	fake_fail_call(0, 0);
-	/* the list, and to open and read for each device */
+	/* the list; open and read for each device */
 	assert_int_equal(n, 8);
 	assert_int_equal(ret, 3);
 }
@@ -317,7 +317,7 @@ static void a_long_list_is_sorted_whether_counted_or_not(void **state)
 
 	(void)state;
 	for (round = 0; round < 2; round++) {
-		/* 7 and 300 have no factor in common: every number comes, in disorder */
+		/* 7 and 300 have no common factor: every number occurs, out of order */
 		for (i = 0; i < 300; i++) {
 			snprintf(names[i], sizeof(names[i]), "ca%03d", i * 7 % 300);
 			nodes[i].ca_name = names[i];
@@ -373,7 +373,7 @@ static void names_that_do_not_fit_are_never_stored(void **state)
 
 	(void)state;
 	make_cas(1);
-	/* so long, and so many, that they would be past the end of any array of names */
+	/* names so long, and so many, that they would exceed any array of names */
 	for (i = 0; i < 40; i++) {
 		snprintf(path, sizeof(path), "/sys/class/infiniband/%0180d/node_type", i);
 		fake_file(path, "1: CA\n");

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Discovery: of fabrics of every shape, of nodes that do not respond, and of nodes that lie. */
+/*
+ * Discovery: of fabrics of every shape, of nodes without responses, and of nodes with wrong
+ * responses.
+ */
 
 #include "fake_fabric.h"
 
@@ -20,7 +23,7 @@ static int setup(void **state)
 	port = mad_rpc_open_port(NULL, 0, classes, 1);
 	if (!port)
 		return -1;
-	/* what the fake fabric answers is there before any timer is judged */
+	/* the responses of the fake fabric arrive before any timer is checked */
 	mad_rpc_set_timeout(port, 20);
 	mad_rpc_set_retries(port, 1);
 	return 0;
@@ -110,7 +113,7 @@ static void two_switches(void)
 	fake_cable(RIGHT, 1, FAR, 1);
 }
 
-/* --- what there is ------------------------------------------------------------------ */
+/* --- what is discovered ------------------------------------------------------------- */
 
 static void a_node_alone_is_a_fabric(void **state)
 {
@@ -185,7 +188,7 @@ static void ports_are_described(void **state)
 	assert_int_equal(end->physical_state, MAD_PHYSICAL_LINK_UP);
 	assert_int_equal(end->width, 4);
 	assert_int_equal(end->width_possible, 4);
-	/* an extended speed, of which the capabilities of port 0 tell */
+	/* an extended speed, which the capabilities of port 0 show */
 	assert_int_equal(end->speed, MAD_SPEED_EDR);
 	assert_int_equal(end->speed_possible, MAD_SPEED_EDR);
 	assert_true(end->rate_gbps == 100);
@@ -216,7 +219,7 @@ static void a_ca_with_two_ports_in_the_subnet_has_two_links(void **state)
 	assert_int_equal(mad_fabric_node_count(fabric), 4);
 }
 
-/* The simulated port 2 is up, but no SMP of this port leads through it. */
+/* The simulated port 2 is up, but SMPs of this port do not use it. */
 static void the_second_subnet_of_the_own_ca_is_not_entered(void **state)
 {
 	(void)state;
@@ -270,7 +273,7 @@ static void the_discovery_may_begin_at_a_switch_with_this_program(void **state)
 	expect_link(0, 1, host, 1);
 }
 
-/* --- how much is asked -------------------------------------------------------------- */
+/* --- the number of requests --------------------------------------------------------- */
 
 static void nothing_is_asked_twice(void **state)
 {
@@ -291,11 +294,11 @@ static void nothing_is_asked_twice(void **state)
 		}
 	}
 	assert_int_equal(ports, mad_fabric_port_count(fabric));
-	/* one for the first node, one for each link at least, one for each end at most */
+	/* one for the first node, at least one for each link, at most one for each end */
 	assert_true(node_infos() >= 5 && node_infos() <= 1 + 4 + 2);
 }
 
-/* What is not asked for stays unknown. */
+/* Attributes that are not requested stay unknown. */
 static void nodes_alone_can_be_read(void **state)
 {
 	const struct mad_fabric_options options = {.read = MAD_FABRIC_READ_NODES};
@@ -314,7 +317,7 @@ static void nodes_alone_can_be_read(void **state)
 	assert_null(port_of(LEFT, 1)->info);
 	assert_int_equal(port_of(LEFT, 1)->error, 0);
 	assert_int_equal(port_of(LEFT, 1)->state, 0);
-	/* each port of each switch was tried: two have no cable */
+	/* a request through each port of each switch: two have no cable */
 	assert_int_equal(mad_fabric_failure_count(fabric), 2);
 }
 
@@ -328,13 +331,13 @@ static void extended_port_infos_of_mellanox_are_read_on_demand(void **state)
 	fake.nodes[LEFT].may_be_fdr10 = fake.nodes[FAR].may_be_fdr10 = true;
 	fake.nodes[FAR].no_mlnx = true;
 	discover(&options);
-	assert_int_equal(fake.nodes[LEFT].mlnx_infos, 3); /* of ports with a link */
+	assert_int_equal(fake.nodes[LEFT].mlnx_infos, 3); /* the number of ports with a link */
 	assert_non_null(port_of(LEFT, 1)->mlnx_ext_info);
 	assert_null(port_of(LEFT, 0)->mlnx_ext_info);
 	assert_null(port_of(LEFT, 4)->mlnx_ext_info);
 	assert_int_equal(fake.nodes[FAR].mlnx_infos, 1);
 	assert_null(port_of(FAR, 1)->mlnx_ext_info);
-	/* a link with an extended speed is not one of FDR10 */
+	/* a link with an extended speed is not FDR10 */
 	assert_int_equal(fake.nodes[RIGHT].mlnx_infos, 0);
 	assert_int_equal(mad_fabric_failure_count(fabric), 0);
 }
@@ -390,7 +393,7 @@ static void a_discovery_can_begin_elsewhere(void **state)
 	expect_link(LEFT, 3, RIGHT, 3);
 }
 
-/* Another node's CA forwards nothing (IBA 14.2.2). */
+/* The CA of another node forwards nothing (IBA 14.2.2). */
 static void a_discovery_that_begins_at_a_host_ends_there(void **state)
 {
 	ib_portid_t from = {.drpath = {.cnt = 3, .p = {0, 1, 2, 1}}};
@@ -403,7 +406,7 @@ static void a_discovery_that_begins_at_a_host_ends_there(void **state)
 	assert_int_equal(mad_fabric_failure_count(fabric), 0);
 }
 
-/* --- what does not respond ------------------------------------------------------------ */
+/* --- nodes that do not respond -------------------------------------------------------- */
 
 static void a_first_node_that_does_not_respond_is_an_error(void **state)
 {
@@ -450,7 +453,7 @@ static void a_node_that_responds_once_is_not_asked_for_all_its_ports(void **stat
 	assert_ptr_equal(failure->node, find(FAR));
 	assert_int_equal(failure->guid, fake.nodes[FAR].guid);
 	assert_string_equal(failure->description, "");
-	/* of several requests, which one times out first is chance */
+	/* the first of several requests to time out is random */
 	assert_int_not_equal(failure->attribute, IB_ATTR_NODE_INFO);
 	assert_int_equal(failure->count, 1 + 1 + 201);
 	assert_int_equal(failure->error, -ETIMEDOUT);
@@ -517,14 +520,14 @@ static void a_node_that_falls_silent_after_an_error_is_a_timeout(void **state)
 	assert_int_equal(mad_fabric_failure_count(fabric), 1);
 	failure = mad_fabric_failure(fabric, 0);
 	assert_int_equal(failure->error, -ETIMEDOUT);
-	assert_true(failure->modifier >= 6); /* which one times out first is chance */
+	assert_true(failure->modifier >= 6); /* the first request to time out is random */
 	assert_int_equal(failure->status, 0);
 	assert_int_equal(failure->count, 1 + 35);
 }
 
-/* --- what an earlier discovery tells ---------------------------------------------------- */
+/* --- use of an earlier discovery -------------------------------------------------------- */
 
-/* Discovers again; the fabric is the previous one then. */
+/* Discovers again; the fabric then becomes the previous one. */
 static void discover_again(void)
 {
 	mad_fabric_free(previous);
@@ -624,7 +627,7 @@ static void two_dead_nodes_are_two_failures(void **state)
 	fake.nodes[RIGHT].dead = fake.nodes[FAR + 1].dead = true;
 	discover_again();
 	assert_int_equal(mad_fabric_failure_count(fabric), 2);
-	/* whose requests time out first is chance */
+	/* the node whose requests time out first is random */
 	first = mad_fabric_failure(fabric, 0)->guid == fake.nodes[RIGHT].guid ? 0 : 1;
 	assert_int_equal(mad_fabric_failure(fabric, first)->guid, fake.nodes[RIGHT].guid);
 	assert_int_equal(mad_fabric_failure(fabric, first)->count, 2);
@@ -664,7 +667,7 @@ static void a_node_that_responds_with_an_error_may_be_another_one(void **state)
 	assert_int_equal(mad_fabric_compare(previous, fabric, NULL, NULL), 0);
 }
 
-/* --- what is odd ---------------------------------------------------------------------- */
+/* --- inconsistent nodes --------------------------------------------------------------- */
 
 static void a_cable_from_a_node_to_itself_is_a_link(void **state)
 {
@@ -716,7 +719,7 @@ static void a_twin_does_not_change_the_port_guid_of_a_node(void **state)
 	assert_int_equal(oddities(MAD_FABRIC_ODD_GUID), 1);
 }
 
-/* Port 4 of the twin, which is free at the node that came first. */
+/* Port 4 of the twin; the node that was found first has this port free. */
 static void a_port_with_two_port_guids_is_odd(void **state)
 {
 	int twin;
@@ -759,8 +762,7 @@ static void peers_that_disagree_are_odd(void **state)
 {
 	(void)state;
 	two_switches();
-	/* each port of RIGHT says that it is port 3: of two cables that lead there, one counts
-	 */
+	/* each port of RIGHT has local port number 3: of two cables to it, one counts */
 	fake.nodes[RIGHT].wrong_local_port = 3;
 	discover(NULL);
 	assert_true(oddities(MAD_FABRIC_ODD_GUID) + oddities(MAD_FABRIC_ODD_PEER) >= 1);
@@ -1023,7 +1025,7 @@ static void the_last_progress_has_the_final_numbers(void **state)
 	assert_int_equal(last_progress.links, 4);
 	assert_int_equal(last_progress.ports, mad_fabric_port_count(fabric));
 	assert_int_equal(last_progress.in_flight, 0);
-	/* an ExtendedPortInfo that the node does not have is no failure */
+	/* an unsupported ExtendedPortInfo is not a failure */
 	assert_int_equal(last_progress.failures, 1);
 }
 

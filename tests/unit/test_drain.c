@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * No memory for a message of more than one MAD, nor to read it away: it blocks the queue until
- * there is memory again. It alone is lost.
+ * No memory for a message of more than one MAD, nor for reading and dropping it: it blocks the
+ * queue until memory is free. Only this message is lost.
  */
 
 #include "engine_fixture.h"
@@ -15,14 +15,14 @@
 #define VERY_LONG 2500000
 #define MAX       1000
 #define FAILURES  10
-/* The library tries again after so many milliseconds. */
+/* The library retries after so many milliseconds. */
 #define PAUSE_MS  10
-/* The device is called a few times for each try, and for what comes before and after. */
+/* Each try calls the device a few times, also before and after. */
 #define CALLS     (8 * (FAILURES + 2))
 
-/* How many calls fail from now on, one for each try to read a message away. */
+/* The number of calls that fail from now on, one for each try to read and drop a message. */
 static atomic_int failures;
-/* What was mapped of memory that others share. */
+/* The size of mapped memory that is shared. */
 static size_t shared;
 
 void *__wrap_mmap(void *start, size_t size, int protection, int flags, int fd, long offset);
@@ -41,7 +41,7 @@ void *__wrap_mmap(void *start, size_t size, int protection, int flags, int fd, l
 	return __real_mmap(start, size, protection, flags, fd, offset);
 }
 
-/* mmap() has this name where files may have any size. */
+/* mmap() has this name with 64-bit file offsets. */
 void *__wrap_mmap64(void *start, size_t size, int protection, int flags, int fd, off_t offset)
 {
 	return __wrap_mmap(start, size, protection, flags, fd, (long)offset);
@@ -50,7 +50,7 @@ void *__wrap_mmap64(void *start, size_t size, int protection, int flags, int fd,
 static struct mad_async *async;
 static struct outcome outcomes[3];
 
-/* Answers a GetTable at length, and everything else at once. */
+/* Responds to a GetTable with a long message, and to all other requests at once. */
 static int answer_tables_at_length(const struct device_packet *packet, void *arg)
 {
 	if (packet->mad[3] != IB_MAD_METHOD_GET_TABLE)
@@ -106,7 +106,7 @@ static unsigned reads_and_polls(void)
 	return device_calls(DEVICE_READ) + device_calls(DEVICE_POLL);
 }
 
-/* The time that the library's pauses between the tries take at least. */
+/* The least time that the library's pauses between tries take. */
 static void expect_pauses(int64_t start, unsigned calls_before)
 {
 	assert_int_equal(failures, 0);
@@ -157,7 +157,7 @@ static int answer_tables_very_long(const struct device_packet *packet, void *arg
 	return 0;
 }
 
-/* The same pages lie behind all of the address range. */
+/* The whole address range maps the same pages. */
 static void to_read_a_long_message_away_takes_little_memory(void **state)
 {
 	(void)state;
@@ -191,7 +191,7 @@ static void a_blocking_call_pauses_while_there_is_no_memory(void **state)
 	expect_pauses(start, before);
 }
 
-/* Timers are judged all the same. */
+/* Timers are checked nevertheless. */
 static void a_blocking_call_ends_in_time_while_there_is_no_memory(void **state)
 {
 	uint8_t data[IB_PC_DATA_SZ] = {0};
@@ -208,7 +208,7 @@ static void a_blocking_call_ends_in_time_while_there_is_no_memory(void **state)
 	assert_null(mad_rpc(port, &rpc, &to, data, data));
 	assert_int_equal(errno, ETIMEDOUT);
 	assert_true(now_ms() - start >= 100);
-	/* a slow machine has more time for tries */
+	/* a slow machine has time for more tries */
 	assert_in_range(reads_and_polls() - before, 1,
 			8 * (unsigned)((now_ms() - start) / PAUSE_MS + 2));
 	failures = 0;
@@ -230,7 +230,7 @@ static void an_engine_pauses_while_there_is_no_memory(void **state)
 	assert_int_equal(outcomes[1].error, 0);
 	assert_int_equal(outcomes[2].error, 0);
 	expect_pauses(start, before);
-	/* what became of the message is known */
+	/* the outcome of the message is known */
 	assert_int_equal(stats_of(async).dropped, 0);
 }
 
@@ -263,7 +263,7 @@ static void *block(void *arg)
 	return NULL;
 }
 
-/* Each of them would try. */
+/* Each of them would retry. */
 static void threads_pause_while_there_is_no_memory(void **state)
 {
 	unsigned before = reads_and_polls();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Every printer with every size of buffer, the buffer ending where a page ends: one byte too
- * many is a crash. What the texts are is in the vectors; here they are whole, cut, or empty.
+ * Every printer with every size of buffer. The buffer ends at a page end: a write of one byte
+ * too many crashes. The vectors have the texts; here the texts are whole, truncated, or empty.
  */
 
 #include <stdarg.h>
@@ -109,7 +109,7 @@ static const struct {
 	PRINTER(classportinfo),
 };
 
-/* The end of a page that nothing follows. */
+/* The end of a page; the next page is not mapped. */
 static char *page_end;
 
 static int map_page(void **state)
@@ -136,7 +136,10 @@ static void fill_image(uint8_t byte)
 		((uint8_t *)image)[i] = (uint8_t)(i * 37 + 11);
 }
 
-/* A text that was cut is the whole one's beginning; an attribute's last line keeps its end. */
+/*
+ * A truncated text is the beginning of the whole text; an attribute's last line has its
+ * newline.
+ */
 static int is_cut_from(const char *text, const char *whole, int bufsz)
 {
 	size_t length = strlen(text);
@@ -171,7 +174,7 @@ static void no_printer_leaves_its_buffer(void **state)
 				if (bufsz && !is_cut_from(buf, whole, bufsz))
 					fail_msg("mad_dump_%s with %d bytes: \"%s\"",
 						 printers[i].name, bufsz, buf);
-				/* nothing before the buffer either */
+				/* nor before the buffer */
 				if (bufsz < BUFSZ_MAX)
 					assert_int_equal(buf[-1], 'x');
 			}
@@ -251,7 +254,7 @@ static void a_run_of_fields_is_a_line_for_each(void **state)
 	mad_dump_fields(text, sizeof(text), image, 0, IB_NODE_TYPE_F, IB_NODE_SYSTEM_GUID_F);
 	assert_string_equal(text, "NodeType:........................?(0)?\n"
 				  "NumPorts:........................0\n");
-	/* what is no field has no line */
+	/* a number that is no field has no line */
 	mad_dump_fields(text, sizeof(text), image, 0, IB_SM_DATA_F, IB_SM_DATA_F + 1);
 	assert_string_equal(text, "");
 }
@@ -314,7 +317,7 @@ static void what_is_no_number_prints_as_nothing(void **state)
 	}
 }
 
-/* What is above the bytes of a value is not printed. */
+/* Bits above the bytes of a value are not printed. */
 static void a_number_has_as_many_bytes_as_its_size_says(void **state)
 {
 	uint64_t ones = UINT64_MAX;
@@ -344,7 +347,7 @@ static void a_size_beyond_the_last_address_ends_there(void **state)
 	assert_int_equal(text_room(&text), 9);
 }
 
-/* What lands on stdout while a field is printed. */
+/* The output on stdout while a field is printed. */
 static const char *printed(enum MAD_FIELDS field, const char *name, void *val, int *ret)
 {
 	static char text[8192];

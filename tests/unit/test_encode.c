@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Headers, packets, transaction ids, addresses; the bytes of the usual cases are in the
- * vectors. */
+/*
+ * Headers, packets, transaction IDs, addresses. The vectors have the bytes of the usual cases.
+ */
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -73,7 +74,7 @@ static void data_beyond_the_mad_is_refused(void **state)
 		errno = 0;
 		assert_int_equal(mad_build_pkt(umad, &rpc, &to, NULL, data), -1);
 		assert_int_equal(errno, EINVAL);
-		/* without data nobody asks where it would lie */
+		/* without data the offset is not checked */
 		assert_int_equal(mad_build_pkt(umad, &rpc, &to, NULL, NULL), 256);
 	}
 	rpc.dataoffs = 0;
@@ -120,7 +121,7 @@ static void a_grh_goes_as_far_as_it_may(void **state)
 	assert_int_equal(umad_get_mad_addr(umad)->gid_index, 0);
 }
 
-/* Ids drawn by four threads at once. */
+/* IDs that four threads generate at once. */
 #define DRAWN 20000
 static uint64_t drawn[4][DRAWN];
 
@@ -175,7 +176,7 @@ static void a_child_does_not_go_on_where_its_parent_does(void **state)
 	waitpid(child, NULL, 0);
 	close(ends[0]);
 	close(ends[1]);
-	/* 2^32 starts: an equal one is not to be expected */
+	/* one of 2^32 first IDs: an equal one is improbable */
 	assert_true(childs != mad_trid());
 	assert_true(childs != before + 1);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Errors in words: status, responses, the last failed call of a thread. */
+/* Texts of errors: status, responses, the last failed call of a thread. */
 
 #include "engine_fixture.h"
 
@@ -95,11 +95,11 @@ static void the_direction_bit_is_no_status(void **state)
 	expect_status(IB_SMI_DIRECT_CLASS, 0x800c, "attribute not supported with this method");
 	expect_status(IB_SMI_DIRECT_CLASS, 0x8100, "directed SMP: status 0x0100");
 	expect_status(IB_SMI_CLASS, 0x8000, "SMP: status 0x8000");
-	/* mgtclass of a request may have other bits */
+	/* mgtclass of a request may have additional bits */
 	expect_status(IB_SA_CLASS | IB_MAD_RPC_VERSION1, 0x0600, "SA: insufficient components");
 }
 
-/* Of each part of the status every value: no text is empty, and no two are the same. */
+/* Every value of each part of the status: no text is empty, and no two are equal. */
 static void each_status_has_a_text_of_its_own(void **state)
 {
 	static const unsigned classes[] = {IB_SMI_CLASS, IB_SA_CLASS, IB_DEVICE_MGMT_CLASS,
@@ -143,7 +143,7 @@ static void a_text_is_cut_to_its_buffer(void **state)
 
 	(void)state;
 	for (size_t size = 1; size <= sizeof(full); size++) {
-		char *small = malloc(size); /* the sanitizer sees what is beyond */
+		char *small = malloc(size); /* the sanitizer detects a write beyond */
 
 		assert_non_null(small);
 		assert_ptr_equal(mad_status_text(IB_SA_CLASS, 0x0300, small, size), small);
@@ -158,7 +158,7 @@ static void a_text_is_cut_to_its_buffer(void **state)
 	assert_int_equal(text[0], 'x');
 }
 
-/* --- how a request completed ---------------------------------------------------- */
+/* --- the completion of a request ------------------------------------------------ */
 
 static void expect_reply(struct mad_reply reply, const char *expected)
 {
@@ -239,7 +239,7 @@ static int refuse_write(const struct device_packet *packet, void *arg)
 	return *(int *)arg;
 }
 
-/* Completed but for the time, which a slow machine takes. */
+/* A completion without its time, which depends on the machine. */
 static void a_reply_tells_how_long_its_request_took(void **state)
 {
 	ib_rpc_t rpc = set_request();
@@ -306,7 +306,7 @@ static void expect_failure(int error, unsigned mgmt_class, const char *expected)
 	assert_string_equal(text, expected ? expected : same);
 }
 
-/* Another failure, so that each test sees its own. */
+/* Another failure, so that each test checks its own. */
 static void fail_otherwise(void)
 {
 	ib_portid_t to = to_lid(1);
@@ -442,7 +442,10 @@ static void data_that_does_not_begin_in_the_mad_is_a_wrong_argument(void **state
 	assert_int_equal(device_written(), 0);
 }
 
-/* Its headers are written, although they are longer than it: the buffer has room for them. */
+/*
+ * Its headers are written, although they are longer than the message: the buffer is large
+ * enough.
+ */
 static void a_request_by_rmpp_that_is_shorter_than_its_headers_is_refused(void **state)
 {
 	ib_portid_t to = to_lid(1);
@@ -488,7 +491,7 @@ struct failing {
 
 #define ROUNDS 500
 
-/* Fails in its own way again and again. */
+/* Fails in its own way, repeatedly. */
 static void *fail_often(void *arg)
 {
 	struct failing *failing = arg;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Event loops: a loop is woken whatever other threads do, ends with the port, and has a bounded
- * part of the work in each round.
+ * Event loops: other threads always wake a loop that has work, a loop ends with the port, and
+ * each round has a limit of work.
  */
 
 #include "calls/engine.h"
@@ -16,7 +16,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-/* What one mad_async_process() does at most. */
+/* The limit of one mad_async_process(). */
 #define BATCH 64
 
 static void join(pthread_t thread)
@@ -24,7 +24,7 @@ static void join(pthread_t thread)
 	assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
-/* Whether it is posted within a minute. */
+/* Whether the semaphore is posted within a minute. */
 static bool is_posted(sem_t *semaphore)
 {
 	struct timespec end;
@@ -37,9 +37,9 @@ static bool is_posted(sem_t *semaphore)
 	return true;
 }
 
-/* --- other threads do what the loop waits for ------------------------------------ */
+/* --- other threads do the work that the loop waits for --------------------------- */
 
-/* What the threads beside the loop do, each once in a burst of requests. */
+/* The action of the threads beside the loop, once in a burst of requests. */
 enum {
 	PROCESS = 1 << 0,
 	RUN = 1 << 1,
@@ -74,7 +74,7 @@ static void count_one(struct mad_async *async, const struct mad_reply *reply, vo
 	sem_post(&burst.called_back);
 }
 
-/* Every third one gets no response. */
+/* Every third one has no response. */
 static void submit_part(int first, int last)
 {
 	uint64_t id;
@@ -161,7 +161,7 @@ static void stop_helpers(pthread_t threads[HELPERS])
 	sem_destroy(&burst.called_back);
 }
 
-/* The helpers begin in the midst of the requests. Returns how many were not called back. */
+/* The helpers start while requests are open. Returns how many were not called back. */
 static int do_burst(int kinds)
 {
 	int helpers = 0;
@@ -209,7 +209,7 @@ static void do_all_combinations(bool single)
 	port = NULL;
 }
 
-/* Those who do nothing more after they took what the loop waits for, must wake the loop. */
+/* A thread that took over the work of the loop and then stops must wake the loop. */
 static void a_loop_with_one_descriptor_is_woken_whatever_others_do(void **state)
 {
 	(void)state;
@@ -265,7 +265,7 @@ static void the_loops_of_two_engines_are_woken_whatever_the_other_does(void **st
 	port = NULL;
 }
 
-/* --- two engines, and callbacks that take their time ------------------------------ */
+/* --- two engines, and slow callbacks ---------------------------------------------- */
 
 static int gate_setup(void **state)
 {
@@ -285,9 +285,9 @@ static void submit_for_gate(struct mad_async *async, ib_rpc_t rpc, struct outcom
 }
 
 /*
- * The time of one engine's request is over, and its thread sends the other engine's request in
- * its place. That request has a timer, of which its own loop is to know while the first thread
- * is in its callback.
+ * The request of one engine times out, and its thread sends the other engine's request instead.
+ * The other engine's loop must know the timer of this request while the first thread is in its
+ * callback.
  */
 static void a_loop_knows_the_timers_of_requests_that_another_engine_sent(void **state)
 {
@@ -302,7 +302,7 @@ static void a_loop_knows_the_timers_of_requests_that_another_engine_sent(void **
 	mad_port_set_window(port, MAD_WINDOW_SMP, 1);
 	rpc.timeout = 20;
 	submit_for_gate(slow, rpc, &outcomes[0]);
-	/* its turn comes when the other's time is over */
+	/* it is sent when the other request has timed out */
 	submit(async, rpc, 2, &outcomes[1], NULL);
 	assert_int_equal(device_written(), 1);
 	runner = start_running(slow);
@@ -318,7 +318,7 @@ static void a_loop_knows_the_timers_of_requests_that_another_engine_sent(void **
 	mad_async_destroy(async);
 }
 
-/* What can be sent is a matter of any thread, callbacks are not. */
+/* Any thread may send requests; only an engine's own thread calls back. */
 static void a_loop_sends_while_another_thread_calls_back(void **state)
 {
 	static struct outcome outcomes[4 * BATCH], slow;
@@ -343,7 +343,7 @@ static void a_loop_sends_while_another_thread_calls_back(void **state)
 		assert_int_equal(mad_async_process(async), 0);
 	}
 	assert_int_equal(device_written(), 4 * BATCH + 1);
-	/* what is left to do is the other thread's */
+	/* the remaining work is the other thread's */
 	assert_false(loop_is_awake(async, true));
 	assert_false(loop_is_awake(async, false));
 	device_on_write(echo, NULL);
@@ -354,7 +354,7 @@ static void a_loop_sends_while_another_thread_calls_back(void **state)
 	mad_async_destroy(async);
 }
 
-/* --- the end ---------------------------------------------------------------------- */
+/* --- closing the port ------------------------------------------------------------- */
 
 enum ending {
 	REMOVED,
@@ -370,7 +370,7 @@ static void end_by(enum ending ending)
 		mad_rpc_close_port(port);
 }
 
-/* In a thread of its own, or in the thread that ends the port itself. */
+/* In a separate thread, or in the thread that closes the port itself. */
 static void end_loop(enum ending ending, bool single, bool own_thread, int requests)
 {
 	struct mad_async *async = mad_async_create(port);
@@ -414,7 +414,7 @@ static void a_loop_ends_with_its_port(void **state)
 	}
 }
 
-/* A program of one thread needs no more than the port's handle and the time. */
+/* A program with one thread needs only the port's handle and the time. */
 static void a_loop_of_one_thread_ends_with_its_device(void **state)
 {
 	struct mad_async *async = mad_async_create(port);
@@ -470,7 +470,7 @@ static void expect_many(int error)
 	}
 }
 
-/* One round, which was announced, as all are. */
+/* One round, which was announced, as all rounds must be. */
 static int do_round(struct mad_async *async)
 {
 	unsigned reads = device_calls(DEVICE_READ), writes = device_calls(DEVICE_WRITE);
@@ -489,7 +489,7 @@ static int do_round(struct mad_async *async)
 
 static void expect_rest(struct mad_async *async)
 {
-	/* the queue may be empty, which shows only when it is read */
+	/* the queue may be empty, which only a read shows */
 	while (mad_async_process(async))
 		;
 	assert_false(loop_is_awake(async, true));
@@ -539,7 +539,7 @@ static void a_round_sends_a_part_of_the_requests(void **state)
 	mad_port_set_window(port, MAD_WINDOW_SMP, 1);
 	submit_many(async, get_request());
 	assert_int_equal(device_written(), 1);
-	/* mad_port_set_window() would send all */
+	/* mad_port_set_window() would send all of them */
 	cancel_state = port_enter(port);
 	window_fix(&port->core.windows[MAD_WINDOW_SMP], MANY, MANY);
 	port_leave(port, cancel_state);
@@ -557,7 +557,7 @@ static void *receive_none(void *arg)
 	return NULL;
 }
 
-/* Another thread has read all. */
+/* Another thread has read all messages. */
 static void a_round_calls_a_part_of_the_requests_back(void **state)
 {
 	struct mad_async *async = mad_async_create(port);
@@ -568,7 +568,7 @@ static void a_round_calls_a_part_of_the_requests_back(void **state)
 	for (unsigned i = 0; i < MANY; i++)
 		device_answer(device_packet(i), 0, 0, NULL, 0);
 	assert_int_equal(pthread_create(&receiver, NULL, receive_none, NULL), 0);
-	/* the read that finds nothing comes when all are handled */
+	/* the read that finds no message comes after all are handled */
 	while (device_calls(DEVICE_READ) <= MANY)
 		sleep_ms(1);
 	for (count = 0; count < MANY; count += BATCH)
@@ -590,7 +590,9 @@ static unsigned queue_length(struct list *queue)
 	return count;
 }
 
-/* A request that the limit of its destination holds back costs its time, too. */
+/*
+ * A request that the limit of its destination holds back counts in the limit of a round, too.
+ */
 static void a_round_passes_a_part_of_the_requests_to_their_destination(void **state)
 {
 	struct mad_async *async = mad_async_create(port);
@@ -604,7 +606,7 @@ static void a_round_passes_a_part_of_the_requests_to_their_destination(void **st
 	for (int i = 0; i < MANY; i++)
 		submit(async, get_request(), 1, &many[i], NULL);
 	assert_int_equal(queue_length(fresh), MANY - 1);
-	/* the first request is late: the window opens, the destination is occupied */
+	/* the first request is late: the window has a free place, the destination has none */
 	core_lock(&port->core);
 	port->core.windows[MAD_WINDOW_SMP].in_flight--;
 	core_unlock(&port->core);
@@ -636,7 +638,7 @@ static int open_descriptors(void)
 	return count;
 }
 
-/* The limit that leaves so many. */
+/* The limit that allows so many more. */
 static rlim_t limit_for(int left)
 {
 	int fd;
@@ -655,7 +657,7 @@ static void limit_descriptors(rlim_t most)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
-/* So many descriptors are left. */
+/* So many descriptors are free. */
 static void ask_with_few(int left, int (*ask)(struct mad_async *), int needed)
 {
 	int before = open_descriptors(), fd;
@@ -671,7 +673,7 @@ static void ask_with_few(int left, int (*ask)(struct mad_async *), int needed)
 		assert_int_equal(fd, -EMFILE);
 	else
 		assert_true(fd >= 0);
-	/* it is no worse for that */
+	/* the engine works as before */
 	submit(async, get_request(), 1, &outcome, NULL);
 	device_answer(device_packet(device_written() - 1), 0, 0, NULL, 0);
 	assert_true(loop_is_awake(async, true));
@@ -752,7 +754,7 @@ static void ten_thousand_requests_need_but_one_descriptor(void **state)
 
 #ifndef NO_CHILDREN
 
-/* Of the child's own requests. */
+/* The outcome of the child's own requests. */
 static int child_with_a_loop(struct mad_async *async)
 {
 	struct pollfd single = {.events = POLLIN};
@@ -763,7 +765,7 @@ static int child_with_a_loop(struct mad_async *async)
 	single.fd = mad_async_poll_fd(async);
 	if (single.fd < 0)
 		return 1;
-	/* the parent's request is given up */
+	/* the parent's request is cancelled */
 	if (poll(&single, 1, LONG_MS) != 1 || mad_async_process(async) != 1)
 		return 2;
 	device_on_write(echo, NULL);
@@ -792,7 +794,7 @@ static void a_child_has_a_descriptor_of_its_own(void **state)
 		_exit(child_with_a_loop(async));
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
-	/* what the child did is no concern of the parent's */
+	/* the child's actions do not affect the parent */
 	device_answer(device_packet(0), 0, 0, NULL, 0);
 	while (!outcome.calls) {
 		assert_int_equal(poll(&single, 1, LONG_MS), 1);
@@ -805,7 +807,7 @@ static void a_child_has_a_descriptor_of_its_own(void **state)
 
 static atomic_bool busy;
 
-/* Submits and waits, all the time. */
+/* Submits and waits, in a loop. */
 static void *keep_busy(void *arg)
 {
 	ib_rpc_t rpc = get_request();
@@ -823,14 +825,14 @@ static void *keep_busy(void *arg)
 	return NULL;
 }
 
-/* What was open is called back, and the engines are as good as new. */
+/* Open requests are called back, and the engines work as new ones. */
 static int child_in_the_midst(struct mad_async *engines[2])
 {
 	struct outcome outcome = {0};
 	ib_rpc_t rpc = get_request();
 	ib_portid_t to = to_lid(2);
 
-	/* cmocka would go on with the parent's test */
+	/* cmocka would continue with the parent's test */
 	signal(SIGSEGV, SIG_DFL);
 	signal(SIGBUS, SIG_DFL);
 	alarm(LONG_MS / 1000);
@@ -847,8 +849,10 @@ static int child_in_the_midst(struct mad_async *engines[2])
 	return 0;
 }
 
-/* Memory that a thread of the parent was changing is lost in the child: valgrind would report
- * it. */
+/*
+ * Memory that a thread of the parent was changing is leaked in the child; valgrind would report
+ * it.
+ */
 static void end_without_leak_check(int error)
 {
 	if (error)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* A fabric as text: read, written, and both; node-name-maps. */
+/* A fabric as text: load, store, and both; node-name-maps. */
 
 #include "fake_device.h"
 
@@ -67,7 +67,7 @@ static void is_wrong(const char *text, unsigned expected)
 	assert_null(fabric);
 }
 
-/* What is stored, but for the line with the date. */
+/* The stored text, without the line with the date. */
 static const char *store(const struct mad_node_names *replaced)
 {
 	size_t size;
@@ -376,7 +376,7 @@ static void a_zero_byte_and_a_long_line_are_wrong(void **state)
 	memset(text, '#', sizeof(text));
 	assert_int_equal(load_bytes(text, sizeof(text), NULL), -EBADMSG);
 	assert_int_equal(load_bytes(text, 4000, &line), -EBADMSG);
-	assert_int_equal(line, 0); /* long enough, but no node */
+	assert_int_equal(line, 0); /* long enough, but not a node */
 }
 
 static void too_many_nodes_are_refused(void **state)
@@ -419,7 +419,7 @@ static void loading_fails_without_memory_and_leaks_nothing(void **state)
 		FILE *file = fmemopen((void *)(uintptr_t)text, sizeof(text) - 1, "r");
 
 		assert_non_null(file);
-		assert_int_not_equal(getc(file), EOF); /* its buffer is there */
+		assert_int_not_equal(getc(file), EOF); /* allocates the buffer */
 		rewind(file);
 		device_fail_malloc(n);
 		err = mad_fabric_load(file, &fabric, NULL);
@@ -506,7 +506,7 @@ static const char *stored_order(void)
 	return order;
 }
 
-/* Host 1 at switch a, which has b and c, which have hosts 2 and 3; found in another order. */
+/* Host 1 at switch a. Switch a has b and c, with hosts 2 and 3. The discovery order differs. */
 static void make_small_fabric(unsigned speed_of_b, unsigned device)
 {
 	struct mad_fabric_node *c, *b, *a, *h1, *h2, *h3;
@@ -541,7 +541,7 @@ static void a_node_behind_a_link_that_may_be_fdr10_is_found_later(void **state)
 	make_small_fabric(MAD_SPEED_QDR, 0xd2f0);
 	assert_string_equal(stored_order(), "b c a 200 300 100");
 	mad_fabric_free(fabric);
-	make_small_fabric(MAD_SPEED_QDR, 0xb924); /* a device that is not asked */
+	make_small_fabric(MAD_SPEED_QDR, 0xb924); /* a device without ExtendedPortInfo */
 	assert_string_equal(stored_order(), "c b a 300 200 100");
 }
 
@@ -615,7 +615,7 @@ static int load_names(const char *text, size_t size, unsigned *line)
 	return err;
 }
 
-/* What the distribution's ibnetdiscover 44 makes of a map, for the node 0x1234. */
+/* The result of the distribution's ibnetdiscover 44 for a map, for the node 0x1234. */
 static void names_are_read_as_ibnetdiscover_reads_them(void **state)
 {
 	static const struct {
@@ -649,7 +649,7 @@ static void names_are_read_as_ibnetdiscover_reads_them(void **state)
 		{"4660 \"decimal\"", "decimal"},
 		{"011064 \"octal\"", "octal"},
 		{"+0x1234 \"plus\"", "plus"},
-		{"-18446744073709546956 \"minus\"", "minus"}, /* 2^64 less */
+		{"-18446744073709546956 \"minus\"", "minus"}, /* minus 2^64 */
 		{"0x1234 \"first\"\n0x1234 \"second\"", "first"},
 		{"0x1234\n0x1234 \"second\"", "second"},
 		{"  # comment\n\n  \t\n0x1234 \"one\"\n", "one"},
@@ -707,7 +707,7 @@ static void loading_names_fails_without_memory_and_leaks_nothing(void **state)
 		FILE *file = fmemopen(text, strlen(text), "r");
 
 		assert_non_null(file);
-		assert_int_not_equal(getc(file), EOF); /* its buffer is there */
+		assert_int_not_equal(getc(file), EOF); /* allocates the buffer */
 		rewind(file);
 		device_fail_malloc(n);
 		err = mad_node_names_load(file, &names, NULL);
@@ -759,7 +759,7 @@ static void many_names_are_found(void **state)
 	mad_node_names_free(names);
 }
 
-/* As with --node-name-map: not in the line of a CA or router itself. */
+/* As with --node-name-map: the line of a CA or router itself does not have the name. */
 static void names_replace_those_of_switches_and_of_other_ends(void **state)
 {
 	static const char map[] = "0x10 \"S\"\n0x100 \"H\"\n0x200 \"R\"\n";

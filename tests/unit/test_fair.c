@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Who is sent next, among destinations, classes, engines and calls that block, when there are
- * more requests than may be in flight; and that all of them count in the window. All is counted
- * in packets. The clock is the test's.
+ * The order of requests of several destinations, classes, engines and blocking calls, if there
+ * are more requests than may be in flight; and that all of them count in the window. Tests
+ * count packets. The test controls the clock.
  */
 
 #define MANY 20000
@@ -22,9 +22,9 @@ static int setup(void **state)
 
 #define FAIR_TEST(name) cmocka_unit_test_setup_teardown(name, setup, clocked_teardown)
 
-/* --- what is sent --------------------------------------------------------------- */
+/* --- sent packets --------------------------------------------------------------- */
 
-/* A packet that a test looks for. */
+/* The packet that a test looks for. */
 typedef bool match_fn(const struct device_packet *packet);
 
 static int wanted_lid;
@@ -39,7 +39,7 @@ static bool is_sa_request(const struct device_packet *packet)
 	return packet->mad[1] == IB_SA_CLASS;
 }
 
-/* The requests of one engine, or of a call, have an attribute modifier of their own. */
+/* The requests of each engine or call have their own attribute modifier. */
 #define MARK 0x5a
 
 static bool is_marked(const struct device_packet *packet)
@@ -53,7 +53,7 @@ static ib_rpc_t marked(ib_rpc_t rpc)
 	return rpc;
 }
 
-/* How many packets were written from "since" on until so many matched, the last included. */
+/* The number of packets from "since" on until so many matched, including the last one. */
 static unsigned packets_until(match_fn *match, unsigned matches, unsigned since)
 {
 	unsigned i = since;
@@ -66,14 +66,14 @@ static unsigned packets_until(match_fn *match, unsigned matches, unsigned since)
 	}
 }
 
-/* 0: it is not fixed. */
+/* 0: the window adapts. */
 static void fix_window(unsigned size)
 {
 	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_GMP, size), 0);
 	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_SMP, size), 0);
 }
 
-/* So many requests to each of the LIDs from 1 on, all to one LID before the next. */
+/* So many requests to each of the LIDs from 1 on, LID by LID. */
 static void queue_each(ib_rpc_t rpc, int lids, int each)
 {
 	for (int i = 0; i < lids * each; i++)
@@ -91,7 +91,7 @@ static void queue_in_turns(ib_rpc_t rpc, int lids, int each)
 #define LIDS 40
 #define EACH 400
 
-/* How many packets come before the one to another LID, with a window of this size. */
+/* The number of packets before the one to another LID, with a window of this size. */
 static void expect_a_round(unsigned window, ib_rpc_t rpc, bool in_turns)
 {
 	unsigned count;
@@ -133,7 +133,7 @@ static void a_destination_is_next_within_a_round_with_a_window_that_is_not_fixed
 	expect_a_round(0, get_request(), false);
 }
 
-/* Each of its requests waits for a round of all destinations at most. */
+/* Each of its requests waits at most for one round of all destinations. */
 static void destinations_are_sent_to_in_turns(void **state)
 {
 	unsigned count;
@@ -153,10 +153,10 @@ static void destinations_are_sent_to_in_turns(void **state)
 
 /* --- classes -------------------------------------------------------------------- */
 
-/* Behind others of the same queue pair. */
+/* Behind other requests of the same queue pair. */
 #define FEW 20
 
-/* An SA Get behind PMA Gets to so many LIDs, of which one is the SA's. */
+/* An SA Get behind PMA Gets to so many LIDs; one of the LIDs is the SA's. */
 static void expect_sa_soon(unsigned window, int lids)
 {
 	unsigned count;
@@ -232,7 +232,7 @@ static void call_once(ib_rpc_t rpc, int lid)
 	assert_non_null(mad_rpc(port, &rpc, &to, data, data));
 }
 
-/* Calls beside an engine that has the window full. */
+/* Calls in parallel with an engine that fills the window. */
 static void expect_turns(unsigned window, ib_rpc_t rpc)
 {
 	unsigned count;
@@ -279,7 +279,7 @@ static void an_sa_call_that_blocks_is_next_behind_many_others(void **state)
 #define CALLERS 8
 #define CALLS   50
 
-/* The device of several threads, by the machine's clock. */
+/* A device for several threads, with the machine's clock. */
 static atomic_int in_flight, most_in_flight;
 static atomic_bool end_responder;
 
@@ -294,7 +294,7 @@ static int count_in_flight(const struct device_packet *packet, void *arg)
 	return 0;
 }
 
-/* Responds to each packet in turn, so slowly that others come meanwhile. */
+/* Responds to each packet in sequence, so slowly that others arrive meanwhile. */
 static void *respond(void *arg)
 {
 	unsigned responded = 0;
@@ -324,7 +324,7 @@ static void *call_often(void *arg)
 	return (void *)good;
 }
 
-/* Sets are never sent early, however slow the machine is. */
+/* Sets are never retransmitted early, even on a slow machine. */
 static void calls_of_many_threads_and_an_engine_share_a_window(void **state)
 {
 	pthread_t responder, callers[CALLERS];
@@ -335,7 +335,7 @@ static void calls_of_many_threads_and_an_engine_share_a_window(void **state)
 	in_flight = most_in_flight = 0;
 	end_responder = false;
 	mad_rpc_set_timeout(port, LONG_MS);
-	/* what is late is not in flight any more */
+	/* a late request is no longer in flight */
 	overdue_after(LONG_MS * 1000);
 	device_on_write(count_in_flight, NULL);
 	fix_window(2);
@@ -359,14 +359,14 @@ static void calls_of_many_threads_and_an_engine_share_a_window(void **state)
 
 static unsigned packets_seen, lost_at_once;
 
-/* Some are lost one after the other, so that they are late at the same time. */
+/* Consecutive packets are lost, so that they are late at the same time. */
 static int64_t some_lost(const struct device_packet *packet)
 {
 	(void)packet;
 	return packets_seen++ % 400 < lost_at_once ? NO_RESPONSE : ROUND_TRIP;
 }
 
-/* No response is late: each packet is lost, or its response comes after one round trip. */
+/* No response is late: each packet is lost, or its response arrives after one round trip. */
 static void expect_no_more_than(unsigned window, ib_rpc_t rpc, int attempt_ms)
 {
 	uint64_t before = stats_of(async).retried;
@@ -394,7 +394,7 @@ static void early_retransmissions_count_in_a_fixed_window(void **state)
 	expect_no_more_than(16, get_request(), ATTEMPT_MS);
 }
 
-/* The attempts are short: there is more to send when they are over. */
+/* The attempts are short: at their end there is more to send. */
 static void retransmissions_of_later_attempts_count_in_a_fixed_window(void **state)
 {
 	(void)state;

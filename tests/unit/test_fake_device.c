@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The fake device does what the kernel does, as far as other tests rely on it. */
+/* The fake device works like the kernel, as far as other tests depend on it. */
 
 #include "fake_device.h"
 
@@ -36,7 +36,7 @@ static int teardown(void **state)
 	return device_teardown(state);
 }
 
-/* Sends a Get with that TID and gives what was seen of it. */
+/* Sends a Get with that TID and returns the written packet. */
 static const struct device_packet *ask(uint32_t tid)
 {
 	const uint8_t header[] = {1, SA, 2, 1};
@@ -176,11 +176,11 @@ static void a_delayed_answer_is_not_there_before_its_time(void **state)
 	device_answer(packet, 0, 0, NULL, 0);
 	assert_int_equal(receive(&length, 60000), agent);
 	assert_true(now_us() - begin >= 20000);
-	/* the handle itself tells */
+	/* the handle becomes readable */
 	device_answer(packet, 0, 0, NULL, 0);
 	assert_int_equal(poll(&pollfd, 1, 60000), 1);
 	assert_true(now_us() - begin >= 40000);
-	/* and what comes sooner overtakes it */
+	/* an earlier message overtakes it */
 	device_delay(10000000);
 	device_time_out(packet);
 	device_delay(0);

@@ -55,7 +55,7 @@ static void what_is_no_field_reads_0_and_writes_nothing(void **state)
 	}
 }
 
-/* Programs compare the names of all ids of a range, its end's marker included. */
+/* Programs compare the names of all numbers of a range, including its end marker. */
 static void each_constant_has_a_name_which_is_empty_for_markers(void **state)
 {
 	enum MAD_FIELDS field;
@@ -241,7 +241,7 @@ static void a_text_ends_with_its_nul_or_its_field_and_always_within_the_buffer(v
 	assert_string_equal(text, "");
 }
 
-/* Byte b of an image lies at b ^ 3, counted from the least significant end of each word. */
+/* Byte b of an image is at b ^ 3, counted from the least significant end of each word. */
 static void a_field_may_lie_across_words(void **state)
 {
 	uint8_t bytes[64];

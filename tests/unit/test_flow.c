@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* How many requests are under way, which of them, and what waiting costs. */
+/* How many requests are in flight, which of them, and the cost of queued requests. */
 
 #define MANY 300
 #include "async_fixture.h"
@@ -10,7 +10,7 @@
 
 #define FLOW_TEST(name) cmocka_unit_test_setup_teardown(name, async_setup, async_teardown)
 
-/* So many requests, each to a LID of its own, or all to one. */
+/* So many requests, each to another LID, or all to one. */
 static void submit_many(ib_rpc_t rpc, int count, bool one_lid)
 {
 	for (int i = 0; i < count; i++)
@@ -22,7 +22,7 @@ static int lid_of(unsigned n)
 	return be16toh(device_packet(n)->header.addr.lid);
 }
 
-/* Answers the n-th packet, and has that seen. */
+/* Responds to the n-th packet, and processes the response. */
 static void answer(unsigned n)
 {
 	device_answer(device_packet(n), 0, 0, NULL, 0);
@@ -87,7 +87,7 @@ static void a_window_opens_while_answers_come(void **state)
 	assert_int_equal(outcomes[0].calls, 20000);
 }
 
-/* Of four, three get lost, for a while. */
+/* Three of four are lost, for a while. */
 static int lose_most(const struct device_packet *packet, void *arg)
 {
 	unsigned *count = arg;
@@ -205,7 +205,7 @@ static void a_dead_node_holds_up_itself_alone(void **state)
 	assert_int_equal(stats_of(async).queued, 84);
 }
 
-/* A request that a destination has a place for may be cancelled before it is sent. */
+/* A request with a place at its destination may be cancelled before it is sent. */
 static void a_place_that_is_given_up_is_another_one_s(void **state)
 {
 	uint64_t ids[4];
@@ -217,7 +217,7 @@ static void a_place_that_is_given_up_is_another_one_s(void **state)
 	submit(async, set_request(), 1, &outcomes[1], &ids[1]);
 	submit(async, set_request(), 1, &outcomes[2], &ids[2]);
 	submit(async, set_request(), 2, &outcomes[3], &ids[3]);
-	/* the first is cancelled, the second has its place, but has not been sent yet */
+	/* the first is cancelled, the second has the place, but has not been sent yet */
 	assert_int_equal(mad_async_cancel(async, ids[0]), 0);
 	assert_int_equal(mad_async_cancel(async, ids[1]), 0);
 	assert_int_equal(mad_async_process(async), 2);
@@ -270,7 +270,7 @@ static void without_memory_for_a_destination_there_is_no_limit(void **state)
 
 static int echo_directed(const struct device_packet *packet, void *arg)
 {
-	/* by the first hop */
+	/* identified by the first hop */
 	if (packet->mad[128 + 1] != *(int *)arg)
 		device_answer(packet, 0, 0, NULL, 0);
 	return 0;
@@ -310,13 +310,13 @@ static void the_rate_of_all_mads_may_be_limited(void **state)
 	assert_int_equal(mad_port_set_rate(port, 1000), 0);
 	submit_many(set_request(), 30, false);
 	assert_int_equal(mad_async_run(async), 30);
-	/* the first two may come at once */
+	/* the first two may be sent at once */
 	assert_true(now_ms() - start >= 27);
 	assert_int_equal(mad_port_set_rate(port, 1), 0);
 	for (int i = 30; i < 100; i++)
 		submit(async, set_request(), i, &outcomes[i], NULL);
 	assert_true(stats_of(async).queued > 0);
-	/* those that wait are sent at once */
+	/* the queued requests are sent at once */
 	assert_int_equal(mad_port_set_rate(port, 0), 0);
 	assert_int_equal(mad_async_run(async), 70);
 	expect_all(100, 0);
@@ -337,21 +337,21 @@ static void requests_can_be_cancelled_in_every_state(void **state)
 	assert_int_equal(device_written(), 2);
 	device_answer(device_packet(1), 0, 0, NULL, 0);
 
-	assert_int_equal(mad_async_cancel(async, ids[0]), 0); /* under way */
+	assert_int_equal(mad_async_cancel(async, ids[0]), 0); /* in flight */
 	assert_int_equal(mad_async_cancel(async, ids[0]), -ENOENT);
-	assert_int_equal(mad_async_cancel(async, ids[3]), 0); /* beside its destination */
-	assert_int_equal(mad_async_cancel(async, ids[5]), 0); /* for the window */
-	assert_int_equal(outcomes[0].calls, 0);               /* not from here */
+	assert_int_equal(mad_async_cancel(async, ids[3]), 0); /* queued for its destination */
+	assert_int_equal(mad_async_cancel(async, ids[5]), 0); /* queued for the window */
+	assert_int_equal(outcomes[0].calls, 0);               /* no callback in this call */
 	stats_of(async);
 	assert_int_equal(mad_async_process(async), 4);
 	stats_of(async);
 	assert_int_equal(mad_async_cancel(async, ids[0]), -ENOENT);
-	assert_int_equal(mad_async_cancel(async, ids[2]), -ENOENT); /* done */
+	assert_int_equal(mad_async_cancel(async, ids[2]), -ENOENT); /* complete */
 	assert_int_equal(mad_async_cancel(async, 0xffffffffffff), -ENOENT);
 	assert_int_equal(mad_async_cancel(NULL, ids[0]), -EINVAL);
 
 	device_on_write(echo, NULL);
-	device_answer(device_packet(0), 0, 0, NULL, 0); /* it is too late */
+	device_answer(device_packet(0), 0, 0, NULL, 0); /* the cancel comes too late */
 	device_answer(device_packet(2), 0, 0, NULL, 0);
 	device_answer(device_packet(3), 0, 0, NULL, 0);
 	assert_int_equal(mad_async_run(async), 2);
@@ -411,7 +411,7 @@ static void a_waiting_request_costs_512_bytes_at_most(void **state)
 	(void)state;
 	before = mallinfo2().uordblks + mallinfo2().hblkhd;
 	if (!before)
-		skip(); /* another allocator, which does not say */
+		skip(); /* an allocator that does not report its memory */
 	for (int i = 0; i < count; i++) {
 		to.lid = i + 1;
 		assert_int_equal(

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The graph of a fabric: filled by hand, asked as programs ask it. */
+/* The graph of a fabric: built by the test, read as programs read it. */
 
 #include "fake_device.h"
 
@@ -229,7 +229,7 @@ static void nodes_with_one_description_are_found_one_after_the_other(void **stat
 	assert_null(mad_fabric_find_description(fabric, NULL, NULL));
 }
 
-/* --- links, and what is odd ----------------------------------------------------------- */
+/* --- links, and inconsistencies ------------------------------------------------------- */
 
 static void linked_ports_are_peers(void **state)
 {
@@ -281,7 +281,7 @@ static void a_switch_is_found_by_the_port_guid_of_its_port_0(void **state)
 	assert_int_equal(mad_fabric_oddity_count(fabric), 0);
 }
 
-/* PortInfo of a port that is up, with that width and speed. */
+/* PortInfo of a port that is up, with this width and speed. */
 static const uint8_t *port_info(unsigned width, unsigned supported, unsigned speed)
 {
 	uint8_t info[IB_SMP_DATA_SIZE] = {0};
@@ -389,7 +389,7 @@ static void failures_are_counted_once_a_node(void **state)
 
 /* --- memory ------------------------------------------------------------------------- */
 
-/* -ENOMEM, or 0 when all is filled and finished. */
+/* -ENOMEM, or 0 if the graph is complete. */
 static int fill(void)
 {
 	static const uint8_t image[IB_SMP_DATA_SIZE] = {1};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Messages that are kept for mad_receive_via(). */
+/* Messages that are stored for mad_receive_via(). */
 
 #include "fake_device.h"
 #include "engine/inbox.h"
@@ -57,7 +57,7 @@ static void an_inbox_is_empty_after_it_was_freed(void **state)
 	assert_null(inbox_take(&inbox));
 }
 
-/* In a child, of an inbox that a thread of the parent was changing. */
+/* In a child, an inbox that a thread of the parent was changing. */
 static void an_inbox_that_begins_anew_is_empty(void **state)
 {
 	struct message *message;

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A buffer for one MAD, and room for more that must not be touched. */
+/* A buffer for one MAD, and bytes behind it that must not change. */
 struct buffer {
 	struct ib_user_mad umad;
 	uint8_t mad[1024];
@@ -43,7 +43,7 @@ static int teardown(void **state)
 	return fake_teardown(state);
 }
 
-/* Has the device receive a MAD of that many bytes, each of them fill. */
+/* The device receives a MAD of so many bytes, each of them fill. */
 static void arrives(uint32_t agent, uint32_t status, size_t mad_size, uint8_t fill)
 {
 	struct ib_user_mad header = {.agent_id = agent, .status = status};
@@ -202,7 +202,7 @@ static void recv_without_end_polls_without_end(void **state)
 	assert_true(device->last_timeout < 0);
 }
 
-/* Another thread is quicker: what poll announces twice is gone when it is read. */
+/* Another thread is faster: poll reports the message to both threads, and one finds it gone. */
 static void announce_falsely(struct fake_device *polled)
 {
 	polled->poll_result = polled->polls < 3 ? POLLIN : 0;
@@ -218,7 +218,7 @@ static void a_message_that_another_thread_took_does_not_end_the_wait(void **stat
 	fake_on_poll(device, announce_falsely);
 	assert_int_equal(umad_recv(fd, &buffer, &length, 60000), 4);
 	assert_int_equal(device->polls, 3);
-	/* what is left of the time, not all of it again */
+	/* the rest of the time, not the whole time again */
 	assert_in_range(device->last_timeout, 1, 60000);
 	device->polls = 0;
 	assert_int_equal(umad_recv(fd, &buffer, &length, -1), 4);
@@ -250,7 +250,7 @@ static void a_signal_ends_the_wait(void **state)
 	assert_int_equal(errno, EINTR);
 	assert_int_equal(umad_poll(fd, 1000), -EIO);
 	assert_int_equal(errno, EINTR);
-	/* and nothing is lost by it */
+	/* and no message is lost */
 	device->poll_result = 0;
 	assert_int_equal(umad_recv(fd, &buffer, &length, 1000), 1);
 }
@@ -336,7 +336,7 @@ static void a_header_without_mad_is_a_message_of_no_length(void **state)
 	assert_int_equal(length, 0);
 }
 
-/* How many messages there were of each level. */
+/* The number of messages of each level. */
 static int said[3];
 
 static void count_messages(enum umad_log_level level, const char *text, void *user)
@@ -371,11 +371,11 @@ static void packets_are_logged_at_the_highest_level(void **state)
 
 /* --- the packet hook ------------------------------------------------------------ */
 
-/* What the hook was told of last, and how often it was called. */
+/* The last call of the hook, and the number of calls. */
 static struct umad_packet_info heard;
 static uint8_t heard_mad[1024];
 static struct ib_user_mad heard_umad;
-static long heard_offset; /* of the MAD, from the header */
+static long heard_offset; /* the offset of the MAD from the header */
 static int hook_calls;
 static void *hook_user;
 
@@ -390,7 +390,7 @@ static void hear(const struct umad_packet_info *packet, void *user)
 	errno = EXDEV;
 }
 
-/* What CLOCK_REALTIME says, in ns. */
+/* CLOCK_REALTIME in ns. */
 static int64_t real_time(void)
 {
 	struct timespec now;
@@ -436,7 +436,7 @@ static void the_hook_is_told_of_a_mad_that_was_sent(void **state)
 	assert_true(heard.time <= real_time());
 }
 
-/* Another thread received the response, and the program uses the memory for something else. */
+/* Another thread received the response, and the program reuses the memory. */
 static void the_hook_is_told_of_the_mad_as_it_was_written(void **state)
 {
 	static const int lengths[] = {24, 256, 257, 1024};
@@ -530,7 +530,7 @@ static void the_hook_is_not_called_for_a_call_that_fails(void **state)
 	arrives(1, 0, 512, 1);
 	assert_int_equal(umad_recv(fd, &buffer, &length, 0), -ENOSPC);
 	assert_int_equal(hook_calls, 0);
-	/* the message is still there */
+	/* the message is still queued */
 	assert_int_equal(length, 512);
 	assert_int_equal(umad_recv(fd, &buffer, &length, 0), 1);
 	assert_int_equal(hook_calls, 1);
@@ -609,7 +609,7 @@ static void *set_packet_hooks(void *arg)
 	return NULL;
 }
 
-/* Whatever a thread of the parent's was doing. */
+/* Whatever a thread of the parent was doing. */
 static void packet_hooks_may_be_set_while_packets_are_sent_and_children_start(void **state)
 {
 	struct hooks_of_a_thread hooks = {false, 0};
@@ -644,7 +644,7 @@ static void poll_tells_what_is_there(void **state)
 	assert_int_equal(device->last_timeout, 10);
 	arrives(1, 0, 256, 1);
 	assert_int_equal(umad_poll(fd, 10), 0);
-	/* data that is still there comes before the news that there will be no more */
+	/* remaining data come before the error of a removed device */
 	device->poll_result = POLLIN | POLLERR;
 	assert_int_equal(umad_poll(fd, 10), 0);
 }
@@ -663,7 +663,7 @@ static void poll_tells_a_closed_handle_from_a_device_that_has_gone(void **state)
 	assert_int_equal(errno, ENOMEM);
 }
 
-/* --- polling a second descriptor, too ------------------------------------------- */
+/* --- polling a second descriptor ------------------------------------------------ */
 
 #define OTHER 77
 
@@ -674,7 +674,7 @@ static void a_wait_ends_when_the_second_descriptor_is_ready(void **state)
 	assert_int_equal(umad_poll_with(fd, OTHER, 10), 1);
 	assert_int_equal(device->last_other, OTHER);
 	assert_int_equal(device->last_timeout, 10);
-	/* whatever is to be heard of it */
+	/* any event of the second descriptor */
 	device->other_revents = POLLHUP;
 	assert_int_equal(umad_poll_with(fd, OTHER, 10), 1);
 	device->other_revents = POLLERR;
@@ -714,7 +714,7 @@ static void a_wait_for_two_descriptors_tells_what_failed(void **state)
 	assert_int_equal(umad_poll_with(fd, OTHER, 0), -EINVAL);
 	assert_int_equal(errno, EINVAL);
 
-	/* the device's end is told, whatever the second descriptor says */
+	/* the removal of the device is reported, whatever the second descriptor has */
 	device->other_revents = POLLIN;
 	device->gone = true;
 	assert_int_equal(umad_poll_with(fd, OTHER, -1), -EIO);

@@ -128,7 +128,7 @@ static void a_port_without_issm_device_is_told_in_words(void **state)
 	assert_int_equal(umad_open_issm(NULL, 0, 0), -EINVAL);
 	assert_non_null(
 		strstr(last_message, "mlx5_0 port 1 has a umad device, but no issm device"));
-	/* a port that does not exist is not said to have no QP0 */
+	/* a port that does not exist is not reported as a port without QP0 */
 	assert_int_equal(umad_open_issm("mlx5_0", 2, 0), -EINVAL);
 	assert_string_equal(last_message, "mlx5_0 port 2 has no issm device");
 	strcpy(last_message, "none");

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The thread that polls the port for all: it keeps nobody from reading, is woken at once,
- * leaves its place to another thread in time, and cannot be cancelled in it.
+ * The thread that polls the port for all threads (the leader): it does not stop others from
+ * reading, is woken at once, hands over the lead in time, and cannot be cancelled while it
+ * leads.
  */
 
 #include "event_loop.h"
@@ -87,7 +88,7 @@ static void *wait_in_call(void *arg)
 	return NULL;
 }
 
-/* How many threads sleep, or poll, until something comes. */
+/* The number of threads that sleep, or poll, until a message comes. */
 static unsigned waiting(void)
 {
 	struct reader *reader = &port->reader;
@@ -101,7 +102,7 @@ static unsigned waiting(void)
 	return count;
 }
 
-/* Starts a thread that then waits: the first one leads. */
+/* Starts a thread and waits until it waits: the first one leads. */
 static void start(struct thread *thread)
 {
 	unsigned before = waiting();
@@ -116,7 +117,7 @@ static void join(struct thread *thread)
 	assert_int_equal(pthread_join(thread->thread, NULL), 0);
 }
 
-/* The leader polls: it has made so many calls of poll. */
+/* The leader polls: it has called poll so many times. */
 static void expect_polls(unsigned count)
 {
 	while (device_calls(DEVICE_POLL) < count)
@@ -241,14 +242,14 @@ static void an_earlier_timer_of_another_thread_s_request_wakes_the_leader(void *
 	mad_async_cancel(runner.async, id);
 	join(&runner);
 	assert_int_equal(runner.result, 2);
-	/* until the timer of the one, the other, and the first one again */
+	/* until the timers of one, the other, and the first one again */
 	assert_in_range(device_calls(DEVICE_POLL), 2, 10);
 	mad_async_destroy(runner.async);
 }
 
-/* --- the place of the leader ------------------------------------------------------------ */
+/* --- handing over the lead -------------------------------------------------------------- */
 
-/* Others wait on meanwhile, who do not know that nobody polls for them. */
+/* Meanwhile others wait, and do not know that no thread polls. */
 static void a_leader_that_calls_back_leaves_its_place(void **state)
 {
 	struct thread runner = {.kind = RUN, .async = mad_async_create(port)};
@@ -281,7 +282,7 @@ static int hold_up_at_gate(const struct device_packet *packet, void *arg)
 	return 0;
 }
 
-/* The leader's second request may be sent when the response to the first one has come. */
+/* The leader's second request may be sent after the response to the first one. */
 static void a_leader_that_sends_leaves_its_place(void **state)
 {
 	struct thread runner = {.kind = RUN, .async = mad_async_create(port)};
@@ -309,7 +310,7 @@ static void a_leader_that_sends_leaves_its_place(void **state)
 	mad_async_destroy(runner.async);
 }
 
-/* The same for a follower that is called to lead, and has something else to do. */
+/* The same for a follower that is woken to lead, and has other work. */
 static void a_follower_that_calls_back_leaves_the_lead_to_others(void **state)
 {
 	struct thread leader = {.kind = ASK, .lid = 1}, asker = {.kind = ASK, .lid = 2};
@@ -338,7 +339,7 @@ static void a_follower_that_calls_back_leaves_the_lead_to_others(void **state)
 	mad_async_destroy(runner.async);
 }
 
-/* The one that is woken first has too small a buffer. */
+/* The thread that is woken first has too small a buffer. */
 static void a_long_request_is_for_another_receiver(void **state)
 {
 	struct thread asker = {.kind = ASK, .lid = 1}, large = {.kind = RECEIVE};
@@ -367,7 +368,7 @@ static void join_cancelled(struct thread *thread)
 
 	assert_int_equal(pthread_join(thread->thread, &result), 0);
 	assert_ptr_equal(result, PTHREAD_CANCELED);
-	/* but the call has ended first */
+	/* but the call has returned first */
 	assert_true(thread->ended);
 	assert_int_equal(thread->result, 1);
 }
@@ -415,7 +416,7 @@ static void a_thread_is_cancelled_after_its_call(void **state)
 		cancel((enum kind)kind, false);
 		cancel((enum kind)kind, true);
 	}
-	/* the port lives */
+	/* the port still works */
 	device_on_write(echo, NULL);
 	assert_int_equal(call(&asker), 1);
 }
@@ -491,7 +492,7 @@ static void a_signal_ends_mad_receive_via_in_the_leader_alone(void **state)
 	send_signal(&follower);
 	send_signal(&asker);
 	send_signal(&runner);
-	/* the leader may not be in its poll yet */
+	/* the leader may not have called poll yet */
 	while (!leader.ended) {
 		send_signal(&leader);
 		sleep_ms(1);
@@ -516,7 +517,7 @@ static void a_signal_ends_mad_receive_via_in_the_leader_alone(void **state)
 
 #define THREADS 4
 
-/* It looks up now and then, for it cannot be woken. */
+/* It checks periodically, because it cannot be woken. */
 static void the_leader_on_a_simulator_s_handle_looks_up(void **state)
 {
 	struct thread runner = {.kind = RUN, .async = mad_async_create(port)};
@@ -535,7 +536,7 @@ static void the_leader_on_a_simulator_s_handle_looks_up(void **state)
 	mad_async_destroy(runner.async);
 }
 
-/* The simulator's state for a handle is one thread's at a time. */
+/* Only one thread at a time may use the simulator's state for a handle. */
 static void on_a_simulator_s_handle_nobody_reads_beside_the_leader(void **state)
 {
 	struct mad_async *async = mad_async_create(port);
@@ -548,7 +549,7 @@ static void on_a_simulator_s_handle_nobody_reads_beside_the_leader(void **state)
 	while (!device_calls(DEVICE_POLL))
 		sleep_ms(1);
 	device_hold_polls(true);
-	/* those that began before have ended, or are held up */
+	/* earlier calls have returned, or wait */
 	sleep_ms(1);
 	submit(async, set_request(), 1, &outcome, NULL);
 	device_answer(device_packet(0), 0, 0, NULL, 0);
@@ -577,7 +578,7 @@ static void hold_reader_up(enum umad_log_level level, const char *text, void *ar
 	}
 }
 
-/* False if this machine was too slow: at last, timers do not wait for messages. */
+/* False if this machine was too slow: at some point, timers do not wait for messages. */
 static bool try_reader_that_is_slow(struct mad_async *async)
 {
 	struct outcome outcome = {0};
@@ -601,7 +602,7 @@ static bool try_reader_that_is_slow(struct mad_async *async)
 	return in_time;
 }
 
-/* A response that the leader has read, but not handled, has come in time. */
+/* A response that the leader has read, but not handled, is in time. */
 static void timers_wait_for_a_leader_that_reads(void **state)
 {
 	struct mad_async *async = mad_async_create(port);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Limits of requests in flight: they hold at once, for each destination, and after
- * redirections. */
+/*
+ * Limits of requests in flight: they apply at once, for each destination, and after
+ * redirections.
+ */
 
 #define MANY 200
 #include "async_fixture.h"
@@ -14,7 +16,7 @@ static uint64_t ids[MANY];
 
 #define LIMITS_TEST(name) cmocka_unit_test_setup_teardown(name, async_setup, async_teardown)
 
-/* The request n has the data n + 1, whatever its LID. */
+/* The request n has the data n + 1, for any LID. */
 static void submit_to(ib_rpc_t rpc, int lid, int n)
 {
 	uint8_t data[IB_SMP_DATA_SIZE] = {(uint8_t)(n + 1)};
@@ -31,7 +33,7 @@ static void submit_many_to(ib_rpc_t rpc, int lid, int count)
 		submit_to(rpc, lid, i);
 }
 
-/* Which request the n-th packet is, from 0 on. */
+/* The request of the n-th packet, from 0 on. */
 static int request_in(unsigned n)
 {
 	const struct device_packet *packet = device_packet(n);
@@ -113,7 +115,7 @@ static void a_destination_limit_that_is_lowered_holds_what_is_queued(void **stat
 	assert_int_equal(device_written(), 6);
 }
 
-/* The window keeps those from being sent that the raised limit lets through. */
+/* The window holds back the requests that the raised limit allows. */
 static void a_limit_may_be_lowered_before_it_was_of_use(void **state)
 {
 	(void)state;
@@ -139,7 +141,7 @@ static void a_limit_may_be_lowered_before_it_was_of_use(void **state)
 	expect_all(21, 0);
 }
 
-/* --- one kind beside the other -------------------------------------------------- */
+/* --- SMPs and GMPs -------------------------------------------------------------- */
 
 struct turns {
 	unsigned smps; /* sent since the last GMP */
@@ -147,7 +149,7 @@ struct turns {
 	unsigned gmps;
 };
 
-/* Answers at once, and counts in arg. */
+/* Responds at once, and counts in arg. */
 static int count_turns(const struct device_packet *packet, void *arg)
 {
 	struct turns *turns = arg;
@@ -164,7 +166,7 @@ static int count_turns(const struct device_packet *packet, void *arg)
 	return 0;
 }
 
-/* SMPs are queued all the time, more than one call sends. */
+/* There are always more queued SMPs than one call sends. */
 static void expect_turns(void)
 {
 	const int smps = 5000, gmps = 2000;
@@ -214,7 +216,7 @@ static void redirect_to_b(const struct device_packet *packet)
 	device_answer(packet, IB_MAD_STS_REDIRECT, IB_PC_DATA_OFFS, info, sizeof(info));
 }
 
-/* All nodes redirect to node B, which the test answers for. */
+/* All nodes redirect to node B; the test responds for B. */
 static int redirect_all(const struct device_packet *packet, void *arg)
 {
 	(void)arg;
@@ -238,7 +240,7 @@ static void submit_redirected(int count)
 		submit_to(set_request(), i % 2 ? 100 + i : NODE_A, i);
 }
 
-/* Has redirections followed until each request that is not in flight to B is queued for it. */
+/* Processes redirections until each request is in flight to B or queued for it. */
 static void redirect_and_park(int count)
 {
 	submit_redirected(count);
@@ -268,7 +270,7 @@ static void a_redirect_s_target_is_a_destination(void **state)
 	assert_int_equal(device_written(), 2 * MANY);
 }
 
-/* What is redirected is not kept back by the limit of where it came from. */
+/* The limit of the first destination does not hold back a redirected request. */
 static void a_redirected_request_is_no_longer_in_flight_to_the_first_node(void **state)
 {
 	(void)state;

@@ -91,7 +91,7 @@ static void extended_speeds_count_if_the_capabilities_say_so(void **state)
 	mad_set_field(info, 0, IB_PORT_CAPMASK_F, 0);
 	mad_link_decode(&decoded, info, NULL, NULL);
 	assert_int_equal(decoded.speed, MAD_SPEED_QDR);
-	/* of a switch, those of port 0 count */
+	/* for a switch, the capabilities of port 0 count */
 	mad_set_field(port0, 0, IB_PORT_CAPMASK_F, MAD_PORT_CAP_EXTENDED_SPEEDS);
 	mad_link_decode(&decoded, info, port0, NULL);
 	assert_int_equal(decoded.speed, MAD_SPEED_EDR);

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What the hook was last called with, and how often it was. */
+/* The last call of the hook, and the number of calls. */
 static enum umad_log_level hook_level;
 static char hook_text[1024];
 static void *hook_user;
@@ -36,7 +36,7 @@ static int setup(void **state)
 	return fake_setup(state);
 }
 
-/* What lands on stderr while something is done. */
+/* The output on stderr of a function. */
 static const char *stderr_of(void (*something)(void))
 {
 	static char text[4096];
@@ -188,7 +188,7 @@ static void hooks_may_be_set_while_messages_go_out(void **state)
 	for (i = 0; i < 1000; i++)
 		log_info("many times");
 	pthread_join(thread, NULL);
-	/* a hook and its argument are never mixed with another's */
+	/* a hook never gets the argument of another hook */
 	assert_in_range(counted, 0, 1000);
 	umad_set_log_hook(NULL, NULL);
 }
@@ -200,7 +200,7 @@ static void *set_hooks_for_ever(void *arg)
 	return NULL;
 }
 
-/* Whatever a thread of the parent's was doing. */
+/* Whatever a thread of the parent was doing. */
 static void a_child_has_its_messages(void **state)
 {
 	atomic_bool done = false;

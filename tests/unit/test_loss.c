@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Whether MADs are late because of their number, and how many are lost one after the other. */
+/* Whether MADs are late because there are too many, and how many are lost in a row. */
 
 #include "engine/loss.h"
 
@@ -12,7 +12,7 @@
 #define MANY 100000
 
 static struct losses losses;
-static uint32_t debt; /* parts of LOSS_ONE of a late MAD */
+static uint32_t debt; /* the fraction of a late MAD so far, in parts of LOSS_ONE */
 
 static int setup(void **state)
 {
@@ -196,7 +196,7 @@ static void become_lossy(uint32_t share)
 		assert_true(losses.trial);
 }
 
-/* For 1,024 MADs: then it is looked at again. */
+/* For 1,024 MADs; then the share is checked again. */
 static void what_links_lose_is_no_reason_for_another_trial_at_once(void **state)
 {
 	const unsigned percents[] = {1, 5, 20, 50};
@@ -303,7 +303,7 @@ static void losses_of_long_ago_are_forgotten(void **state)
 	assert_int_equal(losses_in_a_row(&losses), 1);
 }
 
-/* --- what is found after all ---------------------------------------------------- */
+/* --- late responses after all --------------------------------------------------- */
 
 static void a_queue_was_not_full_if_most_late_mads_have_a_response_after_all(void **state)
 {

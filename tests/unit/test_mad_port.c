@@ -103,7 +103,7 @@ static void a_server_has_its_methods_or_all(void **state)
 	assert_int_equal(mad_register_server_via(256, 0, NULL, 0, port), -1);
 	assert_int_equal(mad_register_server_via(0x0b, 0, NULL, 0, NULL), -1);
 	assert_int_equal(mad_register_client_via(-1, 0, port), -1);
-	/* no management class, as mad_rpc_open_port() has it */
+	/* no management class: mad_rpc_open_port() has this case */
 	assert_int_equal(mad_register_client_via(0, 0, port), -1);
 	assert_int_equal(errno, EINVAL);
 	assert_int_equal(mad_register_client_via(0x50, 0, port), -1);
@@ -195,7 +195,7 @@ static void an_older_kernel_will_do(void **state)
 	mad_async_destroy(async);
 }
 
-/* A second device with the same port GUID, whose SMI side the first one is not. */
+/* A second device with the same port GUID; the first one does not support its SMI side. */
 static void a_planarized_device_is_opened_as_a_pair(void **state)
 {
 	int classes[] = {IB_SMI_CLASS, IB_SA_CLASS, IB_SMI_DIRECT_CLASS};

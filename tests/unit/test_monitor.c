@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* --- the kernel's uevents, in place of netlink.c -------------------------------- */
+/* --- the kernel's uevents; replaces netlink.c ----------------------------------- */
 
 static struct {
 	char text[512];
@@ -21,8 +21,8 @@ static int uevent_count, uevent_next;
 static int open_error, opened;
 
 /*
- * How many uevents may wait; 0: no limit. One too many is dropped, the next receive fails with
- * ENOBUFS, and all that follow are dropped silently until none waits any more
+ * How many uevents may be queued; 0: no limit. One that does not fit is dropped, and the next
+ * receive fails with ENOBUFS. All later ones are dropped silently until the queue is empty
  * (net/netlink/af_netlink.c).
  */
 static int uevent_room;
@@ -137,7 +137,7 @@ static void uevent_error(int error)
 	uevents[uevent_count++].length = -error;
 }
 
-/* Asserts the next event; ca_name NULL: there is none. */
+/* Asserts the next event; ca_name NULL: there is no event. */
 static void tells(enum umad_event_type type, const char *ca_name, int portnum, const char *node)
 {
 	struct umad_event event;
@@ -175,7 +175,7 @@ static void a_device_appears_with_its_port(void **state)
 	watch();
 	tells_nothing();
 	plug("mlx5_0", 0);
-	/* the order of kernels since 4.20: the clients' devices first */
+	/* the order of kernels since 4.20: first the clients' devices */
 	uevent("add", "infiniband_mad", "umad0", NULL);
 	uevent("add", "infiniband_mad", "issm0", NULL);
 	uevent("add", "infiniband", "mlx5_0", NULL);
@@ -260,7 +260,7 @@ static void a_replug_under_the_same_number_is_told(void **state)
 	tells_nothing();
 }
 
-/* A caller may have listed it meanwhile. */
+/* A caller may have listed the device meanwhile. */
 static void what_came_and_went_meanwhile_is_told_as_an_overrun(void **state)
 {
 	(void)state;
@@ -357,7 +357,7 @@ static void lost_events_are_told_and_the_stock_is_taken_anew(void **state)
 	uevent("add", "infiniband", "mlx5_1", NULL);
 	uevent("remove", "infiniband", "mlx5_0", NULL);
 	tells(UMAD_EVENT_OVERRUN, "", 0, "");
-	/* the caller lists the devices anew, and has seen what these would tell */
+	/* the caller lists the devices again, and has seen what these events would report */
 	tells_nothing();
 	uevent("remove", "infiniband_mad", "umad1", NULL);
 	tells(UMAD_EVENT_PORT_REMOVED, "mlx5_1", 1, "umad1");
@@ -448,9 +448,9 @@ static void a_monitor_has_a_descriptor_to_poll(void **state)
 	umad_monitor_close(NULL);
 }
 
-/* --- what callers may rely on, in detail ---------------------------------------- */
+/* --- guarantees for callers, in detail ------------------------------------------ */
 
-/* Asserts the next event to the byte: members that do not apply are zero. */
+/* Asserts the next event byte by byte: unused members are zero. */
 static void tells_exactly(const struct umad_event *expected)
 {
 	struct umad_event event;
@@ -478,7 +478,7 @@ static void raw_uevent(const char *text, size_t length)
 	uevents[uevent_count++].length = (int)length;
 }
 
-/* The least of sysfs that makes a device, so that many come fast. */
+/* The smallest device in sysfs, so that a test can make many quickly. */
 static void plug_lightly(const char *ca_name, int number)
 {
 	fake_file(at("/sys/class/infiniband/%s/node_type", ca_name), "1: CA\n");
@@ -556,7 +556,7 @@ static void one_message_can_be_several_events(void **state)
 	fake_umad(1, "mlx5_0", 2);
 	watch();
 	uevent("remove", "infiniband", "mlx5_0", NULL);
-	/* which of the ports comes first is not ours to say: one of each, then the device */
+	/* the order of the ports is not specified: one event of each, then the device */
 	for (int i = 0, seen = 0; i < 2; i++) {
 		struct umad_event event;
 
@@ -579,7 +579,7 @@ static void a_module_unloaded_takes_ports_only(void **state)
 	fake_remove("/sys/class/infiniband_mad");
 	uevent("remove", "infiniband_mad", "umad0", NULL);
 	tells(UMAD_EVENT_PORT_REMOVED, "mlx5_0", 1, "umad0");
-	/* without the class folder devices come all the same */
+	/* without the class folder devices are reported nevertheless */
 	fake_ca("mlx5_1");
 	uevent("add", "infiniband", "mlx5_1", NULL);
 	tells(UMAD_EVENT_CA_ADDED, "mlx5_1", 0, "");
@@ -613,7 +613,7 @@ static void a_device_renamed_twice_is_known_under_its_last_name(void **state)
 	plug("ibp1s0", 0);
 	uevent("move", "infiniband", "tmp", "/devices/pci0/infiniband/mlx5_0");
 	uevent("move", "infiniband", "ibp1s0", "/devices/pci0/infiniband/tmp");
-	/* a caller may have listed it under the name that it had in between */
+	/* a caller may have listed it under the intermediate name */
 	tells(UMAD_EVENT_OVERRUN, "", 0, "");
 	tells_nothing();
 	uevent("remove", "infiniband", "ibp1s0", NULL);
@@ -622,7 +622,7 @@ static void a_device_renamed_twice_is_known_under_its_last_name(void **state)
 	tells_nothing();
 }
 
-/* mlx5_0 had umad0 first, which only a list showed, and another device has umad0 now. */
+/* mlx5_0 first had umad0, which only a list showed; now another device has umad0. */
 static void a_node_with_an_earlier_owner_is_told_as_an_overrun(void **state)
 {
 	(void)state;
@@ -639,7 +639,7 @@ static void a_node_with_an_earlier_owner_is_told_as_an_overrun(void **state)
 	tells_nothing();
 }
 
-/* The device was mlx5_1 for a while, which only a list showed. */
+/* The device had the name mlx5_1 for a while, which only a list showed. */
 static void a_device_renamed_back_is_told_as_an_overrun(void **state)
 {
 	(void)state;
@@ -654,7 +654,7 @@ static void a_device_renamed_back_is_told_as_an_overrun(void **state)
 	tells_nothing();
 }
 
-/* As "udevadm trigger --action=remove" has the kernel send it. */
+/* As the kernel sends it after "udevadm trigger --action=remove". */
 static void a_synthetic_uevent_is_no_event(void **state)
 {
 	static const char synthetic[] = "SYNTH_UUID=0";
@@ -709,7 +709,7 @@ static void names_as_long_as_they_may_be_are_told_whole(void **state)
 static void a_node_that_sysfs_does_not_explain_is_not_told(void **state)
 {
 	static const struct {
-		const char *ibdev, *port; /* NULL: there is none */
+		const char *ibdev, *port; /* NULL: the file does not exist */
 	} nodes[] = {
 		{NULL, "1\n"},
 		{"mlx5_0\n", NULL},
@@ -740,7 +740,7 @@ static void a_node_that_sysfs_does_not_explain_is_not_told(void **state)
 		if (nodes[i].port)
 			fake_file("/sys/class/infiniband_mad/umad0/port", "%s", nodes[i].port);
 		uevent("add", "infiniband_mad", "umad0", NULL);
-		/* without its attributes it is a device that goes */
+		/* a device without its attributes is being removed */
 		if (!nodes[i].ibdev || !nodes[i].port)
 			tells(UMAD_EVENT_OVERRUN, "", 0, "");
 		tells_nothing();
@@ -770,7 +770,7 @@ static void attributes_without_a_newline_are_read(void **state)
 	tells_nothing();
 }
 
-/* Unplugs between the two files of a node. */
+/* Unplugs the device between reads of the two files of a node. */
 static void unplug_before_port(const char *path)
 {
 	if (strstr(path, "/port"))
@@ -790,7 +790,7 @@ static void a_node_that_vanishes_while_it_is_read_is_told_as_an_overrun(void **s
 	assert_int_equal(access(fake_real_path("/sys/class/infiniband_mad/umad0"), F_OK), -1);
 }
 
-/* Plugs a device in just after the list of devices was read. */
+/* Plugs in a device just after the list of devices was read. */
 static void plug_late(const char *path)
 {
 	if (strcmp(path, "/sys/class/infiniband_mad"))
@@ -806,7 +806,7 @@ static void a_device_that_comes_while_opening_is_not_missed(void **state)
 	(void)state;
 	fake_before_open(plug_late);
 	watch();
-	/* the port is in the stock that was taken, the device is not */
+	/* the first list has the port, but not the device */
 	tells(UMAD_EVENT_CA_ADDED, "mlx5_0", 0, "");
 	tells_nothing();
 }
@@ -843,7 +843,7 @@ static void either_folder_that_cannot_be_listed_fails_the_opening(void **state)
 	unsigned n, calls;
 
 	(void)state;
-	/* both folders empty: the two listings are all the calls there are */
+	/* both folders are empty: two listings are all calls */
 	fake_dir(folders[0]);
 	fake_dir(folders[1]);
 	calls = fake_calls();
@@ -877,7 +877,7 @@ static void null_arguments_are_refused_with_errno(void **state)
 	errno = 0;
 	assert_int_equal(umad_monitor_next_event(NULL, &event), -EINVAL);
 	assert_int_equal(errno, EINVAL);
-	/* and nothing is taken for nobody */
+	/* a call that fails reads no message */
 	uevent_error(ENOBUFS);
 	errno = 0;
 	assert_int_equal(umad_monitor_next_event(monitor, NULL), -EINVAL);
@@ -902,7 +902,7 @@ static void a_resync_that_fails_is_tried_again(void **state)
 	}
 	tells(UMAD_EVENT_OVERRUN, "", 0, "");
 	tells_nothing();
-	/* it knows what is there now, and does not know it twice */
+	/* it knows the present devices, and reports none twice */
 	uevent("remove", "infiniband", "mlx5_0", NULL);
 	tells(UMAD_EVENT_PORT_REMOVED, "mlx5_0", 1, "umad0");
 	tells(UMAD_EVENT_CA_REMOVED, "mlx5_0", 0, "");
@@ -936,7 +936,7 @@ static void what_was_lost_is_known_after_the_overrun(void **state)
 	plug("mlx5_1", 1);
 	uevent_error(ENOBUFS);
 	tells(UMAD_EVENT_OVERRUN, "", 0, "");
-	/* what went unseen is not told to go, what came unseen is */
+	/* the removal of an absent device is not reported, that of an unseen one is */
 	uevent("remove", "infiniband", "mlx5_0", NULL);
 	uevent("remove", "infiniband", "mlx5_1", NULL);
 	tells(UMAD_EVENT_PORT_REMOVED, "mlx5_1", 1, "umad1");
@@ -967,12 +967,15 @@ static void a_loss_is_logged_with_its_reason(void **state)
 	assert_non_null(strstr(logged, strerror(ENOBUFS)));
 }
 
-/* --- a caller who follows the events -------------------------------------------- */
+/* --- a caller that follows the events ------------------------------------------- */
 
-/* What is there, and what the events say: each as the ADDED events that would tell it. */
+/*
+ * The present devices, and the devices according to the events: each as the ADDED events for
+ * it.
+ */
 static struct umad_event real[64], known[64];
 static int real_count, known_count;
-static bool at_rest; /* nothing changes while the events are read */
+static bool at_rest; /* no changes while the events are read */
 
 static int find_event(const struct umad_event *events, int count,
 		      const struct umad_event *event)
@@ -998,7 +1001,7 @@ static void really_add(enum umad_event_type type, const char *ca_name, int numbe
 	real[real_count++] = event;
 }
 
-/* Replaces what is really there by what these names say; "" is an empty slot. */
+/* Replaces the present devices by these names; "" is an empty slot. */
 static void really_be(char names[][UMAD_CA_NAME_LEN], int count)
 {
 	int i;
@@ -1013,8 +1016,8 @@ static void really_be(char names[][UMAD_CA_NAME_LEN], int count)
 }
 
 /*
- * Believes an event: nothing comes that is there, nothing goes that is not. What one message
- * told may have gone again by the time it is taken; the message after it says so.
+ * Follows an event: an added device was absent, a removed one present. A device that one
+ * message reports may be gone when the event is read; a later message then reports the removal.
  */
 static void follow(struct umad_event event)
 {
@@ -1052,7 +1055,7 @@ static void knows_what_is_there(void)
 		assert_true(find_event(known, known_count, &real[i]) >= 0);
 }
 
-/* Follows at most so many events; returns whether there are no more. */
+/* Follows at most so many events; returns whether the queue is empty. */
 static bool follow_some(int most)
 {
 	struct umad_event event;
@@ -1081,7 +1084,7 @@ static void umad_uevent(const char *action, int number)
 	uevent(action, "infiniband_mad", node, NULL);
 }
 
-/* The lowest name that is free, as the kernel gives them. */
+/* The lowest free names, as the kernel assigns them. */
 static void free_name(char names[SLOTS][UMAD_CA_NAME_LEN], char name[UMAD_CA_NAME_LEN],
 		      const char *prefix)
 {
@@ -1143,13 +1146,13 @@ static void whoever_follows_the_events_knows_what_is_there(void **state)
 	at_rest = false;
 	watch();
 	for (round = 0; round < 100; round++) {
-		/* events are read late: sysfs is ahead of them */
+		/* events are read late: sysfs is newer than the events */
 		for (i = rand() % 6; i >= 0; i--) {
 			change_something(names);
 			follow_some(rand() % 4);
 		}
 		if (rand() % 8 == 0) {
-			/* all that waits is lost */
+			/* all queued events are lost */
 			uevent_count = uevent_next = 0;
 			uevent_error(ENOBUFS);
 		}
@@ -1159,7 +1162,7 @@ static void whoever_follows_the_events_knows_what_is_there(void **state)
 	}
 }
 
-/* Believes an event as the header allows: it may repeat what a list has shown already. */
+/* Follows an event as the header allows: the event may repeat what a list has shown. */
 static void believe(struct umad_event event)
 {
 	bool removed =
@@ -1183,7 +1186,7 @@ static void believe(struct umad_event event)
 
 static char slots[SLOTS][UMAD_CA_NAME_LEN];
 
-/* Something changes while the library reads sysfs. */
+/* A device changes while the library reads sysfs. */
 static void change_meanwhile(const char *path)
 {
 	(void)path;
@@ -1192,8 +1195,8 @@ static void change_meanwhile(const char *path)
 }
 
 /*
- * Changes and readings in any order, few uevents that may wait, no descriptor now and then,
- * changes while sysfs is read: once all is at rest, the caller knows what is there.
+ * Changes and reads in any order, a short queue of uevents, now and then no descriptors,
+ * changes while sysfs is read: after the last change, the caller knows the present devices.
  */
 static void the_caller_ends_with_what_sysfs_says(void **state)
 {
@@ -1236,7 +1239,7 @@ static void the_caller_ends_with_what_sysfs_says(void **state)
 
 static void a_caller_without_memory_still_knows_what_is_there(void **state)
 {
-	/* more than the lists' first room on either side */
+	/* more than the initial size of the lists */
 	enum {
 		CAS = 9
 	};
@@ -1267,7 +1270,7 @@ static void a_caller_without_memory_still_knows_what_is_there(void **state)
 	}
 	fake_fail_malloc(0);
 	knows_what_is_there();
-	/* each message is one, and the lists had to grow twice and once */
+	/* each message allocates once; the two lists grew twice and once */
 	assert_true(failures > 2 * CAS);
 }
 
@@ -1278,7 +1281,7 @@ static void a_removal_without_memory_is_told_as_an_overrun(void **state)
 
 	(void)state;
 	watch();
-	/* read one by one, so that what is to be told needs no more than its first room */
+	/* read one by one, so that the list of events keeps its initial size */
 	for (i = 0; i < 20; i++) {
 		plug_lightly("mlx5_0", i);
 		umad_uevent("add", i);
@@ -1288,7 +1291,7 @@ static void a_removal_without_memory_is_told_as_an_overrun(void **state)
 	fake_remove("/sys/class/infiniband");
 	fake_remove("/sys/class/infiniband_mad");
 	uevent("remove", "infiniband", "mlx5_0", NULL);
-	/* the message's own memory is the first, the longer list of events the second */
+	/* the first allocation is the message's, the second is the longer list of events */
 	fake_fail_malloc(2);
 	assert_int_equal(umad_monitor_next_event(monitor, &event), -ENOMEM);
 	assert_int_equal(errno, ENOMEM);
@@ -1341,7 +1344,7 @@ static void messages_in_disorder_tell_only_what_is_there(void **state)
 		uevents[0].length = length;
 		uevent_count = 1;
 		uevent_next = 0;
-		/* follow() judges each event */
+		/* follow() checks each event */
 		while (!follow_some(1000))
 			;
 	}

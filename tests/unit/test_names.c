@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The file beside the sources that holds what the reference answers. */
+/* The file with the results of the reference, in the source folder. */
 static FILE *open_vectors(void)
 {
 	char path[1024];
@@ -66,7 +66,7 @@ static void what_has_no_name_is_unknown(void **state)
 	assert_string_equal(umad_class_str(2), "<unknown>");
 	assert_string_equal(umad_attribute_str(1, htobe16(0x9999)), "<unknown>");
 	assert_string_equal(umad_attribute_str(4, htobe16(0x12)), "<unknown>");
-	/* as the reference writes it */
+	/* as the reference spells it */
 	assert_string_equal(umad_method_str(1, 0x12), "<unknown");
 	assert_string_equal(umad_sa_mad_status_str(htobe16(0xff00)), "Undefined Error");
 }

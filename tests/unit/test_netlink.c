@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * libnl-3 is the real one; what the kernel would answer comes from here. nl_connect() and
- * nl_recv() stand before the library's own when this program is linked.
+ * With the real libnl-3; the test has the kernel's responses. nl_connect() and nl_recv() of
+ * this program replace libnl's functions.
  */
 
 #define _GNU_SOURCE /* RTLD_NEXT */
@@ -35,7 +35,7 @@ void __real_free(void *memory);
 
 /* --- the kernel ----------------------------------------------------------------- */
 
-/* What answers the n-th request: one datagram after the other; none is EAGAIN. */
+/* The response to the n-th request: a list of datagrams; after the last one EAGAIN. */
 static struct {
 	unsigned char bytes[4096];
 	size_t size;
@@ -44,9 +44,9 @@ static int answer_count[2], answered[2];
 static int requests;
 static bool real_kernel;
 static int connect_error, send_error;
-static int send_errors_from; /* the first request that cannot be sent */
+static int send_errors_from; /* the first request whose send fails */
 
-/* The requests as they were sent, and the flags of the socket's descriptor. */
+/* The sent requests, and the flags of the socket's descriptor. */
 static struct {
 	unsigned char bytes[64];
 	size_t size;
@@ -85,7 +85,7 @@ static int note_request(struct nl_sock *sock, struct nl_msg *msg)
 	return (int)header->nlmsg_len;
 }
 
-/* libnl frees what it receives: the memory is its own allocator's. */
+/* libnl frees what it receives: its own allocator must provide the memory. */
 static int give_answer(struct nl_sock *sock, struct sockaddr_nl *sender, unsigned char **buf,
 		       struct ucred **creds)
 {
@@ -103,7 +103,7 @@ static int give_answer(struct nl_sock *sock, struct sockaddr_nl *sender, unsigne
 	for (header = (struct nlmsghdr *)*buf; nlmsg_ok(header, size);
 	     header = nlmsg_next(header, &size)) {
 		header->nlmsg_pid = nl_socket_get_local_port(sock);
-		/* the sequence number of the request that was sent last */
+		/* the sequence number of the last request */
 		header->nlmsg_seq = nl_socket_use_seq(sock) - 1;
 		break;
 	}
@@ -112,7 +112,7 @@ static int give_answer(struct nl_sock *sock, struct sockaddr_nl *sender, unsigne
 
 /* --- faults of libnl itself ----------------------------------------------------- */
 
-static unsigned libnl_fails_in; /* the n-th call from now on, 0 none */
+static unsigned libnl_fails_in; /* the n-th call from now on fails, 0 none */
 static int nonblocking_error, membership_error;
 static int joined_group, connected_to;
 
@@ -209,7 +209,7 @@ int nl_recv(struct nl_sock *sock, struct sockaddr_nl *sender, unsigned char **bu
 	int length;
 
 	if (real_kernel) {
-		/* what libnl allocated is not counted, and must be by whoever frees it */
+		/* memory that libnl allocated is not counted; its owner frees it */
 		length = real(sock, sender, &received, creds);
 		if (length > 0) {
 			*buf = malloc((size_t)length);
@@ -239,7 +239,7 @@ static void datagram(const char *text, int length, uint32_t sender)
 	datagrams[datagram_count++].sender = sender;
 }
 
-/* --- answers -------------------------------------------------------------------- */
+/* --- responses ------------------------------------------------------------------ */
 
 static int setup(void **state)
 {
@@ -255,7 +255,7 @@ static int setup(void **state)
 	return fake_setup(state);
 }
 
-/* Appends a message to the answers to a request, as a datagram of its own. */
+/* Adds a message to the responses to a request, as a separate datagram. */
 static void answer(int request, struct nl_msg *msg)
 {
 	struct nlmsghdr *header = nlmsg_hdr(msg);
@@ -318,7 +318,7 @@ static int find(const char *ca_name)
 	return netlink_find_umad(ca_name, 3, name, sizeof(name));
 }
 
-/* --- the question for a port's device ------------------------------------------- */
+/* --- the request for a port's device -------------------------------------------- */
 
 static void a_device_is_asked_for_by_index_and_port(void **state)
 {
@@ -385,7 +385,7 @@ static void devices_without_index_or_name_are_passed_over(void **state)
 	nla_put_string(msg, RDMA_NLDEV_ATTR_DEV_NAME, "mlx5_0");
 	nla_put_u16(msg, RDMA_NLDEV_ATTR_DEV_INDEX, 2);
 	answer(0, msg);
-	/* a name that is not terminated */
+	/* a name without a NUL */
 	msg = nlmsg_alloc_simple(GET, NLM_F_MULTI);
 	nla_put(msg, RDMA_NLDEV_ATTR_DEV_NAME, 6, "mlx5_0");
 	nla_put_u32(msg, RDMA_NLDEV_ATTR_DEV_INDEX, 3);
@@ -404,7 +404,7 @@ static void a_name_that_makes_no_sense_is_no_answer(void **state)
 	answer(1, chardev(""));
 	assert_int_equal(find("mlx5_0"), -ENOENT);
 
-	/* an empty one with more behind it */
+	/* an empty name with bytes behind it */
 	assert_int_equal(fake_teardown(state), 0);
 	assert_int_equal(setup(state), 0);
 	answer_devices();
@@ -496,7 +496,7 @@ static void errors_of_the_uevent_socket_are_told_apart(void **state)
 	datagram(NULL, -NLE_BAD_SOCK, 0);
 	datagram(NULL, 0, 0);
 	assert_int_equal(uevent_receive(NULL, &text), -ENOBUFS);
-	/* libnl's own want of memory loses nothing */
+	/* a lack of memory in libnl loses no message */
 	assert_int_equal(uevent_receive(NULL, &text), -ENOMEM);
 	assert_int_equal(uevent_receive(NULL, &text), -EIO);
 	assert_int_equal(uevent_receive(NULL, &text), -EAGAIN);
@@ -519,7 +519,7 @@ static void the_real_kernels_uevents_can_be_listened_to(void **state)
 	pollfd.fd = uevent_fd(sock);
 	assert_true(fcntl(pollfd.fd, F_GETFL) & O_NONBLOCK);
 	assert_true(poll(&pollfd, 1, 0) >= 0);
-	/* on a machine that is alive one may come at any time */
+	/* on a running machine an event may arrive at any time */
 	ret = uevent_receive(sock, &text);
 	if (ret > 0) {
 		assert_non_null(memchr(text, '@', (size_t)ret));
@@ -538,7 +538,7 @@ static void the_real_kernel_knows_no_device_of_that_name(void **state)
 	assert_true(find("no_such_device") < 0);
 }
 
-/* --- the question, in detail ---------------------------------------------------- */
+/* --- the request, in detail ----------------------------------------------------- */
 
 static int open_descriptors(void)
 {
@@ -549,7 +549,7 @@ static int open_descriptors(void)
 	return count;
 }
 
-/* Asks anew: the answers from the beginning, the name's room as large as that. */
+/* Sends the request again: with all responses, and a buffer of this size for the name. */
 static int find_again(const char *ca_name, size_t size)
 {
 	requests = 0;
@@ -563,7 +563,7 @@ static void no_answers(void)
 	memset(answer_count, 0, sizeof(answer_count));
 }
 
-/* Puts a message behind the last one in the same datagram. */
+/* Appends a message to the last one in the same datagram. */
 static void answer_along(int request, struct nl_msg *msg)
 {
 	struct nlmsghdr *header = nlmsg_hdr(msg);
@@ -574,7 +574,7 @@ static void answer_along(int request, struct nl_msg *msg)
 	nlmsg_free(msg);
 }
 
-/* An answer whose one attribute has that content. */
+/* A response whose only attribute has this content. */
 static struct nl_msg *chardev_bytes(const char *bytes, int length)
 {
 	struct nl_msg *msg = nlmsg_alloc_simple(GET_CHARDEV, 0);
@@ -738,7 +738,7 @@ static void messages_that_say_nothing_are_no_answer(void **state)
 	(void)state;
 	for (i = 0; i < sizeof(types) / sizeof(*types); i++) {
 		no_answers();
-		/* without the body that an error would have */
+		/* without the body of an error message */
 		answer(0, nlmsg_alloc_simple(types[i], 0));
 		assert_int_equal(find_again("mlx5_0", sizeof(name)), -ENODEV);
 		no_answers();
@@ -780,7 +780,7 @@ static void datagrams_cut_at_any_length_are_no_answer(void **state)
 	assert_string_equal(name, "umad12");
 }
 
-/* Makes an answer's only message end there. */
+/* Truncates the only message of a response to this length. */
 static void shorten(int request, size_t length)
 {
 	struct nlmsghdr *header = (struct nlmsghdr *)answers[request][0].bytes;
@@ -791,7 +791,7 @@ static void shorten(int request, size_t length)
 
 static void messages_that_end_early_answer_with_what_they_hold(void **state)
 {
-	/* the index, then the name with its end; the name of the umad device */
+	/* the index, then the name with its NUL; the name of the umad device */
 	const size_t listed = NLMSG_HDRLEN + 8 + sizeof(struct nlattr) + sizeof("mlx5_0");
 	const size_t named = NLMSG_HDRLEN + sizeof(struct nlattr) + sizeof("umad12");
 	size_t whole, length;
@@ -831,7 +831,7 @@ static void garbage_of_any_length_does_no_harm(void **state)
 			no_answers();
 			answer_devices();
 			answer(1, chardev("umad12"));
-			/* the second time with a header that is true, so that it is parsed */
+			/* the second time with a correct header, so that it is parsed */
 			for (i = rand() % 2 && length > NLMSG_HDRLEN ? NLMSG_HDRLEN : 0;
 			     i < length; i++)
 				answers[request][0].bytes[i] = (unsigned char)(rand() >> 8);
@@ -964,7 +964,7 @@ static void what_is_not_the_kernels_is_dropped_for_good(void **state)
 	datagram("x", 1, 0);
 	assert_int_equal(uevent_receive(NULL, &text), -EAGAIN);
 	assert_int_equal(datagram_next, 3);
-	/* an error behind them is told, too */
+	/* an error after them is reported, too */
 	datagram("add@/forged", 12, 1);
 	datagram(NULL, -NLE_NOMEM, ENOBUFS);
 	assert_int_equal(uevent_receive(NULL, &text), -ENOBUFS);
@@ -1004,7 +1004,7 @@ static void other_errors_of_the_uevents_socket_are_eio(void **state)
 	assert_int_equal(uevent_receive(NULL, &text), -EAGAIN);
 }
 
-/* libnl has no number of its own for that. */
+/* libnl has no error number for this. */
 static void a_socket_without_a_descriptor_is_told_with_the_cause(void **state)
 {
 	char node[CDEV_NAME_LEN];
@@ -1022,7 +1022,7 @@ static void a_socket_without_a_descriptor_is_told_with_the_cause(void **state)
 	asked = netlink_find_umad("mlx5_0", 1, node, sizeof(node));
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 	assert_int_equal(opened, -EMFILE);
-	/* a kernel without RDMA says that first */
+	/* a kernel without RDMA reports this first */
 	assert_true(asked == -EMFILE || asked == -EOPNOTSUPP);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Notices: what they say, the subscription, the local port, and reports. */
+/* Notices: decoding, the subscription, the local port, and reports. */
 
 #define MANY 1
 #include "async_fixture.h"
@@ -8,18 +8,18 @@
 #include <infiniband/mad_link.h>
 #include <infiniband/mad_notice.h>
 
-/* What the SA and the local port do. */
+/* The behaviour of the SA and the local port. */
 static struct {
 	unsigned state, lid, sm_lid;
 	uint16_t status; /* of Set(InformInfo) */
 	bool silent;     /* the SA does not respond */
 	uint16_t dead;   /* the LID of an SA that does not respond */
-	bool other_s;    /* the response is to another's subscription */
+	bool other_s;    /* the response belongs to another subscription */
 	unsigned reads, sets, unsubscriptions;
 	uint8_t inform[36]; /* the latest */
 } fabric;
 
-/* What the callback was told. */
+/* The calls of the callback. */
 static struct {
 	unsigned traps, ports, subscriptions, ends;
 	int error, end_error;
@@ -125,13 +125,13 @@ static void start(struct mad_notices_options options)
 	assert_int_equal(mad_notices_start(async, &options, tell, NULL, &notices), 0);
 }
 
-/* Intervals that are over at once. */
+/* Intervals that expire at once. */
 static struct mad_notices_options quick(void)
 {
 	return (struct mad_notices_options){.poll_ms = 1, .renew_ms = 86400000};
 }
 
-/* Processes until a count is reached; fails after long. */
+/* Processes until a count is reached; fails after a long time. */
 #define PROCESS_UNTIL(condition)                                    \
 	do {                                                        \
 		int64_t end = now_ms() + LONG_MS;                   \
@@ -141,7 +141,7 @@ static struct mad_notices_options quick(void)
 		}                                                   \
 	} while (0)
 
-/* The agent that gets reports, or -1. */
+/* The agent that receives reports, or -1. */
 static int report_agent(void)
 {
 	for (int id = 0; id < 32; id++) {
@@ -168,7 +168,7 @@ static void report_of(uint32_t tid, uint16_t attribute, const uint8_t *notice, s
 	device_queue(device_fd(), &header, mad, length);
 }
 
-/* A link's state has changed, at a switch. */
+/* A link state change at a switch. */
 static void send_report(uint32_t tid, uint8_t lid)
 {
 	uint8_t notice[80] = {0x81, 0, 0, 2, 0, 128, 0, lid, 0, 0, 0, lid};
@@ -193,7 +193,7 @@ static struct mad_notices_stats notices_stats(void)
 	return stats;
 }
 
-/* --- what notices say ------------------------------------------------------------- */
+/* --- decoding of notices ---------------------------------------------------------- */
 
 static const char *text_of(const uint8_t *raw)
 {
@@ -260,7 +260,7 @@ static void each_trap_has_its_details(void **state)
 			    "trap 256: LID 9: bad M_Key 0x0000000000000042 in a request of "
 			    "method 0x01, attribute 0x0015, modifier 0x00000000, return path "
 			    "1,4");
-	raw[33] = 0xff; /* more hops than there is room for */
+	raw[33] = 0xff; /* more hops than the path has entries */
 	assert_int_equal(mad_notice_decode(raw, 80, &notice), 0);
 	assert_int_equal(notice.path_length, 30);
 
@@ -311,7 +311,7 @@ static void an_unknown_trap_has_what_all_have(void **state)
 	assert_int_equal(notice.count, 9);
 	assert_string_equal(text_of(raw), "trap 4660: type 4 of producer 2 from LID 7");
 	raw[0] = 0x02;
-	raw[5] = 144; /* a vendor's, whatever its number */
+	raw[5] = 144; /* a vendor's notice, with any number */
 	assert_int_equal(mad_notice_decode(raw, 80, &notice), 0);
 	assert_int_equal(notice.details, 0);
 	assert_string_equal(text_of(raw),
@@ -507,7 +507,7 @@ static void a_report_that_is_repeated_is_confirmed_and_not_handed_out(void **sta
 	send_report(78, 6);
 	PROCESS_UNTIL(notices_stats().duplicates == 3);
 	assert_int_equal(told.traps, 3);
-	/* the second one came while the first one waited for the callback */
+	/* the second one arrived before the callback got the first one */
 	assert_true(confirmations() >= 5);
 	mad_notices_stop(notices);
 	PROCESS_UNTIL(told.ends);
@@ -604,7 +604,7 @@ static void a_callback_may_stop_them(void **state)
 	assert_true(mad_async_run(async) >= 2);
 	assert_int_equal(told.ends, 1);
 	assert_int_equal(told.end_error, 0);
-	/* Reports are another's now */
+	/* Another subscription receives the reports now */
 	assert_int_equal(mad_notices_start(async, NULL, tell, NULL, &notices), 0);
 }
 
@@ -653,7 +653,7 @@ static void *destroy_when_there_is_a_server(void *arg)
 	return NULL;
 }
 
-/* Keeps the port's lock busy, so that other threads often wait for it. */
+/* Uses the port's lock all the time, so that other threads often wait for it. */
 static void *use_port(void *arg)
 {
 	struct mad_async_stats stats;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* So many MADs a second, with a clock of its own. */
+/* A rate of MADs a second, with a separate clock. */
 
 #include "engine/pace.h"
 
@@ -14,7 +14,7 @@
 
 static int64_t now = 5000 * SECOND;
 
-/* Sends what may be sent by then; returns how many MADs. */
+/* Sends the MADs that the rate permits by then; returns how many. */
 static unsigned send_until(struct pace *pace, int64_t until)
 {
 	unsigned count = 0;
@@ -31,7 +31,7 @@ static unsigned send_until(struct pace *pace, int64_t until)
 	return count;
 }
 
-/* Sends what may be sent at once. */
+/* Sends the MADs that the rate permits at once. */
 static unsigned burst(struct pace *pace)
 {
 	unsigned count;
@@ -50,7 +50,7 @@ static void no_more_are_sent_than_the_rate_and_a_burst(void **state)
 		struct pace pace = {.rate = rates[i]};
 		unsigned most = rates[i] + rates[i] / 1000 + 1;
 
-		/* nor are they many fewer */
+		/* nor are they much fewer */
 		assert_in_range(send_until(&pace, now + SECOND), rates[i] - rates[i] / 1000,
 				most);
 	}

@@ -203,7 +203,7 @@ static void every_call_and_every_allocation_may_fail(void **state)
 	assert_int_equal(ret, 0);
 }
 
-/* Pairs of many devices, no array that a library might have being large enough. */
+/* Pairs of many devices: an array of fixed size in the library would be too small. */
 static void there_is_no_limit_to_devices(void **state)
 {
 	static struct umad_ca_pair pairs[200];
@@ -394,7 +394,7 @@ static void every_allocation_for_many_pairs_may_fail(void **state)
 	}
 	fake_fail_malloc(0);
 	assert_int_equal(ret, 40);
-	/* names and pairs grow by turns */
+	/* names and pairs grow alternately */
 	assert_true(n > 4);
 }
 
@@ -425,7 +425,7 @@ static void of_several_pairs_with_a_device_the_first_is_meant(void **state)
 	planarized_machine();
 	fake_port("mlx5_0", 2, 11);
 	fake_file("/sys/class/infiniband/mlx5_0/ports/2/cap_mask", "0x400\n");
-	/* mlx5_0 is now the GSI side of both */
+	/* mlx5_0 is now the GSI side of both pairs */
 	assert_int_equal(umad_get_smi_gsi_pair_by_ca_name("mlx5_0", 0, &pair, 0), 0);
 	assert_string_equal(pair.gsi_name, "mlx5_0");
 	assert_string_equal(pair.smi_name, "smi0");

@@ -2,7 +2,7 @@
 
 #include "mad_fixture.h"
 
-/* What lies beyond the attribute is the caller's. */
+/* The caller owns the bytes behind the attribute. */
 static uint8_t buf[256];
 
 static int setup(void **state)
@@ -26,7 +26,7 @@ static void a_query_selects_the_port(void **state)
 	expect_address(0, 1, 0x80010000, 8, 0);
 	expect_agent(0);
 	assert_int_equal(buf[192], 0xd4);
-	/* and no more than its byte */
+	/* and only its byte */
 	assert_non_null(
 		pma_query_via(buf, &to, 0x2ff, 0, IB_GSI_PORT_COUNTERS_EXT, fixture.port));
 	expect_mad(1, "0:01040101 17:1d 64:a1ff 255:c3");
@@ -76,7 +76,7 @@ static void the_upper_half_of_the_mask_is_counter_select_2(void **state)
 	assert_non_null(performance_reset_via(buf, &to, 1, 0x12345678, 0, IB_GSI_PORT_COUNTERS,
 					      fixture.port));
 	expect_mad(0, "0:01040102 17:12 65:015678 82:34");
-	/* of the extended counters it has 16 bits, and another place */
+	/* among the extended counters it has 16 bits, at another offset */
 	assert_non_null(performance_reset_via(buf, &to, 1, 0x12345678, 0,
 					      IB_GSI_PORT_COUNTERS_EXT, fixture.port));
 	expect_mad(1, "0:01040102 17:1d 65:015678 70:1234");

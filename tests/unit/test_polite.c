@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * How often a request is sent, and what is sent to nodes that are dead, or slow, or to a fabric
- * that has fallen silent. The clock is the test's.
+ * How often a request is sent, and the packets to nodes that are dead or slow, or to a silent
+ * fabric. The test controls the clock.
  */
 
 #define MANY 20000
@@ -24,7 +24,7 @@ static int setup(void **state)
 
 /* LIDs from here on are dead. */
 #define DEAD       40000
-/* Those of nodes that respond quickly. */
+/* LIDs of nodes that respond quickly. */
 #define QUICK_LIDS 1000
 
 static int64_t some_dead(const struct device_packet *packet)
@@ -47,7 +47,7 @@ static const char *const kind_names[KINDS] = {
 	[GET_TABLE] = "SA GetTable",
 };
 
-/* Whether asking again does no harm. */
+/* Whether a retransmission has no side effects. */
 static bool is_get(enum kind kind)
 {
 	return kind == GET_BY_SMP || kind == GET_BY_GMP || kind == GET_OF_SA;
@@ -85,12 +85,12 @@ static void warm_up(unsigned count)
 
 struct tally {
 	unsigned sent;
-	unsigned early; /* of these, before the attempt was over */
+	unsigned early; /* of these, before the end of an attempt */
 	unsigned attempts;
-	int64_t least_gap; /* between two of them, in microseconds */
+	int64_t least_gap; /* the shortest time between two of them, in microseconds */
 };
 
-/* Of what was sent to a LID since there were so many packets. */
+/* The packets to a LID after the first so many packets. */
 static struct tally tally_of(int lid, unsigned since)
 {
 	struct tally tally = {.least_gap = FOREVER};
@@ -114,7 +114,7 @@ static struct tally tally_of(int lid, unsigned since)
 	return tally;
 }
 
-/* What the node of a LID was sent, which never responds, with so many attempts. */
+/* The packets to a dead node at this LID, with so many attempts. */
 static void expect_polite(enum kind kind, int lid, unsigned attempts)
 {
 	struct tally tally = tally_of(lid, 0);
@@ -128,7 +128,7 @@ static void expect_polite(enum kind kind, int lid, unsigned attempts)
 			 kind_names[kind], attempts, tally.sent, tally.attempts, tally.early);
 }
 
-/* One request of each kind, each to a dead node of its own. */
+/* One request of each kind, each to another dead node. */
 static void ask_the_dead(unsigned attempts)
 {
 	mad_rpc_set_retries(port, (int)attempts);
@@ -142,7 +142,7 @@ static void ask_the_dead(unsigned attempts)
 	}
 }
 
-/* The same by calls that block. */
+/* The same with blocking calls. */
 static void call_the_dead(unsigned attempts)
 {
 	uint8_t data[IB_MAD_SIZE] = {0};
@@ -227,7 +227,9 @@ static void blocking_calls_send_early_once_an_attempt_at_most(void **state)
 static int64_t node_round_trip, node_deviation;
 static unsigned node_packets, node_responses;
 
-/* The node takes its time, by turns more and less, and responds no more after so many. */
+/*
+ * The response time of the node alternates; the node stops responding after so many responses.
+ */
 static int64_t one_measured(const struct device_packet *packet)
 {
 	if (lid_of_packet(packet) != NODE)
@@ -238,8 +240,8 @@ static int64_t one_measured(const struct device_packet *packet)
 }
 
 /*
- * After many exchanges with the node, and some with others: how long after a transmission the
- * next one comes at least.
+ * After many exchanges with the node, and some with others: the shortest time between a
+ * transmission and the next one.
  */
 static int64_t gap_after(int64_t round_trip, int64_t deviation, enum kind kind, unsigned others)
 {
@@ -270,7 +272,7 @@ static void early_transmissions_come_after_the_measured_round_trip(void **state)
 		assert_true(gap_after(20 * MS, 0, (enum kind)kind, 0) >= 20 * MS);
 }
 
-/* Means that follow what is measured are off by a little. */
+/* Moving averages differ a little from the measured values. */
 static void early_transmissions_come_after_the_deviation_too(void **state)
 {
 	(void)state;
@@ -285,7 +287,7 @@ static void others_round_trips_do_not_shorten_a_slow_node_s(void **state)
 		assert_true(gap_after(20 * MS, 0, (enum kind)kind, 1000) >= 20 * MS);
 }
 
-/* Requests one at a time to a node that takes so long; the first ones may be sent early. */
+/* Sequential requests to a node with this response time; the first ones may be sent early. */
 static void expect_learned(int64_t round_trip)
 {
 	node_round_trip = round_trip;
@@ -304,7 +306,7 @@ static void expect_learned(int64_t round_trip)
 				fail_msg("%s, %d ms, request %d: %u transmissions",
 					 kind_names[kind], (int)(round_trip / MS), i,
 					 outcome->transmissions);
-			/* what is late has come */
+			/* the late responses have arrived */
 			pass(async, 3 * ATTEMPT_US);
 			warm_up(50);
 		}
@@ -326,7 +328,7 @@ static void a_node_that_is_known_to_be_a_little_slow_is_sent_nothing_early(void 
 
 /* --- one slow response ---------------------------------------------------------- */
 
-/* They respond to each packet, after 600 of the 1,000 ms that an attempt takes. */
+/* The nodes respond to each packet, after 600 of the 1,000 ms of an attempt. */
 static int64_t slow_from_node_on(const struct device_packet *packet)
 {
 	return lid_of_packet(packet) >= NODE ? 600 * MS : ROUND_TRIP;
@@ -345,7 +347,7 @@ static void expect_one_response(void)
 	nodes.node_us = slow_from_node_on;
 	for (int kind = 0; kind < KINDS; kind++) {
 		submit_to(async, request_of((enum kind)kind), NODE + kind, &outcomes[kind]);
-		/* responses to retransmissions, too, have come then */
+		/* then responses to retransmissions have arrived, too */
 		pass(async, 6 * ATTEMPT_US);
 		assert_int_equal(outcomes[kind].calls, 1);
 		assert_int_equal(outcomes[kind].error, 0);
@@ -386,10 +388,10 @@ static void a_blocking_get_that_takes_long_is_sent_three_times_at_most(void **st
 /* --- silence -------------------------------------------------------------------- */
 
 #define SILENCE (100 * MS)
-/* Beyond what was in flight. */
+/* In addition to the requests in flight. */
 #define FEW     20
 
-/* Quick exchanges that leave the windows as open as they get. */
+/* Quick exchanges that open the windows to the maximum. */
 static void open_windows(ib_rpc_t rpc)
 {
 	for (int i = 0; i < 5000; i++)
@@ -405,7 +407,7 @@ static void queue_many(ib_rpc_t rpc)
 		submit_to(async, rpc, 1 + i % QUICK_LIDS, &outcomes[i]);
 }
 
-/* How many requests may be in flight as far as the window tells, or are. */
+/* The requests that may be in flight according to the window, or that are in flight. */
 static unsigned window_of(ib_rpc_t rpc)
 {
 	struct mad_async_stats stats = stats_of(async);
@@ -414,7 +416,10 @@ static unsigned window_of(ib_rpc_t rpc)
 	return stats.in_flight > window ? stats.in_flight : window;
 }
 
-/* The fabric is silent for a while: how much is written meanwhile, then all completes. */
+/*
+ * The fabric is silent for a while: returns how much is written meanwhile; then all requests
+ * complete.
+ */
 static void expect_quiet(unsigned window, unsigned since)
 {
 	unsigned written;
@@ -438,7 +443,7 @@ static void fall_silent_amid(ib_rpc_t rpc)
 	while (stats_of(async).completed < 5000 + 1000)
 		assert_true(step(async, FOREVER));
 	nodes.silent = true;
-	/* the responses that are on their way come, and the window may grow by them */
+	/* the outstanding responses arrive, and the window may grow */
 	pass(async, 5 * MS);
 	expect_quiet(0, nodes.count);
 }
@@ -479,7 +484,7 @@ static void little_is_written_to_a_fabric_that_has_fallen_silent_before_gmps(voi
 	fall_silent_before(counters_request());
 }
 
-/* Until somebody responds again, nobody can tell how much the fabric takes. */
+/* Until a node responds again, the capacity of the fabric is unknown. */
 static void a_window_is_small_after_a_silence(void **state)
 {
 	unsigned start = stats_of(async).gmp_window;
@@ -542,7 +547,7 @@ static int64_t twenty_dead(const struct device_packet *packet)
 static struct {
 	unsigned alive, dead;   /* called back */
 	unsigned alive_at_dead; /* when the first of a dead node was */
-	int64_t alive_at;       /* when the last of the others was */
+	int64_t alive_at;       /* the time of the last callback of the others */
 } ends;
 
 static void note_end(struct mad_async *engine, const struct mad_reply *reply, void *arg)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Structures that are made and freed all the time, and their numbers. */
+/* Structures that are allocated and freed all the time, and their numbers. */
 
 #include "engine/pool.h"
 #include "fake_device.h"
@@ -36,7 +36,7 @@ static int teardown(void **state)
 
 #define POOL_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
-/* Makes one that is all zeros but for its entry, and writes to all of it. */
+/* Allocates one that is all zeros except its entry, and writes to all of it. */
 static void make(int i)
 {
 	static const uint8_t zeros[SIZE];
@@ -100,7 +100,9 @@ static void a_number_names_one_structure_for_ever(void **state)
 			make(i);
 			all[count++] = ids[i];
 		}
-		/* none of the earlier rounds is there, though their places are used again */
+		/*
+		 * no number of an earlier round is found, although their slots are used again
+		 */
 		for (unsigned i = 0; i < round * COUNT; i++)
 			assert_null(pool_find(&pool, all[i]));
 		for (int i = 0; i < COUNT; i++)
@@ -127,7 +129,7 @@ static void numbers_that_were_never_given_name_nothing(void **state)
 		assert_null(pool_find(&pool, i));
 }
 
-/* Zero, as a number, is what was never used. */
+/* The number zero belongs to no structure. */
 static void numbers_go_on_after_the_last_one(void **state)
 {
 	(void)state;
@@ -162,7 +164,7 @@ static void blocks_are_freed_but_one(void **state)
 		put_away(i);
 	assert_int_equal(blocks_in_use(), 1);
 	assert_int_equal(pool.idle_blocks, 1);
-	/* one structure again and again allocates nothing */
+	/* one structure, allocated repeatedly, allocates no memory */
 	most = device_allocations();
 	for (int i = 0; i < 100; i++) {
 		make(0);
@@ -217,8 +219,11 @@ static void any_order_will_do(void **state)
 	assert_int_equal(count_all(), 0);
 }
 
-/* The array of blocks has to grow for the ninth block. */
-/* As a child of fork() may find the pool, if a thread of its parent was in a call for it. */
+/* The array of blocks must grow for the ninth block. */
+/*
+ * The state that a child of fork() may find, if a thread of its parent was in a call for the
+ * pool.
+ */
 static void a_repair_counts_the_blocks_that_are_free(void **state)
 {
 	(void)state;
@@ -247,7 +252,7 @@ static void half_changed_lists_are_repaired(void **state)
 	for (int i = 0; i < COUNT; i += 2)
 		make(i);
 	expect_each_to_be_found();
-	/* the free places were found again */
+	/* the free slots were found again */
 	assert_int_equal(device_allocations(), allocations);
 	for (int i = 0; i < COUNT; i++)
 		put_away(i);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The calls without a port argument. The process's port can be opened anew, but not closed:
- * all tests have one device, and look at what was written since they began.
+ * The calls without a port argument. The process's port can be opened again, but not closed:
+ * all tests share one device, and look at the packets since their start.
  */
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
@@ -114,7 +114,7 @@ static void a_server_is_registered(void **state)
 	assert_int_equal(device_agent(madrpc_portid(), 4).methods[0], 1 << IB_MAD_METHOD_GET);
 }
 
-/* What an init that cannot succeed says; it ends the process. */
+/* The message of an init that cannot succeed; it ends the process. */
 static void fail_init(char *ca_name, char *said, size_t size, int *status)
 {
 	int classes[] = {IB_SMI_CLASS}, fds[2];
@@ -262,7 +262,7 @@ static void addresses_are_resolved_by_it(void **state)
 	assert_int_equal(found.lid, 5);
 }
 
-/* --- requests and answers ------------------------------------------------------- */
+/* --- requests and responses ----------------------------------------------------- */
 
 static void requests_go_by_it(void **state)
 {
@@ -307,7 +307,7 @@ static void requests_of_others_come_and_are_answered(void **state)
 	assert_null(mad_receive(NULL, 0));
 }
 
-/* --- saving an answer ----------------------------------------------------------- */
+/* --- saving a response ---------------------------------------------------------- */
 
 static void the_next_answer_is_saved_once(void **state)
 {
@@ -380,8 +380,10 @@ static void a_lock_keeps_safe_calls_out(void **state)
 
 	(void)state;
 	madrpc_lock();
-	/* calls that are not safe do not mind; a Set, unlike a Get, is not repeated when it is
-	 * slow */
+	/*
+	 * calls that are not safe do not use the lock; a Set, unlike a Get, is not
+	 * retransmitted early
+	 */
 	assert_non_null(smp_set(buf, &to, 0x11, 0, 0));
 	assert_int_equal(pthread_create(&thread, NULL, set_safely, NULL), 0);
 	nanosleep(&while_, NULL);
@@ -391,7 +393,7 @@ static void a_lock_keeps_safe_calls_out(void **state)
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	assert_true(done);
 	assert_int_equal(written(), 2);
-	/* one that is not locked may be unlocked */
+	/* a port that is not locked may be unlocked */
 	madrpc_unlock();
 	assert_non_null(safe_smp_set(buf, &to, 0x11, 0, 0));
 	madrpc_lock();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Threads that wait for messages of a port: who leads, who is woken, and by what. */
+/* Threads that wait for messages of a port: which one leads, and when it is woken. */
 
 #include "engine_fixture.h"
 
@@ -31,7 +31,7 @@ static int teardown(void **state)
 
 #define READER_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
-/* How often the descriptor of the reader was written. */
+/* The number of writes to the reader's descriptor. */
 static unsigned wakes(void)
 {
 	eventfd_t count = 0;
@@ -78,7 +78,7 @@ static void a_child_has_a_descriptor_of_its_own_and_no_alert(void **state)
 	reader_alert(reader);
 	reader_reset(reader);
 	assert_false(reader->alerted);
-	/* the old one is closed, so that its number is the first that is free */
+	/* the old one is closed, so that its number is the first free one */
 	assert_int_equal(reader->wake_fd, before);
 	assert_int_equal(wakes(), 0);
 }
@@ -94,7 +94,7 @@ static void an_alert_is_told_once(void **state)
 	assert_int_equal(wakes(), 0);
 }
 
-/* As if standard input had been closed. */
+/* The state of a process with a closed standard input. */
 static void the_descriptor_may_have_number_0(void **state)
 {
 	int64_t now = clock_us();
@@ -108,7 +108,7 @@ static void the_descriptor_may_have_number_0(void **state)
 	assert_int_equal(dup2(old, 0), 0);
 	reader->wake_fd = 0;
 	reader_alert(reader);
-	/* the alert ends the poll, so the time is not over */
+	/* the alert ends the poll before the timeout */
 	reader_wait(reader, &waiters[0], now + 50000, now);
 	assert_int_equal(reader->emptied, 0);
 	assert_false(reader->reading);
@@ -135,7 +135,7 @@ static void a_queue_is_read_as_soon_as_it_is_not_blocked(void **state)
 	assert_true(device_calls(DEVICE_POLL) > before);
 }
 
-/* Its response is read, and no more: the other request has none. */
+/* Its response is read, and nothing else: the other request has none. */
 static void a_blocking_call_reads_no_longer_than_until_its_response(void **state)
 {
 	struct mad_async *async = mad_async_create(port);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* What comes in: of any length, with any header, and more than anybody wants. */
+/* Received messages: of any length, with any header, and more than are expected. */
 
 #include "engine_fixture.h"
 
@@ -12,7 +12,7 @@
 
 static uint8_t data[IB_MAD_SIZE];
 
-/* Answers rightly, with a mark. */
+/* A correct response, with a mark. */
 static void answer_well(const struct device_packet *packet)
 {
 	const uint8_t mark[] = {GOOD_MARK};
@@ -32,7 +32,7 @@ static int set(void)
 
 /* --- lengths -------------------------------------------------------------------- */
 
-/* An answer of so many bytes; and a good one after it, for when it is none. */
+/* A response of so many bytes; then a correct one, in case the first is dropped. */
 static int answer_of_length(const struct device_packet *packet, void *arg)
 {
 	size_t length = *(size_t *)arg;
@@ -47,7 +47,7 @@ static int answer_of_length(const struct device_packet *packet, void *arg)
 	return 0;
 }
 
-/* Whether there are so many bytes of that value, and zeros up to size. */
+/* Whether there are so many bytes of this value, and zeros up to size. */
 static void expect_bytes(const uint8_t *bytes, uint8_t value, size_t count, size_t size)
 {
 	for (size_t i = 0; i < size; i++)
@@ -74,7 +74,7 @@ static void an_answer_may_have_any_length_from_a_header_up(void **state)
 			expect_bytes(answer, 0, 0, sizeof(answer));
 		else
 			expect_bytes(answer, PATTERN, length - IB_SA_DATA_OFFS, sizeof(answer));
-		/* of what has not come nothing is said */
+		/* missing bytes are not described */
 		assert_int_equal(rpc.recsz, 0);
 	}
 }
@@ -114,7 +114,7 @@ static void a_reply_has_the_data_that_came(void **state)
 		assert_int_equal(outcome.length, length);
 		assert_int_equal(outcome.data_size,
 				 length > IB_SA_DATA_OFFS ? length - IB_SA_DATA_OFFS : 0);
-		mad_async_process(async); /* the answer that comes too late */
+		mad_async_process(async); /* the response that is too late */
 	}
 	mad_async_destroy(async);
 }
@@ -126,7 +126,7 @@ static struct {
 	uint8_t bits;
 } flip;
 
-/* An answer with some of its header's bits flipped, and a good one after it. */
+/* A response with some bits of its header flipped, then a correct one. */
 static int answer_corrupted(const struct device_packet *packet, void *arg)
 {
 	uint8_t mad[IB_MAD_SIZE];
@@ -141,7 +141,7 @@ static int answer_corrupted(const struct device_packet *packet, void *arg)
 	return 0;
 }
 
-/* What tells whose answer it is, and that it is one. */
+/* The bytes that identify a response and its request. */
 static bool is_matched(unsigned byte, uint8_t bits)
 {
 	return byte == 1 || (byte >= 12 && byte <= 15) || (byte == 3 && bits & IB_MAD_RESPONSE);
@@ -153,7 +153,7 @@ static void expect_judged(unsigned byte, uint8_t bits)
 
 	flip.byte = byte;
 	flip.bits = bits;
-	/* after BUSY the request is sent again, until there is no time for a pause */
+	/* after BUSY the request is sent again, until no time is left for a pause */
 	mad_rpc_set_retries(port, 1);
 	mad_rpc_set_timeout(port, byte == 5 && bits & IB_MAD_STS_BUSY ? 50 : LONG_MS);
 	error = set();
@@ -179,11 +179,11 @@ static void every_bit_of_a_header_is_judged(void **state)
 	device_on_write(answer_corrupted, NULL);
 	for (unsigned byte = 0; byte < 36; byte++)
 		for (unsigned bit = 0; bit < 8; bit++)
-			if (byte != 5 || bit != 1) /* that redirects */
+			if (byte != 5 || bit != 1) /* the bit of a redirection */
 				expect_judged(byte, (uint8_t)(1 << bit));
 }
 
-/* A response that the kernel could not send, and a report of something else's time-out. */
+/* A response that the kernel could not send, and the timeout report of an unknown request. */
 static int report_strangely(const struct device_packet *packet, void *arg)
 {
 	struct ib_user_mad header = packet->header;
@@ -227,7 +227,7 @@ static void a_count_that_cannot_be_true_is_the_device_s_end(void **state)
 
 static struct {
 	size_t length;
-	unsigned steal_at; /* which read finds it gone */
+	unsigned steal_at; /* the number of the read that finds the message gone */
 } answer;
 
 static int answer_at_length(const struct device_packet *packet, void *arg)
@@ -279,7 +279,7 @@ static void answers_are_taken_up_to_the_port_s_limit(void **state)
 	expect_answer(1000);
 	assert_int_equal(ask_for(1001, &message), -EMSGSIZE);
 	assert_null(message.mad);
-	/* they are read away, and do not stand in the way */
+	/* they are read and dropped, and do not block the queue */
 	assert_int_equal(ask_for(MEBIBYTE - 64, &message), -EMSGSIZE);
 	assert_int_equal(ask_for(MEBIBYTE, &message), -EMSGSIZE);
 	assert_int_equal(ask_for(5 * MEBIBYTE, &message), -EMSGSIZE);
@@ -354,7 +354,7 @@ static void a_long_answer_that_another_process_has_read_is_waited_for_no_more(vo
 	answer.steal_at = 2;
 	mad_rpc_set_retries(port, 1);
 	rpc.timeout = 50;
-	/* here it comes after all; the port is as good as before */
+	/* here the message arrives after all; the port works as before */
 	assert_int_equal(mad_rpc_message(port, &rpc, &to, NULL, 0, &message), 0);
 	mad_message_free(&message);
 	answer.steal_at = 0;

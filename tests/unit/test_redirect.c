@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Redirection: by LID, by GID, in circles, to nowhere. */
+/* Redirection: by LID, by GID, in circles, to an unknown destination. */
 
 #include "engine_fixture.h"
 #include "slow_clock.h"
@@ -12,12 +12,12 @@ static const uint8_t target_gid[16] = {0xfe, 0x80, 0, 0, 0, 0, 0, 0, 9, 8, 7, 6,
 static uint8_t data[IB_PC_DATA_SZ];
 
 static struct {
-	int lid; /* where answers redirect to; 0: to the GID */
+	int lid; /* the LID that responses redirect to; 0: the GID */
 	unsigned redirections;
 	uint16_t path_status;
 	int path_lid;
 	bool no_path_answer;
-	unsigned questions; /* for a path */
+	unsigned questions; /* requests for a path */
 } plan;
 
 static int setup(void **state)
@@ -113,13 +113,13 @@ static void a_lid_is_followed(void **state)
 		assert_int_equal(to.qp, 1234);
 		assert_int_equal(to.qkey, 0x80015678);
 		assert_int_equal(to.sl, 6);
-		/* the request is as it was */
+		/* the request is unchanged */
 		assert_memory_equal(device_packet(2 * i)->mad, device_packet(2 * i + 1)->mad,
 				    256);
 	}
 }
 
-/* The status of a redirection has another meaning, or none, in an SMP. */
+/* In an SMP, the status of a redirection has another meaning, or none. */
 static void an_smp_is_not_redirected(void **state)
 {
 	ib_rpc_t rpc = {.mgtclass = IB_SMI_CLASS,
@@ -140,7 +140,7 @@ static void an_smp_is_not_redirected(void **state)
 	assert_int_equal(to.lid, 3);
 }
 
-/* From a port of another subnet, through a router, to one there. */
+/* From a port of another subnet, through a router, to a port there. */
 static void a_lid_is_followed_without_the_way_to_the_old_one(void **state)
 {
 	ib_rpc_t rpc = {.mgtclass = IB_PERFORMANCE_CLASS,
@@ -185,7 +185,7 @@ static int redirect_to_the_target(const struct device_packet *packet, void *arg)
 	return 0;
 }
 
-/* It is answered all the same. */
+/* The request has a response nevertheless. */
 static void a_redirection_is_no_loss(void **state)
 {
 	struct mad_async *async = mad_async_create(port);
@@ -235,7 +235,7 @@ static void a_gid_s_path_is_asked_of_the_administrator(void **state)
 				 mad_rpc_class_agent(port, IB_SA_CLASS));
 		assert_memory_equal(packet->mad + IB_SA_DATA_OFFS + 8, target_gid, 16);
 		assert_memory_equal(packet->mad + IB_SA_DATA_OFFS + 24, sgid, 16);
-		/* one path is asked for, and nothing else is said */
+		/* one path is requested, and no other component is set */
 		memcpy(record, packet->mad + IB_SA_DATA_OFFS, sizeof(record));
 		assert_int_equal(mad_get_field(record, 0, IB_SA_PR_NPATH_F), 1);
 		assert_memory_equal(packet->mad + 24, nothing, 24);
@@ -354,7 +354,7 @@ static void without_an_administrator_there_is_no_path(void **state)
 	mad_rpc_close_port(port);
 	port = mad_rpc_open_port(NULL, 0, classes, 1);
 	plan.redirections = 1;
-	assert_int_equal(ask(IB_MAD_METHOD_SET, &to), EHOSTUNREACH); /* no agent for that */
+	assert_int_equal(ask(IB_MAD_METHOD_SET, &to), EHOSTUNREACH); /* no such agent */
 	assert_int_equal(plan.questions, 0);
 }
 

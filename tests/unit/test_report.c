@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Messages: those at any level, those with errors shown, and their destination. */
+/* Messages: those of each level, those with show_errors, and their destination. */
 
 #include "mad_fixture.h"
 
@@ -214,7 +214,7 @@ static int time_out(const struct device_packet *packet, void *arg)
 	return 0;
 }
 
-/* The hook may use the port: no lock is held. */
+/* The hook may call functions of the port: no lock is held. */
 static void ask_again(enum umad_log_level level, const char *text, void *user)
 {
 	bool *asking = user;

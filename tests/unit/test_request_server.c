@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Servers on an engine: requests that are handed out, and what becomes of them. */
+/* Servers on an engine: the callback's requests, and the responses to them. */
 
 #define MANY 4
 #include "async_fixture.h"
@@ -15,7 +15,7 @@
 
 static struct mad_server *server;
 
-/* Requests that the callback has got. */
+/* Requests that the callback received. */
 static struct mad_request *held[HELD_MAX];
 static atomic_uint count;
 
@@ -25,7 +25,7 @@ static void hold(struct mad_server *from, struct mad_request *request, void *arg
 	(void)arg;
 	assert_true(count < HELD_MAX);
 	held[count] = request;
-	count++; /* a thread that sees this may read it */
+	count++; /* a thread that sees the new count may read the request */
 }
 
 static struct mad_server_options ping_options(void)
@@ -179,7 +179,7 @@ static void a_response_has_the_request_s_header_the_status_and_the_data(void **s
 	assert_int_equal(mad[15], 7);
 	assert_int_equal(mad[17], 0x42);
 	assert_memory_equal(mad + IB_VENDOR_RANGE2_DATA_OFFS, "hello", 6);
-	assert_int_equal(mad[255], 0); /* not the request's */
+	assert_int_equal(mad[255], 0); /* not the data of the request */
 	assert_int_equal(device_packet(0)->length, IB_MAD_SIZE);
 	assert_int_equal(be16toh(device_packet(0)->header.addr.lid), 9);
 	assert_int_equal(device_packet(0)->header.addr.sl, 4);
@@ -217,7 +217,7 @@ static void a_long_response_is_sent_by_rmpp(void **state)
 	assert_int_equal(packet->mad[25], IB_RMPP_TYPE_DATA);
 	assert_int_equal(packet->mad[26] & 7, IB_RMPP_FLAG_ACTIVE);
 	assert_memory_equal(packet->mad + IB_VENDOR_RANGE2_DATA_OFFS, data, sizeof(data));
-	/* a segment that is lost is sent again, and no response is waited for */
+	/* a lost segment is retransmitted, and no response is expected */
 	assert_true(packet->header.retries > 0);
 	assert_int_equal(packet->header.timeout_ms, 0);
 }
@@ -364,7 +364,7 @@ static void requests_beyond_the_limit_get_busy(void **state)
 		mad_request_drop(held[i]);
 }
 
-/* BUSY would confirm a report, and a Send has no response. */
+/* BUSY would confirm a report; a Send has no response. */
 static void sends_and_reports_beyond_the_limit_are_dropped(void **state)
 {
 	struct mad_server_options options = ping_options();
@@ -385,7 +385,7 @@ static void sends_and_reports_beyond_the_limit_are_dropped(void **state)
 	mad_request_drop(held[0]);
 }
 
-/* Nobody processes the engine: another engine's thread reads. */
+/* No thread processes the engine: another engine's thread reads. */
 static void a_storm_takes_a_bounded_amount_of_memory(void **state)
 {
 	struct mad_async *other = mad_async_create(port);
@@ -460,7 +460,7 @@ static void malformed_messages_and_lack_of_memory_are_counted(void **state)
 	assert_int_equal(mad_request_respond(held[0], 0, "x", 1), 0);
 }
 
-/* --- several, and their end ------------------------------------------------------- */
+/* --- several servers, and stopping them ------------------------------------------- */
 
 static void servers_of_one_engine_get_their_own_requests(void **state)
 {
@@ -547,7 +547,7 @@ static void a_server_that_cannot_be_started_says_why(void **state)
 	options.oui = 0x1234567;
 	assert_int_equal(mad_server_start(async, &options, hold, NULL, &none), -EINVAL);
 	options.oui = 0x123456;
-	options.data_offset = 39; /* the OUI's */
+	options.data_offset = 39; /* the OUI is there */
 	assert_int_equal(mad_server_start(async, &options, hold, NULL, &none), -EINVAL);
 	options.data_offset = 193;
 	assert_int_equal(mad_server_start(async, &options, hold, NULL, &none), -EINVAL);
@@ -571,7 +571,7 @@ static void a_server_that_cannot_be_started_says_why(void **state)
 	assert_int_equal(mad_server_start(async, &options, hold, NULL, &none), 0);
 	options.mgmt_class = IB_DEVICE_MGMT_CLASS;
 	options.rmpp_version = 1;
-	options.data_offset = 35; /* the RMPP header's */
+	options.data_offset = 35; /* the RMPP header is there */
 	assert_int_equal(mad_server_start(async, &options, hold, NULL, &none), -EINVAL);
 	options.data_offset = 0;
 	device_remove();
@@ -808,7 +808,7 @@ static void destroying_an_engine_ends_the_run_of_its_servers(void **state)
 	come(ping_request(1));
 	while (!count)
 		sleep_ms(1);
-	sleep_ms(20); /* it waits for messages, most likely */
+	sleep_ms(20); /* probably it waits for messages */
 	mad_async_destroy(async);
 	async = NULL;
 	pthread_join(runner, &result);
@@ -827,7 +827,7 @@ static void the_run_of_another_thread_ends_with_the_last_server(void **state)
 	come(ping_request(1));
 	while (!count)
 		sleep_ms(1);
-	sleep_ms(20); /* it waits for messages, most likely */
+	sleep_ms(20); /* probably it waits for messages */
 	mad_server_stop(server);
 	pthread_join(runner, &result);
 	assert_int_equal((intptr_t)result, 1);

@@ -2,7 +2,7 @@
 
 #include "mad_fixture.h"
 
-/* The port's own attributes, and the path to another. */
+/* The port's own attributes, and the path to another port. */
 static uint8_t port_info[IB_SMP_DATA_SIZE], node_info[IB_SMP_DATA_SIZE], path[IB_SA_DATA_SIZE];
 
 #define PORT_INFO "0:01810101 17:15 32:ffffffff"
@@ -77,7 +77,7 @@ static void the_time_to_find_it_can_be_given(void **state)
 	assert_int_equal(errno, ETIMEDOUT);
 }
 
-/* --- oneself -------------------------------------------------------------------- */
+/* --- the own port --------------------------------------------------------------- */
 
 static void one_s_own_address_is_what_the_port_says(void **state)
 {
@@ -95,7 +95,7 @@ static void one_s_own_address_is_what_the_port_says(void **state)
 	expect_mad(1, PORT_INFO);
 	assert_int_equal(self.lid, 0x21);
 	assert_int_equal(self.sl, 5);
-	/* the rest is the caller's */
+	/* the library does not change the rest */
 	assert_int_equal(self.qp, 0x33333333);
 	assert_int_equal(portnum, 2);
 	assert_memory_equal(gid, own, sizeof(own));
@@ -140,7 +140,7 @@ static void a_gid_is_looked_up_at_the_subnet_manager(void **state)
 	expect_mad(1, "0:01030201 17:35 55:0c 64:" OTHER OTHER);
 	expect_address(1, 1, 0x80010000, 0x42, 5);
 	assert_int_equal(to.lid, 0x77);
-	/* and nothing else */
+	/* and nothing else is set */
 	assert_int_equal(to.sl, 0x22);
 	assert_int_equal(to.gid[0], 0x22);
 }
@@ -360,7 +360,7 @@ static void what_is_no_address_is_refused(void **state)
 		assert_int_equal(errno, EINVAL);
 	}
 	assert_int_equal(device_written(), 0);
-	/* here the route is what is bad */
+	/* here the route is invalid */
 	assert_int_equal(resolve(IB_DEST_DRSLID, "2,"), -1);
 	assert_int_equal(errno, EINVAL);
 	assert_int_equal(resolve(IB_DEST_DRSLID, "2,x"), -1);

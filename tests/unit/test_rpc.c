@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Blocking requests: what is sent, when again, and which answer is taken. */
+/*
+ * Blocking requests: what is sent, when it is retransmitted, and which response completes it.
+ */
 
 #include "engine_fixture.h"
 
@@ -20,7 +22,7 @@ static int setup(void **state)
 
 #define RPC_TEST(name) cmocka_unit_test_setup_teardown(name, setup, port_teardown)
 
-/* Asks the LID that the data begins with; 0 or the errno. */
+/* Sends a request to the LID that the data begins with; returns 0 or the errno. */
 static int ask(ib_rpc_t *rpc, int lid)
 {
 	ib_portid_t to = to_lid(lid);
@@ -59,7 +61,7 @@ static void expect_another_id(unsigned a, unsigned b)
 	assert_memory_not_equal(device_packet(a)->mad + 12, device_packet(b)->mad + 12, 4);
 }
 
-/* --- the least ------------------------------------------------------------------ */
+/* --- the basics ----------------------------------------------------------------- */
 
 static void a_request_writes_polls_and_reads_once_and_allocates_nothing(void **state)
 {
@@ -67,7 +69,7 @@ static void a_request_writes_polls_and_reads_once_and_allocates_nothing(void **s
 
 	(void)state;
 	device_on_write(echo, NULL);
-	/* what is known of a destination has an allocation of its own */
+	/* the entry of a destination is a separate allocation */
 	assert_int_equal(get(8), 0);
 	assert_int_equal(set(8), 0);
 	for (int i = 0; i < 3; i++) {
@@ -184,9 +186,12 @@ static void what_makes_no_sense_is_refused_and_not_sent(void **state)
 	assert_int_equal(device_written(), 0);
 }
 
-/* --- which answer is one -------------------------------------------------------- */
+/* --- which message is the response ---------------------------------------------- */
 
-/* Answers that are none: of another transaction, another class, and a request. */
+/*
+ * Messages that are no response to the request: of another transaction, another class, and a
+ * request.
+ */
 static int answer_wrongly_first(const struct device_packet *packet, void *arg)
 {
 	uint8_t mad[IB_MAD_SIZE];
@@ -248,7 +253,7 @@ static int echo_after_the_first(const struct device_packet *packet, void *arg)
 	return device_written() > 1 ? echo(packet, arg) : 0;
 }
 
-/* The kernel refuses an id that it still waits for. */
+/* The kernel rejects an ID for which it still waits. */
 static void an_id_is_given_again_while_an_answer_to_it_is_overdue(void **state)
 {
 	ib_rpc_t rpc = get_request();
@@ -262,7 +267,7 @@ static void an_id_is_given_again_while_an_answer_to_it_is_overdue(void **state)
 	assert_int_equal(ask(&rpc, 4), 0);
 }
 
-/* A late answer to the first request, as the second is written. */
+/* A late response to the first request, while the second is written. */
 static int answer_the_first_late(const struct device_packet *packet, void *arg)
 {
 	(void)packet;
@@ -329,7 +334,10 @@ static bool nothing_is_expected(void)
 	return none;
 }
 
-/* An answer to somebody else, of the first sending's id, which the kernel then refuses. */
+/*
+ * A response to another request, with the ID of the first transmission, which the kernel then
+ * rejects.
+ */
 static int answer_and_refuse(const struct device_packet *packet, void *arg)
 {
 	const uint8_t strange = 0x99;
@@ -388,7 +396,7 @@ static void what_comes_for_a_refused_long_request_is_not_its_answer(void **state
 	pthread_join(leader, NULL);
 }
 
-/* --- time-outs ------------------------------------------------------------------ */
+/* --- timeouts ------------------------------------------------------------------- */
 
 static int answer_the_first_at_the_third(const struct device_packet *packet, void *arg)
 {
@@ -416,7 +424,7 @@ static void an_overdue_request_is_sent_again_with_a_new_id_and_any_answer_will_d
 	}
 }
 
-/* As the kernel does: when the packet's own time is over, and a little later. */
+/* As in the kernel: after the packet's own timeout, and a little later. */
 static int time_out_like_the_kernel(const struct device_packet *packet, void *arg)
 {
 	(void)arg;
@@ -442,7 +450,7 @@ static void a_request_keeps_its_id_in_every_attempt(void **state)
 	}
 }
 
-/* The second attempt begins, and the first one is answered. */
+/* The second attempt begins, and the first one has a response. */
 static int answer_the_first_attempt_late(const struct device_packet *packet, void *arg)
 {
 	unsigned first = *(unsigned *)arg;
@@ -470,7 +478,7 @@ static void a_late_response_to_an_attempt_is_one_to_the_next_attempt(void **stat
 	}
 }
 
-/* The next request with that id would be handed the response to the second attempt. */
+/* The next request with this ID would get the response to the second attempt. */
 static void an_id_that_may_be_answered_again_is_not_the_next_request_s(void **state)
 {
 	ib_rpc_t rpcs[] = {get_request(), set_request()};
@@ -494,7 +502,7 @@ static void an_id_that_may_be_answered_again_is_not_the_next_request_s(void **st
 	}
 }
 
-/* Within an attempt: the kernel does not take an id that it holds. */
+/* Within an attempt: the kernel rejects an ID that it holds. */
 static void a_get_s_first_sending_has_all_of_its_attempt(void **state)
 {
 	unsigned answered = 0;
@@ -507,7 +515,7 @@ static void a_get_s_first_sending_has_all_of_its_attempt(void **state)
 	rpc.timeout = 20000;
 	assert_int_equal(ask(&rpc, 5), 0);
 	assert_int_equal(device_packet(0)->header.timeout_ms, 20000);
-	/* the others do not occupy the kernel that long */
+	/* the kernel holds the others for a shorter time */
 	assert_in_range(device_packet(1)->header.timeout_ms, 1, 1000);
 	expect_another_id(0, 1);
 	expect_another_id(1, 2);
@@ -581,7 +589,7 @@ static void a_get_has_the_time_of_all_its_attempts(void **state)
 	assert_int_equal(ask(&rpc, 5), ETIMEDOUT);
 	assert_true(now_ms() - start >= 300);
 	assert_in_range(device_written(), 1, 7); /* after 4, 8, 16, ... ms */
-	/* the kernel waits no longer than we do */
+	/* the kernel waits no longer than the library */
 	for (unsigned i = 0; i < device_written(); i++)
 		assert_in_range(device_packet(i)->header.timeout_ms, 1, 300);
 }
@@ -606,10 +614,7 @@ static int echo_late(const struct device_packet *packet, void *arg)
 	return echo(packet, arg);
 }
 
-/*
- * One attempt is sent once, and may take all of its time, however quick the answers before
- * were.
- */
+/* One attempt is sent once, and may take all of its time, even after fast responses. */
 static void the_only_attempt_is_sent_once_and_its_answer_may_take_its_time(void **state)
 {
 	ib_rpc_t rpc = get_request();
@@ -653,7 +658,7 @@ static void the_first_sending_s_answer_is_taken_after_many_more(void **state)
 	first = device_written();
 	device_on_write(answer_the_first_at_the_fifth, &first);
 	mad_rpc_set_retries(port, 4);
-	/* links that lose many: the interval does not grow */
+	/* links lose many packets: the interval does not grow */
 	port->core.transactions.losses_in_a_row = 9;
 	assert_int_equal(get(5), 0);
 	assert_true(device_written() >= first + 5);
@@ -712,7 +717,9 @@ static void who_is_busy_is_asked_again_after_a_pause(void **state)
 	assert_int_equal(get(5), 0);
 	assert_true(device_written() >= 3);
 	assert_true(now_ms() - start >= 30);
-	/* the kernel holds an id no longer that was answered; on a slow machine it is overdue
+	/*
+	 * the kernel no longer holds an ID with a response; on a slow machine the request is
+	 * late
 	 */
 	if (device_written() == 3) {
 		expect_same_id(0, 1);
@@ -736,7 +743,7 @@ static void who_stays_busy_says_so_in_the_end(void **state)
 	assert_true(now_ms() - start >= 1000);
 }
 
-/* BUSY says that nothing was done. */
+/* BUSY means that the node has done nothing. */
 static void a_set_is_repeated_after_busy(void **state)
 {
 	uint16_t busy = IB_MAD_STS_BUSY;
@@ -787,12 +794,12 @@ static void signals_neither_shorten_nor_lengthen_the_time(void **state)
 		took = now_ms() - start;
 		assert_true(took >= 300 && took < 300 + 5000);
 	}
-	/* The handler stays: a last signal may still be on its way. */
+	/* The handler stays: a last signal may arrive late. */
 	setitimer(ITIMER_REAL, &never, NULL);
 	assert_true(signals > 10);
 }
 
-/* Answers the first packet when the second one cannot be written. */
+/* Responds to the first packet when the write of the second one fails. */
 static int answer_the_first_and_fail(const struct device_packet *packet, void *arg)
 {
 	(void)packet;
@@ -838,7 +845,7 @@ static void what_the_kernel_refuses_to_send_fails_with_its_errno(void **state)
 	device_fail(DEVICE_WRITE, 1, ENOMEM);
 	assert_int_equal(get(5), ENOMEM);
 	device_fail(DEVICE_WRITE, 1, EIO);
-	assert_int_equal(set(5), EIO); /* the device is still there */
+	assert_int_equal(set(5), EIO); /* the device still exists */
 	assert_int_equal(get(5), 0);
 }
 
@@ -878,7 +885,7 @@ static void a_device_that_has_gone_cannot_be_written_to(void **state)
 	assert_int_equal(get(5), ENODEV);
 }
 
-/* --- RMPP, and answers of any size ---------------------------------------------- */
+/* --- RMPP, and responses of any size -------------------------------------------- */
 
 static int answer_with_records(const struct device_packet *packet, void *arg)
 {
@@ -920,7 +927,7 @@ static void a_long_answer_comes_with_its_rmpp_header(void **state)
 	assert_int_equal(rpc.recsz, 14);
 	assert_int_equal(records[700 - IB_SA_DATA_OFFS - 1], 0x77);
 	assert_int_equal(records[700 - IB_SA_DATA_OFFS], 0);
-	/* the request was one MAD, however long the buffer */
+	/* the request was one MAD, whatever the size of the buffer */
 	assert_int_equal(device_packet(0)->length, IB_MAD_SIZE);
 }
 
@@ -961,7 +968,7 @@ static void a_message_of_any_size_goes_and_comes(void **state)
 		assert_int_equal(message.status, 0);
 		assert_memory_equal(message.mad + IB_SA_DATA_OFFS, payload, sizes[i]);
 		assert_int_equal(device_packet(i)->length, length);
-		/* the kernel wants RMPP active in what it is to cut into segments */
+		/* the kernel requires the RMPP active flag in a message that it segments */
 		assert_int_equal(device_packet(i)->mad[26] & 1, length > IB_MAD_SIZE);
 		mad_message_free(&message);
 		assert_null(message.mad);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Round trip times, and the time-out that they give. */
+/* Round trip times, and the timeout computed from them. */
 
 #include "engine/rtt.h"
 
@@ -29,7 +29,7 @@ static void the_first_sample_counts_three_times(void **state)
 	assert_int_equal(rtt_timeout(&rtt), 30000); /* RFC 6298: SRTT + 4 * RTTVAR */
 }
 
-/* SRTT takes an eighth of the difference, RTTVAR a quarter of its own. */
+/* SRTT changes by an eighth of the difference, RTTVAR by a quarter of its own difference. */
 static void each_later_sample_counts_as_rfc_6298_says(void **state)
 {
 	static const struct {
@@ -93,7 +93,7 @@ static void no_sample_makes_it_overflow(void **state)
 	(void)state;
 	for (int i = 0; i < 1000; i++) {
 		rtt_sample(&rtt, samples[i % 8]);
-		/* ten seconds are the longest that counts */
+		/* longer times count as ten seconds */
 		assert_in_range(rtt_timeout(&rtt), FLOOR, 5 * 10000000);
 	}
 	for (int i = 0; i < 1000; i++)

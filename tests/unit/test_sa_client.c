@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Requests to the SA, blocking and on an engine. The SA is at one LID at a time. */
+/* Requests to the SA, blocking and on an engine. The SA has one LID at a time. */
 
 #include "mad_fixture.h"
 
@@ -12,7 +12,7 @@
 int64_t __real_clock_us(void);
 int64_t __wrap_clock_us(void);
 
-/* What the clock is ahead by. */
+/* The offset of the clock. */
 static int64_t clock_ahead;
 
 int64_t __wrap_clock_us(void)
@@ -27,16 +27,16 @@ int64_t __wrap_clock_us(void)
 
 /* The subnet. */
 static struct {
-	unsigned lid;                  /* where the SA is */
-	unsigned told;                 /* which LID the PortInfo tells */
-	bool shifts;                   /* the PortInfo tells another LID each time */
+	unsigned lid;                  /* the LID of the SA */
+	unsigned told;                 /* the SA's LID in the PortInfo */
+	bool shifts;                   /* the PortInfo has another LID each time */
 	bool kernel_refuses;           /* nodes without SA respond with STATUS_UNSUP */
-	bool port_info_silent;         /* PortInfos are not responded to */
+	bool port_info_silent;         /* PortInfo has no response */
 	bool foreign;                  /* responses have the TID of another request */
 	uint16_t status;               /* of the SA's responses */
 	size_t records;                /* of a table */
 	unsigned offset;               /* AttributeOffset */
-	unsigned port_infos, requests; /* what came */
+	unsigned port_infos, requests; /* the received requests */
 } subnet;
 
 static void answer_port_info(const struct device_packet *packet)
@@ -225,7 +225,7 @@ static void many_gids_are_sent_by_rmpp_and_paths_come_back(void **state)
 	assert_int_equal(packet->mad[25], IB_RMPP_TYPE_DATA);
 	assert_int_equal(packet->mad[26] & 7, IB_RMPP_FLAG_ACTIVE);
 	query.record_size = sizeof(record);
-	/* other methods have one MAD */
+	/* requests with other methods have one MAD */
 	assert_int_equal(mad_sa_get_table(fixture.port, &query, &table), -EINVAL);
 	assert_int_equal(mad_sa_set(fixture.port, &query, NULL, 0), -EINVAL);
 }
@@ -277,7 +277,7 @@ static void a_request_follows_the_sa_to_another_lid(void **state)
 	subnet.lid = subnet.told = 0x43;
 	assert_int_equal(get(), 0);
 	before = subnet.port_infos;
-	/* a kernel may say that the class is not served at the old LID */
+	/* a kernel may respond that no agent serves the class at the old LID */
 	subnet.lid = subnet.told = 0x44;
 	subnet.kernel_refuses = true;
 	mad_rpc_set_timeout(fixture.port, 60000);
@@ -719,7 +719,7 @@ static void requests_that_wait_for_the_address_are_cancelled_with_all_others(voi
 	assert_int_equal(mad_async_cancel_all(async), 10);
 	assert_int_equal(mad_async_cancel_all(async), 0);
 	assert_int_equal(mad_sa_cancel(async, ids[3]), -ENOENT);
-	submit(10, 12, IB_MAD_METHOD_GET, &nodes, ids); /* later ones are not */
+	submit(10, 12, IB_MAD_METHOD_GET, &nodes, ids); /* later requests are not */
 	mad_async_run(async);
 	expect(0, 10, -ECANCELED);
 	expect(10, 12, 0);
@@ -872,7 +872,7 @@ static void requests_of_an_engine_follow_the_sa(void **state)
 	assert_int_equal(subnet.requests, 4);
 }
 
-/* Each request that is sent to the former LID may time out for itself. */
+/* Each request that was sent to the old LID may time out separately. */
 static void requests_are_not_sent_to_a_former_address(void **state)
 {
 	(void)state;
@@ -928,7 +928,7 @@ static void wrong_arguments_are_refused(void **state)
 	assert_int_equal(device_written(), 0);
 }
 
-/* Each allocation fails in turn: an error, or the callback once, and nothing leaks. */
+/* Each allocation fails in turn: the result is an error or one callback, and no leak. */
 static void without_memory_nothing_is_lost(void **state)
 {
 	static uint8_t record[24 + 20 * 16];

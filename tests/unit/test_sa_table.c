@@ -7,11 +7,11 @@
 
 #define SA_LID 0x42
 
-/* How the SA answers a GetTable. */
+/* The SA's response to a GetTable. */
 static struct {
 	uint16_t status;
 	unsigned attribute_offset;
-	size_t data_size, message_size; /* 0: what the data needs */
+	size_t data_size, message_size; /* 0: computed from the data */
 	uint8_t rmpp_type, rmpp_flags;
 } sa;
 
@@ -173,7 +173,7 @@ static void a_table_may_be_empty(void **state)
 		assert_null(mad_sa_table_record(table, 0));
 		mad_sa_table_free(table);
 	}
-	/* or be said to be so */
+	/* or the status may say that there are no records */
 	sa.status = 0x0300;
 	assert_int_equal(mad_sa_get_table(fixture.port, &query, &table), 0);
 	assert_int_equal(mad_sa_table_count(table), 0);
@@ -408,7 +408,7 @@ static void one_record_comes_by_get(void **state)
 	assert_int_equal(query.status, 0x0300);
 }
 
-/* --- the usual questions -------------------------------------------------------- */
+/* --- frequent queries ----------------------------------------------------------- */
 
 static const ibmad_gid_t one = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
 static const ibmad_gid_t two = {0xff, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0xee};
@@ -416,7 +416,10 @@ static const ibmad_gid_t two = {0xff, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14
 #define ONE "0102030405060708090a0b0c0d0e0f10"
 #define TWO "ff02030405060708090a0b0c0d0e0fee"
 
-/* Of a question of the usual ones, its last MAD (the subnet manager is looked up first). */
+/*
+ * Sends one of the frequent queries, and returns its last MAD (the query reads the SA's LID
+ * first).
+ */
 static void expect_question(int err, struct mad_sa_table *table, size_t size, const char *mad)
 {
 	assert_int_equal(err, 0);

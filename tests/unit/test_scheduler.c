@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Which request is sent next: windows and limits are fixed, and the order of packets is seen.
+/*
+ * Which request is sent next: windows and limits are fixed, and the tests check the order of
+ * packets.
  */
 
 #define MANY 200
@@ -12,7 +14,7 @@
 #include <pthread.h>
 #include <sys/wait.h>
 
-/* One request a turn, so that the order shows whose turn it is. */
+/* One request in each turn, so that the order shows the turns. */
 static struct mad_async *make_engine(void)
 {
 	struct mad_async *engine = mad_async_create(port);
@@ -46,7 +48,7 @@ static int lid_of(unsigned n)
 	return be16toh(device_packet(n)->header.addr.lid);
 }
 
-/* Answers the n-th packet, and has that seen. */
+/* Responds to the n-th packet, and processes the response. */
 static void answer(unsigned n)
 {
 	device_answer(device_packet(n), 0, 0, NULL, 0);
@@ -61,7 +63,7 @@ static void fill_window(void)
 	assert_int_equal(device_written(), 1);
 }
 
-/* Opens windows so that those who process send, not the call that opens them. */
+/* Opens windows so that the threads that process send, not the call that opens them. */
 static void open_windows(unsigned requests)
 {
 	int cancel_state = port_enter(port);
@@ -85,7 +87,7 @@ static void flows_of_a_window_take_turns(void **state)
 		answer(i);
 		assert_int_equal(device_written(), i + 2);
 		assert_int_equal(device_packet(i + 1)->mad[1], classes[i % 3]);
-		/* each in its order */
+		/* each in its own order */
 		assert_int_equal(lid_of(i + 1), 1 + i / 3 + i % 3 * 10);
 	}
 }
@@ -131,7 +133,7 @@ static void a_blocking_call_waits_for_one_request_of_an_engine(void **state)
 	expect_all(50, 0);
 }
 
-/* The engine's requests have the window, and no thread serves the engine. */
+/* The engine's requests fill the window, and no thread processes the engine. */
 static void a_blocking_call_needs_no_thread_of_the_engine(void **state)
 {
 	ib_rpc_t rpc = set_request();
@@ -167,7 +169,7 @@ static void both_windows_are_sent_in_turn(void **state)
 		assert_int_equal(mad_async_process(async), 0);
 		for (unsigned i = before; i < device_written(); i++)
 			smps += device_packet(i)->mad[1] == IB_SMI_CLASS;
-		/* SMPs are fewer by the first one */
+		/* the first one counts as an SMP */
 		assert_true(device_written() - before >= BATCH - 1);
 		assert_in_range(smps, round & 1 ? 0 : BATCH - 1, round & 1 ? 1 : BATCH);
 	}
@@ -200,7 +202,9 @@ static void lanes_of_a_destination_take_turns(void **state)
 	mad_async_destroy(other);
 }
 
-/* Two in flight, so many are queued for LID 1, and so many others were not looked at yet. */
+/*
+ * Two are in flight, so many are queued for LID 1, and so many others were not scheduled yet.
+ */
 static void park_behind_lid_1(unsigned count)
 {
 	mad_port_set_destination_limit(port, 1);
@@ -212,7 +216,7 @@ static void park_behind_lid_1(unsigned count)
 	assert_int_equal(device_written(), 2);
 }
 
-/* The two that were written have their responses, and then so many are complete. */
+/* The two that were written have their responses; then so many are complete. */
 static void complete_parked(int count)
 {
 	device_on_write(echo, NULL);
@@ -243,7 +247,7 @@ static void a_slow_node_delays_others_by_one_request_at_a_time(void **state)
 {
 	(void)state;
 	park_behind_lid_1(20);
-	/* the node of packet 0 does not answer */
+	/* the node of packet 0 does not respond */
 	for (unsigned i = 1; i < 21; i++)
 		answer(i);
 	assert_int_equal(device_written(), 22);
@@ -261,7 +265,7 @@ static void a_limit_that_falls_holds_for_those_that_are_not_sent_yet(void **stat
 	mad_port_set_window(port, MAD_WINDOW_GMP, 100);
 	/* two more to LID 1, and all others */
 	assert_int_equal(device_written(), 2 + 2 + 20);
-	/* the order of the requests to LID 1 is as it was */
+	/* the order of the requests to LID 1 is unchanged */
 	for (unsigned i = 0, next = 0; i < 42; i++) {
 		answer(i);
 		if (lid_of(i) == 1)
@@ -294,12 +298,12 @@ static void a_late_request_leaves_its_place_to_another_one(void **state)
 		sleep_ms(1);
 		mad_async_process(async);
 	}
-	/* the first one is not complete, nor was it sent again */
+	/* the first one is neither complete nor retransmitted */
 	assert_int_equal(stats_of(async).in_flight, 2);
 	assert_int_equal(stats_of(async).retried, 0);
 }
 
-/* A place is free when it is looked at, and the other one was not sent since it was queued. */
+/* Its destination has a free place, and the other one was not sent since it was queued. */
 static void a_request_waits_for_one_to_its_node_that_was_resumed(void **state)
 {
 	(void)state;
@@ -349,7 +353,7 @@ static void a_node_that_says_busy_gets_fewer_requests_at_once(void **state)
 	assert_int_equal(limit_of_the_node(), 7);
 }
 
-/* Loses the first packet of a request; returns the node's limit, which was 8, afterwards. */
+/* Loses the first packet of a request; returns the node's limit afterwards, which was 8. */
 static unsigned limit_after_a_loss(void)
 {
 	overdue_after(QUICK);
@@ -372,7 +376,7 @@ static void a_node_at_which_a_request_was_lost_gets_fewer_at_once(void **state)
 static void a_loss_tells_nothing_of_a_node_while_links_lose_packets(void **state)
 {
 	(void)state;
-	/* the response has the share of losses reckoned anew */
+	/* after the response the share of losses is computed again */
 	port->core.windows[MAD_WINDOW_SMP].losses.lost = 100;
 	port->core.windows[MAD_WINDOW_SMP].losses.responses = 1000;
 	port->core.transactions.losses_in_a_row = 3;
@@ -405,7 +409,7 @@ static void a_retransmission_waits_for_the_window(void **state)
 	submit(async, get_request(), 1, &outcomes[0], NULL);
 	submit(async, get_request(), 2, &outcomes[1], NULL);
 	mad_port_set_window(port, MAD_WINDOW_SMP, 1);
-	/* both are late, but there is room for one of them */
+	/* both are late, but the window has one free place */
 	while (stats_of(async).retried < 2) {
 		sleep_ms(1);
 		mad_async_process(async);
@@ -414,7 +418,7 @@ static void a_retransmission_waits_for_the_window(void **state)
 	}
 }
 
-/* Nothing is sent any more. */
+/* No more packets are sent. */
 static void close_windows(void)
 {
 	int cancel_state = port_enter(port);
@@ -546,9 +550,9 @@ static void a_count_of_places_does_not_overflow(void **state)
 	device_answer(device_packet(2), 0, 0, NULL, 0);
 }
 
-/* --- the end -------------------------------------------------------------------- */
+/* --- destroying the engine ------------------------------------------------------ */
 
-/* In flight, resumed, not looked at yet, and queued for a destination. */
+/* In flight, resumed, not scheduled yet, and queued for a destination. */
 static void queue_everywhere(void)
 {
 	park_behind_lid_1(20);
@@ -566,7 +570,7 @@ static void a_device_that_goes_completes_what_is_queued_anywhere(void **state)
 	expect_all(42, -ENODEV);
 }
 
-/* No transmission is in flight, but it has a timer. */
+/* No transmission is in flight, but the request has a timer. */
 static void a_device_that_goes_completes_what_pauses_after_busy(void **state)
 {
 	(void)state;

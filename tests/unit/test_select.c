@@ -30,7 +30,7 @@ static void port_is(const char *ca_name, int portnum, const char *state, const c
 #define POLLING     "1: DOWN", "2: Polling"
 #define DISABLED    "1: DOWN", "3: Disabled"
 
-/* Asserts what is chosen: a name and a port, or an errno. */
+/* Asserts the choice: a name and a port, or an errno. */
 static void chooses_for(const char *ca_name, int portnum, bool smi_only, const char *wanted_ca,
 			int wanted)
 {
@@ -111,7 +111,7 @@ static void an_ethernet_port_counts_only_as_not_disabled(void **state)
 	chooses("rxe0", 0, "rxe0", 2);
 	fake_remove("/sys/class/infiniband/rxe0/ports/2");
 	chooses("rxe0", 0, "rxe0", 1);
-	/* a linked Ethernet port is no better than a polling InfiniBand one before it */
+	/* a linked Ethernet port has no priority over a polling InfiniBand port before it */
 	set("rxe0", 1, "state", "2: INIT");
 	chooses(NULL, 0, "rxe0", 1);
 }
@@ -222,7 +222,7 @@ static void what_cannot_be_read_is_not_chosen(void **state)
 	port_is("mlx5_0", 1, POLLING);
 	fake_remove("/sys/class/infiniband/mlx5_0/ports/1/cap_mask");
 	chooses_for("mlx5_0", 0, true, NULL, -ENODEV);
-	/* more ports than a device can have: which it has is not known */
+	/* more ports than a device can have: the set of ports is unknown */
 	fake_dir("/sys/class/infiniband/mlx5_0/ports/12");
 	chooses("mlx5_0", 0, NULL, -ENODEV);
 }
@@ -243,8 +243,7 @@ static void names_that_cannot_be_devices_are_no_device(void **state)
 	fake_umad(0, "mlx5_0", 1);
 	for (i = 0; i < sizeof(names) / sizeof(*names); i++)
 		assert_int_equal(umad_open_port(names[i], 1), -ENODEV);
-	/* nothing but the ABI version was looked at: an opening that fails, then open, read,
-	 * close */
+	/* only the ABI version was read: a failed open, then open, read, close */
 	assert_int_equal(fake_calls(), i + 3 * i);
 }
 
@@ -301,7 +300,7 @@ static int have_port(const char *ca_name, int portnum, const char *state, const 
 	return owner_count++;
 }
 
-/* What a call opened: the index of the umad device, or what it returned and set errno to. */
+/* The port that a call opened: the index of the umad device, or the result and errno. */
 static int opened_by(int (*open_port)(const char *, int), const char *ca_name, int portnum)
 {
 	int i, found = -1, fd;
@@ -325,7 +324,7 @@ static int opened_by(int (*open_port)(const char *, int), const char *ca_name, i
 	return found;
 }
 
-/* Asserts what opening, and asking, for a name and a port chooses: an index or an errno. */
+/* Asserts which port a name and a port number open or get: an index or an errno. */
 static void opens(const char *ca_name, int portnum, int wanted)
 {
 	umad_port_t port;
@@ -567,7 +566,7 @@ static void names_are_taken_in_the_order_of_their_bytes(void **state)
 	chooses(NULL, 0, "mlx5_10", 1);
 }
 
-/* A device of which no more is there than the choice of a port needs. */
+/* A device with only the files that the choice of a port needs. */
 static void slim_ca(const char *ca_name, const char *state, const char *phys)
 {
 	char path[128];
@@ -635,7 +634,7 @@ static void every_call_may_fail_and_the_next_best_is_chosen(void **state)
 	fake_fail_call(0, 0);
 	assert_int_equal(ret, 0);
 	assert_string_equal(choice.ca_name, "mlx5_0");
-	/* the list; type, ports, state, capability mask and link layer of the first */
+	/* the list; type, ports, state, capability mask and link layer of the first device */
 	assert_int_equal(n, 1 + 9 + 1);
 }
 
@@ -703,7 +702,7 @@ static void a_device_alone_needs_a_usable_port_only_when_it_is_not_named(void **
 	fake_fail_malloc(0);
 }
 
-/* The machine begins without ports, and so does the list of them. */
+/* The machine begins without ports, and the list is empty. */
 static int setup(void **state)
 {
 	owner_count = 0;

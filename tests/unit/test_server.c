@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Requests of others: they come in, are kept, received, answered; and those sent without
- * waiting. */
+/*
+ * Requests of other nodes: they arrive, are stored, received, and get responses; and requests
+ * that are sent without waiting.
+ */
 
 #include "engine_fixture.h"
 
@@ -16,7 +18,7 @@ static int setup(void **state)
 
 #define SERVER_TEST(name) cmocka_unit_test_setup_teardown(name, setup, port_teardown)
 
-/* A Get of somebody else's, from LID 9 on partition 1. */
+/* A Get of another node, from LID 9 on partition 1. */
 static void come(uint32_t tid, size_t length)
 {
 	struct ib_user_mad header = {.agent_id = 0};
@@ -106,7 +108,7 @@ static void so_many_requests_are_kept_and_the_others_counted(void **state)
 	(void)state;
 	for (uint32_t i = 1; i <= KEPT + 100; i++)
 		come(i, IB_MAD_SIZE);
-	/* a call reads a part of what has come */
+	/* a call reads some of the queued messages */
 	for (unsigned i = 0; i < KEPT; i++)
 		assert_int_equal(mad_async_process(async), 0);
 	assert_int_equal(stats_of(async).dropped, 100);
@@ -136,7 +138,7 @@ static void without_memory_a_request_is_dropped_and_counted(void **state)
 	device_fail_malloc(1);
 	assert_null(mad_receive_via(NULL, 0, port));
 	assert_int_equal(errno, ENOMEM);
-	mad_free(mad_receive_via(NULL, 0, port)); /* it is still there */
+	mad_free(mad_receive_via(NULL, 0, port)); /* it is still queued */
 	mad_async_destroy(async);
 }
 
@@ -191,7 +193,7 @@ static void a_request_is_answered_to_where_it_came_from(void **state)
 	mad_free(umad);
 }
 
-/* A Set's answer is a Get's, a Trap's is TrapRepress, a Send's is a Send. */
+/* The response to Set is GetResp, to Trap TrapRepress, to Send a Send. */
 static void each_method_has_its_response(void **state)
 {
 	const struct {
@@ -237,7 +239,7 @@ static void an_answer_can_be_sent_elsewhere(void **state)
 	mad_free(umad);
 }
 
-/* Through the GRH that it came with. */
+/* With the GRH of the request. */
 static void who_asked_from_another_subnet_is_answered_there(void **state)
 {
 	struct ib_user_mad header = {.addr = {.grh_present = 1, .gid = {1, 2}, .gid_index = 3}};

@@ -17,7 +17,7 @@
 
 /* --- every call that reads sysfs or opens a device --------------------------- */
 
-/* Two devices, the second with the only Active port: to choose, a call reads both. */
+/* Two devices; the second has the only Active port: to choose, a call reads both. */
 static int setup(void **state)
 {
 	int ret = fake_setup(state);
@@ -34,8 +34,10 @@ static int setup(void **state)
 	return ret;
 }
 
-/* Each call returns what the library's call returned, and compares a success with the whole
- * truth. */
+/*
+ * Each call returns the result of the library's call, and compares a success with the complete
+ * values.
+ */
 
 static int names(const char *ca_name)
 {
@@ -181,7 +183,7 @@ static const struct {
 };
 #define CALLS (sizeof(calls) / sizeof(*calls))
 
-/* -ENOMEM is told as it is by every call; umad_open_issm() tells so what open(2) said. */
+/* every call returns -ENOMEM unchanged; umad_open_issm() returns the error of open(2) */
 static void tells_the_cause(size_t i, int ret, int cause)
 {
 	bool as_it_is = cause == ENOMEM || calls[i].call == open_issm;
@@ -209,7 +211,9 @@ static void every_system_call_of_every_call_may_meet_a_shortage(void **state)
 				ret = calls[i].call(calls[i].ca_name);
 				if (!fake_failed())
 					break;
-				/* the call may do without what failed: then it told the truth
+				/*
+				 * the call does not need what failed: then its values are
+				 * complete
 				 */
 				if (ret < 0)
 					tells_the_cause(i, ret, causes[j]);
@@ -220,7 +224,9 @@ static void every_system_call_of_every_call_may_meet_a_shortage(void **state)
 		}
 }
 
-/* A device without rights is left out of a list. Where nothing else is usable, it is the cause.
+/*
+ * A list leaves out a device without permission. If no other device is usable, the permission
+ * is the cause.
  */
 static void a_lack_of_rights_is_told_where_nothing_else_is_usable(void **state)
 {
@@ -241,7 +247,8 @@ static void a_lack_of_rights_is_told_where_nothing_else_is_usable(void **state)
 			ret = calls[i].call(calls[i].ca_name);
 			if (!fake_failed())
 				break;
-			/* EOPNOTSUPP: abi_version cannot be read, as umad_open_port() describes
+			/*
+			 * EOPNOTSUPP: abi_version cannot be read, as umad_open_port() describes
 			 */
 			if (ret < 0 && ret != -EOPNOTSUPP)
 				tells_the_cause(i, ret, EACCES);
@@ -251,16 +258,16 @@ static void a_lack_of_rights_is_told_where_nothing_else_is_usable(void **state)
 	}
 }
 
-/* --- the process's own limit ------------------------------------------------- */
+/* --- the process's limit of descriptors -------------------------------------- */
 
-/* Takes descriptors until so many are left. Returns the last one taken. */
+/* Opens descriptors until so many are free. Returns the last one opened. */
 static int leave_descriptors(int left, struct rlimit *before)
 {
 	struct rlimit limit;
 	int fd;
 
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, before), 0);
-	/* the lowest numbers in use, without a gap: what is left is above them */
+	/* the lowest numbers are in use, without a gap: the free ones are above them */
 	do
 		fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	while (fd >= 0 && fd < 63);
@@ -285,7 +292,7 @@ static void few_descriptors_left_are_enough_or_told(void **state)
 			ret = calls[i].call(calls[i].ca_name);
 			if (ret < 0)
 				tells_the_cause(i, ret, EMFILE);
-			/* at most a folder and a file of it are open at once */
+			/* at most a folder and one of its files are open at once */
 			assert_true(left > 0 || ret < 0);
 			assert_true(left < 2 || ret >= 0);
 		}

@@ -22,7 +22,7 @@ static void submit_some(int count)
 		submit(async, set_request(), 1 + i, &outcomes[i], NULL);
 }
 
-/* The device responds from now on, and to what it has. */
+/* The device responds from now on, also to the packets so far. */
 static void respond(void)
 {
 	unsigned written = device_written();
@@ -208,7 +208,7 @@ static void a_stop_ends_the_run_of_another_thread(void **state)
 	expect_all(8, 0);
 }
 
-/* The runner sleeps on a condition variable, which no signal handler can signal. */
+/* The runner sleeps on a condition variable, which a signal handler cannot signal. */
 static void a_stop_ends_a_run_while_another_thread_polls(void **state)
 {
 	struct mad_async *other = mad_async_create(port);
@@ -245,7 +245,7 @@ static void *ask(void *arg)
 	return mad_rpc(port, &rpc, &to, data, data) ? NULL : &outcomes;
 }
 
-/* A blocking call looks after no engine of its own accord. */
+/* A blocking call does not process an engine. */
 static void a_stop_ends_a_run_while_a_blocking_call_polls(void **state)
 {
 	unsigned polls = device_calls(DEVICE_POLL);
@@ -263,7 +263,7 @@ static void a_stop_ends_a_run_while_a_blocking_call_polls(void **state)
 		mad_async_stop(async);
 		assert_int_equal(joined_count(runner), -EINTR);
 	}
-	/* nothing is left that wakes the thread that polls */
+	/* no message wakes the thread that polls */
 	sleep_ms(10);
 	polls = device_calls(DEVICE_POLL);
 	sleep_ms(20);
@@ -294,7 +294,7 @@ static void a_stop_ends_the_runs_of_all_threads(void **state)
 		for (int i = 0; i < THREADS; i++)
 			assert_int_equal(joined_count(runners[i]), -EINTR);
 	}
-	/* it was one stop for all */
+	/* the stop was for all of them */
 	respond();
 	assert_int_equal(mad_async_run(async), 8);
 }
@@ -330,7 +330,7 @@ static void a_stop_does_not_keep_an_engine_from_being_destroyed(void **state)
 	mad_async_stop(async);
 	mad_async_destroy(async);
 	expect_all(3, -ECANCELED);
-	/* in the memory of the first one */
+	/* at the address of the first one */
 	async = mad_async_create(port);
 	assert_int_equal(mad_async_run(async), 0);
 }
@@ -358,7 +358,7 @@ static void handle(int signal)
 	assert_int_equal(sigaction(signal, &action, NULL), 0);
 }
 
-/* ThreadSanitizer keeps a signal that comes just before poll(2) back until that returns. */
+/* ThreadSanitizer delays a signal that arrives just before poll(2) until poll(2) returns. */
 #ifndef NO_CHILDREN
 static void a_signal_handler_may_stop_a_run(void **state)
 {
@@ -377,7 +377,7 @@ static void a_signal_handler_may_stop_a_run(void **state)
 }
 #endif
 
-/* Whatever the thread does just then. */
+/* In any state of the thread. */
 static void a_signal_handler_may_stop_at_any_time(void **state)
 {
 	struct itimerval often = {{0, 200}, {0, 200}}, never = {0};
@@ -395,7 +395,7 @@ static void a_signal_handler_may_stop_at_any_time(void **state)
 		assert_true(ret >= 0 && ret <= 8);
 		completed += 8;
 	}
-	/* The handler stays: a last signal may still be on its way. */
+	/* The handler stays: a last signal may arrive late. */
 	assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
 	stopped_by_signal = NULL;
 	assert_int_equal(stats_of(async).completed, completed);
@@ -481,7 +481,7 @@ static void requests_in_any_state_are_cancelled(void **state)
 	}
 	assert_int_equal(stats_of(async).busy, 1);
 	assert_int_equal(mad_async_cancel_all(async), 0);
-	/* the engine goes on */
+	/* the engine continues to work */
 	memset(outcomes, 0, sizeof(outcomes));
 	respond();
 	submit_some(8);

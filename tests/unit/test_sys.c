@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The seam itself, on files, folders and pipes of a real kernel. */
+/* The seam itself, with files, folders and pipes of a real kernel. */
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* --- a simulator, standing in for the C library's call as preloaded ones do ----- */
+/* --- a simulator that replaces the C library's call, as preloaded ones do ------- */
 
 enum {
 	RAW_ERRNO_FD = 2000,
@@ -125,7 +125,7 @@ static void a_simulators_ways_to_fail_are_understood(void **state)
 	char text[8];
 
 	(void)state;
-	/* an errno as the value itself, and no errno at all */
+	/* an errno as the return value, and errno 0 */
 	assert_int_equal(sys_read(RAW_ERRNO_FD, text, 8), -EAGAIN);
 	errno = EDOM;
 	assert_int_equal(sys_read(NO_ERRNO_FD, text, 8), -EIO);

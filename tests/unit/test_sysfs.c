@@ -59,7 +59,7 @@ static void a_huge_attribute_is_read_no_further_than_needed(void **state)
 	fake_file_bytes(FILE, huge, sizeof(huge));
 	assert_int_equal(sysfs_read_uint(DIR, "attribute", &value), 0);
 	assert_int_equal(value, 11);
-	/* the rest of the line is not known, but that it is longer than the buffer is */
+	/* the rest of the line is unknown, except that it is longer than the buffer */
 	assert_in_range(sysfs_read_text(DIR, "attribute", text, sizeof(text)), 8, 1 << 20);
 	assert_string_equal(text, "11 1111");
 }
@@ -181,7 +181,7 @@ static void a_failing_read_leaves_nothing_open(void **state)
 	fake_fail_call(2, EACCES);
 	assert_int_equal(sysfs_read_uint(DIR, "attribute", &value), -EACCES);
 	assert_true(fake_failed());
-	/* the kernel's "no value" is not mistaken for a bad argument */
+	/* the kernel's "no value" is not reported as an invalid argument */
 	fake_fail_call(2, EINVAL);
 	assert_int_equal(sysfs_read_uint(DIR, "attribute", &value), -EIO);
 }
@@ -291,7 +291,7 @@ static void an_attribute_may_vanish_just_before_it_is_opened(void **state)
 	assert_int_equal(value, 77);
 }
 
-/* The four readers under one signature, their results thrown away. */
+/* The four readers with one signature; their results are discarded. */
 static int read_uint(void)
 {
 	unsigned value;
@@ -346,7 +346,7 @@ static void every_call_may_fail_and_its_errno_comes_back(void **state)
 			assert_int_equal(ret, -EACCES);
 		}
 		fake_fail_call(0, 0);
-		/* opening and reading */
+		/* open and read */
 		assert_int_equal(n, 3);
 		assert_true(ret >= 0);
 	}

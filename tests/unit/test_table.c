@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* What is under way, by id. */
+/* The table of transmissions in flight, by ID. */
 
 #include "fake_device.h"
 #include "engine/table.h"
@@ -42,7 +42,7 @@ static void each_is_found_by_its_id_alone(void **state)
 	}
 	for (uint32_t i = 0; i < COUNT; i += 2)
 		table_remove(&table, &transmissions[i]);
-	table_remove(&table, &transmissions[0]); /* it is not in it */
+	table_remove(&table, &transmissions[0]); /* it is not in the table */
 	assert_int_equal(table.count, COUNT / 2);
 	for (uint32_t i = 0; i < COUNT; i++)
 		assert_ptr_equal(table_find(&table, 1 + i * 16),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* A transaction and its events, without a device and with a clock of its own. */
+/* A transaction and its events, without a device and with a separate clock. */
 
 #include "engine/transaction.h"
 #include "fake_device.h"
@@ -13,8 +13,8 @@
 #define MS           INT64_C(1000)
 #define TIMEOUT_MS   1000
 #define BUDGET       (TIMEOUT_MS * MS)
-#define INTERVAL     (100 * MS) /* before any response has come */
-#define FLOOR        (2 * MS)   /* no response is late before */
+#define INTERVAL     (100 * MS) /* before the first response */
+#define FLOOR        (2 * MS)   /* no response is late earlier */
 #define REPORT_AFTER ((20 + TIMEOUT_MS / 7) * MS)
 #define TID          0x1234
 #define VENDOR_CLASS 0x0a
@@ -30,7 +30,7 @@ static struct transaction request;
 static struct packet packet;
 static int64_t now;
 
-/* What the request's buffer and the first 36 bytes of a response have. */
+/* The bytes of the request's buffer, and the first 36 bytes of a response. */
 #define REQUEST_BYTE  0x11
 #define RESPONSE_BYTE 0x77
 
@@ -52,13 +52,13 @@ static void make(struct transaction *transaction, uint8_t mgmt_class, uint8_t me
 	transaction_init(transaction, TIMEOUT_MS, attempts);
 }
 
-/* Is retransmitted when its response is late. */
+/* A request that is retransmitted when its response is late. */
 static void make_get(int attempts)
 {
 	make(&request, IB_PERFORMANCE_CLASS, IB_MAD_METHOD_GET, IB_MAD_SIZE, attempts);
 }
 
-/* Is retransmitted in the next attempt alone. */
+/* A request that is retransmitted only in the next attempt. */
 static void make_set(int attempts)
 {
 	make(&request, IB_PERFORMANCE_CLASS, IB_MAD_METHOD_SET, IB_MAD_SIZE, attempts);
@@ -164,7 +164,7 @@ static enum transaction_action respond(unsigned slot, uint16_t status)
 	return come(slot, response(slot, status), IB_MAD_SIZE);
 }
 
-/* The same in a buffer that the transaction may keep. */
+/* The same in a buffer that the transaction may take over. */
 static enum transaction_action respond_allocated(unsigned slot, uint8_t **umad)
 {
 	enum transaction_action action;
@@ -195,7 +195,7 @@ static void transmit(void)
 	assert_action(written(0), WAIT);
 }
 
-/* It is too early to judge at first. Then the response is late. */
+/* First it is too early to judge. Then the response is late. */
 static enum transaction_action be_late(void)
 {
 	assert_action(timer_at(request.timer.at), WAIT);
@@ -203,7 +203,7 @@ static enum transaction_action be_late(void)
 	return timer_at(request.timer.at);
 }
 
-/* It is to be retransmitted so long after its latest transmission, not before. */
+/* It must be retransmitted so long after its latest transmission, not before. */
 static void assert_again_after(int64_t us)
 {
 	int64_t sent = now;
@@ -213,7 +213,7 @@ static void assert_again_after(int64_t us)
 	assert_true(now == sent + us);
 }
 
-/* So many transmissions of one request may be lost one after the other. */
+/* So many consecutive transmissions of one request may be lost. */
 static void lose_in_a_row(unsigned count)
 {
 	all.losses_in_a_row = count;
@@ -233,7 +233,7 @@ static void transmit_twice(void)
 	assert_action(written(0), WAIT);
 }
 
-/* --- what is seen of it --------------------------------------------------------- */
+/* --- the visible state ---------------------------------------------------------- */
 
 static void assert_in_flight(unsigned slots)
 {
@@ -445,7 +445,7 @@ static void the_count_of_transmissions_does_not_overflow(void **state)
 	assert_int_equal(request.transmissions.count, UINT16_MAX);
 }
 
-/* An attempt that is over before its packet could be sent is over. */
+/* An attempt that ends before its packet could be sent counts as used. */
 
 static void a_packet_whose_attempt_is_over_is_not_sent(void **state)
 {
@@ -646,7 +646,7 @@ static void a_late_get_is_retransmitted_with_a_new_id(void **state)
 	assert_in_flight(IN_FLIGHT(0) | IN_FLIGHT(SECOND));
 }
 
-/* The round trips of others have become known. */
+/* The round trips of other requests have become known. */
 static void what_becomes_known_meanwhile_shortens_the_interval(void **state)
 {
 	(void)state;
@@ -746,7 +746,9 @@ static void what_is_held_back_to_the_end_of_an_attempt_is_sent_in_the_next(void 
 	assert_int_equal(request.left, 2);
 }
 
-/* How often it is sent if no response ever comes, with the kernel's reports or without. */
+/*
+ * The number of transmissions if no response ever comes, with the kernel's reports or without.
+ */
 static unsigned transmissions_to_nobody(int attempts, unsigned lost_in_a_row, bool reports)
 {
 	enum transaction_action action = TRANSACTION_AGAIN;
@@ -1304,7 +1306,7 @@ static void each_pause_is_twice_as_long_as_the_one_before(void **state)
 	}
 }
 
-/* A node that says BUSY is not dead: the long interval was a wrong guess. */
+/* A node that responds BUSY is not dead: the long interval was a wrong guess. */
 static void busy_shortens_an_interval_that_has_grown(void **state)
 {
 	(void)state;
@@ -1453,7 +1455,7 @@ static void busy_for_a_refused_packet_is_anothers(void **state)
 	assert_action(respond(0, IB_MAD_STS_BUSY), WAIT);
 	assert_action(written(EINVAL), SEND);
 	assert_action(written(0), WAIT);
-	/* it is not repeated within the attempt */
+	/* it is not retransmitted within the attempt */
 	assert_action(be_late(), WAIT);
 	assert_waits_until(request.end);
 }
@@ -1522,7 +1524,7 @@ static void a_redirection_before_the_next_attempt_is_followed(void **state)
 	assert_int_equal(lid_of_packet(), 77);
 }
 
-/* The node that redirected has nothing more to say. The kernel holds the ID still. */
+/* The node that redirected sends no more. The kernel still holds the ID. */
 static void a_redirected_request_awaits_no_response_to_what_was_sent_before(void **state)
 {
 	(void)state;
@@ -1652,7 +1654,7 @@ static void the_fifth_redirection_is_not_followed(void **state)
 
 /* --- a path --------------------------------------------------------------------- */
 
-/* What redirect_ask_path() does, whose own tests have a device. */
+/* The effect of redirect_ask_path(), whose own tests have a device. */
 static enum transaction_action path_asked(int error)
 {
 	struct detour *detour = request.detour;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Responses that lie unread when their timers are due, because nobody has read for a while:
- * nothing is sent again. The clock is the test's.
+ * Responses that are unread when their timers expire, because no thread has read for a while:
+ * no request is retransmitted. The test controls the clock.
  */
 
 #include "engine_fixture.h"
@@ -10,7 +10,7 @@
 #include <pthread.h>
 
 #define MANY 2000
-/* How late timers are judged at most. */
+/* The longest delay of a timer. */
 #define LATE 100000
 
 int64_t __wrap_clock_us(void);
@@ -53,7 +53,7 @@ static int teardown(void **state)
 
 #define UNREAD_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
-/* It is sent again as soon as its response is late. */
+/* Retransmitted as soon as its response is late. */
 static ib_rpc_t counters_request(void)
 {
 	ib_rpc_t rpc = set_request();
@@ -62,7 +62,7 @@ static ib_rpc_t counters_request(void)
 	return rpc;
 }
 
-/* As many responses lie unread, and their timers have been due for 20 ms. */
+/* So many responses are unread, and their timers expired 20 ms ago. */
 static void leave_unread(void)
 {
 	device_on_write(echo, NULL);
@@ -110,7 +110,7 @@ static void run_reads_all_before_it_judges_timers(void **state)
 	expect_nothing_sent_again();
 }
 
-/* The time is that of the library, and the loop does not wait by it. */
+/* The time comes from the library; the loop does not wait that long. */
 static void an_event_loop_reads_all_before_it_judges_timers(void **state)
 {
 	struct pollfd fds[] = {{.fd = mad_async_fd(async), .events = POLLIN},
@@ -177,7 +177,9 @@ static void a_request_took_as_long_as_its_write_that_failed(void **state)
 
 /* --- blocking calls ------------------------------------------------------------- */
 
-/* The response comes after many others' messages, and the thread does not run for a while. */
+/*
+ * The response arrives after many messages of others, and the thread does not run for a while.
+ */
 static int echo_behind_others(const struct device_packet *packet, void *arg)
 {
 	struct ib_user_mad header = {.agent_id = packet->header.agent_id};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Vendor specific classes, and baseboard management. */
+/* Vendor-specific classes, and baseboard management. */
 
 #include "mad_fixture.h"
 
@@ -101,7 +101,7 @@ static void a_vendor_s_answer_comes_back_in_the_buffer(void **state)
 	uint8_t data[IB_SMP_DATA_SIZE];
 
 	(void)state;
-	/* the fixture writes at offset 64, 24 bytes into the data */
+	/* the fixture writes at offset 64, which is 24 bytes into the data */
 	fill(data, sizeof(data), 1);
 	answer_with(0x33, 0x50, 0, data, sizeof(data));
 	assert_non_null(ib_vendor_call_via(buf, &to, &call, fixture.port));
@@ -147,7 +147,7 @@ static void what_is_no_vendor_call_is_refused(void **state)
 		assert_null(ib_vendor_call_via(buf, &to, &call, fixture.port));
 		assert_int_equal(errno, EINVAL);
 	}
-	/* of vendors', but not registered on this port */
+	/* a class of vendors, but not registered on this port */
 	call.mgmt_class = 0x0b;
 	errno = 0;
 	assert_null(ib_vendor_call_via(buf, &to, &call, fixture.port));

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Threads on one port: each gets its own, nobody waits for nothing, nobody for ever. */
+/*
+ * Threads on one port: each gets its own messages; no thread waits without a reason or for
+ * ever.
+ */
 
 #include "event_loop.h"
 #include "gate.h"
@@ -27,11 +30,11 @@ struct asker {
 	ib_rpc_t rpc;
 	int lid;
 	int rounds;
-	int good;  /* rounds with their own answer */
-	int error; /* the last other one's */
+	int good;  /* rounds with the right response */
+	int error; /* of the last other round */
 };
 
-/* Asks, and looks whether the answer is its own. */
+/* Sends a request, and checks that the response belongs to it. */
 static void *ask(void *arg)
 {
 	struct asker *asker = arg;
@@ -62,7 +65,7 @@ static void join(pthread_t thread)
 	assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
-/* One request of a thread that waits, once it has been sent. */
+/* One request of a thread that waits, after the request was sent. */
 static void start_waiting(struct asker *asker, ib_rpc_t rpc, int lid)
 {
 	unsigned written = device_written();
@@ -85,7 +88,7 @@ static void expect_error(struct asker *asker, int error)
 	assert_int_equal(asker->error, error);
 }
 
-/* A thread that waits for requests, which leads when it came first. */
+/* A thread that waits for requests; it leads if it came first. */
 struct receiver {
 	pthread_t thread;
 	int timeout;
@@ -116,7 +119,7 @@ static void start_receiving(struct receiver *receiver, int timeout)
 		sleep_ms(1);
 }
 
-/* Waits until so many calls are being made. */
+/* Waits until so many calls are in progress. */
 static void wait_for_users(unsigned count)
 {
 	unsigned users;
@@ -182,7 +185,7 @@ static void answers_may_come_in_reverse(void **state)
 		expect_good(&askers[i]);
 }
 
-/* Whoever reads for the others goes when he has his own. */
+/* The thread that reads for the others returns when it has its own response. */
 static void who_leads_leaves_the_lead_to_another_one(void **state)
 {
 	struct asker askers[THREADS];
@@ -228,10 +231,10 @@ static void who_follows_times_out_by_himself(void **state)
 	expect_good(&leader);
 }
 
-/* Two threads may have chosen the same id; for two classes that is none's mistake. */
+/* Two threads may have chosen the same ID; with two classes this is no error. */
 static void the_same_id_in_two_classes_is_two_requests(void **state)
 {
-	ib_rpc_t get = get_request(), set = set_request(); /* both sent once */
+	ib_rpc_t get = get_request(), set = set_request(); /* both are sent once */
 	struct asker smp, gmp;
 
 	(void)state;
@@ -255,7 +258,7 @@ static void *flood(void *arg)
 	atomic_bool *end = arg;
 	unsigned queued;
 
-	/* there is always something more to read, and never too much */
+	/* there is always another message to read, and never too many */
 	for (queued = device_calls(DEVICE_READ); !*end;)
 		if (queued < device_calls(DEVICE_READ) + 100) {
 			device_queue(device_fd(), &header, mad, sizeof(mad));
@@ -266,7 +269,7 @@ static void *flood(void *arg)
 	return NULL;
 }
 
-/* However much comes for others. */
+/* However many messages others receive. */
 static void a_flood_of_requests_ends_no_deadline(void **state)
 {
 	atomic_bool end = false;
@@ -286,7 +289,7 @@ static void a_flood_of_requests_ends_no_deadline(void **state)
 
 /* --- no lock -------------------------------------------------------------------- */
 
-static int held_up_lid; /* requests to it are held up */
+static int held_up_lid; /* requests to this LID block in write() */
 
 static int gate_setup(void **state)
 {
@@ -348,9 +351,9 @@ static void while_one_thread_calls_back_others_go_on(void **state)
 	mad_async_destroy(async);
 }
 
-/* --- answers that are quicker than write() -------------------------------------- */
+/* --- responses that arrive before write() returns ------------------------------- */
 
-/* Answers, and returns to the writer only when another thread has read that. */
+/* Responds, and returns to the writer only after another thread has read the response. */
 static int answer_before_return(const struct device_packet *packet, void *arg)
 {
 	unsigned reads = device_calls(DEVICE_READ);
@@ -359,11 +362,11 @@ static int answer_before_return(const struct device_packet *packet, void *arg)
 	answer(packet, NULL);
 	while (device_calls(DEVICE_READ) < reads + 2)
 		sleep_ms(1);
-	sleep_ms(5); /* what it does with it */
+	sleep_ms(5); /* the other thread handles it */
 	return 0;
 }
 
-/* Has requests written while another thread reads. */
+/* Writes requests while another thread reads. */
 static void read_aside(struct receiver *receiver, device_write_fn *answer)
 {
 	start_receiving(receiver, -1);
@@ -419,7 +422,7 @@ static void the_answer_to_a_long_request_may_come_before_it_is_written(void **st
 	ib_rpc_t rpc;
 
 	(void)state;
-	/* a log looks at what was written, when it has been */
+	/* the log checks the packet after it was written */
 	umad_set_log_hook(ignore_log, NULL);
 	umad_debug(UMAD_LOG_DEBUG);
 	for (int i = 0; i < 2; i++) {
@@ -512,7 +515,7 @@ static void an_engine_s_end_waits_for_what_is_being_written(void **state)
 	assert_int_equal(canceller.outcome.calls, 2);
 }
 
-/* --- the end of a port ---------------------------------------------------------- */
+/* --- closing a port ------------------------------------------------------------- */
 
 struct crowd {
 	struct asker askers[THREADS];
@@ -640,7 +643,7 @@ static void stop_submitting(struct submitter *submitters)
 	}
 }
 
-/* Many submit, one has an event loop, some make blocking calls beside. */
+/* Many threads submit, one has an event loop, some make blocking calls. */
 static void an_event_loop_goes_with_any_number_of_threads(void **state)
 {
 	struct outcome *outcomes = calloc(THREADS * REQUESTS, sizeof(*outcomes));
@@ -781,7 +784,7 @@ static void engines_of_several_threads_share_a_port(void **state)
 	free(outcomes);
 }
 
-/* The window opens while the runner is in a callback, by what another thread reads. */
+/* The runner is in a callback when the window opens, because another thread reads. */
 static void what_becomes_possible_during_a_callback_is_done_after_it(void **state)
 {
 	struct mad_async *async = mad_async_create(port);
@@ -823,17 +826,17 @@ static void an_event_loop_is_told_what_other_threads_do(void **state)
 	(void)state;
 	start_receiving(&receiver, -1);
 	assert_int_equal(mad_async_timeout(async), -1);
-	/* a timer that is due before the time that the loop was told */
+	/* a timer that is due before the time that the loop got */
 	overdue_after(QUICK);
 	submit(async, get_request(), 1, &outcomes[0], NULL);
 	assert_int_equal(poll(&wake, 1, LONG_MS), 1);
 	assert_int_equal(mad_async_process(async), 0);
 	assert_int_equal(device_written(), 2);
-	/* an answer that another thread reads */
+	/* a response that another thread reads */
 	device_answer(device_packet(0), 0, 0, NULL, 0);
 	assert_int_equal(poll(&wake, 1, LONG_MS), 1);
 	assert_int_equal(mad_async_process(async), 1);
-	/* a request that is given up */
+	/* a request that is cancelled */
 	submit(async, set_request(), 1, &outcomes[1], &id);
 	mad_async_process(async);
 	mad_async_timeout(async);
@@ -920,7 +923,7 @@ static int child_that_looks(void)
 	return ret;
 }
 
-/* The parent's threads wait for what is theirs, and no child waits for them. */
+/* The parent's threads wait for their own responses; no child waits for them. */
 static void threads_of_the_parent_wait_on(void **state)
 {
 	struct asker askers[THREADS];

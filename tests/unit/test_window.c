@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* How many requests may be in flight: rounds, delay, losses, silence; with a clock of its own.
- */
+/* How many requests may be in flight: rounds, delay, losses, silence; with a separate clock. */
 
 #include "engine/window.h"
 
@@ -50,7 +49,7 @@ static bool is_open(void)
 	return window_has_room(&window) && window.opens <= now;
 }
 
-/* Sends what the window lets through; returns how many. */
+/* Sends as many MADs as the window allows; returns how many. */
 static unsigned fill(void)
 {
 	unsigned before = count;
@@ -90,7 +89,7 @@ static void respond_to_all(void)
 		respond(0);
 }
 
-/* A full window, and a response to each after so long. */
+/* A full window, with a response to each MAD after this time. */
 static void go_round(int64_t rtt)
 {
 	fill();
@@ -98,7 +97,7 @@ static void go_round(int64_t rtt)
 	respond_to_all();
 }
 
-/* Of a full window, a queue drops what is beyond "room", one MAD in "lossy" is lost. */
+/* A full window: a queue drops the MADs beyond "room", and one MAD in "lossy" is lost. */
 static void go_round_with(unsigned room, unsigned lossy)
 {
 	static unsigned dropped;
@@ -221,7 +220,7 @@ static void a_late_mad_that_has_a_response_after_all_was_not_lost(void **state)
 	assert_int_equal(window.losses.queue, 0);
 }
 
-/* Requests are late, and not the latest ones, until a trial begins. Returns their period. */
+/* Requests are late, except the latest ones, until a trial begins. Returns their period. */
 static uint8_t begin_trial(void)
 {
 	uint8_t period = window.losses.period;
@@ -238,7 +237,7 @@ static uint8_t begin_trial(void)
 	return period;
 }
 
-/* A trial, and the verdict that a queue was full. Returns the period that was judged. */
+/* A trial, with the verdict that a queue was full. Returns the period that was judged. */
 static uint8_t find_a_full_queue(void)
 {
 	uint8_t period = begin_trial();
@@ -248,7 +247,7 @@ static uint8_t find_a_full_queue(void)
 	return period;
 }
 
-/* All MADs that were late have a response after all. Returns how often that was news. */
+/* All late MADs have a response after all. Returns how often a response was unexpected. */
 static unsigned find_all(uint8_t period)
 {
 	unsigned news = 0;
@@ -313,7 +312,7 @@ static void round_trips_from_before_a_reduction_is_undone_tell_nothing(void **st
 	window_undo(&window);
 	now += 10 * MS;
 	respond_to_all();
-	/* so this is the first round that takes long */
+	/* so this is the first long round */
 	go_round(10 * MS);
 	assert_int_equal(window.size, size);
 }
@@ -384,7 +383,7 @@ static void it_does_not_grow_while_a_part_of_a_round_is_open(void **state)
 	fill();
 	now += RTT;
 	for (unsigned i = 0; i < 100; i++) {
-		/* two of the round stay open; the others change */
+		/* two of the round stay open; the others are completed and replaced */
 		while (count > 2)
 			respond(2);
 		fill();
@@ -436,7 +435,7 @@ static void it_shrinks_to_what_is_delivered_when_all_round_trips_grow(void **sta
 	go_rounds(10, RTT);
 	before = window.size;
 	go_round(10 * MS);
-	assert_int_equal(window.size, before); /* it may be that a process did not run */
+	assert_int_equal(window.size, before); /* perhaps a process did not run */
 	go_round(10 * MS);
 	assert_int_equal(window.size, before - before / 4); /* at most a quarter */
 	go_rounds(100, 10 * MS);
@@ -524,7 +523,7 @@ static void the_rate_is_that_of_the_latest_round(void **state)
 	assert_int_equal(window.rate, (START - 1) * 1000000 / RTT);
 }
 
-/* Responses to MADs that were late are delivered, too. */
+/* Late MADs that get a response count as delivered, too. */
 static void it_shrinks_by_one_at_least(void **state)
 {
 	(void)state;
@@ -571,7 +570,7 @@ static void what_links_lose_does_not_keep_it_small(void **state)
 	(void)state;
 	for (unsigned i = 0; i < 3; i++) {
 		setup(state);
-		window.losses_in_a_row = 10; /* so that this is no silence */
+		window.losses_in_a_row = 10; /* so that the fabric does not count as silent */
 		for (unsigned rounds = 0; rounds < 300; rounds++)
 			go_round_with(UINT_MAX, lossy[i]);
 		assert_true(window.size > LARGEST / 2);
@@ -583,7 +582,7 @@ static void what_links_lose_does_not_keep_it_small(void **state)
 static void a_queue_is_found_on_links_that_lose_packets(void **state)
 {
 	(void)state;
-	window.losses_in_a_row = 10; /* so that this is no silence */
+	window.losses_in_a_row = 10; /* so that the fabric does not count as silent */
 	for (unsigned i = 0; i < 1000; i++) {
 		go_round_with(64, 20);
 		if (i > 100)
@@ -658,7 +657,7 @@ static void in_silence_it_lets_one_mad_through_at_growing_intervals(void **state
 	respond(count - 1);
 	assert_false(window.silent);
 	assert_int_equal(window.opens, 0);
-	/* single MADs were lost, too: that is no reason for a trial */
+	/* single MADs were lost, too: this does not start a trial */
 	assert_int_equal(window.size, LARGEST / 2);
 	assert_false(window.losses.trial);
 	assert_in_range(window.losses.link, LARGEST, LARGEST + sent);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * What rdma-core's libibmad, version 64, answered for some 23,000 inputs, row by row. The
- * files' first lines say what their columns are.
+ * The results of rdma-core's libibmad, version 64, for some 23,000 inputs, row by row. The
+ * first line of each file describes its columns.
  */
 
 #include <stdarg.h>
@@ -24,7 +24,7 @@
 
 static const char *folder;
 
-/* One row after the other of a file, taken apart at its tabs. */
+/* The rows of a file in sequence, split at tabs. */
 struct rows {
 	FILE *file;
 	char *line;
@@ -88,7 +88,7 @@ static void format_bytes(const uint8_t *bytes, size_t count, char *hex)
 		sprintf(hex + 2 * i, "%02x", bytes[i]);
 }
 
-/* A text as the files write it: in one line. */
+/* A text as in the files: in one line. */
 static const char *escaped(const char *text)
 {
 	static char line[32768];
@@ -211,8 +211,8 @@ static void set_number(uint8_t *value, const uint8_t *bytes, unsigned bits)
 }
 
 /*
- * The rows were made with a buffer of 256 bytes, which mad_dump_array() overran: those
- * texts are here given the room they take.
+ * The rows were made with a buffer of 256 bytes, which mad_dump_array() overran. Here these
+ * texts have a buffer that is large enough.
  */
 static int room_for(const char *text)
 {
@@ -232,13 +232,13 @@ static void values_print_as_the_reference_prints_them(void **state)
 
 		memset(value, 0, sizeof(value));
 		memcpy(value, bytes, count);
-		/* an OUI is printed as the bytes that lie there, whatever number they make */
+		/* an OUI is printed as its bytes in memory, whatever their value as a number */
 		if (mad_field_bits(field) <= 64 && field != IB_VEND2_OUI_F)
 			set_number(value, bytes, mad_field_bits(field));
 		memset(text, 'x', sizeof(text));
 		assert_ptr_equal(mad_dump_val(field, text, room_for(rows.columns[2]), value),
 				 text);
-		/* what is no number of up to 8 bytes prints as nothing */
+		/* a number of more than 8 bytes prints nothing */
 		assert_string_equal(escaped(text), rows.columns[2]);
 		memset(text, 'x', sizeof(text));
 		assert_ptr_equal(mad_dump_field(field, text, room_for(rows.columns[3]), value),
