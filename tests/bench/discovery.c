@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * discovery [MILLISECONDS]: discovers the fabric, and prints what its memory is for a node and
- * for a port. MILLISECONDS is the timeout of an attempt.
+ * discovery [MILLISECONDS]: discovers the fabric, and prints its memory for each node and for
+ * each port. MILLISECONDS is the timeout of an attempt.
  *
  * The program counts only the memory in use at the end, without the engine. All of the memory
  * is divided by the number of nodes, and then by the number of ports.

@@ -69,7 +69,7 @@ int main(int argc, char **argv)
 			return 1;
 		lost += umad_status(buffer) != 0;
 	}
-	printf("%8u under way: %9.0f a second, %u unanswered\n", window,
+	printf("%8u in flight: %9.0f a second, %u without response\n", window,
 	       count / (now() - start), lost);
 	umad_close_port(port);
 	return 0;

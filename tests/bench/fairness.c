@@ -4,16 +4,24 @@
  * How long a request waits behind others on one port, from its submission to its callback.
  *
  *   fairness quick NODES SLOW [WINDOW]
- *           PMA Gets: 400 to each of the hosts host-3 ... of which there are SLOW, then 20 to
- * the next host; the longest wait of those 20 fairness sa NODES all|one [WINDOW] 100,000 PMA
- * Gets to all nodes, or to the SA's own, then an SA Get; its wait fairness call NODES all|one
- * [WINDOW] the same, but the SA Gets are 10 calls that block in another thread; the longest one
- *   fairness rate NODES THREADS
- *           20,000 PMA Gets to all nodes, beside so many threads of calls that block
+ *      400 PMA Gets to each of the SLOW hosts from host-3 on, then 20 to the next host.
+ *      Prints the longest wait of those 20.
  *
- * Nodes have the LIDs 1 .. NODES. WINDOW requests are in flight by each queue pair at most;
- * without it the engine decides. Prints the seconds, and how many other requests were called
- * back meanwhile; "rate" prints the requests a second of the engine, and of the other threads.
+ *   fairness sa NODES all|one [WINDOW]
+ *      100,000 PMA Gets to all nodes, or to the node of the SA, then an SA Get.
+ *      Prints the wait of the SA Get.
+ *
+ *   fairness call NODES all|one [WINDOW]
+ *      The same, but the SA Gets are 10 blocking calls in another thread.
+ *      Prints the longest wait.
+ *
+ *   fairness rate NODES THREADS
+ *      20,000 PMA Gets to all nodes, and THREADS threads with blocking calls.
+ *      Prints the requests a second of the engine and of the threads.
+ *
+ * Nodes have the LIDs 1 .. NODES. At most WINDOW requests are in flight by each queue pair;
+ * without WINDOW the window adapts. The waits are in seconds; the next number is the number of
+ * other requests that were called back meanwhile.
  */
 #include <infiniband/mad_async.h>
 

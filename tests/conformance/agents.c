@@ -252,7 +252,7 @@ int main(int argc, char **argv)
 		CHECK_ALONE(a_mask_reaches_to_method_127),
 	};
 
-	set_world(argc, argv);
+	set_environment(argc, argv);
 	find_ports();
 	return run_checks(checks, sizeof(checks) / sizeof(checks[0]));
 }

@@ -2,7 +2,7 @@
 
 /* Opening a port loads ib_umad if it is not loaded. */
 #include "check.h"
-#include "world.h"
+#include "environment.h"
 
 #include <infiniband/umad_ext.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@ static void unloaded(void)
 {
 	struct stat status;
 
-	if (!world_asked("unload", ""))
+	if (!environment_asked("unload", ""))
 		cannot("there is no kernel module to unload");
 	expect_errno(stat(SYS_INFINIBAND_MAD, &status), ENOENT);
 }
@@ -50,7 +50,7 @@ static void devices_are_listed_without_the_module(void)
 	expect_equal(umad_get_ca(port.ca_name, &ca), 0);
 	expect_equal(umad_release_ca(&ca), 0);
 	expect(!is_loaded());
-	expect(world_asked("load", ""));
+	expect(environment_asked("load", ""));
 }
 
 static void what_is_not_there_does_not_load_it_or_open(void)
@@ -59,7 +59,7 @@ static void what_is_not_there_does_not_load_it_or_open(void)
 	expect_equal(umad_open_port("nobody", 1), -EOPNOTSUPP);
 	expect(!is_loaded());
 	expect(umad_open_port(port.ca_name, 77) < 0);
-	expect(world_asked("load", ""));
+	expect(environment_asked("load", ""));
 }
 
 static void a_failed_opening_is_not_remembered(void)
@@ -67,10 +67,10 @@ static void a_failed_opening_is_not_remembered(void)
 	int fd;
 
 	unloaded();
-	expect(world_asked("forbid", ""));
+	expect(environment_asked("forbid", ""));
 	expect(umad_open_port(port.ca_name, port.portnum) < 0);
 	expect(!is_loaded());
-	expect(world_asked("allow", ""));
+	expect(environment_asked("allow", ""));
 	fd = umad_open_port(port.ca_name, port.portnum);
 	expect(fd >= 0);
 	expect_equal(umad_close_port(fd), 0);
@@ -117,7 +117,7 @@ int main(int argc, char **argv)
 		CHECK(who_has_no_rights_loads_it_and_cannot_open),
 	};
 
-	set_world(argc, argv);
+	set_environment(argc, argv);
 	find_ports();
 	port = here;
 	return run_checks(checks, sizeof(checks) / sizeof(checks[0]));

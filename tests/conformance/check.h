@@ -30,7 +30,7 @@ struct check {
 /*
  * Runs the checks in sequence and prints the result of each. Returns the program's exit status:
  * 1 if one failed, 77 if this environment can run none of them, otherwise 0. If the variable
- * CONFORMANCE_PORT is set (world.h), runs only those that are CHECK_ALONE.
+ * CONFORMANCE_PORT is set (environment.h), runs only those that are CHECK_ALONE.
  */
 int run_checks(const struct check *checks, size_t count);
 

@@ -11,8 +11,8 @@
 #include <sys/epoll.h>
 #include <sys/select.h>
 
-static int from, to;          /* descriptors of the two ports */
-static int asking, answering; /* agents on the two descriptors */
+static int from, to;           /* descriptors of the two ports */
+static int asking, responding; /* agents on the two descriptors */
 static void *umad;
 
 static void opened(void)
@@ -20,7 +20,7 @@ static void opened(void)
 	from = open_port(&here);
 	to = open_port(&there);
 	asking = client(from, 0);
-	answering = server(to, METHOD_ANY, 0);
+	responding = server(to, METHOD_ANY, 0);
 	umad = new_umad(MAD);
 }
 
@@ -33,18 +33,18 @@ static void ask(uint32_t tid)
 
 static void receive_request(void)
 {
-	expect_equal(receive_mad(to, umad, MAD, answering), MAD);
+	expect_equal(receive_mad(to, umad, MAD, responding), MAD);
 	expect_equal(umad_status(umad), 0);
 	expect_equal(method_of(umad), METHOD_ANY);
 }
 
-static void answer(void)
+static void respond(void)
 {
-	make_answer(umad);
-	send_mad(to, answering, umad, MAD, 0, 0);
+	make_response(umad);
+	send_mad(to, responding, umad, MAD, 0, 0);
 }
 
-static void receive_answer(uint32_t tid)
+static void receive_response(uint32_t tid)
 {
 	expect_equal(receive_mad(from, umad, MAD, asking), MAD);
 	expect_equal(umad_status(umad), 0);
@@ -70,7 +70,7 @@ static void expect_header(const struct port *sender)
 	expect_equal(umad_get_pkey(umad), 0);
 }
 
-static void a_request_arrives_and_so_does_its_answer(void)
+static void a_request_and_its_response_arrive(void)
 {
 	opened();
 	fill(umad, DATA, MAD);
@@ -80,9 +80,9 @@ static void a_request_arrives_and_so_does_its_answer(void)
 	expect_equal(tid_of(umad), 7);
 	expect_header(&here);
 	expect_filled(umad, DATA, MAD);
-	answer();
+	respond();
 	memset(umad, 0, umad_size() + MAD);
-	receive_answer(7);
+	receive_response(7);
 	expect_header(&there);
 	expect_filled(umad, DATA, MAD);
 }
@@ -95,8 +95,8 @@ static void the_upper_half_of_a_transaction_id_is_the_agents(void)
 	ask(1);
 	receive_request();
 	first = tid_high_of(umad);
-	answer();
-	receive_answer(1);
+	respond();
+	receive_response(1);
 	expect_equal(tid_high_of(umad), first);
 
 	asking = client(from, 0);
@@ -104,8 +104,8 @@ static void the_upper_half_of_a_transaction_id_is_the_agents(void)
 	receive_request();
 	second = tid_high_of(umad);
 	expect(first != second);
-	answer();
-	receive_answer(1); /* and the second agent receives the response */
+	respond();
+	receive_response(1); /* and the second agent receives the response */
 }
 
 static void a_grh_comes_with_its_sender(void)
@@ -121,8 +121,8 @@ static void a_grh_comes_with_its_sender(void)
 	expect_equal(header->addr.grh_present, 1);
 	expect_bytes(header->addr.gid, here.gid, 16);
 	expect_equal(header->addr.gid_index, 0);
-	answer();
-	receive_answer(3);
+	respond();
+	receive_response(3);
 	expect_bytes(header->addr.gid, there.gid, 16);
 }
 
@@ -136,9 +136,9 @@ static void a_port_reaches_itself(void)
 	set_destination(umad, &here);
 	send_mad(from, asking, umad, MAD, 20000, 0);
 	expect_equal(receive_mad(from, umad, MAD, local), MAD);
-	make_answer(umad);
+	make_response(umad);
 	send_mad(from, local, umad, MAD, 0, 0);
-	receive_answer(4);
+	receive_response(4);
 }
 
 static void a_short_mad_is_filled_up_with_zeros(void)
@@ -169,7 +169,7 @@ static void a_method_that_no_one_asked_for_does_not_come(void)
 	expect_equal(umad_recv(to, umad, &length, 0), -EWOULDBLOCK);
 }
 
-static void each_of_two_programs_gets_its_own_answers(void)
+static void each_of_two_programs_gets_its_own_responses(void)
 {
 	int other_fd, other_agent, first_fd, first_agent;
 
@@ -184,15 +184,15 @@ static void each_of_two_programs_gets_its_own_answers(void)
 	ask(9); /* the same TID on another descriptor is another transaction */
 	for (int i = 0; i < 2; i++) {
 		receive_request();
-		answer();
+		respond();
 	}
-	receive_answer(9);
+	receive_response(9);
 	from = first_fd;
 	asking = first_agent;
-	receive_answer(9);
+	receive_response(9);
 }
 
-static void a_transaction_under_way_is_not_begun_again(void)
+static void a_transaction_in_flight_is_not_begun_again(void)
 {
 	opened();
 	ask(11);
@@ -201,12 +201,12 @@ static void a_transaction_under_way_is_not_begun_again(void)
 	expect_equal(umad_send(from, asking, umad, MAD, 0, 0), -EIO);
 	expect_equal(errno, EINVAL);
 	receive_request();
-	answer();
-	receive_answer(11);
+	respond();
+	receive_response(11);
 	ask(11);
 	receive_request();
-	answer();
-	receive_answer(11);
+	respond();
+	receive_response(11);
 }
 
 static void another_agents_transaction_may_have_the_same_id(void)
@@ -219,13 +219,13 @@ static void another_agents_transaction_may_have_the_same_id(void)
 	asking = client(from, 0);
 	ask(12);
 	receive_request();
-	answer();
+	respond();
 	receive_request();
-	answer();
+	respond();
 	asking = first;
-	receive_answer(12);
+	receive_response(12);
 	asking = first + 1;
-	receive_answer(12);
+	receive_response(12);
 }
 
 /*
@@ -247,15 +247,15 @@ static void what_is_over_first_is_read_first(void)
 	}
 }
 
-static void an_answer_that_waits_outlives_its_agent(void)
+static void an_unread_response_outlives_its_agent(void)
 {
 	opened();
 	ask(13);
 	receive_request();
-	answer();
+	respond();
 	expect_equal(umad_poll(from, 20000), 0);
 	expect_equal(umad_unregister(from, asking), 0);
-	receive_answer(13);
+	receive_response(13);
 }
 
 static void what_is_too_small_a_buffer_takes_nothing_away(void)
@@ -268,14 +268,14 @@ static void what_is_too_small_a_buffer_takes_nothing_away(void)
 	expect_errno(read(from, umad, umad_size() - 1), EINVAL);
 	ask(14);
 	receive_request();
-	answer();
+	respond();
 	expect_equal(umad_poll(from, 20000), 0);
 	expect_errno(read(from, umad, umad_size() - 1), EINVAL);
 	expect_errno(read(from, umad, whole - 1), EINVAL);
-	receive_answer(14);
+	receive_response(14);
 }
 
-static void poll_select_and_epoll_tell_of_an_answer(void)
+static void poll_select_and_epoll_tell_of_a_response(void)
 {
 	struct epoll_event event = {.events = EPOLLIN};
 	struct timeval soon = {.tv_sec = 20};
@@ -291,7 +291,7 @@ static void poll_select_and_epoll_tell_of_an_answer(void)
 	expect_equal(epoll_wait(epoll, &event, 1, 0), 0);
 	ask(15);
 	receive_request();
-	answer();
+	respond();
 	expect_equal(epoll_wait(epoll, &event, 1, 20000), 1);
 	expect_equal(poll(&pollfd, 1, 0), 1);
 	expect_equal(pollfd.revents, POLLIN | POLLOUT);
@@ -316,24 +316,24 @@ static void a_child_and_a_copy_have_the_same_device(void)
 	from = copy;
 	expect_child(start_child(send_in_child, NULL));
 	receive_request();
-	answer();
-	receive_answer(16);
+	respond();
+	receive_response(16);
 }
 
-static void answer_later(void *unused)
+static void respond_later(void *unused)
 {
 	(void)unused;
 	receive_request();
 	pause_ms(100);
-	answer();
+	respond();
 }
 
-static void a_read_that_may_block_waits_for_an_answer(void)
+static void a_read_that_may_block_waits_for_a_response(void)
 {
 	int child;
 
 	opened();
-	child = start_child(answer_later, NULL);
+	child = start_child(respond_later, NULL);
 	ask(17);
 	expect_equal(fcntl(from, F_SETFL, 0), 0);
 	expect_equal(read(from, umad, umad_size() + MAD), umad_size() + MAD);
@@ -350,7 +350,7 @@ static int receive_requests(void *requests[REQUESTS])
 
 	while (count < REQUESTS && umad_poll(to, 500) == 0) {
 		requests[count] = new_umad(MAD);
-		receive_mad(to, requests[count++], MAD, answering);
+		receive_mad(to, requests[count++], MAD, responding);
 	}
 	return count;
 }
@@ -363,7 +363,7 @@ static void each_of_20_sa_requests_has_its_response(void)
 
 	opened();
 	asking = sa_client(from);
-	answering = sa_server(to);
+	responding = sa_server(to);
 	for (uint32_t tid = 0; tid < REQUESTS; tid++) {
 		set_sa_get(umad, tid);
 		set_destination(umad, &there);
@@ -374,12 +374,12 @@ static void each_of_20_sa_requests_has_its_response(void)
 		cannot("requests to an SA reach no agent of this port");
 	note("%d of %d requests are in flight at once", count, REQUESTS);
 	for (i = 0; i < count; i++) {
-		make_answer(requests[i]);
-		send_mad(to, answering, requests[i], MAD, 0, 0);
+		make_response(requests[i]);
+		send_mad(to, responding, requests[i], MAD, 0, 0);
 	}
 	for (; i < REQUESTS; i++) { /* the other responses follow */
-		receive_mad(to, umad, MAD, answering);
-		answer();
+		receive_mad(to, umad, MAD, responding);
+		respond();
 	}
 	for (i = 0; i < REQUESTS; i++) {
 		receive_mad(from, umad, MAD, asking);
@@ -412,12 +412,12 @@ static void a_request_of_performance_management_reaches_its_agent(void)
 
 	opened();
 	asking = umad_register(from, PERF_MGT, 1, 0, NULL);
-	answering = umad_register(to, PERF_MGT, 1, 0, methods);
-	expect(asking >= 0 && answering >= 0);
+	responding = umad_register(to, PERF_MGT, 1, 0, methods);
+	expect(asking >= 0 && responding >= 0);
 	ask_for_attribute(PORT_COUNTERS, 1000);
 	receive_mad(from, umad, MAD, asking);
 	status = umad_status(umad);
-	if (umad_recv(to, umad, &length, 0) == answering) {
+	if (umad_recv(to, umad, &length, 0) == responding) {
 		expect_equal(method_of(umad), METHOD_GET);
 		return;
 	}
@@ -425,7 +425,7 @@ static void a_request_of_performance_management_reaches_its_agent(void)
 		cannot("the device itself responds to this class");
 	expect_equal(status, ETIMEDOUT);
 	ask_for_attribute(NO_ATTRIBUTE, 1000);
-	expect_equal(receive_mad(to, umad, MAD, answering), MAD);
+	expect_equal(receive_mad(to, umad, MAD, responding), MAD);
 	if (((uint8_t *)umad_get_mad(umad))[ATTRIBUTE_END] == PORT_COUNTERS)
 		return; /* the response was only late */
 	not_on_this_kernel("a Get of PortCounters reaches no agent and has no response");
@@ -434,26 +434,26 @@ static void a_request_of_performance_management_reaches_its_agent(void)
 int main(int argc, char **argv)
 {
 	static const struct check checks[] = {
-		CHECK(a_request_arrives_and_so_does_its_answer),
+		CHECK(a_request_and_its_response_arrive),
 		CHECK(the_upper_half_of_a_transaction_id_is_the_agents),
 		CHECK(a_grh_comes_with_its_sender),
 		CHECK(a_port_reaches_itself),
 		CHECK(a_short_mad_is_filled_up_with_zeros),
 		CHECK(a_method_that_no_one_asked_for_does_not_come),
-		CHECK(each_of_two_programs_gets_its_own_answers),
-		CHECK(a_transaction_under_way_is_not_begun_again),
+		CHECK(each_of_two_programs_gets_its_own_responses),
+		CHECK(a_transaction_in_flight_is_not_begun_again),
 		CHECK(another_agents_transaction_may_have_the_same_id),
 		CHECK(what_is_over_first_is_read_first),
-		CHECK(an_answer_that_waits_outlives_its_agent),
+		CHECK(an_unread_response_outlives_its_agent),
 		CHECK(what_is_too_small_a_buffer_takes_nothing_away),
-		CHECK(poll_select_and_epoll_tell_of_an_answer),
+		CHECK(poll_select_and_epoll_tell_of_a_response),
 		CHECK(a_child_and_a_copy_have_the_same_device),
-		CHECK(a_read_that_may_block_waits_for_an_answer),
+		CHECK(a_read_that_may_block_waits_for_a_response),
 		CHECK(each_of_20_sa_requests_has_its_response),
 		CHECK(a_request_of_performance_management_reaches_its_agent),
 	};
 
-	set_world(argc, argv);
+	set_environment(argc, argv);
 	find_ports();
 	return run_checks(checks, sizeof(checks) / sizeof(checks[0]));
 }

@@ -2,7 +2,7 @@
 
 /* The monitor reports devices that are removed and added. */
 #include "check.h"
-#include "world.h"
+#include "environment.h"
 
 #include <infiniband/umad_ext.h>
 #include <poll.h>
@@ -13,7 +13,7 @@ static struct umad_monitor *monitor;
 
 static void opened(void)
 {
-	if (!world_asked("uevents", ""))
+	if (!environment_asked("uevents", ""))
 		cannot("devices come and go without the kernel's uevents");
 	expect_equal(umad_monitor_open(&monitor), 0);
 }
@@ -42,13 +42,13 @@ static void a_removed_device_is_told_with_its_port(void)
 
 	opened();
 	device_path(&there, "umad", path);
-	expect(world_asked("remove", there.ca_name));
+	expect(environment_asked("remove", there.ca_name));
 	expect_event(UMAD_EVENT_PORT_REMOVED, &event);
 	expect_equal(event.portnum, there.portnum);
 	expect(!strcmp(event.node, strrchr(path, '/') + 1));
 	expect_event(UMAD_EVENT_CA_REMOVED, &event);
 	expect_equal(event.portnum, 0);
-	expect(world_asked("add", there.ca_name));
+	expect(environment_asked("add", there.ca_name));
 	umad_monitor_close(monitor);
 }
 
@@ -58,8 +58,8 @@ static void a_new_device_can_be_opened_when_it_is_told(void)
 	int fd;
 
 	opened();
-	expect(world_asked("remove", there.ca_name));
-	expect(world_asked("add", there.ca_name));
+	expect(environment_asked("remove", there.ca_name));
+	expect(environment_asked("add", there.ca_name));
 	expect_event(UMAD_EVENT_CA_REMOVED, &event);
 	expect_event(UMAD_EVENT_PORT_ADDED, &event);
 	fd = umad_open_port(event.ca_name, event.portnum);
@@ -87,7 +87,7 @@ int main(int argc, char **argv)
 		CHECK(with_nothing_going_on_there_is_nothing_to_tell),
 	};
 
-	set_world(argc, argv);
+	set_environment(argc, argv);
 	find_ports();
 	return run_checks(checks, sizeof(checks) / sizeof(checks[0]));
 }

@@ -2,7 +2,7 @@
 
 /* The IsSM bit: one program holds it; other programs fail or wait. */
 #include "check.h"
-#include "world.h"
+#include "environment.h"
 
 #include <fcntl.h>
 #include <infiniband/umad_ext.h>
@@ -161,7 +161,7 @@ int main(int argc, char **argv)
 		CHECK(only_a_port_without_issm_device_is_said_to_have_none),
 	};
 
-	set_world(argc, argv);
+	set_environment(argc, argv);
 	find_ports();
 	return run_checks(checks, sizeof(checks) / sizeof(checks[0]));
 }

@@ -180,7 +180,7 @@ int main(int argc, char **argv)
 		CHECK_ALONE(the_library_asks),
 	};
 
-	set_world(argc, argv);
+	set_environment(argc, argv);
 	find_ports();
 	return run_checks(checks, sizeof(checks) / sizeof(checks[0]));
 }

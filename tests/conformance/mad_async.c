@@ -65,7 +65,7 @@ static void submit(uint32_t number, unsigned attribute, int timeout_ms, uint64_t
 static void hundreds_of_requests_are_each_called_back_once(void)
 {
 	struct mad_async_stats stats;
-	unsigned requests = world_is_brief() ? REQUESTS / 5 : REQUESTS;
+	unsigned requests = environment_is_brief() ? REQUESTS / 5 : REQUESTS;
 	int child = start_server();
 
 	opened();
@@ -84,7 +84,7 @@ static void hundreds_of_requests_are_each_called_back_once(void)
 	stop_server(child);
 }
 
-static void what_nobody_answers_times_out_beside_the_rest(void)
+static void requests_without_a_response_time_out_beside_the_rest(void)
 {
 	int child = start_server();
 
@@ -150,26 +150,26 @@ static void with_its_device_all_requests_end(void)
 	for (uint32_t i = 0; i < 10; i++)
 		submit_method(METHOD_ANY, i, IGNORE, 60000, NULL);
 	expect_equal(mad_async_process(async), 0);
-	if (!world_asked("remove", there.ca_name))
+	if (!environment_asked("remove", there.ca_name))
 		cannot("no device can be removed");
 	expect_equal(mad_async_run(async), 10);
 	for (uint32_t i = 0; i < 10; i++)
 		expect_equal(errors[i], -ENODEV);
 	closed();
-	expect(world_asked("add", there.ca_name));
+	expect(environment_asked("add", there.ca_name));
 }
 
 int main(int argc, char **argv)
 {
 	static const struct check checks[] = {
 		CHECK(hundreds_of_requests_are_each_called_back_once),
-		CHECK(what_nobody_answers_times_out_beside_the_rest),
+		CHECK(requests_without_a_response_time_out_beside_the_rest),
 		CHECK(a_cancelled_request_is_called_back_at_once),
 		CHECK(an_event_loop_of_ones_own_does_as_well),
 		CHECK(with_its_device_all_requests_end),
 	};
 
-	set_world(argc, argv);
+	set_environment(argc, argv);
 	find_ports();
 	return run_checks(checks, sizeof(checks) / sizeof(checks[0]));
 }

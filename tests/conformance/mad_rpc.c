@@ -90,7 +90,7 @@ static int64_t ask_in_vain_for(int timeout_ms)
 }
 
 /* The kernel of a busy virtual machine may report a timeout early: one of ten must be right. */
-static void what_nobody_answers_is_asked_as_often_as_said(void)
+static void a_request_without_a_response_has_all_its_attempts(void)
 {
 	uint8_t data[SEGMENT] = {0};
 	ib_rpc_t rpc = request_of(METHOD_GET, COUNT, PATIENCE);
@@ -143,7 +143,7 @@ static void *ask_again_and_again(void *thread)
 	return NULL;
 }
 
-static void each_of_eight_threads_gets_its_own_answers(void)
+static void each_of_eight_threads_gets_its_own_responses(void)
 {
 	pthread_t threads[THREADS];
 
@@ -187,14 +187,14 @@ static void echo_messages(void *ready)
 	for (;;) {
 		int length = receive_mad(fd, umad, 200000, id);
 
-		make_answer(umad);
+		make_response(umad);
 		if (length > MAD)
 			set_rmpp(umad);
 		send_mad(fd, id, umad, (size_t)length, 0, 0);
 	}
 }
 
-static void a_long_answer_comes_whole(void)
+static void a_long_response_comes_whole(void)
 {
 	static const size_t sizes[] = {1, SEGMENT, SEGMENT + 1, 5 * SEGMENT, 100000};
 	struct mad_message message;
@@ -239,14 +239,14 @@ static void who_waits_on_a_device_that_goes_is_told(void)
 	for (unsigned i = 0; i < 3; i++)
 		expect_equal(pthread_create(&threads[i], NULL, ask_in_vain, &errors[i]), 0);
 	pause_ms(100);
-	if (!world_asked("remove", there.ca_name))
+	if (!environment_asked("remove", there.ca_name))
 		cannot("no device can be removed");
 	for (unsigned i = 0; i < 3; i++) {
 		expect_equal(pthread_join(threads[i], NULL), 0);
 		expect_equal(errors[i], ENODEV);
 	}
 	mad_rpc_close_port(port);
-	expect(world_asked("add", there.ca_name));
+	expect(environment_asked("add", there.ca_name));
 }
 
 int main(int argc, char **argv)
@@ -255,15 +255,15 @@ int main(int argc, char **argv)
 		CHECK(what_is_asked_comes_back),
 		CHECK(a_server_sees_who_asks),
 		CHECK(a_status_is_an_error),
-		CHECK(what_nobody_answers_is_asked_as_often_as_said),
+		CHECK(a_request_without_a_response_has_all_its_attempts),
 		CHECK(a_response_to_an_earlier_attempt_completes_the_request),
-		CHECK(each_of_eight_threads_gets_its_own_answers),
+		CHECK(each_of_eight_threads_gets_its_own_responses),
 		CHECK(a_long_request_is_received_whole),
-		CHECK(a_long_answer_comes_whole),
+		CHECK(a_long_response_comes_whole),
 		CHECK(who_waits_on_a_device_that_goes_is_told),
 	};
 
-	set_world(argc, argv);
+	set_environment(argc, argv);
 	find_ports();
 	return run_checks(checks, sizeof(checks) / sizeof(checks[0]));
 }

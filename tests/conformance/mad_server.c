@@ -62,7 +62,7 @@ static void with_a_mask_only_its_methods_come(void)
 	expect_equal(errno, EAGAIN);
 }
 
-static void an_answer_has_the_requests_header_and_the_servers_data(void)
+static void a_response_has_the_requests_header_and_the_servers_data(void)
 {
 	const struct ib_user_mad *header;
 	void *request;
@@ -86,7 +86,7 @@ static void an_answer_has_the_requests_header_and_the_servers_data(void)
 		expect_bytes(header->addr.gid, there.gid, 16);
 }
 
-static void a_grh_is_answered_with_a_grh(void)
+static void the_response_to_a_grh_has_a_grh(void)
 {
 	const struct ib_user_mad *header;
 	void *request;
@@ -140,13 +140,13 @@ int main(int argc, char **argv)
 	static const struct check checks[] = {
 		CHECK(without_a_mask_all_methods_come),
 		CHECK(with_a_mask_only_its_methods_come),
-		CHECK(an_answer_has_the_requests_header_and_the_servers_data),
-		CHECK(a_grh_is_answered_with_a_grh),
+		CHECK(a_response_has_the_requests_header_and_the_servers_data),
+		CHECK(the_response_to_a_grh_has_a_grh),
 		CHECK(a_message_comes_whole),
 		CHECK(time_runs_out_without_requests),
 	};
 
-	set_world(argc, argv);
+	set_environment(argc, argv);
 	find_ports();
 	return run_checks(checks, sizeof(checks) / sizeof(checks[0]));
 }

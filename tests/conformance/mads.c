@@ -90,7 +90,7 @@ void set_destination(void *umad, const struct port *to)
 		set_grh(umad, to);
 }
 
-void make_answer(void *umad)
+void make_response(void *umad)
 {
 	struct ib_mad_addr *address = umad_get_mad_addr(umad);
 	uint8_t *mad = bytes_of(umad);

@@ -4,7 +4,7 @@
 #ifndef CONFORMANCE_MADS_H
 #define CONFORMANCE_MADS_H
 
-#include "world.h"
+#include "environment.h"
 
 /* A zeroed umad buffer for a MAD or message of that many bytes. */
 void *new_umad(size_t bytes);
@@ -24,7 +24,7 @@ void set_destination(void *umad, const struct port *to);
 void set_grh(void *umad, const struct port *to);
 
 /* Turns a received MAD into its response, and addresses it to the sender. */
-void make_answer(void *umad);
+void make_response(void *umad);
 
 /* The lower and the upper half of the transaction ID; the method and the status. */
 uint32_t tid_of(void *umad);

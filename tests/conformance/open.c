@@ -149,7 +149,7 @@ int main(int argc, char **argv)
 		CHECK_ALONE(ioctls_that_nobody_knows_are_refused),
 	};
 
-	set_world(argc, argv);
+	set_environment(argc, argv);
 	find_ports();
 	return run_checks(checks, sizeof(checks) / sizeof(checks[0]));
 }

@@ -145,7 +145,7 @@ int main(int argc, char **argv)
 		CHECK(a_refused_transaction_can_be_begun),
 	};
 
-	set_world(argc, argv);
+	set_environment(argc, argv);
 	find_ports();
 	return run_checks(checks, sizeof(checks) / sizeof(checks[0]));
 }

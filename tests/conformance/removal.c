@@ -14,13 +14,13 @@ static int fd, agent;
 
 static void take_away(void)
 {
-	if (!world_asked("remove", there.ca_name))
+	if (!environment_asked("remove", there.ca_name))
 		cannot("no device can be removed");
 }
 
 static void bring_back(void)
 {
-	expect(world_asked("add", there.ca_name));
+	expect(environment_asked("add", there.ca_name));
 	find_ports();
 }
 
@@ -92,19 +92,19 @@ static void a_descriptor_without_device_is_good_for_nothing(void)
 
 static void what_was_not_read_is_lost(void)
 {
-	int to, answering, length = MAD;
+	int to, responding, length = MAD;
 	void *umad;
 
 	opened();
 	to = open_port(&here);
-	answering = server(to, METHOD_ANY, 0);
+	responding = server(to, METHOD_ANY, 0);
 	umad = new_umad(MAD);
 	set_mad(umad, METHOD_ANY, 1);
 	set_destination(umad, &here);
 	send_mad(fd, agent, umad, MAD, 20000, 0);
-	expect_equal(receive_mad(to, umad, MAD, answering), MAD);
-	make_answer(umad);
-	send_mad(to, answering, umad, MAD, 0, 0);
+	expect_equal(receive_mad(to, umad, MAD, responding), MAD);
+	make_response(umad);
+	send_mad(to, responding, umad, MAD, 0, 0);
 	expect_equal(umad_poll(fd, 20000), 0);
 	take_away();
 	expect_equal(umad_poll(fd, 0), -EIO);
@@ -169,7 +169,7 @@ int main(int argc, char **argv)
 		CHECK(who_holds_issm_does_not_hinder_it),
 	};
 
-	set_world(argc, argv);
+	set_environment(argc, argv);
 	find_ports();
 	return run_checks(checks, sizeof(checks) / sizeof(checks[0]));
 }

@@ -16,7 +16,7 @@
 #define SINGLE    0x07 /* active, first, last */
 #define FIRST     0x03
 
-static int from, to, asking, answering;
+static int from, to, asking, responding;
 static void *umad;
 
 static void opened(void)
@@ -24,7 +24,7 @@ static void opened(void)
 	from = open_port(&here);
 	to = open_port(&there);
 	asking = client(from, 1);
-	answering = server(to, METHOD_ANY, 1);
+	responding = server(to, METHOD_ANY, 1);
 	umad = new_umad(ROOM);
 }
 
@@ -66,9 +66,9 @@ static void send_to_and_fro(size_t data)
 
 	ask(++tid, data);
 	memset(umad, 0, umad_size() + DATA + data);
-	expect_message(data, receive_mad(to, umad, ROOM, answering));
-	make_answer(umad);
-	send_mad(to, answering, umad, DATA + data, 0, 0);
+	expect_message(data, receive_mad(to, umad, ROOM, responding));
+	make_response(umad);
+	send_mad(to, responding, umad, DATA + data, 0, 0);
 	memset(umad, 0, umad_size() + DATA + data);
 	expect_message(data, receive_mad(from, umad, ROOM, asking));
 	expect_equal(tid_of(umad), tid);
@@ -86,7 +86,7 @@ static void around(size_t first, size_t last)
 
 static void messages_of_0_to_300_bytes(void)
 {
-	size_t step = world_is_brief() ? 50 : 1;
+	size_t step = environment_is_brief() ? 50 : 1;
 
 	opened();
 	for (size_t data = 0; data <= 300; data += step)
@@ -96,16 +96,16 @@ static void messages_of_0_to_300_bytes(void)
 static void messages_of_1_to_50_segments(void)
 {
 	opened();
-	around(1, world_is_long() ? 50 : world_is_brief() ? 3 : 10);
+	around(1, environment_is_long() ? 50 : environment_is_brief() ? 3 : 10);
 }
 
 /* A receiver's window is 64 segments, in this simulator and in Linux. */
 static void messages_of_51_to_100_segments(void)
 {
 	opened();
-	if (world_is_long())
+	if (environment_is_long())
 		around(51, 100);
-	else if (world_is_brief())
+	else if (environment_is_brief())
 		around(64, 64);
 	else
 		around(63, 65);
@@ -114,7 +114,7 @@ static void messages_of_51_to_100_segments(void)
 static void messages_of_101_to_150_segments(void)
 {
 	opened();
-	if (world_is_long())
+	if (environment_is_long())
 		around(101, 150);
 	else
 		around(129, 129);
@@ -123,7 +123,7 @@ static void messages_of_101_to_150_segments(void)
 static void messages_of_151_to_200_segments(void)
 {
 	opened();
-	if (world_is_long())
+	if (environment_is_long())
 		around(151, 200);
 	else
 		around(193, 193);
@@ -132,12 +132,12 @@ static void messages_of_151_to_200_segments(void)
 static void messages_of_a_megabyte(void)
 {
 	opened();
-	if (world_is_brief()) {
+	if (environment_is_brief()) {
 		send_to_and_fro(LARGEST / 8);
 		return;
 	}
 	send_to_and_fro(LARGEST);
-	if (!world_is_long())
+	if (!environment_is_long())
 		return;
 	send_to_and_fro(LARGEST + 1);
 	send_to_and_fro(LARGEST - 1);
@@ -160,7 +160,7 @@ static void what_does_not_fit_stays_and_says_how_long_it_is(void)
 	length = (int)(DATA + data - 1);
 	expect_equal(umad_recv(to, umad, &length, 20000), -ENOSPC);
 	expect_equal(length, (DATA + data));
-	expect_message(data, receive_mad(to, umad, DATA + data, answering));
+	expect_message(data, receive_mad(to, umad, DATA + data, responding));
 	length = MAD;
 	expect_equal(umad_recv(to, umad, &length, 0), -EWOULDBLOCK);
 }
@@ -175,7 +175,7 @@ static void a_message_of_one_segment_is_as_short_as_it_is(void)
 	expect_message(3, DATA + 3);
 }
 
-static void an_answer_may_be_long_where_the_request_was_not(void)
+static void a_response_may_be_longer_than_its_request(void)
 {
 	size_t data = 10 * SEGMENT;
 
@@ -183,11 +183,11 @@ static void an_answer_may_be_long_where_the_request_was_not(void)
 	set_mad(umad, METHOD_ANY, 1);
 	set_destination(umad, &there);
 	send_mad(from, asking, umad, MAD, 20000, 0);
-	expect_equal(receive_mad(to, umad, MAD, answering), MAD);
-	make_answer(umad);
+	expect_equal(receive_mad(to, umad, MAD, responding), MAD);
+	make_response(umad);
 	set_rmpp(umad);
 	fill(umad, DATA, DATA + data);
-	send_mad(to, answering, umad, DATA + data, 0, 0);
+	send_mad(to, responding, umad, DATA + data, 0, 0);
 	expect_message(data, receive_mad(from, umad, ROOM, asking));
 }
 
@@ -201,7 +201,7 @@ static void many_messages_at_once_do_not_mix(void)
 	for (uint32_t tid = 0; tid < count; tid++)
 		ask(tid, data[tid]);
 	for (size_t i = 0; i < count; i++) {
-		int length = receive_mad(to, umad, ROOM, answering);
+		int length = receive_mad(to, umad, ROOM, responding);
 		uint32_t tid = tid_of(umad);
 
 		expect(tid < count && !(seen & 1U << tid));
@@ -221,11 +221,11 @@ int main(int argc, char **argv)
 		CHECK(messages_of_a_megabyte),
 		CHECK(what_does_not_fit_stays_and_says_how_long_it_is),
 		CHECK(a_message_of_one_segment_is_as_short_as_it_is),
-		CHECK(an_answer_may_be_long_where_the_request_was_not),
+		CHECK(a_response_may_be_longer_than_its_request),
 		CHECK(many_messages_at_once_do_not_mix),
 	};
 
-	set_world(argc, argv);
+	set_environment(argc, argv);
 	find_ports();
 	return run_checks(checks, sizeof(checks) / sizeof(checks[0]));
 }

@@ -4,7 +4,7 @@
 #ifndef CONFORMANCE_RPC_H
 #define CONFORMANCE_RPC_H
 
-#include "world.h"
+#include "environment.h"
 
 #include <infiniband/mad.h>
 

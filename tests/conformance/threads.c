@@ -17,9 +17,9 @@
 #define RETRIES  9
 
 static int port, agent;
-static uint32_t requests;             /* of all threads */
-static atomic_uint answers[REQUESTS]; /* by transaction ID */
-static atomic_uint answered;
+static uint32_t requests;               /* of all threads */
+static atomic_uint responses[REQUESTS]; /* by transaction ID */
+static atomic_uint responded;
 
 static void serve(void *ready)
 {
@@ -31,7 +31,7 @@ static void serve(void *ready)
 		int length = MAD;
 
 		expect_equal(umad_recv(to, umad, &length, -1), id);
-		make_answer(umad);
+		make_response(umad);
 		/* EINVAL: the retransmission came before the first response was sent */
 		if (umad_send(to, id, umad, MAD, 0, 0))
 			expect_equal(errno, EINVAL);
@@ -68,13 +68,13 @@ static void receive_one(void *umad)
 	tid = tid_of(umad);
 	expect(tid < requests);
 	expect_filled(umad, DATA + tid % SEGMENT, MAD);
-	atomic_fetch_add(&answers[tid], 1);
-	atomic_fetch_add(&answered, 1);
+	atomic_fetch_add(&responses[tid], 1);
+	atomic_fetch_add(&responded, 1);
 }
 
 static bool is_answered(uint32_t tid)
 {
-	return atomic_load(&answers[tid]) > 0;
+	return atomic_load(&responses[tid]) > 0;
 }
 
 static void *work(void *first)
@@ -103,13 +103,13 @@ static void *work(void *first)
 	return NULL;
 }
 
-static void requests_of_eight_threads_are_answered_once(void)
+static void requests_of_eight_threads_have_one_response_each(void)
 {
 	pthread_t threads[THREADS];
 	int64_t started;
 	int child;
 
-	requests = world_is_brief() ? REQUESTS / 10 : REQUESTS;
+	requests = environment_is_brief() ? REQUESTS / 10 : REQUESTS;
 	child = start_server();
 	port = open_port(&here);
 	agent = client(port, 0);
@@ -121,9 +121,9 @@ static void requests_of_eight_threads_are_answered_once(void)
 	for (unsigned i = 0; i < THREADS; i++)
 		expect_equal(pthread_join(threads[i], NULL), 0);
 	note("%u transactions in %lld ms", requests, (long long)(now_ms() - started));
-	expect_equal(atomic_load(&answered), requests);
+	expect_equal(atomic_load(&responded), requests);
 	for (uint32_t tid = 0; tid < requests; tid++)
-		expect_equal(atomic_load(&answers[tid]), 1);
+		expect_equal(atomic_load(&responses[tid]), 1);
 	expect_equal(kill(child, SIGKILL), 0);
 }
 
@@ -154,11 +154,11 @@ static void agents_come_and_go_in_eight_threads(void)
 int main(int argc, char **argv)
 {
 	static const struct check checks[] = {
-		CHECK(requests_of_eight_threads_are_answered_once),
+		CHECK(requests_of_eight_threads_have_one_response_each),
 		CHECK(agents_come_and_go_in_eight_threads),
 	};
 
-	set_world(argc, argv);
+	set_environment(argc, argv);
 	find_ports();
 	return run_checks(checks, sizeof(checks) / sizeof(checks[0]));
 }

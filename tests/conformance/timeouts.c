@@ -12,7 +12,7 @@
 #define UNSUPPORTED  0x000c
 #define LENGTH_NOTED 12345
 
-static int from, to, asking, answering;
+static int from, to, asking, responding;
 static void *umad;
 
 static void opened(void)
@@ -20,7 +20,7 @@ static void opened(void)
 	from = open_port(&here);
 	to = open_port(&there);
 	asking = client(from, 1);
-	answering = server(to, METHOD_ANY, 1);
+	responding = server(to, METHOD_ANY, 1);
 	umad = new_umad(4 * MAD);
 	set_destination(umad, &there);
 }
@@ -39,7 +39,7 @@ static void expect_nothing(int fd)
 	expect_equal(umad_recv(fd, umad, &length, 0), -EWOULDBLOCK);
 }
 
-static void receive_time_out(uint32_t tid)
+static void receive_timeout(uint32_t tid)
 {
 	expect_equal(receive_mad(from, umad, MAD, asking), HEADER_ONLY);
 	expect_equal(umad_status(umad), ETIMEDOUT);
@@ -64,13 +64,13 @@ static void expect_late(void (*wait)(void), const char *what, int64_t earliest)
 static void wait_once(void)
 {
 	ask(1, 100, 0);
-	receive_time_out(1);
+	receive_timeout(1);
 }
 
 static void wait_with_retries(void)
 {
 	ask(2, 50, 3);
-	receive_time_out(2);
+	receive_timeout(2);
 }
 
 static void a_request_comes_back_when_its_time_is_over(void)
@@ -107,15 +107,15 @@ static void retries_send_it_again(void)
 	opened();
 	ask(4, 50, 2);
 	for (int i = 0; i < 3; i++) {
-		expect_equal(receive_mad(to, umad, MAD, answering), MAD);
+		expect_equal(receive_mad(to, umad, MAD, responding), MAD);
 		expect_equal(tid_of(umad), 4);
 	}
-	receive_time_out(4);
+	receive_timeout(4);
 	expect_nothing(to);
 }
 
 /* The response came too late: tries again. */
-static void an_answered_request_is_not_sent_again(void)
+static void a_request_with_a_response_is_not_retransmitted(void)
 {
 	int64_t started;
 
@@ -123,32 +123,32 @@ static void an_answered_request_is_not_sent_again(void)
 	for (uint32_t tid = 20; tid < 40; tid++) {
 		started = now_ms();
 		ask(tid, 100, 3);
-		expect_equal(receive_mad(to, umad, MAD, answering), MAD);
-		make_answer(umad);
-		send_mad(to, answering, umad, MAD, 0, 0);
+		expect_equal(receive_mad(to, umad, MAD, responding), MAD);
+		make_response(umad);
+		send_mad(to, responding, umad, MAD, 0, 0);
 		expect_equal(receive_mad(from, umad, MAD, asking), MAD);
 		if (now_ms() - started < 100)
 			break;
 		while (umad_poll(to, 300) == 0) /* the retransmissions */
-			receive_mad(to, umad, MAD, answering);
+			receive_mad(to, umad, MAD, responding);
 	}
 	pause_ms(150);
 	expect_nothing(to);
 	expect_nothing(from);
 }
 
-static void without_a_time_out_no_answer_is_wanted(void)
+static void without_a_timeout_no_response_is_expected(void)
 {
 	opened();
 	ask(6, 0, 0);
-	expect_equal(receive_mad(to, umad, MAD, answering), MAD);
-	make_answer(umad);
-	send_mad(to, answering, umad, MAD, 0, 0);
+	expect_equal(receive_mad(to, umad, MAD, responding), MAD);
+	make_response(umad);
+	send_mad(to, responding, umad, MAD, 0, 0);
 	/* a request with a response completes */
 	ask(7, 20000, 0);
-	expect_equal(receive_mad(to, umad, MAD, answering), MAD);
-	make_answer(umad);
-	send_mad(to, answering, umad, MAD, 0, 0);
+	expect_equal(receive_mad(to, umad, MAD, responding), MAD);
+	make_response(umad);
+	send_mad(to, responding, umad, MAD, 0, 0);
 	expect_equal(receive_mad(from, umad, MAD, asking), MAD);
 	expect_equal(tid_of(umad), 7);
 	expect_nothing(from);
@@ -158,36 +158,36 @@ static void a_negative_one_waits_for_ever(void)
 {
 	opened();
 	ask(8, -1, 0);
-	expect_equal(receive_mad(to, umad, MAD, answering), MAD);
+	expect_equal(receive_mad(to, umad, MAD, responding), MAD);
 	expect_equal(umad_poll(from, 300), -ETIMEDOUT);
-	make_answer(umad);
-	send_mad(to, answering, umad, MAD, 0, 0);
+	make_response(umad);
+	send_mad(to, responding, umad, MAD, 0, 0);
 	expect_equal(receive_mad(from, umad, MAD, asking), MAD);
 	expect_equal(tid_of(umad), 8);
 }
 
-static void an_answer_that_is_late_or_twice_is_dropped(void)
+static void a_late_or_duplicate_response_is_dropped(void)
 {
 	opened();
 	ask(9, 50, 0);
-	receive_time_out(9);
-	expect_equal(receive_mad(to, umad, MAD, answering), MAD);
-	make_answer(umad);
-	send_mad(to, answering, umad, MAD, 0, 0);
+	receive_timeout(9);
+	expect_equal(receive_mad(to, umad, MAD, responding), MAD);
+	make_response(umad);
+	send_mad(to, responding, umad, MAD, 0, 0);
 
 	ask(10, 20000, 0);
-	expect_equal(receive_mad(to, umad, MAD, answering), MAD);
-	make_answer(umad);
-	send_mad(to, answering, umad, MAD, 0, 0);
+	expect_equal(receive_mad(to, umad, MAD, responding), MAD);
+	make_response(umad);
+	send_mad(to, responding, umad, MAD, 0, 0);
 	/* the kernel accepts no second response before it has sent the first */
-	while (umad_send(to, answering, umad, MAD, 0, 0)) {
+	while (umad_send(to, responding, umad, MAD, 0, 0)) {
 		expect_equal(errno, EINVAL);
 		pause_ms(1);
 	}
 	expect_equal(receive_mad(from, umad, MAD, asking), MAD);
 	expect_equal(tid_of(umad), 10);
 	ask(11, 100, 0);
-	receive_time_out(11); /* the second copy would have arrived before */
+	receive_timeout(11); /* the second copy would have arrived before */
 	expect_nothing(from);
 }
 
@@ -198,11 +198,11 @@ static void nothing_comes_back_to_an_agent_that_has_gone(void)
 	expect_equal(umad_unregister(from, asking), 0);
 	asking = client(from, 0);
 	ask(13, 100, 0);
-	receive_time_out(13);
+	receive_timeout(13);
 	expect_nothing(from);
 }
 
-static void the_other_kernel_answers_a_get_that_nobody_serves(void)
+static void the_other_kernel_responds_to_a_get_that_no_program_serves(void)
 {
 	int agent, length;
 
@@ -232,7 +232,7 @@ static void a_message_that_nobody_serves_comes_back(void)
 	set_rmpp(umad);
 	set_destination(umad, &there);
 	send_mad(from, asking, umad, 3 * MAD, 100, 0);
-	receive_time_out(14);
+	receive_timeout(14);
 }
 
 static void wait_for_a_message(void)
@@ -241,8 +241,8 @@ static void wait_for_a_message(void)
 	set_rmpp(umad);
 	set_destination(umad, &there);
 	send_mad(from, asking, umad, 3 * MAD, 150, 5);
-	receive_mad(to, umad, 4 * MAD, answering);
-	receive_time_out(15);
+	receive_mad(to, umad, 4 * MAD, responding);
+	receive_timeout(15);
 }
 
 static void a_message_that_has_arrived_is_not_sent_again(void)
@@ -290,18 +290,18 @@ int main(int argc, char **argv)
 		CHECK(a_request_comes_back_when_its_time_is_over),
 		CHECK(it_comes_back_as_it_was_with_24_bytes_of_mad),
 		CHECK(retries_send_it_again),
-		CHECK(an_answered_request_is_not_sent_again),
-		CHECK(without_a_time_out_no_answer_is_wanted),
+		CHECK(a_request_with_a_response_is_not_retransmitted),
+		CHECK(without_a_timeout_no_response_is_expected),
 		CHECK(a_negative_one_waits_for_ever),
-		CHECK(an_answer_that_is_late_or_twice_is_dropped),
+		CHECK(a_late_or_duplicate_response_is_dropped),
 		CHECK(nothing_comes_back_to_an_agent_that_has_gone),
-		CHECK(the_other_kernel_answers_a_get_that_nobody_serves),
+		CHECK(the_other_kernel_responds_to_a_get_that_no_program_serves),
 		CHECK(a_message_that_nobody_serves_comes_back),
 		CHECK(a_message_that_has_arrived_is_not_sent_again),
 		CHECK(each_of_20_sa_requests_times_out),
 	};
 
-	set_world(argc, argv);
+	set_environment(argc, argv);
 	find_ports();
 	return run_checks(checks, sizeof(checks) / sizeof(checks[0]));
 }

@@ -83,7 +83,7 @@ static uint32_t receive_segment(int agent)
 /* Acknowledges a segment, and sets the end of the sender's window. */
 static void acknowledge(int agent, uint32_t number, uint32_t window_end)
 {
-	make_answer(umad);
+	make_response(umad);
 	memset(mad_bytes() + DATA, 0, SEGMENT);
 	mad_bytes()[TYPE] = TYPE_ACK;
 	mad_bytes()[FLAGS] = ACTIVE;
@@ -194,7 +194,7 @@ int main(int argc, char **argv)
 		CHECK(longer_than_a_mad_is_too_long_for_it),
 	};
 
-	set_world(argc, argv);
+	set_environment(argc, argv);
 	find_ports();
 	return run_checks(checks, sizeof(checks) / sizeof(checks[0]));
 }

@@ -4,9 +4,14 @@
  * An independent oracle: the library encodes fields into MADs, the program writes the MADs as a
  * capture of an InfiniBand link, and compares each field with what Wireshark decodes.
  *
- *   oracle write CAPTURE            the capture (pcap; the packets are InfiniBand's), for
- * TEST_SEED oracle fields                   what tshark is to print, a name a line oracle check
- * TSHARK-OUTPUT      the comparison, for the same TEST_SEED
+ *   oracle write CAPTURE
+ *      writes the capture (pcap with InfiniBand packets) for TEST_SEED
+ *
+ *   oracle fields
+ *      prints the names of the fields for tshark, one a line
+ *
+ *   oracle check TSHARK-OUTPUT
+ *      compares the output of tshark, for the same TEST_SEED
  */
 
 #include <infiniband/mad_fields.h>

@@ -4,8 +4,8 @@
  * Prints the transaction IDs of the attempts of requests to a LID that no port has. This
  * program has its own umad_send(), which libibmad calls instead of libibumad's. It sends each
  * request with a shorter timeout for the kernel. The distribution's library polls exactly as
- * long as it tells the kernel to wait. Without the shorter timeout it gives up before the
- * kernel reports the timeout, and makes no second attempt.
+ * long as the timeout that it gives the kernel. Without the shorter timeout it returns before
+ * the kernel reports the timeout, and makes no second attempt.
  */
 
 #include <infiniband/mad.h>
@@ -53,13 +53,13 @@ static void ask(struct ibmad_port *port, const char *what, int mgmt_class, int m
 			.trid = trid};
 	ib_portid_t to = {.lid = NOBODY, .qp = 1, .qkey = IB_DEFAULT_QP1_QKEY};
 	uint8_t data[IB_MAD_SIZE] = {0};
-	void *answer;
+	void *response;
 
 	printf("%s\n", what);
 	sendings = 0;
 	errno = 0;
-	answer = mad_rpc(port, &rpc, &to, data, data);
-	printf("  %s\n", answer ? "answered" : strerror(errno));
+	response = mad_rpc(port, &rpc, &to, data, data);
+	printf("  %s\n", response ? "response" : strerror(errno));
 }
 
 int main(void)

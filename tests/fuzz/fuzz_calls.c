@@ -76,7 +76,7 @@ static struct {
 		uint32_t random;
 	} threads[THREADS];
 	unsigned forks;
-	atomic_uint answers; /* of the device, from the input's first bytes */
+	atomic_uint responses; /* of the device, from the input's first bytes */
 	uint32_t seed;
 } run;
 
@@ -89,9 +89,9 @@ static uint32_t shuffle(uint32_t number)
 }
 
 /* Any thread writes: the device's response depends only on the number of the packet. */
-static int answer_somehow(const struct device_packet *packet, void *arg)
+static int respond_somehow(const struct device_packet *packet, void *arg)
 {
-	uint32_t die = shuffle(run.answers++);
+	uint32_t die = shuffle(run.responses++);
 	uint8_t mad[IB_MAD_SIZE];
 
 	(void)arg;
@@ -105,11 +105,11 @@ static int answer_somehow(const struct device_packet *packet, void *arg)
 		device_time_out(packet);
 		return 0;
 	case 3:
-		device_answer(packet, (uint16_t)(die >> 16), 0, NULL, 0);
+		device_respond(packet, (uint16_t)(die >> 16), 0, NULL, 0);
 		return 0;
 	case 4: /* twice */
-		device_answer(packet, 0, 0, NULL, 0);
-		device_answer(packet, 0, 0, NULL, 0);
+		device_respond(packet, 0, 0, NULL, 0);
+		device_respond(packet, 0, 0, NULL, 0);
 		return 0;
 	case 5: /* a wrong response */
 		device_copy_mad(packet, mad);
@@ -120,7 +120,7 @@ static int answer_somehow(const struct device_packet *packet, void *arg)
 	case 6:
 		return die & 16 ? -ENOMEM : -EINVAL;
 	default:
-		device_answer(packet, 0, 0, NULL, 0);
+		device_respond(packet, 0, 0, NULL, 0);
 		return 0;
 	}
 }
@@ -390,7 +390,7 @@ static void destroy_engine(struct engine *engine)
 			run.threads[n].runs = false;
 		}
 	for (int i = 0; i < SERVERS; i++) {
-		if (engine->servers[i].server && run.answers & 1) {
+		if (engine->servers[i].server && run.responses & 1) {
 			mad_server_stop(engine->servers[i].server);
 			engine->servers[i].server = NULL;
 		}
@@ -563,7 +563,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	run.input = &input;
 	run.seed = (uint32_t)take(&input, 2);
 	device_setup(NULL);
-	device_on_write(answer_somehow, NULL);
+	device_on_write(respond_somehow, NULL);
 	for (int steps = 0; input.size && steps < STEPS; steps++)
 		step();
 	join_threads(NULL);

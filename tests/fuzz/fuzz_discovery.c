@@ -16,7 +16,7 @@
 
 static struct {
 	struct input input;
-	unsigned answers;
+	unsigned responses;
 } run;
 
 /* Few GUIDs and port numbers, so that discovery meets nodes again. */
@@ -39,7 +39,7 @@ static void lie_port(uint8_t data[64])
 		mad_set_field(data, 0, IB_PORT_PHYS_STATE_F, MAD_PHYSICAL_LINK_UP);
 }
 
-static int answer(const struct device_packet *packet, void *arg)
+static int respond(const struct device_packet *packet, void *arg)
 {
 	unsigned attribute = (unsigned)packet->mad[16] << 8 | packet->mad[17];
 	unsigned how = (unsigned)take(&run.input, 1);
@@ -47,9 +47,9 @@ static int answer(const struct device_packet *packet, void *arg)
 
 	(void)arg;
 	/* a request without a response takes a timeout: only a few of them */
-	if (++run.answers > ANSWERS)
+	if (++run.responses > ANSWERS)
 		return -ENODEV;
-	if (how == 255 && run.answers % 16 == 0)
+	if (how == 255 && run.responses % 16 == 0)
 		return 0;
 	if (attribute == IB_ATTR_NODE_INFO)
 		lie_node(data);
@@ -57,7 +57,7 @@ static int answer(const struct device_packet *packet, void *arg)
 		lie_port(data);
 	else
 		take_bytes(&run.input, data, 4);
-	device_answer(packet, how == 254 ? 0x1c : 0, 64, data, sizeof(data));
+	device_respond(packet, how == 254 ? 0x1c : 0, 64, data, sizeof(data));
 	return 0;
 }
 
@@ -115,7 +115,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	run.input = (struct input){data, size};
 	options.read = (unsigned)take(&run.input, 1) % 16;
 	device_setup(NULL);
-	device_on_write(answer, NULL);
+	device_on_write(respond, NULL);
 	port = mad_rpc_open_port(NULL, 0, classes, 1);
 	check(port != NULL);
 	mad_rpc_set_retries(port, 1);

@@ -38,7 +38,7 @@ static void tell(struct mad_notices *notices, const struct mad_notice *notice, v
 }
 
 /* The responses of the port and the SA come from the input. */
-static int answer(const struct device_packet *packet, void *arg)
+static int respond(const struct device_packet *packet, void *arg)
 {
 	uint8_t data[64];
 	unsigned choice;
@@ -60,10 +60,10 @@ static int answer(const struct device_packet *packet, void *arg)
 	if (choice & 2)
 		device_time_out(packet);
 	else if (packet->mad[1] == IB_SA_CLASS && choice & 4)
-		device_answer(packet, (uint16_t)(choice >> 4), 0, NULL, 0);
+		device_respond(packet, (uint16_t)(choice >> 4), 0, NULL, 0);
 	else
-		device_answer(packet, (uint16_t)(choice & 8), packet->mad[1] == 3 ? 56 : 64,
-			      data, sizeof(data));
+		device_respond(packet, (uint16_t)(choice & 8), packet->mad[1] == 3 ? 56 : 64,
+			       data, sizeof(data));
 	return 0;
 }
 
@@ -91,7 +91,7 @@ static void run_notices(void)
 
 	mad_rpc_set_timeout(port, 1);
 	mad_rpc_set_retries(port, 1);
-	device_on_write(answer, NULL);
+	device_on_write(respond, NULL);
 	check(!mad_notices_start(async, &options, tell, NULL, &notices));
 	for (unsigned i = 0; i < ROUNDS && run.input->size; i++) {
 		report();

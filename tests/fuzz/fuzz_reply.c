@@ -91,7 +91,7 @@ static void submit(struct input *input)
 }
 
 /* The response to it, with some changed bytes and of any length. */
-static void answer(const struct device_packet *packet, struct input *input)
+static void respond(const struct device_packet *packet, struct input *input)
 {
 	static uint8_t mad[LONGEST];
 	unsigned changes;
@@ -123,13 +123,13 @@ static void come(struct input *input)
 	device_queue(device_fd(), &header, mad, length);
 }
 
-static int answer_blocking(const struct device_packet *packet, void *arg)
+static int respond_blocking(const struct device_packet *packet, void *arg)
 {
 	(void)arg;
 	if (!run.input)
 		return 0;
-	answer(packet, run.input);
-	device_answer(packet, 0, 0, NULL, 0);
+	respond(packet, run.input);
+	device_respond(packet, 0, 0, NULL, 0);
 	return 0;
 }
 
@@ -175,7 +175,7 @@ static void step(struct input *input)
 	case 3:
 		packet = take_packet(input);
 		if (packet)
-			answer(packet, input);
+			respond(packet, input);
 		break;
 	case 4:
 		packet = take_packet(input);
@@ -208,7 +208,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	memset(&run, 0, sizeof(run));
 	device_setup(NULL);
-	device_on_write(answer_blocking, NULL);
+	device_on_write(respond_blocking, NULL);
 	run.port = mad_rpc_open_port(NULL, 0, classes, 5);
 	check(run.port != NULL);
 	mad_rpc_set_retries(run.port, 1);

@@ -88,7 +88,7 @@ static void submit(struct input *input)
 }
 
 /* A response with some changed bytes and of any length. */
-static void answer(const struct device_packet *packet, struct input *input)
+static void respond(const struct device_packet *packet, struct input *input)
 {
 	static uint8_t mad[LONGEST];
 	bool is_sa = packet->mad[1] == IB_SA_CLASS;
@@ -129,7 +129,7 @@ static void step(struct input *input)
 	case 3:
 		packet = take_packet(input);
 		if (packet)
-			answer(packet, input);
+			respond(packet, input);
 		break;
 	case 4:
 		packet = take_packet(input);

@@ -4,7 +4,7 @@
 #ifndef KERNEL_NODES_H
 #define KERNEL_NODES_H
 
-#include "world.h"
+#include "environment.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>

@@ -69,7 +69,7 @@ static void run_server(void)
 		int length = receive_mad(fd, umad, DATA + LARGEST, agent);
 
 		expect_equal(tid_of(umad), tid);
-		make_answer(umad);
+		make_response(umad);
 		if (!requests[tid])
 			mad[STATUS + 1] = (uint8_t)(4 * (tid % 8));
 		send_mad(fd, agent, umad, (size_t)length, 0, 0);

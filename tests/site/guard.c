@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Preloaded into each program that the check of a site runs. It stands before libibumad's
+ * Preloaded into each program that the check of a site runs. It replaces libibumad's
  * umad_send():
  *
- * - It lets through a Get of an SMP, of the performance management or of the SA. All other MADs
- *   are refused with EPERM, whatever a program or a defect of a library wants.
- * - With SITE_RATE it lets through so many MADs a second: tools without a limit of their own
- *   have one then.
- * - It appends a line to the file SITE_SENT when the program exits: how many MADs were sent,
- *   and how many were refused.
+ * - It sends Gets of SMPs, of the performance management and of the SA. All other MADs fail
+ *   with EPERM, whatever the program does.
+ * - With SITE_RATE it sends at most so many MADs a second. This limits tools without a rate
+ *   option.
+ * - When the program exits, it appends a line to the file SITE_SENT: how many MADs were sent,
+ *   and how many failed.
  *
- * RMPP acknowledgements do not pass here: the kernel sends them. They come with the responses
- * to GetTable and GetMulti, which are refused.
+ * The guard does not see RMPP acknowledgements: the kernel sends them. They belong to responses
+ * to GetTable and GetMulti, which the guard rejects.
  */
 #define _GNU_SOURCE /* RTLD_NEXT */
 

@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * soak OPTION ... PART ...: works until it is told to end, and writes what it uses.
+ * soak OPTION ... PART ...: sends requests until it is stopped, and writes the process's memory
+ * and descriptors.
  *
- *   --folder FOLDER   for FOLDER/NAME.lines, and where it is told (below)
- *   --name NAME       of the process
- *   --seed NUMBER     of its random numbers
+ *   --folder FOLDER   the folder of NAME.lines and of the control files (below)
+ *   --name NAME       name of the process
+ *   --seed NUMBER     seed of its random numbers
  *   --device CA       by default the first one
  *   --rate NUMBER     requests a second, of all parts
- *   --timeout MS      of an attempt; by default 200
+ *   --timeout MS      timeout of an attempt; by default 200
  *   --lids NUMBER     nodes have the LIDs 1 .. NUMBER; 0: no SMPs and no SA
- *   --server LID|GID  of a server; several times
- *   --steady          ports, engines and servers stay; otherwise parts open and close them at
- *                     random
+ *   --server LID|GID  address of a server; may be given several times
+ *   --steady          ports, engines and servers stay open; otherwise parts open and close them
+ *                     at random
  *
- * A PART is engine, blocking, server, notices, monitor, hook or forks, each a thread and more.
+ * A PART is engine, blocking, server, notices, monitor, hook or forks. Each has one or more
+ * threads.
  *
- * The process rests when there is a file FOLDER/rest-N, N being 1 and so on: its parts end, and
- * have closed all but what --steady keeps. It writes a line just before and a line then, and
- * works again when there is FOLDER/go-N. Instead it ends if there is FOLDER/end. Exits with 1
- * if a request was not completed once, or with another's data.
+ * The process rests when the file FOLDER/rest-N exists (N is 1, 2, ...): its parts end, and
+ * close all except what --steady keeps. It writes a line just before the rest and a line at
+ * rest. It continues when FOLDER/go-N exists, and ends if FOLDER/end exists. Exits with 1 if a
+ * request did not complete exactly once, or completed with the data of another request.
  */
 #include "soak.h"
 

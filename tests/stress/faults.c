@@ -29,15 +29,15 @@ static const struct {
 } faults[FAULTS] = {
 	[LOSE] = {"lost", 10},
 	[TIME_OUT] = {"reported as timed out", 5},
-	[DOUBLE] = {"answered twice", 20},
+	[DOUBLE] = {"two responses", 20},
 	[DELAY] = {"delayed", 200},
 	[CORRUPT] = {"corrupted", 10},
 	[TRUNCATE] = {"truncated", 10},
 	[BUSY] = {"busy", 10},
 	[REFUSE] = {"refused", 20},
 	[REDIRECT] = {"redirected", 5},
-	[REQUEST] = {"with a request before the answer", 10},
-	[NO_FAULT] = {"answered", 1000},
+	[REQUEST] = {"a request before the response", 10},
+	[NO_FAULT] = {"one response", 1000},
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for all below, and the delay */
@@ -63,7 +63,7 @@ static enum fault choose_fault(void)
 }
 
 /* The request as a response; a long one continues with the first byte of data. */
-static size_t make_answer(const struct device_packet *packet, uint8_t mad[2 * LONGEST_ANSWER])
+static size_t make_response(const struct device_packet *packet, uint8_t mad[2 * LONGEST_ANSWER])
 {
 	size_t length = packet->length;
 	bool table = packet->mad[3] == IB_MAD_METHOD_GET_TABLE;
@@ -111,10 +111,10 @@ static void ask(const struct device_packet *packet)
 	device_reply(packet, mad, sizeof(mad));
 }
 
-static void answer(const struct device_packet *packet, enum fault fault)
+static void respond(const struct device_packet *packet, enum fault fault)
 {
 	uint8_t mad[2 * LONGEST_ANSWER];
-	size_t length = make_answer(packet, mad);
+	size_t length = make_response(packet, mad);
 
 	if (fault == CORRUPT)
 		corrupt(mad);
@@ -145,7 +145,7 @@ static int misbehave(const struct device_packet *packet, void *arg)
 	if (fault == TIME_OUT)
 		device_time_out(packet);
 	else if (fault != LOSE)
-		answer(packet, fault);
+		respond(packet, fault);
 	pthread_mutex_unlock(&lock);
 	return 0;
 }

@@ -292,7 +292,7 @@ static void end(struct engine *engine)
 	must(!mad_async_get_stats(engine->async, &stats, sizeof(stats)), "no statistics");
 	must(stats.submitted == stats.completed && !stats.in_flight && !stats.queued,
 	     "the statistics do not add up");
-	must(engine->ended == engine->share.count, "not all have come to an end");
+	must(engine->ended == engine->share.count, "not all are complete");
 	mad_async_destroy(engine->async);
 }
 

@@ -150,7 +150,7 @@ static inline void move_clock(int64_t to)
 		if (nodes.silent)
 			continue;
 		list_remove(&sent->reports);
-		device_answer(sent->packet, 0, 0, NULL, 0);
+		device_respond(sent->packet, 0, 0, NULL, 0);
 	}
 	while ((first = list_first(&nodes.reports)) && of_reports(first)->report <= clock_now) {
 		sent = of_reports(first);

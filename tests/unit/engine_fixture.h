@@ -37,7 +37,7 @@ static struct ibmad_port *port;
  * The time after which a response is late. Set-up makes it endless, so that a slow machine
  * retransmits nothing; a test of retransmissions makes it short.
  */
-static inline void overdue_after(uint32_t microseconds)
+static inline void late_after(uint32_t microseconds)
 {
 	for (unsigned i = 0; i < RTT_KINDS; i++) {
 		port->core.transactions.rtts[i].floor_us = microseconds;
@@ -69,7 +69,7 @@ static inline int port_setup(void **state)
 	if (!port)
 		return -1;
 	mad_rpc_set_timeout(port, LONG_MS);
-	overdue_after(LONG_MS * 1000);
+	late_after(LONG_MS * 1000);
 	fix_flow(16);
 	return 0;
 }
@@ -126,7 +126,7 @@ static inline ib_portid_t to_lid(int lid)
 static inline int echo(const struct device_packet *packet, void *arg)
 {
 	(void)arg;
-	device_answer(packet, 0, 0, NULL, 0);
+	device_respond(packet, 0, 0, NULL, 0);
 	return 0;
 }
 
@@ -148,7 +148,7 @@ static inline int time_out(const struct device_packet *packet, void *arg)
 static inline int echo_but_for(const struct device_packet *packet, void *arg)
 {
 	if (be16toh(packet->header.addr.lid) != *(int *)arg)
-		device_answer(packet, 0, 0, NULL, 0);
+		device_respond(packet, 0, 0, NULL, 0);
 	return 0;
 }
 
@@ -156,7 +156,7 @@ static inline int echo_but_for(const struct device_packet *packet, void *arg)
 void *__real_calloc(size_t count, size_t size);
 
 /* A GetTable's response of so many bytes; the last byte is a mark. */
-static inline void answer_long(const struct device_packet *packet, size_t length, uint8_t mark)
+static inline void respond_long(const struct device_packet *packet, size_t length, uint8_t mark)
 {
 	uint8_t *mad = __real_calloc(1, length < IB_MAD_SIZE ? IB_MAD_SIZE : length);
 

@@ -168,7 +168,7 @@ void device_delay(unsigned microseconds)
  * Whether a request waits for the response to this one; it then waits no longer. With the
  * kernel's rule this may be a later packet with the same TID.
  */
-static bool take_under_way(const struct device_packet *request)
+static bool take_in_flight(const struct device_packet *request)
 {
 	bool found = false;
 
@@ -178,9 +178,9 @@ static bool take_under_way(const struct device_packet *request)
 		struct device_packet *packet = device.packets[i];
 
 		found = device.hold_tids
-				? packet->under_way && same_transaction(packet, request)
+				? packet->in_flight && same_transaction(packet, request)
 				: packet == request;
-		packet->under_way &= !found;
+		packet->in_flight &= !found;
 	}
 	return found;
 }
@@ -192,7 +192,7 @@ void device_reply(const struct device_packet *request, const void *mad, size_t l
 	header.addr = request->header.addr;
 	header.addr.qkey = 0;
 	lock();
-	if (take_under_way(request))
+	if (take_in_flight(request))
 		enqueue(request->fd, &header, mad, length);
 	unlock();
 }
@@ -205,7 +205,7 @@ void device_time_out(const struct device_packet *request)
 	device_copy_mad(request, mad);
 	header.status = ETIMEDOUT;
 	lock();
-	if (take_under_way(request))
+	if (take_in_flight(request))
 		enqueue(request->fd, &header, mad, 24);
 	unlock();
 }
@@ -219,8 +219,8 @@ void device_copy_mad(const struct device_packet *request, uint8_t mad[ONE_MAD])
 	memcpy(mad + 8, &upper, sizeof(upper));
 }
 
-void device_answer(const struct device_packet *request, uint16_t status, size_t offset,
-		   const void *data, size_t size)
+void device_respond(const struct device_packet *request, uint16_t status, size_t offset,
+		    const void *data, size_t size)
 {
 	bool directed = request->mad[1] == 0x81;
 	uint8_t mad[ONE_MAD];

@@ -34,7 +34,7 @@ struct device_packet {
 	int fd; /* the handle on which it was written */
 	struct ib_user_mad header;
 	size_t length;  /* of the MAD */
-	bool under_way; /* no response and no timeout yet */
+	bool in_flight; /* no response and no timeout yet */
 	uint8_t mad[];
 };
 
@@ -70,8 +70,8 @@ void device_hold_tids(bool on);
  * Responds to a request as its destination: with the request's bytes, except the response bit,
  * the status (with the direction bit of a directed route), and size bytes of data at offset.
  */
-void device_answer(const struct device_packet *request, uint16_t status, size_t offset,
-		   const void *data, size_t size);
+void device_respond(const struct device_packet *request, uint16_t status, size_t offset,
+		    const void *data, size_t size);
 /* Any bytes of any length, from the destination of the request. */
 void device_reply(const struct device_packet *request, const void *mad, size_t length);
 /* The kernel reports that the request timed out. */

@@ -122,7 +122,7 @@ static int unregister(struct handle *handle, uint32_t id)
 	for (i = 0; i < device.packet_count; i++)
 		if (device.packets[i]->fd == handle->number &&
 		    device.packets[i]->header.agent_id == id)
-			device.packets[i]->under_way = false;
+			device.packets[i]->in_flight = false;
 	return 0;
 }
 
@@ -213,7 +213,7 @@ static bool is_held(const struct device_packet *packet)
 	unsigned i;
 
 	for (i = 0; device.hold_tids && i < device.packet_count; i++)
-		if (device.packets[i]->under_way && same_transaction(device.packets[i], packet))
+		if (device.packets[i]->in_flight && same_transaction(device.packets[i], packet))
 			return true;
 	return false;
 }
@@ -252,7 +252,7 @@ static struct device_packet *make_packet(const struct handle *handle, const uint
 
 	packet->fd = handle->number;
 	packet->length = length;
-	packet->under_way = true;
+	packet->in_flight = true;
 	memcpy(&packet->header, buf, header);
 	memcpy(packet->mad, buf + header, length);
 	return packet;
@@ -283,7 +283,7 @@ static ssize_t write_handle(struct handle *handle, const uint8_t *buf, size_t si
 	err = hook ? hook(packet, arg) : 0;
 	lock();
 	if (err)
-		packet->under_way = false;
+		packet->in_flight = false;
 	if (!keep)
 		free(packet);
 	return err ? err : (ssize_t)size;

@@ -30,7 +30,7 @@ struct fake_node {
 	char description[65];
 	bool enhanced_port0;
 	bool dead;          /* it responds to nothing */
-	int answers;        /* the number of further responses; negative: unlimited */
+	int responses;      /* the number of further responses; negative: unlimited */
 	int refused_port;   /* PortInfo of this port has status 0x1c; negative: of none */
 	bool no_mlnx;       /* ExtendedPortInfo is not supported */
 	bool drops_mlnx;    /* it does not respond to ExtendedPortInfo */
@@ -61,7 +61,7 @@ static inline int fake_add(unsigned type, unsigned ports)
 				   .type = type,
 				   .ports = ports,
 				   .lid = (unsigned)fake.count + 1,
-				   .answers = -1,
+				   .responses = -1,
 				   .refused_port = -1};
 	snprintf(node->description, sizeof(node->description), "node-%d", fake.count);
 	for (unsigned i = 0; i < 256; i++)
@@ -137,7 +137,7 @@ static inline void fake_port_info(const struct fake_node *node, unsigned number,
 		mad_set_field(info, 0, IB_PORT_CAPMASK_F, MAD_PORT_CAP_EXTENDED_SPEEDS);
 }
 
-static inline int fake_answer(const struct device_packet *packet, void *arg)
+static inline int fake_response(const struct device_packet *packet, void *arg)
 {
 	struct fake_end at = fake_walk(packet->mad);
 	struct fake_node *node = at.node < 0 ? NULL : &fake.nodes[at.node];
@@ -148,7 +148,7 @@ static inline int fake_answer(const struct device_packet *packet, void *arg)
 
 	(void)arg;
 	fake.asked++;
-	if (!node || node->dead || !node->answers) {
+	if (!node || node->dead || !node->responses) {
 		if (node && attribute == IB_ATTR_PORT_INFO)
 			node->port_infos[number]++;
 		return 0;
@@ -159,7 +159,7 @@ static inline int fake_answer(const struct device_packet *packet, void *arg)
 		node->mlnx_infos += attribute == IB_ATTR_MLNX_EXT_PORT_INFO;
 		return 0;
 	}
-	node->answers -= node->answers > 0;
+	node->responses -= node->responses > 0;
 	switch (attribute) {
 	case IB_ATTR_NODE_INFO:
 		node->node_infos++;
@@ -189,7 +189,7 @@ static inline int fake_answer(const struct device_packet *packet, void *arg)
 	default:
 		status = 0x0c;
 	}
-	device_answer(packet, status, 64, data, sizeof(data));
+	device_respond(packet, status, 64, data, sizeof(data));
 	return 0;
 }
 

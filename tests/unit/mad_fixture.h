@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* The response to a request of that class and attribute; other requests get their data back. */
-struct answer {
+struct response {
 	uint8_t mgmt_class;
 	uint8_t attribute;
 	uint16_t status;
@@ -24,8 +24,8 @@ struct answer {
 
 static struct {
 	struct ibmad_port *port;
-	struct answer answers[MAX_ANSWERS];
-	unsigned answer_count;
+	struct response responses[MAX_ANSWERS];
+	unsigned response_count;
 	bool silent; /* no request has a response */
 } fixture;
 
@@ -34,7 +34,7 @@ static inline size_t data_offset(uint8_t mgmt_class)
 	return mgmt_class == IB_SA_CLASS ? IB_SA_DATA_OFFS : IB_SMP_DATA_OFFS;
 }
 
-static inline int answer_request(const struct device_packet *packet, void *arg)
+static inline int respond_to_request(const struct device_packet *packet, void *arg)
 {
 	uint8_t mgmt_class = packet->mad[1];
 	unsigned i;
@@ -42,25 +42,26 @@ static inline int answer_request(const struct device_packet *packet, void *arg)
 	(void)arg;
 	if (fixture.silent || packet->mad[3] & IB_MAD_RESPONSE)
 		return 0;
-	for (i = 0; i < fixture.answer_count; i++) {
-		const struct answer *answer = &fixture.answers[i];
+	for (i = 0; i < fixture.response_count; i++) {
+		const struct response *response = &fixture.responses[i];
 
-		if (answer->mgmt_class == mgmt_class && answer->attribute == packet->mad[17]) {
-			device_answer(packet, answer->status, data_offset(mgmt_class),
-				      answer->data, answer->size);
+		if (response->mgmt_class == mgmt_class &&
+		    response->attribute == packet->mad[17]) {
+			device_respond(packet, response->status, data_offset(mgmt_class),
+				       response->data, response->size);
 			return 0;
 		}
 	}
-	device_answer(packet, 0, 0, NULL, 0);
+	device_respond(packet, 0, 0, NULL, 0);
 	return 0;
 }
 
-static inline void answer_with(uint8_t mgmt_class, uint8_t attribute, uint16_t status,
-			       const void *data, size_t size)
+static inline void respond_with(uint8_t mgmt_class, uint8_t attribute, uint16_t status,
+				const void *data, size_t size)
 {
-	assert_true(fixture.answer_count < MAX_ANSWERS);
-	fixture.answers[fixture.answer_count++] =
-		(struct answer){mgmt_class, attribute, status, data, size};
+	assert_true(fixture.response_count < MAX_ANSWERS);
+	fixture.responses[fixture.response_count++] =
+		(struct response){mgmt_class, attribute, status, data, size};
 }
 
 /* The numbers of agents are in this order. */
@@ -73,7 +74,7 @@ static inline int fixture_setup(void **state)
 	memset(&fixture, 0, sizeof(fixture));
 	if (device_setup(state))
 		return -1;
-	device_on_write(answer_request, NULL);
+	device_on_write(respond_to_request, NULL);
 	fixture.port = mad_rpc_open_port(NULL, 0, classes, 8);
 	if (!fixture.port)
 		return -1;

@@ -226,7 +226,7 @@ static void register2_refuses_what_makes_no_sense(void **state)
 	assert_int_equal(umad_register2(fd, &attr, &id), 0);
 }
 
-static void register2_answers_the_kernels_errno(void **state)
+static void register2_returns_the_kernels_errno(void **state)
 {
 	struct umad_reg_attr attr = {.mgmt_class = 4};
 	uint32_t id = 77;
@@ -307,7 +307,7 @@ int main(void)
 		TEST(without_the_second_ioctl_the_first_does_unless_flags_are_asked_for),
 		TEST(the_second_ioctl_switches_the_layout_over),
 		TEST(register2_refuses_what_makes_no_sense),
-		TEST(register2_answers_the_kernels_errno),
+		TEST(register2_returns_the_kernels_errno),
 		TEST(an_id_that_no_int_can_hold_is_an_error),
 		TEST(an_agent_is_unregistered_by_its_id),
 		TEST(a_handle_that_is_not_open_is_refused),

@@ -35,7 +35,7 @@ static int respond_somehow(const struct device_packet *packet, void *arg)
 	if (die < 6)
 		return 0; /* the packet is lost */
 	device_delay(die < 16 ? die * 100 : 0);
-	device_answer(packet, die == 63 ? IB_MAD_STS_BUSY : 0, 0, NULL, 0);
+	device_respond(packet, die == 63 ? IB_MAD_STS_BUSY : 0, 0, NULL, 0);
 	if (die == 62)
 		device_time_out(packet);
 	return die == 61 ? -ENOMEM : 0;
@@ -272,7 +272,7 @@ static int quiet_setup(void **state)
 	device_on_write(respond_somehow, &count);
 	mad_rpc_set_timeout(port, 5);
 	mad_rpc_set_retries(port, 2);
-	overdue_after(QUICK);
+	late_after(QUICK);
 	return 0;
 }
 
@@ -356,7 +356,7 @@ static void an_engine_lives_until_the_last_call_has_returned(void **state)
 	sem_init(&leave_read, 0, 0);
 	umad_debug(UMAD_LOG_DEBUG);
 	mad_async_submit(async, &rpc, &to, NULL, 0, stay_in_callback, &outcome, NULL);
-	device_answer(device_packet(0), 0, 0, NULL, 0);
+	device_respond(device_packet(0), 0, 0, NULL, 0);
 	assert_int_equal(pthread_create(&caller, NULL, process, async), 0);
 	wait_for(&in_callback);
 	hold_reader = true;

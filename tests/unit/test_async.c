@@ -23,7 +23,7 @@ static void submit_many(int count)
 
 /* --- submitting ----------------------------------------------------------------- */
 
-static void each_request_gets_its_own_answer(void **state)
+static void each_request_gets_its_own_response(void **state)
 {
 	(void)state;
 	device_on_write(echo, NULL);
@@ -40,7 +40,7 @@ static void each_request_gets_its_own_answer(void **state)
 	assert_int_equal(mad_async_run(async), 0);
 }
 
-static void answers_may_come_in_any_order(void **state)
+static void responses_may_come_in_any_order(void **state)
 {
 	(void)state;
 	mad_port_set_window(port, MAD_WINDOW_SMP, MANY);
@@ -48,7 +48,7 @@ static void answers_may_come_in_any_order(void **state)
 	submit_many(MANY);
 	assert_int_equal(device_written(), MANY);
 	for (unsigned i = 0; i < MANY; i++)
-		device_answer(device_packet(i * 37 % MANY), 0, 0, NULL, 0);
+		device_respond(device_packet(i * 37 % MANY), 0, 0, NULL, 0);
 	assert_int_equal(mad_async_run(async), MANY);
 	expect_all(MANY, 0);
 	for (int i = 0; i < MANY; i++)
@@ -191,15 +191,15 @@ static void each_allocation_of_a_submission_may_fail(void **state)
 	}
 	assert_true(failed >= 4); /* two of the pool, the timers, the packet */
 	assert_int_equal(stats_of(async).submitted, 2);
-	device_answer(device_packet(0), 0, 0, NULL, 0);
-	device_answer(device_packet(1), 0, 0, NULL, 0);
+	device_respond(device_packet(0), 0, 0, NULL, 0);
+	device_respond(device_packet(1), 0, 0, NULL, 0);
 	assert_int_equal(mad_async_run(async), 2);
 	assert_int_equal(outcomes[0].error, 0);
 	device_fail_malloc(1);
 	assert_null(mad_async_create(port));
 }
 
-static void long_requests_and_answers_go_by_rmpp(void **state)
+static void long_requests_and_responses_go_by_rmpp(void **state)
 {
 	static const uint8_t payload[1000] = {42};
 	ib_rpc_t rpc = table_request();
@@ -209,7 +209,7 @@ static void long_requests_and_answers_go_by_rmpp(void **state)
 	assert_int_equal(
 		mad_async_submit(async, &rpc, &to, payload, 1000, note, outcomes, NULL), 0);
 	assert_int_equal(device_packet(0)->length, 1056);
-	answer_long(device_packet(0), 5000, 9);
+	respond_long(device_packet(0), 5000, 9);
 	assert_int_equal(mad_async_run(async), 1);
 	assert_int_equal(outcomes[0].error, 0);
 	assert_int_equal(outcomes[0].length, 5000);
@@ -265,12 +265,12 @@ static void lost_segments_of_a_request_are_sent_again_until_its_timeout(void **s
 	assert_int_equal(device_packet(4)->header.retries, 0);
 }
 
-static void a_status_is_an_error_with_an_answer(void **state)
+static void a_status_is_an_error_with_a_response(void **state)
 {
 	(void)state;
 	submit_many(2);
-	device_answer(device_packet(0), 0x1c, 0, NULL, 0);
-	device_answer(device_packet(1), 0x0c, 0, NULL, 0);
+	device_respond(device_packet(0), 0x1c, 0, NULL, 0);
+	device_respond(device_packet(1), 0x0c, 0, NULL, 0);
 	assert_int_equal(mad_async_run(async), 2);
 	expect_all(2, -EIO);
 	assert_int_equal(outcomes[0].status, 0x1c);
@@ -280,13 +280,13 @@ static void a_status_is_an_error_with_an_answer(void **state)
 
 /* --- time ----------------------------------------------------------------------- */
 
-static void a_request_without_an_answer_times_out_once(void **state)
+static void a_request_without_a_response_times_out_once(void **state)
 {
 	int64_t start = now_ms();
 	ib_rpc_t rpc;
 
 	(void)state;
-	overdue_after(QUICK);
+	late_after(QUICK);
 	mad_rpc_set_retries(port, 2);
 	for (int i = 0; i < 20; i++) {
 		rpc = i & 1 ? set_request() : get_request();
@@ -349,7 +349,7 @@ static void huge_and_negative_times_are_for_ever(void **state)
 	}
 	assert_true(mad_async_timeout(async) > 0);
 	for (unsigned i = 0; i < 6; i++)
-		device_answer(device_packet(i), 0, 0, NULL, 0);
+		device_respond(device_packet(i), 0, 0, NULL, 0);
 	assert_int_equal(mad_async_run(async), 6);
 	expect_all(6, 0);
 }
@@ -365,9 +365,9 @@ static void a_busy_node_is_asked_again_later(void **state)
 	int64_t before, written = 0;
 
 	(void)state;
-	overdue_after(QUICK);
+	late_after(QUICK);
 	submit(async, get_request(), 1, &outcomes[0], NULL);
-	device_answer(device_packet(0), IB_MAD_STS_BUSY, 0, NULL, 0);
+	device_respond(device_packet(0), IB_MAD_STS_BUSY, 0, NULL, 0);
 	device_on_write(echo_and_note_time, &written);
 	before = clock_us();
 	assert_int_equal(mad_async_run(async), 1);
@@ -425,7 +425,7 @@ static void callbacks_may_cancel(void **state)
 	(void)state;
 	mad_async_submit(async, &rpc, &to, NULL, 0, cancel_another, &outcomes[0], NULL);
 	submit(async, set_request(), 3, &outcomes[1], &victim);
-	device_answer(device_packet(0), 0, 0, NULL, 0);
+	device_respond(device_packet(0), 0, 0, NULL, 0);
 	assert_int_equal(mad_async_run(async), 2);
 	assert_int_equal(outcomes[0].error, 0);
 	assert_int_equal(outcomes[1].error, -ECANCELED);
@@ -537,7 +537,7 @@ static void an_event_loop_sees_to_what_gets_lost(void **state)
 	int lost = 3;
 
 	(void)state;
-	overdue_after(QUICK);
+	late_after(QUICK);
 	device_on_write(echo_but_for, &lost);
 	mad_rpc_set_timeout(port, 30);
 	submit_many(20);
@@ -678,7 +678,7 @@ static int submit_once(const struct device_packet *packet, void *arg)
  * A blocking call whose response is late gives up its place, too: it sends what others have
  * queued.
  */
-static void a_blocking_call_s_time_out_makes_way_for_an_engine(void **state)
+static void a_blocking_call_that_times_out_wakes_an_engine(void **state)
 {
 	ib_rpc_t rpc = set_request();
 	ib_portid_t to = to_lid(1);
@@ -701,7 +701,7 @@ static int submit_and_echo(const struct device_packet *packet, void *arg)
 }
 
 /* A blocking call with its response wakes the threads that send queued requests. */
-static void a_blocking_call_s_answer_makes_way_for_an_engine(void **state)
+static void a_blocking_call_with_its_response_wakes_an_engine(void **state)
 {
 	struct pollfd wake = {.fd = mad_async_wake_fd(async), .events = POLLIN};
 	ib_rpc_t rpc = set_request();
@@ -739,13 +739,13 @@ static void *run_engine(void *arg)
 }
 
 /* However much time it has left, and whichever thread reads. */
-static void what_is_overdue_in_a_blocking_call_makes_way_for_a_waiting_run(void **state)
+static void a_late_request_of_a_blocking_call_gives_its_place_to_a_run(void **state)
 {
 	pthread_t receiver, caller, runner;
 	int dead = 7;
 
 	(void)state;
-	overdue_after(50000);
+	late_after(50000);
 	mad_rpc_set_retries(port, 1);
 	mad_port_set_window(port, MAD_WINDOW_GMP, 1);
 	device_on_write(echo_but_for, &dead);
@@ -767,14 +767,14 @@ static void what_is_overdue_in_a_blocking_call_makes_way_for_a_waiting_run(void 
 
 /* --- destroying an engine ------------------------------------------------------- */
 
-static void what_an_engine_has_under_way_is_cancelled_with_it(void **state)
+static void an_engine_s_requests_in_flight_are_cancelled_with_it(void **state)
 {
 	(void)state;
 	mad_port_set_destination_limit(port, 1);
 	for (int i = 0; i < MANY; i++)
 		submit(async, i & 1 ? set_request() : get_request(), 1 + i / 3, &outcomes[i],
 		       NULL);
-	device_answer(device_packet(0), 0, 0, NULL, 0); /* it is not read yet */
+	device_respond(device_packet(0), 0, 0, NULL, 0); /* it is not read yet */
 	mad_async_destroy(async);
 	async = NULL;
 	expect_all(MANY, -ECANCELED);
@@ -873,8 +873,7 @@ static void what_cannot_be_sent_fails_alone(void **state)
 	assert_int_equal(outcomes[2].error, 0);
 }
 
-/* On RoCE the kernel looks for a GID while a request is written, and gives up after a second.
- */
+/* On RoCE the kernel resolves the GID in write(), and fails after a second. */
 static void a_node_that_is_not_found_at_first_is_asked_in_the_next_attempt(void **state)
 {
 	ib_rpc_t set = set_request();
@@ -967,7 +966,7 @@ static void a_child_gets_its_parent_s_requests_back_and_can_go_on(void **state)
 	assert_int_equal(stats_of(async).completed, 0);
 	device_on_write(echo, NULL);
 	for (unsigned i = 0, written = device_written(); i < written; i++)
-		device_answer(device_packet(i), 0, 0, NULL, 0);
+		device_respond(device_packet(i), 0, 0, NULL, 0);
 	assert_int_equal(mad_async_run(async), MANY);
 	expect_all(MANY, 0);
 }
@@ -1039,7 +1038,7 @@ static void the_memory_for_many_requests_is_freed_after_the_last_one(void **stat
 		submit(async, set_request(), 1 + i, &outcome, NULL);
 	assert_true(table->bucket_count > 1024);
 	for (unsigned i = 0; i < 3000; i++)
-		device_answer(device_packet(i), 0, 0, NULL, 0);
+		device_respond(device_packet(i), 0, 0, NULL, 0);
 	assert_int_equal(mad_async_run(async), 3000);
 	assert_int_equal(table->bucket_count, TABLE_FIRST_BUCKETS);
 }
@@ -1047,19 +1046,19 @@ static void the_memory_for_many_requests_is_freed_after_the_last_one(void **stat
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ASYNC_TEST(each_request_gets_its_own_answer),
-		ASYNC_TEST(answers_may_come_in_any_order),
+		ASYNC_TEST(each_request_gets_its_own_response),
+		ASYNC_TEST(responses_may_come_in_any_order),
 		ASYNC_TEST(nothing_is_called_back_in_submit),
 		ASYNC_TEST(the_caller_s_structures_stay_as_they_are),
 		ASYNC_TEST(a_gmp_by_lid_alone_goes_to_qp_1),
 		ASYNC_TEST(congestion_control_requests_have_their_key),
 		ASYNC_TEST(what_makes_no_sense_is_refused),
 		ASYNC_TEST(each_allocation_of_a_submission_may_fail),
-		ASYNC_TEST(long_requests_and_answers_go_by_rmpp),
+		ASYNC_TEST(long_requests_and_responses_go_by_rmpp),
 		ASYNC_TEST(a_request_is_as_long_as_its_payload_makes_it),
 		ASYNC_TEST(lost_segments_of_a_request_are_sent_again_until_its_timeout),
-		ASYNC_TEST(a_status_is_an_error_with_an_answer),
-		ASYNC_TEST(a_request_without_an_answer_times_out_once),
+		ASYNC_TEST(a_status_is_an_error_with_a_response),
+		ASYNC_TEST(a_request_without_a_response_times_out_once),
 		ASYNC_TEST(the_kernel_s_report_leads_to_the_next_attempt),
 		ASYNC_TEST(a_request_keeps_its_id_in_every_attempt),
 		ASYNC_TEST(huge_and_negative_times_are_for_ever),
@@ -1077,10 +1076,10 @@ int main(void)
 		ASYNC_TEST(engines_on_a_port_share_it),
 		ASYNC_TEST(an_engine_s_end_makes_way_for_another_one),
 		ASYNC_TEST(the_memory_for_many_requests_is_freed_after_the_last_one),
-		ASYNC_TEST(a_blocking_call_s_time_out_makes_way_for_an_engine),
-		ASYNC_TEST(a_blocking_call_s_answer_makes_way_for_an_engine),
-		ASYNC_TEST(what_is_overdue_in_a_blocking_call_makes_way_for_a_waiting_run),
-		ASYNC_TEST(what_an_engine_has_under_way_is_cancelled_with_it),
+		ASYNC_TEST(a_blocking_call_that_times_out_wakes_an_engine),
+		ASYNC_TEST(a_blocking_call_with_its_response_wakes_an_engine),
+		ASYNC_TEST(a_late_request_of_a_blocking_call_gives_its_place_to_a_run),
+		ASYNC_TEST(an_engine_s_requests_in_flight_are_cancelled_with_it),
 		ASYNC_TEST(an_engine_that_ends_takes_no_more),
 		ASYNC_TEST(an_engine_may_end_while_threads_run_it),
 		ASYNC_TEST(a_port_may_be_closed_before_its_engines),

@@ -101,7 +101,7 @@ static void statistics_are_counted_all_the_time(void **state)
 	submit_many(MANY, !TO_ONE_LID);
 	device_on_write(echo, NULL);
 	for (unsigned i = device_written(); i-- > 0;)
-		device_answer(device_packet(i), 0, 0, NULL, 0);
+		device_respond(device_packet(i), 0, 0, NULL, 0);
 	device_forget_packets();
 	assert_int_equal(mad_async_run(async), MANY);
 	start = now_ms();
@@ -111,12 +111,12 @@ static void statistics_are_counted_all_the_time(void **state)
 	assert_int_equal(stats.completed, MANY);
 }
 
-static void expect_counts(unsigned waiting, unsigned under_way, unsigned completed)
+static void expect_counts(unsigned waiting, unsigned in_flight, unsigned completed)
 {
 	struct mad_async_stats stats = stats_of(async);
 
 	assert_int_equal(stats.queued, waiting);
-	assert_int_equal(stats.in_flight, under_way);
+	assert_int_equal(stats.in_flight, in_flight);
 	assert_int_equal(stats.completed, completed);
 }
 
@@ -130,7 +130,7 @@ static void each_state_of_a_request_is_counted_rightly(void **state)
 	for (int i = 3; i < 7; i++) /* two are in flight, two are queued for the window */
 		submit(async, set_request(), i, &outcome, &ids[i]);
 	expect_counts(4, 3, 0);
-	device_answer(device_packet(1), 0, 0, NULL, 0); /* the response is not read yet */
+	device_respond(device_packet(1), 0, 0, NULL, 0); /* the response is not read yet */
 	expect_counts(4, 3, 0);
 
 	/* cancelled: done, but not called back yet */
@@ -149,7 +149,7 @@ static void each_state_of_a_request_is_counted_rightly(void **state)
 	expect_counts(0, 2, 5);
 	device_on_write(echo, NULL);
 	for (unsigned i = 0; i < device_written(); i++)
-		device_answer(device_packet(i), 0, 0, NULL, 0);
+		device_respond(device_packet(i), 0, 0, NULL, 0);
 	assert_int_equal(mad_async_run(async), 2);
 	expect_counts(0, 0, 7);
 }

@@ -46,19 +46,20 @@ static void the_log_begins_earlier(void **state)
 
 static void what_is_configured_and_what_comes_back_may_lie_apart(void **state)
 {
-	uint8_t payload[IB_CC_DATA_SZ] = {0x77}, answer[IB_CC_DATA_SZ];
+	uint8_t payload[IB_CC_DATA_SZ] = {0x77}, response[IB_CC_DATA_SZ];
 	ib_portid_t to = {.lid = 8};
 	int status = -1;
 
 	(void)state;
-	fill(answer, sizeof(answer), 3);
-	answer_with(IB_CC_CLASS, IB_CC_ATTR_CA_CONGESTION_SETTING, 0, answer, sizeof(answer));
+	fill(response, sizeof(response), 3);
+	respond_with(IB_CC_CLASS, IB_CC_ATTR_CA_CONGESTION_SETTING, 0, response,
+		     sizeof(response));
 	assert_ptr_equal(cc_config_status_via(payload, buf, &to,
 					      IB_CC_ATTR_CA_CONGESTION_SETTING, 0, 0, &status,
 					      fixture.port, 2),
 			 buf);
 	expect_mad(0, "0:01210202 17:16 31:02 64:77");
-	assert_memory_equal(buf, answer, sizeof(answer));
+	assert_memory_equal(buf, response, sizeof(response));
 	assert_int_equal(payload[0], 0x77);
 	assert_int_equal(status, 0);
 }
@@ -83,7 +84,7 @@ static void a_status_is_told(void **state)
 	int status = -1;
 
 	(void)state;
-	answer_with(IB_CC_CLASS, 0x99, 0x000c, NULL, 0);
+	respond_with(IB_CC_CLASS, 0x99, 0x000c, NULL, 0);
 	assert_null(cc_query_status_via(buf, &to, 0x99, 0, 0, &status, fixture.port, 0));
 	assert_int_equal(errno, EIO);
 	assert_int_equal(status, 0x000c);

@@ -9,20 +9,20 @@
 #include <string.h>
 
 /* The kernel's response over netlink; replaces netlink.c. */
-static const char *answer;
-static void (*on_question)(void);
-static int questions;
+static const char *response;
+static void (*on_request)(void);
+static int requests;
 
 int netlink_find_umad(const char *ca_name, int portnum, char *name, size_t size)
 {
 	assert_string_equal(ca_name, "mlx5_0");
 	assert_int_equal(portnum, 1);
-	questions++;
-	if (on_question)
-		on_question();
-	if (!answer)
+	requests++;
+	if (on_request)
+		on_request();
+	if (!response)
 		return -ENOENT;
-	snprintf(name, size, "%s", answer);
+	snprintf(name, size, "%s", response);
 	return 0;
 }
 
@@ -52,9 +52,9 @@ int uevent_receive(struct nl_sock *sock, char **text)
 
 static int setup(void **state)
 {
-	answer = NULL;
-	on_question = NULL;
-	questions = 0;
+	response = NULL;
+	on_request = NULL;
+	requests = 0;
 	if (fake_setup(state))
 		return -1;
 	fake_ca("mlx5_0");
@@ -95,7 +95,7 @@ static void a_device_is_found_by_ca_and_port(void **state)
 	assert_string_equal(found(CDEV_UMAD, "mlx5_0", 1), "/dev/infiniband/umad7");
 	assert_string_equal(found(CDEV_ISSM, "mlx5_0", 1), "/dev/infiniband/issm7");
 	assert_string_equal(found(CDEV_UMAD, "mlx5_0", 2), "/dev/infiniband/umad1");
-	assert_int_equal(questions, 0);
+	assert_int_equal(requests, 0);
 }
 
 static void numbers_beyond_192_are_found(void **state)
@@ -110,9 +110,9 @@ static void a_port_without_device_is_told_from_a_ca_that_is_not_there(void **sta
 	(void)state;
 	fake_umad(0, "mlx5_1", 1);
 	assert_string_equal(found(CDEV_UMAD, "mlx5_0", 1), error(-EINVAL));
-	assert_int_equal(questions, 1);
+	assert_int_equal(requests, 1);
 	assert_string_equal(found(CDEV_UMAD, "mlx5_9", 1), error(-ENODEV));
-	assert_int_equal(questions, 1);
+	assert_int_equal(requests, 1);
 }
 
 static void the_cas_own_hardware_is_asked_first(void **state)
@@ -128,7 +128,7 @@ static void the_cas_own_hardware_is_asked_first(void **state)
 	fake_fail_call(0, 0);
 }
 
-static void hardware_that_is_shared_is_no_answer(void **state)
+static void hardware_that_is_shared_is_no_response(void **state)
 {
 	(void)state;
 	fake_file("/sys/class/infiniband/mlx5_0/device/infiniband_mad/umad3/ibdev", "mlx5_1\n");
@@ -170,11 +170,11 @@ static void the_kernel_is_asked_when_sysfs_has_nothing(void **state)
 	int fd;
 
 	(void)state;
-	answer = "umad5";
-	on_question = load_module;
+	response = "umad5";
+	on_request = load_module;
 	fd = umad_open_port("mlx5_0", 1);
 	assert_true(fd >= 0);
-	assert_int_equal(questions, 1);
+	assert_int_equal(requests, 1);
 	assert_int_equal(fake_device("umad5")->opened, 1);
 	umad_close_port(fd);
 }
@@ -182,13 +182,13 @@ static void the_kernel_is_asked_when_sysfs_has_nothing(void **state)
 static void an_issm_device_appears_with_the_module(void **state)
 {
 	(void)state;
-	answer = "umad5";
+	response = "umad5";
 	assert_string_equal(found(CDEV_ISSM, "mlx5_0", 1), error(-EINVAL));
-	on_question = load_module;
+	on_request = load_module;
 	assert_string_equal(found(CDEV_ISSM, "mlx5_0", 1), "/dev/infiniband/issm5");
 }
 
-static void an_answer_that_is_no_umad_device_is_not_believed(void **state)
+static void a_response_that_names_no_umad_device_is_rejected(void **state)
 {
 	static const char *const names[] = {
 		"uverbs0", "../../etc/passwd", "umad", "umad1/x", "issm0", ""};
@@ -196,7 +196,7 @@ static void an_answer_that_is_no_umad_device_is_not_believed(void **state)
 
 	(void)state;
 	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		answer = names[i];
+		response = names[i];
 		assert_string_equal(found(CDEV_UMAD, "mlx5_0", 1), error(-EINVAL));
 	}
 }
@@ -256,11 +256,11 @@ int main(void)
 		TEST(numbers_beyond_192_are_found),
 		TEST(a_port_without_device_is_told_from_a_ca_that_is_not_there),
 		TEST(the_cas_own_hardware_is_asked_first),
-		TEST(hardware_that_is_shared_is_no_answer),
+		TEST(hardware_that_is_shared_is_no_response),
 		TEST(entries_that_make_no_sense_are_passed_over),
 		TEST(the_kernel_is_asked_when_sysfs_has_nothing),
 		TEST(an_issm_device_appears_with_the_module),
-		TEST(an_answer_that_is_no_umad_device_is_not_believed),
+		TEST(a_response_that_names_no_umad_device_is_rejected),
 		TEST(a_failure_is_not_remembered),
 		TEST(the_abi_version_is_read_each_time),
 		TEST(every_call_may_fail),

@@ -45,10 +45,10 @@ static void respond(const struct device_packet *packet)
 		device_reply(packet, mad, node.length);
 		return;
 	}
-	device_answer(packet, node.status[attribute], IB_PC_DATA_OFFS, data, sizeof(data));
+	device_respond(packet, node.status[attribute], IB_PC_DATA_OFFS, data, sizeof(data));
 }
 
-static int answer(const struct device_packet *packet, void *arg)
+static int on_write(const struct device_packet *packet, void *arg)
 {
 	unsigned attribute = packet->mad[17];
 
@@ -77,7 +77,7 @@ static int setup(void **state)
 	int ret = fixture_setup(state);
 
 	memset(&node, 0, sizeof(node));
-	device_on_write(answer, NULL);
+	device_on_write(on_write, NULL);
 	return ret;
 }
 
@@ -716,13 +716,13 @@ static void readings_do_not_wait_for_a_request_that_was_not_submitted(void **sta
 	mad_counters_node_free(options.node);
 }
 
-static int free_node_and_answer(const struct device_packet *packet, void *arg)
+static int free_node_and_respond(const struct device_packet *packet, void *arg)
 {
 	struct mad_counters_node **freed = arg;
 
 	mad_counters_node_free(*freed);
 	*freed = NULL;
-	return answer(packet, NULL);
+	return on_write(packet, NULL);
 }
 
 /* A lock on the node while a request is written would block the writer. */
@@ -734,7 +734,7 @@ static void a_node_is_not_locked_while_a_request_is_written(void **state)
 	struct result result = {0};
 
 	(void)state;
-	device_on_write(free_node_and_answer, &freed);
+	device_on_write(free_node_and_respond, &freed);
 	assert_int_equal(mad_counters_submit(async, &to, PORT, &options, came, &result), 0);
 	mad_async_run(async);
 	assert_null(freed);

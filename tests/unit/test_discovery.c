@@ -19,7 +19,7 @@ static int setup(void **state)
 	if (device_setup(state))
 		return -1;
 	memset(&fake, 0, sizeof(fake));
-	device_on_write(fake_answer, NULL);
+	device_on_write(fake_response, NULL);
 	port = mad_rpc_open_port(NULL, 0, classes, 1);
 	if (!port)
 		return -1;
@@ -445,7 +445,7 @@ static void a_node_that_responds_once_is_not_asked_for_all_its_ports(void **stat
 	two_switches();
 	fake.nodes[FAR].type = IB_NODE_SWITCH;
 	fake.nodes[FAR].ports = 200;
-	fake.nodes[FAR].answers = 1;
+	fake.nodes[FAR].responses = 1;
 	discover(NULL);
 	assert_int_equal(mad_fabric_node_count(fabric), 4);
 	assert_int_equal(mad_fabric_failure_count(fabric), 1);
@@ -473,7 +473,7 @@ static void a_node_that_falls_silent_is_given_up(void **state)
 	two_switches();
 	fake.nodes[FAR].type = IB_NODE_SWITCH;
 	fake.nodes[FAR].ports = 200;
-	fake.nodes[FAR].answers = 10;
+	fake.nodes[FAR].responses = 10;
 	discover(NULL);
 	assert_int_equal(mad_fabric_failure_count(fabric), 1);
 	for (unsigned number = 0; number < 256; number++)
@@ -1035,7 +1035,7 @@ static int remove_device(const struct device_packet *packet, void *arg)
 		device_remove();
 		return -EIO;
 	}
-	return fake_answer(packet, arg);
+	return fake_response(packet, arg);
 }
 
 static void a_device_that_goes_ends_a_discovery(void **state)

@@ -51,11 +51,11 @@ static struct mad_async *async;
 static struct outcome outcomes[3];
 
 /* Responds to a GetTable with a long message, and to all other requests at once. */
-static int answer_tables_at_length(const struct device_packet *packet, void *arg)
+static int respond_tables_at_length(const struct device_packet *packet, void *arg)
 {
 	if (packet->mad[3] != IB_MAD_METHOD_GET_TABLE)
 		return echo(packet, arg);
-	answer_long(packet, LONG, 1);
+	respond_long(packet, LONG, 1);
 	return 0;
 }
 
@@ -66,7 +66,7 @@ static int setup(void **state)
 	failures = 0;
 	shared = 0;
 	memset(outcomes, 0, sizeof(outcomes));
-	device_on_write(answer_tables_at_length, NULL);
+	device_on_write(respond_tables_at_length, NULL);
 	mad_port_set_max_reply(port, MAX);
 	async = mad_async_create(port);
 	return async ? 0 : -1;
@@ -149,11 +149,11 @@ static void to_read_a_message_away_leaves_no_descriptor_open(void **state)
 	assert_int_equal(open_descriptors(), before);
 }
 
-static int answer_tables_very_long(const struct device_packet *packet, void *arg)
+static int respond_tables_very_long(const struct device_packet *packet, void *arg)
 {
 	if (packet->mad[3] != IB_MAD_METHOD_GET_TABLE)
 		return echo(packet, arg);
-	answer_long(packet, VERY_LONG, 1);
+	respond_long(packet, VERY_LONG, 1);
 	return 0;
 }
 
@@ -161,7 +161,7 @@ static int answer_tables_very_long(const struct device_packet *packet, void *arg
 static void to_read_a_long_message_away_takes_little_memory(void **state)
 {
 	(void)state;
-	device_on_write(answer_tables_very_long, NULL);
+	device_on_write(respond_tables_very_long, NULL);
 	assert_int_equal(ask_at_length(), -EMSGSIZE);
 	expect_port_to_live();
 	assert_true(shared >= VERY_LONG);

@@ -227,9 +227,9 @@ static struct told tell_of(ib_rpc_t rpc)
 	return told;
 }
 
-static int answer_status(const struct device_packet *packet, void *arg)
+static int respond_status(const struct device_packet *packet, void *arg)
 {
-	device_answer(packet, *(uint16_t *)arg, 0, NULL, 0);
+	device_respond(packet, *(uint16_t *)arg, 0, NULL, 0);
 	return 0;
 }
 
@@ -285,7 +285,7 @@ static void the_words_of_a_response_are_those_of_its_status(void **state)
 	int error = -ENOSPC;
 
 	(void)state;
-	device_on_write(answer_status, &status);
+	device_on_write(respond_status, &status);
 	assert_string_equal(tell_of(table_request()).text, "SA: insufficient components");
 	device_on_write(refuse_write, &error);
 	assert_string_equal(tell_of(set_request()).text,
@@ -326,7 +326,7 @@ static void calls_that_fail_with_a_status_store_it(void **state)
 		.method = IB_MAD_METHOD_GET, .mgmt_class = VENDOR_CLASS, .attrid = 0x77};
 
 	(void)state;
-	device_on_write(answer_status, &status);
+	device_on_write(respond_status, &status);
 	assert_null(sa_rpc_call(port, data, &to, &sa, 0));
 	assert_int_equal(errno, EIO);
 	expect_failure(-EIO, IB_SA_CLASS, "SA: insufficient components");
@@ -515,7 +515,7 @@ static void each_thread_has_its_own_failure(void **state)
 
 	(void)state;
 	fail_otherwise();
-	device_on_write(answer_status, &status);
+	device_on_write(respond_status, &status);
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(
 			pthread_create(&threads[i].thread, NULL, fail_often, &threads[i]), 0);

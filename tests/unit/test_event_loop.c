@@ -190,7 +190,7 @@ static void do_all_combinations(bool single)
 	device_forget_packets();
 	device_on_write(echo_but_for, &silent);
 	mad_rpc_set_retries(port, 1);
-	overdue_after(1000);
+	late_after(1000);
 	mad_port_set_destination_limit(port, BURST);
 	burst.async = mad_async_create(port);
 	burst.wrong = 0;
@@ -332,7 +332,7 @@ static void a_loop_sends_while_another_thread_calls_back(void **state)
 	for (int i = 0; i < 4 * BATCH; i++)
 		submit(async, get_request(), 2, &outcomes[i], i < 2 * BATCH ? &ids[i] : NULL);
 	submit_for_gate(async, set_request(), &slow);
-	device_answer(device_packet(2 * BATCH), 0, 0, NULL, 0);
+	device_respond(device_packet(2 * BATCH), 0, 0, NULL, 0);
 	runner = start_running(async);
 	wait_for(&gate.entered);
 	assert_int_equal(device_written(), 2 * BATCH + 1);
@@ -348,7 +348,7 @@ static void a_loop_sends_while_another_thread_calls_back(void **state)
 	assert_false(loop_is_awake(async, false));
 	device_on_write(echo, NULL);
 	for (int i = 2 * BATCH + 1; i < 4 * BATCH + 1; i++)
-		device_answer(device_packet((unsigned)i), 0, 0, NULL, 0);
+		device_respond(device_packet((unsigned)i), 0, 0, NULL, 0);
 	sem_post(&gate.leave);
 	assert_int_equal(joined_count(runner), 4 * BATCH + 1);
 	mad_async_destroy(async);
@@ -505,7 +505,7 @@ static void a_round_reads_a_part_of_the_messages(void **state)
 	(void)state;
 	submit_many(async, get_request());
 	for (unsigned i = 0; i < MANY; i++)
-		device_answer(device_packet(i), 0, 0, NULL, 0);
+		device_respond(device_packet(i), 0, 0, NULL, 0);
 	while (count < MANY)
 		count += do_round(async);
 	expect_many(0);
@@ -566,7 +566,7 @@ static void a_round_calls_a_part_of_the_requests_back(void **state)
 
 	submit_many(async, get_request());
 	for (unsigned i = 0; i < MANY; i++)
-		device_answer(device_packet(i), 0, 0, NULL, 0);
+		device_respond(device_packet(i), 0, 0, NULL, 0);
 	assert_int_equal(pthread_create(&receiver, NULL, receive_none, NULL), 0);
 	/* the read that finds no message comes after all are handled */
 	while (device_calls(DEVICE_READ) <= MANY)
@@ -675,7 +675,7 @@ static void ask_with_few(int left, int (*ask)(struct mad_async *), int needed)
 		assert_true(fd >= 0);
 	/* the engine works as before */
 	submit(async, get_request(), 1, &outcome, NULL);
-	device_answer(device_packet(device_written() - 1), 0, 0, NULL, 0);
+	device_respond(device_packet(device_written() - 1), 0, 0, NULL, 0);
 	assert_true(loop_is_awake(async, true));
 	assert_int_equal(mad_async_process(async), 1);
 	assert_true(ask(async) >= 0);
@@ -707,7 +707,7 @@ static int high_setup(void **state)
 	if (!port)
 		return -1;
 	mad_rpc_set_timeout(port, LONG_MS);
-	overdue_after(LONG_MS * 1000);
+	late_after(LONG_MS * 1000);
 	return 0;
 }
 
@@ -725,7 +725,7 @@ static void a_simulator_s_handle_has_no_single_descriptor(void **state)
 	wake = (struct pollfd){.fd = mad_async_wake_fd(async), .events = POLLIN};
 	assert_true(wake.fd >= 0 && wake.fd < 1024);
 	assert_int_equal(poll(&wake, 1, 0), 0);
-	overdue_after(QUICK);
+	late_after(QUICK);
 	submit(async, get_request(), 1, &outcome, NULL);
 	assert_int_equal(poll(&wake, 1, LONG_MS), 1);
 	mad_async_process(async);
@@ -795,7 +795,7 @@ static void a_child_has_a_descriptor_of_its_own(void **state)
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
 	/* the child's actions do not affect the parent */
-	device_answer(device_packet(0), 0, 0, NULL, 0);
+	device_respond(device_packet(0), 0, 0, NULL, 0);
 	while (!outcome.calls) {
 		assert_int_equal(poll(&single, 1, LONG_MS), 1);
 		mad_async_process(async);

@@ -305,7 +305,7 @@ static void *respond(void *arg)
 			continue;
 		nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
 		in_flight--;
-		device_answer(device_packet(responded++), 0, 0, NULL, 0);
+		device_respond(device_packet(responded++), 0, 0, NULL, 0);
 	}
 	return NULL;
 }
@@ -336,7 +336,7 @@ static void calls_of_many_threads_and_an_engine_share_a_window(void **state)
 	end_responder = false;
 	mad_rpc_set_timeout(port, LONG_MS);
 	/* a late request is no longer in flight */
-	overdue_after(LONG_MS * 1000);
+	late_after(LONG_MS * 1000);
 	device_on_write(count_in_flight, NULL);
 	fix_window(2);
 	queue_in_turns(set_request(), 100, 10);

@@ -70,12 +70,12 @@ static void what_was_written_can_be_seen(void **state)
 	assert_memory_equal(packet->mad, buffer.mad, 256);
 }
 
-static void an_answer_comes_from_where_the_request_went(void **state)
+static void a_response_comes_from_where_the_request_went(void **state)
 {
 	int length;
 
 	(void)state;
-	device_answer(ask(5), 0x000c, 64, "abc", 3);
+	device_respond(ask(5), 0x000c, 64, "abc", 3);
 	assert_int_equal(receive(&length, 1000), agent);
 	assert_int_equal(length, 256);
 	assert_int_equal(buffer.umad.length, 64 + 256);
@@ -116,7 +116,7 @@ static void a_message_that_does_not_fit_stays(void **state)
 	assert_int_equal(receive(&length, 0), -EWOULDBLOCK);
 }
 
-static void held_transactions_are_refused_and_late_answers_dropped(void **state)
+static void held_transactions_are_refused_and_late_responses_dropped(void **state)
 {
 	const struct device_packet *packet;
 	int length;
@@ -129,26 +129,26 @@ static void held_transactions_are_refused_and_late_answers_dropped(void **state)
 	assert_int_equal(errno, EINVAL);
 	assert_non_null(ask(9));
 	device_time_out(packet);
-	device_answer(packet, 0, 0, NULL, 0);
+	device_respond(packet, 0, 0, NULL, 0);
 	assert_int_equal(receive(&length, 1000), agent);
 	assert_int_equal(umad_status(&buffer), ETIMEDOUT);
 	assert_int_equal(receive(&length, 0), -EWOULDBLOCK);
 	assert_non_null(ask(8));
 }
 
-static int answer_at_once(const struct device_packet *packet, void *arg)
+static int respond_at_once(const struct device_packet *packet, void *arg)
 {
 	++*(int *)arg;
-	device_answer(packet, 0, 0, NULL, 0);
+	device_respond(packet, 0, 0, NULL, 0);
 	return packet->mad[15] == 1 ? -ENOBUFS : 0;
 }
 
-static void a_hook_answers_while_the_request_is_written(void **state)
+static void a_hook_responds_while_the_request_is_written(void **state)
 {
 	int length, calls = 0;
 
 	(void)state;
-	device_on_write(answer_at_once, &calls);
+	device_on_write(respond_at_once, &calls);
 	assert_non_null(ask(2));
 	assert_int_equal(receive(&length, 0), agent);
 	assert_null(ask(1));
@@ -164,7 +164,7 @@ static long long now_us(void)
 	return now.tv_sec * 1000000LL + now.tv_nsec / 1000;
 }
 
-static void a_delayed_answer_is_not_there_before_its_time(void **state)
+static void a_delayed_response_is_not_there_before_its_time(void **state)
 {
 	struct pollfd pollfd = {.fd = fd, .events = POLLIN};
 	const struct device_packet *packet = ask(3);
@@ -173,18 +173,18 @@ static void a_delayed_answer_is_not_there_before_its_time(void **state)
 
 	(void)state;
 	device_delay(20000);
-	device_answer(packet, 0, 0, NULL, 0);
+	device_respond(packet, 0, 0, NULL, 0);
 	assert_int_equal(receive(&length, 60000), agent);
 	assert_true(now_us() - begin >= 20000);
 	/* the handle becomes readable */
-	device_answer(packet, 0, 0, NULL, 0);
+	device_respond(packet, 0, 0, NULL, 0);
 	assert_int_equal(poll(&pollfd, 1, 60000), 1);
 	assert_true(now_us() - begin >= 40000);
 	/* an earlier message overtakes it */
 	device_delay(10000000);
 	device_time_out(packet);
 	device_delay(0);
-	device_answer(packet, 0, 0, NULL, 0);
+	device_respond(packet, 0, 0, NULL, 0);
 	assert_int_equal(receive(&length, 0), agent);
 	assert_int_equal(receive(&length, 0), agent);
 	assert_int_equal(length, 256);
@@ -285,12 +285,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(what_was_written_can_be_seen),
-		TEST(an_answer_comes_from_where_the_request_went),
+		TEST(a_response_comes_from_where_the_request_went),
 		TEST(a_request_that_times_out_comes_back),
 		TEST(a_message_that_does_not_fit_stays),
-		TEST(held_transactions_are_refused_and_late_answers_dropped),
-		TEST(a_hook_answers_while_the_request_is_written),
-		TEST(a_delayed_answer_is_not_there_before_its_time),
+		TEST(held_transactions_are_refused_and_late_responses_dropped),
+		TEST(a_hook_responds_while_the_request_is_written),
+		TEST(a_delayed_response_is_not_there_before_its_time),
 		TEST(a_wait_runs_out),
 		TEST(removal_wakes_who_waits),
 		TEST(calls_fail_when_they_are_told_to),

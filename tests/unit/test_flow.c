@@ -23,9 +23,9 @@ static int lid_of(unsigned n)
 }
 
 /* Responds to the n-th packet, and processes the response. */
-static void answer(unsigned n)
+static void respond(unsigned n)
 {
-	device_answer(device_packet(n), 0, 0, NULL, 0);
+	device_respond(device_packet(n), 0, 0, NULL, 0);
 	assert_int_equal(mad_async_process(async), 1);
 }
 
@@ -36,16 +36,16 @@ static void a_fixed_window_is_never_exceeded(void **state)
 	(void)state;
 	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_GMP, 7), 0);
 	submit_many(set_request(), 50, false);
-	for (unsigned answered = 0; answered < 50; answered++) {
-		unsigned sent = answered + 7 < 50 ? answered + 7 : 50;
+	for (unsigned responded = 0; responded < 50; responded++) {
+		unsigned sent = responded + 7 < 50 ? responded + 7 : 50;
 		struct mad_async_stats stats = stats_of(async);
 
 		assert_int_equal(device_written(), sent);
-		assert_int_equal(stats.in_flight, sent - answered);
+		assert_int_equal(stats.in_flight, sent - responded);
 		assert_int_equal(stats.queued, 50 - sent);
-		assert_int_equal(stats.completed, answered);
+		assert_int_equal(stats.completed, responded);
 		assert_int_equal(stats.gmp_window, 7);
-		answer(answered);
+		respond(responded);
 	}
 	expect_all(50, 0);
 	for (unsigned i = 0; i < 50; i++)
@@ -64,7 +64,7 @@ static void smps_and_gmps_have_a_window_each(void **state)
 	assert_int_equal(device_written(), 5);
 }
 
-static void a_window_opens_while_answers_come(void **state)
+static void a_window_opens_while_responses_come(void **state)
 {
 	struct mad_async_stats before, after;
 	ib_portid_t to = to_lid(1);
@@ -93,7 +93,7 @@ static int lose_most(const struct device_packet *packet, void *arg)
 	unsigned *count = arg;
 
 	if (++*count % 4 == 0 || *count > 1000)
-		device_answer(packet, 0, 0, NULL, 0);
+		device_respond(packet, 0, 0, NULL, 0);
 	return 0;
 }
 
@@ -115,7 +115,7 @@ static void a_window_closes_while_mads_get_lost(void **state)
 	mad_async_run(async);
 	slow_clock(false);
 	before = smallest = stats_of(async).smp_window;
-	overdue_after(QUICK);
+	late_after(QUICK);
 	device_on_write(lose_most, &count);
 	for (int i = 0; i < 1000; i++)
 		mad_async_submit(async, &rpc, &to, NULL, 0, note, outcomes, NULL);
@@ -165,7 +165,7 @@ static void a_destination_has_a_limit(void **state)
 	assert_int_equal(device_written(), 3);
 	for (unsigned i = 0; i < 10; i++) {
 		assert_int_equal(device_written(), i + 3 < 10 ? i + 3 : 10);
-		answer(i);
+		respond(i);
 		stats_of(async);
 	}
 	expect_all(10, 0);
@@ -173,15 +173,14 @@ static void a_destination_has_a_limit(void **state)
 	assert_int_equal(mad_port_set_destination_limit(NULL, 1), -EINVAL);
 }
 
-static void a_destination_that_is_not_known_has_one_request_until_it_has_answered_some(
-	void **state)
+static void an_unknown_destination_has_one_request_until_it_has_responded_to_some(void **state)
 {
 	(void)state;
 	fix_flow(0);
 	submit_many(set_request(), 10, true);
 	for (unsigned i = 0; i < 4; i++) {
 		assert_int_equal(device_written(), i + 1);
-		answer(i);
+		respond(i);
 	}
 	assert_int_equal(device_written(), 6);
 }
@@ -222,8 +221,8 @@ static void a_place_that_is_given_up_is_another_one_s(void **state)
 	assert_int_equal(mad_async_cancel(async, ids[1]), 0);
 	assert_int_equal(mad_async_process(async), 2);
 	assert_int_equal(device_written(), 3);
-	answer(1);
-	answer(2);
+	respond(1);
+	respond(2);
 	for (int i = 0; i < 4; i++) {
 		assert_int_equal(outcomes[i].calls, 1);
 		assert_int_equal(outcomes[i].error, i < 2 ? -ECANCELED : 0);
@@ -237,14 +236,14 @@ static void a_limit_that_is_raised_helps_those_that_wait(void **state)
 	submit_many(set_request(), 10, true);
 	assert_int_equal(device_written(), 1);
 	mad_port_set_destination_limit(port, 4);
-	answer(0);
+	respond(0);
 	assert_int_equal(device_written(), 5);
 	mad_port_set_destination_limit(port, 1);
-	answer(1);
-	answer(2);
-	answer(3);
+	respond(1);
+	respond(2);
+	respond(3);
 	assert_int_equal(device_written(), 5);
-	answer(4);
+	respond(4);
 	assert_int_equal(device_written(), 6);
 }
 
@@ -264,7 +263,7 @@ static void without_memory_for_a_destination_there_is_no_limit(void **state)
 	assert_int_equal(device_written(), 1 + written);
 	device_on_write(echo, NULL);
 	for (int i = 0; i < 4; i++)
-		device_answer(device_packet((unsigned)i), 0, 0, NULL, 0);
+		device_respond(device_packet((unsigned)i), 0, 0, NULL, 0);
 	assert_int_equal(mad_async_run(async), 5);
 }
 
@@ -272,7 +271,7 @@ static int echo_directed(const struct device_packet *packet, void *arg)
 {
 	/* identified by the first hop */
 	if (packet->mad[128 + 1] != *(int *)arg)
-		device_answer(packet, 0, 0, NULL, 0);
+		device_respond(packet, 0, 0, NULL, 0);
 	return 0;
 }
 
@@ -335,7 +334,7 @@ static void requests_can_be_cancelled_in_every_state(void **state)
 	for (int i = 0; i < 6; i++)
 		submit(async, set_request(), 1 + i / 2, &outcomes[i], &ids[i]);
 	assert_int_equal(device_written(), 2);
-	device_answer(device_packet(1), 0, 0, NULL, 0);
+	device_respond(device_packet(1), 0, 0, NULL, 0);
 
 	assert_int_equal(mad_async_cancel(async, ids[0]), 0); /* in flight */
 	assert_int_equal(mad_async_cancel(async, ids[0]), -ENOENT);
@@ -351,9 +350,9 @@ static void requests_can_be_cancelled_in_every_state(void **state)
 	assert_int_equal(mad_async_cancel(NULL, ids[0]), -EINVAL);
 
 	device_on_write(echo, NULL);
-	device_answer(device_packet(0), 0, 0, NULL, 0); /* the cancel comes too late */
-	device_answer(device_packet(2), 0, 0, NULL, 0);
-	device_answer(device_packet(3), 0, 0, NULL, 0);
+	device_respond(device_packet(0), 0, 0, NULL, 0); /* the cancel comes too late */
+	device_respond(device_packet(2), 0, 0, NULL, 0);
+	device_respond(device_packet(3), 0, 0, NULL, 0);
 	assert_int_equal(mad_async_run(async), 2);
 	for (int i = 0; i < 6; i++) {
 		assert_int_equal(outcomes[i].calls, 1);
@@ -427,12 +426,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		FLOW_TEST(a_fixed_window_is_never_exceeded),
 		FLOW_TEST(smps_and_gmps_have_a_window_each),
-		FLOW_TEST(a_window_opens_while_answers_come),
+		FLOW_TEST(a_window_opens_while_responses_come),
 		FLOW_TEST(a_window_closes_while_mads_get_lost),
 		FLOW_TEST(a_window_can_be_fixed_and_left_to_itself_again),
 		FLOW_TEST(a_destination_has_a_limit),
 		FLOW_TEST(
-			a_destination_that_is_not_known_has_one_request_until_it_has_answered_some),
+			an_unknown_destination_has_one_request_until_it_has_responded_to_some),
 		FLOW_TEST(a_dead_node_holds_up_itself_alone),
 		FLOW_TEST(a_place_that_is_given_up_is_another_one_s),
 		FLOW_TEST(a_limit_that_is_raised_helps_those_that_wait),

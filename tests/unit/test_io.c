@@ -144,7 +144,7 @@ static void recv_gives_agent_length_and_mad(void **state)
 	assert_int_equal(buffer.mad[256], 0);
 }
 
-static void a_request_that_nobody_answered_comes_back(void **state)
+static void a_request_without_a_response_comes_back(void **state)
 {
 	int length = 256;
 
@@ -502,7 +502,7 @@ static void the_hook_is_told_of_a_mad_that_was_received(void **state)
 	assert_true(heard.time <= real_time());
 }
 
-static void the_hook_is_told_of_a_request_that_nobody_answered(void **state)
+static void the_hook_gets_a_request_without_a_response(void **state)
 {
 	int length = 256;
 
@@ -741,7 +741,7 @@ int main(void)
 		TEST(a_packet_that_was_taken_in_part_is_an_error),
 		TEST(the_old_layout_is_sent_and_received_8_bytes_shorter),
 		TEST(recv_gives_agent_length_and_mad),
-		TEST(a_request_that_nobody_answered_comes_back),
+		TEST(a_request_without_a_response_comes_back),
 		TEST(recv_keeps_a_message_that_did_not_fit),
 		TEST(recv_with_nothing_there_says_so),
 		TEST(recv_waits_its_time_and_then_says_so),
@@ -766,7 +766,7 @@ int main(void)
 		HOOK_TEST(the_hook_is_told_of_the_mad_as_it_was_written),
 		TEST(the_log_is_told_of_the_mad_as_it_was_written),
 		HOOK_TEST(the_hook_is_told_of_a_mad_that_was_received),
-		HOOK_TEST(the_hook_is_told_of_a_request_that_nobody_answered),
+		HOOK_TEST(the_hook_gets_a_request_without_a_response),
 		HOOK_TEST(the_hook_is_not_called_for_a_call_that_fails),
 		HOOK_TEST(a_hook_that_was_removed_is_not_called),
 		HOOK_TEST(the_hook_finds_the_mad_behind_a_header_of_the_old_layout),

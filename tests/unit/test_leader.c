@@ -30,7 +30,7 @@ static int high_setup(void **state)
 	if (!port)
 		return -1;
 	mad_rpc_set_timeout(port, LONG_MS);
-	overdue_after(LONG_MS * 1000);
+	late_after(LONG_MS * 1000);
 	return 0;
 }
 
@@ -153,7 +153,7 @@ static void others_read_while_the_leader_polls(void **state)
 	expect_polls(1);
 	device_hold_polls(true);
 	submit(async, set_request(), 1, &outcome, NULL);
-	device_answer(device_packet(0), 0, 0, NULL, 0);
+	device_respond(device_packet(0), 0, 0, NULL, 0);
 	assert_true(loop_is_awake(async, true));
 	assert_int_equal(mad_async_process(async), 1);
 	assert_false(loop_is_awake(async, true));
@@ -263,9 +263,9 @@ static void a_leader_that_calls_back_leaves_its_place(void **state)
 	start(&runner);
 	start(&asker);
 	assert_true(device_wait_written(2, LONG_MS));
-	device_answer(device_packet(0), 0, 0, NULL, 0);
+	device_respond(device_packet(0), 0, 0, NULL, 0);
 	wait_for(&gate.entered);
-	device_answer(device_packet(1), 0, 0, NULL, 0);
+	device_respond(device_packet(1), 0, 0, NULL, 0);
 	join(&asker);
 	assert_int_equal(asker.result, 1);
 	sem_post(&gate.leave);
@@ -297,14 +297,14 @@ static void a_leader_that_sends_leaves_its_place(void **state)
 	start(&asker);
 	assert_true(device_wait_written(2, LONG_MS));
 	device_on_write(hold_up_at_gate, NULL);
-	device_answer(device_packet(0), 0, 0, NULL, 0);
+	device_respond(device_packet(0), 0, 0, NULL, 0);
 	wait_for(&gate.entered);
-	device_answer(device_packet(1), 0, 0, NULL, 0);
+	device_respond(device_packet(1), 0, 0, NULL, 0);
 	join(&asker);
 	assert_int_equal(asker.result, 1);
 	device_on_write(NULL, NULL);
 	sem_post(&gate.leave);
-	device_answer(device_packet(2), 0, 0, NULL, 0);
+	device_respond(device_packet(2), 0, 0, NULL, 0);
 	join(&runner);
 	assert_int_equal(runner.result, 2);
 	mad_async_destroy(runner.async);
@@ -326,12 +326,12 @@ static void a_follower_that_calls_back_leaves_the_lead_to_others(void **state)
 	start(&runner);
 	assert_true(device_wait_written(3, LONG_MS));
 	device_hold_polls(true);
-	device_answer(device_packet(2), 0, 0, NULL, 0);
-	device_answer(device_packet(0), 0, 0, NULL, 0);
+	device_respond(device_packet(2), 0, 0, NULL, 0);
+	device_respond(device_packet(0), 0, 0, NULL, 0);
 	device_hold_polls(false);
 	join(&leader);
 	wait_for(&gate.entered);
-	device_answer(device_packet(1), 0, 0, NULL, 0);
+	device_respond(device_packet(1), 0, 0, NULL, 0);
 	join(&asker);
 	assert_int_equal(leader.result + asker.result, 2);
 	sem_post(&gate.leave);
@@ -355,7 +355,7 @@ static void a_long_request_is_for_another_receiver(void **state)
 	send_request(IB_MAD_SIZE);
 	join(&small);
 	assert_true(small.result || small.error == EMSGSIZE);
-	device_answer(device_packet(0), 0, 0, NULL, 0);
+	device_respond(device_packet(0), 0, 0, NULL, 0);
 	join(&asker);
 	mad_free(small.buffer);
 }
@@ -378,7 +378,7 @@ static void end_call(struct thread *thread, unsigned packet)
 	if (thread->kind == RECEIVE)
 		send_request(IB_MAD_SIZE);
 	else
-		device_answer(device_packet(packet), 0, 0, NULL, 0);
+		device_respond(device_packet(packet), 0, 0, NULL, 0);
 }
 
 static void cancel(enum kind kind, bool follows)
@@ -401,7 +401,7 @@ static void cancel(enum kind kind, bool follows)
 	join_cancelled(&thread);
 	mad_async_destroy(thread.async);
 	if (follows) {
-		device_answer(device_packet(packet - 1), 0, 0, NULL, 0);
+		device_respond(device_packet(packet - 1), 0, 0, NULL, 0);
 		join(&leader);
 		assert_int_equal(leader.result, 1);
 	}
@@ -440,7 +440,7 @@ static void a_thread_that_calls_back_is_cancelled_after_its_call(void **state)
 
 	(void)state;
 	mad_async_submit(thread.async, &rpc, &to, NULL, 0, call_back_at_gate, &outcome, NULL);
-	device_answer(device_packet(0), 0, 0, NULL, 0);
+	device_respond(device_packet(0), 0, 0, NULL, 0);
 	assert_int_equal(pthread_create(&thread.thread, NULL, process, &thread), 0);
 	wait_for(&gate.entered);
 	assert_int_equal(pthread_cancel(thread.thread), 0);
@@ -449,7 +449,7 @@ static void a_thread_that_calls_back_is_cancelled_after_its_call(void **state)
 	sem_post(&gate.leave);
 	join_cancelled(&thread);
 	submit(thread.async, set_request(), 1, &outcome, NULL);
-	device_answer(device_packet(1), 0, 0, NULL, 0);
+	device_respond(device_packet(1), 0, 0, NULL, 0);
 	assert_int_equal(mad_async_run(thread.async), 1);
 	mad_async_destroy(thread.async);
 }
@@ -501,8 +501,8 @@ static void a_signal_ends_mad_receive_via_in_the_leader_alone(void **state)
 	assert_int_equal(leader.result, 0);
 	assert_int_equal(leader.error, EINTR);
 	assert_false(asker.ended || runner.ended);
-	device_answer(device_packet(0), 0, 0, NULL, 0);
-	device_answer(device_packet(1), 0, 0, NULL, 0);
+	device_respond(device_packet(0), 0, 0, NULL, 0);
+	device_respond(device_packet(1), 0, 0, NULL, 0);
 	join(&asker);
 	join(&runner);
 	assert_int_equal(asker.result, 1);
@@ -552,7 +552,7 @@ static void on_a_simulator_s_handle_nobody_reads_beside_the_leader(void **state)
 	/* earlier calls have returned, or wait */
 	sleep_ms(1);
 	submit(async, set_request(), 1, &outcome, NULL);
-	device_answer(device_packet(0), 0, 0, NULL, 0);
+	device_respond(device_packet(0), 0, 0, NULL, 0);
 	reads = device_calls(DEVICE_READ);
 	assert_int_equal(mad_async_process(async), 0);
 	assert_int_equal(device_calls(DEVICE_READ), reads);
@@ -589,7 +589,7 @@ static bool try_reader_that_is_slow(struct mad_async *async)
 	rpc.timeout = 5;
 	hold_reader = true;
 	submit(async, rpc, 1, &outcome, NULL);
-	device_answer(device_packet(device_written() - 1), 0, 0, NULL, 0);
+	device_respond(device_packet(device_written() - 1), 0, 0, NULL, 0);
 	wait_for(&gate.entered);
 	sleep_ms(6);
 	mad_async_process(async);
@@ -642,7 +642,7 @@ static void threads_on_a_simulator_s_handle_get_their_responses(void **state)
 	start(&runner);
 	start(&receivers[1]);
 	for (unsigned i = 2 * THREADS; i-- > 0;)
-		device_answer(device_packet(i), 0, 0, NULL, 0);
+		device_respond(device_packet(i), 0, 0, NULL, 0);
 	for (int i = 0; i < THREADS; i++) {
 		join(&askers[i]);
 		assert_int_equal(askers[i].result, 1);

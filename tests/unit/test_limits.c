@@ -47,9 +47,9 @@ static int lid_of(const struct device_packet *packet)
 	return be16toh(packet->header.addr.lid);
 }
 
-static void answer(unsigned n)
+static void respond(unsigned n)
 {
-	device_answer(device_packet(n), 0, 0, NULL, 0);
+	device_respond(device_packet(n), 0, 0, NULL, 0);
 	assert_int_equal(mad_async_process(async), 1);
 }
 
@@ -78,10 +78,10 @@ static void a_window_that_is_lowered_holds_what_is_queued(void **state)
 	assert_int_equal(device_written(), 5);
 	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_GMP, 2), 0);
 	for (unsigned i = 0; i < 3; i++) {
-		answer(i);
+		respond(i);
 		assert_int_equal(device_written(), 5);
 	}
-	answer(3);
+	respond(3);
 	assert_int_equal(device_written(), 6);
 }
 
@@ -108,10 +108,10 @@ static void a_destination_limit_that_is_lowered_holds_what_is_queued(void **stat
 	assert_int_equal(device_written(), 5);
 	assert_int_equal(mad_port_set_destination_limit(port, 2), 0);
 	for (unsigned i = 0; i < 3; i++) {
-		answer(i);
+		respond(i);
 		assert_int_equal(device_written(), 5);
 	}
-	answer(3);
+	respond(3);
 	assert_int_equal(device_written(), 6);
 }
 
@@ -129,14 +129,14 @@ static void a_limit_may_be_lowered_before_it_was_of_use(void **state)
 	assert_int_equal(mad_port_set_destination_limit(port, 1), 0);
 	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_GMP, 100), 0);
 	assert_int_equal(device_written(), 2);
-	device_answer(device_packet(1), 0, 0, NULL, 0);
+	device_respond(device_packet(1), 0, 0, NULL, 0);
 	assert_int_equal(mad_async_process(async), 1);
 	for (unsigned i = 0; i < 20; i++) {
 		unsigned last = i ? i + 1 : 0;
 
 		assert_int_equal(device_written(), i + 2);
 		assert_int_equal(request_in(last), i);
-		answer(last);
+		respond(last);
 	}
 	expect_all(21, 0);
 }
@@ -162,7 +162,7 @@ static int count_turns(const struct device_packet *packet, void *arg)
 	}
 	if (turns->smps > turns->longest)
 		turns->longest = turns->smps;
-	device_answer(packet, 0, 0, NULL, 0);
+	device_respond(packet, 0, 0, NULL, 0);
 	return 0;
 }
 
@@ -213,7 +213,7 @@ static void redirect_to_b(const struct device_packet *packet)
 
 	mad_set_field(info, 0, IB_CPI_REDIRECT_LID_F, NODE_B);
 	mad_set_field(info, 0, IB_CPI_REDIRECT_QP_F, 1);
-	device_answer(packet, IB_MAD_STS_REDIRECT, IB_PC_DATA_OFFS, info, sizeof(info));
+	device_respond(packet, IB_MAD_STS_REDIRECT, IB_PC_DATA_OFFS, info, sizeof(info));
 }
 
 /* All nodes redirect to node B; the test responds for B. */
@@ -260,7 +260,7 @@ static void a_redirect_s_target_is_a_destination(void **state)
 		if (lid_of(device_packet(n)) != NODE_B)
 			continue;
 		b.in_flight--;
-		device_answer(device_packet(n), 0, 0, NULL, 0);
+		device_respond(device_packet(n), 0, 0, NULL, 0);
 		completed += mad_async_process(async);
 		stats_of(async);
 	}
@@ -291,7 +291,7 @@ static void a_redirected_request_may_be_cancelled_while_it_is_queued(void **stat
 	for (unsigned n = 0; stats_of(async).completed < 20; n++) {
 		assert_true(mad_async_process(async) >= 0);
 		if (n < device_written() && lid_of(device_packet(n)) == NODE_B)
-			device_answer(device_packet(n), 0, 0, NULL, 0);
+			device_respond(device_packet(n), 0, 0, NULL, 0);
 	}
 	for (int i = 0; i < 20; i++) {
 		assert_int_equal(outcomes[i].calls, 1);
@@ -329,7 +329,7 @@ static void a_port_may_be_closed_while_redirected_requests_are_queued(void **sta
 	second = port = mad_rpc_open_port(NULL, 0, classes, 1);
 	assert_non_null(port);
 	mad_rpc_set_timeout(port, LONG_MS);
-	overdue_after(LONG_MS * 1000);
+	late_after(LONG_MS * 1000);
 	async = mad_async_create(port);
 	redirect_and_park(50);
 	mad_rpc_close_port(second);

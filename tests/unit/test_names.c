@@ -20,7 +20,7 @@ static FILE *open_vectors(void)
 	return file;
 }
 
-static const char *answer(const char *function, unsigned first, unsigned second)
+static const char *respond(const char *function, unsigned first, unsigned second)
 {
 	if (!strcmp(function, "umad_class_str"))
 		return umad_class_str((uint8_t)first);
@@ -52,7 +52,7 @@ static void names_are_those_of_the_reference(void **state)
 		function = strsep(&rest, "\t");
 		arguments = strsep(&rest, "\t");
 		assert_true(sscanf(arguments, "%u %u", &first, &second) >= 1);
-		assert_string_equal(answer(function, first, second), rest);
+		assert_string_equal(respond(function, first, second), rest);
 		rows++;
 	}
 	fclose(file);

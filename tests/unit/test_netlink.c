@@ -39,8 +39,8 @@ void __real_free(void *memory);
 static struct {
 	unsigned char bytes[4096];
 	size_t size;
-} answers[2][8];
-static int answer_count[2], answered[2];
+} responses[2][8];
+static int response_count[2], responded[2];
 static int requests;
 static bool real_kernel;
 static int connect_error, send_error;
@@ -86,19 +86,19 @@ static int note_request(struct nl_sock *sock, struct nl_msg *msg)
 }
 
 /* libnl frees what it receives: its own allocator must provide the memory. */
-static int give_answer(struct nl_sock *sock, struct sockaddr_nl *sender, unsigned char **buf,
-		       struct ucred **creds)
+static int give_response(struct nl_sock *sock, struct sockaddr_nl *sender, unsigned char **buf,
+			 struct ucred **creds)
 {
 	void *(*real_malloc)(size_t) = (void *(*)(size_t))dlsym(RTLD_NEXT, "malloc");
 	int request = requests - 1, size;
 	struct nlmsghdr *header;
 
 	(void)creds;
-	if (request < 0 || answered[request] == answer_count[request])
+	if (request < 0 || responded[request] == response_count[request])
 		return -NLE_AGAIN;
-	size = (int)answers[request][answered[request]].size;
+	size = (int)responses[request][responded[request]].size;
 	*buf = real_malloc((size_t)size);
-	memcpy(*buf, answers[request][answered[request]++].bytes, (size_t)size);
+	memcpy(*buf, responses[request][responded[request]++].bytes, (size_t)size);
 	*sender = (struct sockaddr_nl){.nl_family = AF_NETLINK};
 	for (header = (struct nlmsghdr *)*buf; nlmsg_ok(header, size);
 	     header = nlmsg_next(header, &size)) {
@@ -107,7 +107,7 @@ static int give_answer(struct nl_sock *sock, struct sockaddr_nl *sender, unsigne
 		header->nlmsg_seq = nl_socket_use_seq(sock) - 1;
 		break;
 	}
-	return (int)answers[request][answered[request] - 1].size;
+	return (int)responses[request][responded[request] - 1].size;
 }
 
 /* --- faults of libnl itself ----------------------------------------------------- */
@@ -183,7 +183,7 @@ int nl_connect(struct nl_sock *sock, int protocol)
 		return -connect_error;
 	callbacks = nl_socket_get_cb(sock);
 	nl_cb_overwrite_send(callbacks, note_request);
-	nl_cb_overwrite_recv(callbacks, give_answer);
+	nl_cb_overwrite_recv(callbacks, give_response);
 	nl_cb_put(callbacks);
 	nl_socket_disable_seq_check(sock);
 	/* any descriptor will do */
@@ -243,8 +243,8 @@ static void datagram(const char *text, int length, uint32_t sender)
 
 static int setup(void **state)
 {
-	memset(answer_count, 0, sizeof(answer_count));
-	memset(answered, 0, sizeof(answered));
+	memset(response_count, 0, sizeof(response_count));
+	memset(responded, 0, sizeof(responded));
 	requests = 0;
 	real_kernel = false;
 	connect_error = send_error = send_errors_from = 0;
@@ -256,13 +256,13 @@ static int setup(void **state)
 }
 
 /* Adds a message to the responses to a request, as a separate datagram. */
-static void answer(int request, struct nl_msg *msg)
+static void respond(int request, struct nl_msg *msg)
 {
 	struct nlmsghdr *header = nlmsg_hdr(msg);
-	int i = answer_count[request]++;
+	int i = response_count[request]++;
 
-	memcpy(answers[request][i].bytes, header, header->nlmsg_len);
-	answers[request][i].size = header->nlmsg_len;
+	memcpy(responses[request][i].bytes, header, header->nlmsg_len);
+	responses[request][i].size = header->nlmsg_len;
 	nlmsg_free(msg);
 }
 
@@ -303,11 +303,11 @@ static struct nl_msg *error(int err)
 	return msg;
 }
 
-static void answer_devices(void)
+static void respond_devices(void)
 {
-	answer(0, device(7, "mlx5_0"));
-	answer(0, device(9, "mlx5_1"));
-	answer(0, done());
+	respond(0, device(7, "mlx5_0"));
+	respond(0, device(9, "mlx5_1"));
+	respond(0, done());
 }
 
 static char name[32];
@@ -323,8 +323,8 @@ static int find(const char *ca_name)
 static void a_device_is_asked_for_by_index_and_port(void **state)
 {
 	(void)state;
-	answer_devices();
-	answer(1, chardev("umad12"));
+	respond_devices();
+	respond(1, chardev("umad12"));
 	assert_int_equal(find("mlx5_1"), 0);
 	assert_string_equal(name, "umad12");
 	assert_string_equal(asked_type, "umad");
@@ -336,34 +336,34 @@ static void a_device_is_asked_for_by_index_and_port(void **state)
 static void a_device_that_the_kernel_does_not_list_is_no_device(void **state)
 {
 	(void)state;
-	answer_devices();
+	respond_devices();
 	assert_int_equal(find("mlx5_2"), -ENODEV);
 	assert_int_equal(requests, 1);
 }
 
-static void a_kernel_that_does_not_answer_has_no_answer(void **state)
+static void a_kernel_that_does_not_respond_gives_no_device(void **state)
 {
 	(void)state;
 	assert_int_equal(find("mlx5_0"), -ENODEV);
 	assert_int_equal(fake_teardown(state), 0);
 	assert_int_equal(setup(state), 0);
-	answer_devices();
+	respond_devices();
 	assert_int_equal(find("mlx5_0"), -ENOENT);
 	assert_string_equal(name, "");
 }
 
-static void a_kernel_that_refuses_has_no_answer(void **state)
+static void a_kernel_that_rejects_the_request_gives_no_device(void **state)
 {
 	static const int errors[] = {EINVAL, EOPNOTSUPP, EPERM, ENODEV};
 	size_t i;
 
 	for (i = 0; i < sizeof(errors) / sizeof(*errors); i++) {
-		answer(0, error(errors[i]));
+		respond(0, error(errors[i]));
 		assert_int_equal(find("mlx5_0"), -ENODEV);
 		assert_int_equal(fake_teardown(state), 0);
 		assert_int_equal(setup(state), 0);
-		answer_devices();
-		answer(1, error(errors[i]));
+		respond_devices();
+		respond(1, error(errors[i]));
 		assert_int_equal(find("mlx5_0"), -ENOENT);
 		assert_int_equal(fake_teardown(state), 0);
 		assert_int_equal(setup(state), 0);
@@ -377,59 +377,59 @@ static void devices_without_index_or_name_are_passed_over(void **state)
 	(void)state;
 	msg = nlmsg_alloc_simple(GET, NLM_F_MULTI);
 	nla_put_string(msg, RDMA_NLDEV_ATTR_DEV_NAME, "mlx5_0");
-	answer(0, msg);
+	respond(0, msg);
 	msg = nlmsg_alloc_simple(GET, NLM_F_MULTI);
 	nla_put_u32(msg, RDMA_NLDEV_ATTR_DEV_INDEX, 1);
-	answer(0, msg);
+	respond(0, msg);
 	msg = nlmsg_alloc_simple(GET, NLM_F_MULTI);
 	nla_put_string(msg, RDMA_NLDEV_ATTR_DEV_NAME, "mlx5_0");
 	nla_put_u16(msg, RDMA_NLDEV_ATTR_DEV_INDEX, 2);
-	answer(0, msg);
+	respond(0, msg);
 	/* a name without a NUL */
 	msg = nlmsg_alloc_simple(GET, NLM_F_MULTI);
 	nla_put(msg, RDMA_NLDEV_ATTR_DEV_NAME, 6, "mlx5_0");
 	nla_put_u32(msg, RDMA_NLDEV_ATTR_DEV_INDEX, 3);
-	answer(0, msg);
-	answer(0, done());
+	respond(0, msg);
+	respond(0, done());
 	assert_int_equal(find("mlx5_0"), -ENODEV);
 }
 
-static void a_name_that_makes_no_sense_is_no_answer(void **state)
+static void a_name_that_makes_no_sense_is_no_response(void **state)
 {
 	struct nl_msg *msg;
 	char longer[64];
 
 	(void)state;
-	answer_devices();
-	answer(1, chardev(""));
+	respond_devices();
+	respond(1, chardev(""));
 	assert_int_equal(find("mlx5_0"), -ENOENT);
 
 	/* an empty name with bytes behind it */
 	assert_int_equal(fake_teardown(state), 0);
 	assert_int_equal(setup(state), 0);
-	answer_devices();
+	respond_devices();
 	msg = nlmsg_alloc_simple(GET_CHARDEV, 0);
 	nla_put(msg, RDMA_NLDEV_ATTR_CHARDEV_NAME, 6, "\0umad");
-	answer(1, msg);
+	respond(1, msg);
 	assert_int_equal(find("mlx5_0"), -ENOENT);
 
 	assert_int_equal(fake_teardown(state), 0);
 	assert_int_equal(setup(state), 0);
 	memset(longer, 'u', sizeof(longer) - 1);
 	longer[sizeof(longer) - 1] = '\0';
-	answer_devices();
-	answer(1, chardev(longer));
+	respond_devices();
+	respond(1, chardev(longer));
 	assert_int_equal(find("mlx5_0"), -ENOENT);
 	assert_string_equal(name, "");
 
 	assert_int_equal(fake_teardown(state), 0);
 	assert_int_equal(setup(state), 0);
-	answer_devices();
-	answer(1, nlmsg_alloc_simple(GET_CHARDEV, 0));
+	respond_devices();
+	respond(1, nlmsg_alloc_simple(GET_CHARDEV, 0));
 	assert_int_equal(find("mlx5_0"), -ENOENT);
 }
 
-static void random_answers_do_no_harm(void **state)
+static void random_responses_do_no_harm(void **state)
 {
 	const char *seed_text = getenv("TEST_SEED");
 	unsigned seed =
@@ -439,14 +439,15 @@ static void random_answers_do_no_harm(void **state)
 	print_message("TEST_SEED=%u\n", seed);
 	srand(seed);
 	for (i = 0; i < 300; i++) {
-		answer_devices();
-		answer(1, chardev("umad12"));
+		respond_devices();
+		respond(1, chardev("umad12"));
 		for (j = 0; j < 2; j++) {
 			for (k = rand() % 5; k > 0; k--)
-				answers[j][0].bytes[(size_t)rand() % answers[j][0].size] =
+				responses[j][0].bytes[(size_t)rand() % responses[j][0].size] =
 					(unsigned char)rand();
 			if (rand() % 2)
-				answers[j][0].size = 1 + (size_t)rand() % answers[j][0].size;
+				responses[j][0].size =
+					1 + (size_t)rand() % responses[j][0].size;
 		}
 		ret = find("mlx5_0");
 		assert_true(ret == 0 || ret == -ENODEV || ret == -ENOENT);
@@ -553,24 +554,25 @@ static int open_descriptors(void)
 static int find_again(const char *ca_name, size_t size)
 {
 	requests = 0;
-	memset(answered, 0, sizeof(answered));
+	memset(responded, 0, sizeof(responded));
 	memset(name, 'x', sizeof(name));
 	return netlink_find_umad(ca_name, 1, name, size);
 }
 
-static void no_answers(void)
+static void no_responses(void)
 {
-	memset(answer_count, 0, sizeof(answer_count));
+	memset(response_count, 0, sizeof(response_count));
 }
 
 /* Appends a message to the last one in the same datagram. */
-static void answer_along(int request, struct nl_msg *msg)
+static void respond_along(int request, struct nl_msg *msg)
 {
 	struct nlmsghdr *header = nlmsg_hdr(msg);
-	int i = answer_count[request] - 1;
+	int i = response_count[request] - 1;
 
-	memcpy(answers[request][i].bytes + answers[request][i].size, header, header->nlmsg_len);
-	answers[request][i].size += NLMSG_ALIGN(header->nlmsg_len);
+	memcpy(responses[request][i].bytes + responses[request][i].size, header,
+	       header->nlmsg_len);
+	responses[request][i].size += NLMSG_ALIGN(header->nlmsg_len);
 	nlmsg_free(msg);
 }
 
@@ -593,7 +595,7 @@ static void the_requests_are_these_to_the_byte(void **state)
 		uint32_t dev;
 		struct nlattr port;
 		uint32_t number;
-	} question = {
+	} get_chardev = {
 		.header = {.nlmsg_type = GET_CHARDEV, .nlmsg_flags = NLM_F_REQUEST},
 		.type = {.nla_len = 9, .nla_type = RDMA_NLDEV_ATTR_CHARDEV_TYPE},
 		.umad = "umad",
@@ -606,8 +608,8 @@ static void the_requests_are_these_to_the_byte(void **state)
 	const size_t body = sizeof(*header);
 
 	(void)state;
-	answer_devices();
-	answer(1, chardev("umad12"));
+	respond_devices();
+	respond(1, chardev("umad12"));
 	assert_int_equal(find("mlx5_1"), 0);
 	assert_int_equal(connected_to, NETLINK_RDMA);
 	/* a dump of all devices, without attributes */
@@ -617,20 +619,20 @@ static void the_requests_are_these_to_the_byte(void **state)
 	assert_int_equal(header->nlmsg_type, GET);
 	assert_int_equal(header->nlmsg_flags, NLM_F_REQUEST | NLM_F_DUMP);
 	header = (const struct nlmsghdr *)sent[1].bytes;
-	assert_int_equal(sent[1].size, sizeof(question));
-	assert_int_equal(header->nlmsg_len, sizeof(question));
+	assert_int_equal(sent[1].size, sizeof(get_chardev));
+	assert_int_equal(header->nlmsg_len, sizeof(get_chardev));
 	assert_int_equal(header->nlmsg_type, GET_CHARDEV);
 	assert_int_equal(header->nlmsg_flags, NLM_F_REQUEST);
-	assert_memory_equal(sent[1].bytes + body, (const unsigned char *)&question + body,
-			    sizeof(question) - body);
+	assert_memory_equal(sent[1].bytes + body, (const unsigned char *)&get_chardev + body,
+			    sizeof(get_chardev) - body);
 }
 
-static void the_question_waits_for_nothing_and_joins_no_group(void **state)
+static void the_request_does_not_wait_and_joins_no_group(void **state)
 {
 	(void)state;
 	joined_group = 0;
-	answer_devices();
-	answer(1, chardev("umad0"));
+	respond_devices();
+	respond(1, chardev("umad0"));
 	assert_int_equal(find("mlx5_0"), 0);
 	assert_true(sent[0].flags & O_NONBLOCK);
 	assert_int_equal(joined_group, 0);
@@ -639,21 +641,21 @@ static void the_question_waits_for_nothing_and_joins_no_group(void **state)
 static void a_dump_may_come_in_one_piece_or_many(void **state)
 {
 	(void)state;
-	answer(0, device(7, "mlx5_0"));
-	answer_along(0, device(8, "mlx5_1"));
-	answer_along(0, device(9, "mlx5_2"));
-	answer_along(0, done());
-	answer(1, chardev("umad12"));
+	respond(0, device(7, "mlx5_0"));
+	respond_along(0, device(8, "mlx5_1"));
+	respond_along(0, device(9, "mlx5_2"));
+	respond_along(0, done());
+	respond(1, chardev("umad12"));
 	assert_int_equal(find("mlx5_1"), 0);
 	assert_int_equal(asked_index, 8);
 	assert_int_equal(find_again("mlx5_2", sizeof(name)), 0);
 	assert_int_equal(asked_index, 9);
-	no_answers();
-	answer(0, device(7, "mlx5_0"));
-	answer_along(0, device(8, "mlx5_1"));
-	answer(0, device(9, "mlx5_2"));
-	answer_along(0, done());
-	answer(1, chardev("umad12"));
+	no_responses();
+	respond(0, device(7, "mlx5_0"));
+	respond_along(0, device(8, "mlx5_1"));
+	respond(0, device(9, "mlx5_2"));
+	respond_along(0, done());
+	respond(1, chardev("umad12"));
 	assert_int_equal(find_again("mlx5_0", sizeof(name)), 0);
 	assert_int_equal(asked_index, 7);
 	assert_int_equal(find_again("mlx5_2", sizeof(name)), 0);
@@ -663,8 +665,8 @@ static void a_dump_may_come_in_one_piece_or_many(void **state)
 static void only_the_whole_name_is_the_device(void **state)
 {
 	(void)state;
-	answer_devices();
-	answer(1, chardev("umad12"));
+	respond_devices();
+	respond(1, chardev("umad12"));
 	assert_int_equal(find_again("mlx5_", sizeof(name)), -ENODEV);
 	assert_int_equal(find_again("mlx5_00", sizeof(name)), -ENODEV);
 	assert_int_equal(find_again("MLX5_0", sizeof(name)), -ENODEV);
@@ -675,7 +677,7 @@ static void only_the_whole_name_is_the_device(void **state)
 static void a_list_without_devices_is_no_device(void **state)
 {
 	(void)state;
-	answer(0, done());
+	respond(0, done());
 	assert_int_equal(find("mlx5_0"), -ENODEV);
 	assert_int_equal(requests, 1);
 }
@@ -683,8 +685,8 @@ static void a_list_without_devices_is_no_device(void **state)
 static void a_name_is_stored_where_it_fits_with_its_end(void **state)
 {
 	(void)state;
-	answer_devices();
-	answer(1, chardev("umad12"));
+	respond_devices();
+	respond(1, chardev("umad12"));
 	assert_int_equal(find_again("mlx5_0", 7), 0);
 	assert_memory_equal(name, "umad12\0x", 8);
 	assert_int_equal(find_again("mlx5_0", 6), -ENOENT);
@@ -693,19 +695,19 @@ static void a_name_is_stored_where_it_fits_with_its_end(void **state)
 	assert_memory_equal(name, "xxxxxxxx", 8);
 }
 
-static void a_name_without_an_end_is_no_answer(void **state)
+static void a_name_without_an_end_is_no_response(void **state)
 {
 	(void)state;
-	answer_devices();
-	answer(1, chardev_bytes("umad12", 6));
+	respond_devices();
+	respond(1, chardev_bytes("umad12", 6));
 	assert_int_equal(find_again("mlx5_0", sizeof(name)), -ENOENT);
-	no_answers();
-	answer_devices();
-	answer(1, chardev_bytes("u", 1));
+	no_responses();
+	respond_devices();
+	respond(1, chardev_bytes("u", 1));
 	assert_int_equal(find_again("mlx5_0", sizeof(name)), -ENOENT);
-	no_answers();
-	answer_devices();
-	answer(1, chardev_bytes("", 0));
+	no_responses();
+	respond_devices();
+	respond(1, chardev_bytes("", 0));
 	assert_int_equal(find_again("mlx5_0", sizeof(name)), -ENOENT);
 	assert_memory_equal(name, "xxxxxxxx", 8);
 }
@@ -713,69 +715,69 @@ static void a_name_without_an_end_is_no_answer(void **state)
 static void a_refusal_changes_nothing_of_the_callers(void **state)
 {
 	(void)state;
-	answer_devices();
-	answer(1, error(EINVAL));
+	respond_devices();
+	respond(1, error(EINVAL));
 	assert_int_equal(find_again("mlx5_0", sizeof(name)), -ENOENT);
 	assert_memory_equal(name, "xxxxxxxx", 8);
 }
 
-static void an_acknowledgement_alone_is_no_answer(void **state)
+static void an_acknowledgement_alone_is_no_response(void **state)
 {
 	(void)state;
-	answer(0, error(0));
+	respond(0, error(0));
 	assert_int_equal(find_again("mlx5_0", sizeof(name)), -ENODEV);
-	no_answers();
-	answer_devices();
-	answer(1, error(0));
+	no_responses();
+	respond_devices();
+	respond(1, error(0));
 	assert_int_equal(find_again("mlx5_0", sizeof(name)), -ENOENT);
 }
 
-static void messages_that_say_nothing_are_no_answer(void **state)
+static void messages_without_attributes_are_no_response(void **state)
 {
 	static const int types[] = {NLMSG_NOOP, NLMSG_OVERRUN, NLMSG_DONE, NLMSG_ERROR};
 	size_t i;
 
 	(void)state;
 	for (i = 0; i < sizeof(types) / sizeof(*types); i++) {
-		no_answers();
+		no_responses();
 		/* without the body of an error message */
-		answer(0, nlmsg_alloc_simple(types[i], 0));
+		respond(0, nlmsg_alloc_simple(types[i], 0));
 		assert_int_equal(find_again("mlx5_0", sizeof(name)), -ENODEV);
-		no_answers();
-		answer_devices();
-		answer(1, nlmsg_alloc_simple(types[i], 0));
+		no_responses();
+		respond_devices();
+		respond(1, nlmsg_alloc_simple(types[i], 0));
 		assert_int_equal(find_again("mlx5_0", sizeof(name)), -ENOENT);
 	}
 }
 
-static void a_dump_that_breaks_off_is_no_answer(void **state)
+static void an_incomplete_dump_is_no_response(void **state)
 {
 	(void)state;
-	answer(0, device(7, "mlx5_0"));
-	answer(0, error(ENOMEM));
+	respond(0, device(7, "mlx5_0"));
+	respond(0, error(ENOMEM));
 	assert_int_equal(find_again("mlx5_0", sizeof(name)), -ENODEV);
 	assert_int_equal(requests, 1);
 }
 
-static void datagrams_cut_at_any_length_are_no_answer(void **state)
+static void datagrams_cut_at_any_length_are_no_response(void **state)
 {
 	size_t whole, length;
 
 	(void)state;
-	answer_devices();
-	answer(1, chardev("umad12"));
-	whole = answers[0][0].size;
+	respond_devices();
+	respond(1, chardev("umad12"));
+	whole = responses[0][0].size;
 	for (length = 1; length < whole; length++) {
-		answers[0][0].size = length;
+		responses[0][0].size = length;
 		assert_int_equal(find_again("mlx5_0", sizeof(name)), -ENODEV);
 	}
-	answers[0][0].size = whole;
-	whole = answers[1][0].size;
+	responses[0][0].size = whole;
+	whole = responses[1][0].size;
 	for (length = 1; length < whole; length++) {
-		answers[1][0].size = length;
+		responses[1][0].size = length;
 		assert_int_equal(find_again("mlx5_0", sizeof(name)), -ENOENT);
 	}
-	answers[1][0].size = whole;
+	responses[1][0].size = whole;
 	assert_int_equal(find_again("mlx5_0", sizeof(name)), 0);
 	assert_string_equal(name, "umad12");
 }
@@ -783,13 +785,13 @@ static void datagrams_cut_at_any_length_are_no_answer(void **state)
 /* Truncates the only message of a response to this length. */
 static void shorten(int request, size_t length)
 {
-	struct nlmsghdr *header = (struct nlmsghdr *)answers[request][0].bytes;
+	struct nlmsghdr *header = (struct nlmsghdr *)responses[request][0].bytes;
 
 	header->nlmsg_len = (uint32_t)length;
-	answers[request][0].size = length;
+	responses[request][0].size = length;
 }
 
-static void messages_that_end_early_answer_with_what_they_hold(void **state)
+static void truncated_messages_give_the_attributes_that_they_have(void **state)
 {
 	/* the index, then the name with its NUL; the name of the umad device */
 	const size_t listed = NLMSG_HDRLEN + 8 + sizeof(struct nlattr) + sizeof("mlx5_0");
@@ -797,16 +799,16 @@ static void messages_that_end_early_answer_with_what_they_hold(void **state)
 	size_t whole, length;
 
 	(void)state;
-	answer_devices();
-	answer(1, chardev("umad12"));
-	whole = answers[0][0].size;
+	respond_devices();
+	respond(1, chardev("umad12"));
+	whole = responses[0][0].size;
 	assert_true(whole >= listed);
 	for (length = NLMSG_HDRLEN; length <= whole; length++) {
 		shorten(0, length);
 		assert_int_equal(find_again("mlx5_0", sizeof(name)),
 				 length < listed ? -ENODEV : 0);
 	}
-	whole = answers[1][0].size;
+	whole = responses[1][0].size;
 	assert_true(whole > named);
 	for (length = NLMSG_HDRLEN; length <= whole; length++) {
 		shorten(1, length);
@@ -828,16 +830,16 @@ static void garbage_of_any_length_does_no_harm(void **state)
 	srand(seed);
 	for (length = 1; length < 300; length++) {
 		for (request = 0; request < 2; request++) {
-			no_answers();
-			answer_devices();
-			answer(1, chardev("umad12"));
+			no_responses();
+			respond_devices();
+			respond(1, chardev("umad12"));
 			/* the second time with a correct header, so that it is parsed */
 			for (i = rand() % 2 && length > NLMSG_HDRLEN ? NLMSG_HDRLEN : 0;
 			     i < length; i++)
-				answers[request][0].bytes[i] = (unsigned char)(rand() >> 8);
+				responses[request][0].bytes[i] = (unsigned char)(rand() >> 8);
 			if (i > NLMSG_HDRLEN && rand() % 2)
 				shorten(request, length);
-			answers[request][0].size = length;
+			responses[request][0].size = length;
 			ret = find_again("mlx5_0", sizeof(name));
 			assert_true(ret == 0 || ret == -ENODEV || ret == -ENOENT);
 			if (request)
@@ -854,8 +856,8 @@ static void every_allocation_of_libnls_may_fail(void **state)
 	int ret;
 
 	(void)state;
-	answer_devices();
-	answer(1, chardev("umad12"));
+	respond_devices();
+	respond(1, chardev("umad12"));
 	for (n = 1;; n++) {
 		libnl_fails_in = n;
 		ret = find_again("mlx5_0", sizeof(name));
@@ -871,17 +873,17 @@ static void every_allocation_of_libnls_may_fail(void **state)
 	assert_int_equal(n, 7);
 }
 
-static void no_answer_leaves_a_socket_open(void **state)
+static void no_response_leaves_a_socket_open(void **state)
 {
 	const int before = open_descriptors();
 
 	(void)state;
 	assert_int_equal(find_again("mlx5_0", sizeof(name)), -ENODEV);
 	assert_int_equal(open_descriptors(), before);
-	answer_devices();
+	respond_devices();
 	assert_int_equal(find_again("mlx5_0", sizeof(name)), -ENOENT);
 	assert_int_equal(open_descriptors(), before);
-	answer(1, chardev("umad12"));
+	respond(1, chardev("umad12"));
 	assert_int_equal(find_again("mlx5_0", sizeof(name)), 0);
 	assert_int_equal(open_descriptors(), before);
 	send_error = NLE_FAILURE;
@@ -898,8 +900,8 @@ static void a_second_request_that_cannot_be_sent_is_an_error(void **state)
 	(void)state;
 	send_errors_from = 1;
 	send_error = NLE_FAILURE;
-	answer_devices();
-	answer(1, chardev("umad12"));
+	respond_devices();
+	respond(1, chardev("umad12"));
 	assert_int_equal(find_again("mlx5_0", sizeof(name)), -EIO);
 	assert_int_equal(requests, 1);
 	assert_memory_equal(name, "xxxxxxxx", 8);
@@ -1034,32 +1036,32 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_device_is_asked_for_by_index_and_port),
 		TEST(a_device_that_the_kernel_does_not_list_is_no_device),
-		TEST(a_kernel_that_does_not_answer_has_no_answer),
-		TEST(a_kernel_that_refuses_has_no_answer),
+		TEST(a_kernel_that_does_not_respond_gives_no_device),
+		TEST(a_kernel_that_rejects_the_request_gives_no_device),
 		TEST(devices_without_index_or_name_are_passed_over),
-		TEST(a_name_that_makes_no_sense_is_no_answer),
-		TEST(random_answers_do_no_harm),
+		TEST(a_name_that_makes_no_sense_is_no_response),
+		TEST(random_responses_do_no_harm),
 		TEST(a_socket_that_cannot_be_had_is_told),
 		TEST(uevents_are_the_kernels_and_terminated),
 		TEST(errors_of_the_uevent_socket_are_told_apart),
 		TEST(the_real_kernels_uevents_can_be_listened_to),
 		TEST(the_real_kernel_knows_no_device_of_that_name),
 		TEST(the_requests_are_these_to_the_byte),
-		TEST(the_question_waits_for_nothing_and_joins_no_group),
+		TEST(the_request_does_not_wait_and_joins_no_group),
 		TEST(a_dump_may_come_in_one_piece_or_many),
 		TEST(only_the_whole_name_is_the_device),
 		TEST(a_list_without_devices_is_no_device),
 		TEST(a_name_is_stored_where_it_fits_with_its_end),
-		TEST(a_name_without_an_end_is_no_answer),
+		TEST(a_name_without_an_end_is_no_response),
 		TEST(a_refusal_changes_nothing_of_the_callers),
-		TEST(an_acknowledgement_alone_is_no_answer),
-		TEST(messages_that_say_nothing_are_no_answer),
-		TEST(a_dump_that_breaks_off_is_no_answer),
-		TEST(datagrams_cut_at_any_length_are_no_answer),
-		TEST(messages_that_end_early_answer_with_what_they_hold),
+		TEST(an_acknowledgement_alone_is_no_response),
+		TEST(messages_without_attributes_are_no_response),
+		TEST(an_incomplete_dump_is_no_response),
+		TEST(datagrams_cut_at_any_length_are_no_response),
+		TEST(truncated_messages_give_the_attributes_that_they_have),
 		TEST(garbage_of_any_length_does_no_harm),
 		TEST(every_allocation_of_libnls_may_fail),
-		TEST(no_answer_leaves_a_socket_open),
+		TEST(no_response_leaves_a_socket_open),
 		TEST(a_second_request_that_cannot_be_sent_is_an_error),
 		TEST(the_uevents_socket_is_in_the_kernels_group_and_does_not_wait),
 		TEST(a_uevents_socket_that_cannot_be_had_is_told),

@@ -31,7 +31,7 @@ static struct {
 
 static struct mad_notices *notices;
 
-static void answer_port_info(const struct device_packet *packet)
+static void respond_port_info(const struct device_packet *packet)
 {
 	uint8_t info[64] = {0};
 
@@ -40,10 +40,10 @@ static void answer_port_info(const struct device_packet *packet)
 	mad_set_field(info, 0, IB_PORT_LID_F, fabric.lid);
 	mad_set_field(info, 0, IB_PORT_SMLID_F, fabric.sm_lid);
 	mad_set_field64(info, 0, IB_PORT_GID_PREFIX_F, UINT64_C(0xfe80) << 48);
-	device_answer(packet, 0, 64, info, sizeof(info));
+	device_respond(packet, 0, 64, info, sizeof(info));
 }
 
-static void answer_set(const struct device_packet *packet)
+static void respond_set(const struct device_packet *packet)
 {
 	uint8_t inform[36];
 
@@ -55,18 +55,18 @@ static void answer_set(const struct device_packet *packet)
 	if (fabric.other_s)
 		inform[27] ^= 1;
 	if (!fabric.silent && be16toh(packet->header.addr.lid) != fabric.dead)
-		device_answer(packet, fabric.status, 56, inform, sizeof(inform));
+		device_respond(packet, fabric.status, 56, inform, sizeof(inform));
 }
 
-static int answer(const struct device_packet *packet, void *arg)
+static int respond(const struct device_packet *packet, void *arg)
 {
 	(void)arg;
 	if (packet->mad[3] & IB_MAD_RESPONSE)
 		return 0;
 	if (packet->mad[1] == IB_SMI_DIRECT_CLASS)
-		answer_port_info(packet);
+		respond_port_info(packet);
 	else if (packet->mad[1] == IB_SA_CLASS)
-		answer_set(packet);
+		respond_set(packet);
 	return 0;
 }
 
@@ -114,7 +114,7 @@ static int setup(void **state)
 	fabric.lid = 5;
 	fabric.sm_lid = 1;
 	notices = NULL;
-	device_on_write(answer, NULL);
+	device_on_write(respond, NULL);
 	return 0;
 }
 

@@ -98,14 +98,14 @@ static void no_mask_resets_all(void **state)
 	expect_mad(1, "0:01040102 17:1d 65:ffffff 70:ffff");
 }
 
-static void the_answer_comes_back_in_the_buffer(void **state)
+static void the_response_comes_back_in_the_buffer(void **state)
 {
 	uint8_t counters[IB_PC_DATA_SZ];
 	ib_portid_t to = {.lid = 8};
 
 	(void)state;
 	fill(counters, sizeof(counters), 1);
-	answer_with(IB_PERFORMANCE_CLASS, IB_GSI_PORT_COUNTERS, 0, counters, sizeof(counters));
+	respond_with(IB_PERFORMANCE_CLASS, IB_GSI_PORT_COUNTERS, 0, counters, sizeof(counters));
 	assert_non_null(pma_query_via(buf, &to, 1, 0, IB_GSI_PORT_COUNTERS, fixture.port));
 	assert_memory_equal(buf, counters, sizeof(counters));
 	assert_int_equal(buf[192], 0xd4);
@@ -116,7 +116,7 @@ static void failures_are_told_by_errno(void **state)
 	ib_portid_t to = {.lid = 8};
 
 	(void)state;
-	answer_with(IB_PERFORMANCE_CLASS, 0x99, 0x000c, NULL, 0);
+	respond_with(IB_PERFORMANCE_CLASS, 0x99, 0x000c, NULL, 0);
 	assert_null(pma_query_via(buf, &to, 1, 0, 0x99, fixture.port));
 	assert_int_equal(errno, EIO);
 	assert_null(performance_reset_via(buf, &to, 1, 0, 0, 0x99, fixture.port));
@@ -158,7 +158,7 @@ int main(void)
 		TEST(a_reset_selects_counters_and_nothing_else),
 		TEST(the_upper_half_of_the_mask_is_counter_select_2),
 		TEST(no_mask_resets_all),
-		TEST(the_answer_comes_back_in_the_buffer),
+		TEST(the_response_comes_back_in_the_buffer),
 		TEST(failures_are_told_by_errno),
 		TEST(what_cannot_be_asked_is_refused),
 	};

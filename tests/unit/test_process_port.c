@@ -28,7 +28,7 @@ static int setup(void **state)
 	memset(&fixture, 0, sizeof(fixture));
 	memset(buf, 0, sizeof(buf));
 	to = (ib_portid_t){.lid = 7};
-	device_on_write(answer_request, NULL);
+	device_on_write(respond_to_request, NULL);
 	madrpc_init(NULL, 0, classes, 4);
 	first = device_written();
 	errno = 0;
@@ -248,8 +248,8 @@ static void addresses_are_resolved_by_it(void **state)
 	mad_set_field(port_info, 0, IB_PORT_SMLID_F, 3);
 	mad_set_field(port_info, 0, IB_PORT_LID_F, 4);
 	mad_set_field(path, 0, IB_SA_PR_DLID_F, 5);
-	answer_with(IB_SMI_DIRECT_CLASS, IB_ATTR_PORT_INFO, 0, port_info, sizeof(port_info));
-	answer_with(IB_SA_CLASS, IB_SA_ATTR_PATHRECORD, 0, path, sizeof(path));
+	respond_with(IB_SMI_DIRECT_CLASS, IB_ATTR_PORT_INFO, 0, port_info, sizeof(port_info));
+	respond_with(IB_SA_CLASS, IB_SA_ATTR_PATHRECORD, 0, path, sizeof(path));
 	assert_int_equal(ib_resolve_smlid(&sm, 0), 0);
 	assert_int_equal(sm.lid, 3);
 	assert_int_equal(ib_resolve_self(&found, &portnum, NULL), 0);
@@ -286,7 +286,7 @@ static void requests_go_by_it(void **state)
 	assert_int_equal(written(), 3);
 }
 
-static void requests_of_others_come_and_are_answered(void **state)
+static void requests_of_other_nodes_arrive_and_get_responses(void **state)
 {
 	struct ib_user_mad header = {0};
 	uint8_t mad[256] = {1, 0x33, 1, 1};
@@ -309,7 +309,7 @@ static void requests_of_others_come_and_are_answered(void **state)
 
 /* --- saving a response ---------------------------------------------------------- */
 
-static void the_next_answer_is_saved_once(void **state)
+static void the_next_response_is_saved_once(void **state)
 {
 	uint8_t saved[80] = {0}, again[80];
 
@@ -328,12 +328,12 @@ static void the_next_answer_is_saved_once(void **state)
 	assert_memory_equal(again, saved, sizeof(again));
 }
 
-static void an_answer_with_a_status_is_saved_too(void **state)
+static void a_response_with_a_status_is_saved_too(void **state)
 {
 	uint8_t saved[24] = {0};
 
 	(void)state;
-	answer_with(IB_SMI_CLASS, 0x77, 0x001c, NULL, 0);
+	respond_with(IB_SMI_CLASS, 0x77, 0x001c, NULL, 0);
 	madrpc_save_mad(saved, sizeof(saved));
 	assert_null(smp_query(buf, &to, 0x77, 0, 0));
 	assert_int_equal(saved[5], 0x1c);
@@ -418,9 +418,9 @@ int main(void)
 		TEST(vendor_calls_go_by_it),
 		TEST(addresses_are_resolved_by_it),
 		TEST(requests_go_by_it),
-		TEST(requests_of_others_come_and_are_answered),
-		TEST(the_next_answer_is_saved_once),
-		TEST(an_answer_with_a_status_is_saved_too),
+		TEST(requests_of_other_nodes_arrive_and_get_responses),
+		TEST(the_next_response_is_saved_once),
+		TEST(a_response_with_a_status_is_saved_too),
 		TEST(no_more_is_saved_than_there_is_or_asked_for),
 		TEST(a_lock_keeps_safe_calls_out),
 	};

@@ -13,12 +13,12 @@
 static uint8_t data[IB_MAD_SIZE];
 
 /* A correct response, with a mark. */
-static void answer_well(const struct device_packet *packet)
+static void respond_well(const struct device_packet *packet)
 {
 	const uint8_t mark[] = {GOOD_MARK};
 	size_t offset = packet->mad[1] == IB_SA_CLASS ? IB_SA_DATA_OFFS : IB_PC_DATA_OFFS;
 
-	device_answer(packet, 0, offset, mark, sizeof(mark));
+	device_respond(packet, 0, offset, mark, sizeof(mark));
 }
 
 static int set(void)
@@ -33,7 +33,7 @@ static int set(void)
 /* --- lengths -------------------------------------------------------------------- */
 
 /* A response of so many bytes; then a correct one, in case the first is dropped. */
-static int answer_of_length(const struct device_packet *packet, void *arg)
+static int respond_of_length(const struct device_packet *packet, void *arg)
 {
 	size_t length = *(size_t *)arg;
 	uint8_t mad[600];
@@ -43,7 +43,7 @@ static int answer_of_length(const struct device_packet *packet, void *arg)
 	mad[3] |= IB_MAD_RESPONSE;
 	memset(mad + IB_SA_DATA_OFFS, PATTERN, sizeof(mad) - IB_SA_DATA_OFFS);
 	device_reply(packet, mad, length);
-	answer_well(packet);
+	respond_well(packet);
 	return 0;
 }
 
@@ -54,26 +54,27 @@ static void expect_bytes(const uint8_t *bytes, uint8_t value, size_t count, size
 		assert_int_equal(bytes[i], i < count ? value : 0);
 }
 
-static void an_answer_may_have_any_length_from_a_header_up(void **state)
+static void a_response_may_have_any_length_from_a_header_up(void **state)
 {
-	uint8_t answer[600];
+	uint8_t response[600];
 	ib_portid_t to = to_lid(5);
 	ib_rpc_t rpc;
 	size_t length;
 
 	(void)state;
-	device_on_write(answer_of_length, &length);
+	device_on_write(respond_of_length, &length);
 	for (length = 0; length <= 600; length++) {
 		rpc = table_request();
-		rpc.datasz = sizeof(answer);
-		memset(answer, 0xff, sizeof(answer));
-		assert_non_null(mad_rpc_rmpp(port, &rpc, &to, NULL, answer));
+		rpc.datasz = sizeof(response);
+		memset(response, 0xff, sizeof(response));
+		assert_non_null(mad_rpc_rmpp(port, &rpc, &to, NULL, response));
 		if (length < 36)
-			assert_int_equal(answer[0], GOOD_MARK);
+			assert_int_equal(response[0], GOOD_MARK);
 		else if (length <= IB_SA_DATA_OFFS)
-			expect_bytes(answer, 0, 0, sizeof(answer));
+			expect_bytes(response, 0, 0, sizeof(response));
 		else
-			expect_bytes(answer, PATTERN, length - IB_SA_DATA_OFFS, sizeof(answer));
+			expect_bytes(response, PATTERN, length - IB_SA_DATA_OFFS,
+				     sizeof(response));
 		/* missing bytes are not described */
 		assert_int_equal(rpc.recsz, 0);
 	}
@@ -87,7 +88,7 @@ static void a_message_has_the_length_that_came(void **state)
 	size_t length;
 
 	(void)state;
-	device_on_write(answer_of_length, &length);
+	device_on_write(respond_of_length, &length);
 	for (length = 36; length <= 600; length++) {
 		rpc = table_request();
 		assert_int_equal(mad_rpc_message(port, &rpc, &to, NULL, 0, &message), 0);
@@ -105,7 +106,7 @@ static void a_reply_has_the_data_that_came(void **state)
 	size_t length;
 
 	(void)state;
-	device_on_write(answer_of_length, &length);
+	device_on_write(respond_of_length, &length);
 	for (length = 36; length <= 600; length++) {
 		memset(&outcome, 0, sizeof(outcome));
 		submit(async, table_request(), 5, &outcome, NULL);
@@ -127,7 +128,7 @@ static struct {
 } flip;
 
 /* A response with some bits of its header flipped, then a correct one. */
-static int answer_corrupted(const struct device_packet *packet, void *arg)
+static int respond_corrupted(const struct device_packet *packet, void *arg)
 {
 	uint8_t mad[IB_MAD_SIZE];
 
@@ -137,7 +138,7 @@ static int answer_corrupted(const struct device_packet *packet, void *arg)
 	mad[IB_PC_DATA_OFFS] = PATTERN;
 	mad[flip.byte] ^= flip.bits;
 	device_reply(packet, mad, sizeof(mad));
-	answer_well(packet);
+	respond_well(packet);
 	return 0;
 }
 
@@ -168,7 +169,7 @@ static void expect_judged(unsigned byte, uint8_t bits)
 static void every_byte_of_a_header_is_judged(void **state)
 {
 	(void)state;
-	device_on_write(answer_corrupted, NULL);
+	device_on_write(respond_corrupted, NULL);
 	for (unsigned byte = 0; byte < 36; byte++)
 		expect_judged(byte, 0xff);
 }
@@ -176,7 +177,7 @@ static void every_byte_of_a_header_is_judged(void **state)
 static void every_bit_of_a_header_is_judged(void **state)
 {
 	(void)state;
-	device_on_write(answer_corrupted, NULL);
+	device_on_write(respond_corrupted, NULL);
 	for (unsigned byte = 0; byte < 36; byte++)
 		for (unsigned bit = 0; bit < 8; bit++)
 			if (byte != 5 || bit != 1) /* the bit of a redirection */
@@ -198,11 +199,11 @@ static int report_strangely(const struct device_packet *packet, void *arg)
 	mad[15] ^= 1;
 	device_queue(packet->fd, &header, mad, 24);
 	device_queue(packet->fd, &header, mad, 0);
-	answer_well(packet);
+	respond_well(packet);
 	return 0;
 }
 
-static void what_the_kernel_says_of_others_is_no_answer(void **state)
+static void the_kernel_s_messages_about_others_are_no_response(void **state)
 {
 	(void)state;
 	device_on_write(report_strangely, NULL);
@@ -228,14 +229,14 @@ static void a_count_that_cannot_be_true_is_the_device_s_end(void **state)
 static struct {
 	size_t length;
 	unsigned steal_at; /* the number of the read that finds the message gone */
-} answer;
+} response;
 
-static int answer_at_length(const struct device_packet *packet, void *arg)
+static int respond_at_length(const struct device_packet *packet, void *arg)
 {
 	(void)arg;
-	answer_long(packet, answer.length, PATTERN);
-	if (answer.steal_at)
-		device_fail(DEVICE_READ, answer.steal_at, EAGAIN);
+	respond_long(packet, response.length, PATTERN);
+	if (response.steal_at)
+		device_fail(DEVICE_READ, response.steal_at, EAGAIN);
 	return 0;
 }
 
@@ -244,11 +245,11 @@ static int ask_for(size_t length, struct mad_message *message)
 	ib_rpc_t rpc = table_request();
 	ib_portid_t to = to_lid(1);
 
-	answer.length = length;
+	response.length = length;
 	return mad_rpc_message(port, &rpc, &to, NULL, 0, message);
 }
 
-static void expect_answer(size_t length)
+static void expect_response(size_t length)
 {
 	struct mad_message message;
 
@@ -260,34 +261,34 @@ static void expect_answer(size_t length)
 
 static int long_setup(void **state)
 {
-	memset(&answer, 0, sizeof(answer));
+	memset(&response, 0, sizeof(response));
 	if (port_setup(state))
 		return -1;
-	device_on_write(answer_at_length, NULL);
+	device_on_write(respond_at_length, NULL);
 	return 0;
 }
 
 #define LONG_TEST(name) cmocka_unit_test_setup_teardown(name, long_setup, port_teardown)
 
-static void answers_are_taken_up_to_the_port_s_limit(void **state)
+static void responses_are_taken_up_to_the_port_s_limit(void **state)
 {
 	struct mad_message message;
 
 	(void)state;
 	assert_int_equal(mad_port_set_max_reply(port, 1000), 0);
-	expect_answer(257);
-	expect_answer(1000);
+	expect_response(257);
+	expect_response(1000);
 	assert_int_equal(ask_for(1001, &message), -EMSGSIZE);
 	assert_null(message.mad);
 	/* they are read and dropped, and do not block the queue */
 	assert_int_equal(ask_for(MEBIBYTE - 64, &message), -EMSGSIZE);
 	assert_int_equal(ask_for(MEBIBYTE, &message), -EMSGSIZE);
 	assert_int_equal(ask_for(5 * MEBIBYTE, &message), -EMSGSIZE);
-	expect_answer(1000);
-	expect_answer(256);
+	expect_response(1000);
+	expect_response(256);
 }
 
-static void without_a_descriptor_too_long_an_answer_is_read_away_all_the_same(void **state)
+static void without_a_descriptor_a_response_that_is_too_long_is_dropped(void **state)
 {
 	struct mad_message message;
 	struct rlimit limit, none;
@@ -300,7 +301,7 @@ static void without_a_descriptor_too_long_an_answer_is_read_away_all_the_same(vo
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
 	assert_int_equal(ask_for(5 * MEBIBYTE, &message), -EMSGSIZE);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-	expect_answer(1000);
+	expect_response(1000);
 }
 
 static void the_limit_is_64_mebibytes_at_first(void **state)
@@ -308,9 +309,9 @@ static void the_limit_is_64_mebibytes_at_first(void **state)
 	struct mad_message message;
 
 	(void)state;
-	expect_answer(64 * MEBIBYTE);
+	expect_response(64 * MEBIBYTE);
 	assert_int_equal(ask_for(64 * MEBIBYTE + 1, &message), -EMSGSIZE);
-	expect_answer(300);
+	expect_response(300);
 }
 
 static void the_limit_holds_for_all_ways_to_ask(void **state)
@@ -322,7 +323,7 @@ static void the_limit_holds_for_all_ways_to_ask(void **state)
 
 	(void)state;
 	assert_int_equal(mad_port_set_max_reply(port, 256), 0);
-	answer.length = 1000;
+	response.length = 1000;
 	assert_null(mad_rpc_rmpp(port, &rpc, &to, NULL, data));
 	assert_int_equal(errno, EMSGSIZE);
 	submit(async, table_request(), 1, &outcome, NULL);
@@ -332,51 +333,51 @@ static void the_limit_holds_for_all_ways_to_ask(void **state)
 	mad_async_destroy(async);
 }
 
-static void without_memory_a_long_answer_is_given_up_and_the_next_one_comes(void **state)
+static void without_memory_a_long_response_is_dropped_and_the_next_one_arrives(void **state)
 {
 	struct mad_message message;
 
 	(void)state;
-	expect_answer(1000); /* the destination is known */
+	expect_response(1000); /* the destination is known */
 	device_fail_malloc(1);
 	assert_int_equal(ask_for(1000, &message), -ENOMEM);
-	expect_answer(1000);
+	expect_response(1000);
 }
 
-static void a_long_answer_that_another_process_has_read_is_waited_for_no_more(void **state)
+static void a_long_response_that_another_process_has_read_is_not_waited_for(void **state)
 {
 	struct mad_message message;
 	ib_rpc_t rpc = table_request();
 	ib_portid_t to = to_lid(1);
 
 	(void)state;
-	answer.length = 1000;
-	answer.steal_at = 2;
+	response.length = 1000;
+	response.steal_at = 2;
 	mad_rpc_set_retries(port, 1);
 	rpc.timeout = 50;
 	/* here the message arrives after all; the port works as before */
 	assert_int_equal(mad_rpc_message(port, &rpc, &to, NULL, 0, &message), 0);
 	mad_message_free(&message);
-	answer.steal_at = 0;
-	expect_answer(1000);
+	response.steal_at = 0;
+	expect_response(1000);
 }
 
-static void signals_do_not_disturb_a_long_answer(void **state)
+static void signals_do_not_disturb_a_long_response(void **state)
 {
 	struct mad_message message;
 
 	(void)state;
 	for (unsigned n = 1; n <= 2; n++) {
 		device_fail(DEVICE_READ, n, EINTR);
-		expect_answer(1000);
+		expect_response(1000);
 	}
 	assert_int_equal(mad_port_set_max_reply(port, 500), 0);
 	device_fail(DEVICE_READ, 2, EINTR);
 	assert_int_equal(ask_for(1000, &message), -EMSGSIZE);
-	expect_answer(400);
+	expect_response(400);
 }
 
-static void a_device_that_goes_in_the_middle_of_a_long_answer_has_gone(void **state)
+static void a_device_that_is_removed_during_a_long_response_is_gone(void **state)
 {
 	struct mad_message message;
 
@@ -386,27 +387,27 @@ static void a_device_that_goes_in_the_middle_of_a_long_answer_has_gone(void **st
 	assert_int_equal(ask_for(1000, &message), -ENODEV);
 }
 
-static int answer_nobody_at_length(const struct device_packet *packet, void *arg)
+static int respond_at_length_to_no_request(const struct device_packet *packet, void *arg)
 {
-	uint8_t *mad = calloc(1, answer.length);
+	uint8_t *mad = calloc(1, response.length);
 
 	(void)arg;
 	device_copy_mad(packet, mad);
 	mad[3] |= IB_MAD_RESPONSE;
 	mad[15] ^= 1;
-	device_reply(packet, mad, answer.length);
+	device_reply(packet, mad, response.length);
 	free(mad);
-	answer_well(packet);
+	respond_well(packet);
 	return 0;
 }
 
-static void long_answers_to_nobody_are_dropped(void **state)
+static void long_responses_without_a_request_are_dropped(void **state)
 {
 	struct mad_async *async = mad_async_create(port);
 	struct mad_message message;
 
 	(void)state;
-	device_on_write(answer_nobody_at_length, NULL);
+	device_on_write(respond_at_length_to_no_request, NULL);
 	assert_int_equal(mad_port_set_max_reply(port, 2000), 0);
 	assert_int_equal(ask_for(1000, &message), 0);
 	assert_int_equal(message.mad[IB_SA_DATA_OFFS], GOOD_MARK);
@@ -420,22 +421,22 @@ static void long_answers_to_nobody_are_dropped(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		PORT_TEST(an_answer_may_have_any_length_from_a_header_up),
+		PORT_TEST(a_response_may_have_any_length_from_a_header_up),
 		PORT_TEST(a_message_has_the_length_that_came),
 		PORT_TEST(a_reply_has_the_data_that_came),
 		PORT_TEST(every_byte_of_a_header_is_judged),
 		PORT_TEST(every_bit_of_a_header_is_judged),
-		PORT_TEST(what_the_kernel_says_of_others_is_no_answer),
+		PORT_TEST(the_kernel_s_messages_about_others_are_no_response),
 		PORT_TEST(a_count_that_cannot_be_true_is_the_device_s_end),
-		LONG_TEST(answers_are_taken_up_to_the_port_s_limit),
-		LONG_TEST(without_a_descriptor_too_long_an_answer_is_read_away_all_the_same),
+		LONG_TEST(responses_are_taken_up_to_the_port_s_limit),
+		LONG_TEST(without_a_descriptor_a_response_that_is_too_long_is_dropped),
 		LONG_TEST(the_limit_is_64_mebibytes_at_first),
 		LONG_TEST(the_limit_holds_for_all_ways_to_ask),
-		LONG_TEST(without_memory_a_long_answer_is_given_up_and_the_next_one_comes),
-		LONG_TEST(a_long_answer_that_another_process_has_read_is_waited_for_no_more),
-		LONG_TEST(signals_do_not_disturb_a_long_answer),
-		LONG_TEST(a_device_that_goes_in_the_middle_of_a_long_answer_has_gone),
-		LONG_TEST(long_answers_to_nobody_are_dropped),
+		LONG_TEST(without_memory_a_long_response_is_dropped_and_the_next_one_arrives),
+		LONG_TEST(a_long_response_that_another_process_has_read_is_not_waited_for),
+		LONG_TEST(signals_do_not_disturb_a_long_response),
+		LONG_TEST(a_device_that_is_removed_during_a_long_response_is_gone),
+		LONG_TEST(long_responses_without_a_request_are_dropped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

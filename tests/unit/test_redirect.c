@@ -16,8 +16,8 @@ static struct {
 	unsigned redirections;
 	uint16_t path_status;
 	int path_lid;
-	bool no_path_answer;
-	unsigned questions; /* requests for a path */
+	bool no_path_response;
+	unsigned path_requests; /* requests for a path */
 } plan;
 
 static int setup(void **state)
@@ -30,7 +30,7 @@ static int setup(void **state)
 
 #define REDIRECT_TEST(name) cmocka_unit_test_setup_teardown(name, setup, port_teardown)
 
-static void answer_with_redirection(const struct device_packet *packet)
+static void respond_with_redirection(const struct device_packet *packet)
 {
 	uint8_t info[72] = {0}, gid[16];
 
@@ -43,28 +43,28 @@ static void answer_with_redirection(const struct device_packet *packet)
 	} else {
 		mad_set_array(info, 0, IB_CPI_REDIRECT_GID_F, gid);
 	}
-	device_answer(packet, IB_MAD_STS_REDIRECT, IB_PC_DATA_OFFS, info, sizeof(info));
+	device_respond(packet, IB_MAD_STS_REDIRECT, IB_PC_DATA_OFFS, info, sizeof(info));
 }
 
-static void answer_path(const struct device_packet *packet)
+static void respond_path(const struct device_packet *packet)
 {
 	uint8_t record[64] = {0};
 
-	plan.questions++;
-	if (plan.no_path_answer)
+	plan.path_requests++;
+	if (plan.no_path_response)
 		return;
 	memcpy(record, packet->mad + IB_SA_DATA_OFFS, sizeof(record));
 	mad_set_field(record, 0, IB_SA_PR_DLID_F, (uint32_t)plan.path_lid);
 	mad_set_field(record, 0, IB_SA_PR_SL_F, PATH_SL);
-	device_answer(packet, plan.path_status, IB_SA_DATA_OFFS, record, sizeof(record));
+	device_respond(packet, plan.path_status, IB_SA_DATA_OFFS, record, sizeof(record));
 }
 
 static int follow_plan(const struct device_packet *packet, void *arg)
 {
 	if (packet->mad[1] == IB_SA_CLASS && packet->mad[3] == IB_MAD_METHOD_GET)
-		answer_path(packet);
+		respond_path(packet);
 	else if (plan.redirections && plan.redirections--)
-		answer_with_redirection(packet);
+		respond_with_redirection(packet);
 	else
 		echo(packet, arg);
 	return 0;
@@ -181,7 +181,7 @@ static int redirect_to_the_target(const struct device_packet *packet, void *arg)
 {
 	if (be16toh(packet->header.addr.lid) == TARGET_LID)
 		return echo(packet, arg);
-	answer_with_redirection(packet);
+	respond_with_redirection(packet);
 	return 0;
 }
 
@@ -209,7 +209,7 @@ static void a_redirection_is_no_loss(void **state)
 	mad_async_destroy(async);
 }
 
-static void a_gid_s_path_is_asked_of_the_administrator(void **state)
+static void the_path_to_a_gid_is_requested_from_the_sa(void **state)
 {
 	const uint8_t sgid[16] = {0xfe, 0x80, 0,    0, 0, 0,    0,   0,
 				  0,    2,    0xc9, 3, 0, 0xa0, 0xb, 0x11};
@@ -290,13 +290,13 @@ static void a_redirected_request_is_sent_before_those_that_wait(void **state)
 	submit(async, set_request(), TARGET_LID, &outcomes[1], NULL);
 	submit(async, set_request(), 5, &outcomes[2], NULL);
 	assert_int_equal(device_written(), 2);
-	answer_with_redirection(device_packet(0));
+	respond_with_redirection(device_packet(0));
 	assert_int_equal(mad_async_process(async), 0);
 	assert_int_equal(device_written(), 3);
 	assert_int_equal(be16toh(device_packet(2)->header.addr.lid), TARGET_LID);
 	device_on_write(echo, NULL);
-	device_answer(device_packet(1), 0, 0, NULL, 0);
-	device_answer(device_packet(2), 0, 0, NULL, 0);
+	device_respond(device_packet(1), 0, 0, NULL, 0);
+	device_respond(device_packet(2), 0, 0, NULL, 0);
 	assert_int_equal(mad_async_run(async), 3);
 	mad_async_destroy(async);
 }
@@ -340,7 +340,7 @@ static void without_a_path_the_target_cannot_be_reached(void **state)
 	}
 }
 
-static void without_an_administrator_there_is_no_path(void **state)
+static void without_an_sa_there_is_no_path(void **state)
 {
 	int classes[] = {IB_PERFORMANCE_CLASS};
 	ib_portid_t to;
@@ -355,7 +355,7 @@ static void without_an_administrator_there_is_no_path(void **state)
 	port = mad_rpc_open_port(NULL, 0, classes, 1);
 	plan.redirections = 1;
 	assert_int_equal(ask(IB_MAD_METHOD_SET, &to), EHOSTUNREACH); /* no such agent */
-	assert_int_equal(plan.questions, 0);
+	assert_int_equal(plan.path_requests, 0);
 }
 
 static void the_agent_that_asks_for_a_path_may_be_the_first_one(void **state)
@@ -374,23 +374,23 @@ static void the_agent_that_asks_for_a_path_may_be_the_first_one(void **state)
 	assert_int_equal(to.lid, TARGET_LID);
 }
 
-static void an_administrator_that_does_not_answer_is_a_time_out(void **state)
+static void an_sa_that_does_not_respond_is_a_timeout(void **state)
 {
 	int64_t start;
 	ib_portid_t to;
 
 	(void)state;
-	overdue_after(QUICK);
+	late_after(QUICK);
 	device_on_write(follow_plan, NULL);
-	plan.no_path_answer = true;
+	plan.no_path_response = true;
 	mad_rpc_set_timeout(port, 50);
 	mad_rpc_set_retries(port, 2);
 	for (unsigned i = 0; i < 2; i++) {
 		start = now_ms();
-		plan.questions = 0;
+		plan.path_requests = 0;
 		plan.redirections = 1;
 		assert_int_equal(ask(methods[i], &to), ETIMEDOUT);
-		assert_true(plan.questions >= 1);
+		assert_true(plan.path_requests >= 1);
 		assert_true(now_ms() - start >= 100);
 	}
 }
@@ -433,9 +433,9 @@ static void a_request_may_be_cancelled_on_its_way_round(void **state)
 	(void)state;
 	device_on_write(follow_plan, NULL);
 	plan.redirections = 1;
-	plan.no_path_answer = true;
+	plan.no_path_response = true;
 	submit(async, counters_request(IB_MAD_METHOD_SET), 5, &outcome, &id);
-	while (!plan.questions)
+	while (!plan.path_requests)
 		assert_int_equal(mad_async_process(async), 0);
 	assert_int_equal(mad_async_cancel(async, id), 0);
 	assert_int_equal(mad_async_run(async), 1);
@@ -451,14 +451,14 @@ int main(void)
 		REDIRECT_TEST(a_lid_is_followed_without_the_way_to_the_old_one),
 		REDIRECT_TEST(a_redirected_request_keeps_its_partition),
 		REDIRECT_TEST(a_redirection_is_no_loss),
-		REDIRECT_TEST(a_gid_s_path_is_asked_of_the_administrator),
+		REDIRECT_TEST(the_path_to_a_gid_is_requested_from_the_sa),
 		REDIRECT_TEST(asynchronous_requests_are_redirected_too),
 		REDIRECT_TEST(a_redirected_request_is_sent_before_those_that_wait),
 		REDIRECT_TEST(some_redirections_are_followed_and_no_more),
 		REDIRECT_TEST(without_a_path_the_target_cannot_be_reached),
-		REDIRECT_TEST(without_an_administrator_there_is_no_path),
+		REDIRECT_TEST(without_an_sa_there_is_no_path),
 		REDIRECT_TEST(the_agent_that_asks_for_a_path_may_be_the_first_one),
-		REDIRECT_TEST(an_administrator_that_does_not_answer_is_a_time_out),
+		REDIRECT_TEST(an_sa_that_does_not_respond_is_a_timeout),
 		REDIRECT_TEST(a_request_of_more_than_one_mad_is_not_redirected),
 		REDIRECT_TEST(without_memory_a_redirection_fails_alone),
 		REDIRECT_TEST(a_request_may_be_cancelled_on_its_way_round),

@@ -82,7 +82,7 @@ static void without_a_hook_reports_go_to_stderr(void **state)
 static void a_response_is_reported_if_its_status_is_an_error_and_errors_are_shown(void **state)
 {
 	(void)state;
-	answer_with(IB_SMI_CLASS, IB_ATTR_NODE_INFO, 0x0c, NULL, 0);
+	respond_with(IB_SMI_CLASS, IB_ATTR_NODE_INFO, 0x0c, NULL, 0);
 	get(70);
 	assert_int_equal(errno, EIO);
 	assert_string_equal(heard, "");
@@ -135,8 +135,8 @@ static void a_query_that_fails_is_reported(void **state)
 	ibmad_gid_t gid = {0};
 
 	(void)state;
-	answer_with(IB_SA_CLASS, IB_SA_ATTR_PATHRECORD, 0x300, NULL, 0);
-	answer_with(IB_SA_CLASS, IB_SA_ATTR_NODERECORD, 0x300, NULL, 0);
+	respond_with(IB_SA_CLASS, IB_SA_ATTR_PATHRECORD, 0x300, NULL, 0);
+	respond_with(IB_SA_CLASS, IB_SA_ATTR_NODERECORD, 0x300, NULL, 0);
 	assert_int_equal(ib_path_query_via(fixture.port, gid, gid, &sm, record), -1);
 	assert_int_equal(ib_node_query_via(fixture.port, 1, &sm, record), -1);
 	assert_string_equal(heard, "ib_path_query_via: the query for a path record failed\n"

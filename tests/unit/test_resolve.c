@@ -23,9 +23,9 @@ static int setup(void **state)
 	mad_set_field(node_info, 0, IB_NODE_LOCAL_PORT_F, 2);
 	mad_set_field(path, 0, IB_SA_PR_DLID_F, 0x77);
 	mad_set_field(path, 0, IB_SA_PR_SL_F, 6);
-	answer_with(IB_SMI_DIRECT_CLASS, IB_ATTR_PORT_INFO, 0, port_info, sizeof(port_info));
-	answer_with(IB_SMI_DIRECT_CLASS, IB_ATTR_NODE_INFO, 0, node_info, sizeof(node_info));
-	answer_with(IB_SA_CLASS, IB_SA_ATTR_PATHRECORD, 0, path, sizeof(path));
+	respond_with(IB_SMI_DIRECT_CLASS, IB_ATTR_PORT_INFO, 0, port_info, sizeof(port_info));
+	respond_with(IB_SMI_DIRECT_CLASS, IB_ATTR_NODE_INFO, 0, node_info, sizeof(node_info));
+	respond_with(IB_SA_CLASS, IB_SA_ATTR_PATHRECORD, 0, path, sizeof(path));
 	return ret;
 }
 
@@ -111,7 +111,7 @@ static void what_nobody_asks_for_is_not_told(void **state)
 	assert_int_equal(ib_resolve_self_via(NULL, NULL, NULL, fixture.port), 0);
 }
 
-static void a_port_that_does_not_answer_is_nobody(void **state)
+static void a_port_that_does_not_respond_is_not_found(void **state)
 {
 	ib_portid_t self = {.lid = 9};
 
@@ -202,7 +202,7 @@ static void nobody_has_no_lid(void **state)
 	uint64_t guid = 1;
 
 	(void)state;
-	fixture.answers[2].status = 0x0300;
+	fixture.responses[2].status = 0x0300;
 	assert_int_equal(ib_resolve_gid_via(&to, other, &sm, 0, fixture.port), -1);
 	assert_int_equal(errno, EIO);
 	assert_int_equal(to.lid, -1);
@@ -381,7 +381,7 @@ int main(void)
 		TEST(the_time_to_find_it_can_be_given),
 		TEST(one_s_own_address_is_what_the_port_says),
 		TEST(what_nobody_asks_for_is_not_told),
-		TEST(a_port_that_does_not_answer_is_nobody),
+		TEST(a_port_that_does_not_respond_is_not_found),
 		TEST(a_gid_is_looked_up_at_the_subnet_manager),
 		TEST(a_subnet_manager_that_is_known_is_not_looked_for),
 		TEST(one_without_lid_is_and_is_told),

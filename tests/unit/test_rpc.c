@@ -85,18 +85,18 @@ static void a_request_writes_polls_and_reads_once_and_allocates_nothing(void **s
 	}
 }
 
-static void the_answer_s_data_comes_back(void **state)
+static void the_response_s_data_comes_back(void **state)
 {
 	ib_rpc_t rpc = get_request();
 	ib_portid_t to = to_lid(9);
-	uint8_t answer[IB_SMP_DATA_SIZE + 1] = {0};
+	uint8_t response[IB_SMP_DATA_SIZE + 1] = {0};
 
 	(void)state;
 	device_on_write(echo, NULL);
 	memset(data, 0x5a, sizeof(data));
-	assert_ptr_equal(mad_rpc(port, &rpc, &to, data, answer), answer);
-	assert_memory_equal(answer, data, IB_SMP_DATA_SIZE);
-	assert_int_equal(answer[IB_SMP_DATA_SIZE], 0);
+	assert_ptr_equal(mad_rpc(port, &rpc, &to, data, response), response);
+	assert_memory_equal(response, data, IB_SMP_DATA_SIZE);
+	assert_int_equal(response[IB_SMP_DATA_SIZE], 0);
 	assert_int_equal(rpc.rstatus, 0);
 	assert_int_not_equal(rpc.trid, 0);
 }
@@ -115,11 +115,11 @@ static void without_a_buffer_errno_tells_success(void **state)
 
 static int refuse(const struct device_packet *packet, void *arg)
 {
-	device_answer(packet, *(uint16_t *)arg, 0, NULL, 0);
+	device_respond(packet, *(uint16_t *)arg, 0, NULL, 0);
 	return 0;
 }
 
-static void an_answer_s_status_is_an_error_and_told(void **state)
+static void a_response_s_status_is_an_error_and_reported(void **state)
 {
 	uint16_t status = 0x001c;
 	ib_portid_t to = to_lid(0);
@@ -192,7 +192,7 @@ static void what_makes_no_sense_is_refused_and_not_sent(void **state)
  * Messages that are no response to the request: of another transaction, another class, and a
  * request.
  */
-static int answer_wrongly_first(const struct device_packet *packet, void *arg)
+static int respond_wrongly_first(const struct device_packet *packet, void *arg)
 {
 	uint8_t mad[IB_MAD_SIZE];
 
@@ -208,19 +208,19 @@ static int answer_wrongly_first(const struct device_packet *packet, void *arg)
 	mad[1] = packet->mad[1];
 	mad[3] &= 0x7f;
 	device_reply(packet, mad, sizeof(mad));
-	device_answer(packet, 0, 0, NULL, 0);
+	device_respond(packet, 0, 0, NULL, 0);
 	return 0;
 }
 
-static void only_an_answer_to_the_request_is_taken(void **state)
+static void only_a_response_to_the_request_is_taken(void **state)
 {
 	(void)state;
-	device_on_write(answer_wrongly_first, NULL);
+	device_on_write(respond_wrongly_first, NULL);
 	assert_int_equal(get(5), 0);
 	assert_int_equal(device_written(), 1);
 }
 
-static int answer_twice(const struct device_packet *packet, void *arg)
+static int respond_twice(const struct device_packet *packet, void *arg)
 {
 	echo(packet, arg);
 	return echo(packet, arg);
@@ -229,7 +229,7 @@ static int answer_twice(const struct device_packet *packet, void *arg)
 static void what_comes_twice_or_late_disturbs_no_later_request(void **state)
 {
 	(void)state;
-	device_on_write(answer_twice, NULL);
+	device_on_write(respond_twice, NULL);
 	for (int lid = 1; lid < 50; lid++)
 		assert_int_equal(lid & 1 ? get(lid) : set(lid), 0);
 	assert_int_equal(device_written(), 49);
@@ -254,12 +254,12 @@ static int echo_after_the_first(const struct device_packet *packet, void *arg)
 }
 
 /* The kernel rejects an ID for which it still waits. */
-static void an_id_is_given_again_while_an_answer_to_it_is_overdue(void **state)
+static void an_id_is_used_again_while_a_response_to_it_is_late(void **state)
 {
 	ib_rpc_t rpc = get_request();
 
 	(void)state;
-	overdue_after(QUICK);
+	late_after(QUICK);
 	device_hold_tids(true);
 	device_on_write(echo_after_the_first, NULL);
 	rpc.trid = 77;
@@ -268,22 +268,22 @@ static void an_id_is_given_again_while_an_answer_to_it_is_overdue(void **state)
 }
 
 /* A late response to the first request, while the second is written. */
-static int answer_the_first_late(const struct device_packet *packet, void *arg)
+static int respond_to_the_first_late(const struct device_packet *packet, void *arg)
 {
 	(void)packet;
 	(void)arg;
 	if (device_written() == 2)
-		device_answer(device_packet(0), 0, 0, NULL, 0);
+		device_respond(device_packet(0), 0, 0, NULL, 0);
 	return 0;
 }
 
-static void a_late_answer_is_not_the_next_request_s_that_has_its_id(void **state)
+static void a_late_response_is_not_the_next_request_s_that_has_its_id(void **state)
 {
 	ib_rpc_t rpc = get_request();
 
 	(void)state;
 	device_hold_tids(true);
-	device_on_write(answer_the_first_late, NULL);
+	device_on_write(respond_to_the_first_late, NULL);
 	mad_rpc_set_retries(port, 1);
 	mad_rpc_set_timeout(port, 50);
 	assert_int_equal(ask(&rpc, 3), ETIMEDOUT);
@@ -294,17 +294,17 @@ static void a_late_answer_is_not_the_next_request_s_that_has_its_id(void **state
 
 static void *ask_with_id_5(void *arg)
 {
-	uint8_t answer[IB_SMP_DATA_SIZE] = {0};
+	uint8_t response[IB_SMP_DATA_SIZE] = {0};
 	ib_portid_t to = to_lid(*(int *)arg);
 	ib_rpc_t rpc = get_request();
 
 	rpc.trid = 5;
-	answer[0] = (uint8_t)to.lid;
-	*(int *)arg = mad_rpc(port, &rpc, &to, answer, answer) ? answer[0] : -errno;
+	response[0] = (uint8_t)to.lid;
+	*(int *)arg = mad_rpc(port, &rpc, &to, response, response) ? response[0] : -errno;
 	return NULL;
 }
 
-static void threads_that_give_the_same_id_get_each_their_own_answer(void **state)
+static void threads_with_the_same_id_each_get_their_own_response(void **state)
 {
 	int lids[] = {1, 2, 3};
 	pthread_t threads[3];
@@ -316,7 +316,7 @@ static void threads_that_give_the_same_id_get_each_their_own_answer(void **state
 		assert_true(device_wait_written(i + 1, LONG_MS));
 	}
 	for (unsigned i = 0; i < 3; i++)
-		device_answer(device_packet(i), 0, 0, NULL, 0);
+		device_respond(device_packet(i), 0, 0, NULL, 0);
 	for (int i = 0; i < 3; i++) {
 		pthread_join(threads[i], NULL);
 		assert_int_equal(lids[i], i + 1);
@@ -338,13 +338,13 @@ static bool nothing_is_expected(void)
  * A response to another request, with the ID of the first transmission, which the kernel then
  * rejects.
  */
-static int answer_and_refuse(const struct device_packet *packet, void *arg)
+static int respond_and_refuse(const struct device_packet *packet, void *arg)
 {
 	const uint8_t strange = 0x99;
 
 	if (device_written() != 1)
 		return echo(packet, NULL);
-	device_answer(packet, *(uint16_t *)arg, IB_SMP_DATA_OFFS, &strange, 1);
+	device_respond(packet, *(uint16_t *)arg, IB_SMP_DATA_OFFS, &strange, 1);
 	while (!nothing_is_expected())
 		sleep_ms(1);
 	return -EINVAL;
@@ -356,7 +356,7 @@ static void *lead(void *arg)
 	return mad_receive_via(NULL, -1, port);
 }
 
-static void what_comes_for_a_refused_request_is_not_its_answer(void **state)
+static void a_message_for_a_rejected_request_is_not_its_response(void **state)
 {
 	uint16_t statuses[] = {0, IB_MAD_STS_REDIRECT, 0x1c};
 	pthread_t leader;
@@ -365,7 +365,7 @@ static void what_comes_for_a_refused_request_is_not_its_answer(void **state)
 		assert_int_equal(pthread_create(&leader, NULL, lead, NULL), 0);
 		while (!device_calls(DEVICE_POLL))
 			sleep_ms(1);
-		device_on_write(answer_and_refuse, &statuses[i]);
+		device_on_write(respond_and_refuse, &statuses[i]);
 		assert_int_equal(get(4), 0);
 		assert_int_equal(device_written(), 2);
 		device_remove();
@@ -375,7 +375,7 @@ static void what_comes_for_a_refused_request_is_not_its_answer(void **state)
 	}
 }
 
-static void what_comes_for_a_refused_long_request_is_not_its_answer(void **state)
+static void a_message_for_a_rejected_long_request_is_not_its_response(void **state)
 {
 	uint8_t payload[1000] = {0};
 	ib_portid_t to = to_lid(1);
@@ -388,7 +388,7 @@ static void what_comes_for_a_refused_long_request_is_not_its_answer(void **state
 	assert_int_equal(pthread_create(&leader, NULL, lead, NULL), 0);
 	while (!device_calls(DEVICE_POLL))
 		sleep_ms(1);
-	device_on_write(answer_and_refuse, &status);
+	device_on_write(respond_and_refuse, &status);
 	assert_int_equal(mad_rpc_message(port, &rpc, &to, payload, sizeof(payload), &message),
 			 -EINVAL);
 	assert_null(message.mad);
@@ -398,28 +398,29 @@ static void what_comes_for_a_refused_long_request_is_not_its_answer(void **state
 
 /* --- timeouts ------------------------------------------------------------------- */
 
-static int answer_the_first_at_the_third(const struct device_packet *packet, void *arg)
+static int respond_to_the_first_at_the_third(const struct device_packet *packet, void *arg)
 {
 	(void)packet;
 	if (device_written() == 3)
-		device_answer(device_packet(*(unsigned *)arg), 0, 0, NULL, 0);
+		device_respond(device_packet(*(unsigned *)arg), 0, 0, NULL, 0);
 	return 0;
 }
 
-static void an_overdue_request_is_sent_again_with_a_new_id_and_any_answer_will_do(void **state)
+static void a_late_request_is_retransmitted_with_a_new_id_and_any_response_completes_it(
+	void **state)
 {
 	(void)state;
-	overdue_after(QUICK);
+	late_after(QUICK);
 	device_hold_tids(true);
-	for (unsigned answered = 0; answered < 3; answered++) {
-		device_on_write(answer_the_first_at_the_third, &answered);
+	for (unsigned responded = 0; responded < 3; responded++) {
+		device_on_write(respond_to_the_first_at_the_third, &responded);
 		assert_int_equal(get(5), 0);
 		assert_true(device_written() >= 3);
 		expect_another_id(0, 1);
 		expect_another_id(1, 2);
 		port_teardown(state);
 		assert_int_equal(setup(state), 0);
-		overdue_after(QUICK);
+		late_after(QUICK);
 		device_hold_tids(true);
 	}
 }
@@ -451,14 +452,14 @@ static void a_request_keeps_its_id_in_every_attempt(void **state)
 }
 
 /* The second attempt begins, and the first one has a response. */
-static int answer_the_first_attempt_late(const struct device_packet *packet, void *arg)
+static int respond_to_the_first_attempt_late(const struct device_packet *packet, void *arg)
 {
 	unsigned first = *(unsigned *)arg;
 
 	if (device_written() == first + 1)
 		return time_out_like_the_kernel(packet, NULL);
 	device_delay(0);
-	device_answer(device_packet(first), 0, 0, NULL, 0);
+	device_respond(device_packet(first), 0, 0, NULL, 0);
 	return 0;
 }
 
@@ -468,7 +469,7 @@ static void a_late_response_to_an_attempt_is_one_to_the_next_attempt(void **stat
 
 	(void)state;
 	device_hold_tids(true);
-	device_on_write(answer_the_first_attempt_late, &first);
+	device_on_write(respond_to_the_first_attempt_late, &first);
 	mad_rpc_set_retries(port, 2);
 	mad_rpc_set_timeout(port, 100);
 	for (unsigned i = 0; i < 2; i++) {
@@ -479,14 +480,14 @@ static void a_late_response_to_an_attempt_is_one_to_the_next_attempt(void **stat
 }
 
 /* The next request with this ID would get the response to the second attempt. */
-static void an_id_that_may_be_answered_again_is_not_the_next_request_s(void **state)
+static void an_id_that_may_get_another_response_is_not_the_next_request_s(void **state)
 {
 	ib_rpc_t rpcs[] = {get_request(), set_request()};
 	unsigned first;
 
 	(void)state;
 	device_hold_tids(true);
-	device_on_write(answer_the_first_attempt_late, &first);
+	device_on_write(respond_to_the_first_attempt_late, &first);
 	mad_rpc_set_retries(port, 2);
 	mad_rpc_set_timeout(port, 100);
 	for (unsigned i = 0; i < 2; i++) {
@@ -498,20 +499,20 @@ static void an_id_that_may_be_answered_again_is_not_the_next_request_s(void **st
 		assert_int_equal(ask(&rpcs[i], 6), 0);
 		expect_another_id(first, first + 2);
 		assert_int_equal(rpcs[i].trid, 1000 + i);
-		device_on_write(answer_the_first_attempt_late, &first);
+		device_on_write(respond_to_the_first_attempt_late, &first);
 	}
 }
 
 /* Within an attempt: the kernel rejects an ID that it holds. */
 static void a_get_s_first_sending_has_all_of_its_attempt(void **state)
 {
-	unsigned answered = 0;
+	unsigned responded = 0;
 	ib_rpc_t rpc = get_request();
 
 	(void)state;
-	overdue_after(QUICK);
+	late_after(QUICK);
 	device_hold_tids(true);
-	device_on_write(answer_the_first_at_the_third, &answered);
+	device_on_write(respond_to_the_first_at_the_third, &responded);
 	rpc.timeout = 20000;
 	assert_int_equal(ask(&rpc, 5), 0);
 	assert_int_equal(device_packet(0)->header.timeout_ms, 20000);
@@ -583,7 +584,7 @@ static void a_get_has_the_time_of_all_its_attempts(void **state)
 	ib_rpc_t rpc = get_request();
 
 	(void)state;
-	overdue_after(QUICK);
+	late_after(QUICK);
 	mad_rpc_set_retries(port, 3);
 	rpc.timeout = 100;
 	assert_int_equal(ask(&rpc, 5), ETIMEDOUT);
@@ -600,7 +601,7 @@ static void the_kernel_s_reports_leave_a_get_its_time(void **state)
 	ib_rpc_t rpc = get_request();
 
 	(void)state;
-	overdue_after(QUICK);
+	late_after(QUICK);
 	device_on_write(time_out, NULL);
 	mad_rpc_set_retries(port, 2);
 	rpc.timeout = 100;
@@ -615,13 +616,13 @@ static int echo_late(const struct device_packet *packet, void *arg)
 }
 
 /* One attempt is sent once, and may take all of its time, even after fast responses. */
-static void the_only_attempt_is_sent_once_and_its_answer_may_take_its_time(void **state)
+static void the_only_attempt_is_sent_once_and_its_response_may_be_slow(void **state)
 {
 	ib_rpc_t rpc = get_request();
 	unsigned first;
 
 	(void)state;
-	overdue_after(QUICK);
+	late_after(QUICK);
 	device_on_write(echo, NULL);
 	for (int i = 0; i < 20; i++)
 		assert_int_equal(get(1), 0);
@@ -638,25 +639,25 @@ static void the_only_attempt_is_sent_once_and_its_answer_may_take_its_time(void 
 	device_delay(0);
 }
 
-static int answer_the_first_at_the_fifth(const struct device_packet *packet, void *arg)
+static int respond_to_the_first_at_the_fifth(const struct device_packet *packet, void *arg)
 {
 	(void)packet;
 	if (device_written() == *(unsigned *)arg + 5)
-		device_answer(device_packet(*(unsigned *)arg), 0, 0, NULL, 0);
+		device_respond(device_packet(*(unsigned *)arg), 0, 0, NULL, 0);
 	return 0;
 }
 
-static void the_first_sending_s_answer_is_taken_after_many_more(void **state)
+static void the_first_transmission_s_response_is_taken_after_many_more(void **state)
 {
 	unsigned first;
 
 	(void)state;
-	overdue_after(QUICK);
+	late_after(QUICK);
 	device_on_write(echo, NULL);
 	for (int i = 0; i < 20; i++)
 		assert_int_equal(get(1), 0);
 	first = device_written();
-	device_on_write(answer_the_first_at_the_fifth, &first);
+	device_on_write(respond_to_the_first_at_the_fifth, &first);
 	mad_rpc_set_retries(port, 4);
 	/* links lose many packets: the interval does not grow */
 	port->core.transactions.losses_in_a_row = 9;
@@ -685,7 +686,7 @@ static void times_of_any_size_do_not_overflow(void **state)
 	assert_int_equal(device_written(), 8);
 }
 
-static void no_time_at_all_is_a_time_out(void **state)
+static void a_timeout_of_0_times_out(void **state)
 {
 	ib_rpc_t rpc = get_request();
 
@@ -702,7 +703,7 @@ static void no_time_at_all_is_a_time_out(void **state)
 static int busy_twice(const struct device_packet *packet, void *arg)
 {
 	(void)arg;
-	device_answer(packet, device_written() <= 2 ? IB_MAD_STS_BUSY : 0, 0, NULL, 0);
+	device_respond(packet, device_written() <= 2 ? IB_MAD_STS_BUSY : 0, 0, NULL, 0);
 	return 0;
 }
 
@@ -711,7 +712,7 @@ static void who_is_busy_is_asked_again_after_a_pause(void **state)
 	int64_t start = now_ms();
 
 	(void)state;
-	overdue_after(100000);
+	late_after(100000);
 	device_hold_tids(true);
 	device_on_write(busy_twice, NULL);
 	assert_int_equal(get(5), 0);
@@ -750,7 +751,7 @@ static void a_set_is_repeated_after_busy(void **state)
 	ib_rpc_t rpc = set_request();
 
 	(void)state;
-	overdue_after(QUICK);
+	late_after(QUICK);
 	device_hold_tids(true);
 	device_on_write(busy_twice, NULL);
 	assert_int_equal(ask(&rpc, 5), 0);
@@ -782,7 +783,7 @@ static void signals_neither_shorten_nor_lengthen_the_time(void **state)
 	ib_rpc_t rpc;
 
 	(void)state;
-	overdue_after(QUICK);
+	late_after(QUICK);
 	sigaction(SIGALRM, &action, NULL);
 	setitimer(ITIMER_REAL, &often, NULL);
 	mad_rpc_set_retries(port, 2);
@@ -800,14 +801,14 @@ static void signals_neither_shorten_nor_lengthen_the_time(void **state)
 }
 
 /* Responds to the first packet when the write of the second one fails. */
-static int answer_the_first_and_fail(const struct device_packet *packet, void *arg)
+static int respond_to_the_first_and_fail(const struct device_packet *packet, void *arg)
 {
 	(void)packet;
 	(void)arg;
 	if (device_written() == 1)
 		return 0;
 	device_delay(20000);
-	device_answer(device_packet(0), 0, 0, NULL, 0);
+	device_respond(device_packet(0), 0, 0, NULL, 0);
 	return -ENOMEM;
 }
 
@@ -816,8 +817,8 @@ static void a_retransmission_that_cannot_be_written_ends_nothing(void **state)
 	ib_rpc_t rpc = get_request();
 
 	(void)state;
-	overdue_after(QUICK);
-	device_on_write(answer_the_first_and_fail, NULL);
+	late_after(QUICK);
+	device_on_write(respond_to_the_first_and_fail, NULL);
 	rpc.timeout = 20000;
 	assert_int_equal(ask(&rpc, 5), 0);
 	assert_true(device_written() >= 2);
@@ -887,7 +888,7 @@ static void a_device_that_has_gone_cannot_be_written_to(void **state)
 
 /* --- RMPP, and responses of any size -------------------------------------------- */
 
-static int answer_with_records(const struct device_packet *packet, void *arg)
+static int respond_with_records(const struct device_packet *packet, void *arg)
 {
 	uint8_t mad[700];
 
@@ -908,7 +909,7 @@ static int answer_with_records(const struct device_packet *packet, void *arg)
 	return 0;
 }
 
-static void a_long_answer_comes_with_its_rmpp_header(void **state)
+static void a_long_response_comes_with_its_rmpp_header(void **state)
 {
 	uint8_t records[800];
 	ib_rmpp_hdr_t rmpp = {.type = IB_RMPP_TYPE_DATA};
@@ -916,7 +917,7 @@ static void a_long_answer_comes_with_its_rmpp_header(void **state)
 	ib_portid_t to = to_lid(1);
 
 	(void)state;
-	device_on_write(answer_with_records, NULL);
+	device_on_write(respond_with_records, NULL);
 	memset(records, 0, sizeof(records));
 	rpc.datasz = sizeof(records);
 	assert_ptr_equal(mad_rpc_rmpp(port, &rpc, &to, &rmpp, records), records);
@@ -1036,23 +1037,24 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		RPC_TEST(a_request_writes_polls_and_reads_once_and_allocates_nothing),
-		RPC_TEST(the_answer_s_data_comes_back),
+		RPC_TEST(the_response_s_data_comes_back),
 		RPC_TEST(without_a_buffer_errno_tells_success),
-		RPC_TEST(an_answer_s_status_is_an_error_and_told),
+		RPC_TEST(a_response_s_status_is_an_error_and_reported),
 		RPC_TEST(a_request_of_version_1_holds_its_error),
 		RPC_TEST(what_makes_no_sense_is_refused_and_not_sent),
-		RPC_TEST(only_an_answer_to_the_request_is_taken),
+		RPC_TEST(only_a_response_to_the_request_is_taken),
 		RPC_TEST(what_comes_twice_or_late_disturbs_no_later_request),
 		RPC_TEST(a_transaction_id_can_be_given),
-		RPC_TEST(an_id_is_given_again_while_an_answer_to_it_is_overdue),
-		RPC_TEST(what_comes_for_a_refused_request_is_not_its_answer),
-		RPC_TEST(what_comes_for_a_refused_long_request_is_not_its_answer),
-		RPC_TEST(a_late_answer_is_not_the_next_request_s_that_has_its_id),
-		RPC_TEST(threads_that_give_the_same_id_get_each_their_own_answer),
-		RPC_TEST(an_overdue_request_is_sent_again_with_a_new_id_and_any_answer_will_do),
+		RPC_TEST(an_id_is_used_again_while_a_response_to_it_is_late),
+		RPC_TEST(a_message_for_a_rejected_request_is_not_its_response),
+		RPC_TEST(a_message_for_a_rejected_long_request_is_not_its_response),
+		RPC_TEST(a_late_response_is_not_the_next_request_s_that_has_its_id),
+		RPC_TEST(threads_with_the_same_id_each_get_their_own_response),
+		RPC_TEST(
+			a_late_request_is_retransmitted_with_a_new_id_and_any_response_completes_it),
 		RPC_TEST(a_request_keeps_its_id_in_every_attempt),
 		RPC_TEST(a_late_response_to_an_attempt_is_one_to_the_next_attempt),
-		RPC_TEST(an_id_that_may_be_answered_again_is_not_the_next_request_s),
+		RPC_TEST(an_id_that_may_get_another_response_is_not_the_next_request_s),
 		RPC_TEST(a_get_s_first_sending_has_all_of_its_attempt),
 		RPC_TEST(without_a_report_the_next_attempt_has_a_new_id),
 		RPC_TEST(a_set_is_sent_as_often_as_the_kernel_reports_that_it_timed_out),
@@ -1060,10 +1062,10 @@ int main(void)
 		RPC_TEST(without_a_report_a_set_s_attempts_end_by_our_clock),
 		RPC_TEST(a_get_has_the_time_of_all_its_attempts),
 		RPC_TEST(the_kernel_s_reports_leave_a_get_its_time),
-		RPC_TEST(the_only_attempt_is_sent_once_and_its_answer_may_take_its_time),
-		RPC_TEST(the_first_sending_s_answer_is_taken_after_many_more),
+		RPC_TEST(the_only_attempt_is_sent_once_and_its_response_may_be_slow),
+		RPC_TEST(the_first_transmission_s_response_is_taken_after_many_more),
 		RPC_TEST(times_of_any_size_do_not_overflow),
-		RPC_TEST(no_time_at_all_is_a_time_out),
+		RPC_TEST(a_timeout_of_0_times_out),
 		RPC_TEST(who_is_busy_is_asked_again_after_a_pause),
 		RPC_TEST(who_stays_busy_says_so_in_the_end),
 		RPC_TEST(a_set_is_repeated_after_busy),
@@ -1074,7 +1076,7 @@ int main(void)
 		RPC_TEST(without_memory_requests_go_on),
 		RPC_TEST(a_device_that_goes_fails_what_waits_and_all_after_that),
 		RPC_TEST(a_device_that_has_gone_cannot_be_written_to),
-		RPC_TEST(a_long_answer_comes_with_its_rmpp_header),
+		RPC_TEST(a_long_response_comes_with_its_rmpp_header),
 		RPC_TEST(a_message_of_any_size_goes_and_comes),
 		RPC_TEST(a_long_request_that_times_out_is_sent_again_whole),
 		RPC_TEST(a_message_that_cannot_be_is_refused),

@@ -71,7 +71,7 @@ static void the_transaction_s_id_can_be_given(void **state)
 	assert_memory_equal(device_packet(0)->mad + 12, low, sizeof(low));
 }
 
-static int answer_with_offset(const struct device_packet *packet, void *arg)
+static int respond_with_offset(const struct device_packet *packet, void *arg)
 {
 	uint8_t mad[256];
 
@@ -90,7 +90,7 @@ static void record_and_its_size_come_back(void **state)
 	ib_portid_t to = {.lid = 1};
 
 	(void)state;
-	device_on_write(answer_with_offset, NULL);
+	device_on_write(respond_with_offset, NULL);
 	assert_non_null(sa_rpc_call(fixture.port, buf, &to, &call, 0));
 	assert_memory_equal(buf, "record", 6);
 	assert_int_equal(call.recsz, 14);
@@ -104,7 +104,7 @@ static void failures_are_told_by_errno(void **state)
 	ib_portid_t to = {.lid = 1};
 
 	(void)state;
-	answer_with(IB_SA_CLASS, IB_SA_ATTR_NODERECORD, 0x0300, NULL, 0);
+	respond_with(IB_SA_CLASS, IB_SA_ATTR_NODERECORD, 0x0300, NULL, 0);
 	assert_null(sa_rpc_call(fixture.port, buf, &to, &call, 0));
 	assert_int_equal(errno, EIO);
 	assert_int_equal(call.recsz, 0);
@@ -144,7 +144,7 @@ static void a_path_is_asked_for_by_both_gids(void **state)
 	fill(path, sizeof(path), 1);
 	path[40] = 0xbe; /* the DLID */
 	path[41] = 0xef;
-	answer_with(IB_SA_CLASS, IB_SA_ATTR_PATHRECORD, 0, path, sizeof(path));
+	respond_with(IB_SA_CLASS, IB_SA_ATTR_PATHRECORD, 0, path, sizeof(path));
 	assert_int_equal(ib_path_query_via(fixture.port, source, destination, &sm, buf),
 			 0xbeef);
 	expect_mad(0, "0:01030201 17:35 55:0c 64:fe80000000000000 72:0908070605040302"
@@ -159,7 +159,7 @@ static void no_path_is_minus_one(void **state)
 	ib_portid_t sm = {.lid = 1};
 
 	(void)state;
-	answer_with(IB_SA_CLASS, IB_SA_ATTR_PATHRECORD, 0x0300, NULL, 0);
+	respond_with(IB_SA_CLASS, IB_SA_ATTR_PATHRECORD, 0x0300, NULL, 0);
 	assert_int_equal(ib_path_query_via(fixture.port, source, destination, &sm, buf), -1);
 	assert_int_equal(errno, EIO);
 	errno = 0;
@@ -180,7 +180,7 @@ static void a_node_is_asked_for_by_its_port_guid(void **state)
 
 	(void)state;
 	fill(node, sizeof(node), 1);
-	answer_with(IB_SA_CLASS, IB_SA_ATTR_NODERECORD, 0, node, sizeof(node));
+	respond_with(IB_SA_CLASS, IB_SA_ATTR_NODERECORD, 0, node, sizeof(node));
 	assert_int_equal(ib_node_query_via(fixture.port, 0x1122334455667788, &sm, buf), 0);
 	expect_mad(0, "0:01030201 17:11 54:01 80:1122334455667788 255:c3");
 	assert_memory_equal(buf, node, sizeof(node));
@@ -191,7 +191,7 @@ static void no_node_is_minus_one(void **state)
 	ib_portid_t sm = {.lid = 1};
 
 	(void)state;
-	answer_with(IB_SA_CLASS, IB_SA_ATTR_NODERECORD, 0x0300, NULL, 0);
+	respond_with(IB_SA_CLASS, IB_SA_ATTR_NODERECORD, 0x0300, NULL, 0);
 	assert_int_equal(ib_node_query_via(fixture.port, 1, &sm, buf), -1);
 	assert_int_equal(errno, EIO);
 	errno = 0;

@@ -39,7 +39,7 @@ static struct {
 	unsigned port_infos, requests; /* the received requests */
 } subnet;
 
-static void answer_port_info(const struct device_packet *packet)
+static void respond_port_info(const struct device_packet *packet)
 {
 	uint8_t data[IB_SMP_DATA_SIZE] = {0};
 
@@ -52,18 +52,18 @@ static void answer_port_info(const struct device_packet *packet)
 	mad_set_field(data, 0, IB_PORT_SMSL_F, 3);
 	mad_set_field(data, 0, IB_PORT_LID_F, 9);
 	mad_set_field64(data, 0, IB_PORT_GID_PREFIX_F, 0xfe80000000000000);
-	device_answer(packet, 0, IB_SMP_DATA_OFFS, data, sizeof(data));
+	device_respond(packet, 0, IB_SMP_DATA_OFFS, data, sizeof(data));
 }
 
-static void answer_node_info(const struct device_packet *packet)
+static void respond_node_info(const struct device_packet *packet)
 {
 	uint8_t data[IB_SMP_DATA_SIZE] = {0};
 
 	mad_set_field64(data, 0, IB_NODE_PORT_GUID_F, 0x1122334455667788);
-	device_answer(packet, 0, IB_SMP_DATA_OFFS, data, sizeof(data));
+	device_respond(packet, 0, IB_SMP_DATA_OFFS, data, sizeof(data));
 }
 
-static void answer_table(const struct device_packet *packet)
+static void respond_table(const struct device_packet *packet)
 {
 	static uint8_t reply[IB_SA_DATA_OFFS + 4000];
 	size_t data = subnet.records * subnet.offset * 8;
@@ -78,14 +78,14 @@ static void answer_table(const struct device_packet *packet)
 	device_reply(packet, reply, IB_SA_DATA_OFFS + data);
 }
 
-static void answer_sa(const struct device_packet *packet)
+static void respond_sa(const struct device_packet *packet)
 {
 	uint8_t mad[IB_MAD_SIZE], method = packet->mad[3];
 
 	subnet.requests++;
 	if (be16toh(packet->header.addr.lid) != subnet.lid) {
 		if (subnet.kernel_refuses)
-			device_answer(packet, STATUS_UNSUP, 0, NULL, 0);
+			device_respond(packet, STATUS_UNSUP, 0, NULL, 0);
 		return;
 	}
 	if (subnet.foreign) {
@@ -97,22 +97,22 @@ static void answer_sa(const struct device_packet *packet)
 	}
 	if (!subnet.status &&
 	    (method == IB_MAD_METHOD_GET_TABLE || method == IB_MAD_METHOD_GETMULTI))
-		answer_table(packet);
+		respond_table(packet);
 	else
-		device_answer(packet, subnet.status, 0, NULL, 0);
+		device_respond(packet, subnet.status, 0, NULL, 0);
 }
 
-static int answer(const struct device_packet *packet, void *arg)
+static int respond(const struct device_packet *packet, void *arg)
 {
 	(void)arg;
 	if (packet->mad[3] & IB_MAD_RESPONSE)
 		return 0;
 	if (packet->mad[1] == IB_SA_CLASS)
-		answer_sa(packet);
+		respond_sa(packet);
 	else if (packet->mad[17] == IB_ATTR_PORT_INFO)
-		answer_port_info(packet);
+		respond_port_info(packet);
 	else
-		answer_node_info(packet);
+		respond_node_info(packet);
 	return 0;
 }
 
@@ -126,7 +126,7 @@ static int setup(void **state)
 	subnet.lid = subnet.told = 0x42;
 	subnet.offset = 8;
 	clock_ahead = 0;
-	device_on_write(answer, NULL);
+	device_on_write(respond, NULL);
 	async = mad_async_create(fixture.port);
 	return ret || !async ? -1 : 0;
 }
@@ -639,12 +639,12 @@ static void wrong_tables_are_errors(void **state)
 	}
 }
 
-static int answer_by_half_a_header(const struct device_packet *packet, void *arg)
+static int respond_by_half_a_header(const struct device_packet *packet, void *arg)
 {
 	uint8_t mad[IB_MAD_SIZE];
 
 	if (packet->mad[1] != IB_SA_CLASS)
-		return answer(packet, arg);
+		return respond(packet, arg);
 	device_copy_mad(packet, mad);
 	mad[3] |= IB_MAD_RESPONSE;
 	device_reply(packet, mad, 53);
@@ -656,7 +656,7 @@ static void a_response_without_data_is_an_error(void **state)
 	struct mad_sa_query query = {.attribute = 0x7777};
 
 	(void)state;
-	device_on_write(answer_by_half_a_header, NULL);
+	device_on_write(respond_by_half_a_header, NULL);
 	submit(0, 1, IB_MAD_METHOD_GET, &query, NULL);
 	submit(1, 2, IB_MAD_METHOD_GET_TABLE, &query, NULL);
 	mad_async_run(async);

@@ -18,7 +18,7 @@ static struct {
 static uint8_t records[100000];
 static uint8_t reply[IB_SA_DATA_OFFS + sizeof(records)];
 
-static void answer_table(const struct device_packet *packet)
+static void respond_table(const struct device_packet *packet)
 {
 	size_t length = sa.message_size ? sa.message_size : IB_SA_DATA_OFFS + sa.data_size;
 	size_t segments = sa.data_size ? (sa.data_size + 199) / 200 : 1;
@@ -40,11 +40,11 @@ static void answer_table(const struct device_packet *packet)
 	device_reply(packet, reply, length);
 }
 
-static int answer(const struct device_packet *packet, void *arg)
+static int respond(const struct device_packet *packet, void *arg)
 {
 	if (fixture.silent || packet->mad[3] != IB_MAD_METHOD_GET_TABLE)
-		return answer_request(packet, arg);
-	answer_table(packet);
+		return respond_to_request(packet, arg);
+	respond_table(packet);
 	return 0;
 }
 
@@ -61,8 +61,8 @@ static int setup(void **state)
 	memset(port_info, 0, sizeof(port_info));
 	mad_set_field(port_info, 0, IB_PORT_SMLID_F, SA_LID);
 	mad_set_field(port_info, 0, IB_PORT_SMSL_F, 5);
-	answer_with(IB_SMI_DIRECT_CLASS, IB_ATTR_PORT_INFO, 0, port_info, sizeof(port_info));
-	device_on_write(answer, NULL);
+	respond_with(IB_SMI_DIRECT_CLASS, IB_ATTR_PORT_INFO, 0, port_info, sizeof(port_info));
+	device_on_write(respond, NULL);
 	return ret;
 }
 
@@ -70,7 +70,7 @@ static ib_portid_t sa_address = {.lid = 3, .sl = 1};
 
 /* --- any attribute -------------------------------------------------------------- */
 
-static void a_question_says_what_it_looks_for(void **state)
+static void a_query_has_the_components_that_it_looks_for(void **state)
 {
 	static const uint8_t record[] = {0xab, 0xcd, 0xef};
 	struct mad_sa_query query = {
@@ -306,7 +306,7 @@ static void a_status_comes_back(void **state)
 	assert_null(table);
 }
 
-static void no_answer_is_a_time_out(void **state)
+static void no_response_is_a_timeout(void **state)
 {
 	struct mad_sa_query query = {
 		.attribute = IB_SA_ATTR_NODERECORD, .sa = &sa_address, .timeout_ms = 5};
@@ -354,7 +354,7 @@ static void without_memory_there_is_no_table(void **state)
 	mad_sa_table_free(table);
 }
 
-static void bad_questions_are_refused(void **state)
+static void invalid_queries_are_rejected(void **state)
 {
 	struct mad_sa_query good = {.attribute = 0x11, .sa = &sa_address}, query = good;
 	ib_portid_t nowhere = {0};
@@ -395,7 +395,7 @@ static void one_record_comes_by_get(void **state)
 	};
 
 	(void)state;
-	answer_with(IB_SA_CLASS, IB_SA_ATTR_PATHRECORD, 0, records, IB_SA_DATA_SIZE);
+	respond_with(IB_SA_CLASS, IB_SA_ATTR_PATHRECORD, 0, records, IB_SA_DATA_SIZE);
 	assert_int_equal(mad_sa_get(fixture.port, &query, record, 64), 0);
 	expect_mad(0, "0:01030201 17:35 55:04 56:78797a");
 	assert_memory_equal(record, records, 64);
@@ -403,7 +403,7 @@ static void one_record_comes_by_get(void **state)
 	assert_int_equal(mad_sa_get(fixture.port, &query, record, IB_SA_DATA_SIZE), 0);
 	assert_memory_equal(record, records, IB_SA_DATA_SIZE);
 	assert_int_equal(record[IB_SA_DATA_SIZE], 0);
-	fixture.answers[1].status = 0x0300;
+	fixture.responses[1].status = 0x0300;
 	assert_int_equal(mad_sa_get(fixture.port, &query, record, 64), -EIO);
 	assert_int_equal(query.status, 0x0300);
 }
@@ -420,7 +420,7 @@ static const ibmad_gid_t two = {0xff, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14
  * Sends one of the frequent queries, and returns its last MAD (the query reads the SA's LID
  * first).
  */
-static void expect_question(int err, struct mad_sa_table *table, size_t size, const char *mad)
+static void expect_query(int err, struct mad_sa_table *table, size_t size, const char *mad)
 {
 	assert_int_equal(err, 0);
 	expect_mad(device_written() - 1, mad);
@@ -430,7 +430,7 @@ static void expect_question(int err, struct mad_sa_table *table, size_t size, co
 	mad_sa_table_free(table);
 }
 
-static void answer_two_of(size_t size)
+static void respond_to_two_of(size_t size)
 {
 	sa.attribute_offset = (unsigned)size / 8;
 	sa.data_size = 2 * size;
@@ -442,15 +442,15 @@ static void paths_are_asked_for_by_either_end(void **state)
 	int err;
 
 	(void)state;
-	answer_two_of(64);
+	respond_to_two_of(64);
 	err = mad_sa_path_records(fixture.port, one, two, &t);
-	expect_question(err, t, 64, "0:01030212 17:35 54:100c 64:" TWO ONE " 105:7f");
+	expect_query(err, t, 64, "0:01030212 17:35 54:100c 64:" TWO ONE " 105:7f");
 	err = mad_sa_path_records(fixture.port, one, NULL, &t);
-	expect_question(err, t, 64, "0:01030212 17:35 54:1008 80:" ONE " 105:7f");
+	expect_query(err, t, 64, "0:01030212 17:35 54:1008 80:" ONE " 105:7f");
 	err = mad_sa_path_records(fixture.port, NULL, two, &t);
-	expect_question(err, t, 64, "0:01030212 17:35 54:1004 64:" TWO " 105:7f");
+	expect_query(err, t, 64, "0:01030212 17:35 54:1004 64:" TWO " 105:7f");
 	err = mad_sa_path_records(fixture.port, NULL, NULL, &t);
-	expect_question(err, t, 64, "0:01030212 17:35 54:10 105:7f");
+	expect_query(err, t, 64, "0:01030212 17:35 54:10 105:7f");
 }
 
 static void nodes_ports_and_links_are_asked_for_by_lid(void **state)
@@ -459,21 +459,21 @@ static void nodes_ports_and_links_are_asked_for_by_lid(void **state)
 	int err;
 
 	(void)state;
-	answer_two_of(112);
+	respond_to_two_of(112);
 	err = mad_sa_node_records(fixture.port, 0x1234, &t);
-	expect_question(err, t, 112, "0:01030212 17:11 55:01 56:1234");
+	expect_query(err, t, 112, "0:01030212 17:11 55:01 56:1234");
 	err = mad_sa_node_records(fixture.port, 0, &t);
-	expect_question(err, t, 112, "0:01030212 17:11");
-	answer_two_of(72);
+	expect_query(err, t, 112, "0:01030212 17:11");
+	respond_to_two_of(72);
 	err = mad_sa_port_info_records(fixture.port, 0x1234, &t);
-	expect_question(err, t, 72, "0:01030212 17:12 55:01 56:1234");
+	expect_query(err, t, 72, "0:01030212 17:12 55:01 56:1234");
 	err = mad_sa_port_info_records(fixture.port, 0, &t);
-	expect_question(err, t, 72, "0:01030212 17:12");
-	answer_two_of(8);
+	expect_query(err, t, 72, "0:01030212 17:12");
+	respond_to_two_of(8);
 	err = mad_sa_link_records(fixture.port, 0x1234, &t);
-	expect_question(err, t, 8, "0:01030212 17:20 55:01 56:1234");
+	expect_query(err, t, 8, "0:01030212 17:20 55:01 56:1234");
 	err = mad_sa_link_records(fixture.port, 0, &t);
-	expect_question(err, t, 8, "0:01030212 17:20");
+	expect_query(err, t, 8, "0:01030212 17:20");
 }
 
 static void groups_and_subscriptions_are_asked_for_by_gid(void **state)
@@ -482,16 +482,16 @@ static void groups_and_subscriptions_are_asked_for_by_gid(void **state)
 	int err;
 
 	(void)state;
-	answer_two_of(56);
+	respond_to_two_of(56);
 	err = mad_sa_mc_member_records(fixture.port, two, &t);
-	expect_question(err, t, 56, "0:01030212 17:38 55:01 56:" TWO);
+	expect_query(err, t, 56, "0:01030212 17:38 55:01 56:" TWO);
 	err = mad_sa_mc_member_records(fixture.port, NULL, &t);
-	expect_question(err, t, 56, "0:01030212 17:38");
-	answer_two_of(64);
+	expect_query(err, t, 56, "0:01030212 17:38");
+	respond_to_two_of(64);
 	err = mad_sa_inform_info_records(fixture.port, one, &t);
-	expect_question(err, t, 64, "0:01030212 17:f3 55:01 56:" ONE);
+	expect_query(err, t, 64, "0:01030212 17:f3 55:01 56:" ONE);
 	err = mad_sa_inform_info_records(fixture.port, NULL, &t);
-	expect_question(err, t, 64, "0:01030212 17:f3");
+	expect_query(err, t, 64, "0:01030212 17:f3");
 }
 
 static void services_are_asked_for_by_name(void **state)
@@ -501,11 +501,11 @@ static void services_are_asked_for_by_name(void **state)
 	int err;
 
 	(void)state;
-	answer_two_of(176);
+	respond_to_two_of(176);
 	err = mad_sa_service_records(fixture.port, "abc", &t);
-	expect_question(err, t, 176, "0:01030212 17:31 55:40 104:616263");
+	expect_query(err, t, 176, "0:01030212 17:31 55:40 104:616263");
 	err = mad_sa_service_records(fixture.port, NULL, &t);
-	expect_question(err, t, 176, "0:01030212 17:31");
+	expect_query(err, t, 176, "0:01030212 17:31");
 	memset(name, 'x', sizeof(name) - 1);
 	name[65] = '\0';
 	assert_int_equal(mad_sa_service_records(fixture.port, name, &t), -EINVAL);
@@ -546,7 +546,7 @@ static void codes_of_rates_mtus_and_lifetimes_are_read_without_their_selector(vo
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_question_says_what_it_looks_for),
+		TEST(a_query_has_the_components_that_it_looks_for),
 		TEST(the_subnet_manager_is_asked_unless_another_is_named),
 		TEST(without_a_subnet_manager_there_is_no_table),
 		TEST(a_table_has_all_its_records),
@@ -558,10 +558,10 @@ int main(void)
 		TEST(records_that_are_too_short_are_not_believed),
 		TEST(what_is_no_table_is_not_believed),
 		TEST(a_status_comes_back),
-		TEST(no_answer_is_a_time_out),
+		TEST(no_response_is_a_timeout),
 		TEST(what_is_too_long_is_refused),
 		TEST(without_memory_there_is_no_table),
-		TEST(bad_questions_are_refused),
+		TEST(invalid_queries_are_rejected),
 		TEST(one_record_comes_by_get),
 		TEST(paths_are_asked_for_by_either_end),
 		TEST(nodes_ports_and_links_are_asked_for_by_lid),

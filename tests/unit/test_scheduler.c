@@ -49,9 +49,9 @@ static int lid_of(unsigned n)
 }
 
 /* Responds to the n-th packet, and processes the response. */
-static void answer(unsigned n)
+static void respond(unsigned n)
 {
-	device_answer(device_packet(n), 0, 0, NULL, 0);
+	device_respond(device_packet(n), 0, 0, NULL, 0);
 	assert_int_equal(mad_async_process(async), 1);
 }
 
@@ -84,7 +84,7 @@ static void flows_of_a_window_take_turns(void **state)
 	for (int i = 0; i < 30; i++)
 		submit(async, request_of_class(classes[i / 10]), 1 + i, &outcomes[i], NULL);
 	for (unsigned i = 0; i < 30; i++) {
-		answer(i);
+		respond(i);
 		assert_int_equal(device_written(), i + 2);
 		assert_int_equal(device_packet(i + 1)->mad[1], classes[i % 3]);
 		/* each in its own order */
@@ -103,7 +103,7 @@ static void a_request_waits_for_one_of_each_other_engine(void **state)
 	submit(other, set_request(), 60, &outcomes[100], NULL);
 	submit(other, set_request(), 61, &outcomes[101], NULL);
 	for (unsigned i = 0; i < 4; i++) {
-		device_answer(device_packet(i), 0, 0, NULL, 0);
+		device_respond(device_packet(i), 0, 0, NULL, 0);
 		mad_async_process(async);
 		mad_async_process(other);
 	}
@@ -125,7 +125,7 @@ static void a_blocking_call_waits_for_one_request_of_an_engine(void **state)
 	for (int i = 0; i < 50; i++)
 		submit(async, set_request(), 1 + i, &outcomes[i], NULL);
 	device_on_write(echo, NULL);
-	device_answer(device_packet(0), 0, 0, NULL, 0);
+	device_respond(device_packet(0), 0, 0, NULL, 0);
 	assert_non_null(mad_rpc(port, &rpc, &to, data, data));
 	assert_int_equal(lid_of(1), 1);
 	assert_int_equal(lid_of(2), 77);
@@ -142,7 +142,7 @@ static void a_blocking_call_needs_no_thread_of_the_engine(void **state)
 	int dead = 1;
 
 	(void)state;
-	overdue_after(QUICK);
+	late_after(QUICK);
 	device_on_write(echo_but_for, &dead);
 	mad_port_set_window(port, MAD_WINDOW_GMP, 1);
 	for (int i = 0; i < 5; i++)
@@ -189,13 +189,13 @@ static void lanes_of_a_destination_take_turns(void **state)
 		submit(other, set_request(), 1, &outcomes[i], NULL);
 	for (unsigned i = 0; i < 9; i++) {
 		assert_int_equal(device_written(), i + 1);
-		device_answer(device_packet(i), 0, 0, NULL, 0);
+		device_respond(device_packet(i), 0, 0, NULL, 0);
 		mad_async_process(async);
 		mad_async_process(other);
 		if (i > 0)
 			assert_int_equal(outcomes[i & 1 ? i / 2 + 1 : 4 + i / 2].calls, 1);
 	}
-	device_answer(device_packet(9), 0, 0, NULL, 0);
+	device_respond(device_packet(9), 0, 0, NULL, 0);
 	mad_async_process(async);
 	mad_async_process(other);
 	expect_all(10, 0);
@@ -220,8 +220,8 @@ static void park_behind_lid_1(unsigned count)
 static void complete_parked(int count)
 {
 	device_on_write(echo, NULL);
-	device_answer(device_packet(0), 0, 0, NULL, 0);
-	device_answer(device_packet(1), 0, 0, NULL, 0);
+	device_respond(device_packet(0), 0, 0, NULL, 0);
+	device_respond(device_packet(1), 0, 0, NULL, 0);
 	assert_int_equal(mad_async_run(async), count);
 	expect_all(count, 0);
 }
@@ -233,13 +233,13 @@ static void resumed_requests_and_others_alternate(void **state)
 	mad_port_set_destination_limit(port, 100);
 	assert_int_equal(device_written(), 2);
 	for (unsigned i = 0; i < 40; i++) {
-		answer(i);
+		respond(i);
 		assert_int_equal(device_written(), i + 3);
 		if (i > 0)
 			assert_int_not_equal(lid_of(i + 2) == 1, lid_of(i + 1) == 1);
 	}
-	answer(40);
-	answer(41);
+	respond(40);
+	respond(41);
 	expect_all(42, 0);
 }
 
@@ -249,7 +249,7 @@ static void a_slow_node_delays_others_by_one_request_at_a_time(void **state)
 	park_behind_lid_1(20);
 	/* the node of packet 0 does not respond */
 	for (unsigned i = 1; i < 21; i++)
-		answer(i);
+		respond(i);
 	assert_int_equal(device_written(), 22);
 	for (unsigned i = 1; i < 22; i++)
 		assert_int_equal(lid_of(i), i + 1);
@@ -267,7 +267,7 @@ static void a_limit_that_falls_holds_for_those_that_are_not_sent_yet(void **stat
 	assert_int_equal(device_written(), 2 + 2 + 20);
 	/* the order of the requests to LID 1 is unchanged */
 	for (unsigned i = 0, next = 0; i < 42; i++) {
-		answer(i);
+		respond(i);
 		if (lid_of(i) == 1)
 			assert_int_equal(outcomes[next++].calls, 1);
 	}
@@ -290,7 +290,7 @@ static void a_late_request_leaves_its_place_to_another_one(void **state)
 {
 	(void)state;
 	mad_port_set_destination_limit(port, 1);
-	overdue_after(QUICK);
+	late_after(QUICK);
 	submit(async, set_request(), 1, &outcomes[0], NULL);
 	submit(async, set_request(), 1, &outcomes[1], NULL);
 	assert_int_equal(device_written(), 1);
@@ -316,11 +316,11 @@ static void a_request_waits_for_one_to_its_node_that_was_resumed(void **state)
 	submit(async, set_request(), 1, &outcomes[3], NULL);
 	assert_int_equal(device_written(), 2);
 	for (unsigned i = 1; i < 3; i++)
-		answer(i);
+		respond(i);
 	assert_int_equal(outcomes[1].calls, 1);
 	assert_int_equal(outcomes[3].calls, 0);
-	answer(0);
-	answer(3);
+	respond(0);
+	respond(3);
 	expect_all(4, 0);
 }
 
@@ -348,7 +348,7 @@ static void a_node_that_says_busy_gets_fewer_requests_at_once(void **state)
 	(void)state;
 	submit(async, set_request(), 1, &outcomes[0], NULL);
 	destinations_visit(&port->scheduler.destinations, allow_eight, NULL);
-	device_answer(device_packet(0), IB_MAD_STS_BUSY, 0, NULL, 0);
+	device_respond(device_packet(0), IB_MAD_STS_BUSY, 0, NULL, 0);
 	assert_int_equal(mad_async_process(async), 0);
 	assert_int_equal(limit_of_the_node(), 7);
 }
@@ -356,14 +356,14 @@ static void a_node_that_says_busy_gets_fewer_requests_at_once(void **state)
 /* Loses the first packet of a request; returns the node's limit afterwards, which was 8. */
 static unsigned limit_after_a_loss(void)
 {
-	overdue_after(QUICK);
+	late_after(QUICK);
 	submit(async, get_request(), 1, &outcomes[0], NULL);
 	destinations_visit(&port->scheduler.destinations, allow_eight, NULL);
 	while (device_written() < 2) {
 		sleep_ms(1);
 		mad_async_process(async);
 	}
-	answer(device_written() - 1);
+	respond(device_written() - 1);
 	return limit_of_the_node();
 }
 
@@ -389,7 +389,7 @@ static void retransmissions_come_first(void **state)
 {
 	(void)state;
 	mad_port_set_window(port, MAD_WINDOW_SMP, 1);
-	overdue_after(QUICK);
+	late_after(QUICK);
 	for (int i = 0; i < 10; i++)
 		submit(async, get_request(), 1 + i, &outcomes[i], NULL);
 	assert_int_equal(device_written(), 1);
@@ -405,7 +405,7 @@ static void a_retransmission_waits_for_the_window(void **state)
 {
 	(void)state;
 	mad_port_set_window(port, MAD_WINDOW_SMP, 2);
-	overdue_after(QUICK);
+	late_after(QUICK);
 	submit(async, get_request(), 1, &outcomes[0], NULL);
 	submit(async, get_request(), 2, &outcomes[1], NULL);
 	mad_port_set_window(port, MAD_WINDOW_SMP, 1);
@@ -430,14 +430,14 @@ static void close_windows(void)
 static void a_response_completes_what_is_queued_to_be_sent_again(void **state)
 {
 	(void)state;
-	overdue_after(QUICK);
+	late_after(QUICK);
 	submit(async, get_request(), 1, &outcomes[0], NULL);
 	close_windows();
 	while (list_is_empty(&async->source.flows[FLOW_SMP].queues[QUEUE_AGAIN])) {
 		sleep_ms(1);
 		mad_async_process(async);
 	}
-	answer(0);
+	respond(0);
 	assert_int_equal(outcomes[0].error, 0);
 	assert_int_equal(outcomes[0].transmissions, 1);
 	assert_true(list_is_empty(&port->scheduler.rings[MAD_WINDOW_SMP]));
@@ -454,9 +454,9 @@ static void to_a_node_that_seems_dead_each_attempt_is_sent_once(void **state)
 	ib_rpc_t rpc = get_request();
 
 	(void)state;
-	overdue_after(QUICK);
+	late_after(QUICK);
 	submit(async, rpc, 1, &outcomes[0], NULL);
-	answer(0);
+	respond(0);
 	destinations_visit(&port->scheduler.destinations, silence, &late);
 	mad_rpc_set_retries(port, 3);
 	rpc.timeout = 40;
@@ -517,10 +517,10 @@ static void without_memory_to_queue_a_request_no_limit_holds(void **state)
 	assert_int_equal(device_written(), 2);
 	submit(async, set_request(), 1, &outcomes[2], NULL);
 	assert_int_equal(device_written(), 2);
-	answer(1);
+	respond(1);
 	assert_int_equal(device_written(), 2);
-	answer(0);
-	answer(2);
+	respond(0);
+	respond(2);
 	expect_all(3, 0);
 }
 
@@ -539,15 +539,15 @@ static void a_count_of_places_does_not_overflow(void **state)
 	destinations_visit(&port->scheduler.destinations, occupy, &all);
 	submit(async, set_request(), 1, &outcomes[1], NULL);
 	assert_int_equal(device_written(), 2);
-	answer(1);
+	respond(1);
 	destinations_visit(&port->scheduler.destinations, occupy, &all);
-	answer(0);
+	respond(0);
 	submit(async, set_request(), 1, &outcomes[2], NULL);
 	destinations_visit(&port->scheduler.destinations, occupy, &none);
 	submit(async, set_request(), 1, &outcomes[3], NULL);
 	expect_all(2, 0);
 	device_on_write(echo, NULL);
-	device_answer(device_packet(2), 0, 0, NULL, 0);
+	device_respond(device_packet(2), 0, 0, NULL, 0);
 }
 
 /* --- destroying the engine ------------------------------------------------------ */
@@ -575,7 +575,7 @@ static void a_device_that_goes_completes_what_pauses_after_busy(void **state)
 {
 	(void)state;
 	submit(async, set_request(), 1, &outcomes[0], NULL);
-	device_answer(device_packet(0), IB_MAD_STS_BUSY, 0, NULL, 0);
+	device_respond(device_packet(0), IB_MAD_STS_BUSY, 0, NULL, 0);
 	assert_int_equal(mad_async_process(async), 0);
 	assert_int_equal(stats_of(async).busy, 1);
 	device_remove();

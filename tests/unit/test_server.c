@@ -73,7 +73,7 @@ static int come_then_echo(const struct device_packet *packet, void *arg)
 	return echo(packet, arg);
 }
 
-static void what_comes_while_others_wait_for_answers_is_kept(void **state)
+static void requests_that_arrive_while_others_wait_for_responses_are_kept(void **state)
 {
 	struct mad_async *async = mad_async_create(port);
 	struct outcome outcome = {0};
@@ -172,24 +172,24 @@ static void a_wait_for_requests_ends_in_time(void **state)
 	assert_int_equal(errno, EINVAL);
 }
 
-static void a_request_is_answered_to_where_it_came_from(void **state)
+static void a_response_goes_to_the_sender_of_the_request(void **state)
 {
-	const struct device_packet *answer;
+	const struct device_packet *response;
 	void *umad;
 
 	(void)state;
 	come(7, IB_MAD_SIZE);
 	umad = mad_receive_via(NULL, LONG_MS, port);
 	assert_int_equal(mad_respond_via(umad, NULL, 0x1c, port), 0);
-	answer = device_packet(0);
-	assert_int_equal(answer->mad[3], IB_MAD_METHOD_GET_RESPONSE);
-	assert_int_equal(answer->mad[5], 0x1c);
-	assert_int_equal(answer->mad[15], 7);
-	assert_int_equal(answer->mad[255], 0x77);
-	assert_int_equal(be16toh(answer->header.addr.lid), 9);
-	assert_int_equal(answer->header.addr.sl, 4);
-	assert_int_equal(answer->header.addr.pkey_index, 1);
-	assert_int_equal(answer->header.timeout_ms, 0);
+	response = device_packet(0);
+	assert_int_equal(response->mad[3], IB_MAD_METHOD_GET_RESPONSE);
+	assert_int_equal(response->mad[5], 0x1c);
+	assert_int_equal(response->mad[15], 7);
+	assert_int_equal(response->mad[255], 0x77);
+	assert_int_equal(be16toh(response->header.addr.lid), 9);
+	assert_int_equal(response->header.addr.sl, 4);
+	assert_int_equal(response->header.addr.pkey_index, 1);
+	assert_int_equal(response->header.timeout_ms, 0);
 	mad_free(umad);
 }
 
@@ -216,10 +216,10 @@ static void each_method_has_its_response(void **state)
 	mad_free(umad);
 }
 
-static void an_answer_can_be_sent_elsewhere(void **state)
+static void a_response_can_be_sent_elsewhere(void **state)
 {
 	ib_portid_t to = {.lid = 33, .qp = 7, .qkey = 0x1234, .sl = 2, .pkey_idx = 1};
-	const struct device_packet *answer;
+	const struct device_packet *response;
 	void *umad;
 
 	(void)state;
@@ -228,19 +228,19 @@ static void an_answer_can_be_sent_elsewhere(void **state)
 	to.grh_present = 1;
 	to.gid[15] = 9;
 	assert_int_equal(mad_respond_via(umad, &to, 0, port), 0);
-	answer = device_packet(0);
-	assert_int_equal(be16toh(answer->header.addr.lid), 33);
-	assert_int_equal(be32toh(answer->header.addr.qpn), 7);
-	assert_int_equal(be32toh(answer->header.addr.qkey), 0x1234);
-	assert_int_equal(answer->header.addr.sl, 2);
-	assert_int_equal(answer->header.addr.grh_present, 1);
-	assert_int_equal(answer->header.addr.gid[15], 9);
-	assert_int_equal(answer->header.addr.pkey_index, 1);
+	response = device_packet(0);
+	assert_int_equal(be16toh(response->header.addr.lid), 33);
+	assert_int_equal(be32toh(response->header.addr.qpn), 7);
+	assert_int_equal(be32toh(response->header.addr.qkey), 0x1234);
+	assert_int_equal(response->header.addr.sl, 2);
+	assert_int_equal(response->header.addr.grh_present, 1);
+	assert_int_equal(response->header.addr.gid[15], 9);
+	assert_int_equal(response->header.addr.pkey_index, 1);
 	mad_free(umad);
 }
 
 /* With the GRH of the request. */
-static void who_asked_from_another_subnet_is_answered_there(void **state)
+static void a_request_from_another_subnet_has_its_response_sent_there(void **state)
 {
 	struct ib_user_mad header = {.addr = {.grh_present = 1, .gid = {1, 2}, .gid_index = 3}};
 	uint8_t mad[IB_MAD_SIZE] = {1, VENDOR_CLASS, 1, IB_MAD_METHOD_GET};
@@ -257,7 +257,7 @@ static void who_asked_from_another_subnet_is_answered_there(void **state)
 	mad_free(umad);
 }
 
-static void what_cannot_be_sent_or_answered_is_refused(void **state)
+static void requests_that_cannot_be_sent_or_have_no_response_are_rejected(void **state)
 {
 	ib_rpc_t rpc = get_request();
 	ib_portid_t to = to_lid(3);
@@ -293,7 +293,7 @@ static void a_signal_ends_a_wait_for_requests(void **state)
 	assert_int_equal(errno, EINTR);
 }
 
-static void what_was_sent_without_waiting_is_answered_to_the_receiver(void **state)
+static void a_request_sent_without_waiting_has_its_response_in_receive(void **state)
 {
 	ib_rpc_t rpc = get_request();
 	ib_portid_t to = to_lid(3);
@@ -301,8 +301,8 @@ static void what_was_sent_without_waiting_is_answered_to_the_receiver(void **sta
 
 	(void)state;
 	assert_int_equal(mad_send_via(&rpc, &to, NULL, NULL, port), 0);
-	device_answer(device_packet(0), 0, 0, NULL, 0);
-	device_answer(device_packet(0), 0, 0, NULL, 0); /* once is enough */
+	device_respond(device_packet(0), 0, 0, NULL, 0);
+	device_respond(device_packet(0), 0, 0, NULL, 0); /* once is enough */
 	umad = mad_receive_via(NULL, LONG_MS, port);
 	assert_non_null(umad);
 	assert_int_equal(((uint8_t *)umad_get_mad(umad))[3], IB_MAD_METHOD_GET_RESPONSE);
@@ -318,7 +318,7 @@ static void what_was_sent_without_waiting_is_answered_to_the_receiver(void **sta
 	mad_free(umad);
 }
 
-static void all_that_was_sent_without_waiting_may_be_answered(void **state)
+static void requests_sent_without_waiting_may_have_responses(void **state)
 {
 	ib_rpc_t rpc = get_request();
 	ib_portid_t to = to_lid(3);
@@ -330,7 +330,7 @@ static void all_that_was_sent_without_waiting_may_be_answered(void **state)
 		assert_int_equal(mad_send_via(&rpc, &to, NULL, NULL, port), 0);
 	}
 	for (unsigned i = 0; i < 1000; i++) {
-		device_answer(device_packet(i), 0, 0, NULL, 0);
+		device_respond(device_packet(i), 0, 0, NULL, 0);
 		umad = mad_receive_via(NULL, LONG_MS, port);
 		assert_non_null(umad);
 		mad_free(umad);
@@ -399,19 +399,19 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		SERVER_TEST(requests_are_received_in_their_order),
-		SERVER_TEST(what_comes_while_others_wait_for_answers_is_kept),
+		SERVER_TEST(requests_that_arrive_while_others_wait_for_responses_are_kept),
 		SERVER_TEST(so_many_requests_are_kept_and_the_others_counted),
 		SERVER_TEST(without_memory_a_request_is_dropped_and_counted),
 		SERVER_TEST(a_long_request_needs_a_buffer_of_the_library_s),
 		SERVER_TEST(a_wait_for_requests_ends_in_time),
-		SERVER_TEST(a_request_is_answered_to_where_it_came_from),
+		SERVER_TEST(a_response_goes_to_the_sender_of_the_request),
 		SERVER_TEST(each_method_has_its_response),
-		SERVER_TEST(an_answer_can_be_sent_elsewhere),
-		SERVER_TEST(who_asked_from_another_subnet_is_answered_there),
-		SERVER_TEST(what_cannot_be_sent_or_answered_is_refused),
+		SERVER_TEST(a_response_can_be_sent_elsewhere),
+		SERVER_TEST(a_request_from_another_subnet_has_its_response_sent_there),
+		SERVER_TEST(requests_that_cannot_be_sent_or_have_no_response_are_rejected),
 		SERVER_TEST(a_signal_ends_a_wait_for_requests),
-		SERVER_TEST(what_was_sent_without_waiting_is_answered_to_the_receiver),
-		SERVER_TEST(all_that_was_sent_without_waiting_may_be_answered),
+		SERVER_TEST(a_request_sent_without_waiting_has_its_response_in_receive),
+		SERVER_TEST(requests_sent_without_waiting_may_have_responses),
 		SERVER_TEST(a_short_message_leaves_nothing_of_an_older_one),
 		SERVER_TEST(a_receiver_may_use_the_port_meanwhile),
 		SERVER_TEST(each_of_several_receivers_gets_one),

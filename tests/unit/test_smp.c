@@ -89,14 +89,14 @@ static void service_level_qp_and_key_do_not_count(void **state)
 	assert_int_equal(to.qp, 0);
 }
 
-static void the_answer_comes_back_in_the_buffer(void **state)
+static void the_response_comes_back_in_the_buffer(void **state)
 {
 	uint8_t info[IB_SMP_DATA_SIZE + 16];
 	ib_portid_t to = {.lid = 7};
 
 	(void)state;
 	fill(info, sizeof(info), 1);
-	answer_with(IB_SMI_CLASS, IB_ATTR_NODE_INFO, 0, info, IB_SMP_DATA_SIZE);
+	respond_with(IB_SMI_CLASS, IB_ATTR_NODE_INFO, 0, info, IB_SMP_DATA_SIZE);
 	fill(info + IB_SMP_DATA_SIZE, 16, 99);
 	assert_non_null(smp_query_via(buf, &to, IB_ATTR_NODE_INFO, 0, 0, fixture.port));
 	assert_memory_equal(buf, info, sizeof(buf));
@@ -110,7 +110,7 @@ static void a_status_is_an_error_and_the_buffer_left_alone(void **state)
 
 	(void)state;
 	memcpy(before, buf, sizeof(buf));
-	answer_with(IB_SMI_DIRECT_CLASS, 0x77, 0x000c, "x", 1);
+	respond_with(IB_SMI_DIRECT_CLASS, 0x77, 0x000c, "x", 1);
 	/* without the direction bit, which is part of the field */
 	assert_null(smp_query_status_via(buf, &to, 0x77, 0, 0, &status, fixture.port));
 	assert_int_equal(errno, EIO);
@@ -136,7 +136,7 @@ static void success_is_status_0(void **state)
 	assert_int_equal(status, 0);
 }
 
-static void no_answer_is_a_time_out(void **state)
+static void no_response_is_a_timeout(void **state)
 {
 	ib_portid_t to = {.lid = 7};
 	int status = -1;
@@ -149,7 +149,7 @@ static void no_answer_is_a_time_out(void **state)
 	expect_mad(0, "0:01010101 17:11 64:a1 127:c3");
 }
 
-static void a_call_s_own_time_out_counts(void **state)
+static void a_call_s_own_timeout_counts(void **state)
 {
 	ib_portid_t to = {.lid = 7};
 
@@ -190,11 +190,11 @@ int main(void)
 		TEST(a_set_says_so),
 		TEST(the_m_key_goes_along),
 		TEST(service_level_qp_and_key_do_not_count),
-		TEST(the_answer_comes_back_in_the_buffer),
+		TEST(the_response_comes_back_in_the_buffer),
 		TEST(a_status_is_an_error_and_the_buffer_left_alone),
 		TEST(success_is_status_0),
-		TEST(no_answer_is_a_time_out),
-		TEST(a_call_s_own_time_out_counts),
+		TEST(no_response_is_a_timeout),
+		TEST(a_call_s_own_timeout_counts),
 		TEST(what_cannot_be_sent_is_refused),
 	};
 

@@ -29,7 +29,7 @@ static void respond(void)
 
 	device_on_write(echo, NULL);
 	for (unsigned i = 0; i < written; i++)
-		device_answer(device_packet(i), 0, 0, NULL, 0);
+		device_respond(device_packet(i), 0, 0, NULL, 0);
 }
 
 /* Waits until a thread polls the device. */
@@ -90,7 +90,7 @@ static void a_wait_of_0_does_not_wait(void **state)
 	assert_int_equal(mad_async_wait(async, 0), -ETIMEDOUT);
 	assert_int_equal(device_calls(DEVICE_POLL), polls);
 	for (unsigned i = 0; i < 3; i++)
-		device_answer(device_packet(i), 0, 0, NULL, 0);
+		device_respond(device_packet(i), 0, 0, NULL, 0);
 	assert_int_equal(mad_async_wait(async, 0), -ETIMEDOUT);
 	expect_all(3, 0);
 	assert_int_equal(outcomes[3].calls, 0);
@@ -467,8 +467,8 @@ static void requests_in_any_state_are_cancelled(void **state)
 	submit_some(20); /* 4 are in flight, 16 queued */
 	assert_int_equal(device_written(), 4);
 	/* one waits for its retry, one is complete */
-	device_answer(device_packet(0), IB_MAD_STS_BUSY, 0, NULL, 0);
-	device_answer(device_packet(1), 0, 0, NULL, 0);
+	device_respond(device_packet(0), IB_MAD_STS_BUSY, 0, NULL, 0);
+	device_respond(device_packet(1), 0, 0, NULL, 0);
 	core_lock(&port->core);
 	reader_read(&port->reader, 2, clock_us());
 	core_unlock(&port->core);
@@ -506,7 +506,7 @@ static void a_callback_may_cancel_all(void **state)
 	(void)state;
 	mad_async_submit(async, &rpc, &to, NULL, 0, cancel_in_callback, &outcomes[50], NULL);
 	submit_some(40);
-	device_answer(device_packet(0), 0, 0, NULL, 0);
+	device_respond(device_packet(0), 0, 0, NULL, 0);
 	assert_int_equal(mad_async_run(async), 41);
 	assert_int_equal(cancelled_in_callback, 40);
 	assert_int_equal(outcomes[50].error, 0);

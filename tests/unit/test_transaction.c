@@ -406,7 +406,7 @@ static void an_id_that_nobody_chose_is_not_withheld(void **state)
 	assert_int_equal(id_of_another(), TID);
 }
 
-static void a_chosen_id_that_was_answered_is_not_withheld(void **state)
+static void a_chosen_id_with_a_response_is_not_withheld(void **state)
 {
 	(void)state;
 	request.transmissions.chosen = true;
@@ -1835,7 +1835,7 @@ int main(void)
 		TEST(a_chosen_id_that_was_given_up_is_withheld),
 		TEST(an_id_is_withheld_until_so_many_others_were),
 		TEST(an_id_that_nobody_chose_is_not_withheld),
-		TEST(a_chosen_id_that_was_answered_is_not_withheld),
+		TEST(a_chosen_id_with_a_response_is_not_withheld),
 		TEST(a_chosen_id_with_a_late_response_is_withheld),
 		TEST(a_chosen_id_is_withheld_from_others_between_attempts),
 		TEST(the_count_of_transmissions_does_not_overflow),

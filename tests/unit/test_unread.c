@@ -33,7 +33,7 @@ static int setup(void **state)
 	if (port_setup(state))
 		return -1;
 	memset(outcomes, 0, sizeof(outcomes));
-	overdue_after(QUICK);
+	late_after(QUICK);
 	mad_port_set_window(port, MAD_WINDOW_GMP, MANY);
 	async = mad_async_create(port);
 	return async ? 0 : -1;

@@ -53,7 +53,7 @@ static void range_2_has_an_oui(void **state)
 	assert_int_equal(buf[231], 0xe5);
 }
 
-static void get_set_and_trap_wait_for_an_answer(void **state)
+static void get_set_and_trap_wait_for_a_response(void **state)
 {
 	static const unsigned methods[] = {IB_MAD_METHOD_GET, IB_MAD_METHOD_SET,
 					   IB_MAD_METHOD_TRAP};
@@ -93,7 +93,7 @@ static void other_methods_only_send(void **state)
 	assert_memory_equal(buf, before, sizeof(buf));
 }
 
-static void a_vendor_s_answer_comes_back_in_the_buffer(void **state)
+static void a_vendor_s_response_comes_back_in_the_buffer(void **state)
 {
 	ib_vendor_call_t call = {
 		.method = IB_MAD_METHOD_GET, .mgmt_class = 0x33, .attrid = 0x50};
@@ -103,7 +103,7 @@ static void a_vendor_s_answer_comes_back_in_the_buffer(void **state)
 	(void)state;
 	/* the fixture writes at offset 64, which is 24 bytes into the data */
 	fill(data, sizeof(data), 1);
-	answer_with(0x33, 0x50, 0, data, sizeof(data));
+	respond_with(0x33, 0x50, 0, data, sizeof(data));
 	assert_non_null(ib_vendor_call_via(buf, &to, &call, fixture.port));
 	assert_int_equal(buf[0], 0xa1);
 	assert_memory_equal(buf + 24, data, sizeof(data));
@@ -116,7 +116,7 @@ static void a_vendor_s_status_is_an_io_error(void **state)
 	ib_portid_t to = {.lid = 8};
 
 	(void)state;
-	answer_with(0x0a, 0x50, 0x001c, NULL, 0);
+	respond_with(0x0a, 0x50, 0x001c, NULL, 0);
 	assert_null(ib_vendor_call_via(buf, &to, &call, fixture.port));
 	assert_int_equal(errno, EIO);
 }
@@ -195,7 +195,7 @@ static void a_baseboard_send_does_not_wait(void **state)
 	assert_int_equal(errno, ETIMEDOUT);
 }
 
-static void a_baseboard_s_answer_comes_back_in_the_buffer(void **state)
+static void a_baseboard_s_response_comes_back_in_the_buffer(void **state)
 {
 	ib_bm_call_t call = {.method = IB_MAD_METHOD_SET, .attrid = IB_BM_ATTR_OEM};
 	uint8_t data[IB_BM_DATA_SZ];
@@ -203,7 +203,7 @@ static void a_baseboard_s_answer_comes_back_in_the_buffer(void **state)
 
 	(void)state;
 	fill(data, sizeof(data), 1);
-	answer_with(IB_BOARD_MGMT_CLASS, IB_BM_ATTR_OEM, 0, data, sizeof(data));
+	respond_with(IB_BOARD_MGMT_CLASS, IB_BM_ATTR_OEM, 0, data, sizeof(data));
 	assert_non_null(bm_call_via(buf, &to, &call, fixture.port));
 	assert_memory_equal(buf, data, sizeof(data));
 	assert_int_equal(buf[215], 0xd4);
@@ -230,15 +230,15 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(range_1_has_its_data_behind_the_header),
 		TEST(range_2_has_an_oui),
-		TEST(get_set_and_trap_wait_for_an_answer),
+		TEST(get_set_and_trap_wait_for_a_response),
 		TEST(other_methods_only_send),
-		TEST(a_vendor_s_answer_comes_back_in_the_buffer),
+		TEST(a_vendor_s_response_comes_back_in_the_buffer),
 		TEST(a_vendor_s_status_is_an_io_error),
 		TEST(a_device_that_refuses_a_send_is_told),
 		TEST(what_is_no_vendor_call_is_refused),
 		TEST(a_baseboard_call_has_its_key),
 		TEST(a_baseboard_send_does_not_wait),
-		TEST(a_baseboard_s_answer_comes_back_in_the_buffer),
+		TEST(a_baseboard_s_response_comes_back_in_the_buffer),
 		TEST(a_baseboard_call_needs_a_lid),
 	};
 

@@ -134,7 +134,7 @@ static void wait_for_users(unsigned count)
 
 /* --- blocking calls ------------------------------------------------------------- */
 
-static void each_thread_gets_its_own_answers(void **state)
+static void each_thread_gets_its_own_responses(void **state)
 {
 	struct asker askers[THREADS];
 
@@ -154,12 +154,12 @@ static int echo_sometime(const struct device_packet *packet, void *arg)
 
 	pthread_mutex_lock(&one_at_a_time);
 	device_delay((*count)++ * 7919 % 1500);
-	device_answer(packet, 0, 0, NULL, 0);
+	device_respond(packet, 0, 0, NULL, 0);
 	pthread_mutex_unlock(&one_at_a_time);
 	return 0;
 }
 
-static void answers_may_overtake_each_other(void **state)
+static void responses_may_overtake_each_other(void **state)
 {
 	struct asker askers[THREADS];
 	atomic_uint count = 0;
@@ -172,7 +172,7 @@ static void answers_may_overtake_each_other(void **state)
 		expect_good(&askers[i]);
 }
 
-static void answers_may_come_in_reverse(void **state)
+static void responses_may_come_in_reverse(void **state)
 {
 	struct asker askers[THREADS];
 
@@ -180,7 +180,7 @@ static void answers_may_come_in_reverse(void **state)
 	for (int i = 0; i < THREADS; i++)
 		start_waiting(&askers[i], set_request(), i + 1);
 	for (unsigned i = THREADS; i-- > 0;)
-		device_answer(device_packet(i), 0, 0, NULL, 0);
+		device_respond(device_packet(i), 0, 0, NULL, 0);
 	for (int i = 0; i < THREADS; i++)
 		expect_good(&askers[i]);
 }
@@ -194,7 +194,7 @@ static void who_leads_leaves_the_lead_to_another_one(void **state)
 	for (int i = 0; i < THREADS; i++)
 		start_waiting(&askers[i], set_request(), i + 1);
 	for (unsigned i = 0; i < THREADS; i++) {
-		device_answer(device_packet(i), 0, 0, NULL, 0);
+		device_respond(device_packet(i), 0, 0, NULL, 0);
 		expect_good(&askers[i]);
 	}
 }
@@ -210,7 +210,7 @@ static void who_leads_may_time_out(void **state)
 	start_waiting(&leader, rpc, 1);
 	start_waiting(&follower, set_request(), 2);
 	expect_error(&leader, ETIMEDOUT);
-	device_answer(device_packet(1), 0, 0, NULL, 0);
+	device_respond(device_packet(1), 0, 0, NULL, 0);
 	expect_good(&follower);
 }
 
@@ -227,7 +227,7 @@ static void who_follows_times_out_by_himself(void **state)
 	start_waiting(&follower, rpc, 2);
 	expect_error(&follower, ETIMEDOUT);
 	assert_true(now_ms() - begin >= 60);
-	device_answer(device_packet(0), 0, 0, NULL, 0);
+	device_respond(device_packet(0), 0, 0, NULL, 0);
 	expect_good(&leader);
 }
 
@@ -244,9 +244,9 @@ static void the_same_id_in_two_classes_is_two_requests(void **state)
 
 		start_waiting(&smp, order ? get : set, 1);
 		start_waiting(&gmp, order ? set : get, 2);
-		device_answer(device_packet(first), 0, 0, NULL, 0);
+		device_respond(device_packet(first), 0, 0, NULL, 0);
 		expect_good(&smp);
-		device_answer(device_packet(first + 1), 0, 0, NULL, 0);
+		device_respond(device_packet(first + 1), 0, 0, NULL, 0);
 		expect_good(&gmp);
 	}
 }
@@ -305,7 +305,7 @@ static int hold_up(const struct device_packet *packet, void *arg)
 	(void)arg;
 	if (be16toh(packet->header.addr.lid) == held_up_lid)
 		wait_at_gate();
-	device_answer(packet, 0, 0, NULL, 0);
+	device_respond(packet, 0, 0, NULL, 0);
 	return 0;
 }
 
@@ -354,12 +354,12 @@ static void while_one_thread_calls_back_others_go_on(void **state)
 /* --- responses that arrive before write() returns ------------------------------- */
 
 /* Responds, and returns to the writer only after another thread has read the response. */
-static int answer_before_return(const struct device_packet *packet, void *arg)
+static int respond_before_return(const struct device_packet *packet, void *arg)
 {
 	unsigned reads = device_calls(DEVICE_READ);
-	device_write_fn *answer = (device_write_fn *)arg;
+	device_write_fn *response = (device_write_fn *)arg;
 
-	answer(packet, NULL);
+	response(packet, NULL);
 	while (device_calls(DEVICE_READ) < reads + 2)
 		sleep_ms(1);
 	sleep_ms(5); /* the other thread handles it */
@@ -367,10 +367,10 @@ static int answer_before_return(const struct device_packet *packet, void *arg)
 }
 
 /* Writes requests while another thread reads. */
-static void read_aside(struct receiver *receiver, device_write_fn *answer)
+static void read_aside(struct receiver *receiver, device_write_fn *response)
 {
 	start_receiving(receiver, -1);
-	device_on_write(answer_before_return, (void *)answer);
+	device_on_write(respond_before_return, (void *)response);
 }
 
 static void stop_receiving(struct receiver *receiver)
@@ -384,7 +384,7 @@ static void stop_receiving(struct receiver *receiver)
 	assert_int_equal(receiver->error, EAGAIN);
 }
 
-static void an_answer_may_come_before_the_request_is_written(void **state)
+static void a_response_may_come_before_the_request_is_written(void **state)
 {
 	struct receiver receiver;
 	struct asker asker;
@@ -398,10 +398,10 @@ static void an_answer_may_come_before_the_request_is_written(void **state)
 	stop_receiving(&receiver);
 }
 
-static int answer_700(const struct device_packet *packet, void *arg)
+static int respond_700(const struct device_packet *packet, void *arg)
 {
 	(void)arg;
-	answer_long(packet, 700, 0x33);
+	respond_long(packet, 700, 0x33);
 	return 0;
 }
 
@@ -412,10 +412,10 @@ static void ignore_log(enum umad_log_level level, const char *text, void *arg)
 	(void)arg;
 }
 
-static void the_answer_to_a_long_request_may_come_before_it_is_written(void **state)
+static void the_response_to_a_long_request_may_come_before_it_is_written(void **state)
 {
 	static const uint8_t payload[2000];
-	device_write_fn *const answers[] = {echo, answer_700};
+	device_write_fn *const responses[] = {echo, respond_700};
 	ib_portid_t to = to_lid(1);
 	struct mad_message message;
 	struct receiver receiver;
@@ -426,7 +426,7 @@ static void the_answer_to_a_long_request_may_come_before_it_is_written(void **st
 	umad_set_log_hook(ignore_log, NULL);
 	umad_debug(UMAD_LOG_DEBUG);
 	for (int i = 0; i < 2; i++) {
-		read_aside(&receiver, answers[i]);
+		read_aside(&receiver, responses[i]);
 		rpc = table_request();
 		assert_int_equal(
 			mad_rpc_message(port, &rpc, &to, payload, sizeof(payload), &message),
@@ -446,9 +446,10 @@ static int redirect_once(const struct device_packet *packet, void *arg)
 	(void)arg;
 	mad_set_field(info, 0, IB_CPI_REDIRECT_LID_F, 77);
 	if (device_written() == 1)
-		device_answer(packet, IB_MAD_STS_REDIRECT, IB_PC_DATA_OFFS, info, sizeof(info));
+		device_respond(packet, IB_MAD_STS_REDIRECT, IB_PC_DATA_OFFS, info,
+			       sizeof(info));
 	else
-		device_answer(packet, 0, 0, NULL, 0);
+		device_respond(packet, 0, 0, NULL, 0);
 	return 0;
 }
 
@@ -614,7 +615,7 @@ static void *submit_all(void *arg)
 	return NULL;
 }
 
-static void expect_answers(const struct outcome *outcomes, int count)
+static void expect_responses(const struct outcome *outcomes, int count)
 {
 	for (int i = 0; i < count; i++) {
 		assert_int_equal(outcomes[i].calls, 1);
@@ -667,7 +668,7 @@ static void an_event_loop_goes_with_any_number_of_threads(void **state)
 	stop_submitting(submitters);
 	for (int i = 0; i < 2; i++)
 		expect_good(&askers[i]);
-	expect_answers(outcomes, THREADS * REQUESTS);
+	expect_responses(outcomes, THREADS * REQUESTS);
 	assert_int_equal(stats_of(async).completed, THREADS * REQUESTS);
 	mad_async_destroy(async);
 	free(outcomes);
@@ -714,7 +715,7 @@ static void any_number_of_threads_may_process_and_run_an_engine(void **state)
 		join(loopers[i].thread);
 	stop_submitting(submitters);
 	assert_int_equal(completed, THREADS * REQUESTS);
-	expect_answers(outcomes, THREADS * REQUESTS);
+	expect_responses(outcomes, THREADS * REQUESTS);
 	mad_async_destroy(async);
 	free(outcomes);
 }
@@ -778,7 +779,7 @@ static void engines_of_several_threads_share_a_port(void **state)
 		runners[i] = start_running(engines[i]);
 	for (int i = 0; i < THREADS; i++)
 		assert_int_equal(joined_count(runners[i]), REQUESTS);
-	expect_answers(outcomes, THREADS * REQUESTS);
+	expect_responses(outcomes, THREADS * REQUESTS);
 	for (int i = 0; i < THREADS; i++)
 		mad_async_destroy(engines[i]);
 	free(outcomes);
@@ -800,11 +801,11 @@ static void what_becomes_possible_during_a_callback_is_done_after_it(void **stat
 	mad_async_submit(async, &rpc, &to, NULL, 0, call_back_at_gate, &outcomes[0], NULL);
 	submit(async, set_request(), 2, &outcomes[1], NULL);
 	submit(async, set_request(), 3, &outcomes[2], NULL);
-	device_answer(device_packet(0), 0, 0, NULL, 0);
+	device_respond(device_packet(0), 0, 0, NULL, 0);
 	runner = start_running(async);
 	wait_for(&gate.entered);
 	assert_true(device_wait_written(2, LONG_MS));
-	device_answer(device_packet(1), 0, 0, NULL, 0);
+	device_respond(device_packet(1), 0, 0, NULL, 0);
 	while (stats_of(async).in_flight != 1 || device_calls(DEVICE_READ) < 2)
 		sleep_ms(1);
 	sleep_ms(20);
@@ -827,13 +828,13 @@ static void an_event_loop_is_told_what_other_threads_do(void **state)
 	start_receiving(&receiver, -1);
 	assert_int_equal(mad_async_timeout(async), -1);
 	/* a timer that is due before the time that the loop got */
-	overdue_after(QUICK);
+	late_after(QUICK);
 	submit(async, get_request(), 1, &outcomes[0], NULL);
 	assert_int_equal(poll(&wake, 1, LONG_MS), 1);
 	assert_int_equal(mad_async_process(async), 0);
 	assert_int_equal(device_written(), 2);
 	/* a response that another thread reads */
-	device_answer(device_packet(0), 0, 0, NULL, 0);
+	device_respond(device_packet(0), 0, 0, NULL, 0);
 	assert_int_equal(poll(&wake, 1, LONG_MS), 1);
 	assert_int_equal(mad_async_process(async), 1);
 	/* a request that is cancelled */
@@ -934,7 +935,7 @@ static void threads_of_the_parent_wait_on(void **state)
 	for (int i = 0; i < 10; i++)
 		expect_child(child_that_looks);
 	for (unsigned i = 0; i < THREADS; i++)
-		device_answer(device_packet(i), 0, 0, NULL, 0);
+		device_respond(device_packet(i), 0, 0, NULL, 0);
 	for (int i = 0; i < THREADS; i++)
 		expect_good(&askers[i]);
 }
@@ -944,9 +945,9 @@ static void threads_of_the_parent_wait_on(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WAIT_TEST(each_thread_gets_its_own_answers),
-		WAIT_TEST(answers_may_overtake_each_other),
-		WAIT_TEST(answers_may_come_in_reverse),
+		WAIT_TEST(each_thread_gets_its_own_responses),
+		WAIT_TEST(responses_may_overtake_each_other),
+		WAIT_TEST(responses_may_come_in_reverse),
 		WAIT_TEST(who_leads_leaves_the_lead_to_another_one),
 		WAIT_TEST(who_leads_may_time_out),
 		WAIT_TEST(who_follows_times_out_by_himself),
@@ -954,8 +955,8 @@ int main(void)
 		WAIT_TEST(a_flood_of_requests_ends_no_deadline),
 		GATE_TEST(while_one_thread_writes_others_go_on),
 		GATE_TEST(while_one_thread_calls_back_others_go_on),
-		WAIT_TEST(an_answer_may_come_before_the_request_is_written),
-		WAIT_TEST(the_answer_to_a_long_request_may_come_before_it_is_written),
+		WAIT_TEST(a_response_may_come_before_the_request_is_written),
+		WAIT_TEST(the_response_to_a_long_request_may_come_before_it_is_written),
 		WAIT_TEST(a_redirection_may_come_before_the_request_is_written),
 		GATE_TEST(an_engine_s_end_waits_for_what_is_being_written),
 		WAIT_TEST(a_port_that_is_closed_lets_everybody_go),

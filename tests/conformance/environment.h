@@ -4,8 +4,8 @@
  * The environment of a check: two ports that reach each other. A check uses the first two ports
  * with user_mad, and finds in sysfs how to address one from the other.
  */
-#ifndef CONFORMANCE_WORLD_H
-#define CONFORMANCE_WORLD_H
+#ifndef CONFORMANCE_ENVIRONMENT_H
+#define CONFORMANCE_ENVIRONMENT_H
 
 #include <infiniband/umad.h>
 
@@ -58,15 +58,15 @@ void needs_issm(void);
 void read_port_file(const struct port *port, const char *name, char *text, size_t size);
 
 /*
- * Runs the script of the environment: world_asked("remove", "rxe0"). Returns false if the
+ * Runs the script of the environment: environment_asked("remove", "rxe0"). Returns false if the
  * environment cannot do this. The words: remove DEVICE, add DEVICE, unload, load, forbid,
- * allow, uevents. set_world() takes main()'s arguments; the first one is the script.
+ * allow, uevents. set_environment() takes main()'s arguments; the first one is the script.
  */
-void set_world(int argc, char **argv);
-bool world_asked(const char *verb, const char *argument);
+void set_environment(int argc, char **argv);
+bool environment_asked(const char *verb, const char *argument);
 
 /* The second argument: "brief" repeats a check less often, "long" checks all sizes. */
-bool world_is_brief(void);
-bool world_is_long(void);
+bool environment_is_brief(void);
+bool environment_is_long(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-#include "world.h"
+#include "environment.h"
 #include "check.h"
 
 #include <string.h>
@@ -134,24 +134,24 @@ int open_device(const struct port *port, const char *kind, int flags)
 	return open(path, flags);
 }
 
-void set_world(int argc, char **argv)
+void set_environment(int argc, char **argv)
 {
 	script = argc > 1 ? argv[1] : NULL;
 	if (argc > 2)
 		extent = argv[2];
 }
 
-bool world_is_brief(void)
+bool environment_is_brief(void)
 {
 	return !strcmp(extent, "brief");
 }
 
-bool world_is_long(void)
+bool environment_is_long(void)
 {
 	return !strcmp(extent, "long");
 }
 
-bool world_asked(const char *verb, const char *argument)
+bool environment_asked(const char *verb, const char *argument)
 {
 	char command[512];
 	int status;
