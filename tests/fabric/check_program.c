@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Whether a program will have the library that umad-sim preloads (protocol.h). */
+/* Whether the loader will preload the library into a program (protocol.h). */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 
 #include "protocol.h"
 
-/* An interpreter may be a script, too, as often as Linux allows (BINPRM_MAX_RECURSION). */
+/* An interpreter may itself be a script; Linux limits the depth (BINPRM_MAX_RECURSION). */
 #define MOST_INTERPRETERS 5
 
 #if UINTPTR_MAX > UINT32_MAX
@@ -29,7 +29,7 @@ typedef Elf32_Phdr elf_segment;
 #define OWN_CLASS ELFCLASS32
 #endif
 
-/* The parts of a program's file that tell how it is loaded. */
+/* What the file of a program tells about how it is loaded. */
 struct program {
 	elf_header header;
 	char beginning[256];   /* of a script: its first line */
@@ -90,7 +90,7 @@ static bool same_file(const char *a, const char *b)
 	       first.st_ino == second.st_ino;
 }
 
-/* Set-ID bits and capabilities of a file: its program starts without LD_PRELOAD (ld.so(8)). */
+/* A file with set-ID bits or capabilities: its program ignores LD_PRELOAD (ld.so(8)). */
 static bool is_privileged(const char *path)
 {
 	struct stat status;
@@ -113,11 +113,10 @@ static const char *interpreter(char *line)
 	return path;
 }
 
-/* The header of the file that this code is part of. */
+/* The ELF header of the file that this code is linked into. */
 extern const elf_header __ehdr_start __attribute__((visibility("hidden")));
 
-/* The loader of the program that runs, as its segments in memory have it: /proc may not be
- * there. */
+/* The loader of the running program, from the segments in memory: /proc may not be mounted. */
 static const char *own_loader(void)
 {
 	const elf_segment *segments = (const elf_segment *)(uintptr_t)getauxval(
@@ -141,7 +140,7 @@ const char *check_program(const char *path, char interpreted_by[PATH_MAX])
 
 	strcpy(interpreted_by, "");
 	if (strlen(path) >= PATH_MAX)
-		return NULL; /* exec will say so */
+		return NULL; /* exec reports the error */
 	for (int depth = 0; depth < MOST_INTERPRETERS; depth++) {
 		if (read_program(path, &program) == -EACCES)
 			return "cannot be read: how it is linked is unknown";
@@ -151,7 +150,7 @@ const char *check_program(const char *path, char interpreted_by[PATH_MAX])
 		path = interpreted_by;
 	}
 	if (!program.is_elf)
-		return NULL; /* exec will say what it is not */
+		return NULL; /* exec reports why it is no program */
 	if (geteuid() != getuid() || getegid() != getgid())
 		return "would start with effective ids that are not the real ones, with which "
 		       "nothing is preloaded";
@@ -161,7 +160,8 @@ const char *check_program(const char *path, char interpreted_by[PATH_MAX])
 	    program.header.e_machine != __ehdr_start.e_machine)
 		return "is a program for another kind of processor";
 	if (!program.loader[0] && same_file(path, loader))
-		return NULL; /* the loader preloads for the program that it is told to run */
+		return NULL; /* an explicit loader: it preloads the library into the program
+			      * that it runs */
 	if (!program.loader[0])
 		return "is linked statically";
 	if (strcmp(program.loader, loader) != 0 && !same_file(program.loader, loader))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The checks of write(), made on both sides: by the program's end to answer at once, by the
- * fabric's because it trusts no one. */
+/* The checks of write(). The preloaded library makes them to return errors at once; the fabric
+ * makes them again because it does not trust the programs. */
 #include <errno.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #define RMPP_FLAGS  26
 #define CLASS_SA    0x03
 
-/* Where a class's data begin, as far as write() looks (kernel: ib_get_mad_data_offset()). */
+/* Offset of a class's data, as far as write() needs it (kernel: ib_get_mad_data_offset()). */
 static uint64_t data_offset(uint8_t class)
 {
 	if (class == CLASS_SA)

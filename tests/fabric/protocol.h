@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * What programs and the fabric say to each other. A umad or issm handle is a SOCK_SEQPACKET
- * connection to the fabric's socket that began with a request and its reply; from then on a
- * packet is what one write() or read() on the device carries. What only asks something opens a
- * connection for its one request.
+ * The protocol between programs and the fabric. A umad or issm handle is a SOCK_SEQPACKET
+ * connection to the fabric's socket. It begins with a request and its reply; after that, each
+ * packet carries the data of one write() or read() on the device. Any other request uses a
+ * connection of its own.
  *
- * Messages longer than LONGEST_PACKET go as a packet of their beginning (header and a MAD) with
- * the descriptor of a memory file that holds all of them.
+ * A message longer than LONGEST_PACKET is sent as a packet with its beginning (header and one
+ * MAD) and the descriptor of a memory file with the whole message.
  */
 #ifndef UMAD_SIM_PROTOCOL_H
 #define UMAD_SIM_PROTOCOL_H
@@ -18,22 +18,21 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#define PROTOCOL_MAGIC  0x75736d33 /* changes with anything below */
+#define PROTOCOL_MAGIC  0x75736d33 /* changes with every change below */
 #define SOCKET_NAME     "socket"   /* in the fabric's folder */
 #define LIBRARY_NAME    "libumad-sim.so"
 #define LONGEST_PACKET  4096
 #define LONGEST_TEXT    3072
 #define LONGEST_MESSAGE (64UL * 1024 * 1024 + LONGEST_PACKET) /* 64 MiB and headers */
-#define ARGUMENT_BYTES  64 /* of an ioctl: the largest has 40 */
+#define ARGUMENT_BYTES  64 /* of an ioctl: the largest argument has 40 */
 
 /* What umad-sim puts into a program's environment. */
 #define ENV_FOLDER "UMAD_SIM_FOLDER" /* the fabric's folder */
-#define ENV_VIEW   "UMAD_SIM_VIEW"   /* which of its views (folder view-N) the program has */
+#define ENV_VIEW   "UMAD_SIM_VIEW"   /* the program's view: N of folder view-N */
 #define ENV_READY \
-	"UMAD_SIM_READY" /* the descriptor on which the library says that it is there */
+	"UMAD_SIM_READY" /* the descriptor on which the library reports that it is loaded */
 
-/* What one program of a fabric passes to the next: open devices, as
- * "descriptor:kind:handle,...". */
+/* The open devices that a program passes on at exec(): "descriptor:kind:handle,...". */
 #define ENV_HANDLES "UMAD_SIM_HANDLES"
 
 #define UEVENTS_LOST  1
@@ -41,11 +40,11 @@
 #define UEVENTS_LEAVE '-'
 
 #define HEADER_BYTES      64 /* struct ib_user_mad's header with P_Key index */
-#define OLD_HEADER_BYTES  56 /* without */
+#define OLD_HEADER_BYTES  56 /* without P_Key index */
 #define SINGLE_MAD_BYTES  256
 #define AGENTS_PER_HANDLE 32
 
-/* Room for one descriptor that goes with a packet (unix(7), SCM_RIGHTS). */
+/* Space for one descriptor that is sent with a packet (unix(7), SCM_RIGHTS). */
 union passed_fd {
 	struct cmsghdr header;
 	char bytes[CMSG_SPACE(sizeof(int))];
@@ -55,15 +54,16 @@ enum request_kind {
 	REQUEST_ATTACH = 1, /* text: nodes; reply: the view's number */
 	REQUEST_OPEN_UMAD,  /* view, number; the connection becomes the handle */
 	REQUEST_OPEN_ISSM,
-	REQUEST_SHARE,   /* handle; with the reply comes a descriptor of struct shared */
+	REQUEST_SHARE,   /* handle; the reply has the descriptor of struct shared */
 	REQUEST_IOCTL,   /* handle, code, argument */
-	REQUEST_REFRESH, /* view: its counters' files are about to be read */
-	REQUEST_COMMAND, /* text: a rule (fault_rules.h) or a question; reply: text, or with it
-			    a descriptor of a file that has it */
+	REQUEST_REFRESH, /* view; sent before a program reads the files of counters */
+	REQUEST_COMMAND, /* text: a rule (fault_rules.h) or a query; reply: text, or a
+			  * descriptor of a file with the text */
 	REQUEST_OWN,     /* the fabric ends when this connection does */
-	REQUEST_UEVENTS  /* view; the connection becomes a socket for its devices' uevents: a
-			    packet each, and a packet of UEVENTS_LOST bytes if some were lost. A
-			    byte that the program sends joins or leaves the kernel's group */
+	REQUEST_UEVENTS  /* view; the connection becomes a socket for the uevents of the view's
+			  * devices: one packet each, and a packet of UEVENTS_LOST bytes if
+			  * some were lost. The program sends a byte to join or leave the
+			  * kernel's group */
 };
 
 struct request {
@@ -75,14 +75,14 @@ struct request {
 	uint32_t code;     /* ioctl */
 	uint64_t handle;
 	uint8_t argument[ARGUMENT_BYTES];
-	char text[]; /* the rest of the packet, unterminated */
+	char text[]; /* the rest of the packet, not terminated */
 };
 
 struct reply {
 	int32_t error; /* 0 or a negative errno */
 	uint32_t view;
-	uint64_t handle; /* names the handle in ioctls; with it comes a descriptor of struct
-			    shared */
+	uint64_t handle; /* identifies the handle in ioctls; the reply has a descriptor of
+			  * struct shared */
 	uint8_t argument[ARGUMENT_BYTES];
 	char text[];
 };
@@ -90,17 +90,15 @@ struct reply {
 #define BUCKETS     8192
 #define BUCKET_KEYS 8
 
-/*
- * What the kernel would know at once, so that write() can refuse at once: shared between the
- * fabric and the processes that hold the handle.
- */
+/* State that write() needs to fail at once, as in the kernel. The fabric shares it with the
+ * processes that hold the handle. */
 struct shared {
 	_Atomic uint32_t gone;        /* the device was removed */
-	_Atomic uint32_t pkey_layout; /* headers have HEADER_BYTES */
-	/* by agent id; 0: not registered; AGENT_REGISTERED, and AGENT_RMPP where the kernel
-	 * does RMPP */
+	_Atomic uint32_t pkey_layout; /* headers have HEADER_BYTES bytes */
+	/* by agent id; 0: not registered; AGENT_REGISTERED, and AGENT_RMPP if the kernel does
+	 * RMPP */
 	_Atomic uint32_t agents[AGENTS_PER_HANDLE];
-	/* transactions under way, as transaction_key(): in either of two buckets */
+	/* transactions in flight, as transaction_key(): each is in one of two buckets */
 	_Atomic uint64_t transactions[BUCKETS * BUCKET_KEYS];
 };
 
@@ -128,10 +126,8 @@ static inline _Atomic uint64_t *transaction_bucket(struct shared *shared, uint64
 	return &shared->transactions[(choice ? hash >> 32 : hash) % BUCKETS * BUCKET_KEYS];
 }
 
-/*
- * Whether it was not there already and there is room: then it is there now. Of its two buckets
- * it goes into the emptier one.
- */
+/* Enters a transaction. False: it is entered already, or its two buckets are full. The
+ * transaction goes into the bucket with fewer entries. */
 static inline bool transaction_enter(struct shared *shared, uint64_t key)
 {
 	for (;;) {
@@ -157,7 +153,7 @@ static inline bool transaction_enter(struct shared *shared, uint64_t key)
 		if (!free_slot[choice])
 			return false;
 		if (atomic_compare_exchange_strong(free_slot[choice], &expected, key))
-			return true; /* else another thread was quicker: look again */
+			return true; /* else another thread was faster: try again */
 	}
 }
 
@@ -174,21 +170,22 @@ static inline void transaction_leave(struct shared *shared, uint64_t key)
 }
 
 /*
- * What write() on a umad device refuses (the kernel's user_mad.c does, in this order). The
- * packet has `count` bytes, of which the first HEADER_BYTES + SINGLE_MAD_BYTES are looked at. 0
- * or a negative errno.
+ * The checks of write() on a umad device, in the order of the kernel's user_mad.c. The packet
+ * has `count` bytes, of which the first HEADER_BYTES + SINGLE_MAD_BYTES are read. 0 or a
+ * negative errno.
  */
 int check_write(const struct shared *shared, const uint8_t *packet, uint64_t count);
 
 /*
- * Why the loader would not preload the library into a program, which then would run on the real
- * machine. NULL: the loader will preload it, or the program cannot be executed at all. For a
- * script this is about the interpreter, whose path is stored; "" is stored if it is no script.
+ * Returns why the loader would not preload the library into a program, which then would run on
+ * the real machine. NULL: the loader will preload it, or the program cannot be executed at
+ * all. For a script this concerns the interpreter, whose path is stored; "" is stored if the
+ * program is no script.
  */
 const char *check_program(const char *path, char interpreted_by[PATH_MAX]);
 
-/* The first executable file of that name in PATH, as execvp(3) finds it; or the name as it is.
- */
+/* The first executable file of that name in PATH, as execvp(3) finds it; if there is none, the
+ * name itself. */
 const char *find_program(const char *name, char buffer[PATH_MAX]);
 
 #endif

@@ -23,7 +23,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* How long a thread waits before it looks whether it is cancelled. */
+/* How long a thread waits between two checks whether it is cancelled. */
 #define STEP_NS 10000000L
 #define SECOND  1000000000L
 

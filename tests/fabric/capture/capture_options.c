@@ -48,7 +48,7 @@ static unsigned int read_count(const char *text, unsigned long most, const char 
 	return (unsigned int)number;
 }
 
-/* Shows the place in the expression. */
+/* Marks the error's position in the expression. */
 static struct filter *read_filter(const char *text)
 {
 	struct filter_error error = {0};
@@ -109,7 +109,7 @@ void read_capture_options(int argc, char **argv, struct capture_options *options
 	int option;
 
 	*options = (struct capture_options){0};
-	/* "+": what stands behind the first argument is the program's */
+	/* "+": what follows the first argument belongs to the program */
 	while ((option = getopt_long(argc, argv, "+w:f:C:W:h", long_options, NULL)) != -1)
 		take_option(options, option);
 	if (!options->file && !options->summary)

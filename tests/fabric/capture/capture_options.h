@@ -18,7 +18,7 @@ struct capture_options {
 	char **program; /* its arguments */
 };
 
-/* Reads the command line; does not return if it is wrong, or asks for help. */
+/* Reads the command line. Exits the process if the line is wrong or asks for help. */
 void read_capture_options(int argc, char **argv, struct capture_options *options);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The library that umad-capture preloads into programs. It sets the packet hook of libibumad,
- * and copies each packet into the ring. It stands before the calls that open ports, to know the
- * device of a handle: the own LID, GID and P_Key are not in the header of a MAD.
+ * The library that umad-capture preloads into programs. It sets the packet hook of libibumad
+ * and copies each packet into the ring. It also wraps the calls that open ports, to learn the
+ * device of a handle: the header of a MAD does not have the port's own LID, GID and P_Key.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -36,14 +36,14 @@ struct port {
 	int portid; /* -1: none */
 	int portnum;
 	char ca_name[UMAD_CA_NAME_LEN];
-	int64_t read_at; /* the second in which sysfs was read; 0: it is to be read */
+	int64_t read_at; /* the second in which sysfs was read; 0: it must be read */
 	uint16_t lid, pkey;
 	uint8_t lmc, gid_index;
 	uint16_t pkey_index;
 	uint8_t gid[16];
 };
 
-/* Guards the ports. A program that has more has those that it opened last. */
+/* Protects the ports. If a program opens more ports, the table has the last ones. */
 static pthread_mutex_t ports_lock = PTHREAD_MUTEX_INITIALIZER;
 #define PORTS 64
 static struct port ports[PORTS];
@@ -145,7 +145,7 @@ static void note_port(int portid, const char *ca_name, int portnum)
 	unlock_ports();
 }
 
-/* Fills in what is of the own port. */
+/* Fills in the addresses of the own port. */
 static void describe(struct packet_record *record, const ib_mad_addr_t *address, bool changes)
 {
 	struct port *port;
@@ -153,14 +153,14 @@ static void describe(struct packet_record *record, const ib_mad_addr_t *address,
 	lock_ports();
 	port = find_port(record->portid);
 	if (!port) {
-		/* a handle that another program opened: the first port, most likely */
+		/* a handle that another program opened: most likely of the first port */
 		unlock_ports();
 		note_port(record->portid, NULL, 0);
 		lock_ports();
 		port = find_port(record->portid);
 	}
 	if (port) {
-		/* a subnet manager may change it */
+		/* a subnet manager may change the P_Key */
 		if (port->read_at != record->seconds || port->gid_index != address->gid_index ||
 		    port->pkey_index != address->pkey_index)
 			read_port(port, address, record->seconds);
@@ -176,8 +176,7 @@ static void describe(struct packet_record *record, const ib_mad_addr_t *address,
 
 /* --- packets -------------------------------------------------------------------- */
 
-/* Whether the MAD is about the own port's PortInfo, and its LID may be another one from now on.
- */
+/* Whether the MAD accesses the own port's PortInfo, so that the port's LID may change. */
 static bool changes_port(const uint8_t *mad, int length)
 {
 	return length >= 24 && mad[1] == DIRECTED_SMP_CLASS && mad[HOP_COUNT] == 0 &&
@@ -201,9 +200,9 @@ static void capture(const struct umad_packet_info *packet, void *user)
 	int cancel_state;
 
 	(void)user;
-	/* a thread that is cancelled while it reads sysfs would keep the lock */
+	/* a thread that is cancelled while it reads sysfs would never unlock the mutex */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	/* the old layout ends before the P_Key index */
+	/* the old layout has no P_Key index */
 	memcpy(&umad, packet->umad, header < sizeof(umad) ? header : sizeof(umad));
 	memcpy(record.header, &umad, sizeof(record.header));
 	describe(&record, &umad.addr, changes_port(packet->mad, packet->length));
@@ -213,7 +212,7 @@ static void capture(const struct umad_packet_info *packet, void *user)
 
 /* --- the library ---------------------------------------------------------------- */
 
-/* A program with another libibumad is not run: it would look as if it sent nothing. */
+/* Ends a program with another libibumad: its capture would be empty. */
 static void __attribute__((noreturn)) refuse(void *symbol)
 {
 	Dl_info where;
@@ -253,7 +252,7 @@ EXPORT int umad_open_port(const char *ca_name, int portnum)
 		errno = ENOSYS;
 		return -ENOSYS;
 	}
-	set_hook(); /* the program may have loaded the library lately */
+	set_hook(); /* the program may have loaded libibumad since */
 	portid = open_port(ca_name, portnum);
 	if (ring && portid >= 0)
 		note_port(portid, ca_name, portnum);
@@ -277,7 +276,7 @@ EXPORT int umad_open_smi_port(const char *ca_name, int portnum)
 	return portid;
 }
 
-/* Tells umad-capture, which waits for this, that the library is loaded. */
+/* Tells umad-capture, which waits for it, that the library is loaded. */
 static void say_ready(void)
 {
 	const char *text = getenv(ENV_CAPTURE_READY);

@@ -16,7 +16,7 @@
 #include "rmpp.h"
 
 #define WORD_BYTES     64
-#define DEEPEST        64 /* brackets and nots in each other */
+#define DEEPEST        64 /* levels of nested brackets and nots */
 #define ATTRIBUTES_END 0x10000U
 
 enum kind {
@@ -61,11 +61,11 @@ struct filter {
 	const struct flag *flag;
 	const struct field *field;
 	enum comparison comparison;
-	char name[WORD_BYTES]; /* compared as a text; "": the number is */
+	char name[WORD_BYTES]; /* compared as a text; "": the number is compared */
 	uint64_t number;
 };
 
-/* --- what a packet is ----------------------------------------------------------- */
+/* --- the fields of a packet ------------------------------------------------------- */
 
 static bool is_sent(const struct view *view)
 {
@@ -102,7 +102,7 @@ static bool is_directed(const struct view *view)
 	return mad_class_of(view->mad) == CLASS_DIRECTED_SMP;
 }
 
-/* The status without the direction of a directed route. */
+/* The status without the direction bit of directed routes. */
 static uint64_t status_of(const struct view *view)
 {
 	return get16(view->mad + 4) & (is_directed(view) ? 0x7fffU : 0xffffU);
@@ -160,7 +160,7 @@ static uint64_t tid_of(const struct view *view)
 	return get64(view->mad + 8);
 }
 
-/* Of the other side: the own LID is in every packet. */
+/* The LID of the other side: the own LID is in every packet. */
 static uint64_t lid_of(const struct view *view)
 {
 	return view->record->sent ? view->address.dlid : view->address.slid;
@@ -206,7 +206,7 @@ static const struct field fields[] = {
 
 /* --- matching ------------------------------------------------------------------- */
 
-/* Texts have blanks ("Class Port Info"), which a word of the filter does not. */
+/* Texts have blanks ("Class Port Info"); words of the filter do not. */
 static bool same_name(const char *text, const char *word)
 {
 	for (; *text; text++) {
@@ -282,8 +282,8 @@ void filter_free(struct filter *filter)
 
 struct reader {
 	const char *text;
-	size_t at;             /* the next word begins here, or behind blanks */
-	size_t word_at;        /* where the word begins */
+	size_t at;             /* the position of the next word, or of blanks before it */
+	size_t word_at;        /* the position of this word */
 	char word[WORD_BYTES]; /* "": the end */
 	unsigned int depth;
 	struct filter_error *error;

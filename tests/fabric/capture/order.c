@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* The room is a power of two. */
+/* The capacity is a power of two. */
 static struct ordered_packet *place(const struct order *order, size_t number)
 {
 	return &order->queue[(order->first + number) & (order->room - 1)];

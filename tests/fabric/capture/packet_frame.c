@@ -10,7 +10,7 @@
 #define PERMISSIVE_LID 0xffff
 #define GMP_QKEY       0x80010000
 
-/* Where a directed route's SMP has its LIDs (IBA 14.2.1.2). */
+/* Offsets of the LIDs in an SMP with a directed route (IBA 14.2.1.2). */
 #define DR_SLID 32
 #define DR_DLID 34
 
@@ -61,7 +61,7 @@ struct frame_address packet_address(const struct packet_record *record)
 	frame.dlid = record->sent ? other_lid : own_lid;
 	frame.source_qp = record->sent ? own_qp : qp;
 	frame.qp = record->sent ? qp : own_qp;
-	/* the kernel does not tell the Q_Key of what it received */
+	/* the kernel does not report the Q_Key of received MADs */
 	frame.qkey = be32toh(address->qkey);
 	if (!record->sent)
 		frame.qkey = own_qp ? GMP_QKEY : 0;

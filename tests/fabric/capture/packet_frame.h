@@ -11,13 +11,15 @@
 
 struct ib_user_mad record_umad(const struct packet_record *record);
 
-/* The kernel's status of a MAD that was received: not 0, the MAD is the program's own. */
+/*
+ * The kernel's status of a received MAD. If it is not 0, the MAD is the program's own request.
+ */
 unsigned int record_status(const struct packet_record *record);
 
-/* The MAD's first bytes, with zeros behind a shorter one. */
+/* The first bytes of the MAD. Zeros follow a shorter MAD. */
 void record_beginning(const struct packet_record *record, uint8_t mad[MAD_BYTES]);
 
-/* The addresses in the headers, as far as they are known; the others are 0. */
+/* Fills in the addresses that are known; the others are 0. */
 struct frame_address packet_address(const struct packet_record *record);
 
 #endif

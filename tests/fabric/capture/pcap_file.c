@@ -15,14 +15,15 @@
 
 #define FILE_HEADER      24
 #define PACKET_HEADER    16
-#define LENGTH_IN_HEADER 8 /* of what is in the file */
+#define LENGTH_IN_HEADER 8 /* offset of the captured length */
 
-/* The buffer is written before it has more than that, and has room for another packet: stdio
- * never writes part of a packet. */
+/* The buffer is written when it has more bytes than this. It has space for another packet, so
+ * that stdio never writes a part of a packet. */
 #define MOST_BUFFERED ((size_t)1 << 16)
 #define BUFFER_BYTES  (MOST_BUFFERED + 4096)
 
-/* The names of tcpdump(8): NAME, NAME1, NAME2 ...; with -W NAME0 ..., digits for all. */
+/* File names as tcpdump(8) makes them: NAME, NAME1, NAME2 ...; with -W, NAME0 ... with leading
+ * zeros. */
 static void name_file(const struct pcap_file *file, char name[PATH_MAX])
 {
 	unsigned int number = file->files ? file->number % file->files : file->number;
@@ -54,7 +55,7 @@ static int open_next(struct pcap_file *file)
 	if (!file->stream)
 		return complain(name, errno);
 	setvbuf(file->stream, file->buffer, _IOFBF, BUFFER_BYTES);
-	__fsetlocking(file->stream, FSETLOCKING_BYCALLER); /* of one thread */
+	__fsetlocking(file->stream, FSETLOCKING_BYCALLER); /* one thread uses the stream */
 	file->dumper = pcap_dump_fopen(file->pcap, file->stream);
 	if (!file->dumper) {
 		fclose(file->stream);
@@ -76,10 +77,8 @@ int pcap_file_open(struct pcap_file *file)
 	return open_next(file);
 }
 
-/*
- * After a write failed, finds the frames of the buffer that are whole in the file: their
- * headers tell their lengths.
- */
+/* After a failed write, counts the bytes of complete frames in the file. The frames' headers
+ * have their lengths. */
 static void count_whole_frames(struct pcap_file *file, uint64_t size)
 {
 	uint32_t length;
@@ -93,7 +92,7 @@ static void count_whole_frames(struct pcap_file *file, uint64_t size)
 	}
 }
 
-/* What a failed write has left of a frame makes a file that tools refuse. */
+/* Cuts an incomplete frame off after a failed write: tools reject a file that has one. */
 static void give_up(struct pcap_file *file, int error)
 {
 	bool is_stream = !strcmp(file->name, "-");
@@ -104,7 +103,7 @@ static void give_up(struct pcap_file *file, int error)
 	name_file(file, name);
 	fprintf(stderr, "umad-capture: %s: %s: the capture ends here\n", name, strerror(error));
 	file->failed = true;
-	__fpurge(file->stream); /* exit(3) would write it */
+	__fpurge(file->stream); /* else exit(3) would write it */
 	if (!is_stream && !fstat(fd, &status) && S_ISREG(status.st_mode)) {
 		count_whole_frames(file, (uint64_t)status.st_size);
 		if (ftruncate(fd, (off_t)file->written))
@@ -171,7 +170,7 @@ void pcap_file_write(struct pcap_file *file, const struct packet_record *record)
 	uint8_t mad[MAD_BYTES];
 	unsigned int count;
 
-	/* what the kernel gives back was not on the wire */
+	/* a MAD that the kernel gives back was not on the wire */
 	if (record_status(record) || record->length < 24)
 		return;
 	count = frame_segments(record_mad(record), record->length);

@@ -14,20 +14,20 @@ struct pcap;
 struct pcap_dumper;
 
 struct pcap_file {
-	const char *name;   /* "-": a descriptor */
+	const char *name;   /* "-": the capture goes to `fd` */
 	uint64_t most;      /* bytes a file; 0: no limit */
 	unsigned int files; /* of a rotation; 0: no limit */
 	int fd;             /* for "-" */
 	struct pcap *pcap;
 	struct pcap_dumper *dumper;
 	FILE *stream;
-	char *buffer; /* of the stream, as long as the process: a failed stream is not closed */
-	unsigned int number; /* of the file that is open, from 0 */
-	uint64_t bytes;      /* in it and in the buffer */
-	uint64_t written;    /* in it */
+	char *buffer; /* of the stream; never freed, since a failed stream is not closed */
+	unsigned int number; /* of the open file, from 0 */
+	uint64_t bytes;      /* in the file and in the buffer */
+	uint64_t written;    /* in the file */
 	uint64_t pending;    /* frames in the buffer */
 	uint64_t lost;       /* frames that could not be written */
-	bool failed;         /* a write failed: nothing more is written */
+	bool failed;         /* a write failed: nothing more will be written */
 };
 
 /* Opens the file, the first one of a rotation. 0, or a negative errno with a message on stderr.
@@ -35,9 +35,10 @@ struct pcap_file {
 int pcap_file_open(struct pcap_file *file);
 
 /*
- * Puts the frames of a packet into the buffer, and writes the buffer if it is full, or if
- * pcap_file_flush() is called. A write has whole frames. If a write fails, the reason is
- * printed, the file ends with its last whole frame, and later packets are counted.
+ * Puts the frames of a packet into the buffer. The buffer is written if it is full or if
+ * pcap_file_flush() is called. Each write has complete frames only. If a write fails, the
+ * reason is printed, the file ends with its last complete frame, and later packets are only
+ * counted.
  */
 void pcap_file_write(struct pcap_file *file, const struct packet_record *record);
 void pcap_file_flush(struct pcap_file *file);

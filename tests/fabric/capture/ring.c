@@ -85,10 +85,10 @@ void ring_close(struct ring *ring)
 	munmap(ring, sizeof(*ring) + (size_t)ring->capacity);
 }
 
-/* Whether the call that returned that error has locked the ring. */
+/* Whether the mutex call that returned this error has locked the ring. */
 static bool is_locked(struct ring *ring, int error)
 {
-	/* what its owner was copying when it ended does not count: head is as it was */
+	/* the record that the dead owner was copying does not count: head is unchanged */
 	if (error == EOWNERDEAD)
 		error = pthread_mutex_consistent(&ring->lock);
 	return error == 0;
@@ -129,13 +129,13 @@ static void copy_out(const struct ring *ring, uint64_t at, void *bytes, size_t c
 	memcpy((uint8_t *)bytes + first, ring->data, count - first);
 }
 
-/* A record's size with that many bytes of the MAD. */
+/* The size of a record with this many bytes of the MAD. */
 static uint64_t record_size(uint64_t mad_bytes)
 {
 	return (sizeof(struct packet_record) + mad_bytes + 7) / 8 * 8;
 }
 
-/* How many bytes of the MAD go into the ring: many MADs are zeros for the most part. */
+/* How many bytes of the MAD go into the ring: most MADs end with many zeros. */
 static uint32_t without_zeros(const uint8_t *mad, uint32_t length)
 {
 	uint32_t end = length;
@@ -147,7 +147,7 @@ static uint32_t without_zeros(const uint8_t *mad, uint32_t length)
 			break;
 		end -= (uint32_t)sizeof(last);
 	}
-	/* to the end of the record: what was there before is no part of the MAD */
+	/* zeros up to the end of the record: old bytes of the ring are not part of the MAD */
 	end = (end + 7) & ~7U;
 	return end < length ? end : length;
 }
@@ -174,7 +174,7 @@ void ring_put(struct ring *ring, struct packet_record *record, const void *mad)
 	pthread_mutex_unlock(&ring->lock);
 }
 
-/* A program may have written anywhere. */
+/* The ring is shared with the programs, which may have written any values. */
 static bool is_sound(const struct ring *ring, const struct packet_record *record,
 		     uint64_t available)
 {
@@ -183,10 +183,8 @@ static bool is_sound(const struct ring *ring, const struct packet_record *record
 	       record_size(record->length) <= ring->capacity;
 }
 
-/*
- * An empty ring begins at its start again: of 16 MiB only those are in use, and in the caches,
- * that are needed between two calls. Programs look at head and tail with the lock alone.
- */
+/* An empty ring begins at its start again. So only the first part of its 16 MiB is in use, and
+ * in the caches. Programs read head and tail only with the lock held. */
 static void begin_again(struct ring *ring)
 {
 	if (!is_locked(ring, pthread_mutex_trylock(&ring->lock)))
@@ -222,7 +220,8 @@ struct packet_record *ring_take(struct ring *ring)
 	size = (size_t)record_size(record.length);
 	taken = malloc(size);
 	if (!taken)
-		return NULL; /* until there is memory, what comes is left out */
+		return NULL; /* out of memory: until some is freed, the ring fills up and new
+			      * packets are left out */
 	copy_out(ring, tail, taken, record.size);
 	memset((uint8_t *)taken + record.size, 0, size - record.size);
 	*taken = record;

@@ -102,7 +102,7 @@ static void print_address(FILE *out, const struct packet_record *record, const u
 				  sizeof(gid)));
 }
 
-/* A text of libibumad without its blanks, or the number if there is no text. */
+/* A text of libibumad without its blanks; the number if libibumad has no text. */
 static void print_name(FILE *out, const char *text, unsigned int number, int digits)
 {
 	if (text[0] == '<') {
@@ -150,7 +150,7 @@ static void print_status(FILE *out, const struct packet_record *record, const ui
 	unsigned int kernel = record_status(record);
 
 	if (mad_class_of(mad) == CLASS_DIRECTED_SMP)
-		status &= 0x7fff; /* the direction */
+		status &= 0x7fff; /* without the direction bit */
 	if (kernel)
 		fprintf(out, " %s", kernel == ETIMEDOUT ? "timeout" : strerror((int)kernel));
 	else if (status)

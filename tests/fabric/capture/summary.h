@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* A line of text for each MAD. */
+/* One line of text for each MAD. */
 #ifndef UMAD_CAPTURE_SUMMARY_H
 #define UMAD_CAPTURE_SUMMARY_H
 
@@ -8,7 +8,7 @@
 
 #include "ring.h"
 
-/* The requests that a response may be expected to; later ones take the places of older ones. */
+/* The requests that may still get a response; later requests replace older ones. */
 #define SUMMARY_REQUESTS 65536
 
 struct summary_request {
@@ -25,8 +25,9 @@ int summary_init(struct summary *summary);
 void summary_free(struct summary *summary);
 
 /*
- * Notes the packet for the round trip. Returns the ns since the request of a response, or of a
- * request that the kernel gives back; -1: there is none, or it is unknown.
+ * Records the packet to compute round trip times. Returns the ns since the request, for a
+ * response or a request that the kernel gives back; -1: it is neither, or the request is
+ * unknown.
  */
 int64_t summary_note(struct summary *summary, const struct packet_record *record);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * umad-capture: runs a program with libumad-capture.so preloaded, which copies what the program
- * sends and receives into a ring in shared memory; takes it out, and writes it. What is slow
- * here does not delay the program: the ring becomes full, and what finds no room is counted.
+ * umad-capture: runs a program with libumad-capture.so preloaded. The library copies the MADs
+ * that the program sends and receives into a ring in shared memory; umad-capture reads the
+ * ring and writes the capture. A slow umad-capture does not delay the program: the ring
+ * becomes full, and packets that do not fit are counted.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,12 +24,13 @@
 #include "ring.h"
 #include "summary.h"
 
-#define HELD_BACK   10         /* ms that a packet waits for an earlier one */
-#define MOST_HELD   RING_BYTES /* bytes of packets that wait */
-/* ns between two looks at the ring: the less is in it, the fewer pages of it are in use */
+#define HELD_BACK   10         /* ms that a packet is held for packets with an earlier time */
+#define MOST_HELD   RING_BYTES /* bytes of held packets */
+/* ns between two reads of the ring; with short pauses the ring is nearly empty, and few of its
+ * pages are in use */
 #define SHORT_PAUSE 1000000L
 #define LONG_PAUSE  8000000L /* while the program sends and receives nothing */
-#define READ_CLOCK  64       /* packets, of which it takes less than 1 ms to read them */
+#define READ_CLOCK  64       /* packets between two reads of the clock */
 
 static const struct preload preload = {
 	.self = "umad-capture",
@@ -44,7 +46,7 @@ struct capture {
 	struct order order;
 	struct pcap_file file;
 	struct summary summary;
-	uint64_t lost; /* packets for which there was no memory */
+	uint64_t lost; /* packets that got no memory */
 };
 
 static int64_t now_ms(void)
@@ -70,7 +72,7 @@ static void write_packet(struct capture *capture, const struct packet_record *re
 		summary_print(stderr, record, round_trip);
 }
 
-/* Writes what has been held back until that time. */
+/* Writes the held packets that arrived until that time. */
 static void write_until(struct capture *capture, int64_t until)
 {
 	struct packet_record *record;
@@ -83,7 +85,8 @@ static void write_until(struct capture *capture, int64_t until)
 		pcap_file_flush(&capture->file);
 }
 
-/* Takes what is in the ring, writes what is old enough, returns how many packets it took. */
+/* Takes the packets in the ring and writes those that were held long enough. Returns how many
+ * it took. */
 static unsigned int drain(struct capture *capture, int64_t held_back)
 {
 	struct packet_record *record;
@@ -129,7 +132,7 @@ static int run(struct capture *capture, pid_t child)
 	return STATUS_FAILED;
 }
 
-/* What is missing in the capture. */
+/* Reports what the capture lacks. */
 static void tell_losses(struct capture *capture, bool heard)
 {
 	uint64_t left_out = atomic_load(&capture->ring->left_out) + capture->lost;
@@ -145,10 +148,8 @@ static void tell_losses(struct capture *capture, bool heard)
 			capture->options.program[0]);
 }
 
-/*
- * The capture's standard output is a descriptor of its own: what the program prints would be in
- * the middle of it, and goes to standard error.
- */
+/* The capture's standard output becomes a separate descriptor. The program's standard output
+ * goes to standard error, so that its text is not in the capture. */
 static int open_output(struct capture *capture)
 {
 	struct pcap_file *file = &capture->file;
@@ -168,7 +169,7 @@ static int open_output(struct capture *capture)
 	return pcap_file_open(file);
 }
 
-/* Makes the ring, and has programs know it. */
+/* Makes the ring, and passes its path to the programs. */
 static int open_ring(struct capture *capture)
 {
 	char path[64];

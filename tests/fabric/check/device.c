@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * What a program sees of umad and issm devices that the socket below them cannot do by itself:
- * run by umad-sim on host-1 and host-2 of fat-tree:4,2, as umad0 and umad1. By raw calls, with
- * no library between.
+ * Tests of what the preloaded library adds to the socket below a umad or issm device. umad-sim
+ * runs the program on host-1 and host-2 of fat-tree:4,2, as umad0 and umad1. The program makes
+ * system calls directly, without a library.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +38,7 @@
 #define OLD_HEADER 56
 #define MAD        256
 #define CLASS      0x32 /* vendor range 2, with OUI */
-#define DATA       40   /* where its data begin */
+#define DATA       40   /* offset of the class's data */
 #define LARGE      (1 << 20)
 
 static const char *umad_sim;
@@ -79,7 +79,7 @@ static uint16_t lid_of(unsigned int device)
 	return (uint16_t)lid;
 }
 
-/* Get(NodeInfo) of the node itself. */
+/* Get(NodeInfo) of the program's own node. */
 static void make_smp(uint8_t packet[HEADER + MAD], int id, uint32_t tid, uint32_t timeout)
 {
 	uint8_t *mad = packet + HEADER;
@@ -187,7 +187,7 @@ static void a_time_out_hands_24_bytes_of_mad_back(void **state)
 
 	(void)state;
 	make_smp(packet, id, 1, 20);
-	packet[HEADER + 7] = 2; /* a path that leads nowhere: leaf-1 has no port 9 */
+	packet[HEADER + 7] = 2; /* a path to nowhere: leaf-1 has no port 9 */
 	packet[HEADER + 129] = 1;
 	packet[HEADER + 130] = 9;
 	assert_int_equal(write(fd, packet, sizeof(packet)), sizeof(packet));
@@ -316,7 +316,7 @@ static void closing_gives_the_class_back_at_once(void **state)
 	}
 }
 
-/* A message of that many bytes of MAD goes from one host to the other, and is read there. */
+/* Sends a message with this many bytes of MAD from one host to the other, and reads it. */
 static void send_large(size_t length)
 {
 	uint8_t *packet = malloc(HEADER + length);
@@ -418,8 +418,8 @@ static int connect_to_fabric(void)
 	return fd;
 }
 
-/* Any bytes, past what is preloaded: requests with the right magic and a wrong rest, packets on
- * a handle. */
+/* Sends random bytes directly to the fabric's socket: requests with the right magic number and
+ * random other fields, packets on a handle. */
 static void rubbish_does_not_hurt_the_fabric(void **state)
 {
 	uint8_t packet[HEADER + MAD];
@@ -439,9 +439,11 @@ static void rubbish_does_not_hurt_the_fabric(void **state)
 		syscall(SYS_sendto, fd, bytes, length, MSG_DONTWAIT, NULL, 0);
 		if (round % 2)
 			memcpy(bytes, &magic, 4);
-		bytes[4] = (uint8_t)(REQUEST_ATTACH + round % REQUEST_UEVENTS); /* the kind */
+		bytes[4] = (uint8_t)(REQUEST_ATTACH + round % REQUEST_UEVENTS); /* the kind of
+										 * request */
 		memset(bytes + 5, 0, 3);
-		if (bytes[4] == REQUEST_OWN) /* the fabric would end with this connection */
+		if (bytes[4] == REQUEST_OWN) /* not this kind: the fabric ends with its
+					      * connection */
 			continue;
 		connection = connect_to_fabric();
 		send(connection, bytes, length, MSG_NOSIGNAL | MSG_DONTWAIT);

@@ -3,10 +3,10 @@
 /*
  * discover [--port N] [--load FILE] [--again COMMAND] [--store [--names FILE]]
  *
- * Discovers the fabric, or with --load loads it. With --again runs a command by sh then, and
- * discovers the fabric again, with what it has as the previous fabric. Prints a line for each
- * node, each end of a link, each failure and each oddity, or with --store stores the fabric to
- * stdout, with the names of a node-name-map.
+ * Discovers the fabric, or with --load loads it. With --again then runs a command by sh and
+ * discovers the fabric again, with the first fabric as the previous one. Prints a line for
+ * each node, each end of a link, each failure and each oddity, or with --store stores the
+ * fabric to stdout, with the names of a node-name-map.
  */
 #include <infiniband/mad_fabric_text.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Programs with 64-bit time and offsets see the fabric, on machines with 32 bits, too. */
+/* Programs with 64-bit time and offsets see the fabric, also on 32-bit machines. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

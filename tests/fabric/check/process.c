@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Open umad devices and processes, on umad-sim: threads that close what others use, children of
- * fork(), vfork() and posix_spawn(), exec(), and the calls that close many descriptors. With
- * sanitizers the sources of the preloaded library are part of this program.
+ * Open umad devices and processes, on umad-sim: threads that close descriptors that others
+ * use, children of fork(), vfork() and posix_spawn(), exec(), and the calls that close many
+ * descriptors. With sanitizers, the sources of the preloaded library are part of this program.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +31,7 @@
 #define DEVICE   "/dev/infiniband/umad0"
 #define THREADS  8
 #define SLOTS    4
-#define HIGH_FD  1000 /* no descriptor of the library's own is up there */
+#define HIGH_FD  1000 /* the preloaded library has no descriptor of its own so high */
 #define ROUNDS   400
 #define CHILDREN 200
 
@@ -95,7 +95,8 @@ static void *use_devices(void *argument)
 				poll(&pollfd, 1, 0);
 			break;
 		case 3:
-			/* no agent of that number: refused after a look at what is shared */
+			/* no such agent: the fabric refuses this after it has read the shared
+			 * memory */
 			packet[0] = 31;
 			if (write(shared, packet, 320) < 0)
 				poll(&pollfd, 1, 0);
@@ -148,7 +149,7 @@ static void a_child_reads_though_a_thread_read_when_it_was_forked(void **state)
 		pid_t child = fork();
 
 		if (child == 0) {
-			alarm(60); /* instead of hanging for ever */
+			alarm(60); /* stops a hang */
 			_exit(read(fd, packet, sizeof(packet)) < 0 && errno == EAGAIN ? 0 : 1);
 		}
 		ended_well(child);
@@ -193,7 +194,7 @@ static void a_child_of_vfork_closes_its_own_only(void **state)
 	assert_int_equal(close(fd), 0);
 }
 
-/* clone() calls no handlers of pthread_atfork(). */
+/* clone() does not call the handlers of pthread_atfork(). */
 static void a_child_of_clone_closes_its_own_only(void **state)
 {
 	int fd = open_device(O_CLOEXEC);
@@ -253,7 +254,7 @@ static void a_handle_kept_across_exec_is_a_device(void **state)
 }
 #endif
 
-/* --- what closes descriptors without close() --------------------------------- */
+/* --- calls that close descriptors without close() ----------------------------- */
 
 static void close_by_range(int fd)
 {
@@ -289,7 +290,7 @@ static void a_closed_number_is_the_next_files(void **state)
 		int other;
 
 		closes[i](fd);
-		/* the lowest number that is free */
+		/* the lowest free number */
 		other = open("/dev/zero", O_RDONLY | O_CLOEXEC);
 		assert_int_equal(other, fd);
 		assert_int_equal(read(other, &byte, 1), 1);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Reports at 1,000 a second, and as fast as they go: run by umad-sim on host-1 and host-2. The
- * second port plays an SM that reports to the first one, which is subscribed. Each report that
- * was confirmed was handed out, once.
+ * Reports at 1,000 a second, and as fast as possible: run by umad-sim on host-1 and host-2.
+ * The second port acts as an SM that reports to the first port, which has subscribed. Each
+ * confirmed report was delivered exactly once.
  */
 #include <infiniband/mad_notice.h>
 #include <infiniband/mad_sa.h>
@@ -19,7 +19,7 @@
 
 #define REPORTS 3000
 #define STORM   20000
-/* So many reports of the storm are in flight. */
+/* reports of the storm in flight */
 #define WINDOW  4000
 
 static char first_port[] = "mlx5_0", second_port[] = "mlx5_1";
@@ -137,7 +137,7 @@ int main(void)
 	while (!accepted)
 		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 
-	mad_port_set_rate(two, 1300); /* no more than 1,000 go in practice */
+	mad_port_set_rate(two, 1300); /* in practice, at most 1,000 are sent */
 	mad_port_set_window(two, MAD_WINDOW_GMP, 1000);
 	mad_port_set_destination_limit(two, 1000);
 	report(lid, 0, REPORTS);

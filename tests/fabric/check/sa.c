@@ -154,7 +154,7 @@ static void check_services(void)
 	tell(err == -EIO, "delete by id what is not there", err, query.status, 0);
 }
 
-/* --- paths ---------------------------------------------------------------------- */
+/* --- paths ------------------------------------------------------------------------ */
 
 static struct mad_sa_path_record known; /* to the given LID */
 
@@ -195,8 +195,8 @@ static void set_life(struct mad_sa_path_record *path)
 	path->pkt_life = umad_sa_set_rate_mtu_or_life(UMAD_SA_SELECTOR_LESS_THAN, 0);
 }
 
-/* The components of a path, and how to ask for one that does not exist. NULL: the requester
- * chooses the component, and any value is right. */
+/* The components of a path, each with a value that no path has. NULL: the requester chooses
+ * the component, so any value is right. */
 static const struct {
 	const char *name;
 	uint64_t mask;
@@ -267,7 +267,7 @@ static void paths(unsigned lid)
 		components[i].spoil(&path);
 		err = ask_path(&path, ends | components[i].mask, &status, &count);
 		snprintf(name, sizeof(name), "none by another %s", components[i].name);
-		/* opensm does not look at RawTraffic */
+		/* opensm ignores RawTraffic */
 		tell((count == 0 && (!err || err == -EIO)) ||
 			     (is_opensm && components[i].spoil == set_raw),
 		     name, err, status, count);

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/*
- * Servers on an engine, on the simulated fabric: run by umad-sim on host-1 and host-2, as
- * mlx5_0 and mlx5_1. Threads serve on the second port, the first one is the client's.
- */
+/* Servers on an engine, on the simulated fabric: run by umad-sim on host-1 and host-2, as
+ * mlx5_0 and mlx5_1. Threads serve on the second port; the first port is the client's. */
 #include <infiniband/mad_server.h>
 
 #include <pthread.h>
@@ -120,7 +118,7 @@ static void fill(uint8_t *data, size_t size)
 		data[i] = (uint8_t)(i * 31 + i / 251 + size);
 }
 
-/* As many bytes as the attribute's modifier says. */
+/* Responds with as many bytes as the attribute modifier says. */
 static void answer_size(struct mad_server *server, struct mad_request *request, void *arg)
 {
 	uint8_t *data = malloc(request->modifier);
@@ -165,7 +163,7 @@ static void a_response_may_have_any_size(void **state)
 	free(expected);
 }
 
-/* --- many at once ----------------------------------------------------------------- */
+/* --- many requests at once ---------------------------------------------------------- */
 
 static struct mad_request *held[MANY];
 static atomic_uint count;
@@ -181,7 +179,7 @@ struct outcomes {
 	unsigned right, busy, other;
 };
 
-/* The response says what the request asked for. */
+/* The response repeats the data of the request. */
 static void came(struct mad_async *async, const struct mad_reply *reply, void *arg)
 {
 	struct outcomes *outcomes = arg;
@@ -202,7 +200,7 @@ static void *respond_to_all(void *arg)
 	(void)arg;
 	while (count < MANY)
 		sleep_ms(1);
-	for (unsigned i = 0; i < MANY; i++) /* the latest first */
+	for (unsigned i = 0; i < MANY; i++) /* the last one first */
 		failed += mad_request_respond(held[MANY - 1 - i], 0,
 					      held[MANY - 1 - i]->mad + 20, 4) != 0;
 	return (void *)(uintptr_t)failed;
@@ -230,7 +228,8 @@ static void a_thousand_requests_are_held_and_answered_by_another_thread(void **s
 
 	(void)state;
 	count = 0;
-	mad_rpc_set_retries(asking, 1); /* no retransmission, which is another request */
+	mad_rpc_set_retries(asking, 1); /* no retransmission: the server would take it for a
+					 * new request */
 	assert_int_equal(pthread_create(&responder, NULL, respond_to_all, NULL), 0);
 	submit_many(IB_OPENIB_OUI, MANY, &outcomes);
 	mad_async_run(client);
@@ -270,7 +269,7 @@ static void beyond_the_limit_there_is_busy(void **state)
 	}
 }
 
-/* --- several on a port -------------------------------------------------------------- */
+/* --- several servers on a port ------------------------------------------------------- */
 
 static void say(struct mad_server *server, struct mad_request *request, void *arg)
 {
@@ -298,7 +297,7 @@ static void servers_and_clients_of_one_class_share_a_port(void **state)
 	assert_int_equal(mad_register_client_via(CLASS, 1, serving), 0);
 	assert_int_equal(first_byte(asking, OUI), '1');
 	assert_int_equal(first_byte(asking, OTHER_OUI), '2');
-	assert_int_equal(first_byte(serving, OUI), '1'); /* itself */
+	assert_int_equal(first_byte(serving, OUI), '1'); /* the port itself */
 	assert_int_equal(first_byte(serving, OTHER_OUI), '2');
 	mad_server_stop(one);
 	one = start(OUI, 0, say, texts + 2);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Subnet administration as an agent: requests in, answers out; and the traps that nodes send to
- * the manager. */
+/* The SA as an agent: it receives requests and sends responses. It also receives the traps
+ * that nodes send to the subnet manager. */
 #include <stdlib.h>
 
 #include "administration.h"
@@ -9,12 +9,10 @@
 #include "sa.h"
 #include "sa_subscriptions.h"
 
-#define REPORT_TIMEOUT 1000 /* ms, for a subscriber to say that it got its Report */
+#define REPORT_TIMEOUT 1000 /* ms; a subscriber confirms its Report within this time */
 
-/*
- * Lost segments of a table are sent again if the SA's host has retries left. opensm writes its
- * responses with a timeout of 0 and this number of retries.
- */
+/* Lost segments of a table are retransmitted only if the SA's host has retries left. opensm
+ * sends its responses with a timeout of 0 and this number of retries. */
 #define RESPONSE_RETRIES 3
 
 struct administration {
@@ -63,7 +61,7 @@ static void receive_request(struct agent *agent, struct message *message)
 	free(message);
 }
 
-/* A trap is repressed, and who subscribed to it hears of it (IBA 14.3.11, 15.3). */
+/* Represses a trap, and reports it to those who subscribed to it (IBA 14.3.11, 15.3). */
 static void receive_trap(struct agent *agent, struct message *message)
 {
 	struct administration *administration = agent->owner;

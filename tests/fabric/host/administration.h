@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/*
- * The built-in subnet administration on its port: an agent as any program's would be, so that
- * its tables go through RMPP and its port has one server of the class.
- */
+/* The built-in SA on its port. It is an agent like that of a program, so that RMPP carries its
+ * tables and the port has only one server of the class. */
 #ifndef FABRIC_ADMINISTRATION_H
 #define FABRIC_ADMINISTRATION_H
 
@@ -11,9 +9,9 @@
 
 struct administration;
 
-/* Starts it on fabric->sm_port; NULL without memory. */
+/* Starts the SA on fabric->sm_port; NULL without memory. */
 struct administration *administration_start(struct fabric *fabric);
-/* An end port came into service or left it: who subscribed to that hears of it. */
+/* An end port came into service or left it: sends Reports to those who subscribed. */
 void administration_notice(struct administration *administration, uint32_t port,
 			   bool in_service);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Agents: what may be registered beside what, and which of them a MAD is for. */
+/* Agents: which ones can be registered together, and which one receives a MAD. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@ static bool is_sensible(const struct agent_rules *rules)
 
 	if (rules->qp > 1 || rules->oui >> 24)
 		return false;
-	if (rules->class == 0) /* of no class: it can only send */
+	if (rules->class == 0) /* no class: the agent can only send */
 		return !rules->is_server && rules->rmpp_version <= 1 && !rules->user_rmpp;
 	if (directed_or_smp != (rules->qp == 0))
 		return false;
@@ -94,7 +94,7 @@ struct agent *agent_for(const struct host_port *host, const uint8_t *mad)
 			   agent->rules.class == mad[1] &&
 			   same_service(&agent->rules, mad[1], mad[2],
 					get32(mad + 36) & 0xffffff)) {
-			/* of vendor range 2 there is an OUI behind a reserved byte */
+			/* in vendor range 2 an OUI follows a reserved byte */
 			return agent;
 		}
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Which ports have a kernel above them, and which of its agents a packet is for. */
+/* Which ports have a kernel, and which of its agents receives a packet. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ struct host_port *host_at(struct fabric *fabric, uint32_t port)
 	return *host;
 }
 
-/* The entry of the port's table with the P_Key that the packet carries. */
+/* The index of the packet's P_Key in the port's table. */
 static uint16_t pkey_index(const struct fabric *fabric, uint32_t port, uint16_t pkey)
 {
 	for (uint16_t i = 0; pkey_at(fabric, port, i); i++)
@@ -63,14 +63,17 @@ struct message *message_from(const struct fabric *fabric, const struct agent *ag
 	return message;
 }
 
-/* The kernel does not know what an RMPP response is for where it does not do RMPP itself. */
+/* An agent whose RMPP the kernel does not do: the kernel cannot match RMPP responses to
+ * requests. */
 static bool is_programs_rmpp(const struct agent *agent, const uint8_t *mad)
 {
 	return (!agent->rules.rmpp_version || agent->rules.user_rmpp) &&
 	       class_has_rmpp(mad[1]) && mad[RMPP_FLAGS] & RMPP_ACTIVE;
 }
 
-/* A response has to find the request that waits for it; what comes late or twice is dropped. */
+/*
+ * A response must match a request that waits for it. Late and duplicate responses are dropped.
+ */
 static bool finish_request(struct fabric *fabric, struct agent *agent,
 			   const struct message *message)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* How many of a host's requests are in flight, and what is sent beyond that. */
+/* The path limit: how many of a host's requests are in flight, and which are dropped. */
 #include "faults.h"
 #include "hosts.h"
 #include "trace.h"
 #include "workload.h"
 
-/* Whether there is room for one more; then it is in flight. */
+/* Counts one more request as in flight. False: the limit is reached. */
 static bool enter(struct fabric *fabric, struct send *send, struct workload *workload)
 {
 	uint32_t limit =
@@ -47,8 +47,8 @@ void path_leave(struct fabric *fabric, struct send *send)
 	fabric->nodes[cable(fabric, send->agent->host->port)->node].workload->in_flight--;
 }
 
-/* The request's transaction id is its response's, and no other agent's: its upper half is
- * the agent's own. A segment of an RMPP message that is lost is sent again. */
+/* A request and its response have the same transaction ID, and no other agent has it: the
+ * agent owns the upper half. A lost segment of an RMPP message is retransmitted. */
 void path_lost(struct fabric *fabric, const struct packet *packet)
 {
 	const uint8_t *mad = packet->mad;

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* RMPP, the receiver: segments put together, acknowledged window by window (IBA 13.6.3.3). */
+/* RMPP, the receiver: reassembles segments and acknowledges them, one window at a time (IBA
+ * 13.6.3.3). */
 #include <stdlib.h>
 #include <string.h>
 
 #include "hosts.h"
 #include "protocol.h"
 
-#define WINDOW      64                    /* segments that the sender may be ahead */
-#define MOST_BYTES  (2 * LONGEST_MESSAGE) /* of an owner's messages; more is refused */
-#define LEAST_BYTES ((size_t)32 * 1024)   /* that a message counts as: their list is searched */
+#define WINDOW      64                    /* segments that the sender may send ahead */
+#define MOST_BYTES  (2 * LONGEST_MESSAGE) /* of an owner's messages; more are aborted */
+#define LEAST_BYTES ((size_t)32 * 1024)   /* the least that a message counts as */
 #define PATIENCE    (40 * SECOND)         /* for the next segment */
-#define REMEMBERED  (10 * SECOND)         /* for segments that are sent again */
+#define REMEMBERED  (10 * SECOND)         /* to acknowledge retransmitted segments */
 
 enum {
 	STOP_NO_RESOURCES = 1,
@@ -24,17 +25,17 @@ struct reassembly {
 	struct timer timer;
 	struct reassembly *next;
 	struct agent *agent;
-	struct packet packet; /* the first segment's */
+	struct packet packet; /* the first segment */
 	uint64_t tid;
 	uint16_t slid;
 	uint8_t class;
 	uint8_t method;
 	bool complete;
-	uint32_t received;   /* segments without a gap, from 1 on */
-	uint32_t window_end; /* as acknowledged */
-	uint32_t last;       /* the last segment's number; 0: not known yet */
+	uint32_t received;   /* segments received without a gap */
+	uint32_t window_end; /* as last acknowledged */
+	uint32_t last;       /* number of the last segment; 0: unknown */
 	size_t last_pad;     /* bytes of the last segment that are not data */
-	uint64_t ahead;      /* which of the 64 segments behind the gap are here */
+	uint64_t ahead;      /* bit mask of received segments behind the gap */
 	uint8_t *data;       /* header and data of all segments */
 	size_t room;
 };
@@ -75,8 +76,8 @@ static void forget_complete(struct fabric *fabric, struct agent *agent)
 	}
 }
 
-/* Whether the agent's owner may keep so many bytes more. Complete messages make room for
- * others. */
+/* Whether the agent's owner may hold so many bytes more. If not, completed reassemblies are
+ * freed first. */
 static bool reserve(struct fabric *fabric, struct agent *agent, size_t bytes)
 {
 	if (!agent->reassembled)
@@ -95,8 +96,8 @@ void rmpp_forget(struct fabric *fabric, struct agent *agent)
 		forget(fabric, agent->reassemblies);
 }
 
-/* Sends an ACK, STOP or ABORT for a segment: its header with the method's response bit turned.
- */
+/* Sends an ACK, STOP or ABORT: the segment's header with the response bit of the method
+ * inverted. */
 static void control(struct fabric *fabric, const struct agent *agent,
 		    const struct packet *packet, uint8_t type, uint8_t status, uint32_t segment,
 		    uint32_t window_end)
@@ -168,7 +169,7 @@ static struct reassembly *start(struct fabric *fabric, struct agent *agent,
 	return reassembly;
 }
 
-/* Room for the header and all segments up to this one. */
+/* Makes the buffer large enough for the header and all segments up to this one. */
 static bool make_room(struct fabric *fabric, struct reassembly *reassembly, uint32_t segment)
 {
 	size_t needed = class_data_offset(reassembly->class) + segment * data_room(reassembly);
@@ -195,14 +196,14 @@ static bool make_room(struct fabric *fabric, struct reassembly *reassembly, uint
 	return true;
 }
 
-/* Whether a segment is one that is missing. */
+/* Whether a segment is missing so far. */
 static bool is_missing(const struct reassembly *reassembly, uint32_t segment)
 {
 	return segment > reassembly->received && segment <= reassembly->received + WINDOW &&
 	       (!reassembly->last || segment <= reassembly->last);
 }
 
-/* Puts a missing segment into its place, for which there is room. */
+/* Copies a missing segment into the buffer, which is large enough. */
 static void keep(struct reassembly *reassembly, const uint8_t *mad)
 {
 	uint32_t segment = get32(mad + RMPP_SEGMENT);
@@ -264,7 +265,7 @@ static struct message *receive_segment(struct fabric *fabric, struct agent *agen
 		return NULL;
 	}
 	if (reassembly->complete || segment <= reassembly->received) {
-		acknowledge(fabric, reassembly, packet); /* the first one got lost */
+		acknowledge(fabric, reassembly, packet); /* the first ACK got lost */
 		return NULL;
 	}
 	if (!is_missing(reassembly, segment))

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* RMPP, the sender: segments as the receiver's window allows (IBA 13.6.3.2). */
+/* RMPP, the sender: sends segments as far as the receiver's window allows (IBA 13.6.3.2). */
 #include <stdlib.h>
 #include <string.h>
 
 #include "hosts.h"
 
-#define PATIENCE 2000 /* ms that a sender waits for an acknowledgement */
+#define PATIENCE 2000 /* ms that a sender waits for an ACK */
 
 static void send_segment(struct fabric *fabric, struct send *send, uint32_t number)
 {
@@ -53,7 +53,7 @@ static void acknowledge(struct fabric *fabric, struct send *send, uint32_t segme
 {
 	if (segment > send->segments || segment > send->window_end || window_end < segment ||
 	    window_end < send->window_end || segment < send->acknowledged)
-		return; /* an old one, or nonsense */
+		return; /* old or invalid */
 	if (segment > send->acknowledged)
 		send->retries = send->header.retries;
 	send->acknowledged = segment;
@@ -63,7 +63,7 @@ static void acknowledge(struct fabric *fabric, struct send *send, uint32_t segme
 	if (segment < send->segments) {
 		rmpp_send_window(fabric, send);
 	} else if (send->expects_reply) {
-		send->retries = 0; /* it has arrived; only the answer is waited for */
+		send->retries = 0; /* the message has arrived: only the response is missing */
 		send_start_timer(fabric, send, send->header.timeout_ms);
 	} else {
 		send_finish(fabric, send);
@@ -81,5 +81,5 @@ void rmpp_receive_control(struct fabric *fabric, struct agent *agent,
 	if (mad[RMPP_TYPE] == RMPP_ACK)
 		acknowledge(fabric, send, get32(mad + RMPP_SEGMENT), get32(mad + RMPP_PAYLOAD));
 	else if (mad[RMPP_TYPE] == RMPP_STOP || mad[RMPP_TYPE] == RMPP_ABORT)
-		send_finish(fabric, send); /* as the kernel: the sender is told nothing */
+		send_finish(fabric, send); /* like the kernel, reports nothing to the sender */
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* What agents send: under way until it is answered, acknowledged or given up. */
+/* What agents send: in flight until a response or acknowledgement arrives, or until it times
+ * out. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,9 +9,9 @@
 #include "hosts.h"
 #include "settings.h"
 
-#define TICK         (4 * MILLISECOND) /* the kernel's timeouts come by its ticks */
+#define TICK         (4 * MILLISECOND) /* the kernel checks timeouts in these steps */
 #define FOR_EVER     UINT32_MAX
-#define UNANSWERED   24 /* bytes of MAD that a time-out hands back: the header */
+#define UNANSWERED   24 /* bytes of MAD that are given back at a timeout: the header */
 #define DR_SLID      32
 #define INITIAL_PATH 128
 
@@ -37,14 +38,14 @@ struct send *send_find(const struct fabric *fabric, const struct agent *agent, u
 	return send;
 }
 
-/* A port may have several LIDs, and acknowledges by the first one. */
+/* A port may have several LIDs, and sends its ACKs from the first one. */
 static bool same_port(const struct fabric *fabric, uint16_t a, uint16_t b)
 {
 	return a == b ||
 	       (lid_owner(fabric, a) != NONE && lid_owner(fabric, a) == lid_owner(fabric, b));
 }
 
-/* Two clients of a server may have the same transaction id. */
+/* Two clients of a server may use the same transaction ID. */
 static struct send *find_rmpp(const struct fabric *fabric, const struct agent *agent,
 			      const uint8_t *mad, uint16_t lid, bool response)
 {
@@ -83,8 +84,8 @@ void send_finish(struct fabric *fabric, struct send *send)
 
 /*
  * How late the kernel reports a timeout, as measured (docs/kernel-contract.md), without the
- * rest of a tick. The delay grows with the timeout. A program that polls as long as the kernel
- * waits stops before the report.
+ * rest of a tick. The delay grows with the timeout. A program that polls for exactly the
+ * timeout returns before the report.
  */
 static uint64_t lateness(uint64_t milliseconds)
 {
@@ -100,7 +101,7 @@ void send_start_timer(struct fabric *fabric, struct send *send, uint64_t millise
 		timer_cancel(fabric, &send->timer);
 }
 
-/* The program gets its own header back, and the MAD's. */
+/* The program gets its own header and the MAD's header back. */
 static void give_up(struct fabric *fabric, struct send *send)
 {
 	struct agent *agent = send->agent;
@@ -160,7 +161,7 @@ static void address(const struct fabric *fabric, const struct agent *agent,
 	memcpy(packet->dgid, header->gid, sizeof(packet->dgid));
 }
 
-/* A CA sends a directed SMP whose path begins there by its own port or not at all. */
+/* A CA sends a directed SMP only if its path begins with the sending port. */
 static bool leaves_by_its_port(const struct fabric *fabric, uint32_t port, const uint8_t *mad)
 {
 	const struct graph_port *end = cable(fabric, port);
@@ -177,7 +178,7 @@ static bool kernel_does_rmpp(const struct agent *agent, const uint8_t *mad)
 	       mad[RMPP_FLAGS] & RMPP_ACTIVE;
 }
 
-/* The message is kept whole and cut into segments as they go out. */
+/* The whole message is kept, and each segment is made when it is sent. */
 static int prepare_rmpp(struct send *send, const uint8_t *mad, size_t length)
 {
 	size_t offset = class_data_offset(mad[1]);
@@ -188,7 +189,7 @@ static int prepare_rmpp(struct send *send, const uint8_t *mad, size_t length)
 	if (!send->data)
 		return -ENOMEM;
 	memcpy(send->data, mad, length);
-	/* the RMPP header is the kernel's: of the program's, only that it wants RMPP counts */
+	/* the kernel writes the RMPP header; of the program's it uses the active flag only */
 	memset(send->data + RMPP_VERSION, 0, RMPP_HEADER - RMPP_VERSION);
 	send->data[RMPP_VERSION] = 1;
 	send->data[RMPP_TYPE] = RMPP_DATA;

@@ -225,8 +225,8 @@ struct message *handle_take(struct handle *handle, size_t *header_bytes)
 		handle->queue_end = &handle->queue;
 	*header_bytes =
 		atomic_load(&handle->shared->pkey_layout) ? HEADER_BYTES : OLD_HEADER_BYTES;
-	/* a time-out brings the program's own header back as it was; all else says how long it
-	 * is */
+	/* a timeout gives back the program's own header, unchanged; other messages have their
+	 * length in the header */
 	if (!message->header.status)
 		message->header.length = (uint32_t)(*header_bytes + message->length);
 	return message;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Asking a fabric. */
+/* Requests to a fabric. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -37,7 +37,7 @@ static int talk(int fd, enum request_kind kind, const char *question, struct rep
 		return -E2BIG;
 	if (sendmsg(fd, &message, MSG_NOSIGNAL) < 0 && errno != EPIPE)
 		return -errno;
-	/* if the fabric did not read the request, its reply comes after ECONNRESET */
+	/* if the fabric did not read the request, recv() first fails with ECONNRESET */
 	do {
 		message = (struct msghdr){.msg_iov = in,
 					  .msg_iovlen = 2,

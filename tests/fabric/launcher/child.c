@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A child with a library preloaded. Before main() of the program, the kind of program is
- * checked: it allows LD_PRELOAD; on demand the dynamic loader, asked without running the
- * program, lists the library; and the library reports that it is loaded.
+ * A child with a library preloaded. Before the program's main() runs, three checks are made:
+ * the kind of program allows LD_PRELOAD; on demand, the dynamic loader, called without running
+ * the program, lists the library; and the library reports that it is loaded.
  */
 #include "child.h"
 
@@ -22,7 +22,7 @@
 #include "protocol.h"
 
 static pid_t program;
-static struct sigaction child_action; /* with which the parent was started */
+static struct sigaction child_action; /* of SIGCHLD when the parent was started */
 
 void child_prepare(void)
 {
@@ -56,14 +56,15 @@ static int fail_with(const struct preload *preload, const char *what)
 	return STATUS_FAILED;
 }
 
-/* The library in this program's folder (built), or at its place relative to it (installed). */
+/* The path of the library: in this program's folder (built), or relative to this program
+ * (installed). */
 static int find_library(const struct preload *preload, char path[PATH_MAX])
 {
 	const char *const places[] = {preload->library, preload->from_program};
 	char folder[PATH_MAX], place[2 * PATH_MAX];
 	const char *self = (const char *)(uintptr_t)getauxval(AT_EXECFN); // NOLINT
 
-	/* the path that it was started by will do where there is no /proc */
+	/* without /proc, the path that started this program is used */
 	if (!realpath("/proc/self/exe", folder) && !(self && realpath(self, folder)))
 		return fail_with(preload, "/proc/self/exe");
 	*strrchr(folder, '/') = '\0';
@@ -75,7 +76,9 @@ static int find_library(const struct preload *preload, char path[PATH_MAX])
 	return fail_with(preload, place);
 }
 
-/* A space or colon ends a path in LD_PRELOAD, a dollar sign begins a variable (ld.so(8)). */
+/*
+ * In LD_PRELOAD, a space or colon ends a path, and a dollar sign begins a variable (ld.so(8)).
+ */
 static bool can_be_preloaded(const char *path)
 {
 	return !strpbrk(path, " :$");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* A program that runs as a child, with a library preloaded, or not at all. */
+/* Runs a program as a child with a library preloaded. Without the library the program is not
+ * run. */
 #ifndef UMAD_SIM_CHILD_H
 #define UMAD_SIM_CHILD_H
 
@@ -11,35 +12,35 @@
 /* The exit status if the parent itself fails. */
 #define STATUS_FAILED 125
 
-/* Who preloads what. */
+/* The library, and what messages say about it. */
 struct preload {
 	const char *self;         /* the parent's name, for messages */
 	const char *library;      /* the file name of the library */
-	const char *from_program; /* where it is installed, from the folder of the parent */
-	const char *ready;        /* the environment variable with the descriptor on which the
-				     library reports that it is loaded: it writes a byte */
+	const char *from_program; /* its installed path, relative to the folder of the parent */
+	const char *ready;        /* the environment variable with the descriptor to which the
+				   * library writes a byte when it is loaded */
 	const char *otherwise;    /* what would happen without the library, for messages */
-	bool ask_loader;          /* the loader says first that it loads the library: this takes
-				     as long as a start of the program */
+	bool ask_loader;          /* first have the loader confirm that it loads the library:
+				   * this takes as long as a start of the program */
 };
 
-/* Keeps the exit status of the child if the parent was started with SIGCHLD ignored. */
+/* Makes the child's exit status available if the parent was started with SIGCHLD ignored. */
 void child_prepare(void);
 
 /*
- * Adds the library to LD_PRELOAD for the child; its path is stored. LD_PRELOAD cannot have
- * every path: then there is a link to the library in the folder, or the library is open until
- * the parent ends if the folder is NULL. Returns 0; STATUS_FAILED, with the reason on stderr,
- * also for a program for which nothing is preloaded.
+ * Adds the library to LD_PRELOAD for the child; the path is stored. LD_PRELOAD cannot have
+ * every path. For such a path a link to the library is made in the folder; if the folder is
+ * NULL, the library stays open until the parent ends. Returns 0, or STATUS_FAILED with the
+ * reason on stderr; it also fails for a program for which nothing is preloaded.
  */
 int child_preload(const struct preload *preload, char **arguments, const char *folder,
 		  char library[PATH_MAX]);
 
 /*
- * Starts the program; with ask_loader, if the loader will load the library into it. Signals to
- * end this process go to the program. Stores the process id, and the descriptor for
- * child_heard(). Returns 0 or STATUS_FAILED. A program that cannot be executed ends with 126 or
- * 127.
+ * Starts the program; with ask_loader, only if the loader confirms that it loads the library.
+ * Signals that would end this process are passed to the program. Stores the process id, and
+ * the descriptor for child_heard(). Returns 0 or STATUS_FAILED. A program that cannot be
+ * executed exits with 126 or 127.
  */
 int child_start(const struct preload *preload, char **arguments, const char *library,
 		pid_t *child, int *ready);
@@ -48,7 +49,7 @@ int child_start(const struct preload *preload, char **arguments, const char *lib
  * the descriptor. */
 bool child_heard(int ready);
 
-/* The exit status of a shell for what waitpid(2) stored. */
+/* The exit status that a shell reports for the status of waitpid(2). */
 int child_status(int status);
 
 /*

@@ -14,15 +14,14 @@
 #include "folder.h"
 #include "remove_tree.h"
 
-/* The user's own folder for all of it; nobody else may have put something there in its place.
- */
+/* The user's own folder for all fabrics; a folder there that another user made is not used. */
 static int base_folder(char base[FOLDER_BYTES], char *why)
 {
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
 	struct stat status;
 
 	/* the XDG Base Directory Specification forbids a relative path; LD_PRELOAD cannot have
-	 * these characters */
+	 * the characters below */
 	if (!runtime || runtime[0] != '/' || strpbrk(runtime, " :$") || strlen(runtime) > 40 ||
 	    access(runtime, W_OK))
 		runtime = "/tmp";
@@ -48,7 +47,7 @@ void folder_remove(const char *folder)
 {
 	char path[FOLDER_BYTES + 8];
 
-	/* this is enough if the fabric did not start, and needs no descriptor */
+	/* for a fabric that did not start this is enough, and it needs no descriptor */
 	name_lock(folder, path);
 	unlink(path);
 	if (rmdir(folder))
@@ -68,7 +67,7 @@ static int is_abandoned(const char *folder)
 	int lock = open_lock(folder, 0);
 	int abandoned;
 
-	/* the caller holds the base folder's lock: no other process is making a folder */
+	/* the caller holds the base folder's lock: no other process makes a folder */
 	if (lock < 0)
 		return errno == ENOENT;
 	abandoned = flock(lock, LOCK_EX | LOCK_NB) == 0;
@@ -94,9 +93,9 @@ static void clear_abandoned(const char *base)
 }
 
 /*
- * Whoever looks at others' locks, or makes a folder and its lock, has the base folder's lock
- * meanwhile: else one could take another's lock for abandoned, or hold it when its owner wants
- * it. The descriptor, or a negative errno.
+ * Locks the base folder. A process holds this lock while it tests the locks of others, or
+ * makes a folder and its lock. Otherwise it could take a new folder for an abandoned one, or
+ * hold a lock when its owner needs it. Returns the descriptor, or a negative errno.
  */
 static int lock_base(const char *base, char *why)
 {
@@ -116,7 +115,7 @@ static int lock_base(const char *base, char *why)
 	return error;
 }
 
-/* A fabric's name is part of a path, and short. */
+/* A fabric's name becomes part of a path, and must be short. */
 static int name_folder(const char *base, const char *name, char folder[FOLDER_BYTES], char *why)
 {
 	if (name[0] && name[0] != '.' && !strchr(name, '/') &&
@@ -168,7 +167,8 @@ int folder_create(const char *name, char folder[FOLDER_BYTES], char *why)
 	return lock;
 }
 
-/* A fabric without a name is found by the process id that the name of its folder begins with.
+/*
+ * Finds a fabric without a name by its process id, with which the name of its folder begins.
  */
 static void find_by_process(const char *base, const char *id, char folder[FOLDER_BYTES])
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The command line read. */
+/* Reads the command line. */
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
@@ -187,7 +187,7 @@ static void take_option(struct options *options, int option, unsigned int *fault
 	}
 }
 
-/* What stands behind the options: a topology, a rule, a program. */
+/* The arguments after the options: a topology, a rule, a program. */
 static void take_rest(struct options *options, int count, char **rest)
 {
 	bool runs = options->mode == MODE_RUN || options->mode == MODE_JOIN;
@@ -221,7 +221,7 @@ void read_options(int argc, char **argv, struct options *options)
 	options->faults = calloc((size_t)argc + 1, sizeof(*options->faults));
 	if (!options->faults)
 		wrong("no memory");
-	/* "+": what stands behind the first argument is the program's */
+	/* "+": what follows the first argument belongs to the program */
 	while ((option = getopt_long(argc, argv, "+h", long_options, NULL)) != -1)
 		take_option(options, option, &faults);
 	take_rest(options, argc - optind, argv + optind);

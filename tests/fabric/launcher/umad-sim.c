@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/*
- * umad-sim: starts a simulated fabric and runs a program on it. The fabric is a process of its
- * own that ends with this one; the program is a child with libumad-sim.so preloaded.
- */
+/* umad-sim: starts a simulated fabric and runs a program on it. The fabric is a separate
+ * process that ends with this one; the program is a child with libumad-sim.so preloaded. */
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -67,7 +65,7 @@ static int apply_file(struct server *server, const char *name, char *why)
 {
 	FILE *file = fopen(name, "re");
 	size_t length = strlen(name);
-	/* the end of a long path tells more than its beginning */
+	/* the end of a long path says more than its beginning */
 	const char *shown = length > 30 ? name + length - 30 : name;
 	char *line = NULL;
 	size_t room = 0;
@@ -101,8 +99,8 @@ static int apply_faults(struct server *server, const struct options *options, ch
 	return error;
 }
 
-/* Chances that nobody fixed are drawn anew each time, and printed; without any, all runs are
- * alike. */
+/* If the fabric has rules or can get some, the default seed is random, and is printed.
+ * Otherwise all runs are the same. */
 static void choose_seed(struct options *options)
 {
 	bool chances =
@@ -118,7 +116,8 @@ static void choose_seed(struct options *options)
 			(unsigned long long)options->server.seed);
 }
 
-/* Makes the fabric and serves it; what goes wrong before is told in `why`. */
+/* Makes the fabric and serves it. If this fails before the fabric is ready, `why` has the
+ * reason. */
 static int serve(struct server *server, const struct options *options, const char *folder,
 		 void (*ready)(void *context), void *context, char *why)
 {
@@ -144,10 +143,8 @@ static int serve(struct server *server, const struct options *options, const cha
 	return error;
 }
 
-/*
- * The fabric ends with its launcher. Before the fabric is ready, SIGKILL ends it. From then on
- * SIGTERM does, and the fabric removes its folder.
- */
+/* The fabric ends with its launcher. Before the fabric is ready, SIGKILL ends it; afterwards
+ * SIGTERM, so that the fabric removes its folder. */
 static void end_with(pid_t launcher)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -163,17 +160,18 @@ static void say_ready(void *context)
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGTERM);
 	sigprocmask(SIG_BLOCK, &signals,
-		    NULL); /* it waits until the fabric waits (server_run()) */
+		    NULL); /* blocked until the fabric waits for it (server_run()) */
 	on_signal(SIGTERM, stop_serving);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 
-	if (write(*pipe_end, "", 1) != 1) /* an empty reason: it is ready */
+	if (write(*pipe_end, "", 1) != 1) /* an empty reason: the fabric is ready */
 		running->stop = true;
 	close(*pipe_end);
 	*pipe_end = -1;
 }
 
-/* Starts the fabric's process; returns when it is ready, or stops with its reason. */
+/* Starts the fabric's process. Returns when the fabric is ready; exits with its reason if it
+ * failed. */
 static pid_t start_fabric(const struct options *options, const char *folder, int lock)
 {
 	struct server server;
@@ -194,10 +192,11 @@ static pid_t start_fabric(const struct options *options, const char *folder, int
 	if (child == 0) {
 		close(ends[0]);
 		end_with(launcher);
-		setsid(); /* what is typed at the terminal is for the program */
+		setsid(); /* signals from the terminal are for the program */
 		running = &server;
 		error = serve(&server, options, folder, say_ready, &ends[1], why);
-		folder_remove(folder); /* the launcher may have been killed */
+		folder_remove(
+			folder); /* the launcher may have been killed and could not do it */
 		if (error && ends[1] >= 0 && write(ends[1], why, strlen(why)) < 0)
 			_exit(2);
 		_exit(0);
@@ -216,8 +215,9 @@ static pid_t start_fabric(const struct options *options, const char *folder, int
 
 /* --- the program ---------------------------------------------------------------- */
 
-/* The view of the nodes that the program is to sit on. 0 or a negative errno, `text` then says
- * more. */
+/*
+ * Gets the view of the nodes for the program. 0 or a negative errno; `text` then has a reason.
+ */
 static int attach(const char *folder, const char *at, uint32_t *view, char *text)
 {
 	struct reply reply = {0};
@@ -255,7 +255,7 @@ static int run(struct options *options)
 
 	choose_seed(options);
 	do {
-		/* containers may share the folder, and have the same process ids */
+		/* containers that share the folder may have the same process ids */
 		snprintf(name, sizeof(name), "%d-%08x", getpid(), random_number());
 		lock = folder_create(name, folder, text);
 	} while (lock == -EADDRINUSE);
@@ -303,7 +303,8 @@ static int run_server(struct options *options)
 		sigaddset(&signals, endings[i]);
 		on_signal(endings[i], stop_serving);
 	}
-	sigprocmask(SIG_BLOCK, &signals, NULL); /* they wait until it waits (server_run()) */
+	sigprocmask(SIG_BLOCK, &signals, NULL); /* blocked until the process waits for them
+						 * (server_run()) */
 	error = serve(&server, options, folder, announce, options, why);
 	folder_remove(folder);
 	if (error)
@@ -331,7 +332,7 @@ static int print_file(int fd)
 
 	if (!file)
 		return STATUS_FAILED;
-	rewind(file); /* the fabric wrote it up to its end */
+	rewind(file); /* the fabric's writes have moved the file's offset to the end */
 	while ((character = getc(file)) != EOF)
 		putchar(character);
 	fclose(file);

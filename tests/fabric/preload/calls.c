@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The C library's calls that programs use on sysfs and on umad devices, under all the names
- * that it has for them: with 64-bit offsets, as _FORTIFY_SOURCE and as older versions call
- * them. Those with 64-bit time on machines with 32 bits are in calls_time64.c.
+ * Replacements for the C library's calls that programs use on sysfs and on umad devices, under
+ * all names that the C library has: with 64-bit offsets, for _FORTIFY_SOURCE, and of older
+ * versions. The calls with 64-bit time on 32-bit machines are in calls_time64.c.
  */
 #undef _FILE_OFFSET_BITS /* each name is a function of its own */
 #include <dirent.h>
@@ -23,7 +23,7 @@
 
 #include "calls.h"
 
-/* What the C library exports and its headers do not declare. */
+/* Functions that the C library exports and its headers do not declare. */
 int __open_2(const char *path, int flags);
 int __open64_2(const char *path, int flags);
 int __openat_2(int folder, const char *path, int flags);
@@ -42,15 +42,15 @@ int __lxstat(int version, const char *path, struct stat *status);
 int __xstat64(int version, const char *path, struct stat64 *status);
 int __lxstat64(int version, const char *path, struct stat64 *status);
 
-/* glibc before 2.34 does not have these; programs for it do not call them. */
+/* glibc before 2.34 does not have these; programs built for it do not call them. */
 #ifndef CLOSE_RANGE_CLOEXEC
 #define CLOSE_RANGE_CLOEXEC (1U << 2)
 #endif
 int close_range(unsigned int first, unsigned int last, int flags);
 void closefrom(int first);
 
-/* Counters' files are made when somebody is about to read them. And the fabric has to have
- * heard of an issm device that was closed before its IsSM is looked for. */
+/* The files of counters are written just before a program reads them. Before IsSM is read, the
+ * fabric must have received the close of an issm device. */
 static void refresh(const char *path)
 {
 	struct request request = {.kind = REQUEST_REFRESH, .view = view_number()};
@@ -61,8 +61,9 @@ static void refresh(const char *path)
 }
 
 /*
- * Whether a path leads to a umad or issm device of the real machine. No path but those into the
- * view should; a link or another folder may, nevertheless. errno is ENODEV then.
+ * Whether a path leads to a umad or issm device of the real machine. Only paths into the view
+ * should lead to devices, but a link or another folder may lead there, too. errno is ENODEV
+ * then.
  */
 static bool is_real_device(int folder, const char *path, int flags)
 {
@@ -93,8 +94,8 @@ static bool is_real_device(int folder, const char *path, int flags)
 	return true;
 }
 
-/* What every open begins with: the path to use instead. False: it is a device of the real
- * machine. */
+/* The first step of every open: gets the path to use instead. False: the path leads to a
+ * device of the real machine. */
 static bool prepare_open(int folder, const char *path, int flags, char *buffer,
 			 const char **instead)
 {
@@ -105,7 +106,7 @@ static bool prepare_open(int folder, const char *path, int flags, char *buffer,
 	return true;
 }
 
-/* An open of a device; -2: the path is none, and is to be opened as what is in `buffer`. */
+/* Opens a device. -2: the path is no device; the caller opens the path in `buffer`. */
 static int open_device(int folder, const char *path, int flags, char *buffer,
 		       const char **instead)
 {
@@ -118,7 +119,7 @@ static int open_device(int folder, const char *path, int flags, char *buffer,
 	if (kind == DEVICE_NONE)
 		return -2;
 	if (REAL(access)(*instead, F_OK))
-		return -1; /* it was removed */
+		return -1; /* the device was removed */
 	return device_open(kind, number, flags);
 }
 
@@ -150,7 +151,7 @@ OPEN(openat, (int folder, const char *path, int flags, ...), folder,
 OPEN(openat64, (int folder, const char *path, int flags, ...), folder,
      REAL(openat64)(folder, instead, flags), REAL(openat64)(folder, instead, flags, mode))
 
-/* The hardened versions never have a mode. */
+/* The hardened versions have no mode argument. */
 #define OPEN_2(name, parameters, folder, call)                               \
 	EXPORT int name parameters                                           \
 	{                                                                    \
@@ -230,7 +231,7 @@ EXPORT void closefrom(int first)
 	device_close_range(first < 0 ? 0 : (unsigned int)first, UINT_MAX);
 }
 
-/* The C library closes a stream's descriptor by itself, not through close(). */
+/* The C library does not call close() to close a stream's descriptor. */
 EXPORT int fclose(FILE *stream)
 {
 	int before = errno;
@@ -321,7 +322,7 @@ EXPORT DIR *opendir(const char *path)
 	return REAL(opendir)(redirect_path(path, buffer));
 }
 
-/* glob() calls the C library's inner functions, unless it is given others. */
+/* glob() calls internal functions of the C library, unless it is given others. */
 
 static void *glob_open(const char *path)
 {

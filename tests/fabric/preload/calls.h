@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Calls of which the C library has several, which are told apart by their names and types only.
- */
+/* Calls that the C library has under several names. They differ in names and types only. */
 #ifndef UMAD_SIM_CALLS_H
 #define UMAD_SIM_CALLS_H
 
@@ -54,7 +53,7 @@
 		return result;                                                  \
 	}
 
-/* Devices are files in the view; programs see the character devices that they stand for. */
+/* A device is a regular file in the view; stat() reports the character device instead. */
 #define SHOW_DEVICE(redirected, status)                                                  \
 	do {                                                                             \
 		unsigned int number;                                                     \

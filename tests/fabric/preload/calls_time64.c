@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/*
- * What programs with 64-bit time call on machines whose time has 32 bits otherwise: the C
- * library has names of its own for these calls.
- */
+/* Calls of programs with 64-bit time on machines whose time has 32 bits by default: the C
+ * library has separate names for these calls. */
 #undef _FILE_OFFSET_BITS
 #define _FILE_OFFSET_BITS 64
 #define _TIME_BITS        64

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* umad and issm devices: sockets to the fabric, and what sockets cannot do. */
+/* umad and issm devices: sockets to the fabric, with the device behaviour that sockets do not
+ * have. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -14,7 +15,7 @@
 
 #include "preload.h"
 
-#define UNANSWERED  24 /* bytes of MAD in a time-out */
+#define UNANSWERED  24 /* bytes of MAD that are given back at a timeout */
 #define IOCTL_TYPE  0x1b
 #define REGISTER    0x01 /* numbers of ioctls */
 #define UNREGISTER  0x02
@@ -38,7 +39,7 @@ static int map_shared(struct device *device, int fd)
 	return 0;
 }
 
-/* The flags that open() was given, on the socket. */
+/* Sets the flags of open() on the socket. */
 static void set_flags(int fd, int flags)
 {
 	if (flags & O_NONBLOCK)
@@ -97,7 +98,7 @@ int device_inherit(int fd, enum device_kind kind, uint64_t handle)
 	int shared_fd = -1;
 	int error = 0;
 
-	/* posix_spawn() may have closed it meanwhile, or opened a file in its place */
+	/* posix_spawn() may have closed it, or opened a file with its number */
 	if (fstat(fd, &status) || !S_ISSOCK(status.st_mode))
 		return 0;
 	device = device_new(kind);
@@ -119,7 +120,7 @@ static size_t header_bytes(const struct device *device)
 	return atomic_load(&device->shared->pkey_layout) ? HEADER_BYTES : OLD_HEADER_BYTES;
 }
 
-/* Takes the first packet; a long message's rest comes out of its memory file. */
+/* Receives the first packet; the rest of a long message is read from its memory file. */
 static ssize_t take(int fd, uint8_t *buffer, size_t first, size_t total)
 {
 	union passed_fd control;
@@ -151,10 +152,8 @@ static ssize_t take(int fd, uint8_t *buffer, size_t first, size_t total)
 	return done == total ? (ssize_t)total : -EIO;
 }
 
-/*
- * read() as the kernel's user_mad.c does it: what does not fit stays, and of a long message the
- * header and the first segment are shown with ENOSPC.
- */
+/* read() like the kernel's user_mad.c: a message that does not fit stays queued; for a long
+ * message, ENOSPC, and the header and the first segment are copied. */
 static ssize_t read_packet(const struct device *device, int fd, uint8_t *buffer, size_t count)
 {
 	uint8_t packet[HEADER_BYTES + SINGLE_MAD_BYTES];
@@ -200,8 +199,8 @@ ssize_t device_read(struct device *device, int fd, void *buffer, size_t count)
 	return result < 0 ? fail((int)result) : result;
 }
 
-/* The kernel refuses a transaction that is under way, but not where a program does RMPP itself.
- */
+/* Like the kernel, refuses a transaction that is in flight, except if the program does RMPP
+ * itself. */
 static uint64_t transaction(const struct device *device, const uint8_t *packet)
 {
 	const uint8_t *mad = packet + header_bytes(device);
@@ -212,14 +211,14 @@ static uint64_t transaction(const struct device *device, const uint8_t *packet)
 	tid = (uint32_t)mad[12] << 24 | (uint32_t)mad[13] << 16 | (uint32_t)mad[14] << 8 |
 	      mad[15];
 	if (mad[3] & 0x80 || mad[3] == 0x07)
-		return 0; /* a response, TrapRepress */
+		return 0; /* a response or TrapRepress is not entered */
 	if (!(atomic_load(&device->shared->agents[agent]) & AGENT_RMPP) &&
 	    (mad[1] == 0x03 || (mad[1] >= 0x30 && mad[1] <= 0x4f)) && mad[26] & RMPP_ACTIVE)
 		return 0;
 	return transaction_key(agent, mad[1], tid);
 }
 
-/* A message that is too long for a packet goes in a memory file. */
+/* Sends a message that is too long for a packet in a memory file. */
 static ssize_t send_long(int fd, const uint8_t *buffer, size_t count)
 {
 	int file = REAL(memfd_create)("umad-sim", MFD_CLOEXEC);
@@ -248,8 +247,9 @@ static ssize_t send_long(int fd, const uint8_t *buffer, size_t count)
 	return sent;
 }
 
-/* A device always takes what is written: where the socket is full, the fabric is about to empty
- * it. */
+/*
+ * A write on a device does not block: if the socket is full, waits until the fabric has read.
+ */
 static int send_packet(int fd, const uint8_t *buffer, size_t count)
 {
 	for (;;) {
@@ -290,7 +290,7 @@ ssize_t device_write(struct device *device, int fd, const void *buffer, size_t c
 	return fail(error);
 }
 
-/* What the kernel says of a device that is gone. */
+/* The errors of a removed device, as the kernel reports them. */
 static int ioctl_without_device(unsigned int number)
 {
 	if (number == REGISTER || number == REGISTER2)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Programs that the program starts are on the fabric, too, whatever their environment: a script
- * that cleared the environment would run them on the real machine. A program that cannot be on
- * the fabric is not started (check_program()).
+ * Programs that the program starts are on the fabric, too, with any environment: a script that
+ * cleared the environment would otherwise run them on the real machine. A program that cannot
+ * be on the fabric is not started (check_program()).
  */
 #include <alloca.h>
 #include <errno.h>
@@ -19,12 +19,13 @@
 
 #define LIST_BYTES 4096
 
-/* This program's variables of the fabric: NAME=value. And the library's path. */
+/* The fabric's variables in this program: NAME=value. And the library's path. */
 static char folder_entry[PATH_BYTES];
 static char view_entry[64];
 static char library[PATH_BYTES];
 
-/* The path to the library in a value of LD_PRELOAD; false: it is not among those. */
+/* The path of the library in a value of LD_PRELOAD; false: LD_PRELOAD does not have the
+ * library. */
 static bool find_library(const char *preload, char path[PATH_BYTES])
 {
 	while (*preload) {
@@ -67,7 +68,7 @@ static const char *value_in(char *const environment[], const char *name)
 	return NULL;
 }
 
-/* Of two entries the loader takes the last one, getenv() the first one. */
+/* If a variable occurs twice, the loader uses the last one, getenv() the first one. */
 static bool has_once(char *const environment[], const char *name)
 {
 	unsigned int count = 0;
@@ -77,7 +78,7 @@ static bool has_once(char *const environment[], const char *name)
 	return count == 1;
 }
 
-/* Whether the environment has this fabric or another one in it: the inner one of two. */
+/* Whether the environment has the variables of this fabric, or of a fabric inside it. */
 static bool on_a_fabric(char *const environment[])
 {
 	const char *folder = value_in(environment, ENV_FOLDER);
@@ -89,7 +90,8 @@ static bool on_a_fabric(char *const environment[])
 	       !REAL(access)(path, R_OK);
 }
 
-/* valgrind's tools are static, and run the program with what is preloaded. */
+/* valgrind's tools are linked statically, but preload libraries into the program that they
+ * run. */
 static bool is_valgrind(const char *path, char *const environment[])
 {
 	return value_in(environment, "VALGRIND_LAUNCHER") && strstr(path, "valgrind");
@@ -114,10 +116,8 @@ static bool may_start(const char *path, char *const environment[])
 	return !why;
 }
 
-/*
- * Additions to a program's environment: the fabric, and the devices that the program inherits.
- * The memory is the caller's stack: a child of vfork() must not allocate.
- */
+/* What is added to a program's environment: the fabric's variables, and the inherited devices.
+ * The memory is on the caller's stack: a child of vfork() must not allocate. */
 struct additions {
 	char preload[2 * PATH_BYTES];
 	char handles[LIST_BYTES + sizeof(ENV_HANDLES) + 1];
@@ -209,7 +209,7 @@ EXPORT int fexecve(int fd, char *const arguments[], char *const environment[])
 	return REAL(fexecve)(fd, arguments, WITH_FABRIC(environment));
 }
 
-/* glibc before 2.34 does not have it; programs for it do not call it. */
+/* glibc before 2.34 does not have it; programs built for it do not call it. */
 int execveat(int folder, const char *name, char *const arguments[], char *const environment[],
 	     int flags);
 
@@ -224,7 +224,7 @@ EXPORT int execveat(int folder, const char *name, char *const arguments[],
 	return REAL(execveat)(folder, name, arguments, WITH_FABRIC(environment), flags);
 }
 
-/* The arguments of execl() and its sisters as an array: `first`, and those that follow it. */
+/* Makes an array of the arguments of execl() and similar calls: `first` and those after it. */
 #define GATHER(first, list, arguments)                              \
 	do {                                                        \
 		size_t count = 1;                                   \

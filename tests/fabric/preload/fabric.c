@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Asking the fabric something over its socket. */
+/* Requests to the fabric, over its socket. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static int receive_reply(int connection, struct reply *reply, int *fd)
 	struct cmsghdr *attached;
 	ssize_t length;
 
-	/* if the fabric did not read the request, its reply comes after ECONNRESET */
+	/* if the fabric did not read the request, recv() first fails with ECONNRESET */
 	do {
 		length = REAL(recvmsg)(connection, &header, MSG_CMSG_CLOEXEC);
 	} while (length < 0 && (errno == EINTR || errno == ECONNRESET));

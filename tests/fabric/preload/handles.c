@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Which descriptors are devices. A device lives as long as a descriptor or a thread that uses
- * it refers to it. The table belongs to one process: a child of vfork() shares the memory, and
- * what it closes stays open here.
+ * Which descriptors are devices. A device exists as long as a descriptor, or a thread that
+ * uses it, refers to it. The table belongs to one process: a child of vfork() shares the
+ * memory, but a descriptor that it closes stays open in the parent.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,9 @@ static _Atomic(struct device *) devices[MOST_FDS];
 static atomic_int end; /* no device is at this descriptor or above */
 static atomic_int owner;
 
-/* The kernel clears it in a child that has memory of its own; not in one of vfork(). */
+/*
+ * The kernel clears the value in a child with its own memory, but not in a child of vfork().
+ */
 static atomic_int *inherited;
 
 /* Released devices. Their memory is never freed: device_get() may still read it. */
@@ -66,7 +68,7 @@ struct device *device_get(int fd)
 		if (references > 0 && atomic_load(&devices[fd]) == device)
 			return device;
 		if (references > 0)
-			device_put(device); /* closed meanwhile */
+			device_put(device); /* closed by another thread since */
 	}
 }
 
@@ -83,7 +85,7 @@ void device_put(struct device *device)
 	pthread_mutex_unlock(&unused_lock);
 }
 
-/* The reference becomes the table's. */
+/* Passes the reference to the table. */
 static void enter(int fd, struct device *device)
 {
 	struct device *before = atomic_exchange(&devices[fd], device);
@@ -110,7 +112,7 @@ static bool owns_table(void)
 		return true;
 	if (!inherited || atomic_load(inherited))
 		return false;
-	device_begin_process(); /* a child of clone(), which calls no handlers */
+	device_begin_process(); /* a child of clone(), which does not call fork handlers */
 	return true;
 }
 
@@ -175,10 +177,8 @@ static void watch_children(void)
 		inherited = page;
 }
 
-/*
- * A child of fork() has a table of its own, and no thread but the one that forked: nobody
- * reads, and only descriptors refer to devices.
- */
+/* A child of fork() has its own table, and only the thread that forked: only descriptors refer
+ * to devices. */
 void device_begin_process(void)
 {
 	int most = atomic_load(&end);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Netlink sockets of the families that tell of devices. A socket for uevents is a socket to the
- * fabric, which sends the uevents of the program's devices; the calls on it act as a netlink
- * socket does. RDMA netlink would ask the real kernel, and have it load modules: that family is
- * not there, as on a kernel without RDMA. All other sockets are the C library's.
+ * Netlink sockets of the families that report devices. A socket for uevents is replaced by a
+ * socket to the fabric, which sends the uevents of the program's devices; the calls on it
+ * behave like those on a netlink socket. RDMA netlink would access the real kernel and make it
+ * load modules: that family fails as on a kernel without RDMA. All other sockets are not
+ * changed.
  */
 #undef _FILE_OFFSET_BITS /* each name is a function of its own */
 #undef _TIME_BITS
@@ -17,9 +18,9 @@
 
 #include "preload.h"
 
-#define GROUP_KERNEL 1 /* of uevents: the kernel's own; udev's are in another group */
+#define GROUP_KERNEL 1 /* of uevents: the group of the kernel; udev uses another group */
 
-/* What the C library exports and its headers do not declare. */
+/* Functions that the C library exports and its headers do not declare. */
 ssize_t __recv_chk(int fd, void *buffer, size_t count, size_t size, int flags);
 ssize_t __recvfrom_chk(int fd, void *restrict buffer, size_t count, size_t size, int flags,
 		       struct sockaddr *restrict from, socklen_t *restrict length);
@@ -40,7 +41,7 @@ static int open_uevents(int type)
 
 	if (!device)
 		return fail(ENOMEM);
-	device->handle = 0; /* its number among netlink sockets: none yet */
+	device->handle = 0; /* the port ID of the netlink socket: none yet */
 	error = ask_fabric(&request, &reply, &connection, NULL);
 	if (!error)
 		error = device_note(connection, device);
@@ -68,8 +69,8 @@ EXPORT int socket(int domain, int type, int protocol)
 	return REAL(socket)(domain, type, protocol);
 }
 
-/* The device of a descriptor that is a socket for uevents, to be given back; NULL: it is none.
- */
+/* The device of a descriptor that is a socket for uevents; the caller puts it back. NULL: it
+ * is another descriptor. */
 static struct device *uevents_get(int fd)
 {
 	struct device *device = device_get(fd);
@@ -128,7 +129,7 @@ EXPORT int getsockname(int fd, struct sockaddr *restrict address, socklen_t *res
 	return 0;
 }
 
-/* 1: done, with the result; 0: the option is the C library's to set. */
+/* 1: done, with the result; 0: the C library has to set the option. */
 static int set_option(int fd, int level, int option, const void *value, socklen_t length,
 		      int *result)
 {
@@ -159,10 +160,8 @@ EXPORT int setsockopt(int fd, int level, int option, const void *value, socklen_
 		       : REAL(setsockopt)(fd, level, option, value, length);
 }
 
-/*
- * A uevent, from the kernel. The fabric's word that some were lost is an error here, once. The
- * end of the fabric is an error, too.
- */
+/* Receives a uevent as from the kernel. If the fabric reports that uevents were lost, the call
+ * fails once. The end of the fabric is an error, too. */
 static ssize_t receive_uevent(int fd, struct msghdr *message, int flags)
 {
 	void *address = message->msg_name;
@@ -257,7 +256,7 @@ EXPORT ssize_t __recvfrom_chk(int fd, void *restrict buffer, size_t count, size_
 }
 
 #if __WORDSIZE == 32
-/* Programs with 64-bit time call these on machines whose time has 32 bits otherwise. */
+/* Programs with 64-bit time call these on 32-bit machines. */
 ssize_t __recvmsg64(int fd, struct msghdr *message, int flags);
 int __setsockopt64(int fd, int level, int option, const void *value, socklen_t length);
 

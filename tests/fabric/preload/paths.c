@@ -18,10 +18,8 @@ static const char *const prefixes[] = {
 	"/sys/devices/umad-sim",
 };
 
-/*
- * A sanitizer has its own versions of the C library's calls. They report it as a race that two
- * threads use one descriptor. With PAST_SANITIZERS the C library's own calls are used.
- */
+/* A sanitizer replaces the C library's calls. It reports a race if two threads use the same
+ * descriptor. With PAST_SANITIZERS, the C library's calls are used directly. */
 #ifdef PAST_SANITIZERS
 #define REAL_CALLS dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD)
 #else
@@ -40,8 +38,8 @@ void *real_function(const char *name)
 }
 
 /*
- * As the environment had them first: a program that empties its environment stays on the
- * fabric. The constructors of other libraries may ask before this library's has run.
+ * Saved at the first use: a program that empties its environment stays on the fabric.
+ * Constructors of other libraries may call this before the constructor of this library runs.
  */
 static char folder_text[PATH_BYTES];
 static unsigned int view;
@@ -101,8 +99,8 @@ static bool is_dot_dot(const char *name, size_t length)
 	return length == 2 && name[0] == '.' && name[1] == '.';
 }
 
-/* What follows the ".." by which a path leads out of the folder where it begins; NULL if none
- * does. */
+/* What follows the ".." that leads out of the folder in which the path begins. NULL: the path
+ * stays inside. */
 static const char *way_out(const char *path)
 {
 	size_t length;
@@ -126,16 +124,15 @@ static size_t parent(const char *path, size_t length)
 }
 
 enum way {
-	ELSEWHERE, /* does not touch what is below the prefixes */
+	ELSEWHERE, /* does not lead below a prefix */
 	INSIDE,
-	THROUGH, /* into it, and out of it */
+	THROUGH, /* into a prefix, and out of it again */
 };
 
 /*
- * Finds out where an absolute path leads. Writes a path that leads below a prefix by way of
- * "//", "/." or
- * "/.." as the prefix is written, in place; what follows the prefix stays as it is. A path that
- * leads out again is written without that detour.
+ * Finds out where an absolute path leads. If it leads below a prefix by "//", "/." or "/..",
+ * replaces this part in place by the prefix; the rest of the path stays as it is. If it leads
+ * out of the prefix again, the detour is removed.
  */
 static enum way tidy(char *path)
 {
@@ -171,8 +168,8 @@ static enum way tidy(char *path)
 	}
 }
 
-/* A path that begins in the working directory, from the root on. Only if it may name a device.
- */
+/* Makes a path that begins in the working directory absolute, but only if it may name a
+ * device. */
 static bool join(const char *path, char joined[PATH_BYTES])
 {
 	int saved_errno = errno;
@@ -190,8 +187,8 @@ static bool join(const char *path, char joined[PATH_BYTES])
 	       (int)(PATH_BYTES - length);
 }
 
-/* Where a path leads. *from: the path as tidy() writes it, in the buffer, or itself if it needs
- * no change. */
+/* Where a path leads. *from: the path as tidy() writes it, in the buffer, or the path itself
+ * if it needs no change. */
 static enum way follow(int folder, const char *path, char buffer[PATH_BYTES], const char **from)
 {
 	*from = path;
@@ -224,7 +221,8 @@ const char *redirect_path_at(int folder, const char *path, char buffer[PATH_BYTE
 		return buffer;
 	start = strlen(view_folder);
 	if (start + strlen(inside) >= PATH_BYTES) {
-		buffer[0] = '\0'; /* a path that is nowhere, rather than the machine's own */
+		buffer[0] = '\0'; /* a path that does not exist, instead of the real machine's
+				   * path */
 		return buffer;
 	}
 	memmove(buffer + start, inside, strlen(inside) + 1);
@@ -237,7 +235,7 @@ const char *redirect_path(const char *path, char buffer[PATH_BYTES])
 	return redirect_path_at(AT_FDCWD, path, buffer);
 }
 
-/* What follows the view's folder in a path; NULL if the path does not lead into the view. */
+/* The part of a path below the view's folder; NULL if the path does not lead into the view. */
 static const char *after_view(const char *path)
 {
 	size_t length;

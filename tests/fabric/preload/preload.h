@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The library that umad-sim preloads into programs. It stands before the C library's calls:
- * paths below /sys/class/infiniband* and /dev/infiniband lead into the program's view, a umad
- * device opened there is a socket to the fabric. All else goes to the C library untouched.
+ * The library that umad-sim preloads into programs. It replaces calls of the C library: paths
+ * below /sys/class/infiniband* and /dev/infiniband lead into the program's view, and a umad
+ * device that is opened is a socket to the fabric. All other calls go to the C library
+ * unchanged.
  */
 #ifndef UMAD_SIM_PRELOAD_H
 #define UMAD_SIM_PRELOAD_H
@@ -18,7 +19,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* The C library's function of that name, looked up once. */
+/* The C library's function of that name, found once. */
 void *real_function(const char *name);
 
 #define REAL(name)                                                                    \
@@ -37,36 +38,34 @@ void *real_function(const char *name);
 
 #define PATH_BYTES 4096
 
-/*
- * The path to use instead: `path` itself, or one in `buffer` that leads into the view. The name
- * of a file in an open folder stays as it is.
- */
+/* Returns the path to use instead: `path` itself, or a path in `buffer` that leads into the
+ * view. A relative path below an open folder is not changed. */
 const char *redirect_path(const char *path, char buffer[PATH_BYTES]);
 const char *redirect_path_at(int folder, const char *path, char buffer[PATH_BYTES]);
 
 bool leads_into_view(const char *redirected);
 
-/* The path that a program would use for one in the view; in place. */
+/* Converts a path in the view to the path that the program would use, in place. */
 void restore_path(char *path);
 
-/* Whether a redirected path is a character device of the view: its kind and its number. */
+/* Whether a redirected path is a character device of the view; stores its kind and number. */
 enum device_kind {
 	DEVICE_NONE,
 	DEVICE_UMAD,
 	DEVICE_ISSM,
-	DEVICE_UEVENTS /* a socket that receives uevents: no device, but the fabric's, too */
+	DEVICE_UEVENTS /* a socket that receives uevents: not a device, but in the same table */
 };
 enum device_kind device_of_path(const char *redirected, unsigned int *number);
 
 const char *fabric_folder(void); /* NULL: the program was not started by umad-sim */
 unsigned int view_number(void);
 
-/* --- fabric.c: asking it -------------------------------------------------------- */
+/* --- fabric.c: requests to the fabric -------------------------------------------- */
 
 /*
- * Sends a request and waits for its reply; the connection is stored, or closed where
- * `connection` is NULL. A descriptor that comes with the reply is stored in `fd`. 0 or a
- * negative errno, the reply's own among them.
+ * Sends a request and waits for its reply. `connection` gets the connection; if it is NULL,
+ * the connection is closed. `fd` gets the descriptor that comes with the reply. 0 or a
+ * negative errno, which may be the reply's.
  */
 int ask_fabric(struct request *request, struct reply *reply, int *connection, int *fd);
 
@@ -75,16 +74,18 @@ int ask_fabric(struct request *request, struct reply *reply, int *connection, in
 struct device {
 	enum device_kind kind;
 	atomic_int references;
-	uint64_t handle;         /* the fabric's name for it; uevents: the socket's number */
+	uint64_t handle;         /* the fabric's number for the device; uevents: the socket's
+				  * port ID */
 	struct shared *shared;   /* umad */
-	pthread_mutex_t reading; /* from looking at the first packet to taking it */
-	struct device *next;     /* among unused ones */
+	pthread_mutex_t reading; /* held from looking at the first packet until it is taken */
+	struct device *next;     /* in the list of unused ones */
 };
 
-/* A device that only the caller refers to; NULL without memory. */
+/* Makes a device to which only the caller refers; NULL without memory. */
 struct device *device_new(enum device_kind kind);
 
-/* The device of a descriptor, for device_put() to give back; NULL: it is none of ours. */
+/* The device of a descriptor, with a reference for device_put(); NULL: not a device of the
+ * fabric. */
 struct device *device_get(int fd);
 void device_put(struct device *device);
 
@@ -93,10 +94,11 @@ void device_close(int fd);
 void device_close_range(unsigned int first, unsigned int last);
 void device_share(int fd, int copy); /* a descriptor was duplicated */
 
-/* The devices that a new program inherits, as text. 0; -ENOENT none, -E2BIG. */
+/* The devices that a new program inherits, as text. 0; -ENOENT: none; -E2BIG. */
 int device_list(char *text, size_t size);
 
-/* This process owns the table: at the start of a program, and in a child of fork(). */
+/* Makes this process the owner of the table: at the start of a program, and in a child of
+ * fork(). */
 void device_begin_process(void);
 
 /* --- exec.c: programs that the program starts ----------------------------------- */
@@ -108,18 +110,18 @@ void exec_begin_program(void);
 
 int device_open(enum device_kind kind, unsigned int number, int flags);
 
-/* A descriptor that stayed open across exec(). 0 or a negative errno. */
+/* Adopts a descriptor that stayed open across exec(). 0 or a negative errno. */
 int device_inherit(int fd, enum device_kind kind, uint64_t handle);
 ssize_t device_read(struct device *device, int fd, void *buffer, size_t count);
 ssize_t device_write(struct device *device, int fd, const void *buffer, size_t count);
 int device_ioctl(struct device *device, unsigned long code, void *argument);
 
-/* What poll() says of a device that is gone: an error, no data. */
+/* The poll() events of a removed device: an error, no data. */
 void device_correct_poll(struct pollfd *fds, nfds_t count);
 
 /* --- netlink.c: sockets for uevents ----------------------------------------------- */
 
-/* What recvfrom() does; from and length may be NULL. */
+/* recvfrom() of a uevent; from and length may be NULL. */
 ssize_t uevents_receive(int fd, void *buffer, size_t count, int flags, struct sockaddr *from,
 			socklen_t *length);
 

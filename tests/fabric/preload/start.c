@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* When a program of the fabric starts, and when it forks. */
+/* What is done when a program of the fabric starts, and when it forks. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,8 +10,9 @@
 #include "preload.h"
 
 /*
- * Takes an entry out of the environment. Not with unsetenv(): a shell has one of its own, which
- * knows nothing yet, and its programs would be given what was for the shell alone.
+ * Removes a variable from the environment. Does not call unsetenv(): a shell may have its own,
+ * which does not work so early; the shell's children would then get variables that are for the
+ * shell only.
  */
 static void take_out(const char *name)
 {
@@ -25,7 +26,7 @@ static void take_out(const char *name)
 		*kept = NULL;
 }
 
-/* Tells umad-sim, which waits for this, that the library is loaded. */
+/* Tells umad-sim, which waits for it, that the library is loaded. */
 static void say_ready(void)
 {
 	const char *text = getenv(ENV_READY);
@@ -39,7 +40,7 @@ static void say_ready(void)
 	REAL(close)(fd);
 }
 
-/* The devices that the program before this one left open. */
+/* The devices that the program before exec() left open. */
 static void inherit_devices(void)
 {
 	const char *text = getenv(ENV_HANDLES);
@@ -68,7 +69,7 @@ static void __attribute__((constructor)) start(void)
 	say_ready();
 }
 
-/* fork() without its handlers (glibc 2.34). */
+/* fork() without handlers (glibc 2.34). */
 pid_t _Fork(void);
 
 EXPORT pid_t _Fork(void)

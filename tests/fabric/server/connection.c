@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Programs' connections: packets to and from umad handles, who holds an issm device. */
+/* Programs' connections: packets to and from umad handles, and which connection holds an issm
+ * device. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@
 #include "traps.h"
 
 #define BATCH    64
-#define MOST_FDS 8 /* that may come with a packet, so that they can be closed */
+#define MOST_FDS 8 /* descriptors with a packet, which must be closed */
 
 static void watch(const struct connection *connection, int operation, uint32_t events)
 {
@@ -83,7 +84,7 @@ bool connection_become_issm(struct connection *connection, struct host_port *hos
 	return true;
 }
 
-/* The first of those that wait for an issm device gets it. */
+/* Gives an issm device to the connection that waits the longest. */
 static void pass_issm_on(struct server *server, struct host_port *host)
 {
 	struct connection *first = NULL;
@@ -129,7 +130,7 @@ static void readable(struct handle *handle)
 	connection->dirty = true;
 }
 
-/* The program's poll() wakes up and finds its device gone. */
+/* The program's poll() returns and finds that the device is removed. */
 static void removed(struct handle *handle)
 {
 	struct connection *connection = handle->owner;
@@ -145,7 +146,7 @@ int connection_become_umad(struct connection *connection, struct host_port *host
 
 	if (fd < 0)
 		return -errno;
-	/* sealed: who has it, too, cannot take the memory away from below the fabric */
+	/* sealed: the program, which shares the memory, cannot shrink it */
 	shared = ftruncate(fd, sizeof(struct shared)) ||
 				 fcntl(fd, F_ADD_SEALS,
 				       F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
@@ -170,13 +171,15 @@ int connection_become_umad(struct connection *connection, struct host_port *host
 	return 0;
 }
 
-/* Room for more descriptors than a packet may have: the kernel closes what does not fit. */
+/*
+ * Space for more descriptors than a packet may have: the kernel closes those that do not fit.
+ */
 union passed_fds {
 	struct cmsghdr header;
 	char bytes[CMSG_SPACE(MOST_FDS * sizeof(int))];
 };
 
-/* A packet's descriptors, which are the caller's to close. Returns how many there are. */
+/* Takes a packet's descriptors, which the caller closes. Returns how many there are. */
 static unsigned int received_fds(struct msghdr *header, int fds[MOST_FDS])
 {
 	unsigned int count = 0;
@@ -194,7 +197,7 @@ static unsigned int received_fds(struct msghdr *header, int fds[MOST_FDS])
 	return count;
 }
 
-/* A long message is read from its memory file, as far as it really goes. */
+/* Reads a long message from its memory file. The file may be shorter than the packet says. */
 static void write_long(struct connection *connection, int fd)
 {
 	struct stat status;
@@ -227,7 +230,7 @@ static void write_packet(struct connection *connection, uint8_t *bytes, size_t l
 	uint32_t agent;
 	size_t header;
 
-	if (length < HEADER_BYTES + SINGLE_MAD_BYTES) /* what is not there reads as zeroes */
+	if (length < HEADER_BYTES + SINGLE_MAD_BYTES) /* missing bytes read as zeros */
 		memset(bytes + length, 0, HEADER_BYTES + SINGLE_MAD_BYTES - length);
 	if (fd >= 0) {
 		write_long(connection, fd);
@@ -236,8 +239,8 @@ static void write_packet(struct connection *connection, uint8_t *bytes, size_t l
 	if (check_write(handle->shared, bytes, length) == 0 &&
 	    handle_write(handle, bytes, length) == 0)
 		return;
-	/* nothing became of it: the transaction that the program entered is over. A program
-	 * enters none for a response, but may have a request with the same transaction ID. */
+	/* the write failed: removes the transaction that the program entered. A program enters
+	 * none for a response, but may have a request with the same transaction ID. */
 	header = atomic_load(&handle->shared->pkey_layout) ? HEADER_BYTES : OLD_HEADER_BYTES;
 	memcpy(&agent, bytes, sizeof(agent));
 	if (mad_is_response(bytes + header))
@@ -247,8 +250,8 @@ static void write_packet(struct connection *connection, uint8_t *bytes, size_t l
 	transaction_leave(handle->shared, transaction_key(agent, class, tid));
 }
 
-/* One round of reading packets of an open device: how many there were, or 0 at the end, or -1.
- */
+/* Reads packets of an open device once. Returns their number; 0 at the end; -1: none, or an
+ * error. */
 static int read_packets(struct connection *connection)
 {
 	static uint8_t buffers[BATCH][LONGEST_PACKET];
@@ -304,7 +307,8 @@ bool connection_read(struct connection *connection)
 		return read_request(connection);
 	case CONNECTION_UMAD:
 		do {
-			server_tell_time(connection->server); /* what was written later */
+			server_tell_time(connection->server); /* the next packets were written
+							       * later */
 			count = read_packets(connection);
 		} while (count == BATCH);
 		return count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR));
@@ -316,7 +320,7 @@ bool connection_read(struct connection *connection)
 	}
 }
 
-/* All of a long message in a memory file; -1 without memory. */
+/* Writes a whole long message into a memory file; -1 without memory. */
 static int memory_file(const struct message *message, size_t header_bytes)
 {
 	int fd = memfd_create("umad-sim", MFD_CLOEXEC);
@@ -342,7 +346,7 @@ static void attach_fd(struct msghdr *header, union passed_fd *control, int fd)
 	memcpy(CMSG_DATA(&control->header), &fd, sizeof(fd));
 }
 
-/* Sends one message; false: the socket takes no more at the moment. */
+/* Sends one message; false: the socket is full. */
 static bool send_one(struct connection *connection, struct message *message,
 		     size_t header_bytes)
 {
@@ -357,7 +361,7 @@ static bool send_one(struct connection *connection, struct message *message,
 	ssize_t sent;
 
 	if (is_long && fd < 0)
-		return true; /* lost, as when a kernel has no memory */
+		return true; /* the message is lost, as in a kernel without memory */
 	if (fd >= 0)
 		attach_fd(&header, &control, fd);
 	sent = sendmsg(connection->fd, &header, MSG_DONTWAIT | MSG_NOSIGNAL);

@@ -17,6 +17,6 @@ static int remove_entry(const char *path, const struct stat *status, int type,
 
 void remove_tree(const char *folder)
 {
-	/* a descriptor a level would be quicker, but there may be only one left */
+	/* more descriptors would be faster, but only one may be free */
 	nftw(folder, remove_entry, 1, FTW_DEPTH | FTW_PHYS);
 }

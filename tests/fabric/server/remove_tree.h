@@ -3,7 +3,7 @@
 #ifndef UMAD_SIM_REMOVE_TREE_H
 #define UMAD_SIM_REMOVE_TREE_H
 
-/* Removes a folder and what is in it, as far as that is possible. */
+/* Removes a folder and its contents, as far as possible. */
 void remove_tree(const char *folder);
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* What programs ask of the fabric: to sit on nodes, to open devices, ioctls, commands. */
+/*
+ * Requests of programs to the fabric: to attach to nodes, to open devices, ioctls, commands.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,7 +22,7 @@ static void refuse(struct connection *connection, int error, const char *text)
 	connection_reply(connection, &reply, text, -1);
 }
 
-/* Where a program sits that did not say where: on the first CA, or else on the first node. */
+/* The default node of a program: the first CA, or else the first node. */
 static uint32_t first_node(const struct graph *graph)
 {
 	for (uint32_t node = 0; node < graph->node_count; node++)
@@ -104,7 +106,7 @@ static bool open_issm(struct connection *connection, const struct request *reque
 	return true;
 }
 
-/* The open umad device that a request names; NULL: there is none. */
+/* The open umad device that a request names; NULL: no such device. */
 static struct connection *named(struct server *server, const struct request *request)
 {
 	struct connection *other = server->connections;
@@ -134,7 +136,8 @@ static void share(struct connection *connection, const struct request *request)
 	connection_reply(connection, &reply, NULL, device ? device->shared_fd : -1);
 }
 
-/* Half of what a netlink socket queues; the kernel doubles it. On every machine the same. */
+/* Half the queue of a netlink socket; the kernel doubles the value. It is fixed, so that all
+ * machines behave the same. */
 #define UEVENTS_QUEUE 106496
 
 static bool open_uevents(struct connection *connection, const struct request *request)
@@ -169,7 +172,7 @@ static void describe(const struct server *server, char *text, size_t size)
 		 handles, (double)server->fabric.now / (double)SECOND);
 }
 
-/* A file of any length: the text of a reply is short. */
+/* A file for a reply of any length: the text of a reply is short. */
 static void tell_statistics(struct connection *connection)
 {
 	struct reply reply = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The fabric's process: set up, its loop, taken down. */
+/* The fabric's process: its start, its main loop, its end. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -71,8 +71,7 @@ static void device_was_changed(struct fabric *fabric, uint32_t node, bool presen
 	uevents_device_changed(server_of(fabric), node, present);
 }
 
-/* The port that the manager sits on: where it was told to, else on the last CA that has a link.
- */
+/* The port of the subnet manager: the given one, or else the last CA with a link. */
 static int choose_sm_port(const struct fabric *fabric, const char *spec, uint32_t *port,
 			  char *why)
 {
@@ -97,7 +96,7 @@ static int choose_sm_port(const struct fabric *fabric, const char *spec, uint32_
 	}
 	for (uint32_t i = 0; *port == NONE && !spec && i < graph->port_count; i++)
 		if (graph->nodes[graph->ports[i].node].type == NODE_SWITCH)
-			*port = i; /* a fabric without a CA */
+			*port = i; /* the fabric has no CA */
 	if (*port == NONE) {
 		snprintf(why, 256, "there is no port for the subnet manager to sit on");
 		return -ENOENT;
@@ -128,7 +127,7 @@ static int open_capture(struct server *server, const struct server_options *opti
 		if (error)
 			return error;
 	}
-	signal(SIGPIPE, SIG_IGN); /* the file may be a pipe, whose reader ends */
+	signal(SIGPIPE, SIG_IGN); /* the file may be a pipe whose reader has ended */
 	clock_gettime(CLOCK_REALTIME, &time);
 	start = (uint64_t)time.tv_sec * SECOND + (uint64_t)time.tv_nsec -
 		(clock_now() - server->start);
@@ -138,7 +137,7 @@ static int open_capture(struct server *server, const struct server_options *opti
 	return error;
 }
 
-/* The file is there from the beginning: one that cannot be written is told at once. */
+/* Opens the file at the start: an error is reported at once. */
 static int open_stats(struct server *server, const char *name, char *why)
 {
 	server->stats = fopen(name, "we");
@@ -228,7 +227,7 @@ static int open_socket(struct server *server)
 	return 0;
 }
 
-/* Each handle is two descriptors: as many as the process may have. */
+/* Each handle needs two descriptors: raises the limit as far as possible. */
 static void raise_limit(void)
 {
 	struct rlimit limit;
@@ -288,8 +287,9 @@ void server_free(struct server *server)
 }
 
 /*
- * If no descriptor is left to accept a connection, the spare one is used to reply EMFILE.
- * Otherwise the program's open() would wait, and the listening socket would stay ready.
+ * If the process has no descriptor left to accept a connection, it uses the spare one to reply
+ * EMFILE. Otherwise the program's open() would block, and the listening socket would stay
+ * ready.
  */
 static bool turn_away(struct server *server)
 {
@@ -314,7 +314,7 @@ static void accept_all(struct server *server)
 		int fd = accept4(server->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 		if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
-			server_catch_up(server); /* what was closed may be enough */
+			server_catch_up(server); /* closed handles may have freed descriptors */
 			fd = accept4(server->listener, NULL, NULL,
 				     SOCK_CLOEXEC | SOCK_NONBLOCK);
 			if (fd < 0 && turn_away(server))
@@ -327,7 +327,7 @@ static void accept_all(struct server *server)
 	}
 }
 
-/* Sends what is queued and frees what was closed. */
+/* Sends queued messages, and frees closed connections. */
 static void settle(struct server *server)
 {
 	struct connection **link = &server->connections;
@@ -373,7 +373,7 @@ static int wait_for_events(struct server *server, struct epoll_event *events, in
 	sigset_t none;
 	int count;
 
-	sigemptyset(&none); /* signals that end it come here and nowhere else */
+	sigemptyset(&none); /* signals that end the process are unblocked only while it waits */
 	server_tell_time(server);
 	delay = next > server->fabric.now ? next - server->fabric.now : 0;
 	timeout = (struct timespec){.tv_sec = (time_t)(delay / SECOND),
@@ -407,7 +407,7 @@ int server_run(struct server *server)
 {
 	int error = 0;
 
-	/* the rules that were given at the start are in force now */
+	/* the rules from the command line apply now */
 	if (server->administration)
 		error = manager_start(&server->fabric);
 	while (!server->stop && !error)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Uevents: what a kernel tells of devices that come and go, for the programs of a view that
- * listen. The texts, and their order, are a kernel's: the umad and issm devices of a port come
- * before the device that they belong to.
+ * Uevents: what a kernel reports of devices that are added and removed, for programs of a view
+ * that listen. Texts and order are those of a kernel: the umad and issm devices of a port come
+ * before their parent device.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -17,8 +17,8 @@
 #define UMAD_MAJOR     231
 #define ISSM_MINOR     64
 
-/* As a kernel does if a listener's queue is full: the uevent is lost, and the listener is told
- * so once there is room. */
+/* As in a kernel: if a listener's queue is full, the uevent is lost; the listener is told when
+ * there is space again. */
 static void send_to(struct connection *connection, const char *text, size_t length)
 {
 	if (connection->waiting)
@@ -35,7 +35,7 @@ void uevents_flush(struct connection *connection)
 		connection_wait_for_room(connection, false);
 }
 
-/* Lines become texts with a NUL each. */
+/* Replaces the line breaks by NULs. */
 static void __attribute__((format(printf, 3, 4)))
 tell(struct server *server, const struct view *view, const char *format, ...)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Views: which nodes a program sits on, kept in step with the fabric. */
+/* Views: the nodes that a program is attached to. They are updated when the fabric changes. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,7 +49,7 @@ static int add_node(const struct fabric *fabric, struct view *view, const char *
 	return 0;
 }
 
-/* "NODE" as a whole, since a name may hold commas; else its parts. */
+/* First tries "NODE" as a whole, since a name may have commas; then its parts. */
 static int read_nodes(const struct fabric *fabric, struct view *view, const char *nodes,
 		      char *wrong)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * What a program that sits on certain nodes sees of them: a folder view-N in the fabric's
+ * What a program that is attached to certain nodes sees: a folder view-N in the fabric's
  * folder with sys/class/infiniband, sys/class/infiniband_mad and dev/infiniband as the kernel
  * has them. Programs on the same nodes share a view.
  */
@@ -14,8 +14,8 @@
 
 struct view_port { /* an end port, and its umad<number> and issm<number> */
 	uint32_t port;
-	unsigned int device;        /* its place in the view's nodes */
-	uint16_t pkeys[PKEY_COUNT]; /* as they were last written */
+	unsigned int device;        /* the index of its node in the view */
+	uint16_t pkeys[PKEY_COUNT]; /* as last written */
 	uint8_t gids[GUID_COUNT][GID_BYTES];
 };
 
@@ -30,8 +30,8 @@ struct view {
 };
 
 /*
- * The view of these nodes, "NODE" or "NODE,NODE", made below the folder if there is none yet.
- * 0; -ENOENT: no such node (named in `wrong`, of MAX_NAME + 1 bytes); or another negative
+ * The view of these nodes ("NODE" or "NODE,NODE"), made below the folder if it does not exist.
+ * 0; -ENOENT: no such node (`wrong`, of MAX_NAME + 1 bytes, has its name); or another negative
  * errno.
  */
 int view_find(struct fabric *fabric, struct view **views, const char *folder, const char *nodes,
@@ -39,12 +39,12 @@ int view_find(struct fabric *fabric, struct view **views, const char *folder, co
 struct view *view_by_number(struct view *views, uint32_t number);
 void views_free(struct view *views);
 
-/* Writes anew what changed of a port, of a node's presence, of a view's counters. */
+/* Writes the changes of a port, of a node's presence, of a view's counters to the files. */
 void views_port_changed(struct fabric *fabric, struct view *views, uint32_t port);
 void views_device_changed(struct view *views, uint32_t node, bool present);
 void view_write_counters(const struct fabric *fabric, const struct view *view);
 
-/* --- view_files.c: the files themselves. 0 or a negative errno. ----------------- */
+/* --- view_files.c: the files. 0 or a negative errno. -------------------------------- */
 
 int view_write_port(const struct fabric *fabric, const struct view *view,
 		    struct view_port *port, bool all);
@@ -52,7 +52,7 @@ int view_write_device(const struct fabric *fabric, const struct view *view,
 		      unsigned int device);
 int view_write_classes(const struct view *view);
 
-/* Whether the device's entries are in the classes' folders. */
+/* Whether the folders of the classes have the device's entries. */
 int view_show_device(const struct view *view, unsigned int device, bool present);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The files of a view. A device lives in sys/devices/umad-sim/<address>/ with its infiniband
- * and infiniband_mad folders; the classes' folders link to it, as in the kernel's sysfs. A file
- * is replaced as a whole, so that who reads it gets the old content or the new.
+ * The files of a view. A device is sys/devices/umad-sim/<address>/ with its infiniband and
+ * infiniband_mad folders; the folders of the classes have links to it, as in the kernel's
+ * sysfs. A file is replaced as a whole, so that a reader gets either the old or the new
+ * content.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +22,7 @@
 #define UMAD_MAJOR 231
 #define ISSM_MINOR 64
 
-/* The path of a file of the view: its folder and what is printed. */
+/* The path of a file of the view: the view's folder and the formatted rest. */
 static int __attribute__((format(printf, 3, 4)))
 path_in(const struct view *view, char path[1024], const char *format, ...)
 {
@@ -45,7 +46,7 @@ static int write_file(const char *path, const char *text, size_t length)
 	fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 	if (fd < 0)
 		return -errno;
-	errno = ENOSPC; /* a short write has no errno of its own */
+	errno = ENOSPC; /* a short write does not set errno */
 	if (write(fd, text, length) != (ssize_t)length)
 		error = -errno;
 	if (close(fd) && !error)
@@ -57,7 +58,8 @@ static int write_file(const char *path, const char *text, size_t length)
 	return error;
 }
 
-/* An attribute of a folder of the view, with the line break that the kernel's have. */
+/* Writes an attribute in a folder of the view, with a line break as the kernel's attributes
+ * have. */
 static int __attribute__((format(printf, 4, 5)))
 attribute(const struct view *view, const char *folder, const char *name, const char *format,
 	  ...)
@@ -185,7 +187,7 @@ static int write_rate(const struct fabric *fabric, const struct view *view, cons
 	bool up = link_is_up(fabric, port);
 	enum link_speed speed = up ? (enum link_speed)end->speed : SDR;
 	unsigned int lanes =
-		end->width ? end->width : 4; /* no cable tells: a switch's own port */
+		end->width ? end->width : 4; /* no cable, no width: a switch's port 0 */
 	uint64_t tenths = link_mbits(lanes, speed) / 100;
 
 	return attribute(view, folder, "rate", "%llu%s Gb/sec (%uX %s)",
@@ -260,7 +262,7 @@ static int write_device(const struct fabric *fabric, const struct view *view,
 	return write_guid(view, folder, "sys_image_guid", node->system_guid);
 }
 
-/* A character device's entry in its class: which port it belongs to, its number, a file in
+/* The entry of a character device in its class: the port it belongs to, its number, a file in
  * /dev. */
 static int write_entry(const struct fabric *fabric, const struct view *view, const char *pci,
 		       const char *kind, unsigned int number, unsigned int minor)

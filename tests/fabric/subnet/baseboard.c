@@ -2,14 +2,14 @@
 
 /*
  * The baseboard management agent (IBA 16.2): the B_Key, and a module whose VPD can be read and
- * written. What goes to the module is a command with parameters and comes back as a response;
- * it is sent (Send), or, so that clients that wait for an answer get one, Set or Get.
+ * written. A command to the module has parameters and gets a response. Both are sent with the
+ * method Send. A client that expects a response by transaction ID uses Set or Get.
  */
 #include "gmp_agents.h"
 
 #define BM_VERSION 1
 #define DATA       IB_BM_DATA_OFFS
-#define RESPONSE   1 /* AttributeModifier of a Send that answers one */
+#define RESPONSE   1 /* AttributeModifier of a Send that is a response */
 
 /* A command: BM_Sequence, BM_SourceDevice, BM_ParmCount, BM_ParmData. */
 enum {
@@ -18,7 +18,7 @@ enum {
 	PARMS_SIZE = MAD_BYTES - PARMS_AT
 };
 
-/* Parameters of WriteVPD and ReadVPD; a response has its status first. */
+/* Parameters of WriteVPD and ReadVPD; in a response, the status precedes them. */
 enum {
 	VPD_DEVICE,
 	VPD_COUNT,
@@ -49,7 +49,7 @@ static struct gmp_place vpd_place(const struct query *query)
 				  .attribute = IB_BM_ATTR_WRITE_VPD};
 }
 
-/* A board that nobody wrote to knows its GUID and what it is called. */
+/* By default, the VPD has the board's GUID and name. */
 static void load_vpd(const struct query *query, uint8_t vpd[VPD_SIZE])
 {
 	const struct graph_node *node = hardware(query->fabric, query->node);
@@ -74,7 +74,9 @@ static void result(struct query *query, unsigned int status, unsigned int count)
 	query->mad[PARM_COUNT_AT] = (uint8_t)(RESULT_DATA + count);
 }
 
-/* The range of a VPD command; false: it has been answered that there is no such thing. */
+/*
+ * Gets the range of a VPD command; false: the range does not exist, and the response says so.
+ */
 static bool vpd_range(struct query *query, unsigned int *offset, unsigned int *count)
 {
 	const uint8_t *parms = query->mad + PARMS_AT;
@@ -133,7 +135,7 @@ static bool is_command(unsigned int attribute)
 	return attribute >= IB_BM_ATTR_WRITE_VPD && attribute < IB_BM_ATTR_LAST;
 }
 
-/* A Send is answered by another one, which is not to be answered in its turn. */
+/* The response to a Send is another Send, which gets no response. */
 static bool answer_send(struct query *query, unsigned int attribute)
 {
 	if (!is_command(attribute))
@@ -149,7 +151,7 @@ static unsigned int key_info(struct query *query, bool set)
 	uint8_t *data = query->mad + DATA;
 
 	if (set) {
-		/* the answer says what was set, whichever key the request came with */
+		/* the response has the values that were set, whatever key the request had */
 		key_write(query, IB_BM_ATTR_BKEYINFO, data);
 		memset(data + KEY_INFO_SIZE, 0, (size_t)(MAD_BYTES - DATA - KEY_INFO_SIZE));
 		return STATUS_OK;
@@ -176,7 +178,7 @@ bool baseboard_answer(struct query *query)
 		respond(query->mad, STATUS_BAD_METHOD);
 		return true;
 	}
-	/* a command may change something whatever its method */
+	/* a command of any method may change something */
 	if ((method != METHOD_GET || is_command(attribute)) &&
 	    !key_admits(query, IB_BM_ATTR_BKEYINFO))
 		return false;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The way of a packet is known when it is sent. Its records are timers, so that the file has
- * the packets in the order of time. When its time has come, a record waits until all that is
- * due has run: the node at the end of the link may drop the packet.
+ * The route of a packet is computed when the packet is sent. Its records are timers, so that
+ * the file has the packets in the order of time. When its timer runs, a record still waits
+ * until all other due timers have run: the node at the end of the link may drop the packet.
  */
 #include "capture.h"
 
@@ -24,7 +24,7 @@
 
 struct record {
 	struct timer timer;
-	struct record *next; /* of those that wait to be written */
+	struct record *next; /* in the list of records to be written */
 	struct capture *capture;
 	uint32_t port;
 	bool outbound;
@@ -36,13 +36,14 @@ struct capture {
 	struct pcapng file;
 	struct fabric *fabric;
 	char *name;
-	uint32_t port;        /* NONE: all */
-	uint32_t *interfaces; /* by port: the number in the file, and 1; 0: not yet */
+	uint32_t port; /* NONE: all */
+	uint32_t *
+		interfaces; /* by port: the interface number in the file, plus 1; 0: none yet */
 	uint64_t start;
-	uint64_t latest; /* time in the file */
-	uint64_t count;  /* of packets in it */
+	uint64_t latest; /* time of a record in the file */
+	uint64_t count;  /* packets in the file */
 	struct record *waiting, **last;
-	struct timer timer; /* writes those that wait */
+	struct timer timer; /* writes the list */
 };
 
 /* --- writing --------------------------------------------------------------------- */
@@ -62,7 +63,9 @@ static uint32_t interface_of(struct capture *capture, uint32_t port)
 	return capture->interfaces[port] - 1;
 }
 
-/* On a directed route, the links see the permissive LID in both places (IBA 14.2.2). */
+/*
+ * While an SMP follows a directed route, both of its LIDs are the permissive LID (IBA 14.2.2).
+ */
 static uint16_t source_lid(const struct packet *packet)
 {
 	bool on_path = mad_class_of(packet->mad) == CLASS_DIRECTED_SMP &&
@@ -94,8 +97,8 @@ static size_t build(uint8_t frame[FRAME_BYTES], const struct packet *packet)
 	return frame_build(frame, &address, packet->mad);
 }
 
-/* A timer that runs late may set others to times that have passed: no packet is before those
- * in the file. */
+/* If timers run late, a new record may have an earlier time than the last one in the file. It
+ * gets that record's time. */
 static void add_record(struct capture *capture, const struct record *record)
 {
 	uint64_t time = capture->start + record->timer.at;
@@ -164,12 +167,12 @@ static void run_record(struct fabric *fabric, struct timer *timer)
 	bool first = !fabric->capture->waiting;
 
 	append(record);
-	/* what is due runs before it: the packet's arrival, too */
+	/* all due timers run before the record is written: the packet's arrival, too */
 	if (first && timer_set(fabric, &fabric->capture->timer, fabric->now))
 		write_waiting(fabric->capture);
 }
 
-/* The fabric ends. The trace says that the packet was sent, and so does the capture. */
+/* The fabric ends. The trace has the packet as sent, so the capture has it, too. */
 static void drop_record(struct timer *timer)
 {
 	append((struct record *)timer);
@@ -242,7 +245,7 @@ void capture_note_arrived(const struct fabric *fabric, const struct packet *pack
 	capture_note(fabric, latest, port, what);
 }
 
-/* --- life ------------------------------------------------------------------------ */
+/* --- start and end ----------------------------------------------------------------- */
 
 int capture_port(const struct fabric *fabric, const char *text, uint32_t *port, char *why)
 {
@@ -287,7 +290,7 @@ int capture_to(struct fabric *fabric, const char *name, uint32_t port, uint64_t 
 	capture->timer.run = run_writing;
 	capture->name = strdup(name);
 	capture->interfaces = calloc(fabric->graph.port_count + 1UL, sizeof(uint32_t));
-	/* it counts the packets */
+	/* the trace counts the packets */
 	error = fabric->trace ? 0 : trace_to(fabric, NULL);
 	if (!error && (!capture->name || !capture->interfaces))
 		error = -ENOMEM;

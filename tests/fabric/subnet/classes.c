@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* What the layout of a MAD depends on. */
+/* Properties of a MAD that depend on its class. */
 #include "classes.h"
 
 bool class_is_range2(uint8_t class)

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/*
- * The congestion control agent (IBA A10.4). It marks no packet; it remembers what a congestion
- * manager sets and gives it back.
- */
+/* The congestion control agent (IBA A10.4). It marks no packets; it stores what a congestion
+ * manager sets. */
 #include "gmp_agents.h"
 
 #define CC_VERSION        2
@@ -11,12 +9,12 @@
 #define LOG_DATA          IB_CC_LOG_DATA_OFFS
 #define TIMESTAMP_TICK    1024 /* nanoseconds */
 #define TABLE_BLOCKS      2    /* of a CA's table: ControlTableCap */
-#define PORT_BLOCKS       8    /* of 32 ports each, for 255 of them */
+#define PORT_BLOCKS       8    /* of 32 ports each: up to 255 ports */
 #define LOG_OF_SWITCH     1    /* CongestionLog: LogType */
 #define LOG_OF_CA         2
 #define CREDIT_STARVATION 1 /* CongestionInfo: what a switch supports */
 
-/* What can be set, and in how many blocks (by attribute modifier). */
+/* The attributes that can be set, with their number of blocks (by attribute modifier). */
 static const struct setting {
 	uint16_t attribute;
 	bool of_switch;
@@ -55,7 +53,7 @@ static void info(struct query *query)
 			      TABLE_BLOCKS);
 }
 
-/* Nothing is ever congested, so there are no entries. */
+/* The fabric has no congestion, so the log has no entries. */
 static void congestion_log(struct query *query)
 {
 	uint8_t *mad = query->mad;
@@ -81,7 +79,7 @@ static void key_info(struct query *query, bool set)
 	uint8_t *data = query->mad + DATA;
 
 	if (set) {
-		/* the answer says what was set, whichever key the request came with */
+		/* the response has the values that were set, whatever key the request had */
 		key_write(query, IB_CC_ATTR_CONGESTION_KEY_INFO, data);
 		memset(data + KEY_INFO_SIZE, 0, (size_t)(MAD_BYTES - DATA - KEY_INFO_SIZE));
 		return;

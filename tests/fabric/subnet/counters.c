@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The traffic model and the counters kept beside it. Each direction of a link carries a steady
- * share of the link's rate; what went by up to a time is a function of that time alone, so
- * both ends of a cable agree to the unit, no matter when one of them was read or cleared.
+ * The traffic model and its counters. Each direction of a link carries a constant share of the
+ * link's rate. The traffic up to a time depends on that time only. So the counters at both
+ * ends of a cable are equal, whenever one of them was read or cleared.
  */
 #include <stdlib.h>
 
@@ -12,17 +12,18 @@
 
 #define UNITS_PER_MBIT   31250.0 /* of 4 bytes (IBA 16.1.3.5: PortXmitData) */
 #define UNITS_PER_PACKET 256     /* 1024 bytes */
-#define MULTICAST_EVERY  32      /* packets */
+#define MULTICAST_EVERY  32      /* packets for each multicast packet */
 #define MOST_ERRORS      1e8     /* a second; keeps 64 bits from overflowing */
 #define HASH_LOAD        0x6c6f6164
 
 struct counters {
-	uint64_t settled;                /* when `grown` was last brought up to date */
-	uint64_t grown[COUNTER_COUNT];   /* counted up to then since the start, */
-	uint64_t cleared[COUNTER_COUNT]; /* and how much of it no longer counts (modulo 2^64) */
+	uint64_t settled;              /* the time at which `grown` was last updated */
+	uint64_t grown[COUNTER_COUNT]; /* counted from the start up to `settled` */
+	uint64_t
+		cleared[COUNTER_COUNT]; /* the part of `grown` that was cleared (modulo 2^64) */
 };
 
-/* How busy a direction is, by the port that transmits: 0 .. 1. */
+/* The load of a direction, by the port that transmits: 0 .. 1. */
 static double share(const struct fabric *fabric, uint32_t transmitter)
 {
 	double spread, busy;
@@ -34,9 +35,8 @@ static double share(const struct fabric *fabric, uint32_t transmitter)
 	return busy < 1 ? busy : 1;
 }
 
-/* Without rounding on the way: the result is the same whatever times it is the sum of. The
- * product of rate and time may need more than 64 bits; both are divided into whole seconds and
- * the rest. */
+/* Integer arithmetic, so that the sum over several intervals is exact. The product of rate and
+ * time may need more than 64 bits; so both are divided into whole seconds and the rest. */
 static uint64_t at_rate(double per_second, uint64_t time)
 {
 	uint64_t rate = (uint64_t)per_second;
@@ -54,7 +54,7 @@ static uint64_t transmitted(const struct fabric *fabric, uint32_t port, uint64_t
 	return at_rate(rate, time);
 }
 
-/* The busier a link, the longer what is to be sent waits for credits. */
+/* The higher the load of a link, the longer packets wait for credits. */
 static uint64_t waited(const struct fabric *fabric, uint32_t port, uint64_t time)
 {
 	const struct graph_port *end = cable(fabric, port);
@@ -82,7 +82,7 @@ static uint64_t multicasts(uint64_t units)
 	return packets(units) / MULTICAST_EVERY;
 }
 
-/* What a counter of a link that was always up would be. */
+/* The value of a counter of a link that was always up. */
 static uint64_t model(const struct fabric *fabric, uint32_t port, enum counter counter,
 		      uint64_t time)
 {
@@ -118,8 +118,9 @@ static uint64_t model(const struct fabric *fabric, uint32_t port, enum counter c
 uint64_t counter_growth(const struct fabric *fabric, uint32_t port, enum counter counter,
 			uint64_t from, uint64_t to)
 {
-	/* only its own state: the other end's changes at the same time, but not in the same
-	 * call */
+	/*
+	 * only this end's state: the other end changes at the same time, but in another call
+	 */
 	if (from >= to || cable(fabric, port)->peer == NONE || !link_is_up(fabric, port))
 		return 0;
 	return model(fabric, port, counter, to) - model(fabric, port, counter, from);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * What a port has counted: computed from the traffic model and the time, plus what happened to
- * it, minus what was there when it was last cleared. Ports that nobody cleared and nothing
- * happened to store nothing.
+ * The counters of a port. A value is computed from the traffic model and the time, plus events
+ * at the port, minus the value when it was last cleared. A port without events whose counters
+ * were never cleared stores nothing.
  *
- * The model supposes that a port's link was as it is now since the port's counters were last
- * settled: who changes a link or the traffic settles them first.
+ * The model assumes that a port's link has not changed since the port's counters were last
+ * settled: before a link or the traffic changes, the counters must be settled.
  */
 #ifndef FABRIC_COUNTERS_H
 #define FABRIC_COUNTERS_H
@@ -39,29 +39,27 @@ enum counter {
 	COUNTER_COUNT
 };
 
-/* What a port (by index) has counted since it was cleared. */
+/* The value of a counter of a port (by index) since it was cleared. */
 uint64_t counter_get(const struct fabric *fabric, uint32_t port, enum counter counter);
 
-/* What it has counted since the start, whatever was cleared: this never falls. */
+/* The value since the start, without clears: it never decreases. */
 uint64_t counter_total(const struct fabric *fabric, uint32_t port, enum counter counter);
 
-/* What the traffic alone adds between two times, as the link is now. */
+/* What the traffic adds between two times, with the link as it is now. */
 uint64_t counter_growth(const struct fabric *fabric, uint32_t port, enum counter counter,
 			uint64_t from, uint64_t to);
 
-/* Sets it (a clear sets 0). Without memory it stays what it was. */
+/* Sets a counter (0 to clear it). Without memory the counter is not changed. */
 void counter_set(struct fabric *fabric, uint32_t port, enum counter counter, uint64_t value);
 
-/* Something happened to the port: `more` of the counter's unit. */
+/* Counts an event at the port: adds `more` units. */
 void counter_add(struct fabric *fabric, uint32_t port, enum counter counter, uint64_t more);
 
-/*
- * Notes what has been counted up to now: before the port's link goes up or down, before the
- * fabric's load or errors change (on all ports then).
- */
+/* Settles counters: stores their values before the port's link goes up or down, and those of
+ * all ports before the fabric's load or errors change. */
 void counters_settle(struct fabric *fabric, uint32_t port);
 
-/* All of a port's counters begin again at 0, as after its node was without power. */
+/* Resets all counters of a port to 0, as after its node had no power. */
 void counters_restart(struct fabric *fabric, uint32_t port);
 
 void counters_free(struct counters *counters);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The subnet in memory: LIDs kept, small questions answered. */
+/* The subnet in memory: its LIDs, and small functions on its state. */
 #include "fabric.h"
 
 uint32_t end_port(const struct fabric *fabric, uint32_t port)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Reads a rule and puts it in force. */
+/* Reads a rule and applies it. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "faults.h"
 #include "links.h"
 
-/* What a rule's line consists of behind its first word. */
+/* What follows a rule's first word. */
 enum {
 	WITH_CHANCE = 1,
 	WITH_TIME = 2,
@@ -26,7 +26,7 @@ static const struct form {
 	const char *word;
 	enum rule_kind kind;
 	unsigned int parts;
-	const char *example; /* for --help; NULL: another word for the rule before */
+	const char *example; /* for --help; NULL: another word for the rule above */
 	const char *meaning;
 } forms[] = {
 	{"loss", RULE_LOSS, WITH_CHANCE | MAY_NAME_PORT, "loss 1%",
@@ -70,7 +70,7 @@ static const struct form {
 	{"remove", RULE_REMOVE, MUST_SAY_WHERE, "remove on NODE",
 	 "removes the device of a node from its programs"},
 	{"return", RULE_ADD, MUST_SAY_WHERE, "return on NODE", "adds the device again"},
-	{"add", RULE_ADD, MUST_SAY_WHERE, NULL, NULL}, /* the same */
+	{"add", RULE_ADD, MUST_SAY_WHERE, NULL, NULL}, /* another word for "return" */
 	{"clear", RULE_CLEAR, 0, "clear", "ends all rules"},
 };
 
@@ -92,7 +92,7 @@ static void skip_space(struct reader *reader)
 		reader->rest++;
 }
 
-/* Whether the next words are these; if so, they are read. */
+/* Whether the next words are these; if so, removes them. */
 static bool take(struct reader *reader, const char *words)
 {
 	size_t length = strlen(words);
@@ -105,7 +105,7 @@ static bool take(struct reader *reader, const char *words)
 	return true;
 }
 
-/* A number that is not negative, and the text behind it up to the next space. */
+/* A number that is not negative, and the text after it up to the next space. */
 static int read_quantity(struct reader *reader, double *number, char *unit, size_t size)
 {
 	const char *start;
@@ -192,7 +192,7 @@ static uint32_t find_node(struct reader *reader, const char *name, size_t length
 	return graph_find(&reader->fabric->graph, copy);
 }
 
-/* "NODE on": the node whom redirected requests are sent to, or whose GUIDs a clone has. */
+/* "NODE on": the node that redirected requests are sent to, or whose GUIDs a clone reports. */
 static int read_other_node(struct reader *reader, struct standing_rule *rule)
 {
 	const char *on = NULL;
@@ -217,7 +217,7 @@ static int read_other_node(struct reader *reader, struct standing_rule *rule)
 	return 0;
 }
 
-/* A port that can have a link, by its number on the node. */
+/* A port that can have a link, by its number on its node. */
 static uint32_t find_port(struct reader *reader, uint32_t node, const char *text)
 {
 	unsigned long number;
@@ -303,7 +303,8 @@ static void run_pending(struct fabric *fabric, struct timer *timer)
 	while (*link != pending)
 		link = &(*link)->next;
 	*link = pending->next;
-	fault_apply(fabric, pending->text, &ignored); /* it was read before */
+	fault_apply(fabric, pending->text,
+		    &ignored); /* the rule was checked when it was given */
 	free(pending);
 }
 
@@ -324,16 +325,19 @@ static int postpone(struct fabric *fabric, struct reader *reader)
 	pending = calloc(1, sizeof(*pending) + strlen(text) + 1);
 	if (!pending)
 		return -ENOMEM;
-	pending->timer.run = run_pending; /* faults_free() frees what still waits */
+	pending->timer.run = run_pending; /* faults_free() frees the rules that are pending
+					   * then */
 	strcpy(pending->text, text);
 	pending->next = fabric->faults->pending;
 	fabric->faults->pending = pending;
 	return timer_set(fabric, &pending->timer, fabric->now + delay);
 }
 
-/* A later rule of a kind for the same place takes the place of the earlier one, which would
- * never apply again. Otherwise a fabric that is told rules for days has more and more of them
- * to look through. */
+/*
+ * A later rule of the same kind for the same place replaces the earlier one, which would not
+ * apply again. Otherwise, a fabric that gets rules for days would search through more and more
+ * of them.
+ */
 static void drop_earlier(struct faults *faults, const struct standing_rule *rule)
 {
 	size_t kept = 0;
@@ -375,7 +379,7 @@ static void set_removed(struct fabric *fabric, uint32_t node, bool removed)
 		fabric->device_changed(fabric, node, !removed);
 }
 
-/* Rules that wait run at their time all the same, and find nothing. */
+/* The timers of pending rules still run, and find no rule. */
 static void drop_pending(struct fabric *fabric)
 {
 	for (struct pending_rule *pending = fabric->faults->pending; pending;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Time and faults. A rule is a line of text, the same on the command line, in a file and at run
- * time:
+ * Rules for delays and faults. A rule is a line of text, which has the same form on the command
+ * line, in a file and at run time:
  *
  *	loss 1% [on NODE[/PORT]]	a packet in a hundred is lost on each of these links
  *	duplicate 1% [on ...]		or arrives twice
  *	corrupt 1% [on ...]		or arrives with some bits changed
- *	reorder 1% 2ms [on ...]		or is held back so long that others overtake it
+ *	reorder 1% 2ms [on ...]		or is delayed by this time, so that others overtake it
  *	hop-latency 500ns [on ...]	the time that a link takes
- *	slow 5ms [on NODE]		the time that a node takes to answer
+ *	slow 5ms [on NODE]		the time that a node takes to respond
  *	service 20us [on NODE]		the time that a node's processor takes for a request;
  *					SMPs and GMPs have a processor each
- *	buffer 4 [on NODE]		how many requests wait for a processor, beside the
- *					one that it works on, before more are dropped
+ *	buffer 4 [on NODE]		how many requests wait for a processor, besides the
+ *					one that it processes, before more are dropped
  *	smp-time 10us [on NODE]		service for SMPs alone
  *	smp-queue 16 [on NODE]		buffer for SMPs alone
  *	path-limit 64 [on NODE]		how many requests of a host are in flight, before
@@ -21,21 +21,21 @@
  *	counters 32 [on NODE]		has the counters of an older performance management
  *					agent: PortCounters alone, without PortXmitWait;
  *					64: and PortCountersExtended without errors
- *	silent on NODE			answers nothing
- *	busy 50% [on NODE]		answers with status BUSY
- *	redirect NODE on NODE		has general services answered by another one
- *	clone NODE on NODE		has the GUIDs of another one in its NodeInfo
- *	reboot 200ms on NODE		is gone for so long, its links down
+ *	silent on NODE			does not respond
+ *	busy 50% [on NODE]		responds with status BUSY
+ *	redirect NODE on NODE		redirects GMPs to another node
+ *	clone NODE on NODE		reports the GUIDs of another node in its NodeInfo
+ *	reboot 200ms on NODE		is down for this time, and so are its links
  *	link down|up on NODE/PORT
- *	remove on NODE			takes the node's device from the programs that use it
- *	return on NODE			and gives it back; "add" is the same
- *	clear				ends all rules, also waiting ones; links are up,
+ *	remove on NODE			removes the node's device from programs
+ *	return on NODE			and brings it back; "add" is the same
+ *	clear				ends all rules, also pending ones; links are up,
  *					nodes have power, devices are back
  *	after 2s RULE			the rule, two seconds after it was given
  *
- * Without "on" a rule is for all. The later rule wins. Whether a chance comes true depends on
- * the fabric's seed, the link or node, and how many packets came by there before: the same
- * packets in the same order meet the same faults.
+ * A rule without "on" applies everywhere. The later rule wins. Random choices depend on the
+ * fabric's seed, the link or node, and the number of earlier packets there: the same packets in
+ * the same order have the same faults.
  */
 #ifndef FABRIC_FAULT_RULES_H
 #define FABRIC_FAULT_RULES_H
@@ -48,10 +48,8 @@ struct rule_error {
 	char text[200];
 };
 
-/*
- * Applies a rule. 0, -EINVAL (the error says why), -ENOMEM. An empty line and a # comment are
- * nothing.
- */
+/* Applies a rule. 0, -EINVAL (the error has the reason), -ENOMEM. An empty line and a #
+ * comment are ignored. */
 int fault_apply(struct fabric *fabric, const char *rule, struct rule_error *error);
 
 /* A line for each rule, as --help has them: an example, with NODE and PORT, and what it does.

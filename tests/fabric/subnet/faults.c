@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Which faults are in force, and whom they hit. The rules' text is read in fault_rules.c. */
+/* Which faults are active, and what they apply to. fault_rules.c reads the rules' text. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +35,7 @@ void faults_free(struct fabric *fabric)
 	fabric->faults = NULL;
 }
 
-/* Of the standing rules of a kind that are for this place the latest; NULL: there is none. */
+/* The latest of the rules of a kind for this place; NULL: none. */
 static const struct standing_rule *in_force(const struct fabric *fabric, enum rule_kind kind,
 					    uint32_t node, uint32_t port)
 {
@@ -56,7 +56,8 @@ static uint64_t duration(const struct standing_rule *rule)
 	return rule ? rule->time : 0;
 }
 
-/* Whether this one of the place's packets is hit; each kind of fault draws for itself. */
+/* Whether a fault hits the current packet at this place. Each kind of fault has its own random
+ * numbers. */
 static bool comes_true(const struct fabric *fabric, const struct standing_rule *rule,
 		       uint32_t place, uint32_t nth)
 {
@@ -66,7 +67,7 @@ static bool comes_true(const struct fabric *fabric, const struct standing_rule *
 	       rule->chance;
 }
 
-/* A rule for a link is given for either of its ends. */
+/* A rule for a link may name either of its ends. */
 static const struct standing_rule *on_link(const struct fabric *fabric, enum rule_kind kind,
 					   uint32_t port)
 {
@@ -110,7 +111,7 @@ bool faults_on_link(struct fabric *fabric, uint32_t port, struct crossing *cross
 	       crossing->reordered;
 }
 
-/* Of two kinds that say the same of a node the rule given later; NULL: there is none. */
+/* The later of the rules of two kinds for a node; NULL: none. */
 static const struct standing_rule *either(const struct fabric *fabric, enum rule_kind one,
 					  enum rule_kind other, uint32_t node)
 {
@@ -122,7 +123,8 @@ static const struct standing_rule *either(const struct fabric *fabric, enum rule
 	return first > second ? first : second;
 }
 
-/* How long a request takes the processor that it is for, and how many may wait for that. */
+/* The time that a request takes its processor, and how many requests may wait for the
+ * processor. */
 static void judge_service(const struct fabric *fabric, uint32_t node, bool smp,
 			  struct treatment *treatment)
 {
@@ -160,7 +162,7 @@ void faults_on_node(struct fabric *fabric, uint32_t node, bool smp, struct treat
 	}
 }
 
-/* The number of a rule for a node; NO_LIMIT without one. */
+/* The number in a rule for a node; NO_LIMIT without a rule. */
 static uint32_t limit_of(const struct fabric *fabric, enum rule_kind kind, uint32_t node)
 {
 	const struct standing_rule *limit = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Which faults are in force, and what they do to packets and requests. Their text is read in
- * fault_rules.c. */
+/* Which faults are active, and what they do to packets and requests. fault_rules.c reads the
+ * rules' text. */
 #ifndef FABRIC_FAULTS_H
 #define FABRIC_FAULTS_H
 
@@ -14,7 +14,7 @@ enum rule_kind {
 	RULE_DUPLICATE,
 	RULE_CORRUPT,
 	RULE_REORDER,
-	RULE_HOP_LATENCY, /* up to here rules for links */
+	RULE_HOP_LATENCY, /* the last kind for links */
 	RULE_SLOW,
 	RULE_SMP_TIME,
 	RULE_SMP_QUEUE,
@@ -27,7 +27,7 @@ enum rule_kind {
 	RULE_CLONE,
 	RULE_PATH_LIMIT,
 	RULE_REROUTE,
-	RULE_REROUTE_NEVER, /* up to here rules that stand until they are cleared */
+	RULE_REROUTE_NEVER, /* the last kind that stays active until it is cleared */
 	RULE_REBOOT,
 	RULE_LINK_DOWN,
 	RULE_LINK_UP,
@@ -39,8 +39,8 @@ enum rule_kind {
 struct standing_rule {
 	enum rule_kind kind;
 	uint32_t node;   /* NONE: all */
-	uint32_t port;   /* by index; NONE: all of the node's */
-	uint32_t number; /* redirect: the end port; of the others, how many */
+	uint32_t port;   /* by index; NONE: all ports of the node */
+	uint32_t number; /* redirect: the end port; other rules: a count */
 	uint64_t time;   /* nanoseconds */
 	double chance;   /* 0 .. 1 */
 };
@@ -55,9 +55,9 @@ struct faults {
 	struct standing_rule *standing; /* in the order given */
 	size_t count;
 	size_t room;
-	bool on_links;  /* whether any rule is for links, */
-	bool on_nodes;  /* or for nodes */
-	uint32_t *hits; /* by port: how many packets were judged there */
+	bool on_links;  /* whether any rule is for links */
+	bool on_nodes;  /* whether any rule is for nodes */
+	uint32_t *hits; /* by port: packets that were checked there */
 	struct pending_rule *pending;
 };
 
@@ -70,11 +70,11 @@ struct crossing { /* what happens to a packet on one link */
 	bool duplicated;
 	bool corrupted;
 	bool reordered;
-	uint8_t byte; /* corrupted: which one, */
-	uint8_t bits; /* and which of its bits */
+	uint8_t byte; /* corrupt: the byte */
+	uint8_t bits; /* corrupt: bits of the byte */
 };
 
-/* Judges one more packet on a port's link; false: nothing happens to it but the delay. */
+/* Decides what happens to one more packet on a port's link; false: only the delay. */
 bool faults_on_link(struct fabric *fabric, uint32_t port, struct crossing *crossing);
 
 enum reaction {
@@ -86,31 +86,30 @@ enum reaction {
 
 struct treatment { /* what a node does with a request */
 	enum reaction reaction;
-	uint64_t service;     /* how long its processor takes for it, nanoseconds */
-	uint64_t delay;       /* how long the answer takes from then on */
-	uint32_t buffer;      /* how many requests may wait for the processor */
+	uint64_t service;     /* processing time of the request, nanoseconds */
+	uint64_t delay;       /* the time until the response after that */
+	uint32_t buffer;      /* requests that may wait for the processor */
 	uint32_t redirect_to; /* an end port */
 };
 
 #define NO_LIMIT     UINT32_MAX
 #define NO_REROUTES  UINT64_MAX
-#define REROUTE_TIME (50 * MILLISECOND) /* without a rule */
+#define REROUTE_TIME (50 * MILLISECOND) /* by default */
 
-/* Judges one more request that reached a node. */
+/* Decides what happens to one more request that reached a node. */
 void faults_on_node(struct fabric *fabric, uint32_t node, bool smp,
 		    struct treatment *treatment);
 
-/* How many bits the counters of a node have at most: 32, 64, or NO_LIMIT. */
+/* The size of a node's counters in bits: 32, 64, or NO_LIMIT. */
 uint32_t faults_counters(const struct fabric *fabric, uint32_t node);
 
-/* The node whose GUIDs a node has in its NodeInfo: the node itself without a rule. */
+/* The node whose GUIDs a node reports in NodeInfo; without a rule the node itself. */
 uint32_t faults_original(const struct fabric *fabric, uint32_t node);
 
 /* Whether a node does not respond. */
 bool faults_silent(const struct fabric *fabric, uint32_t node);
 
-/* How long the built-in manager takes for new routes, nanoseconds; NO_REROUTES: it makes none.
- */
+/* The built-in manager's delay for new routes, nanoseconds; NO_REROUTES: no new routes. */
 uint64_t faults_reroute(const struct fabric *fabric);
 
 /* How many requests of a host may be in flight; NO_LIMIT: as many as it sends. */

@@ -17,7 +17,7 @@ enum {
 	VCRC_BYTES = 2
 };
 
-/* LRH: what comes next (IBA 7.7.5). GRH: likewise (IBA 8.3.6). BTH: the opcode (IBA 9.2.1). */
+/* LRH: the next header (IBA 7.7.5). GRH: the same (IBA 8.3.6). BTH: the opcode (IBA 9.2.1). */
 #define NEXT_BTH  2
 #define NEXT_GRH  3
 #define GRH_NEXT  0x1b
@@ -26,21 +26,19 @@ enum {
 #define ERF_INFINIBAND     21
 #define ERF_VARYING_LENGTH 0x04
 
-/*
- * Both CRCs take bits in the order in which the link sends them, the least significant first:
- * their polynomials are reversed.
- */
+/* Both CRCs process bits in the order in which the link sends them, the least significant
+ * first: their polynomials are reversed. */
 #define ICRC_POLYNOMIAL 0xedb88320 /* 0x04c11db7 */
 #define VCRC_POLYNOMIAL 0xd008     /* 0x100b */
 
-/* A MAD has many zeros: this many of them are one step. */
+/* A MAD has many zeros: one step processes this many of them. */
 #define ZERO_BYTES 32
 
-/* What a CRC becomes, looked up byte by byte of the CRC. */
+/* Tables for computing a CRC. */
 struct crc_tables {
-	uint32_t bytes[8][256]; /* of a byte with 0 to 7 zeros behind it: eight bytes are one
-				   step */
-	uint32_t zeros[4][256]; /* of each byte of the CRC, behind ZERO_BYTES zeros */
+	uint32_t bytes[8][256]; /* of a byte with 0 to 7 zeros after it: one step processes
+				 * eight bytes */
+	uint32_t zeros[4][256]; /* of each byte of the CRC, with ZERO_BYTES zeros after it */
 };
 
 static struct crc_tables icrc_tables, vcrc_tables;
@@ -111,10 +109,8 @@ struct crcs {
 	uint32_t icrc, vcrc;
 };
 
-/*
- * Both CRCs in one loop: a processor computes the two in little more time than one. They differ
- * in the headers: the invariant CRC is of those with ones in place of some bits.
- */
+/* Computes both CRCs in one loop, which takes little longer than one CRC. The invariant CRC
+ * differs in the headers only: some bits count as ones. */
 static void add_bytes(struct crcs *crcs, const uint8_t *masked, const uint8_t *bytes,
 		      size_t count)
 {
@@ -142,8 +138,8 @@ static void add_bytes(struct crcs *crcs, const uint8_t *masked, const uint8_t *b
 	*crcs = (struct crcs){icrc, vcrc};
 }
 
-/* What routers and switches change counts as ones (IBA 7.8.1). Returns where the headers end.
- */
+/* Fields that routers and switches change count as ones (IBA 7.8.1). Returns the end of the
+ * headers. */
 static size_t mask_headers(uint8_t *masked, const uint8_t *frame)
 {
 	bool grh = (frame[1] & 3) == NEXT_GRH;
@@ -156,7 +152,7 @@ static size_t mask_headers(uint8_t *masked, const uint8_t *frame)
 		memset(masked + 9, 0xff, 3);
 		masked[15] = 0xff; /* the hop limit */
 	}
-	masked[bth + 4] = 0xff; /* FECN, BECN and what is reserved beside them */
+	masked[bth + 4] = 0xff; /* FECN, BECN and the reserved bits after them */
 	return bth + BTH_BYTES;
 }
 
@@ -230,8 +226,8 @@ size_t frame_build(uint8_t frame[FRAME_BYTES], const struct frame_address *addre
 	return frame_put_crcs(frame, (size_t)(at + MAD_BYTES - frame));
 }
 
-/* The record of type InfiniBand: the time in units of 2^-32 s, the least significant byte
- * first; type, flags; the record's length, what was lost before it, the frame's length. */
+/* An ERF record of type InfiniBand: the time in units of 2^-32 s, the least significant byte
+ * first; type; flags; the record's length; packets lost before it; the frame's length. */
 void frame_erf_header(uint8_t header[ERF_HEADER], size_t length, int64_t seconds,
 		      uint32_t nanoseconds)
 {
@@ -248,7 +244,7 @@ void frame_erf_header(uint8_t header[ERF_HEADER], size_t length, int64_t seconds
 
 /* --- RMPP ----------------------------------------------------------------------- */
 
-/* Where the data of a message begin; a class without RMPP of its own has the least headers. */
+/* The offset of a message's data; in a class without RMPP, after the shortest headers. */
 static size_t data_offset(const uint8_t *message)
 {
 	uint8_t class = message[1];
@@ -268,8 +264,9 @@ unsigned int frame_segments(const uint8_t *message, size_t length)
 }
 
 /*
- * Whether the kernel makes an RMPP message of what a program wrote. The kernel looks at the
- * flag alone, and writes the type. A program that does RMPP itself writes segments of its own.
+ * Whether the kernel does RMPP for a message that a program wrote. The kernel checks the
+ * active flag only, and writes the type. A program that does RMPP itself writes complete
+ * segments.
  */
 static bool is_completed_by_kernel(const uint8_t *mad)
 {

@@ -4,9 +4,9 @@
  * MADs as frames of an InfiniBand link, for captures: LRH, GRH, BTH, DETH, MAD, ICRC and VCRC
  * (IBA 7.7, 7.8, 8.3, 9.2, 9.3). Numbers are in host order.
  *
- * Wireshark (4.0) does not read files of link type INFINIBAND (247), which have the frames
- * alone. It reads the frames in records of link type ERF (197), the extensible record format,
- * as captures of hardware have them.
+ * Wireshark (4.0) does not read files of link type INFINIBAND (247), which contain only
+ * frames. It reads frames in records of link type ERF (197), the extensible record format,
+ * which hardware captures use.
  */
 #ifndef FABRIC_FRAME_H
 #define FABRIC_FRAME_H
@@ -43,19 +43,17 @@ size_t frame_build(uint8_t frame[FRAME_BYTES], const struct frame_address *addre
 void frame_erf_header(uint8_t header[ERF_HEADER], size_t length, int64_t seconds,
 		      uint32_t nanoseconds);
 
-/*
- * Writes the invariant CRC behind a frame's first `length` bytes, and the variant CRC behind
- * that. The least significant byte is sent first. Returns the frame's length.
- */
+/* Adds the invariant CRC after the first `length` bytes of a frame, and then the variant CRC.
+ * The least significant byte is sent first. Returns the frame's length. */
 size_t frame_put_crcs(uint8_t *frame, size_t length);
 
 /*
- * Messages of RMPP (IBA 13.6), which programs write and read whole: the headers up to the data
- * of the class, and the data of all segments.
+ * RMPP messages (IBA 13.6), which programs write and read whole: the headers up to the data of
+ * the class, and the data of all segments.
  *
  * frame_segments() is the number of MADs that carry the message, at least 1. frame_segment()
- * makes MAD `number`, counted from 1. A message that is one MAD is padded with zeros; its RMPP
- * header stays as it is, unless the kernel completes it: `sent` says that a program wrote the
+ * makes MAD `number`, counted from 1. A message of one MAD is padded with zeros. Its RMPP
+ * header is not changed, unless the kernel completes it: `sent` says that a program wrote the
  * message.
  */
 unsigned int frame_segments(const uint8_t *message, size_t length);

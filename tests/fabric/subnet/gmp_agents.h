@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The smaller general services agents of every node, and what all agents on QP1 share. */
+/* Smaller general services agents of every node, and common parts of all agents on QP1. */
 #ifndef FABRIC_GMP_AGENTS_H
 #define FABRIC_GMP_AGENTS_H
 
@@ -8,15 +8,13 @@
 
 #include "query.h"
 
-/* They answer a MAD in its place; false: no answer is due. */
+/* Replace a request by its response; false: no response is due. */
 bool congestion_answer(struct query *query); /* class 0x21 (IBA A10.4) */
 bool baseboard_answer(struct query *query);  /* class 0x05 (IBA 16.2) */
 bool vendor_answer(struct query *query);     /* classes 0x09-0x0f, 0x30-0x4f (IBA 16.5) */
 
-/*
- * What was set on nodes: bytes, by what a GMP names them with. There is a limit to all of it
- * together, so that no client can use up the memory.
- */
+/* Values that were set on nodes: bytes, with a key from the GMP. The total size is limited, so
+ * that no client can use up the memory. */
 struct gmp_memory; /* fabric->gmp_memory */
 
 struct gmp_place {
@@ -28,38 +26,38 @@ struct gmp_place {
 
 #define GMP_MEMORY_LIMIT (64U << 20) /* bytes */
 
-/* Stores bytes in the place of what was there. 0, -ENOMEM, -ENOSPC. */
+/* Stores bytes, and replaces those with the same key. 0, -ENOMEM, -ENOSPC. */
 int gmp_keep(struct fabric *fabric, const struct gmp_place *place, const void *bytes,
 	     size_t length);
 
-/* Copies out what is there; false: nothing, or not of that length. */
+/* Copies the bytes; false: none are stored, or their length differs. */
 bool gmp_recall(const struct fabric *fabric, const struct gmp_place *place, void *bytes,
 		size_t length);
 
-/* What was set on one node is gone, as after it was without power. */
+/* Removes all values of one node, as after it had no power. */
 void gmp_forget(struct fabric *fabric, uint32_t node);
 
 void gmp_memory_free(struct gmp_memory *memory);
 
 /*
- * The key of a class (B_Key: IBA 16.2; CC_Key: A10.4.3.4): who does not bring it cannot set
- * anything. The key of a request is at byte 24, and the attribute that sets it has the same
- * layout in both classes.
+ * The key of a class (B_Key: IBA 16.2; CC_Key: A10.4.3.4): only a request with the key can set
+ * values. The key is at byte 24 of the request. The attribute that sets it has the same layout
+ * in both classes.
  */
 struct key_info {
 	uint64_t key;       /* 0: none */
-	uint64_t lease_end; /* when the protection falls; 0: no lease runs */
+	uint64_t lease_end; /* when the protection ends; 0: no lease is running */
 	uint16_t lease;     /* seconds; 0: forever */
 	uint16_t violations;
-	bool protect; /* the key cannot be read without having it */
+	bool protect; /* only requests with the key can read the key */
 };
 
-/* Whether a request may change something; if not, that is noted. */
+/* Whether a request has the right to change values; if not, notes the violation. */
 bool key_admits(struct query *query, unsigned int attribute);
 
 #define KEY_INFO_SIZE 16 /* BKeyInfo, CongestionKeyInfo */
 
-/* From and to the attribute; a protected key reads as 0 for who does not have it. */
+/* Convert from and to the attribute; a protected key reads as 0 without the right key. */
 void key_read(struct query *query, unsigned int attribute, uint8_t *data);
 void key_write(struct query *query, unsigned int attribute, const uint8_t *data);
 
@@ -69,10 +67,8 @@ struct class_info {
 	uint32_t capabilities2;
 };
 
-/*
- * Answers a Get or Set of ClassPortInfo (IBA 13.4.8.1), at this byte of the MAD. Where traps go
- * can be set.
- */
+/* Responds to a Get or Set of ClassPortInfo (IBA 13.4.8.1), at this byte of the MAD. The
+ * destination of traps can be set. */
 void class_port_info(struct query *query, const struct class_info *info, int offset);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* What the agents on QP1 have in common: a class's key, and ClassPortInfo. */
+/* Common parts of the agents on QP1: the key of a class, and ClassPortInfo. */
 #include "gmp_agents.h"
 
 #define REQUEST_KEY 24 /* where a MAD has its B_Key or CC_Key */
 
-/* The parts of BKeyInfo and CongestionKeyInfo, in bytes. */
+/* Offsets of the fields of BKeyInfo and CongestionKeyInfo. */
 enum {
 	INFO_KEY = 0,
 	INFO_PROTECT = 8,
@@ -13,8 +13,8 @@ enum {
 	INFO_VIOLATIONS = 12
 };
 
-#define TRAP_PART 40 /* ClassPortInfo: from TrapGID on, */
-#define TRAP_SIZE 32 /* up to TrapQ_Key */
+#define TRAP_PART 40 /* ClassPortInfo: begins with TrapGID */
+#define TRAP_SIZE 32 /* ends after TrapQ_Key */
 
 #define RESPONSE_TIME 8 /* as encoded: 4.096 us * 2^8, about a millisecond */
 
@@ -52,10 +52,8 @@ static bool has_key(const struct query *query, const struct key_info *info)
 	return info->key == 0 || info->key == get64(query->mad + REQUEST_KEY);
 }
 
-/*
- * A wrong key starts the lease, at whose end anybody can read the key; the right one shows that
- * the manager is alive and ends it (as IBA 14.2.4 has it for M_Keys).
- */
+/* A wrong key starts the lease, at whose end anybody can read the key. A right key shows that
+ * the manager is alive, and stops the lease (as IBA 14.2.4 says for M_Keys). */
 bool key_admits(struct query *query, unsigned int attribute)
 {
 	struct key_info info = load(query, attribute);

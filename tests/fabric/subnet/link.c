@@ -3,10 +3,8 @@
 /* The codes for speeds, widths and rates. */
 #include "link.h"
 
-/*
- * A lane's data rate in Mbit/s (after 8b/10b or 64b/66b), as the specification's nominal rates
- * have it, and its bits in PortInfo.
- */
+/* The data rates of a lane in Mbit/s (after 8b/10b or 64b/66b), from the specification's
+ * nominal rates, and the bits of the speeds in PortInfo. */
 static const struct speed {
 	uint32_t mbits;
 	uint8_t bit;
@@ -25,7 +23,7 @@ uint8_t width_bit(unsigned int lanes)
 		return 1;
 	case 2:
 		return 16;
-	case 0: /* no cable tells: the port could do 4x */
+	case 0: /* no cable: the port supports 4x */
 	case 4:
 		return 2;
 	case 8:
@@ -77,7 +75,7 @@ uint64_t link_mbits(unsigned int lanes, enum link_speed speed)
 	return (uint64_t)lanes * speeds[speed].mbits;
 }
 
-/* The Rate codes of IBA 15.2.5.16, from the slowest to the fastest, in Mbit/s. */
+/* The Rate codes of IBA 15.2.5.16, sorted by speed, in Mbit/s. */
 static const struct rate {
 	uint32_t mbits;
 	uint8_t code;

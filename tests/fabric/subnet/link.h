@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* What a link's speed and width are called in PortInfo and in path records
- * (IBA 14.2.5.6, 15.2.5.16). */
+/*
+ * Codes of a link's speed and width in PortInfo and in path records (IBA 14.2.5.6, 15.2.5.16).
+ */
 #ifndef FABRIC_LINK_H
 #define FABRIC_LINK_H
 
@@ -23,12 +24,12 @@ uint8_t speed_ext_bits_up_to(enum link_speed speed);
 /* LinkSpeedExtActive2 (XDR: 1). */
 uint8_t speed_ext2_bit(enum link_speed speed);
 
-/* The link's data rate in Mbit/s, and as the Rate of path records (IBA 15.2.5.16: 2 is 2.5 Gb/s
+/* The link's data rate in Mbit/s; its Rate code in path records (IBA 15.2.5.16: 2 is 2.5 Gb/s
  * ...). */
 uint64_t link_mbits(unsigned int lanes, enum link_speed speed);
 uint8_t rate_code(unsigned int lanes, enum link_speed speed);
 
-/* Of two rate codes the slower: the codes are not in the order of speed. */
+/* The slower of two rate codes: the codes are not sorted by speed. */
 uint8_t slower_rate(uint8_t a, uint8_t b);
 int rate_compare(uint8_t a, uint8_t b);
 

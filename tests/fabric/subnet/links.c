@@ -37,7 +37,7 @@ static void set_states(struct fabric *fabric, uint32_t port, enum port_state sta
 	if (fabric->service_changed && end_port(fabric, port) == port &&
 	    was_active != (state == PORT_ACTIVE))
 		fabric->service_changed(fabric, port, state == PORT_ACTIVE);
-	/* what comes back Active has been in Init, of which the switch tells */
+	/* a port that is Active again was in Init, and the switch reports that */
 	if (hardware(fabric, node)->type == NODE_SWITCH && (state <= PORT_INIT || was_down)) {
 		fabric->nodes[node].state_change = true;
 		trap_link_state(fabric, node);
@@ -52,13 +52,13 @@ static bool is_off(const struct fabric *fabric, uint32_t port)
 	return end->phys_state == PHYS_DISABLED || end->cut || end->powered_off;
 }
 
-/* Where nobody else manages the subnet, the built-in manager activates what has trained. */
+/* Without another subnet manager, the built-in one activates links after training. */
 static enum port_state state_after_training(const struct fabric *fabric)
 {
 	return fabric->sm_port == NONE ? PORT_INIT : PORT_ACTIVE;
 }
 
-/* The ends see each other or they do not: both follow. */
+/* Sets the states of both ends when a link comes up or goes down. */
 static void settle(struct fabric *fabric, uint32_t port)
 {
 	uint32_t ends[2] = {port, cable(fabric, port)->peer};
@@ -128,7 +128,7 @@ static void come_back(struct fabric *fabric, struct timer *timer)
 {
 	struct reboot *reboot = (struct reboot *)timer;
 
-	/* another one may last longer */
+	/* another reboot may last longer */
 	if (fabric->now >= fabric->nodes[reboot->node].power_at)
 		set_power(fabric, reboot->node, false);
 	free(reboot);

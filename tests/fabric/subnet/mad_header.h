@@ -16,8 +16,8 @@ enum mad_status {
 	STATUS_REDIRECT = 0x0002,
 	STATUS_BAD_VERSION = 0x0004,
 	STATUS_BAD_METHOD = 0x0008,
-	STATUS_BAD_ATTRIBUTE = 0x000c, /* this method with this attribute: unsupported */
-	STATUS_BAD_VALUE = 0x001c      /* a field of the attribute or its modifier */
+	STATUS_BAD_ATTRIBUTE = 0x000c, /* the attribute does not support the method */
+	STATUS_BAD_VALUE = 0x001c      /* wrong value in the attribute or its modifier */
 };
 
 enum {
@@ -65,7 +65,7 @@ static inline void put64(uint8_t *at, uint64_t value)
 	put32(at + 4, (uint32_t)value);
 }
 
-/* The common header's parts (IBA 13.4.3). */
+/* Fields of the common header (IBA 13.4.3). */
 static inline unsigned int mad_class_of(const uint8_t *mad)
 {
 	return mad[1];
@@ -91,7 +91,7 @@ static inline uint32_t mad_modifier(const uint8_t *mad)
 	return get32(mad + 20);
 }
 
-/* A response carries the bit, and so does TrapRepress (IBA 13.4.5). */
+/* Responses have this bit, and so does TrapRepress (IBA 13.4.5). */
 static inline bool mad_is_response(const uint8_t *mad)
 {
 	unsigned int method = mad_method(mad);
@@ -99,10 +99,8 @@ static inline bool mad_is_response(const uint8_t *mad)
 	return (method & METHOD_RESPONSE) != 0 || method == METHOD_TRAP_REPRESS;
 }
 
-/*
- * Makes the request a GetResp with this status: a Get and a Set are both answered so. A
- * directed route's response has its direction bit set as well. Data stay what they are.
- */
+/* Makes the request a GetResp with this status, which is the response to both Get and Set.
+ * With a directed route, also sets the direction bit. The data are not changed. */
 static inline void respond(uint8_t *mad, unsigned int status)
 {
 	mad[3] = METHOD_GET | METHOD_RESPONSE;

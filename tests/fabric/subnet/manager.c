@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* A configured subnet, and routes that follow its links. */
+/* Configures a subnet, and computes routes that follow its links. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@
 #include "routes.h"
 #include "trees.h"
 
-#define NOTICE     64 /* where an SMP's data, here a Notice, begin */
+#define NOTICE     64 /* offset of an SMP's data, here a Notice */
 #define LINK_STATE 128
 
 struct manager {
@@ -27,7 +27,7 @@ static bool is_end_port(const struct fabric *fabric, uint32_t port)
 					 : end->number != 0 && end->peer != NONE;
 }
 
-/* Whether 2^lmc LIDs from this one on belong to nobody. */
+/* Whether 2^lmc LIDs from this one on are free. */
 static bool is_free(const struct fabric *fabric, uint32_t lid, uint8_t lmc)
 {
 	if (lid == 0 || lid + (1U << lmc) > LID_COUNT || lid & ((1U << lmc) - 1))
@@ -70,7 +70,7 @@ static uint32_t assign_lids(struct fabric *fabric, bool switches, uint32_t *next
 	return without;
 }
 
-/* Whether a port's node has an address: only then can its links carry more than SMPs. */
+/* Whether a port's node has a LID: without one, its links carry SMPs only. */
 static bool is_addressed(const struct fabric *fabric, uint32_t port)
 {
 	return fabric->ports[end_port(fabric, port)].lid != 0;

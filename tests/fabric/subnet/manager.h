@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The built-in subnet manager: it configures the subnet before anybody looks, and then computes
- * new routes when links go down and come back. */
+/* The built-in subnet manager: it configures the subnet before programs start, and then
+ * computes new routes when links go down and come up. */
 #ifndef FABRIC_MANAGER_H
 #define FABRIC_MANAGER_H
 
@@ -11,24 +11,24 @@
 #define SWEEP_INTERVAL (10 * SECOND)
 
 /*
- * Gives LIDs to switches and end ports (those of the topology file first), makes links Active,
- * and settles on an end port as the manager's. How many end ports got no LID, since there are
- * only 49,151, is returned: they stay in state Init.
+ * Assigns LIDs to switches and end ports (first those of the topology file), makes links
+ * Active, and chooses the manager's end port. Returns the number of end ports without a LID:
+ * there are only 49,151 LIDs. Such ports stay in state Init.
  */
 uint32_t bring_up(struct fabric *fabric, uint32_t sm_port);
 
 /*
- * From now on routes lead round links that are down and, where there is another way, round
- * switches that do not respond: from the start, from the time that a rule says after a trap
- * 128, and every SWEEP_INTERVAL. 0 or -ENOMEM.
+ * From now on, routes avoid links that are down and, if possible, switches that do not
+ * respond. The manager computes them at the start, after a trap 128 (a rule gives the delay),
+ * and every SWEEP_INTERVAL. 0 or -ENOMEM.
  */
 int manager_start(struct fabric *fabric);
 void manager_stop(struct fabric *fabric);
 
-/* A trap came to the manager. */
+/* The manager received a trap. */
 void manager_heard(struct fabric *fabric, const uint8_t mad[MAD_BYTES]);
 
-/* Looks at all links and switches, and has routes computed anew if any changed. */
+/* Checks all links and switches; if any changed, computes new routes. */
 void manager_sweep(struct fabric *fabric);
 
 #endif

@@ -22,7 +22,7 @@
 #define CLASS_BASEBOARD   0x05
 #define CLASS_CONGESTION  0x21
 
-struct work { /* a request whose answer takes a while */
+struct work { /* a request whose response is delayed */
 	struct timer timer;
 	uint32_t port;
 	enum reaction reaction;
@@ -35,7 +35,7 @@ static bool is_vendor_class(unsigned int class)
 	return (class >= 0x09 && class <= 0x0f) || (class >= 0x30 && class <= 0x4f);
 }
 
-/* What adapters answer themselves, whatever programs run above them. */
+/* The agents in an adapter, which respond whatever programs run on the host. */
 static bool is_for_hardware(const uint8_t *mad)
 {
 	unsigned int method = mad_method(mad);
@@ -46,7 +46,9 @@ static bool is_for_hardware(const uint8_t *mad)
 	return mad_class_of(mad) == CLASS_PERFORMANCE || mad_class_of(mad) == CLASS_CONGESTION;
 }
 
-/* Whether RMPP's header is in use: what nobody serves is then left unanswered. */
+/*
+ * Whether the RMPP header is in use: then there is no response if no program serves the class.
+ */
 static bool is_rmpp(const uint8_t *mad)
 {
 	return class_has_rmpp(mad[1]) && mad[RMPP_FLAGS] & RMPP_ACTIVE;
@@ -57,8 +59,8 @@ static bool to_programs(struct fabric *fabric, uint32_t port, const struct packe
 	return fabric->to_programs && fabric->to_programs(fabric, port, packet);
 }
 
-/* What no program serves: a host's kernel, or an agent of the node in its place, answers Get
- * and Set. */
+/* MADs that no program serves: a host's kernel, or an agent of the node instead, responds to
+ * Get and Set. */
 static bool answer_unserved(struct query *query)
 {
 	unsigned int method = mad_method(query->mad);
@@ -89,7 +91,8 @@ static bool answer(struct query *query)
 	}
 }
 
-/* ClassPortInfo in the place of what was asked for: where to ask instead (IBA 13.5.2). */
+/* A response with ClassPortInfo instead of the attribute: it redirects the requester (IBA
+ * 13.5.2). */
 static void redirect(const struct fabric *fabric, uint8_t *mad, uint32_t to)
 {
 	int data = mad_class_of(mad) == CLASS_SA ? 56 : 64;
@@ -159,7 +162,7 @@ static void react_later(struct fabric *fabric, uint32_t port, const struct treat
 		free(work);
 }
 
-/* What is no request but a response or RMPP's own: to whoever waits for it. */
+/* A response or an RMPP control packet goes to the program that waits for it. */
 static bool pass_on(struct fabric *fabric, uint32_t port, const struct packet *packet)
 {
 	if (mad_method(packet->mad) == METHOD_TRAP_REPRESS && is_smp(packet->mad)) {
@@ -174,8 +177,7 @@ static bool pass_on(struct fabric *fabric, uint32_t port, const struct packet *p
 	return true;
 }
 
-/* The queue pairs that management uses, and the key that opens the second
- * (IBA 3.5.3.3, 10.2.5). */
+/* The queue pairs for management, and the Q_Key of QP1 (IBA 3.5.3.3, 10.2.5). */
 static bool has_right_qp(struct fabric *fabric, uint32_t port, const struct packet *packet)
 {
 	struct port_settings *settings;
@@ -191,8 +193,9 @@ static bool has_right_qp(struct fabric *fabric, uint32_t port, const struct pack
 }
 
 /*
- * Whether a processor of the node takes the request; if so, the treatment's delay includes its
- * time. VL15 has no flow control: what comes beyond the buffer is dropped (IBA 18.2.5).
+ * Whether a processor of the node accepts the request; if so, adds the processing time to the
+ * treatment's delay. VL15 has no flow control: a request that does not fit in the buffer is
+ * dropped (IBA 18.2.5).
  */
 static bool take_turn(struct fabric *fabric, uint32_t port, const struct packet *packet,
 		      struct treatment *treatment)
@@ -208,7 +211,7 @@ static bool take_turn(struct fabric *fabric, uint32_t port, const struct packet 
 		return false;
 	}
 	if (!processor)
-		return true; /* no memory for a queue */
+		return true; /* no memory for a queue: no processing time */
 	if (!processor_take(processor, timers_moment(fabric), treatment->service,
 			    treatment->buffer, &delay)) {
 		packet_end(fabric, packet, port, "dropped: buffer full");
@@ -224,7 +227,7 @@ void node_receive(struct fabric *fabric, uint32_t port, const struct packet *pac
 	struct treatment treatment;
 	struct packet copy;
 
-	/* management's queue pairs are attached to no group (IBA 10.5) */
+	/* QP0 and QP1 are not attached to multicast groups (IBA 10.5) */
 	if (is_multicast(packet->dlid)) {
 		packet_end(fabric, packet, port, "in no group");
 		return;

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/*
- * What a node does with a MAD that reached it: its own agents answer what hardware answers; all
- * else goes to the programs (or the built-in manager) that run on it.
- */
+/* Handles a MAD that reached a node. The node's agents respond to what hardware responds to;
+ * other MADs go to the programs (or the built-in manager) of the node. */
 #ifndef FABRIC_NODE_H
 #define FABRIC_NODE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Blocks of a pcapng file, in the byte order of this machine. */
+/* Blocks of a pcapng file, in the host's byte order. */
 #include "pcapng.h"
 
 #include <errno.h>
@@ -51,8 +51,8 @@ static uint8_t *grow(struct pcapng *file, size_t bytes)
 	return file->buffer + file->length - bytes;
 }
 
-/* Bytes, and zeros up to a multiple of four. Without memory, the file ends as if it was full.
- */
+/* Adds bytes, and zeros up to a multiple of four. Without memory, the file ends as if the disk
+ * was full. */
 static void add(struct pcapng *file, const void *bytes, size_t count)
 {
 	size_t padded = (count + 3) / 4 * 4;
@@ -84,7 +84,8 @@ static void add_option(struct pcapng *file, unsigned int code, const void *bytes
 	add(file, bytes, count);
 }
 
-/* Returns where the block begins; end_block() writes its length at both of its ends. */
+/* Returns where the block begins. end_block() writes the length at the beginning and at the
+ * end. */
 static size_t begin_block(struct pcapng *file, uint32_t type)
 {
 	size_t begin = file->length;
@@ -139,7 +140,7 @@ void pcapng_add_interface(struct pcapng *file, const char *name, unsigned int li
 
 	file->interfaces++;
 	add16s(file, link_type, 0);
-	add32(file, 0); /* no limit to the length of packets */
+	add32(file, 0); /* packets of any length */
 	add_option(file, INTERFACE_NAME, name, strlen(name));
 	add_option(file, INTERFACE_TIME_UNIT, &unit, 1);
 	end_block(file, begin);
@@ -189,7 +190,7 @@ int pcapng_write(struct pcapng *file)
 	if (!file->error || file->told)
 		return 0;
 	file->told = true;
-	if (ftruncate(file->fd, file->size)) /* a pipe keeps what it has */
+	if (ftruncate(file->fd, file->size)) /* fails for a pipe, which has no end to cut */
 		errno = file->error;
 	return -file->error;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A capture file in the pcapng format. Of its blocks this has what a fabric needs: a section,
- * an interface for each port, packets with the direction, a number and a comment. libpcap
- * writes files without interfaces and comments only.
+ * A capture file in the pcapng format, with the blocks that a fabric needs: a section, an
+ * interface for each port, packets with direction, number and comment. libpcap cannot write
+ * interfaces and comments.
  *
- * Each call writes whole blocks with one write(). So the file is whole whenever the process
- * ends. After an error nothing more is written, and a regular file ends with its last whole
- * block.
+ * Each call writes complete blocks with one write(), so the file is complete whenever the
+ * process ends. After an error nothing more is written, and a regular file ends with its last
+ * complete block.
  */
 #ifndef FABRIC_PCAPNG_H
 #define FABRIC_PCAPNG_H
@@ -19,11 +19,11 @@
 
 struct pcapng {
 	int fd;
-	int error; /* 0, or an errno: nothing more is written */
-	bool told; /* pcapng_write() has returned it */
+	int error; /* 0, or an errno: nothing more will be written */
+	bool told; /* pcapng_write() has returned the error */
 	off_t size;
-	uint32_t interfaces; /* so far */
-	uint8_t *buffer;     /* of blocks to be written */
+	uint32_t interfaces; /* number of interfaces */
+	uint8_t *buffer;     /* blocks to be written */
 	size_t length, room;
 };
 
@@ -32,21 +32,22 @@ struct pcapng_packet {
 	uint64_t time; /* nanoseconds since 1970 */
 	const uint8_t *frame;
 	size_t length;
-	uint64_t number;     /* of the packet: the same on all interfaces */
+	uint64_t number;     /* of the packet; the same on all interfaces */
 	const char *comment; /* "": none */
 	bool outbound;
 };
 
-/* Creates the file, which belongs to the program. 0 or a negative errno. */
+/* Creates a file for the program. 0 or a negative errno. */
 int pcapng_open(struct pcapng *file, const char *name, const char *program);
-/* Writes what is left, and closes the file. */
+/* Writes the remaining blocks, and closes the file. */
 void pcapng_close(struct pcapng *file);
 
-/* Adds blocks, for pcapng_write(). An interface's number is the count of those before. */
+/* Add blocks, which pcapng_write() writes. Interfaces are numbered from 0, in the order of
+ * their blocks. */
 void pcapng_add_interface(struct pcapng *file, const char *name, unsigned int link_type);
 void pcapng_add_packet(struct pcapng *file, const struct pcapng_packet *packet);
 
-/* Writes the blocks that were added. 0 or a negative errno, once; then 0. */
+/* Writes the added blocks. 0 or a negative errno, which is returned once; then 0. */
 int pcapng_write(struct pcapng *file);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The performance management agent: counters read, cleared and set as its tables say. */
+/* The performance management agent: reads, clears and sets counters with the help of its
+ * tables. */
 #include <infiniband/mad_fields.h>
 
 #include "faults.h"
@@ -21,10 +22,8 @@ enum {
 	ADDITIONAL_EXTENDED = 1 << 1
 };
 
-/*
- * QP1Dropped is the upper half of the word whose lower half VL15Dropped is (IBA 16.1.3.5); the
- * library's field, which must stay what it always was, is the lower half, too.
- */
+/* QP1Dropped is the upper half of the word whose lower half is VL15Dropped (IBA 16.1.3.5). The
+ * library's field is compatible with older versions, and is the lower half, too. */
 #define QP1_DROPPED_AT (DATA + 20)
 
 uint64_t pma_field(const uint8_t *mad, enum MAD_FIELDS field)
@@ -71,10 +70,10 @@ bool pma_ports(const struct query *query, unsigned int select, uint32_t *first, 
 }
 
 #define ACTIVE_SLS 8
-#define ACTIVE_VLS 4 /* PortInfo: OperationalVLs; an SL goes by VL SL mod 4 */
+#define ACTIVE_VLS 4 /* PortInfo: OperationalVLs; SL n uses VL n mod 4 */
 #define TURNS      32
 
-/* Which SL a transmitter's n-th unit goes by. */
+/* The SL of the n-th unit that a port transmits. */
 static unsigned int sl_of(const struct fabric *fabric, uint32_t transmitter, uint64_t turn)
 {
 	if (!(fabric->load > 0))
@@ -82,7 +81,8 @@ static unsigned int sl_of(const struct fabric *fabric, uint32_t transmitter, uin
 	return fabric_hash(fabric, HASH_SL, transmitter, turn) % ACTIVE_SLS;
 }
 
-/* Units take SLs in turn, so each SL's part only grows, and the parts add up to the whole. */
+/* Units use the SLs one after the other, so each SL's part only grows, and the sum of the
+ * parts is the whole. */
 static uint64_t part(const struct fabric *fabric, uint32_t transmitter, uint64_t whole,
 		     enum split split, unsigned int level)
 {
@@ -111,7 +111,7 @@ static bool is_received(enum counter counter)
 	return counter == COUNT_RCV_DATA || counter == COUNT_RCV_PACKETS;
 }
 
-/* What a field would be had nobody ever set it. */
+/* The value of a field that was never set. */
 static uint64_t derive(const struct fabric *fabric, uint32_t port, const struct pma_row *row,
 		       unsigned int index)
 {
@@ -128,7 +128,8 @@ static uint64_t derive(const struct fabric *fabric, uint32_t port, const struct 
 	return part(fabric, transmitter, whole, (enum split)row->split, index);
 }
 
-struct own { /* of an attribute, on one port: what to add to what is derived (modulo 2^64) */
+struct own { /* of an attribute, on one port: the offsets from the derived values (modulo 2^64)
+	      */
 	uint64_t offsets[MAX_OWN_FIELDS];
 };
 
@@ -150,7 +151,8 @@ static void recall(const struct query *query, const struct pma_attribute *attrib
 		memset(own, 0, sizeof(*own));
 }
 
-/* A row's bit in CounterSelect is its offset's place, too: own counters have 0 .. 37. */
+/* The bit of a field in CounterSelect is also the index of its offset: own counters have 0 ..
+ * 37. */
 static uint64_t value_of(const struct query *query, const struct pma_attribute *attribute,
 			 uint32_t port, const struct pma_row *row, unsigned int index,
 			 const struct own *own)
@@ -160,7 +162,7 @@ static uint64_t value_of(const struct query *query, const struct pma_attribute *
 	return derive(query->fabric, port, row, index) + own->offsets[row->select + index];
 }
 
-/* The sum of two counters, which stops at the highest value as each of them does. */
+/* The sum of two counters, which stops at the highest value as the counters do. */
 static uint64_t add(uint64_t a, uint64_t b)
 {
 	return a + b < a ? UINT64_MAX : a + b;
@@ -225,13 +227,14 @@ static void write_counters(struct query *query, const struct pma_attribute *attr
 	}
 }
 
-/* What older agents have: the first rows of PortCounters and PortCountersExtended. */
+/* The fields of older agents: the first rows of PortCounters and PortCountersExtended. */
 enum {
 	WITHOUT_XMIT_WAIT = 16,
 	WITHOUT_ERRORS = 8
 };
 
-/* The attribute as the node has it, in *limited if it has less; NULL: it does not have it. */
+/* The attribute as the node supports it, in *limited if it has fewer fields; NULL:
+ * unsupported. */
 static const struct pma_attribute *limit(const struct query *query,
 					 const struct pma_attribute *attribute,
 					 struct pma_attribute *limited)
@@ -259,7 +262,7 @@ static unsigned int counters(struct query *query, const struct pma_attribute *at
 		return STATUS_BAD_VALUE;
 	if (mad_method(query->mad) == METHOD_SET)
 		write_counters(query, attribute, select | select2 << 16, first, last);
-	/* OpCode, PortSelect and CounterSelect come back as they were */
+	/* the response has OpCode, PortSelect and CounterSelect of the request */
 	memset(query->mad + DATA + 4, 0, MAD_BYTES - DATA - 4);
 	pma_set_field(query->mad, attribute->select, select);
 	pma_set_field(query->mad, attribute->select2, select2);

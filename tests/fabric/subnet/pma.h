@@ -6,7 +6,7 @@
 
 #include "query.h"
 
-/* Answers a performance management MAD in its place; false: no answer is due. */
+/* Replaces a performance management MAD by its response; false: no response is due. */
 bool pma_answer(struct query *query);
 
 #endif

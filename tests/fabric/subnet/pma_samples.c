@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/*
- * Samples of counters over an interval (IBA 16.1.3.2, 16.1.3.4). A node has one sampling
- * mechanism. Nothing happens as a sample goes on: what it has counted by some time follows from
- * when it was started.
- */
+/* Samples of counters over an interval (IBA 16.1.3.2, 16.1.3.4). A node has one sampling
+ * mechanism. A sample needs no timer: its values at any time follow from its start time. */
 #include "gmp_agents.h"
 #include "pma_table.h"
 
@@ -14,11 +11,11 @@
 #define COUNTERS     15 /* of a sample */
 
 #define WIDTH_32  4           /* CounterWidth */
-#define MASK_ALL  0x1249249   /* mandatory ones only, for 9 counters of 3 bits each */
-#define MASK_LAST 0x1249      /* and for 5 */
+#define MASK_ALL  0x1249249   /* only mandatory counters, for 9 counters of 3 bits each */
+#define MASK_LAST 0x1249      /* the same for 5 */
 #define WIDTH_64  0x80000000U /* PortSamplesResultExtended: ExtendedWidth */
 
-/* Which are the components of PortSamplesResultExtended. */
+/* The components of PortSamplesResultExtended. */
 enum {
 	EXTENDED_WIDTH_AT = DATA + 4,
 	EXTENDED_COUNTERS_AT = DATA + 8
@@ -33,10 +30,10 @@ enum sample_status {
 struct sample {
 	uint64_t from; /* nanoseconds */
 	uint64_t to;
-	uint8_t control[CONTROL_SIZE]; /* as it was set */
+	uint8_t control[CONTROL_SIZE]; /* the attribute as last set */
 };
 
-/* What can be sampled, by CounterSelect0 .. 14: the mandatory ones, from 1 on. */
+/* The counters that can be sampled, by CounterSelect0 .. 14: the mandatory ones, from 1 on. */
 static const enum counter sampled[] = {COUNTER_COUNT,      COUNT_XMIT_DATA,   COUNT_RCV_DATA,
 				       COUNT_XMIT_PACKETS, COUNT_RCV_PACKETS, COUNT_XMIT_WAIT};
 
@@ -64,7 +61,7 @@ static enum sample_status status_of(const struct sample *sample, uint64_t now)
 	return now < sample->from ? SAMPLE_SCHEDULED : SAMPLE_RUNNING;
 }
 
-/* What cannot be sampled reads as not selected. */
+/* A counter that cannot be sampled reads as not selected. */
 static void start(struct query *query)
 {
 	struct gmp_place place = place_of(query);
@@ -79,10 +76,8 @@ static void start(struct query *query)
 	(void)gmp_keep(query->fabric, &place, &sample, sizeof(sample));
 }
 
-/*
- * While a sample goes on, a Set changes nothing; the answer shows whose sample it is by its
- * Tag.
- */
+/* While a sample is running, a Set changes nothing. The Tag in the response shows who started
+ * the sample. */
 unsigned int pma_samples_control(struct query *query)
 {
 	unsigned int port_select = (unsigned int)pma_field(query->mad, IB_PSC_PORT_SELECT_F);
@@ -99,7 +94,7 @@ unsigned int pma_samples_control(struct query *query)
 	}
 	memset(query->mad + DATA, 0, MAD_BYTES - DATA);
 	memcpy(query->mad + DATA, sample.control, CONTROL_SIZE);
-	if (sample.to == 0) /* never set: of the port that was asked for */
+	if (sample.to == 0) /* never set: the sample is of the requested port */
 		pma_set_field(query->mad, IB_PSC_PORT_SELECT_F, port_select);
 	pma_set_field(query->mad, IB_PSC_TICK_F, 0);
 	pma_set_field(query->mad, IB_PSC_COUNTER_WIDTH_F, WIDTH_32);

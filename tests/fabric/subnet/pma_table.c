@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Which counter fills which field of which attribute (IBA 16.1.3, 16.1.4, A10.4.4, A13.6). */
+/* Which counter is in which field of which attribute (IBA 16.1.3, 16.1.4, A10.4.4, A13.6). */
 #include "pma_table.h"
 
 #define LEVELS 16 /* SLs, VLs */
 #define LANES  12
 
-/* Flow control packets and marked ones, for so many packets of data: 2^n. */
+/* One flow control packet and one marked packet for 2^n data packets. */
 enum {
 	FLOW_CONTROL = 4,
 	FECN = 6,
@@ -60,8 +60,8 @@ static const struct pma_row port_counters_extended[] = {
 	{IB_PC_EXT_QP1_DROP_F, 1, 29, WHOLE, 0, COUNT_QP1_DROPPED},
 };
 
-/* What the simulated links lose arrives damaged, and what they cannot send finds them inactive.
- */
+/* Lost packets are counted as received with errors; packets that cannot be sent, as discarded
+ * because the port is inactive. */
 static const struct pma_row rcv_error_details[] = {
 	{IB_PC_RCV_LOCAL_PHY_ERR_F, 1, 0, WHOLE, 0, COUNT_RCV_ERRORS},
 	{IB_PC_RCV_MALFORMED_PKT_ERR_F, 1, 1, WHOLE, 0, COUNTER_COUNT},
@@ -78,7 +78,7 @@ static const struct pma_row xmit_discard_details[] = {
 	{IB_PC_XMT_SW_HOL_DISC_F, 1, 3, WHOLE, 0, COUNTER_COUNT},
 };
 
-/* The model's packets are all of the OpCode that is asked for. */
+/* All packets of the model have the requested OpCode. */
 static const struct pma_row op_rcv[] = {
 	{IB_PC_PORT_OP_RCV_PKTS_F, 1, 0, WHOLE, 0, COUNT_RCV_PACKETS},
 	{IB_PC_PORT_OP_RCV_DATA_F, 1, 1, WHOLE, 0, COUNT_RCV_DATA},
@@ -126,7 +126,7 @@ static const struct pma_row xmit_con_ctrl[] = {
 	{IB_PC_XMIT_CON_CTRL_TIME_CONG_F, 1, 0, WHOLE, 0, COUNT_XMIT_WAIT},
 };
 
-/* VL15 cannot be congested: it has no field. */
+/* VL15 has no congestion, and no field. */
 static const struct pma_row vl_time_cong[] = {
 	{IB_PC_VL_XMIT_TIME_CONG0_F, LEVELS - 1, 0, BY_VL, 0, COUNT_XMIT_WAIT},
 };

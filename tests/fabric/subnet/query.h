@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/*
- * A MAD that asks a node something, and the answer made in its place. A node's agents
- * (sma.h, pma.h, congestion.h, baseboard.h, vendor.h) all have this form.
- */
+/* A request MAD at a node, which the response replaces. All agents of a node (sma.h, pma.h,
+ * congestion.h, baseboard.h, vendor.h) take a query. */
 #ifndef FABRIC_QUERY_H
 #define FABRIC_QUERY_H
 
@@ -17,8 +15,9 @@
 struct query {
 	struct fabric *fabric;
 	uint32_t node;
-	uint8_t in_port; /* the number of the port it came in by; 0: a switch's own port */
-	uint8_t *mad;    /* MAD_BYTES: the request; the answer in its place */
+	uint8_t in_port; /* the number of the port at which it arrived; 0: a switch's own port
+			  */
+	uint8_t *mad;    /* MAD_BYTES: the request, then the response */
 };
 
 #endif

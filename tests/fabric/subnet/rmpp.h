@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The RMPP header: where it has what, and what that can be (IBA 13.6.2). */
+/* The RMPP header: its fields and their values (IBA 13.6.2). */
 #ifndef FABRIC_RMPP_H
 #define FABRIC_RMPP_H
 
@@ -12,7 +12,7 @@ enum {
 	RMPP_SEGMENT = 28,
 	RMPP_PAYLOAD = 32, /* DATA: PayloadLength; ACK: NewWindowLast */
 	RMPP_HEADER = 36
-}; /* bytes of the MAD header and this one */
+}; /* bytes of the MAD header and the RMPP header */
 
 enum {
 	RMPP_ACTIVE = 1,

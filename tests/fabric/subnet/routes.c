@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Forwarding tables. Computed ones are kept as one row for each switch that packets go to: by
- * which port each switch forwards towards it, found by a breadth-first walk from there. All end
- * ports behind one switch share its row, so that a fabric of 5,000 switches needs at most 25
- * MB.
+ * Forwarding tables. The computed ones are stored as one row for each destination switch: for
+ * each switch, the port by which it forwards towards the destination, found by a breadth-first
+ * search from the destination. All end ports at a switch share its row. So a fabric of 5,000
+ * switches needs at most 25 MB.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -25,12 +25,12 @@ struct switch_tables {
 struct routes {
 	bool computed;
 	uint32_t *switches; /* the switches, as nodes */
-	uint32_t *rank;     /* a node's place among them */
+	uint32_t *rank;     /* by node: its index in `switches` */
 	uint32_t count;
-	uint8_t **rows;  /* by rank of the destination; NULL: not asked for yet */
-	uint32_t *queue; /* for the walk */
-	bool *down;      /* by port: its link, as the manager knows it, */
-	bool *avoided;   /* by rank: other switches are preferred on the way */
+	uint8_t **rows;  /* by rank of the destination; NULL: not needed yet */
+	uint32_t *queue; /* for the search */
+	bool *down;      /* by port: whether the manager knows its link as down */
+	bool *avoided;   /* by rank: used only if no other switch leads to the destination */
 	uint32_t avoided_count;
 };
 
@@ -116,10 +116,8 @@ void routes_free(struct fabric *fabric)
 	fabric->routes = NULL;
 }
 
-/*
- * Of several ports that lead on equally well, which one: each switch begins its search at
- * another port for each destination, so that the load spreads.
- */
+/* Chooses one of several ports that are equally good: each switch begins its search at a
+ * different port for each destination, to balance the load. */
 static uint32_t expand(const struct fabric *fabric, uint32_t destination, uint32_t at,
 		       uint8_t *row, uint32_t tail)
 {
@@ -141,7 +139,7 @@ static uint32_t expand(const struct fabric *fabric, uint32_t destination, uint32
 	return tail;
 }
 
-/* A switch that is avoided leads to what no other switch leads to. */
+/* An avoided switch is used only for destinations that no other switch leads to. */
 static void walk(const struct fabric *fabric, uint32_t destination, uint8_t *row)
 {
 	const struct routes *routes = fabric->routes;
@@ -202,7 +200,7 @@ static uint8_t compute_port(struct fabric *fabric, uint32_t switch_node, uint16_
 	return route_to_switch(fabric, switch_node, destination);
 }
 
-/* A table's entry, as it was set or else as it is computed. */
+/* A table's entry: the one that was set, or else the computed one. */
 static uint8_t entry(struct fabric *fabric, uint32_t switch_node, uint16_t lid)
 {
 	const struct switch_tables *tables = fabric->nodes[switch_node].tables;
@@ -234,7 +232,7 @@ static struct switch_tables *tables_of(struct fabric *fabric, uint32_t node)
 	return fabric->nodes[node].tables;
 }
 
-/* Copies 64 bytes into a block that is allocated when first set. */
+/* Stores 64 bytes in a block, which is allocated when first set. */
 static int set_block(uint8_t **block, const uint8_t in[64])
 {
 	if (!*block)
@@ -274,7 +272,7 @@ int route_set_multicast_block(struct fabric *fabric, uint32_t switch_node, unsig
 	return set_block(&tables->multicast[block][position], in);
 }
 
-/* Where the 16 ports with a port of a multicast LID's entry are, in a block at a position. */
+/* The bits of 16 ports in a multicast LID's entry, in the block at a position. */
 static uint8_t *multicast_entry(const struct switch_tables *tables, uint16_t mlid,
 				unsigned int number)
 {

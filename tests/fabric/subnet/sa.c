@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Subnet administration: which request is answered how (IBA 15.2, 15.4). */
+/* Subnet administrator (SA): dispatches requests and makes responses (IBA 15.2, 15.4). */
 #include <stdlib.h>
 
 #include "rmpp.h"
@@ -25,7 +25,7 @@ enum {
 	MATCHES_CAPABILITIES = 1 << 13
 };
 
-/* And CapabilityMask2: GUIDs can be set, PortInfoRecords are complete. */
+/* CapabilityMask2: GUIDs can be set, PortInfoRecords are complete. */
 enum {
 	HAS_ADDITIONAL_GUIDS = 1 << 5,
 	HAS_FULL_PORT_INFO = 1 << 6,
@@ -125,7 +125,7 @@ static unsigned int perform(struct sa_request *request, const uint8_t *message, 
 	return request->type->remove ? request->type->remove(request) : STATUS_BAD_ATTRIBUTE;
 }
 
-/* The answer's header is the request's, but for what only one of them has. */
+/* Makes the response's header of the request's header. */
 static void make_header(const struct sa_request *request, unsigned int status, uint8_t *answer)
 {
 	unsigned int method = mad_method(request->mad);
@@ -135,7 +135,7 @@ static void make_header(const struct sa_request *request, unsigned int status, u
 	answer[3] = (uint8_t)((method == METHOD_SET ? METHOD_GET : method) | METHOD_RESPONSE);
 	put16(answer + 4, status);
 	memset(answer + 24, 0, 12);
-	put64(answer + 36, 0); /* nobody learns an SM_Key here */
+	put64(answer + 36, 0); /* the response never has an SM_Key */
 	put32(answer + 44, request->type ? (uint32_t)(sa_stride(request->type) / 8) << 16 : 0);
 }
 
@@ -183,7 +183,7 @@ uint8_t *sa_answer(struct sa *sa, uint32_t from, uint16_t from_lid, const uint8_
 		memcpy(asked.mad, request,
 		       request_length < MAD_BYTES ? request_length : MAD_BYTES);
 	asked.record = asked.mad + SA_HEADER;
-	/* to a Send and a Trap there is no response (IBA 13.4.5) */
+	/* Send and Trap have no response (IBA 13.4.5) */
 	if (mad_class_of(asked.mad) != CLASS_SA || mad_is_response(asked.mad) ||
 	    mad_method(asked.mad) == METHOD_SEND || mad_method(asked.mad) == METHOD_TRAP)
 		return NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Subnet administration: multicast groups, and looking them up (IBA 15.2.5.17). */
+/* Subnet administrator (SA): multicast groups, and how they are found (IBA 15.2.5.17). */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -109,8 +109,8 @@ void group_show_member(const struct group *group, const struct member *member,
 	record[MCM_AT_PROXY] = member->proxy ? PROXY : 0;
 }
 
-/* Whether a value that has both its components set is selected; there is no best one of a
- * group. */
+/* Whether the selector and the value in the request select a group's value; "best" selects
+ * nothing. */
 static bool selects(const struct sa_request *request, uint64_t components, unsigned int at,
 		    const struct group *group, int (*compare)(uint8_t a, uint8_t b))
 {
@@ -164,10 +164,8 @@ static bool fits_member(const struct sa_request *request, const struct member *m
 	       (wanted[MCM_AT_PROXY] & PROXY) == (member->proxy ? PROXY : 0);
 }
 
-/*
- * Who is not trusted learns which groups there are in its own partitions, but not who is in
- * them (IBA 15.4.1.2): PortGID, JoinState and ProxyJoin are 0.
- */
+/* An untrusted requester sees the groups in its own partitions, but not their members (IBA
+ * 15.4.1.2): PortGID, JoinState and ProxyJoin are 0. */
 static bool offer_group(struct sa_request *request, const struct group *group)
 {
 	uint16_t pkey = (uint16_t)get16(group->record + MCM_AT_PKEY);
@@ -193,7 +191,7 @@ static bool offer_group(struct sa_request *request, const struct group *group)
 
 static void walk_groups(struct sa_request *request)
 {
-	/* these are wildcards to who is not trusted */
+	/* for an untrusted requester, these are wildcards */
 	if (!request->trusted)
 		request->mask &= ~(uint64_t)(UMAD_SA_MCM_COMP_MASK_JOIN_STATE |
 					     UMAD_SA_MCM_COMP_MASK_PROXY_JOIN);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* MCMemberRecords (IBA 15.2.5.17), for those who look groups up and those who change them. */
+/* MCMemberRecords (IBA 15.2.5.17), for queries and for changes. */
 #ifndef FABRIC_SA_GROUPS_H
 #define FABRIC_SA_GROUPS_H
 
@@ -8,7 +8,7 @@
 
 #include "sa_parts.h"
 
-enum { /* where a record has what */
+enum { /* offsets in a record */
 	MCM_AT_MGID = 0,
 	MCM_AT_PORT_GID = 16,
 	MCM_AT_QKEY = 32,
@@ -41,22 +41,22 @@ enum { /* where a record has what */
 	(UMAD_SA_MCM_JOIN_STATE_FULL_MEMBER | UMAD_SA_MCM_JOIN_STATE_SEND_ONLY_FULL_MEMBER)
 
 #define DEFAULT_LIFE 18 /* 4.096 us * 2^18: a second */
-#define DEFAULT_RATE 3  /* 10 Gb/s, and 2048 bytes: what every port can do */
+#define DEFAULT_RATE 3  /* 10 Gb/s, and 2048 bytes: every port supports them */
 #define MTU_2048     4
 
 struct member {
 	struct member *next;
 	uint32_t port;
-	uint8_t gid[16]; /* as it joined */
+	uint8_t gid[16]; /* the GID with which it joined */
 	uint8_t state;   /* JoinState */
-	bool proxy;      /* somebody else made it join */
+	bool proxy;      /* joined by another port */
 };
 
 struct group {
 	struct group *next;
 	struct member *members;
 	bool permanent;
-	uint8_t record[52]; /* its MCMemberRecord, without a member */
+	uint8_t record[52]; /* the group's MCMemberRecord, with the member's part empty */
 };
 
 static inline uint16_t mlid_of(const struct group *group)
@@ -69,18 +69,18 @@ struct group *group_find(struct sa *sa, const uint8_t mgid[16]);
 struct group *group_find_lid(struct sa *sa, uint16_t mlid);
 void groups_free(struct sa *sa);
 
-/* A new group behind the others, with the lowest free MLID; NULL: no MLID, no memory. */
+/* Adds a new group at the end, with the lowest free MLID; NULL: no MLID or no memory. */
 struct group *group_add(struct sa *sa, const uint8_t mgid[16]);
 void group_remove(struct sa *sa, struct group *group);
 
-/* Whether a group is what a request says about groups. */
+/* Whether a group matches the components of a request that concern groups. */
 bool group_fits(const struct sa_request *request, const struct group *group);
 
-/* A group's record with a member's part in it. */
+/* A group's record with the part of a member. */
 void group_show_member(const struct group *group, const struct member *member,
 		       uint8_t record[MCM_SIZE]);
 
-/* Set and Delete, in sa_join.c. */
+/* Handle Set and Delete, in sa_join.c. */
 unsigned int group_join(struct sa_request *request);
 unsigned int group_leave(struct sa_request *request);
 

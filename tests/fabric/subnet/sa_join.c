@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Subnet administration: joining, creating and leaving multicast groups (IBA 15.2.5.17). */
+/* Subnet administrator (SA): join, create and leave multicast groups (IBA 15.2.5.17). */
 #include <stdlib.h>
 
 #include "link.h"
@@ -30,7 +30,8 @@ static bool has_full_member(const struct group *group)
 	return false;
 }
 
-/* A multicast GID that may be created (IBA 4.1.1): flags 000T; scopes 0 and f are reserved. */
+/* Whether a group with this MGID may be created (IBA 4.1.1): flags 000T; scopes 0 and f are
+ * reserved. */
 static bool is_creatable(const uint8_t mgid[16])
 {
 	unsigned int scope = mgid[1] & 0xf;
@@ -38,8 +39,7 @@ static bool is_creatable(const uint8_t mgid[16])
 	return mgid[0] == 0xff && (mgid[1] & 0xe0) == 0 && scope != 0 && scope != 0xf;
 }
 
-/* An MGID that the SA makes up: with its signature, and unique in the subnet (IBA 15.2.5.17).
- */
+/* Makes an MGID with the SA's signature that is unique in the subnet (IBA 15.2.5.17). */
 static void make_mgid(const struct sa_request *request, uint8_t mgid[16])
 {
 	unsigned int scope = UMAD_SA_MCM_ADDR_SCOPE_LINK_LOCAL;
@@ -56,7 +56,7 @@ static void make_mgid(const struct sa_request *request, uint8_t mgid[16])
 	} while (group_find(request->sa, mgid));
 }
 
-/* What a port can do: a switch's own port as much as its best. */
+/* What a port supports: port 0 of a switch counts as its best port. */
 static void limits_of(const struct fabric *fabric, uint32_t port, uint8_t *mtu, uint8_t *rate)
 {
 	const struct graph_port *end = cable(fabric, port);
@@ -76,7 +76,7 @@ static void limits_of(const struct fabric *fabric, uint32_t port, uint8_t *mtu, 
 	}
 }
 
-/* The values that were asked for, or else the best that the creator's port can do. */
+/* Fills in the requested values, or else the best ones that the creator's port supports. */
 static bool choose_values(const struct sa_request *request, uint32_t port, uint8_t *record)
 {
 	const uint8_t *wanted = request->record;
@@ -99,7 +99,7 @@ static bool choose_values(const struct sa_request *request, uint32_t port, uint8
 	return true;
 }
 
-/* The group that a first full member brings into being; a status. */
+/* Creates a group for its first full member. Returns a status. */
 static unsigned int create(const struct sa_request *request, uint32_t port,
 			   struct group **created)
 {
@@ -133,7 +133,7 @@ static unsigned int create(const struct sa_request *request, uint32_t port,
 	return STATUS_OK;
 }
 
-/* Whether a port can receive what is sent to a group: as fast, as long, in its partition. */
+/* Whether a port can join a group: its rate, MTU and partition. */
 static bool can_join(const struct sa_request *request, uint32_t port, const struct group *group)
 {
 	uint16_t pkey = (uint16_t)get16(group->record + MCM_AT_PKEY);
@@ -147,8 +147,8 @@ static bool can_join(const struct sa_request *request, uint32_t port, const stru
 	       sa_has_pkey(request->fabric, request->from, pkey);
 }
 
-/* A membership is changed by whose it is; by others if they made it (IBA 15.2.5.17: ProxyJoin).
- */
+/* Who may change a membership: its port and trusted requesters; with ProxyJoin, also others
+ * (IBA 15.2.5.17). */
 static bool may_change(const struct sa_request *request, const struct group *group,
 		       const struct member *member)
 {
@@ -181,7 +181,7 @@ static unsigned int add_member(struct sa_request *request, struct group *group, 
 	return STATUS_OK;
 }
 
-/* Whether a membership is named: by its port and what of it is meant. */
+/* Whether a request names a membership: its port, and the other components. */
 static unsigned int check_member(const struct sa_request *request, uint64_t needed)
 {
 	if ((request->mask & needed) != needed)
@@ -233,7 +233,7 @@ static void remove_member(struct fabric *fabric, struct group *group, struct mem
 	free(member);
 }
 
-/* Without full members a group is no more, whoever else is in it. */
+/* A group without full members is deleted, even if it has other members. */
 static void remove_if_deserted(struct sa *sa, struct group *group)
 {
 	uint8_t mgid[16];
@@ -245,7 +245,7 @@ static void remove_if_deserted(struct sa *sa, struct group *group)
 	sa_gid_event(sa, IS_DELETED, mgid);
 }
 
-/* The answer tells what was left: the record with the JoinState that is no more. */
+/* The response has the record with the JoinState that was removed. */
 unsigned int group_leave(struct sa_request *request)
 {
 	uint8_t left = request->record[MCM_AT_SCOPE_STATE] & 0xf;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Subnet administration: what a request means by its component mask, GIDs, LIDs and P_Keys. */
+/* Subnet administrator (SA): which records a request selects, by component mask, GIDs, LIDs
+ * and P_Keys. */
 #include <stdlib.h>
 
 #include "link.h"
 #include "sa_match.h"
 #include "settings.h"
 
-/* Bit positions count from a record's first byte's most significant bit. */
+/* Bit 0 is the most significant bit of a record's first byte. */
 static bool same_bits(const uint8_t *a, const uint8_t *b, unsigned int at, unsigned int width)
 {
 	unsigned int end = at + width;
@@ -58,7 +59,7 @@ void sa_each_end_port(struct sa_request *request,
 {
 	struct fabric *fabric = request->fabric;
 
-	/* any of a port's LIDs means it, while its records carry the first one */
+	/* any of a port's LIDs selects it, but its records have the first one */
 	if (request->mask & COMPONENT(0)) {
 		uint32_t owner = lid_owner(fabric, (uint16_t)get16(request->record));
 
@@ -77,7 +78,7 @@ static uint32_t slot_of(const struct sa *sa, uint64_t guid)
 	return (uint32_t)fabric_hash(sa->fabric, 'g', guid, 0) & sa->by_guid_mask;
 }
 
-/* At most half of the table is in use. */
+/* At most half of the table is used. */
 static bool make_table(struct sa *sa)
 {
 	const struct graph *graph = &sa->fabric->graph;
@@ -118,7 +119,8 @@ uint32_t sa_find_guid(struct sa *sa, uint64_t guid)
 	return sa->by_guid[slot];
 }
 
-/* The port that has it beside its own GUID. Few ports have such: those with settings. */
+/* The port that has the GUID as an additional one. Few ports have such GUIDs: those with
+ * settings. */
 static uint32_t find_alias(const struct fabric *fabric, uint64_t guid)
 {
 	for (uint32_t port = 0; guid && port < fabric->graph.port_count; port++) {
@@ -138,7 +140,8 @@ uint32_t sa_find_any_guid(struct sa *sa, uint64_t guid)
 	return port == NONE ? find_alias(sa->fabric, guid) : port;
 }
 
-/* A port has its subnet's GID and a link-local one (IBA 4.1.1), of each of its GUIDs. */
+/* A port has a GID with the subnet's prefix and a link-local one (IBA 4.1.1), for each of its
+ * GUIDs. */
 uint32_t sa_find_gid(struct sa *sa, const uint8_t gid[16])
 {
 	uint32_t port = sa_find_any_guid(sa, get64(gid + 8));
@@ -157,7 +160,7 @@ static bool same_partition(uint16_t a, uint16_t b)
 	return (a & 0x7fff) != 0 && ((a ^ b) & 0x7fff) == 0;
 }
 
-/* The entry for a partition, the full membership before the limited one; 0: none. */
+/* The P_Key for a partition, preferably the full membership; 0: none. */
 static uint16_t membership(const struct fabric *fabric, uint32_t port, uint16_t pkey)
 {
 	uint16_t best = 0;
@@ -173,7 +176,7 @@ bool sa_has_pkey(const struct fabric *fabric, uint32_t port, uint16_t pkey)
 	return membership(fabric, port, pkey) != 0;
 }
 
-/* Two limited members of a partition cannot talk (IBA 10.9.3). */
+/* Two limited members of a partition cannot communicate (IBA 10.9.3). */
 uint16_t sa_shared_pkey(const struct fabric *fabric, uint32_t a, uint32_t b, uint16_t wanted)
 {
 	for (unsigned int i = 0; i < PKEY_TABLE_SIZE; i++) {
@@ -217,7 +220,7 @@ bool sa_fit_mtu(uint8_t selected, uint8_t *mtu)
 	}
 }
 
-/* The fastest rate below one; 0: there is none. */
+/* The fastest rate below another one; 0: none. */
 static uint8_t rate_below(uint8_t rate)
 {
 	uint8_t best = 0;
@@ -241,7 +244,7 @@ bool sa_fit_rate(uint8_t selected, uint8_t *rate)
 			*rate = rate_below(value);
 		return *rate != 0;
 	case EXACTLY:
-		/* a code that there is not is below them all, as 0 is */
+		/* an unknown code counts as slower than all others, like 0 */
 		if (rate_compare(*rate, value) < 0 || rate_compare(value, 0) == 0)
 			return false;
 		*rate = value;
@@ -251,7 +254,7 @@ bool sa_fit_rate(uint8_t selected, uint8_t *rate)
 	}
 }
 
-/* A packet that lives shorter than another also lives at most as long as that. */
+/* The lifetime is a maximum: a packet with a shorter lifetime satisfies a longer one. */
 bool sa_fit_life(uint8_t selected, uint8_t *life)
 {
 	uint8_t value = selected & 0x3f;

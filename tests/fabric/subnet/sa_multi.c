@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/*
- * Subnet administration: MultiPathRecords, which ask for the paths from each of some GIDs to
- * each of others (IBA 15.2.5.20, 15.4.7). The response is a table of PathRecords.
- */
+/* Subnet administrator (SA): MultiPathRecords, which request the paths from each of some GIDs
+ * to each of others (IBA 15.2.5.20, 15.4.7). The response is a table of PathRecords. */
 #include "sa_multi.h"
 
 #include <infiniband/mad_sa_records.h>
@@ -14,7 +12,7 @@ enum {
 	ALL_PATHS = 127
 };
 
-/* Components of a MultiPathRecord, and what they are of a PathRecord. */
+/* Components of a MultiPathRecord, with the corresponding ones of a PathRecord. */
 static const struct {
 	uint64_t multi;
 	uint64_t path;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Subnet administration: records of nodes, ports and links (IBA 15.2.5.2 - 15.2.5.14). */
+/* Subnet administrator (SA): records of nodes, ports and links (IBA 15.2.5.2 - 15.2.5.14). */
 #include "sa_match.h"
 #include "sma.h"
 
@@ -10,7 +10,7 @@ static bool is_switch(const struct sa_request *request, uint32_t port)
 	       NODE_SWITCH;
 }
 
-/* What a node would answer if it were asked by that end port. */
+/* Gets an attribute as a node would respond to that end port. */
 static bool ask(const struct sa_request *request, uint32_t port, unsigned int attribute,
 		uint32_t modifier, uint8_t *data)
 {
@@ -30,7 +30,7 @@ static bool visit_node(struct sa_request *request, uint32_t port)
 
 	put_lid(request, port, record);
 	ask(request, port, IB_ATTR_NODE_INFO, 0, record + 4);
-	ask(request, port, IB_ATTR_NODE_DESC, 0, record + 44); /* behind 40 bytes of NodeInfo */
+	ask(request, port, IB_ATTR_NODE_DESC, 0, record + 44); /* after 40 bytes of NodeInfo */
 	return sa_offer(request, record);
 }
 
@@ -80,7 +80,8 @@ static bool offer_port(struct sa_request *request, uint32_t end, uint32_t port)
 	return sa_offer(request, record);
 }
 
-/* The last of a node's ports that belong to an end port: all of a switch, else only itself. */
+/* The last port of a node that belongs to an end port: all of a switch, else only the end
+ * port. */
 static uint32_t last_port(const struct sa_request *request, uint32_t end)
 {
 	if (!is_switch(request, end))
@@ -88,7 +89,7 @@ static uint32_t last_port(const struct sa_request *request, uint32_t end)
 	return end + hardware(request->fabric, cable(request->fabric, end)->node)->port_count;
 }
 
-/* Whether a request is for all ports, or for one with that number. */
+/* Whether a request selects all ports, or one with that number. */
 static bool wants_port(const struct sa_request *request, uint64_t component,
 		       unsigned int wanted, uint32_t port)
 {
@@ -106,7 +107,7 @@ static bool visit_ports(struct sa_request *request, uint32_t end)
 
 static void walk_ports(struct sa_request *request)
 {
-	/* the options say what to put into a record, not which one: all of PortInfo, always */
+	/* the options select the content of a record, which always has all of PortInfo */
 	request->mask &= ~PORT_OPTIONS;
 	sa_each_end_port(request, visit_ports);
 }
@@ -174,7 +175,7 @@ const struct record_type sm_info_record = {
 	.walk = walk_managers,
 };
 
-/* A link is a record for each of its ends. */
+/* Each link has two records, one from each end. */
 static bool visit_links(struct sa_request *request, uint32_t end)
 {
 	struct fabric *fabric = request->fabric;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The records of an answer, one after the other. */
+/* The list of records in a response. */
 #include <stdlib.h>
 
 #include "sa_parts.h"

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * What the parts of the subnet administration share: a request on its way to an answer, and the
- * types of records.
+ * Common parts of the subnet administrator: the state of a request, and the types of records.
  *
- * The specification numbers the components of a record in the order in which its fields stand,
- * reserved ones among them (IBA 15.2.5): a list of the fields' widths says where each is.
+ * The specification numbers the components of a record in the order of the fields, reserved
+ * fields included (IBA 15.2.5). So a list of the fields' widths gives the position of each.
  */
 #ifndef FABRIC_SA_PARTS_H
 #define FABRIC_SA_PARTS_H
@@ -19,7 +18,7 @@
 
 #define COMPONENT(number) (1ULL << (number))
 
-enum sa_status { /* IBA 15.2.3: the class-specific part of MAD status */
+enum sa_status { /* IBA 15.2.3: class-specific part of the MAD status */
 	SA_NO_RESOURCES = 0x0100,
 	SA_INVALID = 0x0200,
 	SA_NO_RECORDS = 0x0300,
@@ -36,11 +35,12 @@ struct record_type {
 	uint16_t size; /* bytes */
 	uint16_t component_count;
 	const uint16_t *widths; /* of the components, in bits */
-	/* offers all records that there are to sa_offer() (sa_match.h), or those that fit to
-	 * sa_append() */
+	/*
+	 * calls sa_offer() (sa_match.h) for all records, or sa_append() for those that match
+	 */
 	void (*walk)(struct sa_request *request);
-	/* Set and Delete: a status; the record in the request becomes the answer. NULL:
-	 * unsupported */
+	/* Set and Delete: return a status; the record in the request becomes the response.
+	 * NULL: unsupported */
 	unsigned int (*set)(struct sa_request *request);
 	unsigned int (*remove)(struct sa_request *request);
 };
@@ -49,36 +49,36 @@ struct sa_request {
 	struct sa *sa;
 	struct fabric *fabric;
 	const struct record_type *type;
-	uint64_t mask;     /* the components that are still to be compared */
-	uint32_t from;     /* who asks: an end port, */
-	uint16_t from_lid; /* and the LID that it asked from */
-	bool trusted;      /* it knows an SM_Key (IBA 15.4.1) */
+	uint64_t mask;     /* components that are not compared yet */
+	uint32_t from;     /* the requester: its end port */
+	uint16_t from_lid; /* and its LID */
+	bool trusted;      /* the requester has an SM_Key (IBA 15.4.1) */
 	bool table;        /* GetTable */
 	uint8_t mad[MAD_BYTES];
-	uint8_t *record;     /* the one in the MAD */
-	unsigned int status; /* what stopped the walk */
-	uint8_t *answer;     /* header and the records so far */
-	size_t room;         /* bytes of it */
-	uint32_t count;      /* of records */
+	uint8_t *record;     /* in the request */
+	unsigned int status; /* the error that ended the search */
+	uint8_t *answer;     /* header and records so far */
+	size_t room;         /* allocated bytes of it */
+	uint32_t count;      /* number of records */
 };
 
 struct sa {
 	struct fabric *fabric;
-	/* sa.h: sa_send_fn */
+	/* sa_send_fn of sa.h */
 	void (*send)(void *context, uint16_t lid, const uint8_t mad[MAD_BYTES]);
 	void *context;
-	uint32_t *by_guid; /* a hash table of end ports; NULL: nobody asked yet */
+	uint32_t *by_guid; /* a hash table of end ports; NULL: not needed yet */
 	uint32_t by_guid_mask;
-	struct group *groups; /* in the order of their creation */
+	struct group *groups; /* in the order of creation */
 	struct service *services;
 	struct subscription *subscriptions;
-	uint64_t transaction; /* of the last Report */
-	uint32_t unique;      /* of the last MGID made here, */
-	uint32_t last_alias;  /* and of the last GUID */
+	uint64_t transaction; /* transaction ID of the last Report */
+	uint32_t unique;      /* in the last MGID that the SA made */
+	uint32_t last_alias;  /* in the last GUID that the SA assigned */
 	bool mlid_used[MLID_COUNT];
 };
 
-/* A list of widths is all components of its type. */
+/* The list of widths has all components of the type. */
 #define FIELDS(list) .component_count = COUNT(list), .widths = (list)
 
 extern const struct record_type node_record, port_info_record, switch_info_record,
@@ -86,10 +86,10 @@ extern const struct record_type node_record, port_info_record, switch_info_recor
 	vl_arbitration_record, linear_record, multicast_record, path_record, member_record,
 	service_record, inform_info_record;
 
-/* A record for the answer; false: no more are wanted. */
+/* Adds a record to the response; false: no more records are needed. */
 bool sa_append(struct sa_request *request, const uint8_t *record);
 
-/* The records of one type stand this far apart: what AttributeOffset says, times 8 bytes. */
+/* The distance between records of a type: AttributeOffset times 8 bytes. */
 size_t sa_stride(const struct record_type *type);
 
 #endif

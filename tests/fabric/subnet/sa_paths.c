@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Subnet administration: PathRecords, measured along the routes that packets take
- * (IBA 15.2.5.16). */
+/* Subnet administrator (SA): PathRecords, computed from the routes that packets take (IBA
+ * 15.2.5.16). */
 #include "link.h"
 #include "routes.h"
 #include "sa_groups.h"
@@ -9,9 +9,9 @@
 #include "wire.h"
 
 #define MAX_HOPS    64
-#define PORT_0_RATE 3  /* 10 Gb/s: of a switch with itself */
-#define FASTEST     24 /* of the codes for rates */
-#define LONGEST     19 /* of LifeTimeValues; from 20 on a packet lives forever (IBA 14.2.5.4) */
+#define PORT_0_RATE 3  /* 10 Gb/s: from a switch to itself */
+#define FASTEST     24 /* the highest rate code */
+#define LONGEST     19 /* LifeTimeValue; from 20 on packets never expire (IBA 14.2.5.4) */
 
 enum { /* components */
 	SERVICE_ID = 0x3,
@@ -27,12 +27,12 @@ enum { /* components */
 	PKEY = 1 << 13,
 	QOS_CLASS = 1 << 14,
 	SL = 1 << 15,
-	MTU = 0x3 << 16, /* with their selectors */
+	MTU = 0x3 << 16, /* with the selectors */
 	RATE = 0x3 << 18,
 	LIFE = 0x3 << 20
 };
 
-enum { /* where a record has what */
+enum { /* offsets in a record */
 	AT_DGID = 8,
 	AT_SGID = 24,
 	AT_DLID = 40,
@@ -66,7 +66,8 @@ static bool both(const struct sa_request *request, uint64_t components)
 	return (request->mask & components) == components;
 }
 
-/* A packet lives as long as the switches on its way keep it: 2^LifeTimeValue units each. */
+/* The lifetime of a packet is the sum over the switches on its route: 2^LifeTimeValue units
+ * each. */
 static uint8_t life_of(uint64_t units)
 {
 	uint8_t life = 0;
@@ -76,7 +77,7 @@ static uint8_t life_of(uint64_t units)
 	return life;
 }
 
-/* What a port alone lets through: on a way without links. */
+/* The values of a port: for a path without links. */
 static struct quality quality_at(const struct fabric *fabric, uint32_t port)
 {
 	const struct graph_port *end = cable(fabric, port);
@@ -88,7 +89,7 @@ static struct quality quality_at(const struct fabric *fabric, uint32_t port)
 	};
 }
 
-/* false: there is no way, or a link on it is down. */
+/* false: there is no route, or one of its links is down. */
 static bool measure(struct fabric *fabric, const struct ends *ends, struct quality *quality)
 {
 	uint32_t hops[MAX_HOPS];
@@ -137,7 +138,7 @@ static void put_quality(const struct quality *quality, uint8_t *record)
 	record[AT_LIFE] = SELECT_EXACTLY | quality->life;
 }
 
-/* What the requester chooses, and every path has room for. */
+/* Components that the requester chooses and that every path supports. */
 static void put_choices(const struct sa_request *request, uint8_t *record)
 {
 	const uint8_t *wanted = request->record;
@@ -154,8 +155,8 @@ static void put_choices(const struct sa_request *request, uint8_t *record)
 		record[AT_QOS + 1] |= wanted[AT_QOS + 1] & 0xf;
 }
 
-/* A GID keeps the form in which it was asked for: the subnet's or the link-local one, of the
- * port's own GUID or of another one. */
+/* A GID stays as requested: with the subnet's prefix or the link-local one, of the port's own
+ * GUID or an additional one. */
 static void put_gid(const struct sa_request *request, uint64_t component, unsigned int at,
 		    uint32_t port, uint8_t *record)
 {
@@ -165,7 +166,7 @@ static void put_gid(const struct sa_request *request, uint64_t component, unsign
 		port_gid(request->fabric, port, record + at);
 }
 
-/* One path; false: no more are wanted. */
+/* Adds a path; false: no more paths are needed. */
 static bool offer_path(struct sa_request *request, const struct ends *ends, bool *made)
 {
 	struct fabric *fabric = request->fabric;
@@ -197,7 +198,7 @@ static bool offer_path(struct sa_request *request, const struct ends *ends, bool
 	return sa_append(request, record);
 }
 
-/* The paths from one port to another: their LIDs in pairs, so that each is in use. */
+/* The paths from one port to another: pairs of LIDs, so that each LID is used. */
 static bool offer_pair(struct sa_request *request, uint32_t from, uint32_t to,
 		       unsigned int number)
 {
@@ -223,7 +224,8 @@ static bool offer_pair(struct sa_request *request, uint32_t from, uint32_t to,
 	return true;
 }
 
-/* Finds the port that a GID, a LID or both name (NONE: neither does); false: it does not exist.
+/*
+ * Finds the port that a GID, a LID or both name (NONE: neither is given); false: no such port.
  */
 static bool find_end(struct sa_request *request, uint64_t gid, unsigned int at_gid,
 		     uint64_t lid, unsigned int at_lid, uint32_t *port)
@@ -248,7 +250,7 @@ static bool find_end(struct sa_request *request, uint64_t gid, unsigned int at_g
 	return true;
 }
 
-/* The path to a group is what the group was made for. */
+/* The path to a group has the values with which the group was created. */
 static void offer_group(struct sa_request *request, const struct group *group, uint32_t from)
 {
 	const uint8_t *of_group = group->record;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Subnet administration: services that somebody announced, until their leases end
- * (IBA 15.2.5.14). */
+/* Subnet administrator (SA): services that programs registered, until their leases end (IBA
+ * 15.2.5.14). */
 #include <stdlib.h>
 
 #include "sa_match.h"
 #include "sa_services.h"
 #include "settings.h"
 
-enum { /* where a record has what */
+enum { /* offsets in a record */
 	AT_ID = 0,
 	AT_GID = 8,
 	AT_PKEY = 24,
@@ -32,7 +32,7 @@ enum { /* components */
 
 struct service {
 	struct service *next;
-	uint64_t end; /* of its lease; UINT64_MAX: none */
+	uint64_t end; /* of the lease; UINT64_MAX: no end */
 	uint8_t record[RECORD_SIZE];
 };
 
@@ -63,7 +63,9 @@ void services_free(struct sa *sa)
 	}
 }
 
-/* A record as it is now: what is left of the lease; the key only for who is trusted. */
+/*
+ * A record at this time: with the remaining lease; with the key only for trusted requesters.
+ */
 static void show(const struct sa_request *request, const struct service *service,
 		 uint8_t record[RECORD_SIZE])
 {
@@ -78,7 +80,7 @@ static void show(const struct sa_request *request, const struct service *service
 static void walk_services(struct sa_request *request)
 {
 	expire(request->sa);
-	request->mask &= ~(uint64_t)LEASE; /* it runs */
+	request->mask &= ~(uint64_t)LEASE; /* the lease changes all the time */
 	for (struct service *service = request->sa->services; service;
 	     service = service->next) {
 		uint8_t record[RECORD_SIZE];
@@ -95,7 +97,7 @@ static void walk_services(struct sa_request *request)
 	}
 }
 
-/* What a request leaves out is its own: its port, the default partition. */
+/* Fills in defaults: the requester's own port, the default partition. */
 static void complete(struct sa_request *request)
 {
 	uint8_t *record = request->record;
@@ -113,7 +115,8 @@ static void complete(struct sa_request *request)
 	put16(record + AT_PKEY + 2, 0);
 }
 
-/* Who knows a service's key may change it; without a key, everybody. */
+/* Whether the requester may change a service: it has the service's key, or the service has
+ * none. */
 static bool may_change(const struct sa_request *request, const struct service *service)
 {
 	static const uint8_t none[16];
@@ -122,7 +125,7 @@ static bool may_change(const struct sa_request *request, const struct service *s
 	return memcmp(key, none, 16) == 0 || memcmp(key, request->record + AT_KEY, 16) == 0;
 }
 
-/* A service is known by its id, GID and P_Key. */
+/* A service is identified by its id, GID and P_Key. */
 static struct service *find(const struct sa_request *request)
 {
 	struct service *service = request->sa->services;
@@ -199,7 +202,7 @@ static unsigned int withdraw(struct sa_request *request)
 
 static const uint16_t service_fields[] = {
 	64, 128, 16, 16, 32, 128, 512,                                   /* up to the name */
-	8,  8,   8,  8,  8,  8,   8,   8,  8,  8,  8,  8,  8,  8,  8, 8, /* and its data */
+	8,  8,   8,  8,  8,  8,   8,   8,  8,  8,  8,  8,  8,  8,  8, 8, /* and the data */
 	16, 16,  16, 16, 16, 16,  16,  16, 32, 32, 32, 32, 64, 64,
 };
 

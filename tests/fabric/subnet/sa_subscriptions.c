@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Subnet administration: who subscribed to which notices, and the Reports they get
- * (IBA 13.4.8.3, 13.4.11). */
+/* Subnet administrator (SA): subscriptions to notices, and the Reports to subscribers (IBA
+ * 13.4.8.3, 13.4.11). */
 #include <stdlib.h>
 
 #include "sa_match.h"
 #include "sa_subscriptions.h"
 #include "wire.h"
 
-enum { /* where InformInfo has what (IBA 13.4.8.3) */
+enum { /* offsets in InformInfo (IBA 13.4.8.3) */
 	AT_GID = 0,
 	AT_LID_BEGIN = 16,
 	AT_LID_END = 18,
@@ -21,7 +21,7 @@ enum { /* where InformInfo has what (IBA 13.4.8.3) */
 	INFORM_SIZE = 36
 };
 
-enum { /* and Notice, with the issuer's GID behind it (IBA 13.4.8.2) */
+enum { /* offsets in a Notice, which the issuer's GID follows (IBA 13.4.8.2) */
 	NOTICE_TYPE = 0,
 	NOTICE_PRODUCER = 1,
 	NOTICE_TRAP = 4,
@@ -33,14 +33,14 @@ enum { /* and Notice, with the issuer's GID behind it (IBA 13.4.8.2) */
 
 #define NOTICE            0x0002 /* the attribute */
 #define GENERIC           0x80
-#define SUBNET_MANAGEMENT 3 /* the type of traps 64 - 67, */
-#define CLASS_MANAGER     4 /* and their producer */
+#define SUBNET_MANAGEMENT 3 /* the type of traps 64 - 67 */
+#define CLASS_MANAGER     4 /* and their producer type */
 #define ALL_LIDS          0xffff
 #define ALL_TYPES         0xffff
 #define ALL_TRAPS         0xffff
 #define ALL_PRODUCERS     0xffffff
-#define AT_INFORM         24 /* in InformInfoRecord */
-#define TRAP_NOTICE       64 /* where a trap has its Notice */
+#define AT_INFORM         24 /* offset in InformInfoRecord */
+#define TRAP_NOTICE       64 /* offset of the Notice in a trap */
 
 struct subscription {
 	struct subscription *next;
@@ -60,7 +60,7 @@ void subscriptions_free(struct sa *sa)
 	}
 }
 
-/* The response time does not tell one subscription from another, nor do reserved bytes. */
+/* The response time and reserved bytes do not matter for equality. */
 static bool same(const uint8_t *a, const uint8_t *b)
 {
 	return memcmp(a, b, AT_LID_END + 2) == 0 && a[AT_IS_GENERIC] == b[AT_IS_GENERIC] &&
@@ -68,7 +68,7 @@ static bool same(const uint8_t *a, const uint8_t *b)
 	       memcmp(a + AT_PRODUCER, b + AT_PRODUCER, 3) == 0;
 }
 
-/* Where the list has the requester's subscription, or ends. */
+/* The position of the requester's subscription in the list, or the end of the list. */
 static struct subscription **find(struct sa_request *request)
 {
 	struct subscription **link = &request->sa->subscriptions;
@@ -79,7 +79,7 @@ static struct subscription **find(struct sa_request *request)
 	return link;
 }
 
-/* The lowest number that none of the port's subscriptions has. */
+/* The lowest number that no subscription of the port has. */
 static uint16_t next_number(const struct sa *sa, uint32_t port)
 {
 	const struct subscription *subscription = sa->subscriptions;
@@ -145,7 +145,7 @@ static uint32_t get24(const uint8_t *at)
 	return get32(at) >> 8;
 }
 
-/* LIDs and GIDs are the issuer's; a GID goes before LIDs. */
+/* Compares the issuer's GID, or, if the subscription has no GID, its LIDs. */
 static bool wants_issuer(const uint8_t *inform, const uint8_t *notice)
 {
 	unsigned int lid = get16(notice + NOTICE_LID);

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/*
- * Subnet administration: records of the tables that nodes have, a block each (IBA 15.2.5.4 -
- * 15.2.5.12). Blocks are asked for one after the other until the node has no more.
- */
+/* Subnet administrator (SA): records of the nodes' tables, one block each (IBA 15.2.5.4 -
+ * 15.2.5.12). Requests one block after the other until the node has no more. */
 #include "links.h"
 #include "sa_match.h"
 #include "settings.h"
@@ -11,11 +9,11 @@
 
 #define HEAD            8                     /* bytes of a record before its block */
 #define GUIDS_PER_BLOCK 8                     /* of GUIDInfo */
-#define OF_BLOCK        0x3                   /* LID and block, as components */
-#define OF_GUID(i)      COMPONENT(4 + (i))    /* and a GUID of the block */
-#define ASSIGNED_GUID   0x0014050000000000ULL /* and a number: what the SA assigns */
+#define OF_BLOCK        0x3                   /* components: LID and block */
+#define OF_GUID(i)      COMPONENT(4 + (i))    /* components: a GUID of the block */
+#define ASSIGNED_GUID   0x0014050000000000ULL /* plus a number: a GUID that the SA assigns */
 
-/* Numbers of blocks or ports to ask for: what a component names, or all. */
+/* The blocks or ports to request: the one in a component, or all. */
 struct range {
 	uint32_t first;
 	uint32_t last;
@@ -55,7 +53,7 @@ static uint16_t lid_of(const struct sa_request *request, uint32_t port)
 	return request->fabric->ports[port].lid;
 }
 
-/* The ports of a node that a record can be for: a switch's all, else only the end port. */
+/* The ports of a node that records can be for: all of a switch, else only the end port. */
 static struct range ports_of(const struct sa_request *request, uint32_t port,
 			     unsigned int component, unsigned int wanted)
 {
@@ -88,10 +86,8 @@ static void walk_guids(struct sa_request *request)
 	sa_each_end_port(request, visit_guids);
 }
 
-/*
- * Set and Delete (IBA 15.2.5.18): the components say which GUIDs of the block are meant. The
- * first one of a port is its own and stays.
- */
+/* Set and Delete (IBA 15.2.5.18): the components select GUIDs of the block. The first GUID of
+ * a port is its own and cannot be changed. */
 static unsigned int check_guids(const struct sa_request *request, uint32_t *port)
 {
 	const uint8_t *wanted = request->record;
@@ -105,7 +101,7 @@ static unsigned int check_guids(const struct sa_request *request, uint32_t *port
 	return request->mask & OF_GUID(0) ? SA_INVALID : STATUS_OK;
 }
 
-/* A GUID that the SA makes up, as opensm does. */
+/* A GUID that the SA assigns, as opensm does. */
 static uint64_t make_guid(struct sa *sa)
 {
 	uint64_t guid;
@@ -116,7 +112,8 @@ static uint64_t make_guid(struct sa *sa)
 	return guid;
 }
 
-/* What is in use already, there or elsewhere, changes nothing; nor does 0 if there is one. */
+/* A GUID that is in use, at this port or another, changes nothing; nor does 0 if the entry has
+ * a GUID. */
 static void set_guid(struct sa *sa, uint64_t *guid, uint64_t wanted)
 {
 	if (!wanted && *guid)
@@ -211,7 +208,7 @@ const struct record_type pkey_record = {
 	.walk = walk_pkeys,
 };
 
-/* A switch has a mapping for each pair of ports, all others one (IBA 14.2.5.8). */
+/* A switch has a mapping for each pair of ports; other nodes have one (IBA 14.2.5.8). */
 static bool visit_sl_to_vl(struct sa_request *request, uint32_t port)
 {
 	uint32_t last_input = is_switch(request, port) ? node_of(request, port)->port_count : 0;
@@ -282,7 +279,7 @@ const struct record_type vl_arbitration_record = {
 	.walk = walk_vl_arbitration,
 };
 
-/* Forwarding tables end with the block of LinearFDBTop (IBA 14.2.5.4). */
+/* The last block of a forwarding table has LinearFDBTop (IBA 14.2.5.4). */
 static bool visit_linear(struct sa_request *request, uint32_t port)
 {
 	uint32_t top = request->fabric->nodes[cable(request->fabric, port)->node].linear_top;
@@ -324,8 +321,7 @@ static bool is_blank(const uint8_t block[64])
 
 #define MULTICAST_BLOCK 3 /* a component */
 
-/* Position: 4 bits, reserved: 3, block: 9. Blocks that forward nothing are only shown if named.
- */
+/* Position: 4 bits, reserved: 3, block: 9. Empty blocks are in the response only if named. */
 static bool visit_multicast(struct sa_request *request, uint32_t port)
 {
 	uint32_t wanted = get16(request->record + 2);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Ports' settings: the defaults of a fabric that nobody configured, and what differs from them.
- */
+/* Settings of ports: the default values of an unconfigured fabric, and those that differ. */
 #include <stdlib.h>
 
 #include "link.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* What a subnet manager can set on a port and mostly leaves as it was (IBA 14.2.5). */
+/* Values of a port that a subnet manager can set, but usually does not (IBA 14.2.5). */
 #ifndef FABRIC_SETTINGS_H
 #define FABRIC_SETTINGS_H
 
@@ -13,7 +13,7 @@
 #define OPERATIONAL_VLS 3 /* as encoded: VL0 - VL3 */
 #define DEFAULT_MTU     5 /* as encoded: 4096 bytes */
 
-struct sl_to_vl { /* for packets that came in by `input`, in a list */
+struct sl_to_vl { /* for packets that arrived by port `input`; in a list */
 	struct sl_to_vl *next;
 	uint8_t input;
 	uint8_t map[8];
@@ -22,7 +22,7 @@ struct sl_to_vl { /* for packets that came in by `input`, in a list */
 struct port_settings {
 	uint64_t mkey;
 	uint64_t gid_prefix;
-	uint64_t guids[GUID_COUNT]; /* entry 0 is the port's own GUID and not here */
+	uint64_t guids[GUID_COUNT]; /* entry 0 is unused: it is the port's own GUID */
 	uint16_t pkeys[PKEY_COUNT];
 	struct sl_to_vl *sl_to_vl;
 	uint8_t (*vl_arbitration)[64]; /* VL_ARB_BLOCKS of them, or NULL: zeroes */
@@ -30,7 +30,7 @@ struct port_settings {
 	uint16_t mkey_violations;
 	uint16_t pkey_violations;
 	uint16_t qkey_violations;
-	uint64_t lease_end; /* when the M_Key's protection falls; 0: no lease runs */
+	uint64_t lease_end; /* when the M_Key's protection ends; 0: no lease is running */
 	uint8_t mkey_protect;
 	uint8_t width_enabled;
 	uint8_t speed_enabled;
@@ -43,22 +43,24 @@ struct port_settings {
 	uint8_t enforcement; /* P_Key and raw filters, inbound and outbound: 4 bits */
 	uint8_t subnet_timeout;
 	uint8_t error_thresholds; /* LocalPhyErrors, OverrunErrors: 4 bits each */
-	uint8_t fdr10_enabled;    /* vendor's: MlnxExtendedPortInfo */
+	uint8_t fdr10_enabled;    /* vendor specific: MlnxExtendedPortInfo */
 	bool client_reregister;
 };
 
-/* A port's settings to change; NULL without memory. */
+/* A port's settings for writing; NULL without memory. */
 struct port_settings *settings_of(struct fabric *fabric, uint32_t port);
 
-/* A port's settings to read: what was set, or else the defaults, in `defaults`. */
+/*
+ * A port's settings for reading: those that were set, or else `defaults`, which is filled in.
+ */
 const struct port_settings *settings_read(const struct fabric *fabric, uint32_t port,
 					  struct port_settings *defaults);
 
-/* The GID prefix of a port, and its P_Key table's entry. */
+/* The GID prefix of a port; an entry of its P_Key table. */
 uint64_t gid_prefix(const struct fabric *fabric, uint32_t port);
 uint16_t pkey_at(const struct fabric *fabric, uint32_t port, unsigned int index);
 
-/* How many GUIDs a port has room for (PortInfo: GUIDCap); 0: it is no end port. */
+/* The size of a port's GUID table (PortInfo: GUIDCap); 0: it is no end port. */
 unsigned int guid_capacity(const struct fabric *fabric, uint32_t port);
 
 void settings_free(struct port_settings *settings);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* What a fabric's ports are before anybody configures them, and how their memory is freed. */
+/* The initial state of a fabric's ports, and how their memory is freed. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -43,7 +43,7 @@ static void init_port(struct fabric *fabric, uint32_t index)
 					HAS_SYSTEM_IMAGE_GUID | HAS_COMMUNICATION_MANAGEMENT |
 					HAS_VENDOR_CLASS | HAS_CAPABILITY_MASK_TRAP |
 					HAS_CLIENT_REREGISTRATION | HAS_EXTENDED_SPEEDS;
-	else if (own) /* what a switch's ports can do stands in its port 0 */
+	else if (own) /* a switch's capabilities are at its port 0 */
 		port->capability_mask = HAS_TRAP | HAS_SL_MAPPING | HAS_SYSTEM_IMAGE_GUID |
 					HAS_VENDOR_CLASS | HAS_CAPABILITY_MASK_TRAP |
 					HAS_EXTENDED_SPEEDS;

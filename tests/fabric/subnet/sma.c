@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The subnet management agent: who may ask (M_Key), what is answered to Get. */
+/* The subnet management agent: checks the M_Key, and handles Get. */
 #include "faults.h"
 #include "link.h"
 #include "links.h"
@@ -66,7 +66,7 @@ static void read_switch_info(const struct fabric *fabric, uint32_t node, uint8_t
 		      cable(fabric, sma_port(fabric, node, 0, 0))->lmc != 0);
 }
 
-/* What belongs to the node's end port: a CA's port, a switch's port 0. */
+/* Fields of the node's end port: a CA's port, a switch's port 0. */
 static void read_end_port(const struct fabric *fabric, uint32_t port,
 			  const struct port_settings *settings, uint8_t *data)
 {
@@ -169,7 +169,7 @@ static bool read_pkeys(const struct fabric *fabric, uint32_t port, uint32_t bloc
 	return true;
 }
 
-/* The mapping that nobody set: an SL to the VL of its number, as far as there are VLs. */
+/* The default mapping: SL n to VL n, as far as the VLs go. */
 static const uint8_t default_sl_to_vl[8] = {0x01, 0x23, 0x45, 0x67, 0x01, 0x23, 0x45, 0x67};
 
 static bool read_sl_to_vl(const struct fabric *fabric, uint32_t port, uint8_t input,
@@ -297,8 +297,9 @@ bool sma_read(struct fabric *fabric, uint32_t node, unsigned int attribute, uint
 }
 
 /*
- * Whether the M_Key allows it (IBA 14.2.4): every Set needs it, a Get from protection level 2
- * on. When the lease that a violation starts runs out, the protection falls.
+ * Whether the M_Key allows the request (IBA 14.2.4): every Set needs the key, and so does a
+ * Get from protection level 2 on. A violation starts the lease; when it ends, the protection
+ * ends.
  */
 static bool key_fits(struct query *query, uint32_t port, bool set)
 {
@@ -323,7 +324,7 @@ static bool key_fits(struct query *query, uint32_t port, bool set)
 	return false;
 }
 
-/* At protection level 1 and up, the key itself is shown to who knows it. */
+/* From protection level 1 on, only a requester with the key can read the key. */
 static void hide_key(const struct query *query, uint32_t port, unsigned int attribute)
 {
 	const struct port_settings *settings = query->fabric->ports[port].settings;
@@ -333,7 +334,7 @@ static void hide_key(const struct query *query, uint32_t port, unsigned int attr
 		mad_set_field64(query->mad, SMP_DATA, IB_PORT_MKEY_F, 0);
 }
 
-/* Whether the node knows the attribute at all: what then fails is its modifier. */
+/* Whether the node supports the attribute: if so, the modifier was wrong. */
 static bool is_known(unsigned int attribute, bool of_switch)
 {
 	switch (attribute) {

@@ -6,28 +6,29 @@
 
 #include "query.h"
 
-#define SMP_DATA 64 /* where an SMP's attribute begins, and how long it is */
+#define SMP_DATA 64 /* offset and size of an SMP's attribute */
 
 #define IS_SM           0x2 /* PortInfo: CapabilityMask */
-#define SM_PRIORITY     5   /* of the built-in one, which is master */
+#define SM_PRIORITY     5   /* of the built-in SM, which is the master */
 #define SM_STATE_MASTER 3
 
 /*
- * Answers an SMP in its place; false: no answer is due. What it has for others than the agent
- * (a subnet manager's SMInfo, traps) does not come here, but SMInfo for the built-in manager
- * does.
+ * Replaces an SMP by its response; false: no response is due. SMPs for others than the agent
+ * (a subnet manager's SMInfo, traps) do not come here, except SMInfo for the built-in manager.
  */
 bool sma_answer(struct query *query);
 
-/* The 64 bytes that a Get of this attribute answers; false: the node has no such thing. */
+/*
+ * The 64 bytes of the response to a Get of this attribute; false: the node does not have it.
+ */
 bool sma_read(struct fabric *fabric, uint32_t node, unsigned int attribute, uint32_t modifier,
 	      uint8_t in_port, uint8_t data[SMP_DATA]);
 
-/* The Set half, in sma_set.c: applies what the 64 bytes say; a status of enum mad_status. */
+/* Set, in sma_set.c: applies the 64 bytes. Returns a status of enum mad_status. */
 unsigned int sma_write(struct fabric *fabric, uint32_t node, unsigned int attribute,
 		       uint32_t modifier, uint8_t in_port, uint8_t data[SMP_DATA]);
 
-/* The port (by index) whose PortInfo a modifier names on a node; NONE where there is none. */
+/* The port (by index) whose PortInfo a modifier selects on a node; NONE: no such port. */
 uint32_t sma_port(const struct fabric *fabric, uint32_t node, unsigned int number,
 		  uint8_t in_port);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The subnet management agent: what Set changes, and which values it refuses (IBA 14.2.5). */
+/* The subnet management agent: Set, and which values it refuses (IBA 14.2.5). */
 #include <stdlib.h>
 
 #include "link.h"
@@ -19,10 +19,8 @@ static unsigned int field(uint8_t *data, enum MAD_FIELDS id)
 	return mad_get_field(data, 0, id);
 }
 
-/*
- * An "enabled" field: 0 changes nothing, all ones means all that is supported, else it has to
- * be a part of that.
- */
+/* An "enabled" field: 0 changes nothing, all ones means all that is supported; other values
+ * must be a part of that. */
 static bool enable(uint8_t *enabled, unsigned int wanted, unsigned int supported,
 		   unsigned int all_ones)
 {
@@ -36,7 +34,7 @@ static bool enable(uint8_t *enabled, unsigned int wanted, unsigned int supported
 	return true;
 }
 
-/* What belongs to the end port: addresses, keys, who the manager is. */
+/* Fields of the end port: addresses, keys, the manager. */
 static unsigned int set_end_port(struct fabric *fabric, uint32_t port,
 				 struct port_settings *settings, uint8_t *data)
 {
@@ -73,7 +71,7 @@ static unsigned int set_link(struct fabric *fabric, uint32_t port,
 		    15) ||
 	    down_default > 2)
 		return STATUS_BAD_VALUE;
-	/* these two are not looked at by managers that do not know them */
+	/* managers that do not know these two fields ignore them */
 	enable(&settings->speed_ext_enabled, field(data, IB_PORT_LINK_SPEED_EXT_ENABLED_F),
 	       speed_ext_bits_up_to(end->speed), 31);
 	enable(&settings->speed_ext2_enabled, field(data, IB_PORT_LINK_SPEED_EXT_ENABLED_2_F),
@@ -116,7 +114,7 @@ static unsigned int set_state(struct fabric *fabric, uint32_t port, uint8_t *dat
 	unsigned int phys = field(data, IB_PORT_PHYS_STATE_F);
 
 	if (cable(fabric, port)->peer == NONE && end_port(fabric, port) == port)
-		return STATUS_OK; /* a switch's own port has no link */
+		return STATUS_OK; /* a switch's port 0 has no link */
 	if (phys > 3)
 		return STATUS_BAD_VALUE;
 	if (phys == PHYS_DISABLED) {
@@ -164,7 +162,7 @@ static unsigned int set_port_info(struct fabric *fabric, uint32_t port, uint8_t 
 		status = set_lanes(fabric, port, settings, data);
 	if (status == STATUS_OK)
 		status = set_state(fabric, port, data);
-	if (status != STATUS_OK) { /* what is refused changes nothing */
+	if (status != STATUS_OK) { /* a refused Set changes nothing */
 		set_lid(fabric, port, before.lid, before.lmc);
 		fabric->ports[port] = before;
 		*settings = settings_before;
@@ -181,7 +179,7 @@ static unsigned int set_switch_info(struct fabric *fabric, uint32_t node, uint8_
 		return STATUS_BAD_VALUE;
 	fabric->nodes[node].linear_top = (uint16_t)top;
 	fabric->nodes[node].life_time = (uint8_t)field(data, IB_SW_LIFE_TIME_F);
-	if (field(data, IB_SW_STATE_CHANGE_F)) /* written as one, it is cleared */
+	if (field(data, IB_SW_STATE_CHANGE_F)) /* written as one: cleared */
 		fabric->nodes[node].state_change = false;
 	return STATUS_OK;
 }
@@ -196,7 +194,7 @@ static unsigned int set_guids(struct fabric *fabric, uint32_t port, uint32_t blo
 	if (!settings)
 		return NO_MEMORY;
 	for (unsigned int i = 1; i < guid_capacity(fabric, port);
-	     i++) /* the first is read only */
+	     i++) /* the first entry is read only */
 		settings->guids[i] = get64(data + 8UL * i);
 	port_changed(fabric, port);
 	return STATUS_OK;
@@ -283,7 +281,8 @@ static unsigned int set_switch_table(struct fabric *fabric, uint32_t node,
 	} else {
 		if ((modifier & 0x1ff) >= 32)
 			return STATUS_BAD_VALUE;
-		trees_settle(fabric); /* what a join changed before is not set over this */
+		trees_settle(fabric); /* applies earlier joins first, so that they do not
+				       * overwrite this */
 		error = route_set_multicast_block(fabric, node, modifier & 0x1ff,
 						  modifier >> 28, data);
 	}
@@ -320,7 +319,8 @@ unsigned int sma_write(struct fabric *fabric, uint32_t node, unsigned int attrib
 	case IB_ATTR_MLNX_EXT_PORT_INFO:
 		return set_mlnx_port(fabric, sma_port(fabric, node, modifier & 0xff, in_port),
 				     data);
-	case IB_ATTR_SMINFO: /* the built-in manager hands over to nobody; it says who it is */
+	case IB_ATTR_SMINFO: /* the built-in manager ignores the values, and responds with its
+			      * own */
 		return STATUS_OK;
 	default:
 		return STATUS_BAD_ATTRIBUTE;

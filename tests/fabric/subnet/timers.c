@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Timers: a binary heap of those to come, a list of those that are due. */
+/* Timers: a binary heap of future timers, a list of due ones. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -11,9 +11,9 @@ struct events {
 	uint32_t count;
 	uint32_t room;
 	uint64_t order;
-	struct timer *due; /* the first, */
+	struct timer *due; /* the list's first timer */
 	struct timer *due_last;
-	uint64_t moment; /* of the timer that runs */
+	uint64_t moment; /* the time of the running timer */
 	bool running;
 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * What happens later. A timer is part of whoever waits for it; one that is due already runs at
- * the next timers_run(), after all that were due before it, never from within timer_set(): so
- * packets that travel without latency do not nest calls.
+ * Timers. A timer is a member of the structure that waits for it. A timer that is due at once
+ * runs in the next timers_run(), after all timers that were due earlier, and never inside
+ * timer_set(): so packets without latency do not nest calls.
  */
 #ifndef FABRIC_TIMERS_H
 #define FABRIC_TIMERS_H
@@ -14,10 +14,11 @@ struct timer {
 	uint64_t at;
 	uint64_t order; /* among those of the same time */
 	void (*run)(struct fabric *fabric, struct timer *timer);
-	/* called instead when the fabric goes before the time has come; NULL: nothing to do
-	 * then */
+	/*
+	 * called instead of `run` if the fabric ends before the time; NULL: nothing to do then
+	 */
 	void (*drop)(struct timer *timer);
-	struct timer *next; /* of those that are due */
+	struct timer *next; /* in the list of due timers */
 	struct timer *previous;
 	bool due;
 	uint32_t place; /* in the heap, from 1 on; 0: not in it */
@@ -26,24 +27,24 @@ struct timer {
 int timers_init(struct fabric *fabric); /* 0 or -ENOMEM */
 void timers_free(struct fabric *fabric);
 
-/*
- * Has timer->run called at that time (nanoseconds, as fabric->now). A timer that waits already
- * is moved. One that is due (at <= now) can no longer be moved or cancelled. 0 or -ENOMEM.
- */
+/* Calls timer->run at that time (nanoseconds, as fabric->now). A waiting timer is moved. A due
+ * timer (at <= now) can no longer be moved or cancelled. 0 or -ENOMEM. */
 int timer_set(struct fabric *fabric, struct timer *timer, uint64_t at);
 void timer_cancel(struct fabric *fabric, struct timer *timer);
 
-/* Runs what is due, until nothing is or `limit` timers ran; whether something is still due. */
+/*
+ * Runs due timers, until none is due or `limit` timers ran. Returns whether any is still due.
+ */
 bool timers_run(struct fabric *fabric, unsigned int limit);
 
 /*
- * The time that the timer which runs now was set for, fabric->now outside of timers. Timers run
- * late: a machine wakes a process late, and has other work. What a packet or a processor of the
- * fabric takes is counted from here, so that lateness does not make bursts of what was apart.
+ * The time for which the running timer was set; outside of timers fabric->now. Timers run
+ * late: a machine wakes a process late, and has other work. Delays of packets and processors
+ * are added to this time, so that the lateness does not turn a steady flow into bursts.
  */
 uint64_t timers_moment(const struct fabric *fabric);
 
-/* When the next one is due: 0 at once, UINT64_MAX never. */
+/* When the next timer is due: 0: now, UINT64_MAX: never. */
 uint64_t timers_next(const struct fabric *fabric);
 
 #endif

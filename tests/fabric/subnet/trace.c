@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* What happened to which packet, and where. */
+/* What happened to each packet, and where. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -34,7 +34,7 @@ uint64_t trace_number(struct fabric *fabric)
 	return fabric->trace ? ++fabric->trace->packets : 0;
 }
 
-/* What a packet is of an RMPP message. */
+/* The part of an RMPP message that a packet is. */
 static void trace_rmpp(FILE *out, const uint8_t *mad)
 {
 	if (!class_has_rmpp(mad[1]) || !(mad[RMPP_FLAGS] & RMPP_ACTIVE))

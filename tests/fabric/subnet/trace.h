@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/*
- * A line for everything that happens to a packet. There is no time in it and no transaction id,
- * so that two runs with the same seed and the same requests give the same trace.
- */
+/* One line for each event of a packet, without times and transaction IDs, so that two runs
+ * with the same seed and the same requests write the same trace. */
 #ifndef FABRIC_TRACE_H
 #define FABRIC_TRACE_H
 
@@ -12,7 +10,9 @@
 #include "fabric.h"
 #include "wire_packet.h"
 
-/* Lines go to the stream from now on (it stays the caller's); NULL: no more. 0 or -ENOMEM. */
+/*
+ * From now on, writes lines to the stream, which the caller closes; NULL: stops. 0 or -ENOMEM.
+ */
 int trace_to(struct fabric *fabric, FILE *out);
 void trace_free(struct fabric *fabric);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Traps, made, repeated and repressed. */
+/* Sends, repeats and represses traps. */
 #include <stdlib.h>
 
 #include "classes.h"
@@ -8,7 +8,7 @@
 #include "traps.h"
 #include "wire.h"
 
-#define NOTICE   64 /* where an SMP's data, here a Notice, begin */
+#define NOTICE   64 /* offset of an SMP's data, here a Notice */
 #define REPEATS  5
 #define INTERVAL SECOND
 
@@ -23,7 +23,7 @@ struct trap {
 	struct timer timer;
 	struct trap *next;
 	struct packet packet;
-	unsigned int left; /* how often it is still sent */
+	unsigned int left; /* how many more times it is sent */
 	bool repressed;
 };
 
@@ -50,7 +50,7 @@ static void send_again(struct fabric *fabric, struct timer *timer)
 	trap->packet.dlid = fabric->ports[trap->packet.from].sm_lid;
 	trap->packet.slid = fabric->ports[trap->packet.from].lid;
 	if (trap->repressed || !trap->packet.dlid || !trap->packet.slid) {
-		forget(fabric, trap); /* it was heard, or there is nobody to hear it */
+		forget(fabric, trap); /* repressed, or no manager receives it */
 		return;
 	}
 	wire_send(fabric, &trap->packet);
@@ -58,7 +58,7 @@ static void send_again(struct fabric *fabric, struct timer *timer)
 		forget(fabric, trap);
 }
 
-/* The trap of that number that a manager has not yet taken notice of. */
+/* The trap with that number that a manager has not yet repressed. */
 static struct trap *find(const struct fabric *fabric, uint32_t port, unsigned int number)
 {
 	struct trap *trap = fabric->traps;
@@ -70,10 +70,8 @@ static struct trap *find(const struct fabric *fabric, uint32_t port, unsigned in
 	return trap;
 }
 
-/*
- * A trap from an end port; what it tells is filled in by the caller, who then raises it. NULL:
- * no trap is due, or there is no memory.
- */
+/* Makes a trap from an end port; the caller fills in its details and then raises it. NULL: no
+ * trap is due, or no memory. */
 static struct trap *make(struct fabric *fabric, uint32_t port, unsigned int type,
 			 unsigned int number)
 {
@@ -81,7 +79,7 @@ static struct trap *make(struct fabric *fabric, uint32_t port, unsigned int type
 	uint8_t *mad;
 
 	if (!fabric->events || find(fabric, port, number))
-		return NULL; /* while the same one is under way it would tell nothing new */
+		return NULL; /* the same trap is being sent already */
 	trap = calloc(1, sizeof(*trap));
 	if (!trap)
 		return NULL;
@@ -130,7 +128,7 @@ void trap_capability(struct fabric *fabric, uint32_t port)
 	struct trap *trap;
 
 	if (earlier)
-		earlier->repressed = true; /* what it tells has changed */
+		earlier->repressed = true; /* its details are no longer right */
 	trap = make(fabric, port, INFORMATIONAL, 144);
 	if (!trap)
 		return;
@@ -148,7 +146,7 @@ void trap_mkey(struct fabric *fabric, uint32_t port, const uint8_t mad[MAD_BYTES
 
 	if (!trap)
 		return;
-	details = trap->packet.mad + NOTICE + 10; /* behind the common part of a Notice */
+	details = trap->packet.mad + NOTICE + 10; /* after the common part of a Notice */
 	put16(details + 2, fabric->ports[port].lid);
 	put16(details + 4, mad_class_of(mad) == CLASS_DIRECTED_SMP ? get16(mad + 32) : 0);
 	details[6] = (uint8_t)mad_method(mad);
@@ -162,6 +160,6 @@ void trap_repress(struct fabric *fabric, uint32_t port, const uint8_t mad[MAD_BY
 {
 	for (struct trap *trap = fabric->traps; trap; trap = trap->next)
 		if (trap->packet.from == port &&
-		    memcmp(trap->packet.mad + 8, mad + 8, 8) == 0) /* the transaction id */
+		    memcmp(trap->packet.mad + 8, mad + 8, 8) == 0) /* the transaction ID */
 			trap->repressed = true;
 }

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/*
- * Traps: what a node tells its subnet manager unasked (IBA 13.4.9, 14.2.5.1), once a second
- * until it is told to be quiet, at most a few times.
- */
+/* Traps: notices from a node to its subnet manager (IBA 13.4.9, 14.2.5.1). A trap is sent once
+ * a second until it is repressed, and only a few times. */
 #ifndef FABRIC_TRAPS_H
 #define FABRIC_TRAPS_H
 

@@ -2,9 +2,9 @@
 
 /*
  * Trees for multicast. All switches of a tree forward to its root by their unicast routes, so
- * that the links in use are a tree. The root is in the middle of the longest of the ways
- * between members that are looked at. The members are kept in the order of their ports: a tree
- * does not depend on the order in which they joined.
+ * that the links in use form a tree. The root is in the middle of the longest route between
+ * members, of those that are examined. Members are sorted by port, so that a tree does not
+ * depend on the order of joins.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,10 +22,10 @@ struct tree {
 
 struct trees {
 	struct tree of[MLID_COUNT];
-	bool expired; /* any of them */
+	bool expired; /* any of the trees */
 };
 
-struct leaf { /* where a member is connected */
+struct leaf { /* where a member is connected to a switch */
 	uint32_t node;
 	uint8_t number; /* of the switch's port */
 };
@@ -43,7 +43,7 @@ static void expire(struct fabric *fabric, struct tree *tree)
 	fabric->trees->expired = true;
 }
 
-/* The place of the first member that is not before a port. */
+/* The position of the first member at this port or after it. */
 static uint32_t place_of(const struct tree *tree, uint32_t port)
 {
 	uint32_t low = 0;
@@ -111,7 +111,7 @@ static bool find_leaf(const struct fabric *fabric, uint32_t port, struct leaf *l
 	return hardware(fabric, leaf->node)->type == NODE_SWITCH;
 }
 
-/* The next switch on the way to another one; NONE: there is no way. */
+/* The next switch towards another one; NONE: no route. */
 static uint32_t next_switch(struct fabric *fabric, uint32_t at, uint32_t to)
 {
 	uint8_t number = route_to_switch(fabric, at, to);
@@ -131,7 +131,7 @@ static unsigned int hops_between(struct fabric *fabric, uint32_t from, uint32_t 
 	return from == NONE ? 0 : count;
 }
 
-/* The switch of a member that is the farthest from a switch; of several, the first. */
+/* The member's switch that is the farthest from a switch; the first if there are several. */
 static uint32_t farthest_from(struct fabric *fabric, const struct leaf *leaves, uint32_t count,
 			      uint32_t from)
 {
@@ -160,7 +160,7 @@ static uint32_t choose_root(struct fabric *fabric, const struct leaf *leaves, ui
 	return at;
 }
 
-/* Has the switches from a member to the root forward to the member and to the root. */
+/* Makes the switches from a member to the root forward to the member and to the root. */
 static void climb(struct fabric *fabric, uint16_t mlid, const struct leaf *leaf, uint32_t root)
 {
 	uint32_t at = leaf->node;
@@ -174,7 +174,7 @@ static void climb(struct fabric *fabric, uint16_t mlid, const struct leaf *leaf,
 			cable(fabric, hardware(fabric, at)->first_port + number);
 
 		if (route_multicast_has(fabric, at, mlid, number))
-			return; /* another member's way is the same from here on */
+			return; /* the rest is the route of another member */
 		route_multicast_add(fabric, at, mlid, number);
 		at = cable(fabric, out->peer)->node;
 		route_multicast_add(fabric, at, mlid, cable(fabric, out->peer)->number);

@@ -2,8 +2,8 @@
 
 /*
  * Multicast forwarding as the built-in manager sets it: a tree of links for each multicast LID
- * that two ports or more have joined (IBA 14.2.5.12, 18.2.4.3). A tree is computed when a table
- * is next read after a change, so that many ports can join one after the other.
+ * that two or more ports have joined (IBA 14.2.5.12, 18.2.4.3). After changes, a tree is
+ * computed when a table is next read, so that joins of many ports cost one computation.
  */
 #ifndef FABRIC_TREES_H
 #define FABRIC_TREES_H
@@ -17,7 +17,7 @@ void tree_leave(struct fabric *fabric, uint16_t mlid, uint32_t port);
 /* The routes changed. */
 void trees_expire(struct fabric *fabric);
 
-/* Brings the switches' multicast tables up to date. */
+/* Updates the switches' multicast tables. */
 void trees_settle(struct fabric *fabric);
 
 void trees_free(struct fabric *fabric);

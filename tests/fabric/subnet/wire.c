@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The way of a packet, judged hop by hop when it is sent; what is left of it arrives when its
- * time has come. */
+/* The route of a packet is computed hop by hop when the packet is sent; the packet arrives
+ * after the sum of the delays. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@
 #include "trees.h"
 #include "wire.h"
 
-#define MAX_HOPS 64 /* of a directed route, and before a loop is given up */
+#define MAX_HOPS 64 /* of a directed route, and in a forwarding loop */
 
 /* Offsets in a directed SMP (IBA 14.2.1.2). */
 enum {
@@ -30,7 +30,7 @@ enum {
 
 struct flight {
 	struct timer timer;
-	uint32_t port; /* by which it arrives */
+	uint32_t port; /* the port by which it arrives */
 	struct packet packet;
 };
 
@@ -39,8 +39,8 @@ struct walk {
 	struct packet packet;
 	uint64_t delay;
 	unsigned int copies;
-	unsigned int hops;    /* to a group: so far */
-	uint8_t corrupt_byte; /* what goes wrong on the way is seen when it arrives */
+	unsigned int hops;    /* multicast: hops so far */
+	uint8_t corrupt_byte; /* changed on the way; applied when the packet arrives */
 	uint8_t corrupt_bits;
 	struct record *record; /* the latest one of the capture; NULL: none */
 };
@@ -83,17 +83,15 @@ static void lose(struct walk *walk, uint32_t port, const char *why, enum counter
 		counter_add(walk->fabric, port, counter, 1);
 }
 
-/* Something happens to it that does not end its way. */
+/* Records a fault of the packet that does not drop it. */
 static void tell(struct walk *walk, uint32_t port, const char *what)
 {
 	trace_packet(walk->fabric, &walk->packet, port, what);
 	capture_note(walk->fabric, walk->record, port, what);
 }
 
-/*
- * For the capture: the packet leaves by a port, or, without a crossing, has come to one. What
- * went wrong before is seen.
- */
+/* Captures the packet where it leaves by a port, or, without a crossing, where it arrived. The
+ * record has the faults before. */
 static void record(struct walk *walk, uint32_t port, const struct crossing *leaves)
 {
 	struct fabric *fabric = walk->fabric;
@@ -111,7 +109,7 @@ static void record(struct walk *walk, uint32_t port, const struct crossing *leav
 				      : capture_comes(fabric, &seen, port, at, walk->record);
 }
 
-/* A fault hits the packet on the link of a port. */
+/* A fault of the packet on the link of a port. */
 static uint32_t cross_faulty(struct walk *walk, uint32_t port, const struct crossing *crossing)
 {
 	struct fabric *fabric = walk->fabric;
@@ -140,7 +138,8 @@ static uint32_t cross_faulty(struct walk *walk, uint32_t port, const struct cros
 	return peer;
 }
 
-/* Over the cable of a port, to the port at the other end; NONE: the packet is lost. */
+/* Moves the packet over the cable of a port. Returns the port at the other end; NONE: the
+ * packet is lost. */
 static uint32_t cross(struct walk *walk, uint32_t port)
 {
 	struct fabric *fabric = walk->fabric;
@@ -178,7 +177,7 @@ static bool accepts(const struct fabric *fabric, uint32_t port, uint16_t dlid)
 
 static void flood(const struct walk *walk, uint32_t at, uint32_t *left);
 
-/* A copy of the packet leaves a switch or its sender by a port. */
+/* A copy of the packet leaves its sender or a switch by a port. */
 static void flood_by(const struct walk *walk, uint32_t port, uint32_t *left)
 {
 	struct walk copy = *walk;
@@ -200,8 +199,8 @@ static void flood_by(const struct walk *walk, uint32_t port, uint32_t *left)
 		deliver(&copy, at);
 }
 
-/* At a switch: it forwards by all ports of the group's, but not by the one that the packet came
- * by (IBA 18.2.4.3). */
+/* A switch forwards by all ports of the group, except the one at which the packet arrived (IBA
+ * 18.2.4.3). */
 static void flood(const struct walk *walk, uint32_t at, uint32_t *left)
 {
 	struct fabric *fabric = walk->fabric;
@@ -223,8 +222,8 @@ static void flood(const struct walk *walk, uint32_t at, uint32_t *left)
 	}
 }
 
-/* To the members of a multicast LID's group. A packet crosses each link of a tree once, at most
- * MAX_HOPS in a row; tables that somebody set may not be a tree. */
+/* Delivers a packet to the members of a multicast LID's group. In a tree, a packet crosses
+ * each link once. MAX_HOPS limits the hops, since tables that were set may not form a tree. */
 static void walk_to_group(const struct walk *walk, uint32_t at)
 {
 	uint32_t left = walk->fabric->graph.port_count;
@@ -236,10 +235,8 @@ static void walk_to_group(const struct walk *walk, uint32_t at)
 		flood_by(walk, at, &left);
 }
 
-/*
- * By LID, from a port on: `at` is where the packet is, an end port that sends it or a port of a
- * switch that it reached.
- */
+/* Delivers a packet by LID. `at` is where the packet is: the end port that sends it, or the
+ * port of a switch at which it arrived. */
 static void walk_by_lid(struct walk *walk, uint32_t at)
 {
 	struct fabric *fabric = walk->fabric;
@@ -281,8 +278,9 @@ static void walk_by_lid(struct walk *walk, uint32_t at)
 	lose(walk, at, "went in circles", COUNT_XMIT_DISCARDS);
 }
 
-/* The port of the node that the packet is at, by which a path's entry leads on; NONE: there is
- * none. */
+/*
+ * The port at the current node by which the next entry of a path leads on; NONE: no such port.
+ */
 static uint32_t path_port(const struct walk *walk, uint32_t at, uint8_t number)
 {
 	const struct graph_node *node = node_of(walk, at);
@@ -290,12 +288,12 @@ static uint32_t path_port(const struct walk *walk, uint32_t at, uint8_t number)
 	if (number == 0 || number > node->port_count)
 		return NONE;
 	if (node->type != NODE_SWITCH && number != cable(walk->fabric, at)->number)
-		return NONE; /* no port of a CA forwards to another one */
+		return NONE; /* a CA does not forward */
 	return node->first_port + number;
 }
 
-/* A directed request (IBA 14.2.2.1, 14.2.2.2): the pointer counts up, the return path is noted.
- */
+/* A directed request (IBA 14.2.2.1, 14.2.2.2): the hop pointer is incremented, and the return
+ * path is recorded. */
 static void walk_out(struct walk *walk, uint32_t at)
 {
 	uint8_t *mad = walk->packet.mad;
@@ -305,7 +303,7 @@ static void walk_out(struct walk *walk, uint32_t at)
 		lose(walk, at, "bad hop pointer", COUNTER_COUNT);
 		return;
 	}
-	walk->packet.dlid = PERMISSIVE_LID; /* along the path */
+	walk->packet.dlid = PERMISSIVE_LID; /* on the path */
 	while (mad[HOP_POINTER] < count) {
 		uint32_t out = path_port(walk, at, mad[INITIAL_PATH + ++mad[HOP_POINTER]]);
 
@@ -332,8 +330,8 @@ static void walk_out(struct walk *walk, uint32_t at)
 	walk_by_lid(walk, at);
 }
 
-/* A directed response (IBA 14.2.2.3, 14.2.2.4): the pointer counts down along the return path.
- */
+/* A directed response (IBA 14.2.2.3, 14.2.2.4): the hop pointer is decremented along the
+ * return path. */
 static void walk_back(struct walk *walk, uint32_t at)
 {
 	uint8_t *mad = walk->packet.mad;
@@ -343,7 +341,7 @@ static void walk_back(struct walk *walk, uint32_t at)
 		lose(walk, at, "bad hop pointer", COUNTER_COUNT);
 		return;
 	}
-	walk->packet.dlid = PERMISSIVE_LID; /* along the path */
+	walk->packet.dlid = PERMISSIVE_LID; /* on the path */
 	while (--mad[HOP_POINTER] > 0) {
 		uint32_t out = path_port(walk, at, mad[RETURN_PATH + mad[HOP_POINTER]]);
 
@@ -364,7 +362,7 @@ static void walk_back(struct walk *walk, uint32_t at)
 
 /*
  * A directed SMP may have a part by LID before its path (the source LID is not the permissive
- * one) and one after it: this is the part before. The node that the LID names goes on along the
+ * LID) and one after it. This is the part before. The node with that LID continues on the
  * path.
  */
 static uint32_t first_part(struct walk *walk, uint32_t at, uint16_t lid)

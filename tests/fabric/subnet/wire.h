@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * How a MAD gets from one node to another: hop by hop along a directed route (IBA 14.2.2) or by
- * LID through the forwarding tables, over links that are up and as slow and unreliable as the
- * faults say (faults.h).
+ * Carries a MAD from one node to another: hop by hop on a directed route (IBA 14.2.2), or by
+ * LID through the forwarding tables. Links must be up; faults (faults.h) delay and lose
+ * packets.
  */
 #ifndef FABRIC_WIRE_H
 #define FABRIC_WIRE_H
@@ -11,14 +11,14 @@
 #include "fabric.h"
 #include "wire_packet.h"
 
-/* Sends a copy of the packet. It arrives (fabric->arrived) later, once, more often or never. */
+/* Sends a copy of the packet. It arrives later (fabric->arrived): once, several times or
+ * never. */
 void wire_send(struct fabric *fabric, const struct packet *packet);
 
-/* Sends an answer back to where the request came from; the request's MAD has become the answer.
- */
+/* Sends a response, which has replaced the request's MAD, to the requester. */
 void wire_reply(struct fabric *fabric, uint32_t port, const struct packet *request);
 
-/* A packet goes no further: a line of the trace says why, and fabric->lost hears of it. */
+/* Drops a packet: writes the reason to the trace, and calls fabric->lost. */
 void packet_end(struct fabric *fabric, const struct packet *packet, uint32_t port,
 		const char *why);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* A MAD with the addresses that it travels by. */
+/* A MAD with its addresses. */
 #ifndef FABRIC_WIRE_PACKET_H
 #define FABRIC_WIRE_PACKET_H
 
@@ -8,8 +8,8 @@
 
 struct packet {
 	uint8_t mad[MAD_BYTES];
-	uint64_t number; /* of those sent since the start, for the trace */
-	uint32_t from;   /* the end port (by index) that it was sent by */
+	uint64_t number; /* number of the packet since the start, for the trace */
+	uint32_t from;   /* the sending end port (by index) */
 	uint32_t source_qp;
 	uint32_t qp;
 	uint32_t qkey;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Processors that work on one request after the other, and what went through them. */
+/* Processors that handle one request after the other, and their statistics. */
 #include <ctype.h>
 #include <stdlib.h>
 
@@ -29,7 +29,7 @@ void workload_free(struct workload *workload)
 	free(workload);
 }
 
-/* How many requests it has not done with, the one being worked on among them. */
+/* How many requests are not completed, including the one that is processed. */
 static uint64_t present(const struct processor *processor, uint64_t now, uint64_t service)
 {
 	if (!service || processor->busy_until <= now)
@@ -104,7 +104,7 @@ static void print_line(const struct line *line, FILE *out)
 	putc('\n', out);
 }
 
-/* A name is one column, whatever is in it. */
+/* A name stays in one column, whatever characters it has. */
 static void print_name(const char *name, FILE *out)
 {
 	for (; *name; name++)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Puts a topology file's cables in once all nodes are known: finds the nodes that are named,
- * and judges whether the two ends of a cable agree and whether names and GUIDs are unique.
- * Sorting rather than hashing, for no input to be slow.
+ * Adds the cables of a topology file when all nodes are known: finds the nodes that the lines
+ * name, and checks that both ends of a cable agree and that names and GUIDs are unique. It
+ * sorts instead of hashing, so that no input is slow.
  */
 
 #include "read.h"
@@ -18,7 +18,7 @@ struct name {
 	uint32_t node;
 };
 
-/* Who has a GUID: a port, or a node (port is NONE). */
+/* The owner of a GUID: a port, or a node (port is NONE). */
 struct owner {
 	uint64_t guid;
 	uint32_t node;
@@ -29,7 +29,7 @@ struct joining {
 	struct reader *reader;
 	struct name *names;   /* sorted */
 	struct owner *owners; /* of GUIDs, sorted */
-	uint32_t *end_of;     /* a port's own line, or NONE */
+	uint32_t *end_of;     /* the index of a port's own line, or NONE */
 	uint32_t owner_count;
 };
 
@@ -100,7 +100,7 @@ static int find_peer(const struct joining *joining, const struct end *end, uint3
 	return 0;
 }
 
-/* What both ends can do, or what the one says that says anything. */
+/* The widths or speeds that both ends support. If only one end has a value, that value. */
 static unsigned int common(unsigned int a, unsigned int b)
 {
 	return a && b ? a & b : a | b;
@@ -152,7 +152,7 @@ static int plug_in(const struct joining *joining, const struct end *end, uint32_
 			   best_speed(speeds));
 }
 
-/* Which of the two ports went elsewhere, and where: of a line that comes too late. */
+/* Reports a conflict: which of the two ports is cabled to another port, and to which. */
 static int taken(const struct joining *joining, const struct end *end, uint32_t peer)
 {
 	const struct graph *graph = joining->reader->graph;
@@ -165,7 +165,8 @@ static int taken(const struct joining *joining, const struct end *end, uint32_t 
 			 far->number, graph->nodes[far->node].name);
 }
 
-/* What a line says of the port at the other end counts where that port's own line does not say.
+/*
+ * A line's values for the port at the other end count only if that port's own line has none.
  */
 static int heed_peer_guid(const struct joining *joining, const struct end *end, uint32_t peer)
 {
@@ -248,7 +249,8 @@ static void own(struct joining *joining, uint64_t guid, uint32_t node, uint32_t 
 	joining->owners[joining->owner_count++] = (struct owner){guid, node, port};
 }
 
-/* Of ports without a cable the files do not tell the GUID: theirs is a guess that may clash. */
+/* The files have no GUIDs of ports without a cable. Such a GUID is guessed, and may not be
+ * unique. */
 static void list_owners(struct joining *joining)
 {
 	const struct graph *graph = joining->reader->graph;
@@ -265,7 +267,7 @@ static void list_owners(struct joining *joining)
 	qsort(joining->owners, joining->owner_count, sizeof(*joining->owners), compare_owners);
 }
 
-/* A node's own GUID may be one of its ports', too, and no other may be there twice. */
+/* A node's own GUID may also be that of one of its ports. All other GUIDs must be unique. */
 static int judge_guids(struct joining *joining)
 {
 	struct reader *reader = joining->reader;
@@ -304,7 +306,7 @@ int cables_join(struct reader *reader)
 		ret = join_ends(&joining);
 	free(joining.names);
 	if (!ret) {
-		/* every line has two ports that are cabled */
+		/* every line adds a cable to two ports */
 		joining.owners = malloc((2 * (size_t)nodes + 2 * (size_t)reader->end_count) *
 					sizeof(*joining.owners));
 		ret = joining.owners ? judge_guids(&joining) : -ENOMEM;

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/*
- * Generates topologies of a regular shape from a few numbers. The same word gives the same
- * names, GUIDs and port numbers every time.
- */
+/* Generates topologies of a regular shape from a few numbers. The same word always gives the
+ * same names, GUIDs and port numbers. */
 
 #include "topology.h"
 
@@ -15,7 +13,7 @@
 #define HOST_DEVICE   0x101b /* ConnectX-6 */
 #define SWITCH_DEVICE 0xd2f0 /* Quantum */
 
-/* MAX_NODES hosts end below the switches' first. */
+/* the GUIDs of MAX_NODES hosts are below the switches' first one */
 #define HOST_GUID   0x0002c90300100000ULL
 #define SWITCH_GUID 0x0002c90300f00000ULL
 #define GUID_STEP   16
@@ -27,7 +25,7 @@ struct generator {
 	struct graph *graph;
 	const char *spec;
 	struct topology_error *error;
-	uint32_t numbers[NUMBERS]; /* what stands behind the colon */
+	uint32_t numbers[NUMBERS]; /* the numbers after the colon */
 	unsigned int number_count;
 	uint32_t hosts; /* of the graph so far, */
 	uint32_t switches;
@@ -87,7 +85,7 @@ static int add_switch(struct generator *generator, const char *name, unsigned in
 	return add(generator, NODE_SWITCH, guid, name, ports);
 }
 
-/* Nodes by their number among all: hosts come first. */
+/* Nodes by their number: hosts come first. */
 static int cable(struct generator *generator, uint64_t a, unsigned int a_port, uint64_t b,
 		 unsigned int b_port)
 {
@@ -99,7 +97,7 @@ static int cable(struct generator *generator, uint64_t a, unsigned int a_port, u
 	return ret ? refuse(generator, ret, "cable: %s", strerror(-ret)) : 0;
 }
 
-/* Host n's place is port n % each + 1 of switch n / each. */
+/* Host n is at port n % each + 1 of switch n / each. */
 static int cable_hosts(struct generator *generator, uint32_t each)
 {
 	uint32_t n;
@@ -125,14 +123,15 @@ static int generate_pair(struct generator *generator)
 }
 
 /*
- * A fat tree's level i, its leaves being level 1: groups of switches that have the same hosts
- * below them; within a group each switch has other switches above.
+ * A level of a fat tree; level 1 has the leaves. A level consists of groups of switches that
+ * have the same hosts below them. Within a group, each switch is connected to different
+ * switches above.
  */
 struct level {
 	uint64_t hosts;  /* below one group */
-	uint64_t groups; /* that are needed */
+	uint64_t groups; /* how many are needed */
 	uint64_t width;  /* switches of a group */
-	uint64_t first;  /* its first switch's number in the graph */
+	uint64_t first;  /* the first switch's number in the graph */
 };
 
 static uint64_t measure_levels(struct level *levels, unsigned int count, uint32_t radix)
@@ -141,7 +140,7 @@ static uint64_t measure_levels(struct level *levels, unsigned int count, uint32_
 	unsigned int i;
 
 	for (i = 0; i < count; i++) {
-		/* the top level has no way up: all its ports lead down */
+		/* the top level has no ports up: all its ports lead down */
 		hosts *= i + 1 == count ? radix : radix / 2;
 		levels[i].hosts = hosts;
 		levels[i].width = width;
@@ -150,7 +149,7 @@ static uint64_t measure_levels(struct level *levels, unsigned int count, uint32_
 	return hosts;
 }
 
-/* Levels above the first whose one group has all hosts below it are left out. */
+/* Adds levels until one group of a level has all hosts below it. */
 static unsigned int place_levels(struct level *levels, unsigned int count, uint64_t hosts,
 				 uint64_t *nodes)
 {
@@ -183,8 +182,7 @@ static int add_level(struct generator *generator, const struct level *level,
 	return ret;
 }
 
-/* A group of the level above takes in groups below it; each switch below reaches each way up.
- */
+/* Connects each group of a level to its group above: each switch uses all of its ports up. */
 static int cable_level(struct generator *generator, const struct level *low, uint32_t half)
 {
 	const struct level *high = low + 1;
@@ -250,7 +248,9 @@ static int generate_fat_tree(struct generator *generator)
 	return ret ? ret : build_fat_tree(generator, levels, level_count, hosts);
 }
 
-/* A router's ports: its hosts, the other routers of its group, other groups. */
+/*
+ * A router's ports: first its hosts, then the other routers of its group, then other groups.
+ */
 static int cable_group(struct generator *generator, uint64_t first, uint32_t routers,
 		       uint32_t hosts)
 {
@@ -264,7 +264,7 @@ static int cable_group(struct generator *generator, uint64_t first, uint32_t rou
 	return ret;
 }
 
-/* A group's ways to the groups behind it, in a ring, go round its routers. */
+/* The links of a group to the groups after it, in a ring, are spread over its routers. */
 static int cable_groups(struct generator *generator, uint32_t a, uint32_t b)
 {
 	uint32_t groups = generator->numbers[0], routers = generator->numbers[1];
@@ -323,18 +323,20 @@ static int generate_dragonfly(struct generator *generator)
 	if (ports > MAX_PORTS)
 		return fail(generator, "a switch would need %llu ports, %u at most",
 			    (unsigned long long)ports, MAX_PORTS);
-	/* hosts and routers are less than MAX_PORTS by now, which leaves no overflow */
+	/* hosts and routers are below MAX_PORTS here, so this does not overflow */
 	ret = check_size(generator, groups * routers * (hosts + 1));
 	return ret ? ret : build_dragonfly(generator, (uint32_t)ports);
 }
 
-/* Ports that lead along a dimension: forth and back, but where that is the same neighbour. */
+/* Ports of a dimension: one for each direction, or one if both lead to the same neighbour. */
 static uint32_t ways(uint32_t length)
 {
 	return length > 2 ? 2 : length - 1;
 }
 
-/* Cables a switch to the next along each dimension; stride: how far apart their numbers are. */
+/*
+ * Cables a switch to the next one in each dimension; stride: the difference of their numbers.
+ */
 static int cable_torus(struct generator *generator, uint32_t n)
 {
 	uint32_t port = (generator->number_count > 3 ? generator->numbers[3] : 1) + 1;
@@ -345,7 +347,7 @@ static int cable_torus(struct generator *generator, uint32_t n)
 		uint32_t length = generator->numbers[i], at = n / stride % length;
 		uint32_t next = at + 1 < length ? n + stride : n - at * stride;
 
-		/* of two there is one way, which the first of them takes */
+		/* with two switches, only the first one adds the cable */
 		if (length > 2 || (length == 2 && !at))
 			ret = cable(generator, first + n, port, first + next,
 				    port + ways(length) - 1);
@@ -396,7 +398,7 @@ static int generate_torus(struct generator *generator)
 
 static const struct shape {
 	const char *name;
-	const char *numbers; /* as they are told to a person */
+	const char *numbers; /* the numbers, for messages */
 	unsigned int least, most;
 	int (*generate)(struct generator *generator);
 } shapes[] = {
@@ -427,7 +429,7 @@ static const struct shape *find_shape(const char *spec)
 	return NULL;
 }
 
-/* Digits of a number up to MAX_NODES + 1, which stands for all that are greater. */
+/* Reads a number up to MAX_NODES + 1, which stands for all greater numbers. */
 static bool take_number(const char **text, uint32_t *number)
 {
 	const char *start = *text;
@@ -441,7 +443,7 @@ static bool take_number(const char **text, uint32_t *number)
 	return *text > start;
 }
 
-/* ":36,2" up to the text's or the numbers' end. */
+/* Reads ":36,2", up to the end of the text or of the list. */
 static bool take_numbers(struct generator *generator, const char **text)
 {
 	char separator = ':';

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Keeps the nodes, the ports and the cables of a topology, and finds nodes among them. */
+/* Stores the nodes, ports and cables of a topology, and finds nodes. */
 
 #include "graph.h"
 
@@ -29,7 +29,7 @@ void graph_free(struct graph *graph)
 	graph_init(graph);
 }
 
-/* Doubling keeps the number of copies in proportion to what is added. */
+/* Doubles the size, so that adding takes constant time on average. */
 static void *grow(void *array, uint32_t *room, uint32_t needed, size_t size)
 {
 	uint32_t more = *room ? *room : 16;
@@ -170,7 +170,7 @@ static uint32_t find_name(const struct graph *graph, const char *name)
 	return NONE;
 }
 
-/* Digits and nothing else: strtoull() takes signs and blanks besides. */
+/* Digits only: strtoull() also accepts signs and blanks. */
 static bool parse_digits(const char *text, int base, uint64_t *number)
 {
 	const char *digits = base == 16 ? "0123456789abcdefABCDEF" : "0123456789";

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/*
- * Reads the two kinds of lines that make a topology, a node's header and a port's, with the
- * comments in which ibnetdiscover tells names, LIDs and what a link does.
- */
+/* Reads the two kinds of lines that make a topology: a node's header and a port's line.
+ * ibnetdiscover writes names, LIDs and the width and speed of a link as comments. */
 
 #include "read.h"
 
@@ -22,7 +20,7 @@ struct composed {
 
 #define fail(reader, ...) read_fail(reader, (reader)->place, -EINVAL, __VA_ARGS__)
 
-/* "lid 17", where there is one; false: no LID that can be. */
+/* Reads "lid 17", if the line has it; false: not a valid LID. */
 static bool take_lid(struct text *rest, uint16_t *lid)
 {
 	uint64_t number;
@@ -71,7 +69,7 @@ static bool take_link(struct text *rest, struct end *end)
 	return true;
 }
 
-/* In a module, a name that names no other module is that module's. */
+/* A name in a module is a node of this module, unless it names another module. */
 static int compose_id(struct reader *reader, struct text *id)
 {
 	size_t length = reader->module.length + 1 + id->length;
@@ -120,7 +118,7 @@ static int remember(struct reader *reader, struct text id)
 	return 0;
 }
 
-/* What was said ahead of a node is said of no other; GUIDs are counted on as ibsim does. */
+/* Clears the attributes of the node before. GUIDs are incremented as in ibsim. */
 static void describe(struct reader *reader, enum node_type type)
 {
 	struct graph_node *node = &reader->graph->nodes[reader->node];
@@ -162,7 +160,7 @@ static int add_node(struct reader *reader, enum node_type type, uint64_t ports, 
 	return remember(reader, id);
 }
 
-/* Behind a switch's name: "base port 0 lid 3 lmc 0" */
+/* After a switch's name: "base port 0 lid 3 lmc 0" */
 static int read_own_port(struct reader *reader, struct text *rest)
 {
 	const struct graph_node *node = &reader->graph->nodes[reader->node];
@@ -182,7 +180,7 @@ static int read_own_port(struct reader *reader, struct text *rest)
 	return 0;
 }
 
-/* Behind its first word: 8 "S-0000000000200000" # "name" ... */
+/* After the first word: 8 "S-0000000000200000" # "name" ... */
 int read_header(struct reader *reader, enum node_type type, struct text *rest)
 {
 	struct text id, name;
@@ -205,7 +203,7 @@ int read_header(struct reader *reader, enum node_type type, struct text *rest)
 	return ret ? ret : read_own_port(reader, rest);
 }
 
-/* ibsim's: w=, s= and e= are the enabled widths, speeds and extended speeds of PortInfo. */
+/* ibsim's w=, s= and e= are the enabled widths, speeds and extended speeds of PortInfo. */
 static int read_options(struct reader *reader, struct text *rest, struct end *end)
 {
 	uint64_t widths = reader->widths, speeds = reader->speeds;
@@ -234,7 +232,7 @@ static int read_options(struct reader *reader, struct text *rest, struct end *en
 	return 0;
 }
 
-/* "Hca1" lid 1 4xQDR; of a port that is no switch's: lid 1 lmc 0 "Switch1" lid 3 4xSDR */
+/* "Hca1" lid 1 4xQDR; for a port that is not a switch's: lid 1 lmc 0 "Switch1" lid 3 4xSDR */
 static int read_port_comment(struct reader *reader, struct text *rest, struct end *end)
 {
 	struct graph_port own = {0};
@@ -242,7 +240,7 @@ static int read_port_comment(struct reader *reader, struct text *rest, struct en
 	bool valid;
 
 	if (*rest->bytes != '"' && !(rest->length > 4 && !memcmp(rest->bytes, "lid ", 4)))
-		return 0; /* said to people */
+		return 0; /* any other comment */
 	valid = take_lid(rest, &own.lid) && take_lmc(rest, &own.lmc);
 	skip_blanks(rest);
 	if (valid && rest->length && *rest->bytes == '"') {
@@ -262,10 +260,8 @@ static int read_port_comment(struct reader *reader, struct text *rest, struct en
 	return 0;
 }
 
-/*
- * A port's number, GUID, and a number printed on the chassis: [1](2c903000a0b11)[ext 7]. There
- * is a blank before the GUID if the port is one of a CA at the other end of a CA's cable.
- */
+/* Reads a port's number, GUID, and the number printed on the chassis: [1](2c903000a0b11)[ext
+ * 7]. A blank precedes the GUID if the line is a CA's and the port is one of another CA. */
 static bool take_port(struct text *rest, uint64_t *number, uint64_t *guid)
 {
 	static const char external[] = "[ext ";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Gets a topology from wherever a word on the command line says: a generator or a file. */
+/* Loads a topology from a word on the command line: a generator's or the name of a file. */
 
 #include "topology.h"
 
@@ -21,7 +21,7 @@ int topology_fail(struct topology_error *error, int ret, const char *format, ...
 	va_start(arguments, format);
 	vsnprintf(error->text, sizeof(error->text), format, arguments);
 	va_end(arguments);
-	/* a file's bytes shall not command somebody's terminal */
+	/* a file must not send control characters to the terminal */
 	for (byte = error->text; *byte; byte++) {
 		if ((unsigned char)*byte < ' ' || *byte == 0x7f)
 			*byte = '?';
@@ -29,7 +29,7 @@ int topology_fail(struct topology_error *error, int ret, const char *format, ...
 	return ret;
 }
 
-/* Until the end rather than for as long as fstat() says: it may be a pipe. */
+/* Reads up to the end, not the size of fstat(): the file may be a pipe. */
 static int read_all(int fd, size_t limit, char **text, size_t *length)
 {
 	size_t room = 0;
@@ -77,8 +77,8 @@ int topology_slurp(const char *file, size_t limit, char **text, size_t *length)
 	return ret;
 }
 
-/* A file that is not there is more often a generator's word misspelt, unless it has a path or
- * a suffix. */
+/* If a file does not exist, its name is more likely a misspelt generator, unless the name has
+ * a path or a suffix. */
 static bool is_word(const char *spec)
 {
 	return *spec && !strpbrk(spec, "/.");

@@ -6,7 +6,7 @@
 
 #include <inttypes.h>
 
-/* How ibnetdiscover writes a node type: its header line, its id, its GUID's key. */
+/* A node type in ibnetdiscover's output: the header line, the id, the key of the GUID. */
 static const struct {
 	const char *header;
 	char letter;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Reads topology files in the formats of ibnetdiscover and of ibsim, which are one: attributes
- * of a node, its header line, a line for each of its cabled ports. lines.c knows the latter
- * two; all that a line says about another node waits for cables.c.
+ * Reads topology files in the formats of ibnetdiscover and of ibsim, which have the same
+ * structure: attributes of a node, its header line, one line for each cabled port. lines.c
+ * reads the last two; cables.c uses what a line says about another node.
  */
 
 #include "read.h"
@@ -19,7 +19,7 @@
 #define MAX_INCLUDES 100
 #define MAX_INCLUDED (1U << 30) /* bytes, of all files */
 
-/* Where ibsim starts; it has routers start at 0, which is no GUID. */
+/* The first GUIDs of ibsim; ibsim's first one for routers is 0, which is not a GUID. */
 #define FIRST_CA     0x100000
 #define FIRST_SWITCH 0x200000
 #define FIRST_ROUTER 0x300000
@@ -40,7 +40,7 @@ int read_fail(struct reader *reader, struct place place, int ret, const char *fo
 
 static int read_source(struct reader *reader, uint32_t source, struct text all);
 
-/* What a key's number is for; the most it can be. */
+/* Where a key's number is stored, and its maximum. */
 struct attribute {
 	const char *key;
 	uint64_t most;
@@ -55,7 +55,7 @@ static const struct attribute attributes[] = {
 	{"caguid", UINT64_MAX, AT(next_guid[NODE_CA])},
 	{"switchguid", UINT64_MAX, AT(next_guid[NODE_SWITCH])},
 	{"rtguid", UINT64_MAX, AT(next_guid[NODE_ROUTER])},
-	/* ibsim's own: where it counts on from; what links do whose lines do not say */
+	/* ibsim's own keys: the next GUIDs; width and speed of links whose lines have none */
 	{"hcaguids", UINT64_MAX, AT(next_guid[NODE_CA])},
 	{"switchguids", UINT64_MAX, AT(next_guid[NODE_SWITCH])},
 	{"width", 31, AT(widths)},
@@ -85,7 +85,8 @@ static int read_module(struct reader *reader, struct text *rest)
 	return 0;
 }
 
-/* key=number, of a switch's GUID with port 0's in parentheses; key+number counts on. */
+/* Reads key=number; a switch's GUID has port 0's in parentheses. key+number adds to the last
+ * GUID. */
 static int read_attribute(struct reader *reader, struct text *rest)
 {
 	struct text key = take_while(rest, isalpha);
@@ -130,7 +131,7 @@ static int add_source(struct reader *reader, char *name, char *text)
 	return 0;
 }
 
-/* Names are relative to the folder of the file that has them. */
+/* A name is relative to the folder of the file that has it. */
 static char *beside(const char *file, struct text name)
 {
 	const char *slash = strrchr(file, '/');
@@ -145,7 +146,7 @@ static char *beside(const char *file, struct text name)
 	return path;
 }
 
-/* No pipes nor devices: a file shall not be able to make its reader wait. */
+/* Only regular files: reading must not block. */
 static int slurp_regular(const char *path, size_t limit, struct text *all, char **bytes)
 {
 	struct stat status;
@@ -183,7 +184,7 @@ static int include(struct reader *reader, struct text name)
 	return ret;
 }
 
-/* include "other.net"; quotes and brackets may be left out */
+/* include "other.net"; quotes and brackets are optional */
 static int read_include(struct reader *reader, struct text name)
 {
 	while (name.length &&
@@ -217,7 +218,7 @@ static int read_line(struct reader *reader, struct text line)
 		return read_header(reader, NODE_ROUTER, &line);
 	if (take_word(&line, "include"))
 		return read_include(reader, line);
-	/* headings of ibnetdiscover -g; commands to ibsim's console */
+	/* headings of ibnetdiscover -g; commands of ibsim's console */
 	if (take_word(&line, "Chassis") || take_word(&line, "Non-Chassis") ||
 	    take_word(&line, "do"))
 		return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The parts of a line: words, numbers and names. */
+/* Parts of a line: words, numbers and names. */
 
 #include "scan.h"
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/*
- * The parts of a line: each function takes what it stands for off the front of the rest of the
- * line, and returns whether it was there. Where it was not, something may have been taken.
- */
+/* Parts of a line: each function reads one part at the beginning of the text and removes it.
+ * It returns false if the part is not there; it may have removed something then. */
 #ifndef FABRIC_SCAN_H
 #define FABRIC_SCAN_H
 
@@ -22,25 +20,27 @@ void skip_blanks(struct text *rest);
 bool at_digit(const struct text *rest);
 bool take_char(struct text *rest, char wanted);
 
-/* A word is what a blank or the end is behind; the blanks go, too. If not there, nothing goes.
- */
+/* A word ends at a blank or the end of the text; the blanks are removed, too. If false,
+ * nothing is removed. */
 bool take_word(struct text *rest, const char *word);
 
-/* All that belongs, as isalnum() and its like say; may be nothing. */
+/*
+ * Removes all characters that the function (isalnum() or similar) accepts; there may be none.
+ */
 struct text take_while(struct text *rest, int (*belongs)(int));
 
-/* Base 0: hexadecimal behind 0x, else decimal. Greater than the most: no number. */
+/* Base 0: hexadecimal after 0x, else decimal. False for a number above the maximum. */
 bool take_number(struct text *rest, unsigned int base, uint64_t most, uint64_t *number);
 
 /* "[7]", "(2c903000a0b11)" */
 bool take_enclosed(struct text *rest, const char *marks, unsigned int base, uint64_t most,
 		   uint64_t *number);
 
-/* A name in quotes; with last, up to the line's last quote: a NodeDescription may have its own.
- */
+/* A name in quotes. With `last`, it ends at the last quote of the line: a NodeDescription may
+ * have quotes. */
 bool take_quoted(struct text *rest, bool last, struct text *quoted);
 
-/* Nothing, or a comment, whose text is what is left then. */
+/* The end of the line, or a comment, whose text remains. */
 bool at_end(struct text *rest);
 
 #endif

@@ -30,7 +30,7 @@ static inline void set_umad(struct made_packet *packet, const struct ib_user_mad
 	memcpy(packet->record.header, umad, HEADER_BYTES);
 }
 
-/* A MAD to or from the other LID. */
+/* A MAD that is sent to the other LID, or received from it. */
 static inline struct made_packet make_packet(bool sent, uint8_t class, uint8_t method,
 					     uint16_t attribute)
 {

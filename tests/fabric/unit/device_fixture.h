@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Handles of umad devices without the sockets in between: for the tests of what the kernel does
- * for the programs that hold them. */
+/* Handles of umad devices without sockets, to test what the kernel does for programs. */
 #ifndef FABRIC_DEVICE_FIXTURE_H
 #define FABRIC_DEVICE_FIXTURE_H
 
@@ -13,19 +12,19 @@
 
 #define PING_CLASS 0x32 /* range 2: RMPP and an OUI */
 #define OUI        0x001405
-#define ACTIVE     1 /* of RMPP's flags */
+#define ACTIVE     1 /* an RMPP flag */
 
 struct device {
 	struct handle *handle;
 	struct shared shared;
-	unsigned int readable; /* how often it was told so */
+	unsigned int readable; /* how often a message was reported */
 	unsigned int removed;
 };
 
 struct machines {
 	struct subnet *subnet;
-	struct device *alpha; /* a handle on ALPHA, */
-	struct device *gamma; /* and one on GAMMA */
+	struct device *alpha; /* a handle on ALPHA */
+	struct device *gamma; /* a handle on GAMMA */
 };
 
 static inline void note_readable(struct handle *handle)
@@ -101,8 +100,8 @@ static inline int call(struct device *device, uint32_t code, void *argument, siz
 	return error;
 }
 
-/* Registers an agent of a class, on the queue pair that it has; method 0: no server. Its id, or
- * a negative errno. */
+/* Registers an agent of a class, on the class's queue pair; method 0: no server. Returns its
+ * id, or a negative errno. */
 static inline int agent(struct device *device, uint8_t class, uint8_t rmpp_version,
 			unsigned int method)
 {
@@ -123,7 +122,7 @@ static inline int agent(struct device *device, uint8_t class, uint8_t rmpp_versi
 	return error ? error : (int)request.id;
 }
 
-/* The same by the newer call. */
+/* The same with REGISTER_AGENT2. */
 static inline int agent2(struct device *device, struct ib_user_mad_reg_req2 *request)
 {
 	int error = call(device, IB_USER_MAD_REGISTER_AGENT2, request, sizeof(*request));
@@ -160,7 +159,7 @@ static inline void make_mad(uint8_t *mad, size_t length, uint8_t class, unsigned
 }
 
 struct destination {
-	uint32_t id; /* the agent */
+	uint32_t id; /* of the agent */
 	uint16_t lid;
 	uint32_t timeout;
 	uint32_t retries;
@@ -173,7 +172,7 @@ static inline size_t layout(const struct device *device)
 	return atomic_load(&device->shared.pkey_layout) ? HEADER_BYTES : OLD_HEADER_BYTES;
 }
 
-/* What write() does. */
+/* Does what write() does. */
 static inline int write_mad(struct device *device, const struct destination *to,
 			    const uint8_t *mad, size_t length)
 {
@@ -200,7 +199,7 @@ static inline int write_mad(struct device *device, const struct destination *to,
 	return error;
 }
 
-/* What read() would see; NULL: nothing is there. To be freed. */
+/* The message that read() would return, to be freed by the caller; NULL: none. */
 static inline struct message *read_message(struct device *device)
 {
 	size_t header_bytes = 0;

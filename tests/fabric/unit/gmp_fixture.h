@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* A small fabric, and MADs to ask its nodes: for the tests of what they answer. */
+/* A small fabric, and MADs to its nodes, to test the responses. */
 #ifndef FABRIC_GMP_FIXTURE_H
 #define FABRIC_GMP_FIXTURE_H
 
@@ -21,7 +21,7 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Ports 1 and 2 of the switch are cabled to port 1 of either CA; all others are not. */
+/* The switch has cables from ports 1 and 2 to port 1 of each CA, and no others. */
 enum {
 	SWITCH,
 	ALPHA,
@@ -90,7 +90,7 @@ static inline unsigned int status_of_answer(const struct star *star)
 	return get16(star->mad + 4);
 }
 
-/* Asks every node the same random questions: whatever they are, an answer is an answer. */
+/* Sends the same random requests to every node: every response must have the form of one. */
 static inline void ask_at_random(struct star *star, unsigned int class, unsigned int version,
 				 bool (*answer)(struct query *query))
 {
@@ -106,8 +106,9 @@ static inline void ask_at_random(struct star *star, unsigned int class, unsigned
 		star->mad[0] = 1;
 		star->mad[1] = (uint8_t) class;
 		star->mad[2] = (uint8_t)version;
-		star->mad[3] &= 3; /* mostly methods that there are, */
-		put16(star->mad + 16, (unsigned int)(round >> 2) % 0x40); /* and attributes */
+		star->mad[3] &= 3; /* mostly methods that exist */
+		put16(star->mad + 16, (unsigned int)(round >> 2) % 0x40); /* and existing
+									   * attributes */
 		if (round & 4)
 			put32(star->mad + 20, star->mad[23] & 3);
 		if (round & 8)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* A fabric of a topology with the built-in manager at work, for the tests of routes. */
+/* A fabric of a topology with a running built-in manager, to test routes. */
 #ifndef FABRIC_NET_FIXTURE_H
 #define FABRIC_NET_FIXTURE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Questions to a performance management agent, and the fields of its answers. */
+/* Requests to a performance management agent, and the fields of its responses. */
 #ifndef FABRIC_PMA_FIXTURE_H
 #define FABRIC_PMA_FIXTURE_H
 
@@ -23,7 +23,7 @@ static inline unsigned int ask(struct star *star, uint32_t node, unsigned int me
 	return status_of_answer(star);
 }
 
-/* A Set of the attribute, all fields `byte`. */
+/* A Set of the attribute in which every byte is `byte`. */
 static inline unsigned int set(struct star *star, uint32_t node, unsigned int attribute,
 			       unsigned int port, enum MAD_FIELDS select_field, uint64_t select,
 			       uint8_t byte)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* A small subnet with its administration, and requests to it: for the tests of what it answers.
- */
+/* A small subnet with its SA, and requests to the SA, to test the responses. */
 #ifndef FABRIC_SA_FIXTURE_H
 #define FABRIC_SA_FIXTURE_H
 
@@ -47,13 +46,13 @@ struct subnet {
 	struct fabric fabric;
 	struct sa *sa;
 	uint32_t alpha, beta, gamma; /* the end ports */
-	uint32_t from;               /* which asks */
-	uint8_t mad[MAD_BYTES];      /* the request, */
-	uint8_t *record;             /* and its record */
+	uint32_t from;               /* the requester */
+	uint8_t mad[MAD_BYTES];      /* the request */
+	uint8_t *record;             /* the request's record */
 	uint8_t *answer;
 	size_t length;
 	unsigned int reports;
-	uint16_t report_lid; /* the last one's */
+	uint16_t report_lid; /* of the last Report */
 	uint8_t report[MAD_BYTES];
 };
 
@@ -129,7 +128,7 @@ static inline int tear_down(void **state)
 	return 0;
 }
 
-/* Begins a request: its record is blank, its component mask empty. */
+/* Begins a request with an empty record and an empty component mask. */
 static inline void begin(struct subnet *subnet, unsigned int method, unsigned int attribute)
 {
 	memset(subnet->mad, 0, MAD_BYTES);
@@ -163,7 +162,7 @@ static inline unsigned int status_of_answer(const struct subnet *subnet)
 	return get16(subnet->answer + 4);
 }
 
-/* Asks; the status of the answer, which must be there. */
+/* Sends the request. Returns the status of the response, which must exist. */
 static inline unsigned int ask(struct subnet *subnet)
 {
 	free(subnet->answer);
@@ -180,7 +179,7 @@ static inline size_t stride(const struct subnet *subnet)
 	return get16(subnet->answer + 44) * 8UL;
 }
 
-/* How many records a table has; they fill it. */
+/* The number of records in a table. */
 static inline size_t record_count(const struct subnet *subnet)
 {
 	assert_int_equal(status_of_answer(subnet), 0);
@@ -194,7 +193,7 @@ static inline const uint8_t *record_at(const struct subnet *subnet, size_t numbe
 	return subnet->answer + SA_HEADER + number * stride(subnet);
 }
 
-/* Asks for all records of a type; how many there are. */
+/* Requests all records of a type. Returns their number. */
 static inline size_t ask_for_all(struct subnet *subnet, unsigned int attribute)
 {
 	begin(subnet, METHOD_GET_TABLE, attribute);

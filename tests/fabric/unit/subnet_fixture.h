@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* A small fabric with all that moves MADs, its time advanced by hand, and agents that ask its
- * nodes: for the tests of the wire, of subnet management and of faults. */
+/* A small fabric whose time is set by hand, and agents that send requests to its nodes, to
+ * test the wire, subnet management and faults. */
 #ifndef FABRIC_SUBNET_FIXTURE_H
 #define FABRIC_SUBNET_FIXTURE_H
 
@@ -47,16 +47,16 @@ struct inbox {
 	struct agent *agent;
 	struct message *first;
 	struct message **end;
-	unsigned int count; /* of those that ever came */
+	unsigned int count; /* messages so far */
 };
 
 struct subnet {
 	struct fabric fabric;
-	struct inbox smps; /* ALPHA's requests by QP0 and by QP1, */
+	struct inbox smps; /* of ALPHA's agents on QP0 and QP1 */
 	struct inbox gmps;
-	uint8_t mad[MAD_BYTES]; /* the next of them, */
+	uint8_t mad[MAD_BYTES]; /* the next request */
 	uint16_t dlid;
-	struct message *answer; /* and what came back last */
+	struct message *answer; /* the last response */
 	uint32_t tid;
 	FILE *out;
 	char *text; /* the trace */
@@ -69,7 +69,7 @@ static inline void settle(struct fabric *fabric)
 		;
 }
 
-/* Lets time pass, from one timer to the next. */
+/* Advances the time, from one timer to the next. */
 static inline void pass(struct fabric *fabric, uint64_t time)
 {
 	uint64_t until = fabric->now + time;
@@ -90,7 +90,7 @@ static inline struct port *state_of(struct subnet *subnet, uint32_t node, unsign
 	return &subnet->fabric.ports[port_of(subnet, node, number)];
 }
 
-/* A switch's LID, a CA's first port's. */
+/* The LID of a switch, or of a CA's first port. */
 static inline uint16_t lid_of(struct subnet *subnet, uint32_t node)
 {
 	return state_of(subnet, node, node <= FAR ? 0 : 1)->lid;
@@ -112,7 +112,7 @@ static inline void put_into_inbox(struct agent *agent, struct message *message)
 	inbox->count++;
 }
 
-/* The first message of an inbox, to be freed; NULL: none. */
+/* The first message of an inbox, to be freed by the caller; NULL: none. */
 static inline struct message *take(struct inbox *inbox)
 {
 	struct message *message = inbox->first;
@@ -131,7 +131,7 @@ static inline void empty(struct inbox *inbox)
 		free(take(inbox));
 }
 
-/* Registers an agent on a port; method 0: it is no server. */
+/* Registers an agent on a port; method 0: no server. */
 static inline void listen_at(struct fabric *fabric, struct inbox *inbox, uint32_t port,
 			     uint8_t class, unsigned int method)
 {
@@ -159,7 +159,7 @@ static inline void join_cable(struct graph *graph, uint32_t a, unsigned int numb
 			 0);
 }
 
-/* All parts of a fabric; computed: routes that nobody set. */
+/* Makes all parts of a fabric; computed: the routes are the default ones. */
 static inline void start_fabric(struct fabric *fabric, struct graph *graph, uint64_t seed,
 				bool computed)
 {
@@ -244,7 +244,7 @@ static inline void start_trace(struct subnet *subnet)
 	assert_int_equal(trace_to(&subnet->fabric, subnet->out), 0);
 }
 
-/* Whether the trace says this, such as "link down at near/4". */
+/* Whether the trace has the text, such as "link down at near/4". */
 static inline bool traced(const struct subnet *subnet, const char *what)
 {
 	return subnet->text && strstr(subnet->text, what) != NULL;
@@ -275,7 +275,7 @@ static inline void begin(struct subnet *subnet, uint8_t class, unsigned int meth
 	put32(mad + 20, modifier);
 }
 
-/* Makes it a directed route request, of `count` hops. */
+/* Makes the request one with a directed route of `count` hops. */
 static inline void direct(struct subnet *subnet, const uint8_t *path, unsigned int count)
 {
 	subnet->mad[1] = CLASS_DIRECTED_SMP;
@@ -286,7 +286,7 @@ static inline void direct(struct subnet *subnet, const uint8_t *path, unsigned i
 	subnet->dlid = PERMISSIVE_LID;
 }
 
-/* Sends subnet->mad to subnet->dlid by an agent. */
+/* An agent sends subnet->mad to subnet->dlid. */
 static inline int send_by(struct subnet *subnet, struct inbox *inbox, uint32_t timeout)
 {
 	struct ib_user_mad_hdr header = {
@@ -299,7 +299,7 @@ static inline int send_by(struct subnet *subnet, struct inbox *inbox, uint32_t t
 	return host_send(&subnet->fabric, inbox->agent, &header, subnet->mad, MAD_BYTES);
 }
 
-/* Sends it from ALPHA; whether there is an answer in the time that no time has to pass. */
+/* ALPHA sends the request. Returns whether the response arrives without advancing the time. */
 static inline bool asked(struct subnet *subnet)
 {
 	struct inbox *inbox = is_smp(subnet->mad) ? &subnet->smps : &subnet->gmps;
@@ -324,7 +324,7 @@ static inline uint8_t *data_of_answer(const struct subnet *subnet)
 	return subnet->answer->data + SMP_DATA;
 }
 
-/* A vendor MAD that nobody answers, from ALPHA to a LID. */
+/* ALPHA sends to a LID a vendor MAD that gets no response. */
 static inline void send_note(struct subnet *subnet, uint16_t dlid)
 {
 	begin(subnet, VENDOR_CLASS, METHOD_SEND, 0x10, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* What a capture of the links has, read back from the file. */
+/* Captures of the links, read back from the file. */
 #include "subnet_fixture.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ struct reading {
 	char interfaces[PACKETS][TEXT];
 	struct seen packets[PACKETS];
 	unsigned int interface_count, count;
-	bool whole; /* the file ends where a block does */
+	bool whole; /* the file ends after a block */
 };
 
 static char name[] = "/tmp/capture-XXXXXX";
@@ -148,7 +148,8 @@ static bool ask_node(struct subnet *subnet, uint32_t node)
 	return asked(subnet);
 }
 
-/* The places of the packets so far, such as "near/1 alpha/1", and their comments in brackets.
+/*
+ * The places of the packets so far, such as "near/1 alpha/1", with their comments in brackets.
  */
 static void assert_seen(const char *expected)
 {
@@ -167,7 +168,7 @@ static void assert_seen(const char *expected)
 	assert_string_equal(text, expected);
 }
 
-/* --- which packets -------------------------------------------------------------- */
+/* --- which packets are captured ------------------------------------------------- */
 
 static void a_packet_is_captured_once_on_each_link_that_it_crosses(void **state)
 {
@@ -263,7 +264,7 @@ static void a_capture_at_a_port_has_not_what_never_came(void **state)
 	assert_seen("");
 }
 
-/* --- what of them --------------------------------------------------------------- */
+/* --- their data ----------------------------------------------------------------- */
 
 static void a_directed_route_has_permissive_lids(void **state)
 {
@@ -372,7 +373,7 @@ static void no_packet_is_before_those_in_the_file(void **state)
 	assert_false(ask_along(subnet, PATH(1, 4, 1)));
 	pass(&subnet->fabric, 5 * MICROSECOND);
 	assert_false(ask_along(subnet, PATH(1)));
-	subnet->fabric.now += MILLISECOND; /* the machine is late */
+	subnet->fabric.now += MILLISECOND; /* timers run late */
 	settle(&subnet->fabric);
 	reading = read_capture();
 	assert_int_equal(reading.count, 8);
@@ -462,7 +463,7 @@ int main(void)
 		TEST(a_packet_is_captured_once_on_each_link_that_it_crosses),
 		TEST(a_packet_that_crosses_no_link_is_not_captured),
 		TEST(a_lost_packet_is_captured_where_it_left),
-		/* without a manager there are no traps */
+		/* without a manager no traps are sent */
 		cmocka_unit_test_setup_teardown(
 			a_packet_that_goes_no_further_is_captured_where_it_was_seen_last,
 			set_up_bare, tear_down),

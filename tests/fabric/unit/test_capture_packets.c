@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* What umad-capture makes of packets: addresses of frames, filters, lines of text. */
+/* The output of umad-capture: addresses in frames, filters, lines of text. */
 #include "capture_fixture.h"
 
 #include <errno.h>
@@ -91,7 +91,7 @@ static void a_directed_route_has_permissive_lids(void **state)
 	address = packet_address(&packet.record);
 	assert_int_equal(address.slid, 0xffff);
 	assert_int_equal(address.dlid, 0xffff);
-	/* a route that begins at a LID */
+	/* a directed route that begins at a LID */
 	put16(packet.mad + 32, OWN_LID);
 	address = packet_address(&packet.record);
 	assert_int_equal(address.slid, OWN_LID);
@@ -145,7 +145,7 @@ static void words_say_what_a_packet_is(void **state)
 	assert_true(matches("timeout", &given_back) && matches("error", &given_back));
 }
 
-/* A directed route's response has its direction in the status. */
+/* In the response of a directed route, the status has the direction bit. */
 static void the_direction_is_no_error(void **state)
 {
 	struct made_packet packet =
@@ -285,7 +285,7 @@ static void a_line_has_the_route_and_the_gid(void **state)
 	packet.mad[129] = 1;
 	packet.mad[130] = 12;
 	assert_non_null(strstr(line_of(&packet, -1), " > dr 0,1,12 Subn Get NodeInfo "));
-	packet.mad[7] = 255; /* nonsense stays within the MAD */
+	packet.mad[7] = 255; /* an invalid length does not lead outside the MAD */
 	line_of(&packet, -1);
 	packet = make_packet(true, 0x04, METHOD_GET, 0x12);
 	umad = record_umad(&packet.record);
@@ -327,14 +327,14 @@ static void the_round_trip_is_from_the_request_to_its_response(void **state)
 	(void)state;
 	assert_int_equal(summary_init(&summary), 0);
 	put64(request.mad + 8, 77);
-	put64(response.mad + 8, 0xabcd00000000ULL | 77); /* the kernel's half */
+	put64(response.mad + 8, 0xabcd00000000ULL | 77); /* the kernel changes the upper half */
 	request.record.seconds = 4;
 	request.record.nanoseconds = 999999999;
 	response.record.seconds = 5;
 	response.record.nanoseconds = 4;
 	assert_int_equal(summary_note(&summary, &request.record), -1);
 	assert_int_equal(summary_note(&summary, &response.record), 5);
-	/* once; and not for another one's */
+	/* only once; not for a different request */
 	assert_int_equal(summary_note(&summary, &response.record), -1);
 	summary_note(&summary, &request.record);
 	response.record.process++;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The ring that programs put packets into, and the order that they leave it in. */
+/* The ring for packets, and the order in which packets leave it. */
 #include "capture_fixture.h"
 
 #include <errno.h>
@@ -48,7 +48,7 @@ static void put(struct ring *ring, uint8_t *mad, uint32_t length, uint32_t numbe
 	ring_put(ring, &record, mad);
 }
 
-/* The next packet is this one, whole. */
+/* The next packet is complete, and is this one. */
 static void expect(struct ring *ring, uint32_t length, uint32_t number)
 {
 	struct packet_record *record = ring_take(ring);
@@ -65,7 +65,7 @@ static void packets_come_out_as_they_went_in(void **state)
 {
 	struct test_ring *test = *state;
 
-	/* often enough to begin again, at every place */
+	/* often enough to reach the end of the ring at every offset */
 	for (uint32_t i = 0; i < 3000; i++) {
 		uint32_t length = 24 + i % 1000;
 
@@ -104,7 +104,7 @@ static void a_packet_without_room_is_counted_and_left_out(void **state)
 	struct test_ring *test = *state;
 	uint32_t room = SMALL / (sizeof(struct packet_record) + 256);
 
-	/* not of zeros, which take no room */
+	/* bytes other than zero: zeros are not stored */
 	for (uint32_t i = 1; i <= room + 5; i++)
 		put(test->ring, test->mad, 256, i);
 	assert_int_equal(test->ring->left_out, 5);
@@ -165,7 +165,7 @@ static void take_all(struct ring *ring, unsigned int *count)
 	}
 }
 
-/* Wherever in its work it is. */
+/* At any moment of its work. */
 /* qemu-user has no robust mutexes: nothing would release the lock of a killed program. */
 static bool has_robust_mutexes(void)
 {
@@ -227,7 +227,7 @@ static void threads_lose_nothing_that_is_not_counted(void **state)
 	assert_int_equal(count + test->ring->left_out, 8000);
 }
 
-/* A program has written where it should not. */
+/* A program has written to the ring's memory by mistake. */
 static void nonsense_in_the_ring_is_skipped(void **state)
 {
 	static const uint32_t sizes[] = {0, 8, 24, 100, 4096, 0xfffffff8};
@@ -282,7 +282,7 @@ static void packets_leave_in_the_order_of_their_times(void **state)
 	hold(&order, 2, 4, 2, 100);
 	hold(&order, 3, 0, 5, 100);
 	hold(&order, 1, 9, 1, 101);
-	hold(&order, 2, 5, 4, 101); /* the same time: as they came */
+	hold(&order, 2, 5, 4, 101); /* the same time: in the order of arrival */
 	for (int32_t name = 1; name <= 5; name++)
 		expect_packet(&order, 101, name);
 	assert_null(order_take(&order, INT64_MAX));
@@ -321,7 +321,7 @@ static void many_packets_are_sorted(void **state)
 		last = record->nanoseconds;
 		free(record);
 	}
-	order_free(&order); /* with what is left */
+	order_free(&order); /* with the packets that are left */
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

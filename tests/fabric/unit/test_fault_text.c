@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The text of rules of faults: all forms that there are, and what is said to the others. */
+/* The text of fault rules: all valid forms, and the errors for others. */
 #include "subnet_fixture.h"
 
 #include <errno.h>
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-/* The rule that a text put in force, the only one. */
+/* The single rule that a text has added. */
 static const struct standing_rule *standing(struct subnet *subnet, const char *text)
 {
 	rule(subnet, "clear");
@@ -16,7 +16,7 @@ static const struct standing_rule *standing(struct subnet *subnet, const char *t
 	return subnet->fabric.faults->standing;
 }
 
-/* The text is refused for this reason, and nothing comes of it. */
+/* The text fails with this reason, and adds no rule. */
 static void refused(struct subnet *subnet, const char *text, const char *reason)
 {
 	size_t count = subnet->fabric.faults->count;
@@ -318,7 +318,7 @@ static void a_long_text_is_quoted_in_part(void **state)
 	assert_int_equal(strlen(error.text), strlen("an unknown rule: \"\"") + 100);
 }
 
-/* The text with NODE and PORT replaced by such as there are. */
+/* The text with NODE and PORT replaced by existing ones. */
 static void fill_in(char *text)
 {
 	for (char *word = strstr(text, "NODE"); word; word = strstr(word, "NODE"))
@@ -343,7 +343,7 @@ static void each_line_of_help_begins_with_a_rule(void **state)
 		next[-1] = '\0';
 		assert_memory_equal(line, "  ", 2);
 		assert_in_range(strlen(line), 30, 85);
-		line[25] = '\0'; /* what follows is what the rule does */
+		line[25] = '\0'; /* the rest is the description */
 		fill_in(line + 2);
 		if (!strstr(line, "RULE") &&
 		    fault_apply(&subnet->fabric, line + 2, &error) != 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Rules of faults: what they do to nodes and links, for whom, from when on and until when. */
+/* Fault rules: their effect on nodes and links, where and when they apply. */
 #include "subnet_fixture.h"
 
 #include "gmp_agents.h"
@@ -11,21 +11,21 @@ static void ask_node(struct subnet *subnet, uint32_t node, uint8_t class)
 	subnet->dlid = lid_of(subnet, node);
 }
 
-/* Whether a node answers an SMP at once, and with which status. */
+/* Whether a node responds to an SMP at once, and with which status. */
 static bool answers(struct subnet *subnet, uint32_t node)
 {
 	ask_node(subnet, node, CLASS_SMP);
 	return asked(subnet);
 }
 
-/* Whether a node answers a vendor's MAD at once. */
+/* Whether a node responds to a vendor's MAD at once. */
 static bool answers_gmp(struct subnet *subnet, uint32_t node)
 {
 	ask_node(subnet, node, VENDOR_CLASS);
 	return asked(subnet);
 }
 
-/* Sends SMPs to a node at once, whose answers come later. */
+/* Sends SMPs to a node at the same time; the responses come later. */
 static void burst(struct subnet *subnet, uint32_t node, unsigned int count)
 {
 	empty(&subnet->smps);
@@ -90,7 +90,7 @@ static void a_queue_for_smps_that_is_full_drops_more(void **state)
 	burst(subnet, GAMMA, 5);
 	assert_true(traced(subnet, "dropped: buffer full at gamma/1"));
 	pass(&subnet->fabric, SECOND);
-	assert_int_equal(subnet->smps.count, 3); /* one is worked on, two wait */
+	assert_int_equal(subnet->smps.count, 3); /* one is processed, two wait */
 	burst(subnet, BETA, 5);
 	pass(&subnet->fabric, SECOND);
 	assert_int_equal(subnet->smps.count, 5);
@@ -194,7 +194,7 @@ static void to_be_redirected_to_a_switch_leads_to_its_port_0(void **state)
 	assert_int_equal(get16(data_of_answer(subnet) + 28), lid_of(subnet, FAR));
 }
 
-/* --- what happens once ---------------------------------------------------------- */
+/* --- events --------------------------------------------------------------------- */
 
 static void a_node_that_reboots_is_gone_for_so_long(void **state)
 {
@@ -268,7 +268,7 @@ static void a_link_goes_down_and_up_at_both_ends(void **state)
 	assert_int_equal(state_of(subnet, GAMMA, 1)->state, PORT_DOWN);
 	assert_int_equal(state_of(subnet, GAMMA, 1)->phys_state, PHYS_POLLING);
 	assert_false(answers(subnet, GAMMA));
-	rule(subnet, "link up on gamma/1"); /* named by its other end */
+	rule(subnet, "link up on gamma/1"); /* the other end of the link */
 	assert_int_equal(state_of(subnet, FAR, 1)->state, PORT_ACTIVE);
 	assert_true(answers(subnet, GAMMA));
 }
@@ -283,7 +283,7 @@ static void all_links_of_a_node_go_down(void **state)
 	rule(subnet, "link up on far");
 	for (unsigned int i = 1; i <= 4; i++)
 		assert_int_equal(state_of(subnet, FAR, i)->state, PORT_ACTIVE);
-	assert_int_equal(state_of(subnet, FAR, 5)->state, PORT_DOWN); /* it has no cable */
+	assert_int_equal(state_of(subnet, FAR, 5)->state, PORT_DOWN); /* no cable */
 }
 
 static uint32_t changed_node;
@@ -309,7 +309,7 @@ static void devices_are_removed_and_added(void **state)
 	assert_true(changed_to);
 }
 
-/* --- for whom ------------------------------------------------------------------- */
+/* --- where ---------------------------------------------------------------------- */
 
 static void without_on_a_rule_is_for_all(void **state)
 {
@@ -328,7 +328,7 @@ static void the_later_rule_wins(void **state)
 
 	rule(subnet, "loss 100%");
 	rule(subnet, "loss 0% on near");
-	assert_true(answers(subnet, BETA)); /* all of its links are near's */
+	assert_true(answers(subnet, BETA)); /* all links of BETA are at near */
 	assert_false(answers(subnet, GAMMA));
 	rule(subnet, "loss 100%");
 	assert_false(answers(subnet, BETA));
@@ -410,7 +410,7 @@ static void a_rule_that_still_waits_goes_with_the_fabric(void **state)
 	rule(subnet, "reboot 1s on gamma");
 }
 
-/* One whose time has come, but that did not run yet. */
+/* A rule whose time has come, but whose timer did not run yet. */
 static void a_rule_that_is_due_goes_with_the_fabric(void **state)
 {
 	struct subnet *subnet = *state;

@@ -11,8 +11,8 @@
 
 #include "rmpp.h"
 
-/* A packet of reliable connections, with what its CRCs are: LRH, BTH, RETH, 14 bytes and 2 of
- * padding. The invariant CRC is also what zlib's crc32() says of the masked bytes. */
+/* A packet of a reliable connection with its CRCs: LRH, BTH, RETH, 14 bytes and 2 bytes of
+ * padding. zlib's crc32() of the masked bytes has the same value as the invariant CRC. */
 static const uint8_t known_packet[] = {
 	0x70, 0x12, 0x37, 0x5c, 0x00, 0x0e, 0x17, 0xd2, 0x0a, 0x20, 0x24, 0x87,
 	0x00, 0x87, 0xb1, 0xb3, 0x00, 0x0d, 0xec, 0x2a, 0x01, 0x71, 0x0a, 0x1c,
@@ -42,7 +42,7 @@ static uint16_t vcrc_at(const uint8_t *at)
 	return (uint16_t)(at[1] << 8 | at[0]);
 }
 
-/* Bit by bit, as the specification defines it: bits leave the least significant first. */
+/* Computed bit by bit, as in the specification: the least significant bit first. */
 static uint32_t crc_of_bits(uint32_t crc, uint32_t polynomial, const uint8_t *bytes,
 			    size_t count)
 {
@@ -54,7 +54,7 @@ static uint32_t crc_of_bits(uint32_t crc, uint32_t polynomial, const uint8_t *by
 	return ~crc;
 }
 
-/* Runs of zeros of any length, anywhere; byte 4 of the BTH counts as ones. */
+/* Runs of zeros of any length at any place; byte 4 of the BTH counts as ones. */
 static void crcs_of_packets_with_zeros(void **state)
 {
 	uint8_t packet[286], masked[280];
@@ -159,7 +159,7 @@ static void a_grh_stands_behind_the_lrh(void **state)
 	assert_memory_equal(frame + 68, mad, MAD_BYTES);
 }
 
-/* Routers and switches change these: a changed one changes the variant CRC alone. */
+/* Routers and switches change these fields: they are in the variant CRC only. */
 static void the_invariant_crc_is_without_what_changes_on_the_way(void **state)
 {
 	static const size_t varying[] = {9, 10, 11, 15, 52};
@@ -261,7 +261,7 @@ static void set_rmpp(uint8_t *mad, uint8_t class, uint8_t type, uint8_t flags)
 	put32(mad + RMPP_PAYLOAD, 0);
 }
 
-/* Joins segments by their headers alone, as a receiver does (IBA 13.6.2). */
+/* Joins segments by their headers, as a receiver does (IBA 13.6.2). */
 static size_t join(uint8_t *joined, const uint8_t *message, size_t length, size_t offset)
 {
 	unsigned int count = frame_segments(message, length);
@@ -283,7 +283,7 @@ static size_t join(uint8_t *joined, const uint8_t *message, size_t length, size_
 		at += number < count ? MAD_BYTES - offset
 				     : get32(mad + RMPP_PAYLOAD) - (offset - RMPP_HEADER);
 	}
-	/* the first segment's length has the header of the class in every segment */
+	/* PayloadLength of the first segment includes the class's header of every segment */
 	assert_int_equal(payload, at - offset + count * (offset - RMPP_HEADER));
 	return at;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Congestion control, baseboard management and vendor specific agents, and their memory. */
+/* Congestion control, baseboard management and vendor specific agents, and their storage. */
 
 #include "gmp_fixture.h"
 
@@ -73,7 +73,7 @@ static void a_wrong_cc_key_gets_no_answer_and_is_counted(void **state)
 	assert_int_equal(cc_violations(star), 3);
 	assert_true(cc_set_key(star, 0x1122334455667788, 2, false, 0));
 	assert_true(cc_key(star, 0) == 2);
-	/* another node has its own */
+	/* another node has its own values */
 	cc_new(star, 0);
 	assert_true(cc(star, BETA, METHOD_SET, IB_CC_ATTR_CA_CONGESTION_SETTING, 3));
 }
@@ -295,7 +295,7 @@ static void the_baseboard_agent_says_what_it_does_not_have(void **state)
 	assert_false(bm(star, 0x81, IB_BM_ATTR_BKEYINFO, 0, NULL, 0));
 }
 
-/* --- vendors -------------------------------------------------------------------- */
+/* --- vendor classes ------------------------------------------------------------- */
 
 static bool vendor(struct star *star, uint32_t node)
 {
@@ -380,7 +380,7 @@ static void vendors_have_class_port_info_where_their_data_begin(void **state)
 	assert_false(vendor(star, SWITCH));
 }
 
-/* --- memory --------------------------------------------------------------------- */
+/* --- the storage ---------------------------------------------------------------- */
 
 static void the_memory_holds_many_places_and_forgets_a_node(void **state)
 {
@@ -417,7 +417,7 @@ static void the_memory_has_a_limit(void **state)
 		error = gmp_keep(&star->fabric, &place, bytes, size);
 	assert_int_equal(error, -ENOSPC);
 	assert_in_range(place.modifier, 32, 64);
-	/* what is there already can still be replaced */
+	/* existing values can still be replaced */
 	place.modifier = 0;
 	assert_int_equal(gmp_keep(&star->fabric, &place, bytes, size), 0);
 	gmp_forget(&star->fabric, ALPHA);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Nodes that can be overrun: processors that take one request after the other, buffers that are
- * full, hosts that have too much in flight; and the statistics of that. */
+/* Nodes that can be overrun: processors that handle one request after the other, full buffers,
+ * hosts with too many requests in flight; and their statistics. */
 #include "subnet_fixture.h"
 
 #include "timers.h"
@@ -51,7 +51,7 @@ static void requests_are_processed_one_after_the_other(void **state)
 		assert_int_equal(subnet->smps.count, i + 1);
 	}
 	ask_smps(subnet, BETA, 1);
-	assert_int_equal(subnet->smps.count, 4); /* another node is as quick as before */
+	assert_int_equal(subnet->smps.count, 4); /* another node is not slower */
 }
 
 static void smps_and_gmps_have_a_processor_each(void **state)
@@ -138,7 +138,7 @@ static void of_service_and_smp_time_the_later_counts(void **state)
 	assert_int_equal(subnet->smps.count, 2);
 }
 
-/* The longest time that there is, more often than 64 bits hold. */
+/* The longest possible times, whose sum does not fit in 64 bits. */
 static void a_processor_that_is_busy_for_ever_drops(void **state)
 {
 	struct subnet *subnet = *state;
@@ -248,7 +248,7 @@ static void a_dropped_gmp_is_not_of_vl_15(void **state)
 	assert_true(counted(subnet, BETA, 1, COUNT_QP1_DROPPED) == 4);
 }
 
-/* What runs late must not become a burst. */
+/* Timers that run late must not make bursts. */
 static void packets_that_were_apart_stay_apart_when_the_fabric_runs_late(void **state)
 {
 	struct subnet *subnet = *state;
@@ -275,7 +275,7 @@ static void late_packets_are_processed_in_the_order_they_are_seen(void **state)
 	(void)state;
 	assert_true(processor_take(&processor, 1000, 10, 0, &delay));
 	assert_true(delay == 10);
-	/* another one that should have come long before: it waits its turn */
+	/* a request that should have come long before: it is queued */
 	assert_false(processor_take(&processor, 500, 10, 0, &delay));
 	assert_true(processor_take(&processor, 500, 10, 1, &delay));
 	assert_true(delay == 520);
@@ -298,7 +298,7 @@ static void a_host_has_so_many_requests_in_flight(void **state)
 	assert_int_equal(subnet->gmps.count, 0);
 	pass(&subnet->fabric, MILLISECOND);
 	assert_int_equal(subnet->smps.count, 3);
-	ask(subnet, BETA, false, 9); /* at once */
+	ask(subnet, BETA, false, 9); /* at the same time */
 	assert_int_equal(subnet->gmps.count, 3);
 	ask(subnet, BETA, false, 1);
 	assert_int_equal(subnet->gmps.count, 4);
@@ -362,7 +362,7 @@ static void a_request_dropped_by_a_buffer_is_no_longer_in_flight(void **state)
 	assert_int_equal(subnet->smps.count, 1);
 }
 
-/* One that a program serves and does not answer. */
+/* A request to a program that does not respond. */
 static void a_request_is_in_flight_until_the_kernel_gives_it_up(void **state)
 {
 	struct subnet *subnet = *state;
@@ -377,7 +377,7 @@ static void a_request_is_in_flight_until_the_kernel_gives_it_up(void **state)
 	ask_smps(subnet, BETA, 1);
 	assert_int_equal(subnet->smps.count, 0);
 	pass(&subnet->fabric, 200 * MILLISECOND);
-	assert_int_equal(subnet->gmps.count, 1); /* the timeout */
+	assert_int_equal(subnet->gmps.count, 1); /* the request, timed out */
 	ask_smps(subnet, BETA, 1);
 	assert_int_equal(subnet->smps.count, 1);
 	agent_unregister(&subnet->fabric, server.agent);
@@ -415,7 +415,7 @@ static void what_waits_for_no_response_is_not_limited(void **state)
 	empty(&server);
 }
 
-/* The rule comes and goes while requests are in flight. */
+/* The rule is set and cleared while requests are in flight. */
 static void only_what_was_sent_under_the_limit_counts(void **state)
 {
 	struct subnet *subnet = *state;

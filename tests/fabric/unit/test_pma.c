@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The performance management agent, and the traffic that its counters count. */
+/* The performance management agent, and the traffic in its counters. */
 
 #include "fault_rules.h"
 #include "faults.h"
@@ -28,7 +28,7 @@ static void counters_grow_with_time_and_never_beyond_the_rate(void **state)
 		star->fabric.now = second * SECOND;
 		now = extended(star, ALPHA, 1, IB_PC_EXT_XMT_BYTES_F);
 		assert_true(now > before);
-		/* a load of a half is a quarter to three quarters of 100 Gbit/s */
+		/* a load of 0.5 is 25 to 75 Gbit/s of 100 */
 		assert_in_range(now - before, 3125000000U / 4 - 1, 3125000000U / 4 * 3 + 1);
 		before = now;
 	}
@@ -55,7 +55,7 @@ static void both_ends_of_a_cable_agree(void **state)
 			assert_true(extended(star, BETA, 1, ends[i][0]) ==
 				    extended(star, SWITCH, 2, ends[i][1]));
 		}
-		/* that one of the ports is settled at that time changes nothing */
+		/* settling one of the ports at that time changes nothing */
 		counters_settle(&star->fabric, port_of(star, BETA, 1));
 	}
 }
@@ -180,7 +180,7 @@ static void a_set_can_give_a_counter_any_value(void **state)
 	assert_int_equal(field(star, IB_PC_VL15_DROPPED_F), 0x1111);
 	assert_int_equal(field(star, IB_PC_RCV_PKTS_F), 0x11111111);
 	assert_int_equal(field(star, IB_PC_XMT_WAIT_F), 0);
-	assert_int_equal(get16(star->mad + DATA + 20), 0); /* QP1Dropped is another bit's */
+	assert_int_equal(get16(star->mad + DATA + 20), 0); /* another bit selects QP1Dropped */
 	assert_int_equal(set(star, BETA, IB_GSI_PORT_COUNTERS_EXT, 1,
 			     IB_PC_EXT_COUNTER_SELECT2_F, 0x3fff, 0x22),
 			 STATUS_OK);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The parts of counters (by SL, VL, lane, cause), and samples. */
+/* Parts of counters (by SL, VL, lane, cause), and samples. */
 
 #include "pma_fixture.h"
 
@@ -143,7 +143,7 @@ static void parts_that_were_cleared_begin_again_at_0(void **state)
 	assert_in_range(
 		sum_of(star, ALPHA, IB_GSI_PORT_XMIT_DATA_SL, IB_PC_XMT_DATA_SL0_F, 16, &used),
 		first - 1, first + 1);
-	/* the whole was not cleared with them */
+	/* the whole was not cleared */
 	assert_true(extended(star, ALPHA, 1, IB_PC_EXT_XMT_BYTES_F) > first);
 	gmp_forget(&star->fabric, ALPHA);
 	assert_true(sum_of(star, ALPHA, IB_GSI_PORT_XMIT_DATA_SL, IB_PC_XMT_DATA_SL0_F, 16,
@@ -205,7 +205,7 @@ static void a_sample_is_scheduled_goes_on_and_ends(void **state)
 	assert_int_equal(sample_status(star), 0);
 	assert_int_equal(field(star, IB_PSR_TAG_F), 0xabcd);
 	assert_true(field(star, IB_PSR_COUNTER0_F) == to - from);
-	/* what comes after it is not in it */
+	/* later traffic is not in the sample */
 	star->fabric.now = 10 * SECOND;
 	assert_int_equal(sample_status(star), 0);
 	assert_true(field(star, IB_PSR_COUNTER0_F) == to - from);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The built-in manager's routes while links go down and come back. */
+/* Routes of the built-in manager while links go down and come up. */
 #include "net_fixture.h"
 
-#define IN_TIME (60 * MILLISECOND) /* the time that new routes take, and some more */
+#define IN_TIME (60 * MILLISECOND) /* the delay until routes change, and a little more */
 
-/* How many pairs of hosts the routes do not connect over links that are up; their hops. */
+/* The number of pairs of hosts without a route over links that are up; counts the hops of the
+ * others. */
 static unsigned int unconnected(struct fabric *fabric, unsigned int *hops)
 {
 	unsigned int count = 0;
@@ -32,7 +33,7 @@ static unsigned int unconnected(struct fabric *fabric, unsigned int *hops)
 	return count;
 }
 
-/* Each entry of each switch, for a comparison. */
+/* All entries of all switches, to compare them. */
 static uint8_t *all_routes(struct fabric *fabric, size_t *size)
 {
 	uint32_t lids = 0;
@@ -51,7 +52,7 @@ static uint8_t *all_routes(struct fabric *fabric, size_t *size)
 	return routes;
 }
 
-/* The routes lead round a link that is down, and are the former ones when it is up again. */
+/* Routes avoid a link that is down, and are the same as before when it is up again. */
 static void check_reroute(const char *topology, const char *down, const char *up)
 {
 	struct net *net = new_net(topology, NULL);
@@ -64,7 +65,7 @@ static void check_reroute(const char *topology, const char *down, const char *up
 	before = all_routes(fabric, &size);
 	tell(net, down);
 	settle(fabric);
-	assert_true(unconnected(fabric, &more) > 0); /* nothing is found in no time */
+	assert_true(unconnected(fabric, &more) > 0); /* routes change only after a delay */
 	pass(fabric, IN_TIME);
 	assert_int_equal(unconnected(fabric, &more), 0);
 	tell(net, up);
@@ -150,12 +151,12 @@ static void a_switch_without_power_is_left_out(void **state)
 
 	(void)state;
 	tell(net, "reboot 5s on spine-1");
-	pass(&net->fabric, SECOND + IN_TIME); /* traps that were lost are sent again */
+	pass(&net->fabric, SECOND + IN_TIME); /* lost traps are sent again */
 	assert_int_equal(unconnected(&net->fabric, &hops), 0);
 	free_net(net);
 }
 
-/* How many of the ways between hosts lead through a switch. */
+/* How many of the routes between hosts go through a switch. */
 static unsigned int ways_through(struct fabric *fabric, const char *name)
 {
 	uint32_t node = graph_find(&fabric->graph, name);
@@ -185,10 +186,10 @@ static void a_silent_switch_is_avoided_from_the_next_sweep_on(void **state)
 	assert_true(ways_through(&net->fabric, "spine-1") > 0);
 	tell(net, "silent on spine-1");
 	pass(&net->fabric, SECOND);
-	assert_true(ways_through(&net->fabric, "spine-1") > 0); /* no trap tells */
+	assert_true(ways_through(&net->fabric, "spine-1") > 0); /* no trap is sent */
 	pass(&net->fabric, SWEEP_INTERVAL);
 	assert_int_equal(ways_through(&net->fabric, "spine-1"), 0);
-	tell(net, "silent on leaf-1"); /* whose hosts have no other way */
+	tell(net, "silent on leaf-1"); /* its hosts have no other route */
 	pass(&net->fabric, SWEEP_INTERVAL);
 	assert_int_equal(unconnected(&net->fabric, &hops), 0);
 	tell(net, "clear");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Subnet administration: requests as such, and records of what the fabric is. */
+/* Subnet administrator (SA): the form of requests, and records of the fabric's state. */
 #include "sa_fixture.h"
 
 #include <time.h>
@@ -364,7 +364,7 @@ static void rubbish_of_any_length_is_answered_or_dropped(void **state)
 		if (round % 50)
 			subnet->mad[3] = methods[number % 4];
 		put16(subnet->mad + 16, attributes[number / 4 % sizeof(attributes)]);
-		if (round & 1) { /* sensible LIDs and GIDs, few components */
+		if (round & 1) { /* valid LIDs and GIDs, few components */
 			put16(subnet->record, subnet->record[0] & 15);
 			put64(subnet->mad + 48,
 			      1ULL << (number >> 8 & 63) | (number >> 20 & 7));

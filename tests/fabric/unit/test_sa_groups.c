@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Subnet administration: multicast groups. */
+/* Subnet administrator (SA): multicast groups. */
 #include "sa_fixture.h"
 
 #define MEMBER                                                         \
@@ -19,7 +19,7 @@ static const uint8_t broadcast[16] = {0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, 0,    
 static const uint8_t ours[16] = {0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, 0, 0,
 				 0,    0,    0,    0,    1,    2,    3, 4};
 
-/* A request about a port's membership, by the port itself. */
+/* A request about a port's membership, from that port. */
 static void about(struct subnet *subnet, unsigned int method, const uint8_t mgid[16],
 		  uint32_t port, unsigned int state)
 {
@@ -271,7 +271,7 @@ static void joins_are_in_the_switches_tables_until_the_ports_leave(void **state)
 
 	about_new(subnet, ours, subnet->alpha, FULL);
 	assert_int_equal(ask(subnet), 0);
-	assert_int_equal(ports_for_ours(subnet, LID_NEAR), 0); /* a member alone */
+	assert_int_equal(ports_for_ours(subnet, LID_NEAR), 0); /* only one member */
 	about(subnet, METHOD_SET, ours, subnet->gamma, NON);
 	assert_int_equal(ask(subnet), 0);
 	assert_int_equal(ports_for_ours(subnet, LID_NEAR), 1 << 1 | 1 << 4);
@@ -303,7 +303,7 @@ static void what_a_program_sets_in_multicast_tables_stays(void **state)
 	assert_int_equal(ports_for_ours(subnet, LID_NEAR), 1 << 3);
 	about(subnet, METHOD_DELETE, broadcast, subnet->gamma, FULL);
 	assert_int_equal(ask(subnet), 0);
-	assert_int_equal(ports_for_ours(subnet, LID_NEAR), 1 << 3); /* no group of the SA's */
+	assert_int_equal(ports_for_ours(subnet, LID_NEAR), 1 << 3); /* not a group of the SA */
 }
 
 static void groups_are_found_by_their_components(void **state)

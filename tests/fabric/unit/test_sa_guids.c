@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Subnet administration: GUIDs of ports beside their own ones. */
+/* Subnet administrator (SA): additional GUIDs of ports. */
 #include "sa_fixture.h"
 
 #define OF_BLOCK  (COMPONENT(0) | COMPONENT(1))
 #define GUID(i)   COMPONENT(4 + (i))
 #define AT_GUIDS  8
-#define FIRST_OWN 0x0014050000000001ULL /* that the SA assigns */
+#define FIRST_OWN 0x0014050000000001ULL /* assigned by the SA */
 
 /* A request about the GUIDs of a block. */
 static void about(struct subnet *subnet, unsigned int method, uint16_t lid, unsigned int block)
@@ -62,11 +62,11 @@ static void the_administration_assigns_a_guid_for_0(void **state)
 
 	assert_int_equal(set_one(subnet, LID_BETA, 1, 0), 0);
 	assert_int_equal(answered(subnet, 1), FIRST_OWN);
-	assert_int_equal(set_one(subnet, LID_BETA, 1, 0), 0); /* it keeps what it has */
+	assert_int_equal(set_one(subnet, LID_BETA, 1, 0), 0); /* 0: the GUID does not change */
 	assert_int_equal(answered(subnet, 1), FIRST_OWN);
 	assert_int_equal(set_one(subnet, LID_BETA, 2, FIRST_OWN + 1), 0);
 	assert_int_equal(set_one(subnet, LID_ALPHA, 1, 0), 0);
-	assert_int_equal(answered(subnet, 1), FIRST_OWN + 2); /* the next is in use */
+	assert_int_equal(answered(subnet, 1), FIRST_OWN + 2); /* the next number is in use */
 }
 
 static void components_say_which_guids_are_meant(void **state)
@@ -77,7 +77,7 @@ static void components_say_which_guids_are_meant(void **state)
 	about(subnet, METHOD_SET, LID_BETA, 0);
 	with_guid(subnet, 2, 0x72);
 	with_guid(subnet, 7, 0x77);
-	put64(subnet->record + AT_GUIDS + 8UL * 1, 0x99); /* not meant */
+	put64(subnet->record + AT_GUIDS + 8UL * 1, 0x99); /* not selected */
 	assert_int_equal(ask(subnet), 0);
 	assert_int_equal(answered(subnet, 1), 0x71);
 	assert_int_equal(answered(subnet, 2), 0x72);
@@ -99,7 +99,7 @@ static void a_guid_that_is_in_use_is_not_set(void **state)
 	assert_int_equal(answered(subnet, 4), 0);
 	assert_int_equal(set_one(subnet, LID_ALPHA, 1, 0x77), 0);
 	assert_int_equal(answered(subnet, 1), 0);
-	assert_int_equal(set_one(subnet, LID_ALPHA, 1, 0x2001), 0); /* beta's own */
+	assert_int_equal(set_one(subnet, LID_ALPHA, 1, 0x2001), 0); /* the GUID of beta */
 	assert_int_equal(answered(subnet, 1), 0);
 	about(subnet, METHOD_DELETE, LID_BETA, 0);
 	mask(subnet, GUID(3));
@@ -117,10 +117,10 @@ static void what_cannot_be_set_is_refused(void **state)
 		about(subnet, methods[i], LID_BETA, 0);
 		with_guid(subnet, 0, 0x77); /* the port's own */
 		assert_int_equal(ask(subnet), SA_INVALID);
-		about(subnet, methods[i], LID_BETA, 1); /* a port has eight */
+		about(subnet, methods[i], LID_BETA, 1); /* a port has only eight */
 		with_guid(subnet, 1, 0x77);
 		assert_int_equal(ask(subnet), SA_NO_RECORDS);
-		about(subnet, methods[i], 77, 0); /* nobody has the LID */
+		about(subnet, methods[i], 77, 0); /* an unused LID */
 		with_guid(subnet, 1, 0x77);
 		assert_int_equal(ask(subnet), SA_NO_RECORDS);
 		begin(subnet, methods[i], IB_SA_ATTR_GUIDINFORECORD);
@@ -129,7 +129,7 @@ static void what_cannot_be_set_is_refused(void **state)
 		with_guid(subnet, 1, 0x77);
 		assert_int_equal(ask(subnet), SA_INSUFFICIENT_COMPONENTS);
 	}
-	assert_int_equal(set_one(subnet, LID_FAR, 1, 0x77), 0); /* a switch has one alone */
+	assert_int_equal(set_one(subnet, LID_FAR, 1, 0x77), 0); /* a switch has only one */
 	assert_int_equal(answered(subnet, 0), 0x200);
 	assert_int_equal(answered(subnet, 1), 0);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Subnet administration: PathRecords. */
+/* Subnet administrator (SA): PathRecords. */
 #include "sa_fixture.h"
 
 enum {
@@ -122,7 +122,7 @@ static void a_path_can_be_selected_and_used_below_its_best(void **state)
 	static const struct {
 		unsigned int at;
 		uint8_t selected;
-		uint8_t value; /* 0: there is no such path */
+		uint8_t value; /* 0: no such path */
 	} cases[] = {
 		{54, 0 << 6 | 4, 5},       {54, 0 << 6 | 5, 0},
 		{54, 1 << 6 | 5, 4},       {54, 1 << 6 | 1, 0},
@@ -160,7 +160,7 @@ static void a_port_that_there_is_not_has_no_path(void **state)
 	from_gid_to_gid(subnet, 0x1001, 0x2001);
 	put64(subnet->record + 8, 0xfec0000000000000ULL);
 	assert_int_equal(ask(subnet), SA_INVALID_GID);
-	from_gid_to_gid(subnet, 0x1001, 0x2002); /* not cabled */
+	from_gid_to_gid(subnet, 0x1001, 0x2002); /* a port without a cable */
 	assert_int_equal(ask(subnet), SA_INVALID_GID);
 	from_lid_to_lid(subnet, LID_ALPHA, 77);
 	assert_int_equal(ask(subnet), SA_NO_RECORDS);
@@ -176,7 +176,7 @@ static void a_table_has_the_paths_between_all_ports(void **state)
 {
 	struct subnet *subnet = *state;
 
-	/* 4 x 4 with one LID, 2 * 4 from and to gamma, whose LIDs pair up with themselves */
+	/* 4 x 4 pairs with one LID; 2 * 4 from and to gamma; gamma's LIDs with themselves */
 	assert_int_equal(ask_for_all(subnet, IB_SA_ATTR_PATHRECORD), 16 + 2 * 8 + 2);
 	assert_int_equal(stride(subnet), 64);
 	begin(subnet, METHOD_GET_TABLE, IB_SA_ATTR_PATHRECORD);
@@ -306,7 +306,7 @@ static void many_paths_lead_from_each_gid_to_each(void **state)
 	ask_for_paths(subnet, 4);
 	assert_int_equal(ask(subnet), 0);
 	assert_int_equal(subnet->length, SA_HEADER + 4 * 64);
-	/* what the path has to be like */
+	/* requirements on the path */
 	ask_for_paths(subnet, 127);
 	mask(subnet, 3 << 12);
 	subnet->record[11] = RATE_25;
@@ -325,7 +325,7 @@ static void many_paths_need_counts_and_gids(void **state)
 	subnet->record[15] = 0;
 	assert_int_equal(ask(subnet), SA_INVALID);
 	ask_for_paths(subnet, 127);
-	subnet->record[15] = 10; /* with 2 more, they do not fit into the MAD */
+	subnet->record[15] = 10; /* two more GIDs do not fit into a MAD */
 	assert_int_equal(ask(subnet), SA_INVALID);
 	ask_for_paths(subnet, 0);
 	assert_int_equal(ask(subnet), SA_INVALID);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Subnet administration: services with their leases, subscriptions and Reports. */
+/* Subnet administrator (SA): services with leases, subscriptions and Reports. */
 #include "sa_fixture.h"
 
 enum {
@@ -72,7 +72,7 @@ static void a_service_goes_when_its_lease_ends(void **state)
 	put32(subnet->record + 28, 10);
 	assert_int_equal(ask(subnet), 0);
 	subnet->fabric.now += 9 * SECOND;
-	assert_int_equal(ask(subnet), 0); /* it is renewed */
+	assert_int_equal(ask(subnet), 0); /* the lease is renewed */
 	subnet->fabric.now += 9 * SECOND;
 	assert_int_equal(ask_for_all(subnet, IB_SA_ATTR_SERVICERECORD), 2);
 }

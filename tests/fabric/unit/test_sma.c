@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Subnet management agents: attributes read and set, and what is refused. */
+/* Subnet management agents: reading and setting attributes, and which values are refused. */
 #include "subnet_fixture.h"
 
 #define FIELD(name) mad_get_field(data_of_answer(subnet), 0, name)
@@ -11,7 +11,7 @@ static unsigned int status_of(struct subnet *subnet, uint32_t node)
 	return asked(subnet) ? status_of_answer(subnet) : 0xffff;
 }
 
-/* The status of a Get by LID; 0xffff: no answer. */
+/* The status of a Get by LID; 0xffff: no response. */
 static unsigned int get(struct subnet *subnet, uint32_t node, unsigned int attribute,
 			uint32_t modifier)
 {
@@ -19,7 +19,7 @@ static unsigned int get(struct subnet *subnet, uint32_t node, unsigned int attri
 	return status_of(subnet, node);
 }
 
-/* Makes a Set of what a Get says now. */
+/* Makes a Set with the current values, from the response to a Get. */
 static uint8_t *change(struct subnet *subnet, uint32_t node, unsigned int attribute,
 		       uint32_t modifier)
 {
@@ -29,7 +29,7 @@ static uint8_t *change(struct subnet *subnet, uint32_t node, unsigned int attrib
 	memcpy(data, data_of_answer(subnet), SMP_DATA);
 	begin(subnet, CLASS_SMP, METHOD_SET, attribute, modifier);
 	memcpy(subnet->mad + SMP_DATA, data, SMP_DATA);
-	if (attribute == IB_ATTR_PORT_INFO) { /* 0: as they are */
+	if (attribute == IB_ATTR_PORT_INFO) { /* 0: no change */
 		mad_set_field(subnet->mad, SMP_DATA, IB_PORT_STATE_F, 0);
 		mad_set_field(subnet->mad, SMP_DATA, IB_PORT_PHYS_STATE_F, 0);
 	}
@@ -44,7 +44,7 @@ static unsigned int set_port(struct subnet *subnet, uint32_t node, uint32_t port
 	return status_of(subnet, node);
 }
 
-/* --- what a node is ------------------------------------------------------------- */
+/* --- attributes of a node ------------------------------------------------------- */
 
 static void node_info_says_what_a_node_is(void **state)
 {
@@ -161,7 +161,7 @@ static void a_trap_is_not_answered(void **state)
 	struct subnet *subnet = *state;
 
 	begin(subnet, CLASS_SMP, METHOD_TRAP, IB_SA_ATTR_NOTICE, 0);
-	assert_int_equal(status_of(subnet, BETA), 0xffff); /* IBA 13.4.9: none is due */
+	assert_int_equal(status_of(subnet, BETA), 0xffff); /* IBA 13.4.9: no trap is due */
 }
 
 /* --- ports ---------------------------------------------------------------------- */
@@ -324,7 +324,7 @@ static void a_port_goes_from_init_to_armed_to_active(void **state)
 
 	assert_int_equal(state_of(subnet, NEAR, 2)->state, PORT_ACTIVE);
 	assert_int_equal(set_port(subnet, NEAR, 2, IB_PORT_STATE_F, PORT_DOWN), 0);
-	state_of(subnet, NEAR, 2)->state = PORT_INIT; /* the built-in manager was quick */
+	state_of(subnet, NEAR, 2)->state = PORT_INIT; /* undo the built-in manager's work */
 	assert_int_equal(set_port(subnet, NEAR, 2, IB_PORT_STATE_F, PORT_ARMED), 0);
 	assert_int_equal(FIELD(IB_PORT_STATE_F), PORT_ARMED);
 	assert_int_equal(set_port(subnet, NEAR, 2, IB_PORT_STATE_F, PORT_ACTIVE), 0);
@@ -355,7 +355,7 @@ static void down_has_both_ends_train_again(void **state)
 	struct subnet *subnet = *state;
 	uint8_t expected = PORT_INIT;
 
-	subnet->fabric.sm_port = NONE; /* nobody activates it then */
+	subnet->fabric.sm_port = NONE; /* no manager activates the link then */
 	assert_int_equal(set_port(subnet, NEAR, 2, IB_PORT_STATE_F, PORT_DOWN), 0);
 	assert_int_equal(FIELD(IB_PORT_STATE_F), expected);
 	assert_int_equal(state_of(subnet, BETA, 1)->state, expected);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Subnet management agents: tables, who may change them (M_Key), and what nodes tell their
- * manager unasked (traps). */
+/* Subnet management agents: tables, who may change them (M_Key), and traps. */
 #include "subnet_fixture.h"
 
 #include "traps.h"
@@ -17,7 +16,7 @@ static unsigned int status_of(struct subnet *subnet, uint32_t node)
 	return asked(subnet) ? status_of_answer(subnet) : 0xffff;
 }
 
-/* The status of a Get by LID; 0xffff: no answer. */
+/* The status of a Get by LID; 0xffff: no response. */
 static unsigned int get(struct subnet *subnet, uint32_t node, unsigned int attribute,
 			uint32_t modifier)
 {
@@ -25,7 +24,7 @@ static unsigned int get(struct subnet *subnet, uint32_t node, unsigned int attri
 	return status_of(subnet, node);
 }
 
-/* Sets an attribute to 64 bytes that begin with some value and count up. */
+/* Sets an attribute to 64 consecutive values, from `first` on. */
 static unsigned int set(struct subnet *subnet, uint32_t node, unsigned int attribute,
 			uint32_t modifier, uint8_t first)
 {
@@ -35,7 +34,7 @@ static unsigned int set(struct subnet *subnet, uint32_t node, unsigned int attri
 	return status_of(subnet, node);
 }
 
-/* Whether a Get answers what set() has set. */
+/* Whether a Get returns the values of set(). */
 static bool holds(struct subnet *subnet, uint32_t node, unsigned int attribute,
 		  uint32_t modifier, uint8_t first, unsigned int length)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Graphs, and those that are generated; printed, they can be read again. */
+/* Graphs and generated topologies; the printed text can be read again. */
 
 #include "topologies.h"
 
@@ -46,7 +46,7 @@ static void assert_cables_have_two_ends(const struct graph *graph)
 	}
 }
 
-/* How many nodes a walk from the first comes to. */
+/* How many nodes are reachable from the first one. */
 static uint32_t reachable(const struct graph *graph)
 {
 	uint32_t *queue = calloc(graph->node_count, sizeof(*queue)), count = 1, next;
@@ -106,7 +106,7 @@ static void a_node_is_found_by_name_guid_and_number(void **state)
 	assert_int_equal(graph_find(&graph, "0x20"), 1);
 	assert_int_equal(graph_find(&graph, "0X0020"), 1);
 	assert_int_equal(graph_find(&graph, "#1"), 1);
-	assert_int_equal(graph_find(&graph, "#0"), 1); /* a name comes first */
+	assert_int_equal(graph_find(&graph, "#0"), 1); /* names have priority */
 	assert_int_equal(graph_find(&graph, "#2"), NONE);
 	assert_int_equal(graph_find(&graph, "#-1"), NONE);
 	assert_int_equal(graph_find(&graph, "# 1"), NONE);
@@ -195,7 +195,7 @@ static void what_is_generated_has_the_nodes_and_cables_of_its_shape(void **state
 		{"fat-tree:6,3", 54, 45, 162},
 		{"fat-tree:4,4", 32, 56, 128},
 		{"fat-tree:8,3,3", 3, 1, 3},
-		/* two leaves, one pod: the core has nothing to do */
+		/* two leaves, one pod: no core switch is needed */
 		{"fat-tree:8,3,5", 5, 2 + 4, 5 + 8},
 		{"fat-tree:4,3,9", 9, 5 + 6 + 4, 9 + 10 + 12},
 		{"dragonfly:1,4,2", 8, 4, 8 + 6},
@@ -304,7 +304,7 @@ static void a_large_tree_is_there_in_no_time(void **state)
 	assert_int_equal(graph.node_count, 65536 + 2048 + 2048 + 1024);
 	assert_int_equal(reachable(&graph), graph.node_count);
 	graph_free(&graph);
-	/* sanitizers and valgrind take their time */
+	/* slow with sanitizers and valgrind */
 	assert_true(clock() - start < 60 * CLOCKS_PER_SEC);
 }
 

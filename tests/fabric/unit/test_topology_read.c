@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Topology files: what they mean, and what is wrong with those that are refused. */
+/* Topology files: their meaning, and errors in them. */
 
 #include "topologies.h"
 
@@ -89,7 +89,7 @@ static void ibsims_files_get_guids_as_ibsim_gives_them(void **state)
 	assert_int_equal(port(&graph, "a", 2)->width, 4);
 	assert_int_equal(port(&graph, "a", 2)->speed, SDR);
 	assert_cabled(&graph, "a", 2, "sw1", 1);
-	/* listed from one end only, and a port that is not named is the first */
+	/* listed at one end only; without a number, the port is the first one */
 	assert_cabled(&graph, "second", 1, "sw1", 2);
 	graph_free(&graph);
 }
@@ -108,7 +108,7 @@ static void guids_are_counted_on_from_where_a_file_says(void **state)
 	assert_int_equal(graph.nodes[3].guid, 16);
 	assert_int_equal(graph.nodes[4].guid, 0x300000);
 	assert_int_equal(graph.nodes[0].vendor_id, 0x2c9);
-	assert_int_equal(graph.nodes[1].vendor_id, 0); /* what was said was of one node */
+	assert_int_equal(graph.nodes[1].vendor_id, 0); /* attributes apply to one node only */
 	graph_free(&graph);
 }
 
@@ -214,7 +214,7 @@ static void a_file_may_include_others_beside_it(void **state)
 	assert_cabled(&graph, "h", 1, "s", 1);
 	graph_free(&graph);
 
-	/* what is wrong is wrong in its own file */
+	/* an error has the name of the included file */
 	file = fopen(other, "a");
 	fputs("\n[3] \"h\"\n", file);
 	fclose(file);
@@ -224,7 +224,7 @@ static void a_file_may_include_others_beside_it(void **state)
 	assert_string_equal(error.text, want);
 	graph_free(&graph);
 
-	/* one that includes itself comes to an end */
+	/* a file that includes itself fails */
 	file = fopen(other, "w");
 	fputs("include \"b.net\"\n", file);
 	fclose(file);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The transactions under way that a handle's two sides share. */
+/* The transactions in flight that a handle's two sides share. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -36,7 +36,7 @@ static unsigned int used(struct shared *shared)
 	return count;
 }
 
-/* Fills a bucket of a key with what nobody enters. */
+/* Fills a bucket of a key with other keys. */
 static void fill(struct shared *shared, uint64_t key, unsigned int choice)
 {
 	for (unsigned int i = 0; i < BUCKET_KEYS; i++)
@@ -121,7 +121,7 @@ static void what_is_in_the_other_bucket_is_found_there(void **state)
 
 	fill(shared, key, 0);
 	assert_true(transaction_enter(shared, key));
-	atomic_store(transaction_bucket(shared, key, 0), 0); /* there is room again */
+	atomic_store(transaction_bucket(shared, key, 0), 0); /* one entry is free again */
 	assert_false(transaction_enter(shared, key));
 	transaction_leave(shared, key);
 	assert_true(atomic_load(transaction_bucket(shared, key, 1)) == 0);
@@ -145,7 +145,7 @@ static void tens_of_thousands_are_under_way_at_once(void **state)
 	struct shared *shared = *state;
 	unsigned int count = 20000;
 
-	for (unsigned int i = 0; i < count; i++) /* as programs number them */
+	for (unsigned int i = 0; i < count; i++) /* consecutive numbers, as programs use them */
 		assert_true(transaction_enter(shared, transaction_key(i % 2, 3, 1000 + i)));
 	assert_int_equal(used(shared), count);
 	for (unsigned int i = 0; i < count; i++)
@@ -162,7 +162,7 @@ static void random_transactions_spread_as_well(void **state)
 
 	for (unsigned int i = 0; i < 20000; i++) {
 		number = number * 6364136223846793005ULL + 1442695040888963407ULL;
-		/* a few of them are the same */
+		/* a few are equal */
 		if (!transaction_enter(shared, transaction_key(0, 3, (uint32_t)(number >> 32))))
 			assert_in_range(used(shared), i - 5, i);
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The trees of multicast groups in the switches' tables, and packets that follow them. */
+/* The trees of multicast groups in the switches' tables, and packets to groups. */
 #include "net_fixture.h"
 
 #include "trees.h"
@@ -14,7 +14,7 @@ static const char *const topologies[] = {"fat-tree:4,2",    "fat-tree:8,3", "tor
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Has about one of four hosts join, by chance; how many. */
+/* Random hosts join, about one in four. Returns their number. */
 static unsigned int join_some(struct fabric *fabric, uint64_t chance)
 {
 	unsigned int count = 0;
@@ -28,11 +28,13 @@ static unsigned int join_some(struct fabric *fabric, uint64_t chance)
 }
 
 struct visits {
-	unsigned int *of_port;   /* how often an end port was reached, */
-	unsigned int *of_switch; /* and a switch, by node */
+	unsigned int *of_port;   /* how often each end port was reached */
+	unsigned int *of_switch; /* and each switch, by node */
 };
 
-/* Follows the tables from a port of a switch. No tree is deeper than there are switches. */
+/*
+ * Follows the tables from a switch's port. A tree is not deeper than the number of switches.
+ */
 static void follow(struct fabric *fabric, uint32_t at, struct visits *visits)
 {
 	uint32_t node = cable(fabric, at)->node;
@@ -59,7 +61,7 @@ static void follow(struct fabric *fabric, uint32_t at, struct visits *visits)
 	}
 }
 
-/* From each member each other one is reached once, and nobody else is. */
+/* A packet from any member reaches each other member once, and no other port. */
 static void check_tree(struct fabric *fabric, const bool *is_member)
 {
 	trees_settle(fabric);
@@ -194,7 +196,7 @@ static void a_tree_does_not_depend_on_the_order_of_joins_and_leaves(void **state
 		if (members[port])
 			assert_int_equal(tree_join(fabric, MLID, port), 0);
 		else
-			tree_leave(fabric, MLID, port); /* some never joined */
+			tree_leave(fabric, MLID, port); /* some have never joined */
 	}
 	back = all_tables(fabric);
 	assert_memory_equal(forth, back, fabric->graph.node_count * 64UL);
@@ -221,7 +223,7 @@ static void trees_lead_round_dead_links(void **state)
 		tell(net, text);
 	}
 	tell(net, "link down on leaf-1/5");
-	pass(fabric, 2 * SECOND); /* the traps that were lost are sent again */
+	pass(fabric, 2 * SECOND); /* lost traps are sent again */
 	check_tree(fabric, members);
 	tell(net, "clear");
 	pass(fabric, 2 * SECOND);

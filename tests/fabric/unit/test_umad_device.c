@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The umad device: agents registered, headers' layouts, writes refused, devices removed. */
+/*
+ * The umad device: registration of agents, header layouts, failed writes, removal of devices.
+ */
 #include "device_fixture.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
@@ -141,7 +143,7 @@ static void a_program_s_own_rmpp_is_for_the_same_classes(void **state)
 					       .rmpp_version = 1,
 					       .flags = IB_USER_MAD_USER_RMPP};
 
-	/* ib_register_mad_agent() does not look at the flag there */
+	/* ib_register_mad_agent() does not check the flag here */
 	assert_int_equal(agent2(alpha, &request), -EINVAL);
 	request.mgmt_class = CLASS_SA;
 	assert_int_equal(agent2(alpha, &request), 0);
@@ -179,7 +181,7 @@ static void there_are_queue_pairs_0_and_1(void **state)
 	assert_int_equal(agent2(alpha, &request), -EINVAL);
 	request.qpn = 257;
 	assert_int_equal(agent2(alpha, &request), -EINVAL);
-	request.qpn = 0; /* it is subnet management's */
+	request.qpn = 0; /* this queue pair is for subnet management only */
 	assert_int_equal(agent2(alpha, &request), -EINVAL);
 	request.qpn = 1;
 	request.mgmt_class = CLASS_SMP;
@@ -342,7 +344,7 @@ static void a_removed_device_has_no_agents_and_refuses_all(void **state)
 	assert_int_equal(agent(machines->alpha, VENDOR_CLASS, 0, 0), -EPIPE);
 	assert_int_equal(agent2(machines->alpha, &request), -EPIPE);
 	assert_int_equal(unregister(machines->alpha, 0), -EINVAL);
-	assert_int_equal(machines->gamma->removed, 0); /* it is another one */
+	assert_int_equal(machines->gamma->removed, 0); /* another device */
 }
 
 static void what_was_not_read_of_a_removed_device_is_lost(void **state)

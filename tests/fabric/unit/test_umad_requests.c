@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The umad device: requests under way, their answers, their time-outs, and what is read. */
+/* The umad device: requests in flight, responses, timeouts, and what is read. */
 #include "device_fixture.h"
 
-/* Registers a client on ALPHA and writes a request by it; -1: waits for ever. */
+/* Registers a client on ALPHA that writes a request; timeout -1: waits forever. */
 static void request(struct machines *machines, uint8_t class, unsigned int method, uint16_t lid,
 		    uint32_t timeout, uint32_t retries)
 {
@@ -25,7 +25,7 @@ static uint16_t gamma_lid(const struct machines *machines)
 	return lid_of(machines->subnet, GAMMA);
 }
 
-/* How long it takes until something is there to be read: milliseconds, 0 .. 100,000. */
+/* The time until a message can be read: milliseconds, 0 .. 100,000. */
 static uint64_t wait_for_message(struct machines *machines)
 {
 	uint64_t start = fabric_of(machines)->now;
@@ -48,7 +48,7 @@ static unsigned int times_sent(const struct machines *machines)
 	return count;
 }
 
-/* --- answers -------------------------------------------------------------------- */
+/* --- responses ------------------------------------------------------------------ */
 
 static void an_answer_has_the_header_of_who_sent_it(void **state)
 {
@@ -234,7 +234,7 @@ static void an_answer_that_is_queued_outlives_its_agent(void **state)
 	free(message);
 }
 
-/* --- time-outs ------------------------------------------------------------------ */
+/* --- timeouts ------------------------------------------------------------------- */
 
 static void a_time_out_hands_back_the_header_and_24_bytes(void **state)
 {
@@ -258,7 +258,9 @@ static void a_time_out_hands_back_the_header_and_24_bytes(void **state)
 	free(message);
 }
 
-/* As measured on a kernel, so that who polls as long as the kernel waits has given up. */
+/*
+ * As measured on a kernel: a program that polls for exactly the timeout has given up before.
+ */
 static void time_outs_are_late_but_not_by_much(void **state)
 {
 	static const struct {
@@ -437,7 +439,7 @@ static void unregistering_ends_a_transaction(void **state)
 	assert_false(is_under_way(machines));
 }
 
-/* --- what nobody serves --------------------------------------------------------- */
+/* --- requests without a server -------------------------------------------------- */
 
 static void a_get_or_set_that_nobody_serves_is_answered_by_the_kernel(void **state)
 {
@@ -476,9 +478,9 @@ static void vendors_other_methods_that_nobody_serves_time_out_too(void **state)
 	assert_unanswered(*state, PING_CLASS, METHOD_SEND);
 }
 
-/* --- both at once --------------------------------------------------------------- */
+/* --- response and timeout ------------------------------------------------------- */
 
-/* A process that was busy finds an answer and, after it, the time-out, both due. */
+/* A busy process finds both a response and a later timeout, both due. */
 static void an_answer_that_is_due_before_the_time_out_wins(void **state)
 {
 	struct machines *machines = *state;
@@ -486,7 +488,7 @@ static void an_answer_that_is_due_before_the_time_out_wins(void **state)
 
 	rule(machines->subnet, "hop-latency 10ms");
 	request(machines, VENDOR_CLASS, METHOD_GET, gamma_lid(machines), 100, 0);
-	pass(fabric_of(machines), 50 * MILLISECOND); /* it is on its way back */
+	pass(fabric_of(machines), 50 * MILLISECOND); /* the response is in flight */
 	fabric_of(machines)->now += SECOND;
 	settle(fabric_of(machines));
 	assert_int_equal(machines->alpha->readable, 1);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* RMPP as the kernel does it for programs: cut into segments, put together again, and what
- * becomes of it on bad links. */
+/* RMPP as the kernel does it for programs: segmentation, reassembly, and unreliable links. */
 #include "administration.h"
 #include "device_fixture.h"
 
@@ -11,7 +10,7 @@
 #define SEGMENT    28
 #define PAYLOAD    32
 
-/* A request from ALPHA to GAMMA and its answer, both of as many bytes of data. */
+/* A request from ALPHA to GAMMA and its response, each with this many bytes of data. */
 struct exchange {
 	uint8_t class;
 	size_t size;
@@ -59,7 +58,7 @@ static void send_request(struct machines *machines, const struct exchange *excha
 	assert_int_equal(write_mad(machines->alpha, &to, exchange->mad, exchange->length), 0);
 }
 
-/* Sends what the server got back to where it came from. */
+/* Sends the server's message back to the requester. */
 static void send_answer(struct machines *machines, struct message *message)
 {
 	struct destination to = {.lid = be16toh(message->header.lid), .retries = 100};
@@ -98,7 +97,7 @@ static void assert_header(const struct exchange *exchange, const struct message 
 			 exchange->size + (offset - RMPP_HEADER) * segments);
 }
 
-/* Forth and back, as long as it takes. */
+/* Runs the exchange until it is complete. */
 static void go(struct machines *machines, const struct exchange *exchange)
 {
 	struct message *message;
@@ -124,7 +123,7 @@ static void go(struct machines *machines, const struct exchange *exchange)
 	free(message);
 }
 
-/* Messages of all sizes at which something changes. */
+/* Messages of all sizes at which the segments differ. */
 static void go_all_sizes(struct machines *machines, uint8_t class)
 {
 	size_t room = MAD_BYTES - class_data_offset(class);
@@ -150,7 +149,7 @@ static void go_one(struct machines *machines, uint8_t class, size_t size)
 	free(exchange.mad);
 }
 
-/* --- on good links -------------------------------------------------------------- */
+/* --- reliable links ------------------------------------------------------------- */
 
 static void a_vendor_s_messages_of_all_sizes_go_forth_and_back(void **state)
 {
@@ -262,7 +261,7 @@ static void the_trace_tells_segments_and_acknowledgements(void **state)
 	free(exchange.mad);
 }
 
-/* --- on bad ones ---------------------------------------------------------------- */
+/* --- unreliable links ----------------------------------------------------------- */
 
 static void lost_segments_and_acks_are_made_up_for(void **state)
 {
@@ -322,7 +321,8 @@ static void busy_nodes_do_not_answer_acknowledgements(void **state)
 	settle(fabric_of(machines));
 	message = read_message(machines->gamma);
 	assert_whole(&exchange, message);
-	rule(machines->subnet, "busy 100% on gamma"); /* for requests, which an ACK is not */
+	rule(machines->subnet, "busy 100% on gamma"); /* applies to requests, and an ACK is
+						       * none */
 	send_answer(machines, message);
 	free(message);
 	pass(fabric_of(machines), SECOND);
@@ -360,10 +360,10 @@ static void a_second_response_is_refused_while_the_first_is_sent(void **state)
 	free(exchange.mad);
 }
 
-/* --- the administration's tables ------------------------------------------------ */
+/* --- tables of the SA ----------------------------------------------------------- */
 
-/* Asks ALPHA, where the administration is, for all PortInfoRecords: seven segments. The
- * links lose what is sent after the first one, for that long. */
+/* Requests all PortInfoRecords from ALPHA, where the SA is: seven segments. For that time, the
+ * links lose what is sent after the first segment. */
 static struct administration *ask_for_a_table(struct machines *machines, uint64_t lossy)
 {
 	struct administration *administration = administration_start(fabric_of(machines));
@@ -376,7 +376,8 @@ static struct administration *ask_for_a_table(struct machines *machines, uint64_
 	make_mad(mad, sizeof(mad), CLASS_SA, METHOD_GET_TABLE, 17);
 	put16(mad + 16, IB_SA_ATTR_PORTINFORECORD);
 	assert_int_equal(write_mad(machines->gamma, &to, mad, sizeof(mad)), 0);
-	pass(fabric_of(machines), 7 * MILLISECOND); /* three links there, three back */
+	pass(fabric_of(machines), 7 * MILLISECOND); /* three links for the request, three for
+						     * the response */
 	assert_int_equal(machines->gamma->readable, 0);
 	rule(machines->subnet, "loss 100%");
 	pass(fabric_of(machines), lossy);
@@ -387,7 +388,7 @@ static struct administration *ask_for_a_table(struct machines *machines, uint64_
 static void lost_segments_of_the_administration_s_tables_are_sent_again(void **state)
 {
 	struct machines *machines = *state;
-	/* two retries in vain, after 2 s each; the third one comes */
+	/* two retries fail, after 2 s each; the third one succeeds */
 	struct administration *administration = ask_for_a_table(machines, 5 * SECOND);
 	struct message *message;
 
@@ -437,7 +438,7 @@ static void a_port_with_several_lids_gets_tables_at_any_of_them(void **state)
 	administration_stop(administration);
 }
 
-/* --- time-outs ------------------------------------------------------------------ */
+/* --- timeouts ------------------------------------------------------------------- */
 
 static void a_message_that_nobody_acknowledges_times_out(void **state)
 {
@@ -529,7 +530,7 @@ static void an_answer_that_nobody_waits_for_is_dropped(void **state)
 	exchange.timeout = 100;
 	send_request(machines, &exchange);
 	pass(fabric_of(machines), SECOND);
-	assert_int_equal(machines->alpha->readable, 1); /* the time-out */
+	assert_int_equal(machines->alpha->readable, 1); /* the request, timed out */
 	message = read_message(machines->gamma);
 	assert_non_null(message);
 	send_answer(machines, message);
@@ -556,9 +557,9 @@ static void an_agent_that_goes_takes_half_a_message_with_it(void **state)
 	free(exchange.mad);
 }
 
-/* --- no end of it --------------------------------------------------------------- */
+/* --- limits --------------------------------------------------------------------- */
 
-/* One segment of a message of its own, as a hostile or broken sender would send it. */
+/* One segment of a new message, as a hostile or broken sender would send it. */
 static void send_segment(struct machines *machines, uint32_t transaction, uint32_t segment)
 {
 	struct packet packet = {.from = port_of(machines->subnet, ALPHA, 1),
@@ -586,7 +587,7 @@ static void messages_that_never_end_take_a_bounded_room(void **state)
 	uint32_t transaction = 1;
 
 	register_both(machines, PING_CLASS);
-	/* each one is half begun; the room that they take ends somewhere */
+	/* each message is incomplete; their total size is limited */
 	while (transaction < 20000 &&
 	       (!before || machines->gamma->handle->reassembled > before)) {
 		before = machines->gamma->handle->reassembled;
@@ -595,14 +596,14 @@ static void messages_that_never_end_take_a_bounded_room(void **state)
 	}
 	assert_true(transaction < 20000);
 	assert_in_range(machines->gamma->handle->reassembled, most / 2, most);
-	/* once they have expired, all is as before */
+	/* after they have expired, new messages are accepted */
 	pass(fabric_of(machines), 100 * SECOND);
 	assert_int_equal(machines->gamma->handle->reassembled, 0);
 	send_segment(machines, 1, 1);
 	assert_true(machines->gamma->handle->reassembled > 0);
 }
 
-/* --- done by the program -------------------------------------------------------- */
+/* --- RMPP of the program -------------------------------------------------------- */
 
 static void who_does_rmpp_itself_gets_segments(void **state)
 {

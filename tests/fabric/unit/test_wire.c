@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Ways that MADs take: directed routes, routes by LID, and both in one packet. */
+/* Routes of MADs: directed routes, routes by LID, and both in one packet. */
 #include "subnet_fixture.h"
 
 #include <errno.h>
@@ -199,8 +199,8 @@ static void a_path_may_begin_behind_a_part_by_lid(void **state)
 	subnet->answer = take(&inbox);
 	assert_true(guid_of_answer(subnet) == 0x3000);
 	assert_int_equal(subnet->answer->data[6], 0);
-	assert_int_equal(subnet->answer->data[193], 1); /* GAMMA's port, */
-	assert_int_equal(subnet->answer->data[194], 0); /* and no more */
+	assert_int_equal(subnet->answer->data[193], 1); /* GAMMA's port */
+	assert_int_equal(subnet->answer->data[194], 0); /* and no other port */
 }
 
 static void a_ca_begins_such_a_path_by_any_port_of_the_switch_that_it_names(void **state)
@@ -211,7 +211,7 @@ static void a_ca_begins_such_a_path_by_any_port_of_the_switch_that_it_names(void
 	direct(subnet, PATH(4, 1));
 	put16(subnet->mad + 32, lid_of(subnet, ALPHA));
 	subnet->dlid = lid_of(subnet, NEAR);
-	/* only an empty part by LID makes the path begin here (IBA 14.2.2.1) */
+	/* the path begins here only if the part by LID is empty (IBA 14.2.2.1) */
 	assert_int_equal(send_by(subnet, &subnet->smps, UINT32_MAX), 0);
 	settle(&subnet->fabric);
 	subnet->answer = take(&subnet->smps);
@@ -319,7 +319,7 @@ static void a_loop_in_tables_is_given_up(void **state)
 	ask_for_guid(subnet, lid_of(subnet, GAMMA));
 	assert_false(asked(subnet));
 	assert_true(traced(subnet, "went in circles"));
-	/* as the part of a directed route, too */
+	/* also as the part of a directed route */
 	begin(subnet, CLASS_DIRECTED_SMP, METHOD_GET, IB_ATTR_NODE_INFO, 0);
 	direct(subnet, PATH(1));
 	put16(subnet->mad + 34, lid_of(subnet, GAMMA));
@@ -355,7 +355,7 @@ static void a_bare_fabric_forwards_nothing_until_it_is_told_to(void **state)
 	assert_false(reaches(subnet, BETA));
 	subnet->fabric.nodes[NEAR].linear_top = 2;
 	forward(subnet, PATH(1), 2, 2);
-	assert_false(reaches(subnet, BETA)); /* the way back is missing */
+	assert_false(reaches(subnet, BETA)); /* the response has no route */
 	forward(subnet, PATH(1), 1, 1);
 	assert_true(reaches(subnet, BETA));
 }

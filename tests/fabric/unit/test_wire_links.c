@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* What links do to the packets that cross them, when they arrive, and large fabrics' ways. */
+/* Delays and faults on links, and routes in large fabrics. */
 #include "subnet_fixture.h"
 
 #include "topology.h"
 
 #define NOTES 40
 
-/* Listens at GAMMA for what send_note() sends. */
+/* Registers an agent at GAMMA that receives the MADs of send_note(). */
 static void listen_for_notes(struct subnet *subnet, struct inbox *inbox)
 {
 	listen_at(&subnet->fabric, inbox, port_of(subnet, GAMMA, 1), VENDOR_CLASS, METHOD_SEND);
 }
 
-/* Sends notes at once; each has its number in its transaction id. */
+/* Sends notes at once; each has its number in its transaction ID. */
 static void send_notes(struct subnet *subnet, unsigned int count)
 {
 	while (count-- > 0)
@@ -93,7 +93,7 @@ static void packets_of_one_way_arrive_in_the_order_sent(void **state)
 	}
 }
 
-/* --- what goes wrong ------------------------------------------------------------ */
+/* --- faults --------------------------------------------------------------------- */
 
 static void at_100_percent_loss_nothing_arrives_and_receivers_count_it(void **state)
 {
@@ -131,7 +131,8 @@ static void at_100_percent_corruption_each_arrives_with_one_byte_changed(void **
 	listen_for_notes(subnet, &inbox);
 	rule(subnet, "corrupt 100% on near/1");
 	send_notes(subnet, NOTES);
-	assert_in_range(inbox.count, NOTES / 2, NOTES); /* the class may be hit, too */
+	assert_in_range(inbox.count, NOTES / 2,
+			NOTES); /* the corrupted byte may be the class */
 	begin(subnet, VENDOR_CLASS, METHOD_SEND, 0x10, 0);
 	memcpy(sent, subnet->mad, MAD_BYTES);
 	put32(sent + 8, subnet->gmps.agent->tid_high);
@@ -167,7 +168,7 @@ static void what_is_held_back_is_overtaken_by_others(void **state)
 		overtaken += inbox.first && number_of(inbox.first) < number_of(message);
 		free(message);
 	}
-	assert_int_equal(overtaken, 1); /* the two halves are in order each */
+	assert_int_equal(overtaken, 1); /* each of the two halves is in order */
 }
 
 static void at_0_percent_nothing_happens(void **state)
@@ -197,7 +198,7 @@ static void a_chance_comes_true_about_as_often_as_it_says(void **state)
 	empty(&inbox);
 }
 
-/* The trace of a few requests under many faults; to be freed. */
+/* The trace of a few requests with many faults; freed by the caller. */
 static char *trace_of_a_run(uint64_t seed)
 {
 	static const char *const rules[] = {"loss 10%", "duplicate 20%", "corrupt 20%",
@@ -261,7 +262,7 @@ static void start_shape(struct fabric *fabric, const char *shape)
 	assert_int_equal(bring_up(fabric, fabric->graph.nodes[0].first_port + 1), 0);
 }
 
-/* Whether a node answers an SMP to its LID with its own GUID. */
+/* Whether a node responds to an SMP to its LID with its own GUID. */
 static bool answers(struct fabric *fabric, struct inbox *inbox, uint32_t port, uint32_t tid)
 {
 	struct ib_user_mad_hdr header = {.timeout_ms = 1000,
@@ -280,7 +281,7 @@ static bool answers(struct fabric *fabric, struct inbox *inbox, uint32_t port, u
 	return right;
 }
 
-/* Every end port is reached from every CA, by no more than `longest` hops. */
+/* Every CA reaches every end port, with at most `longest` hops. */
 static void assert_connected(const char *shape, int longest)
 {
 	uint32_t hops[64];
@@ -334,7 +335,7 @@ static void two_hosts_alone_reach_each_other(void **state)
 	assert_connected("pair", 1);
 }
 
-/* All hosts of a leaf, and the ways up by which it forwards to the others. */
+/* All hosts of a leaf, and the ports by which it forwards to other leaves. */
 static void several_destinations_share_several_ways(void **state)
 {
 	struct fabric fabric;

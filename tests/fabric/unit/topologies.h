@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* What the tests of topologies share: getting one, looking at it, comparing two. */
+/* Common functions of the tests of topologies: load, inspect and compare. */
 #ifndef TESTS_FABRIC_TOPOLOGIES_H
 #define TESTS_FABRIC_TOPOLOGIES_H
 
