@@ -4,12 +4,12 @@
  * The simulated fabric accepts any bytes from a program without a failure: ioctls, written
  * packets, rules for faults, in any order, while time passes. An input is a list of steps.
  */
-#include "administration.h"
 #include "fault_rules.h"
 #include "faults.h"
 #include "fuzz.h"
 #include "manager.h"
 #include "routes.h"
+#include "sa_agent.h"
 #include "setup.h"
 #include "topology.h"
 #include "umad_device.h"
@@ -115,11 +115,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static struct shared shared[HANDLES];
 	struct input input = {data, size};
 	struct handle *handles[HANDLES];
-	struct administration *administration;
+	struct sa_agent *sa_agent;
 	struct fabric fabric;
 
 	start(&fabric);
-	administration = administration_start(&fabric);
+	sa_agent = sa_agent_start(&fabric);
 	for (unsigned int i = 0; i < HANDLES; i++) {
 		uint32_t node = graph_find(&fabric.graph, i ? "host-2" : "host-1");
 
@@ -153,7 +153,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	pass_time(&fabric, 60000);
 	for (unsigned int i = 0; i < HANDLES; i++)
 		handle_close(handles[i]);
-	administration_stop(administration);
+	sa_agent_stop(sa_agent);
 	stop(&fabric);
 	return 0;
 }

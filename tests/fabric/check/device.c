@@ -178,7 +178,7 @@ static void a_packet_that_does_not_fit_stays(void **state)
 	close(fd);
 }
 
-static void a_time_out_hands_24_bytes_of_mad_back(void **state)
+static void a_timeout_hands_24_bytes_of_mad_back(void **state)
 {
 	uint8_t packet[HEADER + MAD];
 	uint32_t status;
@@ -216,7 +216,7 @@ static void what_write_refuses(void **state)
 	close(fd);
 }
 
-static void a_transaction_under_way_is_refused_until_it_is_over(void **state)
+static void a_transaction_in_flight_is_refused_until_it_is_over(void **state)
 {
 	uint8_t packet[HEADER + MAD];
 	int fd = open_device("umad0", O_NONBLOCK);
@@ -590,9 +590,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(devices_are_character_devices),
 		cmocka_unit_test(a_read_with_nothing_there_says_so),
 		cmocka_unit_test(a_packet_that_does_not_fit_stays),
-		cmocka_unit_test(a_time_out_hands_24_bytes_of_mad_back),
+		cmocka_unit_test(a_timeout_hands_24_bytes_of_mad_back),
 		cmocka_unit_test(what_write_refuses),
-		cmocka_unit_test(a_transaction_under_way_is_refused_until_it_is_over),
+		cmocka_unit_test(a_transaction_in_flight_is_refused_until_it_is_over),
 		cmocka_unit_test(the_old_layout_is_there_until_it_is_given_up),
 		cmocka_unit_test(poll_select_and_epoll_take_the_descriptor),
 		cmocka_unit_test(a_copy_and_a_child_have_the_same_device),

@@ -119,7 +119,7 @@ static void fill(uint8_t *data, size_t size)
 }
 
 /* Responds with as many bytes as the attribute modifier says. */
-static void answer_size(struct mad_server *server, struct mad_request *request, void *arg)
+static void respond_with_size(struct mad_server *server, struct mad_request *request, void *arg)
 {
 	uint8_t *data = malloc(request->modifier);
 
@@ -139,7 +139,7 @@ static void a_response_may_have_any_size(void **state)
 	uint8_t *expected = malloc(LARGE);
 	atomic_int failed = 0;
 	struct mad_message message;
-	struct mad_server *server = start(IB_OPENIB_OUI, 0, answer_size, &failed);
+	struct mad_server *server = start(IB_OPENIB_OUI, 0, respond_with_size, &failed);
 	struct mad_server_stats stats;
 
 	(void)state;
@@ -218,7 +218,7 @@ static void submit_many(uint32_t oui, unsigned number, struct outcomes *outcomes
 	}
 }
 
-static void a_thousand_requests_are_held_and_answered_by_another_thread(void **state)
+static void a_thousand_requests_are_held_and_another_thread_responds(void **state)
 {
 	struct mad_server *server = start(IB_OPENIB_OUI, MANY, hold, NULL);
 	struct outcomes outcomes = {0};
@@ -329,7 +329,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		SERVE_TEST(a_response_may_have_any_size),
-		SERVE_TEST(a_thousand_requests_are_held_and_answered_by_another_thread),
+		SERVE_TEST(a_thousand_requests_are_held_and_another_thread_responds),
 		SERVE_TEST(beyond_the_limit_there_is_busy),
 		SERVE_TEST(servers_and_clients_of_one_class_share_a_port),
 		SERVE_TEST(a_method_has_one_agent),

@@ -102,8 +102,8 @@ static void control(struct fabric *fabric, const struct agent *agent,
 		    const struct packet *packet, uint8_t type, uint8_t status, uint32_t segment,
 		    uint32_t window_end)
 {
-	struct packet answer = *packet;
-	uint8_t *mad = answer.mad;
+	struct packet response = *packet;
+	uint8_t *mad = response.mad;
 
 	memset(mad + class_data_offset(mad[1]), 0, MAD_BYTES - class_data_offset(mad[1]));
 	mad[3] ^= METHOD_RESPONSE;
@@ -113,7 +113,7 @@ static void control(struct fabric *fabric, const struct agent *agent,
 	mad[RMPP_STATUS] = status;
 	put32(mad + RMPP_SEGMENT, segment);
 	put32(mad + RMPP_PAYLOAD, window_end);
-	wire_reply(fabric, agent->host->port, &answer);
+	wire_reply(fabric, agent->host->port, &response);
 }
 
 static void stop_sender(struct fabric *fabric, const struct agent *agent,

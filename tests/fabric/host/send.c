@@ -11,7 +11,7 @@
 
 #define TICK         (4 * MILLISECOND) /* the kernel checks timeouts in these steps */
 #define FOR_EVER     UINT32_MAX
-#define UNANSWERED   24 /* bytes of MAD that are given back at a timeout: the header */
+#define GIVEN_BACK   24 /* bytes of MAD that are given back at a timeout: the header */
 #define DR_SLID      32
 #define INITIAL_PATH 128
 
@@ -105,14 +105,14 @@ void send_start_timer(struct fabric *fabric, struct send *send, uint64_t millise
 static void give_up(struct fabric *fabric, struct send *send)
 {
 	struct agent *agent = send->agent;
-	struct message *message = malloc(sizeof(*message) + UNANSWERED);
+	struct message *message = malloc(sizeof(*message) + GIVEN_BACK);
 
 	if (message) {
 		message->next = NULL;
 		message->header = send->header;
 		message->header.status = ETIMEDOUT;
-		message->length = UNANSWERED;
-		memcpy(message->data, send->packet.mad, UNANSWERED);
+		message->length = GIVEN_BACK;
+		memcpy(message->data, send->packet.mad, GIVEN_BACK);
 	}
 	send_finish(fabric, send);
 	if (message)

@@ -22,18 +22,18 @@ static int passed_fd(struct msghdr *message)
 	return fd;
 }
 
-static int talk(int fd, enum request_kind kind, const char *question, struct reply *reply,
+static int talk(int fd, enum request_kind kind, const char *request_text, struct reply *reply,
 		char *text, int *file)
 {
 	struct request request = {.magic = PROTOCOL_MAGIC, .kind = kind};
 	struct iovec out[2] = {{&request, sizeof(request)},
-			       {(void *)(uintptr_t)question, strlen(question)}};
+			       {(void *)(uintptr_t)request_text, strlen(request_text)}};
 	struct msghdr message = {.msg_iov = out, .msg_iovlen = 2};
 	struct iovec in[2] = {{reply, sizeof(*reply)}, {text, LONGEST_TEXT}};
 	union passed_fd control = {0};
 	ssize_t length;
 
-	if (strlen(question) > LONGEST_TEXT)
+	if (strlen(request_text) > LONGEST_TEXT)
 		return -E2BIG;
 	if (sendmsg(fd, &message, MSG_NOSIGNAL) < 0 && errno != EPIPE)
 		return -errno;
@@ -54,7 +54,7 @@ static int talk(int fd, enum request_kind kind, const char *question, struct rep
 	return reply->error;
 }
 
-static int ask_for(const char *folder, enum request_kind kind, const char *question,
+static int ask_for(const char *folder, enum request_kind kind, const char *request_text,
 		   struct reply *reply, char *text, int *connection, int *file)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -68,7 +68,7 @@ static int ask_for(const char *folder, enum request_kind kind, const char *quest
 	snprintf(address.sun_path, sizeof(address.sun_path), "%.90s/%s", folder, SOCKET_NAME);
 	error = connect(fd, (struct sockaddr *)&address, sizeof(address)) ? -errno : 0;
 	if (!error)
-		error = talk(fd, kind, question, reply, text, file);
+		error = talk(fd, kind, request_text, reply, text, file);
 	if (error || !connection)
 		close(fd);
 	else
@@ -76,11 +76,11 @@ static int ask_for(const char *folder, enum request_kind kind, const char *quest
 	return error;
 }
 
-int ask(const char *folder, enum request_kind kind, const char *question, struct reply *reply,
-	char *text, int *connection)
+int ask(const char *folder, enum request_kind kind, const char *request_text,
+	struct reply *reply, char *text, int *connection)
 {
 	int file;
-	int error = ask_for(folder, kind, question, reply, text, connection, &file);
+	int error = ask_for(folder, kind, request_text, reply, text, connection, &file);
 
 	if (file >= 0)
 		close(file);

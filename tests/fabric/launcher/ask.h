@@ -11,8 +11,8 @@
  * the connection is closed. `text` (LONGEST_TEXT + 1 bytes) gets the reply's text. 0 or a
  * negative errno, which may be the reply's.
  */
-int ask(const char *folder, enum request_kind kind, const char *question, struct reply *reply,
-	char *text, int *connection);
+int ask(const char *folder, enum request_kind kind, const char *request_text,
+	struct reply *reply, char *text, int *connection);
 
 /* Sends a rule or a query. The reply is in `text` (as above), or, if it is too long, in a file
  * whose descriptor is stored; -1: there is no file. 0 or a negative errno. */

@@ -15,7 +15,7 @@
 
 #include "preload.h"
 
-#define UNANSWERED  24 /* bytes of MAD that are given back at a timeout */
+#define GIVEN_BACK  24 /* bytes of MAD that are given back at a timeout */
 #define IOCTL_TYPE  0x1b
 #define REGISTER    0x01 /* numbers of ioctls */
 #define UNREGISTER  0x02

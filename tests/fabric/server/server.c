@@ -14,11 +14,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "administration.h"
 #include "capture.h"
 #include "faults.h"
 #include "manager.h"
 #include "routes.h"
+#include "sa_agent.h"
 #include "server.h"
 #include "setup.h"
 #include "trace.h"
@@ -46,10 +46,10 @@ static void port_was_changed(struct fabric *fabric, uint32_t port)
 
 static void service_was_changed(struct fabric *fabric, uint32_t port, bool in_service)
 {
-	struct administration *administration = server_of(fabric)->administration;
+	struct sa_agent *sa_agent = server_of(fabric)->sa_agent;
 
-	if (administration)
-		administration_notice(administration, port, in_service);
+	if (sa_agent)
+		sa_agent_notice(sa_agent, port, in_service);
 }
 
 static void device_was_changed(struct fabric *fabric, uint32_t node, bool present)
@@ -190,8 +190,8 @@ static int init_fabric(struct server *server, struct graph *graph,
 		fprintf(stderr,
 			"umad-sim: %u ports are left without a LID: a subnet has only %u\n",
 			without, LID_COUNT - 1);
-	server->administration = administration_start(fabric);
-	return server->administration ? 0 : -ENOMEM;
+	server->sa_agent = sa_agent_start(fabric);
+	return server->sa_agent ? 0 : -ENOMEM;
 }
 
 /* A socket that listens at the address, or a negative errno. */
@@ -269,8 +269,8 @@ void server_free(struct server *server)
 	}
 	server->fabric.service_changed = NULL;
 	manager_stop(&server->fabric);
-	if (server->administration)
-		administration_stop(server->administration);
+	if (server->sa_agent)
+		sa_agent_stop(server->sa_agent);
 	if (server->listener >= 0)
 		close(server->listener);
 	if (server->epoll >= 0)
@@ -408,7 +408,7 @@ int server_run(struct server *server)
 	int error = 0;
 
 	/* the rules from the command line apply now */
-	if (server->administration)
+	if (server->sa_agent)
 		error = manager_start(&server->fabric);
 	while (!server->stop && !error)
 		error = server_round(server, true);

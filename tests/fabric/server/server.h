@@ -10,7 +10,7 @@
 #include "umad_device.h"
 #include "view.h"
 
-struct administration;
+struct sa_agent;
 struct server;
 
 enum connection_kind {
@@ -40,7 +40,7 @@ struct connection {
 
 struct server {
 	struct fabric fabric; /* first member: a pointer to the fabric is one to its server */
-	struct administration *administration;
+	struct sa_agent *sa_agent;
 	struct view *views;
 	struct connection *connections;
 	const char *folder;

@@ -136,7 +136,7 @@ static bool is_command(unsigned int attribute)
 }
 
 /* The response to a Send is another Send, which gets no response. */
-static bool answer_send(struct query *query, unsigned int attribute)
+static bool respond_to_send(struct query *query, unsigned int attribute)
 {
 	if (!is_command(attribute))
 		return false;
@@ -161,7 +161,7 @@ static unsigned int key_info(struct query *query, bool set)
 	return STATUS_OK;
 }
 
-bool baseboard_answer(struct query *query)
+bool baseboard_respond(struct query *query)
 {
 	static const struct class_info class_info = {.version = BM_VERSION};
 	unsigned int method = mad_method(query->mad);
@@ -183,7 +183,7 @@ bool baseboard_answer(struct query *query)
 	    !key_admits(query, IB_BM_ATTR_BKEYINFO))
 		return false;
 	if (method == METHOD_SEND)
-		return answer_send(query, attribute);
+		return respond_to_send(query, attribute);
 	if (attribute == CLASS_PORT_INFO) {
 		class_port_info(query, &class_info, DATA);
 	} else if (attribute == IB_BM_ATTR_BKEYINFO) {

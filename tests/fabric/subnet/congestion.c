@@ -110,7 +110,7 @@ static unsigned int keep_setting(struct query *query, unsigned int attribute, bo
 	return STATUS_OK;
 }
 
-static unsigned int answer_get(struct query *query, unsigned int attribute)
+static unsigned int respond_to_get(struct query *query, unsigned int attribute)
 {
 	switch (attribute) {
 	case IB_CC_ATTR_CONGESTION_INFO:
@@ -130,7 +130,7 @@ static unsigned int answer_get(struct query *query, unsigned int attribute)
 	}
 }
 
-static unsigned int answer_set(struct query *query, unsigned int attribute)
+static unsigned int respond_to_set(struct query *query, unsigned int attribute)
 {
 	if (attribute == IB_CC_ATTR_CONGESTION_KEY_INFO) {
 		key_info(query, true);
@@ -139,7 +139,7 @@ static unsigned int answer_set(struct query *query, unsigned int attribute)
 	return keep_setting(query, attribute, true);
 }
 
-bool congestion_answer(struct query *query)
+bool congestion_respond(struct query *query)
 {
 	static const struct class_info class_info = {.version = CC_VERSION};
 	unsigned int method = mad_method(query->mad);
@@ -160,7 +160,7 @@ bool congestion_answer(struct query *query)
 	if (attribute == CLASS_PORT_INFO)
 		class_port_info(query, &class_info, DATA);
 	else
-		respond(query->mad, method == METHOD_SET ? answer_set(query, attribute)
-							 : answer_get(query, attribute));
+		respond(query->mad, method == METHOD_SET ? respond_to_set(query, attribute)
+							 : respond_to_get(query, attribute));
 	return true;
 }

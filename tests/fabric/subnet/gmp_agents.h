@@ -9,9 +9,9 @@
 #include "query.h"
 
 /* Replace a request by its response; false: no response is due. */
-bool congestion_answer(struct query *query); /* class 0x21 (IBA A10.4) */
-bool baseboard_answer(struct query *query);  /* class 0x05 (IBA 16.2) */
-bool vendor_answer(struct query *query);     /* classes 0x09-0x0f, 0x30-0x4f (IBA 16.5) */
+bool congestion_respond(struct query *query); /* class 0x21 (IBA A10.4) */
+bool baseboard_respond(struct query *query);  /* class 0x05 (IBA 16.2) */
+bool vendor_respond(struct query *query);     /* classes 0x09-0x0f, 0x30-0x4f (IBA 16.5) */
 
 /* Values that were set on nodes: bytes, with a key from the GMP. The total size is limited, so
  * that no client can use up the memory. */

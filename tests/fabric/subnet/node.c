@@ -61,33 +61,33 @@ static bool to_programs(struct fabric *fabric, uint32_t port, const struct packe
 
 /* MADs that no program serves: a host's kernel, or an agent of the node instead, responds to
  * Get and Set. */
-static bool answer_unserved(struct query *query)
+static bool respond_to_unserved(struct query *query)
 {
 	unsigned int method = mad_method(query->mad);
 
 	if ((method != METHOD_GET && method != METHOD_SET) || is_rmpp(query->mad))
 		return false;
 	if (is_vendor_class(mad_class_of(query->mad)))
-		return vendor_answer(query);
+		return vendor_respond(query);
 	if (hardware(query->fabric, query->node)->type == NODE_SWITCH)
 		return false;
 	respond(query->mad, STATUS_BAD_ATTRIBUTE);
 	return true;
 }
 
-static bool answer(struct query *query)
+static bool agents_respond(struct query *query)
 {
 	if (is_smp(query->mad))
-		return sma_answer(query);
+		return sma_respond(query);
 	switch (mad_class_of(query->mad)) {
 	case CLASS_PERFORMANCE:
-		return pma_answer(query);
+		return pma_respond(query);
 	case CLASS_CONGESTION:
-		return congestion_answer(query);
+		return congestion_respond(query);
 	case CLASS_BASEBOARD:
-		return baseboard_answer(query);
+		return baseboard_respond(query);
 	default:
-		return answer_unserved(query);
+		return respond_to_unserved(query);
 	}
 }
 
@@ -126,8 +126,8 @@ static void react(struct fabric *fabric, uint32_t port, enum reaction reaction,
 		redirect(fabric, packet->mad, redirect_to);
 	} else if (!is_for_hardware(packet->mad) && to_programs(fabric, port, packet)) {
 		return;
-	} else if (!answer(&query)) {
-		packet_end(fabric, packet, port, "unanswered");
+	} else if (!agents_respond(&query)) {
+		packet_end(fabric, packet, port, "no response");
 		return;
 	}
 	wire_reply(fabric, port, packet);

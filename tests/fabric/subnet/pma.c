@@ -288,7 +288,7 @@ static unsigned int class_info(struct query *query)
 	return STATUS_OK;
 }
 
-static unsigned int answer_attribute(struct query *query)
+static unsigned int respond_to_attribute(struct query *query)
 {
 	unsigned int id = mad_attribute(query->mad);
 	const struct pma_attribute *attribute = pma_attribute(id);
@@ -308,7 +308,7 @@ static unsigned int answer_attribute(struct query *query)
 	return counters(query, attribute);
 }
 
-bool pma_answer(struct query *query)
+bool pma_respond(struct query *query)
 {
 	unsigned int method = mad_method(query->mad);
 
@@ -319,6 +319,6 @@ bool pma_answer(struct query *query)
 	else if (method != METHOD_GET && method != METHOD_SET)
 		respond(query->mad, STATUS_BAD_METHOD);
 	else
-		respond(query->mad, answer_attribute(query));
+		respond(query->mad, respond_to_attribute(query));
 	return true;
 }

@@ -7,6 +7,6 @@
 #include "query.h"
 
 /* Replaces a performance management MAD by its response; false: no response is due. */
-bool pma_answer(struct query *query);
+bool pma_respond(struct query *query);
 
 #endif

@@ -126,50 +126,52 @@ static unsigned int perform(struct sa_request *request, const uint8_t *message, 
 }
 
 /* Makes the response's header of the request's header. */
-static void make_header(const struct sa_request *request, unsigned int status, uint8_t *answer)
+static void make_header(const struct sa_request *request, unsigned int status,
+			uint8_t *response)
 {
 	unsigned int method = mad_method(request->mad);
 
-	memcpy(answer, request->mad, SA_HEADER);
-	answer[0] = 1;
-	answer[3] = (uint8_t)((method == METHOD_SET ? METHOD_GET : method) | METHOD_RESPONSE);
-	put16(answer + 4, status);
-	memset(answer + 24, 0, 12);
-	put64(answer + 36, 0); /* the response never has an SM_Key */
-	put32(answer + 44, request->type ? (uint32_t)(sa_stride(request->type) / 8) << 16 : 0);
+	memcpy(response, request->mad, SA_HEADER);
+	response[0] = 1;
+	response[3] = (uint8_t)((method == METHOD_SET ? METHOD_GET : method) | METHOD_RESPONSE);
+	put16(response + 4, status);
+	memset(response + 24, 0, 12);
+	put64(response + 36, 0); /* the response never has an SM_Key */
+	put32(response + 44,
+	      request->type ? (uint32_t)(sa_stride(request->type) / 8) << 16 : 0);
 }
 
-static uint8_t *make_answer(struct sa_request *request, unsigned int status, size_t *length)
+static uint8_t *make_response(struct sa_request *request, unsigned int status, size_t *length)
 {
 	size_t size = SA_HEADER;
 
 	if (status == STATUS_OK && request->table) {
 		size += request->count * sa_stride(request->type);
-		if (!request->answer)
-			request->answer = malloc(size);
-		if (!request->answer)
+		if (!request->response)
+			request->response = malloc(size);
+		if (!request->response)
 			return NULL;
-		make_header(request, status, request->answer);
-		request->answer[RMPP_VERSION] = 1;
-		request->answer[RMPP_TYPE] = RMPP_DATA;
-		request->answer[RMPP_FLAGS] = 0x1f << 3 | RMPP_ACTIVE; /* RRespTime: none */
+		make_header(request, status, request->response);
+		request->response[RMPP_VERSION] = 1;
+		request->response[RMPP_TYPE] = RMPP_DATA;
+		request->response[RMPP_FLAGS] = 0x1f << 3 | RMPP_ACTIVE; /* RRespTime: none */
 		*length = size;
-		return request->answer;
+		return request->response;
 	}
 	if (status == STATUS_OK && request->count == 1)
-		memcpy(request->record, request->answer + SA_HEADER, request->type->size);
-	free(request->answer);
-	request->answer = calloc(1, MAD_BYTES);
-	if (!request->answer)
+		memcpy(request->record, request->response + SA_HEADER, request->type->size);
+	free(request->response);
+	request->response = calloc(1, MAD_BYTES);
+	if (!request->response)
 		return NULL;
-	memcpy(request->answer, request->mad, MAD_BYTES);
-	make_header(request, status, request->answer);
+	memcpy(request->response, request->mad, MAD_BYTES);
+	make_header(request, status, request->response);
 	*length = MAD_BYTES;
-	return request->answer;
+	return request->response;
 }
 
-uint8_t *sa_answer(struct sa *sa, uint32_t from, uint16_t from_lid, const uint8_t *request,
-		   size_t request_length, size_t *length)
+uint8_t *sa_respond(struct sa *sa, uint32_t from, uint16_t from_lid, const uint8_t *request,
+		    size_t request_length, size_t *length)
 {
 	struct sa_request asked = {
 		.sa = sa,
@@ -192,5 +194,5 @@ uint8_t *sa_answer(struct sa *sa, uint32_t from, uint16_t from_lid, const uint8_
 	asked.table = mad_method(asked.mad) == METHOD_GET_TABLE ||
 		      mad_method(asked.mad) == METHOD_MULTI;
 	status = perform(&asked, request, request_length);
-	return make_answer(&asked, status, length);
+	return make_response(&asked, status, length);
 }

@@ -29,7 +29,7 @@ void sa_free(struct sa *sa);
  * segment number and payload length), SA header and records, `*length` bytes in all: 256
  * unless it is a table. NULL: no response is due (or no memory).
  */
-uint8_t *sa_answer(struct sa *sa, uint32_t from, uint16_t from_lid, const uint8_t *request,
-		   size_t request_length, size_t *length);
+uint8_t *sa_respond(struct sa *sa, uint32_t from, uint16_t from_lid, const uint8_t *request,
+		    size_t request_length, size_t *length);
 
 #endif

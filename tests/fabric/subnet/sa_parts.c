@@ -25,17 +25,17 @@ bool sa_append(struct sa_request *request, const uint8_t *record)
 	}
 	if (at + step > request->room) {
 		size_t room = (at + step) * 2;
-		uint8_t *grown = realloc(request->answer, room);
+		uint8_t *grown = realloc(request->response, room);
 
 		if (!grown) {
 			request->status = SA_NO_RESOURCES;
 			return false;
 		}
-		request->answer = grown;
+		request->response = grown;
 		request->room = room;
 	}
-	memset(request->answer + at, 0, step);
-	memcpy(request->answer + at, record, request->type->size);
+	memset(request->response + at, 0, step);
+	memcpy(request->response + at, record, request->type->size);
 	request->count++;
 	return true;
 }

@@ -57,7 +57,7 @@ struct sa_request {
 	uint8_t mad[MAD_BYTES];
 	uint8_t *record;     /* in the request */
 	unsigned int status; /* the error that ended the search */
-	uint8_t *answer;     /* header and records so far */
+	uint8_t *response;   /* header and records so far */
 	size_t room;         /* allocated bytes of it */
 	uint32_t count;      /* number of records */
 };

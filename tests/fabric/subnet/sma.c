@@ -355,7 +355,7 @@ static bool is_known(unsigned int attribute, bool of_switch)
 	}
 }
 
-bool sma_answer(struct query *query)
+bool sma_respond(struct query *query)
 {
 	struct fabric *fabric = query->fabric;
 	uint8_t *mad = query->mad;

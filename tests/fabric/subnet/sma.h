@@ -16,7 +16,7 @@
  * Replaces an SMP by its response; false: no response is due. SMPs for others than the agent
  * (a subnet manager's SMInfo, traps) do not come here, except SMInfo for the built-in manager.
  */
-bool sma_answer(struct query *query);
+bool sma_respond(struct query *query);
 
 /*
  * The 64 bytes of the response to a Get of this attribute; false: the node does not have it.

@@ -15,7 +15,7 @@
 
 static const struct class_info class_info = {.version = 1};
 
-static unsigned int answer_register(struct query *query)
+static unsigned int respond_to_register(struct query *query)
 {
 	struct gmp_place place = {.node = query->node,
 				  .class = (uint8_t)mad_class_of(query->mad),
@@ -40,7 +40,7 @@ static bool is_ping(const struct query *query)
 	       mad_method(mad) == METHOD_GET && mad_attribute(mad) == 0;
 }
 
-static void answer_ping(struct query *query)
+static void respond_to_ping(struct query *query)
 {
 	const struct graph_node *node = hardware(query->fabric, query->node);
 	size_t length = strnlen(node->name, MAX_NAME);
@@ -51,7 +51,7 @@ static void answer_ping(struct query *query)
 	memcpy(data + length, DOMAIN, sizeof(DOMAIN));
 }
 
-bool vendor_answer(struct query *query)
+bool vendor_respond(struct query *query)
 {
 	unsigned int method = mad_method(query->mad);
 	bool range1 = mad_is_vendor_range1((int)mad_class_of(query->mad));
@@ -65,10 +65,10 @@ bool vendor_answer(struct query *query)
 	else if (mad_attribute(query->mad) == CLASS_PORT_INFO)
 		class_port_info(query, &class_info, range1 ? RANGE1_DATA : RANGE2_DATA);
 	else if (range1)
-		respond(query->mad, answer_register(query));
+		respond(query->mad, respond_to_register(query));
 	else {
 		if (is_ping(query))
-			answer_ping(query);
+			respond_to_ping(query);
 		respond(query->mad, STATUS_OK);
 	}
 	return true;

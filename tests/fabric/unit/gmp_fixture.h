@@ -85,14 +85,14 @@ static inline struct query query_of(struct star *star, uint32_t node)
 	return (struct query){.fabric = &star->fabric, .node = node, .mad = star->mad};
 }
 
-static inline unsigned int status_of_answer(const struct star *star)
+static inline unsigned int status_of_response(const struct star *star)
 {
 	return get16(star->mad + 4);
 }
 
 /* Sends the same random requests to every node: every response must have the form of one. */
 static inline void ask_at_random(struct star *star, unsigned int class, unsigned int version,
-				 bool (*answer)(struct query *query))
+				 bool (*agent)(struct query *query))
 {
 	uint64_t number = 1;
 
@@ -114,7 +114,7 @@ static inline void ask_at_random(struct star *star, unsigned int class, unsigned
 		if (round & 8)
 			star->mad[65] &= 3;
 		star->fabric.now += number % SECOND;
-		if (answer(&query))
+		if (agent(&query))
 			assert_true(mad_is_response(star->mad) || mad_modifier(star->mad) & 1);
 	}
 }

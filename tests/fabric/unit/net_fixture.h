@@ -6,15 +6,15 @@
 
 #include "subnet_fixture.h"
 
-#include "administration.h"
 #include "manager.h"
+#include "sa_agent.h"
 #include "topology.h"
 
 #define MOST_HOPS 64
 
 struct net {
 	struct fabric fabric;
-	struct administration *administration;
+	struct sa_agent *sa_agent;
 };
 
 static inline struct net *new_net(const char *spec, const char *rule)
@@ -35,8 +35,8 @@ static inline struct net *new_net(const char *spec, const char *rule)
 		    cable(&net->fabric, port)->peer != NONE)
 			sm_port = port;
 	assert_int_equal(bring_up(&net->fabric, sm_port), 0);
-	net->administration = administration_start(&net->fabric);
-	assert_non_null(net->administration);
+	net->sa_agent = sa_agent_start(&net->fabric);
+	assert_non_null(net->sa_agent);
 	if (rule && fault_apply(&net->fabric, rule, &why))
 		fail_msg("%s: %s", rule, why.text);
 	assert_int_equal(manager_start(&net->fabric), 0);
@@ -46,7 +46,7 @@ static inline struct net *new_net(const char *spec, const char *rule)
 static inline void free_net(struct net *net)
 {
 	manager_stop(&net->fabric);
-	administration_stop(net->administration);
+	sa_agent_stop(net->sa_agent);
 	stop_fabric(&net->fabric);
 	free(net);
 }

@@ -18,9 +18,9 @@ static inline unsigned int ask(struct star *star, uint32_t node, unsigned int me
 
 	request(star, IB_PERFORMANCE_CLASS, 1, method, attribute, 0);
 	star->mad[DATA + 1] = (uint8_t)port;
-	assert_true(pma_answer(&query));
+	assert_true(pma_respond(&query));
 	assert_int_equal(mad_method(star->mad), 0x81);
-	return status_of_answer(star);
+	return status_of_response(star);
 }
 
 /* A Set of the attribute in which every byte is `byte`. */
@@ -39,8 +39,8 @@ static inline unsigned int set(struct star *star, uint32_t node, unsigned int at
 		mad_set_field64(star->mad, DATA, select_field, select);
 	else
 		mad_set_field(star->mad, DATA, select_field, (uint32_t)select);
-	assert_true(pma_answer(&query));
-	return status_of_answer(star);
+	assert_true(pma_respond(&query));
+	return status_of_response(star);
 }
 
 static inline uint64_t field(struct star *star, enum MAD_FIELDS number)

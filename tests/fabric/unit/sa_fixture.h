@@ -49,7 +49,7 @@ struct subnet {
 	uint32_t from;               /* the requester */
 	uint8_t mad[MAD_BYTES];      /* the request */
 	uint8_t *record;             /* the request's record */
-	uint8_t *answer;
+	uint8_t *response;
 	size_t length;
 	unsigned int reports;
 	uint16_t report_lid; /* of the last Report */
@@ -121,7 +121,7 @@ static inline int tear_down(void **state)
 {
 	struct subnet *subnet = (struct subnet *)*state;
 
-	free(subnet->answer);
+	free(subnet->response);
 	sa_free(subnet->sa);
 	fabric_free(&subnet->fabric);
 	free(subnet);
@@ -156,41 +156,41 @@ static inline void put_gid(uint8_t *at, uint64_t guid)
 	put64(at + 8, guid);
 }
 
-static inline unsigned int status_of_answer(const struct subnet *subnet)
+static inline unsigned int status_of_response(const struct subnet *subnet)
 {
-	assert_non_null(subnet->answer);
-	return get16(subnet->answer + 4);
+	assert_non_null(subnet->response);
+	return get16(subnet->response + 4);
 }
 
 /* Sends the request. Returns the status of the response, which must exist. */
 static inline unsigned int ask(struct subnet *subnet)
 {
-	free(subnet->answer);
-	subnet->answer =
-		sa_answer(subnet->sa, subnet->from, subnet->fabric.ports[subnet->from].lid,
-			  subnet->mad, MAD_BYTES, &subnet->length);
-	assert_non_null(subnet->answer);
-	assert_true(get64(subnet->answer + 8) == 0x1234);
-	return status_of_answer(subnet);
+	free(subnet->response);
+	subnet->response =
+		sa_respond(subnet->sa, subnet->from, subnet->fabric.ports[subnet->from].lid,
+			   subnet->mad, MAD_BYTES, &subnet->length);
+	assert_non_null(subnet->response);
+	assert_true(get64(subnet->response + 8) == 0x1234);
+	return status_of_response(subnet);
 }
 
 static inline size_t stride(const struct subnet *subnet)
 {
-	return get16(subnet->answer + 44) * 8UL;
+	return get16(subnet->response + 44) * 8UL;
 }
 
 /* The number of records in a table. */
 static inline size_t record_count(const struct subnet *subnet)
 {
-	assert_int_equal(status_of_answer(subnet), 0);
-	assert_int_equal(subnet->answer[3], METHOD_GET_TABLE | METHOD_RESPONSE);
+	assert_int_equal(status_of_response(subnet), 0);
+	assert_int_equal(subnet->response[3], METHOD_GET_TABLE | METHOD_RESPONSE);
 	assert_int_equal((subnet->length - SA_HEADER) % stride(subnet), 0);
 	return (subnet->length - SA_HEADER) / stride(subnet);
 }
 
 static inline const uint8_t *record_at(const struct subnet *subnet, size_t number)
 {
-	return subnet->answer + SA_HEADER + number * stride(subnet);
+	return subnet->response + SA_HEADER + number * stride(subnet);
 }
 
 /* Requests all records of a type. Returns their number. */

@@ -56,7 +56,7 @@ struct subnet {
 	struct inbox gmps;
 	uint8_t mad[MAD_BYTES]; /* the next request */
 	uint16_t dlid;
-	struct message *answer; /* the last response */
+	struct message *response; /* the last response */
 	uint32_t tid;
 	FILE *out;
 	char *text; /* the trace */
@@ -96,10 +96,10 @@ static inline uint16_t lid_of(struct subnet *subnet, uint32_t node)
 	return state_of(subnet, node, node <= FAR ? 0 : 1)->lid;
 }
 
-static inline void drop_answer(struct subnet *subnet)
+static inline void drop_response(struct subnet *subnet)
 {
-	free(subnet->answer);
-	subnet->answer = NULL;
+	free(subnet->response);
+	subnet->response = NULL;
 }
 
 static inline void put_into_inbox(struct agent *agent, struct message *message)
@@ -212,7 +212,7 @@ static inline void free_subnet(struct subnet *subnet)
 	stop_fabric(&subnet->fabric);
 	empty(&subnet->smps);
 	empty(&subnet->gmps);
-	drop_answer(subnet);
+	drop_response(subnet);
 	if (subnet->out)
 		fclose(subnet->out);
 	free(subnet->text);
@@ -304,24 +304,24 @@ static inline bool asked(struct subnet *subnet)
 {
 	struct inbox *inbox = is_smp(subnet->mad) ? &subnet->smps : &subnet->gmps;
 
-	drop_answer(subnet);
+	drop_response(subnet);
 	empty(inbox);
 	assert_int_equal(send_by(subnet, inbox, UINT32_MAX), 0);
 	settle(&subnet->fabric);
-	subnet->answer = take(inbox);
-	return subnet->answer != NULL;
+	subnet->response = take(inbox);
+	return subnet->response != NULL;
 }
 
-static inline unsigned int status_of_answer(const struct subnet *subnet)
+static inline unsigned int status_of_response(const struct subnet *subnet)
 {
-	assert_non_null(subnet->answer);
-	return get16(subnet->answer->data + 4) & 0x7fff;
+	assert_non_null(subnet->response);
+	return get16(subnet->response->data + 4) & 0x7fff;
 }
 
-static inline uint8_t *data_of_answer(const struct subnet *subnet)
+static inline uint8_t *data_of_response(const struct subnet *subnet)
 {
-	assert_non_null(subnet->answer);
-	return subnet->answer->data + SMP_DATA;
+	assert_non_null(subnet->response);
+	return subnet->response->data + SMP_DATA;
 }
 
 /* ALPHA sends to a LID a vendor MAD that gets no response. */

@@ -230,7 +230,7 @@ static void each_copy_of_a_packet_is_captured(void **state)
 	assert_string_equal(read_capture().packets[1].comment, "duplicated at alpha/1");
 }
 
-static void a_capture_at_a_port_has_what_leaves_and_what_comes(void **state)
+static void a_capture_at_a_port_has_packets_in_both_directions(void **state)
 {
 	struct subnet *subnet = *state;
 	struct reading reading;
@@ -244,7 +244,7 @@ static void a_capture_at_a_port_has_what_leaves_and_what_comes(void **state)
 	assert_int_equal(reading.packets[1].flags, 1);
 }
 
-static void a_capture_at_a_port_has_what_is_lost_on_its_link(void **state)
+static void a_capture_at_a_port_has_packets_lost_on_its_link(void **state)
 {
 	struct subnet *subnet = *state;
 
@@ -254,7 +254,7 @@ static void a_capture_at_a_port_has_what_is_lost_on_its_link(void **state)
 	assert_seen("near/4[lost at near/4]");
 }
 
-static void a_capture_at_a_port_has_not_what_never_came(void **state)
+static void a_capture_at_a_port_lacks_packets_lost_before_it(void **state)
 {
 	struct subnet *subnet = *state;
 
@@ -383,7 +383,7 @@ static void no_packet_is_before_those_in_the_file(void **state)
 
 /* --- the file ------------------------------------------------------------------- */
 
-static void what_is_on_its_way_at_the_end_is_captured(void **state)
+static void packets_in_flight_at_the_end_are_captured(void **state)
 {
 	struct subnet *subnet = new_subnet(false, 7);
 
@@ -469,9 +469,9 @@ int main(void)
 			set_up_bare, tear_down),
 		TEST(a_packet_that_a_node_drops_says_so),
 		TEST(each_copy_of_a_packet_is_captured),
-		TEST(a_capture_at_a_port_has_what_leaves_and_what_comes),
-		TEST(a_capture_at_a_port_has_what_is_lost_on_its_link),
-		TEST(a_capture_at_a_port_has_not_what_never_came),
+		TEST(a_capture_at_a_port_has_packets_in_both_directions),
+		TEST(a_capture_at_a_port_has_packets_lost_on_its_link),
+		TEST(a_capture_at_a_port_lacks_packets_lost_before_it),
 		TEST(a_directed_route_has_permissive_lids),
 		TEST(a_hop_pointer_is_that_of_the_link),
 		TEST(other_packets_have_the_lids_of_their_ends),
@@ -479,7 +479,7 @@ int main(void)
 		TEST(packets_have_the_numbers_of_the_trace),
 		TEST(packets_have_the_time_at_which_they_are_on_the_link),
 		TEST(no_packet_is_before_those_in_the_file),
-		cmocka_unit_test(what_is_on_its_way_at_the_end_is_captured),
+		cmocka_unit_test(packets_in_flight_at_the_end_are_captured),
 		TEST(a_full_disk_ends_the_capture_with_a_whole_packet),
 		TEST(a_file_that_cannot_be_written_is_an_error),
 		TEST(a_port_is_a_node_and_a_number),

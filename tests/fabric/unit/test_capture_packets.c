@@ -113,7 +113,7 @@ static bool matches(const char *text, const struct made_packet *packet)
 	return matched;
 }
 
-static void words_say_what_a_packet_is(void **state)
+static void words_match_the_kind_of_a_packet(void **state)
 {
 	struct made_packet request = make_packet(true, CLASS_SMP, METHOD_GET, 0x11);
 	struct made_packet response = make_packet(false, CLASS_SA, METHOD_GET | 0x80, 0x35);
@@ -255,7 +255,7 @@ static const char *line_of(const struct made_packet *packet, int64_t round_trip)
 	return line;
 }
 
-static void a_line_tells_what_a_packet_is(void **state)
+static void a_line_describes_a_packet(void **state)
 {
 	struct made_packet packet = make_packet(true, CLASS_SMP, METHOD_GET, 0x15);
 
@@ -297,7 +297,7 @@ static void a_line_has_the_route_and_the_gid(void **state)
 	assert_non_null(strstr(line_of(&packet, -1), " > lid 37 gid fe80::1 Perf Get "));
 }
 
-static void a_line_has_numbers_for_what_has_no_name(void **state)
+static void a_line_has_numbers_for_unknown_names(void **state)
 {
 	struct made_packet packet = make_packet(true, 0x32, 0x7c, 0xfedc);
 
@@ -346,7 +346,7 @@ static void the_round_trip_is_from_the_request_to_its_response(void **state)
 }
 
 /* A message may be shorter than a MAD's header. */
-static void what_is_short_has_zeros_behind_it(void **state)
+static void a_short_message_is_followed_by_zeros(void **state)
 {
 	static const uint32_t lengths[] = {0, 1, 23, 24, 255};
 
@@ -370,17 +370,17 @@ int main(void)
 		cmocka_unit_test(a_received_gmp_comes_from_the_other_side),
 		cmocka_unit_test(smps_have_qp0_and_lane_15),
 		cmocka_unit_test(a_directed_route_has_permissive_lids),
-		cmocka_unit_test(words_say_what_a_packet_is),
+		cmocka_unit_test(words_match_the_kind_of_a_packet),
 		cmocka_unit_test(the_direction_is_no_error),
 		cmocka_unit_test(fields_are_compared),
 		cmocka_unit_test(not_is_before_and_is_before_or),
 		cmocka_unit_test(a_filter_that_makes_no_sense_is_refused_with_the_place),
-		cmocka_unit_test(a_line_tells_what_a_packet_is),
+		cmocka_unit_test(a_line_describes_a_packet),
 		cmocka_unit_test(a_line_has_the_route_and_the_gid),
-		cmocka_unit_test(a_line_has_numbers_for_what_has_no_name),
+		cmocka_unit_test(a_line_has_numbers_for_unknown_names),
 		cmocka_unit_test(a_request_that_comes_back_is_a_timeout),
 		cmocka_unit_test(the_round_trip_is_from_the_request_to_its_response),
-		cmocka_unit_test(what_is_short_has_zeros_behind_it),
+		cmocka_unit_test(a_short_message_is_followed_by_zeros),
 	};
 
 	setenv("TZ", "UTC", 1);

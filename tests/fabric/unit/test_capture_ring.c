@@ -175,7 +175,7 @@ static bool has_robust_mutexes(void)
 	return !syscall(SYS_get_robust_list, 0, &head, &size);
 }
 
-static void a_program_that_is_killed_stops_nobody(void **state)
+static void a_program_that_is_killed_does_not_block_others(void **state)
 {
 	struct test_ring *test = *state;
 	unsigned int count = 0, before;
@@ -334,7 +334,7 @@ int main(void)
 		TEST(a_packet_without_room_is_counted_and_left_out),
 		TEST(a_packet_larger_than_the_ring_is_left_out),
 		TEST(another_process_finds_the_ring_by_its_path),
-		TEST(a_program_that_is_killed_stops_nobody),
+		TEST(a_program_that_is_killed_does_not_block_others),
 		TEST(threads_lose_nothing_that_is_not_counted),
 		TEST(nonsense_in_the_ring_is_skipped),
 		cmocka_unit_test(packets_leave_in_the_order_of_their_times),

@@ -283,7 +283,7 @@ static void a_redirection_needs_both_nodes(void **state)
 	refused(subnet, "clone delta on beta", "no such node to clone: \"delta on beta\"");
 }
 
-static void what_stands_behind_a_rule_is_refused(void **state)
+static void text_after_a_rule_is_refused(void **state)
 {
 	struct subnet *subnet = *state;
 
@@ -378,7 +378,7 @@ int main(void)
 		TEST(a_rule_for_nodes_takes_no_port),
 		TEST(a_rule_that_needs_a_place_is_refused_without),
 		TEST(a_redirection_needs_both_nodes),
-		TEST(what_stands_behind_a_rule_is_refused),
+		TEST(text_after_a_rule_is_refused),
 		TEST(a_rule_for_later_is_read_now),
 		TEST(a_long_text_is_quoted_in_part),
 		TEST(each_line_of_help_begins_with_a_rule),

@@ -12,14 +12,14 @@ static void ask_node(struct subnet *subnet, uint32_t node, uint8_t class)
 }
 
 /* Whether a node responds to an SMP at once, and with which status. */
-static bool answers(struct subnet *subnet, uint32_t node)
+static bool responds(struct subnet *subnet, uint32_t node)
 {
 	ask_node(subnet, node, CLASS_SMP);
 	return asked(subnet);
 }
 
 /* Whether a node responds to a vendor's MAD at once. */
-static bool answers_gmp(struct subnet *subnet, uint32_t node)
+static bool responds_to_gmp(struct subnet *subnet, uint32_t node)
 {
 	ask_node(subnet, node, VENDOR_CLASS);
 	return asked(subnet);
@@ -39,18 +39,18 @@ static void burst(struct subnet *subnet, uint32_t node, unsigned int count)
 
 /* --- nodes ---------------------------------------------------------------------- */
 
-static void a_slow_node_takes_its_time_for_each_answer(void **state)
+static void a_slow_node_takes_its_time_for_each_response(void **state)
 {
 	struct subnet *subnet = *state;
 
 	rule(subnet, "slow 5ms on gamma");
-	assert_true(answers(subnet, BETA));
+	assert_true(responds(subnet, BETA));
 	burst(subnet, GAMMA, 10);
 	pass(&subnet->fabric, 5 * MILLISECOND - 1);
 	assert_int_equal(subnet->smps.count, 0);
 	pass(&subnet->fabric, 1);
 	assert_int_equal(subnet->smps.count, 10); /* at once */
-	assert_false(answers_gmp(subnet, GAMMA));
+	assert_false(responds_to_gmp(subnet, GAMMA));
 	pass(&subnet->fabric, 5 * MILLISECOND);
 	assert_int_equal(subnet->gmps.count, 1);
 }
@@ -76,8 +76,8 @@ static void smp_time_is_not_for_general_services(void **state)
 	struct subnet *subnet = *state;
 
 	rule(subnet, "smp-time 10us on gamma");
-	assert_true(answers_gmp(subnet, GAMMA));
-	assert_false(answers(subnet, GAMMA));
+	assert_true(responds_to_gmp(subnet, GAMMA));
+	assert_false(responds(subnet, GAMMA));
 }
 
 static void a_queue_for_smps_that_is_full_drops_more(void **state)
@@ -119,16 +119,16 @@ static void a_queue_without_smp_time_never_fills(void **state)
 	assert_int_equal(subnet->smps.count, 5);
 }
 
-static void a_silent_node_answers_nothing_but_hears_answers(void **state)
+static void a_silent_node_does_not_respond_but_receives_responses(void **state)
 {
 	struct subnet *subnet = *state;
 
 	rule(subnet, "silent on gamma");
-	assert_false(answers(subnet, GAMMA));
-	assert_false(answers_gmp(subnet, GAMMA));
-	assert_true(answers(subnet, BETA));
+	assert_false(responds(subnet, GAMMA));
+	assert_false(responds_to_gmp(subnet, GAMMA));
+	assert_true(responds(subnet, BETA));
 	rule(subnet, "silent on alpha");
-	assert_true(answers(subnet, BETA));
+	assert_true(responds(subnet, BETA));
 }
 
 static void a_busy_node_says_so(void **state)
@@ -136,13 +136,13 @@ static void a_busy_node_says_so(void **state)
 	struct subnet *subnet = *state;
 
 	rule(subnet, "busy 100% on gamma");
-	assert_true(answers(subnet, GAMMA));
-	assert_int_equal(status_of_answer(subnet), STATUS_BUSY);
-	assert_int_equal(subnet->answer->data[3], METHOD_GET | METHOD_RESPONSE);
-	assert_true(answers_gmp(subnet, GAMMA));
-	assert_int_equal(status_of_answer(subnet), STATUS_BUSY);
-	assert_true(answers(subnet, BETA));
-	assert_int_equal(status_of_answer(subnet), 0);
+	assert_true(responds(subnet, GAMMA));
+	assert_int_equal(status_of_response(subnet), STATUS_BUSY);
+	assert_int_equal(subnet->response->data[3], METHOD_GET | METHOD_RESPONSE);
+	assert_true(responds_to_gmp(subnet, GAMMA));
+	assert_int_equal(status_of_response(subnet), STATUS_BUSY);
+	assert_true(responds(subnet, BETA));
+	assert_int_equal(status_of_response(subnet), 0);
 }
 
 static void a_node_may_be_busy_now_and_then(void **state)
@@ -152,8 +152,8 @@ static void a_node_may_be_busy_now_and_then(void **state)
 
 	rule(subnet, "busy 50%");
 	for (unsigned int i = 0; i < 200; i++) {
-		assert_true(answers(subnet, GAMMA));
-		busy += status_of_answer(subnet) == STATUS_BUSY;
+		assert_true(responds(subnet, GAMMA));
+		busy += status_of_response(subnet) == STATUS_BUSY;
 	}
 	assert_in_range(busy, 60, 140);
 }
@@ -165,9 +165,9 @@ static void a_redirection_says_where_to_ask(void **state)
 	uint8_t gid[16];
 
 	rule(subnet, "redirect beta on gamma");
-	assert_true(answers_gmp(subnet, GAMMA));
-	assert_int_equal(status_of_answer(subnet), STATUS_REDIRECT);
-	data = data_of_answer(subnet);
+	assert_true(responds_to_gmp(subnet, GAMMA));
+	assert_int_equal(status_of_response(subnet), STATUS_REDIRECT);
+	data = data_of_response(subnet);
 	port_gid(&subnet->fabric, port_of(subnet, BETA, 1), gid);
 	assert_memory_equal(data + 8, gid, 16);
 	assert_int_equal(get16(data + 28), lid_of(subnet, BETA));
@@ -181,8 +181,8 @@ static void smps_are_not_redirected(void **state)
 	struct subnet *subnet = *state;
 
 	rule(subnet, "redirect beta on gamma");
-	assert_true(answers(subnet, GAMMA));
-	assert_int_equal(status_of_answer(subnet), 0);
+	assert_true(responds(subnet, GAMMA));
+	assert_int_equal(status_of_response(subnet), 0);
 }
 
 static void to_be_redirected_to_a_switch_leads_to_its_port_0(void **state)
@@ -190,8 +190,8 @@ static void to_be_redirected_to_a_switch_leads_to_its_port_0(void **state)
 	struct subnet *subnet = *state;
 
 	rule(subnet, "redirect far on gamma");
-	assert_true(answers_gmp(subnet, GAMMA));
-	assert_int_equal(get16(data_of_answer(subnet) + 28), lid_of(subnet, FAR));
+	assert_true(responds_to_gmp(subnet, GAMMA));
+	assert_int_equal(get16(data_of_response(subnet) + 28), lid_of(subnet, FAR));
 }
 
 /* --- events --------------------------------------------------------------------- */
@@ -204,14 +204,14 @@ static void a_node_that_reboots_is_gone_for_so_long(void **state)
 	assert_int_equal(state_of(subnet, NEAR, 4)->state, PORT_DOWN);
 	assert_int_equal(state_of(subnet, GAMMA, 1)->state, PORT_DOWN);
 	pass(&subnet->fabric, 200 * MILLISECOND - 1);
-	assert_false(answers(subnet, FAR));
-	assert_false(answers(subnet, GAMMA));
+	assert_false(responds(subnet, FAR));
+	assert_false(responds(subnet, GAMMA));
 	pass(&subnet->fabric, 1);
-	assert_true(answers(subnet, GAMMA));
+	assert_true(responds(subnet, GAMMA));
 	assert_int_equal(state_of(subnet, NEAR, 4)->phys_state, PHYS_LINK_UP);
 }
 
-static void a_reboot_forgets_what_was_set_on_ports(void **state)
+static void a_reboot_resets_the_settings_of_ports(void **state)
 {
 	struct subnet *subnet = *state;
 	struct port_settings *settings =
@@ -223,13 +223,13 @@ static void a_reboot_forgets_what_was_set_on_ports(void **state)
 	counter_set(&subnet->fabric, port_of(subnet, GAMMA, 1), COUNT_SYMBOL_ERRORS, 17);
 	rule(subnet, "reboot 1ms on gamma");
 	pass(&subnet->fabric, SECOND);
-	assert_true(answers(subnet, GAMMA));
+	assert_true(responds(subnet, GAMMA));
 	assert_int_equal(pkey_at(&subnet->fabric, port_of(subnet, GAMMA, 1), 5), 0);
 	assert_true(counter_get(&subnet->fabric, port_of(subnet, GAMMA, 1),
 				COUNT_SYMBOL_ERRORS) == 0);
 }
 
-static void a_reboot_forgets_what_was_set_by_general_services(void **state)
+static void a_reboot_resets_values_set_by_gmps(void **state)
 {
 	struct subnet *subnet = *state;
 	struct gmp_place place = {.node = GAMMA, .attribute = 0x20, .class = VENDOR_CLASS};
@@ -267,10 +267,10 @@ static void a_link_goes_down_and_up_at_both_ends(void **state)
 	assert_int_equal(state_of(subnet, FAR, 1)->state, PORT_DOWN);
 	assert_int_equal(state_of(subnet, GAMMA, 1)->state, PORT_DOWN);
 	assert_int_equal(state_of(subnet, GAMMA, 1)->phys_state, PHYS_POLLING);
-	assert_false(answers(subnet, GAMMA));
+	assert_false(responds(subnet, GAMMA));
 	rule(subnet, "link up on gamma/1"); /* the other end of the link */
 	assert_int_equal(state_of(subnet, FAR, 1)->state, PORT_ACTIVE);
-	assert_true(answers(subnet, GAMMA));
+	assert_true(responds(subnet, GAMMA));
 }
 
 static void all_links_of_a_node_go_down(void **state)
@@ -317,8 +317,8 @@ static void without_on_a_rule_is_for_all(void **state)
 
 	rule(subnet, "busy 100%");
 	for (uint32_t node = NEAR; node <= GAMMA; node++) {
-		assert_true(answers(subnet, node));
-		assert_int_equal(status_of_answer(subnet), STATUS_BUSY);
+		assert_true(responds(subnet, node));
+		assert_int_equal(status_of_response(subnet), STATUS_BUSY);
 	}
 }
 
@@ -328,10 +328,10 @@ static void the_later_rule_wins(void **state)
 
 	rule(subnet, "loss 100%");
 	rule(subnet, "loss 0% on near");
-	assert_true(answers(subnet, BETA)); /* all links of BETA are at near */
-	assert_false(answers(subnet, GAMMA));
+	assert_true(responds(subnet, BETA)); /* all links of BETA are at near */
+	assert_false(responds(subnet, GAMMA));
 	rule(subnet, "loss 100%");
-	assert_false(answers(subnet, BETA));
+	assert_false(responds(subnet, BETA));
 }
 
 static void rules_that_later_ones_replace_are_not_kept(void **state)
@@ -354,9 +354,9 @@ static void the_later_rule_wins_whichever_end_it_names(void **state)
 
 	rule(subnet, "loss 100% on beta/1");
 	rule(subnet, "loss 0% on near/2");
-	assert_true(answers(subnet, BETA));
+	assert_true(responds(subnet, BETA));
 	rule(subnet, "loss 100% on beta/1");
-	assert_false(answers(subnet, BETA));
+	assert_false(responds(subnet, BETA));
 }
 
 static void a_rule_for_a_link_holds_in_both_directions(void **state)
@@ -365,7 +365,7 @@ static void a_rule_for_a_link_holds_in_both_directions(void **state)
 
 	start_trace(subnet);
 	rule(subnet, "loss 100% on beta/1");
-	assert_false(answers(subnet, BETA));
+	assert_false(responds(subnet, BETA));
 	assert_true(traced(subnet, "1 lost at near/2"));
 	assert_false(traced(subnet, "lost at beta/1"));
 	rule(subnet, "clear");
@@ -382,8 +382,8 @@ static void a_rule_for_a_port_is_not_for_the_others(void **state)
 	struct subnet *subnet = *state;
 
 	rule(subnet, "loss 100% on near/2");
-	assert_false(answers(subnet, BETA));
-	assert_true(answers(subnet, GAMMA));
+	assert_false(responds(subnet, BETA));
+	assert_true(responds(subnet, GAMMA));
 }
 
 /* --- when ----------------------------------------------------------------------- */
@@ -395,11 +395,11 @@ static void after_a_time_a_rule_comes_into_force(void **state)
 	rule(subnet, "after 2s silent on gamma");
 	rule(subnet, "after 3s clear");
 	pass(&subnet->fabric, 2 * SECOND - 1);
-	assert_true(answers(subnet, GAMMA));
+	assert_true(responds(subnet, GAMMA));
 	pass(&subnet->fabric, 1);
-	assert_false(answers(subnet, GAMMA));
+	assert_false(responds(subnet, GAMMA));
 	pass(&subnet->fabric, SECOND);
-	assert_true(answers(subnet, GAMMA));
+	assert_true(responds(subnet, GAMMA));
 }
 
 static void a_rule_that_still_waits_goes_with_the_fabric(void **state)
@@ -428,13 +428,13 @@ static void cleared_all_is_well_again(void **state)
 	rule(subnet, "link down on near/2");
 	rule(subnet, "clear");
 	for (uint32_t node = NEAR; node <= GAMMA; node++) {
-		assert_true(answers(subnet, node));
-		assert_int_equal(status_of_answer(subnet), 0);
+		assert_true(responds(subnet, node));
+		assert_int_equal(status_of_response(subnet), 0);
 	}
 	assert_int_equal(state_of(subnet, NEAR, 2)->state, PORT_ACTIVE);
 }
 
-static void clearing_undoes_what_was_done_to_nodes_and_what_waits(void **state)
+static void clear_ends_the_rules_of_nodes_and_pending_rules(void **state)
 {
 	struct subnet *subnet = *state;
 
@@ -442,14 +442,14 @@ static void clearing_undoes_what_was_done_to_nodes_and_what_waits(void **state)
 	rule(subnet, "reboot 100s on gamma");
 	rule(subnet, "remove on beta");
 	rule(subnet, "after 1s silent on alpha");
-	assert_false(answers(subnet, GAMMA));
+	assert_false(responds(subnet, GAMMA));
 	changed_node = NONE;
 	rule(subnet, "clear");
 	assert_int_equal(changed_node, BETA);
 	assert_true(changed_to);
-	assert_true(answers(subnet, GAMMA));
+	assert_true(responds(subnet, GAMMA));
 	pass(&subnet->fabric, 2 * SECOND);
-	assert_true(answers(subnet, ALPHA));
+	assert_true(responds(subnet, ALPHA));
 }
 
 static void a_reboot_lasts_as_long_as_the_longest_that_was_asked_for(void **state)
@@ -461,9 +461,9 @@ static void a_reboot_lasts_as_long_as_the_longest_that_was_asked_for(void **stat
 	rule(subnet, "reboot 3s on gamma");
 	rule(subnet, "reboot 2s on gamma");
 	pass(&subnet->fabric, 3 * SECOND - 1);
-	assert_false(answers(subnet, GAMMA));
+	assert_false(responds(subnet, GAMMA));
 	pass(&subnet->fabric, 1);
-	assert_true(answers(subnet, GAMMA));
+	assert_true(responds(subnet, GAMMA));
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -472,21 +472,21 @@ static void a_reboot_lasts_as_long_as_the_longest_that_was_asked_for(void **stat
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_slow_node_takes_its_time_for_each_answer),
+		TEST(a_slow_node_takes_its_time_for_each_response),
 		TEST(smp_time_is_one_after_the_other),
 		TEST(smp_time_is_not_for_general_services),
 		TEST(a_queue_for_smps_that_is_full_drops_more),
 		TEST(a_queue_that_drained_takes_more),
 		TEST(a_queue_without_smp_time_never_fills),
-		TEST(a_silent_node_answers_nothing_but_hears_answers),
+		TEST(a_silent_node_does_not_respond_but_receives_responses),
 		TEST(a_busy_node_says_so),
 		TEST(a_node_may_be_busy_now_and_then),
 		TEST(a_redirection_says_where_to_ask),
 		TEST(smps_are_not_redirected),
 		TEST(to_be_redirected_to_a_switch_leads_to_its_port_0),
 		TEST(a_node_that_reboots_is_gone_for_so_long),
-		TEST(a_reboot_forgets_what_was_set_on_ports),
-		TEST(a_reboot_forgets_what_was_set_by_general_services),
+		TEST(a_reboot_resets_the_settings_of_ports),
+		TEST(a_reboot_resets_values_set_by_gmps),
 		BARE(a_bare_switch_that_reboots_forgets_lids_and_tables),
 		TEST(a_link_goes_down_and_up_at_both_ends),
 		TEST(all_links_of_a_node_go_down),
@@ -500,7 +500,7 @@ int main(void)
 		TEST(after_a_time_a_rule_comes_into_force),
 		TEST(a_rule_that_still_waits_goes_with_the_fabric),
 		TEST(cleared_all_is_well_again),
-		TEST(clearing_undoes_what_was_done_to_nodes_and_what_waits),
+		TEST(clear_ends_the_rules_of_nodes_and_pending_rules),
 		TEST(a_reboot_lasts_as_long_as_the_longest_that_was_asked_for),
 		TEST(a_rule_that_is_due_goes_with_the_fabric),
 	};

@@ -160,7 +160,7 @@ static void a_grh_stands_behind_the_lrh(void **state)
 }
 
 /* Routers and switches change these fields: they are in the variant CRC only. */
-static void the_invariant_crc_is_without_what_changes_on_the_way(void **state)
+static void the_invariant_crc_ignores_fields_that_switches_change(void **state)
 {
 	static const size_t varying[] = {9, 10, 11, 15, 52};
 	struct frame_address address = with_grh();
@@ -336,7 +336,7 @@ static void a_sent_message_of_one_segment_needs_the_active_flag_alone(void **sta
 	assert_int_equal(get32(made + RMPP_PAYLOAD), 200 - RMPP_HEADER);
 }
 
-static void what_is_received_in_one_segment_stays_as_it_is(void **state)
+static void a_received_message_of_one_segment_is_not_changed(void **state)
 {
 	uint8_t mad[MAD_BYTES] = {0}, made[MAD_BYTES];
 
@@ -372,7 +372,7 @@ int main(void)
 		cmocka_unit_test(a_frame_has_the_headers_of_its_address),
 		cmocka_unit_test(a_frame_ends_with_its_crcs),
 		cmocka_unit_test(a_grh_stands_behind_the_lrh),
-		cmocka_unit_test(the_invariant_crc_is_without_what_changes_on_the_way),
+		cmocka_unit_test(the_invariant_crc_ignores_fields_that_switches_change),
 		cmocka_unit_test(every_other_byte_counts_in_the_invariant_crc),
 		cmocka_unit_test(a_record_of_erf_has_time_and_lengths),
 		cmocka_unit_test(a_single_mad_stays_as_it_is),
@@ -380,7 +380,7 @@ int main(void)
 		cmocka_unit_test(segments_join_to_the_message),
 		cmocka_unit_test(a_sent_message_of_one_segment_is_first_and_last),
 		cmocka_unit_test(a_sent_message_of_one_segment_needs_the_active_flag_alone),
-		cmocka_unit_test(what_is_received_in_one_segment_stays_as_it_is),
+		cmocka_unit_test(a_received_message_of_one_segment_is_not_changed),
 		cmocka_unit_test(a_program_that_does_rmpp_itself_writes_its_own_segments),
 	};
 

@@ -21,7 +21,7 @@ static bool cc(struct star *star, uint32_t node, unsigned int method, unsigned i
 	put64(star->mad + KEY_AT, key);
 	star->mad[3] = (uint8_t)method;
 	put16(star->mad + 16, attribute);
-	return congestion_answer(&query);
+	return congestion_respond(&query);
 }
 
 static void cc_new(struct star *star, uint32_t modifier)
@@ -57,12 +57,12 @@ static unsigned int cc_violations(struct star *star)
 	return mad_get_field(star->mad, DATA, IB_CC_CONGESTION_KEY_INFO_CC_KEY_VIOLATIONS_F);
 }
 
-static void a_wrong_cc_key_gets_no_answer_and_is_counted(void **state)
+static void a_wrong_cc_key_gets_no_response_and_is_counted(void **state)
 {
 	struct star *star = *state;
 
 	assert_true(cc_set_key(star, 0, 0x1122334455667788, true, 0));
-	assert_int_equal(status_of_answer(star), STATUS_OK);
+	assert_int_equal(status_of_response(star), STATUS_OK);
 	assert_true(mad_get_field64(star->mad, DATA, IB_CC_CONGESTION_KEY_INFO_CC_KEY_F) ==
 		    0x1122334455667788);
 	assert_int_equal(cc_violations(star), 0);
@@ -109,7 +109,7 @@ static void a_lease_ends_the_protection_but_not_while_the_manager_lives(void **s
 	assert_true(cc_key(star, 0) == 42);
 }
 
-static void congestion_info_says_what_kind_of_node_it_is(void **state)
+static void congestion_info_depends_on_the_node_type(void **state)
 {
 	struct star *star = *state;
 
@@ -123,7 +123,7 @@ static void congestion_info_says_what_kind_of_node_it_is(void **state)
 	assert_int_equal(mad_get_field(star->mad, DATA, IB_CPI_CLASSVER_F), 2);
 	cc_new(star, 0);
 	assert_true(cc(star, ALPHA, METHOD_SET, IB_CC_ATTR_CONGESTION_INFO, 0));
-	assert_int_equal(status_of_answer(star), STATUS_BAD_ATTRIBUTE);
+	assert_int_equal(status_of_response(star), STATUS_BAD_ATTRIBUTE);
 }
 
 static void the_congestion_log_begins_at_byte_32_and_is_empty(void **state)
@@ -167,7 +167,7 @@ static void a_congestion_setting_comes_back_as_it_was_set(void **state)
 			memcpy(star->mad + DATA, sent, sizeof(sent));
 			assert_true(cc(star, settings[i].node, METHOD_SET,
 				       settings[i].attribute, 0));
-			assert_int_equal(status_of_answer(star), STATUS_OK);
+			assert_int_equal(status_of_response(star), STATUS_OK);
 		}
 		for (uint32_t block = 0; block < settings[i].blocks; block++) {
 			memset(sent, (int)(i * 16 + block + 1), sizeof(sent));
@@ -178,9 +178,9 @@ static void a_congestion_setting_comes_back_as_it_was_set(void **state)
 		}
 		cc_new(star, settings[i].blocks);
 		assert_true(cc(star, settings[i].node, METHOD_GET, settings[i].attribute, 0));
-		assert_int_equal(status_of_answer(star), STATUS_BAD_VALUE);
+		assert_int_equal(status_of_response(star), STATUS_BAD_VALUE);
 		assert_true(cc_get(star, settings[i].other, settings[i].attribute, 0));
-		assert_int_equal(status_of_answer(star), STATUS_BAD_ATTRIBUTE);
+		assert_int_equal(status_of_response(star), STATUS_BAD_ATTRIBUTE);
 	}
 }
 
@@ -190,13 +190,13 @@ static void congestion_control_has_class_version_2(void **state)
 	struct query query = query_of(star, ALPHA);
 
 	request(star, IB_CC_CLASS, 1, METHOD_GET, IB_CC_ATTR_CONGESTION_INFO, 0);
-	assert_true(congestion_answer(&query));
-	assert_int_equal(status_of_answer(star), STATUS_BAD_VERSION);
+	assert_true(congestion_respond(&query));
+	assert_int_equal(status_of_response(star), STATUS_BAD_VERSION);
 	request(star, IB_CC_CLASS, 2, METHOD_GET_TABLE, IB_CC_ATTR_CONGESTION_INFO, 0);
-	assert_true(congestion_answer(&query));
-	assert_int_equal(status_of_answer(star), STATUS_BAD_METHOD);
+	assert_true(congestion_respond(&query));
+	assert_int_equal(status_of_response(star), STATUS_BAD_METHOD);
 	request(star, IB_CC_CLASS, 2, 0x81, IB_CC_ATTR_CONGESTION_INFO, 0);
-	assert_false(congestion_answer(&query));
+	assert_false(congestion_respond(&query));
 }
 
 /* --- baseboard management ------------------------------------------------------- */
@@ -211,7 +211,7 @@ static bool bm(struct star *star, unsigned int method, unsigned int attribute, u
 	if (length)
 		memcpy(star->mad + (attribute == IB_BM_ATTR_BKEYINFO ? DATA : PARMS), parms,
 		       length);
-	return baseboard_answer(&query);
+	return baseboard_respond(&query);
 }
 
 static void a_board_knows_its_guid_and_its_name(void **state)
@@ -227,7 +227,7 @@ static void a_board_knows_its_guid_and_its_name(void **state)
 	assert_string_equal((const char *)star->mad + PARMS + 10, "beta");
 }
 
-static void what_is_written_to_the_vpd_can_be_read(void **state)
+static void written_vpd_can_be_read(void **state)
 {
 	static const uint8_t write[8] = {0, 4, 0, 252, 'l', 'a', 's', 't'};
 	static const uint8_t read[4] = {0, 4, 0, 252};
@@ -244,11 +244,11 @@ static void what_is_written_to_the_vpd_can_be_read(void **state)
 	assert_true(bm(star, METHOD_GET, IB_BM_ATTR_READ_VPD, 0, elsewhere, sizeof(elsewhere)));
 	assert_int_not_equal(star->mad[PARMS], 0);
 	assert_true(bm(star, METHOD_GET, IB_BM_ATTR_OEM, 0, NULL, 0));
-	assert_int_equal(status_of_answer(star), STATUS_OK);
+	assert_int_equal(status_of_response(star), STATUS_OK);
 	assert_int_not_equal(star->mad[PARMS], 0);
 }
 
-static void a_send_is_answered_by_a_send_that_is_not_answered(void **state)
+static void the_response_to_a_send_is_a_send_that_gets_no_response(void **state)
 {
 	static const uint8_t read[4] = {0, 8, 0, 0};
 	struct star *star = *state;
@@ -258,18 +258,18 @@ static void a_send_is_answered_by_a_send_that_is_not_answered(void **state)
 	assert_int_equal(mad_method(star->mad), METHOD_SEND);
 	assert_int_equal(mad_modifier(star->mad), 1);
 	assert_true(get64(star->mad + PARMS + 2) == 0x300);
-	assert_false(baseboard_answer(&query));
+	assert_false(baseboard_respond(&query));
 	assert_false(bm(star, METHOD_SEND, 0x7777, 0, NULL, 0));
 }
 
-static void a_wrong_b_key_gets_no_answer_and_is_counted(void **state)
+static void a_wrong_b_key_gets_no_response_and_is_counted(void **state)
 {
 	static const uint8_t info[16] = {0, 0, 0, 0, 0, 0, 0, 9, 0x80};
 	static const uint8_t write[5] = {0, 1, 0, 0, 7};
 	struct star *star = *state;
 
 	assert_true(bm(star, METHOD_SET, IB_BM_ATTR_BKEYINFO, 0, info, sizeof(info)));
-	assert_int_equal(status_of_answer(star), STATUS_OK);
+	assert_int_equal(status_of_response(star), STATUS_OK);
 	assert_false(bm(star, METHOD_SET, IB_BM_ATTR_BKEYINFO, 8, info, sizeof(info)));
 	assert_false(bm(star, METHOD_SEND, IB_BM_ATTR_WRITE_VPD, 8, write, sizeof(write)));
 	assert_false(bm(star, METHOD_GET, IB_BM_ATTR_WRITE_VPD, 8, write, sizeof(write)));
@@ -282,16 +282,16 @@ static void a_wrong_b_key_gets_no_answer_and_is_counted(void **state)
 	assert_true(get64(star->mad + DATA) == 9);
 }
 
-static void the_baseboard_agent_says_what_it_does_not_have(void **state)
+static void the_baseboard_agent_reports_unsupported_requests(void **state)
 {
 	struct star *star = *state;
 
 	assert_true(bm(star, METHOD_GET, CLASS_PORT_INFO, 0, NULL, 0));
 	assert_int_equal(mad_get_field(star->mad, DATA, IB_CPI_CLASSVER_F), 1);
 	assert_true(bm(star, METHOD_GET, NOTICE, 0, NULL, 0));
-	assert_int_equal(status_of_answer(star), STATUS_BAD_ATTRIBUTE);
+	assert_int_equal(status_of_response(star), STATUS_BAD_ATTRIBUTE);
 	assert_true(bm(star, METHOD_DELETE, IB_BM_ATTR_BKEYINFO, 0, NULL, 0));
-	assert_int_equal(status_of_answer(star), STATUS_BAD_METHOD);
+	assert_int_equal(status_of_response(star), STATUS_BAD_METHOD);
 	assert_false(bm(star, 0x81, IB_BM_ATTR_BKEYINFO, 0, NULL, 0));
 }
 
@@ -301,7 +301,7 @@ static bool vendor(struct star *star, uint32_t node)
 {
 	struct query query = query_of(star, node);
 
-	return vendor_answer(&query);
+	return vendor_respond(&query);
 }
 
 static uint32_t read_register(struct star *star, uint32_t node, unsigned int class,
@@ -309,11 +309,11 @@ static uint32_t read_register(struct star *star, uint32_t node, unsigned int cla
 {
 	request(star, class, 1, METHOD_GET, attribute, modifier);
 	assert_true(vendor(star, node));
-	assert_int_equal(status_of_answer(star), STATUS_OK);
+	assert_int_equal(status_of_response(star), STATUS_OK);
 	return get32(star->mad + 24);
 }
 
-static void a_register_holds_what_was_written_to_it(void **state)
+static void a_register_keeps_its_value(void **state)
 {
 	struct star *star = *state;
 
@@ -328,7 +328,7 @@ static void a_register_holds_what_was_written_to_it(void **state)
 	assert_int_equal(read_register(star, BETA, 0x0a, 0x50, 0xdeadbeef), 0);
 }
 
-static void a_ping_is_answered_with_the_name_of_the_node(void **state)
+static void the_response_to_a_ping_has_the_name_of_the_node(void **state)
 {
 	struct star *star = *state;
 
@@ -336,7 +336,7 @@ static void a_ping_is_answered_with_the_name_of_the_node(void **state)
 	put16(star->mad + OUI_AT, IB_OPENIB_OUI >> 8);
 	star->mad[OUI_AT + 2] = IB_OPENIB_OUI & 0xff;
 	assert_true(vendor(star, ALPHA));
-	assert_int_equal(status_of_answer(star), STATUS_OK);
+	assert_int_equal(status_of_response(star), STATUS_OK);
 	assert_string_equal((const char *)star->mad + 40, "alpha.fabric");
 	assert_int_equal(star->mad[OUI_AT + 2], IB_OPENIB_OUI & 0xff);
 }
@@ -352,7 +352,7 @@ static void any_other_vendors_data_come_back(void **state)
 		memset(star->mad + OUI_AT, 0xab, 3);
 		memcpy(star->mad + 40, sent, sizeof(sent));
 		assert_true(vendor(star, ALPHA));
-		assert_int_equal(status_of_answer(star), STATUS_OK);
+		assert_int_equal(status_of_response(star), STATUS_OK);
 		assert_memory_equal(star->mad + 40, sent, sizeof(sent));
 	}
 }
@@ -375,7 +375,7 @@ static void vendors_have_class_port_info_where_their_data_begin(void **state)
 	assert_int_equal(mad_get_field(star->mad, 40, IB_CPI_REDIRECT_LID_F), 0);
 	request(star, 0x33, 1, METHOD_DELETE, CLASS_PORT_INFO, 0);
 	assert_true(vendor(star, SWITCH));
-	assert_int_equal(status_of_answer(star), STATUS_BAD_METHOD);
+	assert_int_equal(status_of_response(star), STATUS_BAD_METHOD);
 	request(star, 0x33, 1, 0x81, CLASS_PORT_INFO, 0);
 	assert_false(vendor(star, SWITCH));
 }
@@ -429,10 +429,10 @@ static void every_request_is_safe(void **state)
 {
 	struct star *star = *state;
 
-	ask_at_random(star, IB_CC_CLASS, 2, congestion_answer);
-	ask_at_random(star, IB_BOARD_MGMT_CLASS, 1, baseboard_answer);
-	ask_at_random(star, 0x0a, 1, vendor_answer);
-	ask_at_random(star, IB_VENDOR_OPENIB_PING_CLASS, 1, vendor_answer);
+	ask_at_random(star, IB_CC_CLASS, 2, congestion_respond);
+	ask_at_random(star, IB_BOARD_MGMT_CLASS, 1, baseboard_respond);
+	ask_at_random(star, 0x0a, 1, vendor_respond);
+	ask_at_random(star, IB_VENDOR_OPENIB_PING_CLASS, 1, vendor_respond);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -440,20 +440,20 @@ static void every_request_is_safe(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(a_wrong_cc_key_gets_no_answer_and_is_counted),
+		TEST(a_wrong_cc_key_gets_no_response_and_is_counted),
 		TEST(a_protected_cc_key_is_shown_to_who_has_it),
 		TEST(a_lease_ends_the_protection_but_not_while_the_manager_lives),
-		TEST(congestion_info_says_what_kind_of_node_it_is),
+		TEST(congestion_info_depends_on_the_node_type),
 		TEST(the_congestion_log_begins_at_byte_32_and_is_empty),
 		TEST(a_congestion_setting_comes_back_as_it_was_set),
 		TEST(congestion_control_has_class_version_2),
 		TEST(a_board_knows_its_guid_and_its_name),
-		TEST(what_is_written_to_the_vpd_can_be_read),
-		TEST(a_send_is_answered_by_a_send_that_is_not_answered),
-		TEST(a_wrong_b_key_gets_no_answer_and_is_counted),
-		TEST(the_baseboard_agent_says_what_it_does_not_have),
-		TEST(a_register_holds_what_was_written_to_it),
-		TEST(a_ping_is_answered_with_the_name_of_the_node),
+		TEST(written_vpd_can_be_read),
+		TEST(the_response_to_a_send_is_a_send_that_gets_no_response),
+		TEST(a_wrong_b_key_gets_no_response_and_is_counted),
+		TEST(the_baseboard_agent_reports_unsupported_requests),
+		TEST(a_register_keeps_its_value),
+		TEST(the_response_to_a_ping_has_the_name_of_the_node),
 		TEST(any_other_vendors_data_come_back),
 		TEST(vendors_have_class_port_info_where_their_data_begin),
 		TEST(the_memory_holds_many_places_and_forgets_a_node),

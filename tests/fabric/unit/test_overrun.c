@@ -316,7 +316,7 @@ static void the_limit_is_the_named_hosts_alone(void **state)
 	assert_int_equal(subnet->smps.count, 5);
 }
 
-static void what_was_lost_is_no_longer_in_flight(void **state)
+static void lost_packets_are_no_longer_in_flight(void **state)
 {
 	static const char *const losses[] = {"loss 100% on gamma/1", "silent on gamma",
 					     "link down on near/1", "link down on gamma/1"};
@@ -400,7 +400,7 @@ static void an_agent_takes_its_requests_with_it(void **state)
 	assert_int_equal(subnet->smps.count, 1);
 }
 
-static void what_waits_for_no_response_is_not_limited(void **state)
+static void messages_without_a_response_are_not_limited(void **state)
 {
 	struct subnet *subnet = *state;
 	struct inbox server;
@@ -416,7 +416,7 @@ static void what_waits_for_no_response_is_not_limited(void **state)
 }
 
 /* The rule is set and cleared while requests are in flight. */
-static void only_what_was_sent_under_the_limit_counts(void **state)
+static void only_requests_sent_under_the_limit_count(void **state)
 {
 	struct subnet *subnet = *state;
 
@@ -456,7 +456,7 @@ static void before_the_first_request_the_statistics_are_empty(void **state)
 	assert_statistics(*state, COLUMNS "total\t-\t0\t0\t0\t0\t0\t0\t0\t0\t0\t0\n");
 }
 
-static void statistics_tell_what_each_node_had_to_do(void **state)
+static void statistics_have_the_load_of_each_node(void **state)
 {
 	struct subnet *subnet = *state;
 
@@ -485,7 +485,7 @@ static void statistics_tell_what_each_node_had_to_do(void **state)
 				  "total\t-\t12\t1\t5\t3\t2\t2\t6\t5\t1\t2\n");
 }
 
-static void what_a_silent_node_ignores_is_neither_processed_nor_dropped(void **state)
+static void requests_to_a_silent_node_are_neither_processed_nor_dropped(void **state)
 {
 	struct subnet *subnet = *state;
 
@@ -549,16 +549,16 @@ int main(void)
 		TEST(late_packets_are_processed_in_the_order_they_are_seen),
 		TEST(a_host_has_so_many_requests_in_flight),
 		TEST(the_limit_is_the_named_hosts_alone),
-		TEST(what_was_lost_is_no_longer_in_flight),
+		TEST(lost_packets_are_no_longer_in_flight),
 		TEST(a_response_that_was_lost_ends_its_request),
 		TEST(a_request_dropped_by_a_buffer_is_no_longer_in_flight),
 		TEST(a_request_is_in_flight_until_the_kernel_gives_it_up),
 		TEST(an_agent_takes_its_requests_with_it),
-		TEST(what_waits_for_no_response_is_not_limited),
-		TEST(only_what_was_sent_under_the_limit_counts),
+		TEST(messages_without_a_response_are_not_limited),
+		TEST(only_requests_sent_under_the_limit_count),
 		TEST(before_the_first_request_the_statistics_are_empty),
-		TEST(statistics_tell_what_each_node_had_to_do),
-		TEST(what_a_silent_node_ignores_is_neither_processed_nor_dropped),
+		TEST(statistics_have_the_load_of_each_node),
+		TEST(requests_to_a_silent_node_are_neither_processed_nor_dropped),
 		TEST(retransmissions_of_the_kernel_are_sent_and_received_again),
 		TEST(a_name_is_one_column_whatever_is_in_it),
 	};

@@ -102,7 +102,7 @@ static void a_port_without_a_cable_counts_nothing(void **state)
 	assert_true(extended(star, SWITCH, 0, IB_PC_EXT_RCV_PKTS_F) == 0);
 }
 
-static void a_link_that_goes_down_keeps_what_it_counted_and_counts_on_when_up(void **state)
+static void counters_stop_while_a_link_is_down_and_then_continue(void **state)
 {
 	struct star *star = *state;
 	uint32_t port = port_of(star, BETA, 1);
@@ -265,22 +265,22 @@ static void other_versions_methods_and_attributes_have_their_status(void **state
 	assert_int_equal(ask(star, ALPHA, METHOD_DELETE, IB_GSI_PORT_COUNTERS, 1),
 			 STATUS_BAD_METHOD);
 	request(star, IB_PERFORMANCE_CLASS, 2, METHOD_GET, IB_GSI_PORT_COUNTERS, 0);
-	assert_true(pma_answer(&query));
-	assert_int_equal(status_of_answer(star), STATUS_BAD_VERSION);
+	assert_true(pma_respond(&query));
+	assert_int_equal(status_of_response(star), STATUS_BAD_VERSION);
 }
 
-static void a_response_is_not_answered(void **state)
+static void a_response_gets_no_response(void **state)
 {
 	struct star *star = *state;
 	struct query query = query_of(star, ALPHA);
 
 	request(star, IB_PERFORMANCE_CLASS, 1, 0x81, IB_GSI_PORT_COUNTERS, 0);
-	assert_false(pma_answer(&query));
+	assert_false(pma_respond(&query));
 	request(star, IB_PERFORMANCE_CLASS, 1, METHOD_TRAP_REPRESS, NOTICE, 0);
-	assert_false(pma_answer(&query));
+	assert_false(pma_respond(&query));
 }
 
-static void class_port_info_says_what_the_agent_can_do(void **state)
+static void class_port_info_has_the_agent_s_capabilities(void **state)
 {
 	struct star *star = *state;
 
@@ -331,7 +331,7 @@ static void every_request_is_safe(void **state)
 
 	star->fabric.load = 0.7;
 	star->fabric.errors = 3;
-	ask_at_random(star, IB_PERFORMANCE_CLASS, 1, pma_answer);
+	ask_at_random(star, IB_PERFORMANCE_CLASS, 1, pma_respond);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -345,7 +345,7 @@ int main(void)
 		TEST(unicast_and_multicast_are_all_packets),
 		TEST(the_same_seed_gives_the_same_counters_and_another_one_others),
 		TEST(a_port_without_a_cable_counts_nothing),
-		TEST(a_link_that_goes_down_keeps_what_it_counted_and_counts_on_when_up),
+		TEST(counters_stop_while_a_link_is_down_and_then_continue),
 		TEST(xmit_wait_grows_faster_than_the_load),
 		TEST(symbol_errors_come_at_the_rate_of_the_fabric),
 		TEST(a_set_clears_the_selected_counters_and_no_others),
@@ -354,8 +354,8 @@ int main(void)
 		TEST(all_ports_of_a_switch_are_read_as_a_sum_and_set_together),
 		TEST(a_port_that_the_node_does_not_have_is_a_bad_value),
 		TEST(other_versions_methods_and_attributes_have_their_status),
-		TEST(a_response_is_not_answered),
-		TEST(class_port_info_says_what_the_agent_can_do),
+		TEST(a_response_gets_no_response),
+		TEST(class_port_info_has_the_agent_s_capabilities),
 		TEST(older_agents_have_fewer_counters),
 		TEST(every_request_is_safe),
 	};

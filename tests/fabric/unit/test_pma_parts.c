@@ -48,7 +48,7 @@ static void the_parts_of_a_counter_add_up_to_it(void **state)
 			       IB_PC_PORT_OP_RCV_PKTS_F) == packets);
 }
 
-static void both_ends_agree_on_what_went_by_each_sl(void **state)
+static void both_ends_have_the_same_counters_by_sl(void **state)
 {
 	struct star *star = *state;
 	uint8_t sent[64];
@@ -174,8 +174,8 @@ static void start_sample(struct star *star, uint32_t ticks, unsigned int tag)
 	mad_set_field(star->mad, DATA, IB_PSC_COUNTER_SEL0_F, 1);
 	mad_set_field(star->mad, DATA, IB_PSC_COUNTER_SEL1_F, 4);
 	mad_set_field(star->mad, DATA, IB_PSC_COUNTER_SEL14_F, 0x4000);
-	assert_true(pma_answer(&query));
-	assert_int_equal(status_of_answer(star), STATUS_OK);
+	assert_true(pma_respond(&query));
+	assert_int_equal(status_of_response(star), STATUS_OK);
 }
 
 static uint64_t sample_status(struct star *star)
@@ -236,7 +236,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(the_parts_of_a_counter_add_up_to_it),
-		TEST(both_ends_agree_on_what_went_by_each_sl),
+		TEST(both_ends_have_the_same_counters_by_sl),
 		TEST(the_parts_of_a_counter_never_fall),
 		TEST(counters_that_nothing_feeds_can_be_set_and_cleared),
 		TEST(parts_that_were_cleared_begin_again_at_0),

@@ -12,9 +12,9 @@ static void a_table_has_all_nodes_and_says_how_far_apart_they_are(void **state)
 	assert_int_equal(ask_for_all(subnet, IB_SA_ATTR_NODERECORD), 5);
 	assert_int_equal(stride(subnet), 112);
 	assert_int_equal(subnet->length, SA_HEADER + 5 * 112);
-	assert_int_equal(subnet->answer[24], 1);
-	assert_int_equal(subnet->answer[25], 1);
-	assert_int_equal(subnet->answer[26], 0x1f << 3 | 1);
+	assert_int_equal(subnet->response[24], 1);
+	assert_int_equal(subnet->response[25], 1);
+	assert_int_equal(subnet->response[26], 0x1f << 3 | 1);
 	assert_int_equal(get16(record_at(subnet, 4)), LID_GAMMA);
 	assert_int_equal(
 		mad_get_field((void *)(uintptr_t)record_at(subnet, 4), 0, IB_SA_NR_TYPE_F),
@@ -24,7 +24,7 @@ static void a_table_has_all_nodes_and_says_how_far_apart_they_are(void **state)
 	assert_string_equal((const char *)record_at(subnet, 4) + 44, "gamma");
 }
 
-static void a_get_answers_one_record_none_or_too_many(void **state)
+static void a_get_returns_one_record_none_or_too_many(void **state)
 {
 	struct subnet *subnet = *state;
 
@@ -35,10 +35,10 @@ static void a_get_answers_one_record_none_or_too_many(void **state)
 	put16(subnet->record, LID_BETA);
 	assert_int_equal(ask(subnet), 0);
 	assert_int_equal(subnet->length, MAD_BYTES);
-	assert_int_equal(subnet->answer[3], METHOD_GET | METHOD_RESPONSE);
-	assert_int_equal(subnet->answer[26], 0);
-	assert_int_equal(get16(subnet->answer + SA_HEADER), LID_BETA);
-	assert_true(get64(subnet->answer + SA_HEADER + 16) == 0x2000);
+	assert_int_equal(subnet->response[3], METHOD_GET | METHOD_RESPONSE);
+	assert_int_equal(subnet->response[26], 0);
+	assert_int_equal(get16(subnet->response + SA_HEADER), LID_BETA);
+	assert_true(get64(subnet->response + SA_HEADER + 16) == 0x2000);
 	put16(subnet->record, 100);
 	assert_int_equal(ask(subnet), SA_NO_RECORDS);
 	assert_int_equal(subnet->length, MAD_BYTES);
@@ -91,7 +91,7 @@ static void any_lid_of_a_port_names_it(void **state)
 	mask(subnet, COMPONENT(0));
 	put16(subnet->record, LID_GAMMA + 1);
 	assert_int_equal(ask(subnet), 0);
-	assert_int_equal(get16(subnet->answer + SA_HEADER), LID_GAMMA);
+	assert_int_equal(get16(subnet->response + SA_HEADER), LID_GAMMA);
 }
 
 static void a_port_whose_link_is_down_is_no_longer_there(void **state)
@@ -158,7 +158,7 @@ static void components_lie_where_portinfo_has_its_fields(void **state)
 	mask(subnet, COMPONENT(0));
 	put16(subnet->record, LID_GAMMA);
 	assert_int_equal(ask(subnet), 0);
-	memcpy(record, subnet->answer + SA_HEADER, sizeof(record));
+	memcpy(record, subnet->response + SA_HEADER, sizeof(record));
 	for (size_t i = 0; i < COUNT(places); i++) {
 		uint64_t value = mad_get_field64(record, 4, places[i].field);
 
@@ -197,11 +197,11 @@ static void an_mkey_is_only_for_who_is_trusted(void **state)
 	mask(subnet, COMPONENT(0));
 	put16(subnet->record, LID_BETA);
 	assert_int_equal(ask(subnet), 0);
-	assert_true(get64(subnet->answer + SA_HEADER + 4) == 0);
+	assert_true(get64(subnet->response + SA_HEADER + 4) == 0);
 	trust(subnet);
 	assert_int_equal(ask(subnet), 0);
-	assert_true(get64(subnet->answer + SA_HEADER + 4) == 0x1122);
-	assert_true(get64(subnet->answer + 36) == 0);
+	assert_true(get64(subnet->response + SA_HEADER + 4) == 0x1122);
+	assert_true(get64(subnet->response + 36) == 0);
 }
 
 static void switches_managers_and_links_have_records(void **state)
@@ -224,7 +224,7 @@ static void switches_managers_and_links_have_records(void **state)
 	put16(subnet->record, LID_FAR);
 	put16(subnet->record + 4, LID_NEAR);
 	assert_int_equal(ask(subnet), 0);
-	assert_int_equal(get32(subnet->answer + SA_HEADER), LID_FAR << 16 | 0x0404);
+	assert_int_equal(get32(subnet->response + SA_HEADER), LID_FAR << 16 | 0x0404);
 	mask(subnet, COMPONENT(1));
 	subnet->record[2] = 1;
 	assert_int_equal(ask(subnet), SA_NO_RECORDS);
@@ -290,18 +290,18 @@ static void a_block_is_found_by_its_number_and_port(void **state)
 	assert_int_equal(get16(record_at(subnet, 0) + 8), 2);
 }
 
-static void the_class_tells_what_it_can(void **state)
+static void class_port_info_has_the_sa_s_capabilities(void **state)
 {
 	struct subnet *subnet = *state;
 
 	begin(subnet, METHOD_GET, 1);
 	assert_int_equal(ask(subnet), 0);
-	assert_int_equal(subnet->answer[SA_HEADER], 1);
-	assert_int_equal(subnet->answer[SA_HEADER + 1], 2);
-	assert_int_equal(get16(subnet->answer + SA_HEADER + 2), 0x2700);
+	assert_int_equal(subnet->response[SA_HEADER], 1);
+	assert_int_equal(subnet->response[SA_HEADER + 1], 2);
+	assert_int_equal(get16(subnet->response + SA_HEADER + 2), 0x2700);
 }
 
-static void what_is_not_supported_is_said_so(void **state)
+static void unsupported_requests_have_a_status(void **state)
 {
 	struct subnet *subnet = *state;
 
@@ -310,20 +310,20 @@ static void what_is_not_supported_is_said_so(void **state)
 	assert_int_equal(ask(subnet), STATUS_BAD_VERSION);
 	begin(subnet, 0x42, IB_SA_ATTR_NODERECORD);
 	assert_int_equal(ask(subnet), STATUS_BAD_METHOD);
-	assert_int_equal(subnet->answer[3], 0x42 | METHOD_RESPONSE);
+	assert_int_equal(subnet->response[3], 0x42 | METHOD_RESPONSE);
 	begin(subnet, METHOD_GET, 0x77);
 	assert_int_equal(ask(subnet), STATUS_BAD_ATTRIBUTE);
 	begin(subnet, METHOD_SET, IB_SA_ATTR_NODERECORD);
 	assert_int_equal(ask(subnet), STATUS_BAD_ATTRIBUTE);
-	assert_int_equal(subnet->answer[3], METHOD_GET | METHOD_RESPONSE);
+	assert_int_equal(subnet->response[3], METHOD_GET | METHOD_RESPONSE);
 	begin(subnet, METHOD_DELETE, IB_SA_ATTR_NODERECORD);
 	assert_int_equal(ask(subnet), STATUS_BAD_ATTRIBUTE);
-	assert_int_equal(subnet->answer[3], METHOD_DELETE | METHOD_RESPONSE);
+	assert_int_equal(subnet->response[3], METHOD_DELETE | METHOD_RESPONSE);
 	begin(subnet, 0x14, IB_SA_ATTR_PATHRECORD);
 	assert_int_equal(ask(subnet), STATUS_BAD_ATTRIBUTE);
 }
 
-static void responses_and_reports_answers_are_swallowed(void **state)
+static void responses_and_report_responses_are_swallowed(void **state)
 {
 	static const uint8_t methods[] = {0x81, 0x86, METHOD_SEND, METHOD_TRAP,
 					  METHOD_TRAP_REPRESS};
@@ -332,12 +332,12 @@ static void responses_and_reports_answers_are_swallowed(void **state)
 
 	for (size_t i = 0; i < sizeof(methods); i++) {
 		begin(subnet, methods[i], 2);
-		assert_null(sa_answer(subnet->sa, subnet->from, LID_ALPHA, subnet->mad,
-				      MAD_BYTES, &length));
+		assert_null(sa_respond(subnet->sa, subnet->from, LID_ALPHA, subnet->mad,
+				       MAD_BYTES, &length));
 	}
 }
 
-static void rubbish_of_any_length_is_answered_or_dropped(void **state)
+static void rubbish_of_any_length_gets_a_response_or_is_dropped(void **state)
 {
 	static const uint8_t attributes[] = {0x01, 0x03, 0x11, 0x12, 0x13, 0x14,
 					     0x15, 0x17, 0x18, 0x20, 0x30, 0x31,
@@ -347,11 +347,11 @@ static void rubbish_of_any_length_is_answered_or_dropped(void **state)
 	struct subnet *subnet = *state;
 	uint64_t number = 1;
 
-	assert_null(sa_answer(subnet->sa, subnet->alpha, LID_ALPHA, NULL, 0, &subnet->length));
+	assert_null(sa_respond(subnet->sa, subnet->alpha, LID_ALPHA, NULL, 0, &subnet->length));
 	for (size_t round = 0; round < 60000; round++) {
 		size_t length = round % 3 ? MAD_BYTES : round % 257;
 		uint8_t *exact = malloc(length + !length);
-		uint8_t *answer;
+		uint8_t *response;
 
 		for (unsigned int i = 0; i < MAD_BYTES; i += 8) {
 			number = fabric_hash(&subnet->fabric, round, number, i);
@@ -373,19 +373,19 @@ static void rubbish_of_any_length_is_answered_or_dropped(void **state)
 		}
 		assert_non_null(exact);
 		memcpy(exact, subnet->mad, length);
-		answer = sa_answer(subnet->sa, round & 2 ? subnet->alpha : subnet->beta,
-				   LID_ALPHA, exact, length, &length);
-		if (answer) {
-			assert_true(answer[3] & METHOD_RESPONSE);
+		response = sa_respond(subnet->sa, round & 2 ? subnet->alpha : subnet->beta,
+				      LID_ALPHA, exact, length, &length);
+		if (response) {
+			assert_true(response[3] & METHOD_RESPONSE);
 			assert_true(length >= SA_HEADER);
 		}
-		free(answer);
+		free(response);
 		free(exact);
 		subnet->fabric.now += SECOND;
 	}
 }
 
-static void all_nodes_of_a_large_fabric_are_answered_at_once(void **state)
+static void all_nodes_of_a_large_fabric_respond_at_once(void **state)
 {
 	struct subnet *subnet = *state;
 	clock_t start;
@@ -428,7 +428,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(a_table_has_all_nodes_and_says_how_far_apart_they_are),
-		TEST(a_get_answers_one_record_none_or_too_many),
+		TEST(a_get_returns_one_record_none_or_too_many),
 		TEST(a_table_without_a_match_is_empty),
 		TEST(all_masked_components_must_match_and_no_others),
 		TEST(any_lid_of_a_port_names_it),
@@ -440,11 +440,11 @@ int main(void)
 		TEST(switches_managers_and_links_have_records),
 		TEST(tables_of_nodes_have_a_record_for_each_block),
 		TEST(a_block_is_found_by_its_number_and_port),
-		TEST(the_class_tells_what_it_can),
-		TEST(what_is_not_supported_is_said_so),
-		TEST(responses_and_reports_answers_are_swallowed),
-		TEST(rubbish_of_any_length_is_answered_or_dropped),
-		TEST(all_nodes_of_a_large_fabric_are_answered_at_once),
+		TEST(class_port_info_has_the_sa_s_capabilities),
+		TEST(unsupported_requests_have_a_status),
+		TEST(responses_and_report_responses_are_swallowed),
+		TEST(rubbish_of_any_length_gets_a_response_or_is_dropped),
+		TEST(all_nodes_of_a_large_fabric_respond_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -42,9 +42,9 @@ static void about_new(struct subnet *subnet, const uint8_t mgid[16], uint32_t po
 	put32(subnet->record + MCM_AT_SL_FLOW_HOP, 0x5000ab09);
 }
 
-static const uint8_t *answered(const struct subnet *subnet)
+static const uint8_t *returned(const struct subnet *subnet)
 {
-	return subnet->answer + SA_HEADER;
+	return subnet->response + SA_HEADER;
 }
 
 static void the_broadcast_group_is_there_from_the_start(void **state)
@@ -60,12 +60,12 @@ static void the_broadcast_group_is_there_from_the_start(void **state)
 	assert_int_equal(record_at(subnet, 0)[MCM_AT_SCOPE_STATE], 0x20);
 	about(subnet, METHOD_SET, broadcast, subnet->beta, FULL);
 	assert_int_equal(ask(subnet), 0);
-	assert_int_equal(subnet->answer[3], METHOD_GET | METHOD_RESPONSE);
-	assert_int_equal(get16(answered(subnet) + MCM_AT_MLID), 0xc000);
-	assert_int_equal(answered(subnet)[MCM_AT_SCOPE_STATE], 0x20 | FULL);
+	assert_int_equal(subnet->response[3], METHOD_GET | METHOD_RESPONSE);
+	assert_int_equal(get16(returned(subnet) + MCM_AT_MLID), 0xc000);
+	assert_int_equal(returned(subnet)[MCM_AT_SCOPE_STATE], 0x20 | FULL);
 	about(subnet, METHOD_DELETE, broadcast, subnet->beta, FULL);
 	assert_int_equal(ask(subnet), 0);
-	assert_int_equal(subnet->answer[3], METHOD_DELETE | METHOD_RESPONSE);
+	assert_int_equal(subnet->response[3], METHOD_DELETE | METHOD_RESPONSE);
 	assert_int_equal(ask_for_all(subnet, IB_SA_ATTR_MCRECORD), 1);
 }
 
@@ -75,12 +75,12 @@ static void a_full_member_creates_a_group_and_the_last_one_ends_it(void **state)
 
 	about_new(subnet, ours, subnet->alpha, FULL);
 	assert_int_equal(ask(subnet), 0);
-	assert_int_equal(get16(answered(subnet) + MCM_AT_MLID), 0xc001);
-	assert_int_equal(get32(answered(subnet) + MCM_AT_QKEY), 0x1111);
-	assert_int_equal(answered(subnet)[MCM_AT_CLASS], 7);
-	assert_int_equal(get32(answered(subnet) + MCM_AT_SL_FLOW_HOP), 0x5000ab00);
-	assert_int_equal(answered(subnet)[MCM_AT_MTU], SELECT_EXACTLY | 5);
-	assert_int_equal(answered(subnet)[MCM_AT_RATE], SELECT_EXACTLY | 16);
+	assert_int_equal(get16(returned(subnet) + MCM_AT_MLID), 0xc001);
+	assert_int_equal(get32(returned(subnet) + MCM_AT_QKEY), 0x1111);
+	assert_int_equal(returned(subnet)[MCM_AT_CLASS], 7);
+	assert_int_equal(get32(returned(subnet) + MCM_AT_SL_FLOW_HOP), 0x5000ab00);
+	assert_int_equal(returned(subnet)[MCM_AT_MTU], SELECT_EXACTLY | 5);
+	assert_int_equal(returned(subnet)[MCM_AT_RATE], SELECT_EXACTLY | 16);
 	assert_int_equal(ask_for_all(subnet, IB_SA_ATTR_MCRECORD), 2);
 	about(subnet, METHOD_SET, ours, subnet->gamma, NON);
 	assert_int_equal(ask(subnet), 0);
@@ -91,7 +91,7 @@ static void a_full_member_creates_a_group_and_the_last_one_ends_it(void **state)
 	assert_int_equal(ask(subnet), SA_INVALID);
 	about_new(subnet, ours, subnet->gamma, SEND_ONLY_FULL);
 	assert_int_equal(ask(subnet), 0);
-	assert_int_equal(get16(answered(subnet) + MCM_AT_MLID), 0xc001);
+	assert_int_equal(get16(returned(subnet) + MCM_AT_MLID), 0xc001);
 }
 
 static void a_group_is_created_only_with_all_that_it_takes(void **state)
@@ -130,12 +130,12 @@ static void a_group_without_an_mgid_gets_one(void **state)
 
 	about_new(subnet, none, subnet->alpha, FULL);
 	assert_int_equal(ask(subnet), 0);
-	memcpy(first, answered(subnet), 16);
+	memcpy(first, returned(subnet), 16);
 	assert_int_equal(get32(first), 0xff12a01b);
 	about_new(subnet, none, subnet->alpha, FULL);
 	assert_int_equal(ask(subnet), 0);
-	assert_memory_not_equal(answered(subnet), first, 16);
-	assert_int_equal(get16(answered(subnet) + MCM_AT_MLID), 0xc002);
+	assert_memory_not_equal(returned(subnet), first, 16);
+	assert_int_equal(get16(returned(subnet) + MCM_AT_MLID), 0xc002);
 }
 
 static void groups_end_with_their_mlids(void **state)
@@ -147,7 +147,7 @@ static void groups_end_with_their_mlids(void **state)
 		about_new(subnet, none, subnet->alpha, FULL);
 		assert_int_equal(ask(subnet), 0);
 	}
-	assert_int_equal(get16(answered(subnet) + MCM_AT_MLID), 0xc3ff);
+	assert_int_equal(get16(returned(subnet) + MCM_AT_MLID), 0xc3ff);
 	about_new(subnet, none, subnet->alpha, FULL);
 	assert_int_equal(ask(subnet), SA_NO_RESOURCES);
 }
@@ -184,7 +184,7 @@ static void join_states_add_up_and_are_given_up_one_by_one(void **state)
 	assert_int_equal(ask(subnet), 0);
 	about(subnet, METHOD_SET, broadcast, subnet->alpha, SEND_ONLY);
 	assert_int_equal(ask(subnet), 0);
-	assert_int_equal(answered(subnet)[MCM_AT_SCOPE_STATE], 0x20 | FULL | SEND_ONLY);
+	assert_int_equal(returned(subnet)[MCM_AT_SCOPE_STATE], 0x20 | FULL | SEND_ONLY);
 	about(subnet, METHOD_DELETE, broadcast, subnet->alpha, NON);
 	assert_int_equal(ask(subnet), SA_INVALID);
 	about(subnet, METHOD_DELETE, broadcast, subnet->alpha, FULL);
@@ -201,14 +201,14 @@ static void others_remove_only_whom_they_made_join(void **state)
 
 	about(subnet, METHOD_SET, broadcast, subnet->alpha, FULL);
 	assert_int_equal(ask(subnet), 0);
-	assert_int_equal(answered(subnet)[MCM_AT_PROXY], 0);
+	assert_int_equal(returned(subnet)[MCM_AT_PROXY], 0);
 	about(subnet, METHOD_DELETE, broadcast, subnet->alpha, FULL);
 	subnet->from = subnet->beta;
 	assert_int_equal(ask(subnet), SA_DENIED);
 	about(subnet, METHOD_SET, broadcast, subnet->gamma, FULL);
 	subnet->from = subnet->beta;
 	assert_int_equal(ask(subnet), 0);
-	assert_int_equal(answered(subnet)[MCM_AT_PROXY], PROXY);
+	assert_int_equal(returned(subnet)[MCM_AT_PROXY], PROXY);
 	about(subnet, METHOD_DELETE, broadcast, subnet->gamma, FULL);
 	subnet->from = subnet->alpha;
 	assert_int_equal(ask(subnet), 0);
@@ -239,7 +239,7 @@ static void members_are_shown_to_who_is_trusted(void **state)
 	mask(subnet, UMAD_SA_MCM_COMP_MASK_PORT_GID);
 	put_gid(subnet->record + MCM_AT_PORT_GID, 0x2001);
 	assert_int_equal(ask(subnet), 0);
-	assert_int_equal(answered(subnet)[MCM_AT_SCOPE_STATE], 0x20 | NON);
+	assert_int_equal(returned(subnet)[MCM_AT_SCOPE_STATE], 0x20 | NON);
 	put_gid(subnet->record + MCM_AT_PORT_GID, 0x3001);
 	assert_int_equal(ask(subnet), SA_NO_RECORDS);
 }
@@ -262,7 +262,7 @@ static unsigned int ports_for_ours(struct subnet *subnet, uint16_t lid)
 	mask(subnet, COMPONENT(0) | COMPONENT(1) | COMPONENT(3));
 	put16(subnet->record, lid);
 	assert_int_equal(ask(subnet), 0);
-	return get16(answered(subnet) + 8 + 2);
+	return get16(returned(subnet) + 8 + 2);
 }
 
 static void joins_are_in_the_switches_tables_until_the_ports_leave(void **state)
@@ -288,7 +288,7 @@ static void joins_are_in_the_switches_tables_until_the_ports_leave(void **state)
 	assert_int_equal(ports_for_ours(subnet, LID_NEAR), 0);
 }
 
-static void what_a_program_sets_in_multicast_tables_stays(void **state)
+static void values_that_a_program_sets_in_multicast_tables_stay(void **state)
 {
 	struct subnet *subnet = *state;
 	uint8_t block[SMP_DATA] = {0};
@@ -316,7 +316,7 @@ static void groups_are_found_by_their_components(void **state)
 	mask(subnet, UMAD_SA_MCM_COMP_MASK_MLID);
 	put16(subnet->record + MCM_AT_MLID, 0xc001);
 	assert_int_equal(ask(subnet), 0);
-	assert_memory_equal(answered(subnet), ours, 16);
+	assert_memory_equal(returned(subnet), ours, 16);
 	begin(subnet, METHOD_GET, IB_SA_ATTR_MCRECORD);
 	mask(subnet, UMAD_SA_MCM_COMP_MASK_SL | UMAD_SA_MCM_COMP_MASK_FLOW_LABEL |
 			     UMAD_SA_MCM_COMP_MASK_SCOPE | MCM_RATE);
@@ -344,7 +344,7 @@ int main(void)
 		TEST(members_are_shown_to_who_is_trusted),
 		TEST(groups_of_other_partitions_are_hidden),
 		TEST(joins_are_in_the_switches_tables_until_the_ports_leave),
-		TEST(what_a_program_sets_in_multicast_tables_stays),
+		TEST(values_that_a_program_sets_in_multicast_tables_stay),
 		TEST(groups_are_found_by_their_components),
 	};
 

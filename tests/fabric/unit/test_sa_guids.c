@@ -31,9 +31,9 @@ static unsigned int set_one(struct subnet *subnet, uint16_t lid, unsigned int in
 	return ask(subnet);
 }
 
-static uint64_t answered(const struct subnet *subnet, unsigned int index)
+static uint64_t returned(const struct subnet *subnet, unsigned int index)
 {
-	return get64(subnet->answer + SA_HEADER + AT_GUIDS + 8UL * index);
+	return get64(subnet->response + SA_HEADER + AT_GUIDS + 8UL * index);
 }
 
 static void a_guid_is_set_and_deleted(void **state)
@@ -41,32 +41,32 @@ static void a_guid_is_set_and_deleted(void **state)
 	struct subnet *subnet = *state;
 
 	assert_int_equal(set_one(subnet, LID_BETA, 3, 0x77), 0);
-	assert_int_equal(subnet->answer[3], METHOD_GET | METHOD_RESPONSE);
-	assert_int_equal(answered(subnet, 0), 0x2001);
-	assert_int_equal(answered(subnet, 3), 0x77);
+	assert_int_equal(subnet->response[3], METHOD_GET | METHOD_RESPONSE);
+	assert_int_equal(returned(subnet, 0), 0x2001);
+	assert_int_equal(returned(subnet, 3), 0x77);
 	assert_int_equal(settings_of(&subnet->fabric, subnet->beta)->guids[3], 0x77);
 	about(subnet, METHOD_GET, LID_BETA, 0);
 	assert_int_equal(ask(subnet), 0);
-	assert_int_equal(answered(subnet, 3), 0x77);
+	assert_int_equal(returned(subnet, 3), 0x77);
 	about(subnet, METHOD_DELETE, LID_BETA, 0);
 	mask(subnet, GUID(3));
 	assert_int_equal(ask(subnet), 0);
-	assert_int_equal(subnet->answer[3], METHOD_DELETE | METHOD_RESPONSE);
-	assert_int_equal(answered(subnet, 3), 0);
+	assert_int_equal(subnet->response[3], METHOD_DELETE | METHOD_RESPONSE);
+	assert_int_equal(returned(subnet, 3), 0);
 	assert_int_equal(settings_of(&subnet->fabric, subnet->beta)->guids[3], 0);
 }
 
-static void the_administration_assigns_a_guid_for_0(void **state)
+static void the_sa_assigns_a_guid_for_0(void **state)
 {
 	struct subnet *subnet = *state;
 
 	assert_int_equal(set_one(subnet, LID_BETA, 1, 0), 0);
-	assert_int_equal(answered(subnet, 1), FIRST_OWN);
+	assert_int_equal(returned(subnet, 1), FIRST_OWN);
 	assert_int_equal(set_one(subnet, LID_BETA, 1, 0), 0); /* 0: the GUID does not change */
-	assert_int_equal(answered(subnet, 1), FIRST_OWN);
+	assert_int_equal(returned(subnet, 1), FIRST_OWN);
 	assert_int_equal(set_one(subnet, LID_BETA, 2, FIRST_OWN + 1), 0);
 	assert_int_equal(set_one(subnet, LID_ALPHA, 1, 0), 0);
-	assert_int_equal(answered(subnet, 1), FIRST_OWN + 2); /* the next number is in use */
+	assert_int_equal(returned(subnet, 1), FIRST_OWN + 2); /* the next number is in use */
 }
 
 static void components_say_which_guids_are_meant(void **state)
@@ -79,15 +79,15 @@ static void components_say_which_guids_are_meant(void **state)
 	with_guid(subnet, 7, 0x77);
 	put64(subnet->record + AT_GUIDS + 8UL * 1, 0x99); /* not selected */
 	assert_int_equal(ask(subnet), 0);
-	assert_int_equal(answered(subnet, 1), 0x71);
-	assert_int_equal(answered(subnet, 2), 0x72);
-	assert_int_equal(answered(subnet, 7), 0x77);
+	assert_int_equal(returned(subnet, 1), 0x71);
+	assert_int_equal(returned(subnet, 2), 0x72);
+	assert_int_equal(returned(subnet, 7), 0x77);
 	about(subnet, METHOD_DELETE, LID_BETA, 0);
 	mask(subnet, GUID(1) | GUID(7));
 	assert_int_equal(ask(subnet), 0);
-	assert_int_equal(answered(subnet, 1), 0);
-	assert_int_equal(answered(subnet, 2), 0x72);
-	assert_int_equal(answered(subnet, 7), 0);
+	assert_int_equal(returned(subnet, 1), 0);
+	assert_int_equal(returned(subnet, 2), 0x72);
+	assert_int_equal(returned(subnet, 7), 0);
 }
 
 static void a_guid_that_is_in_use_is_not_set(void **state)
@@ -96,19 +96,19 @@ static void a_guid_that_is_in_use_is_not_set(void **state)
 
 	assert_int_equal(set_one(subnet, LID_BETA, 3, 0x77), 0);
 	assert_int_equal(set_one(subnet, LID_BETA, 4, 0x77), 0);
-	assert_int_equal(answered(subnet, 4), 0);
+	assert_int_equal(returned(subnet, 4), 0);
 	assert_int_equal(set_one(subnet, LID_ALPHA, 1, 0x77), 0);
-	assert_int_equal(answered(subnet, 1), 0);
+	assert_int_equal(returned(subnet, 1), 0);
 	assert_int_equal(set_one(subnet, LID_ALPHA, 1, 0x2001), 0); /* the GUID of beta */
-	assert_int_equal(answered(subnet, 1), 0);
+	assert_int_equal(returned(subnet, 1), 0);
 	about(subnet, METHOD_DELETE, LID_BETA, 0);
 	mask(subnet, GUID(3));
 	assert_int_equal(ask(subnet), 0);
 	assert_int_equal(set_one(subnet, LID_ALPHA, 1, 0x77), 0);
-	assert_int_equal(answered(subnet, 1), 0x77);
+	assert_int_equal(returned(subnet, 1), 0x77);
 }
 
-static void what_cannot_be_set_is_refused(void **state)
+static void values_that_cannot_be_set_are_refused(void **state)
 {
 	struct subnet *subnet = *state;
 	static const unsigned int methods[] = {METHOD_SET, METHOD_DELETE};
@@ -130,8 +130,8 @@ static void what_cannot_be_set_is_refused(void **state)
 		assert_int_equal(ask(subnet), SA_INSUFFICIENT_COMPONENTS);
 	}
 	assert_int_equal(set_one(subnet, LID_FAR, 1, 0x77), 0); /* a switch has only one */
-	assert_int_equal(answered(subnet, 0), 0x200);
-	assert_int_equal(answered(subnet, 1), 0);
+	assert_int_equal(returned(subnet, 0), 0x200);
+	assert_int_equal(returned(subnet, 1), 0);
 }
 
 static unsigned int changes;
@@ -165,10 +165,10 @@ static void a_path_leads_to_another_gid_of_a_port(void **state)
 	put_gid(subnet->record + 8, 0x77);
 	put_gid(subnet->record + 24, 0x99);
 	assert_int_equal(ask(subnet), 0);
-	assert_int_equal(get64(subnet->answer + SA_HEADER + 16), 0x77);
-	assert_int_equal(get64(subnet->answer + SA_HEADER + 32), 0x99);
-	assert_int_equal(get16(subnet->answer + SA_HEADER + 40), LID_GAMMA);
-	assert_int_equal(get16(subnet->answer + SA_HEADER + 42), LID_ALPHA);
+	assert_int_equal(get64(subnet->response + SA_HEADER + 16), 0x77);
+	assert_int_equal(get64(subnet->response + SA_HEADER + 32), 0x99);
+	assert_int_equal(get16(subnet->response + SA_HEADER + 40), LID_GAMMA);
+	assert_int_equal(get16(subnet->response + SA_HEADER + 42), LID_ALPHA);
 	about(subnet, METHOD_DELETE, LID_GAMMA, 0);
 	mask(subnet, GUID(3));
 	assert_int_equal(ask(subnet), 0);
@@ -193,7 +193,7 @@ static void a_port_joins_a_group_by_another_gid(void **state)
 	put_gid(subnet->record + MCM_AT_PORT_GID, 0x99);
 	subnet->record[MCM_AT_SCOPE_STATE] = 1;
 	assert_int_equal(ask(subnet), 0);
-	assert_int_equal(get64(subnet->answer + SA_HEADER + MCM_AT_PORT_GID + 8), 0x99);
+	assert_int_equal(get64(subnet->response + SA_HEADER + MCM_AT_PORT_GID + 8), 0x99);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -202,10 +202,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_guid_is_set_and_deleted),
-		TEST(the_administration_assigns_a_guid_for_0),
+		TEST(the_sa_assigns_a_guid_for_0),
 		TEST(components_say_which_guids_are_meant),
 		TEST(a_guid_that_is_in_use_is_not_set),
-		TEST(what_cannot_be_set_is_refused),
+		TEST(values_that_cannot_be_set_are_refused),
 		TEST(who_shows_gids_hears_of_the_change),
 		TEST(a_path_leads_to_another_gid_of_a_port),
 		TEST(a_port_joins_a_group_by_another_gid),

@@ -44,7 +44,7 @@ static void from_gid_to_gid(struct subnet *subnet, uint64_t sgid, uint64_t dgid)
 
 static const uint8_t *path(const struct subnet *subnet)
 {
-	return subnet->answer + SA_HEADER;
+	return subnet->response + SA_HEADER;
 }
 
 static void a_path_by_lids_tells_gids_and_the_other_way_round(void **state)
@@ -194,7 +194,7 @@ static void a_table_has_the_paths_between_all_ports(void **state)
 	assert_int_equal(ask(subnet), SA_TOO_MANY_RECORDS);
 }
 
-static void a_get_answers_one_of_several_lids(void **state)
+static void a_get_returns_one_of_several_lids(void **state)
 {
 	struct subnet *subnet = *state;
 
@@ -232,7 +232,7 @@ static void the_ends_of_a_path_share_a_partition(void **state)
 	assert_int_equal(ask(subnet), SA_NO_RECORDS);
 }
 
-static void what_the_requester_chooses_is_in_the_answer(void **state)
+static void the_requester_s_choices_are_in_the_response(void **state)
 {
 	struct subnet *subnet = *state;
 
@@ -297,7 +297,7 @@ static void many_paths_lead_from_each_gid_to_each(void **state)
 
 	ask_for_paths(subnet, 127);
 	assert_int_equal(ask(subnet), 0);
-	assert_int_equal(subnet->answer[3], 0x94);
+	assert_int_equal(subnet->response[3], 0x94);
 	assert_int_equal(subnet->length, SA_HEADER + 6 * 64);
 	for (unsigned int i = 0; i < 6; i++) {
 		assert_true(get64(path(subnet) + i * 64UL + 32) == ends[i][0]);
@@ -346,9 +346,9 @@ int main(void)
 		TEST(a_path_can_be_selected_and_used_below_its_best),
 		TEST(a_port_that_there_is_not_has_no_path),
 		TEST(a_table_has_the_paths_between_all_ports),
-		TEST(a_get_answers_one_of_several_lids),
+		TEST(a_get_returns_one_of_several_lids),
 		TEST(the_ends_of_a_path_share_a_partition),
-		TEST(what_the_requester_chooses_is_in_the_answer),
+		TEST(the_requester_s_choices_are_in_the_response),
 		TEST(the_path_to_a_group_is_the_groups),
 		TEST(many_paths_lead_from_each_gid_to_each),
 		TEST(many_paths_need_counts_and_gids),

@@ -43,7 +43,7 @@ static void a_service_is_announced_found_and_withdrawn(void **state)
 	memcpy(subnet->record + 48, "store", 5);
 	subnet->record[114] = 9;
 	assert_int_equal(ask(subnet), 0);
-	assert_true(get64(subnet->answer + SA_HEADER) == 0x77);
+	assert_true(get64(subnet->response + SA_HEADER) == 0x77);
 	begin(subnet, METHOD_DELETE, IB_SA_ATTR_SERVICERECORD);
 	mask(subnet, ID);
 	put64(subnet->record, 0x77);
@@ -104,7 +104,7 @@ static void a_service_with_a_key_is_changed_by_who_knows_it(void **state)
 	assert_int_equal(ask(subnet), 0);
 }
 
-static void a_service_must_say_what_and_where_it_is(void **state)
+static void a_service_must_have_an_id_and_a_gid_that_exists(void **state)
 {
 	struct subnet *subnet = *state;
 
@@ -140,7 +140,7 @@ static void who_subscribed_hears_of_ports_that_come_and_go(void **state)
 	subnet->from = subnet->beta;
 	inform(subnet, 1, 3, 64, 4);
 	assert_int_equal(ask(subnet), 0);
-	assert_int_equal(subnet->answer[3], METHOD_GET | METHOD_RESPONSE);
+	assert_int_equal(subnet->response[3], METHOD_GET | METHOD_RESPONSE);
 	sa_gid_event(subnet->sa, 65, gid);
 	assert_int_equal(subnet->reports, 0);
 	sa_gid_event(subnet->sa, 64, gid);
@@ -260,7 +260,7 @@ int main(void)
 		TEST(a_service_is_announced_found_and_withdrawn),
 		TEST(a_service_goes_when_its_lease_ends),
 		TEST(a_service_with_a_key_is_changed_by_who_knows_it),
-		TEST(a_service_must_say_what_and_where_it_is),
+		TEST(a_service_must_have_an_id_and_a_gid_that_exists),
 		TEST(who_subscribed_hears_of_ports_that_come_and_go),
 		TEST(subscribing_twice_makes_no_second_report),
 		TEST(traps_are_forwarded_with_their_issuers_gid),

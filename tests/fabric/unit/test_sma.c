@@ -3,12 +3,12 @@
 /* Subnet management agents: reading and setting attributes, and which values are refused. */
 #include "subnet_fixture.h"
 
-#define FIELD(name) mad_get_field(data_of_answer(subnet), 0, name)
+#define FIELD(name) mad_get_field(data_of_response(subnet), 0, name)
 
 static unsigned int status_of(struct subnet *subnet, uint32_t node)
 {
 	subnet->dlid = lid_of(subnet, node);
-	return asked(subnet) ? status_of_answer(subnet) : 0xffff;
+	return asked(subnet) ? status_of_response(subnet) : 0xffff;
 }
 
 /* The status of a Get by LID; 0xffff: no response. */
@@ -26,7 +26,7 @@ static uint8_t *change(struct subnet *subnet, uint32_t node, unsigned int attrib
 	uint8_t data[SMP_DATA];
 
 	assert_int_equal(get(subnet, node, attribute, modifier), 0);
-	memcpy(data, data_of_answer(subnet), SMP_DATA);
+	memcpy(data, data_of_response(subnet), SMP_DATA);
 	begin(subnet, CLASS_SMP, METHOD_SET, attribute, modifier);
 	memcpy(subnet->mad + SMP_DATA, data, SMP_DATA);
 	if (attribute == IB_ATTR_PORT_INFO) { /* 0: no change */
@@ -46,7 +46,7 @@ static unsigned int set_port(struct subnet *subnet, uint32_t node, uint32_t port
 
 /* --- attributes of a node ------------------------------------------------------- */
 
-static void node_info_says_what_a_node_is(void **state)
+static void node_info_describes_a_node(void **state)
 {
 	struct subnet *subnet = *state;
 
@@ -54,12 +54,13 @@ static void node_info_says_what_a_node_is(void **state)
 	assert_int_equal(FIELD(IB_NODE_TYPE_F), NODE_CA);
 	assert_int_equal(FIELD(IB_NODE_NPORTS_F), 2);
 	assert_int_equal(FIELD(IB_NODE_PARTITION_CAP_F), PKEY_COUNT);
-	assert_true(mad_get_field64(data_of_answer(subnet), 0, IB_NODE_GUID_F) == 0x2000);
-	assert_true(mad_get_field64(data_of_answer(subnet), 0, IB_NODE_PORT_GUID_F) == 0x2001);
+	assert_true(mad_get_field64(data_of_response(subnet), 0, IB_NODE_GUID_F) == 0x2000);
+	assert_true(mad_get_field64(data_of_response(subnet), 0, IB_NODE_PORT_GUID_F) ==
+		    0x2001);
 	assert_int_equal(get(subnet, FAR, IB_ATTR_NODE_INFO, 0), 0);
 	assert_int_equal(FIELD(IB_NODE_TYPE_F), NODE_SWITCH);
 	assert_int_equal(FIELD(IB_NODE_NPORTS_F), 6);
-	assert_true(mad_get_field64(data_of_answer(subnet), 0, IB_NODE_PORT_GUID_F) == 0x200);
+	assert_true(mad_get_field64(data_of_response(subnet), 0, IB_NODE_PORT_GUID_F) == 0x200);
 }
 
 static void a_clone_has_the_guids_of_another_node(void **state)
@@ -71,14 +72,14 @@ static void a_clone_has_the_guids_of_another_node(void **state)
 	assert_int_equal(get(subnet, FAR, IB_ATTR_NODE_INFO, 0), 0);
 	assert_int_equal(FIELD(IB_NODE_TYPE_F), NODE_SWITCH);
 	assert_int_equal(FIELD(IB_NODE_NPORTS_F), 6);
-	assert_true(mad_get_field64(data_of_answer(subnet), 0, IB_NODE_GUID_F) == 0x2000);
+	assert_true(mad_get_field64(data_of_response(subnet), 0, IB_NODE_GUID_F) == 0x2000);
 	assert_int_equal(get(subnet, BETA, IB_ATTR_NODE_INFO, 0), 0);
-	assert_true(mad_get_field64(data_of_answer(subnet), 0, IB_NODE_GUID_F) == 0x2000);
+	assert_true(mad_get_field64(data_of_response(subnet), 0, IB_NODE_GUID_F) == 0x2000);
 	assert_int_equal(fault_apply(&subnet->fabric, "clear", &error), 0);
 	assert_int_equal(fault_apply(&subnet->fabric, "clone far on beta", &error), 0);
 	assert_int_equal(get(subnet, BETA, IB_ATTR_NODE_INFO, 0), 0);
 	assert_int_equal(FIELD(IB_NODE_TYPE_F), NODE_CA);
-	assert_true(mad_get_field64(data_of_answer(subnet), 0, IB_NODE_PORT_GUID_F) == 0x200);
+	assert_true(mad_get_field64(data_of_response(subnet), 0, IB_NODE_PORT_GUID_F) == 0x200);
 }
 
 static void node_info_says_by_which_port_one_came(void **state)
@@ -89,7 +90,8 @@ static void node_info_says_by_which_port_one_came(void **state)
 	direct(subnet, (const uint8_t[]){1, 3, 2}, 3);
 	assert_true(asked(subnet));
 	assert_int_equal(FIELD(IB_NODE_LOCAL_PORT_F), 2);
-	assert_true(mad_get_field64(data_of_answer(subnet), 0, IB_NODE_PORT_GUID_F) == 0x2002);
+	assert_true(mad_get_field64(data_of_response(subnet), 0, IB_NODE_PORT_GUID_F) ==
+		    0x2002);
 	assert_int_equal(get(subnet, NEAR, IB_ATTR_NODE_INFO, 0), 0);
 	assert_int_equal(FIELD(IB_NODE_LOCAL_PORT_F), 1);
 }
@@ -100,7 +102,7 @@ static void node_description_is_the_name(void **state)
 	char expected[SMP_DATA] = "gamma";
 
 	assert_int_equal(get(subnet, GAMMA, IB_ATTR_NODE_DESC, 0), 0);
-	assert_memory_equal(data_of_answer(subnet), expected, SMP_DATA);
+	assert_memory_equal(data_of_response(subnet), expected, SMP_DATA);
 }
 
 static void switch_info_is_a_switch_s(void **state)
@@ -114,7 +116,7 @@ static void switch_info_is_a_switch_s(void **state)
 	assert_int_equal(get(subnet, BETA, IB_ATTR_SWITCH_INFO, 0), STATUS_BAD_ATTRIBUTE);
 }
 
-static void what_a_node_is_cannot_be_set(void **state)
+static void node_info_and_description_cannot_be_set(void **state)
 {
 	struct subnet *subnet = *state;
 
@@ -123,10 +125,10 @@ static void what_a_node_is_cannot_be_set(void **state)
 	change(subnet, BETA, IB_ATTR_NODE_INFO, 0)[0] = 2;
 	assert_int_equal(status_of(subnet, BETA), STATUS_BAD_ATTRIBUTE);
 	assert_int_equal(get(subnet, BETA, IB_ATTR_NODE_DESC, 0), 0);
-	assert_int_equal(data_of_answer(subnet)[0], 'b');
+	assert_int_equal(data_of_response(subnet)[0], 'b');
 }
 
-static void an_attribute_that_nobody_knows_is_unsupported(void **state)
+static void an_unknown_attribute_is_unsupported(void **state)
 {
 	struct subnet *subnet = *state;
 
@@ -153,10 +155,10 @@ static void another_method_is_unsupported(void **state)
 
 	begin(subnet, CLASS_SMP, METHOD_GET_TABLE, IB_ATTR_NODE_INFO, 0);
 	assert_int_equal(status_of(subnet, BETA), STATUS_BAD_METHOD);
-	assert_int_equal(subnet->answer->data[3], METHOD_GET | METHOD_RESPONSE);
+	assert_int_equal(subnet->response->data[3], METHOD_GET | METHOD_RESPONSE);
 }
 
-static void a_trap_is_not_answered(void **state)
+static void a_trap_gets_no_response(void **state)
 {
 	struct subnet *subnet = *state;
 
@@ -173,7 +175,7 @@ static void port_info_of_an_end_port_has_its_addresses(void **state)
 	assert_int_equal(get(subnet, BETA, IB_ATTR_PORT_INFO, 1), 0);
 	assert_int_equal(FIELD(IB_PORT_LID_F), lid_of(subnet, BETA));
 	assert_int_equal(FIELD(IB_PORT_SMLID_F), lid_of(subnet, ALPHA));
-	assert_true(mad_get_field64(data_of_answer(subnet), 0, IB_PORT_GID_PREFIX_F) ==
+	assert_true(mad_get_field64(data_of_response(subnet), 0, IB_PORT_GID_PREFIX_F) ==
 		    DEFAULT_PREFIX);
 	assert_int_equal(FIELD(IB_PORT_STATE_F), PORT_ACTIVE);
 	assert_int_equal(FIELD(IB_PORT_PHYS_STATE_F), PHYS_LINK_UP);
@@ -227,7 +229,7 @@ static void an_uncabled_port_claims_no_width_that_it_does_not_support(void **sta
 		FIELD(IB_PORT_LINK_WIDTH_ACTIVE_F) & ~FIELD(IB_PORT_LINK_WIDTH_SUPPORTED_F), 0);
 }
 
-static void a_lid_that_is_set_is_the_port_s_address_and_the_old_one_nobody_s(void **state)
+static void a_new_lid_replaces_the_old_one(void **state)
 {
 	struct subnet *subnet = *state;
 	uint16_t old = lid_of(subnet, GAMMA);
@@ -256,7 +258,7 @@ static void lids_that_cannot_be_are_refused(void **state)
 	assert_int_equal(lid_of(subnet, GAMMA), lid);
 }
 
-static void what_a_manager_tells_a_port_stays(void **state)
+static void values_that_a_manager_sets_stay(void **state)
 {
 	struct subnet *subnet = *state;
 
@@ -364,7 +366,7 @@ static void down_has_both_ends_train_again(void **state)
 		    1);
 }
 
-static void the_built_in_manager_activates_what_has_trained(void **state)
+static void the_built_in_manager_activates_trained_links(void **state)
 {
 	struct subnet *subnet = *state;
 
@@ -429,31 +431,31 @@ static void linear_fdb_top_is_set_within_bounds(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(node_info_says_what_a_node_is),
+		TEST(node_info_describes_a_node),
 		TEST(a_clone_has_the_guids_of_another_node),
 		TEST(node_info_says_by_which_port_one_came),
 		TEST(node_description_is_the_name),
 		TEST(switch_info_is_a_switch_s),
-		TEST(what_a_node_is_cannot_be_set),
-		TEST(an_attribute_that_nobody_knows_is_unsupported),
+		TEST(node_info_and_description_cannot_be_set),
+		TEST(an_unknown_attribute_is_unsupported),
 		TEST(another_version_is_a_bad_one),
 		TEST(another_method_is_unsupported),
-		TEST(a_trap_is_not_answered),
+		TEST(a_trap_gets_no_response),
 		TEST(port_info_of_an_end_port_has_its_addresses),
 		TEST(port_info_of_a_switch_s_cabled_port_has_no_addresses),
 		TEST(port_0_of_a_ca_is_the_port_one_came_by),
 		TEST(a_port_that_does_not_exist_is_a_bad_value),
 		TEST(an_uncabled_port_claims_no_width_that_it_does_not_support),
-		TEST(a_lid_that_is_set_is_the_port_s_address_and_the_old_one_nobody_s),
+		TEST(a_new_lid_replaces_the_old_one),
 		TEST(lids_that_cannot_be_are_refused),
-		TEST(what_a_manager_tells_a_port_stays),
+		TEST(values_that_a_manager_sets_stay),
 		TEST(values_that_a_port_does_not_support_are_refused),
 		TEST(all_ones_enable_all_that_is_supported),
 		TEST(a_port_goes_from_init_to_armed_to_active),
 		TEST(a_port_in_init_does_not_become_active_at_once),
 		TEST(a_port_that_is_down_cannot_be_armed),
 		TEST(down_has_both_ends_train_again),
-		TEST(the_built_in_manager_activates_what_has_trained),
+		TEST(the_built_in_manager_activates_trained_links),
 		TEST(a_disabled_port_takes_its_peer_down_until_it_polls),
 		TEST(a_peer_that_polls_does_not_wake_a_disabled_port),
 		TEST(a_change_of_a_link_is_noted_until_it_is_cleared),

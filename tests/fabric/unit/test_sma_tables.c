@@ -8,12 +8,12 @@
 #define MKEY  0x1122334455667788ULL
 #define WRONG 0x8877665544332211ULL
 
-#define FIELD(name) mad_get_field(data_of_answer(subnet), 0, name)
+#define FIELD(name) mad_get_field(data_of_response(subnet), 0, name)
 
 static unsigned int status_of(struct subnet *subnet, uint32_t node)
 {
 	subnet->dlid = lid_of(subnet, node);
-	return asked(subnet) ? status_of_answer(subnet) : 0xffff;
+	return asked(subnet) ? status_of_response(subnet) : 0xffff;
 }
 
 /* The status of a Get by LID; 0xffff: no response. */
@@ -41,7 +41,7 @@ static bool holds(struct subnet *subnet, uint32_t node, unsigned int attribute,
 	unsigned int same = 0;
 
 	assert_int_equal(get(subnet, node, attribute, modifier), 0);
-	while (same < length && data_of_answer(subnet)[same] == (uint8_t)(first + same))
+	while (same < length && data_of_response(subnet)[same] == (uint8_t)(first + same))
 		same++;
 	return same == length;
 }
@@ -53,19 +53,19 @@ static void guid_info_begins_with_the_port_s_guid_which_cannot_be_set(void **sta
 	struct subnet *subnet = *state;
 
 	assert_int_equal(set(subnet, GAMMA, IB_ATTR_GUID_INFO, 0, 1), 0);
-	assert_true(get64(data_of_answer(subnet)) == 0x3001);
-	assert_true(get64(data_of_answer(subnet) + 8) == 0x090a0b0c0d0e0f10);
+	assert_true(get64(data_of_response(subnet)) == 0x3001);
+	assert_true(get64(data_of_response(subnet) + 8) == 0x090a0b0c0d0e0f10);
 	assert_int_equal(get(subnet, GAMMA, IB_ATTR_GUID_INFO, 1), STATUS_BAD_VALUE);
 	assert_int_equal(set(subnet, GAMMA, IB_ATTR_GUID_INFO, 1, 1), STATUS_BAD_VALUE);
 }
 
-static void the_p_key_table_has_the_default_key_and_what_was_set(void **state)
+static void the_p_key_table_has_the_default_key_and_set_keys(void **state)
 {
 	struct subnet *subnet = *state;
 
 	assert_int_equal(get(subnet, GAMMA, IB_ATTR_PKEY_TBL, 0), 0);
-	assert_int_equal(get16(data_of_answer(subnet)), 0xffff);
-	assert_int_equal(get16(data_of_answer(subnet) + 2), 0);
+	assert_int_equal(get16(data_of_response(subnet)), 0xffff);
+	assert_int_equal(get16(data_of_response(subnet) + 2), 0);
 	assert_int_equal(set(subnet, GAMMA, IB_ATTR_PKEY_TBL, 3, 0x40), 0);
 	assert_true(holds(subnet, GAMMA, IB_ATTR_PKEY_TBL, 3, 0x40, 64));
 	assert_int_equal(pkey_at(&subnet->fabric, port_of(subnet, GAMMA, 1), 96), 0x4041);
@@ -88,7 +88,7 @@ static void sl_to_vl_maps_are_by_input_and_output_port(void **state)
 	struct subnet *subnet = *state;
 
 	assert_int_equal(get(subnet, NEAR, IB_ATTR_SLVL_TABLE, 1U << 8 | 2), 0);
-	assert_int_equal(data_of_answer(subnet)[0], 0x01);
+	assert_int_equal(data_of_response(subnet)[0], 0x01);
 	assert_int_equal(set(subnet, NEAR, IB_ATTR_SLVL_TABLE, 1U << 8 | 2, 0x70), 0);
 	assert_int_equal(set(subnet, NEAR, IB_ATTR_SLVL_TABLE, 3U << 8 | 2, 0x10), 0);
 	assert_true(holds(subnet, NEAR, IB_ATTR_SLVL_TABLE, 1U << 8 | 2, 0x70, 8));
@@ -121,7 +121,7 @@ static void vl_arbitration_has_blocks_1_to_4(void **state)
 	assert_int_equal(set(subnet, NEAR, IB_ATTR_VL_ARBITRATION, 5U << 16 | 2, 0),
 			 STATUS_BAD_VALUE);
 	assert_int_equal(get(subnet, NEAR, IB_ATTR_VL_ARBITRATION, 1U << 16 | 3), 0);
-	assert_int_equal(data_of_answer(subnet)[5], 0);
+	assert_int_equal(data_of_response(subnet)[5], 0);
 }
 
 static void the_linear_table_has_768_blocks_of_a_switch(void **state)
@@ -129,9 +129,9 @@ static void the_linear_table_has_768_blocks_of_a_switch(void **state)
 	struct subnet *subnet = *state;
 
 	assert_int_equal(get(subnet, NEAR, IB_ATTR_LINEARFORWTBL, 0), 0);
-	assert_int_equal(data_of_answer(subnet)[lid_of(subnet, NEAR)], 0);
-	assert_int_equal(data_of_answer(subnet)[lid_of(subnet, ALPHA)], 1);
-	assert_int_equal(data_of_answer(subnet)[0], NO_ROUTE);
+	assert_int_equal(data_of_response(subnet)[lid_of(subnet, NEAR)], 0);
+	assert_int_equal(data_of_response(subnet)[lid_of(subnet, ALPHA)], 1);
+	assert_int_equal(data_of_response(subnet)[0], NO_ROUTE);
 	assert_int_equal(set(subnet, NEAR, IB_ATTR_LINEARFORWTBL, 767, 5), 0);
 	assert_true(holds(subnet, NEAR, IB_ATTR_LINEARFORWTBL, 767, 5, 64));
 	assert_int_equal(get(subnet, NEAR, IB_ATTR_LINEARFORWTBL, 768), STATUS_BAD_VALUE);
@@ -160,7 +160,7 @@ static void sm_info_is_the_manager_s(void **state)
 	uint32_t count;
 
 	assert_int_equal(get(subnet, ALPHA, IB_ATTR_SMINFO, 0), 0);
-	assert_true(mad_get_field64(data_of_answer(subnet), 0, IB_SMINFO_GUID_F) == 0x1001);
+	assert_true(mad_get_field64(data_of_response(subnet), 0, IB_SMINFO_GUID_F) == 0x1001);
 	assert_int_equal(FIELD(IB_SMINFO_PRIO_F), SM_PRIORITY);
 	assert_int_equal(FIELD(IB_SMINFO_STATE_F), SM_STATE_MASTER);
 	count = FIELD(IB_SMINFO_ACT_F);
@@ -199,7 +199,7 @@ static void set_mkey(struct subnet *subnet, uint8_t protect, uint16_t lease)
 	settings->mkey_lease = lease;
 }
 
-static bool is_answered(struct subnet *subnet, unsigned int method, uint64_t key)
+static bool gets_response(struct subnet *subnet, unsigned int method, uint64_t key)
 {
 	begin(subnet, CLASS_SMP, method, IB_ATTR_PORT_INFO, 1);
 	mad_set_field(subnet->mad, SMP_DATA, IB_PORT_LID_F, lid_of(subnet, GAMMA));
@@ -214,8 +214,8 @@ static bool is_answered(struct subnet *subnet, unsigned int method, uint64_t key
 
 static uint64_t key_shown(struct subnet *subnet, uint64_t key)
 {
-	assert_true(is_answered(subnet, METHOD_GET, key));
-	return mad_get_field64(data_of_answer(subnet), 0, IB_PORT_MKEY_F);
+	assert_true(gets_response(subnet, METHOD_GET, key));
+	return mad_get_field64(data_of_response(subnet), 0, IB_PORT_MKEY_F);
 }
 
 static void a_set_needs_the_m_key_at_every_level(void **state)
@@ -224,9 +224,9 @@ static void a_set_needs_the_m_key_at_every_level(void **state)
 
 	for (uint8_t level = 0; level <= 3; level++) {
 		set_mkey(subnet, level, 0);
-		assert_false(is_answered(subnet, METHOD_SET, WRONG));
-		assert_false(is_answered(subnet, METHOD_SET, 0));
-		assert_true(is_answered(subnet, METHOD_SET, MKEY));
+		assert_false(gets_response(subnet, METHOD_SET, WRONG));
+		assert_false(gets_response(subnet, METHOD_SET, 0));
+		assert_true(gets_response(subnet, METHOD_SET, MKEY));
 	}
 }
 
@@ -253,7 +253,7 @@ static void from_level_2_on_nothing_is_read_without_the_key(void **state)
 
 	for (uint8_t level = 2; level <= 3; level++) {
 		set_mkey(subnet, level, 0);
-		assert_false(is_answered(subnet, METHOD_GET, WRONG));
+		assert_false(gets_response(subnet, METHOD_GET, WRONG));
 		assert_true(key_shown(subnet, MKEY) == MKEY);
 	}
 }
@@ -263,9 +263,9 @@ static void wrong_keys_are_counted(void **state)
 	struct subnet *subnet = *state;
 
 	set_mkey(subnet, 2, 0);
-	assert_false(is_answered(subnet, METHOD_GET, WRONG));
-	assert_false(is_answered(subnet, METHOD_SET, WRONG));
-	assert_true(is_answered(subnet, METHOD_GET, MKEY));
+	assert_false(gets_response(subnet, METHOD_GET, WRONG));
+	assert_false(gets_response(subnet, METHOD_SET, WRONG));
+	assert_true(gets_response(subnet, METHOD_GET, MKEY));
 	assert_int_equal(FIELD(IB_PORT_MKEY_VIOL_F), 2);
 }
 
@@ -274,9 +274,9 @@ static void when_the_lease_runs_out_the_protection_falls(void **state)
 	struct subnet *subnet = *state;
 
 	set_mkey(subnet, 2, 10);
-	assert_false(is_answered(subnet, METHOD_GET, WRONG));
+	assert_false(gets_response(subnet, METHOD_GET, WRONG));
 	pass(&subnet->fabric, 10 * SECOND - 1);
-	assert_false(is_answered(subnet, METHOD_GET, WRONG));
+	assert_false(gets_response(subnet, METHOD_GET, WRONG));
 	pass(&subnet->fabric, 1);
 	assert_true(key_shown(subnet, WRONG) == MKEY);
 	assert_int_equal(FIELD(IB_PORT_MKEY_PROT_BITS_F), 0);
@@ -287,11 +287,11 @@ static void a_manager_that_lives_keeps_the_lease(void **state)
 	struct subnet *subnet = *state;
 
 	set_mkey(subnet, 2, 10);
-	assert_false(is_answered(subnet, METHOD_GET, WRONG));
+	assert_false(gets_response(subnet, METHOD_GET, WRONG));
 	pass(&subnet->fabric, 9 * SECOND);
-	assert_true(is_answered(subnet, METHOD_GET, MKEY));
+	assert_true(gets_response(subnet, METHOD_GET, MKEY));
 	pass(&subnet->fabric, 9 * SECOND);
-	assert_false(is_answered(subnet, METHOD_GET, WRONG));
+	assert_false(gets_response(subnet, METHOD_GET, WRONG));
 }
 
 static void without_a_lease_the_protection_stays(void **state)
@@ -299,9 +299,9 @@ static void without_a_lease_the_protection_stays(void **state)
 	struct subnet *subnet = *state;
 
 	set_mkey(subnet, 2, 0);
-	assert_false(is_answered(subnet, METHOD_GET, WRONG));
+	assert_false(gets_response(subnet, METHOD_GET, WRONG));
 	pass(&subnet->fabric, 100000 * SECOND);
-	assert_false(is_answered(subnet, METHOD_GET, WRONG));
+	assert_false(gets_response(subnet, METHOD_GET, WRONG));
 }
 
 /* --- traps ---------------------------------------------------------------------- */
@@ -378,7 +378,7 @@ static void a_wrong_m_key_is_told_to_the_manager(void **state)
 
 	listen_for_traps(subnet, &inbox);
 	set_mkey(subnet, 2, 0);
-	assert_false(is_answered(subnet, METHOD_SET, WRONG));
+	assert_false(gets_response(subnet, METHOD_SET, WRONG));
 	assert_int_equal(inbox.count, 1);
 	assert_int_equal(of_notice(&inbox, IB_NOTICE_TRAP_NUMBER_F), 256);
 	assert_int_equal(inbox.first->data[SMP_DATA + 16], METHOD_SET);
@@ -457,7 +457,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(guid_info_begins_with_the_port_s_guid_which_cannot_be_set),
-		TEST(the_p_key_table_has_the_default_key_and_what_was_set),
+		TEST(the_p_key_table_has_the_default_key_and_set_keys),
 		TEST(a_switch_has_a_p_key_table_a_port),
 		TEST(sl_to_vl_maps_are_by_input_and_output_port),
 		TEST(a_ca_s_port_has_one_sl_to_vl_map),

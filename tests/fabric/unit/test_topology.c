@@ -182,7 +182,7 @@ static void speeds_have_names(void **state)
 
 /* ---- generators ---- */
 
-static void what_is_generated_has_the_nodes_and_cables_of_its_shape(void **state)
+static void generated_topologies_have_the_nodes_and_cables_of_their_shape(void **state)
 {
 	static const struct {
 		const char *spec;
@@ -220,7 +220,7 @@ static void what_is_generated_has_the_nodes_and_cables_of_its_shape(void **state
 	}
 }
 
-static void what_is_generated_hangs_together(void **state)
+static void generated_topologies_are_connected(void **state)
 {
 	struct graph graph;
 	size_t i;
@@ -234,7 +234,7 @@ static void what_is_generated_hangs_together(void **state)
 	}
 }
 
-static void what_is_generated_is_printed_and_read_to_be_the_same(void **state)
+static void generated_topologies_are_the_same_when_printed_and_read(void **state)
 {
 	struct graph graph, again;
 	size_t i;
@@ -279,7 +279,7 @@ static void generated_nodes_are_named_in_order_hosts_first(void **state)
 	graph_free(&graph);
 }
 
-static void links_do_what_the_suffix_says(void **state)
+static void links_have_the_width_and_speed_of_the_suffix(void **state)
 {
 	struct graph graph;
 
@@ -392,7 +392,7 @@ static void a_misspelt_word_is_called_an_unknown_topology(void **state)
 	graph_free(&graph);
 }
 
-static void what_is_no_generator_is_a_file(void **state)
+static void a_word_of_no_generator_is_a_file(void **state)
 {
 	struct topology_error error;
 	struct graph graph;
@@ -420,16 +420,16 @@ int main(void)
 		cmocka_unit_test(ports_have_the_guids_that_their_node_gives_them),
 		cmocka_unit_test(nodes_and_cables_that_cannot_be_are_refused),
 		cmocka_unit_test(speeds_have_names),
-		cmocka_unit_test(what_is_generated_has_the_nodes_and_cables_of_its_shape),
-		cmocka_unit_test(what_is_generated_hangs_together),
-		cmocka_unit_test(what_is_generated_is_printed_and_read_to_be_the_same),
+		cmocka_unit_test(generated_topologies_have_the_nodes_and_cables_of_their_shape),
+		cmocka_unit_test(generated_topologies_are_connected),
+		cmocka_unit_test(generated_topologies_are_the_same_when_printed_and_read),
 		cmocka_unit_test(generated_nodes_are_named_in_order_hosts_first),
-		cmocka_unit_test(links_do_what_the_suffix_says),
+		cmocka_unit_test(links_have_the_width_and_speed_of_the_suffix),
 		cmocka_unit_test(a_large_tree_is_there_in_no_time),
 		cmocka_unit_test(guids_do_not_meet_however_many_nodes_there_are),
 		cmocka_unit_test(nonsense_for_a_generator_is_refused_with_the_reason),
 		cmocka_unit_test(a_misspelt_word_is_called_an_unknown_topology),
-		cmocka_unit_test(what_is_no_generator_is_a_file),
+		cmocka_unit_test(a_word_of_no_generator_is_a_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,7 +27,7 @@ static const char discovered[] =
 	"[1](2c903000a0b11) \t\"S-b8599f0300aa0000\"[1]\t\t# lid 8 lmc 2 \"MF0;sw \"7\":Q/U1\" "
 	"lid 3 4xHDR\n";
 
-static void what_ibnetdiscover_prints_is_read_whole(void **state)
+static void the_output_of_ibnetdiscover_is_read_whole(void **state)
 {
 	const struct graph_node *node;
 	struct graph graph;
@@ -60,7 +60,7 @@ static void what_ibnetdiscover_prints_is_read_whole(void **state)
 	graph_free(&graph);
 }
 
-static void what_was_read_is_printed_and_read_to_be_the_same(void **state)
+static void files_are_the_same_when_printed_and_read(void **state)
 {
 	struct graph graph, again;
 
@@ -112,7 +112,7 @@ static void guids_are_counted_on_from_where_a_file_says(void **state)
 	graph_free(&graph);
 }
 
-static void a_link_does_what_its_ends_have_in_common(void **state)
+static void a_link_has_the_best_values_that_both_ends_support(void **state)
 {
 	static const struct {
 		const char *text;
@@ -408,11 +408,11 @@ static void too_many_nodes_are_refused_and_many_are_read_in_no_time(void **state
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_ibnetdiscover_prints_is_read_whole),
-		cmocka_unit_test(what_was_read_is_printed_and_read_to_be_the_same),
+		cmocka_unit_test(the_output_of_ibnetdiscover_is_read_whole),
+		cmocka_unit_test(files_are_the_same_when_printed_and_read),
 		cmocka_unit_test(ibsims_files_get_guids_as_ibsim_gives_them),
 		cmocka_unit_test(guids_are_counted_on_from_where_a_file_says),
-		cmocka_unit_test(a_link_does_what_its_ends_have_in_common),
+		cmocka_unit_test(a_link_has_the_best_values_that_both_ends_support),
 		cmocka_unit_test(names_within_a_module_are_its_own),
 		cmocka_unit_test(crlf_blanks_and_a_missing_last_newline_do_no_harm),
 		cmocka_unit_test(a_cable_of_two_cas_is_read_as_ibnetdiscover_prints_it),

@@ -82,7 +82,7 @@ static void a_transaction_that_was_left_is_entered_again(void **state)
 	assert_true(transaction_enter(shared, key));
 }
 
-static void to_leave_what_was_not_entered_changes_nothing(void **state)
+static void removing_an_unknown_transaction_changes_nothing(void **state)
 {
 	struct shared *shared = *state;
 
@@ -102,7 +102,7 @@ static void agents_and_classes_have_transactions_of_their_own(void **state)
 	assert_int_equal(used(shared), 2 * AGENTS_PER_HANDLE);
 }
 
-static void what_finds_one_bucket_full_goes_into_the_other(void **state)
+static void a_transaction_whose_bucket_is_full_goes_into_the_other(void **state)
 {
 	struct shared *shared = *state;
 	uint64_t key = transaction_key(0, 3, 17);
@@ -114,7 +114,7 @@ static void what_finds_one_bucket_full_goes_into_the_other(void **state)
 	assert_true(atomic_load(transaction_bucket(shared, key, 1)) == key);
 }
 
-static void what_is_in_the_other_bucket_is_found_there(void **state)
+static void a_transaction_is_found_in_the_other_bucket(void **state)
 {
 	struct shared *shared = *state;
 	uint64_t key = transaction_key(0, 3, 17);
@@ -127,7 +127,7 @@ static void what_is_in_the_other_bucket_is_found_there(void **state)
 	assert_true(atomic_load(transaction_bucket(shared, key, 1)) == 0);
 }
 
-static void what_finds_both_buckets_full_is_refused(void **state)
+static void a_transaction_whose_buckets_are_full_is_refused(void **state)
 {
 	struct shared *shared = *state;
 	uint64_t key = transaction_key(0, 3, 17);
@@ -140,7 +140,7 @@ static void what_finds_both_buckets_full_is_refused(void **state)
 	assert_true(transaction_enter(shared, key));
 }
 
-static void tens_of_thousands_are_under_way_at_once(void **state)
+static void tens_of_thousands_are_in_flight_at_once(void **state)
 {
 	struct shared *shared = *state;
 	unsigned int count = 20000;
@@ -178,12 +178,12 @@ int main(void)
 		cmocka_unit_test(a_key_tells_agent_class_and_transaction_apart),
 		TEST(a_transaction_is_entered_once),
 		TEST(a_transaction_that_was_left_is_entered_again),
-		TEST(to_leave_what_was_not_entered_changes_nothing),
+		TEST(removing_an_unknown_transaction_changes_nothing),
 		TEST(agents_and_classes_have_transactions_of_their_own),
-		TEST(what_finds_one_bucket_full_goes_into_the_other),
-		TEST(what_is_in_the_other_bucket_is_found_there),
-		TEST(what_finds_both_buckets_full_is_refused),
-		TEST(tens_of_thousands_are_under_way_at_once),
+		TEST(a_transaction_whose_bucket_is_full_goes_into_the_other),
+		TEST(a_transaction_is_found_in_the_other_bucket),
+		TEST(a_transaction_whose_buckets_are_full_is_refused),
+		TEST(tens_of_thousands_are_in_flight_at_once),
 		TEST(random_transactions_spread_as_well),
 	};
 

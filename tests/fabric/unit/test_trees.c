@@ -340,7 +340,7 @@ static void tables_that_are_no_tree_do_not_multiply_packets_for_ever(void **stat
 	free(text);
 }
 
-static void no_queue_pair_of_management_takes_what_is_sent_to_a_group(void **state)
+static void packets_to_a_group_do_not_reach_qp0_and_qp1(void **state)
 {
 	struct net *net = new_net("fat-tree:4,2", NULL);
 	struct fabric *fabric = &net->fabric;
@@ -377,7 +377,7 @@ int main(void)
 		cmocka_unit_test(a_member_without_a_link_is_left_out),
 		cmocka_unit_test(a_packet_to_a_group_reaches_each_other_member_once),
 		cmocka_unit_test(tables_that_are_no_tree_do_not_multiply_packets_for_ever),
-		cmocka_unit_test(no_queue_pair_of_management_takes_what_is_sent_to_a_group),
+		cmocka_unit_test(packets_to_a_group_do_not_reach_qp0_and_qp1),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -347,7 +347,7 @@ static void a_removed_device_has_no_agents_and_refuses_all(void **state)
 	assert_int_equal(machines->gamma->removed, 0); /* another device */
 }
 
-static void what_was_not_read_of_a_removed_device_is_lost(void **state)
+static void unread_messages_of_a_removed_device_are_lost(void **state)
 {
 	struct machines *machines = *state;
 	struct destination to = {.lid = lid_of(machines->subnet, ALPHA)};
@@ -363,7 +363,7 @@ static void what_was_not_read_of_a_removed_device_is_lost(void **state)
 	assert_null(read_message(machines->alpha));
 }
 
-static void what_a_removed_device_had_under_way_ends_without_a_word(void **state)
+static void requests_of_a_removed_device_end_without_a_report(void **state)
 {
 	struct machines *machines = *state;
 	struct destination to = {.lid = 0x1234, .timeout = 100};
@@ -431,8 +431,8 @@ int main(void)
 		TEST(more_than_256_bytes_need_rmpp_that_is_active),
 		TEST(an_agent_that_is_not_there_does_not_write),
 		TEST(a_removed_device_has_no_agents_and_refuses_all),
-		TEST(what_was_not_read_of_a_removed_device_is_lost),
-		TEST(what_a_removed_device_had_under_way_ends_without_a_word),
+		TEST(unread_messages_of_a_removed_device_are_lost),
+		TEST(requests_of_a_removed_device_end_without_a_report),
 		TEST(a_device_that_is_back_is_opened_anew),
 		TEST(a_descriptor_from_before_stays_dead),
 	};

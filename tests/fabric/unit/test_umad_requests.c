@@ -50,7 +50,7 @@ static unsigned int times_sent(const struct machines *machines)
 
 /* --- responses ------------------------------------------------------------------ */
 
-static void an_answer_has_the_header_of_who_sent_it(void **state)
+static void a_response_has_the_header_of_who_sent_it(void **state)
 {
 	struct machines *machines = *state;
 	struct message *message;
@@ -84,7 +84,7 @@ static void the_length_counts_the_header_that_the_descriptor_has(void **state)
 	free(message);
 }
 
-static void an_answer_to_a_request_with_a_grh_has_the_sender_s_gid(void **state)
+static void a_response_to_a_request_with_a_grh_has_the_sender_s_gid(void **state)
 {
 	struct machines *machines = *state;
 	struct ib_user_mad_hdr header = {.timeout_ms = 1000,
@@ -113,7 +113,7 @@ static void an_answer_to_a_request_with_a_grh_has_the_sender_s_gid(void **state)
 	free(message);
 }
 
-static void what_is_shorter_arrives_with_zeroes_up_to_256_bytes(void **state)
+static void a_short_mad_arrives_with_zeros_up_to_256_bytes(void **state)
 {
 	struct machines *machines = *state;
 	struct destination to = {.lid = lid_of(machines->subnet, ALPHA)};
@@ -162,7 +162,7 @@ static void the_upper_half_of_a_transaction_id_is_the_agent_s(void **state)
 	assert_int_not_equal(upper[0], 0x55555555);
 }
 
-static void a_server_s_answer_carries_the_request_s_transaction_id(void **state)
+static void a_server_s_response_carries_the_request_s_transaction_id(void **state)
 {
 	struct machines *machines = *state;
 	struct destination to = {.lid = lid_of(machines->subnet, ALPHA)};
@@ -221,7 +221,7 @@ static void messages_are_read_in_the_order_of_completion(void **state)
 	free(message);
 }
 
-static void an_answer_that_is_queued_outlives_its_agent(void **state)
+static void a_response_that_is_queued_outlives_its_agent(void **state)
 {
 	struct machines *machines = *state;
 	struct message *message;
@@ -236,7 +236,7 @@ static void an_answer_that_is_queued_outlives_its_agent(void **state)
 
 /* --- timeouts ------------------------------------------------------------------- */
 
-static void a_time_out_hands_back_the_header_and_24_bytes(void **state)
+static void a_timeout_hands_back_the_header_and_24_bytes(void **state)
 {
 	struct machines *machines = *state;
 	struct message *message;
@@ -261,7 +261,7 @@ static void a_time_out_hands_back_the_header_and_24_bytes(void **state)
 /*
  * As measured on a kernel: a program that polls for exactly the timeout has given up before.
  */
-static void time_outs_are_late_but_not_by_much(void **state)
+static void timeouts_are_late_but_not_by_much(void **state)
 {
 	static const struct {
 		uint32_t timeout, retries;
@@ -290,7 +290,7 @@ static void a_request_is_sent_once_more_than_it_has_retries(void **state)
 	assert_int_equal(machines->alpha->readable, 1);
 }
 
-static void a_retry_that_is_answered_ends_it(void **state)
+static void the_response_to_a_retry_ends_it(void **state)
 {
 	struct machines *machines = *state;
 	struct message *message;
@@ -308,7 +308,7 @@ static void a_retry_that_is_answered_ends_it(void **state)
 	assert_int_equal(machines->alpha->readable, 1);
 }
 
-static void a_late_answer_is_dropped(void **state)
+static void a_late_response_is_dropped(void **state)
 {
 	struct machines *machines = *state;
 	struct message *message;
@@ -323,7 +323,7 @@ static void a_late_answer_is_dropped(void **state)
 	free(message);
 }
 
-static void a_second_answer_is_dropped(void **state)
+static void a_second_response_is_dropped(void **state)
 {
 	struct machines *machines = *state;
 
@@ -333,7 +333,7 @@ static void a_second_answer_is_dropped(void **state)
 	assert_int_equal(machines->alpha->readable, 1);
 }
 
-static void with_a_time_out_of_0_the_answer_is_dropped(void **state)
+static void with_a_timeout_of_0_the_response_is_dropped(void **state)
 {
 	struct machines *machines = *state;
 
@@ -344,7 +344,7 @@ static void with_a_time_out_of_0_the_answer_is_dropped(void **state)
 	assert_int_equal(machines->alpha->readable, 0);
 }
 
-static void with_a_time_out_of_minus_1_the_answer_is_waited_for_for_ever(void **state)
+static void with_a_timeout_of_minus_1_a_request_waits_forever(void **state)
 {
 	struct machines *machines = *state;
 
@@ -356,7 +356,7 @@ static void with_a_time_out_of_minus_1_the_answer_is_waited_for_for_ever(void **
 	assert_int_equal(machines->alpha->readable, 1);
 }
 
-static void what_an_agent_has_under_way_ends_with_it_without_a_word(void **state)
+static void requests_of_an_unregistered_agent_end_without_a_report(void **state)
 {
 	struct machines *machines = *state;
 
@@ -384,7 +384,7 @@ static void a_closed_descriptor_leaves_nothing_behind(void **state)
 
 /* --- transactions --------------------------------------------------------------- */
 
-static bool is_under_way(const struct machines *machines)
+static bool is_in_flight(const struct machines *machines)
 {
 	uint64_t key = transaction_key(0, VENDOR_CLASS, 17);
 	bool entered = transaction_enter(&machines->alpha->shared, key);
@@ -401,33 +401,33 @@ static void begin_transaction(struct machines *machines, uint16_t lid, uint32_t 
 	request(machines, VENDOR_CLASS, METHOD_GET, lid, timeout, 0);
 }
 
-static void an_answer_ends_a_transaction(void **state)
+static void a_response_ends_a_transaction(void **state)
 {
 	struct machines *machines = *state;
 
 	rule(machines->subnet, "slow 10ms");
 	begin_transaction(machines, gamma_lid(machines), 1000);
-	assert_true(is_under_way(machines));
+	assert_true(is_in_flight(machines));
 	pass(fabric_of(machines), 10 * MILLISECOND);
-	assert_false(is_under_way(machines));
+	assert_false(is_in_flight(machines));
 }
 
-static void a_time_out_ends_a_transaction(void **state)
+static void a_timeout_ends_a_transaction(void **state)
 {
 	struct machines *machines = *state;
 
 	begin_transaction(machines, 0x1234, 100);
-	assert_true(is_under_way(machines));
+	assert_true(is_in_flight(machines));
 	pass(fabric_of(machines), SECOND);
-	assert_false(is_under_way(machines));
+	assert_false(is_in_flight(machines));
 }
 
-static void a_request_that_awaits_nothing_is_no_longer_under_way(void **state)
+static void a_request_that_awaits_nothing_is_no_longer_in_flight(void **state)
 {
 	struct machines *machines = *state;
 
 	begin_transaction(machines, gamma_lid(machines), 0);
-	assert_false(is_under_way(machines));
+	assert_false(is_in_flight(machines));
 }
 
 static void unregistering_ends_a_transaction(void **state)
@@ -436,12 +436,12 @@ static void unregistering_ends_a_transaction(void **state)
 
 	begin_transaction(machines, 0x1234, 1000);
 	assert_int_equal(unregister(machines->alpha, 0), 0);
-	assert_false(is_under_way(machines));
+	assert_false(is_in_flight(machines));
 }
 
 /* --- requests without a server -------------------------------------------------- */
 
-static void a_get_or_set_that_nobody_serves_is_answered_by_the_kernel(void **state)
+static void a_get_or_set_that_no_program_serves_gets_the_kernel_s_response(void **state)
 {
 	static const uint8_t classes[] = {0x03, 0x06, 0x07, 0x08, 0x10};
 	struct machines *machines = *state;
@@ -460,28 +460,28 @@ static void a_get_or_set_that_nobody_serves_is_answered_by_the_kernel(void **sta
 	}
 }
 
-static void assert_unanswered(struct machines *machines, uint8_t class, unsigned int method)
+static void assert_no_response(struct machines *machines, uint8_t class, unsigned int method)
 {
 	request(machines, class, method, gamma_lid(machines), 100, 0);
 	assert_int_equal(machines->alpha->readable, 0);
 }
 
-static void other_methods_that_nobody_serves_time_out(void **state)
+static void other_methods_without_a_server_time_out(void **state)
 {
-	assert_unanswered(*state, CLASS_SA, METHOD_GET_TABLE);
-	assert_unanswered(*state, 0x06, METHOD_SEND);
+	assert_no_response(*state, CLASS_SA, METHOD_GET_TABLE);
+	assert_no_response(*state, 0x06, METHOD_SEND);
 }
 
-static void vendors_other_methods_that_nobody_serves_time_out_too(void **state)
+static void vendor_methods_without_a_server_time_out_too(void **state)
 {
-	assert_unanswered(*state, PING_CLASS, METHOD_GET_TABLE);
-	assert_unanswered(*state, PING_CLASS, METHOD_SEND);
+	assert_no_response(*state, PING_CLASS, METHOD_GET_TABLE);
+	assert_no_response(*state, PING_CLASS, METHOD_SEND);
 }
 
 /* --- response and timeout ------------------------------------------------------- */
 
 /* A busy process finds both a response and a later timeout, both due. */
-static void an_answer_that_is_due_before_the_time_out_wins(void **state)
+static void a_response_that_is_due_before_the_timeout_wins(void **state)
 {
 	struct machines *machines = *state;
 	struct message *message;
@@ -503,33 +503,33 @@ static void an_answer_that_is_due_before_the_time_out_wins(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(an_answer_has_the_header_of_who_sent_it),
+		TEST(a_response_has_the_header_of_who_sent_it),
 		TEST(the_length_counts_the_header_that_the_descriptor_has),
-		TEST(an_answer_to_a_request_with_a_grh_has_the_sender_s_gid),
-		TEST(what_is_shorter_arrives_with_zeroes_up_to_256_bytes),
+		TEST(a_response_to_a_request_with_a_grh_has_the_sender_s_gid),
+		TEST(a_short_mad_arrives_with_zeros_up_to_256_bytes),
 		TEST(the_upper_half_of_a_transaction_id_is_the_agent_s),
-		TEST(a_server_s_answer_carries_the_request_s_transaction_id),
+		TEST(a_server_s_response_carries_the_request_s_transaction_id),
 		TEST(descriptors_are_independent),
 		TEST(messages_are_read_in_the_order_of_completion),
-		TEST(an_answer_that_is_queued_outlives_its_agent),
-		TEST(a_time_out_hands_back_the_header_and_24_bytes),
-		TEST(time_outs_are_late_but_not_by_much),
+		TEST(a_response_that_is_queued_outlives_its_agent),
+		TEST(a_timeout_hands_back_the_header_and_24_bytes),
+		TEST(timeouts_are_late_but_not_by_much),
 		TEST(a_request_is_sent_once_more_than_it_has_retries),
-		TEST(a_retry_that_is_answered_ends_it),
-		TEST(a_late_answer_is_dropped),
-		TEST(a_second_answer_is_dropped),
-		TEST(with_a_time_out_of_0_the_answer_is_dropped),
-		TEST(with_a_time_out_of_minus_1_the_answer_is_waited_for_for_ever),
-		TEST(what_an_agent_has_under_way_ends_with_it_without_a_word),
+		TEST(the_response_to_a_retry_ends_it),
+		TEST(a_late_response_is_dropped),
+		TEST(a_second_response_is_dropped),
+		TEST(with_a_timeout_of_0_the_response_is_dropped),
+		TEST(with_a_timeout_of_minus_1_a_request_waits_forever),
+		TEST(requests_of_an_unregistered_agent_end_without_a_report),
 		TEST(a_closed_descriptor_leaves_nothing_behind),
-		TEST(an_answer_ends_a_transaction),
-		TEST(a_time_out_ends_a_transaction),
-		TEST(a_request_that_awaits_nothing_is_no_longer_under_way),
+		TEST(a_response_ends_a_transaction),
+		TEST(a_timeout_ends_a_transaction),
+		TEST(a_request_that_awaits_nothing_is_no_longer_in_flight),
 		TEST(unregistering_ends_a_transaction),
-		TEST(a_get_or_set_that_nobody_serves_is_answered_by_the_kernel),
-		TEST(other_methods_that_nobody_serves_time_out),
-		TEST(vendors_other_methods_that_nobody_serves_time_out_too),
-		TEST(an_answer_that_is_due_before_the_time_out_wins),
+		TEST(a_get_or_set_that_no_program_serves_gets_the_kernel_s_response),
+		TEST(other_methods_without_a_server_time_out),
+		TEST(vendor_methods_without_a_server_time_out_too),
+		TEST(a_response_that_is_due_before_the_timeout_wins),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /* RMPP as the kernel does it for programs: segmentation, reassembly, and unreliable links. */
-#include "administration.h"
 #include "device_fixture.h"
+#include "sa_agent.h"
 
 #define MEGABYTE (1024UL * 1024)
 
@@ -59,7 +59,7 @@ static void send_request(struct machines *machines, const struct exchange *excha
 }
 
 /* Sends the server's message back to the requester. */
-static void send_answer(struct machines *machines, struct message *message)
+static void send_response(struct machines *machines, struct message *message)
 {
 	struct destination to = {.lid = be16toh(message->header.lid), .retries = 100};
 
@@ -111,7 +111,7 @@ static void go(struct machines *machines, const struct exchange *exchange)
 	assert_header(exchange, message);
 	assert_null(read_message(machines->gamma));
 	before = machines->alpha->readable;
-	send_answer(machines, message);
+	send_response(machines, message);
 	free(message);
 	for (unsigned int i = 0; i < 100000 && machines->alpha->readable == before; i++)
 		pass(fabric_of(machines), 10 * MILLISECOND);
@@ -156,7 +156,7 @@ static void a_vendor_s_messages_of_all_sizes_go_forth_and_back(void **state)
 	go_all_sizes(*state, PING_CLASS);
 }
 
-static void subnet_administration_s_messages_go_forth_and_back(void **state)
+static void messages_of_class_sa_are_exchanged(void **state)
 {
 	go_all_sizes(*state, CLASS_SA);
 }
@@ -191,7 +191,7 @@ static void a_message_takes_its_time_on_slow_links(void **state)
 	free(exchange.mad);
 }
 
-static void several_messages_are_under_way_at_once(void **state)
+static void several_messages_are_in_flight_at_once(void **state)
 {
 	struct machines *machines = *state;
 	struct exchange exchange = exchange_of(PING_CLASS, 10000);
@@ -280,7 +280,7 @@ static void lost_segments_of_records_are_made_up_for(void **state)
 	go_one(machines, CLASS_SA, 100000);
 }
 
-static void what_comes_twice_is_kept_once(void **state)
+static void duplicate_segments_are_kept_once(void **state)
 {
 	struct machines *machines = *state;
 
@@ -310,7 +310,7 @@ static void all_at_once_is_survived(void **state)
 	go_one(machines, CLASS_SA, 50000);
 }
 
-static void busy_nodes_do_not_answer_acknowledgements(void **state)
+static void busy_nodes_do_not_respond_to_acknowledgements(void **state)
 {
 	struct machines *machines = *state;
 	struct exchange exchange = exchange_of(PING_CLASS, 100000);
@@ -323,7 +323,7 @@ static void busy_nodes_do_not_answer_acknowledgements(void **state)
 	assert_whole(&exchange, message);
 	rule(machines->subnet, "busy 100% on gamma"); /* applies to requests, and an ACK is
 						       * none */
-	send_answer(machines, message);
+	send_response(machines, message);
 	free(message);
 	pass(fabric_of(machines), SECOND);
 	message = read_message(machines->alpha);
@@ -345,7 +345,7 @@ static void a_second_response_is_refused_while_the_first_is_sent(void **state)
 	message = read_message(machines->gamma);
 	assert_non_null(message);
 	rule(machines->subnet, "hop-latency 1ms");
-	send_answer(machines, message);
+	send_response(machines, message);
 	pass(fabric_of(machines), 5 * MILLISECOND);
 	assert_int_equal(write_mad(machines->gamma, &to, message->data, message->length),
 			 -EINVAL);
@@ -364,13 +364,13 @@ static void a_second_response_is_refused_while_the_first_is_sent(void **state)
 
 /* Requests all PortInfoRecords from ALPHA, where the SA is: seven segments. For that time, the
  * links lose what is sent after the first segment. */
-static struct administration *ask_for_a_table(struct machines *machines, uint64_t lossy)
+static struct sa_agent *ask_for_a_table(struct machines *machines, uint64_t lossy)
 {
-	struct administration *administration = administration_start(fabric_of(machines));
+	struct sa_agent *sa_agent = sa_agent_start(fabric_of(machines));
 	struct destination to = {.lid = lid_of(machines->subnet, ALPHA), .timeout = 3600000};
 	uint8_t mad[MAD_BYTES];
 
-	assert_non_null(administration);
+	assert_non_null(sa_agent);
 	assert_int_equal(agent(machines->gamma, CLASS_SA, 1, 0), 0);
 	rule(machines->subnet, "hop-latency 1ms");
 	make_mad(mad, sizeof(mad), CLASS_SA, METHOD_GET_TABLE, 17);
@@ -382,14 +382,14 @@ static struct administration *ask_for_a_table(struct machines *machines, uint64_
 	rule(machines->subnet, "loss 100%");
 	pass(fabric_of(machines), lossy);
 	rule(machines->subnet, "loss 0%");
-	return administration;
+	return sa_agent;
 }
 
-static void lost_segments_of_the_administration_s_tables_are_sent_again(void **state)
+static void lost_segments_of_the_sa_s_tables_are_retransmitted(void **state)
 {
 	struct machines *machines = *state;
 	/* two retries fail, after 2 s each; the third one succeeds */
-	struct administration *administration = ask_for_a_table(machines, 5 * SECOND);
+	struct sa_agent *sa_agent = ask_for_a_table(machines, 5 * SECOND);
 	struct message *message;
 
 	assert_int_equal(machines->gamma->readable, 0);
@@ -399,30 +399,30 @@ static void lost_segments_of_the_administration_s_tables_are_sent_again(void **s
 	assert_int_equal(message->header.status, 0);
 	assert_true(message->length > 6UL * (MAD_BYTES - 56));
 	free(message);
-	administration_stop(administration);
+	sa_agent_stop(sa_agent);
 }
 
-static void the_administration_gives_a_table_up_after_three_retries(void **state)
+static void the_sa_gives_a_table_up_after_three_retries(void **state)
 {
 	struct machines *machines = *state;
-	struct administration *administration = ask_for_a_table(machines, 7 * SECOND);
+	struct sa_agent *sa_agent = ask_for_a_table(machines, 7 * SECOND);
 
 	pass(fabric_of(machines), 100 * SECOND);
 	assert_int_equal(machines->gamma->readable, 0);
-	administration_stop(administration);
+	sa_agent_stop(sa_agent);
 }
 
 static void a_port_with_several_lids_gets_tables_at_any_of_them(void **state)
 {
 	struct machines *machines = *state;
 	struct fabric *fabric = fabric_of(machines);
-	struct administration *administration = administration_start(fabric);
+	struct sa_agent *sa_agent = sa_agent_start(fabric);
 	struct destination to = {
 		.lid = lid_of(machines->subnet, ALPHA), .timeout = 3600000, .path_bits = 1};
 	struct message *message;
 	uint8_t mad[MAD_BYTES];
 
-	assert_non_null(administration);
+	assert_non_null(sa_agent);
 	set_lid(fabric, port_of(machines->subnet, GAMMA, 1), 64, 1);
 	fabric->nodes[NEAR].linear_top = fabric->nodes[FAR].linear_top = 66;
 	assert_int_equal(agent(machines->gamma, CLASS_SA, 1, 0), 0);
@@ -435,7 +435,7 @@ static void a_port_with_several_lids_gets_tables_at_any_of_them(void **state)
 	assert_int_equal(message->header.status, 0);
 	assert_int_equal(message->header.path_bits, 1);
 	free(message);
-	administration_stop(administration);
+	sa_agent_stop(sa_agent);
 }
 
 /* --- timeouts ------------------------------------------------------------------- */
@@ -520,7 +520,7 @@ static void once_it_is_acknowledged_its_retries_are_not_used(void **state)
 	free(exchange.mad);
 }
 
-static void an_answer_that_nobody_waits_for_is_dropped(void **state)
+static void a_response_without_a_request_is_dropped(void **state)
 {
 	struct machines *machines = *state;
 	struct exchange exchange = exchange_of(PING_CLASS, 1000);
@@ -533,7 +533,7 @@ static void an_answer_that_nobody_waits_for_is_dropped(void **state)
 	assert_int_equal(machines->alpha->readable, 1); /* the request, timed out */
 	message = read_message(machines->gamma);
 	assert_non_null(message);
-	send_answer(machines, message);
+	send_response(machines, message);
 	free(message);
 	pass(fabric_of(machines), SECOND);
 	assert_int_equal(machines->alpha->readable, 1);
@@ -656,29 +656,29 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_vendor_s_messages_of_all_sizes_go_forth_and_back),
-		TEST(subnet_administration_s_messages_go_forth_and_back),
+		TEST(messages_of_class_sa_are_exchanged),
 		TEST(device_management_s_messages_go_forth_and_back),
 		TEST(a_megabyte_goes_forth_and_back),
 		TEST(a_megabyte_of_records_goes_forth_and_back),
 		TEST(a_message_takes_its_time_on_slow_links),
-		TEST(several_messages_are_under_way_at_once),
+		TEST(several_messages_are_in_flight_at_once),
 		TEST(two_programs_of_a_host_talk_to_each_other),
 		TEST(the_trace_tells_segments_and_acknowledgements),
 		TEST(lost_segments_and_acks_are_made_up_for),
 		TEST(lost_segments_of_records_are_made_up_for),
-		TEST(what_comes_twice_is_kept_once),
+		TEST(duplicate_segments_are_kept_once),
 		TEST(segments_out_of_order_are_put_in_order),
 		TEST(all_at_once_is_survived),
-		TEST(busy_nodes_do_not_answer_acknowledgements),
+		TEST(busy_nodes_do_not_respond_to_acknowledgements),
 		TEST(a_second_response_is_refused_while_the_first_is_sent),
-		TEST(lost_segments_of_the_administration_s_tables_are_sent_again),
-		TEST(the_administration_gives_a_table_up_after_three_retries),
+		TEST(lost_segments_of_the_sa_s_tables_are_retransmitted),
+		TEST(the_sa_gives_a_table_up_after_three_retries),
 		TEST(a_port_with_several_lids_gets_tables_at_any_of_them),
 		TEST(a_message_that_nobody_acknowledges_times_out),
 		TEST(a_get_by_rmpp_that_nobody_serves_times_out),
 		TEST(a_vendor_s_get_by_rmpp_that_nobody_serves_times_out),
 		TEST(once_it_is_acknowledged_its_retries_are_not_used),
-		TEST(an_answer_that_nobody_waits_for_is_dropped),
+		TEST(a_response_without_a_request_is_dropped),
 		TEST(an_agent_that_goes_takes_half_a_message_with_it),
 		TEST(messages_that_never_end_take_a_bounded_room),
 		TEST(who_does_rmpp_itself_gets_segments),

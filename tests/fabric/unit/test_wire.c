@@ -14,10 +14,10 @@ static bool ask_along(struct subnet *subnet, const uint8_t *path, unsigned int c
 	return asked(subnet);
 }
 
-static uint64_t guid_of_answer(const struct subnet *subnet)
+static uint64_t guid_of_response(const struct subnet *subnet)
 {
-	assert_int_equal(status_of_answer(subnet), 0);
-	return mad_get_field64(data_of_answer(subnet), 0, IB_NODE_GUID_F);
+	assert_int_equal(status_of_response(subnet), 0);
+	return mad_get_field64(data_of_response(subnet), 0, IB_NODE_GUID_F);
 }
 
 static void ask_for_guid(struct subnet *subnet, uint16_t lid)
@@ -29,12 +29,13 @@ static void ask_for_guid(struct subnet *subnet, uint16_t lid)
 static bool reaches(struct subnet *subnet, uint32_t node)
 {
 	ask_for_guid(subnet, lid_of(subnet, node));
-	return asked(subnet) && guid_of_answer(subnet) == hardware(&subnet->fabric, node)->guid;
+	return asked(subnet) &&
+	       guid_of_response(subnet) == hardware(&subnet->fabric, node)->guid;
 }
 
 /* --- directed routes ------------------------------------------------------------ */
 
-static void a_directed_answer_returns_with_its_pointer_at_0_and_the_way_it_came(void **state)
+static void a_directed_response_returns_by_the_same_path_with_hop_pointer_0(void **state)
 {
 	struct subnet *subnet = *state;
 	uint8_t expected[MAD_BYTES] = {1, CLASS_DIRECTED_SMP, 1, 0x81, 0x80, 0, 0, 3};
@@ -48,7 +49,7 @@ static void a_directed_answer_returns_with_its_pointer_at_0_and_the_way_it_came(
 		sma_read(&subnet->fabric, GAMMA, IB_ATTR_NODE_INFO, 0, 1, expected + SMP_DATA));
 	memcpy(expected + 128, (const uint8_t[]){0, 1, 4, 1}, 4);
 	memcpy(expected + 192, (const uint8_t[]){0, 1, 4, 1}, 4);
-	assert_memory_equal(subnet->answer->data, expected, MAD_BYTES);
+	assert_memory_equal(subnet->response->data, expected, MAD_BYTES);
 }
 
 static void a_directed_request_arrives_with_its_pointer_behind_the_path(void **state)
@@ -78,9 +79,9 @@ static void a_path_of_0_hops_leads_to_oneself(void **state)
 	struct subnet *subnet = *state;
 
 	assert_true(ask_along(subnet, subnet->mad, 0));
-	assert_true(guid_of_answer(subnet) == 0x1000);
-	assert_int_equal(subnet->answer->data[6], 0);
-	assert_int_equal(subnet->answer->data[192 + 1], 0);
+	assert_true(guid_of_response(subnet) == 0x1000);
+	assert_int_equal(subnet->response->data[6], 0);
+	assert_int_equal(subnet->response->data[192 + 1], 0);
 }
 
 static void a_path_ends_at_a_port_that_is_down(void **state)
@@ -134,8 +135,8 @@ static void a_path_may_visit_a_switch_more_than_once(void **state)
 	struct subnet *subnet = *state;
 
 	assert_true(ask_along(subnet, PATH(1, 4, 3, 4, 3, 1)));
-	assert_true(guid_of_answer(subnet) == 0x1000);
-	assert_memory_equal(subnet->answer->data + 193, ((const uint8_t[]){1, 4, 3, 4, 3, 1}),
+	assert_true(guid_of_response(subnet) == 0x1000);
+	assert_memory_equal(subnet->response->data + 193, ((const uint8_t[]){1, 4, 3, 4, 3, 1}),
 			    6);
 }
 
@@ -147,10 +148,10 @@ static void a_path_has_up_to_63_hops(void **state)
 	for (unsigned int hop = 1; hop < 64; hop++)
 		path[hop] = hop % 2 ? 4 : 3;
 	assert_true(ask_along(subnet, path, 63));
-	assert_true(guid_of_answer(subnet) == 0x100);
-	assert_int_equal(subnet->answer->data[192 + 63], 3);
+	assert_true(guid_of_response(subnet) == 0x100);
+	assert_int_equal(subnet->response->data[192 + 63], 3);
 	assert_true(ask_along(subnet, path, 62));
-	assert_true(guid_of_answer(subnet) == 0x200);
+	assert_true(guid_of_response(subnet) == 0x200);
 	begin(subnet, CLASS_DIRECTED_SMP, METHOD_GET, IB_ATTR_NODE_INFO, 0);
 	direct(subnet, path, 63);
 	subnet->mad[7] = 64;
@@ -169,7 +170,7 @@ static void a_hop_pointer_that_is_not_at_the_beginning_is_bad(void **state)
 	assert_true(traced(subnet, "bad hop pointer at alpha/1"));
 }
 
-static void an_answer_whose_pointer_is_not_at_the_end_is_bad(void **state)
+static void a_response_whose_pointer_is_not_at_the_end_is_bad(void **state)
 {
 	struct subnet *subnet = *state;
 
@@ -196,11 +197,11 @@ static void a_path_may_begin_behind_a_part_by_lid(void **state)
 	subnet->dlid = lid_of(subnet, FAR);
 	assert_int_equal(send_by(subnet, &inbox, UINT32_MAX), 0);
 	settle(&subnet->fabric);
-	subnet->answer = take(&inbox);
-	assert_true(guid_of_answer(subnet) == 0x3000);
-	assert_int_equal(subnet->answer->data[6], 0);
-	assert_int_equal(subnet->answer->data[193], 1); /* GAMMA's port */
-	assert_int_equal(subnet->answer->data[194], 0); /* and no other port */
+	subnet->response = take(&inbox);
+	assert_true(guid_of_response(subnet) == 0x3000);
+	assert_int_equal(subnet->response->data[6], 0);
+	assert_int_equal(subnet->response->data[193], 1); /* GAMMA's port */
+	assert_int_equal(subnet->response->data[194], 0); /* and no other port */
 }
 
 static void a_ca_begins_such_a_path_by_any_port_of_the_switch_that_it_names(void **state)
@@ -214,8 +215,8 @@ static void a_ca_begins_such_a_path_by_any_port_of_the_switch_that_it_names(void
 	/* the path begins here only if the part by LID is empty (IBA 14.2.2.1) */
 	assert_int_equal(send_by(subnet, &subnet->smps, UINT32_MAX), 0);
 	settle(&subnet->fabric);
-	subnet->answer = take(&subnet->smps);
-	assert_true(guid_of_answer(subnet) == 0x3000);
+	subnet->response = take(&subnet->smps);
+	assert_true(guid_of_response(subnet) == 0x3000);
 }
 
 static void a_path_may_end_before_a_part_by_lid(void **state)
@@ -226,10 +227,10 @@ static void a_path_may_end_before_a_part_by_lid(void **state)
 	direct(subnet, PATH(1));
 	put16(subnet->mad + 34, lid_of(subnet, GAMMA));
 	assert_true(asked(subnet));
-	assert_true(guid_of_answer(subnet) == 0x3000);
-	assert_int_equal(subnet->answer->data[6], 0);
-	assert_int_equal(subnet->answer->data[193], 1);
-	assert_int_equal(subnet->answer->data[194], 0);
+	assert_true(guid_of_response(subnet) == 0x3000);
+	assert_int_equal(subnet->response->data[6], 0);
+	assert_int_equal(subnet->response->data[193], 1);
+	assert_int_equal(subnet->response->data[194], 0);
 }
 
 static void a_part_by_lid_that_leads_nowhere_loses_the_packet(void **state)
@@ -283,14 +284,14 @@ static void forward(struct subnet *subnet, const uint8_t *path, unsigned int cou
 	begin(subnet, CLASS_DIRECTED_SMP, METHOD_GET, IB_ATTR_LINEARFORWTBL, lid / 64);
 	direct(subnet, path, count);
 	assert_true(asked(subnet));
-	memcpy(block, data_of_answer(subnet), 64);
+	memcpy(block, data_of_response(subnet), 64);
 	block[lid % 64] = port;
 	begin(subnet, CLASS_DIRECTED_SMP, METHOD_SET, IB_ATTR_LINEARFORWTBL, lid / 64);
 	direct(subnet, path, count);
 	memcpy(subnet->mad + SMP_DATA, block, 64);
 	assert_true(asked(subnet));
-	assert_int_equal(status_of_answer(subnet), 0);
-	assert_memory_equal(data_of_answer(subnet), block, 64);
+	assert_int_equal(status_of_response(subnet), 0);
+	assert_memory_equal(data_of_response(subnet), block, 64);
 }
 
 static void packets_follow_a_table_that_was_set(void **state)
@@ -419,7 +420,7 @@ static void a_wrong_q_key_is_counted(void **state)
 	begin(subnet, CLASS_SMP, METHOD_GET, IB_ATTR_PORT_INFO, 0);
 	subnet->dlid = lid_of(subnet, GAMMA);
 	assert_true(asked(subnet));
-	assert_int_equal(mad_get_field(data_of_answer(subnet), 0, IB_PORT_QKEY_VIOL_F), 2);
+	assert_int_equal(mad_get_field(data_of_response(subnet), 0, IB_PORT_QKEY_VIOL_F), 2);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -428,7 +429,7 @@ static void a_wrong_q_key_is_counted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_directed_answer_returns_with_its_pointer_at_0_and_the_way_it_came),
+		TEST(a_directed_response_returns_by_the_same_path_with_hop_pointer_0),
 		TEST(a_directed_request_arrives_with_its_pointer_behind_the_path),
 		TEST(a_path_of_0_hops_leads_to_oneself),
 		TEST(a_path_ends_at_a_port_that_is_down),
@@ -438,7 +439,7 @@ int main(void)
 		TEST(a_path_may_visit_a_switch_more_than_once),
 		TEST(a_path_has_up_to_63_hops),
 		TEST(a_hop_pointer_that_is_not_at_the_beginning_is_bad),
-		TEST(an_answer_whose_pointer_is_not_at_the_end_is_bad),
+		TEST(a_response_whose_pointer_is_not_at_the_end_is_bad),
 		TEST(a_path_may_begin_behind_a_part_by_lid),
 		TEST(a_ca_begins_such_a_path_by_any_port_of_the_switch_that_it_names),
 		TEST(a_path_may_end_before_a_part_by_lid),

@@ -59,7 +59,7 @@ static void each_hop_takes_its_latency(void **state)
 	empty(&inbox);
 }
 
-static void an_answer_takes_the_way_forth_and_back(void **state)
+static void the_delays_of_request_and_response_add_up(void **state)
 {
 	struct subnet *subnet = *state;
 
@@ -263,21 +263,21 @@ static void start_shape(struct fabric *fabric, const char *shape)
 }
 
 /* Whether a node responds to an SMP to its LID with its own GUID. */
-static bool answers(struct fabric *fabric, struct inbox *inbox, uint32_t port, uint32_t tid)
+static bool responds(struct fabric *fabric, struct inbox *inbox, uint32_t port, uint32_t tid)
 {
 	struct ib_user_mad_hdr header = {.timeout_ms = 1000,
 					 .lid = htobe16(fabric->ports[port].lid)};
 	uint8_t mad[MAD_BYTES] = {1, CLASS_SMP, 1, METHOD_GET, [17] = IB_ATTR_NODE_INFO};
-	struct message *answer;
+	struct message *response;
 	bool right;
 
 	put32(mad + 12, tid);
 	assert_int_equal(host_send(fabric, inbox->agent, &header, mad, MAD_BYTES), 0);
 	settle(fabric);
-	answer = take(inbox);
-	right = answer && mad_get_field64(answer->data, SMP_DATA, IB_NODE_GUID_F) ==
-				  hardware(fabric, cable(fabric, port)->node)->guid;
-	free(answer);
+	response = take(inbox);
+	right = response && mad_get_field64(response->data, SMP_DATA, IB_NODE_GUID_F) ==
+				    hardware(fabric, cable(fabric, port)->node)->guid;
+	free(response);
 	return right;
 }
 
@@ -299,7 +299,7 @@ static void assert_connected(const char *shape, int longest)
 		for (uint32_t to = 0; to < fabric.graph.port_count; to++) {
 			if (!fabric.ports[to].lid)
 				continue;
-			assert_true(answers(&fabric, &inbox, to, ++tid));
+			assert_true(responds(&fabric, &inbox, to, ++tid));
 			assert_in_range(
 				route_trace(&fabric, from, fabric.ports[to].lid, hops, 64), 0,
 				longest);
@@ -364,7 +364,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(without_latency_a_packet_arrives_at_once_but_not_from_within),
 		TEST(each_hop_takes_its_latency),
-		TEST(an_answer_takes_the_way_forth_and_back),
+		TEST(the_delays_of_request_and_response_add_up),
 		TEST(packets_of_one_way_arrive_in_the_order_sent),
 		TEST(at_100_percent_loss_nothing_arrives_and_receivers_count_it),
 		TEST(at_100_percent_duplication_each_arrives_twice),

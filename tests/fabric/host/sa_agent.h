@@ -2,19 +2,18 @@
 
 /* The built-in SA on its port. It is an agent like that of a program, so that RMPP carries its
  * tables and the port has only one server of the class. */
-#ifndef FABRIC_ADMINISTRATION_H
-#define FABRIC_ADMINISTRATION_H
+#ifndef FABRIC_SA_AGENT_H
+#define FABRIC_SA_AGENT_H
 
 #include "hosts.h"
 
-struct administration;
+struct sa_agent;
 
 /* Starts the SA on fabric->sm_port; NULL without memory. */
-struct administration *administration_start(struct fabric *fabric);
+struct sa_agent *sa_agent_start(struct fabric *fabric);
 /* An end port came into service or left it: sends Reports to those who subscribed. */
-void administration_notice(struct administration *administration, uint32_t port,
-			   bool in_service);
+void sa_agent_notice(struct sa_agent *sa_agent, uint32_t port, bool in_service);
 
-void administration_stop(struct administration *administration);
+void sa_agent_stop(struct sa_agent *sa_agent);
 
 #endif
