@@ -175,12 +175,13 @@ static bool offer_path(struct sa_request *request, const struct ends *ends, bool
 	struct quality quality;
 	struct quality quality_back;
 	bool reversible;
-	uint16_t pkey;
+	uint16_t wanted, pkey;
 
 	*made = false;
-	pkey = sa_shared_pkey(fabric, ends->from, ends->to,
-			      request->mask & PKEY ? (uint16_t)get16(request->record + AT_PKEY)
-						   : 0);
+	wanted = request->mask & PKEY ? (uint16_t)get16(request->record + AT_PKEY) : 0;
+	if (request->mask & PKEY && !(wanted & 0x7fff))
+		return true; /* no partition has this P_Key (IBA 10.9.3) */
+	pkey = sa_shared_pkey(fabric, ends->from, ends->to, wanted);
 	if (!pkey || !measure(fabric, ends, &quality) || !fit(request, &quality))
 		return true;
 	reversible = measure(fabric, &back, &quality_back);

@@ -220,6 +220,11 @@ static void the_ends_of_a_path_share_a_partition(void **state)
 	put16(subnet->record + 50, 0x8123);
 	assert_int_equal(ask(subnet), 0);
 	assert_int_equal(get16(path(subnet) + 50), 0x0123);
+	put16(subnet->record + 50, 0);
+	assert_int_equal(ask(subnet), SA_NO_RECORDS);
+	put16(subnet->record + 50, 0x8000);
+	assert_int_equal(ask(subnet), SA_NO_RECORDS);
+	put16(subnet->record + 50, 0x8123);
 	of_alpha[5] = 0x0123; /* two limited members */
 	assert_int_equal(ask(subnet), SA_NO_RECORDS);
 	of_alpha[5] = 0x8123;
