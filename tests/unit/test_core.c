@@ -60,6 +60,51 @@ static void a_request_with_the_id_of_another_is_no_response(void **state)
 	assert_int_equal(outcome.calls, 1);
 }
 
+/* IBA 16.2.2: bit 0 of the attribute modifier. */
+static void a_board_management_send_tells_by_its_modifier_that_it_is_a_response(void **state)
+{
+	ib_rpc_t rpc = set_request();
+
+	(void)state;
+	rpc.mgtclass = IB_BOARD_MGMT_CLASS;
+	assert_int_equal(mad_register_client_via(IB_BOARD_MGMT_CLASS, 0, port), 0);
+	submit(async, rpc, 1, &outcome, NULL);
+	receive(IB_BOARD_MGMT_CLASS, IB_MAD_METHOD_SEND, 0xfe);
+	assert_int_equal(outcome.calls, 0);
+	receive(IB_BOARD_MGMT_CLASS, IB_MAD_METHOD_SEND, 0x01);
+	assert_int_equal(outcome.calls, 1);
+}
+
+/* A message with the ID of the only request cannot be received. */
+static void fail_to_receive(uint8_t method, uint8_t tid_change)
+{
+	uint8_t umad[PACKET_SIZE] = {0}, *mad = umad_get_mad(umad);
+
+	device_copy_mad(device_packet(0), mad);
+	mad[3] = method;
+	mad[15] ^= tid_change;
+	core_lock(&port->core);
+	core_receive_failed(&port->core, umad, EMSGSIZE);
+	core_unlock(&port->core);
+	assert_true(mad_async_process(async) >= 0);
+}
+
+static void a_message_that_cannot_be_received_ends_the_request_that_it_responds_to(void **state)
+{
+	uint64_t dropped;
+
+	(void)state;
+	submit(async, set_request(), 1, &outcome, NULL);
+	dropped = port->core.dropped;
+	fail_to_receive(IB_MAD_METHOD_GET_RESPONSE, 1);
+	fail_to_receive(IB_MAD_METHOD_GET, 0);
+	assert_int_equal(port->core.dropped, dropped + 2);
+	assert_int_equal(outcome.calls, 0);
+	fail_to_receive(IB_MAD_METHOD_GET_RESPONSE, 0);
+	assert_int_equal(outcome.calls, 1);
+	assert_int_equal(outcome.error, -EMSGSIZE);
+}
+
 static void the_first_size_of_a_window_is_no_change(void **state)
 {
 	static const struct core_hooks hooks;
@@ -96,6 +141,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CORE_TEST(a_trap_repress_is_the_response_to_a_trap),
 		CORE_TEST(a_request_with_the_id_of_another_is_no_response),
+		CORE_TEST(a_board_management_send_tells_by_its_modifier_that_it_is_a_response),
+		CORE_TEST(
+			a_message_that_cannot_be_received_ends_the_request_that_it_responds_to),
 		CORE_TEST(the_first_size_of_a_window_is_no_change),
 		CORE_TEST(a_core_that_begins_anew_resets_its_windows_alone),
 	};

@@ -9,7 +9,9 @@
 
 #include <dirent.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #define LONG      5000
 #define VERY_LONG 2500000
@@ -147,6 +149,24 @@ static void to_read_a_message_away_leaves_no_descriptor_open(void **state)
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(ask_at_length(), -EMSGSIZE);
 	assert_int_equal(open_descriptors(), before);
+}
+
+/* The file of the drain cannot have its size. */
+static void a_message_is_read_away_without_a_file(void **state)
+{
+	struct rlimit limit, none = {0};
+	void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+	int err;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	none.rlim_max = limit.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+	err = ask_at_length();
+	setrlimit(RLIMIT_FSIZE, &limit);
+	signal(SIGXFSZ, handler);
+	assert_int_equal(err, -EMSGSIZE);
+	expect_port_to_live();
 }
 
 static int respond_tables_very_long(const struct device_packet *packet, void *arg)
@@ -303,6 +323,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		DRAIN_TEST(a_message_that_cannot_be_read_away_is_lost_alone),
 		DRAIN_TEST(to_read_a_message_away_leaves_no_descriptor_open),
+		DRAIN_TEST(a_message_is_read_away_without_a_file),
 		DRAIN_TEST(to_read_a_long_message_away_takes_little_memory),
 		DRAIN_TEST(a_message_that_there_is_no_memory_for_is_lost_alone),
 		DRAIN_TEST(a_blocking_call_pauses_while_there_is_no_memory),

@@ -70,6 +70,21 @@ static void one_follower_is_to_lead_next(void **state)
 		pthread_cond_destroy(&waiters[i].changed);
 }
 
+static void one_sender_is_woken_at_a_time(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		clock_cond_init(&waiters[i].changed);
+		waiters[i].following = true;
+		waiters[i].sending = true;
+	}
+	reader_wake_sender(reader);
+	reader_wake_sender(reader);
+	assert_int_equal(waiters[0].woken + waiters[1].woken, 1);
+	for (int i = 0; i < 2; i++)
+		pthread_cond_destroy(&waiters[i].changed);
+}
+
 static void a_child_has_a_descriptor_of_its_own_and_no_alert(void **state)
 {
 	int before = reader->wake_fd;
@@ -159,6 +174,7 @@ int main(void)
 		READER_TEST(the_descriptor_does_not_block_and_ends_at_exec),
 		READER_TEST(a_leader_that_polls_is_woken_by_one_write),
 		READER_TEST(one_follower_is_to_lead_next),
+		READER_TEST(one_sender_is_woken_at_a_time),
 		READER_TEST(a_child_has_a_descriptor_of_its_own_and_no_alert),
 		READER_TEST(an_alert_is_told_once),
 		READER_TEST(the_descriptor_may_have_number_0),
