@@ -180,6 +180,45 @@ static void what_filled_a_queue_in_the_other_window_s_trial_filled_it_here(void 
 	assert_int_equal(window.size, 30);
 }
 
+static void after_a_full_queue_it_is_smaller_than_what_the_queue_let_through(void **state)
+{
+	struct window other;
+
+	(void)state;
+	window_init(&other, START, LARGEST);
+	other.verdict = LOSS_QUEUE;
+	other.losses.share_before = LOSS_ONE / 2;
+	go_rounds(5, RTT);
+	assert_int_equal(window.size, 39);
+	window_hush(&window);
+	window_unhush(&window, &other);
+	assert_int_equal(window.size, 17); /* seven eighths of a half */
+}
+
+static void the_other_window_s_trial_does_not_halve_a_small_one(void **state)
+{
+	(void)state;
+	window_init(&window, 4, LARGEST);
+	window_hush(&window);
+	assert_int_equal(window.size, 4);
+}
+
+static void what_was_late_before_the_other_window_s_trial_does_not_count_after_it(void **state)
+{
+	(void)state;
+	while (is_open()) {
+		send();
+		now++;
+	}
+	now += LATE;
+	respond(count - 1);
+	be_late(0);
+	assert_false(window.silent);
+	assert_int_equal(window.losses.late, 1);
+	window_hush(&window);
+	assert_int_equal(window.losses.late, 0);
+}
+
 static void a_trial_of_the_other_window_that_ends_in_silence_leaves_the_size_as_it_was(
 	void **state)
 {
@@ -269,6 +308,7 @@ static void a_trial_ends_if_what_was_late_has_a_response_after_all(void **state)
 	assert_int_equal(window.size, size / 2);
 	assert_int_equal(find_all(period), 0);
 	assert_false(window.losses.trial);
+	assert_int_equal(window.losses.ended, 0);
 	assert_int_equal(window.size, size);
 	go_rounds(2, RTT);
 	assert_true(window.size > size);
@@ -606,6 +646,7 @@ static void links_that_lose_as_much_refute_that_a_queue_was_full(void **state)
 	window_hush(&other);
 	window_unhush(&other, &window);
 	assert_int_equal(other.caution, 1);
+	assert_int_equal(other.wait, other.size);
 }
 
 static void a_dead_node_now_and_then_changes_nothing(void **state)
@@ -665,6 +706,21 @@ static void in_silence_it_lets_one_mad_through_at_growing_intervals(void **state
 	respond_to_all();
 	go_rounds(10, RTT);
 	assert_int_equal(window.size, LARGEST);
+}
+
+static void what_is_sent_in_silence_counts_neither_for_a_round_nor_for_losses(void **state)
+{
+	(void)state;
+	fill();
+	now += LATE;
+	while (count)
+		be_late(0);
+	assert_true(window.silent);
+	assert_int_equal(window.opens, now);
+	send();
+	assert_int_equal(in_flight[0].mark.period, 0);
+	assert_int_equal(in_flight[0].mark.round, 0);
+	assert_int_equal(window.round.planned, 0);
 }
 
 static void after_a_short_silence_a_trial_begins(void **state)
@@ -810,6 +866,10 @@ int main(void)
 		WINDOW_TEST(it_grows_by_a_third_each_round_and_later_by_a_sixth),
 		WINDOW_TEST(during_the_other_window_s_trial_it_is_halved_and_stays_so),
 		WINDOW_TEST(what_filled_a_queue_in_the_other_window_s_trial_filled_it_here),
+		WINDOW_TEST(after_a_full_queue_it_is_smaller_than_what_the_queue_let_through),
+		WINDOW_TEST(the_other_window_s_trial_does_not_halve_a_small_one),
+		WINDOW_TEST(
+			what_was_late_before_the_other_window_s_trial_does_not_count_after_it),
 		WINDOW_TEST(
 			a_trial_of_the_other_window_that_ends_in_silence_leaves_the_size_as_it_was),
 		WINDOW_TEST(a_late_mad_that_has_a_response_after_all_was_not_lost),
@@ -840,6 +900,7 @@ int main(void)
 		WINDOW_TEST(links_that_lose_as_much_refute_that_a_queue_was_full),
 		WINDOW_TEST(a_dead_node_now_and_then_changes_nothing),
 		WINDOW_TEST(in_silence_it_lets_one_mad_through_at_growing_intervals),
+		WINDOW_TEST(what_is_sent_in_silence_counts_neither_for_a_round_nor_for_losses),
 		WINDOW_TEST(after_a_short_silence_a_trial_begins),
 		WINDOW_TEST(after_a_silence_in_which_nothing_was_lost_it_is_as_large_as_before),
 		WINDOW_TEST(a_trial_is_begun_anew_after_a_silence_in_which_nothing_was_lost),
