@@ -44,7 +44,7 @@ static void read_errors(struct ibmad_port *ibmad_port, const struct mad_fabric *
 
 		if (to.lid && port->peer)
 			mad_counters_submit(async, &to, port->number, &options, counters_read,
-					    &errors[port->index]);
+					    &errors[port->index], NULL);
 	}
 	if (async)
 		mad_async_run(async);

@@ -155,7 +155,7 @@ static void read_port(struct reading *reading)
 	reading->failed = port->error || !to.lid;
 	if (reading->wanted && to.lid)
 		ret = mad_counters_submit(async, &to, port->number, &options, counters_came,
-					  reading);
+					  reading, NULL);
 	reading->failed |= ret < 0 && ret != -EOPNOTSUPP;
 }
 

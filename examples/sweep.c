@@ -46,7 +46,7 @@ static void read_port(struct mad_async *async, const struct mad_fabric_port *por
 
 	if (to.lid)
 		failed_count += mad_counters_submit(async, &to, port->number, &options, came,
-						    (void *)(uintptr_t)port) != 0;
+						    (void *)(uintptr_t)port, NULL) != 0;
 }
 
 static void came(struct mad_async *async, int error, const struct mad_counters *counters,

@@ -249,7 +249,7 @@ struct mad_counters_options {
  * -EBADMSG     a response is too short
  * -ENOMEM      out of memory
  * -ENODEV      the device is gone
- * -ECANCELED   the port was closed, or the engine destroyed
+ * -ECANCELED   the reading was cancelled, the port closed, or the engine destroyed
  * and the other errors of struct mad_reply
  */
 int mad_counters_read(const struct ibmad_port *port, const ib_portid_t *dport,
@@ -263,17 +263,28 @@ int mad_counters_read(const struct ibmad_port *port, const ib_portid_t *dport,
 typedef void mad_counters_fn(struct mad_async *async, int error,
 			     const struct mad_counters *counters, void *arg);
 
+/** A reading on an engine that is not complete. */
+struct mad_counters_reading;
+
 /**
  * Begins a reading on an engine. dport and options are copied. If the call fails, the callback
  * is not called: -EINVAL, -ENOMEM, and the errors of mad_async_submit(); and -EOPNOTSUPP as
  * above if the reading does not begin with ClassPortInfo: the node is known, or "basic" is set.
  *
- * A single reading cannot be cancelled: it ends when its requests do. mad_async_destroy()
- * cancels all that are open.
+ * *reading, unless the argument is NULL, is for mad_counters_cancel(). It is valid until the
+ * callback is called.
  */
 int mad_counters_submit(struct mad_async *async, const ib_portid_t *dport, unsigned port_number,
 			const struct mad_counters_options *options, mad_counters_fn *callback,
-			void *arg);
+			void *arg, struct mad_counters_reading **reading);
+
+/**
+ * Cancels a reading: its callback is called with -ECANCELED by the next calls of
+ * mad_async_process(), even if the counters have come meanwhile. Other readings of the node go
+ * on. NULL is allowed. Call it from a callback of the engine, or from the only thread that
+ * processes the engine. mad_async_cancel_all() and mad_async_destroy() cancel all readings.
+ */
+void mad_counters_cancel(struct mad_counters_reading *reading);
 
 /**
  * Sets counters to 0: those that a reading with the same options reads. Other programs that

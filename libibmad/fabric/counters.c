@@ -133,9 +133,14 @@ EXPORT int mad_counters_reset(const struct ibmad_port *port, const ib_portid_t *
 
 /* --- on an engine --------------------------------------------------------------- */
 
-struct pending {
+struct mad_counters_reading {
 	struct reading reading;
+	struct mad_async *async;
+	uint64_t id;         /* of its request, unless it waits */
 	struct list waiting; /* in its node's */
+	bool waits;          /* for the ClassPortInfo that another reading asks for */
+	bool asks;           /* for ClassPortInfo, and others wait or may wait */
+	bool cancelled;
 	enum counter_source source;
 	struct mad_counters *kept; /* the counters, if they need more than one response */
 	ib_portid_t dport;
@@ -143,14 +148,14 @@ struct pending {
 	void *arg;
 };
 
-static void release(struct pending *pending)
+static void release(struct mad_counters_reading *pending)
 {
 	node_release(pending->reading.options.node);
 	free(pending->kept);
 	free(pending);
 }
 
-static void finish(struct mad_async *async, struct pending *pending, int error)
+static void finish(struct mad_async *async, struct mad_counters_reading *pending, int error)
 {
 	struct mad_counters none = {0};
 
@@ -171,20 +176,21 @@ static struct mad_outcome outcome_of(const struct mad_reply *reply)
 	};
 }
 
-static int submit(struct mad_async *async, struct pending *pending, unsigned attribute,
-		  mad_async_fn *callback)
+static int submit(struct mad_async *async, struct mad_counters_reading *pending,
+		  unsigned attribute, mad_async_fn *callback)
 {
 	uint8_t data[IB_PC_DATA_SZ];
 	ib_rpc_t rpc = reading_request(&pending->reading, attribute, data);
 
 	return mad_async_submit(async, &rpc, &pending->dport, data, sizeof(data), callback,
-				pending, NULL);
+				pending, &pending->id);
 }
 
 static void counters_came(struct mad_async *async, const struct mad_reply *reply, void *arg);
 
 /* Asks for the next attribute; or *is_complete, and the result of the reading. */
-static int proceed(struct mad_async *async, struct pending *pending, bool *is_complete)
+static int proceed(struct mad_async *async, struct mad_counters_reading *pending,
+		   bool *is_complete)
 {
 	int error, source = reading_next(&pending->reading, &error);
 
@@ -198,10 +204,14 @@ static int proceed(struct mad_async *async, struct pending *pending, bool *is_co
 	return error;
 }
 
-static void go_on(struct mad_async *async, struct pending *pending, int error)
+static void go_on(struct mad_async *async, struct mad_counters_reading *pending, int error)
 {
 	bool is_complete = true;
 
+	if (pending->cancelled) {
+		error = -ECANCELED;
+		pending->reading.status = 0;
+	}
 	if (!error)
 		error = proceed(async, pending, &is_complete);
 	if (is_complete)
@@ -209,7 +219,7 @@ static void go_on(struct mad_async *async, struct pending *pending, int error)
 }
 
 /* Has the counters outlive the callback if the reading is not complete. */
-static int keep(struct pending *pending)
+static int keep(struct mad_counters_reading *pending)
 {
 	int error;
 
@@ -227,7 +237,7 @@ static void counters_came(struct mad_async *async, const struct mad_reply *reply
 {
 	struct mad_outcome outcome = outcome_of(reply);
 	struct mad_counters counters = {0};
-	struct pending *pending = arg;
+	struct mad_counters_reading *pending = arg;
 	struct reading *reading = &pending->reading;
 	int error;
 
@@ -240,19 +250,20 @@ static void counters_came(struct mad_async *async, const struct mad_reply *reply
 }
 
 /* Takes the readings that wait for this one's ClassPortInfo. */
-static void take_waiting(struct mad_async *async, struct mad_counters_node *node,
-			 struct list *taken)
+static void take_waiting(struct mad_counters_reading *pending, struct list *taken)
 {
+	struct mad_counters_node *node = pending->reading.options.node;
 	struct list *entry;
 
 	list_init(taken);
-	if (!node)
+	if (!pending->asks)
 		return;
 	pthread_mutex_lock(&node->lock);
-	if (node->asker == async) {
-		node->asker = NULL;
-		while ((entry = list_pop(&node->waiting)))
-			list_add_last(taken, entry);
+	pending->asks = false;
+	node->asker = NULL;
+	while ((entry = list_pop(&node->waiting))) {
+		list_entry(entry, struct mad_counters_reading, waiting)->waits = false;
+		list_add_last(taken, entry);
 	}
 	pthread_mutex_unlock(&node->lock);
 }
@@ -261,15 +272,15 @@ static void class_port_info_came(struct mad_async *async, const struct mad_reply
 				 void *arg)
 {
 	struct mad_outcome outcome = outcome_of(reply);
-	struct pending *pending = arg, *other;
+	struct mad_counters_reading *pending = arg, *other;
 	struct list taken, *entry;
 	int error = reading_take_class_port_info(&pending->reading, &outcome);
 
 	if (!error)
 		node_learn(pending->reading.options.node, &pending->reading.abilities);
-	take_waiting(async, pending->reading.options.node, &taken);
+	take_waiting(pending, &taken);
 	while ((entry = list_pop(&taken))) {
-		other = list_entry(entry, struct pending, waiting);
+		other = list_entry(entry, struct mad_counters_reading, waiting);
 		other->reading.abilities = pending->reading.abilities;
 		other->reading.status = pending->reading.status;
 		go_on(async, other, error);
@@ -282,7 +293,8 @@ static void class_port_info_came(struct mad_async *async, const struct mad_reply
  * callback, which may come before this returns, locks the node. "turn" is that of the asker, or
  * 0.
  */
-static int ask_class_port_info(struct mad_async *async, struct pending *pending, uint64_t turn)
+static int ask_class_port_info(struct mad_async *async, struct mad_counters_reading *pending,
+			       uint64_t turn)
 {
 	struct mad_counters_node *node = pending->reading.options.node;
 	int error = submit(async, pending, CLASS_PORT_INFO, class_port_info_came);
@@ -303,7 +315,8 @@ static int ask_class_port_info(struct mad_async *async, struct pending *pending,
  * a request before it is submitted, so that nothing waits if that fails. False if the node is
  * known.
  */
-static bool ask_or_wait(struct mad_async *async, struct pending *pending, int *error)
+static bool ask_or_wait(struct mad_async *async, struct mad_counters_reading *pending,
+			int *error)
 {
 	struct mad_counters_node *node = pending->reading.options.node;
 	bool known, waits;
@@ -315,11 +328,13 @@ static bool ask_or_wait(struct mad_async *async, struct pending *pending, int *e
 	known = node->known;
 	waits = !known && node->asker == async && node->is_submitted;
 	if (waits) {
+		pending->waits = true;
 		list_add_last(&node->waiting, &pending->waiting);
 	} else if (!known) {
 		/* the callback may end the reading, and its hold on the node */
 		node->users++;
 		if (!node->asker) {
+			pending->asks = true;
 			node->asker = async;
 			node->is_submitted = false;
 			turn = ++node->asked;
@@ -331,7 +346,7 @@ static bool ask_or_wait(struct mad_async *async, struct pending *pending, int *e
 	return !known;
 }
 
-static int begin(struct mad_async *async, struct pending *pending)
+static int begin(struct mad_async *async, struct mad_counters_reading *pending)
 {
 	bool is_complete;
 	int error;
@@ -350,24 +365,93 @@ static int begin(struct mad_async *async, struct pending *pending)
 
 EXPORT int mad_counters_submit(struct mad_async *async, const ib_portid_t *dport,
 			       unsigned port_number, const struct mad_counters_options *options,
-			       mad_counters_fn *callback, void *arg)
+			       mad_counters_fn *callback, void *arg,
+			       struct mad_counters_reading **reading)
 {
-	struct pending *pending;
+	struct mad_counters_reading *pending;
 	int error;
 
 	if (!async || !callback || !reading_is_valid(dport, port_number, options))
 		return -EINVAL;
-	pending = malloc(sizeof(*pending));
+	pending = calloc(1, sizeof(*pending));
 	if (!pending)
 		return -ENOMEM;
 	reading_init(&pending->reading, port_number, options);
-	pending->kept = NULL;
+	pending->async = async;
 	pending->dport = *dport;
 	pending->callback = callback;
 	pending->arg = arg;
 	node_hold(pending->reading.options.node);
+	if (reading)
+		*reading = pending; /* from now on it may be called back */
 	error = begin(async, pending);
-	if (error)
-		release(pending);
+	if (!error)
+		return 0;
+	if (reading)
+		*reading = NULL;
+	release(pending);
 	return error;
+}
+
+/* --- cancel --------------------------------------------------------------------- */
+
+/* The first reading that waits for this one's ClassPortInfo asks for it. */
+static int hand_over(struct mad_counters_reading *pending)
+{
+	struct mad_counters_node *node = pending->reading.options.node;
+	struct mad_counters_reading *other;
+	struct list *entry;
+	int error;
+
+	pthread_mutex_lock(&node->lock);
+	entry = list_pop(&node->waiting);
+	if (!entry) {
+		node->asker = NULL;
+		pending->asks = false;
+	}
+	pthread_mutex_unlock(&node->lock);
+	if (!entry)
+		return 0;
+	other = list_entry(entry, struct mad_counters_reading, waiting);
+	error = submit(other->async, other, CLASS_PORT_INFO, class_port_info_came);
+	pthread_mutex_lock(&node->lock);
+	if (error) {
+		list_add_first(&node->waiting, entry);
+	} else {
+		pending->asks = other->waits = false;
+		other->asks = true;
+	}
+	pthread_mutex_unlock(&node->lock);
+	return error;
+}
+
+/* A request of its own, which is then cancelled, calls a reading back that waits. */
+static int stop_waiting(struct mad_counters_reading *pending)
+{
+	struct mad_counters_node *node = pending->reading.options.node;
+	int error = submit(pending->async, pending, CLASS_PORT_INFO, class_port_info_came);
+
+	if (error)
+		return error;
+	pthread_mutex_lock(&node->lock);
+	list_remove(&pending->waiting);
+	pending->waits = false;
+	pthread_mutex_unlock(&node->lock);
+	return 0;
+}
+
+/* Without memory for that, the reading ends when the request that it waits for does. */
+EXPORT void mad_counters_cancel(struct mad_counters_reading *reading)
+{
+	int error = 0;
+
+	if (!reading || reading->cancelled)
+		return;
+	reading->cancelled = true;
+	if (reading->asks)
+		error = hand_over(reading);
+	else if (reading->waits)
+		error = stop_waiting(reading);
+	if (!error)
+		mad_async_cancel(reading->async, reading->id);
 }

@@ -102,7 +102,7 @@ static int count_requests(unsigned ports)
 	struct mad_async_stats stats;
 
 	for (unsigned i = 1; i <= ports; i++) {
-		int error = mad_counters_submit(async, &node, i, &options, came, NULL);
+		int error = mad_counters_submit(async, &node, i, &options, came, NULL, NULL);
 
 		if (error)
 			return fail("mad_counters_submit", error);

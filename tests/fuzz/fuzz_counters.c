@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Counters of a node that sends wrong data: the input has each response. Each reading ends
- * once, with numbers that fit their fields, and totals never decrease.
+ * Counters of a node that sends wrong data: the input has each response, and cancels readings.
+ * Each reading ends once, with numbers that fit their fields, and totals never decrease.
  */
 #include "fake_device.h"
 #include "fuzz.h"
@@ -20,6 +20,8 @@ static struct {
 	struct mad_counters_node *node;
 	struct input input;
 	struct mad_counters_options options;
+	struct mad_counters_reading *readings[READINGS]; /* NULL: complete */
+	bool cancelled[READINGS];
 	unsigned begun, ended;
 	uint64_t time_us;
 } run;
@@ -97,10 +99,20 @@ static void track(const struct mad_counters *counters)
 static void came(struct mad_async *async, int error, const struct mad_counters *counters,
 		 void *arg)
 {
-	check(async == run.async && arg == &run);
+	struct mad_counters_reading **reading = arg;
+
+	check(async == run.async && *reading);
+	check(!run.cancelled[reading - run.readings] || error == -ECANCELED);
+	*reading = NULL;
 	judge(error, counters);
 	track(counters);
 	run.ended++;
+}
+
+static void cancel(unsigned reading)
+{
+	run.cancelled[reading] = run.readings[reading];
+	mad_counters_cancel(run.readings[reading]);
 }
 
 static void step(void)
@@ -114,7 +126,8 @@ static void step(void)
 	switch (shape & 3) {
 	case 0:
 		if (run.begun < READINGS &&
-		    !mad_counters_submit(run.async, &to, number, &run.options, came, &run))
+		    !mad_counters_submit(run.async, &to, number, &run.options, came,
+					 &run.readings[run.begun], &run.readings[run.begun]))
 			run.begun++;
 		break;
 	case 1:
@@ -126,7 +139,10 @@ static void step(void)
 		mad_counters_reset(run.port, &to, number, &run.options);
 		break;
 	default:
-		check(mad_async_process(run.async) >= 0);
+		if (shape & 16)
+			cancel((unsigned)take(&run.input, 1) % READINGS);
+		else
+			check(mad_async_process(run.async) >= 0);
 	}
 }
 

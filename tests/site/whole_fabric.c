@@ -192,8 +192,8 @@ static void count_errors(struct site *site, const struct mad_fabric *fabric, str
 		ib_portid_t to = {.lid = of_switch ? port->node->lid : port->lid};
 
 		if (port->peer && to.lid &&
-		    mad_counters_submit(site->async, &to, port->number, &options, counted,
-					sums))
+		    mad_counters_submit(site->async, &to, port->number, &options, counted, sums,
+					NULL))
 			sums->failed++;
 	}
 	mad_async_run(site->async);
