@@ -25,6 +25,11 @@
  *
  * Threads. Any number of threads may read a fabric at once.
  *
+ * C++. Functions have the names of four structures: mad_fabric_node, mad_fabric_port,
+ * mad_fabric_failure, mad_fabric_oddity. C++ needs the word struct before these names:
+ *
+ *   const struct mad_fabric_node *node = mad_fabric_node(fabric, 0);
+ *
  * Calls return 0 or more, or a negative errno.
  */
 #ifndef INFINIBAND_MAD_FABRIC_H
@@ -236,7 +241,10 @@ enum mad_fabric_read {
 	MAD_FABRIC_READ_DESCRIPTIONS = 1, /**< NodeDescription */
 	MAD_FABRIC_READ_PORTS = 2,        /**< PortInfo of each port */
 	MAD_FABRIC_READ_SWITCHES = 4,     /**< SwitchInfo */
-	/** Mellanox ExtendedPortInfo of ports with a link of QDR, which may be one of FDR10 */
+	/**
+	 * Mellanox ExtendedPortInfo of ports with a link of QDR, which may be one of FDR10.
+	 * With this bit, PortInfo is read, too.
+	 */
 	MAD_FABRIC_READ_MLNX_EXT_PORTS = 8,
 	/**
 	 * NodeInfo. This is the only bit: nothing but NodeInfo is read. With other bits it has

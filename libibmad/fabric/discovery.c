@@ -87,6 +87,9 @@ static struct mad_fabric_discovery *create_discovery(const struct mad_fabric_opt
 	discovery->options = *options;
 	if (!options->read)
 		discovery->options.read = MAD_FABRIC_READ_DEFAULT;
+	/* PortInfo tells which ports have one */
+	if (options->read & MAD_FABRIC_READ_MLNX_EXT_PORTS)
+		discovery->options.read |= MAD_FABRIC_READ_PORTS;
 	if (!options->max_nodes)
 		discovery->options.max_nodes = MAX_NODES;
 	if (options->from)

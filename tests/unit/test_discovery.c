@@ -342,6 +342,22 @@ static void extended_port_infos_of_mellanox_are_read_on_demand(void **state)
 	assert_int_equal(mad_fabric_failure_count(fabric), 0);
 }
 
+/* PortInfo tells which ports have one. */
+static void extended_port_infos_are_read_with_port_infos(void **state)
+{
+	const struct mad_fabric_options options = {.read = MAD_FABRIC_READ_MLNX_EXT_PORTS};
+
+	(void)state;
+	two_switches();
+	fake.nodes[LEFT].may_be_fdr10 = true;
+	discover(&options);
+	assert_non_null(port_of(LEFT, 1)->info);
+	assert_non_null(port_of(LEFT, 1)->mlnx_ext_info);
+	assert_string_equal(find(LEFT)->description, "");
+	/* no request to ports without a cable */
+	assert_int_equal(mad_fabric_failure_count(fabric), 0);
+}
+
 static void a_node_that_drops_extended_port_infos_is_not_given_up(void **state)
 {
 	const struct mad_fabric_options options = {.read = MAD_FABRIC_READ_PORTS |
@@ -1143,6 +1159,7 @@ int main(void)
 		DISCOVERY_TEST(nothing_is_asked_twice),
 		DISCOVERY_TEST(nodes_alone_can_be_read),
 		DISCOVERY_TEST(extended_port_infos_of_mellanox_are_read_on_demand),
+		DISCOVERY_TEST(extended_port_infos_are_read_with_port_infos),
 		DISCOVERY_TEST(a_node_that_drops_extended_port_infos_is_not_given_up),
 		DISCOVERY_TEST(hops_can_be_limited),
 		DISCOVERY_TEST(a_discovery_can_begin_elsewhere),
