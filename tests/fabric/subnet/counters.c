@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "counters.h"
+#include "faults.h"
 #include "link.h"
 
 #define UNITS_PER_MBIT   31250.0 /* of 4 bytes (IBA 16.1.3.5: PortXmitData) */
@@ -65,10 +66,12 @@ static uint64_t waited(const struct fabric *fabric, uint32_t port, uint64_t time
 	return at_rate(rate, time);
 }
 
-static uint64_t symbol_errors(const struct fabric *fabric, uint64_t time)
+static uint64_t symbol_errors(const struct fabric *fabric, uint32_t port, uint64_t time)
 {
-	double rate = fabric->errors < MOST_ERRORS ? fabric->errors : MOST_ERRORS;
+	uint32_t of_link = faults_errors(fabric, port);
+	double rate = of_link == NO_LIMIT ? fabric->errors : of_link;
 
+	rate = rate < MOST_ERRORS ? rate : MOST_ERRORS;
 	return rate > 0 ? (uint64_t)(rate * ((double)time / (double)SECOND)) : 0;
 }
 
@@ -109,7 +112,7 @@ static uint64_t model(const struct fabric *fabric, uint32_t port, enum counter c
 	case COUNT_XMIT_WAIT:
 		return waited(fabric, port, time);
 	case COUNT_SYMBOL_ERRORS:
-		return symbol_errors(fabric, time);
+		return symbol_errors(fabric, port, time);
 	default:
 		return 0;
 	}

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "counters.h"
 #include "fault_rules.h"
 #include "faults.h"
 #include "links.h"
@@ -48,6 +49,8 @@ static const struct form {
 	 "requests that wait for the processor; more are dropped"},
 	{"counters", RULE_COUNTERS, WITH_NUMBER, "counters 32",
 	 "an older PMA: PortCounters only; 64: those without errors"},
+	{"errors", RULE_ERRORS, WITH_NUMBER | MAY_NAME_PORT, "errors 5",
+	 "symbol errors a second on each link"},
 	{"path-limit", RULE_PATH_LIMIT, WITH_NUMBER, "path-limit 64",
 	 "requests of a host in flight; more are dropped"},
 	{"silent", RULE_SILENT, MUST_SAY_WHERE, "silent on NODE",
@@ -367,6 +370,8 @@ static int stand(struct faults *faults, const struct standing_rule *rule)
 	faults->standing[faults->count++] = *rule;
 	if (rule->kind <= RULE_HOP_LATENCY)
 		faults->on_links = true;
+	else if (rule->kind == RULE_ERRORS)
+		faults->on_errors = true;
 	else
 		faults->on_nodes = true;
 	return 0;
@@ -387,11 +392,32 @@ static void drop_pending(struct fabric *fabric)
 		strcpy(pending->text, "");
 }
 
+static bool is_for(const struct fabric *fabric, const struct standing_rule *rule, uint32_t port)
+{
+	return (rule->node == NONE || rule->node == cable(fabric, port)->node) &&
+	       (rule->port == NONE || rule->port == port);
+}
+
+/* Before the symbol errors of the links that a rule is for change. */
+static void settle_errors(struct fabric *fabric, const struct standing_rule *rule)
+{
+	for (uint32_t port = 0; port < fabric->graph.port_count; port++) {
+		uint32_t peer = cable(fabric, port)->peer;
+
+		if (peer != NONE && (is_for(fabric, rule, port) || is_for(fabric, rule, peer)))
+			counters_settle(fabric, port);
+	}
+}
+
 static void clear(struct fabric *fabric)
 {
+	for (size_t i = 0; i < fabric->faults->count; i++)
+		if (fabric->faults->standing[i].kind == RULE_ERRORS)
+			settle_errors(fabric, &fabric->faults->standing[i]);
 	fabric->faults->count = 0;
 	fabric->faults->on_links = false;
 	fabric->faults->on_nodes = false;
+	fabric->faults->on_errors = false;
 	drop_pending(fabric);
 	links_restore(fabric);
 	for (uint32_t node = 0; node < fabric->graph.node_count; node++)
@@ -446,6 +472,8 @@ int fault_apply(struct fabric *fabric, const char *text, struct rule_error *erro
 	failed = read_rule(&reader, &rule);
 	if (failed)
 		return failed;
+	if (rule.kind == RULE_ERRORS)
+		settle_errors(fabric, &rule);
 	if (rule.kind <= RULE_REROUTE_NEVER)
 		return stand(fabric->faults, &rule);
 	act(fabric, &rule);

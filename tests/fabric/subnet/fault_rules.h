@@ -21,6 +21,7 @@
  *	counters 32 [on NODE]		has the counters of an older performance management
  *					agent: PortCounters alone, without PortXmitWait;
  *					64: and PortCountersExtended without errors
+ *	errors 5 [on NODE[/PORT]]	symbol errors a second at both ends of these links
  *	silent on NODE			does not respond
  *	busy 50% [on NODE]		responds with status BUSY
  *	redirect NODE on NODE		redirects GMPs to another node

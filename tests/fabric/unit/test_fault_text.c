@@ -47,6 +47,7 @@ static void each_standing_rule_has_its_kind(void **state)
 		{"service 20us", RULE_SERVICE},
 		{"buffer 4 on beta", RULE_BUFFER},
 		{"path-limit 64 on alpha", RULE_PATH_LIMIT},
+		{"errors 5 on beta/1", RULE_ERRORS},
 		{"counters 32 on alpha", RULE_COUNTERS},
 		{"counters 64", RULE_COUNTERS},
 		{"silent on beta", RULE_SILENT},
@@ -349,7 +350,7 @@ static void each_line_of_help_begins_with_a_rule(void **state)
 		    fault_apply(&subnet->fabric, line + 2, &error) != 0)
 			fail_msg("\"%s\": %s", line, error.text);
 	}
-	assert_int_equal(lines, 25);
+	assert_int_equal(lines, 26);
 	free(text);
 }
 

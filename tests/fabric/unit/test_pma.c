@@ -325,6 +325,32 @@ static void older_agents_have_fewer_counters(void **state)
 	star->fabric.faults = NULL;
 }
 
+/* Both ends have them, whichever the rule names; what was counted before stays. */
+static void a_rule_for_a_link_sets_its_symbol_errors(void **state)
+{
+	struct star *star = *state;
+	struct rule_error error;
+
+	assert_int_equal(faults_init(&star->fabric), 0);
+	star->fabric.errors = 2;
+	star->fabric.now = 10 * SECOND;
+	assert_int_equal(fault_apply(&star->fabric, "errors 5 on beta/1", &error), 0);
+	assert_int_equal(extended(star, BETA, 1, IB_PC_EXT_ERR_SYM_F), 20);
+	star->fabric.now = 20 * SECOND;
+	assert_int_equal(extended(star, BETA, 1, IB_PC_EXT_ERR_SYM_F), 20 + 50);
+	assert_int_equal(extended(star, SWITCH, 2, IB_PC_EXT_ERR_SYM_F), 20 + 50);
+	assert_int_equal(extended(star, ALPHA, 1, IB_PC_EXT_ERR_SYM_F), 40);
+	assert_int_equal(fault_apply(&star->fabric, "errors 0 on beta", &error), 0);
+	star->fabric.now = 30 * SECOND;
+	assert_int_equal(extended(star, SWITCH, 2, IB_PC_EXT_ERR_SYM_F), 20 + 50);
+	assert_int_equal(fault_apply(&star->fabric, "clear", &error), 0);
+	star->fabric.now = 40 * SECOND;
+	assert_int_equal(extended(star, BETA, 1, IB_PC_EXT_ERR_SYM_F), 20 + 50 + 20);
+	assert_int_equal(extended(star, ALPHA, 1, IB_PC_EXT_ERR_SYM_F), 80);
+	faults_free(&star->fabric);
+	star->fabric.faults = NULL;
+}
+
 static void every_request_is_safe(void **state)
 {
 	struct star *star = *state;
@@ -348,6 +374,7 @@ int main(void)
 		TEST(counters_stop_while_a_link_is_down_and_then_continue),
 		TEST(xmit_wait_grows_faster_than_the_load),
 		TEST(symbol_errors_come_at_the_rate_of_the_fabric),
+		TEST(a_rule_for_a_link_sets_its_symbol_errors),
 		TEST(a_set_clears_the_selected_counters_and_no_others),
 		TEST(a_set_can_give_a_counter_any_value),
 		TEST(counters_stop_at_their_highest_value),
