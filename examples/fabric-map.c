@@ -39,8 +39,7 @@ static void read_errors(struct ibmad_port *ibmad_port, const struct mad_fabric *
 	const struct mad_fabric_port *port = NULL;
 
 	while (async && (port = mad_fabric_next_port(fabric, port))) {
-		bool of_switch = port->node->type == IB_NODE_SWITCH;
-		ib_portid_t to = {.lid = of_switch ? port->node->lid : port->lid};
+		ib_portid_t to = {.lid = mad_fabric_port_lid(fabric, port)};
 
 		if (to.lid && port->peer)
 			mad_counters_submit(async, &to, port->number, &options, counters_read,

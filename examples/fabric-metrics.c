@@ -141,7 +141,7 @@ static void read_port(struct reading *reading)
 {
 	const struct mad_fabric_port *port = reading->port;
 	bool is_switch = port->node->type == IB_NODE_SWITCH;
-	ib_portid_t to = {.lid = is_switch ? port->node->lid : port->lid};
+	ib_portid_t to = {.lid = mad_fabric_port_lid(fabric, port)};
 	struct mad_counters_options options = {.node = classes[port->node->index]};
 	int ret = 0;
 
@@ -149,11 +149,11 @@ static void read_port(struct reading *reading)
 	if ((!port->number && !port->node->enhanced_port0) ||
 	    mad_fabric_find_guid(fabric, port->node->guid) != port->node)
 		return;
-	reading->labels = make_labels(port, to.lid);
-	/* the LID of a CA's port without a known link may be of another subnet */
+	reading->labels = make_labels(port, is_switch ? port->node->lid : port->lid);
+	/* a CA's port without a known link may be of another subnet */
 	reading->wanted = is_switch || port->peer || port == mad_fabric_origin(fabric);
 	reading->failed = port->error || !to.lid;
-	if (reading->wanted && to.lid)
+	if (to.lid)
 		ret = mad_counters_submit(async, &to, port->number, &options, counters_came,
 					  reading, NULL);
 	reading->failed |= ret < 0 && ret != -EOPNOTSUPP;

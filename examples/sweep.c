@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <time.h>
 
+static struct mad_fabric *fabric;
 static unsigned row_count, read_count, faulty_count, failed_count;
 
 /* Port 0 is the node as a whole. */
@@ -41,8 +42,7 @@ static mad_counters_fn came;
 static void read_port(struct mad_async *async, const struct mad_fabric_port *port)
 {
 	struct mad_counters_options options = {.counters = MAD_COUNTERS_ERRORS, .basic = true};
-	bool of_switch = port->node->type == IB_NODE_SWITCH;
-	ib_portid_t to = {.lid = of_switch ? port->node->lid : port->peer ? port->lid : 0};
+	ib_portid_t to = {.lid = mad_fabric_port_lid(fabric, port)};
 
 	if (to.lid)
 		failed_count += mad_counters_submit(async, &to, port->number, &options, came,
@@ -82,7 +82,6 @@ int main(int argc, char **argv)
 	const struct mad_fabric_failure *failure;
 	const struct mad_fabric_oddity *odd;
 	const struct mad_fabric_port *each = NULL;
-	struct mad_fabric *fabric = NULL;
 	struct timespec start, end;
 
 	if (argc > 1 && port)

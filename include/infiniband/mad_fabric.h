@@ -149,6 +149,14 @@ const struct mad_fabric_node *mad_fabric_find_guid(const struct mad_fabric *fabr
 const struct mad_fabric_port *mad_fabric_find_lid(const struct mad_fabric *fabric,
 						  unsigned lid);
 
+/**
+ * The LID to which requests about a port are sent, for example for its counters: that of a
+ * switch's port 0, otherwise the port's own. 0: none, or not of this subnet, see
+ * mad_fabric_find_lid(): a request would reach another node.
+ */
+uint16_t mad_fabric_port_lid(const struct mad_fabric *fabric,
+			     const struct mad_fabric_port *port);
+
 /** The first node with this NodeDescription, or with after the next one; or NULL. */
 const struct mad_fabric_node *mad_fabric_find_description(const struct mad_fabric *fabric,
 							  const char *description,

@@ -71,16 +71,6 @@ static int enter_port_guids(struct mad_fabric *fabric)
 
 /* --- LIDs ------------------------------------------------------------------------- */
 
-/* The LID of a CA's port that no link leads to may be of another subnet. */
-static bool has_lid_here(const struct mad_fabric *fabric, const struct mad_fabric_port *port)
-{
-	if (!IB_LID_VALID(port->lid))
-		return false;
-	if (port->node->type == IB_NODE_SWITCH)
-		return !port->number;
-	return port->peer || port == fabric->origin;
-}
-
 static size_t last_lid(const struct mad_fabric_port *port)
 {
 	size_t last = port->lid + ((size_t)1 << (port->lmc & 7)) - 1;
@@ -107,7 +97,7 @@ static int enter_lids(struct mad_fabric *fabric)
 	int err = 0;
 
 	while ((port = mad_fabric_next_port(fabric, port)))
-		if (has_lid_here(fabric, port) && last_lid(port) >= fabric->lid_count)
+		if (graph_has_lid(fabric, port) && last_lid(port) >= fabric->lid_count)
 			fabric->lid_count = last_lid(port) + 1;
 	if (!fabric->lid_count)
 		return 0;
@@ -117,7 +107,7 @@ static int enter_lids(struct mad_fabric *fabric)
 		return -ENOMEM;
 	}
 	while (!err && (port = mad_fabric_next_port(fabric, port)))
-		if (has_lid_here(fabric, port))
+		if (graph_has_lid(fabric, port))
 			err = enter_lid(fabric, port);
 	return err;
 }

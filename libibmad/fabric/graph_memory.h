@@ -71,6 +71,20 @@ struct mad_fabric {
 	size_t lid_count;
 };
 
+/*
+ * Whether the port itself has a LID of this subnet. That of a CA's port that no link leads to
+ * may be of another one.
+ */
+static inline bool graph_has_lid(const struct mad_fabric *fabric,
+				 const struct mad_fabric_port *port)
+{
+	if (!IB_LID_VALID(port->lid))
+		return false;
+	if (port->node->type == IB_NODE_SWITCH)
+		return !port->number;
+	return port->peer || port == fabric->origin;
+}
+
 /* Where a number belongs in a table of so many buckets, a power of two. */
 static inline size_t graph_bucket(const struct mad_fabric *fabric, uint64_t number,
 				  size_t buckets)

@@ -84,6 +84,14 @@ EXPORT const struct mad_fabric_port *mad_fabric_find_lid(const struct mad_fabric
 	return fabric && lid < fabric->lid_count ? fabric->lids[lid] : NULL;
 }
 
+EXPORT uint16_t mad_fabric_port_lid(const struct mad_fabric *fabric,
+				    const struct mad_fabric_port *port)
+{
+	if (port && port->node->type == IB_NODE_SWITCH)
+		port = mad_fabric_port(port->node, 0);
+	return fabric && port && graph_has_lid(fabric, port) ? port->lid : 0;
+}
+
 EXPORT const struct mad_fabric_node *mad_fabric_find_description(
 	const struct mad_fabric *fabric, const char *description,
 	const struct mad_fabric_node *after)

@@ -49,7 +49,7 @@ static void discovered(struct mad_async *async, int error, struct mad_fabric *fa
 	options.counters = MAD_COUNTERS_ERRORS | MAD_COUNTER_BIT(MAD_COUNTER_XMIT_BYTES);
 	memset(&to, 0, sizeof(to));
 	while ((port = mad_fabric_next_port(fabric, port))) {
-		to.lid = port->lid;
+		to.lid = mad_fabric_port_lid(fabric, port);
 		mad_counters_submit(async, &to, port->number, &options, counters_came, NULL,
 				    NULL);
 	}

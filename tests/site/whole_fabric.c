@@ -188,8 +188,7 @@ static void count_errors(struct site *site, const struct mad_fabric *fabric, str
 
 	memset(sums, 0, sizeof(*sums));
 	while ((port = mad_fabric_next_port(fabric, port))) {
-		bool of_switch = port->node->type == IB_NODE_SWITCH;
-		ib_portid_t to = {.lid = of_switch ? port->node->lid : port->lid};
+		ib_portid_t to = {.lid = mad_fabric_port_lid(fabric, port)};
 
 		if (port->peer && to.lid &&
 		    mad_counters_submit(site->async, &to, port->number, &options, counted, sums,

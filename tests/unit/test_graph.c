@@ -196,6 +196,29 @@ static void a_lid_of_another_subnet_is_not_found(void **state)
 	assert_int_equal(oddities(MAD_FABRIC_ODD_LID), 0);
 }
 
+static void requests_about_a_port_go_to_a_lid_of_this_subnet(void **state)
+{
+	struct mad_fabric_node *sw = add(1, IB_NODE_SWITCH, 2), *ca = add(2, IB_NODE_CA, 2);
+	struct mad_fabric_node *other = add(3, IB_NODE_SWITCH, 1);
+
+	(void)state;
+	link_ports(sw, 1, ca, 1);
+	set_lid(sw, 0, 3, 0);
+	set_lid(ca, 1, 4, 0);
+	set_lid(ca, 2, 3, 0);
+	set_lid(other, 0, 0xc000, 0);
+	assert_int_equal(graph_finish(fabric), 0);
+	for (unsigned number = 0; number <= 2; number++)
+		assert_int_equal(mad_fabric_port_lid(fabric, mad_fabric_port(sw, number)), 3);
+	assert_int_equal(mad_fabric_port_lid(fabric, mad_fabric_port(ca, 1)), 4);
+	assert_int_equal(mad_fabric_port_lid(fabric, mad_fabric_port(ca, 2)), 0);
+	graph_set_origin(fabric, mad_fabric_port(ca, 2));
+	assert_int_equal(mad_fabric_port_lid(fabric, mad_fabric_port(ca, 2)), 3);
+	assert_int_equal(mad_fabric_port_lid(fabric, mad_fabric_port(other, 1)), 0);
+	assert_int_equal(mad_fabric_port_lid(fabric, NULL), 0);
+	assert_int_equal(mad_fabric_port_lid(NULL, mad_fabric_port(sw, 1)), 0);
+}
+
 static void lids_that_no_port_can_have_are_not_found(void **state)
 {
 	struct mad_fabric_node *one = add(1, IB_NODE_SWITCH, 1),
@@ -444,6 +467,7 @@ int main(void)
 		GRAPH_TEST(the_first_of_two_nodes_with_one_guid_is_found),
 		GRAPH_TEST(a_lid_is_found_with_those_of_its_lmc),
 		GRAPH_TEST(a_lid_of_another_subnet_is_not_found),
+		GRAPH_TEST(requests_about_a_port_go_to_a_lid_of_this_subnet),
 		GRAPH_TEST(lids_that_no_port_can_have_are_not_found),
 		GRAPH_TEST(nodes_with_one_description_are_found_one_after_the_other),
 		GRAPH_TEST(linked_ports_are_peers),
