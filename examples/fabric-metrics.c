@@ -26,7 +26,9 @@
  * ib_port_at_maximum names it: it may have missed events. If several nodes have one GUID, the
  * first one is printed.
  *
- * Exits with 1 if the local port fails, with 2 if the command line is wrong.
+ * Exits with 1 if the local port fails, with 2 if the command line is wrong. The server
+ * responds with status 503 while the local port fails, and opens a device again that was
+ * removed.
  */
 
 #include <infiniband/mad_counters.h>
@@ -47,8 +49,10 @@ struct reading {
 	struct mad_counters counters;
 };
 
+static char *device;         /* NULL: any */
+static unsigned port_number; /* 0: any */
 static struct ibmad_port *local_port;
-static struct mad_async *async;
+static struct mad_async *async;            /* NULL: the port is not open */
 static struct mad_fabric *fabric;          /* the latest */
 static struct mad_counters_node **classes; /* what ClassPortInfo said, by node */
 
@@ -92,6 +96,23 @@ static char *make_labels(const struct mad_fabric_port *port, int lid)
 }
 
 /* --- reading the fabric --------------------------------------------------------- */
+
+static int open_port(void)
+{
+	int mad_classes[] = {IB_SMI_DIRECT_CLASS, IB_PERFORMANCE_CLASS};
+
+	local_port = mad_rpc_open_port(device, (int)port_number, mad_classes, 2);
+	async = local_port ? or_exit(mad_async_create(local_port)) : NULL;
+	return async ? 0 : -errno;
+}
+
+static void close_port(void)
+{
+	mad_async_destroy(async);
+	mad_rpc_close_port(local_port);
+	async = NULL;
+	local_port = NULL;
+}
 
 static void forget(void)
 {
@@ -269,8 +290,12 @@ static int expose(FILE *out, bool prometheus)
 {
 	struct reading *readings;
 	size_t count;
-	int ret = discover();
+	int ret = async ? 0 : open_port();
 
+	if (!ret)
+		ret = discover();
+	if (ret == -ENODEV)
+		close_port(); /* it may return */
 	if (ret < 0)
 		return ret;
 	count = mad_fabric_port_count(fabric);
@@ -407,18 +432,17 @@ int main(int argc, char **argv)
 	static const struct option options[] = {{"prometheus", no_argument, NULL, 'p'},
 						{"listen", required_argument, NULL, 'l'},
 						{0}};
-	int mad_classes[] = {IB_SMI_DIRECT_CLASS, IB_PERFORMANCE_CLASS}, status, option;
-	unsigned number = 0, seconds = 0;
+	unsigned seconds = 0;
+	int status, option;
 	struct addrinfo *address = NULL;
 	bool prometheus = false;
 	const char *host = NULL;
-	char *device = NULL;
 
 	while ((option = getopt_long(argc, argv, "C:P:", options, NULL)) != -1) {
 		if (option == 'C')
 			device = optarg;
 		else if (option == 'P')
-			number = get_number(optarg, 1, UINT8_MAX);
+			port_number = get_number(optarg, 1, UINT8_MAX);
 		else if (option == 'p')
 			prometheus = true;
 		else if (option == 'l' && !address)
@@ -430,15 +454,12 @@ int main(int argc, char **argv)
 		seconds = get_number(argv[optind++], 1, UINT32_MAX);
 	if (optind < argc)
 		say_usage();
-	local_port = mad_rpc_open_port(device, (int)number, mad_classes, 2);
-	async = local_port ? mad_async_create(local_port) : NULL;
-	if (!async) {
+	if (open_port() < 0) {
 		perror("mad_rpc_open_port");
 		return 1;
 	}
 	status = address ? serve(address, host, prometheus) : print(seconds, prometheus);
-	mad_async_destroy(async);
-	mad_rpc_close_port(local_port);
+	close_port();
 	if (address)
 		freeaddrinfo(address);
 	forget();
