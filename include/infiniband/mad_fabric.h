@@ -335,8 +335,8 @@ typedef void mad_fabric_fn(struct mad_async *async, int error, struct mad_fabric
 			   void *arg);
 
 /**
- * Starts a discovery on an engine. The function done is called from mad_async_process(),
- * mad_async_run() or mad_async_destroy().
+ * Starts a discovery on an engine. The options and options->from are copied. The function done
+ * is called from mad_async_process(), mad_async_run() or mad_async_destroy().
  *
  * *discovery, unless the argument is NULL, is for mad_fabric_cancel(). It is valid until done
  * is called.
