@@ -509,21 +509,38 @@ static void a_callback_can_cancel_readings_that_waited(void **state)
 	end_few(&few);
 }
 
+/* Submits readings until the next request needs memory, which it does not get. */
+static void use_up_requests(struct mad_async *async, struct result *result)
+{
+	const struct mad_counters_options basic = {.basic = true};
+	int error;
+
+	do {
+		device_fail_malloc(2);
+		error = mad_counters_submit(async, &to, PORT, &basic, came, result, NULL);
+	} while (!error);
+	assert_int_equal(error, -ENOMEM);
+	device_fail_malloc(1);
+}
+
 /* Such a reading ends with the response that it waits for. */
 static void a_reading_is_cancelled_without_memory(void **state)
 {
+	(void)state;
 	for (unsigned cancel = 0; cancel < 2; cancel++) {
+		struct result result = {0};
 		struct few few;
 
-		(void)state;
 		begin_few(&few);
-		device_fail_malloc(1);
+		use_up_requests(few.async, &result);
 		mad_counters_cancel(few.readings[cancel]);
 		device_fail_malloc(0);
+		assert_int_equal(node.count[CLASS_PORT_INFO], 1);
 		release_held();
 		end_few(&few);
 		for (unsigned i = 0; i < FEW; i++)
 			assert_int_equal(few.results[i].error, i == cancel ? -ECANCELED : 0);
+		assert_true(result.calls > 0);
 	}
 }
 
@@ -531,6 +548,7 @@ static void what_cannot_be_begun_is_not_called_back(void **state)
 {
 	struct mad_counters_options options = {.node = mad_counters_node_create()};
 	struct mad_async *async = mad_async_create(fixture.port);
+	struct mad_counters_reading *reading = NULL;
 	struct result result = {0};
 
 	(void)state;
@@ -547,8 +565,10 @@ static void what_cannot_be_begun_is_not_called_back(void **state)
 			 -EOPNOTSUPP);
 	for (unsigned n = 1; n < 3; n++) {
 		device_fail_malloc(n);
-		assert_int_equal(mad_counters_submit(async, &to, 1, NULL, came, &result, NULL),
-				 -ENOMEM);
+		assert_int_equal(
+			mad_counters_submit(async, &to, 1, NULL, came, &result, &reading),
+			-ENOMEM);
+		assert_null(reading);
 	}
 	/* the counters of a second response need memory */
 	device_fail_malloc(0);
