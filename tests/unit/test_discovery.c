@@ -667,6 +667,27 @@ static void a_failure_names_who_was_there_even_if_that_node_responds_elsewhere(v
 	assert_ptr_equal(mad_fabric_failure(fabric, 0)->behind, port_of(LEFT, 3));
 }
 
+/* The earlier discovery does not know who was there. */
+static void a_dead_node_behind_a_new_switch_has_no_name(void **state)
+{
+	int added, dead;
+
+	(void)state;
+	two_switches();
+	discover(NULL);
+	added = fake_add(IB_NODE_SWITCH, 2);
+	dead = fake_add(IB_NODE_CA, 1);
+	fake_cable(LEFT, 4, added, 1);
+	fake_cable(added, 2, dead, 1);
+	fake.nodes[dead].dead = true;
+	discover_again();
+	assert_int_equal(mad_fabric_node_count(fabric), 5);
+	assert_int_equal(mad_fabric_failure_count(fabric), 1);
+	assert_ptr_equal(mad_fabric_failure(fabric, 0)->behind, port_of(added, 2));
+	assert_int_equal(mad_fabric_failure(fabric, 0)->guid, 0);
+	assert_string_equal(mad_fabric_failure(fabric, 0)->description, "");
+}
+
 static void a_node_that_responds_with_an_error_may_be_another_one(void **state)
 {
 	(void)state;
@@ -1177,6 +1198,7 @@ int main(void)
 		DISCOVERY_TEST(two_dead_nodes_are_two_failures),
 		DISCOVERY_TEST(
 			a_failure_names_who_was_there_even_if_that_node_responds_elsewhere),
+		DISCOVERY_TEST(a_dead_node_behind_a_new_switch_has_no_name),
 		DISCOVERY_TEST(a_node_that_responds_with_an_error_may_be_another_one),
 		DISCOVERY_TEST(a_cable_from_a_node_to_itself_is_a_link),
 		DISCOVERY_TEST(two_nodes_with_one_guid_are_odd),
