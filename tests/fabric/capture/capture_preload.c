@@ -3,15 +3,19 @@
 /*
  * The library that umad-capture preloads into programs. It sets the packet hook of libibumad
  * and copies each packet into the ring. It also wraps the calls that open ports, to learn the
- * device of a handle: the header of a MAD does not have the port's own LID, GID and P_Key.
+ * device of a handle: the header of a MAD does not have the port's own LID, GID and P_Key. It
+ * wraps umad_set_packet_hook(), because a program may have a hook, too, and ioctl(2), because a
+ * program may load libibumad late.
  */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <arpa/inet.h>
@@ -27,8 +31,27 @@
 #define ATTR_PORT_INFO     0x0015
 #define DEFAULT_PKEY       0xffff
 
+#define UMAD_IOCTLS 0x1b /* the type of the umad device's ioctls (rdma/ib_user_mad.h) */
+
 static struct ring *ring;
 static pid_t process; /* of getpid(2), which is a system call */
+
+/*
+ * A function of libibumad. NULL: there is none. If the program has loaded libibumad with
+ * dlopen(3) and without RTLD_GLOBAL, as Python's ctypes does, only the loader's list has the
+ * library. From then on it stays loaded: a second copy would have no hook.
+ */
+static void *find(const char *name)
+{
+	static _Atomic(void *) library;
+	void *symbol = dlsym(RTLD_NEXT, name);
+
+	if (symbol)
+		return symbol;
+	if (!atomic_load(&library))
+		atomic_store(&library, dlopen("libibumad.so.3", RTLD_LAZY | RTLD_NOLOAD));
+	return atomic_load(&library) ? dlsym(atomic_load(&library), name) : NULL;
+}
 
 /* --- ports ---------------------------------------------------------------------- */
 
@@ -43,26 +66,35 @@ struct port {
 	uint8_t gid[16];
 };
 
-/* Protects the ports. If a program opens more ports, the table has the last ones. */
-static pthread_mutex_t ports_lock = PTHREAD_MUTEX_INITIALIZER;
+/* Protects the ports and the program's hook. If a program opens more ports, the table has the
+ * last ones. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 #define PORTS 64
 static struct port ports[PORTS];
 static unsigned int ports_used, next_port;
 
-static void lock_ports(void)
+/* The program's own packet hook. */
+struct own_hook {
+	umad_packet_fn *function;
+	void *user;
+};
+static struct own_hook own_hook;
+static atomic_bool has_own_hook;
+
+static void take_lock(void)
 {
-	pthread_mutex_lock(&ports_lock);
+	pthread_mutex_lock(&lock);
 }
 
-static void unlock_ports(void)
+static void unlock(void)
 {
-	pthread_mutex_unlock(&ports_lock);
+	pthread_mutex_unlock(&lock);
 }
 
 static void begin_child(void)
 {
 	process = getpid();
-	unlock_ports();
+	unlock();
 }
 
 /* A file below the port's folder in sysfs. "": it cannot be read. */
@@ -114,14 +146,12 @@ static struct port *find_port(int portid)
 /* The port that umad_open_port() chooses for the name and the number. */
 static void choose_port(struct port *port, const char *ca_name, int portnum)
 {
-	static __typeof__(umad_get_port) *get;
-	static __typeof__(umad_release_port) *release;
+	__typeof__(umad_get_port) *get = (__typeof__(get))find("umad_get_port");
+	__typeof__(umad_release_port) *release = (__typeof__(release))find("umad_release_port");
 	umad_port_t chosen;
 
 	snprintf(port->ca_name, sizeof(port->ca_name), "%s", ca_name ? ca_name : "");
 	port->portnum = portnum;
-	get = (__typeof__(get))dlsym(RTLD_DEFAULT, "umad_get_port");
-	release = (__typeof__(release))dlsym(RTLD_DEFAULT, "umad_release_port");
 	if (!get || !release || get(ca_name, portnum, &chosen))
 		return;
 	memcpy(port->ca_name, chosen.ca_name, sizeof(port->ca_name));
@@ -134,7 +164,7 @@ static void note_port(int portid, const char *ca_name, int portnum)
 	struct port port = {.portid = portid}, *place;
 
 	choose_port(&port, ca_name, portnum);
-	lock_ports();
+	take_lock();
 	place = find_port(portid);
 	if (!place) {
 		place = &ports[next_port++ % PORTS];
@@ -142,7 +172,7 @@ static void note_port(int portid, const char *ca_name, int portnum)
 			ports_used++;
 	}
 	*place = port;
-	unlock_ports();
+	unlock();
 }
 
 /* Fills in the addresses of the own port. */
@@ -150,13 +180,13 @@ static void describe(struct packet_record *record, const ib_mad_addr_t *address,
 {
 	struct port *port;
 
-	lock_ports();
+	take_lock();
 	port = find_port(record->portid);
 	if (!port) {
 		/* a handle that another program opened: most likely of the first port */
-		unlock_ports();
+		unlock();
 		note_port(record->portid, NULL, 0);
-		lock_ports();
+		take_lock();
 		port = find_port(record->portid);
 	}
 	if (port) {
@@ -171,7 +201,7 @@ static void describe(struct packet_record *record, const ib_mad_addr_t *address,
 		if (changes)
 			port->read_at = 0;
 	}
-	unlock_ports();
+	unlock();
 }
 
 /* --- packets -------------------------------------------------------------------- */
@@ -181,6 +211,17 @@ static bool changes_port(const uint8_t *mad, int length)
 {
 	return length >= 24 && mad[1] == DIRECTED_SMP_CLASS && mad[HOP_COUNT] == 0 &&
 	       (mad[16] << 8 | mad[17]) == ATTR_PORT_INFO;
+}
+
+static void call_own_hook(const struct umad_packet_info *packet)
+{
+	struct own_hook hook;
+
+	take_lock();
+	hook = own_hook;
+	unlock();
+	if (hook.function)
+		hook.function(packet, hook.user);
 }
 
 static void capture(const struct umad_packet_info *packet, void *user)
@@ -208,12 +249,15 @@ static void capture(const struct umad_packet_info *packet, void *user)
 	describe(&record, &umad.addr, changes_port(packet->mad, packet->length));
 	ring_put(ring, &record, packet->mad);
 	pthread_setcancelstate(cancel_state, NULL);
+	if (atomic_load_explicit(&has_own_hook, memory_order_relaxed))
+		call_own_hook(packet);
 }
 
 /* --- the library ---------------------------------------------------------------- */
 
-/* Ends a program with another libibumad: its capture would be empty. */
-static void __attribute__((noreturn)) refuse(void *symbol)
+/* Reports another libibumad. A program that has not begun is ended: its capture would be empty.
+ */
+static void report_other(void *symbol, bool begins)
 {
 	Dl_info where;
 
@@ -224,56 +268,92 @@ static void __attribute__((noreturn)) refuse(void *symbol)
 		"of "
 		"this project: its MADs cannot be captured\n",
 		program_invocation_name, where.dli_fname);
-	_exit(125);
+	if (begins)
+		_exit(125);
 }
 
-static void set_hook(void)
+/* If the program begins, the loader's list has no libraries of dlopen(3) yet. */
+static void set_hook(bool begins)
 {
 	static atomic_bool done;
-	void (*set)(umad_packet_fn *, void *);
-	void *send = dlsym(RTLD_DEFAULT, "umad_send");
+	__typeof__(umad_set_packet_hook) *set;
+	void *send;
 
-	if (!ring || !send || atomic_exchange(&done, true))
+	if (!ring || atomic_load(&done))
 		return;
-	set = (__typeof__(set))dlsym(RTLD_DEFAULT, "umad_set_packet_hook");
+	send = begins ? dlsym(RTLD_NEXT, "umad_send") : find("umad_send");
+	if (!send || atomic_exchange(&done, true))
+		return;
 	atomic_fetch_add(&ring->programs, 1);
-	if (!set)
-		refuse(send);
-	set(capture, NULL);
+	set = (__typeof__(set))find("umad_set_packet_hook");
+	if (set)
+		set(capture, NULL);
+	else
+		report_other(send, begins);
+}
+
+static int open_port(const char *function, const char *ca_name, int portnum)
+{
+	__typeof__(umad_open_port) *next = (__typeof__(next))find(function);
+	int portid;
+
+	if (!next) {
+		errno = ENOSYS;
+		return -ENOSYS;
+	}
+	set_hook(false);
+	portid = next(ca_name, portnum);
+	if (ring && portid >= 0)
+		note_port(portid, ca_name, portnum);
+	return portid;
 }
 
 EXPORT int umad_open_port(const char *ca_name, int portnum)
 {
-	__typeof__(umad_open_port) *open_port =
-		(__typeof__(open_port))dlsym(RTLD_NEXT, "umad_open_port");
-	int portid;
-
-	if (!open_port) {
-		errno = ENOSYS;
-		return -ENOSYS;
-	}
-	set_hook(); /* the program may have loaded libibumad since */
-	portid = open_port(ca_name, portnum);
-	if (ring && portid >= 0)
-		note_port(portid, ca_name, portnum);
-	return portid;
+	return open_port("umad_open_port", ca_name, portnum);
 }
 
 EXPORT int umad_open_smi_port(const char *ca_name, int portnum)
 {
-	__typeof__(umad_open_smi_port) *open_port =
-		(__typeof__(open_port))dlsym(RTLD_NEXT, "umad_open_smi_port");
-	int portid;
+	return open_port("umad_open_smi_port", ca_name, portnum);
+}
 
-	if (!open_port) {
-		errno = ENOSYS;
-		return -ENOSYS;
+EXPORT void umad_set_packet_hook(umad_packet_fn *hook, void *user)
+{
+	__typeof__(umad_set_packet_hook) *next = (__typeof__(next))find("umad_set_packet_hook");
+
+	if (!ring) {
+		if (next)
+			next(hook, user);
+		return;
 	}
-	set_hook();
-	portid = open_port(ca_name, portnum);
-	if (ring && portid >= 0)
-		note_port(portid, ca_name, portnum);
-	return portid;
+	set_hook(false);
+	take_lock();
+	own_hook = (struct own_hook){hook, user};
+	unlock();
+	atomic_store(&has_own_hook, hook != NULL);
+}
+
+/*
+ * Agents are registered with ioctls. A program that calls libibumad through dlsym(3) alone
+ * calls none of the functions above.
+ */
+EXPORT int ioctl(int fd, unsigned long request, ...)
+{
+	static _Atomic(void *) found;
+	__typeof__(ioctl) *next;
+	void *argument;
+	va_list list;
+
+	va_start(list, request);
+	argument = va_arg(list, void *);
+	va_end(list);
+	if (!atomic_load(&found))
+		atomic_store(&found, dlsym(RTLD_NEXT, "ioctl"));
+	if (_IOC_TYPE(request) == UMAD_IOCTLS)
+		set_hook(false);
+	next = (__typeof__(next))atomic_load(&found);
+	return next(fd, request, argument);
 }
 
 /* Tells umad-capture, which waits for it, that the library is loaded. */
@@ -297,6 +377,6 @@ static void __attribute__((constructor)) start(void)
 	say_ready();
 	ring = path ? ring_open(path) : NULL;
 	process = getpid();
-	pthread_atfork(lock_ports, unlock_ports, begin_child);
-	set_hook();
+	pthread_atfork(take_lock, unlock, begin_child);
+	set_hook(true);
 }
