@@ -30,10 +30,16 @@ static const char usage[] =
 	"\n"
 	"The exit status is the program's.\n";
 
+static void __attribute__((noreturn)) show_help(void)
+{
+	fputs("(umad-capture --help shows the options)\n", stderr);
+	exit(2);
+}
+
 static void __attribute__((noreturn)) wrong(const char *what)
 {
-	fprintf(stderr, "umad-capture: %s\n(umad-capture --help tells how it is used)\n", what);
-	exit(2);
+	fprintf(stderr, "umad-capture: %s\n", what);
+	show_help();
 }
 
 static unsigned int read_count(const char *text, unsigned long most, const char *what)
@@ -99,8 +105,8 @@ static void take_option(struct capture_options *options, int option)
 	case 'h':
 		fputs(usage, stdout);
 		exit(0);
-	default:
-		wrong("this option there is not");
+	default: /* getopt_long() has reported it */
+		show_help();
 	}
 }
 

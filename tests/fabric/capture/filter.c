@@ -51,6 +51,7 @@ struct flag {
 struct field {
 	const char *name;
 	uint64_t (*value)(const struct view *view);
+	uint64_t most; /* its largest value */
 	/* the text for the value in this packet; NULL: the field has no names */
 	const char *(*name_of)(uint8_t mgmt_class, uint16_t value);
 };
@@ -193,15 +194,15 @@ static const char *name_of_attribute(uint8_t mgmt_class, uint16_t value)
 }
 
 static const struct field fields[] = {
-	{"class", class_of, name_of_class},
-	{"method", method_of, name_of_method},
-	{"attribute", attribute_of, name_of_attribute},
-	{"modifier", modifier_of, NULL},
-	{"status", status_of, NULL},
-	{"lid", lid_of, NULL},
-	{"tid", tid_of, NULL},
-	{"length", length_of, NULL},
-	{"process", process_of, NULL},
+	{"class", class_of, 0xff, name_of_class},
+	{"method", method_of, 0xff, name_of_method},
+	{"attribute", attribute_of, 0xffff, name_of_attribute},
+	{"modifier", modifier_of, 0xffffffff, NULL},
+	{"status", status_of, 0xffff, NULL},
+	{"lid", lid_of, 0xffff, NULL},
+	{"tid", tid_of, UINT64_MAX, NULL},
+	{"length", length_of, UINT32_MAX, NULL},
+	{"process", process_of, INT32_MAX, NULL},
 };
 
 /* --- matching ------------------------------------------------------------------- */
@@ -397,6 +398,8 @@ static struct filter *read_value(struct reader *reader, struct filter *filter)
 		fail(reader, "this is no number");
 	else if (*end && !is_known_name(filter->field, reader->word))
 		fail(reader, "there is no such name");
+	else if (!*end && filter->number > filter->field->most)
+		fail(reader, "the field has no value as large as this");
 	else if (*end && filter->comparison > NOT_EQUAL)
 		fail(reader, "names are the same or not: no other comparison makes sense");
 	else if (*end)

@@ -36,16 +36,24 @@ static int init_lock(pthread_mutex_t *lock)
 	return -error;
 }
 
+/* Sets the size of the file, which no program can change from then on: a smaller file would end
+ * all processes that use the ring. */
+static int set_size(int fd, size_t bytes)
+{
+	if (ftruncate(fd, (off_t)bytes))
+		return -1;
+	return fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+}
+
 int ring_create(struct ring **created, size_t bytes)
 {
-	int fd = memfd_create("umad-capture", MFD_CLOEXEC);
+	int fd = memfd_create("umad-capture", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	struct ring *ring;
 	int error;
 
 	if (fd < 0)
 		return -errno;
-	if (ftruncate(fd, (off_t)(sizeof(*ring) + bytes)) ||
-	    !(ring = map(fd, sizeof(*ring) + bytes))) {
+	if (set_size(fd, sizeof(*ring) + bytes) || !(ring = map(fd, sizeof(*ring) + bytes))) {
 		error = -errno;
 		close(fd);
 		return error;

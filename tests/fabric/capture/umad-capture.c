@@ -21,6 +21,7 @@
 #include "child.h"
 #include "order.h"
 #include "pcap_file.h"
+#include "protocol.h"
 #include "ring.h"
 #include "summary.h"
 
@@ -46,7 +47,9 @@ struct capture {
 	struct order order;
 	struct pcap_file file;
 	struct summary summary;
-	uint64_t lost; /* packets that got no memory */
+	uint64_t lost;            /* packets that got no memory */
+	uint64_t seen, selected;  /* packets, and those that the filter selects */
+	bool has_standard_output; /* false: it was closed */
 };
 
 static int64_t now_ms(void)
@@ -64,6 +67,8 @@ static void write_packet(struct capture *capture, const struct packet_record *re
 
 	if (capture->options.summary)
 		round_trip = summary_note(&capture->summary, record);
+	capture->seen++;
+	capture->selected += wanted;
 	if (!wanted)
 		return;
 	if (capture->options.file)
@@ -142,6 +147,9 @@ static void tell_losses(struct capture *capture, bool heard)
 	if (capture->file.lost)
 		fprintf(stderr, "umad-capture: %" PRIu64 " packets could not be written\n",
 			capture->file.lost);
+	if (capture->seen && !capture->selected)
+		fprintf(stderr, "umad-capture: the filter selected none of %" PRIu64 " MADs\n",
+			capture->seen);
 	if (heard && !atomic_load(&capture->ring->programs))
 		fprintf(stderr,
 			"umad-capture: %s has not used libibumad.so.3: nothing was captured\n",
@@ -160,7 +168,10 @@ static int open_output(struct capture *capture)
 	if (!file->name)
 		return 0;
 	if (!strcmp(file->name, "-")) {
-		file->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+		errno = EBADF;
+		file->fd = -1;
+		if (capture->has_standard_output)
+			file->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
 		if (file->fd < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
 			fprintf(stderr, "umad-capture: -: %s\n", strerror(errno));
 			return -errno;
@@ -183,6 +194,19 @@ static int open_ring(struct capture *capture)
 	return setenv(ENV_RING, path, 1) ? -errno : 0;
 }
 
+/* Reports a program that is not there before a file is overwritten for it. */
+static int find(const char *name)
+{
+	char path[PATH_MAX];
+	int error;
+
+	if (!access(find_program(name, path), X_OK))
+		return 0;
+	error = errno;
+	fprintf(stderr, "umad-capture: %s: %s\n", name, strerror(error));
+	return error == ENOENT ? 127 : 126;
+}
+
 static int start(struct capture *capture, char **arguments)
 {
 	char library[PATH_MAX];
@@ -190,7 +214,9 @@ static int start(struct capture *capture, char **arguments)
 	pid_t child;
 	bool heard;
 
-	status = child_preload(&preload, arguments, NULL, library);
+	status = find(arguments[0]);
+	if (!status)
+		status = child_preload(&preload, arguments, NULL, library);
 	if (status)
 		return status;
 	if (open_ring(capture) || open_output(capture))
@@ -202,7 +228,6 @@ static int start(struct capture *capture, char **arguments)
 	status = child_start(&preload, arguments, library, &child, &ready);
 	if (status)
 		return status;
-	signal(SIGPIPE, SIG_IGN);
 	heard = child_heard(ready);
 	status = run(capture, child);
 	tell_losses(capture, heard);
@@ -214,7 +239,13 @@ int main(int argc, char **argv)
 	static struct capture capture;
 	int status;
 
+	capture.has_standard_output = fcntl(STDOUT_FILENO, F_GETFD) >= 0;
 	child_prepare();
+	/* a capture that cannot be written ends with a message */
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+	/* a line in one write(2): the program prints there, too */
+	setvbuf(stderr, NULL, _IOLBF, BUFSIZ);
 	read_capture_options(argc, argv, &capture.options);
 	status = start(&capture, capture.options.program);
 	pcap_file_close(&capture.file);

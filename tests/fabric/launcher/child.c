@@ -22,13 +22,30 @@
 #include "protocol.h"
 
 static pid_t program;
-static struct sigaction child_action; /* of SIGCHLD when the parent was started */
+
+/* Signals whose actions the parent changes, and their actions when the parent was started: the
+ * program gets these. */
+static const int changed_signals[] = {SIGCHLD, SIGINT, SIGQUIT, SIGPIPE, SIGXFSZ};
+#define CHANGED_SIGNALS (sizeof(changed_signals) / sizeof(changed_signals[0]))
+static struct sigaction first_actions[CHANGED_SIGNALS];
+
+/* A file that is opened later must not become a standard descriptor. They stay closed for the
+ * program. */
+static void fill_standard_descriptors(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			open("/dev/null", O_RDWR | O_CLOEXEC);
+}
 
 void child_prepare(void)
 {
 	struct sigaction wait_for_it = {.sa_handler = SIG_DFL};
 
-	sigaction(SIGCHLD, &wait_for_it, &child_action);
+	for (unsigned int i = 0; i < CHANGED_SIGNALS; i++)
+		sigaction(changed_signals[i], NULL, &first_actions[i]);
+	sigaction(SIGCHLD, &wait_for_it, NULL);
+	fill_standard_descriptors();
 }
 
 static void pass_on(int signal)
@@ -189,9 +206,8 @@ exec_program(const struct preload *preload, char **arguments, int ready)
 
 	snprintf(number, sizeof(number), "%d", ready);
 	setenv(preload->ready, number, 1);
-	on_signal(SIGINT, SIG_DFL);
-	on_signal(SIGQUIT, SIG_DFL);
-	sigaction(SIGCHLD, &child_action, NULL);
+	for (unsigned int i = 0; i < CHANGED_SIGNALS; i++)
+		sigaction(changed_signals[i], &first_actions[i], NULL);
 	execvp(arguments[0], arguments);
 	fprintf(stderr, "%s: %s: %s\n", preload->self, arguments[0], strerror(errno));
 	_exit(errno == ENOENT ? 127 : 126);
@@ -220,6 +236,8 @@ int child_start(const struct preload *preload, char **arguments, const char *lib
 		return fail_with(preload, "fork");
 	on_signal(SIGTERM, pass_on);
 	on_signal(SIGHUP, pass_on);
+	on_signal(SIGUSR1, pass_on);
+	on_signal(SIGUSR2, pass_on);
 	close(ends[1]);
 	*child = program;
 	*ready = ends[0];

@@ -24,7 +24,11 @@ struct preload {
 				   * this takes as long as a start of the program */
 };
 
-/* Makes the child's exit status available if the parent was started with SIGCHLD ignored. */
+/*
+ * Makes the child's exit status available if the parent was started with SIGCHLD ignored, and
+ * opens /dev/null as standard descriptors that are closed. The program gets the actions of
+ * signals and the standard descriptors that the parent was started with.
+ */
 void child_prepare(void);
 
 /*

@@ -230,6 +230,9 @@ static void a_filter_that_makes_no_sense_is_refused_with_the_place(void **state)
 	refused("lid abc", 4);
 	refused("lid -1", 4);
 	refused("lid 99999999999999999999", 4);
+	refused("lid 65536", 4);
+	refused("class = 0x100", 8);
+	refused("modifier >= 0x100000000", 12);
 	refused("lid = = 5", 6);
 	refused("sent & received", 5);
 	refused("\x80", 0);

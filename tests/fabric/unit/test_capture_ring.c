@@ -61,6 +61,15 @@ static void expect(struct ring *ring, uint32_t length, uint32_t number)
 	free(record);
 }
 
+static void no_program_can_change_the_size_of_the_file(void **state)
+{
+	struct test_ring *test = *state;
+
+	assert_int_equal(ftruncate(test->fd, 0), -1);
+	assert_int_equal(errno, EPERM);
+	assert_int_equal(ftruncate(test->fd, 1 << 20), -1);
+}
+
 static void packets_come_out_as_they_went_in(void **state)
 {
 	struct test_ring *test = *state;
@@ -329,6 +338,7 @@ static void many_packets_are_sorted(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
+		TEST(no_program_can_change_the_size_of_the_file),
 		TEST(packets_come_out_as_they_went_in),
 		TEST(a_mad_keeps_its_last_zeros),
 		TEST(a_packet_without_room_is_counted_and_left_out),
