@@ -128,6 +128,7 @@ static int open_capture(struct server *server, const struct server_options *opti
 			return error;
 	}
 	signal(SIGPIPE, SIG_IGN); /* the file may be a pipe whose reader has ended */
+	signal(SIGXFSZ, SIG_IGN); /* or have the largest size that a file may have */
 	clock_gettime(CLOCK_REALTIME, &time);
 	start = (uint64_t)time.tv_sec * SECOND + (uint64_t)time.tv_nsec -
 		(clock_now() - server->start);
