@@ -33,6 +33,14 @@
 
 #define UMAD_IOCTLS 0x1b /* the type of the umad device's ioctls (rdma/ib_user_mad.h) */
 
+/* The symbol to which the C library's header redirects ioctl(), for 64-bit time on machines
+ * whose time has 32 bits by default. */
+#if __WORDSIZE == 32 && defined(__USE_TIME_BITS64)
+#define IOCTL "__ioctl_time64"
+#else
+#define IOCTL "ioctl"
+#endif
+
 static struct ring *ring;
 static pid_t process; /* of getpid(2), which is a system call */
 
@@ -349,7 +357,7 @@ EXPORT int ioctl(int fd, unsigned long request, ...)
 	argument = va_arg(list, void *);
 	va_end(list);
 	if (!atomic_load(&found))
-		atomic_store(&found, dlsym(RTLD_NEXT, "ioctl"));
+		atomic_store(&found, dlsym(RTLD_NEXT, IOCTL));
 	if (_IOC_TYPE(request) == UMAD_IOCTLS)
 		set_hook(false);
 	next = (__typeof__(next))atomic_load(&found);
