@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Notices of any content, decoded and as text; reports and responses of any content for
- * mad_notices_start(), on the fake device. Each report that is confirmed reached the callback.
+ * Notices of any content, decoded and as text; filters, reports and responses of any content
+ * for mad_notices_start(), on the fake device. Each report that is confirmed reached the
+ * callback. The first byte of an input chooses: even decodes a notice, which is fast, odd runs
+ * notices.
  */
 
 #include "fake_device.h"
@@ -11,7 +13,13 @@
 #include <infiniband/mad_link.h>
 #include <infiniband/mad_notice.h>
 
-#define ROUNDS 40
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define ROUNDS       40
+#define FILTERS      3
+
+/* Those that have details; no mutation finds them all. */
+static const uint16_t traps[] = {64,  65,  66,  67,  128, 129, 130, 131,
+				 144, 145, 256, 257, 258, 259, 1};
 
 static struct {
 	struct input *input;
@@ -26,6 +34,35 @@ static void check_text(const struct mad_notice *notice)
 	check(length > 0 && length < sizeof(text) - 1);
 	mad_notice_text(notice, small, sizeof(small));
 	check(!strncmp(text, small, strlen(small)) && strlen(small) < sizeof(small));
+}
+
+/* Makes the bytes a generic notice with a known trap's number, or leaves them. */
+static void choose_trap(uint8_t *raw, unsigned choice)
+{
+	if (choice >= COUNT(traps))
+		return;
+	raw[0] |= 0x80;
+	raw[4] = (uint8_t)(traps[choice] >> 8);
+	raw[5] = (uint8_t)traps[choice];
+}
+
+/* In an allocation of exactly its size. */
+static void decode(struct input *input)
+{
+	unsigned choice = (unsigned)take(input, 1);
+	size_t size = 80 - take(input, 1) % 81;
+	uint8_t *raw = malloc(size ? size : 1);
+	struct mad_notice notice;
+
+	take_bytes(input, raw, size);
+	if (size > 5)
+		choose_trap(raw, choice);
+	check(mad_notice_decode(raw, size, &notice) == (size < 64 ? -EBADMSG : 0));
+	free(raw);
+	if (size < 64)
+		return;
+	check(notice.path_length <= sizeof(notice.path));
+	check_text(&notice);
 }
 
 static void tell(struct mad_notices *notices, const struct mad_notice *notice, void *arg)
@@ -75,43 +112,77 @@ static void report(void)
 
 	header.status = take(run.input, 1) == 1 ? 110 : 0;
 	header.addr.lid = htobe16((uint16_t)take(run.input, 1));
-	take_bytes(run.input, mad + 3, 33);
+	if (take(run.input, 1) & 1)
+		take_bytes(run.input, mad + 3, 33);
+	else
+		mad[17] = IB_SA_ATTR_NOTICE;
+	take_bytes(run.input, mad + 8, 8);
 	take_bytes(run.input, mad + 56, 80);
+	choose_trap(mad + 56, (unsigned)take(run.input, 1));
 	device_queue(device_fd(), &header, mad, length > 200 ? 256 : length);
+}
+
+/* Whether the filters are valid is not known here. */
+static unsigned take_filters(struct mad_notice_filter filters[FILTERS])
+{
+	unsigned count = (unsigned)take(run.input, 1) % (FILTERS + 1);
+
+	for (unsigned i = 0; i < count; i++) {
+		filters[i] = (struct mad_notice_filter){
+			.vendor = take(run.input, 1) & 1,
+			.by = (unsigned)take(run.input, 1) & 0x3f,
+			.type = (unsigned)take(run.input, 3) & 0x1ffff,
+			.trap = (unsigned)take(run.input, 3) & 0x1ffff,
+			.producer = (unsigned)take(run.input, 4) & 0x1ffffff,
+			.lid_begin = (unsigned)take(run.input, 3) & 0x1ffff,
+			.lid_end = (unsigned)take(run.input, 3) & 0x1ffff};
+		take_bytes(run.input, filters[i].gid, sizeof(filters[i].gid));
+	}
+	return count;
 }
 
 static void run_notices(void)
 {
+	struct mad_notice_filter filters[FILTERS];
 	int classes[] = {IB_SMI_DIRECT_CLASS, IB_SA_CLASS};
 	struct ibmad_port *port = mad_rpc_open_port(NULL, 0, classes, 2);
 	struct mad_async *async = mad_async_create(port);
-	const struct mad_notices_options options = {.limit = 8, .poll_ms = 1, .renew_ms = 1};
+	const struct mad_notices_options options = {.filters = filters,
+						    .filter_count = take_filters(filters),
+						    .limit = 8,
+						    .poll_ms = 1,
+						    .renew_ms = 1};
 	struct mad_notices_stats stats;
 	struct mad_notices *notices;
+	int ret;
 
 	mad_rpc_set_timeout(port, 1);
 	mad_rpc_set_retries(port, 1);
 	device_on_write(respond, NULL);
-	check(!mad_notices_start(async, &options, tell, NULL, &notices));
-	for (unsigned i = 0; i < ROUNDS && run.input->size; i++) {
+	ret = mad_notices_start(async, &options, tell, NULL, &notices);
+	check(!ret || (ret == -EINVAL && options.filter_count));
+	for (unsigned i = 0; !ret && i < ROUNDS && run.input->size; i++) {
 		report();
 		check(mad_async_process(async) >= 0);
 	}
-	mad_notices_get_stats(notices, &stats, sizeof(stats));
-	check(stats.reports == run.handed_out);
-	check(stats.confirmed <= stats.reports + stats.duplicates + stats.malformed);
+	if (!ret) {
+		mad_notices_get_stats(notices, &stats, sizeof(stats));
+		check(stats.reports == run.handed_out);
+		check(stats.confirmed <= stats.reports + stats.duplicates + stats.malformed);
+	}
 	mad_async_destroy(async);
-	check(run.ends == 1);
+	check(run.ends == !ret);
 	mad_rpc_close_port(port);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input input = {data, size};
-	struct mad_notice notice;
 
-	if (!mad_notice_decode(data, size, &notice))
-		check_text(&notice);
+	if (!(take(&input, 1) & 1)) {
+		decode(&input);
+		return 0;
+	}
 	run.input = &input;
 	run.handed_out = run.confirmed = run.ends = 0;
 	check(!device_setup(NULL));
