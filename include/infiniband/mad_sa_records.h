@@ -256,10 +256,28 @@ struct mad_sa_port_info_record {
 #define MAD_SA_PORT_INFO_P_KEY_VIOLATIONS  (UINT64_C(1) << 40)
 #define MAD_SA_PORT_INFO_Q_KEY_VIOLATIONS  (UINT64_C(1) << 41)
 #define MAD_SA_PORT_INFO_GUID_CAP          (UINT64_C(1) << 42)
+#define MAD_SA_PORT_INFO_CLIENT_REREGISTER (UINT64_C(1) << 43)
 #define MAD_SA_PORT_INFO_SUBNET_TIMEOUT    (UINT64_C(1) << 45)
 #define MAD_SA_PORT_INFO_RESPONSE_TIME     (UINT64_C(1) << 47)
 #define MAD_SA_PORT_INFO_LOCAL_PHY_ERRORS  (UINT64_C(1) << 48)
 #define MAD_SA_PORT_INFO_OVERRUN_ERRORS    (UINT64_C(1) << 49)
+#define MAD_SA_PORT_INFO_MAX_CREDIT_HINT   (UINT64_C(1) << 50)
+#define MAD_SA_PORT_INFO_LINK_LATENCY      (UINT64_C(1) << 52)
+
+/** SMInfoRecord: the SMInfo of a subnet manager. */
+struct mad_sa_sm_info_record {
+	__be16 lid;
+	__be16 reserved;
+	uint8_t sm_info[21]; /**< IB_SMINFO_*_F */
+	uint8_t pad[7];
+};
+
+#define MAD_SA_SM_INFO_LID       (UINT64_C(1) << 0)
+#define MAD_SA_SM_INFO_GUID      (UINT64_C(1) << 2)
+#define MAD_SA_SM_INFO_KEY       (UINT64_C(1) << 3)
+#define MAD_SA_SM_INFO_ACT_COUNT (UINT64_C(1) << 4)
+#define MAD_SA_SM_INFO_PRIORITY  (UINT64_C(1) << 5)
+#define MAD_SA_SM_INFO_STATE     (UINT64_C(1) << 6)
 
 /** LinkRecord (IBA 15.2.5.15). */
 struct mad_sa_link_record {

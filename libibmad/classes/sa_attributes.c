@@ -62,6 +62,9 @@ SIZES(mad_sa_port_info_record, 72, 68);
 AT(mad_sa_port_info_record, port, 2);
 AT(mad_sa_port_info_record, port_info, 4);
 AT(mad_sa_port_info_record, pad, 68);
+SIZES(mad_sa_sm_info_record, 32, 25);
+AT(mad_sa_sm_info_record, sm_info, 4);
+AT(mad_sa_sm_info_record, pad, 25);
 SIZES(mad_sa_link_record, 8, 6);
 AT(mad_sa_link_record, to_lid, 4);
 SIZES(mad_sa_guid_info_record, 72, 72);
@@ -97,6 +100,8 @@ size_t sa_record_size(unsigned attribute)
 		return sizeof(struct mad_sa_linear_table_record);
 	case IB_SA_ATTR_MFTRECORD:
 		return sizeof(struct mad_sa_multicast_table_record);
+	case IB_SA_ATTR_SMINFORECORD:
+		return offsetof(struct mad_sa_sm_info_record, pad);
 	case IB_SA_ATTR_LINKRECORD:
 		return offsetof(struct mad_sa_link_record, pad);
 	case IB_SA_ATTR_GUIDINFORECORD:

@@ -23,7 +23,8 @@
 #define OTHER  13
 #define SWITCH 2
 
-#define EXACTLY(value) (UMAD_SA_SELECTOR_EXACTLY << UMAD_SA_SELECTOR_SHIFT | (value))
+#define CLASS_PORT_INFO 1
+#define EXACTLY(value)  (UMAD_SA_SELECTOR_EXACTLY << UMAD_SA_SELECTOR_SHIFT | (value))
 
 union record {
 	struct mad_sa_path_record path;
@@ -50,13 +51,21 @@ static const struct {
 	uint64_t mask;
 	union record record;
 } requests[] = {
+	{"CPI", CLASS_PORT_INFO, 0, {.bytes = {0}}},
 	{"NR", IB_SA_ATTR_NODERECORD, 0, {.bytes = {0}}},
+	{"--smkey 5 NR", IB_SA_ATTR_NODERECORD, 0, {.bytes = {0}}},
 	{"NR 8", IB_SA_ATTR_NODERECORD, MAD_SA_NODE_LID, {.bytes = {0, HOST}}},
 	{"PIR", IB_SA_ATTR_PORTINFORECORD, 0, {.bytes = {0}}},
 	{"PIR 8/1",
 	 IB_SA_ATTR_PORTINFORECORD,
 	 MAD_SA_PORT_INFO_LID | MAD_SA_PORT_INFO_PORT,
 	 {.bytes = {0, HOST, 1}}},
+	{"PIR 8/1/2",
+	 IB_SA_ATTR_PORTINFORECORD,
+	 MAD_SA_PORT_INFO_LID | MAD_SA_PORT_INFO_PORT | MAD_SA_PORT_INFO_OPTIONS,
+	 {.bytes = {0, HOST, 1, 2}}},
+	{"SMIR", IB_SA_ATTR_SMINFORECORD, 0, {.bytes = {0}}},
+	{"SMIR 8", IB_SA_ATTR_SMINFORECORD, MAD_SA_SM_INFO_LID, {.bytes = {0, HOST}}},
 	{"LR", IB_SA_ATTR_LINKRECORD, 0, {.bytes = {0}}},
 	{"LR 2/1 8/1",
 	 IB_SA_ATTR_LINKRECORD,
@@ -106,6 +115,21 @@ static const struct {
 	 IB_SA_ATTR_MCRECORD,
 	 UMAD_SA_MCM_COMP_MASK_MLID | UMAD_SA_MCM_COMP_MASK_PKEY | UMAD_SA_MCM_COMP_MASK_QKEY,
 	 {.bytes = {[34] = 0x0b, 0x1b, 0xc0, 0, 0, 0, 0xff, 0xff}}},
+	{"MCMR --gid fe80::2:c903:10:1",
+	 IB_SA_ATTR_MCRECORD,
+	 UMAD_SA_MCM_COMP_MASK_PORT_GID,
+	 {.member = {.portgid = {0xfe, 0x80, [9] = 2, 0xc9, 3, 0, 0x10, 0, 1}}}},
+	{"MCMR --sl 3 --tclass 9 --flow_label 0x45 --hop_limit 6",
+	 IB_SA_ATTR_MCRECORD,
+	 UMAD_SA_MCM_COMP_MASK_SL | UMAD_SA_MCM_COMP_MASK_TCLASS |
+		 UMAD_SA_MCM_COMP_MASK_FLOW_LABEL | UMAD_SA_MCM_COMP_MASK_HOP_LIMIT,
+	 {.bytes = {[39] = 9, [44] = 0x30, 0, 0x45, 6}}},
+	/* saquery sets the lowest bit of the byte with ProxyJoin, which is the topmost */
+	{"MCMR --scope 2 --join_state 1 --proxy_join 1",
+	 IB_SA_ATTR_MCRECORD,
+	 UMAD_SA_MCM_COMP_MASK_SCOPE | UMAD_SA_MCM_COMP_MASK_JOIN_STATE |
+		 UMAD_SA_MCM_COMP_MASK_PROXY_JOIN,
+	 {.member = {.scope_state = 0x21, .proxy_join = 1}}},
 	{"MCMR --mtu 132 --rate 131 --pkt_lifetime 146",
 	 IB_SA_ATTR_MCRECORD,
 	 UMAD_SA_MCM_COMP_MASK_MTU | UMAD_SA_MCM_COMP_MASK_MTU_SEL |
@@ -165,8 +189,9 @@ int main(int argc, char **argv)
 {
 	int classes[] = {IB_SMI_DIRECT_CLASS, IB_SA_CLASS};
 	struct mad_sa_query query = {0};
-	struct mad_sa_table *table;
+	struct mad_sa_table *table = NULL;
 	struct ibmad_port *port;
+	union record response;
 	size_t number = argc > 1 ? (size_t)atoi(argv[1]) : 0;
 
 	if (!number)
@@ -177,11 +202,17 @@ int main(int argc, char **argv)
 	port = mad_rpc_open_port(NULL, 0, classes, 2);
 	if (!port)
 		err(1, "mad_rpc_open_port");
+	if (!strncmp(requests[number - 1].saquery, "--smkey", 7))
+		sa_key_set(port, 5);
 	query.attribute = requests[number - 1].attribute;
 	query.component_mask = requests[number - 1].mask;
 	query.record = &requests[number - 1].record;
 	query.record_size = sizeof(requests[number - 1].record);
-	mad_sa_get_table(port, &query, &table); /* the SA's response does not matter */
+	/* the SA's response does not matter */
+	if (query.attribute == CLASS_PORT_INFO)
+		mad_sa_get(port, &query, &response, sizeof(response));
+	else
+		mad_sa_get_table(port, &query, &table);
 	mad_sa_table_free(table);
 	mad_rpc_close_port(port);
 	return 0;

@@ -247,7 +247,7 @@ static void records_that_are_too_short_are_not_believed(void **state)
 		{IB_SA_ATTR_SL2VLTABLERECORD, 2}, {IB_SA_ATTR_SWITCHINFORECORD, 3},
 		{IB_SA_ATTR_LFTRECORD, 9},        {IB_SA_ATTR_MFTRECORD, 9},
 		{IB_SA_ATTR_PKEYTABLERECORD, 9},  {IB_SA_ATTR_VLARBTABLERECORD, 9},
-		{IB_SA_ATTR_SMINFORECORD, 1},
+		{IB_SA_ATTR_SMINFORECORD, 4},     {IB_SA_ATTR_RFTRECORD, 1},
 	};
 	struct mad_sa_query query = {.sa = &sa_address};
 	struct mad_sa_table *table;

@@ -17,8 +17,8 @@
 
 #include <err.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -219,6 +219,7 @@ static const struct {
 	{"MTU", MAD_SA_PATH_MTU_SELECTOR | MAD_SA_PATH_MTU, set_mtu},
 	{"Rate", MAD_SA_PATH_RATE_SELECTOR | MAD_SA_PATH_RATE, set_rate},
 	{"PacketLifeTime", MAD_SA_PATH_LIFE_SELECTOR | MAD_SA_PATH_LIFE, set_life},
+	{"Preference", MAD_SA_PATH_PREFERENCE, NULL},
 };
 
 static int ask_path(const struct mad_sa_path_record *path, uint64_t mask, unsigned *status,
@@ -242,7 +243,7 @@ static int ask_path(const struct mad_sa_path_record *path, uint64_t mask, unsign
 static void paths(unsigned lid)
 {
 	struct mad_sa_path_record path = {.dlid = htobe16((uint16_t)lid)}, full;
-	uint64_t ends = MAD_SA_PATH_SGID | MAD_SA_PATH_DGID;
+	uint64_t ends = MAD_SA_PATH_SGID | MAD_SA_PATH_DGID, all = 0;
 	unsigned status;
 	char name[64];
 	size_t count;
@@ -258,6 +259,7 @@ static void paths(unsigned lid)
 	full = known;
 	full.reversible_num |= 1; /* NumbPath */
 	for (size_t i = 0; i < COUNT(components); i++) {
+		all |= components[i].mask;
 		path = full;
 		err = ask_path(&path, ends | components[i].mask, &status, &count);
 		snprintf(name, sizeof(name), "path by %s", components[i].name);
@@ -272,32 +274,92 @@ static void paths(unsigned lid)
 			     (is_opensm && components[i].spoil == set_raw),
 		     name, err, status, count);
 	}
+	path = full;
+	err = ask_path(&path, all, &status, &count);
+	tell(!err && count == 1 && be16toh(known.dlid) == lid, "path by all components", err,
+	     status, count);
 	known = full;
 }
 
-static void multi_path(void)
+#define HOSTS 8
+
+/* GIDs of the hosts: their ports have the own port's prefix. */
+static unsigned hosts(uint8_t gids[HOSTS][16])
+{
+	const uint8_t type = 1; /* a CA */
+	struct mad_sa_node_record node = {.node_info = {[2] = type}};
+	struct mad_sa_query query = {.attribute = IB_SA_ATTR_NODERECORD,
+				     .component_mask = MAD_SA_NODE_TYPE,
+				     .record = &node,
+				     .record_size = offsetof(struct mad_sa_node_record, pad)};
+	struct mad_sa_table *table;
+	unsigned count;
+
+	if (mad_sa_get_table(port, &query, &table))
+		return 0;
+	for (count = 0; count < HOSTS && count < mad_sa_table_count(table); count++) {
+		const struct mad_sa_node_record *found = mad_sa_table_record(table, count);
+		uint64_t guid = mad_read_field64(found->node_info, 0, IB_NODE_PORT_GUID_F);
+
+		guid = htobe64(guid);
+		memcpy(gids[count], own, 8);
+		memcpy(gids[count] + 8, &guid, 8);
+	}
+	mad_sa_table_free(table);
+	return count;
+}
+
+/* To how many of the GIDs there is a path; other paths are wrong. */
+static unsigned reached(struct mad_sa_table *table, uint8_t gids[][16], unsigned count)
+{
+	unsigned bits = 0, found = 0;
+
+	for (size_t i = 0; i < mad_sa_table_count(table); i++) {
+		const struct mad_sa_path_record *path = mad_sa_table_record(table, i);
+		unsigned to = 0;
+
+		while (to < count && memcmp(path->dgid, gids[to], 16))
+			to++;
+		if (to == count || memcmp(path->sgid, own, 16))
+			return 0;
+		found += !(bits >> to & 1);
+		bits |= 1U << to;
+	}
+	return found;
+}
+
+/* From the own port to the first so many GIDs. */
+static void multi_path_to(const char *what, uint8_t gids[][16], unsigned count)
 {
 	struct {
 		struct mad_sa_multi_path_record head;
-		uint8_t gids[2][16];
-	} request = {.head = {.reversible_num = 0x80 | 10, .sgid_count = 1, .dgid_count = 1}};
+		uint8_t gids[1 + HOSTS][16];
+	} request = {.head = {.reversible_num = 0x80 | 100,
+			      .sgid_count = 1,
+			      .dgid_count = (uint8_t)count}};
 	struct mad_sa_query query = {
 		.attribute = IB_SA_ATTR_MULTIPATH,
 		.component_mask = MAD_SA_MULTI_PATH_SGID_COUNT | MAD_SA_MULTI_PATH_DGID_COUNT |
 				  MAD_SA_MULTI_PATH_NUMB_PATH | MAD_SA_MULTI_PATH_REVERSIBLE,
 		.record = &request,
-		.record_size = sizeof(request)};
+		.record_size = sizeof(request.head) + 16 * (1 + count)};
 	struct mad_sa_table *table;
 	int err;
 
 	memcpy(request.gids[0], own, 16);
-	memcpy(request.gids[1], known.dgid, 16);
+	memcpy(request.gids[1], gids, 16 * count);
 	err = mad_sa_get_multi(port, &query, &table);
-	tell(!err && mad_sa_table_count(table) >= 1 &&
-		     !memcmp(((struct mad_sa_path_record *)mad_sa_table_record(table, 0))->dgid,
-			     known.dgid, 16),
-	     "MultiPath", err, query.status, mad_sa_table_count(table));
+	tell(!err && reached(table, gids, count) == count, what, err, query.status,
+	     mad_sa_table_count(table));
 	mad_sa_table_free(table);
+}
+
+static void multi_path(void)
+{
+	uint8_t gids[HOSTS][16];
+
+	multi_path_to("MultiPath", &known.dgid, 1);
+	multi_path_to("MultiPath to all hosts", gids, hosts(gids));
 }
 
 static void tables(void)
@@ -312,6 +374,7 @@ static void tables(void)
 		{"SwitchInfoRecord", IB_SA_ATTR_SWITCHINFORECORD},
 		{"LinearForwardingTableRecord", IB_SA_ATTR_LFTRECORD},
 		{"MulticastForwardingTableRecord", IB_SA_ATTR_MFTRECORD},
+		{"SMInfoRecord", IB_SA_ATTR_SMINFORECORD},
 		{"LinkRecord", IB_SA_ATTR_LINKRECORD},
 		{"GUIDInfoRecord", IB_SA_ATTR_GUIDINFORECORD},
 		{"P_KeyTableRecord", IB_SA_ATTR_PKEYTABLERECORD},
