@@ -143,6 +143,7 @@ struct mad_notice {
 /**
  * Decodes a Notice of size bytes: 64, as a trap has it, or 80, as a Report does. Traps 64 to
  * 67, 128 to 131, 144, 145 and 256 to 259 have details (IBA 14.2.5.1); others have "raw" only.
+ * Of trap 259, DataValid (raw[10] and raw[11]) says which details the switch knows.
  * -EINVAL. -EBADMSG: it is shorter than 64 bytes.
  */
 int mad_notice_decode(const void *raw, size_t size, struct mad_notice *notice);

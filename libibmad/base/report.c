@@ -97,6 +97,12 @@ void report_class(const char *call, int mgmt_class)
 		report(call, "class 0x%02x is not registered on the port", mgmt_class & 0xff);
 }
 
+void report_class_debug(const char *call, int mgmt_class)
+{
+	if (ibdebug)
+		report_class(call, mgmt_class);
+}
+
 void report_status(const char *call, const char *destination, unsigned status)
 {
 	if (errors_are_shown())

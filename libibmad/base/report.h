@@ -24,6 +24,8 @@ void report_packet(const char *what, const uint8_t *mad, int length);
 /* With ibdebug 1 and above, or after madrpc_show_errors(1): */
 void report_retry(unsigned left, const uint8_t *mad);
 void report_class(const char *call, int mgmt_class); /* it is not registered */
+/* The same in calls of rdma-core, which have no such message: only with ibdebug. */
+void report_class_debug(const char *call, int mgmt_class);
 void report_status(const char *call, const char *destination, unsigned status);
 
 /* A request without a response. */

@@ -167,7 +167,8 @@ static void store_failure(const ib_rpc_t *rpc, const struct transaction *transac
 
 /*
  * A request that cannot be made: returns the errno of the call. For a class that is not
- * registered, the calls of rdma-core fail with EINVAL, and have no message of it.
+ * registered, the calls of rdma-core fail with EINVAL, and without ibdebug have no message of
+ * it.
  */
 static int not_made(const char *call, const struct transaction *transaction,
 		    const ib_rpc_t *rpc, ib_portid_t *dport, int error)
@@ -177,8 +178,10 @@ static int not_made(const char *call, const struct transaction *transaction,
 		report_class("mad_rpc_message", rpc->mgtclass);
 	if (!call)
 		return error;
-	if (error == EPROTONOSUPPORT)
+	if (error == EPROTONOSUPPORT) {
+		report_class_debug(call, rpc->mgtclass);
 		error = EINVAL;
+	}
 	if (dport && !is_bad_route(rpc, dport))
 		report_failure(call, portid2str(dport), error);
 	return error;

@@ -148,6 +148,7 @@ static int not_sent(const ib_rpc_t *rpc, int error)
 /* rdma-core's errno is EINVAL. */
 static int not_registered(const ib_rpc_t *rpc)
 {
+	report_class_debug("mad_send_via", rpc->mgtclass);
 	not_sent(rpc, EINVAL);
 	failure_refuse(rpc->mgtclass, EPROTONOSUPPORT);
 	errno = EINVAL;

@@ -7,6 +7,7 @@
  */
 
 #include "base/export.h"
+#include "base/report.h"
 #include "calls/engine.h"
 #include "calls/request_server.h"
 #include "mad/mad_wire.h"
@@ -566,11 +567,16 @@ static int start_parts(struct mad_notices *notices, unsigned limit)
 	struct mad_async *engine = notices->engine;
 	int cancel_state = engine_enter(engine), ret = -EPROTONOSUPPORT;
 	const struct link *link = &engine->port->core.link;
-	bool has_agents = link_agent(link, IB_SA_CLASS) >= 0 &&
-			  link_agent(link, IB_SMI_DIRECT_CLASS) >= 0;
+	int missing = 0;
 
+	if (link_agent(link, IB_SA_CLASS) < 0)
+		missing = IB_SA_CLASS;
+	else if (link_agent(link, IB_SMI_DIRECT_CLASS) < 0)
+		missing = IB_SMI_DIRECT_CLASS;
 	core_unlock(&engine->port->core);
-	if (has_agents)
+	if (missing)
+		report_class("mad_notices_start", missing);
+	else
 		ret = start_server(notices, limit);
 	if (!ret)
 		start_timer(notices);

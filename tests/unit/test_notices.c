@@ -7,6 +7,7 @@
 
 #include <infiniband/mad_link.h>
 #include <infiniband/mad_notice.h>
+#include <infiniband/umad_ext.h>
 
 /* The behaviour of the SA and the local port. */
 static struct {
@@ -719,17 +720,40 @@ static void there_is_one_subscriber_on_a_port(void **state)
 	assert_int_equal(mad_notices_get_stats(NULL, NULL, 0), -EINVAL);
 }
 
+static void hear(enum umad_log_level level, const char *text, void *heard)
+{
+	(void)level;
+	snprintf(heard, 128, "%s", text);
+}
+
 static void without_the_classes_they_cannot_be_started(void **state)
 {
-	int class = IB_SA_CLASS;
-	struct ibmad_port *other = mad_rpc_open_port(NULL, 0, &class, 1);
-	struct mad_async *engine = mad_async_create(other);
+	static const struct {
+		int class;
+		const char *message;
+	} ports[] = {
+		{IB_SA_CLASS, "mad_notices_start: class 0x81 is not registered on the port"},
+		{IB_SMI_DIRECT_CLASS,
+		 "mad_notices_start: class 0x03 is not registered on the port"},
+	};
 
 	(void)state;
-	assert_int_equal(mad_notices_start(engine, NULL, tell, NULL, &notices),
-			 -EPROTONOSUPPORT);
-	mad_async_destroy(engine);
-	mad_rpc_close_port(other);
+	for (size_t i = 0; i < sizeof(ports) / sizeof(*ports); i++) {
+		int class = ports[i].class;
+		struct ibmad_port *other = mad_rpc_open_port(NULL, 0, &class, 1);
+		struct mad_async *engine = mad_async_create(other);
+		char heard[128] = "";
+
+		ibdebug = 1;
+		umad_set_log_hook(hear, heard);
+		assert_int_equal(mad_notices_start(engine, NULL, tell, NULL, &notices),
+				 -EPROTONOSUPPORT);
+		umad_set_log_hook(NULL, NULL);
+		ibdebug = 0;
+		assert_non_null(strstr(heard, ports[i].message));
+		mad_async_destroy(engine);
+		mad_rpc_close_port(other);
+	}
 }
 
 static void each_lack_of_memory_is_survived(void **state)
