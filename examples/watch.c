@@ -4,7 +4,8 @@
  * Prints the traps of the fabric and the changes of the local port as they come, a line each.
  * The subnet administrator reports the traps to this program.
  *
- *   watch [RENEW]    renews its subscription each RENEW seconds, 60 by default
+ *   watch [RENEW [TRAP ...]]    renews its subscription each RENEW seconds, 60 by default, and
+ *                               subscribes to the traps with these numbers only
  *
  * A SIGINT (Ctrl-C) or SIGTERM ends it: it undoes its subscription then. Exits with 0; with 1
  * if something failed; with 2 if the arguments are wrong.
@@ -15,6 +16,8 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
+
+#define TRAPS_MOST 16
 
 static struct mad_async *async;
 
@@ -62,19 +65,39 @@ static int watch(const struct mad_notices_options *options)
 	return end.error != 0;
 }
 
+/* A filter for each trap; how many, or -1. Without any there is no filter, and all traps come.
+ */
+static int read_filters(char **traps, struct mad_notice_filter filters[TRAPS_MOST])
+{
+	int count = 0;
+
+	for (; *traps; traps++) {
+		int trap = atoi(*traps);
+
+		if (trap < 0 || trap > 0xffff || count == TRAPS_MOST)
+			return -1;
+		filters[count++] = (struct mad_notice_filter){.by = MAD_NOTICE_BY_TRAP,
+							      .trap = (unsigned)trap};
+	}
+	return count;
+}
+
 int main(int argc, char **argv)
 {
 	int classes[] = {IB_SMI_DIRECT_CLASS, IB_SA_CLASS};
 	struct sigaction action = {.sa_handler = stop};
-	struct mad_notices_options options = {0};
+	struct mad_notice_filter filters[TRAPS_MOST];
+	struct mad_notices_options options = {.filters = filters};
 	int seconds = argc > 1 ? atoi(argv[1]) : 60, failed;
+	int count = argc > 2 ? read_filters(argv + 2, filters) : 0;
 	struct ibmad_port *port;
 
-	if (argc > 2 || seconds <= 0 || seconds > 86400) {
-		fprintf(stderr, "usage: watch [RENEW]\n");
+	if (seconds <= 0 || seconds > 86400 || count < 0) {
+		fprintf(stderr, "usage: watch [RENEW [TRAP ...]]\n");
 		return 2;
 	}
 	options.renew_ms = (unsigned)seconds * 1000;
+	options.filter_count = (unsigned)count;
 	port = mad_rpc_open_port(NULL, 0, classes, 2);
 	async = port ? mad_async_create(port) : NULL;
 	if (!async) {
