@@ -1,66 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Servers on an engine: requests come in, are handed to callbacks, and are responded to. */
+/* Servers on an engine: requests come in and are handed to callbacks. */
 
 #include "calls/request_server.h"
 
 #include "base/export.h"
+#include "calls/held_request.h"
 #include "calls/response.h"
+#include "calls/server_options.h"
 #include "mad/mad_wire.h"
 #include "mad/mgmt_class.h"
 
-#include <infiniband/mad_server.h>
-#include <limits.h>
 #include <stdlib.h>
 
-#define LIMIT_DEFAULT      1024
-#define LIMIT_MAX          65536
-#define BYTES_MAX          (64u << 20)
+#define LIMIT_DEFAULT 1024
+#define BYTES_MAX     (64u << 20)
 /* So many BUSY responses wait to be sent; more requests are dropped. */
-#define REFUSED_MAX        64
-#define BUCKETS_MAX        1024
-#define METHODS            128
-#define HEADER_SIZE        36 /* of a MAD with an RMPP header */
-#define COMMON_HEADER_SIZE 24
-#define DATA_OFFSET_MAX    192
-
-struct mad_server {
-	struct port_server base;
-	struct ibmad_port *port;
-	struct mad_async *engine; /* NULL: the server was stopped */
-	bool inherited;           /* from the parent, whose agent it is */
-	mad_server_fn *callback;
-	void *arg;
-	bool rmpp;
-	unsigned data_offset;
-	unsigned limit;
-	unsigned open;    /* requests that are queued or held */
-	unsigned refused; /* requests that wait for BUSY */
-	unsigned users;   /* threads that use the server with the lock dropped */
-	bool calling;     /* one of them is in the callback */
-	size_t bytes;     /* of requests */
-	struct mad_server_stats stats;
-	unsigned bucket_count;
-	struct list buckets[]; /* requests by transaction ID */
-};
-
-struct held_request {
-	struct mad_request request; /* first */
-	struct mad_server *server;
-	struct list queue;  /* in the engine's */
-	struct list bucket; /* in the server's */
-	_Alignas(8) uint8_t umad[];
-};
+#define REFUSED_MAX   64
+#define BUCKETS_MAX   1024
 
 /* clang's analyzer does not see that list_remove() takes a server out before it is freed. */
 static struct mad_server *server_of(struct port_server *base)
 {
 	return list_entry(base, struct mad_server, base); // NOLINT(clang-analyzer-unix.Malloc)
-}
-
-static struct held_request *held_of(struct mad_request *request)
-{
-	return list_entry(request, struct held_request, request);
 }
 
 /* --- requests ------------------------------------------------------------------- */
@@ -144,8 +106,7 @@ static struct held_request *new_request(struct mad_server *server, const uint8_t
 	return held;
 }
 
-/* It is neither queued nor held any more. */
-static void free_request(struct held_request *held)
+void held_request_free(struct held_request *held)
 {
 	struct mad_server *server = held->server;
 
@@ -157,8 +118,7 @@ static void free_request(struct held_request *held)
 
 /* --- life of a server ----------------------------------------------------------- */
 
-/* Locked, as the last use of a server: frees it if it is stopped and unused. */
-static void release(struct mad_server *server)
+void server_release(struct mad_server *server)
 {
 	if (server->engine || server->open || server->refused || server->users)
 		return;
@@ -183,7 +143,7 @@ static void drop_queued(struct list *queue, const struct mad_server *server, boo
 			held->server->refused--;
 			free(held);
 		} else {
-			free_request(held);
+			held_request_free(held);
 		}
 	}
 }
@@ -300,7 +260,7 @@ static bool receive(struct port_server *base, const uint8_t *umad, int length)
 		server->stats.failed++; /* the kernel gives up a response by RMPP */
 	else if (length >= 24 && mad[3] & IB_MAD_RESPONSE)
 		return false;
-	else if (length < HEADER_SIZE || header->status)
+	else if (length < RMPP_HEADER_END || header->status)
 		server->stats.dropped++;
 	else if (is_known(server, header, mad))
 		server->stats.duplicates++;
@@ -334,7 +294,7 @@ static void call(struct mad_async *engine, struct held_request *held)
 	server->calling = false;
 	if (!server->engine)
 		pthread_cond_broadcast(&engine->changed);
-	release(server);
+	server_release(server);
 }
 
 int servers_call(struct mad_async *engine, unsigned most)
@@ -381,7 +341,7 @@ static void send_busy(struct mad_async *engine, struct held_request *held)
 	server->users--;
 	server->stats.busy += !error;
 	server->stats.failed += error != 0;
-	release(server);
+	server_release(server);
 }
 
 void servers_refuse(struct mad_async *engine, unsigned most)
@@ -404,83 +364,12 @@ void servers_end(struct mad_async *engine)
 		if (server->engine != engine)
 			continue;
 		stop(server);
-		release(server);
+		server_release(server);
 		entry = port->servers.next; /* the lock was dropped */
 	}
 }
 
 /* --- starting and stopping ------------------------------------------------------ */
-
-static unsigned default_offset(int mgmt_class)
-{
-	if (mgmt_class == IB_SA_CLASS)
-		return IB_SA_DATA_OFFS;
-	if (mad_is_vendor_range2(mgmt_class))
-		return IB_VENDOR_RANGE2_DATA_OFFS;
-	if (mad_is_vendor_range1(mgmt_class))
-		return IB_VENDOR_RANGE1_DATA_OFFS;
-	return IB_SMP_DATA_OFFS;
-}
-
-/* Classes whose MADs have an RMPP header (IBA 13.6.2), as the kernel knows them. */
-static bool may_have_rmpp(int mgmt_class)
-{
-	return mgmt_class == IB_SA_CLASS || mgmt_class == IB_DEVICE_MGMT_CLASS ||
-	       mgmt_class == 0x10 || mgmt_class == 0x12 || mad_is_vendor_range2(mgmt_class);
-}
-
-/* Behind what a response's header must have: the common header, the RMPP header, the OUI. */
-static unsigned least_offset(const struct mad_server_options *options)
-{
-	if (mad_is_vendor_range2(options->mgmt_class))
-		return IB_VENDOR_RANGE2_DATA_OFFS;
-	return options->rmpp_version ? HEADER_SIZE : COMMON_HEADER_SIZE;
-}
-
-static bool are_valid(const struct mad_server_options *options)
-{
-	int mgmt_class = options->mgmt_class;
-	unsigned offset = options->data_offset;
-
-	if (!is_known_class(mgmt_class) || options->limit > LIMIT_MAX ||
-	    (!options->methods[0] && !options->methods[1]) ||
-	    (offset && (offset < least_offset(options) || offset > DATA_OFFSET_MAX)))
-		return false;
-	for (unsigned i = 0; i < sizeof(options->reserved) / sizeof(*options->reserved); i++)
-		if (options->reserved[i])
-			return false;
-	if (mad_is_vendor_range2(mgmt_class) ? !options->oui || options->oui > 0xffffff
-					     : options->oui)
-		return false;
-	return options->rmpp_version == 0 ||
-	       (options->rmpp_version == RMPP_VERSION && may_have_rmpp(mgmt_class));
-}
-
-/* The agent, or a negative errno. */
-static int register_agent(const struct link *link, const struct mad_server_options *options)
-{
-	long mask[16 / sizeof(long)] = {0};
-	uint8_t oui[3] = {(uint8_t)(options->oui >> 16), (uint8_t)(options->oui >> 8),
-			  (uint8_t)options->oui};
-	int mgmt_class = options->mgmt_class, agent;
-
-	for (unsigned i = 0; i < METHODS; i++)
-		if (options->methods[i / 64] >> i % 64 & 1)
-			mask[i / (8 * sizeof(long))] |= (long)(1UL << i % (8 * sizeof(long)));
-	errno = 0;
-	if (mad_is_vendor_range2(mgmt_class))
-		agent = umad_register_oui(link->fd, mgmt_class, (uint8_t)options->rmpp_version,
-					  oui, mask);
-	else
-		agent = umad_register(link->fd, mgmt_class, class_version(mgmt_class),
-				      (uint8_t)options->rmpp_version, mask);
-	if (agent >= 0)
-		return agent;
-	/* all else that the kernel calls invalid was checked */
-	if (errno == EINVAL)
-		return -EADDRINUSE;
-	return errno == EPIPE ? -ENODEV : errno ? -errno : -EIO;
-}
 
 static struct mad_server *new_server(const struct mad_server_options *options)
 {
@@ -494,8 +383,7 @@ static struct mad_server *new_server(const struct mad_server_options *options)
 	server->base.ops = &server_ops;
 	server->limit = limit;
 	server->rmpp = options->rmpp_version != 0;
-	server->data_offset = options->data_offset ? options->data_offset
-						   : default_offset(options->mgmt_class);
+	server->data_offset = server_data_offset(options);
 	server->bucket_count = buckets;
 	for (unsigned i = 0; i < buckets; i++)
 		list_init(&server->buckets[i]);
@@ -512,7 +400,7 @@ static int start(struct mad_async *engine, const struct mad_server_options *opti
 	if (port->core.gone || engine->ending || port->inherited)
 		return port->core.gone ? -port->core.gone : -ECANCELED;
 	/* nothing is read for the agent before the lock is released */
-	agent = register_agent(&port->core.link, options);
+	agent = server_register(&port->core.link, options);
 	if (agent < 0)
 		return agent;
 	server->base.agent = agent;
@@ -529,7 +417,7 @@ EXPORT int mad_server_start(struct mad_async *async, const struct mad_server_opt
 	struct mad_server *started;
 	int cancel_state, ret;
 
-	if (!async || !options || !callback || !server || !are_valid(options))
+	if (!async || !options || !callback || !server || !server_options_are_valid(options))
 		return -EINVAL;
 	started = new_server(options);
 	if (!started)
@@ -568,7 +456,7 @@ EXPORT void mad_server_stop(struct mad_server *server)
 		engine->users--;
 		pthread_cond_broadcast(&engine->changed);
 	}
-	release(server);
+	server_release(server);
 	port_leave_last(port, cancel_state);
 }
 
@@ -592,130 +480,4 @@ EXPORT int mad_server_get_stats(struct mad_server *server, struct mad_server_sta
 	memset(stats, 0, size);
 	memcpy(stats, &now, size < sizeof(now) ? size : sizeof(now));
 	return 0;
-}
-
-/* --- responses ------------------------------------------------------------------ */
-
-static bool is_table(const struct mad_request *request)
-{
-	return request->mgmt_class == IB_SA_CLASS &&
-	       (request->method == IB_MAD_METHOD_GET_TABLE ||
-		request->method == IB_MAD_METHOD_GET_TRACE_TABLE ||
-		request->method == IB_MAD_METHOD_GETMULTI);
-}
-
-/* What is to be written of a response: its MAD's length, and whether it goes by RMPP. */
-struct outgoing {
-	uint8_t *umad;
-	size_t length;
-	bool by_rmpp;
-};
-
-static int measure(struct outgoing *outgoing, const struct mad_request *request,
-		   const void *data, size_t size)
-{
-	const struct mad_server *server = request->server;
-
-	outgoing->by_rmpp = server->rmpp && data &&
-			    (is_table(request) || size > IB_MAD_SIZE - server->data_offset);
-	outgoing->length = outgoing->by_rmpp ? server->data_offset + size : IB_MAD_SIZE;
-	if (size > INT_MAX - 2 * PACKET_SIZE ||
-	    (data && size > outgoing->length - server->data_offset))
-		return -EMSGSIZE;
-	return 0;
-}
-
-static int write_response(const struct outgoing *outgoing, const struct held_request *held,
-			  unsigned status, const void *data, size_t size, int agent)
-{
-	const struct mad_server *server = held->server;
-	uint8_t *mad = umad_get_mad(outgoing->umad);
-	size_t head = umad_size() + (data ? server->data_offset : IB_MAD_SIZE);
-
-	memcpy(outgoing->umad, held->umad, head);
-	if (server->rmpp)
-		memset(mad + RMPP_VERSION_OFFS, 0, HEADER_SIZE - RMPP_VERSION_OFFS);
-	response_write_header(mad, (uint16_t)status);
-	/* last: the data may begin where the header of other MADs of the class has a key */
-	if (size)
-		memcpy(mad + server->data_offset, data, size);
-	if (outgoing->by_rmpp) {
-		mad[RMPP_VERSION_OFFS] = RMPP_VERSION;
-		mad[RMPP_TYPE_OFFS] = IB_RMPP_TYPE_DATA;
-		mad[RMPP_FLAGS_OFFS] = RMPP_RESP_TIME_NONE << 3 | IB_RMPP_FLAG_ACTIVE;
-	}
-	response_address(outgoing->umad, mad);
-	((struct ib_user_mad *)(void *)outgoing->umad)->agent_id = (uint32_t)agent;
-	return -link_respond(&server->port->core.link, outgoing->umad, (int)outgoing->length,
-			     outgoing->by_rmpp);
-}
-
-/* Locked; the lock is dropped meanwhile. */
-static int respond(const struct outgoing *outgoing, struct held_request *held, unsigned status,
-		   const void *data, size_t size)
-{
-	struct mad_server *server = held->server;
-	struct core *core = &server->port->core;
-	int agent = server->base.agent, ret;
-
-	if (!server->engine || server->inherited || core->gone)
-		return core->gone ? -core->gone : -ECANCELED;
-	server->users++;
-	core_unlock(core);
-	ret = write_response(outgoing, held, status, data, size, agent);
-	core_lock(core);
-	server->users--;
-	server->stats.responded += !ret;
-	server->stats.failed += ret != 0;
-	return ret;
-}
-
-EXPORT int mad_request_respond(struct mad_request *request, unsigned status, const void *data,
-			       size_t size)
-{
-	_Alignas(8) uint8_t packet[PACKET_SIZE] = {0};
-	struct outgoing outgoing = {.umad = packet};
-	struct ibmad_port *port;
-	int cancel_state, ret;
-
-	if (!request || status > UINT16_MAX || (size && !data) ||
-	    request->method == IB_MAD_METHOD_SEND)
-		return -EINVAL;
-	port = request->server->port;
-	ret = measure(&outgoing, request, data, size);
-	if (ret)
-		return ret;
-	if (outgoing.length > IB_MAD_SIZE) {
-		outgoing.umad = calloc(1, umad_size() + outgoing.length);
-		if (!outgoing.umad)
-			return -ENOMEM;
-	}
-	cancel_state = port_enter(port);
-	ret = respond(&outgoing, held_of(request), status, data, size);
-	if (!ret) {
-		struct mad_server *server = request->server;
-
-		free_request(held_of(request));
-		release(server);
-	}
-	port_leave_last(port, cancel_state);
-	if (outgoing.umad != packet)
-		free(outgoing.umad);
-	return ret;
-}
-
-EXPORT void mad_request_drop(struct mad_request *request)
-{
-	struct mad_server *server;
-	struct ibmad_port *port;
-	int cancel_state;
-
-	if (!request)
-		return;
-	server = request->server;
-	port = server->port;
-	cancel_state = port_enter(port);
-	free_request(held_of(request));
-	release(server);
-	port_leave_last(port, cancel_state);
 }

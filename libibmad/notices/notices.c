@@ -13,6 +13,8 @@
 #include "mad/mad_wire.h"
 #include "mad/mgmt_class.h"
 #include "notices/inform_info.h"
+#include "notices/local_port.h"
+#include "notices/recent_reports.h"
 
 #include <infiniband/mad_fields.h>
 #include <infiniband/mad_link.h>
@@ -27,17 +29,6 @@
 /* After so many milliseconds a subscription is tried again; twice that after each failure. */
 #define RETRY_MIN_MS    1000
 #define RETRY_MAX_MS    60000
-/* Reports that are remembered, and for how long (microseconds). */
-#define RECENT          16384
-#define RECENT_US       10000000
-#define REPORT_SIZE     80
-
-/* A report that was handed out. */
-struct recent {
-	int64_t at;
-	uint64_t tid;
-	uint64_t digest; /* of the notice and the sender */
-};
 
 struct counts {
 	atomic_ullong reports, confirmed, duplicates, malformed, subscriptions, failures;
@@ -77,7 +68,7 @@ struct mad_notices {
 	struct inform_info filters[FILTERS_MAX];
 	uint64_t ids[FILTERS_MAX]; /* of requests in flight; 0: none */
 	uint64_t read_id;
-	struct recent recent[RECENT];
+	struct recent_reports recent;
 };
 
 /* What a request's callback is told. */
@@ -297,52 +288,17 @@ static bool is_usable(const struct mad_notices *notices)
 	       notices->port.lid;
 }
 
-static void decode_port(const uint8_t *info, struct mad_notice_port *port)
-{
-	*port = (struct mad_notice_port){
-		.state = mad_read_field(info, 0, IB_PORT_STATE_F),
-		.physical_state = mad_read_field(info, 0, IB_PORT_PHYS_STATE_F),
-		.lid = mad_read_field(info, 0, IB_PORT_LID_F),
-		.lmc = mad_read_field(info, 0, IB_PORT_LMC_F),
-		.sm_lid = mad_read_field(info, 0, IB_PORT_SMLID_F),
-		.sm_sl = mad_read_field(info, 0, IB_PORT_SMSL_F),
-		.gid_prefix = mad_read_field64(info, 0, IB_PORT_GID_PREFIX_F),
-		.capability_mask = mad_read_field(info, 0, IB_PORT_CAPMASK_F),
-		.mtu = mad_read_field(info, 0, IB_PORT_NEIGHBOR_MTU_F),
-		.width = mad_read_field(info, 0, IB_PORT_LINK_WIDTH_ACTIVE_F),
-		.speed = mad_read_field(info, 0, IB_PORT_LINK_SPEED_ACTIVE_F),
-	};
-}
-
-static bool is_same_port(const struct mad_notice_port *a, const struct mad_notice_port *b)
-{
-	return a->state == b->state && a->physical_state == b->physical_state &&
-	       a->lid == b->lid && a->lmc == b->lmc && a->sm_lid == b->sm_lid &&
-	       a->sm_sl == b->sm_sl && a->gid_prefix == b->gid_prefix &&
-	       a->capability_mask == b->capability_mask && a->mtu == b->mtu &&
-	       a->width == b->width && a->speed == b->speed;
-}
-
-/* The SM knows the subscriber by its LID and GID, and a link that was down may have another. */
-static bool needs_subscription(const struct mad_notice_port *before,
-			       const struct mad_notice_port *after)
-{
-	return before->state != after->state || before->lid != after->lid ||
-	       before->sm_lid != after->sm_lid || before->sm_sl != after->sm_sl ||
-	       before->gid_prefix != after->gid_prefix;
-}
-
 static void take_port(struct mad_notices *notices, const struct mad_notice_port *port)
 {
 	struct mad_notice notice = {
 		.kind = MAD_NOTICE_PORT, .before = notices->port, .after = *port};
 	bool first = !notices->known;
 
-	if (!first && is_same_port(&notices->port, port))
+	if (!first && local_port_is_same(&notices->port, port))
 		return;
 	notices->port = *port;
 	notices->known = true;
-	if (first || needs_subscription(&notice.before, port)) {
+	if (first || local_port_needs_subscription(&notice.before, port)) {
 		notices->changed = notices->setting > 0;
 		cancel_sets(notices); /* the SM that they went to may be gone */
 		notices->retry_ms = 0;
@@ -361,7 +317,7 @@ static void read_came(struct mad_async *async, const struct mad_reply *reply, vo
 	notices->reading = false;
 	notices->read_id = 0;
 	if (!reply->error && reply->data_size >= IB_SMP_DATA_SIZE && !notices->stopping) {
-		decode_port(reply->data, &port);
+		local_port_decode(reply->data, &port);
 		take_port(notices, &port);
 	}
 	set_timer(notices, 0);
@@ -448,35 +404,6 @@ static void confirm(struct mad_notices *notices, struct mad_request *request, un
 		notices->counts.confirmed++;
 }
 
-/* FNV-1a. */
-static uint64_t add_to_digest(uint64_t digest, const uint8_t *bytes, size_t size)
-{
-	while (size--)
-		digest = (digest ^ *bytes++) * UINT64_C(0x100000001b3);
-	return digest;
-}
-
-static uint64_t digest_of(const struct mad_request *request)
-{
-	const uint8_t lid[] = {(uint8_t)(request->from.lid >> 8), (uint8_t)request->from.lid};
-	uint64_t digest = add_to_digest(UINT64_C(0xcbf29ce484222325), lid, sizeof(lid));
-
-	return add_to_digest(digest, request->data, REPORT_SIZE);
-}
-
-/* Whether a report is one that was handed out; remembers it otherwise. */
-static bool is_repeated(struct mad_notices *notices, const struct mad_request *request)
-{
-	struct recent *recent = &notices->recent[request->tid % RECENT];
-	const struct recent now = {clock_us(), request->tid, digest_of(request)};
-
-	if (recent->at && now.at - recent->at < RECENT_US && recent->tid == now.tid &&
-	    recent->digest == now.digest)
-		return true;
-	*recent = now;
-	return false;
-}
-
 static void report_came(struct mad_server *server, struct mad_request *request, void *arg)
 {
 	struct mad_notices *notices = arg;
@@ -493,7 +420,7 @@ static void report_came(struct mad_server *server, struct mad_request *request, 
 		mad_request_drop(request);
 		return;
 	}
-	if (is_repeated(notices, request)) {
+	if (recent_reports_have(&notices->recent, request)) {
 		notices->counts.duplicates++;
 	} else {
 		notices->counts.reports++;
