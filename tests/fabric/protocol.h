@@ -18,7 +18,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#define PROTOCOL_MAGIC  0x75736d33 /* changes with every change below */
+#define PROTOCOL_MAGIC  0x75736d34 /* changes with every change below */
 #define SOCKET_NAME     "socket"   /* in the fabric's folder */
 #define LIBRARY_NAME    "libumad-sim.so"
 #define LONGEST_PACKET  4096
@@ -60,10 +60,11 @@ enum request_kind {
 	REQUEST_COMMAND, /* text: a rule (fault_rules.h) or a query; reply: text, or a
 			  * descriptor of a file with the text */
 	REQUEST_OWN,     /* the fabric ends when this connection does */
-	REQUEST_UEVENTS  /* view; the connection becomes a socket for the uevents of the view's
+	REQUEST_UEVENTS, /* view; the connection becomes a socket for the uevents of the view's
 			  * devices: one packet each, and a packet of UEVENTS_LOST bytes if
 			  * some were lost. The program sends a byte to join or leave the
 			  * kernel's group */
+	REQUEST_BEGIN    /* the program begins, and with it the times of rules with "after" */
 };
 
 struct request {

@@ -103,7 +103,7 @@ static void send_request(int fd, struct input *input)
 	size_t length = sizeof(packet.request) + take(input, 1);
 	uint8_t *text = packet.bytes + sizeof(packet.request);
 
-	packet.request.kind = shape % 10;
+	packet.request.kind = shape % 11;
 	packet.request.view = 1;
 	packet.request.handle = take(input, 1);
 	packet.request.code = (uint32_t)take(input, shape & 0x80 ? 4 : 0);

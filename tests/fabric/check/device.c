@@ -439,8 +439,8 @@ static void rubbish_does_not_hurt_the_fabric(void **state)
 		syscall(SYS_sendto, fd, bytes, length, MSG_DONTWAIT, NULL, 0);
 		if (round % 2)
 			memcpy(bytes, &magic, 4);
-		bytes[4] = (uint8_t)(REQUEST_ATTACH + round % REQUEST_UEVENTS); /* the kind of
-										 * request */
+		bytes[4] = (uint8_t)(REQUEST_ATTACH + round % REQUEST_BEGIN); /* the kind of
+									       * request */
 		memset(bytes + 5, 0, 3);
 		if (bytes[4] == REQUEST_OWN) /* not this kind: the fabric ends with its
 					      * connection */

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "ask.h"
 #include "program.h"
 #include "protocol.h"
 
@@ -45,7 +46,8 @@ static int wait_for_program(pid_t child)
 
 int program_run(char **arguments, const char *folder, uint32_t view)
 {
-	char library[PATH_MAX];
+	char library[PATH_MAX], text[LONGEST_TEXT + 1];
+	struct reply reply;
 	int ready, status;
 	pid_t child;
 	bool heard;
@@ -61,5 +63,7 @@ int program_run(char **arguments, const char *folder, uint32_t view)
 	if (status)
 		return status;
 	heard = child_heard(ready);
+	if (heard) /* if the fabric has ended, the program finds out */
+		ask(folder, REQUEST_BEGIN, "", &reply, text, NULL);
 	return child_judge(&preload, arguments[0], heard, wait_for_program(child));
 }

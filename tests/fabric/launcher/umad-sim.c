@@ -133,6 +133,8 @@ static int serve(struct server *server, const struct options *options, const cha
 		return error;
 	}
 	error = server_init(server, &graph, &options->server, folder, why);
+	if (!error && options->mode == MODE_RUN)
+		fault_hold(&server->fabric); /* until the program begins */
 	if (!error)
 		error = apply_faults(server, options, why);
 	if (!error) {

@@ -258,6 +258,9 @@ void server_request(struct connection *connection, const void *bytes, size_t len
 		refuse(connection, 0, NULL);
 		stays = true;
 		break;
+	case REQUEST_BEGIN:
+		refuse(connection, fault_begin(&connection->server->fabric), NULL);
+		break;
 	default:
 		refuse(connection, -ENOSYS, NULL);
 	}

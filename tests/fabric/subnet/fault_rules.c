@@ -314,6 +314,7 @@ static void run_pending(struct fabric *fabric, struct timer *timer)
 /* "after TIME RULE": the rule is checked now and applied then. */
 static int postpone(struct fabric *fabric, struct reader *reader)
 {
+	struct pending_rule **end = &fabric->faults->pending;
 	struct pending_rule *pending;
 	struct standing_rule rule;
 	const char *text;
@@ -331,9 +332,30 @@ static int postpone(struct fabric *fabric, struct reader *reader)
 	pending->timer.run = run_pending; /* faults_free() frees the rules that are pending
 					   * then */
 	strcpy(pending->text, text);
-	pending->next = fabric->faults->pending;
-	fabric->faults->pending = pending;
-	return timer_set(fabric, &pending->timer, fabric->now + delay);
+	pending->delay = delay;
+	while (*end)
+		end = &(*end)->next;
+	*end = pending;
+	return fabric->faults->held ? 0
+				    : timer_set(fabric, &pending->timer, fabric->now + delay);
+}
+
+void fault_hold(struct fabric *fabric)
+{
+	fabric->faults->held = true;
+}
+
+int fault_begin(struct fabric *fabric)
+{
+	int error = 0;
+
+	if (!fabric->faults->held)
+		return 0;
+	fabric->faults->held = false;
+	for (struct pending_rule *pending = fabric->faults->pending; pending && !error;
+	     pending = pending->next)
+		error = timer_set(fabric, &pending->timer, fabric->now + pending->delay);
+	return error;
 }
 
 /*

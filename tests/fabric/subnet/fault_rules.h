@@ -32,7 +32,8 @@
  *	return on NODE			and brings it back; "add" is the same
  *	clear				ends all rules, also pending ones; links are up,
  *					nodes have power, devices are back
- *	after 2s RULE			the rule, two seconds after it was given
+ *	after 2s RULE			the rule, two seconds after it was given, or
+ *					after fault_begin()
  *
  * A rule without "on" applies everywhere. The later rule wins. Random choices depend on the
  * fabric's seed, the link or node, and the number of earlier packets there: the same packets in
@@ -52,6 +53,11 @@ struct rule_error {
 /* Applies a rule. 0, -EINVAL (the error has the reason), -ENOMEM. An empty line and a #
  * comment are ignored. */
 int fault_apply(struct fabric *fabric, const char *rule, struct rule_error *error);
+
+/* The times of rules with "after" do not begin before fault_begin(), which returns 0 or
+ * -ENOMEM. Without fault_hold(), fault_begin() has no effect. */
+void fault_hold(struct fabric *fabric);
+int fault_begin(struct fabric *fabric);
 
 /* A line for each rule, as --help has them: an example, with NODE and PORT, and what it does.
  */

@@ -49,6 +49,7 @@ struct standing_rule {
 struct pending_rule { /* "after": waits for its time */
 	struct timer timer;
 	struct pending_rule *next;
+	uint64_t delay;
 	char text[];
 };
 
@@ -56,11 +57,12 @@ struct faults {
 	struct standing_rule *standing; /* in the order given */
 	size_t count;
 	size_t room;
-	bool on_links;  /* whether any rule is for links */
-	bool on_nodes;  /* whether any rule is for nodes */
-	bool on_errors; /* whether any rule is for symbol errors */
-	uint32_t *hits; /* by port: packets that were checked there */
-	struct pending_rule *pending;
+	bool on_links;                /* whether any rule is for links */
+	bool on_nodes;                /* whether any rule is for nodes */
+	bool on_errors;               /* whether any rule is for symbol errors */
+	uint32_t *hits;               /* by port: packets that were checked there */
+	struct pending_rule *pending; /* in the order given */
+	bool held;                    /* their times have not begun */
 };
 
 int faults_init(struct fabric *fabric);

@@ -402,6 +402,34 @@ static void after_a_time_a_rule_comes_into_force(void **state)
 	assert_true(responds(subnet, GAMMA));
 }
 
+static void held_rules_wait_until_the_program_begins(void **state)
+{
+	struct subnet *subnet = *state;
+
+	fault_hold(&subnet->fabric);
+	rule(subnet, "after 2s silent on beta");
+	rule(subnet, "after 2s slow 1s on gamma");
+	rule(subnet, "after 2s slow 0s on gamma");
+	pass(&subnet->fabric, 5 * SECOND);
+	assert_true(responds(subnet, BETA));
+	assert_int_equal(fault_begin(&subnet->fabric), 0);
+	pass(&subnet->fabric, SECOND);
+	assert_int_equal(fault_begin(&subnet->fabric), 0); /* of another program */
+	pass(&subnet->fabric, SECOND - 1);
+	assert_true(responds(subnet, BETA));
+	pass(&subnet->fabric, 1);
+	assert_true(responds(subnet, GAMMA)); /* in the order in which they were given */
+	assert_false(responds(subnet, BETA));
+}
+
+static void a_held_rule_goes_with_the_fabric(void **state)
+{
+	struct subnet *subnet = *state;
+
+	fault_hold(&subnet->fabric);
+	rule(subnet, "after 2s silent on gamma");
+}
+
 static void a_rule_that_still_waits_goes_with_the_fabric(void **state)
 {
 	struct subnet *subnet = *state;
@@ -498,6 +526,8 @@ int main(void)
 		TEST(a_rule_for_a_link_holds_in_both_directions),
 		TEST(a_rule_for_a_port_is_not_for_the_others),
 		TEST(after_a_time_a_rule_comes_into_force),
+		TEST(held_rules_wait_until_the_program_begins),
+		TEST(a_held_rule_goes_with_the_fabric),
 		TEST(a_rule_that_still_waits_goes_with_the_fabric),
 		TEST(cleared_all_is_well_again),
 		TEST(clear_ends_the_rules_of_nodes_and_pending_rules),
