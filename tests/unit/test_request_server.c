@@ -103,6 +103,11 @@ static void come(struct coming coming)
 	memcpy(mad + 12, &coming.tid, sizeof(coming.tid));
 	mad[17] = 0x42;
 	mad[23] = 0x17;
+	/* the end of an RMPP header, and what is behind it */
+	memset(mad + 32, 0x99, 5);
+	mad[37] = (uint8_t)(coming.oui >> 16);
+	mad[38] = (uint8_t)(coming.oui >> 8);
+	mad[39] = (uint8_t)coming.oui;
 	mad[coming.length - 1] = 0x77;
 	header.addr.lid = htobe16(coming.lid);
 	header.addr.qpn = htobe32(1);
@@ -201,6 +206,27 @@ static void without_data_the_request_s_own_go_back(void **state)
 	assert_int_equal(last_written()[5], 4);
 }
 
+/* All of the request behind its RMPP header, and nothing of that. */
+static void expect_no_rmpp_header(const uint8_t *mad)
+{
+	const uint8_t zeros[12] = {0}, behind[] = {0x99, 0x00, 0x14, 0x05};
+
+	assert_memory_equal(mad + 24, zeros, sizeof(zeros));
+	assert_memory_equal(mad + 36, behind, sizeof(behind));
+}
+
+static void an_rmpp_header_does_not_go_back(void **state)
+{
+	(void)state;
+	come(ping_request(7));
+	come(ping_request(8));
+	process();
+	assert_int_equal(mad_request_respond(held[0], 4, NULL, 0), 0);
+	expect_no_rmpp_header(last_written());
+	assert_int_equal(mad_request_respond(held[1], 0, "x", 1), 0);
+	expect_no_rmpp_header(last_written());
+}
+
 static void a_long_response_is_sent_by_rmpp(void **state)
 {
 	static uint8_t data[100000];
@@ -224,19 +250,30 @@ static void a_long_response_is_sent_by_rmpp(void **state)
 
 static void a_table_of_one_segment_is_sent_again_if_it_is_lost(void **state)
 {
+	const uint8_t methods[] = {IB_MAD_METHOD_GET_TABLE, IB_MAD_METHOD_GET_TRACE_TABLE,
+				   IB_MAD_METHOD_GETMULTI};
 	struct mad_server_options options = ping_options();
-	struct coming coming = {IB_SA_CLASS, 0, IB_MAD_METHOD_GET_TABLE, 1, IB_MAD_SIZE, 9};
 
 	(void)state;
 	options.mgmt_class = IB_SA_CLASS;
 	options.oui = 0;
-	options.methods[0] = MAD_SERVER_METHOD(IB_MAD_METHOD_GET_TABLE);
+	options.methods[0] = MAD_SERVER_METHOD(IB_MAD_METHOD_GET) |
+			     MAD_SERVER_METHOD(IB_MAD_METHOD_GET_TABLE) |
+			     MAD_SERVER_METHOD(IB_MAD_METHOD_GET_TRACE_TABLE) |
+			     MAD_SERVER_METHOD(IB_MAD_METHOD_GETMULTI);
 	start(options, hold, NULL);
-	come(coming);
+	for (unsigned i = 0; i < 3; i++) {
+		come((struct coming){IB_SA_CLASS, 0, methods[i], 1, IB_MAD_SIZE, 9});
+		process();
+		assert_int_equal(mad_request_respond(held[i], 0, "x", 1), 0);
+		assert_int_equal(device_packet(i)->mad[26] & 7, IB_RMPP_FLAG_ACTIVE);
+		assert_true(device_packet(i)->header.retries > 0);
+	}
+	come((struct coming){IB_SA_CLASS, 0, IB_MAD_METHOD_GET, 1, IB_MAD_SIZE, 9});
 	process();
-	assert_int_equal(mad_request_respond(held[0], 0, "x", 1), 0);
-	assert_int_equal(device_packet(0)->mad[26] & 7, IB_RMPP_FLAG_ACTIVE);
-	assert_true(device_packet(0)->header.retries > 0);
+	assert_int_equal(mad_request_respond(held[3], 0, "x", 1), 0);
+	assert_int_equal(device_packet(3)->mad[26] & 7, 0);
+	assert_int_equal(device_packet(3)->header.retries, 0);
 }
 
 static void data_may_begin_behind_the_common_header(void **state)
@@ -354,6 +391,7 @@ static void requests_beyond_the_limit_get_busy(void **state)
 		assert_int_equal(device_packet(i)->mad[3], IB_MAD_METHOD_GET_RESPONSE);
 		assert_int_equal(device_packet(i)->mad[5], IB_MAD_STS_BUSY);
 		assert_int_equal(device_packet(i)->mad[15], 11 + i);
+		expect_no_rmpp_header(device_packet(i)->mad);
 	}
 	assert_int_equal(server_stats().busy, 20);
 	mad_request_drop(held[0]);
@@ -520,6 +558,21 @@ static void a_client_of_the_class_works_beside_its_server(void **state)
 	assert_int_not_equal(device_packet(1)->header.agent_id, client);
 }
 
+static void data_may_begin_192_bytes_behind_the_start_at_most(void **state)
+{
+	struct mad_server_options options = ping_options();
+	struct mad_server *none = NULL;
+
+	(void)state;
+	mad_server_stop(server);
+	options.data_offset = 192;
+	server = start(options, hold, NULL);
+	mad_server_stop(server);
+	options.data_offset = 193;
+	assert_int_equal(mad_server_start(async, &options, hold, NULL, &none), -EINVAL);
+	server = NULL;
+}
+
 static void a_server_that_cannot_be_started_says_why(void **state)
 {
 	struct mad_server_options options = ping_options();
@@ -548,8 +601,6 @@ static void a_server_that_cannot_be_started_says_why(void **state)
 	assert_int_equal(mad_server_start(async, &options, hold, NULL, &none), -EINVAL);
 	options.oui = 0x123456;
 	options.data_offset = 39; /* the OUI is there */
-	assert_int_equal(mad_server_start(async, &options, hold, NULL, &none), -EINVAL);
-	options.data_offset = 193;
 	assert_int_equal(mad_server_start(async, &options, hold, NULL, &none), -EINVAL);
 	options.data_offset = 0;
 	options.reserved[3] = 1;
@@ -870,6 +921,7 @@ int main(void)
 		SERVER_TEST(a_request_is_handed_out_with_what_it_says),
 		SERVER_TEST(a_response_has_the_request_s_header_the_status_and_the_data),
 		SERVER_TEST(without_data_the_request_s_own_go_back),
+		SERVER_TEST(an_rmpp_header_does_not_go_back),
 		SERVER_TEST(a_long_response_is_sent_by_rmpp),
 		SERVER_TEST(a_table_of_one_segment_is_sent_again_if_it_is_lost),
 		SERVER_TEST(data_may_begin_behind_the_common_header),
@@ -884,6 +936,7 @@ int main(void)
 		SERVER_TEST(malformed_messages_and_lack_of_memory_are_counted),
 		SERVER_TEST(servers_of_one_engine_get_their_own_requests),
 		SERVER_TEST(a_client_of_the_class_works_beside_its_server),
+		SERVER_TEST(data_may_begin_192_bytes_behind_the_start_at_most),
 		SERVER_TEST(a_server_that_cannot_be_started_says_why),
 		SERVER_TEST(a_stop_drops_what_is_queued_and_keeps_what_is_held),
 		SERVER_TEST(a_callback_may_stop_its_server),

@@ -427,9 +427,9 @@ static void close_windows(void)
 	port_leave(port, cancel_state);
 }
 
-static void a_response_completes_what_is_queued_to_be_sent_again(void **state)
+/* A request whose response is late, and that cannot be retransmitted yet. */
+static void queue_retransmission(void)
 {
-	(void)state;
 	late_after(QUICK);
 	submit(async, get_request(), 1, &outcomes[0], NULL);
 	close_windows();
@@ -437,10 +437,26 @@ static void a_response_completes_what_is_queued_to_be_sent_again(void **state)
 		sleep_ms(1);
 		mad_async_process(async);
 	}
+}
+
+static void a_response_completes_what_is_queued_to_be_sent_again(void **state)
+{
+	(void)state;
+	queue_retransmission();
 	respond(0);
 	assert_int_equal(outcomes[0].error, 0);
 	assert_int_equal(outcomes[0].transmissions, 1);
 	assert_true(list_is_empty(&port->scheduler.rings[MAD_WINDOW_SMP]));
+}
+
+static void after_busy_what_was_queued_to_be_sent_again_pauses(void **state)
+{
+	(void)state;
+	queue_retransmission();
+	device_respond(device_packet(0), IB_MAD_STS_BUSY, 0, NULL, 0);
+	assert_int_equal(mad_async_process(async), 0);
+	assert_true(list_is_empty(&port->scheduler.rings[MAD_WINDOW_SMP]));
+	assert_int_equal(port->scheduler.deadlines.count, 1);
 }
 
 static void silence(struct destination *destination, void *arg)
@@ -650,6 +666,7 @@ int main(void)
 		SCHEDULER_TEST(retransmissions_come_first),
 		SCHEDULER_TEST(a_retransmission_waits_for_the_window),
 		SCHEDULER_TEST(a_response_completes_what_is_queued_to_be_sent_again),
+		SCHEDULER_TEST(after_busy_what_was_queued_to_be_sent_again_pauses),
 		SCHEDULER_TEST(to_a_node_that_seems_dead_each_attempt_is_sent_once),
 		SCHEDULER_TEST(blocking_calls_to_one_node_take_turns),
 		SCHEDULER_TEST(without_memory_to_queue_a_request_no_limit_holds),

@@ -1224,6 +1224,16 @@ static void a_response_to_a_refused_packet_is_anothers(void **state)
 	assert_in_flight(IN_FLIGHT(0));
 }
 
+static void a_short_response_to_a_refused_packet_leaves_its_length(void **state)
+{
+	(void)state;
+	assert_action(start(), SEND);
+	assert_action(come(0, response(0, 0), 60), NONE);
+	assert_action(written(EINVAL), SEND);
+	assert_int_equal(packet.length, IB_MAD_SIZE);
+	assert_buffer_is(REQUEST_BYTE);
+}
+
 static void a_packet_with_another_write_error_has_no_response(void **state)
 {
 	(void)state;
@@ -1315,6 +1325,18 @@ static void busy_shortens_an_interval_that_has_grown(void **state)
 	assert_action(respond(SECOND, IB_MAD_STS_BUSY), WAIT);
 	assert_pauses(PAUSE);
 	assert_int_equal(request.interval, INTERVAL);
+}
+
+static void each_busy_doubles_the_interval(void **state)
+{
+	(void)state;
+	transmit();
+	for (uint32_t interval = INTERVAL; interval < BUDGET / 2; interval *= 2) {
+		assert_int_equal(request.interval, interval);
+		assert_action(respond(0, IB_MAD_STS_BUSY), WAIT);
+		assert_action(timer_at(request.timer.at), AGAIN);
+		transmit();
+	}
 }
 
 static void after_busy_the_kernel_holds_the_own_id_still(void **state)
@@ -1902,6 +1924,7 @@ int main(void)
 		TEST(the_buffer_of_an_overtaken_long_request_stays),
 		TEST(a_response_takes_the_place_of_a_long_request),
 		TEST(a_response_to_a_refused_packet_is_anothers),
+		TEST(a_short_response_to_a_refused_packet_leaves_its_length),
 		TEST(a_packet_with_another_write_error_has_no_response),
 		TEST(a_long_request_that_never_left_has_no_response),
 		TEST(a_refused_long_request_keeps_its_buffer_for_the_next_id),
@@ -1909,6 +1932,7 @@ int main(void)
 		TEST(after_busy_it_pauses),
 		TEST(each_pause_is_twice_as_long_as_the_one_before),
 		TEST(busy_shortens_an_interval_that_has_grown),
+		TEST(each_busy_doubles_the_interval),
 		TEST(after_busy_the_kernel_holds_the_own_id_still),
 		TEST(busy_without_time_for_a_pause_is_an_error),
 		TEST(a_set_is_repeated_once_after_busy),

@@ -555,6 +555,24 @@ static void the_shortest_round_trip_is_forgotten_after_ten_seconds(void **state)
 	assert_int_equal(window_shortest_rtt(&window), 600 * MS);
 }
 
+/* A round trip of the first five seconds holds for the next five, too. */
+static void the_shortest_round_trip_is_known_for_five_seconds_more(void **state)
+{
+	(void)state;
+	go_round(RTT);
+	now += 4500 * MS;
+	go_round(2 * RTT);
+	now += 1000 * MS;
+	go_round(3 * RTT);
+	assert_int_equal(window_shortest_rtt(&window), RTT);
+	now += 4500 * MS;
+	go_round(4 * RTT);
+	assert_int_equal(window_shortest_rtt(&window), RTT);
+	now += 1000 * MS;
+	go_round(5 * RTT);
+	assert_int_equal(window_shortest_rtt(&window), 3 * RTT);
+}
+
 static void the_rate_is_that_of_the_latest_round(void **state)
 {
 	(void)state;
@@ -892,6 +910,7 @@ int main(void)
 		WINDOW_TEST(a_single_round_that_takes_long_changes_nothing),
 		WINDOW_TEST(round_trips_may_be_twice_the_shortest),
 		WINDOW_TEST(the_shortest_round_trip_is_forgotten_after_ten_seconds),
+		WINDOW_TEST(the_shortest_round_trip_is_known_for_five_seconds_more),
 		WINDOW_TEST(the_rate_is_that_of_the_latest_round),
 		WINDOW_TEST(it_shrinks_by_one_at_least),
 		WINDOW_TEST(it_finds_how_many_a_queue_takes),
