@@ -17,29 +17,19 @@
 /* The least that a receiver must have room for: one MAD (IBA 13.4.2). */
 #define MAD_SIZE 256
 
-/* When a wait of timeout_ms from now is over. */
-static struct timespec deadline_after(int timeout_ms)
+static int64_t clock_ns(void)
 {
-	struct timespec deadline;
+	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &deadline);
-	deadline.tv_sec += timeout_ms / 1000;
-	deadline.tv_nsec += timeout_ms % 1000 * 1000000L;
-	if (deadline.tv_nsec >= 1000000000L) {
-		deadline.tv_sec++;
-		deadline.tv_nsec -= 1000000000L;
-	}
-	return deadline;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
 /* Milliseconds until then, begun ones counted whole; 0 when it is over. */
-static int remaining_ms(const struct timespec *deadline)
+static int remaining_ms(int64_t deadline)
 {
-	struct timespec now;
-	long long ns;
+	int64_t ns = deadline - clock_ns();
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	ns = (deadline->tv_sec - now.tv_sec) * 1000000000LL + deadline->tv_nsec - now.tv_nsec;
 	return ns > 0 ? (int)((ns + 999999) / 1000000) : 0;
 }
 
@@ -228,7 +218,7 @@ static int receive(int fd, struct ib_user_mad *mad, int *length)
 
 EXPORT int umad_recv(int portid, void *umad, int *length, int timeout_ms)
 {
-	struct timespec deadline = {0};
+	int64_t deadline = 0;
 	int cause, err, id, left = timeout_ms;
 
 	if (portid < 0 || !umad || !length || *length < MAD_SIZE)
@@ -238,7 +228,7 @@ EXPORT int umad_recv(int portid, void *umad, int *length, int timeout_ms)
 		return id == -EAGAIN ? fail(-EWOULDBLOCK) : id;
 	}
 	if (timeout_ms > 0)
-		deadline = deadline_after(timeout_ms);
+		deadline = clock_ns() + timeout_ms * INT64_C(1000000);
 	/* again and again: another thread may be quicker to take what poll announced */
 	do {
 		err = wait_readable(portid, left, &cause);
@@ -248,7 +238,7 @@ EXPORT int umad_recv(int portid, void *umad, int *length, int timeout_ms)
 		if (id != -EAGAIN)
 			return id;
 		if (timeout_ms > 0)
-			left = remaining_ms(&deadline);
+			left = remaining_ms(deadline);
 	} while (left);
 	return fail(-ETIMEDOUT);
 }

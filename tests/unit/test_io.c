@@ -20,6 +20,30 @@ struct buffer {
 	uint8_t mad[1024];
 };
 
+/* CLOCK_MONOTONIC of the library: each look at it takes a microsecond. */
+static int64_t clock_ns;
+static bool clock_stands;
+
+int __wrap_clock_gettime(clockid_t id, struct timespec *now);
+int __wrap___clock_gettime64(clockid_t id, struct timespec *now);
+
+int __wrap_clock_gettime(clockid_t id, struct timespec *now)
+{
+	if (id != CLOCK_MONOTONIC)
+		return timespec_get(now, TIME_UTC) == TIME_UTC ? 0 : -1;
+	if (!clock_stands)
+		clock_ns += 1000;
+	now->tv_sec = (time_t)(clock_ns / 1000000000);
+	now->tv_nsec = (long)(clock_ns % 1000000000);
+	return 0;
+}
+
+/* clock_gettime() has this name where 32-bit systems have a 64-bit time. */
+int __wrap___clock_gettime64(clockid_t id, struct timespec *now)
+{
+	return __wrap_clock_gettime(id, now);
+}
+
 static struct fake_device *device;
 static struct buffer buffer;
 static int fd;
@@ -222,6 +246,32 @@ static void a_message_that_another_thread_took_does_not_end_the_wait(void **stat
 	assert_in_range(device->last_timeout, 1, 60000);
 	device->polls = 0;
 	assert_int_equal(umad_recv(fd, &buffer, &length, -1), 4);
+}
+
+static void take_a_while(struct fake_device *polled)
+{
+	const int timeouts[] = {1300, 1300, 1299, 500, 1};
+	const int passed_ns[] = {1, 999999, 799000000, 499999999, 1};
+
+	assert_in_range(polled->polls, 1, 5);
+	assert_int_equal(polled->last_timeout, timeouts[polled->polls - 1]);
+	clock_ns += passed_ns[polled->polls - 1];
+	polled->poll_result = POLLIN;
+}
+
+/* Milliseconds that have begun count whole. */
+static void each_wait_has_the_rest_of_the_time(void **state)
+{
+	int length = 256, ret;
+
+	(void)state;
+	fake_on_poll(device, take_a_while);
+	clock_ns = 5999999999;
+	clock_stands = true;
+	ret = umad_recv(fd, &buffer, &length, 1300);
+	clock_stands = false;
+	assert_int_equal(ret, -ETIMEDOUT);
+	assert_int_equal(device->polls, 5);
 }
 
 static void announce_for_ever(struct fake_device *polled)
@@ -747,6 +797,7 @@ int main(void)
 		TEST(recv_waits_its_time_and_then_says_so),
 		TEST(recv_without_end_polls_without_end),
 		TEST(a_message_that_another_thread_took_does_not_end_the_wait),
+		TEST(each_wait_has_the_rest_of_the_time),
 		TEST(stolen_messages_do_not_stretch_the_time),
 		TEST(a_signal_ends_the_wait),
 		TEST(recv_refuses_bad_arguments),
