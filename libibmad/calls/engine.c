@@ -224,7 +224,6 @@ static void give_up(struct mad_async *engine, struct async_request *request)
 		transaction->error = ECANCELED;
 		transaction->responded = false;
 	}
-	transaction->writing = false;
 	transaction->destination = NULL;
 	list_add_last(&engine->completed, &transaction->queue);
 	engine->open++;

@@ -136,24 +136,29 @@ static int run_alone(struct mad_async *engine, unsigned stops, int64_t end)
 	return ret;
 }
 
+static int wait_locked(struct mad_async *engine, int64_t end)
+{
+	/* not what is heeded later: a stop ends the waits of all threads */
+	unsigned stops = engine->stops_heeded;
+	int ret = wait_for_processing(engine, stops, end);
+
+	if (!ret && !engine->ending)
+		ret = run_alone(engine, stops, end);
+	if (ret == -EINTR)
+		engine->stops_heeded = engine->stops;
+	return ret;
+}
+
 EXPORT int mad_async_wait(struct mad_async *async, int timeout_ms)
 {
 	int64_t end = timeout_ms < 0 ? NEVER : clock_us() + timeout_ms * INT64_C(1000);
 	int cancel_state, ret = -EDEADLK;
-	unsigned stops;
 
 	if (!async)
 		return -EINVAL;
 	cancel_state = engine_enter(async);
-	if (!engine_is_processor(async)) {
-		/* not what is heeded later: a stop ends the waits of all threads */
-		stops = async->stops_heeded;
-		ret = wait_for_processing(async, stops, end);
-		if (!ret && !async->ending)
-			ret = run_alone(async, stops, end);
-		if (ret == -EINTR)
-			async->stops_heeded = async->stops;
-	}
+	if (!engine_is_processor(async))
+		ret = wait_locked(async, end);
 	engine_leave(async, cancel_state);
 	return ret;
 }
