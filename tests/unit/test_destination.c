@@ -258,6 +258,16 @@ static void the_limit_does_not_grow_while_nothing_waits_for_it(void **state)
 	assert_int_equal(node->limit, 2);
 }
 
+static void the_limit_stays_while_half_a_request_waits(void **state)
+{
+	(void)state;
+	respond(4, RTT);
+	assert_int_equal(node->limit, 2);
+	/* a quarter of the time, of two requests */
+	respond(10000, RTT * 4 / 3 + 1);
+	assert_int_equal(node->limit, 2);
+}
+
 static void a_response_without_a_round_trip_is_no_evidence(void **state)
 {
 	(void)state;
@@ -385,6 +395,7 @@ int main(void)
 		DESTINATION_TEST(four_responses_allow_a_second_request),
 		DESTINATION_TEST(beyond_two_requests_the_limit_grows_slowly),
 		DESTINATION_TEST(the_limit_does_not_grow_while_nothing_waits_for_it),
+		DESTINATION_TEST(the_limit_stays_while_half_a_request_waits),
 		DESTINATION_TEST(a_response_without_a_round_trip_is_no_evidence),
 		DESTINATION_TEST(the_limit_does_not_grow_when_round_trips_do),
 		DESTINATION_TEST(the_limit_falls_when_requests_wait),

@@ -26,6 +26,8 @@
 static atomic_int failures;
 /* The size of mapped memory that is shared. */
 static size_t shared;
+/* Called before a message is read and dropped. */
+static void (*before_drain)(void);
 
 void *__wrap_mmap(void *start, size_t size, int protection, int flags, int fd, long offset);
 void *__wrap_mmap64(void *start, size_t size, int protection, int flags, int fd, off_t offset);
@@ -40,6 +42,8 @@ void *__wrap_mmap(void *start, size_t size, int protection, int flags, int fd, l
 	}
 	if (flags & MAP_SHARED)
 		shared += size;
+	else if (before_drain)
+		before_drain();
 	return __real_mmap(start, size, protection, flags, fd, offset);
 }
 
@@ -67,6 +71,7 @@ static int setup(void **state)
 		return -1;
 	failures = 0;
 	shared = 0;
+	before_drain = NULL;
 	memset(outcomes, 0, sizeof(outcomes));
 	device_on_write(respond_tables_at_length, NULL);
 	mad_port_set_max_reply(port, MAX);
@@ -185,6 +190,43 @@ static void to_read_a_long_message_away_takes_little_memory(void **state)
 	assert_int_equal(ask_at_length(), -EMSGSIZE);
 	expect_port_to_live();
 	assert_true(shared >= VERY_LONG);
+}
+
+static void read_message(void)
+{
+	static uint8_t message[LONG + 100];
+	int length = LONG;
+
+	before_drain = NULL;
+	assert_true(umad_recv(device_fd(), message, &length, 0) >= 0);
+}
+
+static void a_message_that_another_process_reads_first_is_no_error(void **state)
+{
+	(void)state;
+	before_drain = read_message;
+	assert_int_equal(ask_at_length(), -EMSGSIZE);
+	assert_null(before_drain);
+	expect_port_to_live();
+}
+
+static void fail_to_read(void)
+{
+	before_drain = NULL;
+	device_fail(DEVICE_READ, 1, EIO);
+}
+
+static void a_device_that_cannot_be_read_any_more_is_gone(void **state)
+{
+	ib_rpc_t rpc = get_request();
+	ib_portid_t to = to_lid(1);
+
+	(void)state;
+	before_drain = fail_to_read;
+	assert_int_equal(ask_at_length(), -EMSGSIZE);
+	assert_null(before_drain);
+	assert_null(mad_rpc(port, &rpc, &to, NULL, NULL));
+	assert_int_equal(errno, ENODEV);
 }
 
 static void a_message_that_there_is_no_memory_for_is_lost_alone(void **state)
@@ -325,6 +367,8 @@ int main(void)
 		DRAIN_TEST(to_read_a_message_away_leaves_no_descriptor_open),
 		DRAIN_TEST(a_message_is_read_away_without_a_file),
 		DRAIN_TEST(to_read_a_long_message_away_takes_little_memory),
+		DRAIN_TEST(a_message_that_another_process_reads_first_is_no_error),
+		DRAIN_TEST(a_device_that_cannot_be_read_any_more_is_gone),
 		DRAIN_TEST(a_message_that_there_is_no_memory_for_is_lost_alone),
 		DRAIN_TEST(a_blocking_call_pauses_while_there_is_no_memory),
 		DRAIN_TEST(a_blocking_call_ends_in_time_while_there_is_no_memory),

@@ -47,6 +47,26 @@ static void a_directed_route_needs_a_path_of_up_to_63_hops(void **state)
 	assert_int_equal(mad[7], 63);
 }
 
+static void a_status_has_the_direction_of_a_directed_route(void **state)
+{
+	ib_rpc_t rpc = {.mgtclass = IB_SMI_DIRECT_CLASS, .trid = 1, .rstatus = 0x8102};
+	ib_dr_path_t path = {.cnt = 2, .p = {0, 3, 4}, .drslid = 0x1234, .drdlid = 0x5678};
+	uint8_t mad[IB_MAD_SIZE] = {0};
+
+	(void)state;
+	rpc.method = IB_MAD_METHOD_GET;
+	assert_non_null(mad_encode(mad, &rpc, &path, NULL));
+	assert_memory_equal(mad + 4, "\1\2\0\2", 4);
+	assert_memory_equal(mad + 32, "\x12\x34\x56\x78\0", 5);
+	assert_memory_equal(mad + 128, path.p, sizeof(path.p));
+	memset(mad, 0, sizeof(mad));
+	rpc.method = IB_MAD_METHOD_GET_RESPONSE;
+	rpc.rstatus = 0x0102;
+	assert_non_null(mad_encode(mad, &rpc, &path, NULL));
+	assert_memory_equal(mad + 4, "\x81\2\3\2", 4);
+	assert_memory_equal(mad + 192, path.p, sizeof(path.p));
+}
+
 static void data_beyond_the_mad_is_refused(void **state)
 {
 	static const struct {
@@ -310,6 +330,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_directed_route_needs_a_path_of_up_to_63_hops),
+		cmocka_unit_test(a_status_has_the_direction_of_a_directed_route),
 		cmocka_unit_test(data_beyond_the_mad_is_refused),
 		cmocka_unit_test(an_sm_key_lies_where_the_sa_looks_for_it),
 		cmocka_unit_test(a_transaction_id_is_drawn_and_told),

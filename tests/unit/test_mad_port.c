@@ -120,6 +120,7 @@ static void options_out_of_range_are_refused(void **state)
 	assert_int_equal(mad_port_set_retries(port, -1), -EINVAL);
 	assert_int_equal(mad_port_set_retries(NULL, 1), -EINVAL);
 	assert_int_equal(mad_port_set_sa_key(NULL, 1), -EINVAL);
+	assert_int_equal(mad_port_set_sa_key(port, 1), 0);
 	assert_int_equal(mad_port_set_gid_index(port, 256), -EINVAL);
 	assert_int_equal(mad_port_set_gid_index(NULL, 1), -EINVAL);
 	assert_int_equal(mad_port_set_max_reply(port, 255), -EINVAL);

@@ -70,6 +70,23 @@ static void one_follower_is_to_lead_next(void **state)
 		pthread_cond_destroy(&waiters[i].changed);
 }
 
+static void nobody_is_to_lead_while_another_thread_leads_or_reads(void **state)
+{
+	(void)state;
+	clock_cond_init(&waiters[1].changed);
+	waiters[1].following = true;
+	reader->leader = &waiters[0];
+	reader_pass(reader);
+	reader->leader = NULL;
+	reader->reading = true;
+	reader_pass(reader);
+	assert_false(waiters[1].woken);
+	reader->reading = false;
+	reader_pass(reader);
+	assert_true(waiters[1].woken);
+	pthread_cond_destroy(&waiters[1].changed);
+}
+
 static void one_sender_is_woken_at_a_time(void **state)
 {
 	(void)state;
@@ -174,6 +191,7 @@ int main(void)
 		READER_TEST(the_descriptor_does_not_block_and_ends_at_exec),
 		READER_TEST(a_leader_that_polls_is_woken_by_one_write),
 		READER_TEST(one_follower_is_to_lead_next),
+		READER_TEST(nobody_is_to_lead_while_another_thread_leads_or_reads),
 		READER_TEST(one_sender_is_woken_at_a_time),
 		READER_TEST(a_child_has_a_descriptor_of_its_own_and_no_alert),
 		READER_TEST(an_alert_is_told_once),

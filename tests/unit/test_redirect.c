@@ -43,7 +43,9 @@ static void respond_with_redirection(const struct device_packet *packet)
 	} else {
 		mad_set_array(info, 0, IB_CPI_REDIRECT_GID_F, gid);
 	}
-	device_respond(packet, IB_MAD_STS_REDIRECT, IB_PC_DATA_OFFS, info, sizeof(info));
+	device_respond(packet, IB_MAD_STS_REDIRECT,
+		       packet->mad[1] == IB_SA_CLASS ? IB_SA_DATA_OFFS : IB_PC_DATA_OFFS, info,
+		       sizeof(info));
 }
 
 static void respond_path(const struct device_packet *packet)
@@ -117,6 +119,32 @@ static void a_lid_is_followed(void **state)
 		assert_memory_equal(device_packet(2 * i)->mad, device_packet(2 * i + 1)->mad,
 				    256);
 	}
+}
+
+static int redirect_all_but_the_target(const struct device_packet *packet, void *arg)
+{
+	if (be16toh(packet->header.addr.lid) == TARGET_LID)
+		return echo(packet, arg);
+	respond_with_redirection(packet);
+	return 0;
+}
+
+static void a_request_to_the_sa_is_redirected_too(void **state)
+{
+	ib_rpc_t rpc = {.mgtclass = IB_SA_CLASS,
+			.method = IB_MAD_METHOD_GET,
+			.attr.id = IB_SA_ATTR_NODERECORD,
+			.dataoffs = IB_SA_DATA_OFFS,
+			.datasz = IB_SA_DATA_SIZE};
+	uint8_t record[IB_SA_DATA_SIZE] = {0};
+	ib_portid_t to = to_lid(5);
+
+	(void)state;
+	device_on_write(redirect_all_but_the_target, NULL);
+	plan.lid = TARGET_LID;
+	assert_non_null(mad_rpc(port, &rpc, &to, record, record));
+	assert_int_equal(to.lid, TARGET_LID);
+	assert_int_equal(device_written(), 2);
 }
 
 /* In an SMP, the status of a redirection has another meaning, or none. */
@@ -350,6 +378,9 @@ static void without_an_sa_there_is_no_path(void **state)
 	plan.redirections = 1;
 	device_file("/sys/class/infiniband/mlx5_0/ports/1/sm_lid", "0x0\n");
 	assert_int_equal(ask(IB_MAD_METHOD_SET, &to), EHOSTUNREACH);
+	device_file("/sys/class/infiniband/mlx5_0/ports/1/sm_lid", NULL);
+	plan.redirections = 1;
+	assert_int_equal(ask(IB_MAD_METHOD_SET, &to), EHOSTUNREACH);
 	device_file("/sys/class/infiniband/mlx5_0/ports/1/sm_lid", "0x1\n");
 	mad_rpc_close_port(port);
 	port = mad_rpc_open_port(NULL, 0, classes, 1);
@@ -447,6 +478,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		REDIRECT_TEST(a_lid_is_followed),
+		REDIRECT_TEST(a_request_to_the_sa_is_redirected_too),
 		REDIRECT_TEST(an_smp_is_not_redirected),
 		REDIRECT_TEST(a_lid_is_followed_without_the_way_to_the_old_one),
 		REDIRECT_TEST(a_redirected_request_keeps_its_partition),

@@ -128,6 +128,22 @@ static void a_route_that_cannot_be_is_reported_once(void **state)
 	assert_string_equal(heard, "mad_encode: a MAD with a directed route needs a path\n");
 }
 
+static void a_request_with_a_good_route_is_reported_if_it_cannot_be_made(void **state)
+{
+	ib_rpc_t rpc = {.mgtclass = IB_SMI_DIRECT_CLASS,
+			.method = IB_MAD_METHOD_GET,
+			.dataoffs = IB_SMP_DATA_OFFS,
+			.datasz = IB_MAD_SIZE};
+	ib_portid_t to = {.drpath = {.cnt = 1, .p = {0, 3}}};
+	uint8_t data[IB_MAD_SIZE] = {0};
+
+	(void)state;
+	assert_null(mad_rpc(fixture.port, &rpc, &to, data, NULL));
+	assert_string_equal(heard,
+			    "mad_rpc: the request cannot be made: Message too long\n"
+			    "mad_rpc: the request to DR path slid 0; dlid 0; 0,3 failed\n");
+}
+
 static void a_query_that_fails_is_reported(void **state)
 {
 	ib_portid_t sm = {.lid = 3}, nobody = {0};
@@ -257,6 +273,7 @@ int main(void)
 		TEST(what_succeeds_is_not_reported),
 		TEST(a_class_without_an_agent_is_reported),
 		TEST(a_route_that_cannot_be_is_reported_once),
+		TEST(a_request_with_a_good_route_is_reported_if_it_cannot_be_made),
 		TEST(a_query_that_fails_is_reported),
 		TEST(what_is_no_address_or_number_is_reported),
 		TEST(a_port_that_cannot_be_opened_is_reported),

@@ -93,7 +93,8 @@ static struct coming ping_request(uint32_t tid)
 static void come(struct coming coming)
 {
 	struct ib_user_mad header = {
-		.agent_id = agent_of(coming.mgmt_class, coming.oui, coming.method),
+		.agent_id = agent_of(coming.mgmt_class, coming.oui,
+				     coming.method & ~IB_MAD_RESPONSE & 0xff),
 	};
 	uint8_t *mad = __real_calloc(1, coming.length + IB_MAD_SIZE);
 	const uint8_t start_of[] = {1, coming.mgmt_class, 1, coming.method};
@@ -473,6 +474,24 @@ static void a_request_that_comes_again_is_handed_out_once(void **state)
 	assert_int_equal(count, 3);
 	mad_request_drop(held[1]);
 	mad_request_drop(held[2]);
+}
+
+/* As long as the common header, which has the method. */
+static void a_response_is_not_the_server_s(void **state)
+{
+	struct coming coming = ping_request(7);
+
+	(void)state;
+	coming.method |= IB_MAD_RESPONSE;
+	coming.length = 24;
+	come(coming);
+	process();
+	assert_int_equal(server_stats().dropped, 0);
+	coming.length = 23;
+	come(coming);
+	process();
+	assert_int_equal(server_stats().dropped, 1);
+	assert_int_equal(count, 0);
 }
 
 static void malformed_messages_and_lack_of_memory_are_counted(void **state)
@@ -933,6 +952,7 @@ int main(void)
 		SERVER_TEST(sends_and_reports_beyond_the_limit_are_dropped),
 		SERVER_TEST(a_storm_takes_a_bounded_amount_of_memory),
 		SERVER_TEST(a_request_that_comes_again_is_handed_out_once),
+		SERVER_TEST(a_response_is_not_the_server_s),
 		SERVER_TEST(malformed_messages_and_lack_of_memory_are_counted),
 		SERVER_TEST(servers_of_one_engine_get_their_own_requests),
 		SERVER_TEST(a_client_of_the_class_works_beside_its_server),

@@ -101,6 +101,31 @@ static void the_response_s_data_comes_back(void **state)
 	assert_int_not_equal(rpc.trid, 0);
 }
 
+static int respond_shortly(const struct device_packet *packet, void *arg)
+{
+	uint8_t mad[IB_MAD_SIZE];
+
+	(void)arg;
+	device_copy_mad(packet, mad);
+	mad[3] |= IB_MAD_RESPONSE;
+	device_reply(packet, mad, 40);
+	return 0;
+}
+
+static void a_response_that_ends_before_its_data_has_zeros(void **state)
+{
+	ib_rpc_t rpc = get_request();
+	ib_portid_t to = to_lid(9);
+	uint8_t response[IB_SMP_DATA_SIZE], zeros[IB_SMP_DATA_SIZE] = {0};
+
+	(void)state;
+	device_on_write(respond_shortly, NULL);
+	memset(data, 0x5a, sizeof(data));
+	memset(response, 0x5a, sizeof(response));
+	assert_ptr_equal(mad_rpc(port, &rpc, &to, data, response), response);
+	assert_memory_equal(response, zeros, sizeof(zeros));
+}
+
 static void without_a_buffer_errno_tells_success(void **state)
 {
 	ib_rpc_t rpc = get_request();
@@ -1038,6 +1063,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		RPC_TEST(a_request_writes_polls_and_reads_once_and_allocates_nothing),
 		RPC_TEST(the_response_s_data_comes_back),
+		RPC_TEST(a_response_that_ends_before_its_data_has_zeros),
 		RPC_TEST(without_a_buffer_errno_tells_success),
 		RPC_TEST(a_response_s_status_is_an_error_and_reported),
 		RPC_TEST(a_request_of_version_1_holds_its_error),

@@ -831,6 +831,46 @@ static void the_parent_s_requests_are_cancelled_in_a_child(void **state)
 	expect(5, 10, 0);
 }
 
+static void the_parent_s_requests_to_the_sa_are_cancelled_once_in_a_child(void **state)
+{
+	pid_t child;
+	int status;
+
+	(void)state;
+	assert_int_equal(get(), 0); /* the address of the SA is known */
+	submit(0, 10, IB_MAD_METHOD_GET, &nodes, NULL);
+	subnet.requests = 0;
+	child = fork();
+	if (!child) {
+		bool right = mad_async_run(async) == 10 && !subnet.requests;
+
+		for (unsigned i = 0; i < 10; i++)
+			right = right && outcomes[i].calls == 1 &&
+				outcomes[i].error == -ECANCELED;
+		_exit(!right);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	mad_async_run(async);
+	expect(0, 10, 0);
+}
+
+static void the_agent_of_the_sa_s_class_may_be_the_first_one(void **state)
+{
+	int classes[] = {IB_SA_CLASS, IB_SMI_DIRECT_CLASS};
+
+	(void)state;
+	mad_async_destroy(async);
+	mad_rpc_close_port(fixture.port);
+	fixture.port = mad_rpc_open_port(NULL, 0, classes, 2);
+	async = mad_async_create(fixture.port);
+	assert_int_equal(mad_rpc_class_agent(fixture.port, IB_SA_CLASS), 0);
+	submit(0, 1, IB_MAD_METHOD_GET, &nodes, NULL);
+	mad_async_run(async);
+	expect(0, 1, 0);
+}
+
 static void no_request_outlives_its_engine(void **state)
 {
 	(void)state;
@@ -992,6 +1032,8 @@ int main(void)
 		TEST(requests_whose_address_has_just_come_are_cancelled_too),
 		TEST(requests_that_look_for_the_sa_again_are_cancelled),
 		TEST(the_parent_s_requests_are_cancelled_in_a_child),
+		TEST(the_parent_s_requests_to_the_sa_are_cancelled_once_in_a_child),
+		TEST(the_agent_of_the_sa_s_class_may_be_the_first_one),
 		TEST(no_request_outlives_its_engine),
 		TEST(requests_of_an_engine_follow_the_sa),
 		TEST(requests_are_not_sent_to_a_former_address),

@@ -133,6 +133,21 @@ static void a_blocking_call_waits_for_one_request_of_an_engine(void **state)
 	expect_all(50, 0);
 }
 
+/* Also if there is a place in the window by then. */
+static void a_new_request_is_sent_after_those_that_are_queued(void **state)
+{
+	(void)state;
+	fill_window();
+	for (int i = 0; i < 3; i++)
+		submit(async, set_request(), 1 + i, &outcomes[i], NULL);
+	open_windows(1000);
+	submit(async, set_request(), 50, &outcomes[3], NULL);
+	while (device_written() < 5)
+		mad_async_process(async);
+	assert_int_equal(lid_of(1), 1);
+	assert_int_equal(lid_of(4), 50);
+}
+
 /* The engine's requests fill the window, and no thread processes the engine. */
 static void a_blocking_call_needs_no_thread_of_the_engine(void **state)
 {
@@ -482,6 +497,41 @@ static void to_a_node_that_seems_dead_each_attempt_is_sent_once(void **state)
 	assert_int_equal(outcomes[1].transmissions, 3);
 }
 
+static struct {
+	struct mad_async *other;
+	uint64_t id;
+	uint32_t timers, timers_after;
+} cancelling;
+
+/* While the retransmission is being written, BUSY comes for the first packet. */
+static int cancel_after_busy(const struct device_packet *packet, void *arg)
+{
+	(void)arg;
+	if (device_written() != 2 || packet->mad[1] != IB_SMI_CLASS)
+		return 0;
+	device_respond(device_packet(0), IB_MAD_STS_BUSY, 0, NULL, 0);
+	mad_async_process(cancelling.other);
+	cancelling.timers = port->scheduler.deadlines.count;
+	mad_async_cancel(async, cancelling.id);
+	cancelling.timers_after = port->scheduler.deadlines.count;
+	return 0;
+}
+
+static void a_request_that_is_cancelled_while_it_is_written_has_no_timer(void **state)
+{
+	(void)state;
+	memset(&cancelling, 0, sizeof(cancelling));
+	cancelling.other = make_engine();
+	device_on_write(cancel_after_busy, NULL);
+	late_after(QUICK);
+	submit(async, get_request(), 1, &outcomes[0], &cancelling.id);
+	assert_int_equal(mad_async_run(async), 1);
+	assert_int_equal(outcomes[0].error, -ECANCELED);
+	assert_int_equal(cancelling.timers, 1);
+	assert_int_equal(cancelling.timers_after, 0);
+	mad_async_destroy(cancelling.other);
+}
+
 /* --- blocking calls ------------------------------------------------------------- */
 
 #define THREADS 8
@@ -651,6 +701,7 @@ int main(void)
 		SCHEDULER_TEST(flows_of_a_window_take_turns),
 		SCHEDULER_TEST(a_request_waits_for_one_of_each_other_engine),
 		SCHEDULER_TEST(a_blocking_call_waits_for_one_request_of_an_engine),
+		SCHEDULER_TEST(a_new_request_is_sent_after_those_that_are_queued),
 		SCHEDULER_TEST(a_blocking_call_needs_no_thread_of_the_engine),
 		SCHEDULER_TEST(both_windows_are_sent_in_turn),
 		SCHEDULER_TEST(lanes_of_a_destination_take_turns),
@@ -668,6 +719,7 @@ int main(void)
 		SCHEDULER_TEST(a_response_completes_what_is_queued_to_be_sent_again),
 		SCHEDULER_TEST(after_busy_what_was_queued_to_be_sent_again_pauses),
 		SCHEDULER_TEST(to_a_node_that_seems_dead_each_attempt_is_sent_once),
+		SCHEDULER_TEST(a_request_that_is_cancelled_while_it_is_written_has_no_timer),
 		SCHEDULER_TEST(blocking_calls_to_one_node_take_turns),
 		SCHEDULER_TEST(without_memory_to_queue_a_request_no_limit_holds),
 		SCHEDULER_TEST(a_count_of_places_does_not_overflow),

@@ -592,6 +592,20 @@ static void a_refused_id_is_replaced_at_once(void **state)
 	assert_action(written(0), WAIT);
 }
 
+static void an_id_that_is_refused_in_a_later_attempt_is_replaced_again(void **state)
+{
+	(void)state;
+	make_set(3);
+	assert_action(start(), SEND);
+	assert_action(written(EINVAL), SEND);
+	assert_action(written(0), WAIT);
+	assert_action(kernel_times_out(0), AGAIN);
+	assert_action(start(), SEND);
+	assert_action(written(EINVAL), SEND);
+	assert_action(written(0), WAIT);
+	assert_in_flight(IN_FLIGHT(0));
+}
+
 static void a_packet_that_is_refused_twice_completes_it(void **state)
 {
 	(void)state;
@@ -1873,6 +1887,7 @@ int main(void)
 		TEST(attempts_that_pass_while_a_destination_is_not_found_are_over),
 		TEST(a_destination_that_is_not_found_is_not_tried_early),
 		TEST(a_refused_id_is_replaced_at_once),
+		TEST(an_id_that_is_refused_in_a_later_attempt_is_replaced_again),
 		TEST(a_packet_that_is_refused_twice_completes_it),
 		TEST(a_write_error_of_a_retransmission_leaves_the_first_in_flight),
 		TEST(a_refused_retransmission_waits_for_the_response_to_the_first),

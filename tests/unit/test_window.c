@@ -164,6 +164,21 @@ static void during_the_other_window_s_trial_it_is_halved_and_stays_so(void **sta
 	assert_true(window.size > 39);
 }
 
+static void a_round_of_the_other_window_s_trial_tells_nothing_after_it(void **state)
+{
+	struct window other;
+
+	(void)state;
+	window_init(&other, START, LARGEST);
+	go_rounds(5, RTT);
+	window_hush(&window);
+	fill();
+	now += RTT;
+	window_unhush(&window, &other);
+	respond_to_all();
+	assert_int_equal(window.size, 39);
+}
+
 static void what_filled_a_queue_in_the_other_window_s_trial_filled_it_here(void **state)
 {
 	struct window other;
@@ -404,6 +419,16 @@ static void a_reduction_that_is_undone_in_silence_is_undone_after_it(void **stat
 	respond_to_all();
 	assert_false(window.silent);
 	assert_int_equal(window.size, size);
+}
+
+static void without_a_reduction_there_is_nothing_to_undo(void **state)
+{
+	(void)state;
+	go_rounds(2, RTT);
+	assert_int_equal(window.size, 15);
+	window_undo(&window);
+	go_round(RTT);
+	assert_int_equal(window.size, 21);
 }
 
 static void it_does_not_grow_while_nothing_uses_it(void **state)
@@ -883,6 +908,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WINDOW_TEST(it_grows_by_a_third_each_round_and_later_by_a_sixth),
 		WINDOW_TEST(during_the_other_window_s_trial_it_is_halved_and_stays_so),
+		WINDOW_TEST(a_round_of_the_other_window_s_trial_tells_nothing_after_it),
 		WINDOW_TEST(what_filled_a_queue_in_the_other_window_s_trial_filled_it_here),
 		WINDOW_TEST(after_a_full_queue_it_is_smaller_than_what_the_queue_let_through),
 		WINDOW_TEST(the_other_window_s_trial_does_not_halve_a_small_one),
@@ -898,6 +924,7 @@ int main(void)
 			growth_after_a_full_queue_needs_a_quarter_fewer_responses_each_time),
 		WINDOW_TEST(a_reduction_stays_if_some_of_it_was_lost),
 		WINDOW_TEST(a_reduction_that_is_undone_in_silence_is_undone_after_it),
+		WINDOW_TEST(without_a_reduction_there_is_nothing_to_undo),
 		WINDOW_TEST(it_does_not_grow_while_nothing_uses_it),
 		WINDOW_TEST(it_does_not_grow_while_a_part_of_a_round_is_open),
 		WINDOW_TEST(a_slow_node_holds_no_round_up),
