@@ -344,7 +344,7 @@ static struct filter *node(struct reader *reader, enum kind kind, struct filter 
 		free(filter);
 		filter_free(left);
 		filter_free(right);
-		return fail(reader, "there is no memory");
+		return fail(reader, "out of memory");
 	}
 	filter->kind = kind;
 	filter->left = left;
@@ -396,7 +396,7 @@ static struct filter *read_value(struct reader *reader, struct filter *filter)
 	else if (*end && (isdigit((unsigned char)reader->word[0]) || !filter->field->name_of))
 		fail(reader, "this is no number");
 	else if (*end && !is_known_name(filter->field, reader->word))
-		fail(reader, "there is no such name");
+		fail(reader, "unknown name");
 	else if (*end && filter->comparison > NOT_EQUAL)
 		fail(reader, "names are the same or not: no other comparison makes sense");
 	else if (*end)
