@@ -111,7 +111,7 @@ static int print_change(const struct mad_fabric_difference *difference, void *ar
 	return 0;
 }
 
-/* Each time, so that a change beside a failure can be judged. */
+/* Prints the failures of each discovery: a change may be due to a failure. */
 static void print_failures(const struct mad_fabric *fabric)
 {
 	const struct mad_fabric_failure *failure;

@@ -176,7 +176,7 @@ static struct reading *read_ports(void)
 
 /* --- the text ------------------------------------------------------------------- */
 
-/* Metrics beside the counters, by numbers after those of the counters. */
+/* The metrics that are not counters, by numbers after those of the counters. */
 enum {
 	STATE = MAD_COUNTER_COUNT,
 	PHYSICAL_STATE,
@@ -194,7 +194,7 @@ static const struct {
 	 "1 Sleep, 2 Polling, 3 Disabled, 4 Training, 5 LinkUp, 6 Recovery",
 	 "PortPhysicalState"},
 	{"rate_bytes_per_second", "bytes_per_second",
-	 "Rate of the link as it is known; 0: the link is down",
+	 "Rate of the link; 0: the link is down or the rate is not known",
 	 "LinkWidthActive, LinkSpeedActive"},
 	{"up", "", "Whether the state and the counters of the port could be read",
 	 "PortInfo, PortCounters"},

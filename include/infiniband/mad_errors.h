@@ -65,7 +65,7 @@ struct mad_failure {
 
 /**
  * The last failed call of this thread, as errno: a call that fails stores it, a call that
- * succeeds leaves it as it is. Valid until a call of this thread fails. Never NULL.
+ * succeeds does not change it. Valid until a call of this thread fails. Never NULL.
  *
  * These calls store it:
  *

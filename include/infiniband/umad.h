@@ -366,7 +366,7 @@ int umad_send(int portid, int agentid, void *umad, int length, int timeout_ms, i
  * not wait; a negative timeout_ms waits without limit.
  *
  * Returns the ID of the agent that the message is for, and its length in *length.
- * -EWOULDBLOCK  timeout_ms is 0, and no message is there
+ * -EWOULDBLOCK  timeout_ms is 0, and no message can be received
  * -ETIMEDOUT    no message came in time
  * -ENOSPC       the message is larger than the buffer: *length becomes its length, and the next
  *               call can receive it
