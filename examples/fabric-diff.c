@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Discovers the fabric again and again, and prints the nodes and links that came (+), went (-)
- * or changed (*), and what does not respond (!).
+ * Discovers the fabric repeatedly, and prints the nodes and links that were added (+), were
+ * removed (-) or have changed (*), and the nodes that do not respond (!).
  *
- *   fabric-diff [SECONDS]      after so many seconds each, 5 by default
+ *   fabric-diff [SECONDS]      a discovery every so many seconds, 5 by default
  *
- * Exits with 1 when this node does not respond, with 2 if the argument is no number above 0.
+ * Exits with 1 if this node does not respond, with 2 if the argument is not a number above 0.
  */
 
 #include <infiniband/mad_fabric.h>
@@ -111,7 +111,7 @@ static int print_change(const struct mad_fabric_difference *difference, void *ar
 	return 0;
 }
 
-/* Each time, so that a change beside a failure can be judged. */
+/* Prints the failures of each discovery: a change may be due to a failure. */
 static void print_failures(const struct mad_fabric *fabric)
 {
 	const struct mad_fabric_failure *failure;

@@ -13,16 +13,16 @@
  *   --prometheus                        prints the older text format 0.0.4 of Prometheus
  *   -C DEVICE, -P PORT                  the fabric of this device or port
  *
- * The server listens on all addresses of IPv4 by default: who scrapes it is another machine. An
- * address of IPv6 is in brackets: [::]:9683. There is no access control.
+ * The server listens on all IPv4 addresses by default, because Prometheus usually runs on
+ * another machine. An IPv6 address is in brackets: [::]:9683. There is no access control.
  *
  * The server prints the older format, too, if the request's Accept header names text/plain and
- * not OpenMetrics. Each time the fabric is discovered and read anew: first the states, then the
- * counters. No counter is reset. The details of errors and discards are not read.
+ * not OpenMetrics. For each request it discovers and reads the fabric again: first the states,
+ * then the counters. No counter is reset. The details of errors and discards are not read.
  *
- * What could not be read is left out, and ib_port_up is 0. ib_port_peer_up is 0 if the node at
- * the other end of a link does not respond at all: that node has no lines of its own. It is 1
- * if that node responds, even with an error. A counter at its maximum is printed, and
+ * Values that could not be read are left out, and ib_port_up is 0. ib_port_peer_up is 0 if the
+ * node at the other end of a link does not respond at all: that node has no lines of its own.
+ * It is 1 if that node responds, even with an error. A counter at its maximum is printed, and
  * ib_port_at_maximum names it: it may have missed events. If several nodes have one GUID, the
  * first one is printed.
  *
@@ -54,7 +54,7 @@ static unsigned port_number; /* 0: any */
 static struct ibmad_port *local_port;
 static struct mad_async *async;            /* NULL: the port is not open */
 static struct mad_fabric *fabric;          /* the latest */
-static struct mad_counters_node **classes; /* what ClassPortInfo said, by node */
+static struct mad_counters_node **classes; /* ClassPortInfo, by node */
 
 static void *or_exit(void *memory)
 {
@@ -66,7 +66,7 @@ static void *or_exit(void *memory)
 
 /* --- labels --------------------------------------------------------------------- */
 
-/* A NodeDescription may have any bytes. What is not printable ASCII becomes "?". */
+/* A NodeDescription may have any bytes. Bytes that are not printable ASCII become "?". */
 static void put_description(FILE *out, const struct mad_fabric_node *node)
 {
 	for (const char *at = node->description; *at; at++) {
@@ -197,7 +197,7 @@ static struct reading *read_ports(void)
 
 /* --- the text ------------------------------------------------------------------- */
 
-/* Metrics beside the counters, by numbers after those of the counters. */
+/* The metrics that are not counters, by numbers after those of the counters. */
 enum {
 	STATE = MAD_COUNTER_COUNT,
 	PHYSICAL_STATE,
@@ -215,7 +215,7 @@ static const struct {
 	 "1 Sleep, 2 Polling, 3 Disabled, 4 Training, 5 LinkUp, 6 Recovery",
 	 "PortPhysicalState"},
 	{"rate_bytes_per_second", "bytes_per_second",
-	 "Rate of the link as it is known; 0: the link is down",
+	 "Rate of the link; 0: the link is down or the rate is not known",
 	 "LinkWidthActive, LinkSpeedActive"},
 	{"up", "", "Whether the state and the counters of the port could be read",
 	 "PortInfo, PortCounters"},

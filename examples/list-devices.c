@@ -41,7 +41,7 @@ int main(void)
 	int failed = 0;
 
 	if (!list) {
-		fprintf(stderr, "no InfiniBand device here\n");
+		fprintf(stderr, "this machine has no InfiniBand device\n");
 		return 1;
 	}
 	for (device = list; device; device = device->next)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Asks a node of the fabric who it is: Get(NodeInfo) along a directed route, which needs
- * no subnet manager. The route is the list of ports by which the packet leaves each node.
+ * Prints the NodeInfo of a node: Get(NodeInfo) by a directed route, which needs no subnet
+ * manager. The route is the list of ports by which the packet leaves each node.
  *
  *   node-info          this node
- *   node-info 1 2      leave by port 1, and leave the node met there by its port 2
+ *   node-info 1 2      leaves this node by port 1, and the next node by its port 2
  */
 
 #include <infiniband/umad.h>

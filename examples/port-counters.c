@@ -5,9 +5,9 @@
  *
  *   port-counters             the port of this node
  *   port-counters 7 3         port 3 of the node that has LID 7; 255: all of its ports together
- *   port-counters -r 7 3      sets them to 0 after they were read
+ *   port-counters -r 7 3      sets the counters to 0 after the reading
  *
- * Exits with 0, with 1 without a response, with 2 if the arguments make no sense.
+ * Exits with 0; with 1 if no response came; with 2 if the arguments are wrong.
  */
 
 #include <infiniband/mad_counters.h>
@@ -34,7 +34,7 @@ static void print(const struct mad_counters *counters)
 		printf("all counters are 0\n");
 }
 
-/* A number that is no less than 0, and nothing else; or -1. */
+/* A text that is a number of 0 or more; otherwise -1. */
 static int get_number(const char *text)
 {
 	char *end;

@@ -5,8 +5,8 @@
  *
  *   smp-query node                NodeInfo and NodeDescription of this node
  *   smp-query switch 7            SwitchInfo of the node that has LID 7
- *   smp-query port 0,1,3 2        PortInfo of port 2 of the node where the directed route
- *                                 leads that leaves here by port 1 and the next node by 3
+ *   smp-query port 0,1,3 2        PortInfo of port 2 of the node at the end of this directed
+ *                                 route: by port 1 of this node and port 3 of the next node
  *
  * Exits with 0; with 1 if no response came; with 2 if the arguments are wrong.
  */
@@ -23,7 +23,7 @@ static void usage(void)
 	exit(2);
 }
 
-/* "7" is a LID, "0,1,3" a directed route; "0" is the route of no hops, which ends here. */
+/* "7" is a LID, "0,1,3" a directed route; "0" is the route without hops, to this node. */
 static bool read_destination(ib_portid_t *to, char *text)
 {
 	char *end;

@@ -2,7 +2,8 @@
 
 /*
  * Discovers the fabric and reads the error counters of all ports, by LID. Prints the ports that
- * counted errors, what does not respond, and what is odd. Exits with 1 if a request failed.
+ * counted errors, the nodes that do not respond, and contradictions in responses. Exits with 1
+ * if a request failed.
  *
  *   sweep [MILLISECONDS]      the timeout of an attempt; there are three attempts
  */

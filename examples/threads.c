@@ -21,7 +21,7 @@
 #define MOST 64
 
 static struct ibmad_port *port;
-static struct mad_fabric *fabric; /* read only: any number of threads may */
+static struct mad_fabric *fabric; /* any number of threads may read it */
 static atomic_uint read_count, failed_count;
 
 static void *read_counters(void *arg)

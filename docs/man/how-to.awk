@@ -32,7 +32,7 @@ function inline(text, before, rest) {
 # No line of text is a request. Each sentence has a line.
 function put(text) {
 	text = inline(text)
-	while (match(text, /[a-z0-9)][.:] [A-Z]/)) {
+	while (match(text, /[A-Za-z0-9)][.:] [A-Z]/)) {
 		wrapped(substr(text, 1, RSTART + 1))
 		text = substr(text, RSTART + 3)
 	}

@@ -278,7 +278,7 @@ enum RMPP_FLAGS_ENUM {
 	IB_RMPP_FLAG_LAST = 0x04
 };
 
-/** Bytes of an SA header beside the RMPP header that an RMPP payload length counts. */
+/** Bytes of the SA header after the RMPP header; they count in an RMPP payload length. */
 enum SA_SIZES_ENUM {
 	SA_HEADER_SZ = 20
 };
@@ -288,9 +288,9 @@ enum SA_SIZES_ENUM {
 typedef uint8_t ibmad_gid_t[16];
 
 /**
- * A directed route (IBA 14.2.2): p[1] to p[cnt] are the ports by which it leaves one node
- * after the other, p[0] is 0. drslid and drdlid are the LIDs of a LID-routed part before
- * or after it, 0xffff (or 0) without.
+ * A directed route (IBA 14.2.2): p[1] to p[cnt] are the ports by which a MAD leaves each node
+ * of the route, p[0] is 0. drslid is the LID of a LID-routed part before the directed part,
+ * drdlid of a LID-routed part after it. 0xffff or 0 stands for no such part.
  */
 typedef struct {
 	int cnt;
@@ -299,7 +299,7 @@ typedef struct {
 	uint16_t drdlid;
 } ib_dr_path_t;
 
-/** Where a MAD goes: by LID, or by a directed route where lid is 0. */
+/** The destination of a MAD: a LID, or a directed route if lid is 0. */
 typedef struct portid {
 	int lid;
 	ib_dr_path_t drpath;
@@ -320,7 +320,7 @@ enum MAD_DEST {
 	IB_DEST_GID
 };
 
-/** Sets lid, qp and qkey; the rest becomes 0. Returns 0. */
+/** Sets lid, qp and qkey, and all other members to 0. Returns 0. */
 static inline int ib_portid_set(ib_portid_t *portid, int lid, int qp, int qkey)
 {
 	memset(portid, 0, sizeof(*portid));
@@ -330,31 +330,34 @@ static inline int ib_portid_set(ib_portid_t *portid, int lid, int qp, int qkey)
 	return 0;
 }
 
-/** An address as text, in a buffer of the calling thread's that its next call overwrites.
+/**
+ * Returns an address as text, in a buffer of the calling thread. The next call of the thread
+ * overwrites the buffer.
  */
 char *portid2str(ib_portid_t *portid);
 
 /**
- * Entry cnt - 1 of a directed route, the egress port of its last hop but one; 0 for the local
- * node, -1 by LID or for a route that no array can hold.
+ * Returns entry cnt - 1 of a directed route: the port by which the MAD leaves for the last hop
+ * but one. Returns 0 for a route without hops. Returns -1 if the destination is a LID, or if
+ * the route has more hops than the array has entries.
  */
 int portid2portnum(ib_portid_t *portid);
 
 /**
- * Reads a directed route: "0,1,6" is 2 hops. drslid and drdlid are taken over, 0 as
- * 0xffff. Returns the number of hops; -1 with errno EINVAL for more than 63 hops or what
- * is not a port number, path being empty then.
+ * Reads a directed route: "0,1,6" has 2 hops. Stores drslid and drdlid in path, 0 as 0xffff.
+ * Returns the number of hops. If routepath has more than 63 hops, or text that is not a port
+ * number, path becomes empty, and the call returns -1 with errno EINVAL.
  */
 int str2drpath(ib_dr_path_t *path, char *routepath, int drslid, int drdlid);
 
-/** Writes a directed route into dstr, never more than dstr_size bytes. Returns dstr. */
+/** Writes a directed route into dstr, at most dstr_size bytes. Returns dstr. */
 char *drpath2str(ib_dr_path_t *path, char *dstr, size_t dstr_size);
 
 /* --- fields --------------------------------------------------------------------- */
 
 /**
- * The fields of attributes and headers. Their positions are in libibmad/fields.def;
- * markers (the FIRST and LAST of a run) name no field of their own.
+ * The fields of attributes and headers. The positions are in libibmad/fields/fields.def.
+ * Markers, such as IB_PC_FIRST_F and IB_PC_LAST_F, are not fields.
  */
 enum MAD_FIELDS {
 	IB_NO_FIELD,
@@ -514,10 +517,10 @@ enum MAD_FIELDS {
 
 	/*
 	 * PortCounters (IBA 16.1.3.5). A counter stops at its maximum. XMT_BYTES and RCV_BYTES
-	 * (PortXmitData, PortRcvData) count units of 4 bytes, whatever their names say.
+	 * (PortXmitData, PortRcvData) count units of 4 bytes, although their names say bytes.
 	 * XMT_WAIT counts ticks of the node's clock. XMT_PKTS, RCV_PKTS, XMT_DISCARDS,
-	 * VL15_DROPPED and ERR_RCV, ERR_PHYSRCV, ERR_SWITCH_REL, ERR_XMTCONSTR, ERR_RCVCONSTR
-	 * count packets, the others events.
+	 * VL15_DROPPED, ERR_RCV, ERR_PHYSRCV, ERR_SWITCH_REL, ERR_XMTCONSTR and ERR_RCVCONSTR
+	 * count packets. The other counters count events.
 	 */
 	IB_PC_FIRST_F,
 	IB_PC_PORT_SELECT_F = IB_PC_FIRST_F,
@@ -1227,8 +1230,8 @@ enum MAD_FIELDS {
 	IB_FIELD_LAST_
 };
 
-/** Prints a value of valsz bytes (in host order, or bytes) into buf, never beyond bufsz.
- */
+/** Writes a value of valsz bytes (a number in host order, or bytes) as text into buf, at most
+ * bufsz bytes. */
 typedef void(ib_mad_dump_fn)(char *buf, int bufsz, void *val, int valsz);
 
 #define IB_FIELD_NAME_LEN 32
@@ -1241,14 +1244,15 @@ typedef struct ib_field {
 } ib_field_t;
 
 /*
- * An attribute's image begins at buf + base_offs; base_offs may be any number. An id that
- * is no field reads as 0 and writes nothing. Nothing is touched but the 32-bit words that
- * a field of up to 32 bits lies in, and the own bytes of a longer one.
+ * The image of an attribute begins at buf + base_offs; base_offs may be any number. If field is
+ * not a field, the calls read 0 and write nothing. If a field has up to 32 bits, the calls read
+ * and write the 32-bit word that holds it. If a field is longer, they read and write only the
+ * bytes of the field.
  */
 
-/** Reads a field of up to 32 bits (of a longer one, the lower 32). */
+/** Reads a field of up to 32 bits. Of a longer field, it reads the lower 32 bits. */
 uint32_t mad_get_field(void *buf, int base_offs, enum MAD_FIELDS field);
-/** Writes a field of up to 32 bits; bits of val beyond it are left out. */
+/** Writes a field of up to 32 bits. Bits of val that do not fit into the field are ignored. */
 void mad_set_field(void *buf, int base_offs, enum MAD_FIELDS field, uint32_t val);
 /** Reads a field of 64 bits (or fewer). */
 uint64_t mad_get_field64(void *buf, int base_offs, enum MAD_FIELDS field);
@@ -1264,18 +1268,21 @@ void mad_decode_field(uint8_t *buf, enum MAD_FIELDS field, void *val);
 void mad_encode_field(uint8_t *buf, enum MAD_FIELDS field, void *val);
 
 /**
- * Prints "name:....value" and a line end on stdout, name NULL being the field's label.
- * val is as mad_decode_field() gives it. Returns the number of characters; -1 for what is
- * no field.
+ * Prints "name:....value" and a newline on stdout. If name is NULL, the label of the field
+ * replaces it. val is a value as mad_decode_field() returns it. Returns the number of
+ * characters, or -1 if field is not a field.
  */
 int mad_print_field(enum MAD_FIELDS field, const char *name, void *val);
-/** "label:....value" into buf. Returns buf; NULL for no field, or a bufsz up to 32. */
+/**
+ * Writes "label:....value" into buf. Returns buf, or NULL if field is not a field or bufsz is
+ * 32 or less.
+ */
 char *mad_dump_field(enum MAD_FIELDS field, char *buf, int bufsz, void *val);
-/** The value into buf. Returns buf; NULL for no field. */
+/** Writes the value into buf. Returns buf, or NULL if field is not a field. */
 char *mad_dump_val(enum MAD_FIELDS field, char *buf, int bufsz, void *val);
 /**
- * The field's label. "" for a constant of the enumeration that is no field: IB_NO_FIELD and the
- * markers, IB_PC_LAST_F and its like. NULL for all other numbers.
+ * Returns the label of a field. Returns "" for a constant of the enumeration that is not a
+ * field: IB_NO_FIELD and markers such as IB_PC_LAST_F. Returns NULL for all other numbers.
  */
 const char *mad_field_name(enum MAD_FIELDS field);
 
@@ -1295,11 +1302,11 @@ typedef struct {
 	int dataoffs;
 	int datasz;
 	uint64_t mkey;  /**< M_Key of an SMP, SM_Key of an SA MAD */
-	uint64_t trid;  /**< transaction ID, of which the program has the lower half; 0: the
-			   library chooses one */
+	uint64_t trid;  /**< transaction ID; the lower half belongs to the program. 0: the
+			   library chooses an ID */
 	uint64_t mask;  /**< component mask of an SA MAD */
 	unsigned recsz; /**< the records' size, in units of 8 bytes */
-	int timeout;    /**< milliseconds an attempt; 0 the port's */
+	int timeout;    /**< milliseconds of an attempt; 0: the port's */
 	uint32_t oui;   /**< of vendor range 2 */
 } ib_rpc_t;
 
@@ -1365,7 +1372,7 @@ typedef struct ib_sa_call {
 	uint64_t mask;
 	unsigned method;
 	uint64_t trid;
-	unsigned recsz; /**< comes back: the records' size, in units of 8 bytes */
+	unsigned recsz; /**< a result: the records' size, in units of 8 bytes */
 	ib_rmpp_hdr_t rmpp;
 } ib_sa_call_t;
 
@@ -1401,14 +1408,15 @@ static inline int mad_is_vendor_range2(int mgmt)
 
 /* --- headers and packets -------------------------------------------------------- */
 
-/** Returns a new transaction ID: 32 bits, never 0; two threads never get the same. */
+/** Returns a new transaction ID: 32 bits, never 0. Two threads never get the same ID. */
 uint64_t mad_trid(void);
 
 /**
- * Writes a MAD's header, and its data if any, into buf. Bytes that a call does not set stay as
- * they are: clear them. A request of class IB_CC_CLASS is an ib_rpc_cc_t. Returns buf +
- * IB_MAD_SIZE; NULL with errno EINVAL for a directed route without drpath or with 64 hops and
- * more, and for data that does not lie within a MAD.
+ * Writes a MAD's header into buf, and data if it is not NULL. The call does not change other
+ * bytes, so clear buf first. If the class is IB_CC_CLASS, rpc is an ib_rpc_cc_t. Returns buf +
+ * IB_MAD_SIZE, or NULL with errno:
+ * EINVAL  the MAD has a directed route, and drpath is NULL or has 64 hops or more
+ * EINVAL  the data does not lie within the MAD
  */
 void *mad_encode(void *buf, ib_rpc_t *rpc, ib_dr_path_t *drpath, void *data);
 
@@ -1441,9 +1449,10 @@ struct ibmad_ports_pair {
  * int, and sets errno:
  * EINVAL     an argument is wrong
  * ETIMEDOUT  no response came
- * EIO        a response with a status other than 0; the call's comment says where the status is
+ * EIO        the response has a status other than 0
  * and the errors of umad_open_port(), umad_register(), umad_send() and umad_recv().
- * mad_last_failure() of mad_errors.h has the status of the last failed request, in words, too.
+ * mad_last_failure() of mad_errors.h has the status of the last failed request, and
+ * mad_last_failure_text() has it in words.
  */
 
 /**
@@ -1462,25 +1471,28 @@ void mad_rpc_close_port2(struct ibmad_ports_pair *srcport);
 
 /** The umad handle of a port. */
 int mad_rpc_portid(struct ibmad_port *srcport);
-/** The agent that is registered for a class, -1 without. */
+/** The ID of the agent for a class; -1 if the class is not registered. */
 int mad_rpc_class_agent(struct ibmad_port *srcport, int cls);
 
-/** Attempts, and milliseconds each; a call's own timeout comes first. */
+/**
+ * The number of attempts, and the milliseconds of an attempt. The timeout of a call, if it is
+ * not 0, replaces that of the port.
+ */
 void mad_rpc_set_retries(struct ibmad_port *port, int retries);
 void mad_rpc_set_timeout(struct ibmad_port *port, int timeout);
 int mad_get_timeout(const struct ibmad_port *srcport, int override_ms);
 int mad_get_retries(const struct ibmad_port *srcport);
 
-/** The M_Key that goes with SMPs of a port. */
+/** The M_Key in the SMPs of a port. */
 void smp_mkey_set(struct ibmad_port *srcport, uint64_t mkey);
 uint64_t smp_mkey_get(const struct ibmad_port *srcport);
 
 /**
  * Registers a client of a class (IBA 13.4.4). Returns 0, or -1 with errno.
- * mad_rpc_class_agent() returns the agent's id.
+ * mad_rpc_class_agent() returns the agent's ID.
  */
 int mad_register_client_via(int mgmt, uint8_t rmpp_version, struct ibmad_port *srcport);
-/** Registers a server of a class. Returns the agent's id, or -1 with errno. */
+/** Registers a server of a class. Returns the agent's ID, or -1 with errno. */
 int mad_register_server_via(int mgmt, uint8_t rmpp_version, long method_mask[16 / sizeof(long)],
 			    uint32_t class_oui, struct ibmad_port *srcport);
 
@@ -1488,31 +1500,39 @@ int mad_register_server_via(int mgmt, uint8_t rmpp_version, long method_mask[16 
 
 /**
  * Sends a request and waits for its response. datasz bytes of the response at dataoffs are
- * copied to rcvdata. Returns rcvdata. Returns NULL if the call fails, and if rcvdata is NULL
- * (then errno is 0).
+ * copied to rcvdata. Returns rcvdata. Returns NULL with errno if the call fails. If rcvdata is
+ * NULL and the call succeeds, errno is 0.
  */
 void *mad_rpc(const struct ibmad_port *srcport, ib_rpc_t *rpc, ib_portid_t *dport,
 	      void *payload, void *rcvdata);
-/** The same for a class with RMPP; rmpp comes back. */
+/** The same for a class with RMPP. rmpp becomes the RMPP header of the response. */
 void *mad_rpc_rmpp(const struct ibmad_port *srcport, ib_rpc_t *rpc, ib_portid_t *dport,
 		   ib_rmpp_hdr_t *rmpp, void *data);
 
-/** Sends a MAD and does not wait. mad_receive_via() receives the response, or, after the
- * timeout, the request. */
+/**
+ * Sends a MAD and does not wait. mad_receive_via() receives the response. If the request times
+ * out, mad_receive_via() receives the request.
+ */
 int mad_send_via(ib_rpc_t *rpc, ib_portid_t *dport, ib_rmpp_hdr_t *rmpp, void *data,
 		 struct ibmad_port *srcport);
 /**
- * Receives a request, into umad; if umad is NULL, into a buffer of the size that it needs,
- * which mad_free() frees. timeout is in milliseconds; a negative timeout has no limit. Returns
- * the buffer, or NULL with errno: ETIMEDOUT  no request came in time EAGAIN     timeout is 0,
- * and there is no request EINTR      a signal handler ran EMSGSIZE   the request is longer than
- * one MAD; a call with NULL can receive it ENODEV     the device is gone ECANCELED  the port
- * was closed ENOMEM     out of memory
+ * Receives a request into umad. If umad is NULL, the call allocates a buffer, which mad_free()
+ * frees. timeout is in milliseconds; a negative timeout has no limit.
+ *
+ * Returns the buffer, or NULL with errno:
+ * ETIMEDOUT  no request came in time
+ * EAGAIN     timeout is 0, and no request is queued
+ * EINTR      a signal handler ran
+ * EMSGSIZE   the request is longer than one MAD; a call with NULL can receive it
+ * ENODEV     the device is gone
+ * ECANCELED  the port was closed
+ * ENOMEM     out of memory
  */
 void *mad_receive_via(void *umad, int timeout, struct ibmad_port *srcport);
 /**
- * Responds to a request: makes the request in umad a response, and sends it to portid; NULL: to
- * the sender of the request. Class, attribute, transaction ID and data are not changed.
+ * Responds to a request: makes the request in umad a response, and sends the response to
+ * portid. If portid is NULL, it sends the response to the sender of the request. Class,
+ * attribute, transaction ID and data are not changed.
  */
 int mad_respond_via(void *umad, ib_portid_t *portid, uint32_t rstatus,
 		    struct ibmad_port *srcport);
@@ -1547,10 +1567,13 @@ void *cc_config_status_via(void *payload, void *rcvbuf, ib_portid_t *portid, uns
 /** Requests to the SA: 200 bytes. */
 uint8_t *sa_rpc_call(const struct ibmad_port *srcport, void *rcvbuf, ib_portid_t *portid,
 		     ib_sa_call_t *sa, unsigned timeout);
-/** The LID of a path's far end, -1 without; the PathRecord goes to buf, of 200 bytes. */
+/**
+ * Stores the PathRecord of a path in buf, which has 200 bytes. Returns the LID of the
+ * destination, or -1 with errno.
+ */
 int ib_path_query_via(const struct ibmad_port *srcport, ibmad_gid_t srcgid, ibmad_gid_t destgid,
 		      ib_portid_t *sm_id, void *buf);
-/** The NodeRecord of a port GUID, to a buffer of 200 bytes. */
+/** Stores the NodeRecord of a port GUID in buf, which has 200 bytes. Returns 0, or -1. */
 int ib_node_query_via(const struct ibmad_port *srcport, uint64_t guid, ib_portid_t *sm_id,
 		      void *buf);
 
@@ -1568,18 +1591,19 @@ uint8_t *bm_call_via(void *data, ib_portid_t *portid, ib_bm_call_t *call,
 uint8_t *ib_vendor_call_via(void *data, ib_portid_t *portid, ib_vendor_call_t *call,
 			    struct ibmad_port *srcport);
 
-/* --- who is where --------------------------------------------------------------- */
+/* --- addresses ------------------------------------------------------------------- */
 
 /** The subnet manager's address. */
 int ib_resolve_smlid_via(ib_portid_t *sm_id, int timeout, const struct ibmad_port *srcport);
-/** An address by port GUID, by GID, by text. sm_id may be NULL; without LID it is filled in. */
+/** An address by port GUID, by GID, by text. sm_id may be NULL. If it has no LID, the call
+ * finds the subnet manager, and stores its address there. */
 int ib_resolve_guid_via(ib_portid_t *portid, uint64_t *guid, ib_portid_t *sm_id, int timeout,
 			const struct ibmad_port *srcport);
 int ib_resolve_gid_via(ib_portid_t *portid, ibmad_gid_t gid, ib_portid_t *sm_id, int timeout,
 		       const struct ibmad_port *srcport);
 int ib_resolve_portid_str_via(ib_portid_t *portid, char *addr_str, enum MAD_DEST dest,
 			      ib_portid_t *sm_id, const struct ibmad_port *srcport);
-/** The port's own address, number and GID; what is NULL is not told. */
+/** The address, number and GID of the local port. Pointers may be NULL. */
 int ib_resolve_self_via(ib_portid_t *portid, int *portnum, ibmad_gid_t *gid,
 			const struct ibmad_port *srcport);
 
@@ -1591,13 +1615,14 @@ int ib_resolve_self_via(ib_portid_t *portid, int *portnum, ibmad_gid_t *gid,
  */
 void madrpc_show_errors(int set);
 /**
- * Attempts, and milliseconds each, of ports that have none of their own. The first returns the
- * number in force (0 and less change nothing), the second 0.
+ * The number of attempts and the milliseconds of an attempt, for ports without numbers of their
+ * own. madrpc_set_retries() returns the number that is set after the call; 0 and less do not
+ * change it. madrpc_set_timeout() returns 0.
  */
 int madrpc_set_retries(int retries);
 int madrpc_set_timeout(int timeout);
 
-/** Opens the process's port; where that fails, the process ends with a message. */
+/** Opens the port of the process. If it fails, it prints a message and ends the process. */
 __attribute__((deprecated)) void madrpc_init(char *dev_name, int dev_port, int *mgmt_classes,
 					     int num_classes);
 __attribute__((deprecated)) int madrpc_portid(void);
@@ -1605,7 +1630,7 @@ __attribute__((deprecated)) void *madrpc(ib_rpc_t *rpc, ib_portid_t *dport, void
 					 void *rcvdata);
 __attribute__((deprecated)) void *madrpc_rmpp(ib_rpc_t *rpc, ib_portid_t *dport,
 					      ib_rmpp_hdr_t *rmpp, void *data);
-/** The first len bytes of the next response to a blocking request are copied to madbuf, too. */
+/** The library also copies the first len bytes of the next blocking response to madbuf. */
 __attribute__((deprecated)) void madrpc_save_mad(void *madbuf, int len);
 
 __attribute__((deprecated)) int mad_register_client(int mgmt, uint8_t rmpp_version);
@@ -1634,9 +1659,9 @@ __attribute__((deprecated)) int ib_resolve_portid_str(ib_portid_t *portid, char 
 __attribute__((deprecated)) int ib_resolve_self(ib_portid_t *portid, int *portnum,
 						ibmad_gid_t *gid);
 
-/* Of older programs: the reference has them no longer. */
+/* Calls of older libraries, which rdma-core does not have any more. */
 
-/** Keeps other threads out of the safe_* calls, which keep each other out. */
+/** Takes and releases a lock of the process, which the safe_* calls take, too. */
 __attribute__((deprecated)) void madrpc_lock(void);
 __attribute__((deprecated)) void madrpc_unlock(void);
 __attribute__((deprecated)) uint8_t *safe_smp_query(void *rcvbuf, ib_portid_t *portid,
@@ -1647,11 +1672,11 @@ __attribute__((deprecated)) uint8_t *safe_smp_set(void *rcvbuf, ib_portid_t *por
 						  unsigned timeout);
 __attribute__((deprecated)) uint8_t *safe_sa_call(void *rcvbuf, ib_portid_t *portid,
 						  ib_sa_call_t *sa, unsigned timeout);
-/** The class that an agent is registered for; 0 for none, -1 for what is no agent's id. */
+/** The class for which an agent is registered; 0: none, -1: agent is not an ID of an agent. */
 __attribute__((deprecated)) int mad_agent_class(int agent);
 __attribute__((deprecated)) int ib_resolve_guid(ib_portid_t *portid, uint64_t *guid,
 						ib_portid_t *sm_id, int timeout);
-/** PortCounters of a port, of all together for 0xff. mask 0 resets all. */
+/** PortCounters of a port. portnum 0xff is all ports together. mask 0 resets all counters. */
 __attribute__((deprecated)) uint8_t *port_performance_query(void *rcvbuf, ib_portid_t *dport,
 							    int portnum, unsigned timeout);
 __attribute__((deprecated)) uint8_t *port_performance_reset(void *rcvbuf, ib_portid_t *dport,
@@ -1661,8 +1686,8 @@ __attribute__((deprecated)) uint8_t *port_performance_reset(void *rcvbuf, ib_por
 /* --- texts ------------------------------------------------------------------- */
 
 /*
- * Printers. All write into buf, never beyond bufsz, and end the text where it does not
- * fit. The first group prints one value of valsz bytes in host order...
+ * Printers. All write at most bufsz bytes into buf. A text that does not fit is cut. The first
+ * group prints a value of valsz bytes in host order.
  */
 extern ib_mad_dump_fn mad_dump_int;
 extern ib_mad_dump_fn mad_dump_uint;
@@ -1694,7 +1719,7 @@ extern ib_mad_dump_fn mad_dump_linkspeedext2;
 extern ib_mad_dump_fn mad_dump_linkspeedextsup2;
 extern ib_mad_dump_fn mad_dump_linkspeedexten2;
 
-/* ...and the second an attribute's image, a line for each field. */
+/* The second group prints the image of an attribute, with one line for each field. */
 extern ib_mad_dump_fn mad_dump_sltovl;
 extern ib_mad_dump_fn mad_dump_vlarbitration;
 extern ib_mad_dump_fn mad_dump_nodedesc;
@@ -1741,7 +1766,7 @@ extern ib_mad_dump_fn mad_dump_portsamples_result;
 extern ib_mad_dump_fn mad_dump_portinfo_ext;
 extern ib_mad_dump_fn mad_dump_port_ext_speeds_counters_rsfec_active;
 
-/** Prints the fields from start up to, and not with, end of the image val. */
+/** Prints the fields of the image val, from start to the field before end. */
 void mad_dump_fields(char *buf, int bufsz, void *val, int valsz, int start, int end);
 
 /** The level of messages: 0 none, 1 some, 2 all. Programs may set it. */
@@ -1764,7 +1789,7 @@ extern int ibdebug;
 #endif
 #endif
 
-/** length rounded up to a multiple of size, which need not be a power of two. */
+/** length rounded up to a multiple of size. size may be any number greater than 0. */
 #ifndef ALIGN
 #define ALIGN(length, size) (((length) + ((size)-1)) / (size) * (size))
 #endif

@@ -9,33 +9,34 @@
  *   mad_async_run(async);
  *   mad_async_destroy(async);
  *
- * The library decides how many requests are in flight. A window for SMPs and one for GMPs grow
- * as long as round trips stay short and no queue of the fabric overflows. One request is in
- * flight to a node, or more while its round trips show that no more than one waits there.
- * Requests beyond these limits are queued, those of blocking calls, too. Engines, blocking
- * calls, classes and nodes take turns. docs/flow-control.md tells how this works.
+ * The library decides how many requests are in flight. A port has a window for SMPs and a
+ * window for GMPs, which grow while round trips are short and no queue of the fabric overflows.
+ * One request is in flight to a node. More requests may be in flight if the round trips show
+ * that at most one request waits at the node. Other requests are queued, also those of blocking
+ * calls. Engines, blocking calls, classes and nodes take turns. docs/flow-control.md describes
+ * the rules.
  *
- * Threads. Any number of threads may use a port, and an engine on it, at once, together with
- * the blocking calls of mad.h. Callbacks run in the threads that call mad_async_process(),
- * mad_async_run(), mad_async_wait() and mad_async_destroy(), one at a time for an engine, with
- * no lock held. They may submit, cancel and make blocking calls. They cannot destroy their
- * engine, and must not close its port.
+ * Threads. Any number of threads may use a port at once, with several engines, with one engine,
+ * and with the blocking calls of mad.h. Callbacks run in the threads that call
+ * mad_async_process(), mad_async_run(), mad_async_wait() and mad_async_destroy(), with no lock
+ * held. An engine runs one callback at a time. A callback may submit and cancel requests, and
+ * make blocking calls. A callback cannot destroy its engine, and must not close its port.
  *
- * Cancellation. While a thread is in a call that waits, sends or calls back, it cannot be
- * cancelled (pthread_cancel(3)): the call ends first. To end the wait of another thread, use
+ * Cancellation. A thread that is in a call that waits, sends or calls back cannot be cancelled
+ * (pthread_cancel(3)) before the call has returned. To end the wait of another thread, use
  * mad_async_stop() or mad_async_cancel_all(), or close the port.
  *
  * Signals do not end mad_async_run() or mad_rpc(). A signal handler ends mad_async_run() by
- * mad_async_stop(). One of the threads that wait polls the port for all. mad_receive_via()
- * returns with EINTR only if its thread is that one, which is certain only if no other thread
- * waits.
+ * mad_async_stop(). While several threads wait, one thread polls the port for all of them. A
+ * signal ends mad_receive_via() with EINTR only in the thread that polls. So this is certain
+ * only if no other thread waits.
  *
  * fork(). The child may use the port as its parent may. Both read from one device, so one of
- * them should open a port of its own. Requests of the parent complete in the child with
- * -ECANCELED. A child that is forked in a callback can only exec.
+ * them should open another port. Requests of the parent complete in the child with -ECANCELED.
+ * A child that is forked in a callback can only exec.
  *
  * Servers (mad_server.h) and notices (mad_notice.h) run on an engine, too. mad_async_process()
- * hands out their requests, and counts them with those that it calls back.
+ * calls their callbacks, and counts these calls in its result.
  *
  * Calls return 0 or more, or a negative errno.
  */
@@ -53,8 +54,8 @@ extern "C" {
 
 struct mad_async;
 
-/** How a request completed; mad_reply_text() tells it in words. What its pointers point to is
- * freed when the callback returns. */
+/** The result of a request; mad_reply_text() returns it in words. The memory that its pointers
+ * point to is freed when the callback returns. */
 struct mad_reply {
 	/**
 	 * 0            a response with status 0
@@ -65,20 +66,20 @@ struct mad_reply {
 	 * -ENODEV      the device is gone
 	 * -EMSGSIZE    the response is longer than mad_port_set_max_reply() allows
 	 * -ELOOP       the request was redirected too often
-	 * -EHOSTUNREACH  the request was redirected to a port to which there is no path
+	 * -EHOSTUNREACH  the request was redirected to a port, and the SA knows no path to it
 	 * -EOPNOTSUPP  a request of more than one MAD was redirected
 	 * -ENOMEM      out of memory
 	 * and the errors of umad_send()
 	 */
 	int error;
-	unsigned status;    /**< the MAD's status (IBA 13.4.7), without the direction bit */
-	const uint8_t *mad; /**< the whole response, as on the wire; NULL without one */
+	unsigned status;    /**< of the response (IBA 13.4.7), without the direction bit */
+	const uint8_t *mad; /**< the whole response, as on the wire; NULL without a response */
 	size_t length;      /**< of mad, in bytes: 256, or the length of an RMPP message */
 	const uint8_t
 		*data;    /**< the response's bytes from the request's dataoffs on, or NULL */
 	size_t data_size; /**< of data, in bytes */
 	unsigned rtt_us;  /**< from the last transmission with the response's ID */
-	unsigned transmissions; /**< how often the request was sent */
+	unsigned transmissions; /**< of the request */
 	unsigned elapsed_ms;    /**< from the first transmission to the completion */
 };
 
@@ -93,35 +94,37 @@ struct mad_message {
 typedef void mad_async_fn(struct mad_async *async, const struct mad_reply *reply, void *arg);
 
 /**
- * Creates an engine on an open port. When the port is closed before the engine is destroyed,
- * the open requests complete with -ECANCELED. NULL with errno EINVAL or ENOMEM.
+ * Creates an engine on an open port. If the port is closed before the engine is destroyed, the
+ * engine's requests complete with -ECANCELED. Returns NULL with errno EINVAL or ENOMEM if it
+ * fails.
  */
 struct mad_async *mad_async_create(struct ibmad_port *port);
 
 /**
- * Destroys an engine. Its open requests are called back with -ECANCELED first. Calls of other
- * threads for the engine return first: mad_async_run() and mad_async_wait() end,
- * mad_async_submit() and mad_async_process() fail with -ECANCELED. The engine's descriptors are
- * closed: no thread may still poll them. NULL is allowed.
+ * Destroys an engine. Before that, requests that are not complete are called back with
+ * -ECANCELED, and calls of other threads for the engine return: mad_async_run() and
+ * mad_async_wait() end, mad_async_submit() and mad_async_process() fail with -ECANCELED. The
+ * engine's descriptors are closed: no thread may poll them any more. NULL is allowed.
  */
 void mad_async_destroy(struct mad_async *async);
 
 /**
  * Submits a request, and returns without waiting for the response.
  *
- * rpc and dport are as for mad_rpc(), and are copied; if the class is IB_CC_CLASS, rpc is an
- * ib_rpc_cc_t. size bytes of payload are copied to rpc->dataoffs; payload may be NULL. A
- * payload that does not fit into one MAD is sent by RMPP, if the class was registered with
- * RMPP, and so is every GetMulti of the SA (IBA 15.4.7). rpc->timeout is the time of one
- * attempt in milliseconds, 0 for the port's; the port's retries are the number of attempts.
- * Within an attempt the kernel sends segments of RMPP again that are lost; it waits 2 s before
- * it does.
- * rpc->trid is ignored: the engine chooses a transaction ID, which is the same in all attempts.
+ * rpc and dport are as for mad_rpc(), and are copied. If the class is IB_CC_CLASS, rpc is an
+ * ib_rpc_cc_t. payload has size bytes, which are copied to rpc->dataoffs of the MAD; it may be
+ * NULL. If the class was registered with RMPP, a payload that does not fit into one MAD is sent
+ * by RMPP, and every GetMulti of the SA (IBA 15.4.7) is sent by RMPP. Within an attempt, the
+ * kernel sends a lost segment again after 2 s.
  *
- * A GMP, that is, a request of a class other than IB_SMI_CLASS and IB_SMI_DIRECT_CLASS, goes
- * to QP 1 if dport->qp is 0, and with the Q_Key IB_DEFAULT_QP1_QKEY if dport->qkey is 0.
+ * rpc->timeout is the time of one attempt in milliseconds; 0 stands for the timeout of the
+ * port. The number of attempts is that of the port. rpc->trid is ignored: the engine chooses a
+ * transaction ID, which is the same in all attempts.
  *
- * *id, unless NULL, identifies the request for mad_async_cancel(). It is not 0, and no later
+ * A GMP is a request of a class other than IB_SMI_CLASS and IB_SMI_DIRECT_CLASS. It is sent to
+ * QP 1 if dport->qp is 0, and with the Q_Key IB_DEFAULT_QP1_QKEY if dport->qkey is 0.
+ *
+ * If id is not NULL, *id becomes a number for mad_async_cancel(). It is not 0, and no later
  * request of the engine has it.
  *
  * If the call fails, the callback is not called:
@@ -137,15 +140,17 @@ int mad_async_submit(struct mad_async *async, const ib_rpc_t *rpc, const ib_port
 		     uint64_t *id);
 
 /**
- * Cancels a request: it completes with -ECANCELED, and is called back in the next
- * mad_async_process(). -EINVAL. -ENOENT if the request is complete, or never was.
+ * Cancels a request: the next mad_async_process() calls it back with -ECANCELED.
+ *
+ * -EINVAL  async is NULL
+ * -ENOENT  the request is complete, or does not exist
  */
 int mad_async_cancel(struct mad_async *async, uint64_t id);
 
 /**
  * Cancels every request that is not complete, as mad_async_cancel() and mad_sa_cancel() do.
- * Requests that are complete are called back with their result. Returns how many requests it
- * cancelled, or -EINVAL.
+ * Requests that are complete are called back with their result. Returns the number of requests
+ * that it cancelled, or -EINVAL.
  */
 int mad_async_cancel_all(struct mad_async *async);
 
@@ -161,22 +166,28 @@ int mad_async_cancel_all(struct mad_async *async);
  *   while (mad_async_process(async) >= 0);
  *
  * If mad_async_poll_fd() fails with -EOPNOTSUPP, the loop polls mad_async_fd() and
- * mad_async_wake_fd() for at most mad_async_timeout() milliseconds instead. A program of one
- * thread can do without mad_async_wake_fd().
+ * mad_async_wake_fd() for at most mad_async_timeout() milliseconds instead. A program with one
+ * thread does not need mad_async_wake_fd().
  *
- * Any number of threads may do so for one engine, and call everything else meanwhile. When the
- * device is gone or the port is closed, the descriptors are readable, the open requests are
- * called back, and then mad_async_process() and mad_async_timeout() return -ENODEV or
+ * Any number of threads may have such a loop for one engine, and make other calls meanwhile.
+ * When the device is gone or the port is closed, the descriptors are readable, and all requests
+ * are called back. Then mad_async_process() and mad_async_timeout() return -ENODEV or
  * -ECANCELED.
  */
 
 /**
  * The single descriptor of an event loop: it is readable when mad_async_process() has something
- * to do. It belongs to the engine, which closes it; a child of fork() asks for one of its own.
+ * to do. It belongs to the engine, which closes it. A child of fork() calls the function again,
+ * and gets another descriptor.
  *
- * -EOPNOTSUPP if the port handle is not a descriptor of the kernel, but a number of 1024 or
- * more, as simulators have them that are preloaded. -EINVAL, -EMFILE, -ENFILE, -ENOMEM,
- * -ENODEV, -ECANCELED.
+ * -EOPNOTSUPP  the port handle is not a descriptor of the kernel, but a number of 1024 or more
+ *              of a simulator that is preloaded
+ * -EINVAL      async is NULL
+ * -EMFILE      no descriptor is left in the process
+ * -ENFILE      no descriptor is left in the system
+ * -ENOMEM      out of memory
+ * -ENODEV      the device is gone
+ * -ECANCELED   the port is closed, or the engine is being destroyed
  */
 int mad_async_poll_fd(struct mad_async *async);
 
@@ -185,47 +196,53 @@ int mad_async_fd(const struct mad_async *async);
 
 /**
  * A descriptor that is readable when mad_async_process() has something to do for another reason
- * than a message: a timer is due, or another thread has received a response or changed
- * something. It belongs to the engine as mad_async_poll_fd(). The errors are the same but for
- * -EOPNOTSUPP.
+ * than a message: a timer is due, or another thread has received a response or changed the
+ * state of the engine. It belongs to the engine, as that of mad_async_poll_fd() does. The
+ * errors are the same, except -EOPNOTSUPP.
  */
 int mad_async_wake_fd(struct mad_async *async);
 
 /**
  * Milliseconds until mad_async_process() has something to do, unless a descriptor becomes
- * readable before; 0 at once, -1 never. -EINVAL, -ENODEV, -ECANCELED.
+ * readable before; 0: at once, -1: never.
+ *
+ * -EINVAL     async is NULL
+ * -ENODEV     the device is gone, and all requests were called back
+ * -ECANCELED  the port is closed, and all requests were called back
  */
 int mad_async_timeout(struct mad_async *async);
 
 /**
- * Does what can be done without waiting, but not more than a part of it: it reads 64 messages,
- * handles 64 timers, sends 64 requests and calls back 64 requests at most. If there is more to
- * do, the next poll of the event loop returns at once: mad_async_poll_fd() stays readable;
- * mad_async_fd() does if more messages have come; otherwise mad_async_wake_fd() does, and
+ * Does a limited part of the work, and does not wait: it reads 64 messages, handles 64 timers,
+ * sends 64 requests and calls back 64 requests at most. If more work is left, the next poll of
+ * the event loop returns at once: mad_async_poll_fd() stays readable. mad_async_fd() stays
+ * readable if more messages have come. Otherwise mad_async_wake_fd() stays readable, and
  * mad_async_timeout() returns 0.
  *
- * Returns how many requests it called back. It calls back none while another thread calls back
- * requests of the engine or is in mad_async_wait(), or if it is called from a callback.
+ * Returns the number of requests that it called back. The number is 0 in a callback, and while
+ * another thread calls back requests of the engine or is in mad_async_wait().
  *
- * -EINVAL. -ENODEV the device is gone, or -ECANCELED the port is closed, and no request is
- * open. -ECANCELED the engine is being destroyed.
+ * -EINVAL     async is NULL
+ * -ENODEV     the device is gone, and all requests were called back
+ * -ECANCELED  the port is closed, and all requests were called back; or the engine is being
+ *             destroyed
  */
 int mad_async_process(struct mad_async *async);
 
 /**
- * Waits and processes until no request of the engine is open and the engine has no server
- * (mad_server.h) and no notices (mad_notice.h), but at most timeout_ms milliseconds. If
- * timeout_ms is 0, the call does what can be done without waiting; -1 is no limit. If a
- * callback takes longer, the call returns after the callback.
+ * Waits and processes until all requests of the engine are complete and the engine has no
+ * server (mad_server.h) and no notices (mad_notice.h), but at most timeout_ms milliseconds. If
+ * timeout_ms is 0, the call does not wait; -1 is no limit. If a callback takes longer, the call
+ * returns after the callback.
  *
- * Returns how many callbacks it made; otherwise
+ * Returns the number of callbacks that it made, or
  * -ETIMEDOUT  the time is over
  * -EINTR      mad_async_stop() was called
  * -EINVAL     async is NULL
  * -EDEADLK    it was called from a callback
  *
- * After -ETIMEDOUT and -EINTR the open requests stay open, and a later call goes on with them;
- * mad_async_get_stats() tells how many were called back.
+ * After -ETIMEDOUT and -EINTR no request is cancelled, and a later call continues with them.
+ * mad_async_get_stats() has the number of requests that were called back.
  */
 int mad_async_wait(struct mad_async *async, int timeout_ms);
 
@@ -233,30 +250,31 @@ int mad_async_wait(struct mad_async *async, int timeout_ms);
 int mad_async_run(struct mad_async *async);
 
 /**
- * Makes mad_async_run() and mad_async_wait() return -EINTR: the calls that threads are in, or,
- * if there is none, the next call. So a stop between a check of the caller and its call is not
- * lost. After a stop no callback begins; one that runs ends first. Several stops before such a
- * call returns are one. mad_async_process() takes no notice of it.
+ * Makes mad_async_run() and mad_async_wait() return -EINTR. It stops the calls that threads are
+ * in. If no thread is in such a call, it stops the next call, so that a stop immediately before
+ * the call is not lost. After a stop no callback begins. A callback that runs ends first.
+ * Several stops before such a call returns count as one. A stop has no effect on
+ * mad_async_process().
  *
- * Async-signal-safe, and for any thread. The call returns at once, or, if the port handle is a
- * number of 1024 or more (see mad_async_poll_fd()), within 100 ms. The engine must not be
- * destroyed before mad_async_stop() has returned. NULL is allowed.
+ * Async-signal-safe, and for any thread. The stopped call returns at once. If the port handle
+ * is a number of 1024 or more (see mad_async_poll_fd()), it returns within 100 ms. The engine
+ * must not be destroyed before mad_async_stop() has returned. NULL is allowed.
  */
 void mad_async_stop(struct mad_async *async);
 
-/** What the flow control of a port does, of all its requests by one queue pair. */
+/** Statistics of the flow control, for all requests of a port by one queue pair. */
 struct mad_flow_stats {
-	uint32_t window;          /**< how many requests may be in flight */
-	uint32_t in_flight;       /**< requests whose response is neither there nor late */
+	uint32_t window;          /**< the number of requests that may be in flight */
+	uint32_t in_flight;       /**< requests in flight, without those that are late */
 	uint32_t rtt_shortest_us; /**< the shortest round trip of the last 5 to 10 s; 0: none */
 	uint32_t rtt_smoothed_us; /**< the smoothed round trip; 0: none */
-	uint32_t delivery_rate;   /**< responses a second, in the latest round */
-	uint32_t link_loss_ppm;   /**< MADs in a million that are late whatever the window is */
+	uint32_t delivery_rate;   /**< responses per second, in the latest round */
+	uint32_t link_loss_ppm;   /**< MADs in a million that are late, not due to the window */
 	uint32_t silent;          /**< 1: nothing responds, and few MADs are sent to probe */
 	uint32_t reserved;
-	uint64_t queue_losses; /**< late MADs that were judged lost by a full queue */
-	uint64_t link_losses;  /**< late MADs that were judged lost by links, or sent to nodes
-				  that are slow or dead */
+	uint64_t queue_losses; /**< late MADs that were attributed to a full queue */
+	uint64_t link_losses;  /**< late MADs that were attributed to losses of links, or to
+				  slow or dead nodes */
 };
 
 /** Counts since the engine was created; in_flight, queued and the windows are the present
@@ -274,7 +292,7 @@ struct mad_async_stats {
 	uint32_t rtt_min_us; /**< round-trip times */
 	uint32_t rtt_mean_us;
 	uint32_t rtt_max_us;
-	uint32_t smp_window; /**< how many requests may be in flight on the port */
+	uint32_t smp_window; /**< the number of requests that may be in flight on the port */
 	uint32_t gmp_window;
 	struct mad_flow_stats smp; /**< flow control of SMPs, on the port */
 	struct mad_flow_stats gmp; /**< flow control of GMPs, on the port */
@@ -286,13 +304,15 @@ int mad_async_get_stats(struct mad_async *async, struct mad_async_stats *stats, 
 /* --- one request of any size, and its response ---------------------------------- */
 
 /**
- * As mad_rpc(), with a payload of size bytes (sent by RMPP if one MAD does not hold it) and a
- * response of any length. QP and Q_Key of a GMP may be 0 as for mad_async_submit().
+ * As mad_rpc(), with a payload of size bytes and a response of any length. A payload that does
+ * not fit into one MAD is sent by RMPP. QP and Q_Key of a GMP may be 0 as for
+ * mad_async_submit(). rpc->rstatus becomes the status of the response. If the request was
+ * redirected, dport becomes the address of the last port.
  *
- * Returns 0, and the caller frees the message by mad_message_free(); or -EINVAL,
- * -EPROTONOSUPPORT if the class is not registered on the port, or a negative errno of
- * mad_reply:error. rpc->rstatus becomes the response's status, dport the port that the
- * request was redirected to.
+ * Returns 0, and the caller frees the message by mad_message_free(); or
+ * -EINVAL           an argument is wrong
+ * -EPROTONOSUPPORT  the class is not registered on the port
+ * and the errors of mad_reply:error
  */
 int mad_rpc_message(const struct ibmad_port *port, ib_rpc_t *rpc, ib_portid_t *dport,
 		    const void *payload, size_t size, struct mad_message *message);
@@ -301,13 +321,13 @@ void mad_message_free(struct mad_message *message);
 /* --- options of a port ---------------------------------------------------------- */
 
 /*
- * All return 0 or -EINVAL. Windows and limits hold at once, for queued requests, too; the other
- * options hold for later requests.
+ * All return 0 or -EINVAL. New windows, limits and rates apply at once, also to queued
+ * requests. The other options apply to later requests.
  */
 
-/** Milliseconds that an attempt may take; 0: the process's (madrpc_set_timeout()). */
+/** The milliseconds of an attempt; 0: those of the process (madrpc_set_timeout()). */
 int mad_port_set_timeout(struct ibmad_port *port, int timeout_ms);
-/** The number of attempts; 0: the process's (madrpc_set_retries()). */
+/** The number of attempts; 0: that of the process (madrpc_set_retries()). */
 int mad_port_set_retries(struct ibmad_port *port, int retries);
 /** The SM_Key of SA requests, as sa_key_set() of mad_sa.h. */
 int mad_port_set_sa_key(struct ibmad_port *port, uint64_t sa_key);
@@ -323,18 +343,19 @@ enum mad_window {
 };
 
 /**
- * How many requests may be in flight, those of blocking calls included; 0, the default: as many
- * as the fabric takes. A request whose response is late is not counted.
+ * The number of requests that may be in flight, including those of blocking calls. With 0, the
+ * default, the library adapts it to the fabric. A request whose response is late is not
+ * counted.
  */
 int mad_port_set_window(struct ibmad_port *port, enum mad_window window, unsigned requests);
 /**
- * How many requests may be in flight to one node, SMPs and GMPs each; 0, the default: one, or
- * more while its round trips show that it takes more.
+ * The number of requests that may be in flight to one node, for SMPs and GMPs each. With 0, the
+ * default, it is 1 at first, and the library adapts it to the node's round trips.
  */
 int mad_port_set_destination_limit(struct ibmad_port *port, unsigned requests);
 /**
- * How many requests are sent a second at most, retransmissions and blocking calls included, in
- * bursts of a millisecond; 0, the default: no limit.
+ * The largest number of requests per second, including retransmissions and blocking calls, in
+ * bursts of a millisecond. 0, the default, is no limit.
  */
 int mad_port_set_rate(struct ibmad_port *port, unsigned requests);
 

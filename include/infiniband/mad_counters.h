@@ -10,19 +10,21 @@
  *           printf("%" PRIu64 " bytes, %" PRIu64 " packets\n", counters.rcv_bytes,
  *                  counters.rcv_packets);
  *
- * A reading has each counter that the node has: those of PortCountersExtended if the node has
- * it, those of PortCounters that PortCountersExtended lacks, and on demand those of
- * PortRcvErrorDetails and PortXmitDiscardDetails. The node's ClassPortInfo says which it has. A
- * struct mad_counters_node keeps what ClassPortInfo said, so that it is not read again.
+ * A reading has each counter that the node has. The counters come from PortCountersExtended if
+ * the node has it. Counters that PortCountersExtended does not have come from PortCounters. If
+ * the program wants the details of errors, they come from PortRcvErrorDetails and
+ * PortXmitDiscardDetails. The node's ClassPortInfo tells which attributes the node has. A
+ * struct mad_counters_node remembers ClassPortInfo, so that it is read only once.
  *
  * The port must have IB_PERFORMANCE_CLASS registered. The numbers are in host order.
  *
- * Counters stop at their maximum; they do not begin again at 0 (IBA 16.1.3.5). The library
- * resets none but by mad_counters_reset(). struct mad_counters_tracker adds up readings, so
- * that a program needs no reset, and does not disturb other programs.
+ * Counters stop at their maximum; they do not begin again at 0 (IBA 16.1.3.5). Reading does not
+ * reset counters. struct mad_counters_tracker adds up readings, so that a program needs no
+ * reset, and does not disturb other programs.
  *
- * Threads: any number may read at once, by one struct mad_counters_node, too. A tracker is used
- * by one thread at a time. A child of fork() creates nodes of its own.
+ * Threads: any number may read at once, also with one struct mad_counters_node. Two threads
+ * must not use one tracker at the same time. A child of fork() must not use the nodes of its
+ * parent, and creates other ones.
  *
  * Calls return 0 or more, or a negative errno.
  */
@@ -110,16 +112,16 @@ enum mad_counter {
 #define MAD_COUNTERS_RCV_ERROR_DETAILS    UINT64_C(0x0fc00000)
 #define MAD_COUNTERS_XMIT_DISCARD_DETAILS UINT64_C(0xf0000000)
 #define MAD_COUNTERS_ALL                  UINT64_C(0xffffffff)
-/** Without the details, which take a request each. */
+/** Without the details, which need one more request each. */
 #define MAD_COUNTERS_DEFAULT              (MAD_COUNTERS_TRAFFIC | MAD_COUNTERS_ERRORS)
 
-/** What is odd about the responses of a node: bits of struct mad_counters:odd. */
+/** Contradictions in the responses of a node: bits of struct mad_counters:odd. */
 enum mad_counters_odd {
-	/** a response that says it is about another port */
+	/** the port number in a response is another one than in the request */
 	MAD_COUNTERS_ODD_PORT = 1,
-	/** ClassPortInfo has PortCountersExtended, and the node does not */
+	/** ClassPortInfo promises PortCountersExtended, and the node does not have it */
 	MAD_COUNTERS_ODD_CAPABILITY = 2,
-	/** a number of bytes that 64 bits do not hold; UINT64_MAX is given */
+	/** a number of bytes that does not fit into 64 bits; the member is UINT64_MAX */
 	MAD_COUNTERS_ODD_VALUE = 4
 };
 
@@ -139,7 +141,7 @@ struct mad_counters {
 	uint64_t xmit_multicast_packets;
 	uint64_t rcv_multicast_packets;
 	uint64_t xmit_wait_ticks; /**< ticks of the node's clock (PortSamplesControl:Tick) in
-				       which a packet waited, and none was sent */
+				       which a packet waited, and no packet was sent */
 	uint64_t symbol_errors;
 	uint64_t link_recoveries; /**< error recoveries that succeeded */
 	uint64_t link_downed;     /**< error recoveries that failed: the link went down */
@@ -168,28 +170,28 @@ struct mad_counters {
 
 	uint64_t reserved[8]; /**< for counters to come; 0 */
 
-	uint64_t present;    /**< which counters the node has, and were read */
-	uint64_t at_maximum; /**< which stand at their maximum: they may have missed events */
-	uint64_t extended;   /**< which were read with 64 bits, from PortCountersExtended */
-	uint64_t time_us;    /**< of the last response with counters, by CLOCK_MONOTONIC */
+	uint64_t present;         /**< the counters that were read */
+	uint64_t at_maximum;      /**< counters at their maximum: they may have missed events */
+	uint64_t extended;        /**< counters of 64 bits, from PortCountersExtended */
+	uint64_t time_us;         /**< of the last response with counters, by CLOCK_MONOTONIC */
 	uint32_t capability_mask; /**< enum mad_pma_capability */
 	uint32_t capability_mask2;
 	uint32_t status;   /**< the MAD status of the request that failed with -EIO; or 0 */
 	uint32_t odd;      /**< enum mad_counters_odd */
-	uint32_t requests; /**< how many requests the reading took, without retransmissions */
+	uint32_t requests; /**< the number of requests, without retransmissions */
 	uint8_t port;
 	uint8_t reserved2[3];
 };
 
-/** A counter, for programs that export all of them without a list of their own. */
+/** A counter, for programs that export all counters. */
 struct mad_counter_info {
-	const char *name;        /**< of the member: "xmit_bytes" */
-	const char *unit;        /**< "bytes", "packets", "ticks" or "events" */
-	const char *field;       /**< as the specification names it: "PortXmitData" */
-	const char *attribute;   /**< that of "bits"; PortCountersExtended if bits is 0 */
-	unsigned bits;           /**< in that attribute; 0: it is not there */
-	unsigned extended_bits;  /**< in PortCountersExtended; 0: it is not there */
-	unsigned multiplier;     /**< units for one of the node's: 4 for bytes */
+	const char *name;       /**< of the member: "xmit_bytes" */
+	const char *unit;       /**< "bytes", "packets", "ticks" or "events" */
+	const char *field;      /**< as the specification names it: "PortXmitData" */
+	const char *attribute;  /**< the attribute of "bits"; PortCountersExtended if it is 0 */
+	unsigned bits;          /**< its width in "attribute"; 0: the attribute lacks it */
+	unsigned extended_bits; /**< its width in PortCountersExtended; 0: likewise */
+	unsigned multiplier;    /**< units for one unit on the wire: 4 for bytes */
 	const char *description; /**< a sentence without its full stop */
 };
 
@@ -201,25 +203,26 @@ uint64_t mad_counters_value(const struct mad_counters *counters, unsigned counte
 /* --- reading --------------------------------------------------------------------- */
 
 /**
- * What a node said about itself: its ClassPortInfo, and which attributes it refused. A program
- * creates one for each node (or LID), and gives it to all readings of that node's ports. If
- * many readings of an engine begin at once, one of them asks for ClassPortInfo, and the others
- * wait for it. If that fails, they all fail, so that a dead node costs one request. Until the
- * node is known, each engine and each blocking call asks.
+ * The memory of a node's ClassPortInfo, and of the attributes that the node refused. A program
+ * creates one for each node (or LID), and uses it in all readings of the node's ports. If
+ * several readings of an engine begin at once, the first one requests ClassPortInfo, and the
+ * others wait for the response. If this request fails, all of them fail, so that a dead node
+ * costs one request. Until ClassPortInfo is known, each engine and each blocking call requests
+ * it.
  */
 struct mad_counters_node;
 
 /** NULL with errno ENOMEM. */
 struct mad_counters_node *mad_counters_node_create(void);
-/** Readings that were begun with it go on, and keep it as long. NULL is allowed. */
+/** Readings that have begun continue, and the memory is freed after them. NULL is allowed. */
 void mad_counters_node_free(struct mad_counters_node *node);
 
 /** A member that is 0 has its default. */
 struct mad_counters_options {
-	/** Which to read; 0: MAD_COUNTERS_DEFAULT. Bits beyond MAD_COUNTERS_ALL have no effect.
-	 */
+	/** The wanted counters; 0: MAD_COUNTERS_DEFAULT. Bits outside of MAD_COUNTERS_ALL are
+	 * ignored. */
 	uint64_t counters;
-	struct mad_counters_node *node; /**< NULL: ClassPortInfo is asked for, and not kept */
+	struct mad_counters_node *node; /**< NULL: each reading requests ClassPortInfo */
 	int timeout_ms;                 /**< of an attempt; 0: the port's */
 	/**
 	 * Reads PortCounters, which each node has, instead of PortCountersExtended: a reading
@@ -234,18 +237,21 @@ struct mad_counters_options {
 #define MAD_COUNTERS_ALL_PORTS 255
 
 /**
- * Reads the counters of a port of the node at dport, which has a LID. Port 0 is a switch's own.
- * options may be NULL. No request is sent that the counters do not need.
+ * Reads the counters of a port of the node at dport, which has a LID. Port 0 is the management
+ * port of a switch. options may be NULL. The library sends only the requests that the wanted
+ * counters need.
  *
- * *counters is always filled in. If the call fails after a part was read, "present" says which.
- * What the node does not have is no error, unless it has none of the counters.
+ * *counters is always filled in. If the call fails after some counters were read, "present" has
+ * their bits. If the node has only some of the wanted counters, the call succeeds.
  *
- * -EINVAL      an argument is wrong: the LID is not unicast, the port is above 255, the timeout
- *              is negative, a reserved member is not 0, or all bits of "counters" are unknown
+ * -EINVAL      a pointer is NULL, the LID is not unicast, or the port is greater than 255
+ * -EINVAL      the timeout is negative, a reserved member is not 0, or all bits of
+ *              options->counters are unknown
  * -EPROTONOSUPPORT  IB_PERFORMANCE_CLASS is not registered on the port
  * -EIO         a response with a status other than 0: counters->status
  * -ETIMEDOUT   no response came
- * -EOPNOTSUPP  the node has none of the counters, or does not have MAD_COUNTERS_ALL_PORTS
+ * -EOPNOTSUPP  the node has none of the wanted counters
+ * -EOPNOTSUPP  the port is MAD_COUNTERS_ALL_PORTS, and the node does not support it
  * -EBADMSG     a response is too short
  * -ENOMEM      out of memory
  * -ENODEV      the device is gone
@@ -257,8 +263,8 @@ int mad_counters_read(const struct ibmad_port *port, const ib_portid_t *dport,
 		      struct mad_counters *counters);
 
 /**
- * Called once for each reading on an engine, as a callback of its requests. error is as
- * mad_counters_read() returns it. The counters are freed when the callback returns.
+ * Called once for each reading on an engine. error is 0 or an error of mad_counters_read(). The
+ * counters are freed when the callback returns.
  */
 typedef void mad_counters_fn(struct mad_async *async, int error,
 			     const struct mad_counters *counters, void *arg);
@@ -268,8 +274,11 @@ struct mad_counters_reading;
 
 /**
  * Begins a reading on an engine. dport and options are copied. If the call fails, the callback
- * is not called: -EINVAL, -ENOMEM, and the errors of mad_async_submit(); and -EOPNOTSUPP as
- * above if the reading does not begin with ClassPortInfo: the node is known, or "basic" is set.
+ * is not called:
+ * -EINVAL      as for mad_counters_read()
+ * -ENOMEM      out of memory
+ * -EOPNOTSUPP  as for mad_counters_read(), if ClassPortInfo is known or "basic" is set
+ * and the errors of mad_async_submit()
  *
  * *reading, unless the argument is NULL, is for mad_counters_cancel(). It is valid until the
  * callback is called.
@@ -287,31 +296,32 @@ int mad_counters_submit(struct mad_async *async, const ib_portid_t *dport, unsig
 void mad_counters_cancel(struct mad_counters_reading *reading);
 
 /**
- * Sets counters to 0: those that a reading with the same options reads. Other programs that
- * read them see that, too. The errors are those of mad_counters_read().
+ * Sets the counters to 0 that a reading with the same options reads. This is visible to other
+ * programs that read these counters. The errors are those of mad_counters_read().
  */
 int mad_counters_reset(const struct ibmad_port *port, const ib_portid_t *dport,
 		       unsigned port_number, const struct mad_counters_options *options);
 
 /* --- adding up readings ---------------------------------------------------------- */
 
-/** What a tracker makes of readings of one port. */
+/** Adds up readings of one port. */
 struct mad_counters_tracker;
 
-/** What happened between two readings: bits that mad_counters_track() returns. */
+/** Events between two readings: bits that mad_counters_track() returns. */
 enum mad_counters_event {
-	/** Some counters fell by a sixteenth or more, others did not: somebody reset them. */
+	/** Some counters, but not all, fell by a sixteenth or more: another program reset them.
+	 */
 	MAD_COUNTERS_RESET = 1,
 	/**
 	 * Each counter that was not 0 fell by a sixteenth or more: the node restarted, or
-	 * somebody reset all counters at once. Counters do not tell which.
+	 * another program reset all counters at once. The tracker cannot distinguish these.
 	 */
 	MAD_COUNTERS_RESTARTED = 2,
 	/** A counter fell by less than a sixteenth: it runs backwards. */
 	MAD_COUNTERS_BACKWARDS = 4,
 	/** A counter has reached its maximum, so that its total is too low from now on. */
 	MAD_COUNTERS_STUCK = 8,
-	/** Counters have come, gone, or are read from another attribute than before. */
+	/** The reading has other counters than before, or counters from another attribute. */
 	MAD_COUNTERS_CHANGED = 16
 };
 
@@ -336,13 +346,16 @@ struct mad_counters_tracker *mad_counters_tracker_create(void);
 void mad_counters_tracker_free(struct mad_counters_tracker *tracker);
 
 /**
- * Adds a reading to the totals. The first one is where they begin. A counter that was reset
- * adds what it shows now: what it counted before the reset is not known. A counter that ran
- * backwards adds nothing until it exceeds its former value. A total stops at UINT64_MAX.
+ * Adds a reading to the totals. The totals are 0 after the first reading. If a counter was
+ * reset, the tracker adds its present value: the events between the previous reading and the
+ * reset are not known. If a counter ran backwards, the tracker adds nothing until the counter
+ * exceeds its former value. A total stops at UINT64_MAX.
  *
- * Returns what happened, a mask of enum mad_counters_event. -EINVAL: an argument is NULL, the
- * reading has no counters because it failed, or the reading is older than the previous one.
- * Such a reading is not added, and changes nothing.
+ * Returns a mask of enum mad_counters_event, or
+ * -EINVAL  an argument is NULL
+ * -EINVAL  the reading has no counters, because it failed
+ * -EINVAL  the reading is older than the previous one
+ * A reading with an error changes nothing.
  */
 int mad_counters_track(struct mad_counters_tracker *tracker,
 		       const struct mad_counters *reading);
@@ -350,10 +363,10 @@ int mad_counters_track(struct mad_counters_tracker *tracker,
 /** The totals, valid until the next call for the tracker. NULL for NULL. */
 const struct mad_counters_totals *mad_counters_tracker_totals(
 	const struct mad_counters_tracker *tracker);
-/** The rate of a counter between the latest two readings, a second; 0 if one lacks it. */
+/** The rate of a counter per second between the latest two readings; 0 if one lacks it. */
 double mad_counters_tracker_rate(const struct mad_counters_tracker *tracker, unsigned counter);
-/** The rate of a counter a second, from the first reading that has it to the latest one that
- * has it; 0 after one reading. */
+/** The rate of a counter per second, from the first to the latest reading that has it; 0 after
+ * one reading. */
 double mad_counters_tracker_mean_rate(const struct mad_counters_tracker *tracker,
 				      unsigned counter);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /**
- * mad_errors.h - errors in words: the status of a MAD, how a request completed, and why the
- * last blocking call of this thread failed.
+ * mad_errors.h - errors in words: the status of a MAD, the result of a request, and the reason
+ * why the last blocking call of this thread failed.
  *
  *   char text[MAD_ERROR_TEXT_SIZE];
  *
@@ -14,7 +14,7 @@
  * Each function that composes a text writes it to the caller's buffer of size bytes, terminated
  * and without a newline, and returns the buffer. A text that does not fit is cut. With a size
  * of 0 the functions return "". They allocate nothing, and any number of threads may call them.
- * The words may change; programs compare numbers.
+ * The words may change in a later version, so programs must compare the numbers.
  */
 #ifndef INFINIBAND_MAD_ERRORS_H
 #define INFINIBAND_MAD_ERRORS_H
@@ -30,15 +30,15 @@ extern "C" {
 
 /**
  * A MAD's status, in host order, in words: the common part (IBA 13.4.7), and the part that the
- * class defines (SubnAdm: IBA 15.2.3; DevMgt: 16.3). The parts that are set are separated by
- * "; ", for example "busy; SA: no resources". Values that the specification does not define are
- * in hex, for example "SA: status 0x0900". 0 is "success". Of mgmt_class the lowest 8 bits
- * count. The direction bit of a directed route is ignored.
+ * class defines (SubnAdm: IBA 15.2.3; DevMgt: 16.3). "; " separates the texts of the two parts,
+ * for example "busy; SA: no resources". Values that the specification does not define are in
+ * hex, for example "SA: status 0x0900". 0 is "success". The call uses the lowest 8 bits of
+ * mgmt_class. The direction bit of a directed route is ignored.
  */
 const char *mad_status_text(unsigned mgmt_class, unsigned status, char *buffer, size_t size);
 
 /**
- * How a request completed, in words: for example "success", "no response to 3 transmissions in
+ * The result of a request in words: for example "success", "no response to 3 transmissions in
  * 3.0 s", "cancelled", "the device is gone", or the status of its response as
  * mad_status_text(). For callbacks of mad_async_submit().
  */
@@ -51,29 +51,33 @@ struct mad_failure {
 	 * -EINVAL           an argument is wrong
 	 * -EPROTONOSUPPORT  the class is not registered on the port
 	 * -ENXIO            the port has no subnet manager
-	 * -EBADMSG, -EPROTO the response is not what a call of mad_sa.h needs
+	 * -EBADMSG, -EPROTO the response does not have the form that a call of mad_sa.h needs
 	 * 0                 no call of this thread has failed
 	 */
 	int error;
-	unsigned mgmt_class; /**< of the request; 0: the call made none */
+	unsigned mgmt_class; /**< of the request; 0: the call sent no request */
 	unsigned method;
 	unsigned attribute;
-	unsigned status; /**< of the response; 0 without one */
-	/** How often the request was sent; 0 with -EBADMSG and -EPROTO. */
-	unsigned transmissions;
-	unsigned elapsed_ms; /**< from the first transmission to the completion */
+	unsigned status;        /**< of the response; 0 without a response */
+	unsigned transmissions; /**< of the request; 0 with -EBADMSG and -EPROTO */
+	unsigned elapsed_ms;    /**< from the first transmission to the completion */
 };
 
 /**
  * The last failed call of this thread, as errno: a call that fails stores it, a call that
- * succeeds leaves it as it is. Valid until a call of this thread fails. Never NULL.
+ * succeeds does not change it. Valid until a call of this thread fails. Never NULL.
  *
- * These calls store it: mad_rpc(), mad_rpc_rmpp() and mad_rpc_message(), and the calls of mad.h
- * that make requests by them (smp_query_via(), smp_set_via(), sa_rpc_call(), pma_query_via(),
- * performance_reset_via(), cc_query_status_via(), cc_config_status_via(), bm_call_via(),
- * ib_vendor_call_via(), ib_path_query_via(), ib_node_query_via(), ib_resolve_smlid_via() and
- * the other ib_resolve calls) together with their variants without a port; mad_send_via(); and
- * the blocking calls of mad_sa.h. For asynchronous requests there is mad_reply.
+ * These calls store it:
+ *
+ *   - mad_rpc(), mad_rpc_rmpp(), mad_rpc_message() and mad_send_via()
+ *   - smp_query_via(), smp_set_via(), sa_rpc_call(), pma_query_via(), performance_reset_via(),
+ *     cc_query_status_via(), cc_config_status_via(), bm_call_via(), ib_vendor_call_via(),
+ *     ib_path_query_via(), ib_node_query_via(), ib_resolve_smlid_via() and the other ib_resolve
+ *     calls
+ *   - the variants of these calls without a port
+ *   - the blocking calls of mad_sa.h
+ *
+ * The result of an asynchronous request is in its mad_reply.
  */
 const struct mad_failure *mad_last_failure(void);
 

@@ -11,12 +11,12 @@
  *           mad_fabric_free(fabric);
  *   }
  *
- * A discovery sends SMPs by directed routes (IBA 14.2.2), as many at once as the fabric takes.
- * It needs neither LIDs nor a subnet manager. The port must have IB_SMI_DIRECT_CLASS
+ * A discovery sends SMPs by directed routes (IBA 14.2.2), as many at once as the fabric
+ * accepts. It needs neither LIDs nor a subnet manager. The port must have IB_SMI_DIRECT_CLASS
  * registered.
  *
- * A node that does not respond is part of the result, not an error: mad_fabric_failure() tells
- * of it. A response that contradicts others is part of the result, too: mad_fabric_oddity().
+ * If a node does not respond, the discovery succeeds, and mad_fabric_failure() returns the
+ * failure. If responses contradict each other, mad_fabric_oddity() returns the contradiction.
  *
  * Byte order. Numbers are in host order. The images of attributes (node_info, info, ...) are as
  * on the wire, for mad_read_field() and the other readers of mad_fields.h.
@@ -49,7 +49,7 @@ extern "C" {
 struct mad_fabric;
 
 /*
- * The library allocates all structures but struct mad_fabric_options. Later releases may add
+ * The library allocates all structures except struct mad_fabric_options. Later releases may add
  * members at the end of each.
  */
 
@@ -143,8 +143,8 @@ const struct mad_fabric_node *mad_fabric_find_guid(const struct mad_fabric *fabr
 
 /**
  * The port that has this LID as one of its 2^lmc LIDs; port 0 of a switch; or NULL. A port of a
- * CA or router that no link of the fabric leads to is not found: its LID may be of another
- * subnet. The port where the discovery began is found without a link.
+ * CA or router without a link in the fabric is not found, because its LID may belong to another
+ * subnet. The port where the discovery began is found, also without a link.
  */
 const struct mad_fabric_port *mad_fabric_find_lid(const struct mad_fabric *fabric,
 						  unsigned lid);
@@ -162,13 +162,13 @@ const struct mad_fabric_node *mad_fabric_find_description(const struct mad_fabri
 							  const char *description,
 							  const struct mad_fabric_node *after);
 
-/* --- what did not respond, and what is odd ---------------------------------------- */
+/* --- failures and contradictions --------------------------------------------------- */
 
 /**
- * What could not be read. There is one entry for each known node with failed requests, and one
- * for each port with a peer_error: a switch that is dead has one for each cable. But a node
- * that does not respond, and that mad_fabric_options:previous knows, has one entry, whichever
- * ports lead to it.
+ * A failure. Each known node with failed requests has one entry. Each port with a peer_error
+ * has one entry, so that a dead switch has one entry for each cable. But if
+ * mad_fabric_options:previous has a node that does not respond now, the node has one entry for
+ * all ports that lead to it.
  */
 struct mad_fabric_failure {
 	/**
@@ -185,10 +185,11 @@ struct mad_fabric_failure {
 	 */
 	uint64_t guid;
 	const char *description;
-	/** Of the first request that timed out; if none did, of the first one that failed. */
+	/** Of the first request that timed out, or of the first that failed if none timed out.
+	 */
 	unsigned attribute;
 	unsigned modifier; /**< of that request */
-	unsigned count;    /**< requests that failed, and those not sent because of that */
+	unsigned count;    /**< requests that failed, and requests not sent for this reason */
 	int error;         /**< of that request: as mad_reply:error, or -EBADMSG */
 	unsigned status;   /**< of its response, if the error is -EIO */
 };
@@ -200,17 +201,18 @@ const struct mad_fabric_failure *mad_fabric_failure(const struct mad_fabric *fab
 						    size_t index);
 
 enum mad_fabric_oddity_kind {
-	/** two ports disagree about who is at the other end of their links */
+	/** two ports respond with different nodes at the other end of their links */
 	MAD_FABRIC_ODD_PEER,
 	/**
-	 * Two ports have the same PortGUID.
-	 * One port has two PortGUIDs: the first one is kept.
-	 * Two nodes have the same NodeGUID. A discovery leaves out the second node;
-	 * mad_fabric_load() does not.
-	 * Two links lead to one port: the first one is kept.
+	 * One of these:
+	 *   - Two ports have the same PortGUID.
+	 *   - One port has two PortGUIDs. The result has the first one.
+	 *   - Two nodes have the same NodeGUID. A discovery leaves out the second node;
+	 *     mad_fabric_load() does not.
+	 *   - Two links lead to one port. The result has the first one.
 	 */
 	MAD_FABRIC_ODD_GUID,
-	/** a node without ports, or a node that is entered by a port that it does not have */
+	/** a node without ports, or a link to a port that its node does not have */
 	MAD_FABRIC_ODD_PORT_COUNT,
 	/** a node that is neither CA, switch nor router */
 	MAD_FABRIC_ODD_NODE_TYPE,
@@ -218,7 +220,7 @@ enum mad_fabric_oddity_kind {
 	MAD_FABRIC_ODD_LOOP,
 	/** two ports have one LID */
 	MAD_FABRIC_ODD_LID,
-	/** the fabric goes on beyond 63 hops */
+	/** the fabric has nodes beyond 63 hops */
 	MAD_FABRIC_ODD_ROUTE_TOO_LONG,
 	/** the fabric has more nodes or ports than mad_fabric_options:max_nodes permits */
 	MAD_FABRIC_ODD_TOO_MANY,
@@ -228,7 +230,7 @@ enum mad_fabric_oddity_kind {
 
 struct mad_fabric_oddity {
 	enum mad_fabric_oddity_kind kind;
-	const struct mad_fabric_port *port;  /**< where it was noticed */
+	const struct mad_fabric_port *port;  /**< the port where it was found */
 	const struct mad_fabric_port *other; /**< the other port that it concerns, or NULL */
 	const struct mad_fabric_node *node;  /**< the node that it concerns */
 };
@@ -244,7 +246,7 @@ const char *mad_fabric_oddity_text(enum mad_fabric_oddity_kind kind);
 
 /* --- discovery -------------------------------------------------------------------- */
 
-/** What is read of each node. NodeInfo always is. */
+/** The attributes that a discovery reads of each node. It always reads NodeInfo. */
 enum mad_fabric_read {
 	MAD_FABRIC_READ_DESCRIPTIONS = 1, /**< NodeDescription */
 	MAD_FABRIC_READ_PORTS = 2,        /**< PortInfo of each port */
@@ -254,10 +256,7 @@ enum mad_fabric_read {
 	 * With this bit, PortInfo is read, too.
 	 */
 	MAD_FABRIC_READ_MLNX_EXT_PORTS = 8,
-	/**
-	 * NodeInfo. This is the only bit: nothing but NodeInfo is read. With other bits it has
-	 * no effect.
-	 */
+	/** Only NodeInfo, if it is the only bit. With other bits it has no effect. */
 	MAD_FABRIC_READ_NODES = 16,
 	MAD_FABRIC_READ_DEFAULT = 7
 };
@@ -278,21 +277,22 @@ typedef void mad_fabric_progress_fn(const struct mad_fabric_progress *progress, 
 /** All members may be 0. */
 struct mad_fabric_options {
 	/**
-	 * Bits of enum mad_fabric_read; 0: MAD_FABRIC_READ_DEFAULT. Links are followed where
-	 * PortInfo says LinkUp. Without MAD_FABRIC_READ_PORTS, each port of each switch is
-	 * tried: a port without a link takes a timeout, and is a failure.
+	 * Bits of enum mad_fabric_read; 0: MAD_FABRIC_READ_DEFAULT. The discovery follows a
+	 * link if PortInfo has the state LinkUp. Without MAD_FABRIC_READ_PORTS, it sends
+	 * NodeInfo through each port of each switch. Then a port without a link takes a
+	 * timeout, and becomes a failure.
 	 */
 	unsigned read;
-	unsigned max_hops; /**< hops from the first node; 0: as many as there are, 63 at most */
+	unsigned max_hops; /**< the largest number of hops from the first node; 0: 63 */
 	/**
-	 * A route to the node to begin at: a directed route, or a LID, then a directed route
-	 * from the node with that LID; NULL: the port's own node. With a LID, drpath.drslid is
-	 * the LID of the local port, to which responses return. Both are unicast LIDs,
-	 * otherwise -EINVAL.
+	 * The route to the first node: a directed route, or a LID and a directed route from the
+	 * node with that LID. NULL: the local node. With a LID, drpath.drslid is the LID of the
+	 * local port, to which responses return. Both must be unicast LIDs.
 	 */
 	const ib_portid_t *from;
 	/**
-	 * No more nodes are added; 0: 200,000. The limit of ports is 65,536 + 16 x max_nodes.
+	 * The largest number of nodes; 0: 200,000. The limit of ports is 65,536 +
+	 * 16 x max_nodes.
 	 */
 	size_t max_nodes;
 	int timeout_ms; /**< of an attempt; 0: the port's */
@@ -300,18 +300,18 @@ struct mad_fabric_options {
 	mad_fabric_progress_fn *progress;
 	void *progress_arg;
 	/**
-	 * An earlier discovery of the fabric, or one of mad_fabric_load(); or NULL. The
-	 * previous fabric tells which node was behind a port where no node responds now
-	 * (mad_fabric_failure). The new fabric keeps this knowledge for the next discovery. The
-	 * previous fabric must not be freed before the discovery is complete.
+	 * An earlier result of a discovery or of mad_fabric_load(), or NULL. If no node
+	 * responds behind a port now, the previous fabric tells which node was there
+	 * (mad_fabric_failure). The new fabric keeps this information for the next discovery.
+	 * The previous fabric must not be freed before the discovery is complete.
 	 */
 	const struct mad_fabric *previous;
 	uint64_t reserved[7]; /**< 0 */
 };
 
 /**
- * Discovers a fabric, and returns when it is discovered. *fabric becomes the fabric, to be
- * freed by mad_fabric_free(), or NULL.
+ * Discovers a fabric, and returns when the discovery is complete. *fabric becomes the fabric,
+ * which the caller frees by mad_fabric_free(). If the call fails, *fabric is NULL.
  *
  * The call succeeds if the first node responds. Otherwise it returns the error of that request
  * (as mad_reply:error), or
@@ -328,8 +328,8 @@ int mad_fabric_discover(struct ibmad_port *port, const struct mad_fabric_options
 struct mad_fabric_discovery;
 
 /**
- * Called once for each discovery. error is 0, and the fabric belongs to the callee; or error is
- * one that mad_fabric_discover() returns, and fabric is NULL.
+ * Called once for each discovery. If error is 0, the callback frees the fabric. Otherwise error
+ * is an error of mad_fabric_discover(), and fabric is NULL.
  */
 typedef void mad_fabric_fn(struct mad_async *async, int error, struct mad_fabric *fabric,
 			   void *arg);
@@ -338,11 +338,13 @@ typedef void mad_fabric_fn(struct mad_async *async, int error, struct mad_fabric
  * Starts a discovery on an engine. The options and options->from are copied. The function done
  * is called from mad_async_process(), mad_async_run() or mad_async_destroy().
  *
- * *discovery, unless the argument is NULL, is for mad_fabric_cancel(). It is valid until done
- * is called.
+ * If discovery is not NULL, *discovery is for mad_fabric_cancel(). It is valid until done is
+ * called.
  *
- * If the call fails, done is not called: -EINVAL, -ENOMEM, and the errors of
- * mad_async_submit().
+ * If the call fails, done is not called:
+ * -EINVAL  an argument is wrong
+ * -ENOMEM  out of memory
+ * and the errors of mad_async_submit()
  */
 int mad_fabric_start(struct mad_async *async, const struct mad_fabric_options *options,
 		     mad_fabric_fn *done, void *arg, struct mad_fabric_discovery **discovery);
@@ -356,7 +358,7 @@ void mad_fabric_cancel(struct mad_fabric_discovery *discovery);
 /** Frees a fabric; NULL is allowed. */
 void mad_fabric_free(struct mad_fabric *fabric);
 
-/* --- what changed ----------------------------------------------------------------- */
+/* --- comparison --------------------------------------------------------------------- */
 
 enum mad_fabric_change {
 	MAD_FABRIC_NODE_ADDED,
@@ -378,22 +380,23 @@ struct mad_fabric_difference {
 	const struct mad_fabric_port *before_port, *after_port; /**< of links: of one end */
 };
 
-/** Called for each change. It returns 0 to go on; any other number ends the comparison. */
+/** Called for each change. With 0 the comparison continues; any other number ends it. */
 typedef int mad_fabric_change_fn(const struct mad_fabric_difference *difference, void *arg);
 
 /**
  * Compares two fabrics. Nodes are the same if they have the same NodeGUID, ports if they have
- * the same number, and links if they connect the same ports. First, what was removed is called
- * back, then what was added or changed, both in the order of the nodes. A link is called back
- * once. What was not read in both fabrics is not compared. Of nodes with the same NodeGUID, the
- * first one counts.
+ * the same number, and links if they connect the same ports. First, removed nodes and links are
+ * called back, then added and changed ones, both in the order of the nodes. A link is called
+ * back once. Attributes that only one of the fabrics has are not compared. If several nodes
+ * have the same NodeGUID, the first one is compared.
  *
- * A link or node is not called back as removed if it may still be there: an end of the link has
- * an error or a peer_error in the second fabric; the node is behind such a port or behind a
- * node that is. It is removed if the port's cable leads elsewhere now, or if the other end is
+ * A removal is not called back if it is not certain:
+ *   - a link, if one of its ports has an error or a peer_error in the second fabric
+ *   - a node behind such a port, and all nodes behind this node
+ * A removal is certain if the port's cable leads to another port now, or if the other end is
  * not LinkUp.
  *
- * Returns how many changes were called back, or what changed() returned if that is not 0, or
+ * Returns the number of changes, or the number other than 0 that changed() returned, or
  * -EINVAL  a fabric is NULL
  * -ENOMEM  out of memory
  * changed may be NULL.

@@ -40,16 +40,16 @@ struct mad_node_names;
  * Reads a node-name-map up to the end of the file: a line for each node, a GUID and a name, for
  * example
  *
- *   0x0002c90300f00000 "leaf of rack 7"  # what follows the name has no meaning
+ *   0x0002c90300f00000 "leaf of rack 7"  # the text after the name is ignored
  *
- * The GUID is hexadecimal with 0x in front, otherwise decimal, or octal with 0 in front. As in
- * ibnetdiscover, strtoull() reads it: a minus sign is allowed, and a number beyond 64 bits is
- * the highest one. The name ends before a quotation mark or #, or with the line. If a GUID has
- * several names, the first one counts. Lines that begin with #, empty lines and lines without a
- * name are skipped.
+ * A GUID that begins with 0x is hexadecimal, a GUID that begins with 0 is octal, and other
+ * GUIDs are decimal. As in ibnetdiscover, strtoull() reads the number: a minus sign is allowed,
+ * and a number beyond 64 bits becomes the largest number. The name ends before a quotation mark
+ * or #, or with the line. If a GUID has several names, the first one counts. Lines that begin
+ * with #, empty lines and lines without a name are skipped.
  *
- * -EBADMSG a line does not begin with a GUID, has a zero byte, or more than 4,000 bytes; *line,
- *          unless the argument is NULL, is its number, from 1
+ * -EBADMSG a line does not begin with a GUID, has a zero byte, or has more than 4,000 bytes. If
+ *          line is not NULL, *line is its number, from 1
  * -EINVAL  file or names is NULL
  * -ENOMEM  out of memory
  * and the errors of reading. *names is NULL if the call fails.
@@ -63,13 +63,13 @@ const char *mad_node_names_get(const struct mad_node_names *names, uint64_t guid
 void mad_node_names_free(struct mad_node_names *names);
 
 /**
- * Writes a fabric as ibnetdiscover prints it: byte by byte the same, but for the second line,
- * which has the time. The speeds of FDR10 links are right if the fabric was discovered with
- * MAD_FABRIC_READ_MLNX_EXT_PORTS.
+ * Writes a fabric in the format of ibnetdiscover. The text is the same as that of
+ * ibnetdiscover, except for the second line, which has the time. The speeds of FDR10 links are
+ * correct if the fabric was discovered with MAD_FABRIC_READ_MLNX_EXT_PORTS.
  *
- * A fabric that was discovered is written in the order in which ibnetdiscover, from the same
- * port, finds and prints the nodes. A fabric that was loaded is written in the order in which
- * it was loaded: switches, CAs, routers. Nodes of other types are left out.
+ * A discovered fabric has the nodes in the order of an ibnetdiscover that runs at the same
+ * port. A loaded fabric has the nodes in the order of its file, with switches first, then CAs,
+ * then routers. Nodes of other types are left out.
  *
  * names replaces the descriptions of switches, and of nodes at the other ends of links, as with
  * ibnetdiscover's option --node-name-map. NULL: no name is replaced.
@@ -82,17 +82,17 @@ int mad_fabric_store(const struct mad_fabric *fabric, FILE *file,
 		     const struct mad_node_names *names);
 
 /**
- * Reads what mad_fabric_store() or ibnetdiscover (without options, or with --grouping) wrote,
- * up to the end of the file. *fabric becomes a fabric to be freed by mad_fabric_free(), or
- * NULL.
+ * Reads a file of mad_fabric_store() or ibnetdiscover (without options, or with --grouping) to
+ * its end. *fabric becomes a fabric, which the caller frees by mad_fabric_free(). If the call
+ * fails, *fabric is NULL.
  *
- * Nodes are in the order of the file. Names longer than a NodeDescription are cut off. If a
- * link is written at one of its ends alone, only that port has a peer; mad_fabric_oddity()
- * tells of it (MAD_FABRIC_ODD_PEER), of loops, and of GUIDs and LIDs that occur twice.
+ * Nodes are in the order of the file. Names longer than a NodeDescription are cut. If the file
+ * has a link only at one of its ends, only this port has a peer. mad_fabric_oddity() returns
+ * such links (MAD_FABRIC_ODD_PEER), loops, and GUIDs and LIDs that occur twice.
  *
- * -EBADMSG a line is not of that format, names a port that the file does not have, or says
- *          again what is at a port; *line, unless the argument is NULL, is its number, from
- *          1. Or the file has no node: *line is 0.
+ * -EBADMSG a line has another format, names a port that the file does not have, or describes
+ *          the peer of a port again. If line is not NULL, *line is its number, from 1
+ * -EBADMSG the file has no node; *line is 0
  * -EFBIG   more than 200,000 nodes or 2,000,000 ports
  * -EINVAL  file or fabric is NULL
  * -ENOMEM  out of memory

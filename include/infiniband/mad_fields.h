@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /**
- * mad_fields.h - the table of fields, to walk and to search: for programs that print or export
- * "all of PortCountersExtended" without a list of their own. (Version node IBMAD_EXT_1.0.)
+ * mad_fields.h - the table of fields: search and iteration, for programs that print or export
+ * all fields of an attribute, such as PortCountersExtended. (Version node IBMAD_EXT_1.0.)
  *
  *   const char *pc = "PortCountersExtended";
  *   for (enum MAD_FIELDS f = mad_attribute_next_field(pc, IB_NO_FIELD); f != IB_NO_FIELD;
  *        f = mad_attribute_next_field(pc, f))
  *           printf("%s: %" PRIu64 "\n", mad_field_name(f), mad_get_field64(data, 0, f));
  *
- * Where no field follows, these calls return IB_NO_FIELD, whose mad_field_name() is "".
- * mad_attribute_next_field() and mad_field_by_name() return no marker (IB_PC_LAST_F); a loop
- * over the numbers of enum MAD_FIELDS meets markers: mad_field_bits() of a marker is 0.
+ * If no field follows or matches, these calls return IB_NO_FIELD, whose mad_field_name() is "".
+ * They never return markers, such as IB_PC_LAST_F. A loop over the numbers of enum MAD_FIELDS
+ * also has markers: mad_field_bits() of a marker is 0.
  *
- * All texts are constant. Any thread may call these at any time; none sets errno.
+ * All texts are constant. Any thread may call these functions at any time. They do not set
+ * errno.
  *
  * Also here: mad_read_field() and three more calls, which read fields of constant images.
  */
@@ -27,9 +28,10 @@ extern "C" {
 #endif
 
 /**
- * Finds a field by its constant's name ("IB_PORT_LID_F") or by its label ("Lid"). Labels are
- * not unique: "PortInfo.Lid" names the attribute, too, and a label alone finds the first.
- * Returns IB_NO_FIELD where there is none, or for NULL.
+ * Finds a field by the name of its constant ("IB_PORT_LID_F") or by its label ("Lid"). Several
+ * fields may have the same label: a label alone finds the first of them. "PortInfo.Lid" finds
+ * the field with this label in this attribute. Returns IB_NO_FIELD if no field matches, and for
+ * NULL.
  */
 enum MAD_FIELDS mad_field_by_name(const char *name);
 
@@ -44,19 +46,20 @@ const char *mad_field_attribute(enum MAD_FIELDS field);
 
 /**
  * The field of an attribute that follows one of its fields, in the order in which they are
- * printed; after IB_NO_FIELD the first. IB_NO_FIELD after the last, or for no such attribute.
+ * printed. After IB_NO_FIELD, the first field. After the last field, and for an unknown
+ * attribute, IB_NO_FIELD.
  */
 enum MAD_FIELDS mad_attribute_next_field(const char *attribute, enum MAD_FIELDS field);
 
-/** The attribute that follows one in the table; after NULL the first. NULL after the last. */
+/** The next attribute in the table. After NULL, the first attribute. After the last, NULL. */
 const char *mad_next_attribute(const char *attribute);
 
 /* --- readers of constant images --------------------------------------------------- */
 
 /*
- * As mad_get_field() and the other readers of mad.h, whose image is not constant because
- * rdma-core's prototypes have it so. These take the data of a struct mad_reply without a cast,
- * in C++, too:
+ * The same as mad_get_field() and the other readers of mad.h, but with a constant image.
+ * (rdma-core's prototypes do not have a constant image.) So the data of a struct mad_reply need
+ * no cast, also in C++:
  *
  *   uint32_t lid = mad_read_field(reply->data, 0, IB_PORT_LID_F);
  */
@@ -68,10 +71,10 @@ uint64_t mad_read_field64(const void *buf, int base_offs, enum MAD_FIELDS field)
 /** Copies the bytes of a field, mad_field_bits() / 8 of them, as they are on the wire. */
 void mad_read_array(const void *buf, int base_offs, enum MAD_FIELDS field, void *value);
 /**
- * Copies a text (IB_NODE_DESC_F, IB_SA_SR_NAME_F), which ends at its first NUL or with the
- * field. text has room for size bytes and is always terminated; what does not fit is left out.
- * Bytes are copied as they are: a text may have any bytes. Returns the length of the whole
- * text without the NUL; 0 for no field.
+ * Copies a text (IB_NODE_DESC_F, IB_SA_SR_NAME_F), which ends at its first NUL byte or with the
+ * field. text has size bytes. The copy always ends with a NUL byte, and is cut if it does not
+ * fit. Bytes are copied without conversion: a text may have any bytes. Returns the length of
+ * the whole text without the NUL byte; 0 for no field.
  */
 size_t mad_read_text(const void *buf, int base_offs, enum MAD_FIELDS field, char *text,
 		     size_t size);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /**
- * mad_link.h - what a PortInfo says of a link: state, width, speed, rate, MTU.
+ * mad_link.h - a link as a PortInfo describes it: state, width, speed, rate, MTU.
  *
  *   struct mad_link link;
  *
@@ -126,9 +126,9 @@ struct mad_link {
 /**
  * Decodes a PortInfo of 64 bytes.
  *
- * switch_port0 is the PortInfo of a switch's port 0. The CapabilityMask of a switch is valid
- * there only (IBA 14.2.5.6), and tells whether the extended speeds are valid. NULL for a port
- * that has its own CapabilityMask.
+ * switch_port0 is the PortInfo of a switch's port 0. A bit of CapabilityMask tells whether the
+ * extended speeds are valid, and a switch has CapabilityMask only in the PortInfo of port 0
+ * (IBA 14.2.5.6). switch_port0 is NULL for a port of a CA or router.
  *
  * mlnx_ext_port_info is Mellanox's ExtendedPortInfo (IB_ATTR_MLNX_EXT_PORT_INFO) of 64 bytes,
  * or NULL.
@@ -136,10 +136,10 @@ struct mad_link {
 void mad_link_decode(struct mad_link *link, const void *port_info, const void *switch_port0,
 		     const void *mlnx_ext_port_info);
 
-/** The most lanes of a set of widths (bits of enum mad_link_width); 0 for an empty set. */
+/** The largest number of lanes in a set of widths (enum mad_link_width); 0 for an empty set. */
 unsigned mad_link_widest(unsigned widths);
 
-/** The highest of a set of speeds (bit n: the speed n); MAD_SPEED_NONE for an empty set. */
+/** The highest speed in a set (bit n: the speed n); MAD_SPEED_NONE for an empty set. */
 enum mad_link_speed mad_link_fastest(unsigned speeds);
 
 /** "SDR", "FDR10", ...; "" for MAD_SPEED_NONE, "?" for another number. */
@@ -151,7 +151,7 @@ const char *mad_link_speed_name(unsigned speed);
  */
 double mad_link_rate_gbps(unsigned lanes, unsigned speed);
 
-/** The bytes of an MTU's code (IBA 14.2.5.6): 1 is 256, 5 is 4096; 0 for another code. */
+/** The bytes of an MTU code (IBA 14.2.5.6): 1 is 256, 5 is 4096; 0 for another code. */
 unsigned mad_link_mtu(unsigned code);
 
 #ifdef __cplusplus

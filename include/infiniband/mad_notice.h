@@ -13,25 +13,25 @@
  *
  *   mad_notices_start(async, NULL, tell, NULL, &notices);
  *
- * The library subscribes to traps at the SA (Set(InformInfo), IBA 13.4.8.3), hands the Notice
- * of each Report to the callback, and confirms the Report then. It reads the PortInfo of the
- * local port once a second by an SMP that does not leave the port. It subscribes again
+ * The library subscribes to traps at the SA (Set(InformInfo), IBA 13.4.8.3). It calls back for
+ * the Notice of each Report, and confirms the Report after the callback. It reads the PortInfo
+ * of the local port once a second, by an SMP that does not leave the port. It subscribes again:
  *
  *   - when the port's LID, its GID prefix or the LID of the SM has changed, or the port has
  *     become Active
- *   - once a minute, because an SM that was started again may have forgotten the subscription
+ *   - once a minute, because an SM that was restarted may not know the subscription any more
  *   - after an error, in intervals that grow from 1 s to 1 min
  *
- * A program without verbs does not see the event by which an SM asks for a new subscription
- * (client reregistration): the bit in PortInfo is cleared by the port itself. Until the next
- * renewal the reports of an SM that has the LID of its predecessor are missing.
+ * The library does not use verbs, so it does not receive the event of a client reregistration,
+ * by which an SM requests new subscriptions. If an SM is restarted at the same LID, its reports
+ * are missing until the next renewal.
  *
- * What is confirmed was handed out. A Report that finds the queue full is not confirmed, and
- * the SM repeats it. A Report that the SM repeats because the confirmation was lost is
- * confirmed again and not handed out again.
+ * The library does not confirm a Report if the queue is full, so that the SM repeats the
+ * Report. If the SM repeats a Report because the confirmation was lost, the library confirms
+ * the Report again, and does not call back again.
  *
- * The port must have IB_SA_CLASS and IB_SMI_DIRECT_CLASS registered. There is one subscriber on
- * a port, because the kernel gives Reports to one agent.
+ * The port must have IB_SA_CLASS and IB_SMI_DIRECT_CLASS registered. A port has one subscriber,
+ * because the kernel delivers Reports to one agent.
  *
  * Threads are as in mad_server.h. In a child of fork() no reports come, and mad_async_destroy()
  * ends the notices.
@@ -50,7 +50,7 @@ extern "C" {
 enum mad_notice_kind {
 	MAD_NOTICE_TRAP,         /**< a Report of the SA */
 	MAD_NOTICE_PORT,         /**< the local port has changed */
-	MAD_NOTICE_SUBSCRIPTION, /**< the SA has accepted the subscription, or has not */
+	MAD_NOTICE_SUBSCRIPTION, /**< the result of a subscription */
 	MAD_NOTICE_END           /**< the last callback */
 };
 
@@ -70,13 +70,13 @@ enum mad_notice_detail {
 	MAD_NOTICE_SWITCH = 1 << 11       /**< switch_lid */
 };
 
-/** Bits of mad_notice:changes, what else has changed (IBA 14.2.5.1, trap 144). */
+/** Bits of mad_notice:changes, other changes of the port (IBA 14.2.5.1, trap 144). */
 #define MAD_NOTICE_NODE_DESCRIPTION   0x0001u
 #define MAD_NOTICE_LINK_WIDTH_ENABLED 0x0002u
 #define MAD_NOTICE_LINK_SPEED_ENABLED 0x0004u
 #define MAD_NOTICE_SM_PRIORITY        0x0008u
 
-/** What the local port is, from its PortInfo. */
+/** The local port, from its PortInfo. */
 struct mad_notice_port {
 	unsigned state;          /**< MAD_PORT_DOWN and so on (mad_link.h) */
 	unsigned physical_state; /**< MAD_PHYSICAL_... */
@@ -91,20 +91,24 @@ struct mad_notice_port {
 	unsigned speed; /**< LinkSpeedActive */
 };
 
-/** A notice. All numbers are in host order; what its kind does not have is 0. */
+/** A notice. All numbers are in host order. Members that its kind does not have are 0. */
 struct mad_notice {
 	enum mad_notice_kind kind;
 
 	/**
-	 * MAD_NOTICE_SUBSCRIPTION: 0 the SA has accepted it, or a negative errno: -EIO the
-	 * SA's status is in "status", -EBADMSG the response is to another subscription,
-	 * -ENETDOWN the port is not Active or has no SM, or an error of struct mad_reply. The
-	 * callback is told when the error or the status changes, and when another SM has
-	 * accepted it.
+	 * MAD_NOTICE_SUBSCRIPTION, when the result differs from the previous one, and when
+	 * another SM has accepted the subscription:
+	 * 0           the SA has accepted the subscription
+	 * -EIO        the SA has responded with an error, which is in "status"
+	 * -EBADMSG    the response is to another subscription
+	 * -ENETDOWN   the port is not Active, or has no SM
+	 * or an error of struct mad_reply
 	 *
-	 * MAD_NOTICE_END: 0 mad_notices_stop() was called, and the subscription is undone;
-	 * -ENODEV the device is gone, -ECANCELED the port was closed or the engine destroyed;
-	 * or an error of undoing the subscription.
+	 * MAD_NOTICE_END:
+	 * 0           mad_notices_stop() was called, and the subscription is cancelled
+	 * -ENODEV     the device is gone
+	 * -ECANCELED  the port was closed, or the engine destroyed
+	 * or an error of the request that cancels the subscription
 	 */
 	int error;
 	unsigned status;
@@ -117,8 +121,8 @@ struct mad_notice {
 	unsigned issuer_lid; /**< the port that the trap comes from */
 	ibmad_gid_t issuer_gid;
 	unsigned toggle, count;
-	unsigned details;   /**< which of the following are there: MAD_NOTICE_LID and so on */
-	unsigned lid, lid2; /**< lid2: the destination of a packet with a bad key */
+	unsigned details; /**< bits for the members below that are valid: MAD_NOTICE_LID ... */
+	unsigned lid, lid2;    /**< lid2: the destination of a packet with a bad key */
 	ibmad_gid_t gid, gid2; /**< gid2 likewise */
 	unsigned port;
 	unsigned qp, qp2;
@@ -141,10 +145,12 @@ struct mad_notice {
 };
 
 /**
- * Decodes a Notice of size bytes: 64, as a trap has it, or 80, as a Report does. Traps 64 to
- * 67, 128 to 131, 144, 145 and 256 to 259 have details (IBA 14.2.5.1); others have "raw" only.
- * Of trap 259, DataValid (raw[10] and raw[11]) says which details the switch knows.
- * -EINVAL. -EBADMSG: it is shorter than 64 bytes.
+ * Decodes a Notice of size bytes: 64 in a trap, 80 in a Report. Traps 64 to 67, 128 to 131,
+ * 144, 145 and 256 to 259 have details (IBA 14.2.5.1). Other traps have only "raw". Of trap
+ * 259, DataValid (raw[10] and raw[11]) tells which details the switch knows.
+ *
+ * -EINVAL   an argument is NULL
+ * -EBADMSG  the Notice is shorter than 64 bytes
  */
 int mad_notice_decode(const void *raw, size_t size, struct mad_notice *notice);
 
@@ -156,16 +162,16 @@ char *mad_notice_text(const struct mad_notice *notice, char *buf, size_t size);
 
 /* --- subscriptions -------------------------------------------------------------- */
 
-/** By what a filter selects notices. */
+/** The members that a filter compares. */
 enum mad_notice_filter_by {
 	MAD_NOTICE_BY_TYPE = 1 << 0,
 	MAD_NOTICE_BY_TRAP = 1 << 1,
 	MAD_NOTICE_BY_PRODUCER = 1 << 2,
 	MAD_NOTICE_BY_LIDS = 1 << 3, /**< the issuer's LID */
-	MAD_NOTICE_BY_GID = 1 << 4   /**< the issuer's GID, which goes before LIDs */
+	MAD_NOTICE_BY_GID = 1 << 4   /**< the issuer's GID; then LIDs are not compared */
 };
 
-/** Which notices are wanted: those that fit all that "by" says. */
+/** A filter: notices that match all members in "by". */
 struct mad_notice_filter {
 	int vendor; /**< 0: notices of IBA; 1: of vendors */
 	unsigned by;
@@ -176,7 +182,7 @@ struct mad_notice_filter {
 	ibmad_gid_t gid;
 };
 
-/** All that is 0 has its default. */
+/** A member that is 0 has its default. */
 struct mad_notices_options {
 	const struct mad_notice_filter *filters; /**< they are copied */
 	unsigned filter_count; /**< 16 at most; 0: one filter, all notices of IBA */
@@ -188,15 +194,14 @@ struct mad_notices_options {
 
 struct mad_notices;
 
-/** The notice is the library's, and valid during the call. */
+/** The notice is valid only during the call. */
 typedef void mad_notice_fn(struct mad_notices *notices, const struct mad_notice *notice,
 			   void *arg);
 
 /**
- * Starts notices on an engine. It does not wait for the SA: the callback is told
- * (MAD_NOTICE_SUBSCRIPTION). options may be NULL.
- *
- * mad_async_run() goes on until the notices have ended.
+ * Starts notices on an engine. The call does not wait for the SA: the callback gets the result
+ * (MAD_NOTICE_SUBSCRIPTION). options may be NULL. mad_async_run() does not return before the
+ * notices have ended.
  *
  * -EADDRINUSE  another agent on the port gets Reports, of this process or of another one
  * -EINVAL      an argument is wrong
@@ -207,30 +212,33 @@ int mad_notices_start(struct mad_async *async, const struct mad_notices_options 
 		      mad_notice_fn *callback, void *arg, struct mad_notices **notices);
 
 /**
- * Ends notices: the engine undoes the subscription, and calls back with MAD_NOTICE_END. The
- * call does not wait for that. If the SA does not respond, the end comes when the requests have
- * timed out: after about 3 s by default (mad_rpc_set_timeout(), mad_rpc_set_retries()), and
- * 7 s with 16 filters. mad_async_destroy() ends notices at once. After the callback
- * with MAD_NOTICE_END the notices do not exist any more. That is called in any case once: also
- * when the device is gone, the port was closed or the engine is destroyed. mad_async_destroy()
- * does not undo the subscription: the SA keeps it, and sends Reports that nobody confirms,
- * until it is restarted or notices that the port has gone. mad_notices_get_stats() may be
- * called in the callback with MAD_NOTICE_END, too. May be called from any thread, and from a
- * callback. NULL is allowed. A thread that does not run the callback must be sure that the
- * callback was not called with MAD_NOTICE_END, which comes without a stop if the device is
- * gone. The same is true for mad_notices_get_stats().
+ * Ends notices: the engine cancels the subscription, and calls back with MAD_NOTICE_END. The
+ * call does not wait for this callback. If the SA does not respond, the callback comes when the
+ * requests have timed out: after about 3 s by default (mad_rpc_set_timeout(),
+ * mad_rpc_set_retries()), and 7 s with 16 filters.
+ *
+ * Any thread and any callback may call mad_notices_stop(). NULL is allowed.
+ *
+ * The callback with MAD_NOTICE_END comes exactly once, also without a stop: when the device is
+ * gone, the port was closed or the engine is destroyed. After it the notices do not exist any
+ * more: mad_notices_stop() and mad_notices_get_stats() must not be called. In this callback,
+ * mad_notices_get_stats() may be called.
+ *
+ * mad_async_destroy() ends notices at once, and does not cancel the subscription. The SA keeps
+ * the subscription, and sends Reports, which nobody confirms, until it is restarted or detects
+ * that the port is gone.
  */
 void mad_notices_stop(struct mad_notices *notices);
 
 /** Counts since mad_notices_start(). */
 struct mad_notices_stats {
-	uint64_t reports;       /**< that were handed to the callback */
+	uint64_t reports;       /**< reports that the callback got */
 	uint64_t confirmed;     /**< ReportResp that were sent, to repeated reports, too */
 	uint64_t duplicates;    /**< reports that the SM has repeated */
-	uint64_t dropped;       /**< reports that were neither handed out nor confirmed */
-	uint64_t malformed;     /**< of other attributes, or too short: not handed out */
+	uint64_t dropped;       /**< reports that the callback did not get: not confirmed */
+	uint64_t malformed;     /**< reports of other attributes, or too short: not passed on */
 	uint64_t subscriptions; /**< subscriptions and renewals that the SA has accepted */
-	uint64_t failures;      /**< that failed */
+	uint64_t failures;      /**< subscriptions and renewals that failed */
 };
 
 /** size is sizeof(*stats), so that members can be added. -EINVAL. */

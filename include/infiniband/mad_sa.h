@@ -13,41 +13,43 @@
  *           mad_sa_table_free(table);
  *   }
  *
- * The port must have IB_SA_CLASS registered, as mad_rpc_open_port() does it. Unless query->sa
- * is given, it must have IB_SMI_DIRECT_CLASS, too: the library finds the address of the SA, and
- * the port's own GID, by SMPs.
+ * The port must have IB_SA_CLASS registered, with RMPP as mad_rpc_open_port() registers it. If
+ * query->sa is NULL, the port must also have IB_SMI_DIRECT_CLASS: the library finds the address
+ * of the SA and the GID of the port by SMPs.
  *
- * The address of the SA. A request goes to query->sa, or to the subnet manager that the
- * PortInfo of the port names. The library reads this PortInfo again if the last read was more
- * than a second ago, and when the SA does not respond, or a node responds that does not serve
- * the SA's class. If the subnet manager has another LID then, the request is sent to that LID,
- * three times at most; so are the other requests of the engine, without waiting for their
- * timeouts. Reading the PortInfo of the own port causes no traffic on the fabric.
+ * The address of the SA. The library sends a request to query->sa, or to the subnet manager in
+ * the PortInfo of the port. It reads PortInfo again in these cases:
+ *   - the last read was more than a second ago
+ *   - the SA does not respond
+ *   - a node responds that does not serve the SA's class
+ * If the subnet manager has another LID then, the library sends the request to that LID, three
+ * times at most. It also sends the other requests of the engine to that LID, before they time
+ * out. To read the PortInfo of the local port causes no traffic on the fabric.
  *
- * Time. An attempt ends after query->timeout_ms, even if a table is being received: the kernel
- * hands a table over when it is complete, and tells nothing before. A program that expects
- * large tables sets a timeout within which the whole table can come.
+ * Time. An attempt ends after query->timeout_ms, also while the kernel receives a table,
+ * because the kernel reports a table only when it is complete. So the timeout should be longer
+ * than the time that the longest table takes.
  *
- * Byte order: records are as on the wire, the members of struct mad_sa_query in the host's
- * order. mad_sa_records.h has structures of records; mad_get_field() reads records of which
- * mad.h has fields.
+ * Byte order: records are in wire order, the members of struct mad_sa_query are in host order.
+ * mad_sa_records.h has structures of records. mad_get_field() reads a record if mad.h has its
+ * fields.
  *
- * Threads: any number may use one port at once, and read one table.
+ * Threads: any number may use one port at once, and any number may read one table at once.
  *
  * Calls return 0 or a negative errno:
- * -EIO        a response with a status other than 0, which is in query->status. The status is
- *             0x001 if the SA was BUSY in all attempts.
+ * -EIO        the response has a status other than 0, which is in query->status; the status is
+ *             0x001 if the SA was BUSY in all attempts
  * -ETIMEDOUT  no response came
  * -ENXIO      the port has no subnet manager
  * -EMSGSIZE   the response is longer than mad_port_set_max_reply() allows
  * -EINVAL     an argument is wrong
- * -EPROTONOSUPPORT  IB_SA_CLASS is not registered on the port, or IB_SMI_DIRECT_CLASS is not,
- *             and the call needs it
+ * -EPROTONOSUPPORT  IB_SA_CLASS is not registered on the port
+ * -EPROTONOSUPPORT  IB_SMI_DIRECT_CLASS is not registered on the port, and the call needs it
  * -ENOMEM     out of memory
  * -ENODEV     the device is gone
- * and what the comment of each call says. mad_status_text() tells query->status in words, and
- * mad_last_failure_text() why a blocking call failed (mad_errors.h). Chapters are those of the
- * InfiniBand Architecture Specification (IBA), volume 1.
+ * and the errors in the comment of the call. mad_status_text() returns query->status in words,
+ * and mad_last_failure_text() the reason why a blocking call failed (mad_errors.h). Chapters
+ * are those of the InfiniBand Architecture Specification (IBA), volume 1.
  */
 #ifndef INFINIBAND_MAD_SA_H
 #define INFINIBAND_MAD_SA_H
@@ -71,43 +73,43 @@ uint64_t sa_key_get(const struct ibmad_port *srcport);
 
 /* --- any attribute -------------------------------------------------------------- */
 
-/** A request. The library chooses what is 0. */
+/** A request. Members that are 0 have a default. */
 struct mad_sa_query {
 	unsigned attribute; /**< an SA_ATTR_ID */
 	unsigned modifier;
-	uint64_t component_mask; /**< the components of record that count; 0: all records */
+	uint64_t component_mask; /**< components that the SA compares; 0: all records match */
 	const void *record;      /**< the components; NULL: zeros */
-	size_t record_size;      /**< of record in bytes: 200 at most, but for GetMulti */
+	size_t record_size;      /**< of record in bytes: 200 at most, except for GetMulti */
 	int timeout_ms;          /**< of an attempt; 0: the port's */
 	const ib_portid_t *sa;   /**< the address of the SA; NULL: the port's subnet manager */
-	unsigned status;         /**< comes back: the response's, 0 without a response */
+	unsigned status;         /**< a result: that of the response, 0 without a response */
 };
 
-/** Records, in the order in which they came. */
+/** Records, in the order of the response. */
 struct mad_sa_table;
 
 /**
  * SubnAdmGetTable (IBA 15.4.6): all records that match. If no record matches, the call succeeds
  * with an empty table.
  * -EBADMSG  the response is not a table
- * -EPROTO   the records are shorter than those of the attribute, or than query->record; or the
- *           last record was cut
+ * -EPROTO   the records are shorter than those of the attribute, or than query->record
+ * -EPROTO   the last record is not complete
  */
 int mad_sa_get_table(const struct ibmad_port *port, struct mad_sa_query *query,
 		     struct mad_sa_table **table);
 
 /**
- * SubnAdmGet (IBA 15.4.5): the one record that matches. size bytes of it, 200 at most, are
- * copied to record. query->status is 0x300 if no record matches, 0x400 if several do.
+ * SubnAdmGet (IBA 15.4.5): one record. size bytes of it, 200 at most, are copied to record. If
+ * no record matches, query->status is 0x300. If several records match, it is 0x400.
  * -EBADMSG  the response is shorter than size
  */
 int mad_sa_get(const struct ibmad_port *port, struct mad_sa_query *query, void *record,
 	       size_t size);
 
 /**
- * SubnAdmSet (IBA 15.4.3) and SubnAdmDelete (15.4.4). record becomes the record of the
- * response, as by mad_sa_get(), and may be query->record; with size 0 it may be NULL. A Set or
- * a Delete that timed out may have been carried out.
+ * SubnAdmSet (IBA 15.4.3) and SubnAdmDelete (15.4.4). size bytes of the record of the response
+ * are copied to record, which may be query->record. With size 0, record may be NULL. If a Set
+ * or a Delete timed out, the SA may nevertheless have processed it.
  */
 int mad_sa_set(const struct ibmad_port *port, struct mad_sa_query *query, void *record,
 	       size_t size);
@@ -115,9 +117,9 @@ int mad_sa_delete(const struct ibmad_port *port, struct mad_sa_query *query, voi
 		  size_t size);
 
 /**
- * SubnAdmGetMulti (IBA 15.4.7): the PathRecords for a MultiPathRecord, which is query->record,
- * a struct mad_sa_multi_path_record and its GIDs. query->attribute is IB_SA_ATTR_MULTIPATH. An
- * SA that has no MultiPathRecord responds with status 0x00c or 0x008. The errors are those of
+ * SubnAdmGetMulti (IBA 15.4.7): the PathRecords for a MultiPathRecord. query->record is a
+ * struct mad_sa_multi_path_record and its GIDs. query->attribute is IB_SA_ATTR_MULTIPATH. An SA
+ * without MultiPathRecord responds with status 0x00c or 0x008. The errors are those of
  * mad_sa_get_table().
  */
 int mad_sa_get_multi(const struct ibmad_port *port, struct mad_sa_query *query,
@@ -125,37 +127,39 @@ int mad_sa_get_multi(const struct ibmad_port *port, struct mad_sa_query *query,
 
 /* --- on an engine --------------------------------------------------------------- */
 
-/** How a request completed. What its pointers point to, but for table, is freed when the
- * callback returns. */
+/** The result of a request. Only table belongs to the callback. The memory that the other
+ * pointers point to is freed when the callback returns. */
 struct mad_sa_response {
 	int error;       /**< 0, or an error of the blocking call or of struct mad_reply */
-	unsigned status; /**< the response's, 0 without a response */
+	unsigned status; /**< of the response, 0 without a response */
 	const struct mad_reply *reply; /**< the last MAD of the request, with the error above,
 					  for mad_reply_text(); never NULL */
-	struct mad_sa_table *table;    /**< of GetTable and GetMulti; the callback has to call
-					  mad_sa_table_free(). NULL: there was an error */
-	const void *record;            /**< of the other methods; NULL: there was an error */
+	struct mad_sa_table *table;    /**< of GetTable and GetMulti; the callback frees it by
+					  mad_sa_table_free(). NULL after an error */
+	const void *record;            /**< of the other methods; NULL after an error */
 	size_t record_size; /**< of record in bytes: not less than the attribute has */
 };
 
-/** Called once for each request, as a mad_async_fn is. */
+/** Called once for each request, in the same threads as a mad_async_fn. */
 typedef void mad_sa_fn(struct mad_async *async, const struct mad_sa_response *response,
 		       void *arg);
 
 /**
  * Submits a request with the method IB_MAD_METHOD_GET, SET, DELETE, GET_TABLE or GETMULTI, and
- * returns without waiting. *query and what it points to are copied. The requests of an engine
- * that need the address of the SA share one read of the PortInfo.
+ * returns without waiting. *query, its record and its address are copied. The requests of an
+ * engine that need the address of the SA share one read of the PortInfo.
  *
- * *id, unless NULL, identifies the request for mad_sa_cancel(); it is no id for
- * mad_async_cancel(). The errors are those of mad_async_submit().
+ * If id is not NULL, *id becomes a number for mad_sa_cancel(), not for mad_async_cancel(). The
+ * errors are those of mad_async_submit().
  */
 int mad_sa_submit(struct mad_async *async, int method, const struct mad_sa_query *query,
 		  mad_sa_fn *done, void *arg, uint64_t *id);
 
 /**
- * Cancels a request: it is called back with -ECANCELED in a later mad_async_process(). -EINVAL.
- * -ENOENT if the request is cancelled or complete, or never was.
+ * Cancels a request: a later mad_async_process() calls it back with -ECANCELED.
+ *
+ * -EINVAL  async is NULL
+ * -ENOENT  the request is cancelled or complete, or does not exist
  */
 int mad_sa_cancel(struct mad_async *async, uint64_t id);
 
@@ -164,14 +168,14 @@ int mad_sa_cancel(struct mad_async *async, uint64_t id);
 size_t mad_sa_table_count(const struct mad_sa_table *table);
 /** Bytes of each record: not less than the attribute's, rounded up to a multiple of 8. */
 size_t mad_sa_table_record_size(const struct mad_sa_table *table);
-/** A record, aligned to 8 bytes, the table's; NULL beyond the last one. */
+/** A record, aligned to 8 bytes, which is a part of the table; NULL beyond the last one. */
 void *mad_sa_table_record(const struct mad_sa_table *table, size_t index);
 /** NULL is allowed. */
 void mad_sa_table_free(struct mad_sa_table *table);
 
 /* --- the usual tables ----------------------------------------------------------- */
 
-/** PathRecords (IB_SA_PR_*_F) from one port to another; a GID may be NULL: from or to all. */
+/** PathRecords (IB_SA_PR_*_F) from one port to another. One GID may be NULL: all ports. */
 int mad_sa_path_records(const struct ibmad_port *port, const ibmad_gid_t sgid,
 			const ibmad_gid_t dgid, struct mad_sa_table **table);
 /** NodeRecords (IB_SA_NR_*_F) of a LID; 0: of all. */
@@ -197,21 +201,22 @@ int mad_sa_inform_info_records(const struct ibmad_port *port, const ibmad_gid_t 
 
 /**
  * Joins the multicast group member->mgid with a JoinState: UMAD_SA_MCM_JOIN_STATE_FULL_MEMBER,
- * UMAD_SA_MCM_JOIN_STATE_SEND_ONLY_NON_MEMBER, ... member becomes what the SA has granted:
- * MLID, Q_Key, P_Key, MTU, rate, SL. A member->portgid of zeros is the port's own GID.
+ * UMAD_SA_MCM_JOIN_STATE_SEND_ONLY_NON_MEMBER, ... member becomes the record that the SA has
+ * granted, with MLID, Q_Key, P_Key, MTU, rate and SL. A member->portgid of zeros stands for the
+ * GID of the port.
  *
- * query may be NULL. Its component_mask says which other components of member count; the SA
- * creates a group that does not exist if Q_Key, P_Key, traffic class, SL and flow label are
- * among them (IBA 15.2.5.17). Its timeout_ms and sa are as for mad_sa_set(), and status comes
- * back. The other members of query are set by the call.
+ * query may be NULL. Its component_mask selects the other components of member that the request
+ * contains. If the group does not exist, the SA creates it if Q_Key, P_Key, traffic class, SL
+ * and flow label are among them (IBA 15.2.5.17). timeout_ms, sa and status are as for
+ * mad_sa_set(). The call sets the other members of query.
  */
 int mad_sa_join(const struct ibmad_port *port, struct mad_sa_query *query,
 		struct umad_sa_mcmember_record *member, unsigned join_state);
 
 /**
- * Leaves the group member->mgid, as far as join_state says. member becomes what the SA
- * responds. The arguments are as for mad_sa_join(). query->status is 0x200 if the port is not a
- * member.
+ * Ends the membership in the group member->mgid with the bits of join_state. member becomes the
+ * record of the response. The arguments are as for mad_sa_join(). query->status is 0x200 if the
+ * port is not a member.
  */
 int mad_sa_leave(const struct ibmad_port *port, struct mad_sa_query *query,
 		 struct umad_sa_mcmember_record *member, unsigned join_state);
@@ -227,10 +232,11 @@ void mad_sa_member_query(struct mad_sa_query *query, struct umad_sa_mcmember_rec
 /* --- services (IBA 15.2.5.14) --------------------------------------------------- */
 
 /**
- * Registers a service, or changes it, until its lease ends. service->id and name must be set. A
- * gid of zeros is the port's own, a pkey of 0 is 0xffff, and a lease of 0 does not end. service
- * becomes the record of the response. query may be NULL; of its members, timeout_ms and sa
- * count, and status comes back. mad_sa_service_records() gets services by name.
+ * Registers a service, or changes it, until its lease ends. service->id and name must be set.
+ * Other members that are 0 have a default: gid is the GID of the port, pkey is 0xffff, and the
+ * lease does not end. service becomes the record of the response. query may be NULL. The call
+ * uses its members timeout_ms and sa, and sets status. mad_sa_service_records() requests
+ * services by name.
  */
 int mad_sa_service_set(const struct ibmad_port *port, struct mad_sa_query *query,
 		       struct mad_sa_service_record *service);
@@ -238,14 +244,17 @@ int mad_sa_service_set(const struct ibmad_port *port, struct mad_sa_query *query
 /**
  * Removes the service with the id, gid, pkey and key of service; a gid of zeros and a pkey of 0
  * are as above. If service->id is 0, the call removes all services of this gid with
- * service->name. -EIO with status 0x300: there is none.
+ * service->name.
+ *
+ * -EIO with status 0x300  the service does not exist
  */
 int mad_sa_service_delete(const struct ibmad_port *port, struct mad_sa_query *query,
 			  struct mad_sa_service_record *service);
 
 /**
  * Fills a query for mad_sa_submit() with method IB_MAD_METHOD_SET or IB_MAD_METHOD_DELETE. The
- * components that are 0 do not count, but for the data. The query points to service.
+ * component mask has no bits for components that are 0, except for the data. The query points
+ * to service.
  */
 void mad_sa_service_query(struct mad_sa_query *query,
 			  const struct mad_sa_service_record *service);

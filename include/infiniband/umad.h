@@ -273,8 +273,8 @@ int umad_get_issm_path(const char *ca_name, int portnum, char path[], int max);
  * a name   1, ...   this port
  * a name   0        the device's first InfiniBand port that is Active; if there is none, the
  *                   first with a link that is up; otherwise the first that is not disabled
- * NULL     0        a port chosen in that way: of the first device, by name, with an Active
- *                   port; if there is none, of the first device with a usable port
+ * NULL     0        the port that the row above chooses: of the first device, by name, with an
+ *                   Active port; if there is none, of the first device with a usable port
  * NULL     1, ...   the same, but only this port of each device is considered
  *
  * The port of a switch is port 0; it counts as Active.
@@ -366,7 +366,7 @@ int umad_send(int portid, int agentid, void *umad, int length, int timeout_ms, i
  * not wait; a negative timeout_ms waits without limit.
  *
  * Returns the ID of the agent that the message is for, and its length in *length.
- * -EWOULDBLOCK  timeout_ms is 0, and no message is there
+ * -EWOULDBLOCK  timeout_ms is 0, and no message can be received
  * -ETIMEDOUT    no message came in time
  * -ENOSPC       the message is larger than the buffer: *length becomes its length, and the next
  *               call can receive it
@@ -420,7 +420,7 @@ enum {
 	UMAD_USER_RMPP = 1 << 0
 };
 
-/** What an agent is to receive. */
+/** An agent: its class, and the methods that it receives. */
 struct umad_reg_attr {
 	uint8_t mgmt_class;
 	uint8_t mgmt_class_version;
@@ -434,8 +434,9 @@ struct umad_reg_attr {
  * Registers an agent, with flags.
  *
  * Returns 0, and the agent's ID in *agent_id; or a POSITIVE errno:
- * EINVAL  an argument is wrong, or a class of vendor range 2 has no OUI; or the kernel does not
- *         know a flag: then attr->flags becomes the flags that it knows
+ * EINVAL  an argument is wrong
+ * EINVAL  a class of vendor range 2 has no OUI
+ * EINVAL  the kernel does not know a flag: attr->flags becomes the flags that it knows
  * and other numbers of the kernel
  */
 int umad_register2(int port_fd, struct umad_reg_attr *attr, uint32_t *agent_id);
@@ -464,7 +465,10 @@ int umad_sort_ca_device_list(struct umad_device_node **head, size_t size);
  * Usually one device carries both. A planarized port has two devices with the same PortGUID:
  * one carries the SMPs; the other one has IsSMDisabled set, and carries the GMPs.
  *
- * Returns how many pairs were stored; -EINVAL, -ENOMEM, -EIO.
+ * Returns the number of pairs that were stored.
+ * -EINVAL  cas is NULL
+ * -ENOMEM  out of memory
+ * -EIO     sysfs cannot be read
  */
 int umad_get_smi_gsi_pairs(struct umad_ca_pair cas[], size_t max);
 
@@ -475,7 +479,11 @@ int umad_get_smi_gsi_pairs(struct umad_ca_pair cas[], size_t max);
  * its first port that is not Down, otherwise 0. If enforce_smi is not 0, only a pair with an
  * SMI device is found.
  *
- * Returns 0; -ENODEV if there is no such pair; -EINVAL, -ENOMEM, -EIO.
+ * Returns 0.
+ * -ENODEV  there is no such pair, or no such device
+ * -EINVAL  ca_pair is NULL
+ * -ENOMEM  out of memory
+ * -EIO     sysfs cannot be read
  */
 int umad_get_smi_gsi_pair_by_ca_name(const char *devname, uint8_t portnum,
 				     struct umad_ca_pair *ca_pair, unsigned enforce_smi);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /**
- * umad_ext.h - what this library adds to umad.h: the IsSM bit, a hot-plug monitor, and
- * hooks for the library's messages and for packets. (Version node IBUMAD_EXT_1.0.)
+ * umad_ext.h - calls that rdma-core's umad.h does not have: the IsSM bit, a hot-plug monitor,
+ * and hooks for the library's messages and for packets. (Version node IBUMAD_EXT_1.0.)
  *
- * The calls return 0 or more, or a negative errno (with errno set to it), and may be made
- * from any thread.
+ * The calls return 0 or more. If they fail, they return a negative errno, and set errno. Any
+ * thread may make these calls.
  */
 #ifndef INFINIBAND_UMAD_EXT_H
 #define INFINIBAND_UMAD_EXT_H
@@ -19,16 +19,18 @@ extern "C" {
 /* --- waiting -------------------------------------------------------------------- */
 
 /**
- * Waits as umad_poll(), and for a second descriptor, such as an eventfd with which another
- * thread wakes this one. timeout_ms is as for umad_poll(), -1 without a limit.
+ * Waits as umad_poll(), and also for a second descriptor, such as an eventfd by which another
+ * thread ends the wait. timeout_ms is as for umad_poll(); -1 is no limit.
  *
- * The port handle must be a descriptor of the kernel: a simulator that is preloaded may
- * give numbers from 1024 on that poll(2) does not know together with others.
+ * The port handle must be a descriptor of the kernel. A simulator that is preloaded may give
+ * handles of 1024 and more, which poll(2) cannot poll together with other descriptors.
  *
- * Returns 0 if the port handle has something to read, whatever the second descriptor; 1 if
- * only the second one is readable, or has an error. -ETIMEDOUT. -EINVAL a handle or a
- * descriptor that is not open. -EIO the device is gone, or the cause is in errno, EINTR
- * among them.
+ * Returns 0 if a message can be received, and 1 if only the second descriptor is readable or
+ * has an error.
+ * -ETIMEDOUT  the time is over
+ * -EINVAL     the handle or the descriptor is not open
+ * -EIO        errno is the cause: EINTR if a signal handler ran; otherwise the device failed
+ *             or is gone
  */
 int umad_poll_with(int portid, int fd, int timeout_ms);
 
@@ -41,30 +43,35 @@ enum {
 };
 
 /**
- * Sets IsSM in a port's CapabilityMask, and keeps it set until umad_close_issm() or the
- * program's end. One program at a time can hold it; the call waits until the port is
- * free.
+ * Sets IsSM in a port's CapabilityMask. The bit stays set until umad_close_issm() is called or
+ * the program ends. One program at a time can hold the issm device of a port. The call waits
+ * until no other program holds it.
  *
- * The port is chosen as by umad_open_port(). Returns a close-on-exec descriptor, of no
- * use but to be closed. -EAGAIN held by someone, with UMAD_ISSM_NONBLOCK; -EINTR a
- * signal handler ran; -EINVAL no issm device for that port (from Linux 6.12 on, a port
- * without QP0, such as a RoCE port, has none), or unknown flags; -ENODEV no such device or no
- * usable port; -EACCES and what else open(2) gives.
+ * The port is chosen as by umad_open_port(). Returns a descriptor that is closed on exec. Its
+ * only use is umad_close_issm().
+ * -EAGAIN  another program holds the port, and UMAD_ISSM_NONBLOCK is set
+ * -EINTR   a signal handler ran
+ * -EINVAL  the port has no issm device; from Linux 6.12 on, a port without QP0, such as a RoCE
+ *          port, has none
+ * -EINVAL  flags has an unknown flag
+ * -ENODEV  there is no such device, or no usable port
+ * -EACCES  the program may not open the device
+ * and the other errors of open(2)
  */
 int umad_open_issm(const char *ca_name, int portnum, int flags);
 
-/** Clears IsSM again. Returns 0; -EINVAL a descriptor that is not open. */
+/** Clears IsSM. Returns 0, or -EINVAL if the descriptor is not open. */
 int umad_close_issm(int fd);
 
 /* --- hot-plug ------------------------------------------------------------------- */
 
-/** What happened. */
+/** The type of an event. */
 enum umad_event_type {
-	UMAD_EVENT_CA_ADDED = 1,     /**< a device has appeared */
-	UMAD_EVENT_CA_REMOVED = 2,   /**< a device has gone, or has got another name */
-	UMAD_EVENT_PORT_ADDED = 3,   /**< umad_open_port(ca_name, portnum) can work now */
-	UMAD_EVENT_PORT_REMOVED = 4, /**< the port's umad device has gone */
-	UMAD_EVENT_OVERRUN = 5       /**< events are missing: list the devices anew */
+	UMAD_EVENT_CA_ADDED = 1,     /**< a device was added */
+	UMAD_EVENT_CA_REMOVED = 2,   /**< a device was removed or renamed */
+	UMAD_EVENT_PORT_ADDED = 3,   /**< umad_open_port(ca_name, portnum) can open the port */
+	UMAD_EVENT_PORT_REMOVED = 4, /**< the port's umad device was removed */
+	UMAD_EVENT_OVERRUN = 5       /**< events are missing: list the devices again */
 };
 
 /** One event; members that do not apply are zero. */
@@ -78,13 +85,17 @@ struct umad_event {
 struct umad_monitor;
 
 /**
- * Watches devices come and go, by the kernel's uevents (no udev needed; the network
- * namespace must be one that the kernel sends them to).
+ * Opens a monitor, which reports devices and ports that are added and removed. It receives the
+ * kernel's uevents. It does not need udev, but it needs a network namespace to which the kernel
+ * sends uevents.
  *
- * Open it before listing the devices, and nothing can be missed between; an event may
- * then repeat what the list already showed. Stores the monitor, which
- * umad_monitor_close() frees. Returns 0; -EOPNOTSUPP built without netlink, -ENOMEM, -EMFILE
- * and -ENFILE no descriptor, or another error of the kernel.
+ * Open the monitor before you list the devices: then no change is missed. An event may report a
+ * device that is in the list already. umad_monitor_close() frees the monitor. Returns 0.
+ * -EOPNOTSUPP  the library was built without netlink
+ * -ENOMEM      out of memory
+ * -EMFILE      no descriptor is left in the process
+ * -ENFILE      no descriptor is left in the system
+ * and other errors of the kernel
  */
 int umad_monitor_open(struct umad_monitor **monitor);
 
@@ -92,89 +103,99 @@ int umad_monitor_open(struct umad_monitor **monitor);
 int umad_monitor_get_fd(const struct umad_monitor *monitor);
 
 /**
- * Takes the next event, without waiting. One thread at a time.
+ * Stores the next event, without waiting. Two threads must not use one monitor at the same
+ * time.
  *
- * Call it until it says -EAGAIN: one message from the kernel can be none or two.
- * It returns UMAD_EVENT_OVERRUN when the kernel had to drop uevents, and when a device was
- * removed or renamed before its uevents were read. Later events report later changes.
+ * A uevent of the kernel can give no event, one or two. So call it until it returns -EAGAIN. It
+ * returns UMAD_EVENT_OVERRUN if the kernel dropped uevents, and if a device was removed or
+ * renamed before its uevents were read. Later events report later changes.
  *
- * Returns 0; -EAGAIN nothing has happened, -EINVAL, -ENOMEM, -EMFILE and -ENFILE no descriptor
- * to read sysfs, or another error of the kernel. After an error other than -EAGAIN and -EINVAL,
- * events are lost: the next call that can read sysfs returns UMAD_EVENT_OVERRUN. Call again
- * after a while: the descriptor does not become readable for this event.
+ * Returns 0.
+ * -EAGAIN   there is no event
+ * -EINVAL   a pointer is NULL
+ * -ENOMEM   out of memory
+ * -EMFILE   no descriptor is left in the process to read sysfs
+ * -ENFILE   no descriptor is left in the system to read sysfs
+ * and other errors of the kernel. After an error other than -EAGAIN and -EINVAL, events are
+ * lost: the next call that can read sysfs returns UMAD_EVENT_OVERRUN. The descriptor does not
+ * become readable for this event, so call again after some time.
  */
 int umad_monitor_next_event(struct umad_monitor *monitor, struct umad_event *event);
 
-/** Stops watching. NULL does nothing. */
+/** Frees a monitor. NULL is allowed. */
 void umad_monitor_close(struct umad_monitor *monitor);
 
 /* --- messages ------------------------------------------------------------------- */
 
-/** How much a message matters; compare umad_debug(). */
+/** The level of a message, as for umad_debug(). */
 enum umad_log_level {
 	UMAD_LOG_WARNING = 0, /**< a failure that rdma-core reports at any level */
-	UMAD_LOG_INFO = 1,    /**< what happens, and why a call failed */
+	UMAD_LOG_INFO = 1,    /**< events, and the reasons why calls failed */
 	UMAD_LOG_DEBUG = 2    /**< every packet */
 };
 
-/** text is one line, without its end; it is the library's and gone after the call. */
+/** text is one line without a newline, and valid only during the call. */
 typedef void umad_log_fn(enum umad_log_level level, const char *text, void *user);
 
 /**
- * Sends the messages of libibumad and libibmad to a function; NULL sends them to stderr again.
+ * Sets a function that receives the messages of libibumad and libibmad. With NULL, messages go
+ * to stderr.
  *
- * The hook gets warnings always, the rest as umad_debug() says. It is called on
- * the thread that had something to say, on several at once if they do, with no lock held;
- * it may run once more in another thread while this call replaces it.
+ * The hook always gets warnings. It gets the other messages if umad_debug() has set their
+ * level. The thread that has a message calls the hook, with no lock held. Several threads may
+ * call it at once. While the program replaces a hook, another thread may call the old hook once
+ * more.
  */
 void umad_set_log_hook(umad_log_fn *hook, void *user);
 
 /**
- * Passes a message of another library (libibmad, for instance) to the hook. Returns 1, or 0 if
- * no hook is set: then the call does nothing. errno stays as it is.
+ * Passes a message of another library, such as libibmad, to the hook, and returns 1. If no hook
+ * is set, it does nothing and returns 0. errno does not change.
  */
 int umad_log(enum umad_log_level level, const char *text);
 
 /* --- packets -------------------------------------------------------------------- */
 
-/** Which way a MAD went. */
+/** The direction of a MAD. */
 enum umad_packet_direction {
 	UMAD_PACKET_SENT = 1,    /**< umad_send() wrote it */
 	UMAD_PACKET_RECEIVED = 2 /**< umad_recv() read it */
 };
 
 /**
- * A MAD that was sent or received. All of it is the library's or its caller's and gone after
- * the call. A later version may add members at the end.
+ * A MAD that was sent or received. The structure and the memory that it points to are valid
+ * only during the call. A later version may add members at the end.
  */
 struct umad_packet_info {
 	enum umad_packet_direction direction;
 	int portid;  /**< the port handle */
-	int agentid; /**< the agent that sent it, or that it is for */
+	int agentid; /**< the agent that sent the MAD, or that the MAD is for */
 	int length;  /**< of the MAD, in bytes */
 	/** CLOCK_REALTIME in ns: before the MAD was written, or after it was read. */
 	int64_t time;
 	/**
-	 * The header: the address (the destination of a MAD that was sent, the source of one
-	 * that was received); the status of one that was received. If the status is not 0, the
-	 * MAD is the program's own, which the kernel gives back: ETIMEDOUT without a response.
+	 * The header. Its address is the destination of a MAD that was sent, or the source of a
+	 * MAD that was received. A MAD that was received has a status. If the status is not 0,
+	 * the MAD is a request of the program, which the kernel returns: ETIMEDOUT if no
+	 * response came.
 	 */
 	const struct ib_user_mad *umad;
-	const void *mad; /**< the MAD; a message of RMPP whole, as the program has it */
+	const void *mad; /**< the MAD, or a whole RMPP message */
 };
 
-/** user is what umad_set_packet_hook() got. */
+/** user is the argument of umad_set_packet_hook(). */
 typedef void umad_packet_fn(const struct umad_packet_info *packet, void *user);
 
 /**
- * Has a function called for each MAD that umad_send() wrote, after it was written, and for each
- * one that umad_recv() read; NULL for none. A call that fails has no packet. What umad_send()
- * wrote is a copy: by then the program may use the memory for something else.
+ * Sets a function that is called after umad_send() has written a MAD, and after umad_recv() has
+ * read a MAD. NULL removes the function. The function is not called if umad_send() or
+ * umad_recv() fails. For a MAD that was sent, the function gets a copy, because the program may
+ * change the buffer as soon as the kernel has the MAD.
  *
- * The hook is called on the thread that sends or receives, on several at once if they do, with
- * no lock held and errno kept; it may run once more in another thread while this call replaces
- * it. It must not change the MAD. Without a hook, a call of umad_send() or umad_recv() costs a
- * load and a branch more.
+ * The thread that sends or receives calls the hook, with no lock held. Several threads may call
+ * it at once. errno does not change. While the program replaces a hook, another thread may call
+ * the old hook once more. The hook must not change the MAD. Without a hook, umad_send() and
+ * umad_recv() need only one load and one branch more.
  */
 void umad_set_packet_hook(umad_packet_fn *hook, void *user);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /**
- * umad_types.h - what all management classes share (IBA 13.4): the common MAD header, the
+ * umad_types.h - structures of all management classes (IBA 13.4): the common MAD header, the
  * RMPP header, ClassPortInfo, and the shapes of packets. Structures lie as on the wire.
  */
 #ifndef INFINIBAND_UMAD_TYPES_H

@@ -11,28 +11,33 @@
 static const char usage[] =
 	"usage: umad-capture [OPTIONS] -- PROGRAM [ARGUMENT ...]\n"
 	"\n"
-	"Runs a program that uses libibumad, and writes the MADs that it and its children "
-	"send\n"
-	"and receive: to a file for Wireshark, as lines of text, or both.\n"
+	"Runs a program that uses libibumad, and writes the MADs that the program and its\n"
+	"children send and receive: to a file for Wireshark, as lines of text, or both.\n"
 	"\n"
 	"  -w FILE       writes a capture (pcap) of InfiniBand frames; - is standard output\n"
-	"  --summary     prints a line a MAD on standard error\n"
-	"  -f FILTER     only MADs for which an expression is true, such as\n"
-	"                \"class SubnAdm and (error or attribute = NodeInfo)\"; it is of\n"
-	"                sent received request response smp gmp directed timeout error rmpp "
-	"grh,\n"
-	"                class method attribute modifier status lid tid length process\n"
-	"                with = != < <= > >= and a number or name, and, or, not, brackets\n"
-	"  -C MEGABYTES  begins another file before one has more than that many million bytes\n"
-	"  -W COUNT      and the first one again after so many\n"
+	"  --summary     prints a line for each MAD on standard error\n"
+	"  -f FILTER     writes only MADs for which the expression is true, such as\n"
+	"                \"class SubnAdm and (error or attribute = NodeInfo)\"; an expression "
+	"has\n"
+	"                words: sent received request response smp gmp directed timeout error\n"
+	"                rmpp grh\n"
+	"                fields: class method attribute modifier status lid tid length "
+	"process,\n"
+	"                with = != < <= > >= and a number or name\n"
+	"                and, or, not, brackets\n"
+	"  -C MEGABYTES  begins another file before a file has more than this number of "
+	"million\n"
+	"                bytes\n"
+	"  -W COUNT      keeps this number of files, and overwrites the first one after the "
+	"last\n"
 	"  --version     prints the version\n"
 	"  --help        prints this text\n"
 	"\n"
-	"The exit status is the program's.\n";
+	"The exit status is that of the program, or 125 if umad-capture failed.\n";
 
 static void __attribute__((noreturn)) show_help(void)
 {
-	fputs("(umad-capture --help shows the options)\n", stderr);
+	fputs("(umad-capture --help prints the options)\n", stderr);
 	exit(2);
 }
 

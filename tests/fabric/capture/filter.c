@@ -345,7 +345,7 @@ static struct filter *node(struct reader *reader, enum kind kind, struct filter 
 		free(filter);
 		filter_free(left);
 		filter_free(right);
-		return fail(reader, "there is no memory");
+		return fail(reader, "out of memory");
 	}
 	filter->kind = kind;
 	filter->left = left;

@@ -107,7 +107,7 @@ static void give_up(struct pcap_file *file, int error)
 	if (!is_stream && !fstat(fd, &status) && S_ISREG(status.st_mode)) {
 		count_whole_frames(file, (uint64_t)status.st_size);
 		if (ftruncate(fd, (off_t)file->written))
-			fprintf(stderr, "umad-capture: %s: %s: its last packet is not whole\n",
+			fprintf(stderr, "umad-capture: %s: %s: the last packet is incomplete\n",
 				name, strerror(errno));
 	}
 	file->lost += file->pending;

@@ -152,7 +152,7 @@ static void tell_losses(struct capture *capture, bool heard)
 			capture->seen);
 	if (heard && !atomic_load(&capture->ring->programs))
 		fprintf(stderr,
-			"umad-capture: %s has not used libibumad.so.3: nothing was captured\n",
+			"umad-capture: %s did not use libibumad.so.3: nothing was captured\n",
 			capture->options.program[0]);
 }
 
@@ -222,7 +222,7 @@ static int start(struct capture *capture, char **arguments)
 	if (open_ring(capture) || open_output(capture))
 		return STATUS_FAILED;
 	if (capture->options.summary && summary_init(&capture->summary)) {
-		fputs("umad-capture: there is no memory\n", stderr);
+		fputs("umad-capture: out of memory\n", stderr);
 		return STATUS_FAILED;
 	}
 	status = child_start(&preload, arguments, library, &child, &ready);

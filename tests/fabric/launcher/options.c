@@ -20,38 +20,41 @@ static const char usage[] =
 	"\n"
 	"Runs a program on a simulated InfiniBand fabric.\n"
 	"\n"
-	"TOPOLOGY is a file that ibnetdiscover printed, a net file of ibsim's, or one of\n"
+	"TOPOLOGY is a file with the output of ibnetdiscover, a net file of ibsim, or one of\n"
 	"  pair                        two hosts and a cable\n"
 	"  fat-tree:RADIX,LEVELS[,HOSTS]\n"
 	"  dragonfly:GROUPS,ROUTERS,HOSTS\n"
-	"  torus:X,Y,Z[,HOSTS]         each with @WIDTHxSPEED behind it if you like: "
-	"pair@4xNDR\n"
+	"  torus:X,Y,Z[,HOSTS]\n"
+	"@WIDTHxSPEED at the end of one of these sets the links: pair@4xNDR. The default is "
+	"4xHDR.\n"
 	"\n"
-	"  --at NODE[,NODE]   the node that the program sits on, by name or GUID; several are "
-	"the\n"
-	"                     devices of one host (the first CA)\n"
+	"  --at NODE[,NODE]   the node on which the program runs, by name or GUID; several "
+	"nodes\n"
+	"                     are the devices of one host (default: the first CA)\n"
 	"  --bare             no subnet manager: ports are in state Init, without LIDs\n"
-	"  --sm NODE          where the built-in subnet manager is (the last CA)\n"
-	"  --fault RULE       a fault (below); can be given several times\n"
-	"  --faults FILE      rules, one a line\n"
-	"  --seed N           what faults draw their chances from (random, and then printed)\n"
-	"  --load PERCENT     traffic on the links, for the counters (0)\n"
-	"  --errors N         symbol errors a second on each link (0)\n"
-	"  --trace FILE       what happens to each packet\n"
-	"  --capture FILE     the packets on the links, for Wireshark (pcapng)\n"
-	"  --capture-at NODE/PORT   those at one port (all ports)\n"
-	"  --stats FILE       what each node received, processed and dropped\n"
+	"  --sm NODE          the node of the built-in subnet manager (default: the last CA)\n"
+	"  --fault RULE       a rule (below); the option can be used several times\n"
+	"  --faults FILE      a file with one rule in each line\n"
+	"  --seed N           the seed of the random faults (default: a random one, printed)\n"
+	"  --load PERCENT     traffic on the links, for the counters (default: 0)\n"
+	"  --errors N         symbol errors a second on each link (default: 0)\n"
+	"  --trace FILE       writes a line for each event of a packet\n"
+	"  --capture FILE     writes the packets on the links, for Wireshark (pcapng)\n"
+	"  --capture-at NODE/PORT   captures only at this port (default: at all ports)\n"
+	"  --stats FILE       writes the packets that each node received, processed and "
+	"dropped\n"
 	"\n"
-	"RULE is one of these, on all links or nodes, or \"on NODE\" or \"on NODE/PORT\":\n";
+	"RULE is one of these; \"on NODE\" or \"on NODE/PORT\" at its end limits it to a "
+	"place:\n";
 
 static const char usage_end[] =
 	"\n"
 	"A rule for --tell can also be \"status\", \"statistics\" or \"stop\". "
-	"docs/simulator.md tells more.\n";
+	"docs/simulator.md has more.\n";
 
 static void __attribute__((noreturn)) wrong(const char *what)
 {
-	fprintf(stderr, "umad-sim: %s\n(umad-sim --help tells how it is used)\n", what);
+	fprintf(stderr, "umad-sim: %s\n(umad-sim --help prints the options)\n", what);
 	exit(2);
 }
 
@@ -183,7 +186,7 @@ static void take_option(struct options *options, int option, unsigned int *fault
 		fputs(usage_end, stdout);
 		exit(0);
 	default:
-		wrong("this option there is not");
+		wrong("unknown option");
 	}
 }
 
@@ -208,7 +211,7 @@ static void take_rest(struct options *options, int count, char **rest)
 		rest++;
 	}
 	if (runs ? count < 1 : count > 0)
-		wrong(runs ? "a program is missing" : "these are too many arguments");
+		wrong(runs ? "a program is missing" : "too many arguments");
 	options->program = rest;
 }
 

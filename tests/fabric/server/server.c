@@ -98,7 +98,7 @@ static int choose_sm_port(const struct fabric *fabric, const char *spec, uint32_
 		if (graph->nodes[graph->ports[i].node].type == NODE_SWITCH)
 			*port = i; /* the fabric has no CA */
 	if (*port == NONE) {
-		snprintf(why, 256, "there is no port for the subnet manager to sit on");
+		snprintf(why, 256, "no port can have the subnet manager");
 		return -ENOENT;
 	}
 	return 0;
