@@ -36,8 +36,6 @@ static void put_label(struct text *text, const char *label, size_t length)
 /* The value by the field's printer, which writes for itself. */
 static void put_value(struct text *text, const struct field *field, void *val)
 {
-	if (!text_room(text))
-		return;
 	field->dump(text->at, (int)text_room(text) + 1, val, value_size(field));
 	text->at += strlen(text->at);
 }
