@@ -85,7 +85,6 @@ void engine_timer_set(struct mad_async *engine, struct engine_timer *timer, int6
 	/* it waits until what was the next timer before */
 	if (engine->running && at != NEVER)
 		reader_wake(&engine->port->reader, &engine->runner);
-	engine_update(engine, false);
 }
 
 static struct engine_timer *due_timer(const struct mad_async *engine, int64_t now)

@@ -104,8 +104,10 @@ static void count_found(struct core *core, struct transaction *transaction,
 	bool undo = window_found(window, transaction->late_period);
 
 	transaction->late_period = 0;
-	for (unsigned i = 0; undo && i < WINDOWS; i++)
-		window_undo(&core->windows[i]);
+	if (!undo)
+		return;
+	window_undo(&core->windows[MAD_WINDOW_SMP]);
+	window_undo(&core->windows[MAD_WINDOW_GMP]);
 }
 
 static void count_response(struct core *core, struct transaction *transaction,
