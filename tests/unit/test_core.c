@@ -105,6 +105,43 @@ static void a_message_that_cannot_be_received_ends_the_request_that_it_responds_
 	assert_int_equal(outcome.error, -EMSGSIZE);
 }
 
+static void a_trial_of_either_window_is_one_of_both(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < WINDOWS; i++) {
+		port->core.windows[i].losses.trial = true;
+		port->core.windows[i].latest = INT64_MAX;
+		submit(async, get_request(), 1, &outcome, NULL);
+		assert_int_equal(port->core.windows[0].hushed, i == 1);
+		assert_int_equal(port->core.windows[1].hushed, i == 0);
+		port->core.windows[i].losses.trial = false;
+		submit(async, get_request(), 1, &outcome, NULL);
+		assert_false(port->core.windows[0].hushed || port->core.windows[1].hushed);
+	}
+}
+
+/* What was late, and was taken to be lost in a full queue, has a response. */
+static void a_response_that_was_late_undoes_the_reduction_of_both_windows(void **state)
+{
+	struct window *windows = port->core.windows;
+	struct transmission *transmission;
+
+	(void)state;
+	fix_flow(0);
+	submit(async, set_request(), 1, &outcome, NULL);
+	transmission = table_any(&port->core.transactions.outstanding.table);
+	((struct transaction *)(void *)transmissions_of(transmission))->late_period = 5;
+	windows[MAD_WINDOW_GMP].losses.blamed = 5;
+	windows[MAD_WINDOW_GMP].losses.late_before = 1;
+	windows[MAD_WINDOW_GMP].losses.queue = 1;
+	for (unsigned i = 0; i < WINDOWS; i++)
+		windows[i].size_undone = 40;
+	device_respond(device_packet(0), 0, 0, NULL, 0);
+	assert_int_equal(mad_async_process(async), 1);
+	for (unsigned i = 0; i < WINDOWS; i++)
+		assert_int_equal(windows[i].size, 40);
+}
+
 static void the_first_size_of_a_window_is_no_change(void **state)
 {
 	static const struct core_hooks hooks;
@@ -144,6 +181,8 @@ int main(void)
 		CORE_TEST(a_board_management_send_tells_by_its_modifier_that_it_is_a_response),
 		CORE_TEST(
 			a_message_that_cannot_be_received_ends_the_request_that_it_responds_to),
+		CORE_TEST(a_trial_of_either_window_is_one_of_both),
+		CORE_TEST(a_response_that_was_late_undoes_the_reduction_of_both_windows),
 		CORE_TEST(the_first_size_of_a_window_is_no_change),
 		CORE_TEST(a_core_that_begins_anew_resets_its_windows_alone),
 	};

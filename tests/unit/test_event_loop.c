@@ -11,6 +11,7 @@
 
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <dirent.h>
 #include <fcntl.h>
@@ -36,6 +37,8 @@ static bool is_posted(sem_t *semaphore)
 			return false;
 	return true;
 }
+
+static unsigned rings;
 
 /* --- other threads do the work that the loop waits for --------------------------- */
 
@@ -752,6 +755,113 @@ static void ten_thousand_requests_need_but_one_descriptor(void **state)
 	mad_async_destroy(async);
 }
 
+static void ring(struct engine_timer *timer)
+{
+	(void)timer;
+	rings++;
+}
+
+/* A class's timer is due at a time, or it is set for an earlier one. */
+static void a_timer_of_the_engine_wakes_the_loop(void **state)
+{
+	struct mad_async *async = mad_async_create(port);
+	struct pollfd wake = {.fd = mad_async_wake_fd(async), .events = POLLIN};
+	struct engine_timer timer = {.due = ring, .ended = ring};
+	int cancel_state = port_enter(port);
+
+	(void)state;
+	rings = 0;
+	engine_timer_add(async, &timer);
+	port_leave(port, cancel_state);
+	assert_int_equal(mad_async_process(async), 0);
+	assert_int_equal(poll(&wake, 1, 0), 0);
+	for (unsigned i = 1; i <= 2; i++) {
+		cancel_state = port_enter(port);
+		engine_timer_set(async, &timer, clock_us() + LONG_MS * INT64_C(1000));
+		engine_timer_set(async, &timer, clock_us() + 1000);
+		port_leave(port, cancel_state);
+		while (rings < i) {
+			assert_int_equal(poll(&wake, 1, LONG_MS), 1);
+			assert_int_equal(mad_async_process(async), 0);
+		}
+	}
+	assert_int_equal(poll(&wake, 1, 0), 0);
+	mad_async_destroy(async);
+	assert_int_equal(rings, 3);
+}
+
+static void a_timer_that_is_not_due_yet_is_not_called(void **state)
+{
+	struct mad_async *async = mad_async_create(port);
+	struct engine_timer timer = {.due = ring, .ended = ring};
+	int cancel_state = port_enter(port);
+
+	(void)state;
+	rings = 0;
+	engine_timer_add(async, &timer);
+	engine_timer_set(async, &timer, clock_us() + LONG_MS * INT64_C(1000));
+	port_leave(port, cancel_state);
+	for (unsigned i = 0; i < 10; i++)
+		assert_int_equal(mad_async_process(async), 0);
+	assert_int_equal(rings, 0);
+	cancel_state = port_enter(port);
+	engine_timer_remove(&timer);
+	port_leave(port, cancel_state);
+	mad_async_destroy(async);
+	assert_int_equal(rings, 0);
+}
+
+/* The number of microseconds until the alarm's timer is due. */
+static int64_t left_of(const struct alarm *alarm)
+{
+	struct itimerspec time;
+
+	assert_int_equal(timerfd_gettime(alarm->timer_fd, &time), 0);
+	return time.it_value.tv_sec * INT64_C(1000000) + time.it_value.tv_nsec / 1000;
+}
+
+static void an_alarm_is_set_to_the_microsecond(void **state)
+{
+	const int64_t in[] = {5000000000000, 4000000999999, 3000000000001};
+	struct alarm alarm;
+	int64_t before, at, left;
+
+	(void)state;
+	alarm_init(&alarm);
+	assert_true(alarm_wake_fd(&alarm) >= 0);
+	for (unsigned i = 0; i < 3; i++) {
+		before = clock_us();
+		at = before + in[i];
+		alarm_set(&alarm, false, at, false);
+		left = left_of(&alarm);
+		/* the timer's clock has parts of a microsecond */
+		assert_true(left <= at - before + 1 && left >= at - clock_us() - 1);
+	}
+	alarm_close(&alarm);
+}
+
+static void process_while_it_ends(struct mad_async *async, const struct mad_reply *reply,
+				  void *arg)
+{
+	(void)reply;
+	*(int *)arg = mad_async_process(async);
+}
+
+static void an_engine_that_is_being_destroyed_processes_nothing(void **state)
+{
+	struct mad_async *async = mad_async_create(port);
+	ib_rpc_t rpc = get_request();
+	ib_portid_t to = to_lid(1);
+	int result = 1;
+
+	(void)state;
+	assert_int_equal(mad_async_submit(async, &rpc, &to, NULL, 0, process_while_it_ends,
+					  &result, NULL),
+			 0);
+	mad_async_destroy(async);
+	assert_int_equal(result, -ECANCELED);
+}
+
 #ifndef NO_CHILDREN
 
 /* The outcome of the child's own requests. */
@@ -776,6 +886,41 @@ static int child_with_a_loop(struct mad_async *async)
 		if (poll(&single, 1, LONG_MS) != 1 || mad_async_process(async) < 0)
 			return 4;
 	return outcome.error ? 5 : 0;
+}
+
+static void fork_in_callback(struct mad_async *async, const struct mad_reply *reply, void *arg)
+{
+	struct outcome *outcome = arg;
+	int status = -1;
+	pid_t pid;
+
+	note(async, reply, arg);
+	if (outcome->calls > 1)
+		return;
+	pid = fork();
+	if (!pid)
+		_exit(mad_async_process(async) != 1 || outcome->calls != 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+/* The other open request is called back there. */
+static void what_is_being_called_back_is_not_called_back_again_in_a_child(void **state)
+{
+	struct mad_async *async = mad_async_create(port);
+	struct outcome outcome = {0}, other = {0};
+	ib_rpc_t rpc = get_request();
+	ib_portid_t to = to_lid(1);
+
+	(void)state;
+	assert_int_equal(
+		mad_async_submit(async, &rpc, &to, NULL, 0, fork_in_callback, &outcome, NULL),
+		0);
+	submit(async, get_request(), 2, &other, NULL);
+	device_respond(device_packet(0), 0, 0, NULL, 0);
+	assert_int_equal(mad_async_process(async), 1);
+	assert_int_equal(outcome.calls, 1);
+	mad_async_destroy(async);
 }
 
 static void a_child_has_a_descriptor_of_its_own(void **state)
@@ -911,8 +1056,13 @@ int main(void)
 		MANY_TEST(a_round_passes_a_part_of_the_requests_to_their_destination),
 		PORT_TEST(without_descriptors_an_engine_works_on),
 		HIGH_TEST(a_simulator_s_handle_has_no_single_descriptor),
+		PORT_TEST(a_timer_of_the_engine_wakes_the_loop),
+		PORT_TEST(a_timer_that_is_not_due_yet_is_not_called),
+		PORT_TEST(an_alarm_is_set_to_the_microsecond),
+		PORT_TEST(an_engine_that_is_being_destroyed_processes_nothing),
 		PORT_TEST(ten_thousand_requests_need_but_one_descriptor),
 #ifndef NO_CHILDREN
+		PORT_TEST(what_is_being_called_back_is_not_called_back_again_in_a_child),
 		PORT_TEST(a_child_has_a_descriptor_of_its_own),
 		PORT_TEST(a_child_that_is_forked_in_the_midst_goes_on),
 #endif

@@ -145,6 +145,8 @@ static void a_call_s_time_wins_over_the_port_s_and_that_over_the_process_s(void 
 	assert_int_equal(mad_get_retries(port), 9);
 	assert_int_equal(mad_port_set_retries(port, 2), 0);
 	assert_int_equal(mad_get_retries(port), 2);
+	assert_int_equal(madrpc_set_retries(1), 1);
+	assert_int_equal(madrpc_set_retries(0), 1);
 	madrpc_set_retries(MAD_DEF_RETRIES);
 }
 

@@ -13,6 +13,7 @@ static uint8_t data[IB_PC_DATA_SZ];
 
 static struct {
 	int lid; /* the LID that responses redirect to; 0: the GID */
+	bool both;
 	unsigned redirections;
 	uint16_t path_status;
 	int path_lid;
@@ -40,9 +41,9 @@ static void respond_with_redirection(const struct device_packet *packet)
 		mad_set_field(info, 0, IB_CPI_REDIRECT_QP_F, 1234);
 		mad_set_field(info, 0, IB_CPI_REDIRECT_QKEY_F, 0x80015678);
 		mad_set_field(info, 0, IB_CPI_REDIRECT_SL_F, 6);
-	} else {
-		mad_set_array(info, 0, IB_CPI_REDIRECT_GID_F, gid);
 	}
+	if (!plan.lid || plan.both)
+		mad_set_array(info, 0, IB_CPI_REDIRECT_GID_F, gid);
 	device_respond(packet, IB_MAD_STS_REDIRECT,
 		       packet->mad[1] == IB_SA_CLASS ? IB_SA_DATA_OFFS : IB_PC_DATA_OFFS, info,
 		       sizeof(info));
@@ -188,6 +189,53 @@ static void a_lid_is_followed_without_the_way_to_the_old_one(void **state)
 	assert_int_equal(device_packet(0)->header.addr.grh_present, 1);
 	assert_int_equal(device_packet(1)->header.addr.grh_present, 0);
 	assert_int_equal(to.grh_present, 0);
+}
+
+/* Through a router again, to the GID. */
+static void a_lid_and_a_gid_are_followed_by_what_had_a_gid(void **state)
+{
+	ib_rpc_t rpc = counters_request(IB_MAD_METHOD_GET);
+	ib_portid_t to;
+
+	(void)state;
+	device_on_write(follow_plan, NULL);
+	plan.lid = TARGET_LID;
+	plan.both = true;
+	for (unsigned grh = 0; grh < 2; grh++) {
+		plan.redirections = 1;
+		to = to_lid(3);
+		to.grh_present = (int)grh;
+		memset(to.gid, 0xab, sizeof(to.gid));
+		assert_non_null(mad_rpc(port, &rpc, &to, data, data));
+		assert_int_equal(to.lid, TARGET_LID);
+		assert_int_equal(device_packet(2 * grh + 1)->header.addr.grh_present, grh);
+	}
+	assert_memory_equal(device_packet(3)->header.addr.gid, target_gid, 16);
+}
+
+static int respond_and_check_path(const struct device_packet *packet, void *arg)
+{
+	static const uint8_t zeros[12];
+
+	if (packet->mad[1] == IB_SA_CLASS) {
+		assert_memory_equal(packet->mad + 24, zeros, 12);
+		assert_memory_equal(packet->mad + 44, zeros, 4);
+	}
+	return follow_plan(packet, arg);
+}
+
+static void a_request_for_a_path_has_nothing_of_the_redirected_request(void **state)
+{
+	ib_rpc_t rpc = counters_request(IB_MAD_METHOD_GET);
+	ib_portid_t to = to_lid(3);
+
+	(void)state;
+	device_on_write(respond_and_check_path, NULL);
+	plan.redirections = 1;
+	plan.path_lid = TARGET_LID;
+	rpc.mkey = UINT64_MAX;
+	assert_non_null(mad_rpc(port, &rpc, &to, data, data));
+	assert_int_equal(plan.path_requests, 1);
 }
 
 static void a_redirected_request_keeps_its_partition(void **state)
@@ -481,6 +529,8 @@ int main(void)
 		REDIRECT_TEST(a_request_to_the_sa_is_redirected_too),
 		REDIRECT_TEST(an_smp_is_not_redirected),
 		REDIRECT_TEST(a_lid_is_followed_without_the_way_to_the_old_one),
+		REDIRECT_TEST(a_lid_and_a_gid_are_followed_by_what_had_a_gid),
+		REDIRECT_TEST(a_request_for_a_path_has_nothing_of_the_redirected_request),
 		REDIRECT_TEST(a_redirected_request_keeps_its_partition),
 		REDIRECT_TEST(a_redirection_is_no_loss),
 		REDIRECT_TEST(the_path_to_a_gid_is_requested_from_the_sa),

@@ -144,6 +144,20 @@ static void a_request_with_a_good_route_is_reported_if_it_cannot_be_made(void **
 			    "mad_rpc: the request to DR path slid 0; dlid 0; 0,3 failed\n");
 }
 
+static void data_that_begins_outside_of_a_mad_is_not_reported(void **state)
+{
+	ib_rpc_t rpc = {.mgtclass = IB_SA_CLASS, .method = IB_MAD_METHOD_GET};
+	ib_portid_t to = {.lid = 5};
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		rpc.dataoffs = i ? IB_MAD_SIZE + 1 : -1;
+		assert_null(mad_rpc_rmpp(fixture.port, &rpc, &to, NULL, NULL));
+		assert_int_equal(errno, EINVAL);
+	}
+	assert_string_equal(heard, "");
+}
+
 static void a_query_that_fails_is_reported(void **state)
 {
 	ib_portid_t sm = {.lid = 3}, nobody = {0};
@@ -274,6 +288,7 @@ int main(void)
 		TEST(a_class_without_an_agent_is_reported),
 		TEST(a_route_that_cannot_be_is_reported_once),
 		TEST(a_request_with_a_good_route_is_reported_if_it_cannot_be_made),
+		TEST(data_that_begins_outside_of_a_mad_is_not_reported),
 		TEST(a_query_that_fails_is_reported),
 		TEST(what_is_no_address_or_number_is_reported),
 		TEST(a_port_that_cannot_be_opened_is_reported),

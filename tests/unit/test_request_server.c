@@ -403,6 +403,28 @@ static void requests_beyond_the_limit_get_busy(void **state)
 		mad_request_drop(held[i]);
 }
 
+static void busy_leaves_the_data_of_a_class_without_rmpp(void **state)
+{
+	struct coming coming = {IB_PERFORMANCE_CLASS, 0, IB_MAD_METHOD_GET, 1, IB_MAD_SIZE, 9};
+	const uint8_t sent[] = {0x99, 0x99, 0x99, 0x99, 0x99};
+	struct mad_server_options options = ping_options();
+
+	(void)state;
+	options.mgmt_class = IB_PERFORMANCE_CLASS;
+	options.oui = 0;
+	options.rmpp_version = 0;
+	options.limit = 1;
+	start(options, hold, NULL);
+	come(coming);
+	coming.tid++;
+	come(coming);
+	process();
+	assert_int_equal(count, 1);
+	assert_int_equal(last_written()[5], IB_MAD_STS_BUSY);
+	assert_memory_equal(last_written() + 32, sent, sizeof(sent));
+	mad_request_drop(held[0]);
+}
+
 /* BUSY would confirm a report; a Send has no response. */
 static void sends_and_reports_beyond_the_limit_are_dropped(void **state)
 {
@@ -509,7 +531,7 @@ static void malformed_messages_and_lack_of_memory_are_counted(void **state)
 	process();
 	assert_int_equal(count, 0);
 	assert_int_equal(server_stats().dropped, 3);
-	coming.length = 38; /* no data */
+	coming.length = IB_VENDOR_RANGE2_DATA_OFFS; /* no data */
 	come(coming);
 	process();
 	assert_null(held[0]->data);
@@ -918,6 +940,8 @@ static void a_child_has_no_servers(void **state)
 	process();
 	child = fork();
 	if (!child) {
+		if (server_stats().held != 2 || server_stats().queued)
+			_exit(2);
 		if (mad_request_respond(held[0], 0, "x", 1) != -ECANCELED)
 			_exit(1);
 		mad_request_drop(held[0]);
@@ -949,6 +973,7 @@ int main(void)
 		SERVER_TEST(a_response_that_did_not_arrive_is_counted),
 		SERVER_TEST(a_thousand_requests_are_held_at_once),
 		SERVER_TEST(requests_beyond_the_limit_get_busy),
+		SERVER_TEST(busy_leaves_the_data_of_a_class_without_rmpp),
 		SERVER_TEST(sends_and_reports_beyond_the_limit_are_dropped),
 		SERVER_TEST(a_storm_takes_a_bounded_amount_of_memory),
 		SERVER_TEST(a_request_that_comes_again_is_handed_out_once),

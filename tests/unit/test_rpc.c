@@ -202,6 +202,12 @@ static void what_makes_no_sense_is_refused_and_not_sent(void **state)
 	bad = good;
 	bad.datasz = 1000; /* no RMPP in this class */
 	assert_int_equal(ask(&bad, 3), EMSGSIZE);
+	for (int i = 0; i < 2; i++) {
+		bad = good;
+		bad.dataoffs = i ? IB_MAD_SIZE + 1 : -1;
+		assert_null(mad_rpc_rmpp(port, &bad, &to, NULL, NULL));
+		assert_int_equal(errno, EINVAL);
+	}
 	assert_null(mad_rpc(port, &good, NULL, data, data));
 	assert_int_equal(errno, EINVAL);
 	assert_null(mad_rpc(NULL, &good, &to, data, data));

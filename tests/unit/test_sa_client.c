@@ -2,6 +2,7 @@
 
 /* Requests to the SA, blocking and on an engine. The SA has one LID at a time. */
 
+#include "classes/sa_address.h"
 #include "mad_fixture.h"
 
 #include <infiniband/mad_errors.h>
@@ -251,6 +252,18 @@ static void the_response_to_another_request_is_none(void **state)
 }
 
 /* --- the address ---------------------------------------------------------------- */
+
+static void no_address_is_trusted_when_the_clock_starts(void **state)
+{
+	ib_portid_t sa;
+	bool known;
+
+	(void)state;
+	clock_ahead = -__real_clock_us();
+	known = sa_address_known(fixture.port, &sa);
+	clock_ahead = 0;
+	assert_false(known);
+}
 
 static void the_address_is_trusted_for_a_second(void **state)
 {
@@ -847,6 +860,14 @@ static void the_parent_s_requests_to_the_sa_are_cancelled_once_in_a_child(void *
 		for (unsigned i = 0; i < 10; i++)
 			right = right && outcomes[i].calls == 1 &&
 				outcomes[i].error == -ECANCELED;
+		for (unsigned i = 0; i < 10; i++)
+			outcomes[i].calls = 0;
+		clock_ahead += ONE_SECOND + 10000; /* a PortInfo is read */
+		submit(0, 1, IB_MAD_METHOD_GET, &nodes, NULL);
+		mad_async_run(async);
+		right = right && outcomes[0].calls == 1 && !outcomes[0].error;
+		for (unsigned i = 1; i < 10; i++)
+			right = right && !outcomes[i].calls;
 		_exit(!right);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
@@ -1007,6 +1028,7 @@ int main(void)
 		TEST(many_gids_are_sent_by_rmpp_and_paths_come_back),
 		TEST(an_sa_that_is_busy_for_ever_is_asked_a_bounded_number_of_times),
 		TEST(the_response_to_another_request_is_none),
+		TEST(no_address_is_trusted_when_the_clock_starts),
 		TEST(the_address_is_trusted_for_a_second),
 		TEST(a_request_follows_the_sa_to_another_lid),
 		TEST(an_sa_that_has_not_moved_is_asked_once),

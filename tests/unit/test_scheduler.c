@@ -258,6 +258,66 @@ static void resumed_requests_and_others_alternate(void **state)
 	expect_all(42, 0);
 }
 
+static void set_mean(struct destination *destination, void *arg)
+{
+	destination->rtt.mean_us = *(uint32_t *)arg;
+}
+
+/*
+ * So many of the first 12 requests that are sent again go to LID 1, which has this mean round
+ * trip. The mean of all is 1000, and five requests wait for each of nine nodes.
+ */
+static unsigned resumed_to_a_node(uint32_t mean_us)
+{
+	uint8_t umad[sizeof(struct ib_user_mad) + IB_MAD_SIZE];
+	struct destinations *all = &port->scheduler.destinations;
+	struct destination *node;
+	uint32_t usual = 1000;
+	unsigned count = 0;
+
+	mad_port_set_destination_limit(port, 1);
+	mad_port_set_window(port, MAD_WINDOW_GMP, 100);
+	for (int i = 0; i < 54; i++)
+		submit(async, set_request(), 9 - i % 9, &outcomes[i], NULL);
+	assert_int_equal(device_written(), 9);
+	port->core.transactions.rtts[RTT_GMP].mean_us = usual;
+	destinations_visit(all, set_mean, &usual);
+	memset(umad, 0, sizeof(umad));
+	memcpy(umad, &device_packet(8)->header, umad_size());
+	memcpy(umad_get_mad(umad), device_packet(8)->mad, IB_MAD_SIZE);
+	node = destination_get(all, destination_key(umad));
+	assert_int_equal(node->in_flight, 1);
+	node->rtt.mean_us = mean_us;
+	destination_put(all, node);
+
+	mad_port_set_window(port, MAD_WINDOW_GMP, 1);
+	mad_port_set_destination_limit(port, 100);
+	assert_int_equal(device_written(), 9);
+	mad_port_set_window(port, MAD_WINDOW_GMP, 100);
+	assert_int_equal(device_written(), 54);
+	for (unsigned i = 9; i < 9 + 12; i++)
+		count += lid_of(i) == 1;
+	return count;
+}
+
+static void a_quick_node_does_not_wait_for_each_of_the_others(void **state)
+{
+	(void)state;
+	assert_int_equal(resumed_to_a_node(249), 5);
+}
+
+static void a_node_that_is_four_times_as_quick_as_others_waits_for_them(void **state)
+{
+	(void)state;
+	assert_in_range(resumed_to_a_node(250), 1, 2);
+}
+
+static void a_node_whose_round_trip_is_not_known_waits_for_the_others(void **state)
+{
+	(void)state;
+	assert_in_range(resumed_to_a_node(0), 1, 2);
+}
+
 static void a_slow_node_delays_others_by_one_request_at_a_time(void **state)
 {
 	(void)state;
@@ -479,6 +539,24 @@ static void silence(struct destination *destination, void *arg)
 	destination->silence = *(uint8_t *)arg;
 }
 
+/* It may be that links lost two requests in a row. */
+static void to_a_node_that_was_late_twice_a_request_is_sent_again(void **state)
+{
+	uint8_t late = 2;
+
+	(void)state;
+	late_after(QUICK);
+	submit(async, get_request(), 1, &outcomes[0], NULL);
+	respond(0);
+	destinations_visit(&port->scheduler.destinations, silence, &late);
+	submit(async, get_request(), 1, &outcomes[1], NULL);
+	while (device_written() < 3) {
+		sleep_ms(1);
+		mad_async_process(async);
+	}
+	assert_int_equal(stats_of(async).retried, 1);
+}
+
 static void to_a_node_that_seems_dead_each_attempt_is_sent_once(void **state)
 {
 	uint8_t late = 10;
@@ -530,6 +608,17 @@ static void a_request_that_is_cancelled_while_it_is_written_has_no_timer(void **
 	assert_int_equal(cancelling.timers, 1);
 	assert_int_equal(cancelling.timers_after, 0);
 	mad_async_destroy(cancelling.other);
+}
+
+static void a_packet_that_is_refused_leaves_the_window(void **state)
+{
+	(void)state;
+	device_fail(DEVICE_WRITE, 1, EINVAL);
+	submit(async, set_request(), 1, &outcomes[0], NULL);
+	assert_int_equal(outcomes[0].calls, 0);
+	assert_int_equal(port->core.windows[MAD_WINDOW_GMP].in_flight, 1);
+	respond(0);
+	assert_int_equal(port->core.windows[MAD_WINDOW_GMP].in_flight, 0);
 }
 
 /* --- blocking calls ------------------------------------------------------------- */
@@ -650,6 +739,21 @@ static void a_device_that_goes_completes_what_pauses_after_busy(void **state)
 	assert_int_equal(outcomes[0].error, -ENODEV);
 }
 
+static void a_device_that_goes_completes_what_waits_for_a_node_that_is_busy(void **state)
+{
+	(void)state;
+	mad_port_set_destination_limit(port, 1);
+	for (int i = 0; i < 3; i++)
+		submit(async, set_request(), 1, &outcomes[i], NULL);
+	device_respond(device_packet(0), IB_MAD_STS_BUSY, 0, NULL, 0);
+	assert_int_equal(mad_async_process(async), 0);
+	assert_int_equal(device_written(), 1);
+	close_windows();
+	device_remove();
+	assert_int_equal(mad_async_process(async), 3);
+	expect_all(3, -ENODEV);
+}
+
 static void an_engine_that_ends_leaves_another_one_s_requests_queued(void **state)
 {
 	struct mad_async *other = make_engine();
@@ -706,6 +810,9 @@ int main(void)
 		SCHEDULER_TEST(both_windows_are_sent_in_turn),
 		SCHEDULER_TEST(lanes_of_a_destination_take_turns),
 		SCHEDULER_TEST(resumed_requests_and_others_alternate),
+		SCHEDULER_TEST(a_quick_node_does_not_wait_for_each_of_the_others),
+		SCHEDULER_TEST(a_node_that_is_four_times_as_quick_as_others_waits_for_them),
+		SCHEDULER_TEST(a_node_whose_round_trip_is_not_known_waits_for_the_others),
 		SCHEDULER_TEST(a_slow_node_delays_others_by_one_request_at_a_time),
 		SCHEDULER_TEST(a_limit_that_falls_holds_for_those_that_are_not_sent_yet),
 		SCHEDULER_TEST(a_limit_may_fall_and_rise_again),
@@ -718,13 +825,16 @@ int main(void)
 		SCHEDULER_TEST(a_retransmission_waits_for_the_window),
 		SCHEDULER_TEST(a_response_completes_what_is_queued_to_be_sent_again),
 		SCHEDULER_TEST(after_busy_what_was_queued_to_be_sent_again_pauses),
+		SCHEDULER_TEST(to_a_node_that_was_late_twice_a_request_is_sent_again),
 		SCHEDULER_TEST(to_a_node_that_seems_dead_each_attempt_is_sent_once),
 		SCHEDULER_TEST(a_request_that_is_cancelled_while_it_is_written_has_no_timer),
+		SCHEDULER_TEST(a_packet_that_is_refused_leaves_the_window),
 		SCHEDULER_TEST(blocking_calls_to_one_node_take_turns),
 		SCHEDULER_TEST(without_memory_to_queue_a_request_no_limit_holds),
 		SCHEDULER_TEST(a_count_of_places_does_not_overflow),
 		SCHEDULER_TEST(a_device_that_goes_completes_what_is_queued_anywhere),
 		SCHEDULER_TEST(a_device_that_goes_completes_what_pauses_after_busy),
+		SCHEDULER_TEST(a_device_that_goes_completes_what_waits_for_a_node_that_is_busy),
 		SCHEDULER_TEST(an_engine_that_ends_leaves_another_one_s_requests_queued),
 #ifndef NO_CHILDREN
 		SCHEDULER_TEST(what_is_queued_anywhere_is_not_queued_in_a_child),

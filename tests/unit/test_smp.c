@@ -89,6 +89,19 @@ static void service_level_qp_and_key_do_not_count(void **state)
 	assert_int_equal(to.qp, 0);
 }
 
+static void it_has_no_partition_and_no_grh_whatever_the_buffer_had(void **state)
+{
+	_Alignas(8) uint8_t umad[sizeof(struct ib_user_mad) + IB_MAD_SIZE];
+	ib_rpc_t rpc = {.mgtclass = IB_SMI_CLASS, .method = IB_MAD_METHOD_GET, .trid = 1};
+	ib_portid_t to = {.lid = 7};
+
+	(void)state;
+	memset(umad, 0xff, sizeof(umad));
+	assert_int_equal(mad_build_pkt(umad, &rpc, &to, NULL, NULL), IB_MAD_SIZE);
+	assert_int_equal(umad_get_pkey(umad), 0);
+	assert_int_equal(umad_get_mad_addr(umad)->grh_present, 0);
+}
+
 static void the_response_comes_back_in_the_buffer(void **state)
 {
 	uint8_t info[IB_SMP_DATA_SIZE + 16];
@@ -190,6 +203,7 @@ int main(void)
 		TEST(a_set_says_so),
 		TEST(the_m_key_goes_along),
 		TEST(service_level_qp_and_key_do_not_count),
+		TEST(it_has_no_partition_and_no_grh_whatever_the_buffer_had),
 		TEST(the_response_comes_back_in_the_buffer),
 		TEST(a_status_is_an_error_and_the_buffer_left_alone),
 		TEST(success_is_status_0),

@@ -1330,6 +1330,19 @@ static void each_pause_is_twice_as_long_as_the_one_before(void **state)
 	}
 }
 
+static void the_pauses_stop_growing(void **state)
+{
+	(void)state;
+	transaction_init(&request, INT_MAX / 2, 1);
+	transmit();
+	for (unsigned i = 0; i < 20; i++) {
+		assert_action(respond(0, IB_MAD_STS_BUSY), WAIT);
+		assert_pauses(PAUSE << (i < 12 ? i : 12));
+		assert_action(timer_at(request.timer.at), AGAIN);
+		transmit();
+	}
+}
+
 /* A node that responds BUSY is not dead: the long interval was a wrong guess. */
 static void busy_shortens_an_interval_that_has_grown(void **state)
 {
@@ -1946,6 +1959,7 @@ int main(void)
 		TEST(a_response_to_the_first_outlives_a_write_error_of_the_second),
 		TEST(after_busy_it_pauses),
 		TEST(each_pause_is_twice_as_long_as_the_one_before),
+		TEST(the_pauses_stop_growing),
 		TEST(busy_shortens_an_interval_that_has_grown),
 		TEST(each_busy_doubles_the_interval),
 		TEST(after_busy_the_kernel_holds_the_own_id_still),

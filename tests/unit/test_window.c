@@ -903,6 +903,17 @@ static void those_in_flight_are_not_forgotten_when_it_is_fixed(void **state)
 	assert_int_equal(window.in_flight, 0);
 }
 
+static void a_round_that_was_open_is_forgotten_when_it_is_reset(void **state)
+{
+	(void)state;
+	fill();
+	window_reset(&window);
+	assert_int_equal(window.in_flight, 0);
+	count = 0;
+	go_round(RTT);
+	assert_int_equal(window.size, 11);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -953,6 +964,7 @@ int main(void)
 		WINDOW_TEST(a_late_mad_that_was_overtaken_is_no_silence),
 		WINDOW_TEST(a_response_to_an_older_mad_does_not_hide_that_a_later_one_overtook),
 		WINDOW_TEST(while_links_lose_packets_one_late_mad_is_no_silence),
+		WINDOW_TEST(a_round_that_was_open_is_forgotten_when_it_is_reset),
 		WINDOW_TEST(a_fixed_one_stays),
 		WINDOW_TEST(those_in_flight_are_not_forgotten_when_it_is_fixed),
 	};
