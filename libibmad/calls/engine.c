@@ -190,12 +190,11 @@ static void send_again(struct core *core, struct transaction *transaction)
 static void set_timer(struct core *core, struct transaction *transaction)
 {
 	struct scheduler *scheduler = &port_of_core(core)->scheduler;
-	struct mad_async *engine = engine_of(transaction);
 
 	scheduler_set_timer(scheduler, transaction);
-	/* it waits until what was the next timer before */
-	if (engine->running && scheduler_next(scheduler) == transaction->timer.at)
-		reader_wake(&engine->port->reader, &engine->runner);
+	/* they wait until what was the next timer before; no thread may run this engine */
+	if (scheduler_next(scheduler) == transaction->timer.at)
+		reader_wake_for(&port_of_core(core)->reader, transaction->timer.at);
 }
 
 static void withdraw(struct core *core, struct transaction *transaction)

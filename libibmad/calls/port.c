@@ -71,9 +71,13 @@ static void tell_clients(struct core *core)
 
 void port_tell_all(struct ibmad_port *port)
 {
+	int64_t opens = scheduler_opens(&port->scheduler);
+
 	tell_clients(&port->core);
 	if (scheduler_can_send(&port->scheduler))
 		reader_wake_sender(&port->reader);
+	else if (opens != NEVER)
+		reader_wake_for(&port->reader, opens);
 }
 
 /* In a child of fork() no thread waits until the first call, which resets the reader. */

@@ -72,6 +72,7 @@ void reader_begin(struct reader *reader, struct waiter *waiter)
 	waiter->following = waiter->woken = false;
 	waiter->interrupted = waiter->patient = false;
 	waiter->receiving = waiter->sending = false;
+	waiter->until = 0;
 	list_add_first(&reader->waiters, &waiter->all);
 }
 
@@ -121,6 +122,16 @@ void reader_wake_sender(struct reader *reader)
 				reader_wake(reader, waiter_of(entry));
 			return;
 		}
+}
+
+void reader_wake_for(struct reader *reader, int64_t at)
+{
+	list_for_each (entry, &reader->waiters) {
+		struct waiter *waiter = waiter_of(entry);
+
+		if ((waiter->sending || waiter->patient) && waiter->until > at)
+			reader_wake(reader, waiter);
+	}
 }
 
 void reader_pass(struct reader *reader)
@@ -318,6 +329,7 @@ void reader_wait(struct reader *reader, struct waiter *waiter, int64_t until, in
 	bool can_read = reader->polling && reader->wake_fd >= 0 && !reader->reading;
 
 	waiter->woken = false;
+	waiter->until = until;
 	/* the leader may not have run since a message came */
 	if (until <= now && can_read)
 		reader_read(reader, BATCH, now);

@@ -27,6 +27,7 @@ struct waiter {
 	bool patient;     /* as the leader it reads on, even if it is woken */
 	bool receiving;   /* it waits for messages in the inbox */
 	bool sending;     /* it waits until its request may be sent */
+	int64_t until;    /* it waits until this time at most */
 };
 
 struct reader {
@@ -84,6 +85,8 @@ void reader_wake_all(struct reader *reader);
 void reader_wake_receiver(struct reader *reader);
 /* Wakes one that waits until its request may be sent. */
 void reader_wake_sender(struct reader *reader);
+/* The scheduler has something to do at "at": wakes all that would see to it later. */
+void reader_wake_for(struct reader *reader, int64_t at);
 
 /*
  * Reads what is queued, "most" messages at most, without waiting, unless another thread reads.

@@ -378,8 +378,7 @@ bool scheduler_can_send(const struct scheduler *scheduler)
 	return false;
 }
 
-/* When scheduler_send() would send something, if nothing happens before; NEVER. */
-static int64_t opens_at(const struct scheduler *scheduler)
+int64_t scheduler_opens(const struct scheduler *scheduler)
 {
 	int64_t first = NEVER, opens;
 
@@ -507,7 +506,7 @@ void scheduler_set_timer(struct scheduler *scheduler, struct transaction *transa
 int64_t scheduler_next(const struct scheduler *scheduler)
 {
 	int64_t next = deadlines_next(&scheduler->deadlines);
-	int64_t opens = opens_at(scheduler);
+	int64_t opens = scheduler_opens(scheduler);
 
 	return opens < next ? opens : next;
 }

@@ -247,6 +247,62 @@ static void an_earlier_timer_of_another_thread_s_request_wakes_the_leader(void *
 	mad_async_destroy(runner.async);
 }
 
+static int hold_up_at_gate(const struct device_packet *packet, void *arg)
+{
+	(void)packet;
+	(void)arg;
+	sem_post(&gate.entered);
+	wait_for(&gate.leave);
+	return 0;
+}
+
+static void *submit_to_lid_1(void *arg)
+{
+	static struct outcome outcome;
+	ib_rpc_t rpc = set_request();
+
+	rpc.timeout = 20;
+	submit(arg, rpc, 1, &outcome, NULL);
+	return NULL;
+}
+
+/*
+ * They wait behind a request that has no timer yet, because it is just being written. The
+ * thread that writes it does not wait for its response, and no thread runs its engine.
+ */
+static void the_timer_of_a_request_wakes_those_behind_it(void **state)
+{
+	static const enum kind kinds[] = {ASK, RUN};
+
+	(void)state;
+	mad_rpc_set_retries(port, 1);
+	mad_port_set_destination_limit(port, 1);
+	for (int i = 0; i < 2; i++) {
+		struct thread behind = {.kind = kinds[i], .lid = 1};
+		struct mad_async *async = mad_async_create(port);
+		unsigned written = device_written();
+		struct outcome outcome = {0};
+		pthread_t submitter;
+
+		behind.async = mad_async_create(port);
+		device_on_write(hold_up_at_gate, NULL);
+		pthread_create(&submitter, NULL, submit_to_lid_1, async);
+		wait_for(&gate.entered);
+		if (kinds[i] == RUN)
+			submit(behind.async, set_request(), 1, &outcome, NULL);
+		start(&behind);
+		device_on_write(NULL, NULL);
+		sem_post(&gate.leave);
+		pthread_join(submitter, NULL);
+		assert_true(device_wait_written(written + 2, LONG_MS));
+		device_respond(device_packet(written + 1), 0, 0, NULL, 0);
+		join(&behind);
+		assert_int_equal(behind.result, 1);
+		mad_async_destroy(behind.async);
+		mad_async_destroy(async);
+	}
+}
+
 /* --- handing over the lead -------------------------------------------------------------- */
 
 /* Meanwhile others wait, and do not know that no thread polls. */
@@ -271,15 +327,6 @@ static void a_leader_that_calls_back_leaves_its_place(void **state)
 	sem_post(&gate.leave);
 	join(&runner);
 	mad_async_destroy(runner.async);
-}
-
-static int hold_up_at_gate(const struct device_packet *packet, void *arg)
-{
-	(void)packet;
-	(void)arg;
-	sem_post(&gate.entered);
-	wait_for(&gate.leave);
-	return 0;
 }
 
 /* The leader's second request may be sent after the response to the first one. */
@@ -666,6 +713,7 @@ int main(void)
 		LEADER_TEST(cancelling_a_request_wakes_the_leader),
 		LEADER_TEST(closing_the_port_wakes_the_leader),
 		LEADER_TEST(an_earlier_timer_of_another_thread_s_request_wakes_the_leader),
+		LEADER_TEST(the_timer_of_a_request_wakes_those_behind_it),
 		LEADER_TEST(a_leader_that_calls_back_leaves_its_place),
 		LEADER_TEST(a_leader_that_sends_leaves_its_place),
 		LEADER_TEST(a_follower_that_calls_back_leaves_the_lead_to_others),
