@@ -43,6 +43,8 @@ static const char usage[] =
 	"  --capture-at NODE/PORT   captures only at this port (default: at all ports)\n"
 	"  --stats FILE       writes the packets that each node received, processed and "
 	"dropped\n"
+	"  --version          prints the version\n"
+	"  --help             prints this text\n"
 	"\n"
 	"RULE is one of these; \"on NODE\" or \"on NODE/PORT\" at its end limits it to a "
 	"place:\n";
@@ -96,7 +98,8 @@ enum {
 	TRACE,
 	CAPTURE,
 	CAPTURE_AT,
-	STATS
+	STATS,
+	VERSION
 };
 
 static const struct option long_options[] = {
@@ -116,6 +119,7 @@ static const struct option long_options[] = {
 	{"capture", required_argument, NULL, CAPTURE},
 	{"capture-at", required_argument, NULL, CAPTURE_AT},
 	{"stats", required_argument, NULL, STATS},
+	{"version", no_argument, NULL, VERSION},
 	{"help", no_argument, NULL, 'h'},
 	{NULL, 0, NULL, 0},
 };
@@ -180,6 +184,9 @@ static void take_option(struct options *options, int option, unsigned int *fault
 	case STATS:
 		options->server.stats = optarg;
 		break;
+	case VERSION:
+		puts("umad-sim " SIM_VERSION);
+		exit(0);
 	case 'h':
 		fputs(usage, stdout);
 		fault_print_rules(stdout);
