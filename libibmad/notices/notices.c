@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/*
- * Notices: the subscription at the SA, its Reports, and the local port. All but
- * mad_notices_start(), mad_notices_stop() and the statistics runs in the thread that processes
- * the engine, so it needs no lock.
- */
+/* Notices: starting and stopping, the local port, and the Reports of the SA. */
 
 #include "base/export.h"
 #include "base/report.h"
-#include "calls/engine.h"
 #include "calls/request_server.h"
 #include "mad/mad_wire.h"
 #include "mad/mgmt_class.h"
-#include "notices/inform_info.h"
 #include "notices/local_port.h"
-#include "notices/recent_reports.h"
+#include "notices/subscription.h"
 
 #include <infiniband/mad_fields.h>
 #include <infiniband/mad_link.h>
@@ -22,72 +16,13 @@
 #include <infiniband/mad_server.h>
 #include <stdlib.h>
 
-#define FILTERS_MAX     16
 #define RENEW_MS        60000
 #define POLL_MS         1000
 #define INTERVAL_MAX_MS 86400000
-/* After so many milliseconds a subscription is tried again; twice that after each failure. */
-#define RETRY_MIN_MS    1000
-#define RETRY_MAX_MS    60000
-
-struct counts {
-	atomic_ullong reports, confirmed, duplicates, malformed, subscriptions, failures;
-};
-
-struct mad_notices {
-	struct engine_timer timer;
-	struct mad_async *engine;
-	struct mad_server *server;           /* NULL: it was stopped */
-	struct mad_server_stats last_server; /* its counts when it was stopped */
-	mad_notice_fn *callback;
-	void *arg;
-	int64_t renew_us, poll_us;
-	atomic_bool stopping;
-	struct counts counts;
-
-	struct mad_notice_port port;
-	bool known;   /* the port was read */
-	bool reading; /* it is being read */
-	int64_t poll_at;
-
-	unsigned setting; /* subscriptions, or their ends, in flight */
-	bool undoing;     /* these are their ends */
-	bool subscribed;  /* the SA may have a subscription */
-	bool changed;     /* the port has changed while a subscription was in flight */
-	int set_error;    /* of the present round: the first one */
-	unsigned set_status;
-	unsigned set_sm;   /* the LID of the SM that the round went to */
-	unsigned retry_ms; /* 0: the latest round went well */
-	int64_t renew_at;
-	bool told; /* what the callback was told: */
-	int told_error;
-	unsigned told_status;
-	unsigned told_sm;
-
-	unsigned filter_count;
-	struct inform_info filters[FILTERS_MAX];
-	uint64_t ids[FILTERS_MAX]; /* of requests in flight; 0: none */
-	uint64_t read_id;
-	struct recent_reports recent;
-};
-
-/* What a request's callback is told. */
-struct subscription {
-	struct mad_notices *notices;
-	unsigned filter;
-};
 
 static struct mad_notices *notices_of(struct engine_timer *timer)
 {
 	return list_entry(timer, struct mad_notices, timer);
-}
-
-static void set_timer(struct mad_notices *notices, int64_t at)
-{
-	int cancel_state = engine_enter(notices->engine);
-
-	engine_timer_set(notices->engine, &notices->timer, at);
-	engine_leave(notices->engine, cancel_state);
 }
 
 /* Why nothing more can be sent or received; 0: it can. */
@@ -102,11 +37,6 @@ static int port_error(const struct mad_notices *notices)
 		error = -ECANCELED;
 	engine_leave(notices->engine, cancel_state);
 	return error;
-}
-
-static void tell(struct mad_notices *notices, const struct mad_notice *notice)
-{
-	notices->callback(notices, notice, notices->arg);
 }
 
 /* --- the end -------------------------------------------------------------------- */
@@ -129,7 +59,7 @@ static void finish(struct mad_notices *notices, int error, unsigned status)
 		.kind = MAD_NOTICE_END, .error = error, .status = status};
 
 	stop_server(notices);
-	tell(notices, &notice);
+	notices_tell(notices, &notice);
 	free(notices);
 }
 
@@ -149,135 +79,6 @@ static void leave_engine(struct mad_notices *notices, int error, unsigned status
 	engine_timer_remove(&notices->timer);
 	engine_leave(notices->engine, cancel_state);
 	finish(notices, error, status);
-}
-
-/* --- the subscription ----------------------------------------------------------- */
-
-static void tell_subscription(struct mad_notices *notices, int error, unsigned status,
-			      unsigned sm)
-{
-	const struct mad_notice notice = {
-		.kind = MAD_NOTICE_SUBSCRIPTION, .error = error, .status = status};
-
-	if (notices->told && notices->told_error == error && notices->told_status == status &&
-	    (error || notices->told_sm == sm))
-		return;
-	notices->told = true;
-	notices->told_error = error;
-	notices->told_status = status;
-	notices->told_sm = sm;
-	tell(notices, &notice);
-}
-
-static int64_t after_round(struct mad_notices *notices)
-{
-	unsigned *retry = &notices->retry_ms;
-
-	if (notices->changed) {
-		notices->changed = false;
-		*retry = 0;
-		return 0;
-	}
-	if (!notices->set_error) {
-		*retry = 0;
-		return clock_us() + notices->renew_us;
-	}
-	*retry = *retry ? *retry * 2 : RETRY_MIN_MS;
-	if (*retry > RETRY_MAX_MS)
-		*retry = RETRY_MAX_MS;
-	return clock_us() + *retry * INT64_C(1000);
-}
-
-/* All filters have their response, or have failed. */
-static void end_round(struct mad_notices *notices)
-{
-	if (notices->undoing)
-		return;
-	if (!notices->set_error)
-		notices->counts.subscriptions++;
-	else if (!notices->changed)
-		notices->counts.failures++;
-	notices->renew_at = after_round(notices);
-	/* what was cancelled ends, or is followed by another round */
-	if (notices->set_error != -ECANCELED)
-		tell_subscription(notices, notices->set_error, notices->set_status,
-				  notices->set_sm);
-}
-
-static void note_error(struct mad_notices *notices, int error, unsigned status)
-{
-	if (!error || notices->set_error)
-		return;
-	notices->set_error = error;
-	notices->set_status = status;
-}
-
-static void set_came(struct mad_async *async, const struct mad_reply *reply, void *arg)
-{
-	struct subscription *subscription = arg;
-	struct mad_notices *notices = subscription->notices;
-	const struct inform_info *info = &notices->filters[subscription->filter];
-
-	(void)async;
-	notices->ids[subscription->filter] = 0;
-	free(subscription);
-	if (!reply->error && !inform_info_is_same(info, reply->data, reply->data_size))
-		note_error(notices, -EBADMSG, 0);
-	else
-		note_error(notices, reply->error, reply->error == -EIO ? reply->status : 0);
-	if (!--notices->setting)
-		end_round(notices);
-	set_timer(notices, 0);
-}
-
-static int submit_set(struct mad_notices *notices, unsigned filter, bool subscribe)
-{
-	struct inform_info *info = &notices->filters[filter];
-	const ib_rpc_t rpc = {
-		.mgtclass = IB_SA_CLASS,
-		.method = IB_MAD_METHOD_SET,
-		.attr = {.id = IB_SA_ATTR_INFORMINFO},
-		.dataoffs = IB_SA_DATA_OFFS,
-		.mkey = sa_key_get(notices->engine->port),
-		.mask = info->components,
-	};
-	const ib_portid_t sa = {.lid = (int)notices->port.sm_lid,
-				.sl = (uint8_t)notices->port.sm_sl};
-	struct subscription *subscription = malloc(sizeof(*subscription));
-	int ret;
-
-	if (!subscription)
-		return -ENOMEM;
-	*subscription = (struct subscription){notices, filter};
-	info->wire.subscribe = subscribe;
-	ret = mad_async_submit(notices->engine, &rpc, &sa, &info->wire, sizeof(info->wire),
-			       set_came, subscription, &notices->ids[filter]);
-	if (ret < 0)
-		free(subscription);
-	else
-		notices->setting++;
-	return ret;
-}
-
-static void cancel_sets(struct mad_notices *notices)
-{
-	for (unsigned i = 0; i < notices->filter_count; i++)
-		if (notices->ids[i])
-			mad_async_cancel(notices->engine, notices->ids[i]);
-}
-
-static void start_round(struct mad_notices *notices, bool subscribe)
-{
-	notices->set_error = 0;
-	notices->set_status = 0;
-	notices->set_sm = notices->port.sm_lid;
-	notices->undoing = !subscribe;
-	if (subscribe)
-		notices->subscribed = true;
-	for (unsigned i = 0; i < notices->filter_count; i++)
-		note_error(notices, submit_set(notices, i, subscribe), 0);
-	if (!notices->setting)
-		end_round(notices);
 }
 
 /* --- the port ------------------------------------------------------------------- */
@@ -300,12 +101,12 @@ static void take_port(struct mad_notices *notices, const struct mad_notice_port 
 	notices->known = true;
 	if (first || local_port_needs_subscription(&notice.before, port)) {
 		notices->changed = notices->setting > 0;
-		cancel_sets(notices); /* the SM that they went to may be gone */
+		subscription_cancel(notices); /* the SM that they went to may be gone */
 		notices->retry_ms = 0;
 		notices->renew_at = 0;
 	}
 	if (!first)
-		tell(notices, &notice);
+		notices_tell(notices, &notice);
 }
 
 static void read_came(struct mad_async *async, const struct mad_reply *reply, void *arg)
@@ -320,7 +121,7 @@ static void read_came(struct mad_async *async, const struct mad_reply *reply, vo
 		local_port_decode(reply->data, &port);
 		take_port(notices, &port);
 	}
-	set_timer(notices, 0);
+	notices_set_timer(notices, 0);
 }
 
 static void read_port(struct mad_notices *notices, int64_t now)
@@ -348,11 +149,11 @@ static void advance_to_end(struct mad_notices *notices)
 	if (notices->reading)
 		mad_async_cancel(notices->engine, notices->read_id);
 	if (!notices->undoing)
-		cancel_sets(notices);
+		subscription_cancel(notices);
 	if (notices->reading || notices->setting)
 		return;
 	if (!notices->undoing && notices->subscribed && is_usable(notices))
-		start_round(notices, false);
+		subscription_start_round(notices, false);
 	if (notices->setting)
 		return;
 	if (!notices->counts.subscriptions) /* there was nothing to undo */
@@ -380,13 +181,13 @@ static void advance(struct mad_notices *notices)
 	if (!notices->reading && now >= notices->poll_at)
 		read_port(notices, now);
 	if (notices->known && !is_usable(notices))
-		tell_subscription(notices, -ENETDOWN, 0, 0);
+		subscription_tell(notices, -ENETDOWN, 0, 0);
 	else if (notices->known && !notices->setting && now >= notices->renew_at)
-		start_round(notices, true);
+		subscription_start_round(notices, true);
 	next = notices->poll_at;
 	if (is_usable(notices) && !notices->setting && notices->renew_at < next)
 		next = notices->renew_at;
-	set_timer(notices, next);
+	notices_set_timer(notices, next);
 }
 
 static void due(struct engine_timer *timer)
@@ -425,7 +226,7 @@ static void report_came(struct mad_server *server, struct mad_request *request, 
 	} else {
 		notices->counts.reports++;
 		mad_notice_decode(request->data, REPORT_SIZE, &notice);
-		tell(notices, &notice);
+		notices_tell(notices, &notice);
 	}
 	confirm(notices, request, 0);
 }
