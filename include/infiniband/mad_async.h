@@ -316,6 +316,7 @@ int mad_async_get_stats(struct mad_async *async, struct mad_async_stats *stats, 
  */
 int mad_rpc_message(const struct ibmad_port *port, ib_rpc_t *rpc, ib_portid_t *dport,
 		    const void *payload, size_t size, struct mad_message *message);
+/** The message is empty afterwards, and may be freed again. NULL is allowed. */
 void mad_message_free(struct mad_message *message);
 
 /* --- options of a port ---------------------------------------------------------- */

@@ -117,7 +117,7 @@ static int init_request(struct mad_async *engine, struct async_request *request,
 	else
 		memcpy(&copy, rpc, sizeof(*rpc));
 	copy.trid = 0;
-	complete_address(&destination, rpc->mgtclass & 0xff);
+	complete_address(&destination);
 	return request_init(&request->transaction, &engine->port->core.link,
 			    &engine->port->core.options, (ib_rpc_t *)(void *)&copy,
 			    &destination, NULL, request_is_by_rmpp(rpc), payload, size);

@@ -184,6 +184,7 @@ static void complete(struct core *core, struct transaction *transaction)
 static void send_again(struct core *core, struct transaction *transaction)
 {
 	scheduler_again(&port_of_core(core)->scheduler, transaction);
+	/* a blocking call that sent it, and may not send it again yet, tells no engine */
 	engine_update(engine_of(transaction), false);
 }
 

@@ -101,7 +101,6 @@ static struct held_request *new_request(struct mad_server *server, const uint8_t
 	memcpy(held->umad, umad, size);
 	held->server = server;
 	held->request.server = server;
-	list_init(&held->bucket);
 	describe(&held->request, held->umad, length, server->data_offset);
 	return held;
 }
@@ -154,14 +153,12 @@ static void forget_queued(struct mad_server *server)
 	drop_queued(&server->engine->refused, server, true);
 }
 
-/* Stops a server; the lock is dropped meanwhile. */
+/* Stops a server that was not stopped; the lock is dropped meanwhile. */
 static void stop(struct mad_server *server)
 {
 	struct ibmad_port *port = server->port;
 	int agent = server->base.agent;
 
-	if (!server->engine)
-		return;
 	if (!server->inherited) {
 		forget_queued(server);
 		server->engine->servers--;
@@ -184,7 +181,7 @@ static void fail(struct port_server *base)
 {
 	struct mad_server *server = server_of(base);
 
-	if (server->engine && !server->inherited)
+	if (server->engine)
 		forget_queued(server);
 }
 
@@ -195,7 +192,7 @@ static void forked(struct port_server *base, bool intact)
 
 	if (!intact)
 		server->open++;
-	else if (server->engine && !server->inherited)
+	else if (server->engine)
 		forget_queued(server);
 	server->inherited = true;
 	server->base.agent = -1;
@@ -204,13 +201,6 @@ static void forked(struct port_server *base, bool intact)
 }
 
 /* --- what comes ----------------------------------------------------------------- */
-
-/* Locked. */
-static void enqueue(struct list *queue, struct held_request *held)
-{
-	list_add_last(queue, &held->queue);
-	engine_update(held->server->engine, false);
-}
 
 /* A Send has no response, and that to a Trap or a Report confirms it. */
 static bool can_be_busy(unsigned method)
@@ -231,7 +221,7 @@ static void refuse(struct mad_server *server, const uint8_t *umad, size_t length
 		return;
 	}
 	server->refused++;
-	enqueue(&server->engine->refused, held);
+	list_add_last(&server->engine->refused, &held->queue);
 }
 
 static void keep(struct mad_server *server, const uint8_t *umad, size_t length)
@@ -247,7 +237,7 @@ static void keep(struct mad_server *server, const uint8_t *umad, size_t length)
 	server->bytes += length;
 	server->stats.received++;
 	server->stats.queued++;
-	enqueue(&server->engine->arrived, held);
+	list_add_last(&server->engine->arrived, &held->queue);
 }
 
 static bool receive(struct port_server *base, const uint8_t *umad, int length)
@@ -352,20 +342,25 @@ void servers_refuse(struct mad_async *engine, unsigned most)
 		send_busy(engine, list_entry(first, struct held_request, queue));
 }
 
+static struct mad_server *any_server(const struct mad_async *engine)
+{
+	list_for_each (entry, &engine->port->servers) {
+		struct mad_server *server =
+			server_of(list_entry(entry, struct port_server, all));
+
+		if (server->engine == engine)
+			return server;
+	}
+	return NULL;
+}
+
 void servers_end(struct mad_async *engine)
 {
-	struct ibmad_port *port = engine->port;
 	struct mad_server *server;
-	struct list *entry = port->servers.next;
 
-	while (entry != &port->servers) {
-		server = server_of(list_entry(entry, struct port_server, all));
-		entry = entry->next;
-		if (server->engine != engine)
-			continue;
+	while ((server = any_server(engine))) {
 		stop(server);
 		server_release(server);
-		entry = port->servers.next; /* the lock was dropped */
 	}
 }
 

@@ -312,7 +312,6 @@ static int take_message(struct transaction *transaction, struct mad_message *mes
 	size_t length = (size_t)transaction->length;
 
 	message->length = length;
-	message->status = transaction->status;
 	if (umad) {
 		memmove(umad, umad_get_mad(umad), length);
 		transaction->heap = NULL;
@@ -340,7 +339,7 @@ EXPORT int mad_rpc_message(const struct ibmad_port *port, ib_rpc_t *rpc, ib_port
 		return -EINVAL;
 	}
 	destination = *dport;
-	complete_address(&destination, rpc->mgtclass & 0xff);
+	complete_address(&destination);
 	error = request_response(NULL, port, &request, rpc, &destination, NULL, payload, size);
 	redirect_report(request.transaction.detour, dport);
 	message->status = request.transaction.status;

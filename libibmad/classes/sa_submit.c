@@ -20,7 +20,6 @@ struct sa_client {
 	struct pool requests;
 	struct sa_request *waiting; /* for the PortInfo, the latest first */
 	uint64_t reading;           /* the PortInfo's request; 0: there is none */
-	bool read_again;            /* the read was cancelled, which is no end for all */
 };
 
 struct sa_request {
@@ -64,7 +63,6 @@ static void forked(struct engine_part *part)
 
 	pool_repair(&client->requests);
 	client->waiting = NULL;
-	client->read_again = true;
 	while ((request = pool_next(&client->requests, &place))) {
 		request->final = true;
 		if (!request->done || !request->waits)
@@ -93,8 +91,8 @@ static int cancel_all(struct engine_part *part, struct mad_async *engine)
 		request->cancelled = true;
 		count++;
 	}
-	if (client->reading && !async_cancel(engine, client->reading))
-		client->read_again = true; /* for the sake of later requests */
+	if (client->reading)
+		async_cancel(engine, client->reading);
 	return count;
 }
 
@@ -265,7 +263,6 @@ static int wait_for_address(struct mad_async *engine, struct sa_client *client,
 {
 	int ret = 0;
 
-	request->id = 0;
 	request->waits = true;
 	request->next = client->waiting;
 	client->waiting = request;
@@ -285,9 +282,12 @@ static int start(struct mad_async *engine, struct sa_client *client, struct sa_r
 
 /* --- events ---------------------------------------------------------------------- */
 
-/* Goes on with a request that has waited: 0, or the error that it completes with. */
+/*
+ * Goes on with a request that has waited: 0, or the error that it completes with. If the read
+ * was cancelled, requests that were not cancelled need another one.
+ */
 static int resume(struct mad_async *engine, struct sa_request *request, int error,
-		  const ib_portid_t *sa, bool read_again)
+		  const ib_portid_t *sa)
 {
 	int cancel_state, ret = error;
 	struct sa_client *client;
@@ -296,7 +296,7 @@ static int resume(struct mad_async *engine, struct sa_request *request, int erro
 	client = client_of(engine);
 	if (request->cancelled) {
 		ret = -ECANCELED;
-	} else if (read_again) {
+	} else if (error == -ECANCELED) {
 		ret = wait_for_address(engine, client, request);
 	} else if (!error && request->sent && request->sa.lid == sa->lid) {
 		ret = request->failure.error;
@@ -309,8 +309,7 @@ static int resume(struct mad_async *engine, struct sa_request *request, int erro
 }
 
 /* The requests that wait, the oldest first. */
-static struct sa_request *take_waiting(struct mad_async *engine, struct sa_client *client,
-				       bool *read_again)
+static struct sa_request *take_waiting(struct mad_async *engine, struct sa_client *client)
 {
 	struct sa_request *list = NULL, *request;
 	int cancel_state = engine_enter(engine);
@@ -321,8 +320,6 @@ static struct sa_request *take_waiting(struct mad_async *engine, struct sa_clien
 		list = request;
 	}
 	client->reading = 0;
-	*read_again = client->read_again;
-	client->read_again = false;
 	engine_leave(engine, cancel_state);
 	return list;
 }
@@ -345,8 +342,7 @@ static void move_others(struct mad_async *engine, struct sa_client *client,
 
 static void port_info_came(struct mad_async *engine, const struct mad_reply *reply, void *arg)
 {
-	bool read_again;
-	struct sa_request *request = take_waiting(engine, arg, &read_again), *next;
+	struct sa_request *request = take_waiting(engine, arg), *next;
 	int error = reply->error, ret;
 	ib_portid_t sa;
 
@@ -356,10 +352,9 @@ static void port_info_came(struct mad_async *engine, const struct mad_reply *rep
 		error = sa_address_learn(engine->port, reply->data, &sa);
 	if (!error)
 		move_others(engine, arg, &sa);
-	read_again = read_again && error == -ECANCELED;
 	for (; request; request = next) {
 		next = request->next;
-		ret = resume(engine, request, error, &sa, read_again);
+		ret = resume(engine, request, error, &sa);
 		if (ret)
 			fail(engine, request, ret, ret == -EIO ? reply->status : 0);
 	}
@@ -493,7 +488,6 @@ EXPORT int mad_sa_cancel(struct mad_async *async, uint64_t id)
 			/* it may be complete, and is called back soon */
 			async_cancel(async, request->id);
 		} else if (client->reading) {
-			client->read_again = true;
 			async_cancel(async, client->reading);
 		}
 	}

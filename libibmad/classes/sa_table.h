@@ -18,7 +18,7 @@ struct mad_sa_table {
 
 /*
  * Finds the records in table->message, each of which must have so many bytes at least. 0,
- * -EBADMSG, -EPROTO, -ENOMEM.
+ * -EBADMSG, -EPROTO, -ENOMEM. After an error, the table is of no use.
  */
 int sa_table_parse(struct mad_sa_table *table, size_t least);
 

@@ -227,15 +227,15 @@ static void carry_out(struct core *core, struct transaction *transaction,
 	}
 }
 
-int64_t core_transmit(struct core *core, struct transaction *transaction)
+void core_transmit(struct core *core, struct transaction *transaction)
 {
 	enum transaction_action action;
-	int64_t began = clock_us(), now = began;
+	int64_t now = clock_us();
 	struct packet packet;
 
 	if (core->gone) {
 		core_cancel(core, transaction, core->gone);
-		return now;
+		return;
 	}
 	action = transaction_start(&core->transactions, transaction, &packet, now);
 	if (action == TRANSACTION_ASK_PATH)
@@ -245,7 +245,6 @@ int64_t core_transmit(struct core *core, struct transaction *transaction)
 		action = write_packet(core, transaction, &packet, &now);
 	}
 	carry_out(core, transaction, action, now);
-	return began;
 }
 
 /*
@@ -275,8 +274,6 @@ void core_cancel(struct core *core, struct transaction *transaction, int error)
 {
 	if (transaction->state == TRANSACTION_DONE)
 		return;
-	if (transaction->state == TRANSACTION_READY)
-		transaction->owner->ops->withdraw(core, transaction);
 	carry_out(core, transaction,
 		  transaction_cancel(&core->transactions, transaction, error), clock_us());
 }

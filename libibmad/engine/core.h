@@ -112,8 +112,8 @@ void core_windows_changed(struct core *core);
 
 /* core_transmit() and core_timer() drop it meanwhile. */
 
-/* Sends a transaction that is READY and in no queue. Returns the time when that began. */
-int64_t core_transmit(struct core *core, struct transaction *transaction);
+/* Sends a transaction that is READY and in no queue. */
+void core_transmit(struct core *core, struct transaction *transaction);
 /* Its timer is due. */
 void core_timer(struct core *core, struct transaction *transaction, int64_t now);
 /* It completes with this errno, whatever its state; at once, unless a thread writes it. */

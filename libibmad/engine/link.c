@@ -26,8 +26,7 @@ static int write_mad(const struct link *link, uint8_t *umad, int length, int ker
 {
 	int agent = (int)((struct ib_user_mad *)(void *)umad)->agent_id, ret, error;
 
-	if (ibdebug > 1)
-		report_packet("send\n", umad_get_mad(umad), length);
+	report_packet("send\n", umad_get_mad(umad), length);
 	do {
 		ret = umad_send(link->fd, agent, umad, length, kernel_ms, retries);
 	} while (ret == -EIO && errno == EINTR);
@@ -73,8 +72,7 @@ enum link_result link_read(const struct link *link, void *umad, int *length)
 		return LINK_TOO_LONG;
 	if (ret < 0)
 		return LINK_GONE;
-	if (ibdebug > 1)
-		report_packet("receive\n", umad_get_mad(umad), *length);
+	report_packet("receive\n", umad_get_mad(umad), *length);
 	return LINK_MESSAGE;
 }
 

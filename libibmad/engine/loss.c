@@ -23,9 +23,10 @@
 #define UNLIKELY      1
 #define MOST_IN_A_ROW 32
 
+/* "all" is not 0. */
 static uint32_t share_of(uint32_t part, uint32_t all)
 {
-	return all ? (uint32_t)((uint64_t)part * LOSS_ONE / all) : 0;
+	return (uint32_t)((uint64_t)part * LOSS_ONE / all);
 }
 
 /* --- periods -------------------------------------------------------------------- */
@@ -93,7 +94,8 @@ static enum loss_verdict begin_trial(struct losses *losses)
 static enum loss_verdict end_trial(struct losses *losses)
 {
 	uint32_t share = share_of(losses->late, losses->ended);
-	bool link = losses->late > 1 && share >= losses->share_before / 2;
+	/* one late MAD may be chance: it is never half of the share */
+	bool link = share >= losses->share_before / 2;
 
 	losses->trial = false;
 	if (link) {

@@ -52,10 +52,8 @@ static bool changes_nothing(const uint8_t *mad)
 
 void transaction_init(struct transaction *transaction, int timeout_ms, int attempts)
 {
-	const uint8_t *mad;
+	const uint8_t *mad = transaction_mad(transaction);
 
-	transaction->header_size = (uint8_t)umad_size();
-	mad = transaction_mad(transaction);
 	transmissions_init(&transaction->transmissions, get32(mad, TID_OFFS), mad[1]);
 	transaction->timeout_ms = timeout_ms < 0 ? INT_MAX / 2 : timeout_ms;
 	transaction->left = attempts < UINT16_MAX ? (uint16_t)attempts : UINT16_MAX;
@@ -100,9 +98,8 @@ const struct rtt *transactions_rtt(const struct transactions *all,
 /* One slow node should not make all others look slow. */
 static void sample(struct rtt *kind, uint32_t us)
 {
-	uint32_t most = rtt_timeout(kind);
+	uint32_t most = 4 * rtt_timeout(kind);
 
-	most = most < UINT32_MAX / 4 ? 4 * most : UINT32_MAX;
 	rtt_sample(kind, us < most ? us : most);
 }
 
@@ -607,10 +604,8 @@ enum transaction_action transaction_response(struct transactions *all,
  * request. The transaction is as it was before, unless the response took the place of a long
  * request.
  */
-static void disown_response(struct transactions *all, struct transaction *transaction,
-			    int error)
+static void disown_response(struct transaction *transaction, int error)
 {
-	transmissions_forget(&all->outstanding, &transaction->transmissions);
 	transaction->recalled = false;
 	if (!transaction->responded && !transaction->redirects)
 		return;
@@ -685,7 +680,7 @@ enum transaction_action transaction_written(struct transactions *all,
 		transmission_refused(&all->outstanding, packet->transmission);
 	if (error) {
 		if (transaction->transmissions.count == 1)
-			disown_response(all, transaction, error);
+			disown_response(transaction, error);
 		if (may_have_new_id(transaction, error))
 			return transmit(all, transaction, packet, now);
 	}

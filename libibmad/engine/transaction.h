@@ -175,7 +175,9 @@ struct packet {
 const struct rtt *transactions_rtt(const struct transactions *all,
 				   const struct transaction *transaction);
 
-/* A transaction whose buffer has a request, of one MAD or more. It has zeros before the packet.
+/*
+ * A transaction whose buffer has a request, of one MAD or more, and whose header_size is set.
+ * It has zeros before the packet.
  */
 void transaction_init(struct transaction *transaction, int timeout_ms, int attempts);
 /* Frees what belongs to it. */
@@ -214,7 +216,7 @@ enum transaction_action transaction_kernel_timeout(struct transactions *all,
 						   struct transaction *transaction,
 						   struct transmission *transmission,
 						   int64_t now);
-/* It is to complete with this errno, whatever its state, and it is in no queue. */
+/* It is to complete with this errno, whatever its state. It may be in a queue. */
 enum transaction_action transaction_cancel(struct transactions *all,
 					   struct transaction *transaction, int error);
 

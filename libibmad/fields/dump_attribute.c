@@ -59,8 +59,7 @@ EXPORT char *mad_dump_field(enum MAD_FIELDS id, char *buf, int bufsz, void *val)
 		return NULL;
 	text = text_begin(buf, bufsz);
 	put_label(&text, field->label, field->label_length);
-	put_value(&text, field, val);
-	text_end(&text);
+	put_value(&text, field, val); /* which ends the text */
 	return buf;
 }
 

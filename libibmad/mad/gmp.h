@@ -4,8 +4,6 @@
 #ifndef LIBIBMAD_GMP_H
 #define LIBIBMAD_GMP_H
 
-#include "mad/mgmt_class.h"
-
 #include <infiniband/mad.h>
 
 /* To QP1, with the Q_Key that it has unless another one is given. */
@@ -16,13 +14,14 @@ static inline void address_qp1(ib_portid_t *portid)
 		portid->qkey = IB_DEFAULT_QP1_QKEY;
 }
 
-/* A GMP goes to QP1, and with the well-known Q_Key, unless the address says otherwise. */
-static inline void complete_address(ib_portid_t *portid, int mgmt_class)
+/*
+ * A GMP goes to QP1, and with the well-known Q_Key, unless the address says otherwise. For an
+ * SMP, neither counts.
+ */
+static inline void complete_address(ib_portid_t *portid)
 {
 	uint32_t qp = portid->qp;
 
-	if (is_smp_class(mgmt_class))
-		return;
 	address_qp1(portid);
 	if (qp)
 		portid->qp = qp;

@@ -43,6 +43,7 @@ static struct {
 	struct device_state *devices[MAX_DEVICES];
 	int device_count;
 	struct device_state *handles[MAX_HANDLES];
+	int first_handle;
 	bool files[MAX_FILES];
 	unsigned calls, fail_in;
 	int fail_error;
@@ -138,6 +139,7 @@ int fake_setup(void **state)
 		if (!mkdtemp(fake.root))
 			return -1;
 	}
+	fake.first_handle = DEVICE_FD;
 	fake_dir("/sys/class");
 	return 0;
 }
@@ -362,8 +364,14 @@ static struct device_state *state_of(struct fake_device *device)
 
 static struct device_state *device_of(int fd)
 {
-	return fd >= DEVICE_FD && fd < DEVICE_FD + MAX_HANDLES ? fake.handles[fd - DEVICE_FD]
-							       : NULL;
+	if (fd < fake.first_handle || fd - fake.first_handle >= MAX_HANDLES)
+		return NULL;
+	return fake.handles[fd - fake.first_handle];
+}
+
+void fake_first_handle(int number)
+{
+	fake.first_handle = number;
 }
 
 struct fake_device *fake_device(const char *name)
@@ -421,7 +429,7 @@ static int open_device(const char *name, int flags)
 		assert_true(i < MAX_HANDLES - 1);
 	fake.handles[i] = state;
 	state->device.opened++;
-	return DEVICE_FD + i;
+	return fake.first_handle + i;
 }
 
 static ssize_t read_device(struct device_state *state, unsigned char *buf, size_t size)
@@ -508,7 +516,7 @@ int sys_close(int fd)
 	fake.calls++;
 	if (state) {
 		state->device.opened--;
-		fake.handles[fd - DEVICE_FD] = NULL;
+		fake.handles[fd - fake.first_handle] = NULL;
 		return 0;
 	}
 	if (fd < 0 || fd >= MAX_FILES || !fake.files[fd])

@@ -90,6 +90,9 @@ struct fake_device {
 /* Adds a device; fake_umad() adds both devices of a port. */
 struct fake_device *fake_device(const char *name);
 
+/* The number of the first handle; the others follow. No handle of a device is open. */
+void fake_first_handle(int number);
+
 /*
  * Queues a message for read(): a header of header_size bytes and a MAD. Messages are read in
  * order, as from the kernel: one that does not fit fails with ENOSPC (with the header and the

@@ -45,11 +45,16 @@ int device_setup(void **state)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	pthread_condattr_t monotonic;
+	pthread_mutexattr_t plain;
 
 	(void)state;
 	pthread_once(&once, watch_forks);
 	memset(&device, 0, sizeof(device));
-	pthread_mutex_init(&device.lock, NULL);
+	/* in a child of fork() the lock is released by another thread than the one that took it
+	 */
+	pthread_mutexattr_init(&plain);
+	pthread_mutex_init(&device.lock, &plain);
+	pthread_mutexattr_destroy(&plain);
 	pthread_condattr_init(&monotonic);
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
 	pthread_cond_init(&device.written, &monotonic);

@@ -2,8 +2,8 @@
 
 /*
  * The engine's clock, which runs slowly if a test sets it: as on a fast machine, so that the
- * effect of round trips does not depend on the machine. For one thread; the program is linked
- * with --wrap=clock_us.
+ * effect of round trips does not depend on the machine. A test may also stop the clock. For one
+ * thread; the program is linked with --wrap=clock_us.
  */
 #ifndef TESTS_UNIT_SLOW_CLOCK_H
 #define TESTS_UNIT_SLOW_CLOCK_H
@@ -17,7 +17,7 @@
 int64_t __real_clock_us(void);
 int64_t __wrap_clock_us(void);
 
-static bool clock_is_slow;
+static bool clock_is_slow, clock_is_stopped;
 static int64_t clock_latest;
 static unsigned clock_looks;
 
@@ -26,6 +26,8 @@ int64_t __wrap_clock_us(void)
 	int64_t now =
 		clock_is_slow ? clock_latest + (++clock_looks % LOOKS == 0) : __real_clock_us();
 
+	if (clock_is_stopped)
+		return clock_latest;
 	/* it never goes backwards */
 	if (now > clock_latest)
 		clock_latest = now;
@@ -36,6 +38,12 @@ static inline void slow_clock(bool on)
 {
 	(void)__wrap_clock_us();
 	clock_is_slow = on;
+}
+
+static inline void stop_clock(bool on)
+{
+	(void)__wrap_clock_us();
+	clock_is_stopped = on;
 }
 
 #endif

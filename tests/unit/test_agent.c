@@ -3,7 +3,10 @@
 #include "fake.h"
 #include "kernel_abi.h"
 
+#include <infiniband/umad_ext.h>
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 static struct fake_device *device;
@@ -109,6 +112,17 @@ static void a_class_or_version_beyond_a_byte_is_refused(void **state)
 	assert_int_equal(device->registered_by, 0);
 }
 
+static void a_version_may_be_any_byte(void **state)
+{
+	const int versions[] = {0, 2, 255};
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		assert_true(umad_register(fd, 4, versions[i], 0, NULL) >= 0);
+		assert_int_equal(asked().mgmt_class_version, versions[i]);
+	}
+}
+
 static void an_oui_goes_with_vendor_range_2_alone(void **state)
 {
 	uint8_t oui[] = {0x11, 0x22, 0x33};
@@ -170,7 +184,7 @@ static void without_the_second_ioctl_the_first_does_unless_flags_are_asked_for(v
 {
 	struct umad_reg_attr attr = {.mgmt_class = 0x32,
 				     .mgmt_class_version = 1,
-				     .method_mask = {0x3, 0x8000000000000000},
+				     .method_mask = {0x8000000000000003, 0x8000000000000001},
 				     .oui = 0x112233,
 				     .rmpp_version = 1};
 	struct ib_user_mad_reg_req req;
@@ -178,6 +192,8 @@ static void without_the_second_ioctl_the_first_does_unless_flags_are_asked_for(v
 	uint32_t id = 77;
 
 	(void)state;
+	mask[8 / sizeof(long) - 1] |= 1UL << (8 * sizeof(long) - 1);
+	mask[8 / sizeof(long)] |= 1;
 	mask[16 / sizeof(long) - 1] |= 1UL << (8 * sizeof(long) - 1);
 	device->no_pkey = true;
 	assert_int_equal(umad_register2(fd, &attr, &id), 0);
@@ -244,6 +260,8 @@ static void an_id_that_no_int_can_hold_is_an_error(void **state)
 	uint32_t id = 77;
 
 	(void)state;
+	device->next_id = INT_MAX;
+	assert_int_equal(umad_register(fd, 4, 1, 0, NULL), INT_MAX);
 	device->next_id = 0x80000000;
 	assert_int_equal(umad_register(fd, 4, 1, 0, NULL), -EPERM);
 	assert_int_equal(errno, EIO);
@@ -257,6 +275,11 @@ static void an_agent_is_unregistered_by_its_id(void **state)
 	device->next_id = 4;
 	assert_int_equal(umad_unregister(fd, 3), 0);
 	assert_int_equal(device->unregistered, 3);
+	assert_int_equal(umad_unregister(fd, 0), 0);
+	assert_int_equal(device->unregistered, 0);
+	fake_fail_call(1, ENOMEM);
+	assert_int_equal(umad_unregister(fd, 0), -ENOMEM);
+	assert_int_equal(errno, ENOMEM);
 	assert_int_equal(umad_unregister(fd, 4), -EINVAL);
 	assert_int_equal(umad_unregister(fd, -1), -EINVAL);
 	assert_int_equal(errno, EINVAL);
@@ -290,6 +313,54 @@ static void a_device_that_has_gone_gives_the_kernels_errno(void **state)
 	assert_int_equal(umad_unregister(fd, 0), -EINVAL);
 }
 
+static char last_message[200];
+
+static void keep_message(enum umad_log_level level, const char *text, void *user)
+{
+	(void)user;
+	assert_int_equal(level, UMAD_LOG_INFO);
+	snprintf(last_message, sizeof(last_message), "%s", text);
+}
+
+static void expect_message(const char *text)
+{
+	assert_string_equal(last_message, text);
+	last_message[0] = '\0';
+}
+
+static void the_log_says_what_is_not_registered(void **state)
+{
+	struct umad_reg_attr attr = {.mgmt_class = 4, .mgmt_class_version = 2};
+	uint8_t oui[3] = {1, 2, 3};
+	char text[200];
+	uint32_t id;
+
+	(void)state;
+	last_message[0] = '\0';
+	umad_set_log_hook(keep_message, NULL);
+	umad_debug(1);
+	umad_register_oui(fd, 0x2f, 1, oui, NULL);
+	expect_message("class 0x2f is not in vendor range 2");
+	device->register_error = ENOMEM;
+	umad_register(fd, 6, 1, 0, NULL);
+	snprintf(text, sizeof(text),
+		 "class 0x06 version 1 cannot be registered on handle %d: Cannot allocate "
+		 "memory",
+		 fd);
+	expect_message(text);
+	umad_register2(fd, &attr, &id);
+	snprintf(text, sizeof(text),
+		 "class 0x04 version 2 flags 0x0 cannot be registered on handle %d: "
+		 "Cannot allocate memory",
+		 fd);
+	expect_message(text);
+	device->register_error = 0;
+	assert_true(umad_register(fd, 6, 1, 0, NULL) >= 0);
+	expect_message("");
+	umad_debug(0);
+	umad_set_log_hook(NULL, NULL);
+}
+
 #undef TEST
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
@@ -301,6 +372,7 @@ int main(void)
 		TEST(smps_go_by_qp0_and_everything_else_by_qp1),
 		TEST(the_kernels_refusal_is_eperm_with_its_errno),
 		TEST(a_class_or_version_beyond_a_byte_is_refused),
+		TEST(a_version_may_be_any_byte),
 		TEST(an_oui_goes_with_vendor_range_2_alone),
 		TEST(register2_passes_everything_on),
 		TEST(flags_that_the_kernel_refuses_come_back_as_those_it_knows),
@@ -311,6 +383,7 @@ int main(void)
 		TEST(an_id_that_no_int_can_hold_is_an_error),
 		TEST(an_agent_is_unregistered_by_its_id),
 		TEST(a_handle_that_is_not_open_is_refused),
+		TEST(the_log_says_what_is_not_registered),
 		TEST(a_device_that_has_gone_gives_the_kernels_errno),
 	};
 

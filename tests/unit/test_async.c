@@ -169,6 +169,24 @@ static void what_makes_no_sense_is_refused(void **state)
 	mad_async_destroy(NULL);
 }
 
+static void a_request_that_is_refused_takes_no_memory(void **state)
+{
+	static uint8_t payload[1000];
+	ib_rpc_t rpc = get_request();
+	ib_portid_t to = to_lid(3);
+	unsigned before = 0;
+
+	(void)state;
+	for (int i = 0; i < 100; i++) {
+		assert_int_equal(mad_async_submit(async, &rpc, &to, payload, sizeof(payload),
+						  note, outcomes, NULL),
+				 -EMSGSIZE);
+		if (!i)
+			before = device_allocations();
+	}
+	assert_int_equal(device_allocations(), before);
+}
+
 static void each_allocation_of_a_submission_may_fail(void **state)
 {
 	static const uint8_t payload[1000];
@@ -263,6 +281,33 @@ static void lost_segments_of_a_request_are_sent_again_until_its_timeout(void **s
 			 0);
 	assert_int_equal(mad_async_run(async), 1);
 	assert_int_equal(device_packet(4)->header.retries, 0);
+}
+
+static void expect_no_data(struct mad_async *engine, const struct mad_reply *reply, void *arg)
+{
+	note(engine, reply, arg);
+	assert_null(reply->data);
+	assert_int_equal(reply->data_size, 0);
+}
+
+/* Just up to where the data would begin, and without a response. */
+static void a_reply_without_data_has_no_data(void **state)
+{
+	ib_rpc_t rpc = table_request();
+	ib_portid_t to = to_lid(3);
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		mad_async_submit(async, &rpc, &to, NULL, 0, expect_no_data, &outcomes[i], NULL);
+	respond_long(device_packet(0), IB_SA_DATA_OFFS, 1);
+	respond_long(device_packet(1), IB_SA_DATA_OFFS - 1, 1);
+	device_time_out(device_packet(2));
+	mad_rpc_set_retries(port, 1);
+	device_on_write(time_out, NULL);
+	assert_int_equal(mad_async_run(async), 3);
+	assert_int_equal(outcomes[0].length, IB_SA_DATA_OFFS);
+	assert_int_equal(outcomes[1].length, IB_SA_DATA_OFFS - 1);
+	assert_int_equal(outcomes[2].error, -ETIMEDOUT);
 }
 
 static void a_status_is_an_error_with_a_response(void **state)
@@ -765,6 +810,60 @@ static void a_late_request_of_a_blocking_call_gives_its_place_to_a_run(void **st
 	pthread_join(receiver, NULL);
 }
 
+static int fail_but_for(const struct device_packet *packet, void *arg)
+{
+	return be16toh(packet->header.addr.lid) == *(int *)arg ? 0 : -ENOMEM;
+}
+
+/* The call sends it when its own request is late, and then waits for a minute. */
+static void a_loop_knows_at_once_that_a_blocking_call_could_not_send_a_request(void **state)
+{
+	struct pollfd single = {.fd = mad_async_poll_fd(async), .events = POLLIN};
+	pthread_t caller;
+	int dead = 7;
+
+	(void)state;
+	late_after(20000);
+	mad_rpc_set_retries(port, 1);
+	mad_port_set_window(port, MAD_WINDOW_GMP, 1);
+	device_on_write(fail_but_for, &dead);
+	assert_int_equal(pthread_create(&caller, NULL, ask_the_dead, &dead), 0);
+	assert_true(device_wait_written(1, LONG_MS));
+	submit(async, set_request(), 1, &outcomes[0], NULL);
+	do
+		assert_int_equal(poll(&single, 1, LONG_MS / 2), 1);
+	while (!mad_async_process(async));
+	assert_int_equal(outcomes[0].error, -ENOMEM);
+	device_time_out(device_packet(0));
+	pthread_join(caller, NULL);
+}
+
+/* The call waits for a minute, and does not send what may be sent in a fifth of a second. */
+static void a_loop_is_told_when_a_late_blocking_call_and_the_rate_let_it_send(void **state)
+{
+	struct pollfd wake = {.fd = mad_async_wake_fd(async), .events = POLLIN};
+	pthread_t caller;
+	int dead = 7;
+
+	(void)state;
+	late_after(20000);
+	mad_rpc_set_retries(port, 1);
+	mad_port_set_window(port, MAD_WINDOW_GMP, 1);
+	assert_int_equal(mad_port_set_rate(port, 5), 0);
+	device_on_write(echo_but_for, &dead);
+	assert_int_equal(pthread_create(&caller, NULL, ask_the_dead, &dead), 0);
+	assert_true(device_wait_written(1, LONG_MS));
+	submit(async, set_request(), 1, &outcomes[0], NULL);
+	while (device_written() < 2) {
+		assert_int_equal(poll(&wake, 1, LONG_MS / 2), 1);
+		mad_async_process(async);
+	}
+	device_time_out(device_packet(0));
+	pthread_join(caller, NULL);
+	assert_true(mad_async_run(async) >= 0);
+	assert_int_equal(outcomes[0].error, 0);
+}
+
 /* --- destroying an engine ------------------------------------------------------- */
 
 static void an_engine_s_requests_in_flight_are_cancelled_with_it(void **state)
@@ -861,6 +960,32 @@ static void a_device_that_goes_fails_everything(void **state)
 	assert_int_equal(mad_async_run(async), 0);
 }
 
+/* By a signal, which may also have come before. */
+static void a_call_of_the_device_that_is_interrupted_is_made_again(void **state)
+{
+	const enum device_call calls[] = {DEVICE_READ, DEVICE_WRITE};
+	unsigned reads, polls;
+
+	(void)state;
+	device_on_write(echo, NULL);
+	for (int i = 0; i < 2; i++) {
+		device_fail(calls[i], 1, EINTR);
+		submit(async, set_request(), 1, &outcomes[i], NULL);
+		assert_int_equal(mad_async_run(async), 1);
+		assert_int_equal(outcomes[i].error, 0);
+		assert_int_equal(device_written(), i + 1);
+	}
+	reads = device_calls(DEVICE_READ);
+	polls = device_calls(DEVICE_POLL);
+	errno = EINTR;
+	assert_int_equal(mad_async_process(async), 0);
+	assert_int_equal(device_calls(DEVICE_READ), reads + 1);
+	assert_int_equal(device_calls(DEVICE_POLL), polls);
+	errno = EINTR;
+	submit(async, set_request(), 1, &outcomes[2], NULL);
+	assert_int_equal(device_written(), 3);
+}
+
 static void what_cannot_be_sent_fails_alone(void **state)
 {
 	(void)state;
@@ -889,6 +1014,75 @@ static void a_node_that_is_not_found_at_first_is_asked_in_the_next_attempt(void 
 	assert_int_equal(outcomes[0].transmissions, 2);
 }
 
+/* Three requests, of which the second one has the longest round trip. */
+static void statistics_have_the_shortest_the_longest_and_the_mean_round_trip(void **state)
+{
+	const unsigned delays[] = {5000, 30000, 0};
+	struct mad_async_stats stats;
+	uint32_t sum = 0;
+
+	(void)state;
+	stats = stats_of(async);
+	assert_int_equal(stats.rtt_min_us + stats.rtt_mean_us + stats.rtt_max_us, 0);
+	device_on_write(echo, NULL);
+	for (unsigned i = 0; i < 3; i++) {
+		uint32_t least = UINT32_MAX, most = 0;
+
+		device_delay(delays[i]);
+		submit(async, set_request(), 1, &outcomes[i], NULL);
+		assert_int_equal(mad_async_run(async), 1);
+		assert_true(outcomes[i].rtt_us >= delays[i]);
+		sum += outcomes[i].rtt_us;
+		for (unsigned j = 0; j <= i; j++) {
+			if (outcomes[j].rtt_us < least)
+				least = outcomes[j].rtt_us;
+			if (outcomes[j].rtt_us > most)
+				most = outcomes[j].rtt_us;
+		}
+		stats = stats_of(async);
+		assert_int_equal(stats.rtt_min_us, least);
+		assert_int_equal(stats.rtt_max_us, most);
+		assert_int_equal(stats.rtt_mean_us, sum / (i + 1));
+		if (!i)
+			assert_int_equal(stats.gmp.rtt_smoothed_us, outcomes[i].rtt_us);
+	}
+}
+
+static void statistics_have_the_losses_of_links_in_millionths(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < WINDOWS; i++) {
+		assert_int_equal(stats_of(async).smp.link_loss_ppm, 0);
+		assert_int_equal(stats_of(async).gmp.link_loss_ppm, 0);
+		port->core.windows[i].losses.link_share = LOSS_ONE / 8;
+		assert_int_equal(stats_of(async).smp.link_loss_ppm,
+				 i == MAD_WINDOW_SMP ? 125000 : 0);
+		assert_int_equal(stats_of(async).gmp.link_loss_ppm,
+				 i == MAD_WINDOW_GMP ? 125000 : 0);
+		port->core.windows[i].losses.link_share = 0;
+	}
+}
+
+/* A response that no request is waiting for. */
+static void statistics_count_what_was_dropped_since_the_engine_exists(void **state)
+{
+	struct ib_user_mad header = {.agent_id = 0};
+	uint8_t mad[IB_MAD_SIZE] = {1, IB_SMI_CLASS, 1, IB_MAD_METHOD_GET_RESPONSE};
+	struct mad_async *other;
+
+	(void)state;
+	device_queue(device_fd(), &header, mad, sizeof(mad));
+	assert_int_equal(mad_async_process(async), 0);
+	assert_int_equal(stats_of(async).dropped, 1);
+	other = mad_async_create(port);
+	assert_int_equal(stats_of(other).dropped, 0);
+	device_queue(device_fd(), &header, mad, sizeof(mad));
+	assert_int_equal(mad_async_process(async), 0);
+	assert_int_equal(stats_of(async).dropped, 2);
+	assert_int_equal(stats_of(other).dropped, 1);
+	mad_async_destroy(other);
+}
+
 static void statistics_may_be_read_by_older_programs(void **state)
 {
 	struct mad_async_stats stats;
@@ -899,6 +1093,22 @@ static void statistics_may_be_read_by_older_programs(void **state)
 	assert_int_equal(mad_async_get_stats(async, &stats, 8), 0);
 	assert_int_equal(stats.submitted, 3);
 	assert_int_equal(stats.completed, UINT64_MAX);
+}
+
+static void statistics_that_the_library_does_not_have_are_0(void **state)
+{
+	struct {
+		struct mad_async_stats known;
+		uint8_t unknown[40];
+	} stats;
+	const uint8_t zeros[sizeof(stats.unknown)] = {0};
+
+	(void)state;
+	submit_many(3);
+	memset(&stats, 0xff, sizeof(stats));
+	assert_int_equal(mad_async_get_stats(async, &stats.known, sizeof(stats)), 0);
+	assert_int_equal(stats.known.submitted, 3);
+	assert_memory_equal(stats.unknown, zeros, sizeof(zeros));
 }
 
 /* --- fork -------------------------------------------------------------------- */
@@ -944,6 +1154,8 @@ static void child_of_many_requests(void)
 	EXPECT(outcomes[0].error == 0);
 	EXPECT(mad_async_get_stats(async, &stats, sizeof(stats)) == 0);
 	EXPECT(stats.submitted == MANY + 1 && stats.completed == MANY + 1);
+	EXPECT(stats.queued == 0 && stats.in_flight == 0);
+	EXPECT(port->scheduler.open == 0);
 	mad_async_destroy(async);
 	mad_rpc_close_port(port);
 	end_child();
@@ -1053,10 +1265,12 @@ int main(void)
 		ASYNC_TEST(a_gmp_by_lid_alone_goes_to_qp_1),
 		ASYNC_TEST(congestion_control_requests_have_their_key),
 		ASYNC_TEST(what_makes_no_sense_is_refused),
+		ASYNC_TEST(a_request_that_is_refused_takes_no_memory),
 		ASYNC_TEST(each_allocation_of_a_submission_may_fail),
 		ASYNC_TEST(long_requests_and_responses_go_by_rmpp),
 		ASYNC_TEST(a_request_is_as_long_as_its_payload_makes_it),
 		ASYNC_TEST(lost_segments_of_a_request_are_sent_again_until_its_timeout),
+		ASYNC_TEST(a_reply_without_data_has_no_data),
 		ASYNC_TEST(a_status_is_an_error_with_a_response),
 		ASYNC_TEST(a_request_without_a_response_times_out_once),
 		ASYNC_TEST(the_kernel_s_report_leads_to_the_next_attempt),
@@ -1079,14 +1293,21 @@ int main(void)
 		ASYNC_TEST(a_blocking_call_that_times_out_wakes_an_engine),
 		ASYNC_TEST(a_blocking_call_with_its_response_wakes_an_engine),
 		ASYNC_TEST(a_late_request_of_a_blocking_call_gives_its_place_to_a_run),
+		ASYNC_TEST(a_loop_knows_at_once_that_a_blocking_call_could_not_send_a_request),
+		ASYNC_TEST(a_loop_is_told_when_a_late_blocking_call_and_the_rate_let_it_send),
 		ASYNC_TEST(an_engine_s_requests_in_flight_are_cancelled_with_it),
 		ASYNC_TEST(an_engine_that_ends_takes_no_more),
 		ASYNC_TEST(an_engine_may_end_while_threads_run_it),
 		ASYNC_TEST(a_port_may_be_closed_before_its_engines),
 		ASYNC_TEST(a_device_that_goes_fails_everything),
+		ASYNC_TEST(a_call_of_the_device_that_is_interrupted_is_made_again),
 		ASYNC_TEST(what_cannot_be_sent_fails_alone),
 		ASYNC_TEST(a_node_that_is_not_found_at_first_is_asked_in_the_next_attempt),
+		ASYNC_TEST(statistics_have_the_shortest_the_longest_and_the_mean_round_trip),
+		ASYNC_TEST(statistics_have_the_losses_of_links_in_millionths),
+		ASYNC_TEST(statistics_count_what_was_dropped_since_the_engine_exists),
 		ASYNC_TEST(statistics_may_be_read_by_older_programs),
+		ASYNC_TEST(statistics_that_the_library_does_not_have_are_0),
 #ifndef NO_CHILDREN
 		ASYNC_TEST(a_child_gets_its_parent_s_requests_back_and_can_go_on),
 		ASYNC_TEST(a_child_that_closes_leaves_its_parent_s_agents_alone),

@@ -206,6 +206,19 @@ static void smps_and_gmps_have_a_destination_each(void **state)
 	assert_true(key_of(IB_CC_CLASS, 1, 0, 0) == key_of_lid(1));
 }
 
+/* The lowest bits of the key choose the bucket. */
+static void lids_are_spread_over_all_buckets(void **state)
+{
+	const int lids = 0xbfff, buckets = 256;
+	int counts[256] = {0};
+
+	(void)state;
+	for (int lid = 1; lid <= lids; lid++)
+		counts[key_of_lid(lid) & 255]++;
+	for (int i = 0; i < buckets; i++)
+		assert_in_range(counts[i], 1, 2 * lids / buckets);
+}
+
 /* --- the limit ------------------------------------------------------------------ */
 
 /* So many responses while requests are queued for the node. */
@@ -392,6 +405,7 @@ int main(void)
 		DESTINATION_TEST(each_one_is_visited_once),
 		DESTINATION_TEST(a_destination_is_a_lid_a_gid_or_a_route),
 		DESTINATION_TEST(smps_and_gmps_have_a_destination_each),
+		DESTINATION_TEST(lids_are_spread_over_all_buckets),
 		DESTINATION_TEST(four_responses_allow_a_second_request),
 		DESTINATION_TEST(beyond_two_requests_the_limit_grows_slowly),
 		DESTINATION_TEST(the_limit_does_not_grow_while_nothing_waits_for_it),

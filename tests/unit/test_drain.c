@@ -8,8 +8,10 @@
 #include "engine_fixture.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
@@ -24,8 +26,11 @@
 
 /* The number of calls that fail from now on, one for each try to read and drop a message. */
 static atomic_int failures;
-/* The size of mapped memory that is shared. */
+/* The size of mapped memory that is shared, and where the next part of it belongs. */
 static size_t shared;
+static uint8_t *next_part;
+/* The number of the shared part that cannot be mapped; 0: none. */
+static unsigned fail_part;
 /* Called before a message is read and dropped. */
 static void (*before_drain)(void);
 
@@ -40,11 +45,19 @@ void *__wrap_mmap(void *start, size_t size, int protection, int flags, int fd, l
 		errno = ENOMEM;
 		return MAP_FAILED;
 	}
-	if (flags & MAP_SHARED)
+	if (flags & MAP_SHARED && fail_part && !--fail_part) {
+		errno = ENOMEM;
+		return MAP_FAILED;
+	}
+	if (flags & MAP_SHARED) {
+		assert_ptr_equal(start, next_part);
+		next_part += size;
 		shared += size;
-	else if (before_drain)
+		return __real_mmap(start, size, protection, flags, fd, offset);
+	}
+	if (before_drain)
 		before_drain();
-	return __real_mmap(start, size, protection, flags, fd, offset);
+	return next_part = __real_mmap(start, size, protection, flags, fd, offset);
 }
 
 /* mmap() has this name with 64-bit file offsets. */
@@ -70,6 +83,7 @@ static int setup(void **state)
 	if (port_setup(state))
 		return -1;
 	failures = 0;
+	fail_part = 0;
 	shared = 0;
 	before_drain = NULL;
 	memset(outcomes, 0, sizeof(outcomes));
@@ -174,6 +188,37 @@ static void a_message_is_read_away_without_a_file(void **state)
 	expect_port_to_live();
 }
 
+/* The number of mapped ranges that a drain has left behind. */
+static unsigned ranges_left(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[512];
+	unsigned count = 0;
+
+	assert_non_null(maps);
+	while (fgets(line, sizeof(line), maps))
+		count += strstr(line, "umad-drain") != NULL;
+	fclose(maps);
+	return count;
+}
+
+/* The state of a process with a closed standard input. */
+static void the_file_of_a_drain_may_have_number_0(void **state)
+{
+	int copy = dup(0), ret;
+
+	(void)state;
+	assert_int_equal(ask_at_length(), -EMSGSIZE); /* what stays open is open */
+	shared = 0;
+	close(0);
+	ret = ask_at_length();
+	assert_int_equal(fcntl(0, F_GETFD), -1);
+	assert_int_equal(dup2(copy, 0), 0);
+	close(copy);
+	assert_int_equal(ret, -EMSGSIZE);
+	assert_true(shared >= LONG);
+}
+
 static int respond_tables_very_long(const struct device_packet *packet, void *arg)
 {
 	if (packet->mad[3] != IB_MAD_METHOD_GET_TABLE)
@@ -189,7 +234,57 @@ static void to_read_a_long_message_away_takes_little_memory(void **state)
 	device_on_write(respond_tables_very_long, NULL);
 	assert_int_equal(ask_at_length(), -EMSGSIZE);
 	expect_port_to_live();
-	assert_true(shared >= VERY_LONG);
+	assert_in_range(shared, VERY_LONG, VERY_LONG + (1 << 20));
+	assert_int_equal(ranges_left(), 0);
+}
+
+static void what_is_mapped_before_a_part_that_cannot_be_is_unmapped(void **state)
+{
+	(void)state;
+	device_on_write(respond_tables_very_long, NULL);
+	fail_part = 2;
+	assert_int_equal(ask_at_length(), -EMSGSIZE);
+	assert_int_equal(fail_part, 0);
+	expect_port_to_live();
+	assert_int_equal(ranges_left(), 0);
+}
+
+static size_t response_length;
+
+static int respond_tables_of_length(const struct device_packet *packet, void *arg)
+{
+	if (packet->mad[3] != IB_MAD_METHOD_GET_TABLE)
+		return echo(packet, arg);
+	respond_long(packet, response_length, 1);
+	return 0;
+}
+
+/* With its header, a message fills two parts, or a byte more or less. */
+static void a_message_has_as_many_parts_as_it_needs(void **state)
+{
+	const size_t part = 1 << 20;
+
+	(void)state;
+	device_on_write(respond_tables_of_length, NULL);
+	for (size_t i = 0; i < 3; i++) {
+		response_length = 2 * part - umad_size() - 1 + i;
+		shared = 0;
+		assert_int_equal(ask_at_length(), -EMSGSIZE);
+		expect_port_to_live();
+		assert_int_equal(shared, (i < 2 ? 2 : 3) * part);
+	}
+}
+
+/* 0 is the number of an agent, too. */
+static void a_long_message_for_the_first_agent_is_read_away(void **state)
+{
+	struct ib_user_mad header = {.agent_id = 0};
+	uint8_t mad[LONG] = {1, IB_SMI_CLASS, 1, IB_MAD_METHOD_GET};
+
+	(void)state;
+	device_queue(device_fd(), &header, mad, sizeof(mad));
+	expect_port_to_live();
+	assert_int_equal(stats_of(async).dropped, 1);
 }
 
 static void read_message(void)
@@ -208,6 +303,27 @@ static void a_message_that_another_process_reads_first_is_no_error(void **state)
 	assert_int_equal(ask_at_length(), -EMSGSIZE);
 	assert_null(before_drain);
 	expect_port_to_live();
+}
+
+static void interrupt_read(void)
+{
+	before_drain = NULL;
+	device_fail(DEVICE_READ, 1, EINTR);
+}
+
+static void a_signal_does_not_keep_a_message_from_being_read_away(void **state)
+{
+	unsigned polls;
+
+	(void)state;
+	assert_int_equal(ask_at_length(), -EMSGSIZE); /* the destination is known */
+	before_drain = interrupt_read;
+	polls = device_calls(DEVICE_POLL);
+	assert_int_equal(ask_at_length(), -EMSGSIZE);
+	assert_null(before_drain);
+	assert_int_equal(device_calls(DEVICE_POLL), polls + 1);
+	expect_port_to_live();
+	assert_int_equal(device_calls(DEVICE_POLL), polls + 2);
 }
 
 static void fail_to_read(void)
@@ -367,7 +483,12 @@ int main(void)
 		DRAIN_TEST(to_read_a_message_away_leaves_no_descriptor_open),
 		DRAIN_TEST(a_message_is_read_away_without_a_file),
 		DRAIN_TEST(to_read_a_long_message_away_takes_little_memory),
+		DRAIN_TEST(the_file_of_a_drain_may_have_number_0),
+		DRAIN_TEST(what_is_mapped_before_a_part_that_cannot_be_is_unmapped),
+		DRAIN_TEST(a_message_has_as_many_parts_as_it_needs),
+		DRAIN_TEST(a_long_message_for_the_first_agent_is_read_away),
 		DRAIN_TEST(a_message_that_another_process_reads_first_is_no_error),
+		DRAIN_TEST(a_signal_does_not_keep_a_message_from_being_read_away),
 		DRAIN_TEST(a_device_that_cannot_be_read_any_more_is_gone),
 		DRAIN_TEST(a_message_that_there_is_no_memory_for_is_lost_alone),
 		DRAIN_TEST(a_blocking_call_pauses_while_there_is_no_memory),

@@ -12,6 +12,7 @@
 
 #include <infiniband/mad_fields.h>
 #include <infiniband/umad.h>
+#include <infiniband/umad_ext.h>
 
 #include <errno.h>
 #include <pthread.h>
@@ -55,6 +56,7 @@ static void a_status_has_the_direction_of_a_directed_route(void **state)
 
 	(void)state;
 	rpc.method = IB_MAD_METHOD_GET;
+	mad[6] = 5; /* of an earlier packet */
 	assert_non_null(mad_encode(mad, &rpc, &path, NULL));
 	assert_memory_equal(mad + 4, "\1\2\0\2", 4);
 	assert_memory_equal(mad + 32, "\x12\x34\x56\x78\0", 5);
@@ -65,6 +67,80 @@ static void a_status_has_the_direction_of_a_directed_route(void **state)
 	assert_non_null(mad_encode(mad, &rpc, &path, NULL));
 	assert_memory_equal(mad + 4, "\x81\2\3\2", 4);
 	assert_memory_equal(mad + 192, path.p, sizeof(path.p));
+}
+
+static void log_text(enum umad_log_level level, const char *text, void *user)
+{
+	(void)level;
+	snprintf(user, 100, "%s", text);
+}
+
+static void what_is_wrong_with_a_route_is_reported(void **state)
+{
+	ib_rpc_t rpc = {.mgtclass = IB_SMI_DIRECT_CLASS, .trid = 1};
+	ib_dr_path_t path = {.cnt = 64};
+	uint8_t mad[IB_MAD_SIZE] = {0};
+	char text[100] = "";
+
+	(void)state;
+	umad_set_log_hook(log_text, text);
+	mad_encode(mad, &rpc, NULL, NULL);
+	assert_non_null(strstr(text, "a MAD with a directed route needs a path"));
+	mad_encode(mad, &rpc, &path, NULL);
+	assert_non_null(strstr(text, "a directed route cannot have 64 hops"));
+	umad_set_log_hook(NULL, NULL);
+}
+
+static uint16_t lid_of(int lid, uint16_t drslid)
+{
+	ib_rpc_t rpc = {.mgtclass = IB_SMI_DIRECT_CLASS, .trid = 1};
+	ib_portid_t to = {.lid = lid, .drpath = {.drslid = drslid}};
+
+	assert_int_equal(mad_build_pkt(umad, &rpc, &to, NULL, NULL), IB_MAD_SIZE);
+	return be16toh(umad_get_mad_addr(umad)->lid);
+}
+
+static void a_directed_route_may_begin_at_a_lid(void **state)
+{
+	(void)state;
+	assert_int_equal(lid_of(-1, 9), 0xffff);
+	assert_int_equal(lid_of(0, 9), 0xffff);
+	assert_int_equal(lid_of(1, 9), 1);
+	assert_int_equal(lid_of(1, 0xffff), 0xffff);
+}
+
+static void an_rmpp_header_is_written_whole(void **state)
+{
+	ib_rpc_t rpc = {.mgtclass = IB_SA_CLASS, .trid = 1};
+	ib_rmpp_hdr_t rmpp = {.type = IB_RMPP_TYPE_DATA,
+			      .flags = 7,
+			      .status = 0x55,
+			      .d1.u = 0x01020304,
+			      .d2.u = 0x05060708};
+	uint8_t *mad = umad_get_mad(umad);
+	ib_portid_t to = {.lid = 1};
+
+	(void)state;
+	memset(umad, 0, sizeof(umad));
+	assert_int_equal(mad_build_pkt(umad, &rpc, &to, &rmpp, NULL), IB_MAD_SIZE);
+	assert_memory_equal(mad + 24, "\1\1\xff\x55\1\2\3\4\5\6\7\10", 12);
+}
+
+static void the_address_of_a_gmp_is_written_whole(void **state)
+{
+	ib_rpc_t rpc = {.mgtclass = IB_PERFORMANCE_CLASS, .trid = 1};
+	ib_portid_t to = {
+		.lid = 0x1234, .qp = 0x56789a, .qkey = 0x80010000, .sl = 5, .pkey_idx = 3};
+	const ib_mad_addr_t *address = umad_get_mad_addr(umad);
+
+	(void)state;
+	memset(umad, 0, sizeof(umad));
+	assert_int_equal(mad_build_pkt(umad, &rpc, &to, NULL, NULL), IB_MAD_SIZE);
+	assert_int_equal(be16toh(address->lid), 0x1234);
+	assert_int_equal(be32toh(address->qpn), 0x56789a);
+	assert_int_equal(be32toh(address->qkey), 0x80010000);
+	assert_int_equal(address->sl, 5);
+	assert_int_equal(address->grh_present, 0);
 }
 
 static void data_beyond_the_mad_is_refused(void **state)
@@ -81,7 +157,8 @@ static void data_beyond_the_mad_is_refused(void **state)
 		   {64, INT32_MAX},
 		   {INT32_MIN, 64},
 		   {64, INT32_MIN},
-		   {INT32_MAX, INT32_MAX}};
+		   {INT32_MAX, INT32_MAX}},
+	  good[] = {{0, 256}, {64, 192}, {64, 0}, {256, 0}, {255, 1}};
 	ib_rpc_t rpc = {.mgtclass = IB_PERFORMANCE_CLASS, .trid = 1};
 	uint8_t data[IB_MAD_SIZE] = {0};
 	ib_portid_t to = {.lid = 1};
@@ -97,9 +174,11 @@ static void data_beyond_the_mad_is_refused(void **state)
 		/* without data the offset is not checked */
 		assert_int_equal(mad_build_pkt(umad, &rpc, &to, NULL, NULL), 256);
 	}
-	rpc.dataoffs = 0;
-	rpc.datasz = 256;
-	assert_int_equal(mad_build_pkt(umad, &rpc, &to, NULL, data), 256);
+	for (i = 0; i < sizeof(good) / sizeof(*good); i++) {
+		rpc.dataoffs = good[i].offset;
+		rpc.datasz = good[i].size;
+		assert_int_equal(mad_build_pkt(umad, &rpc, &to, NULL, data), 256);
+	}
 	assert_int_equal(mad_build_pkt(NULL, &rpc, &to, NULL, data), -1);
 	assert_int_equal(mad_build_pkt(umad, NULL, &to, NULL, data), -1);
 	assert_int_equal(mad_build_pkt(umad, &rpc, NULL, NULL, data), -1);
@@ -115,6 +194,28 @@ static void an_sm_key_lies_where_the_sa_looks_for_it(void **state)
 	assert_memory_equal(mad + 36, "\1\2\3\4\5\6\7\10", 8);
 	assert_int_equal(mad_get_field64(mad, 0, IB_SA_MKEY_F), 0x0102030405060708);
 	assert_int_equal(mad[24], 0);
+}
+
+static void a_component_mask_lies_where_the_sa_looks_for_it(void **state)
+{
+	ib_rpc_t rpc = {.mgtclass = IB_SA_CLASS, .mask = 0x0102030405060708, .trid = 1};
+	uint8_t mad[IB_MAD_SIZE] = {0};
+
+	(void)state;
+	assert_non_null(mad_encode(mad, &rpc, NULL, NULL));
+	assert_memory_equal(mad + 48, "\1\2\3\4\5\6\7\10", 8);
+}
+
+/* The byte before the OUI is the caller's. */
+static void an_oui_has_three_bytes(void **state)
+{
+	ib_rpc_t rpc = {.mgtclass = 0x30, .oui = 0xff123456, .trid = 1};
+	uint8_t mad[IB_MAD_SIZE] = {0};
+
+	(void)state;
+	mad[36] = 0xa5;
+	assert_non_null(mad_encode(mad, &rpc, NULL, NULL));
+	assert_memory_equal(mad + 36, "\xa5\x12\x34\x56", 4);
 }
 
 static void a_transaction_id_is_drawn_and_told(void **state)
@@ -331,8 +432,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_directed_route_needs_a_path_of_up_to_63_hops),
 		cmocka_unit_test(a_status_has_the_direction_of_a_directed_route),
+		cmocka_unit_test(what_is_wrong_with_a_route_is_reported),
+		cmocka_unit_test(a_directed_route_may_begin_at_a_lid),
+		cmocka_unit_test(an_rmpp_header_is_written_whole),
+		cmocka_unit_test(the_address_of_a_gmp_is_written_whole),
 		cmocka_unit_test(data_beyond_the_mad_is_refused),
 		cmocka_unit_test(an_sm_key_lies_where_the_sa_looks_for_it),
+		cmocka_unit_test(a_component_mask_lies_where_the_sa_looks_for_it),
+		cmocka_unit_test(an_oui_has_three_bytes),
 		cmocka_unit_test(a_transaction_id_is_drawn_and_told),
 		cmocka_unit_test(a_grh_goes_as_far_as_it_may),
 		cmocka_unit_test(no_two_threads_draw_the_same_id),

@@ -315,6 +315,8 @@ static void fail_otherwise(void)
 	mad_rpc(port, &rpc, &to, NULL, NULL);
 	expect_failure(-EPROTONOSUPPORT, 0x60,
 		       "class 0x60: the class is not registered on the port");
+	assert_int_equal(mad_last_failure()->transmissions, 0);
+	assert_int_equal(mad_last_failure()->elapsed_ms, 0);
 }
 
 static void calls_that_fail_with_a_status_store_it(void **state)
@@ -421,6 +423,64 @@ static void calls_with_wrong_arguments_store_that(void **state)
 	assert_int_equal(ib_resolve_portid_str_via(&to, (char[]){"x"}, IB_DEST_LID, NULL, port),
 			 -1);
 	expect_failure(-EINVAL, 0, "an argument is wrong");
+}
+
+static void mad_send_via_stores_why_it_fails(void **state)
+{
+	ib_rpc_t rpc = {.mgtclass = IB_SMI_DIRECT_CLASS, .method = IB_MAD_METHOD_GET};
+	ib_portid_t to = {.drpath = {.cnt = 64}};
+
+	(void)state;
+	assert_int_equal(mad_send_via(&rpc, &to, NULL, NULL, port), -1);
+	assert_int_equal(errno, EINVAL);
+	expect_failure(-EINVAL, IB_SMI_DIRECT_CLASS, "an argument is wrong");
+	fail_otherwise();
+	assert_int_equal(mad_send_via(NULL, &to, NULL, NULL, port), -1);
+	expect_failure(-EINVAL, 0, "an argument is wrong");
+	fail_otherwise();
+	assert_int_equal(mad_send_via(&rpc, &to, NULL, NULL, NULL), -1);
+	expect_failure(-EINVAL, IB_SMI_DIRECT_CLASS, "an argument is wrong");
+	to.drpath.cnt = 1;
+	device_fail(DEVICE_WRITE, 1, ENOSPC);
+	assert_int_equal(mad_send_via(&rpc, &to, NULL, NULL, port), -1);
+	assert_int_equal(mad_last_failure()->error, -ENOSPC);
+	assert_int_equal(mad_last_failure()->mgmt_class, IB_SMI_DIRECT_CLASS);
+}
+
+/* From the first byte, or none at all. */
+static void data_may_begin_anywhere_in_the_mad(void **state)
+{
+	static const int offsets[] = {0, 256};
+	ib_portid_t to = to_lid(1);
+	ib_rpc_t rpc = set_request();
+
+	(void)state;
+	device_on_write(echo, NULL);
+	rpc.datasz = 0;
+	for (int i = 0; i < 2; i++) {
+		rpc.dataoffs = offsets[i];
+		assert_int_equal(
+			mad_async_submit(async, &rpc, &to, NULL, 0, note, &outcomes[i], NULL),
+			0);
+		assert_int_equal(mad_async_run(async), 1);
+		assert_int_equal(outcomes[i].error, 0);
+		assert_int_equal(outcomes[i].data_size, 256 - offsets[i]);
+	}
+}
+
+/* A number of 31 bits is the length of a message for the kernel. */
+static void a_request_has_less_than_two_gigabytes(void **state)
+{
+	size_t most = INT32_MAX - 2 * PACKET_SIZE;
+	ib_portid_t to = to_lid(1);
+	ib_rpc_t rpc = table_request();
+	struct mad_message message;
+
+	(void)state;
+	device_fail_malloc(1);
+	assert_int_equal(mad_rpc_message(port, &rpc, &to, data, most, &message), -ENOMEM);
+	assert_int_equal(mad_rpc_message(port, &rpc, &to, data, most + 1, &message), -EMSGSIZE);
+	assert_int_equal(device_written(), 0);
 }
 
 static void data_that_does_not_begin_in_the_mad_is_a_wrong_argument(void **state)
@@ -645,6 +705,9 @@ int main(void)
 		ERROR_TEST(calls_that_fail_with_a_status_store_it),
 		ERROR_TEST(calls_without_a_response_store_that),
 		ERROR_TEST(calls_with_wrong_arguments_store_that),
+		ERROR_TEST(mad_send_via_stores_why_it_fails),
+		ERROR_TEST(data_may_begin_anywhere_in_the_mad),
+		ERROR_TEST(a_request_has_less_than_two_gigabytes),
 		ERROR_TEST(data_that_does_not_begin_in_the_mad_is_a_wrong_argument),
 		ERROR_TEST(a_request_by_rmpp_that_is_shorter_than_its_headers_is_refused),
 		ERROR_TEST(without_an_sm_a_call_that_resolves_it_says_so),

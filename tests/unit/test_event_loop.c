@@ -38,7 +38,7 @@ static bool is_posted(sem_t *semaphore)
 	return true;
 }
 
-static unsigned rings;
+static atomic_uint rings;
 
 /* --- other threads do the work that the loop waits for --------------------------- */
 
@@ -357,6 +357,34 @@ static void a_loop_sends_while_another_thread_calls_back(void **state)
 	mad_async_destroy(async);
 }
 
+/* The stop is heeded at once, by the thread that calls back when its callback returns. */
+static void a_stopped_wait_leaves_callbacks_to_the_thread_that_calls_back(void **state)
+{
+	struct mad_async *async = mad_async_create(port);
+	struct outcome outcomes[2] = {0};
+	pthread_t runner;
+	unsigned reads;
+
+	(void)state;
+	device_on_write(echo, NULL);
+	submit_for_gate(async, get_request(), &outcomes[0]);
+	runner = start_running(async);
+	wait_for(&gate.entered);
+	mad_async_stop(async);
+	assert_int_equal(mad_async_wait(async, LONG_MS), -EINTR);
+	/* this thread reads the response, and leaves the rest to the other one */
+	submit(async, get_request(), 2, &outcomes[1], NULL);
+	reads = device_calls(DEVICE_READ);
+	assert_int_equal(mad_async_process(async), 0);
+	assert_true(device_calls(DEVICE_READ) > reads);
+	assert_int_equal(outcomes[1].calls, 0);
+	sem_post(&gate.leave);
+	assert_int_equal(joined_count(runner), -EINTR);
+	assert_int_equal(mad_async_run(async), 1);
+	assert_int_equal(outcomes[1].error, 0);
+	mad_async_destroy(async);
+}
+
 /* --- closing the port ------------------------------------------------------------- */
 
 enum ending {
@@ -435,6 +463,37 @@ static void a_loop_of_one_thread_ends_with_its_device(void **state)
 	assert_int_equal(ret, -ENODEV);
 	assert_true(rounds < 10);
 	assert_int_equal(outcome.error, -ENODEV);
+	mad_async_destroy(async);
+}
+
+static void a_device_that_is_gone_is_not_read_again(void **state)
+{
+	struct mad_async *async = mad_async_create(port);
+	unsigned reads;
+
+	(void)state;
+	device_remove();
+	assert_int_equal(mad_async_process(async), -ENODEV);
+	reads = device_calls(DEVICE_READ);
+	assert_int_equal(mad_async_process(async), -ENODEV);
+	assert_int_equal(mad_async_run(async), 0);
+	assert_int_equal(device_calls(DEVICE_READ), reads);
+	mad_async_destroy(async);
+}
+
+/* Beside its first read, which finds nothing. */
+static void a_run_reads_a_response_that_it_waits_for_once(void **state)
+{
+	struct mad_async *async = mad_async_create(port);
+	struct outcome outcome = {0};
+
+	(void)state;
+	device_delay(20000);
+	device_on_write(echo, NULL);
+	submit(async, get_request(), 1, &outcome, NULL);
+	assert_int_equal(mad_async_run(async), 1);
+	assert_int_equal(outcome.error, 0);
+	assert_in_range(device_calls(DEVICE_READ), 1, 2);
 	mad_async_destroy(async);
 }
 
@@ -699,6 +758,101 @@ static void without_descriptors_an_engine_works_on(void **state)
 	}
 }
 
+static void expect_loop_to_work(struct mad_async *async, bool single)
+{
+	struct outcome outcome = {0};
+
+	assert_false(loop_is_awake(async, single));
+	submit(async, get_request(), 1, &outcome, NULL);
+	device_respond(device_packet(device_written() - 1), 0, 0, NULL, 0);
+	assert_true(loop_is_awake(async, single));
+	assert_int_equal(mad_async_process(async), 1);
+	assert_false(loop_is_awake(async, single));
+}
+
+/* The state of a process with a closed standard input. */
+static void a_descriptor_may_have_number_0(void **state)
+{
+	int before = open_descriptors(), copy = dup(0);
+
+	(void)state;
+	for (int single = 0; single < 2; single++) {
+		struct mad_async *async = mad_async_create(port);
+
+		/* the one of the work, or else the one that the program gets */
+		if (single)
+			assert_true(mad_async_wake_fd(async) > 0);
+		close(0);
+		assert_int_equal(single ? mad_async_poll_fd(async) == 0
+					: mad_async_wake_fd(async) > 0,
+				 1);
+		assert_true(fcntl(0, F_GETFD) >= 0);
+		expect_loop_to_work(async, single);
+		mad_async_destroy(async);
+		assert_int_equal(fcntl(0, F_GETFD), -1);
+		assert_int_equal(dup2(copy, 0), 0);
+	}
+	close(copy);
+	assert_int_equal(open_descriptors(), before);
+}
+
+/* A Set is not retransmitted as soon as its response is late. */
+static ib_rpc_t set_smp_request(void)
+{
+	ib_rpc_t rpc = get_request();
+
+	rpc.method = IB_MAD_METHOD_SET;
+	return rpc;
+}
+
+static void expect_to_end_at_exec(int fd)
+{
+	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+}
+
+static void the_descriptors_end_at_exec(void **state)
+{
+	struct mad_async *async = mad_async_create(port);
+
+	(void)state;
+	expect_to_end_at_exec(mad_async_wake_fd(async));
+	expect_to_end_at_exec(mad_async_poll_fd(async));
+	expect_to_end_at_exec(async->alarm.work_fd);
+	expect_to_end_at_exec(async->alarm.timer_fd);
+	/* no thread waits in a read, whatever the state is */
+	assert_true(fcntl(async->alarm.work_fd, F_GETFL) & O_NONBLOCK);
+	assert_true(fcntl(async->alarm.timer_fd, F_GETFL) & O_NONBLOCK);
+	mad_async_destroy(async);
+}
+
+/* A port whose handle is 0. */
+static void a_loop_s_handle_may_have_number_0(void **state)
+{
+	int class = IB_SMI_CLASS, copy = dup(0);
+	struct outcome outcome = {0};
+	struct ibmad_port *other;
+	struct mad_async *async;
+
+	(void)state;
+	close(0);
+	other = mad_rpc_open_port(NULL, 0, &class, 1);
+	assert_non_null(other);
+	assert_int_equal(mad_rpc_portid(other), 0);
+	mad_rpc_set_timeout(other, LONG_MS);
+	async = mad_async_create(other);
+	assert_int_equal(mad_async_fd(async), 0);
+	assert_false(loop_is_awake(async, true));
+	submit(async, set_smp_request(), 1, &outcome, NULL);
+	device_respond(device_packet(0), 0, 0, NULL, 0);
+	assert_true(loop_is_awake(async, true));
+	assert_int_equal(mad_async_process(async), 1);
+	assert_false(loop_is_awake(async, true));
+	mad_async_destroy(async);
+	mad_rpc_close_port(other);
+	assert_int_equal(dup2(copy, 0), 0);
+	close(copy);
+}
+
 static int high_setup(void **state)
 {
 	int classes[] = {IB_SMI_CLASS};
@@ -790,6 +944,44 @@ static void a_timer_of_the_engine_wakes_the_loop(void **state)
 	assert_int_equal(rings, 3);
 }
 
+/* A thread that polls until a later time than the timer's. */
+static void a_timer_of_the_engine_wakes_a_run(void **state)
+{
+	struct mad_async *async = mad_async_create(port);
+	struct engine_timer timer = {.due = ring, .ended = ring};
+	struct outcome outcome = {0};
+	pthread_t runner;
+	int cancel_state;
+	unsigned polls;
+
+	(void)state;
+	rings = 0;
+	submit(async, get_request(), 1, &outcome, NULL);
+	cancel_state = port_enter(port);
+	engine_timer_add(async, &timer);
+	port_leave(port, cancel_state);
+	runner = start_running(async);
+	while (!device_calls(DEVICE_POLL))
+		sleep_ms(1);
+	assert_true(device_poll_timeout() > LONG_MS / 2);
+	/* a timer that is not set any more wakes nobody */
+	polls = device_calls(DEVICE_POLL);
+	cancel_state = port_enter(port);
+	engine_timer_set(async, &timer, NEVER);
+	port_leave(port, cancel_state);
+	sleep_ms(20);
+	assert_int_equal(device_calls(DEVICE_POLL), polls);
+	cancel_state = port_enter(port);
+	engine_timer_set(async, &timer, clock_us() + 1000);
+	port_leave(port, cancel_state);
+	while (!rings)
+		sleep_ms(1);
+	device_respond(device_packet(0), 0, 0, NULL, 0);
+	assert_int_equal(joined_count(runner), 1);
+	mad_async_destroy(async);
+	assert_int_equal(rings, 2);
+}
+
 static void a_timer_that_is_not_due_yet_is_not_called(void **state)
 {
 	struct mad_async *async = mad_async_create(port);
@@ -811,6 +1003,116 @@ static void a_timer_that_is_not_due_yet_is_not_called(void **state)
 	assert_int_equal(rings, 0);
 }
 
+/* A thread that has the port's lock for a while, from a time that the test chooses. */
+static struct {
+	pthread_t thread;
+	sem_t go, locked;
+	atomic_bool unlocked;
+} holder;
+
+static void *hold_lock(void *arg)
+{
+	(void)arg;
+	wait_for(&holder.go);
+	core_lock(&port->core);
+	sem_post(&holder.locked);
+	sleep_ms(20);
+	holder.unlocked = true;
+	core_unlock(&port->core);
+	return NULL;
+}
+
+static void start_holder(void)
+{
+	sem_init(&holder.go, 0, 0);
+	sem_init(&holder.locked, 0, 0);
+	holder.unlocked = false;
+	assert_int_equal(pthread_create(&holder.thread, NULL, hold_lock, NULL), 0);
+}
+
+static void let_holder_lock(void)
+{
+	sem_post(&holder.go);
+	wait_for(&holder.locked);
+}
+
+static void end_holder(void)
+{
+	assert_true(holder.unlocked);
+	join(holder.thread);
+	sem_destroy(&holder.go);
+	sem_destroy(&holder.locked);
+}
+
+static void ring_and_lock(struct engine_timer *timer)
+{
+	(void)timer;
+	let_holder_lock();
+}
+
+static void call_back_and_lock(struct mad_async *async, const struct mad_reply *reply,
+			       void *arg)
+{
+	note(async, reply, arg);
+	let_holder_lock();
+}
+
+/* The lock is dropped for a callback, and not used after it without having it again. */
+static void after_a_callback_an_engine_waits_for_the_lock(void **state)
+{
+	struct mad_async *async = mad_async_create(port);
+	struct engine_timer timer = {.due = ring_and_lock, .ended = ring_and_lock};
+	struct outcome outcome = {0};
+	ib_rpc_t rpc = get_request();
+	ib_portid_t to = to_lid(1);
+	int cancel_state;
+
+	(void)state;
+	start_holder();
+	device_on_write(echo, NULL);
+	assert_int_equal(
+		mad_async_submit(async, &rpc, &to, NULL, 0, call_back_and_lock, &outcome, NULL),
+		0);
+	assert_int_equal(mad_async_process(async), 1);
+	end_holder();
+
+	start_holder();
+	cancel_state = port_enter(port);
+	engine_timer_add(async, &timer);
+	engine_timer_set(async, &timer, clock_us());
+	port_leave(port, cancel_state);
+	assert_int_equal(mad_async_process(async), 0);
+	end_holder();
+
+	start_holder();
+	mad_async_destroy(async);
+	end_holder();
+}
+
+static void a_round_calls_a_part_of_the_timers(void **state)
+{
+	struct mad_async *async = mad_async_create(port);
+	struct engine_timer timers[BATCH + 2];
+	int cancel_state = port_enter(port);
+
+	(void)state;
+	rings = 0;
+	for (int i = 0; i < BATCH + 2; i++) {
+		timers[i] = (struct engine_timer){.due = ring, .ended = ring};
+		engine_timer_add(async, &timers[i]);
+		engine_timer_set(async, &timers[i], clock_us());
+	}
+	port_leave(port, cancel_state);
+	assert_int_equal(mad_async_process(async), 0);
+	assert_int_equal(rings, BATCH);
+	assert_true(loop_is_awake(async, true));
+	assert_true(loop_is_awake(async, false));
+	assert_int_equal(mad_async_process(async), 0);
+	assert_int_equal(rings, BATCH + 2);
+	assert_false(loop_is_awake(async, true));
+	mad_async_destroy(async);
+}
+
 /* The number of microseconds until the alarm's timer is due. */
 static int64_t left_of(const struct alarm *alarm)
 {
@@ -823,6 +1125,7 @@ static int64_t left_of(const struct alarm *alarm)
 static void an_alarm_is_set_to_the_microsecond(void **state)
 {
 	const int64_t in[] = {5000000000000, 4000000999999, 3000000000001};
+	struct pollfd wake = {.events = POLLIN};
 	struct alarm alarm;
 	int64_t before, at, left;
 
@@ -838,6 +1141,15 @@ static void an_alarm_is_set_to_the_microsecond(void **state)
 		assert_true(left <= at - before + 1 && left >= at - clock_us() - 1);
 	}
 	alarm_close(&alarm);
+	/* the time when the clock began is over */
+	for (int64_t early = -1; early <= 1; early++) {
+		alarm_init(&alarm);
+		wake.fd = alarm_wake_fd(&alarm);
+		assert_int_equal(poll(&wake, 1, 0), 0);
+		alarm_set(&alarm, false, early, false);
+		assert_int_equal(poll(&wake, 1, LONG_MS), 1);
+		alarm_close(&alarm);
+	}
 }
 
 static void process_while_it_ends(struct mad_async *async, const struct mad_reply *reply,
@@ -950,6 +1262,162 @@ static void a_child_has_a_descriptor_of_its_own(void **state)
 	mad_async_destroy(async);
 }
 
+/* A loop of the child whose request times out after that of the parent would. */
+static int child_with_a_later_timer(struct mad_async *async)
+{
+	struct pollfd single = {.fd = mad_async_poll_fd(async), .events = POLLIN};
+	struct outcome outcome = {0};
+	ib_rpc_t rpc = set_request();
+	ib_portid_t to = to_lid(2);
+
+	/* the parent's requests: one is complete, one is cancelled */
+	if (poll(&single, 1, 0) != 1 || mad_async_process(async) != 2)
+		return 1;
+	rpc.timeout = 1000;
+	mad_async_submit(async, &rpc, &to, NULL, 0, note, &outcome, NULL);
+	while (!outcome.calls)
+		if (poll(&single, 1, LONG_MS) != 1 || mad_async_process(async) < 0)
+			return 2;
+	return outcome.error == -ETIMEDOUT ? 0 : 3;
+}
+
+/* The child's descriptors know nothing of what the parent's were told. */
+static void a_child_s_loop_is_woken_for_its_own_work_and_time(void **state)
+{
+	struct mad_async *async = mad_async_create(port);
+	struct outcome outcomes[2] = {0};
+	ib_rpc_t rpc = set_request();
+	uint64_t id;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	mad_rpc_set_retries(port, 1);
+	assert_true(mad_async_poll_fd(async) >= 0);
+	rpc.timeout = 500;
+	submit(async, rpc, 1, &outcomes[0], NULL);
+	submit(async, set_request(), 1, &outcomes[1], &id);
+	assert_int_equal(mad_async_cancel(async, id), 0);
+	assert_true(loop_is_awake(async, true));
+	pid = fork();
+	if (!pid)
+		_exit(child_with_a_later_timer(async));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	mad_async_destroy(async);
+}
+
+/* As much as one block of the pool has. */
+#define POOL_BLOCK 32
+
+/* The outcome of the child: whether its requests have their place in one block. */
+static int child_with_a_block(struct mad_async *async)
+{
+	struct outcome outcome = {0};
+	ib_rpc_t rpc = get_request();
+	ib_portid_t to = to_lid(2);
+
+	if (mad_async_run(async) != 1)
+		return 1;
+	for (int i = 0; i < POOL_BLOCK; i++)
+		if (mad_async_submit(async, &rpc, &to, NULL, 0, note, &outcome, NULL))
+			return 2;
+	return async->pool.block_count == 1 ? 0 : 3;
+}
+
+/* A thread of the parent has found a place for a request, but does not use it yet. */
+static void a_place_that_a_thread_was_taking_is_free_in_a_child(void **state)
+{
+	struct mad_async *async = mad_async_create(port);
+	struct outcome outcome = {0};
+	struct pool_entry *taken;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	submit(async, get_request(), 1, &outcome, NULL);
+	taken = pool_get(&async->pool);
+	taken->serial = 0;
+	pid = fork();
+	if (!pid)
+		_exit(child_with_a_block(async));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	mad_async_destroy(async);
+}
+
+/* Of the parent's request. */
+static struct outcome parents_outcome;
+
+static int child_of_busy_threads(struct mad_async *async)
+{
+	struct outcome outcome = {0};
+	ib_rpc_t rpc = get_request();
+	ib_portid_t to = to_lid(2);
+
+	alarm(LONG_MS / 1000);
+	/* the parent's request is cancelled */
+	if (mad_async_process(async) != 1 || async->serving)
+		return 1;
+	if (parents_outcome.error != -ECANCELED || parents_outcome.length)
+		return 4;
+	if (!list_is_empty(&async->arrived) || !list_is_empty(&async->refused))
+		return 5;
+	device_on_write(echo, NULL);
+	if (mad_async_submit(async, &rpc, &to, NULL, 0, note, &outcome, NULL))
+		return 2;
+	if (mad_async_run(async) != 1 || outcome.error)
+		return 3;
+	mad_async_destroy(async);
+	mad_rpc_close_port(port);
+	return 0;
+}
+
+static void *do_nothing(void *arg)
+{
+	return arg;
+}
+
+/*
+ * One thread of the parent calls back, one sends, one destroys the engine, one has a response,
+ * and requests for its servers have come.
+ */
+static void what_threads_of_the_parent_do_is_over_in_a_child(void **state)
+{
+	struct mad_async *async = mad_async_create(port);
+	struct list arrived, refused;
+	struct async_request *request;
+	uint32_t place = 0;
+	pthread_t thread;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	memset(&parents_outcome, 0, sizeof(parents_outcome));
+	submit(async, get_request(), 1, &parents_outcome, NULL);
+	request = pool_next(&async->pool, &place);
+	request->transaction.responded = true;
+	assert_int_equal(pthread_create(&thread, NULL, do_nothing, NULL), 0);
+	list_add_last(&async->arrived, &arrived);
+	list_add_last(&async->refused, &refused);
+	async->processing = async->running = async->ending = true;
+	async->processor = thread;
+	async->users = 3;
+	async->serving = 1;
+	pid = fork();
+	if (!pid)
+		_exit(child_of_busy_threads(async));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	async->processing = async->running = async->ending = false;
+	async->users = async->serving = 0;
+	request->transaction.responded = false;
+	list_remove(&arrived);
+	list_remove(&refused);
+	join(thread);
+	mad_async_destroy(async);
+}
+
 static atomic_bool busy;
 
 /* Submits and waits, in a loop. */
@@ -1047,23 +1515,35 @@ int main(void)
 		PORT_TEST(the_loops_of_two_engines_are_woken_whatever_the_other_does),
 		GATE_TEST(a_loop_knows_the_timers_of_requests_that_another_engine_sent),
 		GATE_TEST(a_loop_sends_while_another_thread_calls_back),
+		GATE_TEST(a_stopped_wait_leaves_callbacks_to_the_thread_that_calls_back),
 		PORT_TEST(a_loop_ends_with_its_port),
 		PORT_TEST(a_loop_of_one_thread_ends_with_its_device),
+		PORT_TEST(a_device_that_is_gone_is_not_read_again),
+		PORT_TEST(a_run_reads_a_response_that_it_waits_for_once),
 		MANY_TEST(a_round_reads_a_part_of_the_messages),
 		MANY_TEST(a_round_handles_a_part_of_the_timers),
 		MANY_TEST(a_round_sends_a_part_of_the_requests),
 		MANY_TEST(a_round_calls_a_part_of_the_requests_back),
 		MANY_TEST(a_round_passes_a_part_of_the_requests_to_their_destination),
 		PORT_TEST(without_descriptors_an_engine_works_on),
+		PORT_TEST(a_descriptor_may_have_number_0),
+		PORT_TEST(the_descriptors_end_at_exec),
+		PORT_TEST(a_loop_s_handle_may_have_number_0),
 		HIGH_TEST(a_simulator_s_handle_has_no_single_descriptor),
 		PORT_TEST(a_timer_of_the_engine_wakes_the_loop),
+		PORT_TEST(a_timer_of_the_engine_wakes_a_run),
 		PORT_TEST(a_timer_that_is_not_due_yet_is_not_called),
+		PORT_TEST(after_a_callback_an_engine_waits_for_the_lock),
+		PORT_TEST(a_round_calls_a_part_of_the_timers),
 		PORT_TEST(an_alarm_is_set_to_the_microsecond),
 		PORT_TEST(an_engine_that_is_being_destroyed_processes_nothing),
 		PORT_TEST(ten_thousand_requests_need_but_one_descriptor),
 #ifndef NO_CHILDREN
 		PORT_TEST(what_is_being_called_back_is_not_called_back_again_in_a_child),
 		PORT_TEST(a_child_has_a_descriptor_of_its_own),
+		PORT_TEST(a_child_s_loop_is_woken_for_its_own_work_and_time),
+		PORT_TEST(what_threads_of_the_parent_do_is_over_in_a_child),
+		PORT_TEST(a_place_that_a_thread_was_taking_is_free_in_a_child),
 		PORT_TEST(a_child_that_is_forked_in_the_midst_goes_on),
 #endif
 	};

@@ -87,6 +87,20 @@ static void a_window_opens_while_responses_come(void **state)
 	assert_int_equal(outcomes[0].calls, 20000);
 }
 
+static void a_round_trip_within_a_microsecond_counts_as_one(void **state)
+{
+	struct window *window = &port->core.windows[MAD_WINDOW_GMP];
+
+	(void)state;
+	assert_int_equal(window_shortest_rtt(window), 0);
+	stop_clock(true);
+	submit(async, set_request(), 1, &outcomes[0], NULL);
+	device_respond(device_packet(0), 0, 0, NULL, 0);
+	assert_int_equal(mad_async_process(async), 1);
+	stop_clock(false);
+	assert_int_equal(window_shortest_rtt(window), 1);
+}
+
 /* Three of four are lost, for a while. */
 static int lose_most(const struct device_packet *packet, void *arg)
 {
@@ -427,6 +441,7 @@ int main(void)
 		FLOW_TEST(a_fixed_window_is_never_exceeded),
 		FLOW_TEST(smps_and_gmps_have_a_window_each),
 		FLOW_TEST(a_window_opens_while_responses_come),
+		FLOW_TEST(a_round_trip_within_a_microsecond_counts_as_one),
 		FLOW_TEST(a_window_closes_while_mads_get_lost),
 		FLOW_TEST(a_window_can_be_fixed_and_left_to_itself_again),
 		FLOW_TEST(a_destination_has_a_limit),

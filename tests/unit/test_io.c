@@ -152,6 +152,24 @@ static void the_old_layout_is_sent_and_received_8_bytes_shorter(void **state)
 	umad_close_port(old);
 }
 
+/* The state of a process with a closed standard input. */
+static void a_handle_may_have_number_0(void **state)
+{
+	int length = 256;
+
+	(void)state;
+	umad_close_port(fd);
+	fake_first_handle(0);
+	fd = umad_open_port("mlx5_0", 1);
+	assert_int_equal(fd, 0);
+	assert_int_equal(umad_get_fd(fd), 0);
+	assert_int_equal(umad_send(fd, 3, &buffer, 256, 0, 0), 0);
+	assert_int_equal(umad_poll(fd, 5), -ETIMEDOUT);
+	assert_int_equal(umad_poll_with(fd, 0, 5), -ETIMEDOUT);
+	arrives(4, 0, 256, 1);
+	assert_int_equal(umad_recv(fd, &buffer, &length, 5), 4);
+}
+
 /* --- receiving ------------------------------------------------------------------ */
 
 static void recv_gives_agent_length_and_mad(void **state)
@@ -259,6 +277,21 @@ static void take_a_while(struct fake_device *polled)
 	polled->poll_result = POLLIN;
 }
 
+/* A wait of a millisecond, too, goes on after a message that another thread took. */
+static void the_shortest_wait_has_the_rest_of_its_time(void **state)
+{
+	int length = 256, ret;
+
+	(void)state;
+	fake_on_poll(device, announce_falsely);
+	clock_stands = true;
+	ret = umad_recv(fd, &buffer, &length, 1);
+	clock_stands = false;
+	assert_int_equal(ret, 4);
+	assert_int_equal(device->polls, 3);
+	assert_int_equal(device->last_timeout, 1);
+}
+
 /* Milliseconds that have begun count whole. */
 static void each_wait_has_the_rest_of_the_time(void **state)
 {
@@ -285,8 +318,11 @@ static void stolen_messages_do_not_stretch_the_time(void **state)
 
 	(void)state;
 	fake_on_poll(device, announce_for_ever);
-	assert_int_equal(umad_recv(fd, &buffer, &length, 2), -ETIMEDOUT);
-	assert_int_equal(errno, ETIMEDOUT);
+	for (int ms = 1; ms <= 2; ms++) {
+		errno = 0;
+		assert_int_equal(umad_recv(fd, &buffer, &length, ms), -ETIMEDOUT);
+		assert_int_equal(errno, ETIMEDOUT);
+	}
 }
 
 static void a_signal_ends_the_wait(void **state)
@@ -790,6 +826,7 @@ int main(void)
 		TEST(send_tells_what_the_kernel_refused),
 		TEST(a_packet_that_was_taken_in_part_is_an_error),
 		TEST(the_old_layout_is_sent_and_received_8_bytes_shorter),
+		TEST(a_handle_may_have_number_0),
 		TEST(recv_gives_agent_length_and_mad),
 		TEST(a_request_without_a_response_comes_back),
 		TEST(recv_keeps_a_message_that_did_not_fit),
@@ -798,6 +835,7 @@ int main(void)
 		TEST(recv_without_end_polls_without_end),
 		TEST(a_message_that_another_thread_took_does_not_end_the_wait),
 		TEST(each_wait_has_the_rest_of_the_time),
+		TEST(the_shortest_wait_has_the_rest_of_its_time),
 		TEST(stolen_messages_do_not_stretch_the_time),
 		TEST(a_signal_ends_the_wait),
 		TEST(recv_refuses_bad_arguments),

@@ -10,6 +10,7 @@
 #include "gate.h"
 
 #include <infiniband/umad_ext.h>
+#include <limits.h>
 #include <signal.h>
 
 static int setup(void **state)
@@ -177,6 +178,27 @@ static void the_leader_polls_once_for_as_long_as_it_takes(void **state)
 	assert_int_equal(device_calls(DEVICE_POLL), 1);
 }
 
+/* The responses are queued before it runs again. */
+static void a_run_that_leads_reads_all_responses_after_one_poll(void **state)
+{
+	struct thread runner = {.kind = RUN, .async = mad_async_create(port)};
+	struct outcome outcomes[8] = {0};
+
+	(void)state;
+	for (int i = 0; i < 8; i++)
+		submit(runner.async, set_request(), 1 + i, &outcomes[i], NULL);
+	start(&runner);
+	expect_polls(1);
+	device_hold_polls(true);
+	for (unsigned i = 0; i < 8; i++)
+		device_respond(device_packet(i), 0, 0, NULL, 0);
+	device_hold_polls(false);
+	join(&runner);
+	assert_int_equal(runner.result, 8);
+	assert_int_equal(device_calls(DEVICE_POLL), 1);
+	mad_async_destroy(runner.async);
+}
+
 static void cancelling_a_request_wakes_the_leader(void **state)
 {
 	struct thread runner = {.kind = RUN, .async = mad_async_create(port)};
@@ -303,6 +325,24 @@ static void the_timer_of_a_request_wakes_those_behind_it(void **state)
 	}
 }
 
+static void a_later_timer_of_another_thread_s_request_leaves_the_leader_alone(void **state)
+{
+	struct thread runner = {.kind = RUN, .async = mad_async_create(port)};
+	struct outcome outcomes[2] = {0};
+
+	(void)state;
+	submit(runner.async, set_request(), 1, &outcomes[0], NULL);
+	start(&runner);
+	expect_polls(1);
+	submit(runner.async, set_request(), 2, &outcomes[1], NULL);
+	sleep_ms(20);
+	assert_int_equal(device_calls(DEVICE_POLL), 1);
+	assert_int_equal(mad_async_cancel_all(runner.async), 2);
+	join(&runner);
+	assert_int_equal(runner.result, 2);
+	mad_async_destroy(runner.async);
+}
+
 /* --- handing over the lead -------------------------------------------------------------- */
 
 /* Meanwhile others wait, and do not know that no thread polls. */
@@ -357,6 +397,28 @@ static void a_leader_that_sends_leaves_its_place(void **state)
 	mad_async_destroy(runner.async);
 }
 
+/* A blocking call whose next attempt takes its time to be written. */
+static void a_leader_that_sends_its_next_attempt_leaves_its_place(void **state)
+{
+	struct thread leader = {.kind = ASK, .lid = 1}, asker = {.kind = ASK, .lid = 2};
+
+	(void)state;
+	start(&leader);
+	start(&asker);
+	assert_true(device_wait_written(2, LONG_MS));
+	device_on_write(hold_up_at_gate, NULL);
+	device_time_out(device_packet(0));
+	wait_for(&gate.entered);
+	device_respond(device_packet(1), 0, 0, NULL, 0);
+	join(&asker);
+	assert_int_equal(asker.result, 1);
+	device_on_write(NULL, NULL);
+	sem_post(&gate.leave);
+	device_respond(device_packet(2), 0, 0, NULL, 0);
+	join(&leader);
+	assert_int_equal(leader.result, 1);
+}
+
 /* The same for a follower that is woken to lead, and has other work. */
 static void a_follower_that_calls_back_leaves_the_lead_to_others(void **state)
 {
@@ -386,6 +448,22 @@ static void a_follower_that_calls_back_leaves_the_lead_to_others(void **state)
 	mad_async_destroy(runner.async);
 }
 
+/* A thread that waits for requests sends none. */
+static void a_follower_whose_attempt_timed_out_sends_the_next_one(void **state)
+{
+	struct thread receiver = {.kind = RECEIVE}, asker = {.kind = ASK, .lid = 1};
+
+	(void)state;
+	start(&receiver);
+	start(&asker);
+	device_time_out(device_packet(0));
+	assert_true(device_wait_written(2, LONG_MS));
+	device_respond(device_packet(1), 0, 0, NULL, 0);
+	join(&asker);
+	assert_int_equal(asker.result, 1);
+	end_receiver(&receiver);
+}
+
 /* The thread that is woken first has too small a buffer. */
 static void a_long_request_is_for_another_receiver(void **state)
 {
@@ -407,7 +485,147 @@ static void a_long_request_is_for_another_receiver(void **state)
 	mad_free(small.buffer);
 }
 
+/* --- another thread reads ------------------------------------------------------------ */
+
+/* The processor's time of a thread. */
+static int64_t cpu_us(const struct thread *thread)
+{
+	struct timespec time;
+	clockid_t id;
+
+	assert_int_equal(pthread_getcpuclockid(thread->thread, &id), 0);
+	assert_int_equal(clock_gettime(id, &time), 0);
+	return time.tv_sec * INT64_C(1000000) + time.tv_nsec / 1000;
+}
+
+/* A thread that has waited for a while waits on without much work. */
+static void expect_to_sleep(const struct thread *thread)
+{
+	int64_t begin, spent;
+
+	sleep_ms(50);
+	begin = now_ms();
+	spent = cpu_us(thread);
+	sleep_ms(300);
+	spent = cpu_us(thread) - spent;
+	assert_true(spent < (now_ms() - begin) * 1000 / 6);
+}
+
+static void *wait_with_a_limit(void *arg)
+{
+	struct thread *thread = arg;
+
+	thread->result = mad_async_wait(thread->async, 2 * LONG_MS);
+	return NULL;
+}
+
+static void a_thread_sleeps_while_another_one_calls_back(void **state)
+{
+	struct mad_async *async = mad_async_create(port);
+	struct thread runner = {.kind = RUN, .async = async}, waiter = {.async = async};
+	struct outcome outcome = {0};
+	ib_rpc_t rpc = set_request();
+	ib_portid_t to = to_lid(1);
+
+	(void)state;
+	device_on_write(echo, NULL);
+	mad_async_submit(async, &rpc, &to, NULL, 0, call_back_at_gate, &outcome, NULL);
+	assert_int_equal(pthread_create(&runner.thread, NULL, wait_in_call, &runner), 0);
+	wait_for(&gate.entered);
+	assert_int_equal(pthread_create(&waiter.thread, NULL, wait_with_a_limit, &waiter), 0);
+	expect_to_sleep(&waiter);
+	sem_post(&gate.leave);
+	join(&runner);
+	join(&waiter);
+	assert_int_equal(waiter.result, 0);
+	mad_async_destroy(async);
+}
+
+static void *destroy(void *arg)
+{
+	mad_async_destroy(arg);
+	return NULL;
+}
+
+/* The engine's end waits for the callback; a thread that waits for its turn does not. */
+static void a_wait_ends_when_the_engine_is_being_destroyed(void **state)
+{
+	struct mad_async *async = mad_async_create(port);
+	struct thread runner = {.kind = RUN, .async = async}, waiter = {.async = async};
+	struct outcome outcome = {0};
+	ib_rpc_t rpc = set_request();
+	ib_portid_t to = to_lid(1);
+	pthread_t destroyer;
+
+	(void)state;
+	device_on_write(echo, NULL);
+	mad_async_submit(async, &rpc, &to, NULL, 0, call_back_at_gate, &outcome, NULL);
+	assert_int_equal(pthread_create(&runner.thread, NULL, wait_in_call, &runner), 0);
+	wait_for(&gate.entered);
+	assert_int_equal(pthread_create(&waiter.thread, NULL, wait_with_a_limit, &waiter), 0);
+	for (unsigned users = 0; users < 2; sleep_ms(1)) {
+		core_lock(&port->core);
+		users = port->users;
+		core_unlock(&port->core);
+	}
+	sleep_ms(10); /* probably it waits */
+	assert_int_equal(pthread_create(&destroyer, NULL, destroy, async), 0);
+	join(&waiter);
+	assert_int_equal(waiter.result, 0);
+	sem_post(&gate.leave);
+	join(&runner);
+	assert_int_equal(pthread_join(destroyer, NULL), 0);
+}
+
+/* Its timers are due, but are not judged as long as messages may lie unread. */
+static void a_thread_sleeps_while_another_one_reads(void **state)
+{
+	struct thread thread = {.lid = 1, .async = mad_async_create(port)};
+	struct outcome outcome = {0};
+
+	(void)state;
+	mad_rpc_set_timeout(port, 1);
+	mad_rpc_set_retries(port, INT_MAX);
+	for (int i = 0; i < 2; i++) {
+		thread.kind = i ? RUN : ASK;
+		if (i)
+			submit(thread.async, set_request(), 1, &outcome, NULL);
+		port->reader.reading = true;
+		assert_int_equal(pthread_create(&thread.thread, NULL, wait_in_call, &thread),
+				 0);
+		expect_to_sleep(&thread);
+		port->reader.reading = false;
+		device_on_write(echo, NULL);
+		join(&thread);
+		device_on_write(NULL, NULL);
+	}
+	mad_async_destroy(thread.async);
+}
+
 /* --- threads cannot be cancelled in a call ---------------------------------------------- */
+
+/* The response to another thread's request makes room in the window. */
+static void a_receiver_that_leads_lets_others_send(void **state)
+{
+	struct thread receiver = {.kind = RECEIVE}, asker = {.kind = ASK, .lid = 2};
+	struct mad_async *async = mad_async_create(port);
+	struct outcome outcome = {0};
+
+	(void)state;
+	mad_port_set_window(port, MAD_WINDOW_GMP, 1);
+	start(&receiver);
+	submit(async, set_request(), 1, &outcome, NULL);
+	start(&asker);
+	assert_int_equal(device_written(), 1);
+	device_respond(device_packet(0), 0, 0, NULL, 0);
+	assert_true(device_wait_written(2, LONG_MS));
+	device_respond(device_packet(1), 0, 0, NULL, 0);
+	join(&asker);
+	assert_int_equal(asker.result, 1);
+	end_receiver(&receiver);
+	assert_int_equal(mad_async_run(async), 1);
+	mad_async_destroy(async);
+}
 
 static void join_cancelled(struct thread *thread)
 {
@@ -498,6 +716,31 @@ static void a_thread_that_calls_back_is_cancelled_after_its_call(void **state)
 	submit(thread.async, set_request(), 1, &outcome, NULL);
 	device_respond(device_packet(1), 0, 0, NULL, 0);
 	assert_int_equal(mad_async_run(thread.async), 1);
+	mad_async_destroy(thread.async);
+}
+
+/* A thread that cannot be cancelled cannot be cancelled afterwards, either. */
+static void a_call_leaves_whether_a_thread_can_be_cancelled_as_it_is(void **state)
+{
+	const int states[] = {PTHREAD_CANCEL_DISABLE, PTHREAD_CANCEL_ENABLE};
+	struct thread thread = {.kind = ASK, .lid = 1, .async = mad_async_create(port)};
+	struct outcome outcome = {0};
+	int before;
+
+	(void)state;
+	device_on_write(echo, NULL);
+	for (int i = 0; i < 2; i++) {
+		pthread_setcancelstate(states[i], &before);
+		assert_int_equal(call(&thread), 1);
+		pthread_setcancelstate(states[i], &before);
+		assert_int_equal(before, states[i]);
+		submit(thread.async, set_request(), 1, &outcome, NULL);
+		pthread_setcancelstate(states[i], &before);
+		assert_int_equal(before, states[i]);
+		assert_int_equal(mad_async_process(thread.async), 1);
+		pthread_setcancelstate(states[i], &before);
+		assert_int_equal(before, states[i]);
+	}
 	mad_async_destroy(thread.async);
 }
 
@@ -612,6 +855,27 @@ static void on_a_simulator_s_handle_nobody_reads_beside_the_leader(void **state)
 	mad_async_destroy(async);
 }
 
+/* The leader may look up long after the follower's timeout. */
+static void on_a_simulator_s_handle_a_follower_times_out_beside_the_leader(void **state)
+{
+	struct thread receiver = {.kind = RECEIVE};
+	uint8_t data[IB_PC_DATA_SZ] = {0};
+	ib_rpc_t rpc = set_request();
+	ib_portid_t to = to_lid(1);
+
+	(void)state;
+	start(&receiver);
+	while (!device_calls(DEVICE_POLL))
+		sleep_ms(1);
+	device_hold_polls(true);
+	mad_rpc_set_retries(port, 1);
+	rpc.timeout = 20;
+	assert_null(mad_rpc(port, &rpc, &to, data, data));
+	assert_int_equal(errno, ETIMEDOUT);
+	device_hold_polls(false);
+	end_receiver(&receiver);
+}
+
 static atomic_bool hold_reader;
 
 static void hold_reader_up(enum umad_log_level level, const char *text, void *arg)
@@ -640,10 +904,10 @@ static bool try_reader_that_is_slow(struct mad_async *async)
 	wait_for(&gate.entered);
 	sleep_ms(6);
 	mad_async_process(async);
-	in_time = now_ms() - begin < 100;
 	sem_post(&gate.leave);
 	while (!outcome.calls)
 		mad_async_process(async);
+	in_time = now_ms() - begin < 100;
 	if (in_time)
 		assert_int_equal(outcome.error, 0);
 	return in_time;
@@ -710,19 +974,29 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		LEADER_TEST(others_read_while_the_leader_polls),
 		LEADER_TEST(the_leader_polls_once_for_as_long_as_it_takes),
+		LEADER_TEST(a_run_that_leads_reads_all_responses_after_one_poll),
 		LEADER_TEST(cancelling_a_request_wakes_the_leader),
 		LEADER_TEST(closing_the_port_wakes_the_leader),
 		LEADER_TEST(an_earlier_timer_of_another_thread_s_request_wakes_the_leader),
 		LEADER_TEST(the_timer_of_a_request_wakes_those_behind_it),
+		LEADER_TEST(a_later_timer_of_another_thread_s_request_leaves_the_leader_alone),
 		LEADER_TEST(a_leader_that_calls_back_leaves_its_place),
 		LEADER_TEST(a_leader_that_sends_leaves_its_place),
+		LEADER_TEST(a_leader_that_sends_its_next_attempt_leaves_its_place),
 		LEADER_TEST(a_follower_that_calls_back_leaves_the_lead_to_others),
+		LEADER_TEST(a_receiver_that_leads_lets_others_send),
+		LEADER_TEST(a_follower_whose_attempt_timed_out_sends_the_next_one),
 		LEADER_TEST(a_long_request_is_for_another_receiver),
+		LEADER_TEST(a_thread_sleeps_while_another_one_reads),
+		LEADER_TEST(a_thread_sleeps_while_another_one_calls_back),
+		LEADER_TEST(a_wait_ends_when_the_engine_is_being_destroyed),
 		LEADER_TEST(a_thread_is_cancelled_after_its_call),
 		LEADER_TEST(a_thread_that_calls_back_is_cancelled_after_its_call),
+		LEADER_TEST(a_call_leaves_whether_a_thread_can_be_cancelled_as_it_is),
 		LEADER_TEST(a_signal_ends_mad_receive_via_in_the_leader_alone),
 		HIGH_TEST(the_leader_on_a_simulator_s_handle_looks_up),
 		HIGH_TEST(on_a_simulator_s_handle_nobody_reads_beside_the_leader),
+		HIGH_TEST(on_a_simulator_s_handle_a_follower_times_out_beside_the_leader),
 		HIGH_TEST(timers_wait_for_a_leader_that_reads),
 		HIGH_TEST(threads_on_a_simulator_s_handle_get_their_responses),
 	};

@@ -7,6 +7,7 @@
 
 #define MANY 200
 #include "async_fixture.h"
+#include "mad/probe.h"
 
 #define NODE_A  1
 #define NODE_B  2
@@ -116,6 +117,31 @@ static void a_destination_limit_that_is_lowered_holds_what_is_queued(void **stat
 }
 
 /* The window holds back the requests that the raised limit allows. */
+/* At one a second, the requests would take a hundred. */
+/* Tracers are told the size of a window when it changes. */
+static void a_window_that_is_set_is_traced(void **state)
+{
+	(void)state;
+	if (!HAS_PROBES)
+		skip();
+	for (unsigned size = 5; size <= 6; size++) {
+		assert_int_equal(mad_port_set_window(port, MAD_WINDOW_GMP, size), 0);
+		assert_int_equal(port->core.traced_sizes[MAD_WINDOW_GMP], size);
+	}
+}
+
+static void a_rate_that_is_lifted_sends_at_once(void **state)
+{
+	(void)state;
+	fix_flow(200);
+	assert_int_equal(mad_port_set_rate(port, 1), 0);
+	for (int i = 0; i < 100; i++)
+		submit_to(set_request(), i + 1, i);
+	assert_in_range(device_written(), 1, 99);
+	assert_int_equal(mad_port_set_rate(port, 0), 0);
+	assert_int_equal(device_written(), 100);
+}
+
 static void a_limit_may_be_lowered_before_it_was_of_use(void **state)
 {
 	(void)state;
@@ -347,6 +373,8 @@ int main(void)
 		LIMITS_TEST(a_window_that_is_lowered_holds_what_is_queued),
 		LIMITS_TEST(a_destination_limit_that_is_raised_sends_at_once_and_in_order),
 		LIMITS_TEST(a_destination_limit_that_is_lowered_holds_what_is_queued),
+		LIMITS_TEST(a_window_that_is_set_is_traced),
+		LIMITS_TEST(a_rate_that_is_lifted_sends_at_once),
 		LIMITS_TEST(a_limit_may_be_lowered_before_it_was_of_use),
 		LIMITS_TEST(queued_smps_do_not_hold_gmps_up),
 		LIMITS_TEST(a_redirect_s_target_is_a_destination),

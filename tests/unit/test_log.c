@@ -152,6 +152,56 @@ static void a_kernel_without_user_mad_is_warned_of(void **state)
 	assert_non_null(strstr(stderr_of(call_the_library), "ABI is 4"));
 }
 
+static void fail_to_look(void)
+{
+	fake_fail_call(1, EMFILE);
+	assert_int_equal(umad_open_port("mlx5_0", 1), -EIO);
+}
+
+static void open_another(void)
+{
+	assert_int_equal(umad_open_port("mlx5_9", 1), -ENODEV);
+}
+
+static void fail_to_open(void)
+{
+	fake_device("umad0")->open_error = EACCES;
+	assert_int_equal(umad_open_port("mlx5_0", 1), -EIO);
+	fake_device("umad0")->open_error = 0;
+}
+
+static void open_and_close(void)
+{
+	int fd = umad_open_port("mlx5_0", 1);
+
+	assert_true(fd >= 0);
+	umad_close_port(fd);
+}
+
+static void an_opening_says_what_it_found(void **state)
+{
+	(void)state;
+	fake_ca("mlx5_0");
+	fake_port("mlx5_0", 1, 1);
+	fake_umad(0, "mlx5_0", 1);
+	assert_string_equal(stderr_of(fail_to_look), "");
+	assert_string_equal(stderr_of(open_another), "");
+	assert_string_equal(stderr_of(fail_to_open), "");
+	umad_debug(1);
+	assert_string_equal(stderr_of(fail_to_look),
+			    "libibumad: cannot look for a port: Too many open files\n");
+	assert_non_null(strstr(stderr_of(open_another), "no port to open for mlx5_9 port 1"));
+	assert_string_equal(stderr_of(fail_to_open),
+			    "libibumad: /dev/infiniband/umad0 cannot be opened: "
+			    "Permission denied\n");
+	assert_non_null(strstr(stderr_of(open_and_close),
+			       "mlx5_0 port 1 is open as /dev/infiniband/umad0"));
+	fake_file("/sys/class/infiniband_mad/abi_version", "0\n");
+	assert_string_equal(stderr_of(call_the_library),
+			    "libibumad: the kernel's user_mad ABI is 0, "
+			    "the oldest supported is 5\n");
+}
+
 static void silent(enum umad_log_level level, const char *text, void *user)
 {
 	(void)level;
@@ -273,6 +323,7 @@ int main(void)
 		TEST(messages_leave_errno_alone),
 		TEST(a_long_message_is_cut),
 		TEST(a_kernel_without_user_mad_is_warned_of),
+		TEST(an_opening_says_what_it_found),
 		TEST(hooks_may_be_set_while_messages_go_out),
 		TEST(a_child_has_its_messages),
 		TEST(dumps_go_to_stderr),

@@ -67,6 +67,15 @@ static void three_are_if_they_are_many_of_all(void **state)
 	assert_int_equal(losses.queue, 0); /* that is not known yet */
 }
 
+static void three_are_not_if_they_are_an_eighth_of_all(void **state)
+{
+	(void)state;
+	assert_int_equal(lose(21, 0), LOSS_NOTHING);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(end(true), LOSS_NOTHING);
+	assert_int_equal(end(true), LOSS_TRY);
+}
+
 static void five_are_if_they_are_few_of_all(void **state)
 {
 	(void)state;
@@ -165,6 +174,30 @@ static void if_fewer_are_late_in_the_trial_a_queue_was_full(void **state)
 	assert_int_equal(losses.link_share, 0);
 }
 
+static void if_half_as_many_are_late_in_the_trial_the_links_lose_them(void **state)
+{
+	(void)state;
+	for (unsigned late = 3; late <= 4; late++) {
+		setup(state);
+		begin_trial(LOSS_ONE / 4, 32);
+		for (unsigned i = 0; i < late; i++)
+			assert_int_equal(end(true), LOSS_NOTHING);
+		assert_int_equal(lose(31 - late, 0), LOSS_NOTHING);
+		assert_int_equal(end(false), late < 4 ? LOSS_QUEUE : LOSS_LINK);
+	}
+}
+
+/* One in 150 was late: in the trial, three or four would be. */
+static void two_late_mads_in_a_long_trial_are_enough(void **state)
+{
+	(void)state;
+	begin_trial(LOSS_ONE / 150, 512);
+	assert_int_equal(end(true), LOSS_NOTHING);
+	assert_int_equal(end(true), LOSS_NOTHING);
+	assert_int_equal(lose(509, 0), LOSS_NOTHING);
+	assert_int_equal(end(false), LOSS_LINK);
+}
+
 static void one_late_mad_in_a_trial_is_chance(void **state)
 {
 	(void)state;
@@ -228,6 +261,37 @@ static void on_links_that_lose_half_a_tenth_more_is_a_reason(void **state)
 	assert_int_equal(lose(200, PERCENT(60)), LOSS_TRY);
 }
 
+/* They lose a quarter: of 18 MADs, 4. */
+static void on_links_that_lose_many_one_standard_deviation_is_no_reason(void **state)
+{
+	const unsigned good[] = {5, 0, 0, 3, 3, 0};
+
+	(void)state;
+	losses.link_share = LOSS_ONE / 4;
+	for (unsigned i = 0; i < 6; i++) {
+		assert_int_equal(lose(good[i], 0), LOSS_NOTHING);
+		assert_int_equal(end(true), LOSS_NOTHING);
+	}
+	assert_int_equal(losses.late, 4 + 2);
+	assert_int_equal(end(true), LOSS_TRY);
+}
+
+/* Of 256 MADs, the links are expected to lose 4; of 320, they are expected to lose 5. */
+static void more_than_three_standard_deviations_beyond_the_links_are_a_reason(void **state)
+{
+	const unsigned late[] = {4 + 6, 5 + 6};
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		setup(state);
+		losses.link_share = LOSS_ONE / 64;
+		assert_int_equal(lose(i ? 312 : 248, 0), LOSS_NOTHING);
+		for (unsigned j = 0; j < late[i]; j++)
+			assert_int_equal(end(true), LOSS_NOTHING);
+		assert_int_equal(end(true), LOSS_TRY);
+	}
+}
+
 static void links_that_lose_no_more_are_good_again(void **state)
 {
 	(void)state;
@@ -236,15 +300,17 @@ static void links_that_lose_no_more_are_good_again(void **state)
 	assert_in_range(losses.link_share, 0, 8);
 }
 
-static void periods_have_numbers_that_are_not_zero(void **state)
+static void the_number_of_a_period_is_not_zero_and_returns_as_late_as_can_be(void **state)
 {
-	(void)state;
-	for (int i = 0; i < 1000; i++) {
-		uint8_t before = losses.period;
+	unsigned latest[UINT8_MAX + 1] = {0};
 
+	(void)state;
+	for (unsigned i = 1; i <= 1000; i++) {
 		losses_restart(&losses);
 		assert_int_not_equal(losses.period, 0);
-		assert_int_not_equal(losses.period, before);
+		if (i > UINT8_MAX)
+			assert_int_equal(latest[losses.period], i - UINT8_MAX);
+		latest[losses.period] = i;
 	}
 }
 
@@ -292,6 +358,15 @@ static void what_links_lose_counts_for_rows_too(void **state)
 	assert_in_range(losses_in_a_row(&losses), 12, 20);
 }
 
+static void after_two_thousand_responses_the_losses_count_half(void **state)
+{
+	(void)state;
+	assert_true(row_of(2043, 4) > 1);
+	respond(1, 0);
+	assert_int_equal(losses.lost, 2);
+	assert_int_equal(losses_in_a_row(&losses), 1);
+}
+
 static void losses_of_long_ago_are_forgotten(void **state)
 {
 	(void)state;
@@ -322,6 +397,50 @@ static void a_queue_was_not_full_if_most_late_mads_have_a_response_after_all(voi
 	assert_false(losses_found(&losses, blamed));
 }
 
+static void three_of_four_late_mads_are_most(void **state)
+{
+	uint8_t blamed = losses.period;
+
+	(void)state;
+	assert_int_equal(lose(21, 0), LOSS_NOTHING);
+	assert_int_equal(lose(4, LOSS_ONE), LOSS_TRY);
+	assert_int_equal(losses.late_before, 4);
+	assert_false(losses_found(&losses, blamed));
+	assert_false(losses_found(&losses, blamed));
+	assert_true(losses_found(&losses, blamed));
+}
+
+static void late_mads_with_a_response_count_for_their_own_trial(void **state)
+{
+	uint8_t blamed = losses.period;
+
+	(void)state;
+	begin_trial(LOSS_ONE / 4, 32);
+	assert_int_equal(losses.late_before, 3);
+	assert_false(losses_found(&losses, blamed));
+	assert_int_equal(lose(32, 0), LOSS_QUEUE);
+	blamed = losses.period;
+	begin_trial(LOSS_ONE / 4, 32);
+	assert_int_equal(losses.late_before, 3);
+	assert_false(losses_found(&losses, blamed));
+	assert_false(losses_found(&losses, blamed));
+	assert_true(losses_found(&losses, blamed));
+}
+
+static void late_mads_with_a_response_do_not_change_what_the_links_lose(void **state)
+{
+	uint8_t blamed = losses.period;
+	uint64_t link;
+
+	(void)state;
+	become_lossy(PERCENT(20));
+	link = losses.link;
+	for (unsigned i = 0; i < 100; i++)
+		assert_false(losses_found(&losses, blamed));
+	assert_int_equal(losses.link, link);
+	assert_int_equal(losses.queue, 0);
+}
+
 static void a_response_to_a_mad_of_another_period_tells_nothing(void **state)
 {
 	uint8_t blamed = losses.period;
@@ -336,11 +455,47 @@ static void a_response_to_a_mad_of_another_period_tells_nothing(void **state)
 	assert_true(losses.queue > 0);
 }
 
+static void a_late_mad_with_a_response_after_all_is_no_reason_for_a_trial(void **state)
+{
+	uint8_t period = losses_sent(&losses);
+
+	(void)state;
+	assert_int_equal(lose(15, 0), LOSS_NOTHING);
+	assert_int_equal(end(true), LOSS_NOTHING);
+	assert_int_equal(end(true), LOSS_NOTHING);
+	assert_false(losses_found(&losses, period));
+	assert_int_equal(end(true), LOSS_NOTHING);
+	assert_int_equal(end(true), LOSS_TRY);
+}
+
+static void a_trial_without_a_reason_ends_and_what_was_watched_tells_nothing(void **state)
+{
+	uint8_t blamed = losses.period, watched;
+	uint32_t needed;
+
+	(void)state;
+	begin_trial(LOSS_ONE / 4, 32);
+	watched = losses_sent(&losses);
+	assert_int_equal(losses_ended(&losses, watched, true), LOSS_NOTHING);
+	needed = (3 * losses.late_before + 3) / 4;
+	for (uint32_t i = 1; i < needed; i++) {
+		assert_false(losses_found(&losses, blamed));
+		assert_true(losses.trial);
+	}
+	assert_true(losses_found(&losses, blamed));
+	assert_false(losses.trial);
+	assert_int_equal(losses.late, 0);
+	for (unsigned i = 0; i < 100; i++)
+		assert_int_equal(losses_ended(&losses, watched, true), LOSS_NOTHING);
+	assert_int_equal(losses.queue, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		LOSS_TEST(two_late_mads_are_no_reason_for_a_trial),
 		LOSS_TEST(three_are_if_they_are_many_of_all),
+		LOSS_TEST(three_are_not_if_they_are_an_eighth_of_all),
 		LOSS_TEST(five_are_if_they_are_few_of_all),
 		LOSS_TEST(one_in_three_hundred_is_no_reason),
 		LOSS_TEST(what_was_sent_before_a_trial_tells_nothing),
@@ -348,19 +503,29 @@ int main(void)
 		LOSS_TEST(the_fewer_are_late_the_more_are_watched),
 		LOSS_TEST(if_as_many_are_late_in_the_trial_the_links_lose_them),
 		LOSS_TEST(if_fewer_are_late_in_the_trial_a_queue_was_full),
+		LOSS_TEST(if_half_as_many_are_late_in_the_trial_the_links_lose_them),
+		LOSS_TEST(two_late_mads_in_a_long_trial_are_enough),
 		LOSS_TEST(one_late_mad_in_a_trial_is_chance),
 		LOSS_TEST(a_trial_can_be_begun_anew),
 		LOSS_TEST(what_links_lose_is_no_reason_for_another_trial_at_once),
 		LOSS_TEST(what_is_far_more_is_a_reason),
 		LOSS_TEST(on_links_that_lose_half_a_tenth_more_is_a_reason),
+		LOSS_TEST(on_links_that_lose_many_one_standard_deviation_is_no_reason),
+		LOSS_TEST(more_than_three_standard_deviations_beyond_the_links_are_a_reason),
 		LOSS_TEST(links_that_lose_no_more_are_good_again),
-		LOSS_TEST(periods_have_numbers_that_are_not_zero),
+		LOSS_TEST(the_number_of_a_period_is_not_zero_and_returns_as_late_as_can_be),
 		LOSS_TEST(one_loss_is_always_likely),
 		LOSS_TEST(the_more_is_lost_the_longer_rows_are_likely),
 		LOSS_TEST(what_links_lose_counts_for_rows_too),
+		LOSS_TEST(after_two_thousand_responses_the_losses_count_half),
 		LOSS_TEST(losses_of_long_ago_are_forgotten),
 		LOSS_TEST(a_queue_was_not_full_if_most_late_mads_have_a_response_after_all),
+		LOSS_TEST(three_of_four_late_mads_are_most),
+		LOSS_TEST(late_mads_with_a_response_count_for_their_own_trial),
+		LOSS_TEST(late_mads_with_a_response_do_not_change_what_the_links_lose),
 		LOSS_TEST(a_response_to_a_mad_of_another_period_tells_nothing),
+		LOSS_TEST(a_late_mad_with_a_response_after_all_is_no_reason_for_a_trial),
+		LOSS_TEST(a_trial_without_a_reason_ends_and_what_was_watched_tells_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,8 @@
 
 #include "engine_fixture.h"
 
+#include <infiniband/mad_sa.h>
+
 #define CA2 "/sys/class/infiniband/mlx5_9/"
 
 static struct ibmad_port *open_with(int mgmt_class)
@@ -127,6 +129,108 @@ static void options_out_of_range_are_refused(void **state)
 	assert_int_equal(mad_port_set_max_reply(NULL, 256), -EINVAL);
 }
 
+/* The greatest and the least value of each. */
+static void options_in_range_are_accepted(void **state)
+{
+	struct mad_async *async = mad_async_create(port);
+	struct mad_async_stats stats;
+	ib_rpc_t rpc = set_request();
+	ib_portid_t to = to_lid(3);
+
+	(void)state;
+	assert_int_equal(mad_port_set_timeout(port, 0), 0);
+	assert_int_equal(mad_port_set_timeout(port, INT32_MAX), 0);
+	assert_int_equal(mad_get_timeout(port, 0), INT32_MAX);
+	assert_int_equal(mad_port_set_retries(port, 0), 0);
+	assert_int_equal(mad_port_set_retries(port, 1), 0);
+	assert_int_equal(mad_get_retries(port), 1);
+	assert_int_equal(mad_port_set_max_reply(port, IB_MAD_SIZE), 0);
+	assert_int_equal(mad_port_set_max_reply(port, SIZE_MAX), 0);
+	assert_int_equal(mad_port_set_gid_index(port, 0), 0);
+	assert_int_equal(mad_port_set_gid_index(port, 255), 0);
+	to.grh_present = 1;
+	assert_int_equal(mad_send_via(&rpc, &to, NULL, NULL, port), 0);
+	assert_int_equal(device_packet(0)->header.addr.gid_index, 255);
+	assert_int_equal(mad_port_set_rate(port, UINT32_MAX), 0);
+	assert_int_equal(mad_port_set_rate(port, 0), 0);
+	assert_int_equal(mad_port_set_destination_limit(port, 0), 0);
+	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_SMP, 7), 0);
+	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_GMP, 9), 0);
+	stats = stats_of(async);
+	assert_int_equal(stats.smp_window, 7);
+	assert_int_equal(stats.gmp_window, 9);
+	mad_async_destroy(async);
+}
+
+static void a_window_that_does_not_exist_has_no_size(void **state)
+{
+	(void)state;
+	assert_int_equal(mad_port_set_window(port, (enum mad_window)2, 1), -EINVAL);
+	assert_int_equal(mad_port_set_window(port, (enum mad_window) - 1, 1), -EINVAL);
+	assert_int_equal(mad_port_set_window(NULL, MAD_WINDOW_SMP, 1), -EINVAL);
+	assert_int_equal(mad_port_set_destination_limit(NULL, 1), -EINVAL);
+	assert_int_equal(mad_port_set_rate(NULL, 1), -EINVAL);
+}
+
+/* A response longer than this is an error of its request. */
+static void a_port_has_a_longest_response(void **state)
+{
+	struct mad_async *async = mad_async_create(port);
+	struct outcome outcomes[2] = {0};
+
+	(void)state;
+	assert_int_equal(mad_port_set_max_reply(port, 1000), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		submit(async, table_request(), 3, &outcomes[i], NULL);
+		respond_long(device_packet(i), 1000 + i, 0x77);
+		assert_int_equal(mad_async_run(async), 1);
+	}
+	assert_int_equal(outcomes[0].error, 0);
+	assert_int_equal(outcomes[0].length, 1000);
+	assert_int_equal(outcomes[1].error, -EMSGSIZE);
+	mad_async_destroy(async);
+}
+
+static void a_port_keeps_its_keys(void **state)
+{
+	const uint64_t key = UINT64_C(0x123456789abcdef0);
+
+	(void)state;
+	assert_int_equal(smp_mkey_get(port), 0);
+	assert_int_equal(sa_key_get(port), 0);
+	smp_mkey_set(port, key);
+	sa_key_set(port, key + 1);
+	assert_true(smp_mkey_get(port) == key);
+	assert_true(sa_key_get(port) == key + 1);
+	assert_int_equal(mad_port_set_sa_key(port, key + 2), 0);
+	assert_true(sa_key_get(port) == key + 2);
+	assert_true(smp_mkey_get(port) == key);
+	smp_mkey_set(NULL, key);
+	sa_key_set(NULL, key);
+	assert_int_equal(smp_mkey_get(NULL), 0);
+	assert_int_equal(sa_key_get(NULL), 0);
+}
+
+/* The calls of rdma-core, which have no result. */
+static void a_port_keeps_its_timeout_and_retries(void **state)
+{
+	(void)state;
+	mad_rpc_set_timeout(port, 321);
+	mad_rpc_set_retries(port, 5);
+	assert_int_equal(mad_get_timeout(port, 0), 321);
+	assert_int_equal(mad_get_retries(port), 5);
+	mad_rpc_set_timeout(NULL, 1);
+	mad_rpc_set_retries(NULL, 1);
+	assert_int_equal(mad_get_timeout(port, 0), 321);
+	assert_int_equal(mad_get_retries(port), 5);
+	assert_int_equal(mad_get_timeout(NULL, 0), MAD_DEF_TIMEOUT_MS);
+	assert_int_equal(mad_get_retries(NULL), MAD_DEF_RETRIES);
+	mad_rpc_set_retries(port, -1); /* as if none were set */
+	assert_int_equal(mad_get_retries(port), MAD_DEF_RETRIES);
+	assert_int_equal(madrpc_set_retries(-1), MAD_DEF_RETRIES);
+	assert_int_equal(mad_rpc_portid(NULL), -1);
+}
+
 static void a_call_s_time_wins_over_the_port_s_and_that_over_the_process_s(void **state)
 {
 	(void)state;
@@ -148,6 +252,15 @@ static void a_call_s_time_wins_over_the_port_s_and_that_over_the_process_s(void 
 	assert_int_equal(madrpc_set_retries(1), 1);
 	assert_int_equal(madrpc_set_retries(0), 1);
 	madrpc_set_retries(MAD_DEF_RETRIES);
+}
+
+static void the_m_key_is_that_of_the_port_and_0_without_a_port(void **state)
+{
+	(void)state;
+	assert_int_equal(smp_mkey_get(port), 0);
+	smp_mkey_set(port, 0x1122334455667788);
+	assert_int_equal(smp_mkey_get(port), 0x1122334455667788);
+	assert_int_equal(smp_mkey_get(NULL), 0);
 }
 
 static void a_request_with_a_grh_has_the_port_s_gid_index(void **state)
@@ -258,7 +371,13 @@ int main(void)
 		PORT_TEST(closing_unregisters_what_was_registered),
 		PORT_TEST(a_server_has_its_methods_or_all),
 		PORT_TEST(options_out_of_range_are_refused),
+		PORT_TEST(options_in_range_are_accepted),
+		PORT_TEST(a_window_that_does_not_exist_has_no_size),
+		PORT_TEST(a_port_has_a_longest_response),
+		PORT_TEST(a_port_keeps_its_keys),
+		PORT_TEST(a_port_keeps_its_timeout_and_retries),
 		PORT_TEST(a_call_s_time_wins_over_the_port_s_and_that_over_the_process_s),
+		PORT_TEST(the_m_key_is_that_of_the_port_and_0_without_a_port),
 		PORT_TEST(a_request_with_a_grh_has_the_port_s_gid_index),
 		PORT_TEST(an_older_kernel_will_do),
 		PORT_TEST(a_planarized_device_is_opened_as_a_pair),

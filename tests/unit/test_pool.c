@@ -173,6 +173,39 @@ static void blocks_are_freed_but_one(void **state)
 	assert_int_equal(device_allocations(), most);
 }
 
+static void after_a_repair_what_is_in_use_stays_in_use(void **state)
+{
+	(void)state;
+	for (int used = 1; used < 40; used++) {
+		make(used - 1);
+		pool_repair(&pool);
+		make(used);
+		for (int i = 0; i < used; i++)
+			assert_ptr_not_equal(things[i], things[used]);
+		put_away(used);
+	}
+}
+
+/* Its number has 32 bits. */
+static void there_are_no_more_blocks_than_places_have_numbers(void **state)
+{
+	const uint32_t most = UINT32_MAX / 32 - 1;
+	unsigned before = device_allocations();
+
+	(void)state;
+	pool.block_count = pool.first_hole = most;
+	pool.block_room = most + 1;
+	assert_null(pool_get(&pool));
+	assert_int_equal(device_allocations(), before);
+	/* one less: only memory is missing */
+	pool.block_count = pool.first_hole = most - 1;
+	device_fail_malloc(1);
+	assert_null(pool_get(&pool));
+	assert_int_equal(device_allocations(), before + 1);
+	device_fail_malloc(0);
+	pool_init(&pool, sizeof(struct thing));
+}
+
 static void places_of_freed_blocks_are_used_again(void **state)
 {
 	uint32_t blocks;
@@ -285,6 +318,8 @@ int main(void)
 		POOL_TEST(numbers_that_were_never_given_name_nothing),
 		POOL_TEST(numbers_go_on_after_the_last_one),
 		POOL_TEST(blocks_are_freed_but_one),
+		POOL_TEST(after_a_repair_what_is_in_use_stays_in_use),
+		POOL_TEST(there_are_no_more_blocks_than_places_have_numbers),
 		POOL_TEST(places_of_freed_blocks_are_used_again),
 		POOL_TEST(any_order_will_do),
 		POOL_TEST(half_changed_lists_are_repaired),

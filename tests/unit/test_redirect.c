@@ -148,6 +148,25 @@ static void a_request_to_the_sa_is_redirected_too(void **state)
 	assert_int_equal(device_written(), 2);
 }
 
+static void a_request_for_a_message_is_redirected_too(void **state)
+{
+	ib_rpc_t rpc = counters_request(IB_MAD_METHOD_GET);
+	ib_portid_t to = to_lid(5);
+	struct mad_message message;
+
+	(void)state;
+	device_on_write(follow_plan, NULL);
+	plan.lid = TARGET_LID;
+	plan.redirections = 1;
+	assert_int_equal(mad_rpc_message(port, &rpc, &to, data, sizeof(data), &message), 0);
+	assert_int_equal(device_written(), 2);
+	assert_int_equal(to.lid, TARGET_LID);
+	assert_int_equal(to.qp, 1234);
+	assert_int_equal(to.qkey, 0x80015678);
+	assert_int_equal(message.mad[IB_PC_DATA_OFFS], 0x42);
+	mad_message_free(&message);
+}
+
 /* In an SMP, the status of a redirection has another meaning, or none. */
 static void an_smp_is_not_redirected(void **state)
 {
@@ -527,6 +546,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		REDIRECT_TEST(a_lid_is_followed),
 		REDIRECT_TEST(a_request_to_the_sa_is_redirected_too),
+		REDIRECT_TEST(a_request_for_a_message_is_redirected_too),
 		REDIRECT_TEST(an_smp_is_not_redirected),
 		REDIRECT_TEST(a_lid_is_followed_without_the_way_to_the_old_one),
 		REDIRECT_TEST(a_lid_and_a_gid_are_followed_by_what_had_a_gid),

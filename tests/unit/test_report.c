@@ -4,6 +4,7 @@
 
 #include "mad_fixture.h"
 
+#include <infiniband/mad_errors.h>
 #include <infiniband/umad_ext.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -53,15 +54,14 @@ static void a_request_without_a_response_is_reported_with_cause_and_destination(
 				   "mad_rpc: the request to Lid 70 failed\n");
 }
 
-static void without_a_hook_reports_go_to_stderr(void **state)
+/* What a request to LID 70 writes to stderr, without a hook. */
+static const char *said_on_stderr(void)
 {
-	char said[512] = "", expected[256];
+	static char said[8192];
 	FILE *file = tmpfile();
 	int saved = dup(STDERR_FILENO);
 
-	(void)state;
 	umad_set_log_hook(NULL, NULL);
-	be_silent();
 	fflush(stderr);
 	dup2(fileno(file), STDERR_FILENO);
 	get(70);
@@ -71,11 +71,20 @@ static void without_a_hook_reports_go_to_stderr(void **state)
 	rewind(file);
 	said[fread(said, 1, sizeof(said) - 1, file)] = '\0';
 	fclose(file);
+	return said;
+}
+
+static void without_a_hook_reports_go_to_stderr(void **state)
+{
+	char expected[256];
+
+	(void)state;
+	be_silent();
 	snprintf(expected, sizeof(expected),
 		 "ibwarn: [%d] mad_rpc: no response: Connection timed out\n"
 		 "ibwarn: [%d] mad_rpc: the request to Lid 70 failed\n",
 		 getpid(), getpid());
-	assert_string_equal(said, expected);
+	assert_string_equal(said_on_stderr(), expected);
 	assert_string_equal(heard, "");
 }
 
@@ -89,6 +98,24 @@ static void a_response_is_reported_if_its_status_is_an_error_and_errors_are_show
 	madrpc_show_errors(1);
 	get(70);
 	assert_string_equal(heard, "mad_rpc: the response of Lid 70 has status 0xc\n");
+}
+
+/* The caller has the error and the status. */
+static void mad_rpc_message_reports_no_response(void **state)
+{
+	ib_rpc_t rpc = {.mgtclass = IB_SMI_CLASS, .method = IB_MAD_METHOD_GET};
+	struct mad_message message;
+	ib_portid_t to = {.lid = 70};
+
+	(void)state;
+	rpc.attr.id = IB_ATTR_NODE_INFO;
+	madrpc_show_errors(1);
+	respond_with(IB_SMI_CLASS, IB_ATTR_NODE_INFO, 0x0c, NULL, 0);
+	assert_int_equal(mad_rpc_message(fixture.port, &rpc, &to, NULL, 0, &message), -EIO);
+	be_silent();
+	assert_int_equal(mad_rpc_message(fixture.port, &rpc, &to, NULL, 0, &message),
+			 -ETIMEDOUT);
+	assert_string_equal(heard, "");
 }
 
 static void what_succeeds_is_not_reported(void **state)
@@ -124,6 +151,10 @@ static void a_route_that_cannot_be_is_reported_once(void **state)
 	assert_null(mad_rpc(fixture.port, &rpc, &to, NULL, NULL));
 	assert_string_equal(heard, "mad_encode: a directed route cannot have 64 hops\n");
 	heard[0] = '\0';
+	to.drpath.cnt = -1;
+	assert_null(mad_rpc(fixture.port, &rpc, &to, NULL, NULL));
+	assert_string_equal(heard, "mad_encode: a directed route cannot have -1 hops\n");
+	heard[0] = '\0';
 	assert_null(mad_encode(mad, &rpc, NULL, NULL));
 	assert_string_equal(heard, "mad_encode: a MAD with a directed route needs a path\n");
 }
@@ -142,6 +173,13 @@ static void a_request_with_a_good_route_is_reported_if_it_cannot_be_made(void **
 	assert_string_equal(heard,
 			    "mad_rpc: the request cannot be made: Message too long\n"
 			    "mad_rpc: the request to DR path slid 0; dlid 0; 0,3 failed\n");
+	/* the local node */
+	heard[0] = '\0';
+	to.drpath.cnt = 0;
+	assert_null(mad_rpc(fixture.port, &rpc, &to, data, NULL));
+	assert_string_equal(heard,
+			    "mad_rpc: the request cannot be made: Message too long\n"
+			    "mad_rpc: the request to DR path slid 0; dlid 0; 0 failed\n");
 }
 
 static void data_that_begins_outside_of_a_mad_is_not_reported(void **state)
@@ -276,6 +314,20 @@ static void a_further_attempt_is_reported_with_no_lock_held(void **state)
 	assert_non_null(strstr(heard, "mad_rpc: the request to Lid 70 failed"));
 }
 
+static void mads_are_shown_with_ibdebug_2(void **state)
+{
+	const char *said;
+
+	(void)state;
+	for (int level = 0; level <= 2; level++) {
+		ibdebug = level;
+		said = said_on_stderr();
+		ibdebug = 0;
+		assert_int_equal(strstr(said, "send\n") != NULL, level == 2);
+		assert_int_equal(strstr(said, "receive\n") != NULL, level == 2);
+	}
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
@@ -284,6 +336,7 @@ int main(void)
 		TEST(a_request_without_a_response_is_reported_with_cause_and_destination),
 		TEST(without_a_hook_reports_go_to_stderr),
 		TEST(a_response_is_reported_if_its_status_is_an_error_and_errors_are_shown),
+		TEST(mad_rpc_message_reports_no_response),
 		TEST(what_succeeds_is_not_reported),
 		TEST(a_class_without_an_agent_is_reported),
 		TEST(a_route_that_cannot_be_is_reported_once),
@@ -293,6 +346,7 @@ int main(void)
 		TEST(what_is_no_address_or_number_is_reported),
 		TEST(a_port_that_cannot_be_opened_is_reported),
 		TEST(that_ib_umad_is_not_loaded_is_reported),
+		TEST(mads_are_shown_with_ibdebug_2),
 		TEST(a_further_attempt_is_reported_with_no_lock_held),
 	};
 

@@ -6,9 +6,9 @@
 
 #include "engine_fixture.h"
 
-#include <pthread.h>
-
+#include <infiniband/mad_errors.h>
 #include <limits.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/time.h>
 
@@ -124,6 +124,25 @@ static void a_response_that_ends_before_its_data_has_zeros(void **state)
 	memset(response, 0x5a, sizeof(response));
 	assert_ptr_equal(mad_rpc(port, &rpc, &to, data, response), response);
 	assert_memory_equal(response, zeros, sizeof(zeros));
+}
+
+/* What is behind the buffer of the response does not come back. */
+static void data_at_the_end_of_a_mad_are_zeros(void **state)
+{
+	ib_rpc_t rpc = get_request();
+	ib_portid_t to = to_lid(9);
+	uint8_t response[] = {0x5a, 0x5a};
+
+	(void)state;
+	rpc.dataoffs = IB_MAD_SIZE;
+	rpc.datasz = 1;
+	for (int i = 0; i < 2; i++) {
+		device_on_write(i ? respond_shortly : echo, NULL);
+		response[0] = 0x5a;
+		assert_ptr_equal(mad_rpc_rmpp(port, &rpc, &to, NULL, response), response);
+		assert_int_equal(response[0], 0);
+		assert_int_equal(response[1], 0x5a);
+	}
 }
 
 static void without_a_buffer_errno_tells_success(void **state)
@@ -425,6 +444,24 @@ static void a_message_for_a_rejected_long_request_is_not_its_response(void **sta
 	assert_null(message.mad);
 	device_remove();
 	pthread_join(leader, NULL);
+}
+
+/* Also if there is none, or after it was freed: a program may always free it. */
+static void a_message_that_was_freed_is_empty(void **state)
+{
+	struct mad_message message;
+	ib_rpc_t rpc = table_request();
+	ib_portid_t to = to_lid(1);
+
+	(void)state;
+	device_on_write(echo, NULL);
+	assert_int_equal(mad_rpc_message(port, &rpc, &to, NULL, 0, &message), 0);
+	assert_non_null(message.mad);
+	mad_message_free(&message);
+	assert_null(message.mad);
+	assert_int_equal(message.length, 0);
+	mad_message_free(&message);
+	mad_message_free(NULL);
 }
 
 /* --- timeouts ------------------------------------------------------------------- */
@@ -729,6 +766,26 @@ static void a_timeout_of_0_times_out(void **state)
 	madrpc_set_timeout(MAD_DEF_TIMEOUT_MS);
 }
 
+/* No thread serves the engine: the blocking call judges the engine's timer itself. */
+static void a_late_request_of_an_engine_gives_its_place_to_a_blocking_call(void **state)
+{
+	struct mad_async *async = mad_async_create(port);
+	struct outcome outcome = {0};
+	ib_rpc_t rpc = set_request();
+
+	(void)state;
+	mad_rpc_set_retries(port, 1);
+	mad_port_set_window(port, MAD_WINDOW_GMP, 1);
+	rpc.timeout = 20;
+	submit(async, rpc, 2, &outcome, NULL);
+	device_on_write(echo, NULL);
+	assert_int_equal(set(5), 0);
+	assert_int_equal(outcome.calls, 0);
+	assert_int_equal(mad_async_run(async), 1);
+	assert_int_equal(outcome.error, -ETIMEDOUT);
+	mad_async_destroy(async);
+}
+
 /* --- BUSY ----------------------------------------------------------------------- */
 
 static int busy_twice(const struct device_packet *packet, void *arg)
@@ -917,6 +974,19 @@ static void a_device_that_has_gone_cannot_be_written_to(void **state)
 	assert_int_equal(get(5), ENODEV);
 }
 
+/* The rate does not allow the request yet, and the device will never be written to. */
+static void a_device_that_has_gone_makes_no_request_wait_for_its_time(void **state)
+{
+	(void)state;
+	assert_int_equal(mad_port_set_rate(port, 1), 0);
+	device_on_write(echo, NULL);
+	assert_int_equal(get(5), 0);
+	device_remove();
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(get(5), ENODEV);
+	assert_int_equal(device_written(), 1);
+}
+
 /* --- RMPP, and responses of any size -------------------------------------------- */
 
 static int respond_with_records(const struct device_packet *packet, void *arg)
@@ -931,7 +1001,7 @@ static int respond_with_records(const struct device_packet *packet, void *arg)
 	mad[24] = 1;
 	mad[25] = IB_RMPP_TYPE_DATA;
 	mad[26] = 31 << 3 | 3;
-	mad[27] = 0;
+	mad[27] = 5;
 	mad[31] = 1;
 	mad[34] = 2;
 	mad[35] = 0x88;
@@ -943,7 +1013,7 @@ static int respond_with_records(const struct device_packet *packet, void *arg)
 static void a_long_response_comes_with_its_rmpp_header(void **state)
 {
 	uint8_t records[800];
-	ib_rmpp_hdr_t rmpp = {.type = IB_RMPP_TYPE_DATA};
+	ib_rmpp_hdr_t rmpp = {0};
 	ib_rpc_t rpc = table_request();
 	ib_portid_t to = to_lid(1);
 
@@ -954,6 +1024,7 @@ static void a_long_response_comes_with_its_rmpp_header(void **state)
 	assert_ptr_equal(mad_rpc_rmpp(port, &rpc, &to, &rmpp, records), records);
 	assert_int_equal(rmpp.type, IB_RMPP_TYPE_DATA);
 	assert_int_equal(rmpp.flags, 3);
+	assert_int_equal(rmpp.status, 5);
 	assert_int_equal(rmpp.d1.segnum, 1);
 	assert_int_equal(rmpp.d2.len, 0x288);
 	assert_int_equal(rpc.recsz, 14);
@@ -963,22 +1034,24 @@ static void a_long_response_comes_with_its_rmpp_header(void **state)
 	assert_int_equal(device_packet(0)->length, IB_MAD_SIZE);
 }
 
+#define LONGEST 70000
+
+/* Without an allocation, whose memory might become that of the message. */
 static int echo_whole(const struct device_packet *packet, void *arg)
 {
-	uint8_t *mad = malloc(packet->length);
+	static uint8_t mad[IB_SA_DATA_OFFS + LONGEST];
 
 	(void)arg;
 	memcpy(mad, packet->mad, packet->length);
 	mad[3] |= IB_MAD_RESPONSE;
 	device_reply(packet, mad, packet->length);
-	free(mad);
 	return 0;
 }
 
 static void a_message_of_any_size_goes_and_comes(void **state)
 {
-	const size_t sizes[] = {0, 1, 199, 200, 201, 1000, 70000};
-	uint8_t *payload = malloc(70000);
+	const size_t sizes[] = {0, 1, 199, 200, 201, 1000, LONGEST};
+	static uint8_t payload[LONGEST];
 	ib_portid_t to = to_lid(1);
 	struct mad_message message;
 	ib_rpc_t rpc;
@@ -986,7 +1059,7 @@ static void a_message_of_any_size_goes_and_comes(void **state)
 
 	(void)state;
 	device_on_write(echo_whole, NULL);
-	for (size_t i = 0; i < 70000; i++)
+	for (size_t i = 0; i < LONGEST; i++)
 		payload[i] = (uint8_t)(i * 7);
 	for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
 		length = IB_SA_DATA_OFFS + sizes[i];
@@ -998,6 +1071,8 @@ static void a_message_of_any_size_goes_and_comes(void **state)
 				 0);
 		assert_int_equal(message.length, length);
 		assert_int_equal(message.status, 0);
+		assert_int_equal(message.mad[1], IB_SA_CLASS);
+		assert_int_equal(message.mad[3], IB_MAD_METHOD_SET | IB_MAD_RESPONSE);
 		assert_memory_equal(message.mad + IB_SA_DATA_OFFS, payload, sizes[i]);
 		assert_int_equal(device_packet(i)->length, length);
 		/* the kernel requires the RMPP active flag in a message that it segments */
@@ -1005,7 +1080,6 @@ static void a_message_of_any_size_goes_and_comes(void **state)
 		mad_message_free(&message);
 		assert_null(message.mad);
 	}
-	free(payload);
 }
 
 static void a_long_request_that_times_out_is_sent_again_whole(void **state)
@@ -1049,6 +1123,42 @@ static void a_message_that_cannot_be_is_refused(void **state)
 	assert_int_equal(device_written(), 0);
 }
 
+static void a_message_without_memory_is_an_error(void **state)
+{
+	ib_portid_t to = to_lid(1);
+	struct mad_message message;
+	ib_rpc_t rpc = get_request();
+
+	(void)state;
+	device_on_write(echo, NULL);
+	assert_int_equal(get(1), 0); /* the destination is known */
+	device_fail_malloc(1);
+	assert_int_equal(mad_rpc_message(port, &rpc, &to, NULL, 0, &message), -ENOMEM);
+	assert_int_equal(errno, ENOMEM);
+	assert_int_equal(mad_last_failure()->error, -ENOMEM);
+	assert_int_equal(mad_last_failure()->mgmt_class, IB_SMI_CLASS);
+	assert_null(message.mad);
+	assert_int_equal(mad_rpc_message(port, &rpc, &to, NULL, 0, &message), 0);
+	mad_message_free(&message);
+}
+
+static void a_request_may_have_no_data(void **state)
+{
+	ib_rpc_t rpc = get_request();
+	ib_portid_t to = to_lid(1);
+	uint8_t untouched = 0x5a;
+
+	(void)state;
+	device_on_write(echo, NULL);
+	rpc.datasz = 0;
+	assert_ptr_equal(mad_rpc(port, &rpc, &to, &untouched, &untouched), &untouched);
+	assert_ptr_equal(mad_rpc_rmpp(port, &rpc, &to, NULL, &untouched), &untouched);
+	rpc.dataoffs = 0;
+	assert_ptr_equal(mad_rpc_rmpp(port, &rpc, &to, NULL, &untouched), &untouched);
+	assert_int_equal(untouched, 0x5a);
+	assert_int_equal(device_written(), 3);
+}
+
 static void a_message_s_error_status_is_told(void **state)
 {
 	uint16_t status = 0x0300;
@@ -1068,8 +1178,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		RPC_TEST(a_request_writes_polls_and_reads_once_and_allocates_nothing),
+		RPC_TEST(a_message_that_was_freed_is_empty),
 		RPC_TEST(the_response_s_data_comes_back),
 		RPC_TEST(a_response_that_ends_before_its_data_has_zeros),
+		RPC_TEST(data_at_the_end_of_a_mad_are_zeros),
 		RPC_TEST(without_a_buffer_errno_tells_success),
 		RPC_TEST(a_response_s_status_is_an_error_and_reported),
 		RPC_TEST(a_request_of_version_1_holds_its_error),
@@ -1098,6 +1210,7 @@ int main(void)
 		RPC_TEST(the_first_transmission_s_response_is_taken_after_many_more),
 		RPC_TEST(times_of_any_size_do_not_overflow),
 		RPC_TEST(a_timeout_of_0_times_out),
+		RPC_TEST(a_late_request_of_an_engine_gives_its_place_to_a_blocking_call),
 		RPC_TEST(who_is_busy_is_asked_again_after_a_pause),
 		RPC_TEST(who_stays_busy_says_so_in_the_end),
 		RPC_TEST(a_set_is_repeated_after_busy),
@@ -1108,10 +1221,13 @@ int main(void)
 		RPC_TEST(without_memory_requests_go_on),
 		RPC_TEST(a_device_that_goes_fails_what_waits_and_all_after_that),
 		RPC_TEST(a_device_that_has_gone_cannot_be_written_to),
+		RPC_TEST(a_device_that_has_gone_makes_no_request_wait_for_its_time),
 		RPC_TEST(a_long_response_comes_with_its_rmpp_header),
 		RPC_TEST(a_message_of_any_size_goes_and_comes),
 		RPC_TEST(a_long_request_that_times_out_is_sent_again_whole),
 		RPC_TEST(a_message_that_cannot_be_is_refused),
+		RPC_TEST(a_message_without_memory_is_an_error),
+		RPC_TEST(a_request_may_have_no_data),
 		RPC_TEST(a_message_s_error_status_is_told),
 	};
 

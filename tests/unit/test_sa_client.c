@@ -7,18 +7,19 @@
 
 #include <infiniband/mad_errors.h>
 #include <infiniband/mad_sa.h>
+#include <infiniband/umad_ext.h>
 #include <poll.h>
 #include <sys/wait.h>
 
 int64_t __real_clock_us(void);
 int64_t __wrap_clock_us(void);
 
-/* The offset of the clock. */
-static int64_t clock_ahead;
+/* The offset of the clock, or the time at which it has stopped. */
+static int64_t clock_ahead, clock_stopped;
 
 int64_t __wrap_clock_us(void)
 {
-	return __real_clock_us() + clock_ahead;
+	return clock_stopped ? clock_stopped : __real_clock_us() + clock_ahead;
 }
 
 #define NOBODY       0
@@ -34,6 +35,8 @@ static struct {
 	bool kernel_refuses;           /* nodes without SA respond with STATUS_UNSUP */
 	bool port_info_silent;         /* PortInfo has no response */
 	bool foreign;                  /* responses have the TID of another request */
+	uint16_t port_info_status;     /* of the PortInfo */
+	size_t port_info_length;       /* of its MAD; 0: all of it */
 	uint16_t status;               /* of the SA's responses */
 	size_t records;                /* of a table */
 	unsigned offset;               /* AttributeOffset */
@@ -42,7 +45,7 @@ static struct {
 
 static void respond_port_info(const struct device_packet *packet)
 {
-	uint8_t data[IB_SMP_DATA_SIZE] = {0};
+	uint8_t data[IB_SMP_DATA_SIZE] = {0}, mad[IB_MAD_SIZE];
 
 	subnet.port_infos++;
 	if (subnet.port_info_silent)
@@ -53,7 +56,14 @@ static void respond_port_info(const struct device_packet *packet)
 	mad_set_field(data, 0, IB_PORT_SMSL_F, 3);
 	mad_set_field(data, 0, IB_PORT_LID_F, 9);
 	mad_set_field64(data, 0, IB_PORT_GID_PREFIX_F, 0xfe80000000000000);
-	device_respond(packet, 0, IB_SMP_DATA_OFFS, data, sizeof(data));
+	if (subnet.port_info_length) {
+		device_copy_mad(packet, mad);
+		mad[3] |= IB_MAD_RESPONSE;
+		memcpy(mad + IB_SMP_DATA_OFFS, data, sizeof(data));
+		device_reply(packet, mad, subnet.port_info_length);
+		return;
+	}
+	device_respond(packet, subnet.port_info_status, IB_SMP_DATA_OFFS, data, sizeof(data));
 }
 
 static void respond_node_info(const struct device_packet *packet)
@@ -210,7 +220,7 @@ static void many_gids_are_sent_by_rmpp_and_paths_come_back(void **state)
 	packet = device_packet(1);
 	assert_int_equal(packet->length, IB_SA_DATA_OFFS + sizeof(record));
 	assert_int_equal(packet->mad[3], 0x14);
-	assert_int_equal(packet->mad[26] & 7, IB_RMPP_FLAG_ACTIVE);
+	assert_int_equal(packet->mad[26], 31 << 3 | IB_RMPP_FLAG_ACTIVE); /* no response time */
 	assert_memory_equal(packet->mad + IB_SA_DATA_OFFS, record, sizeof(record));
 	subnet.offset = 7;
 	assert_int_equal(mad_sa_get_multi(fixture.port, &query, &table), -EPROTO);
@@ -259,10 +269,12 @@ static void no_address_is_trusted_when_the_clock_starts(void **state)
 	bool known;
 
 	(void)state;
-	clock_ahead = -__real_clock_us();
-	known = sa_address_known(fixture.port, &sa);
-	clock_ahead = 0;
-	assert_false(known);
+	for (int64_t half = 0; half < 10; half++) {
+		clock_ahead = half * ONE_SECOND / 2 - __real_clock_us();
+		known = sa_address_known(fixture.port, &sa);
+		clock_ahead = 0;
+		assert_false(known);
+	}
 }
 
 static void the_address_is_trusted_for_a_second(void **state)
@@ -278,6 +290,35 @@ static void the_address_is_trusted_for_a_second(void **state)
 	assert_int_equal(get(), 0);
 	assert_int_equal(subnet.port_infos, 2);
 	expect_address(device_written() - 1, 1, 0x80010000, 0x51, 3);
+}
+
+static void a_second_has_a_thousand_milliseconds(void **state)
+{
+	uint8_t port_info[IB_SMP_DATA_SIZE] = {0};
+	ib_portid_t sa;
+	bool before, after;
+
+	(void)state;
+	mad_set_field(port_info, 0, IB_PORT_SMLID_F, 0x42);
+	clock_stopped = 10000500;
+	assert_int_equal(sa_address_learn(fixture.port, port_info, &sa), 0);
+	clock_stopped = 10000500 + 1000000;
+	before = sa_address_known(fixture.port, &sa);
+	clock_stopped = 10000500 + 1001000;
+	after = sa_address_known(fixture.port, &sa);
+	clock_stopped = 0;
+	assert_true(before && !after);
+}
+
+static void an_address_is_doubted_if_nobody_or_no_sa_responds(void **state)
+{
+	(void)state;
+	assert_true(sa_address_is_doubtful(-ETIMEDOUT, 0));
+	assert_true(sa_address_is_doubtful(-EIO, IB_MAD_STS_METHOD_NOT_SUPPORTED));
+	assert_true(sa_address_is_doubtful(-EIO, STATUS_UNSUP));
+	assert_false(sa_address_is_doubtful(-EIO, 0x0300));
+	assert_false(sa_address_is_doubtful(-ENODEV, STATUS_UNSUP));
+	assert_false(sa_address_is_doubtful(0, 0));
 }
 
 static void a_request_follows_the_sa_to_another_lid(void **state)
@@ -353,6 +394,27 @@ static void never_called(struct mad_async *engine, const struct mad_sa_response 
 	fail();
 }
 
+static void store_message(enum umad_log_level level, const char *text, void *user)
+{
+	(void)level;
+	snprintf(user, 100, "%s", text);
+}
+
+/* The message of a request that cannot be sent. */
+static void expect_message(const char *message)
+{
+	char text[100] = "";
+
+	umad_set_log_hook(store_message, text);
+	madrpc_show_errors(1);
+	assert_int_equal(
+		mad_sa_submit(async, IB_MAD_METHOD_GET, &nodes, never_called, NULL, NULL),
+		-EPROTONOSUPPORT);
+	madrpc_show_errors(0);
+	umad_set_log_hook(NULL, NULL);
+	assert_non_null(strstr(text, message));
+}
+
 static void a_class_that_is_not_registered_says_so_unless_it_is_not_needed(void **state)
 {
 	int classes[1];
@@ -367,9 +429,7 @@ static void a_class_that_is_not_registered_says_so_unless_it_is_not_needed(void 
 	classes[0] = IB_SMI_DIRECT_CLASS;
 	fixture.port = mad_rpc_open_port(NULL, 0, classes, 1);
 	async = mad_async_create(fixture.port);
-	assert_int_equal(
-		mad_sa_submit(async, IB_MAD_METHOD_GET, &nodes, never_called, NULL, NULL),
-		-EPROTONOSUPPORT);
+	expect_message("mad_sa_submit: class 0x03 is not registered");
 	mad_async_destroy(async);
 	mad_rpc_close_port(fixture.port);
 	classes[0] = IB_SA_CLASS;
@@ -378,9 +438,7 @@ static void a_class_that_is_not_registered_says_so_unless_it_is_not_needed(void 
 	assert_int_equal(get_with(fixture.port, NULL), -EPROTONOSUPPORT);
 	assert_int_equal(mad_last_failure()->error, -EPROTONOSUPPORT);
 	assert_int_equal(mad_sa_node_records(fixture.port, 0, &table), -EPROTONOSUPPORT);
-	assert_int_equal(
-		mad_sa_submit(async, IB_MAD_METHOD_GET, &nodes, never_called, NULL, NULL),
-		-EPROTONOSUPPORT);
+	expect_message("mad_sa_submit: class 0x81 is not registered");
 	assert_int_equal(mad_sa_join(fixture.port, &query, &member, 1), -EPROTONOSUPPORT);
 	member.portgid[0] = 0xfe;
 	query.component_mask = 0;
@@ -413,6 +471,9 @@ static void a_call_that_fails_says_why(void **state)
 	subnet.status = UMAD_SA_STATUS_REQ_INVALID << 8;
 	assert_int_equal(get(), -EIO);
 	expect_failure(-EIO, 0x0200, "SA: invalid request");
+	/* the status of the request before tells nothing */
+	assert_int_equal(mad_sa_get(fixture.port, &nodes, NULL, 4), -EINVAL);
+	expect_failure(-EINVAL, 0, "an argument is wrong");
 	subnet.status = 0;
 	subnet.records = 5;
 	subnet.offset = 7;
@@ -580,6 +641,9 @@ static void requests_of_an_engine_share_one_port_info(void **state)
 	expect(0, MANY, 0);
 	assert_int_equal(subnet.port_infos, 1);
 	assert_int_equal(subnet.requests, MANY);
+	/* it is the port's own */
+	assert_int_equal(device_packet(0)->mad[1], IB_SMI_DIRECT_CLASS);
+	assert_int_equal(be16toh(device_packet(0)->header.addr.lid), 0xffff);
 	submit(0, MANY, IB_MAD_METHOD_SET, &nodes, NULL);
 	mad_async_run(async);
 	expect(0, MANY, 0);
@@ -589,6 +653,49 @@ static void requests_of_an_engine_share_one_port_info(void **state)
 	mad_async_run(async);
 	expect(0, MANY, 0);
 	assert_int_equal(subnet.port_infos, 2);
+}
+
+static void a_port_info_that_was_cut_is_an_error(void **state)
+{
+	(void)state;
+	subnet.port_info_length = IB_SMP_DATA_OFFS + IB_SMP_DATA_SIZE - 1;
+	submit(0, 1, IB_MAD_METHOD_GET, &nodes, NULL);
+	mad_async_run(async);
+	expect(0, 1, -EBADMSG);
+	subnet.port_info_length++;
+	submit(0, 1, IB_MAD_METHOD_GET, &nodes, NULL);
+	mad_async_run(async);
+	expect(0, 1, 0);
+}
+
+static void a_request_with_an_address_needs_no_port_info(void **state)
+{
+	ib_portid_t given = {.lid = 0x43};
+	struct mad_sa_query query = {.attribute = IB_SA_ATTR_NODERECORD, .sa = &given};
+
+	(void)state;
+	subnet.lid = 0x43;
+	submit(0, 1, IB_MAD_METHOD_GET, &query, NULL);
+	mad_async_run(async);
+	expect(0, 1, 0);
+	assert_int_equal(subnet.port_infos, 0);
+	assert_int_equal(device_written(), 1);
+	assert_int_equal(be16toh(device_packet(0)->header.addr.lid), 0x43);
+}
+
+static void requests_one_by_one_need_no_more_memory(void **state)
+{
+	unsigned allocations = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 200; i++) {
+		submit(0, 1, IB_MAD_METHOD_GET, &nodes, NULL);
+		mad_async_run(async);
+		expect(0, 1, 0);
+		if (i == 2)
+			allocations = device_allocations();
+	}
+	assert_int_equal(device_allocations(), allocations);
 }
 
 static void the_record_is_copied_and_one_comes_back(void **state)
@@ -723,6 +830,72 @@ static void a_request_in_flight_can_be_cancelled(void **state)
 	expect(0, 2, -ECANCELED);
 }
 
+static void a_request_that_has_waited_can_be_cancelled(void **state)
+{
+	uint64_t id;
+
+	(void)state;
+	mad_rpc_set_timeout(fixture.port, 600000);
+	subnet.lid = NOBODY;
+	submit(0, 1, IB_MAD_METHOD_GET, &nodes, &id);
+	while (!subnet.requests)
+		mad_async_process(async);
+	assert_int_equal(mad_sa_cancel(async, id), 0);
+	mad_async_run(async);
+	expect(0, 1, -ECANCELED);
+}
+
+static void cancel_oneself(struct mad_async *engine, const struct mad_sa_response *response,
+			   void *arg)
+{
+	uint64_t *id = arg;
+
+	assert_int_equal(response->error, 0);
+	assert_int_equal(mad_sa_cancel(engine, *id), -ENOENT);
+	assert_int_equal(mad_async_cancel_all(engine), 0);
+	*id = 0;
+}
+
+static void a_request_that_is_called_back_cannot_be_cancelled(void **state)
+{
+	uint64_t id;
+
+	(void)state;
+	assert_int_equal(
+		mad_sa_submit(async, IB_MAD_METHOD_GET, &nodes, cancel_oneself, &id, &id), 0);
+	mad_async_run(async);
+	assert_int_equal(id, 0);
+}
+
+/* Reads the responses to an engine's requests without calling them back. */
+static void read_responses(void)
+{
+	ib_portid_t given = {.lid = (int)subnet.lid};
+	struct mad_sa_query query = {.attribute = IB_SA_ATTR_NODERECORD, .sa = &given};
+	uint8_t record[8];
+
+	assert_int_equal(mad_sa_get(fixture.port, &query, record, sizeof(record)), 0);
+}
+
+static void what_is_complete_is_not_cancelled_with_all_others(void **state)
+{
+	(void)state;
+	assert_int_equal(get(), 0);
+	subnet.kernel_refuses = true;
+	submit(0, 1, IB_MAD_METHOD_GET, &nodes, NULL);
+	read_responses();
+	subnet.lid = subnet.told = 0x43;
+	submit(1, 2, IB_MAD_METHOD_GET, &nodes, NULL);
+	read_responses();
+	assert_int_equal(mad_async_cancel_all(async), 0);
+	mad_async_run(async);
+	expect(0, 1, 0);
+	/* nor is it sent again */
+	expect(1, 2, -EIO);
+	assert_int_equal(outcomes[1].status, STATUS_UNSUP);
+	assert_int_equal(subnet.port_infos, 1);
+}
+
 static void requests_that_wait_for_the_address_are_cancelled_with_all_others(void **state)
 {
 	uint64_t ids[12];
@@ -737,6 +910,17 @@ static void requests_that_wait_for_the_address_are_cancelled_with_all_others(voi
 	expect(0, 10, -ECANCELED);
 	expect(10, 12, 0);
 	assert_int_equal(subnet.requests, 2);
+}
+
+static void a_request_after_those_that_are_cancelled_has_an_address(void **state)
+{
+	(void)state;
+	submit(0, 3, IB_MAD_METHOD_GET, &nodes, NULL);
+	assert_int_equal(mad_async_cancel_all(async), 3);
+	submit(3, 4, IB_MAD_METHOD_GET, &nodes, NULL);
+	mad_async_run(async);
+	expect(0, 3, -ECANCELED);
+	expect(3, 4, 0);
 }
 
 static void one_cancelled_request_does_not_save_the_others(void **state)
@@ -948,6 +1132,63 @@ static void requests_are_not_sent_to_a_former_address(void **state)
 	assert_in_range(subnet.requests, MANY, MANY + 10);
 }
 
+static void a_request_moves_as_soon_as_another_one_finds_the_sa(void **state)
+{
+	struct mad_sa_query quick = nodes, slow = nodes;
+
+	(void)state;
+	quick.timeout_ms = SHORT_MS;
+	slow.timeout_ms = 600000;
+	for (unsigned i = 0; i < 2; i++) {
+		subnet.lid = subnet.told = 0x42 + i;
+		clock_ahead += ONE_SECOND + 10000;
+		assert_int_equal(get(), 0);
+		subnet.lid = subnet.told = 0x43 + i;
+		submit(i, i + 1, IB_MAD_METHOD_GET, &slow, NULL);
+		submit(1 - i, 2 - i, IB_MAD_METHOD_GET, &quick, NULL);
+		mad_async_run(async);
+		expect(0, 2, 0);
+	}
+}
+
+static void came_and_cancel(struct mad_async *engine, const struct mad_sa_response *response,
+			    void *arg)
+{
+	assert_int_equal(response->error, 0);
+	assert_int_equal(mad_sa_cancel(engine, *(uint64_t *)arg), 0);
+}
+
+/* The PortInfo has come, and the request's first transmission is already cancelled. */
+static void a_request_that_moves_can_be_cancelled(void **state)
+{
+	ib_portid_t given = {.lid = 0x43};
+	struct mad_sa_query to_given = {.attribute = IB_SA_ATTR_NODERECORD, .sa = &given};
+	struct mad_sa_query slow = nodes;
+	uint8_t record[8];
+	unsigned to_new = 0;
+	uint64_t id;
+
+	(void)state;
+	assert_int_equal(get(), 0);
+	slow.timeout_ms = 600000;
+	subnet.lid = subnet.told = 0x43;
+	submit(0, 1, IB_MAD_METHOD_GET, &slow, &id);
+	clock_ahead += ONE_SECOND + 10000;
+	submit(1, 2, IB_MAD_METHOD_GET, &nodes, NULL);
+	assert_int_equal(
+		mad_sa_submit(async, IB_MAD_METHOD_GET, &to_given, came_and_cancel, &id, NULL),
+		0);
+	/* reads all responses, but calls nothing back */
+	assert_int_equal(mad_sa_get(fixture.port, &to_given, record, sizeof(record)), 0);
+	mad_async_run(async);
+	expect(0, 1, -ECANCELED);
+	expect(1, 2, 0);
+	/* two to the given address, and the one that waited */
+	for (unsigned i = 0; i < device_written(); i++)
+		to_new += be16toh(device_packet(i)->header.addr.lid) == 0x43;
+	assert_int_equal(to_new, 3);
+}
+
 static void without_an_sa_requests_of_an_engine_fail(void **state)
 {
 	(void)state;
@@ -956,6 +1197,12 @@ static void without_an_sa_requests_of_an_engine_fail(void **state)
 	mad_async_run(async);
 	expect(0, 3, -ENXIO);
 	assert_string_equal(outcomes[0].text, "no SM is known");
+	assert_int_equal(outcomes[0].status, 0);
+	subnet.port_info_status = 0x1c;
+	submit(0, 3, IB_MAD_METHOD_GET, &nodes, NULL);
+	mad_async_run(async);
+	expect(0, 3, -EIO);
+	assert_int_equal(outcomes[0].status, 0x1c);
 	be_quick();
 	subnet.port_info_silent = true;
 	submit(0, 3, IB_MAD_METHOD_GET, &nodes, NULL);
@@ -1018,6 +1265,28 @@ static void without_memory_nothing_is_lost(void **state)
 	assert_in_range(completed, 1, 18);
 }
 
+static void a_request_without_memory_does_not_wait_with_the_next(void **state)
+{
+	int ret, failed = 0;
+
+	(void)state;
+	for (unsigned n = 1; n < 10; n++) {
+		clock_ahead += ONE_SECOND + 10000;
+		memset(outcomes, 0, sizeof(outcomes));
+		device_fail_malloc(n);
+		ret = mad_sa_submit(async, IB_MAD_METHOD_GET, &nodes, came, outcomes, NULL);
+		device_fail_malloc(0);
+		failed += ret != 0;
+		submit(1, 2, IB_MAD_METHOD_GET, &nodes, NULL);
+		mad_async_run(async);
+		assert_int_equal(outcomes[0].calls, ret == 0);
+		expect(1, 2, 0);
+		mad_async_destroy(async);
+		async = mad_async_create(fixture.port);
+	}
+	assert_in_range(failed, 1, 8);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -1030,6 +1299,8 @@ int main(void)
 		TEST(the_response_to_another_request_is_none),
 		TEST(no_address_is_trusted_when_the_clock_starts),
 		TEST(the_address_is_trusted_for_a_second),
+		TEST(a_second_has_a_thousand_milliseconds),
+		TEST(an_address_is_doubted_if_nobody_or_no_sa_responds),
 		TEST(a_request_follows_the_sa_to_another_lid),
 		TEST(an_sa_that_has_not_moved_is_asked_once),
 		TEST(an_sa_that_moves_all_the_time_is_not_followed_for_ever),
@@ -1038,6 +1309,9 @@ int main(void)
 		TEST(a_service_that_is_registered_is_completed),
 		TEST(services_are_deleted_by_name),
 		TEST(requests_of_an_engine_share_one_port_info),
+		TEST(a_port_info_that_was_cut_is_an_error),
+		TEST(a_request_with_an_address_needs_no_port_info),
+		TEST(requests_one_by_one_need_no_more_memory),
 		TEST(the_record_is_copied_and_one_comes_back),
 		TEST(a_table_belongs_to_the_callback),
 		TEST(wrong_tables_are_errors),
@@ -1045,11 +1319,15 @@ int main(void)
 		TEST(a_request_that_waits_for_the_address_can_be_cancelled),
 		TEST(a_request_that_waits_does_not_wait_on_when_it_is_cancelled),
 		TEST(a_request_in_flight_can_be_cancelled),
+		TEST(a_request_that_has_waited_can_be_cancelled),
+		TEST(a_request_that_is_called_back_cannot_be_cancelled),
+		TEST(what_is_complete_is_not_cancelled_with_all_others),
 		TEST(a_class_that_is_not_registered_says_so_unless_it_is_not_needed),
 		TEST(a_call_that_fails_says_why),
 		TEST(a_call_that_succeeds_leaves_the_last_failure),
 		TEST(a_request_without_an_sa_fails_as_the_request_did),
 		TEST(requests_that_wait_for_the_address_are_cancelled_with_all_others),
+		TEST(a_request_after_those_that_are_cancelled_has_an_address),
 		TEST(one_cancelled_request_does_not_save_the_others),
 		TEST(requests_whose_address_has_just_come_are_cancelled_too),
 		TEST(requests_that_look_for_the_sa_again_are_cancelled),
@@ -1059,9 +1337,12 @@ int main(void)
 		TEST(no_request_outlives_its_engine),
 		TEST(requests_of_an_engine_follow_the_sa),
 		TEST(requests_are_not_sent_to_a_former_address),
+		TEST(a_request_moves_as_soon_as_another_one_finds_the_sa),
+		TEST(a_request_that_moves_can_be_cancelled),
 		TEST(without_an_sa_requests_of_an_engine_fail),
 		TEST(wrong_arguments_are_refused),
 		TEST(without_memory_nothing_is_lost),
+		TEST(a_request_without_memory_does_not_wait_with_the_next),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

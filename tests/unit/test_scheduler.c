@@ -190,6 +190,24 @@ static void both_windows_are_sent_in_turn(void **state)
 	}
 }
 
+static void an_engine_wakes_up_when_a_window_opens(void **state)
+{
+	const int64_t opens[WINDOWS] = {INT64_MAX / 4, INT64_MAX / 8};
+
+	(void)state;
+	for (unsigned i = 0; i < WINDOWS; i++)
+		port->core.windows[i].opens = opens[i];
+	assert_true(scheduler_next(&port->scheduler) == NEVER);
+	submit(async, get_request(), 1, &outcomes[0], NULL);
+	assert_true(scheduler_next(&port->scheduler) == opens[MAD_WINDOW_SMP]);
+	submit(async, set_request(), 2, &outcomes[1], NULL);
+	assert_true(scheduler_next(&port->scheduler) == opens[MAD_WINDOW_GMP]);
+	/* and not for a window that is full */
+	port->core.windows[MAD_WINDOW_GMP].in_flight = port->core.windows[MAD_WINDOW_GMP].size;
+	assert_true(scheduler_next(&port->scheduler) == opens[MAD_WINDOW_SMP]);
+	assert_int_equal(device_written(), 0);
+}
+
 /* --- destinations --------------------------------------------------------------- */
 
 static void lanes_of_a_destination_take_turns(void **state)
@@ -418,14 +436,59 @@ static unsigned limit_of_the_node(void)
 	return limit;
 }
 
+static void silence(struct destination *destination, void *arg)
+{
+	destination->silence = *(uint8_t *)arg;
+}
+
+static void look_at_silence(struct destination *destination, void *arg)
+{
+	*(unsigned *)arg = destination->silence;
+}
+
+static unsigned silence_of_the_node(void)
+{
+	unsigned silence = 100;
+
+	destinations_visit(&port->scheduler.destinations, look_at_silence, &silence);
+	return silence;
+}
+
 static void a_node_that_says_busy_gets_fewer_requests_at_once(void **state)
 {
+	uint8_t late = 2;
+
 	(void)state;
 	submit(async, set_request(), 1, &outcomes[0], NULL);
 	destinations_visit(&port->scheduler.destinations, allow_eight, NULL);
 	device_respond(device_packet(0), IB_MAD_STS_BUSY, 0, NULL, 0);
+	destinations_visit(&port->scheduler.destinations, silence, &late);
 	assert_int_equal(mad_async_process(async), 0);
 	assert_int_equal(limit_of_the_node(), 7);
+	assert_int_equal(silence_of_the_node(), 0);
+}
+
+static void look_at_places(struct destination *destination, void *arg)
+{
+	*(unsigned *)arg = destination->in_flight;
+}
+
+static void a_request_that_is_sent_again_after_busy_has_one_place(void **state)
+{
+	unsigned places = 0;
+
+	(void)state;
+	submit(async, set_request(), 1, &outcomes[0], NULL);
+	device_respond(device_packet(0), IB_MAD_STS_BUSY, 0, NULL, 0);
+	while (device_written() < 2) {
+		sleep_ms(1);
+		assert_int_equal(mad_async_process(async), 0);
+	}
+	destinations_visit(&port->scheduler.destinations, look_at_places, &places);
+	assert_int_equal(places, 1);
+	respond(1);
+	destinations_visit(&port->scheduler.destinations, look_at_places, &places);
+	assert_int_equal(places, 0);
 }
 
 /* Loses the first packet of a request; returns the node's limit afterwards, which was 8. */
@@ -446,16 +509,18 @@ static void a_node_at_which_a_request_was_lost_gets_fewer_at_once(void **state)
 {
 	(void)state;
 	assert_int_equal(limit_after_a_loss(), 7);
+	assert_int_equal(silence_of_the_node(), 0);
 }
 
 static void a_loss_tells_nothing_of_a_node_while_links_lose_packets(void **state)
 {
 	(void)state;
-	/* after the response the share of losses is computed again */
-	port->core.windows[MAD_WINDOW_SMP].losses.lost = 100;
+	/* after the response the share of losses is computed again: two in a row are likely */
+	port->core.windows[MAD_WINDOW_SMP].losses.lost = 3;
 	port->core.windows[MAD_WINDOW_SMP].losses.responses = 1000;
-	port->core.transactions.losses_in_a_row = 3;
+	port->core.transactions.losses_in_a_row = 2;
 	assert_int_equal(limit_after_a_loss(), 8);
+	assert_int_equal(port->core.transactions.losses_in_a_row, 2);
 }
 
 /* --- retransmissions ------------------------------------------------------------ */
@@ -532,11 +597,6 @@ static void after_busy_what_was_queued_to_be_sent_again_pauses(void **state)
 	assert_int_equal(mad_async_process(async), 0);
 	assert_true(list_is_empty(&port->scheduler.rings[MAD_WINDOW_SMP]));
 	assert_int_equal(port->scheduler.deadlines.count, 1);
-}
-
-static void silence(struct destination *destination, void *arg)
-{
-	destination->silence = *(uint8_t *)arg;
 }
 
 /* It may be that links lost two requests in a row. */
@@ -687,6 +747,7 @@ static void occupy(struct destination *destination, void *arg)
 static void a_count_of_places_does_not_overflow(void **state)
 {
 	uint16_t all = UINT16_MAX, none = 0;
+	unsigned places = 0;
 
 	(void)state;
 	mad_port_set_destination_limit(port, UINT_MAX);
@@ -694,6 +755,8 @@ static void a_count_of_places_does_not_overflow(void **state)
 	destinations_visit(&port->scheduler.destinations, occupy, &all);
 	submit(async, set_request(), 1, &outcomes[1], NULL);
 	assert_int_equal(device_written(), 2);
+	destinations_visit(&port->scheduler.destinations, look_at_places, &places);
+	assert_int_equal(places, UINT16_MAX);
 	respond(1);
 	destinations_visit(&port->scheduler.destinations, occupy, &all);
 	respond(0);
@@ -703,6 +766,28 @@ static void a_count_of_places_does_not_overflow(void **state)
 	expect_all(2, 0);
 	device_on_write(echo, NULL);
 	device_respond(device_packet(2), 0, 0, NULL, 0);
+}
+
+/* Of a burst of requests, one of a blocking call is in flight. */
+static void memory_that_is_in_use_stays(void **state)
+{
+	struct table *table = &port->core.transactions.outstanding.table;
+	struct transmission transmission = {0};
+	int cancel_state = port_enter(port);
+
+	(void)state;
+	table_reserve(table, 2000);
+	table_add(table, &transmission, 1);
+	scheduler_shrink(&port->scheduler);
+	assert_ptr_equal(table_find(table, 1), &transmission);
+	table_remove(table, &transmission);
+	scheduler_shrink(&port->scheduler);
+	assert_int_equal(table->bucket_count, TABLE_FIRST_BUCKETS);
+	/* a little memory stays for the next requests */
+	table_reserve(table, 1000);
+	scheduler_shrink(&port->scheduler);
+	assert_int_equal(table->bucket_count, 1024);
+	port_leave(port, cancel_state);
 }
 
 /* --- destroying the engine ------------------------------------------------------ */
@@ -754,6 +839,18 @@ static void a_device_that_goes_completes_what_waits_for_a_node_that_is_busy(void
 	expect_all(3, -ENODEV);
 }
 
+static void a_device_that_goes_completes_what_no_window_lets_through(void **state)
+{
+	(void)state;
+	close_windows();
+	submit(async, get_request(), 1, &outcomes[0], NULL);
+	submit(async, set_request(), 2, &outcomes[1], NULL);
+	assert_int_equal(device_written(), 0);
+	device_remove();
+	assert_int_equal(mad_async_process(async), 2);
+	expect_all(2, -ENODEV);
+}
+
 static void an_engine_that_ends_leaves_another_one_s_requests_queued(void **state)
 {
 	struct mad_async *other = make_engine();
@@ -783,7 +880,7 @@ static void what_is_queued_anywhere_is_not_queued_in_a_child(void **state)
 	child = fork();
 	if (!child) {
 		bool well = mad_async_process(async) == 42 && outcomes[41].calls == 1 &&
-			    outcomes[41].error == -ECANCELED;
+			    outcomes[41].error == -ECANCELED && !port->scheduler.open;
 
 		device_on_write(echo, NULL);
 		for (int i = 0; i < 42; i++)
@@ -808,6 +905,7 @@ int main(void)
 		SCHEDULER_TEST(a_new_request_is_sent_after_those_that_are_queued),
 		SCHEDULER_TEST(a_blocking_call_needs_no_thread_of_the_engine),
 		SCHEDULER_TEST(both_windows_are_sent_in_turn),
+		SCHEDULER_TEST(an_engine_wakes_up_when_a_window_opens),
 		SCHEDULER_TEST(lanes_of_a_destination_take_turns),
 		SCHEDULER_TEST(resumed_requests_and_others_alternate),
 		SCHEDULER_TEST(a_quick_node_does_not_wait_for_each_of_the_others),
@@ -819,6 +917,7 @@ int main(void)
 		SCHEDULER_TEST(a_late_request_leaves_its_place_to_another_one),
 		SCHEDULER_TEST(a_request_waits_for_one_to_its_node_that_was_resumed),
 		SCHEDULER_TEST(a_node_that_says_busy_gets_fewer_requests_at_once),
+		SCHEDULER_TEST(a_request_that_is_sent_again_after_busy_has_one_place),
 		SCHEDULER_TEST(a_node_at_which_a_request_was_lost_gets_fewer_at_once),
 		SCHEDULER_TEST(a_loss_tells_nothing_of_a_node_while_links_lose_packets),
 		SCHEDULER_TEST(retransmissions_come_first),
@@ -832,9 +931,11 @@ int main(void)
 		SCHEDULER_TEST(blocking_calls_to_one_node_take_turns),
 		SCHEDULER_TEST(without_memory_to_queue_a_request_no_limit_holds),
 		SCHEDULER_TEST(a_count_of_places_does_not_overflow),
+		SCHEDULER_TEST(memory_that_is_in_use_stays),
 		SCHEDULER_TEST(a_device_that_goes_completes_what_is_queued_anywhere),
 		SCHEDULER_TEST(a_device_that_goes_completes_what_pauses_after_busy),
 		SCHEDULER_TEST(a_device_that_goes_completes_what_waits_for_a_node_that_is_busy),
+		SCHEDULER_TEST(a_device_that_goes_completes_what_no_window_lets_through),
 		SCHEDULER_TEST(an_engine_that_ends_leaves_another_one_s_requests_queued),
 #ifndef NO_CHILDREN
 		SCHEDULER_TEST(what_is_queued_anywhere_is_not_queued_in_a_child),

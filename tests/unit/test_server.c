@@ -190,6 +190,26 @@ static void a_response_goes_to_the_sender_of_the_request(void **state)
 	assert_int_equal(response->header.addr.sl, 4);
 	assert_int_equal(response->header.addr.pkey_index, 1);
 	assert_int_equal(response->header.timeout_ms, 0);
+	assert_int_equal(response->header.retries, 0);
+	mad_free(umad);
+}
+
+/* The kernel counts agents from 0 on. */
+static void a_response_is_sent_by_the_agent_of_its_class(void **state)
+{
+	const int classes[] = {IB_SMI_CLASS, VENDOR_CLASS};
+	void *umad = mad_alloc();
+	uint8_t *mad = umad_get_mad(umad);
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		mad[1] = (uint8_t)classes[i];
+		mad[3] = IB_MAD_METHOD_GET;
+		assert_int_equal(mad_respond_via(umad, NULL, 0, port), 0);
+		assert_int_equal(device_packet(i)->header.agent_id,
+				 mad_rpc_class_agent(port, classes[i]));
+	}
+	assert_int_equal(device_packet(0)->header.agent_id, 0);
 	mad_free(umad);
 }
 
@@ -266,10 +286,15 @@ static void requests_that_cannot_be_sent_or_have_no_response_are_rejected(void *
 
 	(void)state;
 	mad[1] = IB_DEVICE_MGMT_CLASS;
+	errno = 0;
 	assert_int_equal(mad_respond_via(umad, NULL, 0, port), -1);
 	assert_int_equal(errno, EINVAL);
+	errno = 0;
 	assert_int_equal(mad_respond_via(NULL, NULL, 0, port), -1);
+	assert_int_equal(errno, EINVAL);
+	errno = 0;
 	assert_int_equal(mad_respond_via(umad, NULL, 0, NULL), -1);
+	assert_int_equal(errno, EINVAL);
 	mad[1] = VENDOR_CLASS;
 	device_fail(DEVICE_WRITE, 1, ENOMEM);
 	assert_int_equal(mad_respond_via(umad, NULL, 0, port), -1);
@@ -283,6 +308,88 @@ static void requests_that_cannot_be_sent_or_have_no_response_are_rejected(void *
 	assert_int_equal(mad_send_via(&rpc, &to, NULL, NULL, port), -1);
 	assert_int_equal(errno, EINVAL);
 	assert_int_equal(device_written(), 0);
+}
+
+/* The kernel waits for the response, and retransmits nothing. */
+static void a_request_sent_without_waiting_has_a_timeout(void **state)
+{
+	ib_rpc_t rpc = get_request();
+	ib_portid_t to = to_lid(3);
+
+	(void)state;
+	mad_rpc_set_timeout(port, 321);
+	assert_int_equal(mad_send_via(&rpc, &to, NULL, NULL, port), 0);
+	assert_int_equal(device_packet(0)->header.timeout_ms, 321);
+	assert_int_equal(device_packet(0)->header.retries, 0);
+	assert_int_equal(device_packet(0)->length, IB_MAD_SIZE);
+	rpc.timeout = 654;
+	assert_int_equal(mad_send_via(&rpc, &to, NULL, NULL, port), 0);
+	assert_int_equal(device_packet(1)->header.timeout_ms, 654);
+}
+
+static void a_request_that_the_kernel_rejects_is_not_sent(void **state)
+{
+	ib_rpc_t rpc = get_request();
+	ib_portid_t to = to_lid(3);
+
+	(void)state;
+	device_fail(DEVICE_WRITE, 1, ENOMEM);
+	assert_int_equal(mad_send_via(&rpc, &to, NULL, NULL, port), -1);
+	assert_int_equal(errno, ENOMEM);
+	assert_int_equal(device_written(), 0);
+}
+
+/* What is sent is written to stderr, byte by byte. */
+static void with_a_debug_level_of_two_mads_are_shown(void **state)
+{
+	char said[8192] = "", *respond, *send;
+	FILE *file = tmpfile();
+	int saved = dup(STDERR_FILENO);
+	ib_rpc_t rpc = get_request();
+	ib_portid_t to = to_lid(3);
+	void *umad = mad_alloc();
+	uint8_t *mad = umad_get_mad(umad);
+
+	(void)state;
+	mad[1] = VENDOR_CLASS;
+	mad[3] = IB_MAD_METHOD_GET;
+	mad[252] = 0xab;
+	fflush(stderr);
+	dup2(fileno(file), STDERR_FILENO);
+	for (ibdebug = 1; ibdebug <= 2; ibdebug++) {
+		mad_respond_via(umad, NULL, 0, port);
+		mad_send_via(&rpc, &to, NULL, NULL, port);
+		rpc.trid = 0;
+	}
+	ibdebug = 0;
+	fflush(stderr);
+	dup2(saved, STDERR_FILENO);
+	close(saved);
+	rewind(file);
+	said[fread(said, 1, sizeof(said) - 1, file)] = '\0';
+	fclose(file);
+	respond = strstr(said, "respond\n");
+	send = strstr(said, "send\n");
+	assert_non_null(respond);
+	assert_non_null(send);
+	assert_true(respond < send);
+	assert_null(strstr(respond + 1, "respond\n")); /* nothing at level 1 */
+	assert_null(strstr(send + 1, "send\n"));
+	assert_non_null(strstr(respond, "ab00"));
+	mad_free(umad);
+}
+
+/* Its thread does not poll longer than the timeout. */
+static void a_wait_for_requests_polls_for_its_timeout(void **state)
+{
+	(void)state;
+	device_fail(DEVICE_POLL, 1, EINTR);
+	assert_null(mad_receive_via(NULL, LONG_MS, port));
+	assert_in_range(device_poll_timeout(), 1, LONG_MS);
+	device_fail(DEVICE_POLL, 1, EINTR);
+	assert_null(mad_receive_via(NULL, -1, port));
+	assert_int_equal(errno, EINTR);
+	assert_true(device_poll_timeout() < 0 || device_poll_timeout() > LONG_MS);
 }
 
 static void a_signal_ends_a_wait_for_requests(void **state)
@@ -405,10 +512,15 @@ int main(void)
 		SERVER_TEST(a_long_request_needs_a_buffer_of_the_library_s),
 		SERVER_TEST(a_wait_for_requests_ends_in_time),
 		SERVER_TEST(a_response_goes_to_the_sender_of_the_request),
+		SERVER_TEST(a_response_is_sent_by_the_agent_of_its_class),
 		SERVER_TEST(each_method_has_its_response),
 		SERVER_TEST(a_response_can_be_sent_elsewhere),
 		SERVER_TEST(a_request_from_another_subnet_has_its_response_sent_there),
 		SERVER_TEST(requests_that_cannot_be_sent_or_have_no_response_are_rejected),
+		SERVER_TEST(a_request_sent_without_waiting_has_a_timeout),
+		SERVER_TEST(a_request_that_the_kernel_rejects_is_not_sent),
+		SERVER_TEST(with_a_debug_level_of_two_mads_are_shown),
+		SERVER_TEST(a_wait_for_requests_polls_for_its_timeout),
 		SERVER_TEST(a_signal_ends_a_wait_for_requests),
 		SERVER_TEST(a_request_sent_without_waiting_has_its_response_in_receive),
 		SERVER_TEST(requests_sent_without_waiting_may_have_responses),

@@ -97,6 +97,28 @@ static void a_wait_of_0_does_not_wait(void **state)
 	assert_int_equal(stats_of(async).completed, 3);
 }
 
+static void *wait_long(void *arg)
+{
+	return (void *)(intptr_t)mad_async_wait(arg, LONG_MS);
+}
+
+static void a_wait_polls_no_longer_than_its_time(void **state)
+{
+	unsigned polls = device_calls(DEVICE_POLL);
+	pthread_t waiter;
+
+	(void)state;
+	/* no timer of the request comes before */
+	mad_rpc_set_timeout(port, 2 * LONG_MS);
+	late_after(2 * LONG_MS * 1000);
+	submit_some(1);
+	assert_int_equal(pthread_create(&waiter, NULL, wait_long, async), 0);
+	wait_for_poll(polls);
+	assert_in_range(device_poll_timeout(), LONG_MS / 2, LONG_MS);
+	mad_async_stop(async);
+	assert_int_equal(joined_count(waiter), -EINTR);
+}
+
 static void a_later_wait_goes_on(void **state)
 {
 	(void)state;
@@ -185,6 +207,7 @@ static void a_stop_leaves_an_event_loop_alone(void **state)
 {
 	(void)state;
 	device_on_write(echo, NULL);
+	assert_int_equal(mad_async_run(async), 0);
 	submit_some(8);
 	mad_async_stop(async);
 	assert_int_equal(mad_async_process(async), 8);
@@ -456,6 +479,29 @@ static void a_stop_in_a_child_leaves_the_parent_alone(void **state)
 	respond();
 	assert_int_equal(joined_count(runner), 2);
 }
+
+/* No thread of the child is in mad_async_run(), which the stop would end. */
+static void a_stop_in_a_child_leaves_its_event_loop_alone(void **state)
+{
+	pthread_t runner;
+	int status;
+	pid_t child;
+
+	(void)state;
+	submit_some(2);
+	runner = start_leading();
+	child = fork();
+	if (!child) {
+		mad_async_stop(async);
+		if (mad_async_process(async) != 2)
+			abort();
+		end_child();
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	respond();
+	assert_int_equal(joined_count(runner), 2);
+}
 #endif
 
 /* --- cancelling all ------------------------------------------------------------- */
@@ -546,6 +592,7 @@ int main(void)
 		STOP_TEST(a_wait_returns_the_count_when_no_request_is_open),
 		STOP_TEST(a_wait_returns_when_its_time_is_over_and_leaves_requests_open),
 		STOP_TEST(a_wait_of_0_does_not_wait),
+		STOP_TEST(a_wait_polls_no_longer_than_its_time),
 		STOP_TEST(a_later_wait_goes_on),
 		STOP_TEST(a_wait_for_another_thread_s_run_ends_in_time),
 		STOP_TEST(a_wait_ends_in_time_while_another_thread_polls),
@@ -567,6 +614,7 @@ int main(void)
 			async_teardown),
 #ifndef NO_CHILDREN
 		STOP_TEST(a_stop_in_a_child_leaves_the_parent_alone),
+		STOP_TEST(a_stop_in_a_child_leaves_its_event_loop_alone),
 #endif
 		STOP_TEST(requests_in_any_state_are_cancelled),
 		STOP_TEST(a_callback_may_cancel_all),

@@ -306,6 +306,36 @@ static void a_negative_timeout_is_half_of_the_longest(void **state)
 	assert_true(request.end == now + INT_MAX / 2 * MS);
 }
 
+/* The scheduler queues it by its class. */
+static void its_class_is_known_before_it_is_sent(void **state)
+{
+	(void)state;
+	assert_int_equal(request.transmissions.mgmt_class, IB_PERFORMANCE_CLASS);
+}
+
+static void at_first_the_links_lose_one_in_a_row(void **state)
+{
+	(void)state;
+	assert_int_equal(all.losses_in_a_row, 1);
+}
+
+static void memory_is_freed_once(void **state)
+{
+	(void)state;
+	make_long();
+	assert_action(start(), SEND);
+	assert_action(respond(0, 0), NONE);
+	assert_action(written(0), COMPLETE);
+	transaction_fini(&request);
+	transaction_fini(&request);
+	make_get(1);
+	transmit();
+	assert_action(redirect_to(0, 77, 0), AGAIN);
+	assert_non_null(request.detour);
+	transaction_fini(&request);
+	transaction_fini(&request);
+}
+
 /* --- start ---------------------------------------------------------------------- */
 
 static void the_first_packet_has_the_own_id_and_the_whole_timeout(void **state)
@@ -384,6 +414,19 @@ static void a_chosen_id_that_was_given_up_is_withheld(void **state)
 	assert_int_not_equal(id_of_another(), TID);
 }
 
+static void each_of_several_chosen_ids_is_withheld(void **state)
+{
+	(void)state;
+	for (uint32_t tid = TID + 2; tid >= TID; tid--) {
+		make_get(1);
+		transmissions_init(&request.transmissions, tid, IB_PERFORMANCE_CLASS);
+		request.transmissions.chosen = true;
+		transmit();
+		assert_action(cancel(), COMPLETE);
+	}
+	assert_int_not_equal(id_of_another(), TID);
+}
+
 static void an_id_is_withheld_until_so_many_others_were(void **state)
 {
 	(void)state;
@@ -435,6 +478,16 @@ static void a_chosen_id_is_withheld_from_others_between_attempts(void **state)
 	assert_action(be_late(), AGAIN);
 	assert_action(start(), SEND);
 	assert_int_equal(written_tid(), TID);
+}
+
+static void a_chosen_id_that_the_kernel_holds_after_busy_is_withheld(void **state)
+{
+	(void)state;
+	request.transmissions.chosen = true;
+	transmit_twice();
+	assert_action(respond(SECOND, IB_MAD_STS_BUSY), WAIT);
+	assert_in_flight(0);
+	assert_int_not_equal(id_of_another(), TID);
 }
 
 static void the_count_of_transmissions_does_not_overflow(void **state)
@@ -503,6 +556,16 @@ static void the_sa_has_more_time_than_others(void **state)
 	assert_waits_until(now + 50 * MS);
 	assert_action(timer_at(request.timer.at), WAIT);
 	assert_waits_until(now + 450 * MS);
+}
+
+static void smps_have_their_own_time(void **state)
+{
+	(void)state;
+	all.rtts[RTT_SMP].initial_us = 7 * MS;
+	all.rtts[RTT_SMP].floor_us = 7 * MS;
+	make(&request, IB_SMI_CLASS, IB_MAD_METHOD_GET, IB_MAD_SIZE, 1);
+	transmit();
+	assert_waits_until(now + 7 * MS);
 }
 
 static void a_write_error_completes_it(void **state)
@@ -685,6 +748,19 @@ static void a_destination_that_is_slower_than_others_has_its_time(void **state)
 	assert_again_after(150 * MS);
 }
 
+/* A node that is slower than four timeouts counts as that. */
+static void one_slow_node_does_not_make_all_others_slow(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		make_get(1);
+		transmit();
+		now += i ? 500 * MS : 10 * MS;
+		assert_action(respond(0, 0), COMPLETE);
+	}
+	assert_int_equal(all.rtts[RTT_GMP].mean_us, 8 * 10 * MS + (4 * 30 - 10) * MS);
+}
+
 static void the_next_retransmission_comes_after_sixteen_times_the_interval(void **state)
 {
 	(void)state;
@@ -712,6 +788,17 @@ static void links_that_lose_packets_in_a_row_leave_the_interval_and_then_double_
 	transmit();
 	assert_again_after(4 * INTERVAL);
 	assert_int_equal(request.transmissions.count, 5);
+}
+
+static void links_that_lose_two_in_a_row_double_the_interval_after_two(void **state)
+{
+	(void)state;
+	make_get(5);
+	lose_in_a_row(2);
+	for (int64_t i = 0; i < 3; i++) {
+		transmit();
+		assert_again_after(i < 2 ? INTERVAL : 2 * INTERVAL);
+	}
 }
 
 static void what_is_late_is_told_before_it_is_retransmitted(void **state)
@@ -810,14 +897,19 @@ static void attempts_are_twice_as_many_transmissions_at_most(void **state)
 
 static void the_interval_stops_growing_before_it_overflows(void **state)
 {
-	(void)state;
-	transaction_init(&request, -1, 2);
-	request.interval = UINT32_MAX / 2;
-	request.transmissions.count = 1;
-	assert_action(start(), SEND);
-	assert_action(written(0), WAIT);
-	assert_again_after(UINT32_MAX / 2);
-	assert_true(request.interval == UINT32_MAX / 2);
+	const uint32_t intervals[] = {UINT32_MAX / 2, UINT32_MAX / 16, UINT32_MAX / 16 - 1};
+
+	for (unsigned i = 0; i < 3; i++) {
+		teardown(state);
+		setup(state);
+		transaction_init(&request, -1, 2);
+		request.interval = intervals[i];
+		request.transmissions.count = 1;
+		assert_action(start(), SEND);
+		assert_action(written(0), WAIT);
+		assert_again_after(intervals[i]);
+		assert_int_equal(request.interval, intervals[i] * (i < 2 ? 1 : 16));
+	}
 }
 
 static void the_kernel_waits_four_intervals_for_a_retransmission(void **state)
@@ -828,6 +920,17 @@ static void the_kernel_waits_four_intervals_for_a_retransmission(void **state)
 	assert_action(be_late(), AGAIN);
 	assert_action(start(), SEND);
 	assert_int_equal(packet.kernel_ms, 401);
+}
+
+static void the_kernel_waits_four_attempts_at_most_for_a_retransmission(void **state)
+{
+	(void)state;
+	make_get(10);
+	transmit();
+	assert_action(be_late(), AGAIN);
+	assert_true(request.interval > BUDGET);
+	assert_action(start(), SEND);
+	assert_int_equal(packet.kernel_ms, 4 * TIMEOUT_MS + 1);
 }
 
 static void the_kernel_waits_a_tenth_of_a_second_at_least(void **state)
@@ -890,11 +993,11 @@ static void after_an_attempt_it_awaits_the_kernels_report(void **state)
 	assert_waits_until(now + REPORT_AFTER);
 }
 
-static void a_report_that_is_long_due_has_another_millisecond(void **state)
+static void a_report_that_is_due_has_another_millisecond(void **state)
 {
 	(void)state;
 	transmit();
-	assert_action(timer_at(request.end + 10 * BUDGET), WAIT);
+	assert_action(timer_at(request.end + REPORT_AFTER), WAIT);
 	assert_waits_until(now + MS);
 }
 
@@ -928,6 +1031,33 @@ static void without_a_report_the_next_attempt_has_a_new_id(void **state)
 	assert_in_flight(IN_FLIGHT(0) | IN_FLIGHT(SECOND));
 }
 
+static void a_retransmission_in_the_next_attempt_is_no_new_attempt(void **state)
+{
+	(void)state;
+	make_get(3);
+	lose_in_a_row(2);
+	transmit();
+	assert_action(kernel_times_out(0), NONE);
+	assert_action(timer_at(request.end), AGAIN);
+	assert_action(start(), SEND);
+	assert_int_equal(packet.attempts_left, 2);
+	assert_action(written(0), WAIT);
+	assert_again_after(2 * INTERVAL);
+	assert_action(start(), SEND);
+	assert_int_equal(packet.attempts_left, 0);
+}
+
+static void the_next_attempt_awaits_the_report_too(void **state)
+{
+	(void)state;
+	transmit();
+	assert_action(timer_at(request.end), WAIT);
+	assert_action(timer_at(request.timer.at), AGAIN);
+	transmit();
+	assert_action(timer_at(request.end), WAIT);
+	assert_waits_until(request.end + REPORT_AFTER);
+}
+
 static void a_get_does_not_wait_after_its_last_attempt(void **state)
 {
 	(void)state;
@@ -935,6 +1065,15 @@ static void a_get_does_not_wait_after_its_last_attempt(void **state)
 	transmit();
 	assert_action(timer_at(request.end), COMPLETE);
 	assert_done(ETIMEDOUT);
+}
+
+static void a_get_waits_before_its_last_attempt(void **state)
+{
+	(void)state;
+	make_get(2);
+	transmit();
+	assert_action(timer_at(request.end), WAIT);
+	assert_waits_until(request.end + REPORT_AFTER);
 }
 
 static void a_set_awaits_the_report_after_its_last_attempt(void **state)
@@ -994,6 +1133,20 @@ static void a_get_goes_on_with_its_timer_after_the_kernels_timeout(void **state)
 	assert_action(start(), SEND);
 	assert_int_equal(written_tid(), TID);
 	assert_int_equal(packet.kernel_ms, 900);
+}
+
+static void a_get_goes_on_at_once_if_the_kernels_timeout_ends_its_attempt(void **state)
+{
+	(void)state;
+	transmit();
+	now = request.end - 1;
+	assert_action(transaction_kernel_timeout(&all, &request, live(0), now), NONE);
+	make_get(3);
+	table_free(&all.outstanding.table);
+	transmit();
+	now = request.end;
+	assert_action(kernel_times_out(0), AGAIN);
+	assert_int_equal(request.left, 2);
 }
 
 static void the_kernels_timeout_of_a_retransmission_changes_nothing(void **state)
@@ -1083,6 +1236,19 @@ static void an_allocated_response_is_kept(void **state)
 	assert_ptr_equal(transaction_buffer(&request), umad);
 }
 
+static void an_allocated_response_after_which_it_pauses_is_not_kept(void **state)
+{
+	bool taken = true;
+
+	(void)state;
+	transmit();
+	assert_action(transaction_response(&all, &request, live(0),
+					   response(0, IB_MAD_STS_BUSY), IB_MAD_SIZE, &taken,
+					   now),
+		      WAIT);
+	assert_false(taken);
+}
+
 static void a_response_with_a_status_is_an_error(void **state)
 {
 	(void)state;
@@ -1140,6 +1306,32 @@ static void no_time_is_measured_if_an_id_was_sent_twice(void **state)
 	assert_action(respond(0, 0), COMPLETE);
 	assert_int_equal(request.transmissions.rtt_us, MS);
 	assert_int_equal(all.rtts[RTT_GMP].mean_us, 0);
+}
+
+static void the_time_of_the_first_is_measured_after_the_timeout_of_a_retransmission(
+	void **state)
+{
+	(void)state;
+	transmit_twice();
+	assert_action(kernel_times_out(SECOND), NONE);
+	assert_action(respond(0, 0), COMPLETE);
+	assert_int_equal(request.news, NEWS_RESPONSE | NEWS_MEASURED);
+}
+
+static void the_time_is_measured_if_a_new_id_was_sent_once(void **state)
+{
+	(void)state;
+	make_set(2);
+	transmit();
+	assert_action(kernel_times_out(0), AGAIN);
+	assert_action(start(), SEND);
+	assert_action(written(EINVAL), SEND);
+	assert_int_not_equal(written_tid(), TID);
+	assert_action(written(0), WAIT);
+	now += MS;
+	assert_action(respond(0, 0), COMPLETE);
+	assert_int_equal(request.news, NEWS_RESPONSE | NEWS_MEASURED);
+	assert_int_equal(request.transmissions.rtt_us, MS);
 }
 
 static void a_response_completes_what_is_to_be_retransmitted(void **state)
@@ -1318,6 +1510,24 @@ static void after_busy_it_pauses(void **state)
 	assert_int_equal(packet.attempts_left, 0);
 }
 
+/* So that many requests do not come back at once. */
+static void the_pause_is_up_to_half_as_long_again(void **state)
+{
+	int64_t pause, shortest = INT64_MAX, longest = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 16; i++) {
+		make_get(3);
+		transmit();
+		assert_action(respond(0, IB_MAD_STS_BUSY), WAIT);
+		pause = request.timer.at - now;
+		shortest = pause < shortest ? pause : shortest;
+		longest = pause > longest ? pause : longest;
+	}
+	assert_int_equal(shortest, PAUSE);
+	assert_int_equal(longest, PAUSE + PAUSE * 15 / 32);
+}
+
 static void each_pause_is_twice_as_long_as_the_one_before(void **state)
 {
 	(void)state;
@@ -1354,6 +1564,18 @@ static void busy_shortens_an_interval_that_has_grown(void **state)
 	assert_int_equal(request.interval, INTERVAL);
 }
 
+static void each_busy_shortens_what_grew_since_the_one_before(void **state)
+{
+	(void)state;
+	transmit_twice();
+	assert_action(respond(SECOND, IB_MAD_STS_BUSY), WAIT);
+	assert_action(timer_at(request.timer.at), AGAIN);
+	transmit();
+	assert_int_equal(request.interval, 2 * INTERVAL);
+	assert_action(respond(0, IB_MAD_STS_BUSY), WAIT);
+	assert_int_equal(request.interval, 2 * INTERVAL);
+}
+
 static void each_busy_doubles_the_interval(void **state)
 {
 	(void)state;
@@ -1378,6 +1600,14 @@ static void after_busy_the_kernel_holds_the_own_id_still(void **state)
 	assert_in_flight(IN_FLIGHT(0));
 }
 
+static void after_busy_no_response_to_a_retransmission_is_expected(void **state)
+{
+	(void)state;
+	transmit_twice();
+	assert_action(respond(0, IB_MAD_STS_BUSY), WAIT);
+	assert_in_flight(0);
+}
+
 static void busy_without_time_for_a_pause_is_an_error(void **state)
 {
 	(void)state;
@@ -1388,6 +1618,24 @@ static void busy_without_time_for_a_pause_is_an_error(void **state)
 	assert_done(EIO);
 	assert_int_equal(request.news, NEWS_BUSY | NEWS_RESPONSE | NEWS_MEASURED);
 	assert_int_equal(request.status, IB_MAD_STS_BUSY);
+}
+
+static void a_pause_ends_before_the_last_attempt(void **state)
+{
+	int64_t pause;
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		make_get(1);
+		transmit();
+		pause = PAUSE + PAUSE * (int64_t)((mad_trid() + 1) % 16) / 32;
+		now = request.end - pause - i;
+		if (i)
+			assert_action(respond(0, IB_MAD_STS_BUSY), WAIT);
+		else
+			assert_action(respond(0, IB_MAD_STS_BUSY), COMPLETE);
+	}
+	assert_waits_until(request.end - 1);
 }
 
 static void a_set_is_repeated_once_after_busy(void **state)
@@ -1440,6 +1688,20 @@ static void busy_before_the_next_attempt_is_followed_by_a_pause(void **state)
 	assert_action(timer_at(request.timer.at), AGAIN);
 	assert_action(start(), SEND);
 	assert_int_equal(packet.attempts_left, 2);
+}
+
+static void after_busy_it_awaits_the_report_of_the_new_attempt(void **state)
+{
+	(void)state;
+	make_set(3);
+	transmit();
+	assert_action(timer_at(request.end), WAIT);
+	assert_action(timer_at(request.timer.at), AGAIN);
+	assert_action(respond(0, IB_MAD_STS_BUSY), WAIT);
+	assert_action(timer_at(request.timer.at), AGAIN);
+	transmit();
+	assert_action(timer_at(request.end), WAIT);
+	assert_waits_until(request.end + REPORT_AFTER);
 }
 
 static void busy_after_the_kernels_timeout_during_a_write_is_followed_by_a_pause(void **state)
@@ -1536,6 +1798,17 @@ static void a_redirected_request_goes_to_the_other_lid(void **state)
 	assert_int_equal(written_tid(), TID);
 }
 
+static void the_other_lid_was_not_late(void **state)
+{
+	(void)state;
+	transmit_twice();
+	assert_action(redirect_to(SECOND, 77, 0), AGAIN);
+	transmit();
+	assert_int_equal(request.interval, BUDGET);
+	assert_action(respond(0, IB_MAD_STS_BUSY), WAIT);
+	assert_int_equal(request.interval, BUDGET);
+}
+
 static void a_redirected_set_has_a_whole_attempt(void **state)
 {
 	(void)state;
@@ -1596,6 +1869,8 @@ static void a_redirection_during_a_write_is_kept(void **state)
 	assert_action(written(0), AGAIN);
 	assert_action(start(), SEND);
 	assert_int_equal(lid_of_packet(), 77);
+	/* it is followed once */
+	assert_action(written(0), WAIT);
 }
 
 static void a_short_redirection_during_a_write_leads_nowhere(void **state)
@@ -1741,11 +2016,14 @@ static enum transaction_action respond_with_path(uint16_t status, uint32_t lid)
 
 static void the_request_for_a_path_has_an_id_of_its_own(void **state)
 {
+	uint32_t latest;
+
 	(void)state;
 	ask_for_path();
+	latest = (uint32_t)mad_trid();
 	assert_action(path_asked(0), SEND);
 	assert_int_equal(request.news, NEWS_TRANSMITTED | NEWS_FIRST);
-	assert_int_not_equal(written_tid(), TID);
+	assert_int_equal(written_tid(), latest + 1);
 	assert_int_equal(request.transmissions.mgmt_class, IB_SA_CLASS);
 	assert_in_flight(IN_FLIGHT(0));
 	assert_action(written(0), WAIT);
@@ -1877,22 +2155,28 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(gets_of_known_classes_alone_are_repeatable),
 		TEST(a_negative_timeout_is_half_of_the_longest),
+		TEST(its_class_is_known_before_it_is_sent),
+		TEST(at_first_the_links_lose_one_in_a_row),
+		TEST(memory_is_freed_once),
 		TEST(the_first_packet_has_the_own_id_and_the_whole_timeout),
 		TEST(the_kernel_waits_a_millisecond_at_least),
 		TEST(an_id_in_flight_is_replaced_in_the_same_class_alone),
 		TEST(a_new_id_is_no_id_in_flight),
 		TEST(a_chosen_id_that_was_given_up_is_withheld),
+		TEST(each_of_several_chosen_ids_is_withheld),
 		TEST(an_id_is_withheld_until_so_many_others_were),
 		TEST(an_id_that_nobody_chose_is_not_withheld),
 		TEST(a_chosen_id_with_a_response_is_not_withheld),
 		TEST(a_chosen_id_with_a_late_response_is_withheld),
 		TEST(a_chosen_id_is_withheld_from_others_between_attempts),
+		TEST(a_chosen_id_that_the_kernel_holds_after_busy_is_withheld),
 		TEST(the_count_of_transmissions_does_not_overflow),
 		TEST(a_packet_whose_attempt_is_over_is_not_sent),
 		TEST(nor_is_one_sent_after_the_last_attempt),
 		TEST(a_get_waits_for_the_interval),
 		TEST(the_interval_is_no_longer_than_the_attempt),
 		TEST(the_sa_has_more_time_than_others),
+		TEST(smps_have_their_own_time),
 		TEST(a_write_error_completes_it),
 		TEST(a_destination_that_is_not_found_is_tried_again_in_the_next_attempt),
 		TEST(a_destination_that_is_never_found_times_out_with_the_last_attempt),
@@ -1908,8 +2192,10 @@ int main(void)
 		TEST(a_late_get_is_retransmitted_with_a_new_id),
 		TEST(what_becomes_known_meanwhile_shortens_the_interval),
 		TEST(a_destination_that_is_slower_than_others_has_its_time),
+		TEST(one_slow_node_does_not_make_all_others_slow),
 		TEST(the_next_retransmission_comes_after_sixteen_times_the_interval),
 		TEST(links_that_lose_packets_in_a_row_leave_the_interval_and_then_double_it),
+		TEST(links_that_lose_two_in_a_row_double_the_interval_after_two),
 		TEST(what_is_late_is_told_before_it_is_retransmitted),
 		TEST(what_is_held_back_is_not_retransmitted_until_it_is_judged_again),
 		TEST(what_is_held_back_to_the_end_of_an_attempt_is_sent_in_the_next),
@@ -1917,20 +2203,25 @@ int main(void)
 		TEST(attempts_are_twice_as_many_transmissions_at_most),
 		TEST(the_interval_stops_growing_before_it_overflows),
 		TEST(the_kernel_waits_four_intervals_for_a_retransmission),
+		TEST(the_kernel_waits_four_attempts_at_most_for_a_retransmission),
 		TEST(the_kernel_waits_a_tenth_of_a_second_at_least),
 		TEST(the_kernel_waits_no_longer_than_the_request),
 		TEST(the_oldest_retransmission_is_replaced),
 		TEST(a_late_set_waits_for_the_end_of_the_attempt),
 		TEST(after_an_attempt_it_awaits_the_kernels_report),
-		TEST(a_report_that_is_long_due_has_another_millisecond),
+		TEST(a_report_that_is_due_has_another_millisecond),
 		TEST(with_the_report_the_next_attempt_has_the_own_id),
 		TEST(without_a_report_the_next_attempt_has_a_new_id),
+		TEST(a_retransmission_in_the_next_attempt_is_no_new_attempt),
+		TEST(the_next_attempt_awaits_the_report_too),
 		TEST(a_get_does_not_wait_after_its_last_attempt),
+		TEST(a_get_waits_before_its_last_attempt),
 		TEST(a_set_awaits_the_report_after_its_last_attempt),
 		TEST(a_timer_during_a_write_is_due_again_in_a_millisecond),
 		TEST(a_timer_means_nothing_unless_it_is_in_flight),
 		TEST(a_sets_attempt_ends_with_the_kernels_timeout),
 		TEST(a_get_goes_on_with_its_timer_after_the_kernels_timeout),
+		TEST(a_get_goes_on_at_once_if_the_kernels_timeout_ends_its_attempt),
 		TEST(the_kernels_timeout_of_a_retransmission_changes_nothing),
 		TEST(a_set_goes_on_after_the_kernels_timeout_of_an_earlier_attempt),
 		TEST(the_kernels_timeout_during_a_write_waits_for_the_write),
@@ -1938,12 +2229,15 @@ int main(void)
 		TEST(a_response_completes_it),
 		TEST(a_short_response_is_followed_by_zeros),
 		TEST(an_allocated_response_is_kept),
+		TEST(an_allocated_response_after_which_it_pauses_is_not_kept),
 		TEST(a_response_with_a_status_is_an_error),
 		TEST(the_direction_is_no_status),
 		TEST(the_status_of_a_redirection_is_an_error_of_an_smp),
 		TEST(a_response_to_a_retransmission_tells_of_a_loss),
 		TEST(a_response_to_the_first_tells_of_no_loss),
 		TEST(no_time_is_measured_if_an_id_was_sent_twice),
+		TEST(the_time_of_the_first_is_measured_after_the_timeout_of_a_retransmission),
+		TEST(the_time_is_measured_if_a_new_id_was_sent_once),
 		TEST(a_response_completes_what_is_to_be_retransmitted),
 		TEST(a_response_completes_what_awaits_the_kernels_report),
 		TEST(a_response_during_a_write_leaves_the_packet_alone),
@@ -1958,22 +2252,28 @@ int main(void)
 		TEST(a_refused_long_request_keeps_its_buffer_for_the_next_id),
 		TEST(a_response_to_the_first_outlives_a_write_error_of_the_second),
 		TEST(after_busy_it_pauses),
+		TEST(the_pause_is_up_to_half_as_long_again),
 		TEST(each_pause_is_twice_as_long_as_the_one_before),
 		TEST(the_pauses_stop_growing),
 		TEST(busy_shortens_an_interval_that_has_grown),
+		TEST(each_busy_shortens_what_grew_since_the_one_before),
 		TEST(each_busy_doubles_the_interval),
 		TEST(after_busy_the_kernel_holds_the_own_id_still),
+		TEST(after_busy_no_response_to_a_retransmission_is_expected),
 		TEST(busy_without_time_for_a_pause_is_an_error),
+		TEST(a_pause_ends_before_the_last_attempt),
 		TEST(a_set_is_repeated_once_after_busy),
 		TEST(a_pause_uses_attempts_up),
 		TEST(a_pause_that_uses_all_attempts_up_ends_the_request),
 		TEST(busy_before_the_next_attempt_is_followed_by_a_pause),
+		TEST(after_busy_it_awaits_the_report_of_the_new_attempt),
 		TEST(busy_after_the_kernels_timeout_during_a_write_is_followed_by_a_pause),
 		TEST(busy_during_a_write_is_followed_by_a_pause),
 		TEST(busy_during_a_write_that_fails_is_followed_by_a_pause),
 		TEST(a_refused_packet_does_not_end_a_pause),
 		TEST(busy_for_a_refused_packet_is_anothers),
 		TEST(a_redirected_request_goes_to_the_other_lid),
+		TEST(the_other_lid_was_not_late),
 		TEST(a_redirected_set_has_a_whole_attempt),
 		TEST(a_redirection_after_the_last_attempt_comes_too_late),
 		TEST(a_redirection_before_the_next_attempt_is_followed),

@@ -146,6 +146,17 @@ static void it_grows_by_a_third_each_round_and_later_by_a_sixth(void **state)
 	assert_int_equal(window.size, LARGEST);
 }
 
+static void from_a_size_of_32_on_it_grows_by_a_sixth(void **state)
+{
+	(void)state;
+	window_init(&window, 31, LARGEST);
+	go_round(RTT);
+	assert_int_equal(window.size, 31 + 31 / 3 + 1);
+	window_init(&window, 32, LARGEST);
+	go_round(RTT);
+	assert_int_equal(window.size, 32 + 32 / 6 + 1);
+}
+
 static void during_the_other_window_s_trial_it_is_halved_and_stays_so(void **state)
 {
 	struct window other;
@@ -179,6 +190,32 @@ static void a_round_of_the_other_window_s_trial_tells_nothing_after_it(void **st
 	assert_int_equal(window.size, 39);
 }
 
+static void a_round_from_before_the_other_window_s_trial_tells_nothing_in_it(void **state)
+{
+	(void)state;
+	go_rounds(5, RTT);
+	assert_int_equal(window.size, 39);
+	fill();
+	now += 10 * MS;
+	while (count > 19)
+		respond(0);
+	window_hush(&window);
+	respond_to_all();
+	/* so this is the first long round */
+	go_round(10 * MS);
+	assert_int_equal(window.size, 19);
+	go_round(10 * MS);
+	assert_true(window.size < 19);
+}
+
+static void in_the_other_window_s_trial_losses_do_not_count(void **state)
+{
+	(void)state;
+	window_hush(&window);
+	send();
+	assert_int_equal(in_flight[0].mark.period, 0);
+}
+
 static void what_filled_a_queue_in_the_other_window_s_trial_filled_it_here(void **state)
 {
 	struct window other;
@@ -195,19 +232,38 @@ static void what_filled_a_queue_in_the_other_window_s_trial_filled_it_here(void 
 	assert_int_equal(window.size, 30);
 }
 
-static void after_a_full_queue_it_is_smaller_than_what_the_queue_let_through(void **state)
+static void each_full_queue_doubles_the_responses_until_it_grows(void **state)
 {
+	const unsigned cautions[] = {48, 96, 192, 384, 512, 512};
 	struct window other;
 
 	(void)state;
 	window_init(&other, START, LARGEST);
 	other.verdict = LOSS_QUEUE;
-	other.losses.share_before = LOSS_ONE / 2;
-	go_rounds(5, RTT);
-	assert_int_equal(window.size, 39);
-	window_hush(&window);
-	window_unhush(&window, &other);
-	assert_int_equal(window.size, 17); /* seven eighths of a half */
+	for (unsigned i = 0; i < 6; i++) {
+		window_hush(&window);
+		window_unhush(&window, &other);
+		assert_int_equal(window.caution, cautions[i]);
+	}
+}
+
+static void after_a_full_queue_it_is_smaller_than_what_the_queue_let_through(void **state)
+{
+	/* of 39: seven eighths of what was not late, or three quarters of all */
+	const unsigned percents[] = {50, 25, 15, 10}, sizes[] = {17, 26, 29, 30};
+	struct window other;
+
+	for (unsigned i = 0; i < 4; i++) {
+		setup(state);
+		window_init(&other, START, LARGEST);
+		other.verdict = LOSS_QUEUE;
+		other.losses.share_before = LOSS_ONE * percents[i] / 100;
+		go_rounds(5, RTT);
+		assert_int_equal(window.size, 39);
+		window_hush(&window);
+		window_unhush(&window, &other);
+		assert_int_equal(window.size, sizes[i]);
+	}
 }
 
 static void the_other_window_s_trial_does_not_halve_a_small_one(void **state)
@@ -249,6 +305,7 @@ static void a_trial_of_the_other_window_that_ends_in_silence_leaves_the_size_as_
 	be_late(0);
 	assert_true(window.silent);
 	window_unhush(&window, &other);
+	assert_int_equal(window.size, 2);
 	respond_to_all();
 	assert_false(window.silent);
 	assert_int_equal(window.size, 39);
@@ -311,6 +368,22 @@ static unsigned find_all(uint8_t period)
 	return news;
 }
 
+static void a_verdict_that_did_not_hold_is_not_followed(void **state)
+{
+	struct window other;
+	uint8_t period;
+
+	(void)state;
+	window_init(&other, START, LARGEST);
+	go_rounds(5, RTT);
+	period = find_a_full_queue();
+	assert_int_equal(window.verdict, LOSS_QUEUE);
+	assert_int_equal(find_all(period), 1);
+	window_hush(&other);
+	window_unhush(&other, &window);
+	assert_int_equal(other.size, START);
+}
+
 static void a_trial_ends_if_what_was_late_has_a_response_after_all(void **state)
 {
 	unsigned size;
@@ -327,6 +400,48 @@ static void a_trial_ends_if_what_was_late_has_a_response_after_all(void **state)
 	assert_int_equal(window.size, size);
 	go_rounds(2, RTT);
 	assert_true(window.size > size);
+}
+
+static void round_trips_of_a_trial_without_a_reason_tell_nothing(void **state)
+{
+	unsigned size;
+	uint8_t period;
+
+	(void)state;
+	go_rounds(5, RTT);
+	size = window.size;
+	period = begin_trial();
+	fill();
+	now += 10 * MS;
+	assert_int_equal(find_all(period), 0);
+	respond_to_all();
+	/* so this is the first long round */
+	go_round(10 * MS);
+	assert_int_equal(window.size, size);
+	go_round(10 * MS);
+	assert_true(window.size < size);
+}
+
+static void a_round_from_before_a_trial_tells_nothing_in_it(void **state)
+{
+	(void)state;
+	go_rounds(5, RTT);
+	begin_trial();
+	assert_int_equal(window.size, 39 / 2);
+	/* so this is the first long round */
+	go_round(10 * MS);
+	assert_int_equal(window.size, 39 / 2);
+}
+
+static void a_trial_does_not_halve_a_small_one(void **state)
+{
+	(void)state;
+	window_init(&window, 4, LARGEST);
+	begin_trial();
+	assert_int_equal(window.size, 4);
+	window_init(&window, 5, LARGEST);
+	begin_trial();
+	assert_int_equal(window.size, 2);
 }
 
 static void a_reduction_is_undone_if_what_was_late_has_a_response_after_all(void **state)
@@ -346,10 +461,14 @@ static void a_reduction_is_undone_if_what_was_late_has_a_response_after_all(void
 	assert_int_equal(window.size, size);
 	assert_int_equal(window.caution, caution);
 	assert_int_equal(window.losses.queue, 0);
-	/* once */
+	go_round(RTT);
+	assert_true(window.size > size);
+	/* once: it grows on */
+	size = window.size;
+	go_round(RTT);
 	window_undo(&window);
 	assert_int_equal(window.size, size);
-	go_rounds(2, RTT);
+	go_round(RTT);
 	assert_true(window.size > size);
 }
 
@@ -383,6 +502,7 @@ static void growth_after_a_full_queue_needs_a_quarter_fewer_responses_each_time(
 	size = window.size;
 	while (window.size == size)
 		go_round(RTT);
+	assert_int_equal(window.size, size + size / 16 + 1);
 	assert_int_equal(window.caution, 36);
 }
 
@@ -457,6 +577,42 @@ static void it_does_not_grow_while_a_part_of_a_round_is_open(void **state)
 	assert_int_equal(window.size, START);
 }
 
+/* A round: two of eight MADs are late. */
+static void lose_two(uint32_t link_share)
+{
+	setup(NULL);
+	window.losses.link_share = link_share;
+	while (is_open()) {
+		send();
+		now++;
+	}
+	now += RTT;
+	respond(7);
+	be_late(0);
+	be_late(0);
+	respond_to_all();
+}
+
+static void it_does_not_grow_if_more_is_late_than_links_lose(void **state)
+{
+	(void)state;
+	lose_two(0);
+	assert_int_equal(window.size, START);
+	lose_two(LOSS_ONE / 4);
+	assert_int_equal(window.size, 11);
+}
+
+static void it_knows_when_the_latest_mad_was_sent(void **state)
+{
+	(void)state;
+	go_round(RTT);
+	send();
+	assert_int_equal(window.latest, now);
+	now += RTT;
+	respond(0);
+	assert_int_equal(window.latest, now - RTT);
+}
+
 static void a_slow_node_holds_no_round_up(void **state)
 {
 	(void)state;
@@ -467,12 +623,19 @@ static void a_slow_node_holds_no_round_up(void **state)
 	assert_true(window.size > START);
 }
 
-static void each_round_has_a_number_that_is_not_zero(void **state)
+static void the_number_of_a_round_is_not_zero_and_returns_as_late_as_can_be(void **state)
 {
+	unsigned latest[UINT8_MAX + 1] = {0};
+	uint8_t round;
+
 	(void)state;
-	for (unsigned i = 0; i < 1000; i++) {
+	for (unsigned i = 1; i <= 1000; i++) {
 		fill();
-		assert_int_not_equal(in_flight[0].mark.round, 0);
+		round = in_flight[0].mark.round;
+		assert_int_not_equal(round, 0);
+		if (i > UINT8_MAX)
+			assert_int_equal(latest[round], i - UINT8_MAX);
+		latest[round] = i;
 		now += RTT;
 		respond_to_all();
 	}
@@ -483,9 +646,9 @@ static void a_round_without_a_duration_leaves_the_rate_as_it_was(void **state)
 	uint32_t rate;
 
 	(void)state;
-	go_round(RTT);
+	go_round(1);
 	rate = window.rate;
-	assert_true(rate > 0);
+	assert_int_equal(rate, (START - 1) * 1000000);
 	go_round(0);
 	assert_int_equal(window.rate, rate);
 }
@@ -514,8 +677,8 @@ static void it_shrinks_by_less_than_a_quarter_if_more_is_delivered(void **state)
 	(void)state;
 	go_rounds(10, 20 * MS);
 	assert_int_equal(window.size, 88);
-	go_rounds(2, 45 * MS);
-	assert_int_equal(window.size, 77 * 40 / 45);
+	go_rounds(2, 44 * MS);
+	assert_int_equal(window.size, 77 * 40 / 44);
 }
 
 static void once_it_was_too_large_it_does_not_grow_in_the_next_round(void **state)
@@ -530,15 +693,55 @@ static void once_it_was_too_large_it_does_not_grow_in_the_next_round(void **stat
 	assert_int_equal(window.size, size);
 }
 
-static void while_requests_wait_for_most_of_the_target_its_size_stays(void **state)
+static void once_it_was_too_large_it_grows_by_a_quarter_after_as_many_responses(void **state)
+{
+	(void)state;
+	go_round(RTT);
+	assert_int_equal(window.size, 11);
+	go_rounds(2, 10 * MS);
+	assert_int_equal(window.size, 9);
+	go_round(RTT); /* eight responses */
+	assert_int_equal(window.size, 9);
+	go_round(RTT);
+	assert_int_equal(window.size, 9 + 9 / 4 + 1);
+	go_round(RTT); /* eleven responses */
+	assert_int_equal(window.size, 12);
+	go_round(RTT);
+	assert_int_equal(window.size, 12 + 12 / 4 + 1);
+}
+
+static void as_many_responses_as_it_waits_for_are_enough(void **state)
+{
+	(void)state;
+	go_round(RTT);
+	go_rounds(4, 10 * MS);
+	assert_int_equal(window.size, 7);
+	go_round(RTT); /* seven responses */
+	assert_int_equal(window.size, 7 + 7 / 4 + 1);
+}
+
+static void while_requests_wait_for_the_target_its_size_stays(void **state)
 {
 	unsigned size;
 
 	(void)state;
 	go_rounds(3, RTT);
 	size = window.size;
-	go_rounds(10, RTT + 400);
+	go_rounds(10, RTT + 500);
 	assert_int_equal(window.size, size);
+	go_rounds(2, RTT + 501);
+	assert_true(window.size < size);
+}
+
+static void while_requests_wait_for_half_of_the_target_it_grows(void **state)
+{
+	(void)state;
+	go_round(RTT);
+	assert_int_equal(window.size, 11);
+	go_round(RTT + 251);
+	assert_int_equal(window.size, 11);
+	go_round(RTT + 250);
+	assert_int_equal(window.size, 15);
 }
 
 static void a_single_round_that_takes_long_changes_nothing(void **state)
@@ -553,6 +756,19 @@ static void a_single_round_that_takes_long_changes_nothing(void **state)
 		go_round(RTT);
 		assert_true(window.size >= before);
 	}
+}
+
+static void a_round_with_a_delay_of_the_target_is_between_two_that_take_long(void **state)
+{
+	unsigned size;
+
+	(void)state;
+	go_round(RTT);
+	size = window.size;
+	go_round(10 * MS);
+	go_round(RTT + 500);
+	go_round(10 * MS);
+	assert_int_equal(window.size, size);
 }
 
 static void round_trips_may_be_twice_the_shortest(void **state)
@@ -598,12 +814,46 @@ static void the_shortest_round_trip_is_known_for_five_seconds_more(void **state)
 	assert_int_equal(window_shortest_rtt(&window), 3 * RTT);
 }
 
+static void at_first_no_round_trip_is_known(void **state)
+{
+	(void)state;
+	assert_int_equal(window_shortest_rtt(&window), 0);
+}
+
+static void five_seconds_are_five_and_no_less(void **state)
+{
+	int64_t first;
+
+	(void)state;
+	go_round(RTT);
+	first = now;
+	for (unsigned seconds = 5; seconds <= 10; seconds += 5) {
+		now = first + seconds * 1000 * MS - 2 * RTT;
+		go_round(2 * RTT);
+		assert_int_equal(window_shortest_rtt(&window), RTT);
+	}
+}
+
 static void the_rate_is_that_of_the_latest_round(void **state)
 {
 	(void)state;
 	go_round(RTT);
 	/* it is judged when one of eight is open */
 	assert_int_equal(window.rate, (START - 1) * 1000000 / RTT);
+}
+
+static void responses_of_unknown_times_tell_of_no_delay(void **state)
+{
+	(void)state;
+	go_round(RTT);
+	assert_int_equal(window.size, 11);
+	for (unsigned rounds = 0; rounds < 3; rounds++) {
+		fill();
+		now += RTT;
+		while (count)
+			window_response(&window, take(0).mark, 0, true, false, now);
+	}
+	assert_int_equal(window.size, 29);
 }
 
 /* Late MADs that get a response count as delivered, too. */
@@ -623,6 +873,22 @@ static void it_shrinks_by_one_at_least(void **state)
 		}
 	}
 	assert_int_equal(window.size, START);
+}
+
+/* 99 responses in 45 ms: 88 in the shortest round trip and the target, which are 40 ms. */
+static void it_shrinks_by_one_if_its_size_is_delivered(void **state)
+{
+	(void)state;
+	go_rounds(10, 20 * MS);
+	assert_int_equal(window.size, 88);
+	for (unsigned rounds = 0; rounds < 2; rounds++) {
+		fill();
+		now += 45 * MS;
+		for (unsigned i = 0; i < 99 - 77; i++)
+			window_response(&window, (struct window_mark){0}, 0, false, false, now);
+		respond_to_all();
+	}
+	assert_int_equal(window.size, 87);
 }
 
 /* --- losses --------------------------------------------------------------------- */
@@ -692,6 +958,35 @@ static void links_that_lose_as_much_refute_that_a_queue_was_full(void **state)
 	assert_int_equal(other.wait, other.size);
 }
 
+static void links_that_lose_half_as_much_refute_it_too(void **state)
+{
+	struct window other;
+
+	(void)state;
+	window_init(&other, START, LARGEST);
+	other.verdict = LOSS_QUEUE;
+	other.losses.share_before = LOSS_ONE / 4;
+	window_unhush(&window, &other);
+	assert_int_equal(window.caution, 48);
+	other.verdict = LOSS_LINK;
+	other.losses.link_share = LOSS_ONE / 8 - 1;
+	window_unhush(&window, &other);
+	assert_int_equal(window.caution, 48);
+	other.losses.link_share = LOSS_ONE / 8;
+	window_unhush(&window, &other);
+	assert_int_equal(window.caution, 1);
+}
+
+static void a_response_tells_whether_an_earlier_mad_was_lost(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(losses_in_a_row(&window.losses), 1);
+		window_response(&window, (struct window_mark){0}, 0, false, true, now);
+	}
+	assert_true(losses_in_a_row(&window.losses) > 1);
+}
+
 static void a_dead_node_now_and_then_changes_nothing(void **state)
 {
 	(void)state;
@@ -744,9 +1039,12 @@ static void in_silence_it_lets_one_mad_through_at_growing_intervals(void **state
 	/* single MADs were lost, too: this does not start a trial */
 	assert_int_equal(window.size, LARGEST / 2);
 	assert_false(window.losses.trial);
-	assert_in_range(window.losses.link, LARGEST, LARGEST + sent);
+	assert_int_equal(window.losses.link, LARGEST);
 	assert_int_equal(window.losses.queue, 0);
 	respond_to_all();
+	/* it waits for as many responses as its size */
+	go_round(RTT);
+	assert_int_equal(window.size, LARGEST / 2);
 	go_rounds(10, RTT);
 	assert_int_equal(window.size, LARGEST);
 }
@@ -764,6 +1062,24 @@ static void what_is_sent_in_silence_counts_neither_for_a_round_nor_for_losses(vo
 	assert_int_equal(in_flight[0].mark.period, 0);
 	assert_int_equal(in_flight[0].mark.round, 0);
 	assert_int_equal(window.round.planned, 0);
+}
+
+static void a_round_from_before_a_silence_does_not_end_in_it(void **state)
+{
+	(void)state;
+	while (is_open()) {
+		send();
+		now++;
+	}
+	for (unsigned i = 0; i < 4; i++)
+		respond(0);
+	now += LATE;
+	window.losses.link_share = LOSS_ONE / 2; /* so that four are enough */
+	for (unsigned i = 0; i < 4; i++) {
+		be_late(0);
+		assert_true(window.silent);
+		assert_int_equal(window.size, 2);
+	}
 }
 
 static void after_a_short_silence_a_trial_begins(void **state)
@@ -865,6 +1181,22 @@ static void while_links_lose_packets_one_late_mad_is_no_silence(void **state)
 	assert_true(window.silent);
 }
 
+static void mads_with_a_response_between_are_not_late_in_a_row(void **state)
+{
+	(void)state;
+	window.losses_in_a_row = 3;
+	for (unsigned i = 0; i < 5; i++) {
+		assert_false(window.silent);
+		send();
+		now += i == 2 ? RTT : LATE;
+		if (i == 2)
+			respond(0);
+		else
+			be_late(0);
+	}
+	assert_false(window.silent);
+}
+
 /* --- fixed windows -------------------------------------------------------------- */
 
 static void a_fixed_one_stays(void **state)
@@ -914,13 +1246,27 @@ static void a_round_that_was_open_is_forgotten_when_it_is_reset(void **state)
 	assert_int_equal(window.size, 11);
 }
 
+static void losses_are_forgotten_when_it_is_reset(void **state)
+{
+	(void)state;
+	lose_two(0);
+	assert_int_equal(window.losses.late, 2);
+	window_reset(&window);
+	assert_int_equal(window.losses.late, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WINDOW_TEST(it_grows_by_a_third_each_round_and_later_by_a_sixth),
+		WINDOW_TEST(from_a_size_of_32_on_it_grows_by_a_sixth),
 		WINDOW_TEST(during_the_other_window_s_trial_it_is_halved_and_stays_so),
 		WINDOW_TEST(a_round_of_the_other_window_s_trial_tells_nothing_after_it),
+		WINDOW_TEST(a_round_from_before_the_other_window_s_trial_tells_nothing_in_it),
+		WINDOW_TEST(in_the_other_window_s_trial_losses_do_not_count),
 		WINDOW_TEST(what_filled_a_queue_in_the_other_window_s_trial_filled_it_here),
+		WINDOW_TEST(a_verdict_that_did_not_hold_is_not_followed),
+		WINDOW_TEST(each_full_queue_doubles_the_responses_until_it_grows),
 		WINDOW_TEST(after_a_full_queue_it_is_smaller_than_what_the_queue_let_through),
 		WINDOW_TEST(the_other_window_s_trial_does_not_halve_a_small_one),
 		WINDOW_TEST(
@@ -929,6 +1275,9 @@ int main(void)
 			a_trial_of_the_other_window_that_ends_in_silence_leaves_the_size_as_it_was),
 		WINDOW_TEST(a_late_mad_that_has_a_response_after_all_was_not_lost),
 		WINDOW_TEST(a_trial_ends_if_what_was_late_has_a_response_after_all),
+		WINDOW_TEST(round_trips_of_a_trial_without_a_reason_tell_nothing),
+		WINDOW_TEST(a_round_from_before_a_trial_tells_nothing_in_it),
+		WINDOW_TEST(a_trial_does_not_halve_a_small_one),
 		WINDOW_TEST(a_reduction_is_undone_if_what_was_late_has_a_response_after_all),
 		WINDOW_TEST(round_trips_from_before_a_reduction_is_undone_tell_nothing),
 		WINDOW_TEST(
@@ -938,33 +1287,49 @@ int main(void)
 		WINDOW_TEST(without_a_reduction_there_is_nothing_to_undo),
 		WINDOW_TEST(it_does_not_grow_while_nothing_uses_it),
 		WINDOW_TEST(it_does_not_grow_while_a_part_of_a_round_is_open),
+		WINDOW_TEST(it_does_not_grow_if_more_is_late_than_links_lose),
+		WINDOW_TEST(it_knows_when_the_latest_mad_was_sent),
 		WINDOW_TEST(a_slow_node_holds_no_round_up),
-		WINDOW_TEST(each_round_has_a_number_that_is_not_zero),
+		WINDOW_TEST(the_number_of_a_round_is_not_zero_and_returns_as_late_as_can_be),
 		WINDOW_TEST(a_round_without_a_duration_leaves_the_rate_as_it_was),
 		WINDOW_TEST(it_shrinks_to_what_is_delivered_when_all_round_trips_grow),
 		WINDOW_TEST(it_shrinks_by_less_than_a_quarter_if_more_is_delivered),
 		WINDOW_TEST(once_it_was_too_large_it_does_not_grow_in_the_next_round),
-		WINDOW_TEST(while_requests_wait_for_most_of_the_target_its_size_stays),
+		WINDOW_TEST(
+			once_it_was_too_large_it_grows_by_a_quarter_after_as_many_responses),
+		WINDOW_TEST(as_many_responses_as_it_waits_for_are_enough),
+		WINDOW_TEST(while_requests_wait_for_the_target_its_size_stays),
+		WINDOW_TEST(while_requests_wait_for_half_of_the_target_it_grows),
 		WINDOW_TEST(a_single_round_that_takes_long_changes_nothing),
+		WINDOW_TEST(a_round_with_a_delay_of_the_target_is_between_two_that_take_long),
 		WINDOW_TEST(round_trips_may_be_twice_the_shortest),
 		WINDOW_TEST(the_shortest_round_trip_is_forgotten_after_ten_seconds),
 		WINDOW_TEST(the_shortest_round_trip_is_known_for_five_seconds_more),
+		WINDOW_TEST(at_first_no_round_trip_is_known),
+		WINDOW_TEST(five_seconds_are_five_and_no_less),
 		WINDOW_TEST(the_rate_is_that_of_the_latest_round),
+		WINDOW_TEST(responses_of_unknown_times_tell_of_no_delay),
 		WINDOW_TEST(it_shrinks_by_one_at_least),
+		WINDOW_TEST(it_shrinks_by_one_if_its_size_is_delivered),
 		WINDOW_TEST(it_finds_how_many_a_queue_takes),
 		WINDOW_TEST(what_links_lose_does_not_keep_it_small),
 		WINDOW_TEST(a_queue_is_found_on_links_that_lose_packets),
 		WINDOW_TEST(links_that_lose_as_much_refute_that_a_queue_was_full),
+		WINDOW_TEST(links_that_lose_half_as_much_refute_it_too),
+		WINDOW_TEST(a_response_tells_whether_an_earlier_mad_was_lost),
 		WINDOW_TEST(a_dead_node_now_and_then_changes_nothing),
 		WINDOW_TEST(in_silence_it_lets_one_mad_through_at_growing_intervals),
 		WINDOW_TEST(what_is_sent_in_silence_counts_neither_for_a_round_nor_for_losses),
+		WINDOW_TEST(a_round_from_before_a_silence_does_not_end_in_it),
 		WINDOW_TEST(after_a_short_silence_a_trial_begins),
 		WINDOW_TEST(after_a_silence_in_which_nothing_was_lost_it_is_as_large_as_before),
 		WINDOW_TEST(a_trial_is_begun_anew_after_a_silence_in_which_nothing_was_lost),
 		WINDOW_TEST(a_late_mad_that_was_overtaken_is_no_silence),
 		WINDOW_TEST(a_response_to_an_older_mad_does_not_hide_that_a_later_one_overtook),
 		WINDOW_TEST(while_links_lose_packets_one_late_mad_is_no_silence),
+		WINDOW_TEST(mads_with_a_response_between_are_not_late_in_a_row),
 		WINDOW_TEST(a_round_that_was_open_is_forgotten_when_it_is_reset),
+		WINDOW_TEST(losses_are_forgotten_when_it_is_reset),
 		WINDOW_TEST(a_fixed_one_stays),
 		WINDOW_TEST(those_in_flight_are_not_forgotten_when_it_is_fixed),
 	};

@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Servers on an engine: how many requests they keep, and what they do with all others. */
+
+#include "event_loop.h"
+#include "server_fixture.h"
+
+#include "calls/engine.h"
+
+static void a_thousand_requests_are_held_at_once(void **state)
+{
+	(void)state;
+	come_many(1, 1000);
+	process();
+	assert_int_equal(count, 1000);
+	assert_int_equal(server_stats().held, 1000);
+	/* in any order */
+	for (unsigned i = 0; i < 1000; i++)
+		assert_int_equal(mad_request_respond(held[i * 7 % 1000], 0, "x", 1), 0);
+	assert_int_equal(device_written(), 1000);
+	assert_int_equal(server_stats().held, 0);
+}
+
+static void restart_with_limit(uint32_t limit)
+{
+	struct mad_server_options options = ping_options();
+
+	mad_server_stop(server);
+	options.limit = limit;
+	server = start(options, hold, NULL);
+}
+
+static void requests_beyond_the_limit_get_busy(void **state)
+{
+	(void)state;
+	restart_with_limit(10);
+	come_many(1, 30);
+	process();
+	assert_int_equal(count, 10);
+	assert_int_equal(device_written(), 20);
+	for (unsigned i = 0; i < 20; i++) {
+		assert_int_equal(device_packet(i)->mad[3], IB_MAD_METHOD_GET_RESPONSE);
+		assert_int_equal(device_packet(i)->mad[5], IB_MAD_STS_BUSY);
+		assert_int_equal(device_packet(i)->mad[15], 11 + i);
+		assert_int_equal(device_packet(i)->header.timeout_ms, 0);
+		assert_int_equal(device_packet(i)->header.retries, 0);
+		assert_int_equal(device_packet(i)->header.addr.qkey,
+				 htobe32(IB_DEFAULT_QP1_QKEY));
+		expect_no_rmpp_header(device_packet(i)->mad);
+	}
+	assert_int_equal(server_stats().busy, 20);
+	mad_request_drop(held[0]);
+	come(ping_request(50));
+	process();
+	assert_int_equal(count, 11);
+	for (unsigned i = 1; i < 11; i++)
+		mad_request_drop(held[i]);
+}
+
+/* The thread that reads is another engine's, and sends no BUSY for this one. */
+static void a_loop_is_woken_to_send_busy(void **state)
+{
+	struct mad_async *other = mad_async_create(port);
+
+	(void)state;
+	restart_with_limit(1);
+	come(ping_request(1));
+	process();
+	assert_false(loop_is_awake(async, true));
+	assert_false(loop_is_awake(async, false));
+	come(ping_request(2));
+	while (mad_async_process(other) || device_calls(DEVICE_READ) < 3)
+		;
+	assert_int_equal(device_written(), 0);
+	assert_true(loop_is_awake(async, true));
+	assert_true(loop_is_awake(async, false));
+	assert_int_equal(mad_async_process(async), 0);
+	assert_int_equal(last_written()[5], IB_MAD_STS_BUSY);
+	assert_false(loop_is_awake(async, true));
+	assert_false(loop_is_awake(async, false));
+	mad_request_drop(held[0]);
+	mad_async_destroy(other);
+}
+
+static void *ask(void *arg)
+{
+	ib_rpc_t rpc = set_request();
+	ib_portid_t to = to_lid(5);
+
+	(void)arg;
+	return mad_rpc(port, &rpc, &to, NULL, NULL);
+}
+
+/* The thread that reads waits for its own response. */
+static void a_loop_is_woken_when_a_blocking_call_reads_its_requests(void **state)
+{
+	struct pollfd wake = {.fd = mad_async_wake_fd(async), .events = POLLIN};
+	pthread_t asker;
+
+	(void)state;
+	restart_with_limit(1);
+	mad_rpc_set_retries(port, 1);
+	assert_int_equal(pthread_create(&asker, NULL, ask, NULL), 0);
+	assert_true(device_wait_written(1, LONG_MS));
+	while (!device_calls(DEVICE_POLL))
+		sleep_ms(1);
+	come(ping_request(1));
+	assert_int_equal(poll(&wake, 1, LONG_MS), 1);
+	assert_int_equal(mad_async_process(async), 1);
+	assert_int_equal(count, 1);
+	/* and one that gets BUSY */
+	come(ping_request(2));
+	assert_int_equal(poll(&wake, 1, LONG_MS), 1);
+	assert_int_equal(mad_async_process(async), 0);
+	assert_int_equal(last_written()[5], IB_MAD_STS_BUSY);
+	device_time_out(device_packet(0));
+	pthread_join(asker, NULL);
+	mad_request_drop(held[0]);
+}
+
+static void *receive_one(void *arg)
+{
+	(void)arg;
+	return mad_receive_via(NULL, -1, port);
+}
+
+/* The receiver leads, and does not send BUSY. */
+static void a_run_is_woken_to_send_busy(void **state)
+{
+	struct ib_user_mad header = {.agent_id = 0};
+	uint8_t mad[IB_MAD_SIZE] = {1, IB_SMI_CLASS, 1, IB_MAD_METHOD_GET};
+	pthread_t receiver, runner;
+	void *received;
+
+	(void)state;
+	restart_with_limit(1);
+	come(ping_request(1));
+	process();
+	assert_int_equal(pthread_create(&receiver, NULL, receive_one, NULL), 0);
+	while (!device_calls(DEVICE_POLL))
+		sleep_ms(1);
+	runner = start_running(async);
+	for (bool follows = false; !follows; sleep_ms(1)) {
+		core_lock(&port->core);
+		follows = async->runner.following;
+		core_unlock(&port->core);
+	}
+	come(ping_request(2));
+	assert_true(device_wait_written(1, LONG_MS));
+	assert_int_equal(last_written()[5], IB_MAD_STS_BUSY);
+	device_queue(device_fd(), &header, mad, sizeof(mad));
+	assert_int_equal(pthread_join(receiver, &received), 0);
+	mad_free(received);
+	mad_server_stop(server);
+	assert_int_equal(joined_count(runner), 0);
+	mad_request_drop(held[0]);
+}
+
+static void busy_leaves_the_data_of_a_class_without_rmpp(void **state)
+{
+	struct coming coming = request_of(IB_PERFORMANCE_CLASS, IB_MAD_METHOD_GET);
+	const uint8_t sent[] = {0x99, 0x99, 0x99, 0x99, 0x99};
+	struct mad_server_options options = ping_options();
+
+	(void)state;
+	options.mgmt_class = IB_PERFORMANCE_CLASS;
+	options.oui = 0;
+	options.rmpp_version = 0;
+	options.limit = 1;
+	start(options, hold, NULL);
+	come(coming);
+	coming.tid++;
+	come(coming);
+	process();
+	assert_int_equal(count, 1);
+	assert_int_equal(last_written()[5], IB_MAD_STS_BUSY);
+	assert_memory_equal(last_written() + 32, sent, sizeof(sent));
+	mad_request_drop(held[0]);
+}
+
+/* BUSY would confirm a report; a Send has no response. */
+static void sends_and_reports_beyond_the_limit_are_dropped(void **state)
+{
+	struct coming coming = ping_request(2);
+
+	(void)state;
+	restart_with_limit(1);
+	come(ping_request(1));
+	coming.method = IB_MAD_METHOD_SEND;
+	come(coming);
+	coming.method = IB_MAD_METHOD_REPORT;
+	come(coming);
+	process();
+	assert_int_equal(device_written(), 0);
+	assert_int_equal(server_stats().dropped, 2);
+	mad_request_drop(held[0]);
+}
+
+/* No thread processes the engine: another engine's thread reads. */
+static void a_storm_takes_a_bounded_amount_of_memory(void **state)
+{
+	struct mad_async *other = mad_async_create(port);
+	unsigned before;
+
+	(void)state;
+	come_many(1, 1024);
+	for (unsigned i = 0; i < 100; i++)
+		mad_async_process(other);
+	assert_int_equal(server_stats().queued, 1024);
+	come_many(5000, 200);
+	for (unsigned i = 0; i < 20; i++)
+		mad_async_process(other);
+	assert_int_equal(server_stats().dropped, 200 - 64);
+	come_many(9000, 100);
+	before = device_allocations();
+	for (unsigned i = 0; i < 20; i++)
+		mad_async_process(other);
+	assert_int_equal(device_allocations(), before);
+	mad_async_destroy(other);
+	process();
+	assert_int_equal(count, 1024);
+	assert_int_equal(server_stats().busy, 64);
+	for (unsigned i = 0; i < count; i++)
+		mad_request_drop(held[i]);
+}
+
+/* Long requests are what takes memory. */
+static void a_server_keeps_64_mib_of_requests(void **state)
+{
+	struct coming coming = ping_request(1);
+
+	(void)state;
+	coming.length = (64u << 20) - IB_MAD_SIZE;
+	come(coming);
+	process();
+	come(ping_request(2));
+	process();
+	assert_int_equal(count, 2);
+	come(ping_request(3));
+	coming.length = 5000;
+	coming.tid = 4;
+	come(coming);
+	process();
+	assert_int_equal(count, 2);
+	assert_int_equal(device_written(), 2);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(device_packet(i)->mad[5], IB_MAD_STS_BUSY);
+		assert_int_equal(device_packet(i)->length, IB_MAD_SIZE);
+	}
+	mad_request_drop(held[1]);
+	coming.length = IB_MAD_SIZE + 1;
+	come(coming);
+	process();
+	assert_int_equal(count, 2);
+	mad_request_drop(held[0]);
+	come(coming);
+	process();
+	assert_int_equal(count, 3);
+	mad_request_drop(held[2]);
+}
+
+/* Whichever thread reads the request: an event loop waits for the engine's own descriptor. */
+static void a_loop_is_woken_by_a_request_that_another_thread_read(void **state)
+{
+	struct mad_async *other = mad_async_create(port);
+	struct pollfd wake = {.fd = mad_async_wake_fd(async), .events = POLLIN};
+
+	(void)state;
+	assert_int_equal(poll(&wake, 1, 0), 0);
+	come(ping_request(1));
+	mad_async_process(other);
+	assert_int_equal(poll(&wake, 1, LONG_MS), 1);
+	assert_int_equal(mad_async_process(async), 1);
+	assert_int_equal(poll(&wake, 1, 0), 0);
+	mad_request_drop(held[0]);
+	mad_async_destroy(other);
+}
+
+/* Each server has its own limit. */
+static void a_round_hands_out_and_refuses_a_part_of_the_requests(void **state)
+{
+	struct mad_async *other = mad_async_create(port);
+	struct mad_server_options options = ping_options();
+	struct coming coming = ping_request(0);
+
+	(void)state;
+	come_many(1, 100);
+	for (unsigned i = 0; i < 10; i++)
+		mad_async_process(other);
+	assert_int_equal(server_stats().queued, 100);
+	assert_int_equal(mad_async_process(async), 64);
+	assert_int_equal(count, 64);
+	assert_int_equal(mad_async_process(async), 36);
+	assert_int_equal(mad_async_process(async), 0);
+	for (unsigned i = 0; i < 100; i++) {
+		assert_int_equal(held[i]->tid, i + 1); /* in their order */
+		mad_request_drop(held[i]);
+	}
+	mad_server_stop(server);
+
+	options.limit = 1;
+	server = start(options, hold, NULL);
+	options.oui = 0x123456;
+	start(options, hold, NULL);
+	for (coming.tid = 1; coming.tid <= 51; coming.tid++) {
+		coming.oui = PING_OUI;
+		come(coming);
+		coming.oui = 0x123456;
+		come(coming);
+	}
+	for (unsigned i = 0; i < 10; i++)
+		mad_async_process(other);
+	assert_int_equal(mad_async_process(async), 2);
+	assert_int_equal(device_written(), 64);
+	assert_int_equal(mad_async_process(async), 0);
+	assert_int_equal(device_written(), 100);
+	assert_int_equal(server_stats().busy, 50);
+	mad_request_drop(held[100]);
+	mad_request_drop(held[101]);
+	mad_async_destroy(other);
+}
+
+/* All but the one that waits have been sent: 64 may wait again. */
+static void sixty_four_requests_may_wait_for_busy(void **state)
+{
+	struct mad_async *other = mad_async_create(port);
+	struct mad_server_options options = ping_options();
+
+	(void)state;
+	mad_server_stop(server);
+	options.limit = 1;
+	server = start(options, hold, NULL);
+	for (unsigned round = 1; round <= 2; round++) {
+		come_many(round * 1000, 66);
+		for (unsigned i = 0; i < 10; i++)
+			mad_async_process(other);
+		/* the first request is kept; then its retransmission is refused like others */
+		assert_int_equal(server_stats().dropped, round == 1 ? 1 : 3);
+		process();
+		assert_int_equal(server_stats().busy, 64 * round);
+	}
+	assert_int_equal(count, 1);
+	mad_request_drop(held[0]);
+	mad_async_destroy(other);
+}
+
+static void a_request_that_comes_again_is_handed_out_once(void **state)
+{
+	struct coming coming = ping_request(7);
+
+	(void)state;
+	come(coming);
+	come(coming);
+	process();
+	come(coming);
+	process();
+	assert_int_equal(count, 1);
+	assert_int_equal(server_stats().duplicates, 2);
+	coming.lid = 10; /* another sender's */
+	come(coming);
+	process();
+	assert_int_equal(count, 2);
+	assert_int_equal(mad_request_respond(held[0], 0, "x", 1), 0);
+	come(ping_request(7)); /* the response was lost */
+	process();
+	assert_int_equal(count, 3);
+	mad_request_drop(held[1]);
+	mad_request_drop(held[2]);
+}
+
+/* Also if all of it but its sender is the same. */
+static void a_request_of_another_sender_is_another_one(void **state)
+{
+	const ib_mad_addr_t senders[] = {
+		{.lid = htobe16(9), .qpn = htobe32(1)},
+		{.lid = htobe16(10), .qpn = htobe32(1)},
+		{.lid = htobe16(9), .qpn = htobe32(2)},
+		{.lid = htobe16(9), .qpn = htobe32(1), .grh_present = 1, .gid = {1}},
+		{.lid = htobe16(9), .qpn = htobe32(1), .grh_present = 1, .gid = {2}},
+		{.lid = htobe16(9), .qpn = htobe32(1), .grh_present = 1, .gid = {1, [15] = 1}},
+		/* the first one: without a GRH there is no GID; a service level may change */
+		{.lid = htobe16(9), .qpn = htobe32(1), .sl = 1, .gid = {1}},
+	};
+	struct coming coming = ping_request(7);
+
+	(void)state;
+	for (unsigned i = 0; i < 6; i++) {
+		coming.from = &senders[i];
+		come(coming);
+		process();
+		assert_int_equal(count, i + 1);
+	}
+	for (unsigned i = 0; i < 7; i++) {
+		coming.from = &senders[i];
+		come(coming);
+		process();
+		assert_int_equal(server_stats().duplicates, i + 1);
+	}
+	for (unsigned i = 0; i < 6; i++)
+		mad_request_drop(held[i]);
+}
+
+/* Bytes of the header by which a sender tells its requests apart. */
+static void a_request_that_differs_in_its_header_is_another_one(void **state)
+{
+	const unsigned different[] = {8, 11, 16, 17, 20, 23}, same[] = {4, 24, 39, 64};
+	struct coming coming = ping_request(7);
+
+	(void)state;
+	come(coming);
+	coming.method = IB_MAD_METHOD_SET;
+	come(coming);
+	coming.method = IB_MAD_METHOD_GET;
+	for (unsigned i = 0; i < 6; i++) {
+		coming.changed = different[i];
+		come(coming);
+	}
+	process();
+	assert_int_equal(count, 8);
+	assert_int_equal(server_stats().duplicates, 0);
+	for (unsigned i = 0; i < 4; i++) {
+		coming.changed = same[i];
+		come(coming);
+	}
+	process();
+	assert_int_equal(server_stats().duplicates, 4);
+	for (unsigned i = 0; i < 8; i++)
+		mad_request_drop(held[i]);
+}
+
+/* As long as the common header, which has the method. */
+static void a_response_is_not_the_server_s(void **state)
+{
+	struct coming coming = ping_request(7);
+
+	(void)state;
+	coming.method |= IB_MAD_RESPONSE;
+	coming.length = 24;
+	come(coming);
+	process();
+	assert_int_equal(server_stats().dropped, 0);
+	assert_int_equal(stats_of(async).dropped, 1); /* it is nobody's */
+	coming.length = 23;
+	come(coming);
+	process();
+	assert_int_equal(server_stats().dropped, 1);
+	assert_int_equal(stats_of(async).dropped, 1);
+	assert_int_equal(count, 0);
+}
+
+/* A message with a status is one that the kernel could not send: a response of the server. */
+static void what_the_kernel_gives_back_is_no_request(void **state)
+{
+	struct coming coming = ping_request(7);
+
+	(void)state;
+	coming.status = ETIMEDOUT;
+	come(coming);
+	process();
+	assert_int_equal(server_stats().dropped, 1);
+	coming.method |= IB_MAD_RESPONSE;
+	coming.length = 24;
+	come(coming);
+	process();
+	assert_int_equal(server_stats().failed, 1);
+	coming.length = 23; /* it does not say what it is */
+	come(coming);
+	process();
+	assert_int_equal(server_stats().failed, 1);
+	assert_int_equal(server_stats().dropped, 2);
+	assert_int_equal(count, 0);
+}
+
+static void malformed_messages_and_lack_of_memory_are_counted(void **state)
+{
+	struct coming coming = ping_request(7);
+
+	(void)state;
+	coming.length = 20;
+	come(coming);
+	coming.length = 30;
+	come(coming);
+	process();
+	come(ping_request(8));
+	device_fail_malloc(1);
+	process();
+	assert_int_equal(count, 0);
+	assert_int_equal(server_stats().dropped, 3);
+	coming.length = IB_VENDOR_RANGE2_DATA_OFFS; /* no data */
+	come(coming);
+	process();
+	assert_null(held[0]->data);
+	assert_int_equal(held[0]->data_size, 0);
+	assert_int_equal(mad_request_respond(held[0], 0, "x", 1), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		SERVER_TEST(a_thousand_requests_are_held_at_once),
+		SERVER_TEST(requests_beyond_the_limit_get_busy),
+		SERVER_TEST(a_loop_is_woken_to_send_busy),
+		SERVER_TEST(a_loop_is_woken_when_a_blocking_call_reads_its_requests),
+		SERVER_TEST(a_run_is_woken_to_send_busy),
+		SERVER_TEST(busy_leaves_the_data_of_a_class_without_rmpp),
+		SERVER_TEST(sends_and_reports_beyond_the_limit_are_dropped),
+		SERVER_TEST(a_storm_takes_a_bounded_amount_of_memory),
+		SERVER_TEST(a_server_keeps_64_mib_of_requests),
+		SERVER_TEST(a_loop_is_woken_by_a_request_that_another_thread_read),
+		SERVER_TEST(a_round_hands_out_and_refuses_a_part_of_the_requests),
+		SERVER_TEST(sixty_four_requests_may_wait_for_busy),
+		SERVER_TEST(a_request_that_comes_again_is_handed_out_once),
+		SERVER_TEST(a_request_of_another_sender_is_another_one),
+		SERVER_TEST(a_request_that_differs_in_its_header_is_another_one),
+		SERVER_TEST(a_response_is_not_the_server_s),
+		SERVER_TEST(what_the_kernel_gives_back_is_no_request),
+		SERVER_TEST(malformed_messages_and_lack_of_memory_are_counted),
+	};
+
+	return cmocka_run_group_tests_name("server_limits", tests, NULL, NULL);
+}

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Servers on an engine: how they end, and what becomes of their requests. */
+
+#include "server_fixture.h"
+
+static void a_stop_drops_what_is_queued_and_keeps_what_is_held(void **state)
+{
+	struct mad_async *other = mad_async_create(port);
+
+	(void)state;
+	come(ping_request(1));
+	process();
+	come(ping_request(2));
+	mad_async_process(other);
+	assert_int_equal(server_stats().queued, 1);
+	mad_server_stop(server);
+	process();
+	assert_int_equal(count, 1);
+	assert_int_equal(held[0]->tid, 1);
+	assert_int_equal(mad_request_respond(held[0], 0, "x", 1), -ECANCELED);
+	mad_request_drop(held[0]);
+	assert_int_equal(device_written(), 0);
+	mad_server_stop(NULL);
+	/* the method is free again */
+	server = start(ping_options(), hold, NULL);
+	mad_async_destroy(other);
+}
+
+static void the_first_agent_of_a_port_may_be_a_server_s(void **state)
+{
+	struct ibmad_port *first = port;
+	struct mad_async *first_engine = async;
+
+	(void)state;
+	mad_server_stop(server);
+	port = mad_rpc_open_port(NULL, 0, NULL, 0);
+	assert_non_null(port);
+	async = mad_async_create(port);
+	server = start(ping_options(), hold, NULL);
+	assert_int_equal(agent_of(PING_CLASS, PING_OUI, IB_MAD_METHOD_GET), 0);
+	come(ping_request(1));
+	process();
+	assert_int_equal(mad_request_respond(held[0], 0, "x", 1), 0);
+	assert_int_equal(device_packet(0)->header.agent_id, 0);
+	mad_server_stop(server);
+	assert_false(device_agent(device_fd(), 0).registered);
+	server = start(ping_options(), hold, NULL);
+	assert_true(device_agent(device_fd(), 0).registered);
+	mad_async_destroy(async);
+	assert_false(device_agent(device_fd(), 0).registered);
+	mad_rpc_close_port(port);
+	port = first;
+	async = first_engine;
+}
+
+static void a_stop_leaves_the_requests_of_other_servers(void **state)
+{
+	struct mad_async *other = mad_async_create(port);
+
+	(void)state;
+	start_second(hold);
+	queue_and_refuse(other);
+	for (uint32_t i = 1; i <= 1024 + 2; i++) {
+		come_to_second(100 + i);
+		mad_async_process(other);
+	}
+	come(ping_request(6));
+	mad_async_process(other);
+	mad_server_stop(server);
+	process();
+	assert_int_equal(count, 1024);
+	for (unsigned i = 0; i < 1024; i++) {
+		assert_int_equal(held[i]->tid, 101 + i);
+		mad_request_drop(held[i]);
+	}
+	assert_int_equal(device_written(), 2);
+	assert_int_equal(device_packet(0)->mad[39], 0x56); /* the OUI of the second */
+	assert_int_equal(device_packet(1)->mad[39], 0x56);
+	mad_async_destroy(other);
+}
+
+/* A server is freed after its last request, and then the port knows it no more. */
+static void a_server_is_freed_when_it_is_stopped_and_has_no_request(void **state)
+{
+	(void)state;
+	come_many(1, 3);
+	process();
+	mad_request_drop(held[0]);
+	assert_false(list_is_empty(&port->servers));
+	mad_server_stop(server);
+	assert_false(list_is_empty(&port->servers));
+	mad_request_drop(held[1]);
+	assert_false(list_is_empty(&port->servers));
+	mad_request_drop(held[2]);
+	assert_true(list_is_empty(&port->servers));
+	server = start(ping_options(), hold, NULL);
+	mad_server_stop(server);
+	assert_true(list_is_empty(&port->servers));
+}
+
+/* The kernel may give the new server the agent of the old one. */
+static void a_stopped_server_is_not_in_the_way_of_a_new_one(void **state)
+{
+	struct mad_server *old = server;
+	unsigned before;
+
+	(void)state;
+	come(ping_request(1));
+	process();
+	mad_server_stop(old);
+	server = start(ping_options(), hold, NULL);
+	come(ping_request(2));
+	process();
+	assert_int_equal(count, 2);
+	assert_ptr_equal(held[1]->server, server);
+	assert_int_equal(mad_request_respond(held[0], 0, "x", 1), -ECANCELED);
+	assert_int_equal(mad_request_respond(held[1], 0, "x", 1), 0);
+	mad_server_stop(server);
+	/* nor is it unregistered again */
+	before = device_calls(DEVICE_IOCTL);
+	mad_async_destroy(async);
+	async = NULL;
+	mad_rpc_close_port(port);
+	port = NULL;
+	assert_int_equal(device_calls(DEVICE_IOCTL) - before, 6); /* the clients */
+	mad_request_drop(held[0]);
+}
+
+/* A hook for device_on_write(), in the thread that processes the engine. */
+static int stop_while_writing(const struct device_packet *packet, void *arg)
+{
+	(void)packet;
+	mad_server_stop(server);
+	return *(int *)arg;
+}
+
+static void a_server_may_be_stopped_while_busy_is_sent(void **state)
+{
+	struct mad_async *other = mad_async_create(port);
+	int error = 0;
+
+	(void)state;
+	queue_and_refuse(other);
+	device_on_write(stop_while_writing, &error);
+	process();
+	/* the second one was dropped, and what waited for the callback */
+	assert_int_equal(device_written(), 1);
+	assert_int_equal(count, 0);
+	assert_true(list_is_empty(&port->servers));
+	mad_async_destroy(other);
+}
+
+static void a_server_may_be_stopped_while_a_response_is_sent(void **state)
+{
+	int error = 0;
+
+	(void)state;
+	come(ping_request(1));
+	process();
+	device_on_write(stop_while_writing, &error);
+	assert_int_equal(mad_request_respond(held[0], 0, "x", 1), 0);
+	assert_true(list_is_empty(&port->servers));
+
+	server = start(ping_options(), hold, NULL);
+	error = -ENOMEM;
+	come(ping_request(2));
+	process();
+	assert_int_equal(mad_request_respond(held[1], 0, "x", 1), -ENOMEM);
+	assert_int_equal(held[1]->tid, 2); /* it is still the program's */
+	assert_false(list_is_empty(&port->servers));
+	mad_request_drop(held[1]);
+	assert_true(list_is_empty(&port->servers));
+}
+
+static int drop_while_writing(const struct device_packet *packet, void *arg)
+{
+	(void)packet;
+	mad_request_drop(arg);
+	return 0;
+}
+
+/* Of requests that are responded to and dropped at once, the server survives the last. */
+static void another_request_may_be_dropped_while_a_response_is_sent(void **state)
+{
+	(void)state;
+	come_many(1, 2);
+	process();
+	device_on_write(drop_while_writing, held[1]);
+	assert_int_equal(mad_request_respond(held[0], 0, "x", 1), 0);
+	assert_int_equal(server_stats().responded, 1);
+	assert_int_equal(server_stats().held, 0);
+}
+
+static void stop_and_respond(struct mad_server *from, struct mad_request *request, void *arg)
+{
+	mad_server_stop(from);
+	assert_int_equal(mad_request_respond(request, 0, "x", 1), -ECANCELED);
+	mad_request_drop(request);
+	++*(int *)arg;
+}
+
+static void a_callback_may_stop_its_server(void **state)
+{
+	int calls = 0;
+
+	(void)state;
+	mad_server_stop(server);
+	start(ping_options(), stop_and_respond, &calls);
+	come_many(1, 3);
+	process();
+	assert_int_equal(calls, 1);
+}
+
+static void an_engine_stops_its_own_servers_when_it_is_destroyed(void **state)
+{
+	struct mad_async *other = mad_async_create(port), *first = async;
+	struct mad_server_options options = ping_options();
+
+	(void)state;
+	start_second(hold);
+	async = other;
+	options.oui = 0x654321;
+	server = start(options, hold, NULL);
+	async = first;
+	options.oui = 0x111111;
+	start(options, hold, NULL);
+	mad_async_destroy(async);
+	async = other;
+	for (unsigned id = 6; id < 10; id++)
+		assert_int_equal(device_agent(device_fd(), id).registered, id == 8);
+	options.oui = 0x654321;
+	assert_int_equal(server_stats().received, 0);
+	for (uint32_t i = 1; i <= 2; i++) {
+		struct coming coming = ping_request(i);
+
+		coming.oui = options.oui;
+		come(coming);
+	}
+	process();
+	assert_int_equal(count, 2);
+	assert_int_equal(mad_request_respond(held[0], 0, "x", 1), 0);
+	mad_request_drop(held[1]);
+}
+
+static void start_at_the_end(struct mad_async *engine, const struct mad_reply *reply, void *arg)
+{
+	struct mad_server_options options = ping_options();
+	struct mad_server *none = server;
+
+	options.oui = 0x123456;
+	assert_int_equal(reply->error, -ECANCELED);
+	*(int *)arg = mad_server_start(engine, &options, hold, NULL, &none);
+	assert_null(none);
+}
+
+static void no_server_is_started_on_an_engine_that_is_being_destroyed(void **state)
+{
+	ib_rpc_t rpc = get_request();
+	ib_portid_t to = to_lid(3);
+	int ret = 0;
+
+	(void)state;
+	assert_int_equal(
+		mad_async_submit(async, &rpc, &to, NULL, 0, start_at_the_end, &ret, NULL), 0);
+	mad_async_destroy(async);
+	async = NULL;
+	assert_int_equal(ret, -ECANCELED);
+}
+
+static void held_requests_outlive_the_engine_and_the_port(void **state)
+{
+	(void)state;
+	come_many(1, 3);
+	process();
+	mad_async_destroy(async);
+	async = NULL;
+	assert_int_equal(mad_request_respond(held[0], 0, "x", 1), -ECANCELED);
+	mad_request_drop(held[0]);
+	mad_rpc_close_port(port);
+	port = NULL;
+	assert_int_equal(mad_request_respond(held[1], 0, "x", 1), -ECANCELED);
+	assert_int_equal(held[1]->tid, 2);
+	mad_request_drop(held[1]);
+	mad_request_drop(held[2]);
+}
+
+static void the_port_may_be_closed_before_the_engine_is_destroyed(void **state)
+{
+	struct mad_server_options options = ping_options();
+	struct mad_server *none = server;
+
+	(void)state;
+	come(ping_request(1));
+	process();
+	mad_rpc_close_port(port);
+	port = NULL;
+	assert_int_equal(mad_request_respond(held[0], 0, "x", 1), -ECANCELED);
+	assert_int_equal(mad_async_process(async), -ECANCELED);
+	assert_int_equal(mad_server_start(async, &options, hold, NULL, &none), -ECANCELED);
+	assert_null(none);
+	assert_int_equal(mad_async_run(async), 0);
+	mad_server_stop(server);
+	mad_async_destroy(async);
+	async = NULL;
+	mad_request_drop(held[0]);
+}
+
+static void a_device_that_is_gone_ends_it(void **state)
+{
+	int ret;
+
+	(void)state;
+	come(ping_request(1));
+	process();
+	device_remove();
+	do
+		ret = mad_async_process(async);
+	while (ret >= 0);
+	assert_int_equal(ret, -ENODEV);
+	assert_int_equal(mad_request_respond(held[0], 0, "x", 1), -ENODEV);
+	mad_request_drop(held[0]);
+	assert_int_equal(mad_async_run(async), 0);
+}
+
+/* The device need not be polled for long to know that it is gone. */
+static void a_response_that_cannot_be_written_says_whether_the_device_is_gone(void **state)
+{
+	(void)state;
+	come_many(1, 3);
+	process();
+	device_fail(DEVICE_WRITE, 1, EIO);
+	assert_int_equal(mad_request_respond(held[0], 0, "x", 1), -EIO);
+	assert_int_equal(device_poll_timeout(), 0);
+	assert_int_equal(mad_request_respond(held[1], 0, "x", 1), 0);
+	device_remove();
+	assert_int_equal(mad_request_respond(held[2], 0, "x", 1), -ENODEV);
+	mad_request_drop(held[0]);
+	mad_request_drop(held[2]);
+}
+
+/* Requests that wait, and those that get BUSY, are dropped; the statistics say so. */
+static void a_device_that_is_gone_drops_what_is_queued(void **state)
+{
+	struct mad_async *other = mad_async_create(port);
+	struct mad_server_stats stats;
+
+	(void)state;
+	queue_and_refuse(other);
+	mad_server_stop(start_second(hold));
+	device_remove();
+	while (mad_async_process(other) >= 0)
+		;
+	stats = server_stats();
+	assert_int_equal(stats.queued, 0);
+	assert_int_equal(stats.held, 0);
+	assert_int_equal(stats.dropped, 2);
+	assert_int_equal(stats.received, 3);
+	assert_int_equal(mad_async_process(async), -ENODEV);
+	assert_int_equal(count, 0);
+	mad_server_stop(server);
+	assert_true(list_is_empty(&port->servers));
+	mad_async_destroy(other);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		SERVER_TEST(a_stop_drops_what_is_queued_and_keeps_what_is_held),
+		SERVER_TEST(the_first_agent_of_a_port_may_be_a_server_s),
+		SERVER_TEST(a_stop_leaves_the_requests_of_other_servers),
+		SERVER_TEST(a_server_is_freed_when_it_is_stopped_and_has_no_request),
+		SERVER_TEST(a_stopped_server_is_not_in_the_way_of_a_new_one),
+		SERVER_TEST(a_server_may_be_stopped_while_busy_is_sent),
+		SERVER_TEST(a_server_may_be_stopped_while_a_response_is_sent),
+		SERVER_TEST(another_request_may_be_dropped_while_a_response_is_sent),
+		SERVER_TEST(a_callback_may_stop_its_server),
+		SERVER_TEST(an_engine_stops_its_own_servers_when_it_is_destroyed),
+		SERVER_TEST(no_server_is_started_on_an_engine_that_is_being_destroyed),
+		SERVER_TEST(held_requests_outlive_the_engine_and_the_port),
+		SERVER_TEST(the_port_may_be_closed_before_the_engine_is_destroyed),
+		SERVER_TEST(a_device_that_is_gone_ends_it),
+		SERVER_TEST(a_response_that_cannot_be_written_says_whether_the_device_is_gone),
+		SERVER_TEST(a_device_that_is_gone_drops_what_is_queued),
+	};
+
+	return cmocka_run_group_tests_name("server_stop", tests, NULL, NULL);
+}
