@@ -124,9 +124,11 @@ struct transaction {
 	bool writing : 1;    /* a thread writes the packet */
 	bool responded : 1;  /* the buffer has the response */
 	bool recalled : 1;   /* to be sent again because of a response: BUSY or a redirection */
-	bool late : 1;       /* no response came in time for its latest transmission */
-	bool redirects : 1;  /* heap has a response that redirects, until the packet is written
-			      */
+	bool busy : 1; /* packet has the response BUSY that it pauses after, heap the request
+			*/
+	bool late : 1; /* no response came in time for its latest transmission */
+	bool redirects : 1;   /* heap has a response that redirects, until the packet is written
+			       */
 	bool new_attempt : 1; /* its next transmission begins a new attempt */
 	bool overtaken : 1;   /* the response came before the long request was written */
 	bool overtime : 1;  /* the attempt is over; the kernel's report of that may come yet */
