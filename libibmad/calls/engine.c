@@ -82,7 +82,7 @@ void engine_timer_remove(struct engine_timer *timer)
 void engine_timer_set(struct mad_async *engine, struct engine_timer *timer, int64_t at)
 {
 	timer->at = at;
-	/* it waits until what was the next timer before */
+	/* the thread sleeps until the timer that was the next one before */
 	if (engine->running && at != NEVER)
 		reader_wake(&engine->port->reader, &engine->runner);
 }
@@ -184,7 +184,7 @@ static void complete(struct core *core, struct transaction *transaction)
 static void send_again(struct core *core, struct transaction *transaction)
 {
 	scheduler_again(&port_of_core(core)->scheduler, transaction);
-	/* a blocking call that sent it, and may not send it again yet, tells no engine */
+	/* a blocking call may have sent the request: it updates no engine after that */
 	engine_update(engine_of(transaction), false);
 }
 
@@ -193,7 +193,10 @@ static void set_timer(struct core *core, struct transaction *transaction)
 	struct scheduler *scheduler = &port_of_core(core)->scheduler;
 
 	scheduler_set_timer(scheduler, transaction);
-	/* they wait until what was the next timer before; no thread may run this engine */
+	/*
+	 * Waiting threads sleep until the former next timer. Threads of other engines and of
+	 * blocking calls are woken, too, because perhaps no thread runs this engine.
+	 */
 	if (scheduler_next(scheduler) == transaction->timer.at)
 		reader_wake_for(&port_of_core(core)->reader, transaction->timer.at);
 }

@@ -138,7 +138,7 @@ int engine_call_back(struct mad_async *engine, unsigned most);
 
 void engine_timer_add(struct mad_async *engine, struct engine_timer *timer);
 void engine_timer_remove(struct engine_timer *timer);
-/* Who polls for the engine is told by engine_leave(). */
+/* Wakes the thread in mad_async_run(). engine_leave() updates what event loops poll. */
 void engine_timer_set(struct mad_async *engine, struct engine_timer *timer, int64_t at);
 /* Calls timers that are due; the lock is dropped meanwhile. */
 void engine_run_timers(struct mad_async *engine);

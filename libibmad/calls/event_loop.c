@@ -197,7 +197,7 @@ static int alarm_fd(struct mad_async *engine, bool with_handle)
 		fd = alarm_poll_fd(&engine->alarm, core->link.fd);
 	else
 		fd = alarm_wake_fd(&engine->alarm);
-	/* this updates the alarm, if it has just been opened */
+	/* updates the alarm, which may have just been opened */
 	engine_leave(engine, cancel_state);
 	return fd;
 }

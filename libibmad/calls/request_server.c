@@ -153,7 +153,7 @@ static void forget_queued(struct mad_server *server)
 	drop_queued(&server->engine->refused, server, true);
 }
 
-/* Stops a server that was not stopped; the lock is dropped meanwhile. */
+/* Stops a server, once; the lock is dropped meanwhile. */
 static void stop(struct mad_server *server)
 {
 	struct ibmad_port *port = server->port;

@@ -283,8 +283,9 @@ static int start(struct mad_async *engine, struct sa_client *client, struct sa_r
 /* --- events ---------------------------------------------------------------------- */
 
 /*
- * Goes on with a request that has waited: 0, or the error that it completes with. If the read
- * was cancelled, requests that were not cancelled need another one.
+ * Continues a request that has waited for the PortInfo: 0, or the error that the request
+ * completes with. If one request's cancel has cancelled the read, the other requests wait for
+ * another read.
  */
 static int resume(struct mad_async *engine, struct sa_request *request, int error,
 		  const ib_portid_t *sa)

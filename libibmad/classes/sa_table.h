@@ -17,8 +17,8 @@ struct mad_sa_table {
 };
 
 /*
- * Finds the records in table->message, each of which must have so many bytes at least. 0,
- * -EBADMSG, -EPROTO, -ENOMEM. After an error, the table is of no use.
+ * Finds the records in table->message. Each record must have "least" bytes at least. 0,
+ * -EBADMSG, -EPROTO, -ENOMEM. After an error, the table can only be freed.
  */
 int sa_table_parse(struct mad_sa_table *table, size_t least);
 

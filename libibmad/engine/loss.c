@@ -94,7 +94,7 @@ static enum loss_verdict begin_trial(struct losses *losses)
 static enum loss_verdict end_trial(struct losses *losses)
 {
 	uint32_t share = share_of(losses->late, losses->ended);
-	/* one late MAD may be chance: it is never half of the share */
+	/* one late MAD may be chance; its share is always less than half of the share before */
 	bool link = share >= losses->share_before / 2;
 
 	losses->trial = false;

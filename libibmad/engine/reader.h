@@ -27,7 +27,7 @@ struct waiter {
 	bool patient;     /* as the leader it reads on, even if it is woken */
 	bool receiving;   /* it waits for messages in the inbox */
 	bool sending;     /* it waits until its request may be sent */
-	int64_t until;    /* it waits until this time at most */
+	int64_t until;    /* reader_wait() returns at this time at the latest */
 };
 
 struct reader {
@@ -81,11 +81,14 @@ void reader_pass(struct reader *reader);
 
 void reader_wake(struct reader *reader, struct waiter *waiter);
 void reader_wake_all(struct reader *reader);
-/* Wakes one that waits for the inbox. */
+/* Wakes a thread that waits for the inbox. */
 void reader_wake_receiver(struct reader *reader);
-/* Wakes one that waits until its request may be sent. */
+/* Wakes a thread that waits until its request may be sent. */
 void reader_wake_sender(struct reader *reader);
-/* The scheduler has something to do at "at": wakes all that would see to it later. */
+/*
+ * The scheduler has something to do at the time "at". Wakes the threads that do the scheduler's
+ * work, if they wait longer: those with "sending" or "patient" (mad_async_run()).
+ */
 void reader_wake_for(struct reader *reader, int64_t at);
 
 /*

@@ -142,7 +142,7 @@ int redirect_ask_path(struct detour *detour, uint8_t *packet, const struct link 
 
 	memcpy(detour->request, packet, PACKET_SIZE);
 	memset(packet, 0, PACKET_SIZE);
-	/* it fails for a directed route, or for data that do not fit */
+	/* it cannot fail: there is no directed route, and the data fit */
 	mad_build_pkt(packet, &rpc, &sa, NULL, record);
 	header = (struct ib_user_mad *)(void *)packet;
 	header->agent_id = (uint32_t)agent;

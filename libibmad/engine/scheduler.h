@@ -81,7 +81,7 @@ void scheduler_submit(struct scheduler *scheduler, struct transaction *transacti
 
 /* Whether scheduler_send() would send anything. */
 bool scheduler_can_send(const struct scheduler *scheduler);
-/* When it would send something, if nothing happens before; NEVER. */
+/* When scheduler_send() could send something without any event before; NEVER: not at all. */
 int64_t scheduler_opens(const struct scheduler *scheduler);
 /*
  * Sends what may be sent, so many requests at most. It also queues requests for their

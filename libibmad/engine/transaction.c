@@ -210,7 +210,7 @@ static struct ib_user_mad *header_of(uint8_t *umad)
 	return (struct ib_user_mad *)(void *)umad;
 }
 
-/* The response BUSY that was kept, if any: the request is in its place again. */
+/* Drops the response BUSY that was kept, if any, and puts the request back in its place. */
 static void forget_busy(struct transaction *transaction)
 {
 	if (!transaction->busy)
@@ -331,8 +331,8 @@ static void back_off(struct transaction *transaction, unsigned times)
 }
 
 /*
- * The time has ended in a pause after BUSY, because no thread looked in time: the response
- * tells more than a timeout.
+ * The last attempt has ended during a pause after BUSY, because the timer was processed too
+ * late. The transaction completes with the response BUSY, which tells more than a timeout.
  */
 static enum transaction_action finish_busy(struct transactions *all,
 					   struct transaction *transaction)
@@ -508,8 +508,9 @@ static void copy_message(uint8_t *copy, const uint8_t *umad, size_t size)
 }
 
 /*
- * Keeps a response BUSY in the packet, of a longer one the first MAD. Its length is in the
- * header. The request stays in heap.
+ * Keeps a response BUSY during the pause, for finish_busy(): its first MAD in the packet, and
+ * its length in the header of the packet. The request is moved to heap, unless it is there.
+ * The response is not kept without memory, or while a thread writes the packet.
  */
 static void keep_busy(struct transaction *transaction, const uint8_t *umad, int length)
 {

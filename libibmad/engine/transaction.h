@@ -124,11 +124,10 @@ struct transaction {
 	bool writing : 1;    /* a thread writes the packet */
 	bool responded : 1;  /* the buffer has the response */
 	bool recalled : 1;   /* to be sent again because of a response: BUSY or a redirection */
-	bool busy : 1; /* packet has the response BUSY that it pauses after, heap the request
-			*/
-	bool late : 1; /* no response came in time for its latest transmission */
-	bool redirects : 1;   /* heap has a response that redirects, until the packet is written
-			       */
+	bool busy : 1;       /* pause after BUSY: packet has that response, heap the request */
+	bool late : 1;       /* no response came in time for its latest transmission */
+	bool redirects : 1;  /* heap has a response that redirects, until the packet is written
+			      */
 	bool new_attempt : 1; /* its next transmission begins a new attempt */
 	bool overtaken : 1;   /* the response came before the long request was written */
 	bool overtime : 1;  /* the attempt is over; the kernel's report of that may come yet */
@@ -178,8 +177,8 @@ const struct rtt *transactions_rtt(const struct transactions *all,
 				   const struct transaction *transaction);
 
 /*
- * A transaction whose buffer has a request, of one MAD or more, and whose header_size is set.
- * It has zeros before the packet.
+ * A transaction whose buffer has a request, of one MAD or more. The caller has set header_size,
+ * length, dataoffs and heap. The other members before the packet are 0.
  */
 void transaction_init(struct transaction *transaction, int timeout_ms, int attempts);
 /* Frees what belongs to it. */

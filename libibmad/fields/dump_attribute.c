@@ -33,7 +33,7 @@ static void put_label(struct text *text, const char *label, size_t length)
 		text_bytes(text, dots, VALUE_COLUMN);
 }
 
-/* The value by the field's printer, which writes for itself. */
+/* The value by the field's printer, which also terminates the text. */
 static void put_value(struct text *text, const struct field *field, void *val)
 {
 	field->dump(text->at, (int)text_room(text) + 1, val, value_size(field));
@@ -59,7 +59,7 @@ EXPORT char *mad_dump_field(enum MAD_FIELDS id, char *buf, int bufsz, void *val)
 		return NULL;
 	text = text_begin(buf, bufsz);
 	put_label(&text, field->label, field->label_length);
-	put_value(&text, field, val); /* which ends the text */
+	put_value(&text, field, val);
 	return buf;
 }
 

@@ -15,8 +15,8 @@ static inline void address_qp1(ib_portid_t *portid)
 }
 
 /*
- * A GMP goes to QP1, and with the well-known Q_Key, unless the address says otherwise. For an
- * SMP, neither counts.
+ * A GMP goes to QP1, and with the well-known Q_Key, unless the address says otherwise. Packets
+ * of SMPs ignore both members.
  */
 static inline void complete_address(ib_portid_t *portid)
 {

@@ -25,7 +25,7 @@ static struct mad_notices *notices_of(struct engine_timer *timer)
 	return list_entry(timer, struct mad_notices, timer);
 }
 
-/* Why nothing more can be sent or received; 0: it can. */
+/* Why the port cannot send and receive any more; 0: it can. */
 static int port_error(const struct mad_notices *notices)
 {
 	struct ibmad_port *port = notices->engine->port;
@@ -63,7 +63,7 @@ static void finish(struct mad_notices *notices, int error, unsigned status)
 	free(notices);
 }
 
-/* The engine is destroyed, and has no timer of this any more. */
+/* The engine is being destroyed, and has already removed the timer. */
 static void ended(struct engine_timer *timer)
 {
 	struct mad_notices *notices = notices_of(timer);
@@ -101,7 +101,7 @@ static void take_port(struct mad_notices *notices, const struct mad_notice_port 
 	notices->known = true;
 	if (first || local_port_needs_subscription(&notice.before, port)) {
 		notices->changed = notices->setting > 0;
-		subscription_cancel(notices); /* the SM that they went to may be gone */
+		subscription_cancel(notices); /* the SM of these requests may be gone */
 		notices->retry_ms = 0;
 		notices->renew_at = 0;
 	}
@@ -143,7 +143,7 @@ static void read_port(struct mad_notices *notices, int64_t now)
 
 /* --- what is to be done --------------------------------------------------------- */
 
-/* Stopping: ends what is in flight, undoes the subscription, and ends. */
+/* Stopping: cancels the requests in flight, ends the subscription at the SA, and frees all. */
 static void advance_to_end(struct mad_notices *notices)
 {
 	if (notices->reading)
@@ -289,7 +289,7 @@ static void start_timer(struct mad_notices *notices)
 	engine_leave(engine, cancel_state);
 }
 
-/* If the engine is destroyed meanwhile, that waits until there is a timer to end. */
+/* A thread that destroys the engine meanwhile waits until the timer exists. */
 static int start_parts(struct mad_notices *notices, unsigned limit)
 {
 	struct mad_async *engine = notices->engine;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The state of the notices of an engine. All but the public calls runs in the thread that
- * processes the engine, so it needs no lock.
+ * The state of the notices of an engine. The thread that processes the engine uses it without a
+ * lock. The public calls, from any thread, use only the atomic members, and with the lock the
+ * timer, the server and the server's last counts.
  */
 #ifndef LIBIBMAD_NOTICES_STATE_H
 #define LIBIBMAD_NOTICES_STATE_H
@@ -40,12 +41,12 @@ struct mad_notices {
 	bool undoing;     /* these are their ends */
 	bool subscribed;  /* the SA may have a subscription */
 	bool changed;     /* the port has changed while a subscription was in flight */
-	int set_error;    /* of the present round: the first one */
+	int set_error;    /* the first error of the present round */
 	unsigned set_status;
 	unsigned set_sm;   /* the LID of the SM that the round went to */
-	unsigned retry_ms; /* 0: the latest round went well */
+	unsigned retry_ms; /* 0: the latest round had no error */
 	int64_t renew_at;
-	bool told; /* what the callback was told: */
+	bool told; /* the callback was told the state of the subscription: */
 	int told_error;
 	unsigned told_status;
 	unsigned told_sm;
@@ -57,8 +58,9 @@ struct mad_notices {
 	struct recent_reports recent;
 };
 
+/* Calls the program back. */
 void notices_tell(struct mad_notices *notices, const struct mad_notice *notice);
-/* What there is to do is done at this time. */
+/* Sets the time at which the timer is due; 0: at once. */
 void notices_set_timer(struct mad_notices *notices, int64_t at);
 
 #endif

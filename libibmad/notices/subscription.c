@@ -8,11 +8,11 @@
 #include <infiniband/mad_sa.h>
 #include <stdlib.h>
 
-/* After so many milliseconds a subscription is tried again; twice that after each failure. */
+/* The interval after a round that failed; it doubles after each further failure. */
 #define RETRY_MIN_MS 1000
 #define RETRY_MAX_MS 60000
 
-/* What a request's callback is told. */
+/* The argument of a request's callback. */
 struct subscription {
 	struct mad_notices *notices;
 	unsigned filter;
@@ -62,7 +62,7 @@ static void end_round(struct mad_notices *notices)
 	else if (!notices->changed)
 		notices->counts.failures++;
 	notices->renew_at = after_round(notices);
-	/* what was cancelled ends, or is followed by another round */
+	/* after a cancel, the notices end, or another round follows */
 	if (notices->set_error != -ECANCELED)
 		subscription_tell(notices, notices->set_error, notices->set_status,
 				  notices->set_sm);

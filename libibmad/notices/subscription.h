@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The subscription at the SA: a Set of InformInfo for each filter, again and again, because an
- * SA that is restarted, or another one, has forgotten it.
+ * The subscription at the SA. A round is a Set of InformInfo for each filter. The rounds are
+ * repeated, because a restarted SA, or another SA, does not know the subscription.
  */
 #ifndef LIBIBMAD_SUBSCRIPTION_H
 #define LIBIBMAD_SUBSCRIPTION_H
 
 #include "notices/notices_state.h"
 
-/* Sends all filters to the SA, to subscribe or to end that. */
+/* Begins a round, which subscribes or ends the subscription. */
 void subscription_start_round(struct mad_notices *notices, bool subscribe);
-/* What is in flight ends with -ECANCELED. */
+/* The requests in flight complete with -ECANCELED. */
 void subscription_cancel(struct mad_notices *notices);
-/* Calls back with the state of the subscription, unless it is what was told last. */
+/* Calls the program back with the state of the subscription, if the state has changed. */
 void subscription_tell(struct mad_notices *notices, int error, unsigned status, unsigned sm);
 
 #endif
