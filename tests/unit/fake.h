@@ -90,7 +90,7 @@ struct fake_device {
 /* Adds a device; fake_umad() adds both devices of a port. */
 struct fake_device *fake_device(const char *name);
 
-/* The number of the first handle; the others follow. No handle of a device is open. */
+/* Sets the number of the first handle. It may be called only while no device is open. */
 void fake_first_handle(int number);
 
 /*

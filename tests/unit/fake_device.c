@@ -50,8 +50,7 @@ int device_setup(void **state)
 	(void)state;
 	pthread_once(&once, watch_forks);
 	memset(&device, 0, sizeof(device));
-	/* in a child of fork() the lock is released by another thread than the one that took it
-	 */
+	/* not checked: a child of fork() releases a lock that a thread of the parent took */
 	pthread_mutexattr_init(&plain);
 	pthread_mutex_init(&device.lock, &plain);
 	pthread_mutexattr_destroy(&plain);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Locks that are checked, wrapped by the linker: a thread that releases a lock which it does
- * not hold, or takes a lock twice, ends the test program. Otherwise the first mistake shows
- * only if threads meet, and the second one never ends.
+ * Checked locks, which the linker puts in place of plain ones (--wrap). The test program aborts
+ * if a thread releases a lock that it does not hold, or takes a lock twice. Without a check,
+ * the first error has an effect only if two threads use the lock at once, and after the second
+ * error the thread waits for ever.
  */
 
 #include <pthread.h>
@@ -18,7 +19,7 @@ int __wrap_pthread_mutex_init(pthread_mutex_t *mutex, const pthread_mutexattr_t 
 int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex);
 int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex);
 
-/* A lock with attributes stays as it is. */
+/* A lock that is initialized with attributes is not checked. */
 int __wrap_pthread_mutex_init(pthread_mutex_t *mutex, const pthread_mutexattr_t *kind)
 {
 	pthread_mutexattr_t checked;

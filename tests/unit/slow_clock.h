@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The engine's clock, which runs slowly if a test sets it: as on a fast machine, so that the
- * effect of round trips does not depend on the machine. A test may also stop the clock. For one
+ * The engine's clock. A test can slow it down, as if the machine was fast, so that the effect
+ * of round trips does not depend on the machine. A test can also stop the clock. For one
  * thread; the program is linked with --wrap=clock_us.
  */
 #ifndef TESTS_UNIT_SLOW_CLOCK_H
@@ -40,6 +40,7 @@ static inline void slow_clock(bool on)
 	clock_is_slow = on;
 }
 
+/* true: stops the clock; false: the clock runs again. */
 static inline void stop_clock(bool on)
 {
 	(void)__wrap_clock_us();

@@ -155,13 +155,13 @@ static void a_trial_of_either_window_is_one_of_both(void **state)
 	}
 }
 
-/* The only request. */
+/* The transaction of the only request. */
 static struct transaction *the_transaction(void)
 {
 	return transaction_of(table_any(&port->core.transactions.outstanding.table));
 }
 
-/* What was late, and was taken to be lost in a full queue, has a response. */
+/* A late request that seemed lost in a full queue has a response. */
 static void a_response_that_was_late_undoes_the_reduction_of_both_windows(void **state)
 {
 	struct window *windows = port->core.windows;
@@ -181,7 +181,7 @@ static void a_response_that_was_late_undoes_the_reduction_of_both_windows(void *
 		assert_int_equal(windows[i].size, 40);
 }
 
-/* Ten such MADs were late in period 5. */
+/* The transaction and nine other MADs were late in period 5. */
 static const struct losses *begin_to_find(enum mad_window window)
 {
 	struct losses *losses = &port->core.windows[window].losses;

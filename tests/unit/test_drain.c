@@ -238,7 +238,7 @@ static void to_read_a_long_message_away_takes_little_memory(void **state)
 	assert_int_equal(ranges_left(), 0);
 }
 
-static void what_is_mapped_before_a_part_that_cannot_be_is_unmapped(void **state)
+static void if_a_part_cannot_be_mapped_the_parts_before_are_unmapped(void **state)
 {
 	(void)state;
 	device_on_write(respond_tables_very_long, NULL);
@@ -484,7 +484,7 @@ int main(void)
 		DRAIN_TEST(a_message_is_read_away_without_a_file),
 		DRAIN_TEST(to_read_a_long_message_away_takes_little_memory),
 		DRAIN_TEST(the_file_of_a_drain_may_have_number_0),
-		DRAIN_TEST(what_is_mapped_before_a_part_that_cannot_be_is_unmapped),
+		DRAIN_TEST(if_a_part_cannot_be_mapped_the_parts_before_are_unmapped),
 		DRAIN_TEST(a_message_has_as_many_parts_as_it_needs),
 		DRAIN_TEST(a_long_message_for_the_first_agent_is_read_away),
 		DRAIN_TEST(a_message_that_another_process_reads_first_is_no_error),

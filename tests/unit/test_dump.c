@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "captured_output.h"
 #include "fields/text.h"
 
 #include <infiniband/mad_fields.h>
@@ -350,20 +351,9 @@ static void a_size_beyond_the_last_address_ends_there(void **state)
 /* The output on stdout while a field is printed. */
 static const char *printed(enum MAD_FIELDS field, const char *name, void *val, int *ret)
 {
-	static char text[8192];
-	FILE *file = tmpfile();
-	int saved = dup(STDOUT_FILENO);
-
-	fflush(stdout);
-	dup2(fileno(file), STDOUT_FILENO);
+	capture_output(stdout);
 	*ret = mad_print_field(field, name, val);
-	fflush(stdout);
-	dup2(saved, STDOUT_FILENO);
-	close(saved);
-	rewind(file);
-	text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
-	fclose(file);
-	return text;
+	return captured_output();
 }
 
 static void a_field_prints_a_line_and_tells_its_length(void **state)

@@ -357,7 +357,7 @@ static void a_loop_sends_while_another_thread_calls_back(void **state)
 	mad_async_destroy(async);
 }
 
-/* The stop is heeded at once, by the thread that calls back when its callback returns. */
+/* A stop ends waits at once. The thread that calls back stops after its callback. */
 static void a_stopped_wait_leaves_callbacks_to_the_thread_that_calls_back(void **state)
 {
 	struct mad_async *async = mad_async_create(port);
@@ -481,7 +481,7 @@ static void a_device_that_is_gone_is_not_read_again(void **state)
 	mad_async_destroy(async);
 }
 
-/* Beside its first read, which finds nothing. */
+/* The first read finds nothing, and the second one reads the response. */
 static void a_run_reads_a_response_that_it_waits_for_once(void **state)
 {
 	struct mad_async *async = mad_async_create(port);
@@ -779,7 +779,7 @@ static void a_descriptor_may_have_number_0(void **state)
 	for (int single = 0; single < 2; single++) {
 		struct mad_async *async = mad_async_create(port);
 
-		/* the one of the work, or else the one that the program gets */
+		/* the alarm's work_fd, or the descriptor that the program gets */
 		if (single)
 			assert_true(mad_async_wake_fd(async) > 0);
 		close(0);
@@ -915,7 +915,7 @@ static void ring(struct engine_timer *timer)
 	rings++;
 }
 
-/* A class's timer is due at a time, or it is set for an earlier one. */
+/* A timer is set, and then set for an earlier time. */
 static void a_timer_of_the_engine_wakes_the_loop(void **state)
 {
 	struct mad_async *async = mad_async_create(port);
@@ -1057,7 +1057,7 @@ static void call_back_and_lock(struct mad_async *async, const struct mad_reply *
 	let_holder_lock();
 }
 
-/* The lock is dropped for a callback, and not used after it without having it again. */
+/* The lock is dropped for a callback, and taken again before the engine continues. */
 static void after_a_callback_an_engine_waits_for_the_lock(void **state)
 {
 	struct mad_async *async = mad_async_create(port);
@@ -1216,7 +1216,7 @@ static void fork_in_callback(struct mad_async *async, const struct mad_reply *re
 	assert_int_equal(status, 0);
 }
 
-/* The other open request is called back there. */
+/* The child calls back the other open request. */
 static void what_is_being_called_back_is_not_called_back_again_in_a_child(void **state)
 {
 	struct mad_async *async = mad_async_create(port);
@@ -1281,7 +1281,7 @@ static int child_with_a_later_timer(struct mad_async *async)
 	return outcome.error == -ETIMEDOUT ? 0 : 3;
 }
 
-/* The child's descriptors know nothing of what the parent's were told. */
+/* The child has descriptors of its own. */
 static void a_child_s_loop_is_woken_for_its_own_work_and_time(void **state)
 {
 	struct mad_async *async = mad_async_create(port);
@@ -1307,10 +1307,10 @@ static void a_child_s_loop_is_woken_for_its_own_work_and_time(void **state)
 	mad_async_destroy(async);
 }
 
-/* As much as one block of the pool has. */
+/* The number of requests in a block of the pool. */
 #define POOL_BLOCK 32
 
-/* The outcome of the child: whether its requests have their place in one block. */
+/* Exit status of the child: 0 if a block of the pool is enough for its requests. */
 static int child_with_a_block(struct mad_async *async)
 {
 	struct outcome outcome = {0};
@@ -1346,7 +1346,7 @@ static void a_place_that_a_thread_was_taking_is_free_in_a_child(void **state)
 	mad_async_destroy(async);
 }
 
-/* Of the parent's request. */
+/* The outcome of the parent's request. */
 static struct outcome parents_outcome;
 
 static int child_of_busy_threads(struct mad_async *async)

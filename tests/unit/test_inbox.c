@@ -118,7 +118,7 @@ static void a_response_is_kept_if_it_is_expected(void **state)
 	assert_null(inbox_take(&inbox));
 }
 
-static void what_is_no_request_is_not_kept(void **state)
+static void only_requests_are_kept(void **state)
 {
 	(void)state;
 	umad[umad_size() + 3] = IB_MAD_METHOD_TRAP_REPRESS;
@@ -160,7 +160,7 @@ int main(void)
 		INBOX_TEST(an_inbox_keeps_1024_messages),
 		INBOX_TEST(an_inbox_keeps_64_mib),
 		INBOX_TEST(a_response_is_kept_if_it_is_expected),
-		INBOX_TEST(what_is_no_request_is_not_kept),
+		INBOX_TEST(only_requests_are_kept),
 		INBOX_TEST(an_inbox_of_several_messages_is_freed),
 		INBOX_TEST(an_inbox_that_begins_anew_is_empty),
 	};

@@ -278,7 +278,7 @@ static void take_a_while(struct fake_device *polled)
 }
 
 /* A wait of a millisecond, too, goes on after a message that another thread took. */
-static void the_shortest_wait_has_the_rest_of_its_time(void **state)
+static void a_wait_of_a_millisecond_continues_after_a_message_for_another_thread(void **state)
 {
 	int length = 256, ret;
 
@@ -835,7 +835,7 @@ int main(void)
 		TEST(recv_without_end_polls_without_end),
 		TEST(a_message_that_another_thread_took_does_not_end_the_wait),
 		TEST(each_wait_has_the_rest_of_the_time),
-		TEST(the_shortest_wait_has_the_rest_of_its_time),
+		TEST(a_wait_of_a_millisecond_continues_after_a_message_for_another_thread),
 		TEST(stolen_messages_do_not_stretch_the_time),
 		TEST(a_signal_ends_the_wait),
 		TEST(recv_refuses_bad_arguments),

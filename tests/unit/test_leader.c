@@ -178,7 +178,7 @@ static void the_leader_polls_once_for_as_long_as_it_takes(void **state)
 	assert_int_equal(device_calls(DEVICE_POLL), 1);
 }
 
-/* The responses are queued before it runs again. */
+/* The responses are queued before the thread returns from its poll. */
 static void a_run_that_leads_reads_all_responses_after_one_poll(void **state)
 {
 	struct thread runner = {.kind = RUN, .async = mad_async_create(port)};
@@ -289,10 +289,10 @@ static void *submit_to_lid_1(void *arg)
 }
 
 /*
- * They wait behind a request that has no timer yet, because it is just being written. The
- * thread that writes it does not wait for its response, and no thread runs its engine.
+ * A thread waits, because its request is queued after a request of another engine, which has no
+ * timer yet: it is being written. No thread runs the other engine.
  */
-static void the_timer_of_a_request_wakes_those_behind_it(void **state)
+static void the_timer_of_a_request_wakes_the_thread_of_the_next_request(void **state)
 {
 	static const enum kind kinds[] = {ASK, RUN};
 
@@ -397,7 +397,7 @@ static void a_leader_that_sends_leaves_its_place(void **state)
 	mad_async_destroy(runner.async);
 }
 
-/* A blocking call whose next attempt takes its time to be written. */
+/* A blocking call's next attempt is being written, which takes long. */
 static void a_leader_that_sends_its_next_attempt_leaves_its_place(void **state)
 {
 	struct thread leader = {.kind = ASK, .lid = 1}, asker = {.kind = ASK, .lid = 2};
@@ -448,7 +448,7 @@ static void a_follower_that_calls_back_leaves_the_lead_to_others(void **state)
 	mad_async_destroy(runner.async);
 }
 
-/* A thread that waits for requests sends none. */
+/* The leader waits for requests in mad_receive_via(), and sends nothing. */
 static void a_follower_whose_attempt_timed_out_sends_the_next_one(void **state)
 {
 	struct thread receiver = {.kind = RECEIVE}, asker = {.kind = ASK, .lid = 1};
@@ -462,6 +462,29 @@ static void a_follower_whose_attempt_timed_out_sends_the_next_one(void **state)
 	join(&asker);
 	assert_int_equal(asker.result, 1);
 	end_receiver(&receiver);
+}
+
+/* The response to another thread's request opens the window. */
+static void a_receiver_that_leads_lets_others_send(void **state)
+{
+	struct thread receiver = {.kind = RECEIVE}, asker = {.kind = ASK, .lid = 2};
+	struct mad_async *async = mad_async_create(port);
+	struct outcome outcome = {0};
+
+	(void)state;
+	mad_port_set_window(port, MAD_WINDOW_GMP, 1);
+	start(&receiver);
+	submit(async, set_request(), 1, &outcome, NULL);
+	start(&asker);
+	assert_int_equal(device_written(), 1);
+	device_respond(device_packet(0), 0, 0, NULL, 0);
+	assert_true(device_wait_written(2, LONG_MS));
+	device_respond(device_packet(1), 0, 0, NULL, 0);
+	join(&asker);
+	assert_int_equal(asker.result, 1);
+	end_receiver(&receiver);
+	assert_int_equal(mad_async_run(async), 1);
+	mad_async_destroy(async);
 }
 
 /* The thread that is woken first has too small a buffer. */
@@ -485,9 +508,9 @@ static void a_long_request_is_for_another_receiver(void **state)
 	mad_free(small.buffer);
 }
 
-/* --- another thread reads ------------------------------------------------------------ */
+/* --- waiting for another thread --------------------------------------------------------- */
 
-/* The processor's time of a thread. */
+/* The processor time that a thread has used. */
 static int64_t cpu_us(const struct thread *thread)
 {
 	struct timespec time;
@@ -498,7 +521,7 @@ static int64_t cpu_us(const struct thread *thread)
 	return time.tv_sec * INT64_C(1000000) + time.tv_nsec / 1000;
 }
 
-/* A thread that has waited for a while waits on without much work. */
+/* A waiting thread uses less than a sixth of a processor's time. */
 static void expect_to_sleep(const struct thread *thread)
 {
 	int64_t begin, spent;
@@ -519,20 +542,27 @@ static void *wait_with_a_limit(void *arg)
 	return NULL;
 }
 
+/* The runner calls back and stays in the callback. The waiter waits for the same engine. */
+static void start_both(struct thread *runner, struct thread *waiter, struct outcome *outcome)
+{
+	ib_rpc_t rpc = set_request();
+	ib_portid_t to = to_lid(1);
+
+	device_on_write(echo, NULL);
+	mad_async_submit(runner->async, &rpc, &to, NULL, 0, call_back_at_gate, outcome, NULL);
+	assert_int_equal(pthread_create(&runner->thread, NULL, wait_in_call, runner), 0);
+	wait_for(&gate.entered);
+	assert_int_equal(pthread_create(&waiter->thread, NULL, wait_with_a_limit, waiter), 0);
+}
+
 static void a_thread_sleeps_while_another_one_calls_back(void **state)
 {
 	struct mad_async *async = mad_async_create(port);
 	struct thread runner = {.kind = RUN, .async = async}, waiter = {.async = async};
 	struct outcome outcome = {0};
-	ib_rpc_t rpc = set_request();
-	ib_portid_t to = to_lid(1);
 
 	(void)state;
-	device_on_write(echo, NULL);
-	mad_async_submit(async, &rpc, &to, NULL, 0, call_back_at_gate, &outcome, NULL);
-	assert_int_equal(pthread_create(&runner.thread, NULL, wait_in_call, &runner), 0);
-	wait_for(&gate.entered);
-	assert_int_equal(pthread_create(&waiter.thread, NULL, wait_with_a_limit, &waiter), 0);
+	start_both(&runner, &waiter, &outcome);
 	expect_to_sleep(&waiter);
 	sem_post(&gate.leave);
 	join(&runner);
@@ -547,28 +577,22 @@ static void *destroy(void *arg)
 	return NULL;
 }
 
-/* The engine's end waits for the callback; a thread that waits for its turn does not. */
+/* mad_async_destroy() waits for the callback; mad_async_wait() of another thread does not. */
 static void a_wait_ends_when_the_engine_is_being_destroyed(void **state)
 {
 	struct mad_async *async = mad_async_create(port);
 	struct thread runner = {.kind = RUN, .async = async}, waiter = {.async = async};
 	struct outcome outcome = {0};
-	ib_rpc_t rpc = set_request();
-	ib_portid_t to = to_lid(1);
 	pthread_t destroyer;
 
 	(void)state;
-	device_on_write(echo, NULL);
-	mad_async_submit(async, &rpc, &to, NULL, 0, call_back_at_gate, &outcome, NULL);
-	assert_int_equal(pthread_create(&runner.thread, NULL, wait_in_call, &runner), 0);
-	wait_for(&gate.entered);
-	assert_int_equal(pthread_create(&waiter.thread, NULL, wait_with_a_limit, &waiter), 0);
+	start_both(&runner, &waiter, &outcome);
 	for (unsigned users = 0; users < 2; sleep_ms(1)) {
 		core_lock(&port->core);
 		users = port->users;
 		core_unlock(&port->core);
 	}
-	sleep_ms(10); /* probably it waits */
+	sleep_ms(10); /* probably the waiter waits */
 	assert_int_equal(pthread_create(&destroyer, NULL, destroy, async), 0);
 	join(&waiter);
 	assert_int_equal(waiter.result, 0);
@@ -577,7 +601,7 @@ static void a_wait_ends_when_the_engine_is_being_destroyed(void **state)
 	assert_int_equal(pthread_join(destroyer, NULL), 0);
 }
 
-/* Its timers are due, but are not judged as long as messages may lie unread. */
+/* Timers are due, but are not processed while another thread may have unread messages. */
 static void a_thread_sleeps_while_another_one_reads(void **state)
 {
 	struct thread thread = {.lid = 1, .async = mad_async_create(port)};
@@ -603,29 +627,6 @@ static void a_thread_sleeps_while_another_one_reads(void **state)
 }
 
 /* --- threads cannot be cancelled in a call ---------------------------------------------- */
-
-/* The response to another thread's request makes room in the window. */
-static void a_receiver_that_leads_lets_others_send(void **state)
-{
-	struct thread receiver = {.kind = RECEIVE}, asker = {.kind = ASK, .lid = 2};
-	struct mad_async *async = mad_async_create(port);
-	struct outcome outcome = {0};
-
-	(void)state;
-	mad_port_set_window(port, MAD_WINDOW_GMP, 1);
-	start(&receiver);
-	submit(async, set_request(), 1, &outcome, NULL);
-	start(&asker);
-	assert_int_equal(device_written(), 1);
-	device_respond(device_packet(0), 0, 0, NULL, 0);
-	assert_true(device_wait_written(2, LONG_MS));
-	device_respond(device_packet(1), 0, 0, NULL, 0);
-	join(&asker);
-	assert_int_equal(asker.result, 1);
-	end_receiver(&receiver);
-	assert_int_equal(mad_async_run(async), 1);
-	mad_async_destroy(async);
-}
 
 static void join_cancelled(struct thread *thread)
 {
@@ -719,7 +720,7 @@ static void a_thread_that_calls_back_is_cancelled_after_its_call(void **state)
 	mad_async_destroy(thread.async);
 }
 
-/* A thread that cannot be cancelled cannot be cancelled afterwards, either. */
+/* A call disables cancellation for its duration only, and never enables it. */
 static void a_call_leaves_whether_a_thread_can_be_cancelled_as_it_is(void **state)
 {
 	const int states[] = {PTHREAD_CANCEL_DISABLE, PTHREAD_CANCEL_ENABLE};
@@ -855,7 +856,7 @@ static void on_a_simulator_s_handle_nobody_reads_beside_the_leader(void **state)
 	mad_async_destroy(async);
 }
 
-/* The leader may look up long after the follower's timeout. */
+/* The leader returns from its poll long after the follower's timeout. */
 static void on_a_simulator_s_handle_a_follower_times_out_beside_the_leader(void **state)
 {
 	struct thread receiver = {.kind = RECEIVE};
@@ -978,7 +979,7 @@ int main(void)
 		LEADER_TEST(cancelling_a_request_wakes_the_leader),
 		LEADER_TEST(closing_the_port_wakes_the_leader),
 		LEADER_TEST(an_earlier_timer_of_another_thread_s_request_wakes_the_leader),
-		LEADER_TEST(the_timer_of_a_request_wakes_those_behind_it),
+		LEADER_TEST(the_timer_of_a_request_wakes_the_thread_of_the_next_request),
 		LEADER_TEST(a_later_timer_of_another_thread_s_request_leaves_the_leader_alone),
 		LEADER_TEST(a_leader_that_calls_back_leaves_its_place),
 		LEADER_TEST(a_leader_that_sends_leaves_its_place),

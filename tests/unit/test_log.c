@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
+#include "captured_output.h"
 #include "fake.h"
 #include "log.h"
 #include "packet.h"
@@ -39,22 +40,9 @@ static int setup(void **state)
 /* The output on stderr of a function. */
 static const char *stderr_of(void (*something)(void))
 {
-	static char text[4096];
-	FILE *file = tmpfile();
-	int saved = dup(STDERR_FILENO);
-	size_t length;
-
-	fflush(stderr);
-	dup2(fileno(file), STDERR_FILENO);
+	capture_output(stderr);
 	something();
-	fflush(stderr);
-	dup2(saved, STDERR_FILENO);
-	close(saved);
-	rewind(file);
-	length = fread(text, 1, sizeof(text) - 1, file);
-	text[length] = '\0';
-	fclose(file);
-	return text;
+	return captured_output();
 }
 
 static void say_everything(void)

@@ -54,7 +54,7 @@ static void two_late_mads_are_no_reason_for_a_trial(void **state)
 	assert_int_equal(lose(MANY, 0), LOSS_NOTHING);
 }
 
-static void three_are_if_they_are_many_of_all(void **state)
+static void three_late_mads_are_a_reason_if_they_are_many_of_all(void **state)
 {
 	(void)state;
 	assert_int_equal(lose(20, 0), LOSS_NOTHING);
@@ -67,7 +67,7 @@ static void three_are_if_they_are_many_of_all(void **state)
 	assert_int_equal(losses.queue, 0); /* that is not known yet */
 }
 
-static void three_are_not_if_they_are_an_eighth_of_all(void **state)
+static void three_late_mads_are_no_reason_if_they_are_an_eighth_of_all(void **state)
 {
 	(void)state;
 	assert_int_equal(lose(21, 0), LOSS_NOTHING);
@@ -76,7 +76,7 @@ static void three_are_not_if_they_are_an_eighth_of_all(void **state)
 	assert_int_equal(end(true), LOSS_TRY);
 }
 
-static void five_are_if_they_are_few_of_all(void **state)
+static void five_late_mads_are_a_reason_if_they_are_few_of_all(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < 4; i++) {
@@ -397,7 +397,7 @@ static void a_queue_was_not_full_if_most_late_mads_have_a_response_after_all(voi
 	assert_false(losses_found(&losses, blamed));
 }
 
-static void three_of_four_late_mads_are_most(void **state)
+static void a_trial_is_undone_if_three_of_four_late_mads_have_responses(void **state)
 {
 	uint8_t blamed = losses.period;
 
@@ -494,9 +494,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		LOSS_TEST(two_late_mads_are_no_reason_for_a_trial),
-		LOSS_TEST(three_are_if_they_are_many_of_all),
-		LOSS_TEST(three_are_not_if_they_are_an_eighth_of_all),
-		LOSS_TEST(five_are_if_they_are_few_of_all),
+		LOSS_TEST(three_late_mads_are_a_reason_if_they_are_many_of_all),
+		LOSS_TEST(three_late_mads_are_no_reason_if_they_are_an_eighth_of_all),
+		LOSS_TEST(five_late_mads_are_a_reason_if_they_are_few_of_all),
 		LOSS_TEST(one_in_three_hundred_is_no_reason),
 		LOSS_TEST(what_was_sent_before_a_trial_tells_nothing),
 		LOSS_TEST(a_trial_watches_so_many_mads_and_no_more),
@@ -520,7 +520,7 @@ int main(void)
 		LOSS_TEST(after_two_thousand_responses_the_losses_count_half),
 		LOSS_TEST(losses_of_long_ago_are_forgotten),
 		LOSS_TEST(a_queue_was_not_full_if_most_late_mads_have_a_response_after_all),
-		LOSS_TEST(three_of_four_late_mads_are_most),
+		LOSS_TEST(a_trial_is_undone_if_three_of_four_late_mads_have_responses),
 		LOSS_TEST(late_mads_with_a_response_count_for_their_own_trial),
 		LOSS_TEST(late_mads_with_a_response_do_not_change_what_the_links_lose),
 		LOSS_TEST(a_response_to_a_mad_of_another_period_tells_nothing),

@@ -211,7 +211,7 @@ static void a_lid_is_followed_without_the_way_to_the_old_one(void **state)
 }
 
 /* Through a router again, to the GID. */
-static void a_lid_and_a_gid_are_followed_by_what_had_a_gid(void **state)
+static void a_request_with_a_gid_follows_a_redirection_to_a_lid_and_a_gid(void **state)
 {
 	ib_rpc_t rpc = counters_request(IB_MAD_METHOD_GET);
 	ib_portid_t to;
@@ -549,7 +549,7 @@ int main(void)
 		REDIRECT_TEST(a_request_for_a_message_is_redirected_too),
 		REDIRECT_TEST(an_smp_is_not_redirected),
 		REDIRECT_TEST(a_lid_is_followed_without_the_way_to_the_old_one),
-		REDIRECT_TEST(a_lid_and_a_gid_are_followed_by_what_had_a_gid),
+		REDIRECT_TEST(a_request_with_a_gid_follows_a_redirection_to_a_lid_and_a_gid),
 		REDIRECT_TEST(a_request_for_a_path_has_nothing_of_the_redirected_request),
 		REDIRECT_TEST(a_redirected_request_keeps_its_partition),
 		REDIRECT_TEST(a_redirection_is_no_loss),

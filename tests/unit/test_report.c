@@ -2,6 +2,7 @@
 
 /* Messages: those of each level, those with show_errors, and their destination. */
 
+#include "captured_output.h"
 #include "mad_fixture.h"
 
 #include <infiniband/mad_errors.h>
@@ -57,21 +58,10 @@ static void a_request_without_a_response_is_reported_with_cause_and_destination(
 /* What a request to LID 70 writes to stderr, without a hook. */
 static const char *said_on_stderr(void)
 {
-	static char said[8192];
-	FILE *file = tmpfile();
-	int saved = dup(STDERR_FILENO);
-
 	umad_set_log_hook(NULL, NULL);
-	fflush(stderr);
-	dup2(fileno(file), STDERR_FILENO);
+	capture_output(stderr);
 	get(70);
-	fflush(stderr);
-	dup2(saved, STDERR_FILENO);
-	close(saved);
-	rewind(file);
-	said[fread(said, 1, sizeof(said) - 1, file)] = '\0';
-	fclose(file);
-	return said;
+	return captured_output();
 }
 
 static void without_a_hook_reports_go_to_stderr(void **state)
@@ -314,7 +304,7 @@ static void a_further_attempt_is_reported_with_no_lock_held(void **state)
 	assert_non_null(strstr(heard, "mad_rpc: the request to Lid 70 failed"));
 }
 
-static void mads_are_shown_with_ibdebug_2(void **state)
+static void sent_and_received_mads_are_shown_with_ibdebug_2(void **state)
 {
 	const char *said;
 
@@ -346,7 +336,7 @@ int main(void)
 		TEST(what_is_no_address_or_number_is_reported),
 		TEST(a_port_that_cannot_be_opened_is_reported),
 		TEST(that_ib_umad_is_not_loaded_is_reported),
-		TEST(mads_are_shown_with_ibdebug_2),
+		TEST(sent_and_received_mads_are_shown_with_ibdebug_2),
 		TEST(a_further_attempt_is_reported_with_no_lock_held),
 	};
 

@@ -2,7 +2,7 @@
 
 /* Servers on an engine: the callback's requests, and the responses to them. */
 
-#include "server_fixture.h"
+#include "request_server_fixture.h"
 
 /* --- requests and responses ------------------------------------------------------ */
 
@@ -298,14 +298,11 @@ static void a_long_request_comes_whole(void **state)
 /* 36 bytes: the common header and the RMPP header. */
 static void a_short_request_has_a_whole_response(void **state)
 {
-	struct mad_server_options options = ping_options();
 	struct coming coming = ping_request(0);
 	const uint8_t zeros[IB_MAD_SIZE - 40] = {0};
 
 	(void)state;
-	mad_server_stop(server);
-	options.limit = 2;
-	server = start(options, hold, NULL);
+	restart_with_limit(2);
 	coming.length = 35;
 	come(coming);
 	process();
@@ -400,15 +397,11 @@ static void a_response_that_did_not_arrive_is_counted(void **state)
 	assert_int_equal(server_stats().received, 1);
 }
 
-/* BUSY of the library is a response, too. */
+/* The library's responses BUSY are counted like the program's responses. */
 static void busy_that_cannot_be_sent_is_counted(void **state)
 {
-	struct mad_server_options options = ping_options();
-
 	(void)state;
-	mad_server_stop(server);
-	options.limit = 1;
-	server = start(options, hold, NULL);
+	restart_with_limit(1);
 	come_many(1, 4);
 	device_fail(DEVICE_WRITE, 1, ENOMEM);
 	process();
@@ -418,7 +411,7 @@ static void busy_that_cannot_be_sent_is_counted(void **state)
 	mad_request_drop(held[0]);
 }
 
-/* Of this library or of another version, which has fewer or more members. */
+/* A program that was compiled with another version knows fewer or more members. */
 static void statistics_have_the_size_that_the_caller_knows(void **state)
 {
 	struct {

@@ -292,7 +292,7 @@ static void the_address_is_trusted_for_a_second(void **state)
 	expect_address(device_written() - 1, 1, 0x80010000, 0x51, 3);
 }
 
-static void a_second_has_a_thousand_milliseconds(void **state)
+static void an_address_is_trusted_for_a_whole_second(void **state)
 {
 	uint8_t port_info[IB_SMP_DATA_SIZE] = {0};
 	ib_portid_t sa;
@@ -1299,7 +1299,7 @@ int main(void)
 		TEST(the_response_to_another_request_is_none),
 		TEST(no_address_is_trusted_when_the_clock_starts),
 		TEST(the_address_is_trusted_for_a_second),
-		TEST(a_second_has_a_thousand_milliseconds),
+		TEST(an_address_is_trusted_for_a_whole_second),
 		TEST(an_address_is_doubted_if_nobody_or_no_sa_responds),
 		TEST(a_request_follows_the_sa_to_another_lid),
 		TEST(an_sa_that_has_not_moved_is_asked_once),

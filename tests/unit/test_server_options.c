@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Servers on an engine: their options, and why a server cannot be started. */
+/* Servers on an engine: their options, and the errors of mad_server_start(). */
 
-#include "server_fixture.h"
+#include "request_server_fixture.h"
 
 /* The result of a start with these options; the server is stopped again. */
 static int try(struct mad_server_options options)
@@ -43,7 +43,7 @@ static size_t offset_in(struct mad_server_options options)
 	return offset;
 }
 
-static void data_begin_where_the_class_has_them(void **state)
+static void without_an_option_data_begin_at_the_offset_of_the_class(void **state)
 {
 	const struct {
 		int mgmt_class;
@@ -61,8 +61,8 @@ static void data_begin_where_the_class_has_them(void **state)
 	assert_int_equal(offset_in(options), 100);
 }
 
-/* Behind the headers that the library writes; not so far that no data fit. */
-static void data_begin_behind_the_headers(void **state)
+/* Data begin after the headers that the library writes, and at offset 192 at the latest. */
+static void data_cannot_begin_inside_the_headers(void **state)
 {
 	struct {
 		int mgmt_class;
@@ -89,7 +89,7 @@ static void data_begin_behind_the_headers(void **state)
 }
 
 /* IBA 13.6.2 */
-static void some_classes_have_rmpp(void **state)
+static void an_rmpp_version_needs_a_class_with_rmpp(void **state)
 {
 	const int with[] = {IB_SA_CLASS, IB_DEVICE_MGMT_CLASS, 0x10, 0x12, 0x30, 0x4f};
 	const int without[] = {IB_SMI_CLASS,
@@ -120,7 +120,7 @@ static void some_classes_have_rmpp(void **state)
 		options.rmpp_version = 0;
 		assert_int_equal(try(options), 0);
 	}
-	/* the kernel knows it, too */
+	/* the kernel gets the RMPP version, too */
 	options = options_of(IB_DEVICE_MGMT_CLASS);
 	options.rmpp_version = 1;
 	start(options, hold, NULL);
@@ -164,7 +164,7 @@ static void a_server_is_registered_for_its_methods(void **state)
 	assert_int_equal(device_agent(device_fd(), 7).oui, 0x123456);
 }
 
-static void options_have_a_range(void **state)
+static void options_out_of_range_fail_with_einval(void **state)
 {
 	struct mad_server_options options = options_of(VENDOR_CLASS);
 
@@ -193,8 +193,7 @@ static void options_have_a_range(void **state)
 	assert_int_equal(try(options_of(-1)), -EINVAL);
 }
 
-/* What the kernel says. */
-static void the_error_of_a_registration_is_the_start_s(void **state)
+static void a_start_fails_with_the_error_of_its_registration(void **state)
 {
 	const struct {
 		int of_kernel, of_call;
@@ -274,12 +273,12 @@ static void a_server_that_cannot_be_started_says_why(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		SERVER_TEST(data_begin_where_the_class_has_them),
-		SERVER_TEST(data_begin_behind_the_headers),
-		SERVER_TEST(some_classes_have_rmpp),
+		SERVER_TEST(without_an_option_data_begin_at_the_offset_of_the_class),
+		SERVER_TEST(data_cannot_begin_inside_the_headers),
+		SERVER_TEST(an_rmpp_version_needs_a_class_with_rmpp),
 		SERVER_TEST(a_server_is_registered_for_its_methods),
-		SERVER_TEST(options_have_a_range),
-		SERVER_TEST(the_error_of_a_registration_is_the_start_s),
+		SERVER_TEST(options_out_of_range_fail_with_einval),
+		SERVER_TEST(a_start_fails_with_the_error_of_its_registration),
 		SERVER_TEST(a_server_that_cannot_be_started_says_why),
 	};
 

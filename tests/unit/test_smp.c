@@ -89,7 +89,7 @@ static void service_level_qp_and_key_do_not_count(void **state)
 	assert_int_equal(to.qp, 0);
 }
 
-static void it_has_no_partition_and_no_grh_whatever_the_buffer_had(void **state)
+static void an_smp_has_no_partition_and_no_grh_whatever_the_buffer_had(void **state)
 {
 	_Alignas(8) uint8_t umad[sizeof(struct ib_user_mad) + IB_MAD_SIZE];
 	ib_rpc_t rpc = {.mgtclass = IB_SMI_CLASS, .method = IB_MAD_METHOD_GET, .trid = 1};
@@ -203,7 +203,7 @@ int main(void)
 		TEST(a_set_says_so),
 		TEST(the_m_key_goes_along),
 		TEST(service_level_qp_and_key_do_not_count),
-		TEST(it_has_no_partition_and_no_grh_whatever_the_buffer_had),
+		TEST(an_smp_has_no_partition_and_no_grh_whatever_the_buffer_had),
 		TEST(the_response_comes_back_in_the_buffer),
 		TEST(a_status_is_an_error_and_the_buffer_left_alone),
 		TEST(success_is_status_0),

@@ -308,7 +308,7 @@ static void a_negative_timeout_is_half_of_the_longest(void **state)
 }
 
 /* The scheduler queues it by its class. */
-static void its_class_is_known_before_it_is_sent(void **state)
+static void the_class_of_a_request_is_known_before_it_is_sent(void **state)
 {
 	(void)state;
 	assert_int_equal(request.transmissions.mgmt_class, IB_PERFORMANCE_CLASS);
@@ -750,7 +750,7 @@ static void a_destination_that_is_slower_than_others_has_its_time(void **state)
 	assert_again_after(150 * MS);
 }
 
-/* A node that is slower than four timeouts counts as that. */
+/* A round trip that is longer than four timeouts counts as four timeouts. */
 static void one_slow_node_does_not_make_all_others_slow(void **state)
 {
 	(void)state;
@@ -1238,7 +1238,7 @@ static void an_allocated_response_is_kept(void **state)
 	assert_ptr_equal(transaction_buffer(&request), umad);
 }
 
-static void an_allocated_response_after_which_it_pauses_is_not_kept(void **state)
+static void an_allocated_busy_response_is_not_taken(void **state)
 {
 	bool taken = true;
 
@@ -1512,7 +1512,7 @@ static void after_busy_it_pauses(void **state)
 	assert_int_equal(packet.attempts_left, 0);
 }
 
-/* A machine was busy: that it timed out would be wrong. */
+/* On a busy machine, the timer is processed after the last attempt. */
 static void a_pause_that_is_noticed_too_late_ends_with_the_response(void **state)
 {
 	static const int lengths[][2] = {
@@ -1571,7 +1571,7 @@ static void without_memory_for_the_response_a_pause_may_end_with_a_timeout(void 
 	assert_done(ETIMEDOUT);
 }
 
-/* The packet that is being written stays as it is. */
+/* The packet must not change while it is being written. */
 static void a_busy_response_during_a_write_is_not_kept(void **state)
 {
 	(void)state;
@@ -1601,7 +1601,7 @@ static void after_a_pause_the_request_is_as_it_was(void **state)
 	assert_action(redirect_to(0, 9, 0), AGAIN);
 }
 
-/* So that many requests do not come back at once. */
+/* Many requests that paused at once should not be sent again at once. */
 static void the_pause_is_up_to_half_as_long_again(void **state)
 {
 	int64_t pause, shortest = INT64_MAX, longest = 0;
@@ -1655,7 +1655,8 @@ static void busy_shortens_an_interval_that_has_grown(void **state)
 	assert_int_equal(request.interval, INTERVAL);
 }
 
-static void each_busy_shortens_what_grew_since_the_one_before(void **state)
+static void each_busy_response_shortens_an_interval_that_has_grown_since_the_previous_one(
+	void **state)
 {
 	(void)state;
 	transmit_twice();
@@ -1781,7 +1782,7 @@ static void busy_before_the_next_attempt_is_followed_by_a_pause(void **state)
 	assert_int_equal(packet.attempts_left, 2);
 }
 
-static void after_busy_it_awaits_the_report_of_the_new_attempt(void **state)
+static void after_busy_a_request_awaits_the_report_of_the_new_attempt(void **state)
 {
 	(void)state;
 	make_set(3);
@@ -1889,7 +1890,7 @@ static void a_redirected_request_goes_to_the_other_lid(void **state)
 	assert_int_equal(written_tid(), TID);
 }
 
-static void the_other_lid_was_not_late(void **state)
+static void a_late_response_of_the_node_that_redirects_is_forgotten(void **state)
 {
 	(void)state;
 	transmit_twice();
@@ -2246,7 +2247,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(gets_of_known_classes_alone_are_repeatable),
 		TEST(a_negative_timeout_is_half_of_the_longest),
-		TEST(its_class_is_known_before_it_is_sent),
+		TEST(the_class_of_a_request_is_known_before_it_is_sent),
 		TEST(at_first_the_links_lose_one_in_a_row),
 		TEST(memory_is_freed_once),
 		TEST(the_first_packet_has_the_own_id_and_the_whole_timeout),
@@ -2320,7 +2321,7 @@ int main(void)
 		TEST(a_response_completes_it),
 		TEST(a_short_response_is_followed_by_zeros),
 		TEST(an_allocated_response_is_kept),
-		TEST(an_allocated_response_after_which_it_pauses_is_not_kept),
+		TEST(an_allocated_busy_response_is_not_taken),
 		TEST(a_response_with_a_status_is_an_error),
 		TEST(the_direction_is_no_status),
 		TEST(the_status_of_a_redirection_is_an_error_of_an_smp),
@@ -2353,7 +2354,7 @@ int main(void)
 		TEST(each_pause_is_twice_as_long_as_the_one_before),
 		TEST(the_pauses_stop_growing),
 		TEST(busy_shortens_an_interval_that_has_grown),
-		TEST(each_busy_shortens_what_grew_since_the_one_before),
+		TEST(each_busy_response_shortens_an_interval_that_has_grown_since_the_previous_one),
 		TEST(each_busy_doubles_the_interval),
 		TEST(after_busy_the_kernel_holds_the_own_id_still),
 		TEST(after_busy_no_response_to_a_retransmission_is_expected),
@@ -2363,14 +2364,14 @@ int main(void)
 		TEST(a_pause_uses_attempts_up),
 		TEST(a_pause_that_uses_all_attempts_up_ends_the_request),
 		TEST(busy_before_the_next_attempt_is_followed_by_a_pause),
-		TEST(after_busy_it_awaits_the_report_of_the_new_attempt),
+		TEST(after_busy_a_request_awaits_the_report_of_the_new_attempt),
 		TEST(busy_after_the_kernels_timeout_during_a_write_is_followed_by_a_pause),
 		TEST(busy_during_a_write_is_followed_by_a_pause),
 		TEST(busy_during_a_write_that_fails_is_followed_by_a_pause),
 		TEST(a_refused_packet_does_not_end_a_pause),
 		TEST(busy_for_a_refused_packet_is_anothers),
 		TEST(a_redirected_request_goes_to_the_other_lid),
-		TEST(the_other_lid_was_not_late),
+		TEST(a_late_response_of_the_node_that_redirects_is_forgotten),
 		TEST(a_redirected_set_has_a_whole_attempt),
 		TEST(a_redirection_after_the_last_attempt_comes_too_late),
 		TEST(a_redirection_before_the_next_attempt_is_followed),

@@ -146,7 +146,7 @@ static void it_grows_by_a_third_each_round_and_later_by_a_sixth(void **state)
 	assert_int_equal(window.size, LARGEST);
 }
 
-static void from_a_size_of_32_on_it_grows_by_a_sixth(void **state)
+static void from_a_size_of_32_on_a_window_grows_by_a_sixth(void **state)
 {
 	(void)state;
 	window_init(&window, 31, LARGEST);
@@ -232,7 +232,7 @@ static void what_filled_a_queue_in_the_other_window_s_trial_filled_it_here(void 
 	assert_int_equal(window.size, 30);
 }
 
-static void each_full_queue_doubles_the_responses_until_it_grows(void **state)
+static void each_full_queue_doubles_the_responses_until_a_window_grows(void **state)
 {
 	const unsigned cautions[] = {48, 96, 192, 384, 512, 512};
 	struct window other;
@@ -247,7 +247,7 @@ static void each_full_queue_doubles_the_responses_until_it_grows(void **state)
 	}
 }
 
-static void after_a_full_queue_it_is_smaller_than_what_the_queue_let_through(void **state)
+static void after_a_full_queue_a_window_is_smaller_than_what_the_queue_let_through(void **state)
 {
 	/* of 39: seven eighths of what was not late, or three quarters of all */
 	const unsigned percents[] = {50, 25, 15, 10}, sizes[] = {17, 26, 29, 30};
@@ -433,7 +433,7 @@ static void a_round_from_before_a_trial_tells_nothing_in_it(void **state)
 	assert_int_equal(window.size, 39 / 2);
 }
 
-static void a_trial_does_not_halve_a_small_one(void **state)
+static void a_trial_does_not_halve_a_small_window(void **state)
 {
 	(void)state;
 	window_init(&window, 4, LARGEST);
@@ -593,7 +593,7 @@ static void lose_two(uint32_t link_share)
 	respond_to_all();
 }
 
-static void it_does_not_grow_if_more_is_late_than_links_lose(void **state)
+static void a_window_does_not_grow_if_more_is_late_than_links_lose(void **state)
 {
 	(void)state;
 	lose_two(0);
@@ -602,7 +602,7 @@ static void it_does_not_grow_if_more_is_late_than_links_lose(void **state)
 	assert_int_equal(window.size, 11);
 }
 
-static void it_knows_when_the_latest_mad_was_sent(void **state)
+static void a_window_knows_when_the_latest_mad_was_sent(void **state)
 {
 	(void)state;
 	go_round(RTT);
@@ -693,7 +693,7 @@ static void once_it_was_too_large_it_does_not_grow_in_the_next_round(void **stat
 	assert_int_equal(window.size, size);
 }
 
-static void once_it_was_too_large_it_grows_by_a_quarter_after_as_many_responses(void **state)
+static void a_window_that_was_too_large_grows_by_a_quarter_after_as_many_responses(void **state)
 {
 	(void)state;
 	go_round(RTT);
@@ -710,7 +710,7 @@ static void once_it_was_too_large_it_grows_by_a_quarter_after_as_many_responses(
 	assert_int_equal(window.size, 12 + 12 / 4 + 1);
 }
 
-static void as_many_responses_as_it_waits_for_are_enough(void **state)
+static void a_window_grows_after_exactly_the_responses_that_it_waits_for(void **state)
 {
 	(void)state;
 	go_round(RTT);
@@ -720,7 +720,7 @@ static void as_many_responses_as_it_waits_for_are_enough(void **state)
 	assert_int_equal(window.size, 7 + 7 / 4 + 1);
 }
 
-static void while_requests_wait_for_the_target_its_size_stays(void **state)
+static void while_requests_wait_for_the_target_the_size_stays(void **state)
 {
 	unsigned size;
 
@@ -733,7 +733,7 @@ static void while_requests_wait_for_the_target_its_size_stays(void **state)
 	assert_true(window.size < size);
 }
 
-static void while_requests_wait_for_half_of_the_target_it_grows(void **state)
+static void while_requests_wait_for_half_of_the_target_the_window_grows(void **state)
 {
 	(void)state;
 	go_round(RTT);
@@ -820,7 +820,7 @@ static void at_first_no_round_trip_is_known(void **state)
 	assert_int_equal(window_shortest_rtt(&window), 0);
 }
 
-static void five_seconds_are_five_and_no_less(void **state)
+static void the_shortest_round_trip_is_kept_for_five_whole_seconds(void **state)
 {
 	int64_t first;
 
@@ -876,7 +876,7 @@ static void it_shrinks_by_one_at_least(void **state)
 }
 
 /* 99 responses in 45 ms: 88 in the shortest round trip and the target, which are 40 ms. */
-static void it_shrinks_by_one_if_its_size_is_delivered(void **state)
+static void a_window_shrinks_by_one_if_its_size_is_delivered(void **state)
 {
 	(void)state;
 	go_rounds(10, 20 * MS);
@@ -958,7 +958,7 @@ static void links_that_lose_as_much_refute_that_a_queue_was_full(void **state)
 	assert_int_equal(other.wait, other.size);
 }
 
-static void links_that_lose_half_as_much_refute_it_too(void **state)
+static void links_that_lose_half_as_much_refute_a_full_queue_of_the_other_window(void **state)
 {
 	struct window other;
 
@@ -1235,7 +1235,7 @@ static void those_in_flight_are_not_forgotten_when_it_is_fixed(void **state)
 	assert_int_equal(window.in_flight, 0);
 }
 
-static void a_round_that_was_open_is_forgotten_when_it_is_reset(void **state)
+static void an_open_round_is_forgotten_when_a_window_is_reset(void **state)
 {
 	(void)state;
 	fill();
@@ -1246,7 +1246,7 @@ static void a_round_that_was_open_is_forgotten_when_it_is_reset(void **state)
 	assert_int_equal(window.size, 11);
 }
 
-static void losses_are_forgotten_when_it_is_reset(void **state)
+static void losses_are_forgotten_when_a_window_is_reset(void **state)
 {
 	(void)state;
 	lose_two(0);
@@ -1259,15 +1259,16 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WINDOW_TEST(it_grows_by_a_third_each_round_and_later_by_a_sixth),
-		WINDOW_TEST(from_a_size_of_32_on_it_grows_by_a_sixth),
+		WINDOW_TEST(from_a_size_of_32_on_a_window_grows_by_a_sixth),
 		WINDOW_TEST(during_the_other_window_s_trial_it_is_halved_and_stays_so),
 		WINDOW_TEST(a_round_of_the_other_window_s_trial_tells_nothing_after_it),
 		WINDOW_TEST(a_round_from_before_the_other_window_s_trial_tells_nothing_in_it),
 		WINDOW_TEST(in_the_other_window_s_trial_losses_do_not_count),
 		WINDOW_TEST(what_filled_a_queue_in_the_other_window_s_trial_filled_it_here),
 		WINDOW_TEST(a_verdict_that_did_not_hold_is_not_followed),
-		WINDOW_TEST(each_full_queue_doubles_the_responses_until_it_grows),
-		WINDOW_TEST(after_a_full_queue_it_is_smaller_than_what_the_queue_let_through),
+		WINDOW_TEST(each_full_queue_doubles_the_responses_until_a_window_grows),
+		WINDOW_TEST(
+			after_a_full_queue_a_window_is_smaller_than_what_the_queue_let_through),
 		WINDOW_TEST(the_other_window_s_trial_does_not_halve_a_small_one),
 		WINDOW_TEST(
 			what_was_late_before_the_other_window_s_trial_does_not_count_after_it),
@@ -1277,7 +1278,7 @@ int main(void)
 		WINDOW_TEST(a_trial_ends_if_what_was_late_has_a_response_after_all),
 		WINDOW_TEST(round_trips_of_a_trial_without_a_reason_tell_nothing),
 		WINDOW_TEST(a_round_from_before_a_trial_tells_nothing_in_it),
-		WINDOW_TEST(a_trial_does_not_halve_a_small_one),
+		WINDOW_TEST(a_trial_does_not_halve_a_small_window),
 		WINDOW_TEST(a_reduction_is_undone_if_what_was_late_has_a_response_after_all),
 		WINDOW_TEST(round_trips_from_before_a_reduction_is_undone_tell_nothing),
 		WINDOW_TEST(
@@ -1287,8 +1288,8 @@ int main(void)
 		WINDOW_TEST(without_a_reduction_there_is_nothing_to_undo),
 		WINDOW_TEST(it_does_not_grow_while_nothing_uses_it),
 		WINDOW_TEST(it_does_not_grow_while_a_part_of_a_round_is_open),
-		WINDOW_TEST(it_does_not_grow_if_more_is_late_than_links_lose),
-		WINDOW_TEST(it_knows_when_the_latest_mad_was_sent),
+		WINDOW_TEST(a_window_does_not_grow_if_more_is_late_than_links_lose),
+		WINDOW_TEST(a_window_knows_when_the_latest_mad_was_sent),
 		WINDOW_TEST(a_slow_node_holds_no_round_up),
 		WINDOW_TEST(the_number_of_a_round_is_not_zero_and_returns_as_late_as_can_be),
 		WINDOW_TEST(a_round_without_a_duration_leaves_the_rate_as_it_was),
@@ -1296,26 +1297,27 @@ int main(void)
 		WINDOW_TEST(it_shrinks_by_less_than_a_quarter_if_more_is_delivered),
 		WINDOW_TEST(once_it_was_too_large_it_does_not_grow_in_the_next_round),
 		WINDOW_TEST(
-			once_it_was_too_large_it_grows_by_a_quarter_after_as_many_responses),
-		WINDOW_TEST(as_many_responses_as_it_waits_for_are_enough),
-		WINDOW_TEST(while_requests_wait_for_the_target_its_size_stays),
-		WINDOW_TEST(while_requests_wait_for_half_of_the_target_it_grows),
+			a_window_that_was_too_large_grows_by_a_quarter_after_as_many_responses),
+		WINDOW_TEST(a_window_grows_after_exactly_the_responses_that_it_waits_for),
+		WINDOW_TEST(while_requests_wait_for_the_target_the_size_stays),
+		WINDOW_TEST(while_requests_wait_for_half_of_the_target_the_window_grows),
 		WINDOW_TEST(a_single_round_that_takes_long_changes_nothing),
 		WINDOW_TEST(a_round_with_a_delay_of_the_target_is_between_two_that_take_long),
 		WINDOW_TEST(round_trips_may_be_twice_the_shortest),
 		WINDOW_TEST(the_shortest_round_trip_is_forgotten_after_ten_seconds),
 		WINDOW_TEST(the_shortest_round_trip_is_known_for_five_seconds_more),
 		WINDOW_TEST(at_first_no_round_trip_is_known),
-		WINDOW_TEST(five_seconds_are_five_and_no_less),
+		WINDOW_TEST(the_shortest_round_trip_is_kept_for_five_whole_seconds),
 		WINDOW_TEST(the_rate_is_that_of_the_latest_round),
 		WINDOW_TEST(responses_of_unknown_times_tell_of_no_delay),
 		WINDOW_TEST(it_shrinks_by_one_at_least),
-		WINDOW_TEST(it_shrinks_by_one_if_its_size_is_delivered),
+		WINDOW_TEST(a_window_shrinks_by_one_if_its_size_is_delivered),
 		WINDOW_TEST(it_finds_how_many_a_queue_takes),
 		WINDOW_TEST(what_links_lose_does_not_keep_it_small),
 		WINDOW_TEST(a_queue_is_found_on_links_that_lose_packets),
 		WINDOW_TEST(links_that_lose_as_much_refute_that_a_queue_was_full),
-		WINDOW_TEST(links_that_lose_half_as_much_refute_it_too),
+		WINDOW_TEST(
+			links_that_lose_half_as_much_refute_a_full_queue_of_the_other_window),
 		WINDOW_TEST(a_response_tells_whether_an_earlier_mad_was_lost),
 		WINDOW_TEST(a_dead_node_now_and_then_changes_nothing),
 		WINDOW_TEST(in_silence_it_lets_one_mad_through_at_growing_intervals),
@@ -1328,8 +1330,8 @@ int main(void)
 		WINDOW_TEST(a_response_to_an_older_mad_does_not_hide_that_a_later_one_overtook),
 		WINDOW_TEST(while_links_lose_packets_one_late_mad_is_no_silence),
 		WINDOW_TEST(mads_with_a_response_between_are_not_late_in_a_row),
-		WINDOW_TEST(a_round_that_was_open_is_forgotten_when_it_is_reset),
-		WINDOW_TEST(losses_are_forgotten_when_it_is_reset),
+		WINDOW_TEST(an_open_round_is_forgotten_when_a_window_is_reset),
+		WINDOW_TEST(losses_are_forgotten_when_a_window_is_reset),
 		WINDOW_TEST(a_fixed_one_stays),
 		WINDOW_TEST(those_in_flight_are_not_forgotten_when_it_is_fixed),
 	};

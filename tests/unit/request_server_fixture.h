@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* A server on an engine, requests for it, and what its callback received. */
-#ifndef TESTS_UNIT_SERVER_FIXTURE_H
-#define TESTS_UNIT_SERVER_FIXTURE_H
+/* A server on an engine, requests that come to it, and what its callback received. */
+#ifndef TESTS_UNIT_REQUEST_SERVER_FIXTURE_H
+#define TESTS_UNIT_REQUEST_SERVER_FIXTURE_H
 
 #define MANY 4
 #include "async_fixture.h"
@@ -60,9 +60,19 @@ static inline int server_setup(void **state)
 	return 0;
 }
 
+/* Replaces the server by one with this limit. */
+static inline void restart_with_limit(unsigned limit)
+{
+	struct mad_server_options options = ping_options();
+
+	mad_server_stop(server);
+	options.limit = limit;
+	server = start(options, hold, NULL);
+}
+
 #define SERVER_TEST(name) cmocka_unit_test_setup_teardown(name, server_setup, async_teardown)
 
-/* The agent that has the method of a class, and of a vendor. */
+/* The ID of the agent that is registered for the method of a class; oui 0: of any vendor. */
 static inline uint32_t agent_of(uint8_t mgmt_class, uint32_t oui, uint8_t method)
 {
 	for (unsigned id = 0; id < 32; id++) {
@@ -76,6 +86,7 @@ static inline uint32_t agent_of(uint8_t mgmt_class, uint32_t oui, uint8_t method
 	return 0;
 }
 
+/* A message that comes from the network. */
 struct coming {
 	uint8_t mgmt_class;
 	uint32_t oui;
@@ -84,8 +95,8 @@ struct coming {
 	size_t length;
 	uint16_t lid;
 	const ib_mad_addr_t *from; /* the sender; NULL: the LID */
-	unsigned changed;          /* the offset of a byte that is different; 0: none */
-	uint32_t status;           /* of the kernel */
+	unsigned changed;          /* the offset of a byte to change; 0: none */
+	uint32_t status;           /* in the umad header: an errno of the kernel, or 0 */
 };
 
 /* A request from LID 9. */
@@ -107,6 +118,7 @@ static inline struct coming ping_request(uint32_t tid)
 	return coming;
 }
 
+/* The device receives the message. */
 static inline void come(struct coming coming)
 {
 	struct ib_user_mad header = {
@@ -122,7 +134,7 @@ static inline void come(struct coming coming)
 	memcpy(mad + 12, &coming.tid, sizeof(coming.tid));
 	mad[17] = 0x42;
 	mad[23] = 0x17;
-	/* the end of an RMPP header, and what is behind it */
+	/* the end of the RMPP header, and the byte after it */
 	memset(mad + 32, 0x99, 5);
 	mad[37] = (uint8_t)(coming.oui >> 16);
 	mad[38] = (uint8_t)(coming.oui >> 8);
@@ -145,6 +157,7 @@ static inline void come_many(uint32_t first, uint32_t number)
 		come(ping_request(first + i));
 }
 
+/* Processes the engine until all messages that came are handled. */
 static inline void process(void)
 {
 	for (unsigned i = 0; i < 100; i++)
@@ -164,7 +177,7 @@ static inline const uint8_t *last_written(void)
 	return device_packet(device_written() - 1)->mad;
 }
 
-/* All of the request behind its RMPP header, and nothing of that. */
+/* The response has the request's bytes after the RMPP header, but not the RMPP header. */
 static inline void expect_no_rmpp_header(const uint8_t *mad)
 {
 	const uint8_t zeros[12] = {0}, behind[] = {0x99, 0x00, 0x14, 0x05};
@@ -175,14 +188,13 @@ static inline void expect_no_rmpp_header(const uint8_t *mad)
 
 /* --- two servers, two engines ---------------------------------------------------------- */
 
-/* Two requests more than the limit of a server, while no thread processes its engine. */
+/*
+ * The server has a limit of three requests, and five requests come. Another engine's thread
+ * reads them, so three are queued for the callback, and two for BUSY.
+ */
 static inline void queue_and_refuse(struct mad_async *other)
 {
-	struct mad_server_options options = ping_options();
-
-	mad_server_stop(server);
-	options.limit = 3;
-	server = start(options, hold, NULL);
+	restart_with_limit(3);
 	come_many(1, 5);
 	mad_async_process(other);
 	assert_int_equal(server_stats().queued, 3);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Servers on an engine: how many requests they keep, and what they do with all others. */
+/* Servers on an engine: which requests a server keeps, refuses with BUSY, and drops. */
 
 #include "event_loop.h"
-#include "server_fixture.h"
+#include "request_server_fixture.h"
 
 #include "calls/engine.h"
 
@@ -19,15 +19,6 @@ static void a_thousand_requests_are_held_at_once(void **state)
 		assert_int_equal(mad_request_respond(held[i * 7 % 1000], 0, "x", 1), 0);
 	assert_int_equal(device_written(), 1000);
 	assert_int_equal(server_stats().held, 0);
-}
-
-static void restart_with_limit(uint32_t limit)
-{
-	struct mad_server_options options = ping_options();
-
-	mad_server_stop(server);
-	options.limit = limit;
-	server = start(options, hold, NULL);
 }
 
 static void requests_beyond_the_limit_get_busy(void **state)
@@ -57,7 +48,7 @@ static void requests_beyond_the_limit_get_busy(void **state)
 		mad_request_drop(held[i]);
 }
 
-/* The thread that reads is another engine's, and sends no BUSY for this one. */
+/* The thread that reads is another engine's, and sends no BUSY for this engine's server. */
 static void a_loop_is_woken_to_send_busy(void **state)
 {
 	struct mad_async *other = mad_async_create(port);
@@ -108,7 +99,7 @@ static void a_loop_is_woken_when_a_blocking_call_reads_its_requests(void **state
 	assert_int_equal(poll(&wake, 1, LONG_MS), 1);
 	assert_int_equal(mad_async_process(async), 1);
 	assert_int_equal(count, 1);
-	/* and one that gets BUSY */
+	/* also by a request that gets BUSY */
 	come(ping_request(2));
 	assert_int_equal(poll(&wake, 1, LONG_MS), 1);
 	assert_int_equal(mad_async_process(async), 0);
@@ -124,7 +115,7 @@ static void *receive_one(void *arg)
 	return mad_receive_via(NULL, -1, port);
 }
 
-/* The receiver leads, and does not send BUSY. */
+/* A thread in mad_receive_via() leads, and does not send BUSY. */
 static void a_run_is_woken_to_send_busy(void **state)
 {
 	struct ib_user_mad header = {.agent_id = 0};
@@ -224,7 +215,7 @@ static void a_storm_takes_a_bounded_amount_of_memory(void **state)
 		mad_request_drop(held[i]);
 }
 
-/* Long requests are what takes memory. */
+/* The limit of 64 MiB is for all requests that a server keeps together. */
 static void a_server_keeps_64_mib_of_requests(void **state)
 {
 	struct coming coming = ping_request(1);
@@ -259,7 +250,7 @@ static void a_server_keeps_64_mib_of_requests(void **state)
 	mad_request_drop(held[2]);
 }
 
-/* Whichever thread reads the request: an event loop waits for the engine's own descriptor. */
+/* An event loop waits for the descriptor of its engine, whichever thread reads the request. */
 static void a_loop_is_woken_by_a_request_that_another_thread_read(void **state)
 {
 	struct mad_async *other = mad_async_create(port);
@@ -276,7 +267,7 @@ static void a_loop_is_woken_by_a_request_that_another_thread_read(void **state)
 	mad_async_destroy(other);
 }
 
-/* Each server has its own limit. */
+/* Also with two servers, each with its own limit. */
 static void a_round_hands_out_and_refuses_a_part_of_the_requests(void **state)
 {
 	struct mad_async *other = mad_async_create(port);
@@ -320,16 +311,13 @@ static void a_round_hands_out_and_refuses_a_part_of_the_requests(void **state)
 	mad_async_destroy(other);
 }
 
-/* All but the one that waits have been sent: 64 may wait again. */
+/* After the responses BUSY are sent, 64 more requests may wait. */
 static void sixty_four_requests_may_wait_for_busy(void **state)
 {
 	struct mad_async *other = mad_async_create(port);
-	struct mad_server_options options = ping_options();
 
 	(void)state;
-	mad_server_stop(server);
-	options.limit = 1;
-	server = start(options, hold, NULL);
+	restart_with_limit(1);
 	for (unsigned round = 1; round <= 2; round++) {
 		come_many(round * 1000, 66);
 		for (unsigned i = 0; i < 10; i++)
@@ -368,7 +356,7 @@ static void a_request_that_comes_again_is_handed_out_once(void **state)
 	mad_request_drop(held[2]);
 }
 
-/* Also if all of it but its sender is the same. */
+/* Even if all but the sender is the same. */
 static void a_request_of_another_sender_is_another_one(void **state)
 {
 	const ib_mad_addr_t senders[] = {
@@ -378,7 +366,7 @@ static void a_request_of_another_sender_is_another_one(void **state)
 		{.lid = htobe16(9), .qpn = htobe32(1), .grh_present = 1, .gid = {1}},
 		{.lid = htobe16(9), .qpn = htobe32(1), .grh_present = 1, .gid = {2}},
 		{.lid = htobe16(9), .qpn = htobe32(1), .grh_present = 1, .gid = {1, [15] = 1}},
-		/* the first one: without a GRH there is no GID; a service level may change */
+		/* the first sender: without a GRH the GID does not count, nor does the SL */
 		{.lid = htobe16(9), .qpn = htobe32(1), .sl = 1, .gid = {1}},
 	};
 	struct coming coming = ping_request(7);
@@ -400,7 +388,7 @@ static void a_request_of_another_sender_is_another_one(void **state)
 		mad_request_drop(held[i]);
 }
 
-/* Bytes of the header by which a sender tells its requests apart. */
+/* The method, the TID, the attribute and its modifier distinguish requests of a sender. */
 static void a_request_that_differs_in_its_header_is_another_one(void **state)
 {
 	const unsigned different[] = {8, 11, 16, 17, 20, 23}, same[] = {4, 24, 39, 64};
@@ -428,8 +416,8 @@ static void a_request_that_differs_in_its_header_is_another_one(void **state)
 		mad_request_drop(held[i]);
 }
 
-/* As long as the common header, which has the method. */
-static void a_response_is_not_the_server_s(void **state)
+/* It has at least the 24 bytes of the common header. */
+static void a_response_is_not_for_a_server(void **state)
 {
 	struct coming coming = ping_request(7);
 
@@ -439,7 +427,7 @@ static void a_response_is_not_the_server_s(void **state)
 	come(coming);
 	process();
 	assert_int_equal(server_stats().dropped, 0);
-	assert_int_equal(stats_of(async).dropped, 1); /* it is nobody's */
+	assert_int_equal(stats_of(async).dropped, 1); /* a response to no request */
 	coming.length = 23;
 	come(coming);
 	process();
@@ -449,7 +437,7 @@ static void a_response_is_not_the_server_s(void **state)
 }
 
 /* A message with a status is one that the kernel could not send: a response of the server. */
-static void what_the_kernel_gives_back_is_no_request(void **state)
+static void a_message_that_the_kernel_returns_is_no_request(void **state)
 {
 	struct coming coming = ping_request(7);
 
@@ -463,7 +451,7 @@ static void what_the_kernel_gives_back_is_no_request(void **state)
 	come(coming);
 	process();
 	assert_int_equal(server_stats().failed, 1);
-	coming.length = 23; /* it does not say what it is */
+	coming.length = 23; /* too short to say that it is a response */
 	come(coming);
 	process();
 	assert_int_equal(server_stats().failed, 1);
@@ -512,10 +500,10 @@ int main(void)
 		SERVER_TEST(a_request_that_comes_again_is_handed_out_once),
 		SERVER_TEST(a_request_of_another_sender_is_another_one),
 		SERVER_TEST(a_request_that_differs_in_its_header_is_another_one),
-		SERVER_TEST(a_response_is_not_the_server_s),
-		SERVER_TEST(what_the_kernel_gives_back_is_no_request),
+		SERVER_TEST(a_response_is_not_for_a_server),
+		SERVER_TEST(a_message_that_the_kernel_returns_is_no_request),
 		SERVER_TEST(malformed_messages_and_lack_of_memory_are_counted),
 	};
 
-	return cmocka_run_group_tests_name("server_limits", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("request_server_limits", tests, NULL, NULL);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Servers on an engine: how they end, and what becomes of their requests. */
+/* Servers on an engine: stopped servers, destroyed engines and removed devices. */
 
-#include "server_fixture.h"
+#include "request_server_fixture.h"
 
 static void a_stop_drops_what_is_queued_and_keeps_what_is_held(void **state)
 {
@@ -22,7 +22,7 @@ static void a_stop_drops_what_is_queued_and_keeps_what_is_held(void **state)
 	mad_request_drop(held[0]);
 	assert_int_equal(device_written(), 0);
 	mad_server_stop(NULL);
-	/* the method is free again */
+	/* another server may have the method */
 	server = start(ping_options(), hold, NULL);
 	mad_async_destroy(other);
 }
@@ -75,12 +75,12 @@ static void a_stop_leaves_the_requests_of_other_servers(void **state)
 		mad_request_drop(held[i]);
 	}
 	assert_int_equal(device_written(), 2);
-	assert_int_equal(device_packet(0)->mad[39], 0x56); /* the OUI of the second */
+	assert_int_equal(device_packet(0)->mad[39], 0x56); /* the OUI of the second server */
 	assert_int_equal(device_packet(1)->mad[39], 0x56);
 	mad_async_destroy(other);
 }
 
-/* A server is freed after its last request, and then the port knows it no more. */
+/* The port's list has the server until the server is freed. */
 static void a_server_is_freed_when_it_is_stopped_and_has_no_request(void **state)
 {
 	(void)state;
@@ -100,7 +100,7 @@ static void a_server_is_freed_when_it_is_stopped_and_has_no_request(void **state
 }
 
 /* The kernel may give the new server the agent of the old one. */
-static void a_stopped_server_is_not_in_the_way_of_a_new_one(void **state)
+static void a_new_server_may_have_the_agent_of_a_stopped_one(void **state)
 {
 	struct mad_server *old = server;
 	unsigned before;
@@ -117,7 +117,7 @@ static void a_stopped_server_is_not_in_the_way_of_a_new_one(void **state)
 	assert_int_equal(mad_request_respond(held[0], 0, "x", 1), -ECANCELED);
 	assert_int_equal(mad_request_respond(held[1], 0, "x", 1), 0);
 	mad_server_stop(server);
-	/* nor is it unregistered again */
+	/* the agent is not unregistered again */
 	before = device_calls(DEVICE_IOCTL);
 	mad_async_destroy(async);
 	async = NULL;
@@ -144,7 +144,7 @@ static void a_server_may_be_stopped_while_busy_is_sent(void **state)
 	queue_and_refuse(other);
 	device_on_write(stop_while_writing, &error);
 	process();
-	/* the second one was dropped, and what waited for the callback */
+	/* the second refused request was dropped, and those queued for the callback */
 	assert_int_equal(device_written(), 1);
 	assert_int_equal(count, 0);
 	assert_true(list_is_empty(&port->servers));
@@ -167,7 +167,7 @@ static void a_server_may_be_stopped_while_a_response_is_sent(void **state)
 	come(ping_request(2));
 	process();
 	assert_int_equal(mad_request_respond(held[1], 0, "x", 1), -ENOMEM);
-	assert_int_equal(held[1]->tid, 2); /* it is still the program's */
+	assert_int_equal(held[1]->tid, 2); /* the program still has the request */
 	assert_false(list_is_empty(&port->servers));
 	mad_request_drop(held[1]);
 	assert_true(list_is_empty(&port->servers));
@@ -180,7 +180,7 @@ static int drop_while_writing(const struct device_packet *packet, void *arg)
 	return 0;
 }
 
-/* Of requests that are responded to and dropped at once, the server survives the last. */
+/* By a hook for the write, as another thread could do. */
 static void another_request_may_be_dropped_while_a_response_is_sent(void **state)
 {
 	(void)state;
@@ -306,7 +306,7 @@ static void the_port_may_be_closed_before_the_engine_is_destroyed(void **state)
 	mad_request_drop(held[0]);
 }
 
-static void a_device_that_is_gone_ends_it(void **state)
+static void a_run_ends_when_the_device_is_gone(void **state)
 {
 	int ret;
 
@@ -323,7 +323,7 @@ static void a_device_that_is_gone_ends_it(void **state)
 	assert_int_equal(mad_async_run(async), 0);
 }
 
-/* The device need not be polled for long to know that it is gone. */
+/* After a failed write, a poll with timeout 0 tells whether the device is gone. */
 static void a_response_that_cannot_be_written_says_whether_the_device_is_gone(void **state)
 {
 	(void)state;
@@ -339,7 +339,7 @@ static void a_response_that_cannot_be_written_says_whether_the_device_is_gone(vo
 	mad_request_drop(held[2]);
 }
 
-/* Requests that wait, and those that get BUSY, are dropped; the statistics say so. */
+/* The statistics count those as dropped that should get BUSY. */
 static void a_device_that_is_gone_drops_what_is_queued(void **state)
 {
 	struct mad_async *other = mad_async_create(port);
@@ -370,7 +370,7 @@ int main(void)
 		SERVER_TEST(the_first_agent_of_a_port_may_be_a_server_s),
 		SERVER_TEST(a_stop_leaves_the_requests_of_other_servers),
 		SERVER_TEST(a_server_is_freed_when_it_is_stopped_and_has_no_request),
-		SERVER_TEST(a_stopped_server_is_not_in_the_way_of_a_new_one),
+		SERVER_TEST(a_new_server_may_have_the_agent_of_a_stopped_one),
 		SERVER_TEST(a_server_may_be_stopped_while_busy_is_sent),
 		SERVER_TEST(a_server_may_be_stopped_while_a_response_is_sent),
 		SERVER_TEST(another_request_may_be_dropped_while_a_response_is_sent),
@@ -379,10 +379,10 @@ int main(void)
 		SERVER_TEST(no_server_is_started_on_an_engine_that_is_being_destroyed),
 		SERVER_TEST(held_requests_outlive_the_engine_and_the_port),
 		SERVER_TEST(the_port_may_be_closed_before_the_engine_is_destroyed),
-		SERVER_TEST(a_device_that_is_gone_ends_it),
+		SERVER_TEST(a_run_ends_when_the_device_is_gone),
 		SERVER_TEST(a_response_that_cannot_be_written_says_whether_the_device_is_gone),
 		SERVER_TEST(a_device_that_is_gone_drops_what_is_queued),
 	};
 
-	return cmocka_run_group_tests_name("server_stop", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("request_server_stop", tests, NULL, NULL);
 }

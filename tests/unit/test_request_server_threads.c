@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Servers on an engine: any thread calls, stops and responds; and a child of fork(). */
+/* Servers on an engine: calls from several threads, and in a child of fork(). */
 
+#include "event_loop.h"
 #include "gate.h"
-#include "server_fixture.h"
+#include "request_server_fixture.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -159,32 +160,33 @@ static void *ask(void *arg)
 	return mad_rpc(port, &rpc, &to, data, data) == data ? arg : NULL;
 }
 
-static void *run(void *arg)
-{
-	return (void *)(intptr_t)mad_async_run(arg);
-}
-
 static void *stop_it(void *arg)
 {
 	mad_server_stop(arg);
 	return NULL;
 }
 
-static void destroying_an_engine_ends_the_run_of_its_servers(void **state)
+/* A thread in mad_async_run() that has handled one request. */
+static pthread_t start_run(void)
 {
-	pthread_t runner;
-	void *result;
+	pthread_t runner = start_running(async);
 
-	(void)state;
-	assert_int_equal(pthread_create(&runner, NULL, run, async), 0);
 	come(ping_request(1));
 	while (!count)
 		sleep_ms(1);
 	sleep_ms(20); /* probably it waits for messages */
+	return runner;
+}
+
+static void destroying_an_engine_ends_the_run_of_its_servers(void **state)
+{
+	pthread_t runner;
+
+	(void)state;
+	runner = start_run();
 	mad_async_destroy(async);
 	async = NULL;
-	pthread_join(runner, &result);
-	assert_int_equal((intptr_t)result, 1);
+	assert_int_equal(joined_count(runner), 1);
 	assert_int_equal(mad_request_respond(held[0], 0, "x", 1), -ECANCELED);
 	mad_request_drop(held[0]);
 }
@@ -192,44 +194,36 @@ static void destroying_an_engine_ends_the_run_of_its_servers(void **state)
 static void the_run_of_another_thread_ends_with_the_last_server(void **state)
 {
 	pthread_t runner;
-	void *result;
 
 	(void)state;
-	assert_int_equal(pthread_create(&runner, NULL, run, async), 0);
-	come(ping_request(1));
-	while (!count)
-		sleep_ms(1);
-	sleep_ms(20); /* probably it waits for messages */
+	runner = start_run();
 	mad_server_stop(server);
-	pthread_join(runner, &result);
-	assert_int_equal((intptr_t)result, 1);
+	assert_int_equal(joined_count(runner), 1);
 	mad_request_drop(held[0]);
 }
 
-/* The thread that called back goes on with other servers, and does not return. */
+/* After the callback, its thread continues with another server, and does not return. */
 static void a_stop_ends_with_its_callback_although_run_goes_on(void **state)
 {
 	struct mad_server *second;
 	pthread_t runner, stopper;
-	void *result;
 
 	(void)state;
 	second = start_second(hold_at_gate);
-	assert_int_equal(pthread_create(&runner, NULL, run, async), 0);
+	runner = start_running(async);
 	come_to_second(1);
 	wait_for(&gate.entered);
 	assert_int_equal(pthread_create(&stopper, NULL, stop_it, second), 0);
 	while (device_agent(device_fd(), 7).registered)
 		sleep_ms(1);
-	sleep_ms(10); /* probably it waits for the callback */
+	sleep_ms(10); /* probably the stopper waits for the callback */
 	sem_post(&gate.leave);
 	pthread_join(stopper, NULL);
 	come(ping_request(2));
 	while (count < 2)
 		sleep_ms(1);
 	mad_server_stop(server);
-	pthread_join(runner, &result);
-	assert_int_equal((intptr_t)result, 2);
+	assert_int_equal(joined_count(runner), 2);
 	mad_request_drop(held[0]);
 	mad_request_drop(held[1]);
 }
@@ -240,7 +234,7 @@ static void *destroy(void *arg)
 	return NULL;
 }
 
-/* Each of the three threads waits for the others: any of them may be the last. */
+/* The threads that stop, destroy and run the engine end in any order. */
 static void an_engine_may_be_destroyed_while_a_server_is_stopped(void **state)
 {
 	pthread_t runner, stopper, destroyer;
@@ -250,14 +244,14 @@ static void an_engine_may_be_destroyed_while_a_server_is_stopped(void **state)
 		mad_server_stop(server);
 		start_second(hold);
 		server = start(ping_options(), hold_at_gate, NULL);
-		assert_int_equal(pthread_create(&runner, NULL, run, async), 0);
+		runner = start_running(async);
 		come(ping_request(1));
 		wait_for(&gate.entered);
 		assert_int_equal(pthread_create(&stopper, NULL, stop_it, server), 0);
 		while (device_agent(device_fd(), 7).registered)
 			sleep_ms(1);
 		assert_int_equal(pthread_create(&destroyer, NULL, destroy, async), 0);
-		sleep_ms(1); /* probably it waits */
+		sleep_ms(1); /* probably the destroyer waits */
 		sem_post(&gate.leave);
 		pthread_join(runner, NULL);
 		pthread_join(stopper, NULL);
@@ -270,7 +264,7 @@ static void an_engine_may_be_destroyed_while_a_server_is_stopped(void **state)
 	}
 }
 
-/* A thread that calls back does not poll for the others meanwhile. */
+/* During a callback, its thread does not poll: another thread leads. */
 static void others_get_their_responses_during_a_callback(void **state)
 {
 	pthread_t runner, asker;
@@ -278,14 +272,10 @@ static void others_get_their_responses_during_a_callback(void **state)
 
 	(void)state;
 	start_second(hold_at_gate);
-	assert_int_equal(pthread_create(&runner, NULL, run, async), 0);
-	come(ping_request(1));
-	while (!count)
-		sleep_ms(1);
-	sleep_ms(10); /* probably it leads */
+	runner = start_run(); /* probably it leads */
 	assert_int_equal(pthread_create(&asker, NULL, ask, &count), 0);
 	assert_true(device_wait_written(1, LONG_MS));
-	sleep_ms(10); /* probably the other one follows */
+	sleep_ms(10); /* probably the asker follows */
 	come_to_second(1);
 	wait_for(&gate.entered);
 	device_respond(device_packet(0), 0, 0, NULL, 0);
@@ -355,6 +345,7 @@ static void a_child_has_no_servers(void **state)
 	mad_request_drop(held[1]);
 }
 
+/* Another engine of the port, whose thread reads the messages. */
 static struct mad_async *reading;
 
 static void expect_nothing_queued(void)
@@ -373,7 +364,7 @@ static void expect_nothing_queued(void)
 	mad_server_stop(server);
 	CHECK(device_calls(DEVICE_IOCTL) == calls); /* the agent is the parent's */
 	CHECK(list_is_empty(&port->servers));
-	/* no server is left to wait for */
+	/* without a server, there is nothing to wait for */
 	CHECK(mad_async_run(async) == 0);
 	CHECK(count == 0);
 	mad_async_destroy(reading);
@@ -386,7 +377,7 @@ static void a_child_has_no_queued_requests(void **state)
 	reading = mad_async_create(port);
 	queue_and_refuse(reading);
 	in_child(expect_nothing_queued);
-	/* the agent is still the parent's, and all that was queued */
+	/* the parent still has the agent and the queued requests */
 	process();
 	assert_int_equal(count, 3);
 	assert_int_equal(device_written(), 2);
@@ -452,7 +443,7 @@ static void a_child_does_not_wait_for_a_callback_of_the_parent(void **state)
 	(void)state;
 	mad_server_stop(server);
 	server = start(ping_options(), hold_at_gate, NULL);
-	assert_int_equal(pthread_create(&runner, NULL, run, async), 0);
+	runner = start_running(async);
 	come(ping_request(1));
 	wait_for(&gate.entered);
 	in_child(stop_in_child);
@@ -480,7 +471,7 @@ static void stop_what_was_changed(void)
 	end_all();
 }
 
-static void a_child_leaves_alone_what_a_thread_was_changing(void **state)
+static void a_child_does_not_free_a_server_that_a_thread_was_changing(void **state)
 {
 	pthread_t thread;
 
@@ -515,9 +506,9 @@ int main(void)
 		THREAD_TEST(a_child_may_close_the_port_before_the_engine_ends),
 		THREAD_TEST(a_child_may_drop_requests_of_a_server_that_was_stopped),
 		THREAD_TEST(a_child_does_not_wait_for_a_callback_of_the_parent),
-		THREAD_TEST(a_child_leaves_alone_what_a_thread_was_changing),
+		THREAD_TEST(a_child_does_not_free_a_server_that_a_thread_was_changing),
 #endif
 	};
 
-	return cmocka_run_group_tests_name("server_threads", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("request_server_threads", tests, NULL, NULL);
 }
