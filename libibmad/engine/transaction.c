@@ -205,31 +205,6 @@ static int schedule(struct transactions *all, struct transaction *transaction,
 	return kernel_ms ? kernel_ms : 1;
 }
 
-static struct ib_user_mad *header_of(uint8_t *umad)
-{
-	return (struct ib_user_mad *)(void *)umad;
-}
-
-/* Drops the response BUSY that was kept, if any, and puts the request back in its place. */
-static void forget_busy(struct transaction *transaction)
-{
-	if (!transaction->busy)
-		return;
-	transaction->busy = false;
-	if (transaction->length > IB_MAD_SIZE)
-		return;
-	memcpy(transaction->packet, transaction->heap, PACKET_SIZE);
-	free(transaction->heap);
-	transaction->heap = NULL;
-}
-
-static uint16_t status_of(const uint8_t *mad)
-{
-	uint16_t status = get16(mad, STATUS_OFFS);
-
-	return mad[1] == IB_SMI_DIRECT_CLASS ? (uint16_t)(status & ~DIRECTION) : status;
-}
-
 static enum transaction_action transmit(struct transactions *all,
 					struct transaction *transaction, struct packet *packet,
 					int64_t now)
@@ -238,7 +213,6 @@ static enum transaction_action transmit(struct transactions *all,
 
 	if (transaction->end && now >= transaction->end)
 		return proceed(all, transaction, now);
-	forget_busy(transaction);
 	transmission = transmission_begin(&all->outstanding, &transaction->transmissions,
 					  transaction_mad(transaction), now);
 	*packet = (struct packet){
@@ -266,7 +240,6 @@ enum transaction_action transaction_start(struct transactions *all,
 	transaction->timer = (struct deadline){.at = now};
 	if (!redirect_needs_path(transaction->detour))
 		return transmit(all, transaction, packet, now);
-	forget_busy(transaction);
 	transaction->writing = true;
 	return TRANSACTION_ASK_PATH;
 }
@@ -330,22 +303,6 @@ static void back_off(struct transaction *transaction, unsigned times)
 	transaction->recalled = false;
 }
 
-/*
- * The last attempt has ended during a pause after BUSY, because the timer was processed too
- * late. The transaction completes with the response BUSY, which tells more than a timeout.
- */
-static enum transaction_action finish_busy(struct transactions *all,
-					   struct transaction *transaction)
-{
-	free(transaction->heap);
-	transaction->heap = NULL;
-	transaction->busy = false;
-	transaction->length = (int)header_of(transaction->packet)->length;
-	transaction->responded = true;
-	transaction->status = status_of(transaction_mad(transaction));
-	return finish(all, transaction, EIO);
-}
-
 /* An attempt is over. */
 static enum transaction_action next_attempt(struct transactions *all,
 					    struct transaction *transaction, int64_t now)
@@ -356,8 +313,6 @@ static enum transaction_action next_attempt(struct transactions *all,
 	probe_attempt_timed_out(transaction, transaction_buffer(transaction),
 				transaction_mad(transaction), transaction->timeout_ms,
 				transaction->left - 1U);
-	if (transaction->left <= 1 && transaction->busy)
-		return finish_busy(all, transaction);
 	if (transaction->left <= 1)
 		return finish(all, transaction, ETIMEDOUT);
 	transaction->left--;
@@ -460,6 +415,13 @@ enum transaction_action transaction_kernel_timeout(struct transactions *all,
 
 /* --- responses ------------------------------------------------------------------ */
 
+static uint16_t status_of(const uint8_t *mad)
+{
+	uint16_t status = get16(mad, STATUS_OFFS);
+
+	return mad[1] == IB_SMI_DIRECT_CLASS ? (uint16_t)(status & ~DIRECTION) : status;
+}
+
 /* SMPs have no such status (IBA 14.2.1). */
 static bool is_redirection(const uint8_t *mad, uint16_t status)
 {
@@ -505,29 +467,6 @@ static void copy_message(uint8_t *copy, const uint8_t *umad, size_t size)
 {
 	memcpy(copy, umad, size);
 	memset(copy + size, 0, PACKET_SIZE - size);
-}
-
-/*
- * Keeps a response BUSY during the pause, for finish_busy(): its first MAD in the packet, and
- * its length in the header of the packet. The request is moved to heap, unless it is there.
- * The response is not kept without memory, or while a thread writes the packet.
- */
-static void keep_busy(struct transaction *transaction, const uint8_t *umad, int length)
-{
-	uint8_t *request = transaction->heap;
-
-	if (transaction->writing)
-		return;
-	if (!request && (request = malloc(PACKET_SIZE)))
-		memcpy(request, transaction->packet, PACKET_SIZE);
-	if (!request)
-		return;
-	if (length > IB_MAD_SIZE)
-		length = IB_MAD_SIZE;
-	transaction->heap = request;
-	copy_message(transaction->packet, umad, transaction->header_size + (size_t)length);
-	header_of(transaction->packet)->length = (uint32_t)length;
-	transaction->busy = true;
 }
 
 /*
@@ -640,7 +579,6 @@ enum transaction_action transaction_response(struct transactions *all,
 	if (status & IB_MAD_STS_BUSY) {
 		transaction->news |= NEWS_BUSY;
 		if (pause_for(all, transaction, now)) {
-			keep_busy(transaction, umad, length);
 			transaction->state = TRANSACTION_IN_FLIGHT;
 			return TRANSACTION_WAIT;
 		}

@@ -124,7 +124,6 @@ struct transaction {
 	bool writing : 1;    /* a thread writes the packet */
 	bool responded : 1;  /* the buffer has the response */
 	bool recalled : 1;   /* to be sent again because of a response: BUSY or a redirection */
-	bool busy : 1;       /* pause after BUSY: packet has that response, heap the request */
 	bool late : 1;       /* no response came in time for its latest transmission */
 	bool redirects : 1;  /* heap has a response that redirects, until the packet is written
 			      */
