@@ -113,12 +113,13 @@ static void wait_for(struct ibmad_port *port, struct blocking_request *request)
 			scheduler_send(scheduler, SENT_AT_ONCE);
 		} else if (reader_time(reader, now) < due) {
 			wait_for_event(reader, waiter, due, now);
+			port_tell_all(port);
 		} else if (waiter->sending) {
 			scheduler_expire(scheduler, reader_time(reader, now), SENT_AT_ONCE);
-			core->hooks->progress(core);
+			port_tell_all(port);
 		} else {
 			core_timer(core, transaction, now);
-			core->hooks->progress(core);
+			port_tell_all(port);
 		}
 	}
 	reader_end(reader, waiter);

@@ -343,6 +343,32 @@ static void a_later_timer_of_another_thread_s_request_leaves_the_leader_alone(vo
 	mad_async_destroy(runner.async);
 }
 
+/* Two calls to one node, of which the first one is late: its place is the second one's. */
+static void a_request_that_gets_a_place_is_sent_when_the_rate_permits_it(void **state)
+{
+	struct thread askers[2] = {{.kind = ASK, .lid = 5}, {.kind = ASK, .lid = 5}};
+	ib_portid_t other = to_lid(7);
+	ib_rpc_t rpc = set_request();
+	uint8_t data[IB_MAD_SIZE] = {0};
+
+	(void)state;
+	late_after(300000);
+	mad_port_set_destination_limit(port, 1);
+	start(&askers[0]);
+	assert_true(device_wait_written(1, LONG_MS));
+	start(&askers[1]);
+	assert_int_equal(device_written(), 1);
+	assert_int_equal(mad_port_set_rate(port, 1), 0);
+	device_on_write(echo, NULL);
+	assert_non_null(mad_rpc(port, &rpc, &other, data, data));
+	device_on_write(NULL, NULL);
+	assert_true(device_wait_written(3, LONG_MS / 2));
+	device_respond(device_packet(0), 0, 0, NULL, 0);
+	device_respond(device_packet(2), 0, 0, NULL, 0);
+	join(&askers[0]);
+	join(&askers[1]);
+}
+
 /* --- handing over the lead -------------------------------------------------------------- */
 
 /* Meanwhile others wait, and do not know that no thread polls. */
@@ -980,6 +1006,7 @@ int main(void)
 		LEADER_TEST(closing_the_port_wakes_the_leader),
 		LEADER_TEST(an_earlier_timer_of_another_thread_s_request_wakes_the_leader),
 		LEADER_TEST(the_timer_of_a_request_wakes_the_thread_of_the_next_request),
+		LEADER_TEST(a_request_that_gets_a_place_is_sent_when_the_rate_permits_it),
 		LEADER_TEST(a_later_timer_of_another_thread_s_request_leaves_the_leader_alone),
 		LEADER_TEST(a_leader_that_calls_back_leaves_its_place),
 		LEADER_TEST(a_leader_that_sends_leaves_its_place),
