@@ -59,6 +59,7 @@ int sa_table_parse(struct mad_sa_table *table, size_t least)
 {
 	const uint8_t *mad = table->message.mad;
 	size_t data;
+	int err;
 
 	if (!is_table(&table->message))
 		return -EBADMSG;
@@ -69,7 +70,10 @@ int sa_table_parse(struct mad_sa_table *table, size_t least)
 	if (!table->record_size || table->record_size < least)
 		return -EPROTO;
 	table->count = data / table->record_size;
-	return take_rest(table, least);
+	err = take_rest(table, least);
+	if (err)
+		table->count = 0;
+	return err;
 }
 
 EXPORT size_t mad_sa_table_count(const struct mad_sa_table *table)

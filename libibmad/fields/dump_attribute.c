@@ -33,9 +33,11 @@ static void put_label(struct text *text, const char *label, size_t length)
 		text_bytes(text, dots, VALUE_COLUMN);
 }
 
-/* The value by the field's printer, which also terminates the text. */
+/* The value by the field's printer, which writes for itself. */
 static void put_value(struct text *text, const struct field *field, void *val)
 {
+	if (!text_room(text))
+		return;
 	field->dump(text->at, (int)text_room(text) + 1, val, value_size(field));
 	text->at += strlen(text->at);
 }
@@ -60,6 +62,7 @@ EXPORT char *mad_dump_field(enum MAD_FIELDS id, char *buf, int bufsz, void *val)
 	text = text_begin(buf, bufsz);
 	put_label(&text, field->label, field->label_length);
 	put_value(&text, field, val);
+	text_end(&text);
 	return buf;
 }
 

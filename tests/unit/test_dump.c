@@ -194,6 +194,7 @@ static void a_buffer_without_room_is_left_alone(void **state)
 		printers[i].print(page_end, INT32_MIN, image, 4);
 		printers[i].print(NULL, 0, image, 4);
 	}
+	assert_null(mad_dump_field(IB_PORT_STATE_F, NULL, 100, image));
 }
 
 static void fields_keep_to_every_size_of_buffer(void **state)
