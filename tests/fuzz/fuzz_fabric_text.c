@@ -90,12 +90,27 @@ static struct mad_fabric *store_and_load(const struct mad_fabric *fabric)
 	return again;
 }
 
+/* mad_fabric_load() looks at so many nodes with the GUID that a line names, and no more. */
+#define SAME_GUID_MAX 16
+
+static bool has_too_many_with_one_guid(const struct mad_fabric *fabric)
+{
+	size_t same = 0;
+
+	for (size_t i = 0; i < mad_fabric_oddity_count(fabric); i++)
+		same += mad_fabric_oddity(fabric, i)->kind == MAD_FABRIC_ODD_GUID;
+	return same >= SAME_GUID_MAX;
+}
+
 /* The first store sorts the nodes by type. */
 static void check_round_trip(const struct mad_fabric *fabric)
 {
-	struct mad_fabric *sorted = store_and_load(fabric);
-	struct mad_fabric *again = store_and_load(sorted);
+	struct mad_fabric *sorted, *again;
 
+	if (has_too_many_with_one_guid(fabric))
+		return;
+	sorted = store_and_load(fabric);
+	again = store_and_load(sorted);
 	check(mad_fabric_node_count(fabric) == mad_fabric_node_count(sorted));
 	check(mad_fabric_port_count(fabric) == mad_fabric_port_count(sorted));
 	check_same(sorted, again);
