@@ -70,6 +70,20 @@ static inline bool loop_is_awake(struct mad_async *async, bool single)
 	return poll(fds, 2, 0) > 0 || mad_async_timeout(async) == 0;
 }
 
+/* Whether it does so soon: the kernel may need a moment for a timer that is due. */
+static inline bool loop_wakes(struct mad_async *async, bool single)
+{
+	struct pollfd fds[] = {{.events = POLLIN}, {.events = POLLIN}};
+
+	if (single) {
+		fds[0].fd = mad_async_poll_fd(async);
+		return poll(fds, 1, LONG_MS) == 1;
+	}
+	fds[0].fd = mad_async_fd(async);
+	fds[1].fd = mad_async_wake_fd(async);
+	return mad_async_timeout(async) == 0 || poll(fds, 2, LONG_MS) > 0;
+}
+
 /* --- mad_async_run() in a thread ------------------------------------------------- */
 
 static inline void *run(void *arg)

@@ -342,7 +342,7 @@ static void a_loop_sends_while_another_thread_calls_back(void **state)
 	for (int i = 0; i < 2 * BATCH; i++)
 		assert_int_equal(mad_async_cancel(async, ids[i]), 0);
 	for (int single = 1; single >= 0; single--) {
-		assert_true(loop_is_awake(async, single));
+		assert_true(loop_wakes(async, single));
 		assert_int_equal(mad_async_process(async), 0);
 	}
 	assert_int_equal(device_written(), 4 * BATCH + 1);
@@ -539,8 +539,8 @@ static int do_round(struct mad_async *async)
 	uint64_t timeouts = stats_of(async).timed_out;
 	int count;
 
-	assert_true(loop_is_awake(async, true));
-	assert_true(loop_is_awake(async, false));
+	assert_true(loop_wakes(async, true));
+	assert_true(loop_wakes(async, false));
 	count = mad_async_process(async);
 	assert_in_range(count, 0, BATCH);
 	assert_in_range(device_calls(DEVICE_READ) - reads, 0, BATCH);
@@ -674,7 +674,7 @@ static void a_round_passes_a_part_of_the_requests_to_their_destination(void **st
 	core_unlock(&port->core);
 	do {
 		before = after;
-		assert_true(loop_is_awake(async, true));
+		assert_true(loop_wakes(async, true));
 		assert_int_equal(mad_async_process(async), 0);
 		after = queue_length(fresh);
 		assert_in_range(before - after, 1, 16 * BATCH);
@@ -738,7 +738,7 @@ static void ask_with_few(int left, int (*ask)(struct mad_async *), int needed)
 	/* the engine works as before */
 	submit(async, get_request(), 1, &outcome, NULL);
 	device_respond(device_packet(device_written() - 1), 0, 0, NULL, 0);
-	assert_true(loop_is_awake(async, true));
+	assert_true(loop_wakes(async, true));
 	assert_int_equal(mad_async_process(async), 1);
 	assert_true(ask(async) >= 0);
 	mad_async_destroy(async);
@@ -765,7 +765,7 @@ static void expect_loop_to_work(struct mad_async *async, bool single)
 	assert_false(loop_is_awake(async, single));
 	submit(async, get_request(), 1, &outcome, NULL);
 	device_respond(device_packet(device_written() - 1), 0, 0, NULL, 0);
-	assert_true(loop_is_awake(async, single));
+	assert_true(loop_wakes(async, single));
 	assert_int_equal(mad_async_process(async), 1);
 	assert_false(loop_is_awake(async, single));
 }
@@ -844,7 +844,7 @@ static void a_loop_s_handle_may_have_number_0(void **state)
 	assert_false(loop_is_awake(async, true));
 	submit(async, set_smp_request(), 1, &outcome, NULL);
 	device_respond(device_packet(0), 0, 0, NULL, 0);
-	assert_true(loop_is_awake(async, true));
+	assert_true(loop_wakes(async, true));
 	assert_int_equal(mad_async_process(async), 1);
 	assert_false(loop_is_awake(async, true));
 	mad_async_destroy(async);
@@ -1105,8 +1105,8 @@ static void a_round_calls_a_part_of_the_timers(void **state)
 	port_leave(port, cancel_state);
 	assert_int_equal(mad_async_process(async), 0);
 	assert_int_equal(rings, BATCH);
-	assert_true(loop_is_awake(async, true));
-	assert_true(loop_is_awake(async, false));
+	assert_true(loop_wakes(async, true));
+	assert_true(loop_wakes(async, false));
 	assert_int_equal(mad_async_process(async), 0);
 	assert_int_equal(rings, BATCH + 2);
 	assert_false(loop_is_awake(async, true));
@@ -1298,7 +1298,7 @@ static void a_child_s_loop_is_woken_for_its_own_work_and_time(void **state)
 	submit(async, rpc, 1, &outcomes[0], NULL);
 	submit(async, set_request(), 1, &outcomes[1], &id);
 	assert_int_equal(mad_async_cancel(async, id), 0);
-	assert_true(loop_is_awake(async, true));
+	assert_true(loop_wakes(async, true));
 	pid = fork();
 	if (!pid)
 		_exit(child_with_a_later_timer(async));

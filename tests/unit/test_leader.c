@@ -155,7 +155,7 @@ static void others_read_while_the_leader_polls(void **state)
 	device_hold_polls(true);
 	submit(async, set_request(), 1, &outcome, NULL);
 	device_respond(device_packet(0), 0, 0, NULL, 0);
-	assert_true(loop_is_awake(async, true));
+	assert_true(loop_wakes(async, true));
 	assert_int_equal(mad_async_process(async), 1);
 	assert_false(loop_is_awake(async, true));
 	assert_false(loop_is_awake(async, false));

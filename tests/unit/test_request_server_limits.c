@@ -63,8 +63,8 @@ static void a_loop_is_woken_to_send_busy(void **state)
 	while (mad_async_process(other) || device_calls(DEVICE_READ) < 3)
 		;
 	assert_int_equal(device_written(), 0);
-	assert_true(loop_is_awake(async, true));
-	assert_true(loop_is_awake(async, false));
+	assert_true(loop_wakes(async, true));
+	assert_true(loop_wakes(async, false));
 	assert_int_equal(mad_async_process(async), 0);
 	assert_int_equal(last_written()[5], IB_MAD_STS_BUSY);
 	assert_false(loop_is_awake(async, true));
