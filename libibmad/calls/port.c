@@ -71,12 +71,15 @@ static void tell_clients(struct core *core)
 
 void port_tell_all(struct ibmad_port *port)
 {
-	int64_t opens = scheduler_opens(&port->scheduler);
+	int64_t opens;
 
 	tell_clients(&port->core);
-	if (scheduler_can_send(&port->scheduler))
+	if (scheduler_can_send(&port->scheduler)) {
 		reader_wake_sender(&port->reader);
-	else if (opens != NEVER)
+		return;
+	}
+	opens = scheduler_opens(&port->scheduler);
+	if (opens != NEVER)
 		reader_wake_for(&port->reader, opens);
 }
 

@@ -15,9 +15,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Of nodes with the GUID of a claim, so many are looked at. */
-#define MAX_SAME_GUID 16
-
 /* --- links ------------------------------------------------------------------------ */
 
 static bool claims_back(const struct load *load, const struct mad_fabric_port *port,

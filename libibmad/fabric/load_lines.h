@@ -8,6 +8,9 @@
 #include "fabric/graph.h"
 #include "fabric/text_line.h"
 
+/* Of nodes with the GUID of a claim, so many are looked at. */
+#define MAX_SAME_GUID 16
+
 /* What a line says is at the other end of a port. */
 struct claim {
 	uint64_t guid;

@@ -4,7 +4,7 @@
 #ifndef TESTS_COUNTERS_FIXTURE_H
 #define TESTS_COUNTERS_FIXTURE_H
 
-#include "calls/port.h"
+#include "late_responses.h"
 #include "mad_fixture.h"
 
 #include <infiniband/mad_counters.h>
@@ -79,11 +79,8 @@ static inline int setup(void **state)
 {
 	int ret = fixture_setup(state);
 
-	for (unsigned i = 0; !ret && i < RTT_KINDS; i++) {
-		struct rtt *rtt = &fixture.port->core.transactions.rtts[i];
-
-		rtt->floor_us = rtt->initial_us = 60000000;
-	}
+	if (!ret)
+		set_late_after(fixture.port, 60000000);
 	memset(&node, 0, sizeof(node));
 	device_on_write(on_write, NULL);
 	return ret;

@@ -8,6 +8,7 @@
 #include "calls/port.h"
 
 #include "fake_device.h"
+#include "late_responses.h"
 
 #include <infiniband/mad_async.h>
 #include <errno.h>
@@ -39,10 +40,7 @@ static struct ibmad_port *port;
  */
 static inline void late_after(uint32_t microseconds)
 {
-	for (unsigned i = 0; i < RTT_KINDS; i++) {
-		port->core.transactions.rtts[i].floor_us = microseconds;
-		port->core.transactions.rtts[i].initial_us = microseconds;
-	}
+	set_late_after(port, microseconds);
 }
 
 #define QUICK 4000

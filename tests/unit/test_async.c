@@ -815,6 +815,21 @@ static int fail_but_for(const struct device_packet *packet, void *arg)
 	return be16toh(packet->header.addr.lid) == *(int *)arg ? 0 : -ENOMEM;
 }
 
+/* The window has room for the first request once the request to the dead node is late. */
+static pthread_t submit_behind_a_call(device_write_fn *on_write, int *dead)
+{
+	pthread_t caller;
+
+	late_after(20000);
+	mad_rpc_set_retries(port, 1);
+	mad_port_set_window(port, MAD_WINDOW_GMP, 1);
+	device_on_write(on_write, dead);
+	assert_int_equal(pthread_create(&caller, NULL, ask_the_dead, dead), 0);
+	assert_true(device_wait_written(1, LONG_MS));
+	submit(async, set_request(), 1, &outcomes[0], NULL);
+	return caller;
+}
+
 /* The call sends it when its own request is late, and then waits for a minute. */
 static void a_loop_knows_at_once_that_a_blocking_call_could_not_send_a_request(void **state)
 {
@@ -823,13 +838,7 @@ static void a_loop_knows_at_once_that_a_blocking_call_could_not_send_a_request(v
 	int dead = 7;
 
 	(void)state;
-	late_after(20000);
-	mad_rpc_set_retries(port, 1);
-	mad_port_set_window(port, MAD_WINDOW_GMP, 1);
-	device_on_write(fail_but_for, &dead);
-	assert_int_equal(pthread_create(&caller, NULL, ask_the_dead, &dead), 0);
-	assert_true(device_wait_written(1, LONG_MS));
-	submit(async, set_request(), 1, &outcomes[0], NULL);
+	caller = submit_behind_a_call(fail_but_for, &dead);
 	do
 		assert_int_equal(poll(&single, 1, LONG_MS / 2), 1);
 	while (!mad_async_process(async));
@@ -846,14 +855,8 @@ static void a_loop_is_told_when_a_late_blocking_call_and_the_rate_let_it_send(vo
 	int dead = 7;
 
 	(void)state;
-	late_after(20000);
-	mad_rpc_set_retries(port, 1);
-	mad_port_set_window(port, MAD_WINDOW_GMP, 1);
 	assert_int_equal(mad_port_set_rate(port, 5), 0);
-	device_on_write(echo_but_for, &dead);
-	assert_int_equal(pthread_create(&caller, NULL, ask_the_dead, &dead), 0);
-	assert_true(device_wait_written(1, LONG_MS));
-	submit(async, set_request(), 1, &outcomes[0], NULL);
+	caller = submit_behind_a_call(echo_but_for, &dead);
 	while (device_written() < 2) {
 		assert_int_equal(poll(&wake, 1, LONG_MS / 2), 1);
 		mad_async_process(async);

@@ -399,6 +399,19 @@ static void a_leader_that_calls_back_leaves_its_place(void **state)
 	mad_async_destroy(runner.async);
 }
 
+/* The leader is in the write of the third packet: another thread gets its response meanwhile.
+ */
+static void expect_response_while_held_up(struct thread *asker)
+{
+	wait_for(&gate.entered);
+	device_respond(device_packet(1), 0, 0, NULL, 0);
+	join(asker);
+	assert_int_equal(asker->result, 1);
+	device_on_write(NULL, NULL);
+	sem_post(&gate.leave);
+	device_respond(device_packet(2), 0, 0, NULL, 0);
+}
+
 /* The leader's second request may be sent after the response to the first one. */
 static void a_leader_that_sends_leaves_its_place(void **state)
 {
@@ -415,13 +428,7 @@ static void a_leader_that_sends_leaves_its_place(void **state)
 	assert_true(device_wait_written(2, LONG_MS));
 	device_on_write(hold_up_at_gate, NULL);
 	device_respond(device_packet(0), 0, 0, NULL, 0);
-	wait_for(&gate.entered);
-	device_respond(device_packet(1), 0, 0, NULL, 0);
-	join(&asker);
-	assert_int_equal(asker.result, 1);
-	device_on_write(NULL, NULL);
-	sem_post(&gate.leave);
-	device_respond(device_packet(2), 0, 0, NULL, 0);
+	expect_response_while_held_up(&asker);
 	join(&runner);
 	assert_int_equal(runner.result, 2);
 	mad_async_destroy(runner.async);
@@ -438,13 +445,7 @@ static void a_leader_that_sends_its_next_attempt_leaves_its_place(void **state)
 	assert_true(device_wait_written(2, LONG_MS));
 	device_on_write(hold_up_at_gate, NULL);
 	device_time_out(device_packet(0));
-	wait_for(&gate.entered);
-	device_respond(device_packet(1), 0, 0, NULL, 0);
-	join(&asker);
-	assert_int_equal(asker.result, 1);
-	device_on_write(NULL, NULL);
-	sem_post(&gate.leave);
-	device_respond(device_packet(2), 0, 0, NULL, 0);
+	expect_response_while_held_up(&asker);
 	join(&leader);
 	assert_int_equal(leader.result, 1);
 }
