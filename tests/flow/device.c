@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* The umad device: handles, held transaction IDs, timeouts, and the calls of sys.h. */
+
+#include "device.h"
+
+#include "files.h"
+#include "kernel_abi.h"
+#include "sys.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+/* A handle below 1024 is a descriptor to the library; the process has few open ones. */
+#define FIRST_HANDLE 512
+#define MAX_HANDLES  16
+#define MAX_AGENTS   32
+#define BUCKETS      (1u << 14)
+#define MAD_BYTES    256
+#define REPORT_BYTES 24 /* the MAD of a report of a timeout */
+
+#define WRITE_TIME      1500 /* ns */
+#define READ_TIME       1000 /* ns */
+/* Polls in a row that move no clock are a mistake of the library. */
+#define MOST_IDLE_POLLS 1000000
+
+struct handle {
+	bool open;
+	bool agents[MAX_AGENTS];
+	struct packet *queue, **last;
+};
+
+static struct {
+	struct device_hooks hooks;
+	struct handle handles[MAX_HANDLES];
+	struct packet *held[BUCKETS];
+	int64_t write_time, read_time;
+	uint32_t serial;
+	uint32_t tid;
+	uint64_t random;
+	unsigned idle_polls;
+	int64_t polled_at;
+	unsigned messages; /* in all queues */
+} device;
+
+int64_t __wrap_clock_us(void);
+uint64_t __wrap_mad_trid(void);
+
+int64_t __wrap_clock_us(void)
+{
+	return model_now() / US;
+}
+
+/* Transaction IDs begin anew with each device, so that each run is the same. */
+uint64_t __wrap_mad_trid(void)
+{
+	return ++device.tid;
+}
+
+static struct handle *handle_of(int fd)
+{
+	int place = fd - FIRST_HANDLE;
+
+	return place >= 0 && place < MAX_HANDLES && device.handles[place].open
+		       ? &device.handles[place]
+		       : NULL;
+}
+
+/* --- held transaction IDs ------------------------------------------------------- */
+
+static uint32_t tid_of(const struct packet *packet)
+{
+	uint32_t tid;
+
+	memcpy(&tid, packet->mad + 12, sizeof(tid));
+	return tid;
+}
+
+static struct packet **bucket_of(const struct packet *packet)
+{
+	uint32_t key = be32toh(tid_of(packet)) + (uint32_t)packet->handle * 2654435761u;
+
+	return &device.held[(key * 2654435761u) >> (32 - 14)];
+}
+
+/* The place of the link to the held packet with the class and ID of a packet, or of NULL. */
+static struct packet **find_held(const struct packet *packet)
+{
+	struct packet **link = bucket_of(packet);
+
+	while (*link && (tid_of(*link) != tid_of(packet) || (*link)->mad[1] != packet->mad[1] ||
+			 (*link)->handle != packet->handle))
+		link = &(*link)->next_held;
+	return link;
+}
+
+static void hold(struct packet *packet)
+{
+	struct packet **bucket = bucket_of(packet);
+
+	packet->held = true;
+	packet->next_held = *bucket;
+	*bucket = packet;
+}
+
+static void release(struct packet **link)
+{
+	struct packet *packet = *link;
+
+	*link = packet->next_held;
+	packet->held = false;
+}
+
+static void free_if_unused(struct packet *packet)
+{
+	if (!packet->held && !packet->traveling)
+		model_free_packet(packet);
+}
+
+/* --- messages to the program ---------------------------------------------------- */
+
+static void queue_message(struct packet *packet)
+{
+	struct handle *handle = handle_of(packet->handle);
+
+	packet->next = NULL;
+	if (!handle) {
+		model_free_packet(packet);
+		return;
+	}
+	*handle->last = packet;
+	handle->last = &packet->next;
+	device.messages++;
+}
+
+static void response_arrived(struct packet *packet)
+{
+	struct packet **link = find_held(packet), *held = *link;
+
+	device.hooks.arrived(packet);
+	if (held)
+		release(link);
+	if (held && held != packet)
+		free_if_unused(held);
+	if (held) {
+		packet->timed_out = false;
+		queue_message(packet);
+	} else {
+		free_if_unused(packet);
+	}
+}
+
+static void packet_lost(struct packet *packet, enum fate fate)
+{
+	device.hooks.lost(packet, fate);
+	free_if_unused(packet);
+}
+
+static void report_timeout(struct packet *packet, uint32_t serial)
+{
+	struct packet *report;
+
+	if (packet->serial != serial || !packet->held)
+		return;
+	release(find_held(packet));
+	report = model_take_packet();
+	*report = *packet;
+	report->traveling = false;
+	report->timed_out = true;
+	free_if_unused(packet);
+	queue_message(report);
+}
+
+/*
+ * When the kernel reports a timeout: 54 to 64 ms after 50, 212 after 200, 1031 after 1000, 437
+ * after 4 x 100.
+ */
+static int64_t report_time(const struct ib_user_mad *header)
+{
+	int64_t whole = (int64_t)header->timeout_ms * (1 + (int64_t)header->retries) * MS;
+
+	return model_now() + whole + whole * 27 / 1000 + 4 * MS +
+	       (int64_t)(random_unit(&device.random) * 8 * MS);
+}
+
+/* --- reading and writing -------------------------------------------------------- */
+
+static void pass(int64_t ns)
+{
+	model_advance(model_now() + ns);
+}
+
+/* The agent's ID is the upper half of the transaction ID of a response. */
+static void fill_message(const struct packet *packet, uint8_t *mad)
+{
+	uint32_t agent = htobe32(packet->header.agent_id + 1);
+
+	memcpy(mad, packet->mad, KEPT_BYTES);
+	memset(mad + KEPT_BYTES, 0, MAD_BYTES - KEPT_BYTES);
+	memcpy(mad + 8, &agent, sizeof(agent));
+	if (packet->timed_out)
+		return;
+	mad[3] = mad[3] == 0x02 ? 0x81 : mad[3] | 0x80;
+	mad[4] = mad[1] == 0x81 ? 0x80 : 0;
+	mad[5] = 0;
+}
+
+static ssize_t read_message(struct handle *handle, uint8_t *buf, size_t size)
+{
+	struct packet *packet = handle->queue;
+	struct ib_user_mad header;
+	size_t length;
+
+	if (!packet)
+		return -EAGAIN;
+	if (size < sizeof(header) + MAD_BYTES)
+		return -EINVAL;
+	header = packet->header;
+	length = sizeof(header) + (packet->timed_out ? REPORT_BYTES : MAD_BYTES);
+	if (packet->timed_out) {
+		header.status = ETIMEDOUT;
+	} else {
+		header.timeout_ms = 0;
+		header.retries = 0;
+		header.addr.qkey = 0;
+	}
+	header.length = (uint32_t)length;
+	memcpy(buf, &header, sizeof(header));
+	fill_message(packet, buf + sizeof(header));
+	handle->queue = packet->next;
+	if (!handle->queue)
+		handle->last = &handle->queue;
+	device.messages--;
+	device.hooks.read(packet);
+	model_free_packet(packet);
+	pass(device.read_time);
+	return (ssize_t)length;
+}
+
+static struct packet *make_packet(int fd, const uint8_t *buf, size_t size)
+{
+	struct packet *packet = model_take_packet();
+	size_t length = size - sizeof(packet->header);
+
+	packet->serial = ++device.serial;
+	packet->handle = fd;
+	packet->held = packet->traveling = packet->timed_out = false;
+	memcpy(&packet->header, buf, sizeof(packet->header));
+	memset(packet->mad, 0, KEPT_BYTES);
+	memcpy(packet->mad, buf + sizeof(packet->header),
+	       length < KEPT_BYTES ? length : KEPT_BYTES);
+	packet->node = be16toh(packet->header.addr.lid) - 1u;
+	return packet;
+}
+
+static ssize_t write_message(struct handle *handle, int fd, const uint8_t *buf, size_t size)
+{
+	struct packet *packet;
+
+	if (size < sizeof(struct ib_user_mad) + 36 ||
+	    size > sizeof(struct ib_user_mad) + MAD_BYTES)
+		return -EINVAL;
+	pass(device.write_time);
+	packet = make_packet(fd, buf, size);
+	if (packet->header.agent_id >= MAX_AGENTS || !handle->agents[packet->header.agent_id] ||
+	    *find_held(packet)) {
+		model_free_packet(packet);
+		return -EINVAL;
+	}
+	if (packet->header.timeout_ms)
+		hold(packet);
+	if (packet->header.timeout_ms && packet->header.timeout_ms != UINT32_MAX)
+		model_report_at(packet, report_time(&packet->header));
+	device.hooks.written(packet);
+	model_send(packet);
+	return (ssize_t)size;
+}
+
+/* --- waiting -------------------------------------------------------------------- */
+
+static bool clock_stands(void)
+{
+	if (device.polled_at != model_now())
+		device.idle_polls = 0;
+	device.polled_at = model_now();
+	return ++device.idle_polls > MOST_IDLE_POLLS;
+}
+
+static int poll_handle(const struct handle *handle, int timeout_ms, int *other_revents)
+{
+	int64_t end = timeout_ms < 0 ? NO_TIME : model_now() + timeout_ms * MS, next;
+
+	*other_revents = 0;
+	model_advance(model_now());
+	if (device.hooks.polled()) {
+		*other_revents = POLLIN;
+		return 0;
+	}
+	if (clock_stands())
+		device.hooks.stuck();
+	while (!handle->queue) {
+		next = model_next();
+		if (next == NO_TIME && end == NO_TIME) {
+			device.hooks.stuck();
+			*other_revents = POLLIN;
+			return 0;
+		}
+		if (next > end) {
+			model_advance(end);
+			return 0;
+		}
+		model_advance(next);
+	}
+	return POLLIN;
+}
+
+bool device_has_message(void)
+{
+	return device.messages > 0;
+}
+
+void device_wait(int64_t until)
+{
+	int64_t next = model_next();
+
+	model_advance(next < until ? next : until);
+}
+
+/* --- the calls of sys.h --------------------------------------------------------- */
+
+static int open_handle(void)
+{
+	for (int i = 0; i < MAX_HANDLES; i++) {
+		struct handle *handle = &device.handles[i];
+
+		if (handle->open)
+			continue;
+		memset(handle, 0, sizeof(*handle));
+		handle->open = true;
+		handle->last = &handle->queue;
+		return FIRST_HANDLE + i;
+	}
+	return -EMFILE;
+}
+
+int sys_open(const char *path, int flags)
+{
+	(void)flags;
+	return strncmp(path, "/dev/infiniband/umad", 20) ? files_open(path) : open_handle();
+}
+
+int sys_close(int fd)
+{
+	struct handle *handle = handle_of(fd);
+	struct packet *packet;
+
+	if (!handle)
+		return files_close(fd);
+	while ((packet = handle->queue)) {
+		handle->queue = packet->next;
+		model_free_packet(packet);
+		device.messages--;
+	}
+	handle->open = false;
+	return 0;
+}
+
+static int add_agent(struct handle *handle, uint32_t *id)
+{
+	for (*id = 0; *id < MAX_AGENTS; ++*id)
+		if (!handle->agents[*id]) {
+			handle->agents[*id] = true;
+			return 0;
+		}
+	return -ENOMEM;
+}
+
+int sys_ioctl(int fd, unsigned long request, void *arg)
+{
+	struct handle *handle = handle_of(fd);
+
+	if (!handle)
+		return -EBADF;
+	switch (request) {
+	case IB_USER_MAD_ENABLE_PKEY:
+		return 0;
+	case IB_USER_MAD_REGISTER_AGENT:
+		return add_agent(handle, &((struct ib_user_mad_reg_req *)arg)->id);
+	case IB_USER_MAD_REGISTER_AGENT2:
+		return add_agent(handle, &((struct ib_user_mad_reg_req2 *)arg)->id);
+	case IB_USER_MAD_UNREGISTER_AGENT:
+		handle->agents[*(uint32_t *)arg % MAX_AGENTS] = false;
+		return 0;
+	}
+	return -ENOTTY;
+}
+
+ssize_t sys_read(int fd, void *buf, size_t size)
+{
+	struct handle *handle = handle_of(fd);
+
+	if (!handle)
+		return files_read(fd, buf, size);
+	model_advance(model_now());
+	return read_message(handle, buf, size);
+}
+
+ssize_t sys_write(int fd, const void *buf, size_t size)
+{
+	struct handle *handle = handle_of(fd);
+
+	return handle ? write_message(handle, fd, buf, size) : -EBADF;
+}
+
+int sys_poll_both(int fd, int other, int timeout_ms, int *other_revents)
+{
+	struct handle *handle = handle_of(fd);
+
+	(void)other;
+	return handle ? poll_handle(handle, timeout_ms, other_revents) : POLLNVAL;
+}
+
+int sys_poll(int fd, int timeout_ms)
+{
+	int other_revents;
+
+	return sys_poll_both(fd, -1, timeout_ms, &other_revents);
+}
+
+int sys_list(const char *dir, sys_visit_fn *visit, void *arg)
+{
+	return files_list(dir, visit, arg);
+}
+
+/* --- start and end -------------------------------------------------------------- */
+
+void device_start(const struct fabric *fabric, const struct device_hooks *hooks)
+{
+	static const struct model_hooks model_hooks = {
+		.arrived = response_arrived,
+		.lost = packet_lost,
+		.report = report_timeout,
+	};
+	unsigned hosts = fabric->hosts ? fabric->hosts : 1;
+
+	memset(&device, 0, sizeof(device));
+	device.hooks = *hooks;
+	/* the processes of several hosts run at the same time */
+	device.write_time = WRITE_TIME / hosts;
+	device.read_time = READ_TIME / hosts;
+	device.random = fabric->seed;
+	model_start(fabric, &model_hooks);
+}
+
+void device_end(void)
+{
+	model_end();
+}

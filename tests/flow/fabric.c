@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Draws fabrics and their nodes from seeds, and prints fabrics in words. */
+
+#include "fabric.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define MAX_HOPS       6
+#define SLOW_FACTOR    100
+#define LEAST_REQUESTS 1000
+
+/* --- drawing a fabric ----------------------------------------------------------- */
+
+/* Between two bounds, logarithmically. */
+static double draw(uint64_t *random, double least, double most)
+{
+	return least * pow(most / least, random_unit(random));
+}
+
+static unsigned draw_integer(uint64_t *random, unsigned least, unsigned most)
+{
+	unsigned value = (unsigned)draw(random, least, most + 1);
+
+	return value > most ? most : value;
+}
+
+static bool chance(uint64_t *random, double share)
+{
+	return random_unit(random) < share;
+}
+
+static unsigned choose(uint64_t *random, unsigned count)
+{
+	return (unsigned)(random_next(random) % count);
+}
+
+static void draw_nodes(struct fabric *fabric, uint64_t *random)
+{
+	fabric->nodes = draw_integer(random, 100, 2000);
+	fabric->layout = choose(random, 4);
+	fabric->rtt_us = draw(random, 20, 3000);
+	if (fabric->layout == NEAR_FAR) {
+		fabric->near_share = chance(random, 0.5) ? 0 : draw(random, 0.001, 0.3);
+		fabric->far = draw(random, 2, 30);
+	}
+	fabric->jitter = chance(random, 0.5) ? 0.05 : 0.4;
+	fabric->service_us = draw(random, 2, 100);
+	if (chance(random, 0.25)) {
+		fabric->slow_share = draw(random, 0.002, 0.05);
+		fabric->slow = SLOW_FACTOR;
+	}
+	fabric->buffer = chance(random, 0.5) ? draw_integer(random, 1, 8) : 0;
+	if (chance(random, 0.3))
+		fabric->dead_share = draw(random, 0.003, 0.05);
+	if (chance(random, 0.15))
+		fabric->stop_ms = draw(random, 5, 150);
+}
+
+static void draw_links(struct fabric *fabric, uint64_t *random)
+{
+	if (chance(random, 0.5)) {
+		fabric->shared = chance(random, 0.5)   ? EVERY_NODE
+				 : chance(random, 0.5) ? FIRST_HALF
+						       : INTERLEAVED;
+		fabric->places = draw_integer(random, 8, 256);
+		fabric->queue_us = draw(random, 3, 40);
+	}
+	if (chance(random, 0.3))
+		fabric->loss = draw(random, 0.0002, 0.03);
+}
+
+static void draw_trouble(struct trouble *trouble, uint64_t *random)
+{
+	if (!chance(random, 0.4))
+		return;
+	trouble->at_ms = draw(random, 5, 200);
+	if (chance(random, 0.5)) {
+		trouble->kind = LOSS;
+		trouble->share = chance(random, 0.5) ? 1 : 0.25;
+		trouble->ms = draw(random, 5, 300);
+	} else {
+		trouble->kind = STEP;
+		trouble->factor = draw(random, 0.1, 20);
+	}
+}
+
+void fabric_draw(struct fabric *fabric, uint64_t seed)
+{
+	static const unsigned each[] = {1, 4, 13};
+	uint64_t random = seed * UINT64_C(0x2545f4914f6cdd1d);
+
+	*fabric = (struct fabric){.seed = seed, .attempts = 3, .timeout_ms = 1000};
+	draw_nodes(fabric, &random);
+	draw_links(fabric, &random);
+	draw_trouble(&fabric->troubles[0], &random);
+	fabric->kind = chance(&random, 0.5) ? SMP : GMP;
+	fabric->requests = fabric->nodes * each[choose(&random, 3)];
+	if (fabric->requests < LEAST_REQUESTS)
+		fabric->requests = LEAST_REQUESTS;
+}
+
+/* --- the nodes ------------------------------------------------------------------ */
+
+static double draw_rtt(const struct fabric *fabric, unsigned node, uint64_t *random)
+{
+	bool is_near = fabric->near_share > 0 ? chance(random, fabric->near_share) : node == 0;
+
+	switch (fabric->layout) {
+	case HOPS:
+		return fabric->rtt_us * (1 + choose(random, MAX_HOPS)) / 3.5;
+	case NEAR_FAR:
+		return is_near ? fabric->rtt_us : fabric->rtt_us * fabric->far;
+	case VARIED:
+		return draw(random, fabric->rtt_us / 4, fabric->rtt_us * 4);
+	case ALIKE:
+		break;
+	}
+	return fabric->rtt_us;
+}
+
+static bool is_shared(const struct fabric *fabric, unsigned node)
+{
+	switch (fabric->shared) {
+	case EVERY_NODE:
+		return true;
+	case FIRST_HALF:
+		return node < fabric->nodes / 2;
+	case INTERLEAVED:
+		return node % 2 == 0;
+	case NOBODY:
+		break;
+	}
+	return false;
+}
+
+static bool has_trouble(const struct fabric *fabric, enum trouble_kind kind, double *share)
+{
+	for (unsigned i = 0; i < MOST_TROUBLES; i++)
+		if (fabric->troubles[i].kind == kind) {
+			*share = fabric->troubles[i].share;
+			return true;
+		}
+	return false;
+}
+
+struct node_facts fabric_node(const struct fabric *fabric, unsigned node)
+{
+	uint64_t random = fabric->seed * UINT64_C(0xd1342543de82ef95) + node;
+	struct node_facts facts = {.shared = is_shared(fabric, node)};
+	double share = 0;
+
+	random_next(&random);
+	facts.rtt_us = draw_rtt(fabric, node, &random);
+	facts.service_us = fabric->service_us;
+	if (chance(&random, fabric->slow_share))
+		facts.service_us *= fabric->slow;
+	facts.dead = chance(&random, fabric->dead_share);
+	facts.phase_ms = 1000 * random_unit(&random);
+	facts.dies = has_trouble(fabric, DEATHS, &share) && chance(&random, share);
+	return facts;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+	double one = *(const double *)a, other = *(const double *)b;
+
+	return one < other ? -1 : one > other;
+}
+
+double fabric_median_rtt_us(const struct fabric *fabric)
+{
+	double *all = malloc(fabric->nodes * sizeof(*all)), median;
+
+	for (unsigned i = 0; i < fabric->nodes; i++) {
+		struct node_facts facts = fabric_node(fabric, i);
+
+		all[i] = facts.rtt_us + facts.service_us;
+	}
+	qsort(all, fabric->nodes, sizeof(*all), compare_doubles);
+	median = all[fabric->nodes / 2];
+	free(all);
+	return median;
+}
+
+/* --- words ---------------------------------------------------------------------- */
+
+struct text {
+	char *at;
+	size_t left;
+};
+
+static __attribute__((format(printf, 2, 3))) void add(struct text *text, const char *format,
+						      ...)
+{
+	va_list arguments;
+	int length;
+
+	va_start(arguments, format);
+	length = vsnprintf(text->at, text->left, format, arguments);
+	va_end(arguments);
+	if (length < 0 || (size_t)length >= text->left)
+		length = text->left ? (int)text->left - 1 : 0;
+	text->at += length;
+	text->left -= (size_t)length;
+}
+
+static void add_layout(struct text *text, const struct fabric *fabric)
+{
+	double rtt = fabric->rtt_us;
+
+	add(text, "%u nodes", fabric->nodes);
+	if (fabric->layout == ALIKE)
+		add(text, " at %.0f us", rtt);
+	else if (fabric->layout == HOPS)
+		add(text, " at %.0f to %.0f us by hops", rtt / 3.5, rtt * 6 / 3.5);
+	else if (fabric->layout == VARIED)
+		add(text, " at %.0f to %.0f us", rtt / 4, rtt * 4);
+	else if (fabric->near_share > 0)
+		add(text, ", %.2g %% at %.0f us, others at %.0f", 100 * fabric->near_share, rtt,
+		    rtt * fabric->far);
+	else
+		add(text, ", one at %.0f us, others at %.0f", rtt, rtt * fabric->far);
+	if (fabric->jitter > 0)
+		add(text, " +-%.0f %%", 100 * fabric->jitter);
+	add(text, ", service %.3g us", fabric->service_us);
+	if (fabric->slow_share > 0)
+		add(text, " (%.2g %% x%.0f)", 100 * fabric->slow_share, fabric->slow);
+	if (fabric->buffer)
+		add(text, ", buffer %u", fabric->buffer);
+	if (fabric->dead_share > 0)
+		add(text, ", %.2g %% dead", 100 * fabric->dead_share);
+	if (fabric->stop_ms > 0)
+		add(text, ", stop %.0f ms a second", fabric->stop_ms);
+}
+
+static void add_links(struct text *text, const struct fabric *fabric)
+{
+	static const char *const parts[] = {"", "all", "the first half", "every other one"};
+
+	if (fabric->shared)
+		add(text, ", queue of %u at %.3g us for %s", fabric->places, fabric->queue_us,
+		    parts[fabric->shared]);
+	if (fabric->path_limit)
+		add(text, ", path limit %u", fabric->path_limit);
+	if (fabric->loss > 0)
+		add(text, ", loss %.2g %%", 100 * fabric->loss);
+}
+
+static void add_trouble(struct text *text, const struct trouble *trouble)
+{
+	switch (trouble->kind) {
+	case LOSS:
+		add(text, ", after %.0f ms %.0f %% lost for %.0f ms", trouble->at_ms,
+		    100 * trouble->share, trouble->ms);
+		break;
+	case STEP:
+		add(text, ", after %.0f ms round trips x%.2g", trouble->at_ms, trouble->factor);
+		break;
+	case DEATHS:
+		add(text, ", after %.0f ms %.0f %% dead for %.0f ms", trouble->at_ms,
+		    100 * trouble->share, trouble->ms);
+		break;
+	case NO_TROUBLE:
+		break;
+	}
+}
+
+void fabric_words(const struct fabric *fabric, char *buffer, size_t size)
+{
+	static const char *const kinds[] = {"SMPs", "GMPs", "SA requests"};
+	struct text text = {buffer, size};
+
+	add_layout(&text, fabric);
+	add_links(&text, fabric);
+	for (unsigned i = 0; i < MOST_TROUBLES; i++)
+		add_trouble(&text, &fabric->troubles[i]);
+	add(&text, "; %u %s", fabric->requests, kinds[fabric->kind]);
+	if (fabric->hosts > 1)
+		add(&text, " of each of %u hosts", fabric->hosts);
+}
