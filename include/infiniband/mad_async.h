@@ -10,11 +10,11 @@
  *   mad_async_destroy(async);
  *
  * The library decides how many requests are in flight. A port has a window for SMPs and a
- * window for GMPs, which grow while round trips are short and no queue of the fabric overflows.
- * One request is in flight to a node. More requests may be in flight if the round trips show
- * that at most one request waits at the node. Other requests are queued, also those of blocking
- * calls. Engines, blocking calls, classes and nodes take turns. docs/flow-control.md describes
- * the rules.
+ * window for GMPs, which grow while that raises the rate of the responses and no queue of the
+ * fabric overflows. One request is in flight to a node at first. More requests may be in flight
+ * if the round trips show that at most one request waits at the node. Other requests are
+ * queued, also those of blocking calls. Engines, blocking calls, classes and nodes take turns.
+ * docs/flow-control.md describes the rules.
  *
  * Threads. Any number of threads may use a port at once, with several engines, with one engine,
  * and with the blocking calls of mad.h. Callbacks run in the threads that call
@@ -266,15 +266,14 @@ void mad_async_stop(struct mad_async *async);
 struct mad_flow_stats {
 	uint32_t window;          /**< the number of requests that may be in flight */
 	uint32_t in_flight;       /**< requests in flight, without those that are late */
-	uint32_t rtt_shortest_us; /**< the shortest round trip of the last 5 to 10 s; 0: none */
-	uint32_t rtt_smoothed_us; /**< the smoothed round trip; 0: none */
-	uint32_t delivery_rate;   /**< responses per second, in the latest round */
-	uint32_t link_loss_ppm;   /**< MADs in a million that are late, not due to the window */
+	uint32_t rtt_shortest_us; /**< the shortest round trip of the latest MADs; 0: none */
+	uint32_t rtt_smoothed_us; /**< three in four round trips are shorter; 0: none */
+	uint32_t delivery_rate;   /**< responses per second, of the latest MADs */
+	uint32_t link_loss_ppm;   /**< MADs in a million that are lost, not due to the window */
 	uint32_t silent;          /**< 1: nothing responds, and few MADs are sent to probe */
 	uint32_t reserved;
-	uint64_t queue_losses; /**< late MADs that were attributed to a full queue */
-	uint64_t link_losses;  /**< late MADs that were attributed to losses of links, or to
-				  slow or dead nodes */
+	uint64_t queue_losses; /**< lost MADs that were attributed to a full queue */
+	uint64_t link_losses;  /**< lost MADs that were attributed to links */
 };
 
 /** Counts since the engine was created; in_flight, queued and the windows are the present
@@ -351,7 +350,8 @@ enum mad_window {
 int mad_port_set_window(struct ibmad_port *port, enum mad_window window, unsigned requests);
 /**
  * The number of requests that may be in flight to one node, for SMPs and GMPs each. With 0, the
- * default, it is 1 at first, and the library adapts it to the node's round trips.
+ * default, it is 1 at first, and the library adapts it to the node's round trips. With another
+ * number, a request whose response is late is counted until it completes.
  */
 int mad_port_set_destination_limit(struct ibmad_port *port, unsigned requests);
 /**

@@ -207,20 +207,18 @@ EXPORT int mad_async_cancel_all(struct mad_async *async)
 
 /* --- statistics ----------------------------------------------------------------- */
 
-static void fill_flow(struct mad_flow_stats *flow, const struct window *window,
-		      const struct rtt *rtt)
+static void fill_flow(struct mad_flow_stats *flow, const struct flow_window *window)
 {
 	*flow = (struct mad_flow_stats){
 		.window = window->size,
 		.in_flight = window->in_flight,
-		.rtt_shortest_us = window_shortest_rtt(window),
-		.rtt_smoothed_us = rtt->mean_us / 8,
+		.rtt_shortest_us = flow_shortest_us(window),
+		.rtt_smoothed_us = window->usual_us,
 		.delivery_rate = window->rate,
-		.link_loss_ppm =
-			(uint32_t)(window->losses.link_share * UINT64_C(1000000) / LOSS_ONE),
+		.link_loss_ppm = (uint32_t)(window->link_share * UINT64_C(1000000) / FLOW_ONE),
 		.silent = window->silent,
-		.queue_losses = window->losses.queue,
-		.link_losses = window->losses.link,
+		.queue_losses = window->queue_losses,
+		.link_losses = window->link_losses,
 	};
 }
 
@@ -241,8 +239,8 @@ EXPORT int mad_async_get_stats(struct mad_async *async, struct mad_async_stats *
 	now.in_flight = (uint32_t)(now.submitted - now.completed) - async->queued;
 	if (async->rtt_count)
 		now.rtt_mean_us = (uint32_t)(async->rtt_sum_us / async->rtt_count);
-	fill_flow(&now.smp, &core->windows[MAD_WINDOW_SMP], &core->transactions.rtts[RTT_SMP]);
-	fill_flow(&now.gmp, &core->windows[MAD_WINDOW_GMP], &core->transactions.rtts[RTT_GMP]);
+	fill_flow(&now.smp, &core->transactions.flow.windows[MAD_WINDOW_SMP]);
+	fill_flow(&now.gmp, &core->transactions.flow.windows[MAD_WINDOW_GMP]);
 	now.smp_window = now.smp.window;
 	now.gmp_window = now.gmp.window;
 	engine_leave(async, cancel_state);

@@ -227,6 +227,7 @@ static void give_up(struct mad_async *engine, struct async_request *request)
 		transaction->responded = false;
 	}
 	transaction->destination = NULL;
+	transaction->account = (struct flow_account){0};
 	list_add_last(&engine->completed, &transaction->queue);
 	engine->open++;
 	engine->port->scheduler.open++;

@@ -9,8 +9,6 @@
 #include <errno.h>
 #include <limits.h>
 
-static const unsigned largest[WINDOWS] = {SMP_WINDOW_MAX, GMP_WINDOW_MAX};
-
 EXPORT int mad_rpc_portid(struct ibmad_port *srcport)
 {
 	return srcport ? srcport->core.link.fd : -1;
@@ -113,10 +111,10 @@ EXPORT int mad_port_set_window(struct ibmad_port *port, enum mad_window window,
 {
 	int cancel_state;
 
-	if (!port || (unsigned)window >= WINDOWS)
+	if (!port || (unsigned)window >= FLOW_WINDOWS)
 		return -EINVAL;
 	cancel_state = port_enter(port);
-	window_fix(&port->core.windows[window], requests, largest[window]);
+	flow_fix_window(&port->core.transactions.flow, window, requests);
 	core_windows_changed(&port->core);
 	send_queued(port, cancel_state);
 	return 0;

@@ -8,29 +8,20 @@
 
 #include <errno.h>
 
-/* Where the windows begin, and how far they open. */
-#define SMP_WINDOW_START 8
-#define GMP_WINDOW_START 8
-/* A trial that is idle for so long waits for requests, which may never come (microseconds). */
-#define TRIAL_IDLE       50000
-
 void core_init(struct core *core, const struct core_hooks *hooks)
 {
 	core->hooks = hooks;
 	options_init(&core->options);
 	transactions_init(&core->transactions);
-	window_init(&core->windows[MAD_WINDOW_SMP], SMP_WINDOW_START, SMP_WINDOW_MAX);
-	window_init(&core->windows[MAD_WINDOW_GMP], GMP_WINDOW_START, GMP_WINDOW_MAX);
-	for (unsigned i = 0; i < WINDOWS; i++)
-		core->traced_sizes[i] = core->windows[i].size;
+	for (unsigned i = 0; i < FLOW_WINDOWS; i++)
+		core->traced_sizes[i] = core->transactions.flow.windows[i].size;
 	pthread_mutex_init(&core->lock, NULL);
 }
 
 void core_reset(struct core *core)
 {
 	table_init(&core->transactions.outstanding.table);
-	for (unsigned i = 0; i < WINDOWS; i++)
-		window_reset(&core->windows[i]);
+	flow_reset(&core->transactions.flow);
 	pthread_mutex_init(&core->lock, NULL);
 }
 
@@ -46,85 +37,13 @@ void core_windows_changed(struct core *core)
 {
 	unsigned size;
 
-	for (unsigned i = 0; HAS_PROBES && i < WINDOWS; i++) {
-		size = core->windows[i].size;
+	for (unsigned i = 0; HAS_PROBES && i < FLOW_WINDOWS; i++) {
+		size = core->transactions.flow.windows[i].size;
 		if (size == core->traced_sizes[i])
 			continue;
 		probe_window_changed(core->link.fd, i, core->traced_sizes[i], size);
 		core->traced_sizes[i] = size;
 	}
-}
-
-/* A trial of one window is one of both. */
-static void share_trials(struct core *core, int64_t now)
-{
-	struct window *one, *other;
-	bool trial;
-
-	for (unsigned i = 0; i < WINDOWS; i++) {
-		one = &core->windows[i];
-		other = &core->windows[WINDOWS - 1 - i];
-		trial = one->losses.trial && now - one->latest < TRIAL_IDLE;
-		if (other->hushed && !trial)
-			window_unhush(other, one);
-		else if (trial && !other->losses.trial && !other->hushed)
-			window_hush(other);
-	}
-}
-
-static void count_sent(struct core *core, struct transaction *transaction,
-		       struct window *window, int64_t now)
-{
-	if (transaction->counted)
-		window_ended(window, transaction->mark, now);
-	transaction->counted = true;
-	window_sent(window, &transaction->mark, now);
-	pace_sent(&core->pace, now);
-}
-
-/* SMPs and GMPs take the same links. */
-static void note_losses_in_a_row(struct core *core)
-{
-	unsigned most = 1, count;
-
-	for (unsigned i = 0; i < WINDOWS; i++) {
-		count = losses_in_a_row(&core->windows[i].losses);
-		if (count > most)
-			most = count;
-	}
-	for (unsigned i = 0; i < WINDOWS; i++)
-		core->windows[i].losses_in_a_row = most;
-	core->transactions.losses_in_a_row = most;
-}
-
-/* The response is to the first MAD, which was late. */
-static void count_found(struct core *core, struct transaction *transaction,
-			struct window *window)
-{
-	bool undo = window_found(window, transaction->late_period);
-
-	transaction->late_period = 0;
-	if (!undo)
-		return;
-	window_undo(&core->windows[MAD_WINDOW_SMP]);
-	window_undo(&core->windows[MAD_WINDOW_GMP]);
-}
-
-static void count_response(struct core *core, struct transaction *transaction,
-			   struct window *window, int64_t now)
-{
-	unsigned news = transaction->news;
-	uint32_t rtt_us = 0;
-
-	if (news & NEWS_MEASURED)
-		rtt_us = transaction->transmissions.rtt_us ? transaction->transmissions.rtt_us
-							   : 1;
-	if (transaction->late_period && !(news & NEWS_LOST))
-		count_found(core, transaction, window);
-	window_response(window, transaction->mark, rtt_us, transaction->counted,
-			news & NEWS_LOST, now);
-	transaction->counted = false;
-	note_losses_in_a_row(core);
 }
 
 /* It may be written yet when it is DONE, and come here twice. */
@@ -137,28 +56,12 @@ static void end_time(struct transaction *transaction, int64_t now)
 
 static void spread_news(struct core *core, struct transaction *transaction, int64_t now)
 {
-	struct window *window = &core->windows[core_window(transaction)];
-	unsigned news = transaction->news;
-
-	if (news & NEWS_TRANSMITTED)
-		count_sent(core, transaction, window, now);
-	if (news & (NEWS_RESPONSE | NEWS_LOST | NEWS_BUSY)) {
-		count_response(core, transaction, window, now);
-	} else if (transaction->counted && news & NEWS_LATE) {
-		transaction->counted = false;
-		if (!transaction->late_period)
-			transaction->late_period = transaction->mark.period;
-		window_late(window, transaction->mark, transaction_sent_at(transaction, now),
-			    now);
-	} else if (transaction->counted && transaction->state == TRANSACTION_DONE) {
-		transaction->counted = false;
-		window_ended(window, transaction->mark, now);
-	}
+	if (transaction->news & NEWS_TRANSMITTED)
+		pace_sent(&core->pace, now);
 	if (transaction->state == TRANSACTION_DONE)
 		end_time(transaction, now);
-	share_trials(core, now);
 	core_windows_changed(core);
-	if (!news)
+	if (!transaction->news)
 		return;
 	core->hooks->news(core, transaction);
 	if (transaction->owner->ops->news)
@@ -247,25 +150,8 @@ void core_transmit(struct core *core, struct transaction *transaction)
 	carry_out(core, transaction, action, now);
 }
 
-/*
- * Whether to wait with a retransmission: no later request has a response, so it would not be
- * the only one that is late; or the node seems dead.
- */
-static bool hold_back(const struct core *core, const struct transaction *transaction,
-		      int64_t now)
-{
-	const struct window *window = &core->windows[core_window(transaction)];
-	const struct destination *destination = transaction->destination;
-
-	if (destination && destination->silence > core->transactions.losses_in_a_row + 1)
-		return true;
-	return window->opens > now &&
-	       !window_overtook(window, transaction_sent_at(transaction, now));
-}
-
 void core_timer(struct core *core, struct transaction *transaction, int64_t now)
 {
-	transaction->held_back = hold_back(core, transaction, now);
 	carry_out(core, transaction, transaction_timer(&core->transactions, transaction, now),
 		  now);
 }

@@ -11,16 +11,9 @@
 #include "engine/options.h"
 #include "engine/pace.h"
 #include "engine/transaction.h"
-#include "engine/window.h"
 
 #include <infiniband/mad_async.h>
 #include <pthread.h>
-
-#define WINDOWS (MAD_WINDOW_GMP + 1)
-
-/* How far the windows open of themselves. */
-#define SMP_WINDOW_MAX 256
-#define GMP_WINDOW_MAX 2048
 
 struct core;
 
@@ -65,11 +58,10 @@ struct core {
 	struct link link;
 	struct options options;
 	struct transactions transactions;
-	struct window windows[WINDOWS]; /* how many requests may be in flight */
-	unsigned traced_sizes[WINDOWS]; /* of the windows, as the probe told them last */
 	struct pace pace;
-	int gone;         /* 0, or the errno of all requests from now on */
-	uint64_t dropped; /* messages that nobody waits for */
+	unsigned traced_sizes[FLOW_WINDOWS]; /* of the windows, as the probe told them last */
+	int gone;                            /* 0, or the errno of all requests from now on */
+	uint64_t dropped;                    /* messages that nobody waits for */
 };
 
 void core_init(struct core *core, const struct core_hooks *hooks);
@@ -87,23 +79,15 @@ static inline void core_unlock(struct core *core)
 	pthread_mutex_unlock(&core->lock);
 }
 
-/* The window of a transaction. */
-static inline enum mad_window core_window(const struct transaction *transaction)
-{
-	return transaction->smp ? MAD_WINDOW_SMP : MAD_WINDOW_GMP;
-}
-
 /* All below: the lock is held.
  *
- * The time before which no MAD may be sent by a window, if there is room in it; 0: none.
+ * The time before which no MAD may be sent by a window, if it has room; 0: none.
  */
 static inline int64_t core_opens(const struct core *core, unsigned window)
 {
-	int64_t opens = core->windows[window].opens, paced;
+	int64_t opens = flow_opens(&core->transactions.flow, window);
+	int64_t paced = pace_opens(&core->pace);
 
-	if (!core->pace.rate)
-		return opens;
-	paced = pace_opens(&core->pace);
 	return paced > opens ? paced : opens;
 }
 

@@ -12,16 +12,6 @@
 #define FIRST_BUCKETS 64
 /* So many are kept although there are no requests for them. */
 #define IDLE_MAX      4096
-/* The largest limit that is found of itself. */
-#define LIMIT_MAX     16
-/* So many responses, for each request that may be in flight, allow one more... */
-#define PATIENCE      4
-/* ...and beyond two requests, so many. */
-#define MORE_PATIENCE 32
-/* How often silence doubles the time to wait for a response, at most. */
-#define DOUBLED       2
-/* Silence that is longer than this makes no difference. */
-#define SILENCE_MAX   100
 
 void destinations_init(struct destinations *destinations)
 {
@@ -101,9 +91,7 @@ static struct destination *make(struct destinations *destinations, uint64_t key)
 	if (!destination)
 		return NULL;
 	destination->key = key;
-	destination->limit = 1;
-	destination->most = LIMIT_MAX;
-	destination->shortest_us = destination->present_us = UINT32_MAX;
+	flow_path_init(&destination->path);
 	list_init(&destination->lanes);
 	destination->next = *bucket(destinations, key);
 	*bucket(destinations, key) = destination;
@@ -174,79 +162,4 @@ void destinations_visit(struct destinations *destinations,
 			next = destination->next;
 			visit(destination, arg);
 		}
-}
-
-/* --- round trips ---------------------------------------------------------------- */
-
-uint32_t destination_timeout(const struct destination *destination, const struct rtt *kind)
-{
-	unsigned doubled = destination->silence < DOUBLED ? destination->silence : DOUBLED;
-	uint32_t us = rtt_timeout(destination->rtt.mean_us ? &destination->rtt : kind);
-
-	if (us < kind->floor_us)
-		us = kind->floor_us;
-	return us << doubled;
-}
-
-/* --- the limit ------------------------------------------------------------------ */
-
-static void judge_anew(struct destination *destination)
-{
-	destination->responses = 0;
-	destination->present_us = UINT32_MAX;
-}
-
-/* Halves of a request that wait at the node, judged by the time that they wait. */
-static unsigned waiting(const struct destination *destination)
-{
-	uint64_t longer = destination->present_us - destination->shortest_us;
-
-	return (unsigned)(2 * longer * destination->limit / destination->present_us);
-}
-
-static void adapt(struct destination *destination)
-{
-	unsigned patience = destination->limit < 2 ? PATIENCE : MORE_PATIENCE;
-	unsigned limit = destination->limit;
-
-	if (destination->responses < patience * limit)
-		return;
-	if (waiting(destination) < 1 && limit < destination->most)
-		limit += limit / 2 ? limit / 2 : 1;
-	else if (waiting(destination) > 3 && limit > 1)
-		limit--;
-	destination->limit = (uint8_t)(limit < destination->most ? limit : destination->most);
-	judge_anew(destination);
-}
-
-static uint32_t lesser(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
-
-void destination_response(struct destination *destination, uint32_t rtt_us, bool full)
-{
-	destination->silence = 0;
-	if (!rtt_us)
-		return;
-	rtt_sample(&destination->rtt, rtt_us);
-	destination->shortest_us = lesser(destination->shortest_us, rtt_us);
-	destination->present_us = lesser(destination->present_us, rtt_us);
-	if (destination->responses < UINT16_MAX)
-		destination->responses++;
-	if (full)
-		adapt(destination);
-}
-
-void destination_overrun(struct destination *destination)
-{
-	if (destination->limit > 1)
-		destination->most = --destination->limit;
-	judge_anew(destination);
-}
-
-void destination_late(struct destination *destination)
-{
-	if (destination->silence < SILENCE_MAX)
-		destination->silence++;
 }

@@ -237,7 +237,7 @@ void reader_read(struct reader *reader, unsigned most, int64_t now)
 
 int64_t reader_time(const struct reader *reader, int64_t now)
 {
-	const struct window *windows = reader->core->windows;
+	const struct flow_window *windows = reader->core->transactions.flow.windows;
 	int64_t time = now - TIMERS_LATE;
 
 	/* no other thread can read while the leader polls: it is taken to be quick */
@@ -246,7 +246,7 @@ int64_t reader_time(const struct reader *reader, int64_t now)
 	if (reader->emptied > time)
 		time = reader->emptied;
 	/* a response is read after all that came before its request was sent */
-	for (unsigned i = 0; i < WINDOWS; i++)
+	for (unsigned i = 0; i < FLOW_WINDOWS; i++)
 		if (windows[i].newest > time)
 			time = windows[i].newest;
 	return time;

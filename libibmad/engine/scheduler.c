@@ -50,7 +50,7 @@ void source_init(struct source *source, unsigned turn)
 
 void scheduler_reset(struct scheduler *scheduler)
 {
-	for (unsigned i = 0; i < WINDOWS; i++)
+	for (unsigned i = 0; i < FLOW_WINDOWS; i++)
 		list_init(&scheduler->rings[i]);
 	scheduler->deadlines = (struct deadlines){0};
 	destinations_init(&scheduler->destinations);
@@ -97,9 +97,9 @@ static struct flow *flow_of(const struct transaction *transaction)
 {
 	struct flow *flows = transaction->owner->source->flows;
 
-	if (transaction->smp)
+	if (transaction->account.smp)
 		return &flows[FLOW_SMP];
-	if (transaction->sa)
+	if (transaction->account.sa)
 		return &flows[FLOW_SA];
 	return &flows[transaction->transmissions.mgmt_class == IB_PERFORMANCE_CLASS
 			      ? FLOW_PERF
@@ -118,7 +118,8 @@ static void enqueue(struct scheduler *scheduler, struct flow *flow, struct list 
 {
 	enqueue_before(before, transaction);
 	if (list_is_empty(&flow->turn))
-		list_add_last(&scheduler->rings[core_window(transaction)], &flow->turn);
+		list_add_last(&scheduler->rings[flow_window_of(&transaction->account)],
+			      &flow->turn);
 }
 
 static bool is_idle(const struct flow *flow)
@@ -178,22 +179,14 @@ static void dequeue(struct scheduler *scheduler, struct transaction *transaction
 
 /* --- destinations --------------------------------------------------------------- */
 
-static bool has_place(const struct scheduler *scheduler, const struct destination *destination)
+static struct flow_control *control(const struct scheduler *scheduler)
 {
-	unsigned limit = scheduler->destination_limit ? scheduler->destination_limit
-						      : destination->limit;
-
-	return destination->in_flight < limit;
+	return &scheduler->core->transactions.flow;
 }
 
-static void admit(struct transaction *transaction)
+static bool has_place(const struct scheduler *scheduler, const struct destination *destination)
 {
-	struct destination *destination = transaction->destination;
-
-	if (!destination || transaction->admitted || destination->in_flight == UINT16_MAX)
-		return;
-	destination->in_flight++;
-	transaction->admitted = true;
+	return flow_has_place(control(scheduler), &destination->path);
 }
 
 /* The lane of the flow, which is made if there is none, the first or the last one; NULL without
@@ -241,10 +234,7 @@ static void end_lane_turn(struct destination *destination, const struct flow *fl
 /* Whether a node responds far more quickly than others. */
 static bool is_quick(const struct scheduler *scheduler, const struct transaction *transaction)
 {
-	const struct rtt *kind = transactions_rtt(&scheduler->core->transactions, transaction);
-	const struct destination *destination = transaction->destination;
-
-	return destination->rtt.mean_us && destination->rtt.mean_us < kind->mean_us / 4;
+	return flow_is_quick(control(scheduler), &transaction->account);
 }
 
 /* The lane holds a request: an empty one does not stay. */
@@ -276,7 +266,7 @@ static void release(struct destination *destination, void *arg)
 /* Whether its destination has had its turn since it was queued. */
 static bool was_overtaken(const struct transaction *transaction)
 {
-	return (int32_t)(transaction->destination->served - transaction->sent) >= 0;
+	return (int32_t)(transaction->destination->served - transaction->queue_number) >= 0;
 }
 
 /*
@@ -294,6 +284,7 @@ static bool take_place(struct scheduler *scheduler, struct transaction *transact
 					destination_key(transaction_buffer(transaction)));
 	if (!destination)
 		return true;
+	transaction->account.path = &destination->path;
 	behind = fresh &&
 		 (was_overtaken(transaction) || find_lane(destination, flow_of(transaction)));
 	if ((behind || !has_place(scheduler, destination)) &&
@@ -301,21 +292,8 @@ static bool take_place(struct scheduler *scheduler, struct transaction *transact
 		release(destination, scheduler);
 		return false;
 	}
-	admit(transaction);
 	end_lane_turn(destination, flow_of(transaction));
-	release(destination, scheduler);
 	return true;
-}
-
-static void give_place_up(struct scheduler *scheduler, struct transaction *transaction)
-{
-	struct destination *destination = transaction->destination;
-
-	if (transaction->admitted)
-		destination->in_flight--;
-	transaction->admitted = false;
-	/* it may also have been the one of its lane that was resumed */
-	release(destination, scheduler);
 }
 
 void scheduler_leave(struct scheduler *scheduler, struct transaction *transaction)
@@ -324,37 +302,23 @@ void scheduler_leave(struct scheduler *scheduler, struct transaction *transactio
 
 	if (!destination)
 		return;
-	give_place_up(scheduler, transaction);
+	/* it may have been the one of its lane that was resumed */
+	flow_ended(control(scheduler), &transaction->account);
+	transaction->account.path = NULL;
 	transaction->destination = NULL;
+	release(destination, scheduler);
 	destination_put(&scheduler->destinations, destination);
-}
-
-static bool links_lose(const struct scheduler *scheduler)
-{
-	return scheduler->core->transactions.losses_in_a_row > 1;
 }
 
 void scheduler_news(struct scheduler *scheduler, struct transaction *transaction)
 {
-	struct destination *destination = transaction->destination;
-	unsigned news = transaction->news;
-	uint32_t rtt_us = news & NEWS_MEASURED ? transaction->transmissions.rtt_us : 0;
-
-	if (!destination)
-		return;
-	if (news & (NEWS_RESPONSE | NEWS_LOST | NEWS_BUSY))
-		destination_response(destination, rtt_us, !list_is_empty(&destination->lanes));
-	if (news & NEWS_BUSY || (news & NEWS_LOST && !links_lose(scheduler)))
-		destination_overrun(destination);
-	if (news & NEWS_LATE && transaction->admitted) {
-		destination_late(destination);
-		give_place_up(scheduler, transaction);
-	}
+	if (transaction->destination && transaction->news & (NEWS_PLACE | NEWS_TRANSMITTED))
+		release(transaction->destination, scheduler);
 }
 
 void scheduler_set_limit(struct scheduler *scheduler, unsigned limit)
 {
-	scheduler->destination_limit = limit;
+	control(scheduler)->path_limit = limit;
 	destinations_visit(&scheduler->destinations, release, scheduler);
 }
 
@@ -364,7 +328,7 @@ static bool is_open(const struct scheduler *scheduler, unsigned window)
 {
 	int64_t opens;
 
-	if (!window_has_room(&scheduler->core->windows[window]))
+	if (!flow_has_room(control(scheduler), window))
 		return false;
 	opens = core_opens(scheduler->core, window);
 	return !opens || opens <= clock_us();
@@ -372,7 +336,7 @@ static bool is_open(const struct scheduler *scheduler, unsigned window)
 
 bool scheduler_can_send(const struct scheduler *scheduler)
 {
-	for (unsigned i = 0; i < WINDOWS; i++)
+	for (unsigned i = 0; i < FLOW_WINDOWS; i++)
 		if (!list_is_empty(&scheduler->rings[i]) && is_open(scheduler, i))
 			return true;
 	return false;
@@ -382,9 +346,9 @@ int64_t scheduler_opens(const struct scheduler *scheduler)
 {
 	int64_t first = NEVER, opens;
 
-	for (unsigned i = 0; i < WINDOWS; i++) {
+	for (unsigned i = 0; i < FLOW_WINDOWS; i++) {
 		if (list_is_empty(&scheduler->rings[i]) ||
-		    !window_has_room(&scheduler->core->windows[i]))
+		    !flow_has_room(control(scheduler), i))
 			continue;
 		opens = core_opens(scheduler->core, i);
 		if (opens < first)
@@ -403,16 +367,20 @@ static void transmit(struct scheduler *scheduler, struct transaction *transactio
 	core_transmit(scheduler->core, transaction);
 }
 
-/* The queue whose first request is next; one of them is not empty. */
-static enum flow_queue choose(const struct flow *flow)
+/*
+ * The queue whose first request is next; one of them is not empty. In a silence, requests that
+ * were never sent come first: one of their nodes may respond.
+ */
+static enum flow_queue choose(const struct flow *flow, bool silent)
 {
-	unsigned queue = flow->next;
+	bool again = !list_is_empty(&flow->queues[QUEUE_AGAIN]);
 
-	if (!list_is_empty(&flow->queues[QUEUE_AGAIN]))
+	if (again && !silent)
 		return QUEUE_AGAIN;
-	while (list_is_empty(&flow->queues[queue]))
-		queue = (queue + 1) % TURNS;
-	return (enum flow_queue)queue;
+	for (unsigned i = 0; i < TURNS; i++)
+		if (!list_is_empty(&flow->queues[(flow->next + i) % TURNS]))
+			return (enum flow_queue)((flow->next + i) % TURNS);
+	return QUEUE_AGAIN;
 }
 
 static void end_turn(struct list *ring, struct flow *flow, unsigned requests)
@@ -423,20 +391,20 @@ static void end_turn(struct list *ring, struct flow *flow, unsigned requests)
 }
 
 /* Sends a request of a flow, unless it is queued for its destination: whether it did. */
-static bool send_one(struct scheduler *scheduler, struct list *ring, struct flow *flow)
+static bool send_one(struct scheduler *scheduler, unsigned window, struct flow *flow)
 {
-	enum flow_queue queue = choose(flow);
+	bool silent = control(scheduler)->windows[window].silent;
+	enum flow_queue queue = choose(flow, silent);
 	struct transaction *transaction = of_queue(list_first(&flow->queues[queue]));
 
 	dequeue(scheduler, transaction);
-	if (queue == QUEUE_AGAIN)
-		admit(transaction);
-	else if (take_place(scheduler, transaction, queue == QUEUE_FRESH))
-		flow->next = (queue + 1) % TURNS;
-	else
+	if (!transaction->account.at_node &&
+	    !take_place(scheduler, transaction, queue == QUEUE_FRESH))
 		return false;
+	if (queue != QUEUE_AGAIN)
+		flow->next = (queue + 1) % TURNS;
 	if (!--flow->left)
-		end_turn(ring, flow, transaction->owner->source->turn);
+		end_turn(&scheduler->rings[window], flow, transaction->owner->source->turn);
 	transmit(scheduler, transaction);
 	return true;
 }
@@ -444,11 +412,12 @@ static bool send_one(struct scheduler *scheduler, struct list *ring, struct flow
 /* Sends what a window allows; returns how many more requests may be sent. */
 static unsigned send_ring(struct scheduler *scheduler, unsigned window, unsigned most)
 {
-	struct list *ring = &scheduler->rings[window], *first;
+	struct list *first;
 	unsigned looks = LOOKS * most;
 
-	while (most && looks-- && (first = list_first(ring)) && is_open(scheduler, window))
-		most -= send_one(scheduler, ring, list_entry(first, struct flow, turn));
+	while (most && looks-- && (first = list_first(&scheduler->rings[window])) &&
+	       is_open(scheduler, window))
+		most -= send_one(scheduler, window, list_entry(first, struct flow, turn));
 	return most;
 }
 
@@ -456,23 +425,23 @@ void scheduler_send(struct scheduler *scheduler, unsigned most)
 {
 	unsigned turn = scheduler->turn;
 
-	for (unsigned i = 0; i < WINDOWS && most; i++) {
-		most = send_ring(scheduler, (turn + i) % WINDOWS, most);
+	for (unsigned i = 0; i < FLOW_WINDOWS && most; i++) {
+		most = send_ring(scheduler, (turn + i) % FLOW_WINDOWS, most);
 		/* the other kind should not wait until this one is all sent */
 		if (!most)
-			scheduler->turn = (turn + i + 1) % WINDOWS;
+			scheduler->turn = (turn + i + 1) % FLOW_WINDOWS;
 	}
 }
 
 void scheduler_submit(struct scheduler *scheduler, struct transaction *transaction)
 {
-	enum mad_window window = core_window(transaction);
+	enum mad_window window = flow_window_of(&transaction->account);
 	struct flow *flow = flow_of(transaction);
 
 	probe_request_submitted(transaction, transaction_buffer(transaction),
 				transaction_mad(transaction), transaction->timeout_ms,
 				transaction->left);
-	transaction->sent = ++scheduler->queued;
+	transaction->queue_number = ++scheduler->queued;
 	if (!list_is_empty(&scheduler->rings[window]) || !is_open(scheduler, window)) {
 		enqueue(scheduler, flow, &flow->queues[QUEUE_FRESH], transaction);
 		return;
@@ -489,7 +458,7 @@ void scheduler_again(struct scheduler *scheduler, struct transaction *transactio
 	if (transaction->fresh) {
 		/* it was redirected to another destination */
 		scheduler_leave(scheduler, transaction);
-		transaction->sent = ++scheduler->queued;
+		transaction->queue_number = ++scheduler->queued;
 		enqueue(scheduler, flow, flow->queues[QUEUE_FRESH].next, transaction);
 	} else {
 		enqueue(scheduler, flow, &flow->queues[QUEUE_AGAIN], transaction);
@@ -560,7 +529,7 @@ static void cancel_ring(struct scheduler *scheduler, struct list *ring)
 
 	while ((first = list_first(ring))) {
 		flow = list_entry(first, struct flow, turn);
-		cancel_queue(scheduler, &flow->queues[choose(flow)]);
+		cancel_queue(scheduler, &flow->queues[choose(flow, false)]);
 	}
 }
 
@@ -570,7 +539,7 @@ void scheduler_fail(struct scheduler *scheduler)
 
 	/* these first: each of the others that completes may resume one of these */
 	destinations_visit(&scheduler->destinations, cancel_destination, scheduler);
-	for (unsigned i = 0; i < WINDOWS; i++)
+	for (unsigned i = 0; i < FLOW_WINDOWS; i++)
 		cancel_ring(scheduler, &scheduler->rings[i]);
 	while (scheduler->deadlines.count)
 		core_cancel(scheduler->core, of_timer(scheduler->deadlines.heap[1]), error);

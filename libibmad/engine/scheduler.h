@@ -55,14 +55,13 @@ struct source {
 
 struct scheduler {
 	struct core *core;
-	struct list rings[WINDOWS]; /* of flows in whose turn a request is sent */
-	unsigned turn;              /* the window whose requests are sent first */
-	struct deadlines deadlines; /* of those in flight */
+	struct list rings[FLOW_WINDOWS]; /* of flows in whose turn a request is sent */
+	unsigned turn;                   /* the window whose requests are sent first */
+	struct deadlines deadlines;      /* of those in flight */
 	struct destinations destinations;
-	struct list spare_lanes;    /* not in use */
-	uint32_t queued;            /* counts the requests that were queued */
-	unsigned destination_limit; /* 0: each destination has its own */
-	unsigned open;              /* requests of all engines that were not called back */
+	struct list spare_lanes; /* not in use */
+	uint32_t queued;         /* counts the requests that were queued */
+	unsigned open;           /* requests of all engines that were not called back */
 };
 
 void scheduler_init(struct scheduler *scheduler, struct core *core);

@@ -22,24 +22,16 @@
 /* After the first BUSY response; the pause doubles each time. */
 #define BUSY_PAUSE_US      10000
 #define BUSY_PAUSES_GROW   12 /* so often the pause is doubled, at most */
-/* A request that is rather not lost is retransmitted again after so many times the interval. */
-#define UNLIKELY_LOST      16
-
-/* A response that takes longer than others, and than this, may be lost (microseconds). */
-#define RTT_FLOOR      2000
-#define RTT_INITIAL    100000
-#define SA_RTT_FLOOR   50000
-#define SA_RTT_INITIAL 500000
+/* The interval between retransmissions grows this many times up to a time, and then twice. */
+#define INTERVAL_GROWS     10
+#define INTERVAL_US        200000
+/* While no round trip is known, the time after which a response is late is computed again. */
+#define LOOK_US            2000
 
 void transactions_init(struct transactions *transactions)
 {
 	outstanding_init(&transactions->outstanding);
-	transactions->rtts[RTT_SMP] =
-		(struct rtt){.floor_us = RTT_FLOOR, .initial_us = RTT_INITIAL};
-	transactions->rtts[RTT_GMP] = transactions->rtts[RTT_SMP];
-	transactions->rtts[RTT_SA] =
-		(struct rtt){.floor_us = SA_RTT_FLOOR, .initial_us = SA_RTT_INITIAL};
-	transactions->losses_in_a_row = 1;
+	flow_init(&transactions->flow);
 }
 
 /* Whether it is a Get of a class whose Gets change nothing: asking again does no harm. */
@@ -61,8 +53,9 @@ void transaction_init(struct transaction *transaction, int timeout_ms, int attem
 	if (transaction->repeatable && attempts > 1)
 		transaction->early_most =
 			(attempts < EARLY_MAX ? (unsigned)attempts : EARLY_MAX) & EARLY_MAX;
-	transaction->smp = is_smp_class(mad[1]);
-	transaction->sa = mad[1] == IB_SA_CLASS;
+	transaction->account.smp = is_smp_class(mad[1]);
+	transaction->account.sa = mad[1] == IB_SA_CLASS;
+	transaction->account.may_copy = transaction->early_most != 0;
 	transaction->fresh = true;
 }
 
@@ -75,43 +68,6 @@ void transaction_fini(struct transaction *transaction)
 	transaction->overtaken = false;
 	free(transaction->heap);
 	transaction->heap = NULL;
-}
-
-static unsigned kind_of(const struct transaction *transaction)
-{
-	if (transaction->smp)
-		return RTT_SMP;
-	return transaction->sa ? RTT_SA : RTT_GMP;
-}
-
-static struct rtt *rtt_of(struct transactions *all, const struct transaction *transaction)
-{
-	return &all->rtts[kind_of(transaction)];
-}
-
-const struct rtt *transactions_rtt(const struct transactions *all,
-				   const struct transaction *transaction)
-{
-	return &all->rtts[kind_of(transaction)];
-}
-
-/* One slow node should not make all others look slow. */
-static void sample(struct rtt *kind, uint32_t us)
-{
-	uint32_t most = 4 * rtt_timeout(kind);
-
-	rtt_sample(kind, us < most ? us : most);
-}
-
-/* How long to wait for a response before it is late. */
-static uint32_t patience(struct transactions *all, struct transaction *transaction)
-{
-	const struct rtt *kind = rtt_of(all, transaction);
-	const struct destination *destination = transaction->destination;
-
-	if (!destination)
-		return rtt_timeout(kind);
-	return destination_timeout(destination, kind);
 }
 
 static enum transaction_action wait_until(struct transaction *transaction, int64_t at)
@@ -129,10 +85,18 @@ static int64_t end_of_all(const struct transaction *transaction)
 
 /* --- completion ----------------------------------------------------------------- */
 
+/* It is not in flight any more. */
+static void leave_flow(struct transactions *all, struct transaction *transaction)
+{
+	flow_ended(&all->flow, &transaction->account);
+	transaction->news |= NEWS_PLACE;
+}
+
 static enum transaction_action finish(struct transactions *all, struct transaction *transaction,
 				      int error)
 {
 	transmissions_give_up(&all->outstanding, &transaction->transmissions);
+	leave_flow(all, transaction);
 	transaction->state = TRANSACTION_DONE;
 	transaction->error = (uint16_t)error;
 	probe_request_completed(transaction, transaction_buffer(transaction),
@@ -169,12 +133,20 @@ static int retransmission_ms(const struct transaction *transaction, int64_t now)
 	return ms_until(end_of_all(transaction), now, kernel_ms);
 }
 
-/* After this time it is known whether the response is late, or how long to wait on. */
-static uint32_t first_look(struct transactions *all, const struct transaction *transaction)
+/* When the response to the latest packet is late, as far as is known now. */
+static int64_t late_at(struct transactions *all, const struct transaction *transaction)
 {
-	uint32_t floor = rtt_of(all, transaction)->floor_us;
+	return transaction->account.sent + flow_late_after(&all->flow, &transaction->account);
+}
 
-	return transaction->interval > floor ? floor : transaction->interval;
+/* When to look at it again, if nothing comes before. */
+static int64_t look_at(struct transactions *all, const struct transaction *transaction,
+		       int64_t now)
+{
+	int64_t look =
+		flow_looks_again(&all->flow, &transaction->account) ? now + LOOK_US : INT64_MAX;
+
+	return earlier(earlier(late_at(all, transaction), look), transaction->end);
 }
 
 /* Sets the timer for a transmission. Returns how long the kernel is to wait for the response.
@@ -185,13 +157,8 @@ static int schedule(struct transactions *all, struct transaction *transaction,
 	int64_t budget = transaction->timeout_ms * INT64_C(1000);
 	int kernel_ms = transaction->timeout_ms;
 
-	if (transaction->transmissions.count == 1) {
-		transaction->interval = patience(all, transaction);
+	if (transaction->transmissions.count == 1)
 		transaction->elapsed_ms = (uint32_t)(now / 1000);
-	}
-	transaction->sent = (uint32_t)now;
-	if (transaction->interval > budget)
-		transaction->interval = (uint32_t)budget;
 	if (!transaction->end || transaction->end == INT64_MAX) {
 		transaction->end = now + budget;
 		transaction->overtime = false;
@@ -200,8 +167,8 @@ static int schedule(struct transactions *all, struct transaction *transaction,
 	} else {
 		kernel_ms = retransmission_ms(transaction, now);
 	}
-	/* until then more may be known about round trips */
-	transaction->timer.at = earlier(now + first_look(all, transaction), transaction->end);
+	flow_sent(&all->flow, &transaction->account, now);
+	transaction->timer.at = look_at(all, transaction, now);
 	return kernel_ms ? kernel_ms : 1;
 }
 
@@ -224,8 +191,7 @@ static enum transaction_action transmit(struct transactions *all,
 	};
 	transaction->new_attempt = false;
 	transaction->writing = true;
-	transaction->news |=
-		transaction->fresh ? NEWS_TRANSMITTED | NEWS_FIRST : NEWS_TRANSMITTED;
+	transaction->news |= NEWS_TRANSMITTED;
 	transaction->fresh = false;
 	probe_request_transmitted(transaction, packet->umad, transaction_mad(transaction),
 				  transaction->transmissions.count);
@@ -278,6 +244,13 @@ static enum transaction_action await_report(struct transaction *transaction, int
 	return wait_until(transaction, at > now ? at : now + 1000);
 }
 
+/* A response is late, or does not come any more. */
+static void note_late(struct transactions *all, struct transaction *transaction, int64_t now)
+{
+	flow_late(&all->flow, &transaction->account, now);
+	transaction->news |= NEWS_PLACE;
+}
+
 static enum transaction_action again(struct transaction *transaction)
 {
 	transaction->state = TRANSACTION_READY;
@@ -295,12 +268,21 @@ static void skip_attempts(struct transaction *transaction, int64_t now)
 	}
 }
 
-/* The next retransmission comes after so many times the time. */
-static void back_off(struct transaction *transaction, unsigned times)
+/*
+ * How long after the latest packet the request is retransmitted. A node that has never
+ * responded may be slow or dead. A second loss is less likely than a slow node.
+ */
+static uint32_t next_interval(struct transactions *all, const struct transaction *transaction)
 {
-	if (transaction->interval < UINT32_MAX / times)
-		transaction->interval *= times;
-	transaction->recalled = false;
+	const struct flow_path *path = transaction->account.path;
+	uint32_t us = transaction->interval;
+
+	if (!us)
+		return (path && path->smoothed_us ? 1 : 2) *
+		       flow_late_after(&all->flow, &transaction->account);
+	if (us <= INTERVAL_US / INTERVAL_GROWS)
+		return us * INTERVAL_GROWS;
+	return us <= INTERVAL_US / 2 ? INTERVAL_US : us < UINT32_MAX / 2 ? 2 * us : us;
 }
 
 /* An attempt is over. */
@@ -316,81 +298,52 @@ static enum transaction_action next_attempt(struct transactions *all,
 	if (transaction->left <= 1)
 		return finish(all, transaction, ETIMEDOUT);
 	transaction->left--;
-	back_off(transaction, 2);
+	transaction->recalled = false;
 	transaction->new_attempt = true;
 	return again(transaction);
-}
-
-/* By how much: links may have lost it once more, or the node is rather slow or dead. */
-static unsigned patience_grows(const struct transactions *all,
-			       const struct transaction *transaction)
-{
-	if (transaction->early < all->losses_in_a_row)
-		return 1;
-	return all->losses_in_a_row > 1 ? 2 : UNLIKELY_LOST;
 }
 
 /* There is something to do, and no thread writes. */
 static enum transaction_action proceed(struct transactions *all,
 				       struct transaction *transaction, int64_t now)
 {
+	uint32_t interval;
 	int64_t due;
 
-	transaction->news |= NEWS_LATE;
+	note_late(all, transaction, now);
 	if (now >= transaction->end) {
 		if (awaits_report(transaction))
 			return await_report(transaction, now);
 		return next_attempt(all, transaction, now);
 	}
 	if (transaction->recalled) {
-		back_off(transaction, 2);
+		transaction->recalled = false;
 		return again(transaction);
 	}
 	if (transaction->early >= transaction->early_most)
 		return wait_until(transaction, transaction->end);
-	/* unless a response comes, it is judged again later */
-	if (transaction->held_back)
-		return wait_until(transaction, earlier(now + transaction->interval + 1000,
-						       transaction->end));
-	due = transaction_sent_at(transaction, now) + transaction->interval;
+	interval = next_interval(all, transaction);
+	due = transaction->account.sent + interval;
 	if (now < due)
 		return wait_until(transaction, earlier(due, transaction->end));
 	transaction->late = true;
 	transaction->early++;
-	back_off(transaction, patience_grows(all, transaction));
+	transaction->interval = interval;
 	return again(transaction);
-}
-
-/*
- * When the response to the latest packet is late. If nothing was known about round trips when
- * the first packet was sent, more may be known by now.
- */
-static int64_t late_at(struct transactions *all, struct transaction *transaction, int64_t now)
-{
-	uint32_t interval = patience(all, transaction);
-
-	if (transaction->transmissions.count == 1 && interval < transaction->interval)
-		transaction->interval = interval;
-	if (interval > transaction->interval)
-		interval = transaction->interval;
-	return transaction_sent_at(transaction, now) + interval;
 }
 
 enum transaction_action transaction_timer(struct transactions *all,
 					  struct transaction *transaction, int64_t now)
 {
-	int64_t late;
-
 	if (transaction->state != TRANSACTION_IN_FLIGHT)
 		return TRANSACTION_NONE;
 	if (transaction->writing) {
-		transaction->news |= NEWS_LATE;
+		note_late(all, transaction, now);
 		return wait_until(transaction, now + 1000);
 	}
-	if (transaction->recalled)
-		return proceed(all, transaction, now);
-	late = earlier(late_at(all, transaction, now), transaction->end);
-	return now < late ? wait_until(transaction, late) : proceed(all, transaction, now);
+	if (!transaction->recalled && now < transaction->end && now < late_at(all, transaction))
+		return wait_until(transaction, look_at(all, transaction, now));
+	return proceed(all, transaction, now);
 }
 
 enum transaction_action transaction_kernel_timeout(struct transactions *all,
@@ -447,17 +400,14 @@ static int64_t next_pause(struct transaction *transaction)
  */
 static bool pause_for(struct transactions *all, struct transaction *transaction, int64_t now)
 {
-	uint32_t short_us = patience(all, transaction);
 	int64_t pause = next_pause(transaction);
 
-	/* it may have grown as if the node was dead */
-	if (transaction->late && transaction->interval > short_us)
-		transaction->interval = short_us;
 	if (now + pause >= end_of_all(transaction))
 		return false;
 	transmissions_renew(&all->outstanding, &transaction->transmissions);
 	transaction->recalled = true;
 	transaction->late = false;
+	transaction->interval = 0;
 	transaction->timer.at = now + pause;
 	return true;
 }
@@ -514,8 +464,8 @@ static enum transaction_action follow(struct transactions *all, struct transacti
 		transaction->end = INT64_MAX;
 	transaction->recalled = true;
 	transaction->late = false;
+	transaction->interval = 0;
 	transaction->fresh = true;
-	transaction->news |= NEWS_MOVED;
 	return proceed(all, transaction, now);
 }
 
@@ -538,15 +488,6 @@ static enum transaction_action redirected(struct transactions *all,
 }
 
 /*
- * A response to a retransmission shows that the fabric lost a MAD. If no response ever comes,
- * the node may be dead, and the fabric is not judged by it.
- */
-static void judge_loss(struct transaction *transaction, bool own)
-{
-	transaction->news |= transaction->late && !own ? NEWS_LOST : NEWS_RESPONSE;
-}
-
-/*
  * A response to an earlier attempt has come between two attempts. If the request is READY, its
  * next attempt begins now; otherwise a thread writes, and an attempt has just ended.
  */
@@ -566,6 +507,7 @@ enum transaction_action transaction_response(struct transactions *all,
 	bool own = transmission_is_own(transmission), allocated = *taken, measured;
 	const uint8_t *mad = umad + transaction->header_size;
 	uint16_t status = status_of(mad);
+	uint32_t rtt_us = 0;
 	bool redirects =
 		is_redirection(mad, status) || redirect_awaits_path(transaction->detour);
 
@@ -574,8 +516,14 @@ enum transaction_action transaction_response(struct transactions *all,
 	if (!transaction->end)
 		set_end(transaction, now);
 	measured = transmission_measure(transmission, now);
-	probe_response_received(umad, mad, status,
-				measured ? transaction->transmissions.rtt_us : 0);
+	if (measured)
+		rtt_us = transaction->transmissions.rtt_us ? transaction->transmissions.rtt_us
+							   : 1;
+	probe_response_received(umad, mad, status, rtt_us);
+	/* a response to a retransmission shows that the fabric lost a MAD */
+	flow_response(&all->flow, &transaction->account, rtt_us, transaction->late && !own,
+		      now);
+	transaction->news |= NEWS_PLACE;
 	if (status & IB_MAD_STS_BUSY) {
 		transaction->news |= NEWS_BUSY;
 		if (pause_for(all, transaction, now)) {
@@ -583,11 +531,6 @@ enum transaction_action transaction_response(struct transactions *all,
 			return TRANSACTION_WAIT;
 		}
 	}
-	if (measured) {
-		transaction->news |= NEWS_MEASURED;
-		sample(rtt_of(all, transaction), transaction->transmissions.rtt_us);
-	}
-	judge_loss(transaction, own);
 	if (redirects)
 		return redirected(all, transaction, umad, length, now);
 	if (!take_response(transaction, umad, length, allocated))
@@ -661,7 +604,7 @@ static bool may_have_new_id(struct transaction *transaction, int error)
 static enum transaction_action nobody_found(struct transactions *all,
 					    struct transaction *transaction, int64_t now)
 {
-	transaction->news |= NEWS_LATE;
+	note_late(all, transaction, now);
 	transaction->early_most = (unsigned)transaction->early & EARLY_MAX;
 	skip_attempts(transaction, now);
 	if (transaction->left <= 1)

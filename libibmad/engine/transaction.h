@@ -21,8 +21,7 @@
  *
  * A Get of a class whose Gets change nothing is retransmitted within an attempt, too, when its
  * response is late: at most as often as there are attempts, and never if there is one attempt.
- * The next such retransmission comes after a far longer interval, unless links are known to
- * lose packets: the node is rather slow or dead.
+ * The interval to the next such retransmission grows.
  *
  * A thread writes a packet while other events come in. Between a SEND or ASK_PATH and the
  * event that reports its result, "writing" is set: the buffer of the request does not change,
@@ -36,25 +35,13 @@
 #include "engine/link.h"
 #include "engine/list.h"
 #include "engine/redirect.h"
-#include "engine/rtt.h"
 #include "engine/transmission.h"
-#include "engine/window.h"
-
-/* The kinds of responses whose round-trip times are kept apart. */
-enum {
-	RTT_SMP,
-	RTT_GMP,
-	RTT_SA, /* the SA is slower than other nodes */
-	RTT_KINDS
-};
+#include "flow/flow.h"
 
 /* What the transactions of a port share. */
 struct transactions {
 	struct outstanding outstanding;
-	struct rtt rtts[RTT_KINDS];
-	/* how many transmissions of one request links may lose one after the other, 1 at least
-	 */
-	unsigned losses_in_a_row;
+	struct flow_control flow;
 };
 
 void transactions_init(struct transactions *transactions);
@@ -79,13 +66,8 @@ enum transaction_action {
 /* What others may want to know of an event: bits of transaction.news. */
 enum {
 	NEWS_TRANSMITTED = 1 << 0, /* a packet is being written */
-	NEWS_LATE = 1 << 1,        /* a response is late, or does not come any more */
-	NEWS_RESPONSE = 1 << 2,    /* a response has come */
-	NEWS_LOST = 1 << 3,        /* as that response shows, an earlier MAD was lost */
-	NEWS_BUSY = 1 << 4,        /* it said BUSY */
-	NEWS_MOVED = 1 << 5,       /* the request was redirected: it has another destination */
-	NEWS_FIRST = 1 << 6,       /* the packet is the first one to its destination */
-	NEWS_MEASURED = 1 << 7,    /* the response's round-trip time is known */
+	NEWS_PLACE = 1 << 1,       /* it may have left its window, or its place at the node */
+	NEWS_BUSY = 1 << 2,        /* a response said BUSY */
 };
 
 struct transaction {
@@ -96,13 +78,13 @@ struct transaction {
 	};
 	struct owner *owner;             /* for core.h */
 	struct destination *destination; /* NULL: not known */
-	struct detour *detour;           /* NULL: it was never redirected */
+	struct flow_account account;
+	struct detour *detour; /* NULL: it was never redirected */
 	uint8_t *heap; /* a umad buffer in place of packet, for a long request or response */
 	int64_t end;   /* of this attempt; 0: the next transmission begins the attempt */
-	uint32_t interval;   /* to the next retransmission, in microseconds */
-	uint32_t sent;       /* when its latest packet was sent, in microseconds, as far as that
-				goes; before, for scheduler.h: when it was queued */
-	uint32_t elapsed_ms; /* from its first transmission to its completion, see "timed" */
+	uint32_t interval;     /* before the latest retransmission, in microseconds; 0: none */
+	uint32_t queue_number; /* for scheduler.h: when it was queued */
+	uint32_t elapsed_ms;   /* from its first transmission to its completion, see "timed" */
 	int timeout_ms;
 	int length;        /* of the MAD in the buffer: the request's, then the response's */
 	uint16_t error;    /* DONE: 0 or an errno */
@@ -112,13 +94,9 @@ struct transaction {
 	uint16_t early;    /* retransmissions before the end of an attempt, */
 	uint16_t early_most : 12; /* of which there are so many at most */
 	uint16_t pauses : 4;      /* after responses with status BUSY, as far as it goes */
-	struct window_mark mark;  /* for core.h: of the latest MAD */
-	uint8_t late_period;      /* for core.h: of the first MAD that was late, see loss.h */
 	uint8_t news;
 	uint8_t header_size; /* of the buffer's umad header */
 	uint8_t state : 2;
-	bool smp : 1;        /* its MADs are SMPs */
-	bool sa : 1;         /* it is for the SA */
 	bool repeatable : 1; /* a Get that changes nothing */
 	bool fresh : 1;      /* nothing was sent to its destination yet */
 	bool writing : 1;    /* a thread writes the packet */
@@ -129,15 +107,12 @@ struct transaction {
 			      */
 	bool new_attempt : 1; /* its next transmission begins a new attempt */
 	bool overtaken : 1;   /* the response came before the long request was written */
-	bool overtime : 1;  /* the attempt is over; the kernel's report of that may come yet */
-	bool refused : 1;   /* the kernel refused its ID; it has a new one */
-	bool counted : 1;   /* for core.h */
-	bool held_back : 1; /* it is not to be retransmitted now before the end of an attempt */
-	bool queued : 1;    /* for scheduler.h */
-	bool parked : 1;    /* for scheduler.h */
-	bool resumed : 1;   /* for scheduler.h */
-	bool admitted : 1;  /* for scheduler.h */
-	bool timed : 1;     /* elapsed_ms is how long it took; before, when that began */
+	bool overtime : 1; /* the attempt is over; the kernel's report of that may come yet */
+	bool refused : 1;  /* the kernel refused its ID; it has a new one */
+	bool queued : 1;   /* for scheduler.h */
+	bool parked : 1;   /* for scheduler.h */
+	bool resumed : 1;  /* for scheduler.h */
+	bool timed : 1;    /* elapsed_ms is how long it took; before, when that began */
 	union {
 		_Alignas(8) uint8_t packet[PACKET_SIZE];
 		uint8_t *written; /* overtaken: the request's buffer */
@@ -156,12 +131,6 @@ static inline uint8_t *transaction_mad(struct transaction *transaction)
 	return transaction_buffer(transaction) + transaction->header_size;
 }
 
-/* When its latest packet was sent. */
-static inline int64_t transaction_sent_at(const struct transaction *transaction, int64_t now)
-{
-	return now - (uint32_t)((uint32_t)now - transaction->sent);
-}
-
 /* What TRANSACTION_SEND is to write. */
 struct packet {
 	struct transmission *transmission;
@@ -170,10 +139,6 @@ struct packet {
 	int kernel_ms;          /* how long the kernel is to wait for the response */
 	unsigned attempts_left; /* 0: it does not begin a new attempt */
 };
-
-/* What is known about the round trips of its kind. */
-const struct rtt *transactions_rtt(const struct transactions *all,
-				   const struct transaction *transaction);
 
 /*
  * A transaction whose buffer has a request, of one MAD or more. The caller has set header_size,

@@ -73,10 +73,9 @@ static struct {
 	struct request requests[REQUESTS];
 	struct record records[RECORDS];
 	unsigned next_record, serials;
-	struct destination node; /* the destination of all requests, or none */
+	struct flow_path node; /* the destination of all requests, or none */
 	int64_t now;
-	unsigned timers;
-	bool one_node, held_back;
+	bool one_node;
 	bool no_memory;
 } run;
 
@@ -123,7 +122,8 @@ static void check_early(struct request *request)
 	check(early <= request->attempts);
 	check(early == 0 || (request->attempts > 1 && request->transaction.repeatable));
 	if (early > request->early)
-		check(run.now - request->written_at >= request->floor_us);
+		check(run.now - request->written_at >=
+		      request->floor_us * (run.node.smoothed_us ? 1 : 2));
 	request->early = early;
 }
 
@@ -154,6 +154,27 @@ static void check_table(void)
 		}
 	}
 	check(run.all.outstanding.table.count == count);
+}
+
+/* Each request counts at most once in a window and at the node, and not before it is sent. */
+static void check_counts(void)
+{
+	unsigned windows[FLOW_WINDOWS] = {0}, at_node = 0;
+
+	for (const struct request *request = run.requests; request < run.requests + REQUESTS;
+	     request++) {
+		const struct flow_account *account = &request->transaction.account;
+
+		if (!request->serial)
+			continue;
+		check(request->sends || !(account->in_window || account->at_node));
+		check(account->at_node || !account->path || !account->in_window);
+		windows[flow_window_of(account)] += account->in_window;
+		at_node += account->at_node;
+	}
+	for (unsigned i = 0; i < FLOW_WINDOWS; i++)
+		check(run.all.flow.windows[i].in_flight == windows[i]);
+	check(run.node.in_flight == at_node);
 }
 
 /* A thread is writing it: the memory that the thread reads must not change. */
@@ -208,6 +229,7 @@ static void complete(struct request *request)
 	check(!transaction->responded || request->own_response);
 	check(!request->cancelled || transaction->error == request->cancelled);
 	check(++request->completions == 1);
+	check(!transaction->account.in_window && !transaction->account.at_node);
 	transaction_fini(transaction);
 	request->serial = 0;
 }
@@ -251,21 +273,6 @@ static void begin_asking(struct request *request, struct input *input)
 	request->error = take(input, 1) & 0x80 ? EHOSTUNREACH : 0;
 }
 
-/* The action of the scheduler. */
-static void tell_node(const struct transaction *transaction)
-{
-	unsigned news = transaction->news;
-
-	if (!transaction->destination)
-		return;
-	if (news & (NEWS_RESPONSE | NEWS_LOST | NEWS_BUSY))
-		destination_response(
-			transaction->destination,
-			news & NEWS_MEASURED ? transaction->transmissions.rtt_us : 0, false);
-	if (news & NEWS_LATE)
-		destination_late(transaction->destination);
-}
-
 /* Whether the event may send a packet; "since": no timer set before is due earlier. */
 static void act(struct request *request, enum transaction_action action, bool may_send,
 		int64_t since, struct input *input)
@@ -275,7 +282,6 @@ static void act(struct request *request, enum transaction_action action, bool ma
 	check(transaction->writing == (action == TRANSACTION_SEND ||
 				       action == TRANSACTION_ASK_PATH || request->writing ||
 				       request->asking));
-	tell_node(transaction);
 	transaction->news = 0;
 	switch (action) {
 	case TRANSACTION_NONE:
@@ -293,6 +299,9 @@ static void act(struct request *request, enum transaction_action action, bool ma
 		check_early(request);
 		request->waits = false;
 		request->queued = true;
+		/* as the scheduler does for a request that was redirected */
+		if (transaction->fresh)
+			flow_ended(&run.all.flow, &transaction->account);
 		break;
 	case TRANSACTION_SEND:
 		check(may_send && transaction->state == TRANSACTION_IN_FLIGHT);
@@ -415,8 +424,8 @@ static void submit(struct request *request, struct input *input)
 		request->budget = transaction->timeout_ms * INT64_C(1000);
 	transaction->transmissions.chosen = shape & 0x60;
 	if (run.one_node)
-		transaction->destination = &run.node;
-	request->floor_us = kind->mgmt_class == IB_SA_CLASS ? 50000 : 2000;
+		transaction->account.path = &run.node;
+	request->floor_us = kind->mgmt_class == IB_SA_CLASS ? 50000 : 1000;
 	check(transaction->repeatable == (kind->repeatable && !(shape & 0x80)));
 	/* the kernel holds the ID of a request of an earlier program, which had no response */
 	if (more & 0x80 && !request->late_ids && !is_own_of_another(request, tid, mad[1]) &&
@@ -580,7 +589,6 @@ static bool timer(struct input *input)
 		return false;
 	if (request->transaction.timer.at > run.now)
 		run.now = request->transaction.timer.at;
-	request->transaction.held_back = run.held_back && ++run.timers % 3;
 	act(request, transaction_timer(&run.all, &request->transaction, run.now), false,
 	    run.now + 1, input);
 	return true;
@@ -652,6 +660,7 @@ static void step(struct input *input)
 	for (unsigned i = 0; i < REQUESTS; i++)
 		check_written(&run.requests[i]);
 	check_table();
+	check_counts();
 }
 
 /* No more messages come from the device: each request times out. */
@@ -669,6 +678,7 @@ static void run_out(struct input *input)
 			busy = busy || run.requests[i].serial;
 		}
 		check_table();
+		check_counts();
 	}
 }
 
@@ -704,9 +714,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	run.now = INT64_C(1000000000);
 	transactions_init(&run.all);
 	outstanding_init(&run.all.outstanding);
-	/* so many consecutive transmissions of a request may be lost */
-	run.all.losses_in_a_row = 1 + (how >> 1 & 3);
-	run.held_back = how & 8;
+	flow_path_init(&run.node);
+	/* 0: the limit of the node adapts, and late requests give their places up */
+	run.all.flow.path_limit = how >> 1 & 3;
 	run.one_node = how & 16;
 	/* the pause after BUSY depends on it: the same input gives the same result */
 	while (mad_trid() % 16)
@@ -720,6 +730,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (unsigned i = 0; i < REQUESTS; i++)
 		check(!run.requests[i].serial);
 	check(run.all.outstanding.table.count == 0);
+	check_counts();
 	table_free(&run.all.outstanding.table);
 	return 0;
 }

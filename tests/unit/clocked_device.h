@@ -55,6 +55,8 @@ static struct {
 	bool silent;
 	/* The time until the node responds, in microseconds, or NO_RESPONSE. */
 	int64_t (*node_us)(const struct device_packet *packet);
+	/* The status of its response; NULL: 0. */
+	uint16_t (*node_status)(const struct device_packet *packet);
 } nodes;
 
 static inline int lid_of_packet(const struct device_packet *packet)
@@ -150,7 +152,9 @@ static inline void move_clock(int64_t to)
 		if (nodes.silent)
 			continue;
 		list_remove(&sent->reports);
-		device_respond(sent->packet, 0, 0, NULL, 0);
+		device_respond(sent->packet,
+			       nodes.node_status ? nodes.node_status(sent->packet) : 0, 0, NULL,
+			       0);
 	}
 	while ((first = list_first(&nodes.reports)) && of_reports(first)->report <= clock_now) {
 		sent = of_reports(first);

@@ -80,7 +80,7 @@ static inline int setup(void **state)
 	int ret = fixture_setup(state);
 
 	if (!ret)
-		set_late_after(fixture.port, 60000000);
+		set_late_after(60000000);
 	memset(&node, 0, sizeof(node));
 	device_on_write(on_write, NULL);
 	return ret;

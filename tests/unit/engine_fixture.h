@@ -35,14 +35,9 @@
 static struct ibmad_port *port;
 
 /*
- * The time after which a response is late. Set-up makes it endless, so that a slow machine
- * retransmits nothing; a test of retransmissions makes it short.
+ * A short time after which a response is late. Set-up makes that time endless, so that a slow
+ * machine retransmits nothing; a test of retransmissions makes it short.
  */
-static inline void late_after(uint32_t microseconds)
-{
-	set_late_after(port, microseconds);
-}
-
 #define QUICK 4000
 
 /*
@@ -67,7 +62,7 @@ static inline int port_setup(void **state)
 	if (!port)
 		return -1;
 	mad_rpc_set_timeout(port, LONG_MS);
-	late_after(LONG_MS * 1000);
+	set_late_after(LONG_MS * 1000);
 	fix_flow(16);
 	return 0;
 }

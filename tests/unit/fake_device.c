@@ -3,6 +3,7 @@
 /* The test's side of the fake device: written packets, queued messages, faults. */
 
 #include "fake_device_state.h"
+#include "late_responses.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -61,6 +62,7 @@ int device_setup(void **state)
 	pthread_cond_init(&device.polls_go, NULL);
 	device.last_fd = -1;
 	device_fail_malloc(0);
+	set_late_after(0);
 	files_setup();
 	return 0;
 }

@@ -272,7 +272,7 @@ static int quiet_setup(void **state)
 	device_on_write(respond_somehow, &count);
 	mad_rpc_set_timeout(port, 5);
 	mad_rpc_set_retries(port, 2);
-	late_after(QUICK);
+	set_late_after(QUICK);
 	return 0;
 }
 

@@ -331,7 +331,7 @@ static void a_request_without_a_response_times_out_once(void **state)
 	ib_rpc_t rpc;
 
 	(void)state;
-	late_after(QUICK);
+	set_late_after(QUICK);
 	mad_rpc_set_retries(port, 2);
 	for (int i = 0; i < 20; i++) {
 		rpc = i & 1 ? set_request() : get_request();
@@ -410,7 +410,7 @@ static void a_busy_node_is_asked_again_later(void **state)
 	int64_t before, written = 0;
 
 	(void)state;
-	late_after(QUICK);
+	set_late_after(QUICK);
 	submit(async, get_request(), 1, &outcomes[0], NULL);
 	device_respond(device_packet(0), IB_MAD_STS_BUSY, 0, NULL, 0);
 	device_on_write(echo_and_note_time, &written);
@@ -582,7 +582,7 @@ static void an_event_loop_sees_to_what_gets_lost(void **state)
 	int lost = 3;
 
 	(void)state;
-	late_after(QUICK);
+	set_late_after(QUICK);
 	device_on_write(echo_but_for, &lost);
 	mad_rpc_set_timeout(port, 30);
 	submit_many(20);
@@ -790,7 +790,7 @@ static void a_late_request_of_a_blocking_call_gives_its_place_to_a_run(void **st
 	int dead = 7;
 
 	(void)state;
-	late_after(50000);
+	set_late_after(50000);
 	mad_rpc_set_retries(port, 1);
 	mad_port_set_window(port, MAD_WINDOW_GMP, 1);
 	device_on_write(echo_but_for, &dead);
@@ -820,7 +820,7 @@ static pthread_t submit_behind_a_call(device_write_fn *on_write, int *dead)
 {
 	pthread_t caller;
 
-	late_after(20000);
+	set_late_after(20000);
 	mad_rpc_set_retries(port, 1);
 	mad_port_set_window(port, MAD_WINDOW_GMP, 1);
 	device_on_write(on_write, dead);
@@ -1048,21 +1048,6 @@ static void statistics_have_the_shortest_the_longest_and_the_mean_round_trip(voi
 		assert_int_equal(stats.rtt_mean_us, sum / (i + 1));
 		if (!i)
 			assert_int_equal(stats.gmp.rtt_smoothed_us, outcomes[i].rtt_us);
-	}
-}
-
-static void statistics_have_the_losses_of_links_in_millionths(void **state)
-{
-	(void)state;
-	for (unsigned i = 0; i < WINDOWS; i++) {
-		assert_int_equal(stats_of(async).smp.link_loss_ppm, 0);
-		assert_int_equal(stats_of(async).gmp.link_loss_ppm, 0);
-		port->core.windows[i].losses.link_share = LOSS_ONE / 8;
-		assert_int_equal(stats_of(async).smp.link_loss_ppm,
-				 i == MAD_WINDOW_SMP ? 125000 : 0);
-		assert_int_equal(stats_of(async).gmp.link_loss_ppm,
-				 i == MAD_WINDOW_GMP ? 125000 : 0);
-		port->core.windows[i].losses.link_share = 0;
 	}
 }
 
@@ -1307,7 +1292,6 @@ int main(void)
 		ASYNC_TEST(what_cannot_be_sent_fails_alone),
 		ASYNC_TEST(a_node_that_is_not_found_at_first_is_asked_in_the_next_attempt),
 		ASYNC_TEST(statistics_have_the_shortest_the_longest_and_the_mean_round_trip),
-		ASYNC_TEST(statistics_have_the_losses_of_links_in_millionths),
 		ASYNC_TEST(statistics_count_what_was_dropped_since_the_engine_exists),
 		ASYNC_TEST(statistics_may_be_read_by_older_programs),
 		ASYNC_TEST(statistics_that_the_library_does_not_have_are_0),

@@ -140,120 +140,10 @@ static void a_message_that_cannot_be_received_ends_the_request_that_it_responds_
 	assert_int_equal(outcome.error, -EMSGSIZE);
 }
 
-static void a_trial_of_either_window_is_one_of_both(void **state)
-{
-	(void)state;
-	for (unsigned i = 0; i < WINDOWS; i++) {
-		port->core.windows[i].losses.trial = true;
-		port->core.windows[i].latest = INT64_MAX;
-		submit(async, get_request(), 1, &outcome, NULL);
-		assert_int_equal(port->core.windows[0].hushed, i == 1);
-		assert_int_equal(port->core.windows[1].hushed, i == 0);
-		port->core.windows[i].losses.trial = false;
-		submit(async, get_request(), 1, &outcome, NULL);
-		assert_false(port->core.windows[0].hushed || port->core.windows[1].hushed);
-	}
-}
-
 /* The transaction of the only request. */
 static struct transaction *the_transaction(void)
 {
 	return transaction_of(table_any(&port->core.transactions.outstanding.table));
-}
-
-/* A late request that seemed lost in a full queue has a response. */
-static void a_response_that_was_late_undoes_the_reduction_of_both_windows(void **state)
-{
-	struct window *windows = port->core.windows;
-
-	(void)state;
-	fix_flow(0);
-	submit(async, set_request(), 1, &outcome, NULL);
-	the_transaction()->late_period = 5;
-	windows[MAD_WINDOW_GMP].losses.blamed = 5;
-	windows[MAD_WINDOW_GMP].losses.late_before = 1;
-	windows[MAD_WINDOW_GMP].losses.queue = 1;
-	for (unsigned i = 0; i < WINDOWS; i++)
-		windows[i].size_undone = 40;
-	device_respond(device_packet(0), 0, 0, NULL, 0);
-	assert_int_equal(mad_async_process(async), 1);
-	for (unsigned i = 0; i < WINDOWS; i++)
-		assert_int_equal(windows[i].size, 40);
-}
-
-/* The transaction and nine other MADs were late in period 5. */
-static const struct losses *begin_to_find(enum mad_window window)
-{
-	struct losses *losses = &port->core.windows[window].losses;
-
-	the_transaction()->late_period = 5;
-	losses->blamed = 5;
-	losses->late_before = 10;
-	return losses;
-}
-
-static void a_request_that_was_late_is_found_once(void **state)
-{
-	const struct losses *losses;
-
-	(void)state;
-	submit(async, set_request(), 1, &outcome, NULL);
-	losses = begin_to_find(MAD_WINDOW_GMP);
-	port->core.windows[MAD_WINDOW_GMP].size_undone = 40;
-	device_respond(device_packet(0), IB_MAD_STS_BUSY, 0, NULL, 0);
-	assert_int_equal(mad_async_process(async), 0);
-	assert_int_equal(losses->found_before, 1);
-	while (device_written() < 2) {
-		sleep_ms(1);
-		mad_async_process(async);
-	}
-	device_respond(device_packet(1), 0, 0, NULL, 0);
-	assert_int_equal(mad_async_process(async), 1);
-	assert_int_equal(losses->found_before, 1);
-	/* one of ten tells nothing: no reduction is undone */
-	assert_int_equal(port->core.windows[MAD_WINDOW_GMP].size_undone, 40);
-}
-
-static void a_late_request_is_found_in_the_period_in_which_it_was_sent(void **state)
-{
-	struct window *window = &port->core.windows[MAD_WINDOW_GMP];
-
-	(void)state;
-	late_after(QUICK);
-	submit(async, set_request(), 1, &outcome, NULL);
-	window->losses.blamed = the_transaction()->mark.period;
-	window->losses.late_before = 10;
-	assert_int_not_equal(window->losses.blamed, 0);
-	while (window->in_flight) {
-		sleep_ms(1);
-		mad_async_process(async);
-	}
-	device_respond(device_packet(0), 0, 0, NULL, 0);
-	assert_int_equal(mad_async_process(async), 1);
-	assert_int_equal(window->losses.found_before, 1);
-}
-
-static void a_request_with_a_response_to_a_retransmission_was_lost_and_not_late(void **state)
-{
-	const struct losses *losses;
-
-	(void)state;
-	late_after(QUICK);
-	for (unsigned own = 0; own < 2; own++) {
-		unsigned first = device_written();
-
-		submit(async, get_request(), 1, &outcome, NULL);
-		while (device_written() < first + 2) {
-			sleep_ms(1);
-			mad_async_process(async);
-		}
-		losses = begin_to_find(MAD_WINDOW_SMP);
-		device_respond(device_packet(own ? first : first + 1), 0, 0, NULL, 0);
-		assert_int_equal(mad_async_process(async), 1);
-		assert_int_equal(losses->found_before, own);
-		assert_int_equal(losses->responses, own + 1);
-		assert_int_equal(losses->lost, 1);
-	}
 }
 
 static void what_is_complete_cannot_be_cancelled(void **state)
@@ -274,65 +164,42 @@ static void what_is_complete_cannot_be_cancelled(void **state)
 
 static void what_is_to_be_sent_when_the_port_has_failed_completes_with_its_errno(void **state)
 {
-	struct window *window = &port->core.windows[MAD_WINDOW_GMP];
 	int cancel_state;
 
 	(void)state;
-	window->opens = INT64_MAX;
+	mad_port_set_window(port, MAD_WINDOW_GMP, 1);
 	submit(async, set_request(), 1, &outcome, NULL);
+	submit(async, set_request(), 2, &outcome, NULL);
+	assert_int_equal(device_written(), 1);
 	cancel_state = port_enter(port);
-	window->opens = 0;
+	flow_fix_window(&port->core.transactions.flow, MAD_WINDOW_GMP, 2);
 	port->core.gone = ENODEV;
 	scheduler_send(&port->scheduler, 1);
 	port->core.gone = 0;
 	port_leave(port, cancel_state);
 	assert_int_equal(mad_async_process(async), 1);
 	assert_int_equal(outcome.error, -ENODEV);
-	assert_int_equal(device_written(), 0);
-}
-
-static void what_links_lose_counts_for_both_windows(void **state)
-{
-	struct core *core = &port->core;
-	unsigned expected;
-
-	(void)state;
-	for (unsigned i = 0; i < WINDOWS; i++) {
-		core->windows[i].losses.responses = 1000;
-		core->windows[i].losses.lost = 100;
-		core->windows[1 - i].losses.lost = 0;
-		submit(async, i ? get_request() : set_request(), 1, &outcome, NULL);
-		device_respond(device_packet(i), 0, 0, NULL, 0);
-		assert_int_equal(mad_async_process(async), 1);
-		expected = losses_in_a_row(&core->windows[i].losses);
-		assert_true(expected > 1);
-		assert_int_equal(core->windows[0].losses_in_a_row, expected);
-		assert_int_equal(core->windows[1].losses_in_a_row, expected);
-		assert_int_equal(core->transactions.losses_in_a_row, expected);
-		core->transactions.losses_in_a_row = 1;
-		core->windows[0].losses_in_a_row = core->windows[1].losses_in_a_row = 1;
-	}
+	assert_int_equal(device_written(), 1);
 }
 
 static void only_what_is_sent_counts_for_the_rate(void **state)
 {
-	int64_t next;
+	int64_t opens;
 
 	(void)state;
-	port->core.pace = (struct pace){.rate = 1000};
+	mad_port_set_rate(port, 1);
 	submit(async, set_request(), 1, &outcome, NULL);
-	next = port->core.pace.next_ns;
-	assert_true(next > 0);
+	opens = core_opens(&port->core, MAD_WINDOW_GMP);
+	assert_true(opens > 0);
+	assert_true(core_opens(&port->core, MAD_WINDOW_SMP) == opens);
 	device_respond(device_packet(0), 0, 0, NULL, 0);
 	assert_int_equal(mad_async_process(async), 1);
-	assert_true(port->core.pace.next_ns == next);
+	assert_true(core_opens(&port->core, MAD_WINDOW_GMP) == opens);
 }
 
 /* It may be the response to either transmission. */
 static void the_time_of_a_request_that_was_sent_twice_with_one_id_is_not_known(void **state)
 {
-	const struct window *window = &port->core.windows[MAD_WINDOW_GMP];
-
 	(void)state;
 	mad_rpc_set_retries(port, 2);
 	submit(async, set_request(), 1, &outcome, NULL);
@@ -343,51 +210,7 @@ static void the_time_of_a_request_that_was_sent_twice_with_one_id_is_not_known(v
 	device_respond(device_packet(1), 0, 0, NULL, 0);
 	assert_int_equal(mad_async_process(async), 1);
 	assert_int_equal(outcome.error, 0);
-	assert_int_equal(window_shortest_rtt(window), 0);
-}
-
-/* Whether its retransmission would wait at that time. */
-static bool is_held_back(struct transaction *transaction, int64_t now)
-{
-	int cancel_state = port_enter(port);
-	bool held_back;
-
-	core_timer(&port->core, transaction, now);
-	held_back = transaction->held_back;
-	port_leave(port, cancel_state);
-	return held_back;
-}
-
-static void a_retransmission_waits_until_its_window_opens(void **state)
-{
-	struct transaction *transaction;
-
-	(void)state;
-	submit(async, get_request(), 1, &outcome, NULL);
-	transaction = the_transaction();
-	port->core.windows[MAD_WINDOW_SMP].opens = 1000;
-	assert_true(is_held_back(transaction, 999));
-	assert_false(is_held_back(transaction, 1000));
-	/* unless a later request has a response */
-	port->core.windows[MAD_WINDOW_SMP].newest = INT64_MAX;
-	assert_false(is_held_back(transaction, 999));
-}
-
-static void a_retransmission_waits_if_the_node_is_silent_for_longer_than_links_lose(
-	void **state)
-{
-	struct transaction *transaction;
-
-	(void)state;
-	submit(async, get_request(), 1, &outcome, NULL);
-	transaction = the_transaction();
-	for (unsigned in_a_row = 1; in_a_row < 4; in_a_row++) {
-		port->core.transactions.losses_in_a_row = in_a_row;
-		transaction->destination->silence = (uint8_t)(in_a_row + 1);
-		assert_false(is_held_back(transaction, 1000));
-		transaction->destination->silence = (uint8_t)(in_a_row + 2);
-		assert_true(is_held_back(transaction, 1000));
-	}
+	assert_int_equal(stats_of(async).gmp.rtt_smoothed_us, 0);
 }
 
 static void the_first_size_of_a_window_is_no_change(void **state)
@@ -397,29 +220,35 @@ static void the_first_size_of_a_window_is_no_change(void **state)
 
 	(void)state;
 	core_init(&core, &hooks);
-	for (unsigned i = 0; i < WINDOWS; i++)
-		assert_int_equal(core.traced_sizes[i], core.windows[i].size);
+	for (unsigned i = 0; i < FLOW_WINDOWS; i++)
+		assert_int_equal(core.traced_sizes[i], core.transactions.flow.windows[i].size);
 	core_free(&core);
 }
 
-static void a_core_that_begins_anew_resets_its_windows_alone(void **state)
+static void a_core_that_begins_anew_has_nothing_in_flight_and_is_as_before(void **state)
 {
 	static const struct core_hooks hooks;
 	static struct {
 		struct core core;
-		uint8_t behind[sizeof(struct window)];
+		uint8_t behind[sizeof(struct flow_control)];
 	} area;
 	static uint8_t after[sizeof(area) - offsetof(struct core, traced_sizes)];
 	uint8_t *rest = (uint8_t *)area.core.traced_sizes;
 	struct transmission lost = {0};
+	struct flow_account account = {.smp = true};
+	const struct flow_window *window = &area.core.transactions.flow.windows[MAD_WINDOW_SMP];
 
 	(void)state;
 	core_init(&area.core, &hooks);
 	table_add(&area.core.transactions.outstanding.table, &lost, 1);
+	flow_fix_window(&area.core.transactions.flow, MAD_WINDOW_SMP, 7);
+	flow_sent(&area.core.transactions.flow, &account, 1);
 	memset(rest, 0x5a, sizeof(after));
 	memcpy(after, rest, sizeof(after));
 	core_reset(&area.core);
 	assert_null(table_any(&area.core.transactions.outstanding.table));
+	assert_int_equal(window->in_flight, 0);
+	assert_int_equal(window->size, 7);
 	assert_memory_equal(rest, after, sizeof(after));
 	core_free(&area.core);
 }
@@ -434,21 +263,12 @@ int main(void)
 		CORE_TEST(a_board_management_send_tells_by_its_modifier_that_it_is_a_response),
 		CORE_TEST(
 			a_message_that_cannot_be_received_ends_the_request_that_it_responds_to),
-		CORE_TEST(a_trial_of_either_window_is_one_of_both),
-		CORE_TEST(a_response_that_was_late_undoes_the_reduction_of_both_windows),
-		CORE_TEST(a_request_that_was_late_is_found_once),
-		CORE_TEST(a_late_request_is_found_in_the_period_in_which_it_was_sent),
-		CORE_TEST(a_request_with_a_response_to_a_retransmission_was_lost_and_not_late),
 		CORE_TEST(what_is_complete_cannot_be_cancelled),
 		CORE_TEST(what_is_to_be_sent_when_the_port_has_failed_completes_with_its_errno),
-		CORE_TEST(what_links_lose_counts_for_both_windows),
 		CORE_TEST(only_what_is_sent_counts_for_the_rate),
 		CORE_TEST(the_time_of_a_request_that_was_sent_twice_with_one_id_is_not_known),
-		CORE_TEST(a_retransmission_waits_until_its_window_opens),
-		CORE_TEST(
-			a_retransmission_waits_if_the_node_is_silent_for_longer_than_links_lose),
 		CORE_TEST(the_first_size_of_a_window_is_no_change),
-		CORE_TEST(a_core_that_begins_anew_resets_its_windows_alone),
+		CORE_TEST(a_core_that_begins_anew_has_nothing_in_flight_and_is_as_before),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/*
- * The table of destinations: how many requests each may have, and how long a response may take.
- */
+/* The table of destinations. test_flow_accounts.c has what flow control knows of each. */
 
 #include "engine/destination.h"
 
@@ -11,10 +9,8 @@
 #include <infiniband/mad.h>
 #include <string.h>
 
-#define COUNT     1000
-#define KEPT      4096 /* entries without users */
-#define LIMIT_MAX 16
-#define RTT       100
+#define COUNT 1000
+#define KEPT  4096 /* entries without users */
 
 static struct destinations destinations;
 static struct destination *node;
@@ -44,8 +40,8 @@ static void a_destination_is_found_by_its_key(void **state)
 	for (uint64_t i = 0; i < COUNT; i++) {
 		made[i] = destination_get(&destinations, (i + 1) * 64);
 		assert_non_null(made[i]);
-		assert_int_equal(made[i]->limit, 1);
-		assert_int_equal(made[i]->in_flight, 0);
+		assert_int_equal(made[i]->path.in_flight, 0);
+		assert_int_equal(made[i]->users, 1);
 	}
 	for (uint64_t i = 0; i < COUNT; i++)
 		assert_ptr_equal(destination_get(&destinations, (i + 1) * 64), made[i]);
@@ -54,17 +50,24 @@ static void a_destination_is_found_by_its_key(void **state)
 
 static void what_is_known_is_kept_when_no_request_is_left(void **state)
 {
+	struct flow_account account = {.path = &node->path};
+	struct flow_control flow;
+
 	(void)state;
+	flow_init(&flow);
 	assert_ptr_equal(destination_get(&destinations, 1), node);
 	assert_int_equal(node->users, 2);
-	node->limit = 7;
+	flow_sent(&flow, &account, 1000);
+	flow_response(&flow, &account, 70000, false, 71000);
+	flow_ended(&flow, &account);
 	destination_put(&destinations, node);
 	assert_int_equal(destinations.idle_count, 0);
 	destination_put(&destinations, node);
 	assert_int_equal(destinations.idle_count, 1);
 	assert_ptr_equal(destination_get(&destinations, 1), node);
 	assert_int_equal(destinations.idle_count, 0);
-	assert_int_equal(node->limit, 7);
+	flow_init(&flow);
+	assert_int_equal(flow_late_after(&flow, &account), 3 * 70000);
 }
 
 static void the_longest_unused_ones_are_forgotten(void **state)
@@ -219,180 +222,6 @@ static void lids_are_spread_over_all_buckets(void **state)
 		assert_in_range(counts[i], 1, 2 * lids / buckets);
 }
 
-/* --- the limit ------------------------------------------------------------------ */
-
-/* So many responses while requests are queued for the node. */
-static void respond(unsigned count, uint32_t rtt_us)
-{
-	while (count--)
-		destination_response(node, rtt_us, true);
-}
-
-/* Each request waits for the earlier requests beyond this number. */
-static void respond_serially(unsigned count, unsigned at_once)
-{
-	while (count--)
-		respond(1, node->limit <= at_once ? RTT : RTT * node->limit / at_once);
-}
-
-static void four_responses_allow_a_second_request(void **state)
-{
-	(void)state;
-	respond(3, RTT);
-	assert_int_equal(node->limit, 1);
-	respond(1, RTT);
-	assert_int_equal(node->limit, 2);
-}
-
-static void beyond_two_requests_the_limit_grows_slowly(void **state)
-{
-	(void)state;
-	respond(4, RTT);
-	respond(63, RTT);
-	assert_int_equal(node->limit, 2);
-	respond(1, RTT);
-	assert_int_equal(node->limit, 3);
-	respond(95, RTT);
-	assert_int_equal(node->limit, 3);
-	respond(1, RTT);
-	assert_int_equal(node->limit, 4);
-	respond(10000, RTT);
-	assert_int_equal(node->limit, LIMIT_MAX);
-}
-
-static void the_limit_does_not_grow_while_nothing_waits_for_it(void **state)
-{
-	(void)state;
-	/* as many as a counter of 16 bits has values */
-	for (int i = 0; i <= UINT16_MAX; i++)
-		destination_response(node, RTT, false);
-	assert_int_equal(node->limit, 1);
-	respond(1, RTT);
-	assert_int_equal(node->limit, 2);
-}
-
-static void the_limit_stays_while_half_a_request_waits(void **state)
-{
-	(void)state;
-	respond(4, RTT);
-	assert_int_equal(node->limit, 2);
-	/* a quarter of the time, of two requests */
-	respond(10000, RTT * 4 / 3 + 1);
-	assert_int_equal(node->limit, 2);
-}
-
-static void a_response_without_a_round_trip_is_no_evidence(void **state)
-{
-	(void)state;
-	respond(1000, 0);
-	assert_int_equal(node->limit, 1);
-	assert_int_equal(node->rtt.mean_us, 0);
-}
-
-/* The node handles one request after the other: with two, one waits. */
-static void the_limit_does_not_grow_when_round_trips_do(void **state)
-{
-	(void)state;
-	for (unsigned at_once = 1; at_once < 5; at_once++) {
-		teardown(state);
-		assert_int_equal(setup(state), 0);
-		for (int i = 0; i < 100; i++) {
-			respond_serially(100, at_once);
-			assert_true(node->limit <= 2 * at_once);
-		}
-	}
-}
-
-static void the_limit_falls_when_requests_wait(void **state)
-{
-	(void)state;
-	respond(10000, RTT);
-	respond(2 * 32 * LIMIT_MAX, 2 * RTT);
-	assert_int_equal(node->limit, LIMIT_MAX - 1);
-	respond(10000, 100 * RTT);
-	assert_int_equal(node->limit, 2);
-}
-
-static void a_round_trip_that_is_long_by_chance_changes_nothing(void **state)
-{
-	(void)state;
-	for (int i = 0; i < 1000; i++) {
-		respond(1, RTT);
-		respond(3, 10 * RTT);
-	}
-	assert_int_equal(node->limit, LIMIT_MAX);
-}
-
-static void after_an_overrun_the_limit_does_not_grow_as_far_again(void **state)
-{
-	(void)state;
-	respond(10000, RTT);
-	for (unsigned limit = LIMIT_MAX; limit > 1; limit--) {
-		assert_int_equal(node->limit, limit);
-		destination_overrun(node);
-		assert_int_equal(node->limit, limit - 1);
-		respond(10000, RTT);
-	}
-	/* one request cannot be too many */
-	destination_overrun(node);
-	respond(10000, RTT);
-	assert_int_equal(node->limit, 1);
-}
-
-static void an_overrun_by_one_request_tells_nothing(void **state)
-{
-	(void)state;
-	respond(3, RTT);
-	destination_overrun(node);
-	assert_int_equal(node->limit, 1);
-	/* but the evidence starts again */
-	respond(3, RTT);
-	assert_int_equal(node->limit, 1);
-	respond(1, RTT);
-	assert_int_equal(node->limit, 2);
-}
-
-/* --- silence -------------------------------------------------------------------- */
-
-#define FLOOR   2000
-#define INITIAL 100000
-
-static void silence_doubles_the_patience_twice(void **state)
-{
-	const struct rtt kind = {.floor_us = FLOOR, .initial_us = INITIAL};
-
-	(void)state;
-	assert_int_equal(destination_timeout(node, &kind), INITIAL);
-	respond(1, 1000);
-	assert_int_equal(destination_timeout(node, &kind), 3000);
-	destination_late(node);
-	assert_int_equal(destination_timeout(node, &kind), 6000);
-	for (int i = 0; i < 1000; i++) {
-		destination_late(node);
-		assert_int_equal(destination_timeout(node, &kind), 12000);
-	}
-	respond(1, 0);
-	assert_int_equal(destination_timeout(node, &kind), 3000);
-}
-
-static void a_timeout_is_no_shorter_than_the_floor_of_its_kind(void **state)
-{
-	const struct rtt kind = {.floor_us = FLOOR, .initial_us = INITIAL};
-
-	(void)state;
-	respond(100, 10);
-	assert_int_equal(destination_timeout(node, &kind), FLOOR);
-}
-
-static void a_node_that_is_not_known_takes_as_long_as_others(void **state)
-{
-	struct rtt kind = {.floor_us = FLOOR, .initial_us = INITIAL};
-
-	(void)state;
-	rtt_sample(&kind, 5000);
-	assert_int_equal(destination_timeout(node, &kind), 15000);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -406,19 +235,6 @@ int main(void)
 		DESTINATION_TEST(a_destination_is_a_lid_a_gid_or_a_route),
 		DESTINATION_TEST(smps_and_gmps_have_a_destination_each),
 		DESTINATION_TEST(lids_are_spread_over_all_buckets),
-		DESTINATION_TEST(four_responses_allow_a_second_request),
-		DESTINATION_TEST(beyond_two_requests_the_limit_grows_slowly),
-		DESTINATION_TEST(the_limit_does_not_grow_while_nothing_waits_for_it),
-		DESTINATION_TEST(the_limit_stays_while_half_a_request_waits),
-		DESTINATION_TEST(a_response_without_a_round_trip_is_no_evidence),
-		DESTINATION_TEST(the_limit_does_not_grow_when_round_trips_do),
-		DESTINATION_TEST(the_limit_falls_when_requests_wait),
-		DESTINATION_TEST(a_round_trip_that_is_long_by_chance_changes_nothing),
-		DESTINATION_TEST(after_an_overrun_the_limit_does_not_grow_as_far_again),
-		DESTINATION_TEST(an_overrun_by_one_request_tells_nothing),
-		DESTINATION_TEST(silence_doubles_the_patience_twice),
-		DESTINATION_TEST(a_timeout_is_no_shorter_than_the_floor_of_its_kind),
-		DESTINATION_TEST(a_node_that_is_not_known_takes_as_long_as_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

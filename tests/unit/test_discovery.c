@@ -494,7 +494,8 @@ static void a_node_that_falls_silent_is_given_up(void **state)
 	assert_int_equal(mad_fabric_failure_count(fabric), 1);
 	for (unsigned number = 0; number < 256; number++)
 		asked += fake.nodes[FAR].port_infos[number];
-	assert_true(asked < 7 + 10);
+	/* those in flight, others in the place of each that was late, and probes */
+	assert_in_range(asked, 7, 50);
 	assert_non_null(port_of(FAR, 1)->info);
 	assert_int_equal(port_of(FAR, 200)->error, -ETIMEDOUT);
 	assert_int_equal(mad_fabric_failure(fabric, 0)->count, 201 - 7);

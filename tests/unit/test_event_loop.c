@@ -193,7 +193,7 @@ static void do_all_combinations(bool single)
 	device_forget_packets();
 	device_on_write(echo_but_for, &silent);
 	mad_rpc_set_retries(port, 1);
-	late_after(1000);
+	set_late_after(1000);
 	mad_port_set_destination_limit(port, BURST);
 	burst.async = mad_async_create(port);
 	burst.wrong = 0;
@@ -603,7 +603,7 @@ static void a_round_sends_a_part_of_the_requests(void **state)
 	assert_int_equal(device_written(), 1);
 	/* mad_port_set_window() would send all of them */
 	cancel_state = port_enter(port);
-	window_fix(&port->core.windows[MAD_WINDOW_SMP], MANY, MANY);
+	flow_fix_window(&port->core.transactions.flow, MAD_WINDOW_SMP, MANY);
 	port_leave(port, cancel_state);
 	for (; device_written() < MANY; rounds++)
 		assert_int_equal(do_round(async), 0);
@@ -668,9 +668,9 @@ static void a_round_passes_a_part_of_the_requests_to_their_destination(void **st
 	for (int i = 0; i < MANY; i++)
 		submit(async, get_request(), 1, &many[i], NULL);
 	assert_int_equal(queue_length(fresh), MANY - 1);
-	/* the first request is late: the window has a free place, the destination has none */
+	/* the window has a free place, the destination has none */
 	core_lock(&port->core);
-	port->core.windows[MAD_WINDOW_SMP].in_flight--;
+	flow_fix_window(&port->core.transactions.flow, MAD_WINDOW_SMP, 2);
 	core_unlock(&port->core);
 	do {
 		before = after;
@@ -680,9 +680,6 @@ static void a_round_passes_a_part_of_the_requests_to_their_destination(void **st
 		assert_in_range(before - after, 1, 16 * BATCH);
 	} while (after);
 	assert_false(loop_is_awake(async, true));
-	core_lock(&port->core);
-	port->core.windows[MAD_WINDOW_SMP].in_flight++;
-	core_unlock(&port->core);
 	mad_async_destroy(async);
 }
 
@@ -864,7 +861,7 @@ static int high_setup(void **state)
 	if (!port)
 		return -1;
 	mad_rpc_set_timeout(port, LONG_MS);
-	late_after(LONG_MS * 1000);
+	set_late_after(LONG_MS * 1000);
 	return 0;
 }
 
@@ -882,11 +879,13 @@ static void a_simulator_s_handle_has_no_single_descriptor(void **state)
 	wake = (struct pollfd){.fd = mad_async_wake_fd(async), .events = POLLIN};
 	assert_true(wake.fd >= 0 && wake.fd < 1024);
 	assert_int_equal(poll(&wake, 1, 0), 0);
-	late_after(QUICK);
+	set_late_after(QUICK);
 	submit(async, get_request(), 1, &outcome, NULL);
-	assert_int_equal(poll(&wake, 1, LONG_MS), 1);
-	mad_async_process(async);
-	assert_int_equal(device_written(), 2);
+	/* first the response is late, then the request is sent again */
+	while (device_written() < 2) {
+		assert_int_equal(poll(&wake, 1, LONG_MS), 1);
+		assert_int_equal(mad_async_process(async), 0);
+	}
 	mad_async_destroy(async);
 }
 

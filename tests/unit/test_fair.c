@@ -336,7 +336,7 @@ static void calls_of_many_threads_and_an_engine_share_a_window(void **state)
 	end_responder = false;
 	mad_rpc_set_timeout(port, LONG_MS);
 	/* a late request is no longer in flight */
-	late_after(LONG_MS * 1000);
+	set_late_after(LONG_MS * 1000);
 	device_on_write(count_in_flight, NULL);
 	fix_window(2);
 	queue_in_turns(set_request(), 100, 10);

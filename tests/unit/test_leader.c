@@ -31,7 +31,7 @@ static int high_setup(void **state)
 	if (!port)
 		return -1;
 	mad_rpc_set_timeout(port, LONG_MS);
-	late_after(LONG_MS * 1000);
+	set_late_after(LONG_MS * 1000);
 	return 0;
 }
 
@@ -355,8 +355,9 @@ static void a_request_that_gets_a_place_is_sent_when_the_rate_permits_it(void **
 	uint8_t data[IB_MAD_SIZE] = {0};
 
 	(void)state;
-	late_after(2500000);
-	mad_port_set_destination_limit(port, 1);
+	set_late_after(2500000);
+	/* one request to a node that has never responded */
+	mad_port_set_destination_limit(port, 0);
 	start(&askers[0]);
 	assert_true(device_wait_written(1, LONG_MS));
 	start(&askers[1]);

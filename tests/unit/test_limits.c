@@ -355,7 +355,7 @@ static void a_port_may_be_closed_while_redirected_requests_are_queued(void **sta
 	second = port = mad_rpc_open_port(NULL, 0, classes, 1);
 	assert_non_null(port);
 	mad_rpc_set_timeout(port, LONG_MS);
-	late_after(LONG_MS * 1000);
+	set_late_after(LONG_MS * 1000);
 	async = mad_async_create(port);
 	redirect_and_park(50);
 	mad_rpc_close_port(second);

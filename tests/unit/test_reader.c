@@ -221,23 +221,34 @@ static void a_poll_that_times_out_shows_that_nothing_is_queued(void **state)
 	assert_int_equal(device_calls(DEVICE_READ), 0);
 }
 
+/* The response to a request that was sent at that time. */
+static void respond_to(bool smp, int64_t sent, int64_t now)
+{
+	struct flow_control *flow = &port->core.transactions.flow;
+	struct flow_account account = {.smp = smp};
+
+	flow_sent(flow, &account, sent);
+	flow_response(flow, &account, (uint32_t)(now - sent), false, now);
+	flow_ended(flow, &account);
+}
+
 /* Of either window: all messages that came before the request are read before its response. */
 static void a_response_shows_that_earlier_messages_are_read(void **state)
 {
+	struct flow_control *flow = &port->core.transactions.flow;
 	int64_t now = clock_us();
 
 	(void)state;
 	assert_int_equal(reader_time(reader, now), now - 100000);
-	for (unsigned i = 0; i < WINDOWS; i++) {
-		port->core.windows[i].newest = now - 1000;
+	for (int smp = 0; smp < 2; smp++) {
+		respond_to(smp, now - 1000, now);
 		assert_int_equal(reader_time(reader, now), now - 1000);
-		port->core.windows[WINDOWS - 1 - i].newest = now - 2000;
+		respond_to(!smp, now - 2000, now);
 		assert_int_equal(reader_time(reader, now), now - 1000);
 		reader->emptied = now - 500;
 		assert_int_equal(reader_time(reader, now), now - 500);
 		reader->emptied = 0;
-		port->core.windows[i].newest = 0;
-		port->core.windows[WINDOWS - 1 - i].newest = 0;
+		flow_init(flow);
 	}
 }
 

@@ -110,7 +110,7 @@ static void a_wait_polls_no_longer_than_its_time(void **state)
 	(void)state;
 	/* no timer of the request comes before */
 	mad_rpc_set_timeout(port, 2 * LONG_MS);
-	late_after(2 * LONG_MS * 1000);
+	set_late_after(2 * LONG_MS * 1000);
 	submit_some(1);
 	assert_int_equal(pthread_create(&waiter, NULL, wait_long, async), 0);
 	wait_for_poll(polls);

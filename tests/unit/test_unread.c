@@ -9,9 +9,11 @@
 
 #include <pthread.h>
 
-#define MANY 2000
+#define MANY  2000
 /* The longest delay of a timer. */
-#define LATE 100000
+#define LATE  100000
+/* A request to a node that has never responded is sent again after this time. */
+#define EARLY (2 * QUICK)
 
 int64_t __wrap_clock_us(void);
 
@@ -33,7 +35,7 @@ static int setup(void **state)
 	if (port_setup(state))
 		return -1;
 	memset(outcomes, 0, sizeof(outcomes));
-	late_after(QUICK);
+	set_late_after(QUICK);
 	mad_port_set_window(port, MAD_WINDOW_GMP, MANY);
 	async = mad_async_create(port);
 	return async ? 0 : -1;
@@ -285,7 +287,7 @@ static void timers_are_judged_though_messages_never_stop(void **state)
 	submit(async, counters_request(), 1, &outcomes[0], NULL);
 	assert_int_equal(mad_async_process(async), 0);
 	queue_others();
-	clock_now += QUICK + LATE / 2;
+	clock_now += EARLY + LATE / 2;
 	assert_int_equal(mad_async_process(async), 0);
 	assert_int_equal(device_written(), 1);
 	queue_others();
@@ -299,7 +301,7 @@ static void an_idle_port_s_timers_are_judged_at_once(void **state)
 	(void)state;
 	device_on_write(NULL, NULL);
 	submit(async, counters_request(), 1, &outcomes[0], NULL);
-	clock_now += QUICK - 1;
+	clock_now += EARLY - 1;
 	assert_int_equal(mad_async_process(async), 0);
 	assert_int_equal(device_written(), 1);
 	clock_now += 1;

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* The events of requests: round trips, silence, paths and accounts. */
+
+#include "flow/flow.h"
+
+#define LARGEST_SMP   1024
+#define LARGEST_GMP   2048
+/* The least time after which a response is late, and the time while no round trip is known. */
+#define LATE_US       1000
+#define UNKNOWN_US    100000
+#define LATE_SA_US    50000
+#define UNKNOWN_SA_US 500000
+/* Longer round trips do not fit when multiplied. */
+#define LONGEST_US    100000000
+/* MADs that are late at the beginning of a silence; the intervals of probes in it. */
+#define SILENT_LATE   4
+#define PROBE_US      1000
+#define PROBE_MAX_US  8000
+/* The limit of a path; responses for each request in flight before it is judged. */
+#define LIMIT_MAX     16
+#define PATIENCE      2
+/* Judgements after which the limit is measured anew. */
+#define UNCHANGED_MAX 64
+/* After so many copies a node counts as dead. */
+#define COPIES_DEAD   3
+
+void flow_init(struct flow_control *flow)
+{
+	*flow = (struct flow_control){0};
+	flow_fix_window(flow, MAD_WINDOW_SMP, 0);
+	flow_fix_window(flow, MAD_WINDOW_GMP, 0);
+}
+
+void flow_reset(struct flow_control *flow)
+{
+	for (unsigned i = 0; i < FLOW_WINDOWS; i++)
+		flow->windows[i].in_flight = 0;
+}
+
+void flow_fix_window(struct flow_control *flow, enum mad_window window, unsigned size)
+{
+	struct flow_window *w = &flow->windows[window];
+
+	window_init(w, window == MAD_WINDOW_SMP ? LARGEST_SMP : LARGEST_GMP);
+	w->fixed = size != 0;
+	if (size)
+		w->size = size;
+}
+
+/* --- windows -------------------------------------------------------------------- */
+
+static bool has_responded(const struct flow_account *account)
+{
+	return account->path && account->path->smoothed_us;
+}
+
+static struct flow_window *window_of(struct flow_control *flow,
+				     const struct flow_account *account)
+{
+	return &flow->windows[flow_window_of(account)];
+}
+
+/* A longer round trip counts three times as much as a shorter one. */
+static void learn_usual(struct flow_window *window, uint32_t us)
+{
+	uint32_t usual = window->usual_us;
+
+	if (!usual)
+		window->usual_us = us;
+	else if (us > usual)
+		window->usual_us += usual * 15 / 100 + 1;
+	else if (us < usual)
+		window->usual_us -= usual * 5 / 100;
+	if (!window->shortest_us || us < window->shortest_us)
+		window->shortest_us = us;
+}
+
+static void leave_window(struct flow_control *flow, struct flow_account *account, bool response,
+			 int64_t now)
+{
+	struct flow_window *window = window_of(flow, account);
+
+	if (!account->in_window)
+		return;
+	window->in_flight--;
+	account->in_window = false;
+	if (!account->copies)
+		window_held(window, account->sample, now - account->first, response);
+}
+
+static void leave_sample(struct flow_window *window, struct flow_account *account, bool lost)
+{
+	if (account->sample)
+		window_leave_sample(window, account->sample, lost);
+	account->sample = 0;
+}
+
+/*
+ * No later MAD has a response either. A node that never responds tells of a silence only once.
+ */
+static void note_silence(struct flow_window *window, const struct flow_account *account,
+			 int64_t now)
+{
+	if (account->sent <= window->newest || (account->copies && !has_responded(account)))
+		return;
+	if (++window->late < SILENT_LATE || window->late <= window->size / 2 || window->silent)
+		return;
+	window->silent = true;
+	window->opens = now;
+	window->interval = PROBE_US;
+}
+
+static void probe(struct flow_window *window, int64_t now)
+{
+	window->opens = now + window->interval;
+	window->interval *= window->interval < PROBE_MAX_US ? 2 : 1;
+}
+
+/* --- paths ---------------------------------------------------------------------- */
+
+void flow_path_init(struct flow_path *path)
+{
+	*path = (struct flow_path){.limit = 1, .present_us = UINT32_MAX};
+}
+
+bool flow_has_place(const struct flow_control *flow, const struct flow_path *path)
+{
+	return path->in_flight < (flow->path_limit ? flow->path_limit : path->limit);
+}
+
+bool flow_is_quick(const struct flow_control *flow, const struct flow_account *account)
+{
+	const struct flow_window *window = &flow->windows[flow_window_of(account)];
+	uint32_t us = account->path ? account->path->smoothed_us : 0;
+
+	return us && us < window->usual_us / 4;
+}
+
+/*
+ * The limit grows by a half while less than half of a request waits at the node, and falls to
+ * what the path holds when two wait. With a limit of 1 no request waits for another one of
+ * this port: the round trip is that of the empty path. From time to time it is measured anew.
+ */
+static void judge_limit(struct flow_path *path)
+{
+	uint32_t present = path->present_us;
+	uint64_t waiting; /* in halves of a request */
+
+	if (path->limit == 1 || present < path->least_us)
+		path->least_us = present;
+	waiting = 2 * (uint64_t)(present - path->least_us) * path->limit / present;
+	if (waiting < 1)
+		path->limit = (uint8_t)(path->limit + (path->limit + 1) / 2);
+	else if (waiting > 3)
+		path->limit = (uint8_t)((uint64_t)path->limit * path->least_us / present + 1);
+	else if (++path->unchanged >= UNCHANGED_MAX)
+		path->limit = 1;
+	if (waiting < 1 || waiting > 3)
+		path->unchanged = 0;
+	if (path->limit > LIMIT_MAX)
+		path->limit = LIMIT_MAX;
+	path->responses = 0;
+	path->present_us = UINT32_MAX;
+}
+
+/* Smoothed as in RFC 6298. */
+static void learn_path(struct flow_path *path, uint32_t us)
+{
+	uint64_t smoothed = path->smoothed_us, deviation = path->deviation_us;
+	uint64_t off = us > smoothed ? us - smoothed : smoothed - us;
+
+	path->deviation_us = (uint32_t)(smoothed ? (3 * deviation + off) / 4 : us / 2);
+	path->smoothed_us = smoothed ? (uint32_t)((7 * smoothed + us + 7) / 8) : us;
+	if (us < path->present_us)
+		path->present_us = us;
+	if (++path->responses >= PATIENCE * path->limit)
+		judge_limit(path);
+}
+
+static void leave_node(struct flow_account *account)
+{
+	if (account->at_node)
+		account->path->in_flight--;
+	account->at_node = false;
+}
+
+/* --- events --------------------------------------------------------------------- */
+
+void flow_sent(struct flow_control *flow, struct flow_account *account, int64_t now)
+{
+	struct flow_window *window = window_of(flow, account);
+
+	leave_window(flow, account, false, now);
+	if (account->first) {
+		if (account->copies < UINT8_MAX)
+			account->copies++;
+	} else {
+		account->first = now;
+		account->copies = 0;
+		if (!window->silent)
+			account->sample = window_join_sample(window, now);
+	}
+	account->sent = now;
+	account->in_window = true;
+	if (++window->in_flight >= window->size)
+		window->sample.full = true;
+	if (account->path && !account->at_node) {
+		account->path->in_flight++;
+		account->at_node = true;
+	}
+	if (window->silent)
+		probe(window, now);
+}
+
+uint32_t flow_late_after(const struct flow_control *flow, const struct flow_account *account)
+{
+	const struct flow_path *path = account->path;
+	uint64_t us = 3 * (uint64_t)flow->windows[flow_window_of(account)].usual_us, own = 0;
+
+	if (path && path->smoothed_us)
+		own = path->smoothed_us + 4 * (uint64_t)path->deviation_us;
+	if (account->sa)
+		us = own ? LATE_SA_US : UNKNOWN_SA_US;
+	else if (!us && !own)
+		us = UNKNOWN_US;
+	if (us < own)
+		us = own;
+	if (us < LATE_US)
+		us = LATE_US;
+	return us < LONGEST_US ? (uint32_t)us : LONGEST_US;
+}
+
+bool flow_looks_again(const struct flow_control *flow, const struct flow_account *account)
+{
+	const struct flow_window *window = &flow->windows[flow_window_of(account)];
+
+	return !window->usual_us && window->in_flight > 1 && !has_responded(account);
+}
+
+void flow_late(struct flow_control *flow, struct flow_account *account, int64_t now)
+{
+	struct flow_window *window = window_of(flow, account);
+
+	if (account->in_window)
+		note_silence(window, account, now);
+	leave_window(flow, account, false, now);
+	/* the node is dead or slow, or if it is known, two MADs were lost */
+	if (account->copies || !account->may_copy)
+		leave_sample(window, account, account->copies && has_responded(account));
+	if (account->path && (account->copies >= COPIES_DEAD || !account->may_copy))
+		account->path->dead = true;
+	/* with a fixed limit, a request keeps its place until it ends */
+	if (account->path && account->path->dead && !flow->path_limit)
+		leave_node(account);
+}
+
+void flow_response(struct flow_control *flow, struct flow_account *account, uint32_t rtt_us,
+		   bool lost, int64_t now)
+{
+	struct flow_window *window = window_of(flow, account);
+
+	window->late = 0;
+	if (window->silent)
+		window_restart(window, now);
+	window->silent = false;
+	if (rtt_us && now - rtt_us > window->newest)
+		window->newest = now - rtt_us;
+	if (rtt_us > LONGEST_US)
+		rtt_us = LONGEST_US;
+	if (rtt_us && !account->sa)
+		learn_usual(window, rtt_us);
+	if (rtt_us && account->path)
+		learn_path(account->path, rtt_us);
+	if (account->path)
+		account->path->dead = false;
+	leave_window(flow, account, true, now);
+	leave_sample(window, account, lost);
+	/* after BUSY the request keeps its place, and its next transmission is a first one */
+	account->first = 0;
+	window_judge(window, now);
+}
+
+void flow_ended(struct flow_control *flow, struct flow_account *account)
+{
+	leave_window(flow, account, false, account->first);
+	leave_sample(window_of(flow, account), account, false);
+	leave_node(account);
+	account->first = 0;
+}

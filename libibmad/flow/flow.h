@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Flow control: when a MAD may be sent, and when its response is late. docs/flow-control.md
+ * has the law and the figures behind each rule. The functions know no request, no port and no
+ * lock, and do not read the clock. All times are microseconds of one clock.
+ *
+ * A port has a window for SMPs and one for GMPs: the number of requests that may be in flight.
+ * A path has a limit: the number of requests that may be in flight to one destination. Each
+ * request has one account, which says where the request counts.
+ */
+#ifndef LIBIBMAD_FLOW_H
+#define LIBIBMAD_FLOW_H
+
+#include "flow/window.h"
+
+#include <infiniband/mad_async.h>
+
+#define FLOW_WINDOWS (MAD_WINDOW_GMP + 1)
+
+/* The flow control of a port. */
+struct flow_control {
+	struct flow_window windows[FLOW_WINDOWS];
+	unsigned path_limit; /* of each path; 0: adaptive */
+};
+
+/* What is known of a destination. */
+struct flow_path {
+	uint32_t smoothed_us;  /* the smoothed round trip; 0: the node has never responded */
+	uint32_t deviation_us; /* its smoothed deviation */
+	uint32_t least_us;     /* the least round trip with an empty path, */
+	uint32_t present_us;   /* and since the limit was judged */
+	uint16_t responses;    /* since the limit was judged */
+	unsigned in_flight;
+	uint8_t limit;
+	uint8_t unchanged; /* judgements since the limit was changed */
+	bool dead;         /* the node did not respond to the latest request and its copies */
+};
+
+/* Where a request counts. A copy is a transmission after the first one. */
+struct flow_account {
+	struct flow_path *path;  /* NULL: not known */
+	int64_t first, sent;     /* the first transmission and the latest; 0: none */
+	uint32_t sample;         /* the number of the window's sample; 0: none */
+	uint8_t copies;          /* so far */
+	bool may_copy;           /* there may be a copy before the end of an attempt */
+	bool smp, sa;            /* the request is an SMP, or is sent to the SA */
+	bool in_window, at_node; /* in flight, for the window and for the path */
+};
+
+void flow_init(struct flow_control *flow);
+/* Nothing is in flight. */
+void flow_reset(struct flow_control *flow);
+void flow_path_init(struct flow_path *path);
+/* A window of a fixed size; 0: adaptive. */
+void flow_fix_window(struct flow_control *flow, enum mad_window window, unsigned size);
+
+static inline enum mad_window flow_window_of(const struct flow_account *account)
+{
+	return account->smp ? MAD_WINDOW_SMP : MAD_WINDOW_GMP;
+}
+
+/* Whether one more request may be in flight, unless it is before flow_opens(). */
+static inline bool flow_has_room(const struct flow_control *flow, unsigned window)
+{
+	return flow->windows[window].in_flight < flow->windows[window].size;
+}
+
+/* The time before which no MAD may be sent; 0: none. */
+static inline int64_t flow_opens(const struct flow_control *flow, unsigned window)
+{
+	return flow->windows[window].silent ? flow->windows[window].opens : 0;
+}
+
+/* Whether one more request may be in flight to a destination. */
+bool flow_has_place(const struct flow_control *flow, const struct flow_path *path);
+/* Whether the destination responds far sooner than others. */
+bool flow_is_quick(const struct flow_control *flow, const struct flow_account *account);
+
+/* The shortest round trip of the latest two samples; 0: none. */
+static inline uint32_t flow_shortest_us(const struct flow_window *window)
+{
+	uint32_t us = window->shortest_us, before = window->shortest_before_us;
+
+	return !us || (before && before < us) ? before : us;
+}
+
+/* The events of a request. A MAD is sent. */
+void flow_sent(struct flow_control *flow, struct flow_account *account, int64_t now);
+/* The response is late so long after the latest transmission. */
+uint32_t flow_late_after(const struct flow_control *flow, const struct flow_account *account);
+/* Whether that time may soon become shorter, because no round trip is known yet. */
+bool flow_looks_again(const struct flow_control *flow, const struct flow_account *account);
+/* The response to the latest transmission is late. */
+void flow_late(struct flow_control *flow, struct flow_account *account, int64_t now);
+/*
+ * A response came to a transmission rtt_us ago; 0: not known. "lost": an earlier transmission
+ * of the request was lost.
+ */
+void flow_response(struct flow_control *flow, struct flow_account *account, uint32_t rtt_us,
+		   bool lost, int64_t now);
+/* The request ends, pauses, or has another destination from now on. */
+void flow_ended(struct flow_control *flow, struct flow_account *account);
+
+#endif

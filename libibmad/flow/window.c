@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+#include "flow/window.h"
+
+#define START       16
+#define SMALLEST    2
+#define ENOUGH      16 /* the least MADs of a sample */
+/* Growth adds this and a quarter, and doubles the window at most. */
+#define STEP        32
+/* This part of a growth must be found in the rate. */
+#define LITTLE      (FLOW_ONE / 4)
+/* Round trips until the next growth. The time doubles each time; after losses it is longer. */
+#define HOLD        8
+#define HOLD_GROWS  2
+#define HOLD_LOST   8
+#define HOLD_MAX_US 200000
+/* A judgement does not wait for the results of a tenth of the sample. */
+#define SPARE       10
+/* Growth is in doubt when the results take so many round trips. */
+#define DOUBT       2
+/* Losses that prove nothing: their number, and their share. */
+#define FEW         3
+#define FEW_SHARE   (FLOW_ONE / 50)
+/* A cut's sample has so many losses if their share is as before; above a third they go on. */
+#define EXPECTED    10
+#define GOES_ON     3
+/* During a cut: this part of that sample is in flight, and so many tenths of the window. */
+#define CUT_SAMPLE  2
+#define CUT         4
+/* Tenths of the window that are left if a queue was full. */
+#define LESS        6
+
+static unsigned greater(unsigned a, unsigned b)
+{
+	return a > b ? a : b;
+}
+
+static uint32_t lesser(uint64_t a, uint32_t b)
+{
+	return a < b ? (uint32_t)a : b;
+}
+
+/* The next sample begins at a time. */
+static void begin_sample(struct flow_window *window, int64_t begins)
+{
+	unsigned planned = greater(window->size, ENOUGH);
+
+	if (window->phase == FLOW_CUT)
+		planned = greater(planned, EXPECTED * FLOW_ONE / window->share_before);
+	window->sample = (struct flow_sample){
+		.number = window->sample.number == UINT32_MAX ? 1 : window->sample.number + 1,
+		.begins = begins,
+		.planned = planned,
+	};
+	window->shortest_before_us = window->shortest_us;
+	window->shortest_us = 0;
+}
+
+void window_init(struct flow_window *window, unsigned largest)
+{
+	*window = (struct flow_window){
+		.size = START,
+		.in_flight = window->in_flight,
+		.usual_us = window->usual_us,
+		.largest = largest,
+		.newest = INT64_MIN,
+		.sample.number = window->sample.number,
+	};
+	begin_sample(window, INT64_MIN);
+}
+
+static void begin(struct flow_window *window, enum flow_phase phase, unsigned size,
+		  int64_t begins)
+{
+	window->phase = phase;
+	window->size = greater(size, SMALLEST);
+	begin_sample(window, begins);
+}
+
+/* --- growth --------------------------------------------------------------------- */
+
+static void hold(struct flow_window *window, unsigned times, int64_t now)
+{
+	uint64_t us = greater(window->hold_us,
+			      lesser(HOLD * (uint64_t)window->usual_us, HOLD_MAX_US));
+
+	us = lesser(us * times, HOLD_MAX_US);
+	window->grows_at = now + (int64_t)us;
+	window->hold_us = lesser(us * HOLD_GROWS, HOLD_MAX_US);
+}
+
+static void grow(struct flow_window *window, int64_t now)
+{
+	unsigned size = window->size, quarter = size / 4 + 1;
+	unsigned more = lesser(size, STEP + quarter);
+
+	window->before = size;
+	window->rate_before = window->rate;
+	window->grown = lesser(size + more, window->largest);
+	begin(window, size < window->grown ? FLOW_GROWN : FLOW_STEADY, window->grown, now);
+}
+
+/* Whether the rate has grown with the window. */
+static bool was_worth_it(const struct flow_window *window)
+{
+	uint64_t grown = window->grown - window->before;
+	uint64_t wanted = window->rate_before * (FLOW_ONE + grown * LITTLE / window->before);
+
+	return (uint64_t)window->rate * FLOW_ONE >= wanted;
+}
+
+static void judge_growth(struct flow_window *window, int64_t now)
+{
+	if (!was_worth_it(window)) {
+		hold(window, 1, now);
+		begin(window, FLOW_STEADY, window->before, now);
+		return;
+	}
+	window->hold_us = 0;
+	window->size = window->grown;
+	grow(window, now);
+}
+
+/* --- losses --------------------------------------------------------------------- */
+
+/* Whether more MADs are lost than links lose. */
+static bool is_losing(const struct flow_window *window)
+{
+	const struct flow_sample *sample = &window->sample;
+	uint64_t usual = (uint64_t)sample->ended * (FEW_SHARE + window->link_share) / FLOW_ONE;
+
+	return sample->lost >= FEW && sample->lost > usual;
+}
+
+static void cut(struct flow_window *window, uint32_t share, int64_t now)
+{
+	if (window->phase == FLOW_STEADY) {
+		window->grown = window->size;
+		window->before = window->size * LESS / 10;
+	}
+	window->rate_before = window->rate;
+	window->share_before = share;
+	begin(window, FLOW_CUT,
+	      lesser(EXPECTED * FLOW_ONE / share / CUT_SAMPLE, window->grown * CUT / 10), now);
+}
+
+/*
+ * If the losses go on although far fewer requests are in flight, and the rate fell with the
+ * window, links lose the MADs. Otherwise a queue was full.
+ */
+static void judge_cut(struct flow_window *window, uint32_t share, int64_t now)
+{
+	uint64_t half = window->grown - (window->grown - window->size) / 2;
+
+	if (share > window->share_before / GOES_ON &&
+	    (uint64_t)window->rate * window->grown < window->rate_before * half) {
+		window->link_losses += window->sample.lost;
+		window->link_share = share;
+		begin(window, FLOW_STEADY, window->grown, now);
+	} else {
+		window->queue_losses += window->sample.lost;
+		hold(window, HOLD_LOST, now);
+		begin(window, FLOW_STEADY, window->before, now);
+	}
+}
+
+/* Links lose less than before; a MAD without a result may be lost. */
+static void forget_losses(struct flow_window *window)
+{
+	const struct flow_sample *sample = &window->sample;
+	uint64_t most = (uint64_t)sample->lost + sample->planned - sample->ended;
+	uint32_t share = (uint32_t)(most * FLOW_ONE / sample->planned);
+
+	if (share < window->link_share)
+		window->link_share -= (window->link_share - share) / 4;
+}
+
+/* --- the judgement -------------------------------------------------------------- */
+
+/* Little's law: the rate is what is in flight, divided by the time that it is in flight. */
+static void measure_rate(struct flow_window *window)
+{
+	const struct flow_sample *sample = &window->sample;
+	unsigned size = window->phase == FLOW_DOUBT ? window->grown : window->size;
+
+	if (sample->held_us)
+		window->rate =
+			lesser((uint64_t)sample->responses * size * 1000000 / sample->held_us,
+			       UINT32_MAX);
+}
+
+static void judge(struct flow_window *window, int64_t now)
+{
+	struct flow_sample *sample = &window->sample;
+	uint32_t share = (uint32_t)((uint64_t)sample->lost * FLOW_ONE / sample->ended);
+	bool steady = window->phase == FLOW_STEADY;
+
+	measure_rate(window);
+	if (window->phase == FLOW_CUT)
+		judge_cut(window, share, now);
+	else if (is_losing(window))
+		cut(window, share, now);
+	else if (sample->full && !steady)
+		judge_growth(window, now);
+	else if (sample->full && now >= window->grows_at)
+		grow(window, now);
+	else {
+		forget_losses(window);
+		begin(window, FLOW_STEADY, steady ? window->size : window->grown, now);
+	}
+}
+
+/* Whether the results are known, but for a tenth; after a cut, all of them. */
+static bool is_known(const struct flow_window *window)
+{
+	const struct flow_sample *sample = &window->sample;
+	unsigned spare = window->phase == FLOW_CUT ? 0 : sample->planned / SPARE;
+
+	return sample->ended && sample->ended + spare >= sample->planned;
+}
+
+void window_restart(struct flow_window *window, int64_t now)
+{
+	if (!window->fixed)
+		begin(window, FLOW_STEADY,
+		      window->phase == FLOW_CUT ? window->before : window->size, now);
+}
+
+void window_judge(struct flow_window *window, int64_t now)
+{
+	const struct flow_sample *sample = &window->sample;
+
+	if (window->fixed)
+		return;
+	if (is_known(window)) {
+		judge(window, now);
+	} else if (window->phase == FLOW_GROWN && sample->sent == sample->planned &&
+		   now - sample->sent_at > DOUBT * (int64_t)window->usual_us) {
+		window->phase = FLOW_DOUBT;
+		window->size = window->before;
+	}
+}
+
+/* --- the sample ----------------------------------------------------------------- */
+
+uint32_t window_join_sample(struct flow_window *window, int64_t now)
+{
+	struct flow_sample *sample = &window->sample;
+
+	if (now < sample->begins || sample->sent == sample->planned)
+		return 0;
+	sample->sent++;
+	sample->sent_at = now;
+	return sample->number;
+}
+
+void window_held(struct flow_window *window, uint32_t sample, int64_t us, bool response)
+{
+	if (sample != window->sample.number)
+		return;
+	window->sample.responses += response;
+	window->sample.held_us += (uint64_t)us;
+}
+
+void window_leave_sample(struct flow_window *window, uint32_t sample, bool lost)
+{
+	if (sample != window->sample.number)
+		return;
+	window->sample.ended++;
+	window->sample.lost += lost;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* One window: how many requests may be in flight. It is judged by samples of its MADs. */
+#ifndef LIBIBMAD_FLOW_WINDOW_H
+#define LIBIBMAD_FLOW_WINDOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define FLOW_ONE 65536 /* shares are parts of it */
+
+enum flow_phase {
+	FLOW_STEADY, /* the window may grow, or be cut, after the next judgement */
+	FLOW_GROWN,  /* the next judgement is that of a growth */
+	FLOW_DOUBT,  /* the same; the growth is taken back until then */
+	FLOW_CUT,    /* the next judgement is that of a cut */
+};
+
+/* The MADs of which the next judgement is made. */
+struct flow_sample {
+	uint32_t number;    /* not 0 */
+	int64_t begins;     /* earlier MADs do not belong to it */
+	unsigned planned;   /* MADs in all; */
+	unsigned sent;      /* sent so far; */
+	unsigned ended;     /* of which it is known whether they were lost; */
+	unsigned lost;      /* lost; */
+	unsigned responses; /* with a response in time */
+	uint64_t held_us;   /* the sum of the times for which they counted as in flight */
+	int64_t sent_at;    /* when the latest was sent */
+	bool full;          /* the window was the limit */
+};
+
+struct flow_window {
+	unsigned size; /* the number of requests that may be in flight */
+	unsigned in_flight;
+	unsigned largest;
+	bool fixed;           /* the size does not change */
+	uint32_t usual_us;    /* three in four round trips are shorter; 0: none is known */
+	uint32_t shortest_us; /* of the sample, and of the one before; 0: none */
+	uint32_t shortest_before_us;
+	int64_t newest; /* the latest time of sending that has a response */
+	/* judgements */
+	enum flow_phase phase;
+	struct flow_sample sample;
+	uint32_t rate;         /* responses a second */
+	unsigned before;       /* the size before the latest growth or cut, */
+	unsigned grown;        /* the size after the latest growth, */
+	uint32_t rate_before;  /* and the rate before */
+	uint32_t share_before; /* the share of MADs that were lost before the cut */
+	uint32_t link_share;   /* the share that links lose */
+	int64_t grows_at;      /* no growth before this time */
+	uint32_t hold_us;      /* the time that growth waits when it is taken back again */
+	/* silence */
+	bool silent;
+	unsigned late;     /* MADs that were late since the latest response */
+	int64_t opens;     /* no MAD before this time */
+	uint32_t interval; /* between MADs */
+	/* statistics */
+	uint64_t queue_losses, link_losses;
+};
+
+/* An adaptive window; what is in flight stays. */
+void window_init(struct flow_window *window, unsigned largest);
+/* The first transmission of a request: the number of its sample, or 0. */
+uint32_t window_join_sample(struct flow_window *window, int64_t now);
+/* A first transmission was in flight for a time, until its response came or was late. */
+void window_held(struct flow_window *window, uint32_t sample, int64_t us, bool response);
+/* It is known whether a MAD of a request was lost, or it will never be known. */
+void window_leave_sample(struct flow_window *window, uint32_t sample, bool lost);
+/* A silence is over: what was lost in it tells nothing. */
+void window_restart(struct flow_window *window, int64_t now);
+/* A response came: judges the window if enough is known. */
+void window_judge(struct flow_window *window, int64_t now);
+
+#endif

@@ -1,0 +1,793 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The accounts of requests: where a request counts as in flight, when its response is late, and
+ * how many may be in flight to a destination. Only the calls of flow.h and a clock of the test;
+ * tests/flow judges the law of the windows.
+ */
+
+#include "flow/flow.h"
+
+#include "fake_device.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define MS              INT64_C(1000)
+#define SECOND          INT64_C(1000000)
+#define RTT             (2 * MS)
+/* A response is late after this time at least, and while no round trip is known; of the SA. */
+#define LATE_LEAST      (1 * MS)
+#define LATE_UNKNOWN    (100 * MS)
+#define LATE_SA_LEAST   (50 * MS)
+#define LATE_SA_UNKNOWN (500 * MS)
+
+static struct flow_control flow;
+static struct flow_path node;
+static int64_t now;
+
+static int setup(void **state)
+{
+	(void)state;
+	memset(&flow, 0xff, sizeof(flow));
+	memset(&node, 0xff, sizeof(node));
+	flow_init(&flow);
+	flow_path_init(&node);
+	now = 1000 * SECOND;
+	return 0;
+}
+
+#define ACCOUNTS_TEST(name) cmocka_unit_test_setup(name, setup)
+
+static unsigned in_window(enum mad_window window)
+{
+	return flow.windows[window].in_flight;
+}
+
+/* Of GMPs, and at the node. */
+static void assert_in_flight(unsigned window, unsigned at_node)
+{
+	assert_int_equal(in_window(MAD_WINDOW_GMP), window);
+	assert_int_equal(in_window(MAD_WINDOW_SMP), 0);
+	assert_int_equal(node.in_flight, at_node);
+}
+
+static void respond(struct flow_account *account, int64_t rtt_us)
+{
+	flow_response(&flow, account, (uint32_t)rtt_us, false, now);
+}
+
+/* A request to a path, with a response after this time. */
+static void exchange_with(struct flow_path *path, int64_t rtt_us)
+{
+	struct flow_account account = {.path = path};
+
+	flow_sent(&flow, &account, now);
+	now += rtt_us;
+	respond(&account, rtt_us);
+	flow_ended(&flow, &account);
+}
+
+static void exchange(unsigned count, int64_t rtt_us)
+{
+	while (count--)
+		exchange_with(&node, rtt_us);
+}
+
+/* --- accounts ------------------------------------------------------------------- */
+
+static void a_request_counts_from_its_transmission_to_its_response(void **state)
+{
+	struct flow_account account = {.path = &node};
+
+	(void)state;
+	assert_in_flight(0, 0);
+	flow_sent(&flow, &account, now);
+	assert_in_flight(1, 1);
+	now += RTT;
+	respond(&account, RTT);
+	flow_ended(&flow, &account);
+	assert_in_flight(0, 0);
+}
+
+static void smps_and_gmps_are_counted_apart(void **state)
+{
+	struct flow_account smp = {.path = &node, .smp = true}, gmp = {.path = &node};
+
+	(void)state;
+	flow_sent(&flow, &smp, now);
+	assert_int_equal(in_window(MAD_WINDOW_SMP), 1);
+	assert_int_equal(in_window(MAD_WINDOW_GMP), 0);
+	flow_sent(&flow, &gmp, now);
+	assert_int_equal(in_window(MAD_WINDOW_SMP), 1);
+	assert_int_equal(in_window(MAD_WINDOW_GMP), 1);
+	assert_int_equal(node.in_flight, 2);
+	flow_ended(&flow, &smp);
+	assert_in_flight(1, 1);
+	flow_ended(&flow, &gmp);
+	assert_in_flight(0, 0);
+}
+
+static void a_request_that_is_sent_again_counts_once(void **state)
+{
+	struct flow_account account = {.path = &node, .may_copy = true};
+
+	(void)state;
+	for (unsigned i = 0; i < 5; i++) {
+		flow_sent(&flow, &account, now);
+		assert_in_flight(1, 1);
+		now += RTT;
+	}
+	flow_late(&flow, &account, now);
+	assert_int_equal(in_window(MAD_WINDOW_GMP), 0);
+	flow_sent(&flow, &account, now);
+	assert_in_flight(1, 1);
+	flow_ended(&flow, &account);
+	assert_in_flight(0, 0);
+}
+
+static void a_request_leaves_once(void **state)
+{
+	struct flow_account account = {.path = &node}, other = {.path = &node};
+
+	(void)state;
+	flow_sent(&flow, &other, now);
+	flow_sent(&flow, &account, now);
+	now += SECOND;
+	for (unsigned i = 0; i < 3; i++)
+		flow_late(&flow, &account, now);
+	assert_int_equal(in_window(MAD_WINDOW_GMP), 1);
+	for (unsigned i = 0; i < 3; i++) {
+		flow_ended(&flow, &account);
+		assert_in_flight(1, 1);
+	}
+	/* a response that comes after all of it */
+	respond(&account, SECOND);
+	assert_in_flight(1, 1);
+	flow_late(&flow, &account, now);
+	flow_ended(&flow, &account);
+	assert_in_flight(1, 1);
+}
+
+static void a_request_that_was_never_sent_ends_without_a_trace(void **state)
+{
+	struct flow_account account = {.path = &node}, no_path = {.sa = true};
+
+	(void)state;
+	flow_ended(&flow, &account);
+	flow_late(&flow, &account, now);
+	flow_ended(&flow, &no_path);
+	assert_in_flight(0, 0);
+}
+
+static void without_a_destination_a_request_counts_in_its_window(void **state)
+{
+	struct flow_account account = {0};
+
+	(void)state;
+	flow_sent(&flow, &account, now);
+	assert_in_flight(1, 0);
+	flow_late(&flow, &account, now);
+	assert_in_flight(0, 0);
+	flow_sent(&flow, &account, now);
+	now += RTT;
+	respond(&account, RTT);
+	assert_in_flight(0, 0);
+}
+
+static void a_late_request_without_copies_leaves_its_place(void **state)
+{
+	struct flow_account account = {.path = &node};
+
+	(void)state;
+	flow_sent(&flow, &account, now);
+	assert_false(flow_has_place(&flow, &node));
+	flow_late(&flow, &account, now + SECOND);
+	assert_in_flight(0, 0);
+	assert_true(flow_has_place(&flow, &node));
+}
+
+static void with_a_fixed_limit_a_late_request_keeps_its_place_until_it_ends(void **state)
+{
+	struct flow_account account = {.path = &node};
+
+	(void)state;
+	for (unsigned copies = 0; copies < 2; copies++) {
+		account.may_copy = copies;
+		flow.path_limit = 1;
+		flow_sent(&flow, &account, now);
+		for (unsigned i = 0; i < 10; i++) {
+			flow_late(&flow, &account, now += SECOND);
+			assert_in_flight(0, 1);
+			assert_false(flow_has_place(&flow, &node));
+			flow_sent(&flow, &account, now);
+			assert_in_flight(1, 1);
+		}
+		flow_late(&flow, &account, now += SECOND);
+		flow_ended(&flow, &account);
+		assert_in_flight(0, 0);
+		assert_true(flow_has_place(&flow, &node));
+	}
+}
+
+static void after_a_reset_nothing_is_in_flight_and_the_rest_is_as_before(void **state)
+{
+	struct flow_account account = {.path = &node}, smp = {.smp = true};
+	unsigned size;
+
+	(void)state;
+	exchange(10, RTT);
+	flow_fix_window(&flow, MAD_WINDOW_SMP, 77);
+	flow_sent(&flow, &account, now);
+	flow_sent(&flow, &smp, now);
+	size = flow.windows[MAD_WINDOW_GMP].size;
+	flow_reset(&flow);
+	assert_int_equal(in_window(MAD_WINDOW_GMP), 0);
+	assert_int_equal(in_window(MAD_WINDOW_SMP), 0);
+	assert_int_equal(flow.windows[MAD_WINDOW_GMP].size, size);
+	assert_int_equal(flow.windows[MAD_WINDOW_SMP].size, 77);
+}
+
+/* --- windows -------------------------------------------------------------------- */
+
+static void a_fixed_window_has_room_for_so_many(void **state)
+{
+	const unsigned sizes[] = {1, 2, 7, 100, 5000};
+	static struct flow_account accounts[5000];
+
+	(void)state;
+	for (unsigned i = 0; i < 5; i++) {
+		memset(accounts, 0, sizeof(accounts));
+		flow_fix_window(&flow, MAD_WINDOW_GMP, sizes[i]);
+		for (unsigned n = 0; n < sizes[i]; n++) {
+			assert_true(flow_has_room(&flow, MAD_WINDOW_GMP));
+			flow_sent(&flow, &accounts[n], now);
+		}
+		assert_false(flow_has_room(&flow, MAD_WINDOW_GMP));
+		flow_late(&flow, &accounts[0], now + SECOND);
+		assert_true(flow_has_room(&flow, MAD_WINDOW_GMP));
+		for (unsigned n = 0; n < sizes[i]; n++)
+			flow_ended(&flow, &accounts[n]);
+		assert_in_flight(0, 0);
+	}
+}
+
+/* Whatever happens. */
+static void a_fixed_window_stays(void **state)
+{
+	(void)state;
+	flow_fix_window(&flow, MAD_WINDOW_GMP, 5);
+	for (unsigned i = 0; i < 1000; i++) {
+		struct flow_account accounts[5] = {0};
+
+		for (unsigned n = 0; n < 5; n++)
+			flow_sent(&flow, &accounts[n], now);
+		now += RTT;
+		for (unsigned n = 0; n < 5; n++)
+			if (i % 3)
+				flow_response(&flow, &accounts[n], RTT, i % 5 == 0, now);
+			else
+				flow_late(&flow, &accounts[n], now);
+		for (unsigned n = 0; n < 5; n++)
+			flow_ended(&flow, &accounts[n]);
+		assert_int_equal(flow.windows[MAD_WINDOW_GMP].size, 5);
+	}
+}
+
+static void those_in_flight_are_not_forgotten_when_a_window_is_fixed(void **state)
+{
+	struct flow_account accounts[3] = {{.path = &node}, {.path = &node}, {.path = &node}};
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++)
+		flow_sent(&flow, &accounts[i], now);
+	flow_fix_window(&flow, MAD_WINDOW_GMP, 2);
+	assert_in_flight(3, 3);
+	assert_false(flow_has_room(&flow, MAD_WINDOW_GMP));
+	flow_ended(&flow, &accounts[0]);
+	assert_false(flow_has_room(&flow, MAD_WINDOW_GMP));
+	flow_ended(&flow, &accounts[1]);
+	assert_true(flow_has_room(&flow, MAD_WINDOW_GMP));
+	flow_fix_window(&flow, MAD_WINDOW_GMP, 0);
+	assert_in_flight(1, 1);
+	flow_ended(&flow, &accounts[2]);
+	assert_in_flight(0, 0);
+}
+
+/* --- the limit of a destination ------------------------------------------------- */
+
+/* So many requests may be in flight to the node. */
+static unsigned limit(void)
+{
+	struct flow_path path = node;
+
+	for (path.in_flight = 0; flow_has_place(&flow, &path);)
+		path.in_flight++;
+	return path.in_flight;
+}
+
+static void an_unknown_node_may_have_one_request_and_one_that_responds_more(void **state)
+{
+	unsigned before;
+
+	(void)state;
+	assert_int_equal(limit(), 1);
+	exchange(20, RTT);
+	before = limit();
+	assert_in_range(before, 2, 16);
+	exchange(1000, RTT);
+	assert_in_range(limit(), before + 1, 16);
+}
+
+/* The round trip of each request, if the node handles so many at once. */
+static void respond_serially(unsigned count, unsigned at_once)
+{
+	while (count--)
+		exchange(1, limit() <= at_once ? RTT : RTT * limit() / at_once);
+}
+
+static void the_limit_does_not_grow_when_round_trips_do(void **state)
+{
+	(void)state;
+	for (unsigned at_once = 1; at_once < 5; at_once++) {
+		setup(state);
+		for (unsigned i = 0; i < 100; i++) {
+			respond_serially(100, at_once);
+			/* as many more may wait at the node, and some are tried */
+			assert_in_range(limit(), 1, 2 * at_once + 4);
+		}
+	}
+}
+
+static void the_limit_falls_when_requests_wait_and_returns(void **state)
+{
+	unsigned before;
+
+	(void)state;
+	exchange(1000, RTT);
+	before = limit();
+	respond_serially(1000, 1);
+	assert_in_range(limit(), 1, 6);
+	exchange(2000, RTT);
+	assert_int_equal(limit(), before);
+}
+
+/* The path has become slower for good. */
+static void a_limit_returns_though_the_round_trip_does_not(void **state)
+{
+	unsigned before;
+
+	(void)state;
+	exchange(1000, RTT);
+	before = limit();
+	exchange(5000, 50 * RTT);
+	assert_int_equal(limit(), before);
+}
+
+static void a_round_trip_that_is_long_by_chance_changes_nothing(void **state)
+{
+	(void)state;
+	exchange(1000, RTT);
+	for (unsigned i = 0; i < 1000; i++) {
+		exchange(2, RTT);
+		exchange(1, 10 * RTT);
+		assert_int_equal(limit(), 16);
+	}
+}
+
+static void a_response_of_an_unknown_time_is_no_evidence(void **state)
+{
+	struct flow_account account = {.path = &node};
+
+	(void)state;
+	for (unsigned i = 0; i < 1000; i++) {
+		flow_sent(&flow, &account, now);
+		now += RTT;
+		respond(&account, 0);
+	}
+	assert_int_equal(limit(), 1);
+	assert_int_equal(flow_late_after(&flow, &account), LATE_UNKNOWN);
+}
+
+static void a_fixed_limit_is_the_limit_of_all(void **state)
+{
+	const unsigned limits[] = {1, 5, 16, 300, 60000};
+
+	(void)state;
+	exchange(1000, RTT);
+	for (unsigned i = 0; i < 5; i++) {
+		flow.path_limit = limits[i];
+		assert_int_equal(limit(), limits[i]);
+	}
+	flow.path_limit = 0;
+	assert_in_range(limit(), 2, 16);
+}
+
+static void a_fixed_limit_may_be_very_large(void **state)
+{
+	enum {
+		COUNT = 70000
+	};
+	static struct flow_account accounts[COUNT];
+
+	(void)state;
+	memset(accounts, 0, sizeof(accounts));
+	flow.path_limit = COUNT;
+	for (unsigned i = 0; i < COUNT; i++) {
+		accounts[i].path = &node;
+		assert_true(flow_has_place(&flow, &node));
+		flow_sent(&flow, &accounts[i], now);
+	}
+	assert_false(flow_has_place(&flow, &node));
+	for (unsigned i = 0; i < COUNT; i++)
+		flow_ended(&flow, &accounts[i]);
+	assert_in_flight(0, 0);
+}
+
+/* --- when a response is late ---------------------------------------------------- */
+
+static int64_t late_after(struct flow_path *path, bool sa)
+{
+	struct flow_account account = {.path = path, .sa = sa};
+
+	return flow_late_after(&flow, &account);
+}
+
+static void at_first_a_response_has_long(void **state)
+{
+	(void)state;
+	assert_int_equal(late_after(&node, false), LATE_UNKNOWN);
+	assert_int_equal(late_after(&node, true), LATE_SA_UNKNOWN);
+	assert_int_equal(late_after(NULL, false), LATE_UNKNOWN);
+	assert_int_equal(late_after(NULL, true), LATE_SA_UNKNOWN);
+}
+
+static void after_one_response_it_has_three_times_the_round_trip(void **state)
+{
+	(void)state;
+	exchange(1, 20 * MS);
+	assert_int_equal(late_after(&node, false), 60 * MS);
+	assert_int_equal(late_after(NULL, false), 60 * MS);
+}
+
+static void it_has_a_millisecond_at_least_and_the_sa_fifty(void **state)
+{
+	(void)state;
+	exchange(100, 10);
+	assert_int_equal(late_after(&node, false), LATE_LEAST);
+	assert_int_equal(late_after(NULL, false), LATE_LEAST);
+	assert_int_equal(late_after(&node, true), LATE_SA_LEAST);
+	assert_int_equal(late_after(NULL, true), LATE_SA_UNKNOWN);
+}
+
+static void the_sa_is_known_for_itself_alone(void **state)
+{
+	struct flow_account account = {.path = &node, .sa = true};
+
+	(void)state;
+	flow_sent(&flow, &account, now);
+	now += 200 * MS;
+	respond(&account, 200 * MS);
+	assert_int_equal(late_after(&node, true), 600 * MS);
+	assert_int_equal(late_after(NULL, false), LATE_UNKNOWN);
+}
+
+static void a_node_that_is_slower_than_others_has_its_time(void **state)
+{
+	struct flow_path slow;
+
+	(void)state;
+	flow_path_init(&slow);
+	exchange(100, MS);
+	exchange_with(&slow, 50 * MS);
+	assert_int_equal(late_after(&slow, false), 150 * MS);
+	/* it hardly changes the time of the others */
+	assert_in_range(late_after(&node, false), 2 * MS, 6 * MS);
+}
+
+static void a_node_that_is_quicker_than_others_has_their_time(void **state)
+{
+	struct flow_path quick;
+
+	(void)state;
+	flow_path_init(&quick);
+	exchange_with(&quick, 2 * MS);
+	exchange(100, 20 * MS);
+	assert_in_range(late_after(&quick, false), 45 * MS, 75 * MS);
+}
+
+static void a_node_that_varies_has_more_time(void **state)
+{
+	(void)state;
+	exchange(100, 20 * MS);
+	assert_in_range(late_after(&node, false), 45 * MS, 75 * MS);
+	for (unsigned i = 0; i < 100; i++)
+		exchange(1, i & 1 ? 30 * MS : 10 * MS);
+	/* 20 ms and four times 10 ms, or three times a long one */
+	assert_in_range(late_after(&node, false), 55 * MS, 120 * MS);
+	exchange(100, 20 * MS);
+	assert_in_range(late_after(&node, false), 45 * MS, 75 * MS);
+}
+
+static void a_step_of_the_round_trip_is_learned(void **state)
+{
+	(void)state;
+	exchange(1000, MS);
+	exchange(40, 20 * MS);
+	assert_true(late_after(&node, false) > 20 * MS);
+	assert_true(late_after(NULL, false) > 20 * MS);
+	exchange(200, MS);
+	assert_true(late_after(&node, false) < 10 * MS);
+}
+
+static void no_time_overflows(void **state)
+{
+	const int64_t times[] = {UINT32_MAX, UINT32_MAX / 2, INT32_MAX, 100 * SECOND};
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		setup(state);
+		for (unsigned n = 0; n < 100; n++) {
+			exchange(1, times[i]);
+			assert_in_range(late_after(&node, false), 50 * SECOND, 1000 * SECOND);
+			exchange(1, n & 1 ? 1 : times[i]);
+		}
+		exchange(500, 1);
+		assert_int_equal(late_after(&node, false), LATE_LEAST);
+	}
+}
+
+static void the_time_may_become_shorter_while_none_is_known_and_others_are_in_flight(
+	void **state)
+{
+	struct flow_account account = {.path = &node}, other = {0};
+
+	(void)state;
+	flow_sent(&flow, &account, now);
+	assert_false(flow_looks_again(&flow, &account));
+	flow_sent(&flow, &other, now);
+	assert_true(flow_looks_again(&flow, &account));
+	now += RTT;
+	respond(&other, RTT);
+	assert_false(flow_looks_again(&flow, &account));
+	flow_sent(&flow, &other, now);
+	assert_false(flow_looks_again(&flow, &account));
+}
+
+/* No other response counts for the SA: nothing is to be looked at. */
+static void the_time_of_a_node_that_is_known_does_not_become_shorter(void **state)
+{
+	struct flow_account account = {.path = &node, .sa = true}, other = account;
+
+	(void)state;
+	flow_sent(&flow, &account, now);
+	flow_sent(&flow, &other, now);
+	assert_true(flow_looks_again(&flow, &account));
+	now += RTT;
+	respond(&account, RTT);
+	flow_sent(&flow, &account, now);
+	assert_false(flow_looks_again(&flow, &account));
+	assert_false(flow_looks_again(&flow, &other));
+}
+
+static void a_node_is_quick_if_it_takes_less_than_a_quarter_of_the_usual_time(void **state)
+{
+	struct flow_path quick, half;
+	struct flow_account account = {.path = &quick};
+
+	(void)state;
+	flow_path_init(&quick);
+	flow_path_init(&half);
+	assert_false(flow_is_quick(&flow, &account));
+	exchange_with(&quick, 2 * MS);
+	exchange_with(&half, 10 * MS);
+	exchange(100, 20 * MS);
+	assert_true(flow_is_quick(&flow, &account));
+	account.path = &half;
+	assert_false(flow_is_quick(&flow, &account));
+	account.path = &node;
+	assert_false(flow_is_quick(&flow, &account));
+	account.path = NULL;
+	assert_false(flow_is_quick(&flow, &account));
+}
+
+/* --- random events -------------------------------------------------------------- */
+
+#define REQUESTS 300
+#define PATHS    12
+#define EVENTS   200000
+
+/* A request, and where it counts as the test knows. */
+static struct modelled {
+	struct flow_account account;
+	int64_t sent; /* its latest transmission; 0: none since it began */
+	bool in_window, at_node;
+	unsigned copies;
+} requests[REQUESTS];
+
+static struct flow_path paths[PATHS];
+
+static unsigned random_below(unsigned count)
+{
+	return (unsigned)(random() % count);
+}
+
+static void assert_counts(void)
+{
+	unsigned windows[FLOW_WINDOWS] = {0}, places[PATHS] = {0};
+
+	for (struct modelled *request = requests; request < requests + REQUESTS; request++) {
+		windows[flow_window_of(&request->account)] += request->in_window;
+		if (request->at_node)
+			places[request->account.path - paths]++;
+	}
+	for (unsigned i = 0; i < FLOW_WINDOWS; i++)
+		assert_int_equal(in_window((enum mad_window)i), windows[i]);
+	for (unsigned i = 0; i < PATHS; i++)
+		assert_int_equal(paths[i].in_flight, places[i]);
+}
+
+static void begin(struct modelled *request)
+{
+	unsigned path = random_below(PATHS + 1);
+
+	*request = (struct modelled){
+		.account.path = path < PATHS ? &paths[path] : NULL,
+		.account.smp = random_below(3) == 0,
+		.account.may_copy = random_below(2) == 0,
+	};
+	request->account.sa = !request->account.smp && random_below(5) == 0;
+}
+
+static void model_sent(struct modelled *request)
+{
+	flow_sent(&flow, &request->account, now);
+	request->sent = now;
+	request->in_window = true;
+	request->at_node = request->account.path;
+}
+
+static void model_late(struct modelled *request)
+{
+	flow_late(&flow, &request->account, now);
+	request->in_window = false;
+	/*
+	 * without a fixed limit the place is given up at once if no copy will come, with the
+	 * last copy otherwise
+	 */
+	if (!flow.path_limit)
+		request->at_node = request->account.may_copy && request->at_node &&
+				   request->account.at_node;
+}
+
+/* The response may be one to a copy, to an earlier attempt, or of an unknown time. */
+static void model_response(struct modelled *request)
+{
+	int64_t rtt_us = random_below(4) ? now - request->sent : 0;
+
+	flow_response(&flow, &request->account, (uint32_t)(request->sent ? rtt_us : 0),
+		      random_below(10) == 0, now);
+	request->in_window = false;
+	/* until it ends, it may have its place: it may pause after BUSY */
+	request->at_node = request->at_node && request->account.at_node;
+}
+
+static void model_ended(struct modelled *request)
+{
+	flow_ended(&flow, &request->account);
+	request->in_window = request->at_node = false;
+}
+
+/* Changes of settings while requests are in flight. */
+static void change_settings(void)
+{
+	if (random_below(2))
+		flow_fix_window(&flow, (enum mad_window)random_below(FLOW_WINDOWS),
+				random_below(2) ? random_below(100) : 0);
+	else
+		flow.path_limit = random_below(2) ? random_below(20) : 0;
+}
+
+static void random_event(void)
+{
+	struct modelled *request = &requests[random_below(REQUESTS)];
+
+	now += random_below(random_below(100) ? 100 : 100000);
+	switch (random_below(8)) {
+	case 0:
+	case 1:
+	case 2:
+		model_sent(request);
+		break;
+	case 3:
+		model_late(request);
+		break;
+	case 4:
+	case 5:
+		model_response(request);
+		break;
+	case 6:
+		model_ended(request);
+		break;
+	default:
+		model_ended(request);
+		if (random_below(2))
+			model_ended(request);
+		begin(request);
+	}
+}
+
+/* TEST_SEED=... repeats a run. */
+static void each_request_counts_once_and_leaves_once_in_any_order_of_events(void **state)
+{
+	const char *chosen = getenv("TEST_SEED");
+	unsigned seed = chosen ? (unsigned)strtoul(chosen, NULL, 0) : (unsigned)time(NULL);
+
+	(void)state;
+	print_message("TEST_SEED=%u\n", seed);
+	srandom(seed);
+	for (unsigned i = 0; i < PATHS; i++)
+		flow_path_init(&paths[i]);
+	for (unsigned i = 0; i < REQUESTS; i++)
+		begin(&requests[i]);
+	for (unsigned i = 0; i < EVENTS; i++) {
+		if (random_below(1000) == 0)
+			change_settings();
+		random_event();
+		if (i % 16 == 0)
+			assert_counts();
+	}
+	for (unsigned i = 0; i < REQUESTS; i++) {
+		model_ended(&requests[i]);
+		assert_counts();
+	}
+	assert_int_equal(in_window(MAD_WINDOW_SMP) + in_window(MAD_WINDOW_GMP), 0);
+	for (unsigned i = 0; i < PATHS; i++)
+		assert_int_equal(paths[i].in_flight, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ACCOUNTS_TEST(a_request_counts_from_its_transmission_to_its_response),
+		ACCOUNTS_TEST(smps_and_gmps_are_counted_apart),
+		ACCOUNTS_TEST(a_request_that_is_sent_again_counts_once),
+		ACCOUNTS_TEST(a_request_leaves_once),
+		ACCOUNTS_TEST(a_request_that_was_never_sent_ends_without_a_trace),
+		ACCOUNTS_TEST(without_a_destination_a_request_counts_in_its_window),
+		ACCOUNTS_TEST(a_late_request_without_copies_leaves_its_place),
+		ACCOUNTS_TEST(with_a_fixed_limit_a_late_request_keeps_its_place_until_it_ends),
+		ACCOUNTS_TEST(after_a_reset_nothing_is_in_flight_and_the_rest_is_as_before),
+		ACCOUNTS_TEST(a_fixed_window_has_room_for_so_many),
+		ACCOUNTS_TEST(a_fixed_window_stays),
+		ACCOUNTS_TEST(those_in_flight_are_not_forgotten_when_a_window_is_fixed),
+		ACCOUNTS_TEST(an_unknown_node_may_have_one_request_and_one_that_responds_more),
+		ACCOUNTS_TEST(the_limit_does_not_grow_when_round_trips_do),
+		ACCOUNTS_TEST(the_limit_falls_when_requests_wait_and_returns),
+		ACCOUNTS_TEST(a_limit_returns_though_the_round_trip_does_not),
+		ACCOUNTS_TEST(a_round_trip_that_is_long_by_chance_changes_nothing),
+		ACCOUNTS_TEST(a_response_of_an_unknown_time_is_no_evidence),
+		ACCOUNTS_TEST(a_fixed_limit_is_the_limit_of_all),
+		ACCOUNTS_TEST(a_fixed_limit_may_be_very_large),
+		ACCOUNTS_TEST(at_first_a_response_has_long),
+		ACCOUNTS_TEST(after_one_response_it_has_three_times_the_round_trip),
+		ACCOUNTS_TEST(it_has_a_millisecond_at_least_and_the_sa_fifty),
+		ACCOUNTS_TEST(the_sa_is_known_for_itself_alone),
+		ACCOUNTS_TEST(a_node_that_is_slower_than_others_has_its_time),
+		ACCOUNTS_TEST(a_node_that_is_quicker_than_others_has_their_time),
+		ACCOUNTS_TEST(a_node_that_varies_has_more_time),
+		ACCOUNTS_TEST(a_step_of_the_round_trip_is_learned),
+		ACCOUNTS_TEST(no_time_overflows),
+		ACCOUNTS_TEST(
+			the_time_may_become_shorter_while_none_is_known_and_others_are_in_flight),
+		ACCOUNTS_TEST(the_time_of_a_node_that_is_known_does_not_become_shorter),
+		ACCOUNTS_TEST(
+			a_node_is_quick_if_it_takes_less_than_a_quarter_of_the_usual_time),
+		ACCOUNTS_TEST(each_request_counts_once_and_leaves_once_in_any_order_of_events),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
