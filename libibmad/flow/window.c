@@ -138,22 +138,18 @@ static void cut(struct flow_window *window, uint32_t share, int64_t now)
 		window->grown = window->size;
 		window->before = window->size * LESS / 10;
 	}
-	window->rate_before = window->rate;
 	window->share_before = share;
 	begin(window, FLOW_CUT,
 	      lesser(EXPECTED * FLOW_ONE / share / CUT_SAMPLE, window->grown * CUT / 10), now);
 }
 
 /*
- * If the losses go on although far fewer requests are in flight, and the rate fell with the
- * window, links lose the MADs. Otherwise a queue was full.
+ * If losses go on although far fewer requests are in flight, links lose MADs, or other hosts
+ * fill the queue. Otherwise this port filled a queue.
  */
 static void judge_cut(struct flow_window *window, uint32_t share, int64_t now)
 {
-	uint64_t half = window->grown - (window->grown - window->size) / 2;
-
-	if (share > window->share_before / GOES_ON &&
-	    (uint64_t)window->rate * window->grown < window->rate_before * half) {
+	if (share > window->share_before / GOES_ON) {
 		window->link_losses += window->sample.lost;
 		window->link_share = share;
 		begin(window, FLOW_STEADY, window->grown, now);
