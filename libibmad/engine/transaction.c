@@ -55,7 +55,6 @@ void transaction_init(struct transaction *transaction, int timeout_ms, int attem
 			(attempts < EARLY_MAX ? (unsigned)attempts : EARLY_MAX) & EARLY_MAX;
 	transaction->account.smp = is_smp_class(mad[1]);
 	transaction->account.sa = mad[1] == IB_SA_CLASS;
-	transaction->account.may_copy = transaction->early_most != 0;
 	transaction->fresh = true;
 }
 
@@ -167,6 +166,8 @@ static int schedule(struct transactions *all, struct transaction *transaction,
 	} else {
 		kernel_ms = retransmission_ms(transaction, now);
 	}
+	if (!transaction->account.first)
+		transaction->account.may_copy = transaction->early < transaction->early_most;
 	flow_sent(&all->flow, &transaction->account, now);
 	transaction->timer.at = look_at(all, transaction, now);
 	return kernel_ms ? kernel_ms : 1;
@@ -338,7 +339,8 @@ enum transaction_action transaction_timer(struct transactions *all,
 	if (transaction->state != TRANSACTION_IN_FLIGHT)
 		return TRANSACTION_NONE;
 	if (transaction->writing) {
-		note_late(all, transaction, now);
+		if (now >= late_at(all, transaction))
+			note_late(all, transaction, now);
 		return wait_until(transaction, now + 1000);
 	}
 	if (!transaction->recalled && now < transaction->end && now < late_at(all, transaction))
@@ -624,8 +626,10 @@ enum transaction_action transaction_written(struct transactions *all,
 	if (error) {
 		if (transaction->transmissions.count == 1)
 			disown_response(transaction, error);
-		if (may_have_new_id(transaction, error))
+		if (may_have_new_id(transaction, error)) {
+			leave_flow(all, transaction);
 			return transmit(all, transaction, packet, now);
+		}
 	}
 	transaction->refused = false;
 	if (transaction->state == TRANSACTION_DONE)

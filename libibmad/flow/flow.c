@@ -34,8 +34,11 @@ void flow_init(struct flow_control *flow)
 
 void flow_reset(struct flow_control *flow)
 {
-	for (unsigned i = 0; i < FLOW_WINDOWS; i++)
-		flow->windows[i].in_flight = 0;
+	for (unsigned i = 0; i < FLOW_WINDOWS; i++) {
+		flow->windows[i].in_flight = flow->windows[i].late = 0;
+		flow->windows[i].silent = false;
+		window_restart(&flow->windows[i], INT64_MIN);
+	}
 }
 
 void flow_fix_window(struct flow_control *flow, enum mad_window window, unsigned size)
@@ -172,6 +175,9 @@ static void learn_path(struct flow_path *path, uint32_t us)
 
 	path->deviation_us = (uint32_t)(smoothed ? (3 * deviation + off) / 4 : us / 2);
 	path->smoothed_us = smoothed ? (uint32_t)((7 * smoothed + us + 7) / 8) : us;
+	/* a limit that was lowered is not in force yet */
+	if (path->in_flight > path->limit)
+		return;
 	if (us < path->present_us)
 		path->present_us = us;
 	if (++path->responses >= PATIENCE * path->limit)
@@ -242,6 +248,9 @@ void flow_late(struct flow_control *flow, struct flow_account *account, int64_t 
 {
 	struct flow_window *window = window_of(flow, account);
 
+	/* after a response nothing is waited for until the next transmission */
+	if (!account->first)
+		return;
 	if (account->in_window)
 		note_silence(window, account, now);
 	leave_window(flow, account, false, now);

@@ -62,6 +62,8 @@ void window_init(struct flow_window *window, unsigned largest)
 		.size = START,
 		.in_flight = window->in_flight,
 		.usual_us = window->usual_us,
+		.queue_losses = window->queue_losses,
+		.link_losses = window->link_losses,
 		.largest = largest,
 		.newest = INT64_MIN,
 		.sample.number = window->sample.number,
@@ -192,6 +194,8 @@ static void judge(struct flow_window *window, int64_t now)
 	bool steady = window->phase == FLOW_STEADY;
 
 	measure_rate(window);
+	if (window->phase != FLOW_CUT && !is_losing(window))
+		forget_losses(window);
 	if (window->phase == FLOW_CUT)
 		judge_cut(window, share, now);
 	else if (is_losing(window))
@@ -200,10 +204,8 @@ static void judge(struct flow_window *window, int64_t now)
 		judge_growth(window, now);
 	else if (sample->full && now >= window->grows_at)
 		grow(window, now);
-	else {
-		forget_losses(window);
+	else
 		begin(window, FLOW_STEADY, steady ? window->size : window->grown, now);
-	}
 }
 
 /* Whether the results are known, but for a tenth; after a cut, all of them. */

@@ -605,7 +605,7 @@ static struct modelled {
 	struct flow_account account;
 	int64_t sent; /* its latest transmission; 0: none since it began */
 	bool in_window, at_node;
-	unsigned copies;
+	bool awaited; /* it was sent, and no response has come since */
 } requests[REQUESTS];
 
 static struct flow_path paths[PATHS];
@@ -646,13 +646,16 @@ static void model_sent(struct modelled *request)
 {
 	flow_sent(&flow, &request->account, now);
 	request->sent = now;
-	request->in_window = true;
+	request->in_window = request->awaited = true;
 	request->at_node = request->account.path;
 }
 
 static void model_late(struct modelled *request)
 {
 	flow_late(&flow, &request->account, now);
+	/* after a response, for example during a pause after BUSY, nothing can be late */
+	if (!request->awaited)
+		return;
 	request->in_window = false;
 	/*
 	 * without a fixed limit the place is given up at once if no copy will come, with the
@@ -670,7 +673,7 @@ static void model_response(struct modelled *request)
 
 	flow_response(&flow, &request->account, (uint32_t)(request->sent ? rtt_us : 0),
 		      random_below(10) == 0, now);
-	request->in_window = false;
+	request->in_window = request->awaited = false;
 	/* until it ends, it may have its place: it may pause after BUSY */
 	request->at_node = request->at_node && request->account.at_node;
 }
@@ -678,7 +681,7 @@ static void model_response(struct modelled *request)
 static void model_ended(struct modelled *request)
 {
 	flow_ended(&flow, &request->account);
-	request->in_window = request->at_node = false;
+	request->in_window = request->at_node = request->awaited = false;
 }
 
 /* Changes of settings while requests are in flight. */
