@@ -395,7 +395,7 @@ static bool send_one(struct scheduler *scheduler, unsigned window, struct flow *
 {
 	bool silent = control(scheduler)->windows[window].silent;
 	enum flow_queue queue = choose(flow, silent);
-	struct transaction *transaction = of_queue(list_first(&flow->queues[queue]));
+	struct transaction *transaction = of_queue(flow->queues[queue].next);
 
 	dequeue(scheduler, transaction);
 	if (!transaction->account.at_node &&

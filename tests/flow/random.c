@@ -55,18 +55,18 @@ static const struct {
 	const char *unit;
 	double known; /* a known shortfall: at most this is no failure */
 } bounds[FIGURES] = {
-	[MEDIAN_99] = {"99 % of the responses: median ratio", 1.05, 0.023, ""},
-	[NINETIETH_99] = {"  90th percentile", 1.8, 0.118, ""},
-	[LATE_99] = {"  97th percentile", 4, 0.945, ""},
-	[WORST_99] = {"  worst", 0, 0, ""},
-	[MEDIAN_ALL] = {"all complete: median ratio", 1.05, 0.021, ""},
-	[NINETIETH_ALL] = {"  90th percentile", 2, 0.198, ""},
-	[WORST_ALL] = {"  worst", 0, 0, ""},
-	[DROPPED] = {"dropped, all fabrics together", 0.8, 0.138, "%"},
+	[MEDIAN_99] = {"99 % of the responses: median ratio", 1.05, 0.023, "", 0},
+	[NINETIETH_99] = {"  90th percentile", 1.8, 0.118, "", 0},
+	[LATE_99] = {"  97th percentile", 4, 0.945, "", 0},
+	[WORST_99] = {"  worst", 0, 0, "", 0},
+	[MEDIAN_ALL] = {"all complete: median ratio", 1.05, 0.021, "", 0},
+	[NINETIETH_ALL] = {"  90th percentile", 2, 0.198, "", 0},
+	[WORST_ALL] = {"  worst", 0, 0, "", 0},
+	[DROPPED] = {"dropped, all fabrics together", 0.8, 0.138, "%", 0},
 	/* Growth must fill a queue once to find it; a short work ends with these drops. */
 	[MORE_DROPPED] = {"dropped more than the best, any fabric", 5, 0, "points", 50},
-	[EXTRA] = {"transmissions that nobody needed", 1, 0.101, "%"},
-	[BROKEN] = {"fabrics with a violation", 0, 0, ""},
+	[EXTRA] = {"transmissions that nobody needed", 1, 0.101, "%", 0},
+	[BROKEN] = {"fabrics with a violation", 0, 0, "", 0},
 };
 
 /* --- one fabric ----------------------------------------------------------------- */

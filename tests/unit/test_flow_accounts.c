@@ -612,7 +612,7 @@ static struct flow_path paths[PATHS];
 
 static unsigned random_below(unsigned count)
 {
-	return (unsigned)(random() % count);
+	return (unsigned)random() % count;
 }
 
 static void assert_counts(void)
