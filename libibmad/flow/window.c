@@ -194,13 +194,16 @@ static void judge(struct flow_window *window, int64_t now)
 	bool steady = window->phase == FLOW_STEADY;
 
 	measure_rate(window);
-	if (window->phase != FLOW_CUT && !is_losing(window))
-		forget_losses(window);
-	if (window->phase == FLOW_CUT)
+	if (window->phase == FLOW_CUT) {
 		judge_cut(window, share, now);
-	else if (is_losing(window))
+		return;
+	}
+	if (is_losing(window)) {
 		cut(window, share, now);
-	else if (sample->full && !steady)
+		return;
+	}
+	forget_losses(window);
+	if (sample->full && !steady)
 		judge_growth(window, now);
 	else if (sample->full && now >= window->grows_at)
 		grow(window, now);
