@@ -6,31 +6,36 @@
 #include "export.h"
 #include "kernel_abi.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
-static atomic_bool with_pkey_index;
+atomic_size_t packet_header = sizeof(struct ib_user_mad_hdr_old);
 
 void packet_set_layout(bool has_pkey_index)
 {
-	atomic_store(&with_pkey_index, has_pkey_index);
+	atomic_store(&packet_header, has_pkey_index ? sizeof(struct ib_user_mad_hdr)
+						    : sizeof(struct ib_user_mad_hdr_old));
 }
 
-static size_t header_size(void)
+static bool with_pkey_index(void)
 {
-	return atomic_load_explicit(&with_pkey_index, memory_order_relaxed)
-		       ? sizeof(struct ib_user_mad_hdr)
-		       : sizeof(struct ib_user_mad_hdr_old);
+	return packet_header_size() == sizeof(struct ib_user_mad_hdr);
+}
+
+/* umad_get_mad_addr(), for the calls below: the compiler does not inline an exported function.
+ */
+static inline struct ib_mad_addr *address_of(void *umad)
+{
+	return umad ? &((struct ib_user_mad *)umad)->addr : NULL;
 }
 
 EXPORT size_t umad_size(void)
 {
-	return header_size();
+	return packet_header_size();
 }
 
 EXPORT void *umad_get_mad(void *umad)
 {
-	return umad ? (char *)umad + header_size() : NULL;
+	return umad ? (char *)umad + packet_header_size() : NULL;
 }
 
 EXPORT int umad_status(void *umad)
@@ -40,14 +45,11 @@ EXPORT int umad_status(void *umad)
 
 EXPORT ib_mad_addr_t *umad_get_mad_addr(void *umad)
 {
-	return umad ? &((struct ib_user_mad *)umad)->addr : NULL;
+	return address_of(umad);
 }
 
-EXPORT int umad_set_grh_net(void *umad, void *mad_addr)
+static inline int set_grh_net(struct ib_mad_addr *to, const struct ib_mad_addr *from)
 {
-	const struct ib_mad_addr *from = mad_addr;
-	struct ib_mad_addr *to = umad_get_mad_addr(umad);
-
 	if (!to)
 		return fail(-EINVAL);
 	to->grh_present = from != NULL;
@@ -61,22 +63,24 @@ EXPORT int umad_set_grh_net(void *umad, void *mad_addr)
 	return 0;
 }
 
+EXPORT int umad_set_grh_net(void *umad, void *mad_addr)
+{
+	return set_grh_net(address_of(umad), mad_addr);
+}
+
 EXPORT int umad_set_grh(void *umad, void *mad_addr)
 {
-	int err = umad_set_grh_net(umad, mad_addr);
+	struct ib_mad_addr *to = address_of(umad);
+	int err = set_grh_net(to, mad_addr);
 
-	if (!err && mad_addr) {
-		struct ib_mad_addr *to = umad_get_mad_addr(umad);
-
+	if (!err && mad_addr)
 		to->flow_label = htobe32(to->flow_label);
-	}
 	return err;
 }
 
-EXPORT int umad_set_addr_net(void *umad, __be16 dlid, __be32 dqp, int sl, __be32 qkey)
+static inline int set_addr(struct ib_mad_addr *addr, __be16 dlid, __be32 dqp, int sl,
+			   __be32 qkey)
 {
-	struct ib_mad_addr *addr = umad_get_mad_addr(umad);
-
 	if (!addr)
 		return fail(-EINVAL);
 	addr->qpn = dqp;
@@ -86,20 +90,25 @@ EXPORT int umad_set_addr_net(void *umad, __be16 dlid, __be32 dqp, int sl, __be32
 	return 0;
 }
 
+EXPORT int umad_set_addr_net(void *umad, __be16 dlid, __be32 dqp, int sl, __be32 qkey)
+{
+	return set_addr(address_of(umad), dlid, dqp, sl, qkey);
+}
+
 EXPORT int umad_set_addr(void *umad, int dlid, int dqp, int sl, int qkey)
 {
-	return umad_set_addr_net(umad, htobe16((uint16_t)dlid), htobe32((uint32_t)dqp), sl,
-				 htobe32((uint32_t)qkey));
+	return set_addr(address_of(umad), htobe16((uint16_t)dlid), htobe32((uint32_t)dqp), sl,
+			htobe32((uint32_t)qkey));
 }
 
 /* Where the layout has no index, its place belongs to the MAD. */
 EXPORT int umad_set_pkey(void *umad, int pkey_index)
 {
-	struct ib_mad_addr *addr = umad_get_mad_addr(umad);
+	struct ib_mad_addr *addr = address_of(umad);
 
 	if (!addr || pkey_index < 0 || pkey_index > UINT16_MAX)
 		return fail(-EINVAL);
-	if (!atomic_load(&with_pkey_index))
+	if (!with_pkey_index())
 		return pkey_index ? fail(-EOPNOTSUPP) : 0;
 	addr->pkey_index = (uint16_t)pkey_index;
 	return 0;
@@ -107,9 +116,9 @@ EXPORT int umad_set_pkey(void *umad, int pkey_index)
 
 EXPORT int umad_get_pkey(void *umad)
 {
-	struct ib_mad_addr *addr = umad_get_mad_addr(umad);
+	const struct ib_mad_addr *addr = address_of(umad);
 
 	if (!addr)
 		return fail(-EINVAL);
-	return atomic_load(&with_pkey_index) ? addr->pkey_index : 0;
+	return with_pkey_index() ? addr->pkey_index : 0;
 }

@@ -9,8 +9,21 @@
 #ifndef LIBIBUMAD_PACKET_H
 #define LIBIBUMAD_PACKET_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * umad_size(). Hidden, as other variables that files share: -fvisibility=hidden does not
+ * concern declarations, and the compiler would load the address of the variable first.
+ */
+extern __attribute__((visibility("hidden"))) atomic_size_t packet_header;
 
 void packet_set_layout(bool has_pkey_index);
+
+static inline size_t packet_header_size(void)
+{
+	return atomic_load_explicit(&packet_header, memory_order_relaxed);
+}
 
 #endif
