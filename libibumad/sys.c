@@ -15,19 +15,25 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-static int failure(void)
+/*
+ * The negative errno of a call that returned -1. A simulator may return -1 and leave errno
+ * alone, and an older errno may be EAGAIN. Only for this case, each function sets errno to 0
+ * before the call. Not inlined, so that a call that succeeds keeps no register for errno.
+ */
+static __attribute__((noinline, cold)) int failure(void)
 {
 	return errno ? -errno : -EIO;
 }
 
 /* A call's result; simulators may return the negative errno itself, errno left alone. */
-static ssize_t checked(ssize_t result)
+static inline ssize_t checked(ssize_t result)
 {
-	return result != -1 ? result : failure();
+	return __builtin_expect(result == -1, false) ? failure() : result;
 }
 
 /* The descriptor is never converted: analyzers report a converted descriptor as leaked. */
@@ -70,25 +76,36 @@ ssize_t sys_write(int fd, const void *buf, size_t size)
 	return checked(write(fd, buf, size));
 }
 
+/* By assignments: for an initializer, compilers clear the structure first. */
+static inline void ask_for_input(struct pollfd *pollfd, int fd)
+{
+	pollfd->fd = fd;
+	pollfd->events = POLLIN;
+	pollfd->revents = 0;
+}
+
 int sys_poll(int fd, int timeout_ms)
 {
-	struct pollfd pollfd = {.fd = fd, .events = POLLIN};
+	struct pollfd pollfd;
 	int ready;
 
+	ask_for_input(&pollfd, fd);
 	errno = 0;
-	ready = (int)checked(poll(&pollfd, 1, timeout_ms));
-	return ready > 0 ? pollfd.revents : ready;
+	ready = poll(&pollfd, 1, timeout_ms);
+	return ready > 0 ? pollfd.revents : (int)checked(ready);
 }
 
 int sys_poll_both(int fd, int other, int timeout_ms, int *other_revents)
 {
-	struct pollfd fds[2] = {{.fd = fd, .events = POLLIN}, {.fd = other, .events = POLLIN}};
+	struct pollfd fds[2];
 	int ready;
 
+	ask_for_input(&fds[0], fd);
+	ask_for_input(&fds[1], other);
 	errno = 0;
-	ready = (int)checked(poll(fds, 2, timeout_ms));
+	ready = poll(fds, 2, timeout_ms);
 	*other_revents = ready > 0 ? fds[1].revents : 0;
-	return ready > 0 ? fds[0].revents : ready;
+	return ready > 0 ? fds[0].revents : (int)checked(ready);
 }
 
 /* With 32 bits, glibc's readdir() fails if the number or the offset of an entry needs 64. No
