@@ -4,6 +4,7 @@
 
 #include "export.h"
 #include "log.h"
+#include "packet.h"
 #include "packet_hook.h"
 #include "probe.h"
 #include "sys.h"
@@ -16,6 +17,13 @@
 
 /* The least that a receiver must have room for: one MAD (IBA 13.4.2). */
 #define MAD_SIZE 256
+
+/*
+ * The calls that send, receive and wait leave errors, the packet hook and messages to functions
+ * that are not inlined: so they save no registers for these. RARE is for all but the results of
+ * a wait or a read that programs often get, such as -EWOULDBLOCK.
+ */
+#define RARE __attribute__((noinline, cold))
 
 static int64_t clock_ns(void)
 {
@@ -33,62 +41,53 @@ static int remaining_ms(int64_t deadline)
 	return ns > 0 ? (int)((ns + 999999) / 1000000) : 0;
 }
 
-/* Of a poll's revents, or its negative errno: as wait_readable(). */
-static int judge_poll(int revents, int *cause)
+/* What umad_poll() returns, errno set, for the result of sys_poll() without POLLIN. */
+static __attribute__((noinline)) int poll_failed(int revents)
 {
-	*cause = -EIO;
 	if (revents == 0)
-		return -ETIMEDOUT;
-	if (revents < 0) {
-		*cause = revents;
-		return -EIO;
-	}
-	if (revents & POLLIN)
-		return 0;
-	return revents & POLLNVAL ? -EINVAL : -EIO;
+		return fail(-ETIMEDOUT);
+	if (revents < 0)
+		return fail_io(revents);
+	return revents & POLLNVAL ? fail(-EINVAL) : fail_io(-EIO);
 }
 
-/* Returns 0 and what umad_poll() returns, errno not set: a cause in *cause under -EIO. */
-static int wait_readable(int fd, int timeout_ms, int *cause)
+static inline bool is_readable(int revents)
 {
-	return judge_poll(sys_poll(fd, timeout_ms), cause);
+	return __builtin_expect(revents > 0 && revents & POLLIN, true);
 }
 
 EXPORT int umad_poll(int portid, int timeout_ms)
 {
-	int cause, err;
+	int revents;
 
 	/* poll(2) takes no notice of a negative descriptor, and would wait for nothing */
 	if (portid < 0)
 		return fail(-EINVAL);
-	err = wait_readable(portid, timeout_ms, &cause);
-	if (!err)
-		return 0;
-	return err == -EIO ? fail_io(cause) : fail(err);
+	revents = sys_poll(portid, timeout_ms);
+	return is_readable(revents) ? 0 : poll_failed(revents);
+}
+
+/* What umad_poll_with() returns, errno set, if no message can be received. */
+static __attribute__((noinline)) int poll_with_failed(int revents, int other_revents)
+{
+	if (!revents && other_revents)
+		return other_revents & POLLNVAL ? fail(-EINVAL) : 1;
+	return poll_failed(revents);
 }
 
 EXPORT int umad_poll_with(int portid, int fd, int timeout_ms)
 {
-	int revents, other_revents, cause, err;
+	int revents, other_revents;
 
 	if (portid < 0 || fd < 0)
 		return fail(-EINVAL);
 	revents = sys_poll_both(portid, fd, timeout_ms, &other_revents);
-	if (!revents && other_revents)
-		return other_revents & POLLNVAL ? fail(-EINVAL) : 1;
-	err = judge_poll(revents, &cause);
-	if (!err)
-		return 0;
-	return err == -EIO ? fail_io(cause) : fail(err);
+	return is_readable(revents) ? 0 : poll_with_failed(revents, other_revents);
 }
 
-/*
- * Tells the hook of a MAD behind its header. In a function of its own, as the other one below,
- * so that the calls do not save registers for it when there is no hook.
- */
-static __attribute__((noinline, cold)) void report(enum umad_packet_direction direction, int fd,
-						   const struct ib_user_mad *umad, int length,
-						   int64_t time)
+/* Tells the hook of a MAD behind its header. */
+static RARE void report(enum umad_packet_direction direction, int fd,
+			const struct ib_user_mad *umad, int length, int64_t time)
 {
 	struct umad_packet_info packet = {
 		.direction = direction,
@@ -97,42 +96,27 @@ static __attribute__((noinline, cold)) void report(enum umad_packet_direction di
 		.length = length,
 		.time = time,
 		.umad = umad,
-		.mad = (const char *)umad + umad_size(),
+		.mad = (const char *)umad + packet_header_size(),
 	};
 
 	packet_report(&packet);
 }
 
-/*
- * Returns what sys_write() returns. The caller may free or change the message as soon as the
- * kernel has it: another thread may receive the response, and end the transaction, before the
- * write returns here. So nothing is read from the message after the write.
- */
-static inline __attribute__((always_inline)) ssize_t write_message(
-	int fd, const struct ib_user_mad *mad, size_t size, int length)
+/* What umad_send() returns, errno set, if sys_write() did not write the whole message. */
+static inline int fail_write(ssize_t written)
 {
-	uint32_t agent = mad->agent_id;
-	uint16_t lid = be16toh(mad->addr.lid);
-	ssize_t written = sys_write(fd, mad, size);
-
-	probe_send(fd, agent, (const uint8_t *)mad + (size - (size_t)length), length, lid,
-		   written < 0 ? (int)-written : 0);
-	return written;
-}
-
-/* What umad_send() returns for what write_message() returned, errno set. */
-static inline int judge_write(ssize_t written, size_t size)
-{
-	if (__builtin_expect((size_t)written == size, true))
-		return 0;
 	if (written == -EBADF)
 		return fail(-EINVAL);
 	return fail_io(written < 0 ? (int)written : -EIO);
 }
 
+static inline int write_errno(ssize_t written)
+{
+	return written < 0 ? (int)-written : 0;
+}
+
 /* umad_send() with a packet hook or messages of level 2: both are told what a copy has. */
-static __attribute__((noinline, cold)) int write_and_tell(int fd, const struct ib_user_mad *mad,
-							  size_t size, int length)
+static RARE int write_and_tell(int fd, const struct ib_user_mad *mad, size_t size, int length)
 {
 	union {
 		struct ib_user_mad umad;
@@ -148,10 +132,12 @@ static __attribute__((noinline, cold)) int write_and_tell(int fd, const struct i
 
 	if (copy)
 		memcpy(copy, mad, size);
-	written = write_message(fd, mad, size, length);
+	written = sys_write(fd, mad, size);
+	probe_send(fd, agent, (const uint8_t *)mad + (size - (size_t)length), length, lid,
+		   write_errno(written));
 	log_debug("agent %u on handle %d sends %d bytes to lid %u: %s", agent, fd, length, lid,
 		  written < 0 ? strerror((int)-written) : "done");
-	err = judge_write(written, size);
+	err = (size_t)written == size ? 0 : fail_write(written);
 	if (!err && copy)
 		report(UMAD_PACKET_SENT, fd, copy, length, time);
 	else if (!err && packet_wanted())
@@ -162,10 +148,26 @@ static __attribute__((noinline, cold)) int write_and_tell(int fd, const struct i
 	return err;
 }
 
+/* umad_send() after a write that failed, or that took a part of the message. */
+static RARE int write_failed(int fd, uint32_t agent, const void *mad, int length, uint16_t lid,
+			     ssize_t written)
+{
+	probe_send(fd, agent, mad, length, lid, write_errno(written));
+	return fail_write(written);
+}
+
+/*
+ * The caller may free or change the message as soon as the kernel has it: another thread may
+ * receive the response, and end the transaction, before the write returns here. So nothing is
+ * read from the message after the write.
+ */
 EXPORT int umad_send(int portid, int agentid, void *umad, int length, int timeout_ms,
 		     int retries)
 {
 	struct ib_user_mad *mad = umad;
+	const uint8_t *body;
+	ssize_t written;
+	uint16_t lid;
 	size_t size;
 
 	if (!umad || agentid < 0 || length < 0)
@@ -173,72 +175,93 @@ EXPORT int umad_send(int portid, int agentid, void *umad, int length, int timeou
 	mad->agent_id = (uint32_t)agentid;
 	mad->timeout_ms = (uint32_t)timeout_ms;
 	mad->retries = (uint32_t)retries;
-	size = umad_size() + (size_t)length;
+	size = packet_header_size() + (size_t)length;
 	if (packet_wanted() || log_wanted(UMAD_LOG_DEBUG))
 		return write_and_tell(portid, mad, size, length);
-	return judge_write(write_message(portid, mad, size, length), size);
+	lid = be16toh(mad->addr.lid);
+	body = (const uint8_t *)mad + (size - (size_t)length);
+	written = sys_write(portid, mad, size);
+	if (__builtin_expect((size_t)written != size, false))
+		return write_failed(portid, (uint32_t)agentid, body, length, lid, written);
+	probe_send(portid, (uint32_t)agentid, body, length, lid, 0);
+	return 0;
 }
 
-static __attribute__((noinline, cold)) void report_received(int fd,
-							    const struct ib_user_mad *mad,
-							    int length)
+/* Tells the log and the hook of a message that was received. */
+static RARE void tell_received(int fd, const struct ib_user_mad *mad, int length)
 {
-	report(UMAD_PACKET_RECEIVED, fd, mad, length, packet_time());
+	log_debug("agent %u on handle %d receives %d bytes from lid %u, status %u",
+		  mad->agent_id, fd, length, be16toh(mad->addr.lid), mad->status);
+	if (packet_wanted())
+		report(UMAD_PACKET_RECEIVED, fd, mad, length, packet_time());
 }
 
-/* Reads one message: the agent's id, -EAGAIN, or what umad_recv() returns, errno set. */
-static int receive(int fd, struct ib_user_mad *mad, int *length)
+/* What receive() returns if sys_read() read no message, errno set. */
+static __attribute__((noinline)) int read_failed(ssize_t got, const struct ib_user_mad *mad,
+						 size_t header, int *length)
 {
-	size_t header = umad_size(), size = header + (size_t)*length;
-	ssize_t got = sys_read(fd, mad, size);
-
 	if (got == -EAGAIN)
-		return -EAGAIN;
+		return fail(-EWOULDBLOCK);
 	if (got == -EBADF)
 		return fail(-EINVAL);
 	if (got == -ENOSPC) {
 		/* the kernel has told the length in the header */
-		if (mad->length <= size || mad->length - header > INT_MAX)
+		if (mad->length <= header + (size_t)*length || mad->length - header > INT_MAX)
 			return fail_io(-EIO);
 		*length = (int)(mad->length - header);
 		return fail(-ENOSPC);
 	}
-	if (got < 0)
-		return fail_io((int)got);
-	if ((size_t)got < header || (size_t)got > size || mad->agent_id > INT_MAX)
+	return fail_io(got < 0 ? (int)got : -EIO);
+}
+
+/* Reads one message: returns what umad_recv() returns with timeout 0, errno set. */
+static inline __attribute__((always_inline)) int receive(int fd, struct ib_user_mad *mad,
+							 int *length)
+{
+	size_t header = packet_header_size(), room = (size_t)*length, mad_length;
+	ssize_t got = sys_read(fd, mad, header + room);
+
+	/* a negative result, or one below the header's size, becomes a large number */
+	mad_length = (size_t)got - header;
+	if (__builtin_expect(mad_length > room, false))
+		return read_failed(got, mad, header, length);
+	if (__builtin_expect(mad->agent_id > INT_MAX, false))
 		return fail_io(-EIO);
-	*length = (int)((size_t)got - header);
-	probe_receive(fd, mad, (const uint8_t *)mad + header, *length);
-	log_debug("agent %u on handle %d receives %d bytes from lid %u, status %u",
-		  mad->agent_id, fd, *length, be16toh(mad->addr.lid), mad->status);
-	if (packet_wanted())
-		report_received(fd, mad, *length);
+	*length = (int)mad_length;
+	probe_receive(fd, mad, (const uint8_t *)mad + header, (int)mad_length);
+	if (log_wanted(UMAD_LOG_DEBUG) || packet_wanted())
+		tell_received(fd, mad, (int)mad_length);
 	return (int)mad->agent_id;
 }
 
-EXPORT int umad_recv(int portid, void *umad, int *length, int timeout_ms)
+/* umad_recv() with a timeout. */
+static __attribute__((noinline)) int wait_and_receive(int fd, struct ib_user_mad *mad,
+						      int *length, int timeout_ms)
 {
 	int64_t deadline = 0;
-	int cause, err, id, left = timeout_ms;
+	int id, revents, left = timeout_ms;
 
-	if (portid < 0 || !umad || !length || *length < MAD_SIZE)
-		return fail(-EINVAL);
-	if (timeout_ms == 0) {
-		id = receive(portid, umad, length);
-		return id == -EAGAIN ? fail(-EWOULDBLOCK) : id;
-	}
 	if (timeout_ms > 0)
 		deadline = clock_ns() + timeout_ms * INT64_C(1000000);
 	/* again and again: another thread may be quicker to take what poll announced */
 	do {
-		err = wait_readable(portid, left, &cause);
-		if (err)
-			return err == -EIO ? fail_io(cause) : fail(err);
-		id = receive(portid, umad, length);
-		if (id != -EAGAIN)
+		revents = sys_poll(fd, left);
+		if (!is_readable(revents))
+			return poll_failed(revents);
+		id = receive(fd, mad, length);
+		if (id != -EWOULDBLOCK)
 			return id;
 		if (timeout_ms > 0)
 			left = remaining_ms(deadline);
 	} while (left);
 	return fail(-ETIMEDOUT);
+}
+
+EXPORT int umad_recv(int portid, void *umad, int *length, int timeout_ms)
+{
+	if (portid < 0 || !umad || !length || *length < MAD_SIZE)
+		return fail(-EINVAL);
+	if (timeout_ms)
+		return wait_and_receive(portid, umad, length, timeout_ms);
+	return receive(portid, umad, length);
 }

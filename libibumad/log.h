@@ -14,7 +14,7 @@ __attribute__((format(printf, 2, 3))) void log_message(enum umad_log_level level
 						       const char *format, ...);
 
 /* As umad_debug() has it. */
-extern atomic_int log_debug_level;
+extern __attribute__((visibility("hidden"))) atomic_int log_debug_level;
 
 /* Whether the message is to be made: without messages, this is a load and a branch. */
 static inline bool log_wanted(enum umad_log_level level)

@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-extern atomic_bool packet_hook_set;
+extern __attribute__((visibility("hidden"))) atomic_bool packet_hook_set;
 
 /* Whether a program wants to know; asked first, so that no hook costs a load and a branch. */
 static inline bool packet_wanted(void)

@@ -38,8 +38,9 @@ static inline __attribute__((always_inline)) void probe_send(int handle, uint32_
 }
 
 /* umad_recv() read a message. */
-static inline void probe_receive(int handle, const struct ib_user_mad *umad, const void *mad,
-				 int length)
+static inline __attribute__((always_inline)) void probe_receive(int handle,
+								const struct ib_user_mad *umad,
+								const void *mad, int length)
 {
 	PROBE(receive, handle, umad->agent_id, length, be16toh(umad->addr.lid), umad->status,
 	      mad);

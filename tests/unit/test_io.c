@@ -120,6 +120,10 @@ static void send_tells_what_the_kernel_refused(void **state)
 	device->write_error = EINVAL;
 	assert_int_equal(umad_send(fd, 0, &buffer, 256, 0, 0), -EIO);
 	assert_int_equal(errno, EINVAL);
+	/* -EPERM is -1 */
+	device->write_error = EPERM;
+	assert_int_equal(umad_send(fd, 0, &buffer, 256, 0, 0), -EIO);
+	assert_int_equal(errno, EPERM);
 	device->write_error = 0;
 	device->gone = true;
 	assert_int_equal(umad_send(fd, 0, &buffer, 256, 0, 0), -EIO);
@@ -375,7 +379,7 @@ static void a_device_that_has_gone_is_an_io_error(void **state)
 
 static void what_a_device_cannot_have_read_is_not_believed(void **state)
 {
-	static const long results[] = {0, 1, 63, 64 + 257, LONG_MAX, -EINVAL, -EFAULT};
+	static const long results[] = {0, 1, 63, 64 + 257, LONG_MAX, -EPERM, -EINVAL, -EFAULT};
 	int length = 256;
 	size_t i;
 
@@ -395,6 +399,8 @@ static void an_agent_that_no_int_can_hold_is_not_believed(void **state)
 	(void)state;
 	arrives(0x80000000, 0, 256, 1);
 	assert_int_equal(umad_recv(fd, &buffer, &length, 0), -EIO);
+	arrives(INT_MAX, 0, 256, 1);
+	assert_int_equal(umad_recv(fd, &buffer, &length, 0), INT_MAX);
 }
 
 static void a_length_that_makes_no_sense_is_not_believed(void **state)

@@ -130,6 +130,8 @@ static void the_status_is_the_kernels(void **state)
 
 static void null_is_refused(void **state)
 {
+	ib_mad_addr_t grh = {.flow_label = 1};
+
 	(void)state;
 	assert_null(umad_get_mad(NULL));
 	assert_null(umad_get_mad_addr(NULL));
@@ -137,6 +139,7 @@ static void null_is_refused(void **state)
 	assert_int_equal(umad_set_addr(NULL, 0, 0, 0, 0), -EINVAL);
 	assert_int_equal(umad_set_addr_net(NULL, 0, 0, 0, 0), -EINVAL);
 	assert_int_equal(umad_set_grh(NULL, NULL), -EINVAL);
+	assert_int_equal(umad_set_grh(NULL, &grh), -EINVAL);
 	assert_int_equal(umad_set_grh_net(NULL, NULL), -EINVAL);
 	assert_int_equal(umad_set_pkey(NULL, 0), -EINVAL);
 	assert_int_equal(umad_get_pkey(NULL), -EINVAL);
