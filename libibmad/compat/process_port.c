@@ -120,7 +120,11 @@ EXPORT void madrpc_save_mad(void *madbuf, int len)
 
 /* --- locking -------------------------------------------------------------------- */
 
-/* Any thread may unlock, and one that is not locked stays so. */
+/*
+ * Any thread may unlock, and one that is not locked stays so. A thread that waits for the gate,
+ * or holds it in a safe_ call, cannot be cancelled: no other thread would unlock the mutex or
+ * the gate.
+ */
 static struct {
 	pthread_mutex_t mutex;
 	pthread_cond_t unlocked;
@@ -140,34 +144,42 @@ static void watch_forks(void)
 	pthread_atfork(NULL, NULL, unlock_in_child);
 }
 
-static void lock_gate(void)
+/* Returns the state of cancellation for unlock_gate(). */
+static int lock_gate(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	int cancel_state;
 
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	pthread_once(&once, watch_forks);
 	pthread_mutex_lock(&gate.mutex);
 	while (gate.locked)
 		pthread_cond_wait(&gate.unlocked, &gate.mutex);
 	gate.locked = true;
 	pthread_mutex_unlock(&gate.mutex);
+	return cancel_state;
 }
 
-static void unlock_gate(void)
+static void unlock_gate(int cancel_state)
 {
 	pthread_mutex_lock(&gate.mutex);
 	gate.locked = false;
 	pthread_cond_signal(&gate.unlocked);
 	pthread_mutex_unlock(&gate.mutex);
+	pthread_setcancelstate(cancel_state, NULL);
 }
 
 EXPORT void madrpc_lock(void)
 {
-	lock_gate();
+	pthread_setcancelstate(lock_gate(), NULL);
 }
 
 EXPORT void madrpc_unlock(void)
 {
-	unlock_gate();
+	int cancel_state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	unlock_gate(cancel_state);
 }
 
 /* --- management classes --------------------------------------------------------- */
@@ -192,33 +204,33 @@ EXPORT uint8_t *sa_call(void *rcvbuf, ib_portid_t *portid, ib_sa_call_t *sa, uns
 EXPORT uint8_t *safe_smp_query(void *rcvbuf, ib_portid_t *portid, unsigned attrid, unsigned mod,
 			       unsigned timeout)
 {
+	int cancel_state = lock_gate();
 	uint8_t *response;
 
-	lock_gate();
 	response = smp_query_via(rcvbuf, portid, attrid, mod, timeout, process_port);
-	unlock_gate();
+	unlock_gate(cancel_state);
 	return response;
 }
 
 EXPORT uint8_t *safe_smp_set(void *rcvbuf, ib_portid_t *portid, unsigned attrid, unsigned mod,
 			     unsigned timeout)
 {
+	int cancel_state = lock_gate();
 	uint8_t *response;
 
-	lock_gate();
 	response = smp_set_via(rcvbuf, portid, attrid, mod, timeout, process_port);
-	unlock_gate();
+	unlock_gate(cancel_state);
 	return response;
 }
 
 EXPORT uint8_t *safe_sa_call(void *rcvbuf, ib_portid_t *portid, ib_sa_call_t *sa,
 			     unsigned timeout)
 {
+	int cancel_state = lock_gate();
 	uint8_t *response;
 
-	lock_gate();
 	response = sa_rpc_call(process_port, rcvbuf, portid, sa, timeout);
-	unlock_gate();
+	unlock_gate(cancel_state);
 	return response;
 }
 

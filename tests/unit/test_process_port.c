@@ -9,6 +9,7 @@
 
 #include "mad_fixture.h"
 
+#include <infiniband/umad_ext.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -400,6 +401,130 @@ static void a_lock_keeps_safe_calls_out(void **state)
 	madrpc_unlock();
 }
 
+/* --- cancelled threads ----------------------------------------------------------- */
+
+static atomic_bool calls;
+
+/* A thread with a cancellation that is pending: the first cancellation point ends the thread.
+ */
+static void *query_cancelled(void *arg)
+{
+	ib_portid_t there = {.lid = 7};
+	uint8_t data[IB_SMP_DATA_SIZE];
+
+	(void)arg;
+	pthread_cancel(pthread_self());
+	calls = true;
+	safe_smp_query(data, &there, 0x11, 0, 0);
+	done = true;
+	pthread_testcancel();
+	return NULL;
+}
+
+static pthread_t start_cancelled(void)
+{
+	pthread_t thread;
+
+	calls = done = false;
+	if (pthread_create(&thread, NULL, query_cancelled, NULL))
+		_exit(2);
+	while (!calls)
+		usleep(1000);
+	return thread;
+}
+
+/* The thread was cancelled after its call, and the gate is open. */
+static bool ended_well(pthread_t thread)
+{
+	void *result;
+
+	pthread_join(thread, &result);
+	return done && result == PTHREAD_CANCELED && safe_smp_query(buf, &to, 0x11, 0, 0);
+}
+
+/* Runs a function in a child, because a lock that stays locked would stop all other tests. */
+static void expect_of_child(bool (*is_right)(void))
+{
+	int status;
+	pid_t child;
+
+	fflush(NULL);
+	child = fork();
+	if (!child) {
+		alarm(20);
+		_exit(is_right() ? 0 : 1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+static bool cancel_in_wait(void)
+{
+	pthread_t thread;
+
+	madrpc_lock();
+	thread = start_cancelled();
+	usleep(50000); /* the thread waits for the lock, or is cancelled */
+	madrpc_unlock();
+	return ended_well(thread);
+}
+
+static void a_thread_cancelled_while_it_waits_for_the_lock_leaves_the_lock_usable(void **state)
+{
+	(void)state;
+	expect_of_child(cancel_in_wait);
+}
+
+static void test_cancellation(enum umad_log_level level, const char *text, void *user)
+{
+	(void)level;
+	(void)text;
+	(void)user;
+	pthread_testcancel();
+}
+
+static bool cancel_in_call(void)
+{
+	umad_set_log_hook(test_cancellation, NULL);
+	device_fail(DEVICE_WRITE, 1, ENOMEM); /* the failure is reported to the hook */
+	return ended_well(start_cancelled());
+}
+
+static void a_thread_cancelled_in_a_safe_call_leaves_the_lock_usable(void **state)
+{
+	(void)state;
+	expect_of_child(cancel_in_call);
+}
+
+static void *lock_cancelled(void *arg)
+{
+	(void)arg;
+	pthread_cancel(pthread_self());
+	madrpc_lock();
+	done = true;
+	pthread_testcancel();
+	return NULL;
+}
+
+static bool cancel_with_lock(void)
+{
+	pthread_t thread;
+	void *result;
+
+	done = false;
+	if (pthread_create(&thread, NULL, lock_cancelled, NULL))
+		return false;
+	pthread_join(thread, &result);
+	madrpc_unlock();
+	return done && result == PTHREAD_CANCELED && safe_smp_query(buf, &to, 0x11, 0, 0);
+}
+
+static void a_thread_that_has_the_lock_can_be_cancelled(void **state)
+{
+	(void)state;
+	expect_of_child(cancel_with_lock);
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, setup)
 
 int main(void)
@@ -423,6 +548,9 @@ int main(void)
 		TEST(a_response_with_a_status_is_saved_too),
 		TEST(no_more_is_saved_than_there_is_or_asked_for),
 		TEST(a_lock_keeps_safe_calls_out),
+		TEST(a_thread_cancelled_while_it_waits_for_the_lock_leaves_the_lock_usable),
+		TEST(a_thread_cancelled_in_a_safe_call_leaves_the_lock_usable),
+		TEST(a_thread_that_has_the_lock_can_be_cancelled),
 	};
 
 	return cmocka_run_group_tests(tests, device_setup, NULL);
