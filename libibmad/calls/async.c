@@ -8,7 +8,7 @@
 #include "base/export.h"
 #include "calls/request_server.h"
 #include "engine/request.h"
-#include "mad/gmp.h"
+#include "mad/layout.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include "calls/port.h"
 
 #include "base/export.h"
-#include "mad/mgmt_class.h"
+#include "mad/layout.h"
 
 #include <errno.h>
 #include <stdlib.h>

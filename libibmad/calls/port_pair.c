@@ -4,7 +4,7 @@
 
 #include "base/export.h"
 #include "calls/port.h"
-#include "mad/mgmt_class.h"
+#include "mad/layout.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -5,8 +5,7 @@
 #include "base/export.h"
 #include "calls/held_request.h"
 #include "calls/response.h"
-#include "mad/mad_wire.h"
-#include "mad/mgmt_class.h"
+#include "mad/layout.h"
 
 #include <limits.h>
 #include <stdlib.h>

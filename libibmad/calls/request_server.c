@@ -8,8 +8,7 @@
 #include "calls/held_request.h"
 #include "calls/response.h"
 #include "calls/server_options.h"
-#include "mad/mad_wire.h"
-#include "mad/mgmt_class.h"
+#include "mad/layout.h"
 
 #include <stdlib.h>
 

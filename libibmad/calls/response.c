@@ -2,8 +2,7 @@
 
 #include "calls/response.h"
 
-#include "mad/mad_wire.h"
-#include "mad/mgmt_class.h"
+#include "mad/layout.h"
 
 #include <infiniband/umad.h>
 

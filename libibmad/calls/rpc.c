@@ -9,8 +9,7 @@
 #include "base/report.h"
 #include "calls/port.h"
 #include "engine/request.h"
-#include "mad/gmp.h"
-#include "mad/mad_wire.h"
+#include "mad/layout.h"
 
 #include <errno.h>
 

@@ -7,7 +7,7 @@
 #include "base/report.h"
 #include "calls/port.h"
 #include "calls/response.h"
-#include "mad/mad_wire.h"
+#include "mad/layout.h"
 #include "mad/packet.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
 
 #include "base/export.h"
 #include "base/failure.h"
-#include "mad/gmp.h"
+#include "mad/layout.h"
 
 #include <infiniband/mad.h>
 #include <errno.h>

@@ -4,7 +4,7 @@
 
 #include "base/export.h"
 #include "base/failure.h"
-#include "mad/gmp.h"
+#include "mad/layout.h"
 #include "base/report.h"
 
 #include <infiniband/mad_sa.h>

@@ -4,7 +4,7 @@
 
 #include "base/failure.h"
 #include "engine/deadline.h"
-#include "mad/gmp.h"
+#include "mad/layout.h"
 
 #include <infiniband/mad_fields.h>
 #include <errno.h>

@@ -5,7 +5,7 @@
 #include "classes/sa_table.h"
 
 #include "base/export.h"
-#include "mad/mad_wire.h"
+#include "mad/layout.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -3,7 +3,7 @@
 #include "engine/core.h"
 
 #include "base/report.h"
-#include "mad/mad_wire.h"
+#include "mad/layout.h"
 #include "mad/probe.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 
 #include "engine/inbox.h"
 
-#include "mad/mad_wire.h"
+#include "mad/layout.h"
 
 #include <infiniband/mad.h>
 #include <infiniband/umad.h>

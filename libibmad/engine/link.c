@@ -3,8 +3,7 @@
 #include "engine/link.h"
 
 #include "base/report.h"
-#include "mad/mad_wire.h"
-#include "mad/mgmt_class.h"
+#include "mad/layout.h"
 
 #include <errno.h>
 #include <sys/mman.h>

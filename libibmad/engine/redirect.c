@@ -2,7 +2,7 @@
 
 #include "engine/redirect.h"
 
-#include "mad/mad_wire.h"
+#include "mad/layout.h"
 #include "mad/packet.h"
 
 #include <errno.h>

@@ -2,8 +2,7 @@
 
 #include "engine/request.h"
 
-#include "mad/mad_wire.h"
-#include "mad/mgmt_class.h"
+#include "mad/layout.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -2,8 +2,7 @@
 
 #include "engine/transaction.h"
 
-#include "mad/mad_wire.h"
-#include "mad/mgmt_class.h"
+#include "mad/layout.h"
 #include "mad/probe.h"
 
 #include <errno.h>

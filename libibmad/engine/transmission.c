@@ -2,7 +2,7 @@
 
 #include "engine/transmission.h"
 
-#include "mad/mad_wire.h"
+#include "mad/layout.h"
 
 #include <infiniband/mad.h>
 

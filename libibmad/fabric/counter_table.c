@@ -5,7 +5,7 @@
 #include "fabric/counter_table.h"
 
 #include "base/export.h"
-#include "mad/mad_wire.h"
+#include "mad/layout.h"
 
 #include <infiniband/mad_fields.h>
 #include <assert.h>

@@ -5,8 +5,7 @@
 #include "mad/packet.h"
 
 #include "base/export.h"
-#include "mad/mad_wire.h"
-#include "mad/mgmt_class.h"
+#include "mad/layout.h"
 #include "base/report.h"
 
 #include <infiniband/mad.h>

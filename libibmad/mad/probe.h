@@ -8,7 +8,7 @@
 #ifndef LIBIBMAD_PROBE_H
 #define LIBIBMAD_PROBE_H
 
-#include "mad/mad_wire.h"
+#include "mad/layout.h"
 
 #include <infiniband/umad.h>
 

@@ -5,7 +5,7 @@
 #include "mad/status_text.h"
 
 #include "base/export.h"
-#include "mad/mgmt_class.h"
+#include "mad/layout.h"
 
 #include <infiniband/mad_errors.h>
 #include <infiniband/umad_sa.h>

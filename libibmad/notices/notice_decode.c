@@ -3,7 +3,7 @@
 /* Notices: what their bytes say (IBA 13.4.8.2, 14.2.5.1). */
 
 #include "base/export.h"
-#include "mad/mad_wire.h"
+#include "mad/layout.h"
 
 #include <infiniband/mad_notice.h>
 

@@ -5,8 +5,7 @@
 #include "base/export.h"
 #include "base/report.h"
 #include "calls/request_server.h"
-#include "mad/mad_wire.h"
-#include "mad/mgmt_class.h"
+#include "mad/layout.h"
 #include "notices/local_port.h"
 #include "notices/subscription.h"
 

@@ -2,8 +2,7 @@
 
 #include "notices/subscription.h"
 
-#include "mad/mad_wire.h"
-#include "mad/mgmt_class.h"
+#include "mad/layout.h"
 
 #include <infiniband/mad_sa.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@
 #include "fuzz.h"
 
 #include "engine/transaction.h"
-#include "mad/mad_wire.h"
+#include "mad/layout.h"
 
 #include <errno.h>
 

@@ -5,7 +5,7 @@
 #include "engine/transaction.h"
 #include "fake_device.h"
 #include "late_responses.h"
-#include "mad/mad_wire.h"
+#include "mad/layout.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The layout of MADs (IBA 13.4.3, 13.6.2, 14.2.1), the wire's byte order, the properties of
+ * management classes and the default address of GMPs.
+ */
+#ifndef LIBIBMAD_LAYOUT_H
+#define LIBIBMAD_LAYOUT_H
+
+#include <endian.h>
+#include <infiniband/mad.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#define STATUS_OFFS       4
+#define HOP_COUNT_OFFS    7
+#define TID_OFFS          12 /* the lower half: the upper half belongs to the kernel */
+#define ATTRIBUTE_OFFS    16
+#define RMPP_VERSION_OFFS 24
+#define RMPP_TYPE_OFFS    25
+#define RMPP_FLAGS_OFFS   26 /* with RRespTime above */
+#define RMPP_STATUS_OFFS  27
+#define RMPP_DATA1_OFFS   28
+#define RMPP_DATA2_OFFS   32
+#define RMPP_HEADER_END   36
+#define INITIAL_PATH_OFFS 128
+#define RETURN_PATH_OFFS  192
+
+/* The direction bit in the status of a directed-route SMP: the SMP returns (IBA 14.2.1.2). */
+#define DIRECTION           0x8000u
+#define RMPP_VERSION        1
+/* RRespTime (IBA 13.6.2.1) of a sender that gives no time. */
+#define RMPP_RESP_TIME_NONE 31
+#define GRH_HOP_LIMIT       255
+#define PERMISSIVE_LID      0xffff
+
+static inline uint16_t get16(const uint8_t *mad, int offset)
+{
+	return (uint16_t)(mad[offset] << 8 | mad[offset + 1]);
+}
+
+static inline uint32_t get32(const uint8_t *mad, int offset)
+{
+	uint32_t value;
+
+	memcpy(&value, mad + offset, sizeof(value));
+	return be32toh(value);
+}
+
+static inline void put16(uint8_t *mad, int offset, uint16_t value)
+{
+	value = htobe16(value);
+	memcpy(mad + offset, &value, sizeof(value));
+}
+
+static inline void put32(uint8_t *mad, int offset, uint32_t value)
+{
+	value = htobe32(value);
+	memcpy(mad + offset, &value, sizeof(value));
+}
+
+static inline void put64(uint8_t *mad, int offset, uint64_t value)
+{
+	value = htobe64(value);
+	memcpy(mad + offset, &value, sizeof(value));
+}
+
+/* Whether the MADs of the class are SMPs, which QP0 sends and receives (IBA 14.2.1). */
+static inline bool is_smp_class(int mgmt_class)
+{
+	return mgmt_class == IB_SMI_CLASS || mgmt_class == IB_SMI_DIRECT_CLASS;
+}
+
+/* Whether the kernel registers a client of the class without an OUI. */
+static inline bool is_known_class(int mgmt_class)
+{
+	return (mgmt_class >= 0x01 && mgmt_class <= 0x4f) || mgmt_class == IB_SMI_DIRECT_CLASS;
+}
+
+static inline uint8_t class_version(int mgmt_class)
+{
+	return mgmt_class == IB_SA_CLASS || mgmt_class == IB_CC_CLASS ? 2 : 1;
+}
+
+/* Sets QP1, and its well-known Q_Key if the address has no Q_Key (IBA 13.5.1). */
+static inline void address_qp1(ib_portid_t *portid)
+{
+	portid->qp = 1;
+	if (!portid->qkey)
+		portid->qkey = IB_DEFAULT_QP1_QKEY;
+}
+
+/* Sets the QP and the Q_Key of GMPs if the address has none. SMPs ignore both members. */
+static inline void complete_address(ib_portid_t *portid)
+{
+	uint32_t qp = portid->qp;
+
+	address_qp1(portid);
+	if (qp)
+		portid->qp = qp;
+}
+
+/* Whether the method has a response. The response to a Trap is TrapRepress (IBA 13.4.9). */
+static inline int has_response(unsigned method)
+{
+	return method == IB_MAD_METHOD_GET || method == IB_MAD_METHOD_SET ||
+	       method == IB_MAD_METHOD_TRAP;
+}
+
+#endif
