@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
+/* Messages, the printing of bytes, and the last failure of each thread. */
+
 #include "base/report.h"
 
 #include "base/export.h"
@@ -11,6 +13,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
+
+EXPORT int ibdebug;
 
 static atomic_bool show_errors;
 
@@ -115,4 +119,53 @@ void report_failure(const char *call, const char *destination, int error)
 	       error == ETIMEDOUT ? "no response" : "the request cannot be made",
 	       strerror(error));
 	report(call, "the request to %s failed", destination);
+}
+
+/* --- bytes ---------------------------------------------------------------------- */
+
+static void put_byte(FILE *file, uint8_t byte)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	fputc(digits[byte >> 4], file);
+	fputc(digits[byte & 0xf], file);
+}
+
+/* Pairs of bytes, eight pairs a line. */
+EXPORT void xdump(FILE *file, const char *msg, void *p, int size)
+{
+	const uint8_t *bytes = p;
+	int i;
+
+	if (msg)
+		fputs(msg, file);
+	for (i = 0; i < size; i++) {
+		put_byte(file, bytes[i]);
+		if (i % 16 == 15)
+			fputc('\n', file);
+		else if (i % 2)
+			fputc(' ', file);
+	}
+	if (size > 0 && size % 16)
+		fputc('\n', file);
+}
+
+/* --- the last failure ----------------------------------------------------------- */
+
+static _Thread_local struct mad_failure last;
+
+void failure_store(const struct mad_failure *failure)
+{
+	last = *failure;
+}
+
+void failure_refuse(int mgmt_class, int error)
+{
+	last = (struct mad_failure){.error = -error, .mgmt_class = mgmt_class & 0xff};
+	errno = error;
+}
+
+EXPORT const struct mad_failure *mad_last_failure(void)
+{
+	return &last;
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The library's messages. They go to the hook of umad_set_log_hook(), or, if none is set, to
- * stderr. Callers of report functions hold no lock, because the hook may call the library.
+ * The library's messages, and the last failed call of each thread. Messages go to the hook of
+ * umad_set_log_hook(), or, if none is set, to stderr. Callers of report functions hold no lock,
+ * because the hook may call the library.
  */
 #ifndef LIBIBMAD_REPORT_H
 #define LIBIBMAD_REPORT_H
 
+#include <infiniband/mad_errors.h>
 #include <stdint.h>
 
 /* A message of the public function "call". errno stays as it is. */
@@ -30,5 +32,9 @@ void report_status(const char *call, const char *destination, unsigned status);
 
 /* A request without a response. */
 void report_failure(const char *call, const char *destination, int error);
+
+void failure_store(const struct mad_failure *failure);
+/* Stores the failure of a call that has no request in flight, and sets errno. */
+void failure_refuse(int mgmt_class, int error);
 
 #endif

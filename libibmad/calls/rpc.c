@@ -5,7 +5,6 @@
 #include "calls/rpc.h"
 
 #include "base/export.h"
-#include "base/failure.h"
 #include "base/report.h"
 #include "calls/port.h"
 #include "engine/request.h"

@@ -3,12 +3,10 @@
 /* The server's side: requests come, responses go. */
 
 #include "base/export.h"
-#include "base/failure.h"
 #include "base/report.h"
 #include "calls/port.h"
 #include "calls/response.h"
 #include "mad/layout.h"
-#include "mad/packet.h"
 
 #include <errno.h>
 

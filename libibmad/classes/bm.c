@@ -3,9 +3,8 @@
 /* Baseboard management (IBA 16.2). */
 
 #include "base/export.h"
-#include "base/failure.h"
-#include "mad/layout.h"
 #include "base/report.h"
+#include "mad/layout.h"
 
 #include <infiniband/mad.h>
 #include <errno.h>

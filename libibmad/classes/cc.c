@@ -3,7 +3,7 @@
 /* Congestion control (IBA A10.4). */
 
 #include "base/export.h"
-#include "base/failure.h"
+#include "base/report.h"
 #include "mad/layout.h"
 
 #include <infiniband/mad.h>

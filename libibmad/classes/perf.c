@@ -3,7 +3,7 @@
 /* Performance management (IBA 16.1). */
 
 #include "base/export.h"
-#include "base/failure.h"
+#include "base/report.h"
 
 #include <infiniband/mad.h>
 #include <errno.h>

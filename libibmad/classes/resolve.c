@@ -3,7 +3,6 @@
 /* Addresses: of the subnet manager, of the local port, and of others by GUID, GID or text. */
 
 #include "base/export.h"
-#include "base/failure.h"
 #include "base/report.h"
 
 #include <infiniband/mad.h>

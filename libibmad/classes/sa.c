@@ -3,9 +3,8 @@
 /* The subnet administrator (IBA 15.2): requests whose response is one MAD. */
 
 #include "base/export.h"
-#include "base/failure.h"
-#include "mad/layout.h"
 #include "base/report.h"
+#include "mad/layout.h"
 
 #include <infiniband/mad_sa.h>
 #include <errno.h>

@@ -2,7 +2,7 @@
 
 #include "classes/sa_address.h"
 
-#include "base/failure.h"
+#include "base/report.h"
 #include "engine/deadline.h"
 #include "mad/layout.h"
 

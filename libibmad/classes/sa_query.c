@@ -5,7 +5,7 @@
 #include "classes/sa_query.h"
 
 #include "base/export.h"
-#include "base/failure.h"
+#include "base/report.h"
 #include "classes/sa_address.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
 /* Subnet management packets (IBA 14.2). */
 
 #include "base/export.h"
-#include "base/failure.h"
+#include "base/report.h"
 #include "mad/layout.h"
 
 #include <infiniband/mad.h>

@@ -3,7 +3,7 @@
 /* Vendor specific classes (IBA 16.5). */
 
 #include "base/export.h"
-#include "base/failure.h"
+#include "base/report.h"
 #include "mad/layout.h"
 
 #include <infiniband/mad.h>

@@ -3,7 +3,6 @@
 #include "engine/redirect.h"
 
 #include "mad/layout.h"
-#include "mad/packet.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -1,13 +1,204 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* How a request completed, and why a call failed, in words. */
+/* Texts of errors: the status of a MAD, the completion of a request, the failure of a call. */
+
+#include "mad/error_text.h"
 
 #include "base/export.h"
-#include "mad/status_text.h"
+#include "mad/layout.h"
 
 #include <infiniband/mad_errors.h>
+#include <infiniband/umad_sa.h>
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
+
+struct text error_text_begin(char *buffer, size_t size)
+{
+	if (!buffer)
+		size = 0;
+	return text_begin(buffer, size < INT_MAX ? (int)size : INT_MAX);
+}
+
+const char *error_text_end(struct text *text, char *buffer)
+{
+	bool fits = text->end;
+
+	text_end(text);
+	return fits ? buffer : "";
+}
+
+/* --- classes -------------------------------------------------------------------- */
+
+static const char *const class_names[] = {
+	[IB_SMI_CLASS] = "SMP",
+	[IB_SA_CLASS] = "SA",
+	[IB_PERFORMANCE_CLASS] = "performance management",
+	[IB_BOARD_MGMT_CLASS] = "baseboard management",
+	[IB_DEVICE_MGMT_CLASS] = "device management",
+	[IB_CM_CLASS] = "communication management",
+	[IB_SNMP_CLASS] = "SNMP tunneling",
+	[IB_CC_CLASS] = "congestion control",
+};
+
+void text_class(struct text *text, unsigned mgmt_class)
+{
+	int class = (int)(mgmt_class & 0xff);
+	const char *name = NULL;
+
+	if (class == IB_SMI_DIRECT_CLASS)
+		name = "directed SMP";
+	else if (class < (int)(sizeof(class_names) / sizeof(*class_names)))
+		name = class_names[class];
+	if (name) {
+		text_string(text, name);
+		return;
+	}
+	if (mad_is_vendor_range1(class) || mad_is_vendor_range2(class))
+		text_string(text, "vendor ");
+	text_string(text, "class 0x");
+	text_hex(text, (unsigned)class, 2);
+}
+
+/* --- the common part (IBA 13.4.7) ----------------------------------------------- */
+
+/* Bits 2 to 4 are one number; what has no text is reserved. */
+#define CODE_SHIFT 2
+#define CODE_MASK  0x1c
+static const char *const codes[] = {
+	[IB_MAD_STS_BAD_BASE_VER_OR_CLASS >> CODE_SHIFT] =
+		"base version or class version not supported",
+	[IB_MAD_STS_METHOD_NOT_SUPPORTED >> CODE_SHIFT] = "method not supported",
+	[IB_MAD_STS_METHOD_ATTR_NOT_SUPPORTED >> CODE_SHIFT] =
+		"attribute not supported with this method",
+	[IB_MAD_STS_INV_ATTR_VALUE >> CODE_SHIFT] =
+		"invalid value in the attribute or its modifier",
+};
+
+#define CLASS_PART  0xff00
+#define CLASS_SHIFT 8
+
+/* --- the parts that classes define ---------------------------------------------- */
+
+/* SubnAdm (IBA 15.2.3): a number. */
+static const char *const sa_codes[] = {
+	[UMAD_SA_STATUS_NO_RESOURCES] = "no resources",
+	[UMAD_SA_STATUS_REQ_INVALID] = "invalid request",
+	[UMAD_SA_STATUS_NO_RECORDS] = "no records",
+	[UMAD_SA_STATUS_TOO_MANY_RECORDS] = "too many records",
+	[UMAD_SA_STATUS_INVALID_GID] = "invalid GID",
+	[UMAD_SA_STATUS_INSUF_COMPS] = "insufficient components",
+	[UMAD_SA_STATUS_REQ_DENIED] = "request denied",
+	[UMAD_SA_STATUS_PRI_SUGGESTED] = "priority suggested",
+};
+
+/* DevMgt (IBA 16.3): bits. */
+static const struct {
+	unsigned bit;
+	const char *text;
+} device_bits[] = {
+	{0x0100, "no response of the I/O controller"},
+	{0x0200, "no service entries"},
+	{0x8000, "failure of the I/O controller"},
+};
+
+/* --- composing ------------------------------------------------------------------ */
+
+struct parts {
+	struct text *text;
+	unsigned count;
+};
+
+/* Begins the next part. */
+static struct text *part(struct parts *parts)
+{
+	if (parts->count++)
+		text_string(parts->text, "; ");
+	return parts->text;
+}
+
+static void put_hex(struct text *text, unsigned bits)
+{
+	text_string(text, "status 0x");
+	text_hex(text, bits, 4);
+}
+
+static void put_common(struct parts *parts, unsigned status)
+{
+	const char *code = codes[(status & CODE_MASK) >> CODE_SHIFT];
+
+	if (status & IB_MAD_STS_BUSY)
+		text_string(part(parts), "busy");
+	if (status & IB_MAD_STS_REDIRECT)
+		text_string(part(parts), "redirection required");
+	status &= ~(unsigned)(IB_MAD_STS_BUSY | IB_MAD_STS_REDIRECT);
+	if (code) {
+		text_string(part(parts), code);
+		status &= ~(unsigned)CODE_MASK;
+	}
+	if (status)
+		put_hex(part(parts), status);
+}
+
+/* The bits that have words; returns the others. */
+static unsigned put_device_bits(struct text *text, unsigned status)
+{
+	const char *comma = "";
+
+	for (unsigned i = 0; i < sizeof(device_bits) / sizeof(*device_bits); i++)
+		if (status & device_bits[i].bit) {
+			text_string(text, comma);
+			text_string(text, device_bits[i].text);
+			status &= ~device_bits[i].bit;
+			comma = ", ";
+		}
+	if (status)
+		text_string(text, comma);
+	return status;
+}
+
+static void put_class_part(struct parts *parts, unsigned mgmt_class, unsigned status)
+{
+	unsigned code = status >> CLASS_SHIFT;
+
+	part(parts);
+	text_class(parts->text, mgmt_class);
+	text_string(parts->text, ": ");
+	if (mgmt_class == IB_SA_CLASS && code < sizeof(sa_codes) / sizeof(*sa_codes)) {
+		text_string(parts->text, sa_codes[code]);
+		return;
+	}
+	if (mgmt_class == IB_DEVICE_MGMT_CLASS)
+		status = put_device_bits(parts->text, status);
+	if (status)
+		put_hex(parts->text, status);
+}
+
+void text_status(struct text *text, unsigned mgmt_class, unsigned status)
+{
+	struct parts parts = {.text = text};
+
+	mgmt_class &= 0xff;
+	if (mgmt_class == IB_SMI_DIRECT_CLASS)
+		status &= ~DIRECTION;
+	if (status & ~(unsigned)CLASS_PART)
+		put_common(&parts, status & ~(unsigned)CLASS_PART);
+	if (status & CLASS_PART)
+		put_class_part(&parts, mgmt_class, status & CLASS_PART);
+	if (!parts.count)
+		text_string(text, "success");
+}
+
+EXPORT const char *mad_status_text(unsigned mgmt_class, unsigned status, char *buffer,
+				   size_t size)
+{
+	struct text text = error_text_begin(buffer, size);
+
+	text_status(&text, mgmt_class, status);
+	return error_text_end(&text, buffer);
+}
+
+/* --- failures ------------------------------------------------------------------- */
 
 static const struct {
 	int error;

@@ -2,13 +2,14 @@
 
 /*
  * The layout of MADs (IBA 13.4.3, 13.6.2, 14.2.1), the wire's byte order, the properties of
- * management classes and the default address of GMPs.
+ * management classes and the addresses of GMPs.
  */
 #ifndef LIBIBMAD_LAYOUT_H
 #define LIBIBMAD_LAYOUT_H
 
 #include <endian.h>
 #include <infiniband/mad.h>
+#include <infiniband/umad.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -99,6 +100,17 @@ static inline void complete_address(ib_portid_t *portid)
 	address_qp1(portid);
 	if (qp)
 		portid->qp = qp;
+}
+
+/* The address of a GMP in a umad buffer. A GRH has the given entry of the local GID table. */
+static inline void address_gmp(void *umad, const ib_portid_t *dport, uint8_t gid_index)
+{
+	ib_mad_addr_t grh = {.hop_limit = GRH_HOP_LIMIT, .gid_index = gid_index};
+
+	memcpy(grh.gid, dport->gid, sizeof(grh.gid));
+	umad_set_addr(umad, dport->lid, (int)dport->qp, dport->sl, (int)dport->qkey);
+	umad_set_grh(umad, dport->grh_present ? &grh : NULL);
+	umad_set_pkey(umad, (int)dport->pkey_idx);
 }
 
 /* Whether the method has a response. The response to a Trap is TrapRepress (IBA 13.4.9). */

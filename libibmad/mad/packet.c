@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* MAD headers (IBA 13.4.3), and whole packets in a umad buffer. */
-
-#include "mad/packet.h"
+/* Transaction IDs (IBA 13.4.6.4), MAD headers (IBA 13.4.3), and packets in a umad buffer. */
 
 #include "base/export.h"
 #include "mad/layout.h"
@@ -11,6 +9,51 @@
 #include <infiniband/mad.h>
 #include <infiniband/umad.h>
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/random.h>
+#include <time.h>
+
+/* --- transaction IDs ------------------------------------------------------------- */
+
+/*
+ * The IDs of a process follow one another from a random start. So a program that is started
+ * again does not take late responses to its earlier requests, and two programs do not use the
+ * same IDs. 0 is no ID: it says that there is no start yet.
+ */
+static atomic_uint last_id;
+
+/* A child must not go on where its parent does. */
+static void forget_last_id(void)
+{
+	atomic_store(&last_id, 0);
+}
+
+static unsigned random_start(void)
+{
+	struct timespec now;
+	unsigned start;
+
+	pthread_atfork(NULL, NULL, forget_last_id);
+	if (getrandom(&start, sizeof(start), GRND_NONBLOCK) == sizeof(start))
+		return start;
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (unsigned)now.tv_nsec ^ (unsigned)now.tv_sec << 20 ^ (unsigned)getpid() << 8;
+}
+
+EXPORT uint64_t mad_trid(void)
+{
+	unsigned last = atomic_load(&last_id), next;
+
+	do {
+		next = (last ? last : random_start()) + 1;
+		if (!next)
+			next = 1;
+	} while (!atomic_compare_exchange_weak(&last_id, &last, next));
+	return next;
+}
+
+/* --- headers and packets ---------------------------------------------------------- */
 
 static int class_of(const ib_rpc_t *rpc)
 {
@@ -120,16 +163,6 @@ static void address_smp(void *umad, const ib_rpc_t *rpc, const ib_portid_t *dpor
 	umad_set_addr(umad, lid, 0, 0, 0);
 	umad_set_grh(umad, NULL);
 	umad_set_pkey(umad, 0);
-}
-
-void address_gmp(void *umad, const ib_portid_t *dport, uint8_t gid_index)
-{
-	ib_mad_addr_t grh = {.hop_limit = GRH_HOP_LIMIT, .gid_index = gid_index};
-
-	memcpy(grh.gid, dport->gid, sizeof(grh.gid));
-	umad_set_addr(umad, dport->lid, (int)dport->qp, dport->sl, (int)dport->qkey);
-	umad_set_grh(umad, dport->grh_present ? &grh : NULL);
-	umad_set_pkey(umad, (int)dport->pkey_idx);
 }
 
 EXPORT int mad_build_pkt(void *umad, ib_rpc_t *rpc, ib_portid_t *dport, ib_rmpp_hdr_t *rmpp,

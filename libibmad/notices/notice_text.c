@@ -3,7 +3,7 @@
 /* Notices as a line of text. */
 
 #include "base/export.h"
-#include "mad/status_text.h"
+#include "mad/error_text.h"
 
 #include <infiniband/mad_link.h>
 #include <infiniband/mad_notice.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Words that texts of errors are composed of. */
-#ifndef LIBIBMAD_STATUS_TEXT_H
-#define LIBIBMAD_STATUS_TEXT_H
+/* The parts of texts of errors. */
+#ifndef LIBIBMAD_ERROR_TEXT_H
+#define LIBIBMAD_ERROR_TEXT_H
 
 #include "fields/text.h"
 
