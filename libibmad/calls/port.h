@@ -60,7 +60,7 @@ struct ibmad_port {
 	pthread_cond_t unused; /* no user is left */
 	bool closing;
 	bool closed;
-	_Atomic uint64_t sa_address; /* classes/sa_address.h */
+	_Atomic uint64_t sa_address; /* sa/sa_address.c */
 	struct list clients;         /* engines */
 	struct list servers;         /* of engines */
 	struct list retired; /* engines that were destroyed: their memory is used again */

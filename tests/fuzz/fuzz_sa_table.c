@@ -4,7 +4,7 @@
 
 #include "fuzz.h"
 
-#include "../../libibmad/classes/sa_table.h"
+#include "../../libibmad/sa/sa.h"
 
 #include <errno.h>
 

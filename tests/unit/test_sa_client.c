@@ -2,7 +2,7 @@
 
 /* Requests to the SA, blocking and on an engine. The SA has one LID at a time. */
 
-#include "classes/sa_address.h"
+#include "sa/sa.h"
 #include "mad_fixture.h"
 
 #include <infiniband/mad_errors.h>

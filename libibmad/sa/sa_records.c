@@ -3,7 +3,7 @@
 /* The usual requests for tables of the SA. */
 
 #include "base/export.h"
-#include "classes/sa_query.h"
+#include "sa/sa.h"
 
 #include <infiniband/mad_sa.h>
 #include <errno.h>

@@ -2,7 +2,7 @@
 
 /* Which attributes a reading needs, and what their responses say. */
 
-#include "fabric/reading.h"
+#include "counters/reading.h"
 
 #include "base/export.h"
 #include "engine/deadline.h"

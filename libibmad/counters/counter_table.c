@@ -2,7 +2,7 @@
 
 /* The counters by number: a row each, which a program can walk. */
 
-#include "fabric/counter_table.h"
+#include "counters/counter_table.h"
 
 #include "base/export.h"
 #include "mad/layout.h"

@@ -3,7 +3,7 @@
 /* Counters of a port: read by blocking calls and on an engine, and reset. */
 
 #include "base/export.h"
-#include "fabric/reading.h"
+#include "counters/reading.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 /* The attributes of the SA: their sizes and layouts, and the codes in them (IBA 15.2.5). */
 
 #include "base/export.h"
-#include "classes/sa_table.h"
+#include "sa/sa.h"
 
 #include <infiniband/mad_link.h>
 #include <stddef.h>

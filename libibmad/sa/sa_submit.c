@@ -9,8 +9,7 @@
 #include "base/export.h"
 #include "base/report.h"
 #include "calls/async.h"
-#include "classes/sa_address.h"
-#include "classes/sa_query.h"
+#include "sa/sa.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 
 /* Tables of the SA (IBA 15.2). */
 
-#include "classes/sa_table.h"
+#include "sa/sa.h"
 
 #include "base/export.h"
 #include "mad/layout.h"

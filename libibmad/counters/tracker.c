@@ -3,7 +3,7 @@
 /* Readings of a port added up, whatever is done to its counters meanwhile. */
 
 #include "base/export.h"
-#include "fabric/counter_table.h"
+#include "counters/counter_table.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #define LIBIBMAD_READING_H
 
 #include "engine/list.h"
-#include "fabric/counter_table.h"
+#include "counters/counter_table.h"
 
 #include <pthread.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-#include "classes/sa_address.h"
+#include "sa/sa.h"
 
 #include "base/report.h"
 #include "engine/deadline.h"

@@ -3,7 +3,7 @@
 /* Multicast groups and services (IBA 15.2.5.14, 15.2.5.17). */
 
 #include "base/export.h"
-#include "classes/sa_query.h"
+#include "sa/sa.h"
 
 #include <infiniband/mad_errors.h>
 #include <infiniband/mad_sa.h>

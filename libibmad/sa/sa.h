@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* The parts of the client of the SA: tables, requests, and the address of the SA. */
+#ifndef LIBIBMAD_SA_H
+#define LIBIBMAD_SA_H
+
+#include "calls/port.h"
+
+#include <infiniband/mad.h>
+#include <infiniband/mad_async.h>
+#include <infiniband/mad_sa.h>
+#include <stdbool.h>
+
+/* Bytes of an attribute without padding; 0: it is not known. (sa_attributes.c) */
+size_t sa_record_size(unsigned attribute);
+
+/* --- sa_table.c ------------------------------------------------------------------- */
+
+struct mad_sa_table {
+	struct mad_message message;
+	size_t count;
+	size_t record_size;
+};
+
+/*
+ * Finds the records in table->message. Each record must have "least" bytes at least. 0,
+ * -EBADMSG, -EPROTO, -ENOMEM. After an error, the table can only be freed.
+ */
+int sa_table_parse(struct mad_sa_table *table, size_t least);
+
+/* --- sa_query.c: blocking requests and requests on an engine ---------------------- */
+
+/* ERR_NO_RECORDS (IBA 15.2.3) in the status field. */
+#define SA_NO_RECORDS (UMAD_SA_STATUS_NO_RECORDS << 8)
+
+/* Whether the query can be sent with that method. */
+bool sa_query_is_valid(const struct mad_sa_query *query, int method);
+
+/* Whether the response to the method is a table. */
+bool sa_query_is_for_table(int method);
+
+/* The header of the request, without an address. */
+void sa_query_rpc(const struct ibmad_port *port, const struct mad_sa_query *query, int method,
+		  ib_rpc_t *rpc);
+
+/* Stores why a call failed, unless a request has: mad_last_failure(). Returns the error. */
+int sa_query_fail(const struct mad_sa_query *query, int method, int error);
+
+/* The fewest bytes of a record in the table that comes as the response. */
+size_t sa_query_least(const struct mad_sa_query *query, int method);
+
+/* --- sa_address.c ----------------------------------------------------------------- */
+
+/*
+ * The address of the SA of a port: that of the port's subnet manager, from the PortInfo of the
+ * port. A PortInfo is trusted for a second. After that it is read again, because another subnet
+ * manager may have become the master. The read does not leave the port.
+ */
+
+/* How often one request follows the SA to another address. */
+#define SA_MOVES_MOST 3
+
+/* The address that was read within the last second; false: there is none. */
+bool sa_address_known(const struct ibmad_port *port, ib_portid_t *sa);
+
+/* Takes the address from a PortInfo, and remembers it. 0, or -ENXIO: it has no valid LID. */
+int sa_address_learn(const struct ibmad_port *port, const uint8_t *port_info, ib_portid_t *sa);
+
+/* Reads the PortInfo, and waits for it. 0 or a negative errno, which
+ * mad_last_failure() has, too. */
+int sa_address_read(const struct ibmad_port *port, int timeout_ms, ib_portid_t *sa);
+
+/*
+ * Whether a request ended as it does if no SA is at its address any more: without a response,
+ * or with the response of a kernel that has no agent for the class.
+ */
+bool sa_address_is_doubtful(int error, unsigned status);
+
+#endif
