@@ -14,9 +14,8 @@
  */
 
 #include "base/export.h"
+#include "fabric/discovery.h"
 #include "fabric/graph.h"
-#include "fabric/neighbours.h"
-#include "fabric/requests.h"
 
 #include <errno.h>
 
@@ -27,12 +26,11 @@ static void free_discovery(struct mad_fabric_discovery *discovery)
 {
 	requests_free(discovery);
 	mad_fabric_free(discovery->fabric);
-	free(discovery->former_failures);
+	free(discovery->previous_failures);
 	free(discovery);
 }
 
-/* All is called back: hands over the result. */
-static void complete(struct mad_fabric_discovery *discovery)
+void discovery_complete(struct mad_fabric_discovery *discovery)
 {
 	struct mad_async *async = discovery->async;
 	mad_fabric_fn *done = discovery->done;
@@ -96,8 +94,6 @@ static struct mad_fabric_discovery *create_discovery(const struct mad_fabric_opt
 		discovery->base = *options->from;
 	list_init(&discovery->requests);
 	list_init(&discovery->free);
-	discovery->follow = neighbours_follow;
-	discovery->complete = complete;
 	return discovery;
 }
 

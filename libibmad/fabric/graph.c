@@ -2,18 +2,35 @@
 
 /* The graph of a fabric: how it is filled, and freed. */
 
-#include "fabric/array.h"
 #include "fabric/graph.h"
 
 #include "base/export.h"
 #include "fabric/graph_memory.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #define BLOCK_SIZE ((size_t)64 * 1024)
 #define ALIGNMENT  8
+
+void *array_reserve(void *entries, size_t count, size_t *size, size_t entry_size)
+{
+	size_t wanted = *size ? *size : 16;
+	char *larger;
+
+	if (count <= *size)
+		return entries;
+	while (wanted < count)
+		wanted *= 2;
+	larger = realloc(entries, wanted * entry_size);
+	if (!larger)
+		return NULL;
+	memset(larger + *size * entry_size, 0, (wanted - *size) * entry_size);
+	*size = wanted;
+	return larger;
+}
 
 struct graph_block {
 	struct graph_block *next;

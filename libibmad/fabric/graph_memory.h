@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* How a graph lies in memory. */
+/* The memory of a graph, and arrays that grow. */
 #ifndef LIBIBMAD_GRAPH_MEMORY_H
 #define LIBIBMAD_GRAPH_MEMORY_H
 
 #include <infiniband/mad_fabric.h>
 
 #include <stddef.h>
+
+/*
+ * Makes an array longer, if it has less than count entries: *size is the number of entries for
+ * which it has memory. New entries are zero. NULL without memory: the array is as before.
+ */
+void *array_reserve(void *entries, size_t count, size_t *size, size_t entry_size);
 
 /* A node with its ports behind it. */
 struct graph_node {

@@ -4,7 +4,6 @@
 
 #include "fabric/load_lines.h"
 
-#include "fabric/array.h"
 #include "fabric/graph_memory.h"
 
 #include <errno.h>

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-#include "fabric/neighbours.h"
+/* From node to node: the NodeInfo of the node at the other end of a link. */
 
-#include "fabric/former.h"
+#include "fabric/discovery.h"
+
 #include "fabric/graph.h"
-#include "fabric/visit.h"
 
 #include <infiniband/mad_fields.h>
 
 #include <errno.h>
 
-/* Ports that a fabric may have: so many, and more for each node. */
+/* The limit of ports of a fabric: PORTS_MAX, and PORTS_OF_NODES for each node. */
 #define PORTS_MAX      65536
 #define PORTS_OF_NODES 16
 
-/* What a NodeInfo says, in host order. */
+/* A NodeInfo in host order. */
 struct node_info {
 	uint64_t guid, system_guid, port_guid;
 	uint32_t vendor_id, revision;
@@ -157,6 +157,89 @@ static ib_dr_path_t route_behind(const struct mad_fabric_port *port)
 	return route;
 }
 
+/* --- the previous discovery ------------------------------------------------------- */
+
+/* A node of options:previous. The nodes that did not respond then have numbers, too. */
+struct previous_node {
+	uint64_t guid; /* 0: not known */
+	const char *description;
+	size_t number;
+};
+
+/* The nodes of a fabric have the first numbers, those that did not respond the next ones. */
+static struct previous_node previous_node(const struct mad_fabric_node *node)
+{
+	return (struct previous_node){node->guid, node->description, node->index};
+}
+
+/* The node that was behind a port. */
+static struct previous_node find_previous(const struct mad_fabric *previous,
+					  const struct mad_fabric_port *port)
+{
+	const struct mad_fabric_node *node = graph_find_node(previous, port->node->guid);
+	const struct mad_fabric_port *same = mad_fabric_port(node, port->number);
+	const struct mad_fabric_failure *failure;
+	size_t index;
+
+	if (!same)
+		return (struct previous_node){0};
+	if (same->peer)
+		return previous_node(same->peer->node);
+	failure = graph_failure_behind(previous, same, &index);
+	if (!failure)
+		return (struct previous_node){0};
+	node = graph_find_node(previous, failure->guid); /* it may have responded elsewhere */
+	if (node)
+		return previous_node(node);
+	return (struct previous_node){failure->guid, failure->description,
+				      mad_fabric_node_count(previous) + index};
+}
+
+/* The entry of a node in previous_failures; NULL without memory. */
+static size_t *failure_of(struct mad_fabric_discovery *discovery,
+			  const struct previous_node *node)
+{
+	const struct mad_fabric *previous = discovery->options.previous;
+
+	if (!discovery->previous_failures)
+		discovery->previous_failures = calloc(
+			mad_fabric_node_count(previous) + mad_fabric_failure_count(previous),
+			sizeof(size_t));
+	return discovery->previous_failures ? &discovery->previous_failures[node->number]
+					    : NULL;
+}
+
+/*
+ * Adds the failure of a NodeInfo that timed out behind failure->behind. If options:previous
+ * has the node, the node has one failure for all ports that lead to it. 0 or -ENOMEM.
+ */
+static int add_timeout(struct mad_fabric_discovery *discovery,
+		       struct mad_fabric_failure *failure)
+{
+	struct previous_node previous = {0};
+	size_t *known, index;
+	int err;
+
+	if (discovery->options.previous)
+		previous = find_previous(discovery->options.previous, failure->behind);
+	if (!previous.guid)
+		return graph_add_failure(discovery->fabric, failure, NULL);
+	known = failure_of(discovery, &previous);
+	if (!known)
+		return -ENOMEM;
+	if (*known)
+		return graph_add_failure_behind(discovery->fabric, *known - 1, failure->behind);
+	failure->guid = previous.guid;
+	failure->description = graph_store_text(discovery->fabric, previous.description);
+	if (!failure->description)
+		return -ENOMEM;
+	err = graph_add_failure(discovery->fabric, failure, &index);
+	*known = err ? 0 : index + 1;
+	return err;
+}
+
+/* --- responses -------------------------------------------------------------------- */
+
 static void fail(struct mad_fabric_discovery *discovery, struct discovery_request *request,
 		 int error, const struct mad_reply *reply)
 {
@@ -165,7 +248,7 @@ static void fail(struct mad_fabric_discovery *discovery, struct discovery_reques
 
 	failure.behind = request->subject;
 	if (error == -ETIMEDOUT)
-		err = former_add_failure(discovery, &failure);
+		err = add_timeout(discovery, &failure);
 	else
 		err = graph_add_failure(discovery->fabric, &failure, NULL);
 	if (err)

@@ -5,7 +5,7 @@
 #include <infiniband/mad_fabric_text.h>
 
 #include "base/export.h"
-#include "fabric/array.h"
+#include "fabric/graph_memory.h"
 #include "fabric/text_line.h"
 
 #include <errno.h>

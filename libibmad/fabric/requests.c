@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-#include "fabric/requests.h"
+/* The requests of a discovery on its engine. */
+
+#include "fabric/discovery.h"
 
 #include "engine/deadline.h"
 
@@ -58,7 +60,7 @@ static void request_came(struct mad_async *async, const struct mad_reply *reply,
 	request->came(discovery, request, error, reply);
 	list_add_first(&discovery->free, &request->entry);
 	if (--discovery->progress.in_flight == 0)
-		discovery->complete(discovery);
+		discovery_complete(discovery);
 	else
 		tell_at_times(discovery);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-#include "fabric/visit.h"
+/* A node that is new: reads its attributes and ports. */
+
+#include "fabric/discovery.h"
 
 #include "fabric/graph.h"
 
@@ -202,7 +204,7 @@ static void use_port(struct visit *visit, struct mad_fabric_port *port,
 	if (discovery->options.read & MAD_FABRIC_READ_MLNX_EXT_PORTS && may_be_fdr10(port))
 		ask(visit, IB_ATTR_MLNX_EXT_PORT_INFO, port->number, mlnx_port_came);
 	if (port->number)
-		discovery->follow(discovery, port);
+		neighbours_follow(discovery, port);
 }
 
 static void port_came(struct mad_fabric_discovery *discovery, struct discovery_request *request,
@@ -250,6 +252,6 @@ void visit_node(struct mad_fabric_discovery *discovery, struct mad_fabric_node *
 		ask(visit, IB_ATTR_SWITCH_INFO, 0, switch_came);
 	if (!(read & MAD_FABRIC_READ_PORTS))
 		for (unsigned number = 1; number <= node->port_count; number++)
-			discovery->follow(discovery, graph_port(node, number));
+			neighbours_follow(discovery, graph_port(node, number));
 	end(visit);
 }

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-#include "notices/local_port.h"
+/* The local port: reads its PortInfo, and compares it with the previous one. */
+
+#include "notices/notices_state.h"
 
 #include <infiniband/mad_fields.h>
+#include <infiniband/mad_link.h>
 
-void local_port_decode(const uint8_t *info, struct mad_notice_port *port)
+#define TIMEOUT_MS 1000
+
+static void decode(const uint8_t *info, struct mad_notice_port *port)
 {
 	*port = (struct mad_notice_port){
 		.state = mad_read_field(info, 0, IB_PORT_STATE_F),
@@ -21,7 +26,7 @@ void local_port_decode(const uint8_t *info, struct mad_notice_port *port)
 	};
 }
 
-bool local_port_is_same(const struct mad_notice_port *a, const struct mad_notice_port *b)
+static bool is_same(const struct mad_notice_port *a, const struct mad_notice_port *b)
 {
 	return a->state == b->state && a->physical_state == b->physical_state &&
 	       a->lid == b->lid && a->lmc == b->lmc && a->sm_lid == b->sm_lid &&
@@ -30,10 +35,72 @@ bool local_port_is_same(const struct mad_notice_port *a, const struct mad_notice
 	       a->width == b->width && a->speed == b->speed;
 }
 
-bool local_port_needs_subscription(const struct mad_notice_port *before,
-				   const struct mad_notice_port *after)
+/*
+ * Whether the SM has to be asked again: it knows the subscriber by LID and GID, and a link that
+ * was down may have another SM.
+ */
+static bool needs_subscription(const struct mad_notice_port *before,
+			       const struct mad_notice_port *after)
 {
 	return before->state != after->state || before->lid != after->lid ||
 	       before->sm_lid != after->sm_lid || before->sm_sl != after->sm_sl ||
 	       before->gid_prefix != after->gid_prefix;
+}
+
+bool local_port_is_usable(const struct mad_notices *notices)
+{
+	return notices->port.state == MAD_PORT_ACTIVE && notices->port.sm_lid &&
+	       notices->port.lid;
+}
+
+static void take_port(struct mad_notices *notices, const struct mad_notice_port *port)
+{
+	struct mad_notice notice = {
+		.kind = MAD_NOTICE_PORT, .before = notices->port, .after = *port};
+	bool first = !notices->known;
+
+	if (!first && is_same(&notices->port, port))
+		return;
+	notices->port = *port;
+	notices->known = true;
+	if (first || needs_subscription(&notice.before, port)) {
+		notices->changed = notices->setting > 0;
+		subscription_cancel(notices); /* the SM of these requests may be gone */
+		notices->retry_ms = 0;
+		notices->renew_at = 0;
+	}
+	if (!first)
+		notices_tell(notices, &notice);
+}
+
+static void read_came(struct mad_async *async, const struct mad_reply *reply, void *arg)
+{
+	struct mad_notices *notices = arg;
+	struct mad_notice_port port;
+
+	(void)async;
+	notices->reading = false;
+	notices->read_id = 0;
+	if (!reply->error && reply->data_size >= IB_SMP_DATA_SIZE && !notices->stopping) {
+		decode(reply->data, &port);
+		take_port(notices, &port);
+	}
+	notices_set_timer(notices, 0);
+}
+
+void local_port_read(struct mad_notices *notices, int64_t now)
+{
+	const ib_rpc_t rpc = {
+		.mgtclass = IB_SMI_DIRECT_CLASS,
+		.method = IB_MAD_METHOD_GET,
+		.attr = {.id = IB_ATTR_PORT_INFO},
+		.dataoffs = IB_SMP_DATA_OFFS,
+		.mkey = smp_mkey_get(notices->engine->port),
+		.timeout = TIMEOUT_MS,
+	};
+	const ib_portid_t self = {0};
+
+	notices->poll_at = now + notices->poll_us;
+	notices->reading = !mad_async_submit(notices->engine, &rpc, &self, NULL, 0, read_came,
+					     notices, &notices->read_id);
 }

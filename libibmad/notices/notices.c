@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Notices: starting and stopping, the local port, and the Reports of the SA. */
+/* Notices: starting and stopping, and the timer that advances them. */
 
 #include "base/export.h"
 #include "base/report.h"
 #include "calls/request_server.h"
-#include "mad/layout.h"
-#include "notices/local_port.h"
-#include "notices/subscription.h"
+#include "notices/notices_state.h"
 
-#include <infiniband/mad_fields.h>
-#include <infiniband/mad_link.h>
 #include <infiniband/mad_sa.h>
 #include <infiniband/mad_server.h>
 #include <stdlib.h>
@@ -80,66 +76,6 @@ static void leave_engine(struct mad_notices *notices, int error, unsigned status
 	finish(notices, error, status);
 }
 
-/* --- the port ------------------------------------------------------------------- */
-
-static bool is_usable(const struct mad_notices *notices)
-{
-	return notices->port.state == MAD_PORT_ACTIVE && notices->port.sm_lid &&
-	       notices->port.lid;
-}
-
-static void take_port(struct mad_notices *notices, const struct mad_notice_port *port)
-{
-	struct mad_notice notice = {
-		.kind = MAD_NOTICE_PORT, .before = notices->port, .after = *port};
-	bool first = !notices->known;
-
-	if (!first && local_port_is_same(&notices->port, port))
-		return;
-	notices->port = *port;
-	notices->known = true;
-	if (first || local_port_needs_subscription(&notice.before, port)) {
-		notices->changed = notices->setting > 0;
-		subscription_cancel(notices); /* the SM of these requests may be gone */
-		notices->retry_ms = 0;
-		notices->renew_at = 0;
-	}
-	if (!first)
-		notices_tell(notices, &notice);
-}
-
-static void read_came(struct mad_async *async, const struct mad_reply *reply, void *arg)
-{
-	struct mad_notices *notices = arg;
-	struct mad_notice_port port;
-
-	(void)async;
-	notices->reading = false;
-	notices->read_id = 0;
-	if (!reply->error && reply->data_size >= IB_SMP_DATA_SIZE && !notices->stopping) {
-		local_port_decode(reply->data, &port);
-		take_port(notices, &port);
-	}
-	notices_set_timer(notices, 0);
-}
-
-static void read_port(struct mad_notices *notices, int64_t now)
-{
-	const ib_rpc_t rpc = {
-		.mgtclass = IB_SMI_DIRECT_CLASS,
-		.method = IB_MAD_METHOD_GET,
-		.attr = {.id = IB_ATTR_PORT_INFO},
-		.dataoffs = IB_SMP_DATA_OFFS,
-		.mkey = smp_mkey_get(notices->engine->port),
-		.timeout = POLL_MS,
-	};
-	const ib_portid_t self = {0};
-
-	notices->poll_at = now + notices->poll_us;
-	notices->reading = !mad_async_submit(notices->engine, &rpc, &self, NULL, 0, read_came,
-					     notices, &notices->read_id);
-}
-
 /* --- what is to be done --------------------------------------------------------- */
 
 /* Stopping: cancels the requests in flight, ends the subscription at the SA, and frees all. */
@@ -151,7 +87,7 @@ static void advance_to_end(struct mad_notices *notices)
 		subscription_cancel(notices);
 	if (notices->reading || notices->setting)
 		return;
-	if (!notices->undoing && notices->subscribed && is_usable(notices))
+	if (!notices->undoing && notices->subscribed && local_port_is_usable(notices))
 		subscription_start_round(notices, false);
 	if (notices->setting)
 		return;
@@ -178,13 +114,13 @@ static void advance(struct mad_notices *notices)
 		return;
 	}
 	if (!notices->reading && now >= notices->poll_at)
-		read_port(notices, now);
-	if (notices->known && !is_usable(notices))
+		local_port_read(notices, now);
+	if (notices->known && !local_port_is_usable(notices))
 		subscription_tell(notices, -ENETDOWN, 0, 0);
 	else if (notices->known && !notices->setting && now >= notices->renew_at)
 		subscription_start_round(notices, true);
 	next = notices->poll_at;
-	if (is_usable(notices) && !notices->setting && notices->renew_at < next)
+	if (local_port_is_usable(notices) && !notices->setting && notices->renew_at < next)
 		next = notices->renew_at;
 	notices_set_timer(notices, next);
 }
@@ -192,42 +128,6 @@ static void advance(struct mad_notices *notices)
 static void due(struct engine_timer *timer)
 {
 	advance(notices_of(timer));
-}
-
-/* --- reports -------------------------------------------------------------------- */
-
-static void confirm(struct mad_notices *notices, struct mad_request *request, unsigned status)
-{
-	if (mad_request_respond(request, status, NULL, 0))
-		mad_request_drop(request); /* the SM repeats the report */
-	else
-		notices->counts.confirmed++;
-}
-
-static void report_came(struct mad_server *server, struct mad_request *request, void *arg)
-{
-	struct mad_notices *notices = arg;
-	struct mad_notice notice;
-
-	(void)server;
-	if (request->attribute != IB_SA_ATTR_NOTICE) {
-		notices->counts.malformed++;
-		confirm(notices, request, IB_MAD_STS_METHOD_ATTR_NOT_SUPPORTED);
-		return;
-	}
-	if (request->data_size < REPORT_SIZE) {
-		notices->counts.malformed++;
-		mad_request_drop(request);
-		return;
-	}
-	if (recent_reports_have(&notices->recent, request)) {
-		notices->counts.duplicates++;
-	} else {
-		notices->counts.reports++;
-		mad_notice_decode(request->data, REPORT_SIZE, &notice);
-		notices_tell(notices, &notice);
-	}
-	confirm(notices, request, 0);
 }
 
 /* --- starting and stopping ------------------------------------------------------ */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The state of a discovery, and the requests that it has submitted. */
-#ifndef LIBIBMAD_REQUESTS_H
-#define LIBIBMAD_REQUESTS_H
+/* The state of a discovery, and the functions of its parts. */
+#ifndef LIBIBMAD_DISCOVERY_H
+#define LIBIBMAD_DISCOVERY_H
 
 #include "engine/list.h"
 
@@ -26,16 +26,12 @@ struct mad_fabric_discovery {
 	struct mad_fabric *fabric;
 	struct mad_fabric_progress progress;
 	int64_t next_progress_us;
-	int error;               /* all is cancelled because of it */
-	bool too_many;           /* has been noted */
-	size_t *former_failures; /* of former.c */
-	struct list requests;    /* that are not complete */
-	struct list free;        /* to be used again */
-	/* Called for each port that a link may lead on from: visit.c cannot include
-	 * neighbours.h. */
-	void (*follow)(struct mad_fabric_discovery *discovery, struct mad_fabric_port *port);
-	/* What completed a discovery; it may free it. */
-	void (*complete)(struct mad_fabric_discovery *discovery);
+	int error;     /* the discovery ends with this error; its requests are cancelled */
+	bool too_many; /* the oddity has been noted */
+	/* by the number of a previous_node: the index of its failure plus 1, or 0 */
+	size_t *previous_failures;
+	struct list requests; /* that are not complete */
+	struct list free;     /* to be used again */
 };
 
 struct discovery_request {
@@ -43,12 +39,14 @@ struct discovery_request {
 	struct list group; /* among the requests that may be given up together */
 	struct mad_fabric_discovery *discovery;
 	discovery_fn *came;
-	void *subject; /* whatever the request is about */
+	void *subject; /* of came: a struct visit, or a port */
 	uint64_t id;   /* for mad_async_cancel() */
 	uint16_t attribute;
 	uint8_t modifier;
 	bool given_up;
 };
+
+/* --- requests.c ------------------------------------------------------------------- */
 
 /*
  * Submits a Get of an attribute to the end of a route; came is called for it. The request is in
@@ -65,16 +63,37 @@ void requests_give_up(struct mad_fabric_discovery *discovery, struct list *group
 /* Whether a node refused an attribute that not all nodes have, which is no failure. */
 bool request_is_refusal(const struct discovery_request *request, int error);
 
-/* Calls options:progress with the numbers of now. */
+/* Calls options:progress with the present numbers. */
 void requests_tell_progress(struct mad_fabric_discovery *discovery);
 
-/* A failure of a request. */
+/* The failure of a request. */
 struct mad_fabric_failure request_failure(const struct discovery_request *request, int error,
 					  const struct mad_reply *reply);
 
-/* Ends a discovery with an error: everything is cancelled. */
+/* Ends a discovery with an error: cancels its requests. */
 void discovery_abort(struct mad_fabric_discovery *discovery, int error);
 
 void requests_free(struct mad_fabric_discovery *discovery);
+
+/* --- visit.c ---------------------------------------------------------------------- */
+
+/*
+ * Reads a node: description, SwitchInfo, PortInfo of each port. Follows each port with a
+ * link. A node that does not respond is given up.
+ */
+void visit_node(struct mad_fabric_discovery *discovery, struct mad_fabric_node *node);
+
+/* --- neighbours.c ----------------------------------------------------------------- */
+
+/* Submits NodeInfo of the first node. False if the request cannot be submitted. */
+bool neighbours_begin(struct mad_fabric_discovery *discovery);
+
+/* Submits NodeInfo of the node behind a port, unless it is known or no route leads there. */
+void neighbours_follow(struct mad_fabric_discovery *discovery, struct mad_fabric_port *port);
+
+/* --- discovery.c ------------------------------------------------------------------ */
+
+/* Called after the last request. Hands over the result, and frees the discovery. */
+void discovery_complete(struct mad_fabric_discovery *discovery);
 
 #endif
