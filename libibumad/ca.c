@@ -4,8 +4,7 @@
 
 #include "export.h"
 #include "log.h"
-#include "node.h"
-#include "select.h"
+#include "devices.h"
 
 #include <stdio.h>
 #include <stdlib.h>

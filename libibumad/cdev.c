@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-#include "cdev.h"
+#include "devices.h"
 #include "log.h"
 #include "netlink.h"
-#include "node.h"
 #include "sys.h"
 
 #include <errno.h>

@@ -2,7 +2,6 @@
 
 #include "devices.h"
 #include "export.h"
-#include "node.h"
 #include "sys.h"
 
 #include <limits.h>

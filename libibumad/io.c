@@ -5,7 +5,6 @@
 #include "export.h"
 #include "log.h"
 #include "packet.h"
-#include "packet_hook.h"
 #include "probe.h"
 #include "sys.h"
 

@@ -2,7 +2,7 @@
 
 /* The IsSM bit: set as long as a port's issm device is open (kernel: user_mad). */
 
-#include "cdev.h"
+#include "devices.h"
 #include "export.h"
 #include "log.h"
 #include "sys.h"

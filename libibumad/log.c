@@ -1,22 +1,112 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
+/* Messages and dumps; the log hook and the packet hook. */
+
 #include "log.h"
 #include "export.h"
-#include "hook.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <time.h>
 
 #include <arpa/inet.h>
 
+/* --- hooks ------------------------------------------------------------------------ */
+
+/* A function of any type, and the argument that belongs to it. */
+struct hook {
+	void (*function)(void);
+	void *user;
+};
+
+/*
+ * Guards the hooks, each with its argument. No thread holds the lock while it calls a hook, so
+ * that a function may be called once more in another thread while it is replaced.
+ */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void unlock(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+/* A fork waits for the lock, because the child has no other thread that could release it. */
+static void take_lock(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(take_lock, unlock, unlock);
+}
+
+static void take(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, watch_forks);
+	take_lock();
+}
+
+static void hook_set(struct hook *hook, struct hook value)
+{
+	take();
+	*hook = value;
+	unlock();
+}
+
+static struct hook hook_get(const struct hook *hook)
+{
+	struct hook value;
+
+	take();
+	value = *hook;
+	unlock();
+	return value;
+}
+
+/* --- the packet hook -------------------------------------------------------------- */
+
+atomic_bool packet_hook_set;
+
+static struct hook packet_hook;
+
+EXPORT void umad_set_packet_hook(umad_packet_fn *new_hook, void *user)
+{
+	hook_set(&packet_hook, (struct hook){(void (*)(void))new_hook, user});
+	atomic_store(&packet_hook_set, new_hook != NULL);
+}
+
+int64_t packet_time(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+void packet_report(const struct umad_packet_info *packet)
+{
+	int saved_errno = errno;
+	struct hook call = hook_get(&packet_hook);
+
+	if (call.function)
+		((umad_packet_fn *)call.function)(packet, call.user);
+	errno = saved_errno;
+}
+
+/* --- messages --------------------------------------------------------------------- */
+
 atomic_int log_debug_level;
 
-static struct hook hook;
+static struct hook log_hook;
 
 EXPORT void umad_set_log_hook(umad_log_fn *new_hook, void *user)
 {
-	hook_set(&hook, (struct hook){(void (*)(void))new_hook, user});
+	hook_set(&log_hook, (struct hook){(void (*)(void))new_hook, user});
 }
 
 EXPORT int umad_debug(int level)
@@ -29,7 +119,7 @@ EXPORT int umad_debug(int level)
 EXPORT int umad_log(enum umad_log_level level, const char *text)
 {
 	int saved_errno = errno;
-	struct hook call = hook_get(&hook);
+	struct hook call = hook_get(&log_hook);
 
 	if (call.function)
 		((umad_log_fn *)call.function)(level, text, call.user);

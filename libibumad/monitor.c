@@ -5,11 +5,10 @@
  * longer when the device has gone. So the monitor remembers what is there.
  */
 
-#include "cdev.h"
+#include "devices.h"
 #include "export.h"
 #include "log.h"
 #include "netlink.h"
-#include "node.h"
 #include "sys.h"
 
 #include <infiniband/umad_ext.h>

@@ -8,8 +8,6 @@
 
 #include "devices.h"
 #include "export.h"
-#include "node.h"
-#include "select.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 
 /* Opening and closing ports, and which header layout the kernel speaks on them. */
 
-#include "cdev.h"
+#include "devices.h"
 #include "export.h"
 #include "kernel_abi.h"
 #include "log.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-#include "select.h"
 #include "devices.h"
-#include "node.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 #include "fake.h"
-#include "cdev.h"
+#include "devices.h"
 #include "netlink.h"
 
 #include <errno.h>

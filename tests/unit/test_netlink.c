@@ -7,7 +7,7 @@
 
 #define _GNU_SOURCE /* RTLD_NEXT */
 
-#include "cdev.h"
+#include "devices.h"
 #include "fake.h"
 #include "netlink.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 #include "fake.h"
-#include "select.h"
+#include "devices.h"
 
 #include <errno.h>
 #include <limits.h>
