@@ -20,7 +20,7 @@ static bool is_vendor_range2(int mgmt_class)
 	       mgmt_class <= UMAD_CLASS_VENDOR_RANGE2_END;
 }
 
-/* SMPs go by QP0, everything else by QP1 (IBA 13.5.1). */
+/* QP0 sends SMPs, and QP1 sends all other MADs (IBA 13.5.1). */
 static uint8_t qp_of(int mgmt_class)
 {
 	return mgmt_class != UMAD_CLASS_SUBN_LID_ROUTED &&
@@ -34,7 +34,7 @@ static void set_oui(struct ib_user_mad_reg_req *req, uint32_t oui)
 	req->oui[2] = (uint8_t)oui;
 }
 
-/* The agent's id, which must fit what callers keep it in. */
+/* The ID of the agent, which must fit the type that callers use. */
 static int checked_id(uint32_t id)
 {
 	return id > INT_MAX ? -EIO : (int)id;
@@ -53,7 +53,7 @@ static int register_agent(int fd, struct ib_user_mad_reg_req *req)
 	return checked_id(req->id);
 }
 
-/* Returns what umad_register() and umad_register_oui() return: the cause is only in errno. */
+/* The value of umad_register() and umad_register_oui(): errno alone has the cause. */
 static int register_for(int fd, struct ib_user_mad_reg_req *req, const long *method_mask)
 {
 	int id;
@@ -103,7 +103,7 @@ EXPORT int umad_register_oui(int portid, int mgmt_class, uint8_t rmpp_version, u
 	return register_for(portid, &req, method_mask);
 }
 
-/* The first ioctl, for kernels before 3.18, in the terms of the second. */
+/* The first ioctl, for kernels before 3.18, with the arguments of the second one. */
 static int register_without_flags(int fd, const struct umad_reg_attr *attr)
 {
 	struct ib_user_mad_reg_req req = {
@@ -138,7 +138,7 @@ static int register_with_flags(int fd, struct umad_reg_attr *attr)
 	int err = sys_ioctl(fd, IB_USER_MAD_REGISTER_AGENT2, &req);
 
 	if (err >= 0) {
-		/* this ioctl enables the P_Key index, too, where it was not */
+		/* this ioctl enables the P_Key index, too, if it was not enabled */
 		packet_set_layout(true);
 		return checked_id(req.id);
 	}

@@ -15,8 +15,8 @@
 
 /*
  * A missing P_Key is the end of the table, unless the table was removed meanwhile (and perhaps
- * created again). Returns -ENOENT for the end, 0 and the P_Key if it exists now,
- * -ENODEV if the port was removed, or another negative errno.
+ * created again). Returns -ENOENT for the end, 0 and the P_Key if it exists now, -ENODEV if the
+ * port was removed, or another negative errno.
  */
 static int confirm_end(const char *port_path, const char *name, unsigned *pkey)
 {
@@ -28,7 +28,7 @@ static int confirm_end(const char *port_path, const char *name, unsigned *pkey)
 	return sysfs_read_uint(port_path, name, pkey);
 }
 
-/* The port's P_Keys: pkeys/0, pkeys/1, and so on to the first that is not there. */
+/* Reads the P_Keys of the port: pkeys/0, pkeys/1, and so on, until one is missing. */
 static int read_pkeys(const char *port_path, struct umad_port *port)
 {
 	unsigned pkey, count = 0, room = 0;
@@ -106,7 +106,7 @@ static int read_port(const char *ca_name, int portnum, struct umad_port *port)
 		if (err)
 			return err;
 	}
-	/* the kernel has no rate to tell while a cage is empty */
+	/* the kernel has no rate while a cage is empty */
 	err = sysfs_read_uint(path, SYS_PORT_RATE, &port->rate);
 	if (sysfs_shortage(err))
 		return err;

@@ -62,8 +62,7 @@ struct search {
 	int unreadable; /* the first error that is not sysfs_absent(); 0: none */
 };
 
-/* Returns a shortage, which ends the search. Keeps another error for a search without result.
- */
+/* Returns a shortage, which ends the search. Stores another error in the search. */
 static int note_error(struct search *search, int err)
 {
 	if (err < 0 && !sysfs_absent(err) && !search->unreadable)
@@ -103,7 +102,7 @@ static int search_folder(struct search *search, const char *dir)
 	return ret ? ret : -EINVAL;
 }
 
-/* First among the devices of the port's own hardware, then among all. */
+/* Searches the devices of the hardware of the port, then all devices. */
 static int find_in_sysfs(struct search *search)
 {
 	char siblings[SYSFS_PATH_MAX];
@@ -115,7 +114,9 @@ static int find_in_sysfs(struct search *search)
 	return err == -EINVAL ? search_folder(search, SYS_INFINIBAND_MAD) : err;
 }
 
-/* Asking for a port's umad device loads ib_umad, and with it the issm devices appear. */
+/*
+ * A request for the umad device of a port loads ib_umad, which also creates the issm devices.
+ */
 static int find_by_netlink(struct search *search)
 {
 	char name[CDEV_NAME_LEN];

@@ -131,7 +131,7 @@ EXPORT void umad_free_ca_device_list(struct umad_device_node *head)
 	}
 }
 
-/* Merges two sorted lists; of equal names, a's come first. */
+/* Merges two sorted lists. Of equal names, those of a come first. */
 static struct umad_device_node *merge(struct umad_device_node *a, struct umad_device_node *b)
 {
 	struct umad_device_node *head = NULL, **tail = &head;
@@ -147,7 +147,7 @@ static struct umad_device_node *merge(struct umad_device_node *a, struct umad_de
 	return head;
 }
 
-/* Sorts the first size nodes, which are cut off; *rest is what follows them. */
+/* Sorts the first size nodes, and cuts them off; *rest is the remaining list. */
 static struct umad_device_node *sort(struct umad_device_node *head, size_t size,
 				     struct umad_device_node **rest)
 {
@@ -170,7 +170,7 @@ EXPORT int umad_sort_ca_device_list(struct umad_device_node **head, size_t size)
 
 	if (!head)
 		return -fail(-EINVAL);
-	/* one more than size is enough to know */
+	/* the exact length does not matter if it exceeds size */
 	for (node = *head; node && (!size || length <= size); node = node->next)
 		length++;
 	if (size && length != size)

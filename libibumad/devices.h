@@ -12,8 +12,9 @@
 typedef char ca_name_t[UMAD_CA_NAME_LEN];
 
 /*
- * The names below SYS_INFINIBAND, sorted; not all need be InfiniBand devices (node_type()
- * tells). Returns how many, and an array to be freed; a negative errno.
+ * Lists the names below SYS_INFINIBAND, sorted. Some may be other devices than InfiniBand
+ * devices: see node_type(). Returns their number, and an array that the caller frees; or a
+ * negative errno.
  */
 int devices_list(ca_name_t **names);
 
@@ -25,17 +26,17 @@ struct port_choice {
 };
 
 /*
- * Chooses for ca_name (or NULL) and portnum (or 0), as umad_open_port() describes; with
- * smi_only never a port whose subnet management is disabled. A port named in full is
- * taken as it is. Returns 0; -ENODEV nothing usable, -EINVAL a negative number, -ENOMEM, or the
- * error of reading sysfs.
+ * Chooses a port for ca_name (or NULL) and portnum (or 0), as umad_open_port() describes. With
+ * smi_only, the port has subnet management enabled. If the caller gives a name and a number,
+ * sysfs is not read. Returns 0; -ENODEV if no port is usable; -EINVAL for a negative number;
+ * -ENOMEM; or the error of reading sysfs.
  */
 int select_port(const char *ca_name, int portnum, bool smi_only, struct port_choice *choice);
 
 /*
- * The device alone: the default one for NULL, or the named one, taken as it is. Returns
- * 0; -ENODEV no usable device or no name that could be one's, -ENOMEM, or the error of reading
- * sysfs.
+ * Chooses a device: the default device for NULL. If the caller gives a name, sysfs is not read.
+ * Returns 0; -ENODEV if no device is usable, or for a name that no device can have; -ENOMEM; or
+ * the error of reading sysfs.
  */
 int select_ca(const char *ca_name, struct port_choice *choice);
 
@@ -46,23 +47,23 @@ enum cdev_kind {
 	CDEV_ISSM
 };
 
-/* Room for a device's name, as "umad0". */
+/* The size of a buffer for the name of a device, such as "umad0". */
 #define CDEV_NAME_LEN 32
 
 /*
- * Finds a port's device, having the kernel load ib_umad where that is what is missing.
- * Returns 0 and its path below /dev; -EINVAL none for that port, -ENODEV no such CA, or the
- * error of reading sysfs.
+ * Finds the device of a port. If it is missing, asks the kernel to load ib_umad. Returns 0 and
+ * the path below /dev; -EINVAL if the port has no device; -ENODEV if there is no such CA; or
+ * the error of reading sysfs.
  */
 int cdev_find(enum cdev_kind kind, const struct port_choice *port, char path[SYSFS_PATH_MAX]);
 
-/* Whether a name is that of a device of that kind: "umad" or "issm" and a number. */
+/* Whether a name is "umad" or "issm" and a number. */
 bool cdev_name_is(enum cdev_kind kind, const char *name);
 
-/* Whose device it is, as sysfs says: 0, or -EIO and the like. */
+/* Reads the port of the device from sysfs. Returns 0 or a negative errno, such as -EIO. */
 int cdev_owner(const char *name, struct port_choice *port);
 
-/* The version of the kernel's user_mad ABI; -ENOENT and the like where there is none. */
+/* The version of the kernel's user_mad ABI, or a negative errno, such as -ENOENT. */
 int cdev_abi_version(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* What every public call needs: to be visible, and to leave errno as it should. */
+/* The visibility of public calls, and their values of errno. */
 #ifndef LIBIBUMAD_EXPORT_H
 #define LIBIBUMAD_EXPORT_H
 
@@ -15,7 +15,7 @@ static inline int fail(int err)
 	return err;
 }
 
-/* Returns -EIO, with errno telling the cause, a negative errno. */
+/* Returns -EIO, and sets errno to the cause, which is a negative errno. */
 static inline int fail_io(int cause)
 {
 	errno = -cause;
@@ -23,8 +23,8 @@ static inline int fail_io(int cause)
 }
 
 /*
- * Returns what looking through sysfs gave: -EIO with the cause in errno, unless it is an error
- * that means something to the caller.
+ * Returns the error of a lookup in sysfs: -EIO with the cause in errno, unless callers
+ * distinguish the error.
  */
 static inline int fail_lookup(int err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The IsSM bit: set as long as a port's issm device is open (kernel: user_mad). */
+/* The IsSM bit, which is set while the issm device of the port is open (kernel: user_mad). */
 
 #include "devices.h"
 #include "export.h"

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The kernel's user_mad ABI. Its struct ib_user_mad and ioctl names are the ones that
- * umad.h has always used for its own, so they step aside while the kernel's header is
- * read.
+ * The kernel's user_mad ABI. umad.h has a structure and ioctls of the same names, which are
+ * renamed or removed here before the header of the kernel is included.
  */
 #ifndef LIBIBUMAD_KERNEL_ABI_H
 #define LIBIBUMAD_KERNEL_ABI_H

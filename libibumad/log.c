@@ -136,7 +136,7 @@ void log_message(enum umad_log_level level, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	/* a caller's name must not make two lines of one */
+	/* a name with a line feed must not make two lines */
 	for (at = text; *at; at++)
 		if ((unsigned char)*at < ' ')
 			*at = '?';
@@ -154,7 +154,7 @@ EXPORT void umad_addr_dump(ib_mad_addr_t *addr)
 		return;
 	fprintf(stderr, "lid %u qpn 0x%x qkey 0x%08x sl %u path_bits %u", be16toh(addr->lid),
 		be32toh(addr->qpn), be32toh(addr->qkey), addr->sl, addr->path_bits);
-	/* the old layout ends before it */
+	/* the old layout has no P_Key index */
 	if (umad_size() == sizeof(struct ib_user_mad))
 		fprintf(stderr, " pkey_index %u", addr->pkey_index);
 	fputc('\n', stderr);

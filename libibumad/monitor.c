@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Hot-plug. A uevent tells a name; whose umad device that is only sysfs can tell, and no
- * longer when the device has gone. So the monitor remembers what is there.
+ * Hot-plug. A uevent has the name of a umad device. Only sysfs tells which port the device
+ * belongs to, and only until the device is removed. So the monitor keeps a list of the present
+ * devices.
  */
 
 #include "devices.h"
@@ -18,8 +19,7 @@
 _Static_assert(sizeof(((struct umad_event *)NULL)->node) == CDEV_NAME_LEN,
 	       "an event can name every umad device");
 
-/* Events to hand out, or, as the ADDED events that would tell of it, all that is there.
- */
+/* Events to hand out; or the present devices and ports, as ADDED events. */
 struct event_list {
 	struct umad_event *events;
 	size_t count, room;
@@ -28,10 +28,11 @@ struct event_list {
 struct umad_monitor {
 	struct nl_sock *sock;
 	struct event_list present;
-	size_t settled; /* the first ones of present are older than all queued uevents */
+	size_t settled; /* the number of first entries of present that are older than all queued
+			   uevents */
 	struct event_list pending;
 	size_t taken; /* of pending */
-	bool lost;    /* something happened that could not be told */
+	bool lost;    /* an event was lost */
 };
 
 static int append(struct event_list *list, const struct umad_event *event)
@@ -68,7 +69,7 @@ static struct umad_event port_event(const struct port_choice *owner, const char 
 	return event;
 }
 
-/* Notes that something is there, and tells of it if that is news. */
+/* Adds a device or port to the list. If it is new, adds an event. */
 static int add(struct umad_monitor *monitor, const struct umad_event *event)
 {
 	size_t i;
@@ -82,14 +83,13 @@ static int add(struct umad_monitor *monitor, const struct umad_event *event)
 }
 
 /*
- * A "remove" or "move" uevent is about a name that the monitor learned while uevents were
- * queued. sysfs may have told a later owner of the name than the one that the uevent is about,
- * and a list that the caller read meanwhile may show the earlier owner: the caller must list
- * the devices anew.
+ * A "remove" or "move" uevent is about a name that the monitor read while uevents were queued.
+ * sysfs may have had a later owner of the name than the owner in the uevent, and a list that
+ * the caller read meanwhile may have the earlier owner: the caller must list the devices again.
  */
 #define AMBIGUOUS (-ESTALE)
 
-/* Forgets the i-th thing that was there, and tells of it. */
+/* Removes an entry of the list, and adds an event. */
 static int remove_present(struct umad_monitor *monitor, size_t i)
 {
 	struct event_list *present = &monitor->present;
@@ -108,15 +108,17 @@ static int remove_present(struct umad_monitor *monitor, size_t i)
 
 /*
  * The device of an "add" uevent was removed before the uevent was read. The caller may have
- * seen the device in a list meanwhile, and the monitor does not know it when its "remove"
- * uevent comes: the caller must list the devices anew.
+ * seen the device in a list meanwhile, and the monitor does not know the device when its
+ * "remove" uevent comes: the caller must list the devices again.
  */
 static bool is_gone(int err)
 {
 	return err == -ENOENT || err == -ENODEV;
 }
 
-/* Adds a umad device. Fails if sysfs does not tell its port; is_gone() tells a removed device.
+/*
+ * Adds a umad device. Fails if sysfs does not have its port; is_gone() recognizes a removed
+ * device.
  */
 static int add_node(const char *node, struct umad_monitor *monitor)
 {
@@ -127,7 +129,7 @@ static int add_node(const char *node, struct umad_monitor *monitor)
 	if (!cdev_name_is(CDEV_UMAD, node))
 		return 0;
 	err = cdev_owner(node, &owner);
-	if (err == -EIO) /* not as the kernel writes it: no umad device */
+	if (err == -EIO) /* the kernel does not write such a name: it is no umad device */
 		return 0;
 	if (err)
 		return err;
@@ -145,7 +147,9 @@ static int remove_node(struct umad_monitor *monitor, const char *node)
 	return 0;
 }
 
-/* Adds a device. Fails if sysfs does not tell its type; is_gone() tells a removed device. */
+/*
+ * Adds a device. Fails if sysfs does not have its type; is_gone() recognizes a removed device.
+ */
 static int add_ca(const char *ca_name, struct umad_monitor *monitor)
 {
 	struct umad_event event;
@@ -177,7 +181,7 @@ static int list_ca(const char *ca_name, void *arg)
 	return is_gone(err) ? 0 : err;
 }
 
-/* The ports first: a program is not told of a port after its device. */
+/* The ports first: a program gets the events of ports before the event of their device. */
 static int remove_ca(struct umad_monitor *monitor, const char *ca_name)
 {
 	const struct umad_event *events = monitor->present.events;
@@ -194,7 +198,7 @@ static int remove_ca(struct umad_monitor *monitor, const char *ca_name)
 	return err;
 }
 
-/* Looks at sysfs anew. What there is to tell of it is not told. */
+/* Reads the present devices from sysfs, without events. */
 static int take_stock(struct umad_monitor *monitor)
 {
 	int err;
@@ -228,11 +232,11 @@ static int drop_uevents(struct umad_monitor *monitor)
 	}
 }
 
-/* A uevent's texts, as far as they matter; NULL what is missing. */
+/* The texts of a uevent that matter; NULL if one is missing. */
 struct uevent {
 	const char *action;
 	const char *subsystem;
-	const char *name; /* the device's, at the end of its path */
+	const char *name; /* the name of the device: the end of its path */
 	const char *old_name;
 	bool synthetic;
 };
@@ -279,7 +283,7 @@ static int handle_ca(struct umad_monitor *monitor, const struct uevent *uevent)
 		err = add_ca(uevent->name, monitor);
 	if (err)
 		return err;
-	/* the umad devices of one that was renamed are still the same */
+	/* the umad devices of a renamed device do not change */
 	err = sys_list(SYS_INFINIBAND_MAD, list_node, monitor);
 	return err == -ENOENT ? 0 : err;
 }
@@ -288,7 +292,7 @@ static int handle(struct umad_monitor *monitor, const struct uevent *uevent)
 {
 	int err = 0;
 
-	/* a program can have the kernel send a uevent about a device that stays as it is */
+	/* a program can make the kernel send a uevent about a device that does not change */
 	if (!uevent->action || !uevent->subsystem || !uevent->name || uevent->synthetic)
 		return 0;
 	if (!strcmp(uevent->subsystem, "infiniband"))
@@ -303,7 +307,7 @@ static int handle(struct umad_monitor *monitor, const struct uevent *uevent)
 	return err;
 }
 
-/* Turns the next uevent into pending events, none perhaps. */
+/* Reads the next uevent, and adds its events, if any. */
 static int receive(struct umad_monitor *monitor)
 {
 	struct uevent uevent;
@@ -329,7 +333,7 @@ EXPORT int umad_monitor_open(struct umad_monitor **monitor)
 	opened = calloc(1, sizeof(*opened));
 	if (!opened)
 		return fail(-ENOMEM);
-	/* listening before looking: nothing can happen between */
+	/* the socket is opened before sysfs is read, so that no event is missed */
 	err = uevent_open(&opened->sock);
 	if (err) {
 		free(opened);

@@ -16,10 +16,10 @@
 #include <netlink/socket.h>
 #include <rdma/rdma_netlink.h>
 
-/* The multicast group of the kernel's own uevents; udev sends its on another. */
+/* The multicast group of the kernel's uevents; udev sends its own uevents to another group. */
 #define UEVENT_GROUP_KERNEL 1
 
-/* What <rdma/rdma_netlink.h> has since Linux 5.3. A build needs headers of Linux 4.18 only. */
+/* Names of <rdma/rdma_netlink.h> since Linux 5.3. A build needs headers of Linux 4.18 only. */
 enum {
 	NLDEV_CMD_GET_CHARDEV = 15,
 	NLDEV_ATTR_CHARDEV_TYPE = 69,
@@ -27,7 +27,7 @@ enum {
 	NLDEV_ATTRS
 };
 
-/* What a response is searched for, and what was found. */
+/* The search in a response, and its result. */
 struct lookup {
 	const char *ca_name;
 	bool found;
@@ -87,8 +87,8 @@ static int take_name(struct nl_msg *msg, void *arg)
 }
 
 /*
- * Sends a request, and calls look() for each message of the response. The kernel queues its
- * response before the sending returns, so this does not wait.
+ * Sends a request, and calls look() for each message of the response. The kernel queues the
+ * response before sendmsg() returns, so this function does not wait.
  */
 static int ask(struct nl_sock *sock, struct nl_msg *msg, nl_recvmsg_msg_cb_t look,
 	       struct lookup *lookup)
@@ -149,8 +149,7 @@ static int errno_of(int nl_error, int cause)
 	}
 }
 
-/* A non-blocking socket for a netlink family, a member of a group of it if that is not 0.
- */
+/* A non-blocking socket of a netlink family, and a member of the group unless that is 0. */
 static int connect_to(int protocol, int group, struct nl_sock **sock)
 {
 	int err, cause;
@@ -179,7 +178,7 @@ int netlink_find_umad(const char *ca_name, int portnum, char *name, size_t size)
 	err = connect_to(NETLINK_RDMA, 0, &sock);
 	if (err)
 		return err;
-	/* the requests ask for no acknowledgement; a dump ends with its own */
+	/* the requests ask for no acknowledgement; a dump has its own end */
 	nl_socket_disable_auto_ack(sock);
 	err = ask_index(sock, &lookup);
 	if (!err)
@@ -220,8 +219,10 @@ int uevent_receive(struct nl_sock *sock, char **text)
 			return errno == ENOBUFS ? -ENOBUFS : -ENOMEM;
 		if (length < 0)
 			return -EIO;
-		/* any process can send to a socket whose number it guesses: only the kernel's
-		 * messages count */
+		/*
+		 * any process can send to the socket if it guesses the number: only messages of
+		 * the kernel count
+		 */
 		if (sender.nl_pid == 0 && message[length - 1] == '\0')
 			break;
 		free(message);

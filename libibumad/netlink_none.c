@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* In place of netlink.c where the library is built without libnl-3. */
+/* Replaces netlink.c in a build without libnl-3. */
 
 #include "netlink.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Which devices carry a port's SMPs and its GMPs: usually one does both. The planes of
- * a planarized port are devices of their own, under the port GUID of the device that is
- * seen from outside, and do not let SMPs go by that one (IsSMDisabled).
+ * The devices for the SMPs and the GMPs of a port: usually one device sends both. Each plane of
+ * a planarized port is a device, under the port GUID of the device that programs see. The
+ * latter does not send SMPs (IsSMDisabled).
  */
 
 #include "devices.h"
@@ -15,8 +15,8 @@
 /* The devices found for one port GUID. */
 struct guid_pair {
 	__be64 guid;
-	const char *smi; /* the first that lets SMPs go, NULL where none does */
-	const char *gsi; /* the first that does not, NULL where all do */
+	const char *smi; /* the first device that sends SMPs, or NULL */
+	const char *gsi; /* the first device that does not, or NULL */
 };
 
 struct pair_list {
@@ -79,7 +79,9 @@ static int add_device(struct pair_list *list, const char *ca_name)
 	return 0;
 }
 
-/* All pairs in device order; *pairs and the *names they point to are to be freed. */
+/*
+ * Lists all pairs in the order of devices. The caller frees *pairs and the *names of the pairs.
+ */
 static int list_pairs(struct guid_pair **pairs, ca_name_t **names)
 {
 	struct pair_list list = {0};
@@ -130,7 +132,7 @@ EXPORT int umad_get_smi_gsi_pairs(struct umad_ca_pair cas[], size_t max)
 }
 
 /*
- * Stores the port that the caller wants; if that is 0, the device's only port, or its first
+ * Stores the port of the caller; if that is 0, the only port of the device, or its first port
  * that is not Down, or 0. Fails only on a shortage.
  */
 static int prefer_port(const char *ca_name, uint8_t wanted, uint32_t *preferred)

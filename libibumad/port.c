@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Opening and closing ports, and which header layout the kernel speaks on them. */
+/* Opens and closes ports, and selects the layout of the header. */
 
 #include "devices.h"
 #include "export.h"
@@ -12,7 +12,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-/* From this version of the ABI on, the header has a P_Key index unasked. */
+/* From this version of the ABI on, the header has a P_Key index without a request. */
 #define ABI_WITH_PKEY_INDEX 6
 
 EXPORT int umad_init(void)
@@ -34,7 +34,9 @@ static int open_port(const char *ca_name, int portnum, bool smi_only)
 	err = select_port(ca_name, portnum, smi_only, &choice);
 	if (!err)
 		err = cdev_find(CDEV_UMAD, &choice, path);
-	/* only now: finding the device may have loaded the module that has the version */
+	/*
+	 * read last: the lookup of the device may have loaded the module that has the version
+	 */
 	abi = cdev_abi_version();
 	if (sysfs_shortage(err) || sysfs_shortage(abi)) {
 		err = sysfs_shortage(err) ? err : abi;

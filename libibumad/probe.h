@@ -2,8 +2,8 @@
 
 /*
  * The static probes of libibumad, which docs/tracing.md describes. A probe is a nop, and a note
- * in the library that says where the arguments are. The instructions that compute an argument
- * run when nobody traces, too. So the arguments are values that are at hand.
+ * in the library with the locations of the arguments. The instructions that compute an argument
+ * also run when no program traces. So the arguments are values that exist anyway.
  */
 #ifndef LIBIBUMAD_PROBE_H
 #define LIBIBUMAD_PROBE_H

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How good a port is, from none to best. */
+/* The ranks of ports, from the lowest to the highest. */
 enum rank {
 	UNUSABLE,
 	NOT_DISABLED,
@@ -26,7 +26,7 @@ static int is_infiniband(const char *port_path)
 	if (sysfs_shortage(length))
 		return length;
 	if (length < 0)
-		return 1; /* kernels and simulators from before RoCE */
+		return 1; /* old kernels and simulators have no link layer */
 	return !strcmp(link_layer, "InfiniBand") || !strcmp(link_layer, "IB");
 }
 
@@ -64,7 +64,7 @@ static int rank_port(const char *ca_name, int portnum, bool smi_only)
 		return sysfs_absent(answer) ? UNUSABLE : answer;
 	if (phys_state == PORT_PHYS_DISABLED)
 		return UNUSABLE;
-	/* an Active port that comes here is not InfiniBand: no need to read that again */
+	/* an Active port without InfiniBand: is_infiniband() was called above */
 	if (phys_state == PORT_PHYS_LINK_UP && state != PORT_ACTIVE) {
 		answer = is_infiniband(path);
 		if (answer)
@@ -87,8 +87,8 @@ static int rank_named_port(const char *ca_name, int portnum, bool smi_only)
 }
 
 /*
- * The rank of a device's best port, whose number is stored, or of the given port. A negative
- * errno on a shortage, or if no port is usable and a port cannot be read.
+ * The rank of the best port of a device, whose number is stored, or of the given port. A
+ * negative errno on a shortage, or if no port is usable and a port cannot be read.
  */
 static int rank_ca(const char *ca_name, int *portnum, bool smi_only)
 {

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* More than the longest attribute that is of interest; the rest is not read. */
+/* More than the longest attribute that the library needs; the rest is not read. */
 #define ATTRIBUTE_MAX 256
 
 int sysfs_path(char path[SYSFS_PATH_MAX], const char *format, ...)
@@ -47,13 +47,13 @@ static int read_line(const char *dir, const char *name, char line[ATTRIBUTE_MAX]
 	err = sysfs_path(path, "%s/%s", dir, name);
 	if (err < 0)
 		return err;
-	/* O_NONBLOCK: what is no plain file must not keep us waiting */
+	/* O_NONBLOCK: a file that is not a plain file must not block the caller */
 	fd = sys_open(path, O_RDONLY | O_NONBLOCK);
 	if (fd < 0)
 		return fd;
 	length = sys_read(fd, line, ATTRIBUTE_MAX - 1);
 	sys_close(fd);
-	/* EINVAL is the kernel having no value to tell, not an argument that is bad */
+	/* EINVAL: the kernel has no value of the attribute */
 	if (length < 0)
 		return length == -EINVAL ? -EIO : (int)length;
 	line[length] = '\0';
@@ -93,7 +93,7 @@ int sysfs_read_uint(const char *dir, const char *name, unsigned *value)
 	return 0;
 }
 
-/* Groups of one to four hex digits with colons between them, and nothing else. */
+/* Parses groups of one to four hex digits with colons between them. */
 static int read_groups(const char *dir, const char *name, __be16 *groups, int count)
 {
 	char line[ATTRIBUTE_MAX];
@@ -143,7 +143,7 @@ bool node_name_valid(const char *ca_name)
 	       !strchr(ca_name, '/');
 }
 
-/* A valid name is short: neither path can be cut. */
+/* A valid name is short, so that neither path is cut. */
 void node_path(char path[SYSFS_PATH_MAX], const char *ca_name)
 {
 	snprintf(path, SYSFS_PATH_MAX, "%s/%s", SYS_INFINIBAND, ca_name);
@@ -194,7 +194,7 @@ static int mark_port(const char *name, void *arg)
 {
 	struct port_marks *marks = arg;
 
-	/* a port's name is its number, without leading zeros */
+	/* the name of a port is its number, without leading zeros */
 	if (!*name || strspn(name, "0123456789") != strlen(name) || (name[0] == '0' && name[1]))
 		return 0;
 	if (strlen(name) > 1)

@@ -2,7 +2,7 @@
 
 /*
  * Attributes and folders in sysfs, with checks of their sizes and contents. All calls return 0
- * or a negative errno: -EIO for a content that is not what it should be.
+ * or a negative errno: -EIO for an invalid content.
  */
 #ifndef LIBIBUMAD_SYSFS_H
 #define LIBIBUMAD_SYSFS_H
@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Room for the longest path that is read. */
+/* The size of a buffer for the longest path. */
 #define SYSFS_PATH_MAX 256
 
 /* A path to a directory or attribute; -ENAMETOOLONG. */
@@ -21,26 +21,26 @@ __attribute__((format(printf, 2, 3))) int sysfs_path(char path[SYSFS_PATH_MAX],
 
 /*
  * Whether an error is a shortage of this process or machine (no descriptor, no memory, a
- * signal), which says nothing about the device. A public call then fails with this error.
+ * signal). It does not concern the device. A public call then fails with this error.
  */
 bool sysfs_shortage(int err);
 
 /*
- * Whether an error is a fact about the device: the attribute is not there, or has no usable
- * value. A shortage and a lack of rights are not.
+ * Whether the attribute is missing, or has no usable value. A shortage and a lack of rights are
+ * other errors.
  */
 bool sysfs_absent(int err);
 
-/* The first line, cut to size - 1 bytes. Returns its whole length, as strlcpy does. */
+/* Reads the first line, cut to size - 1 bytes. Returns its whole length, as strlcpy() does. */
 int sysfs_read_text(const char *dir, const char *name, char *text, size_t size);
 
-/* The number that the attribute begins with, in C's notation: "4: ACTIVE" is 4. */
+/* Reads the number at the begin of the attribute, in the notation of C: "4: ACTIVE" is 4. */
 int sysfs_read_uint(const char *dir, const char *name, unsigned *value);
 
-/* Four groups of four hex digits. */
+/* Reads four groups of four hex digits. */
 int sysfs_read_guid(const char *dir, const char *name, __be64 *guid);
 
-/* Eight of them. */
+/* Reads eight groups of four hex digits. */
 int sysfs_read_gid(const char *dir, const char *name, union umad_gid *gid);
 
 /* --- the folder of a device ------------------------------------------------------- */
@@ -65,24 +65,22 @@ enum {
 	PORT_IS_SM_DISABLED = 1 << 10
 };
 
-/* A name that can be a device's: one path component that fits the structures. */
+/* Whether a device can have the name: one path component that fits the structures. */
 bool node_name_valid(const char *ca_name);
 
-/* The paths of a device and of a port, for a name that is valid. */
+/* The paths of a device and of a port. The name is valid. */
 void node_path(char path[SYSFS_PATH_MAX], const char *ca_name);
 void node_port_path(char path[SYSFS_PATH_MAX], const char *ca_name, int portnum);
 
-/*
- * The NodeType; -ENODEV if no InfiniBand device has that name, or the error of reading sysfs.
- */
+/* The NodeType; -ENODEV if no InfiniBand device has the name, or the error of reading sysfs. */
 int node_type(const char *ca_name);
 
-/* 1 if no device of any kind has that name, 0 if one has it, or a negative errno. */
+/* 1 if no device of any type has the name, 0 if a device has it, or a negative errno. */
 int node_gone(const char *ca_name);
 
 /*
- * Marks the ports that the device has. Returns the highest number; -EIO when one does
- * not fit, or what reading the folder gave.
+ * Marks the ports of the device. Returns the highest number; -EIO if a number does not fit, or
+ * the error of reading the folder.
  */
 int node_ports(const char *ca_name, bool ports[UMAD_CA_MAX_PORTS]);
 

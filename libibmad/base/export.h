@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* What every public call needs. */
+/* The visibility of public calls. */
 #ifndef LIBIBMAD_EXPORT_H
 #define LIBIBMAD_EXPORT_H
 

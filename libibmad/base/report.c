@@ -18,7 +18,7 @@ EXPORT int ibdebug;
 
 static atomic_bool show_errors;
 
-/* Formats a message. A device name with a line feed must not make two lines of it. */
+/* Formats a message. A name with a line feed must not make two lines. */
 __attribute__((format(printf, 3, 0))) static void compose(char *text, size_t size,
 							  const char *format, va_list args)
 {

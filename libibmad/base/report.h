@@ -11,7 +11,7 @@
 #include <infiniband/mad_errors.h>
 #include <stdint.h>
 
-/* A message of the public function "call". errno stays as it is. */
+/* A message of the public function "call". errno does not change. */
 typedef void report_fn(const char *call, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
@@ -20,13 +20,13 @@ void report(const char *call, const char *format, ...) __attribute__((format(pri
 void report_and_exit(const char *call, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* On stderr, with ibdebug 2 and above: a MAD that goes or comes. */
+/* Writes a MAD that is sent or received to stderr, if ibdebug is 2 or more. */
 void report_packet(const char *what, const uint8_t *mad, int length);
 
-/* With ibdebug 1 and above, or after madrpc_show_errors(1): */
+/* The next messages appear if ibdebug is 1 or more, or after madrpc_show_errors(1). */
 void report_retry(unsigned left, const uint8_t *mad);
-void report_class(const char *call, int mgmt_class); /* it is not registered */
-/* The same in calls of rdma-core, which have no such message: only with ibdebug. */
+void report_class(const char *call, int mgmt_class); /* the class is not registered */
+/* The same in calls of rdma-core, which has no such message: only with ibdebug. */
 void report_class_debug(const char *call, int mgmt_class);
 void report_status(const char *call, const char *destination, unsigned status);
 

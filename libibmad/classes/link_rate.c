@@ -12,14 +12,14 @@
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 
-/* "what is supported" as a value of LinkWidthEnabled and the fields of enabled speeds */
+/* The value "all supported ones" of LinkWidthEnabled and the fields of enabled speeds. */
 #define WIDTHS_AS_SUPPORTED       255
 #define SPEEDS_AS_SUPPORTED       15
 #define EXT_SPEEDS_AS_SUPPORTED   31
 #define EXT_SPEEDS_DISABLED       30
 #define EXT_SPEEDS_2_AS_SUPPORTED 7
 
-/* A set of speeds, of the bits of the four fields that name them. */
+/* A set of speeds, from the bits of the four fields. */
 static unsigned speed_set(unsigned speeds, unsigned ext, unsigned ext_2, unsigned mlnx)
 {
 	unsigned set = 0;
@@ -90,7 +90,7 @@ EXPORT void mad_link_decode(struct mad_link *link, const void *port_info,
 		link->widths_enabled = link->widths_supported;
 	decode_speeds(link, port_info, mask & MAD_PORT_CAP_EXTENDED_SPEEDS, mlnx_ext_port_info);
 	link->width = (uint8_t)mad_link_widest(get(port_info, IB_PORT_LINK_WIDTH_ACTIVE_F));
-	/* what is active is valid only if the port is not down */
+	/* the active width and speed are valid only if the port is not down */
 	if (link->state <= MAD_PORT_DOWN && link->physical_state != MAD_PHYSICAL_LINK_UP) {
 		link->width = 0;
 		link->speed = MAD_SPEED_NONE;

@@ -21,7 +21,7 @@ static uint8_t *pma_rpc(int method, void *data, ib_portid_t *dest, unsigned time
 		.timeout = (int)timeout,
 	};
 
-	/* the agent of another QP may be meant: a redirection leads there */
+	/* the caller may give the QP of a redirection */
 	if (!dest->qp)
 		dest->qp = 1;
 	if (!dest->qkey)
@@ -29,7 +29,7 @@ static uint8_t *pma_rpc(int method, void *data, ib_portid_t *dest, unsigned time
 	return mad_rpc(srcport, &rpc, dest, data, data);
 }
 
-/* There are no directed routes to a performance manager's agents. */
+/* GMPs have no directed routes. */
 static bool is_request(const void *data, const ib_portid_t *dest)
 {
 	if (data && dest && dest->lid != -1)
@@ -43,7 +43,7 @@ EXPORT uint8_t *pma_query_via(void *rcvbuf, ib_portid_t *dest, int port, unsigne
 {
 	if (!is_request(rcvbuf, dest))
 		return NULL;
-	/* of all attributes, port select is the second byte */
+	/* PortSelect is the second byte of all attributes */
 	mad_set_field(rcvbuf, 0, IB_PC_PORT_SELECT_F, (uint32_t)port);
 	return pma_rpc(IB_MAD_METHOD_GET, rcvbuf, dest, timeout, id, srcport);
 }

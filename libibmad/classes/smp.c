@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <stdbool.h>
 
-/* A route that begins, ends or goes all the way from port to port. */
+/* Whether a directed route begins at this port, or ends at the destination. */
 static bool is_directed(const ib_portid_t *portid)
 {
 	return portid->lid <= 0 || portid->drpath.drslid == PERMISSIVE_LID ||
@@ -38,7 +38,7 @@ static uint8_t *smp_rpc(int method, void *data, ib_portid_t *portid, unsigned at
 	}
 	if (is_directed(portid))
 		rpc.mgtclass = IB_SMI_DIRECT_CLASS;
-	/* SMPs go by QP0 and VL15, whatever the service level (IBA 14.2.1) */
+	/* SMPs have QP0 and VL15; the SL does not matter (IBA 14.2.1) */
 	portid->sl = 0;
 	portid->qp = 0;
 	response = mad_rpc(srcport, &rpc, portid, data, data);

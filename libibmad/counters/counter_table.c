@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The counters by number: a row each, which a program can walk. */
+/* The table of the counters by number, which programs can read. */
 
 #include "counters/counter_table.h"
 
@@ -11,7 +11,7 @@
 #include <assert.h>
 #include <stddef.h>
 
-/* Of the field IB_PC_QP1_DROP_F, which rdma-core puts where VL15Dropped is. */
+/* The place of IB_PC_QP1_DROP_F: rdma-core gives this field the place of VL15Dropped. */
 #define QP1_DROPPED_OFFS 20
 
 struct row {
@@ -294,7 +294,7 @@ static void read_counter(unsigned counter, enum counter_source source, const uin
 		*value *= row->info.multiplier;
 		return;
 	}
-	/* no link has sent that much since there is InfiniBand */
+	/* no link can have sent as many */
 	if (*value != maximum)
 		reading->odd |= MAD_COUNTERS_ODD_VALUE;
 	*value = UINT64_MAX;

@@ -8,8 +8,10 @@
 
 #include <stdbool.h>
 
-/* The attributes, in the order in which a reading asks for them: a later one fills in what an
- * earlier one does not have. */
+/*
+ * The attributes, in the order of the requests of a reading. A later attribute adds counters
+ * that an earlier one does not have.
+ */
 enum counter_source {
 	SOURCE_EXTENDED,
 	SOURCE_BASIC,
@@ -18,7 +20,7 @@ enum counter_source {
 	COUNTER_SOURCES
 };
 
-/* Which counters a node has there, by its ClassPortInfo. */
+/* The counters of a node in the attribute, by its ClassPortInfo. */
 uint64_t counter_source_offers(enum counter_source source, uint32_t capability_mask,
 			       uint32_t capability_mask2);
 unsigned counter_source_attribute(enum counter_source source);
@@ -26,8 +28,8 @@ unsigned counter_source_attribute(enum counter_source source);
 uint32_t counter_source_select(enum counter_source source, uint64_t counters);
 
 /*
- * Reads counters from an attribute of IB_PC_DATA_SZ bytes, and marks them as present. "reading"
- * has them all at 0.
+ * Reads counters from an attribute of IB_PC_DATA_SZ bytes, and marks them as present. They are
+ * 0 before.
  */
 void counter_source_read(enum counter_source source, const uint8_t *data, uint64_t counters,
 			 struct mad_counters *reading);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Counters of a port: read by blocking calls and on an engine, and reset. */
+/* Reads the counters of a port, by blocking calls and on an engine, and resets them. */
 
 #include "base/export.h"
 #include "counters/reading.h"
@@ -10,7 +10,7 @@
 
 /* --- blocking ------------------------------------------------------------------- */
 
-/* Sends a request; its response is in message, which the caller frees. */
+/* Sends a request. The caller frees the response in message. */
 static struct mad_outcome ask(const struct ibmad_port *port, const ib_portid_t *dport,
 			      ib_rpc_t *rpc, const uint8_t *data, struct mad_message *message)
 {
@@ -26,9 +26,9 @@ static struct mad_outcome ask(const struct ibmad_port *port, const ib_portid_t *
 	return outcome;
 }
 
-/* Finds out what the node has. */
-static int get_to_know(const struct ibmad_port *port, const ib_portid_t *dport,
-		       struct reading *reading)
+/* Reads ClassPortInfo, unless the node is known. */
+static int learn_abilities(const struct ibmad_port *port, const ib_portid_t *dport,
+			   struct reading *reading)
 {
 	struct mad_message message = {0};
 	uint8_t data[IB_PC_DATA_SZ];
@@ -51,7 +51,7 @@ static int get_to_know(const struct ibmad_port *port, const ib_portid_t *dport,
 static int read_all(const struct ibmad_port *port, const ib_portid_t *dport,
 		    struct reading *reading)
 {
-	int error = get_to_know(port, dport, reading), source;
+	int error = learn_abilities(port, dport, reading), source;
 
 	if (error)
 		return error;
@@ -125,7 +125,7 @@ EXPORT int mad_counters_reset(const struct ibmad_port *port, const ib_portid_t *
 	if (!port || !reading_is_valid(dport, port_number, options))
 		return -EINVAL;
 	reading_init(&reading, port_number, options);
-	error = get_to_know(port, dport, &reading);
+	error = learn_abilities(port, dport, &reading);
 	while (!error && (source = reading_next(&reading, &error)) >= 0)
 		error = reset_source(port, dport, &reading, (enum counter_source)source);
 	return error;
@@ -137,9 +137,9 @@ struct mad_counters_reading {
 	struct reading reading;
 	struct mad_async *async;
 	uint64_t id;         /* of its request, unless it waits */
-	struct list waiting; /* in its node's */
-	bool waits;          /* for the ClassPortInfo that another reading asks for */
-	bool asks;           /* for ClassPortInfo, and others wait or may wait */
+	struct list waiting; /* in the list of the node */
+	bool waits;          /* for the ClassPortInfo that another reading has requested */
+	bool asks;           /* has requested ClassPortInfo, for which others may wait */
 	bool cancelled;
 	enum counter_source source;
 	struct mad_counters *kept; /* the counters, if they need more than one response */
@@ -188,7 +188,7 @@ static int submit(struct mad_async *async, struct mad_counters_reading *pending,
 
 static void counters_came(struct mad_async *async, const struct mad_reply *reply, void *arg);
 
-/* Asks for the next attribute; or *is_complete, and the result of the reading. */
+/* Requests the next attribute. If there is none, sets *is_complete, and returns the result. */
 static int proceed(struct mad_async *async, struct mad_counters_reading *pending,
 		   bool *is_complete)
 {
@@ -204,7 +204,8 @@ static int proceed(struct mad_async *async, struct mad_counters_reading *pending
 	return error;
 }
 
-static void go_on(struct mad_async *async, struct mad_counters_reading *pending, int error)
+static void continue_reading(struct mad_async *async, struct mad_counters_reading *pending,
+			     int error)
 {
 	bool is_complete = true;
 
@@ -218,7 +219,9 @@ static void go_on(struct mad_async *async, struct mad_counters_reading *pending,
 		finish(async, pending, error);
 }
 
-/* Has the counters outlive the callback if the reading is not complete. */
+/*
+ * Copies the counters, so that they exist after the callback, if the reading is not complete.
+ */
 static int keep(struct mad_counters_reading *pending)
 {
 	int error;
@@ -246,10 +249,10 @@ static void counters_came(struct mad_async *async, const struct mad_reply *reply
 	error = reading_take(reading, pending->source, &outcome);
 	if (!error)
 		error = keep(pending);
-	go_on(async, pending, error);
+	continue_reading(async, pending, error);
 }
 
-/* Takes the readings that wait for this one's ClassPortInfo. */
+/* Removes the readings that wait for the ClassPortInfo of this one. */
 static void take_waiting(struct mad_counters_reading *pending, struct list *taken)
 {
 	struct mad_counters_node *node = pending->reading.options.node;
@@ -283,15 +286,14 @@ static void class_port_info_came(struct mad_async *async, const struct mad_reply
 		other = list_entry(entry, struct mad_counters_reading, waiting);
 		other->reading.abilities = pending->reading.abilities;
 		other->reading.status = pending->reading.status;
-		go_on(async, other, error);
+		continue_reading(async, other, error);
 	}
-	go_on(async, pending, error);
+	continue_reading(async, pending, error);
 }
 
 /*
- * Asks for ClassPortInfo. The node is not locked meanwhile: a request takes long, and its
- * callback, which may come before this returns, locks the node. "turn" is that of the asker, or
- * 0.
+ * Requests ClassPortInfo. The node is not locked meanwhile, because the callback locks the
+ * node, and may come before this function returns. "turn" is that of the asker, or 0.
  */
 static int ask_class_port_info(struct mad_async *async, struct mad_counters_reading *pending,
 			       uint64_t turn)
@@ -311,9 +313,9 @@ static int ask_class_port_info(struct mad_async *async, struct mad_counters_read
 }
 
 /*
- * Waits for the ClassPortInfo that the engine has asked for, or asks for it. Nothing waits for
- * a request before it is submitted, so that nothing waits if that fails. False if the node is
- * known.
+ * Waits for the ClassPortInfo that the engine has requested, or requests it. A reading waits
+ * only after the request is submitted, so that no reading waits if the submission fails. False
+ * if the node is known.
  */
 static bool ask_or_wait(struct mad_async *async, struct mad_counters_reading *pending,
 			int *error)
@@ -331,7 +333,7 @@ static bool ask_or_wait(struct mad_async *async, struct mad_counters_reading *pe
 		pending->waits = true;
 		list_add_last(&node->waiting, &pending->waiting);
 	} else if (!known) {
-		/* the callback may end the reading, and its hold on the node */
+		/* the callback may free the reading, and release the node */
 		node->users++;
 		if (!node->asker) {
 			pending->asks = true;
@@ -359,7 +361,7 @@ static int begin(struct mad_async *async, struct mad_counters_reading *pending)
 		return submit(async, pending, CLASS_PORT_INFO, class_port_info_came);
 	if (ask_or_wait(async, pending, &error))
 		return error;
-	/* nothing is complete without an error before it was asked for */
+	/* without a request, a reading completes only with an error */
 	return proceed(async, pending, &is_complete);
 }
 
@@ -383,7 +385,7 @@ EXPORT int mad_counters_submit(struct mad_async *async, const ib_portid_t *dport
 	pending->arg = arg;
 	node_hold(pending->reading.options.node);
 	if (reading)
-		*reading = pending; /* from now on it may be called back */
+		*reading = pending; /* the callback may come from here on */
 	error = begin(async, pending);
 	if (!error)
 		return 0;
@@ -395,7 +397,7 @@ EXPORT int mad_counters_submit(struct mad_async *async, const ib_portid_t *dport
 
 /* --- cancel --------------------------------------------------------------------- */
 
-/* The first reading that waits for this one's ClassPortInfo asks for it. */
+/* The first reading that waits for the ClassPortInfo of this one requests it. */
 static int hand_over(struct mad_counters_reading *pending)
 {
 	struct mad_counters_node *node = pending->reading.options.node;
@@ -425,7 +427,7 @@ static int hand_over(struct mad_counters_reading *pending)
 	return error;
 }
 
-/* A request of its own, which is then cancelled, calls a reading back that waits. */
+/* Calls back a reading that waits: submits a request, and cancels it. */
 static int stop_waiting(struct mad_counters_reading *pending)
 {
 	struct mad_counters_node *node = pending->reading.options.node;
@@ -440,7 +442,7 @@ static int stop_waiting(struct mad_counters_reading *pending)
 	return 0;
 }
 
-/* Without memory for that, the reading ends when the request that it waits for does. */
+/* Without memory, the reading completes with the request for which it waits. */
 EXPORT void mad_counters_cancel(struct mad_counters_reading *reading)
 {
 	int error = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Which attributes a reading needs, and what their responses say. */
+/* Selects the attributes that a reading needs, and reads their responses. */
 
 #include "counters/reading.h"
 
@@ -158,7 +158,7 @@ static bool is_refusal(const struct mad_outcome *outcome)
 	       (code == BAD_VERSION || code == BAD_METHOD || code == BAD_ATTRIBUTE);
 }
 
-/* Notes the outcome of a request. Returns its error; -EBADMSG if the response is too short. */
+/* Stores the status of a request. Returns its error; -EBADMSG if the response is too short. */
 static int judge(struct reading *reading, const struct mad_outcome *outcome)
 {
 	reading->requests++;
@@ -174,7 +174,7 @@ int reading_take_class_port_info(struct reading *reading, const struct mad_outco
 	int error = judge(reading, outcome);
 
 	if (is_refusal(outcome)) {
-		/* it has nothing beyond PortCounters then, which each node has */
+		/* the node has only PortCounters then, which each node has */
 		reading->status = 0;
 		return 0;
 	}
@@ -217,7 +217,7 @@ int reading_next(const struct reading *reading, int *error)
 bool reading_note_refusal(struct reading *reading, enum counter_source source,
 			  const struct mad_outcome *outcome)
 {
-	/* each node has PortCounters: a node that refuses them tells something else */
+	/* each node has PortCounters: an error has another cause */
 	if (source == SOURCE_BASIC || !is_refusal(outcome))
 		return false;
 	reading->status = 0;
@@ -254,7 +254,7 @@ void reading_complete(struct reading *reading)
 	counters->status = reading->status;
 	counters->capability_mask = reading->abilities.capability_mask;
 	counters->capability_mask2 = reading->abilities.capability_mask2;
-	/* it was asked for because ClassPortInfo has it */
+	/* the attribute was requested because ClassPortInfo has it */
 	if (reading->abilities.refused & 1U << SOURCE_EXTENDED)
 		counters->odd |= MAD_COUNTERS_ODD_CAPABILITY;
 }

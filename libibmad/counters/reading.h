@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A reading of a port's counters as a passive state machine: it says which attribute to ask
- * for, and takes the response. It does no I/O.
+ * A reading of the counters of a port as a passive state machine: it selects the attribute of
+ * the next request, and reads the response. It does no I/O.
  */
 #ifndef LIBIBMAD_READING_H
 #define LIBIBMAD_READING_H
@@ -12,12 +12,11 @@
 
 #include <pthread.h>
 
-/* What is known of a node. */
+/* The capabilities of a node. */
 struct abilities {
 	uint32_t capability_mask;
 	uint32_t capability_mask2;
-	uint8_t refused; /* attributes that the node does not have: bits by enum counter_source
-			  */
+	uint8_t refused; /* attributes that the node lacks; bits by enum counter_source */
 };
 
 struct mad_counters_node {
@@ -26,22 +25,25 @@ struct mad_counters_node {
 	bool known;     /* by its ClassPortInfo */
 	struct abilities abilities;
 	struct mad_async *asker; /* the engine that asks for ClassPortInfo; or NULL */
-	uint64_t asked;          /* how often an engine became the asker */
+	uint64_t asked;          /* the number of times that an engine became the asker */
 	bool is_submitted;       /* the asker's request */
 	struct list waiting;     /* readings of that engine that wait for it */
 };
 
 void node_hold(struct mad_counters_node *node);
-/* Frees it if nobody holds it. */
+/* Releases the node, and frees it if it has no other user. */
 void node_release(struct mad_counters_node *node);
-/* What is known of the node; locks. False: no ClassPortInfo. NULL is allowed. */
+/*
+ * Reads the capabilities of the node, with its lock. False without a ClassPortInfo. node may be
+ * NULL.
+ */
 bool node_recall(struct mad_counters_node *node, struct abilities *abilities);
-/* Keeps what ClassPortInfo said; locks. NULL is allowed. */
+/* Stores the capabilities from ClassPortInfo, with the lock. node may be NULL. */
 void node_learn(struct mad_counters_node *node, const struct abilities *abilities);
-/* Keeps that the node refused an attribute; locks. NULL is allowed. */
+/* Stores that the node does not have an attribute, with the lock. node may be NULL. */
 void node_note_refusal(struct mad_counters_node *node, enum counter_source source);
 
-/* What a reading needs of struct mad_counters_options. */
+/* The options of a reading. */
 struct reading_options {
 	uint64_t counters;
 	struct mad_counters_node *node;
@@ -52,13 +54,15 @@ struct reading_options {
 struct reading {
 	struct reading_options options;
 	struct abilities abilities;
-	uint8_t asked; /* attributes that were asked for */
+	uint8_t asked; /* attributes that were requested */
 	uint8_t port;
 	uint32_t requests;
 	uint32_t status;  /* of the request that failed; or 0 */
 	uint64_t present; /* counters that were read */
-	/* Where they go, from the first response on. The reading is small before, because many
-	 * readings may be queued. */
+	/*
+	 * The result, from the first response on. It is not a part of the reading, because many
+	 * readings may be queued.
+	 */
 	struct mad_counters *counters;
 };
 
@@ -75,7 +79,7 @@ bool reading_needs_class_port_info(const struct reading *reading);
 /* A request, whose data is that of a Get. */
 ib_rpc_t reading_request(const struct reading *reading, unsigned attribute, uint8_t *data);
 
-/* A response to a request, or what became of it. */
+/* The response to a request, or its error. */
 struct mad_outcome {
 	int error;
 	unsigned status;
@@ -83,23 +87,26 @@ struct mad_outcome {
 	size_t size;
 };
 
-/* ClassPortInfo: 0 or an error. What was learned is in reading->abilities. */
+/* Reads ClassPortInfo into reading->abilities. Returns 0 or an error. */
 int reading_take_class_port_info(struct reading *reading, const struct mad_outcome *outcome);
 
 /*
- * The next attribute to ask for, an enum counter_source. If all were asked for, -1, and *error
- * is the result of the reading.
+ * The attribute of the next request, an enum counter_source. If none is left, -1, and *error is
+ * the result of the reading.
  */
 int reading_next(const struct reading *reading, int *error);
-/* Counters that are wanted and that only this attribute, or a later one, has. */
+/* The requested counters that only this attribute, or a later one, has. */
 uint64_t reading_wanted(const struct reading *reading, enum counter_source source);
-/* The response to reading_next(): 0, or the error with which the reading ends. */
+/*
+ * Reads the response to reading_next(). Returns 0, or the error with which the reading
+ * completes.
+ */
 int reading_take(struct reading *reading, enum counter_source source,
 		 const struct mad_outcome *outcome);
-/* What the counters have beside their numbers when the reading is complete. */
+/* Sets the other members of the counters when the reading is complete. */
 void reading_complete(struct reading *reading);
 
-/* Notes that the node refused an attribute; false: the outcome is not a refusal. */
+/* Stores that the node does not have an attribute. False: the outcome has another meaning. */
 bool reading_note_refusal(struct reading *reading, enum counter_source source,
 			  const struct mad_outcome *outcome);
 

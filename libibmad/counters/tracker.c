@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Readings of a port added up, whatever is done to its counters meanwhile. */
+/* Adds up the readings of a port, although its counters may be reset meanwhile. */
 
 #include "base/export.h"
 #include "counters/counter_table.h"
@@ -8,14 +8,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* A counter that falls by less than this part of its value is not taken for one that was reset.
- */
+/* A counter that falls by less than this part of its value was not reset. */
 #define BACKWARDS_PART 16
 
 struct mad_counters_tracker {
 	struct mad_counters_totals totals;
-	struct mad_counters latest; /* of each counter the latest value */
-	/* What has been added: more than the latest value after a counter ran backwards. */
+	struct mad_counters latest; /* the latest value of each counter */
+	/* The sum: higher than the latest value after a counter has fallen. */
 	uint64_t highest[MAD_COUNTER_COUNT];
 	uint64_t first_us[MAD_COUNTER_COUNT];  /* when the counter was read first */
 	uint64_t latest_us[MAD_COUNTER_COUNT]; /* when the counter was read last */
@@ -39,7 +38,7 @@ static unsigned count_bits(uint64_t mask)
 	return (unsigned)__builtin_popcountll(mask);
 }
 
-/* Counters that are lower than before, and why. */
+/* Counters that are lower than before, and the reason. */
 struct fall {
 	uint64_t lower;
 	uint64_t far; /* of these, counters that only a reset explains */
@@ -67,7 +66,7 @@ static struct fall find_falls(const struct mad_counters_tracker *tracker,
 	return fall;
 }
 
-/* Adds a counter that was read before. Returns what it has grown by. */
+/* Adds a counter that was read before. Returns the growth. */
 static uint64_t growth(struct mad_counters_tracker *tracker, const struct mad_counters *reading,
 		       unsigned counter, bool is_reset)
 {
@@ -97,14 +96,14 @@ static void add(struct mad_counters_tracker *tracker, const struct mad_counters 
 			continue;
 		grown = growth(tracker, reading, i, reset & MAD_COUNTER_BIT(i));
 		*sum = add_counts(*sum, grown);
-		/* otherwise it grew in a longer time */
+		/* otherwise the growth belongs to a longer time */
 		if (tracker->in_latest & MAD_COUNTER_BIT(i))
 			tracker->grown[i] = grown;
 	}
 	total->present |= comparable;
 }
 
-/* Counters that cannot be compared with what was read before begin with this reading. */
+/* Counters that cannot be compared with an earlier value begin with this reading. */
 static void begin_again(struct mad_counters_tracker *tracker,
 			const struct mad_counters *reading, uint64_t counters)
 {
@@ -117,7 +116,7 @@ static void begin_again(struct mad_counters_tracker *tracker,
 	tracker->latest.extended |= counters & reading->extended;
 }
 
-/* What the reading says of the counters that were read before. */
+/* Compares the reading with earlier values, and adds the growth. */
 static int take_comparable(struct mad_counters_tracker *tracker,
 			   const struct mad_counters *reading, uint64_t comparable)
 {
@@ -172,7 +171,7 @@ static int take(struct mad_counters_tracker *tracker, const struct mad_counters 
 		events |= MAD_COUNTERS_STUCK;
 	totals->stuck += count_bits(stuck);
 	totals->total.at_maximum |= at_maximum;
-	/* a counter that was not read stays as it was */
+	/* a counter that was not read does not change */
 	tracker->latest.at_maximum = at_maximum | (tracker->latest.at_maximum & ~present);
 	note_times(tracker, reading, known);
 	begin_again(tracker, reading, present & ~comparable);

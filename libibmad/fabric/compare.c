@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* What changed from one discovery to another. */
+/* Compares two discoveries. */
 
 #include "base/export.h"
 #include "fabric/graph.h"
@@ -16,7 +16,8 @@ struct comparison {
 	void *arg;
 	int count;
 	int ended;    /* what changed() returned, if it is not 0 */
-	bool *hidden; /* by the index of a node of before: it may be where nothing responded */
+	bool *hidden; /* by the index of a node of before: it may still be in the fabric, where
+			 no node responded */
 	const struct mad_fabric_node **queue; /* hidden nodes */
 	size_t queued;
 };
@@ -33,7 +34,7 @@ static void tell(struct comparison *comparison, struct mad_fabric_difference dif
 
 /* --- the same in the other fabric ----------------------------------------------------- */
 
-/* Of nodes with one GUID, the first one counts. */
+/* Of several nodes with one GUID, the first one counts. */
 static bool counts(const struct mad_fabric *fabric, const struct mad_fabric_node *node)
 {
 	return graph_find_node(fabric, node->guid) == node;
@@ -45,7 +46,7 @@ static const struct mad_fabric_port *same_port(const struct mad_fabric *fabric,
 	return mad_fabric_port(graph_find_node(fabric, port->node->guid), port->number);
 }
 
-/* One of the two ends of each link between nodes that count. */
+/* Whether the port is the first of the two ends of a link between nodes that count. */
 static bool begins_link(const struct mad_fabric *fabric, const struct mad_fabric_port *port)
 {
 	return port->peer && port->peer->peer == port && port->peer->index >= port->index &&
@@ -61,7 +62,7 @@ static bool is_linked_there(const struct mad_fabric *fabric, const struct mad_fa
 
 /* --- what may still be there ----------------------------------------------------------- */
 
-/* Whether a link or a node may be where it was, but was not found because of this port. */
+/* Whether this port may be the reason why a link or a node was not found. */
 static bool hides(const struct mad_fabric_port *port)
 {
 	return port && !port->peer && (port->error || port->peer_error);
@@ -85,7 +86,7 @@ static void hide_neighbours(struct comparison *comparison, const struct mad_fabr
 	}
 }
 
-/* Behind a node that did not respond, none can respond. */
+/* Behind a node that did not respond, no node can respond. */
 static void find_hidden(struct comparison *comparison)
 {
 	const struct mad_fabric_port *port = NULL;
@@ -107,7 +108,7 @@ static bool is_down(const struct mad_fabric_port *port)
 	return port && port->info && port->physical_state != MAD_PHYSICAL_LINK_UP;
 }
 
-/* Whether a link that was not found again may be there all the same. */
+/* Whether a link that was not found may still exist. */
 static bool may_be_there(const struct comparison *comparison,
 			 const struct mad_fabric_port *port)
 {
@@ -137,7 +138,7 @@ static bool states_differ(const struct mad_fabric_port *before,
 	       differ(before->mtu, after->mtu);
 }
 
-/* LID 0 says that there is none, if PortInfo was read. */
+/* LID 0: the port has no LID, if PortInfo was read. */
 static bool lids_differ(const struct mad_fabric_port *before,
 			const struct mad_fabric_port *after)
 {
@@ -172,10 +173,10 @@ static bool ports_differ(const struct mad_fabric_port *before,
 {
 	if (guids_differ(before, after))
 		return true;
-	/* else it is the node that has changed */
+	/* otherwise the node has changed */
 	if (graph_lid_port(before->node) != before && lids_differ(before, after))
 		return true;
-	/* else it is the link that has changed */
+	/* otherwise the link has changed */
 	return !before->peer && !after->peer && states_differ(before, after);
 }
 

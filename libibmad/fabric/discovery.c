@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Discovery. Each response leads to the next requests, and the engine has as many in flight as
- * the fabric takes:
+ * Discovery. A response leads to further requests, and the engine sends as many at once as flow
+ * control permits.
  *
  * neighbours.c: NodeInfo of the first node, and of the node behind each port with a link.
  *
- * visit.c: what is read of a node that is new; each port with a link leads to its neighbour.
+ * visit.c: the attributes and ports of a new node. Follows each port with a link.
  *
- * requests.c: requests on the engine.
+ * requests.c: the requests on the engine.
  *
- * The discovery is complete when no request is open.
+ * The discovery is complete when no request is in flight.
  */
 
 #include "base/export.h"
@@ -85,7 +85,7 @@ static struct mad_fabric_discovery *create_discovery(const struct mad_fabric_opt
 	discovery->options = *options;
 	if (!options->read)
 		discovery->options.read = MAD_FABRIC_READ_DEFAULT;
-	/* PortInfo tells which ports have one */
+	/* PortInfo tells whether a port may have one */
 	if (options->read & MAD_FABRIC_READ_MLNX_EXT_PORTS)
 		discovery->options.read |= MAD_FABRIC_READ_PORTS;
 	if (!options->max_nodes)
@@ -116,7 +116,7 @@ EXPORT int mad_fabric_start(struct mad_async *async, const struct mad_fabric_opt
 	if (discovery)
 		*discovery = created;
 	if (neighbours_begin(created))
-		return 0; /* from now on it may be gone */
+		return 0; /* the discovery may have been freed from here on */
 	if (discovery)
 		*discovery = NULL;
 	error = created->error;
@@ -164,7 +164,7 @@ EXPORT int mad_fabric_discover(struct ibmad_port *port,
 	error = mad_fabric_start(async, options, keep_result, &result, NULL);
 	if (!error)
 		mad_async_run(async);
-	mad_async_destroy(async); /* calls back what is open if the device is gone */
+	mad_async_destroy(async); /* calls back the requests in flight if the device is gone */
 	if (error)
 		return error;
 	*fabric = result.fabric;

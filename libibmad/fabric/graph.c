@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The graph of a fabric: how it is filled, and freed. */
+/* Creates, fills and frees the graph of a fabric. */
 
 #include "fabric/graph.h"
 
@@ -74,7 +74,7 @@ struct mad_fabric *graph_create(void)
 	return fabric;
 }
 
-/* More buckets when there are as many nodes as buckets. */
+/* Doubles the buckets when there are as many nodes as buckets. */
 static int grow_guids(struct mad_fabric *fabric)
 {
 	size_t wanted = fabric->guid_buckets ? fabric->guid_buckets * 2 : 64;
@@ -85,7 +85,7 @@ static int grow_guids(struct mad_fabric *fabric)
 	buckets = calloc(wanted, sizeof(struct graph_node *));
 	if (!buckets)
 		return -ENOMEM;
-	/* backwards: the first one of a GUID is in front */
+	/* backwards: the first node of a GUID is the first of its bucket */
 	for (size_t i = fabric->node_count; i-- > 0;) {
 		struct graph_node *node = fabric->nodes[i];
 		size_t bucket = graph_bucket(fabric, node->node.guid, wanted);
@@ -105,7 +105,7 @@ static void enter_guid(struct mad_fabric *fabric, struct graph_node *node)
 	struct graph_node **bucket =
 		&fabric->guids[graph_bucket(fabric, node->node.guid, fabric->guid_buckets)];
 
-	if (same) /* it must stay in front */
+	if (same) /* the first node of the GUID stays before it */
 		bucket = &graph_node_of(same)->next_guid;
 	node->next_guid = *bucket;
 	*bucket = node;
@@ -213,7 +213,7 @@ int graph_add_failure_behind(struct mad_fabric *fabric, size_t index,
 {
 	struct mad_fabric_failure *failure = &fabric->failures[index];
 
-	/* which one times out first is chance */
+	/* the order of timeouts is random */
 	if (port->index < failure->behind->index)
 		failure->behind = port;
 	graph_count_failures(fabric, index, 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* What can be said of a fabric when it is known whole: its tables, and what contradicts. */
+/* Completes the graph of a fabric: its tables, and contradictions between ports. */
 
 #include "fabric/graph.h"
 #include "fabric/graph_memory.h"
@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* A power of two that leaves half of a table free. */
+/* The size of a table: a power of two, of which at most half is used. */
 static size_t table_size(size_t entries)
 {
 	size_t size = 16;
@@ -28,7 +28,7 @@ static bool has_guid_of_its_own(const struct mad_fabric_port *port)
 	return port->guid && (port->node->type != IB_NODE_SWITCH || !port->number);
 }
 
-/* Two nodes with one NodeGUID have been noted when they were found. */
+/* Two nodes with one NodeGUID were noted when they were found. */
 static bool are_twins(const struct mad_fabric_node *one, const struct mad_fabric_node *other)
 {
 	return one != other && one->guid == other->guid;
@@ -120,7 +120,8 @@ static int enter_descriptions(struct mad_fabric *fabric)
 	fabric->descriptions = calloc(fabric->description_buckets, sizeof(struct graph_node *));
 	if (!fabric->descriptions)
 		return -ENOMEM;
-	for (size_t i = fabric->node_count; i-- > 0;) { /* the first node comes in front */
+	for (size_t i = fabric->node_count;
+	     i-- > 0;) { /* the first node becomes the first of its bucket */
 		struct graph_node *node = fabric->nodes[i];
 		size_t bucket =
 			graph_bucket(fabric, graph_hash_text(fabric, node->node.description),
@@ -134,7 +135,7 @@ static int enter_descriptions(struct mad_fabric *fabric)
 
 /* --- links -------------------------------------------------------------------------- */
 
-/* Forgets the speeds of a switch's port that only port 0 would say to be valid. */
+/* Clears the speeds of a switch port that are valid only with a capability of port 0. */
 static void forget_extended_speeds(struct mad_link *link, const uint8_t *info)
 {
 	if (mad_read_field(info, 0, IB_PORT_LINK_SPEED_EXT_ACTIVE_F) ||
@@ -171,7 +172,7 @@ static void set_rate(struct mad_fabric_port *port, const struct mad_link *link)
 	port->rate_gbps = link->rate_gbps;
 }
 
-/* Sets what follows from the PortInfo of both ends of a link. */
+/* Sets the members that depend on the PortInfo of both ends of a link. */
 static int finish_link(struct mad_fabric *fabric, struct mad_fabric_port *port,
 		       struct mad_fabric_port *peer)
 {
@@ -219,7 +220,7 @@ static int finish_links(struct mad_fabric *fabric)
 	return err;
 }
 
-/* --- ports where nobody responded ----------------------------------------------------- */
+/* --- ports where no node responded ------------------------------------------------ */
 
 static int by_port(const void *one, const void *other)
 {

@@ -9,14 +9,14 @@
 #include <stddef.h>
 
 /*
- * Makes an array longer, if it has less than count entries: *size is the number of entries for
- * which it has memory. New entries are zero. NULL without memory: the array is as before.
+ * Extends an array that has less than count entries. *size is the number of allocated entries.
+ * New entries are zero. NULL without memory: the array does not change.
  */
 void *array_reserve(void *entries, size_t count, size_t *size, size_t entry_size);
 
 /* A node with its ports behind it. */
 struct graph_node {
-	struct mad_fabric_node node;  /* first: a node is part of one of these */
+	struct mad_fabric_node node;  /* the first member: graph_node_of() depends on it */
 	struct graph_node *next_guid; /* in its bucket */
 	struct graph_node *next_description;
 	uint32_t first_port; /* the index of its first port */
@@ -44,7 +44,7 @@ static inline unsigned graph_ports(const struct mad_fabric_node *node)
 	return node->port_count + 1u - graph_first_number(node);
 }
 
-/* A port where nobody responded. */
+/* A port behind which no node responded. */
 struct graph_silent_port {
 	const struct mad_fabric_port *port;
 	size_t failure; /* the index of its failure, whose node is known */
@@ -53,7 +53,7 @@ struct graph_silent_port {
 struct graph_block;
 
 struct mad_fabric {
-	struct graph_block *blocks; /* the newest one first */
+	struct graph_block *blocks; /* the latest one first */
 	struct graph_node **nodes;
 	size_t node_count, node_size;
 	size_t port_count;
@@ -78,8 +78,8 @@ struct mad_fabric {
 };
 
 /*
- * Whether the port itself has a LID of this subnet. That of a CA's port that no link leads to
- * may be of another one.
+ * Whether the port itself has a LID of this subnet. If no link leads to the port of a CA, the
+ * port may have a LID of another subnet.
  */
 static inline bool graph_has_lid(const struct mad_fabric *fabric,
 				 const struct mad_fabric_port *port)
@@ -91,7 +91,7 @@ static inline bool graph_has_lid(const struct mad_fabric *fabric,
 	return port->peer || port == fabric->origin;
 }
 
-/* Where a number belongs in a table of so many buckets, a power of two. */
+/* The bucket of a number. The number of buckets is a power of two. */
 static inline size_t graph_bucket(const struct mad_fabric *fabric, uint64_t number,
 				  size_t buckets)
 {

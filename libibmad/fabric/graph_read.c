@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* What programs ask a fabric: its nodes and ports, by number, GUID, LID and description. */
+/* Reads a fabric: its nodes and ports by number, GUID, LID and description. */
 
 #include "base/export.h"
 #include "fabric/graph.h"

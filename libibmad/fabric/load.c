@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A fabric read from ibnetdiscover's format. The file is read once: nodes and ports are made
- * line by line, with a note of what each port claims to be connected to. At the end claims
+ * Reads a fabric from the format of ibnetdiscover. The file is read once. Each line creates a
+ * node or a port, with a claim: the other end of the port in the file. At the end, claims
  * become links.
  */
 
@@ -26,7 +26,9 @@ static bool claims_back(const struct load *load, const struct mad_fabric_port *p
 	       claim->type == port->node->type && claim->number == port->number;
 }
 
-/* The port that a claim means; of several with one GUID, the first one that claims the same. */
+/*
+ * The port of a claim. Of several nodes with one GUID, the first one that claims the same link.
+ */
 static struct mad_fabric_port *claimed_port(const struct load *load,
 					    const struct mad_fabric_port *port)
 {
@@ -66,7 +68,7 @@ static int link_port(struct load *load, struct mad_fabric_port *port)
 	return 0;
 }
 
-/* Sets *wrong to the first line whose claim is of no port. */
+/* Sets *wrong to the first line whose claim has no port. */
 static int link_ports(struct load *load, unsigned *wrong)
 {
 	*wrong = 0;

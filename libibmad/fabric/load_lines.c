@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The lines of ibnetdiscover's format, each by itself. */
+/* Reads each line of the format of ibnetdiscover. */
 
 #include "fabric/load_lines.h"
 
@@ -32,7 +32,10 @@ static bool take_id(const char **at, unsigned *type, uint64_t *guid)
 	       text_take_word(at, "\"");
 }
 
-/* Text between a quotation mark and the last one of the line: a name may have some itself. */
+/*
+ * Text between a quotation mark and the last one of the line, because a name may have quotation
+ * marks.
+ */
 static bool take_name(const char **at, const char **name, size_t *length)
 {
 	const char *end;
@@ -94,7 +97,7 @@ static int read_guid_line(struct load *load, const char *at, unsigned type)
 	return !*at || *at == '#' ? 0 : -EBADMSG;
 }
 
-/* The first line of a block, whichever it is, ends the one before. */
+/* The first line of a block ends the block before. */
 static void begin_block(struct load *load)
 {
 	if (load->block.node)
@@ -124,7 +127,7 @@ static int read_assignment(struct load *load, const char *at)
 
 /* --- the line of a node ----------------------------------------------------------- */
 
-/* Makes room for the claims of the ports of a node that was added. */
+/* Allocates the claims of the ports of a node that was added. */
 static int make_claims(struct load *load)
 {
 	struct claim *claims;
@@ -176,7 +179,7 @@ static bool take_port0(const char **at, struct mad_fabric_node *node)
 	return true;
 }
 
-/* What follows the ID, if anything: # "leaf-4" base port 0 lid 5 lmc 0 */
+/* The optional text behind the ID: # "leaf-4" base port 0 lid 5 lmc 0 */
 static bool take_node_comment(const char *at, struct mad_fabric_node *node)
 {
 	const char *name;
@@ -226,7 +229,7 @@ static bool take_guid_of_port(const char **at, uint64_t *guid)
 	return !text_take_word(at, "(") || (text_take_hex(at, guid) && text_take_word(at, ")"));
 }
 
-/* "4xHDR", with "?" for what is not known */
+/* "4xHDR"; unknown parts are "?". */
 static bool take_rate(const char **at, struct mad_fabric_port *port)
 {
 	static const unsigned lanes[] = {1, 2, 4, 8, 12};
@@ -260,7 +263,7 @@ static bool take_rate(const char **at, struct mad_fabric_port *port)
 	return at_end(at);
 }
 
-/* What follows the other end, if anything: # lid 14 lmc 0 "leaf-4" lid 5 4xHDR */
+/* The optional text behind the other end: # lid 14 lmc 0 "leaf-4" lid 5 4xHDR */
 static bool take_port_comment(const char *at, struct mad_fabric_port *port)
 {
 	const char *name;
@@ -282,7 +285,7 @@ static bool take_port_comment(const char *at, struct mad_fabric_port *port)
 	return take_name(&at, &name, &length) && take_lid(&at, &lid) && take_rate(&at, port);
 }
 
-/* "2][ext 5]": the second one only if chassis are known */
+/* "2][ext 5]": the second part only if chassis are known. */
 static bool take_port_number(const char **at, unsigned *number)
 {
 	unsigned external;

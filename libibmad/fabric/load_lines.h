@@ -1,32 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The lines of ibnetdiscover's format: nodes, their ports, and what each port claims to lead
- * to. */
+/* The lines of the format of ibnetdiscover: nodes, their ports, and the claims of ports. */
 #ifndef LIBIBMAD_LOAD_LINES_H
 #define LIBIBMAD_LOAD_LINES_H
 
 #include "fabric/graph.h"
 #include "fabric/text_line.h"
 
-/* Of nodes with the GUID of a claim, so many are looked at. */
+/* Nodes with the GUID of a claim that are compared with it. */
 #define MAX_SAME_GUID 16
 
-/* What a line says is at the other end of a port. */
+/* The other end of a port, as a line has it. */
 struct claim {
 	uint64_t guid;
-	unsigned line; /* 0: nothing is said of the port */
+	unsigned line; /* 0: the port has no line */
 	uint8_t type;
 	uint8_t number;
 };
 
-/* The lines before a node's own, and the node then. */
+/* The lines before the line of a node, and the node. */
 struct block {
 	uint64_t system_guid;
 	uint64_t guid;      /* of switchguid=, caguid=, rtguid= */
 	uint64_t port_guid; /* of a switch's port 0 */
 	unsigned vendor_id;
 	unsigned device_id;
-	uint8_t type; /* of which guid is; 0: there was no such line */
+	uint8_t type; /* of the node with "guid"; 0: there was no such line */
 	struct mad_fabric_node *node;
 };
 

@@ -64,7 +64,9 @@ static bool is_known_type(unsigned type)
 	return type == IB_NODE_CA || type == IB_NODE_SWITCH || type == IB_NODE_ROUTER;
 }
 
-/* A port keeps the first GUID. behind leads to the port, or is NULL. */
+/*
+ * Sets the GUID of a port. A port keeps its first GUID. behind leads to the port, or is NULL.
+ */
 static void set_port_guid(struct mad_fabric_discovery *discovery, struct mad_fabric_node *node,
 			  const struct node_info *info, const struct mad_fabric_port *behind)
 {
@@ -81,7 +83,7 @@ static void set_port_guid(struct mad_fabric_discovery *discovery, struct mad_fab
 		port->guid = info->port_guid;
 }
 
-/* Adds a node that was not known before, and reads it. NULL if it cannot be added. */
+/* Adds a new node. NULL if it cannot be added. */
 static struct mad_fabric_node *add_node(struct mad_fabric_discovery *discovery,
 					const struct node_info *info, const uint8_t *data,
 					const ib_dr_path_t *route,
@@ -117,7 +119,7 @@ static struct mad_fabric_node *add_node(struct mad_fabric_discovery *discovery,
 	return node;
 }
 
-/* Whether a NodeInfo may be of a node that is known. */
+/* Whether a NodeInfo can be that of a known node. */
 static bool is_same(const struct mad_fabric_node *node, const struct node_info *info)
 {
 	return node->type == info->type && node->port_count == info->port_count &&
@@ -127,7 +129,7 @@ static bool is_same(const struct mad_fabric_node *node, const struct node_info *
 
 /* --- links -------------------------------------------------------------------------- */
 
-/* Links a port with the port that responded behind it. False if something contradicts. */
+/* Links a port with the port that responded behind it. False if another link contradicts. */
 static bool link_ports(struct mad_fabric_discovery *discovery, struct mad_fabric_port *port,
 		       struct mad_fabric_port *other)
 {
@@ -286,15 +288,15 @@ static void neighbour_came(struct mad_fabric_discovery *discovery,
 		/* no cable leads to port 0 */
 		note(discovery, MAD_FABRIC_ODD_PORT_COUNT, NULL, port, NULL);
 	} else if (link_ports(discovery, port, other) || is_new) {
-		/* what contradicts may be of another node */
+		/* after a contradiction, the GUID may be that of another node */
 		set_port_guid(discovery, node, &info, port);
 	}
-	/* after its link: so that its own end of the link is not asked */
+	/* after the link, so that no NodeInfo is sent from the other end */
 	if (is_new)
 		visit_node(discovery, node);
 }
 
-/* CAs and routers forward no SMP but those of their own programs (IBA 14.2.2). */
+/* CAs and routers forward only SMPs of their own programs (IBA 14.2.2). */
 static bool leads_on(const struct mad_fabric_discovery *discovery,
 		     const struct mad_fabric_port *port)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Names of nodes by GUID, of a node-name-map. */
+/* Names of nodes by GUID, from a node-name-map. */
 
 #include <infiniband/mad_fabric_text.h>
 
@@ -26,8 +26,7 @@ struct mad_node_names {
 	size_t size;
 };
 
-/* The number at the front of a text, as strtoull() reads it, with nothing but a blank or #
- * behind. */
+/* Parses the number at the begin of a text, as strtoull() does. A blank or # must follow. */
 static bool take_guid(char **at, uint64_t *guid)
 {
 	char *end;

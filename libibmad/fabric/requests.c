@@ -37,7 +37,7 @@ bool request_is_refusal(const struct discovery_request *request, int error)
 	return error == -EIO && request->attribute == IB_ATTR_MLNX_EXT_PORT_INFO;
 }
 
-/* The device is gone, or the engine is destroyed: what is not asked yet cannot be. */
+/* The device is gone, or the engine is destroyed, so that further requests would fail. */
 static bool ends_all(int error)
 {
 	return error == -ENODEV || error == -ECANCELED;
@@ -110,7 +110,7 @@ bool request_submit(struct mad_fabric_discovery *discovery, struct list *group,
 					      .subject = subject,
 					      .attribute = (uint16_t)attribute,
 					      .modifier = (uint8_t)modifier};
-	/* first, because another thread may call the first request back at once */
+	/* before the submission, because another thread may call the request back at once */
 	list_add_last(&discovery->requests, &request->entry);
 	if (group)
 		list_add_last(group, &request->group);

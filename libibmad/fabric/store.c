@@ -39,14 +39,14 @@ struct item {
 };
 
 struct scan {
-	struct item *items; /* the queue: nothing is ever removed */
+	struct item *items; /* the queue; items are not removed */
 	size_t first, end;
 	bool *found; /* by the index of the node */
 	uint32_t *order;
 	size_t count; /* in order */
 };
 
-/* The devices that ibnetdiscover asks for ExtendedPortInfo; of any vendor. */
+/* The devices to which ibnetdiscover sends ExtendedPortInfo. */
 static bool has_extended_port_info(const struct mad_fabric_node *node)
 {
 	static const uint16_t devices[] = {0xa2d2, 0xc738, 0xc739, 0xc73a, 0xc73b,
@@ -181,7 +181,7 @@ struct output {
 	const struct mad_node_names *names;
 };
 
-/* What the format says of a type of node; a type without a word is not in it. */
+/* The words of the format for each type of node. Other types are not in the format. */
 static const struct {
 	const char *word;
 	char letter;
@@ -277,7 +277,7 @@ static void print_node(const struct output *out, const struct mad_fabric_node *n
 	}
 }
 
-/* ibnetdiscover prints first what it found last. A fabric that was loaded is in its order. */
+/* ibnetdiscover prints the nodes in reverse order. A fabric that was loaded has this order. */
 static void print_nodes(const struct output *out, const struct mad_fabric *fabric,
 			const uint32_t *found)
 {
@@ -294,7 +294,7 @@ static void print_nodes(const struct output *out, const struct mad_fabric *fabri
 		}
 }
 
-/* As ctime() has it, whatever the locale. */
+/* The date as ctime() writes it, for all locales. */
 static void print_date(FILE *file)
 {
 	static const char days[][4] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};

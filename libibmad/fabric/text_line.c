@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Lines of a text file, and what they consist of. */
+/* Reads lines of a text file, and parts of a line. */
 
 #include "fabric/text_line.h"
 

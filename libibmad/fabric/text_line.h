@@ -17,14 +17,14 @@ struct text_line {
 };
 
 /*
- * Reads the next line, without its end. 1: there is one, 0: there is none, -EBADMSG: it is too
- * long or has a zero byte, or another negative errno.
+ * Reads the next line, without its end. 1: a line was read; 0: the end of the file; -EBADMSG:
+ * the line is too long or has a zero byte; or another negative errno.
  */
 int text_line_read(struct text_line *line);
 
 /*
- * These take something from the front of a text, and move *at behind it. If it is not there,
- * they return false, and *at is anywhere in the text.
+ * These functions parse the begin of a text, and move *at behind it. If they return false, *at
+ * is undefined.
  */
 void text_take_blanks(const char **at);
 bool text_take_word(const char **at, const char *word);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* A node that is new: reads its attributes and ports. */
+/* Reads the attributes and ports of a new node. */
 
 #include "fabric/discovery.h"
 
@@ -12,11 +12,11 @@
 #include <string.h>
 
 /*
- * Requests of a node that are submitted at once. The engine has no more in flight to a node, so
- * more would only take memory.
+ * The limit of submitted requests of a node. The engine has not more in flight to a node, so
+ * further requests would only need memory.
  */
 #define SUBMITTED_MAX 16
-/* A node that has responded is given up after so many timeouts without a response between. */
+/* Timeouts without a response between, after which a node that has responded is given up. */
 #define SILENT_MAX    3
 #define QDR           4 /* LinkSpeedActive (IBA 14.2.5.6) */
 
@@ -44,7 +44,7 @@ static void ask(struct visit *visit, unsigned attribute, unsigned modifier, disc
 		visit->open++;
 }
 
-/* The requests for ports that are not submitted are not sent any more. */
+/* The ports that are not requested yet. */
 static unsigned ports_left(const struct visit *visit)
 {
 	if (!(visit->discovery->options.read & MAD_FABRIC_READ_PORTS))
@@ -67,7 +67,7 @@ static void fail(struct visit *visit, const struct discovery_request *request, i
 
 	if (visit->failed) {
 		graph_count_failures(fabric, visit->failure, 1);
-		/* a node that falls silent is worse than a request that it refuses */
+		/* a timeout is more important than an error in a response */
 		if (error == -ETIMEDOUT)
 			graph_note_timeout(fabric, visit->failure, request->attribute,
 					   request->modifier);
@@ -75,7 +75,8 @@ static void fail(struct visit *visit, const struct discovery_request *request, i
 	}
 	failure.node = visit->node;
 	failure.guid = visit->node->guid;
-	failure.description = visit->node->description; /* it may still come */
+	failure.description =
+		visit->node->description; /* the response with the description may come later */
 	visit->failed = true;
 	if (graph_add_failure(fabric, &failure, &visit->failure))
 		discovery_abort(visit->discovery, -ENOMEM);
@@ -108,7 +109,7 @@ static bool begin(struct visit *visit, const struct discovery_request *request, 
 	if (request_is_refusal(request, error))
 		return false;
 	fail(visit, request, error, reply);
-	/* a node may drop an attribute that it does not have */
+	/* a node may not respond to an attribute that it does not have */
 	if (request->attribute != IB_ATTR_MLNX_EXT_PORT_INFO && error == -ETIMEDOUT &&
 	    !visit->given_up && !visit->discovery->error &&
 	    (!visit->responded || ++visit->silent == SILENT_MAX))

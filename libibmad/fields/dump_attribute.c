@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* How a field prints with its label, and how whole attributes print. */
+/* Prints fields with their labels, whole attributes, and tables. */
 
 #include "base/export.h"
 #include "fields/field_table.h"
 #include "fields/text.h"
 
-/* Where the values begin: label, colon, dots. */
+/* The column of the values, behind label, colon and dots. */
 #define VALUE_COLUMN 33
 
 static int value_size(const struct field *field)
@@ -18,7 +18,7 @@ static void put_label(struct text *text, const char *label, size_t length)
 {
 	static const char dots[] = ".................................";
 
-	/* all of it in one piece, where there is room: a copy of known size is no call */
+	/* in one piece if it fits: a copy of a known size is no call */
 	if (text_room(text) >= VALUE_COLUMN && length < VALUE_COLUMN) {
 		memcpy(text->at, dots, VALUE_COLUMN);
 		memcpy(text->at, label, length);
@@ -28,12 +28,12 @@ static void put_label(struct text *text, const char *label, size_t length)
 	}
 	text_bytes(text, label, length);
 	text_char(text, ':');
-	/* there is no room for a value: dots as far as there is room */
+	/* the value does not fit: write as many dots as fit */
 	if (length < VALUE_COLUMN)
 		text_bytes(text, dots, VALUE_COLUMN);
 }
 
-/* The value by the field's printer, which writes for itself. */
+/* Writes the value by the printer of the field, which writes to the buffer itself. */
 static void put_value(struct text *text, const struct field *field, void *val)
 {
 	if (!text_room(text))
@@ -86,8 +86,8 @@ EXPORT int mad_print_field(enum MAD_FIELDS id, const char *name, void *val)
 }
 
 /*
- * A line for each field from first up to last. The last line that there is room for may
- * be cut, but has its end; there is one only where a label has room.
+ * Writes a line for each field from first up to last. The last line may be cut, but has its
+ * end. A line is written only if its label fits.
  */
 static void put_fields(struct text *text, uint8_t *data, unsigned first, unsigned last)
 {
@@ -99,7 +99,7 @@ static void put_fields(struct text *text, uint8_t *data, unsigned first, unsigne
 		field = find_field((enum MAD_FIELDS)id);
 		if (!field)
 			continue;
-		text->end--; /* the line's end is sure of its place */
+		text->end--; /* the end of the line fits */
 		put_label(text, field->label, field->label_length);
 		mad_decode_field(data, (enum MAD_FIELDS)id, value);
 		put_value(text, field, value);
@@ -121,7 +121,7 @@ EXPORT void mad_dump_fields(char *buf, int bufsz, void *val, int valsz, int star
 	text_end(&text);
 }
 
-/* The fields from one constant up to, and not with, another. */
+/* The fields from one constant up to, but not including, another constant. */
 struct run {
 	enum MAD_FIELDS first, end;
 };
@@ -146,7 +146,7 @@ static void dump_runs(char *buf, int bufsz, void *val, const struct run *runs, s
 		dump_runs(buf, bufsz, val, runs, sizeof(runs) / sizeof(*runs)); \
 	}
 
-/* What most performance attributes begin with: PortSelect, CounterSelect. */
+/* The first fields of most performance attributes: PortSelect, CounterSelect. */
 #define PC_SELECT                                              \
 	{                                                      \
 		IB_PC_EXT_PORT_SELECT_F, IB_PC_EXT_XMT_BYTES_F \
@@ -234,3 +234,56 @@ ATTRIBUTE_PRINTER(classportinfo, {IB_CPI_BASEVER_F, IB_CPI_TRAP_QKEY_F + 1})
 ATTRIBUTE_PRINTER(portinfo_ext, {IB_PORT_EXT_FIRST_F, IB_PORT_EXT_LAST_F},
 		  {IB_PORT_EXT_HDR_FEC_MODE_SUPPORTED_F, IB_PORT_EXT_HDR_FEC_MODE_LAST_F},
 		  {IB_PORT_EXT_NDR_FEC_MODE_SUPPORTED_F, IB_PORT_EXT_NDR_FEC_MODE_LAST_F})
+
+/* --- tables --------------------------------------------------------------------- */
+
+/* SLtoVLMappingTable (IBA 14.2.5.8): 16 VLs of 4 bits. */
+EXPORT void mad_dump_sltovl(char *buf, int bufsz, void *val, int valsz)
+{
+	struct text text = text_begin(buf, bufsz);
+	const uint8_t *bytes = val;
+	int sl;
+
+	(void)valsz;
+	for (sl = 0; sl < 16; sl++) {
+		unsigned vl = sl % 2 ? bytes[sl / 2] & 0xf : bytes[sl / 2] >> 4;
+
+		text_char(&text, '|');
+		if (vl < 10)
+			text_char(&text, ' ');
+		text_uint(&text, vl);
+	}
+	text_string(&text, "|\n");
+	text_end(&text);
+}
+
+/* Up to two digits, in capitals, to the left of a column. */
+static void put_column(struct text *text, uint8_t value)
+{
+	static const char digits[] = "0123456789ABCDEF";
+
+	text_string(text, "0x");
+	if (value >= 0x10)
+		text_char(text, digits[value >> 4]);
+	text_char(text, digits[value & 0xf]);
+	if (value < 0x10)
+		text_char(text, ' ');
+	text_char(text, '|');
+}
+
+/* VLArbitrationTable (IBA 14.2.5.9): entries of VL and weight. */
+EXPORT void mad_dump_vlarbitration(char *buf, int bufsz, void *val, int valsz)
+{
+	struct text text = text_begin(buf, bufsz);
+	const uint8_t(*entry)[2] = val;
+	int i, count = valsz / 2;
+
+	text_string(&text, "\nVL    : |");
+	for (i = 0; i < count && text_room(&text); i++)
+		put_column(&text, entry[i][0] & 0xf);
+	text_string(&text, "\nWEIGHT: |");
+	for (i = 0; i < count && text_room(&text); i++)
+		put_column(&text, entry[i][1]);
+	text_char(&text, '\n');
+	text_end(&text);
+}

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * How one value prints. A value comes in host order: as an uint32_t where it has up to 4
- * bytes, as an uint64_t where it has up to 8. The texts are an interface: programs parse
- * them.
+ * Prints one value. A value is in host order: an uint32_t if it has up to 4 bytes, an uint64_t
+ * if it has up to 8 bytes. The texts are an interface: programs parse them.
  */
 
 #include "base/export.h"
@@ -22,7 +21,9 @@ static uint32_t value32(const void *val)
 	return value;
 }
 
-/* Values below 4 bytes count with their lower bytes; of 5 to 7, an uint64_t's as it is.
+/*
+ * A value of less than 4 bytes is in the lower bytes. A value of 5 to 7 bytes is a whole
+ * uint64_t.
  */
 static uint64_t value64(const void *val, int valsz)
 {
@@ -122,7 +123,7 @@ EXPORT void mad_dump_array(char *buf, int bufsz, void *val, int valsz)
 	text_end(&text);
 }
 
-/* The text in quotes, in no more characters than the field has bytes but one. */
+/* Writes the text in quotes, with one character less than the field has bytes. */
 EXPORT void mad_dump_string(char *buf, int bufsz, void *val, int valsz)
 {
 	int room = valsz < 1 ? 1 : valsz;
@@ -146,7 +147,7 @@ EXPORT void mad_dump_nodedesc(char *buf, int bufsz, void *val, int valsz)
 
 /* --- numbers that have names ---------------------------------------------------- */
 
-/* The name of a value, or prefix, number, suffix where it has none. */
+/* Writes the name of a value; if it has no name, writes prefix, number and suffix. */
 static void dump_named(char *buf, int bufsz, void *val, const char *const *names,
 		       unsigned count, const char *prefix, const char *suffix)
 {
@@ -270,8 +271,7 @@ EXPORT void mad_dump_node_type(char *buf, int bufsz, void *val, int valsz)
 
 /* --- sets of bits --------------------------------------------------------------- */
 
-/* The names of the bits that are set, and what is left of the value, with " or " between.
- */
+/* Writes the names of the bits that are set, and the rest of the value, with " or " between. */
 static void put_choices(struct text *text, uint32_t value, const char *const *names,
 			unsigned count)
 {
@@ -304,7 +304,7 @@ EXPORT void mad_dump_linkwidthen(char *buf, int bufsz, void *val, int valsz)
 	text_end(&text);
 }
 
-/* The sets of widths that the specification has for LinkWidthSupported, a bit each. */
+/* The sets of widths in the specification of LinkWidthSupported, a bit for each set. */
 #define SPECIFIED_WIDTHS                                                                      \
 	(1u << 1 | 1u << 3 | 1u << 7 | 1u << 11 | 1u << 15 | 1u << 17 | 1u << 19 | 1u << 23 | \
 	 1u << 27 | 1u << 31)
@@ -321,8 +321,7 @@ EXPORT void mad_dump_linkwidthsup(char *buf, int bufsz, void *val, int valsz)
 	text_end(&text);
 }
 
-/* LinkSpeedSupported and LinkSpeedEnabled: sets without 2.5 Gbps are not the
- * specification's. */
+/* LinkSpeedSupported and LinkSpeedEnabled. The specification has no sets without 2.5 Gbps. */
 static void dump_speeds(char *buf, int bufsz, void *val)
 {
 	static const char *const names[] = {"2.5 Gbps", "5.0 Gbps", "10.0 Gbps"};
@@ -402,7 +401,7 @@ EXPORT void mad_dump_linkspeedexten2(char *buf, int bufsz, void *val, int valsz)
 	dump_speeds2(buf, bufsz, val);
 }
 
-/* The number, and below it a line for each bit that has a name. */
+/* Writes the number, and below it a line for each bit that has a name. */
 static void dump_capabilities(char *buf, int bufsz, void *val, const char *const *names,
 			      unsigned count)
 {
@@ -472,57 +471,4 @@ EXPORT void mad_dump_portcapmask2(char *buf, int bufsz, void *val, int valsz)
 
 	(void)valsz;
 	dump_capabilities(buf, bufsz, val, names, COUNT(names));
-}
-
-/* --- tables --------------------------------------------------------------------- */
-
-/* SLtoVLMappingTable (IBA 14.2.5.8): 16 VLs of 4 bits. */
-EXPORT void mad_dump_sltovl(char *buf, int bufsz, void *val, int valsz)
-{
-	struct text text = text_begin(buf, bufsz);
-	const uint8_t *bytes = val;
-	int sl;
-
-	(void)valsz;
-	for (sl = 0; sl < 16; sl++) {
-		unsigned vl = sl % 2 ? bytes[sl / 2] & 0xf : bytes[sl / 2] >> 4;
-
-		text_char(&text, '|');
-		if (vl < 10)
-			text_char(&text, ' ');
-		text_uint(&text, vl);
-	}
-	text_string(&text, "|\n");
-	text_end(&text);
-}
-
-/* Up to two digits, in capitals, to the left of a column. */
-static void put_column(struct text *text, uint8_t value)
-{
-	static const char digits[] = "0123456789ABCDEF";
-
-	text_string(text, "0x");
-	if (value >= 0x10)
-		text_char(text, digits[value >> 4]);
-	text_char(text, digits[value & 0xf]);
-	if (value < 0x10)
-		text_char(text, ' ');
-	text_char(text, '|');
-}
-
-/* VLArbitrationTable (IBA 14.2.5.9): entries of VL and weight. */
-EXPORT void mad_dump_vlarbitration(char *buf, int bufsz, void *val, int valsz)
-{
-	struct text text = text_begin(buf, bufsz);
-	const uint8_t(*entry)[2] = val;
-	int i, count = valsz / 2;
-
-	text_string(&text, "\nVL    : |");
-	for (i = 0; i < count && text_room(&text); i++)
-		put_column(&text, entry[i][0] & 0xf);
-	text_string(&text, "\nWEIGHT: |");
-	for (i = 0; i < count && text_room(&text); i++)
-		put_column(&text, entry[i][1]);
-	text_char(&text, '\n');
-	text_end(&text);
 }

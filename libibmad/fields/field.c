@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Reading, writing and finding fields, by the table. */
+/* Reads, writes and finds fields by the table. */
 
 #include "base/export.h"
 #include "fields/field_table.h"
@@ -10,7 +10,7 @@
 
 /*
  * A field of up to 32 bits at an offset that is no multiple of 4. Bytes count, as bits do, from
- * the least significant end of each word: byte b of the image lies at b ^ 3.
+ * the least significant end of each word: byte b of the image is at b ^ 3.
  */
 static uint32_t get_unaligned(const uint8_t *buf, int base, const struct position *at)
 {
@@ -51,7 +51,7 @@ static void set64(uint8_t *at, uint64_t value)
 	memcpy(at, &value, sizeof(value));
 }
 
-/* Where a field lies; for what is no field, a position without mask that is not wide. */
+/* The position of a field; if the ID is no field, a position without mask that is not wide. */
 static inline const struct position *find_position(enum MAD_FIELDS id)
 {
 	if (__builtin_expect((unsigned)id < IB_FIELD_LAST_, 1))
@@ -59,10 +59,10 @@ static inline const struct position *find_position(enum MAD_FIELDS id)
 	return &field_positions[IB_NO_FIELD];
 }
 
-/* A word of an image, wherever it lies and whatever else it is. */
+/* A word of an image, with any alignment and any type. */
 typedef __be32 __attribute__((aligned(1), may_alias)) word_t;
 
-/* Where a field lies if it is in one word of the image, so that a mask is all it takes. */
+/* The position of a field that is in one word of the image, so that a mask is enough. */
 static inline const struct position *find_in_word(enum MAD_FIELDS id, int base)
 {
 	if (__builtin_expect((unsigned)id < IB_FIELD_LAST_, 1) && field_positions[id].mask &&
@@ -84,7 +84,10 @@ static inline void set_in_word(uint8_t *buf, int base, const struct position *at
 	*word ^= (*word ^ htobe32(value << at->shift)) & at->mask;
 }
 
-/* The others, kept out of the way: numbers of 64 bits, across words, and no numbers. */
+/*
+ * The other fields, in functions of their own: numbers of 64 bits, fields across words, and
+ * bytes.
+ */
 __attribute__((noinline, cold)) static uint64_t get_other(const uint8_t *buf, int base,
 							  enum MAD_FIELDS id)
 {
@@ -195,7 +198,7 @@ EXPORT void mad_set_array(void *buf, int base_offs, enum MAD_FIELDS id, void *va
 		memcpy((uint8_t *)buf + base_offs + field->byte, value, field->bits / 8);
 }
 
-/* The value's type is the caller's affair: memcpy minds neither its alignment nor its name. */
+/* The caller chooses the type of the value: memcpy() accepts any alignment and any type. */
 EXPORT void mad_decode_field(uint8_t *buf, enum MAD_FIELDS id, void *value)
 {
 	const struct position *at = find_position(id);
@@ -261,7 +264,7 @@ EXPORT const char *mad_field_attribute(enum MAD_FIELDS id)
 	return field ? attribute_names[field->attribute] : NULL;
 }
 
-/* Whether a field goes by "constant", "label" or "attribute.label". */
+/* Whether a field has the name "constant", "label" or "attribute.label". */
 static int goes_by(const struct field *field, const char *name)
 {
 	const char *attribute = attribute_names[field->attribute];
@@ -284,7 +287,7 @@ EXPORT enum MAD_FIELDS mad_field_by_name(const char *name)
 
 EXPORT enum MAD_FIELDS mad_attribute_next_field(const char *attribute, enum MAD_FIELDS id)
 {
-	/* ids are not trusted to be ones */
+	/* the numbers may be no fields */
 	unsigned next = (unsigned)id;
 
 	if (!attribute || next >= IB_FIELD_LAST_)

@@ -8,7 +8,9 @@ const char *const attribute_names[ATTRIBUTE_COUNT] = {
 #undef ATTRIBUTE
 };
 
-/* Bits are counted from the least significant one of a word: from the most significant.
+/*
+ * The number of the bit from the most significant bit of the word: rows count from the least
+ * significant one.
  */
 #define FROM_TOP(offset, bits) (32 - (offset) % 32 - (bits) % 32)
 
@@ -53,8 +55,10 @@ const struct field field_table[IB_FIELD_LAST_] = {
 };
 #undef FIELD
 
-/* What can be wrong with a row: a field across two words, a label that programs cannot
- * hold. */
+/*
+ * Errors of a row: a field across two words, a label that does not fit into the buffer of
+ * programs.
+ */
 #define FIELD(attr, id, offset, bits, label, printer)                     \
 	_Static_assert((bits) > 32 ? (offset) % 8 == 0 && (bits) % 8 == 0 \
 				   : (offset) % 32 + (bits) <= 32,        \

@@ -15,42 +15,41 @@ enum attribute {
 	ATTRIBUTE_COUNT
 };
 
-/* The specification's names of them. */
+/* The names of the attributes in the specification. */
 extern const char *const attribute_names[ATTRIBUTE_COUNT];
 
 /*
- * Where a field lies, worked out for the way it is read. Eight bytes, to be had in one load:
- * this is what a sweep of a fabric spends its time on.
+ * The position of a field, prepared for reading. It has eight bytes, which one load reads: a
+ * discovery of a fabric spends most of its time in reading fields.
  */
 struct position {
-	__be32 mask; /* of a value of up to 32 bits, in its word; 0 for longer ones and no field
-		      */
+	__be32 mask;     /* of a value of up to 32 bits, in its word; otherwise 0 */
 	uint16_t offset; /* of the 32-bit word that holds it, or of a longer one's first byte */
 	uint8_t shift;   /* of a value of up to 32 bits, within its word */
 	uint8_t wide;    /* a number of 64 bits */
 };
 
-/* Of the longest field, in bytes. */
+/* The length of the longest field, in bytes. */
 #define VALUE_SIZE_MAX 256
 
-/* What else there is to know of it. A row whose bits are 0 is no field. */
+/* The other properties of a field. A row whose bits are 0 is no field. */
 struct field {
 	const char *label;
 	const char *constant;
 	ib_mad_dump_fn *dump;
 	uint16_t bits;
-	uint16_t byte; /* the first byte, as bytes come on the wire */
+	uint16_t byte; /* the first byte on the wire */
 	uint8_t label_length;
 	uint8_t attribute;
 };
 
-/* hidden: to be reached without a detour by the global offset table */
+/* hidden, so that the address is not loaded from the global offset table */
 #pragma GCC visibility push(hidden)
 extern const struct position field_positions[IB_FIELD_LAST_];
 extern const struct field field_table[IB_FIELD_LAST_];
 #pragma GCC visibility pop
 
-/* The row of a number; NULL for what is no field. */
+/* The row of a number; NULL if the number is no field. */
 static inline const struct field *find_field(enum MAD_FIELDS id)
 {
 	if ((unsigned)id >= IB_FIELD_LAST_ || !field_table[id].bits)

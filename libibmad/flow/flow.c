@@ -17,12 +17,14 @@
 #define SILENT_LATE   4
 #define PROBE_US      1000
 #define PROBE_MAX_US  8000
-/* The limit of a path; responses for each request in flight before it is judged. */
+/*
+ * The maximum limit of a path; responses for each request in flight before the limit is judged.
+ */
 #define LIMIT_MAX     16
 #define PATIENCE      2
-/* Judgements after which the limit is measured anew. */
+/* Judgements without a change after which the limit is measured again. */
 #define UNCHANGED_MAX 64
-/* After so many copies a node counts as dead. */
+/* Copies without a response after which a node counts as dead. */
 #define COPIES_DEAD   3
 
 void flow_init(struct flow_control *flow)
@@ -141,9 +143,10 @@ bool flow_is_quick(const struct flow_control *flow, const struct flow_account *a
 }
 
 /*
- * The limit grows by a half while less than half of a request waits at the node, and falls to
- * what the path holds when two wait. With a limit of 1 no request waits for another one of
- * this port: the round trip is that of the empty path. From time to time it is measured anew.
+ * The limit grows by a half while less than half of a request waits at the node. If two
+ * requests wait, the limit becomes the number of requests that the path holds. With a limit of
+ * 1 no request waits for another request of this port: the round trip is that of the empty
+ * path. It is measured again after UNCHANGED_MAX judgements.
  */
 static void judge_limit(struct flow_path *path)
 {
@@ -248,7 +251,7 @@ void flow_late(struct flow_control *flow, struct flow_account *account, int64_t 
 {
 	struct flow_window *window = window_of(flow, account);
 
-	/* after a response nothing is waited for until the next transmission */
+	/* after a response, no other response is expected until the next transmission */
 	if (!account->first)
 		return;
 	if (account->in_window)

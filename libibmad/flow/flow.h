@@ -24,10 +24,10 @@ struct flow_control {
 	unsigned path_limit; /* of each path; 0: adaptive */
 };
 
-/* What is known of a destination. */
+/* The round trips and the limit of a destination. */
 struct flow_path {
 	uint32_t smoothed_us;  /* the smoothed round trip; 0: the node has never responded */
-	uint32_t deviation_us; /* its smoothed deviation */
+	uint32_t deviation_us; /* the smoothed deviation of the round trip */
 	uint32_t least_us;     /* the least round trip with an empty path, */
 	uint32_t present_us;   /* and since the limit was judged */
 	uint16_t responses;    /* since the limit was judged */
@@ -37,7 +37,7 @@ struct flow_path {
 	bool dead;         /* the node did not respond to the latest request and its copies */
 };
 
-/* Where a request counts. A copy is a transmission after the first one. */
+/* The account of a request. A copy is a transmission after the first one. */
 struct flow_account {
 	struct flow_path *path;  /* NULL: not known */
 	int64_t first, sent;     /* the first transmission and the latest; 0: none */
@@ -49,7 +49,7 @@ struct flow_account {
 };
 
 void flow_init(struct flow_control *flow);
-/* Nothing is in flight. */
+/* Begins again without requests in flight. */
 void flow_reset(struct flow_control *flow);
 void flow_path_init(struct flow_path *path);
 /* A window of a fixed size; 0: adaptive. */
@@ -87,7 +87,7 @@ static inline uint32_t flow_shortest_us(const struct flow_window *window)
 
 /* The events of a request. A MAD is sent. */
 void flow_sent(struct flow_control *flow, struct flow_account *account, int64_t now);
-/* The response is late so long after the latest transmission. */
+/* The time from the latest transmission until the response is late. */
 uint32_t flow_late_after(const struct flow_control *flow, const struct flow_account *account);
 /* Whether that time may soon become shorter, because no round trip is known yet. */
 bool flow_looks_again(const struct flow_control *flow, const struct flow_account *account);

@@ -16,15 +16,18 @@
 #define HOLD_MAX_US 200000
 /* A judgement does not wait for the results of a tenth of the sample. */
 #define SPARE       10
-/* Growth is in doubt when the results take so many round trips. */
+/* Round trips that the results may take before a growth is in doubt. */
 #define DOUBT       2
-/* Losses that prove nothing: their number, and their share. */
+/* Losses that are not judged: up to this number, or up to this share. */
 #define FEW         3
 #define FEW_SHARE   (FLOW_ONE / 50)
-/* A cut's sample has so many losses if their share is as before; above a third they go on. */
+/*
+ * The losses in the sample of a cut, if their share is as before the cut. If the share is above
+ * a third of the share before (GOES_ON), losses go on.
+ */
 #define EXPECTED    10
 #define GOES_ON     3
-/* During a cut: this part of that sample is in flight, and so many tenths of the window. */
+/* During a cut: the part of the sample that is in flight, and the tenths of the window. */
 #define CUT_SAMPLE  2
 #define CUT         4
 /* Tenths of the window that are left if a queue was full. */

@@ -11,9 +11,9 @@
 
 enum flow_phase {
 	FLOW_STEADY, /* the window may grow, or be cut, after the next judgement */
-	FLOW_GROWN,  /* the next judgement is that of a growth */
-	FLOW_DOUBT,  /* the same; the growth is taken back until then */
-	FLOW_CUT,    /* the next judgement is that of a cut */
+	FLOW_GROWN,  /* the next judgement is about a growth */
+	FLOW_DOUBT,  /* as before; the growth is taken back until then */
+	FLOW_CUT,    /* the next judgement is about a cut */
 };
 
 /* The MADs of which the next judgement is made. */
@@ -59,7 +59,7 @@ struct flow_window {
 	uint64_t queue_losses, link_losses;
 };
 
-/* An adaptive window; what is in flight stays. */
+/* Makes the window adaptive. Requests in flight stay in flight. */
 void window_init(struct flow_window *window, unsigned largest);
 /* The first transmission of a request: the number of its sample, or 0. */
 uint32_t window_join_sample(struct flow_window *window, int64_t now);
@@ -67,7 +67,7 @@ uint32_t window_join_sample(struct flow_window *window, int64_t now);
 void window_held(struct flow_window *window, uint32_t sample, int64_t us, bool response);
 /* It is known whether a MAD of a request was lost, or it will never be known. */
 void window_leave_sample(struct flow_window *window, uint32_t sample, bool lost);
-/* A silence is over: what was lost in it tells nothing. */
+/* A silence is over: its losses are not judged. */
 void window_restart(struct flow_window *window, int64_t now);
 /* A response came: judges the window if enough is known. */
 void window_judge(struct flow_window *window, int64_t now);

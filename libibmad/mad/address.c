@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Addresses as text, and back. */
+/* Converts addresses to text, and text to addresses. */
 
 #include "base/export.h"
 #include "fields/text.h"
@@ -11,7 +11,7 @@
 /* The longest text: a LID, a GID, and a directed route of 63 hops with its LIDs. */
 #define PORTID_TEXT_MAX 512
 
-/* The last hop that a route's array has room for. */
+/* The last index of the array of a route. */
 #define LAST_HOP (IB_SUBNET_PATH_HOPS_MAX - 1)
 
 static void put_route(struct text *text, const ib_dr_path_t *path)
@@ -70,7 +70,7 @@ EXPORT int portid2portnum(ib_portid_t *portid)
 	return portid->drpath.cnt ? portid->drpath.p[portid->drpath.cnt - 1] : 0;
 }
 
-/* A port number at *text, which moves behind it; -1 for anything else. */
+/* Parses a port number, and moves *text behind it; -1 for any other text. */
 static int parse_port(const char **text)
 {
 	int number = 0, digits = 0;

@@ -62,7 +62,7 @@ void text_class(struct text *text, unsigned mgmt_class)
 
 /* --- the common part (IBA 13.4.7) ----------------------------------------------- */
 
-/* Bits 2 to 4 are one number; what has no text is reserved. */
+/* Bits 2 to 4 are one number. A number without text is reserved. */
 #define CODE_SHIFT 2
 #define CODE_MASK  0x1c
 static const char *const codes[] = {
@@ -140,7 +140,7 @@ static void put_common(struct parts *parts, unsigned status)
 		put_hex(part(parts), status);
 }
 
-/* The bits that have words; returns the others. */
+/* Writes the texts of bits. Returns the bits without text. */
 static unsigned put_device_bits(struct text *text, unsigned status)
 {
 	const char *comma = "";
@@ -265,7 +265,7 @@ static void put_failure(struct text *text, const struct mad_failure *failure)
 		return;
 	}
 	for (unsigned i = 0; i < sizeof(errors) / sizeof(*errors); i++)
-		/* the kernel says EINVAL, too */
+		/* EINVAL after a transmission is an error of the kernel */
 		if (error == errors[i].error && !(error == EINVAL && failure->transmissions)) {
 			text_string(text, errors[i].text);
 			return;

@@ -6,9 +6,9 @@
 
 #include "fields/text.h"
 
-/* A text in a buffer that may be NULL if its size is 0. */
+/* Begins a text in a buffer, which may be NULL if its size is 0. */
 struct text error_text_begin(char *buffer, size_t size);
-/* Ends it, and returns what the caller gets. */
+/* Ends the text, and returns the result of the public call. */
 const char *error_text_end(struct text *text, char *buffer);
 
 /* "SA", "vendor class 0x0a", "class 0x60". */

@@ -20,7 +20,7 @@
 #define ATTRIBUTE_OFFS    16
 #define RMPP_VERSION_OFFS 24
 #define RMPP_TYPE_OFFS    25
-#define RMPP_FLAGS_OFFS   26 /* with RRespTime above */
+#define RMPP_FLAGS_OFFS   26 /* and RRespTime in the upper bits */
 #define RMPP_STATUS_OFFS  27
 #define RMPP_DATA1_OFFS   28
 #define RMPP_DATA2_OFFS   32

@@ -17,13 +17,13 @@
 /* --- transaction IDs ------------------------------------------------------------- */
 
 /*
- * The IDs of a process follow one another from a random start. So a program that is started
- * again does not take late responses to its earlier requests, and two programs do not use the
- * same IDs. 0 is no ID: it says that there is no start yet.
+ * A process has consecutive IDs from a random start. So a restarted program does not take late
+ * responses to its earlier requests, and two programs do not use the same IDs. 0 is no ID:
+ * there is no start yet.
  */
 static atomic_uint last_id;
 
-/* A child must not go on where its parent does. */
+/* The child of a fork() must not have the IDs of its parent. */
 static void forget_last_id(void)
 {
 	atomic_store(&last_id, 0);
@@ -60,7 +60,7 @@ static int class_of(const ib_rpc_t *rpc)
 	return rpc->mgtclass & 0xff;
 }
 
-/* A directed route's part of the header (IBA 14.2.1.2). */
+/* Writes the part of the header for a directed route (IBA 14.2.1.2). */
 static int put_directed_route(uint8_t *mad, const ib_rpc_t *rpc, const ib_dr_path_t *path)
 {
 	if (!path) {
@@ -71,7 +71,7 @@ static int put_directed_route(uint8_t *mad, const ib_rpc_t *rpc, const ib_dr_pat
 		report("mad_encode", "a directed route cannot have %d hops", path->cnt);
 		return -1;
 	}
-	/* a request goes out by the initial path, a response comes back by the return path */
+	/* a request has the initial path, a response has the return path */
 	if (rpc->method & IB_MAD_RESPONSE) {
 		put16(mad, STATUS_OFFS, (uint16_t)(rpc->rstatus | DIRECTION));
 		mad[6] = (uint8_t)(path->cnt + 1);
@@ -87,7 +87,7 @@ static int put_directed_route(uint8_t *mad, const ib_rpc_t *rpc, const ib_dr_pat
 	return 0;
 }
 
-/* What each class has behind the common header. */
+/* Writes the header of the class, which is behind the common header. */
 static int put_class_header(uint8_t *mad, const ib_rpc_t *rpc, const ib_dr_path_t *path)
 {
 	switch (class_of(rpc)) {
@@ -107,7 +107,7 @@ static int put_class_header(uint8_t *mad, const ib_rpc_t *rpc, const ib_dr_path_
 	return 0;
 }
 
-/* Whether the data lies within one MAD. */
+/* Whether the data fits into one MAD. */
 static int data_fits(const ib_rpc_t *rpc)
 {
 	return rpc->dataoffs >= 0 && rpc->dataoffs <= IB_MAD_SIZE && rpc->datasz >= 0 &&
@@ -151,8 +151,7 @@ static void put_rmpp_header(uint8_t *mad, const ib_rmpp_hdr_t *rmpp)
 	put32(mad, RMPP_DATA2_OFFS, rmpp->d2.u);
 }
 
-/* SMPs go by QP0; a directed route to the next switch, unless it begins with a LID part.
- */
+/* SMPs have QP0. A directed route begins at this port, unless it begins with a LID part. */
 static void address_smp(void *umad, const ib_rpc_t *rpc, const ib_portid_t *dport)
 {
 	int lid = dport->lid;

@@ -2,8 +2,8 @@
 
 /*
  * The static probes of libibmad, which docs/tracing.md describes. A probe is a nop, and a note
- * in the library that says where the arguments are. The instructions that compute an argument
- * run when nobody traces, too. bpftrace reads six arguments on x86-64, not more.
+ * in the library with the locations of the arguments. The instructions that compute an argument
+ * also run when no program traces. bpftrace reads at most six arguments on x86-64.
  */
 #ifndef LIBIBMAD_PROBE_H
 #define LIBIBMAD_PROBE_H
@@ -28,7 +28,7 @@ void no_probe(int number, ...);
 	} while (0)
 #endif
 
-/* The first four arguments tell of what there is in a umad buffer. */
+/* The first four arguments of probes with a umad buffer. */
 #define PROBE_MAD(name, id, umad, mad, one, other)                                             \
 	PROBE(name, id, be16toh(((const struct ib_user_mad *)(const void *)(umad))->addr.lid), \
 	      (mad)[1], get16(mad, ATTRIBUTE_OFFS), one, other)
@@ -41,14 +41,14 @@ static inline void probe_request_submitted(const void *request, const uint8_t *u
 	PROBE_MAD(request_submitted, request, umad, mad, timeout_ms, attempts);
 }
 
-/* A packet is being written: the request's first one has the number 1. */
+/* A packet is written: the first packet of the request has the number 1. */
 static inline void probe_request_transmitted(const void *request, const uint8_t *umad,
 					     const uint8_t *mad, unsigned number)
 {
 	PROBE_MAD(request_transmitted, request, umad, mad, get32(mad, TID_OFFS), number);
 }
 
-/* umad has the response. A round trip of 0 is not known. */
+/* umad has the response. The round trip is 0 if it is not known. */
 static inline void probe_response_received(const uint8_t *umad, const uint8_t *mad,
 					   unsigned status, uint32_t rtt_us)
 {
@@ -63,7 +63,7 @@ static inline void probe_attempt_timed_out(const void *request, const uint8_t *u
 	PROBE_MAD(attempt_timed_out, request, umad, mad, timeout_ms, attempts_left);
 }
 
-/* A request is complete: with 0, or with an errno. */
+/* A request is complete, with 0 or with an errno. */
 static inline void probe_request_completed(const void *request, const uint8_t *umad,
 					   const uint8_t *mad, int error,
 					   unsigned transmissions)
@@ -71,7 +71,7 @@ static inline void probe_request_completed(const void *request, const uint8_t *u
 	PROBE_MAD(request_completed, request, umad, mad, error, transmissions);
 }
 
-/* How many requests of a queue pair may be in flight. */
+/* The number of requests of a queue pair that may be in flight has changed. */
 static inline void probe_window_changed(int handle, unsigned queue_pair, unsigned before,
 					unsigned now)
 {

@@ -36,8 +36,8 @@ static bool is_same(const struct mad_notice_port *a, const struct mad_notice_por
 }
 
 /*
- * Whether the SM has to be asked again: it knows the subscriber by LID and GID, and a link that
- * was down may have another SM.
+ * Whether the subscription has to be renewed: the SM knows the subscriber by LID and GID, and a
+ * link that was down may have another SM.
  */
 static bool needs_subscription(const struct mad_notice_port *before,
 			       const struct mad_notice_port *after)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Notices: what their bytes say (IBA 13.4.8.2, 14.2.5.1). */
+/* Decodes notices (IBA 13.4.8.2, 14.2.5.1). */
 
 #include "base/export.h"
 #include "mad/layout.h"
@@ -27,7 +27,7 @@ static void decode_capabilities(struct mad_notice *notice, const uint8_t *raw)
 	notice->details = MAD_NOTICE_LID | MAD_NOTICE_CAPABILITIES;
 	notice->lid = get16(raw, 12);
 	notice->capability_mask = get32(raw, 16);
-	if (raw[15] & 1) /* OtherLocalChanges: the changes are told, too */
+	if (raw[15] & 1) /* OtherLocalChanges: the notice has the changes, too */
 		notice->changes = get16(raw, 20);
 	notice->capability_mask2 = get16(raw, 22);
 }
@@ -49,7 +49,7 @@ static void decode_mkey(struct mad_notice *notice, const uint8_t *raw)
 	memcpy(notice->path, raw + 34, PATH_MAX_HOPS);
 }
 
-/* A packet with a bad key. "rest" is what follows the key. */
+/* A packet with a bad key. "rest" is behind the key. */
 static void decode_packet(struct mad_notice *notice, const uint8_t *raw, const uint8_t *rest)
 {
 	notice->details = MAD_NOTICE_LID | MAD_NOTICE_LID2 | MAD_NOTICE_KEY | MAD_NOTICE_SL |
@@ -83,7 +83,7 @@ static void decode_switch_key(struct mad_notice *notice, const uint8_t *raw)
 static void decode_details(struct mad_notice *notice, const uint8_t *raw)
 {
 	switch (notice->trap) {
-	case 64: /* a GID in service, out of service; a group created, deleted */
+	case 64: /* GID in service, GID out of service, group created, group deleted */
 	case 65:
 	case 66:
 	case 67:

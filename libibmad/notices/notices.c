@@ -20,7 +20,7 @@ static struct mad_notices *notices_of(struct engine_timer *timer)
 	return list_entry(timer, struct mad_notices, timer);
 }
 
-/* Why the port cannot send and receive any more; 0: it can. */
+/* The error of a port that cannot send and receive any more; otherwise 0. */
 static int port_error(const struct mad_notices *notices)
 {
 	struct ibmad_port *port = notices->engine->port;
@@ -36,7 +36,10 @@ static int port_error(const struct mad_notices *notices)
 
 /* --- the end -------------------------------------------------------------------- */
 
-/* Until the callback returns, it and other threads may read the counts. */
+/*
+ * The program, in the callback or in other threads, may read the counts until the callback
+ * returns.
+ */
 static void stop_server(struct mad_notices *notices)
 {
 	struct mad_server *server = notices->server;
@@ -91,7 +94,7 @@ static void advance_to_end(struct mad_notices *notices)
 		subscription_start_round(notices, false);
 	if (notices->setting)
 		return;
-	if (!notices->counts.subscriptions) /* there was nothing to undo */
+	if (!notices->counts.subscriptions) /* there was no subscription */
 		leave_engine(notices, 0, 0);
 	else if (!notices->undoing)
 		leave_engine(notices, -ENETDOWN, 0);
@@ -253,7 +256,7 @@ EXPORT void mad_notices_stop(struct mad_notices *notices)
 	cancel_state = engine_enter(engine);
 	notices->stopping = true;
 	engine_timer_set(engine, &notices->timer, 0);
-	engine_leave(engine, cancel_state); /* from here on they may have ended */
+	engine_leave(engine, cancel_state); /* the notices may have been freed from here on */
 }
 
 EXPORT int mad_notices_get_stats(struct mad_notices *notices, struct mad_notices_stats *stats,

@@ -47,19 +47,19 @@ struct mad_notices {
 
 	struct mad_notice_port port;
 	bool known;   /* the port was read */
-	bool reading; /* it is being read */
+	bool reading; /* the PortInfo is requested */
 	int64_t poll_at;
 
-	unsigned setting; /* subscriptions, or their ends, in flight */
-	bool undoing;     /* these are their ends */
+	unsigned setting; /* Sets of InformInfo in flight */
+	bool undoing;     /* these Sets end the subscriptions */
 	bool subscribed;  /* the SA may have a subscription */
 	bool changed;     /* the port has changed while a subscription was in flight */
 	int set_error;    /* the first error of the present round */
 	unsigned set_status;
-	unsigned set_sm;   /* the LID of the SM that the round went to */
+	unsigned set_sm;   /* the LID of the SM in the present round */
 	unsigned retry_ms; /* 0: the latest round had no error */
 	int64_t renew_at;
-	bool told; /* the callback was told the state of the subscription: */
+	bool told; /* the callback has this state of the subscription: */
 	int told_error;
 	unsigned told_status;
 	unsigned told_sm;

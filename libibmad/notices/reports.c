@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Reports of the SA: handed out once, although the SM may repeat them, and confirmed. */
+/*
+ * Reports of the SA. Each report is handed out once, although the SM may repeat it, and is
+ * confirmed.
+ */
 
 #include "engine/deadline.h"
 #include "notices/notices_state.h"

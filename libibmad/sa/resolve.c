@@ -15,7 +15,7 @@ static int refuse(int error)
 	return -1;
 }
 
-/* An attribute of the port that requests go out by. */
+/* Reads an attribute of the port that sends the requests. */
 static int query_self(void *data, unsigned attrid, int timeout,
 		      const struct ibmad_port *srcport)
 {
@@ -43,7 +43,9 @@ EXPORT int ib_resolve_smlid_via(ib_portid_t *sm_id, int timeout,
 	return 0;
 }
 
-/* sm_id, or, where it is NULL, another one; found out where it says no LID. */
+/*
+ * The address of the SM: sm_id, or *found if sm_id is NULL. If it has no LID, asks for the LID.
+ */
 static ib_portid_t *resolve_sm(ib_portid_t *sm_id, ib_portid_t *found, int timeout,
 			       const struct ibmad_port *srcport)
 {
@@ -65,7 +67,7 @@ EXPORT int ib_resolve_gid_via(ib_portid_t *portid, ibmad_gid_t gid, ib_portid_t 
 	sm_id = resolve_sm(sm_id, &found, timeout, srcport);
 	if (!sm_id)
 		return -1;
-	/* it is the far end's LID that is asked for: its path to itself has it */
+	/* the path from the GID to itself has its LID */
 	portid->lid = ib_path_query_via(srcport, gid, gid, sm_id, path);
 	return portid->lid < 0 ? -1 : 0;
 }
@@ -120,7 +122,7 @@ EXPORT int ib_resolve_self_via(ib_portid_t *portid, int *portnum, ibmad_gid_t *g
 
 /* --- by text -------------------------------------------------------------------- */
 
-/* A number in C's notation, not 0, and where it ends; 0 for anything else. */
+/* Parses a number in the notation of C, and sets its end; 0 for any other text. */
 static uint64_t parse_number(const char *text, char **end)
 {
 	uint64_t number;
@@ -166,7 +168,7 @@ static int resolve_gid(ib_portid_t *portid, const char *text, ib_portid_t *sm_id
 	return ib_resolve_gid_via(portid, gid, sm_id, 0, srcport);
 }
 
-/* A LID, and the directed route from there on; a comma or a space between them. */
+/* Parses a LID, and the directed route from there on, with a comma or a space between them. */
 static int resolve_lid_and_route(ib_portid_t *portid, const char *text,
 				 const struct ibmad_port *srcport)
 {
@@ -177,7 +179,7 @@ static int resolve_lid_and_route(ib_portid_t *portid, const char *text,
 	if (!IB_LID_VALID(lid) || !*end || !strchr(", ;", *end))
 		return refuse(EINVAL);
 	portid->lid = (int)lid;
-	/* the route comes back to the LID that it starts from (IBA 14.2.2) */
+	/* the response returns to the LID where the route begins (IBA 14.2.2) */
 	if (ib_resolve_self_via(&self, NULL, NULL, srcport))
 		return -1;
 	return str2drpath(&portid->drpath, end + 1, self.lid, 0) < 0 ? refuse(EINVAL) : 0;

@@ -11,7 +11,7 @@
 #include <infiniband/mad_sa.h>
 #include <stdbool.h>
 
-/* Bytes of an attribute without padding; 0: it is not known. (sa_attributes.c) */
+/* The bytes of an attribute without padding; 0 if it is not known (sa_attributes.c). */
 size_t sa_record_size(unsigned attribute);
 
 /* --- sa_table.c ------------------------------------------------------------------- */
@@ -43,36 +43,38 @@ bool sa_query_is_for_table(int method);
 void sa_query_rpc(const struct ibmad_port *port, const struct mad_sa_query *query, int method,
 		  ib_rpc_t *rpc);
 
-/* Stores why a call failed, unless a request has: mad_last_failure(). Returns the error. */
+/* Stores a failure that is not that of a request. Returns the error. */
 int sa_query_fail(const struct mad_sa_query *query, int method, int error);
 
-/* The fewest bytes of a record in the table that comes as the response. */
+/* The minimum length of a record in the table of the response. */
 size_t sa_query_least(const struct mad_sa_query *query, int method);
 
 /* --- sa_address.c ----------------------------------------------------------------- */
 
 /*
- * The address of the SA of a port: that of the port's subnet manager, from the PortInfo of the
- * port. A PortInfo is trusted for a second. After that it is read again, because another subnet
- * manager may have become the master. The read does not leave the port.
+ * The address of the SA of a port is the address of the SM, from the PortInfo of the port. It
+ * is valid for a second. Then the PortInfo is read again, because another SM may have become
+ * the master. The read does not leave the port.
  */
 
-/* How often one request follows the SA to another address. */
+/* The maximum number of times that a request is sent to a new address of the SA. */
 #define SA_MOVES_MOST 3
 
-/* The address that was read within the last second; false: there is none. */
+/* The address, if it was read within the last second; false otherwise. */
 bool sa_address_known(const struct ibmad_port *port, ib_portid_t *sa);
 
-/* Takes the address from a PortInfo, and remembers it. 0, or -ENXIO: it has no valid LID. */
+/* Reads the address from a PortInfo, and stores it. 0, or -ENXIO if it has no valid LID. */
 int sa_address_learn(const struct ibmad_port *port, const uint8_t *port_info, ib_portid_t *sa);
 
-/* Reads the PortInfo, and waits for it. 0 or a negative errno, which
- * mad_last_failure() has, too. */
+/*
+ * Reads the PortInfo, and waits for it. 0 or a negative errno, which mad_last_failure() also
+ * has.
+ */
 int sa_address_read(const struct ibmad_port *port, int timeout_ms, ib_portid_t *sa);
 
 /*
- * Whether a request ended as it does if no SA is at its address any more: without a response,
- * or with the response of a kernel that has no agent for the class.
+ * Whether the SA may have another address, because the request had no response, or the response
+ * of a kernel without an agent for the class.
  */
 bool sa_address_is_doubtful(int error, unsigned status);
 

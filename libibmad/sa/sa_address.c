@@ -11,12 +11,12 @@
 
 #define TRUSTED_MS 1000
 
-/* One number has all, so that threads and children of fork() see a whole address. */
+/* One number has all parts, so that threads and children of fork() read them together. */
 #define LID_BITS  16
 #define SL_BITS   8
 #define TIME_MASK ((UINT64_C(1) << (64 - LID_BITS - SL_BITS)) - 1)
 
-/* Never 0: the clock of a machine that has just started may be. */
+/* Not 0, which the clock has when a machine starts. */
 static uint64_t now_ms(void)
 {
 	return ((uint64_t)clock_us() / 1000 + TRUSTED_MS + 1) & TIME_MASK;

@@ -10,7 +10,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* A structure: its size as in a table, the size of its record without padding. */
+/* Checks a structure: its size in a table, and the size of its record without padding. */
 #define SIZES(name, padded, size)                                                 \
 	_Static_assert(sizeof(struct name) == (padded), "padded size of " #name); \
 	_Static_assert((padded) % 8 == 0 && (padded) - (size) < 8, "padding of " #name)

@@ -25,7 +25,7 @@ static bool is_zero(const void *bytes, size_t size)
 	return !size;
 }
 
-/* Zeros become the port's own GID: 0, or a negative errno. */
+/* Replaces zeros by the port's own GID: 0, or a negative errno. */
 static int complete_gid(const struct ibmad_port *port, uint8_t gid[16])
 {
 	ibmad_gid_t own;
@@ -101,7 +101,7 @@ EXPORT void mad_sa_service_query(struct mad_sa_query *query,
 	mask |= is_zero(service->key, sizeof(service->key)) ? 0 : MAD_SA_SERVICE_KEY;
 	mask |= service->name[0] ? MAD_SA_SERVICE_NAME : 0;
 	for (i = 0; i < 30; i++)
-		mask |= MAD_SA_SERVICE_DATA8(i); /* and those that follow */
+		mask |= MAD_SA_SERVICE_DATA8(i); /* and the next values */
 	query->attribute = IB_SA_ATTR_SERVICERECORD;
 	query->modifier = 0;
 	query->component_mask = mask;

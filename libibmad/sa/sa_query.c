@@ -53,7 +53,7 @@ size_t sa_query_least(const struct mad_sa_query *query, int method)
 {
 	size_t least = sa_record_size(query->attribute);
 
-	/* MultiPathRecords ask for PathRecords */
+	/* the response to a MultiPathRecord has PathRecords */
 	if (method == IB_MAD_METHOD_GETMULTI)
 		return sizeof(struct mad_sa_path_record);
 	return least > query->record_size ? least : query->record_size;
@@ -74,7 +74,7 @@ int sa_query_fail(const struct mad_sa_query *query, int method, int error)
 
 /* --- blocking requests ---------------------------------------------------------- */
 
-/* Where the next transmission goes: 0, or a negative errno. */
+/* The destination of the next transmission. Returns 0 or a negative errno. */
 static int address(const struct ibmad_port *port, const struct mad_sa_query *query,
 		   bool read_again, ib_portid_t *sa)
 {
@@ -88,8 +88,8 @@ static int address(const struct ibmad_port *port, const struct mad_sa_query *que
 }
 
 /*
- * A request whose SA has moved follows it. If there is no other SA, the call fails as the
- * request did, whatever the PortInfo says.
+ * Sends a request. If the SA has another address, sends it there, too. If there is no other SA,
+ * the call fails with the failure of the request, not that of the PortInfo.
  */
 static int request_response(const struct ibmad_port *port, struct mad_sa_query *query,
 			    int method, struct mad_message *response)

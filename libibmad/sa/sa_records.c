@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The usual requests for tables of the SA. */
+/* Frequent requests for tables of the SA. */
 
 #include "base/export.h"
 #include "sa/sa.h"
@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <stddef.h>
 
-/* As many paths as the field can ask for. */
+/* The maximum of NumbPath. */
 #define ALL_PATHS 127
 
 static int get_table(const struct ibmad_port *port, unsigned attribute, uint64_t mask,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Requests to the SA on an engine. A request whose SA is not known waits for a PortInfo, which
- * all requests of the engine share. The PortInfo and the request itself are requests of the
- * engine, so nothing waits but the engine.
+ * Requests to the SA on an engine. If the address of the SA is not known, a request waits for a
+ * PortInfo, which all requests of the engine share. The PortInfo and the request are requests
+ * of the engine, so only the engine waits.
  */
 
 #include "base/export.h"
@@ -23,8 +23,8 @@ struct sa_client {
 
 struct sa_request {
 	struct pool_entry entry;
-	struct sa_request *next; /* in the list of those that wait */
-	uint64_t id;             /* the engine's, unless it waits */
+	struct sa_request *next; /* in the list of requests that wait */
+	uint64_t id;             /* the ID of the request of the engine, unless it waits */
 	mad_sa_fn *done;         /* NULL: it is being called back */
 	void *arg;
 	ib_rpc_t rpc;
@@ -33,7 +33,7 @@ struct sa_request {
 	bool waits; /* for the PortInfo */
 	bool cancelled;
 	bool moved; /* it was cancelled, to be sent to the new address of the SA */
-	bool final; /* it completes as its latest transmission does */
+	bool final; /* its completion is that of its latest transmission */
 	bool sent;
 	unsigned moves;
 	struct mad_reply failure; /* of the latest transmission, without its response */
@@ -51,8 +51,8 @@ static struct sa_client *client_of_part(struct engine_part *part)
 }
 
 /*
- * The requests complete when the engine calls back those of the parent. Another thread may have
- * been changing the list of those that wait.
+ * The requests complete when the engine calls back the requests of the parent. Another thread
+ * may have been changing the list of requests that wait.
  */
 static void forked(struct engine_part *part)
 {
@@ -72,7 +72,7 @@ static void forked(struct engine_part *part)
 	}
 }
 
-/* Requests that wait have no request of the engine but the PortInfo, which is nobody's. */
+/* A request that waits has no request of its own: the PortInfo belongs to the client. */
 static int cancel_all(struct engine_part *part, struct mad_async *engine)
 {
 	struct sa_client *client = client_of_part(part);
@@ -109,7 +109,7 @@ static struct sa_client *client_of(struct mad_async *engine)
 	return client_of_part(engine->sa);
 }
 
-/* The client of an engine, made for its first request; NULL without memory. */
+/* The client of an engine, which is created for its first request; NULL without memory. */
 static struct sa_client *make_client(struct mad_async *engine)
 {
 	struct sa_client *client;
@@ -209,7 +209,7 @@ static void complete(struct mad_async *engine, struct sa_request *request,
 	} else {
 		take_response(request, reply, &response);
 	}
-	told.error = response.error; /* mad_reply_text() says what is wrong with a table */
+	told.error = response.error; /* mad_reply_text() has the text */
 	done(engine, &response, request->arg);
 	free_request(engine, request);
 }
@@ -219,7 +219,7 @@ static void fail(struct mad_async *engine, struct sa_request *request, int error
 {
 	struct mad_reply reply = request->failure;
 
-	/* a request that was sent ends as it did, whatever the PortInfo says */
+	/* a request that was sent has its own failure, not that of the PortInfo */
 	if (!request->sent)
 		reply = (struct mad_reply){.error = error, .status = status};
 	complete(engine, request, &reply);
@@ -282,8 +282,8 @@ static int start(struct mad_async *engine, struct sa_client *client, struct sa_r
 /* --- events ---------------------------------------------------------------------- */
 
 /*
- * Continues a request that has waited for the PortInfo: 0, or the error that the request
- * completes with. If one request's cancel has cancelled the read, the other requests wait for
+ * Continues a request that has waited for the PortInfo. Returns 0, or the error of the
+ * completion. If the cancel of a request has cancelled the read, the other requests wait for
  * another read.
  */
 static int resume(struct mad_async *engine, struct sa_request *request, int error,
@@ -308,7 +308,7 @@ static int resume(struct mad_async *engine, struct sa_request *request, int erro
 	return ret;
 }
 
-/* The requests that wait, the oldest first. */
+/* Returns the requests that wait, the oldest one first, and removes them from the client. */
 static struct sa_request *take_waiting(struct mad_async *engine, struct sa_client *client)
 {
 	struct sa_request *list = NULL, *request;
@@ -324,7 +324,10 @@ static struct sa_request *take_waiting(struct mad_async *engine, struct sa_clien
 	return list;
 }
 
-/* Requests to another address need not wait for their timeouts, which may be one by one. */
+/*
+ * Cancels the requests to the previous address, so that they are sent to the new one before
+ * they time out.
+ */
 static void move_others(struct mad_async *engine, struct sa_client *client,
 			const ib_portid_t *sa)
 {
@@ -360,7 +363,10 @@ static void port_info_came(struct mad_async *engine, const struct mad_reply *rep
 	}
 }
 
-/* Without its SA, a request waits until it is known whether the SA has moved. */
+/*
+ * After a failure of the SA, the request waits until it is known whether the SA has another
+ * address.
+ */
 static bool follow(struct mad_async *engine, struct sa_request *request,
 		   const struct mad_reply *reply)
 {
@@ -383,7 +389,7 @@ static bool follow(struct mad_async *engine, struct sa_request *request,
 	return waits;
 }
 
-/* 0, or the error that a request completes with which was to be sent to the new address. */
+/* Sends a request to the new address. Returns 0, or the error of the completion. */
 static int move(struct mad_async *engine, struct sa_request *request)
 {
 	int cancel_state = engine_enter(engine), ret = -ECANCELED;

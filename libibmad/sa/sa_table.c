@@ -12,11 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the header (IBA 13.6.2.1, 15.2.1.1). */
+/* In the header (IBA 13.6.2.1, 15.2.1.1). */
 #define ATTRIBUTE_OFFSET_OFFS 44
 #define ATTRIBUTE_OFFSET_UNIT 8
 
-/* Whether RMPP carried it: otherwise nobody has said where the data ends. */
+/* Whether the response came by RMPP. Otherwise the end of the data is not known. */
 static bool is_table(const struct mad_message *message)
 {
 	return message->length >= IB_SA_DATA_OFFS &&
@@ -32,8 +32,8 @@ static bool is_zero(const uint8_t *bytes, size_t size)
 }
 
 /*
- * What follows the whole records: padding, or a record that lacks only its padding and gets it.
- * Anything else is a record that was cut.
+ * Checks the bytes behind the last whole record: padding, or a record without its padding,
+ * which is added. Any other bytes are a record that was cut.
  */
 static int take_rest(struct mad_sa_table *table, size_t least)
 {
@@ -65,7 +65,7 @@ int sa_table_parse(struct mad_sa_table *table, size_t least)
 		return -EBADMSG;
 	data = table->message.length - IB_SA_DATA_OFFS;
 	if (!data)
-		return 0; /* the AttributeOffset means nothing then */
+		return 0; /* the AttributeOffset has no meaning then */
 	table->record_size = (size_t)get16(mad, ATTRIBUTE_OFFSET_OFFS) * ATTRIBUTE_OFFSET_UNIT;
 	if (!table->record_size || table->record_size < least)
 		return -EPROTO;
