@@ -349,7 +349,7 @@ void mad_counters_tracker_free(struct mad_counters_tracker *tracker);
  * Adds a reading to the totals. The totals are 0 after the first reading. If a counter was
  * reset, the tracker adds its present value: the events between the previous reading and the
  * reset are not known. If a counter ran backwards, the tracker adds nothing until the counter
- * exceeds its former value. A total stops at UINT64_MAX.
+ * exceeds its previous value. A total stops at UINT64_MAX.
  *
  * Returns a mask of enum mad_counters_event, or
  * -EINVAL  an argument is NULL

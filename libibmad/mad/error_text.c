@@ -2,9 +2,8 @@
 
 /* Texts of errors: the status of a MAD, the completion of a request, the failure of a call. */
 
-#include "mad/error_text.h"
-
 #include "base/export.h"
+#include "fields/text.h"
 #include "mad/layout.h"
 
 #include <infiniband/mad_errors.h>
@@ -13,14 +12,16 @@
 #include <limits.h>
 #include <string.h>
 
-struct text error_text_begin(char *buffer, size_t size)
+/* Begins a text in a buffer, which may be NULL if its size is 0. */
+static struct text begin(char *buffer, size_t size)
 {
 	if (!buffer)
 		size = 0;
 	return text_begin(buffer, size < INT_MAX ? (int)size : INT_MAX);
 }
 
-const char *error_text_end(struct text *text, char *buffer)
+/* Ends the text, and returns the result of the public call. */
+static const char *end(struct text *text, char *buffer)
 {
 	bool fits = text->end;
 
@@ -41,7 +42,8 @@ static const char *const class_names[] = {
 	[IB_CC_CLASS] = "congestion control",
 };
 
-void text_class(struct text *text, unsigned mgmt_class)
+/* "SA", "vendor class 0x0a", "class 0x60". */
+static void put_class(struct text *text, unsigned mgmt_class)
 {
 	int class = (int)(mgmt_class & 0xff);
 	const char *name = NULL;
@@ -162,7 +164,7 @@ static void put_class_part(struct parts *parts, unsigned mgmt_class, unsigned st
 	unsigned code = status >> CLASS_SHIFT;
 
 	part(parts);
-	text_class(parts->text, mgmt_class);
+	put_class(parts->text, mgmt_class);
 	text_string(parts->text, ": ");
 	if (mgmt_class == IB_SA_CLASS && code < sizeof(sa_codes) / sizeof(*sa_codes)) {
 		text_string(parts->text, sa_codes[code]);
@@ -174,7 +176,7 @@ static void put_class_part(struct parts *parts, unsigned mgmt_class, unsigned st
 		put_hex(parts->text, status);
 }
 
-void text_status(struct text *text, unsigned mgmt_class, unsigned status)
+static void put_status(struct text *text, unsigned mgmt_class, unsigned status)
 {
 	struct parts parts = {.text = text};
 
@@ -192,10 +194,10 @@ void text_status(struct text *text, unsigned mgmt_class, unsigned status)
 EXPORT const char *mad_status_text(unsigned mgmt_class, unsigned status, char *buffer,
 				   size_t size)
 {
-	struct text text = error_text_begin(buffer, size);
+	struct text text = begin(buffer, size);
 
-	text_status(&text, mgmt_class, status);
-	return error_text_end(&text, buffer);
+	put_status(&text, mgmt_class, status);
+	return end(&text, buffer);
 }
 
 /* --- failures ------------------------------------------------------------------- */
@@ -247,7 +249,7 @@ static void put_failure(struct text *text, const struct mad_failure *failure)
 	int error = -failure->error;
 
 	if (error == EIO && failure->status) {
-		text_status(text, failure->mgmt_class, failure->status);
+		put_status(text, failure->mgmt_class, failure->status);
 		return;
 	}
 	if (error == ETIMEDOUT) {
@@ -260,7 +262,7 @@ static void put_failure(struct text *text, const struct mad_failure *failure)
 		return;
 	}
 	if (error == EPROTONOSUPPORT) {
-		text_class(text, failure->mgmt_class);
+		put_class(text, failure->mgmt_class);
 		text_string(text, ": the class is not registered on the port");
 		return;
 	}
@@ -283,16 +285,16 @@ EXPORT const char *mad_reply_text(const struct mad_reply *reply, char *buffer, s
 		.transmissions = reply->transmissions,
 		.elapsed_ms = reply->elapsed_ms,
 	};
-	struct text text = error_text_begin(buffer, size);
+	struct text text = begin(buffer, size);
 
 	put_failure(&text, &failure);
-	return error_text_end(&text, buffer);
+	return end(&text, buffer);
 }
 
 EXPORT const char *mad_last_failure_text(char *buffer, size_t size)
 {
-	struct text text = error_text_begin(buffer, size);
+	struct text text = begin(buffer, size);
 
 	put_failure(&text, mad_last_failure());
-	return error_text_end(&text, buffer);
+	return end(&text, buffer);
 }

@@ -3,14 +3,18 @@
 /* Notices as a line of text. */
 
 #include "base/export.h"
-#include "mad/error_text.h"
+#include "fields/text.h"
 
+#include <infiniband/mad_errors.h>
 #include <infiniband/mad_link.h>
 #include <infiniband/mad_notice.h>
 #include <arpa/inet.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <string.h>
+
+/* The size of a buffer for the longest text of a status. */
+#define STATUS_TEXT_MAX 256
 
 static void put_gid(struct text *text, const char *before, const uint8_t *gid)
 {
@@ -199,10 +203,13 @@ static void put_port(struct text *text, const struct mad_notice *notice)
 
 static void put_result(struct text *text, const struct mad_notice *notice, const char *good)
 {
+	char status[STATUS_TEXT_MAX];
+
 	if (!notice->error) {
 		text_string(text, good);
 	} else if (notice->error == -EIO && notice->status) {
-		text_status(text, IB_SA_CLASS, notice->status);
+		text_string(text, mad_status_text(IB_SA_CLASS, notice->status, status,
+						  sizeof(status)));
 	} else if (notice->error == -ENETDOWN) {
 		text_string(text, "the local port is not Active, or has no SM");
 	} else {

@@ -324,10 +324,7 @@ static struct sa_request *take_waiting(struct mad_async *engine, struct sa_clien
 	return list;
 }
 
-/*
- * Cancels the requests to the previous address, so that they are sent to the new one before
- * they time out.
- */
+/* Sends the requests to the previous address again, before they time out. */
 static void move_others(struct mad_async *engine, struct sa_client *client,
 			const ib_portid_t *sa)
 {
@@ -363,10 +360,7 @@ static void port_info_came(struct mad_async *engine, const struct mad_reply *rep
 	}
 }
 
-/*
- * After a failure of the SA, the request waits until it is known whether the SA has another
- * address.
- */
+/* After a failure of the SA, a request waits for the present address of the SA. */
 static bool follow(struct mad_async *engine, struct sa_request *request,
 		   const struct mad_reply *reply)
 {

@@ -1118,7 +1118,7 @@ static void requests_of_an_engine_follow_the_sa(void **state)
 }
 
 /* Each request that was sent to the old LID may time out separately. */
-static void requests_are_not_sent_to_a_former_address(void **state)
+static void requests_are_not_sent_to_a_previous_address(void **state)
 {
 	(void)state;
 	assert_int_equal(get(), 0);
@@ -1336,7 +1336,7 @@ int main(void)
 		TEST(the_agent_of_the_sa_s_class_may_be_the_first_one),
 		TEST(no_request_outlives_its_engine),
 		TEST(requests_of_an_engine_follow_the_sa),
-		TEST(requests_are_not_sent_to_a_former_address),
+		TEST(requests_are_not_sent_to_a_previous_address),
 		TEST(a_request_moves_as_soon_as_another_one_finds_the_sa),
 		TEST(a_request_that_moves_can_be_cancelled),
 		TEST(without_an_sa_requests_of_an_engine_fail),
