@@ -1457,7 +1457,7 @@ struct ibmad_ports_pair {
 
 /**
  * Opens a port (dev_name NULL or dev_port 0: see umad_open_port()) and registers a client
- * for each class.
+ * for each class. A child of fork() should open its own port: see mad_async.h.
  */
 struct ibmad_port *mad_rpc_open_port(char *dev_name, int dev_port, int *mgmt_classes,
 				     int num_classes);
@@ -1517,7 +1517,8 @@ int mad_send_via(ib_rpc_t *rpc, ib_portid_t *dport, ib_rmpp_hdr_t *rmpp, void *d
 		 struct ibmad_port *srcport);
 /**
  * Receives a request into umad. If umad is NULL, the call allocates a buffer, which mad_free()
- * frees. timeout is in milliseconds; a negative timeout has no limit.
+ * frees. timeout is in milliseconds; a negative timeout has no limit. While no thread receives,
+ * the library queues 64 MiB of messages, as many as the kernel would.
  *
  * Returns the buffer, or NULL with errno:
  * ETIMEDOUT  no request came in time
@@ -1525,7 +1526,7 @@ int mad_send_via(ib_rpc_t *rpc, ib_portid_t *dport, ib_rmpp_hdr_t *rmpp, void *d
  * EINTR      a signal handler ran
  * EMSGSIZE   the request is longer than one MAD; a call with NULL can receive it
  * ENODEV     the device is gone
- * ECANCELED  the port was closed
+ * ECANCELED  the port was closed, or is lost in a child of fork()
  * ENOMEM     out of memory
  */
 void *mad_receive_via(void *umad, int timeout, struct ibmad_port *srcport);

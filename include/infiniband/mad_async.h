@@ -22,18 +22,22 @@
  * held. An engine runs one callback at a time. A callback may submit and cancel requests, and
  * make blocking calls. A callback cannot destroy its engine, and must not close its port.
  *
- * Cancellation. A thread that is in a call that waits, sends or calls back cannot be cancelled
- * (pthread_cancel(3)) before the call has returned. To end the wait of another thread, use
- * mad_async_stop() or mad_async_cancel_all(), or close the port.
+ * Cancellation. A thread cannot be cancelled (pthread_cancel(3)) while it is in a call for a
+ * port: the cancellation takes effect after the call has returned. To end the wait of another
+ * thread, use mad_async_stop() or mad_async_cancel_all(), or close the port.
  *
  * Signals do not end mad_async_run() or mad_rpc(). A signal handler ends mad_async_run() by
  * mad_async_stop(). While several threads wait, one thread polls the port for all of them. A
  * signal ends mad_receive_via() with EINTR only in the thread that polls. So this is certain
  * only if no other thread waits.
  *
- * fork(). The child may use the port as its parent may. Both read from one device, so one of
- * them should open another port. Requests of the parent complete in the child with -ECANCELED.
- * A child that is forked in a callback can only exec.
+ * fork(). If another thread of the parent is in a call for a port, the port is lost in the
+ * child: calls for the port and its engines fail at once with -ECANCELED (errno ECANCELED).
+ * mad_async_destroy() does nothing, and mad_rpc_close_port() closes the device and frees no
+ * memory. Otherwise the child may use the port as its parent may, and requests of the parent
+ * complete in the child with -ECANCELED. Both read from one device, so the child should open
+ * another port, which is never lost. A child that is forked in a callback continues the call
+ * that called back.
  *
  * Servers (mad_server.h) and notices (mad_notice.h) run on an engine, too. mad_async_process()
  * calls their callbacks, and counts these calls in its result.
@@ -78,7 +82,8 @@ struct mad_reply {
 	const uint8_t
 		*data;    /**< the response's bytes from the request's dataoffs on, or NULL */
 	size_t data_size; /**< of data, in bytes */
-	unsigned rtt_us;  /**< from the last transmission with the response's ID */
+	/** Microseconds from the last transmission with the response's ID; UINT32_MAX: more. */
+	unsigned rtt_us;
 	unsigned transmissions; /**< of the request */
 	unsigned elapsed_ms;    /**< from the first transmission to the completion */
 };
@@ -95,8 +100,10 @@ typedef void mad_async_fn(struct mad_async *async, const struct mad_reply *reply
 
 /**
  * Creates an engine on an open port. If the port is closed before the engine is destroyed, the
- * engine's requests complete with -ECANCELED. Returns NULL with errno EINVAL or ENOMEM if it
- * fails.
+ * engine's requests complete with -ECANCELED. If the call fails, it returns NULL with errno:
+ * EINVAL     port is NULL
+ * ENOMEM     out of memory
+ * ECANCELED  the port is lost in a child of fork()
  */
 struct mad_async *mad_async_create(struct ibmad_port *port);
 
@@ -133,7 +140,8 @@ void mad_async_destroy(struct mad_async *async);
  * -EMSGSIZE   neither a MAD nor RMPP can carry the payload
  * -ENOMEM     out of memory
  * -ENODEV     the device is gone
- * -ECANCELED  the port is closed, or the engine is being destroyed
+ * -ECANCELED  the port is closed, the engine is being destroyed, or the port is lost in a child
+ *             of fork()
  */
 int mad_async_submit(struct mad_async *async, const ib_rpc_t *rpc, const ib_portid_t *dport,
 		     const void *payload, size_t size, mad_async_fn *callback, void *arg,
@@ -142,15 +150,18 @@ int mad_async_submit(struct mad_async *async, const ib_rpc_t *rpc, const ib_port
 /**
  * Cancels a request: the next mad_async_process() calls it back with -ECANCELED.
  *
- * -EINVAL  async is NULL
- * -ENOENT  the request is complete, or does not exist
+ * -EINVAL     async is NULL
+ * -ENOENT     the request is complete, or does not exist
+ * -ECANCELED  the port is lost in a child of fork()
  */
 int mad_async_cancel(struct mad_async *async, uint64_t id);
 
 /**
  * Cancels every request that is not complete, as mad_async_cancel() and mad_sa_cancel() do.
  * Requests that are complete are called back with their result. Returns the number of requests
- * that it cancelled, or -EINVAL.
+ * that it cancelled, or
+ * -EINVAL     async is NULL
+ * -ECANCELED  the port is lost in a child of fork()
  */
 int mad_async_cancel_all(struct mad_async *async);
 
@@ -170,6 +181,12 @@ int mad_async_cancel_all(struct mad_async *async);
  * thread does not need mad_async_wake_fd().
  *
  * Any number of threads may have such a loop for one engine, and make other calls meanwhile.
+ * Several engines of a port may have loops, too. Then a message wakes one loop, whose
+ * mad_async_process() wakes the loop of the engine that the message is for. So a loop calls
+ * mad_async_process() whenever its descriptor is readable, even if its engine has no request.
+ * While a loop is busy elsewhere, other loops with requests look for messages every 20 ms. A
+ * loop that polls mad_async_fd() itself is woken by each message.
+ *
  * When the device is gone or the port is closed, the descriptors are readable, and all requests
  * are called back. Then mad_async_process() and mad_async_timeout() return -ENODEV or
  * -ECANCELED.
@@ -180,14 +197,15 @@ int mad_async_cancel_all(struct mad_async *async);
  * to do. It belongs to the engine, which closes it. A child of fork() calls the function again,
  * and gets another descriptor.
  *
- * -EOPNOTSUPP  the port handle is not a descriptor of the kernel, but a number of 1024 or more
- *              of a simulator that is preloaded
+ * -EOPNOTSUPP  the port handle is not a descriptor of the kernel, but a number of a simulator
+ *              that is preloaded
  * -EINVAL      async is NULL
  * -EMFILE      no descriptor is left in the process
  * -ENFILE      no descriptor is left in the system
  * -ENOMEM      out of memory
  * -ENODEV      the device is gone
- * -ECANCELED   the port is closed, or the engine is being destroyed
+ * -ECANCELED   the port is closed, the engine is being destroyed, or the port is lost in a
+ *              child of fork()
  */
 int mad_async_poll_fd(struct mad_async *async);
 
@@ -208,7 +226,8 @@ int mad_async_wake_fd(struct mad_async *async);
  *
  * -EINVAL     async is NULL
  * -ENODEV     the device is gone, and all requests were called back
- * -ECANCELED  the port is closed, and all requests were called back
+ * -ECANCELED  the port is closed, and all requests were called back; or the port is lost in a
+ *             child of fork()
  */
 int mad_async_timeout(struct mad_async *async);
 
@@ -225,7 +244,7 @@ int mad_async_timeout(struct mad_async *async);
  * -EINVAL     async is NULL
  * -ENODEV     the device is gone, and all requests were called back
  * -ECANCELED  the port is closed, and all requests were called back; or the engine is being
- *             destroyed
+ *             destroyed; or the port is lost in a child of fork()
  */
 int mad_async_process(struct mad_async *async);
 
@@ -240,6 +259,7 @@ int mad_async_process(struct mad_async *async);
  * -EINTR      mad_async_stop() was called
  * -EINVAL     async is NULL
  * -EDEADLK    it was called from a callback
+ * -ECANCELED  the port is lost in a child of fork()
  *
  * After -ETIMEDOUT and -EINTR no request is cancelled, and a later call continues with them.
  * mad_async_get_stats() has the number of requests that were called back.
@@ -257,7 +277,7 @@ int mad_async_run(struct mad_async *async);
  * mad_async_process().
  *
  * Async-signal-safe, and for any thread. The stopped call returns at once. If the port handle
- * is a number of 1024 or more (see mad_async_poll_fd()), it returns within 100 ms. The engine
+ * is a number of a simulator (see mad_async_poll_fd()), it returns within 100 ms. The engine
  * must not be destroyed before mad_async_stop() has returned. NULL is allowed.
  */
 void mad_async_stop(struct mad_async *async);
@@ -281,13 +301,14 @@ struct mad_flow_stats {
 struct mad_async_stats {
 	uint64_t submitted; /**< requests */
 	uint64_t completed; /**< requests that were called back */
-	uint64_t sent;      /**< MADs */
+	/** MADs; a MAD that the kernel refused and that has another ID then counts once. */
+	uint64_t sent;
 	uint64_t retried;   /**< MADs that were not the first of their request */
 	uint64_t timed_out; /**< requests without a response */
 	uint64_t dropped; /**< messages on this port: late, repeated or unexpected responses */
 	uint64_t busy;    /**< responses with status BUSY */
 	uint32_t in_flight;  /**< requests that were sent, and not called back */
-	uint32_t queued;     /**< requests that are queued */
+	uint32_t queued;     /**< requests that were never sent, and not called back */
 	uint32_t rtt_min_us; /**< round-trip times */
 	uint32_t rtt_mean_us;
 	uint32_t rtt_max_us;
@@ -297,7 +318,12 @@ struct mad_async_stats {
 	struct mad_flow_stats gmp; /**< flow control of GMPs, on the port */
 };
 
-/** size is sizeof(*stats), so that members can be added. -EINVAL. */
+/**
+ * size is sizeof(*stats), so that members can be added.
+ *
+ * -EINVAL     an argument is NULL
+ * -ECANCELED  the port is lost in a child of fork()
+ */
 int mad_async_get_stats(struct mad_async *async, struct mad_async_stats *stats, size_t size);
 
 /* --- one request of any size, and its response ---------------------------------- */
@@ -322,7 +348,8 @@ void mad_message_free(struct mad_message *message);
 
 /*
  * All return 0 or -EINVAL. New windows, limits and rates apply at once, also to queued
- * requests. The other options apply to later requests.
+ * requests; these calls fail with -ECANCELED if the port is lost in a child of fork(). The
+ * other options apply to later requests.
  */
 
 /** The milliseconds of an attempt; 0: those of the process (madrpc_set_timeout()). */

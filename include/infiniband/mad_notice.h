@@ -34,7 +34,7 @@
  * because the kernel delivers Reports to one agent.
  *
  * Threads are as in mad_server.h. In a child of fork() no reports come, and mad_async_destroy()
- * ends the notices.
+ * ends the notices, unless the port is lost (mad_async.h).
  */
 #ifndef INFINIBAND_MAD_NOTICE_H
 #define INFINIBAND_MAD_NOTICE_H

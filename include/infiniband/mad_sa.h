@@ -158,8 +158,9 @@ int mad_sa_submit(struct mad_async *async, int method, const struct mad_sa_query
 /**
  * Cancels a request: a later mad_async_process() calls it back with -ECANCELED.
  *
- * -EINVAL  async is NULL
- * -ENOENT  the request is cancelled or complete, or does not exist
+ * -EINVAL     async is NULL
+ * -ENOENT     the request is cancelled or complete, or does not exist
+ * -ECANCELED  the port is lost in a child of fork() (mad_async.h)
  */
 int mad_sa_cancel(struct mad_async *async, uint64_t id);
 

@@ -38,7 +38,8 @@
  * device is gone, no more requests come. In all cases a request that the program holds stays
  * valid until the program drops it; mad_request_respond() fails. The port's memory is freed
  * after its last request. In a child of fork() the servers are stopped, because the agents
- * belong to the parent.
+ * belong to the parent. If the port is lost in the child (mad_async.h), calls fail with
+ * -ECANCELED, and mad_server_stop() and mad_request_drop() do nothing.
  *
  * Calls return 0 or more, or a negative errno.
  */
@@ -101,7 +102,8 @@ typedef void mad_server_fn(struct mad_server *server, struct mad_request *reques
  * -ENOMEM           out of memory
  * -ENOMEM           the port handle has too many agents
  * -ENODEV           the device is gone
- * -ECANCELED        the port is closed, or the engine is being destroyed
+ * -ECANCELED        the port is closed, the engine is being destroyed, or the process has
+ *                   forked
  */
 int mad_server_start(struct mad_async *async, const struct mad_server_options *options,
 		     mad_server_fn *callback, void *arg, struct mad_server **server);
@@ -156,7 +158,12 @@ struct mad_server_stats {
 	uint32_t held;       /**< requests that the program holds */
 };
 
-/** size is sizeof(*stats), so that members can be added. -EINVAL. */
+/**
+ * size is sizeof(*stats), so that members can be added.
+ *
+ * -EINVAL     an argument is NULL
+ * -ECANCELED  the port is lost in a child of fork()
+ */
 int mad_server_get_stats(struct mad_server *server, struct mad_server_stats *stats,
 			 size_t size);
 

@@ -23,7 +23,8 @@ extern "C" {
  * thread ends the wait. timeout_ms is as for umad_poll(); -1 is no limit.
  *
  * The port handle must be a descriptor of the kernel. A simulator that is preloaded may give
- * handles of 1024 and more, which poll(2) cannot poll together with other descriptors.
+ * handles that the kernel does not know. poll(2) cannot poll them together with other
+ * descriptors.
  *
  * Returns 0 if a message can be received, and 1 if only the second descriptor is readable or
  * has an error.

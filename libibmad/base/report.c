@@ -66,7 +66,7 @@ void report_and_exit(const char *call, const char *format, ...)
 	exit(-1);
 }
 
-void report_packet(const char *what, const uint8_t *mad, int length)
+void report_bytes(const char *what, const uint8_t *mad, int length)
 {
 	/* xdump() only reads */
 	union {
@@ -74,8 +74,7 @@ void report_packet(const char *what, const uint8_t *mad, int length)
 		void *out;
 	} bytes = {.in = mad};
 
-	if (ibdebug > 1)
-		xdump(stderr, what, bytes.out, length);
+	xdump(stderr, what, bytes.out, length);
 }
 
 EXPORT void madrpc_show_errors(int set)

@@ -8,6 +8,7 @@
 #ifndef LIBIBMAD_REPORT_H
 #define LIBIBMAD_REPORT_H
 
+#include <infiniband/mad.h>
 #include <infiniband/mad_errors.h>
 #include <stdint.h>
 
@@ -20,8 +21,15 @@ void report(const char *call, const char *format, ...) __attribute__((format(pri
 void report_and_exit(const char *call, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Writes a MAD that is sent or received to stderr, if ibdebug is 2 or more. */
-void report_packet(const char *what, const uint8_t *mad, int length);
+/* Writes a MAD that is sent or received to stderr. */
+void report_bytes(const char *what, const uint8_t *mad, int length);
+
+/* The same, if ibdebug is 2 or more. */
+static inline void report_packet(const char *what, const uint8_t *mad, int length)
+{
+	if (ibdebug > 1)
+		report_bytes(what, mad, length);
+}
 
 /* The next messages appear if ibdebug is 1 or more, or after madrpc_show_errors(1). */
 void report_retry(unsigned left, const uint8_t *mad);

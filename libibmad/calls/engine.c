@@ -1,71 +1,104 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
+/* The state of an engine: its requests, its timers, and their callbacks. */
+
 #include "calls/engine.h"
+
+#include "base/export.h"
+#include "base/report.h"
+#include "calls/options.h"
+#include "mad/layout.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-static struct mad_async *engine_of(struct transaction *transaction)
+/* The requests that an engine sends before others have their turn. */
+#define TURN 4
+
+struct async_request {
+	struct pool_entry entry;
+	mad_async_fn *callback; /* NULL: the request is being called back */
+	void *arg;
+	struct port_request request;
+};
+
+static struct mad_async *engine_of(const struct port_request *request)
 {
-	return list_entry(transaction->owner, struct mad_async, owner);
+	return list_entry(request->owner, struct mad_async, owner);
 }
 
-/* --- what there is to do -------------------------------------------------------- */
-
-bool engine_is_over(const struct mad_async *engine)
+static struct async_request *async_request_of(struct port_request *request)
 {
-	return engine->port->core.gone && !engine->open;
+	return list_entry(request, struct async_request, request);
 }
 
-bool engine_has_work(const struct mad_async *engine)
+/* --- entering and leaving ------------------------------------------------------- */
+
+/*
+ * In a child of fork(): the port has cancelled the requests that it had. The child may have
+ * been forked in a callback.
+ */
+static void become_inherited(struct mad_async *engine)
 {
-	return !list_is_empty(&engine->completed) || !list_is_empty(&engine->arrived) ||
-	       !list_is_empty(&engine->refused) ||
-	       scheduler_can_send(&engine->port->scheduler) || engine_is_over(engine) ||
-	       engine_is_stopped(engine);
+	engine->forks = engine->port->forks;
+	engine->listener.processing = false;
+	if (engine->sa)
+		engine->sa->cancel_all(engine->sa, engine);
 }
 
-bool engine_needs_thread(const struct mad_async *engine)
+int engine_enter(struct mad_async *engine, int *cancel_state)
 {
-	return (!engine->processing &&
-		(!list_is_empty(&engine->completed) || !list_is_empty(&engine->arrived))) ||
-	       (!engine->serving && (scheduler_can_send(&engine->port->scheduler) ||
-				     !list_is_empty(&engine->refused))) ||
-	       engine_is_over(engine);
+	int ret = port_enter(engine->port, cancel_state);
+
+	if (ret)
+		return ret;
+	engine->users++;
+	if (engine->forks != engine->port->forks)
+		become_inherited(engine);
+	return 0;
 }
 
-/* A thread that processes looks again before it returns. */
-void engine_update(struct mad_async *engine, bool due)
+int engine_reenter(struct mad_async *engine)
 {
-	if (engine->running && engine_has_work(engine))
-		reader_wake(&engine->port->reader, &engine->runner);
-	if (alarm_is_open(&engine->alarm))
-		alarm_set(&engine->alarm, engine_needs_thread(engine), engine_next(engine),
-			  due);
+	int cancel_state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	port_lock(engine->port);
+	engine->port->users++;
+	engine->users++;
+	return cancel_state;
 }
 
-static void port_changed(struct port_client *client)
+void engine_leave(struct mad_async *engine, int cancel_state)
 {
-	engine_update(list_entry(client, struct mad_async, client), false);
+	engine->users--;
+	if (engine->ending)
+		pthread_cond_broadcast(&engine->changed);
+	port_tell_engine(engine->port, &engine->listener, false);
+	port_leave(engine->port, cancel_state);
+}
+
+/* The lock is released, because a log hook may call the library. */
+void engine_report_class_unlocking(struct mad_async *engine, const char *call, int mgmt_class)
+{
+	port_unlock(engine->port);
+	report_class(call, mgmt_class);
+	port_lock(engine->port);
 }
 
 /* --- timers --------------------------------------------------------------------- */
 
-static int64_t timer_at(const struct mad_async *engine, const struct engine_timer *timer)
+static void find_next_timer(struct mad_async *engine)
 {
-	return engine->port->core.gone && timer->at != NEVER ? 0 : timer->at;
-}
-
-int64_t engine_next(const struct mad_async *engine)
-{
-	int64_t next = scheduler_next(&engine->port->scheduler), at;
+	int64_t next = NEVER;
 
 	list_for_each (entry, &engine->timers) {
-		at = timer_at(engine, list_entry(entry, struct engine_timer, all));
+		int64_t at = list_entry(entry, struct engine_timer, all)->at;
+
 		if (at < next)
 			next = at;
 	}
-	return next;
+	engine->listener.timer_at = next;
 }
 
 void engine_timer_add(struct mad_async *engine, struct engine_timer *timer)
@@ -74,33 +107,36 @@ void engine_timer_add(struct mad_async *engine, struct engine_timer *timer)
 	timer->at = NEVER;
 }
 
-void engine_timer_remove(struct engine_timer *timer)
+void engine_timer_remove(struct mad_async *engine, struct engine_timer *timer)
 {
 	list_remove(&timer->all);
+	find_next_timer(engine);
 }
 
 void engine_timer_set(struct mad_async *engine, struct engine_timer *timer, int64_t at)
 {
 	timer->at = at;
+	find_next_timer(engine);
 	/* the thread sleeps until the timer that was the next one before */
-	if (engine->running && at != NEVER)
-		reader_wake(&engine->port->reader, &engine->runner);
+	if (engine->listener.waiting && at != NEVER)
+		waiter_wake(&engine->port->waiters, &engine->listener.waiter);
 }
 
+/* If the port has failed, every timer that is set is due. */
 static struct engine_timer *due_timer(const struct mad_async *engine, int64_t now)
 {
 	list_for_each (entry, &engine->timers) {
 		struct engine_timer *timer = list_entry(entry, struct engine_timer, all);
 
-		if (timer_at(engine, timer) <= now)
+		if (timer->at <= now || (engine->port->gone && timer->at != NEVER))
 			return timer;
 	}
 	return NULL;
 }
 
-void engine_run_timers(struct mad_async *engine)
+void engine_run_timers_unlocking(struct mad_async *engine)
 {
-	struct core *core = &engine->port->core;
+	struct ibmad_port *port = engine->port;
 	struct engine_timer *timer;
 	int64_t now;
 
@@ -109,43 +145,39 @@ void engine_run_timers(struct mad_async *engine)
 	now = clock_us();
 	for (unsigned i = 0;
 	     i < BATCH && engine_may_call(engine) && (timer = due_timer(engine, now)); i++) {
-		timer->at = NEVER;
-		core_unlock(core);
+		engine_timer_set(engine, timer, NEVER);
+		port_unlock(port);
 		timer->due(timer);
-		core_lock(core);
+		port_lock(port);
 	}
 }
 
-void engine_end_timers(struct mad_async *engine)
+void engine_end_timers_unlocking(struct mad_async *engine)
 {
-	struct core *core = &engine->port->core;
+	struct ibmad_port *port = engine->port;
 	struct list *first;
 
 	while ((first = list_pop(&engine->timers))) {
 		struct engine_timer *timer = list_entry(first, struct engine_timer, all);
 
-		core_unlock(core);
+		port_unlock(port);
 		timer->ended(timer);
-		core_lock(core);
+		port_lock(port);
 	}
 }
 
-/* --- the engine owns its transactions ------------------------------------------- */
+/* --- the engine owns its requests ----------------------------------------------- */
 
-static void count_news(struct core *core, struct transaction *transaction)
+static void sent(struct ibmad_port *port, struct port_request *request)
 {
-	struct mad_async *engine = engine_of(transaction);
+	struct mad_async *engine = engine_of(request);
 
-	(void)core;
-	if (transaction->news & NEWS_TRANSMITTED) {
-		engine->stats.sent++;
-		if (transaction->transmissions.count == 1)
-			engine->queued--;
-		else
-			engine->stats.retried++;
-	}
-	if (transaction->news & NEWS_BUSY)
-		engine->stats.busy++;
+	(void)port;
+	engine->stats.sent++;
+	if (request->request.transmissions.count > 1)
+		engine->stats.retried++;
+	else
+		engine->queued--;
 }
 
 static void count_rtt(struct mad_async *engine, uint32_t rtt_us)
@@ -160,241 +192,223 @@ static void count_rtt(struct mad_async *engine, uint32_t rtt_us)
 	engine->rtt_count++;
 }
 
-/* The request is called back in the next mad_async_process(). */
-static void add_completed(struct mad_async *engine, struct transaction *transaction)
+static void changed(struct ibmad_port *port, struct port_request *request)
 {
-	if (!transaction->transmissions.count)
-		engine->queued--;
-	if (transaction->responded)
-		count_rtt(engine, transaction->transmissions.rtt_us);
-	else if (transaction->error == ETIMEDOUT)
-		engine->stats.timed_out++;
-	list_add_last(&engine->completed, &transaction->queue);
-	if (engine->ending)
-		pthread_cond_broadcast(&engine->changed);
-	engine_update(engine, false);
-}
+	int64_t at = request->request.timer_at;
 
-static void complete(struct core *core, struct transaction *transaction)
-{
-	scheduler_leave(&port_of_core(core)->scheduler, transaction);
-	add_completed(engine_of(transaction), transaction);
-}
-
-static void send_again(struct core *core, struct transaction *transaction)
-{
-	scheduler_again(&port_of_core(core)->scheduler, transaction);
-	/* a blocking call may have sent the request: it updates no engine after that */
-	engine_update(engine_of(transaction), false);
-}
-
-static void set_timer(struct core *core, struct transaction *transaction)
-{
-	struct scheduler *scheduler = &port_of_core(core)->scheduler;
-
-	scheduler_set_timer(scheduler, transaction);
+	if (request->request.phase == REQUEST_QUEUED)
+		return;
+	if (request->request.phase == REQUEST_PAUSED)
+		engine_of(request)->stats.busy++;
+	timer_start(&port->timers, &request->timer, at);
 	/*
 	 * Waiting threads sleep until the former next timer. Threads of other engines and of
 	 * blocking calls are woken, too, because perhaps no thread runs this engine.
 	 */
-	if (scheduler_next(scheduler) == transaction->timer.at)
-		reader_wake_for(&port_of_core(core)->reader, transaction->timer.at);
+	if (timers_next(&port->timers) == at)
+		waiters_wake_for(&port->waiters, at);
 }
 
-static void withdraw(struct core *core, struct transaction *transaction)
+/* The request is called back in the next mad_async_process(). */
+static void completed(struct ibmad_port *port, struct port_request *request)
 {
-	scheduler_withdraw(&port_of_core(core)->scheduler, transaction);
+	struct mad_async *engine = engine_of(request);
+
+	if (request_has_response(&request->request))
+		count_rtt(engine, request->request.rtt_us);
+	else if (request->request.error == ETIMEDOUT)
+		engine->stats.timed_out++;
+	if (request->request.status & IB_MAD_STS_BUSY)
+		engine->stats.busy++;
+	list_add_last(&engine->listener.completed, &request->entry);
+	if (engine->ending)
+		pthread_cond_broadcast(&engine->changed);
+	port_tell_engine(port, &engine->listener, false);
 }
 
 static const struct owner_ops owner_ops = {
-	.completed = complete,
-	.again = send_again,
-	.timer_changed = set_timer,
-	.withdraw = withdraw,
-	.news = count_news,
+	.completed = completed,
+	.changed = changed,
+	.sent = sent,
 };
-
-/* --- forks ---------------------------------------------------------------------- */
-
-/* A request of the parent is given up. */
-static void give_up(struct mad_async *engine, struct async_request *request)
-{
-	struct transaction *transaction = &request->transaction;
-
-	if (transaction->state != TRANSACTION_DONE) {
-		transaction->state = TRANSACTION_DONE;
-		transaction->error = ECANCELED;
-		transaction->responded = false;
-	}
-	transaction->destination = NULL;
-	transaction->account = (struct flow_account){0};
-	list_add_last(&engine->completed, &transaction->queue);
-	engine->open++;
-	engine->port->scheduler.open++;
-}
-
-/* A request that a thread of the parent is calling back just now is that thread's. */
-static void forked(struct port_client *client)
-{
-	struct mad_async *engine = list_entry(client, struct mad_async, client);
-	struct async_request *request;
-	uint32_t place = 0;
-
-	/* the parent's descriptors would wake the parent */
-	alarm_close(&engine->alarm);
-	list_init(&engine->completed);
-	list_init(&engine->arrived);
-	list_init(&engine->refused);
-	engine->servers = 0;
-	clock_cond_init(&engine->changed);
-	engine->processing = false;
-	engine->ending = false;
-	engine->users = 0;
-	engine->serving = 0;
-	engine->running = false;
-	engine->open = 0;
-	engine->queued = 0;
-	source_init(&engine->source, TURN);
-	pool_repair(&engine->pool);
-	if (engine->sa)
-		engine->sa->forked(engine->sa);
-	while ((request = pool_next(&engine->pool, &place)))
-		if (request->callback)
-			give_up(engine, request);
-	engine->stats.completed = engine->stats.submitted - engine->open;
-}
-
-/* --- life ----------------------------------------------------------------------- */
-
-static void free_engine(struct port_client *client)
-{
-	struct mad_async *engine = list_entry(client, struct mad_async, client);
-
-	pthread_cond_destroy(&engine->changed);
-	free(engine);
-}
-
-static const struct port_client_ops client_ops = {
-	.changed = port_changed,
-	.forked = forked,
-	.free = free_engine,
-};
-
-struct mad_async *engine_reuse(struct ibmad_port *port)
-{
-	struct list *retired = list_first(&port->retired);
-
-	if (!retired)
-		return NULL;
-	list_remove(retired);
-	return list_entry(retired, struct mad_async, client.all);
-}
-
-void engine_init(struct mad_async *engine, struct ibmad_port *port)
-{
-	*engine = (struct mad_async){
-		.owner.ops = &owner_ops,
-		.client.ops = &client_ops,
-		.port = port,
-		.dropped_before = port->core.dropped,
-	};
-	engine->owner.source = &engine->source;
-	source_init(&engine->source, TURN);
-	pool_init(&engine->pool, sizeof(struct async_request));
-	list_init(&engine->completed);
-	list_init(&engine->arrived);
-	list_init(&engine->refused);
-	list_init(&engine->timers);
-	alarm_init(&engine->alarm);
-	clock_cond_init(&engine->changed);
-	list_add_last(&port->clients, &engine->client.all);
-}
-
-int engine_enter(struct mad_async *engine)
-{
-	int cancel_state = port_enter(engine->port);
-
-	engine->users++;
-	return cancel_state;
-}
-
-void engine_leave(struct mad_async *engine, int cancel_state)
-{
-	engine->users--;
-	if (engine->ending)
-		pthread_cond_broadcast(&engine->changed);
-	port_leave(engine->port, cancel_state);
-}
 
 /* --- callbacks ------------------------------------------------------------------ */
 
-static void call_back(struct mad_async *engine, struct async_request *request,
+static void call_back(struct mad_async *engine, struct async_request *async,
 		      mad_async_fn *callback)
 {
-	struct transaction *transaction = &request->transaction;
+	struct request *request = &async->request.request;
 	struct mad_reply reply = {
-		.error = -transaction->error,
-		.status = transaction->status,
-		.rtt_us = transaction->transmissions.rtt_us,
-		.transmissions = transaction->transmissions.count,
-		.elapsed_ms = transaction->timed ? transaction->elapsed_ms : 0,
+		.error = -request->error,
+		.status = request->status,
+		.rtt_us = request->rtt_us,
+		.transmissions = request->transmissions.count,
+		.elapsed_ms = request->elapsed_ms,
 	};
 
-	if (transaction->responded) {
-		reply.mad = transaction_mad(transaction);
-		reply.length = (size_t)transaction->length;
-		if (reply.length > transaction->dataoffs) {
-			reply.data = reply.mad + transaction->dataoffs;
-			reply.data_size = reply.length - transaction->dataoffs;
+	if (request_has_response(request)) {
+		reply.mad = request_mad(request);
+		reply.length = (size_t)request->length;
+		if (reply.length > request->dataoffs) {
+			reply.data = reply.mad + request->dataoffs;
+			reply.data_size = reply.length - request->dataoffs;
 		}
 	}
-	callback(engine, &reply, request->arg);
+	callback(engine, &reply, async->arg);
+	request_fini(request);
 }
 
-int engine_call_back(struct mad_async *engine, unsigned most)
+int engine_call_back_unlocking(struct mad_async *engine, unsigned most)
 {
+	struct list *list = &engine->listener.completed, *first;
 	struct ibmad_port *port = engine->port;
-	struct async_request *request;
+	struct async_request *async;
 	mad_async_fn *callback;
-	struct list *first;
 	int count = 0;
 
 	/* a callback may take its time: another thread leads meanwhile */
-	if (!list_is_empty(&engine->completed))
-		reader_pass(&port->reader);
-	while (most-- && engine_may_call(engine) && (first = list_first(&engine->completed))) {
-		request = async_request_of(list_entry(first, struct transaction, queue));
-		list_remove(first);
+	if (!list_is_empty(list))
+		waiters_pass(&port->waiters);
+	while (most-- && engine_may_call(engine) && (first = list_pop(list))) {
+		async = async_request_of(list_entry(first, struct port_request, entry));
 		engine->stats.completed++;
-		callback = request->callback;
-		request->callback = NULL;
-		core_unlock(&port->core);
-		call_back(engine, request, callback);
-		transaction_fini(&request->transaction);
-		core_lock(&port->core);
-		pool_put(&engine->pool, request);
-		engine->open--;
-		port->scheduler.open--;
+		engine->queued -= !async->request.request.transmissions.count;
+		callback = async->callback;
+		async->callback = NULL;
+		port_unlock(port);
+		call_back(engine, async, callback);
+		port_lock(port);
+		pool_put(&engine->pool, async);
+		engine->listener.open--;
+		port->open--;
 		count++;
 	}
-	if (count)
-		scheduler_shrink(&port->scheduler);
+	if (count && !port->open)
+		port_shrink(port);
 	return count;
 }
 
 bool engine_is_processor(const struct mad_async *engine)
 {
-	return engine->processing && pthread_equal(engine->processor, pthread_self());
+	return engine->listener.processing &&
+	       pthread_equal(engine->listener.processor, pthread_self());
 }
 
 void engine_begin_processing(struct mad_async *engine)
 {
-	engine->processing = true;
-	engine->processor = pthread_self();
+	engine->listener.processing = true;
+	engine->listener.processor = pthread_self();
 }
 
 void engine_end_processing(struct mad_async *engine)
 {
-	engine->processing = false;
+	engine->listener.processing = false;
 	pthread_cond_broadcast(&engine->changed);
+}
+
+/* --- requests ------------------------------------------------------------------- */
+
+/* The caller's structures stay as they are. */
+static int init_request(struct mad_async *engine, struct async_request *async,
+			const ib_rpc_t *rpc, const ib_portid_t *dport, const void *payload,
+			size_t size)
+{
+	struct request_settings settings =
+		options_for_request(engine->port, rpc->mgtclass & 0xff);
+	ib_portid_t destination;
+	ib_rpc_cc_t copy; /* the other classes need the first members alone */
+
+	memcpy(&copy, rpc, (rpc->mgtclass & 0xff) == IB_CC_CLASS ? sizeof(copy) : sizeof(*rpc));
+	copy.trid = 0;
+	if (!is_smp_class(rpc->mgtclass & 0xff)) {
+		destination = *dport;
+		complete_address(&destination);
+		dport = &destination;
+	}
+	settings.by_rmpp = request_is_by_rmpp(rpc);
+	port_request_init(&async->request, &engine->owner);
+	return request_init(&async->request.request, &settings, (ib_rpc_t *)(void *)&copy,
+			    dport, NULL, payload, size);
+}
+
+int engine_submit_unlocking(struct mad_async *engine, const ib_rpc_t *rpc,
+			    const ib_portid_t *dport, const void *payload, size_t size,
+			    mad_async_fn *callback, void *arg, uint64_t *id)
+{
+	struct ibmad_port *port = engine->port;
+	struct async_request *async;
+	int ret;
+
+	if (port->gone || engine->ending)
+		return port->gone ? -port->gone : -ECANCELED;
+	async = pool_get(&engine->pool);
+	if (!async)
+		return -ENOMEM;
+	ret = timers_reserve(&port->timers, port->open + 1);
+	if (!ret)
+		ret = init_request(engine, async, rpc, dport, payload, size);
+	if (ret) {
+		pool_put(&engine->pool, async);
+		return ret;
+	}
+	async->callback = callback;
+	async->arg = arg;
+	if (id)
+		*id = pool_id(&async->entry);
+	if (!engine->listener.open++)
+		listener_begin(&engine->listener);
+	engine->queued++;
+	engine->stats.submitted++;
+	port->open++;
+	port_submit_unlocking(port, &async->request);
+	port_send_unlocking(port, BATCH);
+	return 0;
+}
+
+/* Whether the request was to be cancelled: it is neither complete nor free. */
+static bool cancel_request(struct mad_async *engine, struct async_request *async)
+{
+	if (!async->callback || request_is_ended(&async->request.request))
+		return false;
+	port_handle(engine->port, &async->request, EVENT_CANCEL, ECANCELED, clock_us());
+	return true;
+}
+
+int engine_cancel(struct mad_async *engine, uint64_t id)
+{
+	struct async_request *async = pool_find(&engine->pool, id);
+
+	return async && cancel_request(engine, async) ? 0 : -ENOENT;
+}
+
+int engine_cancel_all(struct mad_async *engine)
+{
+	struct async_request *async;
+	uint32_t place = 0;
+	int count = 0;
+
+	if (engine->sa)
+		count = engine->sa->cancel_all(engine->sa, engine);
+	while ((async = pool_next(&engine->pool, &place)))
+		count += cancel_request(engine, async);
+	return count;
+}
+
+/* --- life ----------------------------------------------------------------------- */
+
+void engine_init(struct mad_async *engine, struct ibmad_port *port)
+{
+	*engine = (struct mad_async){
+		.owner = {.ops = &owner_ops},
+		.port = port,
+		.forks = port->forks,
+		.dropped_before = port->dropped,
+	};
+	engine->owner.source = &engine->source;
+	listener_init(&engine->listener);
+	source_init(&engine->source, TURN);
+	pool_init(&engine->pool, sizeof(struct async_request));
+	list_init(&engine->timers);
+	clock_cond_init(&engine->changed);
+	list_add_last(&port->listeners, &engine->listener.all);
 }

@@ -1,82 +1,124 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Asynchronous requests: what event loops call, and mad_async_wait(). */
+/* Engines: what event loops call, and mad_async_wait(). */
 
 #include "base/export.h"
 #include "calls/engine.h"
-#include "calls/request_server.h"
+#include "port/poll.h"
 
 #include <errno.h>
 #include <limits.h>
 
 /* --- processing ----------------------------------------------------------------- */
 
+/* Whether messages are to be read before the next timer is judged. */
+static bool is_behind(const struct ibmad_port *port, int64_t now)
+{
+	int64_t next = port_next(port);
+
+	return next <= now && port_time(port, now) < next;
+}
+
 /*
- * Does what there is to do for the port. Messages are read before timers are judged: a response
- * may lie unread since before its timer was due.
+ * Does the work of the port. Messages are read before timers are judged: a response may lie
+ * unread since before its timer was due. Returns how many messages were read.
  */
-static void serve(struct mad_async *engine, bool read)
+static unsigned serve_unlocking(struct mad_async *engine, bool read)
 {
 	struct ibmad_port *port = engine->port;
 	int64_t now = clock_us();
+	unsigned count = 0;
 
-	engine->serving++;
-	if (reader_is_behind(&port->reader, scheduler_next(&port->scheduler), now))
-		read = true;
-	if (read && !port->core.gone)
-		reader_read(&port->reader, BATCH, now);
-	scheduler_expire(&port->scheduler, reader_time(&port->reader, now), BATCH);
+	engine->listener.serving++;
+	if ((read || is_behind(port, now)) && !port->gone)
+		count = port_read_unlocking(port, BATCH, now);
+	port_expire(port, port_time(port, now), BATCH);
 	/* sending may take its time: another thread leads meanwhile */
-	if (scheduler_can_send(&port->scheduler))
-		reader_pass(&port->reader);
-	scheduler_send(&port->scheduler, BATCH);
-	servers_refuse(engine, BATCH);
-	engine->serving--;
-	/* callbacks may follow, which take their time: what is left is for other threads */
-	port_tell_all(port);
+	if (queue_is_ready(&port->queue))
+		waiters_pass(&port->waiters);
+	port_send_unlocking(port, BATCH);
+	servers_refuse_unlocking(engine, BATCH);
+	engine->listener.serving--;
+	/* callbacks may follow, which take their time: the rest is for other threads */
+	port_tell(port);
+	return count;
+}
+
+/*
+ * One event loop is told of the messages of the port, and wakes the others. If another loop
+ * finds messages, the first one is busy: then the other loop is told from now on.
+ */
+static void serve_for_loop_unlocking(struct mad_async *engine)
+{
+	struct listener *listener = &engine->listener;
+	bool serves = listener_serves_port(listener);
+	unsigned count = serve_unlocking(engine, serves || list_is_empty(&listener->completed));
+
+	if (!serves && count)
+		port_set_watcher(engine->port, listener);
+	listener_begin(listener);
 }
 
 EXPORT int mad_async_process(struct mad_async *async)
 {
-	int cancel_state, count = 0;
+	int cancel_state, count = 0, ret;
 
 	if (!async)
 		return -EINVAL;
-	cancel_state = engine_enter(async);
+	ret = engine_enter(async, &cancel_state);
+	if (ret)
+		return ret;
 	if (async->ending) {
 		count = -ECANCELED;
-	} else if (!async->processing) {
+	} else if (!async->listener.processing) {
 		engine_begin_processing(async);
-		serve(async, true);
-		count = engine_call_back(async, BATCH);
-		count += servers_call(async, BATCH);
-		engine_run_timers(async);
+		serve_for_loop_unlocking(async);
+		count = engine_call_back_unlocking(async, BATCH);
+		count += servers_call_unlocking(async, BATCH);
+		engine_run_timers_unlocking(async);
 		engine_end_processing(async);
 	} else if (!engine_is_processor(async)) {
 		/* another thread may be in a callback: the port does not wait for that */
-		serve(async, true);
+		serve_for_loop_unlocking(async);
 	}
-	if (!count && engine_is_over(async))
-		count = -async->port->core.gone;
-	engine_update(async, true);
+	if (!count && async->port->gone && !async->listener.open)
+		count = -async->port->gone;
+	port_tell_engine(async->port, &async->listener, true);
 	engine_leave(async, cancel_state);
 	return count;
 }
 
 /* --- waiting -------------------------------------------------------------------- */
 
+/* Whether mad_async_run() has nothing more to wait for. */
+static bool is_idle(const struct mad_async *engine)
+{
+	return !engine->listener.open &&
+	       (!engine->listener.servers || engine->port->gone || engine->ending);
+}
+
+/* Whether there is something to do that no timer and no message announces. */
+static bool has_work(const struct mad_async *engine)
+{
+	const struct listener *listener = &engine->listener;
+
+	return !list_is_empty(&listener->completed) || !list_is_empty(&listener->arrived) ||
+	       !list_is_empty(&listener->refused) || queue_is_ready(&engine->port->queue) ||
+	       (engine->port->gone && !listener->open) || listener_is_stopped(listener);
+}
+
 /*
  * Waits until no other thread processes, and returns 0; or -EINTR or -ETIMEDOUT. No stop wakes
  * this thread by itself: that the other thread heeds the stop does.
  */
-static int wait_for_processing(struct mad_async *engine, unsigned stops, int64_t end)
+static int wait_for_processing_unlocking(struct mad_async *engine, unsigned stops, int64_t end)
 {
-	while (engine->processing && !engine->ending) {
-		if (engine->stops != stops)
+	while (engine->listener.processing && !engine->ending) {
+		if (engine->listener.stops != stops)
 			return -EINTR;
 		if (clock_us() >= end)
 			return -ETIMEDOUT;
-		clock_cond_wait(&engine->changed, &engine->port->core.lock, end);
+		clock_cond_wait(&engine->changed, &engine->port->lock, end);
 	}
 	return 0;
 }
@@ -85,80 +127,84 @@ static int wait_for_processing(struct mad_async *engine, unsigned stops, int64_t
  * Waits for messages, for the next timer, and for the time "end"; 1 ms for a timer that is due,
  * but not judged yet.
  */
-static void wait_for_next(struct mad_async *engine, int64_t end)
+static void wait_for_next_unlocking(struct mad_async *engine, int64_t end)
 {
 	struct ibmad_port *port = engine->port;
-	int64_t next = engine_next(engine), now = clock_us();
+	int64_t next = port_next(port), own = engine->listener.timer_at, now = clock_us();
 
-	if (next <= now)
+	if (own < next)
+		next = own;
+	if (next <= now || (port->gone && own != NEVER))
 		next = now + 1000;
-	reader_wait(&port->reader, &engine->runner, next < end ? next : end, now);
+	port_wait_unlocking(port, &engine->listener.waiter, next < end ? next : end, now);
 }
 
 /* Processes and waits until no request is open. */
-static int run(struct mad_async *engine, int64_t end)
+static int run_unlocking(struct mad_async *engine, int64_t end)
 {
 	bool read = true;
 	int count = 0;
 
-	while (!engine_is_stopped(engine)) {
-		serve(engine, read);
-		count += engine_call_back(engine, BATCH);
-		count += servers_call(engine, BATCH);
-		engine_run_timers(engine);
-		if (engine_is_stopped(engine))
+	while (!listener_is_stopped(&engine->listener)) {
+		serve_unlocking(engine, read);
+		count += engine_call_back_unlocking(engine, BATCH);
+		count += servers_call_unlocking(engine, BATCH);
+		engine_run_timers_unlocking(engine);
+		if (listener_is_stopped(&engine->listener))
 			break;
-		if (engine_is_idle(engine))
+		if (is_idle(engine))
 			return count;
 		if (end != NEVER && clock_us() >= end)
 			return -ETIMEDOUT;
-		read = engine_has_work(engine);
+		read = has_work(engine);
 		if (!read)
-			wait_for_next(engine, end);
+			wait_for_next_unlocking(engine, end);
 	}
 	return -EINTR;
 }
 
-static int run_alone(struct mad_async *engine, unsigned stops, int64_t end)
+static int run_alone_unlocking(struct mad_async *engine, unsigned stops, int64_t end)
 {
-	struct reader *reader = &engine->port->reader;
+	struct waiters *waiters = &engine->port->waiters;
+	struct listener *listener = &engine->listener;
 	int ret;
 
 	engine_begin_processing(engine);
-	reader_begin(reader, &engine->runner);
-	engine->stops_before = stops;
-	engine->running = true;
-	engine->runner.patient = true;
-	ret = run(engine, end);
-	engine->running = false;
-	reader_end(reader, &engine->runner);
+	waiter_begin(waiters, &listener->waiter);
+	listener->stops_before = stops;
+	listener->waiting = true;
+	listener->waiter.patient = listener->waiter.sending = true;
+	ret = run_unlocking(engine, end);
+	listener->waiting = false;
+	waiter_end(waiters, &listener->waiter);
 	engine_end_processing(engine);
 	return ret;
 }
 
-static int wait_locked(struct mad_async *engine, int64_t end)
+static int wait_unlocking(struct mad_async *engine, int64_t end)
 {
 	/* not what is heeded later: a stop ends the waits of all threads */
 	unsigned stops = engine->stops_heeded;
-	int ret = wait_for_processing(engine, stops, end);
+	int ret = wait_for_processing_unlocking(engine, stops, end);
 
 	if (!ret && !engine->ending)
-		ret = run_alone(engine, stops, end);
+		ret = run_alone_unlocking(engine, stops, end);
 	if (ret == -EINTR)
-		engine->stops_heeded = engine->stops;
+		engine->stops_heeded = engine->listener.stops;
 	return ret;
 }
 
 EXPORT int mad_async_wait(struct mad_async *async, int timeout_ms)
 {
 	int64_t end = timeout_ms < 0 ? NEVER : clock_us() + timeout_ms * INT64_C(1000);
-	int cancel_state, ret = -EDEADLK;
+	int cancel_state, ret;
 
 	if (!async)
 		return -EINVAL;
-	cancel_state = engine_enter(async);
-	if (!engine_is_processor(async))
-		ret = wait_locked(async, end);
+	ret = engine_enter(async, &cancel_state);
+	if (ret)
+		return ret;
+	ret = engine_is_processor(async) ? -EDEADLK : wait_unlocking(async, end);
 	engine_leave(async, cancel_state);
 	return ret;
 }
@@ -172,7 +218,7 @@ EXPORT void mad_async_stop(struct mad_async *async)
 {
 	if (!async)
 		return;
-	async->stops++;
+	async->listener.stops++;
 	port_alert(async->port);
 }
 
@@ -180,24 +226,44 @@ EXPORT void mad_async_stop(struct mad_async *async)
 
 EXPORT int mad_async_fd(const struct mad_async *async)
 {
-	return async ? async->port->core.link.fd : -EINVAL;
+	return async ? async->port->handle.fd : -EINVAL;
 }
 
-/* Opens one of the alarm's descriptors, or returns it. */
+/* The first event loop is told of messages. A loop that polls the handle itself is told always.
+ */
+static int open_fd(struct mad_async *engine, bool with_handle)
+{
+	struct listener *listener = &engine->listener;
+	struct ibmad_port *port = engine->port;
+	int fd = with_handle ? listener_poll_fd(listener) : listener_wake_fd(listener);
+
+	if (fd < 0)
+		return fd;
+	list_remove(&listener->loops);
+	list_init(&listener->loops);
+	if (listener->alarm.poll_fd < 0)
+		list_add_last(&port->loops, &listener->loops);
+	else if (!port->watcher)
+		port_set_watcher(port, listener);
+	listener_begin(listener);
+	return fd;
+}
+
 static int alarm_fd(struct mad_async *engine, bool with_handle)
 {
-	struct core *core = &engine->port->core;
-	int cancel_state = engine_enter(engine), fd;
+	struct ibmad_port *port = engine->port;
+	int cancel_state, fd;
 
-	if (core->gone || engine->ending)
-		fd = core->gone ? -core->gone : -ECANCELED;
-	else if (with_handle && !reader_has_descriptor(&engine->port->reader))
+	fd = engine_enter(engine, &cancel_state);
+	if (fd)
+		return fd;
+	if (port->gone || engine->ending)
+		fd = port->gone ? -port->gone : -ECANCELED;
+	else if (with_handle && !port->has_descriptor)
 		fd = -EOPNOTSUPP;
-	else if (with_handle)
-		fd = alarm_poll_fd(&engine->alarm, core->link.fd);
 	else
-		fd = alarm_wake_fd(&engine->alarm);
-	/* updates the alarm, which may have just been opened */
+		fd = open_fd(engine, with_handle);
+	/* updates what the loop polls, which may have just been opened */
 	engine_leave(engine, cancel_state);
 	return fd;
 }
@@ -214,16 +280,20 @@ EXPORT int mad_async_poll_fd(struct mad_async *async)
 
 EXPORT int mad_async_timeout(struct mad_async *async)
 {
+	struct port_work work;
 	int cancel_state, ms;
 	int64_t next;
 
 	if (!async)
 		return -EINVAL;
-	cancel_state = engine_enter(async);
-	next = engine_next(async);
-	if (engine_is_over(async))
-		ms = -async->port->core.gone;
-	else if (engine_needs_thread(async))
+	ms = engine_enter(async, &cancel_state);
+	if (ms)
+		return ms;
+	work = port_work(async->port);
+	next = listener_next(&async->listener, &work);
+	if (work.gone && !async->listener.open)
+		ms = -async->port->gone;
+	else if (listener_has_work(&async->listener, &work))
 		ms = 0;
 	else
 		ms = next == NEVER ? -1 : ms_until(next, clock_us(), INT_MAX);

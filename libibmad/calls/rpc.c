@@ -1,127 +1,115 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Blocking requests: a transaction and a wait. */
+/* Blocking requests: a request, and a thread that waits for it. */
 
 #include "calls/rpc.h"
 
 #include "base/export.h"
 #include "base/report.h"
-#include "calls/port.h"
-#include "engine/request.h"
+#include "calls/options.h"
 #include "mad/layout.h"
+#include "port/poll.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
-/* A thread sends so many requests of others before it looks after its own. */
+/* The requests of others that a thread sends before it looks after its own. */
 #define SENT_AT_ONCE 16
 
 struct blocking_request {
 	struct owner owner;
 	struct waiter waiter;
-	struct transaction transaction;
+	struct port_request request;
 	bool completed;
 };
 
-/* --- the thread that waits owns the transaction --------------------------------- */
+/* --- the thread that waits owns the request ------------------------------------- */
 
-static struct blocking_request *request_of(struct transaction *transaction)
+static struct blocking_request *blocking_of(struct port_request *request)
 {
-	return list_entry(transaction, struct blocking_request, transaction);
+	return list_entry(request, struct blocking_request, request);
 }
 
-static void wake(struct core *core, struct transaction *transaction)
+static void completed(struct ibmad_port *port, struct port_request *request)
 {
-	reader_wake(&port_of_core(core)->reader, &request_of(transaction)->waiter);
+	blocking_of(request)->completed = true;
+	waiter_wake(&port->waiters, &blocking_of(request)->waiter);
 }
 
-static void complete(struct core *core, struct transaction *transaction)
+static void changed(struct ibmad_port *port, struct port_request *request)
 {
-	scheduler_leave(&port_of_core(core)->scheduler, transaction);
-	request_of(transaction)->completed = true;
-	wake(core, transaction);
-}
-
-static void send_again(struct core *core, struct transaction *transaction)
-{
-	scheduler_again(&port_of_core(core)->scheduler, transaction);
-	wake(core, transaction);
-}
-
-static void withdraw(struct core *core, struct transaction *transaction)
-{
-	scheduler_withdraw(&port_of_core(core)->scheduler, transaction);
+	waiter_wake(&port->waiters, &blocking_of(request)->waiter);
 }
 
 static const struct owner_ops ops = {
-	.completed = complete,
-	.again = send_again,
-	.timer_changed = wake,
-	.withdraw = withdraw,
+	.completed = completed,
+	.changed = changed,
 };
 
-/* When there is something to do about a request; NEVER: an event will tell. */
-static int64_t due_at(const struct ibmad_port *port, const struct transaction *transaction)
+/*
+ * When there is something to do about a request; NEVER: an event will tell. A request that is
+ * queued waits for others: those of engines that are late make room, and perhaps no thread runs
+ * the engine.
+ */
+static int64_t due_at(const struct ibmad_port *port, const struct request *request)
 {
-	switch (transaction->state) {
-	case TRANSACTION_READY:
-		/* a request of an engine that is late makes room; no thread may serve the
-		 * engine */
-		return scheduler_next(&port->scheduler);
-	case TRANSACTION_IN_FLIGHT:
-		return transaction->timer.at;
-	default: /* another thread is still writing it */
+	if (request->phase == REQUEST_QUEUED)
+		return port_next(port);
+	if (request->phase == REQUEST_WRITING || request->phase == REQUEST_ASKING_PATH)
 		return NEVER;
-	}
+	return request->timer_at;
 }
 
 /*
  * Waits for an event. If the timer is due, the response may lie unread, because this thread did
  * not run for a while. While this thread cannot read, it looks again every millisecond.
  */
-static void wait_for_event(struct reader *reader, struct waiter *waiter, int64_t until,
+static void wait_unlocking(struct ibmad_port *port, struct waiter *waiter, int64_t until,
 			   int64_t now)
 {
-	if (until <= now && (reader->reading || reader->blocked_until > now))
+	if (until <= now && (port->waiters.reading || port->blocked_until > now))
 		until = now + 1000;
-	reader_wait(reader, waiter, until, now);
+	port_wait_unlocking(port, waiter, until, now);
 }
 
-/* Sends a request and waits until it is complete. */
-static void wait_for(struct ibmad_port *port, struct blocking_request *request)
+/* One step towards the completion of a request. */
+static void advance_unlocking(struct ibmad_port *port, struct blocking_request *blocking)
 {
-	struct transaction *transaction = &request->transaction;
-	struct scheduler *scheduler = &port->scheduler;
-	struct waiter *waiter = &request->waiter;
-	struct reader *reader = &port->reader;
-	struct core *core = &port->core;
-	int cancel_state = port_enter(port);
-	int64_t now, due;
+	struct port_request *request = &blocking->request;
+	bool queued = request->request.phase == REQUEST_QUEUED;
+	int64_t now = clock_us(), due = due_at(port, &request->request);
 
-	reader_begin(reader, waiter);
-	scheduler_submit(scheduler, transaction);
-	while (!request->completed) {
-		now = clock_us();
-		due = due_at(port, transaction);
-		waiter->sending = transaction->state == TRANSACTION_READY;
-		if (core->gone && transaction->state != TRANSACTION_DONE) {
-			core_cancel(core, transaction, core->gone);
-		} else if (scheduler_can_send(scheduler)) {
-			/* another thread leads meanwhile: sending may take its time */
-			reader_pass(reader);
-			scheduler_send(scheduler, SENT_AT_ONCE);
-		} else if (reader_time(reader, now) < due) {
-			wait_for_event(reader, waiter, due, now);
-			port_tell_all(port);
-		} else if (waiter->sending) {
-			scheduler_expire(scheduler, reader_time(reader, now), SENT_AT_ONCE);
-			port_tell_all(port);
-		} else {
-			core_timer(core, transaction, now);
-			port_tell_all(port);
-		}
+	blocking->waiter.sending = queued;
+	if (port->gone && !request_is_ended(&request->request)) {
+		port_handle(port, request, EVENT_CANCEL, port->gone, now);
+	} else if (queue_is_ready(&port->queue)) {
+		/* another thread leads meanwhile: sending may take its time */
+		waiters_pass(&port->waiters);
+		port_send_unlocking(port, SENT_AT_ONCE);
+	} else if (port_time(port, now) < due) {
+		wait_unlocking(port, &blocking->waiter, due, now);
+	} else if (queued) {
+		port_expire(port, port_time(port, now), SENT_AT_ONCE);
+	} else {
+		port_handle(port, request, EVENT_TIMER, 0, now);
 	}
-	reader_end(reader, waiter);
-	port_leave(port, cancel_state);
+}
+
+/* Sends a request and waits until it is complete. 0 or -ECANCELED. */
+static int wait_for(struct ibmad_port *port, struct blocking_request *blocking)
+{
+	if (port_enter_uncancelled(port))
+		return -ECANCELED;
+	waiter_begin(&port->waiters, &blocking->waiter);
+	port_submit_unlocking(port, &blocking->request);
+	while (!blocking->completed) {
+		advance_unlocking(port, blocking);
+		if (!blocking->completed)
+			port_tell(port);
+	}
+	waiter_end(&port->waiters, &blocking->waiter);
+	port_leave_uncancelled(port);
+	return 0;
 }
 
 /* --- requests ------------------------------------------------------------------- */
@@ -141,24 +129,24 @@ void rpc_on_response(response_fn *hook)
 	response_hook = hook;
 }
 
-static void offer_response(struct transaction *transaction)
+static void offer_response(struct request *request)
 {
 	response_fn *hook = response_hook;
 
 	if (hook)
-		hook(transaction_mad(transaction), (size_t)transaction->length);
+		hook(request_mad(request), (size_t)request->length);
 }
 
-static void store_failure(const ib_rpc_t *rpc, const struct transaction *transaction, int error)
+static void store_failure(const ib_rpc_t *rpc, const struct request *request, int error)
 {
 	const struct mad_failure failure = {
 		.error = -error,
 		.mgmt_class = rpc->mgtclass & 0xff,
 		.method = (unsigned)rpc->method,
 		.attribute = rpc->attr.id,
-		.status = transaction->status,
-		.transmissions = transaction->transmissions.count,
-		.elapsed_ms = transaction->timed ? transaction->elapsed_ms : 0,
+		.status = request->status,
+		.transmissions = request->transmissions.count,
+		.elapsed_ms = request->elapsed_ms,
 	};
 
 	failure_store(&failure);
@@ -169,10 +157,10 @@ static void store_failure(const ib_rpc_t *rpc, const struct transaction *transac
  * registered, the calls of rdma-core fail with EINVAL, and without ibdebug have no message of
  * it.
  */
-static int not_made(const char *call, const struct transaction *transaction,
-		    const ib_rpc_t *rpc, ib_portid_t *dport, int error)
+static RARE int not_made(const char *call, const struct request *request, const ib_rpc_t *rpc,
+			 ib_portid_t *dport, int error)
 {
-	store_failure(rpc, transaction, error);
+	store_failure(rpc, request, error);
 	if (!call && error == EPROTONOSUPPORT)
 		report_class("mad_rpc_message", rpc->mgtclass);
 	if (!call)
@@ -186,38 +174,65 @@ static int not_made(const char *call, const struct transaction *transaction,
 	return error;
 }
 
-/*
- * Sends a request and waits: 0, or an errno. The response is in request->transaction. Failures
- * are reported as those of the public function "call"; NULL reports none.
- */
-static int request_response(const char *call, const struct ibmad_port *srcport,
-			    struct blocking_request *request, ib_rpc_t *rpc, ib_portid_t *dport,
-			    ib_rmpp_hdr_t *rmpp, const void *payload, size_t size)
+/* A request that failed: stores and reports that. */
+static RARE void failed(const char *call, const struct request *request, const ib_rpc_t *rpc,
+			ib_portid_t *dport)
 {
-	struct transaction *transaction = &request->transaction;
-	struct ibmad_port *port = port_of(srcport);
-	int ret = request_init(transaction, &port->core.link, &port->core.options, rpc, dport,
-			       rmpp, !call && request_is_by_rmpp(rpc), payload, size);
+	if (call && request->status)
+		report_status(call, portid2str(dport), request->status);
+	else if (call)
+		report_failure(call, portid2str(dport), request->error);
+	store_failure(rpc, request, request->error);
+}
 
+/*
+ * Sends a request and waits: 0, or an errno. The response is in blocking->request. Failures are
+ * reported as those of the public function "call"; NULL reports none.
+ */
+static int exchange(const char *call, const struct ibmad_port *srcport,
+		    struct blocking_request *blocking, ib_rpc_t *rpc, ib_portid_t *dport,
+		    ib_rmpp_hdr_t *rmpp, const void *payload, size_t size)
+{
+	struct ibmad_port *port = port_of(srcport);
+	struct request_settings settings = options_for_request(port, rpc->mgtclass & 0xff);
+	struct request *request = &blocking->request.request;
+	int ret;
+
+	settings.chosen = true;
+	settings.by_rmpp = !call && request_is_by_rmpp(rpc);
+	blocking->owner = (struct owner){.ops = &ops, .source = &port->blocking};
+	blocking->completed = false;
+	port_request_init(&blocking->request, &blocking->owner);
+	ret = request_init(request, &settings, rpc, dport, rmpp, payload, size);
+	if (!ret)
+		ret = wait_for(port, blocking);
 	if (ret)
-		return not_made(call, transaction, rpc, dport, -ret);
-	request->owner = (struct owner){.ops = &ops, .source = &port->blocking};
-	request->completed = false;
-	transaction->owner = &request->owner;
-	transaction->transmissions.chosen = true;
-	wait_for(port, request);
-	if (transaction->responded) {
-		rpc->rstatus = transaction->status;
-		offer_response(transaction);
+		return not_made(call, request, rpc, dport, -ret);
+	if (request_has_response(request)) {
+		rpc->rstatus = request->status;
+		offer_response(request);
 	}
-	redirect_report(transaction->detour, dport);
-	if (call && transaction->error && transaction->status)
-		report_status(call, portid2str(dport), transaction->status);
-	else if (call && transaction->error)
-		report_failure(call, portid2str(dport), transaction->error);
-	if (transaction->error)
-		store_failure(rpc, transaction, transaction->error);
-	return transaction->error;
+	redirect_report(request->redirect, dport);
+	if (request->error)
+		failed(call, request, rpc, dport);
+	return request->error;
+}
+
+/*
+ * The thread cannot be cancelled while it reports a failure, either. Not inlined into each
+ * call, so that exchange() is inlined here.
+ */
+static NOINLINE int exchange_uncancelled(const char *call, const struct ibmad_port *srcport,
+					 struct blocking_request *blocking, ib_rpc_t *rpc,
+					 ib_portid_t *dport, ib_rmpp_hdr_t *rmpp,
+					 const void *payload, size_t size)
+{
+	int cancel_state, error;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	error = exchange(call, srcport, blocking, rpc, dport, rmpp, payload, size);
+	pthread_setcancelstate(cancel_state, NULL);
+	return error;
 }
 
 /* What every call ends with. */
@@ -230,39 +245,40 @@ static void *finish(ib_rpc_t *rpc, int error, void *data)
 }
 
 /* An argument is wrong. */
-static void *refuse(ib_rpc_t *rpc)
+static RARE void *refuse(ib_rpc_t *rpc)
 {
 	failure_refuse(rpc ? rpc->mgtclass : 0, EINVAL);
 	return finish(rpc, EINVAL, NULL);
 }
 
 /* The response's data, and zeros if the response is shorter than rpc->datasz. */
-static void copy_data(struct transaction *transaction, const ib_rpc_t *rpc, void *data)
+static void copy_data(struct request *request, const ib_rpc_t *rpc, void *data)
 {
-	const uint8_t *mad = umad_get_mad(transaction_buffer(transaction));
-	int there = transaction->length - rpc->dataoffs;
+	const uint8_t *mad = request_mad(request);
+	int there = request->length - rpc->dataoffs;
 
 	if (there < 0)
 		there = 0;
 	if (there > rpc->datasz)
 		there = rpc->datasz;
 	memcpy(data, mad + rpc->dataoffs, (size_t)there);
-	memset((uint8_t *)data + there, 0, (size_t)(rpc->datasz - there));
+	if (there < rpc->datasz)
+		memset((uint8_t *)data + there, 0, (size_t)(rpc->datasz - there));
 }
 
 EXPORT void *mad_rpc(const struct ibmad_port *srcport, ib_rpc_t *rpc, ib_portid_t *dport,
 		     void *payload, void *rcvdata)
 {
-	struct blocking_request request;
+	struct blocking_request blocking;
 	int error;
 
 	if (!rpc || !srcport || rpc->datasz < 0)
 		return refuse(rpc);
-	error = request_response("mad_rpc", srcport, &request, rpc, dport, NULL, payload,
-				 (size_t)rpc->datasz);
+	error = exchange_uncancelled("mad_rpc", srcport, &blocking, rpc, dport, NULL, payload,
+				     (size_t)rpc->datasz);
 	if (!error && rcvdata)
-		copy_data(&request.transaction, rpc, rcvdata);
-	transaction_fini(&request.transaction);
+		copy_data(&blocking.request.request, rpc, rcvdata);
+	request_fini(&blocking.request.request);
 	return finish(rpc, error, rcvdata);
 }
 
@@ -278,7 +294,7 @@ static void copy_rmpp_header(const uint8_t *mad, ib_rmpp_hdr_t *rmpp)
 EXPORT void *mad_rpc_rmpp(const struct ibmad_port *srcport, ib_rpc_t *rpc, ib_portid_t *dport,
 			  ib_rmpp_hdr_t *rmpp, void *data)
 {
-	struct blocking_request request;
+	struct blocking_request blocking;
 	uint8_t *mad;
 	size_t size;
 	int error;
@@ -290,44 +306,44 @@ EXPORT void *mad_rpc_rmpp(const struct ibmad_port *srcport, ib_rpc_t *rpc, ib_po
 	size = (size_t)(IB_MAD_SIZE - rpc->dataoffs);
 	if (size > (size_t)rpc->datasz)
 		size = (size_t)rpc->datasz;
-	error = request_response("mad_rpc_rmpp", srcport, &request, rpc, dport, rmpp, data,
-				 size);
+	error = exchange_uncancelled("mad_rpc_rmpp", srcport, &blocking, rpc, dport, rmpp, data,
+				     size);
 	if (!error) {
-		mad = umad_get_mad(transaction_buffer(&request.transaction));
+		mad = request_mad(&blocking.request.request);
 		if (rmpp)
 			copy_rmpp_header(mad, rmpp);
 		rpc->recsz = mad_get_field(mad, 0, IB_SA_ATTROFFS_F);
 		if (data)
-			copy_data(&request.transaction, rpc, data);
+			copy_data(&blocking.request.request, rpc, data);
 	}
-	transaction_fini(&request.transaction);
+	request_fini(&blocking.request.request);
 	return finish(rpc, error, data);
 }
 
 /* The MAD of a umad buffer as an allocation of its own. */
-static int take_message(struct transaction *transaction, struct mad_message *message)
+static int take_message(struct request *request, struct mad_message *message)
 {
-	uint8_t *umad = transaction->heap;
-	size_t length = (size_t)transaction->length;
+	uint8_t *umad = request->large;
+	size_t length = (size_t)request->length;
 
 	message->length = length;
 	if (umad) {
 		memmove(umad, umad_get_mad(umad), length);
-		transaction->heap = NULL;
+		request->large = NULL;
 		message->mad = umad;
 		return 0;
 	}
 	message->mad = malloc(length);
 	if (!message->mad)
 		return ENOMEM;
-	memcpy(message->mad, umad_get_mad(transaction->packet), length);
+	memcpy(message->mad, request_mad(request), length);
 	return 0;
 }
 
 EXPORT int mad_rpc_message(const struct ibmad_port *port, ib_rpc_t *rpc, ib_portid_t *dport,
 			   const void *payload, size_t size, struct mad_message *message)
 {
-	struct blocking_request request;
+	struct blocking_request blocking;
 	ib_portid_t destination;
 	int error;
 
@@ -339,12 +355,13 @@ EXPORT int mad_rpc_message(const struct ibmad_port *port, ib_rpc_t *rpc, ib_port
 	}
 	destination = *dport;
 	complete_address(&destination);
-	error = request_response(NULL, port, &request, rpc, &destination, NULL, payload, size);
-	redirect_report(request.transaction.detour, dport);
-	message->status = request.transaction.status;
-	if (!error && (error = take_message(&request.transaction, message)))
-		store_failure(rpc, &request.transaction, error);
-	transaction_fini(&request.transaction);
+	error = exchange_uncancelled(NULL, port, &blocking, rpc, &destination, NULL, payload,
+				     size);
+	redirect_report(blocking.request.request.redirect, dport);
+	message->status = blocking.request.request.status;
+	if (!error && (error = take_message(&blocking.request.request, message)))
+		store_failure(rpc, &blocking.request.request, error);
+	request_fini(&blocking.request.request);
 	finish(rpc, error, NULL);
 	return -error;
 }

@@ -5,7 +5,7 @@
 #include "counters/reading.h"
 
 #include "base/export.h"
-#include "engine/deadline.h"
+#include "port/timers.h"
 
 #include <infiniband/mad_fields.h>
 #include <errno.h>

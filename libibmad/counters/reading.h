@@ -7,7 +7,7 @@
 #ifndef LIBIBMAD_READING_H
 #define LIBIBMAD_READING_H
 
-#include "engine/list.h"
+#include "base/list.h"
 #include "counters/counter_table.h"
 
 #include <pthread.h>

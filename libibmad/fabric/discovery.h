@@ -4,7 +4,7 @@
 #ifndef LIBIBMAD_DISCOVERY_H
 #define LIBIBMAD_DISCOVERY_H
 
-#include "engine/list.h"
+#include "base/list.h"
 
 #include <infiniband/mad_fabric.h>
 

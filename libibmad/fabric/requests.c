@@ -4,7 +4,7 @@
 
 #include "fabric/discovery.h"
 
-#include "engine/deadline.h"
+#include "port/timers.h"
 
 #include <errno.h>
 

@@ -88,8 +88,7 @@ static inline void set_in_word(uint8_t *buf, int base, const struct position *at
  * The other fields, in functions of their own: numbers of 64 bits, fields across words, and
  * bytes.
  */
-__attribute__((noinline, cold)) static uint64_t get_other(const uint8_t *buf, int base,
-							  enum MAD_FIELDS id)
+static RARE uint64_t get_other(const uint8_t *buf, int base, enum MAD_FIELDS id)
 {
 	const struct position *at = find_position(id);
 
@@ -98,8 +97,7 @@ __attribute__((noinline, cold)) static uint64_t get_other(const uint8_t *buf, in
 	return at->mask ? get_unaligned(buf, base, at) : 0;
 }
 
-__attribute__((noinline, cold)) static void set_other(uint8_t *buf, int base,
-						      enum MAD_FIELDS id, uint64_t value)
+static RARE void set_other(uint8_t *buf, int base, enum MAD_FIELDS id, uint64_t value)
 {
 	const struct position *at = find_position(id);
 

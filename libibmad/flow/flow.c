@@ -81,11 +81,9 @@ static void learn_usual(struct flow_window *window, uint32_t us)
 		window->shortest_us = us;
 }
 
-static void leave_window(struct flow_control *flow, struct flow_account *account, bool response,
-			 int64_t now)
+static void leave_window(struct flow_window *window, struct flow_account *account,
+			 bool response, int64_t now)
 {
-	struct flow_window *window = window_of(flow, account);
-
 	if (!account->in_window)
 		return;
 	window->in_flight--;
@@ -127,11 +125,6 @@ static void probe(struct flow_window *window, int64_t now)
 void flow_path_init(struct flow_path *path)
 {
 	*path = (struct flow_path){.limit = 1, .present_us = UINT32_MAX};
-}
-
-bool flow_has_place(const struct flow_control *flow, const struct flow_path *path)
-{
-	return path->in_flight < (flow->path_limit ? flow->path_limit : path->limit);
 }
 
 bool flow_is_quick(const struct flow_control *flow, const struct flow_account *account)
@@ -200,7 +193,7 @@ void flow_sent(struct flow_control *flow, struct flow_account *account, int64_t 
 {
 	struct flow_window *window = window_of(flow, account);
 
-	leave_window(flow, account, false, now);
+	leave_window(window, account, false, now);
 	if (account->first) {
 		if (account->copies < UINT8_MAX)
 			account->copies++;
@@ -256,7 +249,7 @@ void flow_late(struct flow_control *flow, struct flow_account *account, int64_t 
 		return;
 	if (account->in_window)
 		note_silence(window, account, now);
-	leave_window(flow, account, false, now);
+	leave_window(window, account, false, now);
 	/* the node is dead or slow, or if it is known, two MADs were lost */
 	if (account->copies || !account->may_copy)
 		leave_sample(window, account, account->copies && has_responded(account));
@@ -265,6 +258,20 @@ void flow_late(struct flow_control *flow, struct flow_account *account, int64_t 
 	/* with a fixed limit, a request keeps its place until it ends */
 	if (account->path && account->path->dead && !flow->path_limit)
 		leave_node(account);
+}
+
+/* A round trip, which is not 0. */
+static void learn(struct flow_window *window, struct flow_account *account, uint32_t us,
+		  int64_t now)
+{
+	if (now - us > window->newest)
+		window->newest = now - us;
+	if (us > LONGEST_US)
+		us = LONGEST_US;
+	if (!account->sa)
+		learn_usual(window, us);
+	if (account->path)
+		learn_path(account->path, us);
 }
 
 void flow_response(struct flow_control *flow, struct flow_account *account, uint32_t rtt_us,
@@ -276,27 +283,23 @@ void flow_response(struct flow_control *flow, struct flow_account *account, uint
 	if (window->silent)
 		window_restart(window, now);
 	window->silent = false;
-	if (rtt_us && now - rtt_us > window->newest)
-		window->newest = now - rtt_us;
-	if (rtt_us > LONGEST_US)
-		rtt_us = LONGEST_US;
-	if (rtt_us && !account->sa)
-		learn_usual(window, rtt_us);
-	if (rtt_us && account->path)
-		learn_path(account->path, rtt_us);
+	if (rtt_us)
+		learn(window, account, rtt_us, now);
 	if (account->path)
 		account->path->dead = false;
-	leave_window(flow, account, true, now);
+	leave_window(window, account, true, now);
 	leave_sample(window, account, lost);
 	/* after BUSY the request keeps its place, and its next transmission is a first one */
 	account->first = 0;
 	window_judge(window, now);
 }
 
-void flow_ended(struct flow_control *flow, struct flow_account *account)
+void flow_leave(struct flow_control *flow, struct flow_account *account)
 {
-	leave_window(flow, account, false, account->first);
-	leave_sample(window_of(flow, account), account, false);
+	struct flow_window *window = window_of(flow, account);
+
+	leave_window(window, account, false, account->first);
+	leave_sample(window, account, false);
 	leave_node(account);
 	account->first = 0;
 }

@@ -73,7 +73,11 @@ static inline int64_t flow_opens(const struct flow_control *flow, unsigned windo
 }
 
 /* Whether one more request may be in flight to a destination. */
-bool flow_has_place(const struct flow_control *flow, const struct flow_path *path);
+static inline bool flow_has_place(const struct flow_control *flow, const struct flow_path *path)
+{
+	return path->in_flight < (flow->path_limit ? flow->path_limit : path->limit);
+}
+
 /* Whether the destination responds far sooner than others. */
 bool flow_is_quick(const struct flow_control *flow, const struct flow_account *account);
 
@@ -100,6 +104,13 @@ void flow_late(struct flow_control *flow, struct flow_account *account, int64_t 
 void flow_response(struct flow_control *flow, struct flow_account *account, uint32_t rtt_us,
 		   bool lost, int64_t now);
 /* The request ends, pauses, or has another destination from now on. */
-void flow_ended(struct flow_control *flow, struct flow_account *account);
+void flow_leave(struct flow_control *flow, struct flow_account *account);
+
+/* The same; after a response or a former end, the request may count nowhere. */
+static inline void flow_ended(struct flow_control *flow, struct flow_account *account)
+{
+	if (account->first || account->in_window || account->at_node)
+		flow_leave(flow, account);
+}
 
 #endif

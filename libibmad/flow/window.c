@@ -14,7 +14,7 @@
 #define HOLD_GROWS  2
 #define HOLD_LOST   8
 #define HOLD_MAX_US 200000
-/* A judgement does not wait for the results of a tenth of the sample. */
+/* A judgement does not wait for the results of a tenth of the sample, except after a cut. */
 #define SPARE       10
 /* Round trips that the results may take before a growth is in doubt. */
 #define DOUBT       2
@@ -46,14 +46,17 @@ static uint32_t lesser(uint64_t a, uint32_t b)
 /* The next sample begins at a time. */
 static void begin_sample(struct flow_window *window, int64_t begins)
 {
-	unsigned planned = greater(window->size, ENOUGH);
+	unsigned planned = greater(window->size, ENOUGH), spare = planned / SPARE;
 
-	if (window->phase == FLOW_CUT)
+	if (window->phase == FLOW_CUT) {
 		planned = greater(planned, EXPECTED * FLOW_ONE / window->share_before);
+		spare = 0;
+	}
 	window->sample = (struct flow_sample){
 		.number = window->sample.number == UINT32_MAX ? 1 : window->sample.number + 1,
 		.begins = begins,
 		.planned = planned,
+		.enough = planned - spare,
 	};
 	window->shortest_before_us = window->shortest_us;
 	window->shortest_us = 0;
@@ -214,15 +217,6 @@ static void judge(struct flow_window *window, int64_t now)
 		begin(window, FLOW_STEADY, steady ? window->size : window->grown, now);
 }
 
-/* Whether the results are known, but for a tenth; after a cut, all of them. */
-static bool is_known(const struct flow_window *window)
-{
-	const struct flow_sample *sample = &window->sample;
-	unsigned spare = window->phase == FLOW_CUT ? 0 : sample->planned / SPARE;
-
-	return sample->ended && sample->ended + spare >= sample->planned;
-}
-
 void window_restart(struct flow_window *window, int64_t now)
 {
 	if (!window->fixed)
@@ -230,46 +224,17 @@ void window_restart(struct flow_window *window, int64_t now)
 		      window->phase == FLOW_CUT ? window->before : window->size, now);
 }
 
-void window_judge(struct flow_window *window, int64_t now)
+void window_judge_sample(struct flow_window *window, int64_t now)
 {
 	const struct flow_sample *sample = &window->sample;
 
 	if (window->fixed)
 		return;
-	if (is_known(window)) {
+	if (sample->ended >= sample->enough) {
 		judge(window, now);
 	} else if (window->phase == FLOW_GROWN && sample->sent == sample->planned &&
 		   now - sample->sent_at > DOUBT * (int64_t)window->usual_us) {
 		window->phase = FLOW_DOUBT;
 		window->size = window->before;
 	}
-}
-
-/* --- the sample ----------------------------------------------------------------- */
-
-uint32_t window_join_sample(struct flow_window *window, int64_t now)
-{
-	struct flow_sample *sample = &window->sample;
-
-	if (now < sample->begins || sample->sent == sample->planned)
-		return 0;
-	sample->sent++;
-	sample->sent_at = now;
-	return sample->number;
-}
-
-void window_held(struct flow_window *window, uint32_t sample, int64_t us, bool response)
-{
-	if (sample != window->sample.number)
-		return;
-	window->sample.responses += response;
-	window->sample.held_us += (uint64_t)us;
-}
-
-void window_leave_sample(struct flow_window *window, uint32_t sample, bool lost)
-{
-	if (sample != window->sample.number)
-		return;
-	window->sample.ended++;
-	window->sample.lost += lost;
 }

@@ -21,6 +21,7 @@ struct flow_sample {
 	uint32_t number;    /* not 0 */
 	int64_t begins;     /* earlier MADs do not belong to it */
 	unsigned planned;   /* MADs in all; */
+	unsigned enough;    /* for a judgement, when their results are known; */
 	unsigned sent;      /* sent so far; */
 	unsigned ended;     /* of which it is known whether they were lost; */
 	unsigned lost;      /* lost; */
@@ -61,15 +62,47 @@ struct flow_window {
 
 /* Makes the window adaptive. Requests in flight stay in flight. */
 void window_init(struct flow_window *window, unsigned largest);
-/* The first transmission of a request: the number of its sample, or 0. */
-uint32_t window_join_sample(struct flow_window *window, int64_t now);
-/* A first transmission was in flight for a time, until its response came or was late. */
-void window_held(struct flow_window *window, uint32_t sample, int64_t us, bool response);
-/* It is known whether a MAD of a request was lost, or it will never be known. */
-void window_leave_sample(struct flow_window *window, uint32_t sample, bool lost);
 /* A silence is over: its losses are not judged. */
 void window_restart(struct flow_window *window, int64_t now);
+/* The sample has enough results, or those of a growth may take too long: judges the window. */
+void window_judge_sample(struct flow_window *window, int64_t now);
+
+/* The first transmission of a request: the number of its sample, or 0. */
+static inline uint32_t window_join_sample(struct flow_window *window, int64_t now)
+{
+	struct flow_sample *sample = &window->sample;
+
+	if (now < sample->begins || sample->sent == sample->planned)
+		return 0;
+	sample->sent++;
+	sample->sent_at = now;
+	return sample->number;
+}
+
+/* A first transmission was in flight for a time, until its response came or was late. */
+static inline void window_held(struct flow_window *window, uint32_t sample, int64_t us,
+			       bool response)
+{
+	if (sample != window->sample.number)
+		return;
+	window->sample.responses += response;
+	window->sample.held_us += (uint64_t)us;
+}
+
+/* It is known whether a MAD of a request was lost, or it will never be known. */
+static inline void window_leave_sample(struct flow_window *window, uint32_t sample, bool lost)
+{
+	if (sample != window->sample.number)
+		return;
+	window->sample.ended++;
+	window->sample.lost += lost;
+}
+
 /* A response came: judges the window if enough is known. */
-void window_judge(struct flow_window *window, int64_t now);
+static inline void window_judge(struct flow_window *window, int64_t now)
+{
+	if (window->sample.ended >= window->sample.enough || window->phase == FLOW_GROWN)
+		window_judge_sample(window, now);
+}
 
 #endif

@@ -3,6 +3,8 @@
 /* Transaction IDs (IBA 13.4.6.4), MAD headers (IBA 13.4.3), and packets in a umad buffer. */
 
 #include "base/export.h"
+#include "mad/packet.h"
+
 #include "mad/layout.h"
 #include "base/report.h"
 
@@ -29,7 +31,7 @@ static void forget_last_id(void)
 	atomic_store(&last_id, 0);
 }
 
-static unsigned random_start(void)
+static RARE unsigned random_start(void)
 {
 	struct timespec now;
 	unsigned start;
@@ -61,7 +63,8 @@ static int class_of(const ib_rpc_t *rpc)
 }
 
 /* Writes the part of the header for a directed route (IBA 14.2.1.2). */
-static int put_directed_route(uint8_t *mad, const ib_rpc_t *rpc, const ib_dr_path_t *path)
+static NOINLINE int put_directed_route(uint8_t *mad, const ib_rpc_t *rpc,
+				       const ib_dr_path_t *path)
 {
 	if (!path) {
 		report("mad_encode", "a MAD with a directed route needs a path");
@@ -114,7 +117,9 @@ static int data_fits(const ib_rpc_t *rpc)
 	       rpc->datasz <= IB_MAD_SIZE - rpc->dataoffs;
 }
 
-EXPORT void *mad_encode(void *buf, ib_rpc_t *rpc, ib_dr_path_t *drpath, void *data)
+static inline __attribute__((always_inline)) void *encode(void *buf, ib_rpc_t *rpc,
+							  const ib_dr_path_t *drpath,
+							  const void *data)
 {
 	uint8_t *mad = buf;
 
@@ -141,6 +146,11 @@ EXPORT void *mad_encode(void *buf, ib_rpc_t *rpc, ib_dr_path_t *drpath, void *da
 	return mad + IB_MAD_SIZE;
 }
 
+EXPORT void *mad_encode(void *buf, ib_rpc_t *rpc, ib_dr_path_t *drpath, void *data)
+{
+	return encode(buf, rpc, drpath, data);
+}
+
 static void put_rmpp_header(uint8_t *mad, const ib_rmpp_hdr_t *rmpp)
 {
 	mad[RMPP_VERSION_OFFS] = RMPP_VERSION;
@@ -152,35 +162,87 @@ static void put_rmpp_header(uint8_t *mad, const ib_rmpp_hdr_t *rmpp)
 }
 
 /* SMPs have QP0. A directed route begins at this port, unless it begins with a LID part. */
-static void address_smp(void *umad, const ib_rpc_t *rpc, const ib_portid_t *dport)
+static void address_smp(struct ib_user_mad *umad, const uint8_t *mad, const ib_rpc_t *rpc,
+			const ib_portid_t *dport)
 {
 	int lid = dport->lid;
 
 	if (class_of(rpc) == IB_SMI_DIRECT_CLASS &&
 	    (lid <= 0 || dport->drpath.drslid == PERMISSIVE_LID))
 		lid = PERMISSIVE_LID;
-	umad_set_addr(umad, lid, 0, 0, 0);
-	umad_set_grh(umad, NULL);
-	umad_set_pkey(umad, 0);
+	umad->addr.qpn = 0;
+	umad->addr.qkey = 0;
+	umad->addr.lid = htobe16((uint16_t)lid);
+	umad->addr.sl = 0;
+	umad->addr.grh_present = 0;
+	/* the header of old kernels has no index */
+	if (mad == umad->data)
+		umad->addr.pkey_index = 0;
+}
+
+/* Not inlined, because SMPs do not need its variable. */
+static NOINLINE void put_gmp_address(void *umad, const ib_portid_t *dport)
+{
+	address_gmp(umad, dport, 0);
+}
+
+int packet_build(void *umad, uint8_t *mad, ib_rpc_t *rpc, const ib_portid_t *dport,
+		 const ib_rmpp_hdr_t *rmpp, const void *data)
+{
+	if (!encode(mad, rpc, &dport->drpath, data))
+		return -1;
+	if (is_smp_class(class_of(rpc))) {
+		address_smp(umad, mad, rpc, dport);
+		return IB_MAD_SIZE;
+	}
+	put_gmp_address(umad, dport);
+	if (rmpp)
+		put_rmpp_header(mad, rmpp);
+	return IB_MAD_SIZE;
 }
 
 EXPORT int mad_build_pkt(void *umad, ib_rpc_t *rpc, ib_portid_t *dport, ib_rmpp_hdr_t *rmpp,
 			 void *data)
 {
-	uint8_t *mad = umad_get_mad(umad);
-
 	if (!dport) {
 		errno = EINVAL;
 		return -1;
 	}
-	if (!mad_encode(mad, rpc, &dport->drpath, data))
-		return -1;
-	if (is_smp_class(class_of(rpc))) {
-		address_smp(umad, rpc, dport);
-		return IB_MAD_SIZE;
-	}
-	address_gmp(umad, dport, 0);
-	if (rmpp)
-		put_rmpp_header(mad, rmpp);
-	return IB_MAD_SIZE;
+	return packet_build(umad, umad_get_mad(umad), rpc, dport, rmpp, data);
+}
+
+/* --- responses ------------------------------------------------------------------ */
+
+static uint8_t response_method(uint8_t method)
+{
+	if (method == IB_MAD_METHOD_SET)
+		method = IB_MAD_METHOD_GET;
+	if (method == IB_MAD_METHOD_TRAP)
+		return IB_MAD_METHOD_TRAP_REPRESS;
+	return method == IB_MAD_METHOD_SEND ? method : method | IB_MAD_RESPONSE;
+}
+
+void response_write_header(uint8_t *mad, uint16_t status)
+{
+	int mgmt_class = mad[1];
+
+	mad[3] = response_method(mad[3]);
+	if (mgmt_class == IB_SMI_DIRECT_CLASS)
+		status |= DIRECTION;
+	put16(mad, STATUS_OFFS, status);
+	/* no key goes back, and no RMPP header; vendor range 1 has its data there */
+	if (!mad_is_vendor_range1(mgmt_class))
+		memset(mad + RMPP_VERSION_OFFS, 0, 8);
+	if (mgmt_class == IB_SA_CLASS)
+		memset(mad + 48, 0, 8); /* nor a component mask */
+}
+
+void response_address(void *umad, const uint8_t *mad)
+{
+	const ib_mad_addr_t from = *umad_get_mad_addr(umad);
+
+	umad_set_addr_net(umad, from.lid, from.qpn, from.sl,
+			  is_smp_class(mad[1]) ? 0 : htobe32(IB_DEFAULT_QP1_QKEY));
+	if (from.grh_present)
+		umad_get_mad_addr(umad)->hop_limit = GRH_HOP_LIMIT;
 }

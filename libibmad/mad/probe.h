@@ -2,8 +2,9 @@
 
 /*
  * The static probes of libibmad, which docs/tracing.md describes. A probe is a nop, and a note
- * in the library with the locations of the arguments. The instructions that compute an argument
- * also run when no program traces. bpftrace reads at most six arguments on x86-64.
+ * in the library with the locations of the arguments. Each probe has a semaphore, which a
+ * program that traces increments: otherwise the arguments are not computed. bpftrace reads at
+ * most six arguments on x86-64.
  */
 #ifndef LIBIBMAD_PROBE_H
 #define LIBIBMAD_PROBE_H
@@ -14,9 +15,25 @@
 
 #ifdef IBUMAD_PROBES
 #define SDT_USE_VARIADIC
+#define _SDT_HAS_SEMAPHORES 1
 #include <sys/sdt.h>
-#define HAS_PROBES       1
-#define PROBE(name, ...) STAP_PROBEV(libibmad, name, __VA_ARGS__)
+#define HAS_PROBES      1
+#define SEMAPHORE(name) libibmad_##name##_semaphore
+#define PROBE(name, ...)                                          \
+	do {                                                      \
+		if (__builtin_expect(SEMAPHORE(name), 0))         \
+			STAP_PROBEV(libibmad, name, __VA_ARGS__); \
+	} while (0)
+
+/* probe.c has them, in the section where programs that trace expect them. */
+#define DECLARE_SEMAPHORE(name) \
+	extern __attribute__((visibility("hidden"))) volatile unsigned short SEMAPHORE(name)
+DECLARE_SEMAPHORE(request_submitted);
+DECLARE_SEMAPHORE(request_transmitted);
+DECLARE_SEMAPHORE(response_received);
+DECLARE_SEMAPHORE(attempt_timed_out);
+DECLARE_SEMAPHORE(request_completed);
+DECLARE_SEMAPHORE(window_changed);
 #else
 #define HAS_PROBES 0
 /* The arguments count as used, and are not computed. */

@@ -4,7 +4,7 @@
 
 #include "base/export.h"
 #include "base/report.h"
-#include "calls/request_server.h"
+#include "calls/engine.h"
 #include "notices/notices_state.h"
 
 #include <infiniband/mad_sa.h>
@@ -24,10 +24,10 @@ static struct mad_notices *notices_of(struct engine_timer *timer)
 static int port_error(const struct mad_notices *notices)
 {
 	struct ibmad_port *port = notices->engine->port;
-	int cancel_state = engine_enter(notices->engine), error = 0;
+	int cancel_state = engine_reenter(notices->engine), error = 0;
 
-	if (port->core.gone)
-		error = -port->core.gone;
+	if (port->gone)
+		error = -port->gone;
 	else if (port->inherited)
 		error = -ECANCELED;
 	engine_leave(notices->engine, cancel_state);
@@ -43,9 +43,9 @@ static int port_error(const struct mad_notices *notices)
 static void stop_server(struct mad_notices *notices)
 {
 	struct mad_server *server = notices->server;
-	int cancel_state = engine_enter(notices->engine);
+	int cancel_state = engine_reenter(notices->engine);
 
-	server_count(server, &notices->last_server);
+	notices->last_server = server_stats(server);
 	notices->server = NULL;
 	engine_leave(notices->engine, cancel_state);
 	mad_server_stop(server);
@@ -72,9 +72,9 @@ static void ended(struct engine_timer *timer)
 
 static void leave_engine(struct mad_notices *notices, int error, unsigned status)
 {
-	int cancel_state = engine_enter(notices->engine);
+	int cancel_state = engine_reenter(notices->engine);
 
-	engine_timer_remove(&notices->timer);
+	engine_timer_remove(notices->engine, &notices->timer);
 	engine_leave(notices->engine, cancel_state);
 	finish(notices, error, status);
 }
@@ -184,7 +184,7 @@ static int start_server(struct mad_notices *notices, unsigned limit)
 static void start_timer(struct mad_notices *notices)
 {
 	struct mad_async *engine = notices->engine;
-	int cancel_state = engine_enter(engine);
+	int cancel_state = engine_reenter(engine);
 
 	engine_timer_add(engine, &notices->timer);
 	engine_timer_set(engine, &notices->timer, 0);
@@ -195,22 +195,25 @@ static void start_timer(struct mad_notices *notices)
 static int start_parts(struct mad_notices *notices, unsigned limit)
 {
 	struct mad_async *engine = notices->engine;
-	int cancel_state = engine_enter(engine), ret = -EPROTONOSUPPORT;
-	const struct link *link = &engine->port->core.link;
-	int missing = 0;
+	const struct handle *handle = &engine->port->handle;
+	int missing = 0, cancel_state, ret;
 
-	if (link_agent(link, IB_SA_CLASS) < 0)
+	ret = engine_enter(engine, &cancel_state);
+	if (ret)
+		return ret;
+	ret = -EPROTONOSUPPORT;
+	if (handle_agent(handle, IB_SA_CLASS) < 0)
 		missing = IB_SA_CLASS;
-	else if (link_agent(link, IB_SMI_DIRECT_CLASS) < 0)
+	else if (handle_agent(handle, IB_SMI_DIRECT_CLASS) < 0)
 		missing = IB_SMI_DIRECT_CLASS;
-	core_unlock(&engine->port->core);
+	port_unlock(engine->port);
 	if (missing)
 		report_class("mad_notices_start", missing);
 	else
 		ret = start_server(notices, limit);
 	if (!ret)
 		start_timer(notices);
-	core_lock(&engine->port->core);
+	port_lock(engine->port);
 	engine_leave(engine, cancel_state);
 	return ret;
 }
@@ -253,7 +256,8 @@ EXPORT void mad_notices_stop(struct mad_notices *notices)
 	if (!notices)
 		return;
 	engine = notices->engine;
-	cancel_state = engine_enter(engine);
+	if (engine_enter(engine, &cancel_state))
+		return;
 	notices->stopping = true;
 	engine_timer_set(engine, &notices->timer, 0);
 	engine_leave(engine, cancel_state); /* the notices may have been freed from here on */
@@ -268,10 +272,11 @@ EXPORT int mad_notices_get_stats(struct mad_notices *notices, struct mad_notices
 
 	if (!notices || !stats)
 		return -EINVAL;
-	cancel_state = engine_enter(notices->engine);
+	if (engine_enter(notices->engine, &cancel_state))
+		return -ECANCELED;
 	server = notices->last_server;
 	if (notices->server)
-		server_count(notices->server, &server);
+		server = server_stats(notices->server);
 	engine_leave(notices->engine, cancel_state);
 	now = (struct mad_notices_stats){
 		.reports = notices->counts.reports,

@@ -80,7 +80,7 @@ static inline void notices_tell(struct mad_notices *notices, const struct mad_no
 /* Sets the time at which the timer is due; 0: at once. */
 static inline void notices_set_timer(struct mad_notices *notices, int64_t at)
 {
-	int cancel_state = engine_enter(notices->engine);
+	int cancel_state = engine_reenter(notices->engine);
 
 	engine_timer_set(notices->engine, &notices->timer, at);
 	engine_leave(notices->engine, cancel_state);

@@ -8,7 +8,7 @@
 
 #include "base/export.h"
 #include "base/report.h"
-#include "calls/async.h"
+#include "calls/engine.h"
 #include "sa/sa.h"
 
 #include <errno.h>
@@ -43,33 +43,11 @@ struct sa_request {
 	uint8_t record[IB_SA_DATA_SIZE];
 };
 
-/* --- the client of an engine; the core is locked --------------------------------- */
+/* --- the client of an engine; the lock is held --------------------------------- */
 
 static struct sa_client *client_of_part(struct engine_part *part)
 {
 	return list_entry(part, struct sa_client, part);
-}
-
-/*
- * The requests complete when the engine calls back the requests of the parent. Another thread
- * may have been changing the list of requests that wait.
- */
-static void forked(struct engine_part *part)
-{
-	struct sa_client *client = client_of_part(part);
-	struct sa_request *request;
-	uint32_t place = 0;
-
-	pool_repair(&client->requests);
-	client->waiting = NULL;
-	while ((request = pool_next(&client->requests, &place))) {
-		request->final = true;
-		if (!request->done || !request->waits)
-			continue;
-		request->cancelled = true;
-		request->next = client->waiting;
-		client->waiting = request;
-	}
 }
 
 /* A request that waits has no request of its own: the PortInfo belongs to the client. */
@@ -83,7 +61,7 @@ static int cancel_all(struct engine_part *part, struct mad_async *engine)
 	while ((request = pool_next(&client->requests, &place))) {
 		if (!request->done || request->cancelled)
 			continue;
-		if (!request->waits && !request->moved && async_cancel(engine, request->id)) {
+		if (!request->waits && !request->moved && engine_cancel(engine, request->id)) {
 			request->final = true; /* it is complete */
 			continue;
 		}
@@ -91,7 +69,7 @@ static int cancel_all(struct engine_part *part, struct mad_async *engine)
 		count++;
 	}
 	if (client->reading)
-		async_cancel(engine, client->reading);
+		engine_cancel(engine, client->reading);
 	return count;
 }
 
@@ -119,7 +97,6 @@ static struct sa_client *make_client(struct mad_async *engine)
 	client = calloc(1, sizeof(*client));
 	if (!client)
 		return NULL;
-	client->part.forked = forked;
 	client->part.cancel_all = cancel_all;
 	client->part.free = free_client;
 	pool_init(&client->requests, sizeof(struct sa_request));
@@ -127,11 +104,11 @@ static struct sa_client *make_client(struct mad_async *engine)
 	return client;
 }
 
-/* --- completion; the core is not locked ------------------------------------------ */
+/* --- completion; the lock is not held ------------------------------------------ */
 
 static void free_request(struct mad_async *engine, struct sa_request *request)
 {
-	int cancel_state = engine_enter(engine);
+	int cancel_state = engine_reenter(engine);
 
 	free(request->heap);
 	pool_put(&client_of(engine)->requests, request);
@@ -142,7 +119,7 @@ static void free_request(struct mad_async *engine, struct sa_request *request)
 static mad_sa_fn *take_callback(struct mad_async *engine, struct sa_request *request,
 				bool *cancelled)
 {
-	int cancel_state = engine_enter(engine);
+	int cancel_state = engine_reenter(engine);
 	mad_sa_fn *done = request->done;
 
 	request->done = NULL;
@@ -225,22 +202,24 @@ static void fail(struct mad_async *engine, struct sa_request *request, int error
 	complete(engine, request, &reply);
 }
 
-/* --- sending; the core is locked ------------------------------------------------- */
+/* --- sending; the lock is held ------------------------------------------------- */
 
 static void request_came(struct mad_async *engine, const struct mad_reply *reply, void *arg);
 static void port_info_came(struct mad_async *engine, const struct mad_reply *reply, void *arg);
 
 /* Once this has succeeded, another thread may have freed the request. */
-static int send_request(struct mad_async *engine, struct sa_request *request)
+static int send_request_unlocking(struct mad_async *engine, struct sa_request *request)
 {
 	const void *record = request->heap ? request->heap : request->record;
 
 	request->waits = false;
-	return async_submit(engine, &request->rpc, &request->sa, request->size ? record : NULL,
-			    request->size, request_came, request, &request->id);
+	return engine_submit_unlocking(engine, &request->rpc, &request->sa,
+				       request->size ? record : NULL, request->size,
+				       request_came, request, &request->id);
 }
 
-static int read_port_info(struct mad_async *engine, struct sa_client *client, int timeout_ms)
+static int read_port_info_unlocking(struct mad_async *engine, struct sa_client *client,
+				    int timeout_ms)
 {
 	const ib_rpc_t rpc = {
 		.mgtclass = IB_SMI_DIRECT_CLASS,
@@ -252,13 +231,13 @@ static int read_port_info(struct mad_async *engine, struct sa_client *client, in
 	};
 	const ib_portid_t self = {0};
 
-	return async_submit(engine, &rpc, &self, NULL, 0, port_info_came, client,
-			    &client->reading);
+	return engine_submit_unlocking(engine, &rpc, &self, NULL, 0, port_info_came, client,
+				       &client->reading);
 }
 
 /* Puts the request on the list of those that wait for the PortInfo. */
-static int wait_for_address(struct mad_async *engine, struct sa_client *client,
-			    struct sa_request *request)
+static int wait_for_address_unlocking(struct mad_async *engine, struct sa_client *client,
+				      struct sa_request *request)
 {
 	int ret = 0;
 
@@ -266,17 +245,18 @@ static int wait_for_address(struct mad_async *engine, struct sa_client *client,
 	request->next = client->waiting;
 	client->waiting = request;
 	if (!client->reading)
-		ret = read_port_info(engine, client, request->rpc.timeout);
+		ret = read_port_info_unlocking(engine, client, request->rpc.timeout);
 	if (ret)
 		client->waiting = request->next;
 	return ret;
 }
 
-static int start(struct mad_async *engine, struct sa_client *client, struct sa_request *request)
+static int start_unlocking(struct mad_async *engine, struct sa_client *client,
+			   struct sa_request *request)
 {
 	if (request->fixed || sa_address_known(engine->port, &request->sa))
-		return send_request(engine, request);
-	return wait_for_address(engine, client, request);
+		return send_request_unlocking(engine, request);
+	return wait_for_address_unlocking(engine, client, request);
 }
 
 /* --- events ---------------------------------------------------------------------- */
@@ -292,17 +272,17 @@ static int resume(struct mad_async *engine, struct sa_request *request, int erro
 	int cancel_state, ret = error;
 	struct sa_client *client;
 
-	cancel_state = engine_enter(engine);
+	cancel_state = engine_reenter(engine);
 	client = client_of(engine);
 	if (request->cancelled) {
 		ret = -ECANCELED;
 	} else if (error == -ECANCELED) {
-		ret = wait_for_address(engine, client, request);
+		ret = wait_for_address_unlocking(engine, client, request);
 	} else if (!error && request->sent && request->sa.lid == sa->lid) {
 		ret = request->failure.error;
 	} else if (!error) {
 		request->sa = *sa;
-		ret = send_request(engine, request);
+		ret = send_request_unlocking(engine, request);
 	}
 	engine_leave(engine, cancel_state);
 	return ret;
@@ -312,7 +292,7 @@ static int resume(struct mad_async *engine, struct sa_request *request, int erro
 static struct sa_request *take_waiting(struct mad_async *engine, struct sa_client *client)
 {
 	struct sa_request *list = NULL, *request;
-	int cancel_state = engine_enter(engine);
+	int cancel_state = engine_reenter(engine);
 
 	while ((request = client->waiting)) {
 		client->waiting = request->next;
@@ -328,14 +308,14 @@ static struct sa_request *take_waiting(struct mad_async *engine, struct sa_clien
 static void move_others(struct mad_async *engine, struct sa_client *client,
 			const ib_portid_t *sa)
 {
-	int cancel_state = engine_enter(engine);
+	int cancel_state = engine_reenter(engine);
 	struct sa_request *request;
 	uint32_t place = 0;
 
 	while ((request = pool_next(&client->requests, &place)))
 		if (request->done && !request->waits && !request->fixed &&
 		    !request->cancelled && !request->final && request->sa.lid != sa->lid &&
-		    request->moves < SA_MOVES_MOST && !async_cancel(engine, request->id))
+		    request->moves < SA_MOVES_MOST && !engine_cancel(engine, request->id))
 			request->moved = true;
 	engine_leave(engine, cancel_state);
 }
@@ -370,14 +350,14 @@ static bool follow(struct mad_async *engine, struct sa_request *request,
 	if (request->fixed || request->moves == SA_MOVES_MOST ||
 	    !sa_address_is_doubtful(reply->error, reply->status))
 		return false;
-	cancel_state = engine_enter(engine);
+	cancel_state = engine_reenter(engine);
 	if (!request->cancelled && !request->final) {
 		request->moves++;
 		request->sent = true;
 		request->failure = *reply;
 		request->failure.mad = request->failure.data = NULL;
 		request->failure.length = request->failure.data_size = 0;
-		waits = !wait_for_address(engine, client_of(engine), request);
+		waits = !wait_for_address_unlocking(engine, client_of(engine), request);
 	}
 	engine_leave(engine, cancel_state);
 	return waits;
@@ -386,12 +366,12 @@ static bool follow(struct mad_async *engine, struct sa_request *request,
 /* Sends a request to the new address. Returns 0, or the error of the completion. */
 static int move(struct mad_async *engine, struct sa_request *request)
 {
-	int cancel_state = engine_enter(engine), ret = -ECANCELED;
+	int cancel_state = engine_reenter(engine), ret = -ECANCELED;
 
 	request->moved = false;
 	if (!request->cancelled && !request->final) {
 		request->moves++;
-		ret = start(engine, client_of(engine), request);
+		ret = start_unlocking(engine, client_of(engine), request);
 	}
 	engine_leave(engine, cancel_state);
 	return ret;
@@ -444,7 +424,9 @@ EXPORT int mad_sa_submit(struct mad_async *async, int method, const struct mad_s
 
 	if (!async || !query || !done || !sa_query_is_valid(query, method))
 		return -EINVAL;
-	cancel_state = engine_enter(async);
+	ret = engine_enter(async, &cancel_state);
+	if (ret)
+		return ret;
 	client = make_client(async);
 	if (client)
 		request = pool_get(&client->requests);
@@ -455,17 +437,17 @@ EXPORT int mad_sa_submit(struct mad_async *async, int method, const struct mad_s
 		if (id)
 			*id = pool_id(&request->entry);
 		ret = -EPROTONOSUPPORT;
-		if (link_agent(&async->port->core.link, IB_SA_CLASS) >= 0)
-			ret = start(async, client, request);
+		if (handle_agent(&async->port->handle, IB_SA_CLASS) >= 0)
+			ret = start_unlocking(async, client, request);
 	}
 	if (ret && request) {
 		mgmt_class = request->waits ? IB_SMI_DIRECT_CLASS : IB_SA_CLASS;
 		free(request->heap);
 		pool_put(&client->requests, request);
 	}
-	engine_leave(async, cancel_state);
 	if (ret == -EPROTONOSUPPORT)
-		report_class("mad_sa_submit", mgmt_class);
+		engine_report_class_unlocking(async, "mad_sa_submit", mgmt_class);
+	engine_leave(async, cancel_state);
 	return ret;
 }
 
@@ -477,7 +459,8 @@ EXPORT int mad_sa_cancel(struct mad_async *async, uint64_t id)
 
 	if (!async)
 		return -EINVAL;
-	cancel_state = engine_enter(async);
+	if (engine_enter(async, &cancel_state))
+		return -ECANCELED;
 	client = async->sa ? client_of(async) : NULL;
 	if (client)
 		request = pool_find(&client->requests, id);
@@ -486,9 +469,9 @@ EXPORT int mad_sa_cancel(struct mad_async *async, uint64_t id)
 		request->cancelled = true;
 		if (!request->waits) {
 			/* it may be complete, and is called back soon */
-			async_cancel(async, request->id);
+			engine_cancel(async, request->id);
 		} else if (client->reading) {
-			async_cancel(async, client->reading);
+			engine_cancel(async, client->reading);
 		}
 	}
 	engine_leave(async, cancel_state);

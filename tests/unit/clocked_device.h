@@ -12,7 +12,7 @@
 
 #include "engine_fixture.h"
 
-#include "engine/list.h"
+#include "base/list.h"
 
 #define NO_RESPONSE INT64_MAX
 /* A time after all events. */

@@ -4,15 +4,16 @@
 #ifndef TESTS_UNIT_ENGINE_FIXTURE_H
 #define TESTS_UNIT_ENGINE_FIXTURE_H
 
-/* before the test's port, because parameters of these functions have its name */
-#include "calls/port.h"
-
 #include "fake_device.h"
 #include "late_responses.h"
 
+#include <infiniband/mad.h>
 #include <infiniband/mad_async.h>
+
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -224,12 +225,17 @@ static inline void end_child(void)
 
 /* --- time ----------------------------------------------------------------------- */
 
-static inline int64_t now_ms(void)
+static inline int64_t now_us(void)
 {
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+	return now.tv_sec * INT64_C(1000000) + now.tv_nsec / 1000;
+}
+
+static inline int64_t now_ms(void)
+{
+	return now_us() / 1000;
 }
 
 static inline void sleep_ms(long ms)

@@ -6,7 +6,7 @@
  * calls except device_file() may be made from any thread.
  *
  * A handle is a real descriptor, readable when a message can be read, so that event loops can
- * wait for it.
+ * wait for it. It is less than 2048.
  */
 #ifndef TESTS_UNIT_FAKE_DEVICE_H
 #define TESTS_UNIT_FAKE_DEVICE_H

@@ -300,7 +300,8 @@ static int open_handle(void)
 		return err ? err : -ENXIO;
 	handle = __real_calloc(1, sizeof(*handle));
 	handle->fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (handle->fd < 0 || handle->fd >= FIRST_HIGH) {
+	if (handle->fd < 0 ||
+	    handle->fd >= (device.high_handles ? MAX_FD - FIRST_HIGH : MAX_FD)) {
 		close(handle->fd);
 		free(handle);
 		return -EMFILE;

@@ -109,7 +109,7 @@ static void ask(unsigned number)
 
 static void receive(unsigned number)
 {
-	_Alignas(8) uint8_t umad[PACKET_SIZE];
+	_Alignas(8) uint8_t umad[64 + IB_MAD_SIZE];
 
 	if (number & 1)
 		mad_free(mad_receive_via(NULL, (int)(number % 3), port));

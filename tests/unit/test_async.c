@@ -401,7 +401,7 @@ static void huge_and_negative_times_are_for_ever(void **state)
 
 static int echo_and_note_time(const struct device_packet *packet, void *arg)
 {
-	*(int64_t *)arg = clock_us();
+	*(int64_t *)arg = now_us();
 	return echo(packet, NULL);
 }
 
@@ -414,7 +414,7 @@ static void a_busy_node_is_asked_again_later(void **state)
 	submit(async, get_request(), 1, &outcomes[0], NULL);
 	device_respond(device_packet(0), IB_MAD_STS_BUSY, 0, NULL, 0);
 	device_on_write(echo_and_note_time, &written);
-	before = clock_us();
+	before = now_us();
 	assert_int_equal(mad_async_run(async), 1);
 	assert_true(written - before >= 10000);
 	expect_all(1, 0);
@@ -1143,7 +1143,6 @@ static void child_of_many_requests(void)
 	EXPECT(mad_async_get_stats(async, &stats, sizeof(stats)) == 0);
 	EXPECT(stats.submitted == MANY + 1 && stats.completed == MANY + 1);
 	EXPECT(stats.queued == 0 && stats.in_flight == 0);
-	EXPECT(port->scheduler.open == 0);
 	mad_async_destroy(async);
 	mad_rpc_close_port(port);
 	end_child();
@@ -1226,23 +1225,6 @@ static void a_child_has_a_wake_descriptor_of_its_own(void **state)
 
 #endif
 
-static void the_memory_for_many_requests_is_freed_after_the_last_one(void **state)
-{
-	const struct table *table = &port->core.transactions.outstanding.table;
-	struct outcome outcome = {0};
-
-	(void)state;
-	fix_flow(8192);
-	device_on_write(keep_silent, NULL);
-	for (int i = 0; i < 3000; i++)
-		submit(async, set_request(), 1 + i, &outcome, NULL);
-	assert_true(table->bucket_count > 1024);
-	for (unsigned i = 0; i < 3000; i++)
-		device_respond(device_packet(i), 0, 0, NULL, 0);
-	assert_int_equal(mad_async_run(async), 3000);
-	assert_int_equal(table->bucket_count, TABLE_FIRST_BUCKETS);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1277,7 +1259,6 @@ int main(void)
 		ASYNC_TEST(a_cancelled_request_is_there_at_once),
 		ASYNC_TEST(engines_on_a_port_share_it),
 		ASYNC_TEST(an_engine_s_end_makes_way_for_another_one),
-		ASYNC_TEST(the_memory_for_many_requests_is_freed_after_the_last_one),
 		ASYNC_TEST(a_blocking_call_that_times_out_wakes_an_engine),
 		ASYNC_TEST(a_blocking_call_with_its_response_wakes_an_engine),
 		ASYNC_TEST(a_late_request_of_a_blocking_call_gives_its_place_to_a_run),

@@ -471,7 +471,7 @@ static void data_may_begin_anywhere_in_the_mad(void **state)
 /* A number of 31 bits is the length of a message for the kernel. */
 static void a_request_has_less_than_two_gigabytes(void **state)
 {
-	size_t most = INT32_MAX - 2 * PACKET_SIZE;
+	size_t most = INT32_MAX - 2 * (64 + IB_MAD_SIZE);
 	ib_portid_t to = to_lid(1);
 	ib_rpc_t rpc = table_request();
 	struct mad_message message;

@@ -6,6 +6,7 @@
  */
 
 #include "calls/engine.h"
+#include "port_state.h"
 #include "event_loop.h"
 #include "gate.h"
 
@@ -595,16 +596,14 @@ static void a_round_handles_a_part_of_the_timers(void **state)
 static void a_round_sends_a_part_of_the_requests(void **state)
 {
 	struct mad_async *async = mad_async_create(port);
-	int rounds = 0, cancel_state;
+	int rounds = 0;
 
 	(void)state;
 	mad_port_set_window(port, MAD_WINDOW_SMP, 1);
 	submit_many(async, get_request());
 	assert_int_equal(device_written(), 1);
 	/* mad_port_set_window() would send all of them */
-	cancel_state = port_enter(port);
-	flow_fix_window(&port->core.transactions.flow, MAD_WINDOW_SMP, MANY);
-	port_leave(port, cancel_state);
+	fix_window_only(port, MAD_WINDOW_SMP, MANY);
 	for (; device_written() < MANY; rounds++)
 		assert_int_equal(do_round(async), 0);
 	assert_true(rounds > MANY / BATCH);
@@ -658,7 +657,7 @@ static unsigned queue_length(struct list *queue)
 static void a_round_passes_a_part_of_the_requests_to_their_destination(void **state)
 {
 	struct mad_async *async = mad_async_create(port);
-	struct list *fresh = &async->source.flows[FLOW_SMP].queues[QUEUE_FRESH];
+	struct list *fresh = &async->source.flows[FLOW_SMP].lists[LIST_FRESH];
 	unsigned before, after = MANY - 1;
 
 	(void)state;
@@ -669,9 +668,7 @@ static void a_round_passes_a_part_of_the_requests_to_their_destination(void **st
 		submit(async, get_request(), 1, &many[i], NULL);
 	assert_int_equal(queue_length(fresh), MANY - 1);
 	/* the window has a free place, the destination has none */
-	core_lock(&port->core);
-	flow_fix_window(&port->core.transactions.flow, MAD_WINDOW_SMP, 2);
-	core_unlock(&port->core);
+	fix_window_only(port, MAD_WINDOW_SMP, 2);
 	do {
 		before = after;
 		assert_true(loop_wakes(async, true));
@@ -814,11 +811,11 @@ static void the_descriptors_end_at_exec(void **state)
 	(void)state;
 	expect_to_end_at_exec(mad_async_wake_fd(async));
 	expect_to_end_at_exec(mad_async_poll_fd(async));
-	expect_to_end_at_exec(async->alarm.work_fd);
-	expect_to_end_at_exec(async->alarm.timer_fd);
+	expect_to_end_at_exec(async->listener.alarm.work_fd);
+	expect_to_end_at_exec(async->listener.alarm.timer_fd);
 	/* no thread waits in a read, whatever the state is */
-	assert_true(fcntl(async->alarm.work_fd, F_GETFL) & O_NONBLOCK);
-	assert_true(fcntl(async->alarm.timer_fd, F_GETFL) & O_NONBLOCK);
+	assert_true(fcntl(async->listener.alarm.work_fd, F_GETFL) & O_NONBLOCK);
+	assert_true(fcntl(async->listener.alarm.timer_fd, F_GETFL) & O_NONBLOCK);
 	mad_async_destroy(async);
 }
 
@@ -908,6 +905,14 @@ static void ten_thousand_requests_need_but_one_descriptor(void **state)
 	mad_async_destroy(async);
 }
 
+static int enter_port(void)
+{
+	int cancel_state;
+
+	assert_int_equal(port_enter(port, &cancel_state), 0);
+	return cancel_state;
+}
+
 static void ring(struct engine_timer *timer)
 {
 	(void)timer;
@@ -920,7 +925,7 @@ static void a_timer_of_the_engine_wakes_the_loop(void **state)
 	struct mad_async *async = mad_async_create(port);
 	struct pollfd wake = {.fd = mad_async_wake_fd(async), .events = POLLIN};
 	struct engine_timer timer = {.due = ring, .ended = ring};
-	int cancel_state = port_enter(port);
+	int cancel_state = enter_port();
 
 	(void)state;
 	rings = 0;
@@ -929,7 +934,7 @@ static void a_timer_of_the_engine_wakes_the_loop(void **state)
 	assert_int_equal(mad_async_process(async), 0);
 	assert_int_equal(poll(&wake, 1, 0), 0);
 	for (unsigned i = 1; i <= 2; i++) {
-		cancel_state = port_enter(port);
+		cancel_state = enter_port();
 		engine_timer_set(async, &timer, clock_us() + LONG_MS * INT64_C(1000));
 		engine_timer_set(async, &timer, clock_us() + 1000);
 		port_leave(port, cancel_state);
@@ -956,7 +961,7 @@ static void a_timer_of_the_engine_wakes_a_run(void **state)
 	(void)state;
 	rings = 0;
 	submit(async, get_request(), 1, &outcome, NULL);
-	cancel_state = port_enter(port);
+	cancel_state = enter_port();
 	engine_timer_add(async, &timer);
 	port_leave(port, cancel_state);
 	runner = start_running(async);
@@ -965,12 +970,12 @@ static void a_timer_of_the_engine_wakes_a_run(void **state)
 	assert_true(device_poll_timeout() > LONG_MS / 2);
 	/* a timer that is not set any more wakes nobody */
 	polls = device_calls(DEVICE_POLL);
-	cancel_state = port_enter(port);
+	cancel_state = enter_port();
 	engine_timer_set(async, &timer, NEVER);
 	port_leave(port, cancel_state);
 	sleep_ms(20);
 	assert_int_equal(device_calls(DEVICE_POLL), polls);
-	cancel_state = port_enter(port);
+	cancel_state = enter_port();
 	engine_timer_set(async, &timer, clock_us() + 1000);
 	port_leave(port, cancel_state);
 	while (!rings)
@@ -985,7 +990,7 @@ static void a_timer_that_is_not_due_yet_is_not_called(void **state)
 {
 	struct mad_async *async = mad_async_create(port);
 	struct engine_timer timer = {.due = ring, .ended = ring};
-	int cancel_state = port_enter(port);
+	int cancel_state = enter_port();
 
 	(void)state;
 	rings = 0;
@@ -995,8 +1000,8 @@ static void a_timer_that_is_not_due_yet_is_not_called(void **state)
 	for (unsigned i = 0; i < 10; i++)
 		assert_int_equal(mad_async_process(async), 0);
 	assert_int_equal(rings, 0);
-	cancel_state = port_enter(port);
-	engine_timer_remove(&timer);
+	cancel_state = enter_port();
+	engine_timer_remove(async, &timer);
 	port_leave(port, cancel_state);
 	mad_async_destroy(async);
 	assert_int_equal(rings, 0);
@@ -1013,11 +1018,11 @@ static void *hold_lock(void *arg)
 {
 	(void)arg;
 	wait_for(&holder.go);
-	core_lock(&port->core);
+	port_lock(port);
 	sem_post(&holder.locked);
 	sleep_ms(20);
 	holder.unlocked = true;
-	core_unlock(&port->core);
+	port_unlock(port);
 	return NULL;
 }
 
@@ -1076,7 +1081,7 @@ static void after_a_callback_an_engine_waits_for_the_lock(void **state)
 	end_holder();
 
 	start_holder();
-	cancel_state = port_enter(port);
+	cancel_state = enter_port();
 	engine_timer_add(async, &timer);
 	engine_timer_set(async, &timer, clock_us());
 	port_leave(port, cancel_state);
@@ -1092,7 +1097,7 @@ static void a_round_calls_a_part_of_the_timers(void **state)
 {
 	struct mad_async *async = mad_async_create(port);
 	struct engine_timer timers[BATCH + 2];
-	int cancel_state = port_enter(port);
+	int cancel_state = enter_port();
 
 	(void)state;
 	rings = 0;
@@ -1121,33 +1126,42 @@ static int64_t left_of(const struct alarm *alarm)
 	return time.it_value.tv_sec * INT64_C(1000000) + time.it_value.tv_nsec / 1000;
 }
 
+static void set_alarm(struct listener *listener, struct waiters *waiters, int64_t at)
+{
+	const struct port_work work = {.next = at};
+
+	listener_update(listener, waiters, &work, false);
+}
+
 static void an_alarm_is_set_to_the_microsecond(void **state)
 {
 	const int64_t in[] = {5000000000000, 4000000999999, 3000000000001};
 	struct pollfd wake = {.events = POLLIN};
-	struct alarm alarm;
+	struct waiters waiters;
+	struct listener listener;
 	int64_t before, at, left;
 
 	(void)state;
-	alarm_init(&alarm);
-	assert_true(alarm_wake_fd(&alarm) >= 0);
+	waiters_init(&waiters);
+	listener_init(&listener);
+	assert_true(listener_wake_fd(&listener) >= 0);
 	for (unsigned i = 0; i < 3; i++) {
 		before = clock_us();
 		at = before + in[i];
-		alarm_set(&alarm, false, at, false);
-		left = left_of(&alarm);
+		set_alarm(&listener, &waiters, at);
+		left = left_of(&listener.alarm);
 		/* the timer's clock has parts of a microsecond */
 		assert_true(left <= at - before + 1 && left >= at - clock_us() - 1);
 	}
-	alarm_close(&alarm);
+	listener_close(&listener);
 	/* the time when the clock began is over */
 	for (int64_t early = -1; early <= 1; early++) {
-		alarm_init(&alarm);
-		wake.fd = alarm_wake_fd(&alarm);
+		listener_init(&listener);
+		wake.fd = listener_wake_fd(&listener);
 		assert_int_equal(poll(&wake, 1, 0), 0);
-		alarm_set(&alarm, false, early, false);
+		set_alarm(&listener, &waiters, early);
 		assert_int_equal(poll(&wake, 1, LONG_MS), 1);
-		alarm_close(&alarm);
+		listener_close(&listener);
 	}
 }
 
@@ -1306,117 +1320,6 @@ static void a_child_s_loop_is_woken_for_its_own_work_and_time(void **state)
 	mad_async_destroy(async);
 }
 
-/* The number of requests in a block of the pool. */
-#define POOL_BLOCK 32
-
-/* Exit status of the child: 0 if a block of the pool is enough for its requests. */
-static int child_with_a_block(struct mad_async *async)
-{
-	struct outcome outcome = {0};
-	ib_rpc_t rpc = get_request();
-	ib_portid_t to = to_lid(2);
-
-	if (mad_async_run(async) != 1)
-		return 1;
-	for (int i = 0; i < POOL_BLOCK; i++)
-		if (mad_async_submit(async, &rpc, &to, NULL, 0, note, &outcome, NULL))
-			return 2;
-	return async->pool.block_count == 1 ? 0 : 3;
-}
-
-/* A thread of the parent has found a place for a request, but does not use it yet. */
-static void a_place_that_a_thread_was_taking_is_free_in_a_child(void **state)
-{
-	struct mad_async *async = mad_async_create(port);
-	struct outcome outcome = {0};
-	struct pool_entry *taken;
-	int status;
-	pid_t pid;
-
-	(void)state;
-	submit(async, get_request(), 1, &outcome, NULL);
-	taken = pool_get(&async->pool);
-	taken->serial = 0;
-	pid = fork();
-	if (!pid)
-		_exit(child_with_a_block(async));
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
-	mad_async_destroy(async);
-}
-
-/* The outcome of the parent's request. */
-static struct outcome parents_outcome;
-
-static int child_of_busy_threads(struct mad_async *async)
-{
-	struct outcome outcome = {0};
-	ib_rpc_t rpc = get_request();
-	ib_portid_t to = to_lid(2);
-
-	alarm(LONG_MS / 1000);
-	/* the parent's request is cancelled */
-	if (mad_async_process(async) != 1 || async->serving)
-		return 1;
-	if (parents_outcome.error != -ECANCELED || parents_outcome.length)
-		return 4;
-	if (!list_is_empty(&async->arrived) || !list_is_empty(&async->refused))
-		return 5;
-	device_on_write(echo, NULL);
-	if (mad_async_submit(async, &rpc, &to, NULL, 0, note, &outcome, NULL))
-		return 2;
-	if (mad_async_run(async) != 1 || outcome.error)
-		return 3;
-	mad_async_destroy(async);
-	mad_rpc_close_port(port);
-	return 0;
-}
-
-static void *do_nothing(void *arg)
-{
-	return arg;
-}
-
-/*
- * One thread of the parent calls back, one sends, one destroys the engine, one has a response,
- * and requests for its servers have come.
- */
-static void what_threads_of_the_parent_do_is_over_in_a_child(void **state)
-{
-	struct mad_async *async = mad_async_create(port);
-	struct list arrived, refused;
-	struct async_request *request;
-	uint32_t place = 0;
-	pthread_t thread;
-	int status;
-	pid_t pid;
-
-	(void)state;
-	memset(&parents_outcome, 0, sizeof(parents_outcome));
-	submit(async, get_request(), 1, &parents_outcome, NULL);
-	request = pool_next(&async->pool, &place);
-	request->transaction.responded = true;
-	assert_int_equal(pthread_create(&thread, NULL, do_nothing, NULL), 0);
-	list_add_last(&async->arrived, &arrived);
-	list_add_last(&async->refused, &refused);
-	async->processing = async->running = async->ending = true;
-	async->processor = thread;
-	async->users = 3;
-	async->serving = 1;
-	pid = fork();
-	if (!pid)
-		_exit(child_of_busy_threads(async));
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
-	async->processing = async->running = async->ending = false;
-	async->users = async->serving = 0;
-	request->transaction.responded = false;
-	list_remove(&arrived);
-	list_remove(&refused);
-	join(thread);
-	mad_async_destroy(async);
-}
-
 static atomic_bool busy;
 
 /* Submits and waits, in a loop. */
@@ -1437,19 +1340,27 @@ static void *keep_busy(void *arg)
 	return NULL;
 }
 
-/* Open requests are called back, and the engines work as new ones. */
+/*
+ * If a thread of the parent was in a call, all calls fail; otherwise open requests are called
+ * back, and the engines work as new ones.
+ */
 static int child_in_the_midst(struct mad_async *engines[2])
 {
 	struct outcome outcome = {0};
 	ib_rpc_t rpc = get_request();
 	ib_portid_t to = to_lid(2);
+	int ret;
 
 	/* cmocka would continue with the parent's test */
 	signal(SIGSEGV, SIG_DFL);
 	signal(SIGBUS, SIG_DFL);
 	alarm(LONG_MS / 1000);
 	for (int i = 0; i < 2; i++) {
-		if (mad_async_run(engines[i]) < 0)
+		ret = mad_async_run(engines[i]);
+		if (ret == -ECANCELED && mad_async_submit(engines[i], &rpc, &to, NULL, 0, note,
+							  &outcome, NULL) == -ECANCELED)
+			continue;
+		if (ret < 0)
 			return 1;
 		mad_async_submit(engines[i], &rpc, &to, NULL, 0, note, &outcome, NULL);
 		mad_async_run(engines[i]);
@@ -1541,8 +1452,6 @@ int main(void)
 		PORT_TEST(what_is_being_called_back_is_not_called_back_again_in_a_child),
 		PORT_TEST(a_child_has_a_descriptor_of_its_own),
 		PORT_TEST(a_child_s_loop_is_woken_for_its_own_work_and_time),
-		PORT_TEST(what_threads_of_the_parent_do_is_over_in_a_child),
-		PORT_TEST(a_place_that_a_thread_was_taking_is_free_in_a_child),
 		PORT_TEST(a_child_that_is_forked_in_the_midst_goes_on),
 #endif
 	};

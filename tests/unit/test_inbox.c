@@ -3,13 +3,17 @@
 /* Messages that are stored for mad_receive_via(). */
 
 #include "fake_device.h"
-#include "engine/inbox.h"
+#include "port/inbox.h"
 
 #include <infiniband/mad.h>
 #include <infiniband/umad.h>
+#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* The IDs that are expected at most. */
+#define EXPECTED 65536
 
 static struct inbox inbox;
 static _Alignas(8) uint8_t umad[512];
@@ -48,9 +52,7 @@ static void an_inbox_is_empty_after_it_was_freed(void **state)
 	(void)state;
 	assert_true(inbox_add(&inbox, umad, IB_MAD_SIZE));
 	inbox_free(&inbox);
-	assert_null(inbox.first);
-	assert_int_equal(inbox.count, 0);
-	assert_int_equal(inbox.bytes, 0);
+	assert_null(inbox_take(&inbox));
 	assert_true(inbox_add(&inbox, umad, IB_MAD_SIZE));
 	message = inbox_take(&inbox);
 	assert_non_null(message);
@@ -58,20 +60,24 @@ static void an_inbox_is_empty_after_it_was_freed(void **state)
 	assert_null(inbox_take(&inbox));
 }
 
-static void an_inbox_keeps_1024_messages(void **state)
+/* As many as a queue of the kernel has, and more. */
+static void an_inbox_keeps_200000_mads(void **state)
 {
+	struct message *message;
+
 	(void)state;
-	for (unsigned round = 0; round < 2; round++) {
-		for (unsigned i = 0; i < 1024; i++)
-			assert_true(inbox_add(&inbox, umad, 24));
-		assert_false(inbox_add(&inbox, umad, 24));
-		free(inbox_take(&inbox));
-		assert_true(inbox_add(&inbox, umad, 24));
-		assert_false(inbox_add(&inbox, umad, 24));
-		for (unsigned i = 0; i < 1024; i++)
-			free(inbox_take(&inbox));
-		assert_null(inbox_take(&inbox));
+	for (uint32_t i = 0; i < 200000; i++) {
+		memcpy(umad + umad_size() + 12, &i, sizeof(i));
+		assert_true(inbox_add(&inbox, umad, IB_MAD_SIZE));
 	}
+	for (uint32_t i = 0; i < 200000; i++) {
+		message = inbox_take(&inbox);
+		assert_non_null(message);
+		assert_int_equal(message->length, IB_MAD_SIZE);
+		assert_memory_equal(message->umad + umad_size() + 12, &i, sizeof(i));
+		free(message);
+	}
+	assert_null(inbox_take(&inbox));
 }
 
 /* With their headers. */
@@ -95,26 +101,104 @@ static void an_inbox_keeps_64_mib(void **state)
 	free(message);
 }
 
+static void set_tid(uint32_t tid)
+{
+	const uint32_t bytes = htobe32(tid);
+
+	umad[umad_size() + 3] = IB_MAD_METHOD_GET_RESPONSE;
+	memcpy(umad + umad_size() + 12, &bytes, sizeof(bytes));
+}
+
+/* Whether the response with this ID is kept. */
+static bool is_kept(uint32_t tid)
+{
+	set_tid(tid);
+	if (!inbox_add(&inbox, umad, IB_MAD_SIZE))
+		return false;
+	free(inbox_take(&inbox));
+	return true;
+}
+
 /* The library's own responses have no such ID, and no response is expected twice. */
 static void a_response_is_kept_if_it_is_expected(void **state)
 {
 	(void)state;
-	umad[umad_size() + 3] = IB_MAD_METHOD_GET_RESPONSE;
-	assert_false(inbox_add(&inbox, umad, IB_MAD_SIZE)); /* its ID is 0 */
+	assert_false(is_kept(7)); /* no call so far */
+	assert_false(is_kept(0));
+	inbox_expect(&inbox, 0);
+	assert_false(is_kept(0));
 	inbox_expect(&inbox, 7);
-	for (uint32_t i = 100; i < 100 + INBOX_TIDS - 1; i++)
-		inbox_expect(&inbox, i);
-	umad[umad_size() + 15] = 7;
-	assert_true(inbox_add(&inbox, umad, IB_MAD_SIZE));
-	assert_false(inbox_add(&inbox, umad, IB_MAD_SIZE));
-	umad[umad_size() + 15] = 1;
-	assert_false(inbox_add(&inbox, umad, IB_MAD_SIZE));
-	umad[umad_size() + 15] = 7;
+	assert_false(is_kept(1));
+	assert_true(is_kept(7));
+	assert_false(is_kept(7));
 	inbox_expect(&inbox, 7);
-	for (uint32_t i = 2000; i < 2000 + INBOX_TIDS; i++)
+	assert_true(is_kept(7));
+}
+
+static void an_id_that_is_expected_twice_may_come_twice(void **state)
+{
+	(void)state;
+	inbox_expect(&inbox, 7);
+	inbox_expect(&inbox, 7);
+	assert_true(is_kept(7));
+	assert_true(is_kept(7));
+	assert_false(is_kept(7));
+}
+
+/* IDs follow one another, whatever the first one is; there is no ID 0. */
+static void an_inbox_expects_65535_ids(void **state)
+{
+	const uint32_t first[] = {1, 30000, UINT32_MAX - 5000};
+
+	(void)state;
+	for (int run = 0; run < 3; run++) {
+		for (uint32_t i = 0; i < EXPECTED; i++)
+			inbox_expect(&inbox, first[run] + i);
+		for (uint32_t i = 1; i < EXPECTED; i++)
+			assert_int_equal(is_kept(first[run] + i), first[run] + i != 0);
+		inbox_free(&inbox);
+	}
+}
+
+/* IDs of other programs may be alike in all lower bits. */
+static void ids_that_are_alike_are_expected_beside_each_other(void **state)
+{
+	(void)state;
+	for (uint32_t i = 1; i <= 8; i++)
+		inbox_expect(&inbox, i << 16 | 5);
+	/* one after another gives its place back */
+	for (uint32_t i = 8; i >= 1; i--)
+		assert_true(is_kept(i << 16 | 5));
+}
+
+static void an_id_replaces_one_of_long_ago(void **state)
+{
+	unsigned kept = 0;
+
+	(void)state;
+	for (uint32_t i = 1; i <= 3 * EXPECTED; i++)
 		inbox_expect(&inbox, i);
-	assert_false(inbox_add(&inbox, umad, IB_MAD_SIZE)); /* too long ago */
-	free(inbox_take(&inbox));
+	for (uint32_t i = 1; i <= 3 * EXPECTED; i++)
+		kept += is_kept(i);
+	assert_int_equal(kept, EXPECTED);
+	/* the latest one is always expected */
+	for (uint32_t i = 1; i <= 3 * EXPECTED; i++)
+		inbox_expect(&inbox, i);
+	assert_true(is_kept(3 * EXPECTED));
+}
+
+static void without_memory_no_response_is_expected(void **state)
+{
+	(void)state;
+	device_fail_malloc(1);
+	inbox_expect(&inbox, 7);
+	device_fail_malloc(0);
+	assert_false(is_kept(7));
+	inbox_expect(&inbox, 7);
+	set_tid(7);
+	device_fail_malloc(1);
+	assert_false(inbox_add(&inbox, umad, IB_MAD_SIZE));
+	device_fail_malloc(0);
 	assert_null(inbox_take(&inbox));
 }
 
@@ -139,30 +223,21 @@ static void an_inbox_of_several_messages_is_freed(void **state)
 	assert_null(inbox_take(&inbox));
 }
 
-/* In a child, an inbox that a thread of the parent was changing. */
-static void an_inbox_that_begins_anew_is_empty(void **state)
-{
-	struct message *message;
-
-	(void)state;
-	assert_true(inbox_add(&inbox, umad, IB_MAD_SIZE));
-	message = inbox.first;
-	inbox_init(&inbox);
-	assert_null(inbox_take(&inbox));
-	free(message);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		INBOX_TEST(a_message_without_a_whole_mad_header_is_not_kept),
 		INBOX_TEST(an_inbox_is_empty_after_it_was_freed),
-		INBOX_TEST(an_inbox_keeps_1024_messages),
+		INBOX_TEST(an_inbox_keeps_200000_mads),
 		INBOX_TEST(an_inbox_keeps_64_mib),
 		INBOX_TEST(a_response_is_kept_if_it_is_expected),
+		INBOX_TEST(an_id_that_is_expected_twice_may_come_twice),
+		INBOX_TEST(an_inbox_expects_65535_ids),
+		INBOX_TEST(ids_that_are_alike_are_expected_beside_each_other),
+		INBOX_TEST(an_id_replaces_one_of_long_ago),
+		INBOX_TEST(without_memory_no_response_is_expected),
 		INBOX_TEST(only_requests_are_kept),
 		INBOX_TEST(an_inbox_of_several_messages_is_freed),
-		INBOX_TEST(an_inbox_that_begins_anew_is_empty),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,6 +9,8 @@
 #include "event_loop.h"
 #include "gate.h"
 
+#include "port_state.h"
+
 #include <infiniband/umad_ext.h>
 #include <limits.h>
 #include <signal.h>
@@ -92,15 +94,7 @@ static void *wait_in_call(void *arg)
 /* The number of threads that sleep, or poll, until a message comes. */
 static unsigned waiting(void)
 {
-	struct reader *reader = &port->reader;
-	unsigned count;
-
-	core_lock(&port->core);
-	count = reader->leader != NULL;
-	list_for_each (entry, &reader->waiters)
-		count += list_entry(entry, struct waiter, all)->following;
-	core_unlock(&port->core);
-	return count;
+	return threads_waiting(port);
 }
 
 /* Starts a thread and waits until it waits: the first one leads. */
@@ -619,11 +613,8 @@ static void a_wait_ends_when_the_engine_is_being_destroyed(void **state)
 
 	(void)state;
 	start_both(&runner, &waiter, &outcome);
-	for (unsigned users = 0; users < 2; sleep_ms(1)) {
-		core_lock(&port->core);
-		users = port->users;
-		core_unlock(&port->core);
-	}
+	while (calls_in_progress(port) < 2)
+		sleep_ms(1);
 	sleep_ms(10); /* probably the waiter waits */
 	assert_int_equal(pthread_create(&destroyer, NULL, destroy, async), 0);
 	join(&waiter);
@@ -646,11 +637,11 @@ static void a_thread_sleeps_while_another_one_reads(void **state)
 		thread.kind = i ? RUN : ASK;
 		if (i)
 			submit(thread.async, set_request(), 1, &outcome, NULL);
-		port->reader.reading = true;
+		hold_reading(port, true);
 		assert_int_equal(pthread_create(&thread.thread, NULL, wait_in_call, &thread),
 				 0);
 		expect_to_sleep(&thread);
-		port->reader.reading = false;
+		hold_reading(port, false);
 		device_on_write(echo, NULL);
 		join(&thread);
 		device_on_write(NULL, NULL);

@@ -118,18 +118,6 @@ static void a_destination_limit_that_is_lowered_holds_what_is_queued(void **stat
 
 /* The window holds back the requests that the raised limit allows. */
 /* At one a second, the requests would take a hundred. */
-/* Tracers are told the size of a window when it changes. */
-static void a_window_that_is_set_is_traced(void **state)
-{
-	(void)state;
-	if (!HAS_PROBES)
-		skip();
-	for (unsigned size = 5; size <= 6; size++) {
-		assert_int_equal(mad_port_set_window(port, MAD_WINDOW_GMP, size), 0);
-		assert_int_equal(port->core.traced_sizes[MAD_WINDOW_GMP], size);
-	}
-}
-
 static void a_rate_that_is_lifted_sends_at_once(void **state)
 {
 	(void)state;
@@ -373,7 +361,6 @@ int main(void)
 		LIMITS_TEST(a_window_that_is_lowered_holds_what_is_queued),
 		LIMITS_TEST(a_destination_limit_that_is_raised_sends_at_once_and_in_order),
 		LIMITS_TEST(a_destination_limit_that_is_lowered_holds_what_is_queued),
-		LIMITS_TEST(a_window_that_is_set_is_traced),
 		LIMITS_TEST(a_rate_that_is_lifted_sends_at_once),
 		LIMITS_TEST(a_limit_may_be_lowered_before_it_was_of_use),
 		LIMITS_TEST(queued_smps_do_not_hold_gmps_up),

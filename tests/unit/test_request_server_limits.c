@@ -3,9 +3,8 @@
 /* Servers on an engine: which requests a server keeps, refuses with BUSY, and drops. */
 
 #include "event_loop.h"
+#include "port_state.h"
 #include "request_server_fixture.h"
-
-#include "calls/engine.h"
 
 static void a_thousand_requests_are_held_at_once(void **state)
 {
@@ -131,11 +130,8 @@ static void a_run_is_woken_to_send_busy(void **state)
 	while (!device_calls(DEVICE_POLL))
 		sleep_ms(1);
 	runner = start_running(async);
-	for (bool follows = false; !follows; sleep_ms(1)) {
-		core_lock(&port->core);
-		follows = async->runner.following;
-		core_unlock(&port->core);
-	}
+	while (!threads_asleep(port))
+		sleep_ms(1);
 	come(ping_request(2));
 	assert_true(device_wait_written(1, LONG_MS));
 	assert_int_equal(last_written()[5], IB_MAD_STS_BUSY);

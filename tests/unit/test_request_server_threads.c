@@ -4,6 +4,7 @@
 
 #include "event_loop.h"
 #include "gate.h"
+#include "port_state.h"
 #include "request_server_fixture.h"
 
 #include <pthread.h>
@@ -257,7 +258,7 @@ static void an_engine_may_be_destroyed_while_a_server_is_stopped(void **state)
 		pthread_join(stopper, NULL);
 		pthread_join(destroyer, NULL);
 		mad_request_drop(held[0]);
-		assert_true(list_is_empty(&port->servers));
+		assert_false(port_has_servers(port));
 		async = mad_async_create(port);
 		server = start(ping_options(), hold, NULL);
 		count = 0;
@@ -363,7 +364,7 @@ static void expect_nothing_queued(void)
 	calls = device_calls(DEVICE_IOCTL);
 	mad_server_stop(server);
 	CHECK(device_calls(DEVICE_IOCTL) == calls); /* the agent is the parent's */
-	CHECK(list_is_empty(&port->servers));
+	CHECK(!port_has_servers(port));
 	/* without a server, there is nothing to wait for */
 	CHECK(mad_async_run(async) == 0);
 	CHECK(count == 0);
@@ -412,7 +413,7 @@ static void drop_held(void)
 {
 	CHECK(mad_request_respond(held[0], 0, "x", 1) == -ECANCELED);
 	mad_request_drop(held[0]);
-	CHECK(list_is_empty(&port->servers));
+	CHECK(!port_has_servers(port));
 	end_all();
 }
 
@@ -426,12 +427,12 @@ static void a_child_may_drop_requests_of_a_server_that_was_stopped(void **state)
 	mad_request_drop(held[0]);
 }
 
-static void stop_in_child(void)
+/* A thread of the parent was in a call for the port: all calls fail at once. */
+static void call_in_vain(void)
 {
+	CHECK(mad_request_respond(held[0], 0, "x", 1) == -ECANCELED);
 	mad_server_stop(server);
-	CHECK(!list_is_empty(&port->servers)); /* the request is held */
 	mad_request_drop(held[0]);
-	CHECK(list_is_empty(&port->servers));
 	end_all();
 }
 
@@ -446,7 +447,7 @@ static void a_child_does_not_wait_for_a_callback_of_the_parent(void **state)
 	runner = start_running(async);
 	come(ping_request(1));
 	wait_for(&gate.entered);
-	in_child(stop_in_child);
+	in_child(call_in_vain);
 	sem_post(&gate.leave);
 	mad_server_stop(server);
 	pthread_join(runner, NULL);
@@ -455,20 +456,10 @@ static void a_child_does_not_wait_for_a_callback_of_the_parent(void **state)
 
 static void *lock_at_gate(void *arg)
 {
-	core_lock(arg);
+	lock_port(arg);
 	wait_at_gate();
-	core_unlock(arg);
+	unlock_port(arg);
 	return NULL;
-}
-
-/* A server that a thread was changing is not freed: its queues may be broken. */
-static void stop_what_was_changed(void)
-{
-	mad_server_stop(server);
-	CHECK(!list_is_empty(&port->servers));
-	mad_request_drop(held[0]);
-	CHECK(!list_is_empty(&port->servers));
-	end_all();
 }
 
 static void a_child_does_not_free_a_server_that_a_thread_was_changing(void **state)
@@ -478,9 +469,9 @@ static void a_child_does_not_free_a_server_that_a_thread_was_changing(void **sta
 	(void)state;
 	come(ping_request(1));
 	process();
-	assert_int_equal(pthread_create(&thread, NULL, lock_at_gate, &port->core), 0);
+	assert_int_equal(pthread_create(&thread, NULL, lock_at_gate, port), 0);
 	wait_for(&gate.entered);
-	in_child(stop_what_was_changed);
+	in_child(call_in_vain);
 	sem_post(&gate.leave);
 	pthread_join(thread, NULL);
 	mad_request_drop(held[0]);

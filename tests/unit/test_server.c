@@ -10,7 +10,7 @@
 
 #include <pthread.h>
 
-#define KEPT 1024
+#define KEPT 20000
 
 static int setup(void **state)
 {
@@ -101,18 +101,19 @@ static void requests_that_arrive_while_others_wait_for_responses_are_kept(void *
 	mad_async_destroy(async);
 }
 
-static void so_many_requests_are_kept_and_the_others_counted(void **state)
+/* The kernel keeps 200,000 messages for a handle, and the library 64 MiB of them. */
+static void as_many_requests_are_kept_as_the_kernel_would(void **state)
 {
 	struct mad_async *async = mad_async_create(port);
 	void *umad;
 
 	(void)state;
-	for (uint32_t i = 1; i <= KEPT + 100; i++)
+	for (uint32_t i = 1; i <= KEPT; i++)
 		come(i, IB_MAD_SIZE);
 	/* a call reads some of the queued messages */
 	for (unsigned i = 0; i < KEPT; i++)
 		assert_int_equal(mad_async_process(async), 0);
-	assert_int_equal(stats_of(async).dropped, 100);
+	assert_int_equal(stats_of(async).dropped, 0);
 	for (uint32_t i = 1; i <= KEPT; i++) {
 		umad = mad_receive_via(NULL, 0, port);
 		assert_non_null(umad);
@@ -120,8 +121,6 @@ static void so_many_requests_are_kept_and_the_others_counted(void **state)
 		mad_free(umad);
 	}
 	assert_null(mad_receive_via(NULL, 0, port));
-	come(1, IB_MAD_SIZE);
-	mad_free(mad_receive_via(NULL, 0, port));
 	mad_async_destroy(async);
 }
 
@@ -500,7 +499,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		SERVER_TEST(requests_are_received_in_their_order),
 		SERVER_TEST(requests_that_arrive_while_others_wait_for_responses_are_kept),
-		SERVER_TEST(so_many_requests_are_kept_and_the_others_counted),
+		SERVER_TEST(as_many_requests_are_kept_as_the_kernel_would),
 		SERVER_TEST(without_memory_a_request_is_dropped_and_counted),
 		SERVER_TEST(a_long_request_needs_a_buffer_of_the_library_s),
 		SERVER_TEST(a_wait_for_requests_ends_in_time),

@@ -8,6 +8,8 @@
 #include "event_loop.h"
 #include "gate.h"
 
+#include "port_state.h"
+
 #include <infiniband/umad_ext.h>
 #include <pthread.h>
 #include <sys/wait.h>
@@ -122,14 +124,9 @@ static void start_receiving(struct receiver *receiver, int timeout)
 /* Waits until so many calls are in progress. */
 static void wait_for_users(unsigned count)
 {
-	unsigned users;
-
-	do {
+	do
 		sleep_ms(1);
-		core_lock(&port->core);
-		users = port->users;
-		core_unlock(&port->core);
-	} while (users < count);
+	while (calls_in_progress(port) < count);
 }
 
 /* --- blocking calls ------------------------------------------------------------- */
@@ -914,34 +911,6 @@ static void a_child_may_begin_with_many_threads(void **state)
 		expect_child(child_that_asks);
 }
 
-static int child_that_looks(void)
-{
-	struct mad_async *async = mad_async_create(port);
-	struct mad_async_stats stats;
-	int ret;
-
-	ret = mad_async_get_stats(async, &stats, sizeof(stats));
-	mad_async_destroy(async);
-	mad_rpc_close_port(port);
-	return ret;
-}
-
-/* The parent's threads wait for their own responses; no child waits for them. */
-static void threads_of_the_parent_wait_on(void **state)
-{
-	struct asker askers[THREADS];
-
-	(void)state;
-	for (int i = 0; i < THREADS; i++)
-		start_waiting(&askers[i], set_request(), i + 1);
-	for (int i = 0; i < 10; i++)
-		expect_child(child_that_looks);
-	for (unsigned i = 0; i < THREADS; i++)
-		device_respond(device_packet(i), 0, 0, NULL, 0);
-	for (int i = 0; i < THREADS; i++)
-		expect_good(&askers[i]);
-}
-
 #endif
 
 int main(void)
@@ -972,7 +941,6 @@ int main(void)
 		WAIT_TEST(an_engine_may_end_while_another_thread_runs_it),
 #ifndef NO_CHILDREN
 		WAIT_TEST(a_child_may_begin_with_many_threads),
-		WAIT_TEST(threads_of_the_parent_wait_on),
 #endif
 	};
 

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Opening and closing: a port or both ports of a planarized device, and agents. */
+
+#include "calls/open.h"
+
+#include "base/export.h"
+#include "mad/layout.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* --- agents --------------------------------------------------------------------- */
+
+static int keep_agent(struct ibmad_port *port, int mgmt_class, uint8_t rmpp_version, int agent)
+{
+	if (agent < 0)
+		return -1;
+	port->handle.rmpp[mgmt_class] = rmpp_version != 0;
+	port->handle.agents[mgmt_class] = agent;
+	return agent;
+}
+
+EXPORT int mad_register_client_via(int mgmt, uint8_t rmpp_version, struct ibmad_port *srcport)
+{
+	int agent;
+
+	if (!srcport || !is_known_class(mgmt)) {
+		errno = EINVAL;
+		return -1;
+	}
+	agent = umad_register(srcport->handle.fd, mgmt, class_version(mgmt), rmpp_version,
+			      NULL);
+	return keep_agent(srcport, mgmt, rmpp_version, agent) < 0 ? -1 : 0;
+}
+
+EXPORT int mad_register_server_via(int mgmt, uint8_t rmpp_version,
+				   long method_mask[16 / sizeof(long)], uint32_t class_oui,
+				   struct ibmad_port *srcport)
+{
+	uint8_t oui[3] = {(uint8_t)(class_oui >> 16), (uint8_t)(class_oui >> 8),
+			  (uint8_t)class_oui};
+	long mask[16 / sizeof(long)];
+	int agent;
+
+	if (!srcport || mgmt < 0 || mgmt >= MGMT_CLASSES) {
+		errno = EINVAL;
+		return -1;
+	}
+	if (method_mask)
+		memcpy(mask, method_mask, sizeof(mask));
+	else
+		memset(mask, 0xff, sizeof(mask));
+	if (mad_is_vendor_range2(mgmt))
+		agent = umad_register_oui(srcport->handle.fd, mgmt, rmpp_version, oui, mask);
+	else
+		agent = umad_register(srcport->handle.fd, mgmt, class_version(mgmt),
+				      rmpp_version, mask);
+	return keep_agent(srcport, mgmt, rmpp_version, agent);
+}
+
+EXPORT int mad_rpc_class_agent(struct ibmad_port *srcport, int cls)
+{
+	return srcport ? handle_agent(&srcport->handle, cls) : -1;
+}
+
+/* --- a port --------------------------------------------------------------------- */
+
+/* In programs that run with another's rights, the environment has no say. */
+static void take_debug_level(void)
+{
+	const char *level = secure_getenv("LIBIBMAD_DEBUG_LEVEL");
+
+	if (level)
+		ibdebug = atoi(level);
+}
+
+/* 0, or the position, from 1 on, of the class that cannot be registered; errno has the cause.
+ */
+static int register_clients(struct ibmad_port *port, const int *classes, int count)
+{
+	uint8_t rmpp_version;
+
+	for (int i = 0; i < count; i++) {
+		rmpp_version = classes[i] == IB_SA_CLASS ? RMPP_VERSION : 0;
+		if (!is_known_class(classes[i])) {
+			errno = EINVAL;
+			return i + 1;
+		}
+		if (mad_register_client_via(classes[i], rmpp_version, port) < 0) {
+			if (!errno)
+				errno = EINVAL;
+			return i + 1;
+		}
+	}
+	return 0;
+}
+
+static const char *port_name(const char *ca_name)
+{
+	return ca_name ? ca_name : "(any)";
+}
+
+static struct ibmad_port *port_open_any(const char *call, report_fn *tell, const char *ca_name,
+					int portnum, bool smi, const int *classes, int count)
+{
+	struct ibmad_port *port;
+	int fd, error, refused;
+
+	if (count >= MGMT_CLASSES) {
+		errno = EINVAL;
+		tell(call, "%d classes are too many", count);
+		return NULL;
+	}
+	port = port_new(ca_name, portnum);
+	take_debug_level();
+	if (!port) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	fd = smi ? umad_open_smi_port(ca_name, portnum) : umad_open_port(ca_name, portnum);
+	if (fd < 0) {
+		error = fd == -EIO && errno ? errno : -fd;
+		port_free(port);
+		errno = error;
+		tell(call, "cannot open %s port %d", port_name(ca_name), portnum);
+		return NULL;
+	}
+	port->handle.fd = fd;
+	refused = register_clients(port, classes, count);
+	if (refused) {
+		error = errno;
+		umad_close_port(fd);
+		port_free(port);
+		errno = error;
+		tell(call, "cannot register class %d on %s port %d", classes[refused - 1],
+		     port_name(ca_name), portnum);
+		return NULL;
+	}
+	port_begin(port);
+	return port;
+}
+
+struct ibmad_port *port_open(const char *call, report_fn *tell, const char *ca_name,
+			     int portnum, const int *classes, int count)
+{
+	if (count < 0 || (count && !classes)) {
+		errno = EINVAL;
+		return NULL;
+	}
+	return port_open_any(call, tell, ca_name, portnum, false, classes, count);
+}
+
+EXPORT struct ibmad_port *mad_rpc_open_port(char *dev_name, int dev_port, int *mgmt_classes,
+					    int num_classes)
+{
+	return port_open("mad_rpc_open_port", report, dev_name, dev_port, mgmt_classes,
+			 num_classes);
+}
+
+static void unregister_all(struct ibmad_port *port)
+{
+	const struct handle *handle = &port->handle;
+
+	for (int i = 0; i < MGMT_CLASSES && !port->inherited; i++)
+		if (handle->agents[i] >= 0)
+			umad_unregister(handle->fd, handle->agents[i]);
+	list_for_each (entry, &port->servers) {
+		struct mad_server *server = list_entry(entry, struct mad_server, all);
+
+		if (server->agent >= 0)
+			umad_unregister(handle->fd, server->agent);
+		server->agent = -1;
+	}
+}
+
+/* In a child of fork(), a port that is lost keeps its memory: its lists may be half changed. */
+EXPORT void mad_rpc_close_port(struct ibmad_port *srcport)
+{
+	int cancel_state;
+
+	if (!srcport)
+		return;
+	if (port_enter(srcport, &cancel_state)) {
+		umad_close_port(srcport->handle.fd);
+		return;
+	}
+	srcport->closing = true;
+	port_fail(srcport, ECANCELED);
+	srcport->users--;
+	while (srcport->users)
+		pthread_cond_wait(&srcport->unused, &srcport->lock);
+	srcport->watcher = NULL;
+	unregister_all(srcport);
+	umad_close_port(srcport->handle.fd);
+	srcport->closed = true;
+	port_release(srcport);
+	pthread_setcancelstate(cancel_state, NULL);
+}
+
+/* --- a pair of ports ------------------------------------------------------------ */
+
+static int select_classes(const int *classes, int count, bool smi, int *selected)
+{
+	int n = 0;
+
+	for (int i = 0; i < count; i++)
+		if (is_smp_class(classes[i]) == smi && n < MGMT_CLASSES)
+			selected[n++] = classes[i];
+	return n;
+}
+
+static void name_item(ibmad_ports_item_t *item, struct ibmad_port *port, const char *name)
+{
+	item->port = port;
+	snprintf(item->ca_name, sizeof(item->ca_name), "%s", name);
+}
+
+/*
+ * The SMPs of a planarized device go by another port than its GMPs. Here both kinds of classes
+ * are on one port.
+ */
+static int open_one(struct ibmad_ports_pair *pair, const struct umad_ca_pair *names,
+		    const int *classes, int count)
+{
+	struct ibmad_port *port =
+		port_open_any("mad_rpc_open_port2", report, names->gsi_name,
+			      (int)names->gsi_preferred_port, false, classes, count);
+
+	if (!port)
+		return -1;
+	name_item(&pair->gsi, port, names->gsi_name);
+	name_item(&pair->smi, port, names->gsi_name);
+	return 0;
+}
+
+static int open_both(struct ibmad_ports_pair *pair, const struct umad_ca_pair *names,
+		     const int *classes, int count)
+{
+	int selected[MGMT_CLASSES] = {0}, n = select_classes(classes, count, true, selected),
+	    error;
+	struct ibmad_port *smi, *gsi;
+
+	smi = port_open_any("mad_rpc_open_port2", report, names->smi_name,
+			    (int)names->smi_preferred_port, true, selected, n);
+	if (!smi)
+		return -1;
+	n = select_classes(classes, count, false, selected);
+	gsi = port_open_any("mad_rpc_open_port2", report, names->gsi_name,
+			    (int)names->gsi_preferred_port, false, selected, n);
+	if (!gsi) {
+		error = errno;
+		mad_rpc_close_port(smi);
+		errno = error;
+		return -1;
+	}
+	name_item(&pair->smi, smi, names->smi_name);
+	name_item(&pair->gsi, gsi, names->gsi_name);
+	return 0;
+}
+
+/* 0 or a negative errno. */
+static int find_pair(const char *ca_name, int portnum, unsigned enforce_smi,
+		     struct umad_ca_pair *names)
+{
+	int ret, fd;
+
+	if (portnum < 0 || portnum > UINT8_MAX)
+		return -ENODEV;
+	ret = umad_get_smi_gsi_pair_by_ca_name(ca_name, (uint8_t)portnum, names, enforce_smi);
+	if (!ret)
+		return 0;
+	/* libibumad reports why the port cannot be opened */
+	fd = umad_open_port(ca_name, portnum);
+	if (fd >= 0)
+		umad_close_port(fd);
+	return ret < 0 ? ret : -ENODEV;
+}
+
+EXPORT struct ibmad_ports_pair *mad_rpc_open_port2(char *dev_name, int dev_port,
+						   int *mgmt_classes, int num_classes,
+						   unsigned enforce_smi)
+{
+	struct umad_ca_pair names = {0};
+	struct ibmad_ports_pair *pair;
+	int ret;
+
+	if (num_classes < 0 || (num_classes && !mgmt_classes)) {
+		errno = EINVAL;
+		return NULL;
+	}
+	ret = find_pair(dev_name, dev_port, enforce_smi, &names);
+	if (ret) {
+		errno = -ret;
+		report("mad_rpc_open_port2", "cannot open %s port %d", port_name(dev_name),
+		       dev_port);
+		return NULL;
+	}
+	pair = calloc(1, sizeof(*pair));
+	if (!pair)
+		return NULL;
+	if (names.smi_name[0] && strcmp(names.smi_name, names.gsi_name))
+		ret = open_both(pair, &names, mgmt_classes, num_classes);
+	else
+		ret = open_one(pair, &names, mgmt_classes, num_classes);
+	if (ret) {
+		ret = errno;
+		free(pair);
+		errno = ret;
+		return NULL;
+	}
+	return pair;
+}
+
+EXPORT void mad_rpc_close_port2(struct ibmad_ports_pair *srcport)
+{
+	if (!srcport)
+		return;
+	if (srcport->smi.port != srcport->gsi.port)
+		mad_rpc_close_port(srcport->smi.port);
+	mad_rpc_close_port(srcport->gsi.port);
+	free(srcport);
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* The server's side: requests come, responses go. */
+
+#include "base/export.h"
+#include "base/report.h"
+#include "mad/layout.h"
+#include "port/poll.h"
+
+#include <errno.h>
+
+EXPORT void *mad_alloc(void)
+{
+	return umad_alloc(1, umad_size() + IB_MAD_SIZE);
+}
+
+EXPORT void mad_free(void *umad)
+{
+	umad_free(umad);
+}
+
+/* --- receiving ------------------------------------------------------------------ */
+
+/* Moves the first message to the caller. */
+static void *take(struct ibmad_port *port, void *umad)
+{
+	struct message *message = port->inbox.first;
+	size_t size = umad_size() + (size_t)message->length;
+
+	if (umad && message->length > IB_MAD_SIZE) {
+		errno = EMSGSIZE; /* the message stays, for a call without a buffer */
+		waiters_wake_receiver(&port->waiters);
+		return NULL;
+	}
+	if (!umad) {
+		umad = calloc(1, size > PACKET_SIZE ? size : PACKET_SIZE);
+		if (!umad)
+			return NULL;
+	}
+	memcpy(umad, message->umad, size);
+	if (size < umad_size() + IB_MAD_SIZE)
+		memset((uint8_t *)umad + size, 0, umad_size() + IB_MAD_SIZE - size);
+	free(inbox_take(&port->inbox));
+	return umad;
+}
+
+/* Waits for a message; 0, or an errno. */
+static int wait_unlocking(struct ibmad_port *port, int timeout)
+{
+	int64_t end = timeout < 0 ? NEVER : clock_us() + timeout * INT64_C(1000);
+	struct waiter waiter;
+	bool once = true; /* even if the timeout is 0, messages are read */
+	int error = 0;
+	int64_t now;
+
+	waiter_begin(&port->waiters, &waiter);
+	waiter.receiving = true;
+	while (!port->inbox.first && !error) {
+		now = clock_us();
+		if (port->gone)
+			error = port->gone;
+		else if (waiter.interrupted)
+			error = EINTR; /* programs leave their loops on a signal */
+		else if (!once && now >= end)
+			error = timeout ? ETIMEDOUT : EAGAIN;
+		else
+			port_wait_unlocking(port, &waiter, end, now);
+		/* others send what these messages permit */
+		port_tell(port);
+		once = false;
+	}
+	waiter_end(&port->waiters, &waiter);
+	return error;
+}
+
+EXPORT void *mad_receive_via(void *umad, int timeout, struct ibmad_port *srcport)
+{
+	int cancel_state, error;
+
+	if (!srcport) {
+		errno = EINVAL;
+		return NULL;
+	}
+	if (port_enter(srcport, &cancel_state)) {
+		errno = ECANCELED;
+		return NULL;
+	}
+	error = wait_unlocking(srcport, timeout);
+	if (error)
+		errno = error;
+	umad = error ? NULL : take(srcport, umad);
+	error = errno;
+	port_leave(srcport, cancel_state);
+	errno = error;
+	return umad;
+}
+
+/* --- responding ----------------------------------------------------------------- */
+
+EXPORT int mad_respond_via(void *umad, ib_portid_t *portid, uint32_t rstatus,
+			   struct ibmad_port *srcport)
+{
+	int agent, cancel_state, ret;
+	uint8_t *mad;
+
+	if (!umad || !srcport) {
+		errno = EINVAL;
+		return -1;
+	}
+	mad = umad_get_mad(umad);
+	agent = handle_agent(&srcport->handle, mad[1]);
+	if (agent < 0) {
+		errno = EINVAL;
+		return -1;
+	}
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	response_write_header(mad, (uint16_t)rstatus);
+	if (portid)
+		address_gmp(umad, portid, umad_get_mad_addr(umad)->gid_index);
+	else
+		response_address(umad, mad);
+	report_packet("respond\n", mad, IB_MAD_SIZE);
+	ret = umad_send(srcport->handle.fd, agent, umad, IB_MAD_SIZE, 0, 0);
+	pthread_setcancelstate(cancel_state, NULL);
+	return ret < 0 ? -1 : 0;
+}
+
+/* --- sending -------------------------------------------------------------------- */
+
+static int not_sent(const ib_rpc_t *rpc, int error)
+{
+	report("mad_send_via", "the MAD cannot be sent: %s", strerror(error));
+	failure_refuse(rpc->mgtclass, error);
+	return -1;
+}
+
+/* rdma-core's errno is EINVAL. */
+static int not_registered(const ib_rpc_t *rpc)
+{
+	report_class_debug("mad_send_via", rpc->mgtclass);
+	not_sent(rpc, EINVAL);
+	failure_refuse(rpc->mgtclass, EPROTONOSUPPORT);
+	errno = EINVAL;
+	return -1;
+}
+
+/* 0, or -1 with errno. A response is for mad_receive_via(). */
+static int send_packet(const ib_rpc_t *rpc, struct ibmad_port *port, uint8_t *umad, int agent)
+{
+	struct ib_user_mad *header = (struct ib_user_mad *)(void *)umad;
+	int cancel_state, ret, error;
+
+	if (header->addr.grh_present)
+		header->addr.gid_index = (uint8_t)port->options.gid_index;
+	if (port_enter(port, &cancel_state))
+		return not_sent(rpc, ECANCELED);
+	inbox_expect(&port->inbox, (uint32_t)rpc->trid);
+	port_unlock(port);
+	report_packet("send\n", umad_get_mad(umad), IB_MAD_SIZE);
+	ret = umad_send(port->handle.fd, agent, umad, IB_MAD_SIZE,
+			mad_get_timeout(port, rpc->timeout), 0);
+	if (ret < 0)
+		ret = not_sent(rpc, errno);
+	error = errno;
+	port_lock(port);
+	port_leave(port, cancel_state);
+	errno = error;
+	return ret;
+}
+
+EXPORT int mad_send_via(ib_rpc_t *rpc, ib_portid_t *dport, ib_rmpp_hdr_t *rmpp, void *data,
+			struct ibmad_port *srcport)
+{
+	_Alignas(8) uint8_t umad[PACKET_SIZE] = {0};
+	int agent;
+
+	if (!rpc || !srcport) {
+		failure_refuse(rpc ? rpc->mgtclass : 0, EINVAL);
+		return -1;
+	}
+	agent = handle_agent(&srcport->handle, rpc->mgtclass & 0xff);
+	if (agent < 0)
+		return not_registered(rpc);
+	if (mad_build_pkt(umad, rpc, dport, rmpp, data) < 0) {
+		failure_refuse(rpc->mgtclass, errno);
+		return -1;
+	}
+	return send_packet(rpc, srcport, umad, agent);
+}

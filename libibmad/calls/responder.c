@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Servers on an engine: requests of others are handed to callbacks, and responses are sent. */
+
+#include "base/export.h"
+#include "calls/engine.h"
+#include "mad/layout.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+
+#define LIMIT_DEFAULT      1024
+#define LIMIT_MAX          65536
+#define METHODS            128
+#define COMMON_HEADER_SIZE 24
+#define DATA_OFFSET_MAX    192
+
+/* --- options -------------------------------------------------------------------- */
+
+static unsigned default_offset(int mgmt_class)
+{
+	if (mgmt_class == IB_SA_CLASS)
+		return IB_SA_DATA_OFFS;
+	if (mad_is_vendor_range2(mgmt_class))
+		return IB_VENDOR_RANGE2_DATA_OFFS;
+	if (mad_is_vendor_range1(mgmt_class))
+		return IB_VENDOR_RANGE1_DATA_OFFS;
+	return IB_SMP_DATA_OFFS;
+}
+
+static unsigned data_offset_of(const struct mad_server_options *options)
+{
+	return options->data_offset ? options->data_offset
+				    : default_offset(options->mgmt_class);
+}
+
+/* Classes whose MADs have an RMPP header (IBA 13.6.2), as the kernel knows them. */
+static bool may_have_rmpp(int mgmt_class)
+{
+	return mgmt_class == IB_SA_CLASS || mgmt_class == IB_DEVICE_MGMT_CLASS ||
+	       mgmt_class == 0x10 || mgmt_class == 0x12 || mad_is_vendor_range2(mgmt_class);
+}
+
+/* Behind what a response's header must have: the common header, the RMPP header, the OUI. */
+static unsigned least_offset(const struct mad_server_options *options)
+{
+	if (mad_is_vendor_range2(options->mgmt_class))
+		return IB_VENDOR_RANGE2_DATA_OFFS;
+	return options->rmpp_version ? RMPP_HEADER_END : COMMON_HEADER_SIZE;
+}
+
+static bool are_valid(const struct mad_server_options *options)
+{
+	int mgmt_class = options->mgmt_class;
+	unsigned offset = options->data_offset;
+
+	if (!is_known_class(mgmt_class) || options->limit > LIMIT_MAX ||
+	    (!options->methods[0] && !options->methods[1]) ||
+	    (offset && (offset < least_offset(options) || offset > DATA_OFFSET_MAX)))
+		return false;
+	for (unsigned i = 0; i < sizeof(options->reserved) / sizeof(*options->reserved); i++)
+		if (options->reserved[i])
+			return false;
+	if (mad_is_vendor_range2(mgmt_class) ? !options->oui || options->oui > 0xffffff
+					     : options->oui)
+		return false;
+	return options->rmpp_version == 0 ||
+	       (options->rmpp_version == RMPP_VERSION && may_have_rmpp(mgmt_class));
+}
+
+/* Registers the agent: its ID, or a negative errno. */
+static int register_agent(const struct handle *handle, const struct mad_server_options *options)
+{
+	long mask[16 / sizeof(long)] = {0};
+	uint8_t oui[3] = {(uint8_t)(options->oui >> 16), (uint8_t)(options->oui >> 8),
+			  (uint8_t)options->oui};
+	int mgmt_class = options->mgmt_class, agent;
+
+	for (unsigned i = 0; i < METHODS; i++)
+		if (options->methods[i / 64] >> i % 64 & 1)
+			mask[i / (8 * sizeof(long))] |= (long)(1UL << i % (8 * sizeof(long)));
+	errno = 0;
+	if (mad_is_vendor_range2(mgmt_class))
+		agent = umad_register_oui(handle->fd, mgmt_class,
+					  (uint8_t)options->rmpp_version, oui, mask);
+	else
+		agent = umad_register(handle->fd, mgmt_class, class_version(mgmt_class),
+				      (uint8_t)options->rmpp_version, mask);
+	if (agent >= 0)
+		return agent;
+	/* all else that the kernel calls invalid was checked */
+	if (errno == EINVAL)
+		return -EADDRINUSE;
+	return errno == EPIPE ? -ENODEV : errno ? -errno : -EIO;
+}
+
+/* --- starting and stopping ------------------------------------------------------ */
+
+/* Locked. */
+static int start(struct mad_async *engine, const struct mad_server_options *options,
+		 struct mad_server *server)
+{
+	struct ibmad_port *port = engine->port;
+	int agent;
+
+	if (port->gone || engine->ending || port->inherited)
+		return port->gone ? -port->gone : -ECANCELED;
+	/* nothing is read for the agent before the lock is released */
+	agent = register_agent(&port->handle, options);
+	if (agent < 0)
+		return agent;
+	server->agent = agent;
+	server->engine = engine;
+	server->listener = &engine->listener;
+	server->port = port;
+	list_add_last(&port->servers, &server->all);
+	engine->listener.servers++;
+	listener_begin(&engine->listener);
+	return 0;
+}
+
+EXPORT int mad_server_start(struct mad_async *async, const struct mad_server_options *options,
+			    mad_server_fn *callback, void *arg, struct mad_server **server)
+{
+	struct mad_server *started;
+	int cancel_state, ret;
+
+	if (!async || !options || !callback || !server || !are_valid(options))
+		return -EINVAL;
+	started = server_new(options->limit ? options->limit : LIMIT_DEFAULT);
+	if (!started)
+		return -ENOMEM;
+	started->rmpp = options->rmpp_version != 0;
+	started->data_offset = data_offset_of(options);
+	started->callback = callback;
+	started->arg = arg;
+	ret = engine_enter(async, &cancel_state);
+	if (!ret) {
+		*server = started; /* before the first callback */
+		ret = start(async, options, started);
+		engine_leave(async, cancel_state);
+	}
+	if (ret) {
+		*server = NULL;
+		free(started);
+	}
+	return ret;
+}
+
+/* Stops a server, once. */
+static void stop_unlocking(struct mad_server *server)
+{
+	struct listener *listener = server->listener;
+	struct ibmad_port *port = server->port;
+	int agent = server->agent;
+
+	if (!server->inherited) {
+		server_forget(server);
+		listener->servers--;
+		/* without servers and open requests mad_async_run() returns */
+		if (listener->waiting)
+			waiter_wake(&port->waiters, &listener->waiter);
+	}
+	server->listener = NULL;
+	server->agent = -1;
+	if (agent < 0)
+		return;
+	server->users++;
+	port_unlock(port);
+	umad_unregister(port->handle.fd, agent);
+	port_lock(port);
+	server->users--;
+}
+
+EXPORT void mad_server_stop(struct mad_server *server)
+{
+	struct mad_async *engine;
+	struct ibmad_port *port;
+	int cancel_state;
+
+	if (!server)
+		return;
+	port = server->port;
+	if (port_enter(port, &cancel_state))
+		return;
+	if (server->listener) {
+		engine = server->engine;
+		engine->users++;
+		server->users++;
+		stop_unlocking(server);
+		while (server->calling && !engine_is_processor(engine))
+			pthread_cond_wait(&engine->changed, &port->lock);
+		server->users--;
+		engine->users--;
+		pthread_cond_broadcast(&engine->changed);
+	}
+	server_release(server);
+	port_leave_last(port, cancel_state);
+}
+
+static struct mad_server *any_server(const struct mad_async *engine)
+{
+	list_for_each (entry, &engine->port->servers) {
+		struct mad_server *server = list_entry(entry, struct mad_server, all);
+
+		if (server->listener == &engine->listener)
+			return server;
+	}
+	return NULL;
+}
+
+void servers_end_unlocking(struct mad_async *engine)
+{
+	struct mad_server *server;
+
+	while ((server = any_server(engine))) {
+		stop_unlocking(server);
+		server_release(server);
+	}
+}
+
+EXPORT int mad_server_get_stats(struct mad_server *server, struct mad_server_stats *stats,
+				size_t size)
+{
+	struct mad_server_stats now;
+	int cancel_state;
+
+	if (!server || !stats)
+		return -EINVAL;
+	if (port_enter(server->port, &cancel_state))
+		return -ECANCELED;
+	now = server_stats(server);
+	port_leave(server->port, cancel_state);
+	memset(stats, 0, size);
+	memcpy(stats, &now, size < sizeof(now) ? size : sizeof(now));
+	return 0;
+}
+
+/* --- callbacks ------------------------------------------------------------------ */
+
+static void call_unlocking(struct mad_async *engine, struct held_request *held)
+{
+	struct mad_server *server = held->server;
+	struct ibmad_port *port = engine->port;
+
+	server->stats.queued--;
+	server->users++;
+	server->calling = true;
+	port_unlock(port);
+	server->callback(server, &held->request, server->arg);
+	port_lock(port);
+	server->users--;
+	server->calling = false;
+	if (!server->listener)
+		pthread_cond_broadcast(&engine->changed);
+	server_release(server);
+}
+
+int servers_call_unlocking(struct mad_async *engine, unsigned most)
+{
+	struct list *first;
+	int count = 0;
+
+	/* a callback may take its time: another thread leads meanwhile */
+	if (!list_is_empty(&engine->listener.arrived))
+		waiters_pass(&engine->port->waiters);
+	while (most-- && engine_may_call(engine) &&
+	       (first = list_pop(&engine->listener.arrived))) {
+		call_unlocking(engine, list_entry(first, struct held_request, queue));
+		count++;
+	}
+	return count;
+}
+
+/* Writes a response in place of its request, for an agent. The lock is not held. */
+static int respond_in_place(const struct ibmad_port *port, uint8_t *umad, uint16_t status,
+			    int agent)
+{
+	uint8_t *mad = umad_get_mad(umad);
+
+	response_write_header(mad, status);
+	response_address(umad, mad);
+	((struct ib_user_mad *)(void *)umad)->agent_id = (uint32_t)agent;
+	return handle_respond(&port->handle, umad, IB_MAD_SIZE, false);
+}
+
+static void send_busy_unlocking(struct mad_async *engine, struct held_request *held)
+{
+	struct mad_server *server = held->server;
+	struct ibmad_port *port = engine->port;
+	int agent = server->agent, error;
+
+	server->refused--;
+	server->users++;
+	port_unlock(port);
+	/* an RMPP header does not go back */
+	memset(held->umad + umad_size() + RMPP_DATA2_OFFS, 0, server->rmpp ? 4 : 0);
+	error = respond_in_place(port, held->umad, IB_MAD_STS_BUSY, agent);
+	free(held);
+	port_lock(port);
+	server->users--;
+	server->stats.busy += !error;
+	server->stats.failed += error != 0;
+	server_release(server);
+}
+
+void servers_refuse_unlocking(struct mad_async *engine, unsigned most)
+{
+	struct list *first;
+
+	while (most-- && (first = list_pop(&engine->listener.refused)))
+		send_busy_unlocking(engine, list_entry(first, struct held_request, queue));
+}
+
+/* --- responses ------------------------------------------------------------------ */
+
+static struct held_request *held_of(struct mad_request *request)
+{
+	return list_entry(request, struct held_request, request);
+}
+
+static bool is_table(const struct mad_request *request)
+{
+	return request->mgmt_class == IB_SA_CLASS &&
+	       (request->method == IB_MAD_METHOD_GET_TABLE ||
+		request->method == IB_MAD_METHOD_GET_TRACE_TABLE ||
+		request->method == IB_MAD_METHOD_GETMULTI);
+}
+
+/* What is to be written of a response: its MAD's length, and whether it goes by RMPP. */
+struct outgoing {
+	uint8_t *umad;
+	size_t length;
+	bool by_rmpp;
+};
+
+static int measure(struct outgoing *outgoing, const struct mad_request *request,
+		   const void *data, size_t size)
+{
+	const struct mad_server *server = request->server;
+
+	outgoing->by_rmpp = server->rmpp && data &&
+			    (is_table(request) || size > IB_MAD_SIZE - server->data_offset);
+	outgoing->length = outgoing->by_rmpp ? server->data_offset + size : IB_MAD_SIZE;
+	if (size > INT_MAX - 2 * PACKET_SIZE ||
+	    (data && size > outgoing->length - server->data_offset))
+		return -EMSGSIZE;
+	return 0;
+}
+
+static int write_response(const struct outgoing *outgoing, const struct held_request *held,
+			  unsigned status, const void *data, size_t size, int agent)
+{
+	const struct mad_server *server = held->server;
+	uint8_t *mad = umad_get_mad(outgoing->umad);
+	size_t head = umad_size() + (data ? server->data_offset : IB_MAD_SIZE);
+
+	memcpy(outgoing->umad, held->umad, head);
+	if (server->rmpp)
+		memset(mad + RMPP_VERSION_OFFS, 0, RMPP_HEADER_END - RMPP_VERSION_OFFS);
+	response_write_header(mad, (uint16_t)status);
+	/* last: the data may begin where the header of other MADs of the class has a key */
+	if (size)
+		memcpy(mad + server->data_offset, data, size);
+	if (outgoing->by_rmpp) {
+		mad[RMPP_VERSION_OFFS] = RMPP_VERSION;
+		mad[RMPP_TYPE_OFFS] = IB_RMPP_TYPE_DATA;
+		mad[RMPP_FLAGS_OFFS] = RMPP_RESP_TIME_NONE << 3 | IB_RMPP_FLAG_ACTIVE;
+	}
+	response_address(outgoing->umad, mad);
+	((struct ib_user_mad *)(void *)outgoing->umad)->agent_id = (uint32_t)agent;
+	return -handle_respond(&server->port->handle, outgoing->umad, (int)outgoing->length,
+			       outgoing->by_rmpp);
+}
+
+static int respond_unlocking(const struct outgoing *outgoing, struct held_request *held,
+			     unsigned status, const void *data, size_t size)
+{
+	struct mad_server *server = held->server;
+	struct ibmad_port *port = server->port;
+	int agent = server->agent, ret;
+
+	if (!server->listener || server->inherited || port->gone)
+		return port->gone ? -port->gone : -ECANCELED;
+	server->users++;
+	port_unlock(port);
+	ret = write_response(outgoing, held, status, data, size, agent);
+	port_lock(port);
+	server->users--;
+	server->stats.responded += !ret;
+	server->stats.failed += ret != 0;
+	return ret;
+}
+
+static void release(struct mad_request *request)
+{
+	struct mad_server *server = request->server;
+
+	held_request_free(held_of(request));
+	server_release(server);
+}
+
+EXPORT int mad_request_respond(struct mad_request *request, unsigned status, const void *data,
+			       size_t size)
+{
+	_Alignas(8) uint8_t packet[PACKET_SIZE] = {0};
+	struct outgoing outgoing = {.umad = packet};
+	struct ibmad_port *port;
+	int cancel_state, ret;
+
+	if (!request || status > UINT16_MAX || (size && !data) ||
+	    request->method == IB_MAD_METHOD_SEND)
+		return -EINVAL;
+	port = request->server->port;
+	ret = measure(&outgoing, request, data, size);
+	if (ret)
+		return ret;
+	if (outgoing.length > IB_MAD_SIZE) {
+		outgoing.umad = calloc(1, umad_size() + outgoing.length);
+		if (!outgoing.umad)
+			return -ENOMEM;
+	}
+	ret = port_enter(port, &cancel_state);
+	if (!ret) {
+		ret = respond_unlocking(&outgoing, held_of(request), status, data, size);
+		if (!ret)
+			release(request);
+		port_leave_last(port, cancel_state);
+	}
+	if (outgoing.umad != packet)
+		free(outgoing.umad);
+	return ret;
+}
+
+EXPORT void mad_request_drop(struct mad_request *request)
+{
+	struct ibmad_port *port;
+	int cancel_state;
+
+	if (!request)
+		return;
+	port = request->server->port;
+	if (port_enter(port, &cancel_state))
+		return;
+	release(request);
+	port_leave_last(port, cancel_state);
+}

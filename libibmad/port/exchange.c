@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* The requests of a port are sent, and messages are handled: what the events of requests ask
+ * for. */
+
+#include "port/port.h"
+
+#include "base/export.h"
+#include "base/report.h"
+#include "mad/layout.h"
+#include "mad/probe.h"
+
+#include <errno.h>
+#include <limits.h>
+
+/* The requests that are looked at for each one that may be sent. */
+#define LOOKS 16
+
+/* --- events of requests --------------------------------------------------------- */
+
+static struct port_request *port_request_of(struct request *request)
+{
+	return list_entry(request, struct port_request, request);
+}
+
+static void trace_window(struct ibmad_port *port, unsigned window)
+{
+	unsigned *traced = &port->traced_sizes[window];
+	const unsigned *size = &port->requests.flow.windows[window].size;
+
+	if (!HAS_PROBES || *size == *traced)
+		return;
+	probe_window_changed(port->handle.fd, window, *traced, *size);
+	*traced = *size;
+}
+
+void port_trace_windows(struct ibmad_port *port)
+{
+	for (unsigned i = 0; i < FLOW_WINDOWS; i++)
+		trace_window(port, i);
+}
+
+/* The request is to be sent again. */
+static RARE void send_again(struct ibmad_port *port, struct port_request *request,
+			    bool readdressed)
+{
+	timer_stop(&port->timers, &request->timer);
+	queue_again(&port->queue, request, readdressed);
+	request->owner->ops->changed(port, request);
+}
+
+/* Carries out what an event asks for, except writing. */
+static void carry_out(struct ibmad_port *port, struct port_request *request,
+		      enum request_action action)
+{
+	switch (action) {
+	case ACTION_SET_TIMER:
+		if (request->request.phase == REQUEST_PAUSED)
+			queue_pause(&port->queue, request);
+		request->owner->ops->changed(port, request);
+		break;
+	case ACTION_QUEUE:
+	case ACTION_READDRESS:
+		send_again(port, request, action == ACTION_READDRESS);
+		break;
+	case ACTION_COMPLETE:
+		timer_stop(&port->timers, &request->timer);
+		queue_remove(&port->queue, request);
+		queue_leave(&port->queue, request);
+		request->owner->ops->completed(port, request);
+		return;
+	default:
+		break;
+	}
+	queue_update(&port->queue, request);
+}
+
+void port_handle(struct ibmad_port *port, struct port_request *request,
+		 enum request_event_kind kind, int error, int64_t now)
+{
+	struct request_event event = {.kind = kind, .error = error, .now = now};
+
+	carry_out(port, request, request_handle(&port->requests, &request->request, &event));
+}
+
+/* Where the SA is asked for a path; 0 or an errno. Calls umad_get_port(). */
+static int find_path_source(const struct ibmad_port *port, struct path_source *source)
+{
+	umad_port_t local;
+
+	source->agent = handle_agent(&port->handle, IB_SA_CLASS);
+	source->sa_key = port->options.sa_key;
+	if (source->agent < 0 ||
+	    umad_get_port(port->handle.ca_name, port->handle.portnum, &local))
+		return EHOSTUNREACH;
+	ib_portid_set(&source->sa, (int)local.sm_lid, 1, (int)IB_DEFAULT_QP1_QKEY);
+	source->sa.sl = (uint8_t)local.sm_sl;
+	/* both are in the wire's order */
+	memcpy(source->gid, &local.gid_prefix, 8);
+	memcpy(source->gid + 8, &local.port_guid, 8);
+	umad_release_port(&local);
+	return source->sa.lid ? 0 : EHOSTUNREACH;
+}
+
+static RARE enum request_action ask_path_unlocking(struct ibmad_port *port,
+						   struct port_request *request,
+						   struct request_event *event)
+{
+	struct path_source source = {0};
+
+	port_unlock(port);
+	event->error = find_path_source(port, &source);
+	if (!event->error)
+		redirect_ask_path(request->request.redirect, request->request.packet, &source);
+	port_lock(port);
+	event->kind = EVENT_ASKED;
+	event->now = clock_us();
+	return request_handle(&port->requests, &request->request, event);
+}
+
+static enum request_action write_unlocking(struct ibmad_port *port,
+					   struct port_request *request,
+					   struct request_event *event)
+{
+	struct request_write write = event->write;
+
+	/* the kernel refused a packet that had another ID: it was not sent */
+	if (!request->request.renumbered) {
+		queue_sent(&port->queue, request, event->now);
+		if (request->owner->ops->sent)
+			request->owner->ops->sent(port, request);
+	}
+	port_unlock(port);
+	if (write.attempts_left)
+		report_retry(write.attempts_left, umad_get_mad(write.umad));
+	event->error = handle_send(&port->handle, write.umad, write.length, write.kernel_ms);
+	port_lock(port);
+	event->kind = EVENT_WRITTEN;
+	/* the write may have taken a second */
+	if (event->error || request->request.pending.kind)
+		event->now = clock_us();
+	return request_handle(&port->requests, &request->request, event);
+}
+
+static void transmit_unlocking(struct ibmad_port *port, struct port_request *request)
+{
+	struct request_event event = {.kind = EVENT_SEND, .now = clock_us()};
+	enum request_action action;
+
+	if (port->gone) {
+		port_handle(port, request, EVENT_CANCEL, port->gone, event.now);
+		return;
+	}
+	tids_reserve(&port->requests.tids, port->requests.tids.count + 1);
+	action = request_handle(&port->requests, &request->request, &event);
+	if (action == ACTION_ASK_PATH)
+		action = ask_path_unlocking(port, request, &event);
+	while (action == ACTION_WRITE)
+		action = write_unlocking(port, request, &event);
+	carry_out(port, request, action);
+}
+
+void port_submit_unlocking(struct ibmad_port *port, struct port_request *request)
+{
+	probe_request_submitted(&request->request, request_buffer(&request->request),
+				request_mad(&request->request), request->request.timeout_ms,
+				request->request.attempts_left);
+	if (queue_submit(&port->queue, request))
+		transmit_unlocking(port, request);
+}
+
+static NOINLINE void send_queued_unlocking(struct ibmad_port *port, unsigned most)
+{
+	struct queue *queue = &port->queue;
+	struct port_request *request;
+	unsigned turn = queue->turn, window, looks;
+
+	for (unsigned i = 0; i < FLOW_WINDOWS && most; i++) {
+		window = (turn + i) % FLOW_WINDOWS;
+		looks = most < UINT_MAX / LOOKS ? LOOKS * most : UINT_MAX;
+		while (most && queue_is_window_ready(queue, window) &&
+		       (request = queue_next(queue, window, &looks))) {
+			transmit_unlocking(port, request);
+			most--;
+		}
+		/* the other window should not wait until this one has sent all */
+		if (!most)
+			queue->turn = (window + 1) % FLOW_WINDOWS;
+	}
+}
+
+void port_send_unlocking(struct ibmad_port *port, unsigned most)
+{
+	if (queue_is_ready(&port->queue))
+		send_queued_unlocking(port, most);
+}
+
+int64_t port_next(const struct ibmad_port *port)
+{
+	int64_t next = timers_next(&port->timers), opens = queue_opens(&port->queue);
+
+	return opens < next ? opens : next;
+}
+
+void port_expire(struct ibmad_port *port, int64_t now, unsigned most)
+{
+	struct timer *due;
+
+	while (most-- && (due = timers_due(&port->timers, now)))
+		port_handle(port, list_entry(due, struct port_request, timer), EVENT_TIMER, 0,
+			    now);
+}
+
+/* --- messages ------------------------------------------------------------------- */
+
+/* A BMMAD says in its attribute modifier, too, that it is a response (IBA 16.2.2). */
+static bool is_response(const uint8_t *mad)
+{
+	return mad[3] & IB_MAD_RESPONSE || mad[3] == IB_MAD_METHOD_TRAP_REPRESS ||
+	       (mad[1] == IB_BOARD_MGMT_CLASS && mad[23] & 1);
+}
+
+/* The kernel tells messages apart by their agent: a server's, or one for the inbox. */
+static RARE void take_unclaimed(struct ibmad_port *port, const uint8_t *umad, int length)
+{
+	const struct ib_user_mad *header = (const struct ib_user_mad *)(const void *)umad;
+	struct mad_server *server = server_find(&port->servers, header->agent_id);
+
+	if (server && server_receive(server, umad, length)) {
+		if (server->listener)
+			port_tell_engine(port, server->listener, false);
+		return;
+	}
+	if (inbox_add(&port->inbox, umad, length))
+		waiters_wake_receiver(&port->waiters);
+	else
+		/* the timeout of a transmission that was given up is no response */
+		port->dropped += !header->status;
+}
+
+bool port_receive(struct ibmad_port *port, uint8_t *umad, int length, bool allocated)
+{
+	const struct ib_user_mad *header = (const struct ib_user_mad *)(const void *)umad;
+	const uint8_t *mad = umad + port->handle.header_size;
+	struct request_event event = {.umad = umad, .length = length, .allocated = allocated};
+	struct port_request *request;
+	enum mad_window window;
+
+	if (length >= 24)
+		event.transmission =
+			tids_find(&port->requests.tids, get32(mad, TID_OFFS), mad[1]);
+	if (event.transmission && !header->status && length >= 36 && is_response(mad))
+		event.kind = EVENT_RESPONSE;
+	else if (event.transmission && header->status && !is_response(mad))
+		event.kind = EVENT_REPORT;
+	if (!event.kind) {
+		take_unclaimed(port, umad, length);
+		return false;
+	}
+	event.now = clock_us();
+	request = port_request_of(request_of(event.transmission));
+	window = flow_window_of(&request->request.account);
+	if (event.kind == EVENT_RESPONSE)
+		queue_remove(&port->queue, request);
+	carry_out(port, request, request_handle(&port->requests, &request->request, &event));
+	trace_window(port, window);
+	return allocated && !event.allocated;
+}
+
+void port_receive_failed(struct ibmad_port *port, const uint8_t *umad, int error)
+{
+	/* umad_get_mad() takes no const */
+	const uint8_t *mad = umad + umad_size();
+	struct transmission *transmission =
+		tids_find(&port->requests.tids, get32(mad, TID_OFFS), mad[1]);
+
+	if (transmission && is_response(mad))
+		port_handle(port, port_request_of(request_of(transmission)), EVENT_CANCEL,
+			    error, clock_us());
+	else
+		port->dropped++;
+}
+
+/* --- the end -------------------------------------------------------------------- */
+
+/* Requests with an ID. One that a thread writes completes later. */
+static void cancel_sent(struct ibmad_port *port, int error, int64_t now)
+{
+	const struct tids *tids = &port->requests.tids;
+	struct transmission *transmission;
+	struct request *request;
+
+	for (unsigned i = 0; tids->count && i < tids->bucket_count; i++) {
+		transmission = tids_in_bucket(tids, i);
+		while (transmission) {
+			request = request_of(transmission);
+			transmission = transmission->next;
+			if (request_is_ended(request))
+				continue;
+			port_handle(port, port_request_of(request), EVENT_CANCEL, error, now);
+			/* that may have taken any transmission out of the bucket */
+			transmission = tids_in_bucket(tids, i);
+		}
+	}
+}
+
+RARE void port_cancel_all(struct ibmad_port *port, int error)
+{
+	int64_t now = clock_us();
+	struct list queued, *first;
+
+	queue_drain(&port->queue, &queued);
+	while ((first = list_pop(&queued)))
+		port_handle(port, list_entry(first, struct port_request, entry), EVENT_CANCEL,
+			    error, now);
+	cancel_sent(port, error, now);
+	while (port->timers.count)
+		port_handle(port, list_entry(port->timers.heap[1], struct port_request, timer),
+			    EVENT_CANCEL, error, now);
+}
+
+void port_fail(struct ibmad_port *port, int error)
+{
+	if (!port->gone)
+		port->gone = error;
+	port_cancel_all(port, port->gone);
+	servers_forget(&port->servers);
+	waiters_wake_all(&port->waiters);
+	port_tell_all_engines(port);
+}

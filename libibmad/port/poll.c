@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+#include "port/poll.h"
+
+#include "base/export.h"
+#include <infiniband/umad_ext.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+
+/* A leader that cannot be woken looks up after this time. */
+#define LOOK_UP_MS 100
+/* A leader reads this number of messages before it looks at the clock: they may be others'. */
+#define BATCH      32
+/* Without memory, a message that is too long is tried again after this time. */
+#define BLOCKED_US 10000
+/* The kernel queues this number of messages for a handle at most. */
+#define QUEUED_MAX 200000
+
+/* --- reading -------------------------------------------------------------------- */
+
+/*
+ * A message of more than one MAD, whose beginning is in the buffer. If it is not queued any
+ * more, another process that shares the handle has read it. The lock is held only after.
+ */
+static RARE void read_long(struct ibmad_port *port, int length)
+{
+	enum handle_result result;
+	uint8_t *umad = NULL;
+	int error = 0;
+
+	if ((size_t)length > port->options.max_reply)
+		error = EMSGSIZE;
+	else if (!(umad = malloc(umad_size() + (size_t)length)))
+		error = ENOMEM;
+	result = error ? handle_drain(&port->handle, length)
+		       : handle_receive(&port->handle, umad, &length);
+	port_lock(port);
+
+	/* what blocks the queue has been reported */
+	if (error && !port->blocked_until)
+		port_receive_failed(port, port->buffer, error);
+	port->blocked_until = error && result == HANDLE_TOO_LONG ? clock_us() + BLOCKED_US : 0;
+	if (result == HANDLE_GONE)
+		port_fail(port, ENODEV);
+	if (error || result != HANDLE_MESSAGE ||
+	    !port_receive(port, umad, length, length > IB_MAD_SIZE))
+		free(umad);
+}
+
+/* All messages that came before a time were handled. */
+static void note_empty(struct ibmad_port *port, int64_t time)
+{
+	port->emptied = time;
+	port->read_since = 0;
+}
+
+/*
+ * If the queue is never empty: a message that came before "reading_since" is among the next
+ * ones that the kernel had room for.
+ */
+static void count_message(struct ibmad_port *port)
+{
+	if (!port->read_since)
+		port->reading_since = clock_us();
+	if (++port->read_since > QUEUED_MAX)
+		note_empty(port, port->reading_since);
+}
+
+/* Reads a message and handles it. "reading" is this thread's. The lock is held only after. */
+static enum handle_result read_message(struct ibmad_port *port)
+{
+	int length = IB_MAD_SIZE;
+	enum handle_result result = handle_receive(&port->handle, port->buffer, &length);
+
+	if (result == HANDLE_TOO_LONG) {
+		read_long(port, length);
+		return result;
+	}
+	port_lock(port);
+	port->blocked_until = 0;
+	if (result == HANDLE_MESSAGE)
+		port_receive(port, port->buffer, length, false);
+	else if (result == HANDLE_GONE)
+		port_fail(port, ENODEV);
+	return result;
+}
+
+/*
+ * Whether the waiter has what it waits for. One that is patient reads the responses to the
+ * other requests, too: they are often queued already. NULL: no waiter.
+ */
+static bool has_enough(const struct ibmad_port *port, const struct waiter *waiter)
+{
+	return waiter && waiter->woken && !(waiter->patient && port->requests.tids.count);
+}
+
+/* Reads until nothing is queued, "most" messages are read, or the waiter has enough. */
+static unsigned read_unlocking(struct ibmad_port *port, unsigned most,
+			       const struct waiter *waiter, int64_t now)
+{
+	enum handle_result result;
+	unsigned count = 0;
+
+	while (count < most && !has_enough(port, waiter) && !port->gone &&
+	       port->blocked_until <= now) {
+		port_unlock(port);
+		result = read_message(port);
+		if (result == HANDLE_NONE)
+			note_empty(port, now);
+		if (result == HANDLE_NONE || result == HANDLE_GONE)
+			break;
+		count_message(port);
+		count++;
+	}
+	return count;
+}
+
+unsigned port_read_unlocking(struct ibmad_port *port, unsigned most, int64_t now)
+{
+	unsigned count;
+
+	if (atomic_exchange(&port->waiters.reading, true))
+		return 0;
+	count = read_unlocking(port, most, NULL, now);
+	port->waiters.reading = false;
+	waiters_pass(&port->waiters);
+	return count;
+}
+
+/* --- waiting -------------------------------------------------------------------- */
+
+static NOINLINE void follow_unlocking(struct ibmad_port *port, struct waiter *waiter,
+				      int64_t until)
+{
+	clock_cond_init(&waiter->changed);
+	waiter->following = true;
+	clock_cond_wait(&waiter->changed, &port->lock, until);
+	waiter->following = false;
+	pthread_cond_destroy(&waiter->changed);
+}
+
+/* After a poll until the time "end": handles what came. The lock is held only after. */
+static void handle_poll(struct ibmad_port *port, struct waiter *waiter, int ret, int error,
+			int64_t end)
+{
+	struct waiters *waiters = &port->waiters;
+
+	if (ret == 0 && (waiters->wake_fd < 0 || !atomic_exchange(&waiters->reading, true))) {
+		if (read_message(port) == HANDLE_MESSAGE)
+			count_message(port);
+		if (!has_enough(port, waiter))
+			read_unlocking(port, BATCH - 1, waiter, clock_us());
+		waiters->reading = false;
+		return;
+	}
+	port_lock(port);
+	if (ret == -ETIMEDOUT)
+		note_empty(port, end);
+	else if (ret == -EIO && error == EINTR)
+		waiter->interrupted = true;
+	else if (ret < 0)
+		port_fail(port, ENODEV);
+}
+
+/* Takes back what wakes the leader. */
+static RARE void drain_wake_fd(struct waiters *waiters)
+{
+	eventfd_t count;
+
+	waiters->signalled = false;
+	eventfd_read(waiters->wake_fd, &count);
+}
+
+static void lead_unlocking(struct ibmad_port *port, struct waiter *waiter, int64_t until,
+			   int64_t now)
+{
+	struct waiters *waiters = &port->waiters;
+	/* a simulator's handle is polled or read by one thread at a time */
+	bool alone = waiters->wake_fd < 0;
+	int ms = ms_until(until, now, alone ? LOOK_UP_MS : INT_MAX), ret;
+
+	waiters->leader = waiter;
+	if (alone)
+		waiters->reading = true;
+	waiters->polling = true;
+	port_unlock(port);
+	ret = alone ? umad_poll(port->handle.fd, ms)
+		    : umad_poll_with(port->handle.fd, waiters->wake_fd, ms);
+	waiters->polling = false;
+	handle_poll(port, waiter, ret, errno, now + ms * INT64_C(1000));
+	if (alone)
+		waiters->reading = false;
+	waiters->leader = NULL;
+	if (waiters->signalled || ret == 1)
+		drain_wake_fd(waiters);
+	/* in this order: whoever alerts writes last */
+	if (waiters->alerted && atomic_exchange(&waiters->alerted, false))
+		port_tell_all_engines(port);
+}
+
+void port_wait_unlocking(struct ibmad_port *port, struct waiter *waiter, int64_t until,
+			 int64_t now)
+{
+	struct waiters *waiters = &port->waiters;
+	bool can_read = waiters->polling && waiters->wake_fd >= 0 && !waiters->reading;
+	int64_t blocked = port->blocked_until;
+
+	waiter->woken = false;
+	waiter->until = until;
+	/* the leader may not have run since a message came */
+	if (until <= now && can_read)
+		port_read_unlocking(port, BATCH, now);
+	else if (waiters->leader || waiters->reading)
+		follow_unlocking(port, waiter, until);
+	else if (blocked > now)
+		follow_unlocking(port, waiter, until < blocked ? until : blocked);
+	else
+		lead_unlocking(port, waiter, until, now);
+}

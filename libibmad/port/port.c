@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+#include "port/port.h"
+
+#include "base/export.h"
+#include "base/report.h"
+#include "mad/layout.h"
+#include "mad/probe.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+/* Memory for this number of requests stays allocated after all are complete. */
+#define KEPT      1024
+#define MAX_REPLY (64u << 20)
+
+/* --- life ----------------------------------------------------------------------- */
+
+static atomic_uint forks;
+/* In a child, one thread brings a port up to date; none does that across a fork. */
+static pthread_mutex_t child_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void count_fork(void)
+{
+	forks++;
+	pthread_mutex_init(&child_lock, NULL);
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, count_fork);
+}
+
+/*
+ * The kernel does not know the handles of a simulator that is preloaded, and simulators do not
+ * replace epoll_ctl().
+ */
+static bool is_descriptor(int handle)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+	int epoll = epoll_create1(EPOLL_CLOEXEC);
+	bool known = epoll < 0 || !epoll_ctl(epoll, EPOLL_CTL_ADD, handle, &event);
+
+	if (epoll >= 0)
+		close(epoll);
+	return known;
+}
+
+struct ibmad_port *port_new(const char *ca_name, int portnum)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct ibmad_port *port = calloc(1, sizeof(*port));
+
+	if (!port)
+		return NULL;
+	port->handle.ca_name = ca_name ? strdup(ca_name) : NULL;
+	if (ca_name && !port->handle.ca_name) {
+		free(port);
+		return NULL;
+	}
+	pthread_once(&once, watch_forks);
+	port->handle.portnum = portnum;
+	for (unsigned i = 0; i < MGMT_CLASSES; i++)
+		port->handle.agents[i] = -1;
+	port->forks = forks;
+	port->options.max_reply = MAX_REPLY;
+	pthread_mutex_init(&port->lock, NULL);
+	pthread_cond_init(&port->unused, NULL);
+	requests_init(&port->requests);
+	queue_init(&port->queue, &port->requests.flow);
+	source_init(&port->blocking, 1);
+	waiters_init(&port->waiters);
+	inbox_init(&port->inbox);
+	list_init(&port->servers);
+	list_init(&port->listeners);
+	list_init(&port->loops);
+	list_init(&port->retired);
+	for (unsigned i = 0; i < FLOW_WINDOWS; i++)
+		port->traced_sizes[i] = port->requests.flow.windows[i].size;
+	return port;
+}
+
+void port_begin(struct ibmad_port *port)
+{
+	port->handle.header_size = (unsigned)umad_size();
+	port->has_descriptor = is_descriptor(port->handle.fd);
+	if (port->has_descriptor)
+		waiters_open(&port->waiters);
+}
+
+void port_free(struct ibmad_port *port)
+{
+	struct list *entry;
+
+	while ((entry = list_pop(&port->retired)))
+		free(entry);
+	inbox_free(&port->inbox);
+	queue_free(&port->queue);
+	timers_release(&port->timers);
+	tids_free(&port->requests.tids);
+	waiters_free(&port->waiters);
+	pthread_cond_destroy(&port->unused);
+	pthread_mutex_destroy(&port->lock);
+	free(port->handle.ca_name);
+	free(port);
+}
+
+void port_shrink(struct ibmad_port *port)
+{
+	struct tids *tids = &port->requests.tids;
+
+	if (port->timers.room > KEPT)
+		timers_release(&port->timers);
+	if (tids->bucket_count > KEPT && !tids->count)
+		tids_free(tids);
+	queue_shrink(&port->queue);
+}
+
+/* --- telling others ------------------------------------------------------------- */
+
+struct port_work port_work(const struct ibmad_port *port)
+{
+	return (struct port_work){
+		.now = queue_is_ready(&port->queue),
+		.next = port_next(port),
+		.gone = port->gone != 0,
+	};
+}
+
+static struct listener *listener_at(struct list *entry)
+{
+	return list_entry(entry, struct listener, all);
+}
+
+static void tell_loops(struct ibmad_port *port)
+{
+	struct port_work work = port_work(port);
+
+	if (port->watcher)
+		listener_update(port->watcher, &port->waiters, &work, false);
+	list_for_each (entry, &port->loops)
+		listener_update(list_entry(entry, struct listener, loops), &port->waiters,
+				&work, false);
+}
+
+void port_tell_others(struct ibmad_port *port)
+{
+	int64_t opens;
+
+	if (port->watcher || !list_is_empty(&port->loops))
+		tell_loops(port);
+	if (list_is_empty(&port->waiters.all))
+		return;
+	if (queue_is_ready(&port->queue)) {
+		waiters_wake_sender(&port->waiters);
+		return;
+	}
+	opens = queue_opens(&port->queue);
+	if (opens != NEVER)
+		waiters_wake_for(&port->waiters, opens);
+}
+
+void port_update_alarm(struct ibmad_port *port, struct listener *listener, bool due)
+{
+	struct port_work work = port_work(port);
+
+	listener_update(listener, &port->waiters, &work, due);
+}
+
+void port_tell_all_engines(struct ibmad_port *port)
+{
+	list_for_each (entry, &port->listeners)
+		port_tell_engine(port, listener_at(entry), false);
+}
+
+void port_alert(struct ibmad_port *port)
+{
+	/* in a child of fork() no thread waits until the first call */
+	if (port->forks == forks)
+		waiters_alert(&port->waiters);
+}
+
+/* A loop that wants to be told of messages, other than a given one. */
+static struct listener *find_loop(struct ibmad_port *port, const struct listener *other)
+{
+	list_for_each (entry, &port->listeners)
+		if (listener_at(entry) != other && listener_at(entry)->alarm.poll_fd >= 0)
+			return listener_at(entry);
+	return NULL;
+}
+
+void port_set_watcher(struct ibmad_port *port, struct listener *listener)
+{
+	struct listener *before = port->watcher;
+
+	if (!listener)
+		listener = find_loop(port, before);
+	/* the handle of a closed port may have another use */
+	if (listener == before || port->closed)
+		return;
+	port->watcher = listener;
+	if (before) {
+		listener_watch(before, port->handle.fd, false);
+		port_tell_engine(port, before, false);
+	}
+	if (listener) {
+		listener_watch(listener, port->handle.fd, true);
+		port_tell_engine(port, listener, false);
+	}
+}
+
+/* --- entering and leaving ------------------------------------------------------- */
+
+/*
+ * In a child of fork(), which has only the thread that forked. Responses to what is in flight
+ * are the parent's. A thread of the parent that was in a call may have left anything half
+ * changed.
+ */
+static RARE void become_inherited(struct ibmad_port *port)
+{
+	unsigned own = 0; /* calls of this thread, which forked in a callback */
+
+	list_for_each (entry, &port->listeners)
+		own += listener_at(entry)->processing &&
+		       pthread_equal(listener_at(entry)->processor, pthread_self());
+	port->lost = port->users > own || pthread_mutex_trylock(&port->lock);
+	port->forks = forks;
+	/* the parent's descriptor would wake the parent */
+	waiters_free(&port->waiters);
+	if (port->lost)
+		return;
+	port->inherited = true;
+	port->watcher = NULL;
+	list_for_each (entry, &port->listeners) {
+		struct listener *listener = listener_at(entry);
+
+		listener_close(listener);
+		list_remove(&listener->loops);
+		list_init(&listener->loops);
+	}
+	waiters_init(&port->waiters);
+	port_begin(port);
+	port_cancel_all(port, ECANCELED);
+	flow_reset(&port->requests.flow);
+	servers_inherit(&port->servers);
+	inbox_free(&port->inbox);
+	port_unlock(port);
+}
+
+int port_enter_uncancelled(struct ibmad_port *port)
+{
+	if (port->forks != forks) {
+		pthread_mutex_lock(&child_lock);
+		if (port->forks != forks)
+			become_inherited(port);
+		pthread_mutex_unlock(&child_lock);
+	}
+	if (port->lost)
+		return -ECANCELED;
+	port_lock(port);
+	port->users++;
+	return 0;
+}
+
+int port_enter(struct ibmad_port *port, int *cancel_state)
+{
+	int ret;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, cancel_state);
+	ret = port_enter_uncancelled(port);
+	if (ret)
+		pthread_setcancelstate(*cancel_state, NULL);
+	return ret;
+}
+
+static inline void leave(struct ibmad_port *port)
+{
+	port_tell(port);
+	port->users--;
+	if (port->closing && !port->users)
+		pthread_cond_broadcast(&port->unused);
+}
+
+void port_leave_uncancelled(struct ibmad_port *port)
+{
+	leave(port);
+	port_unlock(port);
+}
+
+void port_leave(struct ibmad_port *port, int cancel_state)
+{
+	port_leave_uncancelled(port);
+	pthread_setcancelstate(cancel_state, NULL);
+}
+
+void port_release(struct ibmad_port *port)
+{
+	bool unused = port->closed && list_is_empty(&port->listeners) &&
+		      list_is_empty(&port->servers);
+
+	port_unlock(port);
+	if (unused)
+		port_free(port);
+}
+
+void port_leave_last(struct ibmad_port *port, int cancel_state)
+{
+	leave(port);
+	port_release(port);
+	pthread_setcancelstate(cancel_state, NULL);
+}

@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+#include "port/queue.h"
+
+#include <stdlib.h>
+
+/* Memory for this number of destinations stays allocated after all requests are complete. */
+#define KEPT 1024
+
+/* The requests of one flow that wait for a place at a destination. */
+struct lane {
+	struct list turn; /* in its destination's lanes */
+	struct list requests;
+	struct flow *flow;
+	unsigned awaited; /* requests that left the lane, or pause, and are to be sent first */
+};
+
+static struct port_request *request_at(struct list *entry)
+{
+	return list_entry(entry, struct port_request, entry);
+}
+
+static struct lane *lane_at(struct list *entry)
+{
+	return list_entry(entry, struct lane, turn);
+}
+
+/* --- life ----------------------------------------------------------------------- */
+
+void source_init(struct source *source, unsigned turn)
+{
+	source->turn = turn;
+	for (unsigned i = 0; i < FLOWS; i++) {
+		list_init(&source->flows[i].turn);
+		for (unsigned j = 0; j < LISTS; j++)
+			list_init(&source->flows[i].lists[j]);
+		source->flows[i].next = 0;
+		source->flows[i].left = turn;
+	}
+}
+
+void queue_init(struct queue *queue, struct flow_control *flow)
+{
+	*queue = (struct queue){.flow = flow};
+	for (unsigned i = 0; i < FLOW_WINDOWS; i++)
+		list_init(&queue->rings[i]);
+	destinations_init(&queue->destinations);
+	list_init(&queue->spare_lanes);
+}
+
+static void free_lanes(struct list *lanes)
+{
+	struct list *first;
+
+	while ((first = list_pop(lanes)))
+		free(lane_at(first));
+}
+
+static void free_lanes_of(struct destination *destination, void *arg)
+{
+	(void)arg;
+	free_lanes(&destination->lanes);
+}
+
+void queue_free(struct queue *queue)
+{
+	destinations_visit(&queue->destinations, free_lanes_of, NULL);
+	free_lanes(&queue->spare_lanes);
+	destinations_free(&queue->destinations);
+}
+
+void queue_shrink(struct queue *queue)
+{
+	destinations_shrink(&queue->destinations, KEPT);
+	free_lanes(&queue->spare_lanes);
+}
+
+/* --- lists of flows ------------------------------------------------------------- */
+
+static struct flow *flow_of(const struct port_request *request)
+{
+	struct flow *flows = request->owner->source->flows;
+
+	if (request->request.account.smp)
+		return &flows[FLOW_SMP];
+	if (request->request.account.sa)
+		return &flows[FLOW_SA];
+	return &flows[request->request.transmissions.mgmt_class == IB_PERFORMANCE_CLASS
+			      ? FLOW_PERF
+			      : FLOW_OTHER];
+}
+
+static void insert(struct port_request *request, enum queue_place place, struct list *before)
+{
+	request->place = place;
+	list_insert(before, &request->entry);
+}
+
+/* Puts a request into a list of its flow, which takes its turn from now on. */
+static void join_flow(struct queue *queue, struct flow *flow, enum queue_place place,
+		      struct list *before, struct port_request *request)
+{
+	insert(request, place, before);
+	if (list_is_empty(&flow->turn))
+		list_add_last(&queue->rings[flow_window_of(&request->request.account)],
+			      &flow->turn);
+}
+
+static bool is_idle(const struct flow *flow)
+{
+	for (unsigned i = 0; i < LISTS; i++)
+		if (!list_is_empty(&flow->lists[i]))
+			return false;
+	return true;
+}
+
+static struct lane *find_lane(const struct destination *destination, const struct flow *flow)
+{
+	list_for_each (entry, &destination->lanes)
+		if (lane_at(entry)->flow == flow)
+			return lane_at(entry);
+	return NULL;
+}
+
+/* A request leaves its lane, which is spare without requests. */
+static void leave_lane(struct queue *queue, struct port_request *request,
+		       enum queue_place place)
+{
+	struct lane *lane = find_lane(request->destination, flow_of(request));
+
+	/* queue_drain() has taken the lane of a request that pauses */
+	if (!lane)
+		return;
+	if (place != IN_LANE)
+		lane->awaited--;
+	if (list_is_empty(&lane->requests) && !lane->awaited)
+		list_move_last(&queue->spare_lanes, &lane->turn);
+}
+
+void queue_take_out(struct queue *queue, struct port_request *request)
+{
+	enum queue_place place = request->place;
+	struct flow *flow = flow_of(request);
+
+	request->place = NOT_QUEUED;
+	if (place != PAUSING)
+		list_remove(&request->entry);
+	if ((place == IN_FLOW || place == RESUMED) && is_idle(flow)) {
+		list_remove(&flow->turn);
+		list_init(&flow->turn);
+	}
+	if (place != IN_FLOW)
+		leave_lane(queue, request, place);
+}
+
+/* --- destinations --------------------------------------------------------------- */
+
+/* A new lane of the flow, the first or the last one; NULL without memory. */
+static struct lane *make_lane(struct queue *queue, struct destination *destination,
+			      struct flow *flow, bool first)
+{
+	struct list *spare = list_pop(&queue->spare_lanes);
+	struct lane *lane = spare ? lane_at(spare) : malloc(sizeof(*lane));
+
+	if (!lane)
+		return NULL;
+	*lane = (struct lane){.flow = flow};
+	list_init(&lane->requests);
+	list_insert(first ? destination->lanes.next : &destination->lanes, &lane->turn);
+	return lane;
+}
+
+/* The first request of a lane, which has one, returns to its flow. */
+static void resume(struct queue *queue, struct lane *lane)
+{
+	struct port_request *request = request_at(lane->requests.next);
+	bool quick = flow_is_quick(queue->flow, &request->request.account);
+
+	list_remove(&request->entry);
+	lane->awaited++;
+	join_flow(queue, lane->flow, RESUMED,
+		  &lane->flow->lists[quick ? LIST_QUICK : LIST_RESUMED], request);
+}
+
+/* If there is a place at a destination, resumes a request of each lane. */
+void queue_release(struct queue *queue, struct destination *destination)
+{
+	if (!flow_has_place(queue->flow, &destination->path))
+		return;
+	list_for_each (entry, &destination->lanes)
+		if (!lane_at(entry)->awaited && !list_is_empty(&lane_at(entry)->requests))
+			resume(queue, lane_at(entry));
+}
+
+void queue_leave(struct queue *queue, struct port_request *request)
+{
+	struct destination *destination = request->destination;
+
+	flow_ended(queue->flow, &request->request.account);
+	if (!destination)
+		return;
+	queue_update(queue, request);
+	request->request.account.path = NULL;
+	request->destination = NULL;
+	destination_put(&queue->destinations, destination);
+}
+
+static void release(struct destination *destination, void *queue)
+{
+	queue_release(queue, destination);
+}
+
+void queue_set_limit(struct queue *queue, unsigned limit)
+{
+	queue->flow->path_limit = limit;
+	destinations_visit(&queue->destinations, release, queue);
+}
+
+/*
+ * Whether a request may be sent as far as its destination is concerned. Otherwise it is queued
+ * there, first or last of its flow: a fresh one if other requests come before it. Without
+ * memory, no limit holds.
+ */
+static bool take_place(struct queue *queue, struct port_request *request, bool fresh)
+{
+	struct destination *destination = request->destination;
+	bool behind, waits;
+	struct flow *flow;
+	struct lane *lane;
+
+	if (!destination)
+		destination = request->destination =
+			destination_get(&queue->destinations,
+					destination_key(request_buffer(&request->request)));
+	if (!destination)
+		return true;
+	request->request.account.path = &destination->path;
+	behind = fresh && (int32_t)(destination->served - request->number) >= 0;
+	waits = behind || !flow_has_place(queue->flow, &destination->path);
+	if (!waits && list_is_empty(&destination->lanes))
+		return true;
+	flow = flow_of(request);
+	lane = find_lane(destination, flow);
+	if (waits || (fresh && lane)) {
+		if (!lane)
+			lane = make_lane(queue, destination, flow, !fresh);
+		if (lane) {
+			insert(request, IN_LANE, fresh ? &lane->requests : lane->requests.next);
+			queue_release(queue, destination);
+			return false;
+		}
+	}
+	/* the flow has had its turn at the destination */
+	if (lane)
+		list_move_last(&destination->lanes, &lane->turn);
+	return true;
+}
+
+/* --- the next request ----------------------------------------------------------- */
+
+int64_t queue_opens(const struct queue *queue)
+{
+	int64_t first = NEVER, at;
+
+	for (unsigned i = 0; i < FLOW_WINDOWS; i++) {
+		if (list_is_empty(&queue->rings[i]) || !flow_has_room(queue->flow, i))
+			continue;
+		at = queue_opens_at(queue, i);
+		if (at < first)
+			first = at;
+	}
+	return first;
+}
+
+/* The next one of the lists that take turns. */
+static unsigned after(unsigned list)
+{
+	return list + 1 < TURNS ? list + 1 : 0;
+}
+
+/*
+ * The list whose first request is next; one of them is not empty. In a silence, requests that
+ * were never sent come first: one of their nodes may respond.
+ */
+static enum flow_list choose(const struct flow *flow, bool silent)
+{
+	if (!silent && !list_is_empty(&flow->lists[LIST_AGAIN]))
+		return LIST_AGAIN;
+	for (unsigned i = 0, list = flow->next; i < TURNS; i++, list = after(list))
+		if (!list_is_empty(&flow->lists[list]))
+			return (enum flow_list)list;
+	return LIST_AGAIN;
+}
+
+static void end_turn(struct list *ring, struct flow *flow, unsigned requests)
+{
+	flow->left = requests;
+	if (!list_is_empty(&flow->turn))
+		list_move_last(ring, &flow->turn);
+}
+
+/* The next request of a flow, or NULL if it is queued for its destination. */
+static struct port_request *next_of(struct queue *queue, unsigned window, struct flow *flow)
+{
+	enum flow_list list = choose(flow, queue->flow->windows[window].silent);
+	struct port_request *request = request_at(flow->lists[list].next);
+
+	queue_take_out(queue, request);
+	if (!request->request.account.at_node &&
+	    !take_place(queue, request, list == LIST_FRESH))
+		return NULL;
+	if (list != LIST_AGAIN)
+		flow->next = after(list);
+	if (!--flow->left)
+		end_turn(&queue->rings[window], flow, request->owner->source->turn);
+	return request;
+}
+
+struct port_request *queue_next(struct queue *queue, unsigned window, unsigned *looks)
+{
+	struct list *ring = &queue->rings[window];
+	struct port_request *request = NULL;
+
+	for (; !request && *looks && queue_is_window_ready(queue, window); --*looks)
+		request = next_of(queue, window, list_entry(ring->next, struct flow, turn));
+	return request;
+}
+
+bool queue_submit(struct queue *queue, struct port_request *request)
+{
+	enum mad_window window = flow_window_of(&request->request.account);
+	struct flow *flow;
+
+	request->number = ++queue->numbered;
+	if (list_is_empty(&queue->rings[window]) && queue_is_open(queue, window))
+		return take_place(queue, request, true);
+	flow = flow_of(request);
+	join_flow(queue, flow, IN_FLOW, &flow->lists[LIST_FRESH], request);
+	return false;
+}
+
+/* Without memory, others do not wait. */
+void queue_pause(struct queue *queue, struct port_request *request)
+{
+	struct destination *destination = request->destination;
+	struct lane *lane;
+
+	if (!destination)
+		return;
+	lane = find_lane(destination, flow_of(request));
+	if (!lane)
+		lane = make_lane(queue, destination, flow_of(request), true);
+	if (!lane)
+		return;
+	lane->awaited++;
+	request->place = PAUSING;
+}
+
+void queue_again(struct queue *queue, struct port_request *request, bool readdressed)
+{
+	struct flow *flow = flow_of(request);
+
+	if (request->place == PAUSING) {
+		join_flow(queue, flow, RESUMED, &flow->lists[LIST_AGAIN], request);
+	} else if (readdressed) {
+		queue_leave(queue, request);
+		request->number = ++queue->numbered;
+		join_flow(queue, flow, IN_FLOW, flow->lists[LIST_FRESH].next, request);
+	} else {
+		join_flow(queue, flow, IN_FLOW, &flow->lists[LIST_AGAIN], request);
+	}
+}
+
+/* The interval is rounded up: the rate is never exceeded. */
+void queue_sent(struct queue *queue, struct port_request *request, int64_t now)
+{
+	struct pace *pace = &queue->pace;
+
+	if (request->destination)
+		request->destination->served = queue->numbered;
+	if (!pace->rate)
+		return;
+	if (pace->next_ns < now * 1000)
+		pace->next_ns = now * 1000;
+	pace->next_ns += (1000000000 + INT64_C(1) * pace->rate - 1) / pace->rate;
+}
+
+/* --- the end -------------------------------------------------------------------- */
+
+struct drain {
+	struct queue *queue;
+	struct list *drained;
+};
+
+static void drain_list(struct list *requests, struct list *drained)
+{
+	struct list *first;
+
+	while ((first = list_first(requests))) {
+		list_move_last(drained, first);
+		request_at(first)->place = NOT_QUEUED;
+	}
+}
+
+static void drain_lanes(struct destination *destination, void *arg)
+{
+	const struct drain *drain = arg;
+	struct list *first;
+
+	while ((first = list_first(&destination->lanes))) {
+		drain_list(&lane_at(first)->requests, drain->drained);
+		lane_at(first)->awaited = 0;
+		list_move_last(&drain->queue->spare_lanes, first);
+	}
+}
+
+void queue_drain(struct queue *queue, struct list *drained)
+{
+	struct drain drain = {.queue = queue, .drained = drained};
+	struct list *first;
+
+	list_init(drained);
+	destinations_visit(&queue->destinations, drain_lanes, &drain);
+	for (unsigned i = 0; i < FLOW_WINDOWS; i++)
+		while ((first = list_pop(&queue->rings[i]))) {
+			struct flow *flow = list_entry(first, struct flow, turn);
+
+			list_init(&flow->turn);
+			for (unsigned j = 0; j < LISTS; j++)
+				drain_list(&flow->lists[j], drained);
+		}
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * A server on an engine, and the requests of others that came for its agent. A request waits in
+ * the engine's list until the server's callback gets it, and is held until the program
+ * responds. The lock of the port is held in each call.
+ */
+#ifndef LIBIBMAD_SERVER_H
+#define LIBIBMAD_SERVER_H
+
+#include "base/list.h"
+#include "mad/packet.h"
+#include "port/listener.h"
+
+#include <infiniband/mad_server.h>
+
+struct mad_server {
+	struct list all;           /* in the port's */
+	int agent;                 /* -1: none any more */
+	struct listener *listener; /* of the engine; NULL: the server was stopped */
+	struct ibmad_port *port;
+	struct mad_async *engine;
+	bool inherited; /* in a child of fork(): the agent is the parent's */
+	mad_server_fn *callback;
+	void *arg;
+	bool rmpp;
+	unsigned data_offset;
+	unsigned limit;
+	unsigned open;    /* requests that are queued or held */
+	unsigned refused; /* requests that wait for BUSY */
+	unsigned users;   /* threads that use the server with the lock released */
+	bool calling;     /* one of them is in the callback */
+	size_t bytes;     /* of requests */
+	struct mad_server_stats stats;
+	unsigned bucket_count;
+	struct list buckets[]; /* requests by transaction ID */
+};
+
+struct held_request {
+	struct mad_request request; /* first */
+	struct mad_server *server;
+	struct list queue;  /* in the engine's */
+	struct list bucket; /* in the server's */
+	_Alignas(8) uint8_t umad[];
+};
+
+/* A server that holds "limit" requests at most, without an agent; NULL without memory. */
+struct mad_server *server_new(unsigned limit);
+/* The last use of a server: frees it if it is stopped and unused. */
+void server_release(struct mad_server *server);
+
+/* mad_server_get_stats(). */
+static inline struct mad_server_stats server_stats(const struct mad_server *server)
+{
+	struct mad_server_stats stats = server->stats;
+
+	stats.held = server->open - stats.queued;
+	return stats;
+}
+
+/* The server of an agent; NULL. */
+struct mad_server *server_find(const struct list *servers, uint32_t agent);
+/* A message for the server's agent. Returns whether it is the server's. */
+bool server_receive(struct mad_server *server, const uint8_t *umad, int length);
+
+/* Drops the requests that no callback got. */
+void server_forget(struct mad_server *server);
+void servers_forget(const struct list *servers);
+/* In a child of fork(). */
+void servers_inherit(const struct list *servers);
+
+/* Frees a request that is neither queued nor held any more. */
+void held_request_free(struct held_request *held);
+
+#endif

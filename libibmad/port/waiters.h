@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The threads that wait on a port. One of them, the leader, polls the handle, and reads
+ * messages for all; the others, the followers, sleep on a condition variable each. When the
+ * leader has what it waits for, another thread leads. No thread of the library's own is needed.
+ *
+ * The lock of the port is held in each call but waiters_alert().
+ */
+#ifndef LIBIBMAD_WAITERS_H
+#define LIBIBMAD_WAITERS_H
+
+#include "base/list.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+struct waiter {
+	pthread_cond_t changed; /* while following */
+	struct list all;        /* in the port's */
+	bool following;         /* the thread sleeps until another thread wakes it */
+	bool woken;
+	bool interrupted; /* by a signal, while the thread led */
+	bool patient;     /* as the leader the thread reads on, even if it is woken */
+	bool receiving;   /* the thread waits for messages in the inbox */
+	bool sending;     /* when woken, the thread sends what may be sent */
+	int64_t until;    /* the thread waits until this time at the longest */
+};
+
+struct waiters {
+	struct list all;
+	struct waiter *leader; /* NULL: no thread leads */
+	atomic_bool polling;   /* the leader polls */
+	atomic_bool reading;   /* a thread reads messages */
+	int wake_fd;           /* an eventfd that the leader polls, too; -1: none */
+	bool signalled;        /* wake_fd is readable */
+	atomic_bool alerted;   /* the leader is to look at the engines: waiters_alert() */
+};
+
+void waiters_init(struct waiters *waiters);
+void waiters_free(struct waiters *waiters);
+
+/* From now on the leader can be woken; without a descriptor or memory it looks up by itself. */
+void waiters_open(struct waiters *waiters);
+
+/* If no thread leads, makes one of the followers lead. */
+void waiters_pass(struct waiters *waiters);
+
+static inline void waiter_begin(struct waiters *waiters, struct waiter *waiter)
+{
+	waiter->following = waiter->woken = false;
+	waiter->interrupted = waiter->patient = false;
+	waiter->receiving = waiter->sending = false;
+	waiter->until = 0;
+	list_add_first(&waiters->all, &waiter->all);
+}
+
+static inline void waiter_end(struct waiters *waiters, struct waiter *waiter)
+{
+	list_remove(&waiter->all);
+	if (!list_is_empty(&waiters->all))
+		waiters_pass(waiters);
+}
+
+void waiter_wake(struct waiters *waiters, struct waiter *waiter);
+void waiters_wake_all(struct waiters *waiters);
+/* Wakes a thread that waits for the inbox. */
+void waiters_wake_receiver(struct waiters *waiters);
+/* Wakes a thread that sends when it is woken; returns whether there is one. */
+bool waiters_wake_sender(struct waiters *waiters);
+/* There is something to do at a time: wakes the threads with "sending" that wait longer. */
+void waiters_wake_for(struct waiters *waiters, int64_t at);
+
+/* Any thread or signal handler: the leader, or the next one, looks at the engines. */
+void waiters_alert(struct waiters *waiters);
+
+#endif

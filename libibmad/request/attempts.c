@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+#include "request/attempts.h"
+
+#include "base/export.h"
+#include "mad/layout.h"
+#include "mad/probe.h"
+
+#include <errno.h>
+
+/*
+ * How late the kernel reports a timeout at most. The granularity of the kernel's timers grows
+ * with their time: it is up to 8/63 of the time.
+ */
+#define KERNEL_LATE_MS(ms) (20 + (ms) / 7)
+/* The kernel waits for the response to a retransmission within an attempt at least this long.
+ */
+#define KERNEL_HOLDS_MS    100
+/* The interval between retransmissions grows this many times up to a time, and then twice. */
+#define INTERVAL_GROWS     10
+#define INTERVAL_US        200000
+/* While no round trip is known, the time after which a response is late is computed again. */
+#define LOOK_US            2000
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Milliseconds from now to then, begun ones counted whole; "most" at most, and 1 at least. */
+static int ms_to(int64_t then, int64_t now, int most)
+{
+	int64_t ms = earlier((then - now + 999) / 1000, most);
+
+	return ms < 1 ? 1 : (int)ms;
+}
+
+/* --- attempts ------------------------------------------------------------------- */
+
+RARE enum request_action attempt_next(struct requests *all, struct request *request,
+				      int64_t now)
+{
+	request->in_attempt = false;
+	probe_attempt_timed_out(request, request_buffer(request), request_mad(request),
+				request->timeout_ms, request->attempts_left - 1U);
+	if (request->attempts_left <= 1)
+		return request_finish(all, request, ETIMEDOUT, now);
+	request->attempts_left--;
+	request->next_attempt = true;
+	return request_queue(request);
+}
+
+void attempts_skip(struct request *request, int64_t now)
+{
+	while (request->attempts_left > 1 &&
+	       now >= request->attempt_end + attempt_us(request)) {
+		request->attempt_end += attempt_us(request);
+		request->attempts_left--;
+	}
+}
+
+/*
+ * An attempt is over without a response. The kernel refuses the request's ID until it has
+ * reported that, so the next attempt waits for the report. A Get does not wait after its last
+ * attempt. The wait is 1 ms at least: the report may be queued and not read yet.
+ */
+static RARE enum request_action end_attempt(struct requests *all, struct request *request,
+					    int64_t now)
+{
+	int64_t at = request->attempt_end + KERNEL_LATE_MS(request->timeout_ms) * INT64_C(1000);
+
+	flow_late(&all->flow, &request->account, now);
+	if (!transmissions_hold_own(&request->transmissions) ||
+	    (request->attempts_left <= 1 && request->repeatable))
+		return attempt_next(all, request, now);
+	return request_set_timer(request, REQUEST_AWAITING_REPORT, at > now ? at : now + 1000);
+}
+
+enum request_action attempt_without_report(struct requests *all, struct request *request,
+					   struct request_event *event)
+{
+	return attempt_next(all, request, event->now);
+}
+
+bool attempt_ends_with(struct request *request, const struct request_event *event)
+{
+	if (request->repeatable)
+		return transmission_is_own(event->transmission) && request->in_attempt &&
+		       event->now >= request->attempt_end;
+	return event->transmission->tid == get32(request_mad(request), TID_OFFS);
+}
+
+enum request_action attempt_note_report(struct requests *all, struct request *request,
+					struct request_event *event)
+{
+	(void)request;
+	transmission_timed_out(&all->tids, event->transmission);
+	return ACTION_NONE;
+}
+
+enum request_action attempt_report(struct requests *all, struct request *request,
+				   struct request_event *event)
+{
+	bool ends = attempt_ends_with(request, event);
+
+	transmission_timed_out(&all->tids, event->transmission);
+	if (!ends)
+		return ACTION_NONE;
+	flow_late(&all->flow, &request->account, event->now);
+	return attempt_next(all, request, event->now);
+}
+
+/* --- transmission --------------------------------------------------------------- */
+
+/* When the response to the latest packet is late, as far as is known now. */
+static int64_t late_at(struct requests *all, const struct request *request)
+{
+	return request->account.sent + flow_late_after(&all->flow, &request->account);
+}
+
+/* When to look at the request, if no event comes before. */
+static int64_t look_at(struct requests *all, const struct request *request, int64_t now)
+{
+	int64_t at = earlier(late_at(all, request), request->attempt_end);
+
+	return flow_looks_again(&all->flow, &request->account) ? earlier(at, now + LOOK_US)
+							       : at;
+}
+
+/* How long the kernel is to wait for the response; begins the attempt if none has begun. */
+static int begin_wait(struct request *request, const struct transmission *transmission,
+		      int64_t now)
+{
+	int ms;
+
+	if (!request->in_attempt) {
+		request->in_attempt = true;
+		request->attempt_end = now + attempt_us(request);
+		return request->timeout_ms > 1 ? request->timeout_ms : 1;
+	}
+	if (transmission_is_own(transmission))
+		return ms_to(request->attempt_end, now, request->timeout_ms);
+	ms = (int)(request->interval_us / 250) + 1;
+	return ms_to(attempts_end(request), now, ms > KERNEL_HOLDS_MS ? ms : KERNEL_HOLDS_MS);
+}
+
+static enum request_action attempt_transmit(struct requests *all, struct request *request,
+					    struct request_event *event)
+{
+	uint8_t *umad = request_buffer(request), *mad = umad + request->header_size;
+	struct transmission *transmission;
+	int64_t now = event->now;
+
+	if (request->in_attempt && now >= request->attempt_end)
+		return end_attempt(all, request, now);
+	transmission = transmission_begin(&all->tids, &request->transmissions, mad, now);
+	if (request->transmissions.count == 1)
+		request->first_sent = now;
+	event->write = (struct request_write){
+		.umad = umad,
+		.length = request->length,
+		.kernel_ms = begin_wait(request, transmission, now),
+		.attempts_left = request->next_attempt ? request->attempts_left : 0,
+	};
+	if (!request->account.first)
+		request->account.may_copy = request->copies_left > 0;
+	flow_sent(&all->flow, &request->account, now);
+	request->timer_at = look_at(all, request, now);
+	request->next_attempt = false;
+	request->phase = REQUEST_WRITING;
+	probe_request_transmitted(request, umad, mad, request->transmissions.count);
+	return ACTION_WRITE;
+}
+
+enum request_action attempt_send(struct requests *all, struct request *request,
+				 struct request_event *event)
+{
+	if (!redirect_needs_path(request->redirect))
+		return attempt_transmit(all, request, event);
+	request->phase = REQUEST_ASKING_PATH;
+	return ACTION_ASK_PATH;
+}
+
+enum request_action attempt_path_asked(struct requests *all, struct request *request,
+				       struct request_event *event)
+{
+	if (request->pending.kind == EVENT_CANCEL)
+		return request_finish(all, request, request->pending.error, event->now);
+	if (event->error)
+		return request_finish(all, request, event->error, event->now);
+	return attempt_transmit(all, request, event);
+}
+
+/* --- late responses ------------------------------------------------------------- */
+
+/*
+ * How long after the latest packet the request is retransmitted. A node that has never
+ * responded may be slow or dead. A second loss is less likely than a slow node.
+ */
+static uint32_t next_interval(struct requests *all, const struct request *request)
+{
+	const struct flow_path *path = request->account.path;
+	uint32_t us = request->interval_us;
+
+	if (!us)
+		return (path && path->smoothed_us ? 1 : 2) *
+		       flow_late_after(&all->flow, &request->account);
+	if (us <= INTERVAL_US / INTERVAL_GROWS)
+		return us * INTERVAL_GROWS;
+	return us <= INTERVAL_US / 2 ? INTERVAL_US : us < UINT32_MAX / 2 ? 2 * us : us;
+}
+
+/* The timer of a request that waits for a response is due. */
+enum request_action attempt_look(struct requests *all, struct request *request,
+				 struct request_event *event)
+{
+	int64_t now = event->now, due;
+	uint32_t interval;
+
+	if (now >= request->attempt_end)
+		return end_attempt(all, request, now);
+	if (now < late_at(all, request))
+		return request_set_timer(request, REQUEST_WAITING, look_at(all, request, now));
+	flow_late(&all->flow, &request->account, now);
+	if (!request->copies_left)
+		return request_set_timer(request, REQUEST_WAITING, request->attempt_end);
+	interval = next_interval(all, request);
+	due = request->account.sent + interval;
+	if (now < due)
+		return request_set_timer(request, REQUEST_WAITING,
+					 earlier(due, request->attempt_end));
+	request->copies_left--;
+	request->interval_us = interval;
+	return request_queue(request);
+}

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* The phases and events of a request. The table is at the end. */
+
+#include "request/attempts.h"
+
+#include "base/export.h"
+#include "mad/layout.h"
+#include "mad/probe.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* After the first BUSY response; the pause doubles each time, at most this often. */
+#define BUSY_PAUSE_US    10000
+#define BUSY_PAUSES_GROW 12
+
+static enum request_action cancel(struct requests *all, struct request *request,
+				  struct request_event *event)
+{
+	return request_finish(all, request, event->error, event->now);
+}
+
+/* --- BUSY ----------------------------------------------------------------------- */
+
+/*
+ * The pause after a BUSY response is up to half as long again: requests that came at once
+ * should not come again at once.
+ */
+static int64_t next_pause(struct request *request)
+{
+	int64_t pause = (int64_t)BUSY_PAUSE_US << request->pauses;
+
+	if (request->pauses < BUSY_PAUSES_GROW)
+		request->pauses++;
+	return pause + pause * (int64_t)(mad_trid() % 16) / 32;
+}
+
+/*
+ * Pauses after a BUSY response, or returns ACTION_NONE if there is no time for it. BUSY says
+ * that nothing was done (IBA 13.4.7): a request of any method may be sent again. Meanwhile
+ * other requests to the node may be sent.
+ */
+static RARE enum request_action pause_after_busy(struct requests *all, struct request *request,
+						 int64_t now)
+{
+	int64_t at = now + next_pause(request);
+
+	if (at >= attempts_end(request))
+		return ACTION_NONE;
+	transmissions_renew(&all->tids, &request->transmissions);
+	flow_ended(&all->flow, &request->account);
+	request->interval_us = 0;
+	return request_set_timer(request, REQUEST_PAUSED, at);
+}
+
+static enum request_action end_pause(struct requests *all, struct request *request,
+				     struct request_event *event)
+{
+	if (event->now < request->attempt_end)
+		return request_queue(request);
+	attempts_skip(request, event->now);
+	return attempt_next(all, request, event->now);
+}
+
+/* --- responses ------------------------------------------------------------------ */
+
+static uint16_t status_of(const uint8_t *mad)
+{
+	uint16_t status = get16(mad, STATUS_OFFS);
+
+	return mad[1] == IB_SMI_DIRECT_CLASS ? (uint16_t)(status & ~DIRECTION) : status;
+}
+
+/* SMPs have no such status (IBA 14.2.1). */
+static bool is_redirection(const uint8_t *mad, uint16_t status)
+{
+	return status == IB_MAD_STS_REDIRECT && !is_smp_class(mad[1]);
+}
+
+/* Follows a response that redirects, or that has the path for a redirection. */
+static RARE enum request_action follow(struct requests *all, struct request *request,
+				       const struct request_event *event)
+{
+	int64_t now = event->now;
+	int ret = -EOPNOTSUPP;
+
+	transmissions_renew(&all->tids, &request->transmissions);
+	if (!request->large)
+		ret = redirect(&request->redirect, request->packet,
+			       &request->transmissions.live[0].tid,
+			       event->umad + request->header_size, event->length);
+	if (ret < 0)
+		return request_finish(all, request, -ret, now);
+	request->interval_us = 0;
+	if (!request->repeatable) {
+		request->in_attempt = false;
+	} else if (now >= request->attempt_end) {
+		attempts_skip(request, now);
+		if (attempt_next(all, request, now) == ACTION_COMPLETE)
+			return ACTION_COMPLETE;
+	}
+	request->phase = REQUEST_QUEUED;
+	return ACTION_READDRESS;
+}
+
+/* The response takes the place of the request. */
+static void take_response(struct request *request, struct request_event *event)
+{
+	size_t size = request->header_size + (size_t)event->length;
+
+	free(request->large);
+	request->large = event->allocated ? event->umad : NULL;
+	if (!event->allocated) {
+		memcpy(request->packet, event->umad, size);
+		if (event->length < IB_MAD_SIZE)
+			memset(request->packet + size, 0, PACKET_SIZE - size);
+	}
+	event->allocated = false;
+	request->length = event->length;
+}
+
+static enum request_action respond(struct requests *all, struct request *request,
+				   struct request_event *event)
+{
+	struct transmission *transmission = event->transmission;
+	const uint8_t *mad = event->umad + request->header_size;
+	uint16_t status = status_of(mad);
+	int64_t now = event->now, rtt = now - transmission->sent;
+	uint32_t rtt_us = rtt < UINT32_MAX ? (uint32_t)rtt : UINT32_MAX;
+	enum request_action action;
+	bool lost = request->account.copies && !transmission_is_own(transmission);
+
+	transmission_forget(&all->tids, transmission);
+	if (!request->in_attempt) {
+		/* a response to an earlier attempt: the next one begins now */
+		request->in_attempt = true;
+		request->attempt_end = now + attempt_us(request);
+	}
+	request->rtt_us = rtt_us;
+	if (!transmission_is_certain(transmission))
+		rtt_us = 0;
+	else if (rtt_us < 1)
+		rtt_us = 1;
+	probe_response_received(event->umad, mad, status, rtt_us);
+	flow_response(&all->flow, &request->account, rtt_us, lost, now);
+	if (status & IB_MAD_STS_BUSY) {
+		action = pause_after_busy(all, request, now);
+		if (action != ACTION_NONE)
+			return action;
+	}
+	if (is_redirection(mad, status) || redirect_awaits_path(request->redirect))
+		return follow(all, request, event);
+	take_response(request, event);
+	request->status = status;
+	return request_finish(all, request, status ? EIO : 0, now);
+}
+
+/* --- events while a thread writes ----------------------------------------------- */
+
+static enum request_action keep_cancel(struct requests *all, struct request *request,
+				       struct request_event *event)
+{
+	(void)all;
+	request_drop_pending(request);
+	request->pending.kind = EVENT_CANCEL;
+	request->pending.error = (uint16_t)event->error;
+	return ACTION_NONE;
+}
+
+static enum request_action keep_report(struct requests *all, struct request *request,
+				       struct request_event *event)
+{
+	bool ends = attempt_ends_with(request, event);
+
+	transmission_timed_out(&all->tids, event->transmission);
+	if (ends && request->pending.kind == EVENT_NONE) {
+		request->pending.kind = EVENT_REPORT;
+		request->pending.slot = event->transmission->slot;
+	}
+	return ACTION_NONE;
+}
+
+/* Without memory the response is lost. The kernel does not hold its ID any more. */
+static enum request_action keep_response(struct requests *all, struct request *request,
+					 struct request_event *event)
+{
+	size_t size = request->header_size + (size_t)event->length;
+	uint8_t *umad = event->umad;
+
+	transmission_forget(&all->tids, event->transmission);
+	if (request->pending.kind != EVENT_NONE && request->pending.kind != EVENT_REPORT)
+		return ACTION_NONE;
+	if (!event->allocated) {
+		umad = calloc(1, size > PACKET_SIZE ? size : PACKET_SIZE);
+		if (!umad)
+			return ACTION_NONE;
+		memcpy(umad, event->umad, size);
+	}
+	event->allocated = false;
+	request->pending = (struct pending_event){
+		.kind = EVENT_RESPONSE,
+		.at = event->now,
+		.umad = umad,
+		.length = event->length,
+		.slot = event->transmission->slot,
+	};
+	return ACTION_NONE;
+}
+
+static RARE enum request_action handle_kept_response(struct requests *all,
+						     struct request *request)
+{
+	struct request_event event = {
+		.kind = EVENT_RESPONSE,
+		.now = request->pending.at,
+		.transmission = &request->transmissions.live[request->pending.slot],
+		.umad = request->pending.umad,
+		.length = request->pending.length,
+		.allocated = true,
+	};
+	enum request_action action;
+
+	request->pending = (struct pending_event){.kind = EVENT_NONE};
+	action = respond(all, request, &event);
+	if (event.allocated)
+		free(event.umad);
+	return action;
+}
+
+/* --- after writing -------------------------------------------------------------- */
+
+/*
+ * The kernel has looked for the port of a GID, and found none: as if the attempt had no
+ * response. The port may be there in the next attempt. That took a second of the thread that
+ * writes, and may have taken several attempts.
+ */
+static RARE enum request_action no_port_found(struct requests *all, struct request *request,
+					      int64_t now)
+{
+	flow_late(&all->flow, &request->account, now);
+	request->copies_left = 0;
+	attempts_skip(request, now);
+	if (request->attempts_left <= 1)
+		return attempt_next(all, request, now);
+	return request_set_timer(request, REQUEST_WAITING, request->attempt_end);
+}
+
+/* The packet was not written, or another event came meanwhile. */
+static RARE enum request_action written_otherwise(struct requests *all, struct request *request,
+						  struct request_event *event)
+{
+	struct transmission *transmission =
+		&request->transmissions.live[request->transmissions.latest];
+	const struct pending_event *pending = &request->pending;
+	int error = event->error;
+
+	if (error == ETIMEDOUT)
+		transmission_forget(&all->tids, transmission);
+	else if (error)
+		transmission_refused(&all->tids, transmission);
+	/* what came for a packet that was not sent belongs to another request */
+	if (error && pending->kind != EVENT_CANCEL &&
+	    pending->slot == request->transmissions.latest)
+		request_drop_pending(request);
+	/* the kernel may still hold an ID that the caller chose, but not a new ID */
+	if (error == EINVAL && pending->kind == EVENT_NONE && !request->renumbered &&
+	    transmission_is_own(transmission)) {
+		flow_ended(&all->flow, &request->account);
+		if (event->now < request->attempt_end) {
+			request->renumbered = true;
+			request->transmissions.count--; /* the packet was not sent */
+		}
+		return attempt_send(all, request, event);
+	}
+	request->renumbered = false;
+	request->phase = REQUEST_WAITING;
+	if (pending->kind == EVENT_CANCEL)
+		return request_finish(all, request, pending->error, event->now);
+	if (pending->kind == EVENT_RESPONSE)
+		return handle_kept_response(all, request);
+	/* a response to an earlier transmission may still come */
+	if (error == ENODEV || (error && !transmissions_expect(&request->transmissions)))
+		return error == ETIMEDOUT ? no_port_found(all, request, event->now)
+					  : request_finish(all, request, error, event->now);
+	if (pending->kind == EVENT_REPORT) {
+		request_drop_pending(request);
+		flow_late(&all->flow, &request->account, event->now);
+		return attempt_next(all, request, event->now);
+	}
+	return ACTION_SET_TIMER;
+}
+
+static enum request_action written(struct requests *all, struct request *request,
+				   struct request_event *event)
+{
+	if (event->error || request->pending.kind != EVENT_NONE)
+		return written_otherwise(all, request, event);
+	request->renumbered = false;
+	request->phase = REQUEST_WAITING;
+	return ACTION_SET_TIMER;
+}
+
+/* --- the table ------------------------------------------------------------------ */
+
+typedef enum request_action handler(struct requests *all, struct request *request,
+				    struct request_event *event);
+
+/* An event without a function changes nothing in that phase. */
+static handler *const handlers[REQUEST_PHASES][REQUEST_EVENTS] = {
+	[REQUEST_QUEUED] =
+		{
+			[EVENT_SEND] = attempt_send,
+			[EVENT_RESPONSE] = respond,
+			[EVENT_REPORT] = attempt_note_report,
+			[EVENT_CANCEL] = cancel,
+		},
+	[REQUEST_WRITING] =
+		{
+			[EVENT_WRITTEN] = written,
+			[EVENT_RESPONSE] = keep_response,
+			[EVENT_REPORT] = keep_report,
+			[EVENT_CANCEL] = keep_cancel,
+		},
+	[REQUEST_WAITING] =
+		{
+			[EVENT_TIMER] = attempt_look,
+			[EVENT_RESPONSE] = respond,
+			[EVENT_REPORT] = attempt_report,
+			[EVENT_CANCEL] = cancel,
+		},
+	[REQUEST_PAUSED] =
+		{
+			[EVENT_TIMER] = end_pause,
+			[EVENT_CANCEL] = cancel,
+		},
+	[REQUEST_AWAITING_REPORT] =
+		{
+			[EVENT_TIMER] = attempt_without_report,
+			[EVENT_RESPONSE] = respond,
+			[EVENT_REPORT] = attempt_report,
+			[EVENT_CANCEL] = cancel,
+		},
+	[REQUEST_ASKING_PATH] =
+		{
+			[EVENT_ASKED] = attempt_path_asked,
+			[EVENT_CANCEL] = keep_cancel,
+		},
+	[REQUEST_DONE] = {NULL},
+};
+
+enum request_action request_handle(struct requests *all, struct request *request,
+				   struct request_event *event)
+{
+	handler *handle = handlers[request->phase][event->kind];
+
+	return handle ? handle(all, request, event) : ACTION_NONE;
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* A request is made, and ends. */
+
+#include "request/request.h"
+
+#include "base/export.h"
+#include "mad/layout.h"
+#include "mad/probe.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+
+void requests_init(struct requests *requests)
+{
+	tids_init(&requests->tids);
+	flow_init(&requests->flow);
+}
+
+/* The kernel cuts such a request into segments (IBA 13.6). */
+static RARE void mark_for_rmpp(uint8_t *mad)
+{
+	mad[RMPP_VERSION_OFFS] = RMPP_VERSION;
+	mad[RMPP_TYPE_OFFS] = IB_RMPP_TYPE_DATA;
+	mad[RMPP_FLAGS_OFFS] = RMPP_RESP_TIME_NONE << 3 | IB_RMPP_FLAG_ACTIVE;
+}
+
+/* Allocates the buffer of a request that RMPP carries. */
+static RARE int allocate(struct request *request, const struct request_settings *settings,
+			 size_t size)
+{
+	size_t length = request->dataoffs + size;
+
+	if (!settings->rmpp || size > INT_MAX - 2 * PACKET_SIZE)
+		return -EMSGSIZE;
+	request->length = (int)length;
+	/* packet_build() writes a whole MAD */
+	request->large =
+		calloc(1, request->header_size + (length < IB_MAD_SIZE ? IB_MAD_SIZE : length));
+	return request->large ? 0 : -ENOMEM;
+}
+
+/* Whether the request is a Get of a class whose Gets change nothing: a retransmission does no
+ * harm. */
+static bool changes_nothing(const uint8_t *mad)
+{
+	return mad[3] == IB_MAD_METHOD_GET &&
+	       (is_smp_class(mad[1]) || mad[1] == IB_SA_CLASS ||
+		mad[1] == IB_PERFORMANCE_CLASS || mad[1] == IB_CC_CLASS);
+}
+
+static void set_attempts(struct request *request, const struct request_settings *settings,
+			 int timeout_ms, const uint8_t *mad)
+{
+	int attempts = settings->attempts < UINT16_MAX ? settings->attempts : UINT16_MAX;
+
+	request->timeout_ms = timeout_ms ? timeout_ms : settings->timeout_ms;
+	if (request->timeout_ms < 0)
+		request->timeout_ms = INT_MAX / 2;
+	request->attempts_left = (uint16_t)attempts;
+	request->repeatable = !request->large && changes_nothing(mad);
+	if (request->repeatable && attempts > 1)
+		request->copies_left = (uint16_t)attempts;
+}
+
+int request_init(struct request *request, const struct request_settings *settings,
+		 ib_rpc_t *rpc, const ib_portid_t *dport, const ib_rmpp_hdr_t *rmpp,
+		 const void *payload, size_t size)
+{
+	struct ib_user_mad *header;
+	uint8_t *mad;
+	size_t header_size = umad_size();
+	int ret = 0;
+
+	/* the packet has no more than a header and a MAD */
+	memset(request, 0, offsetof(struct request, packet) + header_size + IB_MAD_SIZE);
+	if (!dport || rpc->dataoffs < 0 || rpc->dataoffs > IB_MAD_SIZE)
+		return -EINVAL;
+	if (settings->agent < 0)
+		return -EPROTONOSUPPORT;
+	if (!payload)
+		size = 0;
+	request->header_size = (uint8_t)header_size;
+	request->dataoffs = (uint16_t)rpc->dataoffs;
+	request->length = IB_MAD_SIZE;
+	if (settings->by_rmpp || size > (size_t)(IB_MAD_SIZE - rpc->dataoffs))
+		ret = allocate(request, settings, size);
+	if (!ret && packet_build(request_buffer(request), request_mad(request), rpc, dport,
+				 rmpp, NULL) < 0)
+		ret = -errno;
+	if (ret) {
+		request_fini(request);
+		return ret;
+	}
+	mad = request_mad(request);
+	if (size)
+		memcpy(mad + rpc->dataoffs, payload, size);
+	if (request->large)
+		mark_for_rmpp(mad);
+	header = (struct ib_user_mad *)(void *)request_buffer(request);
+	header->agent_id = (uint32_t)settings->agent;
+	if (header->addr.grh_present)
+		header->addr.gid_index = (uint8_t)settings->gid_index;
+	transmissions_init(&request->transmissions, get32(mad, TID_OFFS), mad[1]);
+	request->transmissions.chosen = settings->chosen;
+	request->account.smp = is_smp_class(mad[1]);
+	request->account.sa = mad[1] == IB_SA_CLASS;
+	set_attempts(request, settings, rpc->timeout, mad);
+	return 0;
+}
+
+/* --- the end -------------------------------------------------------------------- */
+
+void request_drop_pending(struct request *request)
+{
+	free(request->pending.umad);
+	request->pending = (struct pending_event){.kind = EVENT_NONE};
+}
+
+enum request_action request_finish(struct requests *all, struct request *request, int error,
+				   int64_t now)
+{
+	transmissions_give_up(&all->tids, &request->transmissions);
+	flow_ended(&all->flow, &request->account);
+	request->phase = REQUEST_DONE;
+	request->error = (uint16_t)error;
+	if (request->transmissions.count)
+		request->elapsed_ms = (uint32_t)((now - request->first_sent) / 1000);
+	probe_request_completed(request, request_buffer(request), request_mad(request), error,
+				request->transmissions.count);
+	return ACTION_COMPLETE;
+}
+
+void request_free(struct request *request)
+{
+	request_drop_pending(request);
+	free(request->redirect);
+	request->redirect = NULL;
+	free(request->large);
+	request->large = NULL;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+#include "port_state.h"
+
+#include "port/poll.h"
+
+unsigned calls_in_progress(struct ibmad_port *of)
+{
+	unsigned users;
+
+	port_lock(of);
+	users = of->users;
+	port_unlock(of);
+	return users;
+}
+
+unsigned threads_asleep(struct ibmad_port *of)
+{
+	unsigned count = 0;
+
+	port_lock(of);
+	list_for_each (entry, &of->waiters.all)
+		count += list_entry(entry, struct waiter, all)->following;
+	port_unlock(of);
+	return count;
+}
+
+unsigned threads_waiting(struct ibmad_port *of)
+{
+	unsigned asleep = threads_asleep(of);
+	bool leads;
+
+	port_lock(of);
+	leads = of->waiters.leader != NULL;
+	port_unlock(of);
+	return asleep + leads;
+}
+
+bool responses_expected(struct ibmad_port *of)
+{
+	bool expected;
+
+	port_lock(of);
+	expected = of->requests.tids.count > 0;
+	port_unlock(of);
+	return expected;
+}
+
+bool port_has_servers(struct ibmad_port *of)
+{
+	return !list_is_empty(&of->servers);
+}
+
+void hold_reading(struct ibmad_port *of, bool reading)
+{
+	of->waiters.reading = reading;
+}
+
+void read_messages(struct ibmad_port *of, unsigned most)
+{
+	port_lock(of);
+	port_read_unlocking(of, most, clock_us());
+	port_unlock(of);
+}
+
+void fix_window_only(struct ibmad_port *of, enum mad_window window, unsigned size)
+{
+	port_lock(of);
+	flow_fix_window(&of->requests.flow, window, size);
+	port_unlock(of);
+}
+
+void lock_port(struct ibmad_port *of)
+{
+	port_lock(of);
+}
+
+void unlock_port(struct ibmad_port *of)
+{
+	port_unlock(of);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The state of a port that a test waits for, and that no public call tells. No other test names
+ * a member of a port.
+ */
+#ifndef TESTS_UNIT_PORT_STATE_H
+#define TESTS_UNIT_PORT_STATE_H
+
+#include <infiniband/mad_async.h>
+#include <pthread.h>
+#include <stdbool.h>
+
+/* Calls that have not returned. */
+unsigned calls_in_progress(struct ibmad_port *of);
+/* Threads that sleep until another one wakes them; and one that polls. */
+unsigned threads_asleep(struct ibmad_port *of);
+unsigned threads_waiting(struct ibmad_port *of);
+/* Whether a response to any request is expected. */
+bool responses_expected(struct ibmad_port *of);
+bool port_has_servers(struct ibmad_port *of);
+/* Another thread reads messages, or no thread does. */
+void hold_reading(struct ibmad_port *of, bool reading);
+/* Reads messages, and does nothing else. */
+void read_messages(struct ibmad_port *of, unsigned most);
+/* A window of a fixed size. mad_port_set_window() would also send what may be sent then. */
+void fix_window_only(struct ibmad_port *of, enum mad_window window, unsigned size);
+/* The lock of the port, which a test holds for a while. */
+void lock_port(struct ibmad_port *of);
+void unlock_port(struct ibmad_port *of);
+
+#endif

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * A port whose descriptor is 1024 or more, because the process has many: it is a descriptor of
+ * the kernel like any other one, not a handle of a simulator, which begins at 1024, too.
+ */
+
+#define MANY 1
+
+#include "event_loop.h"
+
+/* after event_loop.h, whose functions have parameters with the engine's name */
+#include "async_fixture.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+
+#define OPEN         1100
+/* If it cannot be woken, a waiting thread polls for a shorter time. */
+#define LONG_POLL_MS 1000
+
+static int files[OPEN], file_count;
+static bool enough;
+static struct rlimit limit_before;
+
+/* Opens descriptors until the next one is high: whether the process may have so many. */
+static bool open_many(void)
+{
+	struct rlimit limit;
+
+	getrlimit(RLIMIT_NOFILE, &limit_before);
+	limit = limit_before;
+	if (limit.rlim_cur < OPEN + 100)
+		limit.rlim_cur = OPEN + 100;
+	if (limit.rlim_cur > limit.rlim_max || setrlimit(RLIMIT_NOFILE, &limit))
+		return false;
+	for (file_count = 0; file_count < OPEN; file_count++)
+		if ((files[file_count] = open("/dev/null", O_RDONLY | O_CLOEXEC)) < 0)
+			return false;
+	return true;
+}
+
+static int setup(void **state)
+{
+	enough = open_many();
+	return async_setup(state);
+}
+
+static int teardown(void **state)
+{
+	int ret = async_teardown(state);
+
+	while (file_count)
+		close(files[--file_count]);
+	setrlimit(RLIMIT_NOFILE, &limit_before);
+	return ret;
+}
+
+static void expect_high(void)
+{
+	if (!enough) {
+		print_message("the process cannot have %d descriptors\n", OPEN + 100);
+		skip();
+	}
+	assert_true(mad_async_fd(async) >= OPEN);
+	assert_int_not_equal(fcntl(mad_async_fd(async), F_GETFD), -1);
+}
+
+static void an_event_loop_polls_a_single_descriptor(void **state)
+{
+	struct pollfd fd = {.events = POLLIN};
+
+	(void)state;
+	expect_high();
+	fd.fd = mad_async_poll_fd(async);
+	assert_true(fd.fd >= 0);
+	submit(async, set_request(), 1, &outcomes[0], NULL);
+	assert_int_equal(poll(&fd, 1, 0), 0);
+	device_respond(device_packet(0), 0, 0, NULL, 0);
+	assert_int_equal(poll(&fd, 1, LONG_MS), 1);
+	assert_int_equal(mad_async_process(async), 1);
+	expect_all(1, 0);
+}
+
+/* Whether the thread that waits polls without a limit that is shorter than its request's. */
+static bool polls_for_long(void)
+{
+	int timeout;
+
+	while (!device_calls(DEVICE_POLL))
+		sleep_ms(1);
+	timeout = device_poll_timeout();
+	return timeout < 0 || timeout > LONG_POLL_MS;
+}
+
+static void a_thread_that_waits_is_woken(void **state)
+{
+	pthread_t thread;
+	bool for_long;
+
+	(void)state;
+	expect_high();
+	submit(async, set_request(), 1, &outcomes[0], NULL);
+	thread = start_running(async);
+	for_long = polls_for_long();
+	assert_int_equal(mad_async_cancel_all(async), 1);
+	assert_int_equal(joined_count(thread), 1);
+	expect_all(1, -ECANCELED);
+	assert_true(for_long);
+}
+
+static void *query(void *arg)
+{
+	uint8_t data[IB_PC_DATA_SZ] = {0};
+	ib_rpc_t rpc = set_request();
+	ib_portid_t to = to_lid(1);
+
+	(void)arg;
+	return mad_rpc(port, &rpc, &to, data, data) ? async : NULL;
+}
+
+static void a_thread_in_a_blocking_call_waits_without_looking_up(void **state)
+{
+	pthread_t thread;
+	bool for_long;
+	void *result;
+
+	(void)state;
+	expect_high();
+	assert_int_equal(pthread_create(&thread, NULL, query, NULL), 0);
+	for_long = polls_for_long();
+	device_respond(device_packet(0), 0, 0, NULL, 0);
+	assert_int_equal(pthread_join(thread, &result), 0);
+	assert_non_null(result);
+	assert_true(for_long);
+}
+
+static int simulator_setup(void **state)
+{
+	int classes[] = {IB_PERFORMANCE_CLASS};
+
+	if (device_setup(state))
+		return -1;
+	device_high_handles();
+	port = mad_rpc_open_port(NULL, 0, classes, 1);
+	async = port ? mad_async_create(port) : NULL;
+	return async ? 0 : -1;
+}
+
+static void a_handle_of_a_simulator_has_no_single_descriptor(void **state)
+{
+	(void)state;
+	assert_true(mad_async_fd(async) >= 1024);
+	assert_int_equal(fcntl(mad_async_fd(async), F_GETFD), -1);
+	assert_int_equal(mad_async_poll_fd(async), -EOPNOTSUPP);
+	assert_true(mad_async_wake_fd(async) >= 0);
+}
+
+#define HIGH_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		HIGH_TEST(an_event_loop_polls_a_single_descriptor),
+		HIGH_TEST(a_thread_that_waits_is_woken),
+		HIGH_TEST(a_thread_in_a_blocking_call_waits_without_looking_up),
+		cmocka_unit_test_setup_teardown(
+			a_handle_of_a_simulator_has_no_single_descriptor, simulator_setup,
+			async_teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Threads that wait for messages of a port, and when they are woken; event loops that look at
+ * the port; and the port in a child of fork() while threads of the parent wait.
+ */
+
+#define MANY 4
+#include "gate.h"
+
+#include "async_fixture.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/wait.h>
+
+static int setup(void **state)
+{
+	gate_init();
+	return async_setup(state);
+}
+
+static int teardown(void **state)
+{
+	int ret;
+
+	sem_post(&gate.leave);
+	ret = async_teardown(state);
+	gate_destroy();
+	return ret;
+}
+
+#define WAITING_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+/* 0 or an errno. */
+static int call_blocking(void)
+{
+	uint8_t data[IB_PC_DATA_SZ] = {0};
+	ib_rpc_t rpc = set_request();
+	ib_portid_t to = to_lid(3);
+
+	return mad_rpc(port, &rpc, &to, data, data) ? 0 : errno;
+}
+
+/* --- descriptors ---------------------------------------------------------------- */
+
+#define FDS 256
+
+static void the_descriptors_of_a_port_end_at_exec(void **state)
+{
+	int class = IB_SMI_CLASS, opened = 0;
+	bool before[FDS];
+	struct ibmad_port *other;
+
+	(void)state;
+	for (int fd = 0; fd < FDS; fd++)
+		before[fd] = fcntl(fd, F_GETFD) >= 0;
+	other = mad_rpc_open_port(NULL, 0, &class, 1);
+	assert_non_null(other);
+	for (int fd = 0; fd < FDS; fd++) {
+		if (before[fd] || fcntl(fd, F_GETFD) < 0 || fd == mad_rpc_portid(other))
+			continue;
+		assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+		assert_true(fcntl(fd, F_GETFL) & O_NONBLOCK);
+		opened++;
+	}
+	assert_int_equal(opened, 1);
+	mad_rpc_close_port(other);
+}
+
+static void a_stop_leaves_errno_alone(void **state)
+{
+	(void)state;
+	errno = EXDEV;
+	for (int i = 0; i < 3; i++)
+		mad_async_stop(async);
+	assert_int_equal(errno, EXDEV);
+}
+
+/* --- reading -------------------------------------------------------------------- */
+
+/* Its response is read, and nothing else: the other request has none. */
+static void a_blocking_call_reads_no_longer_than_until_its_response(void **state)
+{
+	(void)state;
+	submit(async, set_request(), 2, &outcomes[0], NULL);
+	device_on_write(echo, NULL);
+	assert_int_equal(call_blocking(), 0);
+	assert_int_equal(device_calls(DEVICE_READ), 1);
+}
+
+/* Nothing is read for that. */
+static void a_poll_that_times_out_shows_that_nothing_is_queued(void **state)
+{
+	(void)state;
+	mad_rpc_set_retries(port, 1);
+	mad_rpc_set_timeout(port, 20);
+	assert_int_equal(call_blocking(), ETIMEDOUT);
+	assert_int_equal(device_calls(DEVICE_READ), 0);
+}
+
+/* --- receivers ------------------------------------------------------------------ */
+
+static void *receive_one(void *arg)
+{
+	void *message = mad_receive_via(NULL, LONG_MS, port);
+	uint8_t number = message ? ((uint8_t *)umad_get_mad(message))[15] : 0;
+
+	(void)arg;
+	mad_free(message);
+	sem_post(&gate.entered);
+	return (void *)(intptr_t)number;
+}
+
+static void queue_message(uint8_t number)
+{
+	struct ib_user_mad header = {.agent_id = 0};
+	uint8_t mad[IB_MAD_SIZE] = {1, IB_SMI_CLASS, 1, IB_MAD_METHOD_GET};
+
+	mad[15] = number;
+	device_queue(device_fd(), &header, mad, sizeof(mad));
+}
+
+/* Each gets one, whether a message comes alone or with others. */
+static void each_message_wakes_a_receiver(void **state)
+{
+	pthread_t threads[4];
+	unsigned seen = 0;
+	void *number;
+
+	(void)state;
+	for (int at_once = 0; at_once < 2; at_once++) {
+		for (int i = 0; i < 4; i++)
+			assert_int_equal(pthread_create(&threads[i], NULL, receive_one, NULL),
+					 0);
+		for (uint8_t i = 1; i <= 4; i++) {
+			queue_message(i);
+			if (!at_once)
+				wait_for(&gate.entered);
+		}
+		for (int i = 0; i < 4; i++) {
+			pthread_join(threads[i], &number);
+			seen |= 1u << (intptr_t)number;
+		}
+		assert_int_equal(seen, 0x1e);
+		while (!sem_trywait(&gate.entered))
+			;
+	}
+}
+
+/* --- event loops ---------------------------------------------------------------- */
+
+static bool is_woken(int fd, int timeout_ms)
+{
+	struct pollfd loop = {.fd = fd, .events = POLLIN};
+
+	return poll(&loop, 1, timeout_ms) == 1;
+}
+
+/* The loop of the other engine is told of messages, and does not run. */
+static void a_loop_that_is_not_told_of_messages_looks_every_20_ms(void **state)
+{
+	struct mad_async *told = mad_async_create(port);
+	int told_fd = mad_async_poll_fd(told), fd = mad_async_poll_fd(async);
+	int64_t start;
+
+	(void)state;
+	/* without requests it waits for nothing */
+	queue_message(1);
+	assert_true(is_woken(told_fd, LONG_MS));
+	assert_false(is_woken(fd, 60));
+	assert_int_equal(mad_async_process(told), 0);
+	submit(async, set_request(), 1, &outcomes[0], NULL);
+	for (int i = 0; i < 3; i++) {
+		start = now_ms();
+		assert_true(is_woken(fd, LONG_MS));
+		/* submit() and process() were some time before; the clock's start is rounded */
+		assert_true(i == 0 || now_ms() - start >= 15);
+		assert_int_equal(mad_async_process(async), 0);
+	}
+	device_respond(device_packet(0), 0, 0, NULL, 0);
+	assert_true(is_woken(told_fd, LONG_MS));
+	assert_true(is_woken(fd, LONG_MS));
+	assert_int_equal(mad_async_process(async), 1);
+	/* it has found messages: it is told of them from now on */
+	queue_message(2);
+	assert_true(is_woken(fd, LONG_MS));
+	assert_int_equal(mad_async_process(async), 0);
+	mad_async_destroy(told);
+}
+
+/* --- children ------------------------------------------------------------------- */
+
+#ifndef NO_CHILDREN
+
+static void expect_end_of_child(pid_t child)
+{
+	int status = -1;
+
+	assert_true(child > 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+/* Returns the line of the first call that is not as expected; 0: none. */
+static int calls_fail_with_ecanceled(void)
+{
+	uint8_t data[IB_PC_DATA_SZ] = {0}, umad[1024] = {0};
+	struct mad_async_stats stats;
+	ib_rpc_t rpc = set_request();
+	ib_portid_t to = to_lid(1);
+
+	if (mad_async_submit(async, &rpc, &to, data, 1, note, NULL, NULL) != -ECANCELED)
+		return __LINE__;
+	if (mad_async_process(async) != -ECANCELED || mad_async_timeout(async) != -ECANCELED)
+		return __LINE__;
+	if (mad_async_wait(async, 0) != -ECANCELED || mad_async_run(async) != -ECANCELED)
+		return __LINE__;
+	if (mad_async_cancel(async, 1) != -ECANCELED ||
+	    mad_async_cancel_all(async) != -ECANCELED)
+		return __LINE__;
+	if (mad_async_get_stats(async, &stats, sizeof(stats)) != -ECANCELED)
+		return __LINE__;
+	if (mad_async_wake_fd(async) != -ECANCELED || mad_async_poll_fd(async) != -ECANCELED)
+		return __LINE__;
+	if (mad_port_set_window(port, MAD_WINDOW_SMP, 1) != -ECANCELED ||
+	    mad_port_set_destination_limit(port, 1) != -ECANCELED ||
+	    mad_port_set_rate(port, 1) != -ECANCELED)
+		return __LINE__;
+	if (call_blocking() != ECANCELED)
+		return __LINE__;
+	if (mad_send_via(&rpc, &to, NULL, data, port) != -1 || errno != ECANCELED)
+		return __LINE__;
+	if (mad_receive_via(umad, 0, port) || errno != ECANCELED)
+		return __LINE__;
+	if (mad_async_create(port) || errno != ECANCELED)
+		return __LINE__;
+	mad_async_stop(async);
+	mad_async_destroy(async);
+	mad_rpc_close_port(port);
+	return 0;
+}
+
+static void *wait_in_run(void *arg)
+{
+	(void)arg;
+	return mad_async_run(async) >= 0 ? NULL : arg;
+}
+
+static void *wait_in_rpc(void *arg)
+{
+	return call_blocking() ? arg : NULL;
+}
+
+static void *wait_in_receive(void *arg)
+{
+	void *message = mad_receive_via(NULL, LONG_MS, port);
+
+	mad_free(message);
+	return message ? NULL : arg;
+}
+
+static void *wait_in_callback(void *arg)
+{
+	ib_rpc_t rpc = set_request();
+	ib_portid_t to = to_lid(1);
+
+	if (mad_async_submit(async, &rpc, &to, NULL, 0, call_back_at_gate, &outcomes[1], NULL))
+		return arg;
+	device_respond(device_packet(device_written() - 1), 0, 0, NULL, 0);
+	return mad_async_process(async) < 0 ? arg : NULL;
+}
+
+static int write_at_gate(const struct device_packet *packet, void *arg)
+{
+	(void)arg;
+	if (be16toh(packet->header.addr.lid) != 3)
+		return 0;
+	device_respond(packet, 0, 0, NULL, 0);
+	wait_at_gate();
+	return 0;
+}
+
+/* Whatever the thread of the parent does in a call; the parent goes on. */
+static void while_threads_are_in_calls_the_port_is_lost_in_a_child(void **state)
+{
+	void *(*const waits[])(void *) = {wait_in_run, wait_in_rpc, wait_in_receive,
+					  wait_in_callback, wait_in_rpc};
+	unsigned writes;
+	pthread_t thread;
+	void *failed;
+	pid_t child;
+
+	(void)state;
+	for (int i = 0; i < 5; i++) {
+		memset(outcomes, 0, sizeof(outcomes));
+		if (i == 0)
+			submit(async, set_request(), 1, &outcomes[0], NULL);
+		device_on_write(i == 4 ? write_at_gate : NULL, NULL);
+		writes = device_calls(DEVICE_POLL);
+		assert_int_equal(pthread_create(&thread, NULL, waits[i], &outcomes), 0);
+		if (i >= 3)
+			wait_for(&gate.entered);
+		while (i < 3 && device_calls(DEVICE_POLL) == writes)
+			sleep_ms(1);
+		child = fork();
+		if (!child) {
+			int line = calls_fail_with_ecanceled();
+
+			if (line)
+				print_error("line %d, run %d\n", line, i);
+			if (line)
+				_exit(1);
+			end_child();
+		}
+		expect_end_of_child(child);
+		if (i < 2)
+			device_respond(device_packet(device_written() - 1), 0, 0, NULL, 0);
+		if (i == 2)
+			queue_message(1);
+		if (i >= 3)
+			sem_post(&gate.leave);
+		pthread_join(thread, &failed);
+		assert_null(failed);
+	}
+}
+
+static pid_t forked;
+
+static void fork_in_callback(struct mad_async *engine, const struct mad_reply *reply, void *arg)
+{
+	note(engine, reply, arg);
+	forked = fork();
+	if (forked)
+		return;
+	device_on_write(echo, NULL);
+	submit(engine, set_request(), 9, &outcomes[2], NULL);
+}
+
+/* The thread that forks is in a call itself; the child goes on in that call. */
+static void a_callback_may_fork(void **state)
+{
+	ib_rpc_t rpc = set_request();
+	ib_portid_t to = to_lid(1);
+	int count;
+
+	(void)state;
+	assert_int_equal(mad_async_submit(async, &rpc, &to, NULL, 0, fork_in_callback,
+					  &outcomes[0], NULL),
+			 0);
+	submit(async, set_request(), 2, &outcomes[1], NULL);
+	device_respond(device_packet(0), 0, 0, NULL, 0);
+	count = mad_async_process(async);
+	if (!forked) {
+		count += mad_async_run(async);
+		if (count != 3 || outcomes[1].error != -ECANCELED || outcomes[2].calls != 1 ||
+		    outcomes[2].error || call_blocking())
+			_exit(1);
+		end_child();
+	}
+	expect_end_of_child(forked);
+	assert_int_equal(count, 1);
+	device_respond(device_packet(1), 0, 0, NULL, 0);
+	assert_int_equal(mad_async_run(async), 1);
+	assert_int_equal(outcomes[1].error, 0);
+}
+
+static void *run(void *arg)
+{
+	(void)arg;
+	return (void *)(intptr_t)mad_async_run(async);
+}
+
+/* The state of a process with a closed standard input: the child's own descriptor has number 0.
+ */
+static int child_with_number_0(void)
+{
+	pthread_t thread;
+	void *ret;
+
+	close(0);
+	if (mad_async_process(async) || fcntl(0, F_GETFD) < 0)
+		return __LINE__;
+	submit(async, set_request(), 1, &outcomes[0], NULL);
+	for (int i = 0; i < 2; i++) {
+		unsigned polls = device_calls(DEVICE_POLL);
+
+		if (pthread_create(&thread, NULL, run, NULL))
+			return __LINE__;
+		while (device_calls(DEVICE_POLL) == polls)
+			sleep_ms(1);
+		/* others read beside the thread, and wake it */
+		if (i == 1) {
+			device_on_write(echo, NULL);
+			if (call_blocking())
+				return __LINE__;
+		}
+		mad_async_stop(async);
+		pthread_join(thread, &ret);
+		if ((intptr_t)ret != -EINTR)
+			return __LINE__;
+	}
+	mad_async_destroy(async);
+	mad_rpc_close_port(port);
+	return fcntl(0, F_GETFD) >= 0 ? __LINE__ : 0;
+}
+
+static void the_descriptor_of_a_port_may_have_number_0(void **state)
+{
+	pid_t child;
+
+	(void)state;
+	child = fork();
+	if (!child) {
+		int line = child_with_number_0();
+
+		if (line)
+			print_error("line %d\n", line);
+		if (line)
+			_exit(1);
+		end_child();
+	}
+	expect_end_of_child(child);
+}
+
+#endif
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WAITING_TEST(the_descriptors_of_a_port_end_at_exec),
+		WAITING_TEST(a_stop_leaves_errno_alone),
+		WAITING_TEST(a_blocking_call_reads_no_longer_than_until_its_response),
+		WAITING_TEST(a_poll_that_times_out_shows_that_nothing_is_queued),
+		WAITING_TEST(each_message_wakes_a_receiver),
+		WAITING_TEST(a_loop_that_is_not_told_of_messages_looks_every_20_ms),
+#ifndef NO_CHILDREN
+		WAITING_TEST(while_threads_are_in_calls_the_port_is_lost_in_a_child),
+		WAITING_TEST(a_callback_may_fork),
+		WAITING_TEST(the_descriptor_of_a_port_may_have_number_0),
+#endif
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
