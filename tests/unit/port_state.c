@@ -2,6 +2,7 @@
 
 #include "port_state.h"
 
+#include "calls/engine.h"
 #include "port/poll.h"
 
 unsigned calls_in_progress(struct ibmad_port *of)
@@ -68,6 +69,16 @@ void fix_window_only(struct ibmad_port *of, enum mad_window window, unsigned siz
 	port_lock(of);
 	flow_fix_window(&of->requests.flow, window, size);
 	port_unlock(of);
+}
+
+unsigned new_smps(const struct mad_async *async)
+{
+	const struct list *fresh = &async->source.flows[FLOW_SMP].lists[LIST_FRESH];
+	unsigned count = 0;
+
+	list_for_each (entry, fresh)
+		count++;
+	return count;
 }
 
 void lock_port(struct ibmad_port *of)

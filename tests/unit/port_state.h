@@ -25,6 +25,8 @@ void hold_reading(struct ibmad_port *of, bool reading);
 void read_messages(struct ibmad_port *of, unsigned most);
 /* A window of a fixed size. mad_port_set_window() would also send what may be sent then. */
 void fix_window_only(struct ibmad_port *of, enum mad_window window, unsigned size);
+/* New SMPs of an engine that the queue has not looked at. */
+unsigned new_smps(const struct mad_async *async);
 /* The lock of the port, which a test holds for a while. */
 void lock_port(struct ibmad_port *of);
 void unlock_port(struct ibmad_port *of);
