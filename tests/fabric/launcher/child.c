@@ -54,6 +54,9 @@ static void pass_on(int signal)
 		kill(program, signal);
 }
 
+static const int passed_on[] = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+#define PASSED_ON (sizeof(passed_on) / sizeof(passed_on[0]))
+
 static void on_signal(int signal, void (*handler)(int signal))
 {
 	struct sigaction action = {.sa_handler = handler};
@@ -216,6 +219,7 @@ exec_program(const struct preload *preload, char **arguments, int ready)
 int child_start(const struct preload *preload, char **arguments, const char *library,
 		pid_t *child, int *ready)
 {
+	sigset_t passed, before;
 	char why[128];
 	int ends[2];
 
@@ -227,17 +231,22 @@ int child_start(const struct preload *preload, char **arguments, const char *lib
 	}
 	on_signal(SIGINT, SIG_IGN);
 	on_signal(SIGQUIT, SIG_IGN);
+	/* the program may send a signal before this process can pass it on */
+	sigemptyset(&passed);
+	for (unsigned int i = 0; i < PASSED_ON; i++)
+		sigaddset(&passed, passed_on[i]);
+	sigprocmask(SIG_BLOCK, &passed, &before);
 	program = fork();
 	if (program == 0) {
 		close(ends[0]);
+		sigprocmask(SIG_SETMASK, &before, NULL);
 		exec_program(preload, arguments, ends[1]);
 	}
+	for (unsigned int i = 0; i < PASSED_ON && program > 0; i++)
+		on_signal(passed_on[i], pass_on);
+	sigprocmask(SIG_SETMASK, &before, NULL);
 	if (program < 0)
 		return fail_with(preload, "fork");
-	on_signal(SIGTERM, pass_on);
-	on_signal(SIGHUP, pass_on);
-	on_signal(SIGUSR1, pass_on);
-	on_signal(SIGUSR2, pass_on);
 	close(ends[1]);
 	*child = program;
 	*ready = ends[0];
