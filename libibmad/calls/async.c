@@ -59,8 +59,8 @@ EXPORT int mad_async_cancel_all(struct mad_async *async)
 /* --- life ----------------------------------------------------------------------- */
 
 /*
- * The memory of an engine that was destroyed, if there is one: a thread may still be on its way
- * into a call for that engine, so the memory is not freed before the port is.
+ * Memory for an engine: that of a destroyed engine, if there is one. It is not freed before the
+ * port, because another thread may still be in engine_enter() for the destroyed engine.
  */
 static struct mad_async *new_engine(struct ibmad_port *port)
 {
@@ -103,7 +103,7 @@ static void finish_unlocking(struct mad_async *engine)
 	while (engine->listener.processing)
 		pthread_cond_wait(&engine->changed, &port->lock);
 	engine_begin_processing(engine);
-	/* another thread may be writing a request just now, or be about to notice the end */
+	/* another thread may be writing a request, or may not have seen "ending" yet */
 	while (engine->listener.open || engine->users > 1)
 		if (!engine_call_back_unlocking(engine, BATCH))
 			pthread_cond_wait(&engine->changed, &port->lock);
@@ -135,7 +135,7 @@ EXPORT void mad_async_destroy(struct mad_async *async)
 	if (async->sa)
 		async->sa->free(async->sa);
 	list_move_last(&port->retired, &async->listener.all);
-	/* other requests can be sent now */
+	/* requests of other engines may have a place now: port_leave_last() tells others */
 	port_leave_last(port, cancel_state);
 }
 

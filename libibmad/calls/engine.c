@@ -35,8 +35,8 @@ static struct async_request *async_request_of(struct port_request *request)
 /* --- entering and leaving ------------------------------------------------------- */
 
 /*
- * In a child of fork(): the port has cancelled the requests that it had. The child may have
- * been forked in a callback.
+ * In a child of fork(), after the port has cancelled its requests. The fork may have been in a
+ * callback: this thread does not process any more.
  */
 static void become_inherited(struct mad_async *engine)
 {
@@ -117,7 +117,7 @@ void engine_timer_set(struct mad_async *engine, struct engine_timer *timer, int6
 {
 	timer->at = at;
 	find_next_timer(engine);
-	/* the thread sleeps until the timer that was the next one before */
+	/* the thread sleeps until the timer that was the next one before this call */
 	if (engine->listener.waiting && at != NEVER)
 		waiter_wake(&engine->port->waiters, &engine->listener.waiter);
 }
@@ -202,8 +202,8 @@ static void changed(struct ibmad_port *port, struct port_request *request)
 		engine_of(request)->stats.busy++;
 	timer_start(&port->timers, &request->timer, at);
 	/*
-	 * Waiting threads sleep until the former next timer. Threads of other engines and of
-	 * blocking calls are woken, too, because perhaps no thread runs this engine.
+	 * Waiting threads sleep until the timer that was the next one before. Threads of other
+	 * engines and of blocking calls are woken, too: this engine may have no thread.
 	 */
 	if (timers_next(&port->timers) == at)
 		waiters_wake_for(&port->waiters, at);
@@ -266,7 +266,7 @@ int engine_call_back_unlocking(struct mad_async *engine, unsigned most)
 	mad_async_fn *callback;
 	int count = 0;
 
-	/* a callback may take its time: another thread leads meanwhile */
+	/* a callback may take long: another thread leads meanwhile */
 	if (!list_is_empty(list))
 		waiters_pass(&port->waiters);
 	while (most-- && engine_may_call(engine) && (first = list_pop(list))) {
@@ -365,7 +365,7 @@ int engine_submit_unlocking(struct mad_async *engine, const ib_rpc_t *rpc,
 	return 0;
 }
 
-/* Whether the request was to be cancelled: it is neither complete nor free. */
+/* Cancels a request. false: it is already complete or cancelled. */
 static bool cancel_request(struct mad_async *engine, struct async_request *async)
 {
 	if (!async->callback || request_is_ended(&async->request.request))

@@ -66,7 +66,7 @@ EXPORT int mad_rpc_class_agent(struct ibmad_port *srcport, int cls)
 
 /* --- a port --------------------------------------------------------------------- */
 
-/* In programs that run with another's rights, the environment has no say. */
+/* secure_getenv(): a set-uid program ignores the environment. */
 static void take_debug_level(void)
 {
 	const char *level = secure_getenv("LIBIBMAD_DEBUG_LEVEL");
@@ -217,8 +217,8 @@ static void name_item(ibmad_ports_item_t *item, struct ibmad_port *port, const c
 }
 
 /*
- * The SMPs of a planarized device go by another port than its GMPs. Here both kinds of classes
- * are on one port.
+ * A planarized device sends SMPs and GMPs by two ports: open_both(). Other devices send both by
+ * one port.
  */
 static int open_one(struct ibmad_ports_pair *pair, const struct umad_ca_pair *names,
 		    const int *classes, int count)

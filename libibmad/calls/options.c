@@ -134,7 +134,7 @@ EXPORT int mad_port_set_max_reply(struct ibmad_port *port, size_t bytes)
 	return 0;
 }
 
-/* Queued requests go by a new limit at once. */
+/* A new limit holds at once: sends the queued requests that it permits. */
 static void send_queued_and_leave(struct ibmad_port *port, int cancel_state)
 {
 	port_send_unlocking(port, UINT_MAX);

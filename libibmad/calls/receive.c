@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The server's side: requests come, responses go. */
+/* Single messages: mad_receive_via(), mad_respond_via() and mad_send_via(). */
 
 #include "base/export.h"
 #include "base/report.h"
@@ -21,7 +21,7 @@ EXPORT void mad_free(void *umad)
 
 /* --- receiving ------------------------------------------------------------------ */
 
-/* Moves the first message to the caller. */
+/* Moves the first message to the caller's buffer; umad is NULL: to a new one. */
 static void *take(struct ibmad_port *port, void *umad)
 {
 	struct message *message = port->inbox.first;
@@ -60,12 +60,12 @@ static int wait_unlocking(struct ibmad_port *port, int timeout)
 		if (port->gone)
 			error = port->gone;
 		else if (waiter.interrupted)
-			error = EINTR; /* programs leave their loops on a signal */
+			error = EINTR; /* programs leave their receive loops by a signal */
 		else if (!once && now >= end)
 			error = timeout ? ETIMEDOUT : EAGAIN;
 		else
 			port_wait_unlocking(port, &waiter, end, now);
-		/* others send what these messages permit */
+		/* after these messages, other threads may send requests */
 		port_tell(port);
 		once = false;
 	}
@@ -127,6 +127,7 @@ EXPORT int mad_respond_via(void *umad, ib_portid_t *portid, uint32_t rstatus,
 
 /* --- sending -------------------------------------------------------------------- */
 
+/* Reports and stores a failure, and returns -1 with errno. */
 static int not_sent(const ib_rpc_t *rpc, int error)
 {
 	report("mad_send_via", "the MAD cannot be sent: %s", strerror(error));
@@ -134,7 +135,7 @@ static int not_sent(const ib_rpc_t *rpc, int error)
 	return -1;
 }
 
-/* rdma-core's errno is EINVAL. */
+/* Stores EPROTONOSUPPORT as the failure; errno is EINVAL as in rdma-core. */
 static int not_registered(const ib_rpc_t *rpc)
 {
 	report_class_debug("mad_send_via", rpc->mgtclass);
@@ -144,7 +145,7 @@ static int not_registered(const ib_rpc_t *rpc)
 	return -1;
 }
 
-/* 0, or -1 with errno. A response is for mad_receive_via(). */
+/* 0, or -1 with errno. mad_receive_via() may return the response. */
 static int send_packet(const ib_rpc_t *rpc, struct ibmad_port *port, uint8_t *umad, int agent)
 {
 	struct ib_user_mad *header = (struct ib_user_mad *)(void *)umad;

@@ -13,7 +13,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* The requests of others that a thread sends before it looks after its own. */
+/* The requests of other threads that a thread sends before it looks at its own. */
 #define SENT_AT_ONCE 16
 
 struct blocking_request {
@@ -47,9 +47,9 @@ static const struct owner_ops ops = {
 };
 
 /*
- * When there is something to do about a request; NEVER: an event will tell. A request that is
- * queued waits for others: those of engines that are late make room, and perhaps no thread runs
- * the engine.
+ * When the thread has to act for its request; NEVER: an event comes before. A queued request
+ * waits for the requests in flight, also of engines. An engine may have no thread, so this
+ * thread handles the timers of the port.
  */
 static int64_t due_at(const struct ibmad_port *port, const struct request *request)
 {
@@ -61,8 +61,8 @@ static int64_t due_at(const struct ibmad_port *port, const struct request *reque
 }
 
 /*
- * Waits for an event. If the timer is due, the response may lie unread, because this thread did
- * not run for a while. While this thread cannot read, it looks again every millisecond.
+ * Waits for an event. If the timer is due, the response may be unread, because this thread did
+ * not run for a while. While this thread cannot read, it waits in steps of a millisecond.
  */
 static void wait_unlocking(struct ibmad_port *port, struct waiter *waiter, int64_t until,
 			   int64_t now)
@@ -83,7 +83,7 @@ static void advance_unlocking(struct ibmad_port *port, struct blocking_request *
 	if (port->gone && !request_is_ended(&request->request)) {
 		port_handle(port, request, EVENT_CANCEL, port->gone, now);
 	} else if (queue_is_ready(&port->queue)) {
-		/* another thread leads meanwhile: sending may take its time */
+		/* sending may take long: another thread leads meanwhile */
 		waiters_pass(&port->waiters);
 		port_send_unlocking(port, SENT_AT_ONCE);
 	} else if (port_time(port, now) < due) {
@@ -114,14 +114,14 @@ static int wait_for(struct ibmad_port *port, struct blocking_request *blocking)
 
 /* --- requests ------------------------------------------------------------------- */
 
-/* Whether mad_encode() has already reported that the route is wrong. */
+/* Whether the route is wrong, which packet_build() has already reported. */
 static bool is_bad_route(const ib_rpc_t *rpc, const ib_portid_t *dport)
 {
 	return (rpc->mgtclass & 0xff) == IB_SMI_DIRECT_CLASS &&
 	       (dport->drpath.cnt < 0 || dport->drpath.cnt >= IB_SUBNET_PATH_HOPS_MAX);
 }
 
-/* Called for each response to a blocking request; NULL: no one wants it. */
+/* Called for each response to a blocking request; may be NULL. */
 static response_fn *_Atomic response_hook;
 
 void rpc_on_response(response_fn *hook)
@@ -153,9 +153,9 @@ static void store_failure(const ib_rpc_t *rpc, const struct request *request, in
 }
 
 /*
- * A request that cannot be made: returns the errno of the call. For a class that is not
- * registered, the calls of rdma-core fail with EINVAL, and without ibdebug have no message of
- * it.
+ * Stores and reports that a request could not be made, and returns the errno of the call. If
+ * the class is not registered, the calls of rdma-core fail with EINVAL, and report that with
+ * ibdebug only.
  */
 static RARE int not_made(const char *call, const struct request *request, const ib_rpc_t *rpc,
 			 ib_portid_t *dport, int error)
@@ -174,7 +174,7 @@ static RARE int not_made(const char *call, const struct request *request, const 
 	return error;
 }
 
-/* A request that failed: stores and reports that. */
+/* Stores and reports the failure of a request. */
 static RARE void failed(const char *call, const struct request *request, const ib_rpc_t *rpc,
 			ib_portid_t *dport)
 {
@@ -219,8 +219,8 @@ static int exchange(const char *call, const struct ibmad_port *srcport,
 }
 
 /*
- * The thread cannot be cancelled while it reports a failure, either. Not inlined into each
- * call, so that exchange() is inlined here.
+ * exchange() while the thread cannot be cancelled. It is not inlined into each call, so that
+ * exchange() is inlined here.
  */
 static NOINLINE int exchange_uncancelled(const char *call, const struct ibmad_port *srcport,
 					 struct blocking_request *blocking, ib_rpc_t *rpc,
@@ -235,7 +235,7 @@ static NOINLINE int exchange_uncancelled(const char *call, const struct ibmad_po
 	return error;
 }
 
-/* What every call ends with. */
+/* The end of every call: sets errno and rpc->error. */
 static void *finish(ib_rpc_t *rpc, int error, void *data)
 {
 	if (rpc && (rpc->mgtclass & IB_MAD_RPC_VERSION_MASK) == IB_MAD_RPC_VERSION1)
@@ -244,14 +244,14 @@ static void *finish(ib_rpc_t *rpc, int error, void *data)
 	return error ? NULL : data;
 }
 
-/* An argument is wrong. */
+/* Fails with EINVAL, because an argument is wrong. */
 static RARE void *refuse(ib_rpc_t *rpc)
 {
 	failure_refuse(rpc ? rpc->mgtclass : 0, EINVAL);
 	return finish(rpc, EINVAL, NULL);
 }
 
-/* The response's data, and zeros if the response is shorter than rpc->datasz. */
+/* Copies rpc->datasz bytes of the response's data, with zeros after a shorter response. */
 static void copy_data(struct request *request, const ib_rpc_t *rpc, void *data)
 {
 	const uint8_t *mad = request_mad(request);
@@ -320,7 +320,7 @@ EXPORT void *mad_rpc_rmpp(const struct ibmad_port *srcport, ib_rpc_t *rpc, ib_po
 	return finish(rpc, error, data);
 }
 
-/* The MAD of a umad buffer as an allocation of its own. */
+/* Hands the response to the caller in memory that mad_message_free() frees. 0 or ENOMEM. */
 static int take_message(struct request *request, struct mad_message *message)
 {
 	uint8_t *umad = request->large;

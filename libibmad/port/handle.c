@@ -10,17 +10,18 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* A message that is dropped is read into this much memory, again and again. */
+/* A message that is dropped is read into this memory, which is mapped several times. */
 #define DRAIN_SIZE (1 << 20)
 
 /*
- * The kernel waits so long for the acknowledgement of segments, or for the request's timeout if
- * that is shorter. Then it sends them again, as often as the message has retries.
+ * How long the kernel waits for the acknowledgement of segments, or the request's timeout if
+ * that is shorter. Then the kernel retransmits them, as often as the message has retries.
  */
 #define ACK_MS      2000
 /* The retries of a response, which has no timeout. */
 #define ACK_RETRIES 4
 
+/* The errno of a failed umad_send(). EIO may mean that the device is gone: poll(2) tells. */
 static RARE int send_error(const struct handle *handle, int ret)
 {
 	int error = ret == -EIO ? errno : -ret;
@@ -49,8 +50,8 @@ static bool is_sent_by_rmpp(const struct handle *handle, const uint8_t *mad)
 }
 
 /*
- * A request of one MAD is sent again by this library. Of a longer one only the kernel knows
- * which segments are lost: it may send them again until the timeout.
+ * The library retransmits a request of one MAD. The kernel retransmits the segments of a longer
+ * request until the timeout, because only the kernel knows which segments are lost.
  */
 int handle_send(const struct handle *handle, uint8_t *umad, int length, int kernel_ms)
 {
@@ -61,7 +62,7 @@ int handle_send(const struct handle *handle, uint8_t *umad, int length, int kern
 			 by_rmpp ? (kernel_ms - 1) / ACK_MS : 0);
 }
 
-/* No response to a response is waited for: the timeout is 0. */
+/* The kernel waits for no response: the timeout is 0. */
 int handle_respond(const struct handle *handle, uint8_t *umad, int length, bool by_rmpp)
 {
 	return write_mad(handle, umad, umad_get_mad(umad), length, 0,
@@ -85,7 +86,7 @@ enum handle_result handle_receive(const struct handle *handle, void *umad, int *
 	return ret == -ENOSPC ? HANDLE_TOO_LONG : HANDLE_GONE;
 }
 
-/* An address range of at least size bytes, all of it the same few pages if there is a file. */
+/* An address range of "size" bytes. With a memfd, each DRAIN_SIZE of it is the same memory. */
 static void *map_drain(size_t size)
 {
 	int fd = memfd_create("umad-drain", MFD_CLOEXEC);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A port handle and the agents on it: one MAD written, one message of any length read. No call
- * takes a lock or changes anything but what it is given.
+ * A port handle and the agents on it: one MAD is written, one message of any length is read. No
+ * call takes a lock.
  */
 #ifndef LIBIBMAD_HANDLE_H
 #define LIBIBMAD_HANDLE_H
@@ -37,7 +37,7 @@ static inline int handle_agent(const struct handle *handle, int mgmt_class)
  */
 int handle_send(const struct handle *handle, uint8_t *umad, int length, int kernel_ms);
 
-/* The same for a response. By RMPP, even one of a single segment is acknowledged. */
+/* The same for a response. by_rmpp: the receiver acknowledges it, even a single segment. */
 int handle_respond(const struct handle *handle, uint8_t *umad, int length, bool by_rmpp);
 
 enum handle_result {
@@ -48,14 +48,14 @@ enum handle_result {
 };
 
 /*
- * Reads a message without waiting, whatever signals come. *length is the size of the buffer for
- * the MAD, and becomes the length of the message's MAD.
+ * Reads a message without waiting. A signal does not interrupt the call. *length is the size of
+ * the buffer for the MAD, and becomes the length of the message's MAD.
  */
 enum handle_result handle_receive(const struct handle *handle, void *umad, int *length);
 
 /*
- * Reads a message of this length and drops it. HANDLE_TOO_LONG: there is not enough memory for
- * that, and the message stays queued.
+ * Reads a message of this length and drops it. HANDLE_TOO_LONG: not enough memory; the message
+ * stays queued.
  */
 enum handle_result handle_drain(const struct handle *handle, int length);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Messages that are no responses to requests of this library: requests of others, and responses
- * to mad_send_via(). They are kept for mad_receive_via(), as long as the kernel would.
+ * Messages for mad_receive_via(): requests of others, and responses to mad_send_via(). Each
+ * stays until it is received or the port is closed.
  */
 #ifndef LIBIBMAD_INBOX_H
 #define LIBIBMAD_INBOX_H
@@ -21,7 +21,7 @@ struct inbox {
 	struct message *first;
 	struct message **last;
 	size_t bytes;
-	uint32_t *expected; /* IDs of mad_send_via() calls; NULL: no call so far */
+	uint32_t *expected; /* IDs of mad_send_via() calls; NULL: none so far */
 };
 
 void inbox_init(struct inbox *inbox);
@@ -30,7 +30,9 @@ void inbox_free(struct inbox *inbox);
 /* A response with this ID is to be kept. */
 void inbox_expect(struct inbox *inbox, uint32_t tid);
 
-/* A message has come. Returns whether it was kept: not if it is late, unexpected or too much.
+/*
+ * A message has come. Returns whether it was kept: not if it is a response that is not
+ * expected, if the inbox is full, or without memory.
  */
 bool inbox_add(struct inbox *inbox, const uint8_t *umad, int length);
 

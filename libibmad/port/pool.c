@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The structures of a block: the bits of "free". */
 #define BLOCK        32u
 #define FIRST_BLOCKS 8
 
@@ -143,7 +144,7 @@ uint64_t pool_id(const struct pool_entry *entry)
 	return (uint64_t)entry->serial << 32 | entry->place;
 }
 
-/* NULL if it is not in use. */
+/* The structure at a place; NULL if it is not in use. */
 static struct pool_entry *at(const struct pool *pool, uint32_t place)
 {
 	struct pool_entry *entry;

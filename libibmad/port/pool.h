@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Memory for structures of one type that are made and freed all the time. A number names each
- * structure, and no other structure of the pool ever has that number. A block of structures is
- * freed when none of them is in use and another block has free ones.
+ * Memory for structures of one type that are often made and freed. Each structure has a number,
+ * which no later structure of the pool has, until 2^32 more were made. A block of structures is
+ * freed when none of them is in use, unless it is the only such block.
  */
 #ifndef LIBIBMAD_POOL_H
 #define LIBIBMAD_POOL_H
@@ -14,7 +14,7 @@
 
 /* The first member of a structure in a pool. */
 struct pool_entry {
-	uint32_t place;  /* in the pool */
+	uint32_t place;  /* in the pool, counted from 0 */
 	uint32_t serial; /* 0: not in use */
 };
 
@@ -25,8 +25,8 @@ struct pool {
 	struct pool_block **blocks; /* NULL: a block that was freed */
 	uint32_t block_count;
 	uint32_t block_room;
-	uint32_t first_hole;  /* no block before it was freed */
-	uint32_t idle_blocks; /* blocks of which no structure is in use */
+	uint32_t first_hole;  /* no block before this one was freed */
+	uint32_t idle_blocks; /* the blocks of which no structure is in use */
 	uint32_t last_serial;
 	struct list partial; /* blocks that have free structures */
 };
@@ -34,18 +34,18 @@ struct pool {
 void pool_init(struct pool *pool, size_t size);
 void pool_free(struct pool *pool);
 
-/* A structure, zero but for its entry; NULL without memory. */
+/* Makes a structure, which is zero except for its entry; NULL: no memory. */
 void *pool_get(struct pool *pool);
 void pool_put(struct pool *pool, void *structure);
 
 /* The number of a structure, never 0. */
 uint64_t pool_id(const struct pool_entry *entry);
-/* The structure that has a number; NULL if it was freed. */
+/* The structure that has this number; NULL if it was freed. */
 void *pool_find(const struct pool *pool, uint64_t id);
 
 /*
- * The structure in use with the lowest place from *place on, which becomes the place after it;
- * NULL if there is none.
+ * The first structure in use at *place or after it; NULL: none. *place becomes the place after
+ * that structure.
  */
 void *pool_next(const struct pool *pool, uint32_t *place);
 

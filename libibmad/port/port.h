@@ -14,20 +14,20 @@
 #include "port/server.h"
 #include "port/waiters.h"
 
-/* What the owner of a request does about it. The lock is held in each call. */
+/* The calls to the owner of a request. The lock is held in each call. */
 struct owner_ops {
 	/* The request is complete: no event will come any more, and it is in no queue. */
 	void (*completed)(struct ibmad_port *port, struct port_request *request);
 	/* The request has a new timer, or is queued again. */
 	void (*changed)(struct ibmad_port *port, struct port_request *request);
-	/* A packet of the request is written; NULL: no matter. */
+	/* A packet of the request is about to be written; may be NULL. */
 	void (*sent)(struct ibmad_port *port, struct port_request *request);
 };
 
-/* The options of a port that hold for later requests. Threads may read and set them at once. */
+/* Options for later requests. Threads may read and set them without the lock. */
 struct options {
-	atomic_int timeout_ms; /* of an attempt; 0: the process's */
-	atomic_int retries;    /* the number of attempts; 0 and less: the process's */
+	atomic_int timeout_ms; /* of an attempt; 0: that of the process */
+	atomic_int retries;    /* the number of attempts; 0 or less: that of the process */
 	_Atomic uint64_t m_key;
 	_Atomic uint64_t sa_key;
 	atomic_uint gid_index;
@@ -53,24 +53,24 @@ struct ibmad_port {
 	struct list servers;
 	struct list listeners;    /* of all engines */
 	struct list loops;        /* listeners whose event loops poll the handle themselves */
-	struct listener *watcher; /* whose event loop is told of messages; NULL */
-	struct list retired;      /* engines that were destroyed: their memory is used again */
+	struct listener *watcher; /* its event loop watches the handle; NULL: none does */
+	struct list retired;      /* destroyed engines, whose memory is used for new ones */
 	unsigned open;            /* requests of all engines that were not called back */
 
 	/* reading */
 	int64_t emptied;       /* all messages that came before this time were handled */
-	int64_t reading_since; /* see port_time() */
-	unsigned read_since;   /* messages read since then */
-	int64_t blocked_until; /* no memory to read the next message away: then try again; 0 */
+	int64_t reading_since; /* see count_message() in poll.c */
+	unsigned read_since;   /* the messages that were read after reading_since */
+	int64_t blocked_until; /* no memory for the next message: read it again then; 0 */
 	_Alignas(8) uint8_t buffer[PACKET_SIZE]; /* of the thread that reads */
 
-	int gone;                            /* 0, or the errno of all requests from now on */
-	uint64_t dropped;                    /* messages that nobody waits for */
-	unsigned traced_sizes[FLOW_WINDOWS]; /* of the windows, as the probe told them last */
-	_Atomic uint64_t sa_address;         /* sa/sa_address.h */
+	int gone;         /* 0, or the errno with which all later requests fail */
+	uint64_t dropped; /* the number of messages that were dropped */
+	unsigned traced_sizes[FLOW_WINDOWS]; /* of the windows, as last traced */
+	_Atomic uint64_t sa_address;         /* see sa/sa_address.c */
 
 	/* life */
-	atomic_uint forks;     /* of the process, as of the last use of the port */
+	atomic_uint forks;     /* forks of the process before the latest use of the port */
 	bool inherited;        /* in a child of fork(): the agents are the parent's */
 	bool lost;             /* in a child: a thread of the parent was changing the port */
 	unsigned users;        /* calls that have not returned */
@@ -79,36 +79,33 @@ struct ibmad_port {
 	bool closed;
 };
 
-/* A port without a handle; NULL without memory. */
+/* A port without a handle; NULL: no memory. */
 struct ibmad_port *port_new(const char *ca_name, int portnum);
-/* The port has a handle. */
+/* Prepares the port for its handle, port->handle.fd. */
 void port_begin(struct ibmad_port *port);
 void port_free(struct ibmad_port *port);
 
 /*
- * Each call that waits on a port or changes it enters and leaves: that keeps the port from
- * being closed. The lock is held between. The thread cannot be cancelled between
- * (pthread_setcancelstate()): *cancel_state is for port_leave().
+ * Each call that waits on a port or changes it calls port_enter() first and port_leave() last.
+ * mad_rpc_close_port() waits for port_leave(). In between the lock is held, and the thread
+ * cannot be cancelled (pthread_setcancelstate()): *cancel_state is for port_leave().
  *
  * In a child of fork() the first port_enter() cancels all requests. If a thread of the parent
- * was in a call for the port, the port is lost: port_enter() returns -ECANCELED from then on,
- * and nothing is to be left.
+ * was in a call for the port, the port is lost: port_enter() returns -ECANCELED from then on.
+ * After an error the lock is not held, and port_leave() must not be called.
  */
 int port_enter(struct ibmad_port *port, int *cancel_state);
 void port_leave(struct ibmad_port *port, int cancel_state);
-/* The same for a thread that cannot be cancelled anyway. */
+/* The same for a thread that has already disabled its cancellation. */
 int port_enter_uncancelled(struct ibmad_port *port);
 void port_leave_uncancelled(struct ibmad_port *port);
-/* As port_leave(), and if the port is closed and unused, frees the port. */
+/* port_leave() for the end of an engine, a server or a request: see port_release(). */
 void port_leave_last(struct ibmad_port *port, int cancel_state);
-/* Locked, as the last use of the port: unlocks, and frees the port if it is closed and unused.
- */
+/* Releases the lock; frees the port if it is closed and has no engine and no server. */
 void port_release(struct ibmad_port *port);
 
-/* Any thread or signal handler: a thread that waits looks at the engines soon. */
+/* Callable in signal handlers, without the lock: a waiting thread looks at the engines soon. */
 void port_alert(struct ibmad_port *port);
-
-/* All below: the lock is held. */
 
 static inline void port_lock(struct ibmad_port *port)
 {
@@ -120,50 +117,55 @@ static inline void port_unlock(struct ibmad_port *port)
 	pthread_mutex_unlock(&port->lock);
 }
 
+/* All below: the lock is held. */
+
 /* Sends a request, or queues it. */
 void port_submit_unlocking(struct ibmad_port *port, struct port_request *request);
-/* Sends the requests that may be sent, "most" at most. */
+/* Sends queued requests that may be sent, "most" at most. */
 void port_send_unlocking(struct ibmad_port *port, unsigned most);
 /* Handles the timers that are due, "most" at most. */
 void port_expire(struct ibmad_port *port, int64_t now, unsigned most);
-/* A request has an event: TIMER or CANCEL. */
+/* Handles an event of a request, TIMER or CANCEL, and carries out its action. */
 void port_handle(struct ibmad_port *port, struct port_request *request,
 		 enum request_event_kind kind, int error, int64_t now);
 /* When the next timer of an engine's request is due, or a request may be sent; NEVER. */
 int64_t port_next(const struct ibmad_port *port);
-/* What there is to do for the port. */
+/* The present work of the port, for listeners. */
 struct port_work port_work(const struct ibmad_port *port);
-/* Every request completes with this errno. */
+/* Completes every request with this errno. */
 void port_cancel_all(struct ibmad_port *port, int error);
-/* The same, now and from now on. */
+/* The same; later requests fail, too, and waiting threads and event loops are told. */
 void port_fail(struct ibmad_port *port, int error);
-/* Frees memory after many requests. */
+/* Frees memory that remains after many requests. */
 void port_shrink(struct ibmad_port *port);
 
 /*
- * A message has come: length bytes of MAD in umad. "allocated": the port may keep umad. Returns
- * whether it did.
+ * Handles a message: length bytes of MAD in umad. "allocated": the port may keep umad. Returns
+ * whether the port keeps it.
  */
 bool port_receive(struct ibmad_port *port, uint8_t *umad, int length, bool allocated);
 /* Only the first MAD of a message could be read: its request completes with this errno. */
 void port_receive_failed(struct ibmad_port *port, const uint8_t *umad, int error);
 
-/* Windows may have other sizes: tells those who trace. Queue pair i has window i. */
+/* Traces the windows whose sizes have changed. */
 void port_trace_windows(struct ibmad_port *port);
 
-/* Other threads may have something to do now, and this thread may not do it soon. */
+/* Wakes other threads and event loops if there is work that this thread may not do soon. */
 void port_tell_others(struct ibmad_port *port);
 
+/* The same, without a call if there are none. */
 static inline void port_tell(struct ibmad_port *port)
 {
 	if (port->watcher || !list_is_empty(&port->loops) || !list_is_empty(&port->waiters.all))
 		port_tell_others(port);
 }
 
+/* port_tell_engine() for all engines, without "due". */
 void port_tell_all_engines(struct ibmad_port *port);
-/* The state of an engine has changed. "due": as in listener_update(). */
+/* The state of an engine has changed. "due": see listener_update(). */
 void port_update_alarm(struct ibmad_port *port, struct listener *listener, bool due);
 
+/* The same for an engine that may have no event loop. */
 static inline void port_tell_engine(struct ibmad_port *port, struct listener *listener,
 				    bool due)
 {
@@ -173,10 +175,10 @@ static inline void port_tell_engine(struct ibmad_port *port, struct listener *li
 		listener_wake(listener, &port->waiters, port->gone);
 }
 
-/* Another event loop is told of messages. NULL: any that wants to. */
+/* Another event loop watches the handle. NULL: any other one with a poll_fd. */
 void port_set_watcher(struct ibmad_port *port, struct listener *listener);
 
-/* Blocking calls take a const port, as their callers have it. */
+/* Public blocking calls have a const port in their prototypes. */
 static inline struct ibmad_port *port_of(const struct ibmad_port *port)
 {
 	union {

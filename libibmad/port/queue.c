@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* Memory for this number of destinations stays allocated after all requests are complete. */
+/* The number of destinations that stay allocated when no request is open. */
 #define KEPT 1024
 
 /* The requests of one flow that wait for a place at a destination. */
@@ -12,7 +12,7 @@ struct lane {
 	struct list turn; /* in its destination's lanes */
 	struct list requests;
 	struct flow *flow;
-	unsigned awaited; /* requests that left the lane, or pause, and are to be sent first */
+	unsigned awaited; /* resumed or pausing requests: they are sent before the others */
 };
 
 static struct port_request *request_at(struct list *entry)
@@ -96,7 +96,7 @@ static void insert(struct port_request *request, enum queue_place place, struct 
 	list_insert(before, &request->entry);
 }
 
-/* Puts a request into a list of its flow, which takes its turn from now on. */
+/* Puts a request into a list of its flow, and the flow into the ring of its window. */
 static void join_flow(struct queue *queue, struct flow *flow, enum queue_place place,
 		      struct list *before, struct port_request *request)
 {
@@ -122,7 +122,7 @@ static struct lane *find_lane(const struct destination *destination, const struc
 	return NULL;
 }
 
-/* A request leaves its lane, which is spare without requests. */
+/* A request was taken out: a lane without requests, to which none returns, is spare. */
 static void leave_lane(struct queue *queue, struct port_request *request,
 		       enum queue_place place)
 {
@@ -155,7 +155,7 @@ void queue_take_out(struct queue *queue, struct port_request *request)
 
 /* --- destinations --------------------------------------------------------------- */
 
-/* A new lane of the flow, the first or the last one; NULL without memory. */
+/* Makes a lane of a flow, the first or the last one of the destination; NULL: no memory. */
 static struct lane *make_lane(struct queue *queue, struct destination *destination,
 			      struct flow *flow, bool first)
 {
@@ -170,7 +170,7 @@ static struct lane *make_lane(struct queue *queue, struct destination *destinati
 	return lane;
 }
 
-/* The first request of a lane, which has one, returns to its flow. */
+/* The first request of a lane returns to its flow. The lane must have a request. */
 static void resume(struct queue *queue, struct lane *lane)
 {
 	struct port_request *request = request_at(lane->requests.next);
@@ -182,7 +182,6 @@ static void resume(struct queue *queue, struct lane *lane)
 		  &lane->flow->lists[quick ? LIST_QUICK : LIST_RESUMED], request);
 }
 
-/* If there is a place at a destination, resumes a request of each lane. */
 void queue_release(struct queue *queue, struct destination *destination)
 {
 	if (!flow_has_place(queue->flow, &destination->path))
@@ -217,9 +216,9 @@ void queue_set_limit(struct queue *queue, unsigned limit)
 }
 
 /*
- * Whether a request may be sent as far as its destination is concerned. Otherwise it is queued
- * there, first or last of its flow: a fresh one if other requests come before it. Without
- * memory, no limit holds.
+ * Whether the destination of a request has a place for it. Otherwise puts the request into its
+ * lane: a fresh one last, another one first. A fresh request also joins a lane that exists, or
+ * if a later request was sent to the destination. Without memory, there is no limit.
  */
 static bool take_place(struct queue *queue, struct port_request *request, bool fresh)
 {
@@ -272,15 +271,15 @@ int64_t queue_opens(const struct queue *queue)
 	return first;
 }
 
-/* The next one of the lists that take turns. */
+/* The list that has its turn after another one. */
 static unsigned after(unsigned list)
 {
 	return list + 1 < TURNS ? list + 1 : 0;
 }
 
 /*
- * The list whose first request is next; one of them is not empty. In a silence, requests that
- * were never sent come first: one of their nodes may respond.
+ * The list whose first request is next. One list must not be empty. In a silence, requests that
+ * were never sent come first: their nodes may respond.
  */
 static enum flow_list choose(const struct flow *flow, bool silent)
 {
@@ -299,7 +298,7 @@ static void end_turn(struct list *ring, struct flow *flow, unsigned requests)
 		list_move_last(ring, &flow->turn);
 }
 
-/* The next request of a flow, or NULL if it is queued for its destination. */
+/* Takes out the next request of a flow; NULL if it was put into a lane. */
 static struct port_request *next_of(struct queue *queue, unsigned window, struct flow *flow)
 {
 	enum flow_list list = choose(flow, queue->flow->windows[window].silent);
@@ -339,7 +338,7 @@ bool queue_submit(struct queue *queue, struct port_request *request)
 	return false;
 }
 
-/* Without memory, others do not wait. */
+/* Without memory, the other requests of the flow do not wait. */
 void queue_pause(struct queue *queue, struct port_request *request)
 {
 	struct destination *destination = request->destination;

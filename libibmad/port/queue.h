@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Which request is sent next. A port's requests come from sources: each engine is one, and the
- * blocking calls are one. A source has a flow for SMPs, for the SA, for PerfMgt and for other
- * classes. The flows of a window take turns, so that a request does not wait for all those of
- * others that were queued before. In its turn, an engine sends some requests, and the blocking
- * calls send one: a thread that waits for a single response costs far more processor time than
- * a request of an engine.
+ * Which request is sent next. A port's requests come from sources: each engine is one, and all
+ * blocking calls are one. A source has four flows: for SMPs, for the SA, for PerfMgt and for
+ * other classes. (A flow is a queue; flow control is in flow/.) The flows of a window take
+ * turns, so that a request does not wait for all requests of other flows that were queued
+ * before it. In its turn, a flow of an engine sends several requests, and a flow of the
+ * blocking calls sends one: a thread that waits for a single response costs far more processor
+ * time than a request of an engine.
  *
- * Within a flow, retransmissions come first. A request whose destination has no place for it
- * waits there, in a lane of its flow, and the lanes of a destination take turns. When there is
- * a place, the request is resumed: it waits in its flow again. A request whose destination has
- * had its turn since the request was queued waits there, too. Requests that are resumed, those
- * of them whose node is far quicker than others, and those that were not looked at yet take
- * turns: many requests to a slow node delay no request to another node for long.
+ * A destination may have no place for a request: as many requests are in flight to it as its
+ * limit permits. Then the request waits in a lane: the requests of one flow to one destination.
+ * So does a new request if a later one was sent to its destination. When the destination has a
+ * place, the first request of each lane is resumed: it returns to its flow. The lanes of a
+ * destination take turns.
+ *
+ * Within a flow, retransmissions come first. Then three lists take turns: new requests, resumed
+ * requests, and resumed requests to quick destinations. So many requests to a slow node do not
+ * delay a request to another node for long.
  *
  * The functions send nothing: queue_next() returns the request that its caller sends.
  */
@@ -39,30 +43,30 @@ enum flow_kind {
 /* The lists of a flow. */
 enum flow_list {
 	LIST_FRESH,         /* requests that were not looked at yet */
-	LIST_RESUMED,       /* their destination has a place for them */
-	LIST_QUICK,         /* the same, and the destination is quick */
-	TURNS,              /* the lists above take turns */
-	LIST_AGAIN = TURNS, /* requests to be sent again: they come first */
+	LIST_RESUMED,       /* requests that were resumed */
+	LIST_QUICK,         /* requests that were resumed, to quick destinations */
+	TURNS,              /* the number of lists that take turns: those above */
+	LIST_AGAIN = TURNS, /* retransmissions: they come first */
 	LISTS
 };
 
 struct flow {
-	struct list turn; /* in the ring of its window, if a request is in a list below */
+	struct list turn; /* in the ring of its window, unless all lists are empty */
 	struct list lists[LISTS];
-	unsigned next; /* of the lists that take turns */
+	unsigned next; /* the list that has the next turn */
 	unsigned left; /* requests that the flow may still send in this turn */
 };
 
 struct source {
 	struct flow flows[FLOWS];
-	unsigned turn; /* the requests that a flow sends in a turn */
+	unsigned turn; /* the number of requests that a flow sends in a turn */
 };
 
 /* Where a request is queued. */
 enum queue_place {
 	NOT_QUEUED,
 	IN_FLOW,
-	RESUMED, /* IN_FLOW, and its lane waits for it */
+	RESUMED, /* in its flow, and its lane waits for it */
 	IN_LANE,
 	PAUSING, /* in no list, and its lane waits for it */
 };
@@ -77,32 +81,32 @@ struct owner {
 struct port_request {
 	struct owner *owner;
 	enum queue_place place;
-	uint32_t number;                 /* counts the requests that were queued */
-	struct list entry;               /* in a list here, or in the owner's when complete */
-	struct timer timer;              /* of an engine's request */
+	uint32_t number;    /* queue->numbered when it was submitted */
+	struct list entry;  /* in a list of the queue; when complete, in one of the owner */
+	struct timer timer; /* of an engine's request */
 	struct destination *destination; /* NULL: not known */
 	struct request request;
 };
 
-/* No more than "rate" MADs a second. They may come in bursts of a millisecond. */
+/* A limit of MADs per second. MADs may be sent this much earlier than at equal intervals. */
 #define PACE_BURST_NS 1000000
 
 struct pace {
 	unsigned rate;   /* 0: no limit */
-	int64_t next_ns; /* when the next MAD would be due if all came at equal intervals */
+	int64_t next_ns; /* when the next MAD would be due at equal intervals */
 };
 
 struct queue {
 	struct flow_control *flow;
 	struct pace pace;
-	struct list rings[FLOW_WINDOWS]; /* of flows in whose turn a request is sent */
+	struct list rings[FLOW_WINDOWS]; /* the flows of a window that have requests */
 	unsigned turn;                   /* the window whose requests are sent first */
 	struct destinations destinations;
 	struct list spare_lanes; /* not in use */
-	uint32_t numbered;       /* counts the requests that were queued */
+	uint32_t numbered;       /* counts the requests that were submitted */
 };
 
-/* A request of an owner; request_init() makes its request. */
+/* Initializes all except request->request, which request_init() does. */
 static inline void port_request_init(struct port_request *request, struct owner *owner)
 {
 	request->owner = owner;
@@ -115,30 +119,30 @@ void queue_init(struct queue *queue, struct flow_control *flow);
 void queue_free(struct queue *queue);
 void source_init(struct source *source, unsigned turn);
 
-/* A new request: whether it is to be sent at once; otherwise it is queued. */
+/* A new request. Returns true if it is to be sent at once; otherwise it is queued. */
 bool queue_submit(struct queue *queue, struct port_request *request);
-/* A request is to be sent again; to another destination if "readdressed". */
+/* Queues a request that is to be sent again; "readdressed": to another destination. */
 void queue_again(struct queue *queue, struct port_request *request, bool readdressed);
 /*
  * A request pauses after BUSY. Other requests of its flow to the node wait until the pause is
  * over, because they would get the same response; those of other flows do not.
  */
 void queue_pause(struct queue *queue, struct port_request *request);
-/* Takes a request out, which is queued or pauses. */
+/* Takes a request out that is queued or pauses. */
 void queue_take_out(struct queue *queue, struct port_request *request);
-/* A request is complete, or has another destination from now on. */
+/* A request leaves its destination: it is complete, or is sent to another one. */
 void queue_leave(struct queue *queue, struct port_request *request);
-/* If there is a place at a destination, requests that wait there may be sent. */
+/* If the destination has a place, resumes the first request of each lane. */
 void queue_release(struct queue *queue, struct destination *destination);
 
-/* Takes a request out, if it is queued or pauses. */
+/* The same for a request that may be in no list. */
 static inline void queue_remove(struct queue *queue, struct port_request *request)
 {
 	if (request->place != NOT_QUEUED)
 		queue_take_out(queue, request);
 }
 
-/* After an event of a request: another one may have a place at the destination. */
+/* queue_release() after an event of a request, by which its destination may have a place. */
 static inline void queue_update(struct queue *queue, struct port_request *request)
 {
 	struct destination *destination = request->destination;
@@ -147,7 +151,7 @@ static inline void queue_update(struct queue *queue, struct port_request *reques
 		queue_release(queue, destination);
 }
 
-/* The time before which no MAD may be sent by a window, if it has room; 0: none. */
+/* The time before which a window with room may send no MAD; 0: none. */
 static inline int64_t queue_opens_at(const struct queue *queue, unsigned window)
 {
 	int64_t at = flow_opens(queue->flow, window), paced;
@@ -184,21 +188,22 @@ static inline bool queue_is_ready(const struct queue *queue)
 	return false;
 }
 
-/* When it may return one without any event before; NEVER: not at all. */
+/* When queue_next() may return a request without an event before; NEVER: not at all. */
 int64_t queue_opens(const struct queue *queue);
 /*
- * The request of a window that is to be sent next, which leaves the queue; NULL: none now. It
- * also moves requests to their destinations, at most as often as *looks, which it counts down.
+ * Takes out the request of a window that is to be sent next; NULL: none now. It looks at *looks
+ * requests at most, counts them down, and moves those to lanes whose destinations have no
+ * place.
  */
 struct port_request *queue_next(struct queue *queue, unsigned window, unsigned *looks);
-/* A packet of the request is written. */
+/* A packet of the request is about to be written. */
 void queue_sent(struct queue *queue, struct port_request *request, int64_t now);
 
 /* At most "limit" requests are in flight to a destination; 0: adaptive. */
 void queue_set_limit(struct queue *queue, unsigned limit);
 /* Moves all requests that are queued to a list. */
 void queue_drain(struct queue *queue, struct list *drained);
-/* Frees memory after many requests. */
+/* Frees memory that remains after many requests. */
 void queue_shrink(struct queue *queue);
 
 #endif

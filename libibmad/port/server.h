@@ -16,7 +16,7 @@
 
 struct mad_server {
 	struct list all;           /* in the port's */
-	int agent;                 /* -1: none any more */
+	int agent;                 /* -1: unregistered */
 	struct listener *listener; /* of the engine; NULL: the server was stopped */
 	struct ibmad_port *port;
 	struct mad_async *engine;
@@ -44,12 +44,12 @@ struct held_request {
 	_Alignas(8) uint8_t umad[];
 };
 
-/* A server that holds "limit" requests at most, without an agent; NULL without memory. */
+/* A server without an agent that holds "limit" requests at most; NULL: no memory. */
 struct mad_server *server_new(unsigned limit);
-/* The last use of a server: frees it if it is stopped and unused. */
+/* After the caller's last use of a server: frees the server if it is stopped and unused. */
 void server_release(struct mad_server *server);
 
-/* mad_server_get_stats(). */
+/* The result of mad_server_get_stats(). */
 static inline struct mad_server_stats server_stats(const struct mad_server *server)
 {
 	struct mad_server_stats stats = server->stats;
@@ -58,15 +58,15 @@ static inline struct mad_server_stats server_stats(const struct mad_server *serv
 	return stats;
 }
 
-/* The server of an agent; NULL. */
+/* The server of an agent; NULL: none. */
 struct mad_server *server_find(const struct list *servers, uint32_t agent);
-/* A message for the server's agent. Returns whether it is the server's. */
+/* Takes a message for the server's agent. false: it is a response, and for the inbox. */
 bool server_receive(struct mad_server *server, const uint8_t *umad, int length);
 
 /* Drops the requests that no callback got. */
 void server_forget(struct mad_server *server);
 void servers_forget(const struct list *servers);
-/* In a child of fork(). */
+/* In a child of fork(): the servers stop, their agents are the parent's. */
 void servers_inherit(const struct list *servers);
 
 /* Frees a request that is neither queued nor held any more. */

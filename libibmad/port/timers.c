@@ -69,7 +69,7 @@ static void put(struct timers *timers, unsigned place, struct timer *timer)
 	timer->place = place;
 }
 
-/* Finds the place of a timer that may belong further up or down than the free one. */
+/* Puts a timer into the heap: at the free place, or further up or down. */
 static void settle(struct timers *timers, unsigned place, struct timer *timer)
 {
 	struct timer **heap = timers->heap;

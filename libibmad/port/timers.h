@@ -11,10 +11,10 @@
 
 #define NEVER INT64_MAX
 
-/* Microseconds of CLOCK_MONOTONIC: no one sets it, and no signal stops it. */
+/* The time of CLOCK_MONOTONIC in microseconds. */
 int64_t clock_us(void);
 
-/* Milliseconds from now to then for poll(), begun ones counted whole, "most" at most. */
+/* Milliseconds from now to then for poll(), rounded up; "most" at most. */
 static inline int ms_until(int64_t then, int64_t now, int most)
 {
 	if (then <= now)
@@ -24,14 +24,14 @@ static inline int ms_until(int64_t then, int64_t now, int most)
 	return (int)((then - now + 999) / 1000);
 }
 
-/* A condition variable, and a wait for it until a time of this clock, or NEVER. */
+/* A condition variable, and a wait for it until a time of this clock; NEVER: no limit. */
 void clock_cond_init(pthread_cond_t *cond);
 void clock_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t until);
 
 /* A member of the structure that has a timer. */
 struct timer {
 	int64_t at;
-	unsigned place; /* in the heap, counted from 1; 0: not in it */
+	unsigned place; /* in the heap, counted from 1; 0: not in the heap */
 };
 
 struct timers {
@@ -51,13 +51,13 @@ static inline int timers_reserve(struct timers *timers, unsigned count)
 
 void timers_release(struct timers *timers);
 
-/* When the next timer is due; NEVER. */
+/* When the next timer is due; NEVER: there is none. */
 static inline int64_t timers_next(const struct timers *timers)
 {
 	return timers->count ? timers->heap[1]->at : NEVER;
 }
 
-/* The next timer, if it is due; NULL. The timer stays in the heap. */
+/* The next timer, which stays in the heap; NULL: none is due. */
 struct timer *timers_due(const struct timers *timers, int64_t now);
 
 /* Puts a timer into the heap, or moves it. There must be room. */
@@ -65,7 +65,7 @@ void timer_start(struct timers *timers, struct timer *timer, int64_t at);
 /* Takes a timer out of the heap. */
 void timer_remove(struct timers *timers, struct timer *timer);
 
-/* The same, if the timer is there. */
+/* The same for a timer that may not be in the heap. */
 static inline void timer_stop(struct timers *timers, struct timer *timer)
 {
 	if (timer->place)

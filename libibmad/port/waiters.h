@@ -3,9 +3,9 @@
 /*
  * The threads that wait on a port. One of them, the leader, polls the handle, and reads
  * messages for all; the others, the followers, sleep on a condition variable each. When the
- * leader has what it waits for, another thread leads. No thread of the library's own is needed.
+ * leader leaves, another thread leads. So the library needs no thread of its own.
  *
- * The lock of the port is held in each call but waiters_alert().
+ * The lock of the port is held in each call except waiters_alert().
  */
 #ifndef LIBIBMAD_WAITERS_H
 #define LIBIBMAD_WAITERS_H
@@ -18,11 +18,11 @@
 
 struct waiter {
 	pthread_cond_t changed; /* while following */
-	struct list all;        /* in the port's */
+	struct list all;        /* in the list of the port's waiters */
 	bool following;         /* the thread sleeps until another thread wakes it */
 	bool woken;
 	bool interrupted; /* by a signal, while the thread led */
-	bool patient;     /* as the leader the thread reads on, even if it is woken */
+	bool patient;     /* as the leader the thread reads for others, even if it is woken */
 	bool receiving;   /* the thread waits for messages in the inbox */
 	bool sending;     /* when woken, the thread sends what may be sent */
 	int64_t until;    /* the thread waits until this time at the longest */
@@ -41,7 +41,7 @@ struct waiters {
 void waiters_init(struct waiters *waiters);
 void waiters_free(struct waiters *waiters);
 
-/* From now on the leader can be woken; without a descriptor or memory it looks up by itself. */
+/* Opens wake_fd. Without it, the leader returns from poll(2) every 100 ms. */
 void waiters_open(struct waiters *waiters);
 
 /* If no thread leads, makes one of the followers lead. */
@@ -69,10 +69,10 @@ void waiters_wake_all(struct waiters *waiters);
 void waiters_wake_receiver(struct waiters *waiters);
 /* Wakes a thread that sends when it is woken; returns whether there is one. */
 bool waiters_wake_sender(struct waiters *waiters);
-/* There is something to do at a time: wakes the threads with "sending" that wait longer. */
+/* There is work at a time: wakes the threads with "sending" that would wait longer. */
 void waiters_wake_for(struct waiters *waiters, int64_t at);
 
-/* Any thread or signal handler: the leader, or the next one, looks at the engines. */
+/* Callable in signal handlers: the leader, or the next one, looks at the engines. */
 void waiters_alert(struct waiters *waiters);
 
 #endif

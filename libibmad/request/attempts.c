@@ -9,17 +9,20 @@
 #include <errno.h>
 
 /*
- * How late the kernel reports a timeout at most. The granularity of the kernel's timers grows
- * with their time: it is up to 8/63 of the time.
+ * The kernel reports a timeout at most this late. The granularity of a kernel timer is up to
+ * 8/63 of its period.
  */
 #define KERNEL_LATE_MS(ms) (20 + (ms) / 7)
 /* The kernel waits for the response to a retransmission within an attempt at least this long.
  */
 #define KERNEL_HOLDS_MS    100
-/* The interval between retransmissions grows this many times up to a time, and then twice. */
+/*
+ * The interval between retransmissions grows by this factor up to INTERVAL_US / INTERVAL_GROWS,
+ * then to INTERVAL_US, and then it doubles.
+ */
 #define INTERVAL_GROWS     10
 #define INTERVAL_US        200000
-/* While no round trip is known, the time after which a response is late is computed again. */
+/* While no round trip is known, the time until a response is late is computed this often. */
 #define LOOK_US            2000
 
 static int64_t earlier(int64_t a, int64_t b)
@@ -27,7 +30,7 @@ static int64_t earlier(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* Milliseconds from now to then, begun ones counted whole; "most" at most, and 1 at least. */
+/* Milliseconds from now to then, rounded up; "most" at most, and 1 at least. */
 static int ms_to(int64_t then, int64_t now, int most)
 {
 	int64_t ms = earlier((then - now + 999) / 1000, most);
@@ -61,8 +64,8 @@ void attempts_skip(struct request *request, int64_t now)
 
 /*
  * An attempt is over without a response. The kernel refuses the request's ID until it has
- * reported that, so the next attempt waits for the report. A Get does not wait after its last
- * attempt. The wait is 1 ms at least: the report may be queued and not read yet.
+ * reported the timeout, so the next attempt waits for the report. A Get does not wait after its
+ * last attempt. The wait is 1 ms at least, because the report may be queued and not read yet.
  */
 static RARE enum request_action end_attempt(struct requests *all, struct request *request,
 					    int64_t now)
@@ -112,13 +115,13 @@ enum request_action attempt_report(struct requests *all, struct request *request
 
 /* --- transmission --------------------------------------------------------------- */
 
-/* When the response to the latest packet is late, as far as is known now. */
+/* When the response to the latest transmission is late. Later round trips may change it. */
 static int64_t late_at(struct requests *all, const struct request *request)
 {
 	return request->account.sent + flow_late_after(&all->flow, &request->account);
 }
 
-/* When to look at the request, if no event comes before. */
+/* When the timer of a request that waits for a response is due. */
 static int64_t look_at(struct requests *all, const struct request *request, int64_t now)
 {
 	int64_t at = earlier(late_at(all, request), request->attempt_end);
@@ -194,8 +197,9 @@ enum request_action attempt_path_asked(struct requests *all, struct request *req
 /* --- late responses ------------------------------------------------------------- */
 
 /*
- * How long after the latest packet the request is retransmitted. A node that has never
- * responded may be slow or dead. A second loss is less likely than a slow node.
+ * How long after the latest transmission the request is retransmitted. The first interval is
+ * longer for a node that has never responded, because the node may be slow or dead. The next
+ * intervals are longer, because a slow node is more likely than a second loss.
  */
 static uint32_t next_interval(struct requests *all, const struct request *request)
 {

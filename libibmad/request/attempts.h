@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The attempts of a request: transmissions, late responses and timeouts. For phases.c, whose
- * table has the functions that take an event.
+ * The attempts of a request: transmissions, late responses and timeouts. Only phases.c includes
+ * this header: its table has the functions that take an event.
  */
 #ifndef LIBIBMAD_ATTEMPTS_H
 #define LIBIBMAD_ATTEMPTS_H
@@ -28,33 +28,35 @@ static inline int64_t attempt_us(const struct request *request)
 	return request->timeout_ms * INT64_C(1000);
 }
 
-/* When the last of the attempts is over. */
+/* When the last attempt ends; in_attempt. */
 static inline int64_t attempts_end(const struct request *request)
 {
 	return request->attempt_end + (request->attempts_left - 1) * attempt_us(request);
 }
 
-/* The next attempt may begin, or the request fails. */
+/* An attempt has ended: queues the request for the next one, or fails with ETIMEDOUT. */
 enum request_action attempt_next(struct requests *all, struct request *request, int64_t now);
-/* Skips the attempts that are over already. */
+/* Skips attempts whose time is over, except the last one. */
 void attempts_skip(struct request *request, int64_t now);
 /* Whether the kernel's report of a transmission's timeout ends the attempt. */
 bool attempt_ends_with(struct request *request, const struct request_event *event);
 
-/* EVENT_SEND; and again after the kernel refused an ID. */
+/* EVENT_SEND. Also called again after the kernel refused an ID. */
 enum request_action attempt_send(struct requests *all, struct request *request,
 				 struct request_event *event);
 /* EVENT_ASKED */
 enum request_action attempt_path_asked(struct requests *all, struct request *request,
 				       struct request_event *event);
-/* EVENT_TIMER, while a response may come, and while the kernel's report is to come. */
+/* EVENT_TIMER in WAITING. */
 enum request_action attempt_look(struct requests *all, struct request *request,
 				 struct request_event *event);
+/* EVENT_TIMER in AWAITING_REPORT. */
 enum request_action attempt_without_report(struct requests *all, struct request *request,
 					   struct request_event *event);
-/* EVENT_REPORT, while the attempt lasts, and between attempts. */
+/* EVENT_REPORT in WAITING and AWAITING_REPORT. */
 enum request_action attempt_report(struct requests *all, struct request *request,
 				   struct request_event *event);
+/* EVENT_REPORT in QUEUED. */
 enum request_action attempt_note_report(struct requests *all, struct request *request,
 					struct request_event *event);
 

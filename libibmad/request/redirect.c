@@ -18,7 +18,7 @@ static int data_offset(const uint8_t *mad)
 	return mad[1] == IB_SA_CLASS ? IB_SA_DATA_OFFS : IB_PC_DATA_OFFS;
 }
 
-/* The request's address becomes that of the other port; its partition and source GID stay. */
+/* Sends the request to another port. The partition and the source GID do not change. */
 static void readdress(ib_portid_t *to, uint8_t *umad)
 {
 	to->pkey_idx = (unsigned)umad_get_pkey(umad);
@@ -57,13 +57,13 @@ static int take_class_port_info(struct redirect_state *state, uint8_t *packet, u
 		*tid = 0;
 		return 0;
 	}
-	/* what went through a router goes through one again */
+	/* a GRH: the request goes through a router again */
 	to->grh_present = umad_get_mad_addr(packet)->grh_present && has_gid(to);
 	readdress(to, packet);
 	return 0;
 }
 
-/* The SA has responded: back to the request. */
+/* The SA has responded: the packet is the redirected request again. */
 static int take_path(struct redirect_state *state, uint8_t *packet, uint32_t *tid, uint8_t *mad)
 {
 	uint8_t *record = mad + IB_SA_DATA_OFFS;

@@ -14,11 +14,11 @@
 
 struct redirect_state {
 	ib_portid_t to;
-	unsigned count;   /* of redirections */
-	uint32_t tid;     /* the request's own ID, while the SA is asked */
-	bool needs_path;  /* only the GID is known */
+	unsigned count;   /* redirections so far */
+	uint32_t tid;     /* needs_path, awaits_path: the request's own ID */
+	bool needs_path;  /* the response had no LID: the SA is to be asked */
 	bool awaits_path; /* the packet is the request to the SA */
-	_Alignas(8) uint8_t request[PACKET_SIZE]; /* the packet meanwhile */
+	_Alignas(8) uint8_t request[PACKET_SIZE]; /* awaits_path: the redirected packet */
 };
 
 /* Where the SA is asked for a path, and how. */
@@ -30,9 +30,10 @@ struct path_source {
 };
 
 /*
- * Takes a response that redirects, or the SA's response, to the request in packet, whose own ID
- * is *tid; *state is NULL before the first redirection. 0: the request is to be sent again;
- * -ELOOP too many redirections, -EHOSTUNREACH no path, -ENOMEM.
+ * Handles a response to the request in "packet": the response redirects, or is the SA's and has
+ * the path. *tid is the request's own ID. *state is NULL before the first redirection, and is
+ * allocated then. Returns 0 if the request is to be sent again; -ELOOP: too many redirections;
+ * -EHOSTUNREACH: no path; -ENOMEM.
  */
 int redirect(struct redirect_state **state, uint8_t *packet, uint32_t *tid, const uint8_t *mad,
 	     int length);
@@ -51,9 +52,10 @@ static inline bool redirect_awaits_path(const struct redirect_state *state)
 void redirect_ask_path(struct redirect_state *state, uint8_t *packet,
 		       const struct path_source *source);
 
-/* Writes the address that the request was redirected to, if it was, into dport. */
+/* Writes the address that the request was redirected to into dport, if the LID is known. */
 void redirect_report_address(const struct redirect_state *state, ib_portid_t *dport);
 
+/* The same; state is NULL for a request that was never redirected. */
 static inline void redirect_report(const struct redirect_state *state, ib_portid_t *dport)
 {
 	if (state)

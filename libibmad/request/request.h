@@ -6,15 +6,16 @@
  * the clock. phases.c has the table of phases and events.
  *
  * The kernel waits for the response to the first transmission of an attempt as long as the
- * attempt may take. The next attempt begins after the kernel has reported the timeout, because
- * only then it accepts the same transaction ID again. A response to an earlier attempt
+ * attempt lasts. The next attempt begins after the kernel has reported the timeout, because
+ * only then the kernel accepts the same transaction ID again. A response to an earlier attempt
  * completes the request.
  *
  * A Get of a class whose Gets change nothing is retransmitted within an attempt, too, when its
  * response is late: at most as often as there are attempts, and never if there is one attempt.
  *
- * While a thread writes a packet or asks for a path, other events come: the buffer must not
- * change. The most important one of them is kept, and takes effect when the thread is ready.
+ * While a thread writes a packet or makes the request for a path, the buffer must not change.
+ * If other events come meanwhile, the most important one is kept: a cancel, otherwise a
+ * response, otherwise a report. It takes effect when the thread is ready.
  */
 #ifndef LIBIBMAD_REQUEST_H
 #define LIBIBMAD_REQUEST_H
@@ -26,18 +27,18 @@
 
 #include <stddef.h>
 
-/* What the requests of a port share. */
+/* The state that all requests of a port share. */
 struct requests {
 	struct tids tids;
 	struct flow_control flow;
 };
 
 enum request_phase {
-	REQUEST_QUEUED,  /* is to be sent when the queue permits it */
-	REQUEST_WRITING, /* a thread writes the packet */
-	REQUEST_WAITING, /* a response may come; the timer says when to act without one */
-	REQUEST_PAUSED,  /* after BUSY, until the timer is due */
-	REQUEST_AWAITING_REPORT, /* the attempt is over; the kernel reports its timeout */
+	REQUEST_QUEUED,          /* is to be sent when the queue permits it */
+	REQUEST_WRITING,         /* a thread writes the packet */
+	REQUEST_WAITING,         /* for a response; the timer: the response is late */
+	REQUEST_PAUSED,          /* after BUSY, until the timer is due */
+	REQUEST_AWAITING_REPORT, /* the attempt is over; the kernel is to report the timeout */
 	REQUEST_ASKING_PATH,     /* a thread makes the request for the path of a redirection */
 	REQUEST_DONE,            /* complete */
 	REQUEST_PHASES
@@ -46,8 +47,8 @@ enum request_phase {
 enum request_event_kind {
 	EVENT_NONE,
 	EVENT_SEND,     /* the request may be sent now */
-	EVENT_WRITTEN,  /* the packet was written: error is 0, or an errno; ENODEV: no device */
-	EVENT_ASKED,    /* the packet is the request for a path: error is 0, or an errno */
+	EVENT_WRITTEN,  /* the write has returned: error is 0, or an errno; ENODEV: no device */
+	EVENT_ASKED,    /* the request for a path is made: error is 0, or an errno */
 	EVENT_TIMER,    /* the timer is due */
 	EVENT_RESPONSE, /* a response to a transmission has come */
 	EVENT_REPORT,   /* the kernel gave a transmission up */
@@ -55,7 +56,7 @@ enum request_event_kind {
 	REQUEST_EVENTS
 };
 
-/* What ACTION_WRITE is to write. */
+/* The packet of ACTION_WRITE. */
 struct request_write {
 	uint8_t *umad;
 	int length;             /* of the MAD */
@@ -68,21 +69,21 @@ struct request_event {
 	int error;
 	int64_t now;
 	struct transmission *transmission; /* RESPONSE, REPORT */
-	uint8_t *umad;                     /* RESPONSE: the message, */
-	int length;                        /* the bytes of its MAD, 36 at least, */
-	bool allocated; /* and whether the request may keep umad; it becomes false then */
+	uint8_t *umad;                     /* RESPONSE: the message */
+	int length;                        /* RESPONSE: of the MAD, 36 bytes at least */
+	bool allocated; /* RESPONSE: the request may keep umad. Result: false if it did */
 	struct request_write write; /* result: for ACTION_WRITE */
 };
 
-/* What is to be done after an event. */
+/* The result of an event: what the caller does next. */
 enum request_action {
 	ACTION_NONE,      /* nothing: another event will come */
-	ACTION_SET_TIMER, /* EVENT_TIMER at timer_at, unless another event comes first */
-	ACTION_QUEUE,     /* QUEUED again */
-	ACTION_READDRESS, /* QUEUED again, for another destination */
+	ACTION_SET_TIMER, /* EVENT_TIMER is to come at timer_at */
+	ACTION_QUEUE,     /* the request is QUEUED again */
+	ACTION_READDRESS, /* the request is QUEUED again, for another destination */
 	ACTION_WRITE,     /* write the packet, then EVENT_WRITTEN */
 	ACTION_ASK_PATH,  /* redirect_ask_path(), then EVENT_ASKED */
-	ACTION_COMPLETE,  /* DONE */
+	ACTION_COMPLETE,  /* the request is DONE */
 };
 
 /* An event that came while a thread was writing. */
@@ -104,14 +105,14 @@ struct request {
 	struct redirect_state *redirect; /* NULL: the request was never redirected */
 
 	int64_t timer_at;
-	int64_t attempt_end; /* in_attempt */
-	int64_t first_sent;  /* transmissions.count > 0 */
-	uint32_t elapsed_ms; /* DONE: since then */
-	uint32_t rtt_us;     /* of the response; UINT32_MAX: longer */
+	int64_t attempt_end; /* valid if in_attempt */
+	int64_t first_sent;  /* when the first packet was sent; valid if there was one */
+	uint32_t elapsed_ms; /* DONE: from first_sent to the completion */
+	uint32_t rtt_us;     /* of the latest response; UINT32_MAX: this or longer */
 	int timeout_ms;
-	uint32_t interval_us;   /* before the latest retransmission in the attempt; 0: none */
-	uint16_t attempts_left; /* this one included */
-	uint16_t copies_left;   /* retransmissions within attempts */
+	uint32_t interval_us;   /* before the latest retransmission; BUSY, redirection: 0 */
+	uint16_t attempts_left; /* the present one included */
+	uint16_t copies_left;   /* retransmissions that may still be sent within attempts */
 	uint8_t pauses;         /* after BUSY */
 	bool in_attempt;
 	bool next_attempt;   /* the next transmission begins another attempt */
@@ -132,7 +133,7 @@ static inline uint8_t *request_buffer(struct request *request)
 	return request->large ? request->large : request->packet;
 }
 
-/* The MAD in it. */
+/* The MAD in the umad buffer. */
 static inline uint8_t *request_mad(struct request *request)
 {
 	return request_buffer(request) + request->header_size;
@@ -144,32 +145,32 @@ static inline struct request *request_of(struct transmission *transmission)
 					  offsetof(struct request, transmissions));
 }
 
-/* Whether the buffer has the response: a request without a response has an error alone. */
+/* Whether the buffer has the response. A failure without a response has no status. */
 static inline bool request_has_response(const struct request *request)
 {
 	return request->phase == REQUEST_DONE && (!request->error || request->status);
 }
 
-/* Whether the request is complete, or completes when a thread has written it. */
+/* Whether the request is complete, or is cancelled as soon as a thread has written it. */
 static inline bool request_is_ended(const struct request *request)
 {
 	return request->phase == REQUEST_DONE || request->pending.kind == EVENT_CANCEL;
 }
 
-/* How a request is made. */
+/* The settings of one request. */
 struct request_settings {
 	int agent; /* of the class; -1: none is registered */
 	bool rmpp; /* the agent has RMPP */
 	unsigned gid_index;
 	int timeout_ms; /* of an attempt, if the ib_rpc_t has none */
 	int attempts;
-	bool by_rmpp; /* RMPP carries the request, however short */
+	bool by_rmpp; /* RMPP carries even a request of one MAD */
 	bool chosen;  /* the caller chose the transaction ID, and may use it again */
 };
 
 /*
- * by_rmpp, for calls that rdma-core does not have: SubnAdmGetMulti is an RMPP transfer in both
- * directions (IBA 15.4.7), and an SA refuses a request without RMPP.
+ * The value of by_rmpp for calls that rdma-core does not have: SubnAdmGetMulti is an RMPP
+ * transfer in both directions (IBA 15.4.7), and an SA refuses a request without RMPP.
  */
 static inline bool request_is_by_rmpp(const ib_rpc_t *rpc)
 {
@@ -180,8 +181,8 @@ void requests_init(struct requests *requests);
 
 /*
  * Makes a request that is QUEUED, with size bytes of payload at rpc->dataoffs; rmpp may be
- * NULL. rpc gets a transaction ID if it has none. 0, -EINVAL, -EPROTONOSUPPORT, -EMSGSIZE,
- * -ENOMEM; then nothing is to be freed.
+ * NULL. rpc gets a transaction ID if it has none. Returns 0, -EINVAL, -EPROTONOSUPPORT,
+ * -EMSGSIZE or -ENOMEM. After an error nothing is to be freed.
  */
 int request_init(struct request *request, const struct request_settings *settings,
 		 ib_rpc_t *rpc, const ib_portid_t *dport, const ib_rmpp_hdr_t *rmpp,
@@ -189,7 +190,7 @@ int request_init(struct request *request, const struct request_settings *setting
 /* Frees what belongs to the request. */
 void request_free(struct request *request);
 
-/* The same; most requests have nothing to free. */
+/* The same, without a call for most requests, which have nothing to free. */
 static inline void request_fini(struct request *request)
 {
 	if (request->pending.umad || request->redirect || request->large)
@@ -199,10 +200,10 @@ static inline void request_fini(struct request *request)
 /* For phases.c and attempts.c: the request is complete, with 0 or an errno. */
 enum request_action request_finish(struct requests *all, struct request *request, int error,
 				   int64_t now);
-/* Forgets the event that came while a thread was writing. */
+/* Forgets the pending event. */
 void request_drop_pending(struct request *request);
 
-/* An event happens. In EVENT_SEND and EVENT_WRITTEN, the request is in no queue. */
+/* Handles an event. At EVENT_SEND and EVENT_WRITTEN, the request is in no queue. */
 enum request_action request_handle(struct requests *all, struct request *request,
 				   struct request_event *event);
 

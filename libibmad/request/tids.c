@@ -21,7 +21,7 @@ void tids_free(struct tids *tids)
 	tids_init(tids);
 }
 
-/* IDs follow one another: their lowest bits spread them. */
+/* IDs are consecutive, so the lowest bits spread them evenly. */
 static struct transmission **bucket_of(struct tids *tids, uint32_t tid)
 {
 	struct transmission **buckets = tids->buckets ? tids->buckets : tids->first_buckets;
@@ -113,7 +113,7 @@ static void forget_all(struct tids *tids, struct transmissions *transmissions)
 		transmission_forget(tids, &transmissions->live[i]);
 }
 
-/* A late response may have an ID that the caller chose. */
+/* Withholds an ID that the caller chose and that a late response may have. */
 static void withhold_own(struct tids *tids, const struct transmissions *transmissions)
 {
 	if (transmissions->chosen &&
@@ -163,10 +163,10 @@ void transmissions_renew(struct tids *tids, struct transmissions *transmissions)
 
 /* --- choosing an ID ------------------------------------------------------------- */
 
-/* Whether a response to another request has, or may have, that ID. */
+/* Whether a response to another request may have the ID. */
 static bool is_taken(struct tids *tids, uint32_t tid, uint8_t mgmt_class)
 {
-	/* usually none is withheld */
+	/* next_withheld is 0 in most programs */
 	for (unsigned i = 0; i < TIDS_WITHHELD && i < tids->next_withheld; i++)
 		if (tids->withheld[i] == tid)
 			return true;
@@ -183,7 +183,7 @@ static bool own_is_taken(struct tids *tids, const struct transmissions *transmis
 					: is_taken(tids, tid, mgmt_class);
 }
 
-/* The caller of another request may have chosen the ID that comes next. */
+/* The caller of another request may have chosen the next ID of the library. */
 static uint32_t new_tid(struct tids *tids, uint8_t mgmt_class)
 {
 	uint32_t tid;
@@ -206,8 +206,7 @@ struct transmission *transmission_begin(struct tids *tids, struct transmissions 
 		if (!transmission->tid)
 			transmission->tid = new_tid(tids, mad[1]);
 	} else {
-		/* the kernel holds the request's own ID: the older of the other two is replaced
-		 */
+		/* the kernel holds the request's own ID: the other two slots take turns */
 		transmission += 1 + transmissions->count % (TIDS_LIVE - 1);
 		transmission_forget(tids, transmission);
 		transmission->tid = new_tid(tids, mad[1]);

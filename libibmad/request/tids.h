@@ -13,11 +13,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Enough for blocking calls, which allocate no memory. */
+/* Enough buckets for blocking calls, which allocate no memory. */
 #define TIDS_FIRST_BUCKETS 16
+/* The latest IDs that are withheld. */
 #define TIDS_WITHHELD      16
 
-/* A response to the transmission with the request's own ID or to the two latest others counts.
+/*
+ * The transmissions of a request to which a response is accepted: one with the request's own ID
+ * and two others.
  */
 #define TIDS_LIVE 3
 
@@ -33,8 +36,8 @@ struct transmission {
 /* The transmissions of one request. */
 struct transmissions {
 	struct transmission live[TIDS_LIVE]; /* the first has the request's own ID */
-	uint16_t count;                      /* so far */
-	uint8_t latest;                      /* the slot of the latest one */
+	uint16_t count;                      /* transmissions so far */
+	uint8_t latest;                      /* the slot of the latest transmission */
 	uint8_t mgmt_class;
 	bool timed_out; /* the kernel gave up a transmission with the request's own ID */
 	bool chosen;    /* the caller chose the ID, and may use it again */
@@ -42,7 +45,7 @@ struct transmissions {
 
 /* The transmissions of all requests on a port. */
 struct tids {
-	struct transmission **buckets; /* NULL: the first ones */
+	struct transmission **buckets; /* NULL: first_buckets are in use */
 	struct transmission *first_buckets[TIDS_FIRST_BUCKETS];
 	unsigned bucket_count; /* a power of two */
 	unsigned count;
@@ -52,7 +55,7 @@ struct tids {
 
 void tids_init(struct tids *tids);
 void tids_free(struct tids *tids);
-/* Grows for "count" transmissions; without memory, the buckets have longer chains. */
+/* Adds buckets for "count" transmissions. Without memory, the chains become longer. */
 void tids_grow(struct tids *tids, unsigned count);
 
 /* The same, if there are fewer buckets. */
@@ -64,7 +67,7 @@ static inline void tids_reserve(struct tids *tids, unsigned count)
 
 /* The transmission that a MAD with this ID and class is a response to; NULL: none. */
 struct transmission *tids_find(struct tids *tids, uint32_t tid, uint8_t mgmt_class);
-/* The first transmission of a bucket; NULL. */
+/* The first transmission of a bucket; NULL: none. */
 struct transmission *tids_in_bucket(const struct tids *tids, unsigned bucket);
 
 void transmissions_init(struct transmissions *transmissions, uint32_t tid, uint8_t mgmt_class);
@@ -101,29 +104,30 @@ static inline bool transmissions_expect(const struct transmissions *transmission
 }
 
 /*
- * After a timeout, several transmissions had the request's own ID: a response may be that to
- * any of them, and its round-trip time is not known.
+ * Whether a response belongs to this transmission for certain. After a timeout, several
+ * transmissions had the request's own ID: a response may belong to any of them.
  */
 static inline bool transmission_is_certain(struct transmission *transmission)
 {
 	return !transmission_is_own(transmission) || !transmissions_of(transmission)->timed_out;
 }
 
-/* No response to it is expected any more. */
+/* No response to the transmission is expected any more. */
 void transmission_forget(struct tids *tids, struct transmission *transmission);
 /*
- * The kernel gave it up. If it had the request's own ID, a late response may have that ID: no
- * other request gets the ID while it is withheld.
+ * The kernel has reported the timeout of the transmission. If the transmission had the
+ * request's own ID, a late response may have the ID, too: an ID that the caller chose is
+ * withheld.
  */
 void transmission_timed_out(struct tids *tids, struct transmission *transmission);
-/* The kernel refused it. If it had the request's own ID, the next one has a new ID. */
+/* The kernel refused the packet. If it had the request's own ID, the request gets a new ID. */
 void transmission_refused(struct tids *tids, struct transmission *transmission);
 /*
- * No response is expected any more. If a response with the request's own ID may still come, the
- * ID is withheld from other requests.
+ * No response is expected any more. If a response with the request's own ID may still come, an
+ * ID that the caller chose is withheld from other requests.
  */
 void transmissions_give_up(struct tids *tids, struct transmissions *transmissions);
-/* The same, and the request is sent again: with a new ID if the kernel holds its own ID. */
+/* The same before a retransmission, which has a new ID if the kernel holds the own ID. */
 void transmissions_renew(struct tids *tids, struct transmissions *transmissions);
 
 #endif
