@@ -20,8 +20,8 @@ static bool is_behind(const struct ibmad_port *port, int64_t now)
 }
 
 /*
- * Does the work of the port. Messages are read before timers are judged: a response may lie
- * unread since before its timer was due. Returns how many messages were read.
+ * Does the work of the port. Messages are read before timers are judged: a response may
+ * have come before the timer was due, and be unread. Returns how many messages were read.
  */
 static unsigned serve_unlocking(struct mad_async *engine, bool read)
 {
@@ -33,20 +33,20 @@ static unsigned serve_unlocking(struct mad_async *engine, bool read)
 	if ((read || is_behind(port, now)) && !port->gone)
 		count = port_read_unlocking(port, BATCH, now);
 	port_expire(port, port_time(port, now), BATCH);
-	/* sending may take its time: another thread leads meanwhile */
+	/* sending may take long: another thread leads meanwhile */
 	if (queue_is_ready(&port->queue))
 		waiters_pass(&port->waiters);
 	port_send_unlocking(port, BATCH);
 	servers_refuse_unlocking(engine, BATCH);
 	engine->listener.serving--;
-	/* callbacks may follow, which take their time: the rest is for other threads */
+	/* callbacks may follow, which may take long: other threads do the rest */
 	port_tell(port);
 	return count;
 }
 
 /*
- * One event loop is told of the messages of the port, and wakes the others. If another loop
- * finds messages, the first one is busy: then the other loop is told from now on.
+ * One event loop watches the handle, and wakes the others. If another event loop finds
+ * messages, the first one is busy: then the other event loop watches the handle from now on.
  */
 static void serve_for_loop_unlocking(struct mad_async *engine)
 {
@@ -78,7 +78,7 @@ EXPORT int mad_async_process(struct mad_async *async)
 		engine_run_timers_unlocking(async);
 		engine_end_processing(async);
 	} else if (!engine_is_processor(async)) {
-		/* another thread may be in a callback: the port does not wait for that */
+		/* another thread may be in a callback: the port does not wait for it */
 		serve_for_loop_unlocking(async);
 	}
 	if (!count && async->port->gone && !async->listener.open)
@@ -97,19 +97,18 @@ static bool is_idle(const struct mad_async *engine)
 	       (!engine->listener.servers || engine->port->gone || engine->ending);
 }
 
-/* Whether there is something to do that no timer and no message announces. */
+/* Whether there is work that no timer and no message announces. */
 static bool has_work(const struct mad_async *engine)
 {
 	const struct listener *listener = &engine->listener;
 
-	return !list_is_empty(&listener->completed) || !list_is_empty(&listener->arrived) ||
-	       !list_is_empty(&listener->refused) || queue_is_ready(&engine->port->queue) ||
-	       (engine->port->gone && !listener->open) || listener_is_stopped(listener);
+	return listener_has_own_work(listener, engine->port->gone) ||
+	       queue_is_ready(&engine->port->queue) || listener_is_stopped(listener);
 }
 
 /*
- * Waits until no other thread processes, and returns 0; or -EINTR or -ETIMEDOUT. No stop wakes
- * this thread by itself: that the other thread heeds the stop does.
+ * Waits until no other thread processes, and returns 0; or -EINTR or -ETIMEDOUT. A stop wakes
+ * the other thread only: it wakes this thread when it ends processing.
  */
 static int wait_for_processing_unlocking(struct mad_async *engine, unsigned stops, int64_t end)
 {
@@ -124,8 +123,8 @@ static int wait_for_processing_unlocking(struct mad_async *engine, unsigned stop
 }
 
 /*
- * Waits for messages, for the next timer, and for the time "end"; 1 ms for a timer that is due,
- * but not judged yet.
+ * Waits for messages, for the next timer, and until the time "end" at the longest; 1 ms if a
+ * timer is due that could not be handled yet.
  */
 static void wait_for_next_unlocking(struct mad_async *engine, int64_t end)
 {
@@ -139,7 +138,7 @@ static void wait_for_next_unlocking(struct mad_async *engine, int64_t end)
 	port_wait_unlocking(port, &engine->listener.waiter, next < end ? next : end, now);
 }
 
-/* Processes and waits until no request is open. */
+/* Processes and waits until is_idle(); the number of callbacks, or a negative errno. */
 static int run_unlocking(struct mad_async *engine, int64_t end)
 {
 	bool read = true;
@@ -183,7 +182,7 @@ static int run_alone_unlocking(struct mad_async *engine, unsigned stops, int64_t
 
 static int wait_unlocking(struct mad_async *engine, int64_t end)
 {
-	/* not what is heeded later: a stop ends the waits of all threads */
+	/* read before waiting: a stop ends the waits of all threads */
 	unsigned stops = engine->stops_heeded;
 	int ret = wait_for_processing_unlocking(engine, stops, end);
 
@@ -229,7 +228,9 @@ EXPORT int mad_async_fd(const struct mad_async *async)
 	return async ? async->port->handle.fd : -EINVAL;
 }
 
-/* The first event loop is told of messages. A loop that polls the handle itself is told always.
+/*
+ * The first event loop with a poll_fd watches the handle. Event loops that poll the handle
+ * themselves are always told.
  */
 static int open_fd(struct mad_async *engine, bool with_handle)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The calls without a port argument: all of them use the one that madrpc_init() opened. */
+/* The calls without a port argument: they use the port that madrpc_init() opened. */
 
 #include "base/export.h"
 #include "calls/open.h"
@@ -10,9 +10,8 @@
 #include <errno.h>
 #include <pthread.h>
 
-/* As the kernel numbers the agents of a handle. */
-#define AGENTS_MAX  32
-#define CLASSES_MAX 256
+/* The kernel numbers the agents of a handle from 0 to 31. */
+#define AGENTS_MAX 32
 
 static struct ibmad_port *_Atomic process_port;
 
@@ -23,7 +22,7 @@ EXPORT void madrpc_init(char *dev_name, int dev_port, int *mgmt_classes, int num
 	struct ibmad_port *port = port_open("madrpc_init", report_and_exit, dev_name, dev_port,
 					    mgmt_classes, num_classes);
 
-	if (!port) /* arguments that no message names */
+	if (!port) /* port_open() has not reported it */
 		report_and_exit("madrpc_init", "cannot open %s port %d",
 				dev_name ? dev_name : "(any)", dev_port);
 	mad_rpc_close_port(atomic_exchange(&process_port, port));
@@ -57,7 +56,7 @@ EXPORT int mad_agent_class(int agent)
 
 	if (agent < 0 || agent >= AGENTS_MAX)
 		return -1;
-	for (mgmt_class = 1; mgmt_class < CLASSES_MAX; mgmt_class++)
+	for (mgmt_class = 1; mgmt_class < MGMT_CLASSES; mgmt_class++)
 		if (mad_rpc_class_agent(process_port, mgmt_class) == agent)
 			return mgmt_class;
 	return 0;
@@ -93,7 +92,7 @@ EXPORT int mad_respond(void *umad, ib_portid_t *portid, uint32_t rstatus)
 /* --- saving a response ---------------------------------------------------------- */
 
 static struct {
-	pthread_mutex_t lock; /* of all below */
+	pthread_mutex_t lock; /* of the members below */
 	void *buffer;         /* NULL: no response is to be saved */
 	size_t size;
 } saving = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -121,9 +120,9 @@ EXPORT void madrpc_save_mad(void *madbuf, int len)
 /* --- locking -------------------------------------------------------------------- */
 
 /*
- * Any thread may unlock, and one that is not locked stays so. A thread that waits for the gate,
- * or holds it in a safe_ call, cannot be cancelled: no other thread would unlock the mutex or
- * the gate.
+ * The lock of madrpc_lock(). Any thread may unlock it; if it is not locked, nothing changes. A
+ * thread that waits for the gate, or holds it in a safe_ call, cannot be cancelled, because no
+ * other thread would unlock the mutex or the gate.
  */
 static struct {
 	pthread_mutex_t mutex;

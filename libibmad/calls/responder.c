@@ -35,14 +35,14 @@ static unsigned data_offset_of(const struct mad_server_options *options)
 				    : default_offset(options->mgmt_class);
 }
 
-/* Classes whose MADs have an RMPP header (IBA 13.6.2), as the kernel knows them. */
+/* Whether the kernel knows that MADs of the class have an RMPP header (IBA 13.6.2). */
 static bool may_have_rmpp(int mgmt_class)
 {
 	return mgmt_class == IB_SA_CLASS || mgmt_class == IB_DEVICE_MGMT_CLASS ||
 	       mgmt_class == 0x10 || mgmt_class == 0x12 || mad_is_vendor_range2(mgmt_class);
 }
 
-/* Behind what a response's header must have: the common header, the RMPP header, the OUI. */
+/* Where data may begin: after the common header, the RMPP header and the OUI. */
 static unsigned least_offset(const struct mad_server_options *options)
 {
 	if (mad_is_vendor_range2(options->mgmt_class))
@@ -89,7 +89,7 @@ static int register_agent(const struct handle *handle, const struct mad_server_o
 				      (uint8_t)options->rmpp_version, mask);
 	if (agent >= 0)
 		return agent;
-	/* all else that the kernel calls invalid was checked */
+	/* are_valid() has checked all other causes of EINVAL in the kernel */
 	if (errno == EINVAL)
 		return -EADDRINUSE;
 	return errno == EPIPE ? -ENODEV : errno ? -errno : -EIO;
@@ -97,7 +97,7 @@ static int register_agent(const struct handle *handle, const struct mad_server_o
 
 /* --- starting and stopping ------------------------------------------------------ */
 
-/* Locked. */
+/* The lock is held. */
 static int start(struct mad_async *engine, const struct mad_server_options *options,
 		 struct mad_server *server)
 {
@@ -148,7 +148,7 @@ EXPORT int mad_server_start(struct mad_async *async, const struct mad_server_opt
 	return ret;
 }
 
-/* Stops a server, once. */
+/* Stops a server that was not stopped before. */
 static void stop_unlocking(struct mad_server *server)
 {
 	struct listener *listener = server->listener;
@@ -262,7 +262,7 @@ int servers_call_unlocking(struct mad_async *engine, unsigned most)
 	struct list *first;
 	int count = 0;
 
-	/* a callback may take its time: another thread leads meanwhile */
+	/* a callback may take long: another thread leads meanwhile */
 	if (!list_is_empty(&engine->listener.arrived))
 		waiters_pass(&engine->port->waiters);
 	while (most-- && engine_may_call(engine) &&
@@ -294,7 +294,7 @@ static void send_busy_unlocking(struct mad_async *engine, struct held_request *h
 	server->refused--;
 	server->users++;
 	port_unlock(port);
-	/* an RMPP header does not go back */
+	/* the response has no RMPP header: the rest of it */
 	memset(held->umad + umad_size() + RMPP_DATA2_OFFS, 0, server->rmpp ? 4 : 0);
 	error = respond_in_place(port, held->umad, IB_MAD_STS_BUSY, agent);
 	free(held);
@@ -328,10 +328,10 @@ static bool is_table(const struct mad_request *request)
 		request->method == IB_MAD_METHOD_GETMULTI);
 }
 
-/* What is to be written of a response: its MAD's length, and whether it goes by RMPP. */
+/* A response that is to be written. */
 struct outgoing {
 	uint8_t *umad;
-	size_t length;
+	size_t length; /* of the MAD */
 	bool by_rmpp;
 };
 
@@ -363,11 +363,8 @@ static int write_response(const struct outgoing *outgoing, const struct held_req
 	/* last: the data may begin where the header of other MADs of the class has a key */
 	if (size)
 		memcpy(mad + server->data_offset, data, size);
-	if (outgoing->by_rmpp) {
-		mad[RMPP_VERSION_OFFS] = RMPP_VERSION;
-		mad[RMPP_TYPE_OFFS] = IB_RMPP_TYPE_DATA;
-		mad[RMPP_FLAGS_OFFS] = RMPP_RESP_TIME_NONE << 3 | IB_RMPP_FLAG_ACTIVE;
-	}
+	if (outgoing->by_rmpp)
+		rmpp_mark(mad);
 	response_address(outgoing->umad, mad);
 	((struct ib_user_mad *)(void *)outgoing->umad)->agent_id = (uint32_t)agent;
 	return -handle_respond(&server->port->handle, outgoing->umad, (int)outgoing->length,

@@ -201,6 +201,13 @@ int packet_build(void *umad, uint8_t *mad, ib_rpc_t *rpc, const ib_portid_t *dpo
 	return IB_MAD_SIZE;
 }
 
+RARE void rmpp_mark(uint8_t *mad)
+{
+	mad[RMPP_VERSION_OFFS] = RMPP_VERSION;
+	mad[RMPP_TYPE_OFFS] = IB_RMPP_TYPE_DATA;
+	mad[RMPP_FLAGS_OFFS] = RMPP_RESP_TIME_NONE << 3 | IB_RMPP_FLAG_ACTIVE;
+}
+
 EXPORT int mad_build_pkt(void *umad, ib_rpc_t *rpc, ib_portid_t *dport, ib_rmpp_hdr_t *rmpp,
 			 void *data)
 {

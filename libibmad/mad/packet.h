@@ -14,6 +14,15 @@
 int packet_build(void *umad, uint8_t *mad, ib_rpc_t *rpc, const ib_portid_t *dport,
 		 const ib_rmpp_hdr_t *rmpp, const void *data);
 
+/* The MAD in a umad buffer; umad_get_mad() takes no const. */
+static inline const uint8_t *packet_mad(const void *umad)
+{
+	return (const uint8_t *)umad + umad_size();
+}
+
+/* Marks a MAD for RMPP: the kernel cuts it into segments (IBA 13.6). */
+void rmpp_mark(uint8_t *mad);
+
 /* The header of a request in "mad" becomes the header of its response. */
 void response_write_header(uint8_t *mad, uint16_t status);
 /* To the sender of the request, on the same partition, with a GRH if the request had one. */

@@ -4,13 +4,14 @@
 
 #include "base/export.h"
 #include "mad/layout.h"
+#include "mad/packet.h"
 
 #include <infiniband/mad.h>
 #include <infiniband/umad.h>
 #include <stdlib.h>
 
 #define FIRST_BUCKETS 64
-/* So many are kept although there are no requests for them. */
+/* Destinations without users that are kept. */
 #define IDLE_MAX      4096
 
 void destinations_init(struct destinations *destinations)
@@ -32,7 +33,7 @@ void destinations_free(struct destinations *destinations)
 	destinations_init(destinations);
 }
 
-/* FNV-1a, 64 bits. */
+/* A step of FNV-1a, 64 bits. */
 static uint64_t hash(uint64_t start, uint64_t value)
 {
 	return (start ^ value) * 0x100000001b3;
@@ -47,8 +48,7 @@ static uint64_t hash_bytes(uint64_t start, const uint8_t *byte, size_t size)
 
 uint64_t destination_key(const void *umad)
 {
-	/* umad_get_mad() takes no const */
-	const uint8_t *mad = (const uint8_t *)umad + umad_size();
+	const uint8_t *mad = packet_mad(umad);
 	const struct ib_user_mad *header = umad;
 	uint64_t key = hash(0xcbf29ce484222325, be16toh(header->addr.lid));
 

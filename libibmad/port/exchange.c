@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The requests of a port are sent, and messages are handled: what the events of requests ask
- * for. */
+/* Sends requests, handles messages, and carries out the actions that follow from events. */
 
 #include "port/port.h"
 
@@ -13,7 +12,7 @@
 #include <errno.h>
 #include <limits.h>
 
-/* The requests that are looked at for each one that may be sent. */
+/* queue_next() looks at this number of requests for each one that may be sent. */
 #define LOOKS 16
 
 /* --- events of requests --------------------------------------------------------- */
@@ -49,7 +48,7 @@ static RARE void send_again(struct ibmad_port *port, struct port_request *reques
 	request->owner->ops->changed(port, request);
 }
 
-/* Carries out what an event asks for, except writing. */
+/* Carries out the action of an event, except ACTION_WRITE and ACTION_ASK_PATH. */
 static void carry_out(struct ibmad_port *port, struct port_request *request,
 		      enum request_action action)
 {
@@ -83,7 +82,7 @@ void port_handle(struct ibmad_port *port, struct port_request *request,
 	carry_out(port, request, request_handle(&port->requests, &request->request, &event));
 }
 
-/* Where the SA is asked for a path; 0 or an errno. Calls umad_get_port(). */
+/* Finds the SA and the local GID; 0 or an errno. The lock is not held: it reads sysfs. */
 static int find_path_source(const struct ibmad_port *port, struct path_source *source)
 {
 	umad_port_t local;
@@ -124,7 +123,7 @@ static enum request_action write_unlocking(struct ibmad_port *port,
 {
 	struct request_write write = event->write;
 
-	/* the kernel refused a packet that had another ID: it was not sent */
+	/* a renumbered packet was counted before the kernel refused its former ID */
 	if (!request->request.renumbered) {
 		queue_sent(&port->queue, request, event->now);
 		if (request->owner->ops->sent)
@@ -136,7 +135,7 @@ static enum request_action write_unlocking(struct ibmad_port *port,
 	event->error = handle_send(&port->handle, write.umad, write.length, write.kernel_ms);
 	port_lock(port);
 	event->kind = EVENT_WRITTEN;
-	/* the write may have taken a second */
+	/* the kernel may have searched for a GID: the write may take about a second */
 	if (event->error || request->request.pending.kind)
 		event->now = clock_us();
 	return request_handle(&port->requests, &request->request, event);
@@ -183,7 +182,7 @@ static NOINLINE void send_queued_unlocking(struct ibmad_port *port, unsigned mos
 			transmit_unlocking(port, request);
 			most--;
 		}
-		/* the other window should not wait until this one has sent all */
+		/* next time the other window is first */
 		if (!most)
 			queue->turn = (window + 1) % FLOW_WINDOWS;
 	}
@@ -220,7 +219,7 @@ static bool is_response(const uint8_t *mad)
 	       (mad[1] == IB_BOARD_MGMT_CLASS && mad[23] & 1);
 }
 
-/* The kernel tells messages apart by their agent: a server's, or one for the inbox. */
+/* A message that is for no request: the agent says whether it is a server's. */
 static RARE void take_unclaimed(struct ibmad_port *port, const uint8_t *umad, int length)
 {
 	const struct ib_user_mad *header = (const struct ib_user_mad *)(const void *)umad;
@@ -234,7 +233,7 @@ static RARE void take_unclaimed(struct ibmad_port *port, const uint8_t *umad, in
 	if (inbox_add(&port->inbox, umad, length))
 		waiters_wake_receiver(&port->waiters);
 	else
-		/* the timeout of a transmission that was given up is no response */
+		/* the report of a timeout is not counted: it is no MAD from the wire */
 		port->dropped += !header->status;
 }
 
@@ -269,8 +268,7 @@ bool port_receive(struct ibmad_port *port, uint8_t *umad, int length, bool alloc
 
 void port_receive_failed(struct ibmad_port *port, const uint8_t *umad, int error)
 {
-	/* umad_get_mad() takes no const */
-	const uint8_t *mad = umad + umad_size();
+	const uint8_t *mad = packet_mad(umad);
 	struct transmission *transmission =
 		tids_find(&port->requests.tids, get32(mad, TID_OFFS), mad[1]);
 
@@ -283,7 +281,7 @@ void port_receive_failed(struct ibmad_port *port, const uint8_t *umad, int error
 
 /* --- the end -------------------------------------------------------------------- */
 
-/* Requests with an ID. One that a thread writes completes later. */
+/* Cancels requests that expect a response. One that a thread is writing completes later. */
 static void cancel_sent(struct ibmad_port *port, int error, int64_t now)
 {
 	const struct tids *tids = &port->requests.tids;
@@ -298,7 +296,7 @@ static void cancel_sent(struct ibmad_port *port, int error, int64_t now)
 			if (request_is_ended(request))
 				continue;
 			port_handle(port, port_request_of(request), EVENT_CANCEL, error, now);
-			/* that may have taken any transmission out of the bucket */
+			/* port_handle() may have taken any transmission out of the bucket */
 			transmission = tids_in_bucket(tids, i);
 		}
 	}

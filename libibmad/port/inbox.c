@@ -3,13 +3,14 @@
 #include "port/inbox.h"
 
 #include "mad/layout.h"
+#include "mad/packet.h"
 
 #include <infiniband/mad.h>
 #include <infiniband/umad.h>
 
-/* Messages of this size are kept, about 200,000 MADs, if no thread calls mad_receive_via(). */
+/* The messages that are kept at most, in bytes: about 200,000 MADs. */
 #define BYTES_MAX (64u << 20)
-/* IDs that are expected at most, a power of two, and the places at which an ID may be. */
+/* The IDs that are expected at most, a power of two, and the places at which one ID may be. */
 #define EXPECTED  65536
 #define PLACES    8
 
@@ -28,7 +29,7 @@ void inbox_free(struct inbox *inbox)
 	inbox_init(inbox);
 }
 
-/* IDs follow one another, so that an ID is usually at its first place. */
+/* IDs are consecutive, so that an ID is usually at its first place. */
 static uint32_t *place_of(struct inbox *inbox, uint32_t tid, uint32_t content)
 {
 	for (unsigned i = 0; inbox->expected && i < PLACES; i++)
@@ -71,8 +72,7 @@ static bool is_request(const uint8_t *mad)
 static bool is_wanted(struct inbox *inbox, const uint8_t *umad, int length)
 {
 	const struct ib_user_mad *header = (const struct ib_user_mad *)(const void *)umad;
-	/* umad_get_mad() takes no const */
-	const uint8_t *mad = umad + umad_size();
+	const uint8_t *mad = packet_mad(umad);
 
 	if (length < 24)
 		return false;

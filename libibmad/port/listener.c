@@ -10,7 +10,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-/* A loop that is not told of messages looks at the port after this time. */
+/* An event loop that does not watch the handle looks at the port after this time. */
 #define LOOK_US 20000
 
 void listener_init(struct listener *listener)
@@ -107,8 +107,10 @@ int listener_poll_fd(struct listener *listener)
 	return open_epoll(listener, &listener->alarm.poll_fd);
 }
 
-/* An error means that the handle is closed already, or that there is no memory: then the loop
- * looks at the port by its timer. */
+/*
+ * If epoll_ctl() fails, the handle is closed already, or there is no memory: then the event
+ * loop looks at the port by its timer.
+ */
 void listener_watch(struct listener *listener, int handle, bool watch)
 {
 	struct alarm *alarm = &listener->alarm;
@@ -121,15 +123,15 @@ void listener_watch(struct listener *listener, int handle, bool watch)
 		alarm->watching = epoll_ctl(alarm->poll_fd, EPOLL_CTL_DEL, handle, NULL) != 0;
 }
 
-/* --- what there is to do -------------------------------------------------------- */
+/* --- work ----------------------------------------------------------------------- */
 
-static bool has_own_work(const struct listener *listener, bool gone)
+bool listener_has_own_work(const struct listener *listener, bool gone)
 {
 	return !list_is_empty(&listener->completed) || !list_is_empty(&listener->arrived) ||
 	       !list_is_empty(&listener->refused) || (gone && !listener->open);
 }
 
-/* What other threads do need not be announced. */
+/* Work that another thread is doing is not announced. */
 bool listener_has_work(const struct listener *listener, const struct port_work *work)
 {
 	if (!listener->processing &&
@@ -193,7 +195,7 @@ static void set_alarm(struct alarm *alarm, bool work, int64_t next, bool due)
 void listener_wake(struct listener *listener, struct waiters *waiters, bool gone)
 {
 	if (listener->waiting &&
-	    (has_own_work(listener, gone) || listener_is_stopped(listener)))
+	    (listener_has_own_work(listener, gone) || listener_is_stopped(listener)))
 		waiter_wake(waiters, &listener->waiter);
 }
 

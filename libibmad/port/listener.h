@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * An engine, as its port knows it: a thread in mad_async_wait() or an event loop, which is told
- * when there is something to do. The engine's own work is its completed requests and the
- * requests for its servers. The work of the port is reading, sending and timers.
+ * An engine, as its port knows it. The port tells the engine's listener, which is a thread in
+ * mad_async_wait() or an event loop, when there is work. The engine's own work is its completed
+ * requests and the requests for its servers. The work of the port is reading, sending and
+ * timers.
  *
  * An event loop polls an eventfd, which is readable while there is work, and a timerfd. Both
- * follow from the latest listener_update() alone: no work can be missed because another thread
- * did it.
+ * are set by listener_update() from the state of the port, not from events: no event loop
+ * misses work.
  */
 #ifndef LIBIBMAD_LISTENER_H
 #define LIBIBMAD_LISTENER_H
@@ -18,36 +19,36 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-/* What an event loop polls. */
+/* The descriptors that an event loop polls. */
 struct alarm {
 	int work_fd;    /* an eventfd: there is work; -1: the alarm is not open */
 	int timer_fd;   /* a timerfd */
-	int wake_fd;    /* an epoll descriptor of both; -1: not asked for */
-	int poll_fd;    /* an epoll descriptor of both, and of the handle; -1: not asked for */
+	int wake_fd;    /* an epoll descriptor of both; -1: not open */
+	int poll_fd;    /* the same, and of the handle if watching; -1: not open */
 	bool watching;  /* poll_fd has the handle */
 	bool signalled; /* work_fd is readable */
-	int64_t armed;  /* when timer_fd becomes, or became, readable */
+	int64_t armed;  /* the time that timer_fd is set to; NEVER */
 };
 
 /* The first member of an engine. */
 struct listener {
-	struct list all; /* first: in the port's list of all, or of retired ones */
+	struct list all; /* first: in the port's listeners, or in its retired engines */
 	struct list
 		loops; /* in the port's list of event loops that poll the handle themselves */
 	struct list completed; /* requests that are to be called back */
-	struct list arrived;   /* requests of others that servers have not seen */
+	struct list arrived;   /* requests of others that no callback got yet */
 	struct list refused;   /* requests of others that get BUSY */
 	unsigned open;         /* requests that were not called back */
-	unsigned servers;      /* that were not stopped */
+	unsigned servers;      /* servers that were not stopped */
 	unsigned serving;      /* threads that do the work of the port */
-	bool processing;       /* a thread calls back, or waits in mad_async_wait(): */
-	pthread_t processor;   /* this one */
-	bool waiting;          /* a thread is in mad_async_wait(), */
-	struct waiter waiter;  /* and waits as this one */
-	atomic_uint stops;     /* counts mad_async_stop() */
-	unsigned stops_before; /* waiting: what the thread began with */
-	int64_t timer_at;      /* the engine's own timers; NEVER */
-	int64_t look_at; /* when the event loop looks at the port, although another does */
+	bool processing;       /* a thread calls back, or waits in mad_async_wait() */
+	pthread_t processor;   /* processing: the thread */
+	bool waiting;          /* the thread is in mad_async_wait() */
+	struct waiter waiter;  /* waiting: the thread on the port */
+	atomic_uint stops;     /* the number of mad_async_stop() calls */
+	unsigned stops_before; /* waiting: the value of "stops" that ends no wait */
+	int64_t timer_at;      /* the next of the engine's own timers; NEVER */
+	int64_t look_at;       /* another loop watches: when this one looks at the port */
 	struct alarm alarm;
 };
 
@@ -73,12 +74,12 @@ static inline bool listener_is_stopped(const struct listener *listener)
 }
 
 /*
- * The descriptors, which are opened if they are not open; a negative errno. The second one also
- * tells of messages, if the event loop is the one that watches the handle.
+ * wake_fd and poll_fd, which are opened if they are not open; or a negative errno. poll_fd is
+ * readable for messages, too, if the listener watches the handle.
  */
 int listener_wake_fd(struct listener *listener);
 int listener_poll_fd(struct listener *listener);
-/* From now on the event loop is told of messages on the handle, or no longer. */
+/* Begins or ends watching the handle: poll_fd is readable for messages while it does. */
 void listener_watch(struct listener *listener, int handle, bool watch);
 
 /* Whether the event loop does the work of the port. */
@@ -87,18 +88,20 @@ static inline bool listener_serves_port(const struct listener *listener)
 	return listener->alarm.poll_fd < 0 || listener->alarm.watching;
 }
 
-/* The event loop has looked at the port, or has begun to wait for something. */
+/* The event loop has looked at the port, or has its first request or server. */
 void listener_begin(struct listener *listener);
 
+/* Whether the engine has work of its own; "gone": the port has failed. */
+bool listener_has_own_work(const struct listener *listener, bool gone);
 /* Whether there is something to do for one more thread that processes the engine. */
 bool listener_has_work(const struct listener *listener, const struct port_work *work);
-/* When there is something to do without any event; NEVER. */
+/* When there is something to do without an event before; NEVER. */
 int64_t listener_next(const struct listener *listener, const struct port_work *work);
 /* The engine may have work of its own: wakes the thread in mad_async_wait(). */
 void listener_wake(struct listener *listener, struct waiters *waiters, bool gone);
 /*
- * There may be something to do. "due": a thread of the event loop has looked, so that the timer
- * may be set for a later time.
+ * Sets the descriptors by the present state, and wakes the thread in mad_async_wait(). "due": a
+ * thread of the event loop has done the work, so that the timer may be set to a later time.
  */
 void listener_update(struct listener *listener, struct waiters *waiters,
 		     const struct port_work *work, bool due);

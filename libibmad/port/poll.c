@@ -3,26 +3,27 @@
 #include "port/poll.h"
 
 #include "base/export.h"
+
 #include <infiniband/umad_ext.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 
-/* A leader that cannot be woken looks up after this time. */
-#define LOOK_UP_MS 100
-/* A leader reads this number of messages before it looks at the clock: they may be others'. */
-#define BATCH      32
-/* Without memory, a message that is too long is tried again after this time. */
-#define BLOCKED_US 10000
+/* A leader that cannot be woken returns from poll(2) after this time. */
+#define LOOK_UP_MS   100
+/* A leader reads this number of messages at most before its own request is looked at. */
+#define READ_AT_ONCE 32
+/* If there is no memory for a message, it is read again after this time. */
+#define BLOCKED_US   10000
 /* The kernel queues this number of messages for a handle at most. */
-#define QUEUED_MAX 200000
+#define QUEUED_MAX   200000
 
 /* --- reading -------------------------------------------------------------------- */
 
 /*
- * A message of more than one MAD, whose beginning is in the buffer. If it is not queued any
- * more, another process that shares the handle has read it. The lock is held only after.
+ * Reads a message of more than one MAD, whose first MAD is in the buffer. If the message is not
+ * queued any more, another process that shares the handle has read it. Takes the lock.
  */
 static RARE void read_long(struct ibmad_port *port, int length)
 {
@@ -38,7 +39,7 @@ static RARE void read_long(struct ibmad_port *port, int length)
 		       : handle_receive(&port->handle, umad, &length);
 	port_lock(port);
 
-	/* what blocks the queue has been reported */
+	/* while a message blocks the queue, its request completes once */
 	if (error && !port->blocked_until)
 		port_receive_failed(port, port->buffer, error);
 	port->blocked_until = error && result == HANDLE_TOO_LONG ? clock_us() + BLOCKED_US : 0;
@@ -57,8 +58,8 @@ static void note_empty(struct ibmad_port *port, int64_t time)
 }
 
 /*
- * If the queue is never empty: a message that came before "reading_since" is among the next
- * ones that the kernel had room for.
+ * Notes the time even if the queue is never empty: after "reading_since", the kernel's queue
+ * had QUEUED_MAX messages at most that came before.
  */
 static void count_message(struct ibmad_port *port)
 {
@@ -68,7 +69,7 @@ static void count_message(struct ibmad_port *port)
 		note_empty(port, port->reading_since);
 }
 
-/* Reads a message and handles it. "reading" is this thread's. The lock is held only after. */
+/* Reads a message and handles it. This thread has set "reading". Takes the lock. */
 static enum handle_result read_message(struct ibmad_port *port)
 {
 	int length = IB_MAD_SIZE;
@@ -88,8 +89,9 @@ static enum handle_result read_message(struct ibmad_port *port)
 }
 
 /*
- * Whether the waiter has what it waits for. One that is patient reads the responses to the
- * other requests, too: they are often queued already. NULL: no waiter.
+ * Whether the thread stops reading, because its waiter is woken. A patient waiter reads until
+ * no response is expected: the responses to other requests are often queued already. NULL: no
+ * waiter.
  */
 static bool has_enough(const struct ibmad_port *port, const struct waiter *waiter)
 {
@@ -141,7 +143,7 @@ static NOINLINE void follow_unlocking(struct ibmad_port *port, struct waiter *wa
 	pthread_cond_destroy(&waiter->changed);
 }
 
-/* After a poll until the time "end": handles what came. The lock is held only after. */
+/* Handles the result of a poll until the time "end". Takes the lock. */
 static void handle_poll(struct ibmad_port *port, struct waiter *waiter, int ret, int error,
 			int64_t end)
 {
@@ -151,7 +153,7 @@ static void handle_poll(struct ibmad_port *port, struct waiter *waiter, int ret,
 		if (read_message(port) == HANDLE_MESSAGE)
 			count_message(port);
 		if (!has_enough(port, waiter))
-			read_unlocking(port, BATCH - 1, waiter, clock_us());
+			read_unlocking(port, READ_AT_ONCE - 1, waiter, clock_us());
 		waiters->reading = false;
 		return;
 	}
@@ -164,7 +166,7 @@ static void handle_poll(struct ibmad_port *port, struct waiter *waiter, int ret,
 		port_fail(port, ENODEV);
 }
 
-/* Takes back what wakes the leader. */
+/* The eventfd is not readable any more. */
 static RARE void drain_wake_fd(struct waiters *waiters)
 {
 	eventfd_t count;
@@ -195,7 +197,7 @@ static void lead_unlocking(struct ibmad_port *port, struct waiter *waiter, int64
 	waiters->leader = NULL;
 	if (waiters->signalled || ret == 1)
 		drain_wake_fd(waiters);
-	/* in this order: whoever alerts writes last */
+	/* last: waiters_alert() sets "alerted" before it writes to wake_fd */
 	if (waiters->alerted && atomic_exchange(&waiters->alerted, false))
 		port_tell_all_engines(port);
 }
@@ -211,7 +213,7 @@ void port_wait_unlocking(struct ibmad_port *port, struct waiter *waiter, int64_t
 	waiter->until = until;
 	/* the leader may not have run since a message came */
 	if (until <= now && can_read)
-		port_read_unlocking(port, BATCH, now);
+		port_read_unlocking(port, READ_AT_ONCE, now);
 	else if (waiters->leader || waiters->reading)
 		follow_unlocking(port, waiter, until);
 	else if (blocked > now)

@@ -3,24 +3,22 @@
 #include "port/port.h"
 
 #include "base/export.h"
-#include "base/report.h"
-#include "mad/layout.h"
-#include "mad/probe.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
-/* Memory for this number of requests stays allocated after all are complete. */
+/* Memory for this number of requests stays allocated when no request is open. */
 #define KEPT      1024
+/* The default of mad_port_set_max_reply(), in bytes. */
 #define MAX_REPLY (64u << 20)
 
 /* --- life ----------------------------------------------------------------------- */
 
 static atomic_uint forks;
-/* In a child, one thread brings a port up to date; none does that across a fork. */
+/* In a child of fork(), for become_inherited(). count_fork() makes it new in each child. */
 static pthread_mutex_t child_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void count_fork(void)
@@ -35,8 +33,8 @@ static void watch_forks(void)
 }
 
 /*
- * The kernel does not know the handles of a simulator that is preloaded, and simulators do not
- * replace epoll_ctl().
+ * Whether a handle is a descriptor of the kernel. That of a preloaded simulator is not, and
+ * simulators do not replace epoll_ctl().
  */
 static bool is_descriptor(int handle)
 {
@@ -183,7 +181,7 @@ void port_alert(struct ibmad_port *port)
 		waiters_alert(&port->waiters);
 }
 
-/* A loop that wants to be told of messages, other than a given one. */
+/* An event loop with a poll_fd, other than a given one; NULL: none. */
 static struct listener *find_loop(struct ibmad_port *port, const struct listener *other)
 {
 	list_for_each (entry, &port->listeners)
@@ -198,7 +196,7 @@ void port_set_watcher(struct ibmad_port *port, struct listener *listener)
 
 	if (!listener)
 		listener = find_loop(port, before);
-	/* the handle of a closed port may have another use */
+	/* after the port is closed, the number of the handle may be that of another file */
 	if (listener == before || port->closed)
 		return;
 	port->watcher = listener;
@@ -215,9 +213,9 @@ void port_set_watcher(struct ibmad_port *port, struct listener *listener)
 /* --- entering and leaving ------------------------------------------------------- */
 
 /*
- * In a child of fork(), which has only the thread that forked. Responses to what is in flight
- * are the parent's. A thread of the parent that was in a call may have left anything half
- * changed.
+ * In a child of fork(), which has only the thread that forked. Responses to requests in flight
+ * are the parent's. If another thread of the parent was in a call, the port may be half
+ * changed: it is lost.
  */
 static RARE void become_inherited(struct ibmad_port *port)
 {

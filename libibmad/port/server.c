@@ -7,8 +7,9 @@
 #include <infiniband/umad.h>
 #include <stdlib.h>
 
+/* The requests of a server at most, in bytes. */
 #define BYTES_MAX   (64u << 20)
-/* The BUSY responses that wait to be sent at most; more requests are dropped. */
+/* The BUSY responses of a server that wait to be sent at most; then requests are dropped. */
 #define REFUSED_MAX 64
 #define BUCKETS_MAX 1024
 
@@ -66,7 +67,7 @@ static bool same_sender(const ib_mad_addr_t *a, const ib_mad_addr_t *b)
 	       (!a->grh_present || !memcmp(a->gid, b->gid, sizeof(a->gid)));
 }
 
-/* Whether a request is the same one: method, transaction ID and attribute, from one sender. */
+/* Whether a MAD is a retransmission: the same method, ID, attribute, modifier and sender. */
 static bool is_same(const struct held_request *held, const struct ib_user_mad *header,
 		    const uint8_t *mad)
 {
@@ -196,9 +197,9 @@ void servers_inherit(const struct list *servers)
 	}
 }
 
-/* --- what comes ----------------------------------------------------------------- */
+/* --- messages ------------------------------------------------------------------- */
 
-/* A Send has no response, and that to a Trap or a Report confirms it. */
+/* A Send has no response. The response to a Trap or a Report says that it was received. */
 static bool can_be_busy(unsigned method)
 {
 	return method != IB_MAD_METHOD_SEND && method != IB_MAD_METHOD_TRAP &&
@@ -207,7 +208,7 @@ static bool can_be_busy(unsigned method)
 
 static void refuse(struct mad_server *server, const uint8_t *umad, size_t length)
 {
-	const uint8_t *mad = umad + umad_size();
+	const uint8_t *mad = packet_mad(umad);
 	struct held_request *held = NULL;
 
 	if (can_be_busy(mad[3]) && server->refused < REFUSED_MAX)
@@ -239,10 +240,10 @@ static void keep(struct mad_server *server, const uint8_t *umad, size_t length)
 bool server_receive(struct mad_server *server, const uint8_t *umad, int length)
 {
 	const struct ib_user_mad *header = (const struct ib_user_mad *)(const void *)umad;
-	const uint8_t *mad = umad + umad_size();
+	const uint8_t *mad = packet_mad(umad);
 
 	if (length >= 24 && header->status && mad[3] & IB_MAD_RESPONSE)
-		server->stats.failed++; /* the kernel gives up a response by RMPP */
+		server->stats.failed++; /* the kernel has given up a response by RMPP */
 	else if (length >= 24 && mad[3] & IB_MAD_RESPONSE)
 		return false;
 	else if (length < RMPP_HEADER_END || header->status)

@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* After the first BUSY response; the pause doubles each time, at most this often. */
+/* The pause after the first BUSY response. Each further one doubles it, 12 times at most. */
 #define BUSY_PAUSE_US    10000
 #define BUSY_PAUSES_GROW 12
 
@@ -24,8 +24,8 @@ static enum request_action cancel(struct requests *all, struct request *request,
 /* --- BUSY ----------------------------------------------------------------------- */
 
 /*
- * The pause after a BUSY response is up to half as long again: requests that came at once
- * should not come again at once.
+ * The pause after a BUSY response. Up to half of the pause is added, a different part for each
+ * request: requests that were sent at once should not be retransmitted at once.
  */
 static int64_t next_pause(struct request *request)
 {
@@ -37,9 +37,9 @@ static int64_t next_pause(struct request *request)
 }
 
 /*
- * Pauses after a BUSY response, or returns ACTION_NONE if there is no time for it. BUSY says
- * that nothing was done (IBA 13.4.7): a request of any method may be sent again. Meanwhile
- * other requests to the node may be sent.
+ * Pauses after a BUSY response, or returns ACTION_NONE if the pause would last longer than the
+ * attempts. BUSY says that nothing was done (IBA 13.4.7): a request of any method may be
+ * retransmitted. During the pause the request is not in flight.
  */
 static RARE enum request_action pause_after_busy(struct requests *all, struct request *request,
 						 int64_t now)
@@ -104,7 +104,7 @@ static RARE enum request_action follow(struct requests *all, struct request *req
 	return ACTION_READDRESS;
 }
 
-/* The response takes the place of the request. */
+/* The buffer has the response from now on. */
 static void take_response(struct request *request, struct request_event *event)
 {
 	size_t size = request->header_size + (size_t)event->length;
@@ -120,8 +120,8 @@ static void take_response(struct request *request, struct request_event *event)
 	request->length = event->length;
 }
 
-static enum request_action respond(struct requests *all, struct request *request,
-				   struct request_event *event)
+static enum request_action handle_response(struct requests *all, struct request *request,
+					   struct request_event *event)
 {
 	struct transmission *transmission = event->transmission;
 	const uint8_t *mad = event->umad + request->header_size;
@@ -181,7 +181,7 @@ static enum request_action keep_report(struct requests *all, struct request *req
 	return ACTION_NONE;
 }
 
-/* Without memory the response is lost. The kernel does not hold its ID any more. */
+/* Without memory the response is dropped. */
 static enum request_action keep_response(struct requests *all, struct request *request,
 					 struct request_event *event)
 {
@@ -222,7 +222,7 @@ static RARE enum request_action handle_kept_response(struct requests *all,
 	enum request_action action;
 
 	request->pending = (struct pending_event){.kind = EVENT_NONE};
-	action = respond(all, request, &event);
+	action = handle_response(all, request, &event);
 	if (event.allocated)
 		free(event.umad);
 	return action;
@@ -231,9 +231,9 @@ static RARE enum request_action handle_kept_response(struct requests *all,
 /* --- after writing -------------------------------------------------------------- */
 
 /*
- * The kernel has looked for the port of a GID, and found none: as if the attempt had no
- * response. The port may be there in the next attempt. That took a second of the thread that
- * writes, and may have taken several attempts.
+ * The kernel found no port that has the GID: the attempt is without a response. The port may be
+ * found in the next attempt. The kernel searches for about a second, which may be longer than
+ * several attempts.
  */
 static RARE enum request_action no_port_found(struct requests *all, struct request *request,
 					      int64_t now)
@@ -259,7 +259,7 @@ static RARE enum request_action written_otherwise(struct requests *all, struct r
 		transmission_forget(&all->tids, transmission);
 	else if (error)
 		transmission_refused(&all->tids, transmission);
-	/* what came for a packet that was not sent belongs to another request */
+	/* a message with the ID of a packet that was not sent is for another request */
 	if (error && pending->kind != EVENT_CANCEL &&
 	    pending->slot == request->transmissions.latest)
 		request_drop_pending(request);
@@ -311,7 +311,7 @@ static handler *const handlers[REQUEST_PHASES][REQUEST_EVENTS] = {
 	[REQUEST_QUEUED] =
 		{
 			[EVENT_SEND] = attempt_send,
-			[EVENT_RESPONSE] = respond,
+			[EVENT_RESPONSE] = handle_response,
 			[EVENT_REPORT] = attempt_note_report,
 			[EVENT_CANCEL] = cancel,
 		},
@@ -325,7 +325,7 @@ static handler *const handlers[REQUEST_PHASES][REQUEST_EVENTS] = {
 	[REQUEST_WAITING] =
 		{
 			[EVENT_TIMER] = attempt_look,
-			[EVENT_RESPONSE] = respond,
+			[EVENT_RESPONSE] = handle_response,
 			[EVENT_REPORT] = attempt_report,
 			[EVENT_CANCEL] = cancel,
 		},
@@ -337,7 +337,7 @@ static handler *const handlers[REQUEST_PHASES][REQUEST_EVENTS] = {
 	[REQUEST_AWAITING_REPORT] =
 		{
 			[EVENT_TIMER] = attempt_without_report,
-			[EVENT_RESPONSE] = respond,
+			[EVENT_RESPONSE] = handle_response,
 			[EVENT_REPORT] = attempt_report,
 			[EVENT_CANCEL] = cancel,
 		},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* A request is made, and ends. */
+/* How a request is made, completed and freed. */
 
 #include "request/request.h"
 
@@ -16,14 +16,6 @@ void requests_init(struct requests *requests)
 {
 	tids_init(&requests->tids);
 	flow_init(&requests->flow);
-}
-
-/* The kernel cuts such a request into segments (IBA 13.6). */
-static RARE void mark_for_rmpp(uint8_t *mad)
-{
-	mad[RMPP_VERSION_OFFS] = RMPP_VERSION;
-	mad[RMPP_TYPE_OFFS] = IB_RMPP_TYPE_DATA;
-	mad[RMPP_FLAGS_OFFS] = RMPP_RESP_TIME_NONE << 3 | IB_RMPP_FLAG_ACTIVE;
 }
 
 /* Allocates the buffer of a request that RMPP carries. */
@@ -73,7 +65,7 @@ int request_init(struct request *request, const struct request_settings *setting
 	size_t header_size = umad_size();
 	int ret = 0;
 
-	/* the packet has no more than a header and a MAD */
+	/* zeros: the bytes of the packet that are used, a header and a MAD */
 	memset(request, 0, offsetof(struct request, packet) + header_size + IB_MAD_SIZE);
 	if (!dport || rpc->dataoffs < 0 || rpc->dataoffs > IB_MAD_SIZE)
 		return -EINVAL;
@@ -97,7 +89,7 @@ int request_init(struct request *request, const struct request_settings *setting
 	if (size)
 		memcpy(mad + rpc->dataoffs, payload, size);
 	if (request->large)
-		mark_for_rmpp(mad);
+		rmpp_mark(mad);
 	header = (struct ib_user_mad *)(void *)request_buffer(request);
 	header->agent_id = (uint32_t)settings->agent;
 	if (header->addr.grh_present)
