@@ -202,6 +202,8 @@ void port_set_watcher(struct ibmad_port *port, struct listener *listener)
 	port->watcher = listener;
 	if (before) {
 		listener_watch(before, port->handle.fd, false);
+		/* its thread may be in a callback, and wait for messages after that */
+		listener_begin(before);
 		port_tell_engine(port, before, false);
 	}
 	if (listener) {

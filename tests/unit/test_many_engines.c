@@ -283,6 +283,52 @@ static void a_callback_that_never_returns_stops_no_other_loop(void **state)
 	}
 }
 
+static void submit_at_gate(int engine, int lid)
+{
+	uint8_t data[IB_SMP_DATA_SIZE] = {0};
+	ib_rpc_t rpc = set_request();
+	ib_portid_t to = to_lid(lid);
+
+	assert_int_equal(mad_async_submit(engines[engine], &rpc, &to, data, sizeof(data),
+					  call_back_at_gate, &outcomes[engine], NULL),
+			 0);
+}
+
+/* The first loop is in a callback when the second one becomes the watcher, which then is. */
+static void a_loop_that_was_replaced_in_a_callback_replaces_the_other_one(void **state)
+{
+	struct loop loops[2];
+	int64_t end;
+
+	(void)state;
+	mad_rpc_set_retries(port, 1);
+	for (int i = 0; i < 2; i++)
+		loop_init(&loops[i], engines[i], true);
+	submit_at_gate(0, 1);
+	submit(engines[0], set_request(), 2, &outcomes[2], NULL);
+	submit(engines[1], set_request(), 3, &outcomes[3], NULL);
+	submit_at_gate(1, 4);
+	for (int i = 0; i < 2; i++)
+		loop_start(&loops[i]);
+	device_respond(device_packet(0), 0, 0, NULL, 0);
+	wait_for(&gate.entered);
+	device_respond(device_packet(2), 0, 0, NULL, 0);
+	while (!outcomes[3].calls)
+		sleep_ms(1);
+	sem_post(&gate.leave);
+	sleep_ms(100);
+	device_respond(device_packet(3), 0, 0, NULL, 0);
+	wait_for(&gate.entered);
+	device_respond(device_packet(1), 0, 0, NULL, 0);
+	for (end = now_ms() + LONG_MS / 3; !outcomes[2].calls && now_ms() < end;)
+		sleep_ms(1);
+	assert_int_equal(outcomes[2].calls, 1);
+	sem_post(&gate.leave);
+	device_remove();
+	for (int i = 0; i < 2; i++)
+		loop_join(&loops[i]);
+}
+
 /* --- engines without requests ---------------------------------------------------- */
 
 static int64_t processor_us(void)
@@ -366,6 +412,7 @@ int main(void)
 		ENGINES_TEST(a_loop_that_never_runs_stops_no_other_loop_of_two_descriptors),
 		ENGINES_TEST(a_loop_that_was_woken_and_does_not_run_stops_no_other_loop),
 		ENGINES_TEST(a_callback_that_never_returns_stops_no_other_loop),
+		ENGINES_TEST(a_loop_that_was_replaced_in_a_callback_replaces_the_other_one),
 		ENGINES_TEST(a_request_costs_the_same_with_many_idle_engines),
 		ENGINES_TEST(a_blocking_call_costs_the_same_with_many_idle_engines),
 	};
