@@ -146,9 +146,11 @@ void engine_run_timers_unlocking(struct mad_async *engine)
 	for (unsigned i = 0;
 	     i < BATCH && engine_may_call(engine) && (timer = due_timer(engine, now)); i++) {
 		engine_timer_set(engine, timer, NEVER);
+		engine->calling++;
 		port_unlock(port);
 		timer->due(timer);
 		port_lock(port);
+		engine->calling--;
 	}
 }
 
@@ -275,9 +277,11 @@ int engine_call_back_unlocking(struct mad_async *engine, unsigned most)
 		engine->queued -= !async->request.request.transmissions.count;
 		callback = async->callback;
 		async->callback = NULL;
+		engine->calling++;
 		port_unlock(port);
 		call_back(engine, async, callback);
 		port_lock(port);
+		engine->calling--;
 		pool_put(&engine->pool, async);
 		engine->listener.open--;
 		port->open--;

@@ -49,6 +49,7 @@ struct mad_async {
 	struct list timers;
 	unsigned queued; /* requests that were neither sent nor called back */
 	unsigned users;  /* calls that have not returned */
+	unsigned calling; /* callbacks that have not returned; more than 1 only after fork() */
 	bool ending;
 	pthread_cond_t changed; /* processing or users; while ending, also completed requests */
 	unsigned stops_heeded;  /* listener.stops when mad_async_wait() last returned -EINTR */

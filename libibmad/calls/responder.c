@@ -247,9 +247,11 @@ static void call_unlocking(struct mad_async *engine, struct held_request *held)
 	server->stats.queued--;
 	server->users++;
 	server->calling = true;
+	engine->calling++;
 	port_unlock(port);
 	server->callback(server, &held->request, server->arg);
 	port_lock(port);
+	engine->calling--;
 	server->users--;
 	server->calling = false;
 	if (!server->listener)

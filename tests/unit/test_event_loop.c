@@ -1252,6 +1252,39 @@ static void what_is_being_called_back_is_not_called_back_again_in_a_child(void *
 	mad_async_destroy(async);
 }
 
+static void destroy_in_child(struct mad_async *async, const struct mad_reply *reply, void *arg)
+{
+	int status = -1;
+	pid_t pid;
+
+	note(async, reply, arg);
+	pid = fork();
+	if (!pid) {
+		alarm(LONG_MS / 2000);
+		mad_async_destroy(async);
+		_exit(mad_async_timeout(async) == -ECANCELED);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	((struct outcome *)arg)->error = status;
+}
+
+static void a_callback_cannot_destroy_its_engine_in_a_child(void **state)
+{
+	struct mad_async *async = mad_async_create(port);
+	struct outcome outcome = {0};
+	ib_rpc_t rpc = get_request();
+	ib_portid_t to = to_lid(1);
+
+	(void)state;
+	assert_int_equal(
+		mad_async_submit(async, &rpc, &to, NULL, 0, destroy_in_child, &outcome, NULL),
+		0);
+	device_respond(device_packet(0), 0, 0, NULL, 0);
+	assert_int_equal(mad_async_process(async), 1);
+	assert_int_equal(outcome.error, 0);
+	mad_async_destroy(async);
+}
+
 static void a_child_has_a_descriptor_of_its_own(void **state)
 {
 	struct mad_async *async = mad_async_create(port);
@@ -1454,6 +1487,7 @@ int main(void)
 		PORT_TEST(ten_thousand_requests_need_but_one_descriptor),
 #ifndef NO_CHILDREN
 		PORT_TEST(what_is_being_called_back_is_not_called_back_again_in_a_child),
+		PORT_TEST(a_callback_cannot_destroy_its_engine_in_a_child),
 		PORT_TEST(a_child_has_a_descriptor_of_its_own),
 		PORT_TEST(a_child_s_loop_is_woken_for_its_own_work_and_time),
 		PORT_TEST(a_child_that_is_forked_in_the_midst_goes_on),
