@@ -141,14 +141,18 @@ static void wait_for_next_unlocking(struct mad_async *engine, int64_t end)
 /* Processes and waits until is_idle(); the number of callbacks, or a negative errno. */
 static int run_unlocking(struct mad_async *engine, int64_t end)
 {
+	struct waiter *waiter = &engine->listener.waiter;
 	bool read = true;
 	int count = 0;
 
 	while (!listener_is_stopped(&engine->listener)) {
 		serve_unlocking(engine, read);
+		/* in a callback the thread sends nothing, whoever wakes it */
+		waiter->sending = false;
 		count += engine_call_back_unlocking(engine, BATCH);
 		count += servers_call_unlocking(engine, BATCH);
 		engine_run_timers_unlocking(engine);
+		waiter->sending = true;
 		if (listener_is_stopped(&engine->listener))
 			break;
 		if (is_idle(engine))

@@ -241,7 +241,7 @@ static RARE void become_inherited(struct ibmad_port *port)
 		list_remove(&listener->loops);
 		list_init(&listener->loops);
 	}
-	waiters_init(&port->waiters);
+	waiters_inherit(&port->waiters);
 	port_begin(port);
 	port_cancel_all(port, ECANCELED);
 	flow_reset(&port->requests.flow);

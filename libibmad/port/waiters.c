@@ -32,6 +32,15 @@ void waiters_free(struct waiters *waiters)
 		close(fd);
 }
 
+void waiters_inherit(struct waiters *waiters)
+{
+	waiters->leader = NULL;
+	waiters->polling = false;
+	waiters->reading = false;
+	waiters->signalled = false;
+	waiters->alerted = false;
+}
+
 /* Async-signal-safe, which eventfd_write() is not said to be. */
 void waiters_alert(struct waiters *waiters)
 {

@@ -40,6 +40,8 @@ struct waiters {
 
 void waiters_init(struct waiters *waiters);
 void waiters_free(struct waiters *waiters);
+/* After waiters_free(), in a child of fork(): the calls that the thread forked in wait on. */
+void waiters_inherit(struct waiters *waiters);
 
 /* Opens wake_fd. Without it, the leader returns from poll(2) every 100 ms. */
 void waiters_open(struct waiters *waiters);

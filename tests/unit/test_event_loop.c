@@ -1409,19 +1409,6 @@ static int child_in_the_midst(struct mad_async *engines[2])
 	return 0;
 }
 
-/*
- * Memory that a thread of the parent was changing is leaked in the child; valgrind would report
- * it.
- */
-static void end_without_leak_check(int error)
-{
-	if (error)
-		_exit(error);
-	if (__gcov_dump)
-		__gcov_dump();
-	raise(SIGKILL);
-}
-
 static void a_child_that_is_forked_in_the_midst_goes_on(void **state)
 {
 	struct mad_async *engines[2];

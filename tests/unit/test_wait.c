@@ -913,6 +913,135 @@ static void a_child_may_begin_with_many_threads(void **state)
 
 #endif
 
+/* --- who sends, and who leads ---------------------------------------------------- */
+
+static void *receive_one(void *arg)
+{
+	(void)arg;
+	free(mad_receive_via(NULL, -1, port));
+	return NULL;
+}
+
+static void *make_smp(void *arg)
+{
+	uint8_t data[IB_SMP_DATA_SIZE] = {0};
+	ib_rpc_t rpc = get_request();
+	ib_portid_t to = to_lid((int)(intptr_t)arg);
+
+	mad_rpc(port, &rpc, &to, data, data);
+	return NULL;
+}
+
+/* A run that calls back sends nothing: another thread does. */
+static void a_queued_call_does_not_wait_for_the_callback_of_a_run(void **state)
+{
+	struct mad_async *engine = mad_async_create(port);
+	struct outcome outcome = {0};
+	ib_rpc_t rpc = set_request();
+	ib_portid_t to = to_lid(3);
+	pthread_t receiver, callers[2], runner;
+
+	(void)state;
+	mad_port_set_window(port, MAD_WINDOW_SMP, 1);
+	pthread_create(&receiver, NULL, receive_one, NULL);
+	sleep_ms(50);
+	for (intptr_t i = 0; i < 2; i++) {
+		pthread_create(&callers[i], NULL, make_smp, (void *)(i + 1));
+		sleep_ms(50);
+	}
+	assert_int_equal(device_written(), 1);
+	assert_int_equal(mad_async_submit(engine, &rpc, &to, NULL, 0, call_back_at_gate,
+					  &outcome, NULL),
+			 0);
+	runner = start_running(engine);
+	sleep_ms(50);
+	device_respond(device_packet(1), 0, 0, NULL, 0);
+	wait_for(&gate.entered);
+	device_respond(device_packet(0), 0, 0, NULL, 0);
+	assert_true(device_wait_written(3, LONG_MS / 3));
+	sem_post(&gate.leave);
+	device_respond(device_packet(2), 0, 0, NULL, 0);
+	assert_int_equal(joined_count(runner), 1);
+	for (int i = 0; i < 2; i++)
+		pthread_join(callers[i], NULL);
+	device_remove();
+	pthread_join(receiver, NULL);
+	mad_async_destroy(engine);
+}
+
+#ifndef NO_CHILDREN
+
+static struct {
+	pid_t pid;
+	int status;
+	pthread_t caller;
+	struct outcome outcome;
+} child;
+
+static void *make_gmp(void *arg)
+{
+	uint8_t data[IB_PC_DATA_SZ] = {0};
+	ib_rpc_t rpc = set_request();
+	ib_portid_t to = to_lid(7);
+
+	(void)arg;
+	mad_rpc(port, &rpc, &to, data, data);
+	return NULL;
+}
+
+/* The call of the thread that leads ends first. */
+static void *respond_in_child(void *arg)
+{
+	(void)arg;
+	sleep_ms(200);
+	device_respond(device_packet(2), 0, 0, NULL, 0);
+	pthread_join(child.caller, NULL);
+	sleep_ms(50);
+	device_respond(device_packet(1), 0, 0, NULL, 0);
+	return NULL;
+}
+
+static void fork_in_callback(struct mad_async *async, const struct mad_reply *reply, void *arg)
+{
+	pthread_t thread;
+
+	(void)reply;
+	(void)arg;
+	child.pid = fork();
+	if (child.pid) {
+		waitpid(child.pid, &child.status, 0);
+		return;
+	}
+	alarm(LONG_MS / 3000);
+	submit(async, set_request(), 2, &child.outcome, NULL);
+	pthread_create(&child.caller, NULL, make_gmp, NULL);
+	device_wait_written(3, LONG_MS);
+	pthread_create(&thread, NULL, respond_in_child, NULL);
+}
+
+/* After the callback that forked, the run of the child waits as one of several threads. */
+static void a_run_in_a_child_leads_after_another_thread(void **state)
+{
+	struct mad_async *engine = mad_async_create(port);
+	ib_rpc_t rpc = set_request();
+	ib_portid_t to = to_lid(1);
+	int ret;
+
+	(void)state;
+	assert_int_equal(
+		mad_async_submit(engine, &rpc, &to, NULL, 0, fork_in_callback, NULL, NULL), 0);
+	device_respond(device_packet(0), 0, 0, NULL, 0);
+	ret = mad_async_run(engine);
+	if (!child.pid)
+		end_without_leak_check(ret != 2 || child.outcome.calls != 1 ||
+				       child.outcome.error);
+	assert_true(WIFSIGNALED(child.status));
+	assert_int_equal(WTERMSIG(child.status), SIGKILL);
+	mad_async_destroy(engine);
+}
+
+#endif
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -937,6 +1066,10 @@ int main(void)
 		WAIT_TEST(callbacks_of_an_engine_come_one_at_a_time),
 		WAIT_TEST(engines_of_several_threads_share_a_port),
 		GATE_TEST(what_becomes_possible_during_a_callback_is_done_after_it),
+		GATE_TEST(a_queued_call_does_not_wait_for_the_callback_of_a_run),
+#ifndef NO_CHILDREN
+		PORT_TEST(a_run_in_a_child_leads_after_another_thread),
+#endif
 		WAIT_TEST(an_event_loop_is_told_what_other_threads_do),
 		WAIT_TEST(an_engine_may_end_while_another_thread_runs_it),
 #ifndef NO_CHILDREN
