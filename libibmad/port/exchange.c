@@ -112,6 +112,9 @@ static RARE enum request_action ask_path_unlocking(struct ibmad_port *port,
 	if (!event->error)
 		redirect_ask_path(request->request.redirect, request->request.packet, &source);
 	port_lock(port);
+	/* port_cancel_all() does not find a request without an ID */
+	if (port->gone)
+		event->error = port->gone;
 	event->kind = EVENT_ASKED;
 	event->now = clock_us();
 	return request_handle(&port->requests, &request->request, event);

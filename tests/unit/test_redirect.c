@@ -3,6 +3,7 @@
 /* Redirection: by LID, by GID, in circles, to an unknown destination. */
 
 #include "engine_fixture.h"
+#include "gate.h"
 
 #define TARGET_LID 77
 #define PATH_SL    5
@@ -540,6 +541,69 @@ static void a_request_may_be_cancelled_on_its_way_round(void **state)
 	mad_async_destroy(async);
 }
 
+/* --- a port that is closed while a thread asks for a path ------------------------ */
+
+static bool stops_at_gate;
+
+int __real_umad_get_port(const char *ca_name, int portnum, umad_port_t *attributes);
+int __wrap_umad_get_port(const char *ca_name, int portnum, umad_port_t *attributes);
+
+int __wrap_umad_get_port(const char *ca_name, int portnum, umad_port_t *attributes)
+{
+	if (stops_at_gate)
+		wait_at_gate();
+	stops_at_gate = false;
+	return __real_umad_get_port(ca_name, portnum, attributes);
+}
+
+static void *close_port(void *arg)
+{
+	mad_rpc_close_port(arg);
+	return NULL;
+}
+
+static void *run_engine(void *arg)
+{
+	return (void *)(intptr_t)mad_async_run(arg);
+}
+
+static int redirect_all(const struct device_packet *packet, void *arg)
+{
+	(void)arg;
+	if (packet->mad[1] != IB_SA_CLASS)
+		respond_with_redirection(packet);
+	return 0;
+}
+
+static void a_request_for_a_path_ends_with_its_port(void **state)
+{
+	struct mad_async *engine = mad_async_create(port);
+	struct outcome outcome = {0};
+	pthread_t runner, closer;
+
+	(void)state;
+	gate_init();
+	stops_at_gate = true;
+	device_on_write(redirect_all, NULL);
+	submit(engine, set_request(), 3, &outcome, NULL);
+	assert_int_equal(pthread_create(&runner, NULL, run_engine, engine), 0);
+	wait_for(&gate.entered);
+	assert_int_equal(pthread_create(&closer, NULL, close_port, port), 0);
+	while (mad_async_poll_fd(engine) != -ECANCELED)
+		sleep_ms(1);
+	sem_post(&gate.leave);
+	for (int i = 0; i < LONG_MS / 3 && !outcome.calls; i++)
+		sleep_ms(1);
+	assert_int_equal(outcome.calls, 1);
+	assert_int_equal(outcome.error, -ECANCELED);
+	assert_int_equal(device_written(), 1);
+	pthread_join(runner, NULL);
+	pthread_join(closer, NULL);
+	mad_async_destroy(engine);
+	gate_destroy();
+	port = NULL; /* for the tear-down */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -553,6 +617,7 @@ int main(void)
 		REDIRECT_TEST(a_redirected_request_keeps_its_partition),
 		REDIRECT_TEST(a_redirection_is_no_loss),
 		REDIRECT_TEST(the_path_to_a_gid_is_requested_from_the_sa),
+		REDIRECT_TEST(a_request_for_a_path_ends_with_its_port),
 		REDIRECT_TEST(asynchronous_requests_are_redirected_too),
 		REDIRECT_TEST(a_redirected_request_is_sent_before_those_that_wait),
 		REDIRECT_TEST(some_redirections_are_followed_and_no_more),
