@@ -119,7 +119,8 @@ EXPORT void mad_async_destroy(struct mad_async *async)
 	port = async->port;
 	if (engine_enter(async, &cancel_state))
 		return;
-	/* in a child that was forked in a callback no thread processes, but the callback runs */
+	/* in a child that was forked in a callback no thread processes, but the callback runs
+	 */
 	if (engine_is_processor(async) || (!async->listener.processing && async->calling)) {
 		engine_leave(async, cancel_state); /* a callback still needs the engine */
 		return;

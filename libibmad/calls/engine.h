@@ -47,8 +47,8 @@ struct mad_async {
 	struct ibmad_port *port;
 	struct pool pool; /* of its requests */
 	struct list timers;
-	unsigned queued; /* requests that were neither sent nor called back */
-	unsigned users;  /* calls that have not returned */
+	unsigned queued;  /* requests that were neither sent nor called back */
+	unsigned users;   /* calls that have not returned */
 	unsigned calling; /* callbacks that have not returned; more than 1 only after fork() */
 	bool ending;
 	pthread_cond_t changed; /* processing or users; while ending, also completed requests */

@@ -950,9 +950,9 @@ static void a_queued_call_does_not_wait_for_the_callback_of_a_run(void **state)
 		sleep_ms(50);
 	}
 	assert_int_equal(device_written(), 1);
-	assert_int_equal(mad_async_submit(engine, &rpc, &to, NULL, 0, call_back_at_gate,
-					  &outcome, NULL),
-			 0);
+	assert_int_equal(
+		mad_async_submit(engine, &rpc, &to, NULL, 0, call_back_at_gate, &outcome, NULL),
+		0);
 	runner = start_running(engine);
 	sleep_ms(50);
 	device_respond(device_packet(1), 0, 0, NULL, 0);
