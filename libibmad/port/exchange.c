@@ -22,21 +22,19 @@ static struct port_request *port_request_of(struct request *request)
 	return list_entry(request, struct port_request, request);
 }
 
-static void trace_window(struct ibmad_port *port, unsigned window)
+/* Tells those who trace of the size of a window, if it has changed. */
+static void trace_window(struct ibmad_port *port, unsigned window, unsigned size)
 {
-	unsigned *traced = &port->traced_sizes[window];
-	const unsigned *size = &port->requests.flow.windows[window].size;
-
-	if (!HAS_PROBES || *size == *traced)
+	if (!HAS_PROBES || size == port->traced_sizes[window])
 		return;
-	probe_window_changed(port->handle.fd, window, *traced, *size);
-	*traced = *size;
+	probe_window_changed(port->handle.fd, window, port->traced_sizes[window], size);
+	port->traced_sizes[window] = size;
 }
 
 void port_trace_windows(struct ibmad_port *port)
 {
 	for (unsigned i = 0; i < FLOW_WINDOWS; i++)
-		trace_window(port, i);
+		trace_window(port, i, port->requests.flow.windows[i].size);
 }
 
 /* The request is to be sent again. */
@@ -265,7 +263,7 @@ bool port_receive(struct ibmad_port *port, uint8_t *umad, int length, bool alloc
 	if (event.kind == EVENT_RESPONSE)
 		queue_remove(&port->queue, request);
 	carry_out(port, request, request_handle(&port->requests, &request->request, &event));
-	trace_window(port, window);
+	trace_window(port, window, port->requests.flow.windows[window].size);
 	return allocated && !event.allocated;
 }
 
