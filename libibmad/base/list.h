@@ -52,6 +52,13 @@ static inline void list_remove(struct list *entry)
 	entry->next->prev = entry->prev;
 }
 
+/* Like list_remove(), but the entry may be in no list, and may be taken out again. */
+static inline void list_leave(struct list *entry)
+{
+	list_remove(entry);
+	list_init(entry);
+}
+
 /* Makes it the last one of a list; it is in that list or another one. */
 static inline void list_move_last(struct list *list, struct list *entry)
 {

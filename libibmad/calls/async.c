@@ -119,8 +119,7 @@ EXPORT void mad_async_destroy(struct mad_async *async)
 	port = async->port;
 	if (engine_enter(async, &cancel_state))
 		return;
-	/* in a child that was forked in a callback no thread processes, but the callback runs
-	 */
+	/* after a fork in a callback, the child runs the callback, but no thread processes */
 	if (engine_is_processor(async) || (!async->listener.processing && async->calling)) {
 		engine_leave(async, cancel_state); /* a callback still needs the engine */
 		return;
@@ -130,8 +129,7 @@ EXPORT void mad_async_destroy(struct mad_async *async)
 	servers_end_unlocking(async);
 	if (port->watcher == &async->listener)
 		port_set_watcher(port, NULL);
-	list_remove(&async->listener.loops);
-	list_init(&async->listener.loops);
+	list_leave(&async->listener.loops);
 	listener_close(&async->listener);
 	pool_free(&async->pool);
 	if (async->sa)

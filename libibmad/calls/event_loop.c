@@ -244,8 +244,7 @@ static int open_fd(struct mad_async *engine, bool with_handle)
 
 	if (fd < 0)
 		return fd;
-	list_remove(&listener->loops);
-	list_init(&listener->loops);
+	list_leave(&listener->loops);
 	if (listener->alarm.poll_fd < 0)
 		list_add_last(&port->loops, &listener->loops);
 	else if (!port->watcher)

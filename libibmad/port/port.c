@@ -238,8 +238,7 @@ static RARE void become_inherited(struct ibmad_port *port)
 		struct listener *listener = listener_at(entry);
 
 		listener_close(listener);
-		list_remove(&listener->loops);
-		list_init(&listener->loops);
+		list_leave(&listener->loops);
 	}
 	waiters_inherit(&port->waiters);
 	port_begin(port);

@@ -145,10 +145,8 @@ void queue_take_out(struct queue *queue, struct port_request *request)
 	request->place = NOT_QUEUED;
 	if (place != PAUSING)
 		list_remove(&request->entry);
-	if ((place == IN_FLOW || place == RESUMED) && is_idle(flow)) {
-		list_remove(&flow->turn);
-		list_init(&flow->turn);
-	}
+	if ((place == IN_FLOW || place == RESUMED) && is_idle(flow))
+		list_leave(&flow->turn);
 	if (place != IN_FLOW)
 		leave_lane(queue, request, place);
 }

@@ -80,15 +80,14 @@ void waiters_wake_receiver(struct waiters *waiters)
 		}
 }
 
-bool waiters_wake_sender(struct waiters *waiters)
+void waiters_wake_sender(struct waiters *waiters)
 {
 	list_for_each (entry, &waiters->all)
 		if (waiter_at(entry)->sending) {
 			if (!waiter_at(entry)->woken)
 				waiter_wake(waiters, waiter_at(entry));
-			return true;
+			return;
 		}
-	return false;
 }
 
 void waiters_wake_for(struct waiters *waiters, int64_t at)

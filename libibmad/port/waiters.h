@@ -69,8 +69,8 @@ void waiter_wake(struct waiters *waiters, struct waiter *waiter);
 void waiters_wake_all(struct waiters *waiters);
 /* Wakes a thread that waits for the inbox. */
 void waiters_wake_receiver(struct waiters *waiters);
-/* Wakes a thread that sends when it is woken; returns whether there is one. */
-bool waiters_wake_sender(struct waiters *waiters);
+/* Wakes a thread that sends when it is woken, if there is one. */
+void waiters_wake_sender(struct waiters *waiters);
 /* There is work at a time: wakes the threads with "sending" that would wait longer. */
 void waiters_wake_for(struct waiters *waiters, int64_t at);
 
