@@ -113,6 +113,13 @@ static inline void address_gmp(void *umad, const ib_portid_t *dport, uint8_t gid
 	umad_set_pkey(umad, (int)dport->pkey_idx);
 }
 
+/* Whether a MAD is a response. A BMMAD says it in its attribute modifier, too (IBA 16.2.2). */
+static inline bool is_response(const uint8_t *mad)
+{
+	return mad[3] & IB_MAD_RESPONSE || mad[3] == IB_MAD_METHOD_TRAP_REPRESS ||
+	       (mad[1] == IB_BOARD_MGMT_CLASS && mad[23] & 1);
+}
+
 /* Whether the method has a response. The response to a Trap is TrapRepress (IBA 13.4.9). */
 static inline int has_response(unsigned method)
 {

@@ -213,13 +213,6 @@ void port_expire(struct ibmad_port *port, int64_t now, unsigned most)
 
 /* --- messages ------------------------------------------------------------------- */
 
-/* A BMMAD says in its attribute modifier, too, that it is a response (IBA 16.2.2). */
-static bool is_response(const uint8_t *mad)
-{
-	return mad[3] & IB_MAD_RESPONSE || mad[3] == IB_MAD_METHOD_TRAP_REPRESS ||
-	       (mad[1] == IB_BOARD_MGMT_CLASS && mad[23] & 1);
-}
-
 /* A message that is for no request: the agent says whether it is a server's. */
 static RARE void take_unclaimed(struct ibmad_port *port, const uint8_t *umad, int length)
 {

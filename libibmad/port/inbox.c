@@ -64,11 +64,6 @@ static bool is_expected(struct inbox *inbox, uint32_t tid)
 	return place != NULL;
 }
 
-static bool is_request(const uint8_t *mad)
-{
-	return !(mad[3] & IB_MAD_RESPONSE) && mad[3] != IB_MAD_METHOD_TRAP_REPRESS;
-}
-
 static bool is_wanted(struct inbox *inbox, const uint8_t *umad, int length)
 {
 	const struct ib_user_mad *header = (const struct ib_user_mad *)(const void *)umad;
@@ -76,7 +71,8 @@ static bool is_wanted(struct inbox *inbox, const uint8_t *umad, int length)
 
 	if (length < 24)
 		return false;
-	return (!header->status && is_request(mad)) || is_expected(inbox, get32(mad, TID_OFFS));
+	return (!header->status && !is_response(mad)) ||
+	       is_expected(inbox, get32(mad, TID_OFFS));
 }
 
 bool inbox_add(struct inbox *inbox, const uint8_t *umad, int length)

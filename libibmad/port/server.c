@@ -242,9 +242,9 @@ bool server_receive(struct mad_server *server, const uint8_t *umad, int length)
 	const struct ib_user_mad *header = (const struct ib_user_mad *)(const void *)umad;
 	const uint8_t *mad = packet_mad(umad);
 
-	if (length >= 24 && header->status && mad[3] & IB_MAD_RESPONSE)
+	if (length >= 24 && header->status && is_response(mad))
 		server->stats.failed++; /* the kernel has given up a response by RMPP */
-	else if (length >= 24 && mad[3] & IB_MAD_RESPONSE)
+	else if (length >= 24 && is_response(mad))
 		return false;
 	else if (length < RMPP_HEADER_END || header->status)
 		server->stats.dropped++;

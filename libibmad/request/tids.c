@@ -194,6 +194,17 @@ static uint32_t new_tid(struct tids *tids, uint8_t mgmt_class)
 	return tid;
 }
 
+/* Of the slots without the request's own ID, the one whose transmission is the oldest. */
+static struct transmission *oldest_other(struct transmissions *transmissions)
+{
+	struct transmission *oldest = &transmissions->live[1];
+
+	for (unsigned i = 2; i < TIDS_LIVE; i++)
+		if (transmissions->live[i].sent < oldest->sent)
+			oldest = &transmissions->live[i];
+	return oldest;
+}
+
 struct transmission *transmission_begin(struct tids *tids, struct transmissions *transmissions,
 					uint8_t *mad, int64_t now)
 {
@@ -206,8 +217,8 @@ struct transmission *transmission_begin(struct tids *tids, struct transmissions 
 		if (!transmission->tid)
 			transmission->tid = new_tid(tids, mad[1]);
 	} else {
-		/* the kernel holds the request's own ID: the other two slots take turns */
-		transmission += 1 + transmissions->count % (TIDS_LIVE - 1);
+		/* the kernel holds the request's own ID */
+		transmission = oldest_other(transmissions);
 		transmission_forget(tids, transmission);
 		transmission->tid = new_tid(tids, mad[1]);
 	}

@@ -189,6 +189,12 @@ static const struct request_row rows[] = {
 	 "law 4ms; $sent; late > QUEUE; $sent; late > QUEUE; "
 	 "send > WRITE new expects=1,2,3; written > SET_TIMER; late > QUEUE; "
 	 "send > WRITE new expects=1,3,4; written > SET_TIMER; response to=3 > COMPLETE"},
+	{"of the earlier packets without the own ID, the oldest is given up",
+	 "law 4ms; make attempts=6 timeout=3000; $sent; late > QUEUE; $sent; late > QUEUE; "
+	 "$sent; late > QUEUE; $sent; late > QUEUE; $sent; late > QUEUE; $sent; @3000ms; "
+	 "timer > SET_TIMER AWAITING_REPORT expects=1,5,6; report to=1 > QUEUE; "
+	 "send > WRITE own left=5; written > SET_TIMER; late > QUEUE; "
+	 "send > WRITE new expects=6,7,8; written > SET_TIMER; response to=6 > COMPLETE"},
 	{"a late Set waits for the end of the attempt",
 	 "make Set; send > WRITE; written > SET_TIMER @100ms window=1 node=1; "
 	 "timer > SET_TIMER @1000ms window=0 node=0"},

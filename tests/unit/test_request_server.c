@@ -505,6 +505,27 @@ static void servers_of_one_engine_get_their_own_requests(void **state)
 	mad_server_stop(second);
 }
 
+/* IBA 16.2.2: bit 0 of the attribute modifier. */
+static void a_response_of_board_management_is_no_request(void **state)
+{
+	struct mad_server_options options = {
+		.mgmt_class = IB_BOARD_MGMT_CLASS,
+		.methods = {MAD_SERVER_METHOD(IB_MAD_METHOD_SEND)},
+	};
+	struct coming coming = request_of(IB_BOARD_MGMT_CLASS, IB_MAD_METHOD_SEND);
+
+	(void)state;
+	start(options, hold, NULL);
+	come(coming); /* the modifier is 0x17 */
+	coming.changed = 23;
+	come(coming);
+	process();
+	assert_int_equal(count, 1);
+	assert_int_equal(held[0]->modifier, 0x42);
+	mad_request_drop(held[0]);
+	assert_null(mad_receive_via(NULL, 0, port));
+}
+
 static void a_client_of_the_class_works_beside_its_server(void **state)
 {
 	struct mad_server_options options = ping_options();
@@ -556,6 +577,7 @@ int main(void)
 		SERVER_TEST(statistics_have_the_size_that_the_caller_knows),
 		SERVER_TEST(queued_and_held_requests_are_counted_apart),
 		SERVER_TEST(servers_of_one_engine_get_their_own_requests),
+		SERVER_TEST(a_response_of_board_management_is_no_request),
 		SERVER_TEST(a_client_of_the_class_works_beside_its_server),
 	};
 
