@@ -52,6 +52,12 @@ struct listener {
 	struct alarm alarm;
 };
 
+/* The listener of an entry in the port's list. */
+static inline struct listener *listener_at(struct list *entry)
+{
+	return list_entry(entry, struct listener, all);
+}
+
 /* The work of the port. */
 struct port_work {
 	bool now;     /* a request may be sent */

@@ -17,21 +17,6 @@
 
 /* --- life ----------------------------------------------------------------------- */
 
-static atomic_uint forks;
-/* In a child of fork(), for become_inherited(). count_fork() makes it new in each child. */
-static pthread_mutex_t child_lock = PTHREAD_MUTEX_INITIALIZER;
-
-static void count_fork(void)
-{
-	forks++;
-	pthread_mutex_init(&child_lock, NULL);
-}
-
-static void watch_forks(void)
-{
-	pthread_atfork(NULL, NULL, count_fork);
-}
-
 /*
  * Whether a handle is a descriptor of the kernel. That of a preloaded simulator is not, and
  * simulators do not replace epoll_ctl().
@@ -49,7 +34,6 @@ static bool is_descriptor(int handle)
 
 struct ibmad_port *port_new(const char *ca_name, int portnum)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct ibmad_port *port = calloc(1, sizeof(*port));
 
 	if (!port)
@@ -59,11 +43,11 @@ struct ibmad_port *port_new(const char *ca_name, int portnum)
 		free(port);
 		return NULL;
 	}
-	pthread_once(&once, watch_forks);
+	port_watch_forks();
 	port->handle.portnum = portnum;
 	for (unsigned i = 0; i < MGMT_CLASSES; i++)
 		port->handle.agents[i] = -1;
-	port->forks = forks;
+	port->forks = port_forks;
 	port->options.max_reply = MAX_REPLY;
 	pthread_mutex_init(&port->lock, NULL);
 	pthread_cond_init(&port->unused, NULL);
@@ -128,11 +112,6 @@ struct port_work port_work(const struct ibmad_port *port)
 	};
 }
 
-static struct listener *listener_at(struct list *entry)
-{
-	return list_entry(entry, struct listener, all);
-}
-
 static void tell_loops(struct ibmad_port *port)
 {
 	struct port_work work = port_work(port);
@@ -177,7 +156,7 @@ void port_tell_all_engines(struct ibmad_port *port)
 void port_alert(struct ibmad_port *port)
 {
 	/* in a child of fork() no thread waits until the first call */
-	if (port->forks == forks)
+	if (port->forks == port_forks)
 		waiters_alert(&port->waiters);
 }
 
@@ -214,49 +193,10 @@ void port_set_watcher(struct ibmad_port *port, struct listener *listener)
 
 /* --- entering and leaving ------------------------------------------------------- */
 
-/*
- * In a child of fork(), which has only the thread that forked. Responses to requests in flight
- * are the parent's. If another thread of the parent was in a call, the port may be half
- * changed: it is lost.
- */
-static RARE void become_inherited(struct ibmad_port *port)
-{
-	unsigned own = 0; /* calls of this thread, which forked in a callback */
-
-	list_for_each (entry, &port->listeners)
-		own += listener_at(entry)->processing &&
-		       pthread_equal(listener_at(entry)->processor, pthread_self());
-	port->lost = port->users > own || pthread_mutex_trylock(&port->lock);
-	port->forks = forks;
-	/* the parent's descriptor would wake the parent */
-	waiters_free(&port->waiters);
-	if (port->lost)
-		return;
-	port->inherited = true;
-	port->watcher = NULL;
-	list_for_each (entry, &port->listeners) {
-		struct listener *listener = listener_at(entry);
-
-		listener_close(listener);
-		list_leave(&listener->loops);
-	}
-	waiters_inherit(&port->waiters);
-	port_begin(port);
-	port_cancel_all(port, ECANCELED);
-	flow_reset(&port->requests.flow);
-	servers_inherit(&port->servers);
-	inbox_free(&port->inbox);
-	port_unlock(port);
-}
-
 int port_enter_uncancelled(struct ibmad_port *port)
 {
-	if (port->forks != forks) {
-		pthread_mutex_lock(&child_lock);
-		if (port->forks != forks)
-			become_inherited(port);
-		pthread_mutex_unlock(&child_lock);
-	}
+	if (port->forks != port_forks)
+		port_inherit(port);
 	if (port->lost)
 		return -ECANCELED;
 	port_lock(port);

@@ -70,7 +70,7 @@ struct ibmad_port {
 	_Atomic uint64_t sa_address;         /* see sa/sa_address.c */
 
 	/* life */
-	atomic_uint forks;     /* forks of the process before the latest use of the port */
+	atomic_uint forks;     /* port_forks at the latest use of the port */
 	bool inherited;        /* in a child of fork(): the agents are the parent's */
 	bool lost;             /* in a child: a thread of the parent was changing the port */
 	unsigned users;        /* calls that have not returned */
@@ -84,6 +84,17 @@ struct ibmad_port *port_new(const char *ca_name, int portnum);
 /* Prepares the port for its handle, port->handle.fd. */
 void port_begin(struct ibmad_port *port);
 void port_free(struct ibmad_port *port);
+
+/* --- fork.c --------------------------------------------------------------------- */
+
+/* The forks that led to this process, since the first port was made. */
+extern atomic_uint port_forks;
+/* Counts forks from now on. */
+void port_watch_forks(void);
+/* In a child of fork(): the first call for a port that the parent opened. */
+void port_inherit(struct ibmad_port *port);
+
+/* --- port.c --------------------------------------------------------------------- */
 
 /*
  * Each call that waits on a port or changes it calls port_enter() first and port_leave() last.

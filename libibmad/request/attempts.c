@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-#include "request/attempts.h"
+#include "request/handlers.h"
 
 #include "base/export.h"
 #include "mad/layout.h"

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The phases and events of a request. The table is at the end. */
+/*
+ * The phases and events of a request: the table is at the end. Before it are the functions for
+ * events that come while a thread writes, and for the end of a write.
+ */
 
-#include "request/attempts.h"
+#include "request/handlers.h"
 
 #include "base/export.h"
 #include "mad/layout.h"
@@ -11,149 +14,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* The pause after the first BUSY response. Each further one doubles it, 12 times at most. */
-#define BUSY_PAUSE_US    10000
-#define BUSY_PAUSES_GROW 12
-
 static enum request_action cancel(struct requests *all, struct request *request,
 				  struct request_event *event)
 {
 	return request_finish(all, request, event->error, event->now);
-}
-
-/* --- BUSY ----------------------------------------------------------------------- */
-
-/*
- * The pause after a BUSY response. Up to half of the pause is added, a different part for each
- * request: requests that were sent at once should not be retransmitted at once.
- */
-static int64_t next_pause(struct request *request)
-{
-	int64_t pause = (int64_t)BUSY_PAUSE_US << request->pauses;
-
-	if (request->pauses < BUSY_PAUSES_GROW)
-		request->pauses++;
-	return pause + pause * (int64_t)(mad_trid() % 16) / 32;
-}
-
-/*
- * Pauses after a BUSY response, or returns ACTION_NONE if the pause would last longer than the
- * attempts. BUSY says that nothing was done (IBA 13.4.7): a request of any method may be
- * retransmitted. During the pause the request is not in flight.
- */
-static RARE enum request_action pause_after_busy(struct requests *all, struct request *request,
-						 int64_t now)
-{
-	int64_t at = now + next_pause(request);
-
-	if (at >= attempts_end(request))
-		return ACTION_NONE;
-	transmissions_renew(&all->tids, &request->transmissions);
-	flow_ended(&all->flow, &request->account);
-	request->interval_us = 0;
-	return request_set_timer(request, REQUEST_PAUSED, at);
-}
-
-static enum request_action end_pause(struct requests *all, struct request *request,
-				     struct request_event *event)
-{
-	if (event->now < request->attempt_end)
-		return request_queue(request);
-	attempts_skip(request, event->now);
-	return attempt_next(all, request, event->now);
-}
-
-/* --- responses ------------------------------------------------------------------ */
-
-static uint16_t status_of(const uint8_t *mad)
-{
-	uint16_t status = get16(mad, STATUS_OFFS);
-
-	return mad[1] == IB_SMI_DIRECT_CLASS ? (uint16_t)(status & ~DIRECTION) : status;
-}
-
-/* SMPs have no such status (IBA 14.2.1). */
-static bool is_redirection(const uint8_t *mad, uint16_t status)
-{
-	return status == IB_MAD_STS_REDIRECT && !is_smp_class(mad[1]);
-}
-
-/* Follows a response that redirects, or that has the path for a redirection. */
-static RARE enum request_action follow(struct requests *all, struct request *request,
-				       const struct request_event *event)
-{
-	int64_t now = event->now;
-	int ret = -EOPNOTSUPP;
-
-	transmissions_renew(&all->tids, &request->transmissions);
-	if (!request->large)
-		ret = redirect(&request->redirect, request->packet,
-			       &request->transmissions.live[0].tid,
-			       event->umad + request->header_size, event->length);
-	if (ret < 0)
-		return request_finish(all, request, -ret, now);
-	request->interval_us = 0;
-	if (!request->repeatable) {
-		request->in_attempt = false;
-	} else if (now >= request->attempt_end) {
-		attempts_skip(request, now);
-		if (attempt_next(all, request, now) == ACTION_COMPLETE)
-			return ACTION_COMPLETE;
-	}
-	request->phase = REQUEST_QUEUED;
-	return ACTION_READDRESS;
-}
-
-/* The buffer has the response from now on. */
-static void take_response(struct request *request, struct request_event *event)
-{
-	size_t size = request->header_size + (size_t)event->length;
-
-	free(request->large);
-	request->large = event->allocated ? event->umad : NULL;
-	if (!event->allocated) {
-		memcpy(request->packet, event->umad, size);
-		if (event->length < IB_MAD_SIZE)
-			memset(request->packet + size, 0, PACKET_SIZE - size);
-	}
-	event->allocated = false;
-	request->length = event->length;
-}
-
-static enum request_action handle_response(struct requests *all, struct request *request,
-					   struct request_event *event)
-{
-	struct transmission *transmission = event->transmission;
-	const uint8_t *mad = event->umad + request->header_size;
-	uint16_t status = status_of(mad);
-	int64_t now = event->now, rtt = now - transmission->sent;
-	uint32_t rtt_us = rtt < UINT32_MAX ? (uint32_t)rtt : UINT32_MAX;
-	enum request_action action;
-	bool lost = request->account.copies && !transmission_is_own(transmission);
-
-	transmission_forget(&all->tids, transmission);
-	if (!request->in_attempt) {
-		/* a response to an earlier attempt: the next one begins now */
-		request->in_attempt = true;
-		request->attempt_end = now + attempt_us(request);
-	}
-	request->rtt_us = rtt_us;
-	if (!transmission_is_certain(transmission))
-		rtt_us = 0;
-	else if (rtt_us < 1)
-		rtt_us = 1;
-	probe_response_received(event->umad, mad, status, rtt_us);
-	flow_response(&all->flow, &request->account, rtt_us, lost, now);
-	if (status & IB_MAD_STS_BUSY) {
-		action = pause_after_busy(all, request, now);
-		if (action != ACTION_NONE)
-			return action;
-	}
-	if (is_redirection(mad, status) || redirect_awaits_path(request->redirect))
-		return follow(all, request, event);
-	take_response(request, event);
-	request->status = status;
-	return request_finish(all, request, status ? EIO : 0, now);
 }
 
 /* --- events while a thread writes ----------------------------------------------- */
@@ -222,7 +86,7 @@ static RARE enum request_action handle_kept_response(struct requests *all,
 	enum request_action action;
 
 	request->pending = (struct pending_event){.kind = EVENT_NONE};
-	action = handle_response(all, request, &event);
+	action = response_handle(all, request, &event);
 	if (event.allocated)
 		free(event.umad);
 	return action;
@@ -311,7 +175,7 @@ static handler *const handlers[REQUEST_PHASES][REQUEST_EVENTS] = {
 	[REQUEST_QUEUED] =
 		{
 			[EVENT_SEND] = attempt_send,
-			[EVENT_RESPONSE] = handle_response,
+			[EVENT_RESPONSE] = response_handle,
 			[EVENT_REPORT] = attempt_note_report,
 			[EVENT_CANCEL] = cancel,
 		},
@@ -325,19 +189,19 @@ static handler *const handlers[REQUEST_PHASES][REQUEST_EVENTS] = {
 	[REQUEST_WAITING] =
 		{
 			[EVENT_TIMER] = attempt_look,
-			[EVENT_RESPONSE] = handle_response,
+			[EVENT_RESPONSE] = response_handle,
 			[EVENT_REPORT] = attempt_report,
 			[EVENT_CANCEL] = cancel,
 		},
 	[REQUEST_PAUSED] =
 		{
-			[EVENT_TIMER] = end_pause,
+			[EVENT_TIMER] = pause_end,
 			[EVENT_CANCEL] = cancel,
 		},
 	[REQUEST_AWAITING_REPORT] =
 		{
 			[EVENT_TIMER] = attempt_without_report,
-			[EVENT_RESPONSE] = handle_response,
+			[EVENT_RESPONSE] = response_handle,
 			[EVENT_REPORT] = attempt_report,
 			[EVENT_CANCEL] = cancel,
 		},

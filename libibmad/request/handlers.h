@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The attempts of a request: transmissions, late responses and timeouts. Only phases.c includes
- * this header: its table has the functions that take an event.
+ * The functions that handle the events of a request, for the table in phases.c. Only files of
+ * request/ include this header.
  */
-#ifndef LIBIBMAD_ATTEMPTS_H
-#define LIBIBMAD_ATTEMPTS_H
+#ifndef LIBIBMAD_HANDLERS_H
+#define LIBIBMAD_HANDLERS_H
 
 #include "request/request.h"
 
@@ -34,6 +34,8 @@ static inline int64_t attempts_end(const struct request *request)
 	return request->attempt_end + (request->attempts_left - 1) * attempt_us(request);
 }
 
+/* --- attempts.c: transmissions, late responses and timeouts --------------------- */
+
 /* An attempt has ended: queues the request for the next one, or fails with ETIMEDOUT. */
 enum request_action attempt_next(struct requests *all, struct request *request, int64_t now);
 /* Skips attempts whose time is over, except the last one. */
@@ -59,5 +61,14 @@ enum request_action attempt_report(struct requests *all, struct request *request
 /* EVENT_REPORT in QUEUED. */
 enum request_action attempt_note_report(struct requests *all, struct request *request,
 					struct request_event *event);
+
+/* --- responses.c ---------------------------------------------------------------- */
+
+/* EVENT_RESPONSE, unless a thread writes. */
+enum request_action response_handle(struct requests *all, struct request *request,
+				    struct request_event *event);
+/* EVENT_TIMER in PAUSED. */
+enum request_action pause_end(struct requests *all, struct request *request,
+			      struct request_event *event);
 
 #endif

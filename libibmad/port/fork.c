@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* fork(): ports in a child process. The headers mad.h and mad_async.h say what a child may do.
+ */
+
+#include "port/port.h"
+
+#include "base/export.h"
+
+#include <errno.h>
+
+atomic_uint port_forks;
+/* For port_inherit(). count_fork() makes it new in each child. */
+static pthread_mutex_t child_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void count_fork(void)
+{
+	port_forks++;
+	pthread_mutex_init(&child_lock, NULL);
+}
+
+static void watch(void)
+{
+	pthread_atfork(NULL, NULL, count_fork);
+}
+
+void port_watch_forks(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, watch);
+}
+
+/*
+ * In a child of fork(), which has only the thread that forked. Responses to requests in flight
+ * are the parent's. If another thread of the parent was in a call, the port may be half
+ * changed: it is lost.
+ */
+static RARE void become_inherited(struct ibmad_port *port)
+{
+	unsigned own = 0; /* calls of this thread, which forked in a callback */
+
+	list_for_each (entry, &port->listeners)
+		own += listener_at(entry)->processing &&
+		       pthread_equal(listener_at(entry)->processor, pthread_self());
+	port->lost = port->users > own || pthread_mutex_trylock(&port->lock);
+	port->forks = port_forks;
+	/* the parent's descriptor would wake the parent */
+	waiters_free(&port->waiters);
+	if (port->lost)
+		return;
+	port->inherited = true;
+	port->watcher = NULL;
+	list_for_each (entry, &port->listeners) {
+		struct listener *listener = listener_at(entry);
+
+		listener_close(listener);
+		list_leave(&listener->loops);
+	}
+	waiters_inherit(&port->waiters);
+	port_begin(port);
+	port_cancel_all(port, ECANCELED);
+	flow_reset(&port->requests.flow);
+	servers_inherit(&port->servers);
+	inbox_free(&port->inbox);
+	port_unlock(port);
+}
+
+void port_inherit(struct ibmad_port *port)
+{
+	pthread_mutex_lock(&child_lock);
+	if (port->forks != port_forks)
+		become_inherited(port);
+	pthread_mutex_unlock(&child_lock);
+}
