@@ -77,14 +77,17 @@ static enum handle_result read_message(struct ibmad_port *port)
 
 	if (result == HANDLE_TOO_LONG) {
 		read_long(port, length);
+		count_message(port);
 		return result;
 	}
 	port_lock(port);
 	port->blocked_until = 0;
-	if (result == HANDLE_MESSAGE)
+	if (result == HANDLE_MESSAGE) {
 		port_receive(port, port->buffer, length, false);
-	else if (result == HANDLE_GONE)
+		count_message(port);
+	} else if (result == HANDLE_GONE) {
 		port_fail(port, ENODEV);
+	}
 	return result;
 }
 
@@ -113,7 +116,6 @@ static unsigned read_unlocking(struct ibmad_port *port, unsigned most,
 			note_empty(port, now);
 		if (result == HANDLE_NONE || result == HANDLE_GONE)
 			break;
-		count_message(port);
 		count++;
 	}
 	return count;
@@ -150,8 +152,7 @@ static void handle_poll(struct ibmad_port *port, struct waiter *waiter, int ret,
 	struct waiters *waiters = &port->waiters;
 
 	if (ret == 0 && (waiters->wake_fd < 0 || !atomic_exchange(&waiters->reading, true))) {
-		if (read_message(port) == HANDLE_MESSAGE)
-			count_message(port);
+		read_message(port);
 		if (!has_enough(port, waiter))
 			read_unlocking(port, READ_AT_ONCE - 1, waiter, clock_us());
 		waiters->reading = false;
