@@ -755,6 +755,37 @@ static void expect_loop_to_work(struct mad_async *async, bool single)
 }
 
 /* The state of a process with a closed standard input. */
+static void a_port_leaves_no_descriptor(void **state)
+{
+	int before = open_descriptors(), class = IB_SMI_CLASS;
+
+	(void)state;
+	mad_rpc_close_port(mad_rpc_open_port(NULL, 0, &class, 1));
+	assert_int_equal(open_descriptors(), before);
+}
+
+/* A Set is not retransmitted as soon as its response is late. */
+static ib_rpc_t set_smp_request(void)
+{
+	ib_rpc_t rpc = get_request();
+
+	rpc.method = IB_MAD_METHOD_SET;
+	return rpc;
+}
+
+/* Not only when the loop looks at the port again. */
+static void expect_message_to_wake_at_once(struct mad_async *async)
+{
+	struct pollfd fd = {.fd = mad_async_poll_fd(async), .events = POLLIN};
+	struct outcome outcome = {0};
+
+	submit(async, set_smp_request(), 1, &outcome, NULL);
+	assert_int_equal(poll(&fd, 1, 0), 0);
+	device_respond(device_packet(device_written() - 1), 0, 0, NULL, 0);
+	assert_int_equal(poll(&fd, 1, 0), 1);
+	assert_int_equal(mad_async_process(async), 1);
+}
+
 static void a_descriptor_may_have_number_0(void **state)
 {
 	int before = open_descriptors(), copy = dup(0);
@@ -772,21 +803,13 @@ static void a_descriptor_may_have_number_0(void **state)
 				 1);
 		assert_true(fcntl(0, F_GETFD) >= 0);
 		expect_loop_to_work(async, single);
+		expect_message_to_wake_at_once(async);
 		mad_async_destroy(async);
 		assert_int_equal(fcntl(0, F_GETFD), -1);
 		assert_int_equal(dup2(copy, 0), 0);
 	}
 	close(copy);
 	assert_int_equal(open_descriptors(), before);
-}
-
-/* A Set is not retransmitted as soon as its response is late. */
-static ib_rpc_t set_smp_request(void)
-{
-	ib_rpc_t rpc = get_request();
-
-	rpc.method = IB_MAD_METHOD_SET;
-	return rpc;
 }
 
 static void expect_to_end_at_exec(int fd)
@@ -1460,6 +1483,7 @@ int main(void)
 		MANY_TEST(a_round_calls_a_part_of_the_requests_back),
 		MANY_TEST(a_round_passes_a_part_of_the_requests_to_their_destination),
 		PORT_TEST(without_descriptors_an_engine_works_on),
+		PORT_TEST(a_port_leaves_no_descriptor),
 		PORT_TEST(a_descriptor_may_have_number_0),
 		PORT_TEST(the_descriptors_end_at_exec),
 		PORT_TEST(a_loop_s_handle_may_have_number_0),

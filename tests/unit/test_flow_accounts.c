@@ -723,6 +723,50 @@ static void random_event(void)
 	}
 }
 
+/* The usual round trip is that which three in four are shorter than. */
+static void a_longer_round_trip_moves_the_usual_one_by_fifteen_hundredths(void **state)
+{
+	(void)state;
+	exchange(1, SECOND);
+	exchange(1, 2 * SECOND);
+	assert_int_equal(flow.windows[MAD_WINDOW_GMP].usual_us, 1150001);
+	exchange(1, SECOND);
+	assert_int_equal(flow.windows[MAD_WINDOW_GMP].usual_us, 1150001 - 57500);
+}
+
+/* As many requests as the window permits, all with responses after the same time. */
+static void exchange_window(struct flow_account *accounts)
+{
+	unsigned count = 0;
+
+	for (; flow_has_room(&flow, MAD_WINDOW_GMP); count++) {
+		accounts[count] = (struct flow_account){0};
+		flow_sent(&flow, &accounts[count], now);
+	}
+	now += RTT;
+	for (unsigned i = 0; i < count; i++) {
+		respond(&accounts[i], RTT);
+		flow_ended(&flow, &accounts[i]);
+	}
+}
+
+static void a_window_grows_by_a_quarter_and_32_and_doubles_at_most(void **state)
+{
+	static const unsigned sizes[] = {16, 32, 64, 113, 174};
+	struct flow_account accounts[512];
+	unsigned size, last = 0, count = 0;
+
+	(void)state;
+	for (int i = 0; i < 100 && count < 5; i++) {
+		size = flow.windows[MAD_WINDOW_GMP].size;
+		if (size != last)
+			assert_int_equal(size, sizes[count++]);
+		last = size;
+		exchange_window(accounts);
+	}
+	assert_int_equal(count, 5);
+}
+
 /* TEST_SEED=... repeats a run. */
 static void each_request_counts_once_and_leaves_once_in_any_order_of_events(void **state)
 {
@@ -789,6 +833,8 @@ int main(void)
 		ACCOUNTS_TEST(the_time_of_a_node_that_is_known_does_not_become_shorter),
 		ACCOUNTS_TEST(
 			a_node_is_quick_if_it_takes_less_than_a_quarter_of_the_usual_time),
+		ACCOUNTS_TEST(a_longer_round_trip_moves_the_usual_one_by_fifteen_hundredths),
+		ACCOUNTS_TEST(a_window_grows_by_a_quarter_and_32_and_doubles_at_most),
 		ACCOUNTS_TEST(each_request_counts_once_and_leaves_once_in_any_order_of_events),
 	};
 

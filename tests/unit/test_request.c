@@ -173,6 +173,9 @@ static const struct request_row rows[] = {
 	{"a late response is told before the request is sent again",
 	 "law 4ms; $sent; late > QUEUE @8ms; send > WRITE; "
 	 "written > SET_TIMER @12ms window=1 node=1; timer > SET_TIMER @88ms window=0"},
+	{"a node that does not respond to the request and three copies has places for others",
+	 "law 4ms; make attempts=6; $sent; late > QUEUE node=1; $sent; late > QUEUE node=1; "
+	 "$sent; late > QUEUE node=1; $sent; late > QUEUE node=0"},
 	{"with a fixed limit, a late request keeps its place at the node",
 	 "limit 1; $sent; late > QUEUE window=0 node=1; send > WRITE window=1 node=1; "
 	 "written > SET_TIMER; @1000ms; "
