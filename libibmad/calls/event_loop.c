@@ -4,7 +4,7 @@
 
 #include "base/export.h"
 #include "calls/engine.h"
-#include "port/poll.h"
+#include "port/reader.h"
 
 #include <errno.h>
 #include <limits.h>

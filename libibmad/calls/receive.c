@@ -5,7 +5,7 @@
 #include "base/export.h"
 #include "base/report.h"
 #include "mad/layout.h"
-#include "port/poll.h"
+#include "port/reader.h"
 
 #include <errno.h>
 

@@ -8,7 +8,7 @@
 #include "base/report.h"
 #include "calls/options.h"
 #include "mad/layout.h"
-#include "port/poll.h"
+#include "port/reader.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 
 #include "port/handle.h"
 #include "port/inbox.h"
-#include "port/listener.h"
+#include "port/loop_fds.h"
 #include "port/queue.h"
 #include "port/server.h"
 #include "port/waiters.h"
@@ -59,7 +59,7 @@ struct ibmad_port {
 
 	/* reading */
 	int64_t emptied;       /* all messages that came before this time were handled */
-	int64_t reading_since; /* see count_message() in poll.c */
+	int64_t reading_since; /* see count_message() in reader.c */
 	unsigned read_since;   /* the messages that were read after reading_since */
 	int64_t blocked_until; /* no memory for the next message: read it again then; 0 */
 	_Alignas(8) uint8_t buffer[PACKET_SIZE]; /* of the thread that reads */

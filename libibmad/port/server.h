@@ -10,7 +10,7 @@
 
 #include "base/list.h"
 #include "mad/packet.h"
-#include "port/listener.h"
+#include "port/loop_fds.h"
 
 #include <infiniband/mad_server.h>
 

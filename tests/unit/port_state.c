@@ -3,7 +3,7 @@
 #include "port_state.h"
 
 #include "calls/engine.h"
-#include "port/poll.h"
+#include "port/reader.h"
 
 unsigned calls_in_progress(struct ibmad_port *of)
 {

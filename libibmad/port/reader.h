@@ -10,8 +10,8 @@
  *
  * The lock is held in each call.
  */
-#ifndef LIBIBMAD_POLL_H
-#define LIBIBMAD_POLL_H
+#ifndef LIBIBMAD_READER_H
+#define LIBIBMAD_READER_H
 
 #include "port/port.h"
 

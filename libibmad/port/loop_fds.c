@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-#include "port/listener.h"
+#include "port/loop_fds.h"
 
 #include "port/timers.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-#include "port/poll.h"
+#include "port/reader.h"
 
 #include "base/export.h"
 

@@ -10,8 +10,8 @@
  * are set by listener_update() from the state of the port, not from events: no event loop
  * misses work.
  */
-#ifndef LIBIBMAD_LISTENER_H
-#define LIBIBMAD_LISTENER_H
+#ifndef LIBIBMAD_LOOP_FDS_H
+#define LIBIBMAD_LOOP_FDS_H
 
 #include "base/list.h"
 #include "port/waiters.h"
