@@ -365,6 +365,43 @@ static void a_callback_may_fork(void **state)
 	assert_int_equal(outcomes[1].error, 0);
 }
 
+static void fork_beside_a_call(struct mad_async *engine, const struct mad_reply *reply,
+			       void *arg)
+{
+	note(engine, reply, arg);
+	forked = fork();
+	if (forked)
+		return;
+	alarm(LONG_MS / 1000);
+	if (call_blocking() != ECANCELED)
+		_exit(1);
+	end_child();
+}
+
+static void a_callback_may_not_fork_a_port_that_others_use(void **state)
+{
+	unsigned polls = device_calls(DEVICE_POLL);
+	ib_rpc_t rpc = set_request();
+	ib_portid_t to = to_lid(1);
+	pthread_t thread;
+	void *failed;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, wait_in_receive, &outcomes), 0);
+	while (device_calls(DEVICE_POLL) == polls)
+		sleep_ms(1);
+	assert_int_equal(mad_async_submit(async, &rpc, &to, NULL, 0, fork_beside_a_call,
+					  &outcomes[0], NULL),
+			 0);
+	device_respond(device_packet(0), 0, 0, NULL, 0);
+	while (!outcomes[0].calls)
+		assert_true(mad_async_process(async) >= 0);
+	expect_end_of_child(forked);
+	queue_message(1);
+	pthread_join(thread, &failed);
+	assert_null(failed);
+}
+
 static void *run(void *arg)
 {
 	(void)arg;
@@ -437,6 +474,7 @@ int main(void)
 #ifndef NO_CHILDREN
 		WAITING_TEST(while_threads_are_in_calls_the_port_is_lost_in_a_child),
 		WAITING_TEST(a_callback_may_fork),
+		WAITING_TEST(a_callback_may_not_fork_a_port_that_others_use),
 		WAITING_TEST(the_descriptor_of_a_port_may_have_number_0),
 #endif
 	};
