@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* fork(): ports in a child process. The headers mad.h and mad_async.h say what a child may do.
- */
+/* fork(): a port in a child process. mad.h and mad_async.h say what a child may do. */
 
 #include "port/port.h"
 

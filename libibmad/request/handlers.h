@@ -9,6 +9,10 @@
 
 #include "request/request.h"
 
+/* A function of the table. */
+typedef enum request_action request_handler(struct requests *all, struct request *request,
+					    struct request_event *event);
+
 static inline enum request_action request_set_timer(struct request *request,
 						    enum request_phase phase, int64_t at)
 {
@@ -44,31 +48,23 @@ void attempts_skip(struct request *request, int64_t now);
 bool attempt_ends_with(struct request *request, const struct request_event *event);
 
 /* EVENT_SEND. Also called again after the kernel refused an ID. */
-enum request_action attempt_send(struct requests *all, struct request *request,
-				 struct request_event *event);
+request_handler attempt_send;
 /* EVENT_ASKED */
-enum request_action attempt_path_asked(struct requests *all, struct request *request,
-				       struct request_event *event);
+request_handler attempt_path_asked;
 /* EVENT_TIMER in WAITING. */
-enum request_action attempt_look(struct requests *all, struct request *request,
-				 struct request_event *event);
+request_handler attempt_look;
 /* EVENT_TIMER in AWAITING_REPORT. */
-enum request_action attempt_without_report(struct requests *all, struct request *request,
-					   struct request_event *event);
+request_handler attempt_without_report;
 /* EVENT_REPORT in WAITING and AWAITING_REPORT. */
-enum request_action attempt_report(struct requests *all, struct request *request,
-				   struct request_event *event);
+request_handler attempt_report;
 /* EVENT_REPORT in QUEUED. */
-enum request_action attempt_note_report(struct requests *all, struct request *request,
-					struct request_event *event);
+request_handler attempt_note_report;
 
 /* --- responses.c ---------------------------------------------------------------- */
 
 /* EVENT_RESPONSE, unless a thread writes. */
-enum request_action response_handle(struct requests *all, struct request *request,
-				    struct request_event *event);
+request_handler response_handle;
 /* EVENT_TIMER in PAUSED. */
-enum request_action pause_end(struct requests *all, struct request *request,
-			      struct request_event *event);
+request_handler pause_end;
 
 #endif

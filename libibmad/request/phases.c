@@ -8,11 +8,10 @@
 #include "request/handlers.h"
 
 #include "base/export.h"
-#include "mad/layout.h"
-#include "mad/probe.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 static enum request_action cancel(struct requests *all, struct request *request,
 				  struct request_event *event)
@@ -167,11 +166,8 @@ static enum request_action written(struct requests *all, struct request *request
 
 /* --- the table ------------------------------------------------------------------ */
 
-typedef enum request_action handler(struct requests *all, struct request *request,
-				    struct request_event *event);
-
 /* An event without a function changes nothing in that phase. */
-static handler *const handlers[REQUEST_PHASES][REQUEST_EVENTS] = {
+static request_handler *const handlers[REQUEST_PHASES][REQUEST_EVENTS] = {
 	[REQUEST_QUEUED] =
 		{
 			[EVENT_SEND] = attempt_send,
@@ -216,7 +212,7 @@ static handler *const handlers[REQUEST_PHASES][REQUEST_EVENTS] = {
 enum request_action request_handle(struct requests *all, struct request *request,
 				   struct request_event *event)
 {
-	handler *handle = handlers[request->phase][event->kind];
+	request_handler *handle = handlers[request->phase][event->kind];
 
 	return handle ? handle(all, request, event) : ACTION_NONE;
 }

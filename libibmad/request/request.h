@@ -197,7 +197,7 @@ static inline void request_fini(struct request *request)
 		request_free(request);
 }
 
-/* For phases.c and attempts.c: the request is complete, with 0 or an errno. */
+/* For the handlers: the request is complete, with 0 or an errno. */
 enum request_action request_finish(struct requests *all, struct request *request, int error,
 				   int64_t now);
 /* Forgets the pending event. */

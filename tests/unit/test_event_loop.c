@@ -754,7 +754,6 @@ static void expect_loop_to_work(struct mad_async *async, bool single)
 	assert_false(loop_is_awake(async, single));
 }
 
-/* The state of a process with a closed standard input. */
 static void a_port_leaves_no_descriptor(void **state)
 {
 	int before = open_descriptors(), class = IB_SMI_CLASS;
@@ -786,6 +785,7 @@ static void expect_message_to_wake_at_once(struct mad_async *async)
 	assert_int_equal(mad_async_process(async), 1);
 }
 
+/* The state of a process with a closed standard input. */
 static void a_descriptor_may_have_number_0(void **state)
 {
 	int before = open_descriptors(), copy = dup(0);
