@@ -24,7 +24,11 @@ const char *const attribute_names[ATTRIBUTE_COUNT] = {
 /* The lowest bits of a word. */
 #define LOW_BITS(bits) ((uint32_t)((UINT64_C(1) << (bits) % 64) - 1))
 
-#define FIELD(attr, id, offset_bits, width, text, printer)                              \
+/* The passes over the rows define ROW(). */
+#define FIELD(attr, id, ...)                 ROW(attr, id, #id, __VA_ARGS__)
+#define FIELD_OVERLAPS(other, attr, id, ...) ROW(attr, id, #id, __VA_ARGS__)
+
+#define ROW(attr, id, name, offset_bits, width, text, printer)                          \
 	[id] = {                                                                        \
 		.mask = (width) > 32 ? 0 : BE32(LOW_BITS(width) << (offset_bits) % 32), \
 		.offset = (width) > 32 ? (offset_bits) / 8 : (offset_bits) / 32 * 4,    \
@@ -35,12 +39,12 @@ const char *const attribute_names[ATTRIBUTE_COUNT] = {
 const struct position field_positions[IB_FIELD_LAST_] = {
 #include "fields/fields.def"
 };
-#undef FIELD
+#undef ROW
 
-#define FIELD(attr, id, offset_bits, width, text, printer)                                   \
+#define ROW(attr, id, name, offset_bits, width, text, printer)                               \
 	[id] = {                                                                             \
 		.label = (text),                                                             \
-		.constant = #id,                                                             \
+		.constant = (name),                                                          \
 		.dump = mad_dump_##printer,                                                  \
 		.bits = (width),                                                             \
 		.byte = (width) >= 32                                                        \
@@ -53,27 +57,75 @@ const struct position field_positions[IB_FIELD_LAST_] = {
 const struct field field_table[IB_FIELD_LAST_] = {
 #include "fields/fields.def"
 };
-#undef FIELD
+#undef ROW
+
+#define MAD_BITS (8 * VALUE_SIZE_MAX)
 
 /*
  * Errors of a row: a field across two words, a label that does not fit into the buffer of
  * programs.
  */
-#define FIELD(attr, id, offset, bits, label, printer)                     \
-	_Static_assert((bits) > 32 ? (offset) % 8 == 0 && (bits) % 8 == 0 \
-				   : (offset) % 32 + (bits) <= 32,        \
-		       #id " does not lie as it should");                 \
-	_Static_assert((bits) <= 8 * VALUE_SIZE_MAX, #id " is too long"); \
-	_Static_assert(sizeof(label) <= IB_FIELD_NAME_LEN, #id "'s label is too long");
+#define ROW(attr, id, name, offset, bits, label, printer)                       \
+	_Static_assert((bits) > 32 ? (offset) % 8 == 0 && (bits) % 8 == 0       \
+				   : (offset) % 32 + (bits) <= 32,              \
+		       name " does not lie as it should");                      \
+	_Static_assert((offset) + (bits) <= MAD_BITS, name " is not in a MAD"); \
+	_Static_assert(sizeof(label) <= IB_FIELD_NAME_LEN,                      \
+		       name " has a label that is too long");
 #include "fields/fields.def"
-#undef FIELD
+#undef ROW
 
 /* The constants that are no field: IB_NO_FIELD, IB_SM_DATA_F, and the ends of runs. */
-#define NO_FIELDS 49
+#define NO_FIELDS          49
+#define ROW(attr, id, ...) +1
 enum {
 	ROWS = 0
-#define FIELD(attr, id, offset, bits, label, printer) +1
+#include "fields/fields.def"
+};
+#undef ROW
+_Static_assert(ROWS == IB_FIELD_LAST_ - NO_FIELDS, "every field has its row");
+
+#undef FIELD
+#undef FIELD_OVERLAPS
+
+/* The bits of a field in the order of the wire: its first one and its last one. */
+#define FIRST_BIT(offset, bits) \
+	((bits) < 32 ? (offset) / 32 * 32 + FROM_TOP(offset, bits) : (offset))
+#define LAST_BIT(offset, bits) (FIRST_BIT(offset, bits) + (bits)-1)
+
+/* A label for the bits of each field: two rows with the same bit do not compile. */
+#define BIT(attr, number) (ATTR_##attr * MAD_BITS + (number))
+#define FIELD(attr, id, offset, bits, label, printer) \
+	case BIT(attr, FIRST_BIT(offset, bits))... BIT(attr, LAST_BIT(offset, bits)):
+#define FIELD_OVERLAPS(...)
+static inline __attribute__((unused)) void fields_of_one_attribute_overlap(unsigned bit)
+{
+	switch (bit) {
+#include "fields/fields.def"
+	default:
+		break;
+	}
+}
+#undef FIELD
+#undef FIELD_OVERLAPS
+
+/* A row that is to lie over another one does so. */
+#define RANGE(attr, first, last, offset, bits) \
+	first = BIT(attr, FIRST_BIT(offset, bits)), last = BIT(attr, LAST_BIT(offset, bits)),
+#define FIELD(attr, id, offset, bits, label, printer) \
+	RANGE(attr, FIRST_OF_##id, LAST_OF_##id, offset, bits)
+#define FIELD_OVERLAPS(other, attr, id, offset, bits, label, printer) \
+	RANGE(attr, FIRST_OF_##id, LAST_OF_##id, offset, bits)
+enum {
+#include "fields/fields.def"
+};
+#undef FIELD
+#undef FIELD_OVERLAPS
+
+#define FIELD(...)
+#define FIELD_OVERLAPS(other, attr, id, ...)                                                 \
+	_Static_assert(FIRST_OF_##id <= LAST_OF_##other && FIRST_OF_##other <= LAST_OF_##id, \
+		       #id " does not overlap " #other);
 #include "fields/fields.def"
 #undef FIELD
-};
-_Static_assert(ROWS == IB_FIELD_LAST_ - NO_FIELDS, "every field has its row");
+#undef FIELD_OVERLAPS
