@@ -11,12 +11,14 @@
  *
  * If no field follows or matches, these calls return IB_NO_FIELD, whose mad_field_name() is "".
  * They never return markers, such as IB_PC_LAST_F. A loop over the numbers of enum MAD_FIELDS
- * also has markers: mad_field_bits() of a marker is 0.
+ * also has markers: mad_field_bits() of a marker is 0. Such a loop ends at IB_FIELD_LAST_ and
+ * does not have the fields that this header adds.
  *
  * All texts are constant. Any thread may call these functions at any time. They do not set
  * errno.
  *
- * Also here: mad_read_field() and three more calls, which read fields of constant images.
+ * Also here: fields that rdma-core does not have; mad_read_field() and three more calls, which
+ * read fields of constant images.
  */
 #ifndef INFINIBAND_MAD_FIELDS_H
 #define INFINIBAND_MAD_FIELDS_H
@@ -53,6 +55,23 @@ enum MAD_FIELDS mad_attribute_next_field(const char *attribute, enum MAD_FIELDS 
 
 /** The next attribute in the table. After NULL, the first attribute. After the last, NULL. */
 const char *mad_next_attribute(const char *attribute);
+
+/* --- fields that rdma-core does not have ------------------------------------------ */
+
+/*
+ * The numbers below IB_FIELD_LAST_, and those up to 895, are rdma-core's. This project's fields
+ * have the numbers 896 to 1023, in the order in which they were added. Their names begin with
+ * MAD_. A released number does not change, also if rdma-core adds the same field. All calls for
+ * fields accept these numbers. The printers of attributes, such as mad_dump_portinfo(), print
+ * the fields of rdma-core alone.
+ */
+#define MAD_OWN_FIELD_FIRST 896
+
+/* PathRecord (IBA 15.2.5.16) */
+#define MAD_SA_PR_PKEY_F     ((enum MAD_FIELDS)896)
+#define MAD_SA_PR_MTU_F      ((enum MAD_FIELDS)897) /**< 1 to 5: 256 to 4,096 bytes */
+#define MAD_SA_PR_RATE_F     ((enum MAD_FIELDS)898) /**< mad_sa_rate_gbps() */
+#define MAD_SA_PR_LIFETIME_F ((enum MAD_FIELDS)899) /**< mad_sa_lifetime_us() */
 
 /* --- readers of constant images --------------------------------------------------- */
 

@@ -115,9 +115,9 @@ EXPORT void mad_dump_fields(char *buf, int bufsz, void *val, int valsz, int star
 	(void)valsz;
 	if (start >= 0)
 		put_fields(&text, val, (unsigned)start,
-			   (unsigned)(end < 0                ? 0
-				      : end < IB_FIELD_LAST_ ? end
-							     : IB_FIELD_LAST_));
+			   (unsigned)(end < 0               ? 0
+				      : end < FIELD_NUMBERS ? end
+							    : FIELD_NUMBERS));
 	text_end(&text);
 }
 

@@ -54,7 +54,7 @@ static void set64(uint8_t *at, uint64_t value)
 /* The position of a field; if the ID is no field, a position without mask that is not wide. */
 static inline const struct position *find_position(enum MAD_FIELDS id)
 {
-	if (__builtin_expect((unsigned)id < IB_FIELD_LAST_, 1))
+	if (__builtin_expect((unsigned)id < FIELD_NUMBERS, 1))
 		return &field_positions[id];
 	return &field_positions[IB_NO_FIELD];
 }
@@ -65,7 +65,7 @@ typedef __be32 __attribute__((aligned(1), may_alias)) word_t;
 /* The position of a field that is in one word of the image, so that a mask is enough. */
 static inline const struct position *find_in_word(enum MAD_FIELDS id, int base)
 {
-	if (__builtin_expect((unsigned)id < IB_FIELD_LAST_, 1) && field_positions[id].mask &&
+	if (__builtin_expect((unsigned)id < FIELD_NUMBERS, 1) && field_positions[id].mask &&
 	    !(base & 3))
 		return &field_positions[id];
 	return NULL;
@@ -235,10 +235,12 @@ EXPORT void mad_encode_field(uint8_t *buf, enum MAD_FIELDS id, void *value)
 
 EXPORT const char *mad_field_name(enum MAD_FIELDS id)
 {
-	if ((unsigned)id >= IB_FIELD_LAST_)
-		return NULL;
+	const struct field *field = find_field(id);
+
+	if (field)
+		return field->label;
 	/* programs compare the names of a range of ids, whose last one may be a marker */
-	return field_table[id].bits ? field_table[id].label : "";
+	return (unsigned)id < IB_FIELD_LAST_ ? "" : NULL;
 }
 
 EXPORT const char *mad_field_constant(enum MAD_FIELDS id)
@@ -277,7 +279,7 @@ EXPORT enum MAD_FIELDS mad_field_by_name(const char *name)
 {
 	enum MAD_FIELDS id;
 
-	for (id = IB_NO_FIELD; name && id < IB_FIELD_LAST_; id++)
+	for (id = IB_NO_FIELD; name && id < FIELD_NUMBERS; id++)
 		if (find_field(id) && goes_by(&field_table[id], name))
 			return id;
 	return IB_NO_FIELD;
@@ -288,9 +290,9 @@ EXPORT enum MAD_FIELDS mad_attribute_next_field(const char *attribute, enum MAD_
 	/* the numbers may be no fields */
 	unsigned next = (unsigned)id;
 
-	if (!attribute || next >= IB_FIELD_LAST_)
+	if (!attribute || next >= FIELD_NUMBERS)
 		return IB_NO_FIELD;
-	while (++next < IB_FIELD_LAST_)
+	while (++next < FIELD_NUMBERS)
 		if (find_field((enum MAD_FIELDS)next) &&
 		    !strcmp(attribute_names[field_table[next].attribute], attribute))
 			return (enum MAD_FIELDS)next;

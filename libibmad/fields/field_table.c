@@ -24,7 +24,7 @@ const char *const attribute_names[ATTRIBUTE_COUNT] = {
 /* The lowest bits of a word. */
 #define LOW_BITS(bits) ((uint32_t)((UINT64_C(1) << (bits) % 64) - 1))
 
-/* The passes over the rows define ROW(). */
+/* The passes over the rows define ROW(). An own constant is a macro: #id must stand here. */
 #define FIELD(attr, id, ...)                 ROW(attr, id, #id, __VA_ARGS__)
 #define FIELD_OVERLAPS(other, attr, id, ...) ROW(attr, id, #id, __VA_ARGS__)
 
@@ -36,7 +36,7 @@ const char *const attribute_names[ATTRIBUTE_COUNT] = {
 		.wide = (width) == 64,                                                  \
 	},
 
-const struct position field_positions[IB_FIELD_LAST_] = {
+const struct position field_positions[FIELD_NUMBERS] = {
 #include "fields/fields.def"
 };
 #undef ROW
@@ -54,7 +54,7 @@ const struct position field_positions[IB_FIELD_LAST_] = {
 		.attribute = ATTR_##attr,                                                    \
 	},
 
-const struct field field_table[IB_FIELD_LAST_] = {
+const struct field field_table[FIELD_NUMBERS] = {
 #include "fields/fields.def"
 };
 #undef ROW
@@ -76,14 +76,11 @@ const struct field field_table[IB_FIELD_LAST_] = {
 #undef ROW
 
 /* The constants that are no field: IB_NO_FIELD, IB_SM_DATA_F, and the ends of runs. */
-#define NO_FIELDS          49
-#define ROW(attr, id, ...) +1
-enum {
-	ROWS = 0
-#include "fields/fields.def"
-};
-#undef ROW
+#define NO_FIELDS 49
 _Static_assert(ROWS == IB_FIELD_LAST_ - NO_FIELDS, "every field has its row");
+_Static_assert(IB_FIELD_LAST_ <= MAD_OWN_FIELD_FIRST, "own numbers are above rdma-core's");
+/* in C++, an enumeration whose largest constant is IB_FIELD_LAST_ has the values up to 1023 */
+_Static_assert(FIELD_NUMBERS <= 1024, "own numbers are values of the enumeration");
 
 #undef FIELD
 #undef FIELD_OVERLAPS

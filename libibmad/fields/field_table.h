@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The table of fields, one row for each constant of enum MAD_FIELDS, by its number. */
+/*
+ * The table of fields by their numbers: a row for each constant of enum MAD_FIELDS, from
+ * MAD_OWN_FIELD_FIRST on one for each own constant of mad_fields.h.
+ */
 #ifndef LIBIBMAD_FIELD_TABLE_H
 #define LIBIBMAD_FIELD_TABLE_H
 
-#include <infiniband/mad.h>
+#include <infiniband/mad_fields.h>
 #include <linux/types.h>
 
 /* An attribute or header, by its entry in attributes.def. */
@@ -14,6 +17,24 @@ enum attribute {
 #undef ATTRIBUTE
 	ATTRIBUTE_COUNT
 };
+
+/* The rows of rdma-core's fields and of own fields, and the size of the tables. */
+#define FIELD(attr, id, ...)                 ROW(id)
+#define FIELD_OVERLAPS(other, attr, id, ...) ROW(id)
+enum {
+#define ROW(id) +((id) < MAD_OWN_FIELD_FIRST)
+	ROWS = 0
+#include "fields/fields.def"
+		,
+#undef ROW
+#define ROW(id) +((id) >= MAD_OWN_FIELD_FIRST)
+	OWN_ROWS = 0
+#include "fields/fields.def"
+#undef ROW
+};
+#undef FIELD
+#undef FIELD_OVERLAPS
+#define FIELD_NUMBERS (MAD_OWN_FIELD_FIRST + OWN_ROWS)
 
 /* The names of the attributes in the specification. */
 extern const char *const attribute_names[ATTRIBUTE_COUNT];
@@ -45,14 +66,14 @@ struct field {
 
 /* hidden, so that the address is not loaded from the global offset table */
 #pragma GCC visibility push(hidden)
-extern const struct position field_positions[IB_FIELD_LAST_];
-extern const struct field field_table[IB_FIELD_LAST_];
+extern const struct position field_positions[FIELD_NUMBERS];
+extern const struct field field_table[FIELD_NUMBERS];
 #pragma GCC visibility pop
 
 /* The row of a number; NULL if the number is no field. */
 static inline const struct field *find_field(enum MAD_FIELDS id)
 {
-	if ((unsigned)id >= IB_FIELD_LAST_ || !field_table[id].bits)
+	if ((unsigned)id >= FIELD_NUMBERS || !field_table[id].bits)
 		return NULL;
 	return &field_table[id];
 }

@@ -10,6 +10,9 @@
 
 #include <string.h>
 
+/* Above every field, rdma-core's and own. */
+#define NUMBERS 1024
+
 static const enum MAD_FIELDS no_fields[] = {
 	IB_NO_FIELD,
 	IB_SM_DATA_F,
@@ -18,6 +21,9 @@ static const enum MAD_FIELDS no_fields[] = {
 	IB_PC_EXT_LAST_F,
 	IB_FIELD_LAST_,
 	(enum MAD_FIELDS)671,
+	(enum MAD_FIELDS)(MAD_OWN_FIELD_FIRST - 1),
+	(enum MAD_FIELDS)(NUMBERS - 1),
+	(enum MAD_FIELDS)NUMBERS,
 	(enum MAD_FIELDS)10000,
 	(enum MAD_FIELDS) - 1,
 	(enum MAD_FIELDS)INT32_MIN,
@@ -66,7 +72,8 @@ static void each_constant_has_a_name_which_is_empty_for_markers(void **state)
 		assert_int_equal(!*mad_field_name(field), !mad_field_bits(field));
 	}
 	assert_string_equal(mad_field_name(IB_PC_LAST_F), "");
-	assert_null(mad_field_name(IB_FIELD_LAST_));
+	for (field = IB_FIELD_LAST_; field <= NUMBERS; field++)
+		assert_int_equal(!mad_field_name(field), !mad_field_bits(field));
 	assert_null(mad_field_name((enum MAD_FIELDS) - 1));
 	assert_null(mad_field_name((enum MAD_FIELDS)INT32_MIN));
 	assert_null(mad_field_name((enum MAD_FIELDS)INT32_MAX));
@@ -79,7 +86,7 @@ static void every_field_comes_back_as_it_was_written(void **state)
 	unsigned bits, base;
 
 	(void)state;
-	for (field = IB_NO_FIELD; field < IB_FIELD_LAST_; field++) {
+	for (field = IB_NO_FIELD; field < NUMBERS; field++) {
 		bits = mad_field_bits(field);
 		for (base = 0; bits && base < 9; base++) {
 			memset(image, 0xa5, sizeof(image));
@@ -171,10 +178,60 @@ static void an_attribute_can_be_walked_through(void **state)
 	assert_int_equal(mad_attribute_next_field("GID", IB_FIELD_LAST_), IB_NO_FIELD);
 }
 
+/* A row for each own field. Programs have the numbers compiled in: a row does not change. */
+static const struct {
+	enum MAD_FIELDS field;
+	unsigned number, bits;
+	const char *constant, *attribute;
+} own_fields[] = {
+	{MAD_SA_PR_PKEY_F, 896, 16, "MAD_SA_PR_PKEY_F", "PathRecord"},
+	{MAD_SA_PR_MTU_F, 897, 6, "MAD_SA_PR_MTU_F", "PathRecord"},
+	{MAD_SA_PR_RATE_F, 898, 6, "MAD_SA_PR_RATE_F", "PathRecord"},
+	{MAD_SA_PR_LIFETIME_F, 899, 6, "MAD_SA_PR_LIFETIME_F", "PathRecord"},
+};
+
+static void own_fields_have_their_numbers_and_names(void **state)
+{
+	const size_t count = sizeof(own_fields) / sizeof(*own_fields);
+
+	(void)state;
+	for (size_t i = 0; i < count; i++) {
+		enum MAD_FIELDS field = own_fields[i].field;
+
+		assert_int_equal(field, own_fields[i].number);
+		assert_int_equal(mad_field_bits(field), own_fields[i].bits);
+		assert_string_equal(mad_field_constant(field), own_fields[i].constant);
+		assert_string_equal(mad_field_attribute(field), own_fields[i].attribute);
+		assert_int_equal(mad_field_by_name(own_fields[i].constant), field);
+	}
+	for (unsigned number = MAD_OWN_FIELD_FIRST; number < NUMBERS; number++)
+		if ((number < MAD_OWN_FIELD_FIRST + count) !=
+		    (mad_field_bits((enum MAD_FIELDS)number) > 0))
+			fail_msg("field %u has no row in own_fields[], or the row has no field",
+				 number);
+}
+
+static void own_fields_of_a_path_record_follow_its_others(void **state)
+{
+	uint8_t path[64] = {[50] = 0x92, [51] = 0x34, [54] = 0x84, [55] = 0x92, [56] = 0x91};
+	char text[64];
+
+	(void)state;
+	assert_int_equal(mad_get_field(path, 0, MAD_SA_PR_PKEY_F), 0x9234);
+	assert_int_equal(mad_get_field(path, 0, MAD_SA_PR_RATE_F), 18);
+	assert_int_equal(mad_get_field(path, 0, MAD_SA_PR_LIFETIME_F), 17);
+	mad_dump_fields(text, sizeof(text), path, 0, MAD_SA_PR_MTU_F, MAD_SA_PR_RATE_F);
+	assert_string_equal(text, "PathRecMTU:......................2048\n");
+	assert_int_equal(mad_attribute_next_field("PathRecord", IB_SA_PR_SL_F),
+			 MAD_SA_PR_PKEY_F);
+	assert_int_equal(mad_attribute_next_field("PathRecord", MAD_SA_PR_PKEY_F),
+			 MAD_SA_PR_MTU_F);
+}
+
 static void every_field_is_met_once_in_some_attribute(void **state)
 {
 	const char *attribute = NULL;
-	unsigned char met[IB_FIELD_LAST_] = {0};
+	unsigned char met[NUMBERS] = {0};
 	enum MAD_FIELDS field;
 	int attributes = 0;
 
@@ -185,7 +242,7 @@ static void every_field_is_met_once_in_some_attribute(void **state)
 		while ((field = mad_attribute_next_field(attribute, field)) != IB_NO_FIELD)
 			met[field]++;
 	}
-	for (field = IB_NO_FIELD; field < IB_FIELD_LAST_; field++)
+	for (field = IB_NO_FIELD; field < NUMBERS; field++)
 		assert_int_equal(met[field], mad_field_bits(field) != 0);
 	assert_true(attributes > 50);
 	assert_null(mad_next_attribute("NoSuchAttribute"));
@@ -200,7 +257,7 @@ static void a_constant_image_is_read_as_one_that_is_not(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(image); i++)
 		image[i] = (uint8_t)(i * 7 + 1);
-	for (field = IB_NO_FIELD; field <= IB_FIELD_LAST_; field++)
+	for (field = IB_NO_FIELD; field <= NUMBERS; field++)
 		for (base = 0; base < 2; base++) {
 			const uint8_t *constant = image;
 
@@ -265,6 +322,8 @@ int main(void)
 		cmocka_unit_test(bits_beyond_the_field_are_left_out),
 		cmocka_unit_test(fields_are_found_by_constant_label_and_attribute),
 		cmocka_unit_test(an_attribute_can_be_walked_through),
+		cmocka_unit_test(own_fields_have_their_numbers_and_names),
+		cmocka_unit_test(own_fields_of_a_path_record_follow_its_others),
 		cmocka_unit_test(every_field_is_met_once_in_some_attribute),
 		cmocka_unit_test(a_constant_image_is_read_as_one_that_is_not),
 		cmocka_unit_test(a_field_may_lie_across_words),
