@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /* Common functions of the tests of topologies: load, inspect and compare. */
-#ifndef TESTS_FABRIC_TOPOLOGIES_H
-#define TESTS_FABRIC_TOPOLOGIES_H
+#ifndef FABRIC_TOPOLOGIES_H
+#define FABRIC_TOPOLOGIES_H
 
 #include <stdarg.h>
 #include <stddef.h>
