@@ -185,7 +185,11 @@ static const struct row rows[] = {
 			    "Packets discarded after the head of queue lifetime limit"),
 };
 static_assert(sizeof(rows) / sizeof(*rows) == MAD_COUNTER_COUNT, "a counter has no row");
-static_assert(MAD_COUNTER_COUNT == 32, "MAD_COUNTERS_ALL has other counters");
+static_assert(MAD_COUNTERS_ALL == MAD_COUNTER_BIT(MAD_COUNTER_COUNT) - 1,
+	      "MAD_COUNTERS_ALL has other counters");
+static_assert(MAD_COUNTERS_ALL == (MAD_COUNTERS_DEFAULT | MAD_COUNTERS_RCV_ERROR_DETAILS |
+				   MAD_COUNTERS_XMIT_DISCARD_DETAILS),
+	      "a counter is in none of the masks");
 
 #define UNICAST_AND_MULTICAST                                  \
 	(MAD_COUNTER_BIT(MAD_COUNTER_XMIT_UNICAST_PACKETS) |   \
