@@ -365,6 +365,9 @@ static void a_limit_returns_though_the_round_trip_does_not(void **state)
 	before = limit();
 	exchange(5000, 50 * RTT);
 	assert_int_equal(limit(), before);
+	/* so little slower that the limit was not lowered */
+	exchange(5000, 55 * RTT);
+	assert_int_equal(limit(), before);
 }
 
 static void a_round_trip_that_is_long_by_chance_changes_nothing(void **state)
@@ -734,8 +737,8 @@ static void a_longer_round_trip_moves_the_usual_one_by_fifteen_hundredths(void *
 	assert_int_equal(flow.windows[MAD_WINDOW_GMP].usual_us, 1150001 - 57500);
 }
 
-/* As many requests as the window permits, all with responses after the same time. */
-static void exchange_window(struct flow_account *accounts)
+/* As many requests as the window permits. */
+static unsigned fill_window(struct flow_account *accounts)
 {
 	unsigned count = 0;
 
@@ -743,6 +746,14 @@ static void exchange_window(struct flow_account *accounts)
 		accounts[count] = (struct flow_account){0};
 		flow_sent(&flow, &accounts[count], now);
 	}
+	return count;
+}
+
+/* The same, all with responses after the same time. */
+static void exchange_window(struct flow_account *accounts)
+{
+	unsigned count = fill_window(accounts);
+
 	now += RTT;
 	for (unsigned i = 0; i < count; i++) {
 		respond(&accounts[i], RTT);
@@ -765,6 +776,73 @@ static void a_window_grows_by_a_quarter_and_32_and_doubles_at_most(void **state)
 		exchange_window(accounts);
 	}
 	assert_int_equal(count, 5);
+}
+
+static unsigned window_size(void)
+{
+	return flow.windows[MAD_WINDOW_GMP].size;
+}
+
+static void a_growth_is_not_taken_back_before_its_responses_take_long(void **state)
+{
+	struct flow_account accounts[64];
+	unsigned count, i;
+
+	(void)state;
+	exchange_window(accounts);
+	count = fill_window(accounts);
+	assert_int_equal(count, 32);
+	now += RTT;
+	for (i = 0; i < 27; i++) {
+		respond(&accounts[i], RTT);
+		assert_int_equal(window_size(), 32);
+	}
+	now += 2 * RTT;
+	respond(&accounts[i++], 3 * RTT);
+	assert_int_equal(window_size(), 16);
+	/* most responses were quick: the growth was worth it, and is continued */
+	respond(&accounts[i], 3 * RTT);
+	assert_int_equal(window_size(), 64);
+}
+
+/* Nodes respond at the same rate, however large the window is. */
+static void a_growth_without_a_gain_is_repeated_after_a_time_that_doubles(void **state)
+{
+	struct flow_account accounts[64];
+	int64_t taken_back, least = 16 * RTT;
+	unsigned count;
+
+	(void)state;
+	exchange_window(accounts);
+	for (int i = 0; i < 3; i++, least *= 2) {
+		count = fill_window(accounts);
+		assert_int_equal(count, 32);
+		now += 2 * RTT;
+		while (count--)
+			respond(&accounts[count], 2 * RTT);
+		assert_int_equal(window_size(), 16);
+		taken_back = now;
+		while (window_size() == 16)
+			exchange_window(accounts);
+		assert_in_range(now - taken_back, least, 2 * least);
+	}
+}
+
+static void the_limit_stays_for_a_while_after_it_was_lowered(void **state)
+{
+	unsigned lowered;
+
+	(void)state;
+	exchange(1000, RTT);
+	exchange(2000, RTT * 110 / 100); /* the limit is about to be measured again */
+	assert_int_equal(limit(), 16);
+	while (limit() == 16)
+		exchange(1, RTT * 115 / 100);
+	lowered = limit();
+	for (unsigned i = 0; i < 1000; i++) {
+		exchange(1, RTT * 110 / 100);
+		assert_int_equal(limit(), lowered);
+	}
 }
 
 /* TEST_SEED=... repeats a run. */
@@ -836,6 +914,9 @@ int main(void)
 		ACCOUNTS_TEST(a_longer_round_trip_moves_the_usual_one_by_fifteen_hundredths),
 		ACCOUNTS_TEST(a_window_grows_by_a_quarter_and_32_and_doubles_at_most),
 		ACCOUNTS_TEST(each_request_counts_once_and_leaves_once_in_any_order_of_events),
+		ACCOUNTS_TEST(a_growth_is_not_taken_back_before_its_responses_take_long),
+		ACCOUNTS_TEST(a_growth_without_a_gain_is_repeated_after_a_time_that_doubles),
+		ACCOUNTS_TEST(the_limit_stays_for_a_while_after_it_was_lowered),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
