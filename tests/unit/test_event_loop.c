@@ -1192,6 +1192,32 @@ static void an_alarm_is_set_to_the_microsecond(void **state)
 	}
 }
 
+/* Otherwise each response would cost a system call. */
+static void an_alarm_that_is_not_due_is_not_set_to_a_later_time(void **state)
+{
+	const int64_t second = 1000000, now = clock_us();
+	struct port_work work = {.next = now + 3000 * second};
+	struct waiters waiters;
+	struct listener listener;
+
+	(void)state;
+	waiters_init(&waiters);
+	listener_init(&listener);
+	assert_true(listener_wake_fd(&listener) >= 0);
+	listener_update(&listener, &waiters, &work, true);
+	work.next = now + 6000 * second;
+	listener_update(&listener, &waiters, &work, true);
+	assert_true(left_of(&listener.alarm) <= 3000 * second);
+	/* an alarm that is due stays so until the loop has done the work */
+	set_alarm(&listener, &waiters, now);
+	assert_int_equal(left_of(&listener.alarm), 0);
+	listener_update(&listener, &waiters, &work, false);
+	assert_int_equal(left_of(&listener.alarm), 0);
+	listener_update(&listener, &waiters, &work, true);
+	assert_true(left_of(&listener.alarm) > 3000 * second);
+	listener_close(&listener);
+}
+
 static void process_while_it_ends(struct mad_async *async, const struct mad_reply *reply,
 				  void *arg)
 {
@@ -1496,6 +1522,7 @@ int main(void)
 		PORT_TEST(an_alarm_is_set_to_the_microsecond),
 		PORT_TEST(an_engine_that_is_being_destroyed_processes_nothing),
 		PORT_TEST(ten_thousand_requests_need_but_one_descriptor),
+		PORT_TEST(an_alarm_that_is_not_due_is_not_set_to_a_later_time),
 #ifndef NO_CHILDREN
 		PORT_TEST(what_is_being_called_back_is_not_called_back_again_in_a_child),
 		PORT_TEST(a_callback_cannot_destroy_its_engine_in_a_child),
