@@ -11,12 +11,27 @@
 #include "gate.h"
 
 #include <signal.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <unistd.h>
+
+/* The epoll_ctl() that fails: the descriptor is one too many. 0: none. The linker wraps it. */
+static unsigned fail_watch;
+
+int __real_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event);
+int __wrap_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event);
+
+int __wrap_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event)
+{
+	if (!fail_watch || --fail_watch)
+		return __real_epoll_ctl(epoll, operation, fd, event);
+	errno = ENOSPC;
+	return -1;
+}
 
 /* The limit of one mad_async_process(). */
 #define BATCH 64
@@ -1218,6 +1233,22 @@ static void an_alarm_that_is_not_due_is_not_set_to_a_later_time(void **state)
 	listener_close(&listener);
 }
 
+static void an_engine_works_on_if_its_descriptors_cannot_be_watched(void **state)
+{
+	(void)state;
+	for (unsigned n = 1; n <= 2; n++) {
+		int before = open_descriptors();
+		struct mad_async *async = mad_async_create(port);
+
+		fail_watch = n;
+		assert_int_equal(mad_async_wake_fd(async), -ENOSPC);
+		assert_int_equal(fail_watch, 0);
+		expect_loop_to_work(async, false);
+		mad_async_destroy(async);
+		assert_int_equal(open_descriptors(), before);
+	}
+}
+
 static void process_while_it_ends(struct mad_async *async, const struct mad_reply *reply,
 				  void *arg)
 {
@@ -1523,6 +1554,7 @@ int main(void)
 		PORT_TEST(an_engine_that_is_being_destroyed_processes_nothing),
 		PORT_TEST(ten_thousand_requests_need_but_one_descriptor),
 		PORT_TEST(an_alarm_that_is_not_due_is_not_set_to_a_later_time),
+		PORT_TEST(an_engine_works_on_if_its_descriptors_cannot_be_watched),
 #ifndef NO_CHILDREN
 		PORT_TEST(what_is_being_called_back_is_not_called_back_again_in_a_child),
 		PORT_TEST(a_callback_cannot_destroy_its_engine_in_a_child),
