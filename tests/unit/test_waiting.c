@@ -173,6 +173,18 @@ static void each_message_wakes_a_receiver(void **state)
 	}
 }
 
+/* The messages are those of other calls. */
+static void a_leader_looks_at_its_own_request_after_32_messages(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 64; i++)
+		queue_message(1);
+	device_on_write(echo, NULL);
+	assert_int_equal(call_blocking(), 0);
+	assert_int_equal(device_calls(DEVICE_READ), 65);
+	assert_int_equal(device_calls(DEVICE_POLL), 3);
+}
+
 /* The thread that receives does not send. */
 static void a_receiver_is_not_woken_for_requests_that_wait_for_the_rate(void **state)
 {
@@ -525,6 +537,7 @@ int main(void)
 		WAITING_TEST(a_loop_that_is_not_told_of_messages_looks_every_20_ms),
 		WAITING_TEST(a_stop_leaves_errno_alone_though_the_descriptor_is_full),
 		WAITING_TEST(a_receiver_is_not_woken_for_requests_that_wait_for_the_rate),
+		WAITING_TEST(a_leader_looks_at_its_own_request_after_32_messages),
 #ifndef NO_CHILDREN
 		WAITING_TEST(while_threads_are_in_calls_the_port_is_lost_in_a_child),
 		WAITING_TEST(a_callback_may_fork),
