@@ -229,6 +229,8 @@ static void after_a_reset_nothing_is_in_flight_and_the_rest_is_as_before(void **
 	assert_int_equal(in_window(MAD_WINDOW_SMP), 0);
 	assert_int_equal(flow.windows[MAD_WINDOW_GMP].size, size);
 	assert_int_equal(flow.windows[MAD_WINDOW_SMP].size, 77);
+	flow_sent(&flow, &account, now);
+	assert_int_equal(flow_opens(&flow, MAD_WINDOW_GMP), 0);
 }
 
 /* --- windows -------------------------------------------------------------------- */
@@ -860,6 +862,64 @@ static void the_limit_grows_by_a_half_after_two_responses_for_each_place(void **
 	assert_int_equal(limit(), 16);
 }
 
+/* As exchange_window(), but of all requests in flight so many had lost their first MAD. */
+static void exchange_with_losses(unsigned lost)
+{
+	static struct flow_account accounts[2048];
+	unsigned count = fill_window(accounts);
+
+	now += RTT;
+	for (unsigned i = 0; i < count; i++)
+		flow_response(&flow, &accounts[i], RTT, i < lost, now);
+}
+
+static void a_window_is_not_cut_for_a_fiftieth_of_its_mads(void **state)
+{
+	(void)state;
+	while (window_size() < 174)
+		exchange_with_losses(0);
+	exchange_with_losses(3);
+	assert_in_range(window_size(), 174, 2048);
+	exchange_with_losses(window_size() / 20);
+	assert_in_range(window_size(), 2, 173);
+}
+
+/* Those that are not judged may be lost, too. */
+static void what_links_lose_is_forgotten_by_a_quarter_at_most(void **state)
+{
+	const uint32_t *share = &flow.windows[MAD_WINDOW_GMP].link_share;
+	uint32_t before;
+
+	(void)state;
+	while (!*share)
+		exchange_with_losses(window_size() / 4);
+	for (int i = 0; i < 20; i++) {
+		before = *share;
+		exchange_with_losses(0);
+		assert_in_range(*share, before * 3 / 4, before);
+	}
+	assert_in_range(*share, FLOW_ONE / 100, FLOW_ONE / 10);
+}
+
+static void a_request_counts_once_in_the_judgement_of_a_window(void **state)
+{
+	struct flow_account accounts[16] = {{0}};
+
+	(void)state;
+	for (unsigned i = 0; i < 16; i++) {
+		accounts[i].path = &node;
+		flow_sent(&flow, &accounts[i], now);
+	}
+	now += RTT;
+	/* without the last tenth */
+	for (unsigned i = 0; i < 15; i++) {
+		assert_int_equal(window_size(), 16);
+		respond(&accounts[i], RTT);
+		flow_ended(&flow, &accounts[i]);
+	}
+	assert_int_equal(window_size(), 32);
+}
+
 /* TEST_SEED=... repeats a run. */
 static void each_request_counts_once_and_leaves_once_in_any_order_of_events(void **state)
 {
@@ -933,6 +993,9 @@ int main(void)
 		ACCOUNTS_TEST(a_growth_without_a_gain_is_repeated_after_a_time_that_doubles),
 		ACCOUNTS_TEST(the_limit_stays_for_a_while_after_it_was_lowered),
 		ACCOUNTS_TEST(the_limit_grows_by_a_half_after_two_responses_for_each_place),
+		ACCOUNTS_TEST(a_window_is_not_cut_for_a_fiftieth_of_its_mads),
+		ACCOUNTS_TEST(what_links_lose_is_forgotten_by_a_quarter_at_most),
+		ACCOUNTS_TEST(a_request_counts_once_in_the_judgement_of_a_window),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
