@@ -788,9 +788,9 @@ static ib_rpc_t set_smp_request(void)
 }
 
 /* Not only when the loop looks at the port again. */
-static void expect_message_to_wake_at_once(struct mad_async *async)
+static void expect_message_to_wake_at_once(struct mad_async *async, int poll_fd)
 {
-	struct pollfd fd = {.fd = mad_async_poll_fd(async), .events = POLLIN};
+	struct pollfd fd = {.fd = poll_fd, .events = POLLIN};
 	struct outcome outcome = {0};
 
 	submit(async, set_smp_request(), 1, &outcome, NULL);
@@ -818,7 +818,7 @@ static void a_descriptor_may_have_number_0(void **state)
 				 1);
 		assert_true(fcntl(0, F_GETFD) >= 0);
 		expect_loop_to_work(async, single);
-		expect_message_to_wake_at_once(async);
+		expect_message_to_wake_at_once(async, mad_async_poll_fd(async));
 		mad_async_destroy(async);
 		assert_int_equal(fcntl(0, F_GETFD), -1);
 		assert_int_equal(dup2(copy, 0), 0);
@@ -1249,6 +1249,20 @@ static void an_engine_works_on_if_its_descriptors_cannot_be_watched(void **state
 	}
 }
 
+static void when_a_loop_ends_another_loop_is_told_of_messages(void **state)
+{
+	struct mad_async *first = mad_async_create(port), *second = mad_async_create(port);
+	int fd;
+
+	(void)state;
+	assert_true(mad_async_poll_fd(first) >= 0);
+	fd = mad_async_poll_fd(second);
+	mad_async_destroy(first);
+	/* mad_async_poll_fd() would let the loop be told again */
+	expect_message_to_wake_at_once(second, fd);
+	mad_async_destroy(second);
+}
+
 static void process_while_it_ends(struct mad_async *async, const struct mad_reply *reply,
 				  void *arg)
 {
@@ -1555,6 +1569,7 @@ int main(void)
 		PORT_TEST(ten_thousand_requests_need_but_one_descriptor),
 		PORT_TEST(an_alarm_that_is_not_due_is_not_set_to_a_later_time),
 		PORT_TEST(an_engine_works_on_if_its_descriptors_cannot_be_watched),
+		PORT_TEST(when_a_loop_ends_another_loop_is_told_of_messages),
 #ifndef NO_CHILDREN
 		PORT_TEST(what_is_being_called_back_is_not_called_back_again_in_a_child),
 		PORT_TEST(a_callback_cannot_destroy_its_engine_in_a_child),
