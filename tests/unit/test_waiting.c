@@ -524,6 +524,47 @@ static void the_descriptor_of_a_port_may_have_number_0(void **state)
 	expect_end_of_child(child);
 }
 
+/* The first that is woken in the child. */
+static int child_that_wakes_its_thread(void)
+{
+	unsigned polls;
+	pthread_t thread;
+	void *ret;
+
+	if (mad_async_process(async))
+		return __LINE__;
+	submit(async, set_request(), 1, &outcomes[0], NULL);
+	polls = device_calls(DEVICE_POLL);
+	if (pthread_create(&thread, NULL, run, NULL))
+		return __LINE__;
+	while (device_calls(DEVICE_POLL) == polls)
+		sleep_ms(1);
+	if (mad_async_cancel_all(async) != 1)
+		return __LINE__;
+	pthread_join(thread, &ret);
+	return (intptr_t)ret == 1 ? 0 : __LINE__;
+}
+
+static void a_thread_that_waits_in_a_child_is_woken(void **state)
+{
+	pid_t child;
+
+	(void)state;
+	child = fork();
+	if (!child) {
+		int line;
+
+		alarm(LONG_MS / 6000);
+		line = child_that_wakes_its_thread();
+		if (line)
+			print_error("line %d\n", line);
+		if (line)
+			_exit(1);
+		end_child();
+	}
+	expect_end_of_child(child);
+}
+
 #endif
 
 int main(void)
@@ -543,6 +584,7 @@ int main(void)
 		WAITING_TEST(a_callback_may_fork),
 		WAITING_TEST(a_callback_may_not_fork_a_port_that_others_use),
 		WAITING_TEST(the_descriptor_of_a_port_may_have_number_0),
+		WAITING_TEST(a_thread_that_waits_in_a_child_is_woken),
 #endif
 	};
 
