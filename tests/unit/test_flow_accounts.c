@@ -920,6 +920,53 @@ static void a_request_counts_once_in_the_judgement_of_a_window(void **state)
 	assert_int_equal(window_size(), 32);
 }
 
+/* Ten lost MADs would be in the sample if the share of losses were the same. */
+static void after_a_cut_the_result_of_each_mad_is_awaited(void **state)
+{
+	unsigned size, count = 0;
+
+	(void)state;
+	exchange_with_losses(4); /* of 15 */
+	size = window_size();
+	assert_in_range(size, 2, 8);
+	for (; window_size() == size; count++)
+		exchange(1, RTT);
+	assert_int_equal(count, 10 * 15 / 4);
+}
+
+static void a_window_grows_to_1024_smps_or_2048_gmps(void **state)
+{
+	static struct flow_account accounts[2048];
+
+	(void)state;
+	for (unsigned window = 0; window < FLOW_WINDOWS; window++) {
+		for (unsigned round = 0; round < 200; round++) {
+			unsigned count = 0;
+
+			for (; flow_has_room(&flow, window); count++) {
+				accounts[count] = (struct flow_account){
+					.smp = window == MAD_WINDOW_SMP,
+				};
+				flow_sent(&flow, &accounts[count], now);
+			}
+			now += RTT;
+			while (count--)
+				respond(&accounts[count], RTT);
+		}
+		assert_int_equal(flow.windows[window].size,
+				 window == MAD_WINDOW_SMP ? 1024 : 2048);
+	}
+}
+
+static void the_limit_stays_while_half_a_request_waits(void **state)
+{
+	(void)state;
+	exchange(22, RTT);
+	assert_int_equal(limit(), 8);
+	exchange(1000, RTT * 108 / 100);
+	assert_int_equal(limit(), 8);
+}
+
 /* TEST_SEED=... repeats a run. */
 static void each_request_counts_once_and_leaves_once_in_any_order_of_events(void **state)
 {
@@ -996,6 +1043,9 @@ int main(void)
 		ACCOUNTS_TEST(a_window_is_not_cut_for_a_fiftieth_of_its_mads),
 		ACCOUNTS_TEST(what_links_lose_is_forgotten_by_a_quarter_at_most),
 		ACCOUNTS_TEST(a_request_counts_once_in_the_judgement_of_a_window),
+		ACCOUNTS_TEST(after_a_cut_the_result_of_each_mad_is_awaited),
+		ACCOUNTS_TEST(a_window_grows_to_1024_smps_or_2048_gmps),
+		ACCOUNTS_TEST(the_limit_stays_while_half_a_request_waits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
