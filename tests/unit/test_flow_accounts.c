@@ -967,6 +967,25 @@ static void the_limit_stays_while_half_a_request_waits(void **state)
 	assert_int_equal(limit(), 8);
 }
 
+static void a_silence_does_not_begin_if_a_later_mad_has_a_response(void **state)
+{
+	for (int later = 0; later < 2; later++) {
+		struct flow_account accounts[12] = {{0}}, last = {0};
+
+		setup(state);
+		for (unsigned i = 0; i < 12; i++)
+			flow_sent(&flow, &accounts[i], now);
+		now += MS;
+		flow_sent(&flow, &last, now);
+		now += RTT;
+		if (later)
+			respond(&last, RTT);
+		for (unsigned i = 0; i < 12; i++)
+			flow_late(&flow, &accounts[i], now);
+		assert_int_equal(flow_opens(&flow, MAD_WINDOW_GMP) == 0, later);
+	}
+}
+
 /* TEST_SEED=... repeats a run. */
 static void each_request_counts_once_and_leaves_once_in_any_order_of_events(void **state)
 {
@@ -1046,6 +1065,7 @@ int main(void)
 		ACCOUNTS_TEST(after_a_cut_the_result_of_each_mad_is_awaited),
 		ACCOUNTS_TEST(a_window_grows_to_1024_smps_or_2048_gmps),
 		ACCOUNTS_TEST(the_limit_stays_while_half_a_request_waits),
+		ACCOUNTS_TEST(a_silence_does_not_begin_if_a_later_mad_has_a_response),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
