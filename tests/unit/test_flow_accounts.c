@@ -970,9 +970,11 @@ static void the_limit_stays_while_half_a_request_waits(void **state)
 static void a_silence_does_not_begin_if_a_later_mad_has_a_response(void **state)
 {
 	for (int later = 0; later < 2; later++) {
-		struct flow_account accounts[12] = {{0}}, last = {0};
+		struct flow_account accounts[12] = {{0}}, first = {0}, last = {0};
 
 		setup(state);
+		flow_sent(&flow, &first, now);
+		now += MS;
 		for (unsigned i = 0; i < 12; i++)
 			flow_sent(&flow, &accounts[i], now);
 		now += MS;
@@ -980,10 +982,30 @@ static void a_silence_does_not_begin_if_a_later_mad_has_a_response(void **state)
 		now += RTT;
 		if (later)
 			respond(&last, RTT);
+		respond(&first, RTT + 2 * MS);
 		for (unsigned i = 0; i < 12; i++)
 			flow_late(&flow, &accounts[i], now);
 		assert_int_equal(flow_opens(&flow, MAD_WINDOW_GMP) == 0, later);
 	}
+}
+
+static void losses_count_after_a_time_without_a_full_window(void **state)
+{
+	(void)state;
+	exchange(100, RTT);
+	assert_int_equal(window_size(), 16);
+	for (int i = 0; i < 2; i++)
+		exchange_with_losses(8);
+	assert_in_range(window_size(), 2, 8);
+}
+
+static void a_cut_leaves_half_of_its_sample_in_flight(void **state)
+{
+	(void)state;
+	while (window_size() < 174)
+		exchange_with_losses(0);
+	exchange_with_losses(2048); /* all: the sample has ten MADs */
+	assert_int_equal(window_size(), 5);
 }
 
 /* TEST_SEED=... repeats a run. */
@@ -1066,6 +1088,8 @@ int main(void)
 		ACCOUNTS_TEST(a_window_grows_to_1024_smps_or_2048_gmps),
 		ACCOUNTS_TEST(the_limit_stays_while_half_a_request_waits),
 		ACCOUNTS_TEST(a_silence_does_not_begin_if_a_later_mad_has_a_response),
+		ACCOUNTS_TEST(losses_count_after_a_time_without_a_full_window),
+		ACCOUNTS_TEST(a_cut_leaves_half_of_its_sample_in_flight),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
