@@ -406,7 +406,6 @@ static void drain_lanes(struct destination *destination, void *arg)
 
 	while ((first = list_first(&destination->lanes))) {
 		drain_list(&lane_at(first)->requests, drain->drained);
-		lane_at(first)->awaited = 0;
 		list_move_last(&drain->queue->spare_lanes, first);
 	}
 }

@@ -30,12 +30,10 @@ static int64_t earlier(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* Milliseconds from now to then, rounded up; "most" at most, and 1 at least. */
+/* Milliseconds from now to a later time, rounded up; "most" at most. */
 static int ms_to(int64_t then, int64_t now, int most)
 {
-	int64_t ms = earlier((then - now + 999) / 1000, most);
-
-	return ms < 1 ? 1 : (int)ms;
+	return (int)earlier((then - now + 999) / 1000, most);
 }
 
 /* --- attempts ------------------------------------------------------------------- */

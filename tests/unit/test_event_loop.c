@@ -11,12 +11,27 @@
 #include "gate.h"
 
 #include <signal.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <unistd.h>
+
+/* The epoll_ctl() that fails: the descriptor is one too many. 0: none. The linker wraps it. */
+static unsigned fail_watch;
+
+int __real_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event);
+int __wrap_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event);
+
+int __wrap_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event)
+{
+	if (!fail_watch || --fail_watch)
+		return __real_epoll_ctl(epoll, operation, fd, event);
+	errno = ENOSPC;
+	return -1;
+}
 
 /* The limit of one mad_async_process(). */
 #define BATCH 64
@@ -773,9 +788,9 @@ static ib_rpc_t set_smp_request(void)
 }
 
 /* Not only when the loop looks at the port again. */
-static void expect_message_to_wake_at_once(struct mad_async *async)
+static void expect_message_to_wake_at_once(struct mad_async *async, int poll_fd)
 {
-	struct pollfd fd = {.fd = mad_async_poll_fd(async), .events = POLLIN};
+	struct pollfd fd = {.fd = poll_fd, .events = POLLIN};
 	struct outcome outcome = {0};
 
 	submit(async, set_smp_request(), 1, &outcome, NULL);
@@ -803,7 +818,7 @@ static void a_descriptor_may_have_number_0(void **state)
 				 1);
 		assert_true(fcntl(0, F_GETFD) >= 0);
 		expect_loop_to_work(async, single);
-		expect_message_to_wake_at_once(async);
+		expect_message_to_wake_at_once(async, mad_async_poll_fd(async));
 		mad_async_destroy(async);
 		assert_int_equal(fcntl(0, F_GETFD), -1);
 		assert_int_equal(dup2(copy, 0), 0);
@@ -1192,6 +1207,62 @@ static void an_alarm_is_set_to_the_microsecond(void **state)
 	}
 }
 
+/* Otherwise each response would cost a system call. */
+static void an_alarm_that_is_not_due_is_not_set_to_a_later_time(void **state)
+{
+	const int64_t second = 1000000, now = clock_us();
+	struct port_work work = {.next = now + 3000 * second};
+	struct waiters waiters;
+	struct listener listener;
+
+	(void)state;
+	waiters_init(&waiters);
+	listener_init(&listener);
+	assert_true(listener_wake_fd(&listener) >= 0);
+	listener_update(&listener, &waiters, &work, true);
+	work.next = now + 6000 * second;
+	listener_update(&listener, &waiters, &work, true);
+	assert_true(left_of(&listener.alarm) <= 3000 * second);
+	/* an alarm that is due stays so until the loop has done the work */
+	set_alarm(&listener, &waiters, now);
+	assert_int_equal(left_of(&listener.alarm), 0);
+	listener_update(&listener, &waiters, &work, false);
+	assert_int_equal(left_of(&listener.alarm), 0);
+	listener_update(&listener, &waiters, &work, true);
+	assert_true(left_of(&listener.alarm) > 3000 * second);
+	listener_close(&listener);
+}
+
+static void an_engine_works_on_if_its_descriptors_cannot_be_watched(void **state)
+{
+	(void)state;
+	for (unsigned n = 1; n <= 2; n++) {
+		int before = open_descriptors();
+		struct mad_async *async = mad_async_create(port);
+
+		fail_watch = n;
+		assert_int_equal(mad_async_wake_fd(async), -ENOSPC);
+		assert_int_equal(fail_watch, 0);
+		expect_loop_to_work(async, false);
+		mad_async_destroy(async);
+		assert_int_equal(open_descriptors(), before);
+	}
+}
+
+static void when_a_loop_ends_another_loop_is_told_of_messages(void **state)
+{
+	struct mad_async *first = mad_async_create(port), *second = mad_async_create(port);
+	int fd;
+
+	(void)state;
+	assert_true(mad_async_poll_fd(first) >= 0);
+	fd = mad_async_poll_fd(second);
+	mad_async_destroy(first);
+	/* mad_async_poll_fd() would let the loop be told again */
+	expect_message_to_wake_at_once(second, fd);
+	mad_async_destroy(second);
+}
+
 static void process_while_it_ends(struct mad_async *async, const struct mad_reply *reply,
 				  void *arg)
 {
@@ -1496,6 +1567,9 @@ int main(void)
 		PORT_TEST(an_alarm_is_set_to_the_microsecond),
 		PORT_TEST(an_engine_that_is_being_destroyed_processes_nothing),
 		PORT_TEST(ten_thousand_requests_need_but_one_descriptor),
+		PORT_TEST(an_alarm_that_is_not_due_is_not_set_to_a_later_time),
+		PORT_TEST(an_engine_works_on_if_its_descriptors_cannot_be_watched),
+		PORT_TEST(when_a_loop_ends_another_loop_is_told_of_messages),
 #ifndef NO_CHILDREN
 		PORT_TEST(what_is_being_called_back_is_not_called_back_again_in_a_child),
 		PORT_TEST(a_callback_cannot_destroy_its_engine_in_a_child),

@@ -356,6 +356,16 @@ static void all_can_be_cancelled_in_any_order(void **state)
 
 /* --- memory --------------------------------------------------------------------- */
 
+static void smps_wait_for_the_rate_too(void **state)
+{
+	(void)state;
+	device_on_write(echo, NULL);
+	assert_int_equal(mad_port_set_rate(port, 1000), 0);
+	submit_many(get_request(), 10, false);
+	assert_true(stats_of(async).queued > 0);
+	assert_int_equal(mad_async_wait(async, LONG_MS), 10);
+}
+
 static void a_waiting_request_costs_640_bytes_at_most(void **state)
 {
 	const int count = 10000;
@@ -397,6 +407,7 @@ int main(void)
 		FLOW_TEST(an_id_is_not_another_request_s),
 		FLOW_TEST(all_can_be_cancelled_in_any_order),
 		FLOW_TEST(a_waiting_request_costs_640_bytes_at_most),
+		FLOW_TEST(smps_wait_for_the_rate_too),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -229,6 +229,8 @@ static void after_a_reset_nothing_is_in_flight_and_the_rest_is_as_before(void **
 	assert_int_equal(in_window(MAD_WINDOW_SMP), 0);
 	assert_int_equal(flow.windows[MAD_WINDOW_GMP].size, size);
 	assert_int_equal(flow.windows[MAD_WINDOW_SMP].size, 77);
+	flow_sent(&flow, &account, now);
+	assert_int_equal(flow_opens(&flow, MAD_WINDOW_GMP), 0);
 }
 
 /* --- windows -------------------------------------------------------------------- */
@@ -365,6 +367,9 @@ static void a_limit_returns_though_the_round_trip_does_not(void **state)
 	before = limit();
 	exchange(5000, 50 * RTT);
 	assert_int_equal(limit(), before);
+	/* so little slower that the limit was not lowered */
+	exchange(5000, 55 * RTT);
+	assert_int_equal(limit(), before);
 }
 
 static void a_round_trip_that_is_long_by_chance_changes_nothing(void **state)
@@ -448,9 +453,11 @@ static void at_first_a_response_has_long(void **state)
 static void after_one_response_it_has_three_times_the_round_trip(void **state)
 {
 	(void)state;
-	exchange(1, 20 * MS);
-	assert_int_equal(late_after(&node, false), 60 * MS);
-	assert_int_equal(late_after(NULL, false), 60 * MS);
+	for (int i = 0; i < 2; i++) {
+		exchange(1, 20 * MS);
+		assert_int_equal(late_after(&node, false), 60 * MS);
+		assert_int_equal(late_after(NULL, false), 60 * MS);
+	}
 }
 
 static void it_has_a_millisecond_at_least_and_the_sa_fifty(void **state)
@@ -734,8 +741,8 @@ static void a_longer_round_trip_moves_the_usual_one_by_fifteen_hundredths(void *
 	assert_int_equal(flow.windows[MAD_WINDOW_GMP].usual_us, 1150001 - 57500);
 }
 
-/* As many requests as the window permits, all with responses after the same time. */
-static void exchange_window(struct flow_account *accounts)
+/* As many requests as the window permits. */
+static unsigned fill_window(struct flow_account *accounts)
 {
 	unsigned count = 0;
 
@@ -743,6 +750,14 @@ static void exchange_window(struct flow_account *accounts)
 		accounts[count] = (struct flow_account){0};
 		flow_sent(&flow, &accounts[count], now);
 	}
+	return count;
+}
+
+/* The same, all with responses after the same time. */
+static void exchange_window(struct flow_account *accounts)
+{
+	unsigned count = fill_window(accounts);
+
 	now += RTT;
 	for (unsigned i = 0; i < count; i++) {
 		respond(&accounts[i], RTT);
@@ -765,6 +780,235 @@ static void a_window_grows_by_a_quarter_and_32_and_doubles_at_most(void **state)
 		exchange_window(accounts);
 	}
 	assert_int_equal(count, 5);
+}
+
+static unsigned window_size(void)
+{
+	return flow.windows[MAD_WINDOW_GMP].size;
+}
+
+static void a_growth_is_not_taken_back_before_its_responses_take_long(void **state)
+{
+	struct flow_account accounts[64];
+	unsigned count, i;
+
+	(void)state;
+	exchange_window(accounts);
+	count = fill_window(accounts);
+	assert_int_equal(count, 32);
+	now += RTT;
+	for (i = 0; i < 27; i++) {
+		respond(&accounts[i], RTT);
+		assert_int_equal(window_size(), 32);
+	}
+	now += 2 * RTT;
+	respond(&accounts[i++], 3 * RTT);
+	assert_int_equal(window_size(), 16);
+	/* most responses were quick: the growth was worth it, and is continued */
+	respond(&accounts[i], 3 * RTT);
+	assert_int_equal(window_size(), 64);
+}
+
+/* Nodes respond at the same rate, however large the window is. */
+static void a_growth_without_a_gain_is_repeated_after_a_time_that_doubles(void **state)
+{
+	struct flow_account accounts[64];
+	int64_t taken_back, least = 16 * RTT;
+	unsigned count;
+
+	(void)state;
+	exchange_window(accounts);
+	for (int i = 0; i < 3; i++, least *= 2) {
+		count = fill_window(accounts);
+		assert_int_equal(count, 32);
+		now += 2 * RTT;
+		while (count--)
+			respond(&accounts[count], 2 * RTT);
+		assert_int_equal(window_size(), 16);
+		taken_back = now;
+		while (window_size() == 16)
+			exchange_window(accounts);
+		assert_in_range(now - taken_back, least, 2 * least);
+	}
+}
+
+static void the_limit_stays_for_a_while_after_it_was_lowered(void **state)
+{
+	unsigned lowered;
+
+	(void)state;
+	exchange(1000, RTT);
+	exchange(2000, RTT * 110 / 100); /* the limit is about to be measured again */
+	assert_int_equal(limit(), 16);
+	while (limit() == 16)
+		exchange(1, RTT * 115 / 100);
+	lowered = limit();
+	for (unsigned i = 0; i < 1000; i++) {
+		exchange(1, RTT * 110 / 100);
+		assert_int_equal(limit(), lowered);
+	}
+}
+
+static void the_limit_grows_by_a_half_after_two_responses_for_each_place(void **state)
+{
+	static const unsigned limits[] = {1, 2, 3, 5, 8, 12, 16};
+
+	(void)state;
+	for (unsigned i = 0; i < 7; i++)
+		for (unsigned n = 0; n < 2 * limits[i]; n++) {
+			assert_int_equal(limit(), limits[i]);
+			exchange(1, RTT);
+		}
+	assert_int_equal(limit(), 16);
+}
+
+/* As exchange_window(), but of all requests in flight so many had lost their first MAD. */
+static void exchange_with_losses(unsigned lost)
+{
+	static struct flow_account accounts[2048];
+	unsigned count = fill_window(accounts);
+
+	now += RTT;
+	for (unsigned i = 0; i < count; i++)
+		flow_response(&flow, &accounts[i], RTT, i < lost, now);
+}
+
+static void a_window_is_not_cut_for_a_fiftieth_of_its_mads(void **state)
+{
+	(void)state;
+	while (window_size() < 174)
+		exchange_with_losses(0);
+	exchange_with_losses(3);
+	assert_in_range(window_size(), 174, 2048);
+	exchange_with_losses(window_size() / 20);
+	assert_in_range(window_size(), 2, 173);
+}
+
+/* Those that are not judged may be lost, too. */
+static void what_links_lose_is_forgotten_by_a_quarter_at_most(void **state)
+{
+	const uint32_t *share = &flow.windows[MAD_WINDOW_GMP].link_share;
+	uint32_t before;
+
+	(void)state;
+	while (!*share)
+		exchange_with_losses(window_size() / 4);
+	for (int i = 0; i < 20; i++) {
+		before = *share;
+		exchange_with_losses(0);
+		assert_in_range(*share, before * 3 / 4, before);
+	}
+	assert_in_range(*share, FLOW_ONE / 100, FLOW_ONE / 10);
+}
+
+static void a_request_counts_once_in_the_judgement_of_a_window(void **state)
+{
+	struct flow_account accounts[16] = {{0}};
+
+	(void)state;
+	for (unsigned i = 0; i < 16; i++) {
+		accounts[i].path = &node;
+		flow_sent(&flow, &accounts[i], now);
+	}
+	now += RTT;
+	/* without the last tenth */
+	for (unsigned i = 0; i < 15; i++) {
+		assert_int_equal(window_size(), 16);
+		respond(&accounts[i], RTT);
+		flow_ended(&flow, &accounts[i]);
+	}
+	assert_int_equal(window_size(), 32);
+}
+
+/* Ten lost MADs would be in the sample if the share of losses were the same. */
+static void after_a_cut_the_result_of_each_mad_is_awaited(void **state)
+{
+	unsigned size, count = 0;
+
+	(void)state;
+	exchange_with_losses(4); /* of 15 */
+	size = window_size();
+	assert_in_range(size, 2, 8);
+	for (; window_size() == size; count++)
+		exchange(1, RTT);
+	assert_int_equal(count, 10 * 15 / 4);
+}
+
+static void a_window_grows_to_1024_smps_or_2048_gmps(void **state)
+{
+	static struct flow_account accounts[2048];
+
+	(void)state;
+	for (unsigned window = 0; window < FLOW_WINDOWS; window++) {
+		for (unsigned round = 0; round < 200; round++) {
+			unsigned count = 0;
+
+			for (; flow_has_room(&flow, window); count++) {
+				accounts[count] = (struct flow_account){
+					.smp = window == MAD_WINDOW_SMP,
+				};
+				flow_sent(&flow, &accounts[count], now);
+			}
+			now += RTT;
+			while (count--)
+				respond(&accounts[count], RTT);
+		}
+		assert_int_equal(flow.windows[window].size,
+				 window == MAD_WINDOW_SMP ? 1024 : 2048);
+	}
+}
+
+static void the_limit_stays_for_64_judgements_while_half_a_request_waits(void **state)
+{
+	(void)state;
+	exchange(22, RTT);
+	assert_int_equal(limit(), 8);
+	exchange(1000, RTT * 108 / 100);
+	assert_int_equal(limit(), 8);
+	/* it is measured again after 64 judgements */
+	exchange(200, RTT * 108 / 100);
+	assert_int_equal(limit(), 16);
+}
+
+static void a_silence_does_not_begin_if_a_later_mad_has_a_response(void **state)
+{
+	for (int later = 0; later < 2; later++) {
+		struct flow_account accounts[12] = {{0}}, first = {0}, last = {0};
+
+		setup(state);
+		flow_sent(&flow, &first, now);
+		now += MS;
+		for (unsigned i = 0; i < 12; i++)
+			flow_sent(&flow, &accounts[i], now);
+		now += MS;
+		flow_sent(&flow, &last, now);
+		now += RTT;
+		if (later)
+			respond(&last, RTT);
+		respond(&first, RTT + 2 * MS);
+		for (unsigned i = 0; i < 12; i++)
+			flow_late(&flow, &accounts[i], now);
+		assert_int_equal(flow_opens(&flow, MAD_WINDOW_GMP) == 0, later);
+	}
+}
+
+static void losses_count_after_a_time_without_a_full_window(void **state)
+{
+	(void)state;
+	exchange(100, RTT);
+	assert_int_equal(window_size(), 16);
+	for (int i = 0; i < 2; i++)
+		exchange_with_losses(8);
+	assert_in_range(window_size(), 2, 8);
+}
+
+static void a_cut_leaves_half_of_its_sample_in_flight(void **state)
+{
+	(void)state;
+	while (window_size() < 174)
+		exchange_with_losses(0);
+	exchange_with_losses(2048); /* all: the sample has ten MADs */
+	assert_int_equal(window_size(), 5);
 }
 
 /* TEST_SEED=... repeats a run. */
@@ -836,6 +1080,19 @@ int main(void)
 		ACCOUNTS_TEST(a_longer_round_trip_moves_the_usual_one_by_fifteen_hundredths),
 		ACCOUNTS_TEST(a_window_grows_by_a_quarter_and_32_and_doubles_at_most),
 		ACCOUNTS_TEST(each_request_counts_once_and_leaves_once_in_any_order_of_events),
+		ACCOUNTS_TEST(a_growth_is_not_taken_back_before_its_responses_take_long),
+		ACCOUNTS_TEST(a_growth_without_a_gain_is_repeated_after_a_time_that_doubles),
+		ACCOUNTS_TEST(the_limit_stays_for_a_while_after_it_was_lowered),
+		ACCOUNTS_TEST(the_limit_grows_by_a_half_after_two_responses_for_each_place),
+		ACCOUNTS_TEST(a_window_is_not_cut_for_a_fiftieth_of_its_mads),
+		ACCOUNTS_TEST(what_links_lose_is_forgotten_by_a_quarter_at_most),
+		ACCOUNTS_TEST(a_request_counts_once_in_the_judgement_of_a_window),
+		ACCOUNTS_TEST(after_a_cut_the_result_of_each_mad_is_awaited),
+		ACCOUNTS_TEST(a_window_grows_to_1024_smps_or_2048_gmps),
+		ACCOUNTS_TEST(the_limit_stays_for_64_judgements_while_half_a_request_waits),
+		ACCOUNTS_TEST(a_silence_does_not_begin_if_a_later_mad_has_a_response),
+		ACCOUNTS_TEST(losses_count_after_a_time_without_a_full_window),
+		ACCOUNTS_TEST(a_cut_leaves_half_of_its_sample_in_flight),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -386,6 +386,9 @@ static const struct request_row rows[] = {
 	 "timer > QUEUE; send > WRITE new expects=3"},
 	{"after BUSY no response to the second packet is expected",
 	 "$sent; late > QUEUE; $sent; response BUSY to=1 > SET_TIMER PAUSED expects=0"},
+	{"after BUSY a request that may be sent again once keeps its place when late",
+	 "make attempts=2; $sent; late > QUEUE; $sent; response BUSY > SET_TIMER PAUSED; "
+	 "timer > QUEUE; $sent; late > QUEUE node=1"},
 	{"BUSY without time for a pause is an error",
 	 "make attempts=1; $sent; @990ms; "
 	 "response BUSY > COMPLETE EIO status=1 holds=response"},

@@ -551,6 +551,16 @@ static void a_client_of_the_class_works_beside_its_server(void **state)
 	assert_int_not_equal(device_packet(1)->header.agent_id, client);
 }
 
+/* The loop would read and poll without end. */
+static void a_wait_for_the_requests_of_others_sleeps(void **state)
+{
+	unsigned before = device_calls(DEVICE_READ) + device_calls(DEVICE_POLL);
+
+	(void)state;
+	assert_int_equal(mad_async_wait(async, 50), -ETIMEDOUT);
+	assert_in_range(device_calls(DEVICE_READ) + device_calls(DEVICE_POLL) - before, 1, 10);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -579,6 +589,7 @@ int main(void)
 		SERVER_TEST(servers_of_one_engine_get_their_own_requests),
 		SERVER_TEST(a_response_of_board_management_is_no_request),
 		SERVER_TEST(a_client_of_the_class_works_beside_its_server),
+		SERVER_TEST(a_wait_for_the_requests_of_others_sleeps),
 	};
 
 	return cmocka_run_group_tests_name("request_server", tests, NULL, NULL);

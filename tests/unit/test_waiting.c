@@ -12,6 +12,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/eventfd.h>
 #include <sys/wait.h>
 
 static int setup(void **state)
@@ -74,6 +75,30 @@ static void a_stop_leaves_errno_alone(void **state)
 	errno = EXDEV;
 	for (int i = 0; i < 3; i++)
 		mad_async_stop(async);
+	assert_int_equal(errno, EXDEV);
+}
+
+static bool is_eventfd(int fd)
+{
+	char path[32], target[32] = "";
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return readlink(path, target, sizeof(target) - 1) > 0 &&
+	       !strcmp(target, "anon_inode:[eventfd]");
+}
+
+/* A stop cannot write then. */
+static void a_stop_leaves_errno_alone_though_the_descriptor_is_full(void **state)
+{
+	int full = 0;
+
+	(void)state;
+	for (int fd = 0; fd < FDS; fd++)
+		if (is_eventfd(fd))
+			full += !eventfd_write(fd, UINT64_MAX - 1);
+	assert_int_equal(full, 1);
+	errno = EXDEV;
+	mad_async_stop(async);
 	assert_int_equal(errno, EXDEV);
 }
 
@@ -148,6 +173,38 @@ static void each_message_wakes_a_receiver(void **state)
 	}
 }
 
+/* The messages are those of other calls. */
+static void a_leader_looks_at_its_own_request_after_32_messages(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 64; i++)
+		queue_message(1);
+	device_on_write(echo, NULL);
+	assert_int_equal(call_blocking(), 0);
+	assert_int_equal(device_calls(DEVICE_READ), 65);
+	assert_int_equal(device_calls(DEVICE_POLL), 3);
+}
+
+/* The thread that receives does not send. */
+static void a_receiver_is_not_woken_for_requests_that_wait_for_the_rate(void **state)
+{
+	unsigned polls = device_calls(DEVICE_POLL);
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(mad_port_set_rate(port, 1), 0);
+	assert_int_equal(pthread_create(&thread, NULL, receive_one, NULL), 0);
+	while (device_calls(DEVICE_POLL) == polls)
+		sleep_ms(1);
+	for (int i = 0; i < 3; i++)
+		submit(async, set_request(), 1, &outcomes[i], NULL);
+	assert_true(stats_of(async).queued > 0);
+	sleep_ms(50);
+	assert_int_equal(device_calls(DEVICE_POLL), polls + 1);
+	queue_message(1);
+	pthread_join(thread, NULL);
+}
+
 /* --- event loops ---------------------------------------------------------------- */
 
 static bool is_woken(int fd, int timeout_ms)
@@ -209,8 +266,15 @@ static int calls_fail_with_ecanceled(void)
 	struct mad_async_stats stats;
 	ib_rpc_t rpc = set_request();
 	ib_portid_t to = to_lid(1);
+	eventfd_t count;
+	int fd;
 
 	if (mad_async_submit(async, &rpc, &to, data, 1, note, NULL, NULL) != -ECANCELED)
+		return __LINE__;
+	/* a descriptor of the child has the number that the port's had */
+	fd = eventfd(0, EFD_NONBLOCK);
+	mad_async_stop(async);
+	if (!eventfd_read(fd, &count))
 		return __LINE__;
 	if (mad_async_process(async) != -ECANCELED || mad_async_timeout(async) != -ECANCELED)
 		return __LINE__;
@@ -238,7 +302,7 @@ static int calls_fail_with_ecanceled(void)
 	mad_async_stop(async);
 	mad_async_destroy(async);
 	mad_rpc_close_port(port);
-	return 0;
+	return fcntl(fd, F_GETFD) < 0 ? __LINE__ : 0;
 }
 
 static void *wait_in_run(void *arg)
@@ -460,6 +524,47 @@ static void the_descriptor_of_a_port_may_have_number_0(void **state)
 	expect_end_of_child(child);
 }
 
+/* The first that is woken in the child. */
+static int child_that_wakes_its_thread(void)
+{
+	unsigned polls;
+	pthread_t thread;
+	void *ret;
+
+	if (mad_async_process(async))
+		return __LINE__;
+	submit(async, set_request(), 1, &outcomes[0], NULL);
+	polls = device_calls(DEVICE_POLL);
+	if (pthread_create(&thread, NULL, run, NULL))
+		return __LINE__;
+	while (device_calls(DEVICE_POLL) == polls)
+		sleep_ms(1);
+	if (mad_async_cancel_all(async) != 1)
+		return __LINE__;
+	pthread_join(thread, &ret);
+	return (intptr_t)ret == 1 ? 0 : __LINE__;
+}
+
+static void a_thread_that_waits_in_a_child_is_woken(void **state)
+{
+	pid_t child;
+
+	(void)state;
+	child = fork();
+	if (!child) {
+		int line;
+
+		alarm(LONG_MS / 6000);
+		line = child_that_wakes_its_thread();
+		if (line)
+			print_error("line %d\n", line);
+		if (line)
+			_exit(1);
+		end_child();
+	}
+	expect_end_of_child(child);
+}
+
 #endif
 
 int main(void)
@@ -471,11 +576,15 @@ int main(void)
 		WAITING_TEST(a_poll_that_times_out_shows_that_nothing_is_queued),
 		WAITING_TEST(each_message_wakes_a_receiver),
 		WAITING_TEST(a_loop_that_is_not_told_of_messages_looks_every_20_ms),
+		WAITING_TEST(a_stop_leaves_errno_alone_though_the_descriptor_is_full),
+		WAITING_TEST(a_receiver_is_not_woken_for_requests_that_wait_for_the_rate),
+		WAITING_TEST(a_leader_looks_at_its_own_request_after_32_messages),
 #ifndef NO_CHILDREN
 		WAITING_TEST(while_threads_are_in_calls_the_port_is_lost_in_a_child),
 		WAITING_TEST(a_callback_may_fork),
 		WAITING_TEST(a_callback_may_not_fork_a_port_that_others_use),
 		WAITING_TEST(the_descriptor_of_a_port_may_have_number_0),
+		WAITING_TEST(a_thread_that_waits_in_a_child_is_woken),
 #endif
 	};
 
