@@ -94,8 +94,7 @@ static void leave_window(struct flow_window *window, struct flow_account *accoun
 
 static void leave_sample(struct flow_window *window, struct flow_account *account, bool lost)
 {
-	if (account->sample)
-		window_leave_sample(window, account->sample, lost);
+	window_leave_sample(window, account->sample, lost);
 	account->sample = 0;
 }
 
@@ -289,7 +288,8 @@ void flow_response(struct flow_control *flow, struct flow_account *account, uint
 		account->path->dead = false;
 	leave_window(window, account, true, now);
 	leave_sample(window, account, lost);
-	/* after BUSY the request keeps its place, and its next transmission is a first one */
+	leave_node(account);
+	/* after BUSY the next transmission is a first one */
 	account->first = 0;
 	window_judge(window, now);
 }

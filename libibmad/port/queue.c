@@ -193,7 +193,6 @@ void queue_leave(struct queue *queue, struct port_request *request)
 {
 	struct destination *destination = request->destination;
 
-	flow_ended(queue->flow, &request->request.account);
 	if (!destination)
 		return;
 	queue_update(queue, request);

@@ -43,7 +43,6 @@ static RARE enum request_action pause_after_busy(struct requests *all, struct re
 	if (at >= attempts_end(request))
 		return ACTION_NONE;
 	transmissions_renew(&all->tids, &request->transmissions);
-	flow_ended(&all->flow, &request->account);
 	request->interval_us = 0;
 	return request_set_timer(request, REQUEST_PAUSED, at);
 }
