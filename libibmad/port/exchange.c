@@ -122,7 +122,7 @@ static enum request_action write_unlocking(struct ibmad_port *port,
 					   struct port_request *request,
 					   struct request_event *event)
 {
-	struct request_write write = event->write;
+	const struct request_write *write = &event->write;
 
 	/* a renumbered packet was counted before the kernel refused its former ID */
 	if (!request->request.renumbered) {
@@ -131,9 +131,9 @@ static enum request_action write_unlocking(struct ibmad_port *port,
 			request->owner->ops->sent(port, request);
 	}
 	port_unlock(port);
-	if (write.attempts_left)
-		report_retry(write.attempts_left, umad_get_mad(write.umad));
-	event->error = handle_send(&port->handle, write.umad, write.length, write.kernel_ms);
+	if (write->attempts_left)
+		report_retry(write->attempts_left, umad_get_mad(write->umad));
+	event->error = handle_send(&port->handle, write->umad, write->length, write->kernel_ms);
 	port_lock(port);
 	event->kind = EVENT_WRITTEN;
 	/* the kernel may have searched for a GID: the write may take about a second */
@@ -283,7 +283,7 @@ static void cancel_sent(struct ibmad_port *port, int error, int64_t now)
 	struct request *request;
 
 	for (unsigned i = 0; tids->count && i < tids->bucket_count; i++) {
-		transmission = tids_in_bucket(tids, i);
+		transmission = tids->buckets[i];
 		while (transmission) {
 			request = request_of(transmission);
 			transmission = transmission->next;
@@ -291,7 +291,7 @@ static void cancel_sent(struct ibmad_port *port, int error, int64_t now)
 				continue;
 			port_handle(port, port_request_of(request), EVENT_CANCEL, error, now);
 			/* port_handle() may have taken any transmission out of the bucket */
-			transmission = tids_in_bucket(tids, i);
+			transmission = tids->buckets[i];
 		}
 	}
 }

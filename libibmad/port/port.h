@@ -14,6 +14,8 @@
 #include "port/server.h"
 #include "port/waiters.h"
 
+#include <errno.h>
+
 /* The calls to the owner of a request. The lock is held in each call. */
 struct owner_ops {
 	/* The request is complete: no event will come any more, and it is in no queue. */
@@ -107,9 +109,6 @@ void port_inherit(struct ibmad_port *port);
  */
 int port_enter(struct ibmad_port *port, int *cancel_state);
 void port_leave(struct ibmad_port *port, int cancel_state);
-/* The same for a thread that has already disabled its cancellation. */
-int port_enter_uncancelled(struct ibmad_port *port);
-void port_leave_uncancelled(struct ibmad_port *port);
 /* port_leave() for the end of an engine, a server or a request: see port_release(). */
 void port_leave_last(struct ibmad_port *port, int cancel_state);
 /* Releases the lock; frees the port if it is closed and has no engine and no server. */
@@ -169,6 +168,33 @@ static inline void port_tell(struct ibmad_port *port)
 {
 	if (port->watcher || !list_is_empty(&port->loops) || !list_is_empty(&port->waiters.all))
 		port_tell_others(port);
+}
+
+/* port_enter() for a thread that has already disabled its cancellation. */
+static inline int port_enter_uncancelled(struct ibmad_port *port)
+{
+	if (port->forks != port_forks)
+		port_inherit(port);
+	if (port->lost)
+		return -ECANCELED;
+	port_lock(port);
+	port->users++;
+	return 0;
+}
+
+/* port_leave() without releasing the lock. */
+static inline void port_end_use(struct ibmad_port *port)
+{
+	port_tell(port);
+	port->users--;
+	if (port->closing && !port->users)
+		pthread_cond_broadcast(&port->unused);
+}
+
+static inline void port_leave_uncancelled(struct ibmad_port *port)
+{
+	port_end_use(port);
+	port_unlock(port);
 }
 
 /* port_tell_engine() for all engines, without "due". */

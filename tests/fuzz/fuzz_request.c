@@ -145,8 +145,7 @@ static void check_table(void)
 	unsigned count = 0, expecting = 0;
 
 	for (unsigned i = 0; i < tids->bucket_count; i++)
-		for (struct transmission *live = tids_in_bucket(tids, i); live;
-		     live = live->next) {
+		for (struct transmission *live = tids->buckets[i]; live; live = live->next) {
 			check(job_of(live)->request.phase != REQUEST_DONE);
 			check(live->tid != 0 && live->expected);
 			/* so no other transmission has them */
