@@ -4,6 +4,8 @@
 
 #include "flow/flow.h"
 
+#include "base/export.h"
+
 #define LARGEST_SMP   1024
 #define LARGEST_GMP   2048
 /* The least time after which a response is late, and the time while no round trip is known. */
@@ -63,7 +65,7 @@ static bool has_responded(const struct flow_account *account)
 static struct flow_window *window_of(struct flow_control *flow,
 				     const struct flow_account *account)
 {
-	return &flow->windows[flow_window_of(account)];
+	return account->smp ? &flow->windows[MAD_WINDOW_SMP] : &flow->windows[MAD_WINDOW_GMP];
 }
 
 /* A longer round trip counts three times as much as a shorter one. */
@@ -140,7 +142,7 @@ bool flow_is_quick(const struct flow_control *flow, const struct flow_account *a
  * 1 no request waits for another request of this port: the round trip is that of the empty
  * path. It is measured again after UNCHANGED_MAX judgements.
  */
-static void judge_limit(struct flow_path *path)
+static NOINLINE void judge_limit(struct flow_path *path)
 {
 	uint32_t present = path->present_us;
 	uint64_t waiting; /* in halves of a request */

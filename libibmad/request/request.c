@@ -33,17 +33,10 @@ static RARE int allocate(struct request *request, const struct request_settings 
 	return request->large ? 0 : -ENOMEM;
 }
 
-/* Whether the request is a Get of a class whose Gets change nothing: a retransmission does no
- * harm. */
-static bool changes_nothing(const uint8_t *mad)
-{
-	return mad[3] == IB_MAD_METHOD_GET &&
-	       (is_smp_class(mad[1]) || mad[1] == IB_SA_CLASS ||
-		mad[1] == IB_PERFORMANCE_CLASS || mad[1] == IB_CC_CLASS);
-}
-
-static void set_attempts(struct request *request, const struct request_settings *settings,
-			 int timeout_ms, const uint8_t *mad)
+/* Sets what depends on the class and on the settings. */
+static inline void set_attempts(struct request *request,
+				const struct request_settings *settings, int mgmt_class,
+				int method, int timeout_ms)
 {
 	int attempts = settings->attempts < UINT16_MAX ? settings->attempts : UINT16_MAX;
 
@@ -51,7 +44,13 @@ static void set_attempts(struct request *request, const struct request_settings 
 	if (request->timeout_ms < 0)
 		request->timeout_ms = INT_MAX / 2;
 	request->attempts_left = (uint16_t)attempts;
-	request->repeatable = !request->large && changes_nothing(mad);
+	request->account.smp = is_smp_class(mgmt_class);
+	request->account.sa = mgmt_class == IB_SA_CLASS;
+	/* the Gets of these classes change nothing: a retransmission does no harm */
+	request->repeatable =
+		!request->large && method == IB_MAD_METHOD_GET &&
+		(request->account.smp || request->account.sa ||
+		 mgmt_class == IB_PERFORMANCE_CLASS || mgmt_class == IB_CC_CLASS);
 	if (request->repeatable && attempts > 1)
 		request->copies_left = (uint16_t)attempts;
 }
@@ -60,10 +59,10 @@ int request_init(struct request *request, const struct request_settings *setting
 		 ib_rpc_t *rpc, const ib_portid_t *dport, const ib_rmpp_hdr_t *rmpp,
 		 const void *payload, size_t size)
 {
-	struct ib_user_mad *header;
-	uint8_t *mad;
 	size_t header_size = umad_size();
-	int ret = 0;
+	uint8_t *umad = request->packet, *mad;
+	struct ib_user_mad *header;
+	int ret;
 
 	/* zeros: the bytes of the packet that are used, a header and a MAD */
 	memset(request, 0, offsetof(struct request, packet) + header_size + IB_MAD_SIZE);
@@ -76,29 +75,29 @@ int request_init(struct request *request, const struct request_settings *setting
 	request->header_size = (uint8_t)header_size;
 	request->dataoffs = (uint16_t)rpc->dataoffs;
 	request->length = IB_MAD_SIZE;
-	if (settings->by_rmpp || size > (size_t)(IB_MAD_SIZE - rpc->dataoffs))
+	if (settings->by_rmpp || size > (size_t)(IB_MAD_SIZE - rpc->dataoffs)) {
 		ret = allocate(request, settings, size);
-	if (!ret && packet_build(request_buffer(request), request_mad(request), rpc, dport,
-				 rmpp, NULL) < 0)
-		ret = -errno;
+		if (ret)
+			return ret;
+		umad = request->large;
+	}
+	mad = umad + header_size;
+	ret = packet_build(umad, mad, rpc, dport, rmpp);
 	if (ret) {
 		request_fini(request);
 		return ret;
 	}
-	mad = request_mad(request);
 	if (size)
 		memcpy(mad + rpc->dataoffs, payload, size);
 	if (request->large)
 		rmpp_mark(mad);
-	header = (struct ib_user_mad *)(void *)request_buffer(request);
+	header = (struct ib_user_mad *)(void *)umad;
 	header->agent_id = (uint32_t)settings->agent;
 	if (header->addr.grh_present)
 		header->addr.gid_index = (uint8_t)settings->gid_index;
 	transmissions_init(&request->transmissions, get32(mad, TID_OFFS), mad[1]);
 	request->transmissions.chosen = settings->chosen;
-	request->account.smp = is_smp_class(mad[1]);
-	request->account.sa = mad[1] == IB_SA_CLASS;
-	set_attempts(request, settings, rpc->timeout, mad);
+	set_attempts(request, settings, mad[1], mad[3], rpc->timeout);
 	return 0;
 }
 
