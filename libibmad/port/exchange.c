@@ -122,7 +122,7 @@ static enum request_action write_unlocking(struct ibmad_port *port,
 					   struct port_request *request,
 					   struct request_event *event)
 {
-	const struct request_write *write = &event->write;
+	uint8_t *umad = request_buffer(&request->request);
 
 	/* a renumbered packet was counted before the kernel refused its former ID */
 	if (!request->request.renumbered) {
@@ -131,9 +131,10 @@ static enum request_action write_unlocking(struct ibmad_port *port,
 			request->owner->ops->sent(port, request);
 	}
 	port_unlock(port);
-	if (write->attempts_left)
-		report_retry(write->attempts_left, umad_get_mad(write->umad));
-	event->error = handle_send(&port->handle, write->umad, write->length, write->kernel_ms);
+	if (event->attempts_left)
+		report_retry(event->attempts_left, umad_get_mad(umad));
+	event->error =
+		handle_send(&port->handle, umad, request->request.length, event->kernel_ms);
 	port_lock(port);
 	event->kind = EVENT_WRITTEN;
 	/* the kernel may have searched for a GID: the write may take about a second */
@@ -142,7 +143,7 @@ static enum request_action write_unlocking(struct ibmad_port *port,
 	return request_handle(&port->requests, &request->request, event);
 }
 
-static void transmit_unlocking(struct ibmad_port *port, struct port_request *request)
+void port_transmit_unlocking(struct ibmad_port *port, struct port_request *request)
 {
 	struct request_event event = {.kind = EVENT_SEND, .now = clock_us()};
 	enum request_action action;
@@ -160,15 +161,6 @@ static void transmit_unlocking(struct ibmad_port *port, struct port_request *req
 	carry_out(port, request, action);
 }
 
-void port_submit_unlocking(struct ibmad_port *port, struct port_request *request)
-{
-	probe_request_submitted(&request->request, request_buffer(&request->request),
-				request_mad(&request->request), request->request.timeout_ms,
-				request->request.attempts_left);
-	if (queue_submit(&port->queue, request))
-		transmit_unlocking(port, request);
-}
-
 static NOINLINE void send_queued_unlocking(struct ibmad_port *port, unsigned most)
 {
 	struct queue *queue = &port->queue;
@@ -180,7 +172,7 @@ static NOINLINE void send_queued_unlocking(struct ibmad_port *port, unsigned mos
 		looks = most < UINT_MAX / LOOKS ? LOOKS * most : UINT_MAX;
 		while (most && queue_is_window_ready(queue, window) &&
 		       (request = queue_next(queue, window, &looks))) {
-			transmit_unlocking(port, request);
+			port_transmit_unlocking(port, request);
 			most--;
 		}
 		/* next time the other window is first */

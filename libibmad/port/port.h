@@ -7,6 +7,7 @@
 #ifndef LIBIBMAD_PORT_H
 #define LIBIBMAD_PORT_H
 
+#include "mad/probe.h"
 #include "port/handle.h"
 #include "port/inbox.h"
 #include "port/loop_fds.h"
@@ -64,7 +65,9 @@ struct ibmad_port {
 	int64_t reading_since; /* see count_message() in reader.c */
 	unsigned read_since;   /* the messages that were read after reading_since */
 	int64_t blocked_until; /* no memory for the next message: read it again then; 0 */
-	_Alignas(8) uint8_t buffer[PACKET_SIZE]; /* of the thread that reads */
+	/* of the thread that reads: a message, and the length of its MAD */
+	_Alignas(8) uint8_t buffer[PACKET_SIZE];
+	int length;
 
 	int gone;         /* 0, or the errno with which all later requests fail */
 	uint64_t dropped; /* the number of messages that were dropped */
@@ -129,8 +132,19 @@ static inline void port_unlock(struct ibmad_port *port)
 
 /* All below: the lock is held. */
 
-/* Sends a request, or queues it. */
-void port_submit_unlocking(struct ibmad_port *port, struct port_request *request);
+/* Sends a request that is in no queue. */
+void port_transmit_unlocking(struct ibmad_port *port, struct port_request *request);
+
+/* Sends a new request, or queues it. */
+static inline void port_submit_unlocking(struct ibmad_port *port, struct port_request *request)
+{
+	probe_request_submitted(&request->request, request_buffer(&request->request),
+				request_mad(&request->request), request->request.timeout_ms,
+				request->request.attempts_left);
+	if (queue_submit(&port->queue, request))
+		port_transmit_unlocking(port, request);
+}
+
 /* Sends queued requests that may be sent, "most" at most. */
 void port_send_unlocking(struct ibmad_port *port, unsigned most);
 /* Handles the timers that are due, "most" at most. */

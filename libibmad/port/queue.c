@@ -368,14 +368,10 @@ void queue_again(struct queue *queue, struct port_request *request, bool readdre
 }
 
 /* The interval is rounded up: the rate is never exceeded. */
-void queue_sent(struct queue *queue, struct port_request *request, int64_t now)
+void queue_count(struct queue *queue, int64_t now)
 {
 	struct pace *pace = &queue->pace;
 
-	if (request->destination)
-		request->destination->served = queue->numbered;
-	if (!pace->rate)
-		return;
 	if (pace->next_ns < now * 1000)
 		pace->next_ns = now * 1000;
 	pace->next_ns += (1000000000 + INT64_C(1) * pace->rate - 1) / pace->rate;

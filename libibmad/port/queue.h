@@ -182,10 +182,8 @@ static inline bool queue_is_window_ready(const struct queue *queue, unsigned win
 /* Whether queue_next() may return a request. */
 static inline bool queue_is_ready(const struct queue *queue)
 {
-	for (unsigned i = 0; i < FLOW_WINDOWS; i++)
-		if (queue_is_window_ready(queue, i))
-			return true;
-	return false;
+	return queue_is_window_ready(queue, MAD_WINDOW_SMP) ||
+	       queue_is_window_ready(queue, MAD_WINDOW_GMP);
 }
 
 /* When queue_next() may return a request without an event before; NEVER: not at all. */
@@ -196,8 +194,17 @@ int64_t queue_opens(const struct queue *queue);
  * place.
  */
 struct port_request *queue_next(struct queue *queue, unsigned window, unsigned *looks);
+/* Counts a packet for the limit of MADs per second. */
+void queue_count(struct queue *queue, int64_t now);
+
 /* A packet of the request is about to be written. */
-void queue_sent(struct queue *queue, struct port_request *request, int64_t now);
+static inline void queue_sent(struct queue *queue, struct port_request *request, int64_t now)
+{
+	if (request->destination)
+		request->destination->served = queue->numbered;
+	if (queue->pace.rate)
+		queue_count(queue, now);
+}
 
 /* At most "limit" requests are in flight to a destination; 0: adaptive. */
 void queue_set_limit(struct queue *queue, unsigned limit);

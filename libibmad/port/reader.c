@@ -72,18 +72,19 @@ static void count_message(struct ibmad_port *port)
 /* Reads a message and handles it. This thread has set "reading". Takes the lock. */
 static enum handle_result read_message(struct ibmad_port *port)
 {
-	int length = IB_MAD_SIZE;
-	enum handle_result result = handle_receive(&port->handle, port->buffer, &length);
+	enum handle_result result;
 
+	port->length = IB_MAD_SIZE;
+	result = handle_receive(&port->handle, port->buffer, &port->length);
 	if (result == HANDLE_TOO_LONG) {
-		read_long(port, length);
+		read_long(port, port->length);
 		count_message(port);
 		return result;
 	}
 	port_lock(port);
 	port->blocked_until = 0;
 	if (result == HANDLE_MESSAGE) {
-		port_receive(port, port->buffer, length, false);
+		port_receive(port, port->buffer, port->length, false);
 		count_message(port);
 	} else if (result == HANDLE_GONE) {
 		port_fail(port, ENODEV);
@@ -192,7 +193,7 @@ static void lead_unlocking(struct ibmad_port *port, struct waiter *waiter, int64
 	ret = alone ? umad_poll(port->handle.fd, ms)
 		    : umad_poll_with(port->handle.fd, waiters->wake_fd, ms);
 	waiters->polling = false;
-	handle_poll(port, waiter, ret, errno, now + ms * INT64_C(1000));
+	handle_poll(port, waiter, ret, ret < 0 ? errno : 0, now + ms * INT64_C(1000));
 	if (alone)
 		waiters->reading = false;
 	waiters->leader = NULL;

@@ -102,7 +102,8 @@ static void take_response(struct request *request, struct request_event *event)
 {
 	size_t size = request->header_size + (size_t)event->length;
 
-	free(request->large);
+	if (request->large)
+		free(request->large);
 	request->large = event->allocated ? event->umad : NULL;
 	if (!event->allocated) {
 		memcpy(request->packet, event->umad, size);
