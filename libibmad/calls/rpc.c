@@ -186,10 +186,10 @@ static RARE void failed(const char *call, const struct request *request, const i
 }
 
 /* exchange() while the thread cannot be cancelled. */
-static inline __attribute__((always_inline)) int exchange_uncancelled(
-	const char *call, struct ibmad_port *port, struct blocking_request *blocking,
-	ib_rpc_t *rpc, ib_portid_t *dport, ib_rmpp_hdr_t *rmpp, const void *payload,
-	size_t size)
+static INLINE int exchange_uncancelled(const char *call, struct ibmad_port *port,
+				       struct blocking_request *blocking, ib_rpc_t *rpc,
+				       ib_portid_t *dport, ib_rmpp_hdr_t *rmpp,
+				       const void *payload, size_t size)
 {
 	struct request_settings settings = options_for_request(port, rpc->mgtclass & 0xff);
 	struct request *request = &blocking->request.request;
@@ -219,12 +219,9 @@ static inline __attribute__((always_inline)) int exchange_uncancelled(
  * Sends a request and waits: 0, or an errno. The response is in blocking->request. Failures are
  * reported as those of the public function "call"; NULL reports none.
  */
-static inline __attribute__((always_inline)) int exchange(const char *call,
-							  const struct ibmad_port *srcport,
-							  struct blocking_request *blocking,
-							  ib_rpc_t *rpc, ib_portid_t *dport,
-							  ib_rmpp_hdr_t *rmpp,
-							  const void *payload, size_t size)
+static INLINE int exchange(const char *call, const struct ibmad_port *srcport,
+			   struct blocking_request *blocking, ib_rpc_t *rpc, ib_portid_t *dport,
+			   ib_rmpp_hdr_t *rmpp, const void *payload, size_t size)
 {
 	int cancel_state, error;
 
@@ -252,7 +249,7 @@ static RARE void *refuse(ib_rpc_t *rpc)
 }
 
 /* Copies rpc->datasz bytes of the response's data, with zeros after a shorter response. */
-static void copy_data(struct request *request, const ib_rpc_t *rpc, void *data)
+static inline void copy_data(struct request *request, const ib_rpc_t *rpc, void *data)
 {
 	const uint8_t *mad = request_mad(request);
 	int there = request->length - rpc->dataoffs;

@@ -91,8 +91,7 @@ static NOINLINE int put_directed_route(uint8_t *mad, const ib_rpc_t *rpc,
 }
 
 /* Writes the header of the class, which is behind the common header. */
-static inline __attribute__((always_inline)) int
-put_class_header(uint8_t *mad, const ib_rpc_t *rpc, const ib_dr_path_t *path)
+static INLINE int put_class_header(uint8_t *mad, const ib_rpc_t *rpc, const ib_dr_path_t *path)
 {
 	switch (class_of(rpc)) {
 	case IB_SA_CLASS:
@@ -112,8 +111,7 @@ put_class_header(uint8_t *mad, const ib_rpc_t *rpc, const ib_dr_path_t *path)
 }
 
 /* Writes all but the data. rpc gets a transaction ID if it has none. */
-static inline __attribute__((always_inline)) int put_headers(uint8_t *mad, ib_rpc_t *rpc,
-							     const ib_dr_path_t *path)
+static INLINE int put_headers(uint8_t *mad, ib_rpc_t *rpc, const ib_dr_path_t *path)
 {
 	mad[0] = 1; /* the base version */
 	mad[1] = (uint8_t)class_of(rpc);

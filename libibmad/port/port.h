@@ -149,6 +149,9 @@ static inline void port_submit_unlocking(struct ibmad_port *port, struct port_re
 void port_send_unlocking(struct ibmad_port *port, unsigned most);
 /* Handles the timers that are due, "most" at most. */
 void port_expire(struct ibmad_port *port, int64_t now, unsigned most);
+/* Carries out the action of an event, except ACTION_WRITE and ACTION_ASK_PATH. */
+void port_carry_out(struct ibmad_port *port, struct port_request *request,
+		    enum request_action action);
 /* Handles an event of a request, TIMER or CANCEL, and carries out its action. */
 void port_handle(struct ibmad_port *port, struct port_request *request,
 		 enum request_event_kind kind, int error, int64_t now);
@@ -162,14 +165,6 @@ void port_cancel_all(struct ibmad_port *port, int error);
 void port_fail(struct ibmad_port *port, int error);
 /* Frees memory that remains after many requests. */
 void port_shrink(struct ibmad_port *port);
-
-/*
- * Handles a message: length bytes of MAD in umad. "allocated": the port may keep umad. Returns
- * whether the port keeps it.
- */
-bool port_receive(struct ibmad_port *port, uint8_t *umad, int length, bool allocated);
-/* Only the first MAD of a message could be read: its request completes with this errno. */
-void port_receive_failed(struct ibmad_port *port, const uint8_t *umad, int error);
 
 /* Traces the windows whose sizes have changed. */
 void port_trace_windows(struct ibmad_port *port);
