@@ -319,13 +319,13 @@ EXPORT void *mad_rpc_rmpp(const struct ibmad_port *srcport, ib_rpc_t *rpc, ib_po
 /* Hands the response to the caller in memory that mad_message_free() frees. 0 or ENOMEM. */
 static int take_message(struct request *request, struct mad_message *message)
 {
-	uint8_t *umad = request->large;
+	uint8_t *umad = request->umad;
 	size_t length = (size_t)request->length;
 
 	message->length = length;
-	if (umad) {
+	if (request_is_large(request)) {
 		memmove(umad, umad_get_mad(umad), length);
-		request->large = NULL;
+		request->umad = request->packet;
 		message->mad = umad;
 		return 0;
 	}

@@ -128,14 +128,6 @@ void flow_path_init(struct flow_path *path)
 	*path = (struct flow_path){.limit = 1, .present_us = UINT32_MAX};
 }
 
-bool flow_is_quick(const struct flow_control *flow, const struct flow_account *account)
-{
-	const struct flow_window *window = &flow->windows[flow_window_of(account)];
-	uint32_t us = account->path ? account->path->smoothed_us : 0;
-
-	return us && us < window->usual_us / 4;
-}
-
 /*
  * The limit grows by a half while less than half of a request waits at the node. If two
  * requests wait, the limit becomes the number of requests that the path holds. With a limit of
@@ -219,7 +211,7 @@ void flow_sent(struct flow_control *flow, struct flow_account *account, int64_t 
 uint32_t flow_late_after(const struct flow_control *flow, const struct flow_account *account)
 {
 	const struct flow_path *path = account->path;
-	uint64_t us = 3 * (uint64_t)flow->windows[flow_window_of(account)].usual_us, own = 0;
+	uint64_t us = 3 * (uint64_t)flow_window(flow, account)->usual_us, own = 0;
 
 	if (path && path->smoothed_us)
 		own = path->smoothed_us + 4 * (uint64_t)path->deviation_us;
@@ -236,7 +228,7 @@ uint32_t flow_late_after(const struct flow_control *flow, const struct flow_acco
 
 bool flow_looks_again(const struct flow_control *flow, const struct flow_account *account)
 {
-	const struct flow_window *window = &flow->windows[flow_window_of(account)];
+	const struct flow_window *window = flow_window(flow, account);
 
 	return !window->usual_us && window->in_flight > 1 && !has_responded(account);
 }

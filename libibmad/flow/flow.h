@@ -78,8 +78,21 @@ static inline bool flow_has_place(const struct flow_control *flow, const struct 
 	return path->in_flight < (flow->path_limit ? flow->path_limit : path->limit);
 }
 
+/* The window in which a request counts. */
+static inline const struct flow_window *flow_window(const struct flow_control *flow,
+						    const struct flow_account *account)
+{
+	return account->smp ? &flow->windows[MAD_WINDOW_SMP] : &flow->windows[MAD_WINDOW_GMP];
+}
+
 /* Whether the destination responds far sooner than others. */
-bool flow_is_quick(const struct flow_control *flow, const struct flow_account *account);
+static inline bool flow_is_quick(const struct flow_control *flow,
+				 const struct flow_account *account)
+{
+	uint32_t us = account->path ? account->path->smoothed_us : 0;
+
+	return us && us < flow_window(flow, account)->usual_us / 4;
+}
 
 /* The shortest round trip of the latest two samples; 0: none. */
 static inline uint32_t flow_shortest_us(const struct flow_window *window)

@@ -193,23 +193,6 @@ void port_set_watcher(struct ibmad_port *port, struct listener *listener)
 
 /* --- entering and leaving ------------------------------------------------------- */
 
-int port_enter(struct ibmad_port *port, int *cancel_state)
-{
-	int ret;
-
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, cancel_state);
-	ret = port_enter_uncancelled(port);
-	if (ret)
-		pthread_setcancelstate(*cancel_state, NULL);
-	return ret;
-}
-
-void port_leave(struct ibmad_port *port, int cancel_state)
-{
-	port_leave_uncancelled(port);
-	pthread_setcancelstate(cancel_state, NULL);
-}
-
 void port_release(struct ibmad_port *port)
 {
 	bool unused = port->closed && list_is_empty(&port->listeners) &&

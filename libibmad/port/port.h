@@ -101,18 +101,7 @@ void port_inherit(struct ibmad_port *port);
 
 /* --- port.c --------------------------------------------------------------------- */
 
-/*
- * Each call that waits on a port or changes it calls port_enter() first and port_leave() last.
- * mad_rpc_close_port() waits for port_leave(). In between the lock is held, and the thread
- * cannot be cancelled (pthread_setcancelstate()): *cancel_state is for port_leave().
- *
- * In a child of fork() the first port_enter() cancels all requests. If a thread of the parent
- * was in a call for the port, the port is lost: port_enter() returns -ECANCELED from then on.
- * After an error the lock is not held, and port_leave() must not be called.
- */
-int port_enter(struct ibmad_port *port, int *cancel_state);
-void port_leave(struct ibmad_port *port, int cancel_state);
-/* port_leave() for the end of an engine, a server or a request: see port_release(). */
+/* port_leave(), for the end of an engine, a server or a request: see port_release(). */
 void port_leave_last(struct ibmad_port *port, int cancel_state);
 /* Releases the lock; frees the port if it is closed and has no engine and no server. */
 void port_release(struct ibmad_port *port);
@@ -179,33 +168,6 @@ static inline void port_tell(struct ibmad_port *port)
 		port_tell_others(port);
 }
 
-/* port_enter() for a thread that has already disabled its cancellation. */
-static inline int port_enter_uncancelled(struct ibmad_port *port)
-{
-	if (port->forks != port_forks)
-		port_inherit(port);
-	if (port->lost)
-		return -ECANCELED;
-	port_lock(port);
-	port->users++;
-	return 0;
-}
-
-/* port_leave() without releasing the lock. */
-static inline void port_end_use(struct ibmad_port *port)
-{
-	port_tell(port);
-	port->users--;
-	if (port->closing && !port->users)
-		pthread_cond_broadcast(&port->unused);
-}
-
-static inline void port_leave_uncancelled(struct ibmad_port *port)
-{
-	port_end_use(port);
-	port_unlock(port);
-}
-
 /* port_tell_engine() for all engines, without "due". */
 void port_tell_all_engines(struct ibmad_port *port);
 /* The state of an engine has changed. "due": see listener_update(). */
@@ -223,6 +185,61 @@ static inline void port_tell_engine(struct ibmad_port *port, struct listener *li
 
 /* Another event loop watches the handle. NULL: any other one with a poll_fd. */
 void port_set_watcher(struct ibmad_port *port, struct listener *listener);
+
+/* --- entering and leaving ------------------------------------------------------- */
+
+/* port_enter(), for a thread that has already disabled its cancellation. */
+static inline int port_enter_uncancelled(struct ibmad_port *port)
+{
+	if (port->forks != port_forks)
+		port_inherit(port);
+	if (port->lost)
+		return -ECANCELED;
+	port_lock(port);
+	port->users++;
+	return 0;
+}
+
+/*
+ * Each call that waits on a port or changes it calls port_enter() first and port_leave() last.
+ * mad_rpc_close_port() waits for port_leave(). In between the lock is held, and the thread
+ * cannot be cancelled (pthread_setcancelstate()): *cancel_state is for port_leave().
+ *
+ * In a child of fork() the first port_enter() cancels all requests. If a thread of the parent
+ * was in a call for the port, the port is lost: port_enter() returns -ECANCELED from then on.
+ * After an error the lock is not held, and port_leave() must not be called.
+ */
+static inline int port_enter(struct ibmad_port *port, int *cancel_state)
+{
+	int ret;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, cancel_state);
+	ret = port_enter_uncancelled(port);
+	if (ret)
+		pthread_setcancelstate(*cancel_state, NULL);
+	return ret;
+}
+
+/* port_leave() without releasing the lock. */
+static inline void port_end_use(struct ibmad_port *port)
+{
+	port_tell(port);
+	port->users--;
+	if (port->closing && !port->users)
+		pthread_cond_broadcast(&port->unused);
+}
+
+static inline void port_leave_uncancelled(struct ibmad_port *port)
+{
+	port_end_use(port);
+	port_unlock(port);
+}
+
+static inline void port_leave(struct ibmad_port *port, int cancel_state)
+{
+	port_leave_uncancelled(port);
+	pthread_setcancelstate(cancel_state, NULL);
+}
 
 /* Public blocking calls have a const port in their prototypes. */
 static inline struct ibmad_port *port_of(const struct ibmad_port *port)

@@ -23,14 +23,17 @@ static RARE int allocate(struct request *request, const struct request_settings 
 			 size_t size)
 {
 	size_t length = request->dataoffs + size;
+	uint8_t *umad;
 
 	if (!settings->rmpp || size > INT_MAX - 2 * PACKET_SIZE)
 		return -EMSGSIZE;
 	request->length = (int)length;
 	/* packet_build() writes a whole MAD */
-	request->large =
-		calloc(1, request->header_size + (length < IB_MAD_SIZE ? IB_MAD_SIZE : length));
-	return request->large ? 0 : -ENOMEM;
+	umad = calloc(1, request->header_size + (length < IB_MAD_SIZE ? IB_MAD_SIZE : length));
+	if (!umad)
+		return -ENOMEM;
+	request->umad = umad;
+	return 0;
 }
 
 /* Sets what depends on the class and on the settings. */
@@ -47,10 +50,9 @@ static inline void set_attempts(struct request *request,
 	request->account.smp = is_smp_class(mgmt_class);
 	request->account.sa = mgmt_class == IB_SA_CLASS;
 	/* the Gets of these classes change nothing: a retransmission does no harm */
-	request->repeatable =
-		!request->large && method == IB_MAD_METHOD_GET &&
-		(request->account.smp || request->account.sa ||
-		 mgmt_class == IB_PERFORMANCE_CLASS || mgmt_class == IB_CC_CLASS);
+	request->repeatable = !request_is_large(request) && method == IB_MAD_METHOD_GET &&
+			      (request->account.smp || request->account.sa ||
+			       mgmt_class == IB_PERFORMANCE_CLASS || mgmt_class == IB_CC_CLASS);
 	if (request->repeatable && attempts > 1)
 		request->copies_left = (uint16_t)attempts;
 }
@@ -60,12 +62,13 @@ int request_init(struct request *request, const struct request_settings *setting
 		 const void *payload, size_t size)
 {
 	size_t header_size = umad_size();
-	uint8_t *umad = request->packet, *mad;
 	struct ib_user_mad *header;
+	uint8_t *mad;
 	int ret;
 
 	/* zeros: the bytes of the packet that are used, a header and a MAD */
 	memset(request, 0, offsetof(struct request, packet) + header_size + IB_MAD_SIZE);
+	request->umad = request->packet;
 	if (!dport || rpc->dataoffs < 0 || rpc->dataoffs > IB_MAD_SIZE)
 		return -EINVAL;
 	if (settings->agent < 0)
@@ -79,19 +82,18 @@ int request_init(struct request *request, const struct request_settings *setting
 		ret = allocate(request, settings, size);
 		if (ret)
 			return ret;
-		umad = request->large;
 	}
-	mad = umad + header_size;
-	ret = packet_build(umad, mad, rpc, dport, rmpp);
+	mad = request->umad + header_size;
+	ret = packet_build(request->umad, mad, rpc, dport, rmpp);
 	if (ret) {
 		request_fini(request);
 		return ret;
 	}
 	if (size)
 		memcpy(mad + rpc->dataoffs, payload, size);
-	if (request->large)
+	if (request_is_large(request))
 		rmpp_mark(mad);
-	header = (struct ib_user_mad *)(void *)umad;
+	header = (struct ib_user_mad *)(void *)request->umad;
 	header->agent_id = (uint32_t)settings->agent;
 	if (header->addr.grh_present)
 		header->addr.gid_index = (uint8_t)settings->gid_index;
@@ -117,7 +119,7 @@ enum request_action request_finish(struct requests *all, struct request *request
 	request->phase = REQUEST_DONE;
 	request->error = (uint16_t)error;
 	if (request->transmissions.count)
-		request->elapsed_ms = (uint32_t)((now - request->first_sent) / 1000);
+		request->elapsed_ms = (uint32_t)((uint64_t)(now - request->first_sent) / 1000);
 	probe_request_completed(request, request_buffer(request), request_mad(request), error,
 				request->transmissions.count);
 	return ACTION_COMPLETE;
@@ -128,6 +130,7 @@ void request_free(struct request *request)
 	request_drop_pending(request);
 	free(request->redirect);
 	request->redirect = NULL;
-	free(request->large);
-	request->large = NULL;
+	if (request_is_large(request))
+		free(request->umad);
+	request->umad = request->packet;
 }

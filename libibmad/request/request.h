@@ -117,20 +117,27 @@ struct request {
 	uint16_t error;    /* DONE: 0 or an errno */
 	uint16_t status;   /* of the response */
 	uint16_t dataoffs; /* where the response's data begins */
-	uint8_t *large; /* a umad buffer in place of packet, for a long request or response */
+	uint8_t *
+		umad; /* the umad buffer: packet, or allocated for a long request or response */
 	_Alignas(8) uint8_t packet[PACKET_SIZE];
 };
 
 /* The umad buffer: of the request, then of the response. */
-static inline uint8_t *request_buffer(struct request *request)
+static inline uint8_t *request_buffer(const struct request *request)
 {
-	return request->large ? request->large : request->packet;
+	return request->umad;
 }
 
 /* The MAD in the umad buffer. */
-static inline uint8_t *request_mad(struct request *request)
+static inline uint8_t *request_mad(const struct request *request)
 {
 	return request_buffer(request) + request->header_size;
+}
+
+/* Whether the umad buffer was allocated. */
+static inline bool request_is_large(const struct request *request)
+{
+	return request->umad != request->packet;
 }
 
 static inline struct request *request_of(struct transmission *transmission)
@@ -187,7 +194,7 @@ void request_free(struct request *request);
 /* The same, without a call for most requests, which have nothing to free. */
 static inline void request_fini(struct request *request)
 {
-	if (request->pending.umad || request->redirect || request->large)
+	if (request->pending.umad || request->redirect || request_is_large(request))
 		request_free(request);
 }
 

@@ -79,7 +79,7 @@ static RARE enum request_action follow(struct requests *all, struct request *req
 	int ret = -EOPNOTSUPP;
 
 	transmissions_renew(&all->tids, &request->transmissions);
-	if (!request->large)
+	if (!request_is_large(request))
 		ret = redirect(&request->redirect, request->packet,
 			       &request->transmissions.live[0].tid,
 			       event->umad + request->header_size, event->length);
@@ -102,9 +102,9 @@ static void take_response(struct request *request, struct request_event *event)
 {
 	size_t size = request->header_size + (size_t)event->length;
 
-	if (request->large)
-		free(request->large);
-	request->large = event->allocated ? event->umad : NULL;
+	if (request_is_large(request))
+		free(request->umad);
+	request->umad = event->allocated ? event->umad : request->packet;
 	if (!event->allocated) {
 		memcpy(request->packet, event->umad, size);
 		if (event->length < IB_MAD_SIZE)

@@ -655,7 +655,7 @@ static void expect_holds(const char *what)
 		expect_number(what, REQUEST_BYTE, request_mad(request)[DATA_BYTE]);
 	expect(request_has_response(request) == response, what, "the other");
 	/* zeros follow a short response */
-	if (response && !request->large)
+	if (response && !request_is_large(request))
 		for (int i = request->length; i < IB_MAD_SIZE; i++)
 			expect_number("zeros behind it", 0, request_mad(request)[i]);
 }
