@@ -203,12 +203,12 @@ static __attribute__((noinline)) int read_failed(ssize_t got, const struct ib_us
 static inline __attribute__((always_inline)) int receive(int fd, struct ib_user_mad *mad,
 							 int *length)
 {
-	size_t header = packet_header_size(), room = (size_t)*length, mad_length;
-	ssize_t got = sys_read(fd, mad, header + room);
+	size_t header = packet_header_size(), mad_length;
+	ssize_t got = sys_read(fd, mad, header + (size_t)*length);
 
 	/* a negative result, or one below the header's size, becomes a large number */
 	mad_length = (size_t)got - header;
-	if (__builtin_expect(mad_length > room, false))
+	if (__builtin_expect(mad_length > (size_t)*length, false))
 		return read_failed(got, mad, header, length);
 	if (__builtin_expect(mad->agent_id > INT_MAX, false))
 		return fail_io(-EIO);

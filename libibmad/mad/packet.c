@@ -110,16 +110,14 @@ static INLINE int put_class_header(uint8_t *mad, const ib_rpc_t *rpc, const ib_d
 	return 0;
 }
 
-/* Writes all but the data. rpc gets a transaction ID if it has none. */
-static INLINE int put_headers(uint8_t *mad, ib_rpc_t *rpc, const ib_dr_path_t *path)
+/* Writes all but the data. */
+static INLINE int put_headers(uint8_t *mad, const ib_rpc_t *rpc, const ib_dr_path_t *path)
 {
 	mad[0] = 1; /* the base version */
 	mad[1] = (uint8_t)class_of(rpc);
 	mad[2] = class_version(class_of(rpc));
 	mad[3] = (uint8_t)rpc->method;
 	put16(mad, STATUS_OFFS, (uint16_t)rpc->rstatus);
-	if (!rpc->trid)
-		rpc->trid = mad_trid();
 	put64(mad, 8, rpc->trid);
 	put16(mad, 16, (uint16_t)rpc->attr.id);
 	put32(mad, 20, rpc->attr.mod);
@@ -137,7 +135,13 @@ EXPORT void *mad_encode(void *buf, ib_rpc_t *rpc, ib_dr_path_t *drpath, void *da
 {
 	uint8_t *mad = buf;
 
-	if (!buf || !rpc || (data && !data_fits(rpc)) || put_headers(mad, rpc, drpath)) {
+	if (!buf || !rpc || (data && !data_fits(rpc))) {
+		errno = EINVAL;
+		return NULL;
+	}
+	if (!rpc->trid)
+		rpc->trid = mad_trid();
+	if (put_headers(mad, rpc, drpath)) {
 		errno = EINVAL;
 		return NULL;
 	}
@@ -176,24 +180,24 @@ static void address_smp(struct ib_user_mad *umad, const uint8_t *mad, const ib_r
 }
 
 /* Not inlined, because SMPs do not need its variable. */
-static NOINLINE void put_gmp_address(void *umad, const ib_portid_t *dport)
+static NOINLINE void address_other(void *umad, uint8_t *mad, const ib_portid_t *dport,
+				   const ib_rmpp_hdr_t *rmpp)
 {
 	address_gmp(umad, dport, 0);
+	if (rmpp)
+		put_rmpp_header(mad, rmpp);
 }
 
 static inline void put_address(void *umad, uint8_t *mad, const ib_rpc_t *rpc,
 			       const ib_portid_t *dport, const ib_rmpp_hdr_t *rmpp)
 {
-	if (is_smp_class(class_of(rpc))) {
+	if (is_smp_class(class_of(rpc)))
 		address_smp(umad, mad, rpc, dport);
-		return;
-	}
-	put_gmp_address(umad, dport);
-	if (rmpp)
-		put_rmpp_header(mad, rmpp);
+	else
+		address_other(umad, mad, dport, rmpp);
 }
 
-int packet_build(void *umad, uint8_t *mad, ib_rpc_t *rpc, const ib_portid_t *dport,
+int packet_build(void *umad, uint8_t *mad, const ib_rpc_t *rpc, const ib_portid_t *dport,
 		 const ib_rmpp_hdr_t *rmpp)
 {
 	if (put_headers(mad, rpc, &dport->drpath))

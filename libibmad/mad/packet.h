@@ -10,8 +10,8 @@
 
 #define PACKET_SIZE (64 + IB_MAD_SIZE)
 
-/* mad_build_pkt() without data, with the place of the MAD in umad. 0 or -EINVAL. */
-int packet_build(void *umad, uint8_t *mad, ib_rpc_t *rpc, const ib_portid_t *dport,
+/* mad_build_pkt() without data, for an rpc with a transaction ID. 0 or -EINVAL. */
+int packet_build(void *umad, uint8_t *mad, const ib_rpc_t *rpc, const ib_portid_t *dport,
 		 const ib_rmpp_hdr_t *rmpp);
 
 /* The MAD in a umad buffer; umad_get_mad() takes no const. */

@@ -31,22 +31,28 @@ void destinations_free(struct destinations *destinations)
 	destinations_init(destinations);
 }
 
+/* A step of FNV-1a, 64 bits. */
+static uint64_t hash(uint64_t start, uint64_t value)
+{
+	return (start ^ value) * 0x100000001b3;
+}
+
 static uint64_t hash_bytes(uint64_t start, const uint8_t *byte, size_t size)
 {
 	for (; size; size--)
-		start = destination_hash(start, *byte++);
+		start = hash(start, *byte++);
 	return start;
 }
 
-uint64_t destination_hash_route(uint64_t start, const struct ib_user_mad *umad,
-				const uint8_t *mad)
+uint64_t destination_route_key(uint64_t key, const struct ib_user_mad *umad, const uint8_t *mad)
 {
+	key = hash(0xcbf29ce484222325, key);
 	if (umad->addr.grh_present)
-		start = hash_bytes(start, umad->addr.gid, sizeof(umad->addr.gid));
+		key = hash_bytes(key, umad->addr.gid, sizeof(umad->addr.gid));
 	if (mad[1] == IB_SMI_DIRECT_CLASS)
-		start = hash_bytes(start, mad + INITIAL_PATH_OFFS + 1,
-				   mad[HOP_COUNT_OFFS] % IB_SUBNET_PATH_HOPS_MAX);
-	return start;
+		key = hash_bytes(key, mad + INITIAL_PATH_OFFS + 1,
+				 mad[HOP_COUNT_OFFS] % IB_SUBNET_PATH_HOPS_MAX);
+	return key ^ key >> 32;
 }
 
 static RARE void grow(struct destinations *destinations)

@@ -38,29 +38,22 @@ void destinations_free(struct destinations *destinations);
 /* Frees destinations without users until at most "kept" of them are left. */
 void destinations_shrink(struct destinations *destinations, unsigned kept);
 
-/* A step of FNV-1a, 64 bits. */
-static inline uint64_t destination_hash(uint64_t start, uint64_t value)
-{
-	return (start ^ value) * 0x100000001b3;
-}
-
-/* Adds the GID and the directed route of a packet to the hash. */
-uint64_t destination_hash_route(uint64_t start, const struct ib_user_mad *umad,
-				const uint8_t *mad);
+/* A key with the GID and the directed route of a packet. */
+uint64_t destination_route_key(uint64_t key, const struct ib_user_mad *umad,
+			       const uint8_t *mad);
 
 /*
- * A hash of the address of a umad packet and of whether the packet is an SMP. Two addresses
- * with the same hash share a destination. That is rare and does no harm.
+ * A number for the address of a umad packet and for whether the packet is an SMP: the LID, or a
+ * hash. Two addresses with the same hash share a destination. That is rare and does no harm.
  */
 static inline uint64_t destination_key(const void *umad, const uint8_t *mad)
 {
 	const struct ib_user_mad *header = umad;
-	uint64_t key = destination_hash(0xcbf29ce484222325, be16toh(header->addr.lid));
+	uint64_t key = be16toh(header->addr.lid) | (uint64_t)is_smp_class(mad[1]) << 16;
 
-	key = destination_hash(key, is_smp_class(mad[1]));
 	if (header->addr.grh_present || mad[1] == IB_SMI_DIRECT_CLASS)
-		key = destination_hash_route(key, header, mad);
-	return key ^ key >> 32;
+		key = destination_route_key(key, header, mad);
+	return key;
 }
 
 /* Makes a destination without users; NULL: no memory. */

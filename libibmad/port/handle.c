@@ -13,13 +13,24 @@
 /* The retries of a response, which has no timeout. */
 #define ACK_RETRIES 4
 
-RARE int handle_send_error(const struct handle *handle, int ret)
+/* The errno of a failed umad_send(). EIO may mean that the device is gone: poll(2) tells. */
+static int send_error(const struct handle *handle, int ret)
 {
 	int error = ret == -EIO ? errno : -ret;
 
 	if (error == EIO && umad_poll(handle->fd, 0) == -EIO && errno != EINTR)
 		return ENODEV;
 	return error;
+}
+
+RARE int handle_write_failed(const struct handle *handle, uint8_t *umad, int length,
+			     int kernel_ms, int retries, int ret)
+{
+	int agent = (int)((struct ib_user_mad *)(void *)umad)->agent_id;
+
+	while (ret == -EIO && errno == EINTR)
+		ret = umad_send(handle->fd, agent, umad, length, kernel_ms, retries);
+	return ret ? send_error(handle, ret) : 0;
 }
 
 /* The kernel waits for no response: the timeout is 0. */
@@ -29,8 +40,11 @@ int handle_respond(const struct handle *handle, uint8_t *umad, int length, bool 
 			    by_rmpp ? ACK_RETRIES : 0);
 }
 
-enum handle_result handle_receive_error(int ret)
+enum handle_result handle_receive_failed(const struct handle *handle, uint8_t *umad,
+					 int *length, int ret)
 {
+	if (ret == -EIO && errno == EINTR)
+		return handle_receive(handle, umad, length);
 	if (ret == -EWOULDBLOCK)
 		return HANDLE_NONE;
 	return ret == -ENOSPC ? HANDLE_TOO_LONG : HANDLE_GONE;

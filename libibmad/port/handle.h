@@ -40,8 +40,9 @@ static inline int handle_agent(const struct handle *handle, int mgmt_class)
  */
 #define ACK_MS 2000
 
-/* The errno of a failed umad_send(). EIO may mean that the device is gone: poll(2) tells. */
-int handle_send_error(const struct handle *handle, int ret);
+/* The rest of handle_write(), after umad_send() has failed with "ret". */
+int handle_write_failed(const struct handle *handle, uint8_t *umad, int length, int kernel_ms,
+			int retries, int ret);
 
 /*
  * Writes the MAD in a umad buffer for the agent that its header names. 0 or an errno; ENODEV:
@@ -53,12 +54,8 @@ static inline int handle_write(const struct handle *handle, uint8_t *umad, const
 	int agent = (int)((struct ib_user_mad *)(void *)umad)->agent_id, ret;
 
 	report_packet("send\n", mad, length);
-	do {
-		ret = umad_send(handle->fd, agent, umad, length, kernel_ms, retries);
-		if (!ret)
-			return 0;
-	} while (ret == -EIO && errno == EINTR);
-	return handle_send_error(handle, ret);
+	ret = umad_send(handle->fd, agent, umad, length, kernel_ms, retries);
+	return ret ? handle_write_failed(handle, umad, length, kernel_ms, retries, ret) : 0;
 }
 
 static inline bool handle_uses_rmpp(const struct handle *handle, const uint8_t *mad)
@@ -91,8 +88,9 @@ enum handle_result {
 	HANDLE_GONE,     /* the device is gone */
 };
 
-/* The result of an umad_recv() that failed. */
-enum handle_result handle_receive_error(int ret);
+/* The rest of handle_receive(), after umad_recv() has failed with "ret". */
+enum handle_result handle_receive_failed(const struct handle *handle, uint8_t *umad,
+					 int *length, int ret);
 
 /*
  * Reads a message without waiting. A signal does not interrupt the call. *length is the size of
@@ -101,16 +99,12 @@ enum handle_result handle_receive_error(int ret);
 static inline enum handle_result handle_receive(const struct handle *handle, uint8_t *umad,
 						int *length)
 {
-	int ret;
+	int ret = umad_recv(handle->fd, umad, length, 0);
 
-	do {
-		ret = umad_recv(handle->fd, umad, length, 0);
-		if (ret >= 0) {
-			report_packet("receive\n", umad + handle->header_size, *length);
-			return HANDLE_MESSAGE;
-		}
-	} while (ret == -EIO && errno == EINTR);
-	return handle_receive_error(ret);
+	if (ret < 0)
+		return handle_receive_failed(handle, umad, length, ret);
+	report_packet("receive\n", umad + handle->header_size, *length);
+	return HANDLE_MESSAGE;
 }
 
 /*

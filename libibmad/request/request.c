@@ -83,6 +83,8 @@ int request_init(struct request *request, const struct request_settings *setting
 		if (ret)
 			return ret;
 	}
+	if (!rpc->trid)
+		rpc->trid = mad_trid();
 	mad = request->umad + header_size;
 	ret = packet_build(request->umad, mad, rpc, dport, rmpp);
 	if (ret) {
