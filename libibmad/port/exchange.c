@@ -148,8 +148,7 @@ static NOINLINE void send_queued_unlocking(struct ibmad_port *port, unsigned mos
 	for (unsigned i = 0; i < FLOW_WINDOWS && most; i++) {
 		window = (turn + i) % FLOW_WINDOWS;
 		looks = most < UINT_MAX / LOOKS ? LOOKS * most : UINT_MAX;
-		while (most && queue_is_window_ready(queue, window) &&
-		       (request = queue_next(queue, window, &looks))) {
+		while (most && (request = queue_next(queue, window, &looks))) {
 			port_transmit_unlocking(port, request);
 			most--;
 		}

@@ -7,6 +7,7 @@
 #ifndef LIBIBMAD_PORT_H
 #define LIBIBMAD_PORT_H
 
+#include "base/export.h"
 #include "mad/probe.h"
 #include "port/handle.h"
 #include "port/inbox.h"
@@ -125,7 +126,7 @@ static inline void port_unlock(struct ibmad_port *port)
 void port_transmit_unlocking(struct ibmad_port *port, struct port_request *request);
 
 /* Sends a new request, or queues it. */
-static inline void port_submit_unlocking(struct ibmad_port *port, struct port_request *request)
+static INLINE void port_submit_unlocking(struct ibmad_port *port, struct port_request *request)
 {
 	probe_request_submitted(&request->request, request_buffer(&request->request),
 				request_mad(&request->request), request->request.timeout_ms,

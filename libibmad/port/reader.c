@@ -24,7 +24,7 @@
 /* --- tracing -------------------------------------------------------------------- */
 
 /* Tells those who trace of the size of a window, if it has changed. */
-static void trace_window(struct ibmad_port *port, unsigned window)
+static INLINE void trace_window(struct ibmad_port *port, unsigned window)
 {
 	unsigned size = port->requests.flow.windows[window].size;
 

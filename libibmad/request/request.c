@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* How a request is made, completed and freed. */
+/* How a request is made and freed. */
 
 #include "request/request.h"
 
 #include "base/export.h"
 #include "mad/layout.h"
-#include "mad/probe.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -111,20 +110,6 @@ void request_drop_pending(struct request *request)
 {
 	free(request->pending.umad);
 	request->pending = (struct pending_event){.kind = EVENT_NONE};
-}
-
-enum request_action request_finish(struct requests *all, struct request *request, int error,
-				   int64_t now)
-{
-	transmissions_give_up(&all->tids, &request->transmissions);
-	flow_ended(&all->flow, &request->account);
-	request->phase = REQUEST_DONE;
-	request->error = (uint16_t)error;
-	if (request->transmissions.count)
-		request->elapsed_ms = (uint32_t)((uint64_t)(now - request->first_sent) / 1000);
-	probe_request_completed(request, request_buffer(request), request_mad(request), error,
-				request->transmissions.count);
-	return ACTION_COMPLETE;
 }
 
 void request_free(struct request *request)

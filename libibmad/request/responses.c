@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* A response: BUSY, a redirection, or the result of the request. */
+/* A response: BUSY, a redirection, or the result of the request; and how a request completes.
+ */
 
 #include "request/handlers.h"
 
@@ -14,6 +15,28 @@
 /* The pause after the first BUSY response. Each further one doubles it, 12 times at most. */
 #define BUSY_PAUSE_US    10000
 #define BUSY_PAUSES_GROW 12
+
+/* --- the end -------------------------------------------------------------------- */
+
+static INLINE enum request_action finish(struct requests *all, struct request *request,
+					 int error, int64_t now)
+{
+	transmissions_give_up(&all->tids, &request->transmissions);
+	flow_ended(&all->flow, &request->account);
+	request->phase = REQUEST_DONE;
+	request->error = (uint16_t)error;
+	if (request->transmissions.count)
+		request->elapsed_ms = (uint32_t)((uint64_t)(now - request->first_sent) / 1000);
+	probe_request_completed(request, request_buffer(request), request_mad(request), error,
+				request->transmissions.count);
+	return ACTION_COMPLETE;
+}
+
+enum request_action request_finish(struct requests *all, struct request *request, int error,
+				   int64_t now)
+{
+	return finish(all, request, error, now);
+}
 
 /* --- BUSY ----------------------------------------------------------------------- */
 
@@ -147,5 +170,5 @@ enum request_action response_handle(struct requests *all, struct request *reques
 		return follow(all, request, event);
 	take_response(request, event);
 	request->status = status;
-	return request_finish(all, request, status ? EIO : 0, now);
+	return finish(all, request, status ? EIO : 0, now);
 }
