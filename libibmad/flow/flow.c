@@ -278,11 +278,12 @@ void flow_response(struct flow_control *flow, struct flow_account *account, uint
 	window->silent = false;
 	if (rtt_us)
 		learn(window, account, rtt_us, now);
-	if (account->path)
+	if (account->path) {
 		account->path->dead = false;
+		leave_node(account);
+	}
 	leave_window(window, account, true, now);
 	leave_sample(window, account, lost);
-	leave_node(account);
 	/* after BUSY the next transmission is a first one */
 	account->first = 0;
 	window_judge(window, now);
