@@ -43,8 +43,12 @@ int handle_respond(const struct handle *handle, uint8_t *umad, int length, bool 
 enum handle_result handle_receive_failed(const struct handle *handle, uint8_t *umad,
 					 int *length, int ret)
 {
-	if (ret == -EIO && errno == EINTR)
-		return handle_receive(handle, umad, length);
+	while (ret == -EIO && errno == EINTR)
+		ret = umad_recv(handle->fd, umad, length, 0);
+	if (ret >= 0) {
+		report_packet("receive\n", umad + handle->header_size, *length);
+		return HANDLE_MESSAGE;
+	}
 	if (ret == -EWOULDBLOCK)
 		return HANDLE_NONE;
 	return ret == -ENOSPC ? HANDLE_TOO_LONG : HANDLE_GONE;
