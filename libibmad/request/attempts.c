@@ -157,12 +157,8 @@ static enum request_action attempt_transmit(struct requests *all, struct request
 	transmission = transmission_begin(&all->tids, &request->transmissions, mad, now);
 	if (request->transmissions.count == 1)
 		request->first_sent = now;
-	event->write = (struct request_write){
-		.umad = umad,
-		.length = request->length,
-		.kernel_ms = begin_wait(request, transmission, now),
-		.attempts_left = request->next_attempt ? request->attempts_left : 0,
-	};
+	event->kernel_ms = begin_wait(request, transmission, now);
+	event->attempts_left = request->next_attempt ? request->attempts_left : 0;
 	if (!request->account.first)
 		request->account.may_copy = request->copies_left > 0;
 	flow_sent(&all->flow, &request->account, now);

@@ -210,7 +210,7 @@ static uint64_t key_of(uint8_t mgmt_class, int lid, uint8_t gid, uint8_t hop)
 		mad[128 + 4] = gid; /* beyond the route */
 	}
 	mad[12] = hop ^ gid; /* irrelevant bytes */
-	return destination_key(umad);
+	return destination_key(umad, mad);
 }
 
 static uint64_t key_of_lid(int lid)

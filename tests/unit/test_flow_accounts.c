@@ -680,9 +680,7 @@ static void model_response(struct modelled *request)
 
 	flow_response(&flow, &request->account, (uint32_t)(request->sent ? rtt_us : 0),
 		      random_below(10) == 0, now);
-	request->in_window = request->awaited = false;
-	/* until it ends, it may have its place: it may pause after BUSY */
-	request->at_node = request->at_node && request->account.at_node;
+	request->in_window = request->at_node = request->awaited = false;
 }
 
 static void model_ended(struct modelled *request)

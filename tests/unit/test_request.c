@@ -927,6 +927,7 @@ static struct transmission *begin(unsigned i, uint32_t tid, uint8_t mgmt_class)
 {
 	uint8_t mad[IB_MAD_SIZE] = {0, mgmt_class};
 
+	many[i] = (struct transmissions){0};
 	transmissions_init(&many[i], tid, mgmt_class);
 	return transmission_begin(&tids, &many[i], mad, 1);
 }
@@ -969,7 +970,7 @@ static void all_transmissions_are_in_the_buckets(void **state)
 	for (unsigned i = 0; i < 100; i++)
 		begin(i, 77 + i, IB_SMI_CLASS);
 	for (unsigned i = 0; i < tids.bucket_count; i++)
-		while ((transmission = tids_in_bucket(&tids, i))) {
+		while ((transmission = tids.buckets[i])) {
 			transmission_forget(&tids, transmission);
 			count++;
 		}
@@ -996,7 +997,7 @@ static void the_table_grows_to_a_power_of_two_if_it_is_too_small(void **state)
 	tids_free(&tids);
 	assert_int_equal(tids.bucket_count, TIDS_FIRST_BUCKETS);
 	begin(0, TIDS_FIRST_BUCKETS - 1, IB_SMI_CLASS);
-	assert_ptr_equal(tids_in_bucket(&tids, TIDS_FIRST_BUCKETS - 1), &many[0].live[0]);
+	assert_ptr_equal(tids.buckets[TIDS_FIRST_BUCKETS - 1], &many[0].live[0]);
 }
 
 static void without_memory_the_table_has_longer_chains(void **state)
