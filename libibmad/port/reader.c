@@ -26,9 +26,12 @@
 /* Tells those who trace of the size of a window, if it has changed. */
 static INLINE void trace_window(struct ibmad_port *port, unsigned window)
 {
-	unsigned size = port->requests.flow.windows[window].size;
+	unsigned size;
 
-	if (!HAS_PROBES || size == port->traced_sizes[window])
+	if (!HAS_PROBES)
+		return;
+	size = port->requests.flow.windows[window].size;
+	if (size == port->traced_sizes[window])
 		return;
 	probe_window_changed(port->handle.fd, window, port->traced_sizes[window], size);
 	port->traced_sizes[window] = size;
