@@ -120,7 +120,7 @@ static inline void port_unlock(struct ibmad_port *port)
 	pthread_mutex_unlock(&port->lock);
 }
 
-/* All below: the lock is held. */
+/* The lock is held in each call below, up to the next heading. */
 
 /* Sends a request that is in no queue. */
 void port_transmit_unlocking(struct ibmad_port *port, struct port_request *request);

@@ -86,7 +86,6 @@ struct port_request {
 	uint32_t number;    /* queue->numbered when it was submitted */
 	struct list entry;  /* in a list of the queue; when complete, in one of the owner */
 	struct timer timer; /* of an engine's request */
-	/* request.account.path is that of its destination; NULL: not known */
 	struct request request;
 };
 
@@ -95,7 +94,7 @@ static inline struct port_request *port_request_of(struct request *request)
 	return list_entry(request, struct port_request, request);
 }
 
-/* NULL: not known. */
+/* The destination, which has the path of the account; NULL: not known. */
 static inline struct destination *destination_of(const struct port_request *request)
 {
 	struct flow_path *path = request->request.account.path;

@@ -117,8 +117,7 @@ struct request {
 	uint16_t error;    /* DONE: 0 or an errno */
 	uint16_t status;   /* of the response */
 	uint16_t dataoffs; /* where the response's data begins */
-	uint8_t *
-		umad; /* the umad buffer: packet, or allocated for a long request or response */
+	uint8_t *umad;     /* the umad buffer: packet, or allocated if it is longer */
 	_Alignas(8) uint8_t packet[PACKET_SIZE];
 };
 
