@@ -887,11 +887,10 @@ void run_line(const char *line)
 	}
 }
 
-int rows_setup(void **state)
+int rows_setup(void)
 {
 	char *words[] = {NULL};
 
-	(void)state;
 	set_late_after(0);
 	requests_init(&all);
 	for (unsigned i = 0; i < SUBJECTS; i++)
@@ -905,9 +904,8 @@ int rows_setup(void **state)
 	return 0;
 }
 
-int rows_teardown(void **state)
+int rows_teardown(void)
 {
-	(void)state;
 	device_fail_malloc(0);
 	for (unsigned i = 0; i < SUBJECTS; i++)
 		end(&subjects[i]);
@@ -915,10 +913,8 @@ int rows_teardown(void **state)
 	return 0;
 }
 
-void run_row(void **state)
+void run_row(const struct request_row *row)
 {
-	const struct request_row *row = *state;
-
 	behaviour = row->behaviour;
 	run_line(row->line);
 }
