@@ -882,11 +882,10 @@ void run_line(const char *line)
 	}
 }
 
-int rows_setup(void **state)
+int rows_setup(void)
 {
 	char *words[] = {NULL};
 
-	(void)state;
 	set_late_after(0);
 	requests_init(&all);
 	for (unsigned i = 0; i < SUBJECTS; i++)
@@ -900,9 +899,8 @@ int rows_setup(void **state)
 	return 0;
 }
 
-int rows_teardown(void **state)
+int rows_teardown(void)
 {
-	(void)state;
 	device_fail_malloc(0);
 	for (unsigned i = 0; i < SUBJECTS; i++)
 		end(&subjects[i]);
@@ -910,10 +908,8 @@ int rows_teardown(void **state)
 	return 0;
 }
 
-void run_row(void **state)
+void run_row(const struct request_row *row)
 {
-	const struct request_row *row = *state;
-
 	behaviour = row->behaviour;
 	run_line(row->line);
 }

@@ -557,7 +557,7 @@ static inline void scenario_run(const char *text)
 	scenario.depth--;
 }
 
-static inline int scenario_begin(void **state)
+static inline int scenario_begin(void)
 {
 	int classes[] = {IB_SMI_CLASS, IB_SMI_DIRECT_CLASS, IB_SA_CLASS, IB_PERFORMANCE_CLASS,
 			 VENDOR_CLASS};
@@ -567,7 +567,7 @@ static inline int scenario_begin(void **state)
 	clock_now = 1000000 * MS;
 	list_init(&nodes.responses);
 	list_init(&nodes.reports);
-	if (device_setup(state))
+	if (device_setup())
 		return -1;
 	port = mad_rpc_open_port(NULL, 0, classes, 5);
 	if (!port)
@@ -582,27 +582,25 @@ static inline int scenario_begin(void **state)
 	return 0;
 }
 
-static inline int scenario_end(void **state)
+static inline int scenario_end(void)
 {
 	device_fail_malloc(0);
 	for (unsigned i = 0; i < ENGINES; i++)
 		mad_async_destroy(scenario.engines[i]);
 	mad_rpc_close_port(port);
-	return device_teardown(state);
+	return device_teardown();
 }
 
 /* Each row on a port of its own: within a test that has no set-up. */
-static inline void scenario_run_rows(void **state, const char *const *rows, size_t count)
+static inline void scenario_run_rows(const char *const *rows, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		assert_int_equal(scenario_begin(state), 0);
+		assert_int_equal(scenario_begin(), 0);
 		scenario_run(rows[i]);
-		assert_int_equal(scenario_end(state), 0);
+		assert_int_equal(scenario_end(), 0);
 	}
 }
 
-#define RUN_ROWS(rows) scenario_run_rows(state, rows, sizeof(rows) / sizeof(*(rows)))
-
-#define SCENARIO_TEST(name) cmocka_unit_test_setup_teardown(name, scenario_begin, scenario_end)
+#define RUN_ROWS(rows) scenario_run_rows(rows, sizeof(rows) / sizeof(*(rows)))
 
 #endif

@@ -8,6 +8,9 @@
 #define MANY 2
 
 #include "async_fixture.h"
+#include "test.h"
+
+FIXTURE(async_setup, async_teardown);
 
 #define BUSY 0x0001
 
@@ -61,24 +64,21 @@ static void expect_counters_in_the_pause(void)
 	assert_int_equal(class_of_packet(2), VENDOR_CLASS);
 }
 
-static void a_pause_holds_up_no_other_request_with_a_fixed_limit(void **state)
+TEST(a_pause_holds_up_no_other_request_with_a_fixed_limit)
 {
-	(void)state;
 	mad_port_set_destination_limit(port, 1);
 	expect_counters_in_the_pause();
 }
 
 /* The limit of a new destination is 1. */
-static void a_pause_holds_up_no_other_request_with_an_adaptive_limit(void **state)
+TEST(a_pause_holds_up_no_other_request_with_an_adaptive_limit)
 {
-	(void)state;
 	mad_port_set_destination_limit(port, 0);
 	expect_counters_in_the_pause();
 }
 
-static void a_pause_holds_up_no_later_request(void **state)
+TEST(a_pause_holds_up_no_later_request)
 {
-	(void)state;
 	mad_port_set_destination_limit(port, 1);
 	device_on_write(busy_once, NULL);
 	submit(async, vendor_request(), 1, vendor, NULL);
@@ -89,13 +89,12 @@ static void a_pause_holds_up_no_later_request(void **state)
 	assert_int_equal(class_of_packet(1), IB_PERFORMANCE_CLASS);
 }
 
-static void a_pause_holds_up_no_blocking_call(void **state)
+TEST(a_pause_holds_up_no_blocking_call)
 {
 	uint8_t data[IB_PC_DATA_SZ] = {0};
 	ib_rpc_t rpc = set_request();
 	ib_portid_t to = to_lid(1);
 
-	(void)state;
 	mad_port_set_destination_limit(port, 1);
 	device_on_write(busy_once, NULL);
 	submit(async, vendor_request(), 1, vendor, NULL);
@@ -104,13 +103,12 @@ static void a_pause_holds_up_no_blocking_call(void **state)
 	assert_int_equal(class_of_packet(1), IB_PERFORMANCE_CLASS);
 }
 
-static void a_pause_holds_up_no_blocking_call_that_is_queued(void **state)
+TEST(a_pause_holds_up_no_blocking_call_that_is_queued)
 {
 	uint8_t data[IB_PC_DATA_SZ] = {0};
 	ib_rpc_t rpc = set_request();
 	ib_portid_t to = to_lid(1);
 
-	(void)state;
 	mad_port_set_destination_limit(port, 1);
 	device_on_write(busy_once, NULL);
 	submit(async, vendor_request(), 1, vendor, NULL);
@@ -120,9 +118,8 @@ static void a_pause_holds_up_no_blocking_call_that_is_queued(void **state)
 }
 
 /* The request that pauses has no place at the node when its pause is over. */
-static void a_pause_that_is_over_does_not_exceed_the_limit(void **state)
+TEST(a_pause_that_is_over_does_not_exceed_the_limit)
 {
-	(void)state;
 	mad_port_set_destination_limit(port, 1);
 	device_on_write(busy_or_silent, NULL);
 	submit(async, vendor_request(), 1, vendor, NULL);
@@ -131,20 +128,4 @@ static void a_pause_that_is_over_does_not_exceed_the_limit(void **state)
 	/* PortCounters is in flight */
 	assert_int_equal(class_of_packet(device_written() - 1), IB_PERFORMANCE_CLASS);
 	assert_int_equal(counters->calls, 0);
-}
-
-#define BUSY_TEST(name) cmocka_unit_test_setup_teardown(name, async_setup, async_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		BUSY_TEST(a_pause_holds_up_no_other_request_with_a_fixed_limit),
-		BUSY_TEST(a_pause_holds_up_no_other_request_with_an_adaptive_limit),
-		BUSY_TEST(a_pause_holds_up_no_later_request),
-		BUSY_TEST(a_pause_holds_up_no_blocking_call),
-		BUSY_TEST(a_pause_holds_up_no_blocking_call_that_is_queued),
-		BUSY_TEST(a_pause_that_is_over_does_not_exceed_the_limit),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

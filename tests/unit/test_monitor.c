@@ -2,6 +2,7 @@
 
 #include "fake.h"
 #include "netlink.h"
+#include "test.h"
 
 #include <infiniband/umad_ext.h>
 #include <errno.h>
@@ -85,21 +86,23 @@ int uevent_receive(struct nl_sock *sock, char **text)
 
 static struct umad_monitor *monitor;
 
-static int setup(void **state)
+static int setup(void)
 {
 	uevent_count = uevent_next = 0;
 	uevent_room = 0;
 	congested = tell_loss = false;
 	open_error = opened = 0;
 	monitor = NULL;
-	return fake_setup(state);
+	return fake_setup();
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
 	umad_monitor_close(monitor);
-	return opened ? -1 : fake_teardown(state);
+	return opened ? -1 : fake_teardown();
 }
+
+FIXTURE(setup, teardown);
 
 static void watch(void)
 {
@@ -169,9 +172,8 @@ static void plug(const char *ca_name, int number)
 
 /* --- tests ---------------------------------------------------------------------- */
 
-static void a_device_appears_with_its_port(void **state)
+TEST(a_device_appears_with_its_port)
 {
-	(void)state;
 	watch();
 	tells_nothing();
 	plug("mlx5_0", 0);
@@ -184,9 +186,8 @@ static void a_device_appears_with_its_port(void **state)
 	tells_nothing();
 }
 
-static void a_device_disappears_with_its_port(void **state)
+TEST(a_device_disappears_with_its_port)
 {
-	(void)state;
 	plug("mlx5_0", 0);
 	plug("mlx5_1", 1);
 	watch();
@@ -200,9 +201,8 @@ static void a_device_disappears_with_its_port(void **state)
 	tells_nothing();
 }
 
-static void a_device_that_goes_first_takes_its_ports_along(void **state)
+TEST(a_device_that_goes_first_takes_its_ports_along)
 {
-	(void)state;
 	plug("mlx5_0", 0);
 	watch();
 	uevent("remove", "infiniband", "mlx5_0", NULL);
@@ -212,9 +212,8 @@ static void a_device_that_goes_first_takes_its_ports_along(void **state)
 	tells_nothing();
 }
 
-static void the_module_may_be_loaded_late(void **state)
+TEST(the_module_may_be_loaded_late)
 {
-	(void)state;
 	fake_ca("mlx5_0");
 	watch();
 	fake_umad(3, "mlx5_0", 1);
@@ -223,9 +222,8 @@ static void the_module_may_be_loaded_late(void **state)
 	tells_nothing();
 }
 
-static void a_renamed_device_goes_and_comes(void **state)
+TEST(a_renamed_device_goes_and_comes)
 {
-	(void)state;
 	plug("mlx5_0", 0);
 	watch();
 	fake_remove("/sys/class/infiniband/mlx5_0");
@@ -238,9 +236,8 @@ static void a_renamed_device_goes_and_comes(void **state)
 	tells_nothing();
 }
 
-static void what_is_known_is_not_told_again(void **state)
+TEST(what_is_known_is_not_told_again)
 {
-	(void)state;
 	plug("mlx5_0", 0);
 	watch();
 	uevent("add", "infiniband", "mlx5_0", NULL);
@@ -248,9 +245,8 @@ static void what_is_known_is_not_told_again(void **state)
 	tells_nothing();
 }
 
-static void a_replug_under_the_same_number_is_told(void **state)
+TEST(a_replug_under_the_same_number_is_told)
 {
-	(void)state;
 	plug("mlx5_0", 0);
 	watch();
 	uevent("remove", "infiniband_mad", "umad0", NULL);
@@ -261,9 +257,8 @@ static void a_replug_under_the_same_number_is_told(void **state)
 }
 
 /* A caller may have listed the device meanwhile. */
-static void what_came_and_went_meanwhile_is_told_as_an_overrun(void **state)
+TEST(what_came_and_went_meanwhile_is_told_as_an_overrun)
 {
-	(void)state;
 	watch();
 	uevent("add", "infiniband_mad", "umad0", NULL);
 	uevent("add", "infiniband", "mlx5_0", NULL);
@@ -273,9 +268,8 @@ static void what_came_and_went_meanwhile_is_told_as_an_overrun(void **state)
 	tells_nothing();
 }
 
-static void others_devices_are_none_of_ours(void **state)
+TEST(others_devices_are_none_of_ours)
 {
-	(void)state;
 	plug("mlx5_0", 0);
 	watch();
 	fake_file("/sys/class/infiniband/iw0/node_type", "4: RNIC\n");
@@ -291,7 +285,7 @@ static void others_devices_are_none_of_ours(void **state)
 	tells_nothing();
 }
 
-static void malformed_messages_are_passed_over(void **state)
+TEST(malformed_messages_are_passed_over)
 {
 	static const char *const texts[] = {
 		"",
@@ -304,7 +298,6 @@ static void malformed_messages_are_passed_over(void **state)
 	};
 	size_t i;
 
-	(void)state;
 	plug("mlx5_0", 0);
 	watch();
 	for (i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
@@ -316,7 +309,7 @@ static void malformed_messages_are_passed_over(void **state)
 	tells_nothing();
 }
 
-static void random_messages_do_no_harm(void **state)
+TEST(random_messages_do_no_harm)
 {
 	const char *seed_text = getenv("TEST_SEED");
 	unsigned seed =
@@ -324,7 +317,6 @@ static void random_messages_do_no_harm(void **state)
 	struct umad_event event;
 	int i, j, ret;
 
-	(void)state;
 	print_message("TEST_SEED=%u\n", seed);
 	srand(seed);
 	plug("mlx5_0", 0);
@@ -345,9 +337,8 @@ static void random_messages_do_no_harm(void **state)
 	}
 }
 
-static void lost_events_are_told_and_the_stock_is_taken_anew(void **state)
+TEST(lost_events_are_told_and_the_stock_is_taken_anew)
 {
-	(void)state;
 	plug("mlx5_0", 0);
 	watch();
 	plug("mlx5_1", 1);
@@ -363,11 +354,10 @@ static void lost_events_are_told_and_the_stock_is_taken_anew(void **state)
 	tells(UMAD_EVENT_PORT_REMOVED, "mlx5_1", 1, "umad1");
 }
 
-static void a_socket_that_fails_is_told(void **state)
+TEST(a_socket_that_fails_is_told)
 {
 	struct umad_event event;
 
-	(void)state;
 	watch();
 	uevent_error(EIO);
 	assert_int_equal(umad_monitor_next_event(monitor, &event), -EIO);
@@ -376,7 +366,7 @@ static void a_socket_that_fails_is_told(void **state)
 	tells_nothing();
 }
 
-static void nothing_is_lost_silently_for_want_of_memory(void **state)
+TEST(nothing_is_lost_silently_for_want_of_memory)
 {
 	struct umad_event event;
 	int ret, overruns = 0;
@@ -399,19 +389,18 @@ static void nothing_is_lost_silently_for_want_of_memory(void **state)
 			break;
 		assert_true(overrun || added);
 		overruns += overrun;
-		assert_int_equal(teardown(state), 0);
-		assert_int_equal(setup(state), 0);
+		assert_int_equal(teardown(), 0);
+		assert_int_equal(setup(), 0);
 	}
 	fake_fail_malloc(0);
 	assert_true(overruns > 0);
 }
 
-static void opening_fails_as_the_kernel_does(void **state)
+TEST(opening_fails_as_the_kernel_does)
 {
 	unsigned n;
 	int ret;
 
-	(void)state;
 	open_error = EOPNOTSUPP;
 	assert_int_equal(umad_monitor_open(&monitor), -EOPNOTSUPP);
 	assert_int_equal(errno, EOPNOTSUPP);
@@ -435,11 +424,10 @@ static void opening_fails_as_the_kernel_does(void **state)
 	assert_int_equal(opened, 0);
 }
 
-static void a_monitor_has_a_descriptor_to_poll(void **state)
+TEST(a_monitor_has_a_descriptor_to_poll)
 {
 	struct umad_event event;
 
-	(void)state;
 	watch();
 	assert_int_equal(umad_monitor_get_fd(monitor), 42);
 	assert_int_equal(umad_monitor_get_fd(NULL), -EINVAL);
@@ -492,7 +480,7 @@ static void unplug(const char *ca_name, int number)
 	fake_remove(at("/sys/class/infiniband_mad/umad%d", number));
 }
 
-static void a_message_as_the_kernel_words_it_is_understood(void **state)
+TEST(a_message_as_the_kernel_words_it_is_understood)
 {
 	static const char port[] =
 		"add@/devices/pci0000:00/0000:00:03.0/infiniband_mad/umad0\0ACTION=add\0"
@@ -504,7 +492,6 @@ static void a_message_as_the_kernel_words_it_is_understood(void **state)
 		"DEVPATH=/devices/pci0000:00/0000:00:03.0/infiniband/mlx5_0\0"
 		"SUBSYSTEM=infiniband\0NAME=mlx5_0\0SEQNUM=1235";
 
-	(void)state;
 	watch();
 	plug("mlx5_0", 0);
 	raw_uevent(port, sizeof(port));
@@ -514,7 +501,7 @@ static void a_message_as_the_kernel_words_it_is_understood(void **state)
 	tells_nothing();
 }
 
-static void what_does_not_apply_is_zero(void **state)
+TEST(what_does_not_apply_is_zero)
 {
 	const struct umad_event ca = {.type = UMAD_EVENT_CA_ADDED, .ca_name = "mlx5_0"},
 				port = {.type = UMAD_EVENT_PORT_ADDED,
@@ -523,7 +510,6 @@ static void what_does_not_apply_is_zero(void **state)
 					.node = "umad0"},
 				overrun = {.type = UMAD_EVENT_OVERRUN};
 
-	(void)state;
 	watch();
 	plug("mlx5_0", 0);
 	uevent("add", "infiniband", "mlx5_0", NULL);
@@ -534,9 +520,8 @@ static void what_does_not_apply_is_zero(void **state)
 	tells_nothing();
 }
 
-static void every_port_of_a_device_is_told(void **state)
+TEST(every_port_of_a_device_is_told)
 {
-	(void)state;
 	watch();
 	plug("mlx5_0", 0);
 	fake_umad(1, "mlx5_0", 2);
@@ -549,9 +534,8 @@ static void every_port_of_a_device_is_told(void **state)
 	tells_nothing();
 }
 
-static void one_message_can_be_several_events(void **state)
+TEST(one_message_can_be_several_events)
 {
-	(void)state;
 	plug("mlx5_0", 0);
 	fake_umad(1, "mlx5_0", 2);
 	watch();
@@ -571,9 +555,8 @@ static void one_message_can_be_several_events(void **state)
 	tells_nothing();
 }
 
-static void a_module_unloaded_takes_ports_only(void **state)
+TEST(a_module_unloaded_takes_ports_only)
 {
-	(void)state;
 	plug("mlx5_0", 0);
 	watch();
 	fake_remove("/sys/class/infiniband_mad");
@@ -586,9 +569,8 @@ static void a_module_unloaded_takes_ports_only(void **state)
 	tells_nothing();
 }
 
-static void a_number_that_another_device_takes_over_is_told(void **state)
+TEST(a_number_that_another_device_takes_over_is_told)
 {
-	(void)state;
 	plug("mlx5_0", 0);
 	watch();
 	unplug("mlx5_0", 0);
@@ -604,9 +586,8 @@ static void a_number_that_another_device_takes_over_is_told(void **state)
 	tells_nothing();
 }
 
-static void a_device_renamed_twice_is_known_under_its_last_name(void **state)
+TEST(a_device_renamed_twice_is_known_under_its_last_name)
 {
-	(void)state;
 	plug("mlx5_0", 0);
 	watch();
 	unplug("mlx5_0", 0);
@@ -623,9 +604,8 @@ static void a_device_renamed_twice_is_known_under_its_last_name(void **state)
 }
 
 /* mlx5_0 first had umad0, which only a list showed; now another device has umad0. */
-static void a_node_with_an_earlier_owner_is_told_as_an_overrun(void **state)
+TEST(a_node_with_an_earlier_owner_is_told_as_an_overrun)
 {
-	(void)state;
 	watch();
 	plug("mlx5_1", 0);
 	uevent("add", "infiniband_mad", "umad0", NULL);
@@ -640,9 +620,8 @@ static void a_node_with_an_earlier_owner_is_told_as_an_overrun(void **state)
 }
 
 /* The device had the name mlx5_1 for a while, which only a list showed. */
-static void a_device_renamed_back_is_told_as_an_overrun(void **state)
+TEST(a_device_renamed_back_is_told_as_an_overrun)
 {
-	(void)state;
 	watch();
 	plug("mlx5_0", 0);
 	uevent("add", "infiniband", "mlx5_0", NULL);
@@ -655,12 +634,11 @@ static void a_device_renamed_back_is_told_as_an_overrun(void **state)
 }
 
 /* As the kernel sends it after "udevadm trigger --action=remove". */
-static void a_synthetic_uevent_is_no_event(void **state)
+TEST(a_synthetic_uevent_is_no_event)
 {
 	static const char synthetic[] = "SYNTH_UUID=0";
 	char *end;
 
-	(void)state;
 	plug("mlx5_0", 0);
 	watch();
 	uevent("remove", "infiniband_mad", "umad0", NULL);
@@ -670,9 +648,8 @@ static void a_synthetic_uevent_is_no_event(void **state)
 	tells_nothing();
 }
 
-static void an_unknown_device_that_goes_is_not_told(void **state)
+TEST(an_unknown_device_that_goes_is_not_told)
 {
-	(void)state;
 	fake_file("/sys/class/infiniband/iw0/node_type", "4: RNIC\n");
 	plug("mlx5_0", 0);
 	watch();
@@ -686,13 +663,12 @@ static void an_unknown_device_that_goes_is_not_told(void **state)
 	tells_nothing();
 }
 
-static void names_as_long_as_they_may_be_are_told_whole(void **state)
+TEST(names_as_long_as_they_may_be_are_told_whole)
 {
 	/* 19 and 31 characters */
 	static const char ca_name[] = "a_name_19_character";
 	static const char node[] = "umad000000000000000000000000007";
 
-	(void)state;
 	assert_int_equal(sizeof(ca_name), UMAD_CA_NAME_LEN);
 	assert_int_equal(sizeof(node), sizeof(((struct umad_event *)NULL)->node));
 	watch();
@@ -706,7 +682,7 @@ static void names_as_long_as_they_may_be_are_told_whole(void **state)
 	tells_nothing();
 }
 
-static void a_node_that_sysfs_does_not_explain_is_not_told(void **state)
+TEST(a_node_that_sysfs_does_not_explain_is_not_told)
 {
 	static const struct {
 		const char *ibdev, *port; /* NULL: the file does not exist */
@@ -728,7 +704,6 @@ static void a_node_that_sysfs_does_not_explain_is_not_told(void **state)
 	static char huge[8192];
 	size_t i;
 
-	(void)state;
 	memset(huge, 'm', sizeof(huge));
 	watch();
 	for (i = 0; i < sizeof(nodes) / sizeof(*nodes); i++) {
@@ -756,9 +731,8 @@ static void a_node_that_sysfs_does_not_explain_is_not_told(void **state)
 	tells_nothing();
 }
 
-static void attributes_without_a_newline_are_read(void **state)
+TEST(attributes_without_a_newline_are_read)
 {
-	(void)state;
 	watch();
 	fake_file("/sys/class/infiniband/mlx5_0/node_type", "1: CA");
 	fake_file("/sys/class/infiniband_mad/umad0/ibdev", "mlx5_0");
@@ -777,9 +751,8 @@ static void unplug_before_port(const char *path)
 		fake_remove("/sys/class/infiniband_mad/umad0");
 }
 
-static void a_node_that_vanishes_while_it_is_read_is_told_as_an_overrun(void **state)
+TEST(a_node_that_vanishes_while_it_is_read_is_told_as_an_overrun)
 {
-	(void)state;
 	watch();
 	plug("mlx5_0", 0);
 	fake_before_open(unplug_before_port);
@@ -801,9 +774,8 @@ static void plug_late(const char *path)
 	uevent("add", "infiniband", "mlx5_0", NULL);
 }
 
-static void a_device_that_comes_while_opening_is_not_missed(void **state)
+TEST(a_device_that_comes_while_opening_is_not_missed)
 {
-	(void)state;
 	fake_before_open(plug_late);
 	watch();
 	/* the first list has the port, but not the device */
@@ -811,21 +783,19 @@ static void a_device_that_comes_while_opening_is_not_missed(void **state)
 	tells_nothing();
 }
 
-static void watching_begins_before_looking(void **state)
+TEST(watching_begins_before_looking)
 {
-	(void)state;
 	open_error = EPERM;
 	assert_int_equal(umad_monitor_open(&monitor), -EPERM);
 	assert_int_equal(fake_calls(), 0);
 }
 
-static void a_failed_opening_stores_nothing(void **state)
+TEST(a_failed_opening_stores_nothing)
 {
 	static const int errors[] = {EOPNOTSUPP, ENOMEM, EPERM, EMFILE};
 	struct umad_monitor *untouched = (struct umad_monitor *)&opened, *stored;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(errors) / sizeof(*errors); i++) {
 		stored = untouched;
 		open_error = errors[i];
@@ -836,13 +806,12 @@ static void a_failed_opening_stores_nothing(void **state)
 	}
 }
 
-static void either_folder_that_cannot_be_listed_fails_the_opening(void **state)
+TEST(either_folder_that_cannot_be_listed_fails_the_opening)
 {
 	static const char *const folders[] = {"/sys/class/infiniband",
 					      "/sys/class/infiniband_mad"};
 	unsigned n, calls;
 
-	(void)state;
 	/* both folders are empty: two listings are all calls */
 	fake_dir(folders[0]);
 	fake_dir(folders[1]);
@@ -862,11 +831,10 @@ static void either_folder_that_cannot_be_listed_fails_the_opening(void **state)
 	}
 }
 
-static void null_arguments_are_refused_with_errno(void **state)
+TEST(null_arguments_are_refused_with_errno)
 {
 	struct umad_event event;
 
-	(void)state;
 	watch();
 	errno = 0;
 	assert_int_equal(umad_monitor_open(NULL), -EINVAL);
@@ -886,12 +854,11 @@ static void null_arguments_are_refused_with_errno(void **state)
 	tells(UMAD_EVENT_OVERRUN, "", 0, "");
 }
 
-static void a_resync_that_fails_is_tried_again(void **state)
+TEST(a_resync_that_fails_is_tried_again)
 {
 	struct umad_event event;
 	int i;
 
-	(void)state;
 	watch();
 	plug("mlx5_0", 0);
 	uevent_error(ENOBUFS);
@@ -909,11 +876,10 @@ static void a_resync_that_fails_is_tried_again(void **state)
 	tells_nothing();
 }
 
-static void a_listing_that_fails_is_told_and_an_overrun_follows(void **state)
+TEST(a_listing_that_fails_is_told_and_an_overrun_follows)
 {
 	struct umad_event event;
 
-	(void)state;
 	watch();
 	fake_dir("/sys/class/infiniband_mad");
 	fake_file("/sys/class/infiniband/mlx5_0/node_type", "1: CA\n");
@@ -927,9 +893,8 @@ static void a_listing_that_fails_is_told_and_an_overrun_follows(void **state)
 	tells_nothing();
 }
 
-static void what_was_lost_is_known_after_the_overrun(void **state)
+TEST(what_was_lost_is_known_after_the_overrun)
 {
-	(void)state;
 	plug("mlx5_0", 0);
 	watch();
 	unplug("mlx5_0", 0);
@@ -953,9 +918,8 @@ static void keep_log(enum umad_log_level level, const char *text, void *user)
 		snprintf(logged, sizeof(logged), "%s", text);
 }
 
-static void a_loss_is_logged_with_its_reason(void **state)
+TEST(a_loss_is_logged_with_its_reason)
 {
-	(void)state;
 	watch();
 	logged[0] = '\0';
 	umad_set_log_hook(keep_log, NULL);
@@ -1135,12 +1099,11 @@ static unsigned test_seed(void)
 	return seed;
 }
 
-static void whoever_follows_the_events_knows_what_is_there(void **state)
+TEST(whoever_follows_the_events_knows_what_is_there)
 {
 	char names[SLOTS][UMAD_CA_NAME_LEN] = {""};
 	int round, i;
 
-	(void)state;
 	srand(test_seed());
 	known_count = real_count = 0;
 	at_rest = false;
@@ -1198,13 +1161,12 @@ static void change_meanwhile(const char *path)
  * Changes and reads in any order, a short queue of uevents, now and then no descriptors,
  * changes while sysfs is read: after the last change, the caller knows the present devices.
  */
-static void the_caller_ends_with_what_sysfs_says(void **state)
+TEST(the_caller_ends_with_what_sysfs_says)
 {
 	struct umad_event event;
 	unsigned overruns = 0, shortages = 0;
 	int sequence, step, ret;
 
-	(void)state;
 	srand(test_seed());
 	memset(slots, 0, sizeof(slots));
 	known_count = real_count = 0;
@@ -1237,7 +1199,7 @@ static void the_caller_ends_with_what_sysfs_says(void **state)
 	assert_true(overruns > 1000 && shortages > 1000);
 }
 
-static void a_caller_without_memory_still_knows_what_is_there(void **state)
+TEST(a_caller_without_memory_still_knows_what_is_there)
 {
 	/* more than the initial size of the lists */
 	enum {
@@ -1265,8 +1227,8 @@ static void a_caller_without_memory_still_knows_what_is_there(void **state)
 			break;
 		failures++;
 		knows_what_is_there();
-		assert_int_equal(teardown(state), 0);
-		assert_int_equal(setup(state), 0);
+		assert_int_equal(teardown(), 0);
+		assert_int_equal(setup(), 0);
 	}
 	fake_fail_malloc(0);
 	knows_what_is_there();
@@ -1274,12 +1236,11 @@ static void a_caller_without_memory_still_knows_what_is_there(void **state)
 	assert_true(failures > 2 * CAS);
 }
 
-static void a_removal_without_memory_is_told_as_an_overrun(void **state)
+TEST(a_removal_without_memory_is_told_as_an_overrun)
 {
 	struct umad_event event;
 	int i;
 
-	(void)state;
 	watch();
 	/* read one by one, so that the list of events keeps its initial size */
 	for (i = 0; i < 20; i++) {
@@ -1300,7 +1261,7 @@ static void a_removal_without_memory_is_told_as_an_overrun(void **state)
 	tells_nothing();
 }
 
-static void messages_in_disorder_tell_only_what_is_there(void **state)
+TEST(messages_in_disorder_tell_only_what_is_there)
 {
 	static const char *const words[] = {
 		"ACTION=add",
@@ -1325,7 +1286,6 @@ static void messages_in_disorder_tell_only_what_is_there(void **state)
 	char names[2][UMAD_CA_NAME_LEN] = {"mlx5_0", "mlx5_1"};
 	int i, j, length;
 
-	(void)state;
 	srand(test_seed());
 	plug_lightly("mlx5_0", 0);
 	plug_lightly("mlx5_1", 1);
@@ -1349,60 +1309,4 @@ static void messages_in_disorder_tell_only_what_is_there(void **state)
 			;
 	}
 	assert_int_equal(uevent_count, 0);
-}
-
-#undef TEST
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_device_appears_with_its_port),
-		TEST(a_device_disappears_with_its_port),
-		TEST(a_device_that_goes_first_takes_its_ports_along),
-		TEST(the_module_may_be_loaded_late),
-		TEST(a_renamed_device_goes_and_comes),
-		TEST(what_is_known_is_not_told_again),
-		TEST(a_replug_under_the_same_number_is_told),
-		TEST(what_came_and_went_meanwhile_is_told_as_an_overrun),
-		TEST(others_devices_are_none_of_ours),
-		TEST(malformed_messages_are_passed_over),
-		TEST(random_messages_do_no_harm),
-		TEST(lost_events_are_told_and_the_stock_is_taken_anew),
-		TEST(a_socket_that_fails_is_told),
-		TEST(nothing_is_lost_silently_for_want_of_memory),
-		TEST(opening_fails_as_the_kernel_does),
-		TEST(a_monitor_has_a_descriptor_to_poll),
-		TEST(a_message_as_the_kernel_words_it_is_understood),
-		TEST(what_does_not_apply_is_zero),
-		TEST(every_port_of_a_device_is_told),
-		TEST(one_message_can_be_several_events),
-		TEST(a_module_unloaded_takes_ports_only),
-		TEST(a_number_that_another_device_takes_over_is_told),
-		TEST(a_device_renamed_twice_is_known_under_its_last_name),
-		TEST(a_node_with_an_earlier_owner_is_told_as_an_overrun),
-		TEST(a_device_renamed_back_is_told_as_an_overrun),
-		TEST(a_synthetic_uevent_is_no_event),
-		TEST(an_unknown_device_that_goes_is_not_told),
-		TEST(names_as_long_as_they_may_be_are_told_whole),
-		TEST(a_node_that_sysfs_does_not_explain_is_not_told),
-		TEST(attributes_without_a_newline_are_read),
-		TEST(a_node_that_vanishes_while_it_is_read_is_told_as_an_overrun),
-		TEST(a_device_that_comes_while_opening_is_not_missed),
-		TEST(watching_begins_before_looking),
-		TEST(a_failed_opening_stores_nothing),
-		TEST(either_folder_that_cannot_be_listed_fails_the_opening),
-		TEST(null_arguments_are_refused_with_errno),
-		TEST(a_resync_that_fails_is_tried_again),
-		TEST(a_listing_that_fails_is_told_and_an_overrun_follows),
-		TEST(what_was_lost_is_known_after_the_overrun),
-		TEST(a_loss_is_logged_with_its_reason),
-		TEST(whoever_follows_the_events_knows_what_is_there),
-		TEST(the_caller_ends_with_what_sysfs_says),
-		TEST(a_caller_without_memory_still_knows_what_is_there),
-		TEST(a_removal_without_memory_is_told_as_an_overrun),
-		TEST(messages_in_disorder_tell_only_what_is_there),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

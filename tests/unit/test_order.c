@@ -7,13 +7,16 @@
  */
 
 #include "scenario.h"
+#include "test.h"
 
 #include <pthread.h>
 #include <sys/wait.h>
 
+FIXTURE(scenario_begin, scenario_end);
+
 /* --- turns ---------------------------------------------------------------------- */
 
-static void classes_and_engines_take_turns_of_four_requests(void **state)
+PLAIN_TEST(classes_and_engines_take_turns_of_four_requests)
 {
 	const char *const rows[] = {
 		"gmps 1; submit a100 a1 a2 a3 a4 a5 a6 a11s a12s a13s a14s a15s a21v a22v a23v"
@@ -32,7 +35,7 @@ static void classes_and_engines_take_turns_of_four_requests(void **state)
 	RUN_ROWS(rows);
 }
 
-static void a_blocking_call_waits_for_one_turn_of_an_engine(void **state)
+PLAIN_TEST(a_blocking_call_waits_for_one_turn_of_an_engine)
 {
 	const char *const rows[] = {
 		"gmps 1; submit a100 a1 a2 a3 a4 a5 a6; sent a100; unread a100; call x77;"
@@ -43,7 +46,7 @@ static void a_blocking_call_waits_for_one_turn_of_an_engine(void **state)
 }
 
 /* Also if there is room in the window by then. */
-static void a_new_request_is_sent_after_those_that_are_queued(void **state)
+PLAIN_TEST(a_new_request_is_sent_after_those_that_are_queued)
 {
 	const char *const rows[] = {
 		"rate 10; submit a1 a2 a3; sent a1; wait 250ms; submit a50; sent a2; pass "
@@ -57,7 +60,7 @@ static void a_new_request_is_sent_after_those_that_are_queued(void **state)
 }
 
 /* The engine's requests fill the window. */
-static void a_blocking_call_needs_no_thread_of_the_engine(void **state)
+PLAIN_TEST(a_blocking_call_needs_no_thread_of_the_engine)
 {
 	const char *const rows[] = {
 		"gmps 1; late 4ms; dead 1; submit a1*5; sent a1; call x2; sent a1*3 x2 a1; "
@@ -68,11 +71,10 @@ static void a_blocking_call_needs_no_thread_of_the_engine(void **state)
 }
 
 /* 64 packets in each mad_async_process(). */
-static void both_windows_are_sent_in_turn(void **state)
+TEST(both_windows_are_sent_in_turn)
 {
 	char kind[5] = "";
 
-	(void)state;
 	scenario_run("window 256; limit 1000; submit a1*256 a1m*256 a2*256 a2m*256;"
 		     " unread a1*256 a1m*256");
 	for (int i = 0; i < 20; i++)
@@ -91,7 +93,7 @@ static void both_windows_are_sent_in_turn(void **state)
 
 /* --- the rate ------------------------------------------------------------------- */
 
-static void an_engine_wakes_up_when_the_rate_permits_it(void **state)
+PLAIN_TEST(an_engine_wakes_up_when_the_rate_permits_it)
 {
 	const char *const rows[] = {
 		"smps 1; rate 1; wakes -1ms; submit a1m; sent a1m; wakes 60000ms;"
@@ -102,7 +104,7 @@ static void an_engine_wakes_up_when_the_rate_permits_it(void **state)
 	RUN_ROWS(rows);
 }
 
-static void only_what_is_sent_counts_for_the_rate(void **state)
+PLAIN_TEST(only_what_is_sent_counts_for_the_rate)
 {
 	const char *const rows[] = {
 		"rate 10; submit a1 a2 a3m; sent a1; respond a1; pass 98ms; sent; pass 2ms;"
@@ -129,11 +131,10 @@ static unsigned packets_in(unsigned rate, int64_t us)
 }
 
 /* A burst is what a millisecond allows. */
-static void no_more_are_sent_than_the_rate_and_a_burst(void **state)
+TEST(no_more_are_sent_than_the_rate_and_a_burst)
 {
 	const unsigned rates[] = {1, 7, 999, 1000, 1001, 30000, 123456, 300000};
 
-	(void)state;
 	scenario_run("window 4000; limit 4000; rate 1; submit a1 a2*4000; sent a1");
 	for (unsigned i = 0; i < 8; i++) {
 		/* as long as 500 packets take, and the millisecond of a burst */
@@ -149,7 +150,7 @@ static void no_more_are_sent_than_the_rate_and_a_burst(void **state)
 
 /* --- nodes ---------------------------------------------------------------------- */
 
-static void engines_and_classes_take_turns_at_a_node(void **state)
+PLAIN_TEST(engines_and_classes_take_turns_at_a_node)
 {
 	const char *const rows[] = {
 		"limit 1; submit a1*3 b1*3; sent a1; respond a1 a1 b1 a1 b1;"
@@ -160,7 +161,7 @@ static void engines_and_classes_take_turns_at_a_node(void **state)
 	RUN_ROWS(rows);
 }
 
-static void requests_that_waited_for_their_node_and_others_alternate(void **state)
+PLAIN_TEST(requests_that_waited_for_their_node_and_others_alternate)
 {
 	const char *const rows[] = {
 		"limit 1; gmps 2; submit a1*5 a2 a3 a4 a5; sent a1 a2; limit 100; sent;"
@@ -177,7 +178,7 @@ static void requests_that_waited_for_their_node_and_others_alternate(void **stat
 	"sent a9 a8 a7 a6 a5 a4 a3 a2 a1;"
 
 /* Many requests wait for each node; all places become free at once. */
-static void a_quick_node_does_not_wait_for_each_of_the_others(void **state)
+PLAIN_TEST(a_quick_node_does_not_wait_for_each_of_the_others)
 {
 	const char *const rows[] = {
 		LEARN "pass 900us; submit a1; pass 100us; respond a2 a3 a4 a5 a6 a7 a8 a9 a1;"
@@ -193,7 +194,7 @@ static void a_quick_node_does_not_wait_for_each_of_the_others(void **state)
 	RUN_ROWS(rows);
 }
 
-static void a_slow_node_delays_others_by_one_request_at_a_time(void **state)
+PLAIN_TEST(a_slow_node_delays_others_by_one_request_at_a_time)
 {
 	const char *const rows[] = {
 		"limit 1; gmps 2; submit a1*20 a2 a3 a4 a5 a6; sent a1 a2;"
@@ -203,7 +204,7 @@ static void a_slow_node_delays_others_by_one_request_at_a_time(void **state)
 	RUN_ROWS(rows);
 }
 
-static void a_limit_may_fall_and_rise_again(void **state)
+PLAIN_TEST(a_limit_may_fall_and_rise_again)
 {
 	const char *const rows[] = {
 		/* it holds for those that are not sent yet */
@@ -218,7 +219,7 @@ static void a_limit_may_fall_and_rise_again(void **state)
 	RUN_ROWS(rows);
 }
 
-static void a_request_waits_for_one_to_its_node_that_was_resumed(void **state)
+PLAIN_TEST(a_request_waits_for_one_to_its_node_that_was_resumed)
 {
 	const char *const rows[] = {
 		"limit 1; gmps 2; submit a1.1 a1.2 a2; limit 2; submit a1.3; sent a1.1 a2;"
@@ -228,7 +229,7 @@ static void a_request_waits_for_one_to_its_node_that_was_resumed(void **state)
 	RUN_ROWS(rows);
 }
 
-static void a_late_request_keeps_its_place_at_the_node_if_the_limit_is_fixed(void **state)
+PLAIN_TEST(a_late_request_keeps_its_place_at_the_node_if_the_limit_is_fixed)
 {
 	const char *const rows[] = {
 		/* adaptive: the next one is sent, and the first one is not complete */
@@ -243,7 +244,7 @@ static void a_late_request_keeps_its_place_at_the_node_if_the_limit_is_fixed(voi
 	RUN_ROWS(rows);
 }
 
-static void without_memory_to_queue_a_request_no_limit_holds(void **state)
+PLAIN_TEST(without_memory_to_queue_a_request_no_limit_holds)
 {
 	const char *const rows[] = {
 		"limit 1; submit a1; starve; submit a2 a2; sent a1 a2 a2",
@@ -256,7 +257,7 @@ static void without_memory_to_queue_a_request_no_limit_holds(void **state)
 
 /* --- retransmissions ------------------------------------------------------------ */
 
-static void retransmissions_come_first(void **state)
+PLAIN_TEST(retransmissions_come_first)
 {
 	const char *const rows[] = {
 		"submit a1m; respond a1m; sent a1m; smps 1; late 4ms; submit a1m a2m a3m;"
@@ -275,7 +276,7 @@ static void retransmissions_come_first(void **state)
 }
 
 /* One of their nodes may respond. */
-static void in_a_silence_requests_that_were_never_sent_come_first(void **state)
+PLAIN_TEST(in_a_silence_requests_that_were_never_sent_come_first)
 {
 	const char *const rows[] = {
 		"submit a1m a2m a3m a4m; respond a1m a2m a3m a4m; sent a1m a2m a3m a4m; smps 4;"
@@ -287,7 +288,7 @@ static void in_a_silence_requests_that_were_never_sent_come_first(void **state)
 	RUN_ROWS(rows);
 }
 
-static void a_response_ends_what_is_queued_to_be_sent_again(void **state)
+PLAIN_TEST(a_response_ends_what_is_queued_to_be_sent_again)
 {
 	const char *const rows[] = {
 		"rate 1; late 4ms; submit a1m; sent a1m; pass 20ms; respond a1m; done a1m;"
@@ -301,7 +302,7 @@ static void a_response_ends_what_is_queued_to_be_sent_again(void **state)
 	RUN_ROWS(rows);
 }
 
-static void a_packet_that_is_refused_leaves_the_window(void **state)
+PLAIN_TEST(a_packet_that_is_refused_leaves_the_window)
 {
 	const char *const rows[] = {
 		"gmps 1; refuse; submit a1 a2; sent a1; respond a1; sent a2; done a1",
@@ -313,7 +314,7 @@ static void a_packet_that_is_refused_leaves_the_window(void **state)
 /* --- BUSY ----------------------------------------------------------------------- */
 
 /* The pause lasts 10 to 15 ms. */
-static void after_busy_a_request_gives_up_its_place(void **state)
+PLAIN_TEST(after_busy_a_request_gives_up_its_place)
 {
 	const char *const rows[] = {
 		"limit 1; submit a1; sent a1; busy a1; pass 9ms; sent; pass 10ms; sent a1",
@@ -354,9 +355,8 @@ static int cancel_after_busy(const struct device_packet *packet, void *arg)
 }
 
 /* While the retransmission is being written, BUSY comes for the first packet. */
-static void a_request_that_is_cancelled_while_it_is_written_has_no_timer(void **state)
+TEST(a_request_that_is_cancelled_while_it_is_written_has_no_timer)
 {
-	(void)state;
 	device_on_write(cancel_after_busy, NULL);
 	scenario_run("late 4ms; submit a1m; pass 20ms; sent a1m a1m; failed ECANCELED a1m;"
 		     " wakes -1ms; pass 100ms; sent");
@@ -374,9 +374,8 @@ static int finish_a_burst(const struct device_packet *packet, void *arg)
 }
 
 /* Memory is freed after the burst, and the response to the blocking call is still expected. */
-static void a_burst_leaves_a_blocking_call_alone(void **state)
+TEST(a_burst_leaves_a_blocking_call_alone)
 {
-	(void)state;
 	device_on_write(finish_a_burst, NULL);
 	scenario_run("window 4000; limit 4000; call x2");
 }
@@ -400,12 +399,11 @@ static void *call_one_node(void *arg)
 }
 
 /* A call that gets a place at its destination is woken. */
-static void blocking_calls_to_one_node_take_turns(void **state)
+TEST(blocking_calls_to_one_node_take_turns)
 {
 	pthread_t threads[THREADS];
 	void *count;
 
-	(void)state;
 	clock_is_real = true;
 	device_on_write(echo, NULL);
 	for (int adapting = 0; adapting < 2; adapting++) {
@@ -425,7 +423,7 @@ static void blocking_calls_to_one_node_take_turns(void **state)
 /* In flight, resumed, not looked at yet, and waiting for a node. */
 #define EVERYWHERE "limit 1; gmps 2; submit a1*21 a2 a3 a4 a5 a6 a7; limit 10;"
 
-static void a_device_that_goes_completes_what_is_queued_anywhere(void **state)
+PLAIN_TEST(a_device_that_goes_completes_what_is_queued_anywhere)
 {
 	const char *const rows[] = {
 		EVERYWHERE "remove; all ENODEV",
@@ -442,7 +440,7 @@ static void a_device_that_goes_completes_what_is_queued_anywhere(void **state)
 	RUN_ROWS(rows);
 }
 
-static void an_engine_that_ends_leaves_another_one_s_requests_queued(void **state)
+PLAIN_TEST(an_engine_that_ends_leaves_another_one_s_requests_queued)
 {
 	const char *const rows[] = {
 		EVERYWHERE
@@ -453,13 +451,12 @@ static void an_engine_that_ends_leaves_another_one_s_requests_queued(void **stat
 	RUN_ROWS(rows);
 }
 
-static void after_the_device_has_gone_nothing_is_written(void **state)
+TEST(after_the_device_has_gone_nothing_is_written)
 {
 	ib_rpc_t rpc = set_request();
 	ib_portid_t to = to_lid(1);
 	uint8_t data[IB_PC_DATA_SZ] = {0};
 
-	(void)state;
 	scenario_run("submit a1; sent a1; remove; all ENODEV");
 	assert_null(mad_rpc(port, &rpc, &to, data, data));
 	assert_int_equal(errno, ENODEV);
@@ -486,9 +483,8 @@ static void expect_child(const char *text)
 	assert_int_equal(status, 0);
 }
 
-static void what_is_queued_anywhere_is_not_queued_in_a_child(void **state)
+TEST(what_is_queued_anywhere_is_not_queued_in_a_child)
 {
-	(void)state;
 	scenario_run(EVERYWHERE "sent a1 a2; limit 0; smps 1; submit a9m; sent a9m");
 	/* the sizes of windows and limits are its parent's; nothing is in flight */
 	expect_child("sent; all ECANCELED; limit 10; gmps 4; submit a1*3 a2*2 a1m a2m;"
@@ -496,9 +492,8 @@ static void what_is_queued_anywhere_is_not_queued_in_a_child(void **state)
 	scenario_run("finish; all 0");
 }
 
-static void what_pauses_in_the_parent_pauses_no_request_in_a_child(void **state)
+TEST(what_pauses_in_the_parent_pauses_no_request_in_a_child)
 {
-	(void)state;
 	scenario_run("limit 10; submit a1 a1; sent a1 a1; busy a1; submit a1; queued 1");
 	expect_child("all ECANCELED; sent; submit a1 b1; sent a1 b1; finish; all 0");
 	scenario_run("sent; finish; all 0");
@@ -550,14 +545,13 @@ static void random_step(char *step, size_t size)
 }
 
 /* TEST_SEED is the seed. A failure prints all steps. */
-static void whatever_happens_every_request_completes_once(void **state)
+TEST(whatever_happens_every_request_completes_once)
 {
 	static char row[32 * STEPS];
 	const char *seed = getenv("TEST_SEED");
 	unsigned value = seed ? (unsigned)strtoul(seed, NULL, 0) : (unsigned)time(NULL);
 	unsigned length = 0;
 
-	(void)state;
 	print_message("TEST_SEED=%u\n", value);
 	srandom(value);
 	scenario_run("timeout 100ms; late 4ms; window 4; limit 2");
@@ -580,45 +574,4 @@ static void whatever_happens_every_request_completes_once(void **state)
 		if (scenario.requests[i].outcome.calls != 1)
 			scenario_fail("%s: %d calls", scenario.requests[i].name,
 				      scenario.requests[i].outcome.calls);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(classes_and_engines_take_turns_of_four_requests),
-		cmocka_unit_test(a_blocking_call_waits_for_one_turn_of_an_engine),
-		cmocka_unit_test(a_new_request_is_sent_after_those_that_are_queued),
-		cmocka_unit_test(a_blocking_call_needs_no_thread_of_the_engine),
-		SCENARIO_TEST(both_windows_are_sent_in_turn),
-		cmocka_unit_test(an_engine_wakes_up_when_the_rate_permits_it),
-		cmocka_unit_test(only_what_is_sent_counts_for_the_rate),
-		cmocka_unit_test(engines_and_classes_take_turns_at_a_node),
-		cmocka_unit_test(requests_that_waited_for_their_node_and_others_alternate),
-		cmocka_unit_test(a_quick_node_does_not_wait_for_each_of_the_others),
-		cmocka_unit_test(a_slow_node_delays_others_by_one_request_at_a_time),
-		cmocka_unit_test(a_limit_may_fall_and_rise_again),
-		cmocka_unit_test(a_request_waits_for_one_to_its_node_that_was_resumed),
-		cmocka_unit_test(
-			a_late_request_keeps_its_place_at_the_node_if_the_limit_is_fixed),
-		cmocka_unit_test(without_memory_to_queue_a_request_no_limit_holds),
-		cmocka_unit_test(retransmissions_come_first),
-		cmocka_unit_test(in_a_silence_requests_that_were_never_sent_come_first),
-		cmocka_unit_test(a_response_ends_what_is_queued_to_be_sent_again),
-		cmocka_unit_test(a_packet_that_is_refused_leaves_the_window),
-		cmocka_unit_test(after_busy_a_request_gives_up_its_place),
-		cmocka_unit_test(a_device_that_goes_completes_what_is_queued_anywhere),
-		cmocka_unit_test(an_engine_that_ends_leaves_another_one_s_requests_queued),
-		SCENARIO_TEST(no_more_are_sent_than_the_rate_and_a_burst),
-		SCENARIO_TEST(a_request_that_is_cancelled_while_it_is_written_has_no_timer),
-		SCENARIO_TEST(a_burst_leaves_a_blocking_call_alone),
-		SCENARIO_TEST(blocking_calls_to_one_node_take_turns),
-		SCENARIO_TEST(after_the_device_has_gone_nothing_is_written),
-#ifndef NO_CHILDREN
-		SCENARIO_TEST(what_is_queued_anywhere_is_not_queued_in_a_child),
-		SCENARIO_TEST(what_pauses_in_the_parent_pauses_no_request_in_a_child),
-#endif
-		SCENARIO_TEST(whatever_happens_every_request_completes_once),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

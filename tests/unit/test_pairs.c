@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 #include "fake.h"
+#include "test.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+
+FIXTURE(fake_setup, fake_teardown);
 
 #define NO_SM(ca) fake_file("/sys/class/infiniband/" ca "/ports/1/cap_mask", "0x400\n")
 
@@ -23,11 +26,10 @@ static void planarized_machine(void)
 	fake_port("smi1", 1, 11);
 }
 
-static void a_usual_device_is_both_sides(void **state)
+TEST(a_usual_device_is_both_sides)
 {
 	struct umad_ca_pair pairs[4];
 
-	(void)state;
 	fake_ca("mlx5_0");
 	fake_port("mlx5_0", 1, 1);
 	fake_port("mlx5_0", 2, 2);
@@ -41,11 +43,10 @@ static void a_usual_device_is_both_sides(void **state)
 	assert_string_equal(pairs[2].gsi_name, "mlx5_1");
 }
 
-static void a_planarized_port_has_a_device_for_each_side(void **state)
+TEST(a_planarized_port_has_a_device_for_each_side)
 {
 	struct umad_ca_pair pairs[4];
 
-	(void)state;
 	planarized_machine();
 	assert_int_equal(umad_get_smi_gsi_pairs(pairs, 4), 2);
 	assert_string_equal(pairs[0].smi_name, "smi0");
@@ -54,11 +55,10 @@ static void a_planarized_port_has_a_device_for_each_side(void **state)
 	assert_string_equal(pairs[1].gsi_name, "mlx5_1");
 }
 
-static void a_device_without_subnet_management_has_no_smi_side(void **state)
+TEST(a_device_without_subnet_management_has_no_smi_side)
 {
 	struct umad_ca_pair pairs[1];
 
-	(void)state;
 	fake_ca("mlx5_0");
 	fake_port("mlx5_0", 1, 1);
 	NO_SM("mlx5_0");
@@ -67,11 +67,10 @@ static void a_device_without_subnet_management_has_no_smi_side(void **state)
 	assert_string_equal(pairs[0].gsi_name, "mlx5_0");
 }
 
-static void no_more_pairs_are_stored_than_asked_for(void **state)
+TEST(no_more_pairs_are_stored_than_asked_for)
 {
 	struct umad_ca_pair pairs[2];
 
-	(void)state;
 	assert_int_equal(umad_get_smi_gsi_pairs(pairs, 2), 0);
 	planarized_machine();
 	memset(pairs, 7, sizeof(pairs));
@@ -81,11 +80,10 @@ static void no_more_pairs_are_stored_than_asked_for(void **state)
 	assert_int_equal(umad_get_smi_gsi_pairs(NULL, 1), -EINVAL);
 }
 
-static void devices_that_cannot_be_read_are_left_out(void **state)
+TEST(devices_that_cannot_be_read_are_left_out)
 {
 	struct umad_ca_pair pairs[4];
 
-	(void)state;
 	planarized_machine();
 	fake_remove("/sys/class/infiniband/smi0/ports/1/gids/0");
 	fake_remove("/sys/class/infiniband/mlx5_1/ports/1/cap_mask");
@@ -96,11 +94,10 @@ static void devices_that_cannot_be_read_are_left_out(void **state)
 	assert_string_equal(pairs[1].gsi_name, "smi1");
 }
 
-static void a_pair_is_found_by_either_name(void **state)
+TEST(a_pair_is_found_by_either_name)
 {
 	struct umad_ca_pair pair;
 
-	(void)state;
 	planarized_machine();
 	assert_int_equal(umad_get_smi_gsi_pair_by_ca_name("smi1", 0, &pair, 0), 0);
 	assert_string_equal(pair.gsi_name, "mlx5_1");
@@ -110,11 +107,10 @@ static void a_pair_is_found_by_either_name(void **state)
 	assert_int_equal(pair.gsi_preferred_port, 1);
 }
 
-static void the_default_pair_is_the_default_devices(void **state)
+TEST(the_default_pair_is_the_default_devices)
 {
 	struct umad_ca_pair pair;
 
-	(void)state;
 	planarized_machine();
 	fake_file("/sys/class/infiniband/mlx5_0/ports/1/state", "1: DOWN\n");
 	assert_int_equal(umad_get_smi_gsi_pair_by_ca_name(NULL, 0, &pair, 0), 0);
@@ -124,11 +120,10 @@ static void the_default_pair_is_the_default_devices(void **state)
 	assert_string_equal(pair.gsi_name, "mlx5_0");
 }
 
-static void the_preferred_port_is_given_or_only_or_up(void **state)
+TEST(the_preferred_port_is_given_or_only_or_up)
 {
 	struct umad_ca_pair pair;
 
-	(void)state;
 	fake_ca("mlx5_0");
 	fake_port("mlx5_0", 2, 1);
 	fake_file("/sys/class/infiniband/mlx5_0/ports/2/state", "1: DOWN\n");
@@ -147,11 +142,10 @@ static void the_preferred_port_is_given_or_only_or_up(void **state)
 	assert_int_equal(pair.gsi_preferred_port, 0);
 }
 
-static void enforcing_smi_leaves_out_pairs_without(void **state)
+TEST(enforcing_smi_leaves_out_pairs_without)
 {
 	struct umad_ca_pair pair;
 
-	(void)state;
 	fake_ca("mlx5_0");
 	fake_port("mlx5_0", 1, 1);
 	NO_SM("mlx5_0");
@@ -163,24 +157,22 @@ static void enforcing_smi_leaves_out_pairs_without(void **state)
 	assert_int_equal(umad_get_smi_gsi_pair_by_ca_name(NULL, 0, &pair, 1), -ENODEV);
 }
 
-static void no_such_pair_is_no_device(void **state)
+TEST(no_such_pair_is_no_device)
 {
 	struct umad_ca_pair pair;
 
-	(void)state;
 	planarized_machine();
 	assert_int_equal(umad_get_smi_gsi_pair_by_ca_name("mlx5_9", 0, &pair, 0), -ENODEV);
 	assert_int_equal(umad_get_smi_gsi_pair_by_ca_name("../mlx5_0", 0, &pair, 0), -ENODEV);
 	assert_int_equal(umad_get_smi_gsi_pair_by_ca_name("mlx5_0", 0, NULL, 0), -EINVAL);
 }
 
-static void every_call_and_every_allocation_may_fail(void **state)
+TEST(every_call_and_every_allocation_may_fail)
 {
 	struct umad_ca_pair pair;
 	unsigned n;
 	int ret;
 
-	(void)state;
 	planarized_machine();
 	for (n = 1;; n++) {
 		fake_fail_malloc(n);
@@ -204,14 +196,13 @@ static void every_call_and_every_allocation_may_fail(void **state)
 }
 
 /* Pairs of many devices: an array of fixed size in the library would be too small. */
-static void there_is_no_limit_to_devices(void **state)
+TEST(there_is_no_limit_to_devices)
 {
 	static struct umad_ca_pair pairs[200];
 	struct umad_ca_pair pair;
 	char name[UMAD_CA_NAME_LEN];
 	uint32_t i;
 
-	(void)state;
 	for (i = 0; i < 200; i++) {
 		snprintf(name, sizeof(name), "mlx5_%03u", i);
 		fake_ca(name);
@@ -227,11 +218,10 @@ static void there_is_no_limit_to_devices(void **state)
 	assert_string_equal(pair.gsi_name, "mlx5_199");
 }
 
-static void a_switch_is_a_pair_by_its_port_0(void **state)
+TEST(a_switch_is_a_pair_by_its_port_0)
 {
 	struct umad_ca_pair pairs[2];
 
-	(void)state;
 	fake_ca("sw0");
 	fake_file("/sys/class/infiniband/sw0/node_type", "2: switch\n");
 	fake_port("sw0", 0, 1);
@@ -242,11 +232,10 @@ static void a_switch_is_a_pair_by_its_port_0(void **state)
 	assert_int_equal(pairs[0].smi_preferred_port, 0);
 }
 
-static void the_default_device_must_have_the_port_that_is_given(void **state)
+TEST(the_default_device_must_have_the_port_that_is_given)
 {
 	struct umad_ca_pair pair;
 
-	(void)state;
 	fake_ca("mlx5_0");
 	fake_port("mlx5_0", 1, 1);
 	fake_ca("mlx5_1");
@@ -259,13 +248,12 @@ static void the_default_device_must_have_the_port_that_is_given(void **state)
 	assert_int_equal(errno, ENODEV);
 }
 
-static void a_port_is_preferred_only_where_it_is_known_to_be_up(void **state)
+TEST(a_port_is_preferred_only_where_it_is_known_to_be_up)
 {
 	static const char *const contents[] = {"0: NOP\n", "1: DOWN\n", "", "up\n"};
 	struct umad_ca_pair pair;
 	size_t i;
 
-	(void)state;
 	fake_ca("mlx5_0");
 	fake_port("mlx5_0", 1, 1);
 	fake_port("mlx5_0", 2, 2);
@@ -280,13 +268,12 @@ static void a_port_is_preferred_only_where_it_is_known_to_be_up(void **state)
 	assert_int_equal(pair.gsi_preferred_port, 2);
 }
 
-static void what_has_no_readable_port_is_no_pair(void **state)
+TEST(what_has_no_readable_port_is_no_pair)
 {
 	static const char *const names[] = {"iw0", "empty", "crowded", "garbled"};
 	struct umad_ca_pair pairs[4];
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(names) / sizeof(*names); i++)
 		fake_ca(names[i]);
 	fake_file("/sys/class/infiniband/iw0/node_type", "4: RNIC\n");
@@ -304,14 +291,13 @@ static void what_has_no_readable_port_is_no_pair(void **state)
 	}
 }
 
-static void names_that_cannot_be_devices_are_refused_unread(void **state)
+TEST(names_that_cannot_be_devices_are_refused_unread)
 {
 	static const char *const names[] = {
 		"", ".", "..", "a/b", "../infiniband/mlx5_0", "a_name_that_is_far_too_long"};
 	struct umad_ca_pair pair;
 	size_t i;
 
-	(void)state;
 	planarized_machine();
 	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		errno = 0;
@@ -328,11 +314,10 @@ static void names_that_cannot_be_devices_are_refused_unread(void **state)
 	assert_int_equal(errno, EINVAL);
 }
 
-static void a_class_that_cannot_be_read_is_an_error(void **state)
+TEST(a_class_that_cannot_be_read_is_an_error)
 {
 	struct umad_ca_pair pairs[1];
 
-	(void)state;
 	planarized_machine();
 	fake_fail_call(1, EACCES);
 	assert_int_equal(umad_get_smi_gsi_pairs(pairs, 1), -EIO);
@@ -345,13 +330,12 @@ static void a_class_that_cannot_be_read_is_an_error(void **state)
 	assert_int_equal(errno, EACCES);
 }
 
-static void a_failing_call_leaves_out_a_port_and_no_more(void **state)
+TEST(a_failing_call_leaves_out_a_port_and_no_more)
 {
 	struct umad_ca_pair pairs[4];
 	unsigned n;
 	int ret;
 
-	(void)state;
 	fake_ca("mlx5_0");
 	fake_port("mlx5_0", 1, 1);
 	fake_ca("mlx5_1");
@@ -369,7 +353,7 @@ static void a_failing_call_leaves_out_a_port_and_no_more(void **state)
 	assert_int_equal(n, 1 + 2 * 7 + 1);
 }
 
-static void every_allocation_for_many_pairs_may_fail(void **state)
+TEST(every_allocation_for_many_pairs_may_fail)
 {
 	static struct umad_ca_pair pairs[40];
 	char name[UMAD_CA_NAME_LEN];
@@ -377,7 +361,6 @@ static void every_allocation_for_many_pairs_may_fail(void **state)
 	unsigned n;
 	int ret;
 
-	(void)state;
 	for (i = 0; i < 40; i++) {
 		snprintf(name, sizeof(name), "mlx5_%u", i);
 		fake_ca(name);
@@ -404,11 +387,10 @@ static void vanish(const char *path)
 		fake_remove("/sys/class/infiniband/smi0");
 }
 
-static void a_device_that_vanishes_meanwhile_is_left_out(void **state)
+TEST(a_device_that_vanishes_meanwhile_is_left_out)
 {
 	struct umad_ca_pair pairs[4];
 
-	(void)state;
 	planarized_machine();
 	fake_before_open(vanish);
 	assert_int_equal(umad_get_smi_gsi_pairs(pairs, 4), 2);
@@ -417,11 +399,10 @@ static void a_device_that_vanishes_meanwhile_is_left_out(void **state)
 	assert_string_equal(pairs[1].smi_name, "smi1");
 }
 
-static void of_several_pairs_with_a_device_the_first_is_meant(void **state)
+TEST(of_several_pairs_with_a_device_the_first_is_meant)
 {
 	struct umad_ca_pair pair;
 
-	(void)state;
 	planarized_machine();
 	fake_port("mlx5_0", 2, 11);
 	fake_file("/sys/class/infiniband/mlx5_0/ports/2/cap_mask", "0x400\n");
@@ -431,34 +412,4 @@ static void of_several_pairs_with_a_device_the_first_is_meant(void **state)
 	assert_string_equal(pair.smi_name, "smi0");
 	assert_int_equal(umad_get_smi_gsi_pair_by_ca_name("smi1", 0, &pair, 0), 0);
 	assert_string_equal(pair.gsi_name, "mlx5_0");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_usual_device_is_both_sides),
-		TEST(a_planarized_port_has_a_device_for_each_side),
-		TEST(a_device_without_subnet_management_has_no_smi_side),
-		TEST(no_more_pairs_are_stored_than_asked_for),
-		TEST(devices_that_cannot_be_read_are_left_out),
-		TEST(a_pair_is_found_by_either_name),
-		TEST(the_default_pair_is_the_default_devices),
-		TEST(the_preferred_port_is_given_or_only_or_up),
-		TEST(enforcing_smi_leaves_out_pairs_without),
-		TEST(no_such_pair_is_no_device),
-		TEST(every_call_and_every_allocation_may_fail),
-		TEST(there_is_no_limit_to_devices),
-		TEST(a_switch_is_a_pair_by_its_port_0),
-		TEST(the_default_device_must_have_the_port_that_is_given),
-		TEST(a_port_is_preferred_only_where_it_is_known_to_be_up),
-		TEST(what_has_no_readable_port_is_no_pair),
-		TEST(names_that_cannot_be_devices_are_refused_unread),
-		TEST(a_class_that_cannot_be_read_is_an_error),
-		TEST(a_failing_call_leaves_out_a_port_and_no_more),
-		TEST(every_allocation_for_many_pairs_may_fail),
-		TEST(a_device_that_vanishes_meanwhile_is_left_out),
-		TEST(of_several_pairs_with_a_device_the_first_is_meant),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 
 #include "fake.h"
 #include "devices.h"
+#include "test.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -51,9 +52,8 @@ static void chooses(const char *ca_name, int portnum, const char *wanted_ca, int
 	chooses_for(ca_name, portnum, false, wanted_ca, wanted);
 }
 
-static void a_port_named_in_full_is_taken_as_it_is(void **state)
+TEST(a_port_named_in_full_is_taken_as_it_is)
 {
-	(void)state;
 	chooses("mlx5_0", 1, "mlx5_0", 1);
 	chooses("mlx5_0", 300, "mlx5_0", 300);
 	fake_ca("mlx5_0");
@@ -61,9 +61,8 @@ static void a_port_named_in_full_is_taken_as_it_is(void **state)
 	chooses("mlx5_0", 1, "mlx5_0", 1);
 }
 
-static void of_a_devices_ports_the_active_one_is_taken(void **state)
+TEST(of_a_devices_ports_the_active_one_is_taken)
 {
-	(void)state;
 	fake_ca("mlx5_0");
 	port_is("mlx5_0", 1, LINKED);
 	port_is("mlx5_0", 2, ACTIVE_PORT);
@@ -71,9 +70,8 @@ static void of_a_devices_ports_the_active_one_is_taken(void **state)
 	chooses("mlx5_0", 0, "mlx5_0", 2);
 }
 
-static void without_an_active_port_the_one_whose_link_is_up_is_taken(void **state)
+TEST(without_an_active_port_the_one_whose_link_is_up_is_taken)
 {
-	(void)state;
 	fake_ca("mlx5_0");
 	port_is("mlx5_0", 1, POLLING);
 	port_is("mlx5_0", 2, LINKED);
@@ -81,9 +79,8 @@ static void without_an_active_port_the_one_whose_link_is_up_is_taken(void **stat
 	chooses("mlx5_0", 0, "mlx5_0", 2);
 }
 
-static void without_a_link_the_first_that_is_not_disabled_is_taken(void **state)
+TEST(without_a_link_the_first_that_is_not_disabled_is_taken)
 {
-	(void)state;
 	fake_ca("mlx5_0");
 	port_is("mlx5_0", 1, DISABLED);
 	port_is("mlx5_0", 2, POLLING);
@@ -91,9 +88,8 @@ static void without_a_link_the_first_that_is_not_disabled_is_taken(void **state)
 	chooses("mlx5_0", 0, "mlx5_0", 2);
 }
 
-static void disabled_ports_are_not_usable(void **state)
+TEST(disabled_ports_are_not_usable)
 {
-	(void)state;
 	fake_ca("mlx5_0");
 	chooses("mlx5_0", 0, NULL, -ENODEV);
 	port_is("mlx5_0", 1, DISABLED);
@@ -101,9 +97,8 @@ static void disabled_ports_are_not_usable(void **state)
 	chooses(NULL, 0, NULL, -ENODEV);
 }
 
-static void an_ethernet_port_counts_only_as_not_disabled(void **state)
+TEST(an_ethernet_port_counts_only_as_not_disabled)
 {
-	(void)state;
 	fake_ca("rxe0");
 	port_is("rxe0", 1, ACTIVE_PORT);
 	set("rxe0", 1, "link_layer", "Ethernet");
@@ -116,9 +111,8 @@ static void an_ethernet_port_counts_only_as_not_disabled(void **state)
 	chooses(NULL, 0, "rxe0", 1);
 }
 
-static void a_port_without_link_layer_is_infiniband(void **state)
+TEST(a_port_without_link_layer_is_infiniband)
 {
-	(void)state;
 	fake_ca("ibsim0");
 	port_is("ibsim0", 1, POLLING);
 	port_is("ibsim0", 2, ACTIVE_PORT);
@@ -128,9 +122,8 @@ static void a_port_without_link_layer_is_infiniband(void **state)
 	chooses("ibsim0", 0, "ibsim0", 2);
 }
 
-static void the_first_device_with_an_active_port_wins(void **state)
+TEST(the_first_device_with_an_active_port_wins)
 {
-	(void)state;
 	fake_ca("mlx5_0");
 	port_is("mlx5_0", 1, LINKED);
 	fake_ca("mlx5_1");
@@ -141,9 +134,8 @@ static void the_first_device_with_an_active_port_wins(void **state)
 	chooses(NULL, 0, "mlx5_1", 2);
 }
 
-static void without_any_active_port_the_first_usable_device_wins(void **state)
+TEST(without_any_active_port_the_first_usable_device_wins)
 {
-	(void)state;
 	fake_ca("mlx5_0");
 	port_is("mlx5_0", 1, DISABLED);
 	fake_ca("mlx5_1");
@@ -153,9 +145,8 @@ static void without_any_active_port_the_first_usable_device_wins(void **state)
 	chooses(NULL, 0, "mlx5_1", 1);
 }
 
-static void a_port_number_restricts_the_choice(void **state)
+TEST(a_port_number_restricts_the_choice)
 {
-	(void)state;
 	fake_ca("mlx5_0");
 	port_is("mlx5_0", 1, ACTIVE_PORT);
 	fake_ca("mlx5_1");
@@ -169,9 +160,8 @@ static void a_port_number_restricts_the_choice(void **state)
 	chooses(NULL, 3, NULL, -ENODEV);
 }
 
-static void a_restricting_number_wants_an_infiniband_port_that_is_not_disabled(void **state)
+TEST(a_restricting_number_wants_an_infiniband_port_that_is_not_disabled)
 {
-	(void)state;
 	fake_ca("rxe0");
 	port_is("rxe0", 1, ACTIVE_PORT);
 	set("rxe0", 1, "link_layer", "Ethernet");
@@ -182,9 +172,8 @@ static void a_restricting_number_wants_an_infiniband_port_that_is_not_disabled(v
 	chooses(NULL, 1, "rxe0", 1);
 }
 
-static void a_switch_is_its_port_0(void **state)
+TEST(a_switch_is_its_port_0)
 {
-	(void)state;
 	fake_ca("sw0");
 	fake_file("/sys/class/infiniband/sw0/node_type", "2: switch\n");
 	port_is("sw0", 0, POLLING);
@@ -195,9 +184,8 @@ static void a_switch_is_its_port_0(void **state)
 	chooses_for("sw0", 0, true, NULL, -ENODEV);
 }
 
-static void smi_ports_must_let_a_subnet_manager_be(void **state)
+TEST(smi_ports_must_let_a_subnet_manager_be)
 {
-	(void)state;
 	fake_ca("mlx5_0");
 	port_is("mlx5_0", 1, ACTIVE_PORT);
 	set("mlx5_0", 1, "cap_mask", "0x00000400");
@@ -209,9 +197,8 @@ static void smi_ports_must_let_a_subnet_manager_be(void **state)
 	chooses("mlx5_0", 0, "mlx5_0", 1);
 }
 
-static void what_cannot_be_read_is_not_chosen(void **state)
+TEST(what_cannot_be_read_is_not_chosen)
 {
-	(void)state;
 	fake_ca("mlx5_0");
 	port_is("mlx5_0", 1, ACTIVE_PORT);
 	fake_remove("/sys/class/infiniband/mlx5_0/ports/1/state");
@@ -227,14 +214,13 @@ static void what_cannot_be_read_is_not_chosen(void **state)
 	chooses("mlx5_0", 0, NULL, -ENODEV);
 }
 
-static void names_that_cannot_be_devices_are_no_device(void **state)
+TEST(names_that_cannot_be_devices_are_no_device)
 {
 	static const char *const names[] = {"", "..", "../x", "a/b",
 					    "a_name_that_is_far_too_long"};
 	struct port_choice choice;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		chooses(names[i], 1, NULL, -ENODEV);
 		assert_int_equal(select_ca(names[i], &choice), -ENODEV);
@@ -247,18 +233,16 @@ static void names_that_cannot_be_devices_are_no_device(void **state)
 	assert_int_equal(fake_calls(), i + 3 * i);
 }
 
-static void a_negative_port_is_refused(void **state)
+TEST(a_negative_port_is_refused)
 {
-	(void)state;
 	chooses("mlx5_0", -1, NULL, -EINVAL);
 	chooses(NULL, -1, NULL, -EINVAL);
 }
 
-static void a_device_alone_is_chosen_likewise(void **state)
+TEST(a_device_alone_is_chosen_likewise)
 {
 	struct port_choice choice;
 
-	(void)state;
 	assert_int_equal(select_ca(NULL, &choice), -ENODEV);
 	fake_ca("mlx5_0");
 	port_is("mlx5_0", 1, POLLING);
@@ -271,9 +255,8 @@ static void a_device_alone_is_chosen_likewise(void **state)
 	assert_int_equal(choice.portnum, 0);
 }
 
-static void a_failure_to_list_the_devices_is_told(void **state)
+TEST(a_failure_to_list_the_devices_is_told)
 {
-	(void)state;
 	fake_ca("mlx5_0");
 	fake_fail_call(1, EACCES);
 	chooses(NULL, 0, NULL, -EACCES);
@@ -348,11 +331,10 @@ static void opens_for_smi(const char *ca_name, int portnum, int wanted)
 	assert_int_equal(opened_by(umad_open_smi_port, ca_name, portnum), wanted);
 }
 
-static void opening_any_port_takes_the_first_active_one(void **state)
+TEST(opening_any_port_takes_the_first_active_one)
 {
 	int linked, active;
 
-	(void)state;
 	linked = have_port("mlx5_0", 1, LINKED);
 	have_port("mlx5_1", 1, POLLING);
 	active = have_port("mlx5_1", 2, ACTIVE_PORT);
@@ -362,11 +344,10 @@ static void opening_any_port_takes_the_first_active_one(void **state)
 	opens_for_smi(NULL, 0, active);
 }
 
-static void opening_a_device_takes_the_best_of_what_is_left(void **state)
+TEST(opening_a_device_takes_the_best_of_what_is_left)
 {
 	int first, second, third;
 
-	(void)state;
 	first = have_port("mlx5_0", 1, POLLING);
 	second = have_port("mlx5_0", 2, LINKED);
 	third = have_port("mlx5_0", 3, ACTIVE_PORT);
@@ -383,11 +364,10 @@ static void opening_a_device_takes_the_best_of_what_is_left(void **state)
 	opens_for_smi(NULL, 0, -ENODEV);
 }
 
-static void opening_a_port_by_name_asks_nothing_of_it(void **state)
+TEST(opening_a_port_by_name_asks_nothing_of_it)
 {
 	int disabled, ethernet;
 
-	(void)state;
 	disabled = have_port("mlx5_0", 1, DISABLED);
 	ethernet = have_port("rxe0", 1, ACTIVE_PORT);
 	set("rxe0", 1, "link_layer", "Ethernet");
@@ -397,11 +377,10 @@ static void opening_a_port_by_name_asks_nothing_of_it(void **state)
 	opens_for_smi("mlx5_0", 1, disabled);
 }
 
-static void opening_by_number_wants_infiniband(void **state)
+TEST(opening_by_number_wants_infiniband)
 {
 	int ethernet, polling;
 
-	(void)state;
 	ethernet = have_port("a_roce", 1, ACTIVE_PORT);
 	set("a_roce", 1, "link_layer", "Ethernet");
 	polling = have_port("mlx5_0", 2, POLLING);
@@ -412,11 +391,10 @@ static void opening_by_number_wants_infiniband(void **state)
 	opens(NULL, 1, -ENODEV);
 }
 
-static void opening_by_number_prefers_an_active_port(void **state)
+TEST(opening_by_number_prefers_an_active_port)
 {
 	int polling, active;
 
-	(void)state;
 	polling = have_port("mlx5_0", 2, POLLING);
 	have_port("mlx5_1", 1, ACTIVE_PORT);
 	active = have_port("mlx5_2", 2, ACTIVE_PORT);
@@ -425,11 +403,10 @@ static void opening_by_number_prefers_an_active_port(void **state)
 	opens(NULL, 2, polling);
 }
 
-static void opening_for_smi_leaves_out_ports_without_subnet_management(void **state)
+TEST(opening_for_smi_leaves_out_ports_without_subnet_management)
 {
 	int plain, next;
 
-	(void)state;
 	plain = have_port("mlx5_0", 1, ACTIVE_PORT);
 	set("mlx5_0", 1, "cap_mask", "0x2651ec48");
 	next = have_port("mlx5_1", 1, LINKED);
@@ -441,11 +418,10 @@ static void opening_for_smi_leaves_out_ports_without_subnet_management(void **st
 	opens_for_smi(NULL, 0, plain);
 }
 
-static void opening_a_switch_opens_its_port_0(void **state)
+TEST(opening_a_switch_opens_its_port_0)
 {
 	int port;
 
-	(void)state;
 	fake_ca("sw0");
 	port = have_port("sw0", 0, ACTIVE_PORT);
 	fake_file("/sys/class/infiniband/sw0/node_type", "2: switch\n");
@@ -457,9 +433,8 @@ static void opening_a_switch_opens_its_port_0(void **state)
 	opens("sw0", 0, port);
 }
 
-static void opening_a_negative_port_is_refused(void **state)
+TEST(opening_a_negative_port_is_refused)
 {
-	(void)state;
 	have_port("mlx5_0", 1, ACTIVE_PORT);
 	opens("mlx5_0", -1, -EINVAL);
 	opens(NULL, -1, -EINVAL);
@@ -467,9 +442,8 @@ static void opening_a_negative_port_is_refused(void **state)
 	opens_for_smi(NULL, -1, -EINVAL);
 }
 
-static void opening_without_any_device_is_no_device(void **state)
+TEST(opening_without_any_device_is_no_device)
 {
-	(void)state;
 	fake_file("/sys/class/infiniband_mad/abi_version", "5\n");
 	opens(NULL, 0, -ENODEV);
 	opens(NULL, 1, -ENODEV);
@@ -480,9 +454,8 @@ static void opening_without_any_device_is_no_device(void **state)
 
 /* --- more of the choice --------------------------------------------------------- */
 
-static void a_router_is_judged_as_a_ca_is(void **state)
+TEST(a_router_is_judged_as_a_ca_is)
 {
-	(void)state;
 	fake_ca("mlx5_0");
 	fake_file("/sys/class/infiniband/mlx5_0/node_type", "3: router\n");
 	port_is("mlx5_0", 1, POLLING);
@@ -491,9 +464,8 @@ static void a_router_is_judged_as_a_ca_is(void **state)
 	chooses(NULL, 0, "mlx5_0", 2);
 }
 
-static void an_rnic_is_never_chosen(void **state)
+TEST(an_rnic_is_never_chosen)
 {
-	(void)state;
 	fake_ca("iw0");
 	port_is("iw0", 1, ACTIVE_PORT);
 	fake_file("/sys/class/infiniband/iw0/node_type", "4: RNIC\n");
@@ -505,7 +477,7 @@ static void an_rnic_is_never_chosen(void **state)
 	chooses(NULL, 0, "mlx5_0", 1);
 }
 
-static void only_infiniband_by_its_full_name_is_infiniband(void **state)
+TEST(only_infiniband_by_its_full_name_is_infiniband)
 {
 	static const char *const others[] = {"Ethernet",
 					     "InfiniBandX",
@@ -515,7 +487,6 @@ static void only_infiniband_by_its_full_name_is_infiniband(void **state)
 					     "\xff\xfe"};
 	size_t i;
 
-	(void)state;
 	fake_ca("mlx5_0");
 	port_is("mlx5_0", 1, ACTIVE_PORT);
 	port_is("mlx5_0", 2, LINKED);
@@ -527,13 +498,12 @@ static void only_infiniband_by_its_full_name_is_infiniband(void **state)
 	chooses("mlx5_0", 0, "mlx5_0", 1);
 }
 
-static void a_state_that_makes_no_sense_is_not_chosen(void **state)
+TEST(a_state_that_makes_no_sense_is_not_chosen)
 {
 	static const char *const contents[] = {"", "ACTIVE", "-4", "\xff\xfe",
 					       "99999999999999999999"};
 	size_t i;
 
-	(void)state;
 	fake_ca("mlx5_0");
 	fake_ca("mlx5_1");
 	port_is("mlx5_1", 1, POLLING);
@@ -549,12 +519,11 @@ static void a_state_that_makes_no_sense_is_not_chosen(void **state)
 	}
 }
 
-static void names_are_taken_in_the_order_of_their_bytes(void **state)
+TEST(names_are_taken_in_the_order_of_their_bytes)
 {
 	static const char *const names[] = {"mlx5_2", "mlx5_10", "Z", "a"};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		fake_ca(names[i]);
 		port_is(names[i], 1, ACTIVE_PORT);
@@ -577,12 +546,11 @@ static void slim_ca(const char *ca_name, const char *state, const char *phys)
 	set(ca_name, 1, "phys_state", phys);
 }
 
-static void there_is_no_limit_to_the_devices_to_choose_from(void **state)
+TEST(there_is_no_limit_to_the_devices_to_choose_from)
 {
 	char name[UMAD_CA_NAME_LEN];
 	int i;
 
-	(void)state;
 	for (i = 0; i < 200; i++) {
 		snprintf(name, sizeof(name), "mlx5_%03d", i);
 		slim_ca(name, DISABLED);
@@ -601,9 +569,8 @@ static void vanish(const char *path)
 		fake_remove("/sys/class/infiniband/mlx5_0");
 }
 
-static void a_device_that_vanishes_meanwhile_is_not_chosen(void **state)
+TEST(a_device_that_vanishes_meanwhile_is_not_chosen)
 {
-	(void)state;
 	fake_ca("mlx5_0");
 	port_is("mlx5_0", 1, ACTIVE_PORT);
 	fake_ca("mlx5_1");
@@ -613,13 +580,12 @@ static void a_device_that_vanishes_meanwhile_is_not_chosen(void **state)
 	chooses("mlx5_0", 0, NULL, -ENODEV);
 }
 
-static void every_call_may_fail_and_the_next_best_is_chosen(void **state)
+TEST(every_call_may_fail_and_the_next_best_is_chosen)
 {
 	struct port_choice choice;
 	unsigned n;
 	int ret;
 
-	(void)state;
 	fake_ca("mlx5_0");
 	port_is("mlx5_0", 1, ACTIVE_PORT);
 	fake_ca("mlx5_1");
@@ -638,12 +604,11 @@ static void every_call_may_fail_and_the_next_best_is_chosen(void **state)
 	assert_int_equal(n, 1 + 9 + 1);
 }
 
-static void every_call_of_an_opening_may_fail(void **state)
+TEST(every_call_of_an_opening_may_fail)
 {
 	int fd, opened;
 	unsigned n;
 
-	(void)state;
 	opened = have_port("mlx5_0", 1, ACTIVE_PORT);
 	for (n = 1;; n++) {
 		fake_fail_call(n, EACCES);
@@ -664,12 +629,11 @@ static void every_call_of_an_opening_may_fail(void **state)
 	opens(NULL, 0, opened);
 }
 
-static void every_allocation_of_an_opening_may_fail(void **state)
+TEST(every_allocation_of_an_opening_may_fail)
 {
 	unsigned n;
 	int fd;
 
-	(void)state;
 	have_port("mlx5_0", 1, ACTIVE_PORT);
 	for (n = 1;; n++) {
 		fake_fail_malloc(n);
@@ -685,11 +649,10 @@ static void every_allocation_of_an_opening_may_fail(void **state)
 	assert_int_equal(umad_close_port(fd), 0);
 }
 
-static void a_device_alone_needs_a_usable_port_only_when_it_is_not_named(void **state)
+TEST(a_device_alone_needs_a_usable_port_only_when_it_is_not_named)
 {
 	struct port_choice choice;
 
-	(void)state;
 	fake_ca("mlx5_0");
 	port_is("mlx5_0", 1, DISABLED);
 	assert_int_equal(select_ca(NULL, &choice), -ENODEV);
@@ -703,57 +666,10 @@ static void a_device_alone_needs_a_usable_port_only_when_it_is_not_named(void **
 }
 
 /* The machine begins without ports, and the list is empty. */
-static int setup(void **state)
+static int setup(void)
 {
 	owner_count = 0;
-	return fake_setup(state);
+	return fake_setup();
 }
 
-#undef TEST
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fake_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_port_named_in_full_is_taken_as_it_is),
-		TEST(of_a_devices_ports_the_active_one_is_taken),
-		TEST(without_an_active_port_the_one_whose_link_is_up_is_taken),
-		TEST(without_a_link_the_first_that_is_not_disabled_is_taken),
-		TEST(disabled_ports_are_not_usable),
-		TEST(an_ethernet_port_counts_only_as_not_disabled),
-		TEST(a_port_without_link_layer_is_infiniband),
-		TEST(the_first_device_with_an_active_port_wins),
-		TEST(without_any_active_port_the_first_usable_device_wins),
-		TEST(a_port_number_restricts_the_choice),
-		TEST(a_restricting_number_wants_an_infiniband_port_that_is_not_disabled),
-		TEST(a_switch_is_its_port_0),
-		TEST(smi_ports_must_let_a_subnet_manager_be),
-		TEST(what_cannot_be_read_is_not_chosen),
-		TEST(names_that_cannot_be_devices_are_no_device),
-		TEST(a_negative_port_is_refused),
-		TEST(a_device_alone_is_chosen_likewise),
-		TEST(a_failure_to_list_the_devices_is_told),
-		TEST(opening_any_port_takes_the_first_active_one),
-		TEST(opening_a_device_takes_the_best_of_what_is_left),
-		TEST(opening_a_port_by_name_asks_nothing_of_it),
-		TEST(opening_by_number_wants_infiniband),
-		TEST(opening_by_number_prefers_an_active_port),
-		TEST(opening_for_smi_leaves_out_ports_without_subnet_management),
-		TEST(opening_a_switch_opens_its_port_0),
-		TEST(opening_a_negative_port_is_refused),
-		TEST(opening_without_any_device_is_no_device),
-		TEST(a_router_is_judged_as_a_ca_is),
-		TEST(an_rnic_is_never_chosen),
-		TEST(only_infiniband_by_its_full_name_is_infiniband),
-		TEST(a_state_that_makes_no_sense_is_not_chosen),
-		TEST(names_are_taken_in_the_order_of_their_bytes),
-		TEST(there_is_no_limit_to_the_devices_to_choose_from),
-		TEST(a_device_that_vanishes_meanwhile_is_not_chosen),
-		TEST(every_call_may_fail_and_the_next_best_is_chosen),
-		TEST(every_call_of_an_opening_may_fail),
-		TEST(every_allocation_of_an_opening_may_fail),
-		TEST(a_device_alone_needs_a_usable_port_only_when_it_is_not_named),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+FIXTURE(setup, fake_teardown);
