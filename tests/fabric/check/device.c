@@ -8,12 +8,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,10 +25,11 @@
 #include <unistd.h>
 
 #include <linux/netlink.h>
-#include <cmocka.h>
 #include <rdma/ib_user_mad.h>
 
 #include "protocol.h"
+#define OWN_MAIN /* it has arguments */
+#include "test.h"
 
 #define HEADER     64
 #define OLD_HEADER 56
@@ -137,11 +134,10 @@ static void wait_for_data(int fd)
 	assert_int_equal(poll_fd.revents, POLLIN);
 }
 
-static void devices_are_character_devices(void **state)
+TEST(devices_are_character_devices)
 {
 	struct stat status;
 
-	(void)state;
 	assert_int_equal(stat("/dev/infiniband/umad1", &status), 0);
 	assert_true(S_ISCHR(status.st_mode));
 	assert_int_equal(major(status.st_rdev), 231);
@@ -149,12 +145,11 @@ static void devices_are_character_devices(void **state)
 	assert_fails(open_device("umad7", 0), ENOENT);
 }
 
-static void a_read_with_nothing_there_says_so(void **state)
+TEST(a_read_with_nothing_there_says_so)
 {
 	uint8_t buffer[HEADER + MAD];
 	int fd = open_device("umad0", O_NONBLOCK);
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(agent(fd, 0x81, 0, 0), 0);
 	assert_fails(read(fd, buffer, sizeof(buffer)), EAGAIN);
@@ -162,13 +157,12 @@ static void a_read_with_nothing_there_says_so(void **state)
 	close(fd);
 }
 
-static void a_packet_that_does_not_fit_stays(void **state)
+TEST(a_packet_that_does_not_fit_stays)
 {
 	uint8_t packet[HEADER + MAD];
 	int fd = open_device("umad0", O_NONBLOCK);
 	int id = agent(fd, 0x81, 0, 0);
 
-	(void)state;
 	make_smp(packet, id, 1, 1000);
 	assert_int_equal(write(fd, packet, sizeof(packet)), sizeof(packet));
 	wait_for_data(fd);
@@ -178,14 +172,13 @@ static void a_packet_that_does_not_fit_stays(void **state)
 	close(fd);
 }
 
-static void a_timeout_hands_24_bytes_of_mad_back(void **state)
+TEST(a_timeout_hands_24_bytes_of_mad_back)
 {
 	uint8_t packet[HEADER + MAD];
 	uint32_t status;
 	int fd = open_device("umad0", O_NONBLOCK);
 	int id = agent(fd, 0x81, 0, 0);
 
-	(void)state;
 	make_smp(packet, id, 1, 20);
 	packet[HEADER + 7] = 2; /* a path to nowhere: leaf-1 has no port 9 */
 	packet[HEADER + 129] = 1;
@@ -199,13 +192,12 @@ static void a_timeout_hands_24_bytes_of_mad_back(void **state)
 	close(fd);
 }
 
-static void what_write_refuses(void **state)
+TEST(what_write_refuses)
 {
 	uint8_t packet[HEADER + MAD + 1] = {0};
 	int fd = open_device("umad0", O_NONBLOCK);
 	int id = agent(fd, 0x81, 0, 0);
 
-	(void)state;
 	make_smp(packet, id, 1, 0);
 	assert_fails(write(fd, packet, HEADER + 35), EINVAL);
 	assert_fails(write(fd, packet, sizeof(packet)), EINVAL);
@@ -216,13 +208,12 @@ static void what_write_refuses(void **state)
 	close(fd);
 }
 
-static void a_transaction_in_flight_is_refused_until_it_is_over(void **state)
+TEST(a_transaction_in_flight_is_refused_until_it_is_over)
 {
 	uint8_t packet[HEADER + MAD];
 	int fd = open_device("umad0", O_NONBLOCK);
 	int id = agent(fd, 0x81, 0, 0);
 
-	(void)state;
 	make_smp(packet, id, 7, 30);
 	packet[HEADER + 7] = 2;
 	packet[HEADER + 129] = 1;
@@ -234,14 +225,13 @@ static void a_transaction_in_flight_is_refused_until_it_is_over(void **state)
 	close(fd);
 }
 
-static void the_old_layout_is_there_until_it_is_given_up(void **state)
+TEST(the_old_layout_is_there_until_it_is_given_up)
 {
 	struct ib_user_mad_reg_req request = {
 		.qpn = 0, .mgmt_class = 0x81, .mgmt_class_version = 1};
 	uint8_t packet[HEADER + MAD];
 	int fd = open_device("umad0", O_NONBLOCK);
 
-	(void)state;
 	assert_int_equal(ioctl(fd, IB_USER_MAD_REGISTER_AGENT, &request), 0);
 	assert_fails(ioctl(fd, IB_USER_MAD_ENABLE_PKEY), EINVAL);
 	make_smp(packet, (int)request.id, 1, 1000);
@@ -254,7 +244,7 @@ static void the_old_layout_is_there_until_it_is_given_up(void **state)
 	close(fd);
 }
 
-static void poll_select_and_epoll_take_the_descriptor(void **state)
+TEST(poll_select_and_epoll_take_the_descriptor)
 {
 	uint8_t packet[HEADER + MAD];
 	struct epoll_event event = {.events = EPOLLIN};
@@ -265,7 +255,6 @@ static void poll_select_and_epoll_take_the_descriptor(void **state)
 	int epoll = epoll_create1(0);
 	struct pollfd poll_fd = {.fd = fd, .events = POLLIN | POLLOUT};
 
-	(void)state;
 	assert_int_equal(poll(&poll_fd, 1, 0), 1);
 	assert_int_equal(poll_fd.revents, POLLOUT);
 	assert_int_equal(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event), 0);
@@ -280,7 +269,7 @@ static void poll_select_and_epoll_take_the_descriptor(void **state)
 	close(fd);
 }
 
-static void a_copy_and_a_child_have_the_same_device(void **state)
+TEST(a_copy_and_a_child_have_the_same_device)
 {
 	uint8_t packet[HEADER + MAD];
 	int fd = open_device("umad0", O_NONBLOCK);
@@ -289,7 +278,6 @@ static void a_copy_and_a_child_have_the_same_device(void **state)
 	uint32_t number = 9;
 	int status;
 
-	(void)state;
 	close(fd);
 	fd = copy;
 	copy = dup(fd);
@@ -305,9 +293,8 @@ static void a_copy_and_a_child_have_the_same_device(void **state)
 	close(copy);
 }
 
-static void closing_gives_the_class_back_at_once(void **state)
+TEST(closing_gives_the_class_back_at_once)
 {
-	(void)state;
 	for (unsigned int i = 0; i < 50; i++) {
 		int fd = open_device("umad0", O_NONBLOCK);
 
@@ -347,11 +334,10 @@ static void send_large(size_t length)
 	free(received);
 }
 
-static void messages_of_any_size_arrive(void **state)
+TEST(messages_of_any_size_arrive)
 {
 	static const size_t room = MAD - DATA;
 
-	(void)state;
 	send_large(DATA + 1);
 	send_large(MAD);
 	send_large(MAD + 1);
@@ -361,12 +347,11 @@ static void messages_of_any_size_arrive(void **state)
 	send_large(64 * LARGE);
 }
 
-static void one_program_holds_an_issm_device(void **state)
+TEST(one_program_holds_an_issm_device)
 {
 	int first = open_device("issm0", 0);
 	uint8_t byte;
 
-	(void)state;
 	assert_true(first >= 0);
 	assert_fails(open_device("issm0", O_NONBLOCK), EAGAIN);
 	assert_fails(read(first, &byte, 1), EINVAL);
@@ -379,13 +364,12 @@ static void one_program_holds_an_issm_device(void **state)
 	close(first);
 }
 
-static void who_waits_for_an_issm_device_gets_it(void **state)
+TEST(who_waits_for_an_issm_device_gets_it)
 {
 	int first = open_device("issm0", 0);
 	int status;
 	pid_t child;
 
-	(void)state;
 	child = fork();
 	if (child == 0) {
 		close(first);
@@ -420,7 +404,7 @@ static int connect_to_fabric(void)
 
 /* Sends random bytes directly to the fabric's socket: requests with the right magic number and
  * random other fields, packets on a handle. */
-static void rubbish_does_not_hurt_the_fabric(void **state)
+TEST(rubbish_does_not_hurt_the_fabric)
 {
 	uint8_t packet[HEADER + MAD];
 	uint8_t bytes[4000];
@@ -428,7 +412,6 @@ static void rubbish_does_not_hurt_the_fabric(void **state)
 	int fd = open_device("umad0", O_NONBLOCK);
 	int id = agent(fd, 0x81, 0, 0);
 
-	(void)state;
 	for (unsigned int round = 0; round < 3000; round++) {
 		size_t length = (size_t)rand_r(&seed) % sizeof(bytes) + 1;
 		uint32_t magic = PROTOCOL_MAGIC;
@@ -457,7 +440,7 @@ static void rubbish_does_not_hurt_the_fabric(void **state)
 	close(fd);
 }
 
-static void a_removed_device_is_an_error_to_all_who_wait(void **state)
+TEST(a_removed_device_is_an_error_to_all_who_wait)
 {
 	uint8_t packet[HEADER + MAD];
 	int fd = open_device("umad1", O_NONBLOCK);
@@ -465,7 +448,6 @@ static void a_removed_device_is_an_error_to_all_who_wait(void **state)
 	struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
 	uint32_t number = 0;
 
-	(void)state;
 	tell("after 100ms remove on host-2");
 	assert_int_equal(poll(&poll_fd, 1, 5000), 1);
 	assert_int_equal(poll_fd.revents, POLLERR);
@@ -514,14 +496,13 @@ static void assert_uevent(int fd, const char *expected)
 	assert_int_equal(sender.nl_pid, 0); /* the kernel */
 }
 
-static void uevents_tell_of_one_of_two_devices(void **state)
+TEST(uevents_tell_of_one_of_two_devices)
 {
 	static const char *const paths[] = {"infiniband_mad/umad1", "infiniband_mad/issm1",
 					    "infiniband/mlx5_1"};
 	int fd = open_uevents(true);
 	char expected[128];
 
-	(void)state;
 	for (unsigned int i = 0; i < 6; i++) {
 		if (i % 3 == 0)
 			tell(i ? "return on host-2" : "remove on host-2");
@@ -535,12 +516,11 @@ static void uevents_tell_of_one_of_two_devices(void **state)
 	close(fd);
 }
 
-static void only_members_of_the_kernel_s_group_hear_uevents(void **state)
+TEST(only_members_of_the_kernel_s_group_hear_uevents)
 {
 	int fd = open_uevents(false), group = 1;
 	char text[256];
 
-	(void)state;
 	tell("remove on host-2");
 	assert_fails(recv(fd, text, sizeof(text), 0), EAGAIN);
 	assert_int_equal(
@@ -550,12 +530,11 @@ static void only_members_of_the_kernel_s_group_hear_uevents(void **state)
 	close(fd);
 }
 
-static void uevents_that_were_lost_are_an_error_once(void **state)
+TEST(uevents_that_were_lost_are_an_error_once)
 {
 	int fd = open_uevents(true);
 	char text[1024];
 
-	(void)state;
 	for (unsigned int i = 0; i < 50; i++) { /* more than the queue takes */
 		tell("remove on host-2");
 		tell("return on host-2");
@@ -574,11 +553,10 @@ static void uevents_that_were_lost_are_an_error_once(void **state)
 	close(fd);
 }
 
-static void there_is_no_rdma_netlink_that_would_ask_the_real_kernel(void **state)
+TEST(there_is_no_rdma_netlink_that_would_ask_the_real_kernel)
 {
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
 
-	(void)state;
 	assert_fails(socket(AF_NETLINK, SOCK_RAW, NETLINK_RDMA), EPROTONOSUPPORT);
 	assert_true(fd >= 0);
 	close(fd);
@@ -586,28 +564,6 @@ static void there_is_no_rdma_netlink_that_would_ask_the_real_kernel(void **state
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(devices_are_character_devices),
-		cmocka_unit_test(a_read_with_nothing_there_says_so),
-		cmocka_unit_test(a_packet_that_does_not_fit_stays),
-		cmocka_unit_test(a_timeout_hands_24_bytes_of_mad_back),
-		cmocka_unit_test(what_write_refuses),
-		cmocka_unit_test(a_transaction_in_flight_is_refused_until_it_is_over),
-		cmocka_unit_test(the_old_layout_is_there_until_it_is_given_up),
-		cmocka_unit_test(poll_select_and_epoll_take_the_descriptor),
-		cmocka_unit_test(a_copy_and_a_child_have_the_same_device),
-		cmocka_unit_test(closing_gives_the_class_back_at_once),
-		cmocka_unit_test(messages_of_any_size_arrive),
-		cmocka_unit_test(one_program_holds_an_issm_device),
-		cmocka_unit_test(who_waits_for_an_issm_device_gets_it),
-		cmocka_unit_test(rubbish_does_not_hurt_the_fabric),
-		cmocka_unit_test(a_removed_device_is_an_error_to_all_who_wait),
-		cmocka_unit_test(uevents_tell_of_one_of_two_devices),
-		cmocka_unit_test(only_members_of_the_kernel_s_group_hear_uevents),
-		cmocka_unit_test(uevents_that_were_lost_are_an_error_once),
-		cmocka_unit_test(there_is_no_rdma_netlink_that_would_ask_the_real_kernel),
-	};
-
 	if (argc < 2 || !getenv("UMAD_SIM_FOLDER")) {
 		fprintf(stderr,
 			"usage: umad-sim --at host-1,host-2 fat-tree:4,2 -- %s UMAD-SIM\n",
@@ -615,5 +571,5 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	umad_sim = argv[1];
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_all_tests();
 }
