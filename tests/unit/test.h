@@ -20,11 +20,12 @@
  *		returns and that drop() gets: TEST_ON(name, struct subnet *subnet, make, drop)
  *	TEST_ROWS(run, rows);	a TEST() for each element of the array rows. Its name is the
  *		element's member behaviour; run() gets the address of the element.
+ *	test_seed()	the seed of a random test
  *	GROUP(setup, teardown)	before the first test, and after the last one
  *
  * A fixture function is "int setup(void)" and returns 0. A program with arguments defines
- * OWN_MAIN before it includes this file, and calls run_all_tests() in its main(). Definitions
- *are weak, because a program may have several files with tests.
+ * OWN_MAIN before it includes this file, and its main() calls run_all_tests(). A program may
+ * have several files with tests: definitions are weak.
  */
 #ifndef TESTS_UNIT_TEST_H
 #define TESTS_UNIT_TEST_H
@@ -36,6 +37,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -148,6 +150,16 @@ int __attribute__((weak)) main(void)
 	return run_all_tests();
 }
 #endif
+
+/* The seed of a random test, which it prints. TEST_SEED in the environment repeats a run. */
+static inline unsigned test_seed(void)
+{
+	const char *chosen = getenv("TEST_SEED");
+	unsigned seed = chosen ? (unsigned)strtoul(chosen, NULL, 0) : (unsigned)time(NULL);
+
+	print_message("TEST_SEED=%u\n", seed);
+	return seed;
+}
 
 #define TEST_ADD(test_name, ...)                                                               \
 	static void __attribute__((constructor)) add_##test_name(void)                         \

@@ -311,14 +311,10 @@ TEST(malformed_messages_are_passed_over)
 
 TEST(random_messages_do_no_harm)
 {
-	const char *seed_text = getenv("TEST_SEED");
-	unsigned seed =
-		seed_text ? (unsigned)strtoul(seed_text, NULL, 0) : (unsigned)time(NULL);
 	struct umad_event event;
 	int i, j, ret;
 
-	print_message("TEST_SEED=%u\n", seed);
-	srand(seed);
+	srand(test_seed());
 	plug("mlx5_0", 0);
 	watch();
 	for (i = 0; i < 20000; i++) {
@@ -1088,15 +1084,6 @@ static void change_something(char names[SLOTS][UMAD_CA_NAME_LEN])
 		uevent("move", "infiniband", name, old);
 	}
 	really_be(names, SLOTS);
-}
-
-static unsigned test_seed(void)
-{
-	const char *text = getenv("TEST_SEED");
-	unsigned seed = text ? (unsigned)strtoul(text, NULL, 0) : (unsigned)time(NULL);
-
-	print_message("TEST_SEED=%u\n", seed);
-	return seed;
 }
 
 TEST(whoever_follows_the_events_knows_what_is_there)

@@ -548,12 +548,9 @@ static void random_step(char *step, size_t size)
 TEST(whatever_happens_every_request_completes_once)
 {
 	static char row[32 * STEPS];
-	const char *seed = getenv("TEST_SEED");
-	unsigned value = seed ? (unsigned)strtoul(seed, NULL, 0) : (unsigned)time(NULL);
 	unsigned length = 0;
 
-	print_message("TEST_SEED=%u\n", value);
-	srandom(value);
+	srandom(test_seed());
 	scenario_run("timeout 100ms; late 4ms; window 4; limit 2");
 	scenario.history = row;
 	for (int i = 0; i < STEPS; i++) {
