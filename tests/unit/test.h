@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Tests on top of cmocka. A test adds itself to the list of its program, which needs no table
- *of tests and no main():
+ * Tests on top of cmocka. A test adds itself to the list of its program. The program needs no
+ * table of tests and no main():
  *
  *	FIXTURE(port_setup, port_teardown);
  *
