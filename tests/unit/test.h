@@ -21,6 +21,7 @@
  *	TEST_ROWS(run, rows);	a TEST() for each element of the array rows. Its name is the
  *		element's member behaviour; run() gets the address of the element.
  *	test_seed()	the seed of a random test
+ *	assert_fails(call, EINVAL), assert_fails_minus_1(), assert_fails_null()	and errno
  *	GROUP(setup, teardown)	before the first test, and after the last one
  *
  * A fixture function is "int setup(void)" and returns 0. A program with arguments defines
@@ -30,6 +31,7 @@
 #ifndef TESTS_UNIT_TEST_H
 #define TESTS_UNIT_TEST_H
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -160,6 +162,18 @@ static inline unsigned test_seed(void)
 	print_message("TEST_SEED=%u\n", seed);
 	return seed;
 }
+
+/* The call fails with this errno, and returns the negative errno, -1, or NULL. */
+#define assert_fails(call, error)         assert_errno(assert_int_equal(call, -(error)), error)
+#define assert_fails_minus_1(call, error) assert_errno(assert_int_equal(call, -1), error)
+#define assert_fails_null(call, error)    assert_errno(assert_null(call), error)
+
+#define assert_errno(assertion, error)          \
+	do {                                    \
+		errno = 0;                      \
+		assertion;                      \
+		assert_int_equal(errno, error); \
+	} while (0)
 
 #define TEST_ADD(test_name, ...)                                                               \
 	static void __attribute__((constructor)) add_##test_name(void)                         \

@@ -83,18 +83,18 @@ TEST(a_status_is_told)
 	int status = -1;
 
 	respond_with(IB_CC_CLASS, 0x99, 0x000c, NULL, 0);
-	assert_null(cc_query_status_via(buf, &to, 0x99, 0, 0, &status, fixture.port, 0));
-	assert_int_equal(errno, EIO);
+	assert_fails_null(cc_query_status_via(buf, &to, 0x99, 0, 0, &status, fixture.port, 0),
+			  EIO);
 	assert_int_equal(status, 0x000c);
 	be_silent();
-	assert_null(cc_query_status_via(buf, &to, 0x11, 0, 0, &status, fixture.port, 0));
-	assert_int_equal(errno, ETIMEDOUT);
+	assert_fails_null(cc_query_status_via(buf, &to, 0x11, 0, 0, &status, fixture.port, 0),
+			  ETIMEDOUT);
 	assert_int_equal(status, 0);
 }
 
 TEST(nowhere_is_refused)
 {
-	assert_null(cc_query_status_via(buf, NULL, 0x11, 0, 0, NULL, fixture.port, 0));
-	assert_int_equal(errno, EINVAL);
+	assert_fails_null(cc_query_status_via(buf, NULL, 0x11, 0, 0, NULL, fixture.port, 0),
+			  EINVAL);
 	assert_int_equal(device_written(), 0);
 }

@@ -331,8 +331,7 @@ TEST(a_device_that_cannot_be_read_any_more_is_gone)
 	before_drain = fail_to_read;
 	assert_int_equal(ask_at_length(), -EMSGSIZE);
 	assert_null(before_drain);
-	assert_null(mad_rpc(port, &rpc, &to, NULL, NULL));
-	assert_int_equal(errno, ENODEV);
+	assert_fails_null(mad_rpc(port, &rpc, &to, NULL, NULL), ENODEV);
 }
 
 TEST(a_message_that_there_is_no_memory_for_is_lost_alone)
@@ -370,8 +369,7 @@ TEST(a_blocking_call_ends_in_time_while_there_is_no_memory)
 	mad_rpc_set_retries(port, 1);
 	assert_int_equal(ask_at_length(), -EMSGSIZE);
 	rpc.timeout = 100;
-	assert_null(mad_rpc(port, &rpc, &to, data, data));
-	assert_int_equal(errno, ETIMEDOUT);
+	assert_fails_null(mad_rpc(port, &rpc, &to, data, data), ETIMEDOUT);
 	assert_true(now_ms() - start >= 100);
 	/* a slow machine has time for more tries */
 	assert_in_range(reads_and_polls() - before, 1,

@@ -318,8 +318,7 @@ TEST(calls_that_fail_with_a_status_store_it)
 		.method = IB_MAD_METHOD_GET, .mgmt_class = VENDOR_CLASS, .attrid = 0x77};
 
 	device_on_write(respond_status, &status);
-	assert_null(sa_rpc_call(port, data, &to, &sa, 0));
-	assert_int_equal(errno, EIO);
+	assert_fails_null(sa_rpc_call(port, data, &to, &sa, 0), EIO);
 	expect_failure(-EIO, IB_SA_CLASS, "SA: insufficient components");
 	assert_int_equal(mad_last_failure()->status, 0x0600);
 	assert_int_equal(mad_last_failure()->method, IB_MAD_METHOD_GET);
@@ -361,9 +360,8 @@ TEST(calls_without_a_response_store_that)
 		else if (i == 1)
 			assert_null(mad_rpc_rmpp(port, &rpc, &to, NULL, data));
 		else
-			assert_int_equal(mad_rpc_message(port, &rpc, &to, NULL, 0, &message),
-					 -ETIMEDOUT);
-		assert_int_equal(errno, ETIMEDOUT);
+			assert_fails(mad_rpc_message(port, &rpc, &to, NULL, 0, &message),
+				     ETIMEDOUT);
 		assert_int_equal(mad_last_failure()->error, -ETIMEDOUT);
 		assert_int_equal(mad_last_failure()->status, 0);
 		assert_int_equal(mad_last_failure()->transmissions, 1);
@@ -417,8 +415,7 @@ TEST(mad_send_via_stores_why_it_fails)
 	ib_rpc_t rpc = {.mgtclass = IB_SMI_DIRECT_CLASS, .method = IB_MAD_METHOD_GET};
 	ib_portid_t to = {.drpath = {.cnt = 64}};
 
-	assert_int_equal(mad_send_via(&rpc, &to, NULL, NULL, port), -1);
-	assert_int_equal(errno, EINVAL);
+	assert_fails_minus_1(mad_send_via(&rpc, &to, NULL, NULL, port), EINVAL);
 	expect_failure(-EINVAL, IB_SMI_DIRECT_CLASS, "an argument is wrong");
 	fail_otherwise();
 	assert_int_equal(mad_send_via(NULL, &to, NULL, NULL, port), -1);
@@ -477,8 +474,7 @@ TEST(data_that_does_not_begin_in_the_mad_is_a_wrong_argument)
 	for (unsigned i = 0; i < 2; i++) {
 		rpc.dataoffs = offsets[i];
 		fail_otherwise();
-		assert_null(mad_rpc(port, &rpc, &to, NULL, data));
-		assert_int_equal(errno, EINVAL);
+		assert_fails_null(mad_rpc(port, &rpc, &to, NULL, data), EINVAL);
 		expect_failure(-EINVAL, IB_PERFORMANCE_CLASS, "an argument is wrong");
 		assert_int_equal(mad_last_failure()->transmissions, 0);
 	}
@@ -507,8 +503,7 @@ TEST(without_an_sm_a_call_that_resolves_it_says_so)
 	ib_portid_t sm;
 
 	device_on_write(echo, NULL);
-	assert_int_equal(ib_resolve_smlid_via(&sm, 0, port), -1);
-	assert_int_equal(errno, ENXIO);
+	assert_fails_minus_1(ib_resolve_smlid_via(&sm, 0, port), ENXIO);
 	expect_failure(-ENXIO, 0, "no SM is known");
 }
 
@@ -610,9 +605,8 @@ TEST(a_class_that_is_not_registered_has_an_error_of_its_own)
 		assert_int_equal(
 			mad_async_submit(async, &rpc, &to, NULL, 0, note, outcomes, NULL),
 			-EPROTONOSUPPORT);
-		assert_int_equal(mad_rpc_message(port, &rpc, &to, NULL, 0, &message),
-				 -EPROTONOSUPPORT);
-		assert_int_equal(errno, EPROTONOSUPPORT);
+		assert_fails(mad_rpc_message(port, &rpc, &to, NULL, 0, &message),
+			     EPROTONOSUPPORT);
 		expect_failure(-EPROTONOSUPPORT, IB_DEVICE_MGMT_CLASS,
 			       "device management: the class is not registered on the port");
 		assert_string_equal(heard, expected[shown]);
@@ -650,8 +644,7 @@ TEST(mad_rpc_keeps_its_errno_for_such_a_class)
 		else if (i % 3 == 1)
 			assert_null(mad_rpc_rmpp(port, &rpc, &to, NULL, NULL));
 		else
-			assert_int_equal(mad_send_via(&rpc, &to, NULL, NULL, port), -1);
-		assert_int_equal(errno, EINVAL);
+			assert_fails_minus_1(mad_send_via(&rpc, &to, NULL, NULL, port), EINVAL);
 		assert_non_null(strstr(heard, "Invalid argument\n"));
 		if (ibdebug)
 			assert_non_null(

@@ -48,27 +48,19 @@ TEST(what_cannot_be_opened_says_why_and_leaves_nothing)
 	int mgmt_class = IB_SMI_CLASS;
 	char name[] = "mlx9_9";
 
-	assert_null(open_with(-1));
-	assert_int_equal(errno, EINVAL);
-	assert_null(open_with(256));
-	assert_int_equal(errno, EINVAL);
-	assert_null(open_with(0x60));
-	assert_int_equal(errno, EINVAL);
-	assert_null(mad_rpc_open_port(NULL, 0, NULL, 1));
-	assert_int_equal(errno, EINVAL);
-	assert_null(mad_rpc_open_port(NULL, 0, &mgmt_class, -1));
-	assert_int_equal(errno, EINVAL);
-	assert_null(mad_rpc_open_port(name, 0, &mgmt_class, 1));
-	assert_int_equal(errno, ENODEV);
+	assert_fails_null(open_with(-1), EINVAL);
+	assert_fails_null(open_with(256), EINVAL);
+	assert_fails_null(open_with(0x60), EINVAL);
+	assert_fails_null(mad_rpc_open_port(NULL, 0, NULL, 1), EINVAL);
+	assert_fails_null(mad_rpc_open_port(NULL, 0, &mgmt_class, -1), EINVAL);
+	assert_fails_null(mad_rpc_open_port(name, 0, &mgmt_class, 1), ENODEV);
 	device_fail(DEVICE_OPEN, 1, EACCES);
-	assert_null(open_with(mgmt_class));
-	assert_int_equal(errno, EACCES);
+	assert_fails_null(open_with(mgmt_class), EACCES);
 	device_fail(DEVICE_IOCTL, 2, ENOMEM);
 	assert_null(open_with(mgmt_class));
 	assert_int_not_equal(errno, 0);
 	device_fail_malloc(1);
-	assert_null(open_with(mgmt_class));
-	assert_int_equal(errno, ENOMEM);
+	assert_fails_null(open_with(mgmt_class), ENOMEM);
 	assert_int_equal(device_handles(), 1);
 }
 
@@ -105,8 +97,7 @@ TEST(a_server_has_its_methods_or_all)
 	assert_int_equal(mad_register_server_via(0x0b, 0, NULL, 0, NULL), -1);
 	assert_int_equal(mad_register_client_via(-1, 0, port), -1);
 	/* no management class: mad_rpc_open_port() has this case */
-	assert_int_equal(mad_register_client_via(0, 0, port), -1);
-	assert_int_equal(errno, EINVAL);
+	assert_fails_minus_1(mad_register_client_via(0, 0, port), EINVAL);
 	assert_int_equal(mad_register_client_via(0x50, 0, port), -1);
 	assert_int_equal(mad_register_client_via(1, 0, NULL), -1);
 	assert_int_equal(mad_register_client_via(IB_BOARD_MGMT_CLASS, 0, port), 0);
@@ -342,12 +333,9 @@ TEST(a_planarized_device_is_opened_as_a_pair)
 	assert_int_equal(device_handles(), 1);
 
 	device_fail(DEVICE_OPEN, 2, EBUSY);
-	assert_null(mad_rpc_open_port2(NULL, 0, classes, 3, 0));
-	assert_int_equal(errno, EBUSY);
+	assert_fails_null(mad_rpc_open_port2(NULL, 0, classes, 3, 0), EBUSY);
 	assert_int_equal(device_handles(), 1);
-	assert_null(mad_rpc_open_port2(NULL, 256, classes, 3, 0));
-	assert_int_equal(errno, ENODEV);
-	assert_null(mad_rpc_open_port2(NULL, 0, NULL, 3, 0));
-	assert_int_equal(errno, EINVAL);
+	assert_fails_null(mad_rpc_open_port2(NULL, 256, classes, 3, 0), ENODEV);
+	assert_fails_null(mad_rpc_open_port2(NULL, 0, NULL, 3, 0), EINVAL);
 	mad_rpc_close_port2(NULL);
 }

@@ -657,8 +657,7 @@ TEST(a_listing_that_fails_is_told_and_an_overrun_follows)
 	/* two calls read its node_type, the third lists the nodes */
 	uevent("add", "infiniband", "mlx5_0", NULL);
 	fake_fail_call(3, EMFILE);
-	assert_int_equal(umad_monitor_next_event(monitor, &event), -EMFILE);
-	assert_int_equal(errno, EMFILE);
+	assert_fails(umad_monitor_next_event(monitor, &event), EMFILE);
 	assert_true(fake_failed());
 	reports("overrun");
 }
@@ -727,9 +726,7 @@ TEST(either_folder_that_cannot_be_listed_fails_the_opening)
 	monitor = NULL;
 	for (n = 1; n <= 2; n++) {
 		fake_fail_call(n, EMFILE);
-		errno = 0;
-		assert_int_equal(umad_monitor_open(&monitor), -EMFILE);
-		assert_int_equal(errno, EMFILE);
+		assert_fails(umad_monitor_open(&monitor), EMFILE);
 		assert_true(fake_failed());
 		assert_null(monitor);
 		assert_int_equal(opened, 0);
@@ -748,20 +745,12 @@ TEST(null_arguments_are_refused_with_errno)
 	struct umad_event event;
 
 	watch();
-	errno = 0;
-	assert_int_equal(umad_monitor_open(NULL), -EINVAL);
-	assert_int_equal(errno, EINVAL);
-	errno = 0;
-	assert_int_equal(umad_monitor_get_fd(NULL), -EINVAL);
-	assert_int_equal(errno, EINVAL);
-	errno = 0;
-	assert_int_equal(umad_monitor_next_event(NULL, &event), -EINVAL);
-	assert_int_equal(errno, EINVAL);
+	assert_fails(umad_monitor_open(NULL), EINVAL);
+	assert_fails(umad_monitor_get_fd(NULL), EINVAL);
+	assert_fails(umad_monitor_next_event(NULL, &event), EINVAL);
 	/* a call that fails reads no message */
 	uevent_error(ENOBUFS);
-	errno = 0;
-	assert_int_equal(umad_monitor_next_event(monitor, NULL), -EINVAL);
-	assert_int_equal(errno, EINVAL);
+	assert_fails(umad_monitor_next_event(monitor, NULL), EINVAL);
 	assert_int_equal(uevent_next, 0);
 	reports("overrun");
 }
@@ -838,8 +827,7 @@ TEST(a_removal_without_memory_is_told_as_an_overrun)
 	uevent("remove", "infiniband", "mlx5_0", NULL);
 	/* the first allocation is the message's, the second is the longer list of events */
 	fake_fail_malloc(2);
-	assert_int_equal(umad_monitor_next_event(monitor, &event), -ENOMEM);
-	assert_int_equal(errno, ENOMEM);
+	assert_fails(umad_monitor_next_event(monitor, &event), ENOMEM);
 	assert_true(fake_failed());
 	reports("overrun");
 }

@@ -152,8 +152,7 @@ TEST(enforcing_smi_leaves_out_pairs_without)
 	assert_int_equal(umad_get_smi_gsi_pair_by_ca_name("mlx5_0", 0, &pair, 0), 0);
 	assert_string_equal(pair.smi_name, "");
 	assert_int_equal(pair.smi_preferred_port, 0);
-	assert_int_equal(umad_get_smi_gsi_pair_by_ca_name("mlx5_0", 0, &pair, 1), -ENODEV);
-	assert_int_equal(errno, ENODEV);
+	assert_fails(umad_get_smi_gsi_pair_by_ca_name("mlx5_0", 0, &pair, 1), ENODEV);
 	assert_int_equal(umad_get_smi_gsi_pair_by_ca_name(NULL, 0, &pair, 1), -ENODEV);
 }
 
@@ -244,8 +243,7 @@ TEST(the_default_device_must_have_the_port_that_is_given)
 	assert_string_equal(pair.gsi_name, "mlx5_1");
 	assert_int_equal(pair.gsi_preferred_port, 2);
 	assert_int_equal(pair.smi_preferred_port, 2);
-	assert_int_equal(umad_get_smi_gsi_pair_by_ca_name(NULL, 3, &pair, 0), -ENODEV);
-	assert_int_equal(errno, ENODEV);
+	assert_fails(umad_get_smi_gsi_pair_by_ca_name(NULL, 3, &pair, 0), ENODEV);
 }
 
 TEST(a_port_is_preferred_only_where_it_is_known_to_be_up)
@@ -284,10 +282,7 @@ TEST(what_has_no_readable_port_is_no_pair)
 	fake_file("/sys/class/infiniband/garbled/ports/1/gids/0", "fe80::1\n");
 	assert_int_equal(umad_get_smi_gsi_pairs(pairs, 4), 0);
 	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		errno = 0;
-		assert_int_equal(umad_get_smi_gsi_pair_by_ca_name(names[i], 0, pairs, 0),
-				 -ENODEV);
-		assert_int_equal(errno, ENODEV);
+		assert_fails(umad_get_smi_gsi_pair_by_ca_name(names[i], 0, pairs, 0), ENODEV);
 	}
 }
 
@@ -300,18 +295,11 @@ TEST(names_that_cannot_be_devices_are_refused_unread)
 
 	planarized_machine();
 	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		errno = 0;
-		assert_int_equal(umad_get_smi_gsi_pair_by_ca_name(names[i], 1, &pair, 0),
-				 -ENODEV);
-		assert_int_equal(errno, ENODEV);
+		assert_fails(umad_get_smi_gsi_pair_by_ca_name(names[i], 1, &pair, 0), ENODEV);
 	}
 	assert_int_equal(fake_calls(), 0);
-	errno = 0;
-	assert_int_equal(umad_get_smi_gsi_pair_by_ca_name(NULL, 0, NULL, 0), -EINVAL);
-	assert_int_equal(errno, EINVAL);
-	errno = 0;
-	assert_int_equal(umad_get_smi_gsi_pairs(NULL, 1), -EINVAL);
-	assert_int_equal(errno, EINVAL);
+	assert_fails(umad_get_smi_gsi_pair_by_ca_name(NULL, 0, NULL, 0), EINVAL);
+	assert_fails(umad_get_smi_gsi_pairs(NULL, 1), EINVAL);
 }
 
 TEST(a_class_that_cannot_be_read_is_an_error)

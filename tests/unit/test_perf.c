@@ -112,31 +112,27 @@ TEST(failures_are_told_by_errno)
 	ib_portid_t to = {.lid = 8};
 
 	respond_with(IB_PERFORMANCE_CLASS, 0x99, 0x000c, NULL, 0);
-	assert_null(pma_query_via(buf, &to, 1, 0, 0x99, fixture.port));
-	assert_int_equal(errno, EIO);
-	assert_null(performance_reset_via(buf, &to, 1, 0, 0, 0x99, fixture.port));
-	assert_int_equal(errno, EIO);
+	assert_fails_null(pma_query_via(buf, &to, 1, 0, 0x99, fixture.port), EIO);
+	assert_fails_null(performance_reset_via(buf, &to, 1, 0, 0, 0x99, fixture.port), EIO);
 	be_silent();
-	assert_null(pma_query_via(buf, &to, 1, 0, IB_GSI_PORT_COUNTERS, fixture.port));
-	assert_int_equal(errno, ETIMEDOUT);
+	assert_fails_null(pma_query_via(buf, &to, 1, 0, IB_GSI_PORT_COUNTERS, fixture.port),
+			  ETIMEDOUT);
 }
 
 TEST(what_cannot_be_asked_is_refused)
 {
 	ib_portid_t to = {.lid = -1};
 
-	assert_null(pma_query_via(buf, &to, 1, 0, IB_GSI_PORT_COUNTERS, fixture.port));
-	assert_int_equal(errno, EINVAL);
-	errno = 0;
-	assert_null(
-		performance_reset_via(buf, &to, 1, 0, 0, IB_GSI_PORT_COUNTERS, fixture.port));
-	assert_int_equal(errno, EINVAL);
-	errno = 0;
-	assert_null(pma_query_via(buf, NULL, 1, 0, IB_GSI_PORT_COUNTERS, fixture.port));
-	assert_int_equal(errno, EINVAL);
+	assert_fails_null(pma_query_via(buf, &to, 1, 0, IB_GSI_PORT_COUNTERS, fixture.port),
+			  EINVAL);
+	assert_fails_null(
+		performance_reset_via(buf, &to, 1, 0, 0, IB_GSI_PORT_COUNTERS, fixture.port),
+		EINVAL);
+	assert_fails_null(pma_query_via(buf, NULL, 1, 0, IB_GSI_PORT_COUNTERS, fixture.port),
+			  EINVAL);
 	errno = 0;
 	to.lid = 1;
-	assert_null(pma_query_via(NULL, &to, 1, 0, IB_GSI_PORT_COUNTERS, fixture.port));
-	assert_int_equal(errno, EINVAL);
+	assert_fails_null(pma_query_via(NULL, &to, 1, 0, IB_GSI_PORT_COUNTERS, fixture.port),
+			  EINVAL);
 	assert_int_equal(device_written(), 0);
 }

@@ -154,8 +154,7 @@ static void call_the_dead(unsigned attempts)
 		ib_portid_t to = to_lid(lid);
 		ib_rpc_t rpc = request_of((enum kind)kind);
 
-		assert_null(mad_rpc(port, &rpc, &to, data, data));
-		assert_int_equal(errno, ETIMEDOUT);
+		assert_fails_null(mad_rpc(port, &rpc, &to, data, data), ETIMEDOUT);
 		expect_polite((enum kind)kind, lid, attempts);
 	}
 }

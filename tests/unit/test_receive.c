@@ -315,8 +315,7 @@ TEST(the_limit_holds_for_all_ways_to_ask)
 
 	assert_int_equal(mad_port_set_max_reply(port, 256), 0);
 	response.length = 1000;
-	assert_null(mad_rpc_rmpp(port, &rpc, &to, NULL, data));
-	assert_int_equal(errno, EMSGSIZE);
+	assert_fails_null(mad_rpc_rmpp(port, &rpc, &to, NULL, data), EMSGSIZE);
 	submit(async, table_request(), 1, &outcome, NULL);
 	assert_int_equal(mad_async_run(async), 1);
 	assert_int_equal(outcome.error, -EMSGSIZE);

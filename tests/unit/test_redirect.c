@@ -178,8 +178,7 @@ TEST(an_smp_is_not_redirected)
 	device_on_write(follow_plan, NULL);
 	plan.lid = TARGET_LID;
 	plan.redirections = 1;
-	assert_null(mad_rpc(port, &rpc, &to, data, data));
-	assert_int_equal(errno, EIO);
+	assert_fails_null(mad_rpc(port, &rpc, &to, data, data), EIO);
 	assert_int_equal(rpc.rstatus, IB_MAD_STS_REDIRECT);
 	assert_int_equal(device_written(), 1);
 	assert_int_equal(to.lid, 3);

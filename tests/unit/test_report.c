@@ -123,8 +123,7 @@ TEST(a_class_without_an_agent_is_reported)
 	assert_string_equal(heard, "mad_rpc: the request cannot be made: Invalid argument\n"
 				   "mad_rpc: the request to Lid 5 failed\n");
 	heard[0] = '\0';
-	assert_int_equal(mad_send_via(&rpc, &to, NULL, NULL, fixture.port), -1);
-	assert_int_equal(errno, EINVAL);
+	assert_fails_minus_1(mad_send_via(&rpc, &to, NULL, NULL, fixture.port), EINVAL);
 	assert_string_equal(heard, "mad_send_via: the MAD cannot be sent: Invalid argument\n");
 }
 
@@ -174,8 +173,7 @@ TEST(data_that_begins_outside_of_a_mad_is_not_reported)
 
 	for (int i = 0; i < 2; i++) {
 		rpc.dataoffs = i ? IB_MAD_SIZE + 1 : -1;
-		assert_null(mad_rpc_rmpp(fixture.port, &rpc, &to, NULL, NULL));
-		assert_int_equal(errno, EINVAL);
+		assert_fails_null(mad_rpc_rmpp(fixture.port, &rpc, &to, NULL, NULL), EINVAL);
 	}
 	assert_string_equal(heard, "");
 }
@@ -225,13 +223,10 @@ TEST(a_port_that_cannot_be_opened_is_reported)
 	int classes[300] = {IB_SMI_CLASS, 0x99};
 	char ca_name[] = "no\nsuch";
 
-	assert_null(mad_rpc_open_port(ca_name, 3, classes, 1));
-	assert_int_equal(errno, ENODEV);
-	assert_null(mad_rpc_open_port(NULL, 0, classes, 2));
-	assert_int_equal(errno, EINVAL);
+	assert_fails_null(mad_rpc_open_port(ca_name, 3, classes, 1), ENODEV);
+	assert_fails_null(mad_rpc_open_port(NULL, 0, classes, 2), EINVAL);
 	assert_null(mad_rpc_open_port(NULL, 0, classes, 300));
-	assert_null(mad_rpc_open_port2(ca_name, 3, classes, 1, 0));
-	assert_int_equal(errno, ENODEV);
+	assert_fails_null(mad_rpc_open_port2(ca_name, 3, classes, 1, 0), ENODEV);
 	assert_string_equal(heard,
 			    "mad_rpc_open_port: cannot open no?such port 3\n"
 			    "mad_rpc_open_port: cannot register class 153 on (any) port 0\n"
@@ -286,8 +281,7 @@ TEST(a_further_attempt_is_reported_with_no_lock_held)
 	device_on_write(time_out, NULL);
 	madrpc_show_errors(1);
 	umad_set_log_hook(ask_again, &asking);
-	assert_null(mad_rpc(fixture.port, &rpc, &to, NULL, NULL));
-	assert_int_equal(errno, ETIMEDOUT);
+	assert_fails_null(mad_rpc(fixture.port, &rpc, &to, NULL, NULL), ETIMEDOUT);
 	assert_non_null(strstr(heard, "mad_rpc: no response to attribute 0x15; 1 attempts"));
 	assert_non_null(strstr(heard, "mad_rpc: the request to Lid 71 failed"));
 	assert_non_null(strstr(heard, "mad_rpc: the request to Lid 70 failed"));

@@ -58,13 +58,9 @@ TEST(a_subnet_without_manager_has_none)
 
 	for (i = 0; i < sizeof(lids) / sizeof(*lids); i++) {
 		mad_set_field(port_info, 0, IB_PORT_SMLID_F, lids[i]);
-		errno = 0;
-		assert_int_equal(ib_resolve_smlid_via(&sm, 0, fixture.port), -1);
-		assert_int_equal(errno, ENXIO);
+		assert_fails_minus_1(ib_resolve_smlid_via(&sm, 0, fixture.port), ENXIO);
 	}
-	errno = 0;
-	assert_int_equal(ib_resolve_smlid_via(NULL, 0, fixture.port), -1);
-	assert_int_equal(errno, EINVAL);
+	assert_fails_minus_1(ib_resolve_smlid_via(NULL, 0, fixture.port), EINVAL);
 }
 
 TEST(the_time_to_find_it_can_be_given)
@@ -73,8 +69,7 @@ TEST(the_time_to_find_it_can_be_given)
 
 	be_silent();
 	mad_rpc_set_timeout(fixture.port, 100000000);
-	assert_int_equal(ib_resolve_smlid_via(&sm, 5, fixture.port), -1);
-	assert_int_equal(errno, ETIMEDOUT);
+	assert_fails_minus_1(ib_resolve_smlid_via(&sm, 5, fixture.port), ETIMEDOUT);
 }
 
 /* --- the own port --------------------------------------------------------------- */
@@ -114,8 +109,7 @@ TEST(a_port_that_does_not_respond_is_not_found)
 	ib_portid_t self = {.lid = 9};
 
 	be_silent();
-	assert_int_equal(ib_resolve_self_via(&self, NULL, NULL, fixture.port), -1);
-	assert_int_equal(errno, ETIMEDOUT);
+	assert_fails_minus_1(ib_resolve_self_via(&self, NULL, NULL, fixture.port), ETIMEDOUT);
 	assert_int_equal(self.lid, 9);
 }
 
@@ -194,14 +188,10 @@ TEST(nobody_has_no_lid)
 	uint64_t guid = 1;
 
 	fixture.responses[2].status = 0x0300;
-	assert_int_equal(ib_resolve_gid_via(&to, other, &sm, 0, fixture.port), -1);
-	assert_int_equal(errno, EIO);
+	assert_fails_minus_1(ib_resolve_gid_via(&to, other, &sm, 0, fixture.port), EIO);
 	assert_int_equal(to.lid, -1);
-	assert_int_equal(ib_resolve_guid_via(&to, &guid, &sm, 0, fixture.port), -1);
-	assert_int_equal(errno, EIO);
-	errno = 0;
-	assert_int_equal(ib_resolve_gid_via(NULL, other, &sm, 0, fixture.port), -1);
-	assert_int_equal(errno, EINVAL);
+	assert_fails_minus_1(ib_resolve_guid_via(&to, &guid, &sm, 0, fixture.port), EIO);
+	assert_fails_minus_1(ib_resolve_gid_via(NULL, other, &sm, 0, fixture.port), EINVAL);
 	assert_int_equal(ib_resolve_gid_via(&to, NULL, &sm, 0, fixture.port), -1);
 	assert_int_equal(ib_resolve_guid_via(NULL, &guid, &sm, 0, fixture.port), -1);
 	assert_int_equal(ib_resolve_guid_via(&to, NULL, &sm, 0, fixture.port), -1);
@@ -213,11 +203,8 @@ TEST(without_subnet_manager_nobody_is_found)
 	ib_portid_t to = {.lid = 5};
 
 	mad_set_field(port_info, 0, IB_PORT_SMLID_F, 0);
-	assert_int_equal(ib_resolve_gid_via(&to, other, NULL, 0, fixture.port), -1);
-	assert_int_equal(errno, ENXIO);
-	errno = 0;
-	assert_int_equal(ib_resolve_guid_via(&to, &guid, NULL, 0, fixture.port), -1);
-	assert_int_equal(errno, ENXIO);
+	assert_fails_minus_1(ib_resolve_gid_via(&to, other, NULL, 0, fixture.port), ENXIO);
+	assert_fails_minus_1(ib_resolve_guid_via(&to, &guid, NULL, 0, fixture.port), ENXIO);
 	assert_int_equal(to.lid, 5);
 }
 
@@ -340,17 +327,13 @@ TEST(what_is_no_address_is_refused)
 	size_t i;
 
 	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
-		assert_int_equal(resolve(bad[i].kind, bad[i].text), -1);
-		assert_int_equal(errno, EINVAL);
+		assert_fails_minus_1(resolve(bad[i].kind, bad[i].text), EINVAL);
 	}
 	assert_int_equal(device_written(), 0);
 	/* here the route is invalid */
-	assert_int_equal(resolve(IB_DEST_DRSLID, "2,"), -1);
-	assert_int_equal(errno, EINVAL);
-	assert_int_equal(resolve(IB_DEST_DRSLID, "2,x"), -1);
-	assert_int_equal(errno, EINVAL);
-	assert_int_equal(
+	assert_fails_minus_1(resolve(IB_DEST_DRSLID, "2,"), EINVAL);
+	assert_fails_minus_1(resolve(IB_DEST_DRSLID, "2,x"), EINVAL);
+	assert_fails_minus_1(
 		ib_resolve_portid_str_via(&resolved, NULL, IB_DEST_LID, NULL, fixture.port),
-		-1);
-	assert_int_equal(errno, EINVAL);
+		EINVAL);
 }

@@ -172,8 +172,7 @@ TEST(a_response_s_status_is_an_error_and_reported)
 
 	rpc = get_request();
 	rpc.mgtclass = IB_SMI_DIRECT_CLASS;
-	assert_null(mad_rpc(port, &rpc, &to, data, data));
-	assert_int_equal(errno, EIO);
+	assert_fails_null(mad_rpc(port, &rpc, &to, data, data), EIO);
 	assert_int_equal(rpc.rstatus, status); /* without the direction bit */
 }
 
@@ -218,15 +217,11 @@ TEST(what_makes_no_sense_is_refused_and_not_sent)
 	for (int i = 0; i < 2; i++) {
 		bad = good;
 		bad.dataoffs = i ? IB_MAD_SIZE + 1 : -1;
-		assert_null(mad_rpc_rmpp(port, &bad, &to, NULL, NULL));
-		assert_int_equal(errno, EINVAL);
+		assert_fails_null(mad_rpc_rmpp(port, &bad, &to, NULL, NULL), EINVAL);
 	}
-	assert_null(mad_rpc(port, &good, NULL, data, data));
-	assert_int_equal(errno, EINVAL);
-	assert_null(mad_rpc(NULL, &good, &to, data, data));
-	assert_int_equal(errno, EINVAL);
-	assert_null(mad_rpc(port, NULL, &to, data, data));
-	assert_int_equal(errno, EINVAL);
+	assert_fails_null(mad_rpc(port, &good, NULL, data, data), EINVAL);
+	assert_fails_null(mad_rpc(NULL, &good, &to, data, data), EINVAL);
+	assert_fails_null(mad_rpc(port, NULL, &to, data, data), EINVAL);
 	assert_int_equal(device_written(), 0);
 }
 
@@ -921,8 +916,7 @@ TEST(a_device_that_goes_fails_what_waits_and_all_after_that)
 	assert_int_equal(get(5), ENODEV);
 	assert_int_equal(set(5), ENODEV);
 	assert_int_equal(device_written(), 1);
-	assert_null(mad_receive_via(NULL, 10, port));
-	assert_int_equal(errno, ENODEV);
+	assert_fails_null(mad_receive_via(NULL, 10, port), ENODEV);
 }
 
 TEST(a_device_that_has_gone_cannot_be_written_to)
@@ -1061,9 +1055,7 @@ TEST(a_message_that_cannot_be_is_refused)
 
 	assert_int_equal(mad_rpc_message(port, &rpc, &to, payload, 1000, &message), -EMSGSIZE);
 	assert_null(message.mad);
-	errno = 0;
-	assert_int_equal(mad_rpc_message(port, &rpc, &to, payload, 1, NULL), -EINVAL);
-	assert_int_equal(errno, EINVAL);
+	assert_fails(mad_rpc_message(port, &rpc, &to, payload, 1, NULL), EINVAL);
 	assert_int_equal(mad_rpc_message(NULL, &rpc, &to, payload, 1, &message), -EINVAL);
 	assert_int_equal(mad_rpc_message(port, NULL, &to, payload, 1, &message), -EINVAL);
 	assert_int_equal(mad_rpc_message(port, &rpc, NULL, payload, 1, &message), -EINVAL);
@@ -1084,8 +1076,7 @@ TEST(a_message_without_memory_is_an_error)
 	device_on_write(echo, NULL);
 	assert_int_equal(get(1), 0); /* the destination is known */
 	device_fail_malloc(1);
-	assert_int_equal(mad_rpc_message(port, &rpc, &to, NULL, 0, &message), -ENOMEM);
-	assert_int_equal(errno, ENOMEM);
+	assert_fails(mad_rpc_message(port, &rpc, &to, NULL, 0, &message), ENOMEM);
 	assert_int_equal(mad_last_failure()->error, -ENOMEM);
 	assert_int_equal(mad_last_failure()->mgmt_class, IB_SMI_CLASS);
 	assert_null(message.mad);

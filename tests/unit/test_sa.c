@@ -102,15 +102,12 @@ TEST(failures_are_told_by_errno)
 	ib_portid_t to = {.lid = 1};
 
 	respond_with(IB_SA_CLASS, IB_SA_ATTR_NODERECORD, 0x0300, NULL, 0);
-	assert_null(sa_rpc_call(fixture.port, buf, &to, &call, 0));
-	assert_int_equal(errno, EIO);
+	assert_fails_null(sa_rpc_call(fixture.port, buf, &to, &call, 0), EIO);
 	assert_int_equal(call.recsz, 0);
 	be_silent();
-	assert_null(sa_rpc_call(fixture.port, buf, &to, &call, 0));
-	assert_int_equal(errno, ETIMEDOUT);
+	assert_fails_null(sa_rpc_call(fixture.port, buf, &to, &call, 0), ETIMEDOUT);
 	mad_rpc_set_timeout(fixture.port, 100000000);
-	assert_null(sa_rpc_call(fixture.port, buf, &to, &call, 5));
-	assert_int_equal(errno, ETIMEDOUT);
+	assert_fails_null(sa_rpc_call(fixture.port, buf, &to, &call, 5), ETIMEDOUT);
 }
 
 TEST(a_call_needs_a_lid)
@@ -119,9 +116,7 @@ TEST(a_call_needs_a_lid)
 	ib_portid_t to = {.lid = 0};
 
 	for (to.lid = -1; to.lid <= 0; to.lid++) {
-		errno = 0;
-		assert_null(sa_rpc_call(fixture.port, buf, &to, &call, 0));
-		assert_int_equal(errno, EINVAL);
+		assert_fails_null(sa_rpc_call(fixture.port, buf, &to, &call, 0), EINVAL);
 	}
 	assert_null(sa_rpc_call(fixture.port, buf, NULL, &call, 0));
 	assert_null(sa_rpc_call(fixture.port, buf, &to, NULL, 0));
@@ -154,12 +149,12 @@ TEST(no_path_is_minus_one)
 	ib_portid_t sm = {.lid = 1};
 
 	respond_with(IB_SA_CLASS, IB_SA_ATTR_PATHRECORD, 0x0300, NULL, 0);
-	assert_int_equal(ib_path_query_via(fixture.port, source, destination, &sm, buf), -1);
-	assert_int_equal(errno, EIO);
+	assert_fails_minus_1(ib_path_query_via(fixture.port, source, destination, &sm, buf),
+			     EIO);
 	errno = 0;
 	sm.lid = 0;
-	assert_int_equal(ib_path_query_via(fixture.port, source, destination, &sm, buf), -1);
-	assert_int_equal(errno, EINVAL);
+	assert_fails_minus_1(ib_path_query_via(fixture.port, source, destination, &sm, buf),
+			     EINVAL);
 	assert_int_equal(ib_path_query_via(fixture.port, NULL, destination, &sm, buf), -1);
 	assert_int_equal(ib_path_query_via(fixture.port, source, NULL, &sm, buf), -1);
 	assert_int_equal(ib_path_query_via(fixture.port, source, destination, NULL, buf), -1);
@@ -184,9 +179,6 @@ TEST(no_node_is_minus_one)
 	ib_portid_t sm = {.lid = 1};
 
 	respond_with(IB_SA_CLASS, IB_SA_ATTR_NODERECORD, 0x0300, NULL, 0);
-	assert_int_equal(ib_node_query_via(fixture.port, 1, &sm, buf), -1);
-	assert_int_equal(errno, EIO);
-	errno = 0;
-	assert_int_equal(ib_node_query_via(fixture.port, 1, &sm, NULL), -1);
-	assert_int_equal(errno, EINVAL);
+	assert_fails_minus_1(ib_node_query_via(fixture.port, 1, &sm, buf), EIO);
+	assert_fails_minus_1(ib_node_query_via(fixture.port, 1, &sm, NULL), EINVAL);
 }

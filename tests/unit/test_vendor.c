@@ -65,9 +65,7 @@ TEST(get_set_and_trap_wait_for_a_response)
 	be_silent();
 	for (i = 0; i < sizeof(methods) / sizeof(*methods); i++) {
 		call.method = methods[i];
-		errno = 0;
-		assert_null(ib_vendor_call_via(buf, &to, &call, fixture.port));
-		assert_int_equal(errno, ETIMEDOUT);
+		assert_fails_null(ib_vendor_call_via(buf, &to, &call, fixture.port), ETIMEDOUT);
 	}
 }
 
@@ -114,8 +112,7 @@ TEST(a_vendor_s_status_is_an_io_error)
 	ib_portid_t to = {.lid = 8};
 
 	respond_with(0x0a, 0x50, 0x001c, NULL, 0);
-	assert_null(ib_vendor_call_via(buf, &to, &call, fixture.port));
-	assert_int_equal(errno, EIO);
+	assert_fails_null(ib_vendor_call_via(buf, &to, &call, fixture.port), EIO);
 }
 
 TEST(a_device_that_refuses_a_send_is_told)
@@ -124,8 +121,7 @@ TEST(a_device_that_refuses_a_send_is_told)
 	ib_portid_t to = {.lid = 8};
 
 	device_fail(DEVICE_WRITE, 1, ENOMEM);
-	assert_null(ib_vendor_call_via(buf, &to, &call, fixture.port));
-	assert_int_equal(errno, ENOMEM);
+	assert_fails_null(ib_vendor_call_via(buf, &to, &call, fixture.port), ENOMEM);
 }
 
 TEST(what_is_no_vendor_call_is_refused)
@@ -138,20 +134,14 @@ TEST(what_is_no_vendor_call_is_refused)
 
 	for (i = 0; i < sizeof(classes) / sizeof(*classes); i++) {
 		call.mgmt_class = classes[i];
-		errno = 0;
-		assert_null(ib_vendor_call_via(buf, &to, &call, fixture.port));
-		assert_int_equal(errno, EINVAL);
+		assert_fails_null(ib_vendor_call_via(buf, &to, &call, fixture.port), EINVAL);
 	}
 	/* a class of vendors, but not registered on this port */
 	call.mgmt_class = 0x0b;
-	errno = 0;
-	assert_null(ib_vendor_call_via(buf, &to, &call, fixture.port));
-	assert_int_equal(errno, EINVAL);
+	assert_fails_null(ib_vendor_call_via(buf, &to, &call, fixture.port), EINVAL);
 	call.mgmt_class = 0x0a;
 	for (to.lid = -1; to.lid <= 0; to.lid++) {
-		errno = 0;
-		assert_null(ib_vendor_call_via(buf, &to, &call, fixture.port));
-		assert_int_equal(errno, EINVAL);
+		assert_fails_null(ib_vendor_call_via(buf, &to, &call, fixture.port), EINVAL);
 	}
 	assert_null(ib_vendor_call_via(buf, NULL, &call, fixture.port));
 	assert_null(ib_vendor_call_via(buf, &to, NULL, fixture.port));
@@ -184,8 +174,7 @@ TEST(a_baseboard_send_does_not_wait)
 	assert_ptr_equal(bm_call_via(buf, &to, &call, fixture.port), buf);
 	expect_mad(0, "0:01050103 17:2f 64:a1 255:c3");
 	call.method = IB_MAD_METHOD_TRAP;
-	assert_null(bm_call_via(buf, &to, &call, fixture.port));
-	assert_int_equal(errno, ETIMEDOUT);
+	assert_fails_null(bm_call_via(buf, &to, &call, fixture.port), ETIMEDOUT);
 }
 
 TEST(a_baseboard_s_response_comes_back_in_the_buffer)
@@ -206,8 +195,7 @@ TEST(a_baseboard_call_needs_a_lid)
 	ib_bm_call_t call = {.method = IB_MAD_METHOD_GET};
 	ib_portid_t to = {0};
 
-	assert_null(bm_call_via(buf, &to, &call, fixture.port));
-	assert_int_equal(errno, EINVAL);
+	assert_fails_null(bm_call_via(buf, &to, &call, fixture.port), EINVAL);
 	to.lid = 1;
 	assert_null(bm_call_via(buf, NULL, &call, fixture.port));
 	assert_null(bm_call_via(buf, &to, NULL, fixture.port));
