@@ -2,7 +2,7 @@
 
 /*
  * Scenarios: lists of events on a port and of what is expected after them, as text. The clock
- *is clocked_device.h's, so that a scenario of hours takes no time; nothing responds by itself.
+ * is that of clocked_device.h: a scenario of hours takes no time. Nothing responds by itself.
  *
  *	"window 1; submit a1 a2 b1; sent a1; respond a1; done a1; sent a2"
  *
@@ -18,13 +18,17 @@
  * first one without a response is meant. a1*3 is a1 a1 a1. A time is 5ms or 100us.
  *
  * Settings, which hold from then on:
- *	window N, smps N, gmps N	the windows: both, that of SMPs, or that of GMPs; 0:
- *adaptive limit N		of each destination; 0: adaptive rate N		MADs a second;
- *0: no limit attempts N, timeout TIME	of later requests late TIME	after this time a
- *response is late; after twice that time, a Get is sent again to a node that has never
- *responded dead LID	the node that does not respond during "call" and "finish"
+ *
+ *	window N, smps N, gmps N	the window of both, SMPs, GMPs; 0: adaptive
+ *	limit N		of each destination; 0: adaptive
+ *	rate N		MADs a second; 0: no limit
+ *	attempts N, timeout TIME	of later requests
+ *	late TIME	after this time a response is late; after twice that time, a Get is
+ *			sent again to a node that has never responded
+ *	dead LID	the node that does not respond during "call" and "finish"
  *
  * Events. After each one of them but "unread" and "wait", all engines process:
+ *
  *	submit REQUEST ...
  *	respond REQUEST ..., busy REQUEST ...	responses, the latter with status BUSY
  *	unread REQUEST ...	responses that are not read yet
@@ -40,19 +44,24 @@
  *	end ENGINE	the engine is destroyed
  *
  * Expectations:
+ *
  *	sent REQUEST ...	the packets since the last "sent", in this order; or none
  *	among N M REQUEST	of the first N packets since the last "sent", M are this
- *request's or those of others with its name done REQUEST ...	the callbacks since the last
- *"done" or "failed", in this order: failed ERRNO REQUEST ...	all without an error, or all
- *with this one all ERRNO	every request was called back once; those in none of the lists
- *before with this errno (0: none) queued N, retried N	the statistics of all engines: queued
- *requests, retransmissions wakes TIME	mad_async_timeout() of engine a, rounded up to
- *milliseconds silent YES	whether the window of SMPs is silent: yes or no
+ *				request's or those of others with its name
+ *	done REQUEST ...	the callbacks since the last "done" or "failed", in this
+ *				order, all without an error
+ *	failed ERRNO REQUEST ...	likewise, all with this errno
+ *	all ERRNO	every request was called back once; those in none of the lists
+ *			before with this errno (0: none)
+ *	queued N, retried N	the statistics of all engines: queued requests, retransmissions
+ *	wakes TIME	mad_async_timeout() of engine a, rounded up to milliseconds
+ *	silent YES	whether the window of SMPs is silent: yes or no
  */
 #ifndef TESTS_UNIT_SCENARIO_H
 #define TESTS_UNIT_SCENARIO_H
 
 #include "clocked_device.h"
+#include "test.h"
 
 #include <ctype.h>
 
@@ -591,7 +600,7 @@ static inline int scenario_end(void)
 	return device_teardown();
 }
 
-/* Each row on a port of its own: within a test that has no set-up. */
+/* Each row on a port of its own. */
 static inline void scenario_run_rows(const char *const *rows, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -601,6 +610,14 @@ static inline void scenario_run_rows(const char *const *rows, size_t count)
 	}
 }
 
-#define RUN_ROWS(rows) scenario_run_rows(rows, sizeof(rows) / sizeof(*(rows)))
+/* SCENARIO(a_sentence, "a row", "another one"); is a test. */
+#define SCENARIO(name, ...)                                              \
+	PLAIN_TEST(name)                                                 \
+	{                                                                \
+		const char *const rows[] = {__VA_ARGS__};                \
+                                                                         \
+		scenario_run_rows(rows, sizeof(rows) / sizeof(rows[0])); \
+	}                                                                \
+	struct scenario_request
 
 #endif
