@@ -67,6 +67,29 @@ TEST(both_windows_are_sent_in_turn)
 	assert_true(!strcmp(kind, "mgmg") || !strcmp(kind, "gmgm"));
 }
 
+/* --- windows -------------------------------------------------------------------- */
+
+SCENARIO(a_fixed_window_is_never_exceeded,
+	 "gmps 3; submit a1 a2 a3 a4 a5 a6; sent a1 a2 a3; queued 3; in-flight 3; completed 0;"
+	 " respond a1; sent a4; queued 2; in-flight 3; completed 1; respond a3; sent a5;"
+	 " respond a2; sent a6; queued 0; in-flight 3; completed 3; respond a4 a5; sent;"
+	 " in-flight 1; respond a6; in-flight 0; completed 6; done a1 a3 a2 a4 a5 a6");
+
+SCENARIO(smps_and_gmps_have_a_window_each,
+	 "smps 2; gmps 3; submit a1m a2m a3m a1 a2 a3 a4; sent a1m a2m a1 a2 a3");
+
+SCENARIO(a_window_that_is_raised_sends_at_once_and_in_order,
+	 "smps 2; submit a1m a2m a3m a4m a5m a6m; sent a1m a2m; smps 5; sent a3m a4m a5m;"
+	 " queued 1");
+
+SCENARIO(a_window_that_is_lowered_holds_what_is_queued,
+	 "gmps 5; submit a1 a2 a3 a4 a5 a6 a7; sent a1 a2 a3 a4 a5; gmps 2;"
+	 " respond a1 a2 a3; sent; respond a4; sent a6");
+
+SCENARIO(a_dead_node_holds_up_itself_alone,
+	 "gmps 4; limit 2; submit a1*6 a2 a3 a4 a5; sent a1 a1 a2 a3; respond a2 a3;"
+	 " sent a4 a5; respond a4 a5; sent; done a2 a3 a4 a5; queued 4");
+
 /* --- the rate ------------------------------------------------------------------- */
 
 SCENARIO(an_engine_wakes_up_when_the_rate_permits_it,
@@ -112,7 +135,31 @@ TEST(no_more_are_sent_than_the_rate_and_a_burst)
 	scenario_run("rate 0; finish; rate 1; submit b3; call x4; sent b3 x4");
 }
 
-/* --- nodes ---------------------------------------------------------------------- */
+/* --- limits of nodes ------------------------------------------------------------ */
+
+SCENARIO(a_destination_has_a_limit,
+	 "limit 3; submit a1.1 a1.2 a1.3 a1.4 a1.5 a1.6; sent a1.1 a1.2 a1.3; queued 3;"
+	 " in-flight 3; respond a1.1; sent a1.4; respond a1.3 a1.2 a1.4; sent a1.5 a1.6;"
+	 " respond a1.5 a1.6; done a1.1 a1.3 a1.2 a1.4 a1.5 a1.6; in-flight 0");
+
+SCENARIO(an_unknown_destination_has_one_request_until_it_has_responded_to_some,
+	 "window 0; limit 0; submit a1*20; sent a1; respond a1; sent a1; respond a1; sent a1 "
+	 "a1");
+
+SCENARIO(a_limit_that_is_raised_sends_at_once_and_in_order,
+	 "limit 1; submit a1.1 a1.2 a1.3 a1.4; sent a1.1; limit 3; sent a1.2 a1.3; queued 1",
+	 "limit 1; submit a1*10; sent a1; limit 4; sent a1*3; respond a1; sent a1; limit 1;"
+	 " respond a1*3; sent; respond a1; sent a1");
+
+SCENARIO(a_limit_that_is_lowered_holds_what_is_queued,
+	 "limit 5; submit a1*7; sent a1*5; limit 2; respond a1*3; sent; respond a1; sent a1");
+
+SCENARIO(a_limit_may_be_lowered_before_it_was_of_use,
+	 "gmps 2; limit 1; submit a1.1 a1.2 a1.3 a1.4 a2; sent a1.1 a2; limit 15; sent;"
+	 " limit 1; gmps 100; sent; respond a2; sent; respond a1.1; sent a1.2; respond a1.2;"
+	 " sent a1.3; respond a1.3; sent a1.4; respond a1.4; all 0");
+
+/* --- turns at a node ------------------------------------------------------------ */
 
 SCENARIO(engines_and_classes_take_turns_at_a_node,
 	 "limit 1; submit a1*3 b1*3; sent a1; respond a1 a1 b1 a1 b1;"
@@ -217,6 +264,10 @@ SCENARIO(after_busy_a_request_gives_up_its_place,
 	 "limit 10; submit a1.1 a1.2 a1.3; sent a1.1 a1.2 a1.3; busy a1.1 a1.2;"
 	 " submit a1.4; respond a1.3; sent; pass 20ms; queued 0",
 	 "limit 10; submit a1.1; sent a1.1; busy a1.1; call x1; sent x1",
+	 "limit 0; submit a1v a1; sent a1v; busy a1v; sent a1; respond a1; pass 20ms; sent a1v;"
+	 " respond a1v; done a1 a1v",
+	 /* the blocking call reads BUSY while it is queued for the node */
+	 "limit 1; submit a1v; sent a1v; unread-busy a1v; call x1; sent x1",
 	 /* it has one place afterwards */
 	 "limit 2; submit a1.1; sent a1.1; busy a1.1; pass 20ms; sent a1.1;"
 	 " submit a1.2 a1.3; sent a1.2; respond a1.1; sent a1.3",
