@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* How many requests are in flight, which of them, and the cost of queued requests. */
+/*
+ * Windows and limits that a program sets, the rate, and the cost of queued requests. Which
+ * request is sent next is in test_order.c.
+ */
 
 #define MANY 300
 #include "async_fixture.h"
@@ -28,11 +31,6 @@ static void submit_many(ib_rpc_t rpc, int count, bool one_lid)
 		submit(async, rpc, one_lid ? 1 : i + 1, &outcomes[i], NULL);
 }
 
-static int lid_of(unsigned n)
-{
-	return be16toh(device_packet(n)->header.addr.lid);
-}
-
 /* Responds to the n-th packet, and processes the response. */
 static void respond(unsigned n)
 {
@@ -41,37 +39,6 @@ static void respond(unsigned n)
 }
 
 /* --- windows -------------------------------------------------------------------- */
-
-TEST(a_fixed_window_is_never_exceeded)
-{
-	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_GMP, 7), 0);
-	submit_many(set_request(), 50, false);
-	for (unsigned responded = 0; responded < 50; responded++) {
-		unsigned sent = responded + 7 < 50 ? responded + 7 : 50;
-		struct mad_async_stats stats = stats_of(async);
-
-		assert_int_equal(device_written(), sent);
-		assert_int_equal(stats.in_flight, sent - responded);
-		assert_int_equal(stats.queued, 50 - sent);
-		assert_int_equal(stats.completed, responded);
-		assert_int_equal(stats.gmp_window, 7);
-		respond(responded);
-	}
-	expect_all(50, 0);
-	for (unsigned i = 0; i < 50; i++)
-		assert_int_equal(lid_of(i), i + 1); /* in their order */
-}
-
-TEST(smps_and_gmps_have_a_window_each)
-{
-	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_SMP, 2), 0);
-	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_GMP, 3), 0);
-	submit_many(get_request(), 10, false);
-	assert_int_equal(device_written(), 2);
-	for (int i = 10; i < 20; i++)
-		submit(async, set_request(), i + 1, &outcomes[i], NULL);
-	assert_int_equal(device_written(), 5);
-}
 
 TEST(a_round_trip_within_a_microsecond_counts_as_one)
 {
@@ -108,52 +75,6 @@ TEST(a_window_can_be_fixed_and_left_to_itself_again)
 
 /* --- destinations --------------------------------------------------------------- */
 
-TEST(a_destination_has_a_limit)
-{
-	assert_int_equal(mad_port_set_destination_limit(port, 3), 0);
-	submit_many(set_request(), 10, true);
-	assert_int_equal(device_written(), 3);
-	for (unsigned i = 0; i < 10; i++) {
-		assert_int_equal(device_written(), i + 3 < 10 ? i + 3 : 10);
-		respond(i);
-		stats_of(async);
-	}
-	expect_all(10, 0);
-	assert_int_equal(mad_port_set_destination_limit(port, 0), 0);
-	assert_int_equal(mad_port_set_destination_limit(NULL, 1), -EINVAL);
-}
-
-TEST(an_unknown_destination_has_one_request_until_it_has_responded_to_some)
-{
-	fix_flow(0);
-	submit_many(set_request(), 10, true);
-	assert_int_equal(device_written(), 1);
-	respond(0);
-	assert_int_equal(device_written(), 2);
-	for (unsigned i = 1; device_written() == i + 1; i++) {
-		assert_true(i < 9);
-		respond(i);
-	}
-}
-
-TEST(a_dead_node_holds_up_itself_alone)
-{
-	int dead = 1, alive = 0;
-
-	device_on_write(echo_but_for, &dead);
-	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_GMP, 20), 0);
-	for (int i = 0; i < 100; i++)
-		submit(async, set_request(), dead, &outcomes[i], NULL);
-	for (int i = 100; i < 200; i++)
-		submit(async, set_request(), i, &outcomes[i], NULL);
-	for (int rounds = 0; rounds < 100 && alive < 100; rounds++)
-		alive += mad_async_process(async);
-	assert_int_equal(alive, 100);
-	for (int i = 100; i < 200; i++)
-		assert_int_equal(outcomes[i].calls, 1);
-	assert_int_equal(stats_of(async).queued, 84);
-}
-
 /* A request with a place at its destination may be cancelled before it is sent. */
 TEST(a_place_that_is_given_up_is_another_one_s)
 {
@@ -176,23 +97,6 @@ TEST(a_place_that_is_given_up_is_another_one_s)
 		assert_int_equal(outcomes[i].calls, 1);
 		assert_int_equal(outcomes[i].error, i < 2 ? -ECANCELED : 0);
 	}
-}
-
-TEST(a_limit_that_is_raised_helps_those_that_wait)
-{
-	mad_port_set_destination_limit(port, 1);
-	submit_many(set_request(), 10, true);
-	assert_int_equal(device_written(), 1);
-	mad_port_set_destination_limit(port, 4);
-	respond(0);
-	assert_int_equal(device_written(), 5);
-	mad_port_set_destination_limit(port, 1);
-	respond(1);
-	respond(2);
-	respond(3);
-	assert_int_equal(device_written(), 5);
-	respond(4);
-	assert_int_equal(device_written(), 6);
 }
 
 TEST(without_memory_for_a_destination_there_is_no_limit)

@@ -965,11 +965,7 @@ TEST(a_cut_leaves_half_of_its_sample_in_flight)
 /* TEST_SEED=... repeats a run. */
 TEST(each_request_counts_once_and_leaves_once_in_any_order_of_events)
 {
-	const char *chosen = getenv("TEST_SEED");
-	unsigned seed = chosen ? (unsigned)strtoul(chosen, NULL, 0) : (unsigned)time(NULL);
-
-	print_message("TEST_SEED=%u\n", seed);
-	srandom(seed);
+	srandom(test_seed());
 	for (unsigned i = 0; i < PATHS; i++)
 		flow_path_init(&paths[i]);
 	for (unsigned i = 0; i < REQUESTS; i++)

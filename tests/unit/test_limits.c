@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/*
- * Limits of requests in flight: they apply at once, for each destination, and after
- * redirections.
- */
+/* Limits of requests in flight: turns of SMPs and GMPs, and redirections. */
 
 #define MANY 200
 #include "async_fixture.h"
@@ -29,125 +26,9 @@ static void submit_to(ib_rpc_t rpc, int lid, int n)
 			 0);
 }
 
-static void submit_many_to(ib_rpc_t rpc, int lid, int count)
-{
-	for (int i = 0; i < count; i++)
-		submit_to(rpc, lid, i);
-}
-
-/* The request of the n-th packet, from 0 on. */
-static int request_in(unsigned n)
-{
-	const struct device_packet *packet = device_packet(n);
-	size_t offset = packet->mad[1] == IB_SMI_CLASS ? IB_SMP_DATA_OFFS : IB_PC_DATA_OFFS;
-
-	return packet->mad[offset] - 1;
-}
-
 static int lid_of(const struct device_packet *packet)
 {
 	return be16toh(packet->header.addr.lid);
-}
-
-static void respond(unsigned n)
-{
-	device_respond(device_packet(n), 0, 0, NULL, 0);
-	assert_int_equal(mad_async_process(async), 1);
-}
-
-/* --- limits that change --------------------------------------------------------- */
-
-TEST(a_window_that_is_raised_sends_at_once)
-{
-	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_SMP, 2), 0);
-	for (int i = 0; i < 50; i++)
-		submit_to(get_request(), i + 1, i);
-	assert_int_equal(device_written(), 2);
-	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_SMP, 30), 0);
-	assert_int_equal(device_written(), 30);
-	assert_int_equal(stats_of(async).queued, 20);
-	for (unsigned i = 0; i < 30; i++)
-		assert_int_equal(request_in(i), i);
-}
-
-TEST(a_window_that_is_lowered_holds_what_is_queued)
-{
-	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_GMP, 5), 0);
-	for (int i = 0; i < 20; i++)
-		submit_to(set_request(), i + 1, i);
-	assert_int_equal(device_written(), 5);
-	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_GMP, 2), 0);
-	for (unsigned i = 0; i < 3; i++) {
-		respond(i);
-		assert_int_equal(device_written(), 5);
-	}
-	respond(3);
-	assert_int_equal(device_written(), 6);
-}
-
-TEST(a_destination_limit_that_is_raised_sends_at_once_and_in_order)
-{
-	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_GMP, 100), 0);
-	assert_int_equal(mad_port_set_destination_limit(port, 1), 0);
-	submit_many_to(set_request(), NODE_A, 50);
-	assert_int_equal(device_written(), 1);
-	assert_int_equal(mad_port_set_destination_limit(port, 30), 0);
-	assert_int_equal(device_written(), 30);
-	for (unsigned i = 0; i < 30; i++)
-		assert_int_equal(request_in(i), i);
-	assert_int_equal(stats_of(async).queued, 20);
-}
-
-TEST(a_destination_limit_that_is_lowered_holds_what_is_queued)
-{
-	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_GMP, 100), 0);
-	assert_int_equal(mad_port_set_destination_limit(port, 5), 0);
-	submit_many_to(set_request(), NODE_A, 20);
-	assert_int_equal(device_written(), 5);
-	assert_int_equal(mad_port_set_destination_limit(port, 2), 0);
-	for (unsigned i = 0; i < 3; i++) {
-		respond(i);
-		assert_int_equal(device_written(), 5);
-	}
-	respond(3);
-	assert_int_equal(device_written(), 6);
-}
-
-/* The window holds back the requests that the raised limit allows. */
-/* At one a second, the requests would take a hundred. */
-TEST(a_rate_that_is_lifted_sends_at_once)
-{
-	fix_flow(200);
-	assert_int_equal(mad_port_set_rate(port, 1), 0);
-	for (int i = 0; i < 100; i++)
-		submit_to(set_request(), i + 1, i);
-	assert_in_range(device_written(), 1, 99);
-	assert_int_equal(mad_port_set_rate(port, 0), 0);
-	assert_int_equal(device_written(), 100);
-}
-
-TEST(a_limit_may_be_lowered_before_it_was_of_use)
-{
-	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_GMP, 2), 0);
-	assert_int_equal(mad_port_set_destination_limit(port, 1), 0);
-	submit_many_to(set_request(), NODE_A, 20);
-	submit_to(set_request(), NODE_B, 20);
-	assert_int_equal(device_written(), 2);
-	assert_int_equal(mad_port_set_destination_limit(port, 15), 0);
-	assert_int_equal(device_written(), 2);
-	assert_int_equal(mad_port_set_destination_limit(port, 1), 0);
-	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_GMP, 100), 0);
-	assert_int_equal(device_written(), 2);
-	device_respond(device_packet(1), 0, 0, NULL, 0);
-	assert_int_equal(mad_async_process(async), 1);
-	for (unsigned i = 0; i < 20; i++) {
-		unsigned last = i ? i + 1 : 0;
-
-		assert_int_equal(device_written(), i + 2);
-		assert_int_equal(request_in(last), i);
-		respond(last);
-	}
-	expect_all(21, 0);
 }
 
 /* --- SMPs and GMPs -------------------------------------------------------------- */

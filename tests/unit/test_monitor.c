@@ -109,6 +109,39 @@ static void watch(void)
 	assert_int_equal(umad_monitor_open(&monitor), 0);
 }
 
+/* A path in sysfs. Valid until the next call. */
+__attribute__((format(printf, 1, 2))) static const char *at(const char *format, ...)
+{
+	static char path[128];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(path, sizeof(path), format, args);
+	va_end(args);
+	return path;
+}
+
+static void plug(const char *ca_name, int number)
+{
+	fake_ca(ca_name);
+	fake_port(ca_name, 1, 1);
+	fake_umad(number, ca_name, 1);
+}
+
+/* The smallest device in sysfs, so that a test can make many quickly. */
+static void plug_lightly(const char *ca_name, int number)
+{
+	fake_file(at("/sys/class/infiniband/%s/node_type", ca_name), "1: CA\n");
+	fake_file(at("/sys/class/infiniband_mad/umad%d/ibdev", number), "%s\n", ca_name);
+	fake_file(at("/sys/class/infiniband_mad/umad%d/port", number), "1\n");
+}
+
+static void unplug(const char *ca_name, int number)
+{
+	fake_remove(at("/sys/class/infiniband/%s", ca_name));
+	fake_remove(at("/sys/class/infiniband_mad/umad%d", number));
+}
+
 /* Queues a message as the kernel sends it; devpath_old may be NULL. */
 static void uevent(const char *action, const char *subsystem, const char *name,
 		   const char *devpath_old)
@@ -135,347 +168,293 @@ static void uevent(const char *action, const char *subsystem, const char *name,
 	uevents[uevent_count++].length = length;
 }
 
+static void umad_uevent(const char *action, int number)
+{
+	char node[32];
+
+	snprintf(node, sizeof(node), "umad%d", number);
+	uevent(action, "infiniband_mad", node, NULL);
+}
+
 static void uevent_error(int error)
 {
 	uevents[uevent_count++].length = -error;
 }
 
-/* Asserts the next event; ca_name NULL: there is no event. */
-static void tells(enum umad_event_type type, const char *ca_name, int portnum, const char *node)
+/* Appends "behind" to the uevent queued last. */
+static void lengthen_uevent(const char *behind)
 {
+	char *end = uevents[uevent_count - 1].text + uevents[uevent_count - 1].length;
+
+	uevents[uevent_count - 1].length += sprintf(end, "%s", behind) + 1;
+}
+
+/* --- rows ----------------------------------------------------------------------- */
+
+/*
+ * A row has a sentence and a line of steps. A step has a verb and its arguments; behind ">" are
+ * the events that the monitor then reports, and no others:
+ *
+ *	"plug mlx5_0:0; watch; remove umad0 mlx5_0 > -mlx5_0/1=umad0 -mlx5_0"
+ *
+ * sysfs:
+ *	plug CA:N	a device whose port 1 has umadN
+ *	port CA:N	its port 2 has umadN
+ *	ca CA, rnic CA	a device without ports; a device of another kind
+ *	unplug CA:N	the device and umadN are not there any more
+ *	gone FOLDER	a folder below /sys/class is not there any more
+ *
+ * The monitor and uevents. The subsystem is infiniband_mad for umadN and issmN, and infiniband
+ * for others; SUBSYSTEM/NAME has another one.
+ *	watch		opens the monitor
+ *	add NAME, remove NAME, change NAME, move NAME	a uevent
+ *	move OLD:NEW	a uevent with the old name
+ *	trigger NAME	as "udevadm trigger --action=remove" has it
+ *	fail ERROR	the socket fails once
+ *	full		the next system call fails with EMFILE
+ *
+ * Events: +CA, -CA, +CA/PORT=NODE, -CA/PORT=NODE, overrun. An error ends the events of a step.
+ */
+static const struct {
+	const char *name;
+	int number;
+} named_errors[] = {{"EIO", EIO}, {"EMFILE", EMFILE}, {"ENOBUFS", ENOBUFS}, {"ENOMEM", ENOMEM}};
+
+#define NAMED_ERRORS (sizeof(named_errors) / sizeof(named_errors[0]))
+
+/* The event in words. Members that do not apply are zero. */
+static void describe(const struct umad_event *event, char *text)
+{
+	struct umad_event whole = {.type = event->type, .portnum = event->portnum};
+	bool added = event->type == UMAD_EVENT_CA_ADDED || event->type == UMAD_EVENT_PORT_ADDED;
+	bool port =
+		event->type == UMAD_EVENT_PORT_ADDED || event->type == UMAD_EVENT_PORT_REMOVED;
+
+	strcpy(whole.ca_name, event->ca_name);
+	strcpy(whole.node, event->node);
+	assert_memory_equal(event, &whole, sizeof(whole));
+	assert_int_equal(!port, !event->portnum);
+	assert_int_equal(!port, !event->node[0]);
+	if (event->type == UMAD_EVENT_OVERRUN)
+		sprintf(text, " overrun%s", event->ca_name);
+	else if (port)
+		sprintf(text, " %c%s/%d=%s", added ? '+' : '-', event->ca_name, event->portnum,
+			event->node);
+	else
+		sprintf(text, " %c%s", added ? '+' : '-', event->ca_name);
+}
+
+/* All that the monitor reports now: each word has a space before it. */
+static const char *reported(void)
+{
+	static char text[1024];
 	struct umad_event event;
-	int ret = umad_monitor_next_event(monitor, &event);
-
-	if (!ca_name) {
-		assert_int_equal(ret, -EAGAIN);
-		assert_int_equal(errno, EAGAIN);
-		return;
-	}
-	assert_int_equal(ret, 0);
-	assert_int_equal(event.type, type);
-	assert_string_equal(event.ca_name, ca_name);
-	assert_int_equal(event.portnum, portnum);
-	assert_string_equal(event.node, node);
-}
-
-static void tells_nothing(void)
-{
-	tells(0, NULL, 0, NULL);
-}
-
-static void plug(const char *ca_name, int number)
-{
-	fake_ca(ca_name);
-	fake_port(ca_name, 1, 1);
-	fake_umad(number, ca_name, 1);
-}
-
-/* --- tests ---------------------------------------------------------------------- */
-
-TEST(a_device_appears_with_its_port)
-{
-	watch();
-	tells_nothing();
-	plug("mlx5_0", 0);
-	/* the order of kernels since 4.20: first the clients' devices */
-	uevent("add", "infiniband_mad", "umad0", NULL);
-	uevent("add", "infiniband_mad", "issm0", NULL);
-	uevent("add", "infiniband", "mlx5_0", NULL);
-	tells(UMAD_EVENT_PORT_ADDED, "mlx5_0", 1, "umad0");
-	tells(UMAD_EVENT_CA_ADDED, "mlx5_0", 0, "");
-	tells_nothing();
-}
-
-TEST(a_device_disappears_with_its_port)
-{
-	plug("mlx5_0", 0);
-	plug("mlx5_1", 1);
-	watch();
-	fake_remove("/sys/class/infiniband_mad/umad0");
-	fake_remove("/sys/class/infiniband/mlx5_0");
-	uevent("remove", "infiniband_mad", "umad0", NULL);
-	uevent("remove", "infiniband_mad", "issm0", NULL);
-	uevent("remove", "infiniband", "mlx5_0", NULL);
-	tells(UMAD_EVENT_PORT_REMOVED, "mlx5_0", 1, "umad0");
-	tells(UMAD_EVENT_CA_REMOVED, "mlx5_0", 0, "");
-	tells_nothing();
-}
-
-TEST(a_device_that_goes_first_takes_its_ports_along)
-{
-	plug("mlx5_0", 0);
-	watch();
-	uevent("remove", "infiniband", "mlx5_0", NULL);
-	uevent("remove", "infiniband_mad", "umad0", NULL);
-	tells(UMAD_EVENT_PORT_REMOVED, "mlx5_0", 1, "umad0");
-	tells(UMAD_EVENT_CA_REMOVED, "mlx5_0", 0, "");
-	tells_nothing();
-}
-
-TEST(the_module_may_be_loaded_late)
-{
-	fake_ca("mlx5_0");
-	watch();
-	fake_umad(3, "mlx5_0", 1);
-	uevent("add", "infiniband_mad", "umad3", NULL);
-	tells(UMAD_EVENT_PORT_ADDED, "mlx5_0", 1, "umad3");
-	tells_nothing();
-}
-
-TEST(a_renamed_device_goes_and_comes)
-{
-	plug("mlx5_0", 0);
-	watch();
-	fake_remove("/sys/class/infiniband/mlx5_0");
-	plug("ibp1s0", 0);
-	uevent("move", "infiniband", "ibp1s0", "/devices/pci0/infiniband/mlx5_0");
-	tells(UMAD_EVENT_PORT_REMOVED, "mlx5_0", 1, "umad0");
-	tells(UMAD_EVENT_CA_REMOVED, "mlx5_0", 0, "");
-	tells(UMAD_EVENT_CA_ADDED, "ibp1s0", 0, "");
-	tells(UMAD_EVENT_PORT_ADDED, "ibp1s0", 1, "umad0");
-	tells_nothing();
-}
-
-TEST(what_is_known_is_not_told_again)
-{
-	plug("mlx5_0", 0);
-	watch();
-	uevent("add", "infiniband", "mlx5_0", NULL);
-	uevent("add", "infiniband_mad", "umad0", NULL);
-	tells_nothing();
-}
-
-TEST(a_replug_under_the_same_number_is_told)
-{
-	plug("mlx5_0", 0);
-	watch();
-	uevent("remove", "infiniband_mad", "umad0", NULL);
-	uevent("add", "infiniband_mad", "umad0", NULL);
-	tells(UMAD_EVENT_PORT_REMOVED, "mlx5_0", 1, "umad0");
-	tells(UMAD_EVENT_PORT_ADDED, "mlx5_0", 1, "umad0");
-	tells_nothing();
-}
-
-/* A caller may have listed the device meanwhile. */
-TEST(what_came_and_went_meanwhile_is_told_as_an_overrun)
-{
-	watch();
-	uevent("add", "infiniband_mad", "umad0", NULL);
-	uevent("add", "infiniband", "mlx5_0", NULL);
-	uevent("remove", "infiniband_mad", "umad0", NULL);
-	uevent("remove", "infiniband", "mlx5_0", NULL);
-	tells(UMAD_EVENT_OVERRUN, "", 0, "");
-	tells_nothing();
-}
-
-TEST(others_devices_are_none_of_ours)
-{
-	plug("mlx5_0", 0);
-	watch();
-	fake_file("/sys/class/infiniband/iw0/node_type", "4: RNIC\n");
-	uevent("add", "infiniband", "iw0", NULL);
-	uevent("add", "net", "umad0", NULL);
-	uevent("remove", "net", "mlx5_0", NULL);
-	uevent("remove", "infiniband_mad", "umadx", NULL);
-	uevent("change", "infiniband", "mlx5_0", NULL);
-	uevent("change", "infiniband_mad", "umad0", NULL);
-	uevent("move", "infiniband", "mlx5_0", NULL);
-	uevent("add", "infiniband", "../mlx5_0", NULL);
-	uevent("add", "infiniband", "a_name_that_is_far_too_long", NULL);
-	tells_nothing();
-}
-
-TEST(malformed_messages_are_passed_over)
-{
-	static const char *const texts[] = {
-		"",
-		"rubbish",
-		"ACTION=remove",
-		"SUBSYSTEM=infiniband",
-		"ACTION=",
-		"DEVPATH=",
-		"add@/devices/infiniband/mlx5_0",
-	};
-	size_t i;
-
-	plug("mlx5_0", 0);
-	watch();
-	for (i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
-		strcpy(uevents[uevent_count].text, texts[i]);
-		uevents[uevent_count++].length = (int)strlen(texts[i]) + 1;
-	}
-	memcpy(uevents[uevent_count].text, "ACTION=remove\0SUBSYSTEM=infiniband\0DEVPATH=", 44);
-	uevents[uevent_count++].length = 44;
-	tells_nothing();
-}
-
-TEST(random_messages_do_no_harm)
-{
-	const char *seed_text = getenv("TEST_SEED");
-	unsigned seed =
-		seed_text ? (unsigned)strtoul(seed_text, NULL, 0) : (unsigned)time(NULL);
-	struct umad_event event;
-	int i, j, ret;
-
-	print_message("TEST_SEED=%u\n", seed);
-	srand(seed);
-	plug("mlx5_0", 0);
-	watch();
-	for (i = 0; i < 20000; i++) {
-		uevent_count = uevent_next = 0;
-		uevent(rand() % 2 ? "add" : "remove",
-		       rand() % 2 ? "infiniband" : "infiniband_mad",
-		       rand() % 2 ? "mlx5_0" : "umad0", rand() % 2 ? "/x/mlx5_1" : NULL);
-		for (j = rand() % 6; j > 0; j--)
-			uevents[0].text[rand() % uevents[0].length] = (char)rand();
-		uevents[0].length = 1 + rand() % uevents[0].length;
-		uevents[0].text[uevents[0].length - 1] = '\0';
-		do {
-			ret = umad_monitor_next_event(monitor, &event);
-		} while (!ret);
-		assert_int_equal(ret, -EAGAIN);
-	}
-}
-
-TEST(lost_events_are_told_and_the_stock_is_taken_anew)
-{
-	plug("mlx5_0", 0);
-	watch();
-	plug("mlx5_1", 1);
-	fake_remove("/sys/class/infiniband/mlx5_0");
-	fake_remove("/sys/class/infiniband_mad/umad0");
-	uevent_error(ENOBUFS);
-	uevent("add", "infiniband", "mlx5_1", NULL);
-	uevent("remove", "infiniband", "mlx5_0", NULL);
-	tells(UMAD_EVENT_OVERRUN, "", 0, "");
-	/* the caller lists the devices again, and has seen what these events would report */
-	tells_nothing();
-	uevent("remove", "infiniband_mad", "umad1", NULL);
-	tells(UMAD_EVENT_PORT_REMOVED, "mlx5_1", 1, "umad1");
-}
-
-TEST(a_socket_that_fails_is_told)
-{
-	struct umad_event event;
-
-	watch();
-	uevent_error(EIO);
-	assert_fails(umad_monitor_next_event(monitor, &event), EIO);
-	tells(UMAD_EVENT_OVERRUN, "", 0, "");
-	tells_nothing();
-}
-
-TEST(nothing_is_lost_silently_for_want_of_memory)
-{
-	struct umad_event event;
-	int ret, overruns = 0;
-	unsigned n;
-
-	for (n = 1;; n++) {
-		bool overrun = false, added = false;
-
-		watch();
-		plug("mlx5_0", 0);
-		uevent("add", "infiniband_mad", "umad0", NULL);
-		uevent("add", "infiniband", "mlx5_0", NULL);
-		fake_fail_malloc(n);
-		while ((ret = umad_monitor_next_event(monitor, &event)) != -EAGAIN) {
-			assert_true(ret == 0 || ret == -ENOMEM);
-			overrun |= !ret && event.type == UMAD_EVENT_OVERRUN;
-			added |= !ret && event.type == UMAD_EVENT_CA_ADDED;
-		}
-		if (!fake_failed())
-			break;
-		assert_true(overrun || added);
-		overruns += overrun;
-		assert_int_equal(teardown(), 0);
-		assert_int_equal(setup(), 0);
-	}
-	fake_fail_malloc(0);
-	assert_true(overruns > 0);
-}
-
-TEST(opening_fails_as_the_kernel_does)
-{
-	unsigned n;
+	size_t length = 0;
 	int ret;
 
-	open_error = EOPNOTSUPP;
-	assert_fails(umad_monitor_open(&monitor), EOPNOTSUPP);
-	open_error = 0;
-	assert_int_equal(umad_monitor_open(NULL), -EINVAL);
-	plug("mlx5_0", 0);
-	for (n = 1;; n++) {
-		fake_fail_malloc(n);
-		ret = umad_monitor_open(&monitor);
-		if (!fake_failed())
-			break;
-		assert_int_equal(ret, -ENOMEM);
-		assert_int_equal(opened, 0);
+	text[0] = '\0';
+	for (;;) {
+		memset(&event, 0x5a, sizeof(event));
+		errno = 0;
+		ret = umad_monitor_next_event(monitor, &event);
+		assert_true(length < sizeof(text) - 100);
+		if (ret) {
+			assert_int_equal(errno, -ret);
+			for (size_t i = 0; i < NAMED_ERRORS; i++)
+				if (ret == -named_errors[i].number)
+					sprintf(text + length, " %s", named_errors[i].name);
+			assert_true(ret == -EAGAIN || text[length]);
+			return text;
+		}
+		describe(&event, text + length);
+		length += strlen(text + length);
 	}
-	fake_fail_malloc(0);
-	assert_int_equal(ret, 0);
-	umad_monitor_close(monitor);
-	monitor = NULL;
-	fake_fail_call(1, EACCES);
-	assert_int_equal(umad_monitor_open(&monitor), -EACCES);
-	assert_int_equal(opened, 0);
 }
 
-TEST(a_monitor_has_a_descriptor_to_poll)
+/* Asserts that the monitor reports these events and no others; "": none. */
+static void reports(const char *expected)
 {
-	struct umad_event event;
+	const char *seen = reported();
 
-	watch();
-	assert_int_equal(umad_monitor_get_fd(monitor), 42);
-	assert_int_equal(umad_monitor_get_fd(NULL), -EINVAL);
-	assert_int_equal(umad_monitor_next_event(NULL, &event), -EINVAL);
-	assert_int_equal(umad_monitor_next_event(monitor, NULL), -EINVAL);
-	umad_monitor_close(NULL);
+	assert_string_equal(*seen ? seen + 1 : seen, expected);
 }
 
-/* --- guarantees for callers, in detail ------------------------------------------ */
-
-/* Asserts the next event byte by byte: unused members are zero. */
-static void tells_exactly(const struct umad_event *expected)
+static const char *subsystem_of(const char *name)
 {
-	struct umad_event event;
+	bool mad = !strncmp(name, "umad", 4) || !strncmp(name, "issm", 4);
 
-	memset(&event, 0x5a, sizeof(event));
-	assert_int_equal(umad_monitor_next_event(monitor, &event), 0);
-	assert_memory_equal(&event, expected, sizeof(event));
+	return mad ? "infiniband_mad" : "infiniband";
 }
 
-/* A path in sysfs. Valid until the next call. */
-__attribute__((format(printf, 1, 2))) static const char *at(const char *format, ...)
+static void send_uevent(const char *action, char *word)
 {
-	static char path[128];
-	va_list args;
+	char *slash = strchr(word, '/'), *name = strchr(word, ':'), old[64];
 
-	va_start(args, format);
-	vsnprintf(path, sizeof(path), format, args);
-	va_end(args);
-	return path;
+	snprintf(old, sizeof(old), "/devices/pci0/infiniband/%.*s", (int)strcspn(word, ":"),
+		 word);
+	if (slash)
+		*slash = '\0';
+	if (name)
+		uevent(action, "infiniband", name + 1, old);
+	else if (slash)
+		uevent(action, word, slash + 1, NULL);
+	else
+		uevent(action, subsystem_of(word), word, NULL);
 }
+
+/* Carries out a verb for one word. */
+static bool carry_out(const char *verb, char *word)
+{
+	char *colon = strchr(word, ':');
+	int number = colon ? atoi(colon + 1) : -1;
+
+	if (!strcmp(verb, "add") || !strcmp(verb, "remove") || !strcmp(verb, "change") ||
+	    !strcmp(verb, "move")) {
+		send_uevent(verb, word);
+	} else if (!strcmp(verb, "trigger")) {
+		send_uevent("remove", word);
+		lengthen_uevent("SYNTH_UUID=0");
+	} else if (!strcmp(verb, "fail")) {
+		for (size_t i = 0; i < NAMED_ERRORS; i++)
+			if (!strcmp(word, named_errors[i].name))
+				uevent_error(named_errors[i].number);
+	} else if (!strcmp(verb, "ca")) {
+		fake_ca(word);
+	} else if (!strcmp(verb, "rnic")) {
+		fake_file(at("/sys/class/infiniband/%s/node_type", word), "4: RNIC\n");
+	} else if (!strcmp(verb, "gone")) {
+		fake_remove(at("/sys/class/%s", word));
+	} else if (colon) {
+		*colon = '\0';
+		if (!strcmp(verb, "plug"))
+			plug(word, number);
+		else if (!strcmp(verb, "port"))
+			fake_umad(number, word, 2);
+		else if (!strcmp(verb, "unplug"))
+			unplug(word, number);
+		else
+			return false;
+	} else {
+		return false;
+	}
+	return true;
+}
+
+static void run_line(const char *line)
+{
+	char copy[512], *rest = copy, *step, *expected, *verb, *word;
+	const char *seen;
+
+	assert_true(strlen(line) < sizeof(copy));
+	strcpy(copy, line);
+	while ((step = strsep(&rest, ";"))) {
+		expected = strchr(step, '>');
+		if (expected)
+			*expected++ = '\0';
+		verb = strtok(step, " ");
+		if (verb && !strcmp(verb, "watch"))
+			watch();
+		else if (verb && !strcmp(verb, "full"))
+			fake_fail_call(1, EMFILE);
+		else
+			while (verb && (word = strtok(NULL, " ")))
+				if (!carry_out(verb, word))
+					fail_msg("%s: no such step: %s %s", line, verb, word);
+		if (!expected)
+			continue;
+		seen = reported();
+		if (strcmp(seen, strcmp(expected, " nothing") ? expected : ""))
+			fail_msg("\"%s\"\nat \"%s >%s\": seen:%s", line, verb ? verb : "",
+				 expected, *seen ? seen : " nothing");
+	}
+}
+
+struct row {
+	const char *behaviour, *line;
+};
+
+static void run_row(const struct row *row)
+{
+	run_line(row->line);
+}
+
+static const struct row rows[] = {
+	/* the order of kernels since 4.20: first the clients' devices */
+	{"a device appears with its port",
+	 "watch > nothing; plug mlx5_0:0; add umad0 issm0 mlx5_0 > +mlx5_0/1=umad0 +mlx5_0"},
+	{"a device disappears with its port",
+	 "plug mlx5_0:0 mlx5_1:1; watch; unplug mlx5_0:0; "
+	 "remove umad0 issm0 mlx5_0 > -mlx5_0/1=umad0 -mlx5_0"},
+	{"a device that goes first takes its ports along",
+	 "plug mlx5_0:0; watch; remove mlx5_0 umad0 > -mlx5_0/1=umad0 -mlx5_0"},
+	{"the module may be loaded late",
+	 "ca mlx5_0; watch; plug mlx5_0:3; add umad3 > +mlx5_0/1=umad3"},
+	{"a renamed device goes and comes",
+	 "plug mlx5_0:0; watch; unplug mlx5_0:0; plug ibp1s0:0; "
+	 "move mlx5_0:ibp1s0 > -mlx5_0/1=umad0 -mlx5_0 +ibp1s0 +ibp1s0/1=umad0"},
+	{"known devices are not reported again",
+	 "plug mlx5_0:0; watch; add mlx5_0 umad0 > nothing"},
+	{"a replug under the same number is reported",
+	 "plug mlx5_0:0; watch; remove umad0; add umad0 > -mlx5_0/1=umad0 +mlx5_0/1=umad0"},
+	/* a caller may have listed the device meanwhile */
+	{"a device that came and went meanwhile is an overrun",
+	 "watch; add umad0 mlx5_0; remove umad0 mlx5_0 > overrun"},
+	{"devices of other kinds and other uevents are ignored",
+	 "plug mlx5_0:0; watch; rnic iw0; add iw0 net/umad0; "
+	 "remove net/mlx5_0 infiniband_mad/umadx; change mlx5_0 umad0; move mlx5_0; "
+	 "add infiniband/../mlx5_0 a_name_that_is_far_too_long > nothing"},
+	/* after the overrun the caller lists the devices again */
+	{"lost events are an overrun, and the devices are listed anew",
+	 "plug mlx5_0:0; watch; plug mlx5_1:1; unplug mlx5_0:0; fail ENOBUFS; add mlx5_1; "
+	 "remove mlx5_0 > overrun; remove umad1 > -mlx5_1/1=umad1"},
+	{"a socket that fails is reported, and an overrun follows",
+	 "watch; fail EIO > EIO; > overrun"},
+	{"members that do not apply are zero",
+	 "watch; plug mlx5_0:0; add mlx5_0; fail ENOBUFS > +mlx5_0 +mlx5_0/1=umad0 overrun"},
+	{"every port of a device is reported",
+	 "watch; plug mlx5_0:0; port mlx5_0:1; "
+	 "add umad0 umad1 mlx5_0 > +mlx5_0/1=umad0 +mlx5_0/2=umad1 +mlx5_0"},
+	{"a module that is unloaded takes ports only, and devices are reported without its "
+	 "folder",
+	 "plug mlx5_0:0; watch; gone infiniband_mad; remove umad0 > -mlx5_0/1=umad0; "
+	 "ca mlx5_1; add mlx5_1 > +mlx5_1"},
+	{"a number that another device takes over is reported",
+	 "plug mlx5_0:0; watch; unplug mlx5_0:0; plug mlx4_0:0; remove umad0 mlx5_0; "
+	 "add umad0 mlx4_0 > -mlx5_0/1=umad0 -mlx5_0 +mlx4_0/1=umad0 +mlx4_0"},
+	/* a caller may have listed it under the intermediate name */
+	{"a device renamed twice is known under its last name",
+	 "plug mlx5_0:0; watch; unplug mlx5_0:0; plug ibp1s0:0; "
+	 "move mlx5_0:tmp tmp:ibp1s0 > overrun; remove ibp1s0 > -ibp1s0/1=umad0 -ibp1s0"},
+	/* mlx5_0 first had umad0, which only a list showed; now another device has umad0 */
+	{"a node with an earlier owner is an overrun",
+	 "watch; plug mlx5_1:0; add umad0; remove umad0; add umad0 > +mlx5_1/1=umad0 overrun; "
+	 "remove umad0 > -mlx5_1/1=umad0"},
+	/* the device had the name mlx5_1 for a while, which only a list showed */
+	{"a device renamed back is an overrun",
+	 "watch; plug mlx5_0:0; add mlx5_0; "
+	 "move mlx5_0:mlx5_1 mlx5_1:mlx5_0 > +mlx5_0 +mlx5_0/1=umad0 overrun"},
+	{"a synthetic uevent is no event", "plug mlx5_0:0; watch; trigger umad0 > nothing"},
+	{"an unknown device that goes is not reported",
+	 "rnic iw0; plug mlx5_0:0; watch; remove iw0 mlx5_00 mlx5_ umad00 issm0; rnic iw1; "
+	 "move iw0:iw1 > nothing"},
+	/* afterwards it knows the present devices, and reports none twice */
+	{"a listing after a loss is tried again until it succeeds",
+	 "watch; plug mlx5_0:0; fail ENOBUFS; full > EMFILE; full > EMFILE; full > EMFILE; "
+	 "> overrun; remove mlx5_0 > -mlx5_0/1=umad0 -mlx5_0"},
+	/* the removal of an absent device is not reported, that of an unseen one is */
+	{"after an overrun the present devices are known",
+	 "plug mlx5_0:0; watch; unplug mlx5_0:0; plug mlx5_1:1; fail ENOBUFS > overrun; "
+	 "remove mlx5_0 mlx5_1 > -mlx5_1/1=umad1 -mlx5_1"},
+};
+
+TEST_ROWS(run_row, rows);
+
+/* --- messages ------------------------------------------------------------------- */
 
 static void raw_uevent(const char *text, size_t length)
 {
 	memcpy(uevents[uevent_count].text, text, length);
 	uevents[uevent_count++].length = (int)length;
-}
-
-/* The smallest device in sysfs, so that a test can make many quickly. */
-static void plug_lightly(const char *ca_name, int number)
-{
-	fake_file(at("/sys/class/infiniband/%s/node_type", ca_name), "1: CA\n");
-	fake_file(at("/sys/class/infiniband_mad/umad%d/ibdev", number), "%s\n", ca_name);
-	fake_file(at("/sys/class/infiniband_mad/umad%d/port", number), "1\n");
-}
-
-static void unplug(const char *ca_name, int number)
-{
-	fake_remove(at("/sys/class/infiniband/%s", ca_name));
-	fake_remove(at("/sys/class/infiniband_mad/umad%d", number));
 }
 
 TEST(a_message_as_the_kernel_words_it_is_understood)
@@ -494,171 +473,66 @@ TEST(a_message_as_the_kernel_words_it_is_understood)
 	plug("mlx5_0", 0);
 	raw_uevent(port, sizeof(port));
 	raw_uevent(ca, sizeof(ca));
-	tells(UMAD_EVENT_PORT_ADDED, "mlx5_0", 1, "umad0");
-	tells(UMAD_EVENT_CA_ADDED, "mlx5_0", 0, "");
-	tells_nothing();
+	reports("+mlx5_0/1=umad0 +mlx5_0");
 }
 
-TEST(what_does_not_apply_is_zero)
+TEST(malformed_messages_are_passed_over)
 {
-	const struct umad_event ca = {.type = UMAD_EVENT_CA_ADDED, .ca_name = "mlx5_0"},
-				port = {.type = UMAD_EVENT_PORT_ADDED,
-					.ca_name = "mlx5_0",
-					.portnum = 1,
-					.node = "umad0"},
-				overrun = {.type = UMAD_EVENT_OVERRUN};
+	static const char *const texts[] = {
+		"",
+		"rubbish",
+		"ACTION=remove",
+		"SUBSYSTEM=infiniband",
+		"ACTION=",
+		"DEVPATH=",
+		"add@/devices/infiniband/mlx5_0",
+	};
+	size_t i;
 
-	watch();
 	plug("mlx5_0", 0);
-	uevent("add", "infiniband", "mlx5_0", NULL);
-	uevent_error(ENOBUFS);
-	tells_exactly(&ca);
-	tells_exactly(&port);
-	tells_exactly(&overrun);
-	tells_nothing();
+	watch();
+	for (i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+		raw_uevent(texts[i], strlen(texts[i]) + 1);
+	raw_uevent("ACTION=remove\0SUBSYSTEM=infiniband\0DEVPATH=", 44);
+	reports("");
 }
 
-TEST(every_port_of_a_device_is_told)
+TEST(random_messages_do_no_harm)
 {
-	watch();
+	struct umad_event event;
+	int i, j, ret;
+
+	srand(test_seed());
 	plug("mlx5_0", 0);
-	fake_umad(1, "mlx5_0", 2);
-	uevent("add", "infiniband_mad", "umad0", NULL);
-	uevent("add", "infiniband_mad", "umad1", NULL);
-	uevent("add", "infiniband", "mlx5_0", NULL);
-	tells(UMAD_EVENT_PORT_ADDED, "mlx5_0", 1, "umad0");
-	tells(UMAD_EVENT_PORT_ADDED, "mlx5_0", 2, "umad1");
-	tells(UMAD_EVENT_CA_ADDED, "mlx5_0", 0, "");
-	tells_nothing();
+	watch();
+	for (i = 0; i < 20000; i++) {
+		uevent_count = uevent_next = 0;
+		uevent(rand() % 2 ? "add" : "remove",
+		       rand() % 2 ? "infiniband" : "infiniband_mad",
+		       rand() % 2 ? "mlx5_0" : "umad0", rand() % 2 ? "/x/mlx5_1" : NULL);
+		for (j = rand() % 6; j > 0; j--)
+			uevents[0].text[rand() % uevents[0].length] = (char)rand();
+		uevents[0].length = 1 + rand() % uevents[0].length;
+		uevents[0].text[uevents[0].length - 1] = '\0';
+		do {
+			ret = umad_monitor_next_event(monitor, &event);
+		} while (!ret);
+		assert_int_equal(ret, -EAGAIN);
+	}
 }
 
+/* --- sysfs ---------------------------------------------------------------------- */
+
+/* The order of the ports is not specified. */
 TEST(one_message_can_be_several_events)
 {
-	plug("mlx5_0", 0);
-	fake_umad(1, "mlx5_0", 2);
-	watch();
-	uevent("remove", "infiniband", "mlx5_0", NULL);
-	/* the order of the ports is not specified: one event of each, then the device */
-	for (int i = 0, seen = 0; i < 2; i++) {
-		struct umad_event event;
+	const char *seen;
 
-		assert_int_equal(umad_monitor_next_event(monitor, &event), 0);
-		assert_int_equal(event.type, UMAD_EVENT_PORT_REMOVED);
-		assert_int_equal(seen & 1 << event.portnum, 0);
-		seen |= 1 << event.portnum;
-		assert_true(event.portnum == 1 || event.portnum == 2);
-	}
+	run_line("plug mlx5_0:0; port mlx5_0:1; watch; remove mlx5_0");
+	seen = reported();
+	if (strcmp(seen, " -mlx5_0/1=umad0 -mlx5_0/2=umad1 -mlx5_0") != 0)
+		assert_string_equal(seen, " -mlx5_0/2=umad1 -mlx5_0/1=umad0 -mlx5_0");
 	assert_int_equal(uevent_next, 1);
-	tells(UMAD_EVENT_CA_REMOVED, "mlx5_0", 0, "");
-	tells_nothing();
-}
-
-TEST(a_module_unloaded_takes_ports_only)
-{
-	plug("mlx5_0", 0);
-	watch();
-	fake_remove("/sys/class/infiniband_mad");
-	uevent("remove", "infiniband_mad", "umad0", NULL);
-	tells(UMAD_EVENT_PORT_REMOVED, "mlx5_0", 1, "umad0");
-	/* without the class folder devices are reported nevertheless */
-	fake_ca("mlx5_1");
-	uevent("add", "infiniband", "mlx5_1", NULL);
-	tells(UMAD_EVENT_CA_ADDED, "mlx5_1", 0, "");
-	tells_nothing();
-}
-
-TEST(a_number_that_another_device_takes_over_is_told)
-{
-	plug("mlx5_0", 0);
-	watch();
-	unplug("mlx5_0", 0);
-	plug("mlx4_0", 0);
-	uevent("remove", "infiniband_mad", "umad0", NULL);
-	uevent("remove", "infiniband", "mlx5_0", NULL);
-	uevent("add", "infiniband_mad", "umad0", NULL);
-	uevent("add", "infiniband", "mlx4_0", NULL);
-	tells(UMAD_EVENT_PORT_REMOVED, "mlx5_0", 1, "umad0");
-	tells(UMAD_EVENT_CA_REMOVED, "mlx5_0", 0, "");
-	tells(UMAD_EVENT_PORT_ADDED, "mlx4_0", 1, "umad0");
-	tells(UMAD_EVENT_CA_ADDED, "mlx4_0", 0, "");
-	tells_nothing();
-}
-
-TEST(a_device_renamed_twice_is_known_under_its_last_name)
-{
-	plug("mlx5_0", 0);
-	watch();
-	unplug("mlx5_0", 0);
-	plug("ibp1s0", 0);
-	uevent("move", "infiniband", "tmp", "/devices/pci0/infiniband/mlx5_0");
-	uevent("move", "infiniband", "ibp1s0", "/devices/pci0/infiniband/tmp");
-	/* a caller may have listed it under the intermediate name */
-	tells(UMAD_EVENT_OVERRUN, "", 0, "");
-	tells_nothing();
-	uevent("remove", "infiniband", "ibp1s0", NULL);
-	tells(UMAD_EVENT_PORT_REMOVED, "ibp1s0", 1, "umad0");
-	tells(UMAD_EVENT_CA_REMOVED, "ibp1s0", 0, "");
-	tells_nothing();
-}
-
-/* mlx5_0 first had umad0, which only a list showed; now another device has umad0. */
-TEST(a_node_with_an_earlier_owner_is_told_as_an_overrun)
-{
-	watch();
-	plug("mlx5_1", 0);
-	uevent("add", "infiniband_mad", "umad0", NULL);
-	uevent("remove", "infiniband_mad", "umad0", NULL);
-	uevent("add", "infiniband_mad", "umad0", NULL);
-	tells(UMAD_EVENT_PORT_ADDED, "mlx5_1", 1, "umad0");
-	tells(UMAD_EVENT_OVERRUN, "", 0, "");
-	tells_nothing();
-	uevent("remove", "infiniband_mad", "umad0", NULL);
-	tells(UMAD_EVENT_PORT_REMOVED, "mlx5_1", 1, "umad0");
-	tells_nothing();
-}
-
-/* The device had the name mlx5_1 for a while, which only a list showed. */
-TEST(a_device_renamed_back_is_told_as_an_overrun)
-{
-	watch();
-	plug("mlx5_0", 0);
-	uevent("add", "infiniband", "mlx5_0", NULL);
-	uevent("move", "infiniband", "mlx5_1", "/devices/pci0/infiniband/mlx5_0");
-	uevent("move", "infiniband", "mlx5_0", "/devices/pci0/infiniband/mlx5_1");
-	tells(UMAD_EVENT_CA_ADDED, "mlx5_0", 0, "");
-	tells(UMAD_EVENT_PORT_ADDED, "mlx5_0", 1, "umad0");
-	tells(UMAD_EVENT_OVERRUN, "", 0, "");
-	tells_nothing();
-}
-
-/* As the kernel sends it after "udevadm trigger --action=remove". */
-TEST(a_synthetic_uevent_is_no_event)
-{
-	static const char synthetic[] = "SYNTH_UUID=0";
-	char *end;
-
-	plug("mlx5_0", 0);
-	watch();
-	uevent("remove", "infiniband_mad", "umad0", NULL);
-	end = uevents[uevent_count - 1].text + uevents[uevent_count - 1].length;
-	memcpy(end, synthetic, sizeof(synthetic));
-	uevents[uevent_count - 1].length += (int)sizeof(synthetic);
-	tells_nothing();
-}
-
-TEST(an_unknown_device_that_goes_is_not_told)
-{
-	fake_file("/sys/class/infiniband/iw0/node_type", "4: RNIC\n");
-	plug("mlx5_0", 0);
-	watch();
-	uevent("remove", "infiniband", "iw0", NULL);
-	uevent("remove", "infiniband", "mlx5_00", NULL);
-	uevent("remove", "infiniband", "mlx5_", NULL);
-	uevent("remove", "infiniband_mad", "umad00", NULL);
-	uevent("remove", "infiniband_mad", "issm0", NULL);
-	fake_file("/sys/class/infiniband/iw1/node_type", "4: RNIC\n");
-	uevent("move", "infiniband", "iw1", "/devices/pci0/infiniband/iw0");
-	tells_nothing();
 }
 
 TEST(names_as_long_as_they_may_be_are_told_whole)
@@ -675,9 +549,7 @@ TEST(names_as_long_as_they_may_be_are_told_whole)
 	fake_file(at("/sys/class/infiniband_mad/%s/port", node), "1\n");
 	uevent("add", "infiniband_mad", node, NULL);
 	uevent("add", "infiniband", ca_name, NULL);
-	tells(UMAD_EVENT_PORT_ADDED, ca_name, 1, node);
-	tells(UMAD_EVENT_CA_ADDED, ca_name, 0, "");
-	tells_nothing();
+	reports("+a_name_19_character/1=umad000000000000000000000000007 +a_name_19_character");
 }
 
 TEST(a_node_that_sysfs_does_not_explain_is_not_told)
@@ -715,18 +587,16 @@ TEST(a_node_that_sysfs_does_not_explain_is_not_told)
 		uevent("add", "infiniband_mad", "umad0", NULL);
 		/* a device without its attributes is being removed */
 		if (!nodes[i].ibdev || !nodes[i].port)
-			tells(UMAD_EVENT_OVERRUN, "", 0, "");
-		tells_nothing();
+			reports("overrun");
 	}
 	fake_file("/sys/class/infiniband_mad/umad0/port", "1\n");
 	fake_file_bytes("/sys/class/infiniband_mad/umad0/ibdev", huge, sizeof(huge));
 	uevent("add", "infiniband_mad", "umad0", NULL);
-	tells_nothing();
+	reports("");
 	fake_remove("/sys/class/infiniband_mad/umad0");
 	fake_link("/sys/class/infiniband_mad/umad0", "../nowhere");
 	uevent("add", "infiniband_mad", "umad0", NULL);
-	tells(UMAD_EVENT_OVERRUN, "", 0, "");
-	tells_nothing();
+	reports("overrun");
 }
 
 TEST(attributes_without_a_newline_are_read)
@@ -737,9 +607,7 @@ TEST(attributes_without_a_newline_are_read)
 	fake_file("/sys/class/infiniband_mad/umad0/port", "1");
 	uevent("add", "infiniband_mad", "umad0", NULL);
 	uevent("add", "infiniband", "mlx5_0", NULL);
-	tells(UMAD_EVENT_PORT_ADDED, "mlx5_0", 1, "umad0");
-	tells(UMAD_EVENT_CA_ADDED, "mlx5_0", 0, "");
-	tells_nothing();
+	reports("+mlx5_0/1=umad0 +mlx5_0");
 }
 
 /* Unplugs the device between reads of the two files of a node. */
@@ -755,8 +623,7 @@ TEST(a_node_that_vanishes_while_it_is_read_is_told_as_an_overrun)
 	plug("mlx5_0", 0);
 	fake_before_open(unplug_before_port);
 	uevent("add", "infiniband_mad", "umad0", NULL);
-	tells(UMAD_EVENT_OVERRUN, "", 0, "");
-	tells_nothing();
+	reports("overrun");
 	fake_before_open(NULL);
 	assert_int_equal(access(fake_real_path("/sys/class/infiniband_mad/umad0"), F_OK), -1);
 }
@@ -777,8 +644,47 @@ TEST(a_device_that_comes_while_opening_is_not_missed)
 	fake_before_open(plug_late);
 	watch();
 	/* the first list has the port, but not the device */
-	tells(UMAD_EVENT_CA_ADDED, "mlx5_0", 0, "");
-	tells_nothing();
+	reports("+mlx5_0");
+}
+
+TEST(a_listing_that_fails_is_told_and_an_overrun_follows)
+{
+	struct umad_event event;
+
+	watch();
+	fake_dir("/sys/class/infiniband_mad");
+	fake_file("/sys/class/infiniband/mlx5_0/node_type", "1: CA\n");
+	/* two calls read its node_type, the third lists the nodes */
+	uevent("add", "infiniband", "mlx5_0", NULL);
+	fake_fail_call(3, EMFILE);
+	assert_fails(umad_monitor_next_event(monitor, &event), EMFILE);
+	assert_true(fake_failed());
+	reports("overrun");
+}
+
+/* --- opening, and arguments ----------------------------------------------------- */
+
+TEST(opening_fails_without_memory_or_rights)
+{
+	unsigned n;
+	int ret;
+
+	plug("mlx5_0", 0);
+	for (n = 1;; n++) {
+		fake_fail_malloc(n);
+		ret = umad_monitor_open(&monitor);
+		if (!fake_failed())
+			break;
+		assert_int_equal(ret, -ENOMEM);
+		assert_int_equal(opened, 0);
+	}
+	fake_fail_malloc(0);
+	assert_int_equal(ret, 0);
+	umad_monitor_close(monitor);
+	monitor = NULL;
+	fake_fail_call(1, EACCES);
+	assert_int_equal(umad_monitor_open(&monitor), -EACCES);
+	assert_int_equal(opened, 0);
 }
 
 TEST(watching_begins_before_looking)
@@ -827,6 +733,13 @@ TEST(either_folder_that_cannot_be_listed_fails_the_opening)
 	}
 }
 
+TEST(a_monitor_has_a_descriptor_to_poll)
+{
+	watch();
+	assert_int_equal(umad_monitor_get_fd(monitor), 42);
+	umad_monitor_close(NULL);
+}
+
 TEST(null_arguments_are_refused_with_errno)
 {
 	struct umad_event event;
@@ -839,60 +752,7 @@ TEST(null_arguments_are_refused_with_errno)
 	uevent_error(ENOBUFS);
 	assert_fails(umad_monitor_next_event(monitor, NULL), EINVAL);
 	assert_int_equal(uevent_next, 0);
-	tells(UMAD_EVENT_OVERRUN, "", 0, "");
-}
-
-TEST(a_resync_that_fails_is_tried_again)
-{
-	struct umad_event event;
-	int i;
-
-	watch();
-	plug("mlx5_0", 0);
-	uevent_error(ENOBUFS);
-	for (i = 0; i < 3; i++) {
-		fake_fail_call(1, EMFILE);
-		assert_fails(umad_monitor_next_event(monitor, &event), EMFILE);
-	}
-	tells(UMAD_EVENT_OVERRUN, "", 0, "");
-	tells_nothing();
-	/* it knows the present devices, and reports none twice */
-	uevent("remove", "infiniband", "mlx5_0", NULL);
-	tells(UMAD_EVENT_PORT_REMOVED, "mlx5_0", 1, "umad0");
-	tells(UMAD_EVENT_CA_REMOVED, "mlx5_0", 0, "");
-	tells_nothing();
-}
-
-TEST(a_listing_that_fails_is_told_and_an_overrun_follows)
-{
-	struct umad_event event;
-
-	watch();
-	fake_dir("/sys/class/infiniband_mad");
-	fake_file("/sys/class/infiniband/mlx5_0/node_type", "1: CA\n");
-	/* two calls read its node_type, the third lists the nodes */
-	uevent("add", "infiniband", "mlx5_0", NULL);
-	fake_fail_call(3, EMFILE);
-	assert_fails(umad_monitor_next_event(monitor, &event), EMFILE);
-	assert_true(fake_failed());
-	tells(UMAD_EVENT_OVERRUN, "", 0, "");
-	tells_nothing();
-}
-
-TEST(what_was_lost_is_known_after_the_overrun)
-{
-	plug("mlx5_0", 0);
-	watch();
-	unplug("mlx5_0", 0);
-	plug("mlx5_1", 1);
-	uevent_error(ENOBUFS);
-	tells(UMAD_EVENT_OVERRUN, "", 0, "");
-	/* the removal of an absent device is not reported, that of an unseen one is */
-	uevent("remove", "infiniband", "mlx5_0", NULL);
-	uevent("remove", "infiniband", "mlx5_1", NULL);
-	tells(UMAD_EVENT_PORT_REMOVED, "mlx5_1", 1, "umad1");
-	tells(UMAD_EVENT_CA_REMOVED, "mlx5_1", 0, "");
-	tells_nothing();
+	reports("overrun");
 }
 
 static char logged[128];
@@ -911,10 +771,65 @@ TEST(a_loss_is_logged_with_its_reason)
 	umad_set_log_hook(keep_log, NULL);
 	umad_debug(1);
 	uevent_error(ENOBUFS);
-	tells(UMAD_EVENT_OVERRUN, "", 0, "");
+	reports("overrun");
 	umad_debug(0);
 	umad_set_log_hook(NULL, NULL);
 	assert_non_null(strstr(logged, strerror(ENOBUFS)));
+}
+
+/* --- memory --------------------------------------------------------------------- */
+
+TEST(nothing_is_lost_silently_for_want_of_memory)
+{
+	struct umad_event event;
+	int ret, overruns = 0;
+	unsigned n;
+
+	for (n = 1;; n++) {
+		bool overrun = false, added = false;
+
+		watch();
+		plug("mlx5_0", 0);
+		uevent("add", "infiniband_mad", "umad0", NULL);
+		uevent("add", "infiniband", "mlx5_0", NULL);
+		fake_fail_malloc(n);
+		while ((ret = umad_monitor_next_event(monitor, &event)) != -EAGAIN) {
+			assert_true(ret == 0 || ret == -ENOMEM);
+			overrun |= !ret && event.type == UMAD_EVENT_OVERRUN;
+			added |= !ret && event.type == UMAD_EVENT_CA_ADDED;
+		}
+		if (!fake_failed())
+			break;
+		assert_true(overrun || added);
+		overruns += overrun;
+		assert_int_equal(teardown(), 0);
+		assert_int_equal(setup(), 0);
+	}
+	fake_fail_malloc(0);
+	assert_true(overruns > 0);
+}
+
+TEST(a_removal_without_memory_is_told_as_an_overrun)
+{
+	struct umad_event event;
+	int i;
+
+	watch();
+	/* read one by one, so that the list of events keeps its initial size */
+	for (i = 0; i < 20; i++) {
+		plug_lightly("mlx5_0", i);
+		umad_uevent("add", i);
+		assert_int_equal(umad_monitor_next_event(monitor, &event), 0);
+	}
+	reports("");
+	fake_remove("/sys/class/infiniband");
+	fake_remove("/sys/class/infiniband_mad");
+	uevent("remove", "infiniband", "mlx5_0", NULL);
+	/* the first allocation is the message's, the second is the longer list of events */
+	fake_fail_malloc(2);
+	assert_fails(umad_monitor_next_event(monitor, &event), ENOMEM);
+	assert_true(fake_failed());
+	reports("overrun");
 }
 
 /* --- a caller that follows the events ------------------------------------------- */
@@ -1026,14 +941,6 @@ static bool follow_some(int most)
 
 #define SLOTS 4
 
-static void umad_uevent(const char *action, int number)
-{
-	char node[32];
-
-	snprintf(node, sizeof(node), "umad%d", number);
-	uevent(action, "infiniband_mad", node, NULL);
-}
-
 /* The lowest free names, as the kernel assigns them. */
 static void free_name(char names[SLOTS][UMAD_CA_NAME_LEN], char name[UMAD_CA_NAME_LEN],
 		      const char *prefix)
@@ -1074,15 +981,6 @@ static void change_something(char names[SLOTS][UMAD_CA_NAME_LEN])
 		uevent("move", "infiniband", name, old);
 	}
 	really_be(names, SLOTS);
-}
-
-static unsigned test_seed(void)
-{
-	const char *text = getenv("TEST_SEED");
-	unsigned seed = text ? (unsigned)strtoul(text, NULL, 0) : (unsigned)time(NULL);
-
-	print_message("TEST_SEED=%u\n", seed);
-	return seed;
 }
 
 TEST(whoever_follows_the_events_knows_what_is_there)
@@ -1220,30 +1118,6 @@ TEST(a_caller_without_memory_still_knows_what_is_there)
 	knows_what_is_there();
 	/* each message allocates once; the two lists grew twice and once */
 	assert_true(failures > 2 * CAS);
-}
-
-TEST(a_removal_without_memory_is_told_as_an_overrun)
-{
-	struct umad_event event;
-	int i;
-
-	watch();
-	/* read one by one, so that the list of events keeps its initial size */
-	for (i = 0; i < 20; i++) {
-		plug_lightly("mlx5_0", i);
-		umad_uevent("add", i);
-		assert_int_equal(umad_monitor_next_event(monitor, &event), 0);
-	}
-	tells_nothing();
-	fake_remove("/sys/class/infiniband");
-	fake_remove("/sys/class/infiniband_mad");
-	uevent("remove", "infiniband", "mlx5_0", NULL);
-	/* the first allocation is the message's, the second is the longer list of events */
-	fake_fail_malloc(2);
-	assert_fails(umad_monitor_next_event(monitor, &event), ENOMEM);
-	assert_true(fake_failed());
-	tells(UMAD_EVENT_OVERRUN, "", 0, "");
-	tells_nothing();
 }
 
 TEST(messages_in_disorder_tell_only_what_is_there)

@@ -429,13 +429,9 @@ TEST(a_name_that_makes_no_sense_is_no_response)
 
 TEST(random_responses_do_no_harm)
 {
-	const char *seed_text = getenv("TEST_SEED");
-	unsigned seed =
-		seed_text ? (unsigned)strtoul(seed_text, NULL, 0) : (unsigned)time(NULL);
 	int i, j, k, ret;
 
-	print_message("TEST_SEED=%u\n", seed);
-	srand(seed);
+	srand(test_seed());
 	for (i = 0; i < 300; i++) {
 		respond_devices();
 		respond(1, chardev("umad12"));
@@ -799,14 +795,10 @@ TEST(truncated_messages_give_the_attributes_that_they_have)
 
 TEST(garbage_of_any_length_does_no_harm)
 {
-	const char *seed_text = getenv("TEST_SEED");
-	unsigned seed =
-		seed_text ? (unsigned)strtoul(seed_text, NULL, 0) : (unsigned)time(NULL);
 	size_t length, i;
 	int request, ret;
 
-	print_message("TEST_SEED=%u\n", seed);
-	srand(seed);
+	srand(test_seed());
 	for (length = 1; length < 300; length++) {
 		for (request = 0; request < 2; request++) {
 			no_responses();

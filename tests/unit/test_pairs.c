@@ -26,45 +26,65 @@ static void planarized_machine(void)
 	fake_port("smi1", 1, 11);
 }
 
-TEST(a_usual_device_is_both_sides)
+static void put_pair(char *text, size_t size, const struct umad_ca_pair *pair)
+{
+	snprintf(text, size, "%s/%u=%s/%u", pair->smi_name, pair->smi_preferred_port,
+		 pair->gsi_name, pair->gsi_preferred_port);
+}
+
+/* All pairs: the SMI side and the GSI side, each with its preferred port. */
+static void expect_pairs(const char *expected)
 {
 	struct umad_ca_pair pairs[4];
+	char text[512] = "";
+	int count = umad_get_smi_gsi_pairs(pairs, 4);
 
+	for (int i = 0; i < count; i++) {
+		size_t length = strlen(text);
+
+		if (i)
+			text[length++] = ' ';
+		put_pair(text + length, sizeof(text) - length, &pairs[i]);
+	}
+	assert_string_equal(text, expected);
+	assert_true(count >= 0);
+}
+
+static void expect_pair(const char *name, uint8_t portnum, uint8_t enforce_smi,
+			const char *expected)
+{
+	struct umad_ca_pair pair;
+	char text[256];
+
+	memset(&pair, 0x5a, sizeof(pair));
+	assert_int_equal(umad_get_smi_gsi_pair_by_ca_name(name, portnum, &pair, enforce_smi),
+			 0);
+	put_pair(text, sizeof(text), &pair);
+	assert_string_equal(text, expected);
+}
+
+TEST(a_usual_device_is_both_sides)
+{
 	fake_ca("mlx5_0");
 	fake_port("mlx5_0", 1, 1);
 	fake_port("mlx5_0", 2, 2);
 	fake_ca("mlx5_1");
 	fake_port("mlx5_1", 1, 3);
-	assert_int_equal(umad_get_smi_gsi_pairs(pairs, 4), 3);
-	assert_string_equal(pairs[0].smi_name, "mlx5_0");
-	assert_string_equal(pairs[0].gsi_name, "mlx5_0");
-	assert_int_equal(pairs[0].smi_preferred_port, 0);
-	assert_string_equal(pairs[1].gsi_name, "mlx5_0");
-	assert_string_equal(pairs[2].gsi_name, "mlx5_1");
+	expect_pairs("mlx5_0/0=mlx5_0/0 mlx5_0/0=mlx5_0/0 mlx5_1/0=mlx5_1/0");
 }
 
 TEST(a_planarized_port_has_a_device_for_each_side)
 {
-	struct umad_ca_pair pairs[4];
-
 	planarized_machine();
-	assert_int_equal(umad_get_smi_gsi_pairs(pairs, 4), 2);
-	assert_string_equal(pairs[0].smi_name, "smi0");
-	assert_string_equal(pairs[0].gsi_name, "mlx5_0");
-	assert_string_equal(pairs[1].smi_name, "smi1");
-	assert_string_equal(pairs[1].gsi_name, "mlx5_1");
+	expect_pairs("smi0/0=mlx5_0/0 smi1/0=mlx5_1/0");
 }
 
 TEST(a_device_without_subnet_management_has_no_smi_side)
 {
-	struct umad_ca_pair pairs[1];
-
 	fake_ca("mlx5_0");
 	fake_port("mlx5_0", 1, 1);
 	NO_SM("mlx5_0");
-	assert_int_equal(umad_get_smi_gsi_pairs(pairs, 1), 1);
-	assert_string_equal(pairs[0].smi_name, "");
-	assert_string_equal(pairs[0].gsi_name, "mlx5_0");
+	expect_pairs("/0=mlx5_0/0");
 }
 
 TEST(no_more_pairs_are_stored_than_asked_for)
@@ -82,64 +102,41 @@ TEST(no_more_pairs_are_stored_than_asked_for)
 
 TEST(devices_that_cannot_be_read_are_left_out)
 {
-	struct umad_ca_pair pairs[4];
-
 	planarized_machine();
 	fake_remove("/sys/class/infiniband/smi0/ports/1/gids/0");
 	fake_remove("/sys/class/infiniband/mlx5_1/ports/1/cap_mask");
 	fake_file("/sys/class/infiniband/iw0/node_type", "4: RNIC\n");
-	assert_int_equal(umad_get_smi_gsi_pairs(pairs, 4), 2);
-	assert_string_equal(pairs[0].gsi_name, "mlx5_0");
-	assert_string_equal(pairs[0].smi_name, "");
-	assert_string_equal(pairs[1].gsi_name, "smi1");
+	expect_pairs("/0=mlx5_0/0 smi1/0=smi1/0");
 }
 
 TEST(a_pair_is_found_by_either_name)
 {
-	struct umad_ca_pair pair;
-
 	planarized_machine();
-	assert_int_equal(umad_get_smi_gsi_pair_by_ca_name("smi1", 0, &pair, 0), 0);
-	assert_string_equal(pair.gsi_name, "mlx5_1");
-	assert_int_equal(umad_get_smi_gsi_pair_by_ca_name("mlx5_1", 0, &pair, 1), 0);
-	assert_string_equal(pair.smi_name, "smi1");
-	assert_int_equal(pair.smi_preferred_port, 1);
-	assert_int_equal(pair.gsi_preferred_port, 1);
+	expect_pair("smi1", 0, 0, "smi1/1=mlx5_1/1");
+	expect_pair("mlx5_1", 0, 1, "smi1/1=mlx5_1/1");
 }
 
 TEST(the_default_pair_is_the_default_devices)
 {
-	struct umad_ca_pair pair;
-
 	planarized_machine();
 	fake_file("/sys/class/infiniband/mlx5_0/ports/1/state", "1: DOWN\n");
-	assert_int_equal(umad_get_smi_gsi_pair_by_ca_name(NULL, 0, &pair, 0), 0);
-	assert_string_equal(pair.gsi_name, "mlx5_1");
-	assert_int_equal(umad_get_smi_gsi_pair_by_ca_name(NULL, 0, &pair, 1), 0);
-	assert_string_equal(pair.smi_name, "smi0");
-	assert_string_equal(pair.gsi_name, "mlx5_0");
+	expect_pair(NULL, 0, 0, "smi1/1=mlx5_1/1");
+	expect_pair(NULL, 0, 1, "smi0/1=mlx5_0/1");
 }
 
 TEST(the_preferred_port_is_given_or_only_or_up)
 {
-	struct umad_ca_pair pair;
-
 	fake_ca("mlx5_0");
 	fake_port("mlx5_0", 2, 1);
 	fake_file("/sys/class/infiniband/mlx5_0/ports/2/state", "1: DOWN\n");
-	assert_int_equal(umad_get_smi_gsi_pair_by_ca_name("mlx5_0", 0, &pair, 0), 0);
-	assert_int_equal(pair.gsi_preferred_port, 2);
+	expect_pair("mlx5_0", 0, 0, "mlx5_0/2=mlx5_0/2");
 	fake_port("mlx5_0", 3, 2);
 	fake_port("mlx5_0", 4, 3);
-	assert_int_equal(umad_get_smi_gsi_pair_by_ca_name("mlx5_0", 0, &pair, 0), 0);
-	assert_int_equal(pair.smi_preferred_port, 3);
-	assert_int_equal(umad_get_smi_gsi_pair_by_ca_name("mlx5_0", 4, &pair, 0), 0);
-	assert_int_equal(pair.smi_preferred_port, 4);
-	assert_int_equal(pair.gsi_preferred_port, 4);
+	expect_pair("mlx5_0", 0, 0, "mlx5_0/3=mlx5_0/3");
+	expect_pair("mlx5_0", 4, 0, "mlx5_0/4=mlx5_0/4");
 	fake_file("/sys/class/infiniband/mlx5_0/ports/3/state", "1: DOWN\n");
 	fake_file("/sys/class/infiniband/mlx5_0/ports/4/state", "1: DOWN\n");
-	assert_int_equal(umad_get_smi_gsi_pair_by_ca_name("mlx5_0", 0, &pair, 0), 0);
-	assert_int_equal(pair.gsi_preferred_port, 0);
+	expect_pair("mlx5_0", 0, 0, "mlx5_0/0=mlx5_0/0");
 }
 
 TEST(enforcing_smi_leaves_out_pairs_without)
@@ -149,9 +146,7 @@ TEST(enforcing_smi_leaves_out_pairs_without)
 	fake_ca("mlx5_0");
 	fake_port("mlx5_0", 1, 1);
 	NO_SM("mlx5_0");
-	assert_int_equal(umad_get_smi_gsi_pair_by_ca_name("mlx5_0", 0, &pair, 0), 0);
-	assert_string_equal(pair.smi_name, "");
-	assert_int_equal(pair.smi_preferred_port, 0);
+	expect_pair("mlx5_0", 0, 0, "/0=mlx5_0/1");
 	assert_fails(umad_get_smi_gsi_pair_by_ca_name("mlx5_0", 0, &pair, 1), ENODEV);
 	assert_int_equal(umad_get_smi_gsi_pair_by_ca_name(NULL, 0, &pair, 1), -ENODEV);
 }
@@ -219,16 +214,11 @@ TEST(there_is_no_limit_to_devices)
 
 TEST(a_switch_is_a_pair_by_its_port_0)
 {
-	struct umad_ca_pair pairs[2];
-
 	fake_ca("sw0");
 	fake_file("/sys/class/infiniband/sw0/node_type", "2: switch\n");
 	fake_port("sw0", 0, 1);
-	assert_int_equal(umad_get_smi_gsi_pairs(pairs, 2), 1);
-	assert_string_equal(pairs[0].gsi_name, "sw0");
-	assert_string_equal(pairs[0].smi_name, "sw0");
-	assert_int_equal(umad_get_smi_gsi_pair_by_ca_name("sw0", 0, pairs, 1), 0);
-	assert_int_equal(pairs[0].smi_preferred_port, 0);
+	expect_pairs("sw0/0=sw0/0");
+	expect_pair("sw0", 0, 1, "sw0/0=sw0/0");
 }
 
 TEST(the_default_device_must_have_the_port_that_is_given)
@@ -239,17 +229,13 @@ TEST(the_default_device_must_have_the_port_that_is_given)
 	fake_port("mlx5_0", 1, 1);
 	fake_ca("mlx5_1");
 	fake_port("mlx5_1", 2, 2);
-	assert_int_equal(umad_get_smi_gsi_pair_by_ca_name(NULL, 2, &pair, 0), 0);
-	assert_string_equal(pair.gsi_name, "mlx5_1");
-	assert_int_equal(pair.gsi_preferred_port, 2);
-	assert_int_equal(pair.smi_preferred_port, 2);
+	expect_pair(NULL, 2, 0, "mlx5_1/2=mlx5_1/2");
 	assert_fails(umad_get_smi_gsi_pair_by_ca_name(NULL, 3, &pair, 0), ENODEV);
 }
 
 TEST(a_port_is_preferred_only_where_it_is_known_to_be_up)
 {
 	static const char *const contents[] = {"0: NOP\n", "1: DOWN\n", "", "up\n"};
-	struct umad_ca_pair pair;
 	size_t i;
 
 	fake_ca("mlx5_0");
@@ -258,12 +244,10 @@ TEST(a_port_is_preferred_only_where_it_is_known_to_be_up)
 	fake_file("/sys/class/infiniband/mlx5_0/ports/2/state", "2: INIT\n");
 	for (i = 0; i < sizeof(contents) / sizeof(*contents); i++) {
 		fake_file("/sys/class/infiniband/mlx5_0/ports/1/state", "%s", contents[i]);
-		assert_int_equal(umad_get_smi_gsi_pair_by_ca_name("mlx5_0", 0, &pair, 0), 0);
-		assert_int_equal(pair.gsi_preferred_port, 2);
+		expect_pair("mlx5_0", 0, 0, "mlx5_0/2=mlx5_0/2");
 	}
 	fake_remove("/sys/class/infiniband/mlx5_0/ports/1/state");
-	assert_int_equal(umad_get_smi_gsi_pair_by_ca_name("mlx5_0", 0, &pair, 0), 0);
-	assert_int_equal(pair.gsi_preferred_port, 2);
+	expect_pair("mlx5_0", 0, 0, "mlx5_0/2=mlx5_0/2");
 }
 
 TEST(what_has_no_readable_port_is_no_pair)
@@ -377,27 +361,17 @@ static void vanish(const char *path)
 
 TEST(a_device_that_vanishes_meanwhile_is_left_out)
 {
-	struct umad_ca_pair pairs[4];
-
 	planarized_machine();
 	fake_before_open(vanish);
-	assert_int_equal(umad_get_smi_gsi_pairs(pairs, 4), 2);
-	assert_string_equal(pairs[0].gsi_name, "mlx5_0");
-	assert_string_equal(pairs[0].smi_name, "");
-	assert_string_equal(pairs[1].smi_name, "smi1");
+	expect_pairs("/0=mlx5_0/0 smi1/0=mlx5_1/0");
 }
 
 TEST(of_several_pairs_with_a_device_the_first_is_meant)
 {
-	struct umad_ca_pair pair;
-
 	planarized_machine();
 	fake_port("mlx5_0", 2, 11);
 	fake_file("/sys/class/infiniband/mlx5_0/ports/2/cap_mask", "0x400\n");
 	/* mlx5_0 is now the GSI side of both pairs */
-	assert_int_equal(umad_get_smi_gsi_pair_by_ca_name("mlx5_0", 0, &pair, 0), 0);
-	assert_string_equal(pair.gsi_name, "mlx5_0");
-	assert_string_equal(pair.smi_name, "smi0");
-	assert_int_equal(umad_get_smi_gsi_pair_by_ca_name("smi1", 0, &pair, 0), 0);
-	assert_string_equal(pair.gsi_name, "mlx5_0");
+	expect_pair("mlx5_0", 0, 0, "smi0/1=mlx5_0/1");
+	expect_pair("smi1", 0, 0, "smi1/1=mlx5_0/1");
 }

@@ -38,12 +38,9 @@ FIXTURE(setup, teardown);
 
 TEST(the_next_one_is_known_whatever_happens)
 {
-	const char *seed = getenv("TEST_SEED");
-	unsigned value = seed ? (unsigned)strtoul(seed, NULL, 0) : (unsigned)time(NULL);
 	int64_t at[COUNT], first;
 
-	print_message("TEST_SEED=%u\n", value);
-	srandom(value);
+	srandom(test_seed());
 	for (int i = 0; i < COUNT; i++)
 		at[i] = NEVER;
 	for (int i = 0; i < 20000; i++) {
