@@ -18,9 +18,9 @@
 #define MAD_SIZE 256
 
 /*
- * The calls that send, receive and wait leave errors, the packet hook and messages to functions
- * that are not inlined: so they save no registers for these. RARE is for all but the results of
- * a wait or a read that programs often get, such as -EWOULDBLOCK.
+ * The calls that send, receive and wait leave errors, the packet hook, messages and probes to
+ * functions that are not inlined: so they save no registers for these. RARE is for all but the
+ * results of a wait or a read that programs often get, such as -EWOULDBLOCK.
  */
 #define RARE __attribute__((noinline, cold))
 
@@ -102,7 +102,7 @@ static RARE void report(enum umad_packet_direction direction, int fd,
 }
 
 /* What umad_send() returns, errno set, if sys_write() did not write the whole message. */
-static inline int fail_write(ssize_t written)
+static RARE int fail_write(ssize_t written)
 {
 	if (written == -EBADF)
 		return fail(-EINVAL);
@@ -114,7 +114,7 @@ static inline int write_errno(ssize_t written)
 	return written < 0 ? (int)-written : 0;
 }
 
-/* umad_send() with a packet hook or messages of level 2: both are told what a copy has. */
+/* umad_send() with a packet hook, messages of level 2 or a probe: a copy has what was sent. */
 static RARE int write_and_tell(int fd, const struct ib_user_mad *mad, size_t size, int length)
 {
 	union {
@@ -147,14 +147,6 @@ static RARE int write_and_tell(int fd, const struct ib_user_mad *mad, size_t siz
 	return err;
 }
 
-/* umad_send() after a write that failed, or that took a part of the message. */
-static RARE int write_failed(int fd, uint32_t agent, const void *mad, int length, uint16_t lid,
-			     ssize_t written)
-{
-	probe_send(fd, agent, mad, length, lid, write_errno(written));
-	return fail_write(written);
-}
-
 /*
  * The caller may free or change the message as soon as the kernel has it: another thread may
  * receive the response, and end the transaction, before the write returns here. So nothing is
@@ -164,9 +156,7 @@ EXPORT int umad_send(int portid, int agentid, void *umad, int length, int timeou
 		     int retries)
 {
 	struct ib_user_mad *mad = umad;
-	const uint8_t *body;
 	ssize_t written;
-	uint16_t lid;
 	size_t size;
 
 	if (!umad || agentid < 0 || length < 0)
@@ -175,20 +165,16 @@ EXPORT int umad_send(int portid, int agentid, void *umad, int length, int timeou
 	mad->timeout_ms = (uint32_t)timeout_ms;
 	mad->retries = (uint32_t)retries;
 	size = packet_header_size() + (size_t)length;
-	if (packet_wanted() || log_wanted(UMAD_LOG_DEBUG))
+	if (packet_wanted() || log_wanted(UMAD_LOG_DEBUG) || IS_TRACED(send))
 		return write_and_tell(portid, mad, size, length);
-	lid = be16toh(mad->addr.lid);
-	body = (const uint8_t *)mad + (size - (size_t)length);
 	written = sys_write(portid, mad, size);
-	if (__builtin_expect((size_t)written != size, false))
-		return write_failed(portid, (uint32_t)agentid, body, length, lid, written);
-	probe_send(portid, (uint32_t)agentid, body, length, lid, 0);
-	return 0;
+	return __builtin_expect((size_t)written == size, true) ? 0 : fail_write(written);
 }
 
-/* Tells the log and the hook of a message that was received. */
+/* Tells the log, the hook and the probe of a message that was received. */
 static RARE void tell_received(int fd, const struct ib_user_mad *mad, int length)
 {
+	probe_receive(fd, mad, (const uint8_t *)mad + packet_header_size(), length);
 	log_debug("agent %u on handle %d receives %d bytes from lid %u, status %u",
 		  mad->agent_id, fd, length, be16toh(mad->addr.lid), mad->status);
 	if (packet_wanted())
@@ -217,18 +203,17 @@ static __attribute__((noinline)) int read_failed(ssize_t got, const struct ib_us
 static inline __attribute__((always_inline)) int receive(int fd, struct ib_user_mad *mad,
 							 int *length)
 {
-	size_t header = packet_header_size(), room = (size_t)*length, mad_length;
-	ssize_t got = sys_read(fd, mad, header + room);
+	size_t header = packet_header_size(), mad_length;
+	ssize_t got = sys_read(fd, mad, header + (size_t)*length);
 
 	/* a negative result, or one below the header's size, becomes a large number */
 	mad_length = (size_t)got - header;
-	if (__builtin_expect(mad_length > room, false))
+	if (__builtin_expect(mad_length > (size_t)*length, false))
 		return read_failed(got, mad, header, length);
 	if (__builtin_expect(mad->agent_id > INT_MAX, false))
 		return fail_io(-EIO);
 	*length = (int)mad_length;
-	probe_receive(fd, mad, (const uint8_t *)mad + header, (int)mad_length);
-	if (log_wanted(UMAD_LOG_DEBUG) || packet_wanted())
+	if (log_wanted(UMAD_LOG_DEBUG) || packet_wanted() || IS_TRACED(receive))
 		tell_received(fd, mad, (int)mad_length);
 	return (int)mad->agent_id;
 }

@@ -2,8 +2,8 @@
 
 /*
  * The static probes of libibumad, which docs/tracing.md describes. A probe is a nop, and a note
- * in the library with the locations of the arguments. The instructions that compute an argument
- * also run when no program traces. So the arguments are values that exist anyway.
+ * in the library with the locations of the arguments. Each probe has a semaphore, which a
+ * program that traces increments. io.c alone includes this header.
  */
 #ifndef LIBIBUMAD_PROBE_H
 #define LIBIBUMAD_PROBE_H
@@ -11,12 +11,20 @@
 #include <infiniband/umad.h>
 
 #include <endian.h>
+#include <stdbool.h>
 
 #ifdef IBUMAD_PROBES
 #define SDT_USE_VARIADIC
+#define _SDT_HAS_SEMAPHORES 1
 #include <sys/sdt.h>
 #define PROBE(name, ...) STAP_PROBEV(libibumad, name, __VA_ARGS__)
+#define SEMAPHORE(name)  libibumad_##name##_semaphore
+#define IS_TRACED(name)  __builtin_expect(SEMAPHORE(name), 0)
+/* In the section where programs that trace expect them. */
+static __attribute__((section(".probes"))) volatile unsigned short SEMAPHORE(send),
+	SEMAPHORE(receive);
 #else
+#define IS_TRACED(name) false
 /* The arguments count as used, and are not computed. */
 void no_probe(int number, ...);
 #define PROBE(name, ...)                          \

@@ -30,9 +30,11 @@ static inline struct list *list_first(const struct list *list)
 
 static inline void list_insert(struct list *before, struct list *entry)
 {
+	struct list *after = before->prev;
+
+	entry->prev = after;
+	after->next = entry;
 	entry->next = before;
-	entry->prev = before->prev;
-	before->prev->next = entry;
 	before->prev = entry;
 }
 

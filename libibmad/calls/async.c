@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Engines: created and destroyed; requests submitted and cancelled; statistics. */
+/* Engines: created and destroyed; requests cancelled; statistics. */
 
 #include "base/export.h"
 #include "calls/engine.h"
@@ -9,24 +9,6 @@
 #include <stdlib.h>
 
 /* --- requests ------------------------------------------------------------------- */
-
-EXPORT int mad_async_submit(struct mad_async *async, const ib_rpc_t *rpc,
-			    const ib_portid_t *dport, const void *payload, size_t size,
-			    mad_async_fn *callback, void *arg, uint64_t *id)
-{
-	int cancel_state, ret;
-
-	if (!async || !rpc || !dport || !callback)
-		return -EINVAL;
-	ret = engine_enter(async, &cancel_state);
-	if (ret)
-		return ret;
-	ret = engine_submit_unlocking(async, rpc, dport, payload, size, callback, arg, id);
-	if (ret == -EPROTONOSUPPORT)
-		engine_report_class_unlocking(async, "mad_async_submit", rpc->mgtclass);
-	engine_leave(async, cancel_state);
-	return ret;
-}
 
 EXPORT int mad_async_cancel(struct mad_async *async, uint64_t id)
 {

@@ -313,9 +313,9 @@ void engine_end_processing(struct mad_async *engine)
 /* --- requests ------------------------------------------------------------------- */
 
 /* The caller's structures stay as they are. */
-static int init_request(struct mad_async *engine, struct async_request *async,
-			const ib_rpc_t *rpc, const ib_portid_t *dport, const void *payload,
-			size_t size)
+static INLINE int init_request(struct mad_async *engine, struct async_request *async,
+			       const ib_rpc_t *rpc, const ib_portid_t *dport,
+			       const void *payload, size_t size)
 {
 	struct request_settings settings =
 		options_for_request(engine->port, rpc->mgtclass & 0xff);
@@ -335,9 +335,9 @@ static int init_request(struct mad_async *engine, struct async_request *async,
 			    dport, NULL, payload, size);
 }
 
-int engine_submit_unlocking(struct mad_async *engine, const ib_rpc_t *rpc,
-			    const ib_portid_t *dport, const void *payload, size_t size,
-			    mad_async_fn *callback, void *arg, uint64_t *id)
+static INLINE int submit_unlocking(struct mad_async *engine, const ib_rpc_t *rpc,
+				   const ib_portid_t *dport, const void *payload, size_t size,
+				   mad_async_fn *callback, void *arg, uint64_t *id)
 {
 	struct ibmad_port *port = engine->port;
 	struct async_request *async;
@@ -367,6 +367,31 @@ int engine_submit_unlocking(struct mad_async *engine, const ib_rpc_t *rpc,
 	port_submit_unlocking(port, &async->request);
 	port_send_unlocking(port, BATCH);
 	return 0;
+}
+
+int engine_submit_unlocking(struct mad_async *engine, const ib_rpc_t *rpc,
+			    const ib_portid_t *dport, const void *payload, size_t size,
+			    mad_async_fn *callback, void *arg, uint64_t *id)
+{
+	return submit_unlocking(engine, rpc, dport, payload, size, callback, arg, id);
+}
+
+EXPORT int mad_async_submit(struct mad_async *async, const ib_rpc_t *rpc,
+			    const ib_portid_t *dport, const void *payload, size_t size,
+			    mad_async_fn *callback, void *arg, uint64_t *id)
+{
+	int cancel_state, ret;
+
+	if (!async || !rpc || !dport || !callback)
+		return -EINVAL;
+	ret = engine_enter(async, &cancel_state);
+	if (ret)
+		return ret;
+	ret = submit_unlocking(async, rpc, dport, payload, size, callback, arg, id);
+	if (ret == -EPROTONOSUPPORT)
+		engine_report_class_unlocking(async, "mad_async_submit", rpc->mgtclass);
+	engine_leave(async, cancel_state);
+	return ret;
 }
 
 /* Cancels a request. false: it is already complete or cancelled. */

@@ -10,8 +10,8 @@
 
 /* --- of the process ------------------------------------------------------------- */
 
-static atomic_int process_timeout_ms = MAD_DEF_TIMEOUT_MS;
-static atomic_int process_retries = MAD_DEF_RETRIES;
+atomic_int process_timeout_ms = MAD_DEF_TIMEOUT_MS;
+atomic_int process_retries = MAD_DEF_RETRIES;
 
 EXPORT int madrpc_set_retries(int count)
 {
@@ -28,29 +28,14 @@ EXPORT int madrpc_set_timeout(int timeout)
 
 EXPORT int mad_get_timeout(const struct ibmad_port *srcport, int override_ms)
 {
-	int timeout_ms = override_ms;
-
-	if (!timeout_ms && srcport)
-		timeout_ms = srcport->options.timeout_ms;
-	return timeout_ms ? timeout_ms : process_timeout_ms;
+	if (override_ms)
+		return override_ms;
+	return srcport ? options_timeout(srcport) : process_timeout_ms;
 }
 
 EXPORT int mad_get_retries(const struct ibmad_port *srcport)
 {
-	int retries = srcport ? srcport->options.retries : 0;
-
-	return retries > 0 ? retries : process_retries;
-}
-
-struct request_settings options_for_request(const struct ibmad_port *port, int mgmt_class)
-{
-	return (struct request_settings){
-		.agent = handle_agent(&port->handle, mgmt_class),
-		.rmpp = port->handle.rmpp[mgmt_class],
-		.gid_index = port->options.gid_index,
-		.timeout_ms = mad_get_timeout(port, 0),
-		.attempts = mad_get_retries(port),
-	};
+	return srcport ? options_attempts(srcport) : process_retries;
 }
 
 /* --- of a port ------------------------------------------------------------------ */

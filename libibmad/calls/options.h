@@ -6,7 +6,34 @@
 
 #include "port/port.h"
 
+/* Those of the process. */
+extern __attribute__((visibility("hidden"))) atomic_int process_timeout_ms, process_retries;
+
+static inline int options_timeout(const struct ibmad_port *port)
+{
+	int timeout_ms = port->options.timeout_ms;
+
+	return timeout_ms ? timeout_ms : process_timeout_ms;
+}
+
+static inline int options_attempts(const struct ibmad_port *port)
+{
+	int retries = port->options.retries;
+
+	return retries > 0 ? retries : process_retries;
+}
+
 /* The settings of a request on the port. The caller may then set by_rmpp and chosen. */
-struct request_settings options_for_request(const struct ibmad_port *port, int mgmt_class);
+static inline struct request_settings options_for_request(const struct ibmad_port *port,
+							  int mgmt_class)
+{
+	return (struct request_settings){
+		.agent = handle_agent(&port->handle, mgmt_class),
+		.rmpp = port->handle.rmpp[mgmt_class],
+		.gid_index = port->options.gid_index,
+		.timeout_ms = options_timeout(port),
+		.attempts = options_attempts(port),
+	};
+}
 
 #endif

@@ -185,15 +185,12 @@ static RARE void failed(const char *call, const struct request *request, const i
 	store_failure(rpc, request, request->error);
 }
 
-/*
- * Sends a request and waits: 0, or an errno. The response is in blocking->request. Failures are
- * reported as those of the public function "call"; NULL reports none.
- */
-static int exchange(const char *call, const struct ibmad_port *srcport,
-		    struct blocking_request *blocking, ib_rpc_t *rpc, ib_portid_t *dport,
-		    ib_rmpp_hdr_t *rmpp, const void *payload, size_t size)
+/* exchange() while the thread cannot be cancelled. */
+static INLINE int exchange_uncancelled(const char *call, struct ibmad_port *port,
+				       struct blocking_request *blocking, ib_rpc_t *rpc,
+				       ib_portid_t *dport, ib_rmpp_hdr_t *rmpp,
+				       const void *payload, size_t size)
 {
-	struct ibmad_port *port = port_of(srcport);
 	struct request_settings settings = options_for_request(port, rpc->mgtclass & 0xff);
 	struct request *request = &blocking->request.request;
 	int ret;
@@ -219,18 +216,18 @@ static int exchange(const char *call, const struct ibmad_port *srcport,
 }
 
 /*
- * exchange() while the thread cannot be cancelled. It is not inlined into each call, so that
- * exchange() is inlined here.
+ * Sends a request and waits: 0, or an errno. The response is in blocking->request. Failures are
+ * reported as those of the public function "call"; NULL reports none.
  */
-static NOINLINE int exchange_uncancelled(const char *call, const struct ibmad_port *srcport,
-					 struct blocking_request *blocking, ib_rpc_t *rpc,
-					 ib_portid_t *dport, ib_rmpp_hdr_t *rmpp,
-					 const void *payload, size_t size)
+static INLINE int exchange(const char *call, const struct ibmad_port *srcport,
+			   struct blocking_request *blocking, ib_rpc_t *rpc, ib_portid_t *dport,
+			   ib_rmpp_hdr_t *rmpp, const void *payload, size_t size)
 {
 	int cancel_state, error;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	error = exchange(call, srcport, blocking, rpc, dport, rmpp, payload, size);
+	error = exchange_uncancelled(call, port_of(srcport), blocking, rpc, dport, rmpp,
+				     payload, size);
 	pthread_setcancelstate(cancel_state, NULL);
 	return error;
 }
@@ -252,7 +249,7 @@ static RARE void *refuse(ib_rpc_t *rpc)
 }
 
 /* Copies rpc->datasz bytes of the response's data, with zeros after a shorter response. */
-static void copy_data(struct request *request, const ib_rpc_t *rpc, void *data)
+static inline void copy_data(struct request *request, const ib_rpc_t *rpc, void *data)
 {
 	const uint8_t *mad = request_mad(request);
 	int there = request->length - rpc->dataoffs;
@@ -274,8 +271,8 @@ EXPORT void *mad_rpc(const struct ibmad_port *srcport, ib_rpc_t *rpc, ib_portid_
 
 	if (!rpc || !srcport || rpc->datasz < 0)
 		return refuse(rpc);
-	error = exchange_uncancelled("mad_rpc", srcport, &blocking, rpc, dport, NULL, payload,
-				     (size_t)rpc->datasz);
+	error = exchange("mad_rpc", srcport, &blocking, rpc, dport, NULL, payload,
+			 (size_t)rpc->datasz);
 	if (!error && rcvdata)
 		copy_data(&blocking.request.request, rpc, rcvdata);
 	request_fini(&blocking.request.request);
@@ -306,8 +303,7 @@ EXPORT void *mad_rpc_rmpp(const struct ibmad_port *srcport, ib_rpc_t *rpc, ib_po
 	size = (size_t)(IB_MAD_SIZE - rpc->dataoffs);
 	if (size > (size_t)rpc->datasz)
 		size = (size_t)rpc->datasz;
-	error = exchange_uncancelled("mad_rpc_rmpp", srcport, &blocking, rpc, dport, rmpp, data,
-				     size);
+	error = exchange("mad_rpc_rmpp", srcport, &blocking, rpc, dport, rmpp, data, size);
 	if (!error) {
 		mad = request_mad(&blocking.request.request);
 		if (rmpp)
@@ -323,13 +319,13 @@ EXPORT void *mad_rpc_rmpp(const struct ibmad_port *srcport, ib_rpc_t *rpc, ib_po
 /* Hands the response to the caller in memory that mad_message_free() frees. 0 or ENOMEM. */
 static int take_message(struct request *request, struct mad_message *message)
 {
-	uint8_t *umad = request->large;
+	uint8_t *umad = request->umad;
 	size_t length = (size_t)request->length;
 
 	message->length = length;
-	if (umad) {
+	if (request_is_large(request)) {
 		memmove(umad, umad_get_mad(umad), length);
-		request->large = NULL;
+		request->umad = request->packet;
 		message->mad = umad;
 		return 0;
 	}
@@ -355,8 +351,7 @@ EXPORT int mad_rpc_message(const struct ibmad_port *port, ib_rpc_t *rpc, ib_port
 	}
 	destination = *dport;
 	complete_address(&destination);
-	error = exchange_uncancelled(NULL, port, &blocking, rpc, &destination, NULL, payload,
-				     size);
+	error = exchange(NULL, port, &blocking, rpc, &destination, NULL, payload, size);
 	redirect_report(blocking.request.request.redirect, dport);
 	message->status = blocking.request.request.status;
 	if (!error && (error = take_message(&blocking.request.request, message)))

@@ -4,6 +4,8 @@
 
 #include "flow/flow.h"
 
+#include "base/export.h"
+
 #define LARGEST_SMP   1024
 #define LARGEST_GMP   2048
 /* The least time after which a response is late, and the time while no round trip is known. */
@@ -63,7 +65,7 @@ static bool has_responded(const struct flow_account *account)
 static struct flow_window *window_of(struct flow_control *flow,
 				     const struct flow_account *account)
 {
-	return &flow->windows[flow_window_of(account)];
+	return account->smp ? &flow->windows[MAD_WINDOW_SMP] : &flow->windows[MAD_WINDOW_GMP];
 }
 
 /* A longer round trip counts three times as much as a shorter one. */
@@ -94,8 +96,7 @@ static void leave_window(struct flow_window *window, struct flow_account *accoun
 
 static void leave_sample(struct flow_window *window, struct flow_account *account, bool lost)
 {
-	if (account->sample)
-		window_leave_sample(window, account->sample, lost);
+	window_leave_sample(window, account->sample, lost);
 	account->sample = 0;
 }
 
@@ -127,21 +128,13 @@ void flow_path_init(struct flow_path *path)
 	*path = (struct flow_path){.limit = 1, .present_us = UINT32_MAX};
 }
 
-bool flow_is_quick(const struct flow_control *flow, const struct flow_account *account)
-{
-	const struct flow_window *window = &flow->windows[flow_window_of(account)];
-	uint32_t us = account->path ? account->path->smoothed_us : 0;
-
-	return us && us < window->usual_us / 4;
-}
-
 /*
  * The limit grows by a half while less than half of a request waits at the node. If two
  * requests wait, the limit becomes the number of requests that the path holds. With a limit of
  * 1 no request waits for another request of this port: the round trip is that of the empty
  * path. It is measured again after UNCHANGED_MAX judgements.
  */
-static void judge_limit(struct flow_path *path)
+static NOINLINE void judge_limit(struct flow_path *path)
 {
 	uint32_t present = path->present_us;
 	uint64_t waiting; /* in halves of a request */
@@ -218,7 +211,7 @@ void flow_sent(struct flow_control *flow, struct flow_account *account, int64_t 
 uint32_t flow_late_after(const struct flow_control *flow, const struct flow_account *account)
 {
 	const struct flow_path *path = account->path;
-	uint64_t us = 3 * (uint64_t)flow->windows[flow_window_of(account)].usual_us, own = 0;
+	uint64_t us = 3 * (uint64_t)flow_window(flow, account)->usual_us, own = 0;
 
 	if (path && path->smoothed_us)
 		own = path->smoothed_us + 4 * (uint64_t)path->deviation_us;
@@ -235,7 +228,7 @@ uint32_t flow_late_after(const struct flow_control *flow, const struct flow_acco
 
 bool flow_looks_again(const struct flow_control *flow, const struct flow_account *account)
 {
-	const struct flow_window *window = &flow->windows[flow_window_of(account)];
+	const struct flow_window *window = flow_window(flow, account);
 
 	return !window->usual_us && window->in_flight > 1 && !has_responded(account);
 }
@@ -285,11 +278,13 @@ void flow_response(struct flow_control *flow, struct flow_account *account, uint
 	window->silent = false;
 	if (rtt_us)
 		learn(window, account, rtt_us, now);
-	if (account->path)
+	if (account->path) {
 		account->path->dead = false;
+		leave_node(account);
+	}
 	leave_window(window, account, true, now);
 	leave_sample(window, account, lost);
-	/* after BUSY the request keeps its place, and its next transmission is a first one */
+	/* after BUSY the next transmission is a first one */
 	account->first = 0;
 	window_judge(window, now);
 }

@@ -78,8 +78,21 @@ static inline bool flow_has_place(const struct flow_control *flow, const struct 
 	return path->in_flight < (flow->path_limit ? flow->path_limit : path->limit);
 }
 
+/* The window in which a request counts. */
+static inline const struct flow_window *flow_window(const struct flow_control *flow,
+						    const struct flow_account *account)
+{
+	return account->smp ? &flow->windows[MAD_WINDOW_SMP] : &flow->windows[MAD_WINDOW_GMP];
+}
+
 /* Whether the destination responds far sooner than others. */
-bool flow_is_quick(const struct flow_control *flow, const struct flow_account *account);
+static inline bool flow_is_quick(const struct flow_control *flow,
+				 const struct flow_account *account)
+{
+	uint32_t us = account->path ? account->path->smoothed_us : 0;
+
+	return us && us < flow_window(flow, account)->usual_us / 4;
+}
 
 /* The shortest round trip of the latest two samples; 0: none. */
 static inline uint32_t flow_shortest_us(const struct flow_window *window)
@@ -99,17 +112,17 @@ bool flow_looks_again(const struct flow_control *flow, const struct flow_account
 void flow_late(struct flow_control *flow, struct flow_account *account, int64_t now);
 /*
  * A response came to a transmission rtt_us ago; 0: not known. "lost": an earlier transmission
- * of the request was lost.
+ * of the request was lost. The request is not in flight any more.
  */
 void flow_response(struct flow_control *flow, struct flow_account *account, uint32_t rtt_us,
 		   bool lost, int64_t now);
-/* The request ends, pauses, or has another destination from now on. */
+/* The request ends without a response, or its packet was not sent. */
 void flow_leave(struct flow_control *flow, struct flow_account *account);
 
-/* The same; after a response or a former end, the request may count nowhere. */
+/* The same; after a response or a former end, the request counts nowhere. */
 static inline void flow_ended(struct flow_control *flow, struct flow_account *account)
 {
-	if (account->first || account->in_window || account->at_node)
+	if (account->first)
 		flow_leave(flow, account);
 }
 

@@ -24,8 +24,8 @@ struct flow_sample {
 	unsigned enough;    /* for a judgement, when their results are known; */
 	unsigned sent;      /* sent so far; */
 	unsigned ended;     /* of which it is known whether they were lost; */
-	unsigned lost;      /* lost; */
-	unsigned responses; /* with a response in time */
+	unsigned responses; /* with a response in time; */
+	unsigned lost;      /* lost */
 	uint64_t held_us;   /* the sum of the times for which they counted as in flight */
 	int64_t sent_at;    /* when the latest was sent */
 	bool full;          /* the window was the limit */

@@ -91,7 +91,7 @@ static NOINLINE int put_directed_route(uint8_t *mad, const ib_rpc_t *rpc,
 }
 
 /* Writes the header of the class, which is behind the common header. */
-static int put_class_header(uint8_t *mad, const ib_rpc_t *rpc, const ib_dr_path_t *path)
+static INLINE int put_class_header(uint8_t *mad, const ib_rpc_t *rpc, const ib_dr_path_t *path)
 {
 	switch (class_of(rpc)) {
 	case IB_SA_CLASS:
@@ -110,16 +110,28 @@ static int put_class_header(uint8_t *mad, const ib_rpc_t *rpc, const ib_dr_path_
 	return 0;
 }
 
+/* Writes all but the data. */
+static INLINE int put_headers(uint8_t *mad, const ib_rpc_t *rpc, const ib_dr_path_t *path)
+{
+	mad[0] = 1; /* the base version */
+	mad[1] = (uint8_t)class_of(rpc);
+	mad[2] = class_version(class_of(rpc));
+	mad[3] = (uint8_t)rpc->method;
+	put16(mad, STATUS_OFFS, (uint16_t)rpc->rstatus);
+	put64(mad, 8, rpc->trid);
+	put16(mad, 16, (uint16_t)rpc->attr.id);
+	put32(mad, 20, rpc->attr.mod);
+	return put_class_header(mad, rpc, path);
+}
+
 /* Whether the data fits into one MAD. */
-static int data_fits(const ib_rpc_t *rpc)
+static bool data_fits(const ib_rpc_t *rpc)
 {
 	return rpc->dataoffs >= 0 && rpc->dataoffs <= IB_MAD_SIZE && rpc->datasz >= 0 &&
 	       rpc->datasz <= IB_MAD_SIZE - rpc->dataoffs;
 }
 
-static inline __attribute__((always_inline)) void *encode(void *buf, ib_rpc_t *rpc,
-							  const ib_dr_path_t *drpath,
-							  const void *data)
+EXPORT void *mad_encode(void *buf, ib_rpc_t *rpc, ib_dr_path_t *drpath, void *data)
 {
 	uint8_t *mad = buf;
 
@@ -127,28 +139,15 @@ static inline __attribute__((always_inline)) void *encode(void *buf, ib_rpc_t *r
 		errno = EINVAL;
 		return NULL;
 	}
-	mad[0] = 1; /* the base version */
-	mad[1] = (uint8_t)class_of(rpc);
-	mad[2] = class_version(class_of(rpc));
-	mad[3] = (uint8_t)rpc->method;
-	put16(mad, STATUS_OFFS, (uint16_t)rpc->rstatus);
 	if (!rpc->trid)
 		rpc->trid = mad_trid();
-	put64(mad, 8, rpc->trid);
-	put16(mad, 16, (uint16_t)rpc->attr.id);
-	put32(mad, 20, rpc->attr.mod);
-	if (put_class_header(mad, rpc, drpath)) {
+	if (put_headers(mad, rpc, drpath)) {
 		errno = EINVAL;
 		return NULL;
 	}
 	if (data)
 		memcpy(mad + rpc->dataoffs, data, (size_t)rpc->datasz);
 	return mad + IB_MAD_SIZE;
-}
-
-EXPORT void *mad_encode(void *buf, ib_rpc_t *rpc, ib_dr_path_t *drpath, void *data)
-{
-	return encode(buf, rpc, drpath, data);
 }
 
 static void put_rmpp_header(uint8_t *mad, const ib_rmpp_hdr_t *rmpp)
@@ -181,24 +180,30 @@ static void address_smp(struct ib_user_mad *umad, const uint8_t *mad, const ib_r
 }
 
 /* Not inlined, because SMPs do not need its variable. */
-static NOINLINE void put_gmp_address(void *umad, const ib_portid_t *dport)
+static NOINLINE void address_other(void *umad, uint8_t *mad, const ib_portid_t *dport,
+				   const ib_rmpp_hdr_t *rmpp)
 {
 	address_gmp(umad, dport, 0);
-}
-
-int packet_build(void *umad, uint8_t *mad, ib_rpc_t *rpc, const ib_portid_t *dport,
-		 const ib_rmpp_hdr_t *rmpp, const void *data)
-{
-	if (!encode(mad, rpc, &dport->drpath, data))
-		return -1;
-	if (is_smp_class(class_of(rpc))) {
-		address_smp(umad, mad, rpc, dport);
-		return IB_MAD_SIZE;
-	}
-	put_gmp_address(umad, dport);
 	if (rmpp)
 		put_rmpp_header(mad, rmpp);
-	return IB_MAD_SIZE;
+}
+
+static inline void put_address(void *umad, uint8_t *mad, const ib_rpc_t *rpc,
+			       const ib_portid_t *dport, const ib_rmpp_hdr_t *rmpp)
+{
+	if (is_smp_class(class_of(rpc)))
+		address_smp(umad, mad, rpc, dport);
+	else
+		address_other(umad, mad, dport, rmpp);
+}
+
+int packet_build(void *umad, uint8_t *mad, const ib_rpc_t *rpc, const ib_portid_t *dport,
+		 const ib_rmpp_hdr_t *rmpp)
+{
+	if (put_headers(mad, rpc, &dport->drpath))
+		return -EINVAL;
+	put_address(umad, mad, rpc, dport, rmpp);
+	return 0;
 }
 
 RARE void rmpp_mark(uint8_t *mad)
@@ -211,11 +216,16 @@ RARE void rmpp_mark(uint8_t *mad)
 EXPORT int mad_build_pkt(void *umad, ib_rpc_t *rpc, ib_portid_t *dport, ib_rmpp_hdr_t *rmpp,
 			 void *data)
 {
+	uint8_t *mad = umad_get_mad(umad);
+
 	if (!dport) {
 		errno = EINVAL;
 		return -1;
 	}
-	return packet_build(umad, umad_get_mad(umad), rpc, dport, rmpp, data);
+	if (!mad_encode(mad, rpc, &dport->drpath, data))
+		return -1;
+	put_address(umad, mad, rpc, dport, rmpp);
+	return IB_MAD_SIZE;
 }
 
 /* --- responses ------------------------------------------------------------------ */

@@ -10,9 +10,9 @@
 
 #define PACKET_SIZE (64 + IB_MAD_SIZE)
 
-/* mad_build_pkt(), with the place of the MAD in umad. */
-int packet_build(void *umad, uint8_t *mad, ib_rpc_t *rpc, const ib_portid_t *dport,
-		 const ib_rmpp_hdr_t *rmpp, const void *data);
+/* mad_build_pkt() without data, for an rpc with a transaction ID. 0 or -EINVAL. */
+int packet_build(void *umad, uint8_t *mad, const ib_rpc_t *rpc, const ib_portid_t *dport,
+		 const ib_rmpp_hdr_t *rmpp);
 
 /* The MAD in a umad buffer; umad_get_mad() takes no const. */
 static inline const uint8_t *packet_mad(const void *umad)

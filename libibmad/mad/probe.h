@@ -9,6 +9,7 @@
 #ifndef LIBIBMAD_PROBE_H
 #define LIBIBMAD_PROBE_H
 
+#include "base/export.h"
 #include "mad/layout.h"
 
 #include <infiniband/umad.h>
@@ -51,7 +52,7 @@ void no_probe(int number, ...);
 	      (mad)[1], get16(mad, ATTRIBUTE_OFFS), one, other)
 
 /* A request waits to be sent for the first time. */
-static inline void probe_request_submitted(const void *request, const uint8_t *umad,
+static INLINE void probe_request_submitted(const void *request, const uint8_t *umad,
 					   const uint8_t *mad, int timeout_ms,
 					   unsigned attempts)
 {
@@ -59,21 +60,21 @@ static inline void probe_request_submitted(const void *request, const uint8_t *u
 }
 
 /* A packet is written: the first packet of the request has the number 1. */
-static inline void probe_request_transmitted(const void *request, const uint8_t *umad,
+static INLINE void probe_request_transmitted(const void *request, const uint8_t *umad,
 					     const uint8_t *mad, unsigned number)
 {
 	PROBE_MAD(request_transmitted, request, umad, mad, get32(mad, TID_OFFS), number);
 }
 
 /* umad has the response. The round trip is 0 if it is not known. */
-static inline void probe_response_received(const uint8_t *umad, const uint8_t *mad,
+static INLINE void probe_response_received(const uint8_t *umad, const uint8_t *mad,
 					   unsigned status, uint32_t rtt_us)
 {
 	PROBE_MAD(response_received, get32(mad, TID_OFFS), umad, mad, status, rtt_us);
 }
 
 /* An attempt ended without a response. */
-static inline void probe_attempt_timed_out(const void *request, const uint8_t *umad,
+static INLINE void probe_attempt_timed_out(const void *request, const uint8_t *umad,
 					   const uint8_t *mad, int timeout_ms,
 					   unsigned attempts_left)
 {
@@ -81,7 +82,7 @@ static inline void probe_attempt_timed_out(const void *request, const uint8_t *u
 }
 
 /* A request is complete, with 0 or with an errno. */
-static inline void probe_request_completed(const void *request, const uint8_t *umad,
+static INLINE void probe_request_completed(const void *request, const uint8_t *umad,
 					   const uint8_t *mad, int error,
 					   unsigned transmissions)
 {
@@ -89,7 +90,7 @@ static inline void probe_request_completed(const void *request, const uint8_t *u
 }
 
 /* The number of requests of a queue pair that may be in flight has changed. */
-static inline void probe_window_changed(int handle, unsigned queue_pair, unsigned before,
+static INLINE void probe_window_changed(int handle, unsigned queue_pair, unsigned before,
 					unsigned now)
 {
 	PROBE(window_changed, handle, queue_pair, before, now);

@@ -4,10 +4,8 @@
 
 #include "base/export.h"
 #include "mad/layout.h"
-#include "mad/packet.h"
 
 #include <infiniband/mad.h>
-#include <infiniband/umad.h>
 #include <stdlib.h>
 
 #define FIRST_BUCKETS 64
@@ -46,15 +44,11 @@ static uint64_t hash_bytes(uint64_t start, const uint8_t *byte, size_t size)
 	return start;
 }
 
-uint64_t destination_key(const void *umad)
+uint64_t destination_route_key(uint64_t key, const struct ib_user_mad *umad, const uint8_t *mad)
 {
-	const uint8_t *mad = packet_mad(umad);
-	const struct ib_user_mad *header = umad;
-	uint64_t key = hash(0xcbf29ce484222325, be16toh(header->addr.lid));
-
-	key = hash(key, is_smp_class(mad[1]));
-	if (header->addr.grh_present)
-		key = hash_bytes(key, header->addr.gid, sizeof(header->addr.gid));
+	key = hash(0xcbf29ce484222325, key);
+	if (umad->addr.grh_present)
+		key = hash_bytes(key, umad->addr.gid, sizeof(umad->addr.gid));
 	if (mad[1] == IB_SMI_DIRECT_CLASS)
 		key = hash_bytes(key, mad + INITIAL_PATH_OFFS + 1,
 				 mad[HOP_COUNT_OFFS] % IB_SUBNET_PATH_HOPS_MAX);
@@ -86,42 +80,24 @@ static struct destination **bucket(struct destinations *destinations, uint64_t k
 	return &destinations->buckets[key & (destinations->bucket_count - 1)];
 }
 
-static RARE struct destination *make(struct destinations *destinations, uint64_t key)
-{
-	struct destination *destination = calloc(1, sizeof(*destination));
-
-	if (!destination)
-		return NULL;
-	destination->key = key;
-	flow_path_init(&destination->path);
-	list_init(&destination->lanes);
-	destination->next = *bucket(destinations, key);
-	*bucket(destinations, key) = destination;
-	destinations->count++;
-	return destination;
-}
-
-struct destination *destination_get(struct destinations *destinations, uint64_t key)
+RARE struct destination *destination_make(struct destinations *destinations, uint64_t key)
 {
 	struct destination *destination;
 
 	if (destinations->count >= destinations->bucket_count)
 		grow(destinations);
-	if (!destinations->bucket_count)
+	destinations_shrink(destinations, IDLE_MAX);
+	destination = destinations->bucket_count ? calloc(1, sizeof(*destination)) : NULL;
+	if (!destination)
 		return NULL;
-	for (destination = *bucket(destinations, key); destination;
-	     destination = destination->next)
-		if (destination->key == key)
-			break;
-	if (!destination) {
-		destinations_shrink(destinations, IDLE_MAX);
-		destination = make(destinations, key);
-	} else if (!destination->users) {
-		list_remove(&destination->idle);
-		destinations->idle_count--;
-	}
-	if (destination)
-		destination->users++;
+	destination->key = key;
+	flow_path_init(&destination->path);
+	list_init(&destination->lanes);
+	list_add_last(&destinations->idle, &destination->idle);
+	destinations->idle_count++;
+	destination->next = *bucket(destinations, key);
+	*bucket(destinations, key) = destination;
+	destinations->count++;
 	return destination;
 }
 
@@ -144,14 +120,6 @@ void destinations_shrink(struct destinations *destinations, unsigned kept)
 		destinations->idle_count--;
 		destroy(destinations, list_entry(oldest, struct destination, idle));
 	}
-}
-
-void destination_put(struct destinations *destinations, struct destination *destination)
-{
-	if (--destination->users)
-		return;
-	list_add_last(&destinations->idle, &destination->idle);
-	destinations->idle_count++;
 }
 
 void destinations_visit(struct destinations *destinations,

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Sends requests, handles messages, and carries out the actions that follow from events. */
+/* Sends requests, and carries out the actions that follow from events. */
 
 #include "port/port.h"
 
 #include "base/export.h"
 #include "base/report.h"
-#include "mad/layout.h"
-#include "mad/probe.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -16,26 +14,6 @@
 #define LOOKS 16
 
 /* --- events of requests --------------------------------------------------------- */
-
-static struct port_request *port_request_of(struct request *request)
-{
-	return list_entry(request, struct port_request, request);
-}
-
-/* Tells those who trace of the size of a window, if it has changed. */
-static void trace_window(struct ibmad_port *port, unsigned window, unsigned size)
-{
-	if (!HAS_PROBES || size == port->traced_sizes[window])
-		return;
-	probe_window_changed(port->handle.fd, window, port->traced_sizes[window], size);
-	port->traced_sizes[window] = size;
-}
-
-void port_trace_windows(struct ibmad_port *port)
-{
-	for (unsigned i = 0; i < FLOW_WINDOWS; i++)
-		trace_window(port, i, port->requests.flow.windows[i].size);
-}
 
 /* The request is to be sent again. */
 static RARE void send_again(struct ibmad_port *port, struct port_request *request,
@@ -46,9 +24,8 @@ static RARE void send_again(struct ibmad_port *port, struct port_request *reques
 	request->owner->ops->changed(port, request);
 }
 
-/* Carries out the action of an event, except ACTION_WRITE and ACTION_ASK_PATH. */
-static void carry_out(struct ibmad_port *port, struct port_request *request,
-		      enum request_action action)
+void port_carry_out(struct ibmad_port *port, struct port_request *request,
+		    enum request_action action)
 {
 	switch (action) {
 	case ACTION_SET_TIMER:
@@ -77,7 +54,8 @@ void port_handle(struct ibmad_port *port, struct port_request *request,
 {
 	struct request_event event = {.kind = kind, .error = error, .now = now};
 
-	carry_out(port, request, request_handle(&port->requests, &request->request, &event));
+	port_carry_out(port, request,
+		       request_handle(&port->requests, &request->request, &event));
 }
 
 /* Finds the SA and the local GID; 0 or an errno. The lock is not held: it reads sysfs. */
@@ -122,7 +100,7 @@ static enum request_action write_unlocking(struct ibmad_port *port,
 					   struct port_request *request,
 					   struct request_event *event)
 {
-	struct request_write write = event->write;
+	uint8_t *umad = request_buffer(&request->request);
 
 	/* a renumbered packet was counted before the kernel refused its former ID */
 	if (!request->request.renumbered) {
@@ -131,9 +109,10 @@ static enum request_action write_unlocking(struct ibmad_port *port,
 			request->owner->ops->sent(port, request);
 	}
 	port_unlock(port);
-	if (write.attempts_left)
-		report_retry(write.attempts_left, umad_get_mad(write.umad));
-	event->error = handle_send(&port->handle, write.umad, write.length, write.kernel_ms);
+	if (event->attempts_left)
+		report_retry(event->attempts_left, umad_get_mad(umad));
+	event->error =
+		handle_send(&port->handle, umad, request->request.length, event->kernel_ms);
 	port_lock(port);
 	event->kind = EVENT_WRITTEN;
 	/* the kernel may have searched for a GID: the write may take about a second */
@@ -142,7 +121,7 @@ static enum request_action write_unlocking(struct ibmad_port *port,
 	return request_handle(&port->requests, &request->request, event);
 }
 
-static void transmit_unlocking(struct ibmad_port *port, struct port_request *request)
+void port_transmit_unlocking(struct ibmad_port *port, struct port_request *request)
 {
 	struct request_event event = {.kind = EVENT_SEND, .now = clock_us()};
 	enum request_action action;
@@ -157,16 +136,7 @@ static void transmit_unlocking(struct ibmad_port *port, struct port_request *req
 		action = ask_path_unlocking(port, request, &event);
 	while (action == ACTION_WRITE)
 		action = write_unlocking(port, request, &event);
-	carry_out(port, request, action);
-}
-
-void port_submit_unlocking(struct ibmad_port *port, struct port_request *request)
-{
-	probe_request_submitted(&request->request, request_buffer(&request->request),
-				request_mad(&request->request), request->request.timeout_ms,
-				request->request.attempts_left);
-	if (queue_submit(&port->queue, request))
-		transmit_unlocking(port, request);
+	port_carry_out(port, request, action);
 }
 
 static NOINLINE void send_queued_unlocking(struct ibmad_port *port, unsigned most)
@@ -178,9 +148,8 @@ static NOINLINE void send_queued_unlocking(struct ibmad_port *port, unsigned mos
 	for (unsigned i = 0; i < FLOW_WINDOWS && most; i++) {
 		window = (turn + i) % FLOW_WINDOWS;
 		looks = most < UINT_MAX / LOOKS ? LOOKS * most : UINT_MAX;
-		while (most && queue_is_window_ready(queue, window) &&
-		       (request = queue_next(queue, window, &looks))) {
-			transmit_unlocking(port, request);
+		while (most && (request = queue_next(queue, window, &looks))) {
+			port_transmit_unlocking(port, request);
 			most--;
 		}
 		/* next time the other window is first */
@@ -211,68 +180,6 @@ void port_expire(struct ibmad_port *port, int64_t now, unsigned most)
 			    now);
 }
 
-/* --- messages ------------------------------------------------------------------- */
-
-/* A message that is for no request: the agent says whether it is a server's. */
-static RARE void take_unclaimed(struct ibmad_port *port, const uint8_t *umad, int length)
-{
-	const struct ib_user_mad *header = (const struct ib_user_mad *)(const void *)umad;
-	struct mad_server *server = server_find(&port->servers, header->agent_id);
-
-	if (server && server_receive(server, umad, length)) {
-		if (server->listener)
-			port_tell_engine(port, server->listener, false);
-		return;
-	}
-	if (inbox_add(&port->inbox, umad, length))
-		waiters_wake_receiver(&port->waiters);
-	else
-		/* the report of a timeout is not counted: it is no MAD from the wire */
-		port->dropped += !header->status;
-}
-
-bool port_receive(struct ibmad_port *port, uint8_t *umad, int length, bool allocated)
-{
-	const struct ib_user_mad *header = (const struct ib_user_mad *)(const void *)umad;
-	const uint8_t *mad = umad + port->handle.header_size;
-	struct request_event event = {.umad = umad, .length = length, .allocated = allocated};
-	struct port_request *request;
-	enum mad_window window;
-
-	if (length >= 24)
-		event.transmission =
-			tids_find(&port->requests.tids, get32(mad, TID_OFFS), mad[1]);
-	if (event.transmission && !header->status && length >= 36 && is_response(mad))
-		event.kind = EVENT_RESPONSE;
-	else if (event.transmission && header->status && !is_response(mad))
-		event.kind = EVENT_REPORT;
-	if (!event.kind) {
-		take_unclaimed(port, umad, length);
-		return false;
-	}
-	event.now = clock_us();
-	request = port_request_of(request_of(event.transmission));
-	window = flow_window_of(&request->request.account);
-	if (event.kind == EVENT_RESPONSE)
-		queue_remove(&port->queue, request);
-	carry_out(port, request, request_handle(&port->requests, &request->request, &event));
-	trace_window(port, window, port->requests.flow.windows[window].size);
-	return allocated && !event.allocated;
-}
-
-void port_receive_failed(struct ibmad_port *port, const uint8_t *umad, int error)
-{
-	const uint8_t *mad = packet_mad(umad);
-	struct transmission *transmission =
-		tids_find(&port->requests.tids, get32(mad, TID_OFFS), mad[1]);
-
-	if (transmission && is_response(mad))
-		port_handle(port, port_request_of(request_of(transmission)), EVENT_CANCEL,
-			    error, clock_us());
-	else
-		port->dropped++;
-}
-
 /* --- the end -------------------------------------------------------------------- */
 
 /* Cancels requests that expect a response. One that a thread is writing completes later. */
@@ -283,7 +190,7 @@ static void cancel_sent(struct ibmad_port *port, int error, int64_t now)
 	struct request *request;
 
 	for (unsigned i = 0; tids->count && i < tids->bucket_count; i++) {
-		transmission = tids_in_bucket(tids, i);
+		transmission = tids->buckets[i];
 		while (transmission) {
 			request = request_of(transmission);
 			transmission = transmission->next;
@@ -291,7 +198,7 @@ static void cancel_sent(struct ibmad_port *port, int error, int64_t now)
 				continue;
 			port_handle(port, port_request_of(request), EVENT_CANCEL, error, now);
 			/* port_handle() may have taken any transmission out of the bucket */
-			transmission = tids_in_bucket(tids, i);
+			transmission = tids->buckets[i];
 		}
 	}
 }

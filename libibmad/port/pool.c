@@ -5,7 +5,6 @@
 #include "base/export.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* The structures of a block: the bits of "free". */
 #define BLOCK        32u
@@ -115,7 +114,6 @@ void *pool_get(struct pool *pool)
 	if (!block->free)
 		list_remove(&block->partial);
 	entry = entry_at(pool, block, index);
-	memset(entry, 0, pool->size);
 	entry->place = block->number * BLOCK + index;
 	if (!++pool->last_serial)
 		pool->last_serial = 1;

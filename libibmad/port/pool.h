@@ -34,7 +34,7 @@ struct pool {
 void pool_init(struct pool *pool, size_t size);
 void pool_free(struct pool *pool);
 
-/* Makes a structure, which is zero except for its entry; NULL: no memory. */
+/* Makes a structure, of which the entry alone has a value; NULL: no memory. */
 void *pool_get(struct pool *pool);
 void pool_put(struct pool *pool, void *structure);
 

@@ -193,48 +193,6 @@ void port_set_watcher(struct ibmad_port *port, struct listener *listener)
 
 /* --- entering and leaving ------------------------------------------------------- */
 
-int port_enter_uncancelled(struct ibmad_port *port)
-{
-	if (port->forks != port_forks)
-		port_inherit(port);
-	if (port->lost)
-		return -ECANCELED;
-	port_lock(port);
-	port->users++;
-	return 0;
-}
-
-int port_enter(struct ibmad_port *port, int *cancel_state)
-{
-	int ret;
-
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, cancel_state);
-	ret = port_enter_uncancelled(port);
-	if (ret)
-		pthread_setcancelstate(*cancel_state, NULL);
-	return ret;
-}
-
-static inline void leave(struct ibmad_port *port)
-{
-	port_tell(port);
-	port->users--;
-	if (port->closing && !port->users)
-		pthread_cond_broadcast(&port->unused);
-}
-
-void port_leave_uncancelled(struct ibmad_port *port)
-{
-	leave(port);
-	port_unlock(port);
-}
-
-void port_leave(struct ibmad_port *port, int cancel_state)
-{
-	port_leave_uncancelled(port);
-	pthread_setcancelstate(cancel_state, NULL);
-}
-
 void port_release(struct ibmad_port *port)
 {
 	bool unused = port->closed && list_is_empty(&port->listeners) &&
@@ -247,7 +205,7 @@ void port_release(struct ibmad_port *port)
 
 void port_leave_last(struct ibmad_port *port, int cancel_state)
 {
-	leave(port);
+	port_end_use(port);
 	port_release(port);
 	pthread_setcancelstate(cancel_state, NULL);
 }

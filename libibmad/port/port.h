@@ -7,12 +7,16 @@
 #ifndef LIBIBMAD_PORT_H
 #define LIBIBMAD_PORT_H
 
+#include "base/export.h"
+#include "mad/probe.h"
 #include "port/handle.h"
 #include "port/inbox.h"
 #include "port/loop_fds.h"
 #include "port/queue.h"
 #include "port/server.h"
 #include "port/waiters.h"
+
+#include <errno.h>
 
 /* The calls to the owner of a request. The lock is held in each call. */
 struct owner_ops {
@@ -62,7 +66,9 @@ struct ibmad_port {
 	int64_t reading_since; /* see count_message() in reader.c */
 	unsigned read_since;   /* the messages that were read after reading_since */
 	int64_t blocked_until; /* no memory for the next message: read it again then; 0 */
-	_Alignas(8) uint8_t buffer[PACKET_SIZE]; /* of the thread that reads */
+	/* of the thread that reads: a message, and the length of its MAD */
+	_Alignas(8) uint8_t buffer[PACKET_SIZE];
+	int length;
 
 	int gone;         /* 0, or the errno with which all later requests fail */
 	uint64_t dropped; /* the number of messages that were dropped */
@@ -96,21 +102,7 @@ void port_inherit(struct ibmad_port *port);
 
 /* --- port.c --------------------------------------------------------------------- */
 
-/*
- * Each call that waits on a port or changes it calls port_enter() first and port_leave() last.
- * mad_rpc_close_port() waits for port_leave(). In between the lock is held, and the thread
- * cannot be cancelled (pthread_setcancelstate()): *cancel_state is for port_leave().
- *
- * In a child of fork() the first port_enter() cancels all requests. If a thread of the parent
- * was in a call for the port, the port is lost: port_enter() returns -ECANCELED from then on.
- * After an error the lock is not held, and port_leave() must not be called.
- */
-int port_enter(struct ibmad_port *port, int *cancel_state);
-void port_leave(struct ibmad_port *port, int cancel_state);
-/* The same for a thread that has already disabled its cancellation. */
-int port_enter_uncancelled(struct ibmad_port *port);
-void port_leave_uncancelled(struct ibmad_port *port);
-/* port_leave() for the end of an engine, a server or a request: see port_release(). */
+/* port_leave(), for the end of an engine, a server or a request: see port_release(). */
 void port_leave_last(struct ibmad_port *port, int cancel_state);
 /* Releases the lock; frees the port if it is closed and has no engine and no server. */
 void port_release(struct ibmad_port *port);
@@ -128,14 +120,28 @@ static inline void port_unlock(struct ibmad_port *port)
 	pthread_mutex_unlock(&port->lock);
 }
 
-/* All below: the lock is held. */
+/* The lock is held in each call below, up to the next heading. */
 
-/* Sends a request, or queues it. */
-void port_submit_unlocking(struct ibmad_port *port, struct port_request *request);
+/* Sends a request that is in no queue. */
+void port_transmit_unlocking(struct ibmad_port *port, struct port_request *request);
+
+/* Sends a new request, or queues it. */
+static INLINE void port_submit_unlocking(struct ibmad_port *port, struct port_request *request)
+{
+	probe_request_submitted(&request->request, request_buffer(&request->request),
+				request_mad(&request->request), request->request.timeout_ms,
+				request->request.attempts_left);
+	if (queue_submit(&port->queue, request))
+		port_transmit_unlocking(port, request);
+}
+
 /* Sends queued requests that may be sent, "most" at most. */
 void port_send_unlocking(struct ibmad_port *port, unsigned most);
 /* Handles the timers that are due, "most" at most. */
 void port_expire(struct ibmad_port *port, int64_t now, unsigned most);
+/* Carries out the action of an event, except ACTION_WRITE and ACTION_ASK_PATH. */
+void port_carry_out(struct ibmad_port *port, struct port_request *request,
+		    enum request_action action);
 /* Handles an event of a request, TIMER or CANCEL, and carries out its action. */
 void port_handle(struct ibmad_port *port, struct port_request *request,
 		 enum request_event_kind kind, int error, int64_t now);
@@ -149,14 +155,6 @@ void port_cancel_all(struct ibmad_port *port, int error);
 void port_fail(struct ibmad_port *port, int error);
 /* Frees memory that remains after many requests. */
 void port_shrink(struct ibmad_port *port);
-
-/*
- * Handles a message: length bytes of MAD in umad. "allocated": the port may keep umad. Returns
- * whether the port keeps it.
- */
-bool port_receive(struct ibmad_port *port, uint8_t *umad, int length, bool allocated);
-/* Only the first MAD of a message could be read: its request completes with this errno. */
-void port_receive_failed(struct ibmad_port *port, const uint8_t *umad, int error);
 
 /* Traces the windows whose sizes have changed. */
 void port_trace_windows(struct ibmad_port *port);
@@ -188,6 +186,61 @@ static inline void port_tell_engine(struct ibmad_port *port, struct listener *li
 
 /* Another event loop watches the handle. NULL: any other one with a poll_fd. */
 void port_set_watcher(struct ibmad_port *port, struct listener *listener);
+
+/* --- entering and leaving ------------------------------------------------------- */
+
+/* port_enter(), for a thread that has already disabled its cancellation. */
+static inline int port_enter_uncancelled(struct ibmad_port *port)
+{
+	if (port->forks != port_forks)
+		port_inherit(port);
+	if (port->lost)
+		return -ECANCELED;
+	port_lock(port);
+	port->users++;
+	return 0;
+}
+
+/*
+ * Each call that waits on a port or changes it calls port_enter() first and port_leave() last.
+ * mad_rpc_close_port() waits for port_leave(). In between the lock is held, and the thread
+ * cannot be cancelled (pthread_setcancelstate()): *cancel_state is for port_leave().
+ *
+ * In a child of fork() the first port_enter() cancels all requests. If a thread of the parent
+ * was in a call for the port, the port is lost: port_enter() returns -ECANCELED from then on.
+ * After an error the lock is not held, and port_leave() must not be called.
+ */
+static inline int port_enter(struct ibmad_port *port, int *cancel_state)
+{
+	int ret;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, cancel_state);
+	ret = port_enter_uncancelled(port);
+	if (ret)
+		pthread_setcancelstate(*cancel_state, NULL);
+	return ret;
+}
+
+/* port_leave() without releasing the lock. */
+static inline void port_end_use(struct ibmad_port *port)
+{
+	port_tell(port);
+	port->users--;
+	if (port->closing && !port->users)
+		pthread_cond_broadcast(&port->unused);
+}
+
+static inline void port_leave_uncancelled(struct ibmad_port *port)
+{
+	port_end_use(port);
+	port_unlock(port);
+}
+
+static inline void port_leave(struct ibmad_port *port, int cancel_state)
+{
+	port_leave_uncancelled(port);
+	pthread_setcancelstate(cancel_state, NULL);
+}
 
 /* Public blocking calls have a const port in their prototypes. */
 static inline struct ibmad_port *port_of(const struct ibmad_port *port)

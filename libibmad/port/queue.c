@@ -2,6 +2,8 @@
 
 #include "port/queue.h"
 
+#include "base/export.h"
+
 #include <stdlib.h>
 
 /* The number of destinations that stay allocated when no request is open. */
@@ -31,10 +33,9 @@ void source_init(struct source *source, unsigned turn)
 {
 	source->turn = turn;
 	for (unsigned i = 0; i < FLOWS; i++) {
-		list_init(&source->flows[i].turn);
 		for (unsigned j = 0; j < LISTS; j++)
 			list_init(&source->flows[i].lists[j]);
-		source->flows[i].next = 0;
+		source->flows[i].count = source->flows[i].next = 0;
 		source->flows[i].left = turn;
 	}
 }
@@ -97,21 +98,15 @@ static void insert(struct port_request *request, enum queue_place place, struct 
 }
 
 /* Puts a request into a list of its flow, and the flow into the ring of its window. */
-static void join_flow(struct queue *queue, struct flow *flow, enum queue_place place,
-		      struct list *before, struct port_request *request)
+static void join_flow(struct queue *queue, enum queue_place place, struct list *before,
+		      struct port_request *request)
 {
+	struct flow *flow = request->flow;
+
 	insert(request, place, before);
-	if (list_is_empty(&flow->turn))
+	if (!flow->count++)
 		list_add_last(&queue->rings[flow_window_of(&request->request.account)],
 			      &flow->turn);
-}
-
-static bool is_idle(const struct flow *flow)
-{
-	for (unsigned i = 0; i < LISTS; i++)
-		if (!list_is_empty(&flow->lists[i]))
-			return false;
-	return true;
 }
 
 static struct lane *find_lane(const struct destination *destination, const struct flow *flow)
@@ -126,7 +121,7 @@ static struct lane *find_lane(const struct destination *destination, const struc
 static void leave_lane(struct queue *queue, struct port_request *request,
 		       enum queue_place place)
 {
-	struct lane *lane = find_lane(request->destination, flow_of(request));
+	struct lane *lane = find_lane(destination_of(request), request->flow);
 
 	/* queue_drain() has taken the lane of a request that pauses */
 	if (!lane)
@@ -140,13 +135,13 @@ static void leave_lane(struct queue *queue, struct port_request *request,
 void queue_take_out(struct queue *queue, struct port_request *request)
 {
 	enum queue_place place = request->place;
-	struct flow *flow = flow_of(request);
+	struct flow *flow = request->flow;
 
 	request->place = NOT_QUEUED;
 	if (place != PAUSING)
 		list_remove(&request->entry);
-	if ((place == IN_FLOW || place == RESUMED) && is_idle(flow))
-		list_leave(&flow->turn);
+	if ((place == IN_FLOW || place == RESUMED) && !--flow->count)
+		list_remove(&flow->turn);
 	if (place != IN_FLOW)
 		leave_lane(queue, request, place);
 }
@@ -176,8 +171,8 @@ static void resume(struct queue *queue, struct lane *lane)
 
 	list_remove(&request->entry);
 	lane->awaited++;
-	join_flow(queue, lane->flow, RESUMED,
-		  &lane->flow->lists[quick ? LIST_QUICK : LIST_RESUMED], request);
+	join_flow(queue, RESUMED, &lane->flow->lists[quick ? LIST_QUICK : LIST_RESUMED],
+		  request);
 }
 
 void queue_release(struct queue *queue, struct destination *destination)
@@ -187,19 +182,6 @@ void queue_release(struct queue *queue, struct destination *destination)
 	list_for_each (entry, &destination->lanes)
 		if (!lane_at(entry)->awaited && !list_is_empty(&lane_at(entry)->requests))
 			resume(queue, lane_at(entry));
-}
-
-void queue_leave(struct queue *queue, struct port_request *request)
-{
-	struct destination *destination = request->destination;
-
-	flow_ended(queue->flow, &request->request.account);
-	if (!destination)
-		return;
-	queue_update(queue, request);
-	request->request.account.path = NULL;
-	request->destination = NULL;
-	destination_put(&queue->destinations, destination);
 }
 
 static void release(struct destination *destination, void *queue)
@@ -214,43 +196,50 @@ void queue_set_limit(struct queue *queue, unsigned limit)
 }
 
 /*
- * Whether the destination of a request has a place for it. Otherwise puts the request into its
- * lane: a fresh one last, another one first. A fresh request also joins a lane that exists, or
- * if a later request was sent to the destination. Without memory, there is no limit.
+ * Puts a request into its lane if it waits or is fresh: a fresh one last, another one first. A
+ * fresh request that need not wait joins a lane that exists. Without memory, there is no limit.
  */
-static bool take_place(struct queue *queue, struct port_request *request, bool fresh)
+static NOINLINE bool join_lane(struct queue *queue, struct port_request *request, bool fresh,
+			       bool waits)
 {
-	struct destination *destination = request->destination;
-	bool behind, waits;
-	struct flow *flow;
-	struct lane *lane;
+	struct destination *destination = destination_of(request);
+	struct lane *lane = find_lane(destination, request->flow);
 
-	if (!destination)
-		destination = request->destination =
-			destination_get(&queue->destinations,
-					destination_key(request_buffer(&request->request)));
-	if (!destination)
-		return true;
-	request->request.account.path = &destination->path;
-	behind = fresh && (int32_t)(destination->served - request->number) >= 0;
-	waits = behind || !flow_has_place(queue->flow, &destination->path);
-	if (!waits && list_is_empty(&destination->lanes))
-		return true;
-	flow = flow_of(request);
-	lane = find_lane(destination, flow);
 	if (waits || (fresh && lane)) {
 		if (!lane)
-			lane = make_lane(queue, destination, flow, !fresh);
+			lane = make_lane(queue, destination, request->flow, !fresh);
 		if (lane) {
 			insert(request, IN_LANE, fresh ? &lane->requests : lane->requests.next);
 			queue_release(queue, destination);
-			return false;
+			return true;
 		}
 	}
 	/* the flow has had its turn at the destination */
 	if (lane)
 		list_move_last(&destination->lanes, &lane->turn);
-	return true;
+	return false;
+}
+
+/*
+ * Whether the destination of a request has a place for it; otherwise the request is in its
+ * lane. A fresh request waits, too, if a later request was sent to the destination.
+ */
+static INLINE bool take_place(struct queue *queue, struct port_request *request, bool fresh)
+{
+	struct destination *destination = destination_of(request);
+	bool waits;
+
+	if (!destination)
+		destination = destination_get(&queue->destinations,
+					      destination_key(request_buffer(&request->request),
+							      request_mad(&request->request)));
+	if (!destination)
+		return true;
+	request->request.account.path = &destination->path;
+	waits = !flow_has_place(queue->flow, &destination->path) ||
+		(fresh && (int32_t)(destination->served - request->number) >= 0);
+	return (!waits && list_is_empty(&destination->lanes)) ||
+	       !join_lane(queue, request, fresh, waits);
 }
 
 /* --- the next request ----------------------------------------------------------- */
@@ -292,7 +281,7 @@ static enum flow_list choose(const struct flow *flow, bool silent)
 static void end_turn(struct list *ring, struct flow *flow, unsigned requests)
 {
 	flow->left = requests;
-	if (!list_is_empty(&flow->turn))
+	if (flow->count)
 		list_move_last(ring, &flow->turn);
 }
 
@@ -325,28 +314,26 @@ struct port_request *queue_next(struct queue *queue, unsigned window, unsigned *
 
 bool queue_submit(struct queue *queue, struct port_request *request)
 {
-	enum mad_window window = flow_window_of(&request->request.account);
-	struct flow *flow;
-
+	request->flow = flow_of(request);
 	request->number = ++queue->numbered;
-	if (list_is_empty(&queue->rings[window]) && queue_is_open(queue, window))
+	if (request->request.account.smp ? queue_is_free(queue, MAD_WINDOW_SMP)
+					 : queue_is_free(queue, MAD_WINDOW_GMP))
 		return take_place(queue, request, true);
-	flow = flow_of(request);
-	join_flow(queue, flow, IN_FLOW, &flow->lists[LIST_FRESH], request);
+	join_flow(queue, IN_FLOW, &request->flow->lists[LIST_FRESH], request);
 	return false;
 }
 
 /* Without memory, the other requests of the flow do not wait. */
 void queue_pause(struct queue *queue, struct port_request *request)
 {
-	struct destination *destination = request->destination;
+	struct destination *destination = destination_of(request);
 	struct lane *lane;
 
 	if (!destination)
 		return;
-	lane = find_lane(destination, flow_of(request));
+	lane = find_lane(destination, request->flow);
 	if (!lane)
-		lane = make_lane(queue, destination, flow_of(request), true);
+		lane = make_lane(queue, destination, request->flow, true);
 	if (!lane)
 		return;
 	lane->awaited++;
@@ -355,28 +342,24 @@ void queue_pause(struct queue *queue, struct port_request *request)
 
 void queue_again(struct queue *queue, struct port_request *request, bool readdressed)
 {
-	struct flow *flow = flow_of(request);
+	struct list *lists = request->flow->lists;
 
 	if (request->place == PAUSING) {
-		join_flow(queue, flow, RESUMED, &flow->lists[LIST_AGAIN], request);
+		join_flow(queue, RESUMED, &lists[LIST_AGAIN], request);
 	} else if (readdressed) {
 		queue_leave(queue, request);
 		request->number = ++queue->numbered;
-		join_flow(queue, flow, IN_FLOW, flow->lists[LIST_FRESH].next, request);
+		join_flow(queue, IN_FLOW, lists[LIST_FRESH].next, request);
 	} else {
-		join_flow(queue, flow, IN_FLOW, &flow->lists[LIST_AGAIN], request);
+		join_flow(queue, IN_FLOW, &lists[LIST_AGAIN], request);
 	}
 }
 
 /* The interval is rounded up: the rate is never exceeded. */
-void queue_sent(struct queue *queue, struct port_request *request, int64_t now)
+void queue_count(struct queue *queue, int64_t now)
 {
 	struct pace *pace = &queue->pace;
 
-	if (request->destination)
-		request->destination->served = queue->numbered;
-	if (!pace->rate)
-		return;
 	if (pace->next_ns < now * 1000)
 		pace->next_ns = now * 1000;
 	pace->next_ns += (1000000000 + INT64_C(1) * pace->rate - 1) / pace->rate;
@@ -406,7 +389,6 @@ static void drain_lanes(struct destination *destination, void *arg)
 
 	while ((first = list_first(&destination->lanes))) {
 		drain_list(&lane_at(first)->requests, drain->drained);
-		lane_at(first)->awaited = 0;
 		list_move_last(&drain->queue->spare_lanes, first);
 	}
 }
@@ -422,7 +404,7 @@ void queue_drain(struct queue *queue, struct list *drained)
 		while ((first = list_pop(&queue->rings[i]))) {
 			struct flow *flow = list_entry(first, struct flow, turn);
 
-			list_init(&flow->turn);
+			flow->count = 0;
 			for (unsigned j = 0; j < LISTS; j++)
 				drain_list(&flow->lists[j], drained);
 		}

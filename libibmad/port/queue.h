@@ -53,8 +53,9 @@ enum flow_list {
 struct flow {
 	struct list turn; /* in the ring of its window, unless all lists are empty */
 	struct list lists[LISTS];
-	unsigned next; /* the list that has the next turn */
-	unsigned left; /* requests that the flow may still send in this turn */
+	unsigned count; /* requests in all lists */
+	unsigned next;  /* the list that has the next turn */
+	unsigned left;  /* requests that the flow may still send in this turn */
 };
 
 struct source {
@@ -80,13 +81,26 @@ struct owner {
 /* A request on a port. */
 struct port_request {
 	struct owner *owner;
+	struct flow *flow; /* set when it is submitted */
 	enum queue_place place;
 	uint32_t number;    /* queue->numbered when it was submitted */
 	struct list entry;  /* in a list of the queue; when complete, in one of the owner */
 	struct timer timer; /* of an engine's request */
-	struct destination *destination; /* NULL: not known */
 	struct request request;
 };
+
+static inline struct port_request *port_request_of(struct request *request)
+{
+	return list_entry(request, struct port_request, request);
+}
+
+/* The destination, which has the path of the account; NULL: not known. */
+static inline struct destination *destination_of(const struct port_request *request)
+{
+	struct flow_path *path = request->request.account.path;
+
+	return path ? list_entry(path, struct destination, path) : NULL;
+}
 
 /* A limit of MADs per second. MADs may be sent this much earlier than at equal intervals. */
 #define PACE_BURST_NS 1000000
@@ -112,7 +126,6 @@ static inline void port_request_init(struct port_request *request, struct owner 
 	request->owner = owner;
 	request->place = NOT_QUEUED;
 	request->timer = (struct timer){0};
-	request->destination = NULL;
 }
 
 void queue_init(struct queue *queue, struct flow_control *flow);
@@ -130,8 +143,6 @@ void queue_again(struct queue *queue, struct port_request *request, bool readdre
 void queue_pause(struct queue *queue, struct port_request *request);
 /* Takes a request out that is queued or pauses. */
 void queue_take_out(struct queue *queue, struct port_request *request);
-/* A request leaves its destination: it is complete, or is sent to another one. */
-void queue_leave(struct queue *queue, struct port_request *request);
 /* If the destination has a place, resumes the first request of each lane. */
 void queue_release(struct queue *queue, struct destination *destination);
 
@@ -145,10 +156,22 @@ static inline void queue_remove(struct queue *queue, struct port_request *reques
 /* queue_release() after an event of a request, by which its destination may have a place. */
 static inline void queue_update(struct queue *queue, struct port_request *request)
 {
-	struct destination *destination = request->destination;
+	struct destination *destination = destination_of(request);
 
 	if (destination && !list_is_empty(&destination->lanes))
 		queue_release(queue, destination);
+}
+
+/* A request leaves its destination: it is complete, or is sent to another one. */
+static inline void queue_leave(struct queue *queue, struct port_request *request)
+{
+	struct destination *destination = destination_of(request);
+
+	if (!destination)
+		return;
+	queue_update(queue, request);
+	request->request.account.path = NULL;
+	destination_put(&queue->destinations, destination);
 }
 
 /* The time before which a window with room may send no MAD; 0: none. */
@@ -173,6 +196,12 @@ static inline bool queue_is_open(const struct queue *queue, unsigned window)
 	return !at || at <= clock_us();
 }
 
+/* Whether a new request of the window may be sent at once. */
+static inline bool queue_is_free(const struct queue *queue, unsigned window)
+{
+	return list_is_empty(&queue->rings[window]) && queue_is_open(queue, window);
+}
+
 /* Whether queue_next() may return a request of the window. */
 static inline bool queue_is_window_ready(const struct queue *queue, unsigned window)
 {
@@ -182,10 +211,8 @@ static inline bool queue_is_window_ready(const struct queue *queue, unsigned win
 /* Whether queue_next() may return a request. */
 static inline bool queue_is_ready(const struct queue *queue)
 {
-	for (unsigned i = 0; i < FLOW_WINDOWS; i++)
-		if (queue_is_window_ready(queue, i))
-			return true;
-	return false;
+	return queue_is_window_ready(queue, MAD_WINDOW_SMP) ||
+	       queue_is_window_ready(queue, MAD_WINDOW_GMP);
 }
 
 /* When queue_next() may return a request without an event before; NEVER: not at all. */
@@ -196,8 +223,19 @@ int64_t queue_opens(const struct queue *queue);
  * place.
  */
 struct port_request *queue_next(struct queue *queue, unsigned window, unsigned *looks);
+/* Counts a packet for the limit of MADs per second. */
+void queue_count(struct queue *queue, int64_t now);
+
 /* A packet of the request is about to be written. */
-void queue_sent(struct queue *queue, struct port_request *request, int64_t now);
+static inline void queue_sent(struct queue *queue, struct port_request *request, int64_t now)
+{
+	struct destination *destination = destination_of(request);
+
+	if (destination)
+		destination->served = queue->numbered;
+	if (queue->pace.rate)
+		queue_count(queue, now);
+}
 
 /* At most "limit" requests are in flight to a destination; 0: adaptive. */
 void queue_set_limit(struct queue *queue, unsigned limit);

@@ -3,6 +3,8 @@
 #include "port/reader.h"
 
 #include "base/export.h"
+#include "mad/layout.h"
+#include "mad/probe.h"
 
 #include <infiniband/umad_ext.h>
 #include <errno.h>
@@ -18,6 +20,96 @@
 #define BLOCKED_US   10000
 /* The kernel queues this number of messages for a handle at most. */
 #define QUEUED_MAX   200000
+
+/* --- tracing -------------------------------------------------------------------- */
+
+/* Tells those who trace of the size of a window, if it has changed. */
+static INLINE void trace_window(struct ibmad_port *port, unsigned window)
+{
+	unsigned size;
+
+	if (!HAS_PROBES)
+		return;
+	size = port->requests.flow.windows[window].size;
+	if (size == port->traced_sizes[window])
+		return;
+	probe_window_changed(port->handle.fd, window, port->traced_sizes[window], size);
+	port->traced_sizes[window] = size;
+}
+
+void port_trace_windows(struct ibmad_port *port)
+{
+	for (unsigned i = 0; i < FLOW_WINDOWS; i++)
+		trace_window(port, i);
+}
+
+/* --- messages ------------------------------------------------------------------- */
+
+/* A message that is for no request: the agent says whether it is a server's. */
+static RARE void take_unclaimed(struct ibmad_port *port, const uint8_t *umad, int length)
+{
+	const struct ib_user_mad *header = (const struct ib_user_mad *)(const void *)umad;
+	struct mad_server *server = server_find(&port->servers, header->agent_id);
+
+	if (server && server_receive(server, umad, length)) {
+		if (server->listener)
+			port_tell_engine(port, server->listener, false);
+		return;
+	}
+	if (inbox_add(&port->inbox, umad, length))
+		waiters_wake_receiver(&port->waiters);
+	else
+		/* the report of a timeout is not counted: it is no MAD from the wire */
+		port->dropped += !header->status;
+}
+
+/*
+ * Handles a message: length bytes of MAD in umad. "allocated": the port may keep umad. Returns
+ * whether the port keeps it.
+ */
+static INLINE bool receive(struct ibmad_port *port, uint8_t *umad, int length, bool allocated)
+{
+	const struct ib_user_mad *header = (const struct ib_user_mad *)(const void *)umad;
+	const uint8_t *mad = umad + port->handle.header_size;
+	struct request_event event = {.umad = umad, .length = length, .allocated = allocated};
+	struct port_request *request;
+	enum mad_window window;
+
+	if (length >= 24)
+		event.transmission =
+			tids_find(&port->requests.tids, get32(mad, TID_OFFS), mad[1]);
+	if (event.transmission && !header->status && length >= 36 && is_response(mad))
+		event.kind = EVENT_RESPONSE;
+	else if (event.transmission && header->status && !is_response(mad))
+		event.kind = EVENT_REPORT;
+	if (!event.kind) {
+		take_unclaimed(port, umad, length);
+		return false;
+	}
+	event.now = clock_us();
+	request = port_request_of(request_of(event.transmission));
+	window = flow_window_of(&request->request.account);
+	if (event.kind == EVENT_RESPONSE)
+		queue_remove(&port->queue, request);
+	port_carry_out(port, request,
+		       request_handle(&port->requests, &request->request, &event));
+	trace_window(port, window);
+	return allocated && !event.allocated;
+}
+
+/* Only the first MAD of a message could be read: its request completes with this errno. */
+static void receive_failed(struct ibmad_port *port, const uint8_t *umad, int error)
+{
+	const uint8_t *mad = packet_mad(umad);
+	struct transmission *transmission =
+		tids_find(&port->requests.tids, get32(mad, TID_OFFS), mad[1]);
+
+	if (transmission && is_response(mad))
+		port_handle(port, port_request_of(request_of(transmission)), EVENT_CANCEL,
+			    error, clock_us());
+	else
+		port->dropped++;
+}
 
 /* --- reading -------------------------------------------------------------------- */
 
@@ -41,12 +133,12 @@ static RARE void read_long(struct ibmad_port *port, int length)
 
 	/* while a message blocks the queue, its request completes once */
 	if (error && !port->blocked_until)
-		port_receive_failed(port, port->buffer, error);
+		receive_failed(port, port->buffer, error);
 	port->blocked_until = error && result == HANDLE_TOO_LONG ? clock_us() + BLOCKED_US : 0;
 	if (result == HANDLE_GONE)
 		port_fail(port, ENODEV);
 	if (error || result != HANDLE_MESSAGE ||
-	    !port_receive(port, umad, length, length > IB_MAD_SIZE))
+	    !receive(port, umad, length, length > IB_MAD_SIZE))
 		free(umad);
 }
 
@@ -72,18 +164,19 @@ static void count_message(struct ibmad_port *port)
 /* Reads a message and handles it. This thread has set "reading". Takes the lock. */
 static enum handle_result read_message(struct ibmad_port *port)
 {
-	int length = IB_MAD_SIZE;
-	enum handle_result result = handle_receive(&port->handle, port->buffer, &length);
+	enum handle_result result;
 
+	port->length = IB_MAD_SIZE;
+	result = handle_receive(&port->handle, port->buffer, &port->length);
 	if (result == HANDLE_TOO_LONG) {
-		read_long(port, length);
+		read_long(port, port->length);
 		count_message(port);
 		return result;
 	}
 	port_lock(port);
 	port->blocked_until = 0;
 	if (result == HANDLE_MESSAGE) {
-		port_receive(port, port->buffer, length, false);
+		receive(port, port->buffer, port->length, false);
 		count_message(port);
 	} else if (result == HANDLE_GONE) {
 		port_fail(port, ENODEV);
@@ -192,7 +285,7 @@ static void lead_unlocking(struct ibmad_port *port, struct waiter *waiter, int64
 	ret = alone ? umad_poll(port->handle.fd, ms)
 		    : umad_poll_with(port->handle.fd, waiters->wake_fd, ms);
 	waiters->polling = false;
-	handle_poll(port, waiter, ret, errno, now + ms * INT64_C(1000));
+	handle_poll(port, waiter, ret, ret < 0 ? errno : 0, now + ms * INT64_C(1000));
 	if (alone)
 		waiters->reading = false;
 	waiters->leader = NULL;

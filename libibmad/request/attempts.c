@@ -30,12 +30,10 @@ static int64_t earlier(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* Milliseconds from now to then, rounded up; "most" at most, and 1 at least. */
+/* Milliseconds from now to a later time, rounded up; "most" at most. */
 static int ms_to(int64_t then, int64_t now, int most)
 {
-	int64_t ms = earlier((then - now + 999) / 1000, most);
-
-	return ms < 1 ? 1 : (int)ms;
+	return (int)earlier((then - now + 999) / 1000, most);
 }
 
 /* --- attempts ------------------------------------------------------------------- */
@@ -159,12 +157,8 @@ static enum request_action attempt_transmit(struct requests *all, struct request
 	transmission = transmission_begin(&all->tids, &request->transmissions, mad, now);
 	if (request->transmissions.count == 1)
 		request->first_sent = now;
-	event->write = (struct request_write){
-		.umad = umad,
-		.length = request->length,
-		.kernel_ms = begin_wait(request, transmission, now),
-		.attempts_left = request->next_attempt ? request->attempts_left : 0,
-	};
+	event->kernel_ms = begin_wait(request, transmission, now);
+	event->attempts_left = request->next_attempt ? request->attempts_left : 0;
 	if (!request->account.first)
 		request->account.may_copy = request->copies_left > 0;
 	flow_sent(&all->flow, &request->account, now);

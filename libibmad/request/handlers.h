@@ -9,10 +9,6 @@
 
 #include "request/request.h"
 
-/* A function of the table. */
-typedef enum request_action request_handler(struct requests *all, struct request *request,
-					    struct request_event *event);
-
 static inline enum request_action request_set_timer(struct request *request,
 						    enum request_phase phase, int64_t at)
 {

@@ -166,8 +166,7 @@ static enum request_action written(struct requests *all, struct request *request
 
 /* --- the table ------------------------------------------------------------------ */
 
-/* An event without a function changes nothing in that phase. */
-static request_handler *const handlers[REQUEST_PHASES][REQUEST_EVENTS] = {
+request_handler *const request_handlers[REQUEST_PHASES][REQUEST_EVENTS] = {
 	[REQUEST_QUEUED] =
 		{
 			[EVENT_SEND] = attempt_send,
@@ -208,11 +207,3 @@ static request_handler *const handlers[REQUEST_PHASES][REQUEST_EVENTS] = {
 		},
 	[REQUEST_DONE] = {NULL},
 };
-
-enum request_action request_handle(struct requests *all, struct request *request,
-				   struct request_event *event)
-{
-	request_handler *handle = handlers[request->phase][event->kind];
-
-	return handle ? handle(all, request, event) : ACTION_NONE;
-}

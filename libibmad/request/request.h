@@ -56,14 +56,6 @@ enum request_event_kind {
 	REQUEST_EVENTS
 };
 
-/* The packet of ACTION_WRITE. */
-struct request_write {
-	uint8_t *umad;
-	int length;             /* of the MAD */
-	int kernel_ms;          /* how long the kernel is to wait for the response */
-	unsigned attempts_left; /* 0: the packet does not begin another attempt */
-};
-
 struct request_event {
 	enum request_event_kind kind;
 	int error;
@@ -72,7 +64,9 @@ struct request_event {
 	uint8_t *umad;                     /* RESPONSE: the message */
 	int length;                        /* RESPONSE: of the MAD, 36 bytes at least */
 	bool allocated; /* RESPONSE: the request may keep umad. Result: false if it did */
-	struct request_write write; /* result: for ACTION_WRITE */
+	/* results for ACTION_WRITE */
+	int kernel_ms;          /* how long the kernel is to wait for the response */
+	unsigned attempts_left; /* 0: the packet does not begin another attempt */
 };
 
 /* The result of an event: what the caller does next. */
@@ -81,7 +75,7 @@ enum request_action {
 	ACTION_SET_TIMER, /* EVENT_TIMER is to come at timer_at */
 	ACTION_QUEUE,     /* the request is QUEUED again */
 	ACTION_READDRESS, /* the request is QUEUED again, for another destination */
-	ACTION_WRITE,     /* write the packet, then EVENT_WRITTEN */
+	ACTION_WRITE,     /* write the buffer, then EVENT_WRITTEN */
 	ACTION_ASK_PATH,  /* redirect_ask_path(), then EVENT_ASKED */
 	ACTION_COMPLETE,  /* the request is DONE */
 };
@@ -123,20 +117,26 @@ struct request {
 	uint16_t error;    /* DONE: 0 or an errno */
 	uint16_t status;   /* of the response */
 	uint16_t dataoffs; /* where the response's data begins */
-	uint8_t *large; /* a umad buffer in place of packet, for a long request or response */
+	uint8_t *umad;     /* the umad buffer: packet, or allocated if it is longer */
 	_Alignas(8) uint8_t packet[PACKET_SIZE];
 };
 
 /* The umad buffer: of the request, then of the response. */
-static inline uint8_t *request_buffer(struct request *request)
+static inline uint8_t *request_buffer(const struct request *request)
 {
-	return request->large ? request->large : request->packet;
+	return request->umad;
 }
 
 /* The MAD in the umad buffer. */
-static inline uint8_t *request_mad(struct request *request)
+static inline uint8_t *request_mad(const struct request *request)
 {
 	return request_buffer(request) + request->header_size;
+}
+
+/* Whether the umad buffer was allocated. */
+static inline bool request_is_large(const struct request *request)
+{
+	return request->umad != request->packet;
 }
 
 static inline struct request *request_of(struct transmission *transmission)
@@ -193,7 +193,7 @@ void request_free(struct request *request);
 /* The same, without a call for most requests, which have nothing to free. */
 static inline void request_fini(struct request *request)
 {
-	if (request->pending.umad || request->redirect || request->large)
+	if (request->pending.umad || request->redirect || request_is_large(request))
 		request_free(request);
 }
 
@@ -203,8 +203,21 @@ enum request_action request_finish(struct requests *all, struct request *request
 /* Forgets the pending event. */
 void request_drop_pending(struct request *request);
 
+/* A function that handles an event in a phase. */
+typedef enum request_action request_handler(struct requests *all, struct request *request,
+					    struct request_event *event);
+
+/* An event without a function changes nothing in that phase. */
+extern __attribute__((visibility("hidden")))
+request_handler *const request_handlers[REQUEST_PHASES][REQUEST_EVENTS];
+
 /* Handles an event. At EVENT_SEND and EVENT_WRITTEN, the request is in no queue. */
-enum request_action request_handle(struct requests *all, struct request *request,
-				   struct request_event *event);
+static inline enum request_action request_handle(struct requests *all, struct request *request,
+						 struct request_event *event)
+{
+	request_handler *handle = request_handlers[request->phase][event->kind];
+
+	return handle ? handle(all, request, event) : ACTION_NONE;
+}
 
 #endif

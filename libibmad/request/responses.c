@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* A response: BUSY, a redirection, or the result of the request. */
+/* A response: BUSY, a redirection, or the result of the request; and how a request completes.
+ */
 
 #include "request/handlers.h"
 
@@ -14,6 +15,28 @@
 /* The pause after the first BUSY response. Each further one doubles it, 12 times at most. */
 #define BUSY_PAUSE_US    10000
 #define BUSY_PAUSES_GROW 12
+
+/* --- the end -------------------------------------------------------------------- */
+
+static INLINE enum request_action finish(struct requests *all, struct request *request,
+					 int error, int64_t now)
+{
+	transmissions_give_up(&all->tids, &request->transmissions);
+	flow_ended(&all->flow, &request->account);
+	request->phase = REQUEST_DONE;
+	request->error = (uint16_t)error;
+	if (request->transmissions.count)
+		request->elapsed_ms = (uint32_t)((uint64_t)(now - request->first_sent) / 1000);
+	probe_request_completed(request, request_buffer(request), request_mad(request), error,
+				request->transmissions.count);
+	return ACTION_COMPLETE;
+}
+
+enum request_action request_finish(struct requests *all, struct request *request, int error,
+				   int64_t now)
+{
+	return finish(all, request, error, now);
+}
 
 /* --- BUSY ----------------------------------------------------------------------- */
 
@@ -43,7 +66,6 @@ static RARE enum request_action pause_after_busy(struct requests *all, struct re
 	if (at >= attempts_end(request))
 		return ACTION_NONE;
 	transmissions_renew(&all->tids, &request->transmissions);
-	flow_ended(&all->flow, &request->account);
 	request->interval_us = 0;
 	return request_set_timer(request, REQUEST_PAUSED, at);
 }
@@ -80,7 +102,7 @@ static RARE enum request_action follow(struct requests *all, struct request *req
 	int ret = -EOPNOTSUPP;
 
 	transmissions_renew(&all->tids, &request->transmissions);
-	if (!request->large)
+	if (!request_is_large(request))
 		ret = redirect(&request->redirect, request->packet,
 			       &request->transmissions.live[0].tid,
 			       event->umad + request->header_size, event->length);
@@ -103,8 +125,9 @@ static void take_response(struct request *request, struct request_event *event)
 {
 	size_t size = request->header_size + (size_t)event->length;
 
-	free(request->large);
-	request->large = event->allocated ? event->umad : NULL;
+	if (request_is_large(request))
+		free(request->umad);
+	request->umad = event->allocated ? event->umad : request->packet;
 	if (!event->allocated) {
 		memcpy(request->packet, event->umad, size);
 		if (event->length < IB_MAD_SIZE)
@@ -147,5 +170,5 @@ enum request_action response_handle(struct requests *all, struct request *reques
 		return follow(all, request, event);
 	take_response(request, event);
 	request->status = status;
-	return request_finish(all, request, status ? EIO : 0, now);
+	return finish(all, request, status ? EIO : 0, now);
 }

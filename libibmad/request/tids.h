@@ -10,6 +10,8 @@
 #ifndef LIBIBMAD_TIDS_H
 #define LIBIBMAD_TIDS_H
 
+#include "mad/layout.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -45,7 +47,7 @@ struct transmissions {
 
 /* The transmissions of all requests on a port. */
 struct tids {
-	struct transmission **buckets; /* NULL: first_buckets are in use */
+	struct transmission **buckets; /* first_buckets, or allocated */
 	struct transmission *first_buckets[TIDS_FIRST_BUCKETS];
 	unsigned bucket_count; /* a power of two */
 	unsigned count;
@@ -65,20 +67,11 @@ static inline void tids_reserve(struct tids *tids, unsigned count)
 		tids_grow(tids, count);
 }
 
-/* The transmission that a MAD with this ID and class is a response to; NULL: none. */
-struct transmission *tids_find(struct tids *tids, uint32_t tid, uint8_t mgmt_class);
-/* The first transmission of a bucket; NULL: none. */
-struct transmission *tids_in_bucket(const struct tids *tids, unsigned bucket);
-
-void transmissions_init(struct transmissions *transmissions, uint32_t tid, uint8_t mgmt_class);
-
-/*
- * Gives the next transmission of the MAD its ID, and expects a response from now on. The ID is
- * the request's own, unless the kernel still holds it or a response to another request may
- * have it.
- */
-struct transmission *transmission_begin(struct tids *tids, struct transmissions *transmissions,
-					uint8_t *mad, int64_t now);
+/* IDs are consecutive, so the lowest bits spread them evenly. */
+static inline struct transmission **tids_bucket(const struct tids *tids, uint32_t tid)
+{
+	return &tids->buckets[tid & (tids->bucket_count - 1)];
+}
 
 static inline bool transmission_is_own(const struct transmission *transmission)
 {
@@ -112,8 +105,100 @@ static inline bool transmission_is_certain(struct transmission *transmission)
 	return !transmission_is_own(transmission) || !transmissions_of(transmission)->timed_out;
 }
 
+/* The transmission that a MAD with this ID and class is a response to; NULL: none. */
+static inline struct transmission *tids_find(const struct tids *tids, uint32_t tid,
+					     uint8_t mgmt_class)
+{
+	struct transmission *transmission = *tids_bucket(tids, tid);
+
+	/* requests of different classes may have the same ID */
+	while (transmission && (transmission->tid != tid ||
+				transmissions_of(transmission)->mgmt_class != mgmt_class))
+		transmission = transmission->next;
+	return transmission;
+}
+
+/* The structure is zero. */
+static inline void transmissions_init(struct transmissions *transmissions, uint32_t tid,
+				      uint8_t mgmt_class)
+{
+	for (uint8_t i = 0; i < TIDS_LIVE; i++)
+		transmissions->live[i].slot = i;
+	transmissions->live[0].tid = tid;
+	transmissions->mgmt_class = mgmt_class;
+}
+
+/* Whether the ID is one of those that are withheld. */
+bool tids_is_withheld(const struct tids *tids, uint32_t tid);
+
+/* Whether a response to another request may have the ID. */
+static inline bool tids_is_taken(const struct tids *tids, uint32_t tid, uint8_t mgmt_class)
+{
+	/* next_withheld is 0 in most programs */
+	return (tids->next_withheld && tids_is_withheld(tids, tid)) ||
+	       tids_find(tids, tid, mgmt_class);
+}
+
+/* Whether the next transmission may have the request's own ID. */
+static inline bool transmissions_may_use_own(const struct tids *tids,
+					     const struct transmissions *transmissions)
+{
+	const struct transmission *own = &transmissions->live[0];
+
+	if (own->expected || !own->tid)
+		return false;
+	/* after a timeout the ID is withheld from others, not from the request itself */
+	return transmissions->timed_out
+		       ? !tids_find(tids, own->tid, transmissions->mgmt_class)
+		       : !tids_is_taken(tids, own->tid, transmissions->mgmt_class);
+}
+
+/* A transmission with a new ID: of the request's own slot, unless the kernel holds the own ID.
+ */
+struct transmission *transmission_renumber(struct tids *tids,
+					   struct transmissions *transmissions);
+
+/*
+ * Gives the next transmission of the MAD its ID, and expects a response from now on. The ID is
+ * the request's own, unless the kernel still holds it or a response to another request may
+ * have it.
+ */
+static inline struct transmission *transmission_begin(struct tids *tids,
+						      struct transmissions *transmissions,
+						      uint8_t *mad, int64_t now)
+{
+	struct transmission *transmission = &transmissions->live[0], **first;
+
+	transmissions->mgmt_class = mad[1];
+	if (!transmissions_may_use_own(tids, transmissions))
+		transmission = transmission_renumber(tids, transmissions);
+	put32(mad, TID_OFFS, transmission->tid);
+	transmission->sent = now;
+	transmissions->latest = transmission->slot;
+	if (transmissions->count < UINT16_MAX)
+		transmissions->count++;
+	first = tids_bucket(tids, transmission->tid);
+	transmission->next = *first;
+	*first = transmission;
+	transmission->expected = true;
+	tids->count++;
+	return transmission;
+}
+
 /* No response to the transmission is expected any more. */
-void transmission_forget(struct tids *tids, struct transmission *transmission);
+static inline void transmission_forget(struct tids *tids, struct transmission *transmission)
+{
+	struct transmission **at = tids_bucket(tids, transmission->tid);
+
+	if (!transmission->expected)
+		return;
+	while (*at != transmission)
+		at = &(*at)->next;
+	*at = transmission->next;
+	transmission->expected = false;
+	tids->count--;
+}
+
 /*
  * The kernel has reported the timeout of the transmission. If the transmission had the
  * request's own ID, a late response may have the ID, too: an ID that the caller chose is
@@ -126,7 +211,15 @@ void transmission_refused(struct tids *tids, struct transmission *transmission);
  * No response is expected any more. If a response with the request's own ID may still come, an
  * ID that the caller chose is withheld from other requests.
  */
-void transmissions_give_up(struct tids *tids, struct transmissions *transmissions);
+void transmissions_withdraw(struct tids *tids, struct transmissions *transmissions);
+
+/* The same; after a response there may be none to give up. */
+static inline void transmissions_give_up(struct tids *tids, struct transmissions *transmissions)
+{
+	if (transmissions_expect(transmissions) || transmissions->timed_out)
+		transmissions_withdraw(tids, transmissions);
+}
+
 /* The same before a retransmission, which has a new ID if the kernel holds the own ID. */
 void transmissions_renew(struct tids *tids, struct transmissions *transmissions);
 

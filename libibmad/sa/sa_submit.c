@@ -104,6 +104,16 @@ static struct sa_client *make_client(struct mad_async *engine)
 	return client;
 }
 
+/* A request that is zero except for its entry; NULL: no memory. */
+static struct sa_request *make_request(struct sa_client *client)
+{
+	struct sa_request *request = pool_get(&client->requests);
+
+	if (request)
+		*request = (struct sa_request){.entry = request->entry};
+	return request;
+}
+
 /* --- completion; the lock is not held ------------------------------------------ */
 
 static void free_request(struct mad_async *engine, struct sa_request *request)
@@ -429,7 +439,7 @@ EXPORT int mad_sa_submit(struct mad_async *async, int method, const struct mad_s
 		return ret;
 	client = make_client(async);
 	if (client)
-		request = pool_get(&client->requests);
+		request = make_request(client);
 	ret = request ? fill_request(async, request, method, query) : -ENOMEM;
 	if (!ret) {
 		request->done = done;

@@ -2,21 +2,17 @@
 
 /* Servers on an engine, on the simulated fabric: run by umad-sim on host-1 and host-2, as
  * mlx5_0 and mlx5_1. Threads serve on the second port; the first port is the client's. */
+#include "test.h"
+
 #include <infiniband/mad_server.h>
 
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #define CLASS     0x33
 #define OUI       0x123456
@@ -48,13 +44,12 @@ static void *process(void *arg)
 	return NULL;
 }
 
-static int setup(void **state)
+static int setup(void)
 {
 	ib_portid_t self = {0};
 	int classes[] = {IB_SMI_DIRECT_CLASS}, smi = IB_SMI_DIRECT_CLASS;
 	uint8_t info[IB_SMP_DATA_SIZE];
 
-	(void)state;
 	asking = mad_rpc_open_port(first_port, 1, classes, 1);
 	serving = mad_rpc_open_port(second_port, 1, &smi, 1);
 	assert_non_null(asking);
@@ -70,9 +65,8 @@ static int setup(void **state)
 	return pthread_create(&loop, NULL, process, NULL);
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
-	(void)state;
 	end = true;
 	pthread_join(loop, NULL);
 	mad_async_destroy(client);
@@ -82,7 +76,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-#define SERVE_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+FIXTURE(setup, teardown);
 
 static struct mad_server *start(uint32_t oui, unsigned limit, mad_server_fn *callback,
 				void *arg)
@@ -132,7 +126,7 @@ static void respond_with_size(struct mad_server *server, struct mad_request *req
 	free(data);
 }
 
-static void a_response_may_have_any_size(void **state)
+TEST(a_response_may_have_any_size)
 {
 	static const unsigned sizes[] = {1,   215,  216,  217,   431,    432,
 					 433, 1000, 4096, 65536, 100001, LARGE};
@@ -142,7 +136,6 @@ static void a_response_may_have_any_size(void **state)
 	struct mad_server *server = start(IB_OPENIB_OUI, 0, respond_with_size, &failed);
 	struct mad_server_stats stats;
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
 		ib_rpc_t rpc = request(IB_OPENIB_OUI, sizes[i]);
 		ib_portid_t where = to;
@@ -218,7 +211,7 @@ static void submit_many(uint32_t oui, unsigned number, struct outcomes *outcomes
 	}
 }
 
-static void a_thousand_requests_are_held_and_another_thread_responds(void **state)
+TEST(a_thousand_requests_are_held_and_another_thread_responds)
 {
 	struct mad_server *server = start(IB_OPENIB_OUI, MANY, hold, NULL);
 	struct outcomes outcomes = {0};
@@ -226,7 +219,6 @@ static void a_thousand_requests_are_held_and_another_thread_responds(void **stat
 	pthread_t responder;
 	void *failed;
 
-	(void)state;
 	count = 0;
 	mad_rpc_set_retries(asking, 1); /* no retransmission: the server would take it for a
 					 * new request */
@@ -243,13 +235,12 @@ static void a_thousand_requests_are_held_and_another_thread_responds(void **stat
 	assert_int_equal(stats.held, 0);
 }
 
-static void beyond_the_limit_there_is_busy(void **state)
+TEST(beyond_the_limit_there_is_busy)
 {
 	struct mad_server *server = start(IB_OPENIB_OUI, 10, hold, NULL);
 	struct outcomes outcomes = {0};
 	struct mad_server_stats stats;
 
-	(void)state;
 	count = 0;
 	mad_rpc_set_timeout(asking, 300);
 	mad_rpc_set_retries(asking, 1);
@@ -288,12 +279,11 @@ static uint8_t first_byte(struct ibmad_port *port, uint32_t oui)
 	return data[0];
 }
 
-static void servers_and_clients_of_one_class_share_a_port(void **state)
+TEST(servers_and_clients_of_one_class_share_a_port)
 {
 	struct mad_server *one = start(OUI, 0, say, texts);
 	struct mad_server *other = start(OTHER_OUI, 0, say, texts + 1);
 
-	(void)state;
 	assert_int_equal(mad_register_client_via(CLASS, 1, serving), 0);
 	assert_int_equal(first_byte(asking, OUI), '1');
 	assert_int_equal(first_byte(asking, OTHER_OUI), '2');
@@ -306,7 +296,7 @@ static void servers_and_clients_of_one_class_share_a_port(void **state)
 	mad_server_stop(other);
 }
 
-static void a_method_has_one_agent(void **state)
+TEST(a_method_has_one_agent)
 {
 	const struct mad_server_options options = {
 		.mgmt_class = CLASS,
@@ -317,23 +307,9 @@ static void a_method_has_one_agent(void **state)
 	struct mad_async *others = mad_async_create(second);
 	struct mad_server *server = start(OUI, 0, say, texts), *none;
 
-	(void)state;
 	assert_int_equal(mad_server_start(others, &options, say, NULL, &none), -EADDRINUSE);
 	mad_server_stop(server);
 	assert_int_equal(mad_server_start(others, &options, say, NULL, &none), 0);
 	mad_async_destroy(others);
 	mad_rpc_close_port(second);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		SERVE_TEST(a_response_may_have_any_size),
-		SERVE_TEST(a_thousand_requests_are_held_and_another_thread_responds),
-		SERVE_TEST(beyond_the_limit_there_is_busy),
-		SERVE_TEST(servers_and_clients_of_one_class_share_a_port),
-		SERVE_TEST(a_method_has_one_agent),
-	};
-
-	return cmocka_run_group_tests_name("serve", tests, NULL, NULL);
 }

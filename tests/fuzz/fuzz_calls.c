@@ -562,7 +562,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memset(&run, 0, sizeof(run));
 	run.input = &input;
 	run.seed = (uint32_t)take(&input, 2);
-	device_setup(NULL);
+	device_setup();
 	device_on_write(respond_somehow, NULL);
 	for (int steps = 0; input.size && steps < STEPS; steps++)
 		step();
@@ -579,6 +579,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	for (unsigned n = 0; n < run.submitted && n < REQUESTS; n++)
 		check(run.ends[n] == 1);
-	check(!device_teardown(NULL));
+	check(!device_teardown());
 	return 0;
 }

@@ -152,7 +152,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	memset(&run, 0, sizeof(run));
 	run.input = (struct input){data, size};
-	device_setup(NULL);
+	device_setup();
 	device_on_write(respond, NULL);
 	run.port = mad_rpc_open_port(NULL, 0, classes, 1);
 	check(run.port != NULL);
@@ -171,6 +171,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check(run.ended == run.begun);
 	mad_counters_tracker_free(run.tracker);
 	mad_rpc_close_port(run.port);
-	check(!device_teardown(NULL));
+	check(!device_teardown());
 	return 0;
 }

@@ -114,7 +114,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memset(&run, 0, sizeof(run));
 	run.input = (struct input){data, size};
 	options.read = (unsigned)take(&run.input, 1) % 16;
-	device_setup(NULL);
+	device_setup();
 	device_on_write(respond, NULL);
 	port = mad_rpc_open_port(NULL, 0, classes, 1);
 	check(port != NULL);
@@ -134,6 +134,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	mad_fabric_free(second);
 	mad_fabric_free(fabric);
 	mad_rpc_close_port(port);
-	check(!device_teardown(NULL));
+	check(!device_teardown());
 	return 0;
 }

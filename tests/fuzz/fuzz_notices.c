@@ -185,8 +185,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	run.input = &input;
 	run.handed_out = run.confirmed = run.ends = 0;
-	check(!device_setup(NULL));
+	check(!device_setup());
 	run_notices();
-	check(!device_teardown(NULL));
+	check(!device_teardown());
 	return 0;
 }

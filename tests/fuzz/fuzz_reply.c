@@ -207,7 +207,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct mad_async_stats stats;
 
 	memset(&run, 0, sizeof(run));
-	device_setup(NULL);
+	device_setup();
 	device_on_write(respond_blocking, NULL);
 	run.port = mad_rpc_open_port(NULL, 0, classes, 5);
 	check(run.port != NULL);
@@ -224,6 +224,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (unsigned i = 0; i < run.count; i++)
 		check(run.requests[i].ends == 1);
 	mad_rpc_close_port(run.port);
-	check(!device_teardown(NULL));
+	check(!device_teardown());
 	return 0;
 }

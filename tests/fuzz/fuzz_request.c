@@ -56,7 +56,11 @@ struct job {
 	int cancelled; /* the errno of the cancel */
 	int error;     /* the error of the write or of the path */
 	unsigned sends, busy, moved, refused;
-	struct request_write packet;
+	struct packet {
+		uint8_t *umad;
+		int length, kernel_ms;
+		unsigned attempts_left;
+	} packet;
 	uint8_t written[64 + LONGEST]; /* the bytes that a thread is writing */
 	int64_t sent_at;               /* the time of the latest packet */
 };
@@ -145,8 +149,7 @@ static void check_table(void)
 	unsigned count = 0, expecting = 0;
 
 	for (unsigned i = 0; i < tids->bucket_count; i++)
-		for (struct transmission *live = tids_in_bucket(tids, i); live;
-		     live = live->next) {
+		for (struct transmission *live = tids->buckets[i]; live; live = live->next) {
 			check(job_of(live)->request.phase != REQUEST_DONE);
 			check(live->tid != 0 && live->expected);
 			/* so no other transmission has them */
@@ -238,8 +241,7 @@ static void complete(struct job *job)
 }
 
 /* The kernel accepts or rejects a packet; the thread that writes gets the result later. */
-static void begin_write(struct job *job, const struct request_write *packet,
-			struct input *input)
+static void begin_write(struct job *job, const struct packet *packet, struct input *input)
 {
 	static const int errors[] = {EINVAL, ENOMEM, EIO, ENODEV, ETIMEDOUT};
 	uint8_t *mad = umad_get_mad(packet->umad);
@@ -320,7 +322,14 @@ static void handle(struct job *job, struct request_event *event, int64_t since,
 		check(request->phase == REQUEST_WRITING);
 		check(event->kind == EVENT_SEND || event->kind == EVENT_WRITTEN ||
 		      event->kind == EVENT_ASKED);
-		begin_write(job, &event->write, input);
+		begin_write(job,
+			    &(struct packet){
+				    .umad = request_buffer(request),
+				    .length = request->length,
+				    .kernel_ms = event->kernel_ms,
+				    .attempts_left = event->attempts_left,
+			    },
+			    input);
 		if (event->kind == EVENT_SEND)
 			check_copy(job);
 		break;

@@ -154,7 +154,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct input input = {data, size};
 
 	memset(&run, 0, sizeof(run));
-	device_setup(NULL);
+	device_setup();
 	run.port = mad_rpc_open_port(NULL, 0, classes, 2);
 	check(run.port != NULL);
 	mad_rpc_set_retries(run.port, 1);
@@ -166,6 +166,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (unsigned i = 0; i < run.count; i++)
 		check(run.requests[i].ends == 1);
 	mad_rpc_close_port(run.port);
-	check(!device_teardown(NULL));
+	check(!device_teardown());
 	return 0;
 }

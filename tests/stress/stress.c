@@ -100,7 +100,7 @@ int main(int argc, char **argv)
 
 	printf("TEST_SEED=%llu\n", (unsigned long long)value);
 	fflush(stdout);
-	device_setup(NULL);
+	device_setup();
 	device_forget_packets();
 	faults_start(value);
 	jobs_start(count + LAST_REQUESTS, value);
@@ -118,6 +118,6 @@ int main(int argc, char **argv)
 	mad_rpc_close_port(port);
 	faults_report();
 	jobs_end();
-	must(!device_teardown(NULL), "descriptors are open");
+	must(!device_teardown(), "descriptors are open");
 	return 0;
 }

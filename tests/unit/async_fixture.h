@@ -9,19 +9,19 @@
 static struct mad_async *async;
 static struct outcome outcomes[MANY];
 
-static inline int async_setup(void **state)
+static inline int async_setup(void)
 {
-	if (port_setup(state))
+	if (port_setup())
 		return -1;
 	memset(outcomes, 0, sizeof(outcomes));
 	async = mad_async_create(port);
 	return async ? 0 : -1;
 }
 
-static inline int async_teardown(void **state)
+static inline int async_teardown(void)
 {
 	mad_async_destroy(async);
-	return port_teardown(state);
+	return port_teardown();
 }
 
 /* The first requests were each called back once, with this error. */

@@ -267,7 +267,7 @@ static struct mad_async *async;
 #define ATTEMPT_MS   1000
 #define MOST_PACKETS 100000
 
-static inline int clocked_setup(void **state)
+static inline int clocked_setup(void)
 {
 	int classes[] = {IB_SMI_CLASS, IB_SMI_DIRECT_CLASS, IB_SA_CLASS, IB_PERFORMANCE_CLASS};
 
@@ -279,7 +279,7 @@ static inline int clocked_setup(void **state)
 	nodes.sent = __real_calloc(nodes.room, sizeof(*nodes.sent));
 	list_init(&nodes.responses);
 	list_init(&nodes.reports);
-	if (device_setup(state))
+	if (device_setup())
 		return -1;
 	device_on_write(note_packet, NULL);
 	port = mad_rpc_open_port(NULL, 0, classes, 4);
@@ -291,17 +291,14 @@ static inline int clocked_setup(void **state)
 	return async ? 0 : -1;
 }
 
-static inline int clocked_teardown(void **state)
+static inline int clocked_teardown(void)
 {
 	/* a failed test may have left the clock at any time */
 	nodes.silent = true;
 	mad_async_destroy(async);
 	mad_rpc_close_port(port);
 	free(nodes.sent);
-	return device_teardown(state);
+	return device_teardown();
 }
-
-#define CLOCKED_TEST(name) \
-	cmocka_unit_test_setup_teardown(name, clocked_setup, clocked_teardown)
 
 #endif

@@ -75,9 +75,9 @@ static inline void release_held(void)
 }
 
 /* No response is late: a test that does not run for a while sends no request again. */
-static inline int setup(void **state)
+static inline int setup(void)
 {
-	int ret = fixture_setup(state);
+	int ret = fixture_setup();
 
 	if (!ret)
 		set_late_after(60000000);
@@ -134,7 +134,5 @@ static inline void came(struct mad_async *async, int error, const struct mad_cou
 	result->error = error;
 	result->counters = *counters;
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fixture_teardown)
 
 #endif

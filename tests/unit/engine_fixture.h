@@ -6,6 +6,7 @@
 
 #include "fake_device.h"
 #include "late_responses.h"
+#include "test.h"
 
 #include <infiniband/mad.h>
 #include <infiniband/mad_async.h>
@@ -53,12 +54,12 @@ static inline void fix_flow(unsigned requests)
 	mad_port_set_destination_limit(port, requests);
 }
 
-static inline int port_setup(void **state)
+static inline int port_setup(void)
 {
 	int classes[] = {IB_SMI_CLASS,         IB_SMI_DIRECT_CLASS, IB_SA_CLASS,
 			 IB_PERFORMANCE_CLASS, VENDOR_CLASS,        IB_CC_CLASS};
 
-	if (device_setup(state))
+	if (device_setup())
 		return -1;
 	port = mad_rpc_open_port(NULL, 0, classes, 6);
 	if (!port)
@@ -69,13 +70,13 @@ static inline int port_setup(void **state)
 	return 0;
 }
 
-static inline int port_teardown(void **state)
+static inline int port_teardown(void)
 {
 	mad_rpc_close_port(port);
-	return device_teardown(state);
+	return device_teardown();
 }
 
-#define PORT_TEST(name) cmocka_unit_test_setup_teardown(name, port_setup, port_teardown)
+#define PORT_TEST(name) TEST_WITH(name, port_setup, port_teardown)
 
 /* --- requests ------------------------------------------------------------------- */
 

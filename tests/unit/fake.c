@@ -125,9 +125,8 @@ static void remove_tree(const char *path)
 	nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-int fake_setup(void **state)
+int fake_setup(void)
 {
-	(void)state;
 	memset(&fake, 0, sizeof(fake));
 	/*
 	 * in memory: a test makes and removes many thousand files, which takes a minute on a
@@ -154,11 +153,10 @@ static void drop_messages(struct device_state *state)
 	}
 }
 
-int fake_teardown(void **state)
+int fake_teardown(void)
 {
 	int i, leaked = 0;
 
-	(void)state;
 	for (i = 0; i < MAX_FILES; i++)
 		leaked += fake.files[i];
 	for (i = 0; i < MAX_HANDLES; i++)

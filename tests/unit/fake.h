@@ -23,9 +23,8 @@
  * cmocka set-up and tear-down. The machine begins with no devices and no faults. Tear-down
  * fails the test if a descriptor or memory is left.
  */
-int fake_setup(void **state);
-int fake_teardown(void **state);
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fake_setup, fake_teardown)
+int fake_setup(void);
+int fake_teardown(void);
 
 /* --- sysfs: paths are the real ones, "/sys/class/infiniband/mlx5_0/node_type" --- */
 

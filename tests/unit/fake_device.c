@@ -42,13 +42,12 @@ static void watch_forks(void)
 	pthread_atfork(lock, unlock, begin_child);
 }
 
-int device_setup(void **state)
+int device_setup(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	pthread_condattr_t monotonic;
 	pthread_mutexattr_t plain;
 
-	(void)state;
 	pthread_once(&once, watch_forks);
 	memset(&device, 0, sizeof(device));
 	/* not checked: a child of fork() releases a lock that a thread of the parent took */
@@ -81,12 +80,11 @@ void close_handle(struct handle *handle)
 	free(handle);
 }
 
-int device_teardown(void **state)
+int device_teardown(void)
 {
 	int fd, left = device.handle_count + files_open();
 	unsigned i;
 
-	(void)state;
 	device_fail_malloc(0);
 	if (left)
 		print_error("%d descriptors are still open\n", left);

@@ -24,9 +24,8 @@
  * cmocka set-up and tear-down. The device begins with no faults. Tear-down fails the test if a
  * descriptor is open.
  */
-int device_setup(void **state);
-int device_teardown(void **state);
-#define DEVICE_TEST(name) cmocka_unit_test_setup_teardown(name, device_setup, device_teardown)
+int device_setup(void);
+int device_teardown(void);
 
 /* --- what is written ------------------------------------------------------------ */
 

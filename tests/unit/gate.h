@@ -48,12 +48,12 @@ static inline void call_back_at_gate(struct mad_async *async, const struct mad_r
 }
 
 /* Tear-down, also after a failure while a thread waits at the gate. */
-static inline int gate_teardown(void **state)
+static inline int gate_teardown(void)
 {
 	int ret;
 
 	sem_post(&gate.leave);
-	ret = port_teardown(state);
+	ret = port_teardown();
 	gate_destroy();
 	return ret;
 }

@@ -65,14 +65,14 @@ static inline void respond_with(uint8_t mgmt_class, uint8_t attribute, uint16_t 
 }
 
 /* The numbers of agents are in this order. */
-static inline int fixture_setup(void **state)
+static inline int fixture_setup(void)
 {
 	int classes[] = {
 		IB_SMI_CLASS,        IB_SMI_DIRECT_CLASS, IB_SA_CLASS, IB_PERFORMANCE_CLASS,
 		IB_BOARD_MGMT_CLASS, IB_CC_CLASS,         0x0a,        0x33};
 
 	memset(&fixture, 0, sizeof(fixture));
-	if (device_setup(state))
+	if (device_setup())
 		return -1;
 	device_on_write(respond_to_request, NULL);
 	fixture.port = mad_rpc_open_port(NULL, 0, classes, 8);
@@ -83,10 +83,10 @@ static inline int fixture_setup(void **state)
 	return 0;
 }
 
-static inline int fixture_teardown(void **state)
+static inline int fixture_teardown(void)
 {
 	mad_rpc_close_port(fixture.port);
-	return device_teardown(state);
+	return device_teardown();
 }
 
 /* No request has a response, and timeouts are short. */
@@ -151,7 +151,5 @@ static inline void fill(uint8_t *data, size_t size, uint8_t first)
 	while (size--)
 		*data++ = first++;
 }
-
-#define MAD_TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 #endif

@@ -30,8 +30,11 @@ struct subject {
 	uint32_t tid;            /* its own ID */
 	uint32_t tids[SENT_MAX]; /* of its transmissions, the refused ones included */
 	unsigned sent;           /* transmissions */
-	struct request_write write;
-	uint8_t *copy; /* of the packet that is being written */
+	/* of the packet that is being written */
+	uint8_t *umad;
+	int length, kernel_ms;
+	unsigned attempts_left;
+	uint8_t *copy;
 };
 
 static struct requests all;
@@ -343,18 +346,21 @@ static struct transmission *expected_transmission(uint32_t tid)
 
 static void begin_write(const struct request_event *event)
 {
-	const uint8_t *mad = umad_get_mad(event->write.umad);
+	const uint8_t *mad = request_mad(&subject->request);
 	struct transmission *found = tids_find(&all.tids, get32(mad, TID_OFFS), mad[1]);
 	size_t size;
 
 	expect(found && request_of(found) == &subject->request,
 	       "a response to the packet is expected", "it is not");
-	subject->write = event->write;
+	subject->umad = request_buffer(&subject->request);
+	subject->length = subject->request.length;
+	subject->kernel_ms = event->kernel_ms;
+	subject->attempts_left = event->attempts_left;
 	subject->writing = true;
-	size = umad_size() + (size_t)event->write.length;
+	size = umad_size() + (size_t)subject->length;
 	free(subject->copy);
 	subject->copy = malloc(size);
-	memcpy(subject->copy, event->write.umad, size);
+	memcpy(subject->copy, subject->umad, size);
 	subject->tids[subject->sent++ % SENT_MAX] = found->tid;
 }
 
@@ -363,8 +369,7 @@ static void check_packets(void)
 {
 	for (const struct subject *of = subjects; of < subjects + SUBJECTS; of++)
 		if (of->writing)
-			expect(!memcmp(of->copy, of->write.umad,
-				       umad_size() + (size_t)of->write.length),
+			expect(!memcmp(of->copy, of->umad, umad_size() + (size_t)of->length),
 			       "the packet as it was", "another one");
 }
 
@@ -650,7 +655,7 @@ static void expect_holds(const char *what)
 		expect_number(what, REQUEST_BYTE, request_mad(request)[DATA_BYTE]);
 	expect(request_has_response(request) == response, what, "the other");
 	/* zeros follow a short response */
-	if (response && !request->large)
+	if (response && !request_is_large(request))
 		for (int i = request->length; i < IB_MAD_SIZE; i++)
 			expect_number("zeros behind it", 0, request_mad(request)[i]);
 }
@@ -675,10 +680,10 @@ static bool expect_of_packet(const char *word)
 	else if ((text = behind(word, "tid")))
 		expect_number(word, subject->tids[number_of(text, 10) - 1], latest_tid());
 	else if ((text = behind(word, "ms")))
-		expect_number(word, number_of(text, 10), subject->write.kernel_ms);
+		expect_number(word, number_of(text, 10), subject->kernel_ms);
 	else if ((text = behind(word, "lid")))
 		expect_number(word, number_of(text, 10),
-			      be16toh(umad_get_mad_addr(subject->write.umad)->lid));
+			      be16toh(umad_get_mad_addr(subject->umad)->lid));
 	else if (!behind(word, "left")) /* it was checked */
 		return false;
 	return true;
@@ -768,7 +773,7 @@ static void check_expectations(char **words)
 		expect_complete(*word && find(errors, *word, &error) ? *word++ : NULL);
 	if (seen.action == ACTION_WRITE)
 		expect_number("left", argument_number(words, "left", 0),
-			      subject->write.attempts_left);
+			      subject->attempts_left);
 	for (; *word; word++) {
 		if ((*word)[0] == '+' || (*word)[0] == '@')
 			expect_when(*word);
@@ -788,8 +793,8 @@ static void check_invariants(void)
 	       "it is ended when it is DONE or cancelled", "it is not so");
 	expect(!subject->writing || request->phase == REQUEST_WRITING, "WRITING",
 	       name_of(phases, (int)request->phase));
-	expect(!subject->writing || (subject->write.umad == request_buffer(&subject->request) &&
-				     subject->write.length == request->length),
+	expect(!subject->writing || (subject->umad == request_buffer(&subject->request) &&
+				     subject->length == request->length),
 	       "the request's buffer", "another one");
 }
 
@@ -882,11 +887,10 @@ void run_line(const char *line)
 	}
 }
 
-int rows_setup(void **state)
+int rows_setup(void)
 {
 	char *words[] = {NULL};
 
-	(void)state;
 	set_late_after(0);
 	requests_init(&all);
 	for (unsigned i = 0; i < SUBJECTS; i++)
@@ -900,9 +904,8 @@ int rows_setup(void **state)
 	return 0;
 }
 
-int rows_teardown(void **state)
+int rows_teardown(void)
 {
-	(void)state;
 	device_fail_malloc(0);
 	for (unsigned i = 0; i < SUBJECTS; i++)
 		end(&subjects[i]);
@@ -910,10 +913,8 @@ int rows_teardown(void **state)
 	return 0;
 }
 
-void run_row(void **state)
+void run_row(const struct request_row *row)
 {
-	const struct request_row *row = *state;
-
 	behaviour = row->behaviour;
 	run_line(row->line);
 }

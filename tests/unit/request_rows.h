@@ -49,10 +49,9 @@ struct request_row {
 	const char *line;
 };
 
-/* A test of cmocka: its state is the row. */
-void run_row(void **state);
-int rows_setup(void **state);
-int rows_teardown(void **state);
+void run_row(const struct request_row *row);
+int rows_setup(void);
+int rows_teardown(void);
 
 /* The steps of a line, for a test that is no row. */
 void run_line(const char *line);

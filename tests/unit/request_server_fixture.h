@@ -51,9 +51,9 @@ static inline struct mad_server *start(struct mad_server_options options,
 	return started;
 }
 
-static inline int server_setup(void **state)
+static inline int server_setup(void)
 {
-	if (async_setup(state))
+	if (async_setup())
 		return -1;
 	count = 0;
 	server = start(ping_options(), hold, NULL);
@@ -69,8 +69,6 @@ static inline void restart_with_limit(unsigned limit)
 	options.limit = limit;
 	server = start(options, hold, NULL);
 }
-
-#define SERVER_TEST(name) cmocka_unit_test_setup_teardown(name, server_setup, async_teardown)
 
 /* The ID of the agent that is registered for the method of a class; oui 0: of any vendor. */
 static inline uint32_t agent_of(uint8_t mgmt_class, uint32_t oui, uint8_t method)

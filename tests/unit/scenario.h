@@ -2,7 +2,7 @@
 
 /*
  * Scenarios: lists of events on a port and of what is expected after them, as text. The clock
- *is clocked_device.h's, so that a scenario of hours takes no time; nothing responds by itself.
+ * is that of clocked_device.h: a scenario of hours takes no time. Nothing responds by itself.
  *
  *	"window 1; submit a1 a2 b1; sent a1; respond a1; done a1; sent a2"
  *
@@ -18,16 +18,20 @@
  * first one without a response is meant. a1*3 is a1 a1 a1. A time is 5ms or 100us.
  *
  * Settings, which hold from then on:
- *	window N, smps N, gmps N	the windows: both, that of SMPs, or that of GMPs; 0:
- *adaptive limit N		of each destination; 0: adaptive rate N		MADs a second;
- *0: no limit attempts N, timeout TIME	of later requests late TIME	after this time a
- *response is late; after twice that time, a Get is sent again to a node that has never
- *responded dead LID	the node that does not respond during "call" and "finish"
  *
- * Events. After each one of them but "unread" and "wait", all engines process:
+ *	window N, smps N, gmps N	the window of both, SMPs, GMPs; 0: adaptive
+ *	limit N		of each destination; 0: adaptive
+ *	rate N		MADs a second; 0: no limit
+ *	attempts N, timeout TIME	of later requests
+ *	late TIME	after this time a response is late; after twice that time, a Get is
+ *			sent again to a node that has never responded
+ *	dead LID	the node that does not respond during "call" and "finish"
+ *
+ * Events. After each one of them but "unread", "unread-busy" and "wait", all engines process:
+ *
  *	submit REQUEST ...
  *	respond REQUEST ..., busy REQUEST ...	responses, the latter with status BUSY
- *	unread REQUEST ...	responses that are not read yet
+ *	unread REQUEST ..., unread-busy REQUEST ...	responses that are not read yet
  *	report REQUEST ...	the kernel reports a timeout
  *	cancel REQUEST ...
  *	call REQUEST	a blocking call; until it returns, nodes respond at once
@@ -40,19 +44,24 @@
  *	end ENGINE	the engine is destroyed
  *
  * Expectations:
+ *
  *	sent REQUEST ...	the packets since the last "sent", in this order; or none
  *	among N M REQUEST	of the first N packets since the last "sent", M are this
- *request's or those of others with its name done REQUEST ...	the callbacks since the last
- *"done" or "failed", in this order: failed ERRNO REQUEST ...	all without an error, or all
- *with this one all ERRNO	every request was called back once; those in none of the lists
- *before with this errno (0: none) queued N, retried N	the statistics of all engines: queued
- *requests, retransmissions wakes TIME	mad_async_timeout() of engine a, rounded up to
- *milliseconds silent YES	whether the window of SMPs is silent: yes or no
+ *				request's or those of others with its name
+ *	done REQUEST ...	the callbacks since the last "done" or "failed", in this
+ *				order, all without an error
+ *	failed ERRNO REQUEST ...	likewise, all with this errno
+ *	all ERRNO	every request was called back once; those in none of the lists
+ *			before with this errno (0: none)
+ *	queued N, in-flight N, completed N, retried N	the statistics of all engines
+ *	wakes TIME	mad_async_timeout() of engine a, rounded up to milliseconds
+ *	silent YES	whether the window of SMPs is silent: yes or no
  */
 #ifndef TESTS_UNIT_SCENARIO_H
 #define TESTS_UNIT_SCENARIO_H
 
 #include "clocked_device.h"
+#include "test.h"
 
 #include <ctype.h>
 
@@ -301,37 +310,50 @@ static inline void scenario_process(void)
 /* Whether a step is for each of its requests; then it is carried out. */
 static inline bool scenario_request_step(const char *verb, const char *at)
 {
-	const char *const verbs[] = {"submit", "respond", "unread", "busy", "report", "cancel"};
+	enum {
+		SUBMIT,
+		CANCEL,
+		REPORT,
+		RESPOND,
+		BUSY,
+		UNREAD,
+		UNREAD_BUSY,
+		STEPS
+	};
+	const char *const verbs[STEPS] = {"submit", "cancel", "report",     "respond",
+					  "busy",   "unread", "unread-busy"};
 	struct scenario_request *request;
 	const char *name;
 	unsigned times, i;
 	int ret;
 
-	for (i = 0; i < 6 && strcmp(verb, verbs[i]) != 0; i++)
+	for (i = 0; i < STEPS && strcmp(verb, verbs[i]) != 0; i++)
 		;
-	while (i < 6 && (name = scenario_word(&at, &times)))
+	while (i < STEPS && (name = scenario_word(&at, &times)))
 		for (; times; times--) {
-			if (i == 0) {
+			if (i == SUBMIT) {
 				scenario_submit(name);
 				continue;
 			}
 			request = scenario_find(name);
-			if (i < 5 && !request->packet)
+			if (i != CANCEL && !request->packet)
 				scenario_fail("%s was not sent", name);
-			if (i < 4)
-				device_respond(request->packet, i == 3 ? IB_MAD_STS_BUSY : 0, 0,
-					       NULL, 0);
-			request->unread = i == 2;
-			if (i == 4)
+			request->unread = i >= UNREAD;
+			if (i >= RESPOND)
+				device_respond(request->packet,
+					       i == BUSY || i == UNREAD_BUSY ? IB_MAD_STS_BUSY
+									     : 0,
+					       0, NULL, 0);
+			else if (i == REPORT)
 				device_time_out(request->packet);
-			if (i == 5 && (ret = mad_async_cancel(scenario.engines[name[0] - 'a'],
-							      request->id)) != 0)
+			else if ((ret = mad_async_cancel(scenario.engines[name[0] - 'a'],
+							 request->id)) != 0)
 				scenario_fail("mad_async_cancel() returned %d", ret);
 			/* the next one of that name is meant from now on */
-			if (i != 2)
+			if (!request->unread)
 				scenario_process();
 		}
-	return i < 6;
+	return i < STEPS;
 }
 
 static inline bool scenario_setting(const char *verb, const char *at)
@@ -490,6 +512,8 @@ static inline struct mad_async_stats scenario_stats(void)
 			continue;
 		one = stats_of(scenario.engines[i]);
 		sum.queued += one.queued;
+		sum.in_flight += one.in_flight;
+		sum.completed += one.completed;
 		sum.retried += one.retried;
 		sum.smp = one.smp;
 	}
@@ -515,6 +539,10 @@ static inline bool scenario_expectation(const char *verb, const char *at)
 		scenario_expect_all(scenario_errno(scenario_only_word(at)));
 	} else if (!strcmp(verb, "queued")) {
 		scenario_expect_number(at, scenario_stats().queued);
+	} else if (!strcmp(verb, "in-flight")) {
+		scenario_expect_number(at, scenario_stats().in_flight);
+	} else if (!strcmp(verb, "completed")) {
+		scenario_expect_number(at, scenario_stats().completed);
 	} else if (!strcmp(verb, "retried")) {
 		scenario_expect_number(at, scenario_stats().retried);
 	} else if (!strcmp(verb, "wakes")) {
@@ -557,7 +585,7 @@ static inline void scenario_run(const char *text)
 	scenario.depth--;
 }
 
-static inline int scenario_begin(void **state)
+static inline int scenario_begin(void)
 {
 	int classes[] = {IB_SMI_CLASS, IB_SMI_DIRECT_CLASS, IB_SA_CLASS, IB_PERFORMANCE_CLASS,
 			 VENDOR_CLASS};
@@ -567,7 +595,7 @@ static inline int scenario_begin(void **state)
 	clock_now = 1000000 * MS;
 	list_init(&nodes.responses);
 	list_init(&nodes.reports);
-	if (device_setup(state))
+	if (device_setup())
 		return -1;
 	port = mad_rpc_open_port(NULL, 0, classes, 5);
 	if (!port)
@@ -582,27 +610,33 @@ static inline int scenario_begin(void **state)
 	return 0;
 }
 
-static inline int scenario_end(void **state)
+static inline int scenario_end(void)
 {
 	device_fail_malloc(0);
 	for (unsigned i = 0; i < ENGINES; i++)
 		mad_async_destroy(scenario.engines[i]);
 	mad_rpc_close_port(port);
-	return device_teardown(state);
+	return device_teardown();
 }
 
-/* Each row on a port of its own: within a test that has no set-up. */
-static inline void scenario_run_rows(void **state, const char *const *rows, size_t count)
+/* Each row on a port of its own. */
+static inline void scenario_run_rows(const char *const *rows, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		assert_int_equal(scenario_begin(state), 0);
+		assert_int_equal(scenario_begin(), 0);
 		scenario_run(rows[i]);
-		assert_int_equal(scenario_end(state), 0);
+		assert_int_equal(scenario_end(), 0);
 	}
 }
 
-#define RUN_ROWS(rows) scenario_run_rows(state, rows, sizeof(rows) / sizeof(*(rows)))
-
-#define SCENARIO_TEST(name) cmocka_unit_test_setup_teardown(name, scenario_begin, scenario_end)
+/* SCENARIO(a_sentence, "a row", "another one"); is a test. */
+#define SCENARIO(name, ...)                                              \
+	PLAIN_TEST(name)                                                 \
+	{                                                                \
+		const char *const rows[] = {__VA_ARGS__};                \
+                                                                         \
+		scenario_run_rows(rows, sizeof(rows) / sizeof(rows[0])); \
+	}                                                                \
+	struct scenario_request
 
 #endif

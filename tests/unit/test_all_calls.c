@@ -8,6 +8,7 @@
 
 #include "event_loop.h"
 #include "gate.h"
+#include "test.h"
 
 #include <infiniband/umad_ext.h>
 
@@ -262,11 +263,11 @@ static void end(struct loop *loops, struct caller *callers, bool by_closing)
 	assert_int_equal(round_.called_back, round_.submitted);
 }
 
-static int quiet_setup(void **state)
+static int quiet_setup(void)
 {
 	static atomic_uint count;
 
-	if (port_setup(state))
+	if (port_setup())
 		return -1;
 	device_forget_packets();
 	device_on_write(respond_somehow, &count);
@@ -276,7 +277,9 @@ static int quiet_setup(void **state)
 	return 0;
 }
 
-static void do_rounds(void **state, bool by_closing)
+FIXTURE(quiet_setup, port_teardown);
+
+static void do_rounds(bool by_closing)
 {
 	struct caller callers[CALLERS];
 	struct loop loops[ENGINES];
@@ -286,20 +289,20 @@ static void do_rounds(void **state, bool by_closing)
 		wait_for_calls(CALLS / 2);
 		end(loops, callers, by_closing);
 		if (by_closing) {
-			assert_int_equal(device_teardown(state), 0);
-			assert_int_equal(quiet_setup(state), 0);
+			assert_int_equal(device_teardown(), 0);
+			assert_int_equal(quiet_setup(), 0);
 		}
 	}
 }
 
-static void engines_are_destroyed_while_others_are_in_their_calls(void **state)
+TEST(engines_are_destroyed_while_others_are_in_their_calls)
 {
-	do_rounds(state, false);
+	do_rounds(false);
 }
 
-static void a_port_is_closed_while_others_are_in_its_calls(void **state)
+TEST(a_port_is_closed_while_others_are_in_its_calls)
 {
-	do_rounds(state, true);
+	do_rounds(true);
 }
 
 /* --- a call that is held up ----------------------------------------------------- */
@@ -340,7 +343,7 @@ static void *destroy(void *arg)
 }
 
 /* One thread calls back while another thread reads and keeps the engine for longer. */
-static void an_engine_lives_until_the_last_call_has_returned(void **state)
+PORT_TEST(an_engine_lives_until_the_last_call_has_returned)
 {
 	struct mad_async *async = mad_async_create(port);
 	pthread_t caller, reader, destroyer;
@@ -348,7 +351,6 @@ static void an_engine_lives_until_the_last_call_has_returned(void **state)
 	ib_rpc_t rpc = set_request();
 	ib_portid_t to = to_lid(1);
 
-	(void)state;
 	hold_reader = destroyed = false;
 	sem_init(&in_callback, 0, 0);
 	sem_init(&leave_callback, 0, 0);
@@ -379,16 +381,10 @@ static void an_engine_lives_until_the_last_call_has_returned(void **state)
 	sem_destroy(&leave_read);
 }
 
-#define QUIET_TEST(name) cmocka_unit_test_setup_teardown(name, quiet_setup, port_teardown)
-
-int main(void)
+static int set_hook(void)
 {
-	const struct CMUnitTest tests[] = {
-		PORT_TEST(an_engine_lives_until_the_last_call_has_returned),
-		QUIET_TEST(engines_are_destroyed_while_others_are_in_their_calls),
-		QUIET_TEST(a_port_is_closed_while_others_are_in_its_calls),
-	};
-
 	umad_set_log_hook(hold_up_or_ignore, NULL);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return 0;
 }
+
+GROUP(set_hook, NULL);

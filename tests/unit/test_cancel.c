@@ -3,6 +3,7 @@
 /* Very many requests: cancelling and counting them, and their memory. */
 
 #include "engine_fixture.h"
+#include "test.h"
 
 #include <malloc.h>
 
@@ -16,9 +17,9 @@ static struct mad_async *async;
 static struct outcome outcome; /* of all requests without their own outcome */
 static uint64_t *ids;
 
-static int setup(void **state)
+static int setup(void)
 {
-	if (port_setup(state))
+	if (port_setup())
 		return -1;
 	memset(&outcome, 0, sizeof(outcome));
 	ids = calloc(MANY, sizeof(*ids));
@@ -26,14 +27,14 @@ static int setup(void **state)
 	return async && ids ? 0 : -1;
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
 	free(ids);
 	mad_async_destroy(async);
-	return port_teardown(state);
+	return port_teardown();
 }
 
-#define CANCEL_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+FIXTURE(setup, teardown);
 
 static void submit_many(int count, bool to_one_lid)
 {
@@ -67,9 +68,8 @@ static void cancel_all(unsigned step)
 }
 
 /* If cancelling took time for each queued request, these tests would exceed the time limit. */
-static void requests_for_the_window_are_cancelled_in_any_order(void **state)
+TEST(requests_for_the_window_are_cancelled_in_any_order)
 {
-	(void)state;
 	mad_port_set_window(port, MAD_WINDOW_GMP, 1);
 	submit_many(MANY, !TO_ONE_LID);
 	cancel_all(1);
@@ -78,9 +78,8 @@ static void requests_for_the_window_are_cancelled_in_any_order(void **state)
 	assert_int_equal(device_written(), 2);
 }
 
-static void requests_for_a_destination_are_cancelled_in_any_order(void **state)
+TEST(requests_for_a_destination_are_cancelled_in_any_order)
 {
-	(void)state;
 	mad_port_set_destination_limit(port, 1);
 	submit_many(MANY, TO_ONE_LID);
 	cancel_all(1);
@@ -92,12 +91,11 @@ static void requests_for_a_destination_are_cancelled_in_any_order(void **state)
 /* --- counting ------------------------------------------------------------------- */
 
 /* The same: time for each request that ever existed would exceed the limit. */
-static void statistics_are_counted_all_the_time(void **state)
+TEST(statistics_are_counted_all_the_time)
 {
 	struct mad_async_stats stats;
 	int64_t start;
 
-	(void)state;
 	submit_many(MANY, !TO_ONE_LID);
 	device_on_write(echo, NULL);
 	for (unsigned i = device_written(); i-- > 0;)
@@ -120,9 +118,8 @@ static void expect_counts(unsigned waiting, unsigned in_flight, unsigned complet
 	assert_int_equal(stats.completed, completed);
 }
 
-static void each_state_of_a_request_is_counted_rightly(void **state)
+TEST(each_state_of_a_request_is_counted_rightly)
 {
-	(void)state;
 	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_GMP, 3), 0);
 	assert_int_equal(mad_port_set_destination_limit(port, 1), 0);
 	submit_many(3, TO_ONE_LID); /* one is in flight, two are queued for the node */
@@ -154,9 +151,8 @@ static void each_state_of_a_request_is_counted_rightly(void **state)
 	expect_counts(0, 0, 7);
 }
 
-static void what_is_refused_or_times_out_is_counted_rightly(void **state)
+TEST(what_is_refused_or_times_out_is_counted_rightly)
 {
-	(void)state;
 	mad_port_set_retries(port, 1);
 	/* after the second errno, the request is sent with another ID */
 	for (int i = 0; i < 2; i++) {
@@ -203,16 +199,14 @@ static void expect_memory_to_go_back(bool cancel)
 	assert_in_range(after, 0, before + SLACK);
 }
 
-static void memory_goes_back_after_a_burst(void **state)
+TEST(memory_goes_back_after_a_burst)
 {
-	(void)state;
 	device_on_write(echo, NULL);
 	expect_memory_to_go_back(false);
 }
 
-static void memory_goes_back_after_all_were_cancelled(void **state)
+TEST(memory_goes_back_after_all_were_cancelled)
 {
-	(void)state;
 	device_on_write(keep_silent, NULL);
 	mad_port_set_window(port, MAD_WINDOW_GMP, 1000);
 	expect_memory_to_go_back(true);
@@ -221,11 +215,10 @@ static void memory_goes_back_after_all_were_cancelled(void **state)
 /* --- IDs ------------------------------------------------------------------------ */
 
 /* Freed memory is allocated again: a new request is at the address of an older one. */
-static void an_id_of_freed_memory_is_not_a_later_request_s(void **state)
+TEST(an_id_of_freed_memory_is_not_a_later_request_s)
 {
 	uint64_t *first = ids, *second = ids + FEW;
 
-	(void)state;
 	submit_many(FEW, !TO_ONE_LID);
 	for (int i = 0; i < FEW; i++)
 		assert_int_equal(mad_async_cancel(async, first[i]), 0);
@@ -242,20 +235,4 @@ static void an_id_of_freed_memory_is_not_a_later_request_s(void **state)
 	for (int i = 0; i < FEW; i++)
 		assert_int_equal(mad_async_cancel(async, second[i]), 0);
 	assert_int_equal(mad_async_run(async), FEW);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CANCEL_TEST(requests_for_the_window_are_cancelled_in_any_order),
-		CANCEL_TEST(requests_for_a_destination_are_cancelled_in_any_order),
-		CANCEL_TEST(statistics_are_counted_all_the_time),
-		CANCEL_TEST(each_state_of_a_request_is_counted_rightly),
-		CANCEL_TEST(what_is_refused_or_times_out_is_counted_rightly),
-		CANCEL_TEST(memory_goes_back_after_a_burst),
-		CANCEL_TEST(memory_goes_back_after_all_were_cancelled),
-		CANCEL_TEST(an_id_of_freed_memory_is_not_a_later_request_s),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 #include "mad_fixture.h"
+#include "test.h"
 
 static uint8_t buf[256];
 
-static int setup(void **state)
+static int setup(void)
 {
 	memset(buf, 0, sizeof(buf));
 	buf[0] = 0xa1;
 	buf[191] = 0xc3;
 	buf[223] = 0xd4;
 	buf[224] = 0xe5;
-	return fixture_setup(state);
+	return fixture_setup();
 }
 
-static void a_query_has_key_and_data(void **state)
+FIXTURE(setup, fixture_teardown);
+
+TEST(a_query_has_key_and_data)
 {
 	ib_portid_t to = {.lid = 8, .qp = 77, .sl = 2};
 	int status = -1;
 
-	(void)state;
 	assert_ptr_equal(cc_query_status_via(buf, &to, IB_CC_ATTR_CONGESTION_INFO, 5, 0,
 					     &status, fixture.port, 0x1122334455667788),
 			 buf);
@@ -32,11 +34,10 @@ static void a_query_has_key_and_data(void **state)
 	assert_int_equal(buf[223], 0xd4);
 }
 
-static void the_log_begins_earlier(void **state)
+TEST(the_log_begins_earlier)
 {
 	ib_portid_t to = {.lid = 8, .qkey = 9};
 
-	(void)state;
 	assert_non_null(cc_query_status_via(buf, &to, IB_CC_ATTR_CONGESTION_LOG, 0, 0, NULL,
 					    fixture.port, 1));
 	expect_mad(0, "0:01210201 17:13 31:01 32:a1 223:c3 255:d4");
@@ -44,13 +45,12 @@ static void the_log_begins_earlier(void **state)
 	assert_int_equal(buf[224], 0xe5);
 }
 
-static void what_is_configured_and_what_comes_back_may_lie_apart(void **state)
+TEST(what_is_configured_and_what_comes_back_may_lie_apart)
 {
 	uint8_t payload[IB_CC_DATA_SZ] = {0x77}, response[IB_CC_DATA_SZ];
 	ib_portid_t to = {.lid = 8};
 	int status = -1;
 
-	(void)state;
 	fill(response, sizeof(response), 3);
 	respond_with(IB_CC_CLASS, IB_CC_ATTR_CA_CONGESTION_SETTING, 0, response,
 		     sizeof(response));
@@ -64,11 +64,10 @@ static void what_is_configured_and_what_comes_back_may_lie_apart(void **state)
 	assert_int_equal(status, 0);
 }
 
-static void either_may_be_missing(void **state)
+TEST(either_may_be_missing)
 {
 	ib_portid_t to = {.lid = 8};
 
-	(void)state;
 	assert_ptr_equal(
 		cc_config_status_via(NULL, buf, &to, 0x16, 0, 0, NULL, fixture.port, 0), buf);
 	expect_mad(0, "0:01210202 17:16");
@@ -78,42 +77,24 @@ static void either_may_be_missing(void **state)
 	assert_int_equal(errno, 0);
 }
 
-static void a_status_is_told(void **state)
+TEST(a_status_is_told)
 {
 	ib_portid_t to = {.lid = 8};
 	int status = -1;
 
-	(void)state;
 	respond_with(IB_CC_CLASS, 0x99, 0x000c, NULL, 0);
-	assert_null(cc_query_status_via(buf, &to, 0x99, 0, 0, &status, fixture.port, 0));
-	assert_int_equal(errno, EIO);
+	assert_fails_null(cc_query_status_via(buf, &to, 0x99, 0, 0, &status, fixture.port, 0),
+			  EIO);
 	assert_int_equal(status, 0x000c);
 	be_silent();
-	assert_null(cc_query_status_via(buf, &to, 0x11, 0, 0, &status, fixture.port, 0));
-	assert_int_equal(errno, ETIMEDOUT);
+	assert_fails_null(cc_query_status_via(buf, &to, 0x11, 0, 0, &status, fixture.port, 0),
+			  ETIMEDOUT);
 	assert_int_equal(status, 0);
 }
 
-static void nowhere_is_refused(void **state)
+TEST(nowhere_is_refused)
 {
-	(void)state;
-	assert_null(cc_query_status_via(buf, NULL, 0x11, 0, 0, NULL, fixture.port, 0));
-	assert_int_equal(errno, EINVAL);
+	assert_fails_null(cc_query_status_via(buf, NULL, 0x11, 0, 0, NULL, fixture.port, 0),
+			  EINVAL);
 	assert_int_equal(device_written(), 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fixture_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_query_has_key_and_data),
-		TEST(the_log_begins_earlier),
-		TEST(what_is_configured_and_what_comes_back_may_lie_apart),
-		TEST(either_may_be_missing),
-		TEST(a_status_is_told),
-		TEST(nowhere_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

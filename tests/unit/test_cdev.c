@@ -3,6 +3,7 @@
 #include "fake.h"
 #include "devices.h"
 #include "netlink.h"
+#include "test.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -50,17 +51,19 @@ int uevent_receive(struct nl_sock *sock, char **text)
 	return -EOPNOTSUPP;
 }
 
-static int setup(void **state)
+static int setup(void)
 {
 	response = NULL;
 	on_request = NULL;
 	requests = 0;
-	if (fake_setup(state))
+	if (fake_setup())
 		return -1;
 	fake_ca("mlx5_0");
 	fake_port("mlx5_0", 1, 1);
 	return 0;
 }
+
+FIXTURE(setup, fake_teardown);
 
 static const struct port_choice mlx5_0_1 = {"mlx5_0", 1};
 
@@ -86,9 +89,8 @@ static const char *error(int err)
 	return text;
 }
 
-static void a_device_is_found_by_ca_and_port(void **state)
+TEST(a_device_is_found_by_ca_and_port)
 {
-	(void)state;
 	fake_umad(0, "mlx5_1", 1);
 	fake_umad(1, "mlx5_0", 2);
 	fake_umad(7, "mlx5_0", 1);
@@ -98,16 +100,14 @@ static void a_device_is_found_by_ca_and_port(void **state)
 	assert_int_equal(requests, 0);
 }
 
-static void numbers_beyond_192_are_found(void **state)
+TEST(numbers_beyond_192_are_found)
 {
-	(void)state;
 	fake_umad(1234567, "mlx5_0", 1);
 	assert_string_equal(found(CDEV_UMAD, "mlx5_0", 1), "/dev/infiniband/umad1234567");
 }
 
-static void a_port_without_device_is_told_from_a_ca_that_is_not_there(void **state)
+TEST(a_port_without_device_is_told_from_a_ca_that_is_not_there)
 {
-	(void)state;
 	fake_umad(0, "mlx5_1", 1);
 	assert_string_equal(found(CDEV_UMAD, "mlx5_0", 1), error(-EINVAL));
 	assert_int_equal(requests, 1);
@@ -115,9 +115,8 @@ static void a_port_without_device_is_told_from_a_ca_that_is_not_there(void **sta
 	assert_int_equal(requests, 1);
 }
 
-static void the_cas_own_hardware_is_asked_first(void **state)
+TEST(the_cas_own_hardware_is_asked_first)
 {
-	(void)state;
 	fake_umad(0, "mlx5_1", 1);
 	fake_file("/sys/class/infiniband/mlx5_0/device/infiniband_mad/umad3/ibdev", "mlx5_0\n");
 	fake_file("/sys/class/infiniband/mlx5_0/device/infiniband_mad/umad3/port", "1\n");
@@ -128,18 +127,16 @@ static void the_cas_own_hardware_is_asked_first(void **state)
 	fake_fail_call(0, 0);
 }
 
-static void hardware_that_is_shared_is_no_response(void **state)
+TEST(hardware_that_is_shared_is_no_response)
 {
-	(void)state;
 	fake_file("/sys/class/infiniband/mlx5_0/device/infiniband_mad/umad3/ibdev", "mlx5_1\n");
 	fake_file("/sys/class/infiniband/mlx5_0/device/infiniband_mad/umad3/port", "1\n");
 	fake_umad(4, "mlx5_0", 1);
 	assert_string_equal(found(CDEV_UMAD, "mlx5_0", 1), "/dev/infiniband/umad4");
 }
 
-static void entries_that_make_no_sense_are_passed_over(void **state)
+TEST(entries_that_make_no_sense_are_passed_over)
 {
-	(void)state;
 	fake_dir("/sys/class/infiniband_mad/umad");
 	fake_dir("/sys/class/infiniband_mad/umadx");
 	fake_dir("/sys/class/infiniband_mad/umad1x");
@@ -165,11 +162,10 @@ static void load_module(void)
 	fake_umad(5, "mlx5_0", 1);
 }
 
-static void the_kernel_is_asked_when_sysfs_has_nothing(void **state)
+TEST(the_kernel_is_asked_when_sysfs_has_nothing)
 {
 	int fd;
 
-	(void)state;
 	response = "umad5";
 	on_request = load_module;
 	fd = umad_open_port("mlx5_0", 1);
@@ -179,33 +175,30 @@ static void the_kernel_is_asked_when_sysfs_has_nothing(void **state)
 	umad_close_port(fd);
 }
 
-static void an_issm_device_appears_with_the_module(void **state)
+TEST(an_issm_device_appears_with_the_module)
 {
-	(void)state;
 	response = "umad5";
 	assert_string_equal(found(CDEV_ISSM, "mlx5_0", 1), error(-EINVAL));
 	on_request = load_module;
 	assert_string_equal(found(CDEV_ISSM, "mlx5_0", 1), "/dev/infiniband/issm5");
 }
 
-static void a_response_that_names_no_umad_device_is_rejected(void **state)
+TEST(a_response_that_names_no_umad_device_is_rejected)
 {
 	static const char *const names[] = {
 		"uverbs0", "../../etc/passwd", "umad", "umad1/x", "issm0", ""};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		response = names[i];
 		assert_string_equal(found(CDEV_UMAD, "mlx5_0", 1), error(-EINVAL));
 	}
 }
 
-static void a_failure_is_not_remembered(void **state)
+TEST(a_failure_is_not_remembered)
 {
 	int fd;
 
-	(void)state;
 	assert_int_equal(umad_open_port("mlx5_0", 1), -EOPNOTSUPP);
 	load_module();
 	fd = umad_open_port("mlx5_0", 1);
@@ -215,9 +208,8 @@ static void a_failure_is_not_remembered(void **state)
 	assert_int_equal(umad_open_port("mlx5_0", 1), -EOPNOTSUPP);
 }
 
-static void the_abi_version_is_read_each_time(void **state)
+TEST(the_abi_version_is_read_each_time)
 {
-	(void)state;
 	assert_int_equal(cdev_abi_version(), -ENOENT);
 	fake_file("/sys/class/infiniband_mad/abi_version", "5\n");
 	assert_int_equal(cdev_abi_version(), 5);
@@ -227,13 +219,12 @@ static void the_abi_version_is_read_each_time(void **state)
 	assert_int_equal(cdev_abi_version(), -EIO);
 }
 
-static void every_call_may_fail(void **state)
+TEST(every_call_may_fail)
 {
 	char path[SYSFS_PATH_MAX];
 	unsigned n;
 	int ret;
 
-	(void)state;
 	fake_umad(1, "mlx5_0", 1);
 	for (n = 1;; n++) {
 		fake_fail_call(n, EIO);
@@ -244,27 +235,4 @@ static void every_call_may_fail(void **state)
 	}
 	assert_int_equal(ret, 0);
 	fake_fail_call(0, 0);
-}
-
-#undef TEST
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fake_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_device_is_found_by_ca_and_port),
-		TEST(numbers_beyond_192_are_found),
-		TEST(a_port_without_device_is_told_from_a_ca_that_is_not_there),
-		TEST(the_cas_own_hardware_is_asked_first),
-		TEST(hardware_that_is_shared_is_no_response),
-		TEST(entries_that_make_no_sense_are_passed_over),
-		TEST(the_kernel_is_asked_when_sysfs_has_nothing),
-		TEST(an_issm_device_appears_with_the_module),
-		TEST(a_response_that_names_no_umad_device_is_rejected),
-		TEST(a_failure_is_not_remembered),
-		TEST(the_abi_version_is_read_each_time),
-		TEST(every_call_may_fail),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

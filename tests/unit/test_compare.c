@@ -3,6 +3,7 @@
 /* The differences of two fabrics. */
 
 #include "fake_device.h"
+#include "test.h"
 
 #include "fabric/graph.h"
 
@@ -49,9 +50,8 @@ static void fill(struct mad_fabric *fabric)
 	end(fabric, SWITCH, 1)->width = end(fabric, HOST, 1)->width = 4;
 }
 
-static int setup(void **state)
+static int setup(void)
 {
-	(void)state;
 	seen_count = stop_after = 0;
 	before = graph_create();
 	after = graph_create();
@@ -61,15 +61,14 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
-	(void)state;
 	mad_fabric_free(before);
 	mad_fabric_free(after);
 	return 0;
 }
 
-#define COMPARE_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+FIXTURE(setup, teardown);
 
 static int note(const struct mad_fabric_difference *difference, void *arg)
 {
@@ -85,17 +84,15 @@ static void expect(int count)
 	assert_int_equal(seen_count, count);
 }
 
-static void the_same_fabric_has_not_changed(void **state)
+TEST(the_same_fabric_has_not_changed)
 {
-	(void)state;
 	fill(after);
 	expect(0);
 	assert_int_equal(mad_fabric_compare(before, before, NULL, NULL), 0);
 }
 
-static void the_order_in_which_nodes_are_found_is_no_change(void **state)
+TEST(the_order_in_which_nodes_are_found_is_no_change)
 {
-	(void)state;
 	add(after, OTHER, IB_NODE_CA, 1);
 	add(after, HOST, IB_NODE_CA, 1);
 	add(after, SWITCH, IB_NODE_SWITCH, 4);
@@ -104,9 +101,8 @@ static void the_order_in_which_nodes_are_found_is_no_change(void **state)
 	expect(0);
 }
 
-static void a_node_comes_with_its_link(void **state)
+TEST(a_node_comes_with_its_link)
 {
-	(void)state;
 	fill(after);
 	add(after, 4, IB_NODE_CA, 1);
 	graph_link(end(after, SWITCH, 3), end(after, 4, 1));
@@ -119,9 +115,8 @@ static void a_node_comes_with_its_link(void **state)
 	assert_null(seen[1].before_node);
 }
 
-static void a_node_goes_with_its_link(void **state)
+TEST(a_node_goes_with_its_link)
 {
-	(void)state;
 	fill(after);
 	add(before, 4, IB_NODE_CA, 1);
 	graph_link(end(before, SWITCH, 3), end(before, 4, 1));
@@ -132,9 +127,8 @@ static void a_node_goes_with_its_link(void **state)
 	assert_ptr_equal(seen[1].before_port, end(before, SWITCH, 3));
 }
 
-static void a_cable_that_is_moved_is_a_link_less_and_one_more(void **state)
+TEST(a_cable_that_is_moved_is_a_link_less_and_one_more)
 {
-	(void)state;
 	add(after, SWITCH, IB_NODE_SWITCH, 4);
 	add(after, HOST, IB_NODE_CA, 1);
 	add(after, OTHER, IB_NODE_CA, 1);
@@ -147,9 +141,8 @@ static void a_cable_that_is_moved_is_a_link_less_and_one_more(void **state)
 	assert_int_equal(seen[1].after_port->number, 4);
 }
 
-static void a_link_that_is_narrower_has_changed_once(void **state)
+TEST(a_link_that_is_narrower_has_changed_once)
 {
-	(void)state;
 	fill(after);
 	end(after, SWITCH, 1)->width = end(after, HOST, 1)->width = 1;
 	expect(1);
@@ -158,18 +151,16 @@ static void a_link_that_is_narrower_has_changed_once(void **state)
 	assert_int_equal(seen[0].after_port->width, 1);
 }
 
-static void a_link_whose_far_end_changes_has_changed(void **state)
+TEST(a_link_whose_far_end_changes_has_changed)
 {
-	(void)state;
 	fill(after);
 	end(after, HOST, 1)->state = MAD_PORT_ARMED;
 	expect(1);
 	assert_int_equal(seen[0].change, MAD_FABRIC_LINK_CHANGED);
 }
 
-static void a_node_with_another_name_or_lid_has_changed(void **state)
+TEST(a_node_with_another_name_or_lid_has_changed)
 {
-	(void)state;
 	fill(after);
 	strcpy(graph_find_node(after, HOST)->description, "renamed");
 	end(before, SWITCH, 0)->lid = 3;
@@ -182,9 +173,8 @@ static void a_node_with_another_name_or_lid_has_changed(void **state)
 	assert_string_equal(seen[1].after_node->description, "renamed");
 }
 
-static void a_port_without_a_link_can_change(void **state)
+TEST(a_port_without_a_link_can_change)
 {
-	(void)state;
 	fill(after);
 	end(after, SWITCH, 4)->state = MAD_PORT_DOWN;
 	expect(1);
@@ -193,9 +183,8 @@ static void a_port_without_a_link_can_change(void **state)
 	assert_ptr_equal(seen[0].after_port, end(after, SWITCH, 4));
 }
 
-static void what_was_not_read_is_not_compared(void **state)
+TEST(what_was_not_read_is_not_compared)
 {
-	(void)state;
 	fill(after);
 	graph_find_node(after, HOST)->description[0] = 0;
 	end(after, SWITCH, 1)->width = 0;
@@ -213,11 +202,10 @@ static void add_switch_behind(struct mad_fabric *fabric)
 	graph_link(end(fabric, 4, 2), end(fabric, 5, 1));
 }
 
-static void a_node_that_did_not_respond_is_not_removed_nor_what_is_behind_it(void **state)
+TEST(a_node_that_did_not_respond_is_not_removed_nor_what_is_behind_it)
 {
 	struct mad_fabric_failure failure = {.error = -ETIMEDOUT, .count = 1};
 
-	(void)state;
 	fill(after);
 	add_switch_behind(before);
 	failure.behind = end(after, SWITCH, 3);
@@ -225,18 +213,16 @@ static void a_node_that_did_not_respond_is_not_removed_nor_what_is_behind_it(voi
 	expect(0);
 }
 
-static void a_link_at_a_port_that_was_not_read_is_not_removed(void **state)
+TEST(a_link_at_a_port_that_was_not_read_is_not_removed)
 {
-	(void)state;
 	fill(after);
 	add_switch_behind(before);
 	end(after, SWITCH, 3)->error = -ETIMEDOUT;
 	expect(0);
 }
 
-static void a_link_whose_cable_leads_elsewhere_is_removed_whatever_failed(void **state)
+TEST(a_link_whose_cable_leads_elsewhere_is_removed_whatever_failed)
 {
-	(void)state;
 	fill(after);
 	add_switch_behind(before);
 	add_switch_behind(after);
@@ -248,11 +234,10 @@ static void a_link_whose_cable_leads_elsewhere_is_removed_whatever_failed(void *
 	assert_int_equal(seen[1].change, MAD_FABRIC_LINK_ADDED);
 }
 
-static void a_link_that_is_down_at_one_end_is_removed_whatever_failed(void **state)
+TEST(a_link_that_is_down_at_one_end_is_removed_whatever_failed)
 {
 	static const uint8_t info[IB_SMP_DATA_SIZE];
 
-	(void)state;
 	add(after, SWITCH, IB_NODE_SWITCH, 4);
 	add(after, HOST, IB_NODE_CA, 1);
 	add(after, OTHER, IB_NODE_CA, 1);
@@ -273,9 +258,8 @@ static void add_twin(struct mad_fabric *fabric)
 	graph_link(end(fabric, SWITCH, 3), graph_port(twin, 1));
 }
 
-static void of_nodes_with_one_guid_the_first_one_is_compared(void **state)
+TEST(of_nodes_with_one_guid_the_first_one_is_compared)
 {
-	(void)state;
 	fill(after);
 	add_twin(before);
 	assert_int_equal(mad_fabric_compare(before, before, note, seen), 0);
@@ -283,9 +267,8 @@ static void of_nodes_with_one_guid_the_first_one_is_compared(void **state)
 	assert_int_equal(mad_fabric_compare(after, before, note, seen), 0);
 }
 
-static void a_removed_node_with_a_twin_is_removed_once(void **state)
+TEST(a_removed_node_with_a_twin_is_removed_once)
 {
-	(void)state;
 	add_twin(before);
 	add(after, SWITCH, IB_NODE_SWITCH, 4);
 	add(after, OTHER, IB_NODE_CA, 1);
@@ -295,9 +278,8 @@ static void a_removed_node_with_a_twin_is_removed_once(void **state)
 	assert_int_equal(seen[1].change, MAD_FABRIC_LINK_REMOVED);
 }
 
-static void a_comparison_without_memory_fails(void **state)
+TEST(a_comparison_without_memory_fails)
 {
-	(void)state;
 	fill(after);
 	for (unsigned n = 1; n <= 2; n++) {
 		device_fail_malloc(n);
@@ -307,44 +289,15 @@ static void a_comparison_without_memory_fails(void **state)
 	expect(0);
 }
 
-static void the_callee_can_end_a_comparison(void **state)
+TEST(the_callee_can_end_a_comparison)
 {
-	(void)state;
 	stop_after = 2;
 	assert_int_equal(mad_fabric_compare(before, after, note, seen), -42);
 	assert_int_equal(seen_count, 2);
 }
 
-static void no_fabric_cannot_be_compared(void **state)
+TEST(no_fabric_cannot_be_compared)
 {
-	(void)state;
 	assert_int_equal(mad_fabric_compare(NULL, after, note, seen), -EINVAL);
 	assert_int_equal(mad_fabric_compare(before, NULL, note, seen), -EINVAL);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		COMPARE_TEST(the_same_fabric_has_not_changed),
-		COMPARE_TEST(the_order_in_which_nodes_are_found_is_no_change),
-		COMPARE_TEST(a_node_comes_with_its_link),
-		COMPARE_TEST(a_node_goes_with_its_link),
-		COMPARE_TEST(a_cable_that_is_moved_is_a_link_less_and_one_more),
-		COMPARE_TEST(a_link_that_is_narrower_has_changed_once),
-		COMPARE_TEST(a_link_whose_far_end_changes_has_changed),
-		COMPARE_TEST(a_node_with_another_name_or_lid_has_changed),
-		COMPARE_TEST(a_port_without_a_link_can_change),
-		COMPARE_TEST(what_was_not_read_is_not_compared),
-		COMPARE_TEST(a_node_that_did_not_respond_is_not_removed_nor_what_is_behind_it),
-		COMPARE_TEST(a_link_at_a_port_that_was_not_read_is_not_removed),
-		COMPARE_TEST(a_link_whose_cable_leads_elsewhere_is_removed_whatever_failed),
-		COMPARE_TEST(a_link_that_is_down_at_one_end_is_removed_whatever_failed),
-		COMPARE_TEST(of_nodes_with_one_guid_the_first_one_is_compared),
-		COMPARE_TEST(a_removed_node_with_a_twin_is_removed_once),
-		COMPARE_TEST(a_comparison_without_memory_fails),
-		COMPARE_TEST(the_callee_can_end_a_comparison),
-		COMPARE_TEST(no_fabric_cannot_be_compared),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,14 +3,16 @@
 /* Counters of a port: the requests of a reading, and the results from the responses. */
 
 #include "counters_fixture.h"
+#include "test.h"
+
+FIXTURE(setup, fixture_teardown);
 
 /* --- which requests are sent ----------------------------------------------------- */
 
-static void a_plain_node_is_asked_for_port_counters(void **state)
+TEST(a_plain_node_is_asked_for_port_counters)
 {
 	struct mad_counters counters;
 
-	(void)state;
 	put(BASIC, IB_PC_XMT_BYTES_F, 1000);
 	put(BASIC, IB_PC_RCV_BYTES_F, 2000);
 	put(BASIC, IB_PC_RCV_PKTS_F, 7);
@@ -31,11 +33,10 @@ static void a_plain_node_is_asked_for_port_counters(void **state)
 	assert_int_equal(counters.odd, 0);
 }
 
-static void port_counters_fill_in_what_the_extended_ones_lack(void **state)
+TEST(port_counters_fill_in_what_the_extended_ones_lack)
 {
 	struct mad_counters counters;
 
-	(void)state;
 	node.capabilities = MAD_PMA_EXTENDED_WIDTH | MAD_PMA_XMIT_WAIT | MAD_PMA_QP1_DROPPED;
 	put(BASIC, IB_PC_XMT_BYTES_F, UINT32_MAX);
 	put(BASIC, IB_PC_ERR_RCV_F, 3);
@@ -61,11 +62,10 @@ static void port_counters_fill_in_what_the_extended_ones_lack(void **state)
 	assert_int_equal(counters.capability_mask, node.capabilities);
 }
 
-static void a_node_with_all_in_the_extended_ones_is_asked_once(void **state)
+TEST(a_node_with_all_in_the_extended_ones_is_asked_once)
 {
 	struct mad_counters counters;
 
-	(void)state;
 	node.capabilities = MAD_PMA_EXTENDED_WIDTH | MAD_PMA_XMIT_WAIT | MAD_PMA_QP1_DROPPED;
 	node.capabilities2 = MAD_PMA2_ADDITIONAL_EXTENDED;
 	put(EXTENDED, IB_PC_EXT_ERR_LOCALINTEG_F, 1000000);
@@ -80,11 +80,10 @@ static void a_node_with_all_in_the_extended_ones_is_asked_once(void **state)
 	assert_int_equal(counters.capability_mask2, 2);
 }
 
-static void extended_counters_without_unicast_and_multicast(void **state)
+TEST(extended_counters_without_unicast_and_multicast)
 {
 	struct mad_counters counters;
 
-	(void)state;
 	node.capabilities = MAD_PMA_EXTENDED_WIDTH_NO_IETF;
 	put(EXTENDED, IB_PC_EXT_RCV_UPKTS_F, 5);
 	counters = read_with(NULL, 3);
@@ -93,12 +92,11 @@ static void extended_counters_without_unicast_and_multicast(void **state)
 	assert_int_equal(counters.rcv_unicast_packets, 0);
 }
 
-static void only_what_is_wanted_is_asked_for(void **state)
+TEST(only_what_is_wanted_is_asked_for)
 {
 	struct mad_counters_options options = {
 		.counters = MAD_COUNTER_BIT(MAD_COUNTER_RCV_PACKETS)};
 
-	(void)state;
 	node.capabilities = MAD_PMA_EXTENDED_WIDTH;
 	put(EXTENDED, IB_PC_EXT_RCV_PKTS_F, 5);
 	put(EXTENDED, IB_PC_EXT_XMT_PKTS_F, 6);
@@ -110,12 +108,11 @@ static void only_what_is_wanted_is_asked_for(void **state)
 	assert_int_equal(node.count[BASIC], 1);
 }
 
-static void details_are_read_on_demand(void **state)
+TEST(details_are_read_on_demand)
 {
 	struct mad_counters_options options = {.counters = MAD_COUNTERS_ALL};
 	struct mad_counters counters;
 
-	(void)state;
 	put(RCV_DETAILS, IB_PC_RCV_LOCAL_PHY_ERR_F, 1);
 	put(RCV_DETAILS, IB_PC_RCV_LOOPING_ERR_F, UINT16_MAX);
 	put(XMIT_DETAILS, IB_PC_XMT_SW_HOL_DISC_F, 4);
@@ -130,13 +127,12 @@ static void details_are_read_on_demand(void **state)
 	read_with(&options, 2);
 }
 
-static void what_a_node_refuses_is_asked_for_once(void **state)
+TEST(what_a_node_refuses_is_asked_for_once)
 {
 	struct mad_counters_options options = {.counters = MAD_COUNTERS_ALL,
 					       .node = mad_counters_node_create()};
 	struct mad_counters counters;
 
-	(void)state;
 	node.capabilities = MAD_PMA_EXTENDED_WIDTH;
 	node.status[EXTENDED] = 0x000c;
 	node.status[RCV_DETAILS] = 0x0008;
@@ -151,20 +147,18 @@ static void what_a_node_refuses_is_asked_for_once(void **state)
 	mad_counters_node_free(options.node);
 }
 
-static void a_node_without_class_port_info_has_port_counters(void **state)
+TEST(a_node_without_class_port_info_has_port_counters)
 {
-	(void)state;
 	node.status[CLASS_PORT_INFO] = 0x000c;
 	node.capabilities = 0xffff;
 	put(BASIC, IB_PC_RCV_PKTS_F, 5);
 	assert_int_equal(read_with(NULL, 2).rcv_packets, 5);
 }
 
-static void a_node_that_is_known_is_not_asked_again(void **state)
+TEST(a_node_that_is_known_is_not_asked_again)
 {
 	struct mad_counters_options options = {.node = mad_counters_node_create()};
 
-	(void)state;
 	node.capabilities = MAD_PMA_EXTENDED_WIDTH;
 	read_with(&options, 3);
 	read_with(&options, 2);
@@ -174,7 +168,7 @@ static void a_node_that_is_known_is_not_asked_again(void **state)
 	mad_counters_node_free(NULL);
 }
 
-static void basic_counters_take_one_request(void **state)
+TEST(basic_counters_take_one_request)
 {
 	struct mad_counters_options options = {.node = mad_counters_node_create(),
 					       .basic = true};
@@ -182,7 +176,6 @@ static void basic_counters_take_one_request(void **state)
 	struct mad_counters counters;
 	struct result result = {0};
 
-	(void)state;
 	node.capabilities = MAD_PMA_EXTENDED_WIDTH | MAD_PMA_XMIT_WAIT;
 	put(BASIC, IB_PC_RCV_PKTS_F, 5);
 	counters = read_with(&options, 1);
@@ -211,11 +204,10 @@ static void basic_counters_take_one_request(void **state)
 	mad_counters_node_free(options.node);
 }
 
-static void all_ports_together_are_read_where_the_node_has_them(void **state)
+TEST(all_ports_together_are_read_where_the_node_has_them)
 {
 	struct mad_counters counters;
 
-	(void)state;
 	assert_int_equal(
 		mad_counters_read(fixture.port, &to, MAD_COUNTERS_ALL_PORTS, NULL, &counters),
 		-EOPNOTSUPP);
@@ -230,11 +222,10 @@ static void all_ports_together_are_read_where_the_node_has_them(void **state)
 
 /* --- numbers --------------------------------------------------------------------- */
 
-static void counters_at_their_maximum_are_named(void **state)
+TEST(counters_at_their_maximum_are_named)
 {
 	struct mad_counters counters;
 
-	(void)state;
 	node.capabilities = MAD_PMA_XMIT_WAIT | MAD_PMA_QP1_DROPPED;
 	memset(node.data[BASIC], 0xff, IB_PC_DATA_SZ);
 	counters = read_with(NULL, 2);
@@ -250,11 +241,10 @@ static void counters_at_their_maximum_are_named(void **state)
 	assert_true(~read_with(NULL, 2).at_maximum & MAD_COUNTER_BIT(MAD_COUNTER_XMIT_PACKETS));
 }
 
-static void bytes_beyond_64_bits_are_odd(void **state)
+TEST(bytes_beyond_64_bits_are_odd)
 {
 	struct mad_counters counters;
 
-	(void)state;
 	node.capabilities = MAD_PMA_EXTENDED_WIDTH;
 	put(EXTENDED, IB_PC_EXT_XMT_BYTES_F, UINT64_C(1) << 62);
 	put(EXTENDED, IB_PC_EXT_RCV_BYTES_F, UINT64_MAX / 4);
@@ -269,20 +259,18 @@ static void bytes_beyond_64_bits_are_odd(void **state)
 	assert_true(counters.at_maximum == MAD_COUNTER_BIT(MAD_COUNTER_XMIT_BYTES));
 }
 
-static void a_response_about_another_port_is_odd(void **state)
+TEST(a_response_about_another_port_is_odd)
 {
-	(void)state;
 	node.other_port = 4;
 	assert_int_equal(read_with(NULL, 2).odd, MAD_COUNTERS_ODD_PORT);
 }
 
-static void the_table_has_each_member_once(void **state)
+TEST(the_table_has_each_member_once)
 {
 	struct mad_counters counters;
 	const struct mad_counter_info *info;
 	unsigned i;
 
-	(void)state;
 	for (i = 0; (info = mad_counters_info(i)); i++) {
 		memset(&counters, 0, sizeof(counters));
 		/* the members have the order of their numbers */
@@ -303,11 +291,10 @@ static void the_table_has_each_member_once(void **state)
 	assert_string_equal(mad_counters_info(MAD_COUNTER_XMIT_BYTES)->field, "PortXmitData");
 }
 
-static void the_table_agrees_with_the_fields(void **state)
+TEST(the_table_agrees_with_the_fields)
 {
 	const struct mad_counter_info *info;
 
-	(void)state;
 	for (unsigned i = 0; (info = mad_counters_info(i)); i++) {
 		char name[128];
 
@@ -321,12 +308,11 @@ static void the_table_agrees_with_the_fields(void **state)
 
 /* --- failures -------------------------------------------------------------------- */
 
-static void a_dead_node_costs_one_request(void **state)
+TEST(a_dead_node_costs_one_request)
 {
 	struct mad_counters_options options = {.timeout_ms = 5};
 	struct mad_counters counters;
 
-	(void)state;
 	node.silent = CLASS_PORT_INFO;
 	mad_rpc_set_retries(fixture.port, 1);
 	assert_int_equal(mad_counters_read(fixture.port, &to, PORT, &options, &counters),
@@ -335,11 +321,10 @@ static void a_dead_node_costs_one_request(void **state)
 	assert_int_equal(counters.present, 0);
 }
 
-static void a_reading_that_fails_has_what_was_read(void **state)
+TEST(a_reading_that_fails_has_what_was_read)
 {
 	struct mad_counters counters;
 
-	(void)state;
 	node.capabilities = MAD_PMA_EXTENDED_WIDTH;
 	node.status[BASIC] = 0x001c;
 	put(EXTENDED, IB_PC_EXT_RCV_PKTS_F, 5);
@@ -352,12 +337,11 @@ static void a_reading_that_fails_has_what_was_read(void **state)
 	assert_int_equal(mad_counters_read(fixture.port, &to, PORT, NULL, &counters), -EIO);
 }
 
-static void a_response_that_is_too_short_is_not_read(void **state)
+TEST(a_response_that_is_too_short_is_not_read)
 {
 	struct mad_counters_options options = {.node = mad_counters_node_create()};
 	struct mad_counters counters;
 
-	(void)state;
 	read_with(&options, 2);
 	mad_rpc_set_retries(fixture.port, 1);
 	node.length = IB_MAD_SIZE - 1;
@@ -373,13 +357,12 @@ static void a_response_that_is_too_short_is_not_read(void **state)
 	mad_counters_node_free(options.node);
 }
 
-static void a_node_without_any_of_the_counters_is_told(void **state)
+TEST(a_node_without_any_of_the_counters_is_told)
 {
 	struct mad_counters_options options = {
 		.counters = MAD_COUNTER_BIT(MAD_COUNTER_RCV_UNICAST_PACKETS)};
 	struct mad_counters counters;
 
-	(void)state;
 	assert_int_equal(mad_counters_read(fixture.port, &to, PORT, &options, &counters),
 			 -EOPNOTSUPP);
 	assert_int_equal(device_written(), 1);
@@ -389,13 +372,12 @@ static void a_node_without_any_of_the_counters_is_told(void **state)
 			 -EOPNOTSUPP);
 }
 
-static void what_cannot_be_read_is_refused(void **state)
+TEST(what_cannot_be_read_is_refused)
 {
 	ib_portid_t nowhere = {.lid = 0}, route = {.lid = -1};
 	struct mad_async *async = mad_async_create(fixture.port);
 	struct mad_counters counters;
 
-	(void)state;
 	assert_int_equal(mad_counters_read(NULL, &to, 1, NULL, &counters), -EINVAL);
 	assert_int_equal(mad_counters_read(fixture.port, NULL, 1, NULL, &counters), -EINVAL);
 	assert_int_equal(mad_counters_read(fixture.port, &nowhere, 1, NULL, &counters),
@@ -426,11 +408,10 @@ static void what_cannot_be_read_is_refused(void **state)
 
 /* --- reset ------------------------------------------------------------------------ */
 
-static void a_reset_selects_what_a_reading_reads(void **state)
+TEST(a_reset_selects_what_a_reading_reads)
 {
 	struct mad_counters_options options = {.node = mad_counters_node_create()};
 
-	(void)state;
 	assert_int_equal(mad_counters_reset(fixture.port, &to, PORT, &options), 0);
 	assert_int_equal(device_written(), 2);
 	expect_mad(1, "0:01040102 17:12 65:03ffff");
@@ -446,46 +427,14 @@ static void a_reset_selects_what_a_reading_reads(void **state)
 	expect_mad(6, "0:01040102 17:1d 65:0300ff 70:1fff");
 }
 
-static void a_reset_of_details_and_of_what_is_refused(void **state)
+TEST(a_reset_of_details_and_of_what_is_refused)
 {
 	struct mad_counters_options options = {.counters = MAD_COUNTERS_XMIT_DISCARD_DETAILS};
 
-	(void)state;
 	assert_int_equal(mad_counters_reset(fixture.port, &to, PORT, &options), 0);
 	expect_mad(1, "0:01040102 17:16 65:03000f");
 	node.status[XMIT_DETAILS] = 0x000c;
 	assert_int_equal(mad_counters_reset(fixture.port, &to, PORT, &options), -EOPNOTSUPP);
 	node.status[XMIT_DETAILS] = 0x001c;
 	assert_int_equal(mad_counters_reset(fixture.port, &to, PORT, &options), -EIO);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_plain_node_is_asked_for_port_counters),
-		TEST(port_counters_fill_in_what_the_extended_ones_lack),
-		TEST(a_node_with_all_in_the_extended_ones_is_asked_once),
-		TEST(extended_counters_without_unicast_and_multicast),
-		TEST(only_what_is_wanted_is_asked_for),
-		TEST(details_are_read_on_demand),
-		TEST(what_a_node_refuses_is_asked_for_once),
-		TEST(a_node_without_class_port_info_has_port_counters),
-		TEST(a_node_that_is_known_is_not_asked_again),
-		TEST(basic_counters_take_one_request),
-		TEST(all_ports_together_are_read_where_the_node_has_them),
-		TEST(counters_at_their_maximum_are_named),
-		TEST(bytes_beyond_64_bits_are_odd),
-		TEST(a_response_about_another_port_is_odd),
-		TEST(the_table_has_each_member_once),
-		TEST(the_table_agrees_with_the_fields),
-		TEST(a_dead_node_costs_one_request),
-		TEST(a_reading_that_fails_has_what_was_read),
-		TEST(a_response_that_is_too_short_is_not_read),
-		TEST(a_node_without_any_of_the_counters_is_told),
-		TEST(what_cannot_be_read_is_refused),
-		TEST(a_reset_selects_what_a_reading_reads),
-		TEST(a_reset_of_details_and_of_what_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,8 +3,11 @@
 /* Readings of counters on an engine: they share ClassPortInfo, and are cancelled. */
 
 #include "counters_fixture.h"
+#include "test.h"
 
 #include <pthread.h>
+
+FIXTURE(setup, fixture_teardown);
 
 #define PORTS 64
 
@@ -19,13 +22,12 @@ static void submit_all(struct mad_async *async, const struct mad_counters_option
 				 0);
 }
 
-static void a_switch_of_64_ports_takes_65_requests(void **state)
+TEST(a_switch_of_64_ports_takes_65_requests)
 {
 	struct mad_counters_options options = {.node = mad_counters_node_create()};
 	struct mad_async *async = mad_async_create(fixture.port);
 	struct result results[PORTS];
 
-	(void)state;
 	node.capabilities = MAD_PMA_EXTENDED_WIDTH | MAD_PMA_XMIT_WAIT;
 	node.capabilities2 = MAD_PMA2_ADDITIONAL_EXTENDED;
 	put(EXTENDED, IB_PC_EXT_RCV_PKTS_F, 5);
@@ -45,12 +47,11 @@ static void a_switch_of_64_ports_takes_65_requests(void **state)
 	mad_async_destroy(async);
 }
 
-static void readings_without_a_node_ask_for_class_port_info_each(void **state)
+TEST(readings_without_a_node_ask_for_class_port_info_each)
 {
 	struct mad_async *async = mad_async_create(fixture.port);
 	struct result results[PORTS];
 
-	(void)state;
 	submit_all(async, NULL, results);
 	mad_async_run(async);
 	assert_int_equal(device_written(), 2 * PORTS);
@@ -58,13 +59,12 @@ static void readings_without_a_node_ask_for_class_port_info_each(void **state)
 	mad_async_destroy(async);
 }
 
-static void a_dead_switch_costs_one_request_for_all_ports(void **state)
+TEST(a_dead_switch_costs_one_request_for_all_ports)
 {
 	struct mad_counters_options options = {.node = mad_counters_node_create()};
 	struct mad_async *async = mad_async_create(fixture.port);
 	struct result results[PORTS];
 
-	(void)state;
 	node.silent = CLASS_PORT_INFO;
 	options.timeout_ms = 5;
 	mad_rpc_set_retries(fixture.port, 1);
@@ -96,7 +96,7 @@ static void a_dead_switch_costs_one_request_for_all_ports(void **state)
 }
 
 /* A node that rejected an attribute before its ClassPortInfo was read. */
-static void an_engine_does_not_ask_for_what_was_refused_before(void **state)
+TEST(an_engine_does_not_ask_for_what_was_refused_before)
 {
 	struct mad_counters_options options = {.counters = MAD_COUNTERS_ALL,
 					       .node = mad_counters_node_create(),
@@ -104,7 +104,6 @@ static void an_engine_does_not_ask_for_what_was_refused_before(void **state)
 	struct mad_async *async = mad_async_create(fixture.port);
 	struct result results[PORTS];
 
-	(void)state;
 	node.status[RCV_DETAILS] = 0x000c;
 	read_with(&options, 3);
 	assert_int_equal(node.count[RCV_DETAILS], 1);
@@ -118,13 +117,12 @@ static void an_engine_does_not_ask_for_what_was_refused_before(void **state)
 	mad_counters_node_free(options.node);
 }
 
-static void readings_do_not_wait_for_a_request_that_was_not_submitted(void **state)
+TEST(readings_do_not_wait_for_a_request_that_was_not_submitted)
 {
 	struct mad_counters_options options = {.node = mad_counters_node_create()};
 	struct mad_async *async = mad_async_create(fixture.port);
 	struct result results[PORTS], refused = {0};
 
-	(void)state;
 	device_fail_malloc(2);
 	assert_int_equal(mad_counters_submit(async, &to, 1, &options, came, &refused, NULL),
 			 -ENOMEM);
@@ -149,14 +147,13 @@ static int free_node_and_respond(const struct device_packet *packet, void *arg)
 }
 
 /* A lock on the node while a request is written would block the writer. */
-static void a_node_is_not_locked_while_a_request_is_written(void **state)
+TEST(a_node_is_not_locked_while_a_request_is_written)
 {
 	struct mad_counters_options options = {.node = mad_counters_node_create()};
 	struct mad_counters_node *freed = options.node;
 	struct mad_async *async = mad_async_create(fixture.port);
 	struct result result = {0};
 
-	(void)state;
 	device_on_write(free_node_and_respond, &freed);
 	assert_int_equal(mad_counters_submit(async, &to, PORT, &options, came, &result, NULL),
 			 0);
@@ -167,13 +164,12 @@ static void a_node_is_not_locked_while_a_request_is_written(void **state)
 	mad_async_destroy(async);
 }
 
-static void the_end_of_an_engine_ends_readings_that_wait(void **state)
+TEST(the_end_of_an_engine_ends_readings_that_wait)
 {
 	struct mad_counters_options options = {.node = mad_counters_node_create()};
 	struct mad_async *async = mad_async_create(fixture.port);
 	struct result results[PORTS];
 
-	(void)state;
 	node.hold = true;
 	submit_all(async, &options, results);
 	mad_async_destroy(async);
@@ -191,14 +187,13 @@ static void the_end_of_an_engine_ends_readings_that_wait(void **state)
 	mad_counters_node_free(options.node);
 }
 
-static void two_engines_and_a_blocking_call_share_a_node(void **state)
+TEST(two_engines_and_a_blocking_call_share_a_node)
 {
 	struct mad_counters_options options = {.node = mad_counters_node_create()};
 	struct mad_async *first = mad_async_create(fixture.port);
 	struct mad_async *second = mad_async_create(fixture.port);
 	struct result results[4] = {0};
 
-	(void)state;
 	node.hold = true;
 	mad_port_set_destination_limit(fixture.port, 8);
 	for (unsigned i = 0; i < 4; i++)
@@ -256,13 +251,12 @@ static void *read_often(void *arg)
 	return arg;
 }
 
-static void threads_share_a_node(void **state)
+TEST(threads_share_a_node)
 {
 	struct mad_counters_node *shared = mad_counters_node_create();
 	pthread_t threads[THREADS];
 	void *result;
 
-	(void)state;
 	node.capabilities = MAD_PMA_EXTENDED_WIDTH;
 	device_on_write(respond_at_once, NULL);
 	for (int i = 0; i < THREADS; i++)
@@ -293,13 +287,12 @@ static void *submit_four(void *arg)
 	return NULL;
 }
 
-static void threads_share_an_engine_and_a_node(void **state)
+TEST(threads_share_an_engine_and_a_node)
 {
 	struct mad_async *async = mad_async_create(fixture.port);
 	struct submitter submitters[THREADS];
 	pthread_t threads[THREADS];
 
-	(void)state;
 	device_on_write(respond_at_once, NULL);
 	for (int round = 0; round < ROUNDS; round++) {
 		struct mad_counters_node *shared = mad_counters_node_create();
@@ -364,14 +357,13 @@ static void process_until(const struct few *few, const struct result *result)
 		assert_true(mad_async_process(few->async) >= 0);
 }
 
-static void a_reading_can_be_cancelled(void **state)
+TEST(a_reading_can_be_cancelled)
 {
 	struct mad_counters_options options = {0};
 	struct mad_async *async = mad_async_create(fixture.port);
 	const unsigned silent[] = {CLASS_PORT_INFO, EXTENDED, BASIC};
 	struct mad_counters_reading *reading;
 
-	(void)state;
 	node.capabilities = MAD_PMA_EXTENDED_WIDTH;
 	for (unsigned i = 0; i < 3; i++) {
 		struct result result = {0};
@@ -397,13 +389,12 @@ static void a_reading_can_be_cancelled(void **state)
 }
 
 /* Its response is there, but was not handled. */
-static void a_cancelled_reading_reports_no_status(void **state)
+TEST(a_cancelled_reading_reports_no_status)
 {
 	struct mad_async *async = mad_async_create(fixture.port);
 	struct mad_counters_reading *reading;
 	struct result result = {0};
 
-	(void)state;
 	node.status[CLASS_PORT_INFO] = 0x001c;
 	assert_int_equal(mad_counters_submit(async, &to, PORT, NULL, came, &result, &reading),
 			 0);
@@ -414,11 +405,10 @@ static void a_cancelled_reading_reports_no_status(void **state)
 	mad_async_destroy(async);
 }
 
-static void a_reading_that_waits_is_cancelled_alone(void **state)
+TEST(a_reading_that_waits_is_cancelled_alone)
 {
 	struct few few;
 
-	(void)state;
 	begin_few(&few);
 	mad_counters_cancel(few.readings[2]);
 	process_until(&few, &few.results[2]);
@@ -431,11 +421,10 @@ static void a_reading_that_waits_is_cancelled_alone(void **state)
 	assert_int_equal(few.results[3].error, 0);
 }
 
-static void readings_do_not_end_with_the_one_that_asks(void **state)
+TEST(readings_do_not_end_with_the_one_that_asks)
 {
 	struct few few;
 
-	(void)state;
 	begin_few(&few);
 	mad_counters_cancel(few.readings[0]);
 	process_until(&few, &few.results[0]);
@@ -448,11 +437,10 @@ static void readings_do_not_end_with_the_one_that_asks(void **state)
 	assert_int_equal(node.count[CLASS_PORT_INFO], 2);
 }
 
-static void all_readings_of_a_node_can_be_cancelled_one_by_one(void **state)
+TEST(all_readings_of_a_node_can_be_cancelled_one_by_one)
 {
 	struct few few;
 
-	(void)state;
 	begin_few(&few);
 	for (unsigned i = 0; i < FEW; i++)
 		mad_counters_cancel(few.readings[i]);
@@ -485,12 +473,11 @@ static void cancel_others(struct mad_async *async, int error,
 }
 
 /* Those that have the response, but were not called back, and the one that asked. */
-static void a_callback_can_cancel_readings_that_waited(void **state)
+TEST(a_callback_can_cancel_readings_that_waited)
 {
 	struct few few = {.options.node = mad_counters_node_create(),
 			  .async = mad_async_create(fixture.port)};
 
-	(void)state;
 	cancelled = &few;
 	node.silent = CLASS_PORT_INFO;
 	few.options.timeout_ms = 5;
@@ -524,9 +511,8 @@ static void use_up_requests(struct mad_async *async, struct result *result)
 }
 
 /* Such a reading ends with the response that it waits for. */
-static void a_reading_is_cancelled_without_memory(void **state)
+TEST(a_reading_is_cancelled_without_memory)
 {
-	(void)state;
 	for (unsigned cancel = 0; cancel < 2; cancel++) {
 		struct result result = {0};
 		struct few few;
@@ -544,14 +530,13 @@ static void a_reading_is_cancelled_without_memory(void **state)
 	}
 }
 
-static void what_cannot_be_begun_is_not_called_back(void **state)
+TEST(what_cannot_be_begun_is_not_called_back)
 {
 	struct mad_counters_options options = {.node = mad_counters_node_create()};
 	struct mad_async *async = mad_async_create(fixture.port);
 	struct mad_counters_reading *reading = NULL;
 	struct result result = {0};
 
-	(void)state;
 	assert_int_equal(mad_counters_submit(NULL, &to, 1, NULL, came, &result, NULL), -EINVAL);
 	assert_int_equal(mad_counters_submit(async, &to, 1, NULL, NULL, &result, NULL),
 			 -EINVAL);
@@ -587,30 +572,4 @@ static void what_cannot_be_begun_is_not_called_back(void **state)
 	mad_async_destroy(async);
 	assert_int_equal(result.calls, 1);
 	mad_counters_node_free(options.node);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_switch_of_64_ports_takes_65_requests),
-		TEST(readings_without_a_node_ask_for_class_port_info_each),
-		TEST(a_dead_switch_costs_one_request_for_all_ports),
-		TEST(an_engine_does_not_ask_for_what_was_refused_before),
-		TEST(readings_do_not_wait_for_a_request_that_was_not_submitted),
-		TEST(a_node_is_not_locked_while_a_request_is_written),
-		TEST(the_end_of_an_engine_ends_readings_that_wait),
-		TEST(two_engines_and_a_blocking_call_share_a_node),
-		TEST(threads_share_a_node),
-		TEST(threads_share_an_engine_and_a_node),
-		TEST(a_reading_can_be_cancelled),
-		TEST(a_cancelled_reading_reports_no_status),
-		TEST(a_reading_that_waits_is_cancelled_alone),
-		TEST(readings_do_not_end_with_the_one_that_asks),
-		TEST(all_readings_of_a_node_can_be_cancelled_one_by_one),
-		TEST(a_callback_can_cancel_readings_that_waited),
-		TEST(a_reading_is_cancelled_without_memory),
-		TEST(what_cannot_be_begun_is_not_called_back),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,13 +2,8 @@
 
 /* The sum of a port's readings: after a reset, at the maximum, or if a counter decreases. */
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "fake_device.h"
+#include "test.h"
 
 #include <infiniband/mad_counters.h>
 #include <errno.h>
@@ -19,20 +14,20 @@ static struct mad_counters reading;
 
 #define TRAFFIC_AND_ERRORS MAD_COUNTERS_DEFAULT
 
-static int setup(void **state)
+static int setup(void)
 {
-	(void)state;
 	tracker = mad_counters_tracker_create();
 	reading = (struct mad_counters){.present = TRAFFIC_AND_ERRORS, .time_us = 1000000};
 	return tracker ? 0 : -1;
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
-	(void)state;
 	mad_counters_tracker_free(tracker);
 	return 0;
 }
+
+FIXTURE(setup, teardown);
 
 /* A second later. */
 static int track(void)
@@ -46,9 +41,8 @@ static const struct mad_counters *total(void)
 	return &mad_counters_tracker_totals(tracker)->total;
 }
 
-static void totals_begin_with_the_first_reading(void **state)
+TEST(totals_begin_with_the_first_reading)
 {
-	(void)state;
 	reading.rcv_bytes = 1000;
 	assert_int_equal(track(), 0);
 	assert_int_equal(total()->rcv_bytes, 0);
@@ -66,9 +60,8 @@ static void totals_begin_with_the_first_reading(void **state)
 	assert_int_equal(total()->time_us, 4000000);
 }
 
-static void rates_are_of_the_latest_interval_and_of_all(void **state)
+TEST(rates_are_of_the_latest_interval_and_of_all)
 {
-	(void)state;
 	track();
 	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES) == 0);
 	assert_true(mad_counters_tracker_mean_rate(tracker, MAD_COUNTER_RCV_BYTES) == 0);
@@ -87,9 +80,8 @@ static void rates_are_of_the_latest_interval_and_of_all(void **state)
 	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES) == 0);
 }
 
-static void a_reset_of_some_counters_is_somebody_elses(void **state)
+TEST(a_reset_of_some_counters_is_somebody_elses)
 {
-	(void)state;
 	reading.rcv_bytes = 100000;
 	reading.symbol_errors = 50;
 	track();
@@ -102,9 +94,8 @@ static void a_reset_of_some_counters_is_somebody_elses(void **state)
 	assert_int_equal(mad_counters_tracker_totals(tracker)->restarts, 0);
 }
 
-static void a_restart_resets_all_counters(void **state)
+TEST(a_restart_resets_all_counters)
 {
-	(void)state;
 	reading.rcv_bytes = 100000;
 	reading.symbol_errors = 50;
 	track();
@@ -120,9 +111,8 @@ static void a_restart_resets_all_counters(void **state)
 	assert_int_equal(total()->rcv_bytes, 900);
 }
 
-static void a_counter_that_runs_backwards_adds_nothing(void **state)
+TEST(a_counter_that_runs_backwards_adds_nothing)
 {
-	(void)state;
 	reading.rcv_bytes = 100000;
 	reading.xmit_bytes = 50000;
 	track();
@@ -139,9 +129,8 @@ static void a_counter_that_runs_backwards_adds_nothing(void **state)
 	assert_int_equal(mad_counters_tracker_totals(tracker)->resets, 0);
 }
 
-static void a_counter_that_counts_down_never_looks_reset(void **state)
+TEST(a_counter_that_counts_down_never_looks_reset)
 {
-	(void)state;
 	reading.rcv_bytes = 100000;
 	track();
 	for (int i = 0; i < 50; i++) {
@@ -166,9 +155,8 @@ static void a_counter_that_counts_down_never_looks_reset(void **state)
 	assert_int_equal(total()->rcv_bytes, 307);
 }
 
-static void a_small_fall_beside_a_reset_is_no_reset(void **state)
+TEST(a_small_fall_beside_a_reset_is_no_reset)
 {
-	(void)state;
 	reading.rcv_bytes = 100000;
 	reading.symbol_errors = 50;
 	reading.xmit_packets = 4;
@@ -184,9 +172,8 @@ static void a_small_fall_beside_a_reset_is_no_reset(void **state)
 	assert_int_equal(total()->rcv_bytes, 5);
 }
 
-static void a_small_fall_of_all_that_was_not_reset_is_no_restart(void **state)
+TEST(a_small_fall_of_all_that_was_not_reset_is_no_restart)
 {
-	(void)state;
 	reading.xmit_bytes = UINT64_C(1000000000000);
 	reading.symbol_errors = 100;
 	track();
@@ -197,11 +184,10 @@ static void a_small_fall_of_all_that_was_not_reset_is_no_restart(void **state)
 	assert_int_equal(mad_counters_tracker_totals(tracker)->restarts, 0);
 }
 
-static void a_reading_that_failed_changes_nothing(void **state)
+TEST(a_reading_that_failed_changes_nothing)
 {
 	const struct mad_counters failed = {.port = 7, .requests = 3, .odd = 1};
 
-	(void)state;
 	assert_int_equal(mad_counters_track(tracker, &failed), -EINVAL);
 	reading.rcv_bytes = 1000;
 	assert_int_equal(track(), 0);
@@ -215,9 +201,8 @@ static void a_reading_that_failed_changes_nothing(void **state)
 	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES) == 3000);
 }
 
-static void the_mean_rate_of_a_counter_is_of_the_readings_that_have_it(void **state)
+TEST(the_mean_rate_of_a_counter_is_of_the_readings_that_have_it)
 {
-	(void)state;
 	reading.present &= ~MAD_COUNTER_BIT(MAD_COUNTER_RCV_BYTES);
 	track();
 	track();
@@ -233,9 +218,8 @@ static void the_mean_rate_of_a_counter_is_of_the_readings_that_have_it(void **st
 	assert_true(mad_counters_tracker_mean_rate(tracker, MAD_COUNTER_RCV_BYTES) == 800);
 }
 
-static void a_counter_at_its_maximum_is_named_and_stays_so(void **state)
+TEST(a_counter_at_its_maximum_is_named_and_stays_so)
 {
-	(void)state;
 	reading.symbol_errors = 65000;
 	track();
 	reading.symbol_errors = 65535;
@@ -258,9 +242,8 @@ static void a_counter_at_its_maximum_is_named_and_stays_so(void **state)
 	assert_int_equal(mad_counters_tracker_totals(tracker)->stuck, 1);
 }
 
-static void a_reading_that_lacks_a_counter_leaves_it(void **state)
+TEST(a_reading_that_lacks_a_counter_leaves_it)
 {
-	(void)state;
 	reading.rcv_bytes = 1000;
 	track();
 	reading.present &= ~MAD_COUNTER_BIT(MAD_COUNTER_RCV_BYTES);
@@ -274,9 +257,8 @@ static void a_reading_that_lacks_a_counter_leaves_it(void **state)
 	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES) == 0);
 }
 
-static void a_counter_from_another_attribute_begins_again(void **state)
+TEST(a_counter_from_another_attribute_begins_again)
 {
-	(void)state;
 	reading.rcv_bytes = UINT64_C(1) << 40;
 	reading.extended = MAD_COUNTER_BIT(MAD_COUNTER_RCV_BYTES);
 	track();
@@ -289,9 +271,8 @@ static void a_counter_from_another_attribute_begins_again(void **state)
 	assert_int_equal(mad_counters_tracker_totals(tracker)->resets, 0);
 }
 
-static void a_total_stops_at_its_maximum(void **state)
+TEST(a_total_stops_at_its_maximum)
 {
-	(void)state;
 	track();
 	for (int i = 0; i < 3; i++) {
 		reading.rcv_bytes = UINT64_MAX - 1;
@@ -302,9 +283,8 @@ static void a_total_stops_at_its_maximum(void **state)
 	assert_true(total()->rcv_bytes == UINT64_MAX);
 }
 
-static void what_cannot_be_added_is_refused(void **state)
+TEST(what_cannot_be_added_is_refused)
 {
-	(void)state;
 	track();
 	reading.rcv_bytes = 50;
 	reading.time_us -= 1;
@@ -319,29 +299,4 @@ static void what_cannot_be_added_is_refused(void **state)
 	device_fail_malloc(1);
 	assert_null(mad_counters_tracker_create());
 	device_fail_malloc(0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(totals_begin_with_the_first_reading),
-		TEST(rates_are_of_the_latest_interval_and_of_all),
-		TEST(a_reset_of_some_counters_is_somebody_elses),
-		TEST(a_restart_resets_all_counters),
-		TEST(a_counter_that_runs_backwards_adds_nothing),
-		TEST(a_counter_that_counts_down_never_looks_reset),
-		TEST(a_small_fall_beside_a_reset_is_no_reset),
-		TEST(a_small_fall_of_all_that_was_not_reset_is_no_restart),
-		TEST(a_reading_that_failed_changes_nothing),
-		TEST(the_mean_rate_of_a_counter_is_of_the_readings_that_have_it),
-		TEST(a_counter_at_its_maximum_is_named_and_stays_so),
-		TEST(a_reading_that_lacks_a_counter_leaves_it),
-		TEST(a_counter_from_another_attribute_begins_again),
-		TEST(a_total_stops_at_its_maximum),
-		TEST(what_cannot_be_added_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

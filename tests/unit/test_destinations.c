@@ -3,6 +3,7 @@
 /* The table of destinations. test_flow_accounts.c has what flow control knows of each. */
 
 #include "port/destinations.h"
+#include "test.h"
 
 #include "fake_device.h"
 
@@ -15,20 +16,20 @@
 static struct destinations destinations;
 static struct destination *node;
 
-static int setup(void **state)
+static int setup(void)
 {
 	destinations_init(&destinations);
 	node = destination_get(&destinations, 1);
-	return node ? device_setup(state) : -1;
+	return node ? device_setup() : -1;
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
 	destinations_free(&destinations);
-	return device_teardown(state);
+	return device_teardown();
 }
 
-#define DESTINATION_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+FIXTURE(setup, teardown);
 
 static void count_it(struct destination *destination, void *arg)
 {
@@ -46,11 +47,10 @@ static unsigned count_all(void)
 
 /* --- entries -------------------------------------------------------------------- */
 
-static void a_destination_is_found_by_its_key(void **state)
+TEST(a_destination_is_found_by_its_key)
 {
 	struct destination *made[COUNT];
 
-	(void)state;
 	for (uint64_t i = 0; i < COUNT; i++) {
 		made[i] = destination_get(&destinations, (i + 1) * 64);
 		assert_non_null(made[i]);
@@ -62,12 +62,11 @@ static void a_destination_is_found_by_its_key(void **state)
 	assert_int_equal(count_all(), COUNT + 1);
 }
 
-static void what_is_known_is_kept_when_no_request_is_left(void **state)
+TEST(what_is_known_is_kept_when_no_request_is_left)
 {
 	struct flow_account account = {.path = &node->path};
 	struct flow_control flow;
 
-	(void)state;
 	flow_init(&flow);
 	flow_sent(&flow, &account, 1000);
 	flow_response(&flow, &account, 70000, false, 71000);
@@ -78,9 +77,8 @@ static void what_is_known_is_kept_when_no_request_is_left(void **state)
 	assert_int_equal(flow_late_after(&flow, &account), 3 * 70000);
 }
 
-static void an_entry_is_kept_while_it_has_a_user(void **state)
+TEST(an_entry_is_kept_while_it_has_a_user)
 {
-	(void)state;
 	assert_ptr_equal(destination_get(&destinations, 1), node);
 	destination_put(&destinations, node);
 	destinations_shrink(&destinations, 0);
@@ -96,12 +94,11 @@ static void note_key(struct destination *destination, void *arg)
 }
 
 /* Entry 1 is in use. */
-static void the_longest_unused_ones_are_forgotten(void **state)
+TEST(the_longest_unused_ones_are_forgotten)
 {
 	const unsigned count = KEPT + 100;
 	bool there[KEPT + 100 + 2] = {false};
 
-	(void)state;
 	for (unsigned i = 2; i < count + 2; i++)
 		destination_put(&destinations, destination_get(&destinations, i));
 	assert_in_range(count_all(), KEPT + 1, KEPT + 2);
@@ -112,9 +109,8 @@ static void the_longest_unused_ones_are_forgotten(void **state)
 	assert_true(there[1]);
 }
 
-static void one_that_is_used_again_is_not_forgotten_soon(void **state)
+TEST(one_that_is_used_again_is_not_forgotten_soon)
 {
-	(void)state;
 	destination_put(&destinations, node);
 	destination_put(&destinations, destination_get(&destinations, 2));
 	destination_put(&destinations, destination_get(&destinations, 1));
@@ -123,11 +119,10 @@ static void one_that_is_used_again_is_not_forgotten_soon(void **state)
 	assert_ptr_equal(destination_get(&destinations, 1), node);
 }
 
-static void without_memory_there_is_no_destination(void **state)
+TEST(without_memory_there_is_no_destination)
 {
 	struct destinations none;
 
-	(void)state;
 	destinations_init(&none);
 	for (unsigned n = 1; n <= 2; n++) {
 		device_fail_malloc(n);
@@ -139,11 +134,10 @@ static void without_memory_there_is_no_destination(void **state)
 }
 
 /* Whichever allocation fails, the one before the entry's is for buckets. */
-static void without_memory_for_more_buckets_all_are_found(void **state)
+TEST(without_memory_for_more_buckets_all_are_found)
 {
 	unsigned before, grown = 0;
 
-	(void)state;
 	for (uint64_t i = 2; i <= COUNT; i++) {
 		before = device_allocations();
 		device_fail_malloc(1);
@@ -161,11 +155,10 @@ static void without_memory_for_more_buckets_all_are_found(void **state)
 }
 
 /* One allocation for each entry. */
-static void entries_that_were_forgotten_need_no_buckets(void **state)
+TEST(entries_that_were_forgotten_need_no_buckets)
 {
 	unsigned before;
 
-	(void)state;
 	for (int round = 0; round < 100; round++) {
 		before = device_allocations();
 		for (uint64_t i = 2; i < 50; i++)
@@ -181,11 +174,10 @@ static void mark(struct destination *destination, void *arg)
 	((unsigned *)arg)[destination->key]++;
 }
 
-static void each_one_is_visited_once(void **state)
+TEST(each_one_is_visited_once)
 {
 	unsigned seen[COUNT + 1] = {0};
 
-	(void)state;
 	for (uint64_t i = 2; i <= COUNT; i++)
 		destination_get(&destinations, i);
 	destinations_visit(&destinations, mark, seen);
@@ -210,7 +202,7 @@ static uint64_t key_of(uint8_t mgmt_class, int lid, uint8_t gid, uint8_t hop)
 		mad[128 + 4] = gid; /* beyond the route */
 	}
 	mad[12] = hop ^ gid; /* irrelevant bytes */
-	return destination_key(umad);
+	return destination_key(umad, mad);
 }
 
 static uint64_t key_of_lid(int lid)
@@ -228,9 +220,8 @@ static uint64_t key_of_route(uint8_t hop)
 	return key_of(IB_SMI_DIRECT_CLASS, 0xffff, 0, hop);
 }
 
-static void a_destination_is_a_lid_a_gid_or_a_route(void **state)
+TEST(a_destination_is_a_lid_a_gid_or_a_route)
 {
-	(void)state;
 	assert_true(key_of_lid(1) == key_of_lid(1));
 	assert_true(key_of_lid(1) != key_of_lid(2));
 	assert_true(key_of_gid(1) != key_of_gid(2));
@@ -239,42 +230,20 @@ static void a_destination_is_a_lid_a_gid_or_a_route(void **state)
 	assert_true(key_of_route(1) == key_of_route(1));
 }
 
-static void smps_and_gmps_have_a_destination_each(void **state)
+TEST(smps_and_gmps_have_a_destination_each)
 {
-	(void)state;
 	assert_true(key_of(IB_SMI_CLASS, 1, 0, 0) != key_of_lid(1));
 	assert_true(key_of(IB_CC_CLASS, 1, 0, 0) == key_of_lid(1));
 }
 
 /* The lowest bits of the key choose the bucket. */
-static void lids_are_spread_over_all_buckets(void **state)
+TEST(lids_are_spread_over_all_buckets)
 {
 	const int lids = 0xbfff, buckets = 256;
 	int counts[256] = {0};
 
-	(void)state;
 	for (int lid = 1; lid <= lids; lid++)
 		counts[key_of_lid(lid) & 255]++;
 	for (int i = 0; i < buckets; i++)
 		assert_in_range(counts[i], 1, 2 * lids / buckets);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		DESTINATION_TEST(a_destination_is_found_by_its_key),
-		DESTINATION_TEST(what_is_known_is_kept_when_no_request_is_left),
-		DESTINATION_TEST(an_entry_is_kept_while_it_has_a_user),
-		DESTINATION_TEST(the_longest_unused_ones_are_forgotten),
-		DESTINATION_TEST(one_that_is_used_again_is_not_forgotten_soon),
-		DESTINATION_TEST(without_memory_there_is_no_destination),
-		DESTINATION_TEST(without_memory_for_more_buckets_all_are_found),
-		DESTINATION_TEST(entries_that_were_forgotten_need_no_buckets),
-		DESTINATION_TEST(each_one_is_visited_once),
-		DESTINATION_TEST(a_destination_is_a_lid_a_gid_or_a_route),
-		DESTINATION_TEST(smps_and_gmps_have_a_destination_each),
-		DESTINATION_TEST(lids_are_spread_over_all_buckets),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

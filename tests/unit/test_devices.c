@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 #include "fake.h"
+#include "test.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+
+FIXTURE(fake_setup, fake_teardown);
 
 static void make_cas(int count)
 {
@@ -27,11 +30,10 @@ static const char *names_of(const struct umad_device_node *node)
 	return names;
 }
 
-static void names_come_sorted(void **state)
+TEST(names_come_sorted)
 {
 	char names[4][UMAD_CA_NAME_LEN];
 
-	(void)state;
 	make_cas(3);
 	fake_file("/sys/class/infiniband/hfi1_0/node_type", "1: CA\n");
 	assert_int_equal(umad_get_cas_names(names, 4), 4);
@@ -40,11 +42,10 @@ static void names_come_sorted(void **state)
 	assert_string_equal(names[3], "mlx5_2");
 }
 
-static void no_more_names_are_stored_than_asked_for(void **state)
+TEST(no_more_names_are_stored_than_asked_for)
 {
 	char names[3][UMAD_CA_NAME_LEN] = {"", "", "untouched"};
 
-	(void)state;
 	make_cas(3);
 	assert_int_equal(umad_get_cas_names(names, 2), 2);
 	assert_string_equal(names[1], "mlx5_1");
@@ -53,21 +54,19 @@ static void no_more_names_are_stored_than_asked_for(void **state)
 	assert_int_equal(umad_get_cas_names(NULL, 0), 0);
 }
 
-static void no_device_is_no_name(void **state)
+TEST(no_device_is_no_name)
 {
 	char names[1][UMAD_CA_NAME_LEN];
 
-	(void)state;
 	assert_int_equal(umad_get_cas_names(names, 1), 0);
 	fake_dir("/sys/class/infiniband");
 	assert_int_equal(umad_get_cas_names(names, 1), 0);
 }
 
-static void what_is_no_infiniband_device_is_invisible(void **state)
+TEST(what_is_no_infiniband_device_is_invisible)
 {
 	char names[4][UMAD_CA_NAME_LEN];
 
-	(void)state;
 	make_cas(1);
 	fake_file("/sys/class/infiniband/iw0/node_type", "4: RNIC\n");
 	fake_file("/sys/class/infiniband/a_name_of_20_letters/node_type", "1: CA\n");
@@ -78,13 +77,12 @@ static void what_is_no_infiniband_device_is_invisible(void **state)
 	assert_string_equal(names[0], "mlx5_0");
 }
 
-static void there_is_no_limit_to_devices(void **state)
+TEST(there_is_no_limit_to_devices)
 {
 	static char names[300][UMAD_CA_NAME_LEN];
 	struct umad_device_node *list, *node;
 	int count = 0;
 
-	(void)state;
 	make_cas(300);
 	assert_int_equal(umad_get_cas_names(names, 300), 300);
 	assert_string_equal(names[299], "mlx5_99");
@@ -95,38 +93,32 @@ static void there_is_no_limit_to_devices(void **state)
 	umad_free_ca_device_list(list);
 }
 
-static void bad_arguments_are_refused(void **state)
+TEST(bad_arguments_are_refused)
 {
 	char names[1][UMAD_CA_NAME_LEN];
 
-	(void)state;
-	errno = 0;
-	assert_int_equal(umad_get_cas_names(NULL, 1), -EINVAL);
-	assert_int_equal(errno, EINVAL);
+	assert_fails(umad_get_cas_names(NULL, 1), EINVAL);
 	assert_int_equal(umad_get_cas_names(names, -1), -EINVAL);
 	assert_int_equal(umad_sort_ca_device_list(NULL, 0), EINVAL);
 	umad_free_ca_device_list(NULL);
 }
 
-static void a_folder_that_cannot_be_read_is_an_error(void **state)
+TEST(a_folder_that_cannot_be_read_is_an_error)
 {
 	char names[1][UMAD_CA_NAME_LEN];
 
-	(void)state;
 	make_cas(1);
 	fake_fail_call(1, EACCES);
 	assert_int_equal(umad_get_cas_names(names, 1), -EIO);
 	assert_int_equal(errno, EACCES);
 	fake_fail_call(1, EACCES);
-	assert_null(umad_get_ca_device_list());
-	assert_int_equal(errno, EACCES);
+	assert_fails_null(umad_get_ca_device_list(), EACCES);
 }
 
-static void the_list_is_sorted_and_tells_no_device_from_an_error(void **state)
+TEST(the_list_is_sorted_and_tells_no_device_from_an_error)
 {
 	struct umad_device_node *list;
 
-	(void)state;
 	errno = EBUSY;
 	assert_null(umad_get_ca_device_list());
 	assert_int_equal(errno, 0);
@@ -138,13 +130,12 @@ static void the_list_is_sorted_and_tells_no_device_from_an_error(void **state)
 	umad_free_ca_device_list(list);
 }
 
-static void every_allocation_may_fail(void **state)
+TEST(every_allocation_may_fail)
 {
 	char names[40][UMAD_CA_NAME_LEN];
 	struct umad_device_node *list;
 	unsigned n;
 
-	(void)state;
 	make_cas(40);
 	for (n = 1;; n++) {
 		fake_fail_malloc(n);
@@ -162,13 +153,12 @@ static void every_allocation_may_fail(void **state)
 	fake_fail_malloc(0);
 }
 
-static void sorting_orders_any_list(void **state)
+TEST(sorting_orders_any_list)
 {
 	struct umad_device_node nodes[7], *head = nodes;
 	static const char *const names[] = {"e", "b", "g", "a", "c", "f", "d"};
 	size_t i, length;
 
-	(void)state;
 	for (length = 1; length <= 7; length++) {
 		for (i = 0; i < length; i++) {
 			nodes[i].ca_name = names[i];
@@ -183,11 +173,10 @@ static void sorting_orders_any_list(void **state)
 	}
 }
 
-static void sorting_a_list_of_another_length_leaves_it_alone(void **state)
+TEST(sorting_a_list_of_another_length_leaves_it_alone)
 {
 	struct umad_device_node b = {NULL, "b"}, c = {&b, "c"}, *head = &c;
 
-	(void)state;
 	assert_int_equal(umad_sort_ca_device_list(&head, 1), EINVAL);
 	assert_int_equal(errno, EINVAL);
 	assert_int_equal(umad_sort_ca_device_list(&head, 3), EINVAL);
@@ -196,34 +185,30 @@ static void sorting_a_list_of_another_length_leaves_it_alone(void **state)
 	assert_string_equal(names_of(head), "b c ");
 }
 
-static void sorting_an_empty_list_is_fine(void **state)
+TEST(sorting_an_empty_list_is_fine)
 {
 	struct umad_device_node *head = NULL;
 
-	(void)state;
 	assert_int_equal(umad_sort_ca_device_list(&head, 0), 0);
 	assert_int_equal(umad_sort_ca_device_list(&head, 1), EINVAL);
 	assert_null(head);
 }
 
-static void a_class_that_is_no_folder_is_an_error(void **state)
+TEST(a_class_that_is_no_folder_is_an_error)
 {
 	char names[1][UMAD_CA_NAME_LEN];
 
-	(void)state;
 	fake_file("/sys/class/infiniband", "no folder\n");
 	assert_int_equal(umad_get_cas_names(names, 1), -EIO);
 	assert_int_equal(errno, ENOTDIR);
-	assert_null(umad_get_ca_device_list());
-	assert_int_equal(errno, ENOTDIR);
+	assert_fails_null(umad_get_ca_device_list(), ENOTDIR);
 }
 
-static void the_longest_name_is_whole(void **state)
+TEST(the_longest_name_is_whole)
 {
 	char names[1][UMAD_CA_NAME_LEN];
 	struct umad_device_node *list;
 
-	(void)state;
 	fake_file("/sys/class/infiniband/a_name_of_19_letter/node_type", "3: router\n");
 	assert_int_equal(umad_get_cas_names(names, 1), 1);
 	assert_string_equal(names[0], "a_name_of_19_letter");
@@ -238,12 +223,11 @@ static void vanish(const char *path)
 		fake_remove("/sys/class/infiniband/mlx5_1");
 }
 
-static void a_device_that_vanishes_after_it_was_listed_is_left_out(void **state)
+TEST(a_device_that_vanishes_after_it_was_listed_is_left_out)
 {
 	char names[3][UMAD_CA_NAME_LEN];
 	struct umad_device_node *list;
 
-	(void)state;
 	make_cas(3);
 	fake_before_open(vanish);
 	assert_int_equal(umad_get_cas_names(names, 3), 2);
@@ -254,14 +238,13 @@ static void a_device_that_vanishes_after_it_was_listed_is_left_out(void **state)
 	umad_free_ca_device_list(list);
 }
 
-static void a_device_that_cannot_be_read_is_left_out_but_the_class_must_be(void **state)
+TEST(a_device_that_cannot_be_read_is_left_out_but_the_class_must_be)
 {
 	char names[3][UMAD_CA_NAME_LEN];
 	struct umad_device_node *list, *node;
 	int ret, count;
 	unsigned n;
 
-	(void)state;
 	make_cas(3);
 	for (n = 1;; n++) {
 		fake_fail_call(n, EACCES);
@@ -286,13 +269,12 @@ static void a_device_that_cannot_be_read_is_left_out_but_the_class_must_be(void 
 	assert_int_equal(ret, 3);
 }
 
-static void every_growth_of_the_names_may_fail(void **state)
+TEST(every_growth_of_the_names_may_fail)
 {
 	char names[40][UMAD_CA_NAME_LEN];
 	unsigned n;
 	int ret;
 
-	(void)state;
 	make_cas(40);
 	for (n = 1;; n++) {
 		fake_fail_malloc(n);
@@ -308,14 +290,13 @@ static void every_growth_of_the_names_may_fail(void **state)
 	assert_int_equal(ret, 40);
 }
 
-static void a_long_list_is_sorted_whether_counted_or_not(void **state)
+TEST(a_long_list_is_sorted_whether_counted_or_not)
 {
 	static char names[300][8];
 	static struct umad_device_node nodes[300];
 	struct umad_device_node *head;
 	int i, round;
 
-	(void)state;
 	for (round = 0; round < 2; round++) {
 		/* 7 and 300 have no common factor: every number occurs, out of order */
 		for (i = 0; i < 300; i++) {
@@ -336,11 +317,10 @@ static void a_long_list_is_sorted_whether_counted_or_not(void **state)
 	}
 }
 
-static void the_length_of_a_ring_is_not_counted_for_ever(void **state)
+TEST(the_length_of_a_ring_is_not_counted_for_ever)
 {
 	struct umad_device_node b = {NULL, "b"}, a = {&b, "a"}, *head = &b;
 
-	(void)state;
 	b.next = &a;
 	assert_int_equal(umad_sort_ca_device_list(&head, 1), EINVAL);
 	assert_int_equal(umad_sort_ca_device_list(&head, 5), EINVAL);
@@ -349,11 +329,10 @@ static void the_length_of_a_ring_is_not_counted_for_ever(void **state)
 	assert_ptr_equal(a.next, &b);
 }
 
-static void a_list_can_be_sorted_again_and_freed(void **state)
+TEST(a_list_can_be_sorted_again_and_freed)
 {
 	struct umad_device_node *list, *reversed = NULL, *next;
 
-	(void)state;
 	make_cas(5);
 	for (list = umad_get_ca_device_list(); list; list = next) {
 		next = list->next;
@@ -366,12 +345,11 @@ static void a_list_can_be_sorted_again_and_freed(void **state)
 	umad_free_ca_device_list(reversed);
 }
 
-static void names_that_do_not_fit_are_never_stored(void **state)
+TEST(names_that_do_not_fit_are_never_stored)
 {
 	char names[40][UMAD_CA_NAME_LEN], path[256];
 	int i;
 
-	(void)state;
 	make_cas(1);
 	/* names so long, and so many, that they would exceed any array of names */
 	for (i = 0; i < 40; i++) {
@@ -380,33 +358,4 @@ static void names_that_do_not_fit_are_never_stored(void **state)
 	}
 	assert_int_equal(umad_get_cas_names(names, 40), 1);
 	assert_string_equal(names[0], "mlx5_0");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(names_come_sorted),
-		TEST(no_more_names_are_stored_than_asked_for),
-		TEST(no_device_is_no_name),
-		TEST(what_is_no_infiniband_device_is_invisible),
-		TEST(there_is_no_limit_to_devices),
-		TEST(bad_arguments_are_refused),
-		TEST(a_folder_that_cannot_be_read_is_an_error),
-		TEST(the_list_is_sorted_and_tells_no_device_from_an_error),
-		TEST(every_allocation_may_fail),
-		TEST(sorting_orders_any_list),
-		TEST(sorting_a_list_of_another_length_leaves_it_alone),
-		TEST(sorting_an_empty_list_is_fine),
-		TEST(a_class_that_is_no_folder_is_an_error),
-		TEST(the_longest_name_is_whole),
-		TEST(a_device_that_vanishes_after_it_was_listed_is_left_out),
-		TEST(a_device_that_cannot_be_read_is_left_out_but_the_class_must_be),
-		TEST(every_growth_of_the_names_may_fail),
-		TEST(a_long_list_is_sorted_whether_counted_or_not),
-		TEST(the_length_of_a_ring_is_not_counted_for_ever),
-		TEST(a_list_can_be_sorted_again_and_freed),
-		TEST(names_that_do_not_fit_are_never_stored),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,17 +6,18 @@
  */
 
 #include "fake_fabric.h"
+#include "test.h"
 
 #include <infiniband/mad_fabric_text.h>
 
 static struct ibmad_port *port;
 static struct mad_fabric *fabric, *previous;
 
-static int setup(void **state)
+static int setup(void)
 {
 	int classes[] = {IB_SMI_DIRECT_CLASS};
 
-	if (device_setup(state))
+	if (device_setup())
 		return -1;
 	memset(&fake, 0, sizeof(fake));
 	device_on_write(fake_response, NULL);
@@ -29,17 +30,17 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
 	device_fail_malloc(0);
 	mad_fabric_free(fabric);
 	mad_fabric_free(previous);
 	fabric = previous = NULL;
 	mad_rpc_close_port(port);
-	return device_teardown(state);
+	return device_teardown();
 }
 
-#define DISCOVERY_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+FIXTURE(setup, teardown);
 
 static void discover(const struct mad_fabric_options *options)
 {
@@ -115,9 +116,8 @@ static void two_switches(void)
 
 /* --- what is discovered ------------------------------------------------------------- */
 
-static void a_node_alone_is_a_fabric(void **state)
+TEST(a_node_alone_is_a_fabric)
 {
-	(void)state;
 	fake_add(IB_NODE_CA, 1);
 	discover(NULL);
 	assert_int_equal(mad_fabric_node_count(fabric), 1);
@@ -129,9 +129,8 @@ static void a_node_alone_is_a_fabric(void **state)
 	expect_nothing_wrong();
 }
 
-static void all_nodes_and_links_are_found(void **state)
+TEST(all_nodes_and_links_are_found)
 {
-	(void)state;
 	two_switches();
 	discover(NULL);
 	assert_int_equal(mad_fabric_node_count(fabric), 4);
@@ -143,11 +142,10 @@ static void all_nodes_and_links_are_found(void **state)
 	expect_nothing_wrong();
 }
 
-static void nodes_are_described(void **state)
+TEST(nodes_are_described)
 {
 	const struct mad_fabric_node *node;
 
-	(void)state;
 	two_switches();
 	fake.nodes[RIGHT].enhanced_port0 = true;
 	discover(NULL);
@@ -176,11 +174,10 @@ static void nodes_are_described(void **state)
 	assert_ptr_equal(mad_fabric_find_guid(fabric, 0x1301), find(FAR));
 }
 
-static void ports_are_described(void **state)
+TEST(ports_are_described)
 {
 	const struct mad_fabric_port *end;
 
-	(void)state;
 	two_switches();
 	discover(NULL);
 	end = port_of(RIGHT, 2);
@@ -205,9 +202,8 @@ static void ports_are_described(void **state)
 	assert_int_equal(port_of(LEFT, 4)->width, 0);
 }
 
-static void a_ca_with_two_ports_in_the_subnet_has_two_links(void **state)
+TEST(a_ca_with_two_ports_in_the_subnet_has_two_links)
 {
-	(void)state;
 	two_switches();
 	fake.nodes[FAR].ports = 2;
 	fake_cable(FAR, 2, LEFT, 4);
@@ -220,9 +216,8 @@ static void a_ca_with_two_ports_in_the_subnet_has_two_links(void **state)
 }
 
 /* The simulated port 2 is up, but SMPs of this port do not use it. */
-static void the_second_subnet_of_the_own_ca_is_not_entered(void **state)
+TEST(the_second_subnet_of_the_own_ca_is_not_entered)
 {
-	(void)state;
 	two_switches();
 	fake.nodes[HOST].ports = 2;
 	fake_cable(HOST, 2, fake_add(IB_NODE_CA, 1), 1);
@@ -233,9 +228,8 @@ static void the_second_subnet_of_the_own_ca_is_not_entered(void **state)
 	expect_nothing_wrong();
 }
 
-static void a_router_is_a_node_that_leads_nowhere(void **state)
+TEST(a_router_is_a_node_that_leads_nowhere)
 {
-	(void)state;
 	two_switches();
 	fake.nodes[FAR].type = IB_NODE_ROUTER;
 	fake.nodes[FAR].ports = 2;
@@ -246,9 +240,8 @@ static void a_router_is_a_node_that_leads_nowhere(void **state)
 	expect_nothing_wrong();
 }
 
-static void a_node_with_an_lmc_has_several_lids(void **state)
+TEST(a_node_with_an_lmc_has_several_lids)
 {
-	(void)state;
 	two_switches();
 	fake.nodes[FAR].lid = 8;
 	fake.nodes[FAR].lmc = 2;
@@ -259,11 +252,10 @@ static void a_node_with_an_lmc_has_several_lids(void **state)
 	assert_null(mad_fabric_find_lid(fabric, 12));
 }
 
-static void the_discovery_may_begin_at_a_switch_with_this_program(void **state)
+TEST(the_discovery_may_begin_at_a_switch_with_this_program)
 {
 	int host;
 
-	(void)state;
 	fake_add(IB_NODE_SWITCH, 3);
 	fake.nodes[0].wrong_local_port = 0;
 	host = fake_add(IB_NODE_CA, 1);
@@ -275,11 +267,10 @@ static void the_discovery_may_begin_at_a_switch_with_this_program(void **state)
 
 /* --- the number of requests --------------------------------------------------------- */
 
-static void nothing_is_asked_twice(void **state)
+TEST(nothing_is_asked_twice)
 {
 	unsigned ports = 0;
 
-	(void)state;
 	two_switches();
 	discover(NULL);
 	for (int i = 0; i < fake.count; i++) {
@@ -299,11 +290,10 @@ static void nothing_is_asked_twice(void **state)
 }
 
 /* Attributes that are not requested stay unknown. */
-static void nodes_alone_can_be_read(void **state)
+TEST(nodes_alone_can_be_read)
 {
 	const struct mad_fabric_options options = {.read = MAD_FABRIC_READ_NODES};
 
-	(void)state;
 	two_switches();
 	discover(&options);
 	assert_int_equal(mad_fabric_node_count(fabric), 4);
@@ -321,12 +311,11 @@ static void nodes_alone_can_be_read(void **state)
 	assert_int_equal(mad_fabric_failure_count(fabric), 2);
 }
 
-static void extended_port_infos_of_mellanox_are_read_on_demand(void **state)
+TEST(extended_port_infos_of_mellanox_are_read_on_demand)
 {
 	const struct mad_fabric_options options = {.read = MAD_FABRIC_READ_PORTS |
 							   MAD_FABRIC_READ_MLNX_EXT_PORTS};
 
-	(void)state;
 	two_switches();
 	fake.nodes[LEFT].may_be_fdr10 = fake.nodes[FAR].may_be_fdr10 = true;
 	fake.nodes[FAR].no_mlnx = true;
@@ -343,11 +332,10 @@ static void extended_port_infos_of_mellanox_are_read_on_demand(void **state)
 }
 
 /* PortInfo tells which ports have one. */
-static void extended_port_infos_are_read_with_port_infos(void **state)
+TEST(extended_port_infos_are_read_with_port_infos)
 {
 	const struct mad_fabric_options options = {.read = MAD_FABRIC_READ_MLNX_EXT_PORTS};
 
-	(void)state;
 	two_switches();
 	fake.nodes[LEFT].may_be_fdr10 = true;
 	discover(&options);
@@ -358,12 +346,11 @@ static void extended_port_infos_are_read_with_port_infos(void **state)
 	assert_int_equal(mad_fabric_failure_count(fabric), 0);
 }
 
-static void a_node_that_drops_extended_port_infos_is_not_given_up(void **state)
+TEST(a_node_that_drops_extended_port_infos_is_not_given_up)
 {
 	const struct mad_fabric_options options = {.read = MAD_FABRIC_READ_PORTS |
 							   MAD_FABRIC_READ_MLNX_EXT_PORTS};
 
-	(void)state;
 	two_switches();
 	fake.nodes[LEFT].may_be_fdr10 = fake.nodes[LEFT].drops_mlnx = true;
 	fake.nodes[LEFT].ports = 24;
@@ -377,11 +364,10 @@ static void a_node_that_drops_extended_port_infos_is_not_given_up(void **state)
 	assert_int_equal(mad_fabric_failure(fabric, 0)->count, 24);
 }
 
-static void hops_can_be_limited(void **state)
+TEST(hops_can_be_limited)
 {
 	struct mad_fabric_options options = {.max_hops = 1};
 
-	(void)state;
 	two_switches();
 	discover(&options);
 	assert_int_equal(mad_fabric_node_count(fabric), 2);
@@ -392,12 +378,11 @@ static void hops_can_be_limited(void **state)
 	assert_null(port_of(RIGHT, 1)->peer);
 }
 
-static void a_discovery_can_begin_elsewhere(void **state)
+TEST(a_discovery_can_begin_elsewhere)
 {
 	ib_portid_t from = {.drpath = {.cnt = 2, .p = {0, 1, 2}}};
 	struct mad_fabric_options options = {.from = &from, .max_hops = 1};
 
-	(void)state;
 	two_switches();
 	discover(&options);
 	assert_int_equal(mad_fabric_node_count(fabric), 3);
@@ -410,12 +395,11 @@ static void a_discovery_can_begin_elsewhere(void **state)
 }
 
 /* The CA of another node forwards nothing (IBA 14.2.2). */
-static void a_discovery_that_begins_at_a_host_ends_there(void **state)
+TEST(a_discovery_that_begins_at_a_host_ends_there)
 {
 	ib_portid_t from = {.drpath = {.cnt = 3, .p = {0, 1, 2, 1}}};
 	struct mad_fabric_options options = {.from = &from};
 
-	(void)state;
 	two_switches();
 	discover(&options);
 	assert_int_equal(mad_fabric_node_count(fabric), 1);
@@ -424,20 +408,18 @@ static void a_discovery_that_begins_at_a_host_ends_there(void **state)
 
 /* --- nodes that do not respond -------------------------------------------------------- */
 
-static void a_first_node_that_does_not_respond_is_an_error(void **state)
+TEST(a_first_node_that_does_not_respond_is_an_error)
 {
-	(void)state;
 	fake_add(IB_NODE_CA, 1);
 	fake.nodes[HOST].dead = true;
 	assert_int_equal(mad_fabric_discover(port, NULL, &fabric), -ETIMEDOUT);
 	assert_null(fabric);
 }
 
-static void a_dead_node_is_one_failure_with_its_neighbour(void **state)
+TEST(a_dead_node_is_one_failure_with_its_neighbour)
 {
 	const struct mad_fabric_failure *failure;
 
-	(void)state;
 	two_switches();
 	fake.nodes[FAR].dead = true;
 	discover(NULL);
@@ -452,12 +434,11 @@ static void a_dead_node_is_one_failure_with_its_neighbour(void **state)
 	assert_int_equal(mad_fabric_oddity_count(fabric), 0);
 }
 
-static void a_node_that_responds_once_is_not_asked_for_all_its_ports(void **state)
+TEST(a_node_that_responds_once_is_not_asked_for_all_its_ports)
 {
 	const struct mad_fabric_failure *failure;
 	unsigned asked = 0;
 
-	(void)state;
 	two_switches();
 	fake.nodes[FAR].type = IB_NODE_SWITCH;
 	fake.nodes[FAR].ports = 200;
@@ -481,11 +462,10 @@ static void a_node_that_responds_once_is_not_asked_for_all_its_ports(void **stat
 	expect_link(RIGHT, 1, FAR, 1);
 }
 
-static void a_node_that_falls_silent_is_given_up(void **state)
+TEST(a_node_that_falls_silent_is_given_up)
 {
 	unsigned asked = 0;
 
-	(void)state;
 	two_switches();
 	fake.nodes[FAR].type = IB_NODE_SWITCH;
 	fake.nodes[FAR].ports = 200;
@@ -501,11 +481,10 @@ static void a_node_that_falls_silent_is_given_up(void **state)
 	assert_int_equal(mad_fabric_failure(fabric, 0)->count, 201 - 7);
 }
 
-static void a_port_that_is_refused_is_a_failure_of_that_port(void **state)
+TEST(a_port_that_is_refused_is_a_failure_of_that_port)
 {
 	const struct mad_fabric_failure *failure;
 
-	(void)state;
 	two_switches();
 	fake.nodes[LEFT].refused_port = 4;
 	discover(NULL);
@@ -521,11 +500,10 @@ static void a_port_that_is_refused_is_a_failure_of_that_port(void **state)
 	assert_int_equal(failure->count, 1);
 }
 
-static void a_node_that_falls_silent_after_an_error_is_a_timeout(void **state)
+TEST(a_node_that_falls_silent_after_an_error_is_a_timeout)
 {
 	const struct mad_fabric_failure *failure;
 
-	(void)state;
 	two_switches();
 	fake.nodes[FAR].type = IB_NODE_SWITCH;
 	fake.nodes[FAR].ports = 40;
@@ -573,9 +551,8 @@ static void expect_right_to_be_one_failure(void)
 	assert_int_equal(mad_fabric_compare(previous, fabric, NULL, NULL), 0);
 }
 
-static void a_dead_switch_that_was_never_known_is_a_failure_for_each_cable(void **state)
+TEST(a_dead_switch_that_was_never_known_is_a_failure_for_each_cable)
 {
-	(void)state;
 	two_switches();
 	fake.nodes[RIGHT].dead = true;
 	discover(NULL);
@@ -589,9 +566,8 @@ static void a_dead_switch_that_was_never_known_is_a_failure_for_each_cable(void 
 	assert_int_equal(port_of(LEFT, 3)->peer_error, -ETIMEDOUT);
 }
 
-static void a_switch_that_has_died_is_one_failure_with_its_name(void **state)
+TEST(a_switch_that_has_died_is_one_failure_with_its_name)
 {
-	(void)state;
 	two_switches();
 	discover(NULL);
 	fake.nodes[RIGHT].dead = true;
@@ -599,9 +575,8 @@ static void a_switch_that_has_died_is_one_failure_with_its_name(void **state)
 	expect_right_to_be_one_failure();
 }
 
-static void the_name_of_a_dead_switch_is_handed_on(void **state)
+TEST(the_name_of_a_dead_switch_is_handed_on)
 {
-	(void)state;
 	two_switches();
 	discover(NULL);
 	fake.nodes[RIGHT].dead = true;
@@ -615,11 +590,10 @@ static void the_name_of_a_dead_switch_is_handed_on(void **state)
 	expect_nothing_wrong();
 }
 
-static void a_fabric_that_was_loaded_tells_who_has_died(void **state)
+TEST(a_fabric_that_was_loaded_tells_who_has_died)
 {
 	FILE *file = tmpfile();
 
-	(void)state;
 	assert_non_null(file);
 	two_switches();
 	discover(NULL);
@@ -633,11 +607,10 @@ static void a_fabric_that_was_loaded_tells_who_has_died(void **state)
 	expect_right_to_be_one_failure();
 }
 
-static void two_dead_nodes_are_two_failures(void **state)
+TEST(two_dead_nodes_are_two_failures)
 {
 	size_t first;
 
-	(void)state;
 	two_switches();
 	fake_cable(LEFT, 4, fake_add(IB_NODE_CA, 1), 1);
 	discover(NULL);
@@ -652,9 +625,8 @@ static void two_dead_nodes_are_two_failures(void **state)
 	assert_int_equal(mad_fabric_failure(fabric, !first)->count, 1);
 }
 
-static void a_failure_names_who_was_there_even_if_that_node_responds_elsewhere(void **state)
+TEST(a_failure_names_who_was_there_even_if_that_node_responds_elsewhere)
 {
-	(void)state;
 	two_switches();
 	discover(NULL);
 	/* another node is there now, and does not respond */
@@ -669,11 +641,10 @@ static void a_failure_names_who_was_there_even_if_that_node_responds_elsewhere(v
 }
 
 /* The earlier discovery does not know who was there. */
-static void a_dead_node_behind_a_new_switch_has_no_name(void **state)
+TEST(a_dead_node_behind_a_new_switch_has_no_name)
 {
 	int added, dead;
 
-	(void)state;
 	two_switches();
 	discover(NULL);
 	added = fake_add(IB_NODE_SWITCH, 2);
@@ -689,9 +660,8 @@ static void a_dead_node_behind_a_new_switch_has_no_name(void **state)
 	assert_string_equal(mad_fabric_failure(fabric, 0)->description, "");
 }
 
-static void a_node_that_responds_with_an_error_may_be_another_one(void **state)
+TEST(a_node_that_responds_with_an_error_may_be_another_one)
 {
-	(void)state;
 	two_switches();
 	discover(NULL);
 	fake.nodes[RIGHT].node_info_status = 0x1c;
@@ -707,9 +677,8 @@ static void a_node_that_responds_with_an_error_may_be_another_one(void **state)
 
 /* --- inconsistent nodes --------------------------------------------------------------- */
 
-static void a_cable_from_a_node_to_itself_is_a_link(void **state)
+TEST(a_cable_from_a_node_to_itself_is_a_link)
 {
-	(void)state;
 	two_switches();
 	fake.nodes[FAR].type = IB_NODE_SWITCH;
 	fake.nodes[FAR].ports = 5;
@@ -723,12 +692,11 @@ static void a_cable_from_a_node_to_itself_is_a_link(void **state)
 	assert_int_equal(mad_fabric_oddity_count(fabric), 2);
 }
 
-static void two_nodes_with_one_guid_are_odd(void **state)
+TEST(two_nodes_with_one_guid_are_odd)
 {
 	const struct mad_fabric_oddity *oddity;
 	int twin;
 
-	(void)state;
 	two_switches();
 	twin = fake_add(IB_NODE_CA, 1);
 	fake.nodes[twin].guid = fake.nodes[FAR].guid;
@@ -742,11 +710,10 @@ static void two_nodes_with_one_guid_are_odd(void **state)
 		    (oddity->other == port_of(LEFT, 4) && oddity->port == port_of(RIGHT, 1)));
 }
 
-static void a_twin_does_not_change_the_port_guid_of_a_node(void **state)
+TEST(a_twin_does_not_change_the_port_guid_of_a_node)
 {
 	int twin;
 
-	(void)state;
 	two_switches();
 	twin = fake_add(IB_NODE_CA, 1);
 	fake.nodes[twin].guid = fake.nodes[HOST].guid;
@@ -758,11 +725,10 @@ static void a_twin_does_not_change_the_port_guid_of_a_node(void **state)
 }
 
 /* Port 4 of the twin; the node that was found first has this port free. */
-static void a_port_with_two_port_guids_is_odd(void **state)
+TEST(a_port_with_two_port_guids_is_odd)
 {
 	int twin;
 
-	(void)state;
 	two_switches();
 	twin = fake_add(IB_NODE_SWITCH, 4);
 	fake.nodes[twin].guid = fake.nodes[RIGHT].guid;
@@ -773,11 +739,10 @@ static void a_port_with_two_port_guids_is_odd(void **state)
 	assert_int_equal(port_of(RIGHT, 4)->guid, fake.nodes[RIGHT].guid);
 }
 
-static void two_unlike_nodes_with_one_guid_are_odd(void **state)
+TEST(two_unlike_nodes_with_one_guid_are_odd)
 {
 	int twin;
 
-	(void)state;
 	two_switches();
 	twin = fake_add(IB_NODE_CA, 2);
 	fake.nodes[twin].guid = fake.nodes[FAR].guid;
@@ -787,18 +752,16 @@ static void two_unlike_nodes_with_one_guid_are_odd(void **state)
 	assert_int_equal(oddities(MAD_FABRIC_ODD_GUID), 1);
 }
 
-static void one_lid_twice_is_odd(void **state)
+TEST(one_lid_twice_is_odd)
 {
-	(void)state;
 	two_switches();
 	fake.nodes[FAR].lid = fake.nodes[LEFT].lid;
 	discover(NULL);
 	assert_int_equal(oddities(MAD_FABRIC_ODD_LID), 1);
 }
 
-static void peers_that_disagree_are_odd(void **state)
+TEST(peers_that_disagree_are_odd)
 {
-	(void)state;
 	two_switches();
 	/* each port of RIGHT has local port number 3: of two cables to it, one counts */
 	fake.nodes[RIGHT].wrong_local_port = 3;
@@ -807,9 +770,8 @@ static void peers_that_disagree_are_odd(void **state)
 	assert_int_equal(mad_fabric_node_count(fabric), 4);
 }
 
-static void a_node_without_ports_is_odd(void **state)
+TEST(a_node_without_ports_is_odd)
 {
-	(void)state;
 	two_switches();
 	fake.nodes[FAR].ports = 0;
 	discover(NULL);
@@ -819,9 +781,8 @@ static void a_node_without_ports_is_odd(void **state)
 	assert_true(oddities(MAD_FABRIC_ODD_PORT_COUNT) >= 1);
 }
 
-static void a_first_node_without_ports_has_no_origin(void **state)
+TEST(a_first_node_without_ports_has_no_origin)
 {
-	(void)state;
 	fake_add(IB_NODE_CA, 0);
 	discover(NULL);
 	assert_int_equal(mad_fabric_node_count(fabric), 1);
@@ -829,9 +790,8 @@ static void a_first_node_without_ports_has_no_origin(void **state)
 	assert_int_equal(oddities(MAD_FABRIC_ODD_PORT_COUNT), 1);
 }
 
-static void a_node_with_255_ports_is_read(void **state)
+TEST(a_node_with_255_ports_is_read)
 {
-	(void)state;
 	two_switches();
 	fake.nodes[FAR].type = IB_NODE_SWITCH;
 	fake.nodes[FAR].ports = 255;
@@ -840,9 +800,8 @@ static void a_node_with_255_ports_is_read(void **state)
 	expect_nothing_wrong();
 }
 
-static void a_local_port_beyond_the_count_is_odd(void **state)
+TEST(a_local_port_beyond_the_count_is_odd)
 {
-	(void)state;
 	two_switches();
 	fake.nodes[FAR].wrong_local_port = 9;
 	discover(NULL);
@@ -851,9 +810,8 @@ static void a_local_port_beyond_the_count_is_odd(void **state)
 	assert_null(port_of(RIGHT, 1)->peer);
 }
 
-static void a_local_port_of_the_first_node_beyond_the_count_is_odd(void **state)
+TEST(a_local_port_of_the_first_node_beyond_the_count_is_odd)
 {
-	(void)state;
 	two_switches();
 	fake.nodes[HOST].wrong_local_port = 9;
 	discover(NULL);
@@ -863,9 +821,8 @@ static void a_local_port_of_the_first_node_beyond_the_count_is_odd(void **state)
 	assert_ptr_equal(mad_fabric_oddity(fabric, 0)->node, find(HOST));
 }
 
-static void an_unknown_type_of_node_is_odd(void **state)
+TEST(an_unknown_type_of_node_is_odd)
 {
-	(void)state;
 	two_switches();
 	fake.nodes[FAR].type = 200;
 	discover(NULL);
@@ -874,11 +831,10 @@ static void an_unknown_type_of_node_is_odd(void **state)
 	expect_link(RIGHT, 1, FAR, 1);
 }
 
-static void a_chain_is_followed_for_63_hops(void **state)
+TEST(a_chain_is_followed_for_63_hops)
 {
 	int last = fake_add(IB_NODE_CA, 1);
 
-	(void)state;
 	for (int i = 0; i < 70; i++) {
 		int next = fake_add(IB_NODE_SWITCH, 2);
 
@@ -891,11 +847,10 @@ static void a_chain_is_followed_for_63_hops(void **state)
 	assert_int_equal(mad_fabric_failure_count(fabric), 0);
 }
 
-static void a_fabric_without_end_is_bounded(void **state)
+TEST(a_fabric_without_end_is_bounded)
 {
 	const struct mad_fabric_options options = {.max_nodes = 100};
 
-	(void)state;
 	two_switches();
 	fake.liar = true;
 	discover(&options);
@@ -903,12 +858,11 @@ static void a_fabric_without_end_is_bounded(void **state)
 	assert_int_equal(oddities(MAD_FABRIC_ODD_TOO_MANY), 1);
 }
 
-static void ports_without_end_are_bounded(void **state)
+TEST(ports_without_end_are_bounded)
 {
 	const struct mad_fabric_options options = {.max_nodes = 300,
 						   .read = MAD_FABRIC_READ_NODES};
 
-	(void)state;
 	two_switches();
 	device_forget_packets();
 	fake.nodes[LEFT].ports = fake.nodes[RIGHT].ports = 255;
@@ -940,11 +894,10 @@ static void note(struct mad_async *async, int error, struct mad_fabric *found, v
 	result.fabric = found;
 }
 
-static void a_discovery_on_an_engine_calls_back_once(void **state)
+TEST(a_discovery_on_an_engine_calls_back_once)
 {
 	struct mad_async *async = mad_async_create(port);
 
-	(void)state;
 	memset(&result, 0, sizeof(result));
 	two_switches();
 	assert_int_equal(mad_fabric_start(async, NULL, note, &result, NULL), 0);
@@ -957,12 +910,11 @@ static void a_discovery_on_an_engine_calls_back_once(void **state)
 	mad_fabric_free(result.fabric);
 }
 
-static void a_discovery_can_be_cancelled(void **state)
+TEST(a_discovery_can_be_cancelled)
 {
 	struct mad_fabric_discovery *discovery;
 	struct mad_async *async = mad_async_create(port);
 
-	(void)state;
 	memset(&result, 0, sizeof(result));
 	two_switches();
 	device_on_write(NULL, NULL);
@@ -987,12 +939,11 @@ static void cancel_it(const struct mad_fabric_progress *progress, void *arg)
 	mad_fabric_cancel(to_cancel);
 }
 
-static void a_discovery_can_be_cancelled_in_its_progress(void **state)
+TEST(a_discovery_can_be_cancelled_in_its_progress)
 {
 	const struct mad_fabric_options options = {.progress = cancel_it};
 	struct mad_async *async = mad_async_create(port);
 
-	(void)state;
 	memset(&result, 0, sizeof(result));
 	two_switches();
 	assert_int_equal(mad_fabric_start(async, &options, note, &result, &to_cancel), 0);
@@ -1002,11 +953,10 @@ static void a_discovery_can_be_cancelled_in_its_progress(void **state)
 	mad_async_destroy(async);
 }
 
-static void destroying_the_engine_ends_a_discovery(void **state)
+TEST(destroying_the_engine_ends_a_discovery)
 {
 	struct mad_async *async = mad_async_create(port);
 
-	(void)state;
 	memset(&result, 0, sizeof(result));
 	two_switches();
 	device_on_write(NULL, NULL);
@@ -1027,12 +977,11 @@ static void count_progress(const struct mad_fabric_progress *progress, void *arg
 	progress_calls++;
 }
 
-static void progress_is_told_ten_times_a_second_at_most(void **state)
+TEST(progress_is_told_ten_times_a_second_at_most)
 {
 	const struct mad_fabric_options options = {.progress = count_progress,
 						   .progress_arg = &progress_calls};
 
-	(void)state;
 	progress_calls = 0;
 	fake_add(IB_NODE_CA, 1);
 	discover(&options);
@@ -1047,13 +996,12 @@ static void keep_progress(const struct mad_fabric_progress *progress, void *arg)
 	last_progress = *progress;
 }
 
-static void the_last_progress_has_the_final_numbers(void **state)
+TEST(the_last_progress_has_the_final_numbers)
 {
 	const struct mad_fabric_options options = {.read = MAD_FABRIC_READ_PORTS |
 							   MAD_FABRIC_READ_MLNX_EXT_PORTS,
 						   .progress = keep_progress};
 
-	(void)state;
 	two_switches();
 	fake.nodes[FAR].may_be_fdr10 = fake.nodes[FAR].no_mlnx = true;
 	fake.nodes[LEFT].refused_port = 4;
@@ -1076,22 +1024,20 @@ static int remove_device(const struct device_packet *packet, void *arg)
 	return fake_response(packet, arg);
 }
 
-static void a_device_that_goes_ends_a_discovery(void **state)
+TEST(a_device_that_goes_ends_a_discovery)
 {
-	(void)state;
 	two_switches();
 	device_on_write(remove_device, NULL);
 	assert_int_equal(mad_fabric_discover(port, NULL, &fabric), -ENODEV);
 	assert_null(fabric);
 }
 
-static void wrong_arguments_are_refused(void **state)
+TEST(wrong_arguments_are_refused)
 {
 	struct mad_async *async = mad_async_create(port);
 	ib_portid_t from = {.drpath = {.cnt = 64}};
 	struct mad_fabric_options options = {.read = 1u << 20};
 
-	(void)state;
 	fake_add(IB_NODE_CA, 1);
 	assert_int_equal(mad_fabric_discover(port, NULL, NULL), -EINVAL);
 	assert_int_equal(mad_fabric_discover(NULL, NULL, &fabric), -EINVAL);
@@ -1116,22 +1062,20 @@ static void wrong_arguments_are_refused(void **state)
 	mad_async_destroy(async);
 }
 
-static void a_port_without_the_class_is_refused(void **state)
+TEST(a_port_without_the_class_is_refused)
 {
 	int classes[] = {IB_PERFORMANCE_CLASS};
 	struct ibmad_port *other = mad_rpc_open_port(NULL, 0, classes, 1);
 
-	(void)state;
 	assert_int_equal(mad_fabric_discover(other, NULL, &fabric), -EPROTONOSUPPORT);
 	mad_rpc_close_port(other);
 }
 
-static void each_allocation_of_a_discovery_may_fail(void **state)
+TEST(each_allocation_of_a_discovery_may_fail)
 {
 	unsigned failed = 0;
 	int err = -ENOMEM;
 
-	(void)state;
 	two_switches();
 	for (unsigned n = 1; err; n++) {
 		device_fail_malloc(n);
@@ -1145,12 +1089,11 @@ static void each_allocation_of_a_discovery_may_fail(void **state)
 	assert_int_equal(mad_fabric_node_count(fabric), 4);
 }
 
-static void each_allocation_of_a_later_discovery_may_fail(void **state)
+TEST(each_allocation_of_a_later_discovery_may_fail)
 {
 	struct mad_fabric_options options = {0};
 	int err = -ENOMEM;
 
-	(void)state;
 	two_switches();
 	discover(NULL);
 	options.previous = previous = fabric;
@@ -1164,71 +1107,4 @@ static void each_allocation_of_a_later_discovery_may_fail(void **state)
 		assert_true(!err == (fabric != NULL));
 	}
 	expect_right_to_be_one_failure();
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		DISCOVERY_TEST(a_node_alone_is_a_fabric),
-		DISCOVERY_TEST(all_nodes_and_links_are_found),
-		DISCOVERY_TEST(nodes_are_described),
-		DISCOVERY_TEST(ports_are_described),
-		DISCOVERY_TEST(a_ca_with_two_ports_in_the_subnet_has_two_links),
-		DISCOVERY_TEST(the_second_subnet_of_the_own_ca_is_not_entered),
-		DISCOVERY_TEST(a_router_is_a_node_that_leads_nowhere),
-		DISCOVERY_TEST(a_node_with_an_lmc_has_several_lids),
-		DISCOVERY_TEST(the_discovery_may_begin_at_a_switch_with_this_program),
-		DISCOVERY_TEST(nothing_is_asked_twice),
-		DISCOVERY_TEST(nodes_alone_can_be_read),
-		DISCOVERY_TEST(extended_port_infos_of_mellanox_are_read_on_demand),
-		DISCOVERY_TEST(extended_port_infos_are_read_with_port_infos),
-		DISCOVERY_TEST(a_node_that_drops_extended_port_infos_is_not_given_up),
-		DISCOVERY_TEST(hops_can_be_limited),
-		DISCOVERY_TEST(a_discovery_can_begin_elsewhere),
-		DISCOVERY_TEST(a_discovery_that_begins_at_a_host_ends_there),
-		DISCOVERY_TEST(a_first_node_that_does_not_respond_is_an_error),
-		DISCOVERY_TEST(a_dead_node_is_one_failure_with_its_neighbour),
-		DISCOVERY_TEST(a_node_that_responds_once_is_not_asked_for_all_its_ports),
-		DISCOVERY_TEST(a_node_that_falls_silent_is_given_up),
-		DISCOVERY_TEST(a_port_that_is_refused_is_a_failure_of_that_port),
-		DISCOVERY_TEST(a_node_that_falls_silent_after_an_error_is_a_timeout),
-		DISCOVERY_TEST(a_dead_switch_that_was_never_known_is_a_failure_for_each_cable),
-		DISCOVERY_TEST(a_switch_that_has_died_is_one_failure_with_its_name),
-		DISCOVERY_TEST(the_name_of_a_dead_switch_is_handed_on),
-		DISCOVERY_TEST(a_fabric_that_was_loaded_tells_who_has_died),
-		DISCOVERY_TEST(two_dead_nodes_are_two_failures),
-		DISCOVERY_TEST(
-			a_failure_names_who_was_there_even_if_that_node_responds_elsewhere),
-		DISCOVERY_TEST(a_dead_node_behind_a_new_switch_has_no_name),
-		DISCOVERY_TEST(a_node_that_responds_with_an_error_may_be_another_one),
-		DISCOVERY_TEST(a_cable_from_a_node_to_itself_is_a_link),
-		DISCOVERY_TEST(two_nodes_with_one_guid_are_odd),
-		DISCOVERY_TEST(a_twin_does_not_change_the_port_guid_of_a_node),
-		DISCOVERY_TEST(a_port_with_two_port_guids_is_odd),
-		DISCOVERY_TEST(two_unlike_nodes_with_one_guid_are_odd),
-		DISCOVERY_TEST(one_lid_twice_is_odd),
-		DISCOVERY_TEST(peers_that_disagree_are_odd),
-		DISCOVERY_TEST(a_node_without_ports_is_odd),
-		DISCOVERY_TEST(a_first_node_without_ports_has_no_origin),
-		DISCOVERY_TEST(a_node_with_255_ports_is_read),
-		DISCOVERY_TEST(a_local_port_beyond_the_count_is_odd),
-		DISCOVERY_TEST(a_local_port_of_the_first_node_beyond_the_count_is_odd),
-		DISCOVERY_TEST(an_unknown_type_of_node_is_odd),
-		DISCOVERY_TEST(a_chain_is_followed_for_63_hops),
-		DISCOVERY_TEST(a_fabric_without_end_is_bounded),
-		DISCOVERY_TEST(ports_without_end_are_bounded),
-		DISCOVERY_TEST(a_discovery_on_an_engine_calls_back_once),
-		DISCOVERY_TEST(a_discovery_can_be_cancelled),
-		DISCOVERY_TEST(a_discovery_can_be_cancelled_in_its_progress),
-		DISCOVERY_TEST(destroying_the_engine_ends_a_discovery),
-		DISCOVERY_TEST(progress_is_told_ten_times_a_second_at_most),
-		DISCOVERY_TEST(the_last_progress_has_the_final_numbers),
-		DISCOVERY_TEST(a_device_that_goes_ends_a_discovery),
-		DISCOVERY_TEST(wrong_arguments_are_refused),
-		DISCOVERY_TEST(a_port_without_the_class_is_refused),
-		DISCOVERY_TEST(each_allocation_of_a_discovery_may_fail),
-		DISCOVERY_TEST(each_allocation_of_a_later_discovery_may_fail),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

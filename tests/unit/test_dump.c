@@ -5,14 +5,9 @@
  * too many crashes. The vectors have the texts; here the texts are whole, truncated, or empty.
  */
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "captured_output.h"
 #include "fields/text.h"
+#include "test.h"
 
 #include <infiniband/mad_fields.h>
 #include <infiniband/umad_ext.h>
@@ -113,18 +108,19 @@ static const struct {
 /* The end of a page; the next page is not mapped. */
 static char *page_end;
 
-static int map_page(void **state)
+static int map_page(void)
 {
 	long page = sysconf(_SC_PAGESIZE);
 	char *pages = mmap(NULL, 2 * (size_t)page, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	(void)state;
 	if (pages == MAP_FAILED || mprotect(pages + page, (size_t)page, PROT_NONE))
 		return -1;
 	page_end = pages + page;
 	return 0;
 }
+
+GROUP(map_page, NULL);
 
 static uint64_t image[64];
 
@@ -152,7 +148,7 @@ static int is_cut_from(const char *text, const char *whole, int bufsz)
 	return length && text[length - 1] == '\n' && !strncmp(text, whole, length - 1);
 }
 
-static void no_printer_leaves_its_buffer(void **state)
+TEST(no_printer_leaves_its_buffer)
 {
 	static const uint8_t fills[] = {0, 0xff, 0x5a};
 	static char whole[16384];
@@ -160,7 +156,6 @@ static void no_printer_leaves_its_buffer(void **state)
 	size_t i, fill;
 	char *buf;
 
-	(void)state;
 	for (i = 0; i < sizeof(printers) / sizeof(*printers); i++) {
 		for (fill = 0; fill < sizeof(fills); fill++) {
 			fill_image(fills[fill]);
@@ -183,11 +178,10 @@ static void no_printer_leaves_its_buffer(void **state)
 	}
 }
 
-static void a_buffer_without_room_is_left_alone(void **state)
+TEST(a_buffer_without_room_is_left_alone)
 {
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(printers) / sizeof(*printers); i++) {
 		printers[i].print(page_end, 0, image, 4);
 		printers[i].print(page_end, -1, image, 4);
@@ -197,12 +191,11 @@ static void a_buffer_without_room_is_left_alone(void **state)
 	assert_null(mad_dump_field(IB_PORT_STATE_F, NULL, 100, image));
 }
 
-static void fields_keep_to_every_size_of_buffer(void **state)
+TEST(fields_keep_to_every_size_of_buffer)
 {
 	enum MAD_FIELDS field;
 	int bufsz;
 
-	(void)state;
 	fill_image(0x5a);
 	for (field = IB_NO_FIELD; field < IB_FIELD_LAST_; field++) {
 		for (bufsz = 0; bufsz <= 120; bufsz++) {
@@ -227,13 +220,12 @@ static void fields_keep_to_every_size_of_buffer(void **state)
 	}
 }
 
-static void runs_of_fields_keep_to_every_size_of_buffer(void **state)
+TEST(runs_of_fields_keep_to_every_size_of_buffer)
 {
 	static const int ends[] = {INT32_MIN, -1, 0, 1, 50, 600, IB_FIELD_LAST_, INT32_MAX};
 	size_t first, last;
 	int bufsz;
 
-	(void)state;
 	fill_image(0x5a);
 	for (first = 0; first < sizeof(ends) / sizeof(*ends); first++)
 		for (last = 0; last < sizeof(ends) / sizeof(*ends); last++)
@@ -247,11 +239,10 @@ static void runs_of_fields_keep_to_every_size_of_buffer(void **state)
 			}
 }
 
-static void a_run_of_fields_is_a_line_for_each(void **state)
+TEST(a_run_of_fields_is_a_line_for_each)
 {
 	char text[256];
 
-	(void)state;
 	fill_image(0);
 	mad_dump_fields(text, sizeof(text), image, 0, IB_NODE_TYPE_F, IB_NODE_SYSTEM_GUID_F);
 	assert_string_equal(text, "NodeType:........................?(0)?\n"
@@ -261,11 +252,10 @@ static void a_run_of_fields_is_a_line_for_each(void **state)
 	assert_string_equal(text, "");
 }
 
-static void a_node_description_need_not_be_terminated(void **state)
+TEST(a_node_description_need_not_be_terminated)
 {
 	char *description = page_end - 64, text[128];
 
-	(void)state;
 	memset(description, 'n', 64);
 	mad_dump_nodedesc(text, sizeof(text), description, 64);
 	assert_int_equal(strlen(text), 64);
@@ -287,25 +277,23 @@ static void count_message(enum umad_log_level level, const char *text, void *use
 	*(int *)user += strstr(text, "a number cannot have 9 bytes") != NULL;
 }
 
-static void a_size_that_no_number_has_is_reported(void **state)
+TEST(a_size_that_no_number_has_is_reported)
 {
 	char text[64];
 	int messages = 0;
 
-	(void)state;
 	umad_set_log_hook(count_message, &messages);
 	mad_dump_uint(text, sizeof(text), image, 9);
 	umad_set_log_hook(NULL, NULL);
 	assert_int_equal(messages, 1);
 }
 
-static void what_is_no_number_prints_as_nothing(void **state)
+TEST(what_is_no_number_prints_as_nothing)
 {
 	static const int sizes[] = {-1, 0, 9, 64};
 	char text[64];
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
 		strcpy(text, "x");
 		mad_dump_int(text, sizeof(text), image, sizes[i]);
@@ -320,13 +308,12 @@ static void what_is_no_number_prints_as_nothing(void **state)
 }
 
 /* Bits above the bytes of a value are not printed. */
-static void a_number_has_as_many_bytes_as_its_size_says(void **state)
+TEST(a_number_has_as_many_bytes_as_its_size_says)
 {
 	uint64_t ones = UINT64_MAX;
 	int32_t negative = -5;
 	char text[64];
 
-	(void)state;
 	mad_dump_uint(text, sizeof(text), &ones, 1);
 	assert_string_equal(text, "255");
 	mad_dump_int(text, sizeof(text), &ones, 2);
@@ -339,12 +326,11 @@ static void a_number_has_as_many_bytes_as_its_size_says(void **state)
 	assert_string_equal(text, "ffffffffffffff");
 }
 
-static void a_size_beyond_the_last_address_ends_there(void **state)
+TEST(a_size_beyond_the_last_address_ends_there)
 {
 	char *buf = (char *)(UINTPTR_MAX - 10);
 	struct text text = text_begin(buf, 100);
 
-	(void)state;
 	assert_ptr_equal(text.at, buf);
 	assert_int_equal(text_room(&text), 9);
 }
@@ -357,13 +343,12 @@ static const char *printed(enum MAD_FIELDS field, const char *name, void *val, i
 	return captured_output();
 }
 
-static void a_field_prints_a_line_and_tells_its_length(void **state)
+TEST(a_field_prints_a_line_and_tells_its_length)
 {
 	static const char longer[] = "a_name_that_is_longer_than_any_label";
 	uint32_t lid = 7;
 	int ret;
 
-	(void)state;
 	assert_string_equal(printed(IB_PORT_LID_F, NULL, &lid, &ret),
 			    "Lid:.............................7\n");
 	assert_int_equal(ret, 35);
@@ -375,23 +360,4 @@ static void a_field_prints_a_line_and_tells_its_length(void **state)
 	assert_int_equal(ret, 39);
 	assert_string_equal(printed(IB_NO_FIELD, NULL, &lid, &ret), "");
 	assert_int_equal(ret, -1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(no_printer_leaves_its_buffer),
-		cmocka_unit_test(a_buffer_without_room_is_left_alone),
-		cmocka_unit_test(fields_keep_to_every_size_of_buffer),
-		cmocka_unit_test(runs_of_fields_keep_to_every_size_of_buffer),
-		cmocka_unit_test(a_run_of_fields_is_a_line_for_each),
-		cmocka_unit_test(a_node_description_need_not_be_terminated),
-		cmocka_unit_test(a_size_that_no_number_has_is_reported),
-		cmocka_unit_test(what_is_no_number_prints_as_nothing),
-		cmocka_unit_test(a_number_has_as_many_bytes_as_its_size_says),
-		cmocka_unit_test(a_size_beyond_the_last_address_ends_there),
-		cmocka_unit_test(a_field_prints_a_line_and_tells_its_length),
-	};
-
-	return cmocka_run_group_tests(tests, map_page, NULL);
 }

@@ -3,6 +3,7 @@
 /* A fabric as text: load, store, and both; node-name-maps. */
 
 #include "fake_device.h"
+#include "test.h"
 
 #include "fabric/graph.h"
 
@@ -16,24 +17,22 @@ static struct mad_fabric *fabric;
 static char *stored;
 static struct mad_node_names *names;
 
-static int setup(void **state)
+static int setup(void)
 {
-	(void)state;
 	fabric = NULL;
 	stored = NULL;
 	return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
-	(void)state;
 	device_fail_malloc(0);
 	mad_fabric_free(fabric);
 	free(stored);
 	return 0;
 }
 
-#define TEXT_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+FIXTURE(setup, teardown);
 
 static int load_bytes(const char *text, size_t size, unsigned *line)
 {
@@ -131,11 +130,10 @@ static void has_oddity(enum mad_fabric_oddity_kind kind, unsigned expected)
 	"[1](201) \t\"S-0000000000000010\"[2]\t\t# lid 16 lmc 0 \"leaf\" lid 4 2xNDR\n"
 #define LEAF "Switch\t4 \"S-0000000000000010\"\t\t# \"leaf\" base port 0 lid 5 lmc 0\n"
 
-static void a_switch_with_an_enhanced_port_0_is_loaded(void **state)
+TEST(a_switch_with_an_enhanced_port_0_is_loaded)
 {
 	const struct mad_fabric_node *node;
 
-	(void)state;
 	load(HEAD SWITCH CA ROUTER);
 	node = mad_fabric_find_guid(fabric, 0x10);
 	assert_non_null(node);
@@ -153,12 +151,11 @@ static void a_switch_with_an_enhanced_port_0_is_loaded(void **state)
 	assert_null(node->node_info);
 }
 
-static void a_ca_with_two_ports_and_an_lmc_is_loaded(void **state)
+TEST(a_ca_with_two_ports_and_an_lmc_is_loaded)
 {
 	const struct mad_fabric_node *node;
 	const struct mad_fabric_port *port;
 
-	(void)state;
 	load(HEAD SWITCH CA ROUTER);
 	node = mad_fabric_find_guid(fabric, 0x100);
 	assert_non_null(node);
@@ -174,11 +171,10 @@ static void a_ca_with_two_ports_and_an_lmc_is_loaded(void **state)
 	assert_ptr_equal(mad_fabric_origin(fabric), port);
 }
 
-static void a_link_has_width_speed_and_rate_at_both_ends(void **state)
+TEST(a_link_has_width_speed_and_rate_at_both_ends)
 {
 	const struct mad_fabric_port *port;
 
-	(void)state;
 	load(HEAD SWITCH CA ROUTER);
 	port = mad_fabric_port(mad_fabric_find_guid(fabric, 0x10), 2);
 	assert_int_equal(port->width, 2);
@@ -190,22 +186,20 @@ static void a_link_has_width_speed_and_rate_at_both_ends(void **state)
 	assert_ptr_equal(port->peer->peer, port);
 }
 
-static void what_was_loaded_is_stored_the_same(void **state)
+TEST(what_was_loaded_is_stored_the_same)
 {
-	(void)state;
 	is_stored_as_it_was(HEAD SWITCH CA ROUTER);
 	is_stored_as_it_was("#\n#\n\nvendid=0x0\ndevid=0x0\nsysimgguid=0x0\ncaguid=0x1\n"
 			    "Ca\t1 \"H-0000000000000001\"\t\t# \"\"\n");
 }
 
-static void each_speed_and_width_is_stored_as_it_was(void **state)
+TEST(each_speed_and_width_is_stored_as_it_was)
 {
 	static const char *const rates[] = {"1xSDR",  "2xDDR",     "4xQDR",  "8xFDR10",
 					    "12xFDR", "4xEDR",     "4xHDR",  "4xNDR",
 					    "4xXDR",  "?\?\?\?\?", "?\?HDR", "4x?\?\?"};
 	char text[2000];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rates) / sizeof(*rates); i++) {
 		snprintf(text, sizeof(text),
 			 "#\n#\n\nvendid=0x0\ndevid=0x0\nsysimgguid=0x0\nswitchguid=0x1(1)\n"
@@ -217,9 +211,8 @@ static void each_speed_and_width_is_stored_as_it_was(void **state)
 	}
 }
 
-static void names_may_have_quotation_marks_and_any_word(void **state)
+TEST(names_may_have_quotation_marks_and_any_word)
 {
-	(void)state;
 	load("Ca 1 \"H-1\" # \"a \"b\" # lid 4 [1] 4xHDR\"\n");
 	assert_string_equal(mad_fabric_node(fabric, 0)->description,
 			    "a \"b\" # lid 4 [1] 4xHDR");
@@ -228,33 +221,29 @@ static void names_may_have_quotation_marks_and_any_word(void **state)
 			    "x\" base port 0 lid 7 lmc 0");
 }
 
-static void a_long_name_is_cut_off(void **state)
+TEST(a_long_name_is_cut_off)
 {
-	(void)state;
 	load("Ca 1 \"H-1\" # "
 	     "\"0123456789012345678901234567890123456789012345678901234567890123456789\"\n");
 	assert_string_equal(mad_fabric_node(fabric, 0)->description,
 			    "0123456789012345678901234567890123456789012345678901234567890123");
 }
 
-static void comments_are_optional(void **state)
+TEST(comments_are_optional)
 {
-	(void)state;
 	load("Switch 2 \"S-1\"\n[1] \"H-2\"[1]\n\nCa 1 \"H-2\"\n[1] \"S-1\"[1]");
 	assert_int_equal(mad_fabric_node_count(fabric), 2);
 	assert_non_null(mad_fabric_port(mad_fabric_node(fabric, 0), 1)->peer);
 }
 
-static void lines_may_end_as_on_windows(void **state)
+TEST(lines_may_end_as_on_windows)
 {
-	(void)state;
 	load("caguid=0x1\r\nCa 1 \"H-1\" # \"n\"\r\n");
 	assert_string_equal(mad_fabric_node(fabric, 0)->description, "n");
 }
 
-static void the_headings_of_grouping_are_skipped(void **state)
+TEST(the_headings_of_grouping_are_skipped)
 {
-	(void)state;
 	load("Chassis 1 (guid 0x2c9)\n# Chassis CAs\nsysimgguid=0x2c9\t\t# Chassis 1\n"
 	     "caguid=0x1\nCa 1 \"H-1\"\nNon-Chassis Nodes\n"
 	     "switchguid=0x2(2)\t# \nSwitch 8 \"S-2\"\n[1][ext 5] \"S-2\"[2][ext 6]\n"
@@ -263,47 +252,42 @@ static void the_headings_of_grouping_are_skipped(void **state)
 	assert_int_equal(mad_fabric_node(fabric, 0)->system_guid, 0x2c9);
 }
 
-static void numbers_of_one_node_are_not_those_of_the_next(void **state)
+TEST(numbers_of_one_node_are_not_those_of_the_next)
 {
-	(void)state;
 	load("vendid=0x1\ndevid=0x2\nsysimgguid=0x3\ncaguid=0x4\nCa 1 \"H-4\"\nCa 1 \"H-5\"\n");
 	assert_int_equal(mad_fabric_node(fabric, 1)->vendor_id, 0);
 	assert_int_equal(mad_fabric_node(fabric, 1)->system_guid, 0);
 }
 
-static void the_only_port_of_a_host_without_a_link_is_the_origin(void **state)
+TEST(the_only_port_of_a_host_without_a_link_is_the_origin)
 {
 	static const char text[] =
 		"#\n#\n# Initiated from node 0000000000000001 port 0000000000000002\n"
 		"\nvendid=0x0\ndevid=0x0\nsysimgguid=0x0\ncaguid=0x1\n"
 		"Ca\t1 \"H-0000000000000001\"\t\t# \"h\"\n";
 
-	(void)state;
 	is_stored_as_it_was(text);
 	assert_int_equal(mad_fabric_origin(fabric)->number, 1);
 }
 
-static void a_cable_to_oneself_is_an_oddity(void **state)
+TEST(a_cable_to_oneself_is_an_oddity)
 {
-	(void)state;
 	load("Switch 4 \"S-1\"\n[1] \"S-1\"[2]\n[2] \"S-1\"[1]\n[3] \"S-1\"[3]\n");
 	has_oddity(MAD_FABRIC_ODD_LOOP, 2);
 	assert_int_equal(mad_fabric_port(mad_fabric_node(fabric, 0), 1)->peer->number, 2);
 	assert_int_equal(mad_fabric_port(mad_fabric_node(fabric, 0), 3)->peer->number, 3);
 }
 
-static void a_link_of_one_end_is_an_oddity(void **state)
+TEST(a_link_of_one_end_is_an_oddity)
 {
-	(void)state;
 	load("Switch 4 \"S-1\"\n[1] \"S-2\"[2]\n\nSwitch 4 \"S-2\"\n");
 	has_oddity(MAD_FABRIC_ODD_PEER, 1);
 	assert_int_equal(mad_fabric_port(mad_fabric_node(fabric, 0), 1)->peer->node->guid, 2);
 	assert_null(mad_fabric_port(mad_fabric_node(fabric, 1), 2)->peer);
 }
 
-static void two_nodes_with_one_guid_keep_their_links(void **state)
+TEST(two_nodes_with_one_guid_keep_their_links)
 {
-	(void)state;
 	load("Switch 4 \"S-1\"\n[1] \"H-2\"[1]\n[2] \"H-2\"[2]\n\n"
 	     "Ca 2 \"H-2\" # \"a\"\n[1] \"S-1\"[1]\n\nCa 2 \"H-2\" # \"b\"\n[2] \"S-1\"[2]\n");
 	has_oddity(MAD_FABRIC_ODD_GUID, 1);
@@ -314,17 +298,15 @@ static void two_nodes_with_one_guid_keep_their_links(void **state)
 		mad_fabric_port(mad_fabric_node(fabric, 0), 2)->peer->node->description, "b");
 }
 
-static void two_switches_with_one_guid_are_one_oddity(void **state)
+TEST(two_switches_with_one_guid_are_one_oddity)
 {
-	(void)state;
 	load("switchguid=0x1(9)\nSwitch 4 \"S-1\"\n\nswitchguid=0x1(9)\nSwitch 4 \"S-1\"\n");
 	has_oddity(MAD_FABRIC_ODD_GUID, 1);
 	assert_ptr_equal(mad_fabric_find_guid(fabric, 9), mad_fabric_node(fabric, 0));
 }
 
-static void the_first_wrong_line_is_told(void **state)
+TEST(the_first_wrong_line_is_told)
 {
-	(void)state;
 	is_wrong("\n# comment\nnonsense\nmore\n", 3);
 	is_wrong("[1] \"S-1\"[1]\n", 1);
 	is_wrong("vendid=0x\n", 1);
@@ -350,27 +332,24 @@ static void the_first_wrong_line_is_told(void **state)
 	is_wrong("Ca 1 \"H-1\" # \"n\" more\n", 1);
 }
 
-static void a_link_to_a_port_that_there_is_not_is_a_wrong_line(void **state)
+TEST(a_link_to_a_port_that_there_is_not_is_a_wrong_line)
 {
-	(void)state;
 	is_wrong(LEAF "[4] \"S-10\"[1]\n[1] \"H-1\"[1]\n[2] \"H-2\"[1]\n", 3);
 	is_wrong(LEAF "[4] \"S-10\"[5]\n", 2);
 	is_wrong(LEAF "[4] \"H-10\"[1]\n", 2);
 }
 
-static void a_file_without_a_node_is_wrong(void **state)
+TEST(a_file_without_a_node_is_wrong)
 {
-	(void)state;
 	is_wrong("", 0);
 	is_wrong("#\n# Topology\n\n", 0);
 }
 
-static void a_zero_byte_and_a_long_line_are_wrong(void **state)
+TEST(a_zero_byte_and_a_long_line_are_wrong)
 {
 	static char text[5000];
 	unsigned line = 0;
 
-	(void)state;
 	assert_int_equal(load_bytes("#\n# \0\n", 6, &line), -EBADMSG);
 	assert_int_equal(line, 2);
 	memset(text, '#', sizeof(text));
@@ -379,13 +358,12 @@ static void a_zero_byte_and_a_long_line_are_wrong(void **state)
 	assert_int_equal(line, 0); /* long enough, but not a node */
 }
 
-static void too_many_nodes_are_refused(void **state)
+TEST(too_many_nodes_are_refused)
 {
 	const size_t length = strlen("Ca 0 \"H-00000\"\n");
 	char *text = malloc(200001 * length + 1);
 	unsigned line = 0;
 
-	(void)state;
 	assert_non_null(text);
 	for (unsigned i = 0; i < 200001; i++)
 		snprintf(text + i * length, length + 1, "Ca 0 \"H-%05x\"\n", i);
@@ -395,12 +373,11 @@ static void too_many_nodes_are_refused(void **state)
 	free(text);
 }
 
-static void too_many_ports_are_refused(void **state)
+TEST(too_many_ports_are_refused)
 {
 	const size_t length = strlen("Ca 255 \"H-0000\"\n");
 	char *text = malloc(7844 * length + 1);
 
-	(void)state;
 	assert_non_null(text);
 	for (unsigned i = 0; i < 7844; i++)
 		snprintf(text + i * length, length + 1, "Ca 255 \"H-%04x\"\n", i);
@@ -409,12 +386,11 @@ static void too_many_ports_are_refused(void **state)
 	free(text);
 }
 
-static void loading_fails_without_memory_and_leaks_nothing(void **state)
+TEST(loading_fails_without_memory_and_leaks_nothing)
 {
 	static const char text[] = HEAD SWITCH CA ROUTER;
 	int err = -ENOMEM, failures = 0;
 
-	(void)state;
 	for (unsigned n = 1; err && n < 100; n++) {
 		FILE *file = fmemopen((void *)(uintptr_t)text, sizeof(text) - 1, "r");
 
@@ -433,9 +409,8 @@ static void loading_fails_without_memory_and_leaks_nothing(void **state)
 	assert_true(failures > 3);
 }
 
-static void wrong_arguments_are_refused(void **state)
+TEST(wrong_arguments_are_refused)
 {
-	(void)state;
 	assert_int_equal(mad_fabric_load(NULL, &fabric, NULL), -EINVAL);
 	assert_int_equal(mad_fabric_load(stdin, NULL, NULL), -EINVAL);
 	assert_int_equal(mad_fabric_store(NULL, stdout, NULL), -EINVAL);
@@ -445,11 +420,10 @@ static void wrong_arguments_are_refused(void **state)
 	assert_int_equal(mad_node_names_load(NULL, &names, NULL), -EINVAL);
 }
 
-static void errors_of_reading_and_writing_are_returned(void **state)
+TEST(errors_of_reading_and_writing_are_returned)
 {
 	FILE *file = fopen("/dev/full", "w");
 
-	(void)state;
 	assert_non_null(file);
 	load("Ca 1 \"H-1\"\n");
 	assert_int_equal(mad_fabric_store(fabric, file, NULL), -ENOSPC);
@@ -528,16 +502,14 @@ static void make_small_fabric(unsigned speed_of_b, unsigned device)
 	assert_int_equal(graph_finish(fabric), 0);
 }
 
-static void nodes_are_stored_the_last_found_first_whatever_their_index(void **state)
+TEST(nodes_are_stored_the_last_found_first_whatever_their_index)
 {
-	(void)state;
 	make_small_fabric(MAD_SPEED_HDR, 0xd2f0);
 	assert_string_equal(stored_order(), "c b a 300 200 100");
 }
 
-static void a_node_behind_a_link_that_may_be_fdr10_is_found_later(void **state)
+TEST(a_node_behind_a_link_that_may_be_fdr10_is_found_later)
 {
-	(void)state;
 	make_small_fabric(MAD_SPEED_QDR, 0xd2f0);
 	assert_string_equal(stored_order(), "b c a 200 300 100");
 	mad_fabric_free(fabric);
@@ -545,9 +517,8 @@ static void a_node_behind_a_link_that_may_be_fdr10_is_found_later(void **state)
 	assert_string_equal(stored_order(), "c b a 300 200 100");
 }
 
-static void nodes_that_no_link_leads_to_are_stored(void **state)
+TEST(nodes_that_no_link_leads_to_are_stored)
 {
-	(void)state;
 	fabric = graph_create();
 	add(1, IB_NODE_CA, 1, 0);
 	add(2, IB_NODE_CA, 1, 0);
@@ -556,11 +527,10 @@ static void nodes_that_no_link_leads_to_are_stored(void **state)
 	assert_string_equal(stored_order(), "1 2");
 }
 
-static void nodes_of_unknown_types_are_left_out(void **state)
+TEST(nodes_of_unknown_types_are_left_out)
 {
 	struct mad_fabric_node *one;
 
-	(void)state;
 	fabric = graph_create();
 	one = add(1, IB_NODE_SWITCH, 2, 0);
 	join(one, 1, add(2, 7, 2, 0), 1, MAD_SPEED_HDR);
@@ -570,11 +540,10 @@ static void nodes_of_unknown_types_are_left_out(void **state)
 	assert_null(strstr(stored, "[1]"));
 }
 
-static void bytes_that_are_not_printable_are_stored_as_blanks(void **state)
+TEST(bytes_that_are_not_printable_are_stored_as_blanks)
 {
 	struct mad_fabric_node *node;
 
-	(void)state;
 	fabric = graph_create();
 	node = add(1, IB_NODE_CA, 1, 0);
 	strcpy(node->description, "a\tb\n\x7f\xc3\xa9\"c ");
@@ -582,13 +551,12 @@ static void bytes_that_are_not_printable_are_stored_as_blanks(void **state)
 	assert_non_null(strstr(store(NULL), "# \"a b    \"c \"\n"));
 }
 
-static void storing_fails_without_memory(void **state)
+TEST(storing_fails_without_memory)
 {
 	char *text;
 	size_t size;
 	FILE *file = open_memstream(&text, &size);
 
-	(void)state;
 	make_small_fabric(MAD_SPEED_HDR, 0);
 	for (unsigned n = 1; n <= 3; n++) {
 		device_fail_malloc(n);
@@ -616,7 +584,7 @@ static int load_names(const char *text, size_t size, unsigned *line)
 }
 
 /* The result of the distribution's ibnetdiscover 44 for a map, for the node 0x1234. */
-static void names_are_read_as_ibnetdiscover_reads_them(void **state)
+TEST(names_are_read_as_ibnetdiscover_reads_them)
 {
 	static const struct {
 		const char *text, *name;
@@ -658,7 +626,6 @@ static void names_are_read_as_ibnetdiscover_reads_them(void **state)
 		{"", NULL},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		const char *name;
 
@@ -672,7 +639,7 @@ static void names_are_read_as_ibnetdiscover_reads_them(void **state)
 	}
 }
 
-static void a_line_of_a_map_that_is_wrong_is_told(void **state)
+TEST(a_line_of_a_map_that_is_wrong_is_told)
 {
 	static const char *const wrong[] = {"junk",
 					    "1234z \"a\"",
@@ -684,7 +651,6 @@ static void a_line_of_a_map_that_is_wrong_is_told(void **state)
 					    "00012cd \"a\""};
 	char text[100];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
 		unsigned line = 0;
 
@@ -696,13 +662,12 @@ static void a_line_of_a_map_that_is_wrong_is_told(void **state)
 	assert_int_equal(load_names("0x1 \"a\0\"\n", 9, NULL), -EBADMSG);
 }
 
-static void loading_names_fails_without_memory_and_leaks_nothing(void **state)
+TEST(loading_names_fails_without_memory_and_leaks_nothing)
 {
 	char text[] = "0x1 \"a\"\n0x2 \"b\"\n";
 	int err = -ENOMEM;
 	unsigned n;
 
-	(void)state;
 	for (n = 1; err && n < 100; n++) {
 		FILE *file = fmemopen(text, strlen(text), "r");
 
@@ -720,30 +685,27 @@ static void loading_names_fails_without_memory_and_leaks_nothing(void **state)
 	mad_node_names_free(names);
 }
 
-static void an_error_of_reading_names_is_returned(void **state)
+TEST(an_error_of_reading_names_is_returned)
 {
 	FILE *file = fopen("/", "r");
 
-	(void)state;
 	assert_non_null(file);
 	assert_int_equal(mad_node_names_load(file, &names, NULL), -EISDIR);
 	assert_null(names);
 	fclose(file);
 }
 
-static void no_names_have_no_name(void **state)
+TEST(no_names_have_no_name)
 {
-	(void)state;
 	assert_null(mad_node_names_get(NULL, 1));
 	mad_node_names_free(NULL);
 }
 
-static void many_names_are_found(void **state)
+TEST(many_names_are_found)
 {
 	static char text[20000];
 	size_t length = 0;
 
-	(void)state;
 	for (unsigned i = 1000; i > 0; i--)
 		length += (size_t)snprintf(text + length, sizeof(text) - length,
 					   "0x%x \"n%u\"\n", i * 3, i);
@@ -760,11 +722,10 @@ static void many_names_are_found(void **state)
 }
 
 /* As with --node-name-map: the line of a CA or router itself does not have the name. */
-static void names_replace_those_of_switches_and_of_other_ends(void **state)
+TEST(names_replace_those_of_switches_and_of_other_ends)
 {
 	static const char map[] = "0x10 \"S\"\n0x100 \"H\"\n0x200 \"R\"\n";
 
-	(void)state;
 	load(HEAD SWITCH CA ROUTER);
 	assert_int_equal(load_names(map, sizeof(map) - 1, NULL), 0);
 	store(names);
@@ -775,50 +736,4 @@ static void names_replace_those_of_switches_and_of_other_ends(void **state)
 	assert_non_null(strstr(stored, "Ca\t2 \"H-0000000000000100\"\t\t# \"host\"\n"));
 	assert_non_null(strstr(stored, "Rt\t2 \"R-0000000000000200\"\t\t# \"router\"\n"));
 	mad_node_names_free(names);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEXT_TEST(a_switch_with_an_enhanced_port_0_is_loaded),
-		TEXT_TEST(a_ca_with_two_ports_and_an_lmc_is_loaded),
-		TEXT_TEST(a_link_has_width_speed_and_rate_at_both_ends),
-		TEXT_TEST(what_was_loaded_is_stored_the_same),
-		TEXT_TEST(each_speed_and_width_is_stored_as_it_was),
-		TEXT_TEST(names_may_have_quotation_marks_and_any_word),
-		TEXT_TEST(a_long_name_is_cut_off),
-		TEXT_TEST(comments_are_optional),
-		TEXT_TEST(lines_may_end_as_on_windows),
-		TEXT_TEST(the_headings_of_grouping_are_skipped),
-		TEXT_TEST(numbers_of_one_node_are_not_those_of_the_next),
-		TEXT_TEST(the_only_port_of_a_host_without_a_link_is_the_origin),
-		TEXT_TEST(a_cable_to_oneself_is_an_oddity),
-		TEXT_TEST(a_link_of_one_end_is_an_oddity),
-		TEXT_TEST(two_nodes_with_one_guid_keep_their_links),
-		TEXT_TEST(two_switches_with_one_guid_are_one_oddity),
-		TEXT_TEST(the_first_wrong_line_is_told),
-		TEXT_TEST(a_link_to_a_port_that_there_is_not_is_a_wrong_line),
-		TEXT_TEST(a_file_without_a_node_is_wrong),
-		TEXT_TEST(a_zero_byte_and_a_long_line_are_wrong),
-		TEXT_TEST(too_many_nodes_are_refused),
-		TEXT_TEST(too_many_ports_are_refused),
-		TEXT_TEST(loading_fails_without_memory_and_leaks_nothing),
-		TEXT_TEST(wrong_arguments_are_refused),
-		TEXT_TEST(errors_of_reading_and_writing_are_returned),
-		TEXT_TEST(nodes_are_stored_the_last_found_first_whatever_their_index),
-		TEXT_TEST(a_node_behind_a_link_that_may_be_fdr10_is_found_later),
-		TEXT_TEST(nodes_that_no_link_leads_to_are_stored),
-		TEXT_TEST(nodes_of_unknown_types_are_left_out),
-		TEXT_TEST(bytes_that_are_not_printable_are_stored_as_blanks),
-		TEXT_TEST(storing_fails_without_memory),
-		TEXT_TEST(names_are_read_as_ibnetdiscover_reads_them),
-		TEXT_TEST(a_line_of_a_map_that_is_wrong_is_told),
-		TEXT_TEST(loading_names_fails_without_memory_and_leaks_nothing),
-		TEXT_TEST(an_error_of_reading_names_is_returned),
-		TEXT_TEST(no_names_have_no_name),
-		TEXT_TEST(many_names_are_found),
-		TEXT_TEST(names_replace_those_of_switches_and_of_other_ends),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,19 +8,20 @@
 
 #define MANY 20000
 #include "clocked_device.h"
+#include "test.h"
 
 #include <pthread.h>
 
 static struct outcome outcomes[MANY], one;
 
-static int setup(void **state)
+static int setup(void)
 {
 	memset(outcomes, 0, sizeof(outcomes));
 	memset(&one, 0, sizeof(one));
-	return clocked_setup(state);
+	return clocked_setup();
 }
 
-#define FAIR_TEST(name) cmocka_unit_test_setup_teardown(name, setup, clocked_teardown)
+FIXTURE(setup, clocked_teardown);
 
 /* --- sent packets --------------------------------------------------------------- */
 
@@ -112,33 +113,29 @@ static void expect_a_round(unsigned window, ib_rpc_t rpc, bool in_turns)
 	assert_int_equal(one.calls, 1);
 }
 
-static void a_destination_is_next_within_a_round_of_all(void **state)
+TEST(a_destination_is_next_within_a_round_of_all)
 {
-	(void)state;
 	expect_a_round(8, counters_request(), false);
 	expect_a_round(8, get_request(), false);
 }
 
-static void a_destination_is_next_within_a_round_of_all_that_were_queued_in_turns(void **state)
+TEST(a_destination_is_next_within_a_round_of_all_that_were_queued_in_turns)
 {
-	(void)state;
 	expect_a_round(8, counters_request(), true);
 	expect_a_round(16, get_request(), true);
 }
 
-static void a_destination_is_next_within_a_round_with_a_window_that_is_not_fixed(void **state)
+TEST(a_destination_is_next_within_a_round_with_a_window_that_is_not_fixed)
 {
-	(void)state;
 	expect_a_round(0, counters_request(), false);
 	expect_a_round(0, get_request(), false);
 }
 
 /* Each of its requests waits at most for one round of all destinations. */
-static void destinations_are_sent_to_in_turns(void **state)
+TEST(destinations_are_sent_to_in_turns)
 {
 	unsigned count;
 
-	(void)state;
 	fix_window(8);
 	queue_each(counters_request(), LIDS, EACH);
 	wanted_lid = LIDS + 1;
@@ -173,33 +170,29 @@ static void expect_sa_soon(unsigned window, int lids)
 	assert_int_equal(one.calls, 1);
 }
 
-static void an_sa_get_is_next_behind_many_others_to_many_nodes(void **state)
+TEST(an_sa_get_is_next_behind_many_others_to_many_nodes)
 {
-	(void)state;
 	expect_sa_soon(0, 1000);
 }
 
-static void an_sa_get_is_next_behind_many_others_to_its_node(void **state)
+TEST(an_sa_get_is_next_behind_many_others_to_its_node)
 {
-	(void)state;
 	expect_sa_soon(0, 1);
 }
 
-static void an_sa_get_is_next_behind_many_others_in_a_fixed_window(void **state)
+TEST(an_sa_get_is_next_behind_many_others_in_a_fixed_window)
 {
-	(void)state;
 	expect_sa_soon(8, 1000);
 	expect_sa_soon(8, 1);
 }
 
 /* --- engines -------------------------------------------------------------------- */
 
-static void two_engines_take_turns(void **state)
+TEST(two_engines_take_turns)
 {
 	struct mad_async *other = mad_async_create(port);
 	unsigned count, left = 20;
 
-	(void)state;
 	fix_window(4);
 	queue_in_turns(counters_request(), 20, 100);
 	count = nodes.count;
@@ -252,20 +245,18 @@ static void expect_turns(unsigned window, ib_rpc_t rpc)
 	nodes.most = 0;
 }
 
-static void a_call_that_blocks_waits_its_turn_for_a_full_window(void **state)
+TEST(a_call_that_blocks_waits_its_turn_for_a_full_window)
 {
-	(void)state;
 	expect_turns(1, counters_request());
 	expect_turns(2, counters_request());
 	expect_turns(1, get_request());
 	expect_turns(2, get_request());
 }
 
-static void an_sa_call_that_blocks_is_next_behind_many_others(void **state)
+TEST(an_sa_call_that_blocks_is_next_behind_many_others)
 {
 	unsigned count;
 
-	(void)state;
 	queue_in_turns(counters_request(), 1000, MANY / 1000);
 	count = nodes.count;
 	call_once(path_request(), 1);
@@ -325,12 +316,11 @@ static void *call_often(void *arg)
 }
 
 /* Sets are never retransmitted early, even on a slow machine. */
-static void calls_of_many_threads_and_an_engine_share_a_window(void **state)
+TEST(calls_of_many_threads_and_an_engine_share_a_window)
 {
 	pthread_t responder, callers[CALLERS];
 	void *good;
 
-	(void)state;
 	clock_is_real = true;
 	in_flight = most_in_flight = 0;
 	end_responder = false;
@@ -386,41 +376,17 @@ static void expect_no_more_than(unsigned window, ib_rpc_t rpc, int attempt_ms)
 	assert_in_range(nodes.most, 1, window);
 }
 
-static void early_retransmissions_count_in_a_fixed_window(void **state)
+TEST(early_retransmissions_count_in_a_fixed_window)
 {
-	(void)state;
 	expect_no_more_than(1, counters_request(), ATTEMPT_MS);
 	expect_no_more_than(8, counters_request(), ATTEMPT_MS);
 	expect_no_more_than(16, get_request(), ATTEMPT_MS);
 }
 
 /* The attempts are short: at their end there is more to send. */
-static void retransmissions_of_later_attempts_count_in_a_fixed_window(void **state)
+TEST(retransmissions_of_later_attempts_count_in_a_fixed_window)
 {
-	(void)state;
 	expect_no_more_than(1, set_request(), 20);
 	expect_no_more_than(8, set_request(), 20);
 	expect_no_more_than(16, set_request(), 20);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FAIR_TEST(a_destination_is_next_within_a_round_of_all),
-		FAIR_TEST(
-			a_destination_is_next_within_a_round_of_all_that_were_queued_in_turns),
-		FAIR_TEST(a_destination_is_next_within_a_round_with_a_window_that_is_not_fixed),
-		FAIR_TEST(destinations_are_sent_to_in_turns),
-		FAIR_TEST(an_sa_get_is_next_behind_many_others_to_many_nodes),
-		FAIR_TEST(an_sa_get_is_next_behind_many_others_to_its_node),
-		FAIR_TEST(an_sa_get_is_next_behind_many_others_in_a_fixed_window),
-		FAIR_TEST(two_engines_take_turns),
-		FAIR_TEST(a_call_that_blocks_waits_its_turn_for_a_full_window),
-		FAIR_TEST(an_sa_call_that_blocks_is_next_behind_many_others),
-		FAIR_TEST(calls_of_many_threads_and_an_engine_share_a_window),
-		FAIR_TEST(early_retransmissions_count_in_a_fixed_window),
-		FAIR_TEST(retransmissions_of_later_attempts_count_in_a_fixed_window),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

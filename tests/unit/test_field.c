@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <infiniband/mad_fields.h>
 
@@ -30,14 +26,13 @@ static const enum MAD_FIELDS no_fields[] = {
 	(enum MAD_FIELDS)INT32_MAX,
 };
 
-static void what_is_no_field_reads_0_and_writes_nothing(void **state)
+TEST(what_is_no_field_reads_0_and_writes_nothing)
 {
 	uint64_t image[64], before[64], value[64];
 	uint8_t *buf = (uint8_t *)image;
 	char text[64];
 	size_t i;
 
-	(void)state;
 	memset(image, 0xa5, sizeof(image));
 	memset(value, 0x5a, sizeof(value));
 	memcpy(before, image, sizeof(image));
@@ -62,11 +57,10 @@ static void what_is_no_field_reads_0_and_writes_nothing(void **state)
 }
 
 /* Programs compare the names of all numbers of a range, including its end marker. */
-static void each_constant_has_a_name_which_is_empty_for_markers(void **state)
+TEST(each_constant_has_a_name_which_is_empty_for_markers)
 {
 	enum MAD_FIELDS field;
 
-	(void)state;
 	for (field = IB_NO_FIELD; field < IB_FIELD_LAST_; field++) {
 		assert_non_null(mad_field_name(field));
 		assert_int_equal(!*mad_field_name(field), !mad_field_bits(field));
@@ -79,13 +73,12 @@ static void each_constant_has_a_name_which_is_empty_for_markers(void **state)
 	assert_null(mad_field_name((enum MAD_FIELDS)INT32_MAX));
 }
 
-static void every_field_comes_back_as_it_was_written(void **state)
+TEST(every_field_comes_back_as_it_was_written)
 {
 	uint64_t image[64], value[64], back[64];
 	enum MAD_FIELDS field;
 	unsigned bits, base;
 
-	(void)state;
 	for (field = IB_NO_FIELD; field < NUMBERS; field++) {
 		bits = mad_field_bits(field);
 		for (base = 0; bits && base < 9; base++) {
@@ -123,11 +116,10 @@ static void every_field_comes_back_as_it_was_written(void **state)
 	}
 }
 
-static void bits_beyond_the_field_are_left_out(void **state)
+TEST(bits_beyond_the_field_are_left_out)
 {
 	uint8_t image[256] = {0};
 
-	(void)state;
 	mad_set_field(image, 0, IB_PORT_LMC_F, 0xffffffff);
 	assert_int_equal(mad_get_field(image, 0, IB_PORT_LMC_F), 7);
 	assert_int_equal(mad_get_field(image, 0, IB_PORT_MKEY_PROT_BITS_F), 0);
@@ -137,9 +129,8 @@ static void bits_beyond_the_field_are_left_out(void **state)
 	assert_int_equal(mad_get_field(image, 1, IB_PORT_MKEY_PROT_BITS_F), 0);
 }
 
-static void fields_are_found_by_constant_label_and_attribute(void **state)
+TEST(fields_are_found_by_constant_label_and_attribute)
 {
-	(void)state;
 	assert_int_equal(mad_field_by_name("IB_PORT_LID_F"), IB_PORT_LID_F);
 	assert_int_equal(mad_field_by_name("Lid"), IB_PORT_LID_F);
 	assert_int_equal(mad_field_by_name("GuidInfoRecord.Lid"), IB_SA_GIR_LID_F);
@@ -158,13 +149,12 @@ static void fields_are_found_by_constant_label_and_attribute(void **state)
 	assert_int_equal(mad_field_bits(IB_PORT_LMC_F), 3);
 }
 
-static void an_attribute_can_be_walked_through(void **state)
+TEST(an_attribute_can_be_walked_through)
 {
 	static const enum MAD_FIELDS wanted[] = {IB_GID_PREFIX_F, IB_GID_GUID_F, IB_NO_FIELD};
 	enum MAD_FIELDS field = IB_NO_FIELD;
 	int i, count = 0;
 
-	(void)state;
 	for (i = 0; i < 3; i++) {
 		field = mad_attribute_next_field("GID", field);
 		assert_int_equal(field, wanted[i]);
@@ -190,11 +180,10 @@ static const struct {
 	{MAD_SA_PR_LIFETIME_F, 899, 6, "MAD_SA_PR_LIFETIME_F", "PathRecord"},
 };
 
-static void own_fields_have_their_numbers_and_names(void **state)
+TEST(own_fields_have_their_numbers_and_names)
 {
 	const size_t count = sizeof(own_fields) / sizeof(*own_fields);
 
-	(void)state;
 	for (size_t i = 0; i < count; i++) {
 		enum MAD_FIELDS field = own_fields[i].field;
 
@@ -211,12 +200,11 @@ static void own_fields_have_their_numbers_and_names(void **state)
 				 number);
 }
 
-static void own_fields_of_a_path_record_follow_its_others(void **state)
+TEST(own_fields_of_a_path_record_follow_its_others)
 {
 	uint8_t path[64] = {[50] = 0x92, [51] = 0x34, [54] = 0x84, [55] = 0x92, [56] = 0x91};
 	char text[64];
 
-	(void)state;
 	assert_int_equal(mad_get_field(path, 0, MAD_SA_PR_PKEY_F), 0x9234);
 	assert_int_equal(mad_get_field(path, 0, MAD_SA_PR_RATE_F), 18);
 	assert_int_equal(mad_get_field(path, 0, MAD_SA_PR_LIFETIME_F), 17);
@@ -228,14 +216,13 @@ static void own_fields_of_a_path_record_follow_its_others(void **state)
 			 MAD_SA_PR_MTU_F);
 }
 
-static void every_field_is_met_once_in_some_attribute(void **state)
+TEST(every_field_is_met_once_in_some_attribute)
 {
 	const char *attribute = NULL;
 	unsigned char met[NUMBERS] = {0};
 	enum MAD_FIELDS field;
 	int attributes = 0;
 
-	(void)state;
 	while ((attribute = mad_next_attribute(attribute))) {
 		attributes++;
 		field = IB_NO_FIELD;
@@ -248,13 +235,12 @@ static void every_field_is_met_once_in_some_attribute(void **state)
 	assert_null(mad_next_attribute("NoSuchAttribute"));
 }
 
-static void a_constant_image_is_read_as_one_that_is_not(void **state)
+TEST(a_constant_image_is_read_as_one_that_is_not)
 {
 	uint8_t image[320], one[256], other[256];
 	enum MAD_FIELDS field;
 	int base;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(image); i++)
 		image[i] = (uint8_t)(i * 7 + 1);
 	for (field = IB_NO_FIELD; field <= NUMBERS; field++)
@@ -273,12 +259,11 @@ static void a_constant_image_is_read_as_one_that_is_not(void **state)
 		}
 }
 
-static void a_text_ends_with_its_nul_or_its_field_and_always_within_the_buffer(void **state)
+TEST(a_text_ends_with_its_nul_or_its_field_and_always_within_the_buffer)
 {
 	uint8_t image[80];
 	char text[80];
 
-	(void)state;
 	memset(image, 'x', sizeof(image));
 	memset(text, '#', sizeof(text));
 	assert_int_equal(mad_read_text(image, 3, IB_NODE_DESC_F, text, sizeof(text)), 64);
@@ -299,11 +284,10 @@ static void a_text_ends_with_its_nul_or_its_field_and_always_within_the_buffer(v
 }
 
 /* Byte b of an image is at b ^ 3, counted from the least significant end of each word. */
-static void a_field_may_lie_across_words(void **state)
+TEST(a_field_may_lie_across_words)
 {
 	uint8_t bytes[64];
 
-	(void)state;
 	for (uint8_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = i;
 	assert_int_equal(mad_get_field(bytes, 0, IB_PORT_CAPMASK_F), 0x14151617);
@@ -311,25 +295,4 @@ static void a_field_may_lie_across_words(void **state)
 	assert_int_equal(mad_get_field(bytes, 2, IB_PORT_CAPMASK_F), 0x1a1b1415);
 	assert_int_equal(mad_get_field(bytes, 3, IB_PORT_CAPMASK_F), 0x191a1b14);
 	assert_int_equal(mad_get_field(bytes, 4, IB_PORT_CAPMASK_F), 0x18191a1b);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_no_field_reads_0_and_writes_nothing),
-		cmocka_unit_test(each_constant_has_a_name_which_is_empty_for_markers),
-		cmocka_unit_test(every_field_comes_back_as_it_was_written),
-		cmocka_unit_test(bits_beyond_the_field_are_left_out),
-		cmocka_unit_test(fields_are_found_by_constant_label_and_attribute),
-		cmocka_unit_test(an_attribute_can_be_walked_through),
-		cmocka_unit_test(own_fields_have_their_numbers_and_names),
-		cmocka_unit_test(own_fields_of_a_path_record_follow_its_others),
-		cmocka_unit_test(every_field_is_met_once_in_some_attribute),
-		cmocka_unit_test(a_constant_image_is_read_as_one_that_is_not),
-		cmocka_unit_test(a_field_may_lie_across_words),
-		cmocka_unit_test(
-			a_text_ends_with_its_nul_or_its_field_and_always_within_the_buffer),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

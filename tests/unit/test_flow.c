@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* How many requests are in flight, which of them, and the cost of queued requests. */
+/*
+ * Windows and limits that a program sets, the rate, and the cost of queued requests. Which
+ * request is sent next is in test_order.c.
+ */
 
 #define MANY 300
 #include "async_fixture.h"
+#include "test.h"
 
 #include <malloc.h>
+
+FIXTURE(async_setup, async_teardown);
 
 /* The engine's clock, which a test may stop; the linker wraps it. */
 int64_t __real_clock_us(void);
@@ -18,18 +24,11 @@ int64_t __wrap_clock_us(void)
 	return stopped_at ? stopped_at : __real_clock_us();
 }
 
-#define FLOW_TEST(name) cmocka_unit_test_setup_teardown(name, async_setup, async_teardown)
-
 /* So many requests, each to another LID, or all to one. */
 static void submit_many(ib_rpc_t rpc, int count, bool one_lid)
 {
 	for (int i = 0; i < count; i++)
 		submit(async, rpc, one_lid ? 1 : i + 1, &outcomes[i], NULL);
-}
-
-static int lid_of(unsigned n)
-{
-	return be16toh(device_packet(n)->header.addr.lid);
 }
 
 /* Responds to the n-th packet, and processes the response. */
@@ -41,42 +40,8 @@ static void respond(unsigned n)
 
 /* --- windows -------------------------------------------------------------------- */
 
-static void a_fixed_window_is_never_exceeded(void **state)
+TEST(a_round_trip_within_a_microsecond_counts_as_one)
 {
-	(void)state;
-	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_GMP, 7), 0);
-	submit_many(set_request(), 50, false);
-	for (unsigned responded = 0; responded < 50; responded++) {
-		unsigned sent = responded + 7 < 50 ? responded + 7 : 50;
-		struct mad_async_stats stats = stats_of(async);
-
-		assert_int_equal(device_written(), sent);
-		assert_int_equal(stats.in_flight, sent - responded);
-		assert_int_equal(stats.queued, 50 - sent);
-		assert_int_equal(stats.completed, responded);
-		assert_int_equal(stats.gmp_window, 7);
-		respond(responded);
-	}
-	expect_all(50, 0);
-	for (unsigned i = 0; i < 50; i++)
-		assert_int_equal(lid_of(i), i + 1); /* in their order */
-}
-
-static void smps_and_gmps_have_a_window_each(void **state)
-{
-	(void)state;
-	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_SMP, 2), 0);
-	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_GMP, 3), 0);
-	submit_many(get_request(), 10, false);
-	assert_int_equal(device_written(), 2);
-	for (int i = 10; i < 20; i++)
-		submit(async, set_request(), i + 1, &outcomes[i], NULL);
-	assert_int_equal(device_written(), 5);
-}
-
-static void a_round_trip_within_a_microsecond_counts_as_one(void **state)
-{
-	(void)state;
 	assert_int_equal(stats_of(async).gmp.rtt_smoothed_us, 0);
 	stopped_at = __real_clock_us();
 	submit(async, set_request(), 1, &outcomes[0], NULL);
@@ -87,9 +52,8 @@ static void a_round_trip_within_a_microsecond_counts_as_one(void **state)
 	assert_int_equal(stats_of(async).gmp.rtt_shortest_us, 1);
 }
 
-static void a_window_can_be_fixed_and_left_to_itself_again(void **state)
+TEST(a_window_can_be_fixed_and_left_to_itself_again)
 {
-	(void)state;
 	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_SMP, 5), 0);
 	assert_int_equal(stats_of(async).smp_window, 5);
 	device_on_write(echo, NULL);
@@ -111,61 +75,11 @@ static void a_window_can_be_fixed_and_left_to_itself_again(void **state)
 
 /* --- destinations --------------------------------------------------------------- */
 
-static void a_destination_has_a_limit(void **state)
-{
-	(void)state;
-	assert_int_equal(mad_port_set_destination_limit(port, 3), 0);
-	submit_many(set_request(), 10, true);
-	assert_int_equal(device_written(), 3);
-	for (unsigned i = 0; i < 10; i++) {
-		assert_int_equal(device_written(), i + 3 < 10 ? i + 3 : 10);
-		respond(i);
-		stats_of(async);
-	}
-	expect_all(10, 0);
-	assert_int_equal(mad_port_set_destination_limit(port, 0), 0);
-	assert_int_equal(mad_port_set_destination_limit(NULL, 1), -EINVAL);
-}
-
-static void an_unknown_destination_has_one_request_until_it_has_responded_to_some(void **state)
-{
-	(void)state;
-	fix_flow(0);
-	submit_many(set_request(), 10, true);
-	assert_int_equal(device_written(), 1);
-	respond(0);
-	assert_int_equal(device_written(), 2);
-	for (unsigned i = 1; device_written() == i + 1; i++) {
-		assert_true(i < 9);
-		respond(i);
-	}
-}
-
-static void a_dead_node_holds_up_itself_alone(void **state)
-{
-	int dead = 1, alive = 0;
-
-	(void)state;
-	device_on_write(echo_but_for, &dead);
-	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_GMP, 20), 0);
-	for (int i = 0; i < 100; i++)
-		submit(async, set_request(), dead, &outcomes[i], NULL);
-	for (int i = 100; i < 200; i++)
-		submit(async, set_request(), i, &outcomes[i], NULL);
-	for (int rounds = 0; rounds < 100 && alive < 100; rounds++)
-		alive += mad_async_process(async);
-	assert_int_equal(alive, 100);
-	for (int i = 100; i < 200; i++)
-		assert_int_equal(outcomes[i].calls, 1);
-	assert_int_equal(stats_of(async).queued, 84);
-}
-
 /* A request with a place at its destination may be cancelled before it is sent. */
-static void a_place_that_is_given_up_is_another_one_s(void **state)
+TEST(a_place_that_is_given_up_is_another_one_s)
 {
 	uint64_t ids[4];
 
-	(void)state;
 	mad_port_set_destination_limit(port, 1);
 	mad_port_set_window(port, MAD_WINDOW_GMP, 2);
 	submit(async, set_request(), 1, &outcomes[0], &ids[0]);
@@ -185,29 +99,10 @@ static void a_place_that_is_given_up_is_another_one_s(void **state)
 	}
 }
 
-static void a_limit_that_is_raised_helps_those_that_wait(void **state)
-{
-	(void)state;
-	mad_port_set_destination_limit(port, 1);
-	submit_many(set_request(), 10, true);
-	assert_int_equal(device_written(), 1);
-	mad_port_set_destination_limit(port, 4);
-	respond(0);
-	assert_int_equal(device_written(), 5);
-	mad_port_set_destination_limit(port, 1);
-	respond(1);
-	respond(2);
-	respond(3);
-	assert_int_equal(device_written(), 5);
-	respond(4);
-	assert_int_equal(device_written(), 6);
-}
-
-static void without_memory_for_a_destination_there_is_no_limit(void **state)
+TEST(without_memory_for_a_destination_there_is_no_limit)
 {
 	int written = 0;
 
-	(void)state;
 	mad_port_set_destination_limit(port, 1);
 	submit_many(set_request(), 2, true);
 	for (unsigned n = 1; n < 4; n++) {
@@ -231,12 +126,11 @@ static int echo_directed(const struct device_packet *packet, void *arg)
 	return 0;
 }
 
-static void destinations_of_directed_routes_are_kept_apart(void **state)
+TEST(destinations_of_directed_routes_are_kept_apart)
 {
 	ib_rpc_t rpc = get_request();
 	int dead = 1;
 
-	(void)state;
 	device_on_write(echo_directed, &dead);
 	mad_port_set_window(port, MAD_WINDOW_SMP, 100);
 	rpc.mgtclass = IB_SMI_DIRECT_CLASS;
@@ -256,11 +150,10 @@ static void destinations_of_directed_routes_are_kept_apart(void **state)
 
 /* --- the rate ------------------------------------------------------------------- */
 
-static void the_rate_of_all_mads_may_be_limited(void **state)
+TEST(the_rate_of_all_mads_may_be_limited)
 {
 	int64_t start = now_ms();
 
-	(void)state;
 	device_on_write(echo, NULL);
 	assert_int_equal(mad_port_set_rate(port, 1000), 0);
 	submit_many(set_request(), 30, false);
@@ -280,11 +173,10 @@ static void the_rate_of_all_mads_may_be_limited(void **state)
 
 /* --- cancelling ----------------------------------------------------------------- */
 
-static void requests_can_be_cancelled_in_every_state(void **state)
+TEST(requests_can_be_cancelled_in_every_state)
 {
 	uint64_t ids[MANY];
 
-	(void)state;
 	mad_port_set_window(port, MAD_WINDOW_GMP, 2);
 	mad_port_set_destination_limit(port, 1);
 	for (int i = 0; i < 6; i++)
@@ -318,11 +210,10 @@ static void requests_can_be_cancelled_in_every_state(void **state)
 	assert_int_equal(stats_of(async).dropped, 1);
 }
 
-static void an_id_is_not_another_request_s(void **state)
+TEST(an_id_is_not_another_request_s)
 {
 	uint64_t first, second;
 
-	(void)state;
 	device_on_write(echo, NULL);
 	submit(async, get_request(), 1, &outcomes[0], &first);
 	assert_int_equal(mad_async_run(async), 1);
@@ -334,11 +225,10 @@ static void an_id_is_not_another_request_s(void **state)
 	assert_int_equal(outcomes[1].error, -ECANCELED);
 }
 
-static void all_can_be_cancelled_in_any_order(void **state)
+TEST(all_can_be_cancelled_in_any_order)
 {
 	uint64_t ids[MANY];
 
-	(void)state;
 	mad_port_set_destination_limit(port, 2);
 	for (int i = 0; i < MANY; i++)
 		submit(async, i & 1 ? set_request() : get_request(), 1 + i % 7, &outcomes[i],
@@ -356,14 +246,22 @@ static void all_can_be_cancelled_in_any_order(void **state)
 
 /* --- memory --------------------------------------------------------------------- */
 
-static void a_waiting_request_costs_640_bytes_at_most(void **state)
+TEST(smps_wait_for_the_rate_too)
+{
+	device_on_write(echo, NULL);
+	assert_int_equal(mad_port_set_rate(port, 1000), 0);
+	submit_many(get_request(), 10, false);
+	assert_true(stats_of(async).queued > 0);
+	assert_int_equal(mad_async_wait(async, LONG_MS), 10);
+}
+
+TEST(a_waiting_request_costs_640_bytes_at_most)
 {
 	const int count = 10000;
 	ib_rpc_t rpc = get_request();
 	ib_portid_t to = to_lid(1);
 	size_t before, after;
 
-	(void)state;
 	before = mallinfo2().uordblks + mallinfo2().hblkhd;
 	if (!before)
 		skip(); /* an allocator that does not report its memory */
@@ -375,29 +273,4 @@ static void a_waiting_request_costs_640_bytes_at_most(void **state)
 	after = mallinfo2().uordblks + mallinfo2().hblkhd;
 	print_message("%zu bytes a request\n", (after - before) / (size_t)count);
 	assert_in_range((after - before) / (size_t)count, 1, 640);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FLOW_TEST(a_fixed_window_is_never_exceeded),
-		FLOW_TEST(smps_and_gmps_have_a_window_each),
-		FLOW_TEST(a_round_trip_within_a_microsecond_counts_as_one),
-		FLOW_TEST(a_window_can_be_fixed_and_left_to_itself_again),
-		FLOW_TEST(a_destination_has_a_limit),
-		FLOW_TEST(
-			an_unknown_destination_has_one_request_until_it_has_responded_to_some),
-		FLOW_TEST(a_dead_node_holds_up_itself_alone),
-		FLOW_TEST(a_place_that_is_given_up_is_another_one_s),
-		FLOW_TEST(a_limit_that_is_raised_helps_those_that_wait),
-		FLOW_TEST(without_memory_for_a_destination_there_is_no_limit),
-		FLOW_TEST(destinations_of_directed_routes_are_kept_apart),
-		FLOW_TEST(the_rate_of_all_mads_may_be_limited),
-		FLOW_TEST(requests_can_be_cancelled_in_every_state),
-		FLOW_TEST(an_id_is_not_another_request_s),
-		FLOW_TEST(all_can_be_cancelled_in_any_order),
-		FLOW_TEST(a_waiting_request_costs_640_bytes_at_most),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

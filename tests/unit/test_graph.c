@@ -3,6 +3,7 @@
 /* The graph of a fabric: built by the test, read as programs read it. */
 
 #include "fake_device.h"
+#include "test.h"
 
 #include "fabric/graph.h"
 
@@ -11,23 +12,21 @@
 
 static struct mad_fabric *fabric;
 
-static int setup(void **state)
+static int setup(void)
 {
-	(void)state;
 	fabric = graph_create();
 	return fabric ? 0 : -1;
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
-	(void)state;
 	device_fail_malloc(0);
 	mad_fabric_free(fabric);
 	fabric = NULL;
 	return 0;
 }
 
-#define GRAPH_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+FIXTURE(setup, teardown);
 
 static struct mad_fabric_node *add(uint64_t guid, unsigned type, unsigned ports)
 {
@@ -63,9 +62,8 @@ static unsigned oddities(enum mad_fabric_oddity_kind kind)
 
 /* --- nodes and ports ---------------------------------------------------------------- */
 
-static void an_empty_graph_has_nothing(void **state)
+TEST(an_empty_graph_has_nothing)
 {
-	(void)state;
 	assert_int_equal(graph_finish(fabric), 0);
 	assert_int_equal(mad_fabric_node_count(fabric), 0);
 	assert_int_equal(mad_fabric_port_count(fabric), 0);
@@ -79,9 +77,8 @@ static void an_empty_graph_has_nothing(void **state)
 	assert_null(mad_fabric_oddity(fabric, 0));
 }
 
-static void no_fabric_has_nothing(void **state)
+TEST(no_fabric_has_nothing)
 {
-	(void)state;
 	assert_int_equal(mad_fabric_node_count(NULL), 0);
 	assert_int_equal(mad_fabric_port_count(NULL), 0);
 	assert_int_equal(mad_fabric_failure_count(NULL), 0);
@@ -98,11 +95,10 @@ static void no_fabric_has_nothing(void **state)
 	mad_fabric_free(NULL);
 }
 
-static void a_switch_alone_has_a_port_0(void **state)
+TEST(a_switch_alone_has_a_port_0)
 {
 	struct mad_fabric_node *sw = add(1, IB_NODE_SWITCH, 2), *ca = add(2, IB_NODE_CA, 2);
 
-	(void)state;
 	assert_int_equal(mad_fabric_port_count(fabric), 5);
 	for (unsigned i = 0; i <= 2; i++)
 		assert_int_equal(mad_fabric_port(sw, i)->number, i);
@@ -114,12 +110,11 @@ static void a_switch_alone_has_a_port_0(void **state)
 	assert_null(mad_fabric_port(ca, 256));
 }
 
-static void ports_follow_each_other_past_nodes_without_ports(void **state)
+TEST(ports_follow_each_other_past_nodes_without_ports)
 {
 	const struct mad_fabric_port *port = NULL;
 	size_t count = 0;
 
-	(void)state;
 	add(1, IB_NODE_CA, 0);
 	add(2, IB_NODE_SWITCH, 0);
 	add(3, IB_NODE_CA, 255);
@@ -134,9 +129,8 @@ static void ports_follow_each_other_past_nodes_without_ports(void **state)
 
 /* --- searching ---------------------------------------------------------------------- */
 
-static void each_of_many_nodes_is_found_by_its_guids(void **state)
+TEST(each_of_many_nodes_is_found_by_its_guids)
 {
-	(void)state;
 	for (uint64_t i = 0; i < 5000; i++) {
 		add(i << 8, IB_NODE_CA, 2);
 		graph_port(graph_node(fabric, (size_t)i), 2)->guid = i << 8 | 2;
@@ -152,11 +146,10 @@ static void each_of_many_nodes_is_found_by_its_guids(void **state)
 	assert_int_equal(mad_fabric_oddity_count(fabric), 0);
 }
 
-static void the_first_of_two_nodes_with_one_guid_is_found(void **state)
+TEST(the_first_of_two_nodes_with_one_guid_is_found)
 {
 	struct mad_fabric_node *first = add(7, IB_NODE_CA, 1);
 
-	(void)state;
 	add(7, IB_NODE_CA, 2);
 	for (uint64_t i = 0; i < 1000; i++) {
 		assert_ptr_equal(graph_find_node(fabric, 7), first);
@@ -165,11 +158,10 @@ static void the_first_of_two_nodes_with_one_guid_is_found(void **state)
 	assert_ptr_equal(mad_fabric_find_guid(fabric, 7), first);
 }
 
-static void a_lid_is_found_with_those_of_its_lmc(void **state)
+TEST(a_lid_is_found_with_those_of_its_lmc)
 {
 	struct mad_fabric_node *sw = add(1, IB_NODE_SWITCH, 2), *ca = add(2, IB_NODE_CA, 1);
 
-	(void)state;
 	link_ports(sw, 1, ca, 1);
 	set_lid(sw, 0, 3, 0);
 	set_lid(ca, 1, 8, 2);
@@ -183,11 +175,10 @@ static void a_lid_is_found_with_those_of_its_lmc(void **state)
 	assert_null(mad_fabric_find_lid(fabric, 1u << 31));
 }
 
-static void a_lid_of_another_subnet_is_not_found(void **state)
+TEST(a_lid_of_another_subnet_is_not_found)
 {
 	struct mad_fabric_node *sw = add(1, IB_NODE_SWITCH, 2), *ca = add(2, IB_NODE_CA, 2);
 
-	(void)state;
 	link_ports(sw, 1, ca, 1);
 	set_lid(sw, 0, 3, 0);
 	set_lid(ca, 2, 3, 0);
@@ -196,12 +187,11 @@ static void a_lid_of_another_subnet_is_not_found(void **state)
 	assert_int_equal(oddities(MAD_FABRIC_ODD_LID), 0);
 }
 
-static void requests_about_a_port_go_to_a_lid_of_this_subnet(void **state)
+TEST(requests_about_a_port_go_to_a_lid_of_this_subnet)
 {
 	struct mad_fabric_node *sw = add(1, IB_NODE_SWITCH, 2), *ca = add(2, IB_NODE_CA, 2);
 	struct mad_fabric_node *other = add(3, IB_NODE_SWITCH, 1);
 
-	(void)state;
 	link_ports(sw, 1, ca, 1);
 	set_lid(sw, 0, 3, 0);
 	set_lid(ca, 1, 4, 0);
@@ -219,12 +209,11 @@ static void requests_about_a_port_go_to_a_lid_of_this_subnet(void **state)
 	assert_int_equal(mad_fabric_port_lid(NULL, mad_fabric_port(sw, 1)), 0);
 }
 
-static void lids_that_no_port_can_have_are_not_found(void **state)
+TEST(lids_that_no_port_can_have_are_not_found)
 {
 	struct mad_fabric_node *one = add(1, IB_NODE_SWITCH, 1),
 			       *two = add(2, IB_NODE_SWITCH, 1);
 
-	(void)state;
 	set_lid(one, 0, 0xc001, 0);
 	set_lid(two, 0, 0xbfff, 7);
 	assert_int_equal(graph_finish(fabric), 0);
@@ -233,11 +222,10 @@ static void lids_that_no_port_can_have_are_not_found(void **state)
 	assert_ptr_equal(mad_fabric_find_lid(fabric, 0xbfff), mad_fabric_port(two, 0));
 }
 
-static void nodes_with_one_description_are_found_one_after_the_other(void **state)
+TEST(nodes_with_one_description_are_found_one_after_the_other)
 {
 	const struct mad_fabric_node *node = NULL;
 
-	(void)state;
 	for (uint64_t i = 0; i < 100; i++)
 		snprintf(add(i, IB_NODE_CA, 1)->description, 65, "%s",
 			 i % 10 ? "other" : "wanted");
@@ -254,11 +242,10 @@ static void nodes_with_one_description_are_found_one_after_the_other(void **stat
 
 /* --- links, and inconsistencies ------------------------------------------------------- */
 
-static void linked_ports_are_peers(void **state)
+TEST(linked_ports_are_peers)
 {
 	struct mad_fabric_node *sw = add(1, IB_NODE_SWITCH, 3), *ca = add(2, IB_NODE_CA, 1);
 
-	(void)state;
 	link_ports(sw, 3, ca, 1);
 	link_ports(sw, 2, sw, 2);
 	graph_set_origin(fabric, graph_port(ca, 1));
@@ -269,12 +256,11 @@ static void linked_ports_are_peers(void **state)
 	assert_ptr_equal(mad_fabric_origin(fabric), mad_fabric_port(ca, 1));
 }
 
-static void one_lid_or_port_guid_twice_is_odd(void **state)
+TEST(one_lid_or_port_guid_twice_is_odd)
 {
 	struct mad_fabric_node *one = add(1, IB_NODE_SWITCH, 1), *ca = add(2, IB_NODE_CA, 2);
 	const struct mad_fabric_oddity *oddity;
 
-	(void)state;
 	link_ports(one, 1, ca, 1);
 	set_lid(one, 0, 9, 0);
 	set_lid(ca, 1, 8, 1);
@@ -292,11 +278,10 @@ static void one_lid_or_port_guid_twice_is_odd(void **state)
 	assert_ptr_equal(oddity->other, mad_fabric_port(ca, 1));
 }
 
-static void a_switch_is_found_by_the_port_guid_of_its_port_0(void **state)
+TEST(a_switch_is_found_by_the_port_guid_of_its_port_0)
 {
 	struct mad_fabric_node *sw = add(1, IB_NODE_SWITCH, 2);
 
-	(void)state;
 	for (unsigned i = 0; i <= 2; i++)
 		graph_port(sw, i)->guid = 77;
 	assert_int_equal(graph_finish(fabric), 0);
@@ -318,11 +303,10 @@ static const uint8_t *port_info(unsigned width, unsigned supported, unsigned spe
 	return graph_store(fabric, info);
 }
 
-static void links_have_what_both_ends_support(void **state)
+TEST(links_have_what_both_ends_support)
 {
 	struct mad_fabric_node *sw = add(1, IB_NODE_SWITCH, 2), *ca = add(2, IB_NODE_CA, 1);
 
-	(void)state;
 	link_ports(sw, 1, ca, 1);
 	graph_port(sw, 1)->info =
 		port_info(MAD_WIDTH_1X, MAD_WIDTH_1X | MAD_WIDTH_4X | MAD_WIDTH_12X, 4);
@@ -337,11 +321,10 @@ static void links_have_what_both_ends_support(void **state)
 	assert_int_equal(mad_fabric_oddity_count(fabric), 0);
 }
 
-static void a_link_whose_ends_differ_is_odd_once(void **state)
+TEST(a_link_whose_ends_differ_is_odd_once)
 {
 	struct mad_fabric_node *sw = add(1, IB_NODE_SWITCH, 2), *ca = add(2, IB_NODE_CA, 1);
 
-	(void)state;
 	link_ports(sw, 1, ca, 1);
 	graph_port(sw, 1)->info = port_info(MAD_WIDTH_1X, MAD_WIDTH_1X, 4);
 	graph_port(ca, 1)->info = port_info(MAD_WIDTH_4X, MAD_WIDTH_4X, 4);
@@ -351,12 +334,11 @@ static void a_link_whose_ends_differ_is_odd_once(void **state)
 	assert_int_equal(mad_fabric_oddity_count(fabric), 1);
 }
 
-static void a_speed_is_not_known_if_port_0_would_say_whether_it_is_valid(void **state)
+TEST(a_speed_is_not_known_if_port_0_would_say_whether_it_is_valid)
 {
 	struct mad_fabric_node *sw = add(1, IB_NODE_SWITCH, 2), *ca = add(2, IB_NODE_CA, 1);
 	uint8_t info[IB_SMP_DATA_SIZE];
 
-	(void)state;
 	link_ports(sw, 1, ca, 1);
 	memcpy(info, port_info(MAD_WIDTH_4X, MAD_WIDTH_4X, 4), sizeof(info));
 	mad_set_field(info, 0, IB_PORT_LINK_SPEED_EXT_SUPPORTED_F, 3);
@@ -377,9 +359,8 @@ static void a_speed_is_not_known_if_port_0_would_say_whether_it_is_valid(void **
 	assert_int_equal(mad_fabric_port(sw, 2)->speed, MAD_SPEED_QDR);
 }
 
-static void each_oddity_has_a_text_of_its_own(void **state)
+TEST(each_oddity_has_a_text_of_its_own)
 {
-	(void)state;
 	for (int i = 0; i <= MAD_FABRIC_ODD_LINK; i++) {
 		const char *text = mad_fabric_oddity_text((enum mad_fabric_oddity_kind)i);
 
@@ -391,13 +372,12 @@ static void each_oddity_has_a_text_of_its_own(void **state)
 	assert_string_equal(mad_fabric_oddity_text((enum mad_fabric_oddity_kind)99), "?");
 }
 
-static void failures_are_counted_once_a_node(void **state)
+TEST(failures_are_counted_once_a_node)
 {
 	struct mad_fabric_failure failure = {
 		.attribute = IB_ATTR_PORT_INFO, .modifier = 3, .count = 1, .error = -ETIMEDOUT};
 	size_t index;
 
-	(void)state;
 	failure.node = add(1, IB_NODE_CA, 1);
 	assert_int_equal(graph_add_failure(fabric, &failure, &index), 0);
 	graph_count_failures(fabric, index, 2);
@@ -434,11 +414,10 @@ static int fill(void)
 	return graph_finish(fabric);
 }
 
-static void each_allocation_may_fail(void **state)
+TEST(each_allocation_may_fail)
 {
 	unsigned failed = 0;
 
-	(void)state;
 	for (unsigned n = 1;; n++) {
 		int err;
 
@@ -454,32 +433,4 @@ static void each_allocation_may_fail(void **state)
 	}
 	assert_true(failed > 10);
 	assert_int_equal(mad_fabric_node_count(fabric), 100);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		GRAPH_TEST(an_empty_graph_has_nothing),
-		GRAPH_TEST(no_fabric_has_nothing),
-		GRAPH_TEST(a_switch_alone_has_a_port_0),
-		GRAPH_TEST(ports_follow_each_other_past_nodes_without_ports),
-		GRAPH_TEST(each_of_many_nodes_is_found_by_its_guids),
-		GRAPH_TEST(the_first_of_two_nodes_with_one_guid_is_found),
-		GRAPH_TEST(a_lid_is_found_with_those_of_its_lmc),
-		GRAPH_TEST(a_lid_of_another_subnet_is_not_found),
-		GRAPH_TEST(requests_about_a_port_go_to_a_lid_of_this_subnet),
-		GRAPH_TEST(lids_that_no_port_can_have_are_not_found),
-		GRAPH_TEST(nodes_with_one_description_are_found_one_after_the_other),
-		GRAPH_TEST(linked_ports_are_peers),
-		GRAPH_TEST(one_lid_or_port_guid_twice_is_odd),
-		GRAPH_TEST(a_switch_is_found_by_the_port_guid_of_its_port_0),
-		GRAPH_TEST(links_have_what_both_ends_support),
-		GRAPH_TEST(a_link_whose_ends_differ_is_odd_once),
-		GRAPH_TEST(a_speed_is_not_known_if_port_0_would_say_whether_it_is_valid),
-		GRAPH_TEST(each_oddity_has_a_text_of_its_own),
-		GRAPH_TEST(failures_are_counted_once_a_node),
-		GRAPH_TEST(each_allocation_may_fail),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

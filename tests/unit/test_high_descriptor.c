@@ -8,6 +8,7 @@
 #define MANY 1
 
 #include "event_loop.h"
+#include "test.h"
 
 /* after event_loop.h, whose functions have parameters with the engine's name */
 #include "async_fixture.h"
@@ -40,21 +41,23 @@ static bool open_many(void)
 	return true;
 }
 
-static int setup(void **state)
+static int setup(void)
 {
 	enough = open_many();
-	return async_setup(state);
+	return async_setup();
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
-	int ret = async_teardown(state);
+	int ret = async_teardown();
 
 	while (file_count)
 		close(files[--file_count]);
 	setrlimit(RLIMIT_NOFILE, &limit_before);
 	return ret;
 }
+
+FIXTURE(setup, teardown);
 
 static void expect_high(void)
 {
@@ -66,11 +69,10 @@ static void expect_high(void)
 	assert_int_not_equal(fcntl(mad_async_fd(async), F_GETFD), -1);
 }
 
-static void an_event_loop_polls_a_single_descriptor(void **state)
+TEST(an_event_loop_polls_a_single_descriptor)
 {
 	struct pollfd fd = {.events = POLLIN};
 
-	(void)state;
 	expect_high();
 	fd.fd = mad_async_poll_fd(async);
 	assert_true(fd.fd >= 0);
@@ -93,12 +95,11 @@ static bool polls_for_long(void)
 	return timeout < 0 || timeout > LONG_POLL_MS;
 }
 
-static void a_thread_that_waits_is_woken(void **state)
+TEST(a_thread_that_waits_is_woken)
 {
 	pthread_t thread;
 	bool for_long;
 
-	(void)state;
 	expect_high();
 	submit(async, set_request(), 1, &outcomes[0], NULL);
 	thread = start_running(async);
@@ -119,13 +120,12 @@ static void *query(void *arg)
 	return mad_rpc(port, &rpc, &to, data, data) ? async : NULL;
 }
 
-static void a_thread_in_a_blocking_call_waits_without_looking_up(void **state)
+TEST(a_thread_in_a_blocking_call_waits_without_looking_up)
 {
 	pthread_t thread;
 	bool for_long;
 	void *result;
 
-	(void)state;
 	expect_high();
 	assert_int_equal(pthread_create(&thread, NULL, query, NULL), 0);
 	for_long = polls_for_long();
@@ -135,11 +135,11 @@ static void a_thread_in_a_blocking_call_waits_without_looking_up(void **state)
 	assert_true(for_long);
 }
 
-static int simulator_setup(void **state)
+static int simulator_setup(void)
 {
 	int classes[] = {IB_PERFORMANCE_CLASS};
 
-	if (device_setup(state))
+	if (device_setup())
 		return -1;
 	device_high_handles();
 	port = mad_rpc_open_port(NULL, 0, classes, 1);
@@ -147,27 +147,10 @@ static int simulator_setup(void **state)
 	return async ? 0 : -1;
 }
 
-static void a_handle_of_a_simulator_has_no_single_descriptor(void **state)
+TEST_WITH(a_handle_of_a_simulator_has_no_single_descriptor, simulator_setup, async_teardown)
 {
-	(void)state;
 	assert_true(mad_async_fd(async) >= 1024);
 	assert_int_equal(fcntl(mad_async_fd(async), F_GETFD), -1);
 	assert_int_equal(mad_async_poll_fd(async), -EOPNOTSUPP);
 	assert_true(mad_async_wake_fd(async) >= 0);
-}
-
-#define HIGH_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		HIGH_TEST(an_event_loop_polls_a_single_descriptor),
-		HIGH_TEST(a_thread_that_waits_is_woken),
-		HIGH_TEST(a_thread_in_a_blocking_call_waits_without_looking_up),
-		cmocka_unit_test_setup_teardown(
-			a_handle_of_a_simulator_has_no_single_descriptor, simulator_setup,
-			async_teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

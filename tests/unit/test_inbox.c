@@ -4,6 +4,7 @@
 
 #include "fake_device.h"
 #include "port/inbox.h"
+#include "test.h"
 
 #include <infiniband/mad.h>
 #include <infiniband/umad.h>
@@ -18,38 +19,34 @@
 static struct inbox inbox;
 static _Alignas(8) uint8_t umad[512];
 
-static int setup(void **state)
+static int setup(void)
 {
-	(void)state;
 	inbox_init(&inbox);
 	memset(umad, 0, sizeof(umad));
 	umad[umad_size() + 3] = IB_MAD_METHOD_GET;
 	return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
-	(void)state;
 	inbox_free(&inbox);
 	return 0;
 }
 
-#define INBOX_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+FIXTURE(setup, teardown);
 
-static void a_message_without_a_whole_mad_header_is_not_kept(void **state)
+TEST(a_message_without_a_whole_mad_header_is_not_kept)
 {
-	(void)state;
 	assert_false(inbox_add(&inbox, umad, 23));
 	assert_null(inbox_take(&inbox));
 	assert_true(inbox_add(&inbox, umad, 24));
 	free(inbox_take(&inbox));
 }
 
-static void an_inbox_is_empty_after_it_was_freed(void **state)
+TEST(an_inbox_is_empty_after_it_was_freed)
 {
 	struct message *message;
 
-	(void)state;
 	assert_true(inbox_add(&inbox, umad, IB_MAD_SIZE));
 	inbox_free(&inbox);
 	assert_null(inbox_take(&inbox));
@@ -61,11 +58,10 @@ static void an_inbox_is_empty_after_it_was_freed(void **state)
 }
 
 /* As many as a queue of the kernel has, and more. */
-static void an_inbox_keeps_200000_mads(void **state)
+TEST(an_inbox_keeps_200000_mads)
 {
 	struct message *message;
 
-	(void)state;
 	for (uint32_t i = 0; i < 200000; i++) {
 		memcpy(umad + umad_size() + 12, &i, sizeof(i));
 		assert_true(inbox_add(&inbox, umad, IB_MAD_SIZE));
@@ -81,12 +77,11 @@ static void an_inbox_keeps_200000_mads(void **state)
 }
 
 /* With their headers. */
-static void an_inbox_keeps_64_mib(void **state)
+TEST(an_inbox_keeps_64_mib)
 {
 	int length = (1 << 24) - (int)umad_size();
 	uint8_t *message = calloc(1, umad_size() + (size_t)length);
 
-	(void)state;
 	message[umad_size() + 3] = IB_MAD_METHOD_GET;
 	for (unsigned round = 0; round < 2; round++) {
 		for (unsigned i = 0; i < 3; i++)
@@ -120,9 +115,8 @@ static bool is_kept(uint32_t tid)
 }
 
 /* The library's own responses have no such ID, and no response is expected twice. */
-static void a_response_is_kept_if_it_is_expected(void **state)
+TEST(a_response_is_kept_if_it_is_expected)
 {
-	(void)state;
 	assert_false(is_kept(7)); /* no call so far */
 	assert_false(is_kept(0));
 	inbox_expect(&inbox, 0);
@@ -135,9 +129,8 @@ static void a_response_is_kept_if_it_is_expected(void **state)
 	assert_true(is_kept(7));
 }
 
-static void an_id_that_is_expected_twice_may_come_twice(void **state)
+TEST(an_id_that_is_expected_twice_may_come_twice)
 {
-	(void)state;
 	inbox_expect(&inbox, 7);
 	inbox_expect(&inbox, 7);
 	assert_true(is_kept(7));
@@ -146,11 +139,10 @@ static void an_id_that_is_expected_twice_may_come_twice(void **state)
 }
 
 /* IDs follow one another, whatever the first one is; there is no ID 0. */
-static void an_inbox_expects_65535_ids(void **state)
+TEST(an_inbox_expects_65535_ids)
 {
 	const uint32_t first[] = {1, 30000, UINT32_MAX - 5000};
 
-	(void)state;
 	for (int run = 0; run < 3; run++) {
 		for (uint32_t i = 0; i < EXPECTED; i++)
 			inbox_expect(&inbox, first[run] + i);
@@ -161,9 +153,8 @@ static void an_inbox_expects_65535_ids(void **state)
 }
 
 /* IDs of other programs may be alike in all lower bits. */
-static void ids_that_are_alike_are_expected_beside_each_other(void **state)
+TEST(ids_that_are_alike_are_expected_beside_each_other)
 {
-	(void)state;
 	for (uint32_t i = 1; i <= 8; i++)
 		inbox_expect(&inbox, i << 16 | 5);
 	/* one after another gives its place back */
@@ -171,11 +162,10 @@ static void ids_that_are_alike_are_expected_beside_each_other(void **state)
 		assert_true(is_kept(i << 16 | 5));
 }
 
-static void an_id_replaces_one_of_long_ago(void **state)
+TEST(an_id_replaces_one_of_long_ago)
 {
 	unsigned kept = 0;
 
-	(void)state;
 	for (uint32_t i = 1; i <= 3 * EXPECTED; i++)
 		inbox_expect(&inbox, i);
 	for (uint32_t i = 1; i <= 3 * EXPECTED; i++)
@@ -187,9 +177,8 @@ static void an_id_replaces_one_of_long_ago(void **state)
 	assert_true(is_kept(3 * EXPECTED));
 }
 
-static void without_memory_no_response_is_expected(void **state)
+TEST(without_memory_no_response_is_expected)
 {
-	(void)state;
 	device_fail_malloc(1);
 	inbox_expect(&inbox, 7);
 	device_fail_malloc(0);
@@ -202,9 +191,8 @@ static void without_memory_no_response_is_expected(void **state)
 	assert_null(inbox_take(&inbox));
 }
 
-static void only_requests_are_kept(void **state)
+TEST(only_requests_are_kept)
 {
-	(void)state;
 	umad[umad_size() + 3] = IB_MAD_METHOD_TRAP_REPRESS;
 	assert_false(inbox_add(&inbox, umad, IB_MAD_SIZE));
 	umad[umad_size() + 3] = IB_MAD_METHOD_TRAP;
@@ -214,31 +202,10 @@ static void only_requests_are_kept(void **state)
 	free(inbox_take(&inbox));
 }
 
-static void an_inbox_of_several_messages_is_freed(void **state)
+TEST(an_inbox_of_several_messages_is_freed)
 {
-	(void)state;
 	for (unsigned i = 0; i < 3; i++)
 		assert_true(inbox_add(&inbox, umad, IB_MAD_SIZE));
 	inbox_free(&inbox);
 	assert_null(inbox_take(&inbox));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		INBOX_TEST(a_message_without_a_whole_mad_header_is_not_kept),
-		INBOX_TEST(an_inbox_is_empty_after_it_was_freed),
-		INBOX_TEST(an_inbox_keeps_200000_mads),
-		INBOX_TEST(an_inbox_keeps_64_mib),
-		INBOX_TEST(a_response_is_kept_if_it_is_expected),
-		INBOX_TEST(an_id_that_is_expected_twice_may_come_twice),
-		INBOX_TEST(an_inbox_expects_65535_ids),
-		INBOX_TEST(ids_that_are_alike_are_expected_beside_each_other),
-		INBOX_TEST(an_id_replaces_one_of_long_ago),
-		INBOX_TEST(without_memory_no_response_is_expected),
-		INBOX_TEST(only_requests_are_kept),
-		INBOX_TEST(an_inbox_of_several_messages_is_freed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

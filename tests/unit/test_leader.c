@@ -8,6 +8,7 @@
 
 #include "event_loop.h"
 #include "gate.h"
+#include "test.h"
 
 #include "port_state.h"
 
@@ -15,18 +16,20 @@
 #include <limits.h>
 #include <signal.h>
 
-static int setup(void **state)
+static int setup(void)
 {
 	gate_init();
-	return port_setup(state);
+	return port_setup();
 }
 
-static int high_setup(void **state)
+FIXTURE(setup, gate_teardown);
+
+static int high_setup(void)
 {
 	int classes[] = {IB_SMI_CLASS, IB_PERFORMANCE_CLASS};
 
 	gate_init();
-	if (device_setup(state))
+	if (device_setup())
 		return -1;
 	device_high_handles();
 	port = mad_rpc_open_port(NULL, 0, classes, 2);
@@ -37,8 +40,7 @@ static int high_setup(void **state)
 	return 0;
 }
 
-#define LEADER_TEST(name) cmocka_unit_test_setup_teardown(name, setup, gate_teardown)
-#define HIGH_TEST(name)   cmocka_unit_test_setup_teardown(name, high_setup, gate_teardown)
+#define HIGH_TEST(name) TEST_WITH(name, high_setup, gate_teardown)
 
 /* --- threads that wait --------------------------------------------------------------- */
 
@@ -137,13 +139,12 @@ static void end_receiver(struct thread *receiver)
 
 /* --- the leader polls ---------------------------------------------------------------- */
 
-static void others_read_while_the_leader_polls(void **state)
+TEST(others_read_while_the_leader_polls)
 {
 	struct mad_async *async = mad_async_create(port);
 	struct thread receiver = {.kind = RECEIVE};
 	struct outcome outcome = {0};
 
-	(void)state;
 	start(&receiver);
 	expect_polls(1);
 	device_hold_polls(true);
@@ -158,11 +159,10 @@ static void others_read_while_the_leader_polls(void **state)
 	mad_async_destroy(async);
 }
 
-static void the_leader_polls_once_for_as_long_as_it_takes(void **state)
+TEST(the_leader_polls_once_for_as_long_as_it_takes)
 {
 	struct thread receiver = {.kind = RECEIVE};
 
-	(void)state;
 	start(&receiver);
 	expect_polls(1);
 	assert_true(device_poll_timeout() >= LONG_MS);
@@ -173,12 +173,11 @@ static void the_leader_polls_once_for_as_long_as_it_takes(void **state)
 }
 
 /* The responses are queued before the thread returns from its poll. */
-static void a_run_that_leads_reads_all_responses_after_one_poll(void **state)
+TEST(a_run_that_leads_reads_all_responses_after_one_poll)
 {
 	struct thread runner = {.kind = RUN, .async = mad_async_create(port)};
 	struct outcome outcomes[8] = {0};
 
-	(void)state;
 	for (int i = 0; i < 8; i++)
 		submit(runner.async, set_request(), 1 + i, &outcomes[i], NULL);
 	start(&runner);
@@ -193,13 +192,12 @@ static void a_run_that_leads_reads_all_responses_after_one_poll(void **state)
 	mad_async_destroy(runner.async);
 }
 
-static void cancelling_a_request_wakes_the_leader(void **state)
+TEST(cancelling_a_request_wakes_the_leader)
 {
 	struct thread runner = {.kind = RUN, .async = mad_async_create(port)};
 	struct outcome outcome = {0};
 	uint64_t id;
 
-	(void)state;
 	submit(runner.async, set_request(), 1, &outcome, &id);
 	start(&runner);
 	expect_polls(1);
@@ -212,7 +210,7 @@ static void cancelling_a_request_wakes_the_leader(void **state)
 	mad_async_destroy(runner.async);
 }
 
-static void closing_the_port_wakes_the_leader(void **state)
+TEST(closing_the_port_wakes_the_leader)
 {
 	for (int kind = 0; kind < KINDS; kind++) {
 		struct thread thread = {.kind = (enum kind)kind, .lid = 1};
@@ -232,19 +230,18 @@ static void closing_the_port_wakes_the_leader(void **state)
 			assert_int_equal(thread.error, ECANCELED);
 		assert_int_equal(device_calls(DEVICE_POLL), 1);
 		mad_async_destroy(thread.async);
-		assert_int_equal(device_teardown(state), 0);
-		assert_int_equal(port_setup(state), 0);
+		assert_int_equal(device_teardown(), 0);
+		assert_int_equal(port_setup(), 0);
 	}
 }
 
-static void an_earlier_timer_of_another_thread_s_request_wakes_the_leader(void **state)
+TEST(an_earlier_timer_of_another_thread_s_request_wakes_the_leader)
 {
 	struct thread runner = {.kind = RUN, .async = mad_async_create(port)};
 	struct outcome outcomes[2] = {0};
 	ib_rpc_t rpc = get_request();
 	uint64_t id;
 
-	(void)state;
 	mad_rpc_set_retries(port, 1);
 	submit(runner.async, set_request(), 1, &outcomes[0], &id);
 	start(&runner);
@@ -286,11 +283,10 @@ static void *submit_to_lid_1(void *arg)
  * A thread waits, because its request is queued after a request of another engine, which has no
  * timer yet: it is being written. No thread runs the other engine.
  */
-static void the_timer_of_a_request_wakes_the_thread_of_the_next_request(void **state)
+TEST(the_timer_of_a_request_wakes_the_thread_of_the_next_request)
 {
 	static const enum kind kinds[] = {ASK, RUN};
 
-	(void)state;
 	mad_rpc_set_retries(port, 1);
 	mad_port_set_destination_limit(port, 1);
 	for (int i = 0; i < 2; i++) {
@@ -319,12 +315,11 @@ static void the_timer_of_a_request_wakes_the_thread_of_the_next_request(void **s
 	}
 }
 
-static void a_later_timer_of_another_thread_s_request_leaves_the_leader_alone(void **state)
+TEST(a_later_timer_of_another_thread_s_request_leaves_the_leader_alone)
 {
 	struct thread runner = {.kind = RUN, .async = mad_async_create(port)};
 	struct outcome outcomes[2] = {0};
 
-	(void)state;
 	submit(runner.async, set_request(), 1, &outcomes[0], NULL);
 	start(&runner);
 	expect_polls(1);
@@ -341,14 +336,13 @@ static void a_later_timer_of_another_thread_s_request_leaves_the_leader_alone(vo
  * Two calls to one node. The first request is late, and gives its place to the second one half
  * a second before the rate permits another request.
  */
-static void a_request_that_gets_a_place_is_sent_when_the_rate_permits_it(void **state)
+TEST(a_request_that_gets_a_place_is_sent_when_the_rate_permits_it)
 {
 	struct thread askers[2] = {{.kind = ASK, .lid = 5}, {.kind = ASK, .lid = 5}};
 	ib_portid_t other = to_lid(7);
 	ib_rpc_t rpc = set_request();
 	uint8_t data[IB_MAD_SIZE] = {0};
 
-	(void)state;
 	set_late_after(2500000);
 	/* one request to a node that has never responded */
 	mad_port_set_destination_limit(port, 0);
@@ -371,7 +365,7 @@ static void a_request_that_gets_a_place_is_sent_when_the_rate_permits_it(void **
 /* --- handing over the lead -------------------------------------------------------------- */
 
 /* Meanwhile others wait, and do not know that no thread polls. */
-static void a_leader_that_calls_back_leaves_its_place(void **state)
+TEST(a_leader_that_calls_back_leaves_its_place)
 {
 	struct thread runner = {.kind = RUN, .async = mad_async_create(port)};
 	struct thread asker = {.kind = ASK, .lid = 2};
@@ -379,7 +373,6 @@ static void a_leader_that_calls_back_leaves_its_place(void **state)
 	ib_rpc_t rpc = set_request();
 	ib_portid_t to = to_lid(1);
 
-	(void)state;
 	mad_async_submit(runner.async, &rpc, &to, NULL, 0, call_back_at_gate, &outcome, NULL);
 	start(&runner);
 	start(&asker);
@@ -408,13 +401,12 @@ static void expect_response_while_held_up(struct thread *asker)
 }
 
 /* The leader's second request may be sent after the response to the first one. */
-static void a_leader_that_sends_leaves_its_place(void **state)
+TEST(a_leader_that_sends_leaves_its_place)
 {
 	struct thread runner = {.kind = RUN, .async = mad_async_create(port)};
 	struct thread asker = {.kind = ASK, .lid = 2};
 	struct outcome outcomes[2] = {0};
 
-	(void)state;
 	mad_port_set_window(port, MAD_WINDOW_SMP, 1);
 	submit(runner.async, get_request(), 1, &outcomes[0], NULL);
 	submit(runner.async, get_request(), 1, &outcomes[1], NULL);
@@ -430,11 +422,10 @@ static void a_leader_that_sends_leaves_its_place(void **state)
 }
 
 /* A blocking call's next attempt is being written, which takes long. */
-static void a_leader_that_sends_its_next_attempt_leaves_its_place(void **state)
+TEST(a_leader_that_sends_its_next_attempt_leaves_its_place)
 {
 	struct thread leader = {.kind = ASK, .lid = 1}, asker = {.kind = ASK, .lid = 2};
 
-	(void)state;
 	start(&leader);
 	start(&asker);
 	assert_true(device_wait_written(2, LONG_MS));
@@ -446,7 +437,7 @@ static void a_leader_that_sends_its_next_attempt_leaves_its_place(void **state)
 }
 
 /* The same for a follower that is woken to lead, and has other work. */
-static void a_follower_that_calls_back_leaves_the_lead_to_others(void **state)
+TEST(a_follower_that_calls_back_leaves_the_lead_to_others)
 {
 	struct thread leader = {.kind = ASK, .lid = 1}, asker = {.kind = ASK, .lid = 2};
 	struct thread runner = {.kind = RUN, .async = mad_async_create(port)};
@@ -454,7 +445,6 @@ static void a_follower_that_calls_back_leaves_the_lead_to_others(void **state)
 	ib_rpc_t rpc = set_request();
 	ib_portid_t to = to_lid(3);
 
-	(void)state;
 	start(&leader);
 	start(&asker);
 	mad_async_submit(runner.async, &rpc, &to, NULL, 0, call_back_at_gate, &outcome, NULL);
@@ -475,11 +465,10 @@ static void a_follower_that_calls_back_leaves_the_lead_to_others(void **state)
 }
 
 /* The leader waits for requests in mad_receive_via(), and sends nothing. */
-static void a_follower_whose_attempt_timed_out_sends_the_next_one(void **state)
+TEST(a_follower_whose_attempt_timed_out_sends_the_next_one)
 {
 	struct thread receiver = {.kind = RECEIVE}, asker = {.kind = ASK, .lid = 1};
 
-	(void)state;
 	start(&receiver);
 	start(&asker);
 	device_time_out(device_packet(0));
@@ -491,13 +480,12 @@ static void a_follower_whose_attempt_timed_out_sends_the_next_one(void **state)
 }
 
 /* The response to another thread's request opens the window. */
-static void a_receiver_that_leads_lets_others_send(void **state)
+TEST(a_receiver_that_leads_lets_others_send)
 {
 	struct thread receiver = {.kind = RECEIVE}, asker = {.kind = ASK, .lid = 2};
 	struct mad_async *async = mad_async_create(port);
 	struct outcome outcome = {0};
 
-	(void)state;
 	mad_port_set_window(port, MAD_WINDOW_GMP, 1);
 	start(&receiver);
 	submit(async, set_request(), 1, &outcome, NULL);
@@ -514,12 +502,11 @@ static void a_receiver_that_leads_lets_others_send(void **state)
 }
 
 /* The thread that is woken first has too small a buffer. */
-static void a_long_request_is_for_another_receiver(void **state)
+TEST(a_long_request_is_for_another_receiver)
 {
 	struct thread asker = {.kind = ASK, .lid = 1}, large = {.kind = RECEIVE};
 	struct thread small = {.kind = RECEIVE, .buffer = mad_alloc()};
 
-	(void)state;
 	start(&asker);
 	start(&large);
 	start(&small);
@@ -581,13 +568,12 @@ static void start_both(struct thread *runner, struct thread *waiter, struct outc
 	assert_int_equal(pthread_create(&waiter->thread, NULL, wait_with_a_limit, waiter), 0);
 }
 
-static void a_thread_sleeps_while_another_one_calls_back(void **state)
+TEST(a_thread_sleeps_while_another_one_calls_back)
 {
 	struct mad_async *async = mad_async_create(port);
 	struct thread runner = {.kind = RUN, .async = async}, waiter = {.async = async};
 	struct outcome outcome = {0};
 
-	(void)state;
 	start_both(&runner, &waiter, &outcome);
 	expect_to_sleep(&waiter);
 	sem_post(&gate.leave);
@@ -604,14 +590,13 @@ static void *destroy(void *arg)
 }
 
 /* mad_async_destroy() waits for the callback; mad_async_wait() of another thread does not. */
-static void a_wait_ends_when_the_engine_is_being_destroyed(void **state)
+TEST(a_wait_ends_when_the_engine_is_being_destroyed)
 {
 	struct mad_async *async = mad_async_create(port);
 	struct thread runner = {.kind = RUN, .async = async}, waiter = {.async = async};
 	struct outcome outcome = {0};
 	pthread_t destroyer;
 
-	(void)state;
 	start_both(&runner, &waiter, &outcome);
 	while (calls_in_progress(port) < 2)
 		sleep_ms(1);
@@ -625,12 +610,11 @@ static void a_wait_ends_when_the_engine_is_being_destroyed(void **state)
 }
 
 /* Timers are due, but are not processed while another thread may have unread messages. */
-static void a_thread_sleeps_while_another_one_reads(void **state)
+TEST(a_thread_sleeps_while_another_one_reads)
 {
 	struct thread thread = {.lid = 1, .async = mad_async_create(port)};
 	struct outcome outcome = {0};
 
-	(void)state;
 	mad_rpc_set_timeout(port, 1);
 	mad_rpc_set_retries(port, INT_MAX);
 	for (int i = 0; i < 2; i++) {
@@ -696,11 +680,10 @@ static void cancel(enum kind kind, bool follows)
 	}
 }
 
-static void a_thread_is_cancelled_after_its_call(void **state)
+TEST(a_thread_is_cancelled_after_its_call)
 {
 	struct thread asker = {.kind = ASK, .lid = 3};
 
-	(void)state;
 	for (int kind = 0; kind < KINDS; kind++) {
 		cancel((enum kind)kind, false);
 		cancel((enum kind)kind, true);
@@ -720,14 +703,13 @@ static void *process(void *arg)
 	return NULL;
 }
 
-static void a_thread_that_calls_back_is_cancelled_after_its_call(void **state)
+TEST(a_thread_that_calls_back_is_cancelled_after_its_call)
 {
 	struct thread thread = {.async = mad_async_create(port)};
 	struct outcome outcome = {0};
 	ib_rpc_t rpc = set_request();
 	ib_portid_t to = to_lid(1);
 
-	(void)state;
 	mad_async_submit(thread.async, &rpc, &to, NULL, 0, call_back_at_gate, &outcome, NULL);
 	device_respond(device_packet(0), 0, 0, NULL, 0);
 	assert_int_equal(pthread_create(&thread.thread, NULL, process, &thread), 0);
@@ -744,14 +726,13 @@ static void a_thread_that_calls_back_is_cancelled_after_its_call(void **state)
 }
 
 /* A call disables cancellation for its duration only, and never enables it. */
-static void a_call_leaves_whether_a_thread_can_be_cancelled_as_it_is(void **state)
+TEST(a_call_leaves_whether_a_thread_can_be_cancelled_as_it_is)
 {
 	const int states[] = {PTHREAD_CANCEL_DISABLE, PTHREAD_CANCEL_ENABLE};
 	struct thread thread = {.kind = ASK, .lid = 1, .async = mad_async_create(port)};
 	struct outcome outcome = {0};
 	int before;
 
-	(void)state;
 	device_on_write(echo, NULL);
 	for (int i = 0; i < 2; i++) {
 		pthread_setcancelstate(states[i], &before);
@@ -787,7 +768,7 @@ static void send_signal(struct thread *thread)
 		sleep_ms(1);
 }
 
-static void a_signal_ends_mad_receive_via_in_the_leader_alone(void **state)
+TEST(a_signal_ends_mad_receive_via_in_the_leader_alone)
 {
 	struct thread leader = {.kind = RECEIVE}, follower = {.kind = RECEIVE};
 	struct thread asker = {.kind = ASK, .lid = 1};
@@ -795,7 +776,6 @@ static void a_signal_ends_mad_receive_via_in_the_leader_alone(void **state)
 	struct sigaction action = {.sa_handler = count_signal}, before;
 	struct outcome outcome = {0};
 
-	(void)state;
 	sigaction(SIGUSR1, &action, &before);
 	start(&leader);
 	expect_polls(1);
@@ -832,13 +812,12 @@ static void a_signal_ends_mad_receive_via_in_the_leader_alone(void **state)
 #define THREADS 4
 
 /* It checks periodically, because it cannot be woken. */
-static void the_leader_on_a_simulator_s_handle_looks_up(void **state)
+HIGH_TEST(the_leader_on_a_simulator_s_handle_looks_up)
 {
 	struct thread runner = {.kind = RUN, .async = mad_async_create(port)};
 	struct outcome outcome = {0};
 	uint64_t id;
 
-	(void)state;
 	submit(runner.async, set_request(), 1, &outcome, &id);
 	start(&runner);
 	while (device_calls(DEVICE_POLL) < 3)
@@ -851,14 +830,13 @@ static void the_leader_on_a_simulator_s_handle_looks_up(void **state)
 }
 
 /* Only one thread at a time may use the simulator's state for a handle. */
-static void on_a_simulator_s_handle_nobody_reads_beside_the_leader(void **state)
+HIGH_TEST(on_a_simulator_s_handle_nobody_reads_beside_the_leader)
 {
 	struct mad_async *async = mad_async_create(port);
 	struct thread receiver = {.kind = RECEIVE};
 	struct outcome outcome = {0};
 	unsigned reads;
 
-	(void)state;
 	start(&receiver);
 	while (!device_calls(DEVICE_POLL))
 		sleep_ms(1);
@@ -880,22 +858,20 @@ static void on_a_simulator_s_handle_nobody_reads_beside_the_leader(void **state)
 }
 
 /* The leader returns from its poll long after the follower's timeout. */
-static void on_a_simulator_s_handle_a_follower_times_out_beside_the_leader(void **state)
+HIGH_TEST(on_a_simulator_s_handle_a_follower_times_out_beside_the_leader)
 {
 	struct thread receiver = {.kind = RECEIVE};
 	uint8_t data[IB_PC_DATA_SZ] = {0};
 	ib_rpc_t rpc = set_request();
 	ib_portid_t to = to_lid(1);
 
-	(void)state;
 	start(&receiver);
 	while (!device_calls(DEVICE_POLL))
 		sleep_ms(1);
 	device_hold_polls(true);
 	mad_rpc_set_retries(port, 1);
 	rpc.timeout = 20;
-	assert_null(mad_rpc(port, &rpc, &to, data, data));
-	assert_int_equal(errno, ETIMEDOUT);
+	assert_fails_null(mad_rpc(port, &rpc, &to, data, data), ETIMEDOUT);
 	device_hold_polls(false);
 	end_receiver(&receiver);
 }
@@ -938,13 +914,12 @@ static bool try_reader_that_is_slow(struct mad_async *async)
 }
 
 /* A response that the leader has read, but not handled, is in time. */
-static void timers_wait_for_a_leader_that_reads(void **state)
+HIGH_TEST(timers_wait_for_a_leader_that_reads)
 {
 	struct mad_async *async = mad_async_create(port);
 	struct thread receiver = {.kind = RECEIVE};
 	int attempts = 100;
 
-	(void)state;
 	mad_rpc_set_retries(port, 1);
 	umad_set_log_hook(hold_reader_up, NULL);
 	umad_debug(UMAD_LOG_DEBUG);
@@ -961,13 +936,12 @@ static void timers_wait_for_a_leader_that_reads(void **state)
 	}
 }
 
-static void threads_on_a_simulator_s_handle_get_their_responses(void **state)
+HIGH_TEST(threads_on_a_simulator_s_handle_get_their_responses)
 {
 	struct thread askers[THREADS], receivers[2] = {{.kind = RECEIVE}, {.kind = RECEIVE}};
 	struct thread runner = {.kind = RUN, .async = mad_async_create(port)};
 	struct outcome outcomes[THREADS] = {0};
 
-	(void)state;
 	start(&receivers[0]);
 	for (int i = 0; i < THREADS; i++) {
 		askers[i] = (struct thread){.kind = ASK, .lid = 1 + i};
@@ -991,40 +965,4 @@ static void threads_on_a_simulator_s_handle_get_their_responses(void **state)
 	}
 	mad_async_destroy(runner.async);
 	port = NULL;
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		LEADER_TEST(others_read_while_the_leader_polls),
-		LEADER_TEST(the_leader_polls_once_for_as_long_as_it_takes),
-		LEADER_TEST(a_run_that_leads_reads_all_responses_after_one_poll),
-		LEADER_TEST(cancelling_a_request_wakes_the_leader),
-		LEADER_TEST(closing_the_port_wakes_the_leader),
-		LEADER_TEST(an_earlier_timer_of_another_thread_s_request_wakes_the_leader),
-		LEADER_TEST(the_timer_of_a_request_wakes_the_thread_of_the_next_request),
-		LEADER_TEST(a_request_that_gets_a_place_is_sent_when_the_rate_permits_it),
-		LEADER_TEST(a_later_timer_of_another_thread_s_request_leaves_the_leader_alone),
-		LEADER_TEST(a_leader_that_calls_back_leaves_its_place),
-		LEADER_TEST(a_leader_that_sends_leaves_its_place),
-		LEADER_TEST(a_leader_that_sends_its_next_attempt_leaves_its_place),
-		LEADER_TEST(a_follower_that_calls_back_leaves_the_lead_to_others),
-		LEADER_TEST(a_receiver_that_leads_lets_others_send),
-		LEADER_TEST(a_follower_whose_attempt_timed_out_sends_the_next_one),
-		LEADER_TEST(a_long_request_is_for_another_receiver),
-		LEADER_TEST(a_thread_sleeps_while_another_one_reads),
-		LEADER_TEST(a_thread_sleeps_while_another_one_calls_back),
-		LEADER_TEST(a_wait_ends_when_the_engine_is_being_destroyed),
-		LEADER_TEST(a_thread_is_cancelled_after_its_call),
-		LEADER_TEST(a_thread_that_calls_back_is_cancelled_after_its_call),
-		LEADER_TEST(a_call_leaves_whether_a_thread_can_be_cancelled_as_it_is),
-		LEADER_TEST(a_signal_ends_mad_receive_via_in_the_leader_alone),
-		HIGH_TEST(the_leader_on_a_simulator_s_handle_looks_up),
-		HIGH_TEST(on_a_simulator_s_handle_nobody_reads_beside_the_leader),
-		HIGH_TEST(on_a_simulator_s_handle_a_follower_times_out_beside_the_leader),
-		HIGH_TEST(timers_wait_for_a_leader_that_reads),
-		HIGH_TEST(threads_on_a_simulator_s_handle_get_their_responses),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/*
- * Limits of requests in flight: they apply at once, for each destination, and after
- * redirections.
- */
+/* Limits of requests in flight: turns of SMPs and GMPs, and redirections. */
 
 #define MANY 200
 #include "async_fixture.h"
 #include "mad/probe.h"
+#include "test.h"
+
+FIXTURE(async_setup, async_teardown);
 
 #define NODE_A  1
 #define NODE_B  2
 #define LIMIT_B 4
 
 static uint64_t ids[MANY];
-
-#define LIMITS_TEST(name) cmocka_unit_test_setup_teardown(name, async_setup, async_teardown)
 
 /* The request n has the data n + 1, for any LID. */
 static void submit_to(ib_rpc_t rpc, int lid, int n)
@@ -28,131 +26,9 @@ static void submit_to(ib_rpc_t rpc, int lid, int n)
 			 0);
 }
 
-static void submit_many_to(ib_rpc_t rpc, int lid, int count)
-{
-	for (int i = 0; i < count; i++)
-		submit_to(rpc, lid, i);
-}
-
-/* The request of the n-th packet, from 0 on. */
-static int request_in(unsigned n)
-{
-	const struct device_packet *packet = device_packet(n);
-	size_t offset = packet->mad[1] == IB_SMI_CLASS ? IB_SMP_DATA_OFFS : IB_PC_DATA_OFFS;
-
-	return packet->mad[offset] - 1;
-}
-
 static int lid_of(const struct device_packet *packet)
 {
 	return be16toh(packet->header.addr.lid);
-}
-
-static void respond(unsigned n)
-{
-	device_respond(device_packet(n), 0, 0, NULL, 0);
-	assert_int_equal(mad_async_process(async), 1);
-}
-
-/* --- limits that change --------------------------------------------------------- */
-
-static void a_window_that_is_raised_sends_at_once(void **state)
-{
-	(void)state;
-	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_SMP, 2), 0);
-	for (int i = 0; i < 50; i++)
-		submit_to(get_request(), i + 1, i);
-	assert_int_equal(device_written(), 2);
-	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_SMP, 30), 0);
-	assert_int_equal(device_written(), 30);
-	assert_int_equal(stats_of(async).queued, 20);
-	for (unsigned i = 0; i < 30; i++)
-		assert_int_equal(request_in(i), i);
-}
-
-static void a_window_that_is_lowered_holds_what_is_queued(void **state)
-{
-	(void)state;
-	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_GMP, 5), 0);
-	for (int i = 0; i < 20; i++)
-		submit_to(set_request(), i + 1, i);
-	assert_int_equal(device_written(), 5);
-	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_GMP, 2), 0);
-	for (unsigned i = 0; i < 3; i++) {
-		respond(i);
-		assert_int_equal(device_written(), 5);
-	}
-	respond(3);
-	assert_int_equal(device_written(), 6);
-}
-
-static void a_destination_limit_that_is_raised_sends_at_once_and_in_order(void **state)
-{
-	(void)state;
-	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_GMP, 100), 0);
-	assert_int_equal(mad_port_set_destination_limit(port, 1), 0);
-	submit_many_to(set_request(), NODE_A, 50);
-	assert_int_equal(device_written(), 1);
-	assert_int_equal(mad_port_set_destination_limit(port, 30), 0);
-	assert_int_equal(device_written(), 30);
-	for (unsigned i = 0; i < 30; i++)
-		assert_int_equal(request_in(i), i);
-	assert_int_equal(stats_of(async).queued, 20);
-}
-
-static void a_destination_limit_that_is_lowered_holds_what_is_queued(void **state)
-{
-	(void)state;
-	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_GMP, 100), 0);
-	assert_int_equal(mad_port_set_destination_limit(port, 5), 0);
-	submit_many_to(set_request(), NODE_A, 20);
-	assert_int_equal(device_written(), 5);
-	assert_int_equal(mad_port_set_destination_limit(port, 2), 0);
-	for (unsigned i = 0; i < 3; i++) {
-		respond(i);
-		assert_int_equal(device_written(), 5);
-	}
-	respond(3);
-	assert_int_equal(device_written(), 6);
-}
-
-/* The window holds back the requests that the raised limit allows. */
-/* At one a second, the requests would take a hundred. */
-static void a_rate_that_is_lifted_sends_at_once(void **state)
-{
-	(void)state;
-	fix_flow(200);
-	assert_int_equal(mad_port_set_rate(port, 1), 0);
-	for (int i = 0; i < 100; i++)
-		submit_to(set_request(), i + 1, i);
-	assert_in_range(device_written(), 1, 99);
-	assert_int_equal(mad_port_set_rate(port, 0), 0);
-	assert_int_equal(device_written(), 100);
-}
-
-static void a_limit_may_be_lowered_before_it_was_of_use(void **state)
-{
-	(void)state;
-	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_GMP, 2), 0);
-	assert_int_equal(mad_port_set_destination_limit(port, 1), 0);
-	submit_many_to(set_request(), NODE_A, 20);
-	submit_to(set_request(), NODE_B, 20);
-	assert_int_equal(device_written(), 2);
-	assert_int_equal(mad_port_set_destination_limit(port, 15), 0);
-	assert_int_equal(device_written(), 2);
-	assert_int_equal(mad_port_set_destination_limit(port, 1), 0);
-	assert_int_equal(mad_port_set_window(port, MAD_WINDOW_GMP, 100), 0);
-	assert_int_equal(device_written(), 2);
-	device_respond(device_packet(1), 0, 0, NULL, 0);
-	assert_int_equal(mad_async_process(async), 1);
-	for (unsigned i = 0; i < 20; i++) {
-		unsigned last = i ? i + 1 : 0;
-
-		assert_int_equal(device_written(), i + 2);
-		assert_int_equal(request_in(last), i);
-		respond(last);
-	}
-	expect_all(21, 0);
 }
 
 /* --- SMPs and GMPs -------------------------------------------------------------- */
@@ -204,9 +80,8 @@ static void expect_turns(void)
 	mad_async_run(async);
 }
 
-static void queued_smps_do_not_hold_gmps_up(void **state)
+TEST(queued_smps_do_not_hold_gmps_up)
 {
-	(void)state;
 	expect_turns();
 	/* each call reads as many responses as it sends requests */
 	mad_port_set_window(port, MAD_WINDOW_SMP, 128);
@@ -264,11 +139,10 @@ static void redirect_and_park(int count)
 	assert_int_equal(device_written(), count + LIMIT_B);
 }
 
-static void a_redirect_s_target_is_a_destination(void **state)
+TEST(a_redirect_s_target_is_a_destination)
 {
 	int completed = 0;
 
-	(void)state;
 	redirect_and_park(MANY);
 	for (unsigned n = 0; completed < MANY; n++) {
 		if (lid_of(device_packet(n)) != NODE_B)
@@ -285,18 +159,16 @@ static void a_redirect_s_target_is_a_destination(void **state)
 }
 
 /* The limit of the first destination does not hold back a redirected request. */
-static void a_redirected_request_is_no_longer_in_flight_to_the_first_node(void **state)
+TEST(a_redirected_request_is_no_longer_in_flight_to_the_first_node)
 {
-	(void)state;
 	redirect_and_park(LIMIT_B);
 	for (int i = 0; i < LIMIT_B; i++)
 		submit_to(set_request(), NODE_A, LIMIT_B + i);
 	assert_int_equal(device_written(), 3 * LIMIT_B);
 }
 
-static void a_redirected_request_may_be_cancelled_while_it_is_queued(void **state)
+TEST(a_redirected_request_may_be_cancelled_while_it_is_queued)
 {
-	(void)state;
 	redirect_and_park(20);
 	/* in flight to B, and queued for it */
 	for (int i = 0; i < 20; i += 2)
@@ -313,9 +185,8 @@ static void a_redirected_request_may_be_cancelled_while_it_is_queued(void **stat
 	}
 }
 
-static void an_engine_may_end_while_redirected_requests_are_queued(void **state)
+TEST(an_engine_may_end_while_redirected_requests_are_queued)
 {
-	(void)state;
 	redirect_and_park(50);
 	mad_async_destroy(async);
 	async = NULL;
@@ -323,9 +194,8 @@ static void an_engine_may_end_while_redirected_requests_are_queued(void **state)
 	assert_int_equal(device_written(), 50 + LIMIT_B);
 }
 
-static void a_device_may_go_while_redirected_requests_are_queued(void **state)
+TEST(a_device_may_go_while_redirected_requests_are_queued)
 {
-	(void)state;
 	redirect_and_park(50);
 	device_remove();
 	assert_int_equal(mad_async_run(async), 50);
@@ -333,13 +203,12 @@ static void a_device_may_go_while_redirected_requests_are_queued(void **state)
 	assert_int_equal(stats_of(async).in_flight, 0);
 }
 
-static void a_port_may_be_closed_while_redirected_requests_are_queued(void **state)
+TEST(a_port_may_be_closed_while_redirected_requests_are_queued)
 {
 	struct ibmad_port *first = port, *second;
 	struct mad_async *first_engine = async;
 	int classes[] = {IB_PERFORMANCE_CLASS};
 
-	(void)state;
 	second = port = mad_rpc_open_port(NULL, 0, classes, 1);
 	assert_non_null(port);
 	mad_rpc_set_timeout(port, LONG_MS);
@@ -352,25 +221,4 @@ static void a_port_may_be_closed_while_redirected_requests_are_queued(void **sta
 	mad_async_destroy(async);
 	port = first;
 	async = first_engine;
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		LIMITS_TEST(a_window_that_is_raised_sends_at_once),
-		LIMITS_TEST(a_window_that_is_lowered_holds_what_is_queued),
-		LIMITS_TEST(a_destination_limit_that_is_raised_sends_at_once_and_in_order),
-		LIMITS_TEST(a_destination_limit_that_is_lowered_holds_what_is_queued),
-		LIMITS_TEST(a_rate_that_is_lifted_sends_at_once),
-		LIMITS_TEST(a_limit_may_be_lowered_before_it_was_of_use),
-		LIMITS_TEST(queued_smps_do_not_hold_gmps_up),
-		LIMITS_TEST(a_redirect_s_target_is_a_destination),
-		LIMITS_TEST(a_redirected_request_is_no_longer_in_flight_to_the_first_node),
-		LIMITS_TEST(a_redirected_request_may_be_cancelled_while_it_is_queued),
-		LIMITS_TEST(an_engine_may_end_while_redirected_requests_are_queued),
-		LIMITS_TEST(a_device_may_go_while_redirected_requests_are_queued),
-		LIMITS_TEST(a_port_may_be_closed_while_redirected_requests_are_queued),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

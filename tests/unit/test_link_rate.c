@@ -2,11 +2,7 @@
 
 /* Widths, speeds, rates and MTUs of links (IBA 14.2.5.6). */
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 #include <infiniband/mad_link.h>
 #include <string.h>
@@ -14,9 +10,8 @@
 static uint8_t info[IB_SMP_DATA_SIZE], port0[IB_SMP_DATA_SIZE], mlnx[IB_SMP_DATA_SIZE];
 static struct mad_link decoded;
 
-static int setup(void **state)
+static int setup(void)
 {
-	(void)state;
 	memset(info, 0, sizeof(info));
 	memset(port0, 0, sizeof(port0));
 	memset(mlnx, 0, sizeof(mlnx));
@@ -27,9 +22,9 @@ static int setup(void **state)
 	return 0;
 }
 
-#define LINK_TEST(name) cmocka_unit_test_setup(name, setup)
+FIXTURE(setup, NULL);
 
-static void each_speed_has_its_rate(void **state)
+TEST(each_speed_has_its_rate)
 {
 	static const struct {
 		enum MAD_FIELDS field;
@@ -48,7 +43,7 @@ static void each_speed_has_its_rate(void **state)
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		setup(state);
+		setup();
 		mad_set_field(info, 0, rows[i].field, rows[i].value);
 		mad_link_decode(&decoded, info, NULL, NULL);
 		assert_int_equal(decoded.speed, rows[i].speed);
@@ -58,9 +53,8 @@ static void each_speed_has_its_rate(void **state)
 	}
 }
 
-static void each_width_has_its_lanes(void **state)
+TEST(each_width_has_its_lanes)
 {
-	(void)state;
 	assert_int_equal(mad_link_widest(MAD_WIDTH_1X), 1);
 	assert_int_equal(mad_link_widest(MAD_WIDTH_2X), 2);
 	assert_int_equal(mad_link_widest(MAD_WIDTH_1X | MAD_WIDTH_2X | MAD_WIDTH_4X), 4);
@@ -70,9 +64,8 @@ static void each_width_has_its_lanes(void **state)
 	assert_int_equal(mad_link_widest(0xe0), 0);
 }
 
-static void fdr10_is_in_the_port_info_of_mellanox(void **state)
+TEST(fdr10_is_in_the_port_info_of_mellanox)
 {
-	(void)state;
 	mad_set_field(info, 0, IB_PORT_LINK_SPEED_ACTIVE_F, 4);
 	mad_set_field(info, 0, IB_PORT_LINK_SPEED_SUPPORTED_F, 7);
 	mad_set_field(mlnx, 0, IB_MLNX_EXT_PORT_LINK_SPEED_ACTIVE_F, 1);
@@ -83,9 +76,8 @@ static void fdr10_is_in_the_port_info_of_mellanox(void **state)
 	assert_int_equal(mad_link_fastest(decoded.speeds_supported), MAD_SPEED_FDR10);
 }
 
-static void extended_speeds_count_if_the_capabilities_say_so(void **state)
+TEST(extended_speeds_count_if_the_capabilities_say_so)
 {
-	(void)state;
 	mad_set_field(info, 0, IB_PORT_LINK_SPEED_ACTIVE_F, 4);
 	mad_set_field(info, 0, IB_PORT_LINK_SPEED_EXT_ACTIVE_F, 2);
 	mad_set_field(info, 0, IB_PORT_CAPMASK_F, 0);
@@ -99,9 +91,8 @@ static void extended_speeds_count_if_the_capabilities_say_so(void **state)
 	assert_int_equal(decoded.speed, MAD_SPEED_NONE);
 }
 
-static void what_is_enabled_may_be_what_is_supported(void **state)
+TEST(what_is_enabled_may_be_what_is_supported)
 {
-	(void)state;
 	mad_set_field(info, 0, IB_PORT_LINK_WIDTH_SUPPORTED_F, MAD_WIDTH_1X | MAD_WIDTH_4X);
 	mad_set_field(info, 0, IB_PORT_LINK_WIDTH_ENABLED_F, 255);
 	mad_set_field(info, 0, IB_PORT_LINK_SPEED_SUPPORTED_F, 7);
@@ -117,9 +108,8 @@ static void what_is_enabled_may_be_what_is_supported(void **state)
 	assert_int_equal(mad_link_fastest(decoded.speeds_enabled), MAD_SPEED_QDR);
 }
 
-static void a_port_that_is_down_has_no_rate(void **state)
+TEST(a_port_that_is_down_has_no_rate)
 {
-	(void)state;
 	mad_set_field(info, 0, IB_PORT_LINK_SPEED_ACTIVE_F, 4);
 	mad_set_field(info, 0, IB_PORT_STATE_F, MAD_PORT_DOWN);
 	mad_set_field(info, 0, IB_PORT_PHYS_STATE_F, MAD_PHYSICAL_POLLING);
@@ -129,11 +119,10 @@ static void a_port_that_is_down_has_no_rate(void **state)
 	assert_true(decoded.rate_gbps == 0);
 }
 
-static void mtus_are_bytes(void **state)
+TEST(mtus_are_bytes)
 {
 	static const unsigned bytes[] = {0, 256, 512, 1024, 2048, 4096, 0, 0};
 
-	(void)state;
 	for (unsigned code = 0; code < 8; code++)
 		assert_int_equal(mad_link_mtu(code), bytes[code]);
 	mad_set_field(info, 0, IB_PORT_NEIGHBOR_MTU_F, 4);
@@ -143,9 +132,8 @@ static void mtus_are_bytes(void **state)
 	assert_int_equal(decoded.mtu_supported, 0);
 }
 
-static void what_is_no_speed_has_no_rate(void **state)
+TEST(what_is_no_speed_has_no_rate)
 {
-	(void)state;
 	assert_string_equal(mad_link_speed_name(MAD_SPEED_NONE), "");
 	assert_string_equal(mad_link_speed_name(MAD_SPEED_XDR + 1), "?");
 	assert_true(mad_link_rate_gbps(4, MAD_SPEED_NONE) == 0);
@@ -154,20 +142,4 @@ static void what_is_no_speed_has_no_rate(void **state)
 	assert_true(mad_link_rate_gbps(1, MAD_SPEED_SDR) == 2.5);
 	assert_int_equal(mad_link_fastest(0), MAD_SPEED_NONE);
 	assert_int_equal(mad_link_fastest(1), MAD_SPEED_NONE);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		LINK_TEST(each_speed_has_its_rate),
-		LINK_TEST(each_width_has_its_lanes),
-		LINK_TEST(fdr10_is_in_the_port_info_of_mellanox),
-		LINK_TEST(extended_speeds_count_if_the_capabilities_say_so),
-		LINK_TEST(what_is_enabled_may_be_what_is_supported),
-		LINK_TEST(a_port_that_is_down_has_no_rate),
-		LINK_TEST(mtus_are_bytes),
-		LINK_TEST(what_is_no_speed_has_no_rate),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include "fake.h"
 #include "log.h"
 #include "packet.h"
+#include "test.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -29,13 +30,15 @@ static void remember(enum umad_log_level level, const char *text, void *user)
 	errno = EXDEV;
 }
 
-static int setup(void **state)
+static int setup(void)
 {
 	umad_debug(0);
 	umad_set_log_hook(NULL, NULL);
 	hook_calls = 0;
-	return fake_setup(state);
+	return fake_setup();
 }
+
+FIXTURE(setup, fake_teardown);
 
 /* The output on stderr of a function. */
 static const char *stderr_of(void (*something)(void))
@@ -52,9 +55,8 @@ static void say_everything(void)
 	log_debug("a packet");
 }
 
-static void levels_choose_what_is_said(void **state)
+TEST(levels_choose_what_is_said)
 {
-	(void)state;
 	assert_string_equal(stderr_of(say_everything), "libibumad: something is wrong\n");
 	umad_debug(1);
 	assert_string_equal(stderr_of(say_everything), "libibumad: something is wrong\n"
@@ -65,20 +67,18 @@ static void levels_choose_what_is_said(void **state)
 						       "libibumad: a packet\n");
 }
 
-static void the_level_is_asked_for_by_a_negative_one(void **state)
+TEST(the_level_is_asked_for_by_a_negative_one)
 {
-	(void)state;
 	assert_int_equal(umad_debug(1), 1);
 	assert_int_equal(umad_debug(-1), 1);
 	assert_int_equal(umad_debug(5), 5);
 	assert_int_equal(umad_debug(0), 0);
 }
 
-static void a_hook_takes_what_stderr_would_get(void **state)
+TEST(a_hook_takes_what_stderr_would_get)
 {
 	int user;
 
-	(void)state;
 	umad_set_log_hook(remember, &user);
 	assert_string_equal(stderr_of(say_everything), "");
 	assert_int_equal(hook_calls, 1);
@@ -95,29 +95,26 @@ static void a_hook_takes_what_stderr_would_get(void **state)
 	assert_int_equal(hook_calls, 4);
 }
 
-static void a_message_is_one_line_whatever_a_caller_passes(void **state)
+TEST(a_message_is_one_line_whatever_a_caller_passes)
 {
-	(void)state;
 	umad_debug(1);
 	umad_set_log_hook(remember, NULL);
 	log_info("device %s", "bad\nlibibumad: forged\t\x1b[31m");
 	assert_string_equal(hook_text, "device bad?libibumad: forged??[31m");
 }
 
-static void messages_leave_errno_alone(void **state)
+TEST(messages_leave_errno_alone)
 {
-	(void)state;
 	umad_set_log_hook(remember, NULL);
 	errno = EDOM;
 	say_everything();
 	assert_int_equal(errno, EDOM);
 }
 
-static void a_long_message_is_cut(void **state)
+TEST(a_long_message_is_cut)
 {
 	char text[2000];
 
-	(void)state;
 	memset(text, 'x', sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
 	umad_set_log_hook(remember, NULL);
@@ -130,9 +127,8 @@ static void call_the_library(void)
 	umad_open_port(NULL, 0);
 }
 
-static void a_kernel_without_user_mad_is_warned_of(void **state)
+TEST(a_kernel_without_user_mad_is_warned_of)
 {
-	(void)state;
 	assert_non_null(strstr(stderr_of(call_the_library), "abi_version"));
 	fake_file("/sys/class/infiniband_mad/abi_version", "4\n");
 	assert_string_equal(stderr_of(call_the_library), "");
@@ -166,9 +162,8 @@ static void open_and_close(void)
 	umad_close_port(fd);
 }
 
-static void an_opening_says_what_it_found(void **state)
+TEST(an_opening_says_what_it_found)
 {
-	(void)state;
 	fake_ca("mlx5_0");
 	fake_port("mlx5_0", 1, 1);
 	fake_umad(0, "mlx5_0", 1);
@@ -213,13 +208,12 @@ static void *set_hooks(void *arg)
 	return NULL;
 }
 
-static void hooks_may_be_set_while_messages_go_out(void **state)
+TEST(hooks_may_be_set_while_messages_go_out)
 {
 	atomic_int counted = 0;
 	pthread_t thread;
 	int i;
 
-	(void)state;
 	umad_debug(1);
 	umad_set_log_hook(count, &counted);
 	assert_int_equal(pthread_create(&thread, NULL, set_hooks, &counted), 0);
@@ -239,14 +233,13 @@ static void *set_hooks_for_ever(void *arg)
 }
 
 /* Whatever a thread of the parent was doing. */
-static void a_child_has_its_messages(void **state)
+TEST(a_child_has_its_messages)
 {
 	atomic_bool done = false;
 	pthread_t thread;
 	int status;
 	pid_t child;
 
-	(void)state;
 	umad_debug(1);
 	umad_set_log_hook(silent, NULL);
 	assert_int_equal(pthread_create(&thread, NULL, set_hooks_for_ever, &done), 0);
@@ -280,11 +273,10 @@ static void dump_all(void)
 	umad_addr_dump(NULL);
 }
 
-static void dumps_go_to_stderr(void **state)
+TEST(dumps_go_to_stderr)
 {
 	const char *text;
 
-	(void)state;
 	umad.addr.lid = htobe16(77);
 	text = stderr_of(dump_all);
 	assert_non_null(strstr(text, "agent 3"));
@@ -296,26 +288,4 @@ static void dumps_go_to_stderr(void **state)
 	assert_null(strstr(stderr_of(dump_all), "pkey_index"));
 	packet_set_layout(true);
 	assert_non_null(strstr(stderr_of(dump_all), "pkey_index 0"));
-}
-
-#undef TEST
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fake_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(levels_choose_what_is_said),
-		TEST(the_level_is_asked_for_by_a_negative_one),
-		TEST(a_hook_takes_what_stderr_would_get),
-		TEST(a_message_is_one_line_whatever_a_caller_passes),
-		TEST(messages_leave_errno_alone),
-		TEST(a_long_message_is_cut),
-		TEST(a_kernel_without_user_mad_is_warned_of),
-		TEST(an_opening_says_what_it_found),
-		TEST(hooks_may_be_set_while_messages_go_out),
-		TEST(a_child_has_its_messages),
-		TEST(dumps_go_to_stderr),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

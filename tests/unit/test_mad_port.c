@@ -3,8 +3,11 @@
 /* A port: opening, registering, closing, options. */
 
 #include "engine_fixture.h"
+#include "test.h"
 
 #include <infiniband/mad_sa.h>
+
+FIXTURE(port_setup, port_teardown);
 
 #define CA2 "/sys/class/infiniband/mlx5_9/"
 
@@ -13,7 +16,7 @@ static struct ibmad_port *open_with(int mgmt_class)
 	return mad_rpc_open_port(NULL, 0, &mgmt_class, 1);
 }
 
-static void opening_registers_a_client_for_each_class(void **state)
+TEST(opening_registers_a_client_for_each_class)
 {
 	const struct {
 		int mgmt_class, version, rmpp;
@@ -23,7 +26,6 @@ static void opening_registers_a_client_for_each_class(void **state)
 	struct device_agent agent;
 	int id;
 
-	(void)state;
 	for (unsigned i = 0; i < 6; i++) {
 		id = mad_rpc_class_agent(port, expected[i].mgmt_class);
 		assert_int_equal(id, i);
@@ -41,42 +43,32 @@ static void opening_registers_a_client_for_each_class(void **state)
 	assert_int_equal(mad_rpc_class_agent(NULL, 1), -1);
 }
 
-static void what_cannot_be_opened_says_why_and_leaves_nothing(void **state)
+TEST(what_cannot_be_opened_says_why_and_leaves_nothing)
 {
 	int mgmt_class = IB_SMI_CLASS;
 	char name[] = "mlx9_9";
 
-	(void)state;
-	assert_null(open_with(-1));
-	assert_int_equal(errno, EINVAL);
-	assert_null(open_with(256));
-	assert_int_equal(errno, EINVAL);
-	assert_null(open_with(0x60));
-	assert_int_equal(errno, EINVAL);
-	assert_null(mad_rpc_open_port(NULL, 0, NULL, 1));
-	assert_int_equal(errno, EINVAL);
-	assert_null(mad_rpc_open_port(NULL, 0, &mgmt_class, -1));
-	assert_int_equal(errno, EINVAL);
-	assert_null(mad_rpc_open_port(name, 0, &mgmt_class, 1));
-	assert_int_equal(errno, ENODEV);
+	assert_fails_null(open_with(-1), EINVAL);
+	assert_fails_null(open_with(256), EINVAL);
+	assert_fails_null(open_with(0x60), EINVAL);
+	assert_fails_null(mad_rpc_open_port(NULL, 0, NULL, 1), EINVAL);
+	assert_fails_null(mad_rpc_open_port(NULL, 0, &mgmt_class, -1), EINVAL);
+	assert_fails_null(mad_rpc_open_port(name, 0, &mgmt_class, 1), ENODEV);
 	device_fail(DEVICE_OPEN, 1, EACCES);
-	assert_null(open_with(mgmt_class));
-	assert_int_equal(errno, EACCES);
+	assert_fails_null(open_with(mgmt_class), EACCES);
 	device_fail(DEVICE_IOCTL, 2, ENOMEM);
 	assert_null(open_with(mgmt_class));
 	assert_int_not_equal(errno, 0);
 	device_fail_malloc(1);
-	assert_null(open_with(mgmt_class));
-	assert_int_equal(errno, ENOMEM);
+	assert_fails_null(open_with(mgmt_class), ENOMEM);
 	assert_int_equal(device_handles(), 1);
 }
 
-static void closing_unregisters_what_was_registered(void **state)
+TEST(closing_unregisters_what_was_registered)
 {
 	struct ibmad_port *other = open_with(IB_SMI_CLASS);
 	unsigned before;
 
-	(void)state;
 	assert_non_null(other);
 	assert_true(mad_register_server_via(0x33, 1, NULL, 0x001405, other) >= 0);
 	before = device_calls(DEVICE_IOCTL);
@@ -86,13 +78,12 @@ static void closing_unregisters_what_was_registered(void **state)
 	mad_rpc_close_port(NULL);
 }
 
-static void a_server_has_its_methods_or_all(void **state)
+TEST(a_server_has_its_methods_or_all)
 {
 	long mask[16 / sizeof(long)] = {1 << IB_MAD_METHOD_GET};
 	struct device_agent agent;
 	int id;
 
-	(void)state;
 	id = mad_register_server_via(0x33, 1, mask, 0x123456, port);
 	assert_true(id >= 0);
 	agent = device_agent(device_fd(), (unsigned)id);
@@ -106,17 +97,15 @@ static void a_server_has_its_methods_or_all(void **state)
 	assert_int_equal(mad_register_server_via(0x0b, 0, NULL, 0, NULL), -1);
 	assert_int_equal(mad_register_client_via(-1, 0, port), -1);
 	/* no management class: mad_rpc_open_port() has this case */
-	assert_int_equal(mad_register_client_via(0, 0, port), -1);
-	assert_int_equal(errno, EINVAL);
+	assert_fails_minus_1(mad_register_client_via(0, 0, port), EINVAL);
 	assert_int_equal(mad_register_client_via(0x50, 0, port), -1);
 	assert_int_equal(mad_register_client_via(1, 0, NULL), -1);
 	assert_int_equal(mad_register_client_via(IB_BOARD_MGMT_CLASS, 0, port), 0);
 	assert_int_equal(mad_rpc_class_agent(port, IB_BOARD_MGMT_CLASS), 8);
 }
 
-static void options_out_of_range_are_refused(void **state)
+TEST(options_out_of_range_are_refused)
 {
-	(void)state;
 	assert_int_equal(mad_port_set_timeout(port, -1), -EINVAL);
 	assert_int_equal(mad_port_set_timeout(NULL, 1), -EINVAL);
 	assert_int_equal(mad_port_set_retries(port, -1), -EINVAL);
@@ -130,14 +119,13 @@ static void options_out_of_range_are_refused(void **state)
 }
 
 /* The greatest and the least value of each. */
-static void options_in_range_are_accepted(void **state)
+TEST(options_in_range_are_accepted)
 {
 	struct mad_async *async = mad_async_create(port);
 	struct mad_async_stats stats;
 	ib_rpc_t rpc = set_request();
 	ib_portid_t to = to_lid(3);
 
-	(void)state;
 	assert_int_equal(mad_port_set_timeout(port, 0), 0);
 	assert_int_equal(mad_port_set_timeout(port, INT32_MAX), 0);
 	assert_int_equal(mad_get_timeout(port, 0), INT32_MAX);
@@ -162,9 +150,8 @@ static void options_in_range_are_accepted(void **state)
 	mad_async_destroy(async);
 }
 
-static void a_window_that_does_not_exist_has_no_size(void **state)
+TEST(a_window_that_does_not_exist_has_no_size)
 {
-	(void)state;
 	assert_int_equal(mad_port_set_window(port, (enum mad_window)2, 1), -EINVAL);
 	assert_int_equal(mad_port_set_window(port, (enum mad_window) - 1, 1), -EINVAL);
 	assert_int_equal(mad_port_set_window(NULL, MAD_WINDOW_SMP, 1), -EINVAL);
@@ -173,12 +160,11 @@ static void a_window_that_does_not_exist_has_no_size(void **state)
 }
 
 /* A response longer than this is an error of its request. */
-static void a_port_has_a_longest_response(void **state)
+TEST(a_port_has_a_longest_response)
 {
 	struct mad_async *async = mad_async_create(port);
 	struct outcome outcomes[2] = {0};
 
-	(void)state;
 	assert_int_equal(mad_port_set_max_reply(port, 1000), 0);
 	for (unsigned i = 0; i < 2; i++) {
 		submit(async, table_request(), 3, &outcomes[i], NULL);
@@ -191,11 +177,10 @@ static void a_port_has_a_longest_response(void **state)
 	mad_async_destroy(async);
 }
 
-static void a_port_keeps_its_keys(void **state)
+TEST(a_port_keeps_its_keys)
 {
 	const uint64_t key = UINT64_C(0x123456789abcdef0);
 
-	(void)state;
 	assert_int_equal(smp_mkey_get(port), 0);
 	assert_int_equal(sa_key_get(port), 0);
 	smp_mkey_set(port, key);
@@ -212,9 +197,8 @@ static void a_port_keeps_its_keys(void **state)
 }
 
 /* The calls of rdma-core, which have no result. */
-static void a_port_keeps_its_timeout_and_retries(void **state)
+TEST(a_port_keeps_its_timeout_and_retries)
 {
-	(void)state;
 	mad_rpc_set_timeout(port, 321);
 	mad_rpc_set_retries(port, 5);
 	assert_int_equal(mad_get_timeout(port, 0), 321);
@@ -231,9 +215,8 @@ static void a_port_keeps_its_timeout_and_retries(void **state)
 	assert_int_equal(mad_rpc_portid(NULL), -1);
 }
 
-static void a_call_s_time_wins_over_the_port_s_and_that_over_the_process_s(void **state)
+TEST(a_call_s_time_wins_over_the_port_s_and_that_over_the_process_s)
 {
-	(void)state;
 	assert_int_equal(mad_port_set_timeout(port, 0), 0);
 	assert_int_equal(mad_get_timeout(port, 0), MAD_DEF_TIMEOUT_MS);
 	assert_int_equal(madrpc_set_timeout(777), 0);
@@ -254,23 +237,21 @@ static void a_call_s_time_wins_over_the_port_s_and_that_over_the_process_s(void 
 	madrpc_set_retries(MAD_DEF_RETRIES);
 }
 
-static void the_m_key_is_that_of_the_port_and_0_without_a_port(void **state)
+TEST(the_m_key_is_that_of_the_port_and_0_without_a_port)
 {
-	(void)state;
 	assert_int_equal(smp_mkey_get(port), 0);
 	smp_mkey_set(port, 0x1122334455667788);
 	assert_int_equal(smp_mkey_get(port), 0x1122334455667788);
 	assert_int_equal(smp_mkey_get(NULL), 0);
 }
 
-static void a_request_with_a_grh_has_the_port_s_gid_index(void **state)
+TEST(a_request_with_a_grh_has_the_port_s_gid_index)
 {
 	struct mad_async *async = mad_async_create(port);
 	struct outcome outcome = {0};
 	ib_rpc_t rpc = set_request();
 	ib_portid_t to = to_lid(3);
 
-	(void)state;
 	to.grh_present = 1;
 	assert_int_equal(mad_port_set_gid_index(port, 3), 0);
 	device_on_write(echo, NULL);
@@ -285,7 +266,7 @@ static void a_request_with_a_grh_has_the_port_s_gid_index(void **state)
 	mad_async_destroy(async);
 }
 
-static void an_older_kernel_will_do(void **state)
+TEST(an_older_kernel_will_do)
 {
 	uint8_t data[IB_SMP_DATA_SIZE] = {0x21};
 	ib_rpc_t rpc = get_request();
@@ -294,8 +275,8 @@ static void an_older_kernel_will_do(void **state)
 	struct outcome outcome = {0};
 
 	mad_rpc_close_port(port);
-	device_teardown(state);
-	device_setup(state);
+	device_teardown();
+	device_setup();
 	device_old_kernel();
 	port = open_with(IB_SMI_CLASS);
 	assert_non_null(port);
@@ -312,12 +293,11 @@ static void an_older_kernel_will_do(void **state)
 }
 
 /* A second device with the same port GUID; the first one does not support its SMI side. */
-static void a_planarized_device_is_opened_as_a_pair(void **state)
+TEST(a_planarized_device_is_opened_as_a_pair)
 {
 	int classes[] = {IB_SMI_CLASS, IB_SA_CLASS, IB_SMI_DIRECT_CLASS};
 	struct ibmad_ports_pair *pair;
 
-	(void)state;
 	pair = mad_rpc_open_port2(NULL, 0, classes, 3, 0);
 	assert_non_null(pair);
 	assert_ptr_equal(pair->smi.port, pair->gsi.port);
@@ -353,35 +333,9 @@ static void a_planarized_device_is_opened_as_a_pair(void **state)
 	assert_int_equal(device_handles(), 1);
 
 	device_fail(DEVICE_OPEN, 2, EBUSY);
-	assert_null(mad_rpc_open_port2(NULL, 0, classes, 3, 0));
-	assert_int_equal(errno, EBUSY);
+	assert_fails_null(mad_rpc_open_port2(NULL, 0, classes, 3, 0), EBUSY);
 	assert_int_equal(device_handles(), 1);
-	assert_null(mad_rpc_open_port2(NULL, 256, classes, 3, 0));
-	assert_int_equal(errno, ENODEV);
-	assert_null(mad_rpc_open_port2(NULL, 0, NULL, 3, 0));
-	assert_int_equal(errno, EINVAL);
+	assert_fails_null(mad_rpc_open_port2(NULL, 256, classes, 3, 0), ENODEV);
+	assert_fails_null(mad_rpc_open_port2(NULL, 0, NULL, 3, 0), EINVAL);
 	mad_rpc_close_port2(NULL);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		PORT_TEST(opening_registers_a_client_for_each_class),
-		PORT_TEST(what_cannot_be_opened_says_why_and_leaves_nothing),
-		PORT_TEST(closing_unregisters_what_was_registered),
-		PORT_TEST(a_server_has_its_methods_or_all),
-		PORT_TEST(options_out_of_range_are_refused),
-		PORT_TEST(options_in_range_are_accepted),
-		PORT_TEST(a_window_that_does_not_exist_has_no_size),
-		PORT_TEST(a_port_has_a_longest_response),
-		PORT_TEST(a_port_keeps_its_keys),
-		PORT_TEST(a_port_keeps_its_timeout_and_retries),
-		PORT_TEST(a_call_s_time_wins_over_the_port_s_and_that_over_the_process_s),
-		PORT_TEST(the_m_key_is_that_of_the_port_and_0_without_a_port),
-		PORT_TEST(a_request_with_a_grh_has_the_port_s_gid_index),
-		PORT_TEST(an_older_kernel_will_do),
-		PORT_TEST(a_planarized_device_is_opened_as_a_pair),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

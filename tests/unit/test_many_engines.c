@@ -7,6 +7,7 @@
 
 #include "event_loop.h"
 #include "gate.h"
+#include "test.h"
 
 #define LOOPS       16
 #define IDLE        20000
@@ -21,10 +22,10 @@
 static struct mad_async *engines[LOOPS], *idle[IDLE];
 static struct outcome outcomes[LOOPS];
 
-static int setup(void **state)
+static int setup(void)
 {
 	gate_init();
-	if (port_setup(state))
+	if (port_setup())
 		return -1;
 	memset(outcomes, 0, sizeof(outcomes));
 	memset(idle, 0, sizeof(idle));
@@ -34,14 +35,16 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
 	for (int i = 0; i < LOOPS; i++)
 		mad_async_destroy(engines[i]);
 	for (int i = 0; i < IDLE; i++)
 		mad_async_destroy(idle[i]);
-	return gate_teardown(state);
+	return gate_teardown();
 }
+
+FIXTURE(setup, teardown);
 
 /* --- loops that are woken -------------------------------------------------------- */
 
@@ -138,17 +141,15 @@ static void expect_few(int (*count)(int arg), int arg)
 	assert_in_range(least, 1, LOOPS_WOKEN);
 }
 
-static void a_response_wakes_few_event_loops(void **state)
+TEST(a_response_wakes_few_event_loops)
 {
-	(void)state;
 	submit_one_each();
 	for (int i = 0; i < LOOPS; i++)
 		expect_few(count_for_response, i);
 }
 
-static void a_request_of_another_node_wakes_few_event_loops(void **state)
+TEST(a_request_of_another_node_wakes_few_event_loops)
 {
-	(void)state;
 	submit_one_each();
 	expect_few(count_for_request, 0);
 }
@@ -213,25 +214,22 @@ static void expect_others_to_complete(bool single)
 	}
 }
 
-static void a_loop_that_never_runs_stops_no_other_loop_of_a_single_descriptor(void **state)
+TEST(a_loop_that_never_runs_stops_no_other_loop_of_a_single_descriptor)
 {
-	(void)state;
 	expect_others_to_complete(true);
 }
 
-static void a_loop_that_never_runs_stops_no_other_loop_of_two_descriptors(void **state)
+TEST(a_loop_that_never_runs_stops_no_other_loop_of_two_descriptors)
 {
-	(void)state;
 	expect_others_to_complete(false);
 }
 
 /* The loop that the first message woke never runs. */
-static void a_loop_that_was_woken_and_does_not_run_stops_no_other_loop(void **state)
+TEST(a_loop_that_was_woken_and_does_not_run_stops_no_other_loop)
 {
 	struct pollfd fds[LOOPS];
 	int woken = -1;
 
-	(void)state;
 	mad_rpc_set_timeout(port, LONG_MS / 3);
 	submit_one_each();
 	respond_to(0);
@@ -249,14 +247,13 @@ static void a_loop_that_was_woken_and_does_not_run_stops_no_other_loop(void **st
 }
 
 /* Each loop in a thread: the thread of one engine never returns from a callback. */
-static void a_callback_that_never_returns_stops_no_other_loop(void **state)
+TEST(a_callback_that_never_returns_stops_no_other_loop)
 {
 	uint8_t data[IB_SMP_DATA_SIZE] = {0};
 	struct loop loops[LOOPS];
 	ib_rpc_t rpc = set_request();
 	ib_portid_t to = to_lid(1);
 
-	(void)state;
 	mad_rpc_set_timeout(port, LONG_MS / 3);
 	assert_int_equal(mad_async_submit(engines[0], &rpc, &to, data, sizeof(data),
 					  call_back_at_gate, &outcomes[0], NULL),
@@ -295,12 +292,11 @@ static void submit_at_gate(int engine, int lid)
 }
 
 /* The first loop is in a callback when the second one becomes the watcher, which then is. */
-static void a_loop_that_was_replaced_in_a_callback_replaces_the_other_one(void **state)
+TEST(a_loop_that_was_replaced_in_a_callback_replaces_the_other_one)
 {
 	struct loop loops[2];
 	int64_t end;
 
-	(void)state;
 	mad_rpc_set_retries(port, 1);
 	for (int i = 0; i < 2; i++)
 		loop_init(&loops[i], engines[i], true);
@@ -389,33 +385,12 @@ static void expect_similar_costs(void (*make)(void))
 	assert_true(many < COSTS_MORE * few);
 }
 
-static void a_request_costs_the_same_with_many_idle_engines(void **state)
+TEST(a_request_costs_the_same_with_many_idle_engines)
 {
-	(void)state;
 	expect_similar_costs(make_by_engine);
 }
 
-static void a_blocking_call_costs_the_same_with_many_idle_engines(void **state)
+TEST(a_blocking_call_costs_the_same_with_many_idle_engines)
 {
-	(void)state;
 	expect_similar_costs(make_by_blocking_call);
-}
-
-#define ENGINES_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		ENGINES_TEST(a_response_wakes_few_event_loops),
-		ENGINES_TEST(a_request_of_another_node_wakes_few_event_loops),
-		ENGINES_TEST(a_loop_that_never_runs_stops_no_other_loop_of_a_single_descriptor),
-		ENGINES_TEST(a_loop_that_never_runs_stops_no_other_loop_of_two_descriptors),
-		ENGINES_TEST(a_loop_that_was_woken_and_does_not_run_stops_no_other_loop),
-		ENGINES_TEST(a_callback_that_never_returns_stops_no_other_loop),
-		ENGINES_TEST(a_loop_that_was_replaced_in_a_callback_replaces_the_other_one),
-		ENGINES_TEST(a_request_costs_the_same_with_many_idle_engines),
-		ENGINES_TEST(a_blocking_call_costs_the_same_with_many_idle_engines),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
  */
 
 #include "engine_fixture.h"
+#include "test.h"
 
 #define MANY       100000
 #define FEW        (MANY / 10)
@@ -17,9 +18,9 @@
 static struct mad_async *async;
 static struct outcome outcome;
 
-static int setup(void **state)
+static int setup(void)
 {
-	if (port_setup(state))
+	if (port_setup())
 		return -1;
 	outcome.calls = 0;
 	device_on_write(keep_silent, NULL);
@@ -29,11 +30,13 @@ static int setup(void **state)
 	return async ? 0 : -1;
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
 	mad_async_destroy(async);
-	return port_teardown(state);
+	return port_teardown();
 }
+
+FIXTURE(setup, teardown);
 
 /* Of all requests. */
 static int expected_error;
@@ -93,10 +96,8 @@ static int64_t measure(void (*end)(void), bool one_node, int requests)
 
 static void set_up_again(void)
 {
-	void *state = NULL;
-
-	assert_int_equal(teardown(&state), 0);
-	assert_int_equal(setup(&state), 0);
+	assert_int_equal(teardown(), 0);
+	assert_int_equal(setup(), 0);
 }
 
 static void expect_linear(void (*end)(void), int error, bool one_node)
@@ -114,40 +115,22 @@ static void expect_linear(void (*end)(void), int error, bool one_node)
 	assert_true(many < COSTS_MORE * few);
 }
 
-static void a_port_is_closed_in_linear_time(void **state)
+TEST(a_port_is_closed_in_linear_time)
 {
-	(void)state;
 	expect_linear(end_by_close, -ECANCELED, false);
 }
 
-static void a_port_with_requests_to_one_node_is_closed_in_linear_time(void **state)
+TEST(a_port_with_requests_to_one_node_is_closed_in_linear_time)
 {
-	(void)state;
 	expect_linear(end_by_close, -ECANCELED, true);
 }
 
-static void a_removal_takes_linear_time(void **state)
+TEST(a_removal_takes_linear_time)
 {
-	(void)state;
 	expect_linear(end_by_removal, -ENODEV, false);
 }
 
-static void all_requests_are_cancelled_in_linear_time(void **state)
+TEST(all_requests_are_cancelled_in_linear_time)
 {
-	(void)state;
 	expect_linear(end_by_cancel_all, -ECANCELED, false);
-}
-
-#define END_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		END_TEST(a_port_is_closed_in_linear_time),
-		END_TEST(a_port_with_requests_to_one_node_is_closed_in_linear_time),
-		END_TEST(a_removal_takes_linear_time),
-		END_TEST(all_requests_are_cancelled_in_linear_time),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

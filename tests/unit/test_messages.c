@@ -7,8 +7,9 @@
 
 #define MANY 4
 #include "async_fixture.h"
+#include "test.h"
 
-#define MESSAGE_TEST(name) cmocka_unit_test_setup_teardown(name, async_setup, async_teardown)
+FIXTURE(async_setup, async_teardown);
 
 /* --- responses ------------------------------------------------------------------ */
 
@@ -60,7 +61,7 @@ static void expect_rows(ib_rpc_t rpc, const struct message_row *rows)
 	assert_int_equal(outcomes[0].calls, 1);
 }
 
-static void a_response_has_the_class_the_id_the_bit_and_36_bytes(void **state)
+TEST(a_response_has_the_class_the_id_the_bit_and_36_bytes)
 {
 	const uint8_t perf = IB_PERFORMANCE_CLASS, response = IB_MAD_METHOD_GET_RESPONSE;
 	const struct message_row rows[] = {
@@ -75,40 +76,37 @@ static void a_response_has_the_class_the_id_the_bit_and_36_bytes(void **state)
 		{perf, response, 0, 0, 0, 36, .completes = true},
 	};
 
-	(void)state;
 	expect_rows(set_request(), rows);
 	assert_int_equal(outcomes[0].length, 36);
 	assert_int_equal(outcomes[0].error, 0);
 }
 
-static void a_trap_repress_is_the_response_to_a_trap(void **state)
+TEST(a_trap_repress_is_the_response_to_a_trap)
 {
 	const struct message_row rows[] = {
 		{IB_PERFORMANCE_CLASS, IB_MAD_METHOD_TRAP_REPRESS, 0, 0, 0, 256, true},
 	};
 	ib_rpc_t rpc = set_request();
 
-	(void)state;
 	rpc.method = IB_MAD_METHOD_TRAP;
 	expect_rows(rpc, rows);
 }
 
 /* IBA 16.2.2: bit 0 of the attribute modifier. */
-static void a_board_management_send_tells_by_its_modifier_that_it_is_a_response(void **state)
+TEST(a_board_management_send_tells_by_its_modifier_that_it_is_a_response)
 {
 	const struct message_row rows[] = {
 		{IB_BOARD_MGMT_CLASS, IB_MAD_METHOD_SEND, 0x01, 0, 0, 256, true},
 	};
 	ib_rpc_t rpc = set_request();
 
-	(void)state;
 	rpc.mgtclass = IB_BOARD_MGMT_CLASS;
 	assert_int_equal(mad_register_client_via(IB_BOARD_MGMT_CLASS, 0, port), 0);
 	expect_rows(rpc, rows);
 }
 
 /* Requests of others with the ID are for the program; so is a send that is no response. */
-static void a_request_with_the_id_of_another_is_no_response(void **state)
+TEST(a_request_with_the_id_of_another_is_no_response)
 {
 	const struct message_row rows[] = {
 		{IB_PERFORMANCE_CLASS, IB_MAD_METHOD_GET, 1, 0, 0, 256, false},
@@ -118,7 +116,6 @@ static void a_request_with_the_id_of_another_is_no_response(void **state)
 	};
 	uint8_t *message;
 
-	(void)state;
 	submit(async, set_request(), 1, &outcomes[0], NULL);
 	for (unsigned i = 0; i < 3; i++) {
 		receive(&rows[i]);
@@ -132,9 +129,8 @@ static void a_request_with_the_id_of_another_is_no_response(void **state)
 }
 
 /* A report has the request's MAD, of any length. */
-static void the_kernel_s_report_ends_the_only_attempt(void **state)
+TEST(the_kernel_s_report_ends_the_only_attempt)
 {
-	(void)state;
 	mad_rpc_set_retries(port, 1);
 	for (int i = 0; i < 2; i++) {
 		const struct message_row row = {IB_PERFORMANCE_CLASS,
@@ -148,13 +144,13 @@ static void the_kernel_s_report_ends_the_only_attempt(void **state)
 		memset(&outcomes[0], 0, sizeof(outcomes[0]));
 		expect_rows(set_request(), &row);
 		assert_int_equal(outcomes[0].error, -ETIMEDOUT);
-		async_teardown(state);
-		async_setup(state);
+		async_teardown();
+		async_setup();
 		mad_rpc_set_retries(port, 1);
 	}
 }
 
-static void a_message_that_is_too_long_ends_the_request_that_it_responds_to(void **state)
+TEST(a_message_that_is_too_long_ends_the_request_that_it_responds_to)
 {
 	const uint8_t perf = IB_PERFORMANCE_CLASS;
 	const struct message_row rows[] = {
@@ -163,16 +159,14 @@ static void a_message_that_is_too_long_ends_the_request_that_it_responds_to(void
 		{perf, IB_MAD_METHOD_GET_RESPONSE, 0, 0, 0, 1000, .completes = true},
 	};
 
-	(void)state;
 	assert_int_equal(mad_port_set_max_reply(port, IB_MAD_SIZE), 0);
 	expect_rows(set_request(), rows);
 	assert_int_equal(outcomes[0].error, -EMSGSIZE);
 }
 
 /* It may be the response to either transmission. */
-static void the_time_of_a_request_that_was_sent_twice_with_one_id_is_not_known(void **state)
+TEST(the_time_of_a_request_that_was_sent_twice_with_one_id_is_not_known)
 {
-	(void)state;
 	mad_rpc_set_retries(port, 2);
 	submit(async, set_request(), 1, &outcomes[0], NULL);
 	device_time_out(device_packet(0));
@@ -185,11 +179,10 @@ static void the_time_of_a_request_that_was_sent_twice_with_one_id_is_not_known(v
 	assert_int_equal(stats_of(async).gmp.rtt_smoothed_us, 0);
 }
 
-static void what_is_complete_cannot_be_cancelled(void **state)
+TEST(what_is_complete_cannot_be_cancelled)
 {
 	uint64_t id;
 
-	(void)state;
 	submit(async, set_request(), 1, &outcomes[0], &id);
 	assert_int_equal(mad_async_cancel(async, id), 0);
 	assert_int_equal(mad_async_cancel(async, id), -ENOENT);
@@ -214,12 +207,11 @@ static void queue_requests(uint32_t from, uint32_t count)
 }
 
 /* An engine reads them, and no thread receives meanwhile: more than a thousand are kept. */
-static void requests_of_others_are_kept_until_they_are_received(void **state)
+TEST(requests_of_others_are_kept_until_they_are_received)
 {
 	const uint32_t count = 20000;
 	uint8_t umad[1024];
 
-	(void)state;
 	for (uint32_t i = 0; i < count; i += 1000) {
 		queue_requests(i, 1000);
 		for (int round = 0; round < 20; round++)
@@ -232,18 +224,16 @@ static void requests_of_others_are_kept_until_they_are_received(void **state)
 		assert_memory_equal((uint8_t *)umad_get_mad(umad) + 12, &number,
 				    sizeof(number));
 	}
-	assert_null(mad_receive_via(umad, 0, port));
-	assert_int_equal(errno, EAGAIN);
+	assert_fails_null(mad_receive_via(umad, 0, port), EAGAIN);
 	assert_int_equal(stats_of(async).dropped, 0);
 }
 
 /* 64 MB, counted with their headers. */
-static void what_the_inbox_has_no_place_for_is_dropped(void **state)
+TEST(what_the_inbox_has_no_place_for_is_dropped)
 {
 	const struct message_row row = {
 		IB_PERFORMANCE_CLASS, IB_MAD_METHOD_GET, 1, 0, 0, 15 << 20, false};
 
-	(void)state;
 	submit(async, set_request(), 1, &outcomes[0], NULL);
 	for (int i = 0; i < 5; i++)
 		receive(&row);
@@ -251,24 +241,4 @@ static void what_the_inbox_has_no_place_for_is_dropped(void **state)
 	mad_free(mad_receive_via(NULL, 0, port));
 	receive(&row);
 	assert_int_equal(stats_of(async).dropped, 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		MESSAGE_TEST(a_response_has_the_class_the_id_the_bit_and_36_bytes),
-		MESSAGE_TEST(a_trap_repress_is_the_response_to_a_trap),
-		MESSAGE_TEST(
-			a_board_management_send_tells_by_its_modifier_that_it_is_a_response),
-		MESSAGE_TEST(a_request_with_the_id_of_another_is_no_response),
-		MESSAGE_TEST(the_kernel_s_report_ends_the_only_attempt),
-		MESSAGE_TEST(a_message_that_is_too_long_ends_the_request_that_it_responds_to),
-		MESSAGE_TEST(
-			the_time_of_a_request_that_was_sent_twice_with_one_id_is_not_known),
-		MESSAGE_TEST(what_is_complete_cannot_be_cancelled),
-		MESSAGE_TEST(requests_of_others_are_kept_until_they_are_received),
-		MESSAGE_TEST(what_the_inbox_has_no_place_for_is_dropped),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 
 #include "fake.h"
 #include "netlink.h"
+#include "test.h"
 
 #include <infiniband/umad_ext.h>
 #include <errno.h>
@@ -85,25 +86,60 @@ int uevent_receive(struct nl_sock *sock, char **text)
 
 static struct umad_monitor *monitor;
 
-static int setup(void **state)
+static int setup(void)
 {
 	uevent_count = uevent_next = 0;
 	uevent_room = 0;
 	congested = tell_loss = false;
 	open_error = opened = 0;
 	monitor = NULL;
-	return fake_setup(state);
+	return fake_setup();
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
 	umad_monitor_close(monitor);
-	return opened ? -1 : fake_teardown(state);
+	return opened ? -1 : fake_teardown();
 }
+
+FIXTURE(setup, teardown);
 
 static void watch(void)
 {
 	assert_int_equal(umad_monitor_open(&monitor), 0);
+}
+
+/* A path in sysfs. Valid until the next call. */
+__attribute__((format(printf, 1, 2))) static const char *at(const char *format, ...)
+{
+	static char path[128];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(path, sizeof(path), format, args);
+	va_end(args);
+	return path;
+}
+
+static void plug(const char *ca_name, int number)
+{
+	fake_ca(ca_name);
+	fake_port(ca_name, 1, 1);
+	fake_umad(number, ca_name, 1);
+}
+
+/* The smallest device in sysfs, so that a test can make many quickly. */
+static void plug_lightly(const char *ca_name, int number)
+{
+	fake_file(at("/sys/class/infiniband/%s/node_type", ca_name), "1: CA\n");
+	fake_file(at("/sys/class/infiniband_mad/umad%d/ibdev", number), "%s\n", ca_name);
+	fake_file(at("/sys/class/infiniband_mad/umad%d/port", number), "1\n");
+}
+
+static void unplug(const char *ca_name, int number)
+{
+	fake_remove(at("/sys/class/infiniband/%s", ca_name));
+	fake_remove(at("/sys/class/infiniband_mad/umad%d", number));
 }
 
 /* Queues a message as the kernel sends it; devpath_old may be NULL. */
@@ -132,166 +168,315 @@ static void uevent(const char *action, const char *subsystem, const char *name,
 	uevents[uevent_count++].length = length;
 }
 
+static void umad_uevent(const char *action, int number)
+{
+	char node[32];
+
+	snprintf(node, sizeof(node), "umad%d", number);
+	uevent(action, "infiniband_mad", node, NULL);
+}
+
 static void uevent_error(int error)
 {
 	uevents[uevent_count++].length = -error;
 }
 
-/* Asserts the next event; ca_name NULL: there is no event. */
-static void tells(enum umad_event_type type, const char *ca_name, int portnum, const char *node)
+/* Appends "behind" to the uevent queued last. */
+static void lengthen_uevent(const char *behind)
 {
+	char *end = uevents[uevent_count - 1].text + uevents[uevent_count - 1].length;
+
+	uevents[uevent_count - 1].length += sprintf(end, "%s", behind) + 1;
+}
+
+/* --- rows ----------------------------------------------------------------------- */
+
+/*
+ * A row has a sentence and a line of steps. A step has a verb and its arguments; behind ">" are
+ * the events that the monitor then reports, and no others:
+ *
+ *	"plug mlx5_0:0; watch; remove umad0 mlx5_0 > -mlx5_0/1=umad0 -mlx5_0"
+ *
+ * sysfs:
+ *	plug CA:N	a device whose port 1 has umadN
+ *	port CA:N	its port 2 has umadN
+ *	ca CA, rnic CA	a device without ports; a device of another kind
+ *	unplug CA:N	the device and umadN are not there any more
+ *	gone FOLDER	a folder below /sys/class is not there any more
+ *
+ * The monitor and uevents. The subsystem is infiniband_mad for umadN and issmN, and infiniband
+ * for others; SUBSYSTEM/NAME has another one.
+ *	watch		opens the monitor
+ *	add NAME, remove NAME, change NAME, move NAME	a uevent
+ *	move OLD:NEW	a uevent with the old name
+ *	trigger NAME	as "udevadm trigger --action=remove" has it
+ *	fail ERROR	the socket fails once
+ *	full		the next system call fails with EMFILE
+ *
+ * Events: +CA, -CA, +CA/PORT=NODE, -CA/PORT=NODE, overrun. An error ends the events of a step.
+ */
+static const struct {
+	const char *name;
+	int number;
+} named_errors[] = {{"EIO", EIO}, {"EMFILE", EMFILE}, {"ENOBUFS", ENOBUFS}, {"ENOMEM", ENOMEM}};
+
+#define NAMED_ERRORS (sizeof(named_errors) / sizeof(named_errors[0]))
+
+/* The event in words. Members that do not apply are zero. */
+static void describe(const struct umad_event *event, char *text)
+{
+	struct umad_event whole = {.type = event->type, .portnum = event->portnum};
+	bool added = event->type == UMAD_EVENT_CA_ADDED || event->type == UMAD_EVENT_PORT_ADDED;
+	bool port =
+		event->type == UMAD_EVENT_PORT_ADDED || event->type == UMAD_EVENT_PORT_REMOVED;
+
+	strcpy(whole.ca_name, event->ca_name);
+	strcpy(whole.node, event->node);
+	assert_memory_equal(event, &whole, sizeof(whole));
+	assert_int_equal(!port, !event->portnum);
+	assert_int_equal(!port, !event->node[0]);
+	if (event->type == UMAD_EVENT_OVERRUN)
+		sprintf(text, " overrun%s", event->ca_name);
+	else if (port)
+		sprintf(text, " %c%s/%d=%s", added ? '+' : '-', event->ca_name, event->portnum,
+			event->node);
+	else
+		sprintf(text, " %c%s", added ? '+' : '-', event->ca_name);
+}
+
+/* All that the monitor reports now: each word has a space before it. */
+static const char *reported(void)
+{
+	static char text[1024];
 	struct umad_event event;
-	int ret = umad_monitor_next_event(monitor, &event);
+	size_t length = 0;
+	int ret;
 
-	if (!ca_name) {
-		assert_int_equal(ret, -EAGAIN);
-		assert_int_equal(errno, EAGAIN);
-		return;
+	text[0] = '\0';
+	for (;;) {
+		memset(&event, 0x5a, sizeof(event));
+		errno = 0;
+		ret = umad_monitor_next_event(monitor, &event);
+		assert_true(length < sizeof(text) - 100);
+		if (ret) {
+			assert_int_equal(errno, -ret);
+			for (size_t i = 0; i < NAMED_ERRORS; i++)
+				if (ret == -named_errors[i].number)
+					sprintf(text + length, " %s", named_errors[i].name);
+			assert_true(ret == -EAGAIN || text[length]);
+			return text;
+		}
+		describe(&event, text + length);
+		length += strlen(text + length);
 	}
-	assert_int_equal(ret, 0);
-	assert_int_equal(event.type, type);
-	assert_string_equal(event.ca_name, ca_name);
-	assert_int_equal(event.portnum, portnum);
-	assert_string_equal(event.node, node);
 }
 
-static void tells_nothing(void)
+/* Asserts that the monitor reports these events and no others; "": none. */
+static void reports(const char *expected)
 {
-	tells(0, NULL, 0, NULL);
+	const char *seen = reported();
+
+	assert_string_equal(*seen ? seen + 1 : seen, expected);
 }
 
-static void plug(const char *ca_name, int number)
+static const char *subsystem_of(const char *name)
 {
-	fake_ca(ca_name);
-	fake_port(ca_name, 1, 1);
-	fake_umad(number, ca_name, 1);
+	bool mad = !strncmp(name, "umad", 4) || !strncmp(name, "issm", 4);
+
+	return mad ? "infiniband_mad" : "infiniband";
 }
 
-/* --- tests ---------------------------------------------------------------------- */
-
-static void a_device_appears_with_its_port(void **state)
+static void send_uevent(const char *action, char *word)
 {
-	(void)state;
-	watch();
-	tells_nothing();
-	plug("mlx5_0", 0);
+	char *slash = strchr(word, '/'), *name = strchr(word, ':'), old[64];
+
+	snprintf(old, sizeof(old), "/devices/pci0/infiniband/%.*s", (int)strcspn(word, ":"),
+		 word);
+	if (slash)
+		*slash = '\0';
+	if (name)
+		uevent(action, "infiniband", name + 1, old);
+	else if (slash)
+		uevent(action, word, slash + 1, NULL);
+	else
+		uevent(action, subsystem_of(word), word, NULL);
+}
+
+/* Carries out a verb for one word. */
+static bool carry_out(const char *verb, char *word)
+{
+	char *colon = strchr(word, ':');
+	int number = colon ? atoi(colon + 1) : -1;
+
+	if (!strcmp(verb, "add") || !strcmp(verb, "remove") || !strcmp(verb, "change") ||
+	    !strcmp(verb, "move")) {
+		send_uevent(verb, word);
+	} else if (!strcmp(verb, "trigger")) {
+		send_uevent("remove", word);
+		lengthen_uevent("SYNTH_UUID=0");
+	} else if (!strcmp(verb, "fail")) {
+		for (size_t i = 0; i < NAMED_ERRORS; i++)
+			if (!strcmp(word, named_errors[i].name))
+				uevent_error(named_errors[i].number);
+	} else if (!strcmp(verb, "ca")) {
+		fake_ca(word);
+	} else if (!strcmp(verb, "rnic")) {
+		fake_file(at("/sys/class/infiniband/%s/node_type", word), "4: RNIC\n");
+	} else if (!strcmp(verb, "gone")) {
+		fake_remove(at("/sys/class/%s", word));
+	} else if (colon) {
+		*colon = '\0';
+		if (!strcmp(verb, "plug"))
+			plug(word, number);
+		else if (!strcmp(verb, "port"))
+			fake_umad(number, word, 2);
+		else if (!strcmp(verb, "unplug"))
+			unplug(word, number);
+		else
+			return false;
+	} else {
+		return false;
+	}
+	return true;
+}
+
+static void run_line(const char *line)
+{
+	char copy[512], *rest = copy, *step, *expected, *verb, *word;
+	const char *seen;
+
+	assert_true(strlen(line) < sizeof(copy));
+	strcpy(copy, line);
+	while ((step = strsep(&rest, ";"))) {
+		expected = strchr(step, '>');
+		if (expected)
+			*expected++ = '\0';
+		verb = strtok(step, " ");
+		if (verb && !strcmp(verb, "watch"))
+			watch();
+		else if (verb && !strcmp(verb, "full"))
+			fake_fail_call(1, EMFILE);
+		else
+			while (verb && (word = strtok(NULL, " ")))
+				if (!carry_out(verb, word))
+					fail_msg("%s: no such step: %s %s", line, verb, word);
+		if (!expected)
+			continue;
+		seen = reported();
+		if (strcmp(seen, strcmp(expected, " nothing") ? expected : ""))
+			fail_msg("\"%s\"\nat \"%s >%s\": seen:%s", line, verb ? verb : "",
+				 expected, *seen ? seen : " nothing");
+	}
+}
+
+struct row {
+	const char *behaviour, *line;
+};
+
+static void run_row(const struct row *row)
+{
+	run_line(row->line);
+}
+
+static const struct row rows[] = {
 	/* the order of kernels since 4.20: first the clients' devices */
-	uevent("add", "infiniband_mad", "umad0", NULL);
-	uevent("add", "infiniband_mad", "issm0", NULL);
-	uevent("add", "infiniband", "mlx5_0", NULL);
-	tells(UMAD_EVENT_PORT_ADDED, "mlx5_0", 1, "umad0");
-	tells(UMAD_EVENT_CA_ADDED, "mlx5_0", 0, "");
-	tells_nothing();
+	{"a device appears with its port",
+	 "watch > nothing; plug mlx5_0:0; add umad0 issm0 mlx5_0 > +mlx5_0/1=umad0 +mlx5_0"},
+	{"a device disappears with its port",
+	 "plug mlx5_0:0 mlx5_1:1; watch; unplug mlx5_0:0; "
+	 "remove umad0 issm0 mlx5_0 > -mlx5_0/1=umad0 -mlx5_0"},
+	{"a device that goes first takes its ports along",
+	 "plug mlx5_0:0; watch; remove mlx5_0 umad0 > -mlx5_0/1=umad0 -mlx5_0"},
+	{"the module may be loaded late",
+	 "ca mlx5_0; watch; plug mlx5_0:3; add umad3 > +mlx5_0/1=umad3"},
+	{"a renamed device goes and comes",
+	 "plug mlx5_0:0; watch; unplug mlx5_0:0; plug ibp1s0:0; "
+	 "move mlx5_0:ibp1s0 > -mlx5_0/1=umad0 -mlx5_0 +ibp1s0 +ibp1s0/1=umad0"},
+	{"known devices are not reported again",
+	 "plug mlx5_0:0; watch; add mlx5_0 umad0 > nothing"},
+	{"a replug under the same number is reported",
+	 "plug mlx5_0:0; watch; remove umad0; add umad0 > -mlx5_0/1=umad0 +mlx5_0/1=umad0"},
+	/* a caller may have listed the device meanwhile */
+	{"a device that came and went meanwhile is an overrun",
+	 "watch; add umad0 mlx5_0; remove umad0 mlx5_0 > overrun"},
+	{"devices of other kinds and other uevents are ignored",
+	 "plug mlx5_0:0; watch; rnic iw0; add iw0 net/umad0; "
+	 "remove net/mlx5_0 infiniband_mad/umadx; change mlx5_0 umad0; move mlx5_0; "
+	 "add infiniband/../mlx5_0 a_name_that_is_far_too_long > nothing"},
+	/* after the overrun the caller lists the devices again */
+	{"lost events are an overrun, and the devices are listed anew",
+	 "plug mlx5_0:0; watch; plug mlx5_1:1; unplug mlx5_0:0; fail ENOBUFS; add mlx5_1; "
+	 "remove mlx5_0 > overrun; remove umad1 > -mlx5_1/1=umad1"},
+	{"a socket that fails is reported, and an overrun follows",
+	 "watch; fail EIO > EIO; > overrun"},
+	{"members that do not apply are zero",
+	 "watch; plug mlx5_0:0; add mlx5_0; fail ENOBUFS > +mlx5_0 +mlx5_0/1=umad0 overrun"},
+	{"every port of a device is reported",
+	 "watch; plug mlx5_0:0; port mlx5_0:1; "
+	 "add umad0 umad1 mlx5_0 > +mlx5_0/1=umad0 +mlx5_0/2=umad1 +mlx5_0"},
+	{"a module that is unloaded takes ports only, and devices are reported without its "
+	 "folder",
+	 "plug mlx5_0:0; watch; gone infiniband_mad; remove umad0 > -mlx5_0/1=umad0; "
+	 "ca mlx5_1; add mlx5_1 > +mlx5_1"},
+	{"a number that another device takes over is reported",
+	 "plug mlx5_0:0; watch; unplug mlx5_0:0; plug mlx4_0:0; remove umad0 mlx5_0; "
+	 "add umad0 mlx4_0 > -mlx5_0/1=umad0 -mlx5_0 +mlx4_0/1=umad0 +mlx4_0"},
+	/* a caller may have listed it under the intermediate name */
+	{"a device renamed twice is known under its last name",
+	 "plug mlx5_0:0; watch; unplug mlx5_0:0; plug ibp1s0:0; "
+	 "move mlx5_0:tmp tmp:ibp1s0 > overrun; remove ibp1s0 > -ibp1s0/1=umad0 -ibp1s0"},
+	/* mlx5_0 first had umad0, which only a list showed; now another device has umad0 */
+	{"a node with an earlier owner is an overrun",
+	 "watch; plug mlx5_1:0; add umad0; remove umad0; add umad0 > +mlx5_1/1=umad0 overrun; "
+	 "remove umad0 > -mlx5_1/1=umad0"},
+	/* the device had the name mlx5_1 for a while, which only a list showed */
+	{"a device renamed back is an overrun",
+	 "watch; plug mlx5_0:0; add mlx5_0; "
+	 "move mlx5_0:mlx5_1 mlx5_1:mlx5_0 > +mlx5_0 +mlx5_0/1=umad0 overrun"},
+	{"a synthetic uevent is no event", "plug mlx5_0:0; watch; trigger umad0 > nothing"},
+	{"an unknown device that goes is not reported",
+	 "rnic iw0; plug mlx5_0:0; watch; remove iw0 mlx5_00 mlx5_ umad00 issm0; rnic iw1; "
+	 "move iw0:iw1 > nothing"},
+	/* afterwards it knows the present devices, and reports none twice */
+	{"a listing after a loss is tried again until it succeeds",
+	 "watch; plug mlx5_0:0; fail ENOBUFS; full > EMFILE; full > EMFILE; full > EMFILE; "
+	 "> overrun; remove mlx5_0 > -mlx5_0/1=umad0 -mlx5_0"},
+	/* the removal of an absent device is not reported, that of an unseen one is */
+	{"after an overrun the present devices are known",
+	 "plug mlx5_0:0; watch; unplug mlx5_0:0; plug mlx5_1:1; fail ENOBUFS > overrun; "
+	 "remove mlx5_0 mlx5_1 > -mlx5_1/1=umad1 -mlx5_1"},
+};
+
+TEST_ROWS(run_row, rows);
+
+/* --- messages ------------------------------------------------------------------- */
+
+static void raw_uevent(const char *text, size_t length)
+{
+	memcpy(uevents[uevent_count].text, text, length);
+	uevents[uevent_count++].length = (int)length;
 }
 
-static void a_device_disappears_with_its_port(void **state)
+TEST(a_message_as_the_kernel_words_it_is_understood)
 {
-	(void)state;
+	static const char port[] =
+		"add@/devices/pci0000:00/0000:00:03.0/infiniband_mad/umad0\0ACTION=add\0"
+		"DEVPATH=/devices/pci0000:00/0000:00:03.0/infiniband_mad/umad0\0"
+		"SUBSYSTEM=infiniband_mad\0MAJOR=231\0MINOR=0\0DEVNAME=infiniband/umad0\0"
+		"SEQNUM=1234";
+	static const char ca[] =
+		"add@/devices/pci0000:00/0000:00:03.0/infiniband/mlx5_0\0ACTION=add\0"
+		"DEVPATH=/devices/pci0000:00/0000:00:03.0/infiniband/mlx5_0\0"
+		"SUBSYSTEM=infiniband\0NAME=mlx5_0\0SEQNUM=1235";
+
+	watch();
 	plug("mlx5_0", 0);
-	plug("mlx5_1", 1);
-	watch();
-	fake_remove("/sys/class/infiniband_mad/umad0");
-	fake_remove("/sys/class/infiniband/mlx5_0");
-	uevent("remove", "infiniband_mad", "umad0", NULL);
-	uevent("remove", "infiniband_mad", "issm0", NULL);
-	uevent("remove", "infiniband", "mlx5_0", NULL);
-	tells(UMAD_EVENT_PORT_REMOVED, "mlx5_0", 1, "umad0");
-	tells(UMAD_EVENT_CA_REMOVED, "mlx5_0", 0, "");
-	tells_nothing();
+	raw_uevent(port, sizeof(port));
+	raw_uevent(ca, sizeof(ca));
+	reports("+mlx5_0/1=umad0 +mlx5_0");
 }
 
-static void a_device_that_goes_first_takes_its_ports_along(void **state)
-{
-	(void)state;
-	plug("mlx5_0", 0);
-	watch();
-	uevent("remove", "infiniband", "mlx5_0", NULL);
-	uevent("remove", "infiniband_mad", "umad0", NULL);
-	tells(UMAD_EVENT_PORT_REMOVED, "mlx5_0", 1, "umad0");
-	tells(UMAD_EVENT_CA_REMOVED, "mlx5_0", 0, "");
-	tells_nothing();
-}
-
-static void the_module_may_be_loaded_late(void **state)
-{
-	(void)state;
-	fake_ca("mlx5_0");
-	watch();
-	fake_umad(3, "mlx5_0", 1);
-	uevent("add", "infiniband_mad", "umad3", NULL);
-	tells(UMAD_EVENT_PORT_ADDED, "mlx5_0", 1, "umad3");
-	tells_nothing();
-}
-
-static void a_renamed_device_goes_and_comes(void **state)
-{
-	(void)state;
-	plug("mlx5_0", 0);
-	watch();
-	fake_remove("/sys/class/infiniband/mlx5_0");
-	plug("ibp1s0", 0);
-	uevent("move", "infiniband", "ibp1s0", "/devices/pci0/infiniband/mlx5_0");
-	tells(UMAD_EVENT_PORT_REMOVED, "mlx5_0", 1, "umad0");
-	tells(UMAD_EVENT_CA_REMOVED, "mlx5_0", 0, "");
-	tells(UMAD_EVENT_CA_ADDED, "ibp1s0", 0, "");
-	tells(UMAD_EVENT_PORT_ADDED, "ibp1s0", 1, "umad0");
-	tells_nothing();
-}
-
-static void what_is_known_is_not_told_again(void **state)
-{
-	(void)state;
-	plug("mlx5_0", 0);
-	watch();
-	uevent("add", "infiniband", "mlx5_0", NULL);
-	uevent("add", "infiniband_mad", "umad0", NULL);
-	tells_nothing();
-}
-
-static void a_replug_under_the_same_number_is_told(void **state)
-{
-	(void)state;
-	plug("mlx5_0", 0);
-	watch();
-	uevent("remove", "infiniband_mad", "umad0", NULL);
-	uevent("add", "infiniband_mad", "umad0", NULL);
-	tells(UMAD_EVENT_PORT_REMOVED, "mlx5_0", 1, "umad0");
-	tells(UMAD_EVENT_PORT_ADDED, "mlx5_0", 1, "umad0");
-	tells_nothing();
-}
-
-/* A caller may have listed the device meanwhile. */
-static void what_came_and_went_meanwhile_is_told_as_an_overrun(void **state)
-{
-	(void)state;
-	watch();
-	uevent("add", "infiniband_mad", "umad0", NULL);
-	uevent("add", "infiniband", "mlx5_0", NULL);
-	uevent("remove", "infiniband_mad", "umad0", NULL);
-	uevent("remove", "infiniband", "mlx5_0", NULL);
-	tells(UMAD_EVENT_OVERRUN, "", 0, "");
-	tells_nothing();
-}
-
-static void others_devices_are_none_of_ours(void **state)
-{
-	(void)state;
-	plug("mlx5_0", 0);
-	watch();
-	fake_file("/sys/class/infiniband/iw0/node_type", "4: RNIC\n");
-	uevent("add", "infiniband", "iw0", NULL);
-	uevent("add", "net", "umad0", NULL);
-	uevent("remove", "net", "mlx5_0", NULL);
-	uevent("remove", "infiniband_mad", "umadx", NULL);
-	uevent("change", "infiniband", "mlx5_0", NULL);
-	uevent("change", "infiniband_mad", "umad0", NULL);
-	uevent("move", "infiniband", "mlx5_0", NULL);
-	uevent("add", "infiniband", "../mlx5_0", NULL);
-	uevent("add", "infiniband", "a_name_that_is_far_too_long", NULL);
-	tells_nothing();
-}
-
-static void malformed_messages_are_passed_over(void **state)
+TEST(malformed_messages_are_passed_over)
 {
 	static const char *const texts[] = {
 		"",
@@ -304,29 +489,20 @@ static void malformed_messages_are_passed_over(void **state)
 	};
 	size_t i;
 
-	(void)state;
 	plug("mlx5_0", 0);
 	watch();
-	for (i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
-		strcpy(uevents[uevent_count].text, texts[i]);
-		uevents[uevent_count++].length = (int)strlen(texts[i]) + 1;
-	}
-	memcpy(uevents[uevent_count].text, "ACTION=remove\0SUBSYSTEM=infiniband\0DEVPATH=", 44);
-	uevents[uevent_count++].length = 44;
-	tells_nothing();
+	for (i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+		raw_uevent(texts[i], strlen(texts[i]) + 1);
+	raw_uevent("ACTION=remove\0SUBSYSTEM=infiniband\0DEVPATH=", 44);
+	reports("");
 }
 
-static void random_messages_do_no_harm(void **state)
+TEST(random_messages_do_no_harm)
 {
-	const char *seed_text = getenv("TEST_SEED");
-	unsigned seed =
-		seed_text ? (unsigned)strtoul(seed_text, NULL, 0) : (unsigned)time(NULL);
 	struct umad_event event;
 	int i, j, ret;
 
-	(void)state;
-	print_message("TEST_SEED=%u\n", seed);
-	srand(seed);
+	srand(test_seed());
 	plug("mlx5_0", 0);
 	watch();
 	for (i = 0; i < 20000; i++) {
@@ -345,38 +521,265 @@ static void random_messages_do_no_harm(void **state)
 	}
 }
 
-static void lost_events_are_told_and_the_stock_is_taken_anew(void **state)
+/* --- sysfs ---------------------------------------------------------------------- */
+
+/* The order of the ports is not specified. */
+TEST(one_message_can_be_several_events)
 {
-	(void)state;
-	plug("mlx5_0", 0);
-	watch();
-	plug("mlx5_1", 1);
-	fake_remove("/sys/class/infiniband/mlx5_0");
-	fake_remove("/sys/class/infiniband_mad/umad0");
-	uevent_error(ENOBUFS);
-	uevent("add", "infiniband", "mlx5_1", NULL);
-	uevent("remove", "infiniband", "mlx5_0", NULL);
-	tells(UMAD_EVENT_OVERRUN, "", 0, "");
-	/* the caller lists the devices again, and has seen what these events would report */
-	tells_nothing();
-	uevent("remove", "infiniband_mad", "umad1", NULL);
-	tells(UMAD_EVENT_PORT_REMOVED, "mlx5_1", 1, "umad1");
+	const char *seen;
+
+	run_line("plug mlx5_0:0; port mlx5_0:1; watch; remove mlx5_0");
+	seen = reported();
+	if (strcmp(seen, " -mlx5_0/1=umad0 -mlx5_0/2=umad1 -mlx5_0") != 0)
+		assert_string_equal(seen, " -mlx5_0/2=umad1 -mlx5_0/1=umad0 -mlx5_0");
+	assert_int_equal(uevent_next, 1);
 }
 
-static void a_socket_that_fails_is_told(void **state)
+TEST(names_as_long_as_they_may_be_are_told_whole)
+{
+	/* 19 and 31 characters */
+	static const char ca_name[] = "a_name_19_character";
+	static const char node[] = "umad000000000000000000000000007";
+
+	assert_int_equal(sizeof(ca_name), UMAD_CA_NAME_LEN);
+	assert_int_equal(sizeof(node), sizeof(((struct umad_event *)NULL)->node));
+	watch();
+	fake_ca(ca_name);
+	fake_file(at("/sys/class/infiniband_mad/%s/ibdev", node), "%s\n", ca_name);
+	fake_file(at("/sys/class/infiniband_mad/%s/port", node), "1\n");
+	uevent("add", "infiniband_mad", node, NULL);
+	uevent("add", "infiniband", ca_name, NULL);
+	reports("+a_name_19_character/1=umad000000000000000000000000007 +a_name_19_character");
+}
+
+TEST(a_node_that_sysfs_does_not_explain_is_not_told)
+{
+	static const struct {
+		const char *ibdev, *port; /* NULL: the file does not exist */
+	} nodes[] = {
+		{NULL, "1\n"},
+		{"mlx5_0\n", NULL},
+		{"", "1\n"},
+		{"\n", "1\n"},
+		{"mlx5_0\n", ""},
+		{"mlx5_0\n", "one\n"},
+		{"mlx5_0\n", "-1\n"},
+		{"mlx5_0\n", "2147483648\n"},
+		{"mlx5_0\n", "99999999999999999999\n"},
+		{"../mlx5_0\n", "1\n"},
+		{"..\n", "1\n"},
+		{"a/b\n", "1\n"},
+		{"a_name_of_20_letters\n", "1\n"},
+	};
+	static char huge[8192];
+	size_t i;
+
+	memset(huge, 'm', sizeof(huge));
+	watch();
+	for (i = 0; i < sizeof(nodes) / sizeof(*nodes); i++) {
+		fake_remove("/sys/class/infiniband_mad/umad0");
+		fake_dir("/sys/class/infiniband_mad/umad0");
+		if (nodes[i].ibdev)
+			fake_file("/sys/class/infiniband_mad/umad0/ibdev", "%s",
+				  nodes[i].ibdev);
+		if (nodes[i].port)
+			fake_file("/sys/class/infiniband_mad/umad0/port", "%s", nodes[i].port);
+		uevent("add", "infiniband_mad", "umad0", NULL);
+		/* a device without its attributes is being removed */
+		if (!nodes[i].ibdev || !nodes[i].port)
+			reports("overrun");
+	}
+	fake_file("/sys/class/infiniband_mad/umad0/port", "1\n");
+	fake_file_bytes("/sys/class/infiniband_mad/umad0/ibdev", huge, sizeof(huge));
+	uevent("add", "infiniband_mad", "umad0", NULL);
+	reports("");
+	fake_remove("/sys/class/infiniband_mad/umad0");
+	fake_link("/sys/class/infiniband_mad/umad0", "../nowhere");
+	uevent("add", "infiniband_mad", "umad0", NULL);
+	reports("overrun");
+}
+
+TEST(attributes_without_a_newline_are_read)
+{
+	watch();
+	fake_file("/sys/class/infiniband/mlx5_0/node_type", "1: CA");
+	fake_file("/sys/class/infiniband_mad/umad0/ibdev", "mlx5_0");
+	fake_file("/sys/class/infiniband_mad/umad0/port", "1");
+	uevent("add", "infiniband_mad", "umad0", NULL);
+	uevent("add", "infiniband", "mlx5_0", NULL);
+	reports("+mlx5_0/1=umad0 +mlx5_0");
+}
+
+/* Unplugs the device between reads of the two files of a node. */
+static void unplug_before_port(const char *path)
+{
+	if (strstr(path, "/port"))
+		fake_remove("/sys/class/infiniband_mad/umad0");
+}
+
+TEST(a_node_that_vanishes_while_it_is_read_is_told_as_an_overrun)
+{
+	watch();
+	plug("mlx5_0", 0);
+	fake_before_open(unplug_before_port);
+	uevent("add", "infiniband_mad", "umad0", NULL);
+	reports("overrun");
+	fake_before_open(NULL);
+	assert_int_equal(access(fake_real_path("/sys/class/infiniband_mad/umad0"), F_OK), -1);
+}
+
+/* Plugs in a device just after the list of devices was read. */
+static void plug_late(const char *path)
+{
+	if (strcmp(path, "/sys/class/infiniband_mad"))
+		return;
+	fake_before_open(NULL);
+	plug("mlx5_0", 0);
+	uevent("add", "infiniband_mad", "umad0", NULL);
+	uevent("add", "infiniband", "mlx5_0", NULL);
+}
+
+TEST(a_device_that_comes_while_opening_is_not_missed)
+{
+	fake_before_open(plug_late);
+	watch();
+	/* the first list has the port, but not the device */
+	reports("+mlx5_0");
+}
+
+TEST(a_listing_that_fails_is_told_and_an_overrun_follows)
 {
 	struct umad_event event;
 
-	(void)state;
 	watch();
-	uevent_error(EIO);
-	assert_int_equal(umad_monitor_next_event(monitor, &event), -EIO);
-	assert_int_equal(errno, EIO);
-	tells(UMAD_EVENT_OVERRUN, "", 0, "");
-	tells_nothing();
+	fake_dir("/sys/class/infiniband_mad");
+	fake_file("/sys/class/infiniband/mlx5_0/node_type", "1: CA\n");
+	/* two calls read its node_type, the third lists the nodes */
+	uevent("add", "infiniband", "mlx5_0", NULL);
+	fake_fail_call(3, EMFILE);
+	assert_fails(umad_monitor_next_event(monitor, &event), EMFILE);
+	assert_true(fake_failed());
+	reports("overrun");
 }
 
-static void nothing_is_lost_silently_for_want_of_memory(void **state)
+/* --- opening, and arguments ----------------------------------------------------- */
+
+TEST(opening_fails_without_memory_or_rights)
+{
+	unsigned n;
+	int ret;
+
+	plug("mlx5_0", 0);
+	for (n = 1;; n++) {
+		fake_fail_malloc(n);
+		ret = umad_monitor_open(&monitor);
+		if (!fake_failed())
+			break;
+		assert_int_equal(ret, -ENOMEM);
+		assert_int_equal(opened, 0);
+	}
+	fake_fail_malloc(0);
+	assert_int_equal(ret, 0);
+	umad_monitor_close(monitor);
+	monitor = NULL;
+	fake_fail_call(1, EACCES);
+	assert_int_equal(umad_monitor_open(&monitor), -EACCES);
+	assert_int_equal(opened, 0);
+}
+
+TEST(watching_begins_before_looking)
+{
+	open_error = EPERM;
+	assert_int_equal(umad_monitor_open(&monitor), -EPERM);
+	assert_int_equal(fake_calls(), 0);
+}
+
+TEST(a_failed_opening_stores_nothing)
+{
+	static const int errors[] = {EOPNOTSUPP, ENOMEM, EPERM, EMFILE};
+	struct umad_monitor *untouched = (struct umad_monitor *)&opened, *stored;
+	size_t i;
+
+	for (i = 0; i < sizeof(errors) / sizeof(*errors); i++) {
+		stored = untouched;
+		open_error = errors[i];
+		errno = 0;
+		assert_int_equal(umad_monitor_open(&stored), -errors[i]);
+		assert_int_equal(errno, errors[i]);
+		assert_ptr_equal(stored, untouched);
+	}
+}
+
+TEST(either_folder_that_cannot_be_listed_fails_the_opening)
+{
+	static const char *const folders[] = {"/sys/class/infiniband",
+					      "/sys/class/infiniband_mad"};
+	unsigned n, calls;
+
+	/* both folders are empty: two listings are all calls */
+	fake_dir(folders[0]);
+	fake_dir(folders[1]);
+	calls = fake_calls();
+	watch();
+	assert_int_equal(fake_calls() - calls, 2);
+	umad_monitor_close(monitor);
+	monitor = NULL;
+	for (n = 1; n <= 2; n++) {
+		fake_fail_call(n, EMFILE);
+		assert_fails(umad_monitor_open(&monitor), EMFILE);
+		assert_true(fake_failed());
+		assert_null(monitor);
+		assert_int_equal(opened, 0);
+	}
+}
+
+TEST(a_monitor_has_a_descriptor_to_poll)
+{
+	watch();
+	assert_int_equal(umad_monitor_get_fd(monitor), 42);
+	umad_monitor_close(NULL);
+}
+
+TEST(null_arguments_are_refused_with_errno)
+{
+	struct umad_event event;
+
+	watch();
+	assert_fails(umad_monitor_open(NULL), EINVAL);
+	assert_fails(umad_monitor_get_fd(NULL), EINVAL);
+	assert_fails(umad_monitor_next_event(NULL, &event), EINVAL);
+	/* a call that fails reads no message */
+	uevent_error(ENOBUFS);
+	assert_fails(umad_monitor_next_event(monitor, NULL), EINVAL);
+	assert_int_equal(uevent_next, 0);
+	reports("overrun");
+}
+
+static char logged[128];
+
+static void keep_log(enum umad_log_level level, const char *text, void *user)
+{
+	(void)user;
+	if (level == UMAD_LOG_INFO)
+		snprintf(logged, sizeof(logged), "%s", text);
+}
+
+TEST(a_loss_is_logged_with_its_reason)
+{
+	watch();
+	logged[0] = '\0';
+	umad_set_log_hook(keep_log, NULL);
+	umad_debug(1);
+	uevent_error(ENOBUFS);
+	reports("overrun");
+	umad_debug(0);
+	umad_set_log_hook(NULL, NULL);
+	assert_non_null(strstr(logged, strerror(ENOBUFS)));
+}
+
+/* --- memory --------------------------------------------------------------------- */
+
+TEST(nothing_is_lost_silently_for_want_of_memory)
 {
 	struct umad_event event;
 	int ret, overruns = 0;
@@ -399,572 +802,34 @@ static void nothing_is_lost_silently_for_want_of_memory(void **state)
 			break;
 		assert_true(overrun || added);
 		overruns += overrun;
-		assert_int_equal(teardown(state), 0);
-		assert_int_equal(setup(state), 0);
+		assert_int_equal(teardown(), 0);
+		assert_int_equal(setup(), 0);
 	}
 	fake_fail_malloc(0);
 	assert_true(overruns > 0);
 }
 
-static void opening_fails_as_the_kernel_does(void **state)
-{
-	unsigned n;
-	int ret;
-
-	(void)state;
-	open_error = EOPNOTSUPP;
-	assert_int_equal(umad_monitor_open(&monitor), -EOPNOTSUPP);
-	assert_int_equal(errno, EOPNOTSUPP);
-	open_error = 0;
-	assert_int_equal(umad_monitor_open(NULL), -EINVAL);
-	plug("mlx5_0", 0);
-	for (n = 1;; n++) {
-		fake_fail_malloc(n);
-		ret = umad_monitor_open(&monitor);
-		if (!fake_failed())
-			break;
-		assert_int_equal(ret, -ENOMEM);
-		assert_int_equal(opened, 0);
-	}
-	fake_fail_malloc(0);
-	assert_int_equal(ret, 0);
-	umad_monitor_close(monitor);
-	monitor = NULL;
-	fake_fail_call(1, EACCES);
-	assert_int_equal(umad_monitor_open(&monitor), -EACCES);
-	assert_int_equal(opened, 0);
-}
-
-static void a_monitor_has_a_descriptor_to_poll(void **state)
-{
-	struct umad_event event;
-
-	(void)state;
-	watch();
-	assert_int_equal(umad_monitor_get_fd(monitor), 42);
-	assert_int_equal(umad_monitor_get_fd(NULL), -EINVAL);
-	assert_int_equal(umad_monitor_next_event(NULL, &event), -EINVAL);
-	assert_int_equal(umad_monitor_next_event(monitor, NULL), -EINVAL);
-	umad_monitor_close(NULL);
-}
-
-/* --- guarantees for callers, in detail ------------------------------------------ */
-
-/* Asserts the next event byte by byte: unused members are zero. */
-static void tells_exactly(const struct umad_event *expected)
-{
-	struct umad_event event;
-
-	memset(&event, 0x5a, sizeof(event));
-	assert_int_equal(umad_monitor_next_event(monitor, &event), 0);
-	assert_memory_equal(&event, expected, sizeof(event));
-}
-
-/* A path in sysfs. Valid until the next call. */
-__attribute__((format(printf, 1, 2))) static const char *at(const char *format, ...)
-{
-	static char path[128];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(path, sizeof(path), format, args);
-	va_end(args);
-	return path;
-}
-
-static void raw_uevent(const char *text, size_t length)
-{
-	memcpy(uevents[uevent_count].text, text, length);
-	uevents[uevent_count++].length = (int)length;
-}
-
-/* The smallest device in sysfs, so that a test can make many quickly. */
-static void plug_lightly(const char *ca_name, int number)
-{
-	fake_file(at("/sys/class/infiniband/%s/node_type", ca_name), "1: CA\n");
-	fake_file(at("/sys/class/infiniband_mad/umad%d/ibdev", number), "%s\n", ca_name);
-	fake_file(at("/sys/class/infiniband_mad/umad%d/port", number), "1\n");
-}
-
-static void unplug(const char *ca_name, int number)
-{
-	fake_remove(at("/sys/class/infiniband/%s", ca_name));
-	fake_remove(at("/sys/class/infiniband_mad/umad%d", number));
-}
-
-static void a_message_as_the_kernel_words_it_is_understood(void **state)
-{
-	static const char port[] =
-		"add@/devices/pci0000:00/0000:00:03.0/infiniband_mad/umad0\0ACTION=add\0"
-		"DEVPATH=/devices/pci0000:00/0000:00:03.0/infiniband_mad/umad0\0"
-		"SUBSYSTEM=infiniband_mad\0MAJOR=231\0MINOR=0\0DEVNAME=infiniband/umad0\0"
-		"SEQNUM=1234";
-	static const char ca[] =
-		"add@/devices/pci0000:00/0000:00:03.0/infiniband/mlx5_0\0ACTION=add\0"
-		"DEVPATH=/devices/pci0000:00/0000:00:03.0/infiniband/mlx5_0\0"
-		"SUBSYSTEM=infiniband\0NAME=mlx5_0\0SEQNUM=1235";
-
-	(void)state;
-	watch();
-	plug("mlx5_0", 0);
-	raw_uevent(port, sizeof(port));
-	raw_uevent(ca, sizeof(ca));
-	tells(UMAD_EVENT_PORT_ADDED, "mlx5_0", 1, "umad0");
-	tells(UMAD_EVENT_CA_ADDED, "mlx5_0", 0, "");
-	tells_nothing();
-}
-
-static void what_does_not_apply_is_zero(void **state)
-{
-	const struct umad_event ca = {.type = UMAD_EVENT_CA_ADDED, .ca_name = "mlx5_0"},
-				port = {.type = UMAD_EVENT_PORT_ADDED,
-					.ca_name = "mlx5_0",
-					.portnum = 1,
-					.node = "umad0"},
-				overrun = {.type = UMAD_EVENT_OVERRUN};
-
-	(void)state;
-	watch();
-	plug("mlx5_0", 0);
-	uevent("add", "infiniband", "mlx5_0", NULL);
-	uevent_error(ENOBUFS);
-	tells_exactly(&ca);
-	tells_exactly(&port);
-	tells_exactly(&overrun);
-	tells_nothing();
-}
-
-static void every_port_of_a_device_is_told(void **state)
-{
-	(void)state;
-	watch();
-	plug("mlx5_0", 0);
-	fake_umad(1, "mlx5_0", 2);
-	uevent("add", "infiniband_mad", "umad0", NULL);
-	uevent("add", "infiniband_mad", "umad1", NULL);
-	uevent("add", "infiniband", "mlx5_0", NULL);
-	tells(UMAD_EVENT_PORT_ADDED, "mlx5_0", 1, "umad0");
-	tells(UMAD_EVENT_PORT_ADDED, "mlx5_0", 2, "umad1");
-	tells(UMAD_EVENT_CA_ADDED, "mlx5_0", 0, "");
-	tells_nothing();
-}
-
-static void one_message_can_be_several_events(void **state)
-{
-	(void)state;
-	plug("mlx5_0", 0);
-	fake_umad(1, "mlx5_0", 2);
-	watch();
-	uevent("remove", "infiniband", "mlx5_0", NULL);
-	/* the order of the ports is not specified: one event of each, then the device */
-	for (int i = 0, seen = 0; i < 2; i++) {
-		struct umad_event event;
-
-		assert_int_equal(umad_monitor_next_event(monitor, &event), 0);
-		assert_int_equal(event.type, UMAD_EVENT_PORT_REMOVED);
-		assert_int_equal(seen & 1 << event.portnum, 0);
-		seen |= 1 << event.portnum;
-		assert_true(event.portnum == 1 || event.portnum == 2);
-	}
-	assert_int_equal(uevent_next, 1);
-	tells(UMAD_EVENT_CA_REMOVED, "mlx5_0", 0, "");
-	tells_nothing();
-}
-
-static void a_module_unloaded_takes_ports_only(void **state)
-{
-	(void)state;
-	plug("mlx5_0", 0);
-	watch();
-	fake_remove("/sys/class/infiniband_mad");
-	uevent("remove", "infiniband_mad", "umad0", NULL);
-	tells(UMAD_EVENT_PORT_REMOVED, "mlx5_0", 1, "umad0");
-	/* without the class folder devices are reported nevertheless */
-	fake_ca("mlx5_1");
-	uevent("add", "infiniband", "mlx5_1", NULL);
-	tells(UMAD_EVENT_CA_ADDED, "mlx5_1", 0, "");
-	tells_nothing();
-}
-
-static void a_number_that_another_device_takes_over_is_told(void **state)
-{
-	(void)state;
-	plug("mlx5_0", 0);
-	watch();
-	unplug("mlx5_0", 0);
-	plug("mlx4_0", 0);
-	uevent("remove", "infiniband_mad", "umad0", NULL);
-	uevent("remove", "infiniband", "mlx5_0", NULL);
-	uevent("add", "infiniband_mad", "umad0", NULL);
-	uevent("add", "infiniband", "mlx4_0", NULL);
-	tells(UMAD_EVENT_PORT_REMOVED, "mlx5_0", 1, "umad0");
-	tells(UMAD_EVENT_CA_REMOVED, "mlx5_0", 0, "");
-	tells(UMAD_EVENT_PORT_ADDED, "mlx4_0", 1, "umad0");
-	tells(UMAD_EVENT_CA_ADDED, "mlx4_0", 0, "");
-	tells_nothing();
-}
-
-static void a_device_renamed_twice_is_known_under_its_last_name(void **state)
-{
-	(void)state;
-	plug("mlx5_0", 0);
-	watch();
-	unplug("mlx5_0", 0);
-	plug("ibp1s0", 0);
-	uevent("move", "infiniband", "tmp", "/devices/pci0/infiniband/mlx5_0");
-	uevent("move", "infiniband", "ibp1s0", "/devices/pci0/infiniband/tmp");
-	/* a caller may have listed it under the intermediate name */
-	tells(UMAD_EVENT_OVERRUN, "", 0, "");
-	tells_nothing();
-	uevent("remove", "infiniband", "ibp1s0", NULL);
-	tells(UMAD_EVENT_PORT_REMOVED, "ibp1s0", 1, "umad0");
-	tells(UMAD_EVENT_CA_REMOVED, "ibp1s0", 0, "");
-	tells_nothing();
-}
-
-/* mlx5_0 first had umad0, which only a list showed; now another device has umad0. */
-static void a_node_with_an_earlier_owner_is_told_as_an_overrun(void **state)
-{
-	(void)state;
-	watch();
-	plug("mlx5_1", 0);
-	uevent("add", "infiniband_mad", "umad0", NULL);
-	uevent("remove", "infiniband_mad", "umad0", NULL);
-	uevent("add", "infiniband_mad", "umad0", NULL);
-	tells(UMAD_EVENT_PORT_ADDED, "mlx5_1", 1, "umad0");
-	tells(UMAD_EVENT_OVERRUN, "", 0, "");
-	tells_nothing();
-	uevent("remove", "infiniband_mad", "umad0", NULL);
-	tells(UMAD_EVENT_PORT_REMOVED, "mlx5_1", 1, "umad0");
-	tells_nothing();
-}
-
-/* The device had the name mlx5_1 for a while, which only a list showed. */
-static void a_device_renamed_back_is_told_as_an_overrun(void **state)
-{
-	(void)state;
-	watch();
-	plug("mlx5_0", 0);
-	uevent("add", "infiniband", "mlx5_0", NULL);
-	uevent("move", "infiniband", "mlx5_1", "/devices/pci0/infiniband/mlx5_0");
-	uevent("move", "infiniband", "mlx5_0", "/devices/pci0/infiniband/mlx5_1");
-	tells(UMAD_EVENT_CA_ADDED, "mlx5_0", 0, "");
-	tells(UMAD_EVENT_PORT_ADDED, "mlx5_0", 1, "umad0");
-	tells(UMAD_EVENT_OVERRUN, "", 0, "");
-	tells_nothing();
-}
-
-/* As the kernel sends it after "udevadm trigger --action=remove". */
-static void a_synthetic_uevent_is_no_event(void **state)
-{
-	static const char synthetic[] = "SYNTH_UUID=0";
-	char *end;
-
-	(void)state;
-	plug("mlx5_0", 0);
-	watch();
-	uevent("remove", "infiniband_mad", "umad0", NULL);
-	end = uevents[uevent_count - 1].text + uevents[uevent_count - 1].length;
-	memcpy(end, synthetic, sizeof(synthetic));
-	uevents[uevent_count - 1].length += (int)sizeof(synthetic);
-	tells_nothing();
-}
-
-static void an_unknown_device_that_goes_is_not_told(void **state)
-{
-	(void)state;
-	fake_file("/sys/class/infiniband/iw0/node_type", "4: RNIC\n");
-	plug("mlx5_0", 0);
-	watch();
-	uevent("remove", "infiniband", "iw0", NULL);
-	uevent("remove", "infiniband", "mlx5_00", NULL);
-	uevent("remove", "infiniband", "mlx5_", NULL);
-	uevent("remove", "infiniband_mad", "umad00", NULL);
-	uevent("remove", "infiniband_mad", "issm0", NULL);
-	fake_file("/sys/class/infiniband/iw1/node_type", "4: RNIC\n");
-	uevent("move", "infiniband", "iw1", "/devices/pci0/infiniband/iw0");
-	tells_nothing();
-}
-
-static void names_as_long_as_they_may_be_are_told_whole(void **state)
-{
-	/* 19 and 31 characters */
-	static const char ca_name[] = "a_name_19_character";
-	static const char node[] = "umad000000000000000000000000007";
-
-	(void)state;
-	assert_int_equal(sizeof(ca_name), UMAD_CA_NAME_LEN);
-	assert_int_equal(sizeof(node), sizeof(((struct umad_event *)NULL)->node));
-	watch();
-	fake_ca(ca_name);
-	fake_file(at("/sys/class/infiniband_mad/%s/ibdev", node), "%s\n", ca_name);
-	fake_file(at("/sys/class/infiniband_mad/%s/port", node), "1\n");
-	uevent("add", "infiniband_mad", node, NULL);
-	uevent("add", "infiniband", ca_name, NULL);
-	tells(UMAD_EVENT_PORT_ADDED, ca_name, 1, node);
-	tells(UMAD_EVENT_CA_ADDED, ca_name, 0, "");
-	tells_nothing();
-}
-
-static void a_node_that_sysfs_does_not_explain_is_not_told(void **state)
-{
-	static const struct {
-		const char *ibdev, *port; /* NULL: the file does not exist */
-	} nodes[] = {
-		{NULL, "1\n"},
-		{"mlx5_0\n", NULL},
-		{"", "1\n"},
-		{"\n", "1\n"},
-		{"mlx5_0\n", ""},
-		{"mlx5_0\n", "one\n"},
-		{"mlx5_0\n", "-1\n"},
-		{"mlx5_0\n", "2147483648\n"},
-		{"mlx5_0\n", "99999999999999999999\n"},
-		{"../mlx5_0\n", "1\n"},
-		{"..\n", "1\n"},
-		{"a/b\n", "1\n"},
-		{"a_name_of_20_letters\n", "1\n"},
-	};
-	static char huge[8192];
-	size_t i;
-
-	(void)state;
-	memset(huge, 'm', sizeof(huge));
-	watch();
-	for (i = 0; i < sizeof(nodes) / sizeof(*nodes); i++) {
-		fake_remove("/sys/class/infiniband_mad/umad0");
-		fake_dir("/sys/class/infiniband_mad/umad0");
-		if (nodes[i].ibdev)
-			fake_file("/sys/class/infiniband_mad/umad0/ibdev", "%s",
-				  nodes[i].ibdev);
-		if (nodes[i].port)
-			fake_file("/sys/class/infiniband_mad/umad0/port", "%s", nodes[i].port);
-		uevent("add", "infiniband_mad", "umad0", NULL);
-		/* a device without its attributes is being removed */
-		if (!nodes[i].ibdev || !nodes[i].port)
-			tells(UMAD_EVENT_OVERRUN, "", 0, "");
-		tells_nothing();
-	}
-	fake_file("/sys/class/infiniband_mad/umad0/port", "1\n");
-	fake_file_bytes("/sys/class/infiniband_mad/umad0/ibdev", huge, sizeof(huge));
-	uevent("add", "infiniband_mad", "umad0", NULL);
-	tells_nothing();
-	fake_remove("/sys/class/infiniband_mad/umad0");
-	fake_link("/sys/class/infiniband_mad/umad0", "../nowhere");
-	uevent("add", "infiniband_mad", "umad0", NULL);
-	tells(UMAD_EVENT_OVERRUN, "", 0, "");
-	tells_nothing();
-}
-
-static void attributes_without_a_newline_are_read(void **state)
-{
-	(void)state;
-	watch();
-	fake_file("/sys/class/infiniband/mlx5_0/node_type", "1: CA");
-	fake_file("/sys/class/infiniband_mad/umad0/ibdev", "mlx5_0");
-	fake_file("/sys/class/infiniband_mad/umad0/port", "1");
-	uevent("add", "infiniband_mad", "umad0", NULL);
-	uevent("add", "infiniband", "mlx5_0", NULL);
-	tells(UMAD_EVENT_PORT_ADDED, "mlx5_0", 1, "umad0");
-	tells(UMAD_EVENT_CA_ADDED, "mlx5_0", 0, "");
-	tells_nothing();
-}
-
-/* Unplugs the device between reads of the two files of a node. */
-static void unplug_before_port(const char *path)
-{
-	if (strstr(path, "/port"))
-		fake_remove("/sys/class/infiniband_mad/umad0");
-}
-
-static void a_node_that_vanishes_while_it_is_read_is_told_as_an_overrun(void **state)
-{
-	(void)state;
-	watch();
-	plug("mlx5_0", 0);
-	fake_before_open(unplug_before_port);
-	uevent("add", "infiniband_mad", "umad0", NULL);
-	tells(UMAD_EVENT_OVERRUN, "", 0, "");
-	tells_nothing();
-	fake_before_open(NULL);
-	assert_int_equal(access(fake_real_path("/sys/class/infiniband_mad/umad0"), F_OK), -1);
-}
-
-/* Plugs in a device just after the list of devices was read. */
-static void plug_late(const char *path)
-{
-	if (strcmp(path, "/sys/class/infiniband_mad"))
-		return;
-	fake_before_open(NULL);
-	plug("mlx5_0", 0);
-	uevent("add", "infiniband_mad", "umad0", NULL);
-	uevent("add", "infiniband", "mlx5_0", NULL);
-}
-
-static void a_device_that_comes_while_opening_is_not_missed(void **state)
-{
-	(void)state;
-	fake_before_open(plug_late);
-	watch();
-	/* the first list has the port, but not the device */
-	tells(UMAD_EVENT_CA_ADDED, "mlx5_0", 0, "");
-	tells_nothing();
-}
-
-static void watching_begins_before_looking(void **state)
-{
-	(void)state;
-	open_error = EPERM;
-	assert_int_equal(umad_monitor_open(&monitor), -EPERM);
-	assert_int_equal(fake_calls(), 0);
-}
-
-static void a_failed_opening_stores_nothing(void **state)
-{
-	static const int errors[] = {EOPNOTSUPP, ENOMEM, EPERM, EMFILE};
-	struct umad_monitor *untouched = (struct umad_monitor *)&opened, *stored;
-	size_t i;
-
-	(void)state;
-	for (i = 0; i < sizeof(errors) / sizeof(*errors); i++) {
-		stored = untouched;
-		open_error = errors[i];
-		errno = 0;
-		assert_int_equal(umad_monitor_open(&stored), -errors[i]);
-		assert_int_equal(errno, errors[i]);
-		assert_ptr_equal(stored, untouched);
-	}
-}
-
-static void either_folder_that_cannot_be_listed_fails_the_opening(void **state)
-{
-	static const char *const folders[] = {"/sys/class/infiniband",
-					      "/sys/class/infiniband_mad"};
-	unsigned n, calls;
-
-	(void)state;
-	/* both folders are empty: two listings are all calls */
-	fake_dir(folders[0]);
-	fake_dir(folders[1]);
-	calls = fake_calls();
-	watch();
-	assert_int_equal(fake_calls() - calls, 2);
-	umad_monitor_close(monitor);
-	monitor = NULL;
-	for (n = 1; n <= 2; n++) {
-		fake_fail_call(n, EMFILE);
-		errno = 0;
-		assert_int_equal(umad_monitor_open(&monitor), -EMFILE);
-		assert_int_equal(errno, EMFILE);
-		assert_true(fake_failed());
-		assert_null(monitor);
-		assert_int_equal(opened, 0);
-	}
-}
-
-static void null_arguments_are_refused_with_errno(void **state)
-{
-	struct umad_event event;
-
-	(void)state;
-	watch();
-	errno = 0;
-	assert_int_equal(umad_monitor_open(NULL), -EINVAL);
-	assert_int_equal(errno, EINVAL);
-	errno = 0;
-	assert_int_equal(umad_monitor_get_fd(NULL), -EINVAL);
-	assert_int_equal(errno, EINVAL);
-	errno = 0;
-	assert_int_equal(umad_monitor_next_event(NULL, &event), -EINVAL);
-	assert_int_equal(errno, EINVAL);
-	/* a call that fails reads no message */
-	uevent_error(ENOBUFS);
-	errno = 0;
-	assert_int_equal(umad_monitor_next_event(monitor, NULL), -EINVAL);
-	assert_int_equal(errno, EINVAL);
-	assert_int_equal(uevent_next, 0);
-	tells(UMAD_EVENT_OVERRUN, "", 0, "");
-}
-
-static void a_resync_that_fails_is_tried_again(void **state)
+TEST(a_removal_without_memory_is_told_as_an_overrun)
 {
 	struct umad_event event;
 	int i;
 
-	(void)state;
 	watch();
-	plug("mlx5_0", 0);
-	uevent_error(ENOBUFS);
-	for (i = 0; i < 3; i++) {
-		fake_fail_call(1, EMFILE);
-		assert_int_equal(umad_monitor_next_event(monitor, &event), -EMFILE);
-		assert_int_equal(errno, EMFILE);
+	/* read one by one, so that the list of events keeps its initial size */
+	for (i = 0; i < 20; i++) {
+		plug_lightly("mlx5_0", i);
+		umad_uevent("add", i);
+		assert_int_equal(umad_monitor_next_event(monitor, &event), 0);
 	}
-	tells(UMAD_EVENT_OVERRUN, "", 0, "");
-	tells_nothing();
-	/* it knows the present devices, and reports none twice */
+	reports("");
+	fake_remove("/sys/class/infiniband");
+	fake_remove("/sys/class/infiniband_mad");
 	uevent("remove", "infiniband", "mlx5_0", NULL);
-	tells(UMAD_EVENT_PORT_REMOVED, "mlx5_0", 1, "umad0");
-	tells(UMAD_EVENT_CA_REMOVED, "mlx5_0", 0, "");
-	tells_nothing();
-}
-
-static void a_listing_that_fails_is_told_and_an_overrun_follows(void **state)
-{
-	struct umad_event event;
-
-	(void)state;
-	watch();
-	fake_dir("/sys/class/infiniband_mad");
-	fake_file("/sys/class/infiniband/mlx5_0/node_type", "1: CA\n");
-	/* two calls read its node_type, the third lists the nodes */
-	uevent("add", "infiniband", "mlx5_0", NULL);
-	fake_fail_call(3, EMFILE);
-	assert_int_equal(umad_monitor_next_event(monitor, &event), -EMFILE);
-	assert_int_equal(errno, EMFILE);
+	/* the first allocation is the message's, the second is the longer list of events */
+	fake_fail_malloc(2);
+	assert_fails(umad_monitor_next_event(monitor, &event), ENOMEM);
 	assert_true(fake_failed());
-	tells(UMAD_EVENT_OVERRUN, "", 0, "");
-	tells_nothing();
-}
-
-static void what_was_lost_is_known_after_the_overrun(void **state)
-{
-	(void)state;
-	plug("mlx5_0", 0);
-	watch();
-	unplug("mlx5_0", 0);
-	plug("mlx5_1", 1);
-	uevent_error(ENOBUFS);
-	tells(UMAD_EVENT_OVERRUN, "", 0, "");
-	/* the removal of an absent device is not reported, that of an unseen one is */
-	uevent("remove", "infiniband", "mlx5_0", NULL);
-	uevent("remove", "infiniband", "mlx5_1", NULL);
-	tells(UMAD_EVENT_PORT_REMOVED, "mlx5_1", 1, "umad1");
-	tells(UMAD_EVENT_CA_REMOVED, "mlx5_1", 0, "");
-	tells_nothing();
-}
-
-static char logged[128];
-
-static void keep_log(enum umad_log_level level, const char *text, void *user)
-{
-	(void)user;
-	if (level == UMAD_LOG_INFO)
-		snprintf(logged, sizeof(logged), "%s", text);
-}
-
-static void a_loss_is_logged_with_its_reason(void **state)
-{
-	(void)state;
-	watch();
-	logged[0] = '\0';
-	umad_set_log_hook(keep_log, NULL);
-	umad_debug(1);
-	uevent_error(ENOBUFS);
-	tells(UMAD_EVENT_OVERRUN, "", 0, "");
-	umad_debug(0);
-	umad_set_log_hook(NULL, NULL);
-	assert_non_null(strstr(logged, strerror(ENOBUFS)));
+	reports("overrun");
 }
 
 /* --- a caller that follows the events ------------------------------------------- */
@@ -1076,14 +941,6 @@ static bool follow_some(int most)
 
 #define SLOTS 4
 
-static void umad_uevent(const char *action, int number)
-{
-	char node[32];
-
-	snprintf(node, sizeof(node), "umad%d", number);
-	uevent(action, "infiniband_mad", node, NULL);
-}
-
 /* The lowest free names, as the kernel assigns them. */
 static void free_name(char names[SLOTS][UMAD_CA_NAME_LEN], char name[UMAD_CA_NAME_LEN],
 		      const char *prefix)
@@ -1126,21 +983,11 @@ static void change_something(char names[SLOTS][UMAD_CA_NAME_LEN])
 	really_be(names, SLOTS);
 }
 
-static unsigned test_seed(void)
-{
-	const char *text = getenv("TEST_SEED");
-	unsigned seed = text ? (unsigned)strtoul(text, NULL, 0) : (unsigned)time(NULL);
-
-	print_message("TEST_SEED=%u\n", seed);
-	return seed;
-}
-
-static void whoever_follows_the_events_knows_what_is_there(void **state)
+TEST(whoever_follows_the_events_knows_what_is_there)
 {
 	char names[SLOTS][UMAD_CA_NAME_LEN] = {""};
 	int round, i;
 
-	(void)state;
 	srand(test_seed());
 	known_count = real_count = 0;
 	at_rest = false;
@@ -1198,13 +1045,12 @@ static void change_meanwhile(const char *path)
  * Changes and reads in any order, a short queue of uevents, now and then no descriptors,
  * changes while sysfs is read: after the last change, the caller knows the present devices.
  */
-static void the_caller_ends_with_what_sysfs_says(void **state)
+TEST(the_caller_ends_with_what_sysfs_says)
 {
 	struct umad_event event;
 	unsigned overruns = 0, shortages = 0;
 	int sequence, step, ret;
 
-	(void)state;
 	srand(test_seed());
 	memset(slots, 0, sizeof(slots));
 	known_count = real_count = 0;
@@ -1237,7 +1083,7 @@ static void the_caller_ends_with_what_sysfs_says(void **state)
 	assert_true(overruns > 1000 && shortages > 1000);
 }
 
-static void a_caller_without_memory_still_knows_what_is_there(void **state)
+TEST(a_caller_without_memory_still_knows_what_is_there)
 {
 	/* more than the initial size of the lists */
 	enum {
@@ -1265,8 +1111,8 @@ static void a_caller_without_memory_still_knows_what_is_there(void **state)
 			break;
 		failures++;
 		knows_what_is_there();
-		assert_int_equal(teardown(state), 0);
-		assert_int_equal(setup(state), 0);
+		assert_int_equal(teardown(), 0);
+		assert_int_equal(setup(), 0);
 	}
 	fake_fail_malloc(0);
 	knows_what_is_there();
@@ -1274,33 +1120,7 @@ static void a_caller_without_memory_still_knows_what_is_there(void **state)
 	assert_true(failures > 2 * CAS);
 }
 
-static void a_removal_without_memory_is_told_as_an_overrun(void **state)
-{
-	struct umad_event event;
-	int i;
-
-	(void)state;
-	watch();
-	/* read one by one, so that the list of events keeps its initial size */
-	for (i = 0; i < 20; i++) {
-		plug_lightly("mlx5_0", i);
-		umad_uevent("add", i);
-		assert_int_equal(umad_monitor_next_event(monitor, &event), 0);
-	}
-	tells_nothing();
-	fake_remove("/sys/class/infiniband");
-	fake_remove("/sys/class/infiniband_mad");
-	uevent("remove", "infiniband", "mlx5_0", NULL);
-	/* the first allocation is the message's, the second is the longer list of events */
-	fake_fail_malloc(2);
-	assert_int_equal(umad_monitor_next_event(monitor, &event), -ENOMEM);
-	assert_int_equal(errno, ENOMEM);
-	assert_true(fake_failed());
-	tells(UMAD_EVENT_OVERRUN, "", 0, "");
-	tells_nothing();
-}
-
-static void messages_in_disorder_tell_only_what_is_there(void **state)
+TEST(messages_in_disorder_tell_only_what_is_there)
 {
 	static const char *const words[] = {
 		"ACTION=add",
@@ -1325,7 +1145,6 @@ static void messages_in_disorder_tell_only_what_is_there(void **state)
 	char names[2][UMAD_CA_NAME_LEN] = {"mlx5_0", "mlx5_1"};
 	int i, j, length;
 
-	(void)state;
 	srand(test_seed());
 	plug_lightly("mlx5_0", 0);
 	plug_lightly("mlx5_1", 1);
@@ -1349,60 +1168,4 @@ static void messages_in_disorder_tell_only_what_is_there(void **state)
 			;
 	}
 	assert_int_equal(uevent_count, 0);
-}
-
-#undef TEST
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_device_appears_with_its_port),
-		TEST(a_device_disappears_with_its_port),
-		TEST(a_device_that_goes_first_takes_its_ports_along),
-		TEST(the_module_may_be_loaded_late),
-		TEST(a_renamed_device_goes_and_comes),
-		TEST(what_is_known_is_not_told_again),
-		TEST(a_replug_under_the_same_number_is_told),
-		TEST(what_came_and_went_meanwhile_is_told_as_an_overrun),
-		TEST(others_devices_are_none_of_ours),
-		TEST(malformed_messages_are_passed_over),
-		TEST(random_messages_do_no_harm),
-		TEST(lost_events_are_told_and_the_stock_is_taken_anew),
-		TEST(a_socket_that_fails_is_told),
-		TEST(nothing_is_lost_silently_for_want_of_memory),
-		TEST(opening_fails_as_the_kernel_does),
-		TEST(a_monitor_has_a_descriptor_to_poll),
-		TEST(a_message_as_the_kernel_words_it_is_understood),
-		TEST(what_does_not_apply_is_zero),
-		TEST(every_port_of_a_device_is_told),
-		TEST(one_message_can_be_several_events),
-		TEST(a_module_unloaded_takes_ports_only),
-		TEST(a_number_that_another_device_takes_over_is_told),
-		TEST(a_device_renamed_twice_is_known_under_its_last_name),
-		TEST(a_node_with_an_earlier_owner_is_told_as_an_overrun),
-		TEST(a_device_renamed_back_is_told_as_an_overrun),
-		TEST(a_synthetic_uevent_is_no_event),
-		TEST(an_unknown_device_that_goes_is_not_told),
-		TEST(names_as_long_as_they_may_be_are_told_whole),
-		TEST(a_node_that_sysfs_does_not_explain_is_not_told),
-		TEST(attributes_without_a_newline_are_read),
-		TEST(a_node_that_vanishes_while_it_is_read_is_told_as_an_overrun),
-		TEST(a_device_that_comes_while_opening_is_not_missed),
-		TEST(watching_begins_before_looking),
-		TEST(a_failed_opening_stores_nothing),
-		TEST(either_folder_that_cannot_be_listed_fails_the_opening),
-		TEST(null_arguments_are_refused_with_errno),
-		TEST(a_resync_that_fails_is_tried_again),
-		TEST(a_listing_that_fails_is_told_and_an_overrun_follows),
-		TEST(what_was_lost_is_known_after_the_overrun),
-		TEST(a_loss_is_logged_with_its_reason),
-		TEST(whoever_follows_the_events_knows_what_is_there),
-		TEST(the_caller_ends_with_what_sysfs_says),
-		TEST(a_caller_without_memory_still_knows_what_is_there),
-		TEST(a_removal_without_memory_is_told_as_an_overrun),
-		TEST(messages_in_disorder_tell_only_what_is_there),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 #include "fake.h"
+#include "test.h"
 
 #include <infiniband/umad_str.h>
 #include <stdio.h>
@@ -34,13 +35,12 @@ static const char *respond(const char *function, unsigned first, unsigned second
 	return umad_sa_mad_status_str(htobe16((uint16_t)first));
 }
 
-static void names_are_those_of_the_reference(void **state)
+TEST(names_are_those_of_the_reference)
 {
 	FILE *file = open_vectors();
 	char line[256], *rest;
 	int rows = 0;
 
-	(void)state;
 	while (fgets(line, sizeof(line), file)) {
 		const char *function, *arguments;
 		unsigned first = 0, second = 0;
@@ -60,9 +60,8 @@ static void names_are_those_of_the_reference(void **state)
 	assert_int_equal(rows, 3605);
 }
 
-static void what_has_no_name_is_unknown(void **state)
+TEST(what_has_no_name_is_unknown)
 {
-	(void)state;
 	assert_string_equal(umad_class_str(2), "<unknown>");
 	assert_string_equal(umad_attribute_str(1, htobe16(0x9999)), "<unknown>");
 	assert_string_equal(umad_attribute_str(4, htobe16(0x12)), "<unknown>");
@@ -71,11 +70,10 @@ static void what_has_no_name_is_unknown(void **state)
 	assert_string_equal(umad_sa_mad_status_str(htobe16(0xff00)), "Undefined Error");
 }
 
-static void every_number_has_a_text(void **state)
+TEST(every_number_has_a_text)
 {
 	unsigned i, mgmt_class;
 
-	(void)state;
 	for (mgmt_class = 0; mgmt_class < 256; mgmt_class++)
 		for (i = 0; i < 65536; i += mgmt_class < 8 ? 1 : 251) {
 			assert_non_null(umad_attribute_str((uint8_t)mgmt_class, (uint16_t)i));
@@ -85,15 +83,4 @@ static void every_number_has_a_text(void **state)
 		assert_non_null(umad_common_mad_status_str((uint16_t)i));
 		assert_non_null(umad_sa_mad_status_str((uint16_t)i));
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_are_those_of_the_reference),
-		cmocka_unit_test(what_has_no_name_is_unknown),
-		cmocka_unit_test(every_number_has_a_text),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 #include "devices.h"
 #include "fake.h"
 #include "netlink.h"
+#include "test.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -241,7 +242,7 @@ static void datagram(const char *text, int length, uint32_t sender)
 
 /* --- responses ------------------------------------------------------------------ */
 
-static int setup(void **state)
+static int setup(void)
 {
 	memset(response_count, 0, sizeof(response_count));
 	memset(responded, 0, sizeof(responded));
@@ -252,8 +253,10 @@ static int setup(void **state)
 	libnl_fails_in = 0;
 	datagram_count = datagram_next = 0;
 	asked_type[0] = '\0';
-	return fake_setup(state);
+	return fake_setup();
 }
+
+FIXTURE(setup, fake_teardown);
 
 /* Adds a message to the responses to a request, as a separate datagram. */
 static void respond(int request, struct nl_msg *msg)
@@ -320,9 +323,8 @@ static int find(const char *ca_name)
 
 /* --- the request for a port's device -------------------------------------------- */
 
-static void a_device_is_asked_for_by_index_and_port(void **state)
+TEST(a_device_is_asked_for_by_index_and_port)
 {
-	(void)state;
 	respond_devices();
 	respond(1, chardev("umad12"));
 	assert_int_equal(find("mlx5_1"), 0);
@@ -333,26 +335,24 @@ static void a_device_is_asked_for_by_index_and_port(void **state)
 	assert_int_equal(requests, 2);
 }
 
-static void a_device_that_the_kernel_does_not_list_is_no_device(void **state)
+TEST(a_device_that_the_kernel_does_not_list_is_no_device)
 {
-	(void)state;
 	respond_devices();
 	assert_int_equal(find("mlx5_2"), -ENODEV);
 	assert_int_equal(requests, 1);
 }
 
-static void a_kernel_that_does_not_respond_gives_no_device(void **state)
+TEST(a_kernel_that_does_not_respond_gives_no_device)
 {
-	(void)state;
 	assert_int_equal(find("mlx5_0"), -ENODEV);
-	assert_int_equal(fake_teardown(state), 0);
-	assert_int_equal(setup(state), 0);
+	assert_int_equal(fake_teardown(), 0);
+	assert_int_equal(setup(), 0);
 	respond_devices();
 	assert_int_equal(find("mlx5_0"), -ENOENT);
 	assert_string_equal(name, "");
 }
 
-static void a_kernel_that_rejects_the_request_gives_no_device(void **state)
+TEST(a_kernel_that_rejects_the_request_gives_no_device)
 {
 	static const int errors[] = {EINVAL, EOPNOTSUPP, EPERM, ENODEV};
 	size_t i;
@@ -360,21 +360,20 @@ static void a_kernel_that_rejects_the_request_gives_no_device(void **state)
 	for (i = 0; i < sizeof(errors) / sizeof(*errors); i++) {
 		respond(0, error(errors[i]));
 		assert_int_equal(find("mlx5_0"), -ENODEV);
-		assert_int_equal(fake_teardown(state), 0);
-		assert_int_equal(setup(state), 0);
+		assert_int_equal(fake_teardown(), 0);
+		assert_int_equal(setup(), 0);
 		respond_devices();
 		respond(1, error(errors[i]));
 		assert_int_equal(find("mlx5_0"), -ENOENT);
-		assert_int_equal(fake_teardown(state), 0);
-		assert_int_equal(setup(state), 0);
+		assert_int_equal(fake_teardown(), 0);
+		assert_int_equal(setup(), 0);
 	}
 }
 
-static void devices_without_index_or_name_are_passed_over(void **state)
+TEST(devices_without_index_or_name_are_passed_over)
 {
 	struct nl_msg *msg;
 
-	(void)state;
 	msg = nlmsg_alloc_simple(GET, NLM_F_MULTI);
 	nla_put_string(msg, RDMA_NLDEV_ATTR_DEV_NAME, "mlx5_0");
 	respond(0, msg);
@@ -394,27 +393,26 @@ static void devices_without_index_or_name_are_passed_over(void **state)
 	assert_int_equal(find("mlx5_0"), -ENODEV);
 }
 
-static void a_name_that_makes_no_sense_is_no_response(void **state)
+TEST(a_name_that_makes_no_sense_is_no_response)
 {
 	struct nl_msg *msg;
 	char longer[64];
 
-	(void)state;
 	respond_devices();
 	respond(1, chardev(""));
 	assert_int_equal(find("mlx5_0"), -ENOENT);
 
 	/* an empty name with bytes behind it */
-	assert_int_equal(fake_teardown(state), 0);
-	assert_int_equal(setup(state), 0);
+	assert_int_equal(fake_teardown(), 0);
+	assert_int_equal(setup(), 0);
 	respond_devices();
 	msg = nlmsg_alloc_simple(GET_CHARDEV, 0);
 	nla_put(msg, RDMA_NLDEV_ATTR_CHARDEV_NAME, 6, "\0umad");
 	respond(1, msg);
 	assert_int_equal(find("mlx5_0"), -ENOENT);
 
-	assert_int_equal(fake_teardown(state), 0);
-	assert_int_equal(setup(state), 0);
+	assert_int_equal(fake_teardown(), 0);
+	assert_int_equal(setup(), 0);
 	memset(longer, 'u', sizeof(longer) - 1);
 	longer[sizeof(longer) - 1] = '\0';
 	respond_devices();
@@ -422,22 +420,18 @@ static void a_name_that_makes_no_sense_is_no_response(void **state)
 	assert_int_equal(find("mlx5_0"), -ENOENT);
 	assert_string_equal(name, "");
 
-	assert_int_equal(fake_teardown(state), 0);
-	assert_int_equal(setup(state), 0);
+	assert_int_equal(fake_teardown(), 0);
+	assert_int_equal(setup(), 0);
 	respond_devices();
 	respond(1, nlmsg_alloc_simple(GET_CHARDEV, 0));
 	assert_int_equal(find("mlx5_0"), -ENOENT);
 }
 
-static void random_responses_do_no_harm(void **state)
+TEST(random_responses_do_no_harm)
 {
-	const char *seed_text = getenv("TEST_SEED");
-	unsigned seed =
-		seed_text ? (unsigned)strtoul(seed_text, NULL, 0) : (unsigned)time(NULL);
 	int i, j, k, ret;
 
-	print_message("TEST_SEED=%u\n", seed);
-	srand(seed);
+	srand(test_seed());
 	for (i = 0; i < 300; i++) {
 		respond_devices();
 		respond(1, chardev("umad12"));
@@ -452,14 +446,13 @@ static void random_responses_do_no_harm(void **state)
 		ret = find("mlx5_0");
 		assert_true(ret == 0 || ret == -ENODEV || ret == -ENOENT);
 		assert_true(ret || strlen(name) < sizeof(name));
-		assert_int_equal(fake_teardown(state), 0);
-		assert_int_equal(setup(state), 0);
+		assert_int_equal(fake_teardown(), 0);
+		assert_int_equal(setup(), 0);
 	}
 }
 
-static void a_socket_that_cannot_be_had_is_told(void **state)
+TEST(a_socket_that_cannot_be_had_is_told)
 {
-	(void)state;
 	connect_error = NLE_PROTO_MISMATCH;
 	assert_int_equal(find("mlx5_0"), -EOPNOTSUPP);
 	connect_error = NLE_NOMEM;
@@ -473,11 +466,10 @@ static void a_socket_that_cannot_be_had_is_told(void **state)
 
 /* --- uevents -------------------------------------------------------------------- */
 
-static void uevents_are_the_kernels_and_terminated(void **state)
+TEST(uevents_are_the_kernels_and_terminated)
 {
 	char *text;
 
-	(void)state;
 	datagram("add@/forged\0", 12, 4711);
 	datagram("add@/cut", 8, 0);
 	datagram("add@/devices/x\0ACTION=add", 26, 0);
@@ -487,11 +479,10 @@ static void uevents_are_the_kernels_and_terminated(void **state)
 	assert_int_equal(uevent_receive(NULL, &text), -EAGAIN);
 }
 
-static void errors_of_the_uevent_socket_are_told_apart(void **state)
+TEST(errors_of_the_uevent_socket_are_told_apart)
 {
 	char *text;
 
-	(void)state;
 	datagram(NULL, -NLE_NOMEM, ENOBUFS);
 	datagram(NULL, -NLE_NOMEM, ENOMEM);
 	datagram(NULL, -NLE_BAD_SOCK, 0);
@@ -503,14 +494,13 @@ static void errors_of_the_uevent_socket_are_told_apart(void **state)
 	assert_int_equal(uevent_receive(NULL, &text), -EAGAIN);
 }
 
-static void the_real_kernels_uevents_can_be_listened_to(void **state)
+TEST(the_real_kernels_uevents_can_be_listened_to)
 {
 	struct pollfd pollfd = {.events = POLLIN};
 	struct nl_sock *sock;
 	char *text;
 	int ret;
 
-	(void)state;
 	real_kernel = true;
 	ret = uevent_open(&sock);
 	if (ret) {
@@ -532,9 +522,8 @@ static void the_real_kernels_uevents_can_be_listened_to(void **state)
 	uevent_close(sock);
 }
 
-static void the_real_kernel_knows_no_device_of_that_name(void **state)
+TEST(the_real_kernel_knows_no_device_of_that_name)
 {
-	(void)state;
 	real_kernel = true;
 	assert_true(find("no_such_device") < 0);
 }
@@ -585,7 +574,7 @@ static struct nl_msg *chardev_bytes(const char *bytes, int length)
 	return msg;
 }
 
-static void the_requests_are_these_to_the_byte(void **state)
+TEST(the_requests_are_these_to_the_byte)
 {
 	const struct {
 		struct nlmsghdr header;
@@ -607,7 +596,6 @@ static void the_requests_are_these_to_the_byte(void **state)
 	const struct nlmsghdr *header;
 	const size_t body = sizeof(*header);
 
-	(void)state;
 	respond_devices();
 	respond(1, chardev("umad12"));
 	assert_int_equal(find("mlx5_1"), 0);
@@ -627,9 +615,8 @@ static void the_requests_are_these_to_the_byte(void **state)
 			    sizeof(get_chardev) - body);
 }
 
-static void the_request_does_not_wait_and_joins_no_group(void **state)
+TEST(the_request_does_not_wait_and_joins_no_group)
 {
-	(void)state;
 	joined_group = 0;
 	respond_devices();
 	respond(1, chardev("umad0"));
@@ -638,9 +625,8 @@ static void the_request_does_not_wait_and_joins_no_group(void **state)
 	assert_int_equal(joined_group, 0);
 }
 
-static void a_dump_may_come_in_one_piece_or_many(void **state)
+TEST(a_dump_may_come_in_one_piece_or_many)
 {
-	(void)state;
 	respond(0, device(7, "mlx5_0"));
 	respond_along(0, device(8, "mlx5_1"));
 	respond_along(0, device(9, "mlx5_2"));
@@ -662,9 +648,8 @@ static void a_dump_may_come_in_one_piece_or_many(void **state)
 	assert_int_equal(asked_index, 9);
 }
 
-static void only_the_whole_name_is_the_device(void **state)
+TEST(only_the_whole_name_is_the_device)
 {
-	(void)state;
 	respond_devices();
 	respond(1, chardev("umad12"));
 	assert_int_equal(find_again("mlx5_", sizeof(name)), -ENODEV);
@@ -674,17 +659,15 @@ static void only_the_whole_name_is_the_device(void **state)
 	assert_int_equal(find_again("mlx5_0", sizeof(name)), 0);
 }
 
-static void a_list_without_devices_is_no_device(void **state)
+TEST(a_list_without_devices_is_no_device)
 {
-	(void)state;
 	respond(0, done());
 	assert_int_equal(find("mlx5_0"), -ENODEV);
 	assert_int_equal(requests, 1);
 }
 
-static void a_name_is_stored_where_it_fits_with_its_end(void **state)
+TEST(a_name_is_stored_where_it_fits_with_its_end)
 {
-	(void)state;
 	respond_devices();
 	respond(1, chardev("umad12"));
 	assert_int_equal(find_again("mlx5_0", 7), 0);
@@ -695,9 +678,8 @@ static void a_name_is_stored_where_it_fits_with_its_end(void **state)
 	assert_memory_equal(name, "xxxxxxxx", 8);
 }
 
-static void a_name_without_an_end_is_no_response(void **state)
+TEST(a_name_without_an_end_is_no_response)
 {
-	(void)state;
 	respond_devices();
 	respond(1, chardev_bytes("umad12", 6));
 	assert_int_equal(find_again("mlx5_0", sizeof(name)), -ENOENT);
@@ -712,18 +694,16 @@ static void a_name_without_an_end_is_no_response(void **state)
 	assert_memory_equal(name, "xxxxxxxx", 8);
 }
 
-static void a_refusal_changes_nothing_of_the_callers(void **state)
+TEST(a_refusal_changes_nothing_of_the_callers)
 {
-	(void)state;
 	respond_devices();
 	respond(1, error(EINVAL));
 	assert_int_equal(find_again("mlx5_0", sizeof(name)), -ENOENT);
 	assert_memory_equal(name, "xxxxxxxx", 8);
 }
 
-static void an_acknowledgement_alone_is_no_response(void **state)
+TEST(an_acknowledgement_alone_is_no_response)
 {
-	(void)state;
 	respond(0, error(0));
 	assert_int_equal(find_again("mlx5_0", sizeof(name)), -ENODEV);
 	no_responses();
@@ -732,12 +712,11 @@ static void an_acknowledgement_alone_is_no_response(void **state)
 	assert_int_equal(find_again("mlx5_0", sizeof(name)), -ENOENT);
 }
 
-static void messages_without_attributes_are_no_response(void **state)
+TEST(messages_without_attributes_are_no_response)
 {
 	static const int types[] = {NLMSG_NOOP, NLMSG_OVERRUN, NLMSG_DONE, NLMSG_ERROR};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(types) / sizeof(*types); i++) {
 		no_responses();
 		/* without the body of an error message */
@@ -750,20 +729,18 @@ static void messages_without_attributes_are_no_response(void **state)
 	}
 }
 
-static void an_incomplete_dump_is_no_response(void **state)
+TEST(an_incomplete_dump_is_no_response)
 {
-	(void)state;
 	respond(0, device(7, "mlx5_0"));
 	respond(0, error(ENOMEM));
 	assert_int_equal(find_again("mlx5_0", sizeof(name)), -ENODEV);
 	assert_int_equal(requests, 1);
 }
 
-static void datagrams_cut_at_any_length_are_no_response(void **state)
+TEST(datagrams_cut_at_any_length_are_no_response)
 {
 	size_t whole, length;
 
-	(void)state;
 	respond_devices();
 	respond(1, chardev("umad12"));
 	whole = responses[0][0].size;
@@ -791,14 +768,13 @@ static void shorten(int request, size_t length)
 	responses[request][0].size = length;
 }
 
-static void truncated_messages_give_the_attributes_that_they_have(void **state)
+TEST(truncated_messages_give_the_attributes_that_they_have)
 {
 	/* the index, then the name with its NUL; the name of the umad device */
 	const size_t listed = NLMSG_HDRLEN + 8 + sizeof(struct nlattr) + sizeof("mlx5_0");
 	const size_t named = NLMSG_HDRLEN + sizeof(struct nlattr) + sizeof("umad12");
 	size_t whole, length;
 
-	(void)state;
 	respond_devices();
 	respond(1, chardev("umad12"));
 	whole = responses[0][0].size;
@@ -817,17 +793,12 @@ static void truncated_messages_give_the_attributes_that_they_have(void **state)
 	}
 }
 
-static void garbage_of_any_length_does_no_harm(void **state)
+TEST(garbage_of_any_length_does_no_harm)
 {
-	const char *seed_text = getenv("TEST_SEED");
-	unsigned seed =
-		seed_text ? (unsigned)strtoul(seed_text, NULL, 0) : (unsigned)time(NULL);
 	size_t length, i;
 	int request, ret;
 
-	(void)state;
-	print_message("TEST_SEED=%u\n", seed);
-	srand(seed);
+	srand(test_seed());
 	for (length = 1; length < 300; length++) {
 		for (request = 0; request < 2; request++) {
 			no_responses();
@@ -849,13 +820,12 @@ static void garbage_of_any_length_does_no_harm(void **state)
 	}
 }
 
-static void every_allocation_of_libnls_may_fail(void **state)
+TEST(every_allocation_of_libnls_may_fail)
 {
 	const int before = open_descriptors();
 	unsigned n;
 	int ret;
 
-	(void)state;
 	respond_devices();
 	respond(1, chardev("umad12"));
 	for (n = 1;; n++) {
@@ -873,11 +843,10 @@ static void every_allocation_of_libnls_may_fail(void **state)
 	assert_int_equal(n, 7);
 }
 
-static void no_response_leaves_a_socket_open(void **state)
+TEST(no_response_leaves_a_socket_open)
 {
 	const int before = open_descriptors();
 
-	(void)state;
 	assert_int_equal(find_again("mlx5_0", sizeof(name)), -ENODEV);
 	assert_int_equal(open_descriptors(), before);
 	respond_devices();
@@ -895,9 +864,8 @@ static void no_response_leaves_a_socket_open(void **state)
 	assert_int_equal(open_descriptors(), before);
 }
 
-static void a_second_request_that_cannot_be_sent_is_an_error(void **state)
+TEST(a_second_request_that_cannot_be_sent_is_an_error)
 {
-	(void)state;
 	send_errors_from = 1;
 	send_error = NLE_FAILURE;
 	respond_devices();
@@ -909,12 +877,11 @@ static void a_second_request_that_cannot_be_sent_is_an_error(void **state)
 
 /* --- the uevents' socket -------------------------------------------------------- */
 
-static void the_uevents_socket_is_in_the_kernels_group_and_does_not_wait(void **state)
+TEST(the_uevents_socket_is_in_the_kernels_group_and_does_not_wait)
 {
 	const int before = open_descriptors();
 	struct nl_sock *sock;
 
-	(void)state;
 	joined_group = 0;
 	assert_int_equal(uevent_open(&sock), 0);
 	assert_int_equal(connected_to, NETLINK_KOBJECT_UEVENT);
@@ -926,7 +893,7 @@ static void the_uevents_socket_is_in_the_kernels_group_and_does_not_wait(void **
 	assert_int_equal(open_descriptors(), before);
 }
 
-static void a_uevents_socket_that_cannot_be_had_is_told(void **state)
+TEST(a_uevents_socket_that_cannot_be_had_is_told)
 {
 	static const struct {
 		int *fault, nl_error, expected;
@@ -944,7 +911,6 @@ static void a_uevents_socket_that_cannot_be_had_is_told(void **state)
 	struct nl_sock *sock;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		*cases[i].fault = cases[i].nl_error;
 		assert_int_equal(uevent_open(&sock), cases[i].expected);
@@ -956,11 +922,10 @@ static void a_uevents_socket_that_cannot_be_had_is_told(void **state)
 	assert_int_equal(libnl_fails_in, 0);
 }
 
-static void what_is_not_the_kernels_is_dropped_for_good(void **state)
+TEST(what_is_not_the_kernels_is_dropped_for_good)
 {
 	char *text;
 
-	(void)state;
 	datagram("add@/forged", 12, 1);
 	datagram("add@/forged", 12, UINT32_MAX);
 	datagram("x", 1, 0);
@@ -972,11 +937,10 @@ static void what_is_not_the_kernels_is_dropped_for_good(void **state)
 	assert_int_equal(uevent_receive(NULL, &text), -ENOBUFS);
 }
 
-static void uevents_come_one_by_one_in_their_order(void **state)
+TEST(uevents_come_one_by_one_in_their_order)
 {
 	char *text;
 
-	(void)state;
 	datagram("add@/a", 7, 0);
 	datagram("", 1, 0);
 	datagram("remove@/a", 10, 0);
@@ -992,13 +956,12 @@ static void uevents_come_one_by_one_in_their_order(void **state)
 	assert_int_equal(uevent_receive(NULL, &text), -EAGAIN);
 }
 
-static void other_errors_of_the_uevents_socket_are_eio(void **state)
+TEST(other_errors_of_the_uevents_socket_are_eio)
 {
 	static const int errors[] = {NLE_FAILURE, NLE_BAD_SOCK, NLE_NOADDR, NLE_INTR};
 	char *text;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(errors) / sizeof(*errors); i++)
 		datagram(NULL, -errors[i], 0);
 	for (i = 0; i < sizeof(errors) / sizeof(*errors); i++)
@@ -1007,14 +970,13 @@ static void other_errors_of_the_uevents_socket_are_eio(void **state)
 }
 
 /* libnl has no error number for this. */
-static void a_socket_without_a_descriptor_is_told_with_the_cause(void **state)
+TEST(a_socket_without_a_descriptor_is_told_with_the_cause)
 {
 	char node[CDEV_NAME_LEN];
 	struct rlimit before, none;
 	struct nl_sock *sock;
 	int opened, asked;
 
-	(void)state;
 	real_kernel = true;
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
 	none = before;
@@ -1026,50 +988,4 @@ static void a_socket_without_a_descriptor_is_told_with_the_cause(void **state)
 	assert_int_equal(opened, -EMFILE);
 	/* a kernel without RDMA reports this first */
 	assert_true(asked == -EMFILE || asked == -EOPNOTSUPP);
-}
-
-#undef TEST
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fake_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_device_is_asked_for_by_index_and_port),
-		TEST(a_device_that_the_kernel_does_not_list_is_no_device),
-		TEST(a_kernel_that_does_not_respond_gives_no_device),
-		TEST(a_kernel_that_rejects_the_request_gives_no_device),
-		TEST(devices_without_index_or_name_are_passed_over),
-		TEST(a_name_that_makes_no_sense_is_no_response),
-		TEST(random_responses_do_no_harm),
-		TEST(a_socket_that_cannot_be_had_is_told),
-		TEST(uevents_are_the_kernels_and_terminated),
-		TEST(errors_of_the_uevent_socket_are_told_apart),
-		TEST(the_real_kernels_uevents_can_be_listened_to),
-		TEST(the_real_kernel_knows_no_device_of_that_name),
-		TEST(the_requests_are_these_to_the_byte),
-		TEST(the_request_does_not_wait_and_joins_no_group),
-		TEST(a_dump_may_come_in_one_piece_or_many),
-		TEST(only_the_whole_name_is_the_device),
-		TEST(a_list_without_devices_is_no_device),
-		TEST(a_name_is_stored_where_it_fits_with_its_end),
-		TEST(a_name_without_an_end_is_no_response),
-		TEST(a_refusal_changes_nothing_of_the_callers),
-		TEST(an_acknowledgement_alone_is_no_response),
-		TEST(messages_without_attributes_are_no_response),
-		TEST(an_incomplete_dump_is_no_response),
-		TEST(datagrams_cut_at_any_length_are_no_response),
-		TEST(truncated_messages_give_the_attributes_that_they_have),
-		TEST(garbage_of_any_length_does_no_harm),
-		TEST(every_allocation_of_libnls_may_fail),
-		TEST(no_response_leaves_a_socket_open),
-		TEST(a_second_request_that_cannot_be_sent_is_an_error),
-		TEST(the_uevents_socket_is_in_the_kernels_group_and_does_not_wait),
-		TEST(a_uevents_socket_that_cannot_be_had_is_told),
-		TEST(what_is_not_the_kernels_is_dropped_for_good),
-		TEST(uevents_come_one_by_one_in_their_order),
-		TEST(other_errors_of_the_uevents_socket_are_eio),
-		TEST(a_socket_without_a_descriptor_is_told_with_the_cause),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 
 #define MANY 1
 #include "async_fixture.h"
+#include "test.h"
 
 #include <infiniband/mad_link.h>
 #include <infiniband/mad_notice.h>
@@ -105,9 +106,9 @@ static void tell(struct mad_notices *from, const struct mad_notice *notice, void
 		mad_notices_stop(from);
 }
 
-static int setup(void **state)
+static int setup(void)
 {
-	if (async_setup(state))
+	if (async_setup())
 		return -1;
 	memset(&fabric, 0, sizeof(fabric));
 	memset(&told, 0, sizeof(told));
@@ -119,7 +120,7 @@ static int setup(void **state)
 	return 0;
 }
 
-#define NOTICES_TEST(name) cmocka_unit_test_setup_teardown(name, setup, async_teardown)
+FIXTURE(setup, async_teardown);
 
 static void start(struct mad_notices_options options)
 {
@@ -205,12 +206,11 @@ static const char *text_of(const uint8_t *raw)
 	return mad_notice_text(&notice, line, sizeof(line));
 }
 
-static void each_trap_has_its_details(void **state)
+TEST(each_trap_has_its_details)
 {
 	uint8_t raw[80] = {0x84, 0, 0, 1};
 	struct mad_notice notice;
 
-	(void)state;
 	raw[5] = 144;
 	raw[13] = 5;
 	raw[16] = 0x02;
@@ -297,13 +297,12 @@ static void each_trap_has_its_details(void **state)
 			    "9 QP 0x12 GID ::1 to LID 10 QP 0x34 GID ::2, SL 3");
 }
 
-static void an_unknown_trap_has_what_all_have(void **state)
+TEST(an_unknown_trap_has_what_all_have)
 {
 	uint8_t raw[80] = {0x84, 0, 0, 2, 0x12, 0x34, 0, 7, 0x80, 9};
 	struct mad_notice notice;
 	char small[8];
 
-	(void)state;
 	assert_int_equal(mad_notice_decode(raw, 80, &notice), 0);
 	assert_int_equal(notice.trap, 0x1234);
 	assert_int_equal(notice.details, 0);
@@ -327,14 +326,13 @@ static void an_unknown_trap_has_what_all_have(void **state)
 
 /* --- the subscription ------------------------------------------------------------- */
 
-static void a_subscription_asks_for_all_notices(void **state)
+TEST(a_subscription_asks_for_all_notices)
 {
 	const uint8_t expected[36] = {
 		[16] = 0xff, [17] = 0xff, [22] = 1,    [23] = 1, [24] = 0xff,
 		[25] = 0xff, [26] = 0xff, [27] = 0xff, [30] = 1, [31] = 18,
 		[33] = 0xff, [34] = 0xff, [35] = 0xff};
 
-	(void)state;
 	assert_int_equal(mad_notices_start(async, NULL, tell, NULL, &notices), 0);
 	PROCESS_UNTIL(told.subscriptions == 1);
 	assert_int_equal(told.error, 0);
@@ -349,7 +347,7 @@ static void a_subscription_asks_for_all_notices(void **state)
 	mad_notices_stop(NULL);
 }
 
-static void filters_say_which_notices_are_wanted(void **state)
+TEST(filters_say_which_notices_are_wanted)
 {
 	struct mad_notice_filter filters[] = {
 		{.by = MAD_NOTICE_BY_TRAP | MAD_NOTICE_BY_LIDS,
@@ -367,7 +365,6 @@ static void filters_say_which_notices_are_wanted(void **state)
 		[15] = 7,    [16] = 0xff, [17] = 0xff, [23] = 1, [25] = 4,   [26] = 0xff,
 		[27] = 0xff, [30] = 1,    [31] = 18,   [34] = 2, [35] = 0xc9};
 
-	(void)state;
 	start(options);
 	PROCESS_UNTIL(told.subscriptions == 1);
 	assert_int_equal(fabric.sets, 2);
@@ -389,9 +386,8 @@ static void filters_say_which_notices_are_wanted(void **state)
 	assert_int_equal(mad_notices_start(NULL, NULL, tell, NULL, &notices), -EINVAL);
 }
 
-static void a_refusal_is_told_once_and_tried_again(void **state)
+TEST(a_refusal_is_told_once_and_tried_again)
 {
-	(void)state;
 	fabric.status = 0x700;
 	start(quick());
 	PROCESS_UNTIL(told.subscriptions == 1);
@@ -405,18 +401,16 @@ static void a_refusal_is_told_once_and_tried_again(void **state)
 	assert_int_equal(told.error, 0);
 }
 
-static void a_response_to_another_subscription_is_an_error(void **state)
+TEST(a_response_to_another_subscription_is_an_error)
 {
-	(void)state;
 	fabric.other_s = true;
 	start(quick());
 	PROCESS_UNTIL(told.subscriptions == 1);
 	assert_int_equal(told.error, -EBADMSG);
 }
 
-static void another_sm_is_asked_and_the_change_is_told(void **state)
+TEST(another_sm_is_asked_and_the_change_is_told)
 {
-	(void)state;
 	start(quick());
 	PROCESS_UNTIL(told.subscriptions == 1);
 	fabric.sm_lid = 2;
@@ -436,9 +430,8 @@ static void another_sm_is_asked_and_the_change_is_told(void **state)
 	assert_int_equal(fabric.sets, 3);
 }
 
-static void the_next_sm_is_asked_although_the_one_before_does_not_respond(void **state)
+TEST(the_next_sm_is_asked_although_the_one_before_does_not_respond)
 {
-	(void)state;
 	fabric.dead = 1;
 	start(quick());
 	PROCESS_UNTIL(fabric.sets == 1);
@@ -449,20 +442,18 @@ static void the_next_sm_is_asked_although_the_one_before_does_not_respond(void *
 	assert_int_equal(notices_stats().subscriptions, 1);
 }
 
-static void a_subscription_is_renewed(void **state)
+TEST(a_subscription_is_renewed)
 {
 	struct mad_notices_options options = quick();
 
-	(void)state;
 	options.renew_ms = 1;
 	start(options);
 	PROCESS_UNTIL(fabric.sets >= 20);
 	assert_int_equal(told.subscriptions, 1);
 }
 
-static void nothing_is_asked_without_an_sm(void **state)
+TEST(nothing_is_asked_without_an_sm)
 {
-	(void)state;
 	fabric.sm_lid = 0;
 	start(quick());
 	PROCESS_UNTIL(fabric.reads >= 5);
@@ -475,11 +466,10 @@ static void nothing_is_asked_without_an_sm(void **state)
 
 /* --- reports ---------------------------------------------------------------------- */
 
-static void a_report_is_handed_out_and_confirmed(void **state)
+TEST(a_report_is_handed_out_and_confirmed)
 {
 	const struct device_packet *packet;
 
-	(void)state;
 	start((struct mad_notices_options){0});
 	PROCESS_UNTIL(told.subscriptions == 1);
 	send_report(77, 6);
@@ -494,9 +484,8 @@ static void a_report_is_handed_out_and_confirmed(void **state)
 	assert_int_equal(be16toh(packet->header.addr.lid), 1);
 }
 
-static void a_report_that_is_repeated_is_confirmed_and_not_handed_out(void **state)
+TEST(a_report_that_is_repeated_is_confirmed_and_not_handed_out)
 {
-	(void)state;
 	start((struct mad_notices_options){0});
 	send_report(77, 6);
 	send_report(77, 6);
@@ -516,9 +505,8 @@ static void a_report_that_is_repeated_is_confirmed_and_not_handed_out(void **sta
 	assert_int_equal(told.last.duplicates, 3);
 }
 
-static void a_confirmation_that_cannot_be_sent_is_sent_for_the_repeated_report(void **state)
+TEST(a_confirmation_that_cannot_be_sent_is_sent_for_the_repeated_report)
 {
-	(void)state;
 	start((struct mad_notices_options){0});
 	PROCESS_UNTIL(told.subscriptions == 1);
 	send_report(77, 6);
@@ -530,11 +518,10 @@ static void a_confirmation_that_cannot_be_sent_is_sent_for_the_repeated_report(v
 	assert_int_equal(told.traps, 1);
 }
 
-static void malformed_reports_are_counted(void **state)
+TEST(malformed_reports_are_counted)
 {
 	static const uint8_t notice[80] = {0x81};
 
-	(void)state;
 	start((struct mad_notices_options){0});
 	PROCESS_UNTIL(told.subscriptions == 1);
 	report_of(1, 2, notice, 100); /* short */
@@ -546,12 +533,11 @@ static void malformed_reports_are_counted(void **state)
 	assert_int_equal(device_packet(device_written() - 1)->mad[5], 0x0c);
 }
 
-static void what_is_not_kept_in_a_storm_is_not_confirmed(void **state)
+TEST(what_is_not_kept_in_a_storm_is_not_confirmed)
 {
 	struct mad_async *other = mad_async_create(port);
 	struct mad_notices_stats stats;
 
-	(void)state;
 	start((struct mad_notices_options){.limit = 100});
 	PROCESS_UNTIL(told.subscriptions == 1);
 	for (unsigned i = 0; i < 3000; i++)
@@ -569,9 +555,8 @@ static void what_is_not_kept_in_a_storm_is_not_confirmed(void **state)
 
 /* --- the end ---------------------------------------------------------------------- */
 
-static void a_stop_ends_what_is_in_flight(void **state)
+TEST(a_stop_ends_what_is_in_flight)
 {
-	(void)state;
 	fabric.silent = true;
 	start(quick());
 	PROCESS_UNTIL(fabric.sets == 1);
@@ -582,9 +567,8 @@ static void a_stop_ends_what_is_in_flight(void **state)
 	assert_int_equal(told.subscriptions, 0);
 }
 
-static void an_sa_that_does_not_respond_delays_the_end_by_a_request(void **state)
+TEST(an_sa_that_does_not_respond_delays_the_end_by_a_request)
 {
-	(void)state;
 	mad_rpc_set_timeout(port, 20);
 	mad_rpc_set_retries(port, 3);
 	start(quick());
@@ -597,9 +581,8 @@ static void an_sa_that_does_not_respond_delays_the_end_by_a_request(void **state
 	assert_true(fabric.unsubscriptions <= 6);
 }
 
-static void a_callback_may_stop_them(void **state)
+TEST(a_callback_may_stop_them)
 {
-	(void)state;
 	told.stop_in_callback = true;
 	assert_int_equal(mad_notices_start(async, NULL, tell, NULL, &notices), 0);
 	assert_true(mad_async_run(async) >= 2);
@@ -614,9 +597,8 @@ static unsigned calls(void)
 	return told.traps + told.ports + told.subscriptions + told.ends;
 }
 
-static void after_a_stop_of_the_run_they_do_not_call_back(void **state)
+TEST(after_a_stop_of_the_run_they_do_not_call_back)
 {
-	(void)state;
 	start(quick());
 	PROCESS_UNTIL(told.subscriptions == 1);
 	told.stop_run_in_callback = true;
@@ -634,9 +616,8 @@ static void after_a_stop_of_the_run_they_do_not_call_back(void **state)
 	assert_int_equal(told.ends, 1);
 }
 
-static void the_engine_ends_them(void **state)
+TEST(the_engine_ends_them)
 {
-	(void)state;
 	start(quick());
 	PROCESS_UNTIL(told.subscriptions == 1);
 	send_report(5, 5);
@@ -666,14 +647,13 @@ static void *use_port(void *arg)
 	return NULL;
 }
 
-static void a_destroyed_engine_ends_them_as_soon_as_they_are_started(void **state)
+TEST(a_destroyed_engine_ends_them_as_soon_as_they_are_started)
 {
 	struct mad_notices *started;
 	pthread_t destroyer, users[2];
 	atomic_bool end = false;
 	unsigned starts = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < 2; i++)
 		assert_int_equal(pthread_create(&users[i], NULL, use_port, &end), 0);
 	for (unsigned i = 0; i < 200; i++) {
@@ -693,11 +673,10 @@ static void a_destroyed_engine_ends_them_as_soon_as_they_are_started(void **stat
 	assert_int_equal(told.end_error, -ECANCELED);
 }
 
-static void a_device_that_is_gone_ends_them(void **state)
+TEST(a_device_that_is_gone_ends_them)
 {
 	int ret;
 
-	(void)state;
 	start(quick());
 	PROCESS_UNTIL(told.subscriptions == 1);
 	device_remove();
@@ -709,11 +688,10 @@ static void a_device_that_is_gone_ends_them(void **state)
 	assert_int_equal(told.end_error, -ENODEV);
 }
 
-static void there_is_one_subscriber_on_a_port(void **state)
+TEST(there_is_one_subscriber_on_a_port)
 {
 	struct mad_notices *none;
 
-	(void)state;
 	start(quick());
 	assert_int_equal(mad_notices_start(async, NULL, tell, NULL, &none), -EADDRINUSE);
 	assert_null(none);
@@ -726,7 +704,7 @@ static void hear(enum umad_log_level level, const char *text, void *heard)
 	snprintf(heard, 128, "%s", text);
 }
 
-static void without_the_classes_they_cannot_be_started(void **state)
+TEST(without_the_classes_they_cannot_be_started)
 {
 	static const struct {
 		int class;
@@ -737,7 +715,6 @@ static void without_the_classes_they_cannot_be_started(void **state)
 		 "mad_notices_start: class 0x03 is not registered on the port"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(ports) / sizeof(*ports); i++) {
 		int class = ports[i].class;
 		struct ibmad_port *other = mad_rpc_open_port(NULL, 0, &class, 1);
@@ -756,9 +733,8 @@ static void without_the_classes_they_cannot_be_started(void **state)
 	}
 }
 
-static void each_lack_of_memory_is_survived(void **state)
+TEST(each_lack_of_memory_is_survived)
 {
-	(void)state;
 	device_fail_malloc(1);
 	assert_int_equal(mad_notices_start(async, NULL, tell, NULL, &notices), -ENOMEM);
 	device_fail_malloc(2);
@@ -774,38 +750,4 @@ static void each_lack_of_memory_is_survived(void **state)
 		mad_notices_stop(notices);
 		PROCESS_UNTIL(told.ends);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		NOTICES_TEST(each_trap_has_its_details),
-		NOTICES_TEST(an_unknown_trap_has_what_all_have),
-		NOTICES_TEST(a_subscription_asks_for_all_notices),
-		NOTICES_TEST(filters_say_which_notices_are_wanted),
-		NOTICES_TEST(a_refusal_is_told_once_and_tried_again),
-		NOTICES_TEST(a_response_to_another_subscription_is_an_error),
-		NOTICES_TEST(another_sm_is_asked_and_the_change_is_told),
-		NOTICES_TEST(the_next_sm_is_asked_although_the_one_before_does_not_respond),
-		NOTICES_TEST(a_subscription_is_renewed),
-		NOTICES_TEST(nothing_is_asked_without_an_sm),
-		NOTICES_TEST(a_report_is_handed_out_and_confirmed),
-		NOTICES_TEST(a_report_that_is_repeated_is_confirmed_and_not_handed_out),
-		NOTICES_TEST(
-			a_confirmation_that_cannot_be_sent_is_sent_for_the_repeated_report),
-		NOTICES_TEST(malformed_reports_are_counted),
-		NOTICES_TEST(what_is_not_kept_in_a_storm_is_not_confirmed),
-		NOTICES_TEST(a_stop_ends_what_is_in_flight),
-		NOTICES_TEST(an_sa_that_does_not_respond_delays_the_end_by_a_request),
-		NOTICES_TEST(a_callback_may_stop_them),
-		NOTICES_TEST(after_a_stop_of_the_run_they_do_not_call_back),
-		NOTICES_TEST(the_engine_ends_them),
-		NOTICES_TEST(a_destroyed_engine_ends_them_as_soon_as_they_are_started),
-		NOTICES_TEST(a_device_that_is_gone_ends_them),
-		NOTICES_TEST(there_is_one_subscriber_on_a_port),
-		NOTICES_TEST(without_the_classes_they_cannot_be_started),
-		NOTICES_TEST(each_lack_of_memory_is_survived),
-	};
-
-	return cmocka_run_group_tests_name("notices", tests, NULL, NULL);
 }

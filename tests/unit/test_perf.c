@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 #include "mad_fixture.h"
+#include "test.h"
 
 /* The caller owns the bytes behind the attribute. */
 static uint8_t buf[256];
 
-static int setup(void **state)
+static int setup(void)
 {
 	memset(buf, 0, sizeof(buf));
 	buf[0] = 0xa1;
 	buf[191] = 0xc3;
 	buf[192] = 0xd4;
-	return fixture_setup(state);
+	return fixture_setup();
 }
 
-static void a_query_selects_the_port(void **state)
+FIXTURE(setup, fixture_teardown);
+
+TEST(a_query_selects_the_port)
 {
 	ib_portid_t to = {.lid = 8};
 
-	(void)state;
 	assert_ptr_equal(pma_query_via(buf, &to, 3, 0, IB_GSI_PORT_COUNTERS, fixture.port),
 			 buf);
 	assert_int_equal(errno, 0);
@@ -32,21 +34,19 @@ static void a_query_selects_the_port(void **state)
 	expect_mad(1, "0:01040101 17:1d 64:a1ff 255:c3");
 }
 
-static void an_smp_s_key_is_not_for_others(void **state)
+TEST(an_smp_s_key_is_not_for_others)
 {
 	ib_portid_t to = {.lid = 8};
 
-	(void)state;
 	smp_mkey_set(fixture.port, 0x1122334455667788);
 	assert_non_null(pma_query_via(buf, &to, 3, 0, IB_GSI_PORT_COUNTERS, fixture.port));
 	expect_mad(0, "0:01040101 17:12 64:a103 255:c3");
 }
 
-static void qp_key_and_service_level_can_be_given(void **state)
+TEST(qp_key_and_service_level_can_be_given)
 {
 	ib_portid_t to = {.lid = 8, .qp = 5, .qkey = 0x55, .sl = 4};
 
-	(void)state;
 	assert_non_null(pma_query_via(buf, &to, 1, 0, IB_GSI_PORT_COUNTERS, fixture.port));
 	expect_address(0, 5, 0x55, 8, 4);
 	assert_non_null(
@@ -54,11 +54,10 @@ static void qp_key_and_service_level_can_be_given(void **state)
 	expect_address(1, 5, 0x55, 8, 4);
 }
 
-static void a_reset_selects_counters_and_nothing_else(void **state)
+TEST(a_reset_selects_counters_and_nothing_else)
 {
 	ib_portid_t to = {.lid = 8};
 
-	(void)state;
 	assert_ptr_equal(performance_reset_via(buf, &to, 3, 0xf00, 0, IB_GSI_PORT_COUNTERS,
 					       fixture.port),
 			 buf);
@@ -68,11 +67,10 @@ static void a_reset_selects_counters_and_nothing_else(void **state)
 	assert_int_equal(buf[192], 0xd4);
 }
 
-static void the_upper_half_of_the_mask_is_counter_select_2(void **state)
+TEST(the_upper_half_of_the_mask_is_counter_select_2)
 {
 	ib_portid_t to = {.lid = 8};
 
-	(void)state;
 	assert_non_null(performance_reset_via(buf, &to, 1, 0x12345678, 0, IB_GSI_PORT_COUNTERS,
 					      fixture.port));
 	expect_mad(0, "0:01040102 17:12 65:015678 82:34");
@@ -85,11 +83,10 @@ static void the_upper_half_of_the_mask_is_counter_select_2(void **state)
 	expect_mad(2, "0:01040102 17:15 65:015678 82:34");
 }
 
-static void no_mask_resets_all(void **state)
+TEST(no_mask_resets_all)
 {
 	ib_portid_t to = {.lid = 8};
 
-	(void)state;
 	assert_non_null(
 		performance_reset_via(buf, &to, 255, 0, 0, IB_GSI_PORT_COUNTERS, fixture.port));
 	expect_mad(0, "0:01040102 17:12 65:ffffff 82:ff");
@@ -98,12 +95,11 @@ static void no_mask_resets_all(void **state)
 	expect_mad(1, "0:01040102 17:1d 65:ffffff 70:ffff");
 }
 
-static void the_response_comes_back_in_the_buffer(void **state)
+TEST(the_response_comes_back_in_the_buffer)
 {
 	uint8_t counters[IB_PC_DATA_SZ];
 	ib_portid_t to = {.lid = 8};
 
-	(void)state;
 	fill(counters, sizeof(counters), 1);
 	respond_with(IB_PERFORMANCE_CLASS, IB_GSI_PORT_COUNTERS, 0, counters, sizeof(counters));
 	assert_non_null(pma_query_via(buf, &to, 1, 0, IB_GSI_PORT_COUNTERS, fixture.port));
@@ -111,57 +107,32 @@ static void the_response_comes_back_in_the_buffer(void **state)
 	assert_int_equal(buf[192], 0xd4);
 }
 
-static void failures_are_told_by_errno(void **state)
+TEST(failures_are_told_by_errno)
 {
 	ib_portid_t to = {.lid = 8};
 
-	(void)state;
 	respond_with(IB_PERFORMANCE_CLASS, 0x99, 0x000c, NULL, 0);
-	assert_null(pma_query_via(buf, &to, 1, 0, 0x99, fixture.port));
-	assert_int_equal(errno, EIO);
-	assert_null(performance_reset_via(buf, &to, 1, 0, 0, 0x99, fixture.port));
-	assert_int_equal(errno, EIO);
+	assert_fails_null(pma_query_via(buf, &to, 1, 0, 0x99, fixture.port), EIO);
+	assert_fails_null(performance_reset_via(buf, &to, 1, 0, 0, 0x99, fixture.port), EIO);
 	be_silent();
-	assert_null(pma_query_via(buf, &to, 1, 0, IB_GSI_PORT_COUNTERS, fixture.port));
-	assert_int_equal(errno, ETIMEDOUT);
+	assert_fails_null(pma_query_via(buf, &to, 1, 0, IB_GSI_PORT_COUNTERS, fixture.port),
+			  ETIMEDOUT);
 }
 
-static void what_cannot_be_asked_is_refused(void **state)
+TEST(what_cannot_be_asked_is_refused)
 {
 	ib_portid_t to = {.lid = -1};
 
-	(void)state;
-	assert_null(pma_query_via(buf, &to, 1, 0, IB_GSI_PORT_COUNTERS, fixture.port));
-	assert_int_equal(errno, EINVAL);
-	errno = 0;
-	assert_null(
-		performance_reset_via(buf, &to, 1, 0, 0, IB_GSI_PORT_COUNTERS, fixture.port));
-	assert_int_equal(errno, EINVAL);
-	errno = 0;
-	assert_null(pma_query_via(buf, NULL, 1, 0, IB_GSI_PORT_COUNTERS, fixture.port));
-	assert_int_equal(errno, EINVAL);
+	assert_fails_null(pma_query_via(buf, &to, 1, 0, IB_GSI_PORT_COUNTERS, fixture.port),
+			  EINVAL);
+	assert_fails_null(
+		performance_reset_via(buf, &to, 1, 0, 0, IB_GSI_PORT_COUNTERS, fixture.port),
+		EINVAL);
+	assert_fails_null(pma_query_via(buf, NULL, 1, 0, IB_GSI_PORT_COUNTERS, fixture.port),
+			  EINVAL);
 	errno = 0;
 	to.lid = 1;
-	assert_null(pma_query_via(NULL, &to, 1, 0, IB_GSI_PORT_COUNTERS, fixture.port));
-	assert_int_equal(errno, EINVAL);
+	assert_fails_null(pma_query_via(NULL, &to, 1, 0, IB_GSI_PORT_COUNTERS, fixture.port),
+			  EINVAL);
 	assert_int_equal(device_written(), 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fixture_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_query_selects_the_port),
-		TEST(an_smp_s_key_is_not_for_others),
-		TEST(qp_key_and_service_level_can_be_given),
-		TEST(a_reset_selects_counters_and_nothing_else),
-		TEST(the_upper_half_of_the_mask_is_counter_select_2),
-		TEST(no_mask_resets_all),
-		TEST(the_response_comes_back_in_the_buffer),
-		TEST(failures_are_told_by_errno),
-		TEST(what_cannot_be_asked_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

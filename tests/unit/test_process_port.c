@@ -8,6 +8,7 @@
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 #include "mad_fixture.h"
+#include "test.h"
 
 #include <infiniband/umad_ext.h>
 #include <pthread.h>
@@ -17,15 +18,16 @@
 #include <time.h>
 #include <unistd.h>
 
+GROUP(device_setup, NULL);
+
 static uint8_t buf[256];
 static ib_portid_t to;
 static unsigned first;
 
-static int setup(void **state)
+static int setup(void)
 {
 	int classes[] = {IB_SMI_CLASS, IB_SMI_DIRECT_CLASS, IB_SA_CLASS, IB_PERFORMANCE_CLASS};
 
-	(void)state;
 	memset(&fixture, 0, sizeof(fixture));
 	memset(buf, 0, sizeof(buf));
 	to = (ib_portid_t){.lid = 7};
@@ -36,6 +38,8 @@ static int setup(void **state)
 	return 0;
 }
 
+FIXTURE(setup, NULL);
+
 static unsigned written(void)
 {
 	return device_written() - first;
@@ -43,33 +47,24 @@ static unsigned written(void)
 
 /* --- the port ------------------------------------------------------------------- */
 
-static void without_init_nothing_works(void **state)
+PLAIN_TEST(without_init_nothing_works)
 {
 	ib_sa_call_t call = {0};
 	ib_rpc_t rpc = {.mgtclass = IB_SMI_CLASS};
 
-	(void)state;
 	assert_int_equal(madrpc_portid(), -1);
 	assert_int_equal(mad_class_agent(IB_SMI_CLASS), -1);
 	assert_int_equal(mad_agent_class(0), 0);
-	assert_int_equal(mad_register_client(IB_SMI_CLASS, 0), -1);
-	assert_int_equal(errno, EINVAL);
-	errno = 0;
-	assert_null(smp_query(buf, &to, 0x11, 0, 0));
-	assert_int_equal(errno, EINVAL);
-	errno = 0;
-	assert_null(sa_call(buf, &to, &call, 0));
-	assert_int_equal(errno, EINVAL);
-	errno = 0;
-	assert_null(madrpc(&rpc, &to, buf, buf));
-	assert_int_equal(errno, EINVAL);
+	assert_fails_minus_1(mad_register_client(IB_SMI_CLASS, 0), EINVAL);
+	assert_fails_null(smp_query(buf, &to, 0x11, 0, 0), EINVAL);
+	assert_fails_null(sa_call(buf, &to, &call, 0), EINVAL);
+	assert_fails_null(madrpc(&rpc, &to, buf, buf), EINVAL);
 	assert_int_equal(mad_send(&rpc, &to, NULL, buf), -1);
 	assert_null(mad_receive(NULL, 0));
 }
 
-static void init_opens_a_port_with_its_agents(void **state)
+TEST(init_opens_a_port_with_its_agents)
 {
-	(void)state;
 	assert_int_equal(madrpc_portid(), device_fd());
 	assert_int_equal(mad_class_agent(IB_SMI_CLASS), 0);
 	assert_int_equal(mad_class_agent(IB_PERFORMANCE_CLASS), 3);
@@ -81,9 +76,8 @@ static void init_opens_a_port_with_its_agents(void **state)
 	assert_int_equal(device_agent(madrpc_portid(), 4).class_version, 2);
 }
 
-static void an_agent_has_a_class(void **state)
+TEST(an_agent_has_a_class)
 {
-	(void)state;
 	assert_int_equal(mad_agent_class(0), IB_SMI_CLASS);
 	assert_int_equal(mad_agent_class(1), IB_SMI_DIRECT_CLASS);
 	assert_int_equal(mad_agent_class(3), IB_PERFORMANCE_CLASS);
@@ -93,23 +87,21 @@ static void an_agent_has_a_class(void **state)
 	assert_int_equal(mad_agent_class(-1), -1);
 }
 
-static void a_second_init_opens_another_port_in_its_place(void **state)
+TEST(a_second_init_opens_another_port_in_its_place)
 {
 	int classes[] = {IB_SA_CLASS};
 	char ca_name[] = "mlx5_0";
 
-	(void)state;
 	madrpc_init(ca_name, 1, classes, 1);
 	assert_int_equal(device_handles(), 1);
 	assert_int_equal(mad_class_agent(IB_SA_CLASS), 0);
 	assert_int_equal(mad_class_agent(IB_SMI_CLASS), -1);
 }
 
-static void a_server_is_registered(void **state)
+TEST(a_server_is_registered)
 {
 	long methods[16 / sizeof(long)] = {1 << IB_MAD_METHOD_GET};
 
-	(void)state;
 	assert_int_equal(mad_register_server(0x33, 0, methods, 0x123456), 4);
 	assert_int_equal(device_agent(madrpc_portid(), 4).oui, 0x123456);
 	assert_int_equal(device_agent(madrpc_portid(), 4).methods[0], 1 << IB_MAD_METHOD_GET);
@@ -149,14 +141,13 @@ static void *hold_the_gate(void *arg)
 	return NULL;
 }
 
-static void a_child_does_not_wait_for_a_thread_of_its_parent(void **state)
+TEST(a_child_does_not_wait_for_a_thread_of_its_parent)
 {
 	atomic_int stage = 0;
 	pthread_t holder;
 	int status;
 	pid_t child;
 
-	(void)state;
 	assert_int_equal(pthread_create(&holder, NULL, hold_the_gate, &stage), 0);
 	while (!stage)
 		usleep(1000);
@@ -172,12 +163,11 @@ static void a_child_does_not_wait_for_a_thread_of_its_parent(void **state)
 	assert_int_equal(status, 0);
 }
 
-static void an_init_that_fails_ends_the_process_with_a_message(void **state)
+TEST(an_init_that_fails_ends_the_process_with_a_message)
 {
 	char nodev[] = "nodev", said[512];
 	int status;
 
-	(void)state;
 	fail_init(nodev, said, sizeof(said), &status);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 255);
@@ -187,9 +177,8 @@ static void an_init_that_fails_ends_the_process_with_a_message(void **state)
 
 /* --- management classes --------------------------------------------------------- */
 
-static void smps_go_by_it(void **state)
+TEST(smps_go_by_it)
 {
-	(void)state;
 	assert_ptr_equal(smp_query(buf, &to, IB_ATTR_PORT_INFO, 3, 0), buf);
 	expect_mad(first + 0, "0:01010101 17:15 23:03");
 	assert_ptr_equal(smp_set(buf, &to, IB_ATTR_PORT_INFO, 3, 0), buf);
@@ -200,12 +189,11 @@ static void smps_go_by_it(void **state)
 	expect_mad(first + 3, "0:01010102 17:15 23:03");
 }
 
-static void sa_mads_go_by_it(void **state)
+TEST(sa_mads_go_by_it)
 {
 	ib_sa_call_t call = {.method = IB_MAD_METHOD_GET, .attrid = IB_SA_ATTR_NODERECORD};
 	ibmad_gid_t gid = {1};
 
-	(void)state;
 	assert_ptr_equal(sa_call(buf, &to, &call, 0), buf);
 	expect_mad(first + 0, "0:01030201 17:11");
 	assert_ptr_equal(safe_sa_call(buf, &to, &call, 0), buf);
@@ -214,9 +202,8 @@ static void sa_mads_go_by_it(void **state)
 	expect_mad(first + 2, "0:01030201 17:35 55:0c 64:01 80:01");
 }
 
-static void counters_go_by_it(void **state)
+TEST(counters_go_by_it)
 {
-	(void)state;
 	assert_ptr_equal(port_performance_query(buf, &to, 0xff, 0), buf);
 	expect_mad(first + 0, "0:01040101 17:12 65:ff");
 	expect_address(first + 0, 1, 0x80010000, 7, 0);
@@ -226,18 +213,17 @@ static void counters_go_by_it(void **state)
 	expect_mad(first + 2, "0:01040102 17:12 65:02ffff 82:ff");
 }
 
-static void vendor_calls_go_by_it(void **state)
+TEST(vendor_calls_go_by_it)
 {
 	ib_vendor_call_t call = {.method = IB_MAD_METHOD_GET, .mgmt_class = 0x0a};
 
-	(void)state;
 	assert_null(ib_vendor_call(buf, &to, &call));
 	assert_int_equal(mad_register_client(0x0a, 0), 0);
 	assert_ptr_equal(ib_vendor_call(buf, &to, &call), buf);
 	expect_mad(first + 0, "0:010a0101");
 }
 
-static void addresses_are_resolved_by_it(void **state)
+TEST(addresses_are_resolved_by_it)
 {
 	static uint8_t port_info[IB_SMP_DATA_SIZE], path[IB_SA_DATA_SIZE];
 	ib_portid_t found = {0}, sm = {0};
@@ -245,7 +231,6 @@ static void addresses_are_resolved_by_it(void **state)
 	char text[] = "0x9";
 	int portnum;
 
-	(void)state;
 	mad_set_field(port_info, 0, IB_PORT_SMLID_F, 3);
 	mad_set_field(port_info, 0, IB_PORT_LID_F, 4);
 	mad_set_field(path, 0, IB_SA_PR_DLID_F, 5);
@@ -265,7 +250,7 @@ static void addresses_are_resolved_by_it(void **state)
 
 /* --- requests and responses ----------------------------------------------------- */
 
-static void requests_go_by_it(void **state)
+TEST(requests_go_by_it)
 {
 	ib_rpc_t rpc = {.mgtclass = IB_PERFORMANCE_CLASS,
 			.method = IB_MAD_METHOD_GET,
@@ -274,7 +259,6 @@ static void requests_go_by_it(void **state)
 			.datasz = 192};
 	ib_rmpp_hdr_t rmpp = {0};
 
-	(void)state;
 	to.qp = 1;
 	assert_ptr_equal(madrpc(&rpc, &to, buf, buf), buf);
 	expect_mad(first + 0, "0:01040101 17:12");
@@ -287,13 +271,12 @@ static void requests_go_by_it(void **state)
 	assert_int_equal(written(), 3);
 }
 
-static void requests_of_other_nodes_arrive_and_get_responses(void **state)
+TEST(requests_of_other_nodes_arrive_and_get_responses)
 {
 	struct ib_user_mad header = {0};
 	uint8_t mad[256] = {1, 0x33, 1, 1};
 	void *umad;
 
-	(void)state;
 	assert_int_equal(mad_register_server(0x33, 0, NULL, 0x123456), 4);
 	header.agent_id = 4;
 	header.addr.lid = htobe16(9);
@@ -310,11 +293,10 @@ static void requests_of_other_nodes_arrive_and_get_responses(void **state)
 
 /* --- saving a response ---------------------------------------------------------- */
 
-static void the_next_response_is_saved_once(void **state)
+TEST(the_next_response_is_saved_once)
 {
 	uint8_t saved[80] = {0}, again[80];
 
-	(void)state;
 	buf[0] = 0xaa;
 	madrpc_save_mad(saved, 66);
 	assert_non_null(smp_query(buf, &to, 0x11, 0, 0));
@@ -329,22 +311,20 @@ static void the_next_response_is_saved_once(void **state)
 	assert_memory_equal(again, saved, sizeof(again));
 }
 
-static void a_response_with_a_status_is_saved_too(void **state)
+TEST(a_response_with_a_status_is_saved_too)
 {
 	uint8_t saved[24] = {0};
 
-	(void)state;
 	respond_with(IB_SMI_CLASS, 0x77, 0x001c, NULL, 0);
 	madrpc_save_mad(saved, sizeof(saved));
 	assert_null(smp_query(buf, &to, 0x77, 0, 0));
 	assert_int_equal(saved[5], 0x1c);
 }
 
-static void no_more_is_saved_than_there_is_or_asked_for(void **state)
+TEST(no_more_is_saved_than_there_is_or_asked_for)
 {
 	uint8_t saved[300];
 
-	(void)state;
 	memset(saved, 0x55, sizeof(saved));
 	madrpc_save_mad(saved, 300);
 	assert_non_null(smp_query(buf, &to, 0x11, 0, 0));
@@ -374,12 +354,11 @@ static void *set_safely(void *arg)
 	return NULL;
 }
 
-static void a_lock_keeps_safe_calls_out(void **state)
+TEST(a_lock_keeps_safe_calls_out)
 {
 	const struct timespec while_ = {0, 20000000};
 	pthread_t thread;
 
-	(void)state;
 	madrpc_lock();
 	/*
 	 * calls that are not safe do not use the lock; a Set, unlike a Get, is not
@@ -469,9 +448,8 @@ static bool cancel_in_wait(void)
 	return ended_well(thread);
 }
 
-static void a_thread_cancelled_while_it_waits_for_the_lock_leaves_the_lock_usable(void **state)
+TEST(a_thread_cancelled_while_it_waits_for_the_lock_leaves_the_lock_usable)
 {
-	(void)state;
 	expect_of_child(cancel_in_wait);
 }
 
@@ -490,9 +468,8 @@ static bool cancel_in_call(void)
 	return ended_well(start_cancelled());
 }
 
-static void a_thread_cancelled_in_a_safe_call_leaves_the_lock_usable(void **state)
+TEST(a_thread_cancelled_in_a_safe_call_leaves_the_lock_usable)
 {
-	(void)state;
 	expect_of_child(cancel_in_call);
 }
 
@@ -519,39 +496,7 @@ static bool cancel_with_lock(void)
 	return done && result == PTHREAD_CANCELED && safe_smp_query(buf, &to, 0x11, 0, 0);
 }
 
-static void a_thread_that_has_the_lock_can_be_cancelled(void **state)
+TEST(a_thread_that_has_the_lock_can_be_cancelled)
 {
-	(void)state;
 	expect_of_child(cancel_with_lock);
-}
-
-#define TEST(name) cmocka_unit_test_setup(name, setup)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(without_init_nothing_works),
-		TEST(init_opens_a_port_with_its_agents),
-		TEST(an_agent_has_a_class),
-		TEST(a_second_init_opens_another_port_in_its_place),
-		TEST(a_server_is_registered),
-		TEST(an_init_that_fails_ends_the_process_with_a_message),
-		TEST(a_child_does_not_wait_for_a_thread_of_its_parent),
-		TEST(smps_go_by_it),
-		TEST(sa_mads_go_by_it),
-		TEST(counters_go_by_it),
-		TEST(vendor_calls_go_by_it),
-		TEST(addresses_are_resolved_by_it),
-		TEST(requests_go_by_it),
-		TEST(requests_of_other_nodes_arrive_and_get_responses),
-		TEST(the_next_response_is_saved_once),
-		TEST(a_response_with_a_status_is_saved_too),
-		TEST(no_more_is_saved_than_there_is_or_asked_for),
-		TEST(a_lock_keeps_safe_calls_out),
-		TEST(a_thread_cancelled_while_it_waits_for_the_lock_leaves_the_lock_usable),
-		TEST(a_thread_cancelled_in_a_safe_call_leaves_the_lock_usable),
-		TEST(a_thread_that_has_the_lock_can_be_cancelled),
-	};
-
-	return cmocka_run_group_tests(tests, device_setup, NULL);
 }

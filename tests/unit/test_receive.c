@@ -3,6 +3,7 @@
 /* Received messages: of any length, with any header, and more than are expected. */
 
 #include "engine_fixture.h"
+#include "test.h"
 
 #include <sys/resource.h>
 
@@ -54,14 +55,13 @@ static void expect_bytes(const uint8_t *bytes, uint8_t value, size_t count, size
 		assert_int_equal(bytes[i], i < count ? value : 0);
 }
 
-static void a_response_may_have_any_length_from_a_header_up(void **state)
+PORT_TEST(a_response_may_have_any_length_from_a_header_up)
 {
 	uint8_t response[600];
 	ib_portid_t to = to_lid(5);
 	ib_rpc_t rpc;
 	size_t length;
 
-	(void)state;
 	device_on_write(respond_of_length, &length);
 	for (length = 0; length <= 600; length++) {
 		rpc = table_request();
@@ -80,14 +80,13 @@ static void a_response_may_have_any_length_from_a_header_up(void **state)
 	}
 }
 
-static void a_message_has_the_length_that_came(void **state)
+PORT_TEST(a_message_has_the_length_that_came)
 {
 	struct mad_message message;
 	ib_portid_t to = to_lid(5);
 	ib_rpc_t rpc;
 	size_t length;
 
-	(void)state;
 	device_on_write(respond_of_length, &length);
 	for (length = 36; length <= 600; length++) {
 		rpc = table_request();
@@ -99,13 +98,12 @@ static void a_message_has_the_length_that_came(void **state)
 	}
 }
 
-static void a_reply_has_the_data_that_came(void **state)
+PORT_TEST(a_reply_has_the_data_that_came)
 {
 	struct mad_async *async = mad_async_create(port);
 	struct outcome outcome;
 	size_t length;
 
-	(void)state;
 	device_on_write(respond_of_length, &length);
 	for (length = 36; length <= 600; length++) {
 		memset(&outcome, 0, sizeof(outcome));
@@ -166,17 +164,15 @@ static void expect_judged(unsigned byte, uint8_t bits)
 	assert_int_equal(data[0], is_matched(byte, bits) ? GOOD_MARK : PATTERN);
 }
 
-static void every_byte_of_a_header_is_judged(void **state)
+PORT_TEST(every_byte_of_a_header_is_judged)
 {
-	(void)state;
 	device_on_write(respond_corrupted, NULL);
 	for (unsigned byte = 0; byte < 36; byte++)
 		expect_judged(byte, 0xff);
 }
 
-static void every_bit_of_a_header_is_judged(void **state)
+PORT_TEST(every_bit_of_a_header_is_judged)
 {
-	(void)state;
 	device_on_write(respond_corrupted, NULL);
 	for (unsigned byte = 0; byte < 36; byte++)
 		for (unsigned bit = 0; bit < 8; bit++)
@@ -203,24 +199,23 @@ static int report_strangely(const struct device_packet *packet, void *arg)
 	return 0;
 }
 
-static void the_kernel_s_messages_about_others_are_no_response(void **state)
+PORT_TEST(the_kernel_s_messages_about_others_are_no_response)
 {
-	(void)state;
 	device_on_write(report_strangely, NULL);
 	assert_int_equal(set(), 0);
 	assert_int_equal(data[0], GOOD_MARK);
 	assert_int_equal(device_written(), 1);
 }
 
-static void a_count_that_cannot_be_true_is_the_device_s_end(void **state)
+PORT_TEST(a_count_that_cannot_be_true_is_the_device_s_end)
 {
 	const long results[] = {1, 63, 10000000, -EINVAL};
 
 	for (unsigned i = 0; i < 4; i++) {
 		device_read_result(device_fd(), results[i]);
 		assert_int_equal(set(), ENODEV);
-		port_teardown(state);
-		assert_int_equal(port_setup(state), 0);
+		port_teardown();
+		assert_int_equal(port_setup(), 0);
 	}
 }
 
@@ -259,22 +254,21 @@ static void expect_response(size_t length)
 	mad_message_free(&message);
 }
 
-static int long_setup(void **state)
+static int long_setup(void)
 {
 	memset(&response, 0, sizeof(response));
-	if (port_setup(state))
+	if (port_setup())
 		return -1;
 	device_on_write(respond_at_length, NULL);
 	return 0;
 }
 
-#define LONG_TEST(name) cmocka_unit_test_setup_teardown(name, long_setup, port_teardown)
+FIXTURE(long_setup, port_teardown);
 
-static void responses_are_taken_up_to_the_port_s_limit(void **state)
+TEST(responses_are_taken_up_to_the_port_s_limit)
 {
 	struct mad_message message;
 
-	(void)state;
 	assert_int_equal(mad_port_set_max_reply(port, 1000), 0);
 	expect_response(257);
 	expect_response(1000);
@@ -288,12 +282,11 @@ static void responses_are_taken_up_to_the_port_s_limit(void **state)
 	expect_response(256);
 }
 
-static void without_a_descriptor_a_response_that_is_too_long_is_dropped(void **state)
+TEST(without_a_descriptor_a_response_that_is_too_long_is_dropped)
 {
 	struct mad_message message;
 	struct rlimit limit, none;
 
-	(void)state;
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
 	none = limit;
 	none.rlim_cur = 3; /* which are open */
@@ -304,28 +297,25 @@ static void without_a_descriptor_a_response_that_is_too_long_is_dropped(void **s
 	expect_response(1000);
 }
 
-static void the_limit_is_64_mebibytes_at_first(void **state)
+TEST(the_limit_is_64_mebibytes_at_first)
 {
 	struct mad_message message;
 
-	(void)state;
 	expect_response(64 * MEBIBYTE);
 	assert_int_equal(ask_for(64 * MEBIBYTE + 1, &message), -EMSGSIZE);
 	expect_response(300);
 }
 
-static void the_limit_holds_for_all_ways_to_ask(void **state)
+TEST(the_limit_holds_for_all_ways_to_ask)
 {
 	struct mad_async *async = mad_async_create(port);
 	struct outcome outcome = {0};
 	ib_rpc_t rpc = table_request();
 	ib_portid_t to = to_lid(1);
 
-	(void)state;
 	assert_int_equal(mad_port_set_max_reply(port, 256), 0);
 	response.length = 1000;
-	assert_null(mad_rpc_rmpp(port, &rpc, &to, NULL, data));
-	assert_int_equal(errno, EMSGSIZE);
+	assert_fails_null(mad_rpc_rmpp(port, &rpc, &to, NULL, data), EMSGSIZE);
 	submit(async, table_request(), 1, &outcome, NULL);
 	assert_int_equal(mad_async_run(async), 1);
 	assert_int_equal(outcome.error, -EMSGSIZE);
@@ -333,24 +323,22 @@ static void the_limit_holds_for_all_ways_to_ask(void **state)
 	mad_async_destroy(async);
 }
 
-static void without_memory_a_long_response_is_dropped_and_the_next_one_arrives(void **state)
+TEST(without_memory_a_long_response_is_dropped_and_the_next_one_arrives)
 {
 	struct mad_message message;
 
-	(void)state;
 	expect_response(1000); /* the destination is known */
 	device_fail_malloc(1);
 	assert_int_equal(ask_for(1000, &message), -ENOMEM);
 	expect_response(1000);
 }
 
-static void a_long_response_that_another_process_has_read_is_not_waited_for(void **state)
+TEST(a_long_response_that_another_process_has_read_is_not_waited_for)
 {
 	struct mad_message message;
 	ib_rpc_t rpc = table_request();
 	ib_portid_t to = to_lid(1);
 
-	(void)state;
 	response.length = 1000;
 	response.steal_at = 2;
 	mad_rpc_set_retries(port, 1);
@@ -362,11 +350,10 @@ static void a_long_response_that_another_process_has_read_is_not_waited_for(void
 	expect_response(1000);
 }
 
-static void signals_do_not_disturb_a_long_response(void **state)
+TEST(signals_do_not_disturb_a_long_response)
 {
 	struct mad_message message;
 
-	(void)state;
 	for (unsigned n = 1; n <= 2; n++) {
 		device_fail(DEVICE_READ, n, EINTR);
 		expect_response(1000);
@@ -377,11 +364,10 @@ static void signals_do_not_disturb_a_long_response(void **state)
 	expect_response(400);
 }
 
-static void a_device_that_is_removed_during_a_long_response_is_gone(void **state)
+TEST(a_device_that_is_removed_during_a_long_response_is_gone)
 {
 	struct mad_message message;
 
-	(void)state;
 	device_fail(DEVICE_READ, 2, EIO);
 	assert_int_equal(ask_for(1000, &message), -ENODEV);
 	assert_int_equal(ask_for(1000, &message), -ENODEV);
@@ -401,12 +387,11 @@ static int respond_at_length_to_no_request(const struct device_packet *packet, v
 	return 0;
 }
 
-static void long_responses_without_a_request_are_dropped(void **state)
+TEST(long_responses_without_a_request_are_dropped)
 {
 	struct mad_async *async = mad_async_create(port);
 	struct mad_message message;
 
-	(void)state;
 	device_on_write(respond_at_length_to_no_request, NULL);
 	assert_int_equal(mad_port_set_max_reply(port, 2000), 0);
 	assert_int_equal(ask_for(1000, &message), 0);
@@ -416,28 +401,4 @@ static void long_responses_without_a_request_are_dropped(void **state)
 	mad_message_free(&message);
 	assert_int_equal(stats_of(async).dropped, 2);
 	mad_async_destroy(async);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		PORT_TEST(a_response_may_have_any_length_from_a_header_up),
-		PORT_TEST(a_message_has_the_length_that_came),
-		PORT_TEST(a_reply_has_the_data_that_came),
-		PORT_TEST(every_byte_of_a_header_is_judged),
-		PORT_TEST(every_bit_of_a_header_is_judged),
-		PORT_TEST(the_kernel_s_messages_about_others_are_no_response),
-		PORT_TEST(a_count_that_cannot_be_true_is_the_device_s_end),
-		LONG_TEST(responses_are_taken_up_to_the_port_s_limit),
-		LONG_TEST(without_a_descriptor_a_response_that_is_too_long_is_dropped),
-		LONG_TEST(the_limit_is_64_mebibytes_at_first),
-		LONG_TEST(the_limit_holds_for_all_ways_to_ask),
-		LONG_TEST(without_memory_a_long_response_is_dropped_and_the_next_one_arrives),
-		LONG_TEST(a_long_response_that_another_process_has_read_is_not_waited_for),
-		LONG_TEST(signals_do_not_disturb_a_long_response),
-		LONG_TEST(a_device_that_is_removed_during_a_long_response_is_gone),
-		LONG_TEST(long_responses_without_a_request_are_dropped),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 
 #include "engine_fixture.h"
 #include "gate.h"
+#include "test.h"
 
 #define TARGET_LID 77
 #define PATH_SL    5
@@ -21,15 +22,15 @@ static struct {
 	unsigned path_requests; /* requests for a path */
 } plan;
 
-static int setup(void **state)
+static int setup(void)
 {
 	memset(&plan, 0, sizeof(plan));
 	memset(data, 0, sizeof(data));
 	data[0] = 0x42;
-	return port_setup(state);
+	return port_setup();
 }
 
-#define REDIRECT_TEST(name) cmocka_unit_test_setup_teardown(name, setup, port_teardown)
+FIXTURE(setup, port_teardown);
 
 static void respond_with_redirection(const struct device_packet *packet)
 {
@@ -95,12 +96,11 @@ static int ask(int method, ib_portid_t *to)
 
 static const int methods[] = {IB_MAD_METHOD_GET, IB_MAD_METHOD_SET};
 
-static void a_lid_is_followed(void **state)
+TEST(a_lid_is_followed)
 {
 	const ib_mad_addr_t *address;
 	ib_portid_t to;
 
-	(void)state;
 	device_on_write(follow_plan, NULL);
 	plan.lid = TARGET_LID;
 	for (unsigned i = 0; i < 2; i++) {
@@ -130,7 +130,7 @@ static int redirect_all_but_the_target(const struct device_packet *packet, void 
 	return 0;
 }
 
-static void a_request_to_the_sa_is_redirected_too(void **state)
+TEST(a_request_to_the_sa_is_redirected_too)
 {
 	ib_rpc_t rpc = {.mgtclass = IB_SA_CLASS,
 			.method = IB_MAD_METHOD_GET,
@@ -140,7 +140,6 @@ static void a_request_to_the_sa_is_redirected_too(void **state)
 	uint8_t record[IB_SA_DATA_SIZE] = {0};
 	ib_portid_t to = to_lid(5);
 
-	(void)state;
 	device_on_write(redirect_all_but_the_target, NULL);
 	plan.lid = TARGET_LID;
 	assert_non_null(mad_rpc(port, &rpc, &to, record, record));
@@ -148,13 +147,12 @@ static void a_request_to_the_sa_is_redirected_too(void **state)
 	assert_int_equal(device_written(), 2);
 }
 
-static void a_request_for_a_message_is_redirected_too(void **state)
+TEST(a_request_for_a_message_is_redirected_too)
 {
 	ib_rpc_t rpc = counters_request(IB_MAD_METHOD_GET);
 	ib_portid_t to = to_lid(5);
 	struct mad_message message;
 
-	(void)state;
 	device_on_write(follow_plan, NULL);
 	plan.lid = TARGET_LID;
 	plan.redirections = 1;
@@ -168,7 +166,7 @@ static void a_request_for_a_message_is_redirected_too(void **state)
 }
 
 /* In an SMP, the status of a redirection has another meaning, or none. */
-static void an_smp_is_not_redirected(void **state)
+TEST(an_smp_is_not_redirected)
 {
 	ib_rpc_t rpc = {.mgtclass = IB_SMI_CLASS,
 			.method = IB_MAD_METHOD_GET,
@@ -177,19 +175,17 @@ static void an_smp_is_not_redirected(void **state)
 			.datasz = IB_SMP_DATA_SIZE};
 	ib_portid_t to = {.lid = 3};
 
-	(void)state;
 	device_on_write(follow_plan, NULL);
 	plan.lid = TARGET_LID;
 	plan.redirections = 1;
-	assert_null(mad_rpc(port, &rpc, &to, data, data));
-	assert_int_equal(errno, EIO);
+	assert_fails_null(mad_rpc(port, &rpc, &to, data, data), EIO);
 	assert_int_equal(rpc.rstatus, IB_MAD_STS_REDIRECT);
 	assert_int_equal(device_written(), 1);
 	assert_int_equal(to.lid, 3);
 }
 
 /* From a port of another subnet, through a router, to a port there. */
-static void a_lid_is_followed_without_the_way_to_the_old_one(void **state)
+TEST(a_lid_is_followed_without_the_way_to_the_old_one)
 {
 	ib_rpc_t rpc = {.mgtclass = IB_PERFORMANCE_CLASS,
 			.method = IB_MAD_METHOD_GET,
@@ -198,7 +194,6 @@ static void a_lid_is_followed_without_the_way_to_the_old_one(void **state)
 			.datasz = IB_PC_DATA_SZ};
 	ib_portid_t to = to_lid(3);
 
-	(void)state;
 	device_on_write(follow_plan, NULL);
 	plan.lid = TARGET_LID;
 	plan.redirections = 1;
@@ -211,12 +206,11 @@ static void a_lid_is_followed_without_the_way_to_the_old_one(void **state)
 }
 
 /* Through a router again, to the GID. */
-static void a_request_with_a_gid_follows_a_redirection_to_a_lid_and_a_gid(void **state)
+TEST(a_request_with_a_gid_follows_a_redirection_to_a_lid_and_a_gid)
 {
 	ib_rpc_t rpc = counters_request(IB_MAD_METHOD_GET);
 	ib_portid_t to;
 
-	(void)state;
 	device_on_write(follow_plan, NULL);
 	plan.lid = TARGET_LID;
 	plan.both = true;
@@ -243,12 +237,11 @@ static int respond_and_check_path(const struct device_packet *packet, void *arg)
 	return follow_plan(packet, arg);
 }
 
-static void a_request_for_a_path_has_nothing_of_the_redirected_request(void **state)
+TEST(a_request_for_a_path_has_nothing_of_the_redirected_request)
 {
 	ib_rpc_t rpc = counters_request(IB_MAD_METHOD_GET);
 	ib_portid_t to = to_lid(3);
 
-	(void)state;
 	device_on_write(respond_and_check_path, NULL);
 	plan.redirections = 1;
 	plan.path_lid = TARGET_LID;
@@ -257,12 +250,11 @@ static void a_request_for_a_path_has_nothing_of_the_redirected_request(void **st
 	assert_int_equal(plan.path_requests, 1);
 }
 
-static void a_redirected_request_keeps_its_partition(void **state)
+TEST(a_redirected_request_keeps_its_partition)
 {
 	ib_rpc_t rpc = counters_request(IB_MAD_METHOD_GET);
 	ib_portid_t to = to_lid(5);
 
-	(void)state;
 	device_on_write(follow_plan, NULL);
 	plan.lid = TARGET_LID;
 	plan.redirections = 1;
@@ -281,13 +273,12 @@ static int redirect_to_the_target(const struct device_packet *packet, void *arg)
 }
 
 /* The request has a response nevertheless. */
-static void a_redirection_is_no_loss(void **state)
+TEST(a_redirection_is_no_loss)
 {
 	struct mad_async *async = mad_async_create(port);
 	static struct outcome outcomes[600];
 	unsigned before;
 
-	(void)state;
 	device_on_write(redirect_to_the_target, NULL);
 	plan.lid = TARGET_LID;
 	mad_port_set_window(port, MAD_WINDOW_GMP, 0);
@@ -304,7 +295,7 @@ static void a_redirection_is_no_loss(void **state)
 	mad_async_destroy(async);
 }
 
-static void the_path_to_a_gid_is_requested_from_the_sa(void **state)
+TEST(the_path_to_a_gid_is_requested_from_the_sa)
 {
 	const uint8_t sgid[16] = {0xfe, 0x80, 0,    0, 0, 0,    0,   0,
 				  0,    2,    0xc9, 3, 0, 0xa0, 0xb, 0x11};
@@ -313,7 +304,6 @@ static void the_path_to_a_gid_is_requested_from_the_sa(void **state)
 	uint8_t record[64];
 	ib_portid_t to;
 
-	(void)state;
 	device_on_write(follow_plan, NULL);
 	plan.path_lid = TARGET_LID;
 	for (unsigned i = 0; i < 2; i++) {
@@ -352,12 +342,11 @@ static void the_path_to_a_gid_is_requested_from_the_sa(void **state)
 	}
 }
 
-static void asynchronous_requests_are_redirected_too(void **state)
+TEST(asynchronous_requests_are_redirected_too)
 {
 	struct mad_async *async = mad_async_create(port);
 	struct outcome outcomes[4] = {0};
 
-	(void)state;
 	device_on_write(follow_plan, NULL);
 	plan.path_lid = TARGET_LID;
 	for (int i = 0; i < 4; i++) {
@@ -373,12 +362,11 @@ static void asynchronous_requests_are_redirected_too(void **state)
 	mad_async_destroy(async);
 }
 
-static void a_redirected_request_is_sent_before_those_that_wait(void **state)
+TEST(a_redirected_request_is_sent_before_those_that_wait)
 {
 	struct mad_async *async = mad_async_create(port);
 	struct outcome outcomes[3] = {0};
 
-	(void)state;
 	mad_port_set_window(port, MAD_WINDOW_GMP, 2);
 	plan.lid = TARGET_LID;
 	submit(async, set_request(), 1, &outcomes[0], NULL);
@@ -396,11 +384,10 @@ static void a_redirected_request_is_sent_before_those_that_wait(void **state)
 	mad_async_destroy(async);
 }
 
-static void some_redirections_are_followed_and_no_more(void **state)
+TEST(some_redirections_are_followed_and_no_more)
 {
 	ib_portid_t to;
 
-	(void)state;
 	device_on_write(follow_plan, NULL);
 	plan.lid = TARGET_LID;
 	plan.redirections = 4;
@@ -417,11 +404,10 @@ static void some_redirections_are_followed_and_no_more(void **state)
 	assert_int_equal(ask(IB_MAD_METHOD_SET, &to), ELOOP);
 }
 
-static void without_a_path_the_target_cannot_be_reached(void **state)
+TEST(without_a_path_the_target_cannot_be_reached)
 {
 	ib_portid_t to;
 
-	(void)state;
 	device_on_write(follow_plan, NULL);
 	for (unsigned i = 0; i < 2; i++) {
 		plan.redirections = 1;
@@ -435,12 +421,11 @@ static void without_a_path_the_target_cannot_be_reached(void **state)
 	}
 }
 
-static void without_an_sa_there_is_no_path(void **state)
+TEST(without_an_sa_there_is_no_path)
 {
 	int classes[] = {IB_PERFORMANCE_CLASS};
 	ib_portid_t to;
 
-	(void)state;
 	device_on_write(follow_plan, NULL);
 	plan.redirections = 1;
 	device_file("/sys/class/infiniband/mlx5_0/ports/1/sm_lid", "0x0\n");
@@ -456,12 +441,11 @@ static void without_an_sa_there_is_no_path(void **state)
 	assert_int_equal(plan.path_requests, 0);
 }
 
-static void the_agent_that_asks_for_a_path_may_be_the_first_one(void **state)
+TEST(the_agent_that_asks_for_a_path_may_be_the_first_one)
 {
 	int classes[] = {IB_SA_CLASS, IB_PERFORMANCE_CLASS};
 	ib_portid_t to;
 
-	(void)state;
 	device_on_write(follow_plan, NULL);
 	mad_rpc_close_port(port);
 	port = mad_rpc_open_port(NULL, 0, classes, 2);
@@ -472,12 +456,11 @@ static void the_agent_that_asks_for_a_path_may_be_the_first_one(void **state)
 	assert_int_equal(to.lid, TARGET_LID);
 }
 
-static void an_sa_that_does_not_respond_is_a_timeout(void **state)
+TEST(an_sa_that_does_not_respond_is_a_timeout)
 {
 	int64_t start;
 	ib_portid_t to;
 
-	(void)state;
 	set_late_after(QUICK);
 	device_on_write(follow_plan, NULL);
 	plan.no_path_response = true;
@@ -493,14 +476,13 @@ static void an_sa_that_does_not_respond_is_a_timeout(void **state)
 	}
 }
 
-static void a_request_of_more_than_one_mad_is_not_redirected(void **state)
+TEST(a_request_of_more_than_one_mad_is_not_redirected)
 {
 	static const uint8_t payload[1000];
 	ib_rpc_t rpc = table_request();
 	ib_portid_t to = to_lid(1);
 	struct mad_message message;
 
-	(void)state;
 	device_on_write(follow_plan, NULL);
 	plan.lid = TARGET_LID;
 	plan.redirections = 1;
@@ -508,11 +490,10 @@ static void a_request_of_more_than_one_mad_is_not_redirected(void **state)
 			 -EOPNOTSUPP);
 }
 
-static void without_memory_a_redirection_fails_alone(void **state)
+TEST(without_memory_a_redirection_fails_alone)
 {
 	ib_portid_t to;
 
-	(void)state;
 	device_on_write(follow_plan, NULL);
 	plan.lid = TARGET_LID;
 	assert_int_equal(ask(IB_MAD_METHOD_SET, &to), 0); /* the destination is known */
@@ -522,13 +503,12 @@ static void without_memory_a_redirection_fails_alone(void **state)
 	assert_int_equal(ask(IB_MAD_METHOD_SET, &to), 0);
 }
 
-static void a_request_may_be_cancelled_on_its_way_round(void **state)
+TEST(a_request_may_be_cancelled_on_its_way_round)
 {
 	struct mad_async *async = mad_async_create(port);
 	struct outcome outcome = {0};
 	uint64_t id;
 
-	(void)state;
 	device_on_write(follow_plan, NULL);
 	plan.redirections = 1;
 	plan.no_path_response = true;
@@ -575,13 +555,12 @@ static int redirect_all(const struct device_packet *packet, void *arg)
 	return 0;
 }
 
-static void a_request_for_a_path_ends_with_its_port(void **state)
+TEST(a_request_for_a_path_ends_with_its_port)
 {
 	struct mad_async *engine = mad_async_create(port);
 	struct outcome outcome = {0};
 	pthread_t runner, closer;
 
-	(void)state;
 	gate_init();
 	stops_at_gate = true;
 	device_on_write(redirect_all, NULL);
@@ -602,33 +581,4 @@ static void a_request_for_a_path_ends_with_its_port(void **state)
 	mad_async_destroy(engine);
 	gate_destroy();
 	port = NULL; /* for the tear-down */
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		REDIRECT_TEST(a_lid_is_followed),
-		REDIRECT_TEST(a_request_to_the_sa_is_redirected_too),
-		REDIRECT_TEST(a_request_for_a_message_is_redirected_too),
-		REDIRECT_TEST(an_smp_is_not_redirected),
-		REDIRECT_TEST(a_lid_is_followed_without_the_way_to_the_old_one),
-		REDIRECT_TEST(a_request_with_a_gid_follows_a_redirection_to_a_lid_and_a_gid),
-		REDIRECT_TEST(a_request_for_a_path_has_nothing_of_the_redirected_request),
-		REDIRECT_TEST(a_redirected_request_keeps_its_partition),
-		REDIRECT_TEST(a_redirection_is_no_loss),
-		REDIRECT_TEST(the_path_to_a_gid_is_requested_from_the_sa),
-		REDIRECT_TEST(a_request_for_a_path_ends_with_its_port),
-		REDIRECT_TEST(asynchronous_requests_are_redirected_too),
-		REDIRECT_TEST(a_redirected_request_is_sent_before_those_that_wait),
-		REDIRECT_TEST(some_redirections_are_followed_and_no_more),
-		REDIRECT_TEST(without_a_path_the_target_cannot_be_reached),
-		REDIRECT_TEST(without_an_sa_there_is_no_path),
-		REDIRECT_TEST(the_agent_that_asks_for_a_path_may_be_the_first_one),
-		REDIRECT_TEST(an_sa_that_does_not_respond_is_a_timeout),
-		REDIRECT_TEST(a_request_of_more_than_one_mad_is_not_redirected),
-		REDIRECT_TEST(without_memory_a_redirection_fails_alone),
-		REDIRECT_TEST(a_request_may_be_cancelled_on_its_way_round),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

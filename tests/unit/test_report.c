@@ -4,6 +4,7 @@
 
 #include "captured_output.h"
 #include "mad_fixture.h"
+#include "test.h"
 
 #include <infiniband/mad_errors.h>
 #include <infiniband/umad_ext.h>
@@ -22,20 +23,22 @@ static void hear(enum umad_log_level level, const char *text, void *user)
 	errno = EXDEV;
 }
 
-static int setup(void **state)
+static int setup(void)
 {
 	heard[0] = '\0';
 	madrpc_show_errors(0);
 	umad_set_log_hook(hear, NULL);
-	return fixture_setup(state);
+	return fixture_setup();
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
 	umad_set_log_hook(NULL, NULL);
 	madrpc_show_errors(0);
-	return fixture_teardown(state);
+	return fixture_teardown();
 }
+
+FIXTURE(setup, teardown);
 
 static void get(int lid)
 {
@@ -45,9 +48,8 @@ static void get(int lid)
 	smp_query_via(buf, &to, IB_ATTR_NODE_INFO, 0, 0, fixture.port);
 }
 
-static void a_request_without_a_response_is_reported_with_cause_and_destination(void **state)
+TEST(a_request_without_a_response_is_reported_with_cause_and_destination)
 {
-	(void)state;
 	be_silent();
 	get(70);
 	assert_int_equal(errno, ETIMEDOUT);
@@ -64,11 +66,10 @@ static const char *said_on_stderr(void)
 	return captured_output();
 }
 
-static void without_a_hook_reports_go_to_stderr(void **state)
+TEST(without_a_hook_reports_go_to_stderr)
 {
 	char expected[256];
 
-	(void)state;
 	be_silent();
 	snprintf(expected, sizeof(expected),
 		 "ibwarn: [%d] mad_rpc: no response: Connection timed out\n"
@@ -78,9 +79,8 @@ static void without_a_hook_reports_go_to_stderr(void **state)
 	assert_string_equal(heard, "");
 }
 
-static void a_response_is_reported_if_its_status_is_an_error_and_errors_are_shown(void **state)
+TEST(a_response_is_reported_if_its_status_is_an_error_and_errors_are_shown)
 {
-	(void)state;
 	respond_with(IB_SMI_CLASS, IB_ATTR_NODE_INFO, 0x0c, NULL, 0);
 	get(70);
 	assert_int_equal(errno, EIO);
@@ -91,13 +91,12 @@ static void a_response_is_reported_if_its_status_is_an_error_and_errors_are_show
 }
 
 /* The caller has the error and the status. */
-static void mad_rpc_message_reports_no_response(void **state)
+TEST(mad_rpc_message_reports_no_response)
 {
 	ib_rpc_t rpc = {.mgtclass = IB_SMI_CLASS, .method = IB_MAD_METHOD_GET};
 	struct mad_message message;
 	ib_portid_t to = {.lid = 70};
 
-	(void)state;
 	rpc.attr.id = IB_ATTR_NODE_INFO;
 	madrpc_show_errors(1);
 	respond_with(IB_SMI_CLASS, IB_ATTR_NODE_INFO, 0x0c, NULL, 0);
@@ -108,36 +107,32 @@ static void mad_rpc_message_reports_no_response(void **state)
 	assert_string_equal(heard, "");
 }
 
-static void what_succeeds_is_not_reported(void **state)
+TEST(what_succeeds_is_not_reported)
 {
-	(void)state;
 	madrpc_show_errors(1);
 	get(70);
 	assert_string_equal(heard, "");
 }
 
-static void a_class_without_an_agent_is_reported(void **state)
+TEST(a_class_without_an_agent_is_reported)
 {
 	ib_rpc_t rpc = {.mgtclass = 0x10, .method = IB_MAD_METHOD_GET};
 	ib_portid_t to = {.lid = 5};
 
-	(void)state;
 	assert_null(mad_rpc(fixture.port, &rpc, &to, NULL, NULL));
 	assert_string_equal(heard, "mad_rpc: the request cannot be made: Invalid argument\n"
 				   "mad_rpc: the request to Lid 5 failed\n");
 	heard[0] = '\0';
-	assert_int_equal(mad_send_via(&rpc, &to, NULL, NULL, fixture.port), -1);
-	assert_int_equal(errno, EINVAL);
+	assert_fails_minus_1(mad_send_via(&rpc, &to, NULL, NULL, fixture.port), EINVAL);
 	assert_string_equal(heard, "mad_send_via: the MAD cannot be sent: Invalid argument\n");
 }
 
-static void a_route_that_cannot_be_is_reported_once(void **state)
+TEST(a_route_that_cannot_be_is_reported_once)
 {
 	ib_rpc_t rpc = {.mgtclass = IB_SMI_DIRECT_CLASS, .method = IB_MAD_METHOD_GET};
 	ib_portid_t to = {.drpath = {.cnt = 64}};
 	uint8_t mad[IB_MAD_SIZE] = {0};
 
-	(void)state;
 	assert_null(mad_rpc(fixture.port, &rpc, &to, NULL, NULL));
 	assert_string_equal(heard, "mad_encode: a directed route cannot have 64 hops\n");
 	heard[0] = '\0';
@@ -149,7 +144,7 @@ static void a_route_that_cannot_be_is_reported_once(void **state)
 	assert_string_equal(heard, "mad_encode: a MAD with a directed route needs a path\n");
 }
 
-static void a_request_with_a_good_route_is_reported_if_it_cannot_be_made(void **state)
+TEST(a_request_with_a_good_route_is_reported_if_it_cannot_be_made)
 {
 	ib_rpc_t rpc = {.mgtclass = IB_SMI_DIRECT_CLASS,
 			.method = IB_MAD_METHOD_GET,
@@ -158,7 +153,6 @@ static void a_request_with_a_good_route_is_reported_if_it_cannot_be_made(void **
 	ib_portid_t to = {.drpath = {.cnt = 1, .p = {0, 3}}};
 	uint8_t data[IB_MAD_SIZE] = {0};
 
-	(void)state;
 	assert_null(mad_rpc(fixture.port, &rpc, &to, data, NULL));
 	assert_string_equal(heard,
 			    "mad_rpc: the request cannot be made: Message too long\n"
@@ -172,27 +166,24 @@ static void a_request_with_a_good_route_is_reported_if_it_cannot_be_made(void **
 			    "mad_rpc: the request to DR path slid 0; dlid 0; 0 failed\n");
 }
 
-static void data_that_begins_outside_of_a_mad_is_not_reported(void **state)
+TEST(data_that_begins_outside_of_a_mad_is_not_reported)
 {
 	ib_rpc_t rpc = {.mgtclass = IB_SA_CLASS, .method = IB_MAD_METHOD_GET};
 	ib_portid_t to = {.lid = 5};
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		rpc.dataoffs = i ? IB_MAD_SIZE + 1 : -1;
-		assert_null(mad_rpc_rmpp(fixture.port, &rpc, &to, NULL, NULL));
-		assert_int_equal(errno, EINVAL);
+		assert_fails_null(mad_rpc_rmpp(fixture.port, &rpc, &to, NULL, NULL), EINVAL);
 	}
 	assert_string_equal(heard, "");
 }
 
-static void a_query_that_fails_is_reported(void **state)
+TEST(a_query_that_fails_is_reported)
 {
 	ib_portid_t sm = {.lid = 3}, nobody = {0};
 	uint8_t record[IB_SA_DATA_SIZE];
 	ibmad_gid_t gid = {0};
 
-	(void)state;
 	respond_with(IB_SA_CLASS, IB_SA_ATTR_PATHRECORD, 0x300, NULL, 0);
 	respond_with(IB_SA_CLASS, IB_SA_ATTR_NODERECORD, 0x300, NULL, 0);
 	assert_int_equal(ib_path_query_via(fixture.port, gid, gid, &sm, record), -1);
@@ -205,14 +196,13 @@ static void a_query_that_fails_is_reported(void **state)
 				   "ib_node_query_via: the query for a node record failed\n");
 }
 
-static void what_is_no_address_or_number_is_reported(void **state)
+TEST(what_is_no_address_or_number_is_reported)
 {
 	char address[] = "1", text[64];
 	ib_bm_call_t call = {0};
 	uint64_t value = 1;
 	ib_portid_t to;
 
-	(void)state;
 	ib_resolve_portid_str_via(&to, address, (enum MAD_DEST)77, NULL, fixture.port);
 	to = (ib_portid_t){0};
 	bm_call_via(text, &to, &call, fixture.port);
@@ -228,19 +218,15 @@ static void what_is_no_address_or_number_is_reported(void **state)
 				   "mad_dump_rhex: a number cannot have -1 bytes\n");
 }
 
-static void a_port_that_cannot_be_opened_is_reported(void **state)
+TEST(a_port_that_cannot_be_opened_is_reported)
 {
 	int classes[300] = {IB_SMI_CLASS, 0x99};
 	char ca_name[] = "no\nsuch";
 
-	(void)state;
-	assert_null(mad_rpc_open_port(ca_name, 3, classes, 1));
-	assert_int_equal(errno, ENODEV);
-	assert_null(mad_rpc_open_port(NULL, 0, classes, 2));
-	assert_int_equal(errno, EINVAL);
+	assert_fails_null(mad_rpc_open_port(ca_name, 3, classes, 1), ENODEV);
+	assert_fails_null(mad_rpc_open_port(NULL, 0, classes, 2), EINVAL);
 	assert_null(mad_rpc_open_port(NULL, 0, classes, 300));
-	assert_null(mad_rpc_open_port2(ca_name, 3, classes, 1, 0));
-	assert_int_equal(errno, ENODEV);
+	assert_fails_null(mad_rpc_open_port2(ca_name, 3, classes, 1, 0), ENODEV);
 	assert_string_equal(heard,
 			    "mad_rpc_open_port: cannot open no?such port 3\n"
 			    "mad_rpc_open_port: cannot register class 153 on (any) port 0\n"
@@ -248,12 +234,11 @@ static void a_port_that_cannot_be_opened_is_reported(void **state)
 			    "mad_rpc_open_port2: cannot open no?such port 3\n");
 }
 
-static void that_ib_umad_is_not_loaded_is_reported(void **state)
+TEST(that_ib_umad_is_not_loaded_is_reported)
 {
 	int classes[] = {IB_SMI_CLASS};
 	char ca_name[] = "none";
 
-	(void)state;
 	device_file("/sys/class/infiniband_mad/abi_version", NULL);
 	assert_null(mad_rpc_open_port(ca_name, 0, classes, 1));
 	assert_null(mad_rpc_open_port2(ca_name, 0, classes, 1, 0));
@@ -284,31 +269,28 @@ static void ask_again(enum umad_log_level level, const char *text, void *user)
 	get(71);
 }
 
-static void a_further_attempt_is_reported_with_no_lock_held(void **state)
+TEST(a_further_attempt_is_reported_with_no_lock_held)
 {
 	ib_rpc_t rpc = {.mgtclass = IB_SMI_CLASS, .method = IB_MAD_METHOD_SET, .timeout = 20};
 	ib_portid_t to = {.lid = 70};
 	bool asking = false;
 
-	(void)state;
 	rpc.attr.id = IB_ATTR_PORT_INFO;
 	mad_rpc_set_retries(fixture.port, 2);
 	mad_rpc_set_timeout(fixture.port, 20);
 	device_on_write(time_out, NULL);
 	madrpc_show_errors(1);
 	umad_set_log_hook(ask_again, &asking);
-	assert_null(mad_rpc(fixture.port, &rpc, &to, NULL, NULL));
-	assert_int_equal(errno, ETIMEDOUT);
+	assert_fails_null(mad_rpc(fixture.port, &rpc, &to, NULL, NULL), ETIMEDOUT);
 	assert_non_null(strstr(heard, "mad_rpc: no response to attribute 0x15; 1 attempts"));
 	assert_non_null(strstr(heard, "mad_rpc: the request to Lid 71 failed"));
 	assert_non_null(strstr(heard, "mad_rpc: the request to Lid 70 failed"));
 }
 
-static void sent_and_received_mads_are_shown_with_ibdebug_2(void **state)
+TEST(sent_and_received_mads_are_shown_with_ibdebug_2)
 {
 	const char *said;
 
-	(void)state;
 	for (int level = 0; level <= 2; level++) {
 		ibdebug = level;
 		said = said_on_stderr();
@@ -316,29 +298,4 @@ static void sent_and_received_mads_are_shown_with_ibdebug_2(void **state)
 		assert_int_equal(strstr(said, "send\n") != NULL, level == 2);
 		assert_int_equal(strstr(said, "receive\n") != NULL, level == 2);
 	}
-}
-
-#define TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_request_without_a_response_is_reported_with_cause_and_destination),
-		TEST(without_a_hook_reports_go_to_stderr),
-		TEST(a_response_is_reported_if_its_status_is_an_error_and_errors_are_shown),
-		TEST(mad_rpc_message_reports_no_response),
-		TEST(what_succeeds_is_not_reported),
-		TEST(a_class_without_an_agent_is_reported),
-		TEST(a_route_that_cannot_be_is_reported_once),
-		TEST(a_request_with_a_good_route_is_reported_if_it_cannot_be_made),
-		TEST(data_that_begins_outside_of_a_mad_is_not_reported),
-		TEST(a_query_that_fails_is_reported),
-		TEST(what_is_no_address_or_number_is_reported),
-		TEST(a_port_that_cannot_be_opened_is_reported),
-		TEST(that_ib_umad_is_not_loaded_is_reported),
-		TEST(sent_and_received_mads_are_shown_with_ibdebug_2),
-		TEST(a_further_attempt_is_reported_with_no_lock_held),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 /* A request and its events: rows, whose words request_rows.h has. */
 
 #include "request_rows.h"
+#include "test.h"
 
 #include "late_responses.h"
 #include "mad/layout.h"
@@ -11,6 +12,8 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+FIXTURE(rows_setup, rows_teardown);
 
 #define MS INT64_C(1000)
 
@@ -386,6 +389,9 @@ static const struct request_row rows[] = {
 	 "timer > QUEUE; send > WRITE new expects=3"},
 	{"after BUSY no response to the second packet is expected",
 	 "$sent; late > QUEUE; $sent; response BUSY to=1 > SET_TIMER PAUSED expects=0"},
+	{"after BUSY a request that may be sent again once keeps its place when late",
+	 "make attempts=2; $sent; late > QUEUE; $sent; response BUSY > SET_TIMER PAUSED; "
+	 "timer > QUEUE; $sent; late > QUEUE node=1"},
 	{"BUSY without time for a pause is an error",
 	 "make attempts=1; $sent; @990ms; "
 	 "response BUSY > COMPLETE EIO status=1 holds=response"},
@@ -561,7 +567,7 @@ static const struct request_row rows[] = {
 	 "$sent; response > COMPLETE; cancel ECANCELED > NONE DONE holds=response"},
 };
 
-#define ROWS (sizeof(rows) / sizeof(rows[0]))
+TEST_ROWS(run_row, rows);
 
 /* --- request_init() ------------------------------------------------------------- */
 
@@ -584,13 +590,12 @@ static ib_rpc_t sa_rpc(void)
 			  .dataoffs = IB_SA_DATA_OFFS};
 }
 
-static void a_new_request_has_the_address_and_an_id(void **state)
+TEST(a_new_request_has_the_address_and_an_id)
 {
 	struct ib_user_mad *header;
 	struct request request;
 	ib_rpc_t rpc = sa_rpc();
 
-	(void)state;
 	rpc.timeout = 77;
 	assert_int_equal(init(&request, &settings, &rpc, NULL, 100), 0);
 	header = (struct ib_user_mad *)(void *)request_buffer(&request);
@@ -610,14 +615,13 @@ static void a_new_request_has_the_address_and_an_id(void **state)
 	request_fini(&request);
 }
 
-static void rmpp_carries_a_request_that_is_long_or_is_to_be_sent_so(void **state)
+TEST(rmpp_carries_a_request_that_is_long_or_is_to_be_sent_so)
 {
 	struct request_settings by_rmpp = settings;
 	uint8_t data[1000], *mad;
 	struct request request;
 	ib_rpc_t rpc = sa_rpc();
 
-	(void)state;
 	memset(data, 0x55, sizeof(data));
 	by_rmpp.by_rmpp = true;
 	for (unsigned i = 0; i < 2; i++) {
@@ -648,14 +652,13 @@ static void rmpp_carries_a_request_that_is_long_or_is_to_be_sent_so(void **state
 	assert_false(request_is_by_rmpp(&rpc));
 }
 
-static void a_request_that_cannot_be_made_has_an_error(void **state)
+TEST(a_request_that_cannot_be_made_has_an_error)
 {
 	struct request_settings other = settings;
 	uint8_t data[1000] = {0};
 	struct request request;
 	ib_rpc_t rpc = sa_rpc();
 
-	(void)state;
 	assert_int_equal(request_init(&request, &settings, &rpc, NULL, NULL, NULL, 0), -EINVAL);
 	rpc.dataoffs = -1;
 	assert_int_equal(init(&request, &settings, &rpc, NULL, 0), -EINVAL);
@@ -699,7 +702,7 @@ static void answer(uint8_t *mad, uint32_t lid, uint32_t qp, uint8_t sl, uint8_t 
 	mad_set_array(info, 0, IB_CPI_REDIRECT_GID_F, gids);
 }
 
-static void a_redirection_has_a_whole_address(void **state)
+TEST(a_redirection_has_a_whole_address)
 {
 	struct ib_mad_addr *address;
 	struct redirect_state *redirected = NULL;
@@ -708,7 +711,6 @@ static void a_redirection_has_a_whole_address(void **state)
 	uint8_t packet[PACKET_SIZE] = {0}, mad[IB_MAD_SIZE];
 	uint32_t tid = 5;
 
-	(void)state;
 	for (uint32_t grh = 0; grh < 2; grh++) {
 		dport.grh_present = (uint8_t)grh;
 		assert_true(mad_build_pkt(packet, &rpc, &dport, NULL, NULL) > 0);
@@ -742,7 +744,7 @@ static void a_redirection_has_a_whole_address(void **state)
 	free(redirected);
 }
 
-static void a_path_is_asked_for_with_both_gids_and_leads_through_a_router(void **state)
+TEST(a_path_is_asked_for_with_both_gids_and_leads_through_a_router)
 {
 	struct path_source source = {
 		.sa = {.lid = 8, .qp = 1}, .gid = {0xfd, 1}, .agent = 5, .sa_key = 0x77};
@@ -755,7 +757,6 @@ static void a_path_is_asked_for_with_both_gids_and_leads_through_a_router(void *
 	static const uint8_t no_service[8];
 	uint32_t tid = 5;
 
-	(void)state;
 	assert_true(mad_build_pkt(packet, &rpc, &(ib_portid_t){.lid = 1}, NULL, NULL) > 0);
 	memcpy(request, packet, sizeof(request));
 	answer(mad, 0, 0, 0, 0xfe);
@@ -804,7 +805,7 @@ static unsigned transmissions_to_nobody(int attempts, uint32_t late_us, bool rep
 	char line[40];
 	unsigned count;
 
-	rows_setup(NULL);
+	rows_setup();
 	snprintf(line, sizeof(line), "make attempts=%d", attempts);
 	run_line(line);
 	set_late_after(late_us);
@@ -821,17 +822,16 @@ static unsigned transmissions_to_nobody(int attempts, uint32_t late_us, bool rep
 		}
 	assert_int_equal(request->error, ETIMEDOUT);
 	count = request->transmissions.count;
-	rows_teardown(NULL);
+	rows_teardown();
 	return count;
 }
 
 /* 0: as flow control says. */
 static const uint32_t times_us[] = {1, 4 * MS, 0, 400 * MS, 2000 * MS};
 
-static void attempts_are_twice_as_many_transmissions_at_most_and_one_is_one(void **state)
+TEST(attempts_are_twice_as_many_transmissions_at_most_and_one_is_one)
 {
-	(void)state;
-	rows_teardown(NULL);
+	rows_teardown();
 	for (int attempts = 1; attempts < 12; attempts++)
 		for (unsigned i = 0; i < sizeof(times_us) / sizeof(times_us[0]); i++)
 			for (int reports = 0; reports < 2; reports++)
@@ -841,14 +841,13 @@ static void attempts_are_twice_as_many_transmissions_at_most_and_one_is_one(void
 	/* within attempts, all are used up where nodes respond quickly */
 	assert_int_equal(transmissions_to_nobody(3, 4 * MS, false), 6);
 	assert_int_equal(transmissions_to_nobody(3, 2000 * MS, false), 3);
-	rows_setup(NULL);
+	rows_setup();
 }
 
-static void the_interval_stops_growing_before_it_overflows(void **state)
+TEST(the_interval_stops_growing_before_it_overflows)
 {
 	int64_t sent, interval = 0;
 
-	(void)state;
 	run_line("make attempts=40 timeout=1073741823");
 	for (unsigned i = 0; i < 40; i++) {
 		run_line("$sent");
@@ -860,13 +859,12 @@ static void the_interval_stops_growing_before_it_overflows(void **state)
 	assert_in_range(interval, UINT32_MAX / 4, UINT32_MAX);
 }
 
-static void the_count_of_transmissions_does_not_overflow(void **state)
+TEST(the_count_of_transmissions_does_not_overflow)
 {
 	struct request *request = row_request('A');
 	struct request_event event = {.kind = EVENT_RESPONSE, .length = IB_MAD_SIZE};
 	uint8_t umad[PACKET_SIZE] = {0}, *mad = umad_get_mad(umad);
 
-	(void)state;
 	run_line("make Set attempts=65535 timeout=1073741823");
 	mad[1] = IB_PERFORMANCE_CLASS;
 	put16(mad, STATUS_OFFS, IB_MAD_STS_BUSY);
@@ -884,11 +882,10 @@ static void the_count_of_transmissions_does_not_overflow(void **state)
 }
 
 /* Requests that got BUSY at the same time do not come back at the same time. */
-static void the_pause_is_up_to_half_as_long_again(void **state)
+TEST(the_pause_is_up_to_half_as_long_again)
 {
 	int64_t pause, shortest = INT64_MAX, longest = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < 16; i++) {
 		run_line("make; $sent; response BUSY > SET_TIMER PAUSED");
 		pause = row_request('A')->timer_at - *row_now();
@@ -899,9 +896,8 @@ static void the_pause_is_up_to_half_as_long_again(void **state)
 	assert_int_equal(longest, 10 * MS + 10 * MS * 15 / 32);
 }
 
-static void a_pause_ends_before_the_last_attempt(void **state)
+TEST(a_pause_ends_before_the_last_attempt)
 {
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		int64_t pause, end = *row_now() + 1000 * MS;
 
@@ -924,13 +920,13 @@ static struct transmission *begin(unsigned i, uint32_t tid, uint8_t mgmt_class)
 {
 	uint8_t mad[IB_MAD_SIZE] = {0, mgmt_class};
 
+	many[i] = (struct transmissions){0};
 	transmissions_init(&many[i], tid, mgmt_class);
 	return transmission_begin(&tids, &many[i], mad, 1);
 }
 
-static void each_of_many_ids_is_found_with_its_class_alone(void **state)
+TEST(each_of_many_ids_is_found_with_its_class_alone)
 {
-	(void)state;
 	tids_init(&tids);
 	for (uint32_t i = 0; i < MANY; i++) {
 		tids_reserve(&tids, tids.count + 1);
@@ -956,17 +952,16 @@ static void each_of_many_ids_is_found_with_its_class_alone(void **state)
 	tids_free(&tids);
 }
 
-static void all_transmissions_are_in_the_buckets(void **state)
+TEST(all_transmissions_are_in_the_buckets)
 {
 	struct transmission *transmission;
 	unsigned count = 0;
 
-	(void)state;
 	tids_init(&tids);
 	for (unsigned i = 0; i < 100; i++)
 		begin(i, 77 + i, IB_SMI_CLASS);
 	for (unsigned i = 0; i < tids.bucket_count; i++)
-		while ((transmission = tids_in_bucket(&tids, i))) {
+		while ((transmission = tids.buckets[i])) {
 			transmission_forget(&tids, transmission);
 			count++;
 		}
@@ -975,11 +970,10 @@ static void all_transmissions_are_in_the_buckets(void **state)
 	tids_free(&tids);
 }
 
-static void the_table_grows_to_a_power_of_two_if_it_is_too_small(void **state)
+TEST(the_table_grows_to_a_power_of_two_if_it_is_too_small)
 {
 	unsigned allocations = device_allocations();
 
-	(void)state;
 	tids_init(&tids);
 	tids_reserve(&tids, TIDS_FIRST_BUCKETS);
 	assert_int_equal(tids.bucket_count, TIDS_FIRST_BUCKETS);
@@ -993,12 +987,11 @@ static void the_table_grows_to_a_power_of_two_if_it_is_too_small(void **state)
 	tids_free(&tids);
 	assert_int_equal(tids.bucket_count, TIDS_FIRST_BUCKETS);
 	begin(0, TIDS_FIRST_BUCKETS - 1, IB_SMI_CLASS);
-	assert_ptr_equal(tids_in_bucket(&tids, TIDS_FIRST_BUCKETS - 1), &many[0].live[0]);
+	assert_ptr_equal(tids.buckets[TIDS_FIRST_BUCKETS - 1], &many[0].live[0]);
 }
 
-static void without_memory_the_table_has_longer_chains(void **state)
+TEST(without_memory_the_table_has_longer_chains)
 {
-	(void)state;
 	tids_init(&tids);
 	for (uint32_t i = 0; i < 100; i++) {
 		device_fail_malloc(1);
@@ -1037,7 +1030,7 @@ static const struct {
 	[REQUEST_DONE] = {"$sent; response > COMPLETE", 0},
 };
 
-static void all_other_events_change_nothing(void **state)
+TEST(all_other_events_change_nothing)
 {
 	static struct requests before_all;
 	static struct request before;
@@ -1046,8 +1039,8 @@ static void all_other_events_change_nothing(void **state)
 	unsigned count = 0;
 
 	for (unsigned phase = 0; phase < REQUEST_PHASES; phase++) {
-		rows_teardown(state);
-		rows_setup(state);
+		rows_teardown();
+		rows_setup();
 		run_line(cells[phase].line);
 		assert_int_equal(request->phase, phase);
 		before = *request;
@@ -1072,42 +1065,4 @@ static void all_other_events_change_nothing(void **state)
 		}
 	}
 	assert_int_equal(count, REQUEST_PHASES * REQUEST_EVENTS - 20);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, rows_setup, rows_teardown)
-
-static const struct CMUnitTest others[] = {
-	TEST(a_new_request_has_the_address_and_an_id),
-	TEST(rmpp_carries_a_request_that_is_long_or_is_to_be_sent_so),
-	TEST(a_request_that_cannot_be_made_has_an_error),
-	TEST(a_redirection_has_a_whole_address),
-	TEST(a_path_is_asked_for_with_both_gids_and_leads_through_a_router),
-	TEST(attempts_are_twice_as_many_transmissions_at_most_and_one_is_one),
-	TEST(the_interval_stops_growing_before_it_overflows),
-	TEST(the_count_of_transmissions_does_not_overflow),
-	TEST(the_pause_is_up_to_half_as_long_again),
-	TEST(a_pause_ends_before_the_last_attempt),
-	TEST(each_of_many_ids_is_found_with_its_class_alone),
-	TEST(all_transmissions_are_in_the_buckets),
-	TEST(the_table_grows_to_a_power_of_two_if_it_is_too_small),
-	TEST(without_memory_the_table_has_longer_chains),
-	TEST(all_other_events_change_nothing),
-};
-
-#define OTHERS (sizeof(others) / sizeof(others[0]))
-
-int main(void)
-{
-	static struct CMUnitTest tests[ROWS + OTHERS];
-
-	for (unsigned i = 0; i < ROWS; i++)
-		tests[i] = (struct CMUnitTest){
-			.name = rows[i].behaviour,
-			.test_func = run_row,
-			.setup_func = rows_setup,
-			.teardown_func = rows_teardown,
-			.initial_state = (void *)(uintptr_t)&rows[i],
-		};
-	memcpy(tests + ROWS, others, sizeof(others));
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

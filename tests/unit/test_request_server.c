@@ -3,12 +3,14 @@
 /* Servers on an engine: the callback's requests, and the responses to them. */
 
 #include "request_server_fixture.h"
+#include "test.h"
+
+FIXTURE(server_setup, async_teardown);
 
 /* --- requests and responses ------------------------------------------------------ */
 
-static void a_request_is_handed_out_with_what_it_says(void **state)
+TEST(a_request_is_handed_out_with_what_it_says)
 {
-	(void)state;
 	come(ping_request(7));
 	process();
 	assert_int_equal(count, 1);
@@ -30,7 +32,7 @@ static void a_request_is_handed_out_with_what_it_says(void **state)
 	assert_int_equal(device_written(), 0);
 }
 
-static void a_request_from_another_subnet_says_from_where(void **state)
+TEST(a_request_from_another_subnet_says_from_where)
 {
 	const ib_mad_addr_t from = {.lid = htobe16(0x1234),
 				    .qpn = htobe32(0x123456),
@@ -42,7 +44,6 @@ static void a_request_from_another_subnet_says_from_where(void **state)
 	struct coming coming = ping_request(0x89abcdef);
 	const uint8_t none[16] = {0};
 
-	(void)state;
 	come(coming);
 	coming.from = &from;
 	coming.changed = 8; /* the upper half of the TID */
@@ -71,14 +72,13 @@ static void a_request_from_another_subnet_says_from_where(void **state)
 }
 
 /* QP0 has no Q_Key. */
-static void a_request_by_smp_has_no_q_key(void **state)
+TEST(a_request_by_smp_has_no_q_key)
 {
 	struct mad_server_options options = {
 		.mgmt_class = IB_SMI_CLASS,
 		.methods = {MAD_SERVER_METHOD(IB_MAD_METHOD_GET)},
 	};
 
-	(void)state;
 	start(options, hold, NULL);
 	come(request_of(IB_SMI_CLASS, IB_MAD_METHOD_GET));
 	process();
@@ -87,11 +87,10 @@ static void a_request_by_smp_has_no_q_key(void **state)
 	assert_int_equal(device_packet(0)->header.addr.qkey, 0);
 }
 
-static void a_response_has_the_request_s_header_the_status_and_the_data(void **state)
+TEST(a_response_has_the_request_s_header_the_status_and_the_data)
 {
 	const uint8_t *mad;
 
-	(void)state;
 	come(ping_request(7));
 	process();
 	assert_int_equal(mad_request_respond(held[0], 0x1234, "hello", 5), 0);
@@ -115,9 +114,8 @@ static void a_response_has_the_request_s_header_the_status_and_the_data(void **s
 	assert_int_equal(server_stats().held, 0);
 }
 
-static void without_data_the_request_s_own_go_back(void **state)
+TEST(without_data_the_request_s_own_go_back)
 {
-	(void)state;
 	come(ping_request(7));
 	process();
 	assert_int_equal(mad_request_respond(held[0], 4, NULL, 0), 0);
@@ -126,20 +124,18 @@ static void without_data_the_request_s_own_go_back(void **state)
 }
 
 /* A pointer to no bytes is data, too. */
-static void with_empty_data_the_response_has_zeros(void **state)
+TEST(with_empty_data_the_response_has_zeros)
 {
 	const uint8_t zeros[IB_VENDOR_RANGE2_DATA_SIZE] = {0};
 
-	(void)state;
 	come(ping_request(7));
 	process();
 	assert_int_equal(mad_request_respond(held[0], 0, "", 0), 0);
 	assert_memory_equal(last_written() + IB_VENDOR_RANGE2_DATA_OFFS, zeros, sizeof(zeros));
 }
 
-static void a_status_has_sixteen_bits(void **state)
+TEST(a_status_has_sixteen_bits)
 {
-	(void)state;
 	come(ping_request(7));
 	process();
 	assert_int_equal(mad_request_respond(held[0], 0x10000, NULL, 0), -EINVAL);
@@ -148,12 +144,11 @@ static void a_status_has_sixteen_bits(void **state)
 	assert_int_equal(last_written()[5], 0xff);
 }
 
-static void a_response_of_one_mad_needs_no_memory(void **state)
+TEST(a_response_of_one_mad_needs_no_memory)
 {
 	static uint8_t data[IB_VENDOR_RANGE2_DATA_SIZE];
 	unsigned before;
 
-	(void)state;
 	come(ping_request(7));
 	process();
 	before = device_allocations();
@@ -161,9 +156,8 @@ static void a_response_of_one_mad_needs_no_memory(void **state)
 	assert_int_equal(device_allocations(), before);
 }
 
-static void an_rmpp_header_does_not_go_back(void **state)
+TEST(an_rmpp_header_does_not_go_back)
 {
-	(void)state;
 	come(ping_request(7));
 	come(ping_request(8));
 	process();
@@ -173,12 +167,11 @@ static void an_rmpp_header_does_not_go_back(void **state)
 	expect_no_rmpp_header(last_written());
 }
 
-static void a_long_response_is_sent_by_rmpp(void **state)
+TEST(a_long_response_is_sent_by_rmpp)
 {
 	static uint8_t data[100000];
 	const struct device_packet *packet;
 
-	(void)state;
 	memset(data, 0x33, sizeof(data));
 	come(ping_request(7));
 	process();
@@ -196,11 +189,10 @@ static void a_long_response_is_sent_by_rmpp(void **state)
 }
 
 /* The response of the greatest size that fits into a MAD, and the next one. */
-static void data_that_fit_into_a_mad_need_no_rmpp(void **state)
+TEST(data_that_fit_into_a_mad_need_no_rmpp)
 {
 	static uint8_t data[IB_VENDOR_RANGE2_DATA_SIZE + 1];
 
-	(void)state;
 	memset(data, 0x33, sizeof(data));
 	come_many(1, 2);
 	process();
@@ -217,12 +209,11 @@ static void data_that_fit_into_a_mad_need_no_rmpp(void **state)
 }
 
 /* The kernel's lengths are numbers of 31 bits. */
-static void a_response_has_less_than_two_gigabytes(void **state)
+TEST(a_response_has_less_than_two_gigabytes)
 {
 	size_t most = INT32_MAX - 2 * (64 + IB_MAD_SIZE);
 	struct mad_server_stats stats;
 
-	(void)state;
 	come(ping_request(7));
 	process();
 	assert_int_equal(mad_request_respond(held[0], 0, "x", most + 1), -EMSGSIZE);
@@ -235,13 +226,12 @@ static void a_response_has_less_than_two_gigabytes(void **state)
 	mad_request_drop(held[0]);
 }
 
-static void a_table_of_one_segment_is_sent_again_if_it_is_lost(void **state)
+TEST(a_table_of_one_segment_is_sent_again_if_it_is_lost)
 {
 	const uint8_t methods[] = {IB_MAD_METHOD_GET_TABLE, IB_MAD_METHOD_GET_TRACE_TABLE,
 				   IB_MAD_METHOD_GETMULTI};
 	struct mad_server_options options = ping_options();
 
-	(void)state;
 	options.mgmt_class = IB_SA_CLASS;
 	options.oui = 0;
 	options.methods[0] = MAD_SERVER_METHOD(IB_MAD_METHOD_GET) |
@@ -263,12 +253,11 @@ static void a_table_of_one_segment_is_sent_again_if_it_is_lost(void **state)
 	assert_int_equal(device_packet(3)->header.retries, 0);
 }
 
-static void data_may_begin_behind_the_common_header(void **state)
+TEST(data_may_begin_behind_the_common_header)
 {
 	struct mad_server_options options = ping_options();
 	struct coming coming = request_of(IB_PERFORMANCE_CLASS, IB_MAD_METHOD_GET);
 
-	(void)state;
 	options.mgmt_class = IB_PERFORMANCE_CLASS;
 	options.oui = 0;
 	options.rmpp_version = 0;
@@ -280,11 +269,10 @@ static void data_may_begin_behind_the_common_header(void **state)
 	assert_memory_equal(last_written() + 24, "0123456789", 11);
 }
 
-static void a_long_request_comes_whole(void **state)
+TEST(a_long_request_comes_whole)
 {
 	struct coming coming = ping_request(7);
 
-	(void)state;
 	coming.length = 5000;
 	come(coming);
 	process();
@@ -296,12 +284,11 @@ static void a_long_request_comes_whole(void **state)
 }
 
 /* 36 bytes: the common header and the RMPP header. */
-static void a_short_request_has_a_whole_response(void **state)
+TEST(a_short_request_has_a_whole_response)
 {
 	struct coming coming = ping_request(0);
 	const uint8_t zeros[IB_MAD_SIZE - 40] = {0};
 
-	(void)state;
 	restart_with_limit(2);
 	coming.length = 35;
 	come(coming);
@@ -327,11 +314,10 @@ static void a_short_request_has_a_whole_response(void **state)
 }
 
 /* One byte of data, and none. */
-static void a_request_may_end_with_its_header(void **state)
+TEST(a_request_may_end_with_its_header)
 {
 	struct coming coming = ping_request(1);
 
-	(void)state;
 	coming.length = IB_VENDOR_RANGE2_DATA_OFFS;
 	come(coming);
 	coming.tid = 2;
@@ -346,13 +332,12 @@ static void a_request_may_end_with_its_header(void **state)
 	mad_request_drop(held[1]);
 }
 
-static void a_request_that_cannot_be_responded_to_stays_the_program_s(void **state)
+TEST(a_request_that_cannot_be_responded_to_stays_the_program_s)
 {
 	static uint8_t data[IB_VENDOR_RANGE2_DATA_SIZE + 1];
 	struct mad_server_options options = ping_options();
 	struct coming coming = ping_request(1);
 
-	(void)state;
 	come(coming);
 	process();
 	device_fail(DEVICE_WRITE, 1, ENOMEM);
@@ -383,11 +368,10 @@ static void a_request_that_cannot_be_responded_to_stays_the_program_s(void **sta
 	mad_request_drop(NULL);
 }
 
-static void a_response_that_did_not_arrive_is_counted(void **state)
+TEST(a_response_that_did_not_arrive_is_counted)
 {
 	static uint8_t data[1000];
 
-	(void)state;
 	come(ping_request(7));
 	process();
 	assert_int_equal(mad_request_respond(held[0], 0, data, sizeof(data)), 0);
@@ -398,9 +382,8 @@ static void a_response_that_did_not_arrive_is_counted(void **state)
 }
 
 /* The library's responses BUSY are counted like the program's responses. */
-static void busy_that_cannot_be_sent_is_counted(void **state)
+TEST(busy_that_cannot_be_sent_is_counted)
 {
-	(void)state;
 	restart_with_limit(1);
 	come_many(1, 4);
 	device_fail(DEVICE_WRITE, 1, ENOMEM);
@@ -412,14 +395,13 @@ static void busy_that_cannot_be_sent_is_counted(void **state)
 }
 
 /* A program that was compiled with another version knows fewer or more members. */
-static void statistics_have_the_size_that_the_caller_knows(void **state)
+TEST(statistics_have_the_size_that_the_caller_knows)
 {
 	struct {
 		struct mad_server_stats stats;
 		uint8_t more[8], behind;
 	} buffer;
 
-	(void)state;
 	come(ping_request(1));
 	process();
 	memset(&buffer, 0x99, sizeof(buffer));
@@ -443,12 +425,11 @@ static void statistics_have_the_size_that_the_caller_knows(void **state)
 	mad_request_drop(held[0]);
 }
 
-static void queued_and_held_requests_are_counted_apart(void **state)
+TEST(queued_and_held_requests_are_counted_apart)
 {
 	struct mad_async *other = mad_async_create(port);
 	struct mad_server_stats stats;
 
-	(void)state;
 	come_many(1, 2);
 	process();
 	come_many(3, 3);
@@ -472,14 +453,13 @@ static void queued_and_held_requests_are_counted_apart(void **state)
 
 /* --- several servers --- */
 
-static void servers_of_one_engine_get_their_own_requests(void **state)
+TEST(servers_of_one_engine_get_their_own_requests)
 {
 	struct mad_server_options options = ping_options();
 	struct mad_server *second, *third;
 	struct coming coming = ping_request(1);
 	void *umad;
 
-	(void)state;
 	options.oui = 0x123456;
 	second = start(options, hold, NULL);
 	options.oui = 0;
@@ -506,7 +486,7 @@ static void servers_of_one_engine_get_their_own_requests(void **state)
 }
 
 /* IBA 16.2.2: bit 0 of the attribute modifier. */
-static void a_response_of_board_management_is_no_request(void **state)
+TEST(a_response_of_board_management_is_no_request)
 {
 	struct mad_server_options options = {
 		.mgmt_class = IB_BOARD_MGMT_CLASS,
@@ -514,7 +494,6 @@ static void a_response_of_board_management_is_no_request(void **state)
 	};
 	struct coming coming = request_of(IB_BOARD_MGMT_CLASS, IB_MAD_METHOD_SEND);
 
-	(void)state;
 	start(options, hold, NULL);
 	come(coming); /* the modifier is 0x17 */
 	coming.changed = 23;
@@ -526,7 +505,7 @@ static void a_response_of_board_management_is_no_request(void **state)
 	assert_null(mad_receive_via(NULL, 0, port));
 }
 
-static void a_client_of_the_class_works_beside_its_server(void **state)
+TEST(a_client_of_the_class_works_beside_its_server)
 {
 	struct mad_server_options options = ping_options();
 	ib_rpc_t rpc = get_request();
@@ -535,7 +514,6 @@ static void a_client_of_the_class_works_beside_its_server(void **state)
 	int client = mad_rpc_class_agent(port, VENDOR_CLASS);
 	uint8_t data[IB_SMP_DATA_SIZE] = {0};
 
-	(void)state;
 	options.mgmt_class = rpc.mgtclass = VENDOR_CLASS;
 	options.oui = 0;
 	options.rmpp_version = 0;
@@ -551,35 +529,11 @@ static void a_client_of_the_class_works_beside_its_server(void **state)
 	assert_int_not_equal(device_packet(1)->header.agent_id, client);
 }
 
-int main(void)
+/* The loop would read and poll without end. */
+TEST(a_wait_for_the_requests_of_others_sleeps)
 {
-	const struct CMUnitTest tests[] = {
-		SERVER_TEST(a_request_is_handed_out_with_what_it_says),
-		SERVER_TEST(a_request_from_another_subnet_says_from_where),
-		SERVER_TEST(a_request_by_smp_has_no_q_key),
-		SERVER_TEST(a_response_has_the_request_s_header_the_status_and_the_data),
-		SERVER_TEST(without_data_the_request_s_own_go_back),
-		SERVER_TEST(with_empty_data_the_response_has_zeros),
-		SERVER_TEST(a_status_has_sixteen_bits),
-		SERVER_TEST(a_response_of_one_mad_needs_no_memory),
-		SERVER_TEST(an_rmpp_header_does_not_go_back),
-		SERVER_TEST(a_long_response_is_sent_by_rmpp),
-		SERVER_TEST(data_that_fit_into_a_mad_need_no_rmpp),
-		SERVER_TEST(a_response_has_less_than_two_gigabytes),
-		SERVER_TEST(a_table_of_one_segment_is_sent_again_if_it_is_lost),
-		SERVER_TEST(data_may_begin_behind_the_common_header),
-		SERVER_TEST(a_long_request_comes_whole),
-		SERVER_TEST(a_short_request_has_a_whole_response),
-		SERVER_TEST(a_request_may_end_with_its_header),
-		SERVER_TEST(a_request_that_cannot_be_responded_to_stays_the_program_s),
-		SERVER_TEST(a_response_that_did_not_arrive_is_counted),
-		SERVER_TEST(busy_that_cannot_be_sent_is_counted),
-		SERVER_TEST(statistics_have_the_size_that_the_caller_knows),
-		SERVER_TEST(queued_and_held_requests_are_counted_apart),
-		SERVER_TEST(servers_of_one_engine_get_their_own_requests),
-		SERVER_TEST(a_response_of_board_management_is_no_request),
-		SERVER_TEST(a_client_of_the_class_works_beside_its_server),
-	};
+	unsigned before = device_calls(DEVICE_READ) + device_calls(DEVICE_POLL);
 
-	return cmocka_run_group_tests_name("request_server", tests, NULL, NULL);
+	assert_int_equal(mad_async_wait(async, 50), -ETIMEDOUT);
+	assert_in_range(device_calls(DEVICE_READ) + device_calls(DEVICE_POLL) - before, 1, 10);
 }

@@ -5,10 +5,12 @@
 #include "event_loop.h"
 #include "port_state.h"
 #include "request_server_fixture.h"
+#include "test.h"
 
-static void a_thousand_requests_are_held_at_once(void **state)
+FIXTURE(server_setup, async_teardown);
+
+TEST(a_thousand_requests_are_held_at_once)
 {
-	(void)state;
 	come_many(1, 1000);
 	process();
 	assert_int_equal(count, 1000);
@@ -20,9 +22,8 @@ static void a_thousand_requests_are_held_at_once(void **state)
 	assert_int_equal(server_stats().held, 0);
 }
 
-static void requests_beyond_the_limit_get_busy(void **state)
+TEST(requests_beyond_the_limit_get_busy)
 {
-	(void)state;
 	restart_with_limit(10);
 	come_many(1, 30);
 	process();
@@ -48,11 +49,10 @@ static void requests_beyond_the_limit_get_busy(void **state)
 }
 
 /* The thread that reads is another engine's, and sends no BUSY for this engine's server. */
-static void a_loop_is_woken_to_send_busy(void **state)
+TEST(a_loop_is_woken_to_send_busy)
 {
 	struct mad_async *other = mad_async_create(port);
 
-	(void)state;
 	restart_with_limit(1);
 	come(ping_request(1));
 	process();
@@ -82,12 +82,11 @@ static void *ask(void *arg)
 }
 
 /* The thread that reads waits for its own response. */
-static void a_loop_is_woken_when_a_blocking_call_reads_its_requests(void **state)
+TEST(a_loop_is_woken_when_a_blocking_call_reads_its_requests)
 {
 	struct pollfd wake = {.fd = mad_async_wake_fd(async), .events = POLLIN};
 	pthread_t asker;
 
-	(void)state;
 	restart_with_limit(1);
 	mad_rpc_set_retries(port, 1);
 	assert_int_equal(pthread_create(&asker, NULL, ask, NULL), 0);
@@ -115,14 +114,13 @@ static void *receive_one(void *arg)
 }
 
 /* A thread in mad_receive_via() leads, and does not send BUSY. */
-static void a_run_is_woken_to_send_busy(void **state)
+TEST(a_run_is_woken_to_send_busy)
 {
 	struct ib_user_mad header = {.agent_id = 0};
 	uint8_t mad[IB_MAD_SIZE] = {1, IB_SMI_CLASS, 1, IB_MAD_METHOD_GET};
 	pthread_t receiver, runner;
 	void *received;
 
-	(void)state;
 	restart_with_limit(1);
 	come(ping_request(1));
 	process();
@@ -143,13 +141,12 @@ static void a_run_is_woken_to_send_busy(void **state)
 	mad_request_drop(held[0]);
 }
 
-static void busy_leaves_the_data_of_a_class_without_rmpp(void **state)
+TEST(busy_leaves_the_data_of_a_class_without_rmpp)
 {
 	struct coming coming = request_of(IB_PERFORMANCE_CLASS, IB_MAD_METHOD_GET);
 	const uint8_t sent[] = {0x99, 0x99, 0x99, 0x99, 0x99};
 	struct mad_server_options options = ping_options();
 
-	(void)state;
 	options.mgmt_class = IB_PERFORMANCE_CLASS;
 	options.oui = 0;
 	options.rmpp_version = 0;
@@ -166,11 +163,10 @@ static void busy_leaves_the_data_of_a_class_without_rmpp(void **state)
 }
 
 /* BUSY would confirm a report; a Send has no response. */
-static void sends_and_reports_beyond_the_limit_are_dropped(void **state)
+TEST(sends_and_reports_beyond_the_limit_are_dropped)
 {
 	struct coming coming = ping_request(2);
 
-	(void)state;
 	restart_with_limit(1);
 	come(ping_request(1));
 	coming.method = IB_MAD_METHOD_SEND;
@@ -184,12 +180,11 @@ static void sends_and_reports_beyond_the_limit_are_dropped(void **state)
 }
 
 /* No thread processes the engine: another engine's thread reads. */
-static void a_storm_takes_a_bounded_amount_of_memory(void **state)
+TEST(a_storm_takes_a_bounded_amount_of_memory)
 {
 	struct mad_async *other = mad_async_create(port);
 	unsigned before;
 
-	(void)state;
 	come_many(1, 1024);
 	for (unsigned i = 0; i < 100; i++)
 		mad_async_process(other);
@@ -212,11 +207,10 @@ static void a_storm_takes_a_bounded_amount_of_memory(void **state)
 }
 
 /* The limit of 64 MiB is for all requests that a server keeps together. */
-static void a_server_keeps_64_mib_of_requests(void **state)
+TEST(a_server_keeps_64_mib_of_requests)
 {
 	struct coming coming = ping_request(1);
 
-	(void)state;
 	coming.length = (64u << 20) - IB_MAD_SIZE;
 	come(coming);
 	process();
@@ -247,12 +241,11 @@ static void a_server_keeps_64_mib_of_requests(void **state)
 }
 
 /* An event loop waits for the descriptor of its engine, whichever thread reads the request. */
-static void a_loop_is_woken_by_a_request_that_another_thread_read(void **state)
+TEST(a_loop_is_woken_by_a_request_that_another_thread_read)
 {
 	struct mad_async *other = mad_async_create(port);
 	struct pollfd wake = {.fd = mad_async_wake_fd(async), .events = POLLIN};
 
-	(void)state;
 	assert_int_equal(poll(&wake, 1, 0), 0);
 	come(ping_request(1));
 	mad_async_process(other);
@@ -264,13 +257,12 @@ static void a_loop_is_woken_by_a_request_that_another_thread_read(void **state)
 }
 
 /* Also with two servers, each with its own limit. */
-static void a_round_hands_out_and_refuses_a_part_of_the_requests(void **state)
+TEST(a_round_hands_out_and_refuses_a_part_of_the_requests)
 {
 	struct mad_async *other = mad_async_create(port);
 	struct mad_server_options options = ping_options();
 	struct coming coming = ping_request(0);
 
-	(void)state;
 	come_many(1, 100);
 	for (unsigned i = 0; i < 10; i++)
 		mad_async_process(other);
@@ -308,11 +300,10 @@ static void a_round_hands_out_and_refuses_a_part_of_the_requests(void **state)
 }
 
 /* After the responses BUSY are sent, 64 more requests may wait. */
-static void sixty_four_requests_may_wait_for_busy(void **state)
+TEST(sixty_four_requests_may_wait_for_busy)
 {
 	struct mad_async *other = mad_async_create(port);
 
-	(void)state;
 	restart_with_limit(1);
 	for (unsigned round = 1; round <= 2; round++) {
 		come_many(round * 1000, 66);
@@ -328,11 +319,10 @@ static void sixty_four_requests_may_wait_for_busy(void **state)
 	mad_async_destroy(other);
 }
 
-static void a_request_that_comes_again_is_handed_out_once(void **state)
+TEST(a_request_that_comes_again_is_handed_out_once)
 {
 	struct coming coming = ping_request(7);
 
-	(void)state;
 	come(coming);
 	come(coming);
 	process();
@@ -353,7 +343,7 @@ static void a_request_that_comes_again_is_handed_out_once(void **state)
 }
 
 /* Even if all but the sender is the same. */
-static void a_request_of_another_sender_is_another_one(void **state)
+TEST(a_request_of_another_sender_is_another_one)
 {
 	const ib_mad_addr_t senders[] = {
 		{.lid = htobe16(9), .qpn = htobe32(1)},
@@ -367,7 +357,6 @@ static void a_request_of_another_sender_is_another_one(void **state)
 	};
 	struct coming coming = ping_request(7);
 
-	(void)state;
 	for (unsigned i = 0; i < 6; i++) {
 		coming.from = &senders[i];
 		come(coming);
@@ -385,12 +374,11 @@ static void a_request_of_another_sender_is_another_one(void **state)
 }
 
 /* The method, the TID, the attribute and its modifier distinguish requests of a sender. */
-static void a_request_that_differs_in_its_header_is_another_one(void **state)
+TEST(a_request_that_differs_in_its_header_is_another_one)
 {
 	const unsigned different[] = {8, 11, 16, 17, 20, 23}, same[] = {4, 24, 39, 64};
 	struct coming coming = ping_request(7);
 
-	(void)state;
 	come(coming);
 	coming.method = IB_MAD_METHOD_SET;
 	come(coming);
@@ -413,11 +401,10 @@ static void a_request_that_differs_in_its_header_is_another_one(void **state)
 }
 
 /* It has at least the 24 bytes of the common header. */
-static void a_response_is_not_for_a_server(void **state)
+TEST(a_response_is_not_for_a_server)
 {
 	struct coming coming = ping_request(7);
 
-	(void)state;
 	coming.method |= IB_MAD_RESPONSE;
 	coming.length = 24;
 	come(coming);
@@ -433,11 +420,10 @@ static void a_response_is_not_for_a_server(void **state)
 }
 
 /* A message with a status is one that the kernel could not send: a response of the server. */
-static void a_message_that_the_kernel_returns_is_no_request(void **state)
+TEST(a_message_that_the_kernel_returns_is_no_request)
 {
 	struct coming coming = ping_request(7);
 
-	(void)state;
 	coming.status = ETIMEDOUT;
 	come(coming);
 	process();
@@ -455,11 +441,10 @@ static void a_message_that_the_kernel_returns_is_no_request(void **state)
 	assert_int_equal(count, 0);
 }
 
-static void malformed_messages_and_lack_of_memory_are_counted(void **state)
+TEST(malformed_messages_and_lack_of_memory_are_counted)
 {
 	struct coming coming = ping_request(7);
 
-	(void)state;
 	coming.length = 20;
 	come(coming);
 	coming.length = 30;
@@ -476,30 +461,4 @@ static void malformed_messages_and_lack_of_memory_are_counted(void **state)
 	assert_null(held[0]->data);
 	assert_int_equal(held[0]->data_size, 0);
 	assert_int_equal(mad_request_respond(held[0], 0, "x", 1), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		SERVER_TEST(a_thousand_requests_are_held_at_once),
-		SERVER_TEST(requests_beyond_the_limit_get_busy),
-		SERVER_TEST(a_loop_is_woken_to_send_busy),
-		SERVER_TEST(a_loop_is_woken_when_a_blocking_call_reads_its_requests),
-		SERVER_TEST(a_run_is_woken_to_send_busy),
-		SERVER_TEST(busy_leaves_the_data_of_a_class_without_rmpp),
-		SERVER_TEST(sends_and_reports_beyond_the_limit_are_dropped),
-		SERVER_TEST(a_storm_takes_a_bounded_amount_of_memory),
-		SERVER_TEST(a_server_keeps_64_mib_of_requests),
-		SERVER_TEST(a_loop_is_woken_by_a_request_that_another_thread_read),
-		SERVER_TEST(a_round_hands_out_and_refuses_a_part_of_the_requests),
-		SERVER_TEST(sixty_four_requests_may_wait_for_busy),
-		SERVER_TEST(a_request_that_comes_again_is_handed_out_once),
-		SERVER_TEST(a_request_of_another_sender_is_another_one),
-		SERVER_TEST(a_request_that_differs_in_its_header_is_another_one),
-		SERVER_TEST(a_response_is_not_for_a_server),
-		SERVER_TEST(a_message_that_the_kernel_returns_is_no_request),
-		SERVER_TEST(malformed_messages_and_lack_of_memory_are_counted),
-	};
-
-	return cmocka_run_group_tests_name("request_server_limits", tests, NULL, NULL);
 }

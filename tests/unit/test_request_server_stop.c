@@ -4,12 +4,14 @@
 
 #include "port_state.h"
 #include "request_server_fixture.h"
+#include "test.h"
 
-static void a_stop_drops_what_is_queued_and_keeps_what_is_held(void **state)
+FIXTURE(server_setup, async_teardown);
+
+TEST(a_stop_drops_what_is_queued_and_keeps_what_is_held)
 {
 	struct mad_async *other = mad_async_create(port);
 
-	(void)state;
 	come(ping_request(1));
 	process();
 	come(ping_request(2));
@@ -28,12 +30,11 @@ static void a_stop_drops_what_is_queued_and_keeps_what_is_held(void **state)
 	mad_async_destroy(other);
 }
 
-static void the_first_agent_of_a_port_may_be_a_server_s(void **state)
+TEST(the_first_agent_of_a_port_may_be_a_server_s)
 {
 	struct ibmad_port *first = port;
 	struct mad_async *first_engine = async;
 
-	(void)state;
 	mad_server_stop(server);
 	port = mad_rpc_open_port(NULL, 0, NULL, 0);
 	assert_non_null(port);
@@ -55,11 +56,10 @@ static void the_first_agent_of_a_port_may_be_a_server_s(void **state)
 	async = first_engine;
 }
 
-static void a_stop_leaves_the_requests_of_other_servers(void **state)
+TEST(a_stop_leaves_the_requests_of_other_servers)
 {
 	struct mad_async *other = mad_async_create(port);
 
-	(void)state;
 	start_second(hold);
 	queue_and_refuse(other);
 	for (uint32_t i = 1; i <= 1024 + 2; i++) {
@@ -82,9 +82,8 @@ static void a_stop_leaves_the_requests_of_other_servers(void **state)
 }
 
 /* The port's list has the server until the server is freed. */
-static void a_server_is_freed_when_it_is_stopped_and_has_no_request(void **state)
+TEST(a_server_is_freed_when_it_is_stopped_and_has_no_request)
 {
-	(void)state;
 	come_many(1, 3);
 	process();
 	mad_request_drop(held[0]);
@@ -101,12 +100,11 @@ static void a_server_is_freed_when_it_is_stopped_and_has_no_request(void **state
 }
 
 /* The kernel may give the new server the agent of the old one. */
-static void a_new_server_may_have_the_agent_of_a_stopped_one(void **state)
+TEST(a_new_server_may_have_the_agent_of_a_stopped_one)
 {
 	struct mad_server *old = server;
 	unsigned before;
 
-	(void)state;
 	come(ping_request(1));
 	process();
 	mad_server_stop(old);
@@ -136,12 +134,11 @@ static int stop_while_writing(const struct device_packet *packet, void *arg)
 	return *(int *)arg;
 }
 
-static void a_server_may_be_stopped_while_busy_is_sent(void **state)
+TEST(a_server_may_be_stopped_while_busy_is_sent)
 {
 	struct mad_async *other = mad_async_create(port);
 	int error = 0;
 
-	(void)state;
 	queue_and_refuse(other);
 	device_on_write(stop_while_writing, &error);
 	process();
@@ -152,11 +149,10 @@ static void a_server_may_be_stopped_while_busy_is_sent(void **state)
 	mad_async_destroy(other);
 }
 
-static void a_server_may_be_stopped_while_a_response_is_sent(void **state)
+TEST(a_server_may_be_stopped_while_a_response_is_sent)
 {
 	int error = 0;
 
-	(void)state;
 	come(ping_request(1));
 	process();
 	device_on_write(stop_while_writing, &error);
@@ -182,9 +178,8 @@ static int drop_while_writing(const struct device_packet *packet, void *arg)
 }
 
 /* By a hook for the write, as another thread could do. */
-static void another_request_may_be_dropped_while_a_response_is_sent(void **state)
+TEST(another_request_may_be_dropped_while_a_response_is_sent)
 {
-	(void)state;
 	come_many(1, 2);
 	process();
 	device_on_write(drop_while_writing, held[1]);
@@ -201,11 +196,10 @@ static void stop_and_respond(struct mad_server *from, struct mad_request *reques
 	++*(int *)arg;
 }
 
-static void a_callback_may_stop_its_server(void **state)
+TEST(a_callback_may_stop_its_server)
 {
 	int calls = 0;
 
-	(void)state;
 	mad_server_stop(server);
 	start(ping_options(), stop_and_respond, &calls);
 	come_many(1, 3);
@@ -213,12 +207,11 @@ static void a_callback_may_stop_its_server(void **state)
 	assert_int_equal(calls, 1);
 }
 
-static void an_engine_stops_its_own_servers_when_it_is_destroyed(void **state)
+TEST(an_engine_stops_its_own_servers_when_it_is_destroyed)
 {
 	struct mad_async *other = mad_async_create(port), *first = async;
 	struct mad_server_options options = ping_options();
 
-	(void)state;
 	start_second(hold);
 	async = other;
 	options.oui = 0x654321;
@@ -255,13 +248,12 @@ static void start_at_the_end(struct mad_async *engine, const struct mad_reply *r
 	assert_null(none);
 }
 
-static void no_server_is_started_on_an_engine_that_is_being_destroyed(void **state)
+TEST(no_server_is_started_on_an_engine_that_is_being_destroyed)
 {
 	ib_rpc_t rpc = get_request();
 	ib_portid_t to = to_lid(3);
 	int ret = 0;
 
-	(void)state;
 	assert_int_equal(
 		mad_async_submit(async, &rpc, &to, NULL, 0, start_at_the_end, &ret, NULL), 0);
 	mad_async_destroy(async);
@@ -269,9 +261,8 @@ static void no_server_is_started_on_an_engine_that_is_being_destroyed(void **sta
 	assert_int_equal(ret, -ECANCELED);
 }
 
-static void held_requests_outlive_the_engine_and_the_port(void **state)
+TEST(held_requests_outlive_the_engine_and_the_port)
 {
-	(void)state;
 	come_many(1, 3);
 	process();
 	mad_async_destroy(async);
@@ -286,12 +277,11 @@ static void held_requests_outlive_the_engine_and_the_port(void **state)
 	mad_request_drop(held[2]);
 }
 
-static void the_port_may_be_closed_before_the_engine_is_destroyed(void **state)
+TEST(the_port_may_be_closed_before_the_engine_is_destroyed)
 {
 	struct mad_server_options options = ping_options();
 	struct mad_server *none = server;
 
-	(void)state;
 	come(ping_request(1));
 	process();
 	mad_rpc_close_port(port);
@@ -307,11 +297,10 @@ static void the_port_may_be_closed_before_the_engine_is_destroyed(void **state)
 	mad_request_drop(held[0]);
 }
 
-static void a_run_ends_when_the_device_is_gone(void **state)
+TEST(a_run_ends_when_the_device_is_gone)
 {
 	int ret;
 
-	(void)state;
 	come(ping_request(1));
 	process();
 	device_remove();
@@ -325,9 +314,8 @@ static void a_run_ends_when_the_device_is_gone(void **state)
 }
 
 /* After a failed write, a poll with timeout 0 tells whether the device is gone. */
-static void a_response_that_cannot_be_written_says_whether_the_device_is_gone(void **state)
+TEST(a_response_that_cannot_be_written_says_whether_the_device_is_gone)
 {
-	(void)state;
 	come_many(1, 3);
 	process();
 	device_fail(DEVICE_WRITE, 1, EIO);
@@ -341,12 +329,11 @@ static void a_response_that_cannot_be_written_says_whether_the_device_is_gone(vo
 }
 
 /* The statistics count those as dropped that should get BUSY. */
-static void a_device_that_is_gone_drops_what_is_queued(void **state)
+TEST(a_device_that_is_gone_drops_what_is_queued)
 {
 	struct mad_async *other = mad_async_create(port);
 	struct mad_server_stats stats;
 
-	(void)state;
 	queue_and_refuse(other);
 	mad_server_stop(start_second(hold));
 	device_remove();
@@ -362,28 +349,4 @@ static void a_device_that_is_gone_drops_what_is_queued(void **state)
 	mad_server_stop(server);
 	assert_false(port_has_servers(port));
 	mad_async_destroy(other);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		SERVER_TEST(a_stop_drops_what_is_queued_and_keeps_what_is_held),
-		SERVER_TEST(the_first_agent_of_a_port_may_be_a_server_s),
-		SERVER_TEST(a_stop_leaves_the_requests_of_other_servers),
-		SERVER_TEST(a_server_is_freed_when_it_is_stopped_and_has_no_request),
-		SERVER_TEST(a_new_server_may_have_the_agent_of_a_stopped_one),
-		SERVER_TEST(a_server_may_be_stopped_while_busy_is_sent),
-		SERVER_TEST(a_server_may_be_stopped_while_a_response_is_sent),
-		SERVER_TEST(another_request_may_be_dropped_while_a_response_is_sent),
-		SERVER_TEST(a_callback_may_stop_its_server),
-		SERVER_TEST(an_engine_stops_its_own_servers_when_it_is_destroyed),
-		SERVER_TEST(no_server_is_started_on_an_engine_that_is_being_destroyed),
-		SERVER_TEST(held_requests_outlive_the_engine_and_the_port),
-		SERVER_TEST(the_port_may_be_closed_before_the_engine_is_destroyed),
-		SERVER_TEST(a_run_ends_when_the_device_is_gone),
-		SERVER_TEST(a_response_that_cannot_be_written_says_whether_the_device_is_gone),
-		SERVER_TEST(a_device_that_is_gone_drops_what_is_queued),
-	};
-
-	return cmocka_run_group_tests_name("request_server_stop", tests, NULL, NULL);
 }

@@ -6,25 +6,26 @@
 #include "gate.h"
 #include "port_state.h"
 #include "request_server_fixture.h"
+#include "test.h"
 
 #include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
 
-static int gate_setup(void **state)
+static int gate_setup(void)
 {
 	gate_init();
-	return server_setup(state);
+	return server_setup();
 }
 
-static int wait_teardown(void **state)
+static int wait_teardown(void)
 {
 	sem_post(&gate.leave); /* after a failure a thread may wait there */
 	mad_async_destroy(async);
-	return gate_teardown(state);
+	return gate_teardown();
 }
 
-#define THREAD_TEST(name) cmocka_unit_test_setup_teardown(name, gate_setup, wait_teardown)
+FIXTURE(gate_setup, wait_teardown);
 
 static void stop_third(struct mad_server *from, struct mad_request *request, void *arg)
 {
@@ -33,11 +34,10 @@ static void stop_third(struct mad_server *from, struct mad_request *request, voi
 		mad_server_stop(from);
 }
 
-static void run_serves_until_the_server_is_stopped(void **state)
+TEST(run_serves_until_the_server_is_stopped)
 {
 	int calls = 0;
 
-	(void)state;
 	mad_server_stop(server);
 	start(ping_options(), stop_third, &calls);
 	come_many(1, 3);
@@ -53,11 +53,10 @@ static void stop_run(struct mad_server *from, struct mad_request *request, void 
 	mad_async_stop(async);
 }
 
-static void after_a_stop_no_callback_begins(void **state)
+TEST(after_a_stop_no_callback_begins)
 {
 	int calls = 0;
 
-	(void)state;
 	mad_server_stop(server);
 	server = start(ping_options(), stop_run, &calls);
 	come_many(1, 3);
@@ -94,13 +93,12 @@ static void *serve(void *arg)
 	return NULL;
 }
 
-static void any_thread_may_respond(void **state)
+TEST(any_thread_may_respond)
 {
 	pthread_t responders[RESPONDERS], loop;
 	atomic_bool end = false;
 	void *result;
 
-	(void)state;
 	assert_int_equal(pthread_create(&loop, NULL, serve, &end), 0);
 	for (uintptr_t i = 0; i < RESPONDERS; i++)
 		pthread_create(&responders[i], NULL, respond_all, (void *)i);
@@ -127,12 +125,11 @@ static void linger(struct mad_server *from, struct mad_request *request, void *a
 	in_callback = 2;
 }
 
-static void a_stop_waits_for_the_callback(void **state)
+TEST(a_stop_waits_for_the_callback)
 {
 	atomic_bool end = false;
 	pthread_t loop;
 
-	(void)state;
 	in_callback = 0;
 	mad_server_stop(server);
 	server = start(ping_options(), linger, NULL);
@@ -179,11 +176,10 @@ static pthread_t start_run(void)
 	return runner;
 }
 
-static void destroying_an_engine_ends_the_run_of_its_servers(void **state)
+TEST(destroying_an_engine_ends_the_run_of_its_servers)
 {
 	pthread_t runner;
 
-	(void)state;
 	runner = start_run();
 	mad_async_destroy(async);
 	async = NULL;
@@ -192,11 +188,10 @@ static void destroying_an_engine_ends_the_run_of_its_servers(void **state)
 	mad_request_drop(held[0]);
 }
 
-static void the_run_of_another_thread_ends_with_the_last_server(void **state)
+TEST(the_run_of_another_thread_ends_with_the_last_server)
 {
 	pthread_t runner;
 
-	(void)state;
 	runner = start_run();
 	mad_server_stop(server);
 	assert_int_equal(joined_count(runner), 1);
@@ -204,12 +199,11 @@ static void the_run_of_another_thread_ends_with_the_last_server(void **state)
 }
 
 /* After the callback, its thread continues with another server, and does not return. */
-static void a_stop_ends_with_its_callback_although_run_goes_on(void **state)
+TEST(a_stop_ends_with_its_callback_although_run_goes_on)
 {
 	struct mad_server *second;
 	pthread_t runner, stopper;
 
-	(void)state;
 	second = start_second(hold_at_gate);
 	runner = start_running(async);
 	come_to_second(1);
@@ -236,11 +230,10 @@ static void *destroy(void *arg)
 }
 
 /* The threads that stop, destroy and run the engine end in any order. */
-static void an_engine_may_be_destroyed_while_a_server_is_stopped(void **state)
+TEST(an_engine_may_be_destroyed_while_a_server_is_stopped)
 {
 	pthread_t runner, stopper, destroyer;
 
-	(void)state;
 	for (unsigned i = 0; i < 20; i++) {
 		mad_server_stop(server);
 		start_second(hold);
@@ -266,12 +259,11 @@ static void an_engine_may_be_destroyed_while_a_server_is_stopped(void **state)
 }
 
 /* During a callback, its thread does not poll: another thread leads. */
-static void others_get_their_responses_during_a_callback(void **state)
+TEST(others_get_their_responses_during_a_callback)
 {
 	pthread_t runner, asker;
 	void *result;
 
-	(void)state;
 	start_second(hold_at_gate);
 	runner = start_run(); /* probably it leads */
 	assert_int_equal(pthread_create(&asker, NULL, ask, &count), 0);
@@ -336,9 +328,8 @@ static void respond_in_child(void)
 	end_all();
 }
 
-static void a_child_has_no_servers(void **state)
+TEST(a_child_has_no_servers)
 {
-	(void)state;
 	come_many(1, 2);
 	process();
 	in_child(respond_in_child);
@@ -372,9 +363,8 @@ static void expect_nothing_queued(void)
 	end_all();
 }
 
-static void a_child_has_no_queued_requests(void **state)
+TEST(a_child_has_no_queued_requests)
 {
-	(void)state;
 	reading = mad_async_create(port);
 	queue_and_refuse(reading);
 	in_child(expect_nothing_queued);
@@ -400,9 +390,8 @@ static void close_without_stop(void)
 	mad_async_destroy(async);
 }
 
-static void a_child_may_close_the_port_before_the_engine_ends(void **state)
+TEST(a_child_may_close_the_port_before_the_engine_ends)
 {
-	(void)state;
 	come(ping_request(1));
 	process();
 	in_child(close_without_stop);
@@ -417,9 +406,8 @@ static void drop_held(void)
 	end_all();
 }
 
-static void a_child_may_drop_requests_of_a_server_that_was_stopped(void **state)
+TEST(a_child_may_drop_requests_of_a_server_that_was_stopped)
 {
-	(void)state;
 	come(ping_request(1));
 	process();
 	mad_server_stop(server);
@@ -437,11 +425,10 @@ static void call_in_vain(void)
 }
 
 /* The thread that calls back is not in the child. */
-static void a_child_does_not_wait_for_a_callback_of_the_parent(void **state)
+TEST(a_child_does_not_wait_for_a_callback_of_the_parent)
 {
 	pthread_t runner;
 
-	(void)state;
 	mad_server_stop(server);
 	server = start(ping_options(), hold_at_gate, NULL);
 	runner = start_running(async);
@@ -462,11 +449,10 @@ static void *lock_at_gate(void *arg)
 	return NULL;
 }
 
-static void a_child_does_not_free_a_server_that_a_thread_was_changing(void **state)
+TEST(a_child_does_not_free_a_server_that_a_thread_was_changing)
 {
 	pthread_t thread;
 
-	(void)state;
 	come(ping_request(1));
 	process();
 	assert_int_equal(pthread_create(&thread, NULL, lock_at_gate, port), 0);
@@ -478,28 +464,3 @@ static void a_child_does_not_free_a_server_that_a_thread_was_changing(void **sta
 }
 
 #endif
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		THREAD_TEST(run_serves_until_the_server_is_stopped),
-		THREAD_TEST(after_a_stop_no_callback_begins),
-		THREAD_TEST(any_thread_may_respond),
-		THREAD_TEST(a_stop_waits_for_the_callback),
-		THREAD_TEST(destroying_an_engine_ends_the_run_of_its_servers),
-		THREAD_TEST(the_run_of_another_thread_ends_with_the_last_server),
-		THREAD_TEST(a_stop_ends_with_its_callback_although_run_goes_on),
-		THREAD_TEST(an_engine_may_be_destroyed_while_a_server_is_stopped),
-		THREAD_TEST(others_get_their_responses_during_a_callback),
-#ifndef NO_CHILDREN
-		THREAD_TEST(a_child_has_no_servers),
-		THREAD_TEST(a_child_has_no_queued_requests),
-		THREAD_TEST(a_child_may_close_the_port_before_the_engine_ends),
-		THREAD_TEST(a_child_may_drop_requests_of_a_server_that_was_stopped),
-		THREAD_TEST(a_child_does_not_wait_for_a_callback_of_the_parent),
-		THREAD_TEST(a_child_does_not_free_a_server_that_a_thread_was_changing),
-#endif
-	};
-
-	return cmocka_run_group_tests_name("request_server_threads", tests, NULL, NULL);
-}

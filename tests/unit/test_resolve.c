@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 #include "mad_fixture.h"
+#include "test.h"
 
 /* The port's own attributes, and the path to another port. */
 static uint8_t port_info[IB_SMP_DATA_SIZE], node_info[IB_SMP_DATA_SIZE], path[IB_SA_DATA_SIZE];
@@ -8,9 +9,9 @@ static uint8_t port_info[IB_SMP_DATA_SIZE], node_info[IB_SMP_DATA_SIZE], path[IB
 #define PORT_INFO "0:01810101 17:15 32:ffffffff"
 #define NODE_INFO "0:01810101 17:11 32:ffffffff"
 
-static int setup(void **state)
+static int setup(void)
 {
-	int ret = fixture_setup(state);
+	int ret = fixture_setup();
 
 	memset(port_info, 0, sizeof(port_info));
 	memset(node_info, 0, sizeof(node_info));
@@ -29,13 +30,14 @@ static int setup(void **state)
 	return ret;
 }
 
+FIXTURE(setup, fixture_teardown);
+
 /* --- the subnet manager --------------------------------------------------------- */
 
-static void the_port_knows_its_subnet_manager(void **state)
+TEST(the_port_knows_its_subnet_manager)
 {
 	ib_portid_t sm;
 
-	(void)state;
 	memset(&sm, 0x44, sizeof(sm));
 	assert_int_equal(ib_resolve_smlid_via(&sm, 0, fixture.port), 0);
 	assert_int_equal(device_written(), 1);
@@ -48,38 +50,31 @@ static void the_port_knows_its_subnet_manager(void **state)
 	assert_int_equal(sm.drpath.cnt, 0);
 }
 
-static void a_subnet_without_manager_has_none(void **state)
+TEST(a_subnet_without_manager_has_none)
 {
 	static const uint16_t lids[] = {0, 0xc000, 0xffff};
 	ib_portid_t sm;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(lids) / sizeof(*lids); i++) {
 		mad_set_field(port_info, 0, IB_PORT_SMLID_F, lids[i]);
-		errno = 0;
-		assert_int_equal(ib_resolve_smlid_via(&sm, 0, fixture.port), -1);
-		assert_int_equal(errno, ENXIO);
+		assert_fails_minus_1(ib_resolve_smlid_via(&sm, 0, fixture.port), ENXIO);
 	}
-	errno = 0;
-	assert_int_equal(ib_resolve_smlid_via(NULL, 0, fixture.port), -1);
-	assert_int_equal(errno, EINVAL);
+	assert_fails_minus_1(ib_resolve_smlid_via(NULL, 0, fixture.port), EINVAL);
 }
 
-static void the_time_to_find_it_can_be_given(void **state)
+TEST(the_time_to_find_it_can_be_given)
 {
 	ib_portid_t sm;
 
-	(void)state;
 	be_silent();
 	mad_rpc_set_timeout(fixture.port, 100000000);
-	assert_int_equal(ib_resolve_smlid_via(&sm, 5, fixture.port), -1);
-	assert_int_equal(errno, ETIMEDOUT);
+	assert_fails_minus_1(ib_resolve_smlid_via(&sm, 5, fixture.port), ETIMEDOUT);
 }
 
 /* --- the own port --------------------------------------------------------------- */
 
-static void one_s_own_address_is_what_the_port_says(void **state)
+TEST(one_s_own_address_is_what_the_port_says)
 {
 	static const ibmad_gid_t own = {0xfe, 0xc0, 0,    0,    0,    0,    0,    7,
 					0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88};
@@ -87,7 +82,6 @@ static void one_s_own_address_is_what_the_port_says(void **state)
 	ibmad_gid_t gid;
 	int portnum;
 
-	(void)state;
 	memset(&self, 0x33, sizeof(self));
 	assert_int_equal(ib_resolve_self_via(&self, &portnum, &gid, fixture.port), 0);
 	assert_int_equal(device_written(), 2);
@@ -101,24 +95,21 @@ static void one_s_own_address_is_what_the_port_says(void **state)
 	assert_memory_equal(gid, own, sizeof(own));
 }
 
-static void what_nobody_asks_for_is_not_told(void **state)
+TEST(what_nobody_asks_for_is_not_told)
 {
 	int portnum;
 
-	(void)state;
 	assert_int_equal(ib_resolve_self_via(NULL, &portnum, NULL, fixture.port), 0);
 	assert_int_equal(portnum, 2);
 	assert_int_equal(ib_resolve_self_via(NULL, NULL, NULL, fixture.port), 0);
 }
 
-static void a_port_that_does_not_respond_is_not_found(void **state)
+TEST(a_port_that_does_not_respond_is_not_found)
 {
 	ib_portid_t self = {.lid = 9};
 
-	(void)state;
 	be_silent();
-	assert_int_equal(ib_resolve_self_via(&self, NULL, NULL, fixture.port), -1);
-	assert_int_equal(errno, ETIMEDOUT);
+	assert_fails_minus_1(ib_resolve_self_via(&self, NULL, NULL, fixture.port), ETIMEDOUT);
 	assert_int_equal(self.lid, 9);
 }
 
@@ -128,11 +119,10 @@ static ibmad_gid_t other = {0xfe, 0x80, 0, 0, 0, 0, 0, 0, 9, 8, 7, 6, 5, 4, 3, 2
 
 #define OTHER "fe800000000000000908070605040302"
 
-static void a_gid_is_looked_up_at_the_subnet_manager(void **state)
+TEST(a_gid_is_looked_up_at_the_subnet_manager)
 {
 	ib_portid_t to;
 
-	(void)state;
 	memset(&to, 0x22, sizeof(to));
 	assert_int_equal(ib_resolve_gid_via(&to, other, NULL, 0, fixture.port), 0);
 	assert_int_equal(device_written(), 2);
@@ -145,33 +135,30 @@ static void a_gid_is_looked_up_at_the_subnet_manager(void **state)
 	assert_int_equal(to.gid[0], 0x22);
 }
 
-static void a_subnet_manager_that_is_known_is_not_looked_for(void **state)
+TEST(a_subnet_manager_that_is_known_is_not_looked_for)
 {
 	ib_portid_t to = {0}, sm = {.lid = 3, .sl = 1};
 
-	(void)state;
 	assert_int_equal(ib_resolve_gid_via(&to, other, &sm, 0, fixture.port), 0);
 	assert_int_equal(device_written(), 1);
 	expect_address(0, 1, 0x80010000, 3, 1);
 }
 
-static void one_without_lid_is_and_is_told(void **state)
+TEST(one_without_lid_is_and_is_told)
 {
 	ib_portid_t to = {0}, sm = {0};
 
-	(void)state;
 	assert_int_equal(ib_resolve_gid_via(&to, other, &sm, 0, fixture.port), 0);
 	assert_int_equal(device_written(), 2);
 	assert_int_equal(sm.lid, 0x42);
 	assert_int_equal(sm.sl, 5);
 }
 
-static void a_guid_is_looked_up_from_one_s_own(void **state)
+TEST(a_guid_is_looked_up_from_one_s_own)
 {
 	uint64_t guid = 0x0908070605040302;
 	ib_portid_t to = {0};
 
-	(void)state;
 	assert_int_equal(ib_resolve_guid_via(&to, &guid, NULL, 0, fixture.port), 0);
 	assert_int_equal(device_written(), 3);
 	expect_mad(0, PORT_INFO);
@@ -183,12 +170,11 @@ static void a_guid_is_looked_up_from_one_s_own(void **state)
 	assert_int_equal(to.grh_present, 0);
 }
 
-static void the_portid_s_subnet_prefix_counts(void **state)
+TEST(the_portid_s_subnet_prefix_counts)
 {
 	ib_portid_t to = {.gid = {0xfe, 0xc0, 0, 0, 0, 0, 0, 5}}, sm = {.lid = 1};
 	uint64_t guid = 0x0908070605040302;
 
-	(void)state;
 	assert_int_equal(ib_resolve_guid_via(&to, &guid, &sm, 0, fixture.port), 0);
 	assert_int_equal(device_written(), 2);
 	expect_mad(0, NODE_INFO);
@@ -196,38 +182,29 @@ static void the_portid_s_subnet_prefix_counts(void **state)
 		      "fe800000000000001122334455667788");
 }
 
-static void nobody_has_no_lid(void **state)
+TEST(nobody_has_no_lid)
 {
 	ib_portid_t to = {.lid = 5}, sm = {.lid = 1};
 	uint64_t guid = 1;
 
-	(void)state;
 	fixture.responses[2].status = 0x0300;
-	assert_int_equal(ib_resolve_gid_via(&to, other, &sm, 0, fixture.port), -1);
-	assert_int_equal(errno, EIO);
+	assert_fails_minus_1(ib_resolve_gid_via(&to, other, &sm, 0, fixture.port), EIO);
 	assert_int_equal(to.lid, -1);
-	assert_int_equal(ib_resolve_guid_via(&to, &guid, &sm, 0, fixture.port), -1);
-	assert_int_equal(errno, EIO);
-	errno = 0;
-	assert_int_equal(ib_resolve_gid_via(NULL, other, &sm, 0, fixture.port), -1);
-	assert_int_equal(errno, EINVAL);
+	assert_fails_minus_1(ib_resolve_guid_via(&to, &guid, &sm, 0, fixture.port), EIO);
+	assert_fails_minus_1(ib_resolve_gid_via(NULL, other, &sm, 0, fixture.port), EINVAL);
 	assert_int_equal(ib_resolve_gid_via(&to, NULL, &sm, 0, fixture.port), -1);
 	assert_int_equal(ib_resolve_guid_via(NULL, &guid, &sm, 0, fixture.port), -1);
 	assert_int_equal(ib_resolve_guid_via(&to, NULL, &sm, 0, fixture.port), -1);
 }
 
-static void without_subnet_manager_nobody_is_found(void **state)
+TEST(without_subnet_manager_nobody_is_found)
 {
 	uint64_t guid = 1;
 	ib_portid_t to = {.lid = 5};
 
-	(void)state;
 	mad_set_field(port_info, 0, IB_PORT_SMLID_F, 0);
-	assert_int_equal(ib_resolve_gid_via(&to, other, NULL, 0, fixture.port), -1);
-	assert_int_equal(errno, ENXIO);
-	errno = 0;
-	assert_int_equal(ib_resolve_guid_via(&to, &guid, NULL, 0, fixture.port), -1);
-	assert_int_equal(errno, ENXIO);
+	assert_fails_minus_1(ib_resolve_gid_via(&to, other, NULL, 0, fixture.port), ENXIO);
+	assert_fails_minus_1(ib_resolve_guid_via(&to, &guid, NULL, 0, fixture.port), ENXIO);
 	assert_int_equal(to.lid, 5);
 }
 
@@ -245,7 +222,7 @@ static int resolve(enum MAD_DEST kind, const char *text)
 	return ib_resolve_portid_str_via(&resolved, copy, kind, NULL, fixture.port);
 }
 
-static void a_lid_is_a_number_in_c_s_notation(void **state)
+TEST(a_lid_is_a_number_in_c_s_notation)
 {
 	static const struct {
 		const char *text;
@@ -253,7 +230,6 @@ static void a_lid_is_a_number_in_c_s_notation(void **state)
 	} lids[] = {{"8", 8}, {"0x1f", 31}, {"010", 8}, {" 7", 7}, {"1", 1}, {"49151", 49151}};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(lids) / sizeof(*lids); i++) {
 		assert_int_equal(resolve(IB_DEST_LID, lids[i].text), 0);
 		assert_int_equal(resolved.lid, lids[i].lid);
@@ -263,9 +239,8 @@ static void a_lid_is_a_number_in_c_s_notation(void **state)
 	assert_int_equal(device_written(), 0);
 }
 
-static void a_directed_route_begins_at_the_port(void **state)
+TEST(a_directed_route_begins_at_the_port)
 {
-	(void)state;
 	assert_int_equal(resolve(IB_DEST_DRPATH, "0,1,6"), 0);
 	assert_int_equal(resolved.lid, 0);
 	assert_int_equal(resolved.drpath.cnt, 2);
@@ -275,9 +250,8 @@ static void a_directed_route_begins_at_the_port(void **state)
 	assert_int_equal(resolved.qp, 0);
 }
 
-static void a_guid_is_resolved(void **state)
+TEST(a_guid_is_resolved)
 {
-	(void)state;
 	assert_int_equal(resolve(IB_DEST_GUID, "0x0908070605040302"), 0);
 	assert_int_equal(resolved.lid, 0x77);
 	assert_int_equal(resolved.sl, 6);
@@ -285,20 +259,18 @@ static void a_guid_is_resolved(void **state)
 	expect_mad(2, "0:01030201 17:35 55:0c 64:" OTHER "fe800000000000001122334455667788");
 }
 
-static void a_gid_is_resolved(void **state)
+TEST(a_gid_is_resolved)
 {
-	(void)state;
 	assert_int_equal(resolve(IB_DEST_GID, "fe80::908:706:504:302"), 0);
 	assert_int_equal(resolved.lid, 0x77);
 	expect_mad(1, "0:01030201 17:35 55:0c 64:" OTHER OTHER);
 }
 
-static void a_lid_and_a_route_from_there_come_back_to_one_s_own_lid(void **state)
+TEST(a_lid_and_a_route_from_there_come_back_to_one_s_own_lid)
 {
 	static const char *const texts[] = {"2,0,1", "2 0,1", "0x2;0,1"};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
 		assert_int_equal(resolve(IB_DEST_DRSLID, texts[i]), 0);
 		assert_int_equal(resolved.lid, 2);
@@ -311,7 +283,7 @@ static void a_lid_and_a_route_from_there_come_back_to_one_s_own_lid(void **state
 	expect_mad(1, PORT_INFO);
 }
 
-static void what_is_no_address_is_refused(void **state)
+TEST(what_is_no_address_is_refused)
 {
 	static const struct {
 		enum MAD_DEST kind;
@@ -354,48 +326,14 @@ static void what_is_no_address_is_refused(void **state)
 	};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
-		assert_int_equal(resolve(bad[i].kind, bad[i].text), -1);
-		assert_int_equal(errno, EINVAL);
+		assert_fails_minus_1(resolve(bad[i].kind, bad[i].text), EINVAL);
 	}
 	assert_int_equal(device_written(), 0);
 	/* here the route is invalid */
-	assert_int_equal(resolve(IB_DEST_DRSLID, "2,"), -1);
-	assert_int_equal(errno, EINVAL);
-	assert_int_equal(resolve(IB_DEST_DRSLID, "2,x"), -1);
-	assert_int_equal(errno, EINVAL);
-	assert_int_equal(
+	assert_fails_minus_1(resolve(IB_DEST_DRSLID, "2,"), EINVAL);
+	assert_fails_minus_1(resolve(IB_DEST_DRSLID, "2,x"), EINVAL);
+	assert_fails_minus_1(
 		ib_resolve_portid_str_via(&resolved, NULL, IB_DEST_LID, NULL, fixture.port),
-		-1);
-	assert_int_equal(errno, EINVAL);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fixture_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(the_port_knows_its_subnet_manager),
-		TEST(a_subnet_without_manager_has_none),
-		TEST(the_time_to_find_it_can_be_given),
-		TEST(one_s_own_address_is_what_the_port_says),
-		TEST(what_nobody_asks_for_is_not_told),
-		TEST(a_port_that_does_not_respond_is_not_found),
-		TEST(a_gid_is_looked_up_at_the_subnet_manager),
-		TEST(a_subnet_manager_that_is_known_is_not_looked_for),
-		TEST(one_without_lid_is_and_is_told),
-		TEST(a_guid_is_looked_up_from_one_s_own),
-		TEST(the_portid_s_subnet_prefix_counts),
-		TEST(nobody_has_no_lid),
-		TEST(without_subnet_manager_nobody_is_found),
-		TEST(a_lid_is_a_number_in_c_s_notation),
-		TEST(a_directed_route_begins_at_the_port),
-		TEST(a_guid_is_resolved),
-		TEST(a_gid_is_resolved),
-		TEST(a_lid_and_a_route_from_there_come_back_to_one_s_own_lid),
-		TEST(what_is_no_address_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+		EINVAL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 #include "mad_fixture.h"
+#include "test.h"
 
 #include <infiniband/mad_sa.h>
 
@@ -9,16 +10,18 @@ static uint8_t buf[256];
 static ibmad_gid_t source = {0xfe, 0x80, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8};
 static ibmad_gid_t destination = {0xfe, 0x80, 0, 0, 0, 0, 0, 0, 9, 8, 7, 6, 5, 4, 3, 2};
 
-static int setup(void **state)
+static int setup(void)
 {
 	memset(buf, 0, sizeof(buf));
 	buf[0] = 0xa1;
 	buf[199] = 0xc3;
 	buf[200] = 0xd4;
-	return fixture_setup(state);
+	return fixture_setup();
 }
 
-static void a_call_has_mask_and_data(void **state)
+FIXTURE(setup, fixture_teardown);
+
+TEST(a_call_has_mask_and_data)
 {
 	ib_sa_call_t call = {.method = IB_MAD_METHOD_GET,
 			     .attrid = IB_SA_ATTR_MCRECORD,
@@ -26,7 +29,6 @@ static void a_call_has_mask_and_data(void **state)
 			     .mask = 0x1122334455667788};
 	ib_portid_t to = {.lid = 1, .qp = 77, .sl = 3};
 
-	(void)state;
 	assert_ptr_equal(sa_rpc_call(fixture.port, buf, &to, &call, 0), buf);
 	assert_int_equal(errno, 0);
 	expect_mad(0, "0:01030201 17:38 20:ffffffff 48:1122334455667788 56:a1 255:c3");
@@ -36,29 +38,27 @@ static void a_call_has_mask_and_data(void **state)
 	assert_int_equal(buf[200], 0xd4);
 }
 
-static void a_q_key_can_be_given(void **state)
+TEST(a_q_key_can_be_given)
 {
 	ib_sa_call_t call = {.method = IB_MAD_METHOD_SET, .attrid = IB_SA_ATTR_MCRECORD};
 	ib_portid_t to = {.lid = 1, .qkey = 9};
 
-	(void)state;
 	assert_non_null(sa_rpc_call(fixture.port, buf, &to, &call, 0));
 	expect_address(0, 1, 9, 1, 0);
 }
 
-static void the_sm_key_has_its_place_and_is_not_the_m_key(void **state)
+TEST(the_sm_key_has_its_place_and_is_not_the_m_key)
 {
 	ib_sa_call_t call = {.method = IB_MAD_METHOD_GET, .attrid = IB_SA_ATTR_NODERECORD};
 	ib_portid_t to = {.lid = 1};
 
-	(void)state;
 	smp_mkey_set(fixture.port, 0x9999999999999999);
 	sa_key_set(fixture.port, 0x1122334455667788);
 	assert_non_null(sa_rpc_call(fixture.port, buf, &to, &call, 0));
 	expect_mad(0, "0:01030201 17:11 36:1122334455667788 56:a1 255:c3");
 }
 
-static void the_transaction_s_id_can_be_given(void **state)
+TEST(the_transaction_s_id_can_be_given)
 {
 	ib_sa_call_t call = {.method = IB_MAD_METHOD_GET,
 			     .attrid = IB_SA_ATTR_NODERECORD,
@@ -66,7 +66,6 @@ static void the_transaction_s_id_can_be_given(void **state)
 	const uint8_t low[] = {0x12, 0x34, 0x56, 0x78};
 	ib_portid_t to = {.lid = 1};
 
-	(void)state;
 	assert_non_null(sa_rpc_call(fixture.port, buf, &to, &call, 0));
 	assert_memory_equal(device_packet(0)->mad + 12, low, sizeof(low));
 }
@@ -84,12 +83,11 @@ static int respond_with_offset(const struct device_packet *packet, void *arg)
 	return 0;
 }
 
-static void record_and_its_size_come_back(void **state)
+TEST(record_and_its_size_come_back)
 {
 	ib_sa_call_t call = {.method = IB_MAD_METHOD_GET, .attrid = IB_SA_ATTR_NODERECORD};
 	ib_portid_t to = {.lid = 1};
 
-	(void)state;
 	device_on_write(respond_with_offset, NULL);
 	assert_non_null(sa_rpc_call(fixture.port, buf, &to, &call, 0));
 	assert_memory_equal(buf, "record", 6);
@@ -97,35 +95,28 @@ static void record_and_its_size_come_back(void **state)
 	assert_int_equal(buf[200], 0xd4);
 }
 
-static void failures_are_told_by_errno(void **state)
+TEST(failures_are_told_by_errno)
 {
 	ib_sa_call_t call = {
 		.method = IB_MAD_METHOD_GET, .attrid = IB_SA_ATTR_NODERECORD, .recsz = 77};
 	ib_portid_t to = {.lid = 1};
 
-	(void)state;
 	respond_with(IB_SA_CLASS, IB_SA_ATTR_NODERECORD, 0x0300, NULL, 0);
-	assert_null(sa_rpc_call(fixture.port, buf, &to, &call, 0));
-	assert_int_equal(errno, EIO);
+	assert_fails_null(sa_rpc_call(fixture.port, buf, &to, &call, 0), EIO);
 	assert_int_equal(call.recsz, 0);
 	be_silent();
-	assert_null(sa_rpc_call(fixture.port, buf, &to, &call, 0));
-	assert_int_equal(errno, ETIMEDOUT);
+	assert_fails_null(sa_rpc_call(fixture.port, buf, &to, &call, 0), ETIMEDOUT);
 	mad_rpc_set_timeout(fixture.port, 100000000);
-	assert_null(sa_rpc_call(fixture.port, buf, &to, &call, 5));
-	assert_int_equal(errno, ETIMEDOUT);
+	assert_fails_null(sa_rpc_call(fixture.port, buf, &to, &call, 5), ETIMEDOUT);
 }
 
-static void a_call_needs_a_lid(void **state)
+TEST(a_call_needs_a_lid)
 {
 	ib_sa_call_t call = {.method = IB_MAD_METHOD_GET};
 	ib_portid_t to = {.lid = 0};
 
-	(void)state;
 	for (to.lid = -1; to.lid <= 0; to.lid++) {
-		errno = 0;
-		assert_null(sa_rpc_call(fixture.port, buf, &to, &call, 0));
-		assert_int_equal(errno, EINVAL);
+		assert_fails_null(sa_rpc_call(fixture.port, buf, &to, &call, 0), EINVAL);
 	}
 	assert_null(sa_rpc_call(fixture.port, buf, NULL, &call, 0));
 	assert_null(sa_rpc_call(fixture.port, buf, &to, NULL, 0));
@@ -135,12 +126,11 @@ static void a_call_needs_a_lid(void **state)
 
 /* --- paths and nodes ------------------------------------------------------------ */
 
-static void a_path_is_asked_for_by_both_gids(void **state)
+TEST(a_path_is_asked_for_by_both_gids)
 {
 	ib_portid_t sm = {.lid = 1, .sl = 2};
 	uint8_t path[IB_SA_DATA_SIZE];
 
-	(void)state;
 	fill(path, sizeof(path), 1);
 	path[40] = 0xbe; /* the DLID */
 	path[41] = 0xef;
@@ -154,18 +144,17 @@ static void a_path_is_asked_for_by_both_gids(void **state)
 	assert_int_equal(buf[200], 0xd4);
 }
 
-static void no_path_is_minus_one(void **state)
+TEST(no_path_is_minus_one)
 {
 	ib_portid_t sm = {.lid = 1};
 
-	(void)state;
 	respond_with(IB_SA_CLASS, IB_SA_ATTR_PATHRECORD, 0x0300, NULL, 0);
-	assert_int_equal(ib_path_query_via(fixture.port, source, destination, &sm, buf), -1);
-	assert_int_equal(errno, EIO);
+	assert_fails_minus_1(ib_path_query_via(fixture.port, source, destination, &sm, buf),
+			     EIO);
 	errno = 0;
 	sm.lid = 0;
-	assert_int_equal(ib_path_query_via(fixture.port, source, destination, &sm, buf), -1);
-	assert_int_equal(errno, EINVAL);
+	assert_fails_minus_1(ib_path_query_via(fixture.port, source, destination, &sm, buf),
+			     EINVAL);
 	assert_int_equal(ib_path_query_via(fixture.port, NULL, destination, &sm, buf), -1);
 	assert_int_equal(ib_path_query_via(fixture.port, source, NULL, &sm, buf), -1);
 	assert_int_equal(ib_path_query_via(fixture.port, source, destination, NULL, buf), -1);
@@ -173,12 +162,11 @@ static void no_path_is_minus_one(void **state)
 	assert_int_equal(device_written(), 1);
 }
 
-static void a_node_is_asked_for_by_its_port_guid(void **state)
+TEST(a_node_is_asked_for_by_its_port_guid)
 {
 	uint8_t node[IB_SA_DATA_SIZE];
 	ib_portid_t sm = {.lid = 1};
 
-	(void)state;
 	fill(node, sizeof(node), 1);
 	respond_with(IB_SA_CLASS, IB_SA_ATTR_NODERECORD, 0, node, sizeof(node));
 	assert_int_equal(ib_node_query_via(fixture.port, 0x1122334455667788, &sm, buf), 0);
@@ -186,36 +174,11 @@ static void a_node_is_asked_for_by_its_port_guid(void **state)
 	assert_memory_equal(buf, node, sizeof(node));
 }
 
-static void no_node_is_minus_one(void **state)
+TEST(no_node_is_minus_one)
 {
 	ib_portid_t sm = {.lid = 1};
 
-	(void)state;
 	respond_with(IB_SA_CLASS, IB_SA_ATTR_NODERECORD, 0x0300, NULL, 0);
-	assert_int_equal(ib_node_query_via(fixture.port, 1, &sm, buf), -1);
-	assert_int_equal(errno, EIO);
-	errno = 0;
-	assert_int_equal(ib_node_query_via(fixture.port, 1, &sm, NULL), -1);
-	assert_int_equal(errno, EINVAL);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fixture_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_call_has_mask_and_data),
-		TEST(a_q_key_can_be_given),
-		TEST(the_sm_key_has_its_place_and_is_not_the_m_key),
-		TEST(the_transaction_s_id_can_be_given),
-		TEST(record_and_its_size_come_back),
-		TEST(failures_are_told_by_errno),
-		TEST(a_call_needs_a_lid),
-		TEST(a_path_is_asked_for_by_both_gids),
-		TEST(no_path_is_minus_one),
-		TEST(a_node_is_asked_for_by_its_port_guid),
-		TEST(no_node_is_minus_one),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	assert_fails_minus_1(ib_node_query_via(fixture.port, 1, &sm, buf), EIO);
+	assert_fails_minus_1(ib_node_query_via(fixture.port, 1, &sm, NULL), EINVAL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 #include "mad_fixture.h"
+#include "test.h"
 
 #include <infiniband/mad_async.h>
 #include <infiniband/mad_sa.h>
@@ -50,9 +51,9 @@ static int respond(const struct device_packet *packet, void *arg)
 
 static uint8_t port_info[IB_SMP_DATA_SIZE];
 
-static int setup(void **state)
+static int setup(void)
 {
-	int ret = fixture_setup(state);
+	int ret = fixture_setup();
 
 	memset(&sa, 0, sizeof(sa));
 	sa.rmpp_type = IB_RMPP_TYPE_DATA;
@@ -66,11 +67,13 @@ static int setup(void **state)
 	return ret;
 }
 
+FIXTURE(setup, fixture_teardown);
+
 static ib_portid_t sa_address = {.lid = 3, .sl = 1};
 
 /* --- any attribute -------------------------------------------------------------- */
 
-static void a_query_has_the_components_that_it_looks_for(void **state)
+TEST(a_query_has_the_components_that_it_looks_for)
 {
 	static const uint8_t record[] = {0xab, 0xcd, 0xef};
 	struct mad_sa_query query = {
@@ -84,7 +87,6 @@ static void a_query_has_the_components_that_it_looks_for(void **state)
 	};
 	struct mad_sa_table *table;
 
-	(void)state;
 	sa_key_set(fixture.port, 0x1122334455667788);
 	assert_int_equal(mad_sa_get_table(fixture.port, &query, &table), 0);
 	assert_int_equal(device_written(), 1);
@@ -97,12 +99,11 @@ static void a_query_has_the_components_that_it_looks_for(void **state)
 	mad_sa_table_free(table);
 }
 
-static void the_subnet_manager_is_asked_unless_another_is_named(void **state)
+TEST(the_subnet_manager_is_asked_unless_another_is_named)
 {
 	struct mad_sa_query query = {.attribute = IB_SA_ATTR_NODERECORD};
 	struct mad_sa_table *table;
 
-	(void)state;
 	assert_int_equal(mad_sa_get_table(fixture.port, &query, &table), 0);
 	mad_sa_table_free(table);
 	assert_int_equal(device_written(), 2);
@@ -111,24 +112,22 @@ static void the_subnet_manager_is_asked_unless_another_is_named(void **state)
 	expect_address(1, 1, 0x80010000, SA_LID, 5);
 }
 
-static void without_a_subnet_manager_there_is_no_table(void **state)
+TEST(without_a_subnet_manager_there_is_no_table)
 {
 	struct mad_sa_query query = {.attribute = IB_SA_ATTR_NODERECORD};
 	struct mad_sa_table *table;
 
-	(void)state;
 	mad_set_field(port_info, 0, IB_PORT_SMLID_F, 0);
 	assert_int_equal(mad_sa_get_table(fixture.port, &query, &table), -ENXIO);
 	assert_null(table);
 }
 
-static void a_table_has_all_its_records(void **state)
+TEST(a_table_has_all_its_records)
 {
 	struct mad_sa_query query = {.attribute = IB_SA_ATTR_NODERECORD, .sa = &sa_address};
 	struct mad_sa_table *table;
 	size_t i;
 
-	(void)state;
 	sa.attribute_offset = 14;
 	sa.data_size = 500 * 112;
 	assert_int_equal(mad_sa_get_table(fixture.port, &query, &table), 0);
@@ -144,12 +143,11 @@ static void a_table_has_all_its_records(void **state)
 	mad_sa_table_free(NULL);
 }
 
-static void a_short_table_fits_into_less_than_a_mad(void **state)
+TEST(a_short_table_fits_into_less_than_a_mad)
 {
 	struct mad_sa_query query = {.attribute = IB_SA_ATTR_LINKRECORD, .sa = &sa_address};
 	struct mad_sa_table *table;
 
-	(void)state;
 	sa.rmpp_flags |= IB_RMPP_FLAG_LAST;
 	sa.attribute_offset = 1;
 	sa.data_size = 8;
@@ -159,13 +157,12 @@ static void a_short_table_fits_into_less_than_a_mad(void **state)
 	mad_sa_table_free(table);
 }
 
-static void a_table_may_be_empty(void **state)
+TEST(a_table_may_be_empty)
 {
 	struct mad_sa_query query = {.attribute = IB_SA_ATTR_NODERECORD, .sa = &sa_address};
 	struct mad_sa_table *table;
 	unsigned offset;
 
-	(void)state;
 	for (offset = 0; offset < 15; offset += 14) {
 		sa.attribute_offset = offset;
 		assert_int_equal(mad_sa_get_table(fixture.port, &query, &table), 0);
@@ -184,12 +181,11 @@ static void a_table_may_be_empty(void **state)
 	mad_sa_table_free(table);
 }
 
-static void padding_is_no_record(void **state)
+TEST(padding_is_no_record)
 {
 	struct mad_sa_query query = {.attribute = IB_SA_ATTR_NODERECORD, .sa = &sa_address};
 	struct mad_sa_table *table;
 
-	(void)state;
 	sa.attribute_offset = 14;
 	sa.data_size = 3 * 112 + 111;
 	memset(records + 3 * 112, 0, 111);
@@ -204,13 +200,12 @@ static void padding_is_no_record(void **state)
 }
 
 /* A NodeRecord has 108 bytes, and 4 of padding. */
-static void the_last_record_may_lack_its_padding(void **state)
+TEST(the_last_record_may_lack_its_padding)
 {
 	static const uint8_t zeros[4];
 	struct mad_sa_query query = {.attribute = IB_SA_ATTR_NODERECORD, .sa = &sa_address};
 	struct mad_sa_table *table;
 
-	(void)state;
 	sa.attribute_offset = 14;
 	sa.data_size = 3 * 112 + 108;
 	assert_int_equal(mad_sa_get_table(fixture.port, &query, &table), 0);
@@ -231,13 +226,12 @@ static void the_last_record_may_lack_its_padding(void **state)
 	assert_int_equal(mad_sa_get_table(fixture.port, &query, &table), -EPROTO);
 }
 
-static void a_table_whose_last_record_was_cut_is_an_error(void **state)
+TEST(a_table_whose_last_record_was_cut_is_an_error)
 {
 	static const unsigned cut[] = {1, 8, 56, 107};
 	struct mad_sa_query query = {.attribute = IB_SA_ATTR_NODERECORD, .sa = &sa_address};
 	struct mad_sa_table *table;
 
-	(void)state;
 	sa.attribute_offset = 14;
 	for (size_t i = 0; i < sizeof(cut) / sizeof(*cut); i++) {
 		sa.data_size = 3 * 112 + cut[i];
@@ -246,7 +240,7 @@ static void a_table_whose_last_record_was_cut_is_an_error(void **state)
 	}
 }
 
-static void records_that_are_too_short_are_not_believed(void **state)
+TEST(records_that_are_too_short_are_not_believed)
 {
 	static const struct {
 		unsigned attribute, least; /* of the offset */
@@ -264,7 +258,6 @@ static void records_that_are_too_short_are_not_believed(void **state)
 	struct mad_sa_table *table;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(attributes) / sizeof(*attributes); i++) {
 		query.attribute = attributes[i].attribute;
 		/* whole records of either size */
@@ -288,12 +281,11 @@ static void records_that_are_too_short_are_not_believed(void **state)
 	assert_int_equal(mad_sa_get_table(fixture.port, &query, &table), -EPROTO);
 }
 
-static void what_is_no_table_is_not_believed(void **state)
+TEST(what_is_no_table_is_not_believed)
 {
 	struct mad_sa_query query = {.attribute = IB_SA_ATTR_NODERECORD, .sa = &sa_address};
 	struct mad_sa_table *table;
 
-	(void)state;
 	sa.attribute_offset = 14;
 	sa.data_size = 112;
 	sa.rmpp_flags = 0;
@@ -307,25 +299,23 @@ static void what_is_no_table_is_not_believed(void **state)
 	assert_int_equal(mad_sa_get_table(fixture.port, &query, &table), -EBADMSG);
 }
 
-static void a_status_comes_back(void **state)
+TEST(a_status_comes_back)
 {
 	struct mad_sa_query query = {.attribute = IB_SA_ATTR_NODERECORD, .sa = &sa_address};
 	struct mad_sa_table *table;
 
-	(void)state;
 	sa.status = 0x0200;
 	assert_int_equal(mad_sa_get_table(fixture.port, &query, &table), -EIO);
 	assert_int_equal(query.status, 0x0200);
 	assert_null(table);
 }
 
-static void no_response_is_a_timeout(void **state)
+TEST(no_response_is_a_timeout)
 {
 	struct mad_sa_query query = {
 		.attribute = IB_SA_ATTR_NODERECORD, .sa = &sa_address, .timeout_ms = 5};
 	struct mad_sa_table *table;
 
-	(void)state;
 	be_silent();
 	mad_rpc_set_timeout(fixture.port, 100000000);
 	assert_int_equal(mad_sa_get_table(fixture.port, &query, &table), -ETIMEDOUT);
@@ -334,12 +324,11 @@ static void no_response_is_a_timeout(void **state)
 	assert_int_equal(mad_sa_get_table(fixture.port, &query, &table), -ETIMEDOUT);
 }
 
-static void what_is_too_long_is_refused(void **state)
+TEST(what_is_too_long_is_refused)
 {
 	struct mad_sa_query query = {.attribute = IB_SA_ATTR_NODERECORD, .sa = &sa_address};
 	struct mad_sa_table *table;
 
-	(void)state;
 	assert_int_equal(mad_port_set_max_reply(fixture.port, 4096), 0);
 	sa.attribute_offset = 14;
 	sa.data_size = 4096;
@@ -347,7 +336,7 @@ static void what_is_too_long_is_refused(void **state)
 	assert_null(table);
 }
 
-static void without_memory_there_is_no_table(void **state)
+TEST(without_memory_there_is_no_table)
 {
 	/* the last record lacks its padding, so that memory is made larger */
 	const unsigned sizes[] = {1120, 1116};
@@ -356,7 +345,6 @@ static void without_memory_there_is_no_table(void **state)
 	unsigned failed;
 	int err;
 
-	(void)state;
 	sa.attribute_offset = 14;
 	for (unsigned i = 0; i < 2; i++) {
 		sa.data_size = sizes[i];
@@ -374,14 +362,13 @@ static void without_memory_there_is_no_table(void **state)
 	}
 }
 
-static void invalid_queries_are_rejected(void **state)
+TEST(invalid_queries_are_rejected)
 {
 	struct mad_sa_query good = {.attribute = 0x11, .sa = &sa_address}, query = good;
 	ib_portid_t nowhere = {0};
 	struct mad_sa_table *table;
 	uint8_t record[200];
 
-	(void)state;
 	assert_int_equal(mad_sa_get_table(NULL, &query, &table), -EINVAL);
 	assert_int_equal(mad_sa_get_table(fixture.port, NULL, &table), -EINVAL);
 	assert_int_equal(mad_sa_get_table(fixture.port, &query, NULL), -EINVAL);
@@ -403,7 +390,7 @@ static void invalid_queries_are_rejected(void **state)
 	assert_int_equal(device_written(), 0);
 }
 
-static void one_record_comes_by_get(void **state)
+TEST(one_record_comes_by_get)
 {
 	uint8_t record[IB_SA_DATA_SIZE + 1] = {0};
 	struct mad_sa_query query = {
@@ -414,7 +401,6 @@ static void one_record_comes_by_get(void **state)
 		.sa = &sa_address,
 	};
 
-	(void)state;
 	respond_with(IB_SA_CLASS, IB_SA_ATTR_PATHRECORD, 0, records, IB_SA_DATA_SIZE);
 	assert_int_equal(mad_sa_get(fixture.port, &query, record, 64), 0);
 	expect_mad(0, "0:01030201 17:35 55:04 56:78797a");
@@ -456,12 +442,11 @@ static void respond_to_two_of(size_t size)
 	sa.data_size = 2 * size;
 }
 
-static void paths_are_asked_for_by_either_end(void **state)
+TEST(paths_are_asked_for_by_either_end)
 {
 	struct mad_sa_table *t;
 	int err;
 
-	(void)state;
 	respond_to_two_of(64);
 	err = mad_sa_path_records(fixture.port, one, two, &t);
 	expect_query(err, t, 64, "0:01030212 17:35 54:100c 64:" TWO ONE " 105:7f");
@@ -473,12 +458,11 @@ static void paths_are_asked_for_by_either_end(void **state)
 	expect_query(err, t, 64, "0:01030212 17:35 54:10 105:7f");
 }
 
-static void nodes_ports_and_links_are_asked_for_by_lid(void **state)
+TEST(nodes_ports_and_links_are_asked_for_by_lid)
 {
 	struct mad_sa_table *t;
 	int err;
 
-	(void)state;
 	respond_to_two_of(112);
 	err = mad_sa_node_records(fixture.port, 0x1234, &t);
 	expect_query(err, t, 112, "0:01030212 17:11 55:01 56:1234");
@@ -496,12 +480,11 @@ static void nodes_ports_and_links_are_asked_for_by_lid(void **state)
 	expect_query(err, t, 8, "0:01030212 17:20");
 }
 
-static void groups_and_subscriptions_are_asked_for_by_gid(void **state)
+TEST(groups_and_subscriptions_are_asked_for_by_gid)
 {
 	struct mad_sa_table *t;
 	int err;
 
-	(void)state;
 	respond_to_two_of(56);
 	err = mad_sa_mc_member_records(fixture.port, two, &t);
 	expect_query(err, t, 56, "0:01030212 17:38 55:01 56:" TWO);
@@ -514,13 +497,12 @@ static void groups_and_subscriptions_are_asked_for_by_gid(void **state)
 	expect_query(err, t, 64, "0:01030212 17:f3");
 }
 
-static void services_are_asked_for_by_name(void **state)
+TEST(services_are_asked_for_by_name)
 {
 	char name[66];
 	struct mad_sa_table *t;
 	int err;
 
-	(void)state;
 	respond_to_two_of(176);
 	err = mad_sa_service_records(fixture.port, "abc", &t);
 	expect_query(err, t, 176, "0:01030212 17:31 55:40 104:616263");
@@ -537,7 +519,7 @@ static void services_are_asked_for_by_name(void **state)
 	mad_sa_table_free(t);
 }
 
-static void codes_of_rates_mtus_and_lifetimes_are_read_without_their_selector(void **state)
+TEST(codes_of_rates_mtus_and_lifetimes_are_read_without_their_selector)
 {
 	static const struct {
 		uint8_t code;
@@ -545,7 +527,6 @@ static void codes_of_rates_mtus_and_lifetimes_are_read_without_their_selector(vo
 	} rates[] = {{2, 2.5}, {3, 10}, {7, 40}, {12, 56}, {16, 100}, {24, 1200}};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(rates) / sizeof(*rates); i++) {
 		assert_true(mad_sa_rate_gbps(rates[i].code) == rates[i].gbps);
 		assert_true(mad_sa_rate_gbps(rates[i].code | 0x80) == rates[i].gbps);
@@ -559,36 +540,4 @@ static void codes_of_rates_mtus_and_lifetimes_are_read_without_their_selector(vo
 	assert_true(mad_sa_lifetime_us(0x80) == 4.096);
 	assert_true(mad_sa_lifetime_us(0x8a) == 4.096 * 1024);
 	assert_true(mad_sa_lifetime_us(0xff) > 1e18);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fixture_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_query_has_the_components_that_it_looks_for),
-		TEST(the_subnet_manager_is_asked_unless_another_is_named),
-		TEST(without_a_subnet_manager_there_is_no_table),
-		TEST(a_table_has_all_its_records),
-		TEST(a_short_table_fits_into_less_than_a_mad),
-		TEST(a_table_may_be_empty),
-		TEST(padding_is_no_record),
-		TEST(the_last_record_may_lack_its_padding),
-		TEST(a_table_whose_last_record_was_cut_is_an_error),
-		TEST(records_that_are_too_short_are_not_believed),
-		TEST(what_is_no_table_is_not_believed),
-		TEST(a_status_comes_back),
-		TEST(no_response_is_a_timeout),
-		TEST(what_is_too_long_is_refused),
-		TEST(without_memory_there_is_no_table),
-		TEST(invalid_queries_are_rejected),
-		TEST(one_record_comes_by_get),
-		TEST(paths_are_asked_for_by_either_end),
-		TEST(nodes_ports_and_links_are_asked_for_by_lid),
-		TEST(groups_and_subscriptions_are_asked_for_by_gid),
-		TEST(services_are_asked_for_by_name),
-		TEST(codes_of_rates_mtus_and_lifetimes_are_read_without_their_selector),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,10 +2,12 @@
 
 #include "fake.h"
 #include "devices.h"
+#include "test.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Sets an attribute of a port that fake_port() made. */
@@ -30,213 +32,352 @@ static void port_is(const char *ca_name, int portnum, const char *state, const c
 #define POLLING     "1: DOWN", "2: Polling"
 #define DISABLED    "1: DOWN", "3: Disabled"
 
-/* Asserts the choice: a name and a port, or an errno. */
-static void chooses_for(const char *ca_name, int portnum, bool smi_only, const char *wanted_ca,
-			int wanted)
+/* The ports that have_port() made: each with the umad device of its index. */
+static struct port_choice owners[8];
+static int owner_count;
+
+/* The machine begins without ports, and the list is empty. */
+static int setup(void)
 {
+	owner_count = 0;
+	if (fake_setup())
+		return -1;
+	fake_file("/sys/class/infiniband_mad/abi_version", "5\n");
+	return 0;
+}
+
+FIXTURE(setup, fake_teardown);
+
+/* A port, its device, and a umad device for it. */
+static void have_port(const char *ca_name, int portnum, const char *state, const char *phys)
+{
+	struct port_choice *owner = &owners[owner_count];
+	bool known = false;
+	int i;
+
+	for (i = 0; i < owner_count; i++) {
+		known |= !strcmp(owners[i].ca_name, ca_name);
+		if (!strcmp(owners[i].ca_name, ca_name) && owners[i].portnum == portnum)
+			break;
+	}
+	if (!known)
+		fake_ca(ca_name);
+	port_is(ca_name, portnum, state, phys);
+	if (i < owner_count)
+		return;
+	assert_true(owner_count < 8);
+	snprintf(owner->ca_name, sizeof(owner->ca_name), "%s", ca_name);
+	owner->portnum = portnum;
+	fake_umad(owner_count++, ca_name, portnum);
+}
+
+/* --- rows ----------------------------------------------------------------------- */
+
+/*
+ * A row has a sentence and a line of steps:
+ *
+ *	CA/PORT WORD ...	the port is active, linked, polling or disabled; then
+ *				ethernet, ib, no-layer, cap=HEX, no-cap, no-state or no-phys;
+ *				or it is gone
+ *	CA WORD			a device without ports (ca); the device is a switch, router
+ *				or rnic, or it is gone
+ *	open NAME > RESULT	NAME is CA, CA/PORT, any or any/PORT. select_port(),
+ *				umad_open_port() and umad_get_port() choose this port, or
+ *				fail with this errno.
+ *	smi NAME > RESULT	likewise select_port() and umad_open_smi_port()
+ */
+struct row {
+	const char *behaviour, *line;
+};
+
+/* The errors in the rows. */
+static const char *error_name(int error)
+{
+	return error == -ENODEV ? "ENODEV" : error == -EINVAL ? "EINVAL" : strerror(-error);
+}
+
+/* The port that a call opened, or the error. */
+static const char *opened_by(int (*open_port)(const char *, int), const char *ca_name,
+			     int portnum)
+{
+	static char text[256];
+	char name[32];
+	int fd;
+
+	errno = 0;
+	fd = open_port(ca_name, portnum);
+	if (fd < 0) {
+		assert_int_equal(errno, -fd);
+		return error_name(fd);
+	}
+	text[0] = '\0';
+	for (int i = 0; i < owner_count; i++) {
+		snprintf(name, sizeof(name), "umad%d", i);
+		if (!fake_device(name)->opened)
+			continue;
+		assert_string_equal(text, "");
+		snprintf(text, sizeof(text), "%s/%d", owners[i].ca_name, owners[i].portnum);
+	}
+	assert_int_equal(umad_close_port(fd), 0);
+	return text;
+}
+
+static const char *found_by_get_port(const char *ca_name, int portnum)
+{
+	static char text[256];
+	umad_port_t port;
+	int ret;
+
+	errno = 0;
+	ret = umad_get_port(ca_name, portnum, &port);
+	if (ret) {
+		assert_int_equal(errno, -ret);
+		return error_name(ret);
+	}
+	snprintf(text, sizeof(text), "%s/%d", port.ca_name, port.portnum);
+	umad_release_port(&port);
+	return text;
+}
+
+static const char *selected(const char *ca_name, int portnum, bool smi_only)
+{
+	static char text[256];
 	struct port_choice choice;
 	int ret = select_port(ca_name, portnum, smi_only, &choice);
 
-	if (!wanted_ca) {
-		assert_int_equal(ret, wanted);
+	if (ret)
+		return error_name(ret);
+	snprintf(text, sizeof(text), "%s/%d", choice.ca_name, choice.portnum);
+	return text;
+}
+
+static const char *line_of_row;
+
+static void expect_choice(const char *call, const char *name, const char *seen,
+			  const char *wanted)
+{
+	if (strcmp(seen, wanted) != 0)
+		fail_msg("\"%s\"\nat \"%s > %s\": %s: %s", line_of_row, name, wanted, call,
+			 seen);
+}
+
+static void choose(const char *name, bool smi, const char *wanted)
+{
+	char copy[32], *slash, *ca_name = copy;
+	int portnum = 0;
+
+	snprintf(copy, sizeof(copy), "%s", name);
+	slash = strchr(copy, '/');
+	if (slash) {
+		*slash = '\0';
+		portnum = atoi(slash + 1);
+	}
+	if (!strcmp(copy, "any"))
+		ca_name = NULL;
+	expect_choice("select_port()", name, selected(ca_name, portnum, smi), wanted);
+	if (smi) {
+		expect_choice("umad_open_smi_port()", name,
+			      opened_by(umad_open_smi_port, ca_name, portnum), wanted);
 		return;
 	}
-	assert_int_equal(ret, 0);
-	assert_string_equal(choice.ca_name, wanted_ca);
-	assert_int_equal(choice.portnum, wanted);
+	expect_choice("umad_open_port()", name, opened_by(umad_open_port, ca_name, portnum),
+		      wanted);
+	expect_choice("umad_get_port()", name, found_by_get_port(ca_name, portnum), wanted);
 }
 
-static void chooses(const char *ca_name, int portnum, const char *wanted_ca, int wanted)
+static void change_port(const char *ca_name, int portnum, const char *word)
 {
-	chooses_for(ca_name, portnum, false, wanted_ca, wanted);
+	static const struct {
+		const char *word, *attribute, *text; /* NULL: the file is removed */
+	} words[] = {
+		{"ethernet", "/link_layer", "Ethernet"},
+		{"ib", "/link_layer", "IB"},
+		{"no-layer", "/link_layer", NULL},
+		{"no-state", "/state", NULL},
+		{"no-phys", "/phys_state", NULL},
+		{"no-cap", "/cap_mask", NULL},
+		{"gone", "", NULL},
+	};
+	size_t i;
+	char path[128];
+
+	if (!strcmp(word, "active"))
+		have_port(ca_name, portnum, ACTIVE_PORT);
+	else if (!strcmp(word, "linked"))
+		have_port(ca_name, portnum, LINKED);
+	else if (!strcmp(word, "polling"))
+		have_port(ca_name, portnum, POLLING);
+	else if (!strcmp(word, "disabled"))
+		have_port(ca_name, portnum, DISABLED);
+	else if (!strncmp(word, "cap=", 4)) {
+		snprintf(path, sizeof(path), "0x%s", word + 4);
+		set(ca_name, portnum, "cap_mask", path);
+	} else {
+		for (i = 0; strcmp(word, words[i].word) != 0;)
+			assert_true(++i < sizeof(words) / sizeof(words[0]));
+		if (words[i].text) {
+			set(ca_name, portnum, words[i].attribute + 1, words[i].text);
+			return;
+		}
+		snprintf(path, sizeof(path), "/sys/class/infiniband/%s/ports/%d%s", ca_name,
+			 portnum, words[i].attribute);
+		fake_remove(path);
+	}
 }
 
-static void a_port_named_in_full_is_taken_as_it_is(void **state)
+static void change_ca(const char *ca_name, const char *word)
 {
-	(void)state;
-	chooses("mlx5_0", 1, "mlx5_0", 1);
-	chooses("mlx5_0", 300, "mlx5_0", 300);
-	fake_ca("mlx5_0");
-	port_is("mlx5_0", 1, DISABLED);
-	chooses("mlx5_0", 1, "mlx5_0", 1);
+	static const char *const types[] = {"1: CA", "2: switch", "3: router", "4: RNIC"};
+	static const char *const words[] = {"ca", "switch", "router", "rnic"};
+	char path[128];
+	size_t i;
+
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%s", ca_name);
+	if (!strcmp(word, "gone")) {
+		fake_remove(path);
+		return;
+	}
+	for (i = 0; strcmp(word, words[i]) != 0;)
+		assert_true(++i < 4);
+	if (!i)
+		fake_ca(ca_name);
+	strcat(path, "/node_type");
+	fake_file(path, "%s\n", types[i]);
 }
 
-static void of_a_devices_ports_the_active_one_is_taken(void **state)
+static void run_line(const char *line)
 {
-	(void)state;
-	fake_ca("mlx5_0");
-	port_is("mlx5_0", 1, LINKED);
-	port_is("mlx5_0", 2, ACTIVE_PORT);
-	port_is("mlx5_0", 3, ACTIVE_PORT);
-	chooses("mlx5_0", 0, "mlx5_0", 2);
+	char copy[512], *rest = copy, *step, *subject, *word, *slash;
+
+	line_of_row = line;
+	assert_true(strlen(line) < sizeof(copy));
+	strcpy(copy, line);
+	while ((step = strsep(&rest, ";"))) {
+		subject = strtok(step, " ");
+		word = strtok(NULL, " ");
+		slash = strchr(subject, '/');
+		if (!strcmp(subject, "open") || !strcmp(subject, "smi")) {
+			assert_string_equal(strtok(NULL, " "), ">");
+			choose(word, *subject == 's', strtok(NULL, " "));
+		} else if (slash) {
+			*slash = '\0';
+			for (; word; word = strtok(NULL, " "))
+				change_port(subject, atoi(slash + 1), word);
+		} else {
+			change_ca(subject, word);
+		}
+	}
 }
 
-static void without_an_active_port_the_one_whose_link_is_up_is_taken(void **state)
+static void run_row(const struct row *row)
 {
-	(void)state;
-	fake_ca("mlx5_0");
-	port_is("mlx5_0", 1, POLLING);
-	port_is("mlx5_0", 2, LINKED);
-	port_is("mlx5_0", 3, LINKED);
-	chooses("mlx5_0", 0, "mlx5_0", 2);
+	run_line(row->line);
 }
 
-static void without_a_link_the_first_that_is_not_disabled_is_taken(void **state)
-{
-	(void)state;
-	fake_ca("mlx5_0");
-	port_is("mlx5_0", 1, DISABLED);
-	port_is("mlx5_0", 2, POLLING);
-	port_is("mlx5_0", 3, POLLING);
-	chooses("mlx5_0", 0, "mlx5_0", 2);
-}
-
-static void disabled_ports_are_not_usable(void **state)
-{
-	(void)state;
-	fake_ca("mlx5_0");
-	chooses("mlx5_0", 0, NULL, -ENODEV);
-	port_is("mlx5_0", 1, DISABLED);
-	chooses("mlx5_0", 0, NULL, -ENODEV);
-	chooses(NULL, 0, NULL, -ENODEV);
-}
-
-static void an_ethernet_port_counts_only_as_not_disabled(void **state)
-{
-	(void)state;
-	fake_ca("rxe0");
-	port_is("rxe0", 1, ACTIVE_PORT);
-	set("rxe0", 1, "link_layer", "Ethernet");
-	port_is("rxe0", 2, LINKED);
-	chooses("rxe0", 0, "rxe0", 2);
-	fake_remove("/sys/class/infiniband/rxe0/ports/2");
-	chooses("rxe0", 0, "rxe0", 1);
+static const struct row rows[] = {
+	{"without a device there is no port",
+	 "open any > ENODEV; open any/1 > ENODEV; open mlx5_0 > ENODEV; smi any > ENODEV"},
+	{"a port that is named in full is taken as it is",
+	 "mlx5_0/1 disabled cap=400; rxe0/1 active ethernet; open mlx5_0/1 > mlx5_0/1; "
+	 "open rxe0/1 > rxe0/1; smi mlx5_0/1 > mlx5_0/1"},
+	{"of a device's ports the active one is taken",
+	 "mlx5_0/1 linked; mlx5_0/2 active; mlx5_0/3 active; open mlx5_0 > mlx5_0/2"},
+	{"without an active port the one whose link is up is taken",
+	 "mlx5_0/1 polling; mlx5_0/2 linked; mlx5_0/3 linked; open mlx5_0 > mlx5_0/2"},
+	{"without a link the first port that is not disabled is taken",
+	 "mlx5_0/1 disabled; mlx5_0/2 polling; mlx5_0/3 polling; open mlx5_0 > mlx5_0/2"},
+	{"each call looks at the ports again",
+	 "mlx5_0/1 polling; mlx5_0/2 linked; mlx5_0/3 active; open mlx5_0 > mlx5_0/3; "
+	 "mlx5_0/3 disabled; open mlx5_0 > mlx5_0/2; mlx5_0/2 polling; "
+	 "open mlx5_0 > mlx5_0/1; mlx5_0/1 disabled; open mlx5_0 > mlx5_0/2; "
+	 "mlx5_0/2 disabled; open mlx5_0 > ENODEV; open any > ENODEV; smi any > ENODEV"},
+	{"disabled ports are not usable",
+	 "mlx5_0 ca; open mlx5_0 > ENODEV; mlx5_0/1 disabled; open mlx5_0 > ENODEV; "
+	 "open any > ENODEV"},
 	/* a linked Ethernet port has no priority over a polling InfiniBand port before it */
-	set("rxe0", 1, "state", "2: INIT");
-	chooses(NULL, 0, "rxe0", 1);
+	{"an Ethernet port counts only as not disabled",
+	 "rxe0/1 active ethernet; rxe0/2 linked; open rxe0 > rxe0/2; rxe0/2 gone; "
+	 "open rxe0 > rxe0/1; rxe0/1 linked ethernet; open any > rxe0/1"},
+	{"a port without link_layer is InfiniBand",
+	 "ibsim0/1 polling; ibsim0/2 active no-layer; open ibsim0 > ibsim0/2; "
+	 "ibsim0/2 active ib; open ibsim0 > ibsim0/2"},
+	{"the first device with an active port wins",
+	 "mlx5_0/1 linked; mlx5_1/1 polling; mlx5_1/2 active; mlx5_2/1 active; "
+	 "open any > mlx5_1/2; open mlx5_0 > mlx5_0/1; smi any > mlx5_1/2"},
+	{"without any active port the first usable device wins",
+	 "mlx5_0/1 disabled; mlx5_1/1 polling; mlx5_2/1 linked; open any > mlx5_1/1"},
+	{"a port number restricts the choice",
+	 "mlx5_0/1 active; mlx5_1/1 active; mlx5_1/2 polling; mlx5_2/2 active; "
+	 "open any/2 > mlx5_2/2; mlx5_2/2 linked; open any/2 > mlx5_1/2; mlx5_2/2 disabled; "
+	 "open any/2 > mlx5_1/2; open any/3 > ENODEV"},
+	{"a port number needs an InfiniBand port that is not disabled",
+	 "rxe0/1 active ethernet; mlx5_0/2 polling; open any/1 > ENODEV; "
+	 "open any/2 > mlx5_0/2; open rxe0 > rxe0/1; rxe0/1 disabled; open any/1 > ENODEV; "
+	 "rxe0/1 polling; open any/1 > rxe0/1"},
+	{"a switch is its port 0",
+	 "sw0/0 polling; sw0 switch; open sw0 > sw0/0; open any > sw0/0; open any/1 > sw0/0; "
+	 "smi sw0 > sw0/0; sw0/0 active; smi sw0 > sw0/0; sw0/0 polling cap=400; "
+	 "smi sw0 > ENODEV; open sw0 > sw0/0"},
+	{"a router is judged as a CA is",
+	 "mlx5_0/1 polling; mlx5_0/2 active; mlx5_0 router; open mlx5_0 > mlx5_0/2; "
+	 "open any > mlx5_0/2"},
+	{"an RNIC is never chosen",
+	 "iw0/1 active; iw0 rnic; open iw0 > ENODEV; open any > ENODEV; open any/1 > ENODEV; "
+	 "mlx5_0/1 polling; open any > mlx5_0/1"},
+	{"an SMI port must permit a subnet manager",
+	 "mlx5_0/1 active cap=400; mlx5_0/2 polling; smi mlx5_0 > mlx5_0/2; "
+	 "smi any > mlx5_0/2; smi any/1 > ENODEV; smi mlx5_0/1 > mlx5_0/1; "
+	 "open mlx5_0 > mlx5_0/1"},
+	{"of many capabilities only one matters for an SMI port",
+	 "mlx5_0/1 active cap=2651ec48; mlx5_1/1 linked; open any > mlx5_0/1; "
+	 "smi any > mlx5_1/1; smi any/1 > mlx5_1/1; smi mlx5_0 > ENODEV; "
+	 "mlx5_0/1 active cap=2651e848; smi any > mlx5_0/1"},
+	{"a port whose attributes cannot be read is not chosen",
+	 "mlx5_0/1 active no-state; open mlx5_0 > ENODEV; mlx5_0/1 polling no-phys; "
+	 "open mlx5_0 > ENODEV; mlx5_0/1 polling no-cap; smi mlx5_0 > ENODEV"},
+	{"a negative port is refused",
+	 "mlx5_0/1 active; open mlx5_0/-1 > EINVAL; open any/-1 > EINVAL; "
+	 "open any/-2147483648 > EINVAL; smi any/-1 > EINVAL"},
+	{"names are taken in the order of their bytes",
+	 "mlx5_2/1 active; mlx5_10/1 active; Z/1 active; a/1 active; open any > Z/1; Z gone; "
+	 "open any > a/1; a gone; open any > mlx5_10/1"},
+};
+
+TEST_ROWS(run_row, rows);
+
+/* --- names and attributes of any kind ------------------------------------------- */
+
+static void chooses(const char *ca_name, int portnum, const char *wanted)
+{
+	assert_string_equal(selected(ca_name, portnum, false), wanted);
 }
 
-static void a_port_without_link_layer_is_infiniband(void **state)
+/* The choice does not look at the device. */
+TEST(a_port_named_in_full_is_chosen_although_it_does_not_exist)
 {
-	(void)state;
-	fake_ca("ibsim0");
-	port_is("ibsim0", 1, POLLING);
-	port_is("ibsim0", 2, ACTIVE_PORT);
-	fake_remove("/sys/class/infiniband/ibsim0/ports/2/link_layer");
-	chooses("ibsim0", 0, "ibsim0", 2);
-	set("ibsim0", 2, "link_layer", "IB");
-	chooses("ibsim0", 0, "ibsim0", 2);
+	chooses("mlx5_0", 1, "mlx5_0/1");
+	chooses("mlx5_0", 300, "mlx5_0/300");
+	assert_string_equal(opened_by(umad_open_port, "mlx5_0", 1), "ENODEV");
 }
 
-static void the_first_device_with_an_active_port_wins(void **state)
+/* The set of ports is unknown. */
+TEST(a_device_with_more_ports_than_a_device_can_have_is_not_chosen)
 {
-	(void)state;
-	fake_ca("mlx5_0");
-	port_is("mlx5_0", 1, LINKED);
-	fake_ca("mlx5_1");
-	port_is("mlx5_1", 1, POLLING);
-	port_is("mlx5_1", 2, ACTIVE_PORT);
-	fake_ca("mlx5_2");
-	port_is("mlx5_2", 1, ACTIVE_PORT);
-	chooses(NULL, 0, "mlx5_1", 2);
-}
-
-static void without_any_active_port_the_first_usable_device_wins(void **state)
-{
-	(void)state;
-	fake_ca("mlx5_0");
-	port_is("mlx5_0", 1, DISABLED);
-	fake_ca("mlx5_1");
-	port_is("mlx5_1", 1, POLLING);
-	fake_ca("mlx5_2");
-	port_is("mlx5_2", 1, LINKED);
-	chooses(NULL, 0, "mlx5_1", 1);
-}
-
-static void a_port_number_restricts_the_choice(void **state)
-{
-	(void)state;
-	fake_ca("mlx5_0");
-	port_is("mlx5_0", 1, ACTIVE_PORT);
-	fake_ca("mlx5_1");
-	port_is("mlx5_1", 1, ACTIVE_PORT);
-	port_is("mlx5_1", 2, POLLING);
-	fake_ca("mlx5_2");
-	port_is("mlx5_2", 2, ACTIVE_PORT);
-	chooses(NULL, 2, "mlx5_2", 2);
-	set("mlx5_2", 2, "state", "2: INIT");
-	chooses(NULL, 2, "mlx5_1", 2);
-	chooses(NULL, 3, NULL, -ENODEV);
-}
-
-static void a_restricting_number_wants_an_infiniband_port_that_is_not_disabled(void **state)
-{
-	(void)state;
-	fake_ca("rxe0");
-	port_is("rxe0", 1, ACTIVE_PORT);
-	set("rxe0", 1, "link_layer", "Ethernet");
-	chooses(NULL, 1, NULL, -ENODEV);
-	port_is("rxe0", 1, DISABLED);
-	chooses(NULL, 1, NULL, -ENODEV);
-	port_is("rxe0", 1, POLLING);
-	chooses(NULL, 1, "rxe0", 1);
-}
-
-static void a_switch_is_its_port_0(void **state)
-{
-	(void)state;
-	fake_ca("sw0");
-	fake_file("/sys/class/infiniband/sw0/node_type", "2: switch\n");
-	port_is("sw0", 0, POLLING);
-	chooses("sw0", 0, "sw0", 0);
-	chooses(NULL, 0, "sw0", 0);
-	chooses(NULL, 1, "sw0", 0);
-	fake_file("/sys/class/infiniband/sw0/ports/0/cap_mask", "0x400\n");
-	chooses_for("sw0", 0, true, NULL, -ENODEV);
-}
-
-static void smi_ports_must_let_a_subnet_manager_be(void **state)
-{
-	(void)state;
-	fake_ca("mlx5_0");
-	port_is("mlx5_0", 1, ACTIVE_PORT);
-	set("mlx5_0", 1, "cap_mask", "0x00000400");
-	port_is("mlx5_0", 2, POLLING);
-	chooses_for("mlx5_0", 0, true, "mlx5_0", 2);
-	chooses_for(NULL, 0, true, "mlx5_0", 2);
-	chooses_for(NULL, 1, true, NULL, -ENODEV);
-	chooses_for("mlx5_0", 1, true, "mlx5_0", 1);
-	chooses("mlx5_0", 0, "mlx5_0", 1);
-}
-
-static void what_cannot_be_read_is_not_chosen(void **state)
-{
-	(void)state;
-	fake_ca("mlx5_0");
-	port_is("mlx5_0", 1, ACTIVE_PORT);
-	fake_remove("/sys/class/infiniband/mlx5_0/ports/1/state");
-	chooses("mlx5_0", 0, NULL, -ENODEV);
-	port_is("mlx5_0", 1, POLLING);
-	fake_remove("/sys/class/infiniband/mlx5_0/ports/1/phys_state");
-	chooses("mlx5_0", 0, NULL, -ENODEV);
-	port_is("mlx5_0", 1, POLLING);
-	fake_remove("/sys/class/infiniband/mlx5_0/ports/1/cap_mask");
-	chooses_for("mlx5_0", 0, true, NULL, -ENODEV);
-	/* more ports than a device can have: the set of ports is unknown */
+	run_line("mlx5_0/1 active");
 	fake_dir("/sys/class/infiniband/mlx5_0/ports/12");
-	chooses("mlx5_0", 0, NULL, -ENODEV);
+	run_line("open mlx5_0 > ENODEV");
 }
 
-static void names_that_cannot_be_devices_are_no_device(void **state)
+TEST(names_that_cannot_be_devices_are_no_device)
 {
 	static const char *const names[] = {"", "..", "../x", "a/b",
 					    "a_name_that_is_far_too_long"};
 	struct port_choice choice;
 	size_t i;
 
-	(void)state;
+	fake_remove("/sys/class/infiniband_mad");
 	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		chooses(names[i], 1, NULL, -ENODEV);
+		chooses(names[i], 1, "ENODEV");
 		assert_int_equal(select_ca(names[i], &choice), -ENODEV);
 		assert_int_equal(umad_open_port(names[i], 1), -EOPNOTSUPP);
 	}
@@ -247,265 +388,7 @@ static void names_that_cannot_be_devices_are_no_device(void **state)
 	assert_int_equal(fake_calls(), i + 3 * i);
 }
 
-static void a_negative_port_is_refused(void **state)
-{
-	(void)state;
-	chooses("mlx5_0", -1, NULL, -EINVAL);
-	chooses(NULL, -1, NULL, -EINVAL);
-}
-
-static void a_device_alone_is_chosen_likewise(void **state)
-{
-	struct port_choice choice;
-
-	(void)state;
-	assert_int_equal(select_ca(NULL, &choice), -ENODEV);
-	fake_ca("mlx5_0");
-	port_is("mlx5_0", 1, POLLING);
-	fake_ca("mlx5_1");
-	port_is("mlx5_1", 1, ACTIVE_PORT);
-	assert_int_equal(select_ca(NULL, &choice), 0);
-	assert_string_equal(choice.ca_name, "mlx5_1");
-	assert_int_equal(select_ca("mlx5_0", &choice), 0);
-	assert_string_equal(choice.ca_name, "mlx5_0");
-	assert_int_equal(choice.portnum, 0);
-}
-
-static void a_failure_to_list_the_devices_is_told(void **state)
-{
-	(void)state;
-	fake_ca("mlx5_0");
-	fake_fail_call(1, EACCES);
-	chooses(NULL, 0, NULL, -EACCES);
-	fake_fail_malloc(1);
-	chooses(NULL, 0, NULL, -ENOMEM);
-}
-
-/* --- through the public calls --------------------------------------------------- */
-
-/* The ports that have_port() made: each with the umad device of its index. */
-static struct port_choice owners[8];
-static int owner_count;
-
-/* A port, its device, and a umad device for it. */
-static int have_port(const char *ca_name, int portnum, const char *state, const char *phys)
-{
-	struct port_choice *owner = &owners[owner_count];
-
-	fake_ca(ca_name);
-	port_is(ca_name, portnum, state, phys);
-	snprintf(owner->ca_name, sizeof(owner->ca_name), "%s", ca_name);
-	owner->portnum = portnum;
-	fake_umad(owner_count, ca_name, portnum);
-	return owner_count++;
-}
-
-/* The port that a call opened: the index of the umad device, or the result and errno. */
-static int opened_by(int (*open_port)(const char *, int), const char *ca_name, int portnum)
-{
-	int i, found = -1, fd;
-	char name[32];
-
-	errno = 0;
-	fd = open_port(ca_name, portnum);
-	if (fd < 0) {
-		assert_int_equal(errno, -fd);
-		return fd;
-	}
-	for (i = 0; i < owner_count; i++) {
-		snprintf(name, sizeof(name), "umad%d", i);
-		if (!fake_device(name)->opened)
-			continue;
-		assert_int_equal(found, -1);
-		found = i;
-	}
-	assert_int_equal(umad_close_port(fd), 0);
-	assert_true(found >= 0);
-	return found;
-}
-
-/* Asserts which port a name and a port number open or get: an index or an errno. */
-static void opens(const char *ca_name, int portnum, int wanted)
-{
-	umad_port_t port;
-	int ret;
-
-	assert_int_equal(opened_by(umad_open_port, ca_name, portnum), wanted);
-	errno = 0;
-	ret = umad_get_port(ca_name, portnum, &port);
-	assert_int_equal(ret, wanted < 0 ? wanted : 0);
-	if (wanted < 0) {
-		assert_int_equal(errno, -wanted);
-		return;
-	}
-	assert_string_equal(port.ca_name, owners[wanted].ca_name);
-	assert_int_equal(port.portnum, owners[wanted].portnum);
-	umad_release_port(&port);
-}
-
-static void opens_for_smi(const char *ca_name, int portnum, int wanted)
-{
-	assert_int_equal(opened_by(umad_open_smi_port, ca_name, portnum), wanted);
-}
-
-static void opening_any_port_takes_the_first_active_one(void **state)
-{
-	int linked, active;
-
-	(void)state;
-	linked = have_port("mlx5_0", 1, LINKED);
-	have_port("mlx5_1", 1, POLLING);
-	active = have_port("mlx5_1", 2, ACTIVE_PORT);
-	have_port("mlx5_2", 1, ACTIVE_PORT);
-	opens(NULL, 0, active);
-	opens("mlx5_0", 0, linked);
-	opens_for_smi(NULL, 0, active);
-}
-
-static void opening_a_device_takes_the_best_of_what_is_left(void **state)
-{
-	int first, second, third;
-
-	(void)state;
-	first = have_port("mlx5_0", 1, POLLING);
-	second = have_port("mlx5_0", 2, LINKED);
-	third = have_port("mlx5_0", 3, ACTIVE_PORT);
-	opens("mlx5_0", 0, third);
-	port_is("mlx5_0", 3, DISABLED);
-	opens("mlx5_0", 0, second);
-	port_is("mlx5_0", 2, POLLING);
-	opens("mlx5_0", 0, first);
-	port_is("mlx5_0", 1, DISABLED);
-	opens("mlx5_0", 0, second);
-	port_is("mlx5_0", 2, DISABLED);
-	opens("mlx5_0", 0, -ENODEV);
-	opens(NULL, 0, -ENODEV);
-	opens_for_smi(NULL, 0, -ENODEV);
-}
-
-static void opening_a_port_by_name_asks_nothing_of_it(void **state)
-{
-	int disabled, ethernet;
-
-	(void)state;
-	disabled = have_port("mlx5_0", 1, DISABLED);
-	ethernet = have_port("rxe0", 1, ACTIVE_PORT);
-	set("rxe0", 1, "link_layer", "Ethernet");
-	opens("mlx5_0", 1, disabled);
-	opens("rxe0", 1, ethernet);
-	set("mlx5_0", 1, "cap_mask", "0x400");
-	opens_for_smi("mlx5_0", 1, disabled);
-}
-
-static void opening_by_number_wants_infiniband(void **state)
-{
-	int ethernet, polling;
-
-	(void)state;
-	ethernet = have_port("a_roce", 1, ACTIVE_PORT);
-	set("a_roce", 1, "link_layer", "Ethernet");
-	polling = have_port("mlx5_0", 2, POLLING);
-	opens(NULL, 1, -ENODEV);
-	opens(NULL, 2, polling);
-	opens("a_roce", 0, ethernet);
-	have_port("mlx5_1", 1, DISABLED);
-	opens(NULL, 1, -ENODEV);
-}
-
-static void opening_by_number_prefers_an_active_port(void **state)
-{
-	int polling, active;
-
-	(void)state;
-	polling = have_port("mlx5_0", 2, POLLING);
-	have_port("mlx5_1", 1, ACTIVE_PORT);
-	active = have_port("mlx5_2", 2, ACTIVE_PORT);
-	opens(NULL, 2, active);
-	port_is("mlx5_2", 2, DISABLED);
-	opens(NULL, 2, polling);
-}
-
-static void opening_for_smi_leaves_out_ports_without_subnet_management(void **state)
-{
-	int plain, next;
-
-	(void)state;
-	plain = have_port("mlx5_0", 1, ACTIVE_PORT);
-	set("mlx5_0", 1, "cap_mask", "0x2651ec48");
-	next = have_port("mlx5_1", 1, LINKED);
-	opens(NULL, 0, plain);
-	opens_for_smi(NULL, 0, next);
-	opens_for_smi(NULL, 1, next);
-	opens_for_smi("mlx5_0", 0, -ENODEV);
-	set("mlx5_0", 1, "cap_mask", "0x2651e848");
-	opens_for_smi(NULL, 0, plain);
-}
-
-static void opening_a_switch_opens_its_port_0(void **state)
-{
-	int port;
-
-	(void)state;
-	fake_ca("sw0");
-	port = have_port("sw0", 0, ACTIVE_PORT);
-	fake_file("/sys/class/infiniband/sw0/node_type", "2: switch\n");
-	opens("sw0", 0, port);
-	opens(NULL, 0, port);
-	opens_for_smi("sw0", 0, port);
-	set("sw0", 0, "cap_mask", "0x400");
-	opens_for_smi("sw0", 0, -ENODEV);
-	opens("sw0", 0, port);
-}
-
-static void opening_a_negative_port_is_refused(void **state)
-{
-	(void)state;
-	have_port("mlx5_0", 1, ACTIVE_PORT);
-	opens("mlx5_0", -1, -EINVAL);
-	opens(NULL, -1, -EINVAL);
-	opens(NULL, INT_MIN, -EINVAL);
-	opens_for_smi(NULL, -1, -EINVAL);
-}
-
-static void opening_without_any_device_is_no_device(void **state)
-{
-	(void)state;
-	fake_file("/sys/class/infiniband_mad/abi_version", "5\n");
-	opens(NULL, 0, -ENODEV);
-	opens(NULL, 1, -ENODEV);
-	opens("mlx5_0", 0, -ENODEV);
-	opens("mlx5_0", 1, -ENODEV);
-	opens_for_smi(NULL, 0, -ENODEV);
-}
-
-/* --- more of the choice --------------------------------------------------------- */
-
-static void a_router_is_judged_as_a_ca_is(void **state)
-{
-	(void)state;
-	fake_ca("mlx5_0");
-	fake_file("/sys/class/infiniband/mlx5_0/node_type", "3: router\n");
-	port_is("mlx5_0", 1, POLLING);
-	port_is("mlx5_0", 2, ACTIVE_PORT);
-	chooses("mlx5_0", 0, "mlx5_0", 2);
-	chooses(NULL, 0, "mlx5_0", 2);
-}
-
-static void an_rnic_is_never_chosen(void **state)
-{
-	(void)state;
-	fake_ca("iw0");
-	port_is("iw0", 1, ACTIVE_PORT);
-	fake_file("/sys/class/infiniband/iw0/node_type", "4: RNIC\n");
-	chooses("iw0", 0, NULL, -ENODEV);
-	chooses(NULL, 0, NULL, -ENODEV);
-	chooses(NULL, 1, NULL, -ENODEV);
-	fake_ca("mlx5_0");
-	port_is("mlx5_0", 1, POLLING);
-	chooses(NULL, 0, "mlx5_0", 1);
-}
-
-static void only_infiniband_by_its_full_name_is_infiniband(void **state)
+TEST(only_infiniband_by_its_full_name_is_infiniband)
 {
 	static const char *const others[] = {"Ethernet",
 					     "InfiniBandX",
@@ -515,55 +398,30 @@ static void only_infiniband_by_its_full_name_is_infiniband(void **state)
 					     "\xff\xfe"};
 	size_t i;
 
-	(void)state;
-	fake_ca("mlx5_0");
-	port_is("mlx5_0", 1, ACTIVE_PORT);
-	port_is("mlx5_0", 2, LINKED);
+	run_line("mlx5_0/1 active; mlx5_0/2 linked");
 	for (i = 0; i < sizeof(others) / sizeof(*others); i++) {
 		set("mlx5_0", 1, "link_layer", others[i]);
-		chooses("mlx5_0", 0, "mlx5_0", 2);
+		run_line("open mlx5_0 > mlx5_0/2");
 	}
 	set("mlx5_0", 1, "link_layer", "InfiniBand");
-	chooses("mlx5_0", 0, "mlx5_0", 1);
+	run_line("open mlx5_0 > mlx5_0/1");
 }
 
-static void a_state_that_makes_no_sense_is_not_chosen(void **state)
+TEST(a_state_that_makes_no_sense_is_not_chosen)
 {
 	static const char *const contents[] = {"", "ACTIVE", "-4", "\xff\xfe",
 					       "99999999999999999999"};
 	size_t i;
 
-	(void)state;
-	fake_ca("mlx5_0");
-	fake_ca("mlx5_1");
-	port_is("mlx5_1", 1, POLLING);
+	run_line("mlx5_1/1 polling");
 	for (i = 0; i < sizeof(contents) / sizeof(*contents); i++) {
-		port_is("mlx5_0", 1, ACTIVE_PORT);
+		run_line("mlx5_0/1 active");
 		set("mlx5_0", 1, "state", contents[i]);
-		chooses("mlx5_0", 0, NULL, -ENODEV);
-		chooses(NULL, 0, "mlx5_1", 1);
-		port_is("mlx5_0", 1, POLLING);
+		run_line("open mlx5_0 > ENODEV; open any > mlx5_1/1");
+		run_line("mlx5_0/1 polling");
 		set("mlx5_0", 1, "phys_state", contents[i]);
-		chooses("mlx5_0", 0, NULL, -ENODEV);
-		chooses(NULL, 0, "mlx5_1", 1);
+		run_line("open mlx5_0 > ENODEV; open any > mlx5_1/1");
 	}
-}
-
-static void names_are_taken_in_the_order_of_their_bytes(void **state)
-{
-	static const char *const names[] = {"mlx5_2", "mlx5_10", "Z", "a"};
-	size_t i;
-
-	(void)state;
-	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		fake_ca(names[i]);
-		port_is(names[i], 1, ACTIVE_PORT);
-	}
-	chooses(NULL, 0, "Z", 1);
-	fake_remove("/sys/class/infiniband/Z");
-	chooses(NULL, 0, "a", 1);
-	fake_remove("/sys/class/infiniband/a");
-	chooses(NULL, 0, "mlx5_10", 1);
 }
 
 /* A device with only the files that the choice of a port needs. */
@@ -577,23 +435,24 @@ static void slim_ca(const char *ca_name, const char *state, const char *phys)
 	set(ca_name, 1, "phys_state", phys);
 }
 
-static void there_is_no_limit_to_the_devices_to_choose_from(void **state)
+TEST(there_is_no_limit_to_the_devices_to_choose_from)
 {
 	char name[UMAD_CA_NAME_LEN];
 	int i;
 
-	(void)state;
 	for (i = 0; i < 200; i++) {
 		snprintf(name, sizeof(name), "mlx5_%03d", i);
 		slim_ca(name, DISABLED);
 	}
-	chooses(NULL, 0, NULL, -ENODEV);
+	chooses(NULL, 0, "ENODEV");
 	slim_ca("mlx5_198", POLLING);
-	chooses(NULL, 0, "mlx5_198", 1);
+	chooses(NULL, 0, "mlx5_198/1");
 	slim_ca("mlx5_199", ACTIVE_PORT);
-	chooses(NULL, 0, "mlx5_199", 1);
-	chooses(NULL, 1, "mlx5_199", 1);
+	chooses(NULL, 0, "mlx5_199/1");
+	chooses(NULL, 1, "mlx5_199/1");
 }
+
+/* --- faults --------------------------------------------------------------------- */
 
 static void vanish(const char *path)
 {
@@ -601,25 +460,32 @@ static void vanish(const char *path)
 		fake_remove("/sys/class/infiniband/mlx5_0");
 }
 
-static void a_device_that_vanishes_meanwhile_is_not_chosen(void **state)
+TEST(a_device_that_vanishes_meanwhile_is_not_chosen)
 {
-	(void)state;
 	fake_ca("mlx5_0");
 	port_is("mlx5_0", 1, ACTIVE_PORT);
 	fake_ca("mlx5_1");
 	port_is("mlx5_1", 1, POLLING);
 	fake_before_open(vanish);
-	chooses(NULL, 0, "mlx5_1", 1);
-	chooses("mlx5_0", 0, NULL, -ENODEV);
+	chooses(NULL, 0, "mlx5_1/1");
+	chooses("mlx5_0", 0, "ENODEV");
 }
 
-static void every_call_may_fail_and_the_next_best_is_chosen(void **state)
+TEST(a_failure_to_list_the_devices_is_told)
+{
+	fake_ca("mlx5_0");
+	fake_fail_call(1, EACCES);
+	chooses(NULL, 0, strerror(EACCES));
+	fake_fail_malloc(1);
+	chooses(NULL, 0, strerror(ENOMEM));
+}
+
+TEST(every_call_may_fail_and_the_next_best_is_chosen)
 {
 	struct port_choice choice;
 	unsigned n;
 	int ret;
 
-	(void)state;
 	fake_ca("mlx5_0");
 	port_is("mlx5_0", 1, ACTIVE_PORT);
 	fake_ca("mlx5_1");
@@ -638,13 +504,12 @@ static void every_call_may_fail_and_the_next_best_is_chosen(void **state)
 	assert_int_equal(n, 1 + 9 + 1);
 }
 
-static void every_call_of_an_opening_may_fail(void **state)
+TEST(every_call_of_an_opening_may_fail)
 {
-	int fd, opened;
 	unsigned n;
+	int fd;
 
-	(void)state;
-	opened = have_port("mlx5_0", 1, ACTIVE_PORT);
+	run_line("mlx5_0/1 active");
 	for (n = 1;; n++) {
 		fake_fail_call(n, EACCES);
 		errno = 0;
@@ -661,16 +526,15 @@ static void every_call_of_an_opening_may_fail(void **state)
 	fake_fail_call(0, 0);
 	assert_true(n > 15);
 	assert_int_equal(umad_close_port(fd), 0);
-	opens(NULL, 0, opened);
+	run_line("open any > mlx5_0/1");
 }
 
-static void every_allocation_of_an_opening_may_fail(void **state)
+TEST(every_allocation_of_an_opening_may_fail)
 {
 	unsigned n;
 	int fd;
 
-	(void)state;
-	have_port("mlx5_0", 1, ACTIVE_PORT);
+	run_line("mlx5_0/1 active");
 	for (n = 1;; n++) {
 		fake_fail_malloc(n);
 		errno = 0;
@@ -685,11 +549,29 @@ static void every_allocation_of_an_opening_may_fail(void **state)
 	assert_int_equal(umad_close_port(fd), 0);
 }
 
-static void a_device_alone_needs_a_usable_port_only_when_it_is_not_named(void **state)
+/* --- a device alone -------------------------------------------------------------- */
+
+TEST(a_device_alone_is_chosen_likewise)
 {
 	struct port_choice choice;
 
-	(void)state;
+	assert_int_equal(select_ca(NULL, &choice), -ENODEV);
+	fake_ca("mlx5_0");
+	port_is("mlx5_0", 1, POLLING);
+	fake_ca("mlx5_1");
+	port_is("mlx5_1", 2, ACTIVE_PORT);
+	set("mlx5_1", 2, "cap_mask", "0x400");
+	assert_int_equal(select_ca(NULL, &choice), 0);
+	assert_string_equal(choice.ca_name, "mlx5_1");
+	assert_int_equal(select_ca("mlx5_0", &choice), 0);
+	assert_string_equal(choice.ca_name, "mlx5_0");
+	assert_int_equal(choice.portnum, 0);
+}
+
+TEST(a_device_alone_needs_a_usable_port_only_when_it_is_not_named)
+{
+	struct port_choice choice;
+
 	fake_ca("mlx5_0");
 	port_is("mlx5_0", 1, DISABLED);
 	assert_int_equal(select_ca(NULL, &choice), -ENODEV);
@@ -700,60 +582,4 @@ static void a_device_alone_needs_a_usable_port_only_when_it_is_not_named(void **
 	fake_fail_malloc(1);
 	assert_int_equal(select_ca(NULL, &choice), -ENOMEM);
 	fake_fail_malloc(0);
-}
-
-/* The machine begins without ports, and the list is empty. */
-static int setup(void **state)
-{
-	owner_count = 0;
-	return fake_setup(state);
-}
-
-#undef TEST
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fake_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_port_named_in_full_is_taken_as_it_is),
-		TEST(of_a_devices_ports_the_active_one_is_taken),
-		TEST(without_an_active_port_the_one_whose_link_is_up_is_taken),
-		TEST(without_a_link_the_first_that_is_not_disabled_is_taken),
-		TEST(disabled_ports_are_not_usable),
-		TEST(an_ethernet_port_counts_only_as_not_disabled),
-		TEST(a_port_without_link_layer_is_infiniband),
-		TEST(the_first_device_with_an_active_port_wins),
-		TEST(without_any_active_port_the_first_usable_device_wins),
-		TEST(a_port_number_restricts_the_choice),
-		TEST(a_restricting_number_wants_an_infiniband_port_that_is_not_disabled),
-		TEST(a_switch_is_its_port_0),
-		TEST(smi_ports_must_let_a_subnet_manager_be),
-		TEST(what_cannot_be_read_is_not_chosen),
-		TEST(names_that_cannot_be_devices_are_no_device),
-		TEST(a_negative_port_is_refused),
-		TEST(a_device_alone_is_chosen_likewise),
-		TEST(a_failure_to_list_the_devices_is_told),
-		TEST(opening_any_port_takes_the_first_active_one),
-		TEST(opening_a_device_takes_the_best_of_what_is_left),
-		TEST(opening_a_port_by_name_asks_nothing_of_it),
-		TEST(opening_by_number_wants_infiniband),
-		TEST(opening_by_number_prefers_an_active_port),
-		TEST(opening_for_smi_leaves_out_ports_without_subnet_management),
-		TEST(opening_a_switch_opens_its_port_0),
-		TEST(opening_a_negative_port_is_refused),
-		TEST(opening_without_any_device_is_no_device),
-		TEST(a_router_is_judged_as_a_ca_is),
-		TEST(an_rnic_is_never_chosen),
-		TEST(only_infiniband_by_its_full_name_is_infiniband),
-		TEST(a_state_that_makes_no_sense_is_not_chosen),
-		TEST(names_are_taken_in_the_order_of_their_bytes),
-		TEST(there_is_no_limit_to_the_devices_to_choose_from),
-		TEST(a_device_that_vanishes_meanwhile_is_not_chosen),
-		TEST(every_call_may_fail_and_the_next_best_is_chosen),
-		TEST(every_call_of_an_opening_may_fail),
-		TEST(every_allocation_of_an_opening_may_fail),
-		TEST(a_device_alone_needs_a_usable_port_only_when_it_is_not_named),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,9 @@
  */
 
 #include "engine_fixture.h"
+#include "test.h"
+
+FIXTURE(port_setup, port_teardown);
 
 #define MANY 5000
 
@@ -39,18 +42,16 @@ static void expect_responses(int expected)
 	assert_null(mad_receive_via(umad, 0, port));
 }
 
-static void all_responses_are_received(void **state)
+TEST(all_responses_are_received)
 {
-	(void)state;
 	device_on_write(echo, NULL);
 	send_many(MANY);
 	expect_responses(MANY);
 }
 
 /* The responses come when all requests were sent. */
-static void all_late_responses_are_received(void **state)
+TEST(all_late_responses_are_received)
 {
-	(void)state;
 	send_many(MANY);
 	for (unsigned i = 0; i < MANY; i++)
 		device_respond(device_packet(i), 0, 0, NULL, 0);
@@ -58,21 +59,9 @@ static void all_late_responses_are_received(void **state)
 }
 
 /* The kernel reports a timeout as a message, too. */
-static void all_timeouts_are_received(void **state)
+TEST(all_timeouts_are_received)
 {
-	(void)state;
 	device_on_write(time_out, NULL);
 	send_many(MANY);
 	expect_responses(MANY);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		PORT_TEST(all_responses_are_received),
-		PORT_TEST(all_late_responses_are_received),
-		PORT_TEST(all_timeouts_are_received),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

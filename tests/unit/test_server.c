@@ -7,17 +7,18 @@
 
 #include "captured_output.h"
 #include "engine_fixture.h"
+#include "test.h"
 
 #include <pthread.h>
 
 #define KEPT 20000
 
-static int setup(void **state)
+static int setup(void)
 {
-	return port_setup(state);
+	return port_setup();
 }
 
-#define SERVER_TEST(name) cmocka_unit_test_setup_teardown(name, setup, port_teardown)
+FIXTURE(setup, port_teardown);
 
 /* A Get of another node, from LID 9 on partition 1. */
 static void come(uint32_t tid, size_t length)
@@ -47,11 +48,10 @@ static uint32_t tid_of(void *umad)
 	return be32toh(tid);
 }
 
-static void requests_are_received_in_their_order(void **state)
+TEST(requests_are_received_in_their_order)
 {
 	uint8_t *umad;
 
-	(void)state;
 	for (uint32_t i = 1; i <= 50; i++)
 		come(i, IB_MAD_SIZE);
 	for (uint32_t i = 1; i <= 50; i++) {
@@ -61,8 +61,7 @@ static void requests_are_received_in_their_order(void **state)
 		assert_int_equal(((uint8_t *)umad_get_mad(umad))[255], 0x77);
 		mad_free(umad);
 	}
-	assert_null(mad_receive_via(NULL, 0, port));
-	assert_int_equal(errno, EAGAIN);
+	assert_fails_null(mad_receive_via(NULL, 0, port), EAGAIN);
 }
 
 static int come_then_echo(const struct device_packet *packet, void *arg)
@@ -74,7 +73,7 @@ static int come_then_echo(const struct device_packet *packet, void *arg)
 	return echo(packet, arg);
 }
 
-static void requests_that_arrive_while_others_wait_for_responses_are_kept(void **state)
+TEST(requests_that_arrive_while_others_wait_for_responses_are_kept)
 {
 	struct mad_async *async = mad_async_create(port);
 	struct outcome outcome = {0};
@@ -83,7 +82,6 @@ static void requests_that_arrive_while_others_wait_for_responses_are_kept(void *
 	uint32_t tid = 0;
 	void *umad;
 
-	(void)state;
 	device_on_write(come_then_echo, &tid);
 	for (int i = 0; i < 10; i++) {
 		assert_null(mad_rpc(port, &rpc, &to, NULL, NULL));
@@ -102,12 +100,11 @@ static void requests_that_arrive_while_others_wait_for_responses_are_kept(void *
 }
 
 /* The kernel keeps 200,000 messages for a handle, and the library 64 MiB of them. */
-static void as_many_requests_are_kept_as_the_kernel_would(void **state)
+TEST(as_many_requests_are_kept_as_the_kernel_would)
 {
 	struct mad_async *async = mad_async_create(port);
 	void *umad;
 
-	(void)state;
 	for (uint32_t i = 1; i <= KEPT; i++)
 		come(i, IB_MAD_SIZE);
 	/* a call reads some of the queued messages */
@@ -124,11 +121,10 @@ static void as_many_requests_are_kept_as_the_kernel_would(void **state)
 	mad_async_destroy(async);
 }
 
-static void without_memory_a_request_is_dropped_and_counted(void **state)
+TEST(without_memory_a_request_is_dropped_and_counted)
 {
 	struct mad_async *async = mad_async_create(port);
 
-	(void)state;
 	come(1, IB_MAD_SIZE);
 	device_fail_malloc(1);
 	assert_int_equal(mad_async_process(async), 0);
@@ -136,20 +132,17 @@ static void without_memory_a_request_is_dropped_and_counted(void **state)
 	come(2, IB_MAD_SIZE);
 	assert_int_equal(mad_async_process(async), 0);
 	device_fail_malloc(1);
-	assert_null(mad_receive_via(NULL, 0, port));
-	assert_int_equal(errno, ENOMEM);
+	assert_fails_null(mad_receive_via(NULL, 0, port), ENOMEM);
 	mad_free(mad_receive_via(NULL, 0, port)); /* it is still queued */
 	mad_async_destroy(async);
 }
 
-static void a_long_request_needs_a_buffer_of_the_library_s(void **state)
+TEST(a_long_request_needs_a_buffer_of_the_library_s)
 {
 	void *own = mad_alloc(), *umad;
 
-	(void)state;
 	come(7, 5000);
-	assert_null(mad_receive_via(own, 0, port));
-	assert_int_equal(errno, EMSGSIZE);
+	assert_fails_null(mad_receive_via(own, 0, port), EMSGSIZE);
 	umad = mad_receive_via(NULL, 0, port);
 	assert_non_null(umad);
 	assert_int_equal(((uint8_t *)umad_get_mad(umad))[4999], 0x77);
@@ -160,24 +153,20 @@ static void a_long_request_needs_a_buffer_of_the_library_s(void **state)
 	mad_free(own);
 }
 
-static void a_wait_for_requests_ends_in_time(void **state)
+TEST(a_wait_for_requests_ends_in_time)
 {
 	int64_t start = now_ms();
 
-	(void)state;
-	assert_null(mad_receive_via(NULL, 50, port));
-	assert_int_equal(errno, ETIMEDOUT);
+	assert_fails_null(mad_receive_via(NULL, 50, port), ETIMEDOUT);
 	assert_true(now_ms() - start >= 50);
-	assert_null(mad_receive_via(NULL, 0, NULL));
-	assert_int_equal(errno, EINVAL);
+	assert_fails_null(mad_receive_via(NULL, 0, NULL), EINVAL);
 }
 
-static void a_response_goes_to_the_sender_of_the_request(void **state)
+TEST(a_response_goes_to_the_sender_of_the_request)
 {
 	const struct device_packet *response;
 	void *umad;
 
-	(void)state;
 	come(7, IB_MAD_SIZE);
 	umad = mad_receive_via(NULL, LONG_MS, port);
 	assert_int_equal(mad_respond_via(umad, NULL, 0x1c, port), 0);
@@ -195,13 +184,12 @@ static void a_response_goes_to_the_sender_of_the_request(void **state)
 }
 
 /* The kernel counts agents from 0 on. */
-static void a_response_is_sent_by_the_agent_of_its_class(void **state)
+TEST(a_response_is_sent_by_the_agent_of_its_class)
 {
 	const int classes[] = {IB_SMI_CLASS, VENDOR_CLASS};
 	void *umad = mad_alloc();
 	uint8_t *mad = umad_get_mad(umad);
 
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		mad[1] = (uint8_t)classes[i];
 		mad[3] = IB_MAD_METHOD_GET;
@@ -214,7 +202,7 @@ static void a_response_is_sent_by_the_agent_of_its_class(void **state)
 }
 
 /* The response to Set is GetResp, to Trap TrapRepress, to Send a Send. */
-static void each_method_has_its_response(void **state)
+TEST(each_method_has_its_response)
 {
 	const struct {
 		uint8_t method, response;
@@ -226,7 +214,6 @@ static void each_method_has_its_response(void **state)
 	void *umad = mad_alloc();
 	uint8_t *mad = umad_get_mad(umad);
 
-	(void)state;
 	for (unsigned i = 0; i < 5; i++) {
 		mad[1] = VENDOR_CLASS;
 		mad[3] = methods[i].method;
@@ -236,13 +223,12 @@ static void each_method_has_its_response(void **state)
 	mad_free(umad);
 }
 
-static void a_response_can_be_sent_elsewhere(void **state)
+TEST(a_response_can_be_sent_elsewhere)
 {
 	ib_portid_t to = {.lid = 33, .qp = 7, .qkey = 0x1234, .sl = 2, .pkey_idx = 1};
 	const struct device_packet *response;
 	void *umad;
 
-	(void)state;
 	come(7, IB_MAD_SIZE);
 	umad = mad_receive_via(NULL, LONG_MS, port);
 	to.grh_present = 1;
@@ -260,13 +246,12 @@ static void a_response_can_be_sent_elsewhere(void **state)
 }
 
 /* With the GRH of the request. */
-static void a_request_from_another_subnet_has_its_response_sent_there(void **state)
+TEST(a_request_from_another_subnet_has_its_response_sent_there)
 {
 	struct ib_user_mad header = {.addr = {.grh_present = 1, .gid = {1, 2}, .gid_index = 3}};
 	uint8_t mad[IB_MAD_SIZE] = {1, VENDOR_CLASS, 1, IB_MAD_METHOD_GET};
 	void *umad;
 
-	(void)state;
 	device_queue(device_fd(), &header, mad, sizeof(mad));
 	umad = mad_receive_via(NULL, LONG_MS, port);
 	assert_int_equal(mad_respond_via(umad, NULL, 0, port), 0);
@@ -277,46 +262,36 @@ static void a_request_from_another_subnet_has_its_response_sent_there(void **sta
 	mad_free(umad);
 }
 
-static void requests_that_cannot_be_sent_or_have_no_response_are_rejected(void **state)
+TEST(requests_that_cannot_be_sent_or_have_no_response_are_rejected)
 {
 	ib_rpc_t rpc = get_request();
 	ib_portid_t to = to_lid(3);
 	void *umad = mad_alloc();
 	uint8_t *mad = umad_get_mad(umad);
 
-	(void)state;
 	mad[1] = IB_DEVICE_MGMT_CLASS;
-	errno = 0;
-	assert_int_equal(mad_respond_via(umad, NULL, 0, port), -1);
-	assert_int_equal(errno, EINVAL);
-	errno = 0;
-	assert_int_equal(mad_respond_via(NULL, NULL, 0, port), -1);
-	assert_int_equal(errno, EINVAL);
-	errno = 0;
-	assert_int_equal(mad_respond_via(umad, NULL, 0, NULL), -1);
-	assert_int_equal(errno, EINVAL);
+	assert_fails_minus_1(mad_respond_via(umad, NULL, 0, port), EINVAL);
+	assert_fails_minus_1(mad_respond_via(NULL, NULL, 0, port), EINVAL);
+	assert_fails_minus_1(mad_respond_via(umad, NULL, 0, NULL), EINVAL);
 	mad[1] = VENDOR_CLASS;
 	device_fail(DEVICE_WRITE, 1, ENOMEM);
-	assert_int_equal(mad_respond_via(umad, NULL, 0, port), -1);
-	assert_int_equal(errno, ENOMEM);
+	assert_fails_minus_1(mad_respond_via(umad, NULL, 0, port), ENOMEM);
 	mad_free(umad);
 
 	assert_int_equal(mad_send_via(NULL, &to, NULL, NULL, port), -1);
 	assert_int_equal(mad_send_via(&rpc, NULL, NULL, NULL, port), -1);
 	assert_int_equal(mad_send_via(&rpc, &to, NULL, NULL, NULL), -1);
 	rpc.mgtclass = IB_DEVICE_MGMT_CLASS;
-	assert_int_equal(mad_send_via(&rpc, &to, NULL, NULL, port), -1);
-	assert_int_equal(errno, EINVAL);
+	assert_fails_minus_1(mad_send_via(&rpc, &to, NULL, NULL, port), EINVAL);
 	assert_int_equal(device_written(), 0);
 }
 
 /* The kernel waits for the response, and retransmits nothing. */
-static void a_request_sent_without_waiting_has_a_timeout(void **state)
+TEST(a_request_sent_without_waiting_has_a_timeout)
 {
 	ib_rpc_t rpc = get_request();
 	ib_portid_t to = to_lid(3);
 
-	(void)state;
 	mad_rpc_set_timeout(port, 321);
 	assert_int_equal(mad_send_via(&rpc, &to, NULL, NULL, port), 0);
 	assert_int_equal(device_packet(0)->header.timeout_ms, 321);
@@ -327,20 +302,18 @@ static void a_request_sent_without_waiting_has_a_timeout(void **state)
 	assert_int_equal(device_packet(1)->header.timeout_ms, 654);
 }
 
-static void a_request_that_the_kernel_rejects_is_not_sent(void **state)
+TEST(a_request_that_the_kernel_rejects_is_not_sent)
 {
 	ib_rpc_t rpc = get_request();
 	ib_portid_t to = to_lid(3);
 
-	(void)state;
 	device_fail(DEVICE_WRITE, 1, ENOMEM);
-	assert_int_equal(mad_send_via(&rpc, &to, NULL, NULL, port), -1);
-	assert_int_equal(errno, ENOMEM);
+	assert_fails_minus_1(mad_send_via(&rpc, &to, NULL, NULL, port), ENOMEM);
 	assert_int_equal(device_written(), 0);
 }
 
 /* What is sent is written to stderr, byte by byte. */
-static void responses_and_requests_without_waiting_are_shown_with_ibdebug_2(void **state)
+TEST(responses_and_requests_without_waiting_are_shown_with_ibdebug_2)
 {
 	const char *said, *respond, *send;
 	ib_rpc_t rpc = get_request();
@@ -348,7 +321,6 @@ static void responses_and_requests_without_waiting_are_shown_with_ibdebug_2(void
 	void *umad = mad_alloc();
 	uint8_t *mad = umad_get_mad(umad);
 
-	(void)state;
 	mad[1] = VENDOR_CLASS;
 	mad[3] = IB_MAD_METHOD_GET;
 	mad[252] = 0xab;
@@ -372,33 +344,28 @@ static void responses_and_requests_without_waiting_are_shown_with_ibdebug_2(void
 }
 
 /* Its thread does not poll longer than the timeout. */
-static void a_wait_for_requests_polls_for_its_timeout(void **state)
+TEST(a_wait_for_requests_polls_for_its_timeout)
 {
-	(void)state;
 	device_fail(DEVICE_POLL, 1, EINTR);
 	assert_null(mad_receive_via(NULL, LONG_MS, port));
 	assert_in_range(device_poll_timeout(), 1, LONG_MS);
 	device_fail(DEVICE_POLL, 1, EINTR);
-	assert_null(mad_receive_via(NULL, -1, port));
-	assert_int_equal(errno, EINTR);
+	assert_fails_null(mad_receive_via(NULL, -1, port), EINTR);
 	assert_true(device_poll_timeout() < 0 || device_poll_timeout() > LONG_MS);
 }
 
-static void a_signal_ends_a_wait_for_requests(void **state)
+TEST(a_signal_ends_a_wait_for_requests)
 {
-	(void)state;
 	device_fail(DEVICE_POLL, 1, EINTR);
-	assert_null(mad_receive_via(NULL, LONG_MS, port));
-	assert_int_equal(errno, EINTR);
+	assert_fails_null(mad_receive_via(NULL, LONG_MS, port), EINTR);
 }
 
-static void a_request_sent_without_waiting_has_its_response_in_receive(void **state)
+TEST(a_request_sent_without_waiting_has_its_response_in_receive)
 {
 	ib_rpc_t rpc = get_request();
 	ib_portid_t to = to_lid(3);
 	void *umad;
 
-	(void)state;
 	assert_int_equal(mad_send_via(&rpc, &to, NULL, NULL, port), 0);
 	device_respond(device_packet(0), 0, 0, NULL, 0);
 	device_respond(device_packet(0), 0, 0, NULL, 0); /* once is enough */
@@ -417,13 +384,12 @@ static void a_request_sent_without_waiting_has_its_response_in_receive(void **st
 	mad_free(umad);
 }
 
-static void requests_sent_without_waiting_may_have_responses(void **state)
+TEST(requests_sent_without_waiting_may_have_responses)
 {
 	ib_rpc_t rpc = get_request();
 	ib_portid_t to = to_lid(3);
 	void *umad;
 
-	(void)state;
 	for (unsigned i = 0; i < 1000; i++) {
 		rpc.trid = 0;
 		assert_int_equal(mad_send_via(&rpc, &to, NULL, NULL, port), 0);
@@ -436,11 +402,10 @@ static void requests_sent_without_waiting_may_have_responses(void **state)
 	}
 }
 
-static void a_short_message_leaves_nothing_of_an_older_one(void **state)
+TEST(a_short_message_leaves_nothing_of_an_older_one)
 {
 	uint8_t *umad = mad_alloc(), *mad = umad_get_mad(umad);
 
-	(void)state;
 	memset(mad, 0x99, IB_MAD_SIZE);
 	come(3, 60);
 	assert_ptr_equal(mad_receive_via(umad, LONG_MS, port), umad);
@@ -450,14 +415,13 @@ static void a_short_message_leaves_nothing_of_an_older_one(void **state)
 	mad_free(umad);
 }
 
-static void a_receiver_may_use_the_port_meanwhile(void **state)
+TEST(a_receiver_may_use_the_port_meanwhile)
 {
 	uint8_t data[IB_SMP_DATA_SIZE] = {1};
 	ib_rpc_t rpc = get_request();
 	ib_portid_t to = to_lid(3);
 	void *umad;
 
-	(void)state;
 	device_on_write(echo, NULL);
 	come(7, IB_MAD_SIZE);
 	assert_ptr_equal(mad_rpc(port, &rpc, &to, data, data), data);
@@ -476,12 +440,11 @@ static void *receive_one(void *arg)
 	return NULL;
 }
 
-static void each_of_several_receivers_gets_one(void **state)
+TEST(each_of_several_receivers_gets_one)
 {
 	pthread_t threads[8];
 	atomic_int count = 0;
 
-	(void)state;
 	for (int i = 0; i < 8; i++)
 		pthread_create(&threads[i], NULL, receive_one, &count);
 	for (uint32_t i = 1; i <= 8; i++) {
@@ -492,34 +455,4 @@ static void each_of_several_receivers_gets_one(void **state)
 	for (int i = 0; i < 8; i++)
 		pthread_join(threads[i], NULL);
 	assert_int_equal(count, 8);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		SERVER_TEST(requests_are_received_in_their_order),
-		SERVER_TEST(requests_that_arrive_while_others_wait_for_responses_are_kept),
-		SERVER_TEST(as_many_requests_are_kept_as_the_kernel_would),
-		SERVER_TEST(without_memory_a_request_is_dropped_and_counted),
-		SERVER_TEST(a_long_request_needs_a_buffer_of_the_library_s),
-		SERVER_TEST(a_wait_for_requests_ends_in_time),
-		SERVER_TEST(a_response_goes_to_the_sender_of_the_request),
-		SERVER_TEST(a_response_is_sent_by_the_agent_of_its_class),
-		SERVER_TEST(each_method_has_its_response),
-		SERVER_TEST(a_response_can_be_sent_elsewhere),
-		SERVER_TEST(a_request_from_another_subnet_has_its_response_sent_there),
-		SERVER_TEST(requests_that_cannot_be_sent_or_have_no_response_are_rejected),
-		SERVER_TEST(a_request_sent_without_waiting_has_a_timeout),
-		SERVER_TEST(a_request_that_the_kernel_rejects_is_not_sent),
-		SERVER_TEST(responses_and_requests_without_waiting_are_shown_with_ibdebug_2),
-		SERVER_TEST(a_wait_for_requests_polls_for_its_timeout),
-		SERVER_TEST(a_signal_ends_a_wait_for_requests),
-		SERVER_TEST(a_request_sent_without_waiting_has_its_response_in_receive),
-		SERVER_TEST(requests_sent_without_waiting_may_have_responses),
-		SERVER_TEST(a_short_message_leaves_nothing_of_an_older_one),
-		SERVER_TEST(a_receiver_may_use_the_port_meanwhile),
-		SERVER_TEST(each_of_several_receivers_gets_one),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,9 @@
 /* Servers on an engine: their options, and the errors of mad_server_start(). */
 
 #include "request_server_fixture.h"
+#include "test.h"
+
+FIXTURE(server_setup, async_teardown);
 
 /* The result of a start with these options; the server is stopped again. */
 static int try(struct mad_server_options options)
@@ -43,7 +46,7 @@ static size_t offset_in(struct mad_server_options options)
 	return offset;
 }
 
-static void without_an_option_data_begin_at_the_offset_of_the_class(void **state)
+TEST(without_an_option_data_begin_at_the_offset_of_the_class)
 {
 	const struct {
 		int mgmt_class;
@@ -53,7 +56,6 @@ static void without_an_option_data_begin_at_the_offset_of_the_class(void **state
 		       {0x08, 64},        {IB_SMI_CLASS, 64}, {IB_PERFORMANCE_CLASS, 64}};
 	struct mad_server_options options = options_of(IB_SA_CLASS);
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(classes) / sizeof(*classes); i++)
 		assert_int_equal(offset_in(options_of(classes[i].mgmt_class)),
 				 classes[i].offset);
@@ -62,7 +64,7 @@ static void without_an_option_data_begin_at_the_offset_of_the_class(void **state
 }
 
 /* Data begin after the headers that the library writes, and at offset 192 at the latest. */
-static void data_cannot_begin_inside_the_headers(void **state)
+TEST(data_cannot_begin_inside_the_headers)
 {
 	struct {
 		int mgmt_class;
@@ -70,7 +72,6 @@ static void data_cannot_begin_inside_the_headers(void **state)
 	} cases[] = {{IB_PERFORMANCE_CLASS, 0, 24}, {IB_SA_CLASS, 0, 24}, {IB_SA_CLASS, 1, 36},
 		     {IB_DEVICE_MGMT_CLASS, 1, 36}, {0x33, 0, 40},        {0x33, 1, 40}};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct mad_server_options options = options_of(cases[i].mgmt_class);
 
@@ -89,7 +90,7 @@ static void data_cannot_begin_inside_the_headers(void **state)
 }
 
 /* IBA 13.6.2 */
-static void an_rmpp_version_needs_a_class_with_rmpp(void **state)
+TEST(an_rmpp_version_needs_a_class_with_rmpp)
 {
 	const int with[] = {IB_SA_CLASS, IB_DEVICE_MGMT_CLASS, 0x10, 0x12, 0x30, 0x4f};
 	const int without[] = {IB_SMI_CLASS,
@@ -105,7 +106,6 @@ static void an_rmpp_version_needs_a_class_with_rmpp(void **state)
 	struct mad_server_options options;
 	uint32_t id;
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(with) / sizeof(*with); i++) {
 		options = options_of(with[i]);
 		options.rmpp_version = 2;
@@ -132,7 +132,7 @@ static void an_rmpp_version_needs_a_class_with_rmpp(void **state)
 }
 
 /* Any of 128 methods, alone and with others. */
-static void a_server_is_registered_for_its_methods(void **state)
+TEST(a_server_is_registered_for_its_methods)
 {
 	struct mad_server_options options = options_of(VENDOR_CLASS);
 	const uint64_t pairs[][2] = {
@@ -143,7 +143,6 @@ static void a_server_is_registered_for_its_methods(void **state)
 		{UINT64_C(0x123456789abcdef0), UINT64_C(0x0fedcba987654321)}};
 	struct device_agent agent;
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(pairs) / sizeof(*pairs); i++) {
 		memcpy(options.methods, pairs[i], sizeof(options.methods));
 		assert_int_equal(try(options), 0);
@@ -164,11 +163,10 @@ static void a_server_is_registered_for_its_methods(void **state)
 	assert_int_equal(device_agent(device_fd(), 7).oui, 0x123456);
 }
 
-static void options_out_of_range_fail_with_einval(void **state)
+TEST(options_out_of_range_fail_with_einval)
 {
 	struct mad_server_options options = options_of(VENDOR_CLASS);
 
-	(void)state;
 	options.limit = 65536;
 	assert_int_equal(try(options), 0);
 	options.limit = 65537;
@@ -193,7 +191,7 @@ static void options_out_of_range_fail_with_einval(void **state)
 	assert_int_equal(try(options_of(-1)), -EINVAL);
 }
 
-static void a_start_fails_with_the_error_of_its_registration(void **state)
+TEST(a_start_fails_with_the_error_of_its_registration)
 {
 	const struct {
 		int of_kernel, of_call;
@@ -202,7 +200,6 @@ static void a_start_fails_with_the_error_of_its_registration(void **state)
 		      {ENOMEM, -ENOMEM},
 		      {EPROTONOSUPPORT, -EPROTONOSUPPORT}};
 
-	(void)state;
 	for (unsigned i = 0; i < 4; i++) {
 		device_fail(DEVICE_IOCTL, 1, errors[i].of_kernel);
 		assert_int_equal(try(options_of(VENDOR_CLASS)), errors[i].of_call);
@@ -212,12 +209,11 @@ static void a_start_fails_with_the_error_of_its_registration(void **state)
 	assert_int_equal(try(options_of(VENDOR_CLASS)), 0);
 }
 
-static void a_server_that_cannot_be_started_says_why(void **state)
+TEST(a_server_that_cannot_be_started_says_why)
 {
 	struct mad_server_options options = ping_options();
 	struct mad_server *none = server;
 
-	(void)state;
 	assert_int_equal(mad_server_start(async, &options, hold, NULL, &none), -EADDRINUSE);
 	assert_null(none);
 	options.oui = 0x123456;
@@ -268,19 +264,4 @@ static void a_server_that_cannot_be_started_says_why(void **state)
 	while (mad_async_process(async) >= 0)
 		;
 	assert_int_equal(mad_server_start(async, &options, hold, NULL, &none), -ENODEV);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		SERVER_TEST(without_an_option_data_begin_at_the_offset_of_the_class),
-		SERVER_TEST(data_cannot_begin_inside_the_headers),
-		SERVER_TEST(an_rmpp_version_needs_a_class_with_rmpp),
-		SERVER_TEST(a_server_is_registered_for_its_methods),
-		SERVER_TEST(options_out_of_range_fail_with_einval),
-		SERVER_TEST(a_start_fails_with_the_error_of_its_registration),
-		SERVER_TEST(a_server_that_cannot_be_started_says_why),
-	};
-
-	return cmocka_run_group_tests_name("server_options", tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
  */
 
 #include "fake.h"
+#include "test.h"
 
 #include <infiniband/umad_ext.h>
 #include <errno.h>
@@ -18,9 +19,9 @@
 /* --- every call that reads sysfs or opens a device --------------------------- */
 
 /* Two devices; the second has the only Active port: to choose, a call reads both. */
-static int setup(void **state)
+static int setup(void)
 {
-	int ret = fake_setup(state);
+	int ret = fake_setup();
 
 	fake_ca("mlx5_0");
 	fake_port("mlx5_0", 1, 1);
@@ -33,6 +34,8 @@ static int setup(void **state)
 	fake_umad(2, "mlx5_1", 2);
 	return ret;
 }
+
+FIXTURE(setup, fake_teardown);
 
 /*
  * Each call returns the result of the library's call, and compares a success with the complete
@@ -195,14 +198,13 @@ static void tells_the_cause(size_t i, int ret, int cause)
 	fail();
 }
 
-static void every_system_call_of_every_call_may_meet_a_shortage(void **state)
+TEST(every_system_call_of_every_call_may_meet_a_shortage)
 {
 	static const int causes[] = {EMFILE, ENFILE, ENOMEM, EINTR};
 	size_t i, j;
 	unsigned n;
 	int ret;
 
-	(void)state;
 	for (i = 0; i < CALLS; i++)
 		for (j = 0; j < sizeof(causes) / sizeof(*causes); j++) {
 			for (n = 1;; n++) {
@@ -228,13 +230,12 @@ static void every_system_call_of_every_call_may_meet_a_shortage(void **state)
  * A list leaves out a device without permission. If no other device is usable, the permission
  * is the cause.
  */
-static void a_lack_of_rights_is_told_where_nothing_else_is_usable(void **state)
+TEST(a_lack_of_rights_is_told_where_nothing_else_is_usable)
 {
 	size_t i;
 	unsigned n;
 	int ret;
 
-	(void)state;
 	fake_remove("/sys/class/infiniband/mlx5_0");
 	fake_remove("/sys/class/infiniband/mlx5_1/ports/2");
 	for (i = 0; i < CALLS; i++) {
@@ -278,13 +279,12 @@ static int leave_descriptors(int left, struct rlimit *before)
 	return fd;
 }
 
-static void few_descriptors_left_are_enough_or_told(void **state)
+TEST(few_descriptors_left_are_enough_or_told)
 {
 	struct rlimit before;
 	size_t i;
 	int left, ret, fd;
 
-	(void)state;
 	for (left = 0; left <= 3; left++) {
 		fd = leave_descriptors(left, &before);
 		for (i = 0; i < CALLS; i++) {
@@ -300,18 +300,4 @@ static void few_descriptors_left_are_enough_or_told(void **state)
 		for (; fd > 2; fd--)
 			close(fd);
 	}
-}
-
-#undef TEST
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fake_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(every_system_call_of_every_call_may_meet_a_shortage),
-		TEST(a_lack_of_rights_is_told_where_nothing_else_is_usable),
-		TEST(few_descriptors_left_are_enough_or_told),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

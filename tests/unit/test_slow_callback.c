@@ -8,15 +8,16 @@
 #define MANY 1000
 
 #include "async_fixture.h"
+#include "test.h"
 
 #define TIMEOUT_MS 100
 #define ATTEMPTS   1
 /* Longer than all attempts, by more than the library may judge a timer late. */
 #define SLOW_MS    (TIMEOUT_MS * ATTEMPTS + 200)
 
-static int setup(void **state)
+static int setup(void)
 {
-	if (async_setup(state))
+	if (async_setup())
 		return -1;
 	mad_port_set_window(port, MAD_WINDOW_SMP, MANY);
 	mad_port_set_window(port, MAD_WINDOW_GMP, MANY);
@@ -25,6 +26,8 @@ static int setup(void **state)
 	device_on_write(echo, NULL);
 	return 0;
 }
+
+FIXTURE(setup, async_teardown);
 
 static void note_slowly(struct mad_async *engine, const struct mad_reply *reply, void *arg)
 {
@@ -74,34 +77,30 @@ static void process_all(void)
 	}
 }
 
-static void no_get_of_run_times_out_while_its_response_is_queued(void **state)
+TEST(no_get_of_run_times_out_while_its_response_is_queued)
 {
-	(void)state;
 	submit_all(get_request());
 	assert_int_equal(mad_async_run(async), MANY);
 	expect_responses();
 }
 
-static void no_get_of_an_event_loop_times_out_while_its_response_is_queued(void **state)
+TEST(no_get_of_an_event_loop_times_out_while_its_response_is_queued)
 {
-	(void)state;
 	submit_all(get_request());
 	process_all();
 	expect_responses();
 }
 
-static void no_set_times_out_while_its_response_is_queued(void **state)
+TEST(no_set_times_out_while_its_response_is_queued)
 {
-	(void)state;
 	submit_all(set_request());
 	assert_int_equal(mad_async_run(async), MANY);
 	expect_responses();
 }
 
 /* A Get of more than one attempt is retransmitted as soon as its response is late. */
-static void no_get_is_sent_again_while_its_response_is_queued(void **state)
+TEST(no_get_is_sent_again_while_its_response_is_queued)
 {
-	(void)state;
 	set_late_after(QUICK);
 	mad_rpc_set_timeout(port, LONG_MS);
 	mad_rpc_set_retries(port, 3);
@@ -121,9 +120,8 @@ static void note_and_query(struct mad_async *engine, const struct mad_reply *rep
 	assert_non_null(mad_rpc(port, &rpc, &to, data, data));
 }
 
-static void a_blocking_call_of_a_slow_callback_lets_no_request_time_out(void **state)
+TEST(a_blocking_call_of_a_slow_callback_lets_no_request_time_out)
 {
-	(void)state;
 	mad_port_set_window(port, MAD_WINDOW_SMP, MANY + 1);
 	submit_all_for(note_and_query, get_request());
 	assert_int_equal(mad_async_run(async), MANY);
@@ -131,33 +129,16 @@ static void a_blocking_call_of_a_slow_callback_lets_no_request_time_out(void **s
 }
 
 /* A blocking call does not begin before the callback has returned. */
-static void a_blocking_call_after_a_slow_callback_lets_no_request_time_out(void **state)
+TEST(a_blocking_call_after_a_slow_callback_lets_no_request_time_out)
 {
 	uint8_t data[IB_SMP_DATA_SIZE] = {0};
 	ib_rpc_t rpc = get_request();
 	ib_portid_t to = to_lid(1);
 
-	(void)state;
 	mad_port_set_window(port, MAD_WINDOW_SMP, MANY + 1);
 	submit_all(rpc);
 	assert_int_not_equal(mad_async_process(async), 0);
 	assert_non_null(mad_rpc(port, &rpc, &to, data, data));
 	assert_int_not_equal(mad_async_run(async), 0);
 	expect_all(MANY, 0);
-}
-
-#define SLOW_TEST(name) cmocka_unit_test_setup_teardown(name, setup, async_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		SLOW_TEST(no_get_of_run_times_out_while_its_response_is_queued),
-		SLOW_TEST(no_get_of_an_event_loop_times_out_while_its_response_is_queued),
-		SLOW_TEST(no_set_times_out_while_its_response_is_queued),
-		SLOW_TEST(no_get_is_sent_again_while_its_response_is_queued),
-		SLOW_TEST(a_blocking_call_of_a_slow_callback_lets_no_request_time_out),
-		SLOW_TEST(a_blocking_call_after_a_slow_callback_lets_no_request_time_out),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 #include "mad_fixture.h"
+#include "test.h"
 
 static uint8_t buf[IB_SMP_DATA_SIZE];
 
-static int setup(void **state)
+static int setup(void)
 {
 	memset(buf, 0, sizeof(buf));
 	buf[0] = 0xa1;
 	buf[63] = 0xc3;
-	return fixture_setup(state);
+	return fixture_setup();
 }
 
-static void a_lid_makes_it_lid_routed(void **state)
+FIXTURE(setup, fixture_teardown);
+
+TEST(a_lid_makes_it_lid_routed)
 {
 	ib_portid_t to = {.lid = 7};
 
-	(void)state;
 	assert_ptr_equal(
 		smp_query_via(buf, &to, IB_ATTR_PORT_INFO, 0x12345678, 0, fixture.port), buf);
 	assert_int_equal(errno, 0);
@@ -26,11 +28,10 @@ static void a_lid_makes_it_lid_routed(void **state)
 	expect_agent(0);
 }
 
-static void without_lid_the_route_is_directed(void **state)
+TEST(without_lid_the_route_is_directed)
 {
 	ib_portid_t to = {.drpath = {.cnt = 2, .p = {0, 1, 3}}};
 
-	(void)state;
 	assert_non_null(smp_query_via(buf, &to, IB_ATTR_NODE_INFO, 0, 0, fixture.port));
 	expect_mad(0, "0:01810101 7:02 17:11 32:ffffffff 64:a1 127:c3 129:0103");
 	expect_address(0, 0, 0, 0xffff, 0);
@@ -40,11 +41,10 @@ static void without_lid_the_route_is_directed(void **state)
 	expect_address(1, 0, 0, 0xffff, 0);
 }
 
-static void a_permissive_end_makes_the_route_directed(void **state)
+TEST(a_permissive_end_makes_the_route_directed)
 {
 	ib_portid_t to = {.lid = 7, .drpath = {.drslid = 0xffff}};
 
-	(void)state;
 	assert_non_null(smp_query_via(buf, &to, IB_ATTR_NODE_INFO, 0, 0, fixture.port));
 	expect_mad(0, "0:01810101 17:11 32:ffffffff 64:a1 127:c3");
 	expect_address(0, 0, 0, 0xffff, 0);
@@ -55,20 +55,18 @@ static void a_permissive_end_makes_the_route_directed(void **state)
 	expect_address(1, 0, 0, 7, 0);
 }
 
-static void a_set_says_so(void **state)
+TEST(a_set_says_so)
 {
 	ib_portid_t to = {.lid = 7};
 
-	(void)state;
 	assert_ptr_equal(smp_set_via(buf, &to, IB_ATTR_PORT_INFO, 1, 0, fixture.port), buf);
 	expect_mad(0, "0:01010102 17:15 23:01 64:a1 127:c3");
 }
 
-static void the_m_key_goes_along(void **state)
+TEST(the_m_key_goes_along)
 {
 	ib_portid_t to = {.lid = 7};
 
-	(void)state;
 	smp_mkey_set(fixture.port, 0x1122334455667788);
 	assert_non_null(smp_query_via(buf, &to, IB_ATTR_NODE_INFO, 0, 0, fixture.port));
 	expect_mad(0, "0:01010101 17:11 24:1122334455667788 64:a1 127:c3");
@@ -77,37 +75,34 @@ static void the_m_key_goes_along(void **state)
 	expect_mad(1, "0:01810102 17:11 24:1122334455667788ffffffff 64:a1 127:c3");
 }
 
-static void service_level_qp_and_key_do_not_count(void **state)
+TEST(service_level_qp_and_key_do_not_count)
 {
 	ib_portid_t to = {
 		.lid = 7, .qp = 5, .qkey = 0x55, .sl = 3, .pkey_idx = 1, .grh_present = 1};
 
-	(void)state;
 	assert_non_null(smp_query_via(buf, &to, IB_ATTR_NODE_INFO, 0, 0, fixture.port));
 	expect_address(0, 0, 0, 7, 0);
 	assert_int_equal(to.sl, 0);
 	assert_int_equal(to.qp, 0);
 }
 
-static void an_smp_has_no_partition_and_no_grh_whatever_the_buffer_had(void **state)
+TEST(an_smp_has_no_partition_and_no_grh_whatever_the_buffer_had)
 {
 	_Alignas(8) uint8_t umad[sizeof(struct ib_user_mad) + IB_MAD_SIZE];
 	ib_rpc_t rpc = {.mgtclass = IB_SMI_CLASS, .method = IB_MAD_METHOD_GET, .trid = 1};
 	ib_portid_t to = {.lid = 7};
 
-	(void)state;
 	memset(umad, 0xff, sizeof(umad));
 	assert_int_equal(mad_build_pkt(umad, &rpc, &to, NULL, NULL), IB_MAD_SIZE);
 	assert_int_equal(umad_get_pkey(umad), 0);
 	assert_int_equal(umad_get_mad_addr(umad)->grh_present, 0);
 }
 
-static void the_response_comes_back_in_the_buffer(void **state)
+TEST(the_response_comes_back_in_the_buffer)
 {
 	uint8_t info[IB_SMP_DATA_SIZE + 16];
 	ib_portid_t to = {.lid = 7};
 
-	(void)state;
 	fill(info, sizeof(info), 1);
 	respond_with(IB_SMI_CLASS, IB_ATTR_NODE_INFO, 0, info, IB_SMP_DATA_SIZE);
 	fill(info + IB_SMP_DATA_SIZE, 16, 99);
@@ -115,33 +110,30 @@ static void the_response_comes_back_in_the_buffer(void **state)
 	assert_memory_equal(buf, info, sizeof(buf));
 }
 
-static void a_status_is_an_error_and_the_buffer_left_alone(void **state)
+TEST(a_status_is_an_error_and_the_buffer_left_alone)
 {
 	ib_portid_t to = {.drpath = {.cnt = 1, .p = {0, 1}}};
 	uint8_t before[sizeof(buf)];
 	int status = -1;
 
-	(void)state;
 	memcpy(before, buf, sizeof(buf));
 	respond_with(IB_SMI_DIRECT_CLASS, 0x77, 0x000c, "x", 1);
 	/* without the direction bit, which is part of the field */
-	assert_null(smp_query_status_via(buf, &to, 0x77, 0, 0, &status, fixture.port));
-	assert_int_equal(errno, EIO);
+	assert_fails_null(smp_query_status_via(buf, &to, 0x77, 0, 0, &status, fixture.port),
+			  EIO);
 	assert_int_equal(status, 0x000c);
 	assert_memory_equal(buf, before, sizeof(buf));
 	status = -1;
 	assert_null(smp_set_status_via(buf, &to, 0x77, 0, 0, &status, fixture.port));
 	assert_int_equal(status, 0x000c);
-	assert_null(smp_query_via(buf, &to, 0x77, 0, 0, fixture.port));
-	assert_int_equal(errno, EIO);
+	assert_fails_null(smp_query_via(buf, &to, 0x77, 0, 0, fixture.port), EIO);
 }
 
-static void success_is_status_0(void **state)
+TEST(success_is_status_0)
 {
 	ib_portid_t to = {.lid = 7};
 	int status = -1;
 
-	(void)state;
 	assert_non_null(smp_query_status_via(buf, &to, 0x11, 0, 0, &status, fixture.port));
 	assert_int_equal(status, 0);
 	status = -1;
@@ -149,68 +141,38 @@ static void success_is_status_0(void **state)
 	assert_int_equal(status, 0);
 }
 
-static void no_response_is_a_timeout(void **state)
+TEST(no_response_is_a_timeout)
 {
 	ib_portid_t to = {.lid = 7};
 	int status = -1;
 
-	(void)state;
 	be_silent();
-	assert_null(smp_query_status_via(buf, &to, 0x11, 0, 0, &status, fixture.port));
-	assert_int_equal(errno, ETIMEDOUT);
+	assert_fails_null(smp_query_status_via(buf, &to, 0x11, 0, 0, &status, fixture.port),
+			  ETIMEDOUT);
 	assert_int_equal(status, 0);
 	expect_mad(0, "0:01010101 17:11 64:a1 127:c3");
 }
 
-static void a_call_s_own_timeout_counts(void **state)
+TEST(a_call_s_own_timeout_counts)
 {
 	ib_portid_t to = {.lid = 7};
 
-	(void)state;
 	be_silent();
 	mad_rpc_set_timeout(fixture.port, 100000000);
-	assert_null(smp_set_via(buf, &to, 0x11, 0, 5, fixture.port));
-	assert_int_equal(errno, ETIMEDOUT);
+	assert_fails_null(smp_set_via(buf, &to, 0x11, 0, 5, fixture.port), ETIMEDOUT);
 }
 
-static void what_cannot_be_sent_is_refused(void **state)
+TEST(what_cannot_be_sent_is_refused)
 {
 	ib_portid_t to = {.drpath = {.cnt = 64}};
 	int status = -1;
 
-	(void)state;
-	assert_null(smp_query_status_via(buf, &to, 0x11, 0, 0, &status, fixture.port));
-	assert_int_equal(errno, EINVAL);
+	assert_fails_null(smp_query_status_via(buf, &to, 0x11, 0, 0, &status, fixture.port),
+			  EINVAL);
 	assert_int_equal(status, 0);
-	errno = 0;
-	assert_null(smp_query_via(buf, NULL, 0x11, 0, 0, fixture.port));
-	assert_int_equal(errno, EINVAL);
+	assert_fails_null(smp_query_via(buf, NULL, 0x11, 0, 0, fixture.port), EINVAL);
 	errno = 0;
 	to.drpath.cnt = 0;
-	assert_null(smp_set_via(buf, &to, 0x11, 0, 0, NULL));
-	assert_int_equal(errno, EINVAL);
+	assert_fails_null(smp_set_via(buf, &to, 0x11, 0, 0, NULL), EINVAL);
 	assert_int_equal(device_written(), 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fixture_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_lid_makes_it_lid_routed),
-		TEST(without_lid_the_route_is_directed),
-		TEST(a_permissive_end_makes_the_route_directed),
-		TEST(a_set_says_so),
-		TEST(the_m_key_goes_along),
-		TEST(service_level_qp_and_key_do_not_count),
-		TEST(an_smp_has_no_partition_and_no_grh_whatever_the_buffer_had),
-		TEST(the_response_comes_back_in_the_buffer),
-		TEST(a_status_is_an_error_and_the_buffer_left_alone),
-		TEST(success_is_status_0),
-		TEST(no_response_is_a_timeout),
-		TEST(a_call_s_own_timeout_counts),
-		TEST(what_cannot_be_sent_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

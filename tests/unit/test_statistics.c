@@ -5,6 +5,7 @@
 #define MANY 4
 
 #include "async_fixture.h"
+#include "test.h"
 
 #define SECOND INT64_C(1000000)
 
@@ -17,11 +18,13 @@ int64_t __wrap_clock_us(void)
 	return clock_now;
 }
 
-static int setup(void **state)
+static int setup(void)
 {
 	clock_now = SECOND;
-	return async_setup(state);
+	return async_setup();
 }
+
+FIXTURE(setup, async_teardown);
 
 /* stats_of() also checks the sum, of which the tests below say nothing. */
 static struct mad_async_stats statistics(void)
@@ -46,24 +49,21 @@ static void respond_after(unsigned seconds)
 	expect_all(1, 0);
 }
 
-static void a_reply_has_a_round_trip_of_1000_seconds(void **state)
+TEST(a_reply_has_a_round_trip_of_1000_seconds)
 {
-	(void)state;
 	respond_after(1000);
 	assert_int_equal(outcomes[0].rtt_us, 1000 * SECOND);
 }
 
 /* 2^30 microseconds are 1,074 seconds. */
-static void a_reply_has_a_round_trip_of_1100_seconds(void **state)
+TEST(a_reply_has_a_round_trip_of_1100_seconds)
 {
-	(void)state;
 	respond_after(1100);
 	assert_int_equal(outcomes[0].rtt_us, 1100 * SECOND);
 }
 
-static void statistics_have_a_round_trip_of_1100_seconds(void **state)
+TEST(statistics_have_a_round_trip_of_1100_seconds)
 {
-	(void)state;
 	respond_after(1100);
 	assert_int_equal(statistics().rtt_min_us, 1100 * SECOND);
 	assert_int_equal(statistics().rtt_mean_us, 1100 * SECOND);
@@ -72,11 +72,10 @@ static void statistics_have_a_round_trip_of_1100_seconds(void **state)
 
 /* --- requests in flight ---------------------------------------------------------- */
 
-static void a_request_cancelled_before_it_was_sent_is_not_in_flight(void **state)
+TEST(a_request_cancelled_before_it_was_sent_is_not_in_flight)
 {
 	uint64_t id;
 
-	(void)state;
 	mad_port_set_destination_limit(port, 1);
 	submit(async, set_request(), 1, &outcomes[0], NULL);
 	submit(async, set_request(), 1, &outcomes[1], &id);
@@ -90,11 +89,10 @@ static void a_request_cancelled_before_it_was_sent_is_not_in_flight(void **state
 	assert_int_equal(statistics().queued, 0);
 }
 
-static void a_request_cancelled_after_it_was_sent_is_in_flight_until_called_back(void **state)
+TEST(a_request_cancelled_after_it_was_sent_is_in_flight_until_called_back)
 {
 	uint64_t id;
 
-	(void)state;
 	submit(async, set_request(), 1, &outcomes[0], &id);
 	assert_int_equal(mad_async_cancel(async, id), 0);
 	assert_int_equal(statistics().in_flight, 1);
@@ -105,9 +103,8 @@ static void a_request_cancelled_after_it_was_sent_is_in_flight_until_called_back
 /* --- retransmissions ------------------------------------------------------------- */
 
 /* The kernel holds the ID of the first one: the request is sent with another ID. */
-static void a_transmission_whose_id_the_kernel_refuses_is_no_retransmission(void **state)
+TEST(a_transmission_whose_id_the_kernel_refuses_is_no_retransmission)
 {
-	(void)state;
 	device_on_write(echo, NULL);
 	device_fail(DEVICE_WRITE, 1, EINVAL);
 	submit(async, set_request(), 1, &outcomes[0], NULL);
@@ -115,22 +112,4 @@ static void a_transmission_whose_id_the_kernel_refuses_is_no_retransmission(void
 	expect_all(1, 0);
 	assert_int_equal(device_written(), 1);
 	assert_int_equal(statistics().retried, 0);
-}
-
-#define STATISTICS_TEST(name) cmocka_unit_test_setup_teardown(name, setup, async_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		STATISTICS_TEST(a_reply_has_a_round_trip_of_1000_seconds),
-		STATISTICS_TEST(a_reply_has_a_round_trip_of_1100_seconds),
-		STATISTICS_TEST(statistics_have_a_round_trip_of_1100_seconds),
-		STATISTICS_TEST(a_request_cancelled_before_it_was_sent_is_not_in_flight),
-		STATISTICS_TEST(
-			a_request_cancelled_after_it_was_sent_is_in_flight_until_called_back),
-		STATISTICS_TEST(
-			a_transmission_whose_id_the_kernel_refuses_is_no_retransmission),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 /* mad_async_wait(), mad_async_stop() and mad_async_cancel_all(). */
 
 #include "event_loop.h"
+#include "test.h"
 
 #include <signal.h>
 #include <sys/time.h>
@@ -12,10 +13,10 @@
 #include "port_state.h"
 #include "async_fixture.h"
 
+FIXTURE(async_setup, async_teardown);
+
 #define ROUNDS  200
 #define THREADS 4
-
-#define STOP_TEST(name) cmocka_unit_test_setup_teardown(name, async_setup, async_teardown)
 
 static void submit_some(int count)
 {
@@ -52,11 +53,10 @@ static pthread_t start_leading(void)
 
 /* --- a wait with a limit -------------------------------------------------------- */
 
-static void a_wait_returns_the_count_when_no_request_is_open(void **state)
+TEST(a_wait_returns_the_count_when_no_request_is_open)
 {
 	static const int timeouts[] = {-1, 0, LONG_MS};
 
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(mad_async_wait(async, timeouts[i]), 0);
 	device_on_write(echo, NULL);
@@ -68,11 +68,10 @@ static void a_wait_returns_the_count_when_no_request_is_open(void **state)
 	}
 }
 
-static void a_wait_returns_when_its_time_is_over_and_leaves_requests_open(void **state)
+TEST(a_wait_returns_when_its_time_is_over_and_leaves_requests_open)
 {
 	int64_t begin = now_ms();
 
-	(void)state;
 	submit_some(8);
 	assert_int_equal(mad_async_wait(async, 30), -ETIMEDOUT);
 	assert_true(now_ms() - begin >= 30);
@@ -81,11 +80,10 @@ static void a_wait_returns_when_its_time_is_over_and_leaves_requests_open(void *
 	assert_int_equal(stats_of(async).in_flight, 8);
 }
 
-static void a_wait_of_0_does_not_wait(void **state)
+TEST(a_wait_of_0_does_not_wait)
 {
 	unsigned polls;
 
-	(void)state;
 	submit_some(8);
 	polls = device_calls(DEVICE_POLL);
 	assert_int_equal(mad_async_wait(async, 0), -ETIMEDOUT);
@@ -103,12 +101,11 @@ static void *wait_long(void *arg)
 	return (void *)(intptr_t)mad_async_wait(arg, LONG_MS);
 }
 
-static void a_wait_polls_no_longer_than_its_time(void **state)
+TEST(a_wait_polls_no_longer_than_its_time)
 {
 	unsigned polls = device_calls(DEVICE_POLL);
 	pthread_t waiter;
 
-	(void)state;
 	/* no timer of the request comes before */
 	mad_rpc_set_timeout(port, 2 * LONG_MS);
 	set_late_after(2 * LONG_MS * 1000);
@@ -120,9 +117,8 @@ static void a_wait_polls_no_longer_than_its_time(void **state)
 	assert_int_equal(joined_count(waiter), -EINTR);
 }
 
-static void a_later_wait_goes_on(void **state)
+TEST(a_later_wait_goes_on)
 {
-	(void)state;
 	submit_some(8);
 	assert_int_equal(mad_async_wait(async, 1), -ETIMEDOUT);
 	respond();
@@ -130,11 +126,10 @@ static void a_later_wait_goes_on(void **state)
 	expect_all(8, 0);
 }
 
-static void a_wait_for_another_thread_s_run_ends_in_time(void **state)
+TEST(a_wait_for_another_thread_s_run_ends_in_time)
 {
 	pthread_t runner;
 
-	(void)state;
 	submit_some(1);
 	runner = start_leading();
 	assert_int_equal(mad_async_wait(async, 0), -ETIMEDOUT);
@@ -143,13 +138,12 @@ static void a_wait_for_another_thread_s_run_ends_in_time(void **state)
 	assert_int_equal(joined_count(runner), 1);
 }
 
-static void a_wait_ends_in_time_while_another_thread_polls(void **state)
+TEST(a_wait_ends_in_time_while_another_thread_polls)
 {
 	struct mad_async *other = mad_async_create(port);
 	unsigned polls = device_calls(DEVICE_POLL);
 	pthread_t runner;
 
-	(void)state;
 	submit(other, set_request(), 1, &outcomes[0], NULL);
 	runner = start_running(other);
 	wait_for_poll(polls);
@@ -170,12 +164,11 @@ static void wait_in_callback(struct mad_async *engine, const struct mad_reply *r
 	wait_result = mad_async_wait(engine, 0);
 }
 
-static void wrong_arguments_are_refused(void **state)
+TEST(wrong_arguments_are_refused)
 {
 	ib_rpc_t rpc = set_request();
 	ib_portid_t to = to_lid(1);
 
-	(void)state;
 	assert_int_equal(mad_async_wait(NULL, 0), -EINVAL);
 	assert_int_equal(mad_async_cancel_all(NULL), -EINVAL);
 	mad_async_stop(NULL);
@@ -187,9 +180,8 @@ static void wrong_arguments_are_refused(void **state)
 
 /* --- stop ----------------------------------------------------------------------- */
 
-static void a_stop_before_a_run_ends_that_run_alone(void **state)
+TEST(a_stop_before_a_run_ends_that_run_alone)
 {
-	(void)state;
 	device_on_write(echo, NULL);
 	submit_some(8);
 	mad_async_stop(async);
@@ -204,9 +196,8 @@ static void a_stop_before_a_run_ends_that_run_alone(void **state)
 	assert_int_equal(mad_async_wait(async, LONG_MS), 0);
 }
 
-static void a_stop_leaves_an_event_loop_alone(void **state)
+TEST(a_stop_leaves_an_event_loop_alone)
 {
-	(void)state;
 	device_on_write(echo, NULL);
 	assert_int_equal(mad_async_run(async), 0);
 	submit_some(8);
@@ -215,11 +206,10 @@ static void a_stop_leaves_an_event_loop_alone(void **state)
 	assert_int_equal(mad_async_run(async), -EINTR);
 }
 
-static void a_stop_ends_the_run_of_another_thread(void **state)
+TEST(a_stop_ends_the_run_of_another_thread)
 {
 	pthread_t runner;
 
-	(void)state;
 	submit_some(8);
 	for (int i = 0; i < ROUNDS; i++) {
 		runner = i & 1 ? start_leading() : start_running(async);
@@ -233,13 +223,12 @@ static void a_stop_ends_the_run_of_another_thread(void **state)
 }
 
 /* The runner sleeps on a condition variable, which a signal handler cannot signal. */
-static void a_stop_ends_a_run_while_another_thread_polls(void **state)
+TEST(a_stop_ends_a_run_while_another_thread_polls)
 {
 	struct mad_async *other = mad_async_create(port);
 	unsigned polls = device_calls(DEVICE_POLL);
 	pthread_t leader, runner;
 
-	(void)state;
 	submit(other, set_request(), 1, &outcomes[0], NULL);
 	leader = start_running(other);
 	wait_for_poll(polls);
@@ -270,13 +259,12 @@ static void *ask(void *arg)
 }
 
 /* A blocking call does not process an engine. */
-static void a_stop_ends_a_run_while_a_blocking_call_polls(void **state)
+TEST(a_stop_ends_a_run_while_a_blocking_call_polls)
 {
 	unsigned polls = device_calls(DEVICE_POLL);
 	pthread_t leader, runner;
 	void *failed;
 
-	(void)state;
 	assert_int_equal(pthread_create(&leader, NULL, ask, NULL), 0);
 	wait_for_poll(polls);
 	submit(async, set_request(), 2, &outcomes[1], NULL);
@@ -298,11 +286,10 @@ static void a_stop_ends_a_run_while_a_blocking_call_polls(void **state)
 	assert_int_equal(mad_async_run(async), 1);
 }
 
-static void a_stop_ends_the_runs_of_all_threads(void **state)
+TEST(a_stop_ends_the_runs_of_all_threads)
 {
 	pthread_t runners[THREADS];
 
-	(void)state;
 	submit_some(8);
 	for (int round = 0; round < ROUNDS / 10; round++) {
 		runners[0] = start_leading();
@@ -325,12 +312,11 @@ static void stop_in_callback(struct mad_async *engine, const struct mad_reply *r
 	mad_async_stop(engine);
 }
 
-static void after_a_stop_no_callback_begins(void **state)
+TEST(after_a_stop_no_callback_begins)
 {
 	ib_rpc_t rpc = set_request();
 	ib_portid_t to = to_lid(1);
 
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		mad_async_submit(async, &rpc, &to, NULL, 0, stop_in_callback, &outcomes[i],
 				 NULL);
@@ -343,9 +329,8 @@ static void after_a_stop_no_callback_begins(void **state)
 	assert_int_equal(mad_async_run(async), 0);
 }
 
-static void a_stop_does_not_keep_an_engine_from_being_destroyed(void **state)
+TEST(a_stop_does_not_keep_an_engine_from_being_destroyed)
 {
-	(void)state;
 	submit_some(3);
 	mad_async_stop(async);
 	mad_async_destroy(async);
@@ -380,11 +365,10 @@ static void handle(int signal)
 
 /* ThreadSanitizer delays a signal that arrives just before poll(2) until poll(2) returns. */
 #ifndef NO_CHILDREN
-static void a_signal_handler_may_stop_a_run(void **state)
+TEST(a_signal_handler_may_stop_a_run)
 {
 	pthread_t runner;
 
-	(void)state;
 	handle(SIGUSR1);
 	submit_some(8);
 	for (int i = 0; i < ROUNDS; i++) {
@@ -398,12 +382,11 @@ static void a_signal_handler_may_stop_a_run(void **state)
 #endif
 
 /* In any state of the thread. */
-static void a_signal_handler_may_stop_at_any_time(void **state)
+TEST(a_signal_handler_may_stop_at_any_time)
 {
 	struct itimerval often = {{0, 200}, {0, 200}}, never = {0};
 	int completed = 0, stopped = 0, ret;
 
-	(void)state;
 	handle(SIGALRM);
 	device_on_write(echo, NULL);
 	device_forget_packets();
@@ -424,11 +407,11 @@ static void a_signal_handler_may_stop_at_any_time(void **state)
 
 /* --- other handles, other processes --------------------------------------------- */
 
-static int high_setup(void **state)
+static int high_setup(void)
 {
 	int class = IB_PERFORMANCE_CLASS;
 
-	if (device_setup(state))
+	if (device_setup())
 		return -1;
 	device_high_handles();
 	port = mad_rpc_open_port(NULL, 0, &class, 1);
@@ -440,11 +423,10 @@ static int high_setup(void **state)
 	return async ? 0 : -1;
 }
 
-static void a_stop_ends_a_run_on_a_handle_that_is_no_descriptor(void **state)
+TEST_WITH(a_stop_ends_a_run_on_a_handle_that_is_no_descriptor, high_setup, async_teardown)
 {
 	pthread_t runner;
 
-	(void)state;
 	submit_some(2);
 	for (int i = 0; i < 3; i++) {
 		runner = start_leading();
@@ -483,18 +465,16 @@ static bool calls_are_refused(void)
 	       mad_async_timeout(async) == -ECANCELED;
 }
 
-static void a_stop_in_a_child_leaves_the_parent_alone(void **state)
+TEST(a_stop_in_a_child_leaves_the_parent_alone)
 {
-	(void)state;
 	stop_in_a_child(calls_are_refused);
 }
 #endif
 
 /* --- cancelling all ------------------------------------------------------------- */
 
-static void requests_in_any_state_are_cancelled(void **state)
+TEST(requests_in_any_state_are_cancelled)
 {
-	(void)state;
 	fix_flow(4);
 	submit_some(20); /* 4 are in flight, 16 queued */
 	assert_int_equal(device_written(), 4);
@@ -528,12 +508,11 @@ static void cancel_in_callback(struct mad_async *engine, const struct mad_reply 
 	cancelled_in_callback = mad_async_cancel_all(engine);
 }
 
-static void a_callback_may_cancel_all(void **state)
+TEST(a_callback_may_cancel_all)
 {
 	ib_rpc_t rpc = set_request();
 	ib_portid_t to = to_lid(1);
 
-	(void)state;
 	mad_async_submit(async, &rpc, &to, NULL, 0, cancel_in_callback, &outcomes[50], NULL);
 	submit_some(40);
 	device_respond(device_packet(0), 0, 0, NULL, 0);
@@ -543,11 +522,10 @@ static void a_callback_may_cancel_all(void **state)
 	expect_all(40, -ECANCELED);
 }
 
-static void cancelling_all_ends_the_run_of_another_thread(void **state)
+TEST(cancelling_all_ends_the_run_of_another_thread)
 {
 	pthread_t runner;
 
-	(void)state;
 	submit_some(40);
 	runner = start_leading();
 	assert_int_equal(mad_async_cancel_all(async), 40);
@@ -555,11 +533,10 @@ static void cancelling_all_ends_the_run_of_another_thread(void **state)
 	expect_all(40, -ECANCELED);
 }
 
-static void cancelling_all_leaves_other_engines_alone(void **state)
+TEST(cancelling_all_leaves_other_engines_alone)
 {
 	struct mad_async *other = mad_async_create(port);
 
-	(void)state;
 	submit_some(4);
 	submit(other, set_request(), 1, &outcomes[10], NULL);
 	assert_int_equal(mad_async_cancel_all(async), 4);
@@ -568,42 +545,4 @@ static void cancelling_all_leaves_other_engines_alone(void **state)
 	assert_int_equal(mad_async_run(other), 1);
 	assert_int_equal(outcomes[10].error, 0);
 	mad_async_destroy(other);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		STOP_TEST(a_wait_returns_the_count_when_no_request_is_open),
-		STOP_TEST(a_wait_returns_when_its_time_is_over_and_leaves_requests_open),
-		STOP_TEST(a_wait_of_0_does_not_wait),
-		STOP_TEST(a_wait_polls_no_longer_than_its_time),
-		STOP_TEST(a_later_wait_goes_on),
-		STOP_TEST(a_wait_for_another_thread_s_run_ends_in_time),
-		STOP_TEST(a_wait_ends_in_time_while_another_thread_polls),
-		STOP_TEST(wrong_arguments_are_refused),
-		STOP_TEST(a_stop_before_a_run_ends_that_run_alone),
-		STOP_TEST(a_stop_leaves_an_event_loop_alone),
-		STOP_TEST(a_stop_ends_the_run_of_another_thread),
-		STOP_TEST(a_stop_ends_a_run_while_another_thread_polls),
-		STOP_TEST(a_stop_ends_a_run_while_a_blocking_call_polls),
-		STOP_TEST(a_stop_ends_the_runs_of_all_threads),
-		STOP_TEST(after_a_stop_no_callback_begins),
-		STOP_TEST(a_stop_does_not_keep_an_engine_from_being_destroyed),
-#ifndef NO_CHILDREN
-		STOP_TEST(a_signal_handler_may_stop_a_run),
-#endif
-		STOP_TEST(a_signal_handler_may_stop_at_any_time),
-		cmocka_unit_test_setup_teardown(
-			a_stop_ends_a_run_on_a_handle_that_is_no_descriptor, high_setup,
-			async_teardown),
-#ifndef NO_CHILDREN
-		STOP_TEST(a_stop_in_a_child_leaves_the_parent_alone),
-#endif
-		STOP_TEST(requests_in_any_state_are_cancelled),
-		STOP_TEST(a_callback_may_cancel_all),
-		STOP_TEST(cancelling_all_ends_the_run_of_another_thread),
-		STOP_TEST(cancelling_all_leaves_other_engines_alone),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,13 +2,8 @@
 
 /* The seam itself, with files, folders and pipes of a real kernel. */
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "sys.h"
+#include "test.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -50,11 +45,10 @@ static const char *in_folder(const char *name)
 	return path;
 }
 
-static int setup(void **state)
+static int setup(void)
 {
 	int fd;
 
-	(void)state;
 	strcpy(folder, "/tmp/sys-XXXXXX");
 	if (!mkdtemp(folder))
 		return -1;
@@ -64,19 +58,19 @@ static int setup(void **state)
 	return close(fd);
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
-	(void)state;
 	unlink(in_folder("file"));
 	return rmdir(folder);
 }
 
-static void a_file_is_opened_read_and_closed(void **state)
+FIXTURE(setup, teardown);
+
+TEST(a_file_is_opened_read_and_closed)
 {
 	int fd = sys_open(in_folder("file"), O_RDONLY);
 	char text[8] = "";
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
 	assert_int_equal(sys_read(fd, text, sizeof(text)), 5);
@@ -86,12 +80,11 @@ static void a_file_is_opened_read_and_closed(void **state)
 	assert_int_equal(sys_close(fd), -EBADF);
 }
 
-static void failures_are_negative_errnos(void **state)
+TEST(failures_are_negative_errnos)
 {
 	char text[8];
 	int number;
 
-	(void)state;
 	assert_int_equal(sys_open(in_folder("missing"), O_RDONLY), -ENOENT);
 	assert_int_equal(sys_read(-1, text, 8), -EBADF);
 	assert_int_equal(sys_write(-1, text, 8), -EBADF);
@@ -100,12 +93,11 @@ static void failures_are_negative_errnos(void **state)
 	assert_int_equal(sys_list(in_folder("file"), NULL, NULL), -ENOTDIR);
 }
 
-static void a_pipe_is_written_polled_and_read(void **state)
+TEST(a_pipe_is_written_polled_and_read)
 {
 	char text[8] = "";
 	int ends[2], number;
 
-	(void)state;
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(sys_poll(ends[0], 0), 0);
 	assert_int_equal(sys_poll(ends[0], 1), 0);
@@ -120,11 +112,10 @@ static void a_pipe_is_written_polled_and_read(void **state)
 	assert_int_equal(sys_poll(ends[0], 0), POLLNVAL);
 }
 
-static void a_simulators_ways_to_fail_are_understood(void **state)
+TEST(a_simulators_ways_to_fail_are_understood)
 {
 	char text[8];
 
-	(void)state;
 	/* an errno as the return value, and errno 0 */
 	assert_int_equal(sys_read(RAW_ERRNO_FD, text, 8), -EAGAIN);
 	errno = EDOM;
@@ -145,28 +136,12 @@ static int stop_at_seven(const char *name, void *arg)
 	return 7;
 }
 
-static void a_folder_is_walked_through_until_the_visitor_stops(void **state)
+TEST(a_folder_is_walked_through_until_the_visitor_stops)
 {
 	int count = 0;
 
-	(void)state;
 	assert_int_equal(sys_list(folder, count_names, &count), 0);
 	assert_int_equal(count, 1);
 	assert_int_equal(sys_list(folder, stop_at_seven, &count), 7);
 	assert_int_equal(count, 2);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_file_is_opened_read_and_closed),
-		TEST(failures_are_negative_errnos),
-		TEST(a_pipe_is_written_polled_and_read),
-		TEST(a_simulators_ways_to_fail_are_understood),
-		TEST(a_folder_is_walked_through_until_the_visitor_stops),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

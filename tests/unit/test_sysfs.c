@@ -2,15 +2,18 @@
 
 #include "fake.h"
 #include "sysfs.h"
+#include "test.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 
+FIXTURE(fake_setup, fake_teardown);
+
 #define DIR  "/sys/class/infiniband/mlx5_0"
 #define FILE DIR "/attribute"
 
-static void a_number_is_what_the_attribute_begins_with(void **state)
+TEST(a_number_is_what_the_attribute_begins_with)
 {
 	static const struct {
 		const char *content;
@@ -37,7 +40,6 @@ static void a_number_is_what_the_attribute_begins_with(void **state)
 	};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		unsigned value = 77;
 
@@ -47,13 +49,12 @@ static void a_number_is_what_the_attribute_begins_with(void **state)
 	}
 }
 
-static void a_huge_attribute_is_read_no_further_than_needed(void **state)
+TEST(a_huge_attribute_is_read_no_further_than_needed)
 {
 	static char huge[1 << 20];
 	unsigned value;
 	char text[8];
 
-	(void)state;
 	memset(huge, '1', sizeof(huge));
 	huge[2] = ' ';
 	fake_file_bytes(FILE, huge, sizeof(huge));
@@ -64,11 +65,10 @@ static void a_huge_attribute_is_read_no_further_than_needed(void **state)
 	assert_string_equal(text, "11 1111");
 }
 
-static void a_text_is_the_first_line_without_its_end(void **state)
+TEST(a_text_is_the_first_line_without_its_end)
 {
 	char text[16];
 
-	(void)state;
 	fake_file(FILE, "MT4123\nmore\n");
 	assert_int_equal(sysfs_read_text(DIR, "attribute", text, sizeof(text)), 6);
 	assert_string_equal(text, "MT4123");
@@ -83,11 +83,10 @@ static void a_text_is_the_first_line_without_its_end(void **state)
 	assert_string_equal(text, "");
 }
 
-static void a_text_that_does_not_fit_is_cut_and_its_length_told(void **state)
+TEST(a_text_that_does_not_fit_is_cut_and_its_length_told)
 {
 	char text[4];
 
-	(void)state;
 	fake_file(FILE, "123456\n");
 	assert_int_equal(sysfs_read_text(DIR, "attribute", text, sizeof(text)), 6);
 	assert_string_equal(text, "123");
@@ -96,7 +95,7 @@ static void a_text_that_does_not_fit_is_cut_and_its_length_told(void **state)
 	assert_string_equal(text, "123");
 }
 
-static void a_guid_is_four_groups_of_hex(void **state)
+TEST(a_guid_is_four_groups_of_hex)
 {
 	static const struct {
 		const char *content;
@@ -118,7 +117,6 @@ static void a_guid_is_four_groups_of_hex(void **state)
 	};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		__be64 guid = 7;
 
@@ -128,13 +126,12 @@ static void a_guid_is_four_groups_of_hex(void **state)
 	}
 }
 
-static void a_gid_is_eight_groups_of_hex(void **state)
+TEST(a_gid_is_eight_groups_of_hex)
 {
 	static const uint8_t wanted[] = {0xfe, 0x80, 0,    0, 0, 0, 0,    0,
 					 0,    2,    0xc9, 3, 0, 0, 0x12, 0x34};
 	union umad_gid gid;
 
-	(void)state;
 	fake_file(FILE, "fe80:0000:0000:0000:0002:c903:0000:1234\n");
 	assert_int_equal(sysfs_read_gid(DIR, "attribute", &gid), 0);
 	assert_memory_equal(gid.raw, wanted, 16);
@@ -143,14 +140,13 @@ static void a_gid_is_eight_groups_of_hex(void **state)
 	assert_memory_equal(gid.raw, wanted, 16);
 }
 
-static void what_cannot_be_read_gives_its_errno(void **state)
+TEST(what_cannot_be_read_gives_its_errno)
 {
 	union umad_gid gid;
 	unsigned value;
 	__be64 guid;
 	char text[8];
 
-	(void)state;
 	assert_int_equal(sysfs_read_uint(DIR, "attribute", &value), -ENOENT);
 	assert_int_equal(sysfs_read_text(DIR, "attribute", text, 8), -ENOENT);
 	assert_int_equal(sysfs_read_guid(DIR, "attribute", &guid), -ENOENT);
@@ -162,21 +158,19 @@ static void what_cannot_be_read_gives_its_errno(void **state)
 	assert_int_equal(sysfs_read_uint(DIR, "attribute", &value), -EISDIR);
 }
 
-static void a_fifo_does_not_keep_us_waiting(void **state)
+TEST(a_fifo_does_not_keep_us_waiting)
 {
 	unsigned value;
 
-	(void)state;
 	fake_dir(DIR);
 	assert_int_equal(mkfifo(fake_real_path(FILE), 0600), 0);
 	assert_int_equal(sysfs_read_uint(DIR, "attribute", &value), -EIO);
 }
 
-static void a_failing_read_leaves_nothing_open(void **state)
+TEST(a_failing_read_leaves_nothing_open)
 {
 	unsigned value;
 
-	(void)state;
 	fake_file(FILE, "1\n");
 	fake_fail_call(2, EACCES);
 	assert_int_equal(sysfs_read_uint(DIR, "attribute", &value), -EACCES);
@@ -186,12 +180,11 @@ static void a_failing_read_leaves_nothing_open(void **state)
 	assert_int_equal(sysfs_read_uint(DIR, "attribute", &value), -EIO);
 }
 
-static void a_path_that_is_too_long_is_refused(void **state)
+TEST(a_path_that_is_too_long_is_refused)
 {
 	char name[SYSFS_PATH_MAX + 1], path[SYSFS_PATH_MAX];
 	unsigned value;
 
-	(void)state;
 	memset(name, 'x', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
 	assert_int_equal(sysfs_path(path, "%s", name), -ENAMETOOLONG);
@@ -201,11 +194,10 @@ static void a_path_that_is_too_long_is_refused(void **state)
 	assert_string_equal(path, name);
 }
 
-static void a_number_in_binary_rubbish_ends_before_it(void **state)
+TEST(a_number_in_binary_rubbish_ends_before_it)
 {
 	unsigned value;
 
-	(void)state;
 	fake_file_bytes(FILE, "4\0\xff\xfe", 4);
 	assert_int_equal(sysfs_read_uint(DIR, "attribute", &value), 0);
 	assert_int_equal(value, 4);
@@ -213,11 +205,10 @@ static void a_number_in_binary_rubbish_ends_before_it(void **state)
 	assert_int_equal(sysfs_read_uint(DIR, "attribute", &value), -EIO);
 }
 
-static void a_line_without_end_is_cut_at_what_is_read_of_it(void **state)
+TEST(a_line_without_end_is_cut_at_what_is_read_of_it)
 {
 	char text[1024], wanted[256];
 
-	(void)state;
 	memset(wanted, 'x', 255);
 	wanted[255] = '\0';
 	fake_file(FILE, "%s", wanted);
@@ -230,18 +221,17 @@ static void a_line_without_end_is_cut_at_what_is_read_of_it(void **state)
 	assert_non_null(memchr(text, '\0', sizeof(text)));
 }
 
-static void a_buffer_of_one_byte_holds_the_end_only(void **state)
+TEST(a_buffer_of_one_byte_holds_the_end_only)
 {
 	char text[2] = {'a', 'b'};
 
-	(void)state;
 	fake_file(FILE, "123\n");
 	assert_int_equal(sysfs_read_text(DIR, "attribute", text, 1), 3);
 	assert_int_equal(text[0], '\0');
 	assert_int_equal(text[1], 'b');
 }
 
-static void a_gid_that_is_not_whole_is_refused_and_stored_nowhere(void **state)
+TEST(a_gid_that_is_not_whole_is_refused_and_stored_nowhere)
 {
 	static const char *const contents[] = {
 		"fe80:0000:0000:0000:0002:c903:0000\n",
@@ -255,7 +245,6 @@ static void a_gid_that_is_not_whole_is_refused_and_stored_nowhere(void **state)
 	union umad_gid gid, before;
 	size_t i;
 
-	(void)state;
 	memset(&gid, 0xa5, sizeof(gid));
 	before = gid;
 	for (i = 0; i < sizeof(contents) / sizeof(*contents); i++) {
@@ -265,11 +254,10 @@ static void a_gid_that_is_not_whole_is_refused_and_stored_nowhere(void **state)
 	}
 }
 
-static void hex_digits_may_be_of_either_case(void **state)
+TEST(hex_digits_may_be_of_either_case)
 {
 	__be64 guid;
 
-	(void)state;
 	fake_file(FILE, "ABCD:abcd:00Ef:0b10");
 	assert_int_equal(sysfs_read_guid(DIR, "attribute", &guid), 0);
 	assert_true(guid == htobe64(0xabcdabcd00ef0b10));
@@ -280,11 +268,10 @@ static void remove_it(const char *path)
 	fake_remove(path);
 }
 
-static void an_attribute_may_vanish_just_before_it_is_opened(void **state)
+TEST(an_attribute_may_vanish_just_before_it_is_opened)
 {
 	unsigned value = 77;
 
-	(void)state;
 	fake_file(FILE, "1\n");
 	fake_before_open(remove_it);
 	assert_int_equal(sysfs_read_uint(DIR, "attribute", &value), -ENOENT);
@@ -320,7 +307,7 @@ static int read_gid(void)
 	return sysfs_read_gid(DIR, "attribute", &gid);
 }
 
-static void every_call_may_fail_and_its_errno_comes_back(void **state)
+TEST(every_call_may_fail_and_its_errno_comes_back)
 {
 	static const struct {
 		int (*read)(void);
@@ -335,7 +322,6 @@ static void every_call_may_fail_and_its_errno_comes_back(void **state)
 	size_t i;
 	int ret;
 
-	(void)state;
 	for (i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		fake_file(FILE, "%s", rows[i].content);
 		for (n = 1;; n++) {
@@ -352,12 +338,11 @@ static void every_call_may_fail_and_its_errno_comes_back(void **state)
 	}
 }
 
-static void the_longest_path_is_read_and_one_longer_is_not(void **state)
+TEST(the_longest_path_is_read_and_one_longer_is_not)
 {
 	char name[SYSFS_PATH_MAX] = "", path[SYSFS_PATH_MAX];
 	unsigned value;
 
-	(void)state;
 	memset(name, 'x', SYSFS_PATH_MAX - 1 - strlen(DIR "/"));
 	assert_int_equal(sysfs_path(path, "%s/%s", DIR, name), 0);
 	assert_int_equal(strlen(path), SYSFS_PATH_MAX - 1);
@@ -366,30 +351,4 @@ static void the_longest_path_is_read_and_one_longer_is_not(void **state)
 	assert_int_equal(value, 5);
 	name[strlen(name)] = 'x';
 	assert_int_equal(sysfs_read_uint(DIR, name, &value), -ENAMETOOLONG);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_number_is_what_the_attribute_begins_with),
-		TEST(a_huge_attribute_is_read_no_further_than_needed),
-		TEST(a_text_is_the_first_line_without_its_end),
-		TEST(a_text_that_does_not_fit_is_cut_and_its_length_told),
-		TEST(a_guid_is_four_groups_of_hex),
-		TEST(a_gid_is_eight_groups_of_hex),
-		TEST(what_cannot_be_read_gives_its_errno),
-		TEST(a_fifo_does_not_keep_us_waiting),
-		TEST(a_failing_read_leaves_nothing_open),
-		TEST(a_path_that_is_too_long_is_refused),
-		TEST(a_number_in_binary_rubbish_ends_before_it),
-		TEST(a_line_without_end_is_cut_at_what_is_read_of_it),
-		TEST(a_buffer_of_one_byte_holds_the_end_only),
-		TEST(a_gid_that_is_not_whole_is_refused_and_stored_nowhere),
-		TEST(hex_digits_may_be_of_either_case),
-		TEST(an_attribute_may_vanish_just_before_it_is_opened),
-		TEST(every_call_may_fail_and_its_errno_comes_back),
-		TEST(the_longest_path_is_read_and_one_longer_is_not),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

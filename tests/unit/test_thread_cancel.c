@@ -7,6 +7,7 @@
  */
 
 #include "engine_fixture.h"
+#include "test.h"
 
 #include <infiniband/umad_ext.h>
 #include <pthread.h>
@@ -16,9 +17,9 @@
 static struct mad_async *async;
 static atomic_bool returned;
 
-static int setup(void **state)
+static int setup(void)
 {
-	if (port_setup(state))
+	if (port_setup())
 		return -1;
 	returned = false;
 	async = mad_async_create(port);
@@ -27,18 +28,20 @@ static int setup(void **state)
 
 /* The first transaction ID of the process is random, and getrandom(2) is a cancellation point.
  */
-static int setup_with_id(void **state)
+static int setup_with_id(void)
 {
 	mad_trid();
-	return setup(state);
+	return setup();
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
 	umad_set_log_hook(NULL, NULL);
 	mad_async_destroy(async);
-	return port_teardown(state);
+	return port_teardown();
 }
+
+FIXTURE(setup_with_id, teardown);
 
 /* The thread of a test: makes the call that the test is about. */
 static void *thread(void *arg)
@@ -97,16 +100,14 @@ static void query(void)
 }
 
 /* The first test: no transaction ID was needed before. */
-static void mad_rpc_chooses_an_id_although_its_thread_is_cancelled(void **state)
+TEST_WITH(mad_rpc_chooses_an_id_although_its_thread_is_cancelled, setup, teardown)
 {
-	(void)state;
 	device_on_write(echo, NULL);
 	expect_to_return(query);
 }
 
-static void mad_rpc_sends_although_its_thread_is_cancelled(void **state)
+TEST(mad_rpc_sends_although_its_thread_is_cancelled)
 {
-	(void)state;
 	device_on_write(write_cancellably, NULL);
 	expect_to_return(query);
 }
@@ -121,9 +122,8 @@ static void send_one(void)
 	mad_send_via(&rpc, &to, NULL, data, port);
 }
 
-static void mad_send_via_sends_although_its_thread_is_cancelled(void **state)
+TEST(mad_send_via_sends_although_its_thread_is_cancelled)
 {
-	(void)state;
 	device_on_write(write_cancellably, NULL);
 	expect_to_return(send_one);
 }
@@ -141,18 +141,16 @@ static void respond(void)
 	mad_respond_via(umad, &to, 0, port);
 }
 
-static void mad_respond_via_sends_although_its_thread_is_cancelled(void **state)
+TEST(mad_respond_via_sends_although_its_thread_is_cancelled)
 {
-	(void)state;
 	device_on_write(write_cancellably, NULL);
 	expect_to_return(respond);
 }
 
 /* --- reports -------------------------------------------------------------------- */
 
-static void mad_rpc_reports_a_failure_although_its_thread_is_cancelled(void **state)
+TEST(mad_rpc_reports_a_failure_although_its_thread_is_cancelled)
 {
-	(void)state;
 	show_errors();
 	device_fail(DEVICE_WRITE, 1, ENOMEM);
 	expect_to_return(query);
@@ -165,9 +163,8 @@ static int respond_with_status(const struct device_packet *packet, void *arg)
 	return 0;
 }
 
-static void mad_rpc_reports_a_status_although_its_thread_is_cancelled(void **state)
+TEST(mad_rpc_reports_a_status_although_its_thread_is_cancelled)
 {
-	(void)state;
 	show_errors();
 	device_on_write(respond_with_status, NULL);
 	expect_to_return(query);
@@ -183,9 +180,8 @@ static void query_other_class(void)
 	mad_rpc(port, &rpc, &to, data, data);
 }
 
-static void mad_rpc_reports_a_wrong_class_although_its_thread_is_cancelled(void **state)
+TEST(mad_rpc_reports_a_wrong_class_although_its_thread_is_cancelled)
 {
-	(void)state;
 	show_errors();
 	expect_to_return(query_other_class);
 }
@@ -200,16 +196,14 @@ static void query_message_of_other_class(void)
 	mad_rpc_message(port, &rpc, &to, NULL, 0, &message);
 }
 
-static void mad_rpc_message_reports_although_its_thread_is_cancelled(void **state)
+TEST(mad_rpc_message_reports_although_its_thread_is_cancelled)
 {
-	(void)state;
 	show_errors();
 	expect_to_return(query_message_of_other_class);
 }
 
-static void mad_send_via_reports_although_its_thread_is_cancelled(void **state)
+TEST(mad_send_via_reports_although_its_thread_is_cancelled)
 {
-	(void)state;
 	show_errors();
 	device_fail(DEVICE_WRITE, 1, ENOMEM);
 	expect_to_return(send_one);
@@ -225,9 +219,8 @@ static void submit_other_class(void)
 	mad_async_submit(async, &rpc, &to, NULL, 0, note, &outcome, NULL);
 }
 
-static void mad_async_submit_reports_although_its_thread_is_cancelled(void **state)
+TEST(mad_async_submit_reports_although_its_thread_is_cancelled)
 {
-	(void)state;
 	show_errors();
 	expect_to_return(submit_other_class);
 }
@@ -251,32 +244,8 @@ static void submit_and_run(void)
 	mad_async_run(async);
 }
 
-static void mad_async_run_calls_back_although_its_thread_is_cancelled(void **state)
+TEST(mad_async_run_calls_back_although_its_thread_is_cancelled)
 {
-	(void)state;
 	device_on_write(write_cancellably, NULL);
 	expect_to_return(submit_and_run);
-}
-
-#define CANCEL_TEST(name) cmocka_unit_test_setup_teardown(name, setup_with_id, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(
-			mad_rpc_chooses_an_id_although_its_thread_is_cancelled, setup,
-			teardown),
-		CANCEL_TEST(mad_rpc_sends_although_its_thread_is_cancelled),
-		CANCEL_TEST(mad_send_via_sends_although_its_thread_is_cancelled),
-		CANCEL_TEST(mad_respond_via_sends_although_its_thread_is_cancelled),
-		CANCEL_TEST(mad_rpc_reports_a_failure_although_its_thread_is_cancelled),
-		CANCEL_TEST(mad_rpc_reports_a_status_although_its_thread_is_cancelled),
-		CANCEL_TEST(mad_rpc_reports_a_wrong_class_although_its_thread_is_cancelled),
-		CANCEL_TEST(mad_rpc_message_reports_although_its_thread_is_cancelled),
-		CANCEL_TEST(mad_send_via_reports_although_its_thread_is_cancelled),
-		CANCEL_TEST(mad_async_submit_reports_although_its_thread_is_cancelled),
-		CANCEL_TEST(mad_async_run_calls_back_although_its_thread_is_cancelled),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,48 +7,40 @@
 
 #include "port/timers.h"
 #include "fake_device.h"
+#include "test.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdlib.h>
-#include <setjmp.h>
 #include <time.h>
-#include <cmocka.h>
 
 #define COUNT 500
 
 static struct timers timers;
 static struct timer entries[COUNT];
 
-static int setup(void **state)
+static int setup(void)
 {
-	(void)state;
 	timers = (struct timers){0};
 	for (int i = 0; i < COUNT; i++)
 		entries[i] = (struct timer){0};
 	return timers_reserve(&timers, COUNT);
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
-	(void)state;
 	timers_release(&timers);
 	return 0;
 }
 
-#define TIMER_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+FIXTURE(setup, teardown);
 
-static void the_next_one_is_known_whatever_happens(void **state)
+TEST(the_next_one_is_known_whatever_happens)
 {
-	const char *seed = getenv("TEST_SEED");
-	unsigned value = seed ? (unsigned)strtoul(seed, NULL, 0) : (unsigned)time(NULL);
 	int64_t at[COUNT], first;
 
-	(void)state;
-	print_message("TEST_SEED=%u\n", value);
-	srandom(value);
+	srandom(test_seed());
 	for (int i = 0; i < COUNT; i++)
 		at[i] = NEVER;
 	for (int i = 0; i < 20000; i++) {
@@ -67,13 +59,12 @@ static void the_next_one_is_known_whatever_happens(void **state)
 	}
 }
 
-static void they_come_in_their_order(void **state)
+TEST(they_come_in_their_order)
 {
 	struct timer *due;
 	int64_t last = -1;
 	int count = 0;
 
-	(void)state;
 	for (int i = 0; i < COUNT; i++)
 		timer_start(&timers, &entries[i], i * 7919 % COUNT);
 	assert_null(timers_due(&timers, -1));
@@ -89,9 +80,8 @@ static void they_come_in_their_order(void **state)
 	assert_null(timers_due(&timers, INT64_MAX - 1));
 }
 
-static void one_is_due_at_its_time_and_the_next_one_follows(void **state)
+TEST(one_is_due_at_its_time_and_the_next_one_follows)
 {
-	(void)state;
 	for (int i = 1; i <= 3; i++)
 		timer_start(&timers, &entries[i], i);
 	for (int i = 1; i <= 3; i++) {
@@ -101,11 +91,10 @@ static void one_is_due_at_its_time_and_the_next_one_follows(void **state)
 	}
 }
 
-static void without_memory_no_room_is_promised(void **state)
+TEST(without_memory_no_room_is_promised)
 {
 	struct timers none = {0};
 
-	(void)state;
 	device_fail_malloc(1);
 	assert_int_equal(timers_reserve(&none, 1), -ENOMEM);
 	device_fail_malloc(0);
@@ -115,9 +104,8 @@ static void without_memory_no_room_is_promised(void **state)
 	timers_release(&none);
 }
 
-static void room_grows_and_keeps_what_is_there(void **state)
+TEST(room_grows_and_keeps_what_is_there)
 {
-	(void)state;
 	timer_start(&timers, &entries[3], 5);
 	assert_int_equal(timers_reserve(&timers, 100000), 0);
 	assert_int_equal(timers_next(&timers), 5);
@@ -125,11 +113,10 @@ static void room_grows_and_keeps_what_is_there(void **state)
 }
 
 /* AddressSanitizer and valgrind check that there is room. */
-static void room_is_for_as_many_as_were_asked_for(void **state)
+TEST(room_is_for_as_many_as_were_asked_for)
 {
 	struct timers some = {0};
 
-	(void)state;
 	for (unsigned count = 1; count <= COUNT; count++) {
 		assert_int_equal(timers_reserve(&some, count), 0);
 		timer_start(&some, &entries[count - 1], count);
@@ -138,9 +125,8 @@ static void room_is_for_as_many_as_were_asked_for(void **state)
 	timers_release(&some);
 }
 
-static void milliseconds_are_rounded_up_and_limited(void **state)
+TEST(milliseconds_are_rounded_up_and_limited)
 {
-	(void)state;
 	assert_int_equal(ms_until(1000, 0, 100), 1);
 	assert_int_equal(ms_until(1001, 0, 100), 2);
 	assert_int_equal(ms_until(1, 0, 100), 1);
@@ -161,11 +147,10 @@ static int64_t monotonic_us(void)
 	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-static void the_clock_is_the_monotonic_one_in_microseconds(void **state)
+TEST(the_clock_is_the_monotonic_one_in_microseconds)
 {
 	int64_t before = monotonic_us(), now = clock_us(), after = monotonic_us();
 
-	(void)state;
 	assert_true(before <= now);
 	assert_true(now <= after);
 }
@@ -189,12 +174,11 @@ int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *lock,
 	return ETIMEDOUT;
 }
 
-static void a_wait_ends_at_its_time_to_the_microsecond(void **state)
+TEST(a_wait_ends_at_its_time_to_the_microsecond)
 {
 	pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	pthread_cond_t cond;
 
-	(void)state;
 	clock_cond_init(&cond);
 	assert_int_equal(waited_by, CLOCK_MONOTONIC);
 	pthread_mutex_lock(&lock);
@@ -208,33 +192,14 @@ static void a_wait_ends_at_its_time_to_the_microsecond(void **state)
 	pthread_cond_destroy(&cond);
 }
 
-static void the_clock_goes_forward(void **state)
+TEST(the_clock_goes_forward)
 {
 	int64_t before = clock_us();
 
-	(void)state;
 	for (int i = 0; i < 1000; i++) {
 		int64_t now = clock_us();
 
 		assert_true(now >= before);
 		before = now;
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TIMER_TEST(the_next_one_is_known_whatever_happens),
-		TIMER_TEST(they_come_in_their_order),
-		TIMER_TEST(one_is_due_at_its_time_and_the_next_one_follows),
-		TIMER_TEST(without_memory_no_room_is_promised),
-		TIMER_TEST(room_grows_and_keeps_what_is_there),
-		TIMER_TEST(room_is_for_as_many_as_were_asked_for),
-		TIMER_TEST(milliseconds_are_rounded_up_and_limited),
-		TIMER_TEST(the_clock_is_the_monotonic_one_in_microseconds),
-		TIMER_TEST(a_wait_ends_at_its_time_to_the_microsecond),
-		TIMER_TEST(the_clock_goes_forward),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
  */
 
 #include "engine_fixture.h"
+#include "test.h"
 
 #include <pthread.h>
 
@@ -29,10 +30,10 @@ static struct outcome outcomes[MANY];
 static pthread_t leader;
 static bool leading;
 
-static int setup(void **state)
+static int setup(void)
 {
 	clock_now = 1000000;
-	if (port_setup(state))
+	if (port_setup())
 		return -1;
 	memset(outcomes, 0, sizeof(outcomes));
 	set_late_after(QUICK);
@@ -41,7 +42,7 @@ static int setup(void **state)
 	return async ? 0 : -1;
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
 	if (leading) {
 		leading = false;
@@ -50,10 +51,10 @@ static int teardown(void **state)
 		pthread_join(leader, NULL);
 	}
 	mad_async_destroy(async);
-	return port_teardown(state);
+	return port_teardown();
 }
 
-#define UNREAD_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+FIXTURE(setup, teardown);
 
 /* Retransmitted as soon as its response is late. */
 static ib_rpc_t counters_request(void)
@@ -96,30 +97,27 @@ static void process_all(void)
 	}
 }
 
-static void process_reads_all_before_it_judges_timers(void **state)
+TEST(process_reads_all_before_it_judges_timers)
 {
-	(void)state;
 	leave_unread();
 	process_all();
 	expect_nothing_sent_again();
 }
 
-static void run_reads_all_before_it_judges_timers(void **state)
+TEST(run_reads_all_before_it_judges_timers)
 {
-	(void)state;
 	leave_unread();
 	assert_int_equal(mad_async_run(async), MANY);
 	expect_nothing_sent_again();
 }
 
 /* The time comes from the library; the loop does not wait that long. */
-static void an_event_loop_reads_all_before_it_judges_timers(void **state)
+TEST(an_event_loop_reads_all_before_it_judges_timers)
 {
 	struct pollfd fds[] = {{.fd = mad_async_fd(async), .events = POLLIN},
 			       {.fd = mad_async_wake_fd(async), .events = POLLIN}};
 	int count = 0, ret;
 
-	(void)state;
 	leave_unread();
 	while (count < MANY) {
 		assert_int_not_equal(poll(fds, 2, mad_async_timeout(async)), -1);
@@ -130,13 +128,12 @@ static void an_event_loop_reads_all_before_it_judges_timers(void **state)
 	expect_nothing_sent_again();
 }
 
-static void a_blocking_call_that_reads_for_others_sends_nothing_again(void **state)
+TEST(a_blocking_call_that_reads_for_others_sends_nothing_again)
 {
 	uint8_t data[IB_PC_DATA_SZ] = {0};
 	ib_rpc_t rpc = set_request();
 	ib_portid_t to = to_lid(1);
 
-	(void)state;
 	leave_unread();
 	assert_non_null(mad_rpc(port, &rpc, &to, data, data));
 	process_all();
@@ -161,14 +158,13 @@ static void note_elapsed(struct mad_async *engine, const struct mad_reply *reply
 	*(unsigned *)arg = reply->elapsed_ms;
 }
 
-static void a_request_took_as_long_as_its_write_that_failed(void **state)
+TEST(a_request_took_as_long_as_its_write_that_failed)
 {
 	uint8_t data[IB_PC_DATA_SZ] = {0};
 	ib_rpc_t rpc = set_request();
 	ib_portid_t to = to_lid(1);
 	unsigned elapsed = 0;
 
-	(void)state;
 	device_on_write(fail_slowly, NULL);
 	assert_int_equal(mad_async_submit(async, &rpc, &to, data, sizeof(data), note_elapsed,
 					  &elapsed, NULL),
@@ -207,9 +203,8 @@ static void expect_sent_once(int others)
 	assert_int_equal(device_written(), 1);
 }
 
-static void a_blocking_call_s_response_may_lie_behind_others(void **state)
+TEST(a_blocking_call_s_response_may_lie_behind_others)
 {
-	(void)state;
 	expect_sent_once(300);
 }
 
@@ -233,34 +228,30 @@ static void begin_to_lead(void)
 		sleep_ms(1);
 }
 
-static void process_reads_all_beside_a_leader_that_does_not_run(void **state)
+TEST(process_reads_all_beside_a_leader_that_does_not_run)
 {
-	(void)state;
 	begin_to_lead();
 	leave_unread();
 	process_all();
 	expect_nothing_sent_again();
 }
 
-static void run_reads_all_beside_a_leader_that_does_not_run(void **state)
+TEST(run_reads_all_beside_a_leader_that_does_not_run)
 {
-	(void)state;
 	begin_to_lead();
 	leave_unread();
 	assert_int_equal(mad_async_run(async), MANY);
 	expect_nothing_sent_again();
 }
 
-static void a_blocking_call_reads_beside_a_leader_that_does_not_run(void **state)
+TEST(a_blocking_call_reads_beside_a_leader_that_does_not_run)
 {
-	(void)state;
 	begin_to_lead();
 	expect_sent_once(0);
 }
 
-static void a_blocking_call_reads_all_beside_a_leader_that_does_not_run(void **state)
+TEST(a_blocking_call_reads_all_beside_a_leader_that_does_not_run)
 {
-	(void)state;
 	begin_to_lead();
 	expect_sent_once(300);
 }
@@ -298,11 +289,10 @@ static unsigned read_others(unsigned count)
  * The kernel queues 200,000 messages at most: a response that came before the timer was due is
  * among so many that are read later.
  */
-static void timers_are_judged_though_messages_never_stop(void **state)
+TEST(timers_are_judged_though_messages_never_stop)
 {
 	unsigned count;
 
-	(void)state;
 	submit(async, counters_request(), 1, &outcomes[0], NULL);
 	assert_int_equal(mad_async_process(async), 0);
 	queue_others();
@@ -318,9 +308,8 @@ static void timers_are_judged_though_messages_never_stop(void **state)
 }
 
 /* The response is the last one of those that were queued in time. */
-static void a_response_behind_many_messages_is_in_time(void **state)
+TEST(a_response_behind_many_messages_is_in_time)
 {
-	(void)state;
 	submit(async, counters_request(), 1, &outcomes[0], NULL);
 	assert_int_equal(mad_async_process(async), 0);
 	for (int i = 0; i < 100; i++)
@@ -333,9 +322,8 @@ static void a_response_behind_many_messages_is_in_time(void **state)
 	assert_int_equal(device_written(), 1);
 }
 
-static void an_idle_port_s_timers_are_judged_at_once(void **state)
+TEST(an_idle_port_s_timers_are_judged_at_once)
 {
-	(void)state;
 	device_on_write(NULL, NULL);
 	submit(async, counters_request(), 1, &outcomes[0], NULL);
 	clock_now += EARLY - 1;
@@ -344,25 +332,4 @@ static void an_idle_port_s_timers_are_judged_at_once(void **state)
 	clock_now += 1;
 	assert_int_equal(mad_async_process(async), 0);
 	assert_int_equal(device_written(), 2);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		UNREAD_TEST(process_reads_all_before_it_judges_timers),
-		UNREAD_TEST(run_reads_all_before_it_judges_timers),
-		UNREAD_TEST(an_event_loop_reads_all_before_it_judges_timers),
-		UNREAD_TEST(a_blocking_call_that_reads_for_others_sends_nothing_again),
-		UNREAD_TEST(a_blocking_call_s_response_may_lie_behind_others),
-		UNREAD_TEST(process_reads_all_beside_a_leader_that_does_not_run),
-		UNREAD_TEST(run_reads_all_beside_a_leader_that_does_not_run),
-		UNREAD_TEST(a_blocking_call_reads_beside_a_leader_that_does_not_run),
-		UNREAD_TEST(a_blocking_call_reads_all_beside_a_leader_that_does_not_run),
-		UNREAD_TEST(timers_are_judged_though_messages_never_stop),
-		UNREAD_TEST(a_response_behind_many_messages_is_in_time),
-		UNREAD_TEST(an_idle_port_s_timers_are_judged_at_once),
-		UNREAD_TEST(a_request_took_as_long_as_its_write_that_failed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

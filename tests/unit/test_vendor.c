@@ -3,10 +3,11 @@
 /* Vendor-specific classes, and baseboard management. */
 
 #include "mad_fixture.h"
+#include "test.h"
 
 static uint8_t buf[256];
 
-static int setup(void **state)
+static int setup(void)
 {
 	memset(buf, 0, sizeof(buf));
 	buf[0] = 0xa1;
@@ -14,12 +15,14 @@ static int setup(void **state)
 	buf[215] = 0xd4;
 	buf[231] = 0xe5;
 	buf[232] = 0xf6;
-	return fixture_setup(state);
+	return fixture_setup();
 }
+
+FIXTURE(setup, fixture_teardown);
 
 /* --- vendor specific ------------------------------------------------------------ */
 
-static void range_1_has_its_data_behind_the_header(void **state)
+TEST(range_1_has_its_data_behind_the_header)
 {
 	ib_vendor_call_t call = {.method = IB_MAD_METHOD_GET,
 				 .mgmt_class = 0x0a,
@@ -28,7 +31,6 @@ static void range_1_has_its_data_behind_the_header(void **state)
 				 .oui = 0x123456};
 	ib_portid_t to = {.lid = 8, .qp = 77, .sl = 2};
 
-	(void)state;
 	assert_ptr_equal(ib_vendor_call_via(buf, &to, &call, fixture.port), buf);
 	assert_int_equal(errno, 0);
 	expect_mad(0, "0:010a0101 17:50 23:04 24:a1 215:c3 239:d4 255:e5");
@@ -37,7 +39,7 @@ static void range_1_has_its_data_behind_the_header(void **state)
 	assert_int_equal(buf[232], 0xf6);
 }
 
-static void range_2_has_an_oui(void **state)
+TEST(range_2_has_an_oui)
 {
 	ib_vendor_call_t call = {.method = IB_MAD_METHOD_SET,
 				 .mgmt_class = 0x33,
@@ -45,7 +47,6 @@ static void range_2_has_an_oui(void **state)
 				 .oui = 0x123456};
 	ib_portid_t to = {.lid = 8, .qkey = 9};
 
-	(void)state;
 	assert_ptr_equal(ib_vendor_call_via(buf, &to, &call, fixture.port), buf);
 	expect_mad(0, "0:01330102 17:50 37:123456 40:a1 231:c3 255:d4");
 	expect_address(0, 1, 9, 8, 0);
@@ -53,7 +54,7 @@ static void range_2_has_an_oui(void **state)
 	assert_int_equal(buf[231], 0xe5);
 }
 
-static void get_set_and_trap_wait_for_a_response(void **state)
+TEST(get_set_and_trap_wait_for_a_response)
 {
 	static const unsigned methods[] = {IB_MAD_METHOD_GET, IB_MAD_METHOD_SET,
 					   IB_MAD_METHOD_TRAP};
@@ -61,17 +62,14 @@ static void get_set_and_trap_wait_for_a_response(void **state)
 	ib_portid_t to = {.lid = 8};
 	size_t i;
 
-	(void)state;
 	be_silent();
 	for (i = 0; i < sizeof(methods) / sizeof(*methods); i++) {
 		call.method = methods[i];
-		errno = 0;
-		assert_null(ib_vendor_call_via(buf, &to, &call, fixture.port));
-		assert_int_equal(errno, ETIMEDOUT);
+		assert_fails_null(ib_vendor_call_via(buf, &to, &call, fixture.port), ETIMEDOUT);
 	}
 }
 
-static void other_methods_only_send(void **state)
+TEST(other_methods_only_send)
 {
 	static const unsigned methods[] = {IB_MAD_METHOD_SEND, IB_MAD_METHOD_TRAP_REPRESS,
 					   IB_MAD_METHOD_GET_RESPONSE, 0x10};
@@ -80,7 +78,6 @@ static void other_methods_only_send(void **state)
 	ib_portid_t to = {.lid = 8};
 	unsigned i;
 
-	(void)state;
 	fixture.silent = true;
 	memcpy(before, buf, sizeof(buf));
 	for (i = 0; i < sizeof(methods) / sizeof(*methods); i++) {
@@ -93,14 +90,13 @@ static void other_methods_only_send(void **state)
 	assert_memory_equal(buf, before, sizeof(buf));
 }
 
-static void a_vendor_s_response_comes_back_in_the_buffer(void **state)
+TEST(a_vendor_s_response_comes_back_in_the_buffer)
 {
 	ib_vendor_call_t call = {
 		.method = IB_MAD_METHOD_GET, .mgmt_class = 0x33, .attrid = 0x50};
 	ib_portid_t to = {.lid = 8};
 	uint8_t data[IB_SMP_DATA_SIZE];
 
-	(void)state;
 	/* the fixture writes at offset 64, which is 24 bytes into the data */
 	fill(data, sizeof(data), 1);
 	respond_with(0x33, 0x50, 0, data, sizeof(data));
@@ -109,30 +105,26 @@ static void a_vendor_s_response_comes_back_in_the_buffer(void **state)
 	assert_memory_equal(buf + 24, data, sizeof(data));
 }
 
-static void a_vendor_s_status_is_an_io_error(void **state)
+TEST(a_vendor_s_status_is_an_io_error)
 {
 	ib_vendor_call_t call = {
 		.method = IB_MAD_METHOD_GET, .mgmt_class = 0x0a, .attrid = 0x50};
 	ib_portid_t to = {.lid = 8};
 
-	(void)state;
 	respond_with(0x0a, 0x50, 0x001c, NULL, 0);
-	assert_null(ib_vendor_call_via(buf, &to, &call, fixture.port));
-	assert_int_equal(errno, EIO);
+	assert_fails_null(ib_vendor_call_via(buf, &to, &call, fixture.port), EIO);
 }
 
-static void a_device_that_refuses_a_send_is_told(void **state)
+TEST(a_device_that_refuses_a_send_is_told)
 {
 	ib_vendor_call_t call = {.method = IB_MAD_METHOD_SEND, .mgmt_class = 0x0a};
 	ib_portid_t to = {.lid = 8};
 
-	(void)state;
 	device_fail(DEVICE_WRITE, 1, ENOMEM);
-	assert_null(ib_vendor_call_via(buf, &to, &call, fixture.port));
-	assert_int_equal(errno, ENOMEM);
+	assert_fails_null(ib_vendor_call_via(buf, &to, &call, fixture.port), ENOMEM);
 }
 
-static void what_is_no_vendor_call_is_refused(void **state)
+TEST(what_is_no_vendor_call_is_refused)
 {
 	static const unsigned classes[] = {0x04, 0x08,  0x10,  0x2f,
 					   0x50, 0x10a, 0x133, 0xffffffff};
@@ -140,23 +132,16 @@ static void what_is_no_vendor_call_is_refused(void **state)
 	ib_portid_t to = {.lid = 8};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(classes) / sizeof(*classes); i++) {
 		call.mgmt_class = classes[i];
-		errno = 0;
-		assert_null(ib_vendor_call_via(buf, &to, &call, fixture.port));
-		assert_int_equal(errno, EINVAL);
+		assert_fails_null(ib_vendor_call_via(buf, &to, &call, fixture.port), EINVAL);
 	}
 	/* a class of vendors, but not registered on this port */
 	call.mgmt_class = 0x0b;
-	errno = 0;
-	assert_null(ib_vendor_call_via(buf, &to, &call, fixture.port));
-	assert_int_equal(errno, EINVAL);
+	assert_fails_null(ib_vendor_call_via(buf, &to, &call, fixture.port), EINVAL);
 	call.mgmt_class = 0x0a;
 	for (to.lid = -1; to.lid <= 0; to.lid++) {
-		errno = 0;
-		assert_null(ib_vendor_call_via(buf, &to, &call, fixture.port));
-		assert_int_equal(errno, EINVAL);
+		assert_fails_null(ib_vendor_call_via(buf, &to, &call, fixture.port), EINVAL);
 	}
 	assert_null(ib_vendor_call_via(buf, NULL, &call, fixture.port));
 	assert_null(ib_vendor_call_via(buf, &to, NULL, fixture.port));
@@ -165,7 +150,7 @@ static void what_is_no_vendor_call_is_refused(void **state)
 
 /* --- baseboard management ------------------------------------------------------- */
 
-static void a_baseboard_call_has_its_key(void **state)
+TEST(a_baseboard_call_has_its_key)
 {
 	ib_bm_call_t call = {.method = IB_MAD_METHOD_GET,
 			     .attrid = IB_BM_ATTR_BKEYINFO,
@@ -173,7 +158,6 @@ static void a_baseboard_call_has_its_key(void **state)
 			     .bkey = 0xaabbccddeeff0011};
 	ib_portid_t to = {.lid = 8, .qp = 7};
 
-	(void)state;
 	assert_ptr_equal(bm_call_via(buf, &to, &call, fixture.port), buf);
 	expect_mad(0, "0:01050101 17:10 23:03 24:aabbccddeeff0011 64:a1 255:c3");
 	expect_address(0, 1, 0x80010000, 8, 0);
@@ -181,27 +165,24 @@ static void a_baseboard_call_has_its_key(void **state)
 	assert_int_equal(buf[215], 0xd4);
 }
 
-static void a_baseboard_send_does_not_wait(void **state)
+TEST(a_baseboard_send_does_not_wait)
 {
 	ib_bm_call_t call = {.method = IB_MAD_METHOD_SEND, .attrid = IB_BM_ATTR_OEM};
 	ib_portid_t to = {.lid = 8};
 
-	(void)state;
 	be_silent();
 	assert_ptr_equal(bm_call_via(buf, &to, &call, fixture.port), buf);
 	expect_mad(0, "0:01050103 17:2f 64:a1 255:c3");
 	call.method = IB_MAD_METHOD_TRAP;
-	assert_null(bm_call_via(buf, &to, &call, fixture.port));
-	assert_int_equal(errno, ETIMEDOUT);
+	assert_fails_null(bm_call_via(buf, &to, &call, fixture.port), ETIMEDOUT);
 }
 
-static void a_baseboard_s_response_comes_back_in_the_buffer(void **state)
+TEST(a_baseboard_s_response_comes_back_in_the_buffer)
 {
 	ib_bm_call_t call = {.method = IB_MAD_METHOD_SET, .attrid = IB_BM_ATTR_OEM};
 	uint8_t data[IB_BM_DATA_SZ];
 	ib_portid_t to = {.lid = 8};
 
-	(void)state;
 	fill(data, sizeof(data), 1);
 	respond_with(IB_BOARD_MGMT_CLASS, IB_BM_ATTR_OEM, 0, data, sizeof(data));
 	assert_non_null(bm_call_via(buf, &to, &call, fixture.port));
@@ -209,38 +190,14 @@ static void a_baseboard_s_response_comes_back_in_the_buffer(void **state)
 	assert_int_equal(buf[215], 0xd4);
 }
 
-static void a_baseboard_call_needs_a_lid(void **state)
+TEST(a_baseboard_call_needs_a_lid)
 {
 	ib_bm_call_t call = {.method = IB_MAD_METHOD_GET};
 	ib_portid_t to = {0};
 
-	(void)state;
-	assert_null(bm_call_via(buf, &to, &call, fixture.port));
-	assert_int_equal(errno, EINVAL);
+	assert_fails_null(bm_call_via(buf, &to, &call, fixture.port), EINVAL);
 	to.lid = 1;
 	assert_null(bm_call_via(buf, NULL, &call, fixture.port));
 	assert_null(bm_call_via(buf, &to, NULL, fixture.port));
 	assert_int_equal(device_written(), 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fixture_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(range_1_has_its_data_behind_the_header),
-		TEST(range_2_has_an_oui),
-		TEST(get_set_and_trap_wait_for_a_response),
-		TEST(other_methods_only_send),
-		TEST(a_vendor_s_response_comes_back_in_the_buffer),
-		TEST(a_vendor_s_status_is_an_io_error),
-		TEST(a_device_that_refuses_a_send_is_told),
-		TEST(what_is_no_vendor_call_is_refused),
-		TEST(a_baseboard_call_has_its_key),
-		TEST(a_baseboard_send_does_not_wait),
-		TEST(a_baseboard_s_response_comes_back_in_the_buffer),
-		TEST(a_baseboard_call_needs_a_lid),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

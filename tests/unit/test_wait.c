@@ -7,6 +7,7 @@
 
 #include "event_loop.h"
 #include "gate.h"
+#include "test.h"
 
 #include "port_state.h"
 
@@ -18,12 +19,12 @@
 #define THREADS 8
 #define ROUNDS  200
 
-static int setup(void **state)
+static int setup(void)
 {
-	return port_setup(state);
+	return port_setup();
 }
 
-#define WAIT_TEST(name) cmocka_unit_test_setup_teardown(name, setup, port_teardown)
+FIXTURE(setup, port_teardown);
 
 /* --- threads -------------------------------------------------------------------- */
 
@@ -131,11 +132,10 @@ static void wait_for_users(unsigned count)
 
 /* --- blocking calls ------------------------------------------------------------- */
 
-static void each_thread_gets_its_own_responses(void **state)
+TEST(each_thread_gets_its_own_responses)
 {
 	struct asker askers[THREADS];
 
-	(void)state;
 	device_on_write(echo, NULL);
 	for (int i = 0; i < THREADS; i++)
 		start(&askers[i], i & 1 ? set_request() : get_request(), i + 1, ROUNDS);
@@ -156,12 +156,11 @@ static int echo_sometime(const struct device_packet *packet, void *arg)
 	return 0;
 }
 
-static void responses_may_overtake_each_other(void **state)
+TEST(responses_may_overtake_each_other)
 {
 	struct asker askers[THREADS];
 	atomic_uint count = 0;
 
-	(void)state;
 	device_on_write(echo_sometime, &count);
 	for (int i = 0; i < THREADS; i++)
 		start(&askers[i], i & 1 ? set_request() : get_request(), i + 1, ROUNDS);
@@ -169,11 +168,10 @@ static void responses_may_overtake_each_other(void **state)
 		expect_good(&askers[i]);
 }
 
-static void responses_may_come_in_reverse(void **state)
+TEST(responses_may_come_in_reverse)
 {
 	struct asker askers[THREADS];
 
-	(void)state;
 	for (int i = 0; i < THREADS; i++)
 		start_waiting(&askers[i], set_request(), i + 1);
 	for (unsigned i = THREADS; i-- > 0;)
@@ -183,11 +181,10 @@ static void responses_may_come_in_reverse(void **state)
 }
 
 /* The thread that reads for the others returns when it has its own response. */
-static void who_leads_leaves_the_lead_to_another_one(void **state)
+TEST(who_leads_leaves_the_lead_to_another_one)
 {
 	struct asker askers[THREADS];
 
-	(void)state;
 	for (int i = 0; i < THREADS; i++)
 		start_waiting(&askers[i], set_request(), i + 1);
 	for (unsigned i = 0; i < THREADS; i++) {
@@ -196,12 +193,11 @@ static void who_leads_leaves_the_lead_to_another_one(void **state)
 	}
 }
 
-static void who_leads_may_time_out(void **state)
+TEST(who_leads_may_time_out)
 {
 	ib_rpc_t rpc = set_request();
 	struct asker leader, follower;
 
-	(void)state;
 	mad_rpc_set_retries(port, 1);
 	rpc.timeout = 60;
 	start_waiting(&leader, rpc, 1);
@@ -211,13 +207,12 @@ static void who_leads_may_time_out(void **state)
 	expect_good(&follower);
 }
 
-static void who_follows_times_out_by_himself(void **state)
+TEST(who_follows_times_out_by_himself)
 {
 	ib_rpc_t rpc = set_request();
 	struct asker leader, follower;
 	int64_t begin = now_ms();
 
-	(void)state;
 	mad_rpc_set_retries(port, 1);
 	start_waiting(&leader, set_request(), 1);
 	rpc.timeout = 60;
@@ -229,12 +224,11 @@ static void who_follows_times_out_by_himself(void **state)
 }
 
 /* Two threads may have chosen the same ID; with two classes this is no error. */
-static void the_same_id_in_two_classes_is_two_requests(void **state)
+TEST(the_same_id_in_two_classes_is_two_requests)
 {
 	ib_rpc_t get = get_request(), set = set_request(); /* both are sent once */
 	struct asker smp, gmp;
 
-	(void)state;
 	get.trid = set.trid = 0x55;
 	for (int order = 0; order < 2; order++) {
 		unsigned first = device_written();
@@ -267,14 +261,13 @@ static void *flood(void *arg)
 }
 
 /* However many messages others receive. */
-static void a_flood_of_requests_ends_no_deadline(void **state)
+TEST(a_flood_of_requests_ends_no_deadline)
 {
 	atomic_bool end = false;
 	ib_rpc_t rpc = set_request();
 	struct asker asker;
 	pthread_t thread;
 
-	(void)state;
 	mad_rpc_set_retries(port, 2);
 	rpc.timeout = 30;
 	pthread_create(&thread, NULL, flood, &end);
@@ -288,14 +281,14 @@ static void a_flood_of_requests_ends_no_deadline(void **state)
 
 static int held_up_lid; /* requests to this LID block in write() */
 
-static int gate_setup(void **state)
+static int gate_setup(void)
 {
 	held_up_lid = 99;
 	gate_init();
-	return setup(state);
+	return setup();
 }
 
-#define GATE_TEST(name) cmocka_unit_test_setup_teardown(name, gate_setup, gate_teardown)
+#define GATE_TEST(name) TEST_WITH(name, gate_setup, gate_teardown)
 
 static int hold_up(const struct device_packet *packet, void *arg)
 {
@@ -306,11 +299,10 @@ static int hold_up(const struct device_packet *packet, void *arg)
 	return 0;
 }
 
-static void while_one_thread_writes_others_go_on(void **state)
+GATE_TEST(while_one_thread_writes_others_go_on)
 {
 	struct asker slow, quick;
 
-	(void)state;
 	device_on_write(hold_up, NULL);
 	start(&slow, set_request(), held_up_lid, 1);
 	wait_for(&gate.entered);
@@ -320,7 +312,7 @@ static void while_one_thread_writes_others_go_on(void **state)
 	expect_good(&slow);
 }
 
-static void while_one_thread_calls_back_others_go_on(void **state)
+GATE_TEST(while_one_thread_calls_back_others_go_on)
 {
 	struct mad_async *async = mad_async_create(port);
 	struct outcome outcomes[3] = {0};
@@ -329,7 +321,6 @@ static void while_one_thread_calls_back_others_go_on(void **state)
 	struct asker asker;
 	pthread_t runner;
 
-	(void)state;
 	device_on_write(echo, NULL);
 	mad_async_submit(async, &rpc, &to, NULL, 0, call_back_at_gate, &outcomes[0], NULL);
 	runner = start_running(async);
@@ -381,12 +372,11 @@ static void stop_receiving(struct receiver *receiver)
 	assert_int_equal(receiver->error, EAGAIN);
 }
 
-static void a_response_may_come_before_the_request_is_written(void **state)
+TEST(a_response_may_come_before_the_request_is_written)
 {
 	struct receiver receiver;
 	struct asker asker;
 
-	(void)state;
 	read_aside(&receiver, echo);
 	start(&asker, get_request(), 1, 3);
 	expect_good(&asker);
@@ -409,7 +399,7 @@ static void ignore_log(enum umad_log_level level, const char *text, void *arg)
 	(void)arg;
 }
 
-static void the_response_to_a_long_request_may_come_before_it_is_written(void **state)
+TEST(the_response_to_a_long_request_may_come_before_it_is_written)
 {
 	static const uint8_t payload[2000];
 	device_write_fn *const responses[] = {echo, respond_700};
@@ -418,7 +408,6 @@ static void the_response_to_a_long_request_may_come_before_it_is_written(void **
 	struct receiver receiver;
 	ib_rpc_t rpc;
 
-	(void)state;
 	/* the log checks the packet after it was written */
 	umad_set_log_hook(ignore_log, NULL);
 	umad_debug(UMAD_LOG_DEBUG);
@@ -450,14 +439,13 @@ static int redirect_once(const struct device_packet *packet, void *arg)
 	return 0;
 }
 
-static void a_redirection_may_come_before_the_request_is_written(void **state)
+TEST(a_redirection_may_come_before_the_request_is_written)
 {
 	uint8_t data[IB_PC_DATA_SZ] = {0x12};
 	ib_rpc_t rpc = set_request();
 	ib_portid_t to = to_lid(1);
 	struct receiver receiver;
 
-	(void)state;
 	mad_rpc_set_retries(port, 1);
 	read_aside(&receiver, redirect_once);
 	assert_non_null(mad_rpc(port, &rpc, &to, data, data));
@@ -486,12 +474,11 @@ static void *submit_slowly(void *arg)
 	return NULL;
 }
 
-static void an_engine_s_end_waits_for_what_is_being_written(void **state)
+GATE_TEST(an_engine_s_end_waits_for_what_is_being_written)
 {
 	struct canceller canceller = {.async = mad_async_create(port)};
 	pthread_t runner;
 
-	(void)state;
 	device_on_write(hold_up, NULL);
 	pthread_create(&canceller.thread, NULL, submit_slowly, &canceller);
 	wait_for(&gate.entered);
@@ -559,7 +546,7 @@ static void expect_crowd(struct crowd *crowd, int error)
 	mad_async_destroy(crowd->async);
 }
 
-static void a_port_that_is_closed_lets_everybody_go(void **state)
+TEST(a_port_that_is_closed_lets_everybody_go)
 {
 	struct crowd crowd;
 
@@ -567,12 +554,12 @@ static void a_port_that_is_closed_lets_everybody_go(void **state)
 		gather(&crowd, i);
 		mad_rpc_close_port(port);
 		expect_crowd(&crowd, ECANCELED);
-		assert_int_equal(device_teardown(state), 0);
-		assert_int_equal(setup(state), 0);
+		assert_int_equal(device_teardown(), 0);
+		assert_int_equal(setup(), 0);
 	}
 }
 
-static void a_device_that_goes_lets_everybody_go(void **state)
+TEST(a_device_that_goes_lets_everybody_go)
 {
 	struct crowd crowd;
 
@@ -580,8 +567,8 @@ static void a_device_that_goes_lets_everybody_go(void **state)
 		gather(&crowd, i);
 		device_remove();
 		expect_crowd(&crowd, ENODEV);
-		assert_int_equal(port_teardown(state), 0);
-		assert_int_equal(setup(state), 0);
+		assert_int_equal(port_teardown(), 0);
+		assert_int_equal(setup(), 0);
 	}
 }
 
@@ -642,7 +629,7 @@ static void stop_submitting(struct submitter *submitters)
 }
 
 /* Many threads submit, one has an event loop, some make blocking calls. */
-static void an_event_loop_goes_with_any_number_of_threads(void **state)
+TEST(an_event_loop_goes_with_any_number_of_threads)
 {
 	struct outcome *outcomes = calloc(THREADS * REQUESTS, sizeof(*outcomes));
 	struct mad_async *async = mad_async_create(port);
@@ -653,7 +640,6 @@ static void an_event_loop_goes_with_any_number_of_threads(void **state)
 	atomic_uint count = 0;
 	int completed = 0;
 
-	(void)state;
 	device_on_write(echo_sometime, &count);
 	start_submitting(submitters, async, outcomes);
 	for (int i = 0; i < 2; i++)
@@ -692,7 +678,7 @@ static void *process_all(void *arg)
 	return NULL;
 }
 
-static void any_number_of_threads_may_process_and_run_an_engine(void **state)
+TEST(any_number_of_threads_may_process_and_run_an_engine)
 {
 	struct outcome *outcomes = calloc(THREADS * REQUESTS, sizeof(*outcomes));
 	struct mad_async *async = mad_async_create(port);
@@ -700,7 +686,6 @@ static void any_number_of_threads_may_process_and_run_an_engine(void **state)
 	struct looper loopers[4];
 	atomic_int completed = 0;
 
-	(void)state;
 	device_on_write(echo, NULL);
 	start_submitting(submitters, async, outcomes);
 	for (int i = 0; i < 4; i++) {
@@ -732,7 +717,7 @@ static void be_alone(struct mad_async *async, const struct mad_reply *reply, voi
 	outcome->calls++;
 }
 
-static void callbacks_of_an_engine_come_one_at_a_time(void **state)
+TEST(callbacks_of_an_engine_come_one_at_a_time)
 {
 	struct mad_async *async = mad_async_create(port);
 	struct outcome outcome = {0};
@@ -741,7 +726,6 @@ static void callbacks_of_an_engine_come_one_at_a_time(void **state)
 	struct looper loopers[4];
 	atomic_int completed = 0;
 
-	(void)state;
 	device_on_write(echo, NULL);
 	mad_port_set_destination_limit(port, 1000);
 	for (int i = 0; i < 4; i++) {
@@ -758,13 +742,12 @@ static void callbacks_of_an_engine_come_one_at_a_time(void **state)
 	mad_async_destroy(async);
 }
 
-static void engines_of_several_threads_share_a_port(void **state)
+TEST(engines_of_several_threads_share_a_port)
 {
 	struct outcome *outcomes = calloc(THREADS * REQUESTS, sizeof(*outcomes));
 	struct mad_async *engines[THREADS];
 	pthread_t runners[THREADS];
 
-	(void)state;
 	device_on_write(echo, NULL);
 	for (int i = 0; i < THREADS; i++) {
 		engines[i] = mad_async_create(port);
@@ -783,7 +766,7 @@ static void engines_of_several_threads_share_a_port(void **state)
 }
 
 /* The runner is in a callback when the window opens, because another thread reads. */
-static void what_becomes_possible_during_a_callback_is_done_after_it(void **state)
+GATE_TEST(what_becomes_possible_during_a_callback_is_done_after_it)
 {
 	struct mad_async *async = mad_async_create(port);
 	struct outcome outcomes[3] = {0};
@@ -792,7 +775,6 @@ static void what_becomes_possible_during_a_callback_is_done_after_it(void **stat
 	struct receiver leader;
 	pthread_t runner;
 
-	(void)state;
 	mad_port_set_window(port, MAD_WINDOW_GMP, 1);
 	start_receiving(&leader, -1);
 	mad_async_submit(async, &rpc, &to, NULL, 0, call_back_at_gate, &outcomes[0], NULL);
@@ -813,7 +795,7 @@ static void what_becomes_possible_during_a_callback_is_done_after_it(void **stat
 	mad_async_destroy(async);
 }
 
-static void an_event_loop_is_told_what_other_threads_do(void **state)
+TEST(an_event_loop_is_told_what_other_threads_do)
 {
 	struct mad_async *async = mad_async_create(port);
 	struct pollfd wake = {.fd = mad_async_wake_fd(async), .events = POLLIN};
@@ -821,7 +803,6 @@ static void an_event_loop_is_told_what_other_threads_do(void **state)
 	struct receiver receiver;
 	uint64_t id;
 
-	(void)state;
 	start_receiving(&receiver, -1);
 	assert_int_equal(mad_async_timeout(async), -1);
 	/* a timer that is due before the time that the loop got */
@@ -847,13 +828,12 @@ static void an_event_loop_is_told_what_other_threads_do(void **state)
 	mad_async_destroy(async);
 }
 
-static void an_engine_may_end_while_another_thread_runs_it(void **state)
+TEST(an_engine_may_end_while_another_thread_runs_it)
 {
 	struct outcome outcomes[THREADS];
 	struct mad_async *async;
 	pthread_t runner;
 
-	(void)state;
 	for (int round = 0; round < 3; round++) {
 		memset(outcomes, 0, sizeof(outcomes));
 		async = mad_async_create(port);
@@ -904,9 +884,8 @@ static void expect_child(int (*child)(void))
 	assert_int_equal(status, 0);
 }
 
-static void a_child_may_begin_with_many_threads(void **state)
+TEST(a_child_may_begin_with_many_threads)
 {
-	(void)state;
 	for (int i = 0; i < 10; i++)
 		expect_child(child_that_asks);
 }
@@ -933,7 +912,7 @@ static void *make_smp(void *arg)
 }
 
 /* A run that calls back sends nothing: another thread does. */
-static void a_queued_call_does_not_wait_for_the_callback_of_a_run(void **state)
+GATE_TEST(a_queued_call_does_not_wait_for_the_callback_of_a_run)
 {
 	struct mad_async *engine = mad_async_create(port);
 	struct outcome outcome = {0};
@@ -941,7 +920,6 @@ static void a_queued_call_does_not_wait_for_the_callback_of_a_run(void **state)
 	ib_portid_t to = to_lid(3);
 	pthread_t receiver, callers[2], runner;
 
-	(void)state;
 	mad_port_set_window(port, MAD_WINDOW_SMP, 1);
 	pthread_create(&receiver, NULL, receive_one, NULL);
 	sleep_ms(50);
@@ -1020,14 +998,13 @@ static void fork_in_callback(struct mad_async *async, const struct mad_reply *re
 }
 
 /* After the callback that forked, the run of the child waits as one of several threads. */
-static void a_run_in_a_child_leads_after_another_thread(void **state)
+PORT_TEST(a_run_in_a_child_leads_after_another_thread)
 {
 	struct mad_async *engine = mad_async_create(port);
 	ib_rpc_t rpc = set_request();
 	ib_portid_t to = to_lid(1);
 	int ret;
 
-	(void)state;
 	assert_int_equal(
 		mad_async_submit(engine, &rpc, &to, NULL, 0, fork_in_callback, NULL, NULL), 0);
 	device_respond(device_packet(0), 0, 0, NULL, 0);
@@ -1041,41 +1018,3 @@ static void a_run_in_a_child_leads_after_another_thread(void **state)
 }
 
 #endif
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WAIT_TEST(each_thread_gets_its_own_responses),
-		WAIT_TEST(responses_may_overtake_each_other),
-		WAIT_TEST(responses_may_come_in_reverse),
-		WAIT_TEST(who_leads_leaves_the_lead_to_another_one),
-		WAIT_TEST(who_leads_may_time_out),
-		WAIT_TEST(who_follows_times_out_by_himself),
-		WAIT_TEST(the_same_id_in_two_classes_is_two_requests),
-		WAIT_TEST(a_flood_of_requests_ends_no_deadline),
-		GATE_TEST(while_one_thread_writes_others_go_on),
-		GATE_TEST(while_one_thread_calls_back_others_go_on),
-		WAIT_TEST(a_response_may_come_before_the_request_is_written),
-		WAIT_TEST(the_response_to_a_long_request_may_come_before_it_is_written),
-		WAIT_TEST(a_redirection_may_come_before_the_request_is_written),
-		GATE_TEST(an_engine_s_end_waits_for_what_is_being_written),
-		WAIT_TEST(a_port_that_is_closed_lets_everybody_go),
-		WAIT_TEST(a_device_that_goes_lets_everybody_go),
-		WAIT_TEST(an_event_loop_goes_with_any_number_of_threads),
-		WAIT_TEST(any_number_of_threads_may_process_and_run_an_engine),
-		WAIT_TEST(callbacks_of_an_engine_come_one_at_a_time),
-		WAIT_TEST(engines_of_several_threads_share_a_port),
-		GATE_TEST(what_becomes_possible_during_a_callback_is_done_after_it),
-		GATE_TEST(a_queued_call_does_not_wait_for_the_callback_of_a_run),
-#ifndef NO_CHILDREN
-		PORT_TEST(a_run_in_a_child_leads_after_another_thread),
-#endif
-		WAIT_TEST(an_event_loop_is_told_what_other_threads_do),
-		WAIT_TEST(an_engine_may_end_while_another_thread_runs_it),
-#ifndef NO_CHILDREN
-		WAIT_TEST(a_child_may_begin_with_many_threads),
-#endif
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}

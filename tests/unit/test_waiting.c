@@ -7,30 +7,32 @@
 
 #define MANY 4
 #include "gate.h"
+#include "test.h"
 
 #include "async_fixture.h"
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/eventfd.h>
 #include <sys/wait.h>
 
-static int setup(void **state)
+static int setup(void)
 {
 	gate_init();
-	return async_setup(state);
+	return async_setup();
 }
 
-static int teardown(void **state)
+static int teardown(void)
 {
 	int ret;
 
 	sem_post(&gate.leave);
-	ret = async_teardown(state);
+	ret = async_teardown();
 	gate_destroy();
 	return ret;
 }
 
-#define WAITING_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+FIXTURE(setup, teardown);
 
 /* 0 or an errno. */
 static int call_blocking(void)
@@ -46,13 +48,12 @@ static int call_blocking(void)
 
 #define FDS 256
 
-static void the_descriptors_of_a_port_end_at_exec(void **state)
+TEST(the_descriptors_of_a_port_end_at_exec)
 {
 	int class = IB_SMI_CLASS, opened = 0;
 	bool before[FDS];
 	struct ibmad_port *other;
 
-	(void)state;
 	for (int fd = 0; fd < FDS; fd++)
 		before[fd] = fcntl(fd, F_GETFD) >= 0;
 	other = mad_rpc_open_port(NULL, 0, &class, 1);
@@ -68,21 +69,42 @@ static void the_descriptors_of_a_port_end_at_exec(void **state)
 	mad_rpc_close_port(other);
 }
 
-static void a_stop_leaves_errno_alone(void **state)
+TEST(a_stop_leaves_errno_alone)
 {
-	(void)state;
 	errno = EXDEV;
 	for (int i = 0; i < 3; i++)
 		mad_async_stop(async);
 	assert_int_equal(errno, EXDEV);
 }
 
+static bool is_eventfd(int fd)
+{
+	char path[32], target[32] = "";
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return readlink(path, target, sizeof(target) - 1) > 0 &&
+	       !strcmp(target, "anon_inode:[eventfd]");
+}
+
+/* A stop cannot write then. */
+TEST(a_stop_leaves_errno_alone_though_the_descriptor_is_full)
+{
+	int full = 0;
+
+	for (int fd = 0; fd < FDS; fd++)
+		if (is_eventfd(fd))
+			full += !eventfd_write(fd, UINT64_MAX - 1);
+	assert_int_equal(full, 1);
+	errno = EXDEV;
+	mad_async_stop(async);
+	assert_int_equal(errno, EXDEV);
+}
+
 /* --- reading -------------------------------------------------------------------- */
 
 /* Its response is read, and nothing else: the other request has none. */
-static void a_blocking_call_reads_no_longer_than_until_its_response(void **state)
+TEST(a_blocking_call_reads_no_longer_than_until_its_response)
 {
-	(void)state;
 	submit(async, set_request(), 2, &outcomes[0], NULL);
 	device_on_write(echo, NULL);
 	assert_int_equal(call_blocking(), 0);
@@ -90,9 +112,8 @@ static void a_blocking_call_reads_no_longer_than_until_its_response(void **state
 }
 
 /* Nothing is read for that. */
-static void a_poll_that_times_out_shows_that_nothing_is_queued(void **state)
+TEST(a_poll_that_times_out_shows_that_nothing_is_queued)
 {
-	(void)state;
 	mad_rpc_set_retries(port, 1);
 	mad_rpc_set_timeout(port, 20);
 	assert_int_equal(call_blocking(), ETIMEDOUT);
@@ -122,13 +143,12 @@ static void queue_message(uint8_t number)
 }
 
 /* Each gets one, whether a message comes alone or with others. */
-static void each_message_wakes_a_receiver(void **state)
+TEST(each_message_wakes_a_receiver)
 {
 	pthread_t threads[4];
 	unsigned seen = 0;
 	void *number;
 
-	(void)state;
 	for (int at_once = 0; at_once < 2; at_once++) {
 		for (int i = 0; i < 4; i++)
 			assert_int_equal(pthread_create(&threads[i], NULL, receive_one, NULL),
@@ -148,6 +168,36 @@ static void each_message_wakes_a_receiver(void **state)
 	}
 }
 
+/* The messages are those of other calls. */
+TEST(a_leader_looks_at_its_own_request_after_32_messages)
+{
+	for (int i = 0; i < 64; i++)
+		queue_message(1);
+	device_on_write(echo, NULL);
+	assert_int_equal(call_blocking(), 0);
+	assert_int_equal(device_calls(DEVICE_READ), 65);
+	assert_int_equal(device_calls(DEVICE_POLL), 3);
+}
+
+/* The thread that receives does not send. */
+TEST(a_receiver_is_not_woken_for_requests_that_wait_for_the_rate)
+{
+	unsigned polls = device_calls(DEVICE_POLL);
+	pthread_t thread;
+
+	assert_int_equal(mad_port_set_rate(port, 1), 0);
+	assert_int_equal(pthread_create(&thread, NULL, receive_one, NULL), 0);
+	while (device_calls(DEVICE_POLL) == polls)
+		sleep_ms(1);
+	for (int i = 0; i < 3; i++)
+		submit(async, set_request(), 1, &outcomes[i], NULL);
+	assert_true(stats_of(async).queued > 0);
+	sleep_ms(50);
+	assert_int_equal(device_calls(DEVICE_POLL), polls + 1);
+	queue_message(1);
+	pthread_join(thread, NULL);
+}
+
 /* --- event loops ---------------------------------------------------------------- */
 
 static bool is_woken(int fd, int timeout_ms)
@@ -158,13 +208,12 @@ static bool is_woken(int fd, int timeout_ms)
 }
 
 /* The loop of the other engine is told of messages, and does not run. */
-static void a_loop_that_is_not_told_of_messages_looks_every_20_ms(void **state)
+TEST(a_loop_that_is_not_told_of_messages_looks_every_20_ms)
 {
 	struct mad_async *told = mad_async_create(port);
 	int told_fd = mad_async_poll_fd(told), fd = mad_async_poll_fd(async);
 	int64_t start;
 
-	(void)state;
 	/* without requests it waits for nothing */
 	queue_message(1);
 	assert_true(is_woken(told_fd, LONG_MS));
@@ -209,8 +258,15 @@ static int calls_fail_with_ecanceled(void)
 	struct mad_async_stats stats;
 	ib_rpc_t rpc = set_request();
 	ib_portid_t to = to_lid(1);
+	eventfd_t count;
+	int fd;
 
 	if (mad_async_submit(async, &rpc, &to, data, 1, note, NULL, NULL) != -ECANCELED)
+		return __LINE__;
+	/* a descriptor of the child has the number that the port's had */
+	fd = eventfd(0, EFD_NONBLOCK);
+	mad_async_stop(async);
+	if (!eventfd_read(fd, &count))
 		return __LINE__;
 	if (mad_async_process(async) != -ECANCELED || mad_async_timeout(async) != -ECANCELED)
 		return __LINE__;
@@ -238,7 +294,7 @@ static int calls_fail_with_ecanceled(void)
 	mad_async_stop(async);
 	mad_async_destroy(async);
 	mad_rpc_close_port(port);
-	return 0;
+	return fcntl(fd, F_GETFD) < 0 ? __LINE__ : 0;
 }
 
 static void *wait_in_run(void *arg)
@@ -282,7 +338,7 @@ static int write_at_gate(const struct device_packet *packet, void *arg)
 }
 
 /* Whatever the thread of the parent does in a call; the parent goes on. */
-static void while_threads_are_in_calls_the_port_is_lost_in_a_child(void **state)
+TEST(while_threads_are_in_calls_the_port_is_lost_in_a_child)
 {
 	void *(*const waits[])(void *) = {wait_in_run, wait_in_rpc, wait_in_receive,
 					  wait_in_callback, wait_in_rpc};
@@ -291,7 +347,6 @@ static void while_threads_are_in_calls_the_port_is_lost_in_a_child(void **state)
 	void *failed;
 	pid_t child;
 
-	(void)state;
 	for (int i = 0; i < 5; i++) {
 		memset(outcomes, 0, sizeof(outcomes));
 		if (i == 0)
@@ -338,13 +393,12 @@ static void fork_in_callback(struct mad_async *engine, const struct mad_reply *r
 }
 
 /* The thread that forks is in a call itself; the child goes on in that call. */
-static void a_callback_may_fork(void **state)
+TEST(a_callback_may_fork)
 {
 	ib_rpc_t rpc = set_request();
 	ib_portid_t to = to_lid(1);
 	int count;
 
-	(void)state;
 	assert_int_equal(mad_async_submit(async, &rpc, &to, NULL, 0, fork_in_callback,
 					  &outcomes[0], NULL),
 			 0);
@@ -378,7 +432,7 @@ static void fork_beside_a_call(struct mad_async *engine, const struct mad_reply 
 	end_child();
 }
 
-static void a_callback_may_not_fork_a_port_that_others_use(void **state)
+TEST(a_callback_may_not_fork_a_port_that_others_use)
 {
 	unsigned polls = device_calls(DEVICE_POLL);
 	ib_rpc_t rpc = set_request();
@@ -386,7 +440,6 @@ static void a_callback_may_not_fork_a_port_that_others_use(void **state)
 	pthread_t thread;
 	void *failed;
 
-	(void)state;
 	assert_int_equal(pthread_create(&thread, NULL, wait_in_receive, &outcomes), 0);
 	while (device_calls(DEVICE_POLL) == polls)
 		sleep_ms(1);
@@ -442,11 +495,10 @@ static int child_with_number_0(void)
 	return fcntl(0, F_GETFD) >= 0 ? __LINE__ : 0;
 }
 
-static void the_descriptor_of_a_port_may_have_number_0(void **state)
+TEST(the_descriptor_of_a_port_may_have_number_0)
 {
 	pid_t child;
 
-	(void)state;
 	child = fork();
 	if (!child) {
 		int line = child_with_number_0();
@@ -460,24 +512,44 @@ static void the_descriptor_of_a_port_may_have_number_0(void **state)
 	expect_end_of_child(child);
 }
 
-#endif
-
-int main(void)
+/* The first that is woken in the child. */
+static int child_that_wakes_its_thread(void)
 {
-	const struct CMUnitTest tests[] = {
-		WAITING_TEST(the_descriptors_of_a_port_end_at_exec),
-		WAITING_TEST(a_stop_leaves_errno_alone),
-		WAITING_TEST(a_blocking_call_reads_no_longer_than_until_its_response),
-		WAITING_TEST(a_poll_that_times_out_shows_that_nothing_is_queued),
-		WAITING_TEST(each_message_wakes_a_receiver),
-		WAITING_TEST(a_loop_that_is_not_told_of_messages_looks_every_20_ms),
-#ifndef NO_CHILDREN
-		WAITING_TEST(while_threads_are_in_calls_the_port_is_lost_in_a_child),
-		WAITING_TEST(a_callback_may_fork),
-		WAITING_TEST(a_callback_may_not_fork_a_port_that_others_use),
-		WAITING_TEST(the_descriptor_of_a_port_may_have_number_0),
-#endif
-	};
+	unsigned polls;
+	pthread_t thread;
+	void *ret;
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	if (mad_async_process(async))
+		return __LINE__;
+	submit(async, set_request(), 1, &outcomes[0], NULL);
+	polls = device_calls(DEVICE_POLL);
+	if (pthread_create(&thread, NULL, run, NULL))
+		return __LINE__;
+	while (device_calls(DEVICE_POLL) == polls)
+		sleep_ms(1);
+	if (mad_async_cancel_all(async) != 1)
+		return __LINE__;
+	pthread_join(thread, &ret);
+	return (intptr_t)ret == 1 ? 0 : __LINE__;
 }
+
+TEST(a_thread_that_waits_in_a_child_is_woken)
+{
+	pid_t child;
+
+	child = fork();
+	if (!child) {
+		int line;
+
+		alarm(LONG_MS / 6000);
+		line = child_that_wakes_its_thread();
+		if (line)
+			print_error("line %d\n", line);
+		if (line)
+			_exit(1);
+		end_child();
+	}
+	expect_end_of_child(child);
+}
+
+#endif

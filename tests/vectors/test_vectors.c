@@ -5,11 +5,8 @@
  * first line of each file describes its columns.
  */
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#define OWN_MAIN /* it has arguments */
+#include "test.h"
 
 #include <infiniband/mad_fields.h>
 #include <infiniband/umad.h>
@@ -106,12 +103,11 @@ static const char *escaped(const char *text)
 	return line;
 }
 
-static void every_id_has_the_name_that_the_reference_gives_it(void **state)
+TEST(every_id_has_the_name_that_the_reference_gives_it)
 {
 	struct rows rows = open_rows("field-names.tsv");
 	int id = 0;
 
-	(void)state;
 	while (next_row(&rows)) {
 		const char *name = mad_field_name((enum MAD_FIELDS)id);
 
@@ -124,13 +120,12 @@ static void every_id_has_the_name_that_the_reference_gives_it(void **state)
 	close_rows(&rows, "field-names.tsv");
 }
 
-static void fields_are_read_as_the_reference_reads_them(void **state)
+TEST(fields_are_read_as_the_reference_reads_them)
 {
 	struct rows rows = open_rows("fields-get.tsv");
 	uint8_t buffer[4096] = {0}, bytes[512];
 	char result[2048];
 
-	(void)state;
 	while (next_row(&rows)) {
 		enum MAD_FIELDS field = (enum MAD_FIELDS)atoi(rows.columns[0]);
 		int base;
@@ -156,13 +151,12 @@ static void fields_are_read_as_the_reference_reads_them(void **state)
 	close_rows(&rows, "fields-get.tsv");
 }
 
-static void fields_are_written_as_the_reference_writes_them(void **state)
+TEST(fields_are_written_as_the_reference_writes_them)
 {
 	struct rows rows = open_rows("fields-get.tsv");
 	uint8_t original[4096] = {0}, buffer[4096], bytes[512];
 	size_t size, i;
 
-	(void)state;
 	while (next_row(&rows) && rows.columns[0][0] != '#')
 		;
 	size = parse_bytes(rows.columns[1], original);
@@ -219,13 +213,12 @@ static int room_for(const char *text)
 	return strchr(text, '\\') || strlen(text) < 256 ? 256 : 8192;
 }
 
-static void values_print_as_the_reference_prints_them(void **state)
+TEST(values_print_as_the_reference_prints_them)
 {
 	struct rows rows = open_rows("dump-val.tsv");
 	uint8_t bytes[512], value[512] __attribute__((aligned(8)));
 	char text[8192];
 
-	(void)state;
 	while (next_row(&rows)) {
 		enum MAD_FIELDS field = (enum MAD_FIELDS)atoi(rows.columns[0]);
 		size_t count = parse_bytes(rows.columns[1], bytes);
@@ -248,13 +241,12 @@ static void values_print_as_the_reference_prints_them(void **state)
 	close_rows(&rows, "dump-val.tsv");
 }
 
-static void attributes_print_as_the_reference_prints_them(void **state)
+TEST(attributes_print_as_the_reference_prints_them)
 {
 	struct rows rows = open_rows("dump-attribute.tsv");
 	uint8_t data[1024];
 	char text[8192];
 
-	(void)state;
 	while (next_row(&rows)) {
 		ib_mad_dump_fn *print = (ib_mad_dump_fn *)dlsym(RTLD_DEFAULT, rows.columns[0]);
 
@@ -287,11 +279,10 @@ static int decimal(char **rest)
 	return atoi(word(rest));
 }
 
-static void packets_are_built_as_the_reference_builds_them(void **state)
+TEST(packets_are_built_as_the_reference_builds_them)
 {
 	struct rows rows = open_rows("encode.tsv");
 
-	(void)state;
 	while (next_row(&rows)) {
 		uint8_t umad[sizeof(struct ib_user_mad) + IB_MAD_SIZE] = {0};
 		char built[2 * sizeof(umad) + 1], length[16];
@@ -349,11 +340,10 @@ static void packets_are_built_as_the_reference_builds_them(void **state)
 	close_rows(&rows, "encode.tsv");
 }
 
-static void addresses_read_and_print_as_the_references(void **state)
+TEST(addresses_read_and_print_as_the_references)
 {
 	struct rows rows = open_rows("portid.tsv");
 
-	(void)state;
 	while (next_row(&rows)) {
 		char text[512], hops[256] = "";
 		ib_portid_t portid = {0};
@@ -385,18 +375,8 @@ static void addresses_read_and_print_as_the_references(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_id_has_the_name_that_the_reference_gives_it),
-		cmocka_unit_test(fields_are_read_as_the_reference_reads_them),
-		cmocka_unit_test(fields_are_written_as_the_reference_writes_them),
-		cmocka_unit_test(values_print_as_the_reference_prints_them),
-		cmocka_unit_test(attributes_print_as_the_reference_prints_them),
-		cmocka_unit_test(packets_are_built_as_the_reference_builds_them),
-		cmocka_unit_test(addresses_read_and_print_as_the_references),
-	};
-
 	if (argc != 2)
 		return 2;
 	folder = argv[1];
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_all_tests();
 }

@@ -2,6 +2,7 @@
 
 /* The output of umad-capture: addresses in frames, filters, lines of text. */
 #include "capture_fixture.h"
+#include "test.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,15 +11,23 @@
 #include "filter.h"
 #include "summary.h"
 
+static int set_time_zone(void)
+{
+	setenv("TZ", "UTC", 1);
+	tzset();
+	return 0;
+}
+
+GROUP(set_time_zone, NULL);
+
 /* --- addresses ------------------------------------------------------------------ */
 
-static void a_sent_gmp_goes_from_the_own_lid(void **state)
+TEST(a_sent_gmp_goes_from_the_own_lid)
 {
 	struct made_packet packet = make_packet(true, CLASS_SA, METHOD_GET, 0x11);
 	struct ib_user_mad umad = record_umad(&packet.record);
 	struct frame_address address;
 
-	(void)state;
 	umad.addr.qkey = htobe32(0x80010000);
 	umad.addr.sl = 3;
 	umad.addr.path_bits = 2;
@@ -37,13 +46,12 @@ static void a_sent_gmp_goes_from_the_own_lid(void **state)
 	assert_false(address.grh);
 }
 
-static void a_received_gmp_comes_from_the_other_side(void **state)
+TEST(a_received_gmp_comes_from_the_other_side)
 {
 	struct made_packet packet = make_packet(false, CLASS_SA, METHOD_GET, 0x11);
 	struct ib_user_mad umad = record_umad(&packet.record);
 	struct frame_address address;
 
-	(void)state;
 	umad.addr.qpn = htobe32(0x1234);
 	umad.addr.grh_present = 1;
 	umad.addr.gid[0] = 0xaa;
@@ -68,24 +76,22 @@ static void a_received_gmp_comes_from_the_other_side(void **state)
 	assert_int_equal(address.dgid[0], 0xaa);
 }
 
-static void smps_have_qp0_and_lane_15(void **state)
+TEST(smps_have_qp0_and_lane_15)
 {
 	struct made_packet packet = make_packet(false, CLASS_SMP, METHOD_GET, 0x11);
 	struct frame_address address = packet_address(&packet.record);
 
-	(void)state;
 	assert_int_equal(address.vl, 15);
 	assert_int_equal(address.qp, 0);
 	assert_int_equal(address.source_qp, 0);
 	assert_int_equal(address.qkey, 0);
 }
 
-static void a_directed_route_has_permissive_lids(void **state)
+TEST(a_directed_route_has_permissive_lids)
 {
 	struct made_packet packet = make_packet(true, CLASS_DIRECTED_SMP, METHOD_GET, 0x11);
 	struct frame_address address;
 
-	(void)state;
 	put16(packet.mad + 32, 0xffff);
 	put16(packet.mad + 34, 0xffff);
 	address = packet_address(&packet.record);
@@ -113,14 +119,13 @@ static bool matches(const char *text, const struct made_packet *packet)
 	return matched;
 }
 
-static void words_match_the_kind_of_a_packet(void **state)
+TEST(words_match_the_kind_of_a_packet)
 {
 	struct made_packet request = make_packet(true, CLASS_SMP, METHOD_GET, 0x11);
 	struct made_packet response = make_packet(false, CLASS_SA, METHOD_GET | 0x80, 0x35);
 	struct made_packet given_back = make_packet(false, CLASS_SMP, METHOD_GET, 0x11);
 	struct ib_user_mad umad = record_umad(&response.record);
 
-	(void)state;
 	assert_true(matches("sent", &request) && !matches("sent", &response));
 	assert_true(matches("received", &response) && !matches("received", &request));
 	assert_true(matches("request", &request) && !matches("request", &response));
@@ -146,12 +151,11 @@ static void words_match_the_kind_of_a_packet(void **state)
 }
 
 /* In the response of a directed route, the status has the direction bit. */
-static void the_direction_is_no_error(void **state)
+TEST(the_direction_is_no_error)
 {
 	struct made_packet packet =
 		make_packet(false, CLASS_DIRECTED_SMP, METHOD_GET | 0x80, 0x11);
 
-	(void)state;
 	put16(packet.mad + 4, 0x8000);
 	assert_false(matches("error", &packet));
 	assert_true(matches("status 0", &packet));
@@ -160,11 +164,10 @@ static void the_direction_is_no_error(void **state)
 	assert_true(matches("status = 0x1c", &packet));
 }
 
-static void fields_are_compared(void **state)
+TEST(fields_are_compared)
 {
 	struct made_packet packet = make_packet(true, CLASS_SMP, METHOD_GET, 0x15);
 
-	(void)state;
 	put32(packet.mad + 20, 7);
 	put64(packet.mad + 8, 0x123456789abcULL);
 	assert_true(matches("class 1", &packet) && matches("class=0x01", &packet));
@@ -182,11 +185,10 @@ static void fields_are_compared(void **state)
 	assert_true(matches("process 7", &packet));
 }
 
-static void not_is_before_and_is_before_or(void **state)
+TEST(not_is_before_and_is_before_or)
 {
 	struct made_packet packet = make_packet(true, CLASS_SMP, METHOD_GET, 0x15);
 
-	(void)state;
 	assert_true(matches("sent or received and gmp", &packet));
 	assert_false(matches("(sent or received) and gmp", &packet));
 	assert_true(matches("not received and sent", &packet));
@@ -207,11 +209,10 @@ static void refused(const char *text, size_t at)
 	assert_true(error.text[0]);
 }
 
-static void a_filter_that_makes_no_sense_is_refused_with_the_place(void **state)
+TEST(a_filter_that_makes_no_sense_is_refused_with_the_place)
 {
 	char deep[400];
 
-	(void)state;
 	refused("", 0);
 	refused("   ", 3);
 	refused("nonsense", 0);
@@ -258,11 +259,10 @@ static const char *line_of(const struct made_packet *packet, int64_t round_trip)
 	return line;
 }
 
-static void a_line_describes_a_packet(void **state)
+TEST(a_line_describes_a_packet)
 {
 	struct made_packet packet = make_packet(true, CLASS_SMP, METHOD_GET, 0x15);
 
-	(void)state;
 	packet.record.seconds = 3661;
 	packet.record.nanoseconds = 42;
 	put32(packet.mad + 20, 0x17);
@@ -276,12 +276,11 @@ static void a_line_describes_a_packet(void **state)
 	assert_non_null(strstr(line_of(&packet, -1), " status 0x000c ("));
 }
 
-static void a_line_has_the_route_and_the_gid(void **state)
+TEST(a_line_has_the_route_and_the_gid)
 {
 	struct made_packet packet = make_packet(true, CLASS_DIRECTED_SMP, METHOD_GET, 0x11);
 	struct ib_user_mad umad;
 
-	(void)state;
 	put16(packet.mad + 32, 0xffff);
 	put16(packet.mad + 34, 0xffff);
 	packet.mad[7] = 2;
@@ -300,34 +299,31 @@ static void a_line_has_the_route_and_the_gid(void **state)
 	assert_non_null(strstr(line_of(&packet, -1), " > lid 37 gid fe80::1 Perf Get "));
 }
 
-static void a_line_has_numbers_for_unknown_names(void **state)
+TEST(a_line_has_numbers_for_unknown_names)
 {
 	struct made_packet packet = make_packet(true, 0x32, 0x7c, 0xfedc);
 
-	(void)state;
 	put32(packet.mad + 36, 0x001405);
 	assert_non_null(strstr(line_of(&packet, -1),
 			       " Vendor:0x32 oui 0x001405 0x7c 0xfedc mod 0x0\n"));
 }
 
-static void a_request_that_comes_back_is_a_timeout(void **state)
+TEST(a_request_that_comes_back_is_a_timeout)
 {
 	struct made_packet packet = make_packet(false, CLASS_SMP, METHOD_GET, 0x15);
 	struct ib_user_mad umad = record_umad(&packet.record);
 
-	(void)state;
 	umad.status = ETIMEDOUT;
 	set_umad(&packet, &umad);
 	assert_non_null(strstr(line_of(&packet, 1000000), " timeout 1000.0 us\n"));
 }
 
-static void the_round_trip_is_from_the_request_to_its_response(void **state)
+TEST(the_round_trip_is_from_the_request_to_its_response)
 {
 	struct made_packet request = make_packet(true, CLASS_SMP, METHOD_GET, 0x15);
 	struct made_packet response = make_packet(false, CLASS_SMP, METHOD_GET | 0x80, 0x15);
 	struct summary summary;
 
-	(void)state;
 	assert_int_equal(summary_init(&summary), 0);
 	put64(request.mad + 8, 77);
 	put64(response.mad + 8, 0xabcd00000000ULL | 77); /* the kernel changes the upper half */
@@ -349,11 +345,10 @@ static void the_round_trip_is_from_the_request_to_its_response(void **state)
 }
 
 /* A message may be shorter than a MAD's header. */
-static void a_short_message_is_followed_by_zeros(void **state)
+TEST(a_short_message_is_followed_by_zeros)
 {
 	static const uint32_t lengths[] = {0, 1, 23, 24, 255};
 
-	(void)state;
 	for (unsigned int i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
 		struct packet_record *record = calloc(1, sizeof(*record) + lengths[i]);
 
@@ -364,29 +359,4 @@ static void a_short_message_is_followed_by_zeros(void **state)
 		assert_true(line[0]);
 		free(record);
 	}
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_sent_gmp_goes_from_the_own_lid),
-		cmocka_unit_test(a_received_gmp_comes_from_the_other_side),
-		cmocka_unit_test(smps_have_qp0_and_lane_15),
-		cmocka_unit_test(a_directed_route_has_permissive_lids),
-		cmocka_unit_test(words_match_the_kind_of_a_packet),
-		cmocka_unit_test(the_direction_is_no_error),
-		cmocka_unit_test(fields_are_compared),
-		cmocka_unit_test(not_is_before_and_is_before_or),
-		cmocka_unit_test(a_filter_that_makes_no_sense_is_refused_with_the_place),
-		cmocka_unit_test(a_line_describes_a_packet),
-		cmocka_unit_test(a_line_has_the_route_and_the_gid),
-		cmocka_unit_test(a_line_has_numbers_for_unknown_names),
-		cmocka_unit_test(a_request_that_comes_back_is_a_timeout),
-		cmocka_unit_test(the_round_trip_is_from_the_request_to_its_response),
-		cmocka_unit_test(a_short_message_is_followed_by_zeros),
-	};
-
-	setenv("TZ", "UTC", 1);
-	tzset();
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

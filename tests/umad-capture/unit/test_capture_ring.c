@@ -2,6 +2,7 @@
 
 /* The ring for packets, and the order in which packets leave it. */
 #include "capture_fixture.h"
+#include "test.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -21,24 +22,22 @@ struct test_ring {
 	uint8_t mad[1024];
 };
 
-static int setup(void **state)
+static struct test_ring *setup(void)
 {
 	static struct test_ring test;
 
 	memset(&test, 0, sizeof(test));
 	test.fd = ring_create(&test.ring, SMALL);
-	*state = &test;
-	return test.fd < 0 ? -1 : 0;
+	return test.fd < 0 ? NULL : &test;
 }
 
-static int teardown(void **state)
+static void teardown(struct test_ring *test)
 {
-	struct test_ring *test = *state;
-
 	ring_close(test->ring);
 	close(test->fd);
-	return 0;
 }
+
+#define RING_TEST(name) TEST_ON(name, struct test_ring *test, setup, teardown)
 
 static void put(struct ring *ring, uint8_t *mad, uint32_t length, uint32_t number)
 {
@@ -61,19 +60,15 @@ static void expect(struct ring *ring, uint32_t length, uint32_t number)
 	free(record);
 }
 
-static void no_program_can_change_the_size_of_the_file(void **state)
+RING_TEST(no_program_can_change_the_size_of_the_file)
 {
-	struct test_ring *test = *state;
-
 	assert_int_equal(ftruncate(test->fd, 0), -1);
 	assert_int_equal(errno, EPERM);
 	assert_int_equal(ftruncate(test->fd, 1 << 20), -1);
 }
 
-static void packets_come_out_as_they_went_in(void **state)
+RING_TEST(packets_come_out_as_they_went_in)
 {
-	struct test_ring *test = *state;
-
 	/* often enough to reach the end of the ring at every offset */
 	for (uint32_t i = 0; i < 3000; i++) {
 		uint32_t length = 24 + i % 1000;
@@ -87,10 +82,8 @@ static void packets_come_out_as_they_went_in(void **state)
 	assert_int_equal(test->ring->left_out, 0);
 }
 
-static void a_mad_keeps_its_last_zeros(void **state)
+RING_TEST(a_mad_keeps_its_last_zeros)
 {
-	struct test_ring *test = *state;
-
 	for (uint32_t i = 0; i < 3000; i++) {
 		struct packet_record record = {.length = 24 + i % 300}, *taken;
 		uint32_t zeros = i * 7 % (record.length + 1);
@@ -108,9 +101,8 @@ static void a_mad_keeps_its_last_zeros(void **state)
 	assert_int_equal(test->ring->left_out, 0);
 }
 
-static void a_packet_without_room_is_counted_and_left_out(void **state)
+RING_TEST(a_packet_without_room_is_counted_and_left_out)
 {
-	struct test_ring *test = *state;
 	uint32_t room = SMALL / (sizeof(struct packet_record) + 256);
 
 	/* bytes other than zero: zeros are not stored */
@@ -124,9 +116,8 @@ static void a_packet_without_room_is_counted_and_left_out(void **state)
 	expect(test->ring, 256, 99);
 }
 
-static void a_packet_larger_than_the_ring_is_left_out(void **state)
+RING_TEST(a_packet_larger_than_the_ring_is_left_out)
 {
-	struct test_ring *test = *state;
 	static uint8_t large[SMALL];
 
 	put(test->ring, large, SMALL, 1);
@@ -134,9 +125,8 @@ static void a_packet_larger_than_the_ring_is_left_out(void **state)
 	assert_null(ring_take(test->ring));
 }
 
-static void another_process_finds_the_ring_by_its_path(void **state)
+RING_TEST(another_process_finds_the_ring_by_its_path)
 {
-	struct test_ring *test = *state;
 	struct ring *again;
 	char path[64];
 
@@ -184,9 +174,8 @@ static bool has_robust_mutexes(void)
 	return !syscall(SYS_get_robust_list, 0, &head, &size);
 }
 
-static void a_program_that_is_killed_does_not_block_others(void **state)
+RING_TEST(a_program_that_is_killed_does_not_block_others)
 {
-	struct test_ring *test = *state;
 	unsigned int count = 0, before;
 
 	if (!has_robust_mutexes())
@@ -220,9 +209,8 @@ static void *put_some(void *context)
 	return NULL;
 }
 
-static void threads_lose_nothing_that_is_not_counted(void **state)
+RING_TEST(threads_lose_nothing_that_is_not_counted)
 {
-	struct test_ring *test = *state;
 	pthread_t threads[4];
 	unsigned int count = 0;
 
@@ -237,10 +225,9 @@ static void threads_lose_nothing_that_is_not_counted(void **state)
 }
 
 /* A program has written to the ring's memory by mistake. */
-static void nonsense_in_the_ring_is_skipped(void **state)
+RING_TEST(nonsense_in_the_ring_is_skipped)
 {
 	static const uint32_t sizes[] = {0, 8, 24, 100, 4096, 0xfffffff8};
-	struct test_ring *test = *state;
 
 	for (unsigned int i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		uint64_t at = test->ring->head % SMALL;
@@ -282,11 +269,10 @@ static void expect_packet(struct order *order, int64_t until, int32_t name)
 	free(record);
 }
 
-static void packets_leave_in_the_order_of_their_times(void **state)
+TEST(packets_leave_in_the_order_of_their_times)
 {
 	struct order order = {0};
 
-	(void)state;
 	hold(&order, 2, 5, 3, 100);
 	hold(&order, 2, 4, 2, 100);
 	hold(&order, 3, 0, 5, 100);
@@ -299,11 +285,10 @@ static void packets_leave_in_the_order_of_their_times(void **state)
 	order_free(&order);
 }
 
-static void a_packet_waits_for_earlier_ones(void **state)
+TEST(a_packet_waits_for_earlier_ones)
 {
 	struct order order = {0};
 
-	(void)state;
 	hold(&order, 2, 0, 2, 100);
 	assert_null(order_take(&order, 99));
 	hold(&order, 1, 0, 1, 105);
@@ -313,12 +298,11 @@ static void a_packet_waits_for_earlier_ones(void **state)
 	order_free(&order);
 }
 
-static void many_packets_are_sorted(void **state)
+TEST(many_packets_are_sorted)
 {
 	struct order order = {0};
 	uint32_t last = 0, next = 1;
 
-	(void)state;
 	for (unsigned int i = 0; i < 5000; i++) {
 		next = next * 1664525 + 1013904223;
 		hold(&order, 0, next >> 2, 0, 0);
@@ -331,26 +315,4 @@ static void many_packets_are_sorted(void **state)
 		free(record);
 	}
 	order_free(&order); /* with the packets that are left */
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		TEST(no_program_can_change_the_size_of_the_file),
-		TEST(packets_come_out_as_they_went_in),
-		TEST(a_mad_keeps_its_last_zeros),
-		TEST(a_packet_without_room_is_counted_and_left_out),
-		TEST(a_packet_larger_than_the_ring_is_left_out),
-		TEST(another_process_finds_the_ring_by_its_path),
-		TEST(a_program_that_is_killed_does_not_block_others),
-		TEST(threads_lose_nothing_that_is_not_counted),
-		TEST(nonsense_in_the_ring_is_skipped),
-		cmocka_unit_test(packets_leave_in_the_order_of_their_times),
-		cmocka_unit_test(a_packet_waits_for_earlier_ones),
-		cmocka_unit_test(many_packets_are_sorted),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

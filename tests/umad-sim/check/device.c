@@ -8,12 +8,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,10 +25,11 @@
 #include <unistd.h>
 
 #include <linux/netlink.h>
-#include <cmocka.h>
 #include <rdma/ib_user_mad.h>
 
 #include "protocol.h"
+#define OWN_MAIN /* it has arguments */
+#include "test.h"
 
 #define HEADER     64
 #define OLD_HEADER 56
@@ -123,12 +120,6 @@ static void make_message(uint8_t *packet, int id, uint8_t method, uint16_t lid, 
 		mad[i] = (uint8_t)(i * 31 + i / 251);
 }
 
-static void assert_fails(ssize_t result, int error)
-{
-	assert_int_equal(result, -1);
-	assert_int_equal(errno, error);
-}
-
 static void wait_for_data(int fd)
 {
 	struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
@@ -137,124 +128,117 @@ static void wait_for_data(int fd)
 	assert_int_equal(poll_fd.revents, POLLIN);
 }
 
-static void devices_are_character_devices(void **state)
+TEST(devices_are_character_devices)
 {
 	struct stat status;
 
-	(void)state;
 	assert_int_equal(stat("/dev/infiniband/umad1", &status), 0);
 	assert_true(S_ISCHR(status.st_mode));
 	assert_int_equal(major(status.st_rdev), 231);
 	assert_int_equal(minor(status.st_rdev), 1);
-	assert_fails(open_device("umad7", 0), ENOENT);
+	assert_fails_minus_1(open_device("umad7", 0), ENOENT);
 }
 
-static void a_read_with_nothing_there_says_so(void **state)
+TEST(a_read_with_nothing_there_says_so)
 {
 	uint8_t buffer[HEADER + MAD];
 	int fd = open_device("umad0", O_NONBLOCK);
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(agent(fd, 0x81, 0, 0), 0);
-	assert_fails(read(fd, buffer, sizeof(buffer)), EAGAIN);
-	assert_fails(read(fd, buffer, HEADER - 1), EINVAL);
+	assert_fails_minus_1(read(fd, buffer, sizeof(buffer)), EAGAIN);
+	assert_fails_minus_1(read(fd, buffer, HEADER - 1), EINVAL);
 	close(fd);
 }
 
-static void a_packet_that_does_not_fit_stays(void **state)
+TEST(a_packet_that_does_not_fit_stays)
 {
 	uint8_t packet[HEADER + MAD];
 	int fd = open_device("umad0", O_NONBLOCK);
 	int id = agent(fd, 0x81, 0, 0);
 
-	(void)state;
 	make_smp(packet, id, 1, 1000);
 	assert_int_equal(write(fd, packet, sizeof(packet)), sizeof(packet));
 	wait_for_data(fd);
-	assert_fails(read(fd, packet, HEADER + 100), EINVAL);
+	assert_fails_minus_1(read(fd, packet, HEADER + 100), EINVAL);
 	assert_int_equal(read(fd, packet, sizeof(packet)), sizeof(packet));
 	assert_int_equal(packet[HEADER + 3], 0x81);
 	close(fd);
 }
 
-static void a_timeout_hands_24_bytes_of_mad_back(void **state)
+TEST(a_timeout_hands_24_bytes_of_mad_back)
 {
 	uint8_t packet[HEADER + MAD];
 	uint32_t status;
 	int fd = open_device("umad0", O_NONBLOCK);
 	int id = agent(fd, 0x81, 0, 0);
 
-	(void)state;
 	make_smp(packet, id, 1, 20);
 	packet[HEADER + 7] = 2; /* a path to nowhere: leaf-1 has no port 9 */
 	packet[HEADER + 129] = 1;
 	packet[HEADER + 130] = 9;
 	assert_int_equal(write(fd, packet, sizeof(packet)), sizeof(packet));
 	wait_for_data(fd);
-	assert_fails(read(fd, packet, HEADER + 23), EINVAL);
+	assert_fails_minus_1(read(fd, packet, HEADER + 23), EINVAL);
 	assert_int_equal(read(fd, packet, sizeof(packet)), HEADER + 24);
 	memcpy(&status, packet + 4, 4);
 	assert_int_equal(status, ETIMEDOUT);
 	close(fd);
 }
 
-static void what_write_refuses(void **state)
+TEST(what_write_refuses)
 {
 	uint8_t packet[HEADER + MAD + 1] = {0};
 	int fd = open_device("umad0", O_NONBLOCK);
 	int id = agent(fd, 0x81, 0, 0);
 
-	(void)state;
 	make_smp(packet, id, 1, 0);
-	assert_fails(write(fd, packet, HEADER + 35), EINVAL);
-	assert_fails(write(fd, packet, sizeof(packet)), EINVAL);
+	assert_fails_minus_1(write(fd, packet, HEADER + 35), EINVAL);
+	assert_fails_minus_1(write(fd, packet, sizeof(packet)), EINVAL);
 	packet[0] = 5;
-	assert_fails(write(fd, packet, HEADER + MAD), EIO);
+	assert_fails_minus_1(write(fd, packet, HEADER + MAD), EIO);
 	packet[0] = 32;
-	assert_fails(write(fd, packet, HEADER + MAD), EINVAL);
+	assert_fails_minus_1(write(fd, packet, HEADER + MAD), EINVAL);
 	close(fd);
 }
 
-static void a_transaction_in_flight_is_refused_until_it_is_over(void **state)
+TEST(a_transaction_in_flight_is_refused_until_it_is_over)
 {
 	uint8_t packet[HEADER + MAD];
 	int fd = open_device("umad0", O_NONBLOCK);
 	int id = agent(fd, 0x81, 0, 0);
 
-	(void)state;
 	make_smp(packet, id, 7, 30);
 	packet[HEADER + 7] = 2;
 	packet[HEADER + 129] = 1;
 	packet[HEADER + 130] = 9;
 	assert_int_equal(write(fd, packet, sizeof(packet)), sizeof(packet));
-	assert_fails(write(fd, packet, sizeof(packet)), EINVAL);
+	assert_fails_minus_1(write(fd, packet, sizeof(packet)), EINVAL);
 	wait_for_data(fd);
 	assert_int_equal(write(fd, packet, sizeof(packet)), sizeof(packet));
 	close(fd);
 }
 
-static void the_old_layout_is_there_until_it_is_given_up(void **state)
+TEST(the_old_layout_is_there_until_it_is_given_up)
 {
 	struct ib_user_mad_reg_req request = {
 		.qpn = 0, .mgmt_class = 0x81, .mgmt_class_version = 1};
 	uint8_t packet[HEADER + MAD];
 	int fd = open_device("umad0", O_NONBLOCK);
 
-	(void)state;
 	assert_int_equal(ioctl(fd, IB_USER_MAD_REGISTER_AGENT, &request), 0);
-	assert_fails(ioctl(fd, IB_USER_MAD_ENABLE_PKEY), EINVAL);
+	assert_fails_minus_1(ioctl(fd, IB_USER_MAD_ENABLE_PKEY), EINVAL);
 	make_smp(packet, (int)request.id, 1, 1000);
 	memmove(packet + OLD_HEADER, packet + HEADER, MAD);
 	assert_int_equal(write(fd, packet, OLD_HEADER + MAD), OLD_HEADER + MAD);
 	wait_for_data(fd);
 	assert_int_equal(read(fd, packet, sizeof(packet)), OLD_HEADER + MAD);
 	assert_int_equal(packet[OLD_HEADER + 3], 0x81);
-	assert_fails(ioctl(fd, _IO(0x1b, 99)), ENOTTY);
+	assert_fails_minus_1(ioctl(fd, _IO(0x1b, 99)), ENOTTY);
 	close(fd);
 }
 
-static void poll_select_and_epoll_take_the_descriptor(void **state)
+TEST(poll_select_and_epoll_take_the_descriptor)
 {
 	uint8_t packet[HEADER + MAD];
 	struct epoll_event event = {.events = EPOLLIN};
@@ -265,7 +249,6 @@ static void poll_select_and_epoll_take_the_descriptor(void **state)
 	int epoll = epoll_create1(0);
 	struct pollfd poll_fd = {.fd = fd, .events = POLLIN | POLLOUT};
 
-	(void)state;
 	assert_int_equal(poll(&poll_fd, 1, 0), 1);
 	assert_int_equal(poll_fd.revents, POLLOUT);
 	assert_int_equal(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event), 0);
@@ -280,7 +263,7 @@ static void poll_select_and_epoll_take_the_descriptor(void **state)
 	close(fd);
 }
 
-static void a_copy_and_a_child_have_the_same_device(void **state)
+TEST(a_copy_and_a_child_have_the_same_device)
 {
 	uint8_t packet[HEADER + MAD];
 	int fd = open_device("umad0", O_NONBLOCK);
@@ -289,12 +272,11 @@ static void a_copy_and_a_child_have_the_same_device(void **state)
 	uint32_t number = 9;
 	int status;
 
-	(void)state;
 	close(fd);
 	fd = copy;
 	copy = dup(fd);
 	close(fd);
-	assert_fails(ioctl(copy, IB_USER_MAD_UNREGISTER_AGENT, &number), EINVAL);
+	assert_fails_minus_1(ioctl(copy, IB_USER_MAD_UNREGISTER_AGENT, &number), EINVAL);
 	make_smp(packet, id, 1, 1000);
 	if (fork() == 0)
 		_exit(write(copy, packet, sizeof(packet)) == sizeof(packet) ? 0 : 1);
@@ -305,9 +287,8 @@ static void a_copy_and_a_child_have_the_same_device(void **state)
 	close(copy);
 }
 
-static void closing_gives_the_class_back_at_once(void **state)
+TEST(closing_gives_the_class_back_at_once)
 {
-	(void)state;
 	for (unsigned int i = 0; i < 50; i++) {
 		int fd = open_device("umad0", O_NONBLOCK);
 
@@ -331,8 +312,8 @@ static void send_large(size_t length)
 	assert_int_equal(write(from, packet, HEADER + length), HEADER + length);
 	wait_for_data(to);
 	if (length > MAD) {
-		assert_fails(read(to, received, HEADER + MAD - 1), EINVAL);
-		assert_fails(read(to, received, HEADER + length - 1), ENOSPC);
+		assert_fails_minus_1(read(to, received, HEADER + MAD - 1), EINVAL);
+		assert_fails_minus_1(read(to, received, HEADER + length - 1), ENOSPC);
 		memcpy(&told, received + 16, 4);
 		assert_int_equal(told, HEADER + length);
 		assert_memory_equal(received + HEADER + DATA, packet + HEADER + DATA,
@@ -340,18 +321,17 @@ static void send_large(size_t length)
 	}
 	assert_int_equal(read(to, received, HEADER + length), HEADER + length);
 	assert_memory_equal(received + HEADER + DATA, packet + HEADER + DATA, length - DATA);
-	assert_fails(read(to, received, HEADER + length), EAGAIN);
+	assert_fails_minus_1(read(to, received, HEADER + length), EAGAIN);
 	close(from);
 	close(to);
 	free(packet);
 	free(received);
 }
 
-static void messages_of_any_size_arrive(void **state)
+TEST(messages_of_any_size_arrive)
 {
 	static const size_t room = MAD - DATA;
 
-	(void)state;
 	send_large(DATA + 1);
 	send_large(MAD);
 	send_large(MAD + 1);
@@ -361,15 +341,14 @@ static void messages_of_any_size_arrive(void **state)
 	send_large(64 * LARGE);
 }
 
-static void one_program_holds_an_issm_device(void **state)
+TEST(one_program_holds_an_issm_device)
 {
 	int first = open_device("issm0", 0);
 	uint8_t byte;
 
-	(void)state;
 	assert_true(first >= 0);
-	assert_fails(open_device("issm0", O_NONBLOCK), EAGAIN);
-	assert_fails(read(first, &byte, 1), EINVAL);
+	assert_fails_minus_1(open_device("issm0", O_NONBLOCK), EAGAIN);
+	assert_fails_minus_1(read(first, &byte, 1), EINVAL);
 	assert_int_equal(system("grep -q 2 /dev/null || grep -q 'a$' "
 				"/sys/class/infiniband/mlx5_0/ports/1/cap_mask"),
 			 0);
@@ -379,13 +358,12 @@ static void one_program_holds_an_issm_device(void **state)
 	close(first);
 }
 
-static void who_waits_for_an_issm_device_gets_it(void **state)
+TEST(who_waits_for_an_issm_device_gets_it)
 {
 	int first = open_device("issm0", 0);
 	int status;
 	pid_t child;
 
-	(void)state;
 	child = fork();
 	if (child == 0) {
 		close(first);
@@ -420,7 +398,7 @@ static int connect_to_fabric(void)
 
 /* Sends random bytes directly to the fabric's socket: requests with the right magic number and
  * random other fields, packets on a handle. */
-static void rubbish_does_not_hurt_the_fabric(void **state)
+TEST(rubbish_does_not_hurt_the_fabric)
 {
 	uint8_t packet[HEADER + MAD];
 	uint8_t bytes[4000];
@@ -428,7 +406,6 @@ static void rubbish_does_not_hurt_the_fabric(void **state)
 	int fd = open_device("umad0", O_NONBLOCK);
 	int id = agent(fd, 0x81, 0, 0);
 
-	(void)state;
 	for (unsigned int round = 0; round < 3000; round++) {
 		size_t length = (size_t)rand_r(&seed) % sizeof(bytes) + 1;
 		uint32_t magic = PROTOCOL_MAGIC;
@@ -457,7 +434,7 @@ static void rubbish_does_not_hurt_the_fabric(void **state)
 	close(fd);
 }
 
-static void a_removed_device_is_an_error_to_all_who_wait(void **state)
+TEST(a_removed_device_is_an_error_to_all_who_wait)
 {
 	uint8_t packet[HEADER + MAD];
 	int fd = open_device("umad1", O_NONBLOCK);
@@ -465,18 +442,17 @@ static void a_removed_device_is_an_error_to_all_who_wait(void **state)
 	struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
 	uint32_t number = 0;
 
-	(void)state;
 	tell("after 100ms remove on host-2");
 	assert_int_equal(poll(&poll_fd, 1, 5000), 1);
 	assert_int_equal(poll_fd.revents, POLLERR);
 	make_smp(packet, id, 1, 1000);
-	assert_fails(write(fd, packet, sizeof(packet)), EIO);
-	assert_fails(read(fd, packet, sizeof(packet)), EIO);
+	assert_fails_minus_1(write(fd, packet, sizeof(packet)), EIO);
+	assert_fails_minus_1(read(fd, packet, sizeof(packet)), EIO);
 	assert_int_equal(agent(fd, 0x81, 0, 0), -EPIPE);
-	assert_fails(ioctl(fd, IB_USER_MAD_UNREGISTER_AGENT, &number), EINVAL);
-	assert_fails(open_device("umad1", O_NONBLOCK), ENOENT);
+	assert_fails_minus_1(ioctl(fd, IB_USER_MAD_UNREGISTER_AGENT, &number), EINVAL);
+	assert_fails_minus_1(open_device("umad1", O_NONBLOCK), ENOENT);
 	tell("add on host-2");
-	assert_fails(write(fd, packet, sizeof(packet)), EIO);
+	assert_fails_minus_1(write(fd, packet, sizeof(packet)), EIO);
 	assert_int_equal(close(fd), 0);
 	fd = open_device("umad1", O_NONBLOCK);
 	assert_int_equal(agent(fd, 0x81, 0, 0), 0);
@@ -514,14 +490,13 @@ static void assert_uevent(int fd, const char *expected)
 	assert_int_equal(sender.nl_pid, 0); /* the kernel */
 }
 
-static void uevents_tell_of_one_of_two_devices(void **state)
+TEST(uevents_tell_of_one_of_two_devices)
 {
 	static const char *const paths[] = {"infiniband_mad/umad1", "infiniband_mad/issm1",
 					    "infiniband/mlx5_1"};
 	int fd = open_uevents(true);
 	char expected[128];
 
-	(void)state;
 	for (unsigned int i = 0; i < 6; i++) {
 		if (i % 3 == 0)
 			tell(i ? "return on host-2" : "remove on host-2");
@@ -531,18 +506,17 @@ static void uevents_tell_of_one_of_two_devices(void **state)
 		assert_int_equal(access("/sys/class/infiniband/mlx5_0", F_OK), 0);
 		assert_int_equal(access("/sys/class/infiniband/mlx5_1", F_OK), i < 3 ? -1 : 0);
 	}
-	assert_fails(recv(fd, expected, sizeof(expected), 0), EAGAIN);
+	assert_fails_minus_1(recv(fd, expected, sizeof(expected), 0), EAGAIN);
 	close(fd);
 }
 
-static void only_members_of_the_kernel_s_group_hear_uevents(void **state)
+TEST(only_members_of_the_kernel_s_group_hear_uevents)
 {
 	int fd = open_uevents(false), group = 1;
 	char text[256];
 
-	(void)state;
 	tell("remove on host-2");
-	assert_fails(recv(fd, text, sizeof(text), 0), EAGAIN);
+	assert_fails_minus_1(recv(fd, text, sizeof(text), 0), EAGAIN);
 	assert_int_equal(
 		setsockopt(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &group, sizeof(group)), 0);
 	tell("return on host-2");
@@ -550,12 +524,11 @@ static void only_members_of_the_kernel_s_group_hear_uevents(void **state)
 	close(fd);
 }
 
-static void uevents_that_were_lost_are_an_error_once(void **state)
+TEST(uevents_that_were_lost_are_an_error_once)
 {
 	int fd = open_uevents(true);
 	char text[1024];
 
-	(void)state;
 	for (unsigned int i = 0; i < 50; i++) { /* more than the queue takes */
 		tell("remove on host-2");
 		tell("return on host-2");
@@ -564,50 +537,27 @@ static void uevents_that_were_lost_are_an_error_once(void **state)
 		;
 	if (errno == EAGAIN) {
 		wait_for_data(fd);
-		assert_fails(recv(fd, text, sizeof(text), 0), ENOBUFS);
+		assert_fails_minus_1(recv(fd, text, sizeof(text), 0), ENOBUFS);
 	}
 	assert_int_equal(errno, ENOBUFS);
-	assert_fails(recv(fd, text, sizeof(text), 0), EAGAIN);
+	assert_fails_minus_1(recv(fd, text, sizeof(text), 0), EAGAIN);
 	tell("remove on host-2");
 	assert_uevent(fd, "remove@/devices/umad-sim/0000:02:00.0/infiniband_mad/umad1");
 	tell("return on host-2");
 	close(fd);
 }
 
-static void there_is_no_rdma_netlink_that_would_ask_the_real_kernel(void **state)
+TEST(there_is_no_rdma_netlink_that_would_ask_the_real_kernel)
 {
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
 
-	(void)state;
-	assert_fails(socket(AF_NETLINK, SOCK_RAW, NETLINK_RDMA), EPROTONOSUPPORT);
+	assert_fails_minus_1(socket(AF_NETLINK, SOCK_RAW, NETLINK_RDMA), EPROTONOSUPPORT);
 	assert_true(fd >= 0);
 	close(fd);
 }
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(devices_are_character_devices),
-		cmocka_unit_test(a_read_with_nothing_there_says_so),
-		cmocka_unit_test(a_packet_that_does_not_fit_stays),
-		cmocka_unit_test(a_timeout_hands_24_bytes_of_mad_back),
-		cmocka_unit_test(what_write_refuses),
-		cmocka_unit_test(a_transaction_in_flight_is_refused_until_it_is_over),
-		cmocka_unit_test(the_old_layout_is_there_until_it_is_given_up),
-		cmocka_unit_test(poll_select_and_epoll_take_the_descriptor),
-		cmocka_unit_test(a_copy_and_a_child_have_the_same_device),
-		cmocka_unit_test(closing_gives_the_class_back_at_once),
-		cmocka_unit_test(messages_of_any_size_arrive),
-		cmocka_unit_test(one_program_holds_an_issm_device),
-		cmocka_unit_test(who_waits_for_an_issm_device_gets_it),
-		cmocka_unit_test(rubbish_does_not_hurt_the_fabric),
-		cmocka_unit_test(a_removed_device_is_an_error_to_all_who_wait),
-		cmocka_unit_test(uevents_tell_of_one_of_two_devices),
-		cmocka_unit_test(only_members_of_the_kernel_s_group_hear_uevents),
-		cmocka_unit_test(uevents_that_were_lost_are_an_error_once),
-		cmocka_unit_test(there_is_no_rdma_netlink_that_would_ask_the_real_kernel),
-	};
-
 	if (argc < 2 || !getenv("UMAD_SIM_FOLDER")) {
 		fprintf(stderr,
 			"usage: umad-sim --at host-1,host-2 fat-tree:4,2 -- %s UMAD-SIM\n",
@@ -615,5 +565,5 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	umad_sim = argv[1];
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_all_tests();
 }

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /* Programs with 64-bit time and offsets see the fabric, also on 32-bit machines. */
+#include "test.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,18 +16,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #define UMAD        "/dev/infiniband/umad0"
 #define ENABLE_PKEY _IO(0x1b, 3)
 
 _Static_assert(sizeof(off_t) == 8, "64-bit offsets");
 
-static void a_device_is_a_character_device_to_every_stat(void **state)
+TEST(a_device_is_a_character_device_to_every_stat)
 {
 	struct stat status[3];
 
-	(void)state;
 	assert_int_equal(stat(UMAD, &status[0]), 0);
 	assert_int_equal(lstat(UMAD, &status[1]), 0);
 	assert_int_equal(fstatat(AT_FDCWD, UMAD, &status[2], 0), 0);
@@ -39,7 +34,7 @@ static void a_device_is_a_character_device_to_every_stat(void **state)
 	}
 }
 
-static void a_duplicate_of_a_device_is_one(void **state)
+TEST(a_duplicate_of_a_device_is_one)
 {
 	int fd = open(UMAD, O_RDWR);
 	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 100);
@@ -47,7 +42,6 @@ static void a_duplicate_of_a_device_is_one(void **state)
 	struct timespec soon = {.tv_nsec = 1};
 	char byte;
 
-	(void)state;
 	assert_true(fd >= 0 && copy >= 100);
 	close(fd);
 	assert_int_equal(ioctl(copy, ENABLE_PKEY), 0);
@@ -57,13 +51,12 @@ static void a_duplicate_of_a_device_is_one(void **state)
 	close(copy);
 }
 
-static void files_of_the_fabric_are_read(void **state)
+TEST(files_of_the_fabric_are_read)
 {
 	FILE *file = fopen("/sys/class/infiniband/mlx5_0/ports/1/lid", "r");
 	struct dirent **entries;
 	int lid, count = scandir("/sys/class/infiniband_mad", &entries, NULL, alphasort);
 
-	(void)state;
 	assert_non_null(file);
 	assert_int_equal(fscanf(file, "%i", &lid), 1);
 	assert_true(lid > 0);
@@ -72,15 +65,4 @@ static void files_of_the_fabric_are_read(void **state)
 	while (count-- > 0)
 		free(entries[count]);
 	free(entries);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_device_is_a_character_device_to_every_stat),
-		cmocka_unit_test(a_duplicate_of_a_device_is_one),
-		cmocka_unit_test(files_of_the_fabric_are_read),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

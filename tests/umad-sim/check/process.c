@@ -5,18 +5,17 @@
  * use, children of fork(), vfork() and posix_spawn(), exec(), and the calls that close many
  * descriptors. With sanitizers, the sources of the preloaded library are part of this program.
  */
+#define OWN_MAIN /* it has arguments */
+#include "test.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +23,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include <rdma/ib_user_mad.h>
 
@@ -108,11 +106,10 @@ static void *use_devices(void *argument)
 	return NULL;
 }
 
-static void threads_may_close_what_others_use(void **state)
+TEST(threads_may_close_what_others_use)
 {
 	pthread_t threads[THREADS];
 
-	(void)state;
 	for (uintptr_t i = 0; i < THREADS; i++)
 		assert_int_equal(
 			pthread_create(&threads[i], NULL, use_devices, (void *)(i + 1)), 0);
@@ -135,14 +132,13 @@ static void *read_always(void *argument)
 	return NULL;
 }
 
-static void a_child_reads_though_a_thread_read_when_it_was_forked(void **state)
+TEST(a_child_reads_though_a_thread_read_when_it_was_forked)
 {
 	int fd = open_device(O_CLOEXEC);
 	char packet[1024];
 	pthread_t thread;
 	void *wrong;
 
-	(void)state;
 	atomic_store(&reading, true);
 	assert_int_equal(pthread_create(&thread, NULL, read_always, &fd), 0);
 	for (int i = 0; i < CHILDREN; i++) {
@@ -162,12 +158,11 @@ static void a_child_reads_though_a_thread_read_when_it_was_forked(void **state)
 
 /* --- children ---------------------------------------------------------------- */
 
-static void a_child_of_fork_closes_its_own_only(void **state)
+TEST(a_child_of_fork_closes_its_own_only)
 {
 	int fd = open_device(O_CLOEXEC);
 	pid_t child = fork();
 
-	(void)state;
 	if (child == 0)
 		_exit(is_device(fd) && !close(fd) && !is_device(fd) ? 0 : 1);
 	ended_well(child);
@@ -176,12 +171,11 @@ static void a_child_of_fork_closes_its_own_only(void **state)
 	assert_false(is_device(fd));
 }
 
-static void a_child_of_vfork_closes_its_own_only(void **state)
+TEST(a_child_of_vfork_closes_its_own_only)
 {
 	int fd = open_device(O_CLOEXEC);
 	pid_t child = vfork();
 
-	(void)state;
 	if (child == 0) {
 		close(fd);
 		dup2(STDERR_FILENO, fd);
@@ -195,12 +189,11 @@ static void a_child_of_vfork_closes_its_own_only(void **state)
 }
 
 /* clone() does not call the handlers of pthread_atfork(). */
-static void a_child_of_clone_closes_its_own_only(void **state)
+TEST(a_child_of_clone_closes_its_own_only)
 {
 	int fd = open_device(O_CLOEXEC);
 	pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
 
-	(void)state;
 	if (child == 0) {
 		close(fd);
 		_exit(open("/dev/null", O_RDWR) != fd || is_device(fd));
@@ -210,14 +203,13 @@ static void a_child_of_clone_closes_its_own_only(void **state)
 	assert_int_equal(close(fd), 0);
 }
 
-static void what_posix_spawn_closes_is_the_childs(void **state)
+TEST(what_posix_spawn_closes_is_the_childs)
 {
 	char *const arguments[] = {(char[]){"true"}, NULL};
 	posix_spawn_file_actions_t actions;
 	int fd = open_device(0);
 	pid_t child;
 
-	(void)state;
 	assert_int_equal(posix_spawn_file_actions_init(&actions), 0);
 	assert_int_equal(posix_spawn_file_actions_addclose(&actions, fd), 0);
 	assert_int_equal(posix_spawn(&child, "/bin/true", &actions, NULL, arguments, environ),
@@ -233,13 +225,12 @@ static const char *self;
 
 #ifndef PAST_SANITIZERS /* with them the next program has two such libraries, and the other \
 			   one inherits */
-static void a_handle_kept_across_exec_is_a_device(void **state)
+TEST(a_handle_kept_across_exec_is_a_device)
 {
 	int fd = open_device(0), closed = open_device(O_CLOEXEC);
 	char number[16], other[16];
 	pid_t child;
 
-	(void)state;
 	snprintf(number, sizeof(number), "%d", fd);
 	snprintf(other, sizeof(other), "%d", closed);
 	child = fork();
@@ -278,13 +269,12 @@ static void close_by_dup2(int fd)
 	assert_int_equal(close(fd), 0);
 }
 
-static void a_closed_number_is_the_next_files(void **state)
+TEST(a_closed_number_is_the_next_files)
 {
 	static void (*const closes[])(int fd) = {close_by_range, close_by_stream, close_by_dup2,
 						 closefrom};
 	char byte = 1;
 
-	(void)state;
 	for (unsigned int i = 0; i < sizeof(closes) / sizeof(closes[0]); i++) {
 		int fd = open_device(O_CLOEXEC);
 		int other;
@@ -299,11 +289,10 @@ static void a_closed_number_is_the_next_files(void **state)
 	}
 }
 
-static void a_range_that_closes_at_exec_closes_nothing_now(void **state)
+TEST(a_range_that_closes_at_exec_closes_nothing_now)
 {
 	int fd = open_device(0);
 
-	(void)state;
 	assert_int_equal(close_range((unsigned int)fd, (unsigned int)fd, 4 /* at exec */), 0);
 	assert_true(is_device(fd));
 	assert_int_equal(close(fd), 0);
@@ -311,22 +300,8 @@ static void a_range_that_closes_at_exec_closes_nothing_now(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(threads_may_close_what_others_use),
-		cmocka_unit_test(a_child_reads_though_a_thread_read_when_it_was_forked),
-		cmocka_unit_test(a_child_of_fork_closes_its_own_only),
-		cmocka_unit_test(a_child_of_vfork_closes_its_own_only),
-		cmocka_unit_test(a_child_of_clone_closes_its_own_only),
-		cmocka_unit_test(what_posix_spawn_closes_is_the_childs),
-#ifndef PAST_SANITIZERS
-		cmocka_unit_test(a_handle_kept_across_exec_is_a_device),
-#endif
-		cmocka_unit_test(a_closed_number_is_the_next_files),
-		cmocka_unit_test(a_range_that_closes_at_exec_closes_nothing_now),
-	};
-
 	self = argv[0];
 	if (argc == 3) /* the program after exec() */
 		return is_device(atoi(argv[1])) && !is_device(atoi(argv[2])) ? 0 : 1;
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_all_tests();
 }

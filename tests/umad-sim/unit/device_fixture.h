@@ -5,6 +5,7 @@
 #define FABRIC_DEVICE_FIXTURE_H
 
 #include "subnet_fixture.h"
+#include "test.h"
 
 #include <errno.h>
 
@@ -59,7 +60,7 @@ static inline void close_device(struct device *device)
 	free(device);
 }
 
-static inline int set_up_machines(void **state)
+static inline struct machines *set_up_machines(void)
 {
 	struct machines *machines = (struct machines *)calloc(1, sizeof(*machines));
 
@@ -67,20 +68,19 @@ static inline int set_up_machines(void **state)
 	machines->subnet = new_subnet(false, 7);
 	machines->alpha = open_device(machines->subnet, ALPHA);
 	machines->gamma = open_device(machines->subnet, GAMMA);
-	*state = machines;
-	return 0;
+	return machines;
 }
 
-static inline int tear_down_machines(void **state)
+static inline void tear_down_machines(struct machines *machines)
 {
-	struct machines *machines = (struct machines *)*state;
-
 	close_device(machines->alpha);
 	close_device(machines->gamma);
 	free_subnet(machines->subnet);
 	free(machines);
-	return 0;
 }
+
+#define MACHINES_TEST(name) \
+	TEST_ON(name, struct machines *machines, set_up_machines, tear_down_machines)
 
 static inline struct fabric *fabric_of(const struct machines *machines)
 {

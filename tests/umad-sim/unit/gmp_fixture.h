@@ -4,12 +4,6 @@
 #ifndef FABRIC_GMP_FIXTURE_H
 #define FABRIC_GMP_FIXTURE_H
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +12,7 @@
 #include "pma.h"
 #include "query.h"
 #include "setup.h"
+#include "test.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -38,7 +33,7 @@ static inline uint32_t port_of(const struct star *star, uint32_t node, unsigned 
 	return graph_port(&star->fabric.graph, node, number);
 }
 
-static inline int set_up(void **state)
+static inline struct star *set_up(void)
 {
 	struct star *star = calloc(1, sizeof(*star));
 	struct graph graph;
@@ -54,18 +49,16 @@ static inline int set_up(void **state)
 					     graph_port(&graph, node, 1), 4, EDR),
 				 0);
 	assert_int_equal(fabric_init(&star->fabric, &graph, 7), 0);
-	*state = star;
-	return 0;
+	return star;
 }
 
-static inline int tear_down(void **state)
+static inline void tear_down(struct star *star)
 {
-	struct star *star = (struct star *)*state;
-
 	fabric_free(&star->fabric);
 	free(star);
-	return 0;
 }
+
+#define STAR_TEST(name) TEST_ON(name, struct star *star, set_up, tear_down)
 
 static inline void request(struct star *star, unsigned int class, unsigned int version,
 			   unsigned int method, unsigned int attribute, uint32_t modifier)

@@ -4,12 +4,6 @@
 #ifndef FABRIC_SA_FIXTURE_H
 #define FABRIC_SA_FIXTURE_H
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +15,7 @@
 #include "settings.h"
 #include "setup.h"
 #include "sma.h"
+#include "test.h"
 
 /*
  *	ALPHA 1 --4xEDR-- 1 NEAR 4 --1xEDR-- 4 FAR 1 --4xEDR-- 1 GAMMA (two LIDs)
@@ -79,7 +74,7 @@ static inline void join_cable(struct graph *graph, uint32_t a, unsigned int numb
 			 0);
 }
 
-static inline int set_up(void **state)
+static inline struct subnet *set_up(void)
 {
 	struct subnet *subnet = (struct subnet *)calloc(1, sizeof(*subnet));
 	struct graph graph;
@@ -113,20 +108,18 @@ static inline int set_up(void **state)
 	subnet->record = subnet->mad + SA_HEADER;
 	subnet->sa = sa_new(&subnet->fabric, note_report, subnet);
 	assert_non_null(subnet->sa);
-	*state = subnet;
-	return 0;
+	return subnet;
 }
 
-static inline int tear_down(void **state)
+static inline void tear_down(struct subnet *subnet)
 {
-	struct subnet *subnet = (struct subnet *)*state;
-
 	free(subnet->response);
 	sa_free(subnet->sa);
 	fabric_free(&subnet->fabric);
 	free(subnet);
-	return 0;
 }
+
+#define SA_TEST(name) TEST_ON(name, struct subnet *subnet, set_up, tear_down)
 
 /* Begins a request with an empty record and an empty component mask. */
 static inline void begin(struct subnet *subnet, unsigned int method, unsigned int attribute)

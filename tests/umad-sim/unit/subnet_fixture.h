@@ -5,12 +5,6 @@
 #ifndef FABRIC_SUBNET_FIXTURE_H
 #define FABRIC_SUBNET_FIXTURE_H
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +19,7 @@
 #include "setup.h"
 #include "sma.h"
 #include "trace.h"
+#include "test.h"
 
 /*
  *	ALPHA 1 -- 1 NEAR 4 -- 4 FAR 1 -- 1 GAMMA
@@ -219,23 +214,23 @@ static inline void free_subnet(struct subnet *subnet)
 	free(subnet);
 }
 
-static inline int set_up(void **state)
+static inline struct subnet *set_up(void)
 {
-	*state = new_subnet(false, 7);
-	return 0;
+	return new_subnet(false, 7);
 }
 
-static inline int set_up_bare(void **state)
+static inline struct subnet *set_up_bare(void)
 {
-	*state = new_subnet(true, 7);
-	return 0;
+	return new_subnet(true, 7);
 }
 
-static inline int tear_down(void **state)
+static inline void tear_down(struct subnet *subnet)
 {
-	free_subnet((struct subnet *)*state);
-	return 0;
+	free_subnet(subnet);
 }
+
+#define SUBNET_TEST(name) TEST_ON(name, struct subnet *subnet, set_up, tear_down)
+#define BARE_TEST(name)   TEST_ON(name, struct subnet *subnet, set_up_bare, tear_down)
 
 static inline void start_trace(struct subnet *subnet)
 {

@@ -2,6 +2,7 @@
 
 /* Captures of the links, read back from the file. */
 #include "subnet_fixture.h"
+#include "test.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -170,58 +171,46 @@ static void assert_seen(const char *expected)
 
 /* --- which packets are captured ------------------------------------------------- */
 
-static void a_packet_is_captured_once_on_each_link_that_it_crosses(void **state)
+SUBNET_TEST(a_packet_is_captured_once_on_each_link_that_it_crosses)
 {
-	struct subnet *subnet = *state;
-
 	capture(subnet, NULL);
 	assert_true(ask_along(subnet, PATH(1, 4, 1)));
 	assert_seen("near/1 far/4 gamma/1 far/1 near/4 alpha/1");
 }
 
-static void a_packet_that_crosses_no_link_is_not_captured(void **state)
+SUBNET_TEST(a_packet_that_crosses_no_link_is_not_captured)
 {
-	struct subnet *subnet = *state;
-
 	capture(subnet, NULL);
 	assert_true(ask_node(subnet, ALPHA));
 	assert_seen("");
 }
 
-static void a_lost_packet_is_captured_where_it_left(void **state)
+SUBNET_TEST(a_lost_packet_is_captured_where_it_left)
 {
-	struct subnet *subnet = *state;
-
 	rule(subnet, "loss 100% on far/4");
 	capture(subnet, NULL);
 	assert_false(ask_along(subnet, PATH(1, 4, 1)));
 	assert_seen("near/1 near/4[lost at near/4]");
 }
 
-static void a_packet_that_goes_no_further_is_captured_where_it_was_seen_last(void **state)
+BARE_TEST(a_packet_that_goes_no_further_is_captured_where_it_was_seen_last)
 {
-	struct subnet *subnet = *state;
-
 	rule(subnet, "link down on near/4");
 	capture(subnet, NULL);
 	assert_false(ask_along(subnet, PATH(1, 4, 1)));
 	assert_seen("near/1[link down at near/4]");
 }
 
-static void a_packet_that_a_node_drops_says_so(void **state)
+SUBNET_TEST(a_packet_that_a_node_drops_says_so)
 {
-	struct subnet *subnet = *state;
-
 	rule(subnet, "silent on near");
 	capture(subnet, NULL);
 	assert_false(ask_along(subnet, PATH(1)));
 	assert_seen("near/1[ignored at near/1]");
 }
 
-static void each_copy_of_a_packet_is_captured(void **state)
+SUBNET_TEST(each_copy_of_a_packet_is_captured)
 {
-	struct subnet *subnet = *state;
-
 	rule(subnet, "duplicate 100% on near/1");
 	capture(subnet, NULL);
 	send_note(subnet, lid_of(subnet, GAMMA));
@@ -230,9 +219,8 @@ static void each_copy_of_a_packet_is_captured(void **state)
 	assert_string_equal(read_capture().packets[1].comment, "duplicated at alpha/1");
 }
 
-static void a_capture_at_a_port_has_packets_in_both_directions(void **state)
+SUBNET_TEST(a_capture_at_a_port_has_packets_in_both_directions)
 {
-	struct subnet *subnet = *state;
 	struct reading reading;
 
 	capture(subnet, "near/4");
@@ -244,20 +232,16 @@ static void a_capture_at_a_port_has_packets_in_both_directions(void **state)
 	assert_int_equal(reading.packets[1].flags, 1);
 }
 
-static void a_capture_at_a_port_has_packets_lost_on_its_link(void **state)
+SUBNET_TEST(a_capture_at_a_port_has_packets_lost_on_its_link)
 {
-	struct subnet *subnet = *state;
-
 	rule(subnet, "loss 100% on near/4");
 	capture(subnet, "near/4");
 	assert_false(ask_along(subnet, PATH(1, 4, 1)));
 	assert_seen("near/4[lost at near/4]");
 }
 
-static void a_capture_at_a_port_lacks_packets_lost_before_it(void **state)
+SUBNET_TEST(a_capture_at_a_port_lacks_packets_lost_before_it)
 {
-	struct subnet *subnet = *state;
-
 	rule(subnet, "loss 100% on near/4");
 	capture(subnet, "far/4");
 	assert_false(ask_along(subnet, PATH(1, 4, 1)));
@@ -266,9 +250,8 @@ static void a_capture_at_a_port_lacks_packets_lost_before_it(void **state)
 
 /* --- their data ----------------------------------------------------------------- */
 
-static void a_directed_route_has_permissive_lids(void **state)
+SUBNET_TEST(a_directed_route_has_permissive_lids)
 {
-	struct subnet *subnet = *state;
 	struct seen seen;
 
 	capture(subnet, NULL);
@@ -279,9 +262,8 @@ static void a_directed_route_has_permissive_lids(void **state)
 	assert_int_equal(seen.frame[0] >> 4, 15);
 }
 
-static void a_hop_pointer_is_that_of_the_link(void **state)
+SUBNET_TEST(a_hop_pointer_is_that_of_the_link)
 {
-	struct subnet *subnet = *state;
 	struct reading reading;
 
 	capture(subnet, NULL);
@@ -294,9 +276,8 @@ static void a_hop_pointer_is_that_of_the_link(void **state)
 	assert_int_equal(reading.packets[3].frame[MAD_BEGIN + 6], 1);
 }
 
-static void other_packets_have_the_lids_of_their_ends(void **state)
+SUBNET_TEST(other_packets_have_the_lids_of_their_ends)
 {
-	struct subnet *subnet = *state;
 	struct reading reading;
 
 	capture(subnet, NULL);
@@ -311,9 +292,8 @@ static void other_packets_have_the_lids_of_their_ends(void **state)
 	}
 }
 
-static void a_corrupted_packet_is_captured_as_it_arrives(void **state)
+SUBNET_TEST(a_corrupted_packet_is_captured_as_it_arrives)
 {
-	struct subnet *subnet = *state;
 	struct reading reading;
 
 	capture(subnet, NULL);
@@ -329,9 +309,8 @@ static void a_corrupted_packet_is_captured_as_it_arrives(void **state)
 	assert_non_null(strstr(reading.packets[2].comment, "corrupted at far/1"));
 }
 
-static void packets_have_the_numbers_of_the_trace(void **state)
+SUBNET_TEST(packets_have_the_numbers_of_the_trace)
 {
-	struct subnet *subnet = *state;
 	struct reading reading;
 
 	capture(subnet, NULL);
@@ -345,9 +324,8 @@ static void packets_have_the_numbers_of_the_trace(void **state)
 	assert_true(traced(subnet, "4 received at alpha/1"));
 }
 
-static void packets_have_the_time_at_which_they_are_on_the_link(void **state)
+SUBNET_TEST(packets_have_the_time_at_which_they_are_on_the_link)
 {
-	struct subnet *subnet = *state;
 	struct reading reading;
 
 	rule(subnet, "hop-latency 10us");
@@ -363,9 +341,8 @@ static void packets_have_the_time_at_which_they_are_on_the_link(void **state)
 		assert_int_equal(reading.packets[i].time - START, (i + 1) * 10 * MICROSECOND);
 }
 
-static void no_packet_is_before_those_in_the_file(void **state)
+SUBNET_TEST(no_packet_is_before_those_in_the_file)
 {
-	struct subnet *subnet = *state;
 	struct reading reading;
 
 	rule(subnet, "hop-latency 10us");
@@ -383,11 +360,10 @@ static void no_packet_is_before_those_in_the_file(void **state)
 
 /* --- the file ------------------------------------------------------------------- */
 
-static void packets_in_flight_at_the_end_are_captured(void **state)
+TEST(packets_in_flight_at_the_end_are_captured)
 {
 	struct subnet *subnet = new_subnet(false, 7);
 
-	(void)state;
 	rule(subnet, "hop-latency 10us");
 	capture(subnet, NULL);
 	ask_along(subnet, PATH(1, 4, 1));
@@ -395,9 +371,8 @@ static void packets_in_flight_at_the_end_are_captured(void **state)
 	assert_seen("near/1 far/4 gamma/1");
 }
 
-static void a_full_disk_ends_the_capture_with_a_whole_packet(void **state)
+SUBNET_TEST(a_full_disk_ends_the_capture_with_a_whole_packet)
 {
-	struct subnet *subnet = *state;
 	struct rlimit before, limit = {.rlim_cur = 2000, .rlim_max = RLIM_INFINITY};
 	unsigned int count;
 
@@ -416,10 +391,8 @@ static void a_full_disk_ends_the_capture_with_a_whole_packet(void **state)
 	assert_int_equal(read_capture().count, count);
 }
 
-static void a_file_that_cannot_be_written_is_an_error(void **state)
+SUBNET_TEST(a_file_that_cannot_be_written_is_an_error)
 {
-	struct subnet *subnet = *state;
-
 	assert_int_equal(capture_to(&subnet->fabric, "/nowhere/file", NONE, START), -ENOENT);
 	assert_null(subnet->fabric.capture);
 	assert_int_equal(capture_to(&subnet->fabric, "/dev/full", NONE, START), -ENOSPC);
@@ -436,9 +409,8 @@ static void assert_no_port(const struct subnet *subnet, const char *text, const 
 	assert_string_equal(why, expected);
 }
 
-static void a_port_is_a_node_and_a_number(void **state)
+SUBNET_TEST(a_port_is_a_node_and_a_number)
 {
-	struct subnet *subnet = *state;
 	uint32_t port;
 	char why[256];
 
@@ -456,40 +428,16 @@ static void a_port_is_a_node_and_a_number(void **state)
 	assert_no_port(subnet, "near/4294967297", "near has ports 1 to 6");
 }
 
-int main(void)
+static int make_file(void)
 {
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-		TEST(a_packet_is_captured_once_on_each_link_that_it_crosses),
-		TEST(a_packet_that_crosses_no_link_is_not_captured),
-		TEST(a_lost_packet_is_captured_where_it_left),
-		/* without a manager no traps are sent */
-		cmocka_unit_test_setup_teardown(
-			a_packet_that_goes_no_further_is_captured_where_it_was_seen_last,
-			set_up_bare, tear_down),
-		TEST(a_packet_that_a_node_drops_says_so),
-		TEST(each_copy_of_a_packet_is_captured),
-		TEST(a_capture_at_a_port_has_packets_in_both_directions),
-		TEST(a_capture_at_a_port_has_packets_lost_on_its_link),
-		TEST(a_capture_at_a_port_lacks_packets_lost_before_it),
-		TEST(a_directed_route_has_permissive_lids),
-		TEST(a_hop_pointer_is_that_of_the_link),
-		TEST(other_packets_have_the_lids_of_their_ends),
-		TEST(a_corrupted_packet_is_captured_as_it_arrives),
-		TEST(packets_have_the_numbers_of_the_trace),
-		TEST(packets_have_the_time_at_which_they_are_on_the_link),
-		TEST(no_packet_is_before_those_in_the_file),
-		cmocka_unit_test(packets_in_flight_at_the_end_are_captured),
-		TEST(a_full_disk_ends_the_capture_with_a_whole_packet),
-		TEST(a_file_that_cannot_be_written_is_an_error),
-		TEST(a_port_is_a_node_and_a_number),
-	};
-	int file = mkstemp(name), failed;
+	int file = mkstemp(name);
 
-	if (file < 0)
-		return 1;
-	close(file);
-	failed = cmocka_run_group_tests(tests, NULL, NULL);
-	unlink(name);
-	return failed;
+	return file < 0 ? -1 : close(file);
 }
+
+static int remove_file(void)
+{
+	return unlink(name);
+}
+
+GROUP(make_file, remove_file);

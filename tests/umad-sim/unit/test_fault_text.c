@@ -2,6 +2,7 @@
 
 /* The text of fault rules: all valid forms, and the errors for others. */
 #include "subnet_fixture.h"
+#include "test.h"
 
 #include <errno.h>
 
@@ -30,7 +31,7 @@ static void refused(struct subnet *subnet, const char *text, const char *reason)
 	assert_null(subnet->fabric.faults->pending);
 }
 
-static void each_standing_rule_has_its_kind(void **state)
+SUBNET_TEST(each_standing_rule_has_its_kind)
 {
 	static const struct {
 		const char *text;
@@ -57,18 +58,16 @@ static void each_standing_rule_has_its_kind(void **state)
 		{"redirect beta on gamma", RULE_REDIRECT},
 		{"clone beta on gamma", RULE_CLONE},
 	};
-	struct subnet *subnet = *state;
 
 	for (size_t i = 0; i < COUNT_OF(rules); i++)
 		assert_int_equal(standing(subnet, rules[i].text)->kind, rules[i].kind);
 }
 
-static void each_passing_rule_leaves_none_standing(void **state)
+SUBNET_TEST(each_passing_rule_leaves_none_standing)
 {
 	static const char *const rules[] = {"reboot 200ms on beta", "link down on beta/1",
 					    "link up on beta/1",    "remove on beta",
 					    "add on beta",          "clear"};
-	struct subnet *subnet = *state;
 
 	for (size_t i = 0; i < COUNT_OF(rules); i++) {
 		rule(subnet, rules[i]);
@@ -76,26 +75,23 @@ static void each_passing_rule_leaves_none_standing(void **state)
 	}
 }
 
-static void an_empty_line_and_a_comment_are_nothing(void **state)
+SUBNET_TEST(an_empty_line_and_a_comment_are_nothing)
 {
-	struct subnet *subnet = *state;
-
 	rule(subnet, "");
 	rule(subnet, "  \t\n");
 	rule(subnet, "  # loss 100%");
 	assert_int_equal(subnet->fabric.faults->count, 0);
 }
 
-static void space_is_free(void **state)
+SUBNET_TEST(space_is_free)
 {
-	struct subnet *subnet = *state;
 	const struct standing_rule *found = standing(subnet, " \tloss  25%\ton   beta/2 \n");
 
 	assert_int_equal(found->port, port_of(subnet, BETA, 2));
 	assert_true(found->chance > 0.2499 && found->chance < 0.2501);
 }
 
-static void a_chance_is_a_percentage_or_a_fraction(void **state)
+SUBNET_TEST(a_chance_is_a_percentage_or_a_fraction)
 {
 	static const struct {
 		const char *text;
@@ -105,7 +101,6 @@ static void a_chance_is_a_percentage_or_a_fraction(void **state)
 		{"loss .5", 0.5}, {"loss 0.25", 0.25}, {"loss 1e-3%", 1e-5},
 		{"loss 1", 1},
 	};
-	struct subnet *subnet = *state;
 
 	for (size_t i = 0; i < COUNT_OF(rules); i++) {
 		double off = standing(subnet, rules[i].text)->chance - rules[i].chance;
@@ -114,10 +109,8 @@ static void a_chance_is_a_percentage_or_a_fraction(void **state)
 	}
 }
 
-static void a_time_has_its_unit(void **state)
+SUBNET_TEST(a_time_has_its_unit)
 {
-	struct subnet *subnet = *state;
-
 	assert_true(standing(subnet, "slow 7ns")->time == 7);
 	assert_true(standing(subnet, "slow 1.5us")->time == 1500);
 	assert_true(standing(subnet, "slow 0ms")->time == 0);
@@ -125,9 +118,8 @@ static void a_time_has_its_unit(void **state)
 	assert_true(standing(subnet, "slow 90s")->time == 90 * SECOND);
 }
 
-static void a_place_is_all_a_node_or_one_of_its_ports(void **state)
+SUBNET_TEST(a_place_is_all_a_node_or_one_of_its_ports)
 {
-	struct subnet *subnet = *state;
 	const struct standing_rule *found = standing(subnet, "loss 1%");
 
 	assert_int_equal(found->node, NONE);
@@ -140,17 +132,14 @@ static void a_place_is_all_a_node_or_one_of_its_ports(void **state)
 	assert_int_equal(found->port, port_of(subnet, FAR, 6));
 }
 
-static void a_node_is_named_by_guid_or_number_too(void **state)
+SUBNET_TEST(a_node_is_named_by_guid_or_number_too)
 {
-	struct subnet *subnet = *state;
-
 	assert_int_equal(standing(subnet, "loss 1% on 0x3000")->node, GAMMA);
 	assert_int_equal(standing(subnet, "loss 1% on #3/2")->port, port_of(subnet, BETA, 2));
 }
 
-static void a_node_s_name_may_hold_spaces_and_slashes(void **state)
+SUBNET_TEST(a_node_s_name_may_hold_spaces_and_slashes)
 {
-	struct subnet *subnet = *state;
 	struct graph_node *beta = &subnet->fabric.graph.nodes[BETA];
 	struct graph_node *gamma = &subnet->fabric.graph.nodes[GAMMA];
 
@@ -166,20 +155,16 @@ static void a_node_s_name_may_hold_spaces_and_slashes(void **state)
 			 port_of(subnet, GAMMA, 1));
 }
 
-static void an_unknown_word_is_refused(void **state)
+SUBNET_TEST(an_unknown_word_is_refused)
 {
-	struct subnet *subnet = *state;
-
 	refused(subnet, "lose 1%", "an unknown rule: \"lose 1%\"");
 	refused(subnet, "losss 1%", "an unknown rule: \"losss 1%\"");
 	refused(subnet, "link sideways on beta", "an unknown rule: \"link sideways on beta\"");
 	refused(subnet, "LOSS 1%", "an unknown rule: \"LOSS 1%\"");
 }
 
-static void a_bad_number_is_refused(void **state)
+SUBNET_TEST(a_bad_number_is_refused)
 {
-	struct subnet *subnet = *state;
-
 	refused(subnet, "loss", "a number is expected: \"\"");
 	refused(subnet, "loss -1%", "a number is expected: \"-1%\"");
 	refused(subnet, "loss nan", "a number is expected: \"nan\"");
@@ -188,19 +173,16 @@ static void a_bad_number_is_refused(void **state)
 	refused(subnet, "slow 1e300s", "a number is expected: \"1e300s\"");
 }
 
-static void a_bad_chance_is_refused(void **state)
+SUBNET_TEST(a_bad_chance_is_refused)
 {
-	struct subnet *subnet = *state;
-
 	refused(subnet, "loss 5ms", "a chance is a number with %: \" 5ms\"");
 	refused(subnet, "loss 101%", "a chance of more than 100%: \" 101%\"");
 	refused(subnet, "loss 2", "a chance of more than 100%: \" 2\"");
 	refused(subnet, "busy 1percent%", "an unknown unit: \"1percent%\"");
 }
 
-static void a_bad_time_is_refused(void **state)
+SUBNET_TEST(a_bad_time_is_refused)
 {
-	struct subnet *subnet = *state;
 	const char *reason = "a time has one of the units ns, us, ms, s: ";
 	char expected[100];
 
@@ -214,10 +196,8 @@ static void a_bad_time_is_refused(void **state)
 	refused(subnet, "slow 1e10s", expected);
 }
 
-static void a_bad_length_of_a_queue_is_refused(void **state)
+SUBNET_TEST(a_bad_length_of_a_queue_is_refused)
 {
-	struct subnet *subnet = *state;
-
 	refused(subnet, "counters 16 on beta",
 		"counters have 32 or 64 bits: \"counters 16 on beta\"");
 	refused(subnet, "smp-queue 1.5", "a whole number is expected: \" 1.5\"");
@@ -225,10 +205,8 @@ static void a_bad_length_of_a_queue_is_refused(void **state)
 	refused(subnet, "smp-queue 1e10", "a whole number is expected: \" 1e10\"");
 }
 
-static void a_place_that_does_not_exist_is_refused(void **state)
+SUBNET_TEST(a_place_that_does_not_exist_is_refused)
 {
-	struct subnet *subnet = *state;
-
 	refused(subnet, "loss 1% on delta", "no such node: \"delta\"");
 	refused(subnet, "loss 1% on", "no such node: \"\"");
 	refused(subnet, "loss 1% on delta/1", "no such port: \"delta/1\"");
@@ -237,45 +215,36 @@ static void a_place_that_does_not_exist_is_refused(void **state)
 	refused(subnet, "loss 1% on beta/-1", "no such port: \"beta/-1\"");
 }
 
-static void a_port_that_is_no_number_is_refused(void **state)
+SUBNET_TEST(a_port_that_is_no_number_is_refused)
 {
-	struct subnet *subnet = *state;
-
 	refused(subnet, "loss 1% on beta/1x", "no such port: \"beta/1x\"");
 	refused(subnet, "loss 1% on beta/", "no such port: \"beta/\"");
 	refused(subnet, "link down on beta/x", "no such port: \"beta/x\"");
 }
 
-static void port_0_has_no_link_and_is_refused(void **state)
+SUBNET_TEST(port_0_has_no_link_and_is_refused)
 {
-	struct subnet *subnet = *state;
-
 	refused(subnet, "link down on near/0", "no such port: \"near/0\"");
 	refused(subnet, "loss 1% on beta/0", "no such port: \"beta/0\"");
 }
 
-static void a_rule_for_nodes_takes_no_port(void **state)
+SUBNET_TEST(a_rule_for_nodes_takes_no_port)
 {
-	struct subnet *subnet = *state;
-
 	refused(subnet, "silent on beta/1", "no such node: \"beta/1\"");
 	refused(subnet, "slow 1ms on beta/1", "no such node: \"beta/1\"");
 }
 
-static void a_rule_that_needs_a_place_is_refused_without(void **state)
+SUBNET_TEST(a_rule_that_needs_a_place_is_refused_without)
 {
 	static const char *const rules[] = {"silent",  "reboot 1s", "link down",
 					    "link up", "remove",    "add"};
-	struct subnet *subnet = *state;
 
 	for (size_t i = 0; i < COUNT_OF(rules); i++)
 		refused(subnet, rules[i], "on which node?: \"\"");
 }
 
-static void a_redirection_needs_both_nodes(void **state)
+SUBNET_TEST(a_redirection_needs_both_nodes)
 {
-	struct subnet *subnet = *state;
-
 	refused(subnet, "redirect", "no such node to redirect to: \"\"");
 	refused(subnet, "redirect beta", "no such node to redirect to: \"beta\"");
 	refused(subnet, "redirect delta on beta",
@@ -284,20 +253,16 @@ static void a_redirection_needs_both_nodes(void **state)
 	refused(subnet, "clone delta on beta", "no such node to clone: \"delta on beta\"");
 }
 
-static void text_after_a_rule_is_refused(void **state)
+SUBNET_TEST(text_after_a_rule_is_refused)
 {
-	struct subnet *subnet = *state;
-
 	refused(subnet, "loss 1% beta", "this is too much: \"beta\"");
 	refused(subnet, "clear all", "this is too much: \"all\"");
 	refused(subnet, "reorder 1% 2ms 3ms", "this is too much: \"3ms\"");
 	refused(subnet, "reroute 1s on beta", "this is too much: \"on beta\"");
 }
 
-static void a_rule_for_later_is_read_now(void **state)
+SUBNET_TEST(a_rule_for_later_is_read_now)
 {
-	struct subnet *subnet = *state;
-
 	refused(subnet, "after 2s lose 1%", "an unknown rule: \"lose 1%\"");
 	refused(subnet, "after 2s", "an unknown rule: \"\"");
 	refused(subnet, "after loss 1%", "a number is expected: \"loss 1%\"");
@@ -307,9 +272,8 @@ static void a_rule_for_later_is_read_now(void **state)
 	assert_int_equal(subnet->fabric.faults->count, 0);
 }
 
-static void a_long_text_is_quoted_in_part(void **state)
+SUBNET_TEST(a_long_text_is_quoted_in_part)
 {
-	struct subnet *subnet = *state;
 	struct rule_error error;
 	char text[1000];
 
@@ -328,9 +292,8 @@ static void fill_in(char *text)
 		memcpy(word, "4   ", 4);
 }
 
-static void each_line_of_help_begins_with_a_rule(void **state)
+SUBNET_TEST(each_line_of_help_begins_with_a_rule)
 {
-	struct subnet *subnet = *state;
 	struct rule_error error = {""};
 	char *text = NULL, *line, *next;
 	size_t length, lines = 0;
@@ -352,38 +315,4 @@ static void each_line_of_help_begins_with_a_rule(void **state)
 	}
 	assert_int_equal(lines, 26);
 	free(text);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(each_standing_rule_has_its_kind),
-		TEST(each_passing_rule_leaves_none_standing),
-		TEST(an_empty_line_and_a_comment_are_nothing),
-		TEST(space_is_free),
-		TEST(a_chance_is_a_percentage_or_a_fraction),
-		TEST(a_time_has_its_unit),
-		TEST(a_place_is_all_a_node_or_one_of_its_ports),
-		TEST(a_node_is_named_by_guid_or_number_too),
-		TEST(a_node_s_name_may_hold_spaces_and_slashes),
-		TEST(an_unknown_word_is_refused),
-		TEST(a_bad_number_is_refused),
-		TEST(a_bad_chance_is_refused),
-		TEST(a_bad_time_is_refused),
-		TEST(a_bad_length_of_a_queue_is_refused),
-		TEST(a_place_that_does_not_exist_is_refused),
-		TEST(a_port_that_is_no_number_is_refused),
-		TEST(port_0_has_no_link_and_is_refused),
-		TEST(a_rule_for_nodes_takes_no_port),
-		TEST(a_rule_that_needs_a_place_is_refused_without),
-		TEST(a_redirection_needs_both_nodes),
-		TEST(text_after_a_rule_is_refused),
-		TEST(a_rule_for_later_is_read_now),
-		TEST(a_long_text_is_quoted_in_part),
-		TEST(each_line_of_help_begins_with_a_rule),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 
 /* Fault rules: their effect on nodes and links, where and when they apply. */
 #include "subnet_fixture.h"
+#include "test.h"
 
 #include "gmp_agents.h"
 
@@ -39,10 +40,8 @@ static void burst(struct subnet *subnet, uint32_t node, unsigned int count)
 
 /* --- nodes ---------------------------------------------------------------------- */
 
-static void a_slow_node_takes_its_time_for_each_response(void **state)
+SUBNET_TEST(a_slow_node_takes_its_time_for_each_response)
 {
-	struct subnet *subnet = *state;
-
 	rule(subnet, "slow 5ms on gamma");
 	assert_true(responds(subnet, BETA));
 	burst(subnet, GAMMA, 10);
@@ -55,10 +54,8 @@ static void a_slow_node_takes_its_time_for_each_response(void **state)
 	assert_int_equal(subnet->gmps.count, 1);
 }
 
-static void smp_time_is_one_after_the_other(void **state)
+SUBNET_TEST(smp_time_is_one_after_the_other)
 {
-	struct subnet *subnet = *state;
-
 	rule(subnet, "smp-time 10us on gamma");
 	burst(subnet, GAMMA, 3);
 	pass(&subnet->fabric, 10 * MICROSECOND);
@@ -71,19 +68,15 @@ static void smp_time_is_one_after_the_other(void **state)
 	assert_int_equal(subnet->smps.count, 3);
 }
 
-static void smp_time_is_not_for_general_services(void **state)
+SUBNET_TEST(smp_time_is_not_for_general_services)
 {
-	struct subnet *subnet = *state;
-
 	rule(subnet, "smp-time 10us on gamma");
 	assert_true(responds_to_gmp(subnet, GAMMA));
 	assert_false(responds(subnet, GAMMA));
 }
 
-static void a_queue_for_smps_that_is_full_drops_more(void **state)
+SUBNET_TEST(a_queue_for_smps_that_is_full_drops_more)
 {
-	struct subnet *subnet = *state;
-
 	start_trace(subnet);
 	rule(subnet, "smp-time 10us");
 	rule(subnet, "smp-queue 2 on gamma");
@@ -96,10 +89,8 @@ static void a_queue_for_smps_that_is_full_drops_more(void **state)
 	assert_int_equal(subnet->smps.count, 5);
 }
 
-static void a_queue_that_drained_takes_more(void **state)
+SUBNET_TEST(a_queue_that_drained_takes_more)
 {
-	struct subnet *subnet = *state;
-
 	rule(subnet, "smp-time 10us");
 	rule(subnet, "smp-queue 1");
 	burst(subnet, GAMMA, 2);
@@ -110,19 +101,15 @@ static void a_queue_that_drained_takes_more(void **state)
 	assert_int_equal(subnet->smps.count, 3);
 }
 
-static void a_queue_without_smp_time_never_fills(void **state)
+SUBNET_TEST(a_queue_without_smp_time_never_fills)
 {
-	struct subnet *subnet = *state;
-
 	rule(subnet, "smp-queue 1");
 	burst(subnet, GAMMA, 5);
 	assert_int_equal(subnet->smps.count, 5);
 }
 
-static void a_silent_node_does_not_respond_but_receives_responses(void **state)
+SUBNET_TEST(a_silent_node_does_not_respond_but_receives_responses)
 {
-	struct subnet *subnet = *state;
-
 	rule(subnet, "silent on gamma");
 	assert_false(responds(subnet, GAMMA));
 	assert_false(responds_to_gmp(subnet, GAMMA));
@@ -131,10 +118,8 @@ static void a_silent_node_does_not_respond_but_receives_responses(void **state)
 	assert_true(responds(subnet, BETA));
 }
 
-static void a_busy_node_says_so(void **state)
+SUBNET_TEST(a_busy_node_says_so)
 {
-	struct subnet *subnet = *state;
-
 	rule(subnet, "busy 100% on gamma");
 	assert_true(responds(subnet, GAMMA));
 	assert_int_equal(status_of_response(subnet), STATUS_BUSY);
@@ -145,9 +130,8 @@ static void a_busy_node_says_so(void **state)
 	assert_int_equal(status_of_response(subnet), 0);
 }
 
-static void a_node_may_be_busy_now_and_then(void **state)
+SUBNET_TEST(a_node_may_be_busy_now_and_then)
 {
-	struct subnet *subnet = *state;
 	unsigned int busy = 0;
 
 	rule(subnet, "busy 50%");
@@ -158,9 +142,8 @@ static void a_node_may_be_busy_now_and_then(void **state)
 	assert_in_range(busy, 60, 140);
 }
 
-static void a_redirection_says_where_to_ask(void **state)
+SUBNET_TEST(a_redirection_says_where_to_ask)
 {
-	struct subnet *subnet = *state;
 	const uint8_t *data;
 	uint8_t gid[16];
 
@@ -176,19 +159,15 @@ static void a_redirection_says_where_to_ask(void **state)
 	assert_true(get32(data + 36) == WELL_KNOWN_QKEY);
 }
 
-static void smps_are_not_redirected(void **state)
+SUBNET_TEST(smps_are_not_redirected)
 {
-	struct subnet *subnet = *state;
-
 	rule(subnet, "redirect beta on gamma");
 	assert_true(responds(subnet, GAMMA));
 	assert_int_equal(status_of_response(subnet), 0);
 }
 
-static void to_be_redirected_to_a_switch_leads_to_its_port_0(void **state)
+SUBNET_TEST(to_be_redirected_to_a_switch_leads_to_its_port_0)
 {
-	struct subnet *subnet = *state;
-
 	rule(subnet, "redirect far on gamma");
 	assert_true(responds_to_gmp(subnet, GAMMA));
 	assert_int_equal(get16(data_of_response(subnet) + 28), lid_of(subnet, FAR));
@@ -196,10 +175,8 @@ static void to_be_redirected_to_a_switch_leads_to_its_port_0(void **state)
 
 /* --- events --------------------------------------------------------------------- */
 
-static void a_node_that_reboots_is_gone_for_so_long(void **state)
+SUBNET_TEST(a_node_that_reboots_is_gone_for_so_long)
 {
-	struct subnet *subnet = *state;
-
 	rule(subnet, "reboot 200ms on far");
 	assert_int_equal(state_of(subnet, NEAR, 4)->state, PORT_DOWN);
 	assert_int_equal(state_of(subnet, GAMMA, 1)->state, PORT_DOWN);
@@ -211,9 +188,8 @@ static void a_node_that_reboots_is_gone_for_so_long(void **state)
 	assert_int_equal(state_of(subnet, NEAR, 4)->phys_state, PHYS_LINK_UP);
 }
 
-static void a_reboot_resets_the_settings_of_ports(void **state)
+SUBNET_TEST(a_reboot_resets_the_settings_of_ports)
 {
-	struct subnet *subnet = *state;
 	struct port_settings *settings =
 		settings_of(&subnet->fabric, port_of(subnet, GAMMA, 1));
 
@@ -229,9 +205,8 @@ static void a_reboot_resets_the_settings_of_ports(void **state)
 				COUNT_SYMBOL_ERRORS) == 0);
 }
 
-static void a_reboot_resets_values_set_by_gmps(void **state)
+SUBNET_TEST(a_reboot_resets_values_set_by_gmps)
 {
-	struct subnet *subnet = *state;
 	struct gmp_place place = {.node = GAMMA, .attribute = 0x20, .class = VENDOR_CLASS};
 	uint8_t bytes[4] = {1, 2, 3, 4};
 
@@ -240,9 +215,8 @@ static void a_reboot_resets_values_set_by_gmps(void **state)
 	assert_false(gmp_recall(&subnet->fabric, &place, bytes, 4));
 }
 
-static void a_bare_switch_that_reboots_forgets_lids_and_tables(void **state)
+BARE_TEST(a_bare_switch_that_reboots_forgets_lids_and_tables)
 {
-	struct subnet *subnet = *state;
 	uint8_t block[64] = {1, 2, 3};
 
 	set_lid(&subnet->fabric, port_of(subnet, NEAR, 0), 7, 0);
@@ -259,10 +233,8 @@ static void a_bare_switch_that_reboots_forgets_lids_and_tables(void **state)
 	assert_int_equal(state_of(subnet, NEAR, 0)->sm_lid, 0);
 }
 
-static void a_link_goes_down_and_up_at_both_ends(void **state)
+SUBNET_TEST(a_link_goes_down_and_up_at_both_ends)
 {
-	struct subnet *subnet = *state;
-
 	rule(subnet, "link down on far/1");
 	assert_int_equal(state_of(subnet, FAR, 1)->state, PORT_DOWN);
 	assert_int_equal(state_of(subnet, GAMMA, 1)->state, PORT_DOWN);
@@ -273,10 +245,8 @@ static void a_link_goes_down_and_up_at_both_ends(void **state)
 	assert_true(responds(subnet, GAMMA));
 }
 
-static void all_links_of_a_node_go_down(void **state)
+SUBNET_TEST(all_links_of_a_node_go_down)
 {
-	struct subnet *subnet = *state;
-
 	rule(subnet, "link down on far");
 	for (unsigned int i = 1; i <= 6; i++)
 		assert_int_equal(state_of(subnet, FAR, i)->state, PORT_DOWN);
@@ -296,10 +266,8 @@ static void note_change(struct fabric *fabric, uint32_t node, bool present)
 	changed_to = present;
 }
 
-static void devices_are_removed_and_added(void **state)
+SUBNET_TEST(devices_are_removed_and_added)
 {
-	struct subnet *subnet = *state;
-
 	subnet->fabric.device_changed = note_change;
 	changed_node = NONE;
 	rule(subnet, "remove on beta");
@@ -311,10 +279,8 @@ static void devices_are_removed_and_added(void **state)
 
 /* --- where ---------------------------------------------------------------------- */
 
-static void without_on_a_rule_is_for_all(void **state)
+SUBNET_TEST(without_on_a_rule_is_for_all)
 {
-	struct subnet *subnet = *state;
-
 	rule(subnet, "busy 100%");
 	for (uint32_t node = NEAR; node <= GAMMA; node++) {
 		assert_true(responds(subnet, node));
@@ -322,10 +288,8 @@ static void without_on_a_rule_is_for_all(void **state)
 	}
 }
 
-static void the_later_rule_wins(void **state)
+SUBNET_TEST(the_later_rule_wins)
 {
-	struct subnet *subnet = *state;
-
 	rule(subnet, "loss 100%");
 	rule(subnet, "loss 0% on near");
 	assert_true(responds(subnet, BETA)); /* all links of BETA are at near */
@@ -334,10 +298,8 @@ static void the_later_rule_wins(void **state)
 	assert_false(responds(subnet, BETA));
 }
 
-static void rules_that_later_ones_replace_are_not_kept(void **state)
+SUBNET_TEST(rules_that_later_ones_replace_are_not_kept)
 {
-	struct subnet *subnet = *state;
-
 	for (int i = 0; i < 100; i++) {
 		rule(subnet, "loss 1%");
 		rule(subnet, "slow 1ms on beta");
@@ -348,10 +310,8 @@ static void rules_that_later_ones_replace_are_not_kept(void **state)
 	assert_int_equal(subnet->fabric.faults->count, 5);
 }
 
-static void the_later_rule_wins_whichever_end_it_names(void **state)
+SUBNET_TEST(the_later_rule_wins_whichever_end_it_names)
 {
-	struct subnet *subnet = *state;
-
 	rule(subnet, "loss 100% on beta/1");
 	rule(subnet, "loss 0% on near/2");
 	assert_true(responds(subnet, BETA));
@@ -359,10 +319,8 @@ static void the_later_rule_wins_whichever_end_it_names(void **state)
 	assert_false(responds(subnet, BETA));
 }
 
-static void a_rule_for_a_link_holds_in_both_directions(void **state)
+SUBNET_TEST(a_rule_for_a_link_holds_in_both_directions)
 {
-	struct subnet *subnet = *state;
-
 	start_trace(subnet);
 	rule(subnet, "loss 100% on beta/1");
 	assert_false(responds(subnet, BETA));
@@ -377,10 +335,8 @@ static void a_rule_for_a_link_holds_in_both_directions(void **state)
 	assert_true(traced(subnet, "lost at beta/1"));
 }
 
-static void a_rule_for_a_port_is_not_for_the_others(void **state)
+SUBNET_TEST(a_rule_for_a_port_is_not_for_the_others)
 {
-	struct subnet *subnet = *state;
-
 	rule(subnet, "loss 100% on near/2");
 	assert_false(responds(subnet, BETA));
 	assert_true(responds(subnet, GAMMA));
@@ -388,10 +344,8 @@ static void a_rule_for_a_port_is_not_for_the_others(void **state)
 
 /* --- when ----------------------------------------------------------------------- */
 
-static void after_a_time_a_rule_comes_into_force(void **state)
+SUBNET_TEST(after_a_time_a_rule_comes_into_force)
 {
-	struct subnet *subnet = *state;
-
 	rule(subnet, "after 2s silent on gamma");
 	rule(subnet, "after 3s clear");
 	pass(&subnet->fabric, 2 * SECOND - 1);
@@ -402,10 +356,8 @@ static void after_a_time_a_rule_comes_into_force(void **state)
 	assert_true(responds(subnet, GAMMA));
 }
 
-static void held_rules_wait_until_the_program_begins(void **state)
+SUBNET_TEST(held_rules_wait_until_the_program_begins)
 {
-	struct subnet *subnet = *state;
-
 	fault_hold(&subnet->fabric);
 	rule(subnet, "after 2s silent on beta");
 	rule(subnet, "after 2s slow 1s on gamma");
@@ -422,34 +374,26 @@ static void held_rules_wait_until_the_program_begins(void **state)
 	assert_false(responds(subnet, BETA));
 }
 
-static void a_held_rule_goes_with_the_fabric(void **state)
+SUBNET_TEST(a_held_rule_goes_with_the_fabric)
 {
-	struct subnet *subnet = *state;
-
 	fault_hold(&subnet->fabric);
 	rule(subnet, "after 2s silent on gamma");
 }
 
-static void a_rule_that_still_waits_goes_with_the_fabric(void **state)
+SUBNET_TEST(a_rule_that_still_waits_goes_with_the_fabric)
 {
-	struct subnet *subnet = *state;
-
 	rule(subnet, "after 2s silent on gamma");
 	rule(subnet, "reboot 1s on gamma");
 }
 
 /* A rule whose time has come, but whose timer did not run yet. */
-static void a_rule_that_is_due_goes_with_the_fabric(void **state)
+SUBNET_TEST(a_rule_that_is_due_goes_with_the_fabric)
 {
-	struct subnet *subnet = *state;
-
 	rule(subnet, "after 0s silent on gamma");
 }
 
-static void cleared_all_is_well_again(void **state)
+SUBNET_TEST(cleared_all_is_well_again)
 {
-	struct subnet *subnet = *state;
-
 	rule(subnet, "loss 100%");
 	rule(subnet, "silent on gamma");
 	rule(subnet, "busy 100%");
@@ -462,10 +406,8 @@ static void cleared_all_is_well_again(void **state)
 	assert_int_equal(state_of(subnet, NEAR, 2)->state, PORT_ACTIVE);
 }
 
-static void clear_ends_the_rules_of_nodes_and_pending_rules(void **state)
+SUBNET_TEST(clear_ends_the_rules_of_nodes_and_pending_rules)
 {
-	struct subnet *subnet = *state;
-
 	subnet->fabric.device_changed = note_change;
 	rule(subnet, "reboot 100s on gamma");
 	rule(subnet, "remove on beta");
@@ -480,10 +422,8 @@ static void clear_ends_the_rules_of_nodes_and_pending_rules(void **state)
 	assert_true(responds(subnet, ALPHA));
 }
 
-static void a_reboot_lasts_as_long_as_the_longest_that_was_asked_for(void **state)
+SUBNET_TEST(a_reboot_lasts_as_long_as_the_longest_that_was_asked_for)
 {
-	struct subnet *subnet = *state;
-
 	rule(subnet, "reboot 1s on gamma");
 	rule(subnet, "clear");
 	rule(subnet, "reboot 3s on gamma");
@@ -492,48 +432,4 @@ static void a_reboot_lasts_as_long_as_the_longest_that_was_asked_for(void **stat
 	assert_false(responds(subnet, GAMMA));
 	pass(&subnet->fabric, 1);
 	assert_true(responds(subnet, GAMMA));
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-#define BARE(name) cmocka_unit_test_setup_teardown(name, set_up_bare, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_slow_node_takes_its_time_for_each_response),
-		TEST(smp_time_is_one_after_the_other),
-		TEST(smp_time_is_not_for_general_services),
-		TEST(a_queue_for_smps_that_is_full_drops_more),
-		TEST(a_queue_that_drained_takes_more),
-		TEST(a_queue_without_smp_time_never_fills),
-		TEST(a_silent_node_does_not_respond_but_receives_responses),
-		TEST(a_busy_node_says_so),
-		TEST(a_node_may_be_busy_now_and_then),
-		TEST(a_redirection_says_where_to_ask),
-		TEST(smps_are_not_redirected),
-		TEST(to_be_redirected_to_a_switch_leads_to_its_port_0),
-		TEST(a_node_that_reboots_is_gone_for_so_long),
-		TEST(a_reboot_resets_the_settings_of_ports),
-		TEST(a_reboot_resets_values_set_by_gmps),
-		BARE(a_bare_switch_that_reboots_forgets_lids_and_tables),
-		TEST(a_link_goes_down_and_up_at_both_ends),
-		TEST(all_links_of_a_node_go_down),
-		TEST(devices_are_removed_and_added),
-		TEST(without_on_a_rule_is_for_all),
-		TEST(the_later_rule_wins),
-		TEST(rules_that_later_ones_replace_are_not_kept),
-		TEST(the_later_rule_wins_whichever_end_it_names),
-		TEST(a_rule_for_a_link_holds_in_both_directions),
-		TEST(a_rule_for_a_port_is_not_for_the_others),
-		TEST(after_a_time_a_rule_comes_into_force),
-		TEST(held_rules_wait_until_the_program_begins),
-		TEST(a_held_rule_goes_with_the_fabric),
-		TEST(a_rule_that_still_waits_goes_with_the_fabric),
-		TEST(cleared_all_is_well_again),
-		TEST(clear_ends_the_rules_of_nodes_and_pending_rules),
-		TEST(a_reboot_lasts_as_long_as_the_longest_that_was_asked_for),
-		TEST(a_rule_that_is_due_goes_with_the_fabric),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,12 +2,9 @@
 
 /* Frames: headers, CRCs, segments. */
 #include "frame.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "rmpp.h"
 
@@ -22,11 +19,10 @@ static const uint8_t known_packet[] = {
 };
 #define KNOWN_LENGTH (sizeof(known_packet) - 6)
 
-static void crcs_of_a_known_packet(void **state)
+TEST(crcs_of_a_known_packet)
 {
 	uint8_t frame[sizeof(known_packet)] = {0};
 
-	(void)state;
 	memcpy(frame, known_packet, KNOWN_LENGTH);
 	assert_int_equal(frame_put_crcs(frame, KNOWN_LENGTH), sizeof(known_packet));
 	assert_memory_equal(frame, known_packet, sizeof(known_packet));
@@ -55,11 +51,10 @@ static uint32_t crc_of_bits(uint32_t crc, uint32_t polynomial, const uint8_t *by
 }
 
 /* Runs of zeros of any length at any place; byte 4 of the BTH counts as ones. */
-static void crcs_of_packets_with_zeros(void **state)
+TEST(crcs_of_packets_with_zeros)
 {
 	uint8_t packet[286], masked[280];
 
-	(void)state;
 	for (unsigned int run = 0; run < 2000; run++) {
 		size_t length = 40 + run % 241, start = run * 37 % length;
 		size_t zeros = run * 11 % (length - start + 1);
@@ -98,7 +93,7 @@ static void fill(uint8_t mad[MAD_BYTES])
 		mad[i] = (uint8_t)(i * 7 + 1);
 }
 
-static void a_frame_has_the_headers_of_its_address(void **state)
+TEST(a_frame_has_the_headers_of_its_address)
 {
 	static const uint8_t expected[28] = {
 		0x00, 0x32, 0x56, 0x78, 0x00, 72,   0x12, 0x34, /* LRH */
@@ -108,18 +103,16 @@ static void a_frame_has_the_headers_of_its_address(void **state)
 	};
 	uint8_t mad[MAD_BYTES], frame[FRAME_BYTES];
 
-	(void)state;
 	fill(mad);
 	assert_int_equal(frame_build(frame, &gmp, mad), 290);
 	assert_memory_equal(frame, expected, sizeof(expected));
 	assert_memory_equal(frame + 28, mad, MAD_BYTES);
 }
 
-static void a_frame_ends_with_its_crcs(void **state)
+TEST(a_frame_ends_with_its_crcs)
 {
 	uint8_t mad[MAD_BYTES], frame[FRAME_BYTES], again[FRAME_BYTES];
 
-	(void)state;
 	fill(mad);
 	assert_int_equal(frame_build(frame, &gmp, mad), 290);
 	memcpy(again, frame, 284);
@@ -140,7 +133,7 @@ static struct frame_address with_grh(void)
 	return address;
 }
 
-static void a_grh_stands_behind_the_lrh(void **state)
+TEST(a_grh_stands_behind_the_lrh)
 {
 	static const uint8_t expected[16] = {
 		0x00, 0x33, 0x56, 0x78, 0x00, 82, 0x12, 0x34, /* LRH */
@@ -149,7 +142,6 @@ static void a_grh_stands_behind_the_lrh(void **state)
 	struct frame_address address = with_grh();
 	uint8_t mad[MAD_BYTES], frame[FRAME_BYTES];
 
-	(void)state;
 	fill(mad);
 	assert_int_equal(frame_build(frame, &address, mad), 330);
 	assert_memory_equal(frame, expected, sizeof(expected));
@@ -160,7 +152,7 @@ static void a_grh_stands_behind_the_lrh(void **state)
 }
 
 /* Routers and switches change these fields: they are in the variant CRC only. */
-static void the_invariant_crc_ignores_fields_that_switches_change(void **state)
+TEST(the_invariant_crc_ignores_fields_that_switches_change)
 {
 	static const size_t varying[] = {9, 10, 11, 15, 52};
 	struct frame_address address = with_grh();
@@ -168,7 +160,6 @@ static void the_invariant_crc_ignores_fields_that_switches_change(void **state)
 	uint32_t icrc;
 	uint16_t vcrc;
 
-	(void)state;
 	fill(mad);
 	frame_build(frame, &address, mad);
 	icrc = icrc_at(frame + 324);
@@ -189,12 +180,11 @@ static void the_invariant_crc_ignores_fields_that_switches_change(void **state)
 	assert_int_not_equal(icrc_at(frame + 324), icrc);
 }
 
-static void every_other_byte_counts_in_the_invariant_crc(void **state)
+TEST(every_other_byte_counts_in_the_invariant_crc)
 {
 	uint8_t mad[MAD_BYTES], frame[FRAME_BYTES];
 	uint32_t icrc;
 
-	(void)state;
 	fill(mad);
 	frame_build(frame, &gmp, mad);
 	icrc = icrc_at(frame + 284);
@@ -209,7 +199,7 @@ static void every_other_byte_counts_in_the_invariant_crc(void **state)
 	}
 }
 
-static void a_record_of_erf_has_time_and_lengths(void **state)
+TEST(a_record_of_erf_has_time_and_lengths)
 {
 	static const uint8_t expected[ERF_HEADER] = {
 		0,  0,    0, 0x80, 0x04, 0x03, 0x02, 0x01, /* half a second after 0x01020304 */
@@ -217,18 +207,16 @@ static void a_record_of_erf_has_time_and_lengths(void **state)
 	};
 	uint8_t header[ERF_HEADER];
 
-	(void)state;
 	frame_erf_header(header, 290, 0x01020304, 500000000);
 	assert_memory_equal(header, expected, sizeof(expected));
 }
 
 /* --- segments ------------------------------------------------------------------- */
 
-static void a_single_mad_stays_as_it_is(void **state)
+TEST(a_single_mad_stays_as_it_is)
 {
 	uint8_t mad[MAD_BYTES], made[MAD_BYTES];
 
-	(void)state;
 	fill(mad);
 	mad[1] = 0x04;
 	assert_int_equal(frame_segments(mad, MAD_BYTES), 1);
@@ -236,11 +224,10 @@ static void a_single_mad_stays_as_it_is(void **state)
 	assert_memory_equal(made, mad, MAD_BYTES);
 }
 
-static void a_short_mad_is_padded_with_zeros(void **state)
+TEST(a_short_mad_is_padded_with_zeros)
 {
 	uint8_t mad[MAD_BYTES], made[MAD_BYTES];
 
-	(void)state;
 	fill(mad);
 	mad[1] = 0x04;
 	assert_int_equal(frame_segments(mad, 100), 1);
@@ -288,7 +275,7 @@ static size_t join(uint8_t *joined, const uint8_t *message, size_t length, size_
 	return at;
 }
 
-static void segments_join_to_the_message(void **state)
+TEST(segments_join_to_the_message)
 {
 	static const struct {
 		uint8_t class;
@@ -296,7 +283,6 @@ static void segments_join_to_the_message(void **state)
 	} classes[] = {{0x03, 56}, {0x32, 40}, {0x06, 64}};
 	static uint8_t message[4000], joined[5000];
 
-	(void)state;
 	for (unsigned int i = 0; i < sizeof(message); i++)
 		message[i] = (uint8_t)(i * 31 + i / 256);
 	for (unsigned int c = 0; c < sizeof(classes) / sizeof(classes[0]); c++) {
@@ -310,11 +296,10 @@ static void segments_join_to_the_message(void **state)
 	}
 }
 
-static void a_sent_message_of_one_segment_is_first_and_last(void **state)
+TEST(a_sent_message_of_one_segment_is_first_and_last)
 {
 	uint8_t mad[MAD_BYTES] = {0}, made[MAD_BYTES];
 
-	(void)state;
 	set_rmpp(mad, 0x03, RMPP_DATA, RMPP_ACTIVE);
 	frame_segment(made, mad, 200, 1, true);
 	assert_int_equal(made[RMPP_FLAGS], RMPP_ACTIVE | RMPP_FIRST | RMPP_LAST);
@@ -322,11 +307,10 @@ static void a_sent_message_of_one_segment_is_first_and_last(void **state)
 	assert_int_equal(get32(made + RMPP_PAYLOAD), 200 - RMPP_HEADER);
 }
 
-static void a_sent_message_of_one_segment_needs_the_active_flag_alone(void **state)
+TEST(a_sent_message_of_one_segment_needs_the_active_flag_alone)
 {
 	uint8_t mad[MAD_BYTES] = {0}, made[MAD_BYTES];
 
-	(void)state;
 	set_rmpp(mad, 0x03, 0, RMPP_ACTIVE);
 	mad[RMPP_VERSION] = 0;
 	frame_segment(made, mad, 200, 1, true);
@@ -336,21 +320,19 @@ static void a_sent_message_of_one_segment_needs_the_active_flag_alone(void **sta
 	assert_int_equal(get32(made + RMPP_PAYLOAD), 200 - RMPP_HEADER);
 }
 
-static void a_received_message_of_one_segment_is_not_changed(void **state)
+TEST(a_received_message_of_one_segment_is_not_changed)
 {
 	uint8_t mad[MAD_BYTES] = {0}, made[MAD_BYTES];
 
-	(void)state;
 	set_rmpp(mad, 0x03, RMPP_DATA, RMPP_ACTIVE);
 	frame_segment(made, mad, MAD_BYTES, 1, false);
 	assert_memory_equal(made, mad, MAD_BYTES);
 }
 
-static void a_program_that_does_rmpp_itself_writes_its_own_segments(void **state)
+TEST(a_program_that_does_rmpp_itself_writes_its_own_segments)
 {
 	uint8_t mad[MAD_BYTES] = {0}, made[MAD_BYTES];
 
-	(void)state;
 	set_rmpp(mad, 0x03, RMPP_ACK, RMPP_ACTIVE);
 	frame_segment(made, mad, MAD_BYTES, 1, true);
 	assert_memory_equal(made, mad, MAD_BYTES);
@@ -362,27 +344,4 @@ static void a_program_that_does_rmpp_itself_writes_its_own_segments(void **state
 	put32(mad + RMPP_SEGMENT, 2);
 	frame_segment(made, mad, MAD_BYTES, 1, true);
 	assert_memory_equal(made, mad, MAD_BYTES);
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(crcs_of_a_known_packet),
-		cmocka_unit_test(crcs_of_packets_with_zeros),
-		cmocka_unit_test(a_frame_has_the_headers_of_its_address),
-		cmocka_unit_test(a_frame_ends_with_its_crcs),
-		cmocka_unit_test(a_grh_stands_behind_the_lrh),
-		cmocka_unit_test(the_invariant_crc_ignores_fields_that_switches_change),
-		cmocka_unit_test(every_other_byte_counts_in_the_invariant_crc),
-		cmocka_unit_test(a_record_of_erf_has_time_and_lengths),
-		cmocka_unit_test(a_single_mad_stays_as_it_is),
-		cmocka_unit_test(a_short_mad_is_padded_with_zeros),
-		cmocka_unit_test(segments_join_to_the_message),
-		cmocka_unit_test(a_sent_message_of_one_segment_is_first_and_last),
-		cmocka_unit_test(a_sent_message_of_one_segment_needs_the_active_flag_alone),
-		cmocka_unit_test(a_received_message_of_one_segment_is_not_changed),
-		cmocka_unit_test(a_program_that_does_rmpp_itself_writes_its_own_segments),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

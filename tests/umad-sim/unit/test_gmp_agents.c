@@ -3,6 +3,7 @@
 /* Congestion control, baseboard management and vendor specific agents, and their storage. */
 
 #include "gmp_fixture.h"
+#include "test.h"
 
 #include <errno.h>
 
@@ -57,10 +58,8 @@ static unsigned int cc_violations(struct star *star)
 	return mad_get_field(star->mad, DATA, IB_CC_CONGESTION_KEY_INFO_CC_KEY_VIOLATIONS_F);
 }
 
-static void a_wrong_cc_key_gets_no_response_and_is_counted(void **state)
+STAR_TEST(a_wrong_cc_key_gets_no_response_and_is_counted)
 {
-	struct star *star = *state;
-
 	assert_true(cc_set_key(star, 0, 0x1122334455667788, true, 0));
 	assert_int_equal(status_of_response(star), STATUS_OK);
 	assert_true(mad_get_field64(star->mad, DATA, IB_CC_CONGESTION_KEY_INFO_CC_KEY_F) ==
@@ -78,10 +77,8 @@ static void a_wrong_cc_key_gets_no_response_and_is_counted(void **state)
 	assert_true(cc(star, BETA, METHOD_SET, IB_CC_ATTR_CA_CONGESTION_SETTING, 3));
 }
 
-static void a_protected_cc_key_is_shown_to_who_has_it(void **state)
+STAR_TEST(a_protected_cc_key_is_shown_to_who_has_it)
 {
-	struct star *star = *state;
-
 	assert_true(cc_set_key(star, 0, 42, true, 0));
 	assert_true(cc_key(star, 0) == 0);
 	assert_true(cc_key(star, 41) == 0);
@@ -90,10 +87,8 @@ static void a_protected_cc_key_is_shown_to_who_has_it(void **state)
 	assert_true(cc_key(star, 0) == 42);
 }
 
-static void a_lease_ends_the_protection_but_not_while_the_manager_lives(void **state)
+STAR_TEST(a_lease_ends_the_protection_but_not_while_the_manager_lives)
 {
-	struct star *star = *state;
-
 	assert_true(cc_set_key(star, 0, 42, true, 5));
 	star->fabric.now = 100 * SECOND;
 	assert_true(cc_key(star, 0) == 0);
@@ -109,10 +104,8 @@ static void a_lease_ends_the_protection_but_not_while_the_manager_lives(void **s
 	assert_true(cc_key(star, 0) == 42);
 }
 
-static void congestion_info_depends_on_the_node_type(void **state)
+STAR_TEST(congestion_info_depends_on_the_node_type)
 {
-	struct star *star = *state;
-
 	assert_true(cc_get(star, ALPHA, IB_CC_ATTR_CONGESTION_INFO, 0));
 	assert_int_equal(
 		mad_get_field(star->mad, DATA, IB_CC_CONGESTION_INFO_CONTROL_TABLE_CAP_F), 2);
@@ -126,10 +119,8 @@ static void congestion_info_depends_on_the_node_type(void **state)
 	assert_int_equal(status_of_response(star), STATUS_BAD_ATTRIBUTE);
 }
 
-static void the_congestion_log_begins_at_byte_32_and_is_empty(void **state)
+STAR_TEST(the_congestion_log_begins_at_byte_32_and_is_empty)
 {
-	struct star *star = *state;
-
 	star->fabric.now = 2048000;
 	assert_true(cc_get(star, SWITCH, IB_CC_ATTR_CONGESTION_LOG, 0));
 	assert_int_equal(mad_get_field(star->mad, 32, IB_CC_CONGESTION_LOG_LOGTYPE_F), 1);
@@ -145,7 +136,7 @@ static void the_congestion_log_begins_at_byte_32_and_is_empty(void **state)
 	assert_int_equal(mad_get_field(star->mad, DATA, IB_CC_TIMESTAMP_F), 2000);
 }
 
-static void a_congestion_setting_comes_back_as_it_was_set(void **state)
+STAR_TEST(a_congestion_setting_comes_back_as_it_was_set)
 {
 	static const struct {
 		unsigned int attribute;
@@ -157,7 +148,6 @@ static void a_congestion_setting_comes_back_as_it_was_set(void **state)
 		{IB_CC_ATTR_CA_CONGESTION_SETTING, BETA, SWITCH, 1},
 		{IB_CC_ATTR_CONGESTION_CONTROL_TABLE, BETA, SWITCH, 2},
 	};
-	struct star *star = *state;
 	uint8_t sent[192];
 
 	for (unsigned int i = 0; i < COUNT_OF(settings); i++) {
@@ -184,9 +174,8 @@ static void a_congestion_setting_comes_back_as_it_was_set(void **state)
 	}
 }
 
-static void congestion_control_has_class_version_2(void **state)
+STAR_TEST(congestion_control_has_class_version_2)
 {
-	struct star *star = *state;
 	struct query query = query_of(star, ALPHA);
 
 	request(star, IB_CC_CLASS, 1, METHOD_GET, IB_CC_ATTR_CONGESTION_INFO, 0);
@@ -214,10 +203,9 @@ static bool bm(struct star *star, unsigned int method, unsigned int attribute, u
 	return baseboard_respond(&query);
 }
 
-static void a_board_knows_its_guid_and_its_name(void **state)
+STAR_TEST(a_board_knows_its_guid_and_its_name)
 {
 	static const uint8_t all[4] = {0, 64, 0, 0};
-	struct star *star = *state;
 
 	assert_true(bm(star, METHOD_GET, IB_BM_ATTR_READ_VPD, 0, all, sizeof(all)));
 	assert_int_equal(mad_method(star->mad), 0x81);
@@ -227,13 +215,12 @@ static void a_board_knows_its_guid_and_its_name(void **state)
 	assert_string_equal((const char *)star->mad + PARMS + 10, "beta");
 }
 
-static void written_vpd_can_be_read(void **state)
+STAR_TEST(written_vpd_can_be_read)
 {
 	static const uint8_t write[8] = {0, 4, 0, 252, 'l', 'a', 's', 't'};
 	static const uint8_t read[4] = {0, 4, 0, 252};
 	static const uint8_t beyond[4] = {0, 5, 0, 252};
 	static const uint8_t elsewhere[4] = {1, 4, 0, 0};
-	struct star *star = *state;
 
 	assert_true(bm(star, METHOD_SET, IB_BM_ATTR_WRITE_VPD, 0, write, sizeof(write)));
 	assert_int_equal(star->mad[PARMS], 0);
@@ -248,10 +235,9 @@ static void written_vpd_can_be_read(void **state)
 	assert_int_not_equal(star->mad[PARMS], 0);
 }
 
-static void the_response_to_a_send_is_a_send_that_gets_no_response(void **state)
+STAR_TEST(the_response_to_a_send_is_a_send_that_gets_no_response)
 {
 	static const uint8_t read[4] = {0, 8, 0, 0};
-	struct star *star = *state;
 	struct query query = query_of(star, ALPHA);
 
 	assert_true(bm(star, METHOD_SEND, IB_BM_ATTR_READ_VPD, 0, read, sizeof(read)));
@@ -262,11 +248,10 @@ static void the_response_to_a_send_is_a_send_that_gets_no_response(void **state)
 	assert_false(bm(star, METHOD_SEND, 0x7777, 0, NULL, 0));
 }
 
-static void a_wrong_b_key_gets_no_response_and_is_counted(void **state)
+STAR_TEST(a_wrong_b_key_gets_no_response_and_is_counted)
 {
 	static const uint8_t info[16] = {0, 0, 0, 0, 0, 0, 0, 9, 0x80};
 	static const uint8_t write[5] = {0, 1, 0, 0, 7};
-	struct star *star = *state;
 
 	assert_true(bm(star, METHOD_SET, IB_BM_ATTR_BKEYINFO, 0, info, sizeof(info)));
 	assert_int_equal(status_of_response(star), STATUS_OK);
@@ -282,10 +267,8 @@ static void a_wrong_b_key_gets_no_response_and_is_counted(void **state)
 	assert_true(get64(star->mad + DATA) == 9);
 }
 
-static void the_baseboard_agent_reports_unsupported_requests(void **state)
+STAR_TEST(the_baseboard_agent_reports_unsupported_requests)
 {
-	struct star *star = *state;
-
 	assert_true(bm(star, METHOD_GET, CLASS_PORT_INFO, 0, NULL, 0));
 	assert_int_equal(mad_get_field(star->mad, DATA, IB_CPI_CLASSVER_F), 1);
 	assert_true(bm(star, METHOD_GET, NOTICE, 0, NULL, 0));
@@ -313,10 +296,8 @@ static uint32_t read_register(struct star *star, uint32_t node, unsigned int cla
 	return get32(star->mad + 24);
 }
 
-static void a_register_keeps_its_value(void **state)
+STAR_TEST(a_register_keeps_its_value)
 {
-	struct star *star = *state;
-
 	request(star, 0x0a, 1, METHOD_SET, 0x50, 0xdeadbeef);
 	put32(star->mad + 24, 0x01020304);
 	assert_true(vendor(star, ALPHA));
@@ -328,10 +309,8 @@ static void a_register_keeps_its_value(void **state)
 	assert_int_equal(read_register(star, BETA, 0x0a, 0x50, 0xdeadbeef), 0);
 }
 
-static void the_response_to_a_ping_has_the_name_of_the_node(void **state)
+STAR_TEST(the_response_to_a_ping_has_the_name_of_the_node)
 {
-	struct star *star = *state;
-
 	request(star, IB_VENDOR_OPENIB_PING_CLASS, 1, METHOD_GET, 0, 0);
 	put16(star->mad + OUI_AT, IB_OPENIB_OUI >> 8);
 	star->mad[OUI_AT + 2] = IB_OPENIB_OUI & 0xff;
@@ -341,9 +320,8 @@ static void the_response_to_a_ping_has_the_name_of_the_node(void **state)
 	assert_int_equal(star->mad[OUI_AT + 2], IB_OPENIB_OUI & 0xff);
 }
 
-static void any_other_vendors_data_come_back(void **state)
+STAR_TEST(any_other_vendors_data_come_back)
 {
-	struct star *star = *state;
 	uint8_t sent[216];
 
 	memset(sent, 0x6b, sizeof(sent));
@@ -357,10 +335,8 @@ static void any_other_vendors_data_come_back(void **state)
 	}
 }
 
-static void vendors_have_class_port_info_where_their_data_begin(void **state)
+STAR_TEST(vendors_have_class_port_info_where_their_data_begin)
 {
-	struct star *star = *state;
-
 	request(star, 0x09, 1, METHOD_GET, CLASS_PORT_INFO, 0);
 	assert_true(vendor(star, SWITCH));
 	assert_int_equal(mad_get_field(star->mad, 24, IB_CPI_BASEVER_F), 1);
@@ -382,9 +358,8 @@ static void vendors_have_class_port_info_where_their_data_begin(void **state)
 
 /* --- the storage ---------------------------------------------------------------- */
 
-static void the_memory_holds_many_places_and_forgets_a_node(void **state)
+STAR_TEST(the_memory_holds_many_places_and_forgets_a_node)
 {
-	struct star *star = *state;
 	uint32_t value;
 
 	for (uint32_t i = 0; i < 20000; i++) {
@@ -404,9 +379,8 @@ static void the_memory_holds_many_places_and_forgets_a_node(void **state)
 	}
 }
 
-static void the_memory_has_a_limit(void **state)
+STAR_TEST(the_memory_has_a_limit)
 {
-	struct star *star = *state;
 	struct gmp_place place = {.node = ALPHA};
 	size_t size = 1 << 20;
 	uint8_t *bytes = calloc(1, size);
@@ -425,41 +399,10 @@ static void the_memory_has_a_limit(void **state)
 	free(bytes);
 }
 
-static void every_request_is_safe(void **state)
+STAR_TEST(every_request_is_safe)
 {
-	struct star *star = *state;
-
 	ask_at_random(star, IB_CC_CLASS, 2, congestion_respond);
 	ask_at_random(star, IB_BOARD_MGMT_CLASS, 1, baseboard_respond);
 	ask_at_random(star, 0x0a, 1, vendor_respond);
 	ask_at_random(star, IB_VENDOR_OPENIB_PING_CLASS, 1, vendor_respond);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		TEST(a_wrong_cc_key_gets_no_response_and_is_counted),
-		TEST(a_protected_cc_key_is_shown_to_who_has_it),
-		TEST(a_lease_ends_the_protection_but_not_while_the_manager_lives),
-		TEST(congestion_info_depends_on_the_node_type),
-		TEST(the_congestion_log_begins_at_byte_32_and_is_empty),
-		TEST(a_congestion_setting_comes_back_as_it_was_set),
-		TEST(congestion_control_has_class_version_2),
-		TEST(a_board_knows_its_guid_and_its_name),
-		TEST(written_vpd_can_be_read),
-		TEST(the_response_to_a_send_is_a_send_that_gets_no_response),
-		TEST(a_wrong_b_key_gets_no_response_and_is_counted),
-		TEST(the_baseboard_agent_reports_unsupported_requests),
-		TEST(a_register_keeps_its_value),
-		TEST(the_response_to_a_ping_has_the_name_of_the_node),
-		TEST(any_other_vendors_data_come_back),
-		TEST(vendors_have_class_port_info_where_their_data_begin),
-		TEST(the_memory_holds_many_places_and_forgets_a_node),
-		TEST(the_memory_has_a_limit),
-		TEST(every_request_is_safe),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

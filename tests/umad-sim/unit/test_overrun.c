@@ -3,6 +3,7 @@
 /* Nodes that can be overrun: processors that handle one request after the other, full buffers,
  * hosts with too many requests in flight; and their statistics. */
 #include "subnet_fixture.h"
+#include "test.h"
 
 #include "timers.h"
 #include "workload.h"
@@ -38,10 +39,8 @@ static uint64_t counted(struct subnet *subnet, uint32_t node, unsigned int port,
 
 /* --- service -------------------------------------------------------------------- */
 
-static void requests_are_processed_one_after_the_other(void **state)
+SUBNET_TEST(requests_are_processed_one_after_the_other)
 {
-	struct subnet *subnet = *state;
-
 	rule(subnet, "service 10us on gamma");
 	ask_smps(subnet, GAMMA, 3);
 	for (unsigned int i = 0; i < 3; i++) {
@@ -54,10 +53,8 @@ static void requests_are_processed_one_after_the_other(void **state)
 	assert_int_equal(subnet->smps.count, 4); /* another node is not slower */
 }
 
-static void smps_and_gmps_have_a_processor_each(void **state)
+SUBNET_TEST(smps_and_gmps_have_a_processor_each)
 {
-	struct subnet *subnet = *state;
-
 	rule(subnet, "service 10us");
 	ask(subnet, GAMMA, true, 1);
 	ask(subnet, GAMMA, false, 2);
@@ -68,9 +65,8 @@ static void smps_and_gmps_have_a_processor_each(void **state)
 	assert_int_equal(subnet->gmps.count, 2);
 }
 
-static void a_request_that_a_program_serves_takes_the_processor_too(void **state)
+SUBNET_TEST(a_request_that_a_program_serves_takes_the_processor_too)
 {
-	struct subnet *subnet = *state;
 	struct inbox server;
 
 	listen_at(&subnet->fabric, &server, port_of(subnet, GAMMA, 1), VENDOR_CLASS,
@@ -85,10 +81,8 @@ static void a_request_that_a_program_serves_takes_the_processor_too(void **state
 	empty(&server);
 }
 
-static void a_switch_forwards_without_its_processor(void **state)
+SUBNET_TEST(a_switch_forwards_without_its_processor)
 {
-	struct subnet *subnet = *state;
-
 	rule(subnet, "service 10ms on near");
 	rule(subnet, "service 10ms on far");
 	rule(subnet, "buffer 0");
@@ -97,20 +91,16 @@ static void a_switch_forwards_without_its_processor(void **state)
 	assert_int_equal(subnet->smps.count, 5);
 }
 
-static void responses_do_not_take_the_processor(void **state)
+SUBNET_TEST(responses_do_not_take_the_processor)
 {
-	struct subnet *subnet = *state;
-
 	rule(subnet, "service 10ms on alpha");
 	rule(subnet, "buffer 0 on alpha");
 	ask_smps(subnet, GAMMA, 5);
 	assert_int_equal(subnet->smps.count, 5);
 }
 
-static void a_slow_node_is_slow_besides(void **state)
+SUBNET_TEST(a_slow_node_is_slow_besides)
 {
-	struct subnet *subnet = *state;
-
 	rule(subnet, "service 10us on gamma");
 	rule(subnet, "slow 1ms on gamma");
 	ask_smps(subnet, GAMMA, 2);
@@ -120,10 +110,8 @@ static void a_slow_node_is_slow_besides(void **state)
 	assert_int_equal(subnet->smps.count, 2);
 }
 
-static void of_service_and_smp_time_the_later_counts(void **state)
+SUBNET_TEST(of_service_and_smp_time_the_later_counts)
 {
-	struct subnet *subnet = *state;
-
 	rule(subnet, "service 10us");
 	rule(subnet, "smp-time 30us");
 	ask(subnet, GAMMA, true, 1);
@@ -139,10 +127,8 @@ static void of_service_and_smp_time_the_later_counts(void **state)
 }
 
 /* The longest possible times, whose sum does not fit in 64 bits. */
-static void a_processor_that_is_busy_for_ever_drops(void **state)
+SUBNET_TEST(a_processor_that_is_busy_for_ever_drops)
 {
-	struct subnet *subnet = *state;
-
 	rule(subnet, "service 999999999s on gamma");
 	ask_smps(subnet, GAMMA, 40);
 	pass(&subnet->fabric, SECOND);
@@ -155,10 +141,8 @@ static void a_processor_that_is_busy_for_ever_drops(void **state)
 
 /* --- buffer --------------------------------------------------------------------- */
 
-static void a_full_buffer_drops(void **state)
+SUBNET_TEST(a_full_buffer_drops)
 {
-	struct subnet *subnet = *state;
-
 	start_trace(subnet);
 	rule(subnet, "service 10us on gamma");
 	rule(subnet, "buffer 2 on gamma");
@@ -170,10 +154,8 @@ static void a_full_buffer_drops(void **state)
 	assert_int_equal(subnet->smps.count, 3); /* one is processed, two wait */
 }
 
-static void a_buffer_that_drained_takes_more(void **state)
+SUBNET_TEST(a_buffer_that_drained_takes_more)
 {
-	struct subnet *subnet = *state;
-
 	rule(subnet, "service 10us");
 	rule(subnet, "buffer 1");
 	ask_smps(subnet, GAMMA, 2);
@@ -183,10 +165,8 @@ static void a_buffer_that_drained_takes_more(void **state)
 	assert_int_equal(subnet->smps.count, 3);
 }
 
-static void a_buffer_of_none_takes_one_at_a_time(void **state)
+SUBNET_TEST(a_buffer_of_none_takes_one_at_a_time)
 {
-	struct subnet *subnet = *state;
-
 	rule(subnet, "service 10us");
 	rule(subnet, "buffer 0");
 	ask_smps(subnet, GAMMA, 2);
@@ -197,19 +177,15 @@ static void a_buffer_of_none_takes_one_at_a_time(void **state)
 	assert_int_equal(subnet->smps.count, 2);
 }
 
-static void without_service_a_buffer_never_fills(void **state)
+SUBNET_TEST(without_service_a_buffer_never_fills)
 {
-	struct subnet *subnet = *state;
-
 	rule(subnet, "buffer 0");
 	ask_smps(subnet, GAMMA, 5);
 	assert_int_equal(subnet->smps.count, 5);
 }
 
-static void of_buffer_and_smp_queue_the_later_counts(void **state)
+SUBNET_TEST(of_buffer_and_smp_queue_the_later_counts)
 {
-	struct subnet *subnet = *state;
-
 	rule(subnet, "service 10us");
 	rule(subnet, "smp-queue 3");
 	rule(subnet, "buffer 0");
@@ -222,10 +198,8 @@ static void of_buffer_and_smp_queue_the_later_counts(void **state)
 	assert_int_equal(subnet->gmps.count, 1);
 }
 
-static void a_dropped_smp_counts_at_the_port_it_came_in_by(void **state)
+SUBNET_TEST(a_dropped_smp_counts_at_the_port_it_came_in_by)
 {
-	struct subnet *subnet = *state;
-
 	rule(subnet, "service 10us");
 	rule(subnet, "buffer 1");
 	ask_smps(subnet, BETA, 6);
@@ -237,10 +211,8 @@ static void a_dropped_smp_counts_at_the_port_it_came_in_by(void **state)
 	assert_true(counted(subnet, NEAR, 0, COUNT_VL15_DROPPED) == 0);
 }
 
-static void a_dropped_gmp_is_not_of_vl_15(void **state)
+SUBNET_TEST(a_dropped_gmp_is_not_of_vl_15)
 {
-	struct subnet *subnet = *state;
-
 	rule(subnet, "service 10us");
 	rule(subnet, "buffer 1");
 	ask(subnet, BETA, false, 6);
@@ -249,10 +221,8 @@ static void a_dropped_gmp_is_not_of_vl_15(void **state)
 }
 
 /* Timers that run late must not make bursts. */
-static void packets_that_were_apart_stay_apart_when_the_fabric_runs_late(void **state)
+SUBNET_TEST(packets_that_were_apart_stay_apart_when_the_fabric_runs_late)
 {
-	struct subnet *subnet = *state;
-
 	rule(subnet, "hop-latency 10us");
 	rule(subnet, "service 10us on gamma");
 	rule(subnet, "buffer 0 on gamma");
@@ -267,12 +237,11 @@ static void packets_that_were_apart_stay_apart_when_the_fabric_runs_late(void **
 	assert_true(counted(subnet, GAMMA, 1, COUNT_VL15_DROPPED) == 0);
 }
 
-static void late_packets_are_processed_in_the_order_they_are_seen(void **state)
+SUBNET_TEST(late_packets_are_processed_in_the_order_they_are_seen)
 {
 	struct processor processor = {0};
 	uint64_t delay = 0;
 
-	(void)state;
 	assert_true(processor_take(&processor, 1000, 10, 0, &delay));
 	assert_true(delay == 10);
 	/* a request that should have come long before: it is queued */
@@ -284,10 +253,8 @@ static void late_packets_are_processed_in_the_order_they_are_seen(void **state)
 
 /* --- path-limit ----------------------------------------------------------------- */
 
-static void a_host_has_so_many_requests_in_flight(void **state)
+SUBNET_TEST(a_host_has_so_many_requests_in_flight)
 {
-	struct subnet *subnet = *state;
-
 	start_trace(subnet);
 	rule(subnet, "path-limit 3 on alpha");
 	rule(subnet, "slow 1ms on gamma");
@@ -304,10 +271,8 @@ static void a_host_has_so_many_requests_in_flight(void **state)
 	assert_int_equal(subnet->gmps.count, 4);
 }
 
-static void the_limit_is_the_named_hosts_alone(void **state)
+SUBNET_TEST(the_limit_is_the_named_hosts_alone)
 {
-	struct subnet *subnet = *state;
-
 	rule(subnet, "path-limit 0 on beta");
 	ask_smps(subnet, BETA, 5);
 	assert_int_equal(subnet->smps.count, 5);
@@ -316,11 +281,10 @@ static void the_limit_is_the_named_hosts_alone(void **state)
 	assert_int_equal(subnet->smps.count, 5);
 }
 
-static void lost_packets_are_no_longer_in_flight(void **state)
+SUBNET_TEST(lost_packets_are_no_longer_in_flight)
 {
 	static const char *const losses[] = {"loss 100% on gamma/1", "silent on gamma",
 					     "link down on near/1", "link down on gamma/1"};
-	struct subnet *subnet = *state;
 
 	for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++) {
 		rule(subnet, "path-limit 2");
@@ -335,10 +299,8 @@ static void lost_packets_are_no_longer_in_flight(void **state)
 	}
 }
 
-static void a_response_that_was_lost_ends_its_request(void **state)
+SUBNET_TEST(a_response_that_was_lost_ends_its_request)
 {
-	struct subnet *subnet = *state;
-
 	rule(subnet, "path-limit 1");
 	rule(subnet, "slow 1ms on gamma");
 	ask_smps(subnet, GAMMA, 1);
@@ -350,10 +312,8 @@ static void a_response_that_was_lost_ends_its_request(void **state)
 	assert_int_equal(subnet->smps.count, 1);
 }
 
-static void a_request_dropped_by_a_buffer_is_no_longer_in_flight(void **state)
+SUBNET_TEST(a_request_dropped_by_a_buffer_is_no_longer_in_flight)
 {
-	struct subnet *subnet = *state;
-
 	rule(subnet, "path-limit 2");
 	rule(subnet, "service 1ms on gamma");
 	rule(subnet, "buffer 0 on gamma");
@@ -363,9 +323,8 @@ static void a_request_dropped_by_a_buffer_is_no_longer_in_flight(void **state)
 }
 
 /* A request to a program that does not respond. */
-static void a_request_is_in_flight_until_the_kernel_gives_it_up(void **state)
+SUBNET_TEST(a_request_is_in_flight_until_the_kernel_gives_it_up)
 {
-	struct subnet *subnet = *state;
 	struct inbox server;
 
 	listen_at(&subnet->fabric, &server, port_of(subnet, GAMMA, 1), VENDOR_CLASS,
@@ -384,9 +343,8 @@ static void a_request_is_in_flight_until_the_kernel_gives_it_up(void **state)
 	empty(&server);
 }
 
-static void an_agent_takes_its_requests_with_it(void **state)
+SUBNET_TEST(an_agent_takes_its_requests_with_it)
 {
-	struct subnet *subnet = *state;
 	struct inbox other;
 
 	listen_at(&subnet->fabric, &other, port_of(subnet, ALPHA, 1), CLASS_SMP, 0);
@@ -400,9 +358,8 @@ static void an_agent_takes_its_requests_with_it(void **state)
 	assert_int_equal(subnet->smps.count, 1);
 }
 
-static void messages_without_a_response_are_not_limited(void **state)
+SUBNET_TEST(messages_without_a_response_are_not_limited)
 {
-	struct subnet *subnet = *state;
 	struct inbox server;
 
 	listen_at(&subnet->fabric, &server, port_of(subnet, BETA, 1), VENDOR_CLASS,
@@ -416,10 +373,8 @@ static void messages_without_a_response_are_not_limited(void **state)
 }
 
 /* The rule is set and cleared while requests are in flight. */
-static void only_requests_sent_under_the_limit_count(void **state)
+SUBNET_TEST(only_requests_sent_under_the_limit_count)
 {
-	struct subnet *subnet = *state;
-
 	rule(subnet, "slow 1ms on gamma");
 	ask_smps(subnet, GAMMA, 5);
 	rule(subnet, "path-limit 1 on alpha");
@@ -451,15 +406,13 @@ static void assert_statistics(struct subnet *subnet, const char *expected)
 	free(text);
 }
 
-static void before_the_first_request_the_statistics_are_empty(void **state)
+SUBNET_TEST(before_the_first_request_the_statistics_are_empty)
 {
-	assert_statistics(*state, COLUMNS "total\t-\t0\t0\t0\t0\t0\t0\t0\t0\t0\t0\n");
+	assert_statistics(subnet, COLUMNS "total\t-\t0\t0\t0\t0\t0\t0\t0\t0\t0\t0\n");
 }
 
-static void statistics_have_the_load_of_each_node(void **state)
+SUBNET_TEST(statistics_have_the_load_of_each_node)
 {
-	struct subnet *subnet = *state;
-
 	rule(subnet, "service 10us");
 	rule(subnet, "buffer 2");
 	rule(subnet, "path-limit 9");
@@ -485,10 +438,8 @@ static void statistics_have_the_load_of_each_node(void **state)
 				  "total\t-\t12\t1\t5\t3\t2\t2\t6\t5\t1\t2\n");
 }
 
-static void requests_to_a_silent_node_are_neither_processed_nor_dropped(void **state)
+SUBNET_TEST(requests_to_a_silent_node_are_neither_processed_nor_dropped)
 {
-	struct subnet *subnet = *state;
-
 	rule(subnet, "silent on gamma");
 	ask_smps(subnet, GAMMA, 3);
 	assert_statistics(subnet,
@@ -497,9 +448,8 @@ static void requests_to_a_silent_node_are_neither_processed_nor_dropped(void **s
 				  "total\t-\t3\t0\t3\t0\t0\t0\t0\t0\t0\t0\n");
 }
 
-static void retransmissions_of_the_kernel_are_sent_and_received_again(void **state)
+SUBNET_TEST(retransmissions_of_the_kernel_are_sent_and_received_again)
 {
-	struct subnet *subnet = *state;
 	uint8_t *bytes = subnet->mad;
 	struct ib_user_mad_hdr header = {.timeout_ms = 10, .retries = 2};
 
@@ -514,54 +464,11 @@ static void retransmissions_of_the_kernel_are_sent_and_received_again(void **sta
 	assert_true(processor_of(&subnet->fabric, GAMMA, false)->received == 0);
 }
 
-static void a_name_is_one_column_whatever_is_in_it(void **state)
+SUBNET_TEST(a_name_is_one_column_whatever_is_in_it)
 {
-	struct subnet *subnet = *state;
-
 	memcpy(hardware(&subnet->fabric, GAMMA)->name, "g\tm\nx", 5);
 	assert_int_equal(processor_of(&subnet->fabric, GAMMA, true)->received, 0);
 	assert_statistics(subnet,
 			  COLUMNS "g?m?x\t0x0000000000003000\t0\t0\t0\t0\t0\t0\t0\t0\t0\t0\n"
 				  "total\t-\t0\t0\t0\t0\t0\t0\t0\t0\t0\t0\n");
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(requests_are_processed_one_after_the_other),
-		TEST(smps_and_gmps_have_a_processor_each),
-		TEST(a_request_that_a_program_serves_takes_the_processor_too),
-		TEST(a_switch_forwards_without_its_processor),
-		TEST(responses_do_not_take_the_processor),
-		TEST(a_slow_node_is_slow_besides),
-		TEST(of_service_and_smp_time_the_later_counts),
-		TEST(a_processor_that_is_busy_for_ever_drops),
-		TEST(a_full_buffer_drops),
-		TEST(a_buffer_that_drained_takes_more),
-		TEST(a_buffer_of_none_takes_one_at_a_time),
-		TEST(without_service_a_buffer_never_fills),
-		TEST(of_buffer_and_smp_queue_the_later_counts),
-		TEST(a_dropped_smp_counts_at_the_port_it_came_in_by),
-		TEST(a_dropped_gmp_is_not_of_vl_15),
-		TEST(packets_that_were_apart_stay_apart_when_the_fabric_runs_late),
-		TEST(late_packets_are_processed_in_the_order_they_are_seen),
-		TEST(a_host_has_so_many_requests_in_flight),
-		TEST(the_limit_is_the_named_hosts_alone),
-		TEST(lost_packets_are_no_longer_in_flight),
-		TEST(a_response_that_was_lost_ends_its_request),
-		TEST(a_request_dropped_by_a_buffer_is_no_longer_in_flight),
-		TEST(a_request_is_in_flight_until_the_kernel_gives_it_up),
-		TEST(an_agent_takes_its_requests_with_it),
-		TEST(messages_without_a_response_are_not_limited),
-		TEST(only_requests_sent_under_the_limit_count),
-		TEST(before_the_first_request_the_statistics_are_empty),
-		TEST(statistics_have_the_load_of_each_node),
-		TEST(requests_to_a_silent_node_are_neither_processed_nor_dropped),
-		TEST(retransmissions_of_the_kernel_are_sent_and_received_again),
-		TEST(a_name_is_one_column_whatever_is_in_it),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

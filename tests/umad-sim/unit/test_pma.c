@@ -5,20 +5,19 @@
 #include "fault_rules.h"
 #include "faults.h"
 #include "pma_fixture.h"
+#include "test.h"
 
-static void without_load_and_errors_nothing_is_counted(void **state)
+STAR_TEST(without_load_and_errors_nothing_is_counted)
 {
 	static const uint8_t zeroes[MAD_BYTES];
-	struct star *star = *state;
 
 	star->fabric.now = 1000 * SECOND;
 	assert_int_equal(ask(star, ALPHA, METHOD_GET, IB_GSI_PORT_COUNTERS_EXT, 1), STATUS_OK);
 	assert_memory_equal(star->mad + DATA + 4, zeroes, MAD_BYTES - DATA - 4);
 }
 
-static void counters_grow_with_time_and_never_beyond_the_rate(void **state)
+STAR_TEST(counters_grow_with_time_and_never_beyond_the_rate)
 {
-	struct star *star = *state;
 	uint64_t before = 0;
 
 	star->fabric.load = 0.5;
@@ -36,7 +35,7 @@ static void counters_grow_with_time_and_never_beyond_the_rate(void **state)
 	assert_true(extended(star, ALPHA, 1, IB_PC_EXT_XMT_BYTES_F) == 9 * 3125000000ULL);
 }
 
-static void both_ends_of_a_cable_agree(void **state)
+STAR_TEST(both_ends_of_a_cable_agree)
 {
 	static const enum MAD_FIELDS ends[][2] = {
 		{IB_PC_EXT_XMT_BYTES_F, IB_PC_EXT_RCV_BYTES_F},
@@ -44,7 +43,6 @@ static void both_ends_of_a_cable_agree(void **state)
 		{IB_PC_EXT_XMT_UPKTS_F, IB_PC_EXT_RCV_UPKTS_F},
 		{IB_PC_EXT_XMT_MPKTS_F, IB_PC_EXT_RCV_MPKTS_F},
 	};
-	struct star *star = *state;
 
 	star->fabric.load = 0.3;
 	for (uint64_t now = 1; now < 5000 * SECOND; now = now * 7 + 3) {
@@ -60,10 +58,8 @@ static void both_ends_of_a_cable_agree(void **state)
 	}
 }
 
-static void unicast_and_multicast_are_all_packets(void **state)
+STAR_TEST(unicast_and_multicast_are_all_packets)
 {
-	struct star *star = *state;
-
 	star->fabric.load = 1;
 	star->fabric.now = 123456789;
 	assert_int_equal(ask(star, SWITCH, METHOD_GET, IB_GSI_PORT_COUNTERS_EXT, 1), STATUS_OK);
@@ -74,9 +70,8 @@ static void unicast_and_multicast_are_all_packets(void **state)
 		    field(star, IB_PC_EXT_RCV_PKTS_F));
 }
 
-static void the_same_seed_gives_the_same_counters_and_another_one_others(void **state)
+STAR_TEST(the_same_seed_gives_the_same_counters_and_another_one_others)
 {
-	struct star *star = *state;
 	uint64_t once, again, other;
 
 	star->fabric.load = 0.5;
@@ -89,10 +84,8 @@ static void the_same_seed_gives_the_same_counters_and_another_one_others(void **
 	assert_true(once != other);
 }
 
-static void a_port_without_a_cable_counts_nothing(void **state)
+STAR_TEST(a_port_without_a_cable_counts_nothing)
 {
-	struct star *star = *state;
-
 	star->fabric.load = 1;
 	star->fabric.errors = 10;
 	star->fabric.now = 100 * SECOND;
@@ -102,9 +95,8 @@ static void a_port_without_a_cable_counts_nothing(void **state)
 	assert_true(extended(star, SWITCH, 0, IB_PC_EXT_RCV_PKTS_F) == 0);
 }
 
-static void counters_stop_while_a_link_is_down_and_then_continue(void **state)
+STAR_TEST(counters_stop_while_a_link_is_down_and_then_continue)
 {
-	struct star *star = *state;
 	uint32_t port = port_of(star, BETA, 1);
 	uint64_t before;
 
@@ -123,9 +115,8 @@ static void counters_stop_while_a_link_is_down_and_then_continue(void **state)
 	assert_true(extended(star, BETA, 1, IB_PC_EXT_XMT_BYTES_F) == 0);
 }
 
-static void xmit_wait_grows_faster_than_the_load(void **state)
+STAR_TEST(xmit_wait_grows_faster_than_the_load)
 {
-	struct star *star = *state;
 	uint64_t little, much;
 
 	star->fabric.now = 10 * SECOND;
@@ -137,19 +128,16 @@ static void xmit_wait_grows_faster_than_the_load(void **state)
 	assert_true(much > 2 * little);
 }
 
-static void symbol_errors_come_at_the_rate_of_the_fabric(void **state)
+STAR_TEST(symbol_errors_come_at_the_rate_of_the_fabric)
 {
-	struct star *star = *state;
-
 	star->fabric.errors = 2.5;
 	star->fabric.now = 100 * SECOND;
 	assert_int_equal(read_field(star, ALPHA, IB_GSI_PORT_COUNTERS, 1, IB_PC_ERR_SYM_F),
 			 250);
 }
 
-static void a_set_clears_the_selected_counters_and_no_others(void **state)
+STAR_TEST(a_set_clears_the_selected_counters_and_no_others)
 {
-	struct star *star = *state;
 	uint64_t received;
 
 	star->fabric.load = 0.1;
@@ -167,10 +155,8 @@ static void a_set_clears_the_selected_counters_and_no_others(void **state)
 			1 + (uint32_t)extended(star, SWITCH, 1, IB_PC_EXT_RCV_BYTES_F) / 2);
 }
 
-static void a_set_can_give_a_counter_any_value(void **state)
+STAR_TEST(a_set_can_give_a_counter_any_value)
 {
-	struct star *star = *state;
-
 	assert_int_equal(
 		set(star, BETA, IB_GSI_PORT_COUNTERS, 1, IB_PC_COUNTER_SELECT_F, 0xffff, 0x11),
 		STATUS_OK);
@@ -188,9 +174,8 @@ static void a_set_can_give_a_counter_any_value(void **state)
 	assert_true(field(star, IB_PC_EXT_XMT_WAIT_F) == 0x2222222222222222);
 }
 
-static void counters_stop_at_their_highest_value(void **state)
+STAR_TEST(counters_stop_at_their_highest_value)
 {
-	struct star *star = *state;
 	uint32_t port = port_of(star, ALPHA, 1);
 
 	counter_add(&star->fabric, port, COUNT_LINK_DOWNED, 300);
@@ -207,9 +192,8 @@ static void counters_stop_at_their_highest_value(void **state)
 	assert_true(extended(star, ALPHA, 1, IB_PC_EXT_LINK_DOWNED_F) == 300);
 }
 
-static void all_ports_of_a_switch_are_read_as_a_sum_and_set_together(void **state)
+STAR_TEST(all_ports_of_a_switch_are_read_as_a_sum_and_set_together)
 {
-	struct star *star = *state;
 	uint64_t sum = 0;
 
 	star->fabric.load = 0.5;
@@ -230,12 +214,11 @@ static void all_ports_of_a_switch_are_read_as_a_sum_and_set_together(void **stat
 	assert_true(field(star, IB_PC_EXT_XMT_BYTES_F) == UINT64_MAX);
 }
 
-static void a_port_that_the_node_does_not_have_is_a_bad_value(void **state)
+STAR_TEST(a_port_that_the_node_does_not_have_is_a_bad_value)
 {
 	static const uint16_t attributes[] = {
 		IB_GSI_PORT_SAMPLES_CONTROL, IB_GSI_PORT_COUNTERS, IB_GSI_PORT_COUNTERS_EXT,
 		IB_GSI_PORT_XMIT_DATA_SL, IB_GSI_PORT_EXT_SPEEDS_COUNTERS};
-	struct star *star = *state;
 
 	for (unsigned int i = 0; i < COUNT_OF(attributes); i++) {
 		assert_int_equal(ask(star, ALPHA, METHOD_GET, attributes[i], 0),
@@ -251,9 +234,8 @@ static void a_port_that_the_node_does_not_have_is_a_bad_value(void **state)
 	}
 }
 
-static void other_versions_methods_and_attributes_have_their_status(void **state)
+STAR_TEST(other_versions_methods_and_attributes_have_their_status)
 {
-	struct star *star = *state;
 	struct query query = query_of(star, ALPHA);
 
 	assert_int_equal(ask(star, ALPHA, METHOD_GET, 0x13, 1), STATUS_BAD_ATTRIBUTE);
@@ -269,9 +251,8 @@ static void other_versions_methods_and_attributes_have_their_status(void **state
 	assert_int_equal(status_of_response(star), STATUS_BAD_VERSION);
 }
 
-static void a_response_gets_no_response(void **state)
+STAR_TEST(a_response_gets_no_response)
 {
-	struct star *star = *state;
 	struct query query = query_of(star, ALPHA);
 
 	request(star, IB_PERFORMANCE_CLASS, 1, 0x81, IB_GSI_PORT_COUNTERS, 0);
@@ -280,10 +261,8 @@ static void a_response_gets_no_response(void **state)
 	assert_false(pma_respond(&query));
 }
 
-static void class_port_info_has_the_agent_s_capabilities(void **state)
+STAR_TEST(class_port_info_has_the_agent_s_capabilities)
 {
-	struct star *star = *state;
-
 	assert_int_equal(ask(star, ALPHA, METHOD_GET, CLASS_PORT_INFO, 0), STATUS_OK);
 	assert_int_equal(field(star, IB_CPI_BASEVER_F), 1);
 	assert_int_equal(field(star, IB_CPI_CLASSVER_F), 1);
@@ -293,9 +272,8 @@ static void class_port_info_has_the_agent_s_capabilities(void **state)
 	assert_int_equal(field(star, IB_CPI_CAPMASK_F), 1 << 8 | 1 << 9 | 1 << 12 | 1 << 15);
 }
 
-static void older_agents_have_fewer_counters(void **state)
+STAR_TEST(older_agents_have_fewer_counters)
 {
-	struct star *star = *state;
 	struct rule_error error;
 
 	assert_int_equal(faults_init(&star->fabric), 0);
@@ -326,9 +304,8 @@ static void older_agents_have_fewer_counters(void **state)
 }
 
 /* Both ends have them, whichever the rule names; what was counted before stays. */
-static void a_rule_for_a_link_sets_its_symbol_errors(void **state)
+STAR_TEST(a_rule_for_a_link_sets_its_symbol_errors)
 {
-	struct star *star = *state;
 	struct rule_error error;
 
 	assert_int_equal(faults_init(&star->fabric), 0);
@@ -351,41 +328,9 @@ static void a_rule_for_a_link_sets_its_symbol_errors(void **state)
 	star->fabric.faults = NULL;
 }
 
-static void every_request_is_safe(void **state)
+STAR_TEST(every_request_is_safe)
 {
-	struct star *star = *state;
-
 	star->fabric.load = 0.7;
 	star->fabric.errors = 3;
 	ask_at_random(star, IB_PERFORMANCE_CLASS, 1, pma_respond);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		TEST(without_load_and_errors_nothing_is_counted),
-		TEST(counters_grow_with_time_and_never_beyond_the_rate),
-		TEST(both_ends_of_a_cable_agree),
-		TEST(unicast_and_multicast_are_all_packets),
-		TEST(the_same_seed_gives_the_same_counters_and_another_one_others),
-		TEST(a_port_without_a_cable_counts_nothing),
-		TEST(counters_stop_while_a_link_is_down_and_then_continue),
-		TEST(xmit_wait_grows_faster_than_the_load),
-		TEST(symbol_errors_come_at_the_rate_of_the_fabric),
-		TEST(a_rule_for_a_link_sets_its_symbol_errors),
-		TEST(a_set_clears_the_selected_counters_and_no_others),
-		TEST(a_set_can_give_a_counter_any_value),
-		TEST(counters_stop_at_their_highest_value),
-		TEST(all_ports_of_a_switch_are_read_as_a_sum_and_set_together),
-		TEST(a_port_that_the_node_does_not_have_is_a_bad_value),
-		TEST(other_versions_methods_and_attributes_have_their_status),
-		TEST(a_response_gets_no_response),
-		TEST(class_port_info_has_the_agent_s_capabilities),
-		TEST(older_agents_have_fewer_counters),
-		TEST(every_request_is_safe),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

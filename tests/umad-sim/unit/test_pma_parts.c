@@ -3,6 +3,7 @@
 /* Parts of counters (by SL, VL, lane, cause), and samples. */
 
 #include "pma_fixture.h"
+#include "test.h"
 
 static uint64_t sum_of(struct star *star, uint32_t node, unsigned int attribute,
 		       enum MAD_FIELDS first, unsigned int count, unsigned int *used)
@@ -18,9 +19,8 @@ static uint64_t sum_of(struct star *star, uint32_t node, unsigned int attribute,
 	return sum;
 }
 
-static void the_parts_of_a_counter_add_up_to_it(void **state)
+STAR_TEST(the_parts_of_a_counter_add_up_to_it)
 {
-	struct star *star = *state;
 	unsigned int used;
 	uint64_t data, packets, wait;
 
@@ -48,9 +48,8 @@ static void the_parts_of_a_counter_add_up_to_it(void **state)
 			       IB_PC_PORT_OP_RCV_PKTS_F) == packets);
 }
 
-static void both_ends_have_the_same_counters_by_sl(void **state)
+STAR_TEST(both_ends_have_the_same_counters_by_sl)
 {
-	struct star *star = *state;
 	uint8_t sent[64];
 
 	star->fabric.load = 0.1;
@@ -61,9 +60,8 @@ static void both_ends_have_the_same_counters_by_sl(void **state)
 	assert_memory_equal(sent, star->mad + DATA + 4, sizeof(sent));
 }
 
-static void the_parts_of_a_counter_never_fall(void **state)
+STAR_TEST(the_parts_of_a_counter_never_fall)
 {
-	struct star *star = *state;
 	uint64_t before[16] = {0};
 
 	star->fabric.load = 0.01;
@@ -80,7 +78,7 @@ static void the_parts_of_a_counter_never_fall(void **state)
 	}
 }
 
-static void counters_that_nothing_feeds_can_be_set_and_cleared(void **state)
+STAR_TEST(counters_that_nothing_feeds_can_be_set_and_cleared)
 {
 	static const struct detail {
 		unsigned int attribute;
@@ -98,7 +96,6 @@ static void counters_that_nothing_feeds_can_be_set_and_cleared(void **state)
 		{IB_GSI_PORT_EXT_SPEEDS_COUNTERS, IB_PESC_COUNTER_SELECT_F,
 		 IB_PESC_SYNC_HDR_ERR_CTR_F, 0, 38},
 	};
-	struct star *star = *state;
 
 	for (unsigned int i = 0; i < COUNT_OF(details); i++) {
 		const struct detail *detail = &details[i];
@@ -125,9 +122,8 @@ static void counters_that_nothing_feeds_can_be_set_and_cleared(void **state)
 	}
 }
 
-static void parts_that_were_cleared_begin_again_at_0(void **state)
+STAR_TEST(parts_that_were_cleared_begin_again_at_0)
 {
-	struct star *star = *state;
 	unsigned int used;
 	uint64_t first;
 
@@ -150,9 +146,8 @@ static void parts_that_were_cleared_begin_again_at_0(void **state)
 			   &used) > first + 1);
 }
 
-static void corrected_symbols_are_those_of_the_lanes_in_use(void **state)
+STAR_TEST(corrected_symbols_are_those_of_the_lanes_in_use)
 {
-	struct star *star = *state;
 	unsigned int used;
 
 	star->fabric.errors = 1;
@@ -183,9 +178,8 @@ static uint64_t sample_status(struct star *star)
 	return read_field(star, ALPHA, IB_GSI_PORT_SAMPLES_RESULT, 0, IB_PSR_SAMPLE_STATUS_F);
 }
 
-static void a_sample_is_scheduled_goes_on_and_ends(void **state)
+STAR_TEST(a_sample_is_scheduled_goes_on_and_ends)
 {
-	struct star *star = *state;
 	uint64_t from, to;
 
 	star->fabric.load = 0.01;
@@ -216,10 +210,8 @@ static void a_sample_is_scheduled_goes_on_and_ends(void **state)
 	assert_true(get64(star->mad + DATA + 8) == to - from);
 }
 
-static void a_sample_that_goes_on_is_not_disturbed_by_another_one(void **state)
+STAR_TEST(a_sample_that_goes_on_is_not_disturbed_by_another_one)
 {
-	struct star *star = *state;
-
 	start_sample(star, 1000, 1);
 	start_sample(star, 2000, 2);
 	assert_int_equal(field(star, IB_PSC_TAG_F), 1);
@@ -228,22 +220,4 @@ static void a_sample_that_goes_on_is_not_disturbed_by_another_one(void **state)
 	assert_int_equal(field(star, IB_PSC_TAG_F), 2);
 	assert_int_equal(ask(star, ALPHA, METHOD_SET, IB_GSI_PORT_SAMPLES_RESULT, 1),
 			 STATUS_BAD_ATTRIBUTE);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		TEST(the_parts_of_a_counter_add_up_to_it),
-		TEST(both_ends_have_the_same_counters_by_sl),
-		TEST(the_parts_of_a_counter_never_fall),
-		TEST(counters_that_nothing_feeds_can_be_set_and_cleared),
-		TEST(parts_that_were_cleared_begin_again_at_0),
-		TEST(corrected_symbols_are_those_of_the_lanes_in_use),
-		TEST(a_sample_is_scheduled_goes_on_and_ends),
-		TEST(a_sample_that_goes_on_is_not_disturbed_by_another_one),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

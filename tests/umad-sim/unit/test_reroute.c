@@ -2,6 +2,7 @@
 
 /* Routes of the built-in manager while links go down and come up. */
 #include "net_fixture.h"
+#include "test.h"
 
 #define IN_TIME (60 * MILLISECOND) /* the delay until routes change, and a little more */
 
@@ -81,24 +82,22 @@ static void check_reroute(const char *topology, const char *down, const char *up
 	free_net(net);
 }
 
-static void on_a_fat_tree_routes_lead_round_a_dead_link_and_come_back(void **state)
+TEST(on_a_fat_tree_routes_lead_round_a_dead_link_and_come_back)
 {
-	(void)state;
 	check_reroute("fat-tree:4,2", "link down on leaf-1/3", "link up on leaf-1/3");
 	check_reroute("fat-tree:8,3", "link down on leaf-1/5", "link up on leaf-1/5");
 	check_reroute("fat-tree:8,3", "link down on core-1", "link up on core-1");
 }
 
-static void on_a_torus_routes_lead_round_a_dead_link_and_come_back(void **state)
+TEST(on_a_torus_routes_lead_round_a_dead_link_and_come_back)
 {
-	(void)state;
 	check_reroute("torus:4,4,1", "link down on switch-2-2-1/2",
 		      "link up on switch-2-2-1/2");
 	check_reroute("torus:3,3,3", "link down on switch-1-1-1/2",
 		      "link up on switch-1-1-1/2");
 }
 
-static void a_longer_way_is_taken_if_there_is_no_other(void **state)
+TEST(a_longer_way_is_taken_if_there_is_no_other)
 {
 	struct net *net = new_net("torus:5,1,1", NULL); /* a ring */
 	struct fabric *fabric = &net->fabric;
@@ -108,7 +107,6 @@ static void a_longer_way_is_taken_if_there_is_no_other(void **state)
 	uint32_t way[MOST_HOPS];
 	char rule[64];
 
-	(void)state;
 	assert_int_equal(route_trace(fabric, from, lid, way, MOST_HOPS), 3);
 	snprintf(rule, sizeof(rule), "link down on %.20s/%u",
 		 hardware(fabric, cable(fabric, way[1])->node)->name,
@@ -122,7 +120,7 @@ static void a_longer_way_is_taken_if_there_is_no_other(void **state)
 	free_net(net);
 }
 
-static void routes_that_do_not_use_the_dead_link_stay(void **state)
+TEST(routes_that_do_not_use_the_dead_link_stay)
 {
 	struct net *net = new_net("fat-tree:8,3", NULL);
 	struct fabric *fabric = &net->fabric;
@@ -131,7 +129,6 @@ static void routes_that_do_not_use_the_dead_link_stay(void **state)
 	uint8_t *after;
 	unsigned int changed = 0;
 
-	(void)state;
 	tell(net, "link down on leaf-1/5");
 	pass(fabric, IN_TIME);
 	after = all_routes(fabric, &size_after);
@@ -144,12 +141,11 @@ static void routes_that_do_not_use_the_dead_link_stay(void **state)
 	free_net(net);
 }
 
-static void a_switch_without_power_is_left_out(void **state)
+TEST(a_switch_without_power_is_left_out)
 {
 	struct net *net = new_net("fat-tree:4,2", NULL);
 	unsigned int hops;
 
-	(void)state;
 	tell(net, "reboot 5s on spine-1");
 	pass(&net->fabric, SECOND + IN_TIME); /* lost traps are sent again */
 	assert_int_equal(unconnected(&net->fabric, &hops), 0);
@@ -177,12 +173,11 @@ static unsigned int ways_through(struct fabric *fabric, const char *name)
 	return count;
 }
 
-static void a_silent_switch_is_avoided_from_the_next_sweep_on(void **state)
+TEST(a_silent_switch_is_avoided_from_the_next_sweep_on)
 {
 	struct net *net = new_net("fat-tree:4,2", NULL);
 	unsigned int hops;
 
-	(void)state;
 	assert_true(ways_through(&net->fabric, "spine-1") > 0);
 	tell(net, "silent on spine-1");
 	pass(&net->fabric, SECOND);
@@ -198,17 +193,16 @@ static void a_silent_switch_is_avoided_from_the_next_sweep_on(void **state)
 	free_net(net);
 }
 
-static void rules_of_the_start_are_known_from_the_start(void **state)
+TEST(rules_of_the_start_are_known_from_the_start)
 {
 	struct net *net = new_net("fat-tree:4,2", "link down on leaf-1/3");
 	unsigned int hops;
 
-	(void)state;
 	assert_int_equal(unconnected(&net->fabric, &hops), 0);
 	free_net(net);
 }
 
-static void a_host_without_a_link_has_no_route(void **state)
+TEST(a_host_without_a_link_has_no_route)
 {
 	struct net *net = new_net("fat-tree:4,2", NULL);
 	struct fabric *fabric = &net->fabric;
@@ -216,7 +210,6 @@ static void a_host_without_a_link_has_no_route(void **state)
 	uint32_t leaf = graph_find(&fabric->graph, "leaf-1");
 	uint16_t lid = fabric->ports[host].lid;
 
-	(void)state;
 	assert_int_equal(route_port(fabric, leaf, lid), 1);
 	tell(net, "link down on host-1");
 	pass(fabric, IN_TIME);
@@ -227,12 +220,11 @@ static void a_host_without_a_link_has_no_route(void **state)
 	free_net(net);
 }
 
-static void a_rule_says_how_long_new_routes_take(void **state)
+TEST(a_rule_says_how_long_new_routes_take)
 {
 	struct net *net = new_net("fat-tree:4,2", "reroute 3s");
 	unsigned int hops;
 
-	(void)state;
 	tell(net, "link down on leaf-1/3");
 	pass(&net->fabric, 3 * SECOND - 1);
 	assert_true(unconnected(&net->fabric, &hops) > 0);
@@ -241,12 +233,11 @@ static void a_rule_says_how_long_new_routes_take(void **state)
 	free_net(net);
 }
 
-static void a_rule_keeps_routes_as_they_are(void **state)
+TEST(a_rule_keeps_routes_as_they_are)
 {
 	struct net *net = new_net("fat-tree:4,2", "reroute never");
 	unsigned int hops;
 
-	(void)state;
 	tell(net, "link down on leaf-1/3");
 	pass(&net->fabric, 2 * SWEEP_INTERVAL);
 	assert_true(unconnected(&net->fabric, &hops) > 0);
@@ -256,34 +247,14 @@ static void a_rule_keeps_routes_as_they_are(void **state)
 	free_net(net);
 }
 
-static void a_sweep_clears_port_state_change(void **state)
+TEST(a_sweep_clears_port_state_change)
 {
 	struct net *net = new_net("fat-tree:4,2", NULL);
 	uint32_t leaf = graph_find(&net->fabric.graph, "leaf-1");
 
-	(void)state;
 	tell(net, "link down on leaf-1/3");
 	assert_true(net->fabric.nodes[leaf].state_change);
 	pass(&net->fabric, IN_TIME);
 	assert_false(net->fabric.nodes[leaf].state_change);
 	free_net(net);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(on_a_fat_tree_routes_lead_round_a_dead_link_and_come_back),
-		cmocka_unit_test(on_a_torus_routes_lead_round_a_dead_link_and_come_back),
-		cmocka_unit_test(a_longer_way_is_taken_if_there_is_no_other),
-		cmocka_unit_test(routes_that_do_not_use_the_dead_link_stay),
-		cmocka_unit_test(a_switch_without_power_is_left_out),
-		cmocka_unit_test(a_silent_switch_is_avoided_from_the_next_sweep_on),
-		cmocka_unit_test(rules_of_the_start_are_known_from_the_start),
-		cmocka_unit_test(a_host_without_a_link_has_no_route),
-		cmocka_unit_test(a_rule_says_how_long_new_routes_take),
-		cmocka_unit_test(a_rule_keeps_routes_as_they_are),
-		cmocka_unit_test(a_sweep_clears_port_state_change),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,13 +2,12 @@
 
 /* Subnet administrator (SA): the form of requests, and records of the fabric's state. */
 #include "sa_fixture.h"
+#include "test.h"
 
 #include <time.h>
 
-static void a_table_has_all_nodes_and_says_how_far_apart_they_are(void **state)
+SA_TEST(a_table_has_all_nodes_and_says_how_far_apart_they_are)
 {
-	struct subnet *subnet = *state;
-
 	assert_int_equal(ask_for_all(subnet, IB_SA_ATTR_NODERECORD), 5);
 	assert_int_equal(stride(subnet), 112);
 	assert_int_equal(subnet->length, SA_HEADER + 5 * 112);
@@ -24,10 +23,8 @@ static void a_table_has_all_nodes_and_says_how_far_apart_they_are(void **state)
 	assert_string_equal((const char *)record_at(subnet, 4) + 44, "gamma");
 }
 
-static void a_get_returns_one_record_none_or_too_many(void **state)
+SA_TEST(a_get_returns_one_record_none_or_too_many)
 {
-	struct subnet *subnet = *state;
-
 	begin(subnet, METHOD_GET, IB_SA_ATTR_NODERECORD);
 	assert_int_equal(ask(subnet), SA_TOO_MANY_RECORDS);
 	assert_int_equal(subnet->length, MAD_BYTES);
@@ -44,10 +41,8 @@ static void a_get_returns_one_record_none_or_too_many(void **state)
 	assert_int_equal(subnet->length, MAD_BYTES);
 }
 
-static void a_table_without_a_match_is_empty(void **state)
+SA_TEST(a_table_without_a_match_is_empty)
 {
-	struct subnet *subnet = *state;
-
 	begin(subnet, METHOD_GET_TABLE, IB_SA_ATTR_NODERECORD);
 	mask(subnet, COMPONENT(7));
 	put64(subnet->record + 16, 0x9999);
@@ -56,10 +51,8 @@ static void a_table_without_a_match_is_empty(void **state)
 	assert_int_equal(record_count(subnet), 0);
 }
 
-static void all_masked_components_must_match_and_no_others(void **state)
+SA_TEST(all_masked_components_must_match_and_no_others)
 {
-	struct subnet *subnet = *state;
-
 	begin(subnet, METHOD_GET_TABLE, IB_SA_ATTR_NODERECORD);
 	memset(subnet->record, 0x77, 108);
 	ask(subnet);
@@ -83,10 +76,8 @@ static void all_masked_components_must_match_and_no_others(void **state)
 	assert_int_equal(record_count(subnet), 0);
 }
 
-static void any_lid_of_a_port_names_it(void **state)
+SA_TEST(any_lid_of_a_port_names_it)
 {
-	struct subnet *subnet = *state;
-
 	begin(subnet, METHOD_GET, IB_SA_ATTR_NODERECORD);
 	mask(subnet, COMPONENT(0));
 	put16(subnet->record, LID_GAMMA + 1);
@@ -94,10 +85,8 @@ static void any_lid_of_a_port_names_it(void **state)
 	assert_int_equal(get16(subnet->response + SA_HEADER), LID_GAMMA);
 }
 
-static void a_port_whose_link_is_down_is_no_longer_there(void **state)
+SA_TEST(a_port_whose_link_is_down_is_no_longer_there)
 {
-	struct subnet *subnet = *state;
-
 	subnet->fabric.ports[subnet->beta].phys_state = PHYS_POLLING;
 	assert_int_equal(ask_for_all(subnet, IB_SA_ATTR_NODERECORD), 4);
 	assert_int_equal(ask_for_all(subnet, IB_SA_ATTR_LINKRECORD), 6);
@@ -105,10 +94,8 @@ static void a_port_whose_link_is_down_is_no_longer_there(void **state)
 	assert_int_equal(ask_for_all(subnet, IB_SA_ATTR_LINKRECORD), 8);
 }
 
-static void port_records_are_of_all_a_switchs_ports_and_of_end_ports(void **state)
+SA_TEST(port_records_are_of_all_a_switchs_ports_and_of_end_ports)
 {
-	struct subnet *subnet = *state;
-
 	assert_int_equal(ask_for_all(subnet, IB_SA_ATTR_PORTINFORECORD), 5 + 21 + 3);
 	assert_int_equal(stride(subnet), 72);
 	begin(subnet, METHOD_GET_TABLE, IB_SA_ATTR_PORTINFORECORD);
@@ -126,9 +113,8 @@ static void port_records_are_of_all_a_switchs_ports_and_of_end_ports(void **stat
 	assert_int_equal(record_at(subnet, 0)[3], 0x80);
 }
 
-static void components_lie_where_portinfo_has_its_fields(void **state)
+SA_TEST(components_lie_where_portinfo_has_its_fields)
 {
-	struct subnet *subnet = *state;
 	static const struct {
 		unsigned int component;
 		enum MAD_FIELDS field;
@@ -172,10 +158,8 @@ static void components_lie_where_portinfo_has_its_fields(void **state)
 	}
 }
 
-static void ports_are_found_by_some_of_their_capabilities(void **state)
+SA_TEST(ports_are_found_by_some_of_their_capabilities)
 {
-	struct subnet *subnet = *state;
-
 	subnet->fabric.ports[subnet->alpha].capability_mask |= IS_SM;
 	begin(subnet, METHOD_GET_TABLE, IB_SA_ATTR_PORTINFORECORD);
 	mask(subnet, COMPONENT(7));
@@ -188,10 +172,8 @@ static void ports_are_found_by_some_of_their_capabilities(void **state)
 	assert_int_equal(get16(record_at(subnet, 0)), LID_ALPHA);
 }
 
-static void an_mkey_is_only_for_who_is_trusted(void **state)
+SA_TEST(an_mkey_is_only_for_who_is_trusted)
 {
-	struct subnet *subnet = *state;
-
 	settings_of(&subnet->fabric, subnet->beta)->mkey = 0x1122;
 	begin(subnet, METHOD_GET, IB_SA_ATTR_PORTINFORECORD);
 	mask(subnet, COMPONENT(0));
@@ -204,9 +186,8 @@ static void an_mkey_is_only_for_who_is_trusted(void **state)
 	assert_true(get64(subnet->response + 36) == 0);
 }
 
-static void switches_managers_and_links_have_records(void **state)
+SA_TEST(switches_managers_and_links_have_records)
 {
-	struct subnet *subnet = *state;
 	const uint8_t *record;
 
 	assert_int_equal(ask_for_all(subnet, IB_SA_ATTR_SWITCHINFORECORD), 2);
@@ -232,10 +213,8 @@ static void switches_managers_and_links_have_records(void **state)
 	assert_int_equal(ask(subnet), 0);
 }
 
-static void tables_of_nodes_have_a_record_for_each_block(void **state)
+SA_TEST(tables_of_nodes_have_a_record_for_each_block)
 {
-	struct subnet *subnet = *state;
-
 	assert_int_equal(ask_for_all(subnet, IB_SA_ATTR_GUIDINFORECORD), 5);
 	assert_int_equal(stride(subnet), 72);
 	assert_true(get64(record_at(subnet, 4) + 8) == 0x3001);
@@ -250,9 +229,8 @@ static void tables_of_nodes_have_a_record_for_each_block(void **state)
 	assert_int_equal(record_at(subnet, 0)[8 + 60], NO_ROUTE);
 }
 
-static void a_block_is_found_by_its_number_and_port(void **state)
+SA_TEST(a_block_is_found_by_its_number_and_port)
 {
-	struct subnet *subnet = *state;
 	uint8_t block[64] = {0};
 
 	begin(subnet, METHOD_GET, IB_SA_ATTR_PKEYTABLERECORD);
@@ -290,10 +268,8 @@ static void a_block_is_found_by_its_number_and_port(void **state)
 	assert_int_equal(get16(record_at(subnet, 0) + 8), 2);
 }
 
-static void class_port_info_has_the_sa_s_capabilities(void **state)
+SA_TEST(class_port_info_has_the_sa_s_capabilities)
 {
-	struct subnet *subnet = *state;
-
 	begin(subnet, METHOD_GET, 1);
 	assert_int_equal(ask(subnet), 0);
 	assert_int_equal(subnet->response[SA_HEADER], 1);
@@ -301,10 +277,8 @@ static void class_port_info_has_the_sa_s_capabilities(void **state)
 	assert_int_equal(get16(subnet->response + SA_HEADER + 2), 0x2700);
 }
 
-static void unsupported_requests_have_a_status(void **state)
+SA_TEST(unsupported_requests_have_a_status)
 {
-	struct subnet *subnet = *state;
-
 	begin(subnet, METHOD_GET, IB_SA_ATTR_NODERECORD);
 	subnet->mad[2] = 1;
 	assert_int_equal(ask(subnet), STATUS_BAD_VERSION);
@@ -323,11 +297,10 @@ static void unsupported_requests_have_a_status(void **state)
 	assert_int_equal(ask(subnet), STATUS_BAD_ATTRIBUTE);
 }
 
-static void responses_and_report_responses_are_swallowed(void **state)
+SA_TEST(responses_and_report_responses_are_swallowed)
 {
 	static const uint8_t methods[] = {0x81, 0x86, METHOD_SEND, METHOD_TRAP,
 					  METHOD_TRAP_REPRESS};
-	struct subnet *subnet = *state;
 	size_t length;
 
 	for (size_t i = 0; i < sizeof(methods); i++) {
@@ -337,14 +310,13 @@ static void responses_and_report_responses_are_swallowed(void **state)
 	}
 }
 
-static void rubbish_of_any_length_gets_a_response_or_is_dropped(void **state)
+SA_TEST(rubbish_of_any_length_gets_a_response_or_is_dropped)
 {
 	static const uint8_t attributes[] = {0x01, 0x03, 0x11, 0x12, 0x13, 0x14,
 					     0x15, 0x17, 0x18, 0x20, 0x30, 0x31,
 					     0x33, 0x35, 0x36, 0x38, 0xf3};
 	static const uint8_t methods[] = {METHOD_GET, METHOD_SET, METHOD_GET_TABLE,
 					  METHOD_DELETE};
-	struct subnet *subnet = *state;
 	uint64_t number = 1;
 
 	assert_null(sa_respond(subnet->sa, subnet->alpha, LID_ALPHA, NULL, 0, &subnet->length));
@@ -385,17 +357,14 @@ static void rubbish_of_any_length_gets_a_response_or_is_dropped(void **state)
 	}
 }
 
-static void all_nodes_of_a_large_fabric_respond_at_once(void **state)
+PLAIN_TEST(all_nodes_of_a_large_fabric_respond_at_once)
 {
-	struct subnet *subnet = *state;
+	struct subnet *subnet = calloc(1, sizeof(*subnet));
 	clock_t start;
 	struct graph graph;
 	uint32_t node;
 
-	tear_down(state);
-	subnet = calloc(1, sizeof(*subnet));
 	assert_non_null(subnet);
-	*state = subnet;
 	graph_init(&graph);
 	for (uint32_t i = 0; i < 60000; i++)
 		assert_int_equal(graph_add(&graph, NODE_SWITCH, 0x10000 + i, "s", 1, &node), 0);
@@ -420,32 +389,5 @@ static void all_nodes_of_a_large_fabric_respond_at_once(void **state)
 	for (unsigned int i = 0; i < 10000; i++)
 		assert_int_equal(ask(subnet), 0);
 	assert_true(clock() - start < 2 * CLOCKS_PER_SEC);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		TEST(a_table_has_all_nodes_and_says_how_far_apart_they_are),
-		TEST(a_get_returns_one_record_none_or_too_many),
-		TEST(a_table_without_a_match_is_empty),
-		TEST(all_masked_components_must_match_and_no_others),
-		TEST(any_lid_of_a_port_names_it),
-		TEST(a_port_whose_link_is_down_is_no_longer_there),
-		TEST(port_records_are_of_all_a_switchs_ports_and_of_end_ports),
-		TEST(components_lie_where_portinfo_has_its_fields),
-		TEST(ports_are_found_by_some_of_their_capabilities),
-		TEST(an_mkey_is_only_for_who_is_trusted),
-		TEST(switches_managers_and_links_have_records),
-		TEST(tables_of_nodes_have_a_record_for_each_block),
-		TEST(a_block_is_found_by_its_number_and_port),
-		TEST(class_port_info_has_the_sa_s_capabilities),
-		TEST(unsupported_requests_have_a_status),
-		TEST(responses_and_report_responses_are_swallowed),
-		TEST(rubbish_of_any_length_gets_a_response_or_is_dropped),
-		TEST(all_nodes_of_a_large_fabric_respond_at_once),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	tear_down(subnet);
 }

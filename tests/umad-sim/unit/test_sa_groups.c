@@ -2,6 +2,7 @@
 
 /* Subnet administrator (SA): multicast groups. */
 #include "sa_fixture.h"
+#include "test.h"
 
 #define MEMBER                                                         \
 	(UMAD_SA_MCM_COMP_MASK_MGID | UMAD_SA_MCM_COMP_MASK_PORT_GID | \
@@ -47,10 +48,8 @@ static const uint8_t *returned(const struct subnet *subnet)
 	return subnet->response + SA_HEADER;
 }
 
-static void the_broadcast_group_is_there_from_the_start(void **state)
+SA_TEST(the_broadcast_group_is_there_from_the_start)
 {
-	struct subnet *subnet = *state;
-
 	assert_int_equal(ask_for_all(subnet, IB_SA_ATTR_MCRECORD), 1);
 	assert_int_equal(stride(subnet), 56);
 	assert_memory_equal(record_at(subnet, 0), broadcast, 16);
@@ -69,10 +68,8 @@ static void the_broadcast_group_is_there_from_the_start(void **state)
 	assert_int_equal(ask_for_all(subnet, IB_SA_ATTR_MCRECORD), 1);
 }
 
-static void a_full_member_creates_a_group_and_the_last_one_ends_it(void **state)
+SA_TEST(a_full_member_creates_a_group_and_the_last_one_ends_it)
 {
-	struct subnet *subnet = *state;
-
 	about_new(subnet, ours, subnet->alpha, FULL);
 	assert_int_equal(ask(subnet), 0);
 	assert_int_equal(get16(returned(subnet) + MCM_AT_MLID), 0xc001);
@@ -94,9 +91,8 @@ static void a_full_member_creates_a_group_and_the_last_one_ends_it(void **state)
 	assert_int_equal(get16(returned(subnet) + MCM_AT_MLID), 0xc001);
 }
 
-static void a_group_is_created_only_with_all_that_it_takes(void **state)
+SA_TEST(a_group_is_created_only_with_all_that_it_takes)
 {
-	struct subnet *subnet = *state;
 	uint8_t mgid[16];
 
 	about(subnet, METHOD_SET, ours, subnet->alpha, FULL);
@@ -122,10 +118,9 @@ static void a_group_is_created_only_with_all_that_it_takes(void **state)
 	assert_int_equal(ask_for_all(subnet, IB_SA_ATTR_MCRECORD), 1);
 }
 
-static void a_group_without_an_mgid_gets_one(void **state)
+SA_TEST(a_group_without_an_mgid_gets_one)
 {
 	static const uint8_t none[16];
-	struct subnet *subnet = *state;
 	uint8_t first[16];
 
 	about_new(subnet, none, subnet->alpha, FULL);
@@ -138,10 +133,9 @@ static void a_group_without_an_mgid_gets_one(void **state)
 	assert_int_equal(get16(returned(subnet) + MCM_AT_MLID), 0xc002);
 }
 
-static void groups_end_with_their_mlids(void **state)
+SA_TEST(groups_end_with_their_mlids)
 {
 	static const uint8_t none[16];
-	struct subnet *subnet = *state;
 
 	for (unsigned int i = 1; i < MLID_COUNT; i++) {
 		about_new(subnet, none, subnet->alpha, FULL);
@@ -152,10 +146,8 @@ static void groups_end_with_their_mlids(void **state)
 	assert_int_equal(ask(subnet), SA_NO_RESOURCES);
 }
 
-static void who_joins_must_be_fit_for_the_group(void **state)
+SA_TEST(who_joins_must_be_fit_for_the_group)
 {
-	struct subnet *subnet = *state;
-
 	about_new(subnet, ours, subnet->alpha, FULL);
 	assert_int_equal(ask(subnet), 0);
 	about(subnet, METHOD_SET, ours, subnet->beta, FULL); /* slower than the group */
@@ -176,10 +168,8 @@ static void who_joins_must_be_fit_for_the_group(void **state)
 	assert_int_equal(ask(subnet), SA_INVALID);
 }
 
-static void join_states_add_up_and_are_given_up_one_by_one(void **state)
+SA_TEST(join_states_add_up_and_are_given_up_one_by_one)
 {
-	struct subnet *subnet = *state;
-
 	about(subnet, METHOD_SET, broadcast, subnet->alpha, FULL);
 	assert_int_equal(ask(subnet), 0);
 	about(subnet, METHOD_SET, broadcast, subnet->alpha, SEND_ONLY);
@@ -195,10 +185,8 @@ static void join_states_add_up_and_are_given_up_one_by_one(void **state)
 	assert_int_equal(ask(subnet), 0);
 }
 
-static void others_remove_only_whom_they_made_join(void **state)
+SA_TEST(others_remove_only_whom_they_made_join)
 {
-	struct subnet *subnet = *state;
-
 	about(subnet, METHOD_SET, broadcast, subnet->alpha, FULL);
 	assert_int_equal(ask(subnet), 0);
 	assert_int_equal(returned(subnet)[MCM_AT_PROXY], 0);
@@ -214,10 +202,8 @@ static void others_remove_only_whom_they_made_join(void **state)
 	assert_int_equal(ask(subnet), 0);
 }
 
-static void members_are_shown_to_who_is_trusted(void **state)
+SA_TEST(members_are_shown_to_who_is_trusted)
 {
-	struct subnet *subnet = *state;
-
 	about(subnet, METHOD_SET, broadcast, subnet->alpha, FULL);
 	assert_int_equal(ask(subnet), 0);
 	about(subnet, METHOD_SET, broadcast, subnet->beta, NON);
@@ -244,10 +230,8 @@ static void members_are_shown_to_who_is_trusted(void **state)
 	assert_int_equal(ask(subnet), SA_NO_RECORDS);
 }
 
-static void groups_of_other_partitions_are_hidden(void **state)
+SA_TEST(groups_of_other_partitions_are_hidden)
 {
-	struct subnet *subnet = *state;
-
 	settings_of(&subnet->fabric, subnet->beta)->pkeys[0] = 0x8123;
 	subnet->from = subnet->beta;
 	assert_int_equal(ask_for_all(subnet, IB_SA_ATTR_MCRECORD), 0);
@@ -265,10 +249,8 @@ static unsigned int ports_for_ours(struct subnet *subnet, uint16_t lid)
 	return get16(returned(subnet) + 8 + 2);
 }
 
-static void joins_are_in_the_switches_tables_until_the_ports_leave(void **state)
+SA_TEST(joins_are_in_the_switches_tables_until_the_ports_leave)
 {
-	struct subnet *subnet = *state;
-
 	about_new(subnet, ours, subnet->alpha, FULL);
 	assert_int_equal(ask(subnet), 0);
 	assert_int_equal(ports_for_ours(subnet, LID_NEAR), 0); /* only one member */
@@ -288,9 +270,8 @@ static void joins_are_in_the_switches_tables_until_the_ports_leave(void **state)
 	assert_int_equal(ports_for_ours(subnet, LID_NEAR), 0);
 }
 
-static void values_that_a_program_sets_in_multicast_tables_stay(void **state)
+SA_TEST(values_that_a_program_sets_in_multicast_tables_stay)
 {
-	struct subnet *subnet = *state;
 	uint8_t block[SMP_DATA] = {0};
 
 	about(subnet, METHOD_SET, broadcast, subnet->alpha, FULL);
@@ -306,10 +287,8 @@ static void values_that_a_program_sets_in_multicast_tables_stay(void **state)
 	assert_int_equal(ports_for_ours(subnet, LID_NEAR), 1 << 3); /* not a group of the SA */
 }
 
-static void groups_are_found_by_their_components(void **state)
+SA_TEST(groups_are_found_by_their_components)
 {
-	struct subnet *subnet = *state;
-
 	about_new(subnet, ours, subnet->alpha, FULL);
 	assert_int_equal(ask(subnet), 0);
 	begin(subnet, METHOD_GET, IB_SA_ATTR_MCRECORD);
@@ -326,27 +305,4 @@ static void groups_are_found_by_their_components(void **state)
 	assert_int_equal(ask(subnet), 0);
 	subnet->record[MCM_AT_RATE] = 1 << 6 | 3;
 	assert_int_equal(ask(subnet), SA_NO_RECORDS);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		TEST(the_broadcast_group_is_there_from_the_start),
-		TEST(a_full_member_creates_a_group_and_the_last_one_ends_it),
-		TEST(a_group_is_created_only_with_all_that_it_takes),
-		TEST(a_group_without_an_mgid_gets_one),
-		TEST(groups_end_with_their_mlids),
-		TEST(who_joins_must_be_fit_for_the_group),
-		TEST(join_states_add_up_and_are_given_up_one_by_one),
-		TEST(others_remove_only_whom_they_made_join),
-		TEST(members_are_shown_to_who_is_trusted),
-		TEST(groups_of_other_partitions_are_hidden),
-		TEST(joins_are_in_the_switches_tables_until_the_ports_leave),
-		TEST(values_that_a_program_sets_in_multicast_tables_stay),
-		TEST(groups_are_found_by_their_components),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

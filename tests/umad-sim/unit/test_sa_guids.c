@@ -2,6 +2,7 @@
 
 /* Subnet administrator (SA): additional GUIDs of ports. */
 #include "sa_fixture.h"
+#include "test.h"
 
 #define OF_BLOCK  (COMPONENT(0) | COMPONENT(1))
 #define GUID(i)   COMPONENT(4 + (i))
@@ -36,10 +37,8 @@ static uint64_t returned(const struct subnet *subnet, unsigned int index)
 	return get64(subnet->response + SA_HEADER + AT_GUIDS + 8UL * index);
 }
 
-static void a_guid_is_set_and_deleted(void **state)
+SA_TEST(a_guid_is_set_and_deleted)
 {
-	struct subnet *subnet = *state;
-
 	assert_int_equal(set_one(subnet, LID_BETA, 3, 0x77), 0);
 	assert_int_equal(subnet->response[3], METHOD_GET | METHOD_RESPONSE);
 	assert_int_equal(returned(subnet, 0), 0x2001);
@@ -56,10 +55,8 @@ static void a_guid_is_set_and_deleted(void **state)
 	assert_int_equal(settings_of(&subnet->fabric, subnet->beta)->guids[3], 0);
 }
 
-static void the_sa_assigns_a_guid_for_0(void **state)
+SA_TEST(the_sa_assigns_a_guid_for_0)
 {
-	struct subnet *subnet = *state;
-
 	assert_int_equal(set_one(subnet, LID_BETA, 1, 0), 0);
 	assert_int_equal(returned(subnet, 1), FIRST_OWN);
 	assert_int_equal(set_one(subnet, LID_BETA, 1, 0), 0); /* 0: the GUID does not change */
@@ -69,10 +66,8 @@ static void the_sa_assigns_a_guid_for_0(void **state)
 	assert_int_equal(returned(subnet, 1), FIRST_OWN + 2); /* the next number is in use */
 }
 
-static void components_say_which_guids_are_meant(void **state)
+SA_TEST(components_say_which_guids_are_meant)
 {
-	struct subnet *subnet = *state;
-
 	assert_int_equal(set_one(subnet, LID_BETA, 1, 0x71), 0);
 	about(subnet, METHOD_SET, LID_BETA, 0);
 	with_guid(subnet, 2, 0x72);
@@ -90,10 +85,8 @@ static void components_say_which_guids_are_meant(void **state)
 	assert_int_equal(returned(subnet, 7), 0);
 }
 
-static void a_guid_that_is_in_use_is_not_set(void **state)
+SA_TEST(a_guid_that_is_in_use_is_not_set)
 {
-	struct subnet *subnet = *state;
-
 	assert_int_equal(set_one(subnet, LID_BETA, 3, 0x77), 0);
 	assert_int_equal(set_one(subnet, LID_BETA, 4, 0x77), 0);
 	assert_int_equal(returned(subnet, 4), 0);
@@ -108,9 +101,8 @@ static void a_guid_that_is_in_use_is_not_set(void **state)
 	assert_int_equal(returned(subnet, 1), 0x77);
 }
 
-static void values_that_cannot_be_set_are_refused(void **state)
+SA_TEST(values_that_cannot_be_set_are_refused)
 {
-	struct subnet *subnet = *state;
 	static const unsigned int methods[] = {METHOD_SET, METHOD_DELETE};
 
 	for (unsigned int i = 0; i < 2; i++) {
@@ -143,10 +135,8 @@ static void note_change(struct fabric *fabric, uint32_t port)
 	changes++;
 }
 
-static void who_shows_gids_hears_of_the_change(void **state)
+SA_TEST(who_shows_gids_hears_of_the_change)
 {
-	struct subnet *subnet = *state;
-
 	changes = 0;
 	subnet->fabric.port_changed = note_change;
 	assert_int_equal(set_one(subnet, LID_BETA, 3, 0x77), 0);
@@ -154,10 +144,8 @@ static void who_shows_gids_hears_of_the_change(void **state)
 	subnet->fabric.port_changed = NULL;
 }
 
-static void a_path_leads_to_another_gid_of_a_port(void **state)
+SA_TEST(a_path_leads_to_another_gid_of_a_port)
 {
-	struct subnet *subnet = *state;
-
 	assert_int_equal(set_one(subnet, LID_GAMMA, 3, 0x77), 0);
 	assert_int_equal(set_one(subnet, LID_ALPHA, 1, 0x99), 0);
 	begin(subnet, METHOD_GET, IB_SA_ATTR_PATHRECORD);
@@ -179,9 +167,8 @@ static void a_path_leads_to_another_gid_of_a_port(void **state)
 	assert_int_equal(ask(subnet), SA_INVALID_GID);
 }
 
-static void a_port_joins_a_group_by_another_gid(void **state)
+SA_TEST(a_port_joins_a_group_by_another_gid)
 {
-	struct subnet *subnet = *state;
 	static const uint8_t broadcast[16] = {0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, 0,    0,
 					      0,    0,    0,    0,    0xff, 0xff, 0xff, 0xff};
 
@@ -194,22 +181,4 @@ static void a_port_joins_a_group_by_another_gid(void **state)
 	subnet->record[MCM_AT_SCOPE_STATE] = 1;
 	assert_int_equal(ask(subnet), 0);
 	assert_int_equal(get64(subnet->response + SA_HEADER + MCM_AT_PORT_GID + 8), 0x99);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_guid_is_set_and_deleted),
-		TEST(the_sa_assigns_a_guid_for_0),
-		TEST(components_say_which_guids_are_meant),
-		TEST(a_guid_that_is_in_use_is_not_set),
-		TEST(values_that_cannot_be_set_are_refused),
-		TEST(who_shows_gids_hears_of_the_change),
-		TEST(a_path_leads_to_another_gid_of_a_port),
-		TEST(a_port_joins_a_group_by_another_gid),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

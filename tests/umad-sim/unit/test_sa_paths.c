@@ -2,6 +2,7 @@
 
 /* Subnet administrator (SA): PathRecords. */
 #include "sa_fixture.h"
+#include "test.h"
 
 enum {
 	DGID = 1 << 2,
@@ -47,9 +48,8 @@ static const uint8_t *path(const struct subnet *subnet)
 	return subnet->response + SA_HEADER;
 }
 
-static void a_path_by_lids_tells_gids_and_the_other_way_round(void **state)
+SA_TEST(a_path_by_lids_tells_gids_and_the_other_way_round)
 {
-	struct subnet *subnet = *state;
 	uint8_t by_lid[64];
 
 	from_lid_to_lid(subnet, LID_ALPHA, LID_BETA);
@@ -67,10 +67,8 @@ static void a_path_by_lids_tells_gids_and_the_other_way_round(void **state)
 	assert_int_equal(get16(path(subnet) + 42), LID_ALPHA);
 }
 
-static void a_path_is_as_fast_as_its_slowest_link(void **state)
+SA_TEST(a_path_is_as_fast_as_its_slowest_link)
 {
-	struct subnet *subnet = *state;
-
 	from_lid_to_lid(subnet, LID_ALPHA, LID_NEAR);
 	assert_int_equal(ask(subnet), 0);
 	assert_int_equal(path(subnet)[55], SELECT_EXACTLY | RATE_100);
@@ -89,10 +87,8 @@ static void a_path_is_as_fast_as_its_slowest_link(void **state)
 	assert_int_equal(path(subnet)[55], SELECT_EXACTLY | RATE_100);
 }
 
-static void a_packets_lifetime_grows_with_its_switches(void **state)
+SA_TEST(a_packets_lifetime_grows_with_its_switches)
 {
-	struct subnet *subnet = *state;
-
 	subnet->fabric.nodes[NEAR].life_time = 10;
 	subnet->fabric.nodes[FAR].life_time = 10;
 	from_lid_to_lid(subnet, LID_ALPHA, LID_BETA);
@@ -106,10 +102,8 @@ static void a_packets_lifetime_grows_with_its_switches(void **state)
 	assert_int_equal(path(subnet)[56], SELECT_EXACTLY | 0);
 }
 
-static void there_is_no_path_over_a_link_that_is_down(void **state)
+SA_TEST(there_is_no_path_over_a_link_that_is_down)
 {
-	struct subnet *subnet = *state;
-
 	subnet->fabric.ports[port_of(subnet, FAR, 4)].phys_state = PHYS_POLLING;
 	from_lid_to_lid(subnet, LID_ALPHA, LID_GAMMA);
 	assert_int_equal(ask(subnet), SA_NO_RECORDS);
@@ -117,7 +111,7 @@ static void there_is_no_path_over_a_link_that_is_down(void **state)
 	assert_int_equal(ask(subnet), 0);
 }
 
-static void a_path_can_be_selected_and_used_below_its_best(void **state)
+SA_TEST(a_path_can_be_selected_and_used_below_its_best)
 {
 	static const struct {
 		unsigned int at;
@@ -136,7 +130,6 @@ static void a_path_can_be_selected_and_used_below_its_best(void **state)
 		{56, 1 << 6 | 11, 0},      {56, 2 << 6 | 12, 12},
 		{56, 2 << 6 | 10, 0},      {56, 3 << 6, 11},
 	};
-	struct subnet *subnet = *state;
 
 	subnet->fabric.nodes[NEAR].life_time = 10;
 	subnet->fabric.nodes[FAR].life_time = 10;
@@ -151,10 +144,8 @@ static void a_path_can_be_selected_and_used_below_its_best(void **state)
 	}
 }
 
-static void a_port_that_there_is_not_has_no_path(void **state)
+SA_TEST(a_port_that_there_is_not_has_no_path)
 {
-	struct subnet *subnet = *state;
-
 	from_gid_to_gid(subnet, 0x1001, 0x7777);
 	assert_int_equal(ask(subnet), SA_INVALID_GID);
 	from_gid_to_gid(subnet, 0x1001, 0x2001);
@@ -172,10 +163,8 @@ static void a_port_that_there_is_not_has_no_path(void **state)
 	assert_int_equal(ask(subnet), 0);
 }
 
-static void a_table_has_the_paths_between_all_ports(void **state)
+SA_TEST(a_table_has_the_paths_between_all_ports)
 {
-	struct subnet *subnet = *state;
-
 	/* 4 x 4 pairs with one LID; 2 * 4 from and to gamma; gamma's LIDs with themselves */
 	assert_int_equal(ask_for_all(subnet, IB_SA_ATTR_PATHRECORD), 16 + 2 * 8 + 2);
 	assert_int_equal(stride(subnet), 64);
@@ -194,10 +183,8 @@ static void a_table_has_the_paths_between_all_ports(void **state)
 	assert_int_equal(ask(subnet), SA_TOO_MANY_RECORDS);
 }
 
-static void a_get_returns_one_of_several_lids(void **state)
+SA_TEST(a_get_returns_one_of_several_lids)
 {
-	struct subnet *subnet = *state;
-
 	from_gid_to_gid(subnet, 0x1001, 0x3001);
 	assert_int_equal(ask(subnet), 0);
 	assert_int_equal(get16(path(subnet) + 40), LID_GAMMA);
@@ -207,9 +194,8 @@ static void a_get_returns_one_of_several_lids(void **state)
 	assert_int_equal(get16(path(subnet) + 40), LID_GAMMA + 1);
 }
 
-static void the_ends_of_a_path_share_a_partition(void **state)
+SA_TEST(the_ends_of_a_path_share_a_partition)
 {
-	struct subnet *subnet = *state;
 	uint16_t *of_alpha = settings_of(&subnet->fabric, subnet->alpha)->pkeys;
 	uint16_t *of_beta = settings_of(&subnet->fabric, subnet->beta)->pkeys;
 
@@ -237,10 +223,8 @@ static void the_ends_of_a_path_share_a_partition(void **state)
 	assert_int_equal(ask(subnet), SA_NO_RECORDS);
 }
 
-static void the_requester_s_choices_are_in_the_response(void **state)
+SA_TEST(the_requester_s_choices_are_in_the_response)
 {
-	struct subnet *subnet = *state;
-
 	from_lid_to_lid(subnet, LID_ALPHA, LID_BETA);
 	mask(subnet, SL | CLASS | REVERSIBLE | NUMBER);
 	subnet->record[48] = 0x42;
@@ -255,11 +239,10 @@ static void the_requester_s_choices_are_in_the_response(void **state)
 	assert_int_equal(ask(subnet), SA_INVALID);
 }
 
-static void the_path_to_a_group_is_the_groups(void **state)
+SA_TEST(the_path_to_a_group_is_the_groups)
 {
 	static const uint8_t broadcast[16] = {0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, 0,    0,
 					      0,    0,    0,    0,    0xff, 0xff, 0xff, 0xff};
-	struct subnet *subnet = *state;
 
 	from_gid_to_gid(subnet, 0x2001, 0);
 	memcpy(subnet->record + 8, broadcast, 16);
@@ -293,12 +276,11 @@ static void ask_for_paths(struct subnet *subnet, unsigned int most)
 	put_gid(subnet->record + 72, 0x2001);
 }
 
-static void many_paths_lead_from_each_gid_to_each(void **state)
+SA_TEST(many_paths_lead_from_each_gid_to_each)
 {
 	static const uint64_t ends[][2] = {{0x1001, 0x3001}, {0x1001, 0x3001},
 					   {0x1001, 0x2001}, {0x2001, 0x3001},
 					   {0x2001, 0x3001}, {0x2001, 0x2001}};
-	struct subnet *subnet = *state;
 
 	ask_for_paths(subnet, 127);
 	assert_int_equal(ask(subnet), 0);
@@ -319,10 +301,8 @@ static void many_paths_lead_from_each_gid_to_each(void **state)
 	assert_int_equal(subnet->length, SA_HEADER + 2 * 64);
 }
 
-static void many_paths_need_counts_and_gids(void **state)
+SA_TEST(many_paths_need_counts_and_gids)
 {
-	struct subnet *subnet = *state;
-
 	ask_for_paths(subnet, 127);
 	put64(subnet->mad + 48, 1 << 19);
 	assert_int_equal(ask(subnet), SA_INSUFFICIENT_COMPONENTS);
@@ -337,27 +317,4 @@ static void many_paths_need_counts_and_gids(void **state)
 	ask_for_paths(subnet, 127);
 	put_gid(subnet->record + 40, 0x7777);
 	assert_int_equal(ask(subnet), SA_INVALID_GID);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		TEST(a_path_by_lids_tells_gids_and_the_other_way_round),
-		TEST(a_path_is_as_fast_as_its_slowest_link),
-		TEST(a_packets_lifetime_grows_with_its_switches),
-		TEST(there_is_no_path_over_a_link_that_is_down),
-		TEST(a_path_can_be_selected_and_used_below_its_best),
-		TEST(a_port_that_there_is_not_has_no_path),
-		TEST(a_table_has_the_paths_between_all_ports),
-		TEST(a_get_returns_one_of_several_lids),
-		TEST(the_ends_of_a_path_share_a_partition),
-		TEST(the_requester_s_choices_are_in_the_response),
-		TEST(the_path_to_a_group_is_the_groups),
-		TEST(many_paths_lead_from_each_gid_to_each),
-		TEST(many_paths_need_counts_and_gids),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 
 /* Subnet administrator (SA): services with leases, subscriptions and Reports. */
 #include "sa_fixture.h"
+#include "test.h"
 
 enum {
 	ID = 1 << 0,
@@ -23,10 +24,8 @@ static void announce(struct subnet *subnet, uint64_t id, const char *name)
 	subnet->record[114] = 9;
 }
 
-static void a_service_is_announced_found_and_withdrawn(void **state)
+SA_TEST(a_service_is_announced_found_and_withdrawn)
 {
-	struct subnet *subnet = *state;
-
 	announce(subnet, 0x77, "store");
 	assert_int_equal(ask(subnet), 0);
 	announce(subnet, 0x78, "other");
@@ -52,10 +51,8 @@ static void a_service_is_announced_found_and_withdrawn(void **state)
 	assert_int_equal(ask_for_all(subnet, IB_SA_ATTR_SERVICERECORD), 1);
 }
 
-static void a_service_goes_when_its_lease_ends(void **state)
+SA_TEST(a_service_goes_when_its_lease_ends)
 {
-	struct subnet *subnet = *state;
-
 	announce(subnet, 1, "short");
 	mask(subnet, LEASE);
 	put32(subnet->record + 28, 10);
@@ -77,10 +74,8 @@ static void a_service_goes_when_its_lease_ends(void **state)
 	assert_int_equal(ask_for_all(subnet, IB_SA_ATTR_SERVICERECORD), 2);
 }
 
-static void a_service_with_a_key_is_changed_by_who_knows_it(void **state)
+SA_TEST(a_service_with_a_key_is_changed_by_who_knows_it)
 {
-	struct subnet *subnet = *state;
-
 	announce(subnet, 1, "mine");
 	mask(subnet, KEY);
 	subnet->record[47] = 5;
@@ -104,10 +99,8 @@ static void a_service_with_a_key_is_changed_by_who_knows_it(void **state)
 	assert_int_equal(ask(subnet), 0);
 }
 
-static void a_service_must_have_an_id_and_a_gid_that_exists(void **state)
+SA_TEST(a_service_must_have_an_id_and_a_gid_that_exists)
 {
-	struct subnet *subnet = *state;
-
 	begin(subnet, METHOD_SET, IB_SA_ATTR_SERVICERECORD);
 	mask(subnet, NAME);
 	assert_int_equal(ask(subnet), SA_INSUFFICIENT_COMPONENTS);
@@ -131,9 +124,8 @@ static void inform(struct subnet *subnet, unsigned int subscribe, unsigned int t
 	put32(subnet->record + 32, producer);
 }
 
-static void who_subscribed_hears_of_ports_that_come_and_go(void **state)
+SA_TEST(who_subscribed_hears_of_ports_that_come_and_go)
 {
-	struct subnet *subnet = *state;
 	uint8_t gid[16];
 
 	put_gid(gid, 0x3001);
@@ -159,9 +151,8 @@ static void who_subscribed_hears_of_ports_that_come_and_go(void **state)
 	assert_int_equal(subnet->reports, 1);
 }
 
-static void subscribing_twice_makes_no_second_report(void **state)
+SA_TEST(subscribing_twice_makes_no_second_report)
 {
-	struct subnet *subnet = *state;
 	uint8_t gid[16] = {0};
 
 	inform(subnet, 1, 0xffff, 0xffff, 0xffffff);
@@ -173,9 +164,8 @@ static void subscribing_twice_makes_no_second_report(void **state)
 	assert_int_equal(ask(subnet), SA_INVALID);
 }
 
-static void traps_are_forwarded_with_their_issuers_gid(void **state)
+SA_TEST(traps_are_forwarded_with_their_issuers_gid)
 {
-	struct subnet *subnet = *state;
 	uint8_t trap[MAD_BYTES] = {1, 1, 1, METHOD_TRAP};
 
 	trap[64] = 0x81;
@@ -204,10 +194,8 @@ static void traps_are_forwarded_with_their_issuers_gid(void **state)
 	assert_int_equal(subnet->reports, 3);
 }
 
-static void subscriptions_have_records(void **state)
+SA_TEST(subscriptions_have_records)
 {
-	struct subnet *subnet = *state;
-
 	inform(subnet, 1, 3, 64, 4);
 	assert_int_equal(ask(subnet), 0);
 	inform(subnet, 1, 3, 65, 4);
@@ -229,10 +217,9 @@ static void subscriptions_have_records(void **state)
 	assert_int_equal(ask(subnet), SA_NO_RECORDS);
 }
 
-static void groups_that_come_and_go_are_reported(void **state)
+SA_TEST(groups_that_come_and_go_are_reported)
 {
 	static const uint8_t mgid[16] = {0xff, 0x15, 0x40, 0x1b, [15] = 9};
-	struct subnet *subnet = *state;
 
 	inform(subnet, 1, 3, 0xffff, 4);
 	assert_int_equal(ask(subnet), 0);
@@ -250,23 +237,4 @@ static void groups_that_come_and_go_are_reported(void **state)
 	assert_int_equal(ask(subnet), 0);
 	assert_int_equal(subnet->reports, 2);
 	assert_int_equal(get16(subnet->report + SA_HEADER + 4), 67);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		TEST(a_service_is_announced_found_and_withdrawn),
-		TEST(a_service_goes_when_its_lease_ends),
-		TEST(a_service_with_a_key_is_changed_by_who_knows_it),
-		TEST(a_service_must_have_an_id_and_a_gid_that_exists),
-		TEST(who_subscribed_hears_of_ports_that_come_and_go),
-		TEST(subscribing_twice_makes_no_second_report),
-		TEST(traps_are_forwarded_with_their_issuers_gid),
-		TEST(subscriptions_have_records),
-		TEST(groups_that_come_and_go_are_reported),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

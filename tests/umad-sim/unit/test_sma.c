@@ -2,6 +2,7 @@
 
 /* Subnet management agents: reading and setting attributes, and which values are refused. */
 #include "subnet_fixture.h"
+#include "test.h"
 
 #define FIELD(name) mad_get_field(data_of_response(subnet), 0, name)
 
@@ -46,10 +47,8 @@ static unsigned int set_port(struct subnet *subnet, uint32_t node, uint32_t port
 
 /* --- attributes of a node ------------------------------------------------------- */
 
-static void node_info_describes_a_node(void **state)
+SUBNET_TEST(node_info_describes_a_node)
 {
-	struct subnet *subnet = *state;
-
 	assert_int_equal(get(subnet, BETA, IB_ATTR_NODE_INFO, 0), 0);
 	assert_int_equal(FIELD(IB_NODE_TYPE_F), NODE_CA);
 	assert_int_equal(FIELD(IB_NODE_NPORTS_F), 2);
@@ -63,9 +62,8 @@ static void node_info_describes_a_node(void **state)
 	assert_true(mad_get_field64(data_of_response(subnet), 0, IB_NODE_PORT_GUID_F) == 0x200);
 }
 
-static void a_clone_has_the_guids_of_another_node(void **state)
+SUBNET_TEST(a_clone_has_the_guids_of_another_node)
 {
-	struct subnet *subnet = *state;
 	struct rule_error error;
 
 	assert_int_equal(fault_apply(&subnet->fabric, "clone beta on far", &error), 0);
@@ -82,10 +80,8 @@ static void a_clone_has_the_guids_of_another_node(void **state)
 	assert_true(mad_get_field64(data_of_response(subnet), 0, IB_NODE_PORT_GUID_F) == 0x200);
 }
 
-static void node_info_says_by_which_port_one_came(void **state)
+SUBNET_TEST(node_info_says_by_which_port_one_came)
 {
-	struct subnet *subnet = *state;
-
 	begin(subnet, CLASS_DIRECTED_SMP, METHOD_GET, IB_ATTR_NODE_INFO, 0);
 	direct(subnet, (const uint8_t[]){1, 3, 2}, 3);
 	assert_true(asked(subnet));
@@ -96,19 +92,16 @@ static void node_info_says_by_which_port_one_came(void **state)
 	assert_int_equal(FIELD(IB_NODE_LOCAL_PORT_F), 1);
 }
 
-static void node_description_is_the_name(void **state)
+SUBNET_TEST(node_description_is_the_name)
 {
-	struct subnet *subnet = *state;
 	char expected[SMP_DATA] = "gamma";
 
 	assert_int_equal(get(subnet, GAMMA, IB_ATTR_NODE_DESC, 0), 0);
 	assert_memory_equal(data_of_response(subnet), expected, SMP_DATA);
 }
 
-static void switch_info_is_a_switch_s(void **state)
+SUBNET_TEST(switch_info_is_a_switch_s)
 {
-	struct subnet *subnet = *state;
-
 	assert_int_equal(get(subnet, NEAR, IB_ATTR_SWITCH_INFO, 0), 0);
 	assert_int_equal(FIELD(IB_SW_LINEAR_FDB_CAP_F), LID_COUNT - 1);
 	assert_int_equal(FIELD(IB_SW_LINEAR_FDB_TOP_F), state_of(subnet, GAMMA, 1)->lid);
@@ -116,10 +109,8 @@ static void switch_info_is_a_switch_s(void **state)
 	assert_int_equal(get(subnet, BETA, IB_ATTR_SWITCH_INFO, 0), STATUS_BAD_ATTRIBUTE);
 }
 
-static void node_info_and_description_cannot_be_set(void **state)
+SUBNET_TEST(node_info_and_description_cannot_be_set)
 {
-	struct subnet *subnet = *state;
-
 	change(subnet, BETA, IB_ATTR_NODE_DESC, 0)[0] = 'B';
 	assert_int_equal(status_of(subnet, BETA), STATUS_BAD_ATTRIBUTE);
 	change(subnet, BETA, IB_ATTR_NODE_INFO, 0)[0] = 2;
@@ -128,19 +119,15 @@ static void node_info_and_description_cannot_be_set(void **state)
 	assert_int_equal(data_of_response(subnet)[0], 'b');
 }
 
-static void an_unknown_attribute_is_unsupported(void **state)
+SUBNET_TEST(an_unknown_attribute_is_unsupported)
 {
-	struct subnet *subnet = *state;
-
 	assert_int_equal(get(subnet, BETA, 0x00ff, 0), STATUS_BAD_ATTRIBUTE);
 	begin(subnet, CLASS_SMP, METHOD_SET, 0x00ff, 0);
 	assert_int_equal(status_of(subnet, BETA), STATUS_BAD_ATTRIBUTE);
 }
 
-static void another_version_is_a_bad_one(void **state)
+SUBNET_TEST(another_version_is_a_bad_one)
 {
-	struct subnet *subnet = *state;
-
 	begin(subnet, CLASS_SMP, METHOD_GET, IB_ATTR_NODE_INFO, 0);
 	subnet->mad[2] = 2;
 	assert_int_equal(status_of(subnet, BETA), STATUS_BAD_VERSION);
@@ -149,29 +136,23 @@ static void another_version_is_a_bad_one(void **state)
 	assert_int_equal(status_of(subnet, BETA), STATUS_BAD_VERSION);
 }
 
-static void another_method_is_unsupported(void **state)
+SUBNET_TEST(another_method_is_unsupported)
 {
-	struct subnet *subnet = *state;
-
 	begin(subnet, CLASS_SMP, METHOD_GET_TABLE, IB_ATTR_NODE_INFO, 0);
 	assert_int_equal(status_of(subnet, BETA), STATUS_BAD_METHOD);
 	assert_int_equal(subnet->response->data[3], METHOD_GET | METHOD_RESPONSE);
 }
 
-static void a_trap_gets_no_response(void **state)
+SUBNET_TEST(a_trap_gets_no_response)
 {
-	struct subnet *subnet = *state;
-
 	begin(subnet, CLASS_SMP, METHOD_TRAP, IB_SA_ATTR_NOTICE, 0);
 	assert_int_equal(status_of(subnet, BETA), 0xffff); /* IBA 13.4.9: no trap is due */
 }
 
 /* --- ports ---------------------------------------------------------------------- */
 
-static void port_info_of_an_end_port_has_its_addresses(void **state)
+SUBNET_TEST(port_info_of_an_end_port_has_its_addresses)
 {
-	struct subnet *subnet = *state;
-
 	assert_int_equal(get(subnet, BETA, IB_ATTR_PORT_INFO, 1), 0);
 	assert_int_equal(FIELD(IB_PORT_LID_F), lid_of(subnet, BETA));
 	assert_int_equal(FIELD(IB_PORT_SMLID_F), lid_of(subnet, ALPHA));
@@ -186,10 +167,8 @@ static void port_info_of_an_end_port_has_its_addresses(void **state)
 	assert_int_equal(FIELD(IB_PORT_LOCAL_PORT_F), 1);
 }
 
-static void port_info_of_a_switch_s_cabled_port_has_no_addresses(void **state)
+SUBNET_TEST(port_info_of_a_switch_s_cabled_port_has_no_addresses)
 {
-	struct subnet *subnet = *state;
-
 	assert_int_equal(get(subnet, NEAR, IB_ATTR_PORT_INFO, 3), 0);
 	assert_int_equal(FIELD(IB_PORT_LID_F), 0);
 	assert_int_equal(FIELD(IB_PORT_CAPMASK_F), 0);
@@ -198,10 +177,8 @@ static void port_info_of_a_switch_s_cabled_port_has_no_addresses(void **state)
 	assert_int_equal(FIELD(IB_PORT_LID_F), lid_of(subnet, NEAR));
 }
 
-static void port_0_of_a_ca_is_the_port_one_came_by(void **state)
+SUBNET_TEST(port_0_of_a_ca_is_the_port_one_came_by)
 {
-	struct subnet *subnet = *state;
-
 	begin(subnet, CLASS_DIRECTED_SMP, METHOD_GET, IB_ATTR_PORT_INFO, 0);
 	direct(subnet, (const uint8_t[]){1, 3, 2}, 3);
 	assert_true(asked(subnet));
@@ -209,19 +186,15 @@ static void port_0_of_a_ca_is_the_port_one_came_by(void **state)
 	assert_int_equal(FIELD(IB_PORT_LOCAL_PORT_F), 2);
 }
 
-static void a_port_that_does_not_exist_is_a_bad_value(void **state)
+SUBNET_TEST(a_port_that_does_not_exist_is_a_bad_value)
 {
-	struct subnet *subnet = *state;
-
 	assert_int_equal(get(subnet, BETA, IB_ATTR_PORT_INFO, 3), STATUS_BAD_VALUE);
 	begin(subnet, CLASS_SMP, METHOD_SET, IB_ATTR_PORT_INFO, 7);
 	assert_int_equal(status_of(subnet, NEAR), STATUS_BAD_VALUE);
 }
 
-static void an_uncabled_port_claims_no_width_that_it_does_not_support(void **state)
+SUBNET_TEST(an_uncabled_port_claims_no_width_that_it_does_not_support)
 {
-	struct subnet *subnet = *state;
-
 	assert_int_equal(get(subnet, NEAR, IB_ATTR_PORT_INFO, 5), 0);
 	assert_int_equal(FIELD(IB_PORT_STATE_F), PORT_DOWN);
 	assert_int_equal(FIELD(IB_PORT_PHYS_STATE_F), PHYS_POLLING);
@@ -229,9 +202,8 @@ static void an_uncabled_port_claims_no_width_that_it_does_not_support(void **sta
 		FIELD(IB_PORT_LINK_WIDTH_ACTIVE_F) & ~FIELD(IB_PORT_LINK_WIDTH_SUPPORTED_F), 0);
 }
 
-static void a_new_lid_replaces_the_old_one(void **state)
+SUBNET_TEST(a_new_lid_replaces_the_old_one)
 {
-	struct subnet *subnet = *state;
 	uint16_t old = lid_of(subnet, GAMMA);
 
 	mad_set_field(change(subnet, GAMMA, IB_ATTR_PORT_INFO, 1), 0, IB_PORT_LID_F, 0x100);
@@ -244,9 +216,8 @@ static void a_new_lid_replaces_the_old_one(void **state)
 	assert_int_equal(lid_owner(&subnet->fabric, 0x108), NONE);
 }
 
-static void lids_that_cannot_be_are_refused(void **state)
+SUBNET_TEST(lids_that_cannot_be_are_refused)
 {
-	struct subnet *subnet = *state;
 	uint16_t lid = lid_of(subnet, GAMMA);
 
 	assert_int_equal(set_port(subnet, GAMMA, 1, IB_PORT_LID_F, 0), STATUS_BAD_VALUE);
@@ -258,10 +229,8 @@ static void lids_that_cannot_be_are_refused(void **state)
 	assert_int_equal(lid_of(subnet, GAMMA), lid);
 }
 
-static void values_that_a_manager_sets_stay(void **state)
+SUBNET_TEST(values_that_a_manager_sets_stay)
 {
-	struct subnet *subnet = *state;
-
 	mad_set_field(change(subnet, BETA, IB_ATTR_PORT_INFO, 1), 0, IB_PORT_SMLID_F, 0x77);
 	mad_set_field(subnet->mad, SMP_DATA, IB_PORT_SMSL_F, 3);
 	mad_set_field(subnet->mad, SMP_DATA, IB_PORT_SUBN_TIMEOUT_F, 20);
@@ -283,9 +252,8 @@ static void values_that_a_manager_sets_stay(void **state)
 		    0xfec0000000000000);
 }
 
-static void values_that_a_port_does_not_support_are_refused(void **state)
+SUBNET_TEST(values_that_a_port_does_not_support_are_refused)
 {
-	struct subnet *subnet = *state;
 	static const struct {
 		enum MAD_FIELDS field;
 		uint32_t value;
@@ -305,10 +273,8 @@ static void values_that_a_port_does_not_support_are_refused(void **state)
 				 STATUS_BAD_VALUE);
 }
 
-static void all_ones_enable_all_that_is_supported(void **state)
+SUBNET_TEST(all_ones_enable_all_that_is_supported)
 {
-	struct subnet *subnet = *state;
-
 	assert_int_equal(set_port(subnet, NEAR, 2, IB_PORT_LINK_WIDTH_ENABLED_F, 1), 0);
 	assert_int_equal(set_port(subnet, NEAR, 2, IB_PORT_LINK_WIDTH_ENABLED_F, 255), 0);
 	assert_int_equal(FIELD(IB_PORT_LINK_WIDTH_ENABLED_F), 3);
@@ -320,10 +286,8 @@ static void all_ones_enable_all_that_is_supported(void **state)
 
 /* --- states of a link ----------------------------------------------------------- */
 
-static void a_port_goes_from_init_to_armed_to_active(void **state)
+SUBNET_TEST(a_port_goes_from_init_to_armed_to_active)
 {
-	struct subnet *subnet = *state;
-
 	assert_int_equal(state_of(subnet, NEAR, 2)->state, PORT_ACTIVE);
 	assert_int_equal(set_port(subnet, NEAR, 2, IB_PORT_STATE_F, PORT_DOWN), 0);
 	state_of(subnet, NEAR, 2)->state = PORT_INIT; /* undo the built-in manager's work */
@@ -333,28 +297,23 @@ static void a_port_goes_from_init_to_armed_to_active(void **state)
 	assert_int_equal(FIELD(IB_PORT_STATE_F), PORT_ACTIVE);
 }
 
-static void a_port_in_init_does_not_become_active_at_once(void **state)
+SUBNET_TEST(a_port_in_init_does_not_become_active_at_once)
 {
-	struct subnet *subnet = *state;
-
 	state_of(subnet, NEAR, 2)->state = PORT_INIT;
 	assert_int_equal(set_port(subnet, NEAR, 2, IB_PORT_STATE_F, PORT_ACTIVE),
 			 STATUS_BAD_VALUE);
 	assert_int_equal(state_of(subnet, NEAR, 2)->state, PORT_INIT);
 }
 
-static void a_port_that_is_down_cannot_be_armed(void **state)
+SUBNET_TEST(a_port_that_is_down_cannot_be_armed)
 {
-	struct subnet *subnet = *state;
-
 	assert_int_equal(set_port(subnet, NEAR, 5, IB_PORT_STATE_F, PORT_ARMED),
 			 STATUS_BAD_VALUE);
 	assert_int_equal(state_of(subnet, NEAR, 5)->state, PORT_DOWN);
 }
 
-static void down_has_both_ends_train_again(void **state)
+SUBNET_TEST(down_has_both_ends_train_again)
 {
-	struct subnet *subnet = *state;
 	uint8_t expected = PORT_INIT;
 
 	subnet->fabric.sm_port = NONE; /* no manager activates the link then */
@@ -366,19 +325,15 @@ static void down_has_both_ends_train_again(void **state)
 		    1);
 }
 
-static void the_built_in_manager_activates_trained_links(void **state)
+SUBNET_TEST(the_built_in_manager_activates_trained_links)
 {
-	struct subnet *subnet = *state;
-
 	assert_int_equal(set_port(subnet, NEAR, 2, IB_PORT_STATE_F, PORT_DOWN), 0);
 	assert_int_equal(FIELD(IB_PORT_STATE_F), PORT_ACTIVE);
 	assert_int_equal(state_of(subnet, BETA, 1)->state, PORT_ACTIVE);
 }
 
-static void a_disabled_port_takes_its_peer_down_until_it_polls(void **state)
+SUBNET_TEST(a_disabled_port_takes_its_peer_down_until_it_polls)
 {
-	struct subnet *subnet = *state;
-
 	assert_int_equal(set_port(subnet, NEAR, 2, IB_PORT_PHYS_STATE_F, PHYS_DISABLED), 0);
 	assert_int_equal(FIELD(IB_PORT_STATE_F), PORT_DOWN);
 	assert_int_equal(FIELD(IB_PORT_PHYS_STATE_F), PHYS_DISABLED);
@@ -389,10 +344,8 @@ static void a_disabled_port_takes_its_peer_down_until_it_polls(void **state)
 	assert_int_equal(state_of(subnet, BETA, 1)->phys_state, PHYS_LINK_UP);
 }
 
-static void a_peer_that_polls_does_not_wake_a_disabled_port(void **state)
+SUBNET_TEST(a_peer_that_polls_does_not_wake_a_disabled_port)
 {
-	struct subnet *subnet = *state;
-
 	assert_int_equal(set_port(subnet, NEAR, 4, IB_PORT_PHYS_STATE_F, PHYS_DISABLED), 0);
 	rule(subnet, "link down on near/4");
 	rule(subnet, "link up on near/4");
@@ -400,10 +353,8 @@ static void a_peer_that_polls_does_not_wake_a_disabled_port(void **state)
 	assert_int_equal(state_of(subnet, FAR, 4)->phys_state, PHYS_POLLING);
 }
 
-static void a_change_of_a_link_is_noted_until_it_is_cleared(void **state)
+SUBNET_TEST(a_change_of_a_link_is_noted_until_it_is_cleared)
 {
-	struct subnet *subnet = *state;
-
 	assert_int_equal(get(subnet, NEAR, IB_ATTR_SWITCH_INFO, 0), 0);
 	assert_int_equal(FIELD(IB_SW_STATE_CHANGE_F), 0);
 	rule(subnet, "link down on near/2");
@@ -413,10 +364,8 @@ static void a_change_of_a_link_is_noted_until_it_is_cleared(void **state)
 	assert_int_equal(FIELD(IB_SW_STATE_CHANGE_F), 0);
 }
 
-static void linear_fdb_top_is_set_within_bounds(void **state)
+SUBNET_TEST(linear_fdb_top_is_set_within_bounds)
 {
-	struct subnet *subnet = *state;
-
 	mad_set_field(change(subnet, NEAR, IB_ATTR_SWITCH_INFO, 0), 0, IB_SW_LINEAR_FDB_TOP_F,
 		      0x123);
 	assert_int_equal(status_of(subnet, NEAR), 0);
@@ -424,43 +373,4 @@ static void linear_fdb_top_is_set_within_bounds(void **state)
 	mad_set_field(change(subnet, NEAR, IB_ATTR_SWITCH_INFO, 0), 0, IB_SW_LINEAR_FDB_TOP_F,
 		      LID_COUNT);
 	assert_int_equal(status_of(subnet, NEAR), STATUS_BAD_VALUE);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(node_info_describes_a_node),
-		TEST(a_clone_has_the_guids_of_another_node),
-		TEST(node_info_says_by_which_port_one_came),
-		TEST(node_description_is_the_name),
-		TEST(switch_info_is_a_switch_s),
-		TEST(node_info_and_description_cannot_be_set),
-		TEST(an_unknown_attribute_is_unsupported),
-		TEST(another_version_is_a_bad_one),
-		TEST(another_method_is_unsupported),
-		TEST(a_trap_gets_no_response),
-		TEST(port_info_of_an_end_port_has_its_addresses),
-		TEST(port_info_of_a_switch_s_cabled_port_has_no_addresses),
-		TEST(port_0_of_a_ca_is_the_port_one_came_by),
-		TEST(a_port_that_does_not_exist_is_a_bad_value),
-		TEST(an_uncabled_port_claims_no_width_that_it_does_not_support),
-		TEST(a_new_lid_replaces_the_old_one),
-		TEST(lids_that_cannot_be_are_refused),
-		TEST(values_that_a_manager_sets_stay),
-		TEST(values_that_a_port_does_not_support_are_refused),
-		TEST(all_ones_enable_all_that_is_supported),
-		TEST(a_port_goes_from_init_to_armed_to_active),
-		TEST(a_port_in_init_does_not_become_active_at_once),
-		TEST(a_port_that_is_down_cannot_be_armed),
-		TEST(down_has_both_ends_train_again),
-		TEST(the_built_in_manager_activates_trained_links),
-		TEST(a_disabled_port_takes_its_peer_down_until_it_polls),
-		TEST(a_peer_that_polls_does_not_wake_a_disabled_port),
-		TEST(a_change_of_a_link_is_noted_until_it_is_cleared),
-		TEST(linear_fdb_top_is_set_within_bounds),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 
 /* Subnet management agents: tables, who may change them (M_Key), and traps. */
 #include "subnet_fixture.h"
+#include "test.h"
 
 #include "traps.h"
 
@@ -48,10 +49,8 @@ static bool holds(struct subnet *subnet, uint32_t node, unsigned int attribute,
 
 /* --- tables --------------------------------------------------------------------- */
 
-static void guid_info_begins_with_the_port_s_guid_which_cannot_be_set(void **state)
+SUBNET_TEST(guid_info_begins_with_the_port_s_guid_which_cannot_be_set)
 {
-	struct subnet *subnet = *state;
-
 	assert_int_equal(set(subnet, GAMMA, IB_ATTR_GUID_INFO, 0, 1), 0);
 	assert_true(get64(data_of_response(subnet)) == 0x3001);
 	assert_true(get64(data_of_response(subnet) + 8) == 0x090a0b0c0d0e0f10);
@@ -59,10 +58,8 @@ static void guid_info_begins_with_the_port_s_guid_which_cannot_be_set(void **sta
 	assert_int_equal(set(subnet, GAMMA, IB_ATTR_GUID_INFO, 1, 1), STATUS_BAD_VALUE);
 }
 
-static void the_p_key_table_has_the_default_key_and_set_keys(void **state)
+SUBNET_TEST(the_p_key_table_has_the_default_key_and_set_keys)
 {
-	struct subnet *subnet = *state;
-
 	assert_int_equal(get(subnet, GAMMA, IB_ATTR_PKEY_TBL, 0), 0);
 	assert_int_equal(get16(data_of_response(subnet)), 0xffff);
 	assert_int_equal(get16(data_of_response(subnet) + 2), 0);
@@ -73,20 +70,16 @@ static void the_p_key_table_has_the_default_key_and_set_keys(void **state)
 	assert_int_equal(set(subnet, GAMMA, IB_ATTR_PKEY_TBL, 4, 0), STATUS_BAD_VALUE);
 }
 
-static void a_switch_has_a_p_key_table_a_port(void **state)
+SUBNET_TEST(a_switch_has_a_p_key_table_a_port)
 {
-	struct subnet *subnet = *state;
-
 	assert_int_equal(set(subnet, NEAR, IB_ATTR_PKEY_TBL, 3U << 16 | 1, 9), 0);
 	assert_true(holds(subnet, NEAR, IB_ATTR_PKEY_TBL, 3U << 16 | 1, 9, 64));
 	assert_false(holds(subnet, NEAR, IB_ATTR_PKEY_TBL, 4U << 16 | 1, 9, 64));
 	assert_int_equal(get(subnet, NEAR, IB_ATTR_PKEY_TBL, 7U << 16), STATUS_BAD_VALUE);
 }
 
-static void sl_to_vl_maps_are_by_input_and_output_port(void **state)
+SUBNET_TEST(sl_to_vl_maps_are_by_input_and_output_port)
 {
-	struct subnet *subnet = *state;
-
 	assert_int_equal(get(subnet, NEAR, IB_ATTR_SLVL_TABLE, 1U << 8 | 2), 0);
 	assert_int_equal(data_of_response(subnet)[0], 0x01);
 	assert_int_equal(set(subnet, NEAR, IB_ATTR_SLVL_TABLE, 1U << 8 | 2, 0x70), 0);
@@ -98,18 +91,14 @@ static void sl_to_vl_maps_are_by_input_and_output_port(void **state)
 	assert_int_equal(get(subnet, NEAR, IB_ATTR_SLVL_TABLE, 1U << 8 | 7), STATUS_BAD_VALUE);
 }
 
-static void a_ca_s_port_has_one_sl_to_vl_map(void **state)
+SUBNET_TEST(a_ca_s_port_has_one_sl_to_vl_map)
 {
-	struct subnet *subnet = *state;
-
 	assert_int_equal(set(subnet, GAMMA, IB_ATTR_SLVL_TABLE, 0, 0x20), 0);
 	assert_true(holds(subnet, GAMMA, IB_ATTR_SLVL_TABLE, 0, 0x20, 8));
 }
 
-static void vl_arbitration_has_blocks_1_to_4(void **state)
+SUBNET_TEST(vl_arbitration_has_blocks_1_to_4)
 {
-	struct subnet *subnet = *state;
-
 	for (uint32_t block = 1; block <= 4; block++)
 		assert_int_equal(set(subnet, NEAR, IB_ATTR_VL_ARBITRATION, block << 16 | 2,
 				     (uint8_t)(block * 16)),
@@ -124,10 +113,8 @@ static void vl_arbitration_has_blocks_1_to_4(void **state)
 	assert_int_equal(data_of_response(subnet)[5], 0);
 }
 
-static void the_linear_table_has_768_blocks_of_a_switch(void **state)
+SUBNET_TEST(the_linear_table_has_768_blocks_of_a_switch)
 {
-	struct subnet *subnet = *state;
-
 	assert_int_equal(get(subnet, NEAR, IB_ATTR_LINEARFORWTBL, 0), 0);
 	assert_int_equal(data_of_response(subnet)[lid_of(subnet, NEAR)], 0);
 	assert_int_equal(data_of_response(subnet)[lid_of(subnet, ALPHA)], 1);
@@ -140,9 +127,8 @@ static void the_linear_table_has_768_blocks_of_a_switch(void **state)
 	assert_int_equal(set(subnet, BETA, IB_ATTR_LINEARFORWTBL, 0, 1), STATUS_BAD_ATTRIBUTE);
 }
 
-static void the_multicast_table_is_by_block_and_position(void **state)
+SUBNET_TEST(the_multicast_table_is_by_block_and_position)
 {
-	struct subnet *subnet = *state;
 	uint32_t modifier = 15U << 28 | 31;
 
 	assert_int_equal(set(subnet, NEAR, IB_ATTR_MULTICASTFORWTBL, modifier, 5), 0);
@@ -154,9 +140,8 @@ static void the_multicast_table_is_by_block_and_position(void **state)
 	assert_int_equal(get(subnet, BETA, IB_ATTR_MULTICASTFORWTBL, 0), STATUS_BAD_ATTRIBUTE);
 }
 
-static void sm_info_is_the_manager_s(void **state)
+SUBNET_TEST(sm_info_is_the_manager_s)
 {
-	struct subnet *subnet = *state;
 	uint32_t count;
 
 	assert_int_equal(get(subnet, ALPHA, IB_ATTR_SMINFO, 0), 0);
@@ -170,10 +155,8 @@ static void sm_info_is_the_manager_s(void **state)
 	assert_int_equal(get(subnet, BETA, IB_ATTR_SMINFO, 0), STATUS_BAD_ATTRIBUTE);
 }
 
-static void the_vendor_s_port_info_is_on_the_vendor_s_nodes(void **state)
+SUBNET_TEST(the_vendor_s_port_info_is_on_the_vendor_s_nodes)
 {
-	struct subnet *subnet = *state;
-
 	assert_int_equal(get(subnet, GAMMA, 0xff90, 1), STATUS_BAD_ATTRIBUTE);
 	subnet->fabric.graph.nodes[GAMMA].vendor_id = 0x02c9;
 	assert_int_equal(get(subnet, GAMMA, 0xff90, 1), 0);
@@ -218,10 +201,8 @@ static uint64_t key_shown(struct subnet *subnet, uint64_t key)
 	return mad_get_field64(data_of_response(subnet), 0, IB_PORT_MKEY_F);
 }
 
-static void a_set_needs_the_m_key_at_every_level(void **state)
+SUBNET_TEST(a_set_needs_the_m_key_at_every_level)
 {
-	struct subnet *subnet = *state;
-
 	for (uint8_t level = 0; level <= 3; level++) {
 		set_mkey(subnet, level, 0);
 		assert_false(gets_response(subnet, METHOD_SET, WRONG));
@@ -230,27 +211,21 @@ static void a_set_needs_the_m_key_at_every_level(void **state)
 	}
 }
 
-static void at_level_0_all_may_read_the_key_too(void **state)
+SUBNET_TEST(at_level_0_all_may_read_the_key_too)
 {
-	struct subnet *subnet = *state;
-
 	set_mkey(subnet, 0, 0);
 	assert_true(key_shown(subnet, WRONG) == MKEY);
 }
 
-static void at_level_1_the_key_is_shown_to_who_has_it(void **state)
+SUBNET_TEST(at_level_1_the_key_is_shown_to_who_has_it)
 {
-	struct subnet *subnet = *state;
-
 	set_mkey(subnet, 1, 0);
 	assert_true(key_shown(subnet, WRONG) == 0);
 	assert_true(key_shown(subnet, MKEY) == MKEY);
 }
 
-static void from_level_2_on_nothing_is_read_without_the_key(void **state)
+SUBNET_TEST(from_level_2_on_nothing_is_read_without_the_key)
 {
-	struct subnet *subnet = *state;
-
 	for (uint8_t level = 2; level <= 3; level++) {
 		set_mkey(subnet, level, 0);
 		assert_false(gets_response(subnet, METHOD_GET, WRONG));
@@ -258,10 +233,8 @@ static void from_level_2_on_nothing_is_read_without_the_key(void **state)
 	}
 }
 
-static void wrong_keys_are_counted(void **state)
+SUBNET_TEST(wrong_keys_are_counted)
 {
-	struct subnet *subnet = *state;
-
 	set_mkey(subnet, 2, 0);
 	assert_false(gets_response(subnet, METHOD_GET, WRONG));
 	assert_false(gets_response(subnet, METHOD_SET, WRONG));
@@ -269,10 +242,8 @@ static void wrong_keys_are_counted(void **state)
 	assert_int_equal(FIELD(IB_PORT_MKEY_VIOL_F), 2);
 }
 
-static void when_the_lease_runs_out_the_protection_falls(void **state)
+SUBNET_TEST(when_the_lease_runs_out_the_protection_falls)
 {
-	struct subnet *subnet = *state;
-
 	set_mkey(subnet, 2, 10);
 	assert_false(gets_response(subnet, METHOD_GET, WRONG));
 	pass(&subnet->fabric, 10 * SECOND - 1);
@@ -282,10 +253,8 @@ static void when_the_lease_runs_out_the_protection_falls(void **state)
 	assert_int_equal(FIELD(IB_PORT_MKEY_PROT_BITS_F), 0);
 }
 
-static void a_manager_that_lives_keeps_the_lease(void **state)
+SUBNET_TEST(a_manager_that_lives_keeps_the_lease)
 {
-	struct subnet *subnet = *state;
-
 	set_mkey(subnet, 2, 10);
 	assert_false(gets_response(subnet, METHOD_GET, WRONG));
 	pass(&subnet->fabric, 9 * SECOND);
@@ -294,10 +263,8 @@ static void a_manager_that_lives_keeps_the_lease(void **state)
 	assert_false(gets_response(subnet, METHOD_GET, WRONG));
 }
 
-static void without_a_lease_the_protection_stays(void **state)
+SUBNET_TEST(without_a_lease_the_protection_stays)
 {
-	struct subnet *subnet = *state;
-
 	set_mkey(subnet, 2, 0);
 	assert_false(gets_response(subnet, METHOD_GET, WRONG));
 	pass(&subnet->fabric, 100000 * SECOND);
@@ -317,9 +284,8 @@ static uint32_t of_notice(const struct inbox *inbox, enum MAD_FIELDS field)
 	return mad_get_field(inbox->first->data, SMP_DATA, field);
 }
 
-static void a_switch_tells_its_manager_that_a_link_changed(void **state)
+SUBNET_TEST(a_switch_tells_its_manager_that_a_link_changed)
 {
-	struct subnet *subnet = *state;
 	struct inbox inbox;
 
 	listen_for_traps(subnet, &inbox);
@@ -335,9 +301,8 @@ static void a_switch_tells_its_manager_that_a_link_changed(void **state)
 	empty(&inbox);
 }
 
-static void a_port_tells_its_manager_that_its_capabilities_changed(void **state)
+SUBNET_TEST(a_port_tells_its_manager_that_its_capabilities_changed)
 {
-	struct subnet *subnet = *state;
 	struct inbox inbox;
 
 	listen_for_traps(subnet, &inbox);
@@ -353,9 +318,8 @@ static void a_port_tells_its_manager_that_its_capabilities_changed(void **state)
 	empty(&inbox);
 }
 
-static void a_capability_that_changes_again_is_told_again(void **state)
+SUBNET_TEST(a_capability_that_changes_again_is_told_again)
 {
-	struct subnet *subnet = *state;
 	struct inbox inbox;
 	uint32_t told = 0;
 
@@ -371,9 +335,8 @@ static void a_capability_that_changes_again_is_told_again(void **state)
 	assert_int_equal(told, state_of(subnet, GAMMA, 1)->capability_mask);
 }
 
-static void a_wrong_m_key_is_told_to_the_manager(void **state)
+SUBNET_TEST(a_wrong_m_key_is_told_to_the_manager)
 {
-	struct subnet *subnet = *state;
 	struct inbox inbox;
 
 	listen_for_traps(subnet, &inbox);
@@ -388,9 +351,8 @@ static void a_wrong_m_key_is_told_to_the_manager(void **state)
 	empty(&inbox);
 }
 
-static void a_trap_is_repeated_every_second_a_few_times(void **state)
+SUBNET_TEST(a_trap_is_repeated_every_second_a_few_times)
 {
-	struct subnet *subnet = *state;
 	struct inbox inbox;
 
 	listen_for_traps(subnet, &inbox);
@@ -405,9 +367,8 @@ static void a_trap_is_repeated_every_second_a_few_times(void **state)
 	empty(&inbox);
 }
 
-static void a_trap_that_is_repressed_is_not_repeated(void **state)
+SUBNET_TEST(a_trap_that_is_repressed_is_not_repeated)
 {
-	struct subnet *subnet = *state;
 	struct inbox inbox;
 
 	listen_for_traps(subnet, &inbox);
@@ -423,9 +384,8 @@ static void a_trap_that_is_repressed_is_not_repeated(void **state)
 	empty(&inbox);
 }
 
-static void a_repress_of_another_trap_changes_nothing(void **state)
+SUBNET_TEST(a_repress_of_another_trap_changes_nothing)
 {
-	struct subnet *subnet = *state;
 	struct inbox inbox;
 
 	listen_for_traps(subnet, &inbox);
@@ -439,9 +399,8 @@ static void a_repress_of_another_trap_changes_nothing(void **state)
 	empty(&inbox);
 }
 
-static void without_a_manager_there_are_no_traps(void **state)
+SUBNET_TEST(without_a_manager_there_are_no_traps)
 {
-	struct subnet *subnet = *state;
 	struct inbox inbox;
 
 	listen_for_traps(subnet, &inbox);
@@ -449,40 +408,4 @@ static void without_a_manager_there_are_no_traps(void **state)
 	trap_link_state(&subnet->fabric, FAR);
 	pass(&subnet->fabric, 100 * SECOND);
 	assert_int_equal(inbox.count, 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(guid_info_begins_with_the_port_s_guid_which_cannot_be_set),
-		TEST(the_p_key_table_has_the_default_key_and_set_keys),
-		TEST(a_switch_has_a_p_key_table_a_port),
-		TEST(sl_to_vl_maps_are_by_input_and_output_port),
-		TEST(a_ca_s_port_has_one_sl_to_vl_map),
-		TEST(vl_arbitration_has_blocks_1_to_4),
-		TEST(the_linear_table_has_768_blocks_of_a_switch),
-		TEST(the_multicast_table_is_by_block_and_position),
-		TEST(sm_info_is_the_manager_s),
-		TEST(the_vendor_s_port_info_is_on_the_vendor_s_nodes),
-		TEST(a_set_needs_the_m_key_at_every_level),
-		TEST(at_level_0_all_may_read_the_key_too),
-		TEST(at_level_1_the_key_is_shown_to_who_has_it),
-		TEST(from_level_2_on_nothing_is_read_without_the_key),
-		TEST(wrong_keys_are_counted),
-		TEST(when_the_lease_runs_out_the_protection_falls),
-		TEST(a_manager_that_lives_keeps_the_lease),
-		TEST(without_a_lease_the_protection_stays),
-		TEST(a_switch_tells_its_manager_that_a_link_changed),
-		TEST(a_port_tells_its_manager_that_its_capabilities_changed),
-		TEST(a_capability_that_changes_again_is_told_again),
-		TEST(a_wrong_m_key_is_told_to_the_manager),
-		TEST(a_trap_is_repeated_every_second_a_few_times),
-		TEST(a_trap_that_is_repressed_is_not_repeated),
-		TEST(a_repress_of_another_trap_changes_nothing),
-		TEST(without_a_manager_there_are_no_traps),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

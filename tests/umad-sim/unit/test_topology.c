@@ -3,6 +3,7 @@
 /* Graphs and generated topologies; the printed text can be read again. */
 
 #include "topologies.h"
+#include "test.h"
 
 #include <errno.h>
 #include <time.h>
@@ -92,12 +93,11 @@ static uint32_t count_cables(const struct graph *graph)
 
 /* ---- the graph ---- */
 
-static void a_node_is_found_by_name_guid_and_number(void **state)
+TEST(a_node_is_found_by_name_guid_and_number)
 {
 	struct graph graph;
 	uint32_t node;
 
-	(void)state;
 	graph_init(&graph);
 	assert_int_equal(graph_add(&graph, NODE_CA, 0x10, "alpha", 2, &node), 0);
 	assert_int_equal(graph_add(&graph, NODE_SWITCH, 0x20, "#0", 3, &node), 0);
@@ -117,12 +117,11 @@ static void a_node_is_found_by_name_guid_and_number(void **state)
 	graph_free(&graph);
 }
 
-static void ports_have_the_guids_that_their_node_gives_them(void **state)
+TEST(ports_have_the_guids_that_their_node_gives_them)
 {
 	struct graph graph;
 	uint32_t node;
 
-	(void)state;
 	graph_init(&graph);
 	assert_int_equal(graph_add(&graph, NODE_CA, 0x10, "a", 2, &node), 0);
 	assert_int_equal(graph_add(&graph, NODE_SWITCH, 0x20, "s", 3, &node), 0);
@@ -136,13 +135,12 @@ static void ports_have_the_guids_that_their_node_gives_them(void **state)
 	graph_free(&graph);
 }
 
-static void nodes_and_cables_that_cannot_be_are_refused(void **state)
+TEST(nodes_and_cables_that_cannot_be_are_refused)
 {
 	struct graph graph;
 	char name[MAX_NAME + 2];
 	uint32_t node;
 
-	(void)state;
 	memset(name, 'n', sizeof(name));
 	name[MAX_NAME + 1] = 0;
 	graph_init(&graph);
@@ -163,11 +161,10 @@ static void nodes_and_cables_that_cannot_be_are_refused(void **state)
 	graph_free(&graph);
 }
 
-static void speeds_have_names(void **state)
+TEST(speeds_have_names)
 {
 	int speed;
 
-	(void)state;
 	for (speed = SDR; speed < SPEED_COUNT; speed++) {
 		const char *name = link_speed_name((enum link_speed)speed);
 
@@ -182,7 +179,7 @@ static void speeds_have_names(void **state)
 
 /* ---- generators ---- */
 
-static void generated_topologies_have_the_nodes_and_cables_of_their_shape(void **state)
+TEST(generated_topologies_have_the_nodes_and_cables_of_their_shape)
 {
 	static const struct {
 		const char *spec;
@@ -210,7 +207,6 @@ static void generated_topologies_have_the_nodes_and_cables_of_their_shape(void *
 	struct graph graph;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(rows); i++) {
 		load(&graph, rows[i].spec);
 		assert_int_equal(count_type(&graph, NODE_CA), rows[i].hosts);
@@ -220,12 +216,11 @@ static void generated_topologies_have_the_nodes_and_cables_of_their_shape(void *
 	}
 }
 
-static void generated_topologies_are_connected(void **state)
+TEST(generated_topologies_are_connected)
 {
 	struct graph graph;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(generated); i++) {
 		load(&graph, generated[i]);
 		assert_cables_have_two_ends(&graph);
@@ -234,12 +229,11 @@ static void generated_topologies_are_connected(void **state)
 	}
 }
 
-static void generated_topologies_are_the_same_when_printed_and_read(void **state)
+TEST(generated_topologies_are_the_same_when_printed_and_read)
 {
 	struct graph graph, again;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(generated); i++) {
 		load(&graph, generated[i]);
 		print_and_read(&graph, &again);
@@ -249,11 +243,10 @@ static void generated_topologies_are_the_same_when_printed_and_read(void **state
 	}
 }
 
-static void generated_nodes_are_named_in_order_hosts_first(void **state)
+TEST(generated_nodes_are_named_in_order_hosts_first)
 {
 	struct graph graph;
 
-	(void)state;
 	load(&graph, "fat-tree:4,3");
 	assert_int_equal(graph_find(&graph, "host-1"), 0);
 	assert_int_equal(graph_find(&graph, "host-16"), 15);
@@ -279,11 +272,10 @@ static void generated_nodes_are_named_in_order_hosts_first(void **state)
 	graph_free(&graph);
 }
 
-static void links_have_the_width_and_speed_of_the_suffix(void **state)
+TEST(links_have_the_width_and_speed_of_the_suffix)
 {
 	struct graph graph;
 
-	(void)state;
 	load(&graph, "pair");
 	assert_int_equal(graph.ports[1].width, 4);
 	assert_int_equal(graph.ports[1].speed, HDR);
@@ -294,12 +286,11 @@ static void links_have_the_width_and_speed_of_the_suffix(void **state)
 	graph_free(&graph);
 }
 
-static void a_large_tree_is_there_in_no_time(void **state)
+TEST(a_large_tree_is_there_in_no_time)
 {
 	clock_t start = clock();
 	struct graph graph;
 
-	(void)state;
 	load(&graph, "fat-tree:64,3");
 	assert_int_equal(graph.node_count, 65536 + 2048 + 2048 + 1024);
 	assert_int_equal(reachable(&graph), graph.node_count);
@@ -308,12 +299,11 @@ static void a_large_tree_is_there_in_no_time(void **state)
 	assert_true(clock() - start < 60 * CLOCKS_PER_SEC);
 }
 
-static void guids_do_not_meet_however_many_nodes_there_are(void **state)
+TEST(guids_do_not_meet_however_many_nodes_there_are)
 {
 	struct graph graph;
 	uint32_t i;
 
-	(void)state;
 	load(&graph, "fat-tree:126,3,189000");
 	for (i = 1; i < graph.node_count; i++)
 		assert_true(graph.nodes[i].guid >= graph.nodes[i - 1].guid + 16);
@@ -321,7 +311,7 @@ static void guids_do_not_meet_however_many_nodes_there_are(void **state)
 	graph_free(&graph);
 }
 
-static void nonsense_for_a_generator_is_refused_with_the_reason(void **state)
+TEST(nonsense_for_a_generator_is_refused_with_the_reason)
 {
 	static const struct {
 		const char *spec, *reason;
@@ -366,7 +356,6 @@ static void nonsense_for_a_generator_is_refused_with_the_reason(void **state)
 	struct graph graph;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(rows); i++) {
 		graph_init(&graph);
 		assert_int_equal(topology_generate(&graph, rows[i].spec, &error), -EINVAL);
@@ -377,12 +366,11 @@ static void nonsense_for_a_generator_is_refused_with_the_reason(void **state)
 	}
 }
 
-static void a_misspelt_word_is_called_an_unknown_topology(void **state)
+TEST(a_misspelt_word_is_called_an_unknown_topology)
 {
 	struct topology_error error;
 	struct graph graph;
 
-	(void)state;
 	graph_init(&graph);
 	assert_int_equal(topology_load(&graph, "fat-tre:4,2", &error), -ENOENT);
 	assert_string_equal(error.text, "unknown topology \"fat-tre\"; known: pair, fat-tree, "
@@ -392,12 +380,11 @@ static void a_misspelt_word_is_called_an_unknown_topology(void **state)
 	graph_free(&graph);
 }
 
-static void a_word_of_no_generator_is_a_file(void **state)
+TEST(a_word_of_no_generator_is_a_file)
 {
 	struct topology_error error;
 	struct graph graph;
 
-	(void)state;
 	graph_init(&graph);
 	assert_int_equal(topology_generate(&graph, "pairs", &error), -ENOENT);
 	assert_int_equal(topology_generate(&graph, "./pair", &error), -ENOENT);
@@ -411,26 +398,4 @@ static void a_word_of_no_generator_is_a_file(void **state)
 	assert_int_equal(topology_load(&graph, "/", &error), -EISDIR);
 	assert_string_equal(error.text, "/: Is a directory");
 	graph_free(&graph);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_node_is_found_by_name_guid_and_number),
-		cmocka_unit_test(ports_have_the_guids_that_their_node_gives_them),
-		cmocka_unit_test(nodes_and_cables_that_cannot_be_are_refused),
-		cmocka_unit_test(speeds_have_names),
-		cmocka_unit_test(generated_topologies_have_the_nodes_and_cables_of_their_shape),
-		cmocka_unit_test(generated_topologies_are_connected),
-		cmocka_unit_test(generated_topologies_are_the_same_when_printed_and_read),
-		cmocka_unit_test(generated_nodes_are_named_in_order_hosts_first),
-		cmocka_unit_test(links_have_the_width_and_speed_of_the_suffix),
-		cmocka_unit_test(a_large_tree_is_there_in_no_time),
-		cmocka_unit_test(guids_do_not_meet_however_many_nodes_there_are),
-		cmocka_unit_test(nonsense_for_a_generator_is_refused_with_the_reason),
-		cmocka_unit_test(a_misspelt_word_is_called_an_unknown_topology),
-		cmocka_unit_test(a_word_of_no_generator_is_a_file),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 /* Topology files: their meaning, and errors in them. */
 
 #include "topologies.h"
+#include "test.h"
 
 #include <errno.h>
 #include <time.h>
@@ -27,12 +28,11 @@ static const char discovered[] =
 	"[1](2c903000a0b11) \t\"S-b8599f0300aa0000\"[1]\t\t# lid 8 lmc 2 \"MF0;sw \"7\":Q/U1\" "
 	"lid 3 4xHDR\n";
 
-static void the_output_of_ibnetdiscover_is_read_whole(void **state)
+TEST(the_output_of_ibnetdiscover_is_read_whole)
 {
 	const struct graph_node *node;
 	struct graph graph;
 
-	(void)state;
 	read_text(&graph, discovered);
 	assert_int_equal(graph.node_count, 3);
 	node = &graph.nodes[0];
@@ -60,11 +60,10 @@ static void the_output_of_ibnetdiscover_is_read_whole(void **state)
 	graph_free(&graph);
 }
 
-static void files_are_the_same_when_printed_and_read(void **state)
+TEST(files_are_the_same_when_printed_and_read)
 {
 	struct graph graph, again;
 
-	(void)state;
 	read_text(&graph, discovered);
 	print_and_read(&graph, &again);
 	assert_same(&graph, &again);
@@ -72,11 +71,10 @@ static void files_are_the_same_when_printed_and_read(void **state)
 	graph_free(&again);
 }
 
-static void ibsims_files_get_guids_as_ibsim_gives_them(void **state)
+TEST(ibsims_files_get_guids_as_ibsim_gives_them)
 {
 	struct graph graph;
 
-	(void)state;
 	read_text(&graph, "# a net\nHca\t2 \"a\"\n[2] \"sw1\"[1] # to the other rack\n\n"
 			  "Switch 4 \"sw1\"\n[1]\t\"a\"[2]\n[2]\t\"b\"\n\n"
 			  "Switch 4 \"sw2\"\nHca 1 \"b\" # \"second\"\n");
@@ -94,11 +92,10 @@ static void ibsims_files_get_guids_as_ibsim_gives_them(void **state)
 	graph_free(&graph);
 }
 
-static void guids_are_counted_on_from_where_a_file_says(void **state)
+TEST(guids_are_counted_on_from_where_a_file_says)
 {
 	struct graph graph;
 
-	(void)state;
 	read_text(&graph,
 		  "hcaguids=0x5000\nswitchguids = 16\nvendid=0x2c9\nHca 3 \"a\"\n\n"
 		  "Hca 1 \"b\"\n\nhcaguids+16\nHca 1 \"c\"\nSwitch 2 \"s\"\nRt 1 \"r\"\n");
@@ -112,7 +109,7 @@ static void guids_are_counted_on_from_where_a_file_says(void **state)
 	graph_free(&graph);
 }
 
-static void a_link_has_the_best_values_that_both_ends_support(void **state)
+TEST(a_link_has_the_best_values_that_both_ends_support)
 {
 	static const struct {
 		const char *text;
@@ -128,7 +125,6 @@ static void a_link_has_the_best_values_that_both_ends_support(void **state)
 	struct graph graph;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(rows); i++) {
 		read_text(&graph, rows[i].text);
 		assert_cabled(&graph, "a", 1, "b", 1);
@@ -138,11 +134,10 @@ static void a_link_has_the_best_values_that_both_ends_support(void **state)
 	}
 }
 
-static void names_within_a_module_are_its_own(void **state)
+TEST(names_within_a_module_are_its_own)
 {
 	struct graph graph;
 
-	(void)state;
 	read_text(&graph, "module = \"x\"\nHca 2 \"a\"\n[1] \"b\"[1]\n[2] \"y#a\"[1]\n\n"
 			  "Hca 1 \"b\"\n\nmodule=\"y\"\nHca 1 \"a\"\n[1] \"x#a\"[2]\n");
 	assert_cabled(&graph, "x#a", 1, "x#b", 1);
@@ -150,11 +145,10 @@ static void names_within_a_module_are_its_own(void **state)
 	graph_free(&graph);
 }
 
-static void crlf_blanks_and_a_missing_last_newline_do_no_harm(void **state)
+TEST(crlf_blanks_and_a_missing_last_newline_do_no_harm)
 {
 	struct graph graph;
 
-	(void)state;
 	read_text(&graph,
 		  "\r\n  Switch\t 4   \"s\"  \r\n \t[1]  \"h\" [1] # x\r\nHca 1 \"h\"\r\n"
 		  "  [1]\t\"s\"[1]");
@@ -164,11 +158,10 @@ static void crlf_blanks_and_a_missing_last_newline_do_no_harm(void **state)
 	graph_free(&graph);
 }
 
-static void a_cable_of_two_cas_is_read_as_ibnetdiscover_prints_it(void **state)
+TEST(a_cable_of_two_cas_is_read_as_ibnetdiscover_prints_it)
 {
 	struct graph graph;
 
-	(void)state;
 	read_text(&graph,
 		  "Ca\t1 \"H-0000000000000001\"\t\t# \"a\"\n"
 		  "[1](11) \t\"H-0000000000000002\"[1] (21) \t\t# lid 1 lmc 0 \"b\" lid 2 "
@@ -182,25 +175,23 @@ static void a_cable_of_two_cas_is_read_as_ibnetdiscover_prints_it(void **state)
 	graph_free(&graph);
 }
 
-static void headings_and_console_commands_are_passed_over(void **state)
+TEST(headings_and_console_commands_are_passed_over)
 {
 	struct graph graph;
 
-	(void)state;
 	read_text(&graph, "do Attached\nChassis 1 (guid 0x8f10)\nNon-Chassis Nodes\n"
 			  "sysimgguid=0x77\t\t# Chassis 1\nHca 1 \"h\"\n");
 	assert_int_equal(graph.nodes[0].system_guid, 0x77);
 	graph_free(&graph);
 }
 
-static void a_file_may_include_others_beside_it(void **state)
+TEST(a_file_may_include_others_beside_it)
 {
 	char folder[] = "/tmp/topology-XXXXXX", path[64], other[64], want[128];
 	struct topology_error error;
 	struct graph graph;
 	FILE *file;
 
-	(void)state;
 	assert_non_null(mkdtemp(folder));
 	snprintf(path, sizeof(path), "%s/a.net", folder);
 	snprintf(other, sizeof(other), "%s/b.net", folder);
@@ -236,7 +227,7 @@ static void a_file_may_include_others_beside_it(void **state)
 	rmdir(folder);
 }
 
-static void each_error_is_told_with_its_line(void **state)
+TEST(each_error_is_told_with_its_line)
 {
 	static const struct {
 		const char *text, *error;
@@ -322,7 +313,6 @@ static void each_error_is_told_with_its_line(void **state)
 	struct graph graph;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < COUNT(rows); i++) {
 		graph_init(&graph);
 		assert_int_equal(topology_read(&graph, rows[i].text, strlen(rows[i].text),
@@ -334,12 +324,11 @@ static void each_error_is_told_with_its_line(void **state)
 	}
 }
 
-static void bytes_that_are_no_text_are_refused_and_not_shown(void **state)
+TEST(bytes_that_are_no_text_are_refused_and_not_shown)
 {
 	struct topology_error error;
 	struct graph graph;
 
-	(void)state;
 	graph_init(&graph);
 	assert_int_equal(topology_read(&graph, "\nCa 1 \"a\0\"\n", 11, "n", &error), -EINVAL);
 	assert_string_equal(error.text, "n:2: a zero byte: not a text");
@@ -350,14 +339,13 @@ static void bytes_that_are_no_text_are_refused_and_not_shown(void **state)
 	graph_free(&graph);
 }
 
-static void names_and_lines_may_be_long_up_to_a_limit(void **state)
+TEST(names_and_lines_may_be_long_up_to_a_limit)
 {
 	static char text[1 << 20];
 	struct topology_error error;
 	struct graph graph;
 	size_t length;
 
-	(void)state;
 	length = (size_t)snprintf(text, sizeof(text), "Ca 1 \"%064d\"\n", 1);
 	read_bytes(&graph, text, length);
 	assert_int_equal(strlen(graph.nodes[0].name), MAX_NAME);
@@ -380,7 +368,7 @@ static void names_and_lines_may_be_long_up_to_a_limit(void **state)
 	graph_free(&graph);
 }
 
-static void too_many_nodes_are_refused_and_many_are_read_in_no_time(void **state)
+TEST(too_many_nodes_are_refused_and_many_are_read_in_no_time)
 {
 	size_t room = (MAX_NODES + 1) * 20, length = 0;
 	char *text = malloc(room);
@@ -389,7 +377,6 @@ static void too_many_nodes_are_refused_and_many_are_read_in_no_time(void **state
 	struct graph graph;
 	unsigned int i;
 
-	(void)state;
 	assert_non_null(text);
 	graph_init(&graph);
 	for (i = 0; i <= MAX_NODES; i++)
@@ -403,26 +390,4 @@ static void too_many_nodes_are_refused_and_many_are_read_in_no_time(void **state
 	graph_free(&graph);
 	free(text);
 	assert_true(clock() - start < 60 * CLOCKS_PER_SEC);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_output_of_ibnetdiscover_is_read_whole),
-		cmocka_unit_test(files_are_the_same_when_printed_and_read),
-		cmocka_unit_test(ibsims_files_get_guids_as_ibsim_gives_them),
-		cmocka_unit_test(guids_are_counted_on_from_where_a_file_says),
-		cmocka_unit_test(a_link_has_the_best_values_that_both_ends_support),
-		cmocka_unit_test(names_within_a_module_are_its_own),
-		cmocka_unit_test(crlf_blanks_and_a_missing_last_newline_do_no_harm),
-		cmocka_unit_test(a_cable_of_two_cas_is_read_as_ibnetdiscover_prints_it),
-		cmocka_unit_test(headings_and_console_commands_are_passed_over),
-		cmocka_unit_test(a_file_may_include_others_beside_it),
-		cmocka_unit_test(each_error_is_told_with_its_line),
-		cmocka_unit_test(bytes_that_are_no_text_are_refused_and_not_shown),
-		cmocka_unit_test(names_and_lines_may_be_long_up_to_a_limit),
-		cmocka_unit_test(too_many_nodes_are_refused_and_many_are_read_in_no_time),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

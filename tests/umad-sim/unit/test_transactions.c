@@ -1,31 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /* The transactions in flight that a handle's two sides share. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "protocol.h"
+#include "test.h"
 
 #define SLOTS (BUCKETS * BUCKET_KEYS)
 
-static int set_up(void **state)
+static struct shared *set_up(void)
 {
-	*state = calloc(1, sizeof(struct shared));
-	assert_non_null(*state);
-	return 0;
+	struct shared *shared = calloc(1, sizeof(*shared));
+
+	assert_non_null(shared);
+	return shared;
 }
 
-static int tear_down(void **state)
+static void tear_down(struct shared *shared)
 {
-	free(*state);
-	return 0;
+	free(shared);
 }
+
+#define SHARED_TEST(name) TEST_ON(name, struct shared *shared, set_up, tear_down)
 
 static unsigned int used(struct shared *shared)
 {
@@ -43,17 +41,15 @@ static void fill(struct shared *shared, uint64_t key, unsigned int choice)
 		atomic_store(transaction_bucket(shared, key, choice) + i, 1000 + i);
 }
 
-static void a_key_is_never_0(void **state)
+TEST(a_key_is_never_0)
 {
-	(void)state;
 	assert_true(transaction_key(0, 0, 0) != 0);
 }
 
-static void a_key_tells_agent_class_and_transaction_apart(void **state)
+TEST(a_key_tells_agent_class_and_transaction_apart)
 {
 	uint64_t key = transaction_key(1, 2, 3);
 
-	(void)state;
 	assert_true(key != transaction_key(2, 2, 3));
 	assert_true(key != transaction_key(1, 3, 3));
 	assert_true(key != transaction_key(1, 2, 4));
@@ -61,9 +57,8 @@ static void a_key_tells_agent_class_and_transaction_apart(void **state)
 	assert_true(transaction_key(0, 1, 0) != transaction_key(1, 0, 0));
 }
 
-static void a_transaction_is_entered_once(void **state)
+SHARED_TEST(a_transaction_is_entered_once)
 {
-	struct shared *shared = *state;
 	uint64_t key = transaction_key(0, 3, 17);
 
 	assert_true(transaction_enter(shared, key));
@@ -71,9 +66,8 @@ static void a_transaction_is_entered_once(void **state)
 	assert_int_equal(used(shared), 1);
 }
 
-static void a_transaction_that_was_left_is_entered_again(void **state)
+SHARED_TEST(a_transaction_that_was_left_is_entered_again)
 {
-	struct shared *shared = *state;
 	uint64_t key = transaction_key(0, 3, 17);
 
 	assert_true(transaction_enter(shared, key));
@@ -82,19 +76,15 @@ static void a_transaction_that_was_left_is_entered_again(void **state)
 	assert_true(transaction_enter(shared, key));
 }
 
-static void removing_an_unknown_transaction_changes_nothing(void **state)
+SHARED_TEST(removing_an_unknown_transaction_changes_nothing)
 {
-	struct shared *shared = *state;
-
 	assert_true(transaction_enter(shared, transaction_key(0, 3, 17)));
 	transaction_leave(shared, transaction_key(0, 3, 18));
 	assert_false(transaction_enter(shared, transaction_key(0, 3, 17)));
 }
 
-static void agents_and_classes_have_transactions_of_their_own(void **state)
+SHARED_TEST(agents_and_classes_have_transactions_of_their_own)
 {
-	struct shared *shared = *state;
-
 	for (uint32_t agent = 0; agent < AGENTS_PER_HANDLE; agent++) {
 		assert_true(transaction_enter(shared, transaction_key(agent, 3, 17)));
 		assert_true(transaction_enter(shared, transaction_key(agent, 4, 17)));
@@ -102,9 +92,8 @@ static void agents_and_classes_have_transactions_of_their_own(void **state)
 	assert_int_equal(used(shared), 2 * AGENTS_PER_HANDLE);
 }
 
-static void a_transaction_whose_bucket_is_full_goes_into_the_other(void **state)
+SHARED_TEST(a_transaction_whose_bucket_is_full_goes_into_the_other)
 {
-	struct shared *shared = *state;
 	uint64_t key = transaction_key(0, 3, 17);
 
 	assert_ptr_not_equal(transaction_bucket(shared, key, 0),
@@ -114,9 +103,8 @@ static void a_transaction_whose_bucket_is_full_goes_into_the_other(void **state)
 	assert_true(atomic_load(transaction_bucket(shared, key, 1)) == key);
 }
 
-static void a_transaction_is_found_in_the_other_bucket(void **state)
+SHARED_TEST(a_transaction_is_found_in_the_other_bucket)
 {
-	struct shared *shared = *state;
 	uint64_t key = transaction_key(0, 3, 17);
 
 	fill(shared, key, 0);
@@ -127,9 +115,8 @@ static void a_transaction_is_found_in_the_other_bucket(void **state)
 	assert_true(atomic_load(transaction_bucket(shared, key, 1)) == 0);
 }
 
-static void a_transaction_whose_buckets_are_full_is_refused(void **state)
+SHARED_TEST(a_transaction_whose_buckets_are_full_is_refused)
 {
-	struct shared *shared = *state;
 	uint64_t key = transaction_key(0, 3, 17);
 
 	fill(shared, key, 0);
@@ -140,9 +127,8 @@ static void a_transaction_whose_buckets_are_full_is_refused(void **state)
 	assert_true(transaction_enter(shared, key));
 }
 
-static void tens_of_thousands_are_in_flight_at_once(void **state)
+SHARED_TEST(tens_of_thousands_are_in_flight_at_once)
 {
-	struct shared *shared = *state;
 	unsigned int count = 20000;
 
 	for (unsigned int i = 0; i < count; i++) /* consecutive numbers, as programs use them */
@@ -155,9 +141,8 @@ static void tens_of_thousands_are_in_flight_at_once(void **state)
 	assert_int_equal(used(shared), 0);
 }
 
-static void random_transactions_spread_as_well(void **state)
+SHARED_TEST(random_transactions_spread_as_well)
 {
-	struct shared *shared = *state;
 	uint64_t number = 1;
 
 	for (unsigned int i = 0; i < 20000; i++) {
@@ -167,25 +152,4 @@ static void random_transactions_spread_as_well(void **state)
 			assert_in_range(used(shared), i - 5, i);
 	}
 	assert_in_range(used(shared), 19990, 20000);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_key_is_never_0),
-		cmocka_unit_test(a_key_tells_agent_class_and_transaction_apart),
-		TEST(a_transaction_is_entered_once),
-		TEST(a_transaction_that_was_left_is_entered_again),
-		TEST(removing_an_unknown_transaction_changes_nothing),
-		TEST(agents_and_classes_have_transactions_of_their_own),
-		TEST(a_transaction_whose_bucket_is_full_goes_into_the_other),
-		TEST(a_transaction_is_found_in_the_other_bucket),
-		TEST(a_transaction_whose_buckets_are_full_is_refused),
-		TEST(tens_of_thousands_are_in_flight_at_once),
-		TEST(random_transactions_spread_as_well),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

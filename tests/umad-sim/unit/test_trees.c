@@ -2,6 +2,7 @@
 
 /* The trees of multicast groups in the switches' tables, and packets to groups. */
 #include "net_fixture.h"
+#include "test.h"
 
 #include "trees.h"
 
@@ -97,9 +98,8 @@ static bool *some_members(struct fabric *fabric, uint64_t chance)
 	return members;
 }
 
-static void each_member_is_reached_once_from_each_other(void **state)
+TEST(each_member_is_reached_once_from_each_other)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT_OF(topologies); i++) {
 		struct net *net = new_net(topologies[i], NULL);
 		bool *members = some_members(&net->fabric, 1);
@@ -111,7 +111,7 @@ static void each_member_is_reached_once_from_each_other(void **state)
 	}
 }
 
-static void a_switch_is_a_member_by_its_port_0(void **state)
+TEST(a_switch_is_a_member_by_its_port_0)
 {
 	struct net *net = new_net("torus:4,4,1", NULL);
 	struct fabric *fabric = &net->fabric;
@@ -119,7 +119,6 @@ static void a_switch_is_a_member_by_its_port_0(void **state)
 	uint32_t node = graph_find(&fabric->graph, "switch-2-3-1");
 	uint32_t port = hardware(fabric, node)->first_port;
 
-	(void)state;
 	assert_true(join_some(fabric, 2) > 0);
 	assert_int_equal(tree_join(fabric, MLID, port), 0);
 	members[port] = true;
@@ -150,14 +149,13 @@ static bool are_blank(const struct fabric *fabric, const uint8_t *tables)
 	return true;
 }
 
-static void a_single_member_needs_no_tree(void **state)
+TEST(a_single_member_needs_no_tree)
 {
 	struct net *net = new_net("fat-tree:4,2", NULL);
 	struct fabric *fabric = &net->fabric;
 	uint32_t host = graph_port(&fabric->graph, graph_find(&fabric->graph, "host-3"), 1);
 	uint8_t *tables;
 
-	(void)state;
 	assert_int_equal(tree_join(fabric, MLID, host), 0);
 	tables = all_tables(fabric);
 	assert_true(are_blank(fabric, tables));
@@ -173,14 +171,13 @@ static void a_single_member_needs_no_tree(void **state)
 	free_net(net);
 }
 
-static void a_tree_does_not_depend_on_the_order_of_joins_and_leaves(void **state)
+TEST(a_tree_does_not_depend_on_the_order_of_joins_and_leaves)
 {
 	struct net *net = new_net("fat-tree:8,3", NULL);
 	struct fabric *fabric = &net->fabric;
 	bool *members = some_members(fabric, 3);
 	uint8_t *forth, *back;
 
-	(void)state;
 	assert_true(join_some(fabric, 3) > 1);
 	forth = all_tables(fabric);
 	for (uint32_t port = 0; port < fabric->graph.port_count; port++)
@@ -206,14 +203,13 @@ static void a_tree_does_not_depend_on_the_order_of_joins_and_leaves(void **state
 	free_net(net);
 }
 
-static void trees_lead_round_dead_links(void **state)
+TEST(trees_lead_round_dead_links)
 {
 	struct net *net = new_net("fat-tree:8,3", NULL);
 	struct fabric *fabric = &net->fabric;
 	bool *members = some_members(fabric, 4);
 	uint8_t *before, *after;
 
-	(void)state;
 	assert_true(join_some(fabric, 4) > 1);
 	before = all_tables(fabric);
 	for (unsigned int i = 1; i <= 3; i++) {
@@ -235,14 +231,13 @@ static void trees_lead_round_dead_links(void **state)
 	free_net(net);
 }
 
-static void a_member_without_a_link_is_left_out(void **state)
+TEST(a_member_without_a_link_is_left_out)
 {
 	struct net *net = new_net("fat-tree:4,2", NULL);
 	struct fabric *fabric = &net->fabric;
 	static const char *const names[] = {"host-1", "host-4", "host-7"};
 	bool members[256] = {false};
 
-	(void)state;
 	assert_true(fabric->graph.port_count <= COUNT_OF(members));
 	for (size_t i = 0; i < COUNT_OF(names); i++) {
 		uint32_t port =
@@ -287,9 +282,8 @@ static void send_to_group(struct fabric *fabric, uint32_t from)
 	settle(fabric);
 }
 
-static void a_packet_to_a_group_reaches_each_other_member_once(void **state)
+TEST(a_packet_to_a_group_reaches_each_other_member_once)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT_OF(topologies) - 1; i++) {
 		struct net *net = new_net(topologies[i], NULL);
 		struct fabric *fabric = &net->fabric;
@@ -310,7 +304,7 @@ static void a_packet_to_a_group_reaches_each_other_member_once(void **state)
 	}
 }
 
-static void tables_that_are_no_tree_do_not_multiply_packets_for_ever(void **state)
+TEST(tables_that_are_no_tree_do_not_multiply_packets_for_ever)
 {
 	struct net *net = new_net("torus:3,3,3", NULL);
 	struct fabric *fabric = &net->fabric;
@@ -319,7 +313,6 @@ static void tables_that_are_no_tree_do_not_multiply_packets_for_ever(void **stat
 	size_t length;
 	FILE *out = open_memstream(&text, &length);
 
-	(void)state;
 	assert_non_null(out);
 	assert_int_equal(trace_to(fabric, out), 0);
 	fabric->arrived = note_arrival;
@@ -340,7 +333,7 @@ static void tables_that_are_no_tree_do_not_multiply_packets_for_ever(void **stat
 	free(text);
 }
 
-static void packets_to_a_group_do_not_reach_qp0_and_qp1(void **state)
+TEST(packets_to_a_group_do_not_reach_qp0_and_qp1)
 {
 	struct net *net = new_net("fat-tree:4,2", NULL);
 	struct fabric *fabric = &net->fabric;
@@ -351,7 +344,6 @@ static void packets_to_a_group_do_not_reach_qp0_and_qp1(void **state)
 	size_t length;
 	FILE *out = open_memstream(&text, &length);
 
-	(void)state;
 	assert_non_null(out);
 	assert_int_equal(trace_to(fabric, out), 0);
 	listen_at(fabric, &inbox, to, VENDOR_CLASS, METHOD_SEND);
@@ -364,21 +356,4 @@ static void packets_to_a_group_do_not_reach_qp0_and_qp1(void **state)
 	free_net(net);
 	fclose(out);
 	free(text);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_member_is_reached_once_from_each_other),
-		cmocka_unit_test(a_switch_is_a_member_by_its_port_0),
-		cmocka_unit_test(a_single_member_needs_no_tree),
-		cmocka_unit_test(a_tree_does_not_depend_on_the_order_of_joins_and_leaves),
-		cmocka_unit_test(trees_lead_round_dead_links),
-		cmocka_unit_test(a_member_without_a_link_is_left_out),
-		cmocka_unit_test(a_packet_to_a_group_reaches_each_other_member_once),
-		cmocka_unit_test(tables_that_are_no_tree_do_not_multiply_packets_for_ever),
-		cmocka_unit_test(packets_to_a_group_do_not_reach_qp0_and_qp1),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,14 +4,15 @@
  * The umad device: registration of agents, header layouts, failed writes, removal of devices.
  */
 #include "device_fixture.h"
+#include "test.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 /* --- registration --------------------------------------------------------------- */
 
-static void agents_get_the_lowest_free_id(void **state)
+MACHINES_TEST(agents_get_the_lowest_free_id)
 {
-	struct device *alpha = ((struct machines *)*state)->alpha;
+	struct device *alpha = machines->alpha;
 
 	for (int id = 0; id < 4; id++)
 		assert_int_equal(agent(alpha, VENDOR_CLASS, 0, 0), id);
@@ -22,9 +23,8 @@ static void agents_get_the_lowest_free_id(void **state)
 	assert_int_equal(agent(alpha, VENDOR_CLASS, 0, 0), 4);
 }
 
-static void a_descriptor_has_32_agents_and_no_more(void **state)
+MACHINES_TEST(a_descriptor_has_32_agents_and_no_more)
 {
-	struct machines *machines = *state;
 	struct device *other = open_device(machines->subnet, ALPHA);
 
 	for (int id = 0; id < 32; id++)
@@ -34,9 +34,8 @@ static void a_descriptor_has_32_agents_and_no_more(void **state)
 	close_device(other);
 }
 
-static void a_method_that_is_served_already_is_refused(void **state)
+MACHINES_TEST(a_method_that_is_served_already_is_refused)
 {
-	struct machines *machines = *state;
 	struct device *other = open_device(machines->subnet, ALPHA);
 
 	assert_int_equal(agent(machines->alpha, PING_CLASS, 0, 1), 0);
@@ -49,9 +48,9 @@ static void a_method_that_is_served_already_is_refused(void **state)
 	assert_int_equal(agent(machines->alpha, PING_CLASS, 0, 1), 0);
 }
 
-static void disjoint_methods_of_a_class_are_served_side_by_side(void **state)
+MACHINES_TEST(disjoint_methods_of_a_class_are_served_side_by_side)
 {
-	struct device *alpha = ((struct machines *)*state)->alpha;
+	struct device *alpha = machines->alpha;
 
 	assert_int_equal(agent(alpha, PING_CLASS, 0, 1), 0);
 	assert_int_equal(agent(alpha, PING_CLASS, 0, 2), 1);
@@ -68,9 +67,9 @@ static struct ib_user_mad_reg_req2 ping_server(void)
 					     .oui = OUI};
 }
 
-static void another_oui_is_served_beside_the_first(void **state)
+MACHINES_TEST(another_oui_is_served_beside_the_first)
 {
-	struct device *alpha = ((struct machines *)*state)->alpha;
+	struct device *alpha = machines->alpha;
 	struct ib_user_mad_reg_req2 request = ping_server();
 
 	assert_int_equal(agent2(alpha, &request), 0);
@@ -79,9 +78,9 @@ static void another_oui_is_served_beside_the_first(void **state)
 	assert_int_equal(agent2(alpha, &request), -EINVAL);
 }
 
-static void another_class_version_is_served_beside_the_first(void **state)
+MACHINES_TEST(another_class_version_is_served_beside_the_first)
 {
-	struct device *alpha = ((struct machines *)*state)->alpha;
+	struct device *alpha = machines->alpha;
 	struct ib_user_mad_reg_req2 request = ping_server();
 
 	assert_int_equal(agent2(alpha, &request), 0);
@@ -89,9 +88,9 @@ static void another_class_version_is_served_beside_the_first(void **state)
 	assert_int_equal(agent2(alpha, &request), 1);
 }
 
-static void a_server_of_range_2_needs_an_oui(void **state)
+MACHINES_TEST(a_server_of_range_2_needs_an_oui)
 {
-	struct device *alpha = ((struct machines *)*state)->alpha;
+	struct device *alpha = machines->alpha;
 	struct ib_user_mad_reg_req2 request = ping_server();
 
 	request.oui = 0;
@@ -100,9 +99,9 @@ static void a_server_of_range_2_needs_an_oui(void **state)
 	assert_int_equal(agent2(alpha, &request), 0);
 }
 
-static void classes_from_0x50_on_are_refused(void **state)
+MACHINES_TEST(classes_from_0x50_on_are_refused)
 {
-	struct device *alpha = ((struct machines *)*state)->alpha;
+	struct device *alpha = machines->alpha;
 
 	assert_int_equal(agent(alpha, 0x4f, 0, 0), 0);
 	assert_int_equal(agent(alpha, 0x50, 0, 0), -EINVAL);
@@ -111,11 +110,11 @@ static void classes_from_0x50_on_are_refused(void **state)
 	assert_int_equal(agent(alpha, CLASS_DIRECTED_SMP, 0, 0), 1);
 }
 
-static void rmpp_is_for_the_classes_that_have_it(void **state)
+MACHINES_TEST(rmpp_is_for_the_classes_that_have_it)
 {
 	static const uint8_t with[] = {0x03, 0x06, 0x10, 0x12, 0x30, 0x40, 0x4f};
 	static const uint8_t without[] = {0x04, 0x05, 0x07, 0x08, 0x09, 0x21};
-	struct device *alpha = ((struct machines *)*state)->alpha;
+	struct device *alpha = machines->alpha;
 
 	for (size_t i = 0; i < COUNT_OF(with); i++)
 		assert_int_equal(agent(alpha, with[i], 1, 0), i);
@@ -125,18 +124,18 @@ static void rmpp_is_for_the_classes_that_have_it(void **state)
 	}
 }
 
-static void there_is_one_version_of_rmpp(void **state)
+MACHINES_TEST(there_is_one_version_of_rmpp)
 {
-	struct device *alpha = ((struct machines *)*state)->alpha;
+	struct device *alpha = machines->alpha;
 
 	assert_int_equal(agent(alpha, CLASS_SA, 2, 0), -EINVAL);
 	assert_int_equal(agent(alpha, CLASS_SA, 255, 0), -EINVAL);
 	assert_int_equal(agent(alpha, CLASS_SA, 1, 0), 0);
 }
 
-static void a_program_s_own_rmpp_is_for_the_same_classes(void **state)
+MACHINES_TEST(a_program_s_own_rmpp_is_for_the_same_classes)
 {
-	struct device *alpha = ((struct machines *)*state)->alpha;
+	struct device *alpha = machines->alpha;
 	struct ib_user_mad_reg_req2 request = {.qpn = 1,
 					       .mgmt_class = 0x04,
 					       .mgmt_class_version = 1,
@@ -149,9 +148,9 @@ static void a_program_s_own_rmpp_is_for_the_same_classes(void **state)
 	assert_int_equal(agent2(alpha, &request), 0);
 }
 
-static void an_unknown_flag_is_refused_with_those_that_there_are(void **state)
+MACHINES_TEST(an_unknown_flag_is_refused_with_those_that_there_are)
 {
-	struct device *alpha = ((struct machines *)*state)->alpha;
+	struct device *alpha = machines->alpha;
 	struct ib_user_mad_reg_req2 request = ping_server();
 
 	request.flags = 4;
@@ -161,9 +160,9 @@ static void an_unknown_flag_is_refused_with_those_that_there_are(void **state)
 	assert_int_equal(agent2(alpha, &request), 0);
 }
 
-static void an_oui_of_more_than_24_bits_is_refused(void **state)
+MACHINES_TEST(an_oui_of_more_than_24_bits_is_refused)
 {
-	struct device *alpha = ((struct machines *)*state)->alpha;
+	struct device *alpha = machines->alpha;
 	struct ib_user_mad_reg_req2 request = ping_server();
 
 	request.oui = 0x1000000;
@@ -172,9 +171,9 @@ static void an_oui_of_more_than_24_bits_is_refused(void **state)
 	assert_int_equal(agent2(alpha, &request), 0);
 }
 
-static void there_are_queue_pairs_0_and_1(void **state)
+MACHINES_TEST(there_are_queue_pairs_0_and_1)
 {
-	struct device *alpha = ((struct machines *)*state)->alpha;
+	struct device *alpha = machines->alpha;
 	struct ib_user_mad_reg_req2 request = ping_server();
 
 	request.qpn = 2;
@@ -188,9 +187,9 @@ static void there_are_queue_pairs_0_and_1(void **state)
 	assert_int_equal(agent2(alpha, &request), -EINVAL);
 }
 
-static void an_unknown_id_is_not_unregistered(void **state)
+MACHINES_TEST(an_unknown_id_is_not_unregistered)
 {
-	struct device *alpha = ((struct machines *)*state)->alpha;
+	struct device *alpha = machines->alpha;
 
 	assert_int_equal(unregister(alpha, 0), -EINVAL);
 	assert_int_equal(agent(alpha, VENDOR_CLASS, 0, 0), 0);
@@ -200,9 +199,9 @@ static void an_unknown_id_is_not_unregistered(void **state)
 	assert_int_equal(unregister(alpha, UINT32_MAX), -EINVAL);
 }
 
-static void an_unknown_ioctl_is_refused(void **state)
+MACHINES_TEST(an_unknown_ioctl_is_refused)
 {
-	struct device *alpha = ((struct machines *)*state)->alpha;
+	struct device *alpha = machines->alpha;
 	uint32_t nothing = 0;
 
 	assert_int_equal(call(alpha, 0x1b05, &nothing, 4), -ENOTTY);
@@ -211,19 +210,17 @@ static void an_unknown_ioctl_is_refused(void **state)
 
 /* --- the header's layout -------------------------------------------------------- */
 
-static void the_old_layout_stands_until_it_is_changed(void **state)
+MACHINES_TEST(the_old_layout_stands_until_it_is_changed)
 {
-	struct device *alpha = ((struct machines *)*state)->alpha;
+	struct device *alpha = machines->alpha;
 
 	assert_int_equal(layout(alpha), 56);
 	assert_int_equal(agent(alpha, VENDOR_CLASS, 0, 0), 0);
 	assert_int_equal(layout(alpha), 56);
 }
 
-static void p_keys_are_enabled_before_there_is_an_agent(void **state)
+MACHINES_TEST(p_keys_are_enabled_before_there_is_an_agent)
 {
-	struct machines *machines = *state;
-
 	assert_int_equal(enable_pkey(machines->alpha), 0);
 	assert_int_equal(enable_pkey(machines->alpha), 0);
 	assert_int_equal(layout(machines->alpha), 64);
@@ -232,9 +229,9 @@ static void p_keys_are_enabled_before_there_is_an_agent(void **state)
 	assert_int_equal(layout(machines->gamma), 56); /* each descriptor has its own */
 }
 
-static void p_keys_are_not_enabled_once_there_was_an_agent(void **state)
+MACHINES_TEST(p_keys_are_not_enabled_once_there_was_an_agent)
 {
-	struct device *alpha = ((struct machines *)*state)->alpha;
+	struct device *alpha = machines->alpha;
 
 	assert_int_equal(agent(alpha, VENDOR_CLASS, 0, 0), 0);
 	assert_int_equal(enable_pkey(alpha), -EINVAL);
@@ -243,9 +240,9 @@ static void p_keys_are_not_enabled_once_there_was_an_agent(void **state)
 	assert_int_equal(layout(alpha), 56);
 }
 
-static void the_newer_registration_brings_the_newer_layout(void **state)
+MACHINES_TEST(the_newer_registration_brings_the_newer_layout)
 {
-	struct device *alpha = ((struct machines *)*state)->alpha;
+	struct device *alpha = machines->alpha;
 	struct ib_user_mad_reg_req2 request = ping_server();
 
 	request.flags = 2;
@@ -269,9 +266,9 @@ static int write_bytes(struct device *device, uint8_t class, uint32_t id, size_t
 	return write_mad(device, &to, mad, length);
 }
 
-static void less_than_a_header_of_36_bytes_is_refused(void **state)
+MACHINES_TEST(less_than_a_header_of_36_bytes_is_refused)
 {
-	struct device *alpha = ((struct machines *)*state)->alpha;
+	struct device *alpha = machines->alpha;
 
 	assert_int_equal(agent(alpha, VENDOR_CLASS, 0, 0), 0);
 	assert_int_equal(write_bytes(alpha, VENDOR_CLASS, 0, 0, 0), -EINVAL);
@@ -279,9 +276,9 @@ static void less_than_a_header_of_36_bytes_is_refused(void **state)
 	assert_int_equal(write_bytes(alpha, VENDOR_CLASS, 0, 36, 0), 0);
 }
 
-static void less_than_a_class_s_header_is_refused(void **state)
+MACHINES_TEST(less_than_a_class_s_header_is_refused)
 {
-	struct device *alpha = ((struct machines *)*state)->alpha;
+	struct device *alpha = machines->alpha;
 
 	assert_int_equal(agent(alpha, PING_CLASS, 0, 0), 0);
 	assert_int_equal(write_bytes(alpha, PING_CLASS, 0, 39, 0), -EINVAL);
@@ -290,9 +287,9 @@ static void less_than_a_class_s_header_is_refused(void **state)
 	assert_int_equal(write_bytes(alpha, CLASS_SA, 0, 56, 0), 0);
 }
 
-static void more_than_256_bytes_need_rmpp_that_is_active(void **state)
+MACHINES_TEST(more_than_256_bytes_need_rmpp_that_is_active)
 {
-	struct device *alpha = ((struct machines *)*state)->alpha;
+	struct device *alpha = machines->alpha;
 	struct ib_user_mad_reg_req2 request = {.qpn = 1,
 					       .mgmt_class = CLASS_SA,
 					       .mgmt_class_version = 2,
@@ -310,9 +307,9 @@ static void more_than_256_bytes_need_rmpp_that_is_active(void **state)
 	assert_int_equal(write_bytes(alpha, CLASS_SA, 2, 257, ACTIVE), -EINVAL);
 }
 
-static void an_agent_that_is_not_there_does_not_write(void **state)
+MACHINES_TEST(an_agent_that_is_not_there_does_not_write)
 {
-	struct device *alpha = ((struct machines *)*state)->alpha;
+	struct device *alpha = machines->alpha;
 
 	assert_int_equal(write_bytes(alpha, VENDOR_CLASS, 0, 256, 0), -EIO);
 	assert_int_equal(write_bytes(alpha, VENDOR_CLASS, 31, 256, 0), -EIO);
@@ -330,9 +327,8 @@ static struct host_port *host_of(const struct machines *machines)
 	return host_at(fabric_of(machines), port_of(machines->subnet, ALPHA, 1));
 }
 
-static void a_removed_device_has_no_agents_and_refuses_all(void **state)
+MACHINES_TEST(a_removed_device_has_no_agents_and_refuses_all)
 {
-	struct machines *machines = *state;
 	struct ib_user_mad_reg_req2 request = ping_server();
 
 	assert_int_equal(agent(machines->alpha, PING_CLASS, 0, 1), 0);
@@ -347,9 +343,8 @@ static void a_removed_device_has_no_agents_and_refuses_all(void **state)
 	assert_int_equal(machines->gamma->removed, 0); /* another device */
 }
 
-static void unread_messages_of_a_removed_device_are_lost(void **state)
+MACHINES_TEST(unread_messages_of_a_removed_device_are_lost)
 {
-	struct machines *machines = *state;
 	struct destination to = {.lid = lid_of(machines->subnet, ALPHA)};
 	uint8_t mad[MAD_BYTES];
 
@@ -363,9 +358,8 @@ static void unread_messages_of_a_removed_device_are_lost(void **state)
 	assert_null(read_message(machines->alpha));
 }
 
-static void requests_of_a_removed_device_end_without_a_report(void **state)
+MACHINES_TEST(requests_of_a_removed_device_end_without_a_report)
 {
-	struct machines *machines = *state;
 	struct destination to = {.lid = 0x1234, .timeout = 100};
 	uint8_t mad[MAD_BYTES];
 
@@ -377,9 +371,8 @@ static void requests_of_a_removed_device_end_without_a_report(void **state)
 	assert_null(read_message(machines->alpha));
 }
 
-static void a_device_that_is_back_is_opened_anew(void **state)
+MACHINES_TEST(a_device_that_is_back_is_opened_anew)
 {
-	struct machines *machines = *state;
 	struct device *again;
 
 	assert_int_equal(agent(machines->alpha, PING_CLASS, 0, 1), 0);
@@ -391,51 +384,10 @@ static void a_device_that_is_back_is_opened_anew(void **state)
 	close_device(again);
 }
 
-static void a_descriptor_from_before_stays_dead(void **state)
+MACHINES_TEST(a_descriptor_from_before_stays_dead)
 {
-	struct machines *machines = *state;
-
 	host_remove(host_of(machines));
 	host_add(host_of(machines));
 	assert_int_equal(write_bytes(machines->alpha, PING_CLASS, 0, 256, 0), -EIO);
 	assert_int_equal(agent(machines->alpha, PING_CLASS, 0, 1), -EPIPE);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_machines, tear_down_machines)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(agents_get_the_lowest_free_id),
-		TEST(a_descriptor_has_32_agents_and_no_more),
-		TEST(a_method_that_is_served_already_is_refused),
-		TEST(disjoint_methods_of_a_class_are_served_side_by_side),
-		TEST(another_oui_is_served_beside_the_first),
-		TEST(another_class_version_is_served_beside_the_first),
-		TEST(a_server_of_range_2_needs_an_oui),
-		TEST(classes_from_0x50_on_are_refused),
-		TEST(rmpp_is_for_the_classes_that_have_it),
-		TEST(there_is_one_version_of_rmpp),
-		TEST(a_program_s_own_rmpp_is_for_the_same_classes),
-		TEST(an_unknown_flag_is_refused_with_those_that_there_are),
-		TEST(an_oui_of_more_than_24_bits_is_refused),
-		TEST(there_are_queue_pairs_0_and_1),
-		TEST(an_unknown_id_is_not_unregistered),
-		TEST(an_unknown_ioctl_is_refused),
-		TEST(the_old_layout_stands_until_it_is_changed),
-		TEST(p_keys_are_enabled_before_there_is_an_agent),
-		TEST(p_keys_are_not_enabled_once_there_was_an_agent),
-		TEST(the_newer_registration_brings_the_newer_layout),
-		TEST(less_than_a_header_of_36_bytes_is_refused),
-		TEST(less_than_a_class_s_header_is_refused),
-		TEST(more_than_256_bytes_need_rmpp_that_is_active),
-		TEST(an_agent_that_is_not_there_does_not_write),
-		TEST(a_removed_device_has_no_agents_and_refuses_all),
-		TEST(unread_messages_of_a_removed_device_are_lost),
-		TEST(requests_of_a_removed_device_end_without_a_report),
-		TEST(a_device_that_is_back_is_opened_anew),
-		TEST(a_descriptor_from_before_stays_dead),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

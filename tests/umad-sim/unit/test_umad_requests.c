@@ -2,6 +2,7 @@
 
 /* The umad device: requests in flight, responses, timeouts, and what is read. */
 #include "device_fixture.h"
+#include "test.h"
 
 /* Registers a client on ALPHA that writes a request; timeout -1: waits forever. */
 static void request(struct machines *machines, uint8_t class, unsigned int method, uint16_t lid,
@@ -50,9 +51,8 @@ static unsigned int times_sent(const struct machines *machines)
 
 /* --- responses ------------------------------------------------------------------ */
 
-static void a_response_has_the_header_of_who_sent_it(void **state)
+MACHINES_TEST(a_response_has_the_header_of_who_sent_it)
 {
-	struct machines *machines = *state;
 	struct message *message;
 
 	request(machines, VENDOR_CLASS, METHOD_GET, gamma_lid(machines), 1000, 3);
@@ -71,9 +71,8 @@ static void a_response_has_the_header_of_who_sent_it(void **state)
 	free(message);
 }
 
-static void the_length_counts_the_header_that_the_descriptor_has(void **state)
+MACHINES_TEST(the_length_counts_the_header_that_the_descriptor_has)
 {
-	struct machines *machines = *state;
 	struct message *message;
 
 	assert_int_equal(enable_pkey(machines->alpha), 0);
@@ -84,9 +83,8 @@ static void the_length_counts_the_header_that_the_descriptor_has(void **state)
 	free(message);
 }
 
-static void a_response_to_a_request_with_a_grh_has_the_sender_s_gid(void **state)
+MACHINES_TEST(a_response_to_a_request_with_a_grh_has_the_sender_s_gid)
 {
-	struct machines *machines = *state;
 	struct ib_user_mad_hdr header = {.timeout_ms = 1000,
 					 .qpn = htobe32(1),
 					 .qkey = htobe32(WELL_KNOWN_QKEY),
@@ -113,9 +111,8 @@ static void a_response_to_a_request_with_a_grh_has_the_sender_s_gid(void **state
 	free(message);
 }
 
-static void a_short_mad_arrives_with_zeros_up_to_256_bytes(void **state)
+MACHINES_TEST(a_short_mad_arrives_with_zeros_up_to_256_bytes)
 {
-	struct machines *machines = *state;
 	struct destination to = {.lid = lid_of(machines->subnet, ALPHA)};
 	struct message *message;
 	uint8_t mad[MAD_BYTES];
@@ -135,9 +132,8 @@ static void a_short_mad_arrives_with_zeros_up_to_256_bytes(void **state)
 	free(message);
 }
 
-static void the_upper_half_of_a_transaction_id_is_the_agent_s(void **state)
+MACHINES_TEST(the_upper_half_of_a_transaction_id_is_the_agent_s)
 {
-	struct machines *machines = *state;
 	struct destination to = {.lid = gamma_lid(machines), .timeout = 1000};
 	uint32_t upper[2];
 	uint8_t mad[MAD_BYTES];
@@ -162,9 +158,8 @@ static void the_upper_half_of_a_transaction_id_is_the_agent_s(void **state)
 	assert_int_not_equal(upper[0], 0x55555555);
 }
 
-static void a_server_s_response_carries_the_request_s_transaction_id(void **state)
+MACHINES_TEST(a_server_s_response_carries_the_request_s_transaction_id)
 {
-	struct machines *machines = *state;
 	struct destination to = {.lid = lid_of(machines->subnet, ALPHA)};
 	struct message *message;
 
@@ -186,9 +181,8 @@ static void a_server_s_response_carries_the_request_s_transaction_id(void **stat
 	free(message);
 }
 
-static void descriptors_are_independent(void **state)
+MACHINES_TEST(descriptors_are_independent)
 {
-	struct machines *machines = *state;
 	struct device *other = open_device(machines->subnet, ALPHA);
 	struct destination to = {.lid = gamma_lid(machines), .timeout = 1000};
 	uint8_t mad[MAD_BYTES];
@@ -202,9 +196,8 @@ static void descriptors_are_independent(void **state)
 	close_device(other);
 }
 
-static void messages_are_read_in_the_order_of_completion(void **state)
+MACHINES_TEST(messages_are_read_in_the_order_of_completion)
 {
-	struct machines *machines = *state;
 	struct message *message;
 
 	rule(machines->subnet, "slow 10ms on gamma");
@@ -221,9 +214,8 @@ static void messages_are_read_in_the_order_of_completion(void **state)
 	free(message);
 }
 
-static void a_response_that_is_queued_outlives_its_agent(void **state)
+MACHINES_TEST(a_response_that_is_queued_outlives_its_agent)
 {
-	struct machines *machines = *state;
 	struct message *message;
 
 	request(machines, VENDOR_CLASS, METHOD_GET, gamma_lid(machines), 1000, 0);
@@ -236,9 +228,8 @@ static void a_response_that_is_queued_outlives_its_agent(void **state)
 
 /* --- timeouts ------------------------------------------------------------------- */
 
-static void a_timeout_hands_back_the_header_and_24_bytes(void **state)
+MACHINES_TEST(a_timeout_hands_back_the_header_and_24_bytes)
 {
-	struct machines *machines = *state;
 	struct message *message;
 
 	request(machines, VENDOR_CLASS, METHOD_GET, 0x1234, 50, 1);
@@ -261,14 +252,13 @@ static void a_timeout_hands_back_the_header_and_24_bytes(void **state)
 /*
  * As measured on a kernel: a program that polls for exactly the timeout has given up before.
  */
-static void timeouts_are_late_but_not_by_much(void **state)
+MACHINES_TEST(timeouts_are_late_but_not_by_much)
 {
 	static const struct {
 		uint32_t timeout, retries;
 		uint64_t least, most;
 	} times[] = {
 		{50, 0, 54, 64}, {200, 0, 208, 214}, {1000, 0, 1027, 1032}, {100, 3, 424, 440}};
-	struct machines *machines = *state;
 
 	for (unsigned int i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
 		machines->alpha->readable = 0;
@@ -279,10 +269,8 @@ static void timeouts_are_late_but_not_by_much(void **state)
 	}
 }
 
-static void a_request_is_sent_once_more_than_it_has_retries(void **state)
+MACHINES_TEST(a_request_is_sent_once_more_than_it_has_retries)
 {
-	struct machines *machines = *state;
-
 	start_trace(machines->subnet);
 	request(machines, VENDOR_CLASS, METHOD_GET, 0x1234, 100, 3);
 	pass(fabric_of(machines), 10 * SECOND);
@@ -290,9 +278,8 @@ static void a_request_is_sent_once_more_than_it_has_retries(void **state)
 	assert_int_equal(machines->alpha->readable, 1);
 }
 
-static void the_response_to_a_retry_ends_it(void **state)
+MACHINES_TEST(the_response_to_a_retry_ends_it)
 {
-	struct machines *machines = *state;
 	struct message *message;
 
 	start_trace(machines->subnet);
@@ -308,9 +295,8 @@ static void the_response_to_a_retry_ends_it(void **state)
 	assert_int_equal(machines->alpha->readable, 1);
 }
 
-static void a_late_response_is_dropped(void **state)
+MACHINES_TEST(a_late_response_is_dropped)
 {
-	struct machines *machines = *state;
 	struct message *message;
 
 	rule(machines->subnet, "slow 500ms on gamma");
@@ -323,20 +309,16 @@ static void a_late_response_is_dropped(void **state)
 	free(message);
 }
 
-static void a_second_response_is_dropped(void **state)
+MACHINES_TEST(a_second_response_is_dropped)
 {
-	struct machines *machines = *state;
-
 	rule(machines->subnet, "duplicate 100%");
 	request(machines, VENDOR_CLASS, METHOD_GET, gamma_lid(machines), 100, 0);
 	pass(fabric_of(machines), SECOND);
 	assert_int_equal(machines->alpha->readable, 1);
 }
 
-static void with_a_timeout_of_0_the_response_is_dropped(void **state)
+MACHINES_TEST(with_a_timeout_of_0_the_response_is_dropped)
 {
-	struct machines *machines = *state;
-
 	start_trace(machines->subnet);
 	request(machines, VENDOR_CLASS, METHOD_GET, gamma_lid(machines), 0, 0);
 	pass(fabric_of(machines), 100 * SECOND);
@@ -344,10 +326,8 @@ static void with_a_timeout_of_0_the_response_is_dropped(void **state)
 	assert_int_equal(machines->alpha->readable, 0);
 }
 
-static void with_a_timeout_of_minus_1_a_request_waits_forever(void **state)
+MACHINES_TEST(with_a_timeout_of_minus_1_a_request_waits_forever)
 {
-	struct machines *machines = *state;
-
 	rule(machines->subnet, "slow 100000s on gamma");
 	request(machines, VENDOR_CLASS, METHOD_GET, gamma_lid(machines), UINT32_MAX, 0);
 	pass(fabric_of(machines), 100000 * SECOND - 1);
@@ -356,19 +336,16 @@ static void with_a_timeout_of_minus_1_a_request_waits_forever(void **state)
 	assert_int_equal(machines->alpha->readable, 1);
 }
 
-static void requests_of_an_unregistered_agent_end_without_a_report(void **state)
+MACHINES_TEST(requests_of_an_unregistered_agent_end_without_a_report)
 {
-	struct machines *machines = *state;
-
 	request(machines, VENDOR_CLASS, METHOD_GET, 0x1234, 100, 3);
 	assert_int_equal(unregister(machines->alpha, 0), 0);
 	pass(fabric_of(machines), SECOND);
 	assert_int_equal(machines->alpha->readable, 0);
 }
 
-static void a_closed_descriptor_leaves_nothing_behind(void **state)
+MACHINES_TEST(a_closed_descriptor_leaves_nothing_behind)
 {
-	struct machines *machines = *state;
 	struct device *other = open_device(machines->subnet, ALPHA);
 	struct destination to = {.lid = gamma_lid(machines), .timeout = 1000, .retries = 5};
 	uint8_t mad[MAD_BYTES];
@@ -401,10 +378,8 @@ static void begin_transaction(struct machines *machines, uint16_t lid, uint32_t 
 	request(machines, VENDOR_CLASS, METHOD_GET, lid, timeout, 0);
 }
 
-static void a_response_ends_a_transaction(void **state)
+MACHINES_TEST(a_response_ends_a_transaction)
 {
-	struct machines *machines = *state;
-
 	rule(machines->subnet, "slow 10ms");
 	begin_transaction(machines, gamma_lid(machines), 1000);
 	assert_true(is_in_flight(machines));
@@ -412,28 +387,22 @@ static void a_response_ends_a_transaction(void **state)
 	assert_false(is_in_flight(machines));
 }
 
-static void a_timeout_ends_a_transaction(void **state)
+MACHINES_TEST(a_timeout_ends_a_transaction)
 {
-	struct machines *machines = *state;
-
 	begin_transaction(machines, 0x1234, 100);
 	assert_true(is_in_flight(machines));
 	pass(fabric_of(machines), SECOND);
 	assert_false(is_in_flight(machines));
 }
 
-static void a_request_that_awaits_nothing_is_no_longer_in_flight(void **state)
+MACHINES_TEST(a_request_that_awaits_nothing_is_no_longer_in_flight)
 {
-	struct machines *machines = *state;
-
 	begin_transaction(machines, gamma_lid(machines), 0);
 	assert_false(is_in_flight(machines));
 }
 
-static void unregistering_ends_a_transaction(void **state)
+MACHINES_TEST(unregistering_ends_a_transaction)
 {
-	struct machines *machines = *state;
-
 	begin_transaction(machines, 0x1234, 1000);
 	assert_int_equal(unregister(machines->alpha, 0), 0);
 	assert_false(is_in_flight(machines));
@@ -441,10 +410,9 @@ static void unregistering_ends_a_transaction(void **state)
 
 /* --- requests without a server -------------------------------------------------- */
 
-static void a_get_or_set_that_no_program_serves_gets_the_kernel_s_response(void **state)
+MACHINES_TEST(a_get_or_set_that_no_program_serves_gets_the_kernel_s_response)
 {
 	static const uint8_t classes[] = {0x03, 0x06, 0x07, 0x08, 0x10};
-	struct machines *machines = *state;
 
 	for (unsigned int i = 0; i < 2 * sizeof(classes); i++) {
 		struct message *message;
@@ -466,24 +434,23 @@ static void assert_no_response(struct machines *machines, uint8_t class, unsigne
 	assert_int_equal(machines->alpha->readable, 0);
 }
 
-static void other_methods_without_a_server_time_out(void **state)
+MACHINES_TEST(other_methods_without_a_server_time_out)
 {
-	assert_no_response(*state, CLASS_SA, METHOD_GET_TABLE);
-	assert_no_response(*state, 0x06, METHOD_SEND);
+	assert_no_response(machines, CLASS_SA, METHOD_GET_TABLE);
+	assert_no_response(machines, 0x06, METHOD_SEND);
 }
 
-static void vendor_methods_without_a_server_time_out_too(void **state)
+MACHINES_TEST(vendor_methods_without_a_server_time_out_too)
 {
-	assert_no_response(*state, PING_CLASS, METHOD_GET_TABLE);
-	assert_no_response(*state, PING_CLASS, METHOD_SEND);
+	assert_no_response(machines, PING_CLASS, METHOD_GET_TABLE);
+	assert_no_response(machines, PING_CLASS, METHOD_SEND);
 }
 
 /* --- response and timeout ------------------------------------------------------- */
 
 /* A busy process finds both a response and a later timeout, both due. */
-static void a_response_that_is_due_before_the_timeout_wins(void **state)
+MACHINES_TEST(a_response_that_is_due_before_the_timeout_wins)
 {
-	struct machines *machines = *state;
 	struct message *message;
 
 	rule(machines->subnet, "hop-latency 10ms");
@@ -496,41 +463,4 @@ static void a_response_that_is_due_before_the_timeout_wins(void **state)
 	assert_non_null(message);
 	assert_int_equal(message->header.status, 0);
 	free(message);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_machines, tear_down_machines)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_response_has_the_header_of_who_sent_it),
-		TEST(the_length_counts_the_header_that_the_descriptor_has),
-		TEST(a_response_to_a_request_with_a_grh_has_the_sender_s_gid),
-		TEST(a_short_mad_arrives_with_zeros_up_to_256_bytes),
-		TEST(the_upper_half_of_a_transaction_id_is_the_agent_s),
-		TEST(a_server_s_response_carries_the_request_s_transaction_id),
-		TEST(descriptors_are_independent),
-		TEST(messages_are_read_in_the_order_of_completion),
-		TEST(a_response_that_is_queued_outlives_its_agent),
-		TEST(a_timeout_hands_back_the_header_and_24_bytes),
-		TEST(timeouts_are_late_but_not_by_much),
-		TEST(a_request_is_sent_once_more_than_it_has_retries),
-		TEST(the_response_to_a_retry_ends_it),
-		TEST(a_late_response_is_dropped),
-		TEST(a_second_response_is_dropped),
-		TEST(with_a_timeout_of_0_the_response_is_dropped),
-		TEST(with_a_timeout_of_minus_1_a_request_waits_forever),
-		TEST(requests_of_an_unregistered_agent_end_without_a_report),
-		TEST(a_closed_descriptor_leaves_nothing_behind),
-		TEST(a_response_ends_a_transaction),
-		TEST(a_timeout_ends_a_transaction),
-		TEST(a_request_that_awaits_nothing_is_no_longer_in_flight),
-		TEST(unregistering_ends_a_transaction),
-		TEST(a_get_or_set_that_no_program_serves_gets_the_kernel_s_response),
-		TEST(other_methods_without_a_server_time_out),
-		TEST(vendor_methods_without_a_server_time_out_too),
-		TEST(a_response_that_is_due_before_the_timeout_wins),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 /* RMPP as the kernel does it for programs: segmentation, reassembly, and unreliable links. */
 #include "device_fixture.h"
 #include "sa_agent.h"
+#include "test.h"
 
 #define MEGABYTE (1024UL * 1024)
 
@@ -151,34 +152,33 @@ static void go_one(struct machines *machines, uint8_t class, size_t size)
 
 /* --- reliable links ------------------------------------------------------------- */
 
-static void a_vendor_s_messages_of_all_sizes_go_forth_and_back(void **state)
+MACHINES_TEST(a_vendor_s_messages_of_all_sizes_go_forth_and_back)
 {
-	go_all_sizes(*state, PING_CLASS);
+	go_all_sizes(machines, PING_CLASS);
 }
 
-static void messages_of_class_sa_are_exchanged(void **state)
+MACHINES_TEST(messages_of_class_sa_are_exchanged)
 {
-	go_all_sizes(*state, CLASS_SA);
+	go_all_sizes(machines, CLASS_SA);
 }
 
-static void device_management_s_messages_go_forth_and_back(void **state)
+MACHINES_TEST(device_management_s_messages_go_forth_and_back)
 {
-	go_all_sizes(*state, 0x06);
+	go_all_sizes(machines, 0x06);
 }
 
-static void a_megabyte_goes_forth_and_back(void **state)
+MACHINES_TEST(a_megabyte_goes_forth_and_back)
 {
-	go_one(*state, PING_CLASS, MEGABYTE);
+	go_one(machines, PING_CLASS, MEGABYTE);
 }
 
-static void a_megabyte_of_records_goes_forth_and_back(void **state)
+MACHINES_TEST(a_megabyte_of_records_goes_forth_and_back)
 {
-	go_one(*state, CLASS_SA, MEGABYTE);
+	go_one(machines, CLASS_SA, MEGABYTE);
 }
 
-static void a_message_takes_its_time_on_slow_links(void **state)
+MACHINES_TEST(a_message_takes_its_time_on_slow_links)
 {
-	struct machines *machines = *state;
 	struct exchange exchange = exchange_of(PING_CLASS, 216);
 
 	register_both(machines, PING_CLASS);
@@ -191,9 +191,8 @@ static void a_message_takes_its_time_on_slow_links(void **state)
 	free(exchange.mad);
 }
 
-static void several_messages_are_in_flight_at_once(void **state)
+MACHINES_TEST(several_messages_are_in_flight_at_once)
 {
-	struct machines *machines = *state;
 	struct exchange exchange = exchange_of(PING_CLASS, 10000);
 
 	register_both(machines, PING_CLASS);
@@ -214,9 +213,8 @@ static void several_messages_are_in_flight_at_once(void **state)
 	free(exchange.mad);
 }
 
-static void two_programs_of_a_host_talk_to_each_other(void **state)
+MACHINES_TEST(two_programs_of_a_host_talk_to_each_other)
 {
-	struct machines *machines = *state;
 	struct exchange exchange = exchange_of(PING_CLASS, 1000);
 	struct destination to = {.lid = lid_of(machines->subnet, ALPHA)};
 	struct device *other = open_device(machines->subnet, ALPHA);
@@ -241,9 +239,8 @@ static void two_programs_of_a_host_talk_to_each_other(void **state)
 	free(exchange.mad);
 }
 
-static void the_trace_tells_segments_and_acknowledgements(void **state)
+MACHINES_TEST(the_trace_tells_segments_and_acknowledgements)
 {
-	struct machines *machines = *state;
 	struct exchange exchange = exchange_of(PING_CLASS, 500); /* three segments */
 	struct subnet *subnet = machines->subnet;
 
@@ -263,27 +260,21 @@ static void the_trace_tells_segments_and_acknowledgements(void **state)
 
 /* --- unreliable links ----------------------------------------------------------- */
 
-static void lost_segments_and_acks_are_made_up_for(void **state)
+MACHINES_TEST(lost_segments_and_acks_are_made_up_for)
 {
-	struct machines *machines = *state;
-
 	rule(machines->subnet, "loss 20% on near/4");
 	rule(machines->subnet, "loss 20% on near/3");
 	go_one(machines, PING_CLASS, 100000);
 }
 
-static void lost_segments_of_records_are_made_up_for(void **state)
+MACHINES_TEST(lost_segments_of_records_are_made_up_for)
 {
-	struct machines *machines = *state;
-
 	rule(machines->subnet, "loss 20% on alpha/1");
 	go_one(machines, CLASS_SA, 100000);
 }
 
-static void duplicate_segments_are_kept_once(void **state)
+MACHINES_TEST(duplicate_segments_are_kept_once)
 {
-	struct machines *machines = *state;
-
 	rule(machines->subnet, "duplicate 100%");
 	go_one(machines, PING_CLASS, 100000);
 	pass(fabric_of(machines), 100 * SECOND);
@@ -291,18 +282,14 @@ static void duplicate_segments_are_kept_once(void **state)
 	assert_null(read_message(machines->gamma));
 }
 
-static void segments_out_of_order_are_put_in_order(void **state)
+MACHINES_TEST(segments_out_of_order_are_put_in_order)
 {
-	struct machines *machines = *state;
-
 	rule(machines->subnet, "reorder 30% 3ms");
 	go_one(machines, PING_CLASS, 100000);
 }
 
-static void all_at_once_is_survived(void **state)
+MACHINES_TEST(all_at_once_is_survived)
 {
-	struct machines *machines = *state;
-
 	rule(machines->subnet, "loss 5%");
 	rule(machines->subnet, "duplicate 10%");
 	rule(machines->subnet, "reorder 10% 7ms");
@@ -310,9 +297,8 @@ static void all_at_once_is_survived(void **state)
 	go_one(machines, CLASS_SA, 50000);
 }
 
-static void busy_nodes_do_not_respond_to_acknowledgements(void **state)
+MACHINES_TEST(busy_nodes_do_not_respond_to_acknowledgements)
 {
-	struct machines *machines = *state;
 	struct exchange exchange = exchange_of(PING_CLASS, 100000);
 	struct message *message;
 
@@ -332,9 +318,8 @@ static void busy_nodes_do_not_respond_to_acknowledgements(void **state)
 	free(exchange.mad);
 }
 
-static void a_second_response_is_refused_while_the_first_is_sent(void **state)
+MACHINES_TEST(a_second_response_is_refused_while_the_first_is_sent)
 {
-	struct machines *machines = *state;
 	struct exchange exchange = exchange_of(CLASS_SA, 50000);
 	struct destination to = {.lid = lid_of(machines->subnet, ALPHA)};
 	struct message *message;
@@ -385,9 +370,8 @@ static struct sa_agent *ask_for_a_table(struct machines *machines, uint64_t loss
 	return sa_agent;
 }
 
-static void lost_segments_of_the_sa_s_tables_are_retransmitted(void **state)
+MACHINES_TEST(lost_segments_of_the_sa_s_tables_are_retransmitted)
 {
-	struct machines *machines = *state;
 	/* two retries fail, after 2 s each; the third one succeeds */
 	struct sa_agent *sa_agent = ask_for_a_table(machines, 5 * SECOND);
 	struct message *message;
@@ -402,9 +386,8 @@ static void lost_segments_of_the_sa_s_tables_are_retransmitted(void **state)
 	sa_agent_stop(sa_agent);
 }
 
-static void the_sa_gives_a_table_up_after_three_retries(void **state)
+MACHINES_TEST(the_sa_gives_a_table_up_after_three_retries)
 {
-	struct machines *machines = *state;
 	struct sa_agent *sa_agent = ask_for_a_table(machines, 7 * SECOND);
 
 	pass(fabric_of(machines), 100 * SECOND);
@@ -412,9 +395,8 @@ static void the_sa_gives_a_table_up_after_three_retries(void **state)
 	sa_agent_stop(sa_agent);
 }
 
-static void a_port_with_several_lids_gets_tables_at_any_of_them(void **state)
+MACHINES_TEST(a_port_with_several_lids_gets_tables_at_any_of_them)
 {
-	struct machines *machines = *state;
 	struct fabric *fabric = fabric_of(machines);
 	struct sa_agent *sa_agent = sa_agent_start(fabric);
 	struct destination to = {
@@ -440,9 +422,8 @@ static void a_port_with_several_lids_gets_tables_at_any_of_them(void **state)
 
 /* --- timeouts ------------------------------------------------------------------- */
 
-static void a_message_that_nobody_acknowledges_times_out(void **state)
+MACHINES_TEST(a_message_that_nobody_acknowledges_times_out)
 {
-	struct machines *machines = *state;
 	struct exchange exchange = exchange_of(CLASS_SA, 1000);
 	struct message *message;
 
@@ -462,9 +443,8 @@ static void a_message_that_nobody_acknowledges_times_out(void **state)
 	free(exchange.mad);
 }
 
-static void a_get_by_rmpp_that_nobody_serves_times_out(void **state)
+MACHINES_TEST(a_get_by_rmpp_that_nobody_serves_times_out)
 {
-	struct machines *machines = *state;
 	struct exchange exchange = exchange_of(CLASS_SA, 100);
 	struct message *message;
 
@@ -482,9 +462,8 @@ static void a_get_by_rmpp_that_nobody_serves_times_out(void **state)
 	free(exchange.mad);
 }
 
-static void a_vendor_s_get_by_rmpp_that_nobody_serves_times_out(void **state)
+MACHINES_TEST(a_vendor_s_get_by_rmpp_that_nobody_serves_times_out)
 {
-	struct machines *machines = *state;
 	struct exchange exchange = exchange_of(PING_CLASS, 1000);
 	struct message *message;
 
@@ -502,9 +481,8 @@ static void a_vendor_s_get_by_rmpp_that_nobody_serves_times_out(void **state)
 	free(exchange.mad);
 }
 
-static void once_it_is_acknowledged_its_retries_are_not_used(void **state)
+MACHINES_TEST(once_it_is_acknowledged_its_retries_are_not_used)
 {
-	struct machines *machines = *state;
 	struct exchange exchange = exchange_of(PING_CLASS, 1000);
 
 	register_both(machines, PING_CLASS);
@@ -520,9 +498,8 @@ static void once_it_is_acknowledged_its_retries_are_not_used(void **state)
 	free(exchange.mad);
 }
 
-static void a_response_without_a_request_is_dropped(void **state)
+MACHINES_TEST(a_response_without_a_request_is_dropped)
 {
-	struct machines *machines = *state;
 	struct exchange exchange = exchange_of(PING_CLASS, 1000);
 	struct message *message;
 
@@ -540,9 +517,8 @@ static void a_response_without_a_request_is_dropped(void **state)
 	free(exchange.mad);
 }
 
-static void an_agent_that_goes_takes_half_a_message_with_it(void **state)
+MACHINES_TEST(an_agent_that_goes_takes_half_a_message_with_it)
 {
-	struct machines *machines = *state;
 	struct exchange exchange = exchange_of(PING_CLASS, 100000);
 
 	register_both(machines, PING_CLASS);
@@ -580,9 +556,8 @@ static void send_segment(struct machines *machines, uint32_t transaction, uint32
 	settle(fabric_of(machines));
 }
 
-static void messages_that_never_end_take_a_bounded_room(void **state)
+MACHINES_TEST(messages_that_never_end_take_a_bounded_room)
 {
-	struct machines *machines = *state;
 	size_t most = 2 * LONGEST_MESSAGE, before = 0;
 	uint32_t transaction = 1;
 
@@ -605,7 +580,7 @@ static void messages_that_never_end_take_a_bounded_room(void **state)
 
 /* --- RMPP of the program -------------------------------------------------------- */
 
-static void who_does_rmpp_itself_gets_segments(void **state)
+MACHINES_TEST(who_does_rmpp_itself_gets_segments)
 {
 	struct ib_user_mad_reg_req2 rules = {.qpn = 1,
 					     .mgmt_class = PING_CLASS,
@@ -614,7 +589,6 @@ static void who_does_rmpp_itself_gets_segments(void **state)
 					     .oui = OUI,
 					     .rmpp_version = 1,
 					     .flags = IB_USER_MAD_USER_RMPP};
-	struct machines *machines = *state;
 	struct destination to = {.lid = lid_of(machines->subnet, ALPHA)};
 	struct exchange exchange = exchange_of(PING_CLASS, 500);
 	struct message *message;
@@ -648,41 +622,4 @@ static void who_does_rmpp_itself_gets_segments(void **state)
 		free(message);
 	}
 	free(exchange.mad);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_machines, tear_down_machines)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_vendor_s_messages_of_all_sizes_go_forth_and_back),
-		TEST(messages_of_class_sa_are_exchanged),
-		TEST(device_management_s_messages_go_forth_and_back),
-		TEST(a_megabyte_goes_forth_and_back),
-		TEST(a_megabyte_of_records_goes_forth_and_back),
-		TEST(a_message_takes_its_time_on_slow_links),
-		TEST(several_messages_are_in_flight_at_once),
-		TEST(two_programs_of_a_host_talk_to_each_other),
-		TEST(the_trace_tells_segments_and_acknowledgements),
-		TEST(lost_segments_and_acks_are_made_up_for),
-		TEST(lost_segments_of_records_are_made_up_for),
-		TEST(duplicate_segments_are_kept_once),
-		TEST(segments_out_of_order_are_put_in_order),
-		TEST(all_at_once_is_survived),
-		TEST(busy_nodes_do_not_respond_to_acknowledgements),
-		TEST(a_second_response_is_refused_while_the_first_is_sent),
-		TEST(lost_segments_of_the_sa_s_tables_are_retransmitted),
-		TEST(the_sa_gives_a_table_up_after_three_retries),
-		TEST(a_port_with_several_lids_gets_tables_at_any_of_them),
-		TEST(a_message_that_nobody_acknowledges_times_out),
-		TEST(a_get_by_rmpp_that_nobody_serves_times_out),
-		TEST(a_vendor_s_get_by_rmpp_that_nobody_serves_times_out),
-		TEST(once_it_is_acknowledged_its_retries_are_not_used),
-		TEST(a_response_without_a_request_is_dropped),
-		TEST(an_agent_that_goes_takes_half_a_message_with_it),
-		TEST(messages_that_never_end_take_a_bounded_room),
-		TEST(who_does_rmpp_itself_gets_segments),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

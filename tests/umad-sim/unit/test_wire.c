@@ -2,6 +2,7 @@
 
 /* Routes of MADs: directed routes, routes by LID, and both in one packet. */
 #include "subnet_fixture.h"
+#include "test.h"
 
 #include <errno.h>
 
@@ -35,9 +36,8 @@ static bool reaches(struct subnet *subnet, uint32_t node)
 
 /* --- directed routes ------------------------------------------------------------ */
 
-static void a_directed_response_returns_by_the_same_path_with_hop_pointer_0(void **state)
+SUBNET_TEST(a_directed_response_returns_by_the_same_path_with_hop_pointer_0)
 {
-	struct subnet *subnet = *state;
 	uint8_t expected[MAD_BYTES] = {1, CLASS_DIRECTED_SMP, 1, 0x81, 0x80, 0, 0, 3};
 
 	assert_true(ask_along(subnet, PATH(1, 4, 1)));
@@ -52,9 +52,8 @@ static void a_directed_response_returns_by_the_same_path_with_hop_pointer_0(void
 	assert_memory_equal(subnet->response->data, expected, MAD_BYTES);
 }
 
-static void a_directed_request_arrives_with_its_pointer_behind_the_path(void **state)
+SUBNET_TEST(a_directed_request_arrives_with_its_pointer_behind_the_path)
 {
-	struct subnet *subnet = *state;
 	struct inbox inbox;
 	uint8_t expected[MAD_BYTES];
 
@@ -74,20 +73,16 @@ static void a_directed_request_arrives_with_its_pointer_behind_the_path(void **s
 	empty(&inbox);
 }
 
-static void a_path_of_0_hops_leads_to_oneself(void **state)
+SUBNET_TEST(a_path_of_0_hops_leads_to_oneself)
 {
-	struct subnet *subnet = *state;
-
 	assert_true(ask_along(subnet, subnet->mad, 0));
 	assert_true(guid_of_response(subnet) == 0x1000);
 	assert_int_equal(subnet->response->data[6], 0);
 	assert_int_equal(subnet->response->data[192 + 1], 0);
 }
 
-static void a_path_ends_at_a_port_that_is_down(void **state)
+SUBNET_TEST(a_path_ends_at_a_port_that_is_down)
 {
-	struct subnet *subnet = *state;
-
 	start_trace(subnet);
 	rule(subnet, "link down on far/4");
 	settle(&subnet->fabric);
@@ -98,10 +93,8 @@ static void a_path_ends_at_a_port_that_is_down(void **state)
 	assert_true(traced(subnet, "link down at near/5"));
 }
 
-static void a_path_ends_at_a_port_that_does_not_exist(void **state)
+SUBNET_TEST(a_path_ends_at_a_port_that_does_not_exist)
 {
-	struct subnet *subnet = *state;
-
 	start_trace(subnet);
 	assert_false(ask_along(subnet, PATH(1, 7)));
 	assert_true(traced(subnet, "no such port at near/1"));
@@ -110,10 +103,8 @@ static void a_path_ends_at_a_port_that_does_not_exist(void **state)
 	assert_false(ask_along(subnet, PATH(1, 0)));
 }
 
-static void no_path_leads_through_a_ca(void **state)
+SUBNET_TEST(no_path_leads_through_a_ca)
 {
-	struct subnet *subnet = *state;
-
 	start_trace(subnet);
 	assert_true(ask_along(subnet, PATH(1, 2)));
 	assert_false(ask_along(subnet, PATH(1, 2, 2)));
@@ -121,28 +112,23 @@ static void no_path_leads_through_a_ca(void **state)
 	assert_false(ask_along(subnet, PATH(1, 2, 1)));
 }
 
-static void a_ca_sends_a_path_by_its_own_port_or_not_at_all(void **state)
+SUBNET_TEST(a_ca_sends_a_path_by_its_own_port_or_not_at_all)
 {
-	struct subnet *subnet = *state;
-
 	begin(subnet, CLASS_DIRECTED_SMP, METHOD_GET, IB_ATTR_NODE_INFO, 0);
 	direct(subnet, PATH(2));
 	assert_int_equal(send_by(subnet, &subnet->smps, 0), -EINVAL);
 }
 
-static void a_path_may_visit_a_switch_more_than_once(void **state)
+SUBNET_TEST(a_path_may_visit_a_switch_more_than_once)
 {
-	struct subnet *subnet = *state;
-
 	assert_true(ask_along(subnet, PATH(1, 4, 3, 4, 3, 1)));
 	assert_true(guid_of_response(subnet) == 0x1000);
 	assert_memory_equal(subnet->response->data + 193, ((const uint8_t[]){1, 4, 3, 4, 3, 1}),
 			    6);
 }
 
-static void a_path_has_up_to_63_hops(void **state)
+SUBNET_TEST(a_path_has_up_to_63_hops)
 {
-	struct subnet *subnet = *state;
 	uint8_t path[64] = {1};
 
 	for (unsigned int hop = 1; hop < 64; hop++)
@@ -158,10 +144,8 @@ static void a_path_has_up_to_63_hops(void **state)
 	assert_false(asked(subnet));
 }
 
-static void a_hop_pointer_that_is_not_at_the_beginning_is_bad(void **state)
+SUBNET_TEST(a_hop_pointer_that_is_not_at_the_beginning_is_bad)
 {
-	struct subnet *subnet = *state;
-
 	start_trace(subnet);
 	begin(subnet, CLASS_DIRECTED_SMP, METHOD_GET, IB_ATTR_NODE_INFO, 0);
 	direct(subnet, PATH(1, 4));
@@ -170,10 +154,8 @@ static void a_hop_pointer_that_is_not_at_the_beginning_is_bad(void **state)
 	assert_true(traced(subnet, "bad hop pointer at alpha/1"));
 }
 
-static void a_response_whose_pointer_is_not_at_the_end_is_bad(void **state)
+SUBNET_TEST(a_response_whose_pointer_is_not_at_the_end_is_bad)
 {
-	struct subnet *subnet = *state;
-
 	start_trace(subnet);
 	begin(subnet, CLASS_DIRECTED_SMP, METHOD_GET | METHOD_RESPONSE, IB_ATTR_NODE_INFO, 0);
 	direct(subnet, PATH(1, 4));
@@ -185,9 +167,8 @@ static void a_response_whose_pointer_is_not_at_the_end_is_bad(void **state)
 
 /* --- a part by LID, a part along a path ----------------------------------------- */
 
-static void a_path_may_begin_behind_a_part_by_lid(void **state)
+SUBNET_TEST(a_path_may_begin_behind_a_part_by_lid)
 {
-	struct subnet *subnet = *state;
 	struct inbox inbox;
 
 	listen_at(&subnet->fabric, &inbox, port_of(subnet, NEAR, 0), CLASS_SMP, 0);
@@ -204,10 +185,8 @@ static void a_path_may_begin_behind_a_part_by_lid(void **state)
 	assert_int_equal(subnet->response->data[194], 0); /* and no other port */
 }
 
-static void a_ca_begins_such_a_path_by_any_port_of_the_switch_that_it_names(void **state)
+SUBNET_TEST(a_ca_begins_such_a_path_by_any_port_of_the_switch_that_it_names)
 {
-	struct subnet *subnet = *state;
-
 	begin(subnet, CLASS_DIRECTED_SMP, METHOD_GET, IB_ATTR_NODE_INFO, 0);
 	direct(subnet, PATH(4, 1));
 	put16(subnet->mad + 32, lid_of(subnet, ALPHA));
@@ -219,10 +198,8 @@ static void a_ca_begins_such_a_path_by_any_port_of_the_switch_that_it_names(void
 	assert_true(guid_of_response(subnet) == 0x3000);
 }
 
-static void a_path_may_end_before_a_part_by_lid(void **state)
+SUBNET_TEST(a_path_may_end_before_a_part_by_lid)
 {
-	struct subnet *subnet = *state;
-
 	begin(subnet, CLASS_DIRECTED_SMP, METHOD_GET, IB_ATTR_NODE_INFO, 0);
 	direct(subnet, PATH(1));
 	put16(subnet->mad + 34, lid_of(subnet, GAMMA));
@@ -233,10 +210,8 @@ static void a_path_may_end_before_a_part_by_lid(void **state)
 	assert_int_equal(subnet->response->data[194], 0);
 }
 
-static void a_part_by_lid_that_leads_nowhere_loses_the_packet(void **state)
+SUBNET_TEST(a_part_by_lid_that_leads_nowhere_loses_the_packet)
 {
-	struct subnet *subnet = *state;
-
 	start_trace(subnet);
 	begin(subnet, CLASS_DIRECTED_SMP, METHOD_GET, IB_ATTR_NODE_INFO, 0);
 	direct(subnet, PATH(1));
@@ -253,17 +228,14 @@ static void a_part_by_lid_that_leads_nowhere_loses_the_packet(void **state)
 
 /* --- by LID --------------------------------------------------------------------- */
 
-static void all_nodes_are_reached_through_computed_tables(void **state)
+SUBNET_TEST(all_nodes_are_reached_through_computed_tables)
 {
-	struct subnet *subnet = *state;
-
 	for (uint32_t node = NEAR; node <= GAMMA; node++)
 		assert_true(reaches(subnet, node));
 }
 
-static void a_lid_that_nobody_has_leads_nowhere(void **state)
+SUBNET_TEST(a_lid_that_nobody_has_leads_nowhere)
 {
-	struct subnet *subnet = *state;
 	uint64_t before = counter_get(&subnet->fabric, port_of(subnet, NEAR, 1),
 				      COUNT_RCV_SWITCH_RELAY_ERRORS);
 
@@ -294,10 +266,8 @@ static void forward(struct subnet *subnet, const uint8_t *path, unsigned int cou
 	assert_memory_equal(data_of_response(subnet), block, 64);
 }
 
-static void packets_follow_a_table_that_was_set(void **state)
+SUBNET_TEST(packets_follow_a_table_that_was_set)
 {
-	struct subnet *subnet = *state;
-
 	start_trace(subnet);
 	rule(subnet, "link down on near/4");
 	settle(&subnet->fabric);
@@ -310,10 +280,8 @@ static void packets_follow_a_table_that_was_set(void **state)
 	assert_true(reaches(subnet, FAR));
 }
 
-static void a_loop_in_tables_is_given_up(void **state)
+SUBNET_TEST(a_loop_in_tables_is_given_up)
 {
-	struct subnet *subnet = *state;
-
 	start_trace(subnet);
 	forward(subnet, PATH(1), lid_of(subnet, GAMMA), 4);
 	forward(subnet, PATH(1, 4), lid_of(subnet, GAMMA), 3);
@@ -327,10 +295,8 @@ static void a_loop_in_tables_is_given_up(void **state)
 	assert_false(asked(subnet));
 }
 
-static void a_table_that_leads_to_the_wrong_ca_loses_the_packet(void **state)
+SUBNET_TEST(a_table_that_leads_to_the_wrong_ca_loses_the_packet)
 {
-	struct subnet *subnet = *state;
-
 	start_trace(subnet);
 	forward(subnet, PATH(1), lid_of(subnet, GAMMA), 2);
 	ask_for_guid(subnet, lid_of(subnet, GAMMA));
@@ -338,19 +304,15 @@ static void a_table_that_leads_to_the_wrong_ca_loses_the_packet(void **state)
 	assert_true(traced(subnet, "not its LID at beta/1"));
 }
 
-static void a_lid_above_linear_fdb_top_is_not_forwarded(void **state)
+SUBNET_TEST(a_lid_above_linear_fdb_top_is_not_forwarded)
 {
-	struct subnet *subnet = *state;
-
 	assert_true(reaches(subnet, GAMMA));
 	subnet->fabric.nodes[NEAR].linear_top = (uint16_t)(lid_of(subnet, GAMMA) - 1);
 	assert_false(reaches(subnet, GAMMA)); /* IBA 14.2.5.4 */
 }
 
-static void a_bare_fabric_forwards_nothing_until_it_is_told_to(void **state)
+BARE_TEST(a_bare_fabric_forwards_nothing_until_it_is_told_to)
 {
-	struct subnet *subnet = *state;
-
 	set_lid(&subnet->fabric, port_of(subnet, ALPHA, 1), 1, 0);
 	set_lid(&subnet->fabric, port_of(subnet, BETA, 1), 2, 0);
 	assert_false(reaches(subnet, BETA));
@@ -361,9 +323,8 @@ static void a_bare_fabric_forwards_nothing_until_it_is_told_to(void **state)
 	assert_true(reaches(subnet, BETA));
 }
 
-static void smps_pass_links_from_init_on_and_others_active_ones(void **state)
+SUBNET_TEST(smps_pass_links_from_init_on_and_others_active_ones)
 {
-	struct subnet *subnet = *state;
 	struct inbox inbox;
 
 	listen_at(&subnet->fabric, &inbox, port_of(subnet, BETA, 1), VENDOR_CLASS, METHOD_SEND);
@@ -397,10 +358,8 @@ static void send_to_qp(struct subnet *subnet, uint8_t class, uint32_t qp, uint32
 	settle(&subnet->fabric);
 }
 
-static void a_packet_for_another_queue_pair_is_dropped(void **state)
+SUBNET_TEST(a_packet_for_another_queue_pair_is_dropped)
 {
-	struct subnet *subnet = *state;
-
 	start_trace(subnet);
 	send_to_qp(subnet, CLASS_SMP, 1, WELL_KNOWN_QKEY);
 	send_to_qp(subnet, VENDOR_CLASS, 0, WELL_KNOWN_QKEY);
@@ -411,50 +370,12 @@ static void a_packet_for_another_queue_pair_is_dropped(void **state)
 	assert_true(traced(subnet, "4 received at gamma/1"));
 }
 
-static void a_wrong_q_key_is_counted(void **state)
+SUBNET_TEST(a_wrong_q_key_is_counted)
 {
-	struct subnet *subnet = *state;
-
 	send_to_qp(subnet, VENDOR_CLASS, 1, 0);
 	send_to_qp(subnet, VENDOR_CLASS, 1, 0x80010001);
 	begin(subnet, CLASS_SMP, METHOD_GET, IB_ATTR_PORT_INFO, 0);
 	subnet->dlid = lid_of(subnet, GAMMA);
 	assert_true(asked(subnet));
 	assert_int_equal(mad_get_field(data_of_response(subnet), 0, IB_PORT_QKEY_VIOL_F), 2);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-#define BARE(name) cmocka_unit_test_setup_teardown(name, set_up_bare, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_directed_response_returns_by_the_same_path_with_hop_pointer_0),
-		TEST(a_directed_request_arrives_with_its_pointer_behind_the_path),
-		TEST(a_path_of_0_hops_leads_to_oneself),
-		TEST(a_path_ends_at_a_port_that_is_down),
-		TEST(a_path_ends_at_a_port_that_does_not_exist),
-		TEST(no_path_leads_through_a_ca),
-		TEST(a_ca_sends_a_path_by_its_own_port_or_not_at_all),
-		TEST(a_path_may_visit_a_switch_more_than_once),
-		TEST(a_path_has_up_to_63_hops),
-		TEST(a_hop_pointer_that_is_not_at_the_beginning_is_bad),
-		TEST(a_response_whose_pointer_is_not_at_the_end_is_bad),
-		TEST(a_path_may_begin_behind_a_part_by_lid),
-		TEST(a_ca_begins_such_a_path_by_any_port_of_the_switch_that_it_names),
-		TEST(a_path_may_end_before_a_part_by_lid),
-		TEST(a_part_by_lid_that_leads_nowhere_loses_the_packet),
-		TEST(all_nodes_are_reached_through_computed_tables),
-		TEST(a_lid_that_nobody_has_leads_nowhere),
-		TEST(packets_follow_a_table_that_was_set),
-		TEST(a_loop_in_tables_is_given_up),
-		TEST(a_table_that_leads_to_the_wrong_ca_loses_the_packet),
-		TEST(a_lid_above_linear_fdb_top_is_not_forwarded),
-		BARE(a_bare_fabric_forwards_nothing_until_it_is_told_to),
-		TEST(smps_pass_links_from_init_on_and_others_active_ones),
-		TEST(a_packet_for_another_queue_pair_is_dropped),
-		TEST(a_wrong_q_key_is_counted),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

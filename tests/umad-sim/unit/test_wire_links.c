@@ -2,6 +2,7 @@
 
 /* Delays and faults on links, and routes in large fabrics. */
 #include "subnet_fixture.h"
+#include "test.h"
 
 #include "topology.h"
 
@@ -28,9 +29,8 @@ static uint32_t number_of(const struct message *message)
 
 /* --- time ----------------------------------------------------------------------- */
 
-static void without_latency_a_packet_arrives_at_once_but_not_from_within(void **state)
+SUBNET_TEST(without_latency_a_packet_arrives_at_once_but_not_from_within)
 {
-	struct subnet *subnet = *state;
 	struct inbox inbox;
 
 	listen_for_notes(subnet, &inbox);
@@ -42,9 +42,8 @@ static void without_latency_a_packet_arrives_at_once_but_not_from_within(void **
 	empty(&inbox);
 }
 
-static void each_hop_takes_its_latency(void **state)
+SUBNET_TEST(each_hop_takes_its_latency)
 {
-	struct subnet *subnet = *state;
 	struct inbox inbox;
 
 	listen_for_notes(subnet, &inbox);
@@ -59,10 +58,8 @@ static void each_hop_takes_its_latency(void **state)
 	empty(&inbox);
 }
 
-static void the_delays_of_request_and_response_add_up(void **state)
+SUBNET_TEST(the_delays_of_request_and_response_add_up)
 {
-	struct subnet *subnet = *state;
-
 	rule(subnet, "hop-latency 500ns");
 	rule(subnet, "hop-latency 1us on gamma");
 	begin(subnet, CLASS_SMP, METHOD_GET, IB_ATTR_NODE_INFO, 0);
@@ -74,9 +71,8 @@ static void the_delays_of_request_and_response_add_up(void **state)
 	assert_int_equal(subnet->smps.count, 1);
 }
 
-static void packets_of_one_way_arrive_in_the_order_sent(void **state)
+SUBNET_TEST(packets_of_one_way_arrive_in_the_order_sent)
 {
-	struct subnet *subnet = *state;
 	struct inbox inbox;
 
 	listen_for_notes(subnet, &inbox);
@@ -95,9 +91,8 @@ static void packets_of_one_way_arrive_in_the_order_sent(void **state)
 
 /* --- faults --------------------------------------------------------------------- */
 
-static void at_100_percent_loss_nothing_arrives_and_receivers_count_it(void **state)
+SUBNET_TEST(at_100_percent_loss_nothing_arrives_and_receivers_count_it)
 {
-	struct subnet *subnet = *state;
 	struct inbox inbox;
 
 	listen_for_notes(subnet, &inbox);
@@ -110,9 +105,8 @@ static void at_100_percent_loss_nothing_arrives_and_receivers_count_it(void **st
 		    NOTES);
 }
 
-static void at_100_percent_duplication_each_arrives_twice(void **state)
+SUBNET_TEST(at_100_percent_duplication_each_arrives_twice)
 {
-	struct subnet *subnet = *state;
 	struct inbox inbox;
 
 	listen_for_notes(subnet, &inbox);
@@ -122,9 +116,8 @@ static void at_100_percent_duplication_each_arrives_twice(void **state)
 	empty(&inbox);
 }
 
-static void at_100_percent_corruption_each_arrives_with_one_byte_changed(void **state)
+SUBNET_TEST(at_100_percent_corruption_each_arrives_with_one_byte_changed)
 {
-	struct subnet *subnet = *state;
 	struct inbox inbox;
 	uint8_t sent[MAD_BYTES];
 
@@ -148,9 +141,8 @@ static void at_100_percent_corruption_each_arrives_with_one_byte_changed(void **
 	}
 }
 
-static void what_is_held_back_is_overtaken_by_others(void **state)
+SUBNET_TEST(what_is_held_back_is_overtaken_by_others)
 {
-	struct subnet *subnet = *state;
 	struct inbox inbox;
 	unsigned int overtaken = 0;
 
@@ -171,9 +163,8 @@ static void what_is_held_back_is_overtaken_by_others(void **state)
 	assert_int_equal(overtaken, 1); /* each of the two halves is in order */
 }
 
-static void at_0_percent_nothing_happens(void **state)
+SUBNET_TEST(at_0_percent_nothing_happens)
 {
-	struct subnet *subnet = *state;
 	struct inbox inbox;
 
 	listen_for_notes(subnet, &inbox);
@@ -186,9 +177,8 @@ static void at_0_percent_nothing_happens(void **state)
 	empty(&inbox);
 }
 
-static void a_chance_comes_true_about_as_often_as_it_says(void **state)
+SUBNET_TEST(a_chance_comes_true_about_as_often_as_it_says)
 {
-	struct subnet *subnet = *state;
 	struct inbox inbox;
 
 	listen_for_notes(subnet, &inbox);
@@ -223,12 +213,11 @@ static char *trace_of_a_run(uint64_t seed)
 	return text;
 }
 
-static void the_same_seed_gives_the_same_trace(void **state)
+TEST(the_same_seed_gives_the_same_trace)
 {
 	char *first = trace_of_a_run(1);
 	char *second = trace_of_a_run(1);
 
-	(void)state;
 	assert_true(strstr(first, "lost at ") && strstr(first, "duplicated at ") &&
 		    strstr(first, "corrupted at ") && strstr(first, "held back at ") &&
 		    strstr(first, "busy at "));
@@ -237,12 +226,11 @@ static void the_same_seed_gives_the_same_trace(void **state)
 	free(second);
 }
 
-static void another_seed_gives_another_trace(void **state)
+TEST(another_seed_gives_another_trace)
 {
 	char *first = trace_of_a_run(1);
 	char *second = trace_of_a_run(2);
 
-	(void)state;
 	assert_string_not_equal(first, second);
 	free(first);
 	free(second);
@@ -309,40 +297,35 @@ static void assert_connected(const char *shape, int longest)
 	stop_fabric(&fabric);
 }
 
-static void a_fat_tree_is_connected_by_shortest_ways(void **state)
+TEST(a_fat_tree_is_connected_by_shortest_ways)
 {
-	(void)state;
 	assert_connected("fat-tree:4,2", 4);
 	assert_connected("fat-tree:4,3", 6);
 }
 
-static void a_torus_is_connected_by_shortest_ways(void **state)
+TEST(a_torus_is_connected_by_shortest_ways)
 {
-	(void)state;
 	assert_connected("torus:3,3,3", 5);
 	assert_connected("torus:4,4,2,2", 7);
 }
 
-static void a_dragonfly_is_connected_by_shortest_ways(void **state)
+TEST(a_dragonfly_is_connected_by_shortest_ways)
 {
-	(void)state;
 	assert_connected("dragonfly:5,4,2", 5);
 }
 
-static void two_hosts_alone_reach_each_other(void **state)
+TEST(two_hosts_alone_reach_each_other)
 {
-	(void)state;
 	assert_connected("pair", 1);
 }
 
 /* All hosts of a leaf, and the ports by which it forwards to other leaves. */
-static void several_destinations_share_several_ways(void **state)
+TEST(several_destinations_share_several_ways)
 {
 	struct fabric fabric;
 	uint32_t leaf;
 	unsigned int used = 0;
 
-	(void)state;
 	start_shape(&fabric, "fat-tree:8,2");
 	leaf = graph_find(&fabric.graph, "leaf-1");
 	for (uint32_t to = 0; to < fabric.graph.port_count; to++) {
@@ -355,31 +338,4 @@ static void several_destinations_share_several_ways(void **state)
 	}
 	assert_in_range(__builtin_popcount(used), 3, 4);
 	stop_fabric(&fabric);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(without_latency_a_packet_arrives_at_once_but_not_from_within),
-		TEST(each_hop_takes_its_latency),
-		TEST(the_delays_of_request_and_response_add_up),
-		TEST(packets_of_one_way_arrive_in_the_order_sent),
-		TEST(at_100_percent_loss_nothing_arrives_and_receivers_count_it),
-		TEST(at_100_percent_duplication_each_arrives_twice),
-		TEST(at_100_percent_corruption_each_arrives_with_one_byte_changed),
-		TEST(what_is_held_back_is_overtaken_by_others),
-		TEST(at_0_percent_nothing_happens),
-		TEST(a_chance_comes_true_about_as_often_as_it_says),
-		cmocka_unit_test(the_same_seed_gives_the_same_trace),
-		cmocka_unit_test(another_seed_gives_another_trace),
-		cmocka_unit_test(a_fat_tree_is_connected_by_shortest_ways),
-		cmocka_unit_test(a_torus_is_connected_by_shortest_ways),
-		cmocka_unit_test(a_dragonfly_is_connected_by_shortest_ways),
-		cmocka_unit_test(two_hosts_alone_reach_each_other),
-		cmocka_unit_test(several_destinations_share_several_ways),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }
