@@ -127,17 +127,17 @@ static RARE void read_long(struct ibmad_port *port, int length)
 		error = EMSGSIZE;
 	else if (!(umad = malloc(umad_size() + (size_t)length)))
 		error = ENOMEM;
-	result = error ? handle_drain(&port->handle, length)
-		       : handle_receive(&port->handle, umad, &length);
+	result = umad ? handle_receive(&port->handle, umad, &length)
+		      : handle_drain(&port->handle, length);
 	port_lock(port);
 
 	/* while a message blocks the queue, its request completes once */
-	if (error && !port->blocked_until)
+	if (!umad && !port->blocked_until)
 		receive_failed(port, port->buffer, error);
-	port->blocked_until = error && result == HANDLE_TOO_LONG ? clock_us() + BLOCKED_US : 0;
+	port->blocked_until = !umad && result == HANDLE_TOO_LONG ? clock_us() + BLOCKED_US : 0;
 	if (result == HANDLE_GONE)
 		port_fail(port, ENODEV);
-	if (error || result != HANDLE_MESSAGE ||
+	if (!umad || result != HANDLE_MESSAGE ||
 	    !receive(port, umad, length, length > IB_MAD_SIZE))
 		free(umad);
 }
