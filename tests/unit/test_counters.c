@@ -7,12 +7,22 @@
 
 FIXTURE(setup, fixture_teardown);
 
+static struct mad_counters counters;
+
+static int read_port(unsigned port, const struct mad_counters_options *options)
+{
+	return mad_counters_read(fixture.port, &to, port, options, &counters);
+}
+
+static int reset_port(const struct mad_counters_options *options)
+{
+	return mad_counters_reset(fixture.port, &to, PORT, options);
+}
+
 /* --- which requests are sent ----------------------------------------------------- */
 
 TEST(a_plain_node_is_asked_for_port_counters)
 {
-	struct mad_counters counters;
-
 	put(BASIC, IB_PC_XMT_BYTES_F, 1000);
 	put(BASIC, IB_PC_RCV_BYTES_F, 2000);
 	put(BASIC, IB_PC_RCV_PKTS_F, 7);
@@ -35,8 +45,6 @@ TEST(a_plain_node_is_asked_for_port_counters)
 
 TEST(port_counters_fill_in_what_the_extended_ones_lack)
 {
-	struct mad_counters counters;
-
 	node.capabilities = MAD_PMA_EXTENDED_WIDTH | MAD_PMA_XMIT_WAIT | MAD_PMA_QP1_DROPPED;
 	put(BASIC, IB_PC_XMT_BYTES_F, UINT32_MAX);
 	put(BASIC, IB_PC_ERR_RCV_F, 3);
@@ -64,8 +72,6 @@ TEST(port_counters_fill_in_what_the_extended_ones_lack)
 
 TEST(a_node_with_all_in_the_extended_ones_is_asked_once)
 {
-	struct mad_counters counters;
-
 	node.capabilities = MAD_PMA_EXTENDED_WIDTH | MAD_PMA_XMIT_WAIT | MAD_PMA_QP1_DROPPED;
 	node.capabilities2 = MAD_PMA2_ADDITIONAL_EXTENDED;
 	put(EXTENDED, IB_PC_EXT_ERR_LOCALINTEG_F, 1000000);
@@ -82,8 +88,6 @@ TEST(a_node_with_all_in_the_extended_ones_is_asked_once)
 
 TEST(extended_counters_without_unicast_and_multicast)
 {
-	struct mad_counters counters;
-
 	node.capabilities = MAD_PMA_EXTENDED_WIDTH_NO_IETF;
 	put(EXTENDED, IB_PC_EXT_RCV_UPKTS_F, 5);
 	counters = read_with(NULL, 3);
@@ -111,7 +115,6 @@ TEST(only_what_is_wanted_is_asked_for)
 TEST(details_are_read_on_demand)
 {
 	struct mad_counters_options options = {.counters = MAD_COUNTERS_ALL};
-	struct mad_counters counters;
 
 	put(RCV_DETAILS, IB_PC_RCV_LOCAL_PHY_ERR_F, 1);
 	put(RCV_DETAILS, IB_PC_RCV_LOOPING_ERR_F, UINT16_MAX);
@@ -131,7 +134,6 @@ TEST(what_a_node_refuses_is_asked_for_once)
 {
 	struct mad_counters_options options = {.counters = MAD_COUNTERS_ALL,
 					       .node = mad_counters_node_create()};
-	struct mad_counters counters;
 
 	node.capabilities = MAD_PMA_EXTENDED_WIDTH;
 	node.status[EXTENDED] = 0x000c;
@@ -173,7 +175,6 @@ TEST(basic_counters_take_one_request)
 	struct mad_counters_options options = {.node = mad_counters_node_create(),
 					       .basic = true};
 	struct mad_async *async = mad_async_create(fixture.port);
-	struct mad_counters counters;
 	struct result result = {0};
 
 	node.capabilities = MAD_PMA_EXTENDED_WIDTH | MAD_PMA_XMIT_WAIT;
@@ -193,9 +194,7 @@ TEST(basic_counters_take_one_request)
 	read_with(&options, 2);
 	assert_int_equal(node.count[CLASS_PORT_INFO], 0);
 	/* all ports together need a capability */
-	assert_int_equal(mad_counters_read(fixture.port, &to, MAD_COUNTERS_ALL_PORTS, &options,
-					   &counters),
-			 -EOPNOTSUPP);
+	assert_int_equal(read_port(MAD_COUNTERS_ALL_PORTS, &options), -EOPNOTSUPP);
 	assert_int_equal(node.count[CLASS_PORT_INFO], 1);
 	/* now the node is known */
 	assert_true(read_with(&options, 2).present &
@@ -206,16 +205,10 @@ TEST(basic_counters_take_one_request)
 
 TEST(all_ports_together_are_read_where_the_node_has_them)
 {
-	struct mad_counters counters;
-
-	assert_int_equal(
-		mad_counters_read(fixture.port, &to, MAD_COUNTERS_ALL_PORTS, NULL, &counters),
-		-EOPNOTSUPP);
+	assert_int_equal(read_port(MAD_COUNTERS_ALL_PORTS, NULL), -EOPNOTSUPP);
 	assert_int_equal(device_written(), 1);
 	node.capabilities = MAD_PMA_ALL_PORT_SELECT;
-	assert_int_equal(
-		mad_counters_read(fixture.port, &to, MAD_COUNTERS_ALL_PORTS, NULL, &counters),
-		0);
+	assert_int_equal(read_port(MAD_COUNTERS_ALL_PORTS, NULL), 0);
 	expect_mad(2, "0:01040101 17:12 65:ff");
 	assert_int_equal(counters.port, 255);
 }
@@ -224,8 +217,6 @@ TEST(all_ports_together_are_read_where_the_node_has_them)
 
 TEST(counters_at_their_maximum_are_named)
 {
-	struct mad_counters counters;
-
 	node.capabilities = MAD_PMA_XMIT_WAIT | MAD_PMA_QP1_DROPPED;
 	memset(node.data[BASIC], 0xff, IB_PC_DATA_SZ);
 	counters = read_with(NULL, 2);
@@ -243,8 +234,6 @@ TEST(counters_at_their_maximum_are_named)
 
 TEST(bytes_beyond_64_bits_are_odd)
 {
-	struct mad_counters counters;
-
 	node.capabilities = MAD_PMA_EXTENDED_WIDTH;
 	put(EXTENDED, IB_PC_EXT_XMT_BYTES_F, UINT64_C(1) << 62);
 	put(EXTENDED, IB_PC_EXT_RCV_BYTES_F, UINT64_MAX / 4);
@@ -267,7 +256,6 @@ TEST(a_response_about_another_port_is_odd)
 
 TEST(the_table_has_each_member_once)
 {
-	struct mad_counters counters;
 	const struct mad_counter_info *info;
 	unsigned i;
 
@@ -311,48 +299,41 @@ TEST(the_table_agrees_with_the_fields)
 TEST(a_dead_node_costs_one_request)
 {
 	struct mad_counters_options options = {.timeout_ms = 5};
-	struct mad_counters counters;
 
 	node.silent = CLASS_PORT_INFO;
 	mad_rpc_set_retries(fixture.port, 1);
-	assert_int_equal(mad_counters_read(fixture.port, &to, PORT, &options, &counters),
-			 -ETIMEDOUT);
+	assert_int_equal(read_port(PORT, &options), -ETIMEDOUT);
 	assert_int_equal(device_written(), 1);
 	assert_int_equal(counters.present, 0);
 }
 
 TEST(a_reading_that_fails_has_what_was_read)
 {
-	struct mad_counters counters;
-
 	node.capabilities = MAD_PMA_EXTENDED_WIDTH;
 	node.status[BASIC] = 0x001c;
 	put(EXTENDED, IB_PC_EXT_RCV_PKTS_F, 5);
-	assert_int_equal(mad_counters_read(fixture.port, &to, PORT, NULL, &counters), -EIO);
+	assert_int_equal(read_port(PORT, NULL), -EIO);
 	assert_int_equal(counters.status, 0x1c);
 	assert_int_equal(counters.present, 0xff);
 	assert_int_equal(counters.rcv_packets, 5);
 	/* each node has PortCounters: this is not a rejection */
 	node.status[BASIC] = 0x000c;
-	assert_int_equal(mad_counters_read(fixture.port, &to, PORT, NULL, &counters), -EIO);
+	assert_int_equal(read_port(PORT, NULL), -EIO);
 }
 
 TEST(a_response_that_is_too_short_is_not_read)
 {
 	struct mad_counters_options options = {.node = mad_counters_node_create()};
-	struct mad_counters counters;
 
 	read_with(&options, 2);
 	mad_rpc_set_retries(fixture.port, 1);
 	node.length = IB_MAD_SIZE - 1;
-	assert_int_equal(mad_counters_read(fixture.port, &to, PORT, &options, &counters),
-			 -EBADMSG);
+	assert_int_equal(read_port(PORT, &options), -EBADMSG);
 	assert_int_equal(counters.present, 0);
 	/* the library drops messages that are not MADs */
 	node.length = 30;
 	options.timeout_ms = 5;
-	assert_int_equal(mad_counters_read(fixture.port, &to, PORT, &options, &counters),
-			 -ETIMEDOUT);
+	assert_int_equal(read_port(PORT, &options), -ETIMEDOUT);
 	assert_int_equal(counters.present, 0);
 	mad_counters_node_free(options.node);
 }
@@ -361,29 +342,25 @@ TEST(a_node_without_any_of_the_counters_is_told)
 {
 	struct mad_counters_options options = {
 		.counters = MAD_COUNTER_BIT(MAD_COUNTER_RCV_UNICAST_PACKETS)};
-	struct mad_counters counters;
 
-	assert_int_equal(mad_counters_read(fixture.port, &to, PORT, &options, &counters),
-			 -EOPNOTSUPP);
+	assert_int_equal(read_port(PORT, &options), -EOPNOTSUPP);
 	assert_int_equal(device_written(), 1);
 	options.counters = MAD_COUNTERS_RCV_ERROR_DETAILS;
 	node.status[RCV_DETAILS] = 0x000c;
-	assert_int_equal(mad_counters_read(fixture.port, &to, PORT, &options, &counters),
-			 -EOPNOTSUPP);
+	assert_int_equal(read_port(PORT, &options), -EOPNOTSUPP);
 }
 
 TEST(what_cannot_be_read_is_refused)
 {
 	ib_portid_t nowhere = {.lid = 0}, route = {.lid = -1};
 	struct mad_async *async = mad_async_create(fixture.port);
-	struct mad_counters counters;
 
 	assert_int_equal(mad_counters_read(NULL, &to, 1, NULL, &counters), -EINVAL);
 	assert_int_equal(mad_counters_read(fixture.port, NULL, 1, NULL, &counters), -EINVAL);
 	assert_int_equal(mad_counters_read(fixture.port, &nowhere, 1, NULL, &counters),
 			 -EINVAL);
 	assert_int_equal(mad_counters_read(fixture.port, &route, 1, NULL, &counters), -EINVAL);
-	assert_int_equal(mad_counters_read(fixture.port, &to, 256, NULL, &counters), -EINVAL);
+	assert_int_equal(read_port(256, NULL), -EINVAL);
 	assert_int_equal(mad_counters_read(fixture.port, &to, 1, NULL, NULL), -EINVAL);
 	for (unsigned i = 0; i < 6; i++) {
 		struct mad_counters_options options = {.timeout_ms = i == 4 ? -1 : 0};
@@ -393,8 +370,7 @@ TEST(what_cannot_be_read_is_refused)
 			options.reserved[i] = 1;
 		else if (i == 5)
 			options.counters = MAD_COUNTER_BIT(MAD_COUNTER_COUNT);
-		assert_int_equal(mad_counters_read(fixture.port, &to, 1, &options, &counters),
-				 -EINVAL);
+		assert_int_equal(read_port(1, &options), -EINVAL);
 		assert_int_equal(mad_counters_reset(fixture.port, &to, 1, &options), -EINVAL);
 		assert_int_equal(
 			mad_counters_submit(async, &to, 1, &options, came, &result, NULL),
@@ -412,17 +388,17 @@ TEST(a_reset_selects_what_a_reading_reads)
 {
 	struct mad_counters_options options = {.node = mad_counters_node_create()};
 
-	assert_int_equal(mad_counters_reset(fixture.port, &to, PORT, &options), 0);
+	assert_int_equal(reset_port(&options), 0);
 	assert_int_equal(device_written(), 2);
 	expect_mad(1, "0:01040102 17:12 65:03ffff");
 	mad_counters_node_free(options.node);
 	node.capabilities = MAD_PMA_EXTENDED_WIDTH | MAD_PMA_XMIT_WAIT;
-	assert_int_equal(mad_counters_reset(fixture.port, &to, PORT, NULL), 0);
+	assert_int_equal(reset_port(NULL), 0);
 	assert_int_equal(device_written(), 5);
 	expect_mad(3, "0:01040102 17:1d 65:0300ff");
 	expect_mad(4, "0:01040102 17:12 65:030fff 82:01");
 	node.capabilities2 = MAD_PMA2_ADDITIONAL_EXTENDED;
-	assert_int_equal(mad_counters_reset(fixture.port, &to, PORT, NULL), 0);
+	assert_int_equal(reset_port(NULL), 0);
 	assert_int_equal(device_written(), 7);
 	expect_mad(6, "0:01040102 17:1d 65:0300ff 70:1fff");
 }
@@ -431,10 +407,10 @@ TEST(a_reset_of_details_and_of_what_is_refused)
 {
 	struct mad_counters_options options = {.counters = MAD_COUNTERS_XMIT_DISCARD_DETAILS};
 
-	assert_int_equal(mad_counters_reset(fixture.port, &to, PORT, &options), 0);
+	assert_int_equal(reset_port(&options), 0);
 	expect_mad(1, "0:01040102 17:16 65:03000f");
 	node.status[XMIT_DETAILS] = 0x000c;
-	assert_int_equal(mad_counters_reset(fixture.port, &to, PORT, &options), -EOPNOTSUPP);
+	assert_int_equal(reset_port(&options), -EOPNOTSUPP);
 	node.status[XMIT_DETAILS] = 0x001c;
-	assert_int_equal(mad_counters_reset(fixture.port, &to, PORT, &options), -EIO);
+	assert_int_equal(reset_port(&options), -EIO);
 }
