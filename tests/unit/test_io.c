@@ -4,15 +4,11 @@
 #include "test.h"
 
 #include <infiniband/umad_ext.h>
-#include <errno.h>
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 /* A buffer for one MAD, and bytes behind it that must not change. */
@@ -47,7 +43,7 @@ int __wrap___clock_gettime64(clockid_t id, struct timespec *now)
 
 static struct fake_device *device;
 static struct buffer buffer;
-static int fd;
+static int fd, length;
 
 static int setup(void)
 {
@@ -58,6 +54,7 @@ static int setup(void)
 	fake_umad(0, "mlx5_0", 1);
 	device = fake_device("umad0");
 	memset(&buffer, 0, sizeof(buffer));
+	length = 256;
 	fd = umad_open_port("mlx5_0", 1);
 	return fd < 0 ? -1 : 0;
 }
@@ -116,12 +113,10 @@ TEST(send_refuses_bad_arguments)
 TEST(send_tells_what_the_kernel_refused)
 {
 	device->write_error = EINVAL;
-	assert_int_equal(umad_send(fd, 0, &buffer, 256, 0, 0), -EIO);
-	assert_int_equal(errno, EINVAL);
+	assert_errno(assert_int_equal(umad_send(fd, 0, &buffer, 256, 0, 0), -EIO), EINVAL);
 	/* -EPERM is -1 */
 	device->write_error = EPERM;
-	assert_int_equal(umad_send(fd, 0, &buffer, 256, 0, 0), -EIO);
-	assert_int_equal(errno, EPERM);
+	assert_errno(assert_int_equal(umad_send(fd, 0, &buffer, 256, 0, 0), -EIO), EPERM);
 	device->write_error = 0;
 	device->gone = true;
 	assert_fails(umad_send(fd, 0, &buffer, 256, 0, 0), EIO);
@@ -136,7 +131,7 @@ TEST(a_packet_that_was_taken_in_part_is_an_error)
 TEST(the_old_layout_is_sent_and_received_8_bytes_shorter)
 {
 	struct ib_user_mad header = {.agent_id = 2};
-	int length = 256, old;
+	int old;
 
 	device->no_pkey = true;
 	old = umad_open_port("mlx5_0", 1);
@@ -153,8 +148,6 @@ TEST(the_old_layout_is_sent_and_received_8_bytes_shorter)
 /* The state of a process with a closed standard input. */
 TEST(a_handle_may_have_number_0)
 {
-	int length = 256;
-
 	umad_close_port(fd);
 	fake_first_handle(0);
 	fd = umad_open_port("mlx5_0", 1);
@@ -171,8 +164,6 @@ TEST(a_handle_may_have_number_0)
 
 TEST(recv_gives_agent_length_and_mad)
 {
-	int length = 256;
-
 	arrives(5, 0, 256, 0xab);
 	assert_int_equal(umad_recv(fd, &buffer, &length, 0), 5);
 	assert_int_equal(length, 256);
@@ -184,8 +175,6 @@ TEST(recv_gives_agent_length_and_mad)
 
 TEST(a_request_without_a_response_comes_back)
 {
-	int length = 256;
-
 	arrives(1, ETIMEDOUT, 24, 1);
 	assert_int_equal(umad_recv(fd, &buffer, &length, 100), 1);
 	assert_int_equal(length, 24);
@@ -194,8 +183,6 @@ TEST(a_request_without_a_response_comes_back)
 
 TEST(recv_keeps_a_message_that_did_not_fit)
 {
-	int length = 256;
-
 	arrives(1, 0, 1000, 7);
 	assert_fails(umad_recv(fd, &buffer, &length, 0), ENOSPC);
 	assert_int_equal(length, 1000);
@@ -207,8 +194,6 @@ TEST(recv_keeps_a_message_that_did_not_fit)
 
 TEST(recv_with_nothing_there_says_so)
 {
-	int length = 256;
-
 	assert_fails(umad_recv(fd, &buffer, &length, 0), EWOULDBLOCK);
 	assert_int_equal(device->polls, 0);
 	assert_int_equal(length, 256);
@@ -216,8 +201,6 @@ TEST(recv_with_nothing_there_says_so)
 
 TEST(recv_waits_its_time_and_then_says_so)
 {
-	int length = 256;
-
 	assert_fails(umad_recv(fd, &buffer, &length, 1234), ETIMEDOUT);
 	assert_int_equal(device->polls, 1);
 	assert_int_equal(device->last_timeout, 1234);
@@ -225,8 +208,6 @@ TEST(recv_waits_its_time_and_then_says_so)
 
 TEST(recv_without_end_polls_without_end)
 {
-	int length = 256;
-
 	arrives(1, 0, 256, 1);
 	assert_int_equal(umad_recv(fd, &buffer, &length, -5), 1);
 	assert_true(device->last_timeout < 0);
@@ -242,8 +223,6 @@ static void announce_falsely(struct fake_device *polled)
 
 TEST(a_message_that_another_thread_took_does_not_end_the_wait)
 {
-	int length = 256;
-
 	fake_on_poll(device, announce_falsely);
 	assert_int_equal(umad_recv(fd, &buffer, &length, 60000), 4);
 	assert_int_equal(device->polls, 3);
@@ -267,7 +246,7 @@ static void take_a_while(struct fake_device *polled)
 /* A wait of a millisecond, too, goes on after a message that another thread took. */
 TEST(a_wait_of_a_millisecond_continues_after_a_message_for_another_thread)
 {
-	int length = 256, ret;
+	int ret;
 
 	fake_on_poll(device, announce_falsely);
 	clock_stands = true;
@@ -281,7 +260,7 @@ TEST(a_wait_of_a_millisecond_continues_after_a_message_for_another_thread)
 /* Milliseconds that have begun count whole. */
 TEST(each_wait_has_the_rest_of_the_time)
 {
-	int length = 256, ret;
+	int ret;
 
 	fake_on_poll(device, take_a_while);
 	clock_ns = 5999999999;
@@ -299,8 +278,6 @@ static void announce_for_ever(struct fake_device *polled)
 
 TEST(stolen_messages_do_not_stretch_the_time)
 {
-	int length = 256;
-
 	fake_on_poll(device, announce_for_ever);
 	for (int ms = 1; ms <= 2; ms++) {
 		assert_fails(umad_recv(fd, &buffer, &length, ms), ETIMEDOUT);
@@ -309,14 +286,10 @@ TEST(stolen_messages_do_not_stretch_the_time)
 
 TEST(a_signal_ends_the_wait)
 {
-	int length = 256;
-
 	arrives(1, 0, 256, 1);
 	device->poll_result = -EINTR;
-	assert_int_equal(umad_recv(fd, &buffer, &length, 1000), -EIO);
-	assert_int_equal(errno, EINTR);
-	assert_int_equal(umad_poll(fd, 1000), -EIO);
-	assert_int_equal(errno, EINTR);
+	assert_errno(assert_int_equal(umad_recv(fd, &buffer, &length, 1000), -EIO), EINTR);
+	assert_errno(assert_int_equal(umad_poll(fd, 1000), -EIO), EINTR);
 	/* and no message is lost */
 	device->poll_result = 0;
 	assert_int_equal(umad_recv(fd, &buffer, &length, 1000), 1);
@@ -324,8 +297,7 @@ TEST(a_signal_ends_the_wait)
 
 TEST(recv_refuses_bad_arguments)
 {
-	int length = 255;
-
+	length = 255;
 	arrives(1, 0, 256, 1);
 	assert_fails(umad_recv(fd, &buffer, &length, 0), EINVAL);
 	length = -1;
@@ -342,8 +314,6 @@ TEST(recv_refuses_bad_arguments)
 
 TEST(a_device_that_has_gone_is_an_io_error)
 {
-	int length = 256;
-
 	device->gone = true;
 	assert_fails(umad_recv(fd, &buffer, &length, 0), EIO);
 	assert_int_equal(umad_recv(fd, &buffer, &length, 1000), -EIO);
@@ -353,10 +323,8 @@ TEST(a_device_that_has_gone_is_an_io_error)
 TEST(what_a_device_cannot_have_read_is_not_believed)
 {
 	static const long results[] = {0, 1, 63, 64 + 257, LONG_MAX, -EPERM, -EINVAL, -EFAULT};
-	int length = 256;
-	size_t i;
 
-	for (i = 0; i < sizeof(results) / sizeof(*results); i++) {
+	for (size_t i = 0; i < sizeof(results) / sizeof(*results); i++) {
 		fake_read_result(device, results[i]);
 		assert_int_equal(umad_recv(fd, &buffer, &length, 0), -EIO);
 		assert_int_equal(errno, results[i] < 0 ? -results[i] : EIO);
@@ -366,8 +334,6 @@ TEST(what_a_device_cannot_have_read_is_not_believed)
 
 TEST(an_agent_that_no_int_can_hold_is_not_believed)
 {
-	int length = 256;
-
 	arrives(0x80000000, 0, 256, 1);
 	assert_int_equal(umad_recv(fd, &buffer, &length, 0), -EIO);
 	arrives(INT_MAX, 0, 256, 1);
@@ -377,10 +343,8 @@ TEST(an_agent_that_no_int_can_hold_is_not_believed)
 TEST(a_length_that_makes_no_sense_is_not_believed)
 {
 	static const uint32_t lengths[] = {0, 64, 64 + 256, UINT32_MAX};
-	int length = 256;
-	size_t i;
 
-	for (i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
 		buffer.umad.length = lengths[i];
 		fake_read_result(device, -ENOSPC);
 		assert_int_equal(umad_recv(fd, &buffer, &length, 0), -EIO);
@@ -390,8 +354,6 @@ TEST(a_length_that_makes_no_sense_is_not_believed)
 
 TEST(a_header_without_mad_is_a_message_of_no_length)
 {
-	int length = 256;
-
 	fake_read_result(device, 64);
 	assert_int_equal(umad_recv(fd, &buffer, &length, 0), 0);
 	assert_int_equal(length, 0);
@@ -409,11 +371,9 @@ static void count_messages(enum umad_log_level level, const char *text, void *us
 
 TEST(packets_are_logged_at_the_highest_level)
 {
-	int length = 256, level;
-
 	memset(said, 0, sizeof(said));
 	umad_set_log_hook(count_messages, NULL);
-	for (level = 0; level <= 2; level++) {
+	for (int level = 0; level <= 2; level++) {
 		umad_debug(level);
 		device->write_error = 0;
 		assert_int_equal(umad_send(fd, 0, &buffer, 256, 0, 0), 0);
@@ -543,8 +503,8 @@ TEST(the_log_is_told_of_the_mad_as_it_was_written)
 HOOK_TEST(the_hook_is_told_of_a_mad_that_was_received)
 {
 	int64_t before = real_time();
-	int length = 512;
 
+	length = 512;
 	umad_set_packet_hook(hear, NULL);
 	arrives(4, 0, 512, 9);
 	assert_int_equal(umad_recv(fd, &buffer, &length, 0), 4);
@@ -562,8 +522,6 @@ HOOK_TEST(the_hook_is_told_of_a_mad_that_was_received)
 
 HOOK_TEST(the_hook_gets_a_request_without_a_response)
 {
-	int length = 256;
-
 	umad_set_packet_hook(hear, NULL);
 	arrives(0, ETIMEDOUT, 256, 1);
 	assert_int_equal(umad_recv(fd, &buffer, &length, 0), 0);
@@ -573,8 +531,6 @@ HOOK_TEST(the_hook_gets_a_request_without_a_response)
 
 HOOK_TEST(the_hook_is_not_called_for_a_call_that_fails)
 {
-	int length = 256;
-
 	umad_set_packet_hook(hear, NULL);
 	device->write_error = EINVAL;
 	assert_int_equal(umad_send(fd, 0, &buffer, 256, 0, 0), -EIO);
@@ -706,8 +662,7 @@ TEST(poll_tells_a_closed_handle_from_a_device_that_has_gone)
 	device->gone = true;
 	assert_fails(umad_poll(fd, -1), EIO);
 	device->poll_result = -ENOMEM;
-	assert_int_equal(umad_poll(fd, -1), -EIO);
-	assert_int_equal(errno, ENOMEM);
+	assert_errno(assert_int_equal(umad_poll(fd, -1), -EIO), ENOMEM);
 }
 
 /* --- polling a second descriptor ------------------------------------------------ */
@@ -758,9 +713,7 @@ TEST(a_wait_for_two_descriptors_tells_what_failed)
 	device->gone = true;
 	assert_fails(umad_poll_with(fd, OTHER, -1), EIO);
 	device->poll_result = -EINTR;
-	assert_int_equal(umad_poll_with(fd, OTHER, -1), -EIO);
-	assert_int_equal(errno, EINTR);
+	assert_errno(assert_int_equal(umad_poll_with(fd, OTHER, -1), -EIO), EINTR);
 	device->poll_result = -ENOMEM;
-	assert_int_equal(umad_poll_with(fd, OTHER, -1), -EIO);
-	assert_int_equal(errno, ENOMEM);
+	assert_errno(assert_int_equal(umad_poll_with(fd, OTHER, -1), -EIO), ENOMEM);
 }
