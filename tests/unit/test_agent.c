@@ -5,10 +5,7 @@
 #include "test.h"
 
 #include <infiniband/umad_ext.h>
-#include <errno.h>
 #include <limits.h>
-#include <stdio.h>
-#include <string.h>
 
 static struct fake_device *device;
 static int fd;
@@ -81,9 +78,7 @@ TEST(a_servers_methods_are_passed_on)
 
 TEST(smps_go_by_qp0_and_everything_else_by_qp1)
 {
-	int mgmt_class;
-
-	for (mgmt_class = 0; mgmt_class < 256; mgmt_class++) {
+	for (int mgmt_class = 0; mgmt_class < 256; mgmt_class++) {
 		assert_true(umad_register(fd, mgmt_class, 1, 0, NULL) >= 0);
 		assert_int_equal(asked().qpn, mgmt_class != 0x01 && mgmt_class != 0x81);
 	}
@@ -167,8 +162,7 @@ TEST(flags_that_the_kernel_refuses_come_back_as_those_it_knows)
 	struct umad_reg_attr attr = {.mgmt_class = 4, .flags = 0x81};
 	uint32_t id;
 
-	assert_int_equal(umad_register2(fd, &attr, &id), EINVAL);
-	assert_int_equal(errno, EINVAL);
+	assert_errno(assert_int_equal(umad_register2(fd, &attr, &id), EINVAL), EINVAL);
 	assert_int_equal(attr.flags, UMAD_USER_RMPP);
 }
 
@@ -225,8 +219,7 @@ TEST(register2_refuses_what_makes_no_sense)
 	assert_int_equal(umad_register2(fd, &attr, &id), EINVAL);
 	attr.oui = 0xffffff;
 	assert_int_equal(umad_register2(fd, &attr, NULL), EINVAL);
-	assert_int_equal(umad_register2(fd, NULL, &id), EINVAL);
-	assert_int_equal(errno, EINVAL);
+	assert_errno(assert_int_equal(umad_register2(fd, NULL, &id), EINVAL), EINVAL);
 	assert_int_equal(device->registered_by, 0);
 	assert_int_equal(umad_register2(fd, &attr, &id), 0);
 }
@@ -237,8 +230,7 @@ TEST(register2_returns_the_kernels_errno)
 	uint32_t id = 77;
 
 	device->register_error = ENOMEM;
-	assert_int_equal(umad_register2(fd, &attr, &id), ENOMEM);
-	assert_int_equal(errno, ENOMEM);
+	assert_errno(assert_int_equal(umad_register2(fd, &attr, &id), ENOMEM), ENOMEM);
 	assert_int_equal(id, 77);
 }
 
@@ -250,8 +242,7 @@ TEST(an_id_that_no_int_can_hold_is_an_error)
 	device->next_id = INT_MAX;
 	assert_int_equal(umad_register(fd, 4, 1, 0, NULL), INT_MAX);
 	device->next_id = 0x80000000;
-	assert_int_equal(umad_register(fd, 4, 1, 0, NULL), -EPERM);
-	assert_int_equal(errno, EIO);
+	assert_errno(assert_int_equal(umad_register(fd, 4, 1, 0, NULL), -EPERM), EIO);
 	assert_int_equal(umad_register2(fd, &attr, &id), EIO);
 	assert_int_equal(id, 77);
 }
@@ -288,8 +279,7 @@ TEST(a_device_that_has_gone_gives_the_kernels_errno)
 	uint32_t id;
 
 	device->gone = true;
-	assert_int_equal(umad_register(fd, 4, 1, 0, NULL), -EPERM);
-	assert_int_equal(errno, EPIPE);
+	assert_errno(assert_int_equal(umad_register(fd, 4, 1, 0, NULL), -EPERM), EPIPE);
 	assert_int_equal(umad_register2(fd, &attr, &id), EPIPE);
 	assert_int_equal(umad_unregister(fd, 0), -EINVAL);
 }

@@ -123,9 +123,7 @@ TEST(required_attributes_may_not)
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		fake_remove(path_of(names[i]));
-		errno = 0;
-		assert_int_equal(umad_get_ca("mlx5_0", &ca), -EIO);
-		assert_int_equal(errno, ENOENT);
+		assert_errno(assert_int_equal(umad_get_ca("mlx5_0", &ca), -EIO), ENOENT);
 		assert_int_equal(fake_teardown(), 0);
 		assert_int_equal(setup(), 0);
 	}
@@ -137,10 +135,9 @@ TEST(attributes_that_make_no_sense_fail_the_call)
 					    "ports/1/gids/0", "ports/1/pkeys/1"};
 	static const char *const contents[] = {"", "rubbish\n", "\xff\xff\xff", "-3\n",
 					       "99999999999999999999999999999999\n"};
-	size_t i, j;
 
-	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		for (j = 0; j < sizeof(contents) / sizeof(*contents); j++) {
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		for (size_t j = 0; j < sizeof(contents) / sizeof(*contents); j++) {
 			fake_file(path_of(names[i]), "%s", contents[j]);
 			assert_fails(umad_get_ca("mlx5_0", &ca), EIO);
 		}
@@ -203,8 +200,7 @@ TEST(pkeys_end_at_the_first_that_is_not_there)
 	assert_int_equal(port.pkeys_size, 2);
 	umad_release_port(&port);
 	fake_remove(PORT1 "/pkeys/0");
-	assert_int_equal(umad_get_port("mlx5_0", 1, &port), -EIO);
-	assert_int_equal(errno, ENOENT);
+	assert_errno(assert_int_equal(umad_get_port("mlx5_0", 1, &port), -EIO), ENOENT);
 	assert_null(port.pkeys);
 }
 
@@ -255,8 +251,7 @@ TEST(what_is_not_there_is_no_device)
 		assert_int_equal(umad_get_port(names[i], 0, &port), -ENODEV);
 		assert_int_equal(umad_get_ca_portguids(names[i], guids, 2), -ENODEV);
 	}
-	assert_int_equal(umad_get_port("mlx5_0", 2, &port), -EIO);
-	assert_int_equal(errno, ENOENT);
+	assert_errno(assert_int_equal(umad_get_port("mlx5_0", 2, &port), -EIO), ENOENT);
 }
 
 TEST(an_rnic_is_no_device)
@@ -476,18 +471,15 @@ static void note(enum umad_log_level level, const char *text, void *user)
 
 TEST(why_a_call_failed_is_logged_when_wanted)
 {
-	int level;
-
 	messages = 0;
 	umad_set_log_hook(note, NULL);
-	for (level = 0; level < 2; level++) {
+	for (int level = 0; level < 2; level++) {
 		umad_debug(level);
 		assert_fails(umad_get_ca("mlx5_9", &ca), ENODEV);
 		assert_int_equal(messages, level);
 	}
 	assert_non_null(strstr(last_message, "mlx5_9"));
-	assert_int_equal(umad_get_port("mlx5_0", 7, &port), -EIO);
-	assert_int_equal(errno, ENOENT);
+	assert_errno(assert_int_equal(umad_get_port("mlx5_0", 7, &port), -EIO), ENOENT);
 	assert_int_equal(messages, 2);
 	assert_non_null(strstr(last_message, "mlx5_0"));
 	assert_int_equal(umad_get_port("mlx5_9", 0, &port), -ENODEV);

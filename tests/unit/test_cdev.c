@@ -5,10 +5,6 @@
 #include "netlink.h"
 #include "test.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
-
 /* The kernel's response over netlink; replaces netlink.c. */
 static const char *response;
 static void (*on_request)(void);
@@ -187,9 +183,8 @@ TEST(a_response_that_names_no_umad_device_is_rejected)
 {
 	static const char *const names[] = {
 		"uverbs0", "../../etc/passwd", "umad", "umad1/x", "issm0", ""};
-	size_t i;
 
-	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		response = names[i];
 		assert_string_equal(found(CDEV_UMAD, "mlx5_0", 1), error(-EINVAL));
 	}
@@ -222,11 +217,10 @@ TEST(the_abi_version_is_read_each_time)
 TEST(every_call_may_fail)
 {
 	char path[SYSFS_PATH_MAX];
-	unsigned n;
 	int ret;
 
 	fake_umad(1, "mlx5_0", 1);
-	for (n = 1;; n++) {
+	for (unsigned n = 1;; n++) {
 		fake_fail_call(n, EIO);
 		ret = cdev_find(CDEV_UMAD, &mlx5_0_1, path);
 		if (!fake_failed())

@@ -7,9 +7,6 @@
 
 #include "fabric/graph.h"
 
-#include <errno.h>
-#include <string.h>
-
 #define MANY 50
 
 static struct mad_fabric *before, *after;

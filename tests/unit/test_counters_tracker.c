@@ -6,8 +6,6 @@
 #include "test.h"
 
 #include <infiniband/mad_counters.h>
-#include <errno.h>
-#include <string.h>
 
 static struct mad_counters_tracker *tracker;
 static struct mad_counters reading;

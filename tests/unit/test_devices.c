@@ -3,18 +3,13 @@
 #include "fake.h"
 #include "test.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
-
 FIXTURE(fake_setup, fake_teardown);
 
 static void make_cas(int count)
 {
 	char path[128];
-	int i;
 
-	for (i = 0; i < count; i++) {
+	for (int i = 0; i < count; i++) {
 		snprintf(path, sizeof(path), "/sys/class/infiniband/mlx5_%d/node_type", i);
 		fake_file(path, "1: CA\n");
 	}
@@ -109,8 +104,7 @@ TEST(a_folder_that_cannot_be_read_is_an_error)
 
 	make_cas(1);
 	fake_fail_call(1, EACCES);
-	assert_int_equal(umad_get_cas_names(names, 1), -EIO);
-	assert_int_equal(errno, EACCES);
+	assert_errno(assert_int_equal(umad_get_cas_names(names, 1), -EIO), EACCES);
 	fake_fail_call(1, EACCES);
 	assert_fails_null(umad_get_ca_device_list(), EACCES);
 }
@@ -157,16 +151,15 @@ TEST(sorting_orders_any_list)
 {
 	struct umad_device_node nodes[7], *head = nodes;
 	static const char *const names[] = {"e", "b", "g", "a", "c", "f", "d"};
-	size_t i, length;
 
-	for (length = 1; length <= 7; length++) {
-		for (i = 0; i < length; i++) {
+	for (size_t length = 1; length <= 7; length++) {
+		for (size_t i = 0; i < length; i++) {
 			nodes[i].ca_name = names[i];
 			nodes[i].next = i + 1 < length ? &nodes[i + 1] : NULL;
 		}
 		head = nodes;
 		assert_int_equal(umad_sort_ca_device_list(&head, length % 2 ? length : 0), 0);
-		for (i = 0; i < length; i++, head = head->next)
+		for (size_t i = 0; i < length; i++, head = head->next)
 			assert_true(!head->next ||
 				    strcmp(head->ca_name, head->next->ca_name) < 0);
 		assert_null(head);
@@ -177,8 +170,7 @@ TEST(sorting_a_list_of_another_length_leaves_it_alone)
 {
 	struct umad_device_node b = {NULL, "b"}, c = {&b, "c"}, *head = &c;
 
-	assert_int_equal(umad_sort_ca_device_list(&head, 1), EINVAL);
-	assert_int_equal(errno, EINVAL);
+	assert_errno(assert_int_equal(umad_sort_ca_device_list(&head, 1), EINVAL), EINVAL);
 	assert_int_equal(umad_sort_ca_device_list(&head, 3), EINVAL);
 	assert_string_equal(names_of(head), "c b ");
 	assert_int_equal(umad_sort_ca_device_list(&head, 2), 0);
@@ -199,8 +191,7 @@ TEST(a_class_that_is_no_folder_is_an_error)
 	char names[1][UMAD_CA_NAME_LEN];
 
 	fake_file("/sys/class/infiniband", "no folder\n");
-	assert_int_equal(umad_get_cas_names(names, 1), -EIO);
-	assert_int_equal(errno, ENOTDIR);
+	assert_errno(assert_int_equal(umad_get_cas_names(names, 1), -EIO), ENOTDIR);
 	assert_fails_null(umad_get_ca_device_list(), ENOTDIR);
 }
 
@@ -295,18 +286,17 @@ TEST(a_long_list_is_sorted_whether_counted_or_not)
 	static char names[300][8];
 	static struct umad_device_node nodes[300];
 	struct umad_device_node *head;
-	int i, round;
 
-	for (round = 0; round < 2; round++) {
+	for (int round = 0; round < 2; round++) {
 		/* 7 and 300 have no common factor: every number occurs, out of order */
-		for (i = 0; i < 300; i++) {
+		for (int i = 0; i < 300; i++) {
 			snprintf(names[i], sizeof(names[i]), "ca%03d", i * 7 % 300);
 			nodes[i].ca_name = names[i];
 			nodes[i].next = i < 299 ? &nodes[i + 1] : NULL;
 		}
 		head = nodes;
 		assert_int_equal(umad_sort_ca_device_list(&head, round ? 300 : 0), 0);
-		for (i = 0; i < 300; i++, head = head->next) {
+		for (int i = 0; i < 300; i++, head = head->next) {
 			char wanted[8];
 
 			snprintf(wanted, sizeof(wanted), "ca%03d", i);
@@ -348,11 +338,10 @@ TEST(a_list_can_be_sorted_again_and_freed)
 TEST(names_that_do_not_fit_are_never_stored)
 {
 	char names[40][UMAD_CA_NAME_LEN], path[256];
-	int i;
 
 	make_cas(1);
 	/* names so long, and so many, that they would exceed any array of names */
-	for (i = 0; i < 40; i++) {
+	for (int i = 0; i < 40; i++) {
 		snprintf(path, sizeof(path), "/sys/class/infiniband/%0180d/node_type", i);
 		fake_file(path, "1: CA\n");
 	}

@@ -12,9 +12,6 @@
 #include <infiniband/mad_fields.h>
 #include <infiniband/umad_ext.h>
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -126,10 +123,8 @@ static uint64_t image[64];
 
 static void fill_image(uint8_t byte)
 {
-	unsigned i;
-
 	memset(image, byte, sizeof(image));
-	for (i = 0; byte == 0x5a && i < sizeof(image); i++)
+	for (unsigned i = 0; byte == 0x5a && i < sizeof(image); i++)
 		((uint8_t *)image)[i] = (uint8_t)(i * 37 + 11);
 }
 
@@ -152,7 +147,7 @@ TEST(no_printer_leaves_its_buffer)
 {
 	static const uint8_t fills[] = {0, 0xff, 0x5a};
 	static char whole[16384];
-	int bufsz, valsz;
+	int valsz;
 	size_t i, fill;
 	char *buf;
 
@@ -162,7 +157,7 @@ TEST(no_printer_leaves_its_buffer)
 			valsz = strncmp(printers[i].name, "cc_", 3) ? 1 + (int)(i * 7 % 64)
 								    : 192;
 			printers[i].print(whole, sizeof(whole), image, valsz);
-			for (bufsz = 0; bufsz <= BUFSZ_MAX; bufsz++) {
+			for (int bufsz = 0; bufsz <= BUFSZ_MAX; bufsz++) {
 				buf = page_end - bufsz;
 				page_end[-BUFSZ_MAX - 1] = 'u';
 				memset(page_end - BUFSZ_MAX, 'x', BUFSZ_MAX);
@@ -180,9 +175,7 @@ TEST(no_printer_leaves_its_buffer)
 
 TEST(a_buffer_without_room_is_left_alone)
 {
-	size_t i;
-
-	for (i = 0; i < sizeof(printers) / sizeof(*printers); i++) {
+	for (size_t i = 0; i < sizeof(printers) / sizeof(*printers); i++) {
 		printers[i].print(page_end, 0, image, 4);
 		printers[i].print(page_end, -1, image, 4);
 		printers[i].print(page_end, INT32_MIN, image, 4);
@@ -194,11 +187,10 @@ TEST(a_buffer_without_room_is_left_alone)
 TEST(fields_keep_to_every_size_of_buffer)
 {
 	enum MAD_FIELDS field;
-	int bufsz;
 
 	fill_image(0x5a);
 	for (field = IB_NO_FIELD; field < IB_FIELD_LAST_; field++) {
-		for (bufsz = 0; bufsz <= 120; bufsz++) {
+		for (int bufsz = 0; bufsz <= 120; bufsz++) {
 			char *buf = page_end - bufsz;
 			char *ret = mad_dump_field(field, buf, bufsz, image);
 
@@ -223,12 +215,11 @@ TEST(fields_keep_to_every_size_of_buffer)
 TEST(runs_of_fields_keep_to_every_size_of_buffer)
 {
 	static const int ends[] = {INT32_MIN, -1, 0, 1, 50, 600, IB_FIELD_LAST_, INT32_MAX};
-	size_t first, last;
 	int bufsz;
 
 	fill_image(0x5a);
-	for (first = 0; first < sizeof(ends) / sizeof(*ends); first++)
-		for (last = 0; last < sizeof(ends) / sizeof(*ends); last++)
+	for (size_t first = 0; first < sizeof(ends) / sizeof(*ends); first++)
+		for (size_t last = 0; last < sizeof(ends) / sizeof(*ends); last++)
 			for (bufsz = 0; bufsz < BUFSZ_MAX; bufsz += 7) {
 				char *buf = page_end - bufsz;
 
@@ -292,9 +283,8 @@ TEST(what_is_no_number_prints_as_nothing)
 {
 	static const int sizes[] = {-1, 0, 9, 64};
 	char text[64];
-	size_t i;
 
-	for (i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
 		strcpy(text, "x");
 		mad_dump_int(text, sizeof(text), image, sizes[i]);
 		assert_string_equal(text, "");

@@ -10,13 +10,9 @@
 #include <infiniband/umad.h>
 #include <infiniband/umad_ext.h>
 
-#include <errno.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <string.h>
 
 static uint8_t umad[sizeof(struct ib_user_mad) + IB_MAD_SIZE];
 
@@ -26,10 +22,9 @@ TEST(a_directed_route_needs_a_path_of_up_to_63_hops)
 	ib_rpc_t rpc = {.mgtclass = IB_SMI_DIRECT_CLASS, .trid = 1};
 	uint8_t mad[IB_MAD_SIZE] = {0};
 	ib_portid_t to = {0};
-	size_t i;
 
 	assert_fails_null(mad_encode(mad, &rpc, NULL, NULL), EINVAL);
-	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		to.drpath.cnt = bad[i];
 		assert_fails_null(mad_encode(mad, &rpc, &to.drpath, NULL), EINVAL);
 		assert_int_equal(mad_build_pkt(umad, &rpc, &to, NULL, NULL), -1);
@@ -148,16 +143,15 @@ TEST(data_beyond_the_mad_is_refused)
 	ib_rpc_t rpc = {.mgtclass = IB_PERFORMANCE_CLASS, .trid = 1};
 	uint8_t data[IB_MAD_SIZE] = {0};
 	ib_portid_t to = {.lid = 1};
-	size_t i;
 
-	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		rpc.dataoffs = bad[i].offset;
 		rpc.datasz = bad[i].size;
 		assert_fails_minus_1(mad_build_pkt(umad, &rpc, &to, NULL, data), EINVAL);
 		/* without data the offset is not checked */
 		assert_int_equal(mad_build_pkt(umad, &rpc, &to, NULL, NULL), 256);
 	}
-	for (i = 0; i < sizeof(good) / sizeof(*good); i++) {
+	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
 		rpc.dataoffs = good[i].offset;
 		rpc.datasz = good[i].size;
 		assert_int_equal(mad_build_pkt(umad, &rpc, &to, NULL, data), 256);
@@ -226,9 +220,7 @@ static uint64_t drawn[4][DRAWN];
 
 static void *draw(void *ids)
 {
-	int i;
-
-	for (i = 0; i < DRAWN; i++)
+	for (int i = 0; i < DRAWN; i++)
 		((uint64_t *)ids)[i] = mad_trid();
 	return NULL;
 }
@@ -244,16 +236,15 @@ TEST(no_two_threads_draw_the_same_id)
 {
 	pthread_t threads[4];
 	uint64_t *ids = drawn[0];
-	int i;
 
-	for (i = 0; i < 4; i++)
+	for (int i = 0; i < 4; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, draw, drawn[i]), 0);
-	for (i = 0; i < 4; i++)
+	for (int i = 0; i < 4; i++)
 		pthread_join(threads[i], NULL);
 	qsort(ids, 4 * DRAWN, sizeof(*ids), compare_ids);
 	assert_true(ids[0] > 0);
 	assert_true(ids[4 * DRAWN - 1] <= UINT32_MAX);
-	for (i = 1; i < 4 * DRAWN; i++)
+	for (int i = 1; i < 4 * DRAWN; i++)
 		assert_true(ids[i - 1] < ids[i]);
 }
 
@@ -286,9 +277,8 @@ TEST(what_is_no_route_leaves_it_empty)
 		"0;1",  ",",  "0,1 ",  "0,1,,", "99999999999999999999"};
 	char text[400] = "0";
 	ib_dr_path_t path;
-	size_t i;
 
-	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		memset(&path, 0x55, sizeof(path));
 		errno = 0;
 		strcpy(text, bad[i]);
@@ -298,7 +288,7 @@ TEST(what_is_no_route_leaves_it_empty)
 	}
 	assert_int_equal(str2drpath(&path, NULL, 0, 0), -1);
 	strcpy(text, "0");
-	for (i = 1; i <= 63; i++)
+	for (size_t i = 1; i <= 63; i++)
 		strcat(text, ",7");
 	assert_int_equal(str2drpath(&path, text, 0, 0), 63);
 	strcat(text, ",7");
@@ -311,9 +301,8 @@ TEST(a_route_prints_into_what_room_there_is)
 	ib_dr_path_t path = {.cnt = 2, .p = {0, 10, 200}, .drslid = 1, .drdlid = 2};
 	static const char whole[] = "slid 1; dlid 2; 0,10,200";
 	char text[64];
-	size_t size;
 
-	for (size = 1; size < sizeof(text); size++) {
+	for (size_t size = 1; size < sizeof(text); size++) {
 		memset(text, 'x', sizeof(text));
 		assert_ptr_equal(drpath2str(&path, text, size), text);
 		assert_true(strlen(text) < size);
@@ -331,9 +320,8 @@ TEST(a_hop_count_out_of_range_reads_nothing_beyond_the_route)
 {
 	static const int bad[] = {64, 1000, INT32_MAX, -1, INT32_MIN};
 	ib_portid_t portid = {0};
-	size_t i;
 
-	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		portid.drpath.cnt = bad[i];
 		assert_true(strlen(portid2str(&portid)) < 200);
 		assert_int_equal(portid2portnum(&portid), -1);
@@ -378,9 +366,8 @@ TEST(bytes_are_dumped_in_pairs)
 	uint8_t bytes[18];
 	char text[128] = "";
 	FILE *file = tmpfile();
-	size_t i;
 
-	for (i = 0; i < sizeof(bytes); i++)
+	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (uint8_t)(i * 15);
 	xdump(file, "bytes: ", bytes, 3);
 	xdump(file, NULL, bytes, 16);

@@ -9,9 +9,7 @@
 
 #include <infiniband/mad_fabric_text.h>
 
-#include <errno.h>
 #include <inttypes.h>
-#include <string.h>
 
 static struct mad_fabric *fabric;
 static char *stored;

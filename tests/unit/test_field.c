@@ -4,8 +4,6 @@
 
 #include <infiniband/mad_fields.h>
 
-#include <string.h>
-
 /* Above every field, rdma-core's and own. */
 #define NUMBERS 1024
 
@@ -31,12 +29,11 @@ TEST(what_is_no_field_reads_0_and_writes_nothing)
 	uint64_t image[64], before[64], value[64];
 	uint8_t *buf = (uint8_t *)image;
 	char text[64];
-	size_t i;
 
 	memset(image, 0xa5, sizeof(image));
 	memset(value, 0x5a, sizeof(value));
 	memcpy(before, image, sizeof(image));
-	for (i = 0; i < sizeof(no_fields) / sizeof(*no_fields); i++) {
+	for (size_t i = 0; i < sizeof(no_fields) / sizeof(*no_fields); i++) {
 		assert_int_equal(mad_get_field(image, 0, no_fields[i]), 0);
 		assert_true(mad_get_field64(image, 0, no_fields[i]) == 0);
 		mad_set_field(image, 0, no_fields[i], 7);
@@ -77,11 +74,11 @@ TEST(every_field_comes_back_as_it_was_written)
 {
 	uint64_t image[64], value[64], back[64];
 	enum MAD_FIELDS field;
-	unsigned bits, base;
+	unsigned bits;
 
 	for (field = IB_NO_FIELD; field < NUMBERS; field++) {
 		bits = mad_field_bits(field);
-		for (base = 0; bits && base < 9; base++) {
+		for (unsigned base = 0; bits && base < 9; base++) {
 			memset(image, 0xa5, sizeof(image));
 			if (bits <= 64) {
 				uint64_t number = UINT64_C(0x123456789abcdef0) >> (64 - bits);
@@ -239,12 +236,11 @@ TEST(a_constant_image_is_read_as_one_that_is_not)
 {
 	uint8_t image[320], one[256], other[256];
 	enum MAD_FIELDS field;
-	int base;
 
 	for (size_t i = 0; i < sizeof(image); i++)
 		image[i] = (uint8_t)(i * 7 + 1);
 	for (field = IB_NO_FIELD; field <= NUMBERS; field++)
-		for (base = 0; base < 2; base++) {
+		for (int base = 0; base < 2; base++) {
 			const uint8_t *constant = image;
 
 			assert_int_equal(mad_read_field(constant, base, field),

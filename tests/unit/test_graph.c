@@ -7,9 +7,6 @@
 
 #include "fabric/graph.h"
 
-#include <errno.h>
-#include <string.h>
-
 static struct mad_fabric *fabric;
 
 static int setup(void)

@@ -4,10 +4,7 @@
 #include "test.h"
 
 #include <infiniband/umad_ext.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 
 static int setup(void)
 {

@@ -5,7 +5,6 @@
 #include "test.h"
 
 #include <infiniband/mad_link.h>
-#include <string.h>
 
 static uint8_t info[IB_SMP_DATA_SIZE], port0[IB_SMP_DATA_SIZE], mlnx[IB_SMP_DATA_SIZE];
 static struct mad_link decoded;

@@ -6,13 +6,10 @@
 #include "packet.h"
 #include "test.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/wait.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 /* The last call of the hook, and the number of calls. */
@@ -201,9 +198,7 @@ static void count(enum umad_log_level level, const char *text, void *user)
 
 static void *set_hooks(void *arg)
 {
-	int i;
-
-	for (i = 0; i < 1000; i++)
+	for (int i = 0; i < 1000; i++)
 		umad_set_log_hook(i % 2 ? silent : count, arg);
 	return NULL;
 }
@@ -212,12 +207,11 @@ TEST(hooks_may_be_set_while_messages_go_out)
 {
 	atomic_int counted = 0;
 	pthread_t thread;
-	int i;
 
 	umad_debug(1);
 	umad_set_log_hook(count, &counted);
 	assert_int_equal(pthread_create(&thread, NULL, set_hooks, &counted), 0);
-	for (i = 0; i < 1000; i++)
+	for (int i = 0; i < 1000; i++)
 		log_info("many times");
 	pthread_join(thread, NULL);
 	/* a hook never gets the argument of another hook */

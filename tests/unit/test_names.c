@@ -4,9 +4,6 @@
 #include "test.h"
 
 #include <infiniband/umad_str.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* The file with the results of the reference, in the source folder. */
 static FILE *open_vectors(void)
@@ -72,14 +69,12 @@ TEST(what_has_no_name_is_unknown)
 
 TEST(every_number_has_a_text)
 {
-	unsigned i, mgmt_class;
-
-	for (mgmt_class = 0; mgmt_class < 256; mgmt_class++)
-		for (i = 0; i < 65536; i += mgmt_class < 8 ? 1 : 251) {
+	for (unsigned mgmt_class = 0; mgmt_class < 256; mgmt_class++)
+		for (unsigned i = 0; i < 65536; i += mgmt_class < 8 ? 1 : 251) {
 			assert_non_null(umad_attribute_str((uint8_t)mgmt_class, (uint16_t)i));
 			assert_non_null(umad_method_str((uint8_t)mgmt_class, (uint8_t)i));
 		}
-	for (i = 0; i < 65536; i++) {
+	for (unsigned i = 0; i < 65536; i++) {
 		assert_non_null(umad_common_mad_status_str((uint16_t)i));
 		assert_non_null(umad_sa_mad_status_str((uint16_t)i));
 	}

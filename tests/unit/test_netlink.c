@@ -439,13 +439,13 @@ TEST(a_name_that_makes_no_sense_is_no_response)
 
 TEST(random_responses_do_no_harm)
 {
-	int i, j, k, ret;
+	int ret;
 
 	srand(test_seed());
-	for (i = 0; i < 300; i++) {
+	for (int i = 0; i < 300; i++) {
 		respond_all();
-		for (j = 0; j < 2; j++) {
-			for (k = rand() % 5; k > 0; k--)
+		for (int j = 0; j < 2; j++) {
+			for (int k = rand() % 5; k > 0; k--)
 				responses[j][0].bytes[(size_t)rand() % responses[j][0].size] =
 					(unsigned char)rand();
 			if (rand() % 2)
@@ -713,11 +713,11 @@ TEST(truncated_messages_give_the_attributes_that_they_have)
 
 TEST(garbage_of_any_length_does_no_harm)
 {
-	size_t length, i;
+	size_t i;
 	int request, ret;
 
 	srand(test_seed());
-	for (length = 1; length < 300; length++) {
+	for (size_t length = 1; length < 300; length++) {
 		for (request = 0; request < 2; request++) {
 			respond_all();
 			/* the second time with a correct header, so that it is parsed */
@@ -820,9 +820,8 @@ TEST(a_uevents_socket_that_cannot_be_had_is_told)
 	};
 	const int before = open_descriptors();
 	struct nl_sock *sock;
-	size_t i;
 
-	for (i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		*cases[i].fault = cases[i].nl_error;
 		assert_int_equal(uevent_open(&sock), cases[i].expected);
 		assert_int_equal(open_descriptors(), before);

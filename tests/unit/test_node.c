@@ -4,10 +4,7 @@
 #include "sysfs.h"
 #include "test.h"
 
-#include <errno.h>
 #include <limits.h>
-#include <stdio.h>
-#include <string.h>
 
 FIXTURE(fake_setup, fake_teardown);
 
@@ -26,11 +23,10 @@ TEST(a_name_is_one_short_path_component)
 					  "a_name_of_20_letters",
 					  "a_much_longer_name_than_fits"};
 	static const char *const good[] = {"mlx5_0", "a", "a_name_of_19_letter", "rxe.0"};
-	size_t i;
 
-	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
 		assert_false(node_name_valid(bad[i]));
-	for (i = 0; i < sizeof(good) / sizeof(*good); i++)
+	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++)
 		assert_true(node_name_valid(good[i]));
 }
 
@@ -45,10 +41,9 @@ TEST(only_cas_switches_and_routers_are_infiniband)
 		{"0: ?\n", -ENODEV},          {"", -ENODEV},
 		{"rubbish\n", -ENODEV},
 	};
-	size_t i;
 
 	assert_int_equal(node_type("mlx5_0"), -ENODEV);
-	for (i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		fake_file(CA "/node_type", "%s", rows[i].content);
 		assert_int_equal(node_type("mlx5_0"), rows[i].type);
 	}
@@ -81,10 +76,9 @@ TEST(names_that_are_no_port_numbers_are_passed_over)
 	static const char *const names[] = {"a", "1x", "-1", "01", "+2", "power", "0x3"};
 	bool ports[UMAD_CA_MAX_PORTS];
 	char path[128];
-	size_t i;
 
 	fake_dir(CA "/ports/1");
-	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		snprintf(path, sizeof(path), CA "/ports/%s", names[i]);
 		fake_dir(path);
 	}
@@ -97,9 +91,8 @@ TEST(a_port_number_that_does_not_fit_is_an_error)
 	static const char *const names[] = {"10", "255", "4294967296", "99999999999999999999"};
 	bool ports[UMAD_CA_MAX_PORTS];
 	char path[128];
-	size_t i;
 
-	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		snprintf(path, sizeof(path), CA "/ports/%s", names[i]);
 		fake_dir(path);
 		assert_int_equal(node_ports("mlx5_0", ports), -EIO);
@@ -130,8 +123,6 @@ TEST(paths_are_those_of_the_class)
 
 TEST(a_node_type_that_cannot_be_read_is_no_device)
 {
-	unsigned n;
-
 	fake_dir(CA "/node_type");
 	assert_int_equal(node_type("mlx5_0"), -ENODEV);
 	fake_remove(CA "/node_type");
@@ -139,7 +130,7 @@ TEST(a_node_type_that_cannot_be_read_is_no_device)
 	assert_int_equal(node_type("mlx5_0"), -ENODEV);
 	fake_remove(CA "/node_type");
 	fake_file(CA "/node_type", "1");
-	for (n = 1; n <= 2; n++) {
+	for (unsigned n = 1; n <= 2; n++) {
 		fake_fail_call(n, EIO);
 		assert_int_equal(node_type("mlx5_0"), -ENODEV);
 		assert_true(fake_failed());
@@ -169,13 +160,12 @@ TEST(a_bad_name_is_not_looked_for)
 TEST(marks_from_before_are_cleared)
 {
 	bool ports[UMAD_CA_MAX_PORTS];
-	int i;
 
-	for (i = 0; i < UMAD_CA_MAX_PORTS; i++)
+	for (int i = 0; i < UMAD_CA_MAX_PORTS; i++)
 		ports[i] = true;
 	fake_dir(CA "/ports/1");
 	assert_int_equal(node_ports("mlx5_0", ports), 1);
-	for (i = 0; i < UMAD_CA_MAX_PORTS; i++)
+	for (int i = 0; i < UMAD_CA_MAX_PORTS; i++)
 		assert_int_equal(ports[i], i == 1);
 }
 

@@ -4,9 +4,6 @@
 #include "packet.h"
 #include "test.h"
 
-#include <errno.h>
-#include <string.h>
-
 #include <infiniband/umad_ext.h>
 
 FIXTURE(fake_setup, fake_teardown);
@@ -140,9 +137,8 @@ TEST(null_is_refused)
 TEST(buffers_come_zeroed_and_never_from_a_negative_number)
 {
 	uint8_t *buffers = umad_alloc(3, 100);
-	int i;
 
-	for (i = 0; i < 300; i++)
+	for (int i = 0; i < 300; i++)
 		assert_int_equal(buffers[i], 0);
 	umad_free(buffers);
 	umad_free(NULL);

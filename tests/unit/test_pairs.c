@@ -3,10 +3,6 @@
 #include "fake.h"
 #include "test.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
-
 FIXTURE(fake_setup, fake_teardown);
 
 #define NO_SM(ca) fake_file("/sys/class/infiniband/" ca "/ports/1/cap_mask", "0x400\n")
@@ -236,13 +232,12 @@ TEST(the_default_device_must_have_the_port_that_is_given)
 TEST(a_port_is_preferred_only_where_it_is_known_to_be_up)
 {
 	static const char *const contents[] = {"0: NOP\n", "1: DOWN\n", "", "up\n"};
-	size_t i;
 
 	fake_ca("mlx5_0");
 	fake_port("mlx5_0", 1, 1);
 	fake_port("mlx5_0", 2, 2);
 	fake_file("/sys/class/infiniband/mlx5_0/ports/2/state", "2: INIT\n");
-	for (i = 0; i < sizeof(contents) / sizeof(*contents); i++) {
+	for (size_t i = 0; i < sizeof(contents) / sizeof(*contents); i++) {
 		fake_file("/sys/class/infiniband/mlx5_0/ports/1/state", "%s", contents[i]);
 		expect_pair("mlx5_0", 0, 0, "mlx5_0/2=mlx5_0/2");
 	}
@@ -254,9 +249,8 @@ TEST(what_has_no_readable_port_is_no_pair)
 {
 	static const char *const names[] = {"iw0", "empty", "crowded", "garbled"};
 	struct umad_ca_pair pairs[4];
-	size_t i;
 
-	for (i = 0; i < sizeof(names) / sizeof(*names); i++)
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		fake_ca(names[i]);
 	fake_file("/sys/class/infiniband/iw0/node_type", "4: RNIC\n");
 	fake_port("iw0", 1, 1);
@@ -265,7 +259,7 @@ TEST(what_has_no_readable_port_is_no_pair)
 	fake_port("garbled", 1, 3);
 	fake_file("/sys/class/infiniband/garbled/ports/1/gids/0", "fe80::1\n");
 	assert_int_equal(umad_get_smi_gsi_pairs(pairs, 4), 0);
-	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		assert_fails(umad_get_smi_gsi_pair_by_ca_name(names[i], 0, pairs, 0), ENODEV);
 	}
 }
@@ -275,10 +269,9 @@ TEST(names_that_cannot_be_devices_are_refused_unread)
 	static const char *const names[] = {
 		"", ".", "..", "a/b", "../infiniband/mlx5_0", "a_name_that_is_far_too_long"};
 	struct umad_ca_pair pair;
-	size_t i;
 
 	planarized_machine();
-	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		assert_fails(umad_get_smi_gsi_pair_by_ca_name(names[i], 1, &pair, 0), ENODEV);
 	}
 	assert_int_equal(fake_calls(), 0);
@@ -292,8 +285,7 @@ TEST(a_class_that_cannot_be_read_is_an_error)
 
 	planarized_machine();
 	fake_fail_call(1, EACCES);
-	assert_int_equal(umad_get_smi_gsi_pairs(pairs, 1), -EIO);
-	assert_int_equal(errno, EACCES);
+	assert_errno(assert_int_equal(umad_get_smi_gsi_pairs(pairs, 1), -EIO), EACCES);
 	fake_fail_call(1, EACCES);
 	assert_int_equal(umad_get_smi_gsi_pair_by_ca_name("mlx5_0", 0, pairs, 0), -EIO);
 	assert_int_equal(errno, EACCES);

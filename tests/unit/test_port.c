@@ -4,7 +4,6 @@
 #include "test.h"
 
 #include <infiniband/umad_ext.h>
-#include <errno.h>
 #include <fcntl.h>
 
 static int setup(void)
@@ -107,16 +106,14 @@ TEST(what_is_wrong_is_told)
 	assert_fails(umad_open_port("mlx5_0", 2), EINVAL);
 	assert_int_equal(umad_open_port("mlx5_0", -1), -EINVAL);
 	fake_device("umad0")->open_error = EACCES;
-	assert_int_equal(umad_open_port("mlx5_0", 1), -EIO);
-	assert_int_equal(errno, EACCES);
+	assert_errno(assert_int_equal(umad_open_port("mlx5_0", 1), -EIO), EACCES);
 }
 
 TEST(a_node_that_udev_has_not_made_yet_is_an_io_error)
 {
 	fake_file("/sys/class/infiniband_mad/umad8/ibdev", "mlx5_0\n");
 	fake_file("/sys/class/infiniband_mad/umad8/port", "2\n");
-	assert_int_equal(umad_open_port("mlx5_0", 2), -EIO);
-	assert_int_equal(errno, ENOENT);
+	assert_errno(assert_int_equal(umad_open_port("mlx5_0", 2), -EIO), ENOENT);
 }
 
 TEST(a_roce_port_is_opened_when_it_is_named)
@@ -151,10 +148,9 @@ TEST(without_netlink_there_is_no_monitor_and_no_autoload)
 
 TEST(every_call_and_every_allocation_may_fail)
 {
-	unsigned n;
 	int fd;
 
-	for (n = 1;; n++) {
+	for (unsigned n = 1;; n++) {
 		fake_fail_call(n, EMFILE);
 		errno = 0;
 		fd = umad_open_port(NULL, 0);

@@ -13,9 +13,7 @@
 #include <infiniband/umad_ext.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 GROUP(device_setup, NULL);

@@ -8,7 +8,6 @@
 
 #include <infiniband/mad_errors.h>
 #include <infiniband/umad_ext.h>
-#include <stdio.h>
 #include <unistd.h>
 
 static char heard[4096];

@@ -54,9 +54,8 @@ TEST(a_subnet_without_manager_has_none)
 {
 	static const uint16_t lids[] = {0, 0xc000, 0xffff};
 	ib_portid_t sm;
-	size_t i;
 
-	for (i = 0; i < sizeof(lids) / sizeof(*lids); i++) {
+	for (size_t i = 0; i < sizeof(lids) / sizeof(*lids); i++) {
 		mad_set_field(port_info, 0, IB_PORT_SMLID_F, lids[i]);
 		assert_fails_minus_1(ib_resolve_smlid_via(&sm, 0, fixture.port), ENXIO);
 	}
@@ -228,9 +227,8 @@ TEST(a_lid_is_a_number_in_c_s_notation)
 		const char *text;
 		int lid;
 	} lids[] = {{"8", 8}, {"0x1f", 31}, {"010", 8}, {" 7", 7}, {"1", 1}, {"49151", 49151}};
-	size_t i;
 
-	for (i = 0; i < sizeof(lids) / sizeof(*lids); i++) {
+	for (size_t i = 0; i < sizeof(lids) / sizeof(*lids); i++) {
 		assert_int_equal(resolve(IB_DEST_LID, lids[i].text), 0);
 		assert_int_equal(resolved.lid, lids[i].lid);
 		assert_int_equal(resolved.qp, 0);
@@ -269,9 +267,8 @@ TEST(a_gid_is_resolved)
 TEST(a_lid_and_a_route_from_there_come_back_to_one_s_own_lid)
 {
 	static const char *const texts[] = {"2,0,1", "2 0,1", "0x2;0,1"};
-	size_t i;
 
-	for (i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
 		assert_int_equal(resolve(IB_DEST_DRSLID, texts[i]), 0);
 		assert_int_equal(resolved.lid, 2);
 		assert_int_equal(resolved.drpath.cnt, 1);
@@ -324,9 +321,8 @@ TEST(what_is_no_address_is_refused)
 		{(enum MAD_DEST)5, "8"},
 		{(enum MAD_DEST)77, "8"},
 	};
-	size_t i;
 
-	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		assert_fails_minus_1(resolve(bad[i].kind, bad[i].text), EINVAL);
 	}
 	assert_int_equal(device_written(), 0);

@@ -284,9 +284,7 @@ TEST(no_address_is_trusted_when_the_clock_starts)
 
 TEST(the_address_is_trusted_for_a_second)
 {
-	int i;
-
-	for (i = 0; i < 10; i++)
+	for (int i = 0; i < 10; i++)
 		assert_int_equal(get(), 0);
 	assert_int_equal(subnet.port_infos, 1);
 	clock_ahead += ONE_SECOND + 10000;
@@ -708,10 +706,8 @@ TEST(a_table_belongs_to_the_callback)
 
 TEST(wrong_tables_are_errors)
 {
-	unsigned offset;
-
 	subnet.records = 5;
-	for (offset = 0; offset < 8; offset++) {
+	for (unsigned offset = 0; offset < 8; offset++) {
 		subnet.offset = offset;
 		if (!offset)
 			subnet.records = 0; /* nothing but a header */

@@ -126,14 +126,13 @@ TEST(a_table_has_all_its_records)
 {
 	struct mad_sa_query query = {.attribute = IB_SA_ATTR_NODERECORD, .sa = &sa_address};
 	struct mad_sa_table *table;
-	size_t i;
 
 	sa.attribute_offset = 14;
 	sa.data_size = 500 * 112;
 	assert_int_equal(mad_sa_get_table(fixture.port, &query, &table), 0);
 	assert_int_equal(mad_sa_table_count(table), 500);
 	assert_int_equal(mad_sa_table_record_size(table), 112);
-	for (i = 0; i < 500; i++) {
+	for (size_t i = 0; i < 500; i++) {
 		assert_memory_equal(mad_sa_table_record(table, i), records + i * 112, 112);
 		assert_int_equal((uintptr_t)mad_sa_table_record(table, i) % 8, 0);
 	}
@@ -161,9 +160,8 @@ TEST(a_table_may_be_empty)
 {
 	struct mad_sa_query query = {.attribute = IB_SA_ATTR_NODERECORD, .sa = &sa_address};
 	struct mad_sa_table *table;
-	unsigned offset;
 
-	for (offset = 0; offset < 15; offset += 14) {
+	for (unsigned offset = 0; offset < 15; offset += 14) {
 		sa.attribute_offset = offset;
 		assert_int_equal(mad_sa_get_table(fixture.port, &query, &table), 0);
 		assert_int_equal(mad_sa_table_count(table), 0);
@@ -256,9 +254,8 @@ TEST(records_that_are_too_short_are_not_believed)
 	};
 	struct mad_sa_query query = {.sa = &sa_address};
 	struct mad_sa_table *table;
-	size_t i;
 
-	for (i = 0; i < sizeof(attributes) / sizeof(*attributes); i++) {
+	for (size_t i = 0; i < sizeof(attributes) / sizeof(*attributes); i++) {
 		query.attribute = attributes[i].attribute;
 		/* whole records of either size */
 		sa.data_size = 8 * attributes[i].least *
@@ -525,9 +522,8 @@ TEST(codes_of_rates_mtus_and_lifetimes_are_read_without_their_selector)
 		uint8_t code;
 		double gbps;
 	} rates[] = {{2, 2.5}, {3, 10}, {7, 40}, {12, 56}, {16, 100}, {24, 1200}};
-	size_t i;
 
-	for (i = 0; i < sizeof(rates) / sizeof(*rates); i++) {
+	for (size_t i = 0; i < sizeof(rates) / sizeof(*rates); i++) {
 		assert_true(mad_sa_rate_gbps(rates[i].code) == rates[i].gbps);
 		assert_true(mad_sa_rate_gbps(rates[i].code | 0x80) == rates[i].gbps);
 	}

@@ -4,11 +4,7 @@
 #include "devices.h"
 #include "test.h"
 
-#include <errno.h>
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Sets an attribute of a port that fake_port() made. */
 static void set(const char *ca_name, int portnum, const char *attribute, const char *text)
@@ -396,10 +392,9 @@ TEST(only_infiniband_by_its_full_name_is_infiniband)
 					     "infiniband",
 					     "InfiniBand and nineteen more letters",
 					     "\xff\xfe"};
-	size_t i;
 
 	run_line("mlx5_0/1 active; mlx5_0/2 linked");
-	for (i = 0; i < sizeof(others) / sizeof(*others); i++) {
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
 		set("mlx5_0", 1, "link_layer", others[i]);
 		run_line("open mlx5_0 > mlx5_0/2");
 	}
@@ -411,10 +406,9 @@ TEST(a_state_that_makes_no_sense_is_not_chosen)
 {
 	static const char *const contents[] = {"", "ACTIVE", "-4", "\xff\xfe",
 					       "99999999999999999999"};
-	size_t i;
 
 	run_line("mlx5_1/1 polling");
-	for (i = 0; i < sizeof(contents) / sizeof(*contents); i++) {
+	for (size_t i = 0; i < sizeof(contents) / sizeof(*contents); i++) {
 		run_line("mlx5_0/1 active");
 		set("mlx5_0", 1, "state", contents[i]);
 		run_line("open mlx5_0 > ENODEV; open any > mlx5_1/1");
@@ -438,9 +432,8 @@ static void slim_ca(const char *ca_name, const char *state, const char *phys)
 TEST(there_is_no_limit_to_the_devices_to_choose_from)
 {
 	char name[UMAD_CA_NAME_LEN];
-	int i;
 
-	for (i = 0; i < 200; i++) {
+	for (int i = 0; i < 200; i++) {
 		snprintf(name, sizeof(name), "mlx5_%03d", i);
 		slim_ca(name, DISABLED);
 	}

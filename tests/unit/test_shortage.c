@@ -9,10 +9,7 @@
 #include "test.h"
 
 #include <infiniband/umad_ext.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -201,12 +198,11 @@ static void tells_the_cause(size_t i, int ret, int cause)
 TEST(every_system_call_of_every_call_may_meet_a_shortage)
 {
 	static const int causes[] = {EMFILE, ENFILE, ENOMEM, EINTR};
-	size_t i, j;
 	unsigned n;
 	int ret;
 
-	for (i = 0; i < CALLS; i++)
-		for (j = 0; j < sizeof(causes) / sizeof(*causes); j++) {
+	for (size_t i = 0; i < CALLS; i++)
+		for (size_t j = 0; j < sizeof(causes) / sizeof(*causes); j++) {
 			for (n = 1;; n++) {
 				fake_fail_call(n, causes[j]);
 				errno = 0;
@@ -232,13 +228,12 @@ TEST(every_system_call_of_every_call_may_meet_a_shortage)
  */
 TEST(a_lack_of_rights_is_told_where_nothing_else_is_usable)
 {
-	size_t i;
 	unsigned n;
 	int ret;
 
 	fake_remove("/sys/class/infiniband/mlx5_0");
 	fake_remove("/sys/class/infiniband/mlx5_1/ports/2");
-	for (i = 0; i < CALLS; i++) {
+	for (size_t i = 0; i < CALLS; i++) {
 		if (calls[i].call != open_port && calls[i].call != open_smi_port &&
 		    calls[i].call != issm_path)
 			continue;
@@ -282,12 +277,11 @@ static int leave_descriptors(int left, struct rlimit *before)
 TEST(few_descriptors_left_are_enough_or_told)
 {
 	struct rlimit before;
-	size_t i;
 	int left, ret, fd;
 
 	for (left = 0; left <= 3; left++) {
 		fd = leave_descriptors(left, &before);
-		for (i = 0; i < CALLS; i++) {
+		for (size_t i = 0; i < CALLS; i++) {
 			errno = 0;
 			ret = calls[i].call(calls[i].ca_name);
 			if (ret < 0)

@@ -4,8 +4,6 @@
 #include "sysfs.h"
 #include "test.h"
 
-#include <errno.h>
-#include <string.h>
 #include <sys/stat.h>
 
 FIXTURE(fake_setup, fake_teardown);
@@ -38,9 +36,8 @@ TEST(a_number_is_what_the_attribute_begins_with)
 		{"ACTIVE\n", -EIO, 0},
 		{"\xff\xfe\n", -EIO, 0},
 	};
-	size_t i;
 
-	for (i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		unsigned value = 77;
 
 		fake_file(FILE, "%s", rows[i].content);
@@ -115,9 +112,8 @@ TEST(a_guid_is_four_groups_of_hex)
 		{"0002c90300a00b10\n", -EIO},
 		{"", -EIO},
 	};
-	size_t i;
 
-	for (i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		__be64 guid = 7;
 
 		fake_file(FILE, "%s", rows[i].content);
@@ -243,11 +239,10 @@ TEST(a_gid_that_is_not_whole_is_refused_and_stored_nowhere)
 		"",
 	};
 	union umad_gid gid, before;
-	size_t i;
 
 	memset(&gid, 0xa5, sizeof(gid));
 	before = gid;
-	for (i = 0; i < sizeof(contents) / sizeof(*contents); i++) {
+	for (size_t i = 0; i < sizeof(contents) / sizeof(*contents); i++) {
 		fake_file(FILE, "%s", contents[i]);
 		assert_int_equal(sysfs_read_gid(DIR, "attribute", &gid), -EIO);
 		assert_memory_equal(&gid, &before, sizeof(gid));

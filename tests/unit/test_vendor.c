@@ -60,10 +60,9 @@ TEST(get_set_and_trap_wait_for_a_response)
 					   IB_MAD_METHOD_TRAP};
 	ib_vendor_call_t call = {.mgmt_class = 0x0a, .timeout = 5};
 	ib_portid_t to = {.lid = 8};
-	size_t i;
 
 	be_silent();
-	for (i = 0; i < sizeof(methods) / sizeof(*methods); i++) {
+	for (size_t i = 0; i < sizeof(methods) / sizeof(*methods); i++) {
 		call.method = methods[i];
 		assert_fails_null(ib_vendor_call_via(buf, &to, &call, fixture.port), ETIMEDOUT);
 	}
@@ -76,11 +75,10 @@ TEST(other_methods_only_send)
 	ib_vendor_call_t call = {.mgmt_class = 0x0a};
 	uint8_t before[sizeof(buf)];
 	ib_portid_t to = {.lid = 8};
-	unsigned i;
 
 	fixture.silent = true;
 	memcpy(before, buf, sizeof(buf));
-	for (i = 0; i < sizeof(methods) / sizeof(*methods); i++) {
+	for (unsigned i = 0; i < sizeof(methods) / sizeof(*methods); i++) {
 		call.method = methods[i];
 		assert_ptr_equal(ib_vendor_call_via(buf, &to, &call, fixture.port), buf);
 		assert_int_equal(device_written(), i + 1);
@@ -130,9 +128,8 @@ TEST(what_is_no_vendor_call_is_refused)
 					   0x50, 0x10a, 0x133, 0xffffffff};
 	ib_vendor_call_t call = {.method = IB_MAD_METHOD_GET};
 	ib_portid_t to = {.lid = 8};
-	size_t i;
 
-	for (i = 0; i < sizeof(classes) / sizeof(*classes); i++) {
+	for (size_t i = 0; i < sizeof(classes) / sizeof(*classes); i++) {
 		call.mgmt_class = classes[i];
 		assert_fails_null(ib_vendor_call_via(buf, &to, &call, fixture.port), EINVAL);
 	}
