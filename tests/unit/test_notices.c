@@ -127,6 +127,8 @@ static void start(struct mad_notices_options options)
 	assert_int_equal(mad_notices_start(async, &options, tell, NULL, &notices), 0);
 }
 
+static const struct mad_notices_options usual;
+
 /* Intervals that expire at once. */
 static struct mad_notices_options quick(void)
 {
@@ -142,6 +144,19 @@ static struct mad_notices_options quick(void)
 			assert_true(mad_async_process(async) >= 0); \
 		}                                                   \
 	} while (0)
+
+static void subscribe(struct mad_notices_options options)
+{
+	start(options);
+	PROCESS_UNTIL(told.subscriptions == 1);
+}
+
+static void stop(int error)
+{
+	mad_notices_stop(notices);
+	PROCESS_UNTIL(told.ends);
+	assert_int_equal(told.end_error, error);
+}
 
 /* The agent that receives reports, or -1. */
 static int report_agent(void)
@@ -208,93 +223,46 @@ static const char *text_of(const uint8_t *raw)
 
 TEST(each_trap_has_its_details)
 {
-	uint8_t raw[80] = {0x84, 0, 0, 1};
+	static const struct {
+		uint8_t raw[80];
+		const char *text;
+	} rows[] = {
+		{{0x84, [3] = 1, [5] = 144, [13] = 5, [16] = 0x02, 0x51, 0x48, 0x68},
+		 "trap 144: LID 5: capability mask 0x02514868"},
+		{{0x84, [3] = 1, [5] = 144, [13] = 5, [15] = 1, 0x02, 0x51, 0x48,
+		  0x68, [21] = 1},
+		 "trap 144: LID 5: capability mask 0x02514868, new node description"},
+		{{0x83, [3] = 4, [5] = 64, [16] = 0xfe, 0x80, [31] = 1},
+		 "trap 64: GID fe80::1 in service"},
+		{{0x83, [3] = 4, [5] = 67, [16] = 0xfe, 0x80, [31] = 1},
+		 "trap 67: GID fe80::1 multicast group deleted"},
+		{{0x83, [3] = 4, [5] = 128, [11] = 7},
+		 "trap 128: LID 7: the state of a link has changed"},
+		{{0x83, [3] = 4, [5] = 130, [13] = 8, 3},
+		 "trap 130: LID 8 port 3: excessive buffer overruns"},
+		{{0x83, [3] = 4, [5] = 145, [13] = 8, 3, [23] = 0x11},
+		 "trap 145: LID 8: system image GUID 0x0000000000000011"},
+		{{0x83, [3] = 4, 1, [13] = 9, [16] = 1, [19] = 0x15, [31] = 0x42, [33] = 0x82,
+		  1, 4},
+		 "trap 256: LID 9: bad M_Key 0x0000000000000042 in a request of method 0x01, "
+		 "attribute 0x0015, modifier 0x00000000, return path 1,4"},
+		{{0x83, [3] = 4, 1, 1, [13] = 9, [15] = 10, [19] = 0x7f,
+		  0x30, [23] = 0x12, [27] = 0x34, [43] = 1, [59] = 2},
+		 "trap 257: bad P_Key 0x007f, LID 9 QP 0x12 GID ::1 to LID 10 QP 0x34 GID ::2, "
+		 "SL 3"},
+		{{0x83, [3] = 4, 1, 3, [13] = 9, [15] = 10, [17] = 0x7f,
+		  0x30, [21] = 0x12, [25] = 0x34, [41] = 1, [57] = 2, [59] = 20, 6},
+		 "trap 259: switch LID 20 port 6: bad P_Key 0x007f, LID 9 QP 0x12 GID ::1 to "
+		 "LID 10 QP 0x34 GID ::2, SL 3"},
+	};
+	/* more hops than the path has entries */
+	const uint8_t long_path[80] = {0x83, [3] = 4, 1, [33] = 0xff};
 	struct mad_notice notice;
 
-	raw[5] = 144;
-	raw[13] = 5;
-	raw[16] = 0x02;
-	raw[17] = 0x51;
-	raw[18] = 0x48;
-	raw[19] = 0x68;
-	assert_string_equal(text_of(raw), "trap 144: LID 5: capability mask 0x02514868");
-	raw[15] = 1;
-	raw[21] = 1;
-	assert_string_equal(
-		text_of(raw),
-		"trap 144: LID 5: capability mask 0x02514868, new node description");
-
-	memset(raw + 4, 0, 76);
-	raw[0] = 0x83;
-	raw[3] = 4;
-	raw[5] = 64;
-	raw[16] = 0xfe;
-	raw[17] = 0x80;
-	raw[31] = 1;
-	assert_string_equal(text_of(raw), "trap 64: GID fe80::1 in service");
-	raw[5] = 67;
-	assert_string_equal(text_of(raw), "trap 67: GID fe80::1 multicast group deleted");
-
-	memset(raw + 4, 0, 76);
-	raw[5] = 128;
-	raw[11] = 7;
-	assert_string_equal(text_of(raw), "trap 128: LID 7: the state of a link has changed");
-	raw[5] = 130;
-	raw[13] = 8;
-	raw[14] = 3;
-	assert_string_equal(text_of(raw), "trap 130: LID 8 port 3: excessive buffer overruns");
-	raw[5] = 145;
-	raw[23] = 0x11;
-	assert_string_equal(text_of(raw),
-			    "trap 145: LID 8: system image GUID 0x0000000000000011");
-
-	memset(raw + 4, 0, 76);
-	raw[4] = 1;
-	raw[13] = 9;
-	raw[16] = 1;
-	raw[19] = 0x15;
-	raw[31] = 0x42;
-	raw[33] = 0x82;
-	raw[34] = 1;
-	raw[35] = 4;
-	assert_string_equal(text_of(raw),
-			    "trap 256: LID 9: bad M_Key 0x0000000000000042 in a request of "
-			    "method 0x01, attribute 0x0015, modifier 0x00000000, return path "
-			    "1,4");
-	raw[33] = 0xff; /* more hops than the path has entries */
-	assert_int_equal(mad_notice_decode(raw, 80, &notice), 0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		assert_string_equal(text_of(rows[i].raw), rows[i].text);
+	assert_int_equal(mad_notice_decode(long_path, 80, &notice), 0);
 	assert_int_equal(notice.path_length, 30);
-
-	memset(raw + 4, 0, 76);
-	raw[4] = 1;
-	raw[5] = 1;
-	raw[13] = 9;
-	raw[15] = 10;
-	raw[19] = 0x7f;
-	raw[20] = 0x30;
-	raw[23] = 0x12;
-	raw[27] = 0x34;
-	raw[43] = 1;
-	raw[59] = 2;
-	assert_string_equal(text_of(raw),
-			    "trap 257: bad P_Key 0x007f, LID 9 QP 0x12 GID ::1 to "
-			    "LID 10 QP 0x34 GID ::2, SL 3");
-	memset(raw + 4, 0, 76);
-	raw[4] = 1;
-	raw[5] = 3;
-	raw[13] = 9;
-	raw[15] = 10;
-	raw[17] = 0x7f;
-	raw[18] = 0x30;
-	raw[21] = 0x12;
-	raw[25] = 0x34;
-	raw[41] = 1;
-	raw[57] = 2;
-	raw[59] = 20;
-	raw[60] = 6;
-	assert_string_equal(text_of(raw),
-			    "trap 259: switch LID 20 port 6: bad P_Key 0x007f, LID "
-			    "9 QP 0x12 GID ::1 to LID 10 QP 0x34 GID ::2, SL 3");
 }
 
 TEST(an_unknown_trap_has_what_all_have)
@@ -339,9 +307,7 @@ TEST(a_subscription_asks_for_all_notices)
 	assert_int_equal(fabric.sets, 1);
 	assert_memory_equal(fabric.inform, expected, sizeof(expected));
 	assert_int_equal(notices_stats().subscriptions, 1);
-	mad_notices_stop(notices);
-	PROCESS_UNTIL(told.ends);
-	assert_int_equal(told.end_error, 0);
+	stop(0);
 	assert_int_equal(fabric.unsubscriptions, 1);
 	assert_int_equal(fabric.inform[23], 0);
 	mad_notices_stop(NULL);
@@ -365,12 +331,10 @@ TEST(filters_say_which_notices_are_wanted)
 		[15] = 7,    [16] = 0xff, [17] = 0xff, [23] = 1, [25] = 4,   [26] = 0xff,
 		[27] = 0xff, [30] = 1,    [31] = 18,   [34] = 2, [35] = 0xc9};
 
-	start(options);
-	PROCESS_UNTIL(told.subscriptions == 1);
+	subscribe(options);
 	assert_int_equal(fabric.sets, 2);
 	assert_memory_equal(fabric.inform, second, sizeof(second));
-	mad_notices_stop(notices);
-	PROCESS_UNTIL(told.ends);
+	stop(0);
 	assert_int_equal(fabric.unsubscriptions, 2);
 
 	options.filter_count = 17;
@@ -389,8 +353,7 @@ TEST(filters_say_which_notices_are_wanted)
 TEST(a_refusal_is_told_once_and_tried_again)
 {
 	fabric.status = 0x700;
-	start(quick());
-	PROCESS_UNTIL(told.subscriptions == 1);
+	subscribe(quick());
 	assert_int_equal(told.error, -EIO);
 	assert_int_equal(told.status, 0x700);
 	PROCESS_UNTIL(fabric.sets == 2); /* a second later */
@@ -404,15 +367,13 @@ TEST(a_refusal_is_told_once_and_tried_again)
 TEST(a_response_to_another_subscription_is_an_error)
 {
 	fabric.other_s = true;
-	start(quick());
-	PROCESS_UNTIL(told.subscriptions == 1);
+	subscribe(quick());
 	assert_int_equal(told.error, -EBADMSG);
 }
 
 TEST(another_sm_is_asked_and_the_change_is_told)
 {
-	start(quick());
-	PROCESS_UNTIL(told.subscriptions == 1);
+	subscribe(quick());
 	fabric.sm_lid = 2;
 	PROCESS_UNTIL(told.subscriptions == 2);
 	assert_int_equal(told.ports, 1);
@@ -459,9 +420,7 @@ TEST(nothing_is_asked_without_an_sm)
 	PROCESS_UNTIL(fabric.reads >= 5);
 	assert_int_equal(fabric.sets, 0);
 	assert_int_equal(told.error, -ENETDOWN);
-	mad_notices_stop(notices);
-	PROCESS_UNTIL(told.ends);
-	assert_int_equal(told.end_error, 0);
+	stop(0);
 }
 
 /* --- reports ---------------------------------------------------------------------- */
@@ -470,8 +429,7 @@ TEST(a_report_is_handed_out_and_confirmed)
 {
 	const struct device_packet *packet;
 
-	start((struct mad_notices_options){0});
-	PROCESS_UNTIL(told.subscriptions == 1);
+	subscribe(usual);
 	send_report(77, 6);
 	PROCESS_UNTIL(told.traps == 1);
 	assert_int_equal(told.trap.trap, 128);
@@ -486,7 +444,7 @@ TEST(a_report_is_handed_out_and_confirmed)
 
 TEST(a_report_that_is_repeated_is_confirmed_and_not_handed_out)
 {
-	start((struct mad_notices_options){0});
+	start(usual);
 	send_report(77, 6);
 	send_report(77, 6);
 	send_report(78, 6);
@@ -499,16 +457,14 @@ TEST(a_report_that_is_repeated_is_confirmed_and_not_handed_out)
 	assert_int_equal(told.traps, 3);
 	/* the second one arrived before the callback got the first one */
 	assert_true(confirmations() >= 5);
-	mad_notices_stop(notices);
-	PROCESS_UNTIL(told.ends);
+	stop(0);
 	assert_int_equal(told.last.reports, 3);
 	assert_int_equal(told.last.duplicates, 3);
 }
 
 TEST(a_confirmation_that_cannot_be_sent_is_sent_for_the_repeated_report)
 {
-	start((struct mad_notices_options){0});
-	PROCESS_UNTIL(told.subscriptions == 1);
+	subscribe(usual);
 	send_report(77, 6);
 	device_fail(DEVICE_WRITE, 1, ENOMEM);
 	PROCESS_UNTIL(told.traps == 1);
@@ -522,8 +478,7 @@ TEST(malformed_reports_are_counted)
 {
 	static const uint8_t notice[80] = {0x81};
 
-	start((struct mad_notices_options){0});
-	PROCESS_UNTIL(told.subscriptions == 1);
+	subscribe(usual);
 	report_of(1, 2, notice, 100); /* short */
 	report_of(2, 9, notice, 256); /* no Notice */
 	report_of(3, 2, notice, 135);
@@ -538,8 +493,7 @@ TEST(what_is_not_kept_in_a_storm_is_not_confirmed)
 	struct mad_async *other = mad_async_create(port);
 	struct mad_notices_stats stats;
 
-	start((struct mad_notices_options){.limit = 100});
-	PROCESS_UNTIL(told.subscriptions == 1);
+	subscribe((struct mad_notices_options){.limit = 100});
 	for (unsigned i = 0; i < 3000; i++)
 		send_report(1000 + i, (uint8_t)i);
 	for (unsigned i = 0; i < 100; i++)
@@ -561,9 +515,7 @@ TEST(a_stop_ends_what_is_in_flight)
 	start(quick());
 	PROCESS_UNTIL(fabric.sets == 1);
 	fabric.silent = false;
-	mad_notices_stop(notices);
-	PROCESS_UNTIL(told.ends);
-	assert_int_equal(told.end_error, 0);
+	stop(0);
 	assert_int_equal(told.subscriptions, 0);
 }
 
@@ -571,12 +523,9 @@ TEST(an_sa_that_does_not_respond_delays_the_end_by_a_request)
 {
 	mad_rpc_set_timeout(port, 20);
 	mad_rpc_set_retries(port, 3);
-	start(quick());
-	PROCESS_UNTIL(told.subscriptions == 1);
+	subscribe(quick());
 	fabric.silent = true;
-	mad_notices_stop(notices);
-	PROCESS_UNTIL(told.ends);
-	assert_int_equal(told.end_error, -ETIMEDOUT);
+	stop(-ETIMEDOUT);
 	assert_true(fabric.unsubscriptions >= 1);
 	assert_true(fabric.unsubscriptions <= 6);
 }
@@ -599,8 +548,7 @@ static unsigned calls(void)
 
 TEST(after_a_stop_of_the_run_they_do_not_call_back)
 {
-	start(quick());
-	PROCESS_UNTIL(told.subscriptions == 1);
+	subscribe(quick());
 	told.stop_run_in_callback = true;
 	for (unsigned i = 0; i < 3; i++)
 		send_report(77 + i, 6);
@@ -618,8 +566,7 @@ TEST(after_a_stop_of_the_run_they_do_not_call_back)
 
 TEST(the_engine_ends_them)
 {
-	start(quick());
-	PROCESS_UNTIL(told.subscriptions == 1);
+	subscribe(quick());
 	send_report(5, 5);
 	mad_async_destroy(async);
 	async = NULL;
@@ -677,8 +624,7 @@ TEST(a_device_that_is_gone_ends_them)
 {
 	int ret;
 
-	start(quick());
-	PROCESS_UNTIL(told.subscriptions == 1);
+	subscribe(quick());
 	device_remove();
 	do
 		ret = mad_async_process(async);
