@@ -522,26 +522,6 @@ TEST(every_call_of_an_opening_may_fail)
 	run_line("open any > mlx5_0/1");
 }
 
-TEST(every_allocation_of_an_opening_may_fail)
-{
-	unsigned n;
-	int fd;
-
-	run_line("mlx5_0/1 active");
-	for (n = 1;; n++) {
-		fake_fail_malloc(n);
-		errno = 0;
-		fd = umad_open_port(NULL, 0);
-		if (!fake_failed())
-			break;
-		assert_int_equal(fd, -ENOMEM);
-		assert_int_equal(errno, ENOMEM);
-	}
-	fake_fail_malloc(0);
-	assert_true(n > 1);
-	assert_int_equal(umad_close_port(fd), 0);
-}
-
 /* --- a device alone -------------------------------------------------------------- */
 
 TEST(a_device_alone_is_chosen_likewise)
