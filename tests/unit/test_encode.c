@@ -92,38 +92,6 @@ TEST(a_directed_route_may_begin_at_a_lid)
 	assert_int_equal(lid_of(1, 0xffff), 0xffff);
 }
 
-TEST(an_rmpp_header_is_written_whole)
-{
-	ib_rpc_t rpc = {.mgtclass = IB_SA_CLASS, .trid = 1};
-	ib_rmpp_hdr_t rmpp = {.type = IB_RMPP_TYPE_DATA,
-			      .flags = 7,
-			      .status = 0x55,
-			      .d1.u = 0x01020304,
-			      .d2.u = 0x05060708};
-	uint8_t *mad = umad_get_mad(umad);
-	ib_portid_t to = {.lid = 1};
-
-	memset(umad, 0, sizeof(umad));
-	assert_int_equal(mad_build_pkt(umad, &rpc, &to, &rmpp, NULL), IB_MAD_SIZE);
-	assert_memory_equal(mad + 24, "\1\1\xff\x55\1\2\3\4\5\6\7\10", 12);
-}
-
-TEST(the_address_of_a_gmp_is_written_whole)
-{
-	ib_rpc_t rpc = {.mgtclass = IB_PERFORMANCE_CLASS, .trid = 1};
-	ib_portid_t to = {
-		.lid = 0x1234, .qp = 0x56789a, .qkey = 0x80010000, .sl = 5, .pkey_idx = 3};
-	const ib_mad_addr_t *address = umad_get_mad_addr(umad);
-
-	memset(umad, 0, sizeof(umad));
-	assert_int_equal(mad_build_pkt(umad, &rpc, &to, NULL, NULL), IB_MAD_SIZE);
-	assert_int_equal(be16toh(address->lid), 0x1234);
-	assert_int_equal(be32toh(address->qpn), 0x56789a);
-	assert_int_equal(be32toh(address->qkey), 0x80010000);
-	assert_int_equal(address->sl, 5);
-	assert_int_equal(address->grh_present, 0);
-}
-
 TEST(data_beyond_the_mad_is_refused)
 {
 	static const struct {
@@ -159,26 +127,6 @@ TEST(data_beyond_the_mad_is_refused)
 	assert_int_equal(mad_build_pkt(NULL, &rpc, &to, NULL, data), -1);
 	assert_int_equal(mad_build_pkt(umad, NULL, &to, NULL, data), -1);
 	assert_int_equal(mad_build_pkt(umad, &rpc, NULL, NULL, data), -1);
-}
-
-TEST(an_sm_key_lies_where_the_sa_looks_for_it)
-{
-	ib_rpc_t rpc = {.mgtclass = IB_SA_CLASS, .mkey = 0x0102030405060708, .trid = 1};
-	uint8_t mad[IB_MAD_SIZE] = {0};
-
-	mad_encode(mad, &rpc, NULL, NULL);
-	assert_memory_equal(mad + 36, "\1\2\3\4\5\6\7\10", 8);
-	assert_int_equal(mad_get_field64(mad, 0, IB_SA_MKEY_F), 0x0102030405060708);
-	assert_int_equal(mad[24], 0);
-}
-
-TEST(a_component_mask_lies_where_the_sa_looks_for_it)
-{
-	ib_rpc_t rpc = {.mgtclass = IB_SA_CLASS, .mask = 0x0102030405060708, .trid = 1};
-	uint8_t mad[IB_MAD_SIZE] = {0};
-
-	assert_non_null(mad_encode(mad, &rpc, NULL, NULL));
-	assert_memory_equal(mad + 48, "\1\2\3\4\5\6\7\10", 8);
 }
 
 /* The byte before the OUI is the caller's. */
