@@ -98,17 +98,6 @@ TEST(bad_arguments_are_refused)
 	umad_free_ca_device_list(NULL);
 }
 
-TEST(a_folder_that_cannot_be_read_is_an_error)
-{
-	char names[1][UMAD_CA_NAME_LEN];
-
-	make_cas(1);
-	fake_fail_call(1, EACCES);
-	assert_errno(assert_int_equal(umad_get_cas_names(names, 1), -EIO), EACCES);
-	fake_fail_call(1, EACCES);
-	assert_fails_null(umad_get_ca_device_list(), EACCES);
-}
-
 TEST(the_list_is_sorted_and_tells_no_device_from_an_error)
 {
 	struct umad_device_node *list;
@@ -122,29 +111,6 @@ TEST(the_list_is_sorted_and_tells_no_device_from_an_error)
 	list = umad_get_ca_device_list();
 	assert_string_equal(names_of(list), "hfi1_0 mlx5_0 mlx5_1 mlx5_2 ");
 	umad_free_ca_device_list(list);
-}
-
-TEST(every_allocation_may_fail)
-{
-	char names[40][UMAD_CA_NAME_LEN];
-	struct umad_device_node *list;
-	unsigned n;
-
-	make_cas(40);
-	for (n = 1;; n++) {
-		fake_fail_malloc(n);
-		list = umad_get_ca_device_list();
-		if (!fake_failed())
-			break;
-		assert_null(list);
-		assert_int_equal(errno, ENOMEM);
-	}
-	fake_fail_malloc(0);
-	umad_free_ca_device_list(list);
-	assert_true(n > 40);
-	fake_fail_malloc(1);
-	assert_int_equal(umad_get_cas_names(names, 40), -ENOMEM);
-	fake_fail_malloc(0);
 }
 
 TEST(sorting_orders_any_list)

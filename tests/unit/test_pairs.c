@@ -157,34 +157,6 @@ TEST(no_such_pair_is_no_device)
 	assert_int_equal(umad_get_smi_gsi_pair_by_ca_name("mlx5_0", 0, NULL, 0), -EINVAL);
 }
 
-TEST(every_call_and_every_allocation_may_fail)
-{
-	struct umad_ca_pair pair;
-	unsigned n;
-	int ret;
-
-	planarized_machine();
-	for (n = 1;; n++) {
-		fake_fail_malloc(n);
-		ret = umad_get_smi_gsi_pair_by_ca_name("smi1", 0, &pair, 0);
-		if (!fake_failed())
-			break;
-		assert_int_equal(ret, -ENOMEM);
-	}
-	assert_true(n > 2);
-	fake_fail_malloc(1);
-	assert_int_equal(umad_get_smi_gsi_pairs(&pair, 1), -ENOMEM);
-	fake_fail_malloc(0);
-	for (n = 1;; n++) {
-		fake_fail_call(n, EIO);
-		ret = umad_get_smi_gsi_pair_by_ca_name("smi1", 0, &pair, 0);
-		if (!fake_failed())
-			break;
-		assert_true(ret == 0 || ret == -ENODEV || ret == -EIO);
-	}
-	assert_int_equal(ret, 0);
-}
-
 /* Pairs of many devices: an array of fixed size in the library would be too small. */
 TEST(there_is_no_limit_to_devices)
 {
