@@ -5,6 +5,7 @@
 
 #include <infiniband/mad_sa.h>
 
+static ib_portid_t to;
 static uint8_t buf[256];
 
 static ibmad_gid_t source = {0xfe, 0x80, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8};
@@ -12,6 +13,7 @@ static ibmad_gid_t destination = {0xfe, 0x80, 0, 0, 0, 0, 0, 0, 9, 8, 7, 6, 5, 4
 
 static int setup(void)
 {
+	to = (ib_portid_t){.lid = 1};
 	memset(buf, 0, sizeof(buf));
 	buf[0] = 0xa1;
 	buf[199] = 0xc3;
@@ -27,8 +29,8 @@ TEST(a_call_has_mask_and_data)
 			     .attrid = IB_SA_ATTR_MCRECORD,
 			     .mod = 0xffffffff,
 			     .mask = 0x1122334455667788};
-	ib_portid_t to = {.lid = 1, .qp = 77, .sl = 3};
 
+	to = (ib_portid_t){.lid = 1, .qp = 77, .sl = 3};
 	assert_ptr_equal(sa_rpc_call(fixture.port, buf, &to, &call, 0), buf);
 	assert_int_equal(errno, 0);
 	expect_mad(0, "0:01030201 17:38 20:ffffffff 48:1122334455667788 56:a1 255:c3");
@@ -41,8 +43,8 @@ TEST(a_call_has_mask_and_data)
 TEST(a_q_key_can_be_given)
 {
 	ib_sa_call_t call = {.method = IB_MAD_METHOD_SET, .attrid = IB_SA_ATTR_MCRECORD};
-	ib_portid_t to = {.lid = 1, .qkey = 9};
 
+	to = (ib_portid_t){.lid = 1, .qkey = 9};
 	assert_non_null(sa_rpc_call(fixture.port, buf, &to, &call, 0));
 	expect_address(0, 1, 9, 1, 0);
 }
@@ -50,7 +52,6 @@ TEST(a_q_key_can_be_given)
 TEST(the_sm_key_has_its_place_and_is_not_the_m_key)
 {
 	ib_sa_call_t call = {.method = IB_MAD_METHOD_GET, .attrid = IB_SA_ATTR_NODERECORD};
-	ib_portid_t to = {.lid = 1};
 
 	smp_mkey_set(fixture.port, 0x9999999999999999);
 	sa_key_set(fixture.port, 0x1122334455667788);
@@ -64,7 +65,6 @@ TEST(the_transaction_s_id_can_be_given)
 			     .attrid = IB_SA_ATTR_NODERECORD,
 			     .trid = 0x12345678};
 	const uint8_t low[] = {0x12, 0x34, 0x56, 0x78};
-	ib_portid_t to = {.lid = 1};
 
 	assert_non_null(sa_rpc_call(fixture.port, buf, &to, &call, 0));
 	assert_memory_equal(device_packet(0)->mad + 12, low, sizeof(low));
@@ -86,7 +86,6 @@ static int respond_with_offset(const struct device_packet *packet, void *arg)
 TEST(record_and_its_size_come_back)
 {
 	ib_sa_call_t call = {.method = IB_MAD_METHOD_GET, .attrid = IB_SA_ATTR_NODERECORD};
-	ib_portid_t to = {.lid = 1};
 
 	device_on_write(respond_with_offset, NULL);
 	assert_non_null(sa_rpc_call(fixture.port, buf, &to, &call, 0));
@@ -99,7 +98,6 @@ TEST(failures_are_told_by_errno)
 {
 	ib_sa_call_t call = {
 		.method = IB_MAD_METHOD_GET, .attrid = IB_SA_ATTR_NODERECORD, .recsz = 77};
-	ib_portid_t to = {.lid = 1};
 
 	respond_with(IB_SA_CLASS, IB_SA_ATTR_NODERECORD, 0x0300, NULL, 0);
 	assert_fails_null(sa_rpc_call(fixture.port, buf, &to, &call, 0), EIO);
@@ -113,8 +111,8 @@ TEST(failures_are_told_by_errno)
 TEST(a_call_needs_a_lid)
 {
 	ib_sa_call_t call = {.method = IB_MAD_METHOD_GET};
-	ib_portid_t to = {.lid = 0};
 
+	to = (ib_portid_t){.lid = 0};
 	for (to.lid = -1; to.lid <= 0; to.lid++) {
 		assert_fails_null(sa_rpc_call(fixture.port, buf, &to, &call, 0), EINVAL);
 	}

@@ -5,10 +5,12 @@
 #include "mad_fixture.h"
 #include "test.h"
 
+static ib_portid_t to;
 static uint8_t buf[256];
 
 static int setup(void)
 {
+	to = (ib_portid_t){.lid = 8};
 	memset(buf, 0, sizeof(buf));
 	buf[0] = 0xa1;
 	buf[191] = 0xc3;
@@ -29,8 +31,8 @@ TEST(range_1_has_its_data_behind_the_header)
 				 .attrid = 0x50,
 				 .mod = 4,
 				 .oui = 0x123456};
-	ib_portid_t to = {.lid = 8, .qp = 77, .sl = 2};
 
+	to = (ib_portid_t){.lid = 8, .qp = 77, .sl = 2};
 	assert_ptr_equal(ib_vendor_call_via(buf, &to, &call, fixture.port), buf);
 	assert_int_equal(errno, 0);
 	expect_mad(0, "0:010a0101 17:50 23:04 24:a1 215:c3 239:d4 255:e5");
@@ -45,8 +47,8 @@ TEST(range_2_has_an_oui)
 				 .mgmt_class = 0x33,
 				 .attrid = 0x50,
 				 .oui = 0x123456};
-	ib_portid_t to = {.lid = 8, .qkey = 9};
 
+	to = (ib_portid_t){.lid = 8, .qkey = 9};
 	assert_ptr_equal(ib_vendor_call_via(buf, &to, &call, fixture.port), buf);
 	expect_mad(0, "0:01330102 17:50 37:123456 40:a1 231:c3 255:d4");
 	expect_address(0, 1, 9, 8, 0);
@@ -59,7 +61,6 @@ TEST(get_set_and_trap_wait_for_a_response)
 	static const unsigned methods[] = {IB_MAD_METHOD_GET, IB_MAD_METHOD_SET,
 					   IB_MAD_METHOD_TRAP};
 	ib_vendor_call_t call = {.mgmt_class = 0x0a, .timeout = 5};
-	ib_portid_t to = {.lid = 8};
 
 	be_silent();
 	for (size_t i = 0; i < sizeof(methods) / sizeof(*methods); i++) {
@@ -74,7 +75,6 @@ TEST(other_methods_only_send)
 					   IB_MAD_METHOD_GET_RESPONSE, 0x10};
 	ib_vendor_call_t call = {.mgmt_class = 0x0a};
 	uint8_t before[sizeof(buf)];
-	ib_portid_t to = {.lid = 8};
 
 	fixture.silent = true;
 	memcpy(before, buf, sizeof(buf));
@@ -92,7 +92,6 @@ TEST(a_vendor_s_response_comes_back_in_the_buffer)
 {
 	ib_vendor_call_t call = {
 		.method = IB_MAD_METHOD_GET, .mgmt_class = 0x33, .attrid = 0x50};
-	ib_portid_t to = {.lid = 8};
 	uint8_t data[IB_SMP_DATA_SIZE];
 
 	/* the fixture writes at offset 64, which is 24 bytes into the data */
@@ -107,7 +106,6 @@ TEST(a_vendor_s_status_is_an_io_error)
 {
 	ib_vendor_call_t call = {
 		.method = IB_MAD_METHOD_GET, .mgmt_class = 0x0a, .attrid = 0x50};
-	ib_portid_t to = {.lid = 8};
 
 	respond_with(0x0a, 0x50, 0x001c, NULL, 0);
 	assert_fails_null(ib_vendor_call_via(buf, &to, &call, fixture.port), EIO);
@@ -116,7 +114,6 @@ TEST(a_vendor_s_status_is_an_io_error)
 TEST(a_device_that_refuses_a_send_is_told)
 {
 	ib_vendor_call_t call = {.method = IB_MAD_METHOD_SEND, .mgmt_class = 0x0a};
-	ib_portid_t to = {.lid = 8};
 
 	device_fail(DEVICE_WRITE, 1, ENOMEM);
 	assert_fails_null(ib_vendor_call_via(buf, &to, &call, fixture.port), ENOMEM);
@@ -127,7 +124,6 @@ TEST(what_is_no_vendor_call_is_refused)
 	static const unsigned classes[] = {0x04, 0x08,  0x10,  0x2f,
 					   0x50, 0x10a, 0x133, 0xffffffff};
 	ib_vendor_call_t call = {.method = IB_MAD_METHOD_GET};
-	ib_portid_t to = {.lid = 8};
 
 	for (size_t i = 0; i < sizeof(classes) / sizeof(*classes); i++) {
 		call.mgmt_class = classes[i];
@@ -153,8 +149,8 @@ TEST(a_baseboard_call_has_its_key)
 			     .attrid = IB_BM_ATTR_BKEYINFO,
 			     .mod = 3,
 			     .bkey = 0xaabbccddeeff0011};
-	ib_portid_t to = {.lid = 8, .qp = 7};
 
+	to = (ib_portid_t){.lid = 8, .qp = 7};
 	assert_ptr_equal(bm_call_via(buf, &to, &call, fixture.port), buf);
 	expect_mad(0, "0:01050101 17:10 23:03 24:aabbccddeeff0011 64:a1 255:c3");
 	expect_address(0, 1, 0x80010000, 8, 0);
@@ -165,7 +161,6 @@ TEST(a_baseboard_call_has_its_key)
 TEST(a_baseboard_send_does_not_wait)
 {
 	ib_bm_call_t call = {.method = IB_MAD_METHOD_SEND, .attrid = IB_BM_ATTR_OEM};
-	ib_portid_t to = {.lid = 8};
 
 	be_silent();
 	assert_ptr_equal(bm_call_via(buf, &to, &call, fixture.port), buf);
@@ -178,7 +173,6 @@ TEST(a_baseboard_s_response_comes_back_in_the_buffer)
 {
 	ib_bm_call_t call = {.method = IB_MAD_METHOD_SET, .attrid = IB_BM_ATTR_OEM};
 	uint8_t data[IB_BM_DATA_SZ];
-	ib_portid_t to = {.lid = 8};
 
 	fill(data, sizeof(data), 1);
 	respond_with(IB_BOARD_MGMT_CLASS, IB_BM_ATTR_OEM, 0, data, sizeof(data));
@@ -190,8 +184,8 @@ TEST(a_baseboard_s_response_comes_back_in_the_buffer)
 TEST(a_baseboard_call_needs_a_lid)
 {
 	ib_bm_call_t call = {.method = IB_MAD_METHOD_GET};
-	ib_portid_t to = {0};
 
+	to = (ib_portid_t){0};
 	assert_fails_null(bm_call_via(buf, &to, &call, fixture.port), EINVAL);
 	to.lid = 1;
 	assert_null(bm_call_via(buf, NULL, &call, fixture.port));
