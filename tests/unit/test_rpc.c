@@ -9,7 +9,6 @@
 #include "test.h"
 
 #include <infiniband/mad_errors.h>
-#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/time.h>
@@ -403,27 +402,6 @@ TEST(a_message_for_a_rejected_request_is_not_its_response)
 	}
 }
 
-TEST(a_message_for_a_rejected_long_request_is_not_its_response)
-{
-	uint8_t payload[1000] = {0};
-	ib_portid_t to = to_lid(1);
-	struct mad_message message;
-	ib_rpc_t rpc = table_request();
-	uint16_t status = 0;
-	pthread_t leader;
-
-	assert_int_equal(pthread_create(&leader, NULL, lead, NULL), 0);
-	while (!device_calls(DEVICE_POLL))
-		sleep_ms(1);
-	device_on_write(respond_and_refuse, &status);
-	assert_int_equal(mad_rpc_message(port, &rpc, &to, payload, sizeof(payload), &message),
-			 0);
-	assert_int_equal(device_written(), 2);
-	mad_message_free(&message);
-	device_remove();
-	pthread_join(leader, NULL);
-}
-
 /* Also if there is none, or after it was freed: a program may always free it. */
 TEST(a_message_that_was_freed_is_empty)
 {
@@ -443,31 +421,6 @@ TEST(a_message_that_was_freed_is_empty)
 
 /* --- timeouts ------------------------------------------------------------------- */
 
-static int respond_to_the_first_at_the_third(const struct device_packet *packet, void *arg)
-{
-	(void)packet;
-	if (device_written() == 3)
-		device_respond(device_packet(*(unsigned *)arg), 0, 0, NULL, 0);
-	return 0;
-}
-
-TEST(a_late_request_is_retransmitted_with_a_new_id_and_any_response_completes_it)
-{
-	set_late_after(QUICK);
-	device_hold_tids(true);
-	for (unsigned responded = 0; responded < 3; responded++) {
-		device_on_write(respond_to_the_first_at_the_third, &responded);
-		assert_int_equal(get(5), 0);
-		assert_true(device_written() >= 3);
-		expect_another_id(0, 1);
-		expect_another_id(1, 2);
-		port_teardown();
-		assert_int_equal(setup(), 0);
-		set_late_after(QUICK);
-		device_hold_tids(true);
-	}
-}
-
 /* As in the kernel: after the packet's own timeout, and a little later. */
 static int time_out_like_the_kernel(const struct device_packet *packet, void *arg)
 {
@@ -475,22 +428,6 @@ static int time_out_like_the_kernel(const struct device_packet *packet, void *ar
 	device_delay((packet->header.timeout_ms + 5) * 1000);
 	device_time_out(packet);
 	return 0;
-}
-
-TEST(a_request_keeps_its_id_in_every_attempt)
-{
-	device_hold_tids(true);
-	device_on_write(time_out_like_the_kernel, NULL);
-	mad_rpc_set_retries(port, 3);
-	mad_rpc_set_timeout(port, 40);
-	for (unsigned i = 0; i < 2; i++) {
-		assert_int_equal(i ? set(5) : get(5), ETIMEDOUT);
-		assert_int_equal(device_written(), 3 * i + 3);
-		expect_same_id(3 * i, 3 * i + 1);
-		expect_same_id(3 * i, 3 * i + 2);
-		for (unsigned j = 0; j < 3; j++)
-			assert_int_equal(device_packet(3 * i + j)->header.timeout_ms, 40);
-	}
 }
 
 /* The second attempt begins, and the first one has a response. */
@@ -503,21 +440,6 @@ static int respond_to_the_first_attempt_late(const struct device_packet *packet,
 	device_delay(0);
 	device_respond(device_packet(first), 0, 0, NULL, 0);
 	return 0;
-}
-
-TEST(a_late_response_to_an_attempt_is_one_to_the_next_attempt)
-{
-	unsigned first;
-
-	device_hold_tids(true);
-	device_on_write(respond_to_the_first_attempt_late, &first);
-	mad_rpc_set_retries(port, 2);
-	mad_rpc_set_timeout(port, 100);
-	for (unsigned i = 0; i < 2; i++) {
-		first = device_written();
-		assert_int_equal(i ? set(5) : get(5), 0);
-		assert_int_equal(device_written(), first + 2);
-	}
 }
 
 /* The next request with this ID would get the response to the second attempt. */
@@ -543,175 +465,9 @@ TEST(an_id_that_may_get_another_response_is_not_the_next_request_s)
 	}
 }
 
-/* Within an attempt: the kernel rejects an ID that it holds. */
-TEST(a_get_s_first_sending_has_all_of_its_attempt)
-{
-	unsigned responded = 0;
-	ib_rpc_t rpc = get_request();
-
-	set_late_after(QUICK);
-	device_hold_tids(true);
-	device_on_write(respond_to_the_first_at_the_third, &responded);
-	rpc.timeout = 20000;
-	assert_int_equal(ask(&rpc, 5), 0);
-	assert_int_equal(device_packet(0)->header.timeout_ms, 20000);
-	/* the kernel holds the others for a shorter time */
-	assert_in_range(device_packet(1)->header.timeout_ms, 1, 1000);
-	expect_another_id(0, 1);
-	expect_another_id(1, 2);
-}
-
-TEST(without_a_report_the_next_attempt_has_a_new_id)
-{
-	device_hold_tids(true);
-	mad_rpc_set_retries(port, 2);
-	mad_rpc_set_timeout(port, 20);
-	for (unsigned i = 0; i < 2; i++) {
-		assert_int_equal(i ? set(5) : get(5), ETIMEDOUT);
-		assert_int_equal(device_written(), 2 * i + 2);
-		expect_another_id(2 * i, 2 * i + 1);
-		assert_int_equal(device_packet(2 * i + 1)->header.timeout_ms, 20);
-	}
-}
-
-TEST(a_set_is_sent_as_often_as_the_kernel_reports_that_it_timed_out)
-{
-	ib_rpc_t rpc = set_request();
-
-	device_on_write(time_out, NULL);
-	mad_rpc_set_retries(port, 4);
-	rpc.timeout = 1234;
-	assert_int_equal(ask(&rpc, 5), ETIMEDOUT);
-	assert_int_equal(device_written(), 4);
-	for (unsigned i = 0; i < 4; i++) {
-		assert_int_equal(device_packet(i)->header.timeout_ms, 1234);
-		assert_int_equal(device_packet(i)->header.retries, 0);
-	}
-}
-
 static int time_out_twice(const struct device_packet *packet, void *arg)
 {
 	return device_written() <= 2 ? time_out(packet, arg) : echo(packet, arg);
-}
-
-TEST(a_set_s_third_attempt_may_succeed)
-{
-	device_on_write(time_out_twice, NULL);
-	assert_int_equal(set(5), 0);
-	assert_int_equal(device_written(), 3);
-}
-
-TEST(without_a_report_a_set_s_attempts_end_by_our_clock)
-{
-	int64_t start = now_ms();
-	ib_rpc_t rpc = set_request();
-
-	mad_rpc_set_retries(port, 3);
-	rpc.timeout = 50;
-	assert_int_equal(ask(&rpc, 5), ETIMEDOUT);
-	assert_int_equal(device_written(), 3);
-	assert_true(now_ms() - start >= 150);
-}
-
-TEST(a_get_has_the_time_of_all_its_attempts)
-{
-	int64_t start = now_ms();
-	ib_rpc_t rpc = get_request();
-
-	set_late_after(QUICK);
-	mad_rpc_set_retries(port, 3);
-	rpc.timeout = 100;
-	assert_int_equal(ask(&rpc, 5), ETIMEDOUT);
-	assert_true(now_ms() - start >= 300);
-	assert_in_range(device_written(), 1, 7); /* after 8, 80, 200 ms, ... */
-	/* the kernel waits no longer than the library */
-	for (unsigned i = 0; i < device_written(); i++)
-		assert_in_range(device_packet(i)->header.timeout_ms, 1, 300);
-}
-
-TEST(the_kernel_s_reports_leave_a_get_its_time)
-{
-	int64_t start = now_ms();
-	ib_rpc_t rpc = get_request();
-
-	set_late_after(QUICK);
-	device_on_write(time_out, NULL);
-	mad_rpc_set_retries(port, 2);
-	rpc.timeout = 100;
-	assert_int_equal(ask(&rpc, 5), ETIMEDOUT);
-	assert_true(now_ms() - start >= 200);
-}
-
-static int echo_late(const struct device_packet *packet, void *arg)
-{
-	device_delay(100000);
-	return echo(packet, arg);
-}
-
-/* One attempt is sent once, and may take all of its time, even after fast responses. */
-TEST(the_only_attempt_is_sent_once_and_its_response_may_be_slow)
-{
-	ib_rpc_t rpc = get_request();
-	unsigned first;
-
-	set_late_after(QUICK);
-	device_on_write(echo, NULL);
-	for (int i = 0; i < 20; i++)
-		assert_int_equal(get(1), 0);
-	first = device_written();
-	device_on_write(keep_silent, NULL);
-	mad_rpc_set_retries(port, 1);
-	rpc.timeout = 300;
-	assert_int_equal(ask(&rpc, 5), ETIMEDOUT);
-	assert_int_equal(device_packet(first)->header.timeout_ms, 300);
-	assert_int_equal(device_written() - first, 1);
-	device_on_write(echo_late, NULL);
-	assert_int_equal(get(1), 0);
-	assert_int_equal(device_written() - first, 2);
-	device_delay(0);
-}
-
-static int respond_to_the_first_at_the_fifth(const struct device_packet *packet, void *arg)
-{
-	(void)packet;
-	if (device_written() == *(unsigned *)arg + 5)
-		device_respond(device_packet(*(unsigned *)arg), 0, 0, NULL, 0);
-	return 0;
-}
-
-TEST(the_first_transmission_s_response_is_taken_after_many_more)
-{
-	unsigned first;
-
-	set_late_after(QUICK);
-	device_on_write(echo, NULL);
-	for (int i = 0; i < 20; i++)
-		assert_int_equal(get(1), 0);
-	first = device_written();
-	device_on_write(respond_to_the_first_at_the_fifth, &first);
-	mad_rpc_set_retries(port, 4);
-	assert_int_equal(get(5), 0);
-	assert_true(device_written() >= first + 5);
-}
-
-TEST(times_of_any_size_do_not_overflow)
-{
-	const int values[] = {INT_MAX, INT_MAX / 2, -1, INT_MIN};
-
-	device_on_write(echo, NULL);
-	mad_rpc_set_retries(port, INT_MAX);
-	for (unsigned i = 0; i < 4; i++) {
-		ib_rpc_t rpc = get_request();
-
-		rpc.timeout = values[i];
-		assert_int_equal(ask(&rpc, 5), 0);
-		rpc = set_request();
-		rpc.timeout = values[i];
-		assert_int_equal(ask(&rpc, 6), 0);
-	}
-	for (unsigned i = 0; i < device_written(); i++)
-		assert_in_range(device_packet(i)->header.timeout_ms, 1, INT_MAX);
-	assert_int_equal(device_written(), 8);
 }
 
 TEST(a_timeout_of_0_times_out)
@@ -742,74 +498,6 @@ TEST(a_late_request_of_an_engine_gives_its_place_to_a_blocking_call)
 	assert_int_equal(mad_async_run(async), 1);
 	assert_int_equal(outcome.error, -ETIMEDOUT);
 	mad_async_destroy(async);
-}
-
-/* --- BUSY ----------------------------------------------------------------------- */
-
-static int busy_twice(const struct device_packet *packet, void *arg)
-{
-	(void)arg;
-	device_respond(packet, device_written() <= 2 ? IB_MAD_STS_BUSY : 0, 0, NULL, 0);
-	return 0;
-}
-
-TEST(who_is_busy_is_asked_again_after_a_pause)
-{
-	int64_t start = now_ms();
-
-	set_late_after(100000);
-	device_hold_tids(true);
-	device_on_write(busy_twice, NULL);
-	assert_int_equal(get(5), 0);
-	assert_true(device_written() >= 3);
-	assert_true(now_ms() - start >= 30);
-	/*
-	 * the kernel no longer holds an ID with a response; on a slow machine the request is
-	 * late
-	 */
-	if (device_written() == 3) {
-		expect_same_id(0, 1);
-		expect_same_id(0, 2);
-	}
-}
-
-TEST(who_stays_busy_says_so_in_the_end)
-{
-	uint16_t busy = IB_MAD_STS_BUSY | 0x1c;
-	int64_t start = now_ms();
-	ib_rpc_t rpc = get_request();
-	int error;
-
-	device_on_write(refuse, &busy);
-	mad_rpc_set_retries(port, 2);
-	rpc.timeout = 1000;
-	error = ask(&rpc, 5);
-	/* a busy machine may notice too late that the last pause is over */
-	assert_true(error == EIO || error == ETIMEDOUT);
-	if (error == EIO)
-		assert_int_equal(rpc.rstatus, busy);
-	assert_true(device_written() >= 2);
-	assert_true(now_ms() - start >= 1000);
-}
-
-/* BUSY means that the node has done nothing. */
-TEST(a_set_is_repeated_after_busy)
-{
-	uint16_t busy = IB_MAD_STS_BUSY;
-	ib_rpc_t rpc = set_request();
-
-	set_late_after(QUICK);
-	device_hold_tids(true);
-	device_on_write(busy_twice, NULL);
-	assert_int_equal(ask(&rpc, 5), 0);
-	assert_int_equal(device_written(), 3);
-
-	device_on_write(refuse, &busy);
-	mad_rpc_set_retries(port, 1);
-	rpc = set_request();
-	rpc.timeout = 1; /* too short for a pause */
-	assert_int_equal(ask(&rpc, 5), EIO);
-	assert_int_equal(rpc.rstatus, busy);
 }
 
 /* --- signals, faults ------------------------------------------------------------ */
@@ -844,29 +532,6 @@ TEST(signals_neither_shorten_nor_lengthen_the_time)
 	/* The handler stays: a last signal may arrive late. */
 	setitimer(ITIMER_REAL, &never, NULL);
 	assert_true(signals > 10);
-}
-
-/* Responds to the first packet when the write of the second one fails. */
-static int respond_to_the_first_and_fail(const struct device_packet *packet, void *arg)
-{
-	(void)packet;
-	(void)arg;
-	if (device_written() == 1)
-		return 0;
-	device_delay(20000);
-	device_respond(device_packet(0), 0, 0, NULL, 0);
-	return -ENOMEM;
-}
-
-TEST(a_retransmission_that_cannot_be_written_ends_nothing)
-{
-	ib_rpc_t rpc = get_request();
-
-	set_late_after(QUICK);
-	device_on_write(respond_to_the_first_and_fail, NULL);
-	rpc.timeout = 20000;
-	assert_int_equal(ask(&rpc, 5), 0);
-	assert_true(device_written() >= 2);
 }
 
 TEST(a_call_that_is_interrupted_is_made_again)
