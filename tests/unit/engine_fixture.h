@@ -203,6 +203,15 @@ static inline void submit(struct mad_async *async, ib_rpc_t rpc, int lid,
 		mad_async_submit(async, &rpc, &to, data, sizeof(data), note, outcome, id), 0);
 }
 
+/* Submits a request without data, for a callback of the test. */
+static inline void submit_with(struct mad_async *async, ib_rpc_t rpc, int lid,
+			       mad_async_fn *callback, void *arg)
+{
+	ib_portid_t to = to_lid(lid);
+
+	assert_int_equal(mad_async_submit(async, &rpc, &to, NULL, 0, callback, arg, NULL), 0);
+}
+
 static inline struct mad_async_stats stats_of(struct mad_async *async)
 {
 	struct mad_async_stats stats;

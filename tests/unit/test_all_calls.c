@@ -348,8 +348,6 @@ PORT_TEST(an_engine_lives_until_the_last_call_has_returned)
 	struct mad_async *async = mad_async_create(port);
 	pthread_t caller, reader, destroyer;
 	struct outcome outcome = {0};
-	ib_rpc_t rpc = set_request();
-	ib_portid_t to = to_lid(1);
 
 	hold_reader = destroyed = false;
 	sem_init(&in_callback, 0, 0);
@@ -357,7 +355,7 @@ PORT_TEST(an_engine_lives_until_the_last_call_has_returned)
 	sem_init(&in_read, 0, 0);
 	sem_init(&leave_read, 0, 0);
 	umad_debug(UMAD_LOG_DEBUG);
-	mad_async_submit(async, &rpc, &to, NULL, 0, stay_in_callback, &outcome, NULL);
+	submit_with(async, set_request(), 1, stay_in_callback, &outcome);
 	device_respond(device_packet(0), 0, 0, NULL, 0);
 	assert_int_equal(pthread_create(&caller, NULL, process, async), 0);
 	wait_for(&in_callback);

@@ -281,11 +281,8 @@ static void expect_no_data(struct mad_async *engine, const struct mad_reply *rep
 /* Just up to where the data would begin, and without a response. */
 TEST(a_reply_without_data_has_no_data)
 {
-	ib_rpc_t rpc = table_request();
-	ib_portid_t to = to_lid(3);
-
 	for (int i = 0; i < 3; i++)
-		mad_async_submit(async, &rpc, &to, NULL, 0, expect_no_data, &outcomes[i], NULL);
+		submit_with(async, table_request(), 3, expect_no_data, &outcomes[i]);
 	respond_long(device_packet(0), IB_SA_DATA_OFFS, 1);
 	respond_long(device_packet(1), IB_SA_DATA_OFFS - 1, 1);
 	device_time_out(device_packet(2));
@@ -409,25 +406,18 @@ static int again;
 
 static void submit_again(struct mad_async *engine, const struct mad_reply *reply, void *arg)
 {
-	ib_rpc_t rpc = get_request();
-	ib_portid_t to = to_lid(7);
-
 	note(engine, reply, arg);
 	if (!again)
 		return;
 	again--;
-	assert_int_equal(mad_async_submit(engine, &rpc, &to, NULL, 0, submit_again, arg, NULL),
-			 0);
+	submit_with(engine, get_request(), 7, submit_again, arg);
 }
 
 TEST(callbacks_may_submit)
 {
-	ib_rpc_t rpc = get_request();
-	ib_portid_t to = to_lid(7);
-
 	device_on_write(echo, NULL);
 	again = 500;
-	mad_async_submit(async, &rpc, &to, NULL, 0, submit_again, &outcomes[0], NULL);
+	submit_with(async, get_request(), 7, submit_again, &outcomes[0]);
 	assert_int_equal(mad_async_run(async), 501);
 	assert_int_equal(outcomes[0].calls, 501);
 	assert_int_equal(stats_of(async).completed, 501);
@@ -444,10 +434,7 @@ static void cancel_another(struct mad_async *engine, const struct mad_reply *rep
 
 TEST(callbacks_may_cancel)
 {
-	ib_rpc_t rpc = get_request();
-	ib_portid_t to = to_lid(7);
-
-	mad_async_submit(async, &rpc, &to, NULL, 0, cancel_another, &outcomes[0], NULL);
+	submit_with(async, get_request(), 7, cancel_another, &outcomes[0]);
 	submit(async, set_request(), 3, &outcomes[1], &victim);
 	device_respond(device_packet(0), 0, 0, NULL, 0);
 	assert_int_equal(mad_async_run(async), 2);
@@ -488,12 +475,9 @@ static void block(struct mad_async *engine, const struct mad_reply *reply, void 
 
 TEST(callbacks_may_make_blocking_calls)
 {
-	ib_rpc_t rpc = set_request();
-	ib_portid_t to = to_lid(7);
-
 	device_on_write(echo, NULL);
 	for (int i = 0; i < 50; i++)
-		mad_async_submit(async, &rpc, &to, NULL, 0, block, &outcomes[0], NULL);
+		submit_with(async, set_request(), 7, block, &outcomes[0]);
 	assert_int_equal(mad_async_run(async), 50);
 	assert_int_equal(outcomes[0].calls, 50);
 }
@@ -511,11 +495,8 @@ static void run_another(struct mad_async *engine, const struct mad_reply *reply,
 
 TEST(callbacks_may_run_other_engines)
 {
-	ib_rpc_t rpc = set_request();
-	ib_portid_t to = to_lid(7);
-
 	device_on_write(echo, NULL);
-	mad_async_submit(async, &rpc, &to, NULL, 0, run_another, &outcomes[0], NULL);
+	submit_with(async, set_request(), 7, run_another, &outcomes[0]);
 	assert_int_equal(mad_async_run(async), 1);
 	assert_int_equal(outcomes[1].error, 0);
 	assert_int_equal(outcomes[2].error, -ECANCELED);
@@ -857,11 +838,8 @@ static void submit_in_vain(struct mad_async *engine, const struct mad_reply *rep
 
 TEST(an_engine_that_ends_takes_no_more)
 {
-	ib_rpc_t rpc = get_request();
-	ib_portid_t to = to_lid(7);
-
 	for (int i = 0; i < 30; i++)
-		mad_async_submit(async, &rpc, &to, NULL, 0, submit_in_vain, &outcomes[0], NULL);
+		submit_with(async, get_request(), 7, submit_in_vain, &outcomes[0]);
 	mad_async_destroy(async);
 	async = NULL;
 	assert_int_equal(outcomes[0].calls, 30);

@@ -213,9 +213,8 @@ static void tell(struct mad_async *engine, const struct mad_reply *reply, void *
 static struct told tell_of(ib_rpc_t rpc)
 {
 	struct told told = {0};
-	ib_portid_t to = to_lid(1);
 
-	assert_int_equal(mad_async_submit(async, &rpc, &to, NULL, 0, tell, &told, NULL), 0);
+	submit_with(async, rpc, 1, tell, &told);
 	assert_int_equal(mad_async_run(async), 1);
 	return told;
 }
@@ -257,11 +256,10 @@ TEST(a_request_that_was_not_sent_took_no_time)
 {
 	struct told told = {.elapsed_ms = 1};
 	ib_rpc_t rpc = set_request();
-	ib_portid_t to = to_lid(1);
 
 	fix_flow(1);
 	submit(async, rpc, 2, &outcomes[0], NULL);
-	mad_async_submit(async, &rpc, &to, NULL, 0, tell, &told, NULL);
+	submit_with(async, rpc, 1, tell, &told);
 	sleep_ms(3);
 	assert_int_equal(mad_async_cancel_all(async), 2);
 	assert_int_equal(mad_async_run(async), 2);
@@ -434,16 +432,13 @@ TEST(mad_send_via_stores_why_it_fails)
 TEST(data_may_begin_anywhere_in_the_mad)
 {
 	static const int offsets[] = {0, 256};
-	ib_portid_t to = to_lid(1);
 	ib_rpc_t rpc = set_request();
 
 	device_on_write(echo, NULL);
 	rpc.datasz = 0;
 	for (int i = 0; i < 2; i++) {
 		rpc.dataoffs = offsets[i];
-		assert_int_equal(
-			mad_async_submit(async, &rpc, &to, NULL, 0, note, &outcomes[i], NULL),
-			0);
+		submit_with(async, rpc, 1, note, &outcomes[i]);
 		assert_int_equal(mad_async_run(async), 1);
 		assert_int_equal(outcomes[i].error, 0);
 		assert_int_equal(outcomes[i].data_size, 256 - offsets[i]);

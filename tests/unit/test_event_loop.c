@@ -296,11 +296,7 @@ static int gate_setup(void)
 
 static void submit_for_gate(struct mad_async *async, ib_rpc_t rpc, struct outcome *outcome)
 {
-	ib_portid_t to = to_lid(1);
-
-	assert_int_equal(
-		mad_async_submit(async, &rpc, &to, NULL, 0, call_back_at_gate, outcome, NULL),
-		0);
+	submit_with(async, rpc, 1, call_back_at_gate, outcome);
 }
 
 /*
@@ -1089,15 +1085,11 @@ TEST(after_a_callback_an_engine_waits_for_the_lock)
 	struct mad_async *async = mad_async_create(port);
 	struct engine_timer timer = {.due = ring_and_lock, .ended = ring_and_lock};
 	struct outcome outcome = {0};
-	ib_rpc_t rpc = get_request();
-	ib_portid_t to = to_lid(1);
 	int cancel_state;
 
 	start_holder();
 	device_on_write(echo, NULL);
-	assert_int_equal(
-		mad_async_submit(async, &rpc, &to, NULL, 0, call_back_and_lock, &outcome, NULL),
-		0);
+	submit_with(async, get_request(), 1, call_back_and_lock, &outcome);
 	assert_int_equal(mad_async_process(async), 1);
 	end_holder();
 
@@ -1247,13 +1239,9 @@ static void process_while_it_ends(struct mad_async *async, const struct mad_repl
 TEST(an_engine_that_is_being_destroyed_processes_nothing)
 {
 	struct mad_async *async = mad_async_create(port);
-	ib_rpc_t rpc = get_request();
-	ib_portid_t to = to_lid(1);
 	int result = 1;
 
-	assert_int_equal(mad_async_submit(async, &rpc, &to, NULL, 0, process_while_it_ends,
-					  &result, NULL),
-			 0);
+	submit_with(async, get_request(), 1, process_while_it_ends, &result);
 	mad_async_destroy(async);
 	assert_int_equal(result, -ECANCELED);
 }
@@ -1305,12 +1293,8 @@ TEST(what_is_being_called_back_is_not_called_back_again_in_a_child)
 {
 	struct mad_async *async = mad_async_create(port);
 	struct outcome outcome = {0}, other = {0};
-	ib_rpc_t rpc = get_request();
-	ib_portid_t to = to_lid(1);
 
-	assert_int_equal(
-		mad_async_submit(async, &rpc, &to, NULL, 0, fork_in_callback, &outcome, NULL),
-		0);
+	submit_with(async, get_request(), 1, fork_in_callback, &outcome);
 	submit(async, get_request(), 2, &other, NULL);
 	device_respond(device_packet(0), 0, 0, NULL, 0);
 	assert_int_equal(mad_async_process(async), 1);
@@ -1338,12 +1322,8 @@ TEST(a_callback_cannot_destroy_its_engine_in_a_child)
 {
 	struct mad_async *async = mad_async_create(port);
 	struct outcome outcome = {0};
-	ib_rpc_t rpc = get_request();
-	ib_portid_t to = to_lid(1);
 
-	assert_int_equal(
-		mad_async_submit(async, &rpc, &to, NULL, 0, destroy_in_child, &outcome, NULL),
-		0);
+	submit_with(async, get_request(), 1, destroy_in_child, &outcome);
 	device_respond(device_packet(0), 0, 0, NULL, 0);
 	assert_int_equal(mad_async_process(async), 1);
 	assert_int_equal(outcome.error, 0);

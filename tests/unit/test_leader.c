@@ -370,10 +370,8 @@ TEST(a_leader_that_calls_back_leaves_its_place)
 	struct thread runner = {.kind = RUN, .async = mad_async_create(port)};
 	struct thread asker = {.kind = ASK, .lid = 2};
 	struct outcome outcome = {0};
-	ib_rpc_t rpc = set_request();
-	ib_portid_t to = to_lid(1);
 
-	mad_async_submit(runner.async, &rpc, &to, NULL, 0, call_back_at_gate, &outcome, NULL);
+	submit_with(runner.async, set_request(), 1, call_back_at_gate, &outcome);
 	start(&runner);
 	start(&asker);
 	assert_true(device_wait_written(2, LONG_MS));
@@ -442,12 +440,10 @@ TEST(a_follower_that_calls_back_leaves_the_lead_to_others)
 	struct thread leader = {.kind = ASK, .lid = 1}, asker = {.kind = ASK, .lid = 2};
 	struct thread runner = {.kind = RUN, .async = mad_async_create(port)};
 	struct outcome outcome = {0};
-	ib_rpc_t rpc = set_request();
-	ib_portid_t to = to_lid(3);
 
 	start(&leader);
 	start(&asker);
-	mad_async_submit(runner.async, &rpc, &to, NULL, 0, call_back_at_gate, &outcome, NULL);
+	submit_with(runner.async, set_request(), 3, call_back_at_gate, &outcome);
 	start(&runner);
 	assert_true(device_wait_written(3, LONG_MS));
 	device_hold_polls(true);
@@ -558,11 +554,8 @@ static void *wait_with_a_limit(void *arg)
 /* The runner calls back and stays in the callback. The waiter waits for the same engine. */
 static void start_both(struct thread *runner, struct thread *waiter, struct outcome *outcome)
 {
-	ib_rpc_t rpc = set_request();
-	ib_portid_t to = to_lid(1);
-
 	device_on_write(echo, NULL);
-	mad_async_submit(runner->async, &rpc, &to, NULL, 0, call_back_at_gate, outcome, NULL);
+	submit_with(runner->async, set_request(), 1, call_back_at_gate, outcome);
 	assert_int_equal(pthread_create(&runner->thread, NULL, wait_in_call, runner), 0);
 	wait_for(&gate.entered);
 	assert_int_equal(pthread_create(&waiter->thread, NULL, wait_with_a_limit, waiter), 0);
@@ -707,10 +700,8 @@ TEST(a_thread_that_calls_back_is_cancelled_after_its_call)
 {
 	struct thread thread = {.async = mad_async_create(port)};
 	struct outcome outcome = {0};
-	ib_rpc_t rpc = set_request();
-	ib_portid_t to = to_lid(1);
 
-	mad_async_submit(thread.async, &rpc, &to, NULL, 0, call_back_at_gate, &outcome, NULL);
+	submit_with(thread.async, set_request(), 1, call_back_at_gate, &outcome);
 	device_respond(device_packet(0), 0, 0, NULL, 0);
 	assert_int_equal(pthread_create(&thread.thread, NULL, process, &thread), 0);
 	wait_for(&gate.entered);

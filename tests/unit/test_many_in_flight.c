@@ -76,17 +76,12 @@ static void expect_end(struct mad_async *engine, const struct mad_reply *reply, 
 /* The processor time until so many requests in flight are complete and called back. */
 static int64_t measure(void (*end)(void), bool one_node, int requests)
 {
-	ib_rpc_t rpc = set_request();
 	int64_t before;
 	int calls = 0;
 
-	for (int i = 0; i < requests; i++) {
-		ib_portid_t to = to_lid(one_node ? 1 : i % 0xbfff + 1);
-
-		assert_int_equal(
-			mad_async_submit(async, &rpc, &to, NULL, 0, expect_end, &calls, NULL),
-			0);
-	}
+	for (int i = 0; i < requests; i++)
+		submit_with(async, set_request(), one_node ? 1 : i % 0xbfff + 1, expect_end,
+			    &calls);
 	before = processor_us();
 	end();
 	while (calls < requests)

@@ -678,12 +678,8 @@ static void ask_all_nodes(ib_rpc_t rpc)
 	int64_t start = clock_now;
 
 	memset(&ends, 0, sizeof(ends));
-	for (int i = 0; i < ALL_NODES * EACH; i++) {
-		ib_portid_t to = to_lid(1 + i % ALL_NODES);
-
-		assert_int_equal(
-			mad_async_submit(async, &rpc, &to, NULL, 0, note_end, NULL, NULL), 0);
-	}
+	for (int i = 0; i < ALL_NODES * EACH; i++)
+		submit_with(async, rpc, 1 + i % ALL_NODES, note_end, NULL);
 	finish_all(async);
 	print_message("20 nodes dead: the others' requests took %d round trips\n",
 		      (int)((ends.alive_at - start) / ROUND_TRIP));

@@ -250,12 +250,9 @@ static void start_at_the_end(struct mad_async *engine, const struct mad_reply *r
 
 TEST(no_server_is_started_on_an_engine_that_is_being_destroyed)
 {
-	ib_rpc_t rpc = get_request();
-	ib_portid_t to = to_lid(3);
 	int ret = 0;
 
-	assert_int_equal(
-		mad_async_submit(async, &rpc, &to, NULL, 0, start_at_the_end, &ret, NULL), 0);
+	submit_with(async, get_request(), 3, start_at_the_end, &ret);
 	mad_async_destroy(async);
 	async = NULL;
 	assert_int_equal(ret, -ECANCELED);

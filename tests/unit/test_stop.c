@@ -166,14 +166,11 @@ static void wait_in_callback(struct mad_async *engine, const struct mad_reply *r
 
 TEST(wrong_arguments_are_refused)
 {
-	ib_rpc_t rpc = set_request();
-	ib_portid_t to = to_lid(1);
-
 	assert_int_equal(mad_async_wait(NULL, 0), -EINVAL);
 	assert_int_equal(mad_async_cancel_all(NULL), -EINVAL);
 	mad_async_stop(NULL);
 	device_on_write(echo, NULL);
-	mad_async_submit(async, &rpc, &to, NULL, 0, wait_in_callback, NULL, NULL);
+	submit_with(async, set_request(), 1, wait_in_callback, NULL);
 	assert_int_equal(mad_async_wait(async, -1), 1);
 	assert_int_equal(wait_result, -EDEADLK);
 }
@@ -314,12 +311,8 @@ static void stop_in_callback(struct mad_async *engine, const struct mad_reply *r
 
 TEST(after_a_stop_no_callback_begins)
 {
-	ib_rpc_t rpc = set_request();
-	ib_portid_t to = to_lid(1);
-
 	for (int i = 0; i < 3; i++)
-		mad_async_submit(async, &rpc, &to, NULL, 0, stop_in_callback, &outcomes[i],
-				 NULL);
+		submit_with(async, set_request(), 1, stop_in_callback, &outcomes[i]);
 	respond();
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(mad_async_run(async), -EINTR);
@@ -510,10 +503,7 @@ static void cancel_in_callback(struct mad_async *engine, const struct mad_reply 
 
 TEST(a_callback_may_cancel_all)
 {
-	ib_rpc_t rpc = set_request();
-	ib_portid_t to = to_lid(1);
-
-	mad_async_submit(async, &rpc, &to, NULL, 0, cancel_in_callback, &outcomes[50], NULL);
+	submit_with(async, set_request(), 1, cancel_in_callback, &outcomes[50]);
 	submit_some(40);
 	device_respond(device_packet(0), 0, 0, NULL, 0);
 	assert_int_equal(mad_async_run(async), 41);

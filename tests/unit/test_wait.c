@@ -721,8 +721,6 @@ TEST(callbacks_of_an_engine_come_one_at_a_time)
 {
 	struct mad_async *async = mad_async_create(port);
 	struct outcome outcome = {0};
-	ib_rpc_t rpc = get_request();
-	ib_portid_t to = to_lid(1);
 	struct looper loopers[4];
 	atomic_int completed = 0;
 
@@ -734,7 +732,7 @@ TEST(callbacks_of_an_engine_come_one_at_a_time)
 		pthread_create(&loopers[i].thread, NULL, process_all, &loopers[i]);
 	}
 	for (int i = 0; i < THREADS * REQUESTS; i++)
-		mad_async_submit(async, &rpc, &to, NULL, 0, be_alone, &outcome, NULL);
+		submit_with(async, get_request(), 1, be_alone, &outcome);
 	for (int i = 0; i < 4; i++)
 		join(loopers[i].thread);
 	assert_int_equal(outcome.calls, THREADS * REQUESTS);
@@ -770,14 +768,12 @@ GATE_TEST(what_becomes_possible_during_a_callback_is_done_after_it)
 {
 	struct mad_async *async = mad_async_create(port);
 	struct outcome outcomes[3] = {0};
-	ib_rpc_t rpc = set_request();
-	ib_portid_t to = to_lid(1);
 	struct receiver leader;
 	pthread_t runner;
 
 	mad_port_set_window(port, MAD_WINDOW_GMP, 1);
 	start_receiving(&leader, -1);
-	mad_async_submit(async, &rpc, &to, NULL, 0, call_back_at_gate, &outcomes[0], NULL);
+	submit_with(async, set_request(), 1, call_back_at_gate, &outcomes[0]);
 	submit(async, set_request(), 2, &outcomes[1], NULL);
 	submit(async, set_request(), 3, &outcomes[2], NULL);
 	device_respond(device_packet(0), 0, 0, NULL, 0);
@@ -916,8 +912,6 @@ GATE_TEST(a_queued_call_does_not_wait_for_the_callback_of_a_run)
 {
 	struct mad_async *engine = mad_async_create(port);
 	struct outcome outcome = {0};
-	ib_rpc_t rpc = set_request();
-	ib_portid_t to = to_lid(3);
 	pthread_t receiver, callers[2], runner;
 
 	mad_port_set_window(port, MAD_WINDOW_SMP, 1);
@@ -928,9 +922,7 @@ GATE_TEST(a_queued_call_does_not_wait_for_the_callback_of_a_run)
 		sleep_ms(50);
 	}
 	assert_int_equal(device_written(), 1);
-	assert_int_equal(
-		mad_async_submit(engine, &rpc, &to, NULL, 0, call_back_at_gate, &outcome, NULL),
-		0);
+	submit_with(engine, set_request(), 3, call_back_at_gate, &outcome);
 	runner = start_running(engine);
 	sleep_ms(50);
 	device_respond(device_packet(1), 0, 0, NULL, 0);
@@ -1001,12 +993,9 @@ static void fork_in_callback(struct mad_async *async, const struct mad_reply *re
 PORT_TEST(a_run_in_a_child_leads_after_another_thread)
 {
 	struct mad_async *engine = mad_async_create(port);
-	ib_rpc_t rpc = set_request();
-	ib_portid_t to = to_lid(1);
 	int ret;
 
-	assert_int_equal(
-		mad_async_submit(engine, &rpc, &to, NULL, 0, fork_in_callback, NULL, NULL), 0);
+	submit_with(engine, set_request(), 1, fork_in_callback, NULL);
 	device_respond(device_packet(0), 0, 0, NULL, 0);
 	ret = mad_async_run(engine);
 	if (!child.pid)

@@ -395,13 +395,9 @@ static void fork_in_callback(struct mad_async *engine, const struct mad_reply *r
 /* The thread that forks is in a call itself; the child goes on in that call. */
 TEST(a_callback_may_fork)
 {
-	ib_rpc_t rpc = set_request();
-	ib_portid_t to = to_lid(1);
 	int count;
 
-	assert_int_equal(mad_async_submit(async, &rpc, &to, NULL, 0, fork_in_callback,
-					  &outcomes[0], NULL),
-			 0);
+	submit_with(async, set_request(), 1, fork_in_callback, &outcomes[0]);
 	submit(async, set_request(), 2, &outcomes[1], NULL);
 	device_respond(device_packet(0), 0, 0, NULL, 0);
 	count = mad_async_process(async);
@@ -435,17 +431,13 @@ static void fork_beside_a_call(struct mad_async *engine, const struct mad_reply 
 TEST(a_callback_may_not_fork_a_port_that_others_use)
 {
 	unsigned polls = device_calls(DEVICE_POLL);
-	ib_rpc_t rpc = set_request();
-	ib_portid_t to = to_lid(1);
 	pthread_t thread;
 	void *failed;
 
 	assert_int_equal(pthread_create(&thread, NULL, wait_in_receive, &outcomes), 0);
 	while (device_calls(DEVICE_POLL) == polls)
 		sleep_ms(1);
-	assert_int_equal(mad_async_submit(async, &rpc, &to, NULL, 0, fork_beside_a_call,
-					  &outcomes[0], NULL),
-			 0);
+	submit_with(async, set_request(), 1, fork_beside_a_call, &outcomes[0]);
 	device_respond(device_packet(0), 0, 0, NULL, 0);
 	while (!outcomes[0].calls)
 		assert_true(mad_async_process(async) >= 0);
