@@ -9,13 +9,21 @@
 static struct mad_async *async;
 static struct outcome outcomes[MANY];
 
-static inline int async_setup(void)
+static inline int create_async(void)
 {
-	if (port_setup())
-		return -1;
 	memset(outcomes, 0, sizeof(outcomes));
 	async = mad_async_create(port);
 	return async ? 0 : -1;
+}
+
+static inline int async_setup(void)
+{
+	return port_setup() ? -1 : create_async();
+}
+
+static inline int async_high_setup(void)
+{
+	return high_setup() ? -1 : create_async();
 }
 
 static inline int async_teardown(void)
@@ -23,6 +31,26 @@ static inline int async_teardown(void)
 	mad_async_destroy(async);
 	return port_teardown();
 }
+
+#ifdef TESTS_UNIT_GATE_H /* gate.h is included before */
+
+static inline int async_gate_setup(void)
+{
+	gate_init();
+	return async_setup();
+}
+
+static inline int async_gate_teardown(void)
+{
+	int ret;
+
+	sem_post(&gate.leave);
+	ret = async_teardown();
+	gate_destroy();
+	return ret;
+}
+
+#endif
 
 /* The first requests were each called back once, with this error. */
 static inline void expect_all(int count, int error)

@@ -19,6 +19,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -54,13 +55,11 @@ static inline void fix_flow(unsigned requests)
 	mad_port_set_destination_limit(port, requests);
 }
 
-static inline int port_setup(void)
+static inline int open_port(void)
 {
 	int classes[] = {IB_SMI_CLASS,         IB_SMI_DIRECT_CLASS, IB_SA_CLASS,
 			 IB_PERFORMANCE_CLASS, VENDOR_CLASS,        IB_CC_CLASS};
 
-	if (device_setup())
-		return -1;
 	port = mad_rpc_open_port(NULL, 0, classes, 6);
 	if (!port)
 		return -1;
@@ -68,6 +67,20 @@ static inline int port_setup(void)
 	set_late_after(LONG_MS * 1000);
 	fix_flow(16);
 	return 0;
+}
+
+static inline int port_setup(void)
+{
+	return device_setup() ? -1 : open_port();
+}
+
+/* A port whose handle is no descriptor, as those of a simulator. */
+static inline int high_setup(void)
+{
+	if (device_setup())
+		return -1;
+	device_high_handles();
+	return open_port();
 }
 
 static inline int port_teardown(void)
@@ -221,7 +234,32 @@ static inline struct mad_async_stats stats_of(struct mad_async *async)
 	return stats;
 }
 
-/* --- children ------------------------------------------------------------------- */
+/* --- threads, children ---------------------------------------------------------- */
+
+static inline pthread_t start_thread(void *(*run)(void *), void *arg)
+{
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, run, arg), 0);
+	return thread;
+}
+
+static inline void *join_thread(pthread_t thread)
+{
+	void *result;
+
+	assert_int_equal(pthread_join(thread, &result), 0);
+	return result;
+}
+
+static inline void expect_end_of_child(pid_t child)
+{
+	int status = -1;
+
+	assert_true(child > 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
 
 /* A function that exists in builds with coverage. */
 void __gcov_dump(void) __attribute__((weak));
@@ -232,6 +270,22 @@ static inline void end_child(void)
 	if (__gcov_dump)
 		__gcov_dump();
 	_exit(0);
+}
+
+/* A child calls the function, which returns 0 or the line of the first error. */
+static inline void run_in_child(int (*function)(void))
+{
+	pid_t child = fork();
+
+	if (!child) {
+		int line = function();
+
+		if (!line)
+			end_child();
+		print_error("child: line %d\n", line);
+		_exit(1);
+	}
+	expect_end_of_child(child);
 }
 
 /*

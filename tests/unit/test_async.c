@@ -10,7 +10,6 @@
 
 #include <limits.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 FIXTURE(async_setup, async_teardown);
@@ -741,13 +740,13 @@ TEST(a_late_request_of_a_blocking_call_gives_its_place_to_a_run)
 	mad_rpc_set_retries(port, 1);
 	mad_port_set_window(port, MAD_WINDOW_GMP, 1);
 	device_on_write(echo_but_for, &dead);
-	assert_int_equal(pthread_create(&receiver, NULL, receive, NULL), 0);
+	receiver = start_thread(receive, NULL);
 	while (!device_calls(DEVICE_POLL))
 		sleep_ms(1);
-	assert_int_equal(pthread_create(&caller, NULL, ask_the_dead, &dead), 0);
+	caller = start_thread(ask_the_dead, &dead);
 	assert_true(device_wait_written(1, LONG_MS));
 	submit(async, set_request(), 1, &outcomes[0], NULL);
-	assert_int_equal(pthread_create(&runner, NULL, run_engine, async), 0);
+	runner = start_thread(run_engine, async);
 	pthread_join(runner, NULL);
 	assert_int_equal(outcomes[0].error, 0);
 	/* the call has not returned yet: it has a minute */
@@ -771,7 +770,7 @@ static pthread_t submit_behind_a_call(device_write_fn *on_write, int *dead)
 	mad_rpc_set_retries(port, 1);
 	mad_port_set_window(port, MAD_WINDOW_GMP, 1);
 	device_on_write(on_write, dead);
-	assert_int_equal(pthread_create(&caller, NULL, ask_the_dead, dead), 0);
+	caller = start_thread(ask_the_dead, dead);
 	assert_true(device_wait_written(1, LONG_MS));
 	submit(async, set_request(), 1, &outcomes[0], NULL);
 	return caller;
@@ -852,7 +851,7 @@ TEST(an_engine_may_end_while_threads_run_it)
 
 	submit(async, set_request(), 1, &outcomes[0], NULL);
 	for (unsigned i = 0; i < 4; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, run_engine, async), 0);
+		threads[i] = start_thread(run_engine, async);
 	sleep_ms(20);
 	mad_async_destroy(async);
 	async = NULL;
@@ -1033,25 +1032,13 @@ TEST(statistics_that_the_library_does_not_have_are_0)
 
 #ifndef NO_CHILDREN
 
-/* In the child, where a failed assertion would continue with the parent's tests. */
-#define EXPECT(condition)                                       \
-	do {                                                    \
-		if (!(condition)) {                             \
-			print_error("child: %s\n", #condition); \
-			_exit(1);                               \
-		}                                               \
+#define EXPECT(condition)                \
+	do {                             \
+		if (!(condition))        \
+			return __LINE__; \
 	} while (0)
 
-static void expect_child_to_succeed(pid_t child)
-{
-	int status;
-
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_true(WIFEXITED(status));
-	assert_int_equal(WEXITSTATUS(status), 0);
-}
-
-static void child_of_many_requests(void)
+static int child_of_many_requests(void)
 {
 	uint8_t data[IB_SMP_DATA_SIZE] = {0x11};
 	ib_rpc_t rpc = get_request();
@@ -1075,21 +1062,16 @@ static void child_of_many_requests(void)
 	EXPECT(stats.queued == 0 && stats.in_flight == 0);
 	mad_async_destroy(async);
 	mad_rpc_close_port(port);
-	end_child();
+	return 0;
 }
 
 TEST(a_child_gets_its_parent_s_requests_back_and_can_go_on)
 {
-	pid_t child;
-
 	mad_port_set_destination_limit(port, 1);
 	for (int i = 0; i < MANY; i++)
 		submit(async, i & 1 ? set_request() : get_request(), 1 + i / 3, &outcomes[i],
 		       NULL);
-	child = fork();
-	if (!child)
-		child_of_many_requests();
-	expect_child_to_succeed(child);
+	run_in_child(child_of_many_requests);
 	/* and the parent is not affected */
 	assert_int_equal(stats_of(async).completed, 0);
 	device_on_write(echo, NULL);
@@ -1099,53 +1081,54 @@ TEST(a_child_gets_its_parent_s_requests_back_and_can_go_on)
 	expect_all(MANY, 0);
 }
 
+static int child_that_closes(void)
+{
+	unsigned before = device_calls(DEVICE_IOCTL);
+
+	mad_async_destroy(async);
+	mad_rpc_close_port(port);
+	EXPECT(device_calls(DEVICE_IOCTL) == before);
+	return 0;
+}
+
 /* The agents belong to the handle, which both processes have. */
 TEST(a_child_that_closes_leaves_its_parent_s_agents_alone)
 {
-	unsigned before = device_calls(DEVICE_IOCTL);
-	pid_t child = fork();
+	run_in_child(child_that_closes);
+}
 
-	if (!child) {
-		mad_async_destroy(async);
-		mad_rpc_close_port(port);
-		EXPECT(device_calls(DEVICE_IOCTL) == before);
-		end_child();
-	}
-	expect_child_to_succeed(child);
+static int child_with_a_window(void)
+{
+	struct mad_async_stats stats;
+
+	EXPECT(mad_async_get_stats(async, &stats, sizeof(stats)) == 0);
+	EXPECT(stats.gmp_window == 3);
+	return 0;
 }
 
 TEST(a_child_s_window_is_its_parent_s)
 {
-	pid_t child;
-
 	mad_port_set_window(port, MAD_WINDOW_GMP, 3);
-	child = fork();
-	if (!child) {
-		struct mad_async_stats stats;
+	run_in_child(child_with_a_window);
+}
 
-		EXPECT(mad_async_get_stats(async, &stats, sizeof(stats)) == 0);
-		EXPECT(stats.gmp_window == 3);
-		end_child();
-	}
-	expect_child_to_succeed(child);
+static int child_that_is_woken(void)
+{
+	struct pollfd wake = {.fd = mad_async_wake_fd(async), .events = POLLIN};
+
+	EXPECT(poll(&wake, 1, 0) == 1);
+	EXPECT(mad_async_process(async) == 5);
+	EXPECT(poll(&wake, 1, 0) == 0);
+	return 0;
 }
 
 TEST(a_child_has_a_wake_descriptor_of_its_own)
 {
 	struct pollfd wake = {.fd = mad_async_wake_fd(async), .events = POLLIN};
-	pid_t child;
 
 	submit_many(5);
 	mad_async_process(async);
-	child = fork();
-	if (!child) {
-		wake.fd = mad_async_wake_fd(async);
-		EXPECT(poll(&wake, 1, 0) == 1);
-		EXPECT(mad_async_process(async) == 5);
-		EXPECT(poll(&wake, 1, 0) == 0);
-		end_child();
-	}
-	expect_child_to_succeed(child);
+	run_in_child(child_that_is_woken);
 	assert_int_equal(poll(&wake, 1, 0), 0);
 }
 

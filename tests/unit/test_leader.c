@@ -24,23 +24,13 @@ static int setup(void)
 
 FIXTURE(setup, gate_teardown);
 
-static int high_setup(void)
+static int high_gate_setup(void)
 {
-	int classes[] = {IB_SMI_CLASS, IB_PERFORMANCE_CLASS};
-
 	gate_init();
-	if (device_setup())
-		return -1;
-	device_high_handles();
-	port = mad_rpc_open_port(NULL, 0, classes, 2);
-	if (!port)
-		return -1;
-	mad_rpc_set_timeout(port, LONG_MS);
-	set_late_after(LONG_MS * 1000);
-	return 0;
+	return high_setup();
 }
 
-#define HIGH_TEST(name) TEST_WITH(name, high_setup, gate_teardown)
+#define HIGH_TEST(name) TEST_WITH(name, high_gate_setup, gate_teardown)
 
 /* --- threads that wait --------------------------------------------------------------- */
 

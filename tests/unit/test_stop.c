@@ -7,7 +7,6 @@
 
 #include <signal.h>
 #include <sys/time.h>
-#include <sys/wait.h>
 
 #define MANY 200
 #include "port_state.h"
@@ -110,7 +109,7 @@ TEST(a_wait_polls_no_longer_than_its_time)
 	mad_rpc_set_timeout(port, 2 * LONG_MS);
 	set_late_after(2 * LONG_MS * 1000);
 	submit_some(1);
-	assert_int_equal(pthread_create(&waiter, NULL, wait_long, async), 0);
+	waiter = start_thread(wait_long, async);
 	wait_for_poll(polls);
 	assert_in_range(device_poll_timeout(), LONG_MS / 2, LONG_MS);
 	mad_async_stop(async);
@@ -260,9 +259,8 @@ TEST(a_stop_ends_a_run_while_a_blocking_call_polls)
 {
 	unsigned polls = device_calls(DEVICE_POLL);
 	pthread_t leader, runner;
-	void *failed;
 
-	assert_int_equal(pthread_create(&leader, NULL, ask, NULL), 0);
+	leader = start_thread(ask, NULL);
 	wait_for_poll(polls);
 	submit(async, set_request(), 2, &outcomes[1], NULL);
 	for (int i = 0; i < ROUNDS; i++) {
@@ -278,8 +276,7 @@ TEST(a_stop_ends_a_run_while_a_blocking_call_polls)
 	sleep_ms(20);
 	assert_int_equal(device_calls(DEVICE_POLL), polls);
 	respond();
-	assert_int_equal(pthread_join(leader, &failed), 0);
-	assert_null(failed);
+	assert_null(join_thread(leader));
 	assert_int_equal(mad_async_run(async), 1);
 }
 
@@ -400,23 +397,7 @@ TEST(a_signal_handler_may_stop_at_any_time)
 
 /* --- other handles, other processes --------------------------------------------- */
 
-static int high_setup(void)
-{
-	int class = IB_PERFORMANCE_CLASS;
-
-	if (device_setup())
-		return -1;
-	device_high_handles();
-	port = mad_rpc_open_port(NULL, 0, &class, 1);
-	if (!port)
-		return -1;
-	mad_rpc_set_timeout(port, LONG_MS);
-	memset(outcomes, 0, sizeof(outcomes));
-	async = mad_async_create(port);
-	return async ? 0 : -1;
-}
-
-TEST_WITH(a_stop_ends_a_run_on_a_handle_that_is_no_descriptor, high_setup, async_teardown)
+TEST_WITH(a_stop_ends_a_run_on_a_handle_that_is_no_descriptor, async_high_setup, async_teardown)
 {
 	pthread_t runner;
 
@@ -429,38 +410,24 @@ TEST_WITH(a_stop_ends_a_run_on_a_handle_that_is_no_descriptor, high_setup, async
 }
 
 #ifndef NO_CHILDREN
-/* In the child of a process in mad_async_run(), which goes on. */
-static void stop_in_a_child(bool (*is_right)(void))
+static int child_that_stops(void)
 {
-	pthread_t runner;
-	int status;
-	pid_t child;
-
-	submit_some(2);
-	runner = start_leading();
-	child = fork();
-	if (!child) {
-		mad_async_stop(async);
-		if (!is_right())
-			abort();
-		end_child();
-	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
-	respond();
-	assert_int_equal(joined_count(runner), 2);
-}
-
-/* A thread of the parent was in a call for the port. */
-static bool calls_are_refused(void)
-{
-	return mad_async_run(async) == -ECANCELED && mad_async_process(async) == -ECANCELED &&
-	       mad_async_timeout(async) == -ECANCELED;
+	mad_async_stop(async);
+	/* a thread of the parent was in a call for the port */
+	if (mad_async_run(async) != -ECANCELED || mad_async_process(async) != -ECANCELED)
+		return __LINE__;
+	return mad_async_timeout(async) == -ECANCELED ? 0 : __LINE__;
 }
 
 TEST(a_stop_in_a_child_leaves_the_parent_alone)
 {
-	stop_in_a_child(calls_are_refused);
+	pthread_t runner;
+
+	submit_some(2);
+	runner = start_leading();
+	run_in_child(child_that_stops);
+	respond();
+	assert_int_equal(joined_count(runner), 2);
 }
 #endif
 

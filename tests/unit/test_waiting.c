@@ -14,25 +14,8 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
-#include <sys/wait.h>
 
-static int setup(void)
-{
-	gate_init();
-	return async_setup();
-}
-
-static int teardown(void)
-{
-	int ret;
-
-	sem_post(&gate.leave);
-	ret = async_teardown();
-	gate_destroy();
-	return ret;
-}
-
-FIXTURE(setup, teardown);
+FIXTURE(async_gate_setup, async_gate_teardown);
 
 /* 0 or an errno. */
 static int call_blocking(void)
@@ -151,8 +134,7 @@ TEST(each_message_wakes_a_receiver)
 
 	for (int at_once = 0; at_once < 2; at_once++) {
 		for (int i = 0; i < 4; i++)
-			assert_int_equal(pthread_create(&threads[i], NULL, receive_one, NULL),
-					 0);
+			threads[i] = start_thread(receive_one, NULL);
 		for (uint8_t i = 1; i <= 4; i++) {
 			queue_message(i);
 			if (!at_once)
@@ -186,7 +168,7 @@ TEST(a_receiver_is_not_woken_for_requests_that_wait_for_the_rate)
 	pthread_t thread;
 
 	assert_int_equal(mad_port_set_rate(port, 1), 0);
-	assert_int_equal(pthread_create(&thread, NULL, receive_one, NULL), 0);
+	thread = start_thread(receive_one, NULL);
 	while (device_calls(DEVICE_POLL) == polls)
 		sleep_ms(1);
 	for (int i = 0; i < 3; i++)
@@ -241,15 +223,6 @@ TEST(a_loop_that_is_not_told_of_messages_looks_every_20_ms)
 /* --- children ------------------------------------------------------------------- */
 
 #ifndef NO_CHILDREN
-
-static void expect_end_of_child(pid_t child)
-{
-	int status = -1;
-
-	assert_true(child > 0);
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
-}
 
 /* Returns the line of the first call that is not as expected; 0: none. */
 static int calls_fail_with_ecanceled(void)
@@ -344,8 +317,6 @@ TEST(while_threads_are_in_calls_the_port_is_lost_in_a_child)
 					  wait_in_callback, wait_in_rpc};
 	unsigned writes;
 	pthread_t thread;
-	void *failed;
-	pid_t child;
 
 	for (int i = 0; i < 5; i++) {
 		memset(outcomes, 0, sizeof(outcomes));
@@ -353,30 +324,20 @@ TEST(while_threads_are_in_calls_the_port_is_lost_in_a_child)
 			submit(async, set_request(), 1, &outcomes[0], NULL);
 		device_on_write(i == 4 ? write_at_gate : NULL, NULL);
 		writes = device_calls(DEVICE_POLL);
-		assert_int_equal(pthread_create(&thread, NULL, waits[i], &outcomes), 0);
+		thread = start_thread(waits[i], &outcomes);
 		if (i >= 3)
 			wait_for(&gate.entered);
 		while (i < 3 && device_calls(DEVICE_POLL) == writes)
 			sleep_ms(1);
-		child = fork();
-		if (!child) {
-			int line = calls_fail_with_ecanceled();
-
-			if (line)
-				print_error("line %d, run %d\n", line, i);
-			if (line)
-				_exit(1);
-			end_child();
-		}
-		expect_end_of_child(child);
+		print_message("call %d\n", i);
+		run_in_child(calls_fail_with_ecanceled);
 		if (i < 2)
 			device_respond(device_packet(device_written() - 1), 0, 0, NULL, 0);
 		if (i == 2)
 			queue_message(1);
 		if (i >= 3)
 			sem_post(&gate.leave);
-		pthread_join(thread, &failed);
-		assert_null(failed);
+		assert_null(join_thread(thread));
 	}
 }
 
@@ -432,9 +393,8 @@ TEST(a_callback_may_not_fork_a_port_that_others_use)
 {
 	unsigned polls = device_calls(DEVICE_POLL);
 	pthread_t thread;
-	void *failed;
 
-	assert_int_equal(pthread_create(&thread, NULL, wait_in_receive, &outcomes), 0);
+	thread = start_thread(wait_in_receive, &outcomes);
 	while (device_calls(DEVICE_POLL) == polls)
 		sleep_ms(1);
 	submit_with(async, set_request(), 1, fork_beside_a_call, &outcomes[0]);
@@ -443,8 +403,7 @@ TEST(a_callback_may_not_fork_a_port_that_others_use)
 		assert_true(mad_async_process(async) >= 0);
 	expect_end_of_child(forked);
 	queue_message(1);
-	pthread_join(thread, &failed);
-	assert_null(failed);
+	assert_null(join_thread(thread));
 }
 
 static void *run(void *arg)
@@ -478,7 +437,7 @@ static int child_with_number_0(void)
 				return __LINE__;
 		}
 		mad_async_stop(async);
-		pthread_join(thread, &ret);
+		ret = join_thread(thread);
 		if ((intptr_t)ret != -EINTR)
 			return __LINE__;
 	}
@@ -489,19 +448,7 @@ static int child_with_number_0(void)
 
 TEST(the_descriptor_of_a_port_may_have_number_0)
 {
-	pid_t child;
-
-	child = fork();
-	if (!child) {
-		int line = child_with_number_0();
-
-		if (line)
-			print_error("line %d\n", line);
-		if (line)
-			_exit(1);
-		end_child();
-	}
-	expect_end_of_child(child);
+	run_in_child(child_with_number_0);
 }
 
 /* The first that is woken in the child. */
@@ -511,6 +458,7 @@ static int child_that_wakes_its_thread(void)
 	pthread_t thread;
 	void *ret;
 
+	alarm(LONG_MS / 6000);
 	if (mad_async_process(async))
 		return __LINE__;
 	submit(async, set_request(), 1, &outcomes[0], NULL);
@@ -521,27 +469,13 @@ static int child_that_wakes_its_thread(void)
 		sleep_ms(1);
 	if (mad_async_cancel_all(async) != 1)
 		return __LINE__;
-	pthread_join(thread, &ret);
+	ret = join_thread(thread);
 	return (intptr_t)ret == 1 ? 0 : __LINE__;
 }
 
 TEST(a_thread_that_waits_in_a_child_is_woken)
 {
-	pid_t child;
-
-	child = fork();
-	if (!child) {
-		int line;
-
-		alarm(LONG_MS / 6000);
-		line = child_that_wakes_its_thread();
-		if (line)
-			print_error("line %d\n", line);
-		if (line)
-			_exit(1);
-		end_child();
-	}
-	expect_end_of_child(child);
+	run_in_child(child_that_wakes_its_thread);
 }
 
 #endif
