@@ -11,16 +11,18 @@
 #include "gate.h"
 #include "test.h"
 
+#define MANY 5000
+#include "async_fixture.h"
+
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/timerfd.h>
-#include <sys/wait.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <unistd.h>
 
-FIXTURE(port_setup, port_teardown);
+FIXTURE(async_setup, async_teardown);
 
 /* The epoll_ctl() that fails: the descriptor is one too many. 0: none. The linker wraps it. */
 static unsigned fail_watch;
@@ -38,11 +40,6 @@ int __wrap_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event
 
 /* The limit of one mad_async_process(). */
 #define BATCH 64
-
-static void join(pthread_t thread)
-{
-	assert_int_equal(pthread_join(thread, NULL), 0);
-}
 
 /* Whether the semaphore is posted within a minute. */
 static bool is_posted(sem_t *semaphore)
@@ -86,11 +83,11 @@ static struct {
 	int kinds;
 } burst;
 
-static void count_one(struct mad_async *async, const struct mad_reply *reply, void *arg)
+static void count_one(struct mad_async *engine, const struct mad_reply *reply, void *arg)
 {
 	int expected = arg ? -ETIMEDOUT : 0;
 
-	(void)async;
+	(void)engine;
 	if (reply->error != expected && !(burst.kinds & CANCEL && reply->error == -ECANCELED))
 		burst.wrong++;
 	sem_post(&burst.called_back);
@@ -166,8 +163,7 @@ static void start_helpers(pthread_t threads[HELPERS])
 	sem_init(&burst.called_back, 0, 0);
 	for (intptr_t i = 0; i < HELPERS; i++) {
 		sem_init(&burst.go[i], 0, 0);
-		assert_int_equal(pthread_create(&threads[i], NULL, help_in_bursts, (void *)i),
-				 0);
+		threads[i] = start_thread(help_in_bursts, (void *)i);
 	}
 }
 
@@ -176,7 +172,7 @@ static void stop_helpers(pthread_t threads[HELPERS])
 	burst.end = true;
 	for (int i = 0; i < HELPERS; i++) {
 		sem_post(&burst.go[i]);
-		join(threads[i]);
+		join_thread(threads[i]);
 		sem_destroy(&burst.go[i]);
 	}
 	sem_destroy(&burst.done);
@@ -232,20 +228,20 @@ static void do_all_combinations(bool single)
 }
 
 /* A thread that took over the work of the loop and then stops must wake the loop. */
-TEST(a_loop_with_one_descriptor_is_woken_whatever_others_do)
+PORT_TEST(a_loop_with_one_descriptor_is_woken_whatever_others_do)
 {
 	do_all_combinations(true);
 }
 
-TEST(a_loop_with_three_descriptors_is_woken_whatever_others_do)
+PORT_TEST(a_loop_with_three_descriptors_is_woken_whatever_others_do)
 {
 	do_all_combinations(false);
 }
 
 /* Each loop reads, sends and handles timers for both. */
-TEST(the_loops_of_two_engines_are_woken_whatever_the_other_does)
+PORT_TEST(the_loops_of_two_engines_are_woken_whatever_the_other_does)
 {
-	static struct outcome outcomes[2][BURST];
+	static struct outcome both[2][BURST];
 	struct mad_async *engines[2];
 	struct loop loops[2];
 	int silent = SILENT;
@@ -260,20 +256,19 @@ TEST(the_loops_of_two_engines_are_woken_whatever_the_other_does)
 		loop_start(&loops[i]);
 	}
 	for (int round = 0; round < 50; round++) {
-		memset(outcomes, 0, sizeof(outcomes));
+		memset(both, 0, sizeof(both));
 		for (int i = 0; i < 2 * BURST; i++) {
 			ib_rpc_t rpc = get_request();
 
 			rpc.timeout = i / 2 % 5 ? LONG_MS : 1;
 			submit(engines[i % 2], rpc, i / 2 % 5 ? 1 + i : SILENT,
-			       &outcomes[i % 2][i / 2], NULL);
+			       &both[i % 2][i / 2], NULL);
 		}
 		for (int i = 0; i < 2 * BURST; i++)
-			while (!outcomes[i % 2][i / 2].calls)
+			while (!both[i % 2][i / 2].calls)
 				sched_yield();
 		for (int i = 0; i < 2 * BURST; i++)
-			assert_int_equal(outcomes[i % 2][i / 2].error,
-					 i / 2 % 5 ? 0 : -ETIMEDOUT);
+			assert_int_equal(both[i % 2][i / 2].error, i / 2 % 5 ? 0 : -ETIMEDOUT);
 	}
 	mad_rpc_close_port(port);
 	for (int i = 0; i < 2; i++) {
@@ -286,18 +281,7 @@ TEST(the_loops_of_two_engines_are_woken_whatever_the_other_does)
 
 /* --- two engines, and slow callbacks ---------------------------------------------- */
 
-static int gate_setup(void)
-{
-	gate_init();
-	return port_setup();
-}
-
-#define GATE_TEST(name) TEST_WITH(name, gate_setup, gate_teardown)
-
-static void submit_for_gate(struct mad_async *async, ib_rpc_t rpc, struct outcome *outcome)
-{
-	submit_with(async, rpc, 1, call_back_at_gate, outcome);
-}
+#define GATE_TEST(name) TEST_WITH(name, async_gate_setup, async_gate_teardown)
 
 /*
  * The request of one engine times out, and its thread sends the other engine's request instead.
@@ -306,37 +290,35 @@ static void submit_for_gate(struct mad_async *async, ib_rpc_t rpc, struct outcom
  */
 GATE_TEST(a_loop_knows_the_timers_of_requests_that_another_engine_sent)
 {
-	struct mad_async *slow = mad_async_create(port), *async = mad_async_create(port);
-	struct outcome outcomes[2] = {0};
+	struct mad_async *slow = mad_async_create(port), *engine = mad_async_create(port);
 	ib_rpc_t rpc = get_request();
-	struct pollfd single = {.fd = mad_async_poll_fd(async), .events = POLLIN};
+	struct pollfd single = {.fd = mad_async_poll_fd(engine), .events = POLLIN};
 	pthread_t runner;
 
 	mad_rpc_set_retries(port, 1);
 	mad_port_set_window(port, MAD_WINDOW_SMP, 1);
 	rpc.timeout = 20;
-	submit_for_gate(slow, rpc, &outcomes[0]);
+	submit_with(slow, rpc, 1, call_back_at_gate, &outcomes[0]);
 	/* it is sent when the other request has timed out */
-	submit(async, rpc, 2, &outcomes[1], NULL);
+	submit(engine, rpc, 2, &outcomes[1], NULL);
 	assert_int_equal(device_written(), 1);
 	runner = start_running(slow);
 	wait_for(&gate.entered);
 	while (!outcomes[1].calls) {
 		assert_int_equal(poll(&single, 1, LONG_MS), 1);
-		mad_async_process(async);
+		mad_async_process(engine);
 	}
 	assert_int_equal(outcomes[1].error, -ETIMEDOUT);
 	sem_post(&gate.leave);
 	assert_int_equal(joined_count(runner), 1);
 	mad_async_destroy(slow);
-	mad_async_destroy(async);
+	mad_async_destroy(engine);
 }
 
 /* Any thread may send requests; only an engine's own thread calls back. */
 GATE_TEST(a_loop_sends_while_another_thread_calls_back)
 {
-	static struct outcome outcomes[4 * BATCH], slow;
-	struct mad_async *async = mad_async_create(port);
+	static struct outcome slow;
 	uint64_t ids[2 * BATCH];
 	pthread_t runner;
 
@@ -344,7 +326,7 @@ GATE_TEST(a_loop_sends_while_another_thread_calls_back)
 	mad_port_set_destination_limit(port, 4 * BATCH);
 	for (int i = 0; i < 4 * BATCH; i++)
 		submit(async, get_request(), 2, &outcomes[i], i < 2 * BATCH ? &ids[i] : NULL);
-	submit_for_gate(async, set_request(), &slow);
+	submit_with(async, set_request(), 1, call_back_at_gate, &slow);
 	device_respond(device_packet(2 * BATCH), 0, 0, NULL, 0);
 	runner = start_running(async);
 	wait_for(&gate.entered);
@@ -364,19 +346,16 @@ GATE_TEST(a_loop_sends_while_another_thread_calls_back)
 		device_respond(device_packet((unsigned)i), 0, 0, NULL, 0);
 	sem_post(&gate.leave);
 	assert_int_equal(joined_count(runner), 4 * BATCH + 1);
-	mad_async_destroy(async);
 }
 
 /* A stop ends waits at once. The thread that calls back stops after its callback. */
 GATE_TEST(a_stopped_wait_leaves_callbacks_to_the_thread_that_calls_back)
 {
-	struct mad_async *async = mad_async_create(port);
-	struct outcome outcomes[2] = {0};
 	pthread_t runner;
 	unsigned reads;
 
 	device_on_write(echo, NULL);
-	submit_for_gate(async, get_request(), &outcomes[0]);
+	submit_with(async, get_request(), 1, call_back_at_gate, &outcomes[0]);
 	runner = start_running(async);
 	wait_for(&gate.entered);
 	mad_async_stop(async);
@@ -391,7 +370,6 @@ GATE_TEST(a_stopped_wait_leaves_callbacks_to_the_thread_that_calls_back)
 	assert_int_equal(joined_count(runner), -EINTR);
 	assert_int_equal(mad_async_run(async), 1);
 	assert_int_equal(outcomes[1].error, 0);
-	mad_async_destroy(async);
 }
 
 /* --- closing the port ------------------------------------------------------------- */
@@ -413,14 +391,14 @@ static void end_by(enum ending ending)
 /* In a separate thread, or in the thread that closes the port itself. */
 static void end_loop(enum ending ending, bool single, bool own_thread, int requests)
 {
-	struct mad_async *async = mad_async_create(port);
-	struct outcome outcomes[BATCH + 2] = {0};
+	struct mad_async *engine = mad_async_create(port);
+	struct outcome ends[BATCH + 2] = {0};
 	struct loop loop;
 
 	for (int i = 0; i < requests; i++)
-		submit(async, i & 1 ? set_request() : get_request(), 1 + i % 40, &outcomes[i],
+		submit(engine, i & 1 ? set_request() : get_request(), 1 + i % 40, &ends[i],
 		       NULL);
-	loop_init(&loop, async, single);
+	loop_init(&loop, engine, single);
 	loop.most = 1000;
 	if (own_thread)
 		loop_start(&loop);
@@ -430,18 +408,18 @@ static void end_loop(enum ending ending, bool single, bool own_thread, int reque
 	else
 		loop_run(&loop);
 	assert_int_equal(loop.result, ending == REMOVED ? -ENODEV : -ECANCELED);
-	assert_int_equal(mad_async_timeout(async), loop.result);
-	assert_int_equal(mad_async_poll_fd(async), loop.result);
-	assert_int_equal(mad_async_wake_fd(async), loop.result);
+	assert_int_equal(mad_async_timeout(engine), loop.result);
+	assert_int_equal(mad_async_poll_fd(engine), loop.result);
+	assert_int_equal(mad_async_wake_fd(engine), loop.result);
 	assert_true(loop.rounds < 10);
 	for (int i = 0; i < requests; i++) {
-		assert_int_equal(outcomes[i].calls, 1);
-		assert_int_equal(outcomes[i].error, loop.result);
+		assert_int_equal(ends[i].calls, 1);
+		assert_int_equal(ends[i].error, loop.result);
 	}
-	mad_async_destroy(async);
+	mad_async_destroy(engine);
 }
 
-TEST(a_loop_ends_with_its_port)
+PORT_TEST(a_loop_ends_with_its_port)
 {
 	static const int requests[] = {0, 5, BATCH + 2};
 
@@ -457,12 +435,10 @@ TEST(a_loop_ends_with_its_port)
 /* A program with one thread needs only the port's handle and the time. */
 TEST(a_loop_of_one_thread_ends_with_its_device)
 {
-	struct mad_async *async = mad_async_create(port);
 	struct pollfd handle = {.fd = mad_async_fd(async), .events = POLLIN};
-	struct outcome outcome = {0};
 	int rounds = 0, ret;
 
-	submit(async, get_request(), 1, &outcome, NULL);
+	submit(async, get_request(), 1, &outcomes[0], NULL);
 	device_remove();
 	do {
 		poll(&handle, 1, mad_async_timeout(async));
@@ -470,13 +446,11 @@ TEST(a_loop_of_one_thread_ends_with_its_device)
 	} while (ret >= 0 && ++rounds < 1000);
 	assert_int_equal(ret, -ENODEV);
 	assert_true(rounds < 10);
-	assert_int_equal(outcome.error, -ENODEV);
-	mad_async_destroy(async);
+	assert_int_equal(outcomes[0].error, -ENODEV);
 }
 
 TEST(a_device_that_is_gone_is_not_read_again)
 {
-	struct mad_async *async = mad_async_create(port);
 	unsigned reads;
 
 	device_remove();
@@ -485,31 +459,24 @@ TEST(a_device_that_is_gone_is_not_read_again)
 	assert_int_equal(mad_async_process(async), -ENODEV);
 	assert_int_equal(mad_async_run(async), 0);
 	assert_int_equal(device_calls(DEVICE_READ), reads);
-	mad_async_destroy(async);
 }
 
 /* The first read finds nothing, and the second one reads the response. */
 TEST(a_run_reads_a_response_that_it_waits_for_once)
 {
-	struct mad_async *async = mad_async_create(port);
-	struct outcome outcome = {0};
-
 	device_delay(20000);
 	device_on_write(echo, NULL);
-	submit(async, get_request(), 1, &outcome, NULL);
+	submit(async, get_request(), 1, &outcomes[0], NULL);
 	assert_int_equal(mad_async_run(async), 1);
-	assert_int_equal(outcome.error, 0);
+	assert_int_equal(outcomes[0].error, 0);
 	assert_in_range(device_calls(DEVICE_READ), 1, 2);
-	mad_async_destroy(async);
 }
 
 /* --- one round ---------------------------------------------------------------------- */
 
-#define MANY 5000
-
 static int many_setup(void)
 {
-	if (port_setup())
+	if (async_setup())
 		return -1;
 	mad_rpc_set_retries(port, 1);
 	mad_port_set_window(port, MAD_WINDOW_SMP, 2 * MANY);
@@ -517,29 +484,18 @@ static int many_setup(void)
 	return 0;
 }
 
-#define MANY_TEST(name) TEST_WITH(name, many_setup, port_teardown)
+#define MANY_TEST(name) TEST_WITH(name, many_setup, async_teardown)
 
-static struct outcome many[MANY];
-
-static void submit_many(struct mad_async *async, ib_rpc_t rpc)
+static void submit_many(ib_rpc_t rpc)
 {
-	memset(many, 0, sizeof(many));
 	for (int i = 0; i < MANY; i++)
-		submit(async, rpc, 1 + i % 50, &many[i], NULL);
+		submit(async, rpc, 1 + i % 50, &outcomes[i], NULL);
 	(void)mad_async_poll_fd(async);
 	(void)mad_async_wake_fd(async);
 }
 
-static void expect_many(int error)
-{
-	for (int i = 0; i < MANY; i++) {
-		assert_int_equal(many[i].calls, 1);
-		assert_int_equal(many[i].error, error);
-	}
-}
-
 /* One round, which was announced, as all rounds must be. */
-static int do_round(struct mad_async *async)
+static int do_round(void)
 {
 	unsigned reads = device_calls(DEVICE_READ), writes = device_calls(DEVICE_WRITE);
 	uint64_t timeouts = stats_of(async).timed_out;
@@ -555,7 +511,7 @@ static int do_round(struct mad_async *async)
 	return count;
 }
 
-static void expect_rest(struct mad_async *async)
+static void expect_rest(void)
 {
 	/* the queue may be empty, which only a read shows */
 	while (mad_async_process(async))
@@ -567,50 +523,44 @@ static void expect_rest(struct mad_async *async)
 
 MANY_TEST(a_round_reads_a_part_of_the_messages)
 {
-	struct mad_async *async = mad_async_create(port);
 	int count = 0;
 
-	submit_many(async, get_request());
+	submit_many(get_request());
 	for (unsigned i = 0; i < MANY; i++)
 		device_respond(device_packet(i), 0, 0, NULL, 0);
 	while (count < MANY)
-		count += do_round(async);
-	expect_many(0);
-	expect_rest(async);
-	mad_async_destroy(async);
+		count += do_round();
+	expect_all(MANY, 0);
+	expect_rest();
 }
 
 MANY_TEST(a_round_handles_a_part_of_the_timers)
 {
-	struct mad_async *async = mad_async_create(port);
 	ib_rpc_t rpc = get_request();
 	int count = 0;
 
 	rpc.timeout = 1;
-	submit_many(async, rpc);
+	submit_many(rpc);
 	sleep_ms(2);
 	while (count < MANY)
-		count += do_round(async);
-	expect_many(-ETIMEDOUT);
-	expect_rest(async);
-	mad_async_destroy(async);
+		count += do_round();
+	expect_all(MANY, -ETIMEDOUT);
+	expect_rest();
 }
 
 MANY_TEST(a_round_sends_a_part_of_the_requests)
 {
-	struct mad_async *async = mad_async_create(port);
 	int rounds = 0;
 
 	mad_port_set_window(port, MAD_WINDOW_SMP, 1);
-	submit_many(async, get_request());
+	submit_many(get_request());
 	assert_int_equal(device_written(), 1);
 	/* mad_port_set_window() would send all of them */
 	fix_window_only(port, MAD_WINDOW_SMP, MANY);
 	for (; device_written() < MANY; rounds++)
-		assert_int_equal(do_round(async), 0);
+		assert_int_equal(do_round(), 0);
 	assert_true(rounds > MANY / BATCH);
 	assert_false(loop_is_awake(async, true));
-	mad_async_destroy(async);
 }
 
 static void *receive_none(void *arg)
@@ -623,24 +573,23 @@ static void *receive_none(void *arg)
 /* Another thread has read all messages. */
 MANY_TEST(a_round_calls_a_part_of_the_requests_back)
 {
-	struct mad_async *async = mad_async_create(port);
 	pthread_t receiver;
 	int count;
 
-	submit_many(async, get_request());
+	submit_many(get_request());
 	for (unsigned i = 0; i < MANY; i++)
 		device_respond(device_packet(i), 0, 0, NULL, 0);
-	assert_int_equal(pthread_create(&receiver, NULL, receive_none, NULL), 0);
+	receiver = start_thread(receive_none, NULL);
 	/* the read that finds no message comes after all are handled */
 	while (device_calls(DEVICE_READ) <= MANY)
 		sleep_ms(1);
 	for (count = 0; count < MANY; count += BATCH)
-		assert_int_equal(do_round(async), count + BATCH > MANY ? MANY % BATCH : BATCH);
-	expect_many(0);
+		assert_int_equal(do_round(), count + BATCH > MANY ? MANY % BATCH : BATCH);
+	expect_all(MANY, 0);
 	mad_rpc_close_port(port);
-	join(receiver);
-	mad_async_destroy(async);
-	assert_int_equal(device_teardown(), 0);
+	port = NULL;
+	join_thread(receiver);
+	assert_int_equal(async_teardown(), 0);
 	assert_int_equal(many_setup(), 0);
 }
 
@@ -649,14 +598,12 @@ MANY_TEST(a_round_calls_a_part_of_the_requests_back)
  */
 MANY_TEST(a_round_passes_a_part_of_the_requests_to_their_destination)
 {
-	struct mad_async *async = mad_async_create(port);
 	unsigned before, after = MANY - 1;
 
 	mad_port_set_window(port, MAD_WINDOW_SMP, 1);
 	mad_port_set_destination_limit(port, 1);
-	memset(many, 0, sizeof(many));
 	for (int i = 0; i < MANY; i++)
-		submit(async, get_request(), 1, &many[i], NULL);
+		submit(async, get_request(), 1, &outcomes[i], NULL);
 	assert_int_equal(new_smps(async), MANY - 1);
 	/* the window has a free place, the destination has none */
 	fix_window_only(port, MAD_WINDOW_SMP, 2);
@@ -668,7 +615,6 @@ MANY_TEST(a_round_passes_a_part_of_the_requests_to_their_destination)
 		assert_in_range(before - after, 1, 16 * BATCH);
 	} while (after);
 	assert_false(loop_is_awake(async, true));
-	mad_async_destroy(async);
 }
 
 /* --- the descriptors ---------------------------------------------------------------- */
@@ -708,29 +654,29 @@ static void limit_descriptors(rlim_t most)
 static void ask_with_few(int left, int (*ask)(struct mad_async *), int needed)
 {
 	int before = open_descriptors(), fd;
-	struct mad_async *async = mad_async_create(port);
+	struct mad_async *engine = mad_async_create(port);
 	struct outcome outcome = {0};
 	struct rlimit limit;
 
 	getrlimit(RLIMIT_NOFILE, &limit);
 	limit_descriptors(limit_for(left));
-	fd = ask(async);
+	fd = ask(engine);
 	limit_descriptors(limit.rlim_cur);
 	if (left < needed)
 		assert_int_equal(fd, -EMFILE);
 	else
 		assert_true(fd >= 0);
 	/* the engine works as before */
-	submit(async, get_request(), 1, &outcome, NULL);
+	submit(engine, get_request(), 1, &outcome, NULL);
 	device_respond(device_packet(device_written() - 1), 0, 0, NULL, 0);
-	assert_true(loop_wakes(async, true));
-	assert_int_equal(mad_async_process(async), 1);
-	assert_true(ask(async) >= 0);
-	mad_async_destroy(async);
+	assert_true(loop_wakes(engine, true));
+	assert_int_equal(mad_async_process(engine), 1);
+	assert_true(ask(engine) >= 0);
+	mad_async_destroy(engine);
 	assert_int_equal(open_descriptors(), before);
 }
 
-TEST(without_descriptors_an_engine_works_on)
+PORT_TEST(without_descriptors_an_engine_works_on)
 {
 	if (access("/proc/self/fd", R_OK)) {
 		print_message("/proc is not there to count descriptors\n");
@@ -742,19 +688,19 @@ TEST(without_descriptors_an_engine_works_on)
 	}
 }
 
-static void expect_loop_to_work(struct mad_async *async, bool single)
+static void expect_loop_to_work(struct mad_async *engine, bool single)
 {
 	struct outcome outcome = {0};
 
-	assert_false(loop_is_awake(async, single));
-	submit(async, get_request(), 1, &outcome, NULL);
+	assert_false(loop_is_awake(engine, single));
+	submit(engine, get_request(), 1, &outcome, NULL);
 	device_respond(device_packet(device_written() - 1), 0, 0, NULL, 0);
-	assert_true(loop_wakes(async, single));
-	assert_int_equal(mad_async_process(async), 1);
-	assert_false(loop_is_awake(async, single));
+	assert_true(loop_wakes(engine, single));
+	assert_int_equal(mad_async_process(engine), 1);
+	assert_false(loop_is_awake(engine, single));
 }
 
-TEST(a_port_leaves_no_descriptor)
+PORT_TEST(a_port_leaves_no_descriptor)
 {
 	int before = open_descriptors(), class = IB_SMI_CLASS;
 
@@ -772,37 +718,37 @@ static ib_rpc_t set_smp_request(void)
 }
 
 /* Not only when the loop looks at the port again. */
-static void expect_message_to_wake_at_once(struct mad_async *async, int poll_fd)
+static void expect_message_to_wake_at_once(struct mad_async *engine, int poll_fd)
 {
 	struct pollfd fd = {.fd = poll_fd, .events = POLLIN};
 	struct outcome outcome = {0};
 
-	submit(async, set_smp_request(), 1, &outcome, NULL);
+	submit(engine, set_smp_request(), 1, &outcome, NULL);
 	assert_int_equal(poll(&fd, 1, 0), 0);
 	device_respond(device_packet(device_written() - 1), 0, 0, NULL, 0);
 	assert_int_equal(poll(&fd, 1, 0), 1);
-	assert_int_equal(mad_async_process(async), 1);
+	assert_int_equal(mad_async_process(engine), 1);
 }
 
 /* The state of a process with a closed standard input. */
-TEST(a_descriptor_may_have_number_0)
+PORT_TEST(a_descriptor_may_have_number_0)
 {
 	int before = open_descriptors(), copy = dup(0);
 
 	for (int single = 0; single < 2; single++) {
-		struct mad_async *async = mad_async_create(port);
+		struct mad_async *engine = mad_async_create(port);
 
 		/* the alarm's work_fd, or the descriptor that the program gets */
 		if (single)
-			assert_true(mad_async_wake_fd(async) > 0);
+			assert_true(mad_async_wake_fd(engine) > 0);
 		close(0);
-		assert_int_equal(single ? mad_async_poll_fd(async) == 0
-					: mad_async_wake_fd(async) > 0,
+		assert_int_equal(single ? mad_async_poll_fd(engine) == 0
+					: mad_async_wake_fd(engine) > 0,
 				 1);
 		assert_true(fcntl(0, F_GETFD) >= 0);
-		expect_loop_to_work(async, single);
-		expect_message_to_wake_at_once(async, mad_async_poll_fd(async));
-		mad_async_destroy(async);
+		expect_loop_to_work(engine, single);
+		expect_message_to_wake_at_once(engine, mad_async_poll_fd(engine));
+		mad_async_destroy(engine);
 		assert_int_equal(fcntl(0, F_GETFD), -1);
 		assert_int_equal(dup2(copy, 0), 0);
 	}
@@ -818,7 +764,6 @@ static void expect_to_end_at_exec(int fd)
 /* The descriptors that a port and its engine open, as the kernel names them. */
 TEST(the_descriptors_end_at_exec)
 {
-	struct mad_async *async = mad_async_create(port);
 	char path[32], name[64];
 	unsigned sources = 0;
 	ssize_t length;
@@ -840,57 +785,39 @@ TEST(the_descriptors_end_at_exec)
 		sources++;
 	}
 	assert_in_range(sources, 2, 60);
-	mad_async_destroy(async);
 }
 
 /* A port whose handle is 0. */
-TEST(a_loop_s_handle_may_have_number_0)
+PORT_TEST(a_loop_s_handle_may_have_number_0)
 {
 	int class = IB_SMI_CLASS, copy = dup(0);
 	struct outcome outcome = {0};
 	struct ibmad_port *other;
-	struct mad_async *async;
+	struct mad_async *engine;
 
 	close(0);
 	other = mad_rpc_open_port(NULL, 0, &class, 1);
 	assert_non_null(other);
 	assert_int_equal(mad_rpc_portid(other), 0);
 	mad_rpc_set_timeout(other, LONG_MS);
-	async = mad_async_create(other);
-	assert_int_equal(mad_async_fd(async), 0);
-	assert_false(loop_is_awake(async, true));
-	submit(async, set_smp_request(), 1, &outcome, NULL);
+	engine = mad_async_create(other);
+	assert_int_equal(mad_async_fd(engine), 0);
+	assert_false(loop_is_awake(engine, true));
+	submit(engine, set_smp_request(), 1, &outcome, NULL);
 	device_respond(device_packet(0), 0, 0, NULL, 0);
-	assert_true(loop_wakes(async, true));
-	assert_int_equal(mad_async_process(async), 1);
-	assert_false(loop_is_awake(async, true));
-	mad_async_destroy(async);
+	assert_true(loop_wakes(engine, true));
+	assert_int_equal(mad_async_process(engine), 1);
+	assert_false(loop_is_awake(engine, true));
+	mad_async_destroy(engine);
 	mad_rpc_close_port(other);
 	assert_int_equal(dup2(copy, 0), 0);
 	close(copy);
 }
 
-static int high_setup(void)
-{
-	int classes[] = {IB_SMI_CLASS};
-
-	if (device_setup())
-		return -1;
-	device_high_handles();
-	port = mad_rpc_open_port(NULL, 0, classes, 1);
-	if (!port)
-		return -1;
-	mad_rpc_set_timeout(port, LONG_MS);
-	set_late_after(LONG_MS * 1000);
-	return 0;
-}
-
-#define HIGH_TEST(name) TEST_WITH(name, high_setup, port_teardown)
+#define HIGH_TEST(name) TEST_WITH(name, async_high_setup, async_teardown)
 
 HIGH_TEST(a_simulator_s_handle_has_no_single_descriptor)
 {
-	struct mad_async *async = mad_async_create(port);
-	struct outcome outcome = {0};
 	struct pollfd wake;
 
 	assert_true(mad_async_fd(async) >= 1024);
@@ -899,31 +826,27 @@ HIGH_TEST(a_simulator_s_handle_has_no_single_descriptor)
 	assert_true(wake.fd >= 0 && wake.fd < 1024);
 	assert_int_equal(poll(&wake, 1, 0), 0);
 	set_late_after(QUICK);
-	submit(async, get_request(), 1, &outcome, NULL);
+	submit(async, get_request(), 1, &outcomes[0], NULL);
 	/* first the response is late, then the request is sent again */
 	while (device_written() < 2) {
 		assert_int_equal(poll(&wake, 1, LONG_MS), 1);
 		assert_int_equal(mad_async_process(async), 0);
 	}
-	mad_async_destroy(async);
 }
 
 TEST(ten_thousand_requests_need_but_one_descriptor)
 {
-	struct mad_async *async = mad_async_create(port);
 	struct pollfd single = {.fd = mad_async_poll_fd(async), .events = POLLIN};
-	struct outcome outcome = {0};
 
 	device_forget_packets();
 	device_on_write(echo, NULL);
 	for (int i = 0; i < 10000; i++)
-		submit(async, get_request(), 1 + i % 50, &outcome, NULL);
-	while (outcome.calls < 10000) {
+		submit(async, get_request(), 1 + i % 50, &outcomes[0], NULL);
+	while (outcomes[0].calls < 10000) {
 		assert_int_equal(poll(&single, 1, -1), 1);
 		assert_true(mad_async_process(async) >= 0);
 	}
 	assert_int_equal(poll(&single, 1, 0), 0);
-	mad_async_destroy(async);
 }
 
 static int enter_port(void)
@@ -943,7 +866,6 @@ static void ring(struct engine_timer *timer)
 /* A timer is set, and then set for an earlier time. */
 TEST(a_timer_of_the_engine_wakes_the_loop)
 {
-	struct mad_async *async = mad_async_create(port);
 	struct pollfd wake = {.fd = mad_async_wake_fd(async), .events = POLLIN};
 	struct engine_timer timer = {.due = ring, .ended = ring};
 	int cancel_state = enter_port();
@@ -965,21 +887,20 @@ TEST(a_timer_of_the_engine_wakes_the_loop)
 	}
 	assert_int_equal(poll(&wake, 1, 0), 0);
 	mad_async_destroy(async);
+	async = NULL;
 	assert_int_equal(rings, 3);
 }
 
 /* A thread that polls until a later time than the timer's. */
 TEST(a_timer_of_the_engine_wakes_a_run)
 {
-	struct mad_async *async = mad_async_create(port);
 	struct engine_timer timer = {.due = ring, .ended = ring};
-	struct outcome outcome = {0};
 	pthread_t runner;
 	int cancel_state;
 	unsigned polls;
 
 	rings = 0;
-	submit(async, get_request(), 1, &outcome, NULL);
+	submit(async, get_request(), 1, &outcomes[0], NULL);
 	cancel_state = enter_port();
 	engine_timer_add(async, &timer);
 	port_leave(port, cancel_state);
@@ -1002,12 +923,12 @@ TEST(a_timer_of_the_engine_wakes_a_run)
 	device_respond(device_packet(0), 0, 0, NULL, 0);
 	assert_int_equal(joined_count(runner), 1);
 	mad_async_destroy(async);
+	async = NULL;
 	assert_int_equal(rings, 2);
 }
 
 TEST(a_timer_that_is_not_due_yet_is_not_called)
 {
-	struct mad_async *async = mad_async_create(port);
 	struct engine_timer timer = {.due = ring, .ended = ring};
 	int cancel_state = enter_port();
 
@@ -1022,6 +943,7 @@ TEST(a_timer_that_is_not_due_yet_is_not_called)
 	engine_timer_remove(async, &timer);
 	port_leave(port, cancel_state);
 	mad_async_destroy(async);
+	async = NULL;
 	assert_int_equal(rings, 0);
 }
 
@@ -1049,7 +971,7 @@ static void start_holder(void)
 	sem_init(&holder.go, 0, 0);
 	sem_init(&holder.locked, 0, 0);
 	holder.unlocked = false;
-	assert_int_equal(pthread_create(&holder.thread, NULL, hold_lock, NULL), 0);
+	holder.thread = start_thread(hold_lock, NULL);
 }
 
 static void let_holder_lock(void)
@@ -1061,7 +983,7 @@ static void let_holder_lock(void)
 static void end_holder(void)
 {
 	assert_true(holder.unlocked);
-	join(holder.thread);
+	join_thread(holder.thread);
 	sem_destroy(&holder.go);
 	sem_destroy(&holder.locked);
 }
@@ -1072,24 +994,22 @@ static void ring_and_lock(struct engine_timer *timer)
 	let_holder_lock();
 }
 
-static void call_back_and_lock(struct mad_async *async, const struct mad_reply *reply,
+static void call_back_and_lock(struct mad_async *engine, const struct mad_reply *reply,
 			       void *arg)
 {
-	note(async, reply, arg);
+	note(engine, reply, arg);
 	let_holder_lock();
 }
 
 /* The lock is dropped for a callback, and taken again before the engine continues. */
 TEST(after_a_callback_an_engine_waits_for_the_lock)
 {
-	struct mad_async *async = mad_async_create(port);
 	struct engine_timer timer = {.due = ring_and_lock, .ended = ring_and_lock};
-	struct outcome outcome = {0};
 	int cancel_state;
 
 	start_holder();
 	device_on_write(echo, NULL);
-	submit_with(async, get_request(), 1, call_back_and_lock, &outcome);
+	submit_with(async, get_request(), 1, call_back_and_lock, &outcomes[0]);
 	assert_int_equal(mad_async_process(async), 1);
 	end_holder();
 
@@ -1103,12 +1023,12 @@ TEST(after_a_callback_an_engine_waits_for_the_lock)
 
 	start_holder();
 	mad_async_destroy(async);
+	async = NULL;
 	end_holder();
 }
 
 TEST(a_round_calls_a_part_of_the_timers)
 {
-	struct mad_async *async = mad_async_create(port);
 	struct engine_timer timers[BATCH + 2];
 	int cancel_state = enter_port();
 
@@ -1126,7 +1046,8 @@ TEST(a_round_calls_a_part_of_the_timers)
 	assert_int_equal(mad_async_process(async), 0);
 	assert_int_equal(rings, BATCH + 2);
 	assert_false(loop_is_awake(async, true));
-	mad_async_destroy(async);
+	mad_async_destroy(async); /* while the timers exist */
+	async = NULL;
 }
 
 /* The number of microseconds until the alarm's timer is due. */
@@ -1145,7 +1066,7 @@ static void set_alarm(struct listener *listener, struct waiters *waiters, int64_
 	listener_update(listener, waiters, &work, false);
 }
 
-TEST(an_alarm_is_set_to_the_microsecond)
+PORT_TEST(an_alarm_is_set_to_the_microsecond)
 {
 	const int64_t in[] = {5000000000000, 4000000999999, 3000000000001};
 	struct pollfd wake = {.events = POLLIN};
@@ -1177,7 +1098,7 @@ TEST(an_alarm_is_set_to_the_microsecond)
 }
 
 /* Otherwise each response would cost a system call. */
-TEST(an_alarm_that_is_not_due_is_not_set_to_a_later_time)
+PORT_TEST(an_alarm_that_is_not_due_is_not_set_to_a_later_time)
 {
 	const int64_t second = 1000000, now = clock_us();
 	struct port_work work = {.next = now + 3000 * second};
@@ -1201,22 +1122,22 @@ TEST(an_alarm_that_is_not_due_is_not_set_to_a_later_time)
 	listener_close(&listener);
 }
 
-TEST(an_engine_works_on_if_its_descriptors_cannot_be_watched)
+PORT_TEST(an_engine_works_on_if_its_descriptors_cannot_be_watched)
 {
 	for (unsigned n = 1; n <= 2; n++) {
 		int before = open_descriptors();
-		struct mad_async *async = mad_async_create(port);
+		struct mad_async *engine = mad_async_create(port);
 
 		fail_watch = n;
-		assert_int_equal(mad_async_wake_fd(async), -ENOSPC);
+		assert_int_equal(mad_async_wake_fd(engine), -ENOSPC);
 		assert_int_equal(fail_watch, 0);
-		expect_loop_to_work(async, false);
-		mad_async_destroy(async);
+		expect_loop_to_work(engine, false);
+		mad_async_destroy(engine);
 		assert_int_equal(open_descriptors(), before);
 	}
 }
 
-TEST(when_a_loop_ends_another_loop_is_told_of_messages)
+PORT_TEST(when_a_loop_ends_another_loop_is_told_of_messages)
 {
 	struct mad_async *first = mad_async_create(port), *second = mad_async_create(port);
 	int fd;
@@ -1229,27 +1150,27 @@ TEST(when_a_loop_ends_another_loop_is_told_of_messages)
 	mad_async_destroy(second);
 }
 
-static void process_while_it_ends(struct mad_async *async, const struct mad_reply *reply,
+static void process_while_it_ends(struct mad_async *engine, const struct mad_reply *reply,
 				  void *arg)
 {
 	(void)reply;
-	*(int *)arg = mad_async_process(async);
+	*(int *)arg = mad_async_process(engine);
 }
 
 TEST(an_engine_that_is_being_destroyed_processes_nothing)
 {
-	struct mad_async *async = mad_async_create(port);
 	int result = 1;
 
 	submit_with(async, get_request(), 1, process_while_it_ends, &result);
 	mad_async_destroy(async);
+	async = NULL;
 	assert_int_equal(result, -ECANCELED);
 }
 
 #ifndef NO_CHILDREN
 
 /* The outcome of the child's own requests. */
-static int child_with_a_loop(struct mad_async *async)
+static int child_with_a_loop(void)
 {
 	struct pollfd single = {.events = POLLIN};
 	struct outcome outcome = {0};
@@ -1258,106 +1179,84 @@ static int child_with_a_loop(struct mad_async *async)
 
 	single.fd = mad_async_poll_fd(async);
 	if (single.fd < 0)
-		return 1;
+		return __LINE__;
 	/* the parent's request is cancelled */
 	if (poll(&single, 1, LONG_MS) != 1 || mad_async_process(async) != 1)
-		return 2;
+		return __LINE__;
 	device_on_write(echo, NULL);
 	if (poll(&single, 1, 0))
-		return 3;
+		return __LINE__;
 	mad_async_submit(async, &rpc, &to, NULL, 0, note, &outcome, NULL);
 	while (!outcome.calls)
 		if (poll(&single, 1, LONG_MS) != 1 || mad_async_process(async) < 0)
-			return 4;
-	return outcome.error ? 5 : 0;
+			return __LINE__;
+	return outcome.error ? __LINE__ : 0;
 }
 
-static void fork_in_callback(struct mad_async *async, const struct mad_reply *reply, void *arg)
+static void fork_in_callback(struct mad_async *engine, const struct mad_reply *reply, void *arg)
 {
 	struct outcome *outcome = arg;
-	int status = -1;
 	pid_t pid;
 
-	note(async, reply, arg);
+	note(engine, reply, arg);
 	if (outcome->calls > 1)
 		return;
 	pid = fork();
 	if (!pid)
-		_exit(mad_async_process(async) != 1 || outcome->calls != 1);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
+		_exit(mad_async_process(engine) != 1 || outcome->calls != 1);
+	expect_end_of_child(pid);
 }
 
 /* The child calls back the other open request. */
 TEST(what_is_being_called_back_is_not_called_back_again_in_a_child)
 {
-	struct mad_async *async = mad_async_create(port);
-	struct outcome outcome = {0}, other = {0};
-
-	submit_with(async, get_request(), 1, fork_in_callback, &outcome);
-	submit(async, get_request(), 2, &other, NULL);
+	submit_with(async, get_request(), 1, fork_in_callback, &outcomes[0]);
+	submit(async, get_request(), 2, &outcomes[1], NULL);
 	device_respond(device_packet(0), 0, 0, NULL, 0);
 	assert_int_equal(mad_async_process(async), 1);
-	assert_int_equal(outcome.calls, 1);
-	mad_async_destroy(async);
+	assert_int_equal(outcomes[0].calls, 1);
 }
 
-static void destroy_in_child(struct mad_async *async, const struct mad_reply *reply, void *arg)
+static void destroy_in_child(struct mad_async *engine, const struct mad_reply *reply, void *arg)
 {
-	int status = -1;
 	pid_t pid;
 
-	note(async, reply, arg);
+	note(engine, reply, arg);
 	pid = fork();
 	if (!pid) {
 		alarm(LONG_MS / 2000);
-		mad_async_destroy(async);
-		_exit(mad_async_timeout(async) == -ECANCELED);
+		mad_async_destroy(engine);
+		_exit(mad_async_timeout(engine) == -ECANCELED);
 	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	((struct outcome *)arg)->error = status;
+	expect_end_of_child(pid);
 }
 
 TEST(a_callback_cannot_destroy_its_engine_in_a_child)
 {
-	struct mad_async *async = mad_async_create(port);
-	struct outcome outcome = {0};
-
-	submit_with(async, get_request(), 1, destroy_in_child, &outcome);
+	submit_with(async, get_request(), 1, destroy_in_child, &outcomes[0]);
 	device_respond(device_packet(0), 0, 0, NULL, 0);
 	assert_int_equal(mad_async_process(async), 1);
-	assert_int_equal(outcome.error, 0);
-	mad_async_destroy(async);
 }
 
 TEST(a_child_has_a_descriptor_of_its_own)
 {
-	struct mad_async *async = mad_async_create(port);
 	struct pollfd single = {.fd = mad_async_poll_fd(async), .events = POLLIN};
-	struct outcome outcome = {0};
-	int status;
-	pid_t pid;
 
-	submit(async, get_request(), 1, &outcome, NULL);
+	submit(async, get_request(), 1, &outcomes[0], NULL);
 	assert_int_equal(poll(&single, 1, 0), 0);
-	pid = fork();
-	if (!pid)
-		_exit(child_with_a_loop(async));
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
+	run_in_child(child_with_a_loop);
 	/* the child's actions do not affect the parent */
 	device_respond(device_packet(0), 0, 0, NULL, 0);
-	while (!outcome.calls) {
+	while (!outcomes[0].calls) {
 		assert_int_equal(poll(&single, 1, LONG_MS), 1);
 		mad_async_process(async);
 	}
-	assert_int_equal(outcome.error, 0);
+	assert_int_equal(outcomes[0].error, 0);
 	assert_int_equal(poll(&single, 1, 0), 0);
-	mad_async_destroy(async);
 }
 
 /* A loop of the child whose request times out after that of the parent would. */
-static int child_with_a_later_timer(struct mad_async *async)
+static int child_with_a_later_timer(void)
 {
 	struct pollfd single = {.fd = mad_async_poll_fd(async), .events = POLLIN};
 	struct outcome outcome = {0};
@@ -1366,24 +1265,20 @@ static int child_with_a_later_timer(struct mad_async *async)
 
 	/* the parent's requests: one is complete, one is cancelled */
 	if (poll(&single, 1, 0) != 1 || mad_async_process(async) != 2)
-		return 1;
+		return __LINE__;
 	rpc.timeout = 1000;
 	mad_async_submit(async, &rpc, &to, NULL, 0, note, &outcome, NULL);
 	while (!outcome.calls)
 		if (poll(&single, 1, LONG_MS) != 1 || mad_async_process(async) < 0)
-			return 2;
-	return outcome.error == -ETIMEDOUT ? 0 : 3;
+			return __LINE__;
+	return outcome.error == -ETIMEDOUT ? 0 : __LINE__;
 }
 
 /* The child has descriptors of its own. */
 TEST(a_child_s_loop_is_woken_for_its_own_work_and_time)
 {
-	struct mad_async *async = mad_async_create(port);
-	struct outcome outcomes[2] = {0};
 	ib_rpc_t rpc = set_request();
 	uint64_t id;
-	int status;
-	pid_t pid;
 
 	mad_rpc_set_retries(port, 1);
 	assert_true(mad_async_poll_fd(async) >= 0);
@@ -1392,12 +1287,7 @@ TEST(a_child_s_loop_is_woken_for_its_own_work_and_time)
 	submit(async, set_request(), 1, &outcomes[1], &id);
 	assert_int_equal(mad_async_cancel(async, id), 0);
 	assert_true(loop_wakes(async, true));
-	pid = fork();
-	if (!pid)
-		_exit(child_with_a_later_timer(async));
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
-	mad_async_destroy(async);
+	run_in_child(child_with_a_later_timer);
 }
 
 static atomic_bool busy;
@@ -1452,7 +1342,7 @@ static int child_in_the_midst(struct mad_async *engines[2])
 	return 0;
 }
 
-TEST(a_child_that_is_forked_in_the_midst_goes_on)
+PORT_TEST(a_child_that_is_forked_in_the_midst_goes_on)
 {
 	struct mad_async *engines[2];
 	pthread_t threads[2];
@@ -1464,7 +1354,7 @@ TEST(a_child_that_is_forked_in_the_midst_goes_on)
 	busy = true;
 	for (int i = 0; i < 2; i++) {
 		engines[i] = mad_async_create(port);
-		assert_int_equal(pthread_create(&threads[i], NULL, keep_busy, engines[i]), 0);
+		threads[i] = start_thread(keep_busy, engines[i]);
 	}
 	for (int i = 0; i < 50; i++) {
 		pid = fork();
@@ -1476,7 +1366,7 @@ TEST(a_child_that_is_forked_in_the_midst_goes_on)
 	}
 	busy = false;
 	for (int i = 0; i < 2; i++) {
-		join(threads[i]);
+		join_thread(threads[i]);
 		mad_async_destroy(engines[i]);
 	}
 }
