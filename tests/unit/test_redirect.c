@@ -14,11 +14,8 @@ static uint8_t data[IB_PC_DATA_SZ];
 
 static struct {
 	int lid; /* the LID that responses redirect to; 0: the GID */
-	bool both;
 	unsigned redirections;
-	uint16_t path_status;
 	int path_lid;
-	bool no_path_response;
 	unsigned path_requests; /* requests for a path */
 } plan;
 
@@ -43,7 +40,7 @@ static void respond_with_redirection(const struct device_packet *packet)
 		mad_set_field(info, 0, IB_CPI_REDIRECT_QKEY_F, 0x80015678);
 		mad_set_field(info, 0, IB_CPI_REDIRECT_SL_F, 6);
 	}
-	if (!plan.lid || plan.both)
+	if (!plan.lid)
 		mad_set_array(info, 0, IB_CPI_REDIRECT_GID_F, gid);
 	device_respond(packet, IB_MAD_STS_REDIRECT,
 		       packet->mad[1] == IB_SA_CLASS ? IB_SA_DATA_OFFS : IB_PC_DATA_OFFS, info,
@@ -55,12 +52,10 @@ static void respond_path(const struct device_packet *packet)
 	uint8_t record[64] = {0};
 
 	plan.path_requests++;
-	if (plan.no_path_response)
-		return;
 	memcpy(record, packet->mad + IB_SA_DATA_OFFS, sizeof(record));
 	mad_set_field(record, 0, IB_SA_PR_DLID_F, (uint32_t)plan.path_lid);
 	mad_set_field(record, 0, IB_SA_PR_SL_F, PATH_SL);
-	device_respond(packet, plan.path_status, IB_SA_DATA_OFFS, record, sizeof(record));
+	device_respond(packet, 0, IB_SA_DATA_OFFS, record, sizeof(record));
 }
 
 static int follow_plan(const struct device_packet *packet, void *arg)
@@ -122,31 +117,6 @@ TEST(a_lid_is_followed)
 	}
 }
 
-static int redirect_all_but_the_target(const struct device_packet *packet, void *arg)
-{
-	if (be16toh(packet->header.addr.lid) == TARGET_LID)
-		return echo(packet, arg);
-	respond_with_redirection(packet);
-	return 0;
-}
-
-TEST(a_request_to_the_sa_is_redirected_too)
-{
-	ib_rpc_t rpc = {.mgtclass = IB_SA_CLASS,
-			.method = IB_MAD_METHOD_GET,
-			.attr.id = IB_SA_ATTR_NODERECORD,
-			.dataoffs = IB_SA_DATA_OFFS,
-			.datasz = IB_SA_DATA_SIZE};
-	uint8_t record[IB_SA_DATA_SIZE] = {0};
-	ib_portid_t to = to_lid(5);
-
-	device_on_write(redirect_all_but_the_target, NULL);
-	plan.lid = TARGET_LID;
-	assert_non_null(mad_rpc(port, &rpc, &to, record, record));
-	assert_int_equal(to.lid, TARGET_LID);
-	assert_int_equal(device_written(), 2);
-}
-
 TEST(a_request_for_a_message_is_redirected_too)
 {
 	ib_rpc_t rpc = counters_request(IB_MAD_METHOD_GET);
@@ -163,91 +133,6 @@ TEST(a_request_for_a_message_is_redirected_too)
 	assert_int_equal(to.qkey, 0x80015678);
 	assert_int_equal(message.mad[IB_PC_DATA_OFFS], 0x42);
 	mad_message_free(&message);
-}
-
-/* In an SMP, the status of a redirection has another meaning, or none. */
-TEST(an_smp_is_not_redirected)
-{
-	ib_rpc_t rpc = {.mgtclass = IB_SMI_CLASS,
-			.method = IB_MAD_METHOD_GET,
-			.attr.id = IB_ATTR_NODE_INFO,
-			.dataoffs = IB_SMP_DATA_OFFS,
-			.datasz = IB_SMP_DATA_SIZE};
-	ib_portid_t to = {.lid = 3};
-
-	device_on_write(follow_plan, NULL);
-	plan.lid = TARGET_LID;
-	plan.redirections = 1;
-	assert_fails_null(mad_rpc(port, &rpc, &to, data, data), EIO);
-	assert_int_equal(rpc.rstatus, IB_MAD_STS_REDIRECT);
-	assert_int_equal(device_written(), 1);
-	assert_int_equal(to.lid, 3);
-}
-
-/* From a port of another subnet, through a router, to a port there. */
-TEST(a_lid_is_followed_without_the_way_to_the_old_one)
-{
-	ib_rpc_t rpc = {.mgtclass = IB_PERFORMANCE_CLASS,
-			.method = IB_MAD_METHOD_GET,
-			.attr.id = IB_GSI_PORT_COUNTERS,
-			.dataoffs = IB_PC_DATA_OFFS,
-			.datasz = IB_PC_DATA_SZ};
-	ib_portid_t to = to_lid(3);
-
-	device_on_write(follow_plan, NULL);
-	plan.lid = TARGET_LID;
-	plan.redirections = 1;
-	to.grh_present = 1;
-	memset(to.gid, 0xab, sizeof(to.gid));
-	assert_non_null(mad_rpc(port, &rpc, &to, data, data));
-	assert_int_equal(device_packet(0)->header.addr.grh_present, 1);
-	assert_int_equal(device_packet(1)->header.addr.grh_present, 0);
-	assert_int_equal(to.grh_present, 0);
-}
-
-/* Through a router again, to the GID. */
-TEST(a_request_with_a_gid_follows_a_redirection_to_a_lid_and_a_gid)
-{
-	ib_rpc_t rpc = counters_request(IB_MAD_METHOD_GET);
-	ib_portid_t to;
-
-	device_on_write(follow_plan, NULL);
-	plan.lid = TARGET_LID;
-	plan.both = true;
-	for (unsigned grh = 0; grh < 2; grh++) {
-		plan.redirections = 1;
-		to = to_lid(3);
-		to.grh_present = (int)grh;
-		memset(to.gid, 0xab, sizeof(to.gid));
-		assert_non_null(mad_rpc(port, &rpc, &to, data, data));
-		assert_int_equal(to.lid, TARGET_LID);
-		assert_int_equal(device_packet(2 * grh + 1)->header.addr.grh_present, grh);
-	}
-	assert_memory_equal(device_packet(3)->header.addr.gid, target_gid, 16);
-}
-
-static int respond_and_check_path(const struct device_packet *packet, void *arg)
-{
-	static const uint8_t zeros[12];
-
-	if (packet->mad[1] == IB_SA_CLASS) {
-		assert_memory_equal(packet->mad + 24, zeros, 12);
-		assert_memory_equal(packet->mad + 44, zeros, 4);
-	}
-	return follow_plan(packet, arg);
-}
-
-TEST(a_request_for_a_path_has_nothing_of_the_redirected_request)
-{
-	ib_rpc_t rpc = counters_request(IB_MAD_METHOD_GET);
-	ib_portid_t to = to_lid(3);
-
-	device_on_write(respond_and_check_path, NULL);
-	plan.redirections = 1;
-	plan.path_lid = TARGET_LID;
-	rpc.mkey = UINT64_MAX;
-	assert_non_null(mad_rpc(port, &rpc, &to, data, data));
-	assert_int_equal(plan.path_requests, 1);
 }
 
 TEST(a_redirected_request_keeps_its_partition)
@@ -384,43 +269,6 @@ TEST(a_redirected_request_is_sent_before_those_that_wait)
 	mad_async_destroy(async);
 }
 
-TEST(some_redirections_are_followed_and_no_more)
-{
-	ib_portid_t to;
-
-	device_on_write(follow_plan, NULL);
-	plan.lid = TARGET_LID;
-	plan.redirections = 4;
-	assert_int_equal(ask(IB_MAD_METHOD_GET, &to), 0);
-	for (unsigned i = 0; i < 2; i++) {
-		unsigned before = device_written();
-
-		plan.redirections = 1000;
-		assert_int_equal(ask(methods[i], &to), ELOOP);
-		assert_int_equal(device_written() - before, 5);
-	}
-	plan.lid = 0;
-	plan.path_lid = TARGET_LID;
-	assert_int_equal(ask(IB_MAD_METHOD_SET, &to), ELOOP);
-}
-
-TEST(without_a_path_the_target_cannot_be_reached)
-{
-	ib_portid_t to;
-
-	device_on_write(follow_plan, NULL);
-	for (unsigned i = 0; i < 2; i++) {
-		plan.redirections = 1;
-		plan.path_lid = TARGET_LID;
-		plan.path_status = 0x0300; /* no records */
-		assert_int_equal(ask(methods[i], &to), EHOSTUNREACH);
-		plan.redirections = 1;
-		plan.path_status = 0;
-		plan.path_lid = 0;
-		assert_int_equal(ask(methods[i], &to), EHOSTUNREACH);
-	}
-}
-
 TEST(without_an_sa_there_is_no_path)
 {
 	int classes[] = {IB_PERFORMANCE_CLASS};
@@ -454,71 +302,6 @@ TEST(the_agent_that_asks_for_a_path_may_be_the_first_one)
 	plan.path_lid = TARGET_LID;
 	assert_int_equal(ask(IB_MAD_METHOD_SET, &to), 0);
 	assert_int_equal(to.lid, TARGET_LID);
-}
-
-TEST(an_sa_that_does_not_respond_is_a_timeout)
-{
-	int64_t start;
-	ib_portid_t to;
-
-	set_late_after(QUICK);
-	device_on_write(follow_plan, NULL);
-	plan.no_path_response = true;
-	mad_rpc_set_timeout(port, 50);
-	mad_rpc_set_retries(port, 2);
-	for (unsigned i = 0; i < 2; i++) {
-		start = now_ms();
-		plan.path_requests = 0;
-		plan.redirections = 1;
-		assert_int_equal(ask(methods[i], &to), ETIMEDOUT);
-		assert_true(plan.path_requests >= 1);
-		assert_true(now_ms() - start >= 100);
-	}
-}
-
-TEST(a_request_of_more_than_one_mad_is_not_redirected)
-{
-	static const uint8_t payload[1000];
-	ib_rpc_t rpc = table_request();
-	ib_portid_t to = to_lid(1);
-	struct mad_message message;
-
-	device_on_write(follow_plan, NULL);
-	plan.lid = TARGET_LID;
-	plan.redirections = 1;
-	assert_int_equal(mad_rpc_message(port, &rpc, &to, payload, sizeof(payload), &message),
-			 -EOPNOTSUPP);
-}
-
-TEST(without_memory_a_redirection_fails_alone)
-{
-	ib_portid_t to;
-
-	device_on_write(follow_plan, NULL);
-	plan.lid = TARGET_LID;
-	assert_int_equal(ask(IB_MAD_METHOD_SET, &to), 0); /* the destination is known */
-	plan.redirections = 1;
-	device_fail_malloc(1);
-	assert_int_equal(ask(IB_MAD_METHOD_SET, &to), ENOMEM);
-	assert_int_equal(ask(IB_MAD_METHOD_SET, &to), 0);
-}
-
-TEST(a_request_may_be_cancelled_on_its_way_round)
-{
-	struct mad_async *async = mad_async_create(port);
-	struct outcome outcome = {0};
-	uint64_t id;
-
-	device_on_write(follow_plan, NULL);
-	plan.redirections = 1;
-	plan.no_path_response = true;
-	submit(async, counters_request(IB_MAD_METHOD_SET), 5, &outcome, &id);
-	while (!plan.path_requests)
-		assert_int_equal(mad_async_process(async), 0);
-	assert_int_equal(mad_async_cancel(async, id), 0);
-	assert_int_equal(mad_async_run(async), 1);
-	assert_int_equal(outcome.error, -ECANCELED);
-	mad_async_destroy(async);
 }
 
 /* --- a port that is closed while a thread asks for a path ------------------------ */
