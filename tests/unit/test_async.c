@@ -9,7 +9,6 @@
 #include <pthread.h>
 
 #include <limits.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 FIXTURE(async_setup, async_teardown);
@@ -532,19 +531,6 @@ TEST(an_event_loop_needs_a_descriptor_and_a_time)
 	assert_int_equal(mad_async_fd(async), mad_rpc_portid(port));
 }
 
-TEST(an_event_loop_sees_to_what_gets_lost)
-{
-	int lost = 3;
-
-	set_late_after(QUICK);
-	device_on_write(echo_but_for, &lost);
-	mad_rpc_set_timeout(port, 30);
-	submit_many(20);
-	assert_int_equal(loop(20), 20);
-	for (int i = 0; i < 20; i++)
-		assert_int_equal(outcomes[i].error, i == 2 ? -ETIMEDOUT : 0);
-}
-
 /* The event loop of an idle engine sleeps. */
 TEST(an_event_loop_is_not_woken_for_nothing)
 {
@@ -560,38 +546,6 @@ TEST(an_event_loop_is_not_woken_for_nothing)
 		assert_int_equal(poll(fds, 2, 0), 0);
 		assert_int_equal(mad_async_process(async), 0);
 	}
-}
-
-/* Only "more" descriptors may be opened. */
-static void limit_descriptors(int more, struct rlimit limit)
-{
-	int free;
-
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-	free = dup(STDIN_FILENO);
-	assert_true(free >= 0);
-	close(free);
-	limit.rlim_cur = (rlim_t)(free + more);
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-}
-
-TEST(each_descriptor_of_an_event_loop_may_be_refused)
-{
-	struct rlimit limit;
-
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
-	for (int more = 0; more < 3; more++) {
-		limit_descriptors(more, limit);
-		assert_int_equal(mad_async_wake_fd(async), -EMFILE);
-		assert_int_equal(mad_async_poll_fd(async), -EMFILE);
-	}
-	limit_descriptors(4, limit);
-	assert_true(mad_async_wake_fd(async) >= 0);
-	assert_true(mad_async_poll_fd(async) >= 0);
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-	device_on_write(echo, NULL);
-	submit_many(3);
-	assert_int_equal(loop(3), 3);
 }
 
 TEST(a_cancelled_request_is_there_at_once)
@@ -842,23 +796,6 @@ TEST(an_engine_that_ends_takes_no_more)
 	mad_async_destroy(async);
 	async = NULL;
 	assert_int_equal(outcomes[0].calls, 30);
-}
-
-/* One thread processes, the others wait. */
-TEST(an_engine_may_end_while_threads_run_it)
-{
-	pthread_t threads[4];
-
-	submit(async, set_request(), 1, &outcomes[0], NULL);
-	for (unsigned i = 0; i < 4; i++)
-		threads[i] = start_thread(run_engine, async);
-	sleep_ms(20);
-	mad_async_destroy(async);
-	async = NULL;
-	for (unsigned i = 0; i < 4; i++)
-		pthread_join(threads[i], NULL);
-	assert_int_equal(outcomes[0].calls, 1);
-	assert_int_equal(outcomes[0].error, -ECANCELED);
 }
 
 TEST(a_port_may_be_closed_before_its_engines)

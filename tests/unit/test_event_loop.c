@@ -834,21 +834,6 @@ HIGH_TEST(a_simulator_s_handle_has_no_single_descriptor)
 	}
 }
 
-TEST(ten_thousand_requests_need_but_one_descriptor)
-{
-	struct pollfd single = {.fd = mad_async_poll_fd(async), .events = POLLIN};
-
-	device_forget_packets();
-	device_on_write(echo, NULL);
-	for (int i = 0; i < 10000; i++)
-		submit(async, get_request(), 1 + i % 50, &outcomes[0], NULL);
-	while (outcomes[0].calls < 10000) {
-		assert_int_equal(poll(&single, 1, -1), 1);
-		assert_true(mad_async_process(async) >= 0);
-	}
-	assert_int_equal(poll(&single, 1, 0), 0);
-}
-
 static int enter_port(void)
 {
 	int cancel_state;

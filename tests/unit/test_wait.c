@@ -11,7 +11,6 @@
 
 #include "port_state.h"
 
-#include <infiniband/umad_ext.h>
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -131,17 +130,6 @@ static void wait_for_users(unsigned count)
 }
 
 /* --- blocking calls ------------------------------------------------------------- */
-
-TEST(each_thread_gets_its_own_responses)
-{
-	struct asker askers[THREADS];
-
-	device_on_write(echo, NULL);
-	for (int i = 0; i < THREADS; i++)
-		start(&askers[i], i & 1 ? set_request() : get_request(), i + 1, ROUNDS);
-	for (int i = 0; i < THREADS; i++)
-		expect_good(&askers[i]);
-}
 
 /* Some at once, some later, so that they overtake each other. */
 static int echo_sometime(const struct device_packet *packet, void *arg)
@@ -382,76 +370,6 @@ TEST(a_response_may_come_before_the_request_is_written)
 	expect_good(&asker);
 	start(&asker, set_request(), 1, 3);
 	expect_good(&asker);
-	stop_receiving(&receiver);
-}
-
-static int respond_700(const struct device_packet *packet, void *arg)
-{
-	(void)arg;
-	respond_long(packet, 700, 0x33);
-	return 0;
-}
-
-static void ignore_log(enum umad_log_level level, const char *text, void *arg)
-{
-	(void)level;
-	(void)text;
-	(void)arg;
-}
-
-TEST(the_response_to_a_long_request_may_come_before_it_is_written)
-{
-	static const uint8_t payload[2000];
-	device_write_fn *const responses[] = {echo, respond_700};
-	ib_portid_t to = to_lid(1);
-	struct mad_message message;
-	struct receiver receiver;
-	ib_rpc_t rpc;
-
-	/* the log checks the packet after it was written */
-	umad_set_log_hook(ignore_log, NULL);
-	umad_debug(UMAD_LOG_DEBUG);
-	for (int i = 0; i < 2; i++) {
-		read_aside(&receiver, responses[i]);
-		rpc = table_request();
-		assert_int_equal(
-			mad_rpc_message(port, &rpc, &to, payload, sizeof(payload), &message),
-			0);
-		assert_int_equal(message.length, i ? 700 : 256);
-		mad_message_free(&message);
-		stop_receiving(&receiver);
-	}
-	umad_debug(0);
-	umad_set_log_hook(NULL, NULL);
-}
-
-static int redirect_once(const struct device_packet *packet, void *arg)
-{
-	uint8_t info[72] = {0};
-
-	(void)arg;
-	mad_set_field(info, 0, IB_CPI_REDIRECT_LID_F, 77);
-	if (device_written() == 1)
-		device_respond(packet, IB_MAD_STS_REDIRECT, IB_PC_DATA_OFFS, info,
-			       sizeof(info));
-	else
-		device_respond(packet, 0, 0, NULL, 0);
-	return 0;
-}
-
-TEST(a_redirection_may_come_before_the_request_is_written)
-{
-	uint8_t data[IB_PC_DATA_SZ] = {0x12};
-	ib_rpc_t rpc = set_request();
-	ib_portid_t to = to_lid(1);
-	struct receiver receiver;
-
-	mad_rpc_set_retries(port, 1);
-	read_aside(&receiver, redirect_once);
-	assert_non_null(mad_rpc(port, &rpc, &to, data, data));
-	assert_int_equal(data[0], 0x12);
-	assert_int_equal(to.lid, 77);
-	assert_int_equal(device_written(), 2);
 	stop_receiving(&receiver);
 }
 

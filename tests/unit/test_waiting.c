@@ -52,14 +52,6 @@ TEST(the_descriptors_of_a_port_end_at_exec)
 	mad_rpc_close_port(other);
 }
 
-TEST(a_stop_leaves_errno_alone)
-{
-	errno = EXDEV;
-	for (int i = 0; i < 3; i++)
-		mad_async_stop(async);
-	assert_int_equal(errno, EXDEV);
-}
-
 static bool is_eventfd(int fd)
 {
 	char path[32], target[32] = "";
