@@ -423,7 +423,8 @@ TEST(mad_send_via_stores_why_it_fails)
 	expect_failure(-EINVAL, IB_SMI_DIRECT_CLASS, "an argument is wrong");
 	to.drpath.cnt = 1;
 	device_fail(DEVICE_WRITE, 1, ENOSPC);
-	assert_int_equal(mad_send_via(&rpc, &to, NULL, NULL, port), -1);
+	assert_fails_minus_1(mad_send_via(&rpc, &to, NULL, NULL, port), ENOSPC);
+	assert_int_equal(device_written(), 0);
 	assert_int_equal(mad_last_failure()->error, -ENOSPC);
 	assert_int_equal(mad_last_failure()->mgmt_class, IB_SMI_DIRECT_CLASS);
 }

@@ -240,22 +240,6 @@ TEST(a_server_keeps_64_mib_of_requests)
 	mad_request_drop(held[2]);
 }
 
-/* An event loop waits for the descriptor of its engine, whichever thread reads the request. */
-TEST(a_loop_is_woken_by_a_request_that_another_thread_read)
-{
-	struct mad_async *other = mad_async_create(port);
-	struct pollfd wake = {.fd = mad_async_wake_fd(async), .events = POLLIN};
-
-	assert_int_equal(poll(&wake, 1, 0), 0);
-	come(ping_request(1));
-	mad_async_process(other);
-	assert_int_equal(poll(&wake, 1, LONG_MS), 1);
-	assert_int_equal(mad_async_process(async), 1);
-	assert_int_equal(poll(&wake, 1, 0), 0);
-	mad_request_drop(held[0]);
-	mad_async_destroy(other);
-}
-
 /* Also with two servers, each with its own limit. */
 TEST(a_round_hands_out_and_refuses_a_part_of_the_requests)
 {

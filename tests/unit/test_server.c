@@ -13,12 +13,7 @@
 
 #define KEPT 20000
 
-static int setup(void)
-{
-	return port_setup();
-}
-
-FIXTURE(setup, port_teardown);
+FIXTURE(port_setup, port_teardown);
 
 /* A Get of another node, from LID 9 on partition 1. */
 static void come(uint32_t tid, size_t length)
@@ -302,16 +297,6 @@ TEST(a_request_sent_without_waiting_has_a_timeout)
 	assert_int_equal(device_packet(1)->header.timeout_ms, 654);
 }
 
-TEST(a_request_that_the_kernel_rejects_is_not_sent)
-{
-	ib_rpc_t rpc = get_request();
-	ib_portid_t to = to_lid(3);
-
-	device_fail(DEVICE_WRITE, 1, ENOMEM);
-	assert_fails_minus_1(mad_send_via(&rpc, &to, NULL, NULL, port), ENOMEM);
-	assert_int_equal(device_written(), 0);
-}
-
 /* What is sent is written to stderr, byte by byte. */
 TEST(responses_and_requests_without_waiting_are_shown_with_ibdebug_2)
 {
@@ -346,18 +331,12 @@ TEST(responses_and_requests_without_waiting_are_shown_with_ibdebug_2)
 /* Its thread does not poll longer than the timeout. */
 TEST(a_wait_for_requests_polls_for_its_timeout)
 {
-	device_fail(DEVICE_POLL, 1, EINTR);
-	assert_null(mad_receive_via(NULL, LONG_MS, port));
+	device_fail(DEVICE_POLL, 1, EINTR); /* a signal */
+	assert_fails_null(mad_receive_via(NULL, LONG_MS, port), EINTR);
 	assert_in_range(device_poll_timeout(), 1, LONG_MS);
 	device_fail(DEVICE_POLL, 1, EINTR);
 	assert_fails_null(mad_receive_via(NULL, -1, port), EINTR);
 	assert_true(device_poll_timeout() < 0 || device_poll_timeout() > LONG_MS);
-}
-
-TEST(a_signal_ends_a_wait_for_requests)
-{
-	device_fail(DEVICE_POLL, 1, EINTR);
-	assert_fails_null(mad_receive_via(NULL, LONG_MS, port), EINTR);
 }
 
 TEST(a_request_sent_without_waiting_has_its_response_in_receive)
@@ -413,46 +392,4 @@ TEST(a_short_message_leaves_nothing_of_an_older_one)
 	for (int i = 60; i < IB_MAD_SIZE; i++)
 		assert_int_equal(mad[i], 0);
 	mad_free(umad);
-}
-
-TEST(a_receiver_may_use_the_port_meanwhile)
-{
-	uint8_t data[IB_SMP_DATA_SIZE] = {1};
-	ib_rpc_t rpc = get_request();
-	ib_portid_t to = to_lid(3);
-	void *umad;
-
-	device_on_write(echo, NULL);
-	come(7, IB_MAD_SIZE);
-	assert_ptr_equal(mad_rpc(port, &rpc, &to, data, data), data);
-	umad = mad_receive_via(NULL, 0, port);
-	assert_non_null(umad);
-	mad_free(umad);
-}
-
-static void *receive_one(void *arg)
-{
-	atomic_int *count = arg;
-	void *umad = mad_receive_via(NULL, LONG_MS, port);
-
-	*count += umad != NULL;
-	mad_free(umad);
-	return NULL;
-}
-
-TEST(each_of_several_receivers_gets_one)
-{
-	pthread_t threads[8];
-	atomic_int count = 0;
-
-	for (int i = 0; i < 8; i++)
-		pthread_create(&threads[i], NULL, receive_one, &count);
-	for (uint32_t i = 1; i <= 8; i++) {
-		come(i, IB_MAD_SIZE);
-		if (i & 1)
-			sleep_ms(2);
-	}
-	for (int i = 0; i < 8; i++)
-		pthread_join(threads[i], NULL);
-	assert_int_equal(count, 8);
 }
