@@ -10,27 +10,23 @@
 #include "gate.h"
 #include "test.h"
 
+#define MANY 8
+#include "async_fixture.h"
 #include "port_state.h"
 
 #include <infiniband/umad_ext.h>
 #include <limits.h>
 #include <signal.h>
 
-static int setup(void)
-{
-	gate_init();
-	return port_setup();
-}
-
-FIXTURE(setup, gate_teardown);
+FIXTURE(async_gate_setup, async_gate_teardown);
 
 static int high_gate_setup(void)
 {
 	gate_init();
-	return high_setup();
+	return async_high_setup();
 }
 
-#define HIGH_TEST(name) TEST_WITH(name, high_gate_setup, gate_teardown)
+#define HIGH_TEST(name) TEST_WITH(name, high_gate_setup, async_gate_teardown)
 
 /* --- threads that wait --------------------------------------------------------------- */
 
@@ -94,7 +90,7 @@ static void start(struct thread *thread)
 {
 	unsigned before = waiting();
 
-	assert_int_equal(pthread_create(&thread->thread, NULL, wait_in_call, thread), 0);
+	thread->thread = start_thread(wait_in_call, thread);
 	while (waiting() == before)
 		sleep_ms(1);
 }
@@ -131,14 +127,12 @@ static void end_receiver(struct thread *receiver)
 
 TEST(others_read_while_the_leader_polls)
 {
-	struct mad_async *async = mad_async_create(port);
 	struct thread receiver = {.kind = RECEIVE};
-	struct outcome outcome = {0};
 
 	start(&receiver);
 	expect_polls(1);
 	device_hold_polls(true);
-	submit(async, set_request(), 1, &outcome, NULL);
+	submit(async, set_request(), 1, &outcomes[0], NULL);
 	device_respond(device_packet(0), 0, 0, NULL, 0);
 	assert_true(loop_wakes(async, true));
 	assert_int_equal(mad_async_process(async), 1);
@@ -146,7 +140,6 @@ TEST(others_read_while_the_leader_polls)
 	assert_false(loop_is_awake(async, false));
 	device_hold_polls(false);
 	end_receiver(&receiver);
-	mad_async_destroy(async);
 }
 
 TEST(the_leader_polls_once_for_as_long_as_it_takes)
@@ -165,11 +158,10 @@ TEST(the_leader_polls_once_for_as_long_as_it_takes)
 /* The responses are queued before the thread returns from its poll. */
 TEST(a_run_that_leads_reads_all_responses_after_one_poll)
 {
-	struct thread runner = {.kind = RUN, .async = mad_async_create(port)};
-	struct outcome outcomes[8] = {0};
+	struct thread runner = {.kind = RUN, .async = async};
 
 	for (int i = 0; i < 8; i++)
-		submit(runner.async, set_request(), 1 + i, &outcomes[i], NULL);
+		submit(async, set_request(), 1 + i, &outcomes[i], NULL);
 	start(&runner);
 	expect_polls(1);
 	device_hold_polls(true);
@@ -179,28 +171,25 @@ TEST(a_run_that_leads_reads_all_responses_after_one_poll)
 	join(&runner);
 	assert_int_equal(runner.result, 8);
 	assert_int_equal(device_calls(DEVICE_POLL), 1);
-	mad_async_destroy(runner.async);
 }
 
 TEST(cancelling_a_request_wakes_the_leader)
 {
-	struct thread runner = {.kind = RUN, .async = mad_async_create(port)};
-	struct outcome outcome = {0};
+	struct thread runner = {.kind = RUN, .async = async};
 	uint64_t id;
 
-	submit(runner.async, set_request(), 1, &outcome, &id);
+	submit(async, set_request(), 1, &outcomes[0], &id);
 	start(&runner);
 	expect_polls(1);
 	assert_true(device_poll_timeout() > LONG_MS / 2);
-	assert_int_equal(mad_async_cancel(runner.async, id), 0);
+	assert_int_equal(mad_async_cancel(async, id), 0);
 	join(&runner);
 	assert_int_equal(runner.result, 1);
-	assert_int_equal(outcome.error, -ECANCELED);
+	assert_int_equal(outcomes[0].error, -ECANCELED);
 	assert_int_equal(device_calls(DEVICE_POLL), 1);
-	mad_async_destroy(runner.async);
 }
 
-TEST(closing_the_port_wakes_the_leader)
+PORT_TEST(closing_the_port_wakes_the_leader)
 {
 	for (int kind = 0; kind < KINDS; kind++) {
 		struct thread thread = {.kind = (enum kind)kind, .lid = 1};
@@ -227,27 +216,25 @@ TEST(closing_the_port_wakes_the_leader)
 
 TEST(an_earlier_timer_of_another_thread_s_request_wakes_the_leader)
 {
-	struct thread runner = {.kind = RUN, .async = mad_async_create(port)};
-	struct outcome outcomes[2] = {0};
+	struct thread runner = {.kind = RUN, .async = async};
 	ib_rpc_t rpc = get_request();
 	uint64_t id;
 
 	mad_rpc_set_retries(port, 1);
-	submit(runner.async, set_request(), 1, &outcomes[0], &id);
+	submit(async, set_request(), 1, &outcomes[0], &id);
 	start(&runner);
 	expect_polls(1);
 	assert_true(device_poll_timeout() > LONG_MS / 2);
 	rpc.timeout = 20;
-	submit(runner.async, rpc, 2, &outcomes[1], NULL);
+	submit(async, rpc, 2, &outcomes[1], NULL);
 	while (!outcomes[1].calls)
 		sleep_ms(1);
 	assert_int_equal(outcomes[1].error, -ETIMEDOUT);
-	mad_async_cancel(runner.async, id);
+	mad_async_cancel(async, id);
 	join(&runner);
 	assert_int_equal(runner.result, 2);
 	/* until the timers of one, the other, and the first one again */
 	assert_in_range(device_calls(DEVICE_POLL), 2, 10);
-	mad_async_destroy(runner.async);
 }
 
 static int hold_up_at_gate(const struct device_packet *packet, void *arg)
@@ -281,14 +268,14 @@ TEST(the_timer_of_a_request_wakes_the_thread_of_the_next_request)
 	mad_port_set_destination_limit(port, 1);
 	for (int i = 0; i < 2; i++) {
 		struct thread behind = {.kind = kinds[i], .lid = 1};
-		struct mad_async *async = mad_async_create(port);
+		struct mad_async *first = mad_async_create(port);
 		unsigned written = device_written();
 		struct outcome outcome = {0};
 		pthread_t submitter;
 
 		behind.async = mad_async_create(port);
 		device_on_write(hold_up_at_gate, NULL);
-		pthread_create(&submitter, NULL, submit_to_lid_1, async);
+		pthread_create(&submitter, NULL, submit_to_lid_1, first);
 		wait_for(&gate.entered);
 		if (kinds[i] == RUN)
 			submit(behind.async, set_request(), 1, &outcome, NULL);
@@ -301,25 +288,23 @@ TEST(the_timer_of_a_request_wakes_the_thread_of_the_next_request)
 		join(&behind);
 		assert_int_equal(behind.result, 1);
 		mad_async_destroy(behind.async);
-		mad_async_destroy(async);
+		mad_async_destroy(first);
 	}
 }
 
 TEST(a_later_timer_of_another_thread_s_request_leaves_the_leader_alone)
 {
-	struct thread runner = {.kind = RUN, .async = mad_async_create(port)};
-	struct outcome outcomes[2] = {0};
+	struct thread runner = {.kind = RUN, .async = async};
 
-	submit(runner.async, set_request(), 1, &outcomes[0], NULL);
+	submit(async, set_request(), 1, &outcomes[0], NULL);
 	start(&runner);
 	expect_polls(1);
-	submit(runner.async, set_request(), 2, &outcomes[1], NULL);
+	submit(async, set_request(), 2, &outcomes[1], NULL);
 	sleep_ms(20);
 	assert_int_equal(device_calls(DEVICE_POLL), 1);
-	assert_int_equal(mad_async_cancel_all(runner.async), 2);
+	assert_int_equal(mad_async_cancel_all(async), 2);
 	join(&runner);
 	assert_int_equal(runner.result, 2);
-	mad_async_destroy(runner.async);
 }
 
 /*
@@ -357,11 +342,10 @@ TEST(a_request_that_gets_a_place_is_sent_when_the_rate_permits_it)
 /* Meanwhile others wait, and do not know that no thread polls. */
 TEST(a_leader_that_calls_back_leaves_its_place)
 {
-	struct thread runner = {.kind = RUN, .async = mad_async_create(port)};
+	struct thread runner = {.kind = RUN, .async = async};
 	struct thread asker = {.kind = ASK, .lid = 2};
-	struct outcome outcome = {0};
 
-	submit_with(runner.async, set_request(), 1, call_back_at_gate, &outcome);
+	submit_with(async, set_request(), 1, call_back_at_gate, &outcomes[0]);
 	start(&runner);
 	start(&asker);
 	assert_true(device_wait_written(2, LONG_MS));
@@ -372,7 +356,6 @@ TEST(a_leader_that_calls_back_leaves_its_place)
 	assert_int_equal(asker.result, 1);
 	sem_post(&gate.leave);
 	join(&runner);
-	mad_async_destroy(runner.async);
 }
 
 /* The leader is in the write of the third packet: another thread gets its response meanwhile.
@@ -391,13 +374,12 @@ static void expect_response_while_held_up(struct thread *asker)
 /* The leader's second request may be sent after the response to the first one. */
 TEST(a_leader_that_sends_leaves_its_place)
 {
-	struct thread runner = {.kind = RUN, .async = mad_async_create(port)};
+	struct thread runner = {.kind = RUN, .async = async};
 	struct thread asker = {.kind = ASK, .lid = 2};
-	struct outcome outcomes[2] = {0};
 
 	mad_port_set_window(port, MAD_WINDOW_SMP, 1);
-	submit(runner.async, get_request(), 1, &outcomes[0], NULL);
-	submit(runner.async, get_request(), 1, &outcomes[1], NULL);
+	submit(async, get_request(), 1, &outcomes[0], NULL);
+	submit(async, get_request(), 1, &outcomes[1], NULL);
 	start(&runner);
 	start(&asker);
 	assert_true(device_wait_written(2, LONG_MS));
@@ -406,7 +388,6 @@ TEST(a_leader_that_sends_leaves_its_place)
 	expect_response_while_held_up(&asker);
 	join(&runner);
 	assert_int_equal(runner.result, 2);
-	mad_async_destroy(runner.async);
 }
 
 /* A blocking call's next attempt is being written, which takes long. */
@@ -428,12 +409,11 @@ TEST(a_leader_that_sends_its_next_attempt_leaves_its_place)
 TEST(a_follower_that_calls_back_leaves_the_lead_to_others)
 {
 	struct thread leader = {.kind = ASK, .lid = 1}, asker = {.kind = ASK, .lid = 2};
-	struct thread runner = {.kind = RUN, .async = mad_async_create(port)};
-	struct outcome outcome = {0};
+	struct thread runner = {.kind = RUN, .async = async};
 
 	start(&leader);
 	start(&asker);
-	submit_with(runner.async, set_request(), 3, call_back_at_gate, &outcome);
+	submit_with(async, set_request(), 3, call_back_at_gate, &outcomes[0]);
 	start(&runner);
 	assert_true(device_wait_written(3, LONG_MS));
 	device_hold_polls(true);
@@ -447,7 +427,6 @@ TEST(a_follower_that_calls_back_leaves_the_lead_to_others)
 	assert_int_equal(leader.result + asker.result, 2);
 	sem_post(&gate.leave);
 	join(&runner);
-	mad_async_destroy(runner.async);
 }
 
 /* The leader waits for requests in mad_receive_via(), and sends nothing. */
@@ -469,12 +448,10 @@ TEST(a_follower_whose_attempt_timed_out_sends_the_next_one)
 TEST(a_receiver_that_leads_lets_others_send)
 {
 	struct thread receiver = {.kind = RECEIVE}, asker = {.kind = ASK, .lid = 2};
-	struct mad_async *async = mad_async_create(port);
-	struct outcome outcome = {0};
 
 	mad_port_set_window(port, MAD_WINDOW_GMP, 1);
 	start(&receiver);
-	submit(async, set_request(), 1, &outcome, NULL);
+	submit(async, set_request(), 1, &outcomes[0], NULL);
 	start(&asker);
 	assert_int_equal(device_written(), 1);
 	device_respond(device_packet(0), 0, 0, NULL, 0);
@@ -484,7 +461,6 @@ TEST(a_receiver_that_leads_lets_others_send)
 	assert_int_equal(asker.result, 1);
 	end_receiver(&receiver);
 	assert_int_equal(mad_async_run(async), 1);
-	mad_async_destroy(async);
 }
 
 /* The thread that is woken first has too small a buffer. */
@@ -546,24 +522,21 @@ static void start_both(struct thread *runner, struct thread *waiter, struct outc
 {
 	device_on_write(echo, NULL);
 	submit_with(runner->async, set_request(), 1, call_back_at_gate, outcome);
-	assert_int_equal(pthread_create(&runner->thread, NULL, wait_in_call, runner), 0);
+	runner->thread = start_thread(wait_in_call, runner);
 	wait_for(&gate.entered);
-	assert_int_equal(pthread_create(&waiter->thread, NULL, wait_with_a_limit, waiter), 0);
+	waiter->thread = start_thread(wait_with_a_limit, waiter);
 }
 
 TEST(a_thread_sleeps_while_another_one_calls_back)
 {
-	struct mad_async *async = mad_async_create(port);
 	struct thread runner = {.kind = RUN, .async = async}, waiter = {.async = async};
-	struct outcome outcome = {0};
 
-	start_both(&runner, &waiter, &outcome);
+	start_both(&runner, &waiter, &outcomes[0]);
 	expect_to_sleep(&waiter);
 	sem_post(&gate.leave);
 	join(&runner);
 	join(&waiter);
 	assert_int_equal(waiter.result, 0);
-	mad_async_destroy(async);
 }
 
 static void *destroy(void *arg)
@@ -575,45 +548,41 @@ static void *destroy(void *arg)
 /* mad_async_destroy() waits for the callback; mad_async_wait() of another thread does not. */
 TEST(a_wait_ends_when_the_engine_is_being_destroyed)
 {
-	struct mad_async *async = mad_async_create(port);
 	struct thread runner = {.kind = RUN, .async = async}, waiter = {.async = async};
-	struct outcome outcome = {0};
 	pthread_t destroyer;
 
-	start_both(&runner, &waiter, &outcome);
+	start_both(&runner, &waiter, &outcomes[0]);
 	while (calls_in_progress(port) < 2)
 		sleep_ms(1);
 	sleep_ms(10); /* probably the waiter waits */
-	assert_int_equal(pthread_create(&destroyer, NULL, destroy, async), 0);
+	destroyer = start_thread(destroy, async);
 	join(&waiter);
 	assert_int_equal(waiter.result, 0);
 	sem_post(&gate.leave);
 	join(&runner);
-	assert_int_equal(pthread_join(destroyer, NULL), 0);
+	join_thread(destroyer);
+	async = NULL;
 }
 
 /* Timers are due, but are not processed while another thread may have unread messages. */
 TEST(a_thread_sleeps_while_another_one_reads)
 {
-	struct thread thread = {.lid = 1, .async = mad_async_create(port)};
-	struct outcome outcome = {0};
+	struct thread thread = {.lid = 1, .async = async};
 
 	mad_rpc_set_timeout(port, 1);
 	mad_rpc_set_retries(port, INT_MAX);
 	for (int i = 0; i < 2; i++) {
 		thread.kind = i ? RUN : ASK;
 		if (i)
-			submit(thread.async, set_request(), 1, &outcome, NULL);
+			submit(async, set_request(), 1, &outcomes[0], NULL);
 		hold_reading(port, true);
-		assert_int_equal(pthread_create(&thread.thread, NULL, wait_in_call, &thread),
-				 0);
+		thread.thread = start_thread(wait_in_call, &thread);
 		expect_to_sleep(&thread);
 		hold_reading(port, false);
 		device_on_write(echo, NULL);
 		join(&thread);
 		device_on_write(NULL, NULL);
 	}
-	mad_async_destroy(thread.async);
 }
 
 /* --- threads cannot be cancelled in a call ---------------------------------------------- */
@@ -688,30 +657,27 @@ static void *process(void *arg)
 
 TEST(a_thread_that_calls_back_is_cancelled_after_its_call)
 {
-	struct thread thread = {.async = mad_async_create(port)};
-	struct outcome outcome = {0};
+	struct thread thread = {.async = async};
 
-	submit_with(thread.async, set_request(), 1, call_back_at_gate, &outcome);
+	submit_with(async, set_request(), 1, call_back_at_gate, &outcomes[0]);
 	device_respond(device_packet(0), 0, 0, NULL, 0);
-	assert_int_equal(pthread_create(&thread.thread, NULL, process, &thread), 0);
+	thread.thread = start_thread(process, &thread);
 	wait_for(&gate.entered);
 	assert_int_equal(pthread_cancel(thread.thread), 0);
 	sleep_ms(10);
 	assert_false(thread.ended);
 	sem_post(&gate.leave);
 	join_cancelled(&thread);
-	submit(thread.async, set_request(), 1, &outcome, NULL);
+	submit(async, set_request(), 1, &outcomes[0], NULL);
 	device_respond(device_packet(1), 0, 0, NULL, 0);
-	assert_int_equal(mad_async_run(thread.async), 1);
-	mad_async_destroy(thread.async);
+	assert_int_equal(mad_async_run(async), 1);
 }
 
 /* A call disables cancellation for its duration only, and never enables it. */
 TEST(a_call_leaves_whether_a_thread_can_be_cancelled_as_it_is)
 {
 	const int states[] = {PTHREAD_CANCEL_DISABLE, PTHREAD_CANCEL_ENABLE};
-	struct thread thread = {.kind = ASK, .lid = 1, .async = mad_async_create(port)};
-	struct outcome outcome = {0};
+	struct thread thread = {.kind = ASK, .lid = 1, .async = async};
 	int before;
 
 	device_on_write(echo, NULL);
@@ -720,14 +686,13 @@ TEST(a_call_leaves_whether_a_thread_can_be_cancelled_as_it_is)
 		assert_int_equal(call(&thread), 1);
 		pthread_setcancelstate(states[i], &before);
 		assert_int_equal(before, states[i]);
-		submit(thread.async, set_request(), 1, &outcome, NULL);
+		submit(async, set_request(), 1, &outcomes[0], NULL);
 		pthread_setcancelstate(states[i], &before);
 		assert_int_equal(before, states[i]);
-		assert_int_equal(mad_async_process(thread.async), 1);
+		assert_int_equal(mad_async_process(async), 1);
 		pthread_setcancelstate(states[i], &before);
 		assert_int_equal(before, states[i]);
 	}
-	mad_async_destroy(thread.async);
 }
 
 /* --- signals ------------------------------------------------------------------------------ */
@@ -753,16 +718,15 @@ TEST(a_signal_ends_mad_receive_via_in_the_leader_alone)
 {
 	struct thread leader = {.kind = RECEIVE}, follower = {.kind = RECEIVE};
 	struct thread asker = {.kind = ASK, .lid = 1};
-	struct thread runner = {.kind = RUN, .async = mad_async_create(port)};
+	struct thread runner = {.kind = RUN, .async = async};
 	struct sigaction action = {.sa_handler = count_signal}, before;
-	struct outcome outcome = {0};
 
 	sigaction(SIGUSR1, &action, &before);
 	start(&leader);
 	expect_polls(1);
 	start(&follower);
 	start(&asker);
-	submit(runner.async, set_request(), 2, &outcome, NULL);
+	submit(async, set_request(), 2, &outcomes[0], NULL);
 	start(&runner);
 	send_signal(&follower);
 	send_signal(&asker);
@@ -784,7 +748,6 @@ TEST(a_signal_ends_mad_receive_via_in_the_leader_alone)
 	assert_int_equal(runner.result, 1);
 	end_receiver(&follower);
 	sigaction(SIGUSR1, &before, NULL);
-	mad_async_destroy(runner.async);
 }
 
 /* --- handles of simulators -----------------------------------------------------------------
@@ -795,27 +758,23 @@ TEST(a_signal_ends_mad_receive_via_in_the_leader_alone)
 /* It checks periodically, because it cannot be woken. */
 HIGH_TEST(the_leader_on_a_simulator_s_handle_looks_up)
 {
-	struct thread runner = {.kind = RUN, .async = mad_async_create(port)};
-	struct outcome outcome = {0};
+	struct thread runner = {.kind = RUN, .async = async};
 	uint64_t id;
 
-	submit(runner.async, set_request(), 1, &outcome, &id);
+	submit(async, set_request(), 1, &outcomes[0], &id);
 	start(&runner);
 	while (device_calls(DEVICE_POLL) < 3)
 		sleep_ms(1);
 	assert_in_range(device_poll_timeout(), 1, 100);
-	assert_int_equal(mad_async_cancel(runner.async, id), 0);
+	assert_int_equal(mad_async_cancel(async, id), 0);
 	join(&runner);
-	assert_int_equal(outcome.error, -ECANCELED);
-	mad_async_destroy(runner.async);
+	assert_int_equal(outcomes[0].error, -ECANCELED);
 }
 
 /* Only one thread at a time may use the simulator's state for a handle. */
 HIGH_TEST(on_a_simulator_s_handle_nobody_reads_beside_the_leader)
 {
-	struct mad_async *async = mad_async_create(port);
 	struct thread receiver = {.kind = RECEIVE};
-	struct outcome outcome = {0};
 	unsigned reads;
 
 	start(&receiver);
@@ -824,18 +783,17 @@ HIGH_TEST(on_a_simulator_s_handle_nobody_reads_beside_the_leader)
 	device_hold_polls(true);
 	/* earlier calls have returned, or wait */
 	sleep_ms(1);
-	submit(async, set_request(), 1, &outcome, NULL);
+	submit(async, set_request(), 1, &outcomes[0], NULL);
 	device_respond(device_packet(0), 0, 0, NULL, 0);
 	reads = device_calls(DEVICE_READ);
 	assert_int_equal(mad_async_process(async), 0);
 	assert_int_equal(device_calls(DEVICE_READ), reads);
 	device_hold_polls(false);
-	while (!outcome.calls) {
+	while (!outcomes[0].calls) {
 		sched_yield();
 		mad_async_process(async);
 	}
 	end_receiver(&receiver);
-	mad_async_destroy(async);
 }
 
 /* The leader returns from its poll long after the follower's timeout. */
@@ -871,7 +829,7 @@ static void hold_reader_up(enum umad_log_level level, const char *text, void *ar
 }
 
 /* False if this machine was too slow: at some point, timers do not wait for messages. */
-static bool try_reader_that_is_slow(struct mad_async *async)
+static bool try_reader_that_is_slow(void)
 {
 	struct outcome outcome = {0};
 	ib_rpc_t rpc = get_request();
@@ -897,7 +855,6 @@ static bool try_reader_that_is_slow(struct mad_async *async)
 /* A response that the leader has read, but not handled, is in time. */
 HIGH_TEST(timers_wait_for_a_leader_that_reads)
 {
-	struct mad_async *async = mad_async_create(port);
 	struct thread receiver = {.kind = RECEIVE};
 	int attempts = 100;
 
@@ -905,12 +862,11 @@ HIGH_TEST(timers_wait_for_a_leader_that_reads)
 	umad_set_log_hook(hold_reader_up, NULL);
 	umad_debug(UMAD_LOG_DEBUG);
 	start(&receiver);
-	while (--attempts && !try_reader_that_is_slow(async))
+	while (--attempts && !try_reader_that_is_slow())
 		;
 	umad_debug(0);
 	umad_set_log_hook(NULL, NULL);
 	end_receiver(&receiver);
-	mad_async_destroy(async);
 	if (!attempts) {
 		print_message("this machine is too slow to tell\n");
 		skip();
@@ -920,14 +876,13 @@ HIGH_TEST(timers_wait_for_a_leader_that_reads)
 HIGH_TEST(threads_on_a_simulator_s_handle_get_their_responses)
 {
 	struct thread askers[THREADS], receivers[2] = {{.kind = RECEIVE}, {.kind = RECEIVE}};
-	struct thread runner = {.kind = RUN, .async = mad_async_create(port)};
-	struct outcome outcomes[THREADS] = {0};
+	struct thread runner = {.kind = RUN, .async = async};
 
 	start(&receivers[0]);
 	for (int i = 0; i < THREADS; i++) {
 		askers[i] = (struct thread){.kind = ASK, .lid = 1 + i};
 		start(&askers[i]);
-		submit(runner.async, get_request(), 1 + i, &outcomes[i], NULL);
+		submit(async, get_request(), 1 + i, &outcomes[i], NULL);
 	}
 	start(&runner);
 	start(&receivers[1]);
@@ -944,6 +899,5 @@ HIGH_TEST(threads_on_a_simulator_s_handle_get_their_responses)
 		join(&receivers[i]);
 		assert_int_equal(receivers[i].error, ECANCELED);
 	}
-	mad_async_destroy(runner.async);
 	port = NULL;
 }
