@@ -252,6 +252,58 @@ static inline void *join_thread(pthread_t thread)
 	return result;
 }
 
+static inline void sleep_ms(long ms)
+{
+	struct timespec time = {ms / 1000, ms % 1000 * 1000000};
+
+	nanosleep(&time, NULL);
+}
+
+/* Until a thread has called poll more often than that. */
+static inline void wait_for_poll(unsigned polls)
+{
+	while (device_calls(DEVICE_POLL) == polls)
+		sleep_ms(1);
+}
+
+/* A Set by a blocking call: 0 or an errno. */
+static inline int call_lid(int lid)
+{
+	uint8_t data[IB_PC_DATA_SZ] = {0};
+	ib_rpc_t rpc = set_request();
+	ib_portid_t to = to_lid(lid);
+
+	return mad_rpc(port, &rpc, &to, data, data) ? 0 : errno;
+}
+
+/* The same in a thread. */
+static inline void *call_number(void *lid)
+{
+	return (void *)(intptr_t)call_lid((int)(intptr_t)lid);
+}
+
+static inline pthread_t start_call(int lid)
+{
+	return start_thread(call_number, (void *)(intptr_t)lid);
+}
+
+static inline void *receive_message(void *arg)
+{
+	(void)arg;
+	mad_free(mad_receive_via(NULL, -1, port));
+	return NULL;
+}
+
+/* A thread that waits for a request and polls. */
+static inline pthread_t start_receiver(void)
+{
+	unsigned polls = device_calls(DEVICE_POLL);
+	pthread_t thread = start_thread(receive_message, NULL);
+
+	wait_for_poll(polls);
+	return thread;
+}
+
 static inline void expect_end_of_child(pid_t child)
 {
 	int status = -1;
@@ -314,13 +366,6 @@ static inline int64_t now_us(void)
 static inline int64_t now_ms(void)
 {
 	return now_us() / 1000;
-}
-
-static inline void sleep_ms(long ms)
-{
-	struct timespec time = {ms / 1000, ms % 1000 * 1000000};
-
-	nanosleep(&time, NULL);
 }
 
 #endif

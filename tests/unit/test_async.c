@@ -663,21 +663,6 @@ TEST(a_blocking_call_with_its_response_wakes_an_engine)
 	assert_int_equal(mad_async_run(async), 1);
 }
 
-static void *receive(void *arg)
-{
-	(void)arg;
-	return mad_receive_via(NULL, -1, port);
-}
-
-static void *ask_the_dead(void *arg)
-{
-	uint8_t data[IB_PC_DATA_SZ] = {0};
-	ib_rpc_t rpc = set_request();
-	ib_portid_t to = to_lid(*(int *)arg);
-
-	return mad_rpc(port, &rpc, &to, data, data);
-}
-
 static void *run_engine(void *arg)
 {
 	mad_async_run(arg);
@@ -694,10 +679,8 @@ TEST(a_late_request_of_a_blocking_call_gives_its_place_to_a_run)
 	mad_rpc_set_retries(port, 1);
 	mad_port_set_window(port, MAD_WINDOW_GMP, 1);
 	device_on_write(echo_but_for, &dead);
-	receiver = start_thread(receive, NULL);
-	while (!device_calls(DEVICE_POLL))
-		sleep_ms(1);
-	caller = start_thread(ask_the_dead, &dead);
+	receiver = start_receiver();
+	caller = start_call(dead);
 	assert_true(device_wait_written(1, LONG_MS));
 	submit(async, set_request(), 1, &outcomes[0], NULL);
 	runner = start_thread(run_engine, async);
@@ -724,7 +707,7 @@ static pthread_t submit_behind_a_call(device_write_fn *on_write, int *dead)
 	mad_rpc_set_retries(port, 1);
 	mad_port_set_window(port, MAD_WINDOW_GMP, 1);
 	device_on_write(on_write, dead);
-	caller = start_thread(ask_the_dead, dead);
+	caller = start_call(*dead);
 	assert_true(device_wait_written(1, LONG_MS));
 	submit(async, set_request(), 1, &outcomes[0], NULL);
 	return caller;

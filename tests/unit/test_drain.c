@@ -5,7 +5,8 @@
  * queue until memory is free. Only this message is lost.
  */
 
-#include "engine_fixture.h"
+#define MANY 3
+#include "async_fixture.h"
 #include "test.h"
 
 #include <dirent.h>
@@ -67,9 +68,6 @@ void *__wrap_mmap64(void *start, size_t size, int protection, int flags, int fd,
 	return __wrap_mmap(start, size, protection, flags, fd, (long)offset);
 }
 
-static struct mad_async *async;
-static struct outcome outcomes[3];
-
 /* Responds to a GetTable with a long message, and to all other requests at once. */
 static int respond_tables_at_length(const struct device_packet *packet, void *arg)
 {
@@ -81,26 +79,18 @@ static int respond_tables_at_length(const struct device_packet *packet, void *ar
 
 static int setup(void)
 {
-	if (port_setup())
+	if (async_setup())
 		return -1;
 	failures = 0;
 	fail_part = 0;
 	shared = 0;
 	before_drain = NULL;
-	memset(outcomes, 0, sizeof(outcomes));
 	device_on_write(respond_tables_at_length, NULL);
 	mad_port_set_max_reply(port, MAX);
-	async = mad_async_create(port);
-	return async ? 0 : -1;
+	return 0;
 }
 
-static int teardown(void)
-{
-	mad_async_destroy(async);
-	return port_teardown();
-}
-
-FIXTURE(setup, teardown);
+FIXTURE(setup, async_teardown);
 
 static int ask_at_length(void)
 {

@@ -890,8 +890,7 @@ TEST(a_timer_of_the_engine_wakes_a_run)
 	engine_timer_add(async, &timer);
 	port_leave(port, cancel_state);
 	runner = start_running(async);
-	while (!device_calls(DEVICE_POLL))
-		sleep_ms(1);
+	wait_for_poll(0);
 	assert_true(device_poll_timeout() > LONG_MS / 2);
 	/* a timer that is not set any more wakes nobody */
 	polls = device_calls(DEVICE_POLL);

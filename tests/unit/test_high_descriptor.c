@@ -89,8 +89,7 @@ static bool polls_for_long(void)
 {
 	int timeout;
 
-	while (!device_calls(DEVICE_POLL))
-		sleep_ms(1);
+	wait_for_poll(0);
 	timeout = device_poll_timeout();
 	return timeout < 0 || timeout > LONG_POLL_MS;
 }

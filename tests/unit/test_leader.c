@@ -778,8 +778,7 @@ HIGH_TEST(on_a_simulator_s_handle_nobody_reads_beside_the_leader)
 	unsigned reads;
 
 	start(&receiver);
-	while (!device_calls(DEVICE_POLL))
-		sleep_ms(1);
+	wait_for_poll(0);
 	device_hold_polls(true);
 	/* earlier calls have returned, or wait */
 	sleep_ms(1);
@@ -805,8 +804,7 @@ HIGH_TEST(on_a_simulator_s_handle_a_follower_times_out_beside_the_leader)
 	ib_portid_t to = to_lid(1);
 
 	start(&receiver);
-	while (!device_calls(DEVICE_POLL))
-		sleep_ms(1);
+	wait_for_poll(0);
 	device_hold_polls(true);
 	mad_rpc_set_retries(port, 1);
 	rpc.timeout = 20;

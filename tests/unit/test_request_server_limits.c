@@ -72,15 +72,6 @@ TEST(a_loop_is_woken_to_send_busy)
 	mad_async_destroy(other);
 }
 
-static void *ask(void *arg)
-{
-	ib_rpc_t rpc = set_request();
-	ib_portid_t to = to_lid(5);
-
-	(void)arg;
-	return mad_rpc(port, &rpc, &to, NULL, NULL);
-}
-
 /* The thread that reads waits for its own response. */
 TEST(a_loop_is_woken_when_a_blocking_call_reads_its_requests)
 {
@@ -89,10 +80,9 @@ TEST(a_loop_is_woken_when_a_blocking_call_reads_its_requests)
 
 	restart_with_limit(1);
 	mad_rpc_set_retries(port, 1);
-	assert_int_equal(pthread_create(&asker, NULL, ask, NULL), 0);
+	asker = start_call(5);
 	assert_true(device_wait_written(1, LONG_MS));
-	while (!device_calls(DEVICE_POLL))
-		sleep_ms(1);
+	wait_for_poll(0);
 	come(ping_request(1));
 	assert_int_equal(poll(&wake, 1, LONG_MS), 1);
 	assert_int_equal(mad_async_process(async), 1);
@@ -107,26 +97,17 @@ TEST(a_loop_is_woken_when_a_blocking_call_reads_its_requests)
 	mad_request_drop(held[0]);
 }
 
-static void *receive_one(void *arg)
-{
-	(void)arg;
-	return mad_receive_via(NULL, -1, port);
-}
-
 /* A thread in mad_receive_via() leads, and does not send BUSY. */
 TEST(a_run_is_woken_to_send_busy)
 {
 	struct ib_user_mad header = {.agent_id = 0};
 	uint8_t mad[IB_MAD_SIZE] = {1, IB_SMI_CLASS, 1, IB_MAD_METHOD_GET};
 	pthread_t receiver, runner;
-	void *received;
 
 	restart_with_limit(1);
 	come(ping_request(1));
 	process();
-	assert_int_equal(pthread_create(&receiver, NULL, receive_one, NULL), 0);
-	while (!device_calls(DEVICE_POLL))
-		sleep_ms(1);
+	receiver = start_receiver();
 	runner = start_running(async);
 	while (!threads_asleep(port))
 		sleep_ms(1);
@@ -134,8 +115,7 @@ TEST(a_run_is_woken_to_send_busy)
 	assert_true(device_wait_written(1, LONG_MS));
 	assert_int_equal(last_written()[5], IB_MAD_STS_BUSY);
 	device_queue(device_fd(), &header, mad, sizeof(mad));
-	assert_int_equal(pthread_join(receiver, &received), 0);
-	mad_free(received);
+	join_thread(receiver);
 	mad_server_stop(server);
 	assert_int_equal(joined_count(runner), 0);
 	mad_request_drop(held[0]);

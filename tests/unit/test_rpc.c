@@ -377,21 +377,13 @@ static int respond_and_refuse(const struct device_packet *packet, void *arg)
 	return -EINVAL;
 }
 
-static void *lead(void *arg)
-{
-	(void)arg;
-	return mad_receive_via(NULL, -1, port);
-}
-
 TEST(a_message_for_a_rejected_request_is_not_its_response)
 {
 	uint16_t statuses[] = {0, IB_MAD_STS_REDIRECT, 0x1c};
 	pthread_t leader;
 
 	for (unsigned i = 0; i < 3; i++) {
-		assert_int_equal(pthread_create(&leader, NULL, lead, NULL), 0);
-		while (!device_calls(DEVICE_POLL))
-			sleep_ms(1);
+		leader = start_receiver();
 		device_on_write(respond_and_refuse, &statuses[i]);
 		assert_int_equal(get(4), 0);
 		assert_int_equal(device_written(), 2);

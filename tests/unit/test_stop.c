@@ -33,13 +33,6 @@ static void respond(void)
 		device_respond(device_packet(i), 0, 0, NULL, 0);
 }
 
-/* Waits until a thread polls the device. */
-static void wait_for_poll(unsigned polls)
-{
-	while (device_calls(DEVICE_POLL) == polls)
-		sleep_ms(1);
-}
-
 /* A thread that runs the engine and polls the device. */
 static pthread_t start_leading(void)
 {
@@ -244,23 +237,13 @@ TEST(a_stop_ends_a_run_while_another_thread_polls)
 	mad_async_destroy(other);
 }
 
-static void *ask(void *arg)
-{
-	ib_rpc_t rpc = set_request();
-	ib_portid_t to = to_lid(1);
-	uint8_t data[IB_MAD_SIZE] = {0};
-
-	(void)arg;
-	return mad_rpc(port, &rpc, &to, data, data) ? NULL : &outcomes;
-}
-
 /* A blocking call does not process an engine. */
 TEST(a_stop_ends_a_run_while_a_blocking_call_polls)
 {
 	unsigned polls = device_calls(DEVICE_POLL);
 	pthread_t leader, runner;
 
-	leader = start_thread(ask, NULL);
+	leader = start_call(1);
 	wait_for_poll(polls);
 	submit(async, set_request(), 2, &outcomes[1], NULL);
 	for (int i = 0; i < ROUNDS; i++) {

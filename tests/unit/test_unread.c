@@ -210,22 +210,12 @@ TEST(a_blocking_call_s_response_may_lie_behind_others)
 
 /* --- another thread leads ------------------------------------------------------- */
 
-static void *receive(void *arg)
-{
-	(void)arg;
-	return mad_receive_via(NULL, -1, port);
-}
-
 /* A thread leads, and does not run. */
 static void begin_to_lead(void)
 {
-	unsigned before = device_calls(DEVICE_POLL);
-
 	device_hold_polls(true);
-	assert_int_equal(pthread_create(&leader, NULL, receive, NULL), 0);
+	leader = start_receiver();
 	leading = true;
-	while (device_calls(DEVICE_POLL) == before)
-		sleep_ms(1);
 }
 
 TEST(process_reads_all_beside_a_leader_that_does_not_run)

@@ -117,8 +117,7 @@ static void start_receiving(struct receiver *receiver, int timeout)
 
 	*receiver = (struct receiver){.timeout = timeout};
 	assert_int_equal(pthread_create(&receiver->thread, NULL, receive, receiver), 0);
-	while (device_calls(DEVICE_POLL) == polls)
-		sleep_ms(1);
+	wait_for_poll(polls);
 }
 
 /* Waits until so many calls are in progress. */
@@ -794,13 +793,6 @@ TEST(a_child_may_begin_with_many_threads)
 
 /* --- who sends, and who leads ---------------------------------------------------- */
 
-static void *receive_one(void *arg)
-{
-	(void)arg;
-	free(mad_receive_via(NULL, -1, port));
-	return NULL;
-}
-
 static void *make_smp(void *arg)
 {
 	uint8_t data[IB_SMP_DATA_SIZE] = {0};
@@ -819,8 +811,7 @@ GATE_TEST(a_queued_call_does_not_wait_for_the_callback_of_a_run)
 	pthread_t receiver, callers[2], runner;
 
 	mad_port_set_window(port, MAD_WINDOW_SMP, 1);
-	pthread_create(&receiver, NULL, receive_one, NULL);
-	sleep_ms(50);
+	receiver = start_receiver();
 	for (intptr_t i = 0; i < 2; i++) {
 		pthread_create(&callers[i], NULL, make_smp, (void *)(i + 1));
 		sleep_ms(50);

@@ -17,16 +17,6 @@
 
 FIXTURE(async_gate_setup, async_gate_teardown);
 
-/* 0 or an errno. */
-static int call_blocking(void)
-{
-	uint8_t data[IB_PC_DATA_SZ] = {0};
-	ib_rpc_t rpc = set_request();
-	ib_portid_t to = to_lid(3);
-
-	return mad_rpc(port, &rpc, &to, data, data) ? 0 : errno;
-}
-
 /* --- descriptors ---------------------------------------------------------------- */
 
 #define FDS 256
@@ -82,7 +72,7 @@ TEST(a_blocking_call_reads_no_longer_than_until_its_response)
 {
 	submit(async, set_request(), 2, &outcomes[0], NULL);
 	device_on_write(echo, NULL);
-	assert_int_equal(call_blocking(), 0);
+	assert_int_equal(call_lid(3), 0);
 	assert_int_equal(device_calls(DEVICE_READ), 1);
 }
 
@@ -91,7 +81,7 @@ TEST(a_poll_that_times_out_shows_that_nothing_is_queued)
 {
 	mad_rpc_set_retries(port, 1);
 	mad_rpc_set_timeout(port, 20);
-	assert_int_equal(call_blocking(), ETIMEDOUT);
+	assert_int_equal(call_lid(3), ETIMEDOUT);
 	assert_int_equal(device_calls(DEVICE_READ), 0);
 }
 
@@ -148,7 +138,7 @@ TEST(a_leader_looks_at_its_own_request_after_32_messages)
 	for (int i = 0; i < 64; i++)
 		queue_message(1);
 	device_on_write(echo, NULL);
-	assert_int_equal(call_blocking(), 0);
+	assert_int_equal(call_lid(3), 0);
 	assert_int_equal(device_calls(DEVICE_READ), 65);
 	assert_int_equal(device_calls(DEVICE_POLL), 3);
 }
@@ -161,8 +151,7 @@ TEST(a_receiver_is_not_woken_for_requests_that_wait_for_the_rate)
 
 	assert_int_equal(mad_port_set_rate(port, 1), 0);
 	thread = start_thread(receive_one, NULL);
-	while (device_calls(DEVICE_POLL) == polls)
-		sleep_ms(1);
+	wait_for_poll(polls);
 	for (int i = 0; i < 3; i++)
 		submit(async, set_request(), 1, &outcomes[i], NULL);
 	assert_true(stats_of(async).queued > 0);
@@ -248,7 +237,7 @@ static int calls_fail_with_ecanceled(void)
 	    mad_port_set_destination_limit(port, 1) != -ECANCELED ||
 	    mad_port_set_rate(port, 1) != -ECANCELED)
 		return __LINE__;
-	if (call_blocking() != ECANCELED)
+	if (call_lid(3) != ECANCELED)
 		return __LINE__;
 	if (mad_send_via(&rpc, &to, NULL, data, port) != -1 || errno != ECANCELED)
 		return __LINE__;
@@ -270,7 +259,7 @@ static void *wait_in_run(void *arg)
 
 static void *wait_in_rpc(void *arg)
 {
-	return call_blocking() ? arg : NULL;
+	return call_lid(3) ? arg : NULL;
 }
 
 static void *wait_in_receive(void *arg)
@@ -357,7 +346,7 @@ TEST(a_callback_may_fork)
 	if (!forked) {
 		count += mad_async_run(async);
 		if (count != 3 || outcomes[1].error != -ECANCELED || outcomes[2].calls != 1 ||
-		    outcomes[2].error || call_blocking())
+		    outcomes[2].error || call_lid(3))
 			_exit(1);
 		end_child();
 	}
@@ -376,7 +365,7 @@ static void fork_beside_a_call(struct mad_async *engine, const struct mad_reply 
 	if (forked)
 		return;
 	alarm(LONG_MS / 1000);
-	if (call_blocking() != ECANCELED)
+	if (call_lid(3) != ECANCELED)
 		_exit(1);
 	end_child();
 }
@@ -387,8 +376,7 @@ TEST(a_callback_may_not_fork_a_port_that_others_use)
 	pthread_t thread;
 
 	thread = start_thread(wait_in_receive, &outcomes);
-	while (device_calls(DEVICE_POLL) == polls)
-		sleep_ms(1);
+	wait_for_poll(polls);
 	submit_with(async, set_request(), 1, fork_beside_a_call, &outcomes[0]);
 	device_respond(device_packet(0), 0, 0, NULL, 0);
 	while (!outcomes[0].calls)
@@ -420,12 +408,11 @@ static int child_with_number_0(void)
 
 		if (pthread_create(&thread, NULL, run, NULL))
 			return __LINE__;
-		while (device_calls(DEVICE_POLL) == polls)
-			sleep_ms(1);
+		wait_for_poll(polls);
 		/* others read beside the thread, and wake it */
 		if (i == 1) {
 			device_on_write(echo, NULL);
-			if (call_blocking())
+			if (call_lid(3))
 				return __LINE__;
 		}
 		mad_async_stop(async);
@@ -457,8 +444,7 @@ static int child_that_wakes_its_thread(void)
 	polls = device_calls(DEVICE_POLL);
 	if (pthread_create(&thread, NULL, run, NULL))
 		return __LINE__;
-	while (device_calls(DEVICE_POLL) == polls)
-		sleep_ms(1);
+	wait_for_poll(polls);
 	if (mad_async_cancel_all(async) != 1)
 		return __LINE__;
 	ret = join_thread(thread);
