@@ -324,14 +324,25 @@ static inline void end_child(void)
 	_exit(0);
 }
 
+/* In such a function, where an assertion would continue with the parent's tests. */
+#define EXPECT(condition)                \
+	do {                             \
+		if (!(condition))        \
+			return __LINE__; \
+	} while (0)
+
 /* A child calls the function, which returns 0 or the line of the first error. */
 static inline void run_in_child(int (*function)(void))
 {
 	pid_t child = fork();
 
 	if (!child) {
-		int line = function();
+		int line;
 
+		signal(SIGSEGV, SIG_DFL);
+		signal(SIGABRT, SIG_DFL);
+		alarm(LONG_MS / 1000);
+		line = function();
 		if (!line)
 			end_child();
 		print_error("child: line %d\n", line);

@@ -952,12 +952,6 @@ TEST(statistics_that_the_library_does_not_have_are_0)
 
 #ifndef NO_CHILDREN
 
-#define EXPECT(condition)                \
-	do {                             \
-		if (!(condition))        \
-			return __LINE__; \
-	} while (0)
-
 static int child_of_many_requests(void)
 {
 	uint8_t data[IB_SMP_DATA_SIZE] = {0x11};

@@ -9,8 +9,6 @@
 #include "test.h"
 
 #include <pthread.h>
-#include <signal.h>
-#include <sys/wait.h>
 
 static int gate_setup(void)
 {
@@ -18,14 +16,7 @@ static int gate_setup(void)
 	return server_setup();
 }
 
-static int wait_teardown(void)
-{
-	sem_post(&gate.leave); /* after a failure a thread may wait there */
-	mad_async_destroy(async);
-	return gate_teardown();
-}
-
-FIXTURE(gate_setup, wait_teardown);
+FIXTURE(gate_setup, async_gate_teardown);
 
 static void stop_third(struct mad_server *from, struct mad_request *request, void *arg)
 {
@@ -97,16 +88,13 @@ TEST(any_thread_may_respond)
 {
 	pthread_t responders[RESPONDERS], loop;
 	atomic_bool end = false;
-	void *result;
 
-	assert_int_equal(pthread_create(&loop, NULL, serve, &end), 0);
+	loop = start_thread(serve, &end);
 	for (uintptr_t i = 0; i < RESPONDERS; i++)
-		pthread_create(&responders[i], NULL, respond_all, (void *)i);
+		responders[i] = start_thread(respond_all, (void *)i);
 	come_many(1, 1000);
-	for (unsigned i = 0; i < RESPONDERS; i++) {
-		pthread_join(responders[i], &result);
-		assert_null(result);
-	}
+	for (unsigned i = 0; i < RESPONDERS; i++)
+		assert_null(join_thread(responders[i]));
 	assert_int_equal(device_written(), 1000);
 	mad_server_stop(server);
 	end = true;
@@ -133,7 +121,7 @@ TEST(a_stop_waits_for_the_callback)
 	in_callback = 0;
 	mad_server_stop(server);
 	server = start(ping_options(), linger, NULL);
-	assert_int_equal(pthread_create(&loop, NULL, serve, &end), 0);
+	loop = start_thread(serve, &end);
 	come(ping_request(1));
 	while (!in_callback)
 		sleep_ms(1);
@@ -147,15 +135,6 @@ static void hold_at_gate(struct mad_server *from, struct mad_request *request, v
 {
 	hold(from, request, arg);
 	wait_at_gate();
-}
-
-static void *ask(void *arg)
-{
-	ib_rpc_t rpc = get_request();
-	ib_portid_t to = to_lid(1);
-	uint8_t data[IB_SMP_DATA_SIZE] = {0};
-
-	return mad_rpc(port, &rpc, &to, data, data) == data ? arg : NULL;
 }
 
 static void *stop_it(void *arg)
@@ -208,7 +187,7 @@ TEST(a_stop_ends_with_its_callback_although_run_goes_on)
 	runner = start_running(async);
 	come_to_second(1);
 	wait_for(&gate.entered);
-	assert_int_equal(pthread_create(&stopper, NULL, stop_it, second), 0);
+	stopper = start_thread(stop_it, second);
 	while (device_agent(device_fd(), 7).registered)
 		sleep_ms(1);
 	sleep_ms(10); /* probably the stopper waits for the callback */
@@ -241,10 +220,10 @@ TEST(an_engine_may_be_destroyed_while_a_server_is_stopped)
 		runner = start_running(async);
 		come(ping_request(1));
 		wait_for(&gate.entered);
-		assert_int_equal(pthread_create(&stopper, NULL, stop_it, server), 0);
+		stopper = start_thread(stop_it, server);
 		while (device_agent(device_fd(), 7).registered)
 			sleep_ms(1);
-		assert_int_equal(pthread_create(&destroyer, NULL, destroy, async), 0);
+		destroyer = start_thread(destroy, async);
 		sleep_ms(1); /* probably the destroyer waits */
 		sem_post(&gate.leave);
 		pthread_join(runner, NULL);
@@ -262,18 +241,16 @@ TEST(an_engine_may_be_destroyed_while_a_server_is_stopped)
 TEST(others_get_their_responses_during_a_callback)
 {
 	pthread_t runner, asker;
-	void *result;
 
 	start_second(hold_at_gate);
 	runner = start_run(); /* probably it leads */
-	assert_int_equal(pthread_create(&asker, NULL, ask, &count), 0);
+	asker = start_call(1);
 	assert_true(device_wait_written(1, LONG_MS));
 	sleep_ms(10); /* probably the asker follows */
 	come_to_second(1);
 	wait_for(&gate.entered);
 	device_respond(device_packet(0), 0, 0, NULL, 0);
-	pthread_join(asker, &result);
-	assert_non_null(result);
+	assert_null(join_thread(asker));
 	sem_post(&gate.leave);
 	mad_async_stop(async);
 	pthread_join(runner, NULL);
@@ -285,54 +262,29 @@ TEST(others_get_their_responses_during_a_callback)
 
 #ifndef NO_CHILDREN
 
-/* In a child, where cmocka's assertions would continue with the parent's test. */
-#define CHECK(condition)                                                    \
-	do {                                                                \
-		if (!(condition)) {                                         \
-			print_error("line %d: %s\n", __LINE__, #condition); \
-			_exit(1);                                           \
-		}                                                           \
-	} while (0)
-
-static void in_child(void (*check)(void))
-{
-	int status;
-	pid_t child;
-
-	child = fork();
-	if (!child) {
-		signal(SIGSEGV, SIG_DFL);
-		signal(SIGABRT, SIG_DFL);
-		alarm(LONG_MS / 1000);
-		check();
-		end_child();
-	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
-}
-
-static void end_all(void)
+static int end_all(void)
 {
 	mad_async_destroy(async);
 	mad_rpc_close_port(port);
+	return 0;
 }
 
-static void respond_in_child(void)
+static int respond_in_child(void)
 {
-	CHECK(server_stats().held == 2);
-	CHECK(server_stats().queued == 0);
-	CHECK(mad_request_respond(held[0], 0, "x", 1) == -ECANCELED);
+	EXPECT(server_stats().held == 2);
+	EXPECT(server_stats().queued == 0);
+	EXPECT(mad_request_respond(held[0], 0, "x", 1) == -ECANCELED);
 	mad_request_drop(held[0]);
 	mad_request_drop(held[1]);
 	mad_server_stop(server);
-	end_all();
+	return end_all();
 }
 
 TEST(a_child_has_no_servers)
 {
 	come_many(1, 2);
 	process();
-	in_child(respond_in_child);
+	run_in_child(respond_in_child);
 	assert_int_equal(mad_request_respond(held[0], 0, "x", 1), 0);
 	mad_request_drop(held[1]);
 }
@@ -340,34 +292,34 @@ TEST(a_child_has_no_servers)
 /* Another engine of the port, whose thread reads the messages. */
 static struct mad_async *reading;
 
-static void expect_nothing_queued(void)
+static int expect_nothing_queued(void)
 {
 	struct mad_server_stats stats = server_stats();
 	struct mad_server_options options = ping_options();
 	struct mad_server *none = server;
 	unsigned calls;
 
-	CHECK(stats.queued == 0 && stats.held == 0);
-	CHECK(stats.received == 3);
+	EXPECT(stats.queued == 0 && stats.held == 0);
+	EXPECT(stats.received == 3);
 	options.oui = 0x123456;
-	CHECK(mad_server_start(async, &options, hold, NULL, &none) == -ECANCELED);
-	CHECK(!none);
+	EXPECT(mad_server_start(async, &options, hold, NULL, &none) == -ECANCELED);
+	EXPECT(!none);
 	calls = device_calls(DEVICE_IOCTL);
 	mad_server_stop(server);
-	CHECK(device_calls(DEVICE_IOCTL) == calls); /* the agent is the parent's */
-	CHECK(!port_has_servers(port));
+	EXPECT(device_calls(DEVICE_IOCTL) == calls); /* the agent is the parent's */
+	EXPECT(!port_has_servers(port));
 	/* without a server, there is nothing to wait for */
-	CHECK(mad_async_run(async) == 0);
-	CHECK(count == 0);
+	EXPECT(mad_async_run(async) == 0);
+	EXPECT(count == 0);
 	mad_async_destroy(reading);
-	end_all();
+	return end_all();
 }
 
 TEST(a_child_has_no_queued_requests)
 {
 	reading = mad_async_create(port);
 	queue_and_refuse(reading);
-	in_child(expect_nothing_queued);
+	run_in_child(expect_nothing_queued);
 	/* the parent still has the agent and the queued requests */
 	process();
 	assert_int_equal(count, 3);
@@ -377,33 +329,34 @@ TEST(a_child_has_no_queued_requests)
 	mad_async_destroy(reading);
 }
 
-static void close_without_stop(void)
+static int close_without_stop(void)
 {
 	unsigned calls = device_calls(DEVICE_IOCTL);
 
-	CHECK(mad_async_process(async) == 0);
+	EXPECT(mad_async_process(async) == 0);
 	mad_rpc_close_port(port);
-	CHECK(device_calls(DEVICE_IOCTL) == calls); /* the agents are the parent's */
-	CHECK(server_stats().held == 1);
-	CHECK(mad_request_respond(held[0], 0, "x", 1) == -ECANCELED);
+	EXPECT(device_calls(DEVICE_IOCTL) == calls); /* the agents are the parent's */
+	EXPECT(server_stats().held == 1);
+	EXPECT(mad_request_respond(held[0], 0, "x", 1) == -ECANCELED);
 	mad_request_drop(held[0]);
 	mad_async_destroy(async);
+	return 0;
 }
 
 TEST(a_child_may_close_the_port_before_the_engine_ends)
 {
 	come(ping_request(1));
 	process();
-	in_child(close_without_stop);
+	run_in_child(close_without_stop);
 	assert_int_equal(mad_request_respond(held[0], 0, "x", 1), 0);
 }
 
-static void drop_held(void)
+static int drop_held(void)
 {
-	CHECK(mad_request_respond(held[0], 0, "x", 1) == -ECANCELED);
+	EXPECT(mad_request_respond(held[0], 0, "x", 1) == -ECANCELED);
 	mad_request_drop(held[0]);
-	CHECK(!port_has_servers(port));
-	end_all();
+	EXPECT(!port_has_servers(port));
+	return end_all();
 }
 
 TEST(a_child_may_drop_requests_of_a_server_that_was_stopped)
@@ -411,17 +364,17 @@ TEST(a_child_may_drop_requests_of_a_server_that_was_stopped)
 	come(ping_request(1));
 	process();
 	mad_server_stop(server);
-	in_child(drop_held);
+	run_in_child(drop_held);
 	mad_request_drop(held[0]);
 }
 
 /* A thread of the parent was in a call for the port: all calls fail at once. */
-static void call_in_vain(void)
+static int call_in_vain(void)
 {
-	CHECK(mad_request_respond(held[0], 0, "x", 1) == -ECANCELED);
+	EXPECT(mad_request_respond(held[0], 0, "x", 1) == -ECANCELED);
 	mad_server_stop(server);
 	mad_request_drop(held[0]);
-	end_all();
+	return end_all();
 }
 
 /* The thread that calls back is not in the child. */
@@ -434,7 +387,7 @@ TEST(a_child_does_not_wait_for_a_callback_of_the_parent)
 	runner = start_running(async);
 	come(ping_request(1));
 	wait_for(&gate.entered);
-	in_child(call_in_vain);
+	run_in_child(call_in_vain);
 	sem_post(&gate.leave);
 	mad_server_stop(server);
 	pthread_join(runner, NULL);
@@ -455,9 +408,9 @@ TEST(a_child_does_not_free_a_server_that_a_thread_was_changing)
 
 	come(ping_request(1));
 	process();
-	assert_int_equal(pthread_create(&thread, NULL, lock_at_gate, port), 0);
+	thread = start_thread(lock_at_gate, port);
 	wait_for(&gate.entered);
-	in_child(call_in_vain);
+	run_in_child(call_in_vain);
 	sem_post(&gate.leave);
 	pthread_join(thread, NULL);
 	mad_request_drop(held[0]);
