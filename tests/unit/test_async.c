@@ -781,44 +781,6 @@ TEST(an_engine_that_ends_takes_no_more)
 	assert_int_equal(outcomes[0].calls, 30);
 }
 
-TEST(a_port_may_be_closed_before_its_engines)
-{
-	ib_rpc_t rpc = get_request();
-	ib_portid_t to = to_lid(7);
-	struct ibmad_port *other;
-	int classes[] = {IB_SMI_CLASS, IB_PERFORMANCE_CLASS};
-	struct mad_async *engine;
-
-	other = mad_rpc_open_port(NULL, 0, classes, 2);
-	engine = mad_async_create(other);
-	for (int i = 0; i < 50; i++)
-		submit(engine, i & 1 ? set_request() : get_request(), i + 1, &outcomes[i],
-		       NULL);
-	mad_rpc_close_port(other);
-	assert_int_equal(mad_async_timeout(engine), 0);
-	assert_int_equal(mad_async_run(engine), 50);
-	expect_all(50, -ECANCELED);
-	assert_int_equal(mad_async_submit(engine, &rpc, &to, NULL, 0, note, outcomes, NULL),
-			 -ECANCELED);
-	assert_int_equal(mad_async_timeout(engine), -ECANCELED);
-	mad_async_destroy(engine);
-}
-
-TEST(a_device_that_goes_fails_everything)
-{
-	ib_rpc_t rpc = get_request();
-	ib_portid_t to = to_lid(7);
-
-	submit_many(MANY);
-	assert_true(stats_of(async).queued > 0);
-	device_remove();
-	assert_int_equal(loop(MANY), MANY);
-	expect_all(MANY, -ENODEV);
-	assert_int_equal(mad_async_submit(async, &rpc, &to, NULL, 0, note, outcomes, NULL),
-			 -ENODEV);
-	assert_int_equal(mad_async_run(async), 0);
-}
-
 /* By a signal, which may also have come before. */
 TEST(a_call_of_the_device_that_is_interrupted_is_made_again)
 {

@@ -393,6 +393,8 @@ static void end_loop(enum ending ending, bool single, bool own_thread, int reque
 {
 	struct mad_async *engine = mad_async_create(port);
 	struct outcome ends[BATCH + 2] = {0};
+	ib_rpc_t rpc = get_request();
+	ib_portid_t to = to_lid(1);
 	struct loop loop;
 
 	for (int i = 0; i < requests; i++)
@@ -411,6 +413,9 @@ static void end_loop(enum ending ending, bool single, bool own_thread, int reque
 	assert_int_equal(mad_async_timeout(engine), loop.result);
 	assert_int_equal(mad_async_poll_fd(engine), loop.result);
 	assert_int_equal(mad_async_wake_fd(engine), loop.result);
+	assert_int_equal(mad_async_submit(engine, &rpc, &to, NULL, 0, note, ends, NULL),
+			 loop.result);
+	assert_int_equal(mad_async_run(engine), 0);
 	assert_true(loop.rounds < 10);
 	for (int i = 0; i < requests; i++) {
 		assert_int_equal(ends[i].calls, 1);

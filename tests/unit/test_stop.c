@@ -211,33 +211,10 @@ TEST(a_stop_ends_the_run_of_another_thread)
 	expect_all(8, 0);
 }
 
-/* The runner sleeps on a condition variable, which a signal handler cannot signal. */
-TEST(a_stop_ends_a_run_while_another_thread_polls)
-{
-	struct mad_async *other = mad_async_create(port);
-	unsigned polls = device_calls(DEVICE_POLL);
-	pthread_t leader, runner;
-
-	submit(other, set_request(), 1, &outcomes[0], NULL);
-	leader = start_running(other);
-	wait_for_poll(polls);
-	submit(async, set_request(), 2, &outcomes[1], NULL);
-	for (int i = 0; i < ROUNDS; i++) {
-		runner = start_running(async);
-		if (i & 1)
-			sched_yield();
-		if (i % 16 == 0)
-			sleep_ms(2);
-		mad_async_stop(async);
-		assert_int_equal(joined_count(runner), -EINTR);
-	}
-	respond();
-	assert_int_equal(joined_count(leader), 1);
-	assert_int_equal(mad_async_run(async), 1);
-	mad_async_destroy(other);
-}
-
-/* A blocking call does not process an engine. */
+/*
+ * The runner sleeps on a condition variable, which a signal handler cannot signal. A blocking
+ * call does not process an engine.
+ */
 TEST(a_stop_ends_a_run_while_a_blocking_call_polls)
 {
 	unsigned polls = device_calls(DEVICE_POLL);
