@@ -195,9 +195,9 @@ static const struct request_row rows[] = {
 	 "law 4ms; $sent; late > QUEUE; $sent; late > QUEUE; "
 	 "send > WRITE new expects=1,2,3; written > SET_TIMER; late > QUEUE; "
 	 "send > WRITE new expects=1,3,4; written > SET_TIMER; response to=3 > COMPLETE"},
-	{"after the reports of two packets, the response to the third one counts",
+	{"after the reports of two packets, the third one is expected until a cancel",
 	 "law 4ms; $sent; late > QUEUE; $sent; late > QUEUE; $sent; report to=1 > NONE; "
-	 "report to=2 > NONE expects=3; response > COMPLETE"},
+	 "report to=2 > NONE expects=3; cancel ECANCELED > COMPLETE ECANCELED"},
 	{"of the earlier packets without the own ID, the oldest is given up",
 	 "law 4ms; make attempts=6 timeout=3000; $sent; late > QUEUE; $sent; late > QUEUE; "
 	 "$sent; late > QUEUE; $sent; late > QUEUE; $sent; late > QUEUE; $sent; @3000ms; "
