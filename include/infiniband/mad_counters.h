@@ -174,6 +174,7 @@ struct mad_counters {
 	uint64_t at_maximum;      /**< counters at their maximum: they may have missed events */
 	uint64_t extended;        /**< counters of 64 bits, from PortCountersExtended */
 	uint64_t time_us;         /**< of the last response with counters, by CLOCK_MONOTONIC */
+	uint64_t response_us[8];  /**< of each response; 0: time_us. See mad_counters_time(). */
 	uint32_t capability_mask; /**< enum mad_pma_capability */
 	uint32_t capability_mask2;
 	uint32_t status;   /**< the MAD status of the request that failed with -EIO; or 0 */
@@ -199,6 +200,11 @@ struct mad_counter_info {
 const struct mad_counter_info *mad_counters_info(unsigned counter);
 /** A member by its number; 0 beyond the last counter. */
 uint64_t mad_counters_value(const struct mad_counters *counters, unsigned counter);
+/**
+ * The time at which the response with the counter came, in microseconds by CLOCK_MONOTONIC. A
+ * reading with several requests has several times. 0 if the reading does not have the counter.
+ */
+uint64_t mad_counters_time(const struct mad_counters *counters, unsigned counter);
 
 /* --- reading --------------------------------------------------------------------- */
 
@@ -354,7 +360,7 @@ void mad_counters_tracker_free(struct mad_counters_tracker *tracker);
  * Returns a mask of enum mad_counters_event, or
  * -EINVAL  an argument is NULL
  * -EINVAL  the reading has no counters, because it failed
- * -EINVAL  the reading is older than the previous one
+ * -EINVAL  a response of the reading is older than one of the previous reading
  * A reading with an error changes nothing.
  */
 int mad_counters_track(struct mad_counters_tracker *tracker,
@@ -363,7 +369,8 @@ int mad_counters_track(struct mad_counters_tracker *tracker,
 /** The totals, valid until the next call for the tracker. NULL for NULL. */
 const struct mad_counters_totals *mad_counters_tracker_totals(
 	const struct mad_counters_tracker *tracker);
-/** The rate of a counter per second between the latest two readings; 0 if one lacks it. */
+/** The rate of a counter per second between the latest two readings, by the times of the
+ * responses that had it; 0 if one lacks it. */
 double mad_counters_tracker_rate(const struct mad_counters_tracker *tracker, unsigned counter);
 /** The rate of a counter per second, from the first to the latest reading that has it; 0 after
  * one reading. */

@@ -315,6 +315,20 @@ void counter_source_read(enum counter_source source, const uint8_t *data, uint64
 		reading->extended |= counters;
 }
 
+static_assert(COUNTER_SOURCES <= 8, "struct mad_counters has no time for an attribute");
+
+EXPORT uint64_t mad_counters_time(const struct mad_counters *counters, unsigned counter)
+{
+	unsigned source;
+	uint64_t time;
+
+	if (!counters || counter >= MAD_COUNTER_COUNT || !(counters->present >> counter & 1))
+		return 0;
+	source = counters->extended >> counter & 1 ? SOURCE_EXTENDED : rows[counter].source;
+	time = counters->response_us[source];
+	return time ? time : counters->time_us;
+}
+
 EXPORT const struct mad_counter_info *mad_counters_info(unsigned counter)
 {
 	return counter < MAD_COUNTER_COUNT ? &rows[counter].info : NULL;

@@ -238,6 +238,7 @@ int reading_take(struct reading *reading, enum counter_source source,
 	if (error)
 		return error;
 	reading->counters->time_us = (uint64_t)clock_us();
+	reading->counters->response_us[source] = reading->counters->time_us;
 	if (mad_read_field(outcome->data, 0, IB_PC_PORT_SELECT_F) != reading->port)
 		reading->counters->odd |= MAD_COUNTERS_ODD_PORT;
 	counter_source_read(source, outcome->data, wanted, reading->counters);

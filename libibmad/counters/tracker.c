@@ -19,8 +19,9 @@ struct mad_counters_tracker {
 	uint64_t first_us[MAD_COUNTER_COUNT];  /* when the counter was read first */
 	uint64_t latest_us[MAD_COUNTER_COUNT]; /* when the counter was read last */
 	uint64_t in_latest;                    /* the counters of the latest reading */
-	uint64_t rate_time_us;                 /* between the latest two readings */
-	uint64_t grown[MAD_COUNTER_COUNT];     /* in that time */
+	/* the growth between the latest two readings, and the time between their responses */
+	uint64_t grown[MAD_COUNTER_COUNT];
+	uint64_t grown_us[MAD_COUNTER_COUNT];
 };
 
 EXPORT struct mad_counters_tracker *mad_counters_tracker_create(void)
@@ -97,8 +98,10 @@ static void add(struct mad_counters_tracker *tracker, const struct mad_counters 
 		grown = growth(tracker, reading, i, reset & MAD_COUNTER_BIT(i));
 		*sum = add_counts(*sum, grown);
 		/* otherwise the growth belongs to a longer time */
-		if (tracker->in_latest & MAD_COUNTER_BIT(i))
-			tracker->grown[i] = grown;
+		if (!(tracker->in_latest & MAD_COUNTER_BIT(i)))
+			continue;
+		tracker->grown[i] = grown;
+		tracker->grown_us[i] = mad_counters_time(reading, i) - tracker->latest_us[i];
 	}
 	total->present |= comparable;
 }
@@ -145,9 +148,9 @@ static void note_times(struct mad_counters_tracker *tracker, const struct mad_co
 	for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++) {
 		if (!(reading->present & MAD_COUNTER_BIT(i)))
 			continue;
+		tracker->latest_us[i] = mad_counters_time(reading, i);
 		if (!(known & MAD_COUNTER_BIT(i)))
-			tracker->first_us[i] = reading->time_us;
-		tracker->latest_us[i] = reading->time_us;
+			tracker->first_us[i] = tracker->latest_us[i];
 	}
 }
 
@@ -179,6 +182,21 @@ static int take(struct mad_counters_tracker *tracker, const struct mad_counters 
 	return events;
 }
 
+/* Two readings that were under way at once may have their responses in another order. */
+static bool is_older(const struct mad_counters_tracker *tracker,
+		     const struct mad_counters *reading)
+{
+	uint64_t both = tracker->latest.present & reading->present & MAD_COUNTERS_ALL;
+
+	if (tracker->totals.readings && reading->time_us < tracker->totals.total.time_us)
+		return true;
+	for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++)
+		if (both & MAD_COUNTER_BIT(i) &&
+		    mad_counters_time(reading, i) < tracker->latest_us[i])
+			return true;
+	return false;
+}
+
 EXPORT int mad_counters_track(struct mad_counters_tracker *tracker,
 			      const struct mad_counters *reading)
 {
@@ -189,12 +207,10 @@ EXPORT int mad_counters_track(struct mad_counters_tracker *tracker,
 	if (!tracker || !reading || !(reading->present & MAD_COUNTERS_ALL))
 		return -EINVAL;
 	totals = &tracker->totals;
-	if (totals->readings && reading->time_us < totals->total.time_us)
+	if (is_older(tracker, reading))
 		return -EINVAL;
 	events = take(tracker, reading);
-	if (totals->readings)
-		tracker->rate_time_us = reading->time_us - totals->total.time_us;
-	else
+	if (!totals->readings)
 		totals->first_us = reading->time_us;
 	totals->total.time_us = reading->time_us;
 	totals->total.port = reading->port;
@@ -222,7 +238,7 @@ EXPORT double mad_counters_tracker_rate(const struct mad_counters_tracker *track
 {
 	if (!tracker || counter >= MAD_COUNTER_COUNT)
 		return 0;
-	return per_second(tracker->grown[counter], tracker->rate_time_us);
+	return per_second(tracker->grown[counter], tracker->grown_us[counter]);
 }
 
 EXPORT double mad_counters_tracker_mean_rate(const struct mad_counters_tracker *tracker,

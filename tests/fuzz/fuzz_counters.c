@@ -86,6 +86,7 @@ static void track(const struct mad_counters *counters)
 
 	run.time_us += take(&run.input, 2);
 	reading.time_us = run.time_us;
+	memset(reading.response_us, 0, sizeof(reading.response_us));
 	events = mad_counters_track(run.tracker, &reading);
 	check(counters->present ? events >= 0 && events < 32 : events == -EINVAL);
 	for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++) {

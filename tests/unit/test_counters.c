@@ -3,7 +3,10 @@
 /* Counters of a port: the requests of a reading, and the results from the responses. */
 
 #include "counters_fixture.h"
+#include "port/timers.h"
 #include "test.h"
+
+#include <unistd.h>
 
 FIXTURE(setup, fixture_teardown);
 
@@ -246,6 +249,37 @@ TEST(bytes_beyond_64_bits_are_odd)
 	counters = read_with(NULL, 3);
 	assert_int_equal(counters.odd, 0);
 	assert_true(counters.at_maximum == MAD_COUNTER_BIT(MAD_COUNTER_XMIT_BYTES));
+}
+
+static uint64_t basic_written_us;
+
+static int respond_to_basic_late(const struct device_packet *packet, void *arg)
+{
+	(void)arg;
+	if (packet->mad[17] == BASIC) {
+		basic_written_us = (uint64_t)clock_us();
+		usleep(3000);
+	}
+	respond(packet);
+	return 0;
+}
+
+TEST(each_counter_has_the_time_of_its_response)
+{
+	struct mad_counters counters;
+	uint64_t first, last;
+
+	node.capabilities = MAD_PMA_EXTENDED_WIDTH;
+	device_on_write(respond_to_basic_late, NULL);
+	counters = read_with(NULL, 3);
+	first = mad_counters_time(&counters, MAD_COUNTER_RCV_BYTES);
+	last = mad_counters_time(&counters, MAD_COUNTER_SYMBOL_ERRORS);
+	assert_true(first > 0 && first <= basic_written_us);
+	assert_true(last >= basic_written_us + 3000);
+	assert_true(last == counters.time_us);
+	assert_true(mad_counters_time(&counters, MAD_COUNTER_QP1_DROPPED) == 0);
+	assert_true(mad_counters_time(&counters, MAD_COUNTER_COUNT) == 0);
+	assert_true(mad_counters_time(NULL, 0) == 0);
 }
 
 TEST(a_response_about_another_port_is_odd)

@@ -2,6 +2,7 @@
 
 /* The sum of a port's readings: after a reset, at the maximum, or if a counter decreases. */
 
+#include "counters/counter_table.h"
 #include "fake_device.h"
 #include "test.h"
 
@@ -76,6 +77,38 @@ TEST(rates_are_of_the_latest_interval_and_of_all)
 	reading.rcv_bytes = 7000;
 	assert_int_equal(mad_counters_track(tracker, &reading), 0);
 	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES) == 0);
+}
+
+/* PortCountersExtended has the bytes, and PortCounters the errors. */
+static void respond_at(uint64_t extended_us, uint64_t basic_us)
+{
+	reading.extended = MAD_COUNTERS_TRAFFIC;
+	reading.response_us[SOURCE_EXTENDED] = extended_us;
+	reading.response_us[SOURCE_BASIC] = reading.time_us = basic_us;
+}
+
+TEST(a_rate_is_by_the_times_of_the_counters_responses)
+{
+	respond_at(1000000, 1700000);
+	mad_counters_track(tracker, &reading);
+	reading.rcv_bytes = 4000007;
+	reading.symbol_errors = 30;
+	respond_at(5000007, 5100000);
+	assert_int_equal(mad_counters_track(tracker, &reading), 0);
+	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES) == 1000000);
+	assert_true(mad_counters_tracker_mean_rate(tracker, MAD_COUNTER_RCV_BYTES) == 1000000);
+	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_SYMBOL_ERRORS) ==
+		    30 * 1e6 / 3400000);
+}
+
+TEST(a_reading_that_was_overtaken_is_refused)
+{
+	respond_at(1000000, 1700000);
+	mad_counters_track(tracker, &reading);
+	reading.rcv_bytes = 5000;
+	respond_at(900000, 1800000);
+	assert_int_equal(mad_counters_track(tracker, &reading), -EINVAL);
+	assert_int_equal(mad_counters_tracker_totals(tracker)->readings, 1);
 }
 
 TEST(a_reset_of_some_counters_is_somebody_elses)
