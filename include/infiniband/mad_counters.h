@@ -121,7 +121,8 @@ enum mad_counters_odd {
 	MAD_COUNTERS_ODD_PORT = 1,
 	/** ClassPortInfo promises PortCountersExtended, and the node does not have it */
 	MAD_COUNTERS_ODD_CAPABILITY = 2,
-	/** a number of bytes that does not fit into 64 bits; the member is UINT64_MAX */
+	/** an impossible value: "odd_values". 64 bits that are all 1, or a number of bytes that
+	 * does not fit into 64 bits, for which the member is UINT64_MAX. */
 	MAD_COUNTERS_ODD_VALUE = 4
 };
 
@@ -172,6 +173,7 @@ struct mad_counters {
 
 	uint64_t present;         /**< the counters that were read */
 	uint64_t at_maximum;      /**< counters at their maximum: they may have missed events */
+	uint64_t odd_values;      /**< counters with an impossible value */
 	uint64_t extended;        /**< counters of 64 bits, from PortCountersExtended */
 	uint64_t time_us;         /**< of the last response with counters, by CLOCK_MONOTONIC */
 	uint64_t response_us[8];  /**< of each response; 0: time_us. See mad_counters_time(). */
@@ -328,7 +330,16 @@ enum mad_counters_event {
 	/** A counter has reached its maximum, so that its total is too low from now on. */
 	MAD_COUNTERS_STUCK = 8,
 	/** The reading has other counters than before, or counters from another attribute. */
-	MAD_COUNTERS_CHANGED = 16
+	MAD_COUNTERS_CHANGED = 16,
+	/**
+	 * Counters have impossible values: they are in "odd_values", or differ from the
+	 * previous reading by more than a link can count in the time, 10^12 a second. The
+	 * tracker ignores these values, and continues with the next reading.
+	 */
+	MAD_COUNTERS_IMPOSSIBLE = 32,
+	/** A reading agrees with the impossible values before: they are another port's. Nothing
+	 * is added, and the counters begin again. */
+	MAD_COUNTERS_REPLACED = 64
 };
 
 /** The sum of the readings. Members may be added at the end: the library allocates it. */
@@ -336,15 +347,17 @@ struct mad_counters_totals {
 	/**
 	 * Events since the first reading. "present" has the counters that were in at least two
 	 * readings. "at_maximum" has the counters that stood at their maximum in a reading,
-	 * "extended" is 0, "time_us" is the time of the latest reading.
+	 * "odd_values" those that had an impossible value. "extended" is 0, "time_us" is the
+	 * time of the latest reading.
 	 */
 	struct mad_counters total;
 	uint64_t first_us; /**< the time of the first reading */
 	uint64_t readings;
-	uint64_t resets;    /**< readings with MAD_COUNTERS_RESET */
-	uint64_t restarts;  /**< readings with MAD_COUNTERS_RESTARTED */
-	uint64_t backwards; /**< counters that ran backwards, in all readings */
-	uint64_t stuck;     /**< counters that reached their maximum, in all readings */
+	uint64_t resets;     /**< readings with MAD_COUNTERS_RESET */
+	uint64_t restarts;   /**< readings with MAD_COUNTERS_RESTARTED */
+	uint64_t backwards;  /**< counters that ran backwards, in all readings */
+	uint64_t stuck;      /**< counters that reached their maximum, in all readings */
+	uint64_t impossible; /**< values that were ignored, in all readings */
 };
 
 /** NULL with errno ENOMEM. */
@@ -369,8 +382,8 @@ int mad_counters_track(struct mad_counters_tracker *tracker,
 /** The totals, valid until the next call for the tracker. NULL for NULL. */
 const struct mad_counters_totals *mad_counters_tracker_totals(
 	const struct mad_counters_tracker *tracker);
-/** The rate of a counter per second between the latest two readings, by the times of the
- * responses that had it; 0 if one lacks it. */
+/** The rate of a counter per second between the latest two readings that have it, by the times
+ * of the responses; 0 if the latest reading lacks it or its value is impossible. */
 double mad_counters_tracker_rate(const struct mad_counters_tracker *tracker, unsigned counter);
 /** The rate of a counter per second, from the first to the latest reading that has it; 0 after
  * one reading. */

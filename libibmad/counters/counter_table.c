@@ -294,14 +294,14 @@ static void read_counter(unsigned counter, enum counter_source source, const uin
 	*value = read_number(row, source, data, &maximum);
 	if (*value == maximum)
 		reading->at_maximum |= MAD_COUNTER_BIT(counter);
-	if (*value <= UINT64_MAX / row->info.multiplier) {
-		*value *= row->info.multiplier;
+	/* no link can have sent as many, nor reached the maximum of 64 bits */
+	if (*value == UINT64_MAX || *value > UINT64_MAX / row->info.multiplier) {
+		reading->odd |= MAD_COUNTERS_ODD_VALUE;
+		reading->odd_values |= MAD_COUNTER_BIT(counter);
+		*value = UINT64_MAX;
 		return;
 	}
-	/* no link can have sent as many */
-	if (*value != maximum)
-		reading->odd |= MAD_COUNTERS_ODD_VALUE;
-	*value = UINT64_MAX;
+	*value *= row->info.multiplier;
 }
 
 void counter_source_read(enum counter_source source, const uint8_t *data, uint64_t counters,

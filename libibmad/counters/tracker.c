@@ -10,18 +10,31 @@
 
 /* A counter that falls by less than this part of its value was not reset. */
 #define BACKWARDS_PART 16
+/*
+ * A counter that grows faster has an impossible value: the fastest link, 12x XDR, carries
+ * 300,000 bytes in a microsecond. The slack is for the time of a response on its way.
+ */
+#define FASTEST_PER_US 1000000
+#define SLACK_US       1000000
+
+/* A counter in the readings that have a possible value of it. */
+struct history {
+	uint64_t latest;
+	uint64_t highest; /* above the latest value after a fall that was no reset */
+	uint64_t first_us, latest_us;
+	uint64_t grown, grown_us; /* from the reading before the latest one */
+	uint64_t odd, odd_us;     /* the impossible value of the latest reading */
+};
 
 struct mad_counters_tracker {
 	struct mad_counters_totals totals;
-	struct mad_counters latest; /* the latest value of each counter */
-	/* The sum: higher than the latest value after a counter has fallen. */
-	uint64_t highest[MAD_COUNTER_COUNT];
-	uint64_t first_us[MAD_COUNTER_COUNT];  /* when the counter was read first */
-	uint64_t latest_us[MAD_COUNTER_COUNT]; /* when the counter was read last */
-	uint64_t in_latest;                    /* the counters of the latest reading */
-	/* the growth between the latest two readings, and the time between their responses */
-	uint64_t grown[MAD_COUNTER_COUNT];
-	uint64_t grown_us[MAD_COUNTER_COUNT];
+	struct history counters[MAD_COUNTER_COUNT];
+	uint64_t seen;       /* counters of all readings */
+	uint64_t known;      /* counters with a history */
+	uint64_t extended;   /* of these, from PortCountersExtended */
+	uint64_t at_maximum; /* likewise */
+	uint64_t odd;        /* counters with an impossible growth in the latest reading */
+	uint64_t grown;      /* counters that the latest two readings have */
 };
 
 EXPORT struct mad_counters_tracker *mad_counters_tracker_create(void)
@@ -39,6 +52,38 @@ static unsigned count_bits(uint64_t mask)
 	return (unsigned)__builtin_popcountll(mask);
 }
 
+/* Whether a link may count as much in the time between two responses. */
+static bool is_possible(uint64_t growth, uint64_t us)
+{
+	return growth / FASTEST_PER_US <= add_counts(us, SLACK_US);
+}
+
+/* Whether a counter is so much lower that only a reset explains it. */
+static bool is_far_lower(uint64_t now, uint64_t before)
+{
+	return now < before && before - now >= before / BACKWARDS_PART;
+}
+
+/* Counters that have neither grown as a link can count, nor been reset and grown since. */
+static uint64_t find_odd(const struct mad_counters_tracker *tracker,
+			 const struct mad_counters *reading, uint64_t comparable)
+{
+	uint64_t odd = 0;
+
+	for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++) {
+		const struct history *history = &tracker->counters[i];
+		uint64_t now = mad_counters_value(reading, i), growth = 0;
+
+		if (is_far_lower(now, history->latest))
+			growth = now;
+		else if (now > history->highest)
+			growth = now - history->highest;
+		if (!is_possible(growth, mad_counters_time(reading, i) - history->latest_us))
+			odd |= MAD_COUNTER_BIT(i);
+	}
+	return odd & comparable;
+}
+
 /* Counters that are lower than before, and the reason. */
 struct fall {
 	uint64_t lower;
@@ -52,14 +97,14 @@ static struct fall find_falls(const struct mad_counters_tracker *tracker,
 	struct fall fall = {.all = true};
 
 	for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++) {
-		uint64_t before = mad_counters_value(&tracker->latest, i);
+		uint64_t before = tracker->counters[i].latest;
 		uint64_t now = mad_counters_value(reading, i);
 
 		if (!(comparable & MAD_COUNTER_BIT(i)) || !before)
 			continue;
 		if (now < before)
 			fall.lower |= MAD_COUNTER_BIT(i);
-		if (now < before && before - now >= before / BACKWARDS_PART)
+		if (is_far_lower(now, before))
 			fall.far |= MAD_COUNTER_BIT(i);
 		else
 			fall.all = false;
@@ -67,56 +112,67 @@ static struct fall find_falls(const struct mad_counters_tracker *tracker,
 	return fall;
 }
 
-/* Adds a counter that was read before. Returns the growth. */
-static uint64_t growth(struct mad_counters_tracker *tracker, const struct mad_counters *reading,
-		       unsigned counter, bool is_reset)
+/* Adds a counter that was read before. */
+static void add(struct mad_counters_tracker *tracker, const struct mad_counters *reading,
+		unsigned counter, bool is_reset)
 {
-	uint64_t *before = counter_in(&tracker->latest, counter), grown = 0;
+	uint64_t *sum = counter_in(&tracker->totals.total, counter);
+	struct history *history = &tracker->counters[counter];
 	uint64_t now = mad_counters_value(reading, counter);
+	uint64_t time = mad_counters_time(reading, counter);
 
 	if (is_reset)
-		tracker->highest[counter] = 0;
-	*before = now;
-	if (now > tracker->highest[counter]) {
-		grown = now - tracker->highest[counter];
-		tracker->highest[counter] = now;
+		history->highest = 0;
+	history->grown = 0;
+	if (now > history->highest) {
+		history->grown = now - history->highest;
+		history->highest = now;
 	}
-	return grown;
+	*sum = add_counts(*sum, history->grown);
+	history->grown_us = time - history->latest_us;
+	history->latest_us = time;
+	history->latest = now;
 }
 
-static void add(struct mad_counters_tracker *tracker, const struct mad_counters *reading,
-		uint64_t comparable, uint64_t reset)
+/* A counter that cannot be compared with an earlier value begins with this reading. */
+static void begin(struct mad_counters_tracker *tracker, const struct mad_counters *reading,
+		  unsigned counter)
 {
-	struct mad_counters *total = &tracker->totals.total;
+	struct history *history = &tracker->counters[counter];
+	uint64_t bit = MAD_COUNTER_BIT(counter);
+
+	history->latest = history->highest = mad_counters_value(reading, counter);
+	history->latest_us = mad_counters_time(reading, counter);
+	if (!(tracker->known & bit))
+		history->first_us = history->latest_us;
+	tracker->known |= bit;
+	tracker->extended = (tracker->extended & ~bit) | (reading->extended & bit);
+}
+
+/*
+ * Ignores impossible values. If the next reading agrees with such a value, the values are those
+ * of another port, and begin again.
+ */
+static uint64_t take_odd(struct mad_counters_tracker *tracker,
+			 const struct mad_counters *reading, uint64_t odd)
+{
+	uint64_t other = 0;
 
 	for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++) {
-		uint64_t *sum = counter_in(total, i), grown;
+		struct history *history = &tracker->counters[i];
+		uint64_t now = mad_counters_value(reading, i);
+		uint64_t time = mad_counters_time(reading, i);
 
-		tracker->grown[i] = 0;
-		if (!(comparable & MAD_COUNTER_BIT(i)))
+		if (!(odd & MAD_COUNTER_BIT(i)))
 			continue;
-		grown = growth(tracker, reading, i, reset & MAD_COUNTER_BIT(i));
-		*sum = add_counts(*sum, grown);
-		/* otherwise the growth belongs to a longer time */
-		if (!(tracker->in_latest & MAD_COUNTER_BIT(i)))
-			continue;
-		tracker->grown[i] = grown;
-		tracker->grown_us[i] = mad_counters_time(reading, i) - tracker->latest_us[i];
+		if (tracker->odd & MAD_COUNTER_BIT(i) && now >= history->odd &&
+		    is_possible(now - history->odd, time - history->odd_us))
+			other |= MAD_COUNTER_BIT(i);
+		history->odd = now;
+		history->odd_us = time;
 	}
-	total->present |= comparable;
-}
-
-/* Counters that cannot be compared with an earlier value begin with this reading. */
-static void begin_again(struct mad_counters_tracker *tracker,
-			const struct mad_counters *reading, uint64_t counters)
-{
-	for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++)
-		if (counters & MAD_COUNTER_BIT(i))
-			*counter_in(&tracker->latest, i) = tracker->highest[i] =
-				mad_counters_value(reading, i);
-	tracker->latest.present |= counters;
-	tracker->latest.extended &= ~counters;
-	tracker->latest.extended |= counters & reading->extended;
+	tracker->odd = odd & ~other;
+	return other;
 }
 
 /* Compares the reading with earlier values, and adds the growth. */
@@ -138,47 +194,52 @@ static int take_comparable(struct mad_counters_tracker *tracker,
 	if (backwards)
 		events |= MAD_COUNTERS_BACKWARDS;
 	totals->backwards += count_bits(backwards);
-	add(tracker, reading, comparable, fall.far);
+	for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++)
+		if (comparable & MAD_COUNTER_BIT(i))
+			add(tracker, reading, i, fall.far & MAD_COUNTER_BIT(i));
+	totals->total.present |= comparable;
+	tracker->grown = comparable;
 	return events;
 }
 
-static void note_times(struct mad_counters_tracker *tracker, const struct mad_counters *reading,
-		       uint64_t known)
+static int note_maximum(struct mad_counters_tracker *tracker,
+			const struct mad_counters *reading, uint64_t present)
 {
-	for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++) {
-		if (!(reading->present & MAD_COUNTER_BIT(i)))
-			continue;
-		tracker->latest_us[i] = mad_counters_time(reading, i);
-		if (!(known & MAD_COUNTER_BIT(i)))
-			tracker->first_us[i] = tracker->latest_us[i];
-	}
+	uint64_t at_maximum = reading->at_maximum & present;
+	uint64_t stuck = at_maximum & ~tracker->at_maximum;
+
+	tracker->totals.stuck += count_bits(stuck);
+	tracker->totals.total.at_maximum |= at_maximum;
+	/* a counter that was not read does not change */
+	tracker->at_maximum = at_maximum | (tracker->at_maximum & ~present);
+	return stuck ? MAD_COUNTERS_STUCK : 0;
 }
 
 static int take(struct mad_counters_tracker *tracker, const struct mad_counters *reading)
 {
-	struct mad_counters_totals *totals = &tracker->totals;
-	uint64_t known = tracker->latest.present & MAD_COUNTERS_ALL;
-	uint64_t present = reading->present & MAD_COUNTERS_ALL;
-	uint64_t same = ~(tracker->latest.extended ^ reading->extended);
-	uint64_t comparable = known & present & same;
-	uint64_t at_maximum = reading->at_maximum & present;
-	uint64_t stuck = at_maximum & ~tracker->latest.at_maximum;
+	uint64_t read = reading->present & MAD_COUNTERS_ALL;
+	uint64_t present = read & ~reading->odd_values;
+	uint64_t common = tracker->known & present;
+	uint64_t comparable = common & ~(tracker->extended ^ reading->extended);
+	uint64_t odd = find_odd(tracker, reading, comparable);
+	uint64_t other = take_odd(tracker, reading, odd), ignored;
 	int events = 0;
 
-	if (totals->readings) {
-		events = take_comparable(tracker, reading, comparable);
-		if (known != present || comparable != known)
-			events |= MAD_COUNTERS_CHANGED;
-	}
-	if (stuck)
-		events |= MAD_COUNTERS_STUCK;
-	totals->stuck += count_bits(stuck);
-	totals->total.at_maximum |= at_maximum;
-	/* a counter that was not read does not change */
-	tracker->latest.at_maximum = at_maximum | (tracker->latest.at_maximum & ~present);
-	note_times(tracker, reading, known);
-	begin_again(tracker, reading, present & ~comparable);
-	tracker->in_latest = present;
+	if (tracker->totals.readings && (tracker->seen != read || comparable != common))
+		events |= MAD_COUNTERS_CHANGED;
+	if (other)
+		events |= MAD_COUNTERS_REPLACED;
+	events |= take_comparable(tracker, reading, comparable & ~odd);
+	ignored = (odd & ~other) | (read & ~present);
+	if (ignored)
+		events |= MAD_COUNTERS_IMPOSSIBLE;
+	tracker->totals.impossible += count_bits(ignored);
+	tracker->totals.total.odd_values |= ignored;
+	events |= note_maximum(tracker, reading, read & ~ignored);
+	for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++)
+		if (((present & ~comparable) | other) & MAD_COUNTER_BIT(i))
+			begin(tracker, reading, i);
+	tracker->seen |= read;
 	return events;
 }
 
@@ -186,13 +247,13 @@ static int take(struct mad_counters_tracker *tracker, const struct mad_counters 
 static bool is_older(const struct mad_counters_tracker *tracker,
 		     const struct mad_counters *reading)
 {
-	uint64_t both = tracker->latest.present & reading->present & MAD_COUNTERS_ALL;
+	uint64_t both = tracker->known & reading->present;
 
 	if (tracker->totals.readings && reading->time_us < tracker->totals.total.time_us)
 		return true;
 	for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++)
 		if (both & MAD_COUNTER_BIT(i) &&
-		    mad_counters_time(reading, i) < tracker->latest_us[i])
+		    mad_counters_time(reading, i) < tracker->counters[i].latest_us)
 			return true;
 	return false;
 }
@@ -236,16 +297,24 @@ static double per_second(uint64_t count, uint64_t us)
 EXPORT double mad_counters_tracker_rate(const struct mad_counters_tracker *tracker,
 					unsigned counter)
 {
+	const struct history *history;
+
 	if (!tracker || counter >= MAD_COUNTER_COUNT)
 		return 0;
-	return per_second(tracker->grown[counter], tracker->grown_us[counter]);
+	history = &tracker->counters[counter];
+	if (!(tracker->grown & MAD_COUNTER_BIT(counter)))
+		return 0;
+	return per_second(history->grown, history->grown_us);
 }
 
 EXPORT double mad_counters_tracker_mean_rate(const struct mad_counters_tracker *tracker,
 					     unsigned counter)
 {
+	const struct history *history;
+
 	if (!tracker || counter >= MAD_COUNTER_COUNT)
 		return 0;
+	history = &tracker->counters[counter];
 	return per_second(mad_counters_value(&tracker->totals.total, counter),
-			  tracker->latest_us[counter] - tracker->first_us[counter]);
+			  history->latest_us - history->first_us);
 }

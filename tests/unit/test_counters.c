@@ -235,7 +235,7 @@ TEST(counters_at_their_maximum_are_named)
 	assert_true(~read_with(NULL, 2).at_maximum & MAD_COUNTER_BIT(MAD_COUNTER_XMIT_PACKETS));
 }
 
-TEST(bytes_beyond_64_bits_are_odd)
+TEST(values_beyond_64_bits_or_of_ones_are_odd)
 {
 	node.capabilities = MAD_PMA_EXTENDED_WIDTH;
 	put(EXTENDED, IB_PC_EXT_XMT_BYTES_F, UINT64_C(1) << 62);
@@ -244,11 +244,18 @@ TEST(bytes_beyond_64_bits_are_odd)
 	assert_true(counters.xmit_bytes == UINT64_MAX);
 	assert_true(counters.rcv_bytes == UINT64_MAX - 3);
 	assert_int_equal(counters.odd, MAD_COUNTERS_ODD_VALUE);
+	assert_true(counters.odd_values == MAD_COUNTER_BIT(MAD_COUNTER_XMIT_BYTES));
 	assert_int_equal(counters.at_maximum, 0);
 	put(EXTENDED, IB_PC_EXT_XMT_BYTES_F, UINT64_MAX);
 	counters = read_with(NULL, 3);
-	assert_int_equal(counters.odd, 0);
+	assert_int_equal(counters.odd, MAD_COUNTERS_ODD_VALUE);
+	assert_true(counters.odd_values == MAD_COUNTER_BIT(MAD_COUNTER_XMIT_BYTES));
 	assert_true(counters.at_maximum == MAD_COUNTER_BIT(MAD_COUNTER_XMIT_BYTES));
+	put(EXTENDED, IB_PC_EXT_XMT_BYTES_F, 0);
+	put(EXTENDED, IB_PC_EXT_XMT_PKTS_F, UINT64_MAX);
+	counters = read_with(NULL, 3);
+	assert_true(counters.xmit_packets == UINT64_MAX);
+	assert_true(counters.odd_values == MAD_COUNTER_BIT(MAD_COUNTER_XMIT_PACKETS));
 }
 
 static uint64_t basic_written_us;

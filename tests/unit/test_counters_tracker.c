@@ -284,8 +284,8 @@ TEST(a_reading_that_lacks_a_counter_leaves_it)
 	reading.rcv_bytes = 4000;
 	assert_int_equal(track(), 0);
 	assert_int_equal(total()->rcv_bytes, 3000);
-	/* it increased within two seconds, so the rate of the last second is unknown */
-	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES) == 0);
+	/* it increased within two seconds */
+	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES) == 1500);
 }
 
 TEST(a_counter_from_another_attribute_begins_again)
@@ -302,11 +302,237 @@ TEST(a_counter_from_another_attribute_begins_again)
 	assert_int_equal(mad_counters_tracker_totals(tracker)->resets, 0);
 }
 
+#define RCV_BYTES MAD_COUNTER_BIT(MAD_COUNTER_RCV_BYTES)
+
+TEST(an_odd_value_changes_nothing_and_the_next_reading_continues)
+{
+	reading.rcv_bytes = 1000;
+	track();
+	reading.rcv_bytes = UINT64_MAX;
+	reading.odd_values = RCV_BYTES;
+	reading.odd = MAD_COUNTERS_ODD_VALUE;
+	reading.symbol_errors = 5;
+	assert_int_equal(track(), MAD_COUNTERS_IMPOSSIBLE);
+	assert_int_equal(total()->rcv_bytes, 0);
+	assert_int_equal(total()->symbol_errors, 5);
+	assert_true(total()->odd_values == RCV_BYTES);
+	reading.rcv_bytes = 5000;
+	reading.odd_values = 0;
+	assert_int_equal(track(), 0);
+	assert_int_equal(total()->rcv_bytes, 4000);
+	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES) == 2000);
+	assert_int_equal(mad_counters_tracker_totals(tracker)->impossible, 1);
+}
+
+TEST(an_odd_value_does_not_begin_a_counter)
+{
+	reading.rcv_bytes = UINT64_MAX;
+	reading.odd_values = RCV_BYTES;
+	assert_int_equal(track(), MAD_COUNTERS_IMPOSSIBLE);
+	reading.rcv_bytes = 100;
+	reading.odd_values = 0;
+	assert_int_equal(track(), 0);
+	assert_int_equal(total()->rcv_bytes, 0);
+	reading.rcv_bytes = 300;
+	assert_int_equal(track(), 0);
+	assert_int_equal(total()->rcv_bytes, 200);
+}
+
+TEST(a_growth_that_no_link_can_count_is_ignored)
+{
+	reading.rcv_bytes = UINT64_C(1) << 60;
+	track();
+	/* higher, and lower, but too high for a reset */
+	reading.rcv_bytes = UINT64_C(1) << 61;
+	assert_int_equal(track(), MAD_COUNTERS_IMPOSSIBLE);
+	reading.rcv_bytes = UINT64_C(1) << 59;
+	assert_int_equal(track(), MAD_COUNTERS_IMPOSSIBLE);
+	assert_int_equal(total()->rcv_bytes, 0);
+	reading.rcv_bytes = (UINT64_C(1) << 60) + 3000;
+	assert_int_equal(track(), 0);
+	assert_int_equal(total()->rcv_bytes, 3000);
+	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES) == 1000);
+	/* as much as a link may count in a second and the slack */
+	reading.rcv_bytes += UINT64_C(2000000999999);
+	assert_int_equal(track(), 0);
+	reading.rcv_bytes += UINT64_C(2000001000000);
+	assert_int_equal(track(), MAD_COUNTERS_IMPOSSIBLE);
+	assert_int_equal(mad_counters_tracker_totals(tracker)->impossible, 3);
+}
+
+TEST(impossible_values_that_continue_are_of_another_port)
+{
+	reading.rcv_bytes = 1000;
+	track();
+	reading.rcv_bytes = UINT64_C(1) << 60;
+	assert_int_equal(track(), MAD_COUNTERS_IMPOSSIBLE);
+	reading.rcv_bytes += 500;
+	assert_int_equal(track(), MAD_COUNTERS_REPLACED);
+	assert_int_equal(total()->rcv_bytes, 0);
+	reading.rcv_bytes += 70;
+	assert_int_equal(track(), 0);
+	assert_int_equal(total()->rcv_bytes, 70);
+	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES) == 70);
+}
+
+/* --- a model of a port, with random events --------------------------------------- */
+
+#define MODEL_ROUNDS 200
+#define MODEL_STEPS  300
+
+/* The counters of 64 bits, and two that stop at their maximum. */
+static const enum mad_counter model_counters[] = {
+	MAD_COUNTER_XMIT_BYTES,  MAD_COUNTER_RCV_BYTES,     MAD_COUNTER_XMIT_PACKETS,
+	MAD_COUNTER_RCV_PACKETS, MAD_COUNTER_SYMBOL_ERRORS, MAD_COUNTER_LINK_DOWNED,
+	MAD_COUNTER_RCV_ERRORS,
+};
+#define MODEL_COUNTERS (sizeof(model_counters) / sizeof(*model_counters))
+#define MODEL_TRAFFIC  4 /* of these */
+
+static struct model {
+	struct {
+		uint64_t device;     /* what the node has in its counter */
+		uint64_t truth;      /* events since the beginning */
+		uint64_t first_true; /* in the first reading */
+		uint64_t total;
+		bool is_lossy;  /* a reset, or the maximum: events may be lost */
+		bool has_begun; /* in a reading */
+		bool is_wild;   /* the latest value was far off: two might agree */
+	} counters[MODEL_COUNTERS];
+} model;
+
+static uint64_t below(uint64_t limit)
+{
+	return ((uint64_t)random() << 31 ^ (uint64_t)random()) % limit;
+}
+
+static uint64_t maximum_of(size_t counter)
+{
+	return counter < MODEL_TRAFFIC
+		       ? UINT64_MAX
+		       : (UINT64_C(1) << mad_counters_info(model_counters[counter])->bits) - 1;
+}
+
+static void model_begin(void)
+{
+	mad_counters_tracker_free(tracker);
+	tracker = mad_counters_tracker_create();
+	assert_non_null(tracker);
+	memset(&model, 0, sizeof(model));
+	reading = (struct mad_counters){.time_us = 1};
+	for (size_t i = 0; i < MODEL_COUNTERS; i++)
+		model.counters[i].device = below(2) ? below(maximum_of(i) / 8) : 0;
+}
+
+/* Time passes, and events come: none, a few, or many. */
+static void model_grow(void)
+{
+	uint64_t us = 1 + below(below(2) ? 10000 : 10000000);
+
+	reading.time_us += us;
+	for (size_t i = 0; i < MODEL_COUNTERS; i++) {
+		uint64_t most = i < MODEL_TRAFFIC ? us * 300000 : 40, room;
+		uint64_t events = below(3) ? below(below(3) ? most / 1000 + 1 : most) : 0;
+
+		room = maximum_of(i) - model.counters[i].device;
+		model.counters[i].truth += events;
+		model.counters[i].device += events < room ? events : room;
+		if (events >= room)
+			model.counters[i].is_lossy = true;
+	}
+}
+
+/* Another program resets all counters or the errors, or the node restarts. */
+static void model_reset(void)
+{
+	for (size_t i = below(2) ? 0 : MODEL_TRAFFIC; i < MODEL_COUNTERS; i++) {
+		model.counters[i].device = 0;
+		model.counters[i].is_lossy = true;
+	}
+}
+
+/* Whether the reading has a value of the counter that is not odd. */
+static bool model_read(size_t counter)
+{
+	enum mad_counter number = model_counters[counter];
+	uint64_t *value = counter_in(&reading, number);
+	bool was_wild = model.counters[counter].is_wild;
+
+	model.counters[counter].is_wild = false;
+	*value = model.counters[counter].device;
+	if (!below(10))
+		return false;
+	reading.present |= MAD_COUNTER_BIT(number);
+	if (*value == maximum_of(counter))
+		reading.at_maximum |= MAD_COUNTER_BIT(number);
+	if (!below(20)) {
+		*value = below(2) ? UINT64_MAX : below(1000);
+		reading.odd_values |= MAD_COUNTER_BIT(number);
+		reading.odd = MAD_COUNTERS_ODD_VALUE;
+	} else if (model.counters[counter].has_begun && !was_wild && !below(20)) {
+		/* higher or lower by more than is possible in hours */
+		*value = *value >> 50 && below(2) ? *value / 4 : *value + (UINT64_C(1) << 62);
+		model.counters[counter].is_wild = true;
+	} else {
+		return true;
+	}
+	return false;
+}
+
+static void model_judge(size_t counter, bool is_read, bool has_begun)
+{
+	uint64_t now = mad_counters_value(total(), model_counters[counter]);
+	uint64_t before = model.counters[counter].total, most;
+
+	most = model.counters[counter].truth - model.counters[counter].first_true;
+	model.counters[counter].total = now;
+	assert_true(now >= before);
+	assert_true(now <= most);
+	if (!is_read) {
+		assert_true(now == before);
+		assert_true(mad_counters_tracker_rate(tracker, model_counters[counter]) == 0);
+	} else if (!model.counters[counter].is_lossy && has_begun) {
+		assert_true(now == most);
+	}
+}
+
+static void model_step(void)
+{
+	bool is_read[MODEL_COUNTERS], has_begun[MODEL_COUNTERS];
+
+	model_grow();
+	if (!below(15))
+		model_reset();
+	reading.present = reading.odd_values = reading.at_maximum = reading.odd = 0;
+	for (size_t i = 0; i < MODEL_COUNTERS; i++)
+		is_read[i] = model_read(i);
+	assert_true(mad_counters_track(tracker, &reading) >= 0 || !reading.present);
+	for (size_t i = 0; i < MODEL_COUNTERS; i++) {
+		has_begun[i] = model.counters[i].has_begun;
+		if (is_read[i] && !has_begun[i]) {
+			model.counters[i].first_true = model.counters[i].truth;
+			model.counters[i].has_begun = true;
+		}
+		model_judge(i, is_read[i], has_begun[i]);
+	}
+}
+
+TEST(totals_are_never_more_than_what_happened)
+{
+	srandom(test_seed());
+	for (int round = 0; round < MODEL_ROUNDS; round++) {
+		model_begin();
+		for (int step = 0; step < MODEL_STEPS; step++)
+			model_step();
+	}
+}
+
 TEST(a_total_stops_at_its_maximum)
 {
 	track();
 	for (int i = 0; i < 3; i++) {
 		reading.rcv_bytes = UINT64_MAX - 1;
+		reading.time_us += UINT64_C(1) << 45; /* a year */
 		track();
 		reading.rcv_bytes = 0;
 		track();
