@@ -345,10 +345,11 @@ enum mad_counters_event {
 /** The sum of the readings. Members may be added at the end: the library allocates it. */
 struct mad_counters_totals {
 	/**
-	 * Events since the first reading. "present" has the counters that were in at least two
-	 * readings. "at_maximum" has the counters that stood at their maximum in a reading,
-	 * "odd_values" those that had an impossible value. "extended" is 0, "time_us" is the
-	 * time of the latest reading.
+	 * Events since the first reading, or, with MAD_COUNTERS_FROM_DEVICE, since the counters
+	 * were 0. A total is known if its bit is in "present": the counter was in two readings,
+	 * or, with the flag, in one. "at_maximum" has the counters that stood at their maximum
+	 * in a reading, "odd_values" those that had an impossible value. "extended" is 0,
+	 * "time_us" is the time of the latest reading.
 	 */
 	struct mad_counters total;
 	uint64_t first_us; /**< the time of the first reading */
@@ -358,14 +359,27 @@ struct mad_counters_totals {
 	uint64_t backwards;  /**< counters that ran backwards, in all readings */
 	uint64_t stuck;      /**< counters that reached their maximum, in all readings */
 	uint64_t impossible; /**< values that were ignored, in all readings */
+	/** Counters whose total may be too low: they fell, reached their maximum, or began
+	 * again, so that events are missing. */
+	uint64_t incomplete;
 };
 
-/** NULL with errno ENOMEM. */
-struct mad_counters_tracker *mad_counters_tracker_create(void);
+/** Flags of a tracker. */
+enum mad_counters_tracker_flags {
+	/** A total begins at the value of the first reading, not at 0. */
+	MAD_COUNTERS_FROM_DEVICE = 1
+};
+
+/**
+ * A tracker with a mask of enum mad_counters_tracker_flags. NULL with errno:
+ * EINVAL  a flag is unknown
+ * ENOMEM  out of memory
+ */
+struct mad_counters_tracker *mad_counters_tracker_create(unsigned flags);
 void mad_counters_tracker_free(struct mad_counters_tracker *tracker);
 
 /**
- * Adds a reading to the totals. The totals are 0 after the first reading. If a counter was
+ * Adds a reading to the totals. If a counter was
  * reset, the tracker adds its present value: the events between the previous reading and the
  * reset are not known. If a counter ran backwards, the tracker adds nothing until the counter
  * exceeds its previous value. A total stops at UINT64_MAX.
@@ -382,11 +396,19 @@ int mad_counters_track(struct mad_counters_tracker *tracker,
 /** The totals, valid until the next call for the tracker. NULL for NULL. */
 const struct mad_counters_totals *mad_counters_tracker_totals(
 	const struct mad_counters_tracker *tracker);
-/** The rate of a counter per second between the latest two readings that have it, by the times
- * of the responses; 0 if the latest reading lacks it or its value is impossible. */
+/**
+ * The rate of a counter per second between the latest two readings that have it, by the times
+ * of the responses. NAN (math.h) if it is not known:
+ * - the latest reading lacks the counter, has an impossible value, or is the first one
+ * - the counter fell, or is not higher than before its fall
+ * - the counter is at its maximum
+ * - the time is 0, or an argument is not valid
+ */
 double mad_counters_tracker_rate(const struct mad_counters_tracker *tracker, unsigned counter);
-/** The rate of a counter per second, from the first to the latest reading that has it; 0 after
- * one reading. */
+/**
+ * The rate of a counter per second, from the first to the latest reading that has it. It is too
+ * low if "incomplete" has the counter. NAN after one reading, or if an argument is not valid.
+ */
 double mad_counters_tracker_mean_rate(const struct mad_counters_tracker *tracker,
 				      unsigned counter);
 

@@ -6,6 +6,7 @@
 #include "counters/counter_table.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 /* A counter that falls by less than this part of its value was not reset. */
@@ -21,6 +22,7 @@
 struct history {
 	uint64_t latest;
 	uint64_t highest; /* above the latest value after a fall that was no reset */
+	uint64_t begun;   /* the part of the total from before the first reading */
 	uint64_t first_us, latest_us;
 	uint64_t grown, grown_us; /* from the reading before the latest one */
 	uint64_t odd, odd_us;     /* the impossible value of the latest reading */
@@ -34,12 +36,22 @@ struct mad_counters_tracker {
 	uint64_t extended;   /* of these, from PortCountersExtended */
 	uint64_t at_maximum; /* likewise */
 	uint64_t odd;        /* counters with an impossible growth in the latest reading */
-	uint64_t grown;      /* counters that the latest two readings have */
+	uint64_t rates;      /* counters whose present rate is known */
+	bool from_device;    /* totals begin at the value of the device */
 };
 
-EXPORT struct mad_counters_tracker *mad_counters_tracker_create(void)
+EXPORT struct mad_counters_tracker *mad_counters_tracker_create(unsigned flags)
 {
-	return calloc(1, sizeof(struct mad_counters_tracker));
+	struct mad_counters_tracker *tracker;
+
+	if (flags & ~(unsigned)MAD_COUNTERS_FROM_DEVICE) {
+		errno = EINVAL;
+		return NULL;
+	}
+	tracker = calloc(1, sizeof(*tracker));
+	if (tracker)
+		tracker->from_device = flags & MAD_COUNTERS_FROM_DEVICE;
+	return tracker;
 }
 
 EXPORT void mad_counters_tracker_free(struct mad_counters_tracker *tracker)
@@ -134,6 +146,17 @@ static void add(struct mad_counters_tracker *tracker, const struct mad_counters 
 	history->latest = now;
 }
 
+static void begin_total(struct mad_counters_tracker *tracker, unsigned counter)
+{
+	struct history *history = &tracker->counters[counter];
+
+	history->first_us = history->latest_us;
+	if (!tracker->from_device)
+		return;
+	*counter_in(&tracker->totals.total, counter) = history->begun = history->latest;
+	tracker->totals.total.present |= MAD_COUNTER_BIT(counter);
+}
+
 /* A counter that cannot be compared with an earlier value begins with this reading. */
 static void begin(struct mad_counters_tracker *tracker, const struct mad_counters *reading,
 		  unsigned counter)
@@ -144,7 +167,7 @@ static void begin(struct mad_counters_tracker *tracker, const struct mad_counter
 	history->latest = history->highest = mad_counters_value(reading, counter);
 	history->latest_us = mad_counters_time(reading, counter);
 	if (!(tracker->known & bit))
-		history->first_us = history->latest_us;
+		begin_total(tracker, counter);
 	tracker->known |= bit;
 	tracker->extended = (tracker->extended & ~bit) | (reading->extended & bit);
 }
@@ -182,6 +205,7 @@ static int take_comparable(struct mad_counters_tracker *tracker,
 	struct fall fall = find_falls(tracker, reading, comparable);
 	struct mad_counters_totals *totals = &tracker->totals;
 	uint64_t backwards = fall.lower & ~fall.far;
+	uint64_t unknown = fall.lower | reading->at_maximum;
 	int events = 0;
 
 	if (fall.far && fall.all) {
@@ -194,11 +218,17 @@ static int take_comparable(struct mad_counters_tracker *tracker,
 	if (backwards)
 		events |= MAD_COUNTERS_BACKWARDS;
 	totals->backwards += count_bits(backwards);
-	for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++)
-		if (comparable & MAD_COUNTER_BIT(i))
-			add(tracker, reading, i, fall.far & MAD_COUNTER_BIT(i));
+	for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++) {
+		if (!(comparable & MAD_COUNTER_BIT(i)))
+			continue;
+		/* after a fall, only a part of the growth is added */
+		if (tracker->counters[i].latest != tracker->counters[i].highest)
+			unknown |= MAD_COUNTER_BIT(i);
+		add(tracker, reading, i, fall.far & MAD_COUNTER_BIT(i));
+	}
 	totals->total.present |= comparable;
-	tracker->grown = comparable;
+	totals->incomplete |= comparable & (fall.lower | reading->at_maximum);
+	tracker->rates = comparable & ~unknown;
 	return events;
 }
 
@@ -223,6 +253,7 @@ static int take(struct mad_counters_tracker *tracker, const struct mad_counters 
 	uint64_t comparable = common & ~(tracker->extended ^ reading->extended);
 	uint64_t odd = find_odd(tracker, reading, comparable);
 	uint64_t other = take_odd(tracker, reading, odd), ignored;
+	uint64_t begins = (present & ~comparable) | other;
 	int events = 0;
 
 	if (tracker->totals.readings && (tracker->seen != read || comparable != common))
@@ -236,8 +267,9 @@ static int take(struct mad_counters_tracker *tracker, const struct mad_counters 
 	tracker->totals.impossible += count_bits(ignored);
 	tracker->totals.total.odd_values |= ignored;
 	events |= note_maximum(tracker, reading, read & ~ignored);
+	tracker->totals.incomplete |= begins & (tracker->known | reading->at_maximum);
 	for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++)
-		if (((present & ~comparable) | other) & MAD_COUNTER_BIT(i))
+		if (begins & MAD_COUNTER_BIT(i))
 			begin(tracker, reading, i);
 	tracker->seen |= read;
 	return events;
@@ -289,9 +321,10 @@ EXPORT const struct mad_counters_totals *mad_counters_tracker_totals(
 	return tracker ? &tracker->totals : NULL;
 }
 
+/* Without a time, the rate is not known. */
 static double per_second(uint64_t count, uint64_t us)
 {
-	return us ? (double)count * 1e6 / (double)us : 0;
+	return us ? (double)count * 1e6 / (double)us : (double)NAN;
 }
 
 EXPORT double mad_counters_tracker_rate(const struct mad_counters_tracker *tracker,
@@ -299,11 +332,10 @@ EXPORT double mad_counters_tracker_rate(const struct mad_counters_tracker *track
 {
 	const struct history *history;
 
-	if (!tracker || counter >= MAD_COUNTER_COUNT)
-		return 0;
+	if (!tracker || counter >= MAD_COUNTER_COUNT ||
+	    !(tracker->rates & MAD_COUNTER_BIT(counter)))
+		return (double)NAN;
 	history = &tracker->counters[counter];
-	if (!(tracker->grown & MAD_COUNTER_BIT(counter)))
-		return 0;
 	return per_second(history->grown, history->grown_us);
 }
 
@@ -313,8 +345,8 @@ EXPORT double mad_counters_tracker_mean_rate(const struct mad_counters_tracker *
 	const struct history *history;
 
 	if (!tracker || counter >= MAD_COUNTER_COUNT)
-		return 0;
+		return (double)NAN;
 	history = &tracker->counters[counter];
-	return per_second(mad_counters_value(&tracker->totals.total, counter),
+	return per_second(mad_counters_value(&tracker->totals.total, counter) - history->begun,
 			  history->latest_us - history->first_us);
 }

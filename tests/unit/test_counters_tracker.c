@@ -7,6 +7,7 @@
 #include "test.h"
 
 #include <infiniband/mad_counters.h>
+#include <math.h>
 
 static struct mad_counters_tracker *tracker;
 static struct mad_counters reading;
@@ -15,7 +16,7 @@ static struct mad_counters reading;
 
 static int setup(void)
 {
-	tracker = mad_counters_tracker_create();
+	tracker = mad_counters_tracker_create(0);
 	reading = (struct mad_counters){.present = TRAFFIC_AND_ERRORS, .time_us = 1000000};
 	return tracker ? 0 : -1;
 }
@@ -62,8 +63,8 @@ TEST(totals_begin_with_the_first_reading)
 TEST(rates_are_of_the_latest_interval_and_of_all)
 {
 	track();
-	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES) == 0);
-	assert_true(mad_counters_tracker_mean_rate(tracker, MAD_COUNTER_RCV_BYTES) == 0);
+	assert_true(isnan(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES)));
+	assert_true(isnan(mad_counters_tracker_mean_rate(tracker, MAD_COUNTER_RCV_BYTES)));
 	reading.rcv_bytes = 5000;
 	track();
 	reading.rcv_bytes = 6000;
@@ -71,12 +72,12 @@ TEST(rates_are_of_the_latest_interval_and_of_all)
 	track();
 	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES) == 500);
 	assert_true(mad_counters_tracker_mean_rate(tracker, MAD_COUNTER_RCV_BYTES) == 2000);
-	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_COUNT) == 0);
-	assert_true(mad_counters_tracker_mean_rate(tracker, MAD_COUNTER_COUNT) == 0);
+	assert_true(isnan(mad_counters_tracker_rate(tracker, MAD_COUNTER_COUNT)));
+	assert_true(isnan(mad_counters_tracker_mean_rate(tracker, MAD_COUNTER_COUNT)));
 	/* two readings at one time */
 	reading.rcv_bytes = 7000;
 	assert_int_equal(mad_counters_track(tracker, &reading), 0);
-	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES) == 0);
+	assert_true(isnan(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES)));
 }
 
 /* PortCountersExtended has the bytes, and PortCounters the errors. */
@@ -152,7 +153,7 @@ TEST(a_counter_that_runs_backwards_adds_nothing)
 	assert_int_equal(track(), MAD_COUNTERS_BACKWARDS);
 	assert_int_equal(total()->rcv_bytes, 0);
 	assert_int_equal(total()->xmit_bytes, 100);
-	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES) == 0);
+	assert_true(isnan(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES)));
 	reading.rcv_bytes = 100010;
 	assert_int_equal(track(), 0);
 	assert_int_equal(total()->rcv_bytes, 10);
@@ -240,7 +241,7 @@ TEST(the_mean_rate_of_a_counter_is_of_the_readings_that_have_it)
 	reading.present = TRAFFIC_AND_ERRORS;
 	reading.rcv_bytes = 5000;
 	track();
-	assert_true(mad_counters_tracker_mean_rate(tracker, MAD_COUNTER_RCV_BYTES) == 0);
+	assert_true(isnan(mad_counters_tracker_mean_rate(tracker, MAD_COUNTER_RCV_BYTES)));
 	reading.rcv_bytes = 5800;
 	track();
 	assert_true(mad_counters_tracker_mean_rate(tracker, MAD_COUNTER_RCV_BYTES) == 800);
@@ -394,12 +395,15 @@ static struct model {
 		uint64_t device;     /* what the node has in its counter */
 		uint64_t truth;      /* events since the beginning */
 		uint64_t first_true; /* in the first reading */
+		uint64_t first;      /* likewise, the device's value */
 		uint64_t total;
 		bool is_lossy;  /* a reset, or the maximum: events may be lost */
 		bool has_begun; /* in a reading */
 		bool is_wild;   /* the latest value was far off: two might agree */
 	} counters[MODEL_COUNTERS];
 } model;
+
+static bool model_from_device;
 
 static uint64_t below(uint64_t limit)
 {
@@ -416,7 +420,8 @@ static uint64_t maximum_of(size_t counter)
 static void model_begin(void)
 {
 	mad_counters_tracker_free(tracker);
-	tracker = mad_counters_tracker_create();
+	model_from_device = below(2);
+	tracker = mad_counters_tracker_create(model_from_device ? MAD_COUNTERS_FROM_DEVICE : 0);
 	assert_non_null(tracker);
 	memset(&model, 0, sizeof(model));
 	reading = (struct mad_counters){.time_us = 1};
@@ -484,13 +489,14 @@ static void model_judge(size_t counter, bool is_read, bool has_begun)
 	uint64_t now = mad_counters_value(total(), model_counters[counter]);
 	uint64_t before = model.counters[counter].total, most;
 
-	most = model.counters[counter].truth - model.counters[counter].first_true;
+	most = model.counters[counter].first + model.counters[counter].truth -
+	       model.counters[counter].first_true;
 	model.counters[counter].total = now;
 	assert_true(now >= before);
 	assert_true(now <= most);
 	if (!is_read) {
 		assert_true(now == before);
-		assert_true(mad_counters_tracker_rate(tracker, model_counters[counter]) == 0);
+		assert_true(isnan(mad_counters_tracker_rate(tracker, model_counters[counter])));
 	} else if (!model.counters[counter].is_lossy && has_begun) {
 		assert_true(now == most);
 	}
@@ -511,6 +517,9 @@ static void model_step(void)
 		has_begun[i] = model.counters[i].has_begun;
 		if (is_read[i] && !has_begun[i]) {
 			model.counters[i].first_true = model.counters[i].truth;
+			if (model_from_device)
+				model.counters[i].total = model.counters[i].first =
+					model.counters[i].device;
 			model.counters[i].has_begun = true;
 		}
 		model_judge(i, is_read[i], has_begun[i]);
@@ -525,6 +534,111 @@ TEST(totals_are_never_more_than_what_happened)
 		for (int step = 0; step < MODEL_STEPS; step++)
 			model_step();
 	}
+}
+
+/* --- known and unknown ----------------------------------------------------------- */
+
+static double rate_of(unsigned counter)
+{
+	return mad_counters_tracker_rate(tracker, counter);
+}
+
+TEST(a_rate_that_is_0_is_not_one_that_is_unknown)
+{
+	reading.symbol_errors = 50;
+	track();
+	assert_true(isnan(rate_of(MAD_COUNTER_SYMBOL_ERRORS)));
+	track();
+	assert_true(rate_of(MAD_COUNTER_SYMBOL_ERRORS) == 0);
+	assert_true(mad_counters_tracker_mean_rate(tracker, MAD_COUNTER_SYMBOL_ERRORS) == 0);
+	/* how many events came before the reset is not known */
+	reading.symbol_errors = 3;
+	track();
+	assert_true(isnan(rate_of(MAD_COUNTER_SYMBOL_ERRORS)));
+	assert_true(rate_of(MAD_COUNTER_RCV_ERRORS) == 0);
+	track();
+	assert_true(rate_of(MAD_COUNTER_SYMBOL_ERRORS) == 0);
+	/* nor how many a counter at its maximum misses */
+	reading.symbol_errors = 65535;
+	reading.at_maximum = MAD_COUNTER_BIT(MAD_COUNTER_SYMBOL_ERRORS);
+	track();
+	assert_true(isnan(rate_of(MAD_COUNTER_SYMBOL_ERRORS)));
+	track();
+	assert_true(isnan(rate_of(MAD_COUNTER_SYMBOL_ERRORS)));
+	assert_true(rate_of(MAD_COUNTER_RCV_ERRORS) == 0);
+}
+
+TEST(the_rate_of_a_counter_that_fell_is_unknown_until_it_is_higher)
+{
+	reading.rcv_bytes = 100000;
+	track();
+	reading.rcv_bytes = 99000;
+	track();
+	assert_true(isnan(rate_of(MAD_COUNTER_RCV_BYTES)));
+	reading.rcv_bytes = 100010;
+	track();
+	assert_true(isnan(rate_of(MAD_COUNTER_RCV_BYTES)));
+	reading.rcv_bytes = 100030;
+	track();
+	assert_true(rate_of(MAD_COUNTER_RCV_BYTES) == 20);
+}
+
+TEST(a_total_that_may_be_too_low_is_incomplete)
+{
+	reading.rcv_bytes = 100000;
+	reading.xmit_bytes = 100000;
+	reading.rcv_errors = 50;
+	track();
+	track();
+	assert_true(mad_counters_tracker_totals(tracker)->incomplete == 0);
+	reading.xmit_bytes = 99000;
+	reading.rcv_errors = 2;
+	reading.symbol_errors = 65535;
+	reading.at_maximum = MAD_COUNTER_BIT(MAD_COUNTER_SYMBOL_ERRORS);
+	track();
+	assert_true(mad_counters_tracker_totals(tracker)->incomplete ==
+		    (MAD_COUNTER_BIT(MAD_COUNTER_XMIT_BYTES) |
+		     MAD_COUNTER_BIT(MAD_COUNTER_RCV_ERRORS) |
+		     MAD_COUNTER_BIT(MAD_COUNTER_SYMBOL_ERRORS)));
+	reading.extended = RCV_BYTES;
+	track();
+	assert_true(mad_counters_tracker_totals(tracker)->incomplete & RCV_BYTES);
+}
+
+TEST(totals_may_begin_at_the_value_of_the_device)
+{
+	mad_counters_tracker_free(tracker);
+	tracker = mad_counters_tracker_create(MAD_COUNTERS_FROM_DEVICE);
+	reading.present &= ~MAD_COUNTER_BIT(MAD_COUNTER_SYMBOL_ERRORS);
+	reading.rcv_bytes = 100000;
+	track();
+	assert_int_equal(total()->rcv_bytes, 100000);
+	assert_true(total()->present == reading.present);
+	assert_true(isnan(mad_counters_tracker_mean_rate(tracker, MAD_COUNTER_RCV_BYTES)));
+	reading.present = TRAFFIC_AND_ERRORS;
+	reading.rcv_bytes = 100500;
+	reading.symbol_errors = 7;
+	track();
+	assert_int_equal(total()->rcv_bytes, 100500);
+	assert_int_equal(total()->symbol_errors, 7);
+	assert_true(mad_counters_tracker_mean_rate(tracker, MAD_COUNTER_RCV_BYTES) == 500);
+	/* after a restart, and from another attribute, the value of the device is not added
+	 * twice */
+	reading.rcv_bytes = 300;
+	reading.symbol_errors = 0;
+	assert_int_equal(track(), MAD_COUNTERS_RESTARTED);
+	assert_int_equal(total()->rcv_bytes, 100800);
+	reading.extended = RCV_BYTES;
+	reading.rcv_bytes = 4000;
+	track();
+	assert_int_equal(total()->rcv_bytes, 100800);
+}
+
+TEST(a_flag_of_a_tracker_that_is_unknown_is_refused)
+{
+	errno = 0;
+	assert_null(mad_counters_tracker_create(2));
+	assert_int_equal(errno, EINVAL);
 }
 
 TEST(a_total_stops_at_its_maximum)
@@ -550,10 +664,10 @@ TEST(what_cannot_be_added_is_refused)
 	assert_int_equal(mad_counters_track(tracker, NULL), -EINVAL);
 	assert_int_equal(mad_counters_tracker_totals(tracker)->readings, 1);
 	assert_null(mad_counters_tracker_totals(NULL));
-	assert_true(mad_counters_tracker_rate(NULL, 0) == 0);
-	assert_true(mad_counters_tracker_mean_rate(NULL, 0) == 0);
+	assert_true(isnan(mad_counters_tracker_rate(NULL, 0)));
+	assert_true(isnan(mad_counters_tracker_mean_rate(NULL, 0)));
 	mad_counters_tracker_free(NULL);
 	device_fail_malloc(1);
-	assert_null(mad_counters_tracker_create());
+	assert_null(mad_counters_tracker_create(0));
 	device_fail_malloc(0);
 }
