@@ -337,9 +337,17 @@ enum mad_counters_event {
 	 * tracker ignores these values, and continues with the next reading.
 	 */
 	MAD_COUNTERS_IMPOSSIBLE = 32,
-	/** A reading agrees with the impossible values before: they are another port's. Nothing
-	 * is added, and the counters begin again. */
-	MAD_COUNTERS_REPLACED = 64
+	/**
+	 * The counters are those of another node or port: mad_counters_tracker_replace() was
+	 * called, the port number or the capabilities are others, or the values agree with the
+	 * impossible ones before. Nothing is added, and the counters begin again.
+	 */
+	MAD_COUNTERS_REPLACED = 64,
+	/**
+	 * Bytes or packets of PortCounters, of 32 bits, have passed their maximum instead of
+	 * stopping there. The growth of the other one of the two tells this from a reset.
+	 */
+	MAD_COUNTERS_WRAPPED = 128
 };
 
 /** The sum of the readings. Members may be added at the end: the library allocates it. */
@@ -359,6 +367,8 @@ struct mad_counters_totals {
 	uint64_t backwards;  /**< counters that ran backwards, in all readings */
 	uint64_t stuck;      /**< counters that reached their maximum, in all readings */
 	uint64_t impossible; /**< values that were ignored, in all readings */
+	uint64_t replaced;   /**< readings with MAD_COUNTERS_REPLACED */
+	uint64_t wraps;      /**< counters that passed their maximum, in all readings */
 	/** Counters whose total may be too low: they fell, reached their maximum, or began
 	 * again, so that events are missing. */
 	uint64_t incomplete;
@@ -392,6 +402,12 @@ void mad_counters_tracker_free(struct mad_counters_tracker *tracker);
  */
 int mad_counters_track(struct mad_counters_tracker *tracker,
 		       const struct mad_counters *reading);
+
+/**
+ * The next reading is that of another node or port: the counters begin again, and the totals
+ * continue. A program calls this if the NodeGUID behind the LID has changed. NULL is allowed.
+ */
+void mad_counters_tracker_replace(struct mad_counters_tracker *tracker);
 
 /** The totals, valid until the next call for the tracker. NULL for NULL. */
 const struct mad_counters_totals *mad_counters_tracker_totals(

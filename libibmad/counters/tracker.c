@@ -10,13 +10,16 @@
 #include <stdlib.h>
 
 /* A counter that falls by less than this part of its value was not reset. */
-#define BACKWARDS_PART 16
+#define BACKWARDS_PART  16
 /*
  * A counter that grows faster has an impossible value: the fastest link, 12x XDR, carries
  * 300,000 bytes in a microsecond. The slack is for the time of a response on its way.
  */
-#define FASTEST_PER_US 1000000
-#define SLACK_US       1000000
+#define FASTEST_PER_US  1000000
+#define SLACK_US        1000000
+/* Of a data packet: LRH, BTH and ICRC; MTU, all headers and ICRC. */
+#define SHORTEST_PACKET 24
+#define LONGEST_PACKET  (4096 + 128)
 
 /* A counter in the readings that have a possible value of it. */
 struct history {
@@ -33,6 +36,7 @@ struct mad_counters_tracker {
 	struct history counters[MAD_COUNTER_COUNT];
 	uint64_t seen;       /* counters of all readings */
 	uint64_t known;      /* counters with a history */
+	uint64_t stale;      /* of these, counters of another node or port */
 	uint64_t extended;   /* of these, from PortCountersExtended */
 	uint64_t at_maximum; /* likewise */
 	uint64_t odd;        /* counters with an impossible growth in the latest reading */
@@ -96,11 +100,78 @@ static uint64_t find_odd(const struct mad_counters_tracker *tracker,
 	return odd & comparable;
 }
 
+/* The range of a counter of bytes or packets in PortCounters. */
+static uint64_t basic_range(unsigned counter)
+{
+	return (UINT64_C(1) << 32) * mad_counters_info(counter)->multiplier;
+}
+
+/* Growth of a counter of 32 bits that began again at 0, if its value was near the maximum. */
+static bool is_near_wrap(const struct mad_counters_tracker *tracker,
+			 const struct mad_counters *reading, unsigned counter, uint64_t *growth)
+{
+	uint64_t before = tracker->counters[counter].highest;
+	uint64_t range = basic_range(counter);
+	uint64_t now = mad_counters_value(reading, counter);
+
+	if (tracker->at_maximum & MAD_COUNTER_BIT(counter))
+		return false;
+	*growth = range - before + now;
+	return *growth < range / 2;
+}
+
+/*
+ * Whether a counter of bytes or packets began again after its maximum, although it should stop
+ * there. The other one of the two tells: it was not reset, and has grown as much.
+ */
+static bool has_wrapped(const struct mad_counters_tracker *tracker,
+			const struct mad_counters *reading, unsigned counter, unsigned other)
+{
+	uint64_t before = tracker->counters[other].latest, growth;
+	uint64_t now = mad_counters_value(reading, other);
+
+	if (!is_near_wrap(tracker, reading, counter, &growth) || now <= before)
+		return false;
+	if (other == MAD_COUNTER_XMIT_PACKETS || other == MAD_COUNTER_RCV_PACKETS)
+		return growth / LONGEST_PACKET <= now - before &&
+		       growth / SHORTEST_PACKET >= now - before;
+	return (now - before) / LONGEST_PACKET <= growth &&
+	       (now - before) / SHORTEST_PACKET >= growth;
+}
+
+/* Counters that have begun again after their maximum. */
+static uint64_t find_wraps(const struct mad_counters_tracker *tracker,
+			   const struct mad_counters *reading, uint64_t comparable)
+{
+	static const uint8_t pairs[][2] = {
+		{MAD_COUNTER_XMIT_BYTES, MAD_COUNTER_XMIT_PACKETS},
+		{MAD_COUNTER_RCV_BYTES, MAD_COUNTER_RCV_PACKETS},
+	};
+	uint64_t wrapped = 0;
+
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++) {
+		uint64_t both = MAD_COUNTER_BIT(pairs[i][0]) | MAD_COUNTER_BIT(pairs[i][1]);
+
+		if ((comparable & both) != both || reading->extended & both)
+			continue;
+		/* one may have been reset since the response that had only the other */
+		if (tracker->counters[pairs[i][0]].latest_us !=
+		    tracker->counters[pairs[i][1]].latest_us)
+			continue;
+		if (has_wrapped(tracker, reading, pairs[i][0], pairs[i][1]))
+			wrapped |= MAD_COUNTER_BIT(pairs[i][0]);
+		if (has_wrapped(tracker, reading, pairs[i][1], pairs[i][0]))
+			wrapped |= MAD_COUNTER_BIT(pairs[i][1]);
+	}
+	return wrapped;
+}
+
 /* Counters that are lower than before, and the reason. */
 struct fall {
 	uint64_t lower;
-	uint64_t far; /* of these, counters that only a reset explains */
-	bool all;     /* each counter that was not 0 is far lower */
+	uint64_t far;     /* of these, counters that only a reset explains */
+	uint64_t wrapped; /* counters that passed their maximum: not among the others */
+	bool all;         /* each counter that was not 0 is far lower */
 };
 
 static struct fall find_falls(const struct mad_counters_tracker *tracker,
@@ -108,15 +179,17 @@ static struct fall find_falls(const struct mad_counters_tracker *tracker,
 {
 	struct fall fall = {.all = true};
 
+	fall.wrapped = find_wraps(tracker, reading, comparable);
+
 	for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++) {
 		uint64_t before = tracker->counters[i].latest;
 		uint64_t now = mad_counters_value(reading, i);
 
 		if (!(comparable & MAD_COUNTER_BIT(i)) || !before)
 			continue;
-		if (now < before)
+		if (now < before && !(fall.wrapped & MAD_COUNTER_BIT(i)))
 			fall.lower |= MAD_COUNTER_BIT(i);
-		if (is_far_lower(now, before))
+		if (is_far_lower(now, before) && fall.lower & MAD_COUNTER_BIT(i))
 			fall.far |= MAD_COUNTER_BIT(i);
 		else
 			fall.all = false;
@@ -126,17 +199,20 @@ static struct fall find_falls(const struct mad_counters_tracker *tracker,
 
 /* Adds a counter that was read before. */
 static void add(struct mad_counters_tracker *tracker, const struct mad_counters *reading,
-		unsigned counter, bool is_reset)
+		unsigned counter, const struct fall *fall)
 {
 	uint64_t *sum = counter_in(&tracker->totals.total, counter);
 	struct history *history = &tracker->counters[counter];
 	uint64_t now = mad_counters_value(reading, counter);
 	uint64_t time = mad_counters_time(reading, counter);
 
-	if (is_reset)
-		history->highest = 0;
 	history->grown = 0;
-	if (now > history->highest) {
+	if (fall->far & MAD_COUNTER_BIT(counter))
+		history->highest = 0;
+	if (fall->wrapped & MAD_COUNTER_BIT(counter)) {
+		history->grown = basic_range(counter) - history->highest + now;
+		history->highest = now;
+	} else if (now > history->highest) {
 		history->grown = now - history->highest;
 		history->highest = now;
 	}
@@ -169,6 +245,7 @@ static void begin(struct mad_counters_tracker *tracker, const struct mad_counter
 	if (!(tracker->known & bit))
 		begin_total(tracker, counter);
 	tracker->known |= bit;
+	tracker->stale &= ~bit;
 	tracker->extended = (tracker->extended & ~bit) | (reading->extended & bit);
 }
 
@@ -217,6 +294,9 @@ static int take_comparable(struct mad_counters_tracker *tracker,
 	}
 	if (backwards)
 		events |= MAD_COUNTERS_BACKWARDS;
+	if (fall.wrapped)
+		events |= MAD_COUNTERS_WRAPPED;
+	totals->wraps += count_bits(fall.wrapped);
 	totals->backwards += count_bits(backwards);
 	for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++) {
 		if (!(comparable & MAD_COUNTER_BIT(i)))
@@ -224,7 +304,7 @@ static int take_comparable(struct mad_counters_tracker *tracker,
 		/* after a fall, only a part of the growth is added */
 		if (tracker->counters[i].latest != tracker->counters[i].highest)
 			unknown |= MAD_COUNTER_BIT(i);
-		add(tracker, reading, i, fall.far & MAD_COUNTER_BIT(i));
+		add(tracker, reading, i, &fall);
 	}
 	totals->total.present |= comparable;
 	totals->incomplete |= comparable & (fall.lower | reading->at_maximum);
@@ -249,7 +329,7 @@ static int take(struct mad_counters_tracker *tracker, const struct mad_counters 
 {
 	uint64_t read = reading->present & MAD_COUNTERS_ALL;
 	uint64_t present = read & ~reading->odd_values;
-	uint64_t common = tracker->known & present;
+	uint64_t common = tracker->known & present & ~tracker->stale;
 	uint64_t comparable = common & ~(tracker->extended ^ reading->extended);
 	uint64_t odd = find_odd(tracker, reading, comparable);
 	uint64_t other = take_odd(tracker, reading, odd), ignored;
@@ -258,8 +338,10 @@ static int take(struct mad_counters_tracker *tracker, const struct mad_counters 
 
 	if (tracker->totals.readings && (tracker->seen != read || comparable != common))
 		events |= MAD_COUNTERS_CHANGED;
-	if (other)
+	if (other | (tracker->stale & present)) {
 		events |= MAD_COUNTERS_REPLACED;
+		tracker->totals.replaced++;
+	}
 	events |= take_comparable(tracker, reading, comparable & ~odd);
 	ignored = (odd & ~other) | (read & ~present);
 	if (ignored)
@@ -273,6 +355,28 @@ static int take(struct mad_counters_tracker *tracker, const struct mad_counters 
 			begin(tracker, reading, i);
 	tracker->seen |= read;
 	return events;
+}
+
+EXPORT void mad_counters_tracker_replace(struct mad_counters_tracker *tracker)
+{
+	if (tracker)
+		tracker->stale = tracker->known;
+}
+
+/* Whether the reading is of another port, or of a node with other capabilities. */
+static bool is_of_another(const struct mad_counters_totals *totals,
+			  const struct mad_counters *reading)
+{
+	const struct mad_counters *total = &totals->total;
+
+	if (!totals->readings)
+		return false;
+	if (reading->port != total->port)
+		return true;
+	/* a reading without ClassPortInfo does not have them */
+	return total->capability_mask && reading->capability_mask &&
+	       (reading->capability_mask != total->capability_mask ||
+		reading->capability_mask2 != total->capability_mask2);
 }
 
 /* Two readings that were under way at once may have their responses in another order. */
@@ -302,13 +406,17 @@ EXPORT int mad_counters_track(struct mad_counters_tracker *tracker,
 	totals = &tracker->totals;
 	if (is_older(tracker, reading))
 		return -EINVAL;
+	if (is_of_another(totals, reading))
+		mad_counters_tracker_replace(tracker);
 	events = take(tracker, reading);
 	if (!totals->readings)
 		totals->first_us = reading->time_us;
 	totals->total.time_us = reading->time_us;
 	totals->total.port = reading->port;
-	totals->total.capability_mask = reading->capability_mask;
-	totals->total.capability_mask2 = reading->capability_mask2;
+	if (reading->capability_mask) {
+		totals->total.capability_mask = reading->capability_mask;
+		totals->total.capability_mask2 = reading->capability_mask2;
+	}
 	totals->total.odd |= reading->odd;
 	totals->total.requests += reading->requests;
 	totals->readings++;

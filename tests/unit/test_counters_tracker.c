@@ -378,10 +378,11 @@ TEST(impossible_values_that_continue_are_of_another_port)
 
 /* --- a model of a port, with random events --------------------------------------- */
 
+#define RANGE        (UINT64_C(1) << 32)
 #define MODEL_ROUNDS 200
 #define MODEL_STEPS  300
 
-/* The counters of 64 bits, and two that stop at their maximum. */
+/* Traffic, of 64 bits or of 32 bits that wrap, and errors that stop at their maximum. */
 static const enum mad_counter model_counters[] = {
 	MAD_COUNTER_XMIT_BYTES,  MAD_COUNTER_RCV_BYTES,     MAD_COUNTER_XMIT_PACKETS,
 	MAD_COUNTER_RCV_PACKETS, MAD_COUNTER_SYMBOL_ERRORS, MAD_COUNTER_LINK_DOWNED,
@@ -389,6 +390,7 @@ static const enum mad_counter model_counters[] = {
 };
 #define MODEL_COUNTERS (sizeof(model_counters) / sizeof(*model_counters))
 #define MODEL_TRAFFIC  4 /* of these */
+#define MODEL_PACKETS  2 /* the first of these that counts packets */
 
 static struct model {
 	struct {
@@ -403,7 +405,8 @@ static struct model {
 	} counters[MODEL_COUNTERS];
 } model;
 
-static bool model_from_device;
+static bool model_from_device, model_wraps;
+static uint64_t model_size; /* of each packet */
 
 static uint64_t below(uint64_t limit)
 {
@@ -425,8 +428,32 @@ static void model_begin(void)
 	assert_non_null(tracker);
 	memset(&model, 0, sizeof(model));
 	reading = (struct mad_counters){.time_us = 1};
+	model_wraps = below(2);
+	model_size = 32 + below(4000);
+	reading.extended = model_wraps ? 0 : MAD_COUNTERS_TRAFFIC;
 	for (size_t i = 0; i < MODEL_COUNTERS; i++)
 		model.counters[i].device = below(2) ? below(maximum_of(i) / 8) : 0;
+	for (size_t i = 0; model_wraps && i < MODEL_PACKETS; i++) {
+		model.counters[i + MODEL_PACKETS].device = below(4 * RANGE / model_size);
+		model.counters[i].device =
+			model.counters[i + MODEL_PACKETS].device * model_size;
+	}
+}
+
+/* Packets come, far less than a counter of 32 bits can count until the next reading. */
+static void model_grow_until_wrap(void)
+{
+	for (size_t i = 0; i < MODEL_PACKETS; i++) {
+		uint64_t packets = below(3) ? below(4 * RANGE / 64 / model_size) : 0;
+		size_t other = i + MODEL_PACKETS;
+
+		model.counters[i].truth += packets * model_size;
+		model.counters[i].device += packets * model_size;
+		model.counters[i].device %= 4 * RANGE;
+		model.counters[other].truth += packets;
+		model.counters[other].device += packets;
+		model.counters[other].device %= RANGE;
+	}
 }
 
 /* Time passes, and events come: none, a few, or many. */
@@ -435,7 +462,9 @@ static void model_grow(void)
 	uint64_t us = 1 + below(below(2) ? 10000 : 10000000);
 
 	reading.time_us += us;
-	for (size_t i = 0; i < MODEL_COUNTERS; i++) {
+	if (model_wraps)
+		model_grow_until_wrap();
+	for (size_t i = model_wraps ? MODEL_TRAFFIC : 0; i < MODEL_COUNTERS; i++) {
 		uint64_t most = i < MODEL_TRAFFIC ? us * 300000 : 40, room;
 		uint64_t events = below(3) ? below(below(3) ? most / 1000 + 1 : most) : 0;
 
@@ -488,7 +517,11 @@ static void model_judge(size_t counter, bool is_read, bool has_begun)
 {
 	uint64_t now = mad_counters_value(total(), model_counters[counter]);
 	uint64_t before = model.counters[counter].total, most;
+	bool is_incomplete =
+		mad_counters_tracker_totals(tracker)->incomplete >> model_counters[counter] & 1;
 
+	/* only a wrap of a counter whose other one was not read looks like a reset */
+	assert_true(model_wraps || model.counters[counter].is_lossy || !is_incomplete);
 	most = model.counters[counter].first + model.counters[counter].truth -
 	       model.counters[counter].first_true;
 	model.counters[counter].total = now;
@@ -497,7 +530,7 @@ static void model_judge(size_t counter, bool is_read, bool has_begun)
 	if (!is_read) {
 		assert_true(now == before);
 		assert_true(isnan(mad_counters_tracker_rate(tracker, model_counters[counter])));
-	} else if (!model.counters[counter].is_lossy && has_begun) {
+	} else if (!model.counters[counter].is_lossy && has_begun && !is_incomplete) {
 		assert_true(now == most);
 	}
 }
@@ -528,12 +561,200 @@ static void model_step(void)
 
 TEST(totals_are_never_more_than_what_happened)
 {
+	uint64_t wraps = 0;
+
 	srandom(test_seed());
 	for (int round = 0; round < MODEL_ROUNDS; round++) {
 		model_begin();
 		for (int step = 0; step < MODEL_STEPS; step++)
 			model_step();
+		wraps += mad_counters_tracker_totals(tracker)->wraps;
 	}
+	assert_true(wraps > 0);
+}
+
+/* --- wraps, and other nodes and ports --------------------------------------------- */
+
+TEST(bytes_that_wrap_are_no_reset)
+{
+	reading.rcv_bytes = 4 * (RANGE - 1000000);
+	reading.rcv_packets = 5000;
+	reading.symbol_errors = 3;
+	track();
+	/* 2,000 packets of 2,048 bytes, and a little more than 4,000,000 bytes */
+	reading.rcv_bytes = 96000;
+	reading.rcv_packets = 7000;
+	assert_int_equal(track(), MAD_COUNTERS_WRAPPED);
+	assert_int_equal(total()->rcv_bytes, 4096000);
+	assert_int_equal(total()->rcv_packets, 2000);
+	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES) == 4096000);
+	assert_int_equal(mad_counters_tracker_totals(tracker)->wraps, 1);
+	assert_int_equal(mad_counters_tracker_totals(tracker)->resets, 0);
+	assert_true(mad_counters_tracker_totals(tracker)->incomplete == 0);
+	reading.rcv_bytes += 500;
+	assert_int_equal(track(), 0);
+	assert_int_equal(total()->rcv_bytes, 4096500);
+}
+
+TEST(packets_that_wrap_are_no_reset)
+{
+	reading.xmit_bytes = 1000000;
+	reading.xmit_packets = RANGE - 100;
+	track();
+	reading.xmit_bytes = 2000000;
+	reading.xmit_packets = 900;
+	assert_int_equal(track(), MAD_COUNTERS_WRAPPED);
+	assert_int_equal(total()->xmit_packets, 1000);
+	assert_int_equal(total()->xmit_bytes, 1000000);
+}
+
+TEST(packets_that_fall_with_other_bytes_are_reset)
+{
+	static const struct {
+		uint64_t bytes;
+		int events;
+	} cases[] = {
+		{1000 * 24, MAD_COUNTERS_WRAPPED},
+		{1000 * 24 - 1, MAD_COUNTERS_RESET},
+		{UINT64_C(1001) * 4224 - 1, MAD_COUNTERS_WRAPPED},
+		{UINT64_C(1001) * 4224, MAD_COUNTERS_RESET},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		reading.xmit_bytes += 4000;
+		reading.xmit_packets = RANGE - 100;
+		mad_counters_tracker_replace(tracker);
+		track();
+		reading.xmit_bytes += cases[i].bytes;
+		reading.xmit_packets = 900;
+		assert_int_equal(track(), cases[i].events);
+	}
+}
+
+/* What the tracker says about bytes near the maximum that fall. */
+static int fall_to(uint64_t bytes, uint64_t packets)
+{
+	mad_counters_tracker_free(tracker);
+	tracker = mad_counters_tracker_create(0);
+	reading.rcv_bytes = 4 * (RANGE - 1000000);
+	reading.rcv_packets = 5000;
+	reading.symbol_errors = 3;
+	track();
+	reading.rcv_bytes = bytes;
+	reading.rcv_packets = packets;
+	return track();
+}
+
+TEST(bytes_that_fall_otherwise_are_reset)
+{
+	/* the packets were reset, too; too few, none, or too many for the bytes */
+	assert_int_equal(fall_to(96000, 2000), MAD_COUNTERS_RESET);
+	assert_int_equal(fall_to(96000, 5000 + 968), MAD_COUNTERS_RESET);
+	assert_int_equal(fall_to(96000, 5000 + 969), MAD_COUNTERS_WRAPPED);
+	assert_int_equal(fall_to(96000, 5000), MAD_COUNTERS_RESET);
+	assert_int_equal(fall_to(96000, 5000 + 170666), MAD_COUNTERS_WRAPPED);
+	assert_int_equal(fall_to(96000, 5000 + 170667), MAD_COUNTERS_RESET);
+	/* by more than half of the range */
+	assert_int_equal(fall_to(4 * (RANGE / 2), 5000 + 3000000), MAD_COUNTERS_RESET);
+	/* a few bytes without a packet */
+	reading.rcv_bytes = 4 * (RANGE - 100);
+	track();
+	reading.rcv_bytes = 400;
+	assert_int_equal(track(), MAD_COUNTERS_RESET);
+	/* 64 bits do not wrap */
+	reading.extended = MAD_COUNTERS_TRAFFIC;
+	assert_int_equal(fall_to(96000, 7000), MAD_COUNTERS_RESET);
+	reading.extended = 0;
+	/* a node without a counter of packets tells nothing */
+	reading.present &= ~MAD_COUNTER_BIT(MAD_COUNTER_RCV_PACKETS);
+	assert_int_equal(fall_to(96000, 7000), MAD_COUNTERS_RESET);
+}
+
+TEST(packets_of_an_earlier_response_do_not_tell_of_a_wrap)
+{
+	reading.rcv_bytes = 4 * (RANGE - 1000000);
+	reading.rcv_packets = 5000;
+	reading.symbol_errors = 3;
+	track();
+	reading.present &= ~RCV_BYTES;
+	reading.rcv_packets = 100;
+	track();
+	reading.present |= RCV_BYTES;
+	reading.rcv_bytes = 96000;
+	reading.rcv_packets = 2100;
+	assert_int_equal(track(), MAD_COUNTERS_RESET);
+	assert_int_equal(total()->rcv_bytes, 96000);
+}
+
+TEST(a_counter_that_stood_at_its_maximum_does_not_wrap)
+{
+	reading.rcv_bytes = 4 * (RANGE - 1);
+	reading.rcv_packets = 5000;
+	reading.at_maximum = RCV_BYTES;
+	track();
+	reading.rcv_bytes = 96000;
+	reading.rcv_packets = 5100;
+	reading.at_maximum = 0;
+	assert_int_equal(track(), MAD_COUNTERS_RESET);
+	assert_int_equal(total()->rcv_bytes, 96000);
+}
+
+static void expect_replaced(void)
+{
+	uint64_t before = total()->rcv_bytes;
+
+	reading.rcv_bytes += 1000;
+	assert_int_equal(track(), MAD_COUNTERS_REPLACED);
+	assert_true(total()->rcv_bytes == before);
+	assert_true(isnan(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES)));
+	assert_true(mad_counters_tracker_totals(tracker)->incomplete & RCV_BYTES);
+	reading.rcv_bytes += 50;
+	assert_int_equal(track(), 0);
+	assert_true(total()->rcv_bytes == before + 50);
+}
+
+TEST(another_node_or_port_begins_again)
+{
+	reading.rcv_bytes = 100;
+	reading.capability_mask = MAD_PMA_XMIT_WAIT;
+	track();
+	mad_counters_tracker_replace(tracker);
+	expect_replaced();
+	reading.port = 4;
+	expect_replaced();
+	reading.capability_mask = MAD_PMA_XMIT_WAIT | MAD_PMA_QP1_DROPPED;
+	expect_replaced();
+	reading.capability_mask2 = MAD_PMA2_ADDITIONAL_EXTENDED;
+	expect_replaced();
+	assert_int_equal(mad_counters_tracker_totals(tracker)->replaced, 4);
+	/* a reading without ClassPortInfo is of the same node, and so is the next one */
+	reading.capability_mask = reading.capability_mask2 = 0;
+	assert_int_equal(track(), 0);
+	reading.capability_mask = MAD_PMA_XMIT_WAIT | MAD_PMA_QP1_DROPPED;
+	reading.capability_mask2 = MAD_PMA2_ADDITIONAL_EXTENDED;
+	assert_int_equal(track(), 0);
+	/* it does not hide that the next one is of another */
+	reading.capability_mask = reading.capability_mask2 = 0;
+	assert_int_equal(track(), 0);
+	reading.capability_mask = MAD_PMA_XMIT_WAIT;
+	expect_replaced();
+	mad_counters_tracker_replace(NULL);
+}
+
+TEST(a_counter_that_the_first_reading_of_another_lacks_begins_later)
+{
+	reading.rcv_bytes = 100;
+	track();
+	mad_counters_tracker_replace(tracker);
+	reading.present &= ~RCV_BYTES;
+	assert_int_equal(track(), MAD_COUNTERS_REPLACED | MAD_COUNTERS_CHANGED);
+	reading.present |= RCV_BYTES;
+	reading.rcv_bytes = 5000;
+	track();
+	assert_int_equal(total()->rcv_bytes, 0);
+	reading.rcv_bytes = 5300;
+	track();
+	assert_int_equal(total()->rcv_bytes, 300);
 }
 
 /* --- known and unknown ----------------------------------------------------------- */
