@@ -13,7 +13,8 @@
  * A reading has each counter that the node has. The counters come from PortCountersExtended if
  * the node has it. Counters that PortCountersExtended does not have come from PortCounters. If
  * the program wants the details of errors, they come from PortRcvErrorDetails and
- * PortXmitDiscardDetails. The node's ClassPortInfo tells which attributes the node has. A
+ * PortXmitDiscardDetails, and those of forward error correction from
+ * PortExtendedSpeedsCounters. The node's ClassPortInfo tells which attributes the node has. A
  * struct mad_counters_node remembers ClassPortInfo, so that it is read only once.
  *
  * The port must have IB_PERFORMANCE_CLASS registered. The numbers are in host order.
@@ -100,6 +101,13 @@ enum mad_counter {
 	MAD_COUNTER_NEIGHBOR_MTU_DISCARDS,
 	MAD_COUNTER_SW_LIFETIME_LIMIT_DISCARDS,
 	MAD_COUNTER_SW_HOQ_LIFETIME_LIMIT_DISCARDS,
+	/* links of FDR and faster, with forward error correction */
+	MAD_COUNTER_SYNC_HEADER_ERRORS,
+	MAD_COUNTER_UNKNOWN_BLOCKS,
+	MAD_COUNTER_ERROR_DETECTIONS,
+	MAD_COUNTER_FEC_CORRECTED_BLOCKS,
+	MAD_COUNTER_FEC_UNCORRECTABLE_BLOCKS,
+	MAD_COUNTER_FEC_CORRECTED_SYMBOLS,
 	MAD_COUNTER_COUNT
 };
 
@@ -111,8 +119,9 @@ enum mad_counter {
 #define MAD_COUNTERS_ERRORS               UINT64_C(0x003ffe00)
 #define MAD_COUNTERS_RCV_ERROR_DETAILS    UINT64_C(0x0fc00000)
 #define MAD_COUNTERS_XMIT_DISCARD_DETAILS UINT64_C(0xf0000000)
-#define MAD_COUNTERS_ALL                  UINT64_C(0xffffffff)
-/** Without the details, which need one more request each. */
+#define MAD_COUNTERS_EXTENDED_SPEEDS      UINT64_C(0x3f00000000)
+#define MAD_COUNTERS_ALL                  UINT64_C(0x3fffffffff)
+/** Without the details and PortExtendedSpeedsCounters, which need one more request each. */
 #define MAD_COUNTERS_DEFAULT              (MAD_COUNTERS_TRAFFIC | MAD_COUNTERS_ERRORS)
 
 /** Contradictions in the responses of a node: bits of struct mad_counters:odd. */
@@ -169,7 +178,18 @@ struct mad_counters {
 	uint64_t sw_lifetime_limit_discards;
 	uint64_t sw_hoq_lifetime_limit_discards;
 
-	uint64_t reserved[8]; /**< for counters to come; 0 */
+	/*
+	 * PortExtendedSpeedsCounters: the lanes are added up. While Reed-Solomon FEC is active,
+	 * its counters of the port are read instead of those of the lanes.
+	 */
+	uint64_t sync_header_errors;
+	uint64_t unknown_blocks;
+	uint64_t error_detections;
+	uint64_t fec_corrected_blocks;
+	uint64_t fec_uncorrectable_blocks;
+	uint64_t fec_corrected_symbols; /**< of Reed-Solomon FEC: MAD_PMA_RSFEC_COUNTERS */
+
+	uint64_t reserved[2]; /**< for counters to come; 0 */
 
 	uint64_t present;         /**< the counters that were read */
 	uint64_t at_maximum;      /**< counters at their maximum: they may have missed events */
@@ -188,13 +208,14 @@ struct mad_counters {
 
 /** A counter, for programs that export all counters. */
 struct mad_counter_info {
-	const char *name;       /**< of the member: "xmit_bytes" */
-	const char *unit;       /**< "bytes", "packets", "ticks" or "events" */
-	const char *field;      /**< as the specification names it: "PortXmitData" */
-	const char *attribute;  /**< the attribute of "bits"; PortCountersExtended if it is 0 */
-	unsigned bits;          /**< its width in "attribute"; 0: the attribute lacks it */
-	unsigned extended_bits; /**< its width in PortCountersExtended; 0: likewise */
-	unsigned multiplier;    /**< units for one unit on the wire: 4 for bytes */
+	const char *name;  /**< of the member: "xmit_bytes" */
+	const char *unit;  /**< "bytes", "packets", "ticks", "blocks", "symbols" or "events" */
+	const char *field; /**< as the specification names it: "PortXmitData" */
+	const char *attribute; /**< the attribute of "bits"; PortCountersExtended if it is 0 */
+	unsigned bits;         /**< its width in "attribute"; 0: the attribute lacks it */
+	unsigned fields; /**< how many fields of this width are added up: 1, or the lanes */
+	unsigned extended_bits;  /**< its width in PortCountersExtended; 0: likewise */
+	unsigned multiplier;     /**< units for one unit on the wire: 4 for bytes */
 	const char *description; /**< a sentence without its full stop */
 };
 

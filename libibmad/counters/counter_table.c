@@ -13,6 +13,7 @@
 
 /* The place of IB_PC_QP1_DROP_F: rdma-core gives this field the place of VL15Dropped. */
 #define QP1_DROPPED_OFFS 20
+#define LANES            12
 
 struct row {
 	struct mad_counter_info info;
@@ -21,7 +22,11 @@ struct row {
 	uint8_t source;           /* the basic attribute */
 	uint8_t select;           /* its bit in CounterSelect */
 	uint8_t extended_select;
-	uint16_t offset; /* of the member */
+	uint8_t lanes;        /* fields from `field` on, and bits from `select` on */
+	uint8_t rsfec_select; /* the bit of `rsfec` */
+	uint16_t offset;      /* of the member */
+	enum MAD_FIELDS
+		rsfec; /* the port's, while Reed-Solomon FEC is active; or IB_NO_FIELD */
 };
 
 #define PLACE(member) .offset = offsetof(struct mad_counters, member)
@@ -35,6 +40,7 @@ struct row {
 			 .field = name_in_iba,                                            \
 			 .attribute = "PortCounters",                                     \
 			 .bits = width,                                                   \
+			 .fields = 1,                                                     \
 			 .extended_bits = 64,                                             \
 			 .multiplier = factor,                                            \
 			 .description = text},                                            \
@@ -51,6 +57,7 @@ struct row {
 			 .field = name_in_iba,                                     \
 			 .attribute = "PortCountersExtended",                      \
 			 .extended_bits = 64,                                      \
+			 .fields = 1,                                              \
 			 .multiplier = 1,                                          \
 			 .description = text},                                     \
 		.extended = extended_field, .source = SOURCE_EXTENDED,             \
@@ -65,6 +72,7 @@ struct row {
 			 .field = name_in_iba,                                           \
 			 .attribute = attribute_name,                                    \
 			 .bits = 16,                                                     \
+			 .fields = 1,                                                    \
 			 .multiplier = 1,                                                \
 			 .description = text},                                           \
 		.field = detail_field, .source = source_number, .select = detail_select, \
@@ -76,6 +84,23 @@ struct row {
 #define XMIT_DETAIL(member, name_in_iba, field, select, text)                             \
 	DETAIL(member, "PortXmitDiscardDetails", SOURCE_XMIT_DETAILS, name_in_iba, field, \
 	       select, text)
+
+/* In PortExtendedSpeedsCounters: a field, or one of each lane. */
+#define SPEEDS(member, unit_name, name_in_iba, width, lane_count, first, first_select,         \
+	       rsfec_field, rsfec_field_select, text)                                          \
+	{                                                                                      \
+		.info = {.name = #member,                                                      \
+			 .unit = unit_name,                                                    \
+			 .field = name_in_iba,                                                 \
+			 .attribute = "PortExtendedSpeedsCounters",                            \
+			 .bits = width,                                                        \
+			 .fields = lane_count,                                                 \
+			 .multiplier = 1,                                                      \
+			 .description = text},                                                 \
+		.field = first, .source = SOURCE_SPEEDS, .select = first_select,               \
+		.lanes = lane_count, .rsfec = rsfec_field, .rsfec_select = rsfec_field_select, \
+		PLACE(member)                                                                  \
+	}
 
 static const struct row rows[] = {
 	[MAD_COUNTER_XMIT_BYTES] =
@@ -183,12 +208,48 @@ static const struct row rows[] = {
 		XMIT_DETAIL(sw_hoq_lifetime_limit_discards, "PortSwHOQLifetimeLimitDiscards",
 			    IB_PC_XMT_SW_HOL_DISC_F, 3,
 			    "Packets discarded after the head of queue lifetime limit"),
+	[MAD_COUNTER_SYNC_HEADER_ERRORS] =
+		SPEEDS(sync_header_errors, "events", "SyncHeaderErrorCounter", 16, 1,
+		       IB_PESC_SYNC_HDR_ERR_CTR_F, 0, IB_NO_FIELD, 0,
+		       "Blocks with an invalid sync header on one or more lanes"),
+	[MAD_COUNTER_UNKNOWN_BLOCKS] = SPEEDS(unknown_blocks, "blocks", "UnknownBlockCounter",
+					      16, 1, IB_PESC_UNK_BLOCK_CTR_F, 1, IB_NO_FIELD, 0,
+					      "Blocks of an unknown type on one or more lanes"),
+	[MAD_COUNTER_ERROR_DETECTIONS] =
+		SPEEDS(error_detections, "events", "ErrorDetectionCounterLane0", 16, LANES,
+		       IB_PESC_ERR_DET_CTR_LANE0_F, 2, IB_NO_FIELD, 0,
+		       "Errors that the error detection of the lanes found"),
+	[MAD_COUNTER_FEC_CORRECTED_BLOCKS] =
+		SPEEDS(fec_corrected_blocks, "blocks", "FECCorrectableBlockCtrLane0", 32, LANES,
+		       IB_PESC_FEC_CORR_BLOCK_CTR_LANE0_F, 2 + LANES,
+		       IB_PESC_PORT_FEC_CORR_BLOCK_CTR_F, 2 + 3 * LANES,
+		       "Blocks that forward error correction corrected"),
+	[MAD_COUNTER_FEC_UNCORRECTABLE_BLOCKS] =
+		SPEEDS(fec_uncorrectable_blocks, "blocks", "FECUncorrectableBlockCtrLane0", 32,
+		       LANES, IB_PESC_FEC_UNCORR_BLOCK_CTR_LANE0_F, 2 + 2 * LANES,
+		       IB_PESC_PORT_FEC_UNCORR_BLOCK_CTR_F, 3 + 3 * LANES,
+		       "Blocks that forward error correction could not correct"),
+	[MAD_COUNTER_FEC_CORRECTED_SYMBOLS] =
+		{.info = {.name = "fec_corrected_symbols",
+			  .unit = "symbols",
+			  .field = "PortFECCorrectedSymbolCtr",
+			  .attribute = "PortExtendedSpeedsCountersRSFEC",
+			  .bits = 32,
+			  .fields = 1,
+			  .multiplier = 1,
+			  .description = "Symbols that Reed-Solomon FEC corrected"},
+		 .field = IB_PESC_PORT_FEC_CORR_SYMBOL_CTR_F,
+		 .source = SOURCE_SPEEDS,
+		 .select = 4 + 3 * LANES,
+		 .lanes = 1,
+		 PLACE(fec_corrected_symbols)},
 };
 static_assert(sizeof(rows) / sizeof(*rows) == MAD_COUNTER_COUNT, "a counter has no row");
 static_assert(MAD_COUNTERS_ALL == MAD_COUNTER_BIT(MAD_COUNTER_COUNT) - 1,
 	      "MAD_COUNTERS_ALL has other counters");
-static_assert(MAD_COUNTERS_ALL == (MAD_COUNTERS_DEFAULT | MAD_COUNTERS_RCV_ERROR_DETAILS |
-				   MAD_COUNTERS_XMIT_DISCARD_DETAILS),
+static_assert(MAD_COUNTERS_ALL ==
+		      (MAD_COUNTERS_DEFAULT | MAD_COUNTERS_RCV_ERROR_DETAILS |
+		       MAD_COUNTERS_XMIT_DISCARD_DETAILS | MAD_COUNTERS_EXTENDED_SPEEDS),
 	      "a counter is in none of the masks");
 
 #define UNICAST_AND_MULTICAST                                  \
@@ -228,6 +289,15 @@ static uint64_t extended_counters(uint32_t capability_mask, uint32_t capability_
 	return counters;
 }
 
+/* No capability tells of PortExtendedSpeedsCounters: a node without it refuses the request. */
+static uint64_t speeds_counters(uint32_t capability_mask)
+{
+	if (capability_mask & MAD_PMA_RSFEC_COUNTERS)
+		return MAD_COUNTERS_EXTENDED_SPEEDS;
+	return MAD_COUNTERS_EXTENDED_SPEEDS &
+	       ~MAD_COUNTER_BIT(MAD_COUNTER_FEC_CORRECTED_SYMBOLS);
+}
+
 uint64_t counter_source_offers(enum counter_source source, uint32_t capability_mask,
 			       uint32_t capability_mask2)
 {
@@ -238,8 +308,10 @@ uint64_t counter_source_offers(enum counter_source source, uint32_t capability_m
 		return basic_counters(capability_mask) | DATA;
 	case SOURCE_RCV_DETAILS:
 		return MAD_COUNTERS_RCV_ERROR_DETAILS;
-	default:
+	case SOURCE_XMIT_DETAILS:
 		return MAD_COUNTERS_XMIT_DISCARD_DETAILS;
+	default:
+		return speeds_counters(capability_mask);
 	}
 }
 
@@ -250,19 +322,30 @@ unsigned counter_source_attribute(enum counter_source source)
 		[SOURCE_BASIC] = IB_GSI_PORT_COUNTERS,
 		[SOURCE_RCV_DETAILS] = IB_GSI_PORT_RCV_ERROR_DETAILS,
 		[SOURCE_XMIT_DETAILS] = IB_GSI_PORT_XMIT_DISCARD_DETAILS,
+		[SOURCE_SPEEDS] = IB_GSI_PORT_EXT_SPEEDS_COUNTERS,
 	};
 
 	return attributes[source];
 }
 
-uint32_t counter_source_select(enum counter_source source, uint64_t counters)
+static uint64_t select_bits(const struct row *row, enum counter_source source)
 {
-	uint32_t select = 0;
+	uint64_t lanes = ((UINT64_C(1) << row->lanes) - 1) << row->select;
+
+	if (source == SOURCE_EXTENDED)
+		return UINT64_C(1) << row->extended_select;
+	if (source != SOURCE_SPEEDS)
+		return UINT64_C(1) << row->select;
+	return row->rsfec ? lanes | UINT64_C(1) << row->rsfec_select : lanes;
+}
+
+uint64_t counter_source_select(enum counter_source source, uint64_t counters)
+{
+	uint64_t select = 0;
 
 	for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++)
 		if (counters & MAD_COUNTER_BIT(i))
-			select |= 1U << (source == SOURCE_EXTENDED ? rows[i].extended_select
-								   : rows[i].select);
+			select |= select_bits(&rows[i], source);
 	return select;
 }
 
@@ -304,12 +387,43 @@ static void read_counter(unsigned counter, enum counter_source source, const uin
 	*value *= row->info.multiplier;
 }
 
+/* These fields are reserved, and 0, while another FEC is active. */
+static bool has_rsfec(const uint8_t *data)
+{
+	return mad_read_field(data, 0, IB_PESC_PORT_FEC_CORR_BLOCK_CTR_F) ||
+	       mad_read_field(data, 0, IB_PESC_PORT_FEC_UNCORR_BLOCK_CTR_F) ||
+	       mad_read_field(data, 0, IB_PESC_PORT_FEC_CORR_SYMBOL_CTR_F);
+}
+
+static void read_speeds_counter(unsigned counter, const uint8_t *data,
+				struct mad_counters *reading)
+{
+	const struct row *row = &rows[counter];
+	const uint64_t maximum = (UINT64_C(1) << row->info.bits) - 1;
+	bool is_port = row->rsfec && has_rsfec(data);
+	enum MAD_FIELDS first = is_port ? row->rsfec : row->field;
+	uint64_t *sum = counter_in(reading, counter);
+
+	for (unsigned lane = 0; lane < (is_port ? 1U : row->lanes); lane++) {
+		uint64_t value = mad_read_field(data, 0, first + lane);
+
+		*sum += value;
+		if (value == maximum)
+			reading->at_maximum |= MAD_COUNTER_BIT(counter);
+	}
+}
+
 void counter_source_read(enum counter_source source, const uint8_t *data, uint64_t counters,
 			 struct mad_counters *reading)
 {
-	for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++)
-		if (counters & MAD_COUNTER_BIT(i))
+	for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++) {
+		if (!(counters & MAD_COUNTER_BIT(i)))
+			continue;
+		if (source == SOURCE_SPEEDS)
+			read_speeds_counter(i, data, reading);
+		else
 			read_counter(i, source, data, reading);
+	}
 	reading->present |= counters;
 	if (source == SOURCE_EXTENDED)
 		reading->extended |= counters;

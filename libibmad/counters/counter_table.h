@@ -17,6 +17,7 @@ enum counter_source {
 	SOURCE_BASIC,
 	SOURCE_RCV_DETAILS,
 	SOURCE_XMIT_DETAILS,
+	SOURCE_SPEEDS, /* PortExtendedSpeedsCounters */
 	COUNTER_SOURCES
 };
 
@@ -24,8 +25,11 @@ enum counter_source {
 uint64_t counter_source_offers(enum counter_source source, uint32_t capability_mask,
 			       uint32_t capability_mask2);
 unsigned counter_source_attribute(enum counter_source source);
-/* CounterSelect (bits 0 to 15) and CounterSelect2 (from bit 16 on) of counters. */
-uint32_t counter_source_select(enum counter_source source, uint64_t counters);
+/*
+ * CounterSelect (bits 0 to 15) and CounterSelect2 (from bit 16 on) of counters; the
+ * CounterSelect of 64 bits of SOURCE_SPEEDS.
+ */
+uint64_t counter_source_select(enum counter_source source, uint64_t counters);
 
 /*
  * Reads counters from an attribute of IB_PC_DATA_SZ bytes, and marks them as present. They are

@@ -90,22 +90,31 @@ EXPORT int mad_counters_read(const struct ibmad_port *port, const ib_portid_t *d
 
 /* --- reset ---------------------------------------------------------------------- */
 
+static void set_select(uint8_t *data, enum counter_source source, uint64_t select)
+{
+	if (source == SOURCE_SPEEDS) {
+		mad_set_field64(data, 0, IB_PESC_COUNTER_SELECT_F, select);
+		return;
+	}
+	mad_set_field(data, 0, IB_PC_COUNTER_SELECT_F, select & UINT16_MAX);
+	if (source == SOURCE_EXTENDED)
+		mad_set_field(data, 0, IB_PC_EXT_COUNTER_SELECT2_F, (uint32_t)(select >> 16));
+	else if (source == SOURCE_BASIC)
+		mad_set_field(data, 0, IB_PC_COUNTER_SELECT2_F, (uint32_t)(select >> 16));
+}
+
 static int reset_source(const struct ibmad_port *port, const ib_portid_t *dport,
 			struct reading *reading, enum counter_source source)
 {
 	uint64_t wanted = reading_wanted(reading, source);
-	uint32_t select = counter_source_select(source, wanted);
+	uint64_t select = counter_source_select(source, wanted);
 	struct mad_message message = {0};
 	uint8_t data[IB_PC_DATA_SZ];
 	ib_rpc_t rpc = reading_request(reading, counter_source_attribute(source), data);
 	struct mad_outcome outcome;
 
 	rpc.method = IB_MAD_METHOD_SET;
-	mad_set_field(data, 0, IB_PC_COUNTER_SELECT_F, select & UINT16_MAX);
-	if (source == SOURCE_EXTENDED)
-		mad_set_field(data, 0, IB_PC_EXT_COUNTER_SELECT2_F, select >> 16);
-	else if (source == SOURCE_BASIC)
-		mad_set_field(data, 0, IB_PC_COUNTER_SELECT2_F, select >> 16);
+	set_select(data, source, select);
 	outcome = ask(port, dport, &rpc, data, &message);
 	mad_message_free(&message);
 	reading->asked |= (uint8_t)(1U << source);

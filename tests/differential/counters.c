@@ -71,7 +71,8 @@ static int fill(unsigned number, unsigned bits)
 
 static int print(unsigned number)
 {
-	struct mad_counters_options options = {.counters = MAD_COUNTERS_ALL};
+	struct mad_counters_options options = {.counters = MAD_COUNTERS_ALL &
+							   ~MAD_COUNTERS_EXTENDED_SPEEDS};
 	const struct mad_counter_info *info;
 	struct mad_counters counters;
 	int error = mad_counters_read(port, &node, number, &options, &counters);

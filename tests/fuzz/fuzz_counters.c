@@ -66,14 +66,15 @@ static void judge(int error, const struct mad_counters *counters)
 	check(!(counters->extended & ~counters->present));
 	check(error || counters->present);
 	check((error == -EIO) == (counters->status != 0));
-	check(counters->requests <= 5);
+	check(counters->requests <= 6);
 	for (unsigned i = 0; (info = mad_counters_info(i)); i++) {
 		uint64_t value = mad_counters_value(counters, i);
 		unsigned bits = counters->extended >> i & 1 ? 64 : info->bits;
 
 		check(counters->present >> i & 1 || !value);
 		if (bits && bits < 64)
-			check(value <= ((UINT64_C(1) << bits) - 1) * info->multiplier);
+			check(value <=
+			      ((UINT64_C(1) << bits) - 1) * info->multiplier * info->fields);
 	}
 }
 
@@ -163,8 +164,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	run.tracker = mad_counters_tracker_create((unsigned)take(&run.input, 1) & 1);
 	run.node = mad_counters_node_create();
 	/* of all readings, so that a callback knows which counters were requested */
-	run.options.counters = take(&run.input, 4);
-	run.options.basic = run.options.counters >> 31;
+	run.options.counters = take(&run.input, 5);
+	run.options.basic = run.options.counters >> 39;
 	for (int steps = 0; run.input.size && steps < 100; steps++)
 		step();
 	mad_counters_node_free(run.node);

@@ -122,15 +122,68 @@ TEST(details_are_read_on_demand)
 	put(RCV_DETAILS, IB_PC_RCV_LOCAL_PHY_ERR_F, 1);
 	put(RCV_DETAILS, IB_PC_RCV_LOOPING_ERR_F, UINT16_MAX);
 	put(XMIT_DETAILS, IB_PC_XMT_SW_HOL_DISC_F, 4);
-	counters = read_with(&options, 4);
+	counters = read_with(&options, 5);
 	assert_int_equal(counters.local_physical_errors, 1);
 	assert_int_equal(counters.looping_errors, UINT16_MAX);
 	assert_int_equal(counters.sw_hoq_lifetime_limit_discards, 4);
 	assert_true(counters.at_maximum == MAD_COUNTER_BIT(MAD_COUNTER_LOOPING_ERRORS));
 	assert_true((counters.present & ~MAD_COUNTERS_DEFAULT) ==
-		    (MAD_COUNTERS_ALL & ~MAD_COUNTERS_DEFAULT));
+		    (MAD_COUNTERS_ALL & ~MAD_COUNTERS_DEFAULT &
+		     ~MAD_COUNTER_BIT(MAD_COUNTER_FEC_CORRECTED_SYMBOLS)));
 	options.counters = MAD_COUNTERS_XMIT_DISCARD_DETAILS;
 	read_with(&options, 2);
+}
+
+TEST(lanes_are_added_up)
+{
+	struct mad_counters_options options = {.counters = MAD_COUNTERS_EXTENDED_SPEEDS};
+
+	put(SPEEDS, IB_PESC_SYNC_HDR_ERR_CTR_F, 1);
+	put(SPEEDS, IB_PESC_UNK_BLOCK_CTR_F, 2);
+	for (unsigned lane = 0; lane < 12; lane++) {
+		put(SPEEDS, IB_PESC_ERR_DET_CTR_LANE0_F + lane, 100 + lane);
+		put(SPEEDS, IB_PESC_FEC_CORR_BLOCK_CTR_LANE0_F + lane, UINT32_MAX - 1);
+		put(SPEEDS, IB_PESC_FEC_UNCORR_BLOCK_CTR_LANE0_F + lane, 1000 + lane);
+	}
+	counters = read_with(&options, 2);
+	expect_mad(1, "0:01040101 17:1f 65:03");
+	assert_int_equal(counters.sync_header_errors, 1);
+	assert_int_equal(counters.unknown_blocks, 2);
+	assert_int_equal(counters.error_detections, 1266);
+	assert_true(counters.fec_corrected_blocks == UINT64_C(12) * (UINT32_MAX - 1));
+	assert_int_equal(counters.fec_uncorrectable_blocks, 12066);
+	assert_true(counters.present == (MAD_COUNTERS_EXTENDED_SPEEDS &
+					 ~MAD_COUNTER_BIT(MAD_COUNTER_FEC_CORRECTED_SYMBOLS)));
+	assert_int_equal(counters.at_maximum, 0);
+	put(SPEEDS, IB_PESC_FEC_UNCORR_BLOCK_CTR_LANE11_F, UINT32_MAX);
+	counters = read_with(&options, 2);
+	assert_true(counters.at_maximum ==
+		    MAD_COUNTER_BIT(MAD_COUNTER_FEC_UNCORRECTABLE_BLOCKS));
+}
+
+TEST(reed_solomon_fec_has_counters_of_the_port)
+{
+	struct mad_counters_options options = {.counters = MAD_COUNTERS_EXTENDED_SPEEDS};
+
+	node.capabilities = MAD_PMA_RSFEC_COUNTERS;
+	put(SPEEDS, IB_PESC_FEC_UNCORR_BLOCK_CTR_LANE0_F, 3);
+	counters = read_with(&options, 2);
+	assert_int_equal(counters.fec_uncorrectable_blocks, 3);
+	assert_int_equal(counters.fec_corrected_symbols, 0);
+	assert_true(counters.present == MAD_COUNTERS_EXTENDED_SPEEDS);
+	/* the lanes count symbols */
+	put(SPEEDS, IB_PESC_RSFEC_FEC_CORR_SYMBOL_CTR_LANE0_F, 70);
+	put(SPEEDS, IB_PESC_PORT_FEC_CORR_SYMBOL_CTR_F, 70);
+	counters = read_with(&options, 2);
+	assert_int_equal(counters.fec_corrected_symbols, 70);
+	assert_int_equal(counters.fec_corrected_blocks, 0);
+	put(SPEEDS, IB_PESC_PORT_FEC_CORR_BLOCK_CTR_F, 20);
+	put(SPEEDS, IB_PESC_PORT_FEC_UNCORR_BLOCK_CTR_F, UINT32_MAX);
+	counters = read_with(&options, 2);
+	assert_int_equal(counters.fec_corrected_blocks, 20);
+	assert_true(counters.fec_uncorrectable_blocks == UINT32_MAX);
+	assert_true(counters.at_maximum ==
+		    MAD_COUNTER_BIT(MAD_COUNTER_FEC_UNCORRECTABLE_BLOCKS));
 }
 
 TEST(what_a_node_refuses_is_asked_for_once)
@@ -141,8 +194,9 @@ TEST(what_a_node_refuses_is_asked_for_once)
 	node.capabilities = MAD_PMA_EXTENDED_WIDTH;
 	node.status[EXTENDED] = 0x000c;
 	node.status[RCV_DETAILS] = 0x0008;
+	node.status[SPEEDS] = 0x000c;
 	put(BASIC, IB_PC_RCV_PKTS_F, 5);
-	counters = read_with(&options, 5);
+	counters = read_with(&options, 6);
 	assert_int_equal(counters.rcv_packets, 5);
 	assert_int_equal(counters.odd, MAD_COUNTERS_ODD_CAPABILITY);
 	assert_true(counters.present == (BASIC_COUNTERS | MAD_COUNTERS_XMIT_DISCARD_DETAILS));
@@ -193,14 +247,14 @@ TEST(basic_counters_take_one_request)
 	/* a rejected request tells nothing about the ClassPortInfo */
 	node.status[RCV_DETAILS] = 0x000c;
 	options.counters = MAD_COUNTERS_ALL;
+	read_with(&options, 4);
 	read_with(&options, 3);
-	read_with(&options, 2);
 	assert_int_equal(node.count[CLASS_PORT_INFO], 0);
 	/* all ports together need a capability */
 	assert_int_equal(read_port(MAD_COUNTERS_ALL_PORTS, &options), -EOPNOTSUPP);
 	assert_int_equal(node.count[CLASS_PORT_INFO], 1);
 	/* now the node is known */
-	assert_true(read_with(&options, 2).present &
+	assert_true(read_with(&options, 3).present &
 		    MAD_COUNTER_BIT(MAD_COUNTER_XMIT_WAIT_TICKS));
 	assert_int_equal(node.count[EXTENDED], 0);
 	mad_counters_node_free(options.node);
@@ -273,7 +327,6 @@ static int respond_to_basic_late(const struct device_packet *packet, void *arg)
 
 TEST(each_counter_has_the_time_of_its_response)
 {
-	struct mad_counters counters;
 	uint64_t first, last;
 
 	node.capabilities = MAD_PMA_EXTENDED_WIDTH;
@@ -307,7 +360,8 @@ TEST(the_table_has_each_member_once)
 		assert_true(mad_counters_value(&counters, i) == UINT64_C(0x0101010101010101));
 		assert_true(info->bits || info->extended_bits);
 		assert_true(info->multiplier == (strcmp(info->unit, "bytes") ? 1 : 4));
-		assert_non_null(strstr("bytes packets ticks events", info->unit));
+		assert_non_null(
+			strstr("bytes packets ticks blocks symbols events", info->unit));
 		assert_true(info->description[0] && info->field[0] && info->attribute[0]);
 		for (unsigned k = 0; k < i; k++)
 			assert_string_not_equal(info->name, mad_counters_info(k)->name);
@@ -442,6 +496,18 @@ TEST(a_reset_selects_what_a_reading_reads)
 	assert_int_equal(reset_port(NULL), 0);
 	assert_int_equal(device_written(), 7);
 	expect_mad(6, "0:01040102 17:1d 65:0300ff 70:1fff");
+}
+
+TEST(a_reset_selects_the_fields_of_all_lanes)
+{
+	struct mad_counters_options options = {.counters = MAD_COUNTERS_EXTENDED_SPEEDS};
+
+	node.capabilities = MAD_PMA_RSFEC_COUNTERS;
+	assert_int_equal(mad_counters_reset(fixture.port, &to, PORT, &options), 0);
+	expect_mad(1, "0:01040102 17:1f 65:03 66:0000 72:000001ffffffffff");
+	options.counters = MAD_COUNTER_BIT(MAD_COUNTER_ERROR_DETECTIONS);
+	assert_int_equal(mad_counters_reset(fixture.port, &to, PORT, &options), 0);
+	expect_mad(3, "0:01040102 17:1f 65:03 72:0000000000003ffc");
 }
 
 TEST(a_reset_of_details_and_of_what_is_refused)

@@ -130,7 +130,7 @@ TEST(an_engine_does_not_ask_for_what_was_refused_before)
 	options.counters = MAD_COUNTERS_ALL;
 	options.basic = true;
 	node.status[RCV_DETAILS] = 0x000c;
-	read_with(&options, 3);
+	read_with(&options, 4);
 	assert_int_equal(node.count[RCV_DETAILS], 1);
 	options.basic = false;
 	read_all(0);
