@@ -75,6 +75,11 @@ static uint64_t symbol_errors(const struct fabric *fabric, uint32_t port, uint64
 	return rate > 0 ? (uint64_t)(rate * ((double)time / (double)SECOND)) : 0;
 }
 
+static uint64_t corrected_blocks(const struct fabric *fabric, uint32_t port, uint64_t time)
+{
+	return symbol_errors(fabric, port, time) + at_rate(faults_fec(fabric, port), time);
+}
+
 static uint64_t packets(uint64_t units)
 {
 	return units / UNITS_PER_PACKET;
@@ -113,6 +118,8 @@ static uint64_t model(const struct fabric *fabric, uint32_t port, enum counter c
 		return waited(fabric, port, time);
 	case COUNT_SYMBOL_ERRORS:
 		return symbol_errors(fabric, port, time);
+	case COUNT_CORRECTED_BLOCKS:
+		return corrected_blocks(fabric, port, time);
 	default:
 		return 0;
 	}

@@ -24,6 +24,7 @@ enum counter {
 	COUNT_RCV_MULTICAST,
 	COUNT_XMIT_WAIT,
 	COUNT_SYMBOL_ERRORS,
+	COUNT_CORRECTED_BLOCKS, /* by forward error correction: the symbol errors, and more */
 	COUNT_LINK_RECOVERIES,
 	COUNT_LINK_DOWNED,
 	COUNT_RCV_ERRORS,

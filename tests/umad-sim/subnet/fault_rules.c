@@ -51,6 +51,8 @@ static const struct form {
 	 "an older PMA: PortCounters only; 64: those without errors"},
 	{"errors", RULE_ERRORS, WITH_NUMBER | MAY_NAME_PORT, "errors 5",
 	 "symbol errors a second on each link"},
+	{"fec", RULE_FEC, WITH_NUMBER | MAY_NAME_PORT, "fec 1000",
+	 "blocks a second that FEC corrects on each link"},
 	{"path-limit", RULE_PATH_LIMIT, WITH_NUMBER, "path-limit 64",
 	 "requests of a host in flight; more are dropped"},
 	{"silent", RULE_SILENT, MUST_SAY_WHERE, "silent on NODE",
@@ -377,6 +379,12 @@ static void drop_earlier(struct faults *faults, const struct standing_rule *rule
 	faults->count = kept;
 }
 
+/* Such a rule changes counters of the links that it is for. */
+static bool is_for_counters(enum rule_kind kind)
+{
+	return kind == RULE_ERRORS || kind == RULE_FEC;
+}
+
 static int stand(struct faults *faults, const struct standing_rule *rule)
 {
 	if (faults->count == faults->room) {
@@ -392,7 +400,7 @@ static int stand(struct faults *faults, const struct standing_rule *rule)
 	faults->standing[faults->count++] = *rule;
 	if (rule->kind <= RULE_HOP_LATENCY)
 		faults->on_links = true;
-	else if (rule->kind == RULE_ERRORS)
+	else if (is_for_counters(rule->kind))
 		faults->on_errors = true;
 	else
 		faults->on_nodes = true;
@@ -420,7 +428,7 @@ static bool is_for(const struct fabric *fabric, const struct standing_rule *rule
 	       (rule->port == NONE || rule->port == port);
 }
 
-/* Before the symbol errors of the links that a rule is for change. */
+/* Before the symbol errors or corrected blocks of the links that a rule is for change. */
 static void settle_errors(struct fabric *fabric, const struct standing_rule *rule)
 {
 	for (uint32_t port = 0; port < fabric->graph.port_count; port++) {
@@ -434,7 +442,7 @@ static void settle_errors(struct fabric *fabric, const struct standing_rule *rul
 static void clear(struct fabric *fabric)
 {
 	for (size_t i = 0; i < fabric->faults->count; i++)
-		if (fabric->faults->standing[i].kind == RULE_ERRORS)
+		if (is_for_counters(fabric->faults->standing[i].kind))
 			settle_errors(fabric, &fabric->faults->standing[i]);
 	fabric->faults->count = 0;
 	fabric->faults->on_links = false;
@@ -494,7 +502,7 @@ int fault_apply(struct fabric *fabric, const char *text, struct rule_error *erro
 	failed = read_rule(&reader, &rule);
 	if (failed)
 		return failed;
-	if (rule.kind == RULE_ERRORS)
+	if (is_for_counters(rule.kind))
 		settle_errors(fabric, &rule);
 	if (rule.kind <= RULE_REROUTE_NEVER)
 		return stand(fabric->faults, &rule);

@@ -22,6 +22,8 @@
  *					agent: PortCounters alone, without PortXmitWait;
  *					64: and PortCountersExtended without errors
  *	errors 5 [on NODE[/PORT]]	symbol errors a second at both ends of these links
+ *	fec 1000 [on NODE[/PORT]]	blocks a second that FEC corrects at both ends of
+ *					these links, besides the symbol errors
  *	silent on NODE			does not respond
  *	busy 50% [on NODE]		responds with status BUSY
  *	redirect NODE on NODE		redirects GMPs to another node

@@ -120,6 +120,15 @@ uint32_t faults_errors(const struct fabric *fabric, uint32_t port)
 	return rule ? rule->number : NO_LIMIT;
 }
 
+uint32_t faults_fec(const struct fabric *fabric, uint32_t port)
+{
+	const struct standing_rule *rule = NULL;
+
+	if (fabric->faults && fabric->faults->on_errors)
+		rule = on_link(fabric, RULE_FEC, port);
+	return rule ? rule->number : 0;
+}
+
 /* The later of the rules of two kinds for a node; NULL: none. */
 static const struct standing_rule *either(const struct fabric *fabric, enum rule_kind one,
 					  enum rule_kind other, uint32_t node)

@@ -27,6 +27,7 @@ enum rule_kind {
 	RULE_CLONE,
 	RULE_PATH_LIMIT,
 	RULE_ERRORS,
+	RULE_FEC,
 	RULE_REROUTE,
 	RULE_REROUTE_NEVER, /* the last kind that stays active until it is cleared */
 	RULE_REBOOT,
@@ -59,7 +60,7 @@ struct faults {
 	size_t room;
 	bool on_links;                /* whether any rule is for links */
 	bool on_nodes;                /* whether any rule is for nodes */
-	bool on_errors;               /* whether any rule is for symbol errors */
+	bool on_errors;               /* whether any rule is for symbol errors or FEC */
 	uint32_t *hits;               /* by port: packets that were checked there */
 	struct pending_rule *pending; /* in the order given */
 	bool held;                    /* their times have not begun */
@@ -106,6 +107,9 @@ void faults_on_node(struct fabric *fabric, uint32_t node, bool smp,
 
 /* Symbol errors a second on a port's link; NO_LIMIT: those of the fabric. */
 uint32_t faults_errors(const struct fabric *fabric, uint32_t port);
+
+/* Blocks a second that FEC corrects on a port's link, besides the symbol errors. */
+uint32_t faults_fec(const struct fabric *fabric, uint32_t port);
 
 /* The size of a node's counters in bits: 32, 64, or NO_LIMIT. */
 uint32_t faults_counters(const struct fabric *fabric, uint32_t node);

@@ -49,6 +49,7 @@ SUBNET_TEST(each_standing_rule_has_its_kind)
 		{"buffer 4 on beta", RULE_BUFFER},
 		{"path-limit 64 on alpha", RULE_PATH_LIMIT},
 		{"errors 5 on beta/1", RULE_ERRORS},
+		{"fec 1000 on beta/1", RULE_FEC},
 		{"counters 32 on alpha", RULE_COUNTERS},
 		{"counters 64", RULE_COUNTERS},
 		{"silent on beta", RULE_SILENT},
@@ -313,6 +314,6 @@ SUBNET_TEST(each_line_of_help_begins_with_a_rule)
 		    fault_apply(&subnet->fabric, line + 2, &error) != 0)
 			fail_msg("\"%s\": %s", line, error.text);
 	}
-	assert_int_equal(lines, 26);
+	assert_int_equal(lines, 27);
 	free(text);
 }

@@ -2,6 +2,8 @@
 
 /* Parts of counters (by SL, VL, lane, cause), and samples. */
 
+#include "fault_rules.h"
+#include "faults.h"
 #include "pma_fixture.h"
 #include "test.h"
 
@@ -155,6 +157,42 @@ STAR_TEST(corrected_symbols_are_those_of_the_lanes_in_use)
 	assert_true(sum_of(star, ALPHA, IB_GSI_PORT_EXT_SPEEDS_COUNTERS,
 			   IB_PESC_FEC_CORR_BLOCK_CTR_LANE0_F, 12, &used) == 10);
 	assert_int_equal(used, 4);
+}
+
+static uint64_t corrected(struct star *star, unsigned int node)
+{
+	unsigned int used;
+
+	return sum_of(star, node, IB_GSI_PORT_EXT_SPEEDS_COUNTERS,
+		      IB_PESC_FEC_CORR_BLOCK_CTR_LANE0_F, 12, &used);
+}
+
+/* Besides the symbol errors, at both ends; the blocks that were counted stay. */
+STAR_TEST(a_rule_for_a_link_lets_its_corrected_blocks_rise)
+{
+	struct rule_error error;
+
+	assert_int_equal(faults_init(&star->fabric), 0);
+	star->fabric.errors = 1;
+	star->fabric.now = 10 * SECOND;
+	assert_int_equal(fault_apply(&star->fabric, "fec 1000 on beta/1", &error), 0);
+	assert_int_equal(corrected(star, BETA), 10);
+	star->fabric.now = 12 * SECOND;
+	assert_int_equal(corrected(star, BETA), 12 + 2000);
+	assert_int_equal(corrected(star, ALPHA), 12);
+	assert_int_equal(extended(star, BETA, 1, IB_PC_EXT_ERR_SYM_F), 12);
+	assert_int_equal(extended(star, SWITCH, 2, IB_PC_EXT_ERR_SYM_F), 12);
+	assert_int_equal(read_field(star, SWITCH, IB_GSI_PORT_EXT_SPEEDS_COUNTERS, 2,
+				    IB_PESC_FEC_CORR_BLOCK_CTR_LANE0_F),
+			 (12 + 2000) / 4);
+	assert_int_equal(fault_apply(&star->fabric, "fec 1 on beta", &error), 0);
+	star->fabric.now = 20 * SECOND;
+	assert_int_equal(corrected(star, BETA), 20 + 2000 + 8);
+	assert_int_equal(fault_apply(&star->fabric, "clear", &error), 0);
+	star->fabric.now = 30 * SECOND;
+	assert_int_equal(corrected(star, BETA), 30 + 2000 + 8);
+	faults_free(&star->fabric);
+	star->fabric.faults = NULL;
 }
 
 static void start_sample(struct star *star, uint32_t ticks, unsigned int tag)
