@@ -17,6 +17,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#define SPEEDS_BITS 5
+
 static struct ibmad_port *port;
 static ib_portid_t node;
 
@@ -63,6 +65,9 @@ static int fill(unsigned number, unsigned bits)
 	fill_attribute("PortRcvErrorDetails", IB_GSI_PORT_RCV_ERROR_DETAILS, number, bits);
 	fill_attribute("PortXmitDiscardDetails", IB_GSI_PORT_XMIT_DISCARD_DETAILS, number,
 		       bits);
+	/* perfquery's output of this attribute ends early if the numbers are long */
+	fill_attribute("PortExtendedSpeedsCounters", IB_GSI_PORT_EXT_SPEEDS_COUNTERS, number,
+		       bits < SPEEDS_BITS ? bits : SPEEDS_BITS);
 	/* read again, because both attributes show the same counters */
 	if (extended)
 		fill_attribute("PortCountersExtended", IB_GSI_PORT_COUNTERS_EXT, number, bits);
@@ -71,8 +76,7 @@ static int fill(unsigned number, unsigned bits)
 
 static int print(unsigned number)
 {
-	struct mad_counters_options options = {.counters = MAD_COUNTERS_ALL &
-							   ~MAD_COUNTERS_EXTENDED_SPEEDS};
+	struct mad_counters_options options = {.counters = MAD_COUNTERS_ALL};
 	const struct mad_counter_info *info;
 	struct mad_counters counters;
 	int error = mad_counters_read(port, &node, number, &options, &counters);
