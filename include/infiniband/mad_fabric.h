@@ -306,7 +306,13 @@ struct mad_fabric_options {
 	 * The previous fabric must not be freed before the discovery is complete.
 	 */
 	const struct mad_fabric *previous;
-	uint64_t reserved[7]; /**< 0 */
+	/**
+	 * The M_Key of all SMPs, in host order; 0: that of the port when the discovery starts,
+	 * see smp_mkey_set(). Nodes with the protection level 2 or 3 do not respond to another
+	 * M_Key (IBA 14.2.4).
+	 */
+	uint64_t m_key;
+	uint64_t reserved[6]; /**< 0 */
 };
 
 /**

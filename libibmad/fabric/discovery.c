@@ -14,6 +14,7 @@
  */
 
 #include "base/export.h"
+#include "calls/engine.h"
 #include "fabric/discovery.h"
 #include "fabric/graph.h"
 
@@ -111,6 +112,8 @@ EXPORT int mad_fabric_start(struct mad_async *async, const struct mad_fabric_opt
 	if (!created)
 		return -ENOMEM;
 	created->async = async;
+	if (!created->options.m_key)
+		created->options.m_key = smp_mkey_get(async->port);
 	created->done = done;
 	created->arg = arg;
 	if (discovery)

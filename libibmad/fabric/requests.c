@@ -82,6 +82,7 @@ static int submit(struct mad_fabric_discovery *discovery, struct discovery_reque
 		.method = IB_MAD_METHOD_GET,
 		.attr = {.id = request->attribute, .mod = request->modifier},
 		.dataoffs = IB_SMP_DATA_OFFS,
+		.mkey = discovery->options.m_key,
 		.timeout = discovery->options.timeout_ms,
 	};
 	ib_portid_t to = discovery->base;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * discover [--port N] [--load FILE] [--again COMMAND] [--store [--names FILE]]
+ * discover [--port N] [--m-key KEY] [--port-m-key KEY] [--load FILE] [--again COMMAND]
+ *          [--store [--names FILE]]
  *
- * Discovers the fabric, or with --load loads it. With --again then runs a command by sh and
- * discovers the fabric again, with the first fabric as the previous one. Prints a line for
- * each node, each end of a link, each failure and each oddity, or with --store stores the
- * fabric to stdout, with the names of a node-name-map.
+ * Discovers the fabric, with an M_Key of the options or of the port, or with --load loads it.
+ * With --again then runs a command by sh and discovers the fabric again, with the first fabric
+ * as the previous one. Prints a line for each node, each end of a link, each failure and each
+ * oddity, or with --store stores the fabric to stdout, with the names of a node-name-map.
  */
 #include <infiniband/mad_fabric_text.h>
 
@@ -56,11 +57,14 @@ static struct mad_node_names *load_names(const char *path)
 	return names;
 }
 
+static uint64_t m_key, port_m_key;
+
 static struct mad_fabric *discover(int port_number, const struct mad_fabric *previous)
 {
 	const struct mad_fabric_options options = {
 		.read = MAD_FABRIC_READ_DEFAULT | MAD_FABRIC_READ_MLNX_EXT_PORTS,
 		.previous = previous,
+		.m_key = m_key,
 	};
 	int classes[] = {IB_SMI_DIRECT_CLASS}, err;
 	struct ibmad_port *port = mad_rpc_open_port(NULL, port_number, classes, 1);
@@ -68,6 +72,7 @@ static struct mad_fabric *discover(int port_number, const struct mad_fabric *pre
 
 	if (!port)
 		fail("open", -errno);
+	smp_mkey_set(port, port_m_key);
 	err = mad_fabric_discover(port, &options, &fabric);
 	if (err)
 		fail("discover", err);
@@ -149,6 +154,10 @@ int main(int argc, char **argv)
 			stores = 1;
 		else if (strcmp(argv[i], "--port") == 0 && argv[i + 1])
 			port = atoi(argv[++i]);
+		else if (strcmp(argv[i], "--m-key") == 0 && argv[i + 1])
+			m_key = strtoull(argv[++i], NULL, 0);
+		else if (strcmp(argv[i], "--port-m-key") == 0 && argv[i + 1])
+			port_m_key = strtoull(argv[++i], NULL, 0);
 		else if (strcmp(argv[i], "--load") == 0 && argv[i + 1])
 			file = argv[++i];
 		else if (strcmp(argv[i], "--again") == 0 && argv[i + 1])

@@ -11,6 +11,7 @@
 #include "fake_device.h"
 
 #include <infiniband/mad_fabric.h>
+#include <infiniband/mad_fields.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,7 @@ struct fake_node {
 	char description[65];
 	bool enhanced_port0;
 	bool dead;          /* it responds to nothing */
+	uint64_t m_key;     /* it responds to no other M_Key; 0: to all */
 	int responses;      /* the number of further responses; negative: unlimited */
 	int refused_port;   /* PortInfo of this port has status 0x1c; negative: of none */
 	bool no_mlnx;       /* ExtendedPortInfo is not supported */
@@ -148,6 +150,9 @@ static inline int fake_response(const struct device_packet *packet, void *arg)
 
 	(void)arg;
 	fake.asked++;
+	if (node && node->m_key &&
+	    node->m_key != mad_read_field64(packet->mad, 0, IB_MAD_MKEY_F))
+		return 0;
 	if (!node || node->dead || !node->responses) {
 		if (node && attribute == IB_ATTR_PORT_INFO)
 			node->port_infos[number]++;

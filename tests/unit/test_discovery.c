@@ -367,6 +367,47 @@ TEST(a_node_that_drops_extended_port_infos_is_not_given_up)
 	assert_int_equal(failure->count, 24);
 }
 
+static void protect(int first, uint64_t m_key)
+{
+	for (int i = first; i < fake.count; i++)
+		fake.nodes[i].m_key = m_key;
+}
+
+TEST(smps_have_the_m_key_of_the_port)
+{
+	protect(HOST, UINT64_C(0x1122334455667788));
+	smp_mkey_set(port, UINT64_C(0x1122334455667788));
+	discover(NULL);
+	assert_int_equal(mad_fabric_node_count(fabric), 4);
+	expect_nothing_wrong();
+}
+
+TEST(the_options_may_have_another_m_key)
+{
+	const struct mad_fabric_options options = {.m_key = UINT64_C(0x8877665544332211),
+						   .read = MAD_FABRIC_READ_DEFAULT |
+							   MAD_FABRIC_READ_MLNX_EXT_PORTS};
+
+	fake.nodes[RIGHT].may_be_fdr10 = true;
+	protect(HOST, UINT64_C(0x8877665544332211));
+	smp_mkey_set(port, 5);
+	discover(&options);
+	assert_int_equal(mad_fabric_node_count(fabric), 4);
+	assert_non_null(port_of(RIGHT, 1)->mlnx_ext_info);
+	assert_int_equal(mad_fabric_failure_count(fabric), 0);
+	assert_int_equal(smp_mkey_get(port), 5);
+}
+
+TEST(nodes_with_another_m_key_are_failures)
+{
+	protect(RIGHT, 7);
+	smp_mkey_set(port, 5);
+	discover(NULL);
+	assert_int_equal(mad_fabric_node_count(fabric), 2);
+	assert_int_equal(mad_fabric_failure_count(fabric), 2);
+	assert_int_equal(port_of(LEFT, 2)->peer_error, -ETIMEDOUT);
+}
+
 TEST(hops_can_be_limited)
 {
 	struct mad_fabric_options options = {.max_hops = 1};
@@ -962,7 +1003,7 @@ TEST(wrong_arguments_are_refused)
 		{.lid = -1, .drpath = {.drslid = 1}},
 	};
 	const struct mad_fabric_options wrong[] = {
-		{.read = 1u << 20}, {.timeout_ms = -1}, {.reserved = {[6] = 1}},
+		{.read = 1u << 20}, {.timeout_ms = -1}, {.reserved = {[5] = 1}},
 		{.from = &from[0]}, {.from = &from[1]}, {.from = &from[2]},
 		{.from = &from[3]}, {.from = &from[4]},
 	};
