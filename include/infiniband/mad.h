@@ -1451,8 +1451,8 @@ struct ibmad_ports_pair {
  * ETIMEDOUT  no response came
  * EIO        the response has a status other than 0
  * and the errors of umad_open_port(), umad_register(), umad_send() and umad_recv().
- * mad_last_failure() of mad_errors.h has the status of the last failed request, and
- * mad_last_failure_text() has it in words.
+ * mad_last_failure() of mad_errors.h has the last failed call of a thread, with the status of a
+ * response, and mad_last_failure_text() has it in words.
  */
 
 /**

@@ -44,10 +44,18 @@ const char *mad_status_text(unsigned mgmt_class, unsigned status, char *buffer, 
  */
 const char *mad_reply_text(const struct mad_reply *reply, char *buffer, size_t size);
 
-/** Why a blocking call failed. Members may be added at the end. */
+/** The kind of a call that failed. */
+enum mad_failure_kind {
+	MAD_FAILURE_REQUEST,  /**< a request, or a MAD that mad_send_via() sends */
+	MAD_FAILURE_OPEN,     /**< a port was to be opened */
+	MAD_FAILURE_REGISTER, /**< a class was to be registered, also while a port is opened */
+	MAD_FAILURE_OTHER     /**< another call */
+};
+
+/** Why a call failed. Members may be added at the end. */
 struct mad_failure {
 	/**
-	 * A negative errno: an error of mad_reply, or
+	 * A negative errno. For MAD_FAILURE_REQUEST, an error of mad_reply, or
 	 * -EINVAL           an argument is wrong
 	 * -EPROTONOSUPPORT  the class is not registered on the port
 	 * -ENXIO            the port has no subnet manager
@@ -55,12 +63,14 @@ struct mad_failure {
 	 * 0                 no call of this thread has failed
 	 */
 	int error;
-	unsigned mgmt_class; /**< of the request; 0: the call sent no request */
+	/** Of the request, or the class to register; 0: the call sent no request. */
+	unsigned mgmt_class;
 	unsigned method;
 	unsigned attribute;
 	unsigned status;        /**< of the response; 0 without a response */
 	unsigned transmissions; /**< of the request; 0 with -EBADMSG and -EPROTO */
 	unsigned elapsed_ms;    /**< from the first transmission to the completion */
+	enum mad_failure_kind kind;
 };
 
 /**
@@ -74,14 +84,23 @@ struct mad_failure {
  *     cc_query_status_via(), cc_config_status_via(), bm_call_via(), ib_vendor_call_via(),
  *     ib_path_query_via(), ib_node_query_via(), ib_resolve_smlid_via() and the other ib_resolve
  *     calls
- *   - the variants of these calls without a port
  *   - the blocking calls of mad_sa.h
+ *   - mad_rpc_open_port() and mad_rpc_open_port2(), with the kind MAD_FAILURE_OPEN or
+ *     MAD_FAILURE_REGISTER
+ *   - mad_register_client_via() and mad_register_server_via(), with the kind
+ *     MAD_FAILURE_REGISTER
+ *   - mad_receive_via(), mad_respond_via(), mad_async_create(), mad_alloc(), mad_encode(),
+ *     mad_build_pkt() and str2drpath(), with the kind MAD_FAILURE_OTHER
+ *   - the variants of these calls without a port
  *
  * The result of an asynchronous request is in its mad_reply.
  */
 const struct mad_failure *mad_last_failure(void);
 
-/** mad_last_failure() in words, as mad_reply_text(). */
+/**
+ * mad_last_failure() in words, as mad_reply_text(). For a port that was not opened, for example
+ * "the port cannot be opened: No such device".
+ */
 const char *mad_last_failure_text(char *buffer, size_t size);
 
 #ifdef __cplusplus

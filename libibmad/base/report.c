@@ -160,7 +160,13 @@ void failure_store(const struct mad_failure *failure)
 
 void failure_refuse(int mgmt_class, int error)
 {
-	last = (struct mad_failure){.error = -error, .mgmt_class = mgmt_class & 0xff};
+	failure_refuse_call(MAD_FAILURE_REQUEST, mgmt_class, error);
+}
+
+void failure_refuse_call(enum mad_failure_kind kind, int mgmt_class, int error)
+{
+	last = (struct mad_failure){
+		.error = -error, .mgmt_class = mgmt_class & 0xff, .kind = kind};
 	errno = error;
 }
 

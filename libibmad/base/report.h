@@ -44,5 +44,7 @@ void report_failure(const char *call, const char *destination, int error);
 void failure_store(const struct mad_failure *failure);
 /* Stores the failure of a call that has no request in flight, and sets errno. */
 void failure_refuse(int mgmt_class, int error);
+/* The same for a call that is not a request. */
+void failure_refuse_call(enum mad_failure_kind kind, int mgmt_class, int error);
 
 #endif

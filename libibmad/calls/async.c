@@ -3,6 +3,7 @@
 /* Engines: created and destroyed; requests cancelled; statistics. */
 
 #include "base/export.h"
+#include "base/report.h"
 #include "calls/engine.h"
 
 #include <errno.h>
@@ -51,24 +52,26 @@ static struct mad_async *new_engine(struct ibmad_port *port)
 	return retired ? (struct mad_async *)(void *)retired : malloc(sizeof(struct mad_async));
 }
 
+static RARE struct mad_async *not_created(int error)
+{
+	failure_refuse_call(MAD_FAILURE_OTHER, 0, error);
+	return NULL;
+}
+
 EXPORT struct mad_async *mad_async_create(struct ibmad_port *port)
 {
 	struct mad_async *engine;
 	int cancel_state;
 
-	if (!port) {
-		errno = EINVAL;
-		return NULL;
-	}
-	if (port_enter(port, &cancel_state)) {
-		errno = ECANCELED;
-		return NULL;
-	}
+	if (!port)
+		return not_created(EINVAL);
+	if (port_enter(port, &cancel_state))
+		return not_created(ECANCELED);
 	engine = new_engine(port);
 	if (engine)
 		engine_init(engine, port);
 	port_leave(port, cancel_state);
-	return engine;
+	return engine ? engine : not_created(ENOMEM);
 }
 
 /* Waits until no other thread is in a call for the engine, and all requests are called back. */

@@ -5,6 +5,7 @@
 #include "calls/open.h"
 
 #include "base/export.h"
+#include "base/report.h"
 #include "mad/layout.h"
 
 #include <errno.h>
@@ -12,10 +13,17 @@
 
 /* --- agents --------------------------------------------------------------------- */
 
+/* Stores why a class cannot be registered, and returns -1 with errno. */
+static int not_registered(int mgmt_class, int error)
+{
+	failure_refuse_call(MAD_FAILURE_REGISTER, mgmt_class, error);
+	return -1;
+}
+
 static int keep_agent(struct ibmad_port *port, int mgmt_class, uint8_t rmpp_version, int agent)
 {
 	if (agent < 0)
-		return -1;
+		return not_registered(mgmt_class, errno ? errno : EINVAL);
 	port->handle.rmpp[mgmt_class] = rmpp_version != 0;
 	port->handle.agents[mgmt_class] = agent;
 	return agent;
@@ -25,10 +33,8 @@ EXPORT int mad_register_client_via(int mgmt, uint8_t rmpp_version, struct ibmad_
 {
 	int agent;
 
-	if (!srcport || !is_known_class(mgmt)) {
-		errno = EINVAL;
-		return -1;
-	}
+	if (!srcport || !is_known_class(mgmt))
+		return not_registered(mgmt, EINVAL);
 	agent = umad_register(srcport->handle.fd, mgmt, class_version(mgmt), rmpp_version,
 			      NULL);
 	return keep_agent(srcport, mgmt, rmpp_version, agent) < 0 ? -1 : 0;
@@ -43,10 +49,8 @@ EXPORT int mad_register_server_via(int mgmt, uint8_t rmpp_version,
 	long mask[16 / sizeof(long)];
 	int agent;
 
-	if (!srcport || mgmt < 0 || mgmt >= MGMT_CLASSES) {
-		errno = EINVAL;
-		return -1;
-	}
+	if (!srcport || mgmt < 0 || mgmt >= MGMT_CLASSES)
+		return not_registered(mgmt, EINVAL);
 	if (method_mask)
 		memcpy(mask, method_mask, sizeof(mask));
 	else
@@ -79,21 +83,18 @@ static void take_debug_level(void)
  */
 static int register_clients(struct ibmad_port *port, const int *classes, int count)
 {
-	uint8_t rmpp_version;
-
-	for (int i = 0; i < count; i++) {
-		rmpp_version = classes[i] == IB_SA_CLASS ? RMPP_VERSION : 0;
-		if (!is_known_class(classes[i])) {
-			errno = EINVAL;
+	for (int i = 0; i < count; i++)
+		if (mad_register_client_via(
+			    classes[i], classes[i] == IB_SA_CLASS ? RMPP_VERSION : 0, port) < 0)
 			return i + 1;
-		}
-		if (mad_register_client_via(classes[i], rmpp_version, port) < 0) {
-			if (!errno)
-				errno = EINVAL;
-			return i + 1;
-		}
-	}
 	return 0;
+}
+
+/* Stores why a port is not opened, and sets errno. */
+static struct ibmad_port *not_opened(int error)
+{
+	failure_refuse_call(MAD_FAILURE_OPEN, 0, error);
+	return NULL;
 }
 
 static const char *port_name(const char *ca_name)
@@ -108,21 +109,19 @@ static struct ibmad_port *port_open_any(const char *call, report_fn *tell, const
 	int fd, error, refused;
 
 	if (count >= MGMT_CLASSES) {
-		errno = EINVAL;
+		not_opened(EINVAL);
 		tell(call, "%d classes are too many", count);
 		return NULL;
 	}
 	port = port_new(ca_name, portnum);
 	take_debug_level();
-	if (!port) {
-		errno = ENOMEM;
-		return NULL;
-	}
+	if (!port)
+		return not_opened(ENOMEM);
 	fd = smi ? umad_open_smi_port(ca_name, portnum) : umad_open_port(ca_name, portnum);
 	if (fd < 0) {
 		error = fd == -EIO && errno ? errno : -fd;
 		port_free(port);
-		errno = error;
+		not_opened(error);
 		tell(call, "cannot open %s port %d", port_name(ca_name), portnum);
 		return NULL;
 	}
@@ -144,10 +143,8 @@ static struct ibmad_port *port_open_any(const char *call, report_fn *tell, const
 struct ibmad_port *port_open(const char *call, report_fn *tell, const char *ca_name,
 			     int portnum, const int *classes, int count)
 {
-	if (count < 0 || (count && !classes)) {
-		errno = EINVAL;
-		return NULL;
-	}
+	if (count < 0 || (count && !classes))
+		return not_opened(EINVAL);
 	return port_open_any(call, tell, ca_name, portnum, false, classes, count);
 }
 
@@ -286,19 +283,21 @@ EXPORT struct ibmad_ports_pair *mad_rpc_open_port2(char *dev_name, int dev_port,
 	int ret;
 
 	if (num_classes < 0 || (num_classes && !mgmt_classes)) {
-		errno = EINVAL;
+		not_opened(EINVAL);
 		return NULL;
 	}
 	ret = find_pair(dev_name, dev_port, enforce_smi, &names);
 	if (ret) {
-		errno = -ret;
+		not_opened(-ret);
 		report("mad_rpc_open_port2", "cannot open %s port %d", port_name(dev_name),
 		       dev_port);
 		return NULL;
 	}
 	pair = calloc(1, sizeof(*pair));
-	if (!pair)
+	if (!pair) {
+		not_opened(ENOMEM);
 		return NULL;
+	}
 	if (names.smi_name[0] && strcmp(names.smi_name, names.gsi_name))
 		ret = open_both(pair, &names, mgmt_classes, num_classes);
 	else

@@ -11,7 +11,11 @@
 
 EXPORT void *mad_alloc(void)
 {
-	return umad_alloc(1, umad_size() + IB_MAD_SIZE);
+	void *umad = umad_alloc(1, umad_size() + IB_MAD_SIZE);
+
+	if (!umad)
+		failure_refuse_call(MAD_FAILURE_OTHER, 0, ENOMEM);
+	return umad;
 }
 
 EXPORT void mad_free(void *umad)
@@ -21,27 +25,31 @@ EXPORT void mad_free(void *umad)
 
 /* --- receiving ------------------------------------------------------------------ */
 
-/* Moves the first message to the caller's buffer; umad is NULL: to a new one. */
-static void *take(struct ibmad_port *port, void *umad)
+/*
+ * Moves the first message to the caller's buffer; if *umad is NULL, to a new one, which *umad
+ * becomes. 0, or an errno.
+ */
+static int take(struct ibmad_port *port, void **umad)
 {
 	struct message *message = port->inbox.first;
 	size_t size = umad_size() + (size_t)message->length;
+	uint8_t *buffer = *umad;
 
-	if (umad && message->length > IB_MAD_SIZE) {
-		errno = EMSGSIZE; /* the message stays, for a call without a buffer */
+	if (buffer && message->length > IB_MAD_SIZE) {
+		/* the message stays, for a call without a buffer */
 		waiters_wake_receiver(&port->waiters);
-		return NULL;
+		return EMSGSIZE;
 	}
-	if (!umad) {
-		umad = calloc(1, size > PACKET_SIZE ? size : PACKET_SIZE);
-		if (!umad)
-			return NULL;
+	if (!buffer) {
+		*umad = buffer = calloc(1, size > PACKET_SIZE ? size : PACKET_SIZE);
+		if (!buffer)
+			return ENOMEM;
 	}
-	memcpy(umad, message->umad, size);
+	memcpy(buffer, message->umad, size);
 	if (size < umad_size() + IB_MAD_SIZE)
-		memset((uint8_t *)umad + size, 0, umad_size() + IB_MAD_SIZE - size);
+		memset(buffer + size, 0, umad_size() + IB_MAD_SIZE - size);
 	free(inbox_take(&port->inbox));
-	return umad;
+	return 0;
 }
 
 /* Waits for a message; 0, or an errno. */
@@ -73,46 +81,55 @@ static int wait_unlocking(struct ibmad_port *port, int timeout)
 	return error;
 }
 
-EXPORT void *mad_receive_via(void *umad, int timeout, struct ibmad_port *srcport)
+/* Waits for a message, and takes it. 0, or an errno. */
+static int receive(struct ibmad_port *port, void **umad, int timeout)
 {
 	int cancel_state, error;
 
-	if (!srcport) {
-		errno = EINVAL;
+	if (!port)
+		return EINVAL;
+	if (port_enter(port, &cancel_state))
+		return ECANCELED;
+	error = wait_unlocking(port, timeout);
+	if (!error)
+		error = take(port, umad);
+	port_leave(port, cancel_state);
+	return error;
+}
+
+EXPORT void *mad_receive_via(void *umad, int timeout, struct ibmad_port *srcport)
+{
+	int saved_errno = errno, error = receive(srcport, &umad, timeout);
+
+	if (error) {
+		failure_refuse_call(MAD_FAILURE_OTHER, 0, error);
 		return NULL;
 	}
-	if (port_enter(srcport, &cancel_state)) {
-		errno = ECANCELED;
-		return NULL;
-	}
-	error = wait_unlocking(srcport, timeout);
-	if (error)
-		errno = error;
-	umad = error ? NULL : take(srcport, umad);
-	error = errno;
-	port_leave(srcport, cancel_state);
-	errno = error;
+	errno = saved_errno;
 	return umad;
 }
 
 /* --- responding ----------------------------------------------------------------- */
 
+/* Stores why a response is not sent, and returns -1 with errno. */
+static int not_responded(int mgmt_class, int error)
+{
+	failure_refuse_call(MAD_FAILURE_OTHER, mgmt_class, error);
+	return -1;
+}
+
 EXPORT int mad_respond_via(void *umad, ib_portid_t *portid, uint32_t rstatus,
 			   struct ibmad_port *srcport)
 {
-	int agent, cancel_state, ret;
+	int agent, cancel_state, ret, error;
 	uint8_t *mad;
 
-	if (!umad || !srcport) {
-		errno = EINVAL;
-		return -1;
-	}
+	if (!umad || !srcport)
+		return not_responded(0, EINVAL);
 	mad = umad_get_mad(umad);
 	agent = handle_agent(&srcport->handle, mad[1]);
-	if (agent < 0) {
-		errno = EINVAL;
-		return -1;
-	}
+	if (agent < 0)
+		return not_responded(mad[1], EINVAL);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	response_write_header(mad, (uint16_t)rstatus);
 	if (portid)
@@ -121,8 +138,9 @@ EXPORT int mad_respond_via(void *umad, ib_portid_t *portid, uint32_t rstatus,
 		response_address(umad, mad);
 	report_packet("respond\n", mad, IB_MAD_SIZE);
 	ret = umad_send(srcport->handle.fd, agent, umad, IB_MAD_SIZE, 0, 0);
+	error = errno;
 	pthread_setcancelstate(cancel_state, NULL);
-	return ret < 0 ? -1 : 0;
+	return ret < 0 ? not_responded(mad[1], error) : 0;
 }
 
 /* --- sending -------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 /* Converts addresses to text, and text to addresses. */
 
 #include "base/export.h"
+#include "base/report.h"
 #include "fields/text.h"
 
 #include <infiniband/mad.h>
@@ -99,7 +100,7 @@ EXPORT int str2drpath(ib_dr_path_t *path, char *routepath, int drslid, int drdli
 		if (port < 0 || path->cnt == LAST_HOP || (*text && *text != ',')) {
 			memset(path->p, 0, sizeof(path->p));
 			path->cnt = 0;
-			errno = EINVAL;
+			failure_refuse_call(MAD_FAILURE_OTHER, 0, EINVAL);
 			return -1;
 		}
 		path->p[++path->cnt] = (uint8_t)port;

@@ -244,7 +244,34 @@ static void put_no_response(struct text *text, unsigned transmissions, unsigned 
 	put_time(text, ms);
 }
 
-static void put_failure(struct text *text, const struct mad_failure *failure)
+/* The text of errors[]; false if it has none. */
+static bool put_known(struct text *text, int error)
+{
+	for (unsigned i = 0; i < sizeof(errors) / sizeof(*errors); i++)
+		if (error == errors[i].error) {
+			text_string(text, errors[i].text);
+			return true;
+		}
+	return false;
+}
+
+/* The failure of a call that is not a request. */
+static void put_call_failure(struct text *text, const struct mad_failure *failure)
+{
+	int error = -failure->error;
+
+	if (failure->kind == MAD_FAILURE_OPEN) {
+		text_string(text, "the port cannot be opened: ");
+	} else if (failure->kind == MAD_FAILURE_REGISTER) {
+		put_class(text, failure->mgmt_class);
+		text_string(text, ": the class cannot be registered: ");
+	} else if (put_known(text, error)) {
+		return;
+	}
+	text_string(text, strerror(error));
+}
+
+static void put_request_failure(struct text *text, const struct mad_failure *failure)
 {
 	int error = -failure->error;
 
@@ -266,14 +293,19 @@ static void put_failure(struct text *text, const struct mad_failure *failure)
 		text_string(text, ": the class is not registered on the port");
 		return;
 	}
-	for (unsigned i = 0; i < sizeof(errors) / sizeof(*errors); i++)
-		/* EINVAL after a transmission is an error of the kernel */
-		if (error == errors[i].error && !(error == EINVAL && failure->transmissions)) {
-			text_string(text, errors[i].text);
-			return;
-		}
+	/* EINVAL after a transmission is an error of the kernel */
+	if (!(error == EINVAL && failure->transmissions) && put_known(text, error))
+		return;
 	text_string(text, "the MAD cannot be sent: ");
 	text_string(text, strerror(error));
+}
+
+static void put_failure(struct text *text, const struct mad_failure *failure)
+{
+	if (failure->kind == MAD_FAILURE_REQUEST)
+		put_request_failure(text, failure);
+	else
+		put_call_failure(text, failure);
 }
 
 EXPORT const char *mad_reply_text(const struct mad_reply *reply, char *buffer, size_t size)

@@ -131,20 +131,23 @@ static bool data_fits(const ib_rpc_t *rpc)
 	       rpc->datasz <= IB_MAD_SIZE - rpc->dataoffs;
 }
 
+/* Stores that an argument is wrong, and returns NULL with errno. */
+static RARE void *not_encoded(void)
+{
+	failure_refuse_call(MAD_FAILURE_OTHER, 0, EINVAL);
+	return NULL;
+}
+
 EXPORT void *mad_encode(void *buf, ib_rpc_t *rpc, ib_dr_path_t *drpath, void *data)
 {
 	uint8_t *mad = buf;
 
-	if (!buf || !rpc || (data && !data_fits(rpc))) {
-		errno = EINVAL;
-		return NULL;
-	}
+	if (!buf || !rpc || (data && !data_fits(rpc)))
+		return not_encoded();
 	if (!rpc->trid)
 		rpc->trid = mad_trid();
-	if (put_headers(mad, rpc, drpath)) {
-		errno = EINVAL;
-		return NULL;
-	}
+	if (put_headers(mad, rpc, drpath))
+		return not_encoded();
 	if (data)
 		memcpy(mad + rpc->dataoffs, data, (size_t)rpc->datasz);
 	return mad + IB_MAD_SIZE;
@@ -219,7 +222,7 @@ EXPORT int mad_build_pkt(void *umad, ib_rpc_t *rpc, ib_portid_t *dport, ib_rmpp_
 	uint8_t *mad = umad_get_mad(umad);
 
 	if (!dport) {
-		errno = EINVAL;
+		not_encoded();
 		return -1;
 	}
 	if (!mad_encode(mad, rpc, &dport->drpath, data))

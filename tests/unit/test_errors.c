@@ -13,6 +13,8 @@
 #define MANY 4
 #include "async_fixture.h"
 
+FIXTURE(async_setup, async_teardown);
+
 /* The text of the last expectation. */
 #define SAME NULL
 
@@ -429,6 +431,141 @@ TEST(mad_send_via_stores_why_it_fails)
 	assert_int_equal(mad_last_failure()->mgmt_class, IB_SMI_DIRECT_CLASS);
 }
 
+static void fail_with(const char *expected, int error, unsigned mgmt_class,
+		      enum mad_failure_kind kind)
+{
+	assert_int_equal(errno, error);
+	assert_int_equal(mad_last_failure()->kind, kind);
+	expect_failure(-error, mgmt_class, expected);
+	fail_otherwise();
+	assert_int_equal(mad_last_failure()->kind, MAD_FAILURE_REQUEST);
+	errno = 0;
+}
+
+static void not_opened(int mgmt_class, const char *expected, int error)
+{
+	assert_null(mad_rpc_open_port(NULL, 0, &mgmt_class, 1));
+	fail_with(expected, error, 0, MAD_FAILURE_OPEN);
+}
+
+TEST(a_port_that_is_not_opened_says_why)
+{
+	int classes[256] = {IB_SMI_CLASS};
+	char name[] = "mlx9_9";
+
+	fail_otherwise();
+	assert_null(mad_rpc_open_port(name, 0, classes, 1));
+	fail_with("the port cannot be opened: No such device", ENODEV, 0, MAD_FAILURE_OPEN);
+	device_fail(DEVICE_OPEN, 1, EACCES);
+	not_opened(IB_SMI_CLASS, "the port cannot be opened: Permission denied", EACCES);
+	device_fail_malloc(1);
+	not_opened(IB_SMI_CLASS, "the port cannot be opened: Cannot allocate memory", ENOMEM);
+	assert_null(mad_rpc_open_port(NULL, 0, NULL, 1));
+	fail_with("the port cannot be opened: Invalid argument", EINVAL, 0, MAD_FAILURE_OPEN);
+	assert_null(mad_rpc_open_port(NULL, 0, classes, 256));
+	fail_with("the port cannot be opened: Invalid argument", EINVAL, 0, MAD_FAILURE_OPEN);
+}
+
+TEST(a_pair_of_ports_that_is_not_opened_says_why)
+{
+	int classes[] = {IB_SMI_CLASS, IB_PERFORMANCE_CLASS};
+	char name[] = "mlx9_9";
+
+	fail_otherwise();
+	assert_null(mad_rpc_open_port2(name, 0, classes, 2, 0));
+	fail_with("the port cannot be opened: No such device", ENODEV, 0, MAD_FAILURE_OPEN);
+	assert_null(mad_rpc_open_port2(NULL, 0, NULL, 2, 0));
+	fail_with("the port cannot be opened: Invalid argument", EINVAL, 0, MAD_FAILURE_OPEN);
+	device_fail(DEVICE_OPEN, 1, EACCES);
+	assert_null(mad_rpc_open_port2(NULL, 0, classes, 2, 0));
+	fail_with("the port cannot be opened: Permission denied", EACCES, 0, MAD_FAILURE_OPEN);
+}
+
+/* Whichever allocation fails, and whichever port it is for. */
+TEST(a_pair_of_ports_without_memory_says_so)
+{
+	int classes[] = {IB_SMI_CLASS, IB_PERFORMANCE_CLASS};
+	struct ibmad_ports_pair *pair = NULL;
+	unsigned failed = 0;
+
+	fail_otherwise();
+	for (unsigned n = 1; !pair; n++) {
+		device_fail_malloc(n);
+		pair = mad_rpc_open_port2(NULL, 0, classes, 2, 0);
+		device_fail_malloc(0);
+		if (pair)
+			break;
+		failed++;
+		assert_int_equal(mad_last_failure()->kind, MAD_FAILURE_OPEN);
+		assert_int_equal(mad_last_failure()->error, -errno);
+		fail_otherwise();
+	}
+	assert_true(failed >= 2);
+	mad_rpc_close_port2(pair);
+}
+
+TEST(a_class_that_cannot_be_registered_is_named)
+{
+	int mgmt_class = IB_PERFORMANCE_CLASS;
+
+	fail_otherwise();
+	device_fail(DEVICE_IOCTL, 2, EPERM); /* the first one enables the P_Key index */
+	assert_null(mad_rpc_open_port(NULL, 0, &mgmt_class, 1));
+	fail_with("performance management: the class cannot be registered: Operation not "
+		  "permitted",
+		  EPERM, IB_PERFORMANCE_CLASS, MAD_FAILURE_REGISTER);
+	mgmt_class = 0x60;
+	assert_null(mad_rpc_open_port(NULL, 0, &mgmt_class, 1));
+	fail_with("class 0x60: the class cannot be registered: Invalid argument", EINVAL, 0x60,
+		  MAD_FAILURE_REGISTER);
+	assert_int_equal(mad_register_client_via(0x60, 0, port), -1);
+	fail_with("class 0x60: the class cannot be registered: Invalid argument", EINVAL, 0x60,
+		  MAD_FAILURE_REGISTER);
+	device_fail(DEVICE_IOCTL, 1, ENOMEM);
+	assert_int_equal(mad_register_server_via(IB_SMI_CLASS, 0, NULL, 0, port), -1);
+	fail_with("SMP: the class cannot be registered: Cannot allocate memory", ENOMEM,
+		  IB_SMI_CLASS, MAD_FAILURE_REGISTER);
+	assert_int_equal(mad_register_server_via(IB_SMI_CLASS, 0, NULL, 0, NULL), -1);
+	fail_with("SMP: the class cannot be registered: Invalid argument", EINVAL, IB_SMI_CLASS,
+		  MAD_FAILURE_REGISTER);
+}
+
+TEST(other_calls_that_set_errno_store_it)
+{
+	_Alignas(8) uint8_t umad[512] = {0};
+	ib_dr_path_t path;
+
+	fail_otherwise();
+	assert_null(mad_async_create(NULL));
+	fail_with("an argument is wrong", EINVAL, 0, MAD_FAILURE_OTHER);
+	device_fail_malloc(1);
+	assert_null(mad_async_create(port));
+	fail_with("out of memory", ENOMEM, 0, MAD_FAILURE_OTHER);
+	assert_null(mad_receive_via(umad, 0, NULL));
+	fail_with("an argument is wrong", EINVAL, 0, MAD_FAILURE_OTHER);
+	assert_null(mad_receive_via(umad, 0, port));
+	fail_with("Resource temporarily unavailable", EAGAIN, 0, MAD_FAILURE_OTHER);
+	assert_null(mad_receive_via(umad, 1, port));
+	fail_with("Connection timed out", ETIMEDOUT, 0, MAD_FAILURE_OTHER);
+	assert_int_equal(mad_respond_via(NULL, NULL, 0, port), -1);
+	fail_with("an argument is wrong", EINVAL, 0, MAD_FAILURE_OTHER);
+	assert_int_equal(mad_respond_via(umad, NULL, 0, port), -1);
+	fail_with("an argument is wrong", EINVAL, 0, MAD_FAILURE_OTHER);
+	((uint8_t *)umad_get_mad(umad))[1] = IB_PERFORMANCE_CLASS;
+	device_fail(DEVICE_WRITE, 1, ENOSPC);
+	assert_int_equal(mad_respond_via(umad, NULL, 0, port), -1);
+	fail_with("No space left on device", ENOSPC, IB_PERFORMANCE_CLASS, MAD_FAILURE_OTHER);
+	device_fail_malloc(1);
+	assert_null(mad_alloc());
+	fail_with("out of memory", ENOMEM, 0, MAD_FAILURE_OTHER);
+	assert_null(mad_encode(umad, NULL, NULL, NULL));
+	fail_with("an argument is wrong", EINVAL, 0, MAD_FAILURE_OTHER);
+	assert_int_equal(mad_build_pkt(umad, NULL, NULL, NULL, NULL), -1);
+	fail_with("an argument is wrong", EINVAL, 0, MAD_FAILURE_OTHER);
+	assert_int_equal(str2drpath(&path, (char[]){"0,x"}, 0, 0), -1);
+	fail_with("an argument is wrong", EINVAL, 0, MAD_FAILURE_OTHER);
+}
+
 /* From the first byte, or none at all. */
 TEST(data_may_begin_anywhere_in_the_mad)
 {
@@ -583,9 +720,7 @@ static int listen_setup(void)
 	return async_setup();
 }
 
-FIXTURE(listen_setup, mute);
-
-TEST(a_class_that_is_not_registered_has_an_error_of_its_own)
+TEST_WITH(a_class_that_is_not_registered_has_an_error_of_its_own, listen_setup, mute)
 {
 	ib_rpc_t rpc = set_request();
 	ib_portid_t to = to_lid(1);
@@ -610,7 +745,7 @@ TEST(a_class_that_is_not_registered_has_an_error_of_its_own)
 	assert_int_equal(device_written(), 0);
 }
 
-TEST(a_reading_without_its_class_has_that_error)
+TEST_WITH(a_reading_without_its_class_has_that_error, listen_setup, mute)
 {
 	int class = IB_SMI_CLASS;
 	struct ibmad_port *other = mad_rpc_open_port(NULL, 0, &class, 1);
@@ -623,7 +758,7 @@ TEST(a_reading_without_its_class_has_that_error)
 }
 
 /* Its errno and its messages are those of rdma-core, but for a message with ibdebug. */
-TEST(mad_rpc_keeps_its_errno_for_such_a_class)
+TEST_WITH(mad_rpc_keeps_its_errno_for_such_a_class, listen_setup, mute)
 {
 	ib_rpc_t rpc = set_request();
 	ib_portid_t to = to_lid(1);
