@@ -282,6 +282,30 @@ int mad_async_run(struct mad_async *async);
  */
 void mad_async_stop(struct mad_async *async);
 
+/* --- the cancel of blocking calls ------------------------------------------------- */
+
+/**
+ * Cancels blocking calls of many requests, such as mad_fabric_discover(): the call has a
+ * pointer to the structure in its options. Its members are 0 at first. Any number of calls may
+ * have the same structure, which must not be freed before they have returned.
+ */
+struct mad_cancel {
+	uint32_t is_set; /**< for mad_cancel_set() and mad_cancel_is_set() alone */
+	uint32_t reserved[3];
+};
+
+/**
+ * Cancels the calls that have the structure in their options. They fail with -ECANCELED within
+ * 100 ms. Later calls with the structure fail, too, until the caller sets its members to 0.
+ *
+ * Async-signal-safe, and for any thread. NULL is allowed.
+ */
+void mad_cancel_set(struct mad_cancel *cancel);
+/** 1 after mad_cancel_set(), otherwise 0. Async-signal-safe. NULL is allowed. */
+int mad_cancel_is_set(const struct mad_cancel *cancel);
+
+/* --- statistics ----------------------------------------------------------------- */
+
 /** Statistics of the flow control, for all requests of a port by one queue pair. */
 struct mad_flow_stats {
 	uint32_t window;          /**< the number of requests that may be in flight */
@@ -383,7 +407,8 @@ int mad_port_set_window(struct ibmad_port *port, enum mad_window window, unsigne
 int mad_port_set_destination_limit(struct ibmad_port *port, unsigned requests);
 /**
  * The largest number of requests per second, including retransmissions and blocking calls, in
- * bursts of a millisecond. 0, the default, is no limit.
+ * bursts of a millisecond. 0, the default, is no limit. The PortInfo of the local port, which
+ * mad_fabric_discover() reads four times a second, is not delayed.
  */
 int mad_port_set_rate(struct ibmad_port *port, unsigned requests);
 

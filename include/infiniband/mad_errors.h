@@ -84,7 +84,7 @@ struct mad_failure {
  *     cc_query_status_via(), cc_config_status_via(), bm_call_via(), ib_vendor_call_via(),
  *     ib_path_query_via(), ib_node_query_via(), ib_resolve_smlid_via() and the other ib_resolve
  *     calls
- *   - the blocking calls of mad_sa.h
+ *   - the blocking calls of mad_sa.h, and mad_fabric_discover()
  *   - mad_rpc_open_port() and mad_rpc_open_port2(), with the kind MAD_FAILURE_OPEN or
  *     MAD_FAILURE_REGISTER
  *   - mad_register_client_via() and mad_register_server_via(), with the kind

@@ -312,21 +312,36 @@ struct mad_fabric_options {
 	 * M_Key (IBA 14.2.4).
 	 */
 	uint64_t m_key;
-	uint64_t reserved[6]; /**< 0 */
+	/** Cancels the discovery, which ends with -ECANCELED, see mad_cancel_set(); or NULL. */
+	const struct mad_cancel *cancel;
+	/** The milliseconds after which the discovery ends with -ETIME; 0: no limit. */
+	unsigned time_limit_ms;
+	/**
+	 * If the discovery ends early, it hands over the part of the fabric that is known. A
+	 * port or peer that was not read has the error of the discovery (error, peer_error),
+	 * which mad_fabric_failure() returns, too, so that mad_fabric_compare() reports no
+	 * removal.
+	 */
+	bool partial;
+	uint64_t reserved[4]; /**< 0 */
 };
 
 /**
  * Discovers a fabric, and returns when the discovery is complete. *fabric becomes the fabric,
- * which the caller frees by mad_fabric_free(). If the call fails, *fabric is NULL.
+ * which the caller frees by mad_fabric_free(). If the call fails, *fabric is NULL, or with
+ * mad_fabric_options:partial the part that is known, if the first node has responded.
  *
  * The call succeeds if the first node responds. Otherwise it returns the error of that request
  * (as mad_reply:error), or
  * -EINVAL    an argument is wrong
  * -EPROTONOSUPPORT  IB_SMI_DIRECT_CLASS is not registered on the port
  * -EBADMSG   the first node's response is malformed
- * -ENOMEM    out of memory
+ * -ENOMEM    out of memory; *fabric is NULL
  * -ENODEV    the device is gone
- * -ECANCELED the port was closed
+ * -ENETDOWN  the link of the local port is down; the port is looked at four times a second
+ * -ETIME     the time of mad_fabric_options:time_limit_ms is over
+ * -ECANCELED mad_fabric_options:cancel is set, or the port was closed
+ * mad_last_failure_text() returns the error in words.
  */
 int mad_fabric_discover(struct ibmad_port *port, const struct mad_fabric_options *options,
 			struct mad_fabric **fabric);
@@ -335,7 +350,8 @@ struct mad_fabric_discovery;
 
 /**
  * Called once for each discovery. If error is 0, the callback frees the fabric. Otherwise error
- * is an error of mad_fabric_discover(), and fabric is NULL.
+ * is an error of mad_fabric_discover(), and fabric is NULL. With mad_fabric_options:partial it
+ * may be the part that is known, which the callback frees.
  */
 typedef void mad_fabric_fn(struct mad_async *async, int error, struct mad_fabric *fabric,
 			   void *arg);

@@ -337,7 +337,7 @@ static INLINE int init_request(struct mad_async *engine, struct async_request *a
 
 static INLINE int submit_unlocking(struct mad_async *engine, const ib_rpc_t *rpc,
 				   const ib_portid_t *dport, const void *payload, size_t size,
-				   mad_async_fn *callback, void *arg, uint64_t *id)
+				   mad_async_fn *callback, void *arg, uint64_t *id, bool urgent)
 {
 	struct ibmad_port *port = engine->port;
 	struct async_request *async;
@@ -364,6 +364,11 @@ static INLINE int submit_unlocking(struct mad_async *engine, const ib_rpc_t *rpc
 	engine->queued++;
 	engine->stats.submitted++;
 	port->open++;
+	if (urgent) {
+		queue_bypass(&port->queue, &async->request);
+		port_transmit_unlocking(port, &async->request);
+		return 0;
+	}
 	port_submit_unlocking(port, &async->request);
 	port_send_unlocking(port, BATCH);
 	return 0;
@@ -373,7 +378,14 @@ int engine_submit_unlocking(struct mad_async *engine, const ib_rpc_t *rpc,
 			    const ib_portid_t *dport, const void *payload, size_t size,
 			    mad_async_fn *callback, void *arg, uint64_t *id)
 {
-	return submit_unlocking(engine, rpc, dport, payload, size, callback, arg, id);
+	return submit_unlocking(engine, rpc, dport, payload, size, callback, arg, id, false);
+}
+
+int engine_submit_urgent_unlocking(struct mad_async *engine, const ib_rpc_t *rpc,
+				   const ib_portid_t *dport, mad_async_fn *callback, void *arg,
+				   uint64_t *id)
+{
+	return submit_unlocking(engine, rpc, dport, NULL, 0, callback, arg, id, true);
 }
 
 EXPORT int mad_async_submit(struct mad_async *async, const ib_rpc_t *rpc,
@@ -387,7 +399,7 @@ EXPORT int mad_async_submit(struct mad_async *async, const ib_rpc_t *rpc,
 	ret = engine_enter(async, &cancel_state);
 	if (ret)
 		return ret;
-	ret = submit_unlocking(async, rpc, dport, payload, size, callback, arg, id);
+	ret = submit_unlocking(async, rpc, dport, payload, size, callback, arg, id, false);
 	if (ret == -EPROTONOSUPPORT)
 		engine_report_class_unlocking(async, "mad_async_submit", rpc->mgtclass);
 	engine_leave(async, cancel_state);

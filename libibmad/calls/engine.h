@@ -82,6 +82,10 @@ void engine_report_class_unlocking(struct mad_async *engine, const char *call, i
 int engine_submit_unlocking(struct mad_async *engine, const ib_rpc_t *rpc,
 			    const ib_portid_t *dport, const void *payload, size_t size,
 			    mad_async_fn *callback, void *arg, uint64_t *id);
+/* The same for a request to the local port, which is sent before all that are queued. */
+int engine_submit_urgent_unlocking(struct mad_async *engine, const ib_rpc_t *rpc,
+				   const ib_portid_t *dport, mad_async_fn *callback, void *arg,
+				   uint64_t *id);
 /* mad_async_cancel(): 0 or -ENOENT. */
 int engine_cancel(struct mad_async *engine, uint64_t id);
 /* mad_async_cancel_all(): returns the number of requests that were cancelled. */

@@ -14,6 +14,7 @@
  */
 
 #include "base/export.h"
+#include "base/report.h"
 #include "calls/engine.h"
 #include "fabric/discovery.h"
 #include "fabric/graph.h"
@@ -31,7 +32,8 @@ static void free_discovery(struct mad_fabric_discovery *discovery)
 	free(discovery);
 }
 
-void discovery_complete(struct mad_fabric_discovery *discovery)
+/* Hands over the result, and frees the discovery. */
+static void complete(struct mad_fabric_discovery *discovery)
 {
 	struct mad_async *async = discovery->async;
 	mad_fabric_fn *done = discovery->done;
@@ -42,14 +44,48 @@ void discovery_complete(struct mad_fabric_discovery *discovery)
 	if (!discovery->error)
 		requests_tell_progress(discovery); /* which may cancel the discovery */
 	error = discovery->error;
-	if (!error)
-		error = graph_finish(discovery->fabric);
-	if (!error) {
-		fabric = discovery->fabric;
-		discovery->fabric = NULL;
+	if (!error ||
+	    (discovery_keeps_part(discovery) && mad_fabric_node_count(discovery->fabric))) {
+		int err = graph_finish(discovery->fabric);
+
+		if (!err) {
+			fabric = discovery->fabric;
+			discovery->fabric = NULL;
+		} else if (!error) {
+			error = err;
+		}
+	}
+	if (discovery->failed) {
+		*discovery->failed = discovery->failure;
+		discovery->failed->error = error;
 	}
 	free_discovery(discovery);
 	done(async, error, fabric, arg);
+}
+
+void discovery_complete(struct mad_fabric_discovery *discovery)
+{
+	if (limits_end(&discovery->limits))
+		complete(discovery);
+}
+
+static void limits_finished(struct limits *limits)
+{
+	complete(list_entry(limits, struct mad_fabric_discovery, limits));
+}
+
+/* Before "begun", another thread may add the first request to the list. */
+static void limit_reached(struct limits *limits, int error)
+{
+	struct mad_fabric_discovery *discovery =
+		list_entry(limits, struct mad_fabric_discovery, limits);
+
+	if (!discovery->begun)
+		return;
+	if (discovery->error)
+		requests_cancel(discovery); /* a request may have had no id then */
+	else
+		discovery_abort(discovery, error);
 }
 
 /*
@@ -93,14 +129,18 @@ static struct mad_fabric_discovery *create_discovery(const struct mad_fabric_opt
 		discovery->options.max_nodes = MAX_NODES;
 	if (options->from)
 		discovery->base = *options->from;
+	discovery->failure = (struct mad_failure){.kind = MAD_FAILURE_OTHER};
+	discovery->limits.reached = limit_reached;
+	discovery->limits.finished = limits_finished;
 	list_init(&discovery->requests);
 	list_init(&discovery->free);
 	return discovery;
 }
 
-EXPORT int mad_fabric_start(struct mad_async *async, const struct mad_fabric_options *options,
-			    mad_fabric_fn *done, void *arg,
-			    struct mad_fabric_discovery **discovery)
+/* mad_fabric_start(). At the end, *failed becomes the failure, unless failed is NULL. */
+static int start(struct mad_async *async, const struct mad_fabric_options *options,
+		 mad_fabric_fn *done, void *arg, struct mad_fabric_discovery **discovery,
+		 struct mad_failure *failed)
 {
 	const struct mad_fabric_options defaults = {0};
 	struct mad_fabric_discovery *created;
@@ -116,6 +156,13 @@ EXPORT int mad_fabric_start(struct mad_async *async, const struct mad_fabric_opt
 		created->options.m_key = smp_mkey_get(async->port);
 	created->done = done;
 	created->arg = arg;
+	created->failed = failed;
+	error = limits_begin(&created->limits, async, created->options.time_limit_ms,
+			     created->options.cancel, created->options.m_key);
+	if (error) {
+		free_discovery(created);
+		return error;
+	}
 	if (discovery)
 		*discovery = created;
 	if (neighbours_begin(created))
@@ -123,8 +170,16 @@ EXPORT int mad_fabric_start(struct mad_async *async, const struct mad_fabric_opt
 	if (discovery)
 		*discovery = NULL;
 	error = created->error;
+	limits_end(&created->limits);
 	free_discovery(created);
 	return error;
+}
+
+EXPORT int mad_fabric_start(struct mad_async *async, const struct mad_fabric_options *options,
+			    mad_fabric_fn *done, void *arg,
+			    struct mad_fabric_discovery **discovery)
+{
+	return start(async, options, done, arg, discovery, NULL);
 }
 
 EXPORT void mad_fabric_cancel(struct mad_fabric_discovery *discovery)
@@ -137,6 +192,7 @@ EXPORT void mad_fabric_cancel(struct mad_fabric_discovery *discovery)
 
 struct result {
 	int error;
+	struct mad_failure failure;
 	struct mad_fabric *fabric;
 };
 
@@ -150,6 +206,18 @@ static void keep_result(struct mad_async *async, int error, struct mad_fabric *f
 	result->fabric = fabric;
 }
 
+/* Stores the error, and returns it. */
+static int fail(int error)
+{
+	const struct mad_failure failure = {
+		.error = error,
+		.mgmt_class = IB_SMI_DIRECT_CLASS,
+		.kind = error == -EPROTONOSUPPORT ? MAD_FAILURE_REQUEST : MAD_FAILURE_OTHER};
+
+	failure_store(&failure);
+	return error;
+}
+
 EXPORT int mad_fabric_discover(struct ibmad_port *port,
 			       const struct mad_fabric_options *options,
 			       struct mad_fabric **fabric)
@@ -159,17 +227,19 @@ EXPORT int mad_fabric_discover(struct ibmad_port *port,
 	int error;
 
 	if (!fabric)
-		return -EINVAL;
+		return fail(-EINVAL);
 	*fabric = NULL;
 	async = mad_async_create(port);
 	if (!async)
 		return -errno;
-	error = mad_fabric_start(async, options, keep_result, &result, NULL);
+	error = start(async, options, keep_result, &result, NULL, &result.failure);
 	if (!error)
 		mad_async_run(async);
 	mad_async_destroy(async); /* calls back the requests in flight if the device is gone */
 	if (error)
-		return error;
+		return fail(error);
+	if (result.error)
+		failure_store(&result.failure);
 	*fabric = result.fabric;
 	return result.error;
 }

@@ -5,7 +5,9 @@
 #define LIBIBMAD_DISCOVERY_H
 
 #include "base/list.h"
+#include "calls/operation_limits.h"
 
+#include <infiniband/mad_errors.h>
 #include <infiniband/mad_fabric.h>
 
 #include <stdint.h>
@@ -26,8 +28,13 @@ struct mad_fabric_discovery {
 	struct mad_fabric *fabric;
 	struct mad_fabric_progress progress;
 	int64_t next_progress_us;
-	int error;     /* the discovery ends with this error; its requests are cancelled */
-	bool too_many; /* the oddity has been noted */
+	int error;         /* the discovery ends with this error; its requests are cancelled */
+	bool too_many;     /* the oddity has been noted */
+	bool no_memory;    /* the fabric is not complete in itself */
+	atomic_bool begun; /* the first request is submitted, or about to be */
+	struct mad_failure failure; /* of the first node's NodeInfo */
+	struct mad_failure *failed; /* becomes the failure at the end; or NULL */
+	struct limits limits;
 	/* by the number of a previous_node: the index of its failure plus 1, or 0 */
 	size_t *previous_failures;
 	struct list requests; /* that are not complete */
@@ -57,6 +64,12 @@ bool request_submit(struct mad_fabric_discovery *discovery, struct list *group,
 		    const ib_dr_path_t *route, unsigned attribute, unsigned modifier,
 		    discovery_fn *came, void *subject);
 
+/* Whether the part of the fabric that is known is to be handed over after an error. */
+static inline bool discovery_keeps_part(const struct mad_fabric_discovery *discovery)
+{
+	return discovery->options.partial && !discovery->no_memory;
+}
+
 /* Cancels the requests of a group, which are called back with -ECANCELED. */
 void requests_give_up(struct mad_fabric_discovery *discovery, struct list *group);
 
@@ -72,6 +85,8 @@ struct mad_fabric_failure request_failure(const struct discovery_request *reques
 
 /* Ends a discovery with an error: cancels its requests. */
 void discovery_abort(struct mad_fabric_discovery *discovery, int error);
+/* Cancels all requests. */
+void requests_cancel(struct mad_fabric_discovery *discovery);
 
 void requests_free(struct mad_fabric_discovery *discovery);
 

@@ -257,6 +257,21 @@ static void fail(struct mad_fabric_discovery *discovery, struct discovery_reques
 		discovery_abort(discovery, err);
 }
 
+/* After the end of the discovery: the node behind a port stays unknown. */
+static void leave(struct mad_fabric_discovery *discovery, const struct mad_fabric_port *port)
+{
+	const struct mad_fabric_failure failure = {.behind = port,
+						   .attribute = IB_ATTR_NODE_INFO,
+						   .description = "",
+						   .count = 1,
+						   .error = discovery->error};
+
+	if (!discovery_keeps_part(discovery) || port->peer)
+		return;
+	if (graph_add_failure(discovery->fabric, &failure, NULL))
+		discovery_abort(discovery, -ENOMEM);
+}
+
 static void neighbour_came(struct mad_fabric_discovery *discovery,
 			   struct discovery_request *request, int error,
 			   const struct mad_reply *reply)
@@ -267,8 +282,10 @@ static void neighbour_came(struct mad_fabric_discovery *discovery,
 	struct node_info info;
 	bool is_new;
 
-	if (discovery->error)
+	if (discovery->error) {
+		leave(discovery, port);
 		return;
+	}
 	if (error) {
 		fail(discovery, request, error, reply);
 		return;
@@ -319,7 +336,9 @@ void neighbours_follow(struct mad_fabric_discovery *discovery, struct mad_fabric
 		return;
 	}
 	route = route_behind(port);
-	request_submit(discovery, NULL, &route, IB_ATTR_NODE_INFO, 0, neighbour_came, port);
+	if (!request_submit(discovery, NULL, &route, IB_ATTR_NODE_INFO, 0, neighbour_came,
+			    port))
+		leave(discovery, port);
 }
 
 /* --- the first node ----------------------------------------------------------------- */
@@ -331,7 +350,15 @@ static void first_came(struct mad_fabric_discovery *discovery,
 	struct mad_fabric_node *node;
 	struct node_info info;
 
-	(void)request;
+	if (error && !discovery->error)
+		discovery->failure = (struct mad_failure){
+			.mgmt_class = IB_SMI_DIRECT_CLASS,
+			.method = IB_MAD_METHOD_GET,
+			.attribute = request->attribute,
+			.status = error == -EIO ? reply->status : 0,
+			.transmissions = error == -EBADMSG ? 0 : reply->transmissions,
+			.elapsed_ms = reply->elapsed_ms,
+		};
 	if (error)
 		discovery_abort(discovery, error);
 	if (discovery->error)

@@ -37,10 +37,15 @@ bool request_is_refusal(const struct discovery_request *request, int error)
 	return error == -EIO && request->attribute == IB_ATTR_MLNX_EXT_PORT_INFO;
 }
 
-/* The device is gone, or the engine is destroyed, so that further requests would fail. */
-static bool ends_all(int error)
+/*
+ * The error with which a request ends the discovery, because further requests would fail: the
+ * device is gone, the engine is destroyed, or the kernel does not send while the link is down.
+ */
+static int ends_all(int error)
 {
-	return error == -ENODEV || error == -ECANCELED;
+	if (error == -ENETUNREACH || error == -ENETDOWN)
+		return -ENETDOWN;
+	return error == -ENODEV || error == -ECANCELED ? error : 0;
 }
 
 static void request_came(struct mad_async *async, const struct mad_reply *reply, void *arg)
@@ -55,7 +60,7 @@ static void request_came(struct mad_async *async, const struct mad_reply *reply,
 	list_remove(&request->entry);
 	list_remove(&request->group);
 	if (ends_all(error) && !request->given_up)
-		discovery_abort(discovery, error);
+		discovery_abort(discovery, ends_all(error));
 	discovery->progress.failures += error && !request_is_refusal(request, error);
 	request->came(discovery, request, error, reply);
 	list_add_first(&discovery->free, &request->entry);
@@ -119,6 +124,7 @@ bool request_submit(struct mad_fabric_discovery *discovery, struct list *group,
 		list_init(&request->group);
 	discovery->progress.requests++;
 	discovery->progress.in_flight++;
+	discovery->begun = true;
 	ret = submit(discovery, request, route);
 	if (!ret)
 		return true;
@@ -127,7 +133,7 @@ bool request_submit(struct mad_fabric_discovery *discovery, struct list *group,
 	list_add_first(&discovery->free, &request->entry);
 	discovery->progress.requests--;
 	discovery->progress.in_flight--;
-	discovery_abort(discovery, ret);
+	discovery_abort(discovery, ends_all(ret) ? ends_all(ret) : ret);
 	return false;
 }
 
@@ -153,14 +159,20 @@ struct mad_fabric_failure request_failure(const struct discovery_request *reques
 					   .status = error == -EIO ? reply->status : 0};
 }
 
-void discovery_abort(struct mad_fabric_discovery *discovery, int error)
+void requests_cancel(struct mad_fabric_discovery *discovery)
 {
-	if (discovery->error)
-		return;
-	discovery->error = error;
 	list_for_each (entry, &discovery->requests)
 		mad_async_cancel(discovery->async,
 				 list_entry(entry, struct discovery_request, entry)->id);
+}
+
+void discovery_abort(struct mad_fabric_discovery *discovery, int error)
+{
+	discovery->no_memory |= error == -ENOMEM;
+	if (discovery->error)
+		return;
+	discovery->error = error;
+	requests_cancel(discovery);
 }
 
 void requests_free(struct mad_fabric_discovery *discovery)

@@ -98,8 +98,11 @@ static bool begin(struct visit *visit, const struct discovery_request *request, 
 		  const struct mad_reply *reply)
 {
 	visit->open--;
-	if (visit->discovery->error)
+	if (visit->discovery->error) {
+		if (discovery_keeps_part(visit->discovery))
+			fail(visit, request, visit->discovery->error, reply);
 		return false;
+	}
 	if (!error || error == -EIO || error == -EBADMSG) {
 		visit->responded = true;
 		visit->silent = 0;
@@ -117,10 +120,29 @@ static bool begin(struct visit *visit, const struct discovery_request *request, 
 	return false;
 }
 
+/* After the end of the discovery: the ports that were not requested stay unknown. */
+static void leave_ports(struct visit *visit)
+{
+	int error = visit->discovery->error;
+	unsigned left = ports_left(visit);
+	const struct discovery_request first = {.attribute = IB_ATTR_PORT_INFO,
+						.modifier = (uint8_t)visit->next_number};
+
+	if (!left || !discovery_keeps_part(visit->discovery))
+		return;
+	fail(visit, &first, error, NULL);
+	if (visit->failed && left > 1)
+		graph_count_failures(visit->discovery->fabric, visit->failure, left - 1);
+	while (ports_left(visit))
+		graph_port(visit->node, visit->next_number++)->error = error;
+}
+
 /* Each callback ends here: the visit may be freed. */
 static void end(struct visit *visit)
 {
-	if (!visit->discovery->error)
+	if (visit->discovery->error)
+		leave_ports(visit);
+	else
 		ask_more(visit);
 	if (!visit->open)
 		free(visit);
@@ -214,8 +236,10 @@ static void port_came(struct mad_fabric_discovery *discovery, struct discovery_r
 	struct visit *visit = request->subject;
 	struct mad_fabric_port *port = graph_port(visit->node, request->modifier);
 
-	(void)discovery;
-	port->error = error == -ECANCELED ? -ETIMEDOUT : error;
+	if (discovery->error)
+		port->error = discovery->error;
+	else
+		port->error = error == -ECANCELED ? -ETIMEDOUT : error;
 	if (begin(visit, request, error, reply))
 		use_port(visit, port, reply);
 	end(visit);

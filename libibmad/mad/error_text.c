@@ -215,6 +215,8 @@ static const struct {
 	{EOPNOTSUPP, "a request of more than one MAD was redirected"},
 	{ENOMEM, "out of memory"},
 	{ENXIO, "no SM is known"},
+	{ETIME, "the time limit is over"},
+	{ENETDOWN, "the link of the local port is down"},
 	{EBADMSG, "the response is malformed"},
 	{EPROTO, "the records of the response are too short"},
 };

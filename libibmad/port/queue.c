@@ -323,6 +323,12 @@ bool queue_submit(struct queue *queue, struct port_request *request)
 	return false;
 }
 
+void queue_bypass(struct queue *queue, struct port_request *request)
+{
+	request->flow = flow_of(request);
+	request->number = ++queue->numbered;
+}
+
 /* Without memory, the other requests of the flow do not wait. */
 void queue_pause(struct queue *queue, struct port_request *request)
 {

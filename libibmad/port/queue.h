@@ -134,6 +134,8 @@ void source_init(struct source *source, unsigned turn);
 
 /* A new request. Returns true if it is to be sent at once; otherwise it is queued. */
 bool queue_submit(struct queue *queue, struct port_request *request);
+/* The request is sent without a turn, whatever the window and its destination permit. */
+void queue_bypass(struct queue *queue, struct port_request *request);
 /* Queues a request that is to be sent again; "readdressed": to another destination. */
 void queue_again(struct queue *queue, struct port_request *request, bool readdressed);
 /*

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * discover [--port N] [--m-key KEY] [--port-m-key KEY] [--load FILE] [--again COMMAND]
- *          [--store [--names FILE]]
+ * discover [--port N] [--m-key KEY] [--port-m-key KEY] [--time-limit MS] [--rate N]
+ *          [--load FILE] [--again COMMAND] [--store [--names FILE]]
  *
  * Discovers the fabric, with an M_Key of the options or of the port, or with --load loads it.
  * With --again then runs a command by sh and discovers the fabric again, with the first fabric
- * as the previous one. Prints a line for each node, each end of a link, each failure and each
+ * as the previous one. A discovery that ends early also prints its error and its time, and the
+ * exit status is 1. Prints a line for each node, each end of a link, each failure and each
  * oddity, or with --store stores the fabric to stdout, with the names of a node-name-map.
  */
 #include <infiniband/mad_fabric_text.h>
@@ -14,6 +15,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static _Noreturn void fail(const char *what, int err)
 {
@@ -58,6 +60,16 @@ static struct mad_node_names *load_names(const char *path)
 }
 
 static uint64_t m_key, port_m_key;
+static unsigned time_limit_ms, rate;
+static int exit_status;
+
+static double seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
 
 static struct mad_fabric *discover(int port_number, const struct mad_fabric *previous)
 {
@@ -65,7 +77,10 @@ static struct mad_fabric *discover(int port_number, const struct mad_fabric *pre
 		.read = MAD_FABRIC_READ_DEFAULT | MAD_FABRIC_READ_MLNX_EXT_PORTS,
 		.previous = previous,
 		.m_key = m_key,
+		.time_limit_ms = time_limit_ms,
+		.partial = true,
 	};
+	double begin = seconds();
 	int classes[] = {IB_SMI_DIRECT_CLASS}, err;
 	struct ibmad_port *port = mad_rpc_open_port(NULL, port_number, classes, 1);
 	struct mad_fabric *fabric;
@@ -73,9 +88,14 @@ static struct mad_fabric *discover(int port_number, const struct mad_fabric *pre
 	if (!port)
 		fail("open", -errno);
 	smp_mkey_set(port, port_m_key);
+	mad_port_set_rate(port, rate);
 	err = mad_fabric_discover(port, &options, &fabric);
-	if (err)
+	if (err && !fabric)
 		fail("discover", err);
+	if (err) {
+		printf("ended: %s after %.2f s\n", strerror(-err), seconds() - begin);
+		exit_status = 1;
+	}
 	mad_rpc_close_port(port);
 	return fabric;
 }
@@ -158,6 +178,10 @@ int main(int argc, char **argv)
 			m_key = strtoull(argv[++i], NULL, 0);
 		else if (strcmp(argv[i], "--port-m-key") == 0 && argv[i + 1])
 			port_m_key = strtoull(argv[++i], NULL, 0);
+		else if (strcmp(argv[i], "--time-limit") == 0 && argv[i + 1])
+			time_limit_ms = (unsigned)atoi(argv[++i]);
+		else if (strcmp(argv[i], "--rate") == 0 && argv[i + 1])
+			rate = (unsigned)atoi(argv[++i]);
 		else if (strcmp(argv[i], "--load") == 0 && argv[i + 1])
 			file = argv[++i];
 		else if (strcmp(argv[i], "--again") == 0 && argv[i + 1])
@@ -178,5 +202,5 @@ int main(int argc, char **argv)
 		fail("store", err);
 	mad_node_names_free(names);
 	mad_fabric_free(fabric);
-	return 0;
+	return exit_status;
 }

@@ -35,6 +35,7 @@ struct fake_node {
 	int responses;      /* the number of further responses; negative: unlimited */
 	int refused_port;   /* PortInfo of this port has status 0x1c; negative: of none */
 	bool no_mlnx;       /* ExtendedPortInfo is not supported */
+	bool port0_is_down; /* PortInfo of a switch's port 0 has no link */
 	bool drops_mlnx;    /* it does not respond to ExtendedPortInfo */
 	bool may_be_fdr10;  /* its ports have no extended speed */
 	int dead_from_port; /* PortInfo of this and higher ports: no response; 0: none */
@@ -116,11 +117,17 @@ static inline void fake_node_info(const struct fake_node *node, struct fake_end 
 		      node->wrong_local_port ? node->wrong_local_port : at.port);
 }
 
-static inline void fake_port_info(const struct fake_node *node, unsigned number,
-				  uint8_t info[64])
+static inline void fake_port_info(const struct fake_node *node, struct fake_end at,
+				  unsigned number, uint8_t info[64])
 {
-	bool up = node->links[number].node >= 0 || !number;
+	bool up;
 
+	/* of a CA, port 0 stands for the port that receives the request */
+	if (!number && node->type != IB_NODE_SWITCH)
+		number = at.port;
+	up = node->links[number].node >= 0 || (!number && !node->port0_is_down);
+	mad_set_field(info, 0, IB_PORT_LOCAL_PORT_F,
+		      node->type == IB_NODE_SWITCH && node == fake.nodes ? 0 : at.port);
 	mad_set_field(info, 0, IB_PORT_STATE_F, up ? MAD_PORT_ACTIVE : MAD_PORT_DOWN);
 	mad_set_field(info, 0, IB_PORT_PHYS_STATE_F,
 		      up ? MAD_PHYSICAL_LINK_UP : MAD_PHYSICAL_POLLING);
@@ -183,7 +190,7 @@ static inline int fake_response(const struct device_packet *packet, void *arg)
 		node->port_infos[number]++;
 		if ((int)number == node->refused_port)
 			status = 0x1c;
-		fake_port_info(node, number, data);
+		fake_port_info(node, at, number, data);
 		break;
 	case IB_ATTR_MLNX_EXT_PORT_INFO:
 		node->mlnx_infos++;

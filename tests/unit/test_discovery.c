@@ -8,7 +8,13 @@
 #include "fake_fabric.h"
 #include "test.h"
 
+#include <infiniband/mad_errors.h>
 #include <infiniband/mad_fabric_text.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/time.h>
+#include <time.h>
 
 static struct ibmad_port *port;
 static struct mad_fabric *fabric, *previous;
@@ -992,6 +998,346 @@ TEST(a_device_that_goes_ends_a_discovery)
 	assert_null(fabric);
 }
 
+/* --- deadline, cancel, and the local port -------------------------------------------- */
+
+#define LONG_MS 60000
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
+}
+
+/* RIGHT does not respond for a minute: the discovery ends otherwise, within a second. */
+static void expect_end(const struct mad_fabric_options *options, int error)
+{
+	int64_t begin = now_ms();
+
+	fake.nodes[RIGHT].dead = true;
+	mad_rpc_set_timeout(port, LONG_MS);
+	assert_int_equal(mad_fabric_discover(port, options, &fabric), error);
+	assert_true(now_ms() - begin < 1000);
+}
+
+/* HOST and LEFT are known; behind two ports of LEFT a node is not. */
+static void expect_part(int error)
+{
+	assert_non_null(fabric);
+	assert_int_equal(mad_fabric_node_count(fabric), 2);
+	expect_link(HOST, 1, LEFT, 1);
+	for (unsigned number = 2; number <= 3; number++) {
+		assert_null(port_of(LEFT, number)->peer);
+		assert_int_equal(port_of(LEFT, number)->peer_error, error);
+	}
+	assert_int_equal(port_of(LEFT, 4)->peer_error, 0);
+	assert_int_equal(mad_fabric_failure_count(fabric), 2);
+	assert_int_equal(mad_fabric_failure(fabric, 0)->error, error);
+	assert_ptr_equal(mad_fabric_failure(fabric, 0)->behind, port_of(LEFT, 2));
+}
+
+static void expect_text(const char *expected)
+{
+	char text[MAD_ERROR_TEXT_SIZE];
+
+	assert_string_equal(mad_last_failure_text(text, sizeof(text)), expected);
+}
+
+TEST(a_discovery_has_a_time_limit)
+{
+	const struct mad_fabric_options options = {.time_limit_ms = 60, .partial = true};
+	int64_t begin = now_ms();
+
+	expect_end(&options, -ETIME);
+	assert_true(now_ms() - begin >= 60);
+	expect_part(-ETIME);
+	expect_text("the time limit is over");
+}
+
+TEST(a_discovery_that_ends_in_time_has_no_error)
+{
+	const struct mad_fabric_options options = {.time_limit_ms = LONG_MS, .partial = true};
+
+	discover(&options);
+	assert_int_equal(mad_fabric_node_count(fabric), 4);
+	expect_nothing_wrong();
+}
+
+TEST(without_partial_a_discovery_that_ends_early_has_no_fabric)
+{
+	const struct mad_fabric_options options = {.time_limit_ms = 1};
+
+	expect_end(&options, -ETIME);
+	assert_null(fabric);
+}
+
+TEST(without_a_first_node_there_is_no_part)
+{
+	const struct mad_fabric_options options = {.time_limit_ms = 20, .partial = true};
+
+	fake.nodes[HOST].dead = true;
+	expect_end(&options, -ETIME);
+	assert_null(fabric);
+}
+
+static struct mad_cancel cancel;
+
+static void *cancel_soon(void *arg)
+{
+	(void)arg;
+	usleep(60000);
+	mad_cancel_set(&cancel);
+	return NULL;
+}
+
+TEST(another_thread_cancels_a_discovery)
+{
+	const struct mad_fabric_options options = {.cancel = &cancel, .partial = true};
+	pthread_t thread;
+
+	cancel = (struct mad_cancel){0};
+	assert_int_equal(mad_cancel_is_set(&cancel), 0);
+	assert_int_equal(pthread_create(&thread, NULL, cancel_soon, NULL), 0);
+	expect_end(&options, -ECANCELED);
+	pthread_join(thread, NULL);
+	assert_int_equal(mad_cancel_is_set(&cancel), 1);
+	expect_part(-ECANCELED);
+	expect_text("cancelled");
+}
+
+static void cancel_in_handler(int number)
+{
+	(void)number;
+	mad_cancel_set(&cancel);
+}
+
+TEST(a_signal_handler_cancels_a_discovery)
+{
+	const struct mad_fabric_options options = {.cancel = &cancel, .partial = true};
+	const struct itimerval soon = {.it_value = {.tv_usec = 60000}};
+	struct sigaction action = {.sa_handler = cancel_in_handler, .sa_flags = SA_RESTART};
+	struct sigaction before;
+
+	cancel = (struct mad_cancel){0};
+	sigaction(SIGALRM, &action, &before);
+	setitimer(ITIMER_REAL, &soon, NULL);
+	expect_end(&options, -ECANCELED);
+	sigaction(SIGALRM, &before, NULL);
+	expect_part(-ECANCELED);
+}
+
+TEST(a_discovery_that_is_cancelled_before_it_begins_ends_at_once)
+{
+	const struct mad_fabric_options options = {.cancel = &cancel, .partial = true};
+
+	cancel = (struct mad_cancel){0};
+	mad_cancel_set(NULL);
+	assert_int_equal(mad_cancel_is_set(NULL), 0);
+	mad_cancel_set(&cancel);
+	expect_end(&options, -ECANCELED);
+	/* until it is cleared */
+	cancel = (struct mad_cancel){0};
+	mad_fabric_free(fabric);
+	fake.nodes[RIGHT].dead = false;
+	discover(&options);
+	assert_int_equal(mad_fabric_node_count(fabric), 4);
+}
+
+/* The local port goes down while requests to RIGHT are in flight. */
+static int cut_the_link(const struct device_packet *packet, void *arg)
+{
+	if (fake_walk(packet->mad).node == RIGHT)
+		fake.nodes[HOST].links[1].node = -1;
+	return fake_response(packet, arg);
+}
+
+TEST(a_discovery_ends_when_the_link_of_the_local_port_goes_down)
+{
+	const struct mad_fabric_options options = {.partial = true};
+
+	device_on_write(cut_the_link, NULL);
+	expect_end(&options, -ENETDOWN);
+	expect_part(-ENETDOWN);
+	expect_text("the link of the local port is down");
+}
+
+static int cut_the_link_and_wait(const struct device_packet *packet, void *arg)
+{
+	if (fake_walk(packet->mad).node == RIGHT)
+		mad_port_set_rate(port, 1);
+	return cut_the_link(packet, arg);
+}
+
+TEST(the_local_port_is_read_while_other_requests_wait)
+{
+	device_on_write(cut_the_link_and_wait, NULL);
+	expect_end(NULL, -ENETDOWN);
+}
+
+TEST(the_local_port_is_read_with_the_m_key)
+{
+	const struct mad_fabric_options options = {.m_key = 9};
+
+	protect(HOST, 9);
+	device_on_write(cut_the_link, NULL);
+	expect_end(&options, -ENETDOWN);
+}
+
+/* Port 0 of a switch has no link, and looks as if it were down. */
+TEST_WITH(port_0_of_the_local_switch_is_not_down, setup_without_nodes, teardown)
+{
+	const struct mad_fabric_options options = {.time_limit_ms = 700};
+
+	fake_add(IB_NODE_SWITCH, 2);
+	fake_add(IB_NODE_SWITCH, 2);
+	fake_add(IB_NODE_SWITCH, 2);
+	fake_cable(HOST, 2, RIGHT, 1);
+	fake.nodes[HOST].port0_is_down = true;
+	expect_end(&options, -ETIME);
+	assert_true(fake.nodes[HOST].port_infos[0] >= 2);
+}
+
+TEST(a_kernel_that_does_not_send_without_a_link_ends_a_discovery)
+{
+	const struct mad_fabric_options options = {.partial = true};
+
+	device_fail(DEVICE_WRITE, 5, ENETUNREACH);
+	expect_end(&options, -ENETDOWN);
+	assert_non_null(fabric);
+}
+
+TEST(a_device_that_goes_leaves_the_part_that_is_known)
+{
+	const struct mad_fabric_options options = {.partial = true};
+
+	device_on_write(remove_device, NULL);
+	expect_end(&options, -ENODEV);
+	assert_non_null(fabric);
+	assert_int_equal(find(HOST)->index, 0);
+	expect_text("the device is gone");
+}
+
+/* A change from the whole fabric to a part of it that would be wrong. */
+static int is_certain(const struct mad_fabric_difference *difference, void *arg)
+{
+	bool *certain = arg;
+
+	*certain |= difference->change == MAD_FABRIC_NODE_REMOVED ||
+		    difference->change == MAD_FABRIC_LINK_REMOVED ||
+		    difference->change == MAD_FABRIC_NODE_ADDED ||
+		    difference->change == MAD_FABRIC_LINK_ADDED;
+	return 0;
+}
+
+/* Wherever the discovery ends, what is missing has an error. */
+static void expect_parts(unsigned read)
+{
+	const struct mad_fabric_options whole = {.read = read},
+					options = {.read = read, .partial = true};
+	int error = -ENETDOWN;
+	unsigned parts = 0;
+
+	discover(&whole);
+	previous = fabric;
+	for (unsigned n = 1; error; n++) {
+		bool certain = false;
+
+		device_fail(DEVICE_WRITE, n, ENETUNREACH);
+		error = mad_fabric_discover(port, &options, &fabric);
+		device_fail(DEVICE_WRITE, 0, 0);
+		assert_true(!error || error == -ENETDOWN);
+		if (fabric) {
+			assert_true(mad_fabric_compare(previous, fabric, is_certain,
+						       &certain) >= 0);
+			assert_false(certain);
+			assert_true(!error == !mad_fabric_failure_count(fabric));
+			parts += error != 0;
+		}
+		for (size_t i = 0; i < mad_fabric_node_count(fabric); i++)
+			for (unsigned j = 1; j <= mad_fabric_node(fabric, i)->port_count; j++) {
+				const struct mad_fabric_port *end =
+					mad_fabric_port(mad_fabric_node(fabric, i), j);
+
+				assert_true(end->info || end->error || read == 16);
+			}
+		mad_fabric_free(fabric);
+		fabric = NULL;
+	}
+	assert_true(parts > 5);
+}
+
+TEST(what_a_part_lacks_has_an_error)
+{
+	fake.nodes[LEFT].may_be_fdr10 = true;
+	expect_parts(MAD_FABRIC_READ_DEFAULT | MAD_FABRIC_READ_MLNX_EXT_PORTS);
+}
+
+TEST(without_memory_there_is_no_part)
+{
+	const struct mad_fabric_options options = {.partial = true};
+	int error = -ENETDOWN;
+
+	for (unsigned n = 1; error == -ENETDOWN; n++) {
+		int last = -ENOMEM;
+
+		device_fail(DEVICE_WRITE, n, ENETUNREACH);
+		for (unsigned m = 1; last == -ENOMEM || (last && !fabric && m < 100); m++) {
+			mad_fabric_free(fabric);
+			device_fail(DEVICE_WRITE, n, ENETUNREACH);
+			device_fail_malloc(m);
+			last = mad_fabric_discover(port, &options, &fabric);
+			device_fail_malloc(0);
+			assert_true(last == 0 || last == -ENOMEM || last == -ENETDOWN);
+			assert_true(last != -ENOMEM || !fabric);
+		}
+		error = last;
+		mad_fabric_free(fabric);
+		fabric = NULL;
+	}
+	device_fail(DEVICE_WRITE, 0, 0);
+}
+
+/* On an engine of the program, with an event loop. */
+TEST(a_discovery_on_an_engine_has_limits)
+{
+	const struct mad_fabric_options options = {.time_limit_ms = 30, .partial = true};
+	struct mad_async *async = mad_async_create(port);
+	struct pollfd pollfd = {.fd = mad_async_poll_fd(async), .events = POLLIN};
+
+	fake.nodes[RIGHT].dead = true;
+	mad_rpc_set_timeout(port, LONG_MS);
+	memset(&result, 0, sizeof(result));
+	assert_int_equal(mad_fabric_start(async, &options, note, &result, NULL), 0);
+	while (!result.calls) {
+		assert_int_equal(poll(&pollfd, 1, 1000), 1);
+		assert_true(mad_async_process(async) >= 0);
+	}
+	assert_int_equal(result.calls, 1);
+	assert_int_equal(result.error, -ETIME);
+	fabric = result.fabric;
+	result.fabric = NULL;
+	expect_part(-ETIME);
+	mad_async_destroy(async);
+}
+
+/* The end of the discovery waits for the state of the local port, which is cancelled. */
+static int drop_local_port_info(const struct device_packet *packet, void *arg)
+{
+	if (!packet->mad[7] && packet->mad[23] == 0 && packet->mad[17] == IB_ATTR_PORT_INFO)
+		return 0;
+	return fake_response(packet, arg);
+}
+
+TEST(a_local_port_that_does_not_respond_holds_nothing_up)
+{
+	const struct mad_fabric_options options = {.time_limit_ms = 400, .partial = true};
+
+	device_on_write(drop_local_port_info, NULL);
+	expect_end(&options, -ETIME);
+	expect_part(-ETIME);
+}
+
 TEST(wrong_arguments_are_refused)
 {
 	struct mad_async *async = mad_async_create(port);
@@ -1003,7 +1349,7 @@ TEST(wrong_arguments_are_refused)
 		{.lid = -1, .drpath = {.drslid = 1}},
 	};
 	const struct mad_fabric_options wrong[] = {
-		{.read = 1u << 20}, {.timeout_ms = -1}, {.reserved = {[5] = 1}},
+		{.read = 1u << 20}, {.timeout_ms = -1}, {.reserved = {[3] = 1}},
 		{.from = &from[0]}, {.from = &from[1]}, {.from = &from[2]},
 		{.from = &from[3]}, {.from = &from[4]},
 	};

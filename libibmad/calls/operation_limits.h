@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The limits of an operation of many requests on an engine: a time, a struct mad_cancel, and
+ * the state of the local port. All calls come from the thread that processes the engine, except
+ * limits_begin().
+ */
+#ifndef LIBIBMAD_OPERATION_LIMITS_H
+#define LIBIBMAD_OPERATION_LIMITS_H
+
+#include "calls/engine.h"
+
+#include <infiniband/mad_async.h>
+
+struct limits {
+	struct engine_timer timer;
+	struct mad_async *engine;
+	const struct mad_cancel *cancel; /* NULL: none */
+	int64_t end;                     /* the time limit; NEVER: none */
+	int64_t look_at;                 /* when the local port is read next; NEVER: not */
+	uint64_t m_key;                  /* of this SMP */
+	uint64_t look_id;                /* of its request */
+	bool looking;                    /* the request is not complete */
+	bool ended;                      /* limits_end() waits for the request */
+	int error;                       /* of the limit that was reached; 0: none */
+	/*
+	 * Called when a limit is reached, and again at each later tick: -ETIME, -ECANCELED or
+	 * -ENETDOWN.
+	 */
+	void (*reached)(struct limits *limits, int error);
+	/* Called after limits_end() has returned false. */
+	void (*finished)(struct limits *limits);
+};
+
+/*
+ * Begins to look at the limits. time_limit_ms is 0, or the number of milliseconds from now on.
+ * The local port is read if IB_SMI_DIRECT_CLASS is registered. Returns 0 or -ECANCELED, as
+ * engine_enter().
+ */
+int limits_begin(struct limits *limits, struct mad_async *engine, unsigned time_limit_ms,
+		 const struct mad_cancel *cancel, uint64_t m_key);
+
+/*
+ * Ends it. If it returns false, the request for the local port's state is not complete:
+ * finished is called later.
+ */
+bool limits_end(struct limits *limits);
+
+#endif
