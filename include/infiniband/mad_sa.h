@@ -125,6 +125,27 @@ int mad_sa_delete(const struct ibmad_port *port, struct mad_sa_query *query, voi
 int mad_sa_get_multi(const struct ibmad_port *port, struct mad_sa_query *query,
 		     struct mad_sa_table **table);
 
+/** The limits of a blocking request. All members may be 0. */
+struct mad_sa_limits {
+	unsigned time_limit_ms;          /**< milliseconds of the whole call; 0: no limit */
+	const struct mad_cancel *cancel; /**< cancels the call, see mad_cancel_set(); or NULL */
+	uint64_t reserved[2];            /**< 0 */
+};
+
+/**
+ * A blocking request with limits: as mad_sa_get(), mad_sa_set(), mad_sa_delete(),
+ * mad_sa_get_table() or mad_sa_get_multi(), for the method IB_MAD_METHOD_GET, SET, DELETE,
+ * GET_TABLE or GETMULTI. A table method needs table, and the others use record and size. The
+ * errors are those of these calls, and
+ * -ETIME      the time of limits->time_limit_ms is over
+ * -ECANCELED  limits->cancel is set, or the port was closed
+ * -ENETDOWN   the link of the local port is down: if IB_SMI_DIRECT_CLASS is registered, the
+ *             port is looked at four times a second
+ */
+int mad_sa_limited(const struct ibmad_port *port, int method, struct mad_sa_query *query,
+		   const struct mad_sa_limits *limits, void *record, size_t size,
+		   struct mad_sa_table **table);
+
 /* --- on an engine --------------------------------------------------------------- */
 
 /** The result of a request. Only table belongs to the callback. The memory that the other

@@ -9,7 +9,9 @@
 #include <infiniband/mad_errors.h>
 #include <infiniband/mad_sa.h>
 #include <infiniband/umad_ext.h>
+#include <infiniband/mad_link.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sys/wait.h>
 
 int64_t __real_clock_us(void);
@@ -34,6 +36,7 @@ static struct {
 	unsigned told;                 /* the SA's LID in the PortInfo */
 	bool shifts;                   /* the PortInfo has another LID each time */
 	bool kernel_refuses;           /* nodes without SA respond with STATUS_UNSUP */
+	unsigned physical_state;       /* PortPhysicalState of port 1; 0: of port 0 */
 	bool port_info_silent;         /* PortInfo has no response */
 	bool foreign;                  /* responses have the TID of another request */
 	uint16_t port_info_status;     /* of the PortInfo */
@@ -56,6 +59,9 @@ static void respond_port_info(const struct device_packet *packet)
 	mad_set_field(data, 0, IB_PORT_SMLID_F, subnet.told);
 	mad_set_field(data, 0, IB_PORT_SMSL_F, 3);
 	mad_set_field(data, 0, IB_PORT_LID_F, 9);
+	mad_set_field(data, 0, IB_PORT_LOCAL_PORT_F, subnet.physical_state ? 1 : 0);
+	mad_set_field(data, 0, IB_PORT_PHYS_STATE_F, subnet.physical_state);
+	mad_set_field(data, 0, IB_PORT_STATE_F, 4);
 	mad_set_field64(data, 0, IB_PORT_GID_PREFIX_F, 0xfe80000000000000);
 	if (subnet.port_info_length) {
 		device_copy_mad(packet, mad);
@@ -483,6 +489,154 @@ TEST(a_call_that_succeeds_leaves_the_last_failure)
 	assert_int_equal(get(), 0); /* after a timeout */
 	assert_int_equal(subnet.requests, 3);
 	assert_int_equal(mad_last_failure()->error, -EINVAL);
+}
+
+/* --- limits ---------------------------------------------------------------------- */
+
+/* The SA does not respond for a minute: the calls end otherwise, within a second. */
+static void expect_end(const struct mad_sa_limits *limits, int error, const char *text)
+{
+	struct mad_sa_query *query = &nodes;
+	struct mad_sa_table *table;
+	uint8_t record[IB_SA_NR_RECSZ];
+	int64_t begin;
+
+	mad_rpc_set_timeout(fixture.port, 60000);
+	subnet.lid = NOBODY;
+	for (int i = 0; i < 2; i++) {
+		begin = __real_clock_us();
+		if (i)
+			assert_int_equal(mad_sa_limited(fixture.port, IB_MAD_METHOD_GET_TABLE,
+							query, limits, NULL, 0, &table),
+					 error);
+		else
+			assert_int_equal(mad_sa_limited(fixture.port, IB_MAD_METHOD_GET, query,
+							limits, record, 4, NULL),
+					 error);
+		assert_true(__real_clock_us() - begin < ONE_SECOND);
+		expect_failure(error, 0, text);
+		assert_int_equal(mad_last_failure()->attribute, query->attribute);
+	}
+	assert_null(table);
+}
+
+TEST(a_request_has_a_time_limit)
+{
+	const struct mad_sa_limits limits = {.time_limit_ms = 30};
+
+	expect_end(&limits, -ETIME, "the time limit is over");
+}
+
+TEST(the_time_limit_includes_the_address_of_the_sa)
+{
+	const struct mad_sa_limits limits = {.time_limit_ms = 30};
+
+	subnet.port_info_silent = true;
+	expect_end(&limits, -ETIME, "the time limit is over");
+	assert_int_equal(subnet.requests, 0);
+}
+
+static struct mad_cancel cancel;
+
+static void *cancel_soon(void *arg)
+{
+	(void)arg;
+	usleep(60000);
+	mad_cancel_set(&cancel);
+	return NULL;
+}
+
+TEST(another_thread_cancels_a_request)
+{
+	const struct mad_sa_limits limits = {.cancel = &cancel};
+	pthread_t thread;
+
+	cancel = (struct mad_cancel){0};
+	assert_int_equal(pthread_create(&thread, NULL, cancel_soon, NULL), 0);
+	expect_end(&limits, -ECANCELED, "cancelled");
+	pthread_join(thread, NULL);
+}
+
+TEST(a_request_ends_when_the_link_of_the_local_port_goes_down)
+{
+	const struct mad_sa_limits limits = {.time_limit_ms = 60000};
+
+	subnet.physical_state = MAD_PHYSICAL_POLLING;
+	expect_end(&limits, -ENETDOWN, "the link of the local port is down");
+}
+
+TEST(a_request_that_ends_in_time_has_its_response)
+{
+	const struct mad_sa_limits limits = {.time_limit_ms = 60000};
+	uint8_t record[IB_SA_NR_RECSZ];
+	struct mad_sa_table *table;
+
+	subnet.records = 3;
+	subnet.offset = 14;
+	assert_int_equal(mad_sa_limited(fixture.port, IB_MAD_METHOD_GET_TABLE, &nodes, &limits,
+					NULL, 0, &table),
+			 0);
+	assert_int_equal(mad_sa_table_count(table), 3);
+	mad_sa_table_free(table);
+	assert_int_equal(mad_sa_limited(fixture.port, IB_MAD_METHOD_GET, &nodes, &limits,
+					record, sizeof(record), NULL),
+			 0);
+	assert_memory_equal(record, device_packet(device_written() - 1)->mad + IB_SA_DATA_OFFS,
+			    sizeof(record));
+	subnet.status = SA_NO_RECORDS;
+	assert_int_equal(mad_sa_limited(fixture.port, IB_MAD_METHOD_GET_TABLE, &nodes, &limits,
+					NULL, 0, &table),
+			 0);
+	assert_int_equal(mad_sa_table_count(table), 0);
+	mad_sa_table_free(table);
+	subnet.status = UMAD_SA_STATUS_REQ_INVALID << 8;
+	assert_int_equal(mad_sa_limited(fixture.port, IB_MAD_METHOD_GET_TABLE, &nodes, &limits,
+					NULL, 0, &table),
+			 -EIO);
+	assert_null(table);
+	assert_int_equal(nodes.status, 0x0200);
+	expect_failure(-EIO, 0x0200, "SA: invalid request");
+}
+
+TEST(each_allocation_of_a_limited_request_may_fail)
+{
+	const struct mad_sa_limits limits = {.time_limit_ms = 60000};
+	struct mad_sa_table *table;
+	int error = -ENOMEM;
+
+	subnet.records = 3;
+	subnet.offset = 14;
+	for (unsigned n = 1; error; n++) {
+		device_fail_malloc(n);
+		error = mad_sa_limited(fixture.port, IB_MAD_METHOD_GET_TABLE, &nodes, &limits,
+				       NULL, 0, &table);
+		device_fail_malloc(0);
+		assert_true(error == 0 || error == -ENOMEM);
+		assert_true(!error == (table != NULL));
+	}
+	mad_sa_table_free(table);
+}
+
+TEST(a_request_with_limits_has_valid_arguments)
+{
+	const struct mad_sa_limits limits = {0}, later = {.reserved = {0, 1}};
+	const int one = IB_MAD_METHOD_GET, all = IB_MAD_METHOD_GET_TABLE;
+	uint8_t record[IB_SA_DATA_SIZE + 1];
+	struct ibmad_port *port = fixture.port;
+	struct mad_sa_table *table;
+
+	assert_int_equal(mad_sa_limited(NULL, one, &nodes, &limits, record, 4, NULL), -EINVAL);
+	assert_int_equal(mad_sa_limited(port, one, NULL, &limits, record, 4, NULL), -EINVAL);
+	assert_int_equal(mad_sa_limited(port, one, &nodes, NULL, record, 4, NULL), -EINVAL);
+	assert_int_equal(mad_sa_limited(port, one, &nodes, &later, record, 4, NULL), -EINVAL);
+	assert_int_equal(mad_sa_limited(port, one, &nodes, &limits, NULL, 4, NULL), -EINVAL);
+	assert_int_equal(
+		mad_sa_limited(port, one, &nodes, &limits, record, sizeof(record), NULL),
+		-EINVAL);
+	assert_int_equal(mad_sa_limited(port, all, &nodes, &limits, NULL, 0, NULL), -EINVAL);
+	assert_int_equal(mad_sa_limited(port, 0x77, &nodes, &limits, NULL, 0, &table), -EINVAL);
+	assert_int_equal(device_written(), 0);
+	expect_failure(-EINVAL, 0, "an argument is wrong");
 }
 
 TEST(a_request_without_an_sa_fails_as_the_request_did)
