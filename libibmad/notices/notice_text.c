@@ -174,8 +174,10 @@ static void put_change(struct text *text, const char *name, uint64_t before, uin
 static void put_port(struct text *text, const struct mad_notice *notice)
 {
 	const struct mad_notice_port *before = &notice->before, *after = &notice->after;
+	const char *changes;
 
 	text_string(text, "local port:");
+	changes = text->at;
 	if (before->state != after->state) {
 		text_string(text, " state ");
 		text_string(text, state_name(before->state));
@@ -195,7 +197,8 @@ static void put_port(struct text *text, const struct mad_notice *notice)
 	put_change(text, "MTU", before->mtu, after->mtu, false);
 	put_change(text, "width", before->width, after->width, false);
 	put_change(text, "speed", before->speed, after->speed, false);
-	if (text->at && text->at[-1] == ',')
+	/* the byte before the changes may be one before the buffer */
+	if (text->at > changes && text->at[-1] == ',')
 		text->at--;
 }
 

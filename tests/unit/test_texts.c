@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Each call that writes a text into a buffer of the caller, with each size of the buffer. The
+ * printers of attributes are in test_dump.c.
+ */
+
+#include "test.h"
+
+#include <infiniband/mad_errors.h>
+#include <infiniband/mad_fields.h>
+#include <infiniband/mad_notice.h>
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LONGEST 600
+
+/* Writes the text into a buffer of "size" bytes. */
+typedef void write_fn(char *buf, size_t size);
+
+static struct mad_notice notice_of_port(void)
+{
+	return (struct mad_notice){
+		.kind = MAD_NOTICE_PORT,
+		.before = {.state = 4, .lid = 7, .gid_prefix = 1, .speed = 1},
+		.after = {.state = 1, .lid = 9, .gid_prefix = 2, .speed = 2},
+	};
+}
+
+static void port_notice(char *buf, size_t size)
+{
+	const struct mad_notice notice = notice_of_port();
+
+	assert_ptr_equal(mad_notice_text(&notice, buf, size), buf);
+}
+
+static void unchanged_port_notice(char *buf, size_t size)
+{
+	const struct mad_notice notice = {.kind = MAD_NOTICE_PORT};
+
+	assert_ptr_equal(mad_notice_text(&notice, buf, size), buf);
+}
+
+static void trap_notice(char *buf, size_t size)
+{
+	const struct mad_notice notice = {
+		.kind = MAD_NOTICE_TRAP, .generic = true, .trap = 256, .path_length = 3};
+
+	assert_ptr_equal(mad_notice_text(&notice, buf, size), buf);
+}
+
+static void key_notice(char *buf, size_t size)
+{
+	const struct mad_notice notice = {
+		.kind = MAD_NOTICE_TRAP, .generic = true, .trap = 258, .lid = 1};
+
+	assert_ptr_equal(mad_notice_text(&notice, buf, size), buf);
+}
+
+static void vendor_notice(char *buf, size_t size)
+{
+	const struct mad_notice notice = {.kind = MAD_NOTICE_TRAP, .producer = 0x2c9};
+
+	assert_ptr_equal(mad_notice_text(&notice, buf, size), buf);
+}
+
+static void subscription_notice(char *buf, size_t size)
+{
+	const struct mad_notice notice = {
+		.kind = MAD_NOTICE_SUBSCRIPTION, .error = -EIO, .status = 0x700};
+
+	assert_ptr_equal(mad_notice_text(&notice, buf, size), buf);
+}
+
+static void end_notice(char *buf, size_t size)
+{
+	const struct mad_notice notice = {.kind = MAD_NOTICE_END, .error = -ENETDOWN};
+
+	assert_ptr_equal(mad_notice_text(&notice, buf, size), buf);
+}
+
+static void no_notice(char *buf, size_t size)
+{
+	assert_ptr_equal(mad_notice_text(NULL, buf, size), buf);
+}
+
+/* Without a byte for it, the text is "", which is not in the buffer. */
+static void expect_text(const char *returned, const char *buf, size_t size)
+{
+	if (size)
+		assert_ptr_equal(returned, buf);
+	else
+		assert_string_equal(returned, "");
+}
+
+static void status(char *buf, size_t size)
+{
+	expect_text(mad_status_text(IB_DEVICE_MGMT_CLASS, 0x871f, buf, size), buf, size);
+}
+
+static void no_status(char *buf, size_t size)
+{
+	expect_text(mad_status_text(IB_SA_CLASS, 0, buf, size), buf, size);
+}
+
+static void reply(char *buf, size_t size)
+{
+	const struct mad_reply timeout = {
+		.error = -ETIMEDOUT, .transmissions = 3, .elapsed_ms = 3000};
+
+	expect_text(mad_reply_text(&timeout, buf, size), buf, size);
+}
+
+static void last_failure(char *buf, size_t size)
+{
+	expect_text(mad_last_failure_text(buf, size), buf, size);
+}
+
+static void route(char *buf, size_t size)
+{
+	ib_dr_path_t path = {.cnt = IB_SUBNET_PATH_HOPS_MAX - 1};
+
+	memset(path.p, 254, sizeof(path.p));
+	assert_ptr_equal(drpath2str(&path, buf, size), buf);
+}
+
+static void field_text(char *buf, size_t size)
+{
+	uint8_t description[IB_SMP_DATA_SIZE];
+
+	memset(description, ',', sizeof(description));
+	assert_int_equal(mad_read_text(description, 0, IB_NODE_DESC_F, buf, size), 64);
+}
+
+/*
+ * A text is the begin of the whole text. Only the last comma of a list may be absent from a
+ * text that was cut. Each byte outside is a comma, which a text ends with nowhere.
+ */
+static void check_size(write_fn *write, const char *whole, size_t size)
+{
+	char bytes[LONGEST + 64], *buf = bytes + 32, *exact;
+	size_t length;
+
+	memset(bytes, ',', sizeof(bytes));
+	write(buf, size);
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		if ((i < 32 || i >= 32 + size) && bytes[i] != ',')
+			fail_msg("size %zu: byte %zd is written", size, (ssize_t)i - 32);
+	if (!size)
+		return;
+	length = strnlen(buf, size);
+	assert_true(length < size);
+	assert_memory_equal(buf, whole, length);
+	assert_true(length + 2 >= size || length == strlen(whole));
+	/* a buffer of the heap, for the sanitizer */
+	exact = malloc(size);
+	assert_non_null(exact);
+	write(exact, size);
+	assert_string_equal(exact, buf);
+	free(exact);
+}
+
+struct text_row {
+	const char *behaviour;
+	write_fn *write;
+};
+
+static void each_size_is_kept(const struct text_row *row)
+{
+	char whole[LONGEST];
+
+	row->write(whole, sizeof(whole));
+	assert_true(strlen(whole) < sizeof(whole) - 1);
+	for (size_t size = 0; size <= strlen(whole) + 2; size++)
+		check_size(row->write, whole, size);
+}
+
+static const struct text_row rows[] = {
+	{"a_notice_of_a_port", port_notice},
+	{"a_notice_of_a_port_without_a_change", unchanged_port_notice},
+	{"a_notice_of_a_bad_m_key", trap_notice},
+	{"a_notice_of_a_bad_q_key", key_notice},
+	{"a_notice_of_a_vendor", vendor_notice},
+	{"a_notice_of_a_subscription", subscription_notice},
+	{"a_notice_of_an_end", end_notice},
+	{"no_notice", no_notice},
+	{"a_status", status},
+	{"success", no_status},
+	{"a_reply", reply},
+	{"the_last_failure", last_failure},
+	{"a_route", route},
+	{"a_text_of_an_attribute", field_text},
+};
+
+TEST_ROWS(each_size_is_kept, rows);
+
+TEST(no_buffer_is_no_text)
+{
+	const struct mad_notice notice = notice_of_port();
+
+	assert_null(mad_notice_text(&notice, NULL, 0));
+	assert_string_equal(mad_status_text(IB_SA_CLASS, 0x700, NULL, 0), "");
+	assert_string_equal(mad_last_failure_text(NULL, 0), "");
+}
