@@ -136,10 +136,13 @@ const struct mad_fabric_port *mad_fabric_next_port(const struct mad_fabric *fabr
 /** The port where the discovery began: the first node's entry port; NULL if it is not known. */
 const struct mad_fabric_port *mad_fabric_origin(const struct mad_fabric *fabric);
 
-/** The node with this NodeGUID, or else the node that has a port with this PortGUID; or NULL.
- */
+/** The node with this NodeGUID, of several nodes the first one; or NULL. */
 const struct mad_fabric_node *mad_fabric_find_guid(const struct mad_fabric *fabric,
 						   uint64_t guid);
+
+/** The port with this PortGUID, of several ports the first one; port 0 of a switch; or NULL. */
+const struct mad_fabric_port *mad_fabric_find_port_guid(const struct mad_fabric *fabric,
+							uint64_t guid);
 
 /**
  * The port that has this LID as one of its 2^lmc LIDs; port 0 of a switch; or NULL. A port of a

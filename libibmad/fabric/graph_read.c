@@ -64,18 +64,20 @@ EXPORT const struct mad_fabric_port *mad_fabric_origin(const struct mad_fabric *
 EXPORT const struct mad_fabric_node *mad_fabric_find_guid(const struct mad_fabric *fabric,
 							  uint64_t guid)
 {
-	const struct mad_fabric_node *node;
+	return fabric ? graph_find_node(fabric, guid) : NULL;
+}
+
+EXPORT const struct mad_fabric_port *mad_fabric_find_port_guid(const struct mad_fabric *fabric,
+							       uint64_t guid)
+{
 	size_t at;
 
-	if (!fabric)
+	if (!fabric || !fabric->port_guids)
 		return NULL;
-	node = graph_find_node(fabric, guid);
-	if (node || !fabric->port_guids)
-		return node;
 	at = graph_bucket(fabric, guid, fabric->port_guid_buckets);
 	while (fabric->port_guids[at] && fabric->port_guids[at]->guid != guid)
 		at = (at + 1) & (fabric->port_guid_buckets - 1);
-	return fabric->port_guids[at] ? fabric->port_guids[at]->node : NULL;
+	return fabric->port_guids[at];
 }
 
 EXPORT const struct mad_fabric_port *mad_fabric_find_lid(const struct mad_fabric *fabric,

@@ -193,7 +193,7 @@ TEST(nodes_are_described)
 	assert_ptr_equal(mad_fabric_find_description(fabric, "node-3", NULL), find(FAR));
 	assert_ptr_equal(mad_fabric_find_lid(fabric, 4), port_of(FAR, 1));
 	assert_ptr_equal(mad_fabric_find_lid(fabric, 3), port_of(RIGHT, 0));
-	assert_ptr_equal(mad_fabric_find_guid(fabric, 0x1301), find(FAR));
+	assert_ptr_equal(mad_fabric_find_port_guid(fabric, 0x1301), port_of(FAR, 1));
 }
 
 TEST(ports_are_described)
@@ -724,7 +724,7 @@ TEST(a_twin_does_not_change_the_port_guid_of_a_node)
 
 	discover(NULL);
 	assert_int_equal(port_of(HOST, 1)->guid, fake.nodes[HOST].port_guid);
-	assert_null(mad_fabric_find_guid(fabric, guid));
+	assert_null(mad_fabric_find_port_guid(fabric, guid));
 	assert_int_equal(oddities(MAD_FABRIC_ODD_GUID), 1);
 }
 

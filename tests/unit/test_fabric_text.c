@@ -300,7 +300,8 @@ TEST(two_switches_with_one_guid_are_one_oddity)
 {
 	load("switchguid=0x1(9)\nSwitch 4 \"S-1\"\n\nswitchguid=0x1(9)\nSwitch 4 \"S-1\"\n");
 	has_oddity(MAD_FABRIC_ODD_GUID, 1);
-	assert_ptr_equal(mad_fabric_find_guid(fabric, 9), mad_fabric_node(fabric, 0));
+	assert_ptr_equal(mad_fabric_find_port_guid(fabric, 9),
+			 mad_fabric_port(mad_fabric_node(fabric, 0), 0));
 }
 
 TEST(the_first_wrong_line_is_told)

@@ -68,6 +68,7 @@ TEST(an_empty_graph_has_nothing)
 	assert_null(mad_fabric_next_port(fabric, NULL));
 	assert_null(mad_fabric_origin(fabric));
 	assert_null(mad_fabric_find_guid(fabric, 0));
+	assert_null(mad_fabric_find_port_guid(fabric, 0));
 	assert_null(mad_fabric_find_lid(fabric, 0));
 	assert_null(mad_fabric_find_description(fabric, "", NULL));
 	assert_null(mad_fabric_failure(fabric, 0));
@@ -85,6 +86,7 @@ TEST(no_fabric_has_nothing)
 	assert_null(mad_fabric_next_port(NULL, NULL));
 	assert_null(mad_fabric_origin(NULL));
 	assert_null(mad_fabric_find_guid(NULL, 1));
+	assert_null(mad_fabric_find_port_guid(NULL, 1));
 	assert_null(mad_fabric_find_lid(NULL, 1));
 	assert_null(mad_fabric_find_description(NULL, "", NULL));
 	assert_null(mad_fabric_failure(NULL, 0));
@@ -137,8 +139,10 @@ TEST(each_of_many_nodes_is_found_by_its_guids)
 		const struct mad_fabric_node *node = mad_fabric_node(fabric, (size_t)i);
 
 		assert_ptr_equal(mad_fabric_find_guid(fabric, i << 8), node);
-		assert_ptr_equal(mad_fabric_find_guid(fabric, i << 8 | 2), node);
-		assert_null(mad_fabric_find_guid(fabric, i << 8 | 3));
+		assert_null(mad_fabric_find_guid(fabric, i << 8 | 2));
+		assert_ptr_equal(mad_fabric_find_port_guid(fabric, i << 8 | 2),
+				 mad_fabric_port(node, 2));
+		assert_null(mad_fabric_find_port_guid(fabric, i << 8 | 3));
 	}
 	assert_int_equal(mad_fabric_oddity_count(fabric), 0);
 }
@@ -282,7 +286,7 @@ TEST(a_switch_is_found_by_the_port_guid_of_its_port_0)
 	for (unsigned i = 0; i <= 2; i++)
 		graph_port(sw, i)->guid = 77;
 	assert_int_equal(graph_finish(fabric), 0);
-	assert_ptr_equal(mad_fabric_find_guid(fabric, 77), sw);
+	assert_ptr_equal(mad_fabric_find_port_guid(fabric, 77), graph_port(sw, 0));
 	assert_int_equal(mad_fabric_oddity_count(fabric), 0);
 }
 
