@@ -415,11 +415,20 @@ typedef int mad_fabric_change_fn(const struct mad_fabric_difference *difference,
  * back once. Attributes that only one of the fabrics has are not compared. If several nodes
  * have the same NodeGUID, the first one is compared.
  *
- * A removal is not called back if it is not certain:
- *   - a link, if one of its ports has an error or a peer_error in the second fabric
- *   - a node behind such a port, and all nodes behind this node
- * A removal is certain if the port's cable leads to another port now, or if the other end is
- * not LinkUp.
+ * A removal or an addition is not called back if it is not certain. The fabric that does not
+ * have the node or the link may not know it:
+ *   - A port with an error or a peer_error is silent. The cables of silent nodes are taken to
+ * be as they are in the other fabric: the nodes that such cables connect are not certain. A
+ *     silent port that has another cable in the other fabric, or none, is unexplored.
+ *   - A port that is LinkUp and has no peer is unexplored: the discovery did not go on (63
+ * hops, max_hops, max_nodes), or the response was of no use. Each node may be behind the port:
+ * no node is certain. The ports of CAs and routers lead to no further node.
+ *   - If two nodes have the same NodeGUID, no link and no change of this NodeGUID is certain.
+ * If they are switches, no node is certain. A PortGUID that has another NodeGUID in the other
+ *     fabric is a sign of it, too.
+ * A link is certain if the other fabric shows it: one of its ports has another cable there, or
+ * is not LinkUp, or its node is certain. So a link that was cut is called back, although the
+ * nodes behind it are not. A fabric of mad_fabric_load() has all nodes and links.
  *
  * Returns the number of changes, or the number other than 0 that changed() returned, or
  * -EINVAL  a fabric is NULL

@@ -3,23 +3,19 @@
 /* Compares two discoveries. */
 
 #include "base/export.h"
+#include "fabric/certain.h"
 #include "fabric/graph.h"
 
 #include <errno.h>
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct comparison {
-	const struct mad_fabric *before, *after;
+	struct compared before, after;
 	mad_fabric_change_fn *changed;
 	void *arg;
 	int count;
-	int ended;    /* what changed() returned, if it is not 0 */
-	bool *hidden; /* by the index of a node of before: it may still be in the fabric, where
-			 no node responded */
-	const struct mad_fabric_node **queue; /* hidden nodes */
-	size_t queued;
+	int ended; /* what changed() returned, if it is not 0 */
 };
 
 static void tell(struct comparison *comparison, struct mad_fabric_difference difference)
@@ -40,12 +36,6 @@ static bool counts(const struct mad_fabric *fabric, const struct mad_fabric_node
 	return graph_find_node(fabric, node->guid) == node;
 }
 
-static const struct mad_fabric_port *same_port(const struct mad_fabric *fabric,
-					       const struct mad_fabric_port *port)
-{
-	return mad_fabric_port(graph_find_node(fabric, port->node->guid), port->number);
-}
-
 /* Whether the port is the first of the two ends of a link between nodes that count. */
 static bool begins_link(const struct mad_fabric *fabric, const struct mad_fabric_port *port)
 {
@@ -53,72 +43,15 @@ static bool begins_link(const struct mad_fabric *fabric, const struct mad_fabric
 	       counts(fabric, port->node) && counts(fabric, port->peer->node);
 }
 
-/* Whether a port's link is in the other fabric, where the port is "same", or NULL. */
-static bool is_linked_there(const struct mad_fabric *fabric, const struct mad_fabric_port *port,
-			    const struct mad_fabric_port *same)
+/* Returns the same port of another fabric, if the port's link is in that fabric; otherwise
+ * NULL. */
+static const struct mad_fabric_port *linked_there(const struct mad_fabric *fabric,
+						  const struct mad_fabric_port *port)
 {
-	return same && same->peer && same->peer == same_port(fabric, port->peer);
-}
+	const struct mad_fabric_port *same = certain_same_port(fabric, port);
+	bool linked = same && same->peer && same->peer == certain_same_port(fabric, port->peer);
 
-/* --- what may still be there ----------------------------------------------------------- */
-
-/* Whether this port may be the reason why a link or a node was not found. */
-static bool hides(const struct mad_fabric_port *port)
-{
-	return port && !port->peer && (port->error || port->peer_error);
-}
-
-static void hide(struct comparison *comparison, const struct mad_fabric_node *node)
-{
-	if (comparison->hidden[node->index] || graph_find_node(comparison->after, node->guid))
-		return;
-	comparison->hidden[node->index] = true;
-	comparison->queue[comparison->queued++] = node;
-}
-
-static void hide_neighbours(struct comparison *comparison, const struct mad_fabric_node *node)
-{
-	for (unsigned number = 0; number <= node->port_count; number++) {
-		const struct mad_fabric_port *port = mad_fabric_port(node, number);
-
-		if (port && port->peer)
-			hide(comparison, port->peer->node);
-	}
-}
-
-/* Behind a node that did not respond, no node can respond. */
-static void find_hidden(struct comparison *comparison)
-{
-	const struct mad_fabric_port *port = NULL;
-
-	while ((port = mad_fabric_next_port(comparison->before, port)))
-		if (port->peer && hides(same_port(comparison->after, port)))
-			hide(comparison, port->peer->node);
-	for (size_t i = 0; i < comparison->queued; i++)
-		hide_neighbours(comparison, comparison->queue[i]);
-}
-
-static bool leads_elsewhere(const struct mad_fabric_port *port)
-{
-	return port && port->peer;
-}
-
-static bool is_down(const struct mad_fabric_port *port)
-{
-	return port && port->info && port->physical_state != MAD_PHYSICAL_LINK_UP;
-}
-
-/* Whether a link that was not found may still exist. */
-static bool may_be_there(const struct comparison *comparison,
-			 const struct mad_fabric_port *port)
-{
-	const struct mad_fabric_port *one = same_port(comparison->after, port);
-	const struct mad_fabric_port *other = same_port(comparison->after, port->peer);
-
-	if (leads_elsewhere(one) || leads_elsewhere(other) || is_down(one) || is_down(other))
-		return false;
-	return hides(one) || hides(other) || comparison->hidden[port->node->index] ||
-	       comparison->hidden[port->peer->node->index];
+	return linked ? same : NULL;
 }
 
 /* --- what differs --------------------------------------------------------------------- */
@@ -184,63 +117,86 @@ static bool ports_differ(const struct mad_fabric_port *before,
 
 static void tell_removed(struct comparison *comparison)
 {
+	const struct compared *before = &comparison->before;
+	const struct mad_fabric *after = comparison->after.fabric;
 	const struct mad_fabric_port *port = NULL;
 
-	for (size_t i = 0; i < mad_fabric_node_count(comparison->before); i++) {
-		const struct mad_fabric_node *node = mad_fabric_node(comparison->before, i);
+	for (size_t i = 0; i < mad_fabric_node_count(before->fabric); i++) {
+		const struct mad_fabric_node *node = mad_fabric_node(before->fabric, i);
 
-		if (counts(comparison->before, node) &&
-		    !graph_find_node(comparison->after, node->guid) &&
-		    !comparison->hidden[node->index])
+		if (counts(before->fabric, node) && certain_node_is_absent(before, node))
 			tell(comparison,
 			     (struct mad_fabric_difference){.change = MAD_FABRIC_NODE_REMOVED,
 							    .before_node = node});
 	}
-	while ((port = mad_fabric_next_port(comparison->before, port)))
-		if (begins_link(comparison->before, port) &&
-		    !is_linked_there(comparison->after, port,
-				     same_port(comparison->after, port)) &&
-		    !may_be_there(comparison, port))
+	while ((port = mad_fabric_next_port(before->fabric, port)))
+		if (begins_link(before->fabric, port) && !linked_there(after, port) &&
+		    certain_link_is_absent(before, port))
 			tell(comparison,
 			     (struct mad_fabric_difference){.change = MAD_FABRIC_LINK_REMOVED,
 							    .before_node = port->node,
 							    .before_port = port});
 }
 
+/* Whether a node of after and the node with the same GUID in before are one node. */
+static bool are_comparable(const struct comparison *comparison,
+			   const struct mad_fabric_node *before,
+			   const struct mad_fabric_node *after)
+{
+	return before && certain_is_one(&comparison->before, before) &&
+	       certain_is_one(&comparison->after, after);
+}
+
+static void compare_link(struct comparison *comparison, const struct mad_fabric_port *port)
+{
+	const struct mad_fabric_port *before = linked_there(comparison->before.fabric, port);
+
+	if (!before) {
+		if (certain_link_is_absent(&comparison->after, port))
+			tell(comparison,
+			     (struct mad_fabric_difference){.change = MAD_FABRIC_LINK_ADDED,
+							    .after_node = port->node,
+							    .after_port = port});
+		return;
+	}
+	if (!are_comparable(comparison, before->node, port->node) ||
+	    !are_comparable(comparison, before->peer->node, port->peer->node))
+		return;
+	if (states_differ(before, port) || states_differ(before->peer, port->peer))
+		tell(comparison,
+		     (struct mad_fabric_difference){.change = MAD_FABRIC_LINK_CHANGED,
+						    .before_node = before->node,
+						    .before_port = before,
+						    .after_node = port->node,
+						    .after_port = port});
+}
+
 static void compare_port(struct comparison *comparison, const struct mad_fabric_port *port)
 {
-	const struct mad_fabric_port *before = same_port(comparison->before, port);
-	struct mad_fabric_difference difference = {.change = MAD_FABRIC_PORT_CHANGED,
-						   .after_node = port->node,
-						   .after_port = port,
-						   .before_port = before};
+	const struct mad_fabric_port *before =
+		certain_same_port(comparison->before.fabric, port);
 
-	if (before) {
-		difference.before_node = before->node;
-		if (ports_differ(before, port))
-			tell(comparison, difference);
-	}
-	if (!begins_link(comparison->after, port))
-		return;
-	if (!is_linked_there(comparison->before, port, before)) {
-		tell(comparison, (struct mad_fabric_difference){.change = MAD_FABRIC_LINK_ADDED,
-								.after_node = port->node,
-								.after_port = port});
-		return;
-	}
-	difference.change = MAD_FABRIC_LINK_CHANGED;
-	if (states_differ(before, port) || states_differ(before->peer, port->peer))
-		tell(comparison, difference);
+	if (before && are_comparable(comparison, before->node, port->node) &&
+	    ports_differ(before, port))
+		tell(comparison,
+		     (struct mad_fabric_difference){.change = MAD_FABRIC_PORT_CHANGED,
+						    .before_node = before->node,
+						    .before_port = before,
+						    .after_node = port->node,
+						    .after_port = port});
+	if (begins_link(comparison->after.fabric, port))
+		compare_link(comparison, port);
 }
 
 static void compare_node(struct comparison *comparison, const struct mad_fabric_node *node)
 {
-	const struct mad_fabric_node *before = graph_find_node(comparison->before, node->guid);
+	const struct mad_fabric_node *before =
+		graph_find_node(comparison->before.fabric, node->guid);
 
-	if (!before)
+	if (certain_node_is_absent(&comparison->after, node))
 		tell(comparison, (struct mad_fabric_difference){.change = MAD_FABRIC_NODE_ADDED,
 								.after_node = node});
-	else if (nodes_differ(before, node))
+	else if (are_comparable(comparison, before, node) && nodes_differ(before, node))
 		tell(comparison,
 		     (struct mad_fabric_difference){.change = MAD_FABRIC_NODE_CHANGED,
 						    .before_node = before,
@@ -252,9 +208,8 @@ static void compare_node(struct comparison *comparison, const struct mad_fabric_
 
 static void compare(struct comparison *comparison)
 {
-	const struct mad_fabric *after = comparison->after;
+	const struct mad_fabric *after = comparison->after.fabric;
 
-	find_hidden(comparison);
 	tell_removed(comparison);
 	for (size_t i = 0; !comparison->ended && i < mad_fabric_node_count(after); i++)
 		if (counts(after, mad_fabric_node(after, i)))
@@ -265,18 +220,13 @@ EXPORT int mad_fabric_compare(const struct mad_fabric *before, const struct mad_
 			      mad_fabric_change_fn *changed, void *arg)
 {
 	struct comparison comparison = {
-		.before = before, .after = after, .changed = changed, .arg = arg};
-	size_t nodes = mad_fabric_node_count(before);
+		.before.fabric = before, .after.fabric = after, .changed = changed, .arg = arg};
 
 	if (!before || !after)
 		return -EINVAL;
-	comparison.hidden = calloc(nodes + 1, sizeof(bool)); /* calloc(0) may return NULL */
-	comparison.queue = calloc(nodes + 1, sizeof(const struct mad_fabric_node *));
-	if (comparison.hidden && comparison.queue)
+	comparison.ended = certain_begin(&comparison.before, &comparison.after);
+	if (!comparison.ended)
 		compare(&comparison);
-	else
-		comparison.ended = -ENOMEM;
-	free(comparison.hidden);
-	free(comparison.queue);
+	certain_end(&comparison.before, &comparison.after);
 	return comparison.ended ? comparison.ended : comparison.count;
 }

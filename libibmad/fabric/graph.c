@@ -163,6 +163,11 @@ struct mad_fabric_node *graph_find_node(const struct mad_fabric *fabric, uint64_
 	return node ? &node->node : NULL;
 }
 
+void graph_share_guid(struct mad_fabric_node *node)
+{
+	graph_node_of(node)->shares_guid = true;
+}
+
 void graph_link(struct mad_fabric_port *one, struct mad_fabric_port *other)
 {
 	one->peer = other;

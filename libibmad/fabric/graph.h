@@ -50,6 +50,9 @@ static inline const struct mad_fabric_port *graph_lid_port(const struct mad_fabr
 	return mad_fabric_port(node, node->type == IB_NODE_SWITCH ? 0 : node->entry_port);
 }
 
+/* Notes that another node, which is not in the graph, has the NodeGUID of this node. */
+void graph_share_guid(struct mad_fabric_node *node);
+
 /* Links two ports, which may be the same port. */
 void graph_link(struct mad_fabric_port *one, struct mad_fabric_port *other);
 

@@ -20,6 +20,7 @@ struct graph_node {
 	struct graph_node *next_guid; /* in its bucket */
 	struct graph_node *next_description;
 	uint32_t first_port; /* the index of its first port */
+	bool shares_guid;    /* another node, which was left out, has its NodeGUID */
 	struct mad_fabric_port ports[];
 };
 

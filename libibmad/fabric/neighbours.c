@@ -73,6 +73,7 @@ static void set_port_guid(struct mad_fabric_discovery *discovery, struct mad_fab
 	struct mad_fabric_port *port = graph_port(node, info->local_port);
 
 	if (port && port->guid && port->guid != info->port_guid) {
+		graph_share_guid(node);
 		note(discovery, MAD_FABRIC_ODD_GUID, NULL, behind, port);
 		return;
 	}
@@ -137,6 +138,7 @@ static bool link_ports(struct mad_fabric_discovery *discovery, struct mad_fabric
 		return true; /* both ends were asked at once */
 	if (other->peer && other->peer != port) {
 		/* a port has one cable */
+		graph_share_guid(graph_node(discovery->fabric, other->node->index));
 		note(discovery, MAD_FABRIC_ODD_GUID, NULL, port, other->peer);
 		return false;
 	}
@@ -299,6 +301,7 @@ static void neighbour_came(struct mad_fabric_discovery *discovery,
 		return;
 	other = graph_port(node, info.local_port);
 	if (!is_same(node, &info)) {
+		graph_share_guid(node);
 		note(discovery, MAD_FABRIC_ODD_GUID, NULL, port,
 		     mad_fabric_port(node, node->entry_port));
 	} else if (!other || !info.local_port) {

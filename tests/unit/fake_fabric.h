@@ -16,7 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifndef FAKE_NODES
 #define FAKE_NODES 80
+#endif
 
 struct fake_end {
 	int node; /* -1: no cable */

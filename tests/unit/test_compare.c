@@ -278,7 +278,7 @@ TEST(a_removed_node_with_a_twin_is_removed_once)
 TEST(a_comparison_without_memory_fails)
 {
 	fill(after);
-	for (unsigned n = 1; n <= 2; n++) {
+	for (unsigned n = 1; n <= 4; n++) {
 		device_fail_malloc(n);
 		assert_int_equal(mad_fabric_compare(before, after, note, seen), -ENOMEM);
 		device_fail_malloc(0);
