@@ -63,9 +63,16 @@ const char *mad_node_names_get(const struct mad_node_names *names, uint64_t guid
 void mad_node_names_free(struct mad_node_names *names);
 
 /**
- * Writes a fabric in the format of ibnetdiscover. The text is the same as that of
- * ibnetdiscover, except for the second line, which has the time. The speeds of FDR10 links are
- * correct if the fabric was discovered with MAD_FABRIC_READ_MLNX_EXT_PORTS.
+ * Writes a fabric in the format of ibnetdiscover. The text is the same as that of the
+ * ibnetdiscover of rdma-core 44, except for:
+ *   - the second line, which has the time
+ *   - speeds that ibnetdiscover does not know, such as XDR
+ *   - the order of nodes behind QDR links of some vendors' devices
+ *   - a comment "# NodeDescription" with two hexadecimal digits for each byte, if a description
+ *     has bytes that are not printable ASCII. The line of the node has blanks for these bytes.
+ *     mad_fabric_load() reads the comment, so that a stored and loaded description is the same.
+ * The speeds of FDR10 links are correct if the fabric was discovered with
+ * MAD_FABRIC_READ_MLNX_EXT_PORTS.
  *
  * A discovered fabric has the nodes in the order of an ibnetdiscover that runs at the same
  * port. A loaded fabric has the nodes in the order of its file, with switches first, then CAs,
@@ -86,7 +93,8 @@ int mad_fabric_store(const struct mad_fabric *fabric, FILE *file,
  * its end. *fabric becomes a fabric, which the caller frees by mad_fabric_free(). If the call
  * fails, *fabric is NULL.
  *
- * Nodes are in the order of the file. Names longer than a NodeDescription are cut. If the file
+ * Nodes are in the order of the file. A comment "# NodeDescription" of mad_fabric_store()
+ * replaces the name of the next node. Names longer than a NodeDescription are cut. If the file
  * has a link only at one of its ends, only this port has a peer. mad_fabric_oddity() returns
  * such links (MAD_FABRIC_ODD_PEER), loops, and GUIDs and LIDs that occur twice.
  *

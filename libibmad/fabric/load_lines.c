@@ -179,22 +179,36 @@ static bool take_port0(const char **at, struct mad_fabric_node *node)
 	return true;
 }
 
+/* The description of the comment before is exact. Without it, that of the line counts. */
+static void set_description(const struct load *load, struct mad_fabric_node *node,
+			    const char *name, size_t length)
+{
+	if (load->block.description[0]) {
+		name = load->block.description;
+		length = strlen(name);
+	}
+	if (length >= sizeof(node->description))
+		length = sizeof(node->description) - 1;
+	memcpy(node->description, name, length);
+}
+
 /* The optional text behind the ID: # "leaf-4" base port 0 lid 5 lmc 0 */
-static bool take_node_comment(const char *at, struct mad_fabric_node *node)
+static bool take_node_comment(const struct load *load, const char *at,
+			      struct mad_fabric_node *node)
 {
 	const char *name;
 	size_t length;
 
-	if (at_end(&at))
+	if (at_end(&at)) {
+		set_description(load, node, "", 0);
 		return true;
+	}
 	if (!text_take_word(&at, "#"))
 		return false;
 	text_take_blanks(&at);
 	if (!take_name(&at, &name, &length))
 		return false;
-	if (length >= sizeof(node->description))
-		length = sizeof(node->description) - 1;
-	memcpy(node->description, name, length);
+	set_description(load, node, name, length);
 	if (node->type == IB_NODE_SWITCH && !take_port0(&at, node))
 		return false;
 	return at_end(&at);
@@ -219,7 +233,7 @@ static int read_node(struct load *load, const char *at, unsigned type)
 	err = add_node(load, type, guid, ports);
 	if (err)
 		return err;
-	return take_node_comment(at, block->node) ? 0 : -EBADMSG;
+	return take_node_comment(load, at, block->node) ? 0 : -EBADMSG;
 }
 
 /* --- the line of a port ----------------------------------------------------------- */
@@ -342,8 +356,34 @@ static int read_port(struct load *load, const char *at)
 
 /* --- the file --------------------------------------------------------------------- */
 
+/* The bytes of a description in hex, two digits each. */
+static int read_description(struct load *load, const char *at)
+{
+	char *description = load->block.description;
+	size_t length = strlen(at);
+
+	if (!length || length % 2 || length / 2 > IB_SMP_DATA_SIZE)
+		return -EBADMSG;
+	for (size_t i = 0; i < length; i += 2) {
+		const char digits[] = {at[i], at[i + 1], '\0'}, *digit = digits;
+		uint64_t byte;
+
+		if (!text_take_hex(&digit, &byte) || *digit || !byte)
+			return -EBADMSG;
+		description[i / 2] = (char)byte;
+	}
+	description[length / 2] = '\0';
+	return 0;
+}
+
 static int read_comment(struct load *load, const char *at)
 {
+	const char *description = at;
+
+	if (text_take_word(&description, "# NodeDescription ")) {
+		begin_block(load);
+		return read_description(load, description);
+	}
 	if (!text_take_word(&at, "# Initiated from node "))
 		return 0;
 	load->has_origin = text_take_hex(&at, &load->origin_guid) &&

@@ -27,6 +27,7 @@ struct block {
 	unsigned device_id;
 	uint8_t type; /* of the node with "guid"; 0: there was no such line */
 	struct mad_fabric_node *node;
+	char description[IB_SMP_DATA_SIZE + 1]; /* of a comment; "": there was none */
 };
 
 struct load {

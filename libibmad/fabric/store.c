@@ -214,6 +214,27 @@ static void print_name(const struct output *out, const struct mad_fabric_node *n
 		print_description(out->file, node);
 }
 
+static bool is_replaced(const struct output *out, const struct mad_fabric_node *node)
+{
+	return node->type == IB_NODE_SWITCH && mad_node_names_get(out->names, node->guid);
+}
+
+/* The bytes of a description that the line of the node does not have, as a comment. */
+static void print_exact_description(const struct output *out,
+				    const struct mad_fabric_node *node)
+{
+	const char *at = node->description;
+
+	while (*at >= ' ' && *at <= '~')
+		at++;
+	if (!*at || is_replaced(out, node))
+		return;
+	fputs("# NodeDescription ", out->file);
+	for (at = node->description; *at; at++)
+		fprintf(out->file, "%02x", (uint8_t)*at);
+	putc('\n', out->file);
+}
+
 static void print_link(FILE *file, const struct mad_fabric_port *port)
 {
 	if (port->width)
@@ -259,7 +280,9 @@ static void print_node(const struct output *out, const struct mad_fabric_node *n
 	fprintf(file, "%s=0x%" PRIx64, types[node->type].guid, node->guid);
 	if (node->type == IB_NODE_SWITCH)
 		fprintf(file, "(%" PRIx64 ")", mad_fabric_port(node, 0)->guid);
-	fprintf(file, "\n%s\t%u \"%c-%016" PRIx64 "\"\t\t# \"", types[node->type].word,
+	putc('\n', file);
+	print_exact_description(out, node);
+	fprintf(file, "%s\t%u \"%c-%016" PRIx64 "\"\t\t# \"", types[node->type].word,
 		node->port_count, types[node->type].letter, node->guid);
 	if (node->type == IB_NODE_SWITCH) {
 		print_name(out, node);

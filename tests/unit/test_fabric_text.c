@@ -329,6 +329,10 @@ TEST(the_first_wrong_line_is_told)
 	is_wrong("Ca 1 \"H-1\" # no name\n", 1);
 	is_wrong("Ca 1 \"H-1\" # \"one mark\n", 1);
 	is_wrong("Ca 1 \"H-1\" # \"n\" more\n", 1);
+	is_wrong("# NodeDescription \nCa 1 \"H-1\"\n", 1);
+	is_wrong("# NodeDescription 616\nCa 1 \"H-1\"\n", 1);
+	is_wrong("# NodeDescription 6g\nCa 1 \"H-1\"\n", 1);
+	is_wrong("# NodeDescription 6100\nCa 1 \"H-1\"\n", 1);
 }
 
 TEST(a_link_to_a_port_that_there_is_not_is_a_wrong_line)
@@ -539,7 +543,7 @@ TEST(nodes_of_unknown_types_are_left_out)
 	assert_null(strstr(stored, "[1]"));
 }
 
-TEST(bytes_that_are_not_printable_are_stored_as_blanks)
+TEST(bytes_that_are_not_printable_are_stored_as_blanks_and_in_a_comment)
 {
 	struct mad_fabric_node *node;
 
@@ -548,6 +552,180 @@ TEST(bytes_that_are_not_printable_are_stored_as_blanks)
 	strcpy(node->description, "a\tb\n\x7f\xc3\xa9\"c ");
 	assert_int_equal(graph_finish(fabric), 0);
 	assert_non_null(strstr(store(NULL), "# \"a b    \"c \"\n"));
+	assert_non_null(strstr(stored, "\n# NodeDescription 6109620a7fc3a9226320\nCa\t1"));
+	load(stored);
+	assert_string_equal(mad_fabric_node(fabric, 0)->description, "a\tb\n\x7f\xc3\xa9\"c ");
+}
+
+TEST(a_comment_with_a_description_counts_for_one_node)
+{
+	load("# NodeDescription 5c7835410d\nCa 1 \"H-1\" # \"n\"\n[1] \"H-2\"[1]\n"
+	     "# NodeDescription c3a9\nCa 1 \"H-2\"\n\nCa 1 \"H-3\" # \"\\x41\"\n");
+	assert_string_equal(mad_fabric_node(fabric, 0)->description, "\\x5A\r");
+	assert_string_equal(mad_fabric_node(fabric, 1)->description, "\xc3\xa9");
+	assert_string_equal(mad_fabric_node(fabric, 2)->description, "\\x41");
+}
+
+/* --- both --------------------------------------------------------------------------- */
+
+#define RANDOM_FABRICS 200
+
+static unsigned state;
+
+static unsigned draw(unsigned below)
+{
+	state = state * 1103515245u + 12345u;
+	return (state >> 16) % below;
+}
+
+static void draw_description(char *description)
+{
+	static const char *const parts[] = {"host",
+					    "\xc3\xa9",
+					    "\xe6\x97\xa5",
+					    "\t",
+					    "\r",
+					    "\n",
+					    "\"",
+					    "\\x41",
+					    "#",
+					    "\x1b[31m",
+					    "\x01",
+					    "\xff",
+					    " ",
+					    "'",
+					    "[1]",
+					    "\" lid 4 4xHDR",
+					    "\" base port 0 lid 7 lmc 0"};
+	unsigned length = 0;
+
+	for (unsigned i = draw(12); i > 0; i--) {
+		const char *part = parts[draw(sizeof(parts) / sizeof(*parts))];
+		char byte[] = {(char)(1 + draw(255)), '\0'};
+
+		if (!draw(4))
+			part = byte;
+		if (length + strlen(part) > IB_SMP_DATA_SIZE)
+			return;
+		strcpy(description + length, part);
+		length += (unsigned)strlen(part);
+	}
+}
+
+static void draw_node(uint64_t guid)
+{
+	unsigned type = draw(3) ? 1 + draw(3) : (unsigned)IB_NODE_SWITCH;
+	struct mad_fabric_node *node = add(guid << 8, type, 1 + draw(6), draw(0x10000));
+	struct mad_fabric_port *port0 = graph_port(node, 0);
+
+	memset(node->description, 0, sizeof(node->description));
+	draw_description(node->description);
+	node->vendor_id = draw(0x1000000);
+	node->system_guid = draw(1000);
+	if (!port0)
+		return;
+	node->enhanced_port0 = draw(2);
+	port0->guid = node->guid;
+	node->lid = port0->lid = (uint16_t)(guid * 8);
+	node->lmc = port0->lmc = (uint8_t)draw(4);
+}
+
+static struct mad_fabric_port *draw_port(unsigned nodes)
+{
+	struct mad_fabric_node *node = graph_node(fabric, draw(nodes));
+
+	return graph_port(node, 1 + draw(node->port_count));
+}
+
+static void set_lid(struct mad_fabric_port *port)
+{
+	struct mad_fabric_node *node = graph_node(fabric, port->node->index);
+
+	if (node->type == IB_NODE_SWITCH)
+		return;
+	port->lid = (uint16_t)(port->guid / 0x100 * 8 + port->number);
+	if (!node->entry_port || port->number < node->entry_port) {
+		node->entry_port = port->number;
+		node->lid = port->lid;
+	}
+}
+
+static void draw_link(unsigned nodes)
+{
+	struct mad_fabric_port *one = draw_port(nodes), *other = draw_port(nodes);
+
+	if (one->peer || other->peer || one == other)
+		return;
+	graph_link(one, other);
+	one->width = other->width = draw(2) ? 4 : 0;
+	one->speed = other->speed = (uint8_t)draw(MAD_SPEED_XDR + 1);
+	set_lid(one);
+	set_lid(other);
+}
+
+static void same_links(const struct mad_fabric_node *node, const struct mad_fabric_node *same)
+{
+	for (unsigned number = 1; number <= node->port_count; number++) {
+		const struct mad_fabric_port *one = mad_fabric_port(node, number);
+		const struct mad_fabric_port *other = mad_fabric_port(same, number);
+
+		assert_int_equal(!one->peer, !other->peer);
+		if (!one->peer)
+			continue;
+		assert_int_equal(one->peer->node->guid, other->peer->node->guid);
+		assert_int_equal(one->peer->number, other->peer->number);
+		assert_int_equal(one->guid, other->guid);
+		assert_int_equal(one->lid, other->lid);
+		assert_int_equal(one->width, other->width);
+		assert_int_equal(one->speed, other->speed);
+	}
+}
+
+static void same_nodes(const struct mad_fabric *one, const struct mad_fabric *other)
+{
+	assert_int_equal(mad_fabric_node_count(one), mad_fabric_node_count(other));
+	for (size_t i = 0; i < mad_fabric_node_count(one); i++) {
+		const struct mad_fabric_node *node = mad_fabric_node(one, i);
+		const struct mad_fabric_node *same = mad_fabric_find_guid(other, node->guid);
+
+		assert_non_null(same);
+		assert_string_equal(node->description, same->description);
+		assert_int_equal(node->vendor_id, same->vendor_id);
+		assert_int_equal(node->device_id, same->device_id);
+		assert_int_equal(node->lid, same->lid);
+		assert_int_equal(node->enhanced_port0, same->enhanced_port0);
+		assert_int_equal(node->port_count, same->port_count);
+		same_links(node, same);
+	}
+}
+
+TEST(a_fabric_that_is_stored_and_loaded_is_the_same)
+{
+	unsigned seed = test_seed();
+
+	for (unsigned i = 0; i < RANDOM_FABRICS; i++) {
+		struct mad_fabric *made;
+		unsigned nodes;
+
+		state = seed + i;
+		nodes = 1 + draw(12);
+		made = fabric = graph_create();
+		for (unsigned j = 1; j <= nodes; j++)
+			draw_node(j);
+		for (unsigned j = draw(30); j > 0; j--)
+			draw_link(nodes);
+		graph_set_origin(fabric, graph_port(graph_node(fabric, 0), 1));
+		assert_int_equal(graph_finish(fabric), 0);
+		store(NULL);
+		fabric = NULL;
+		load(stored);
+		same_nodes(made, fabric);
+		assert_int_equal(mad_fabric_compare(made, fabric, NULL, NULL), 0);
+		assert_int_equal(mad_fabric_compare(fabric, made, NULL, NULL), 0);
+		mad_fabric_free(made);
+		mad_fabric_free(fabric);
+		fabric = NULL;
+	}
 }
 
 TEST(storing_fails_without_memory)
