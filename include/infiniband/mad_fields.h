@@ -98,6 +98,19 @@ void mad_read_array(const void *buf, int base_offs, enum MAD_FIELDS field, void 
 size_t mad_read_text(const void *buf, int base_offs, enum MAD_FIELDS field, char *text,
 		     size_t size);
 
+/**
+ * Copies a text of a fabric, such as a NodeDescription, so that a terminal or a log may show
+ * it. A NodeDescription may have any bytes, also those that control a terminal. text ends with
+ * a NUL byte; NULL is "". The copy is UTF-8. Each of these becomes "?":
+ *   - a control character (U+0000 to U+001F, U+007F to U+009F), also a tab and a new line
+ *   - a character that separates lines or sets the direction of the text
+ *   - each byte that is not UTF-8
+ * buf has size bytes. The copy always ends with a NUL byte, unless size is 0, and is cut
+ * between two characters if it does not fit. It is never longer than the text. buf may be text
+ * itself. Returns buf. Any number of threads may call it at once.
+ */
+char *mad_printable_text(const char *text, char *buf, size_t size);
+
 #ifdef __cplusplus
 }
 #endif

@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -135,6 +136,11 @@ static void field_text(char *buf, size_t size)
 	assert_int_equal(mad_read_text(description, 0, IB_NODE_DESC_F, buf, size), 64);
 }
 
+static void printable(char *buf, size_t size)
+{
+	assert_ptr_equal(mad_printable_text("a,b\tc\x1b[31m,,", buf, size), buf);
+}
+
 /*
  * A text is the begin of the whole text. Only the last comma of a list may be absent from a
  * text that was cut. Each byte outside is a comma, which a text ends with nowhere.
@@ -193,6 +199,7 @@ static const struct text_row rows[] = {
 	{"the_last_failure", last_failure},
 	{"a_route", route},
 	{"a_text_of_an_attribute", field_text},
+	{"a_printable_text", printable},
 };
 
 TEST_ROWS(each_size_is_kept, rows);
@@ -204,4 +211,86 @@ TEST(no_buffer_is_no_text)
 	assert_null(mad_notice_text(&notice, NULL, 0));
 	assert_string_equal(mad_status_text(IB_SA_CLASS, 0x700, NULL, 0), "");
 	assert_string_equal(mad_last_failure_text(NULL, 0), "");
+}
+
+/* --- what is printable -------------------------------------------------------------- */
+
+static void expect_printable(const char *text, const char *expected)
+{
+	char buf[100];
+
+	assert_string_equal(mad_printable_text(text, buf, sizeof(buf)), expected);
+	snprintf(buf, sizeof(buf), "%s", text);
+	assert_string_equal(mad_printable_text(buf, buf, sizeof(buf)), expected);
+}
+
+TEST(utf_8_is_printable)
+{
+	expect_printable("", "");
+	expect_printable("host-1 ~", "host-1 ~");
+	expect_printable("\xc3\xa9 \xe6\x97\xa5\xe6\x9c\xac \xf0\x9f\x98\x80",
+			 "\xc3\xa9 \xe6\x97\xa5\xe6\x9c\xac \xf0\x9f\x98\x80");
+}
+
+TEST(control_characters_are_replaced)
+{
+	expect_printable("\x1b[31m\t\r\n\x7f", "?[31m????");
+	expect_printable("\xc2\x9b"
+			 "31m",
+			 "?31m"); /* U+009B, CSI */
+	expect_printable("\xe2\x80\xae"
+			 "x",
+			 "?x"); /* U+202E, right to left */
+	expect_printable("\xe2\x80\xa8"
+			 "x",
+			 "?x"); /* U+2028, a line separator */
+}
+
+TEST(bytes_that_are_not_utf_8_are_replaced)
+{
+	expect_printable("\xff"
+			 "a\xc3",
+			 "?a?");
+	expect_printable("\xe6\x97", "??");
+	expect_printable("\xe6\x97"
+			 "a",
+			 "??a");
+	expect_printable("\xc0\x8a", "??"); /* a longer form of a new line */
+	expect_printable("\xe0\x80\x8a", "???");
+	expect_printable("\xed\xa0\x80", "?");     /* a surrogate */
+	expect_printable("\xf4\x90\x80\x80", "?"); /* beyond U+10FFFF */
+	expect_printable("\xf8\x88\x80\x80\x80", "?????");
+}
+
+TEST(a_printable_text_is_cut_between_characters)
+{
+	char buf[6];
+
+	assert_string_equal(mad_printable_text("ab\xc3\xa9\xc3\xa9", buf, sizeof(buf)),
+			    "ab\xc3\xa9");
+	assert_string_equal(mad_printable_text("ab\xe6\x97\xa5", buf, 5), "ab");
+	assert_string_equal(mad_printable_text(NULL, buf, sizeof(buf)), "");
+	assert_null(mad_printable_text("a", NULL, 0));
+}
+
+/* A second call changes nothing, and no control byte is left. */
+TEST(a_random_text_becomes_printable)
+{
+	unsigned state = test_seed();
+
+	for (unsigned round = 0; round < 100000; round++) {
+		char text[65], buf[65], again[65];
+		size_t length = round % 65, size = 1 + round % sizeof(buf);
+
+		for (size_t i = 0; i < length; i++) {
+			state = state * 1103515245u + 12345u;
+			text[i] = (char)(1 + (state >> 16) % 255);
+		}
+		text[length] = '\0';
+		mad_printable_text(text, buf, size);
+		assert_true(strlen(buf) < size && strlen(buf) <= length);
+		for (const char *at = buf; *at; at++)
+			assert_true((uint8_t)*at >= 0x20 && *at != 0x7f);
+		assert_string_equal(mad_printable_text(buf, again, sizeof(again)), buf);
+	}
 }
