@@ -10,8 +10,8 @@
  */
 
 #include <infiniband/mad_fabric.h>
+#include <infiniband/mad_fields.h>
 
-#include <ctype.h>
 #include <errno.h>
 #include <time.h>
 
@@ -24,10 +24,9 @@ static const char *const words[] = {
 
 static void print_name(const char *description, uint64_t guid)
 {
-	putchar(' ');
-	for (const char *at = description; *at; at++)
-		putchar(isprint((unsigned char)*at) ? *at : '?');
-	printf(" 0x%016" PRIx64, guid);
+	char name[IB_SMP_DATA_SIZE + 1];
+
+	printf(" %s 0x%016" PRIx64, mad_printable_text(description, name, sizeof(name)), guid);
 }
 
 static void print_node(const struct mad_fabric_node *node)

@@ -12,6 +12,7 @@
  */
 
 #include <infiniband/mad_errors.h>
+#include <infiniband/mad_fields.h>
 #include <infiniband/mad_server.h>
 
 #include <errno.h>
@@ -118,14 +119,16 @@ static int ask(struct ibmad_port *port, ib_portid_t *to)
 		.mgmt_class = CLASS,
 		.oui = OUI,
 	};
-	char data[IB_VENDOR_RANGE2_DATA_SIZE] = {0}, text[MAD_ERROR_TEXT_SIZE];
+	char data[IB_VENDOR_RANGE2_DATA_SIZE + 1] = {0}, text[MAD_ERROR_TEXT_SIZE];
 	double start = now_us();
 
 	if (!ib_vendor_call_via(data, to, &call, port)) {
 		printf("LID %d: %s\n", to->lid, mad_last_failure_text(text, sizeof(text)));
 		return 1;
 	}
-	printf("LID %d is %.*s, %.0f us\n", to->lid, (int)sizeof(data), data, now_us() - start);
+	/* another node's text: without bytes that control a terminal */
+	mad_printable_text(data, data, sizeof(data));
+	printf("LID %d is %s, %.0f us\n", to->lid, data, now_us() - start);
 	return 0;
 }
 

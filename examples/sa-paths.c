@@ -16,6 +16,7 @@
  */
 
 #include <infiniband/mad_errors.h>
+#include <infiniband/mad_fields.h>
 #include <infiniband/mad_sa.h>
 
 #include <err.h>
@@ -27,11 +28,20 @@
 
 static unsigned path_count, failed_count;
 
+/* Another node's text: without bytes that control a terminal. */
+static void print_name(const struct mad_sa_node_record *node)
+{
+	char name[NAME_SIZE + 1] = {0};
+
+	memcpy(name, node->node_description, NAME_SIZE);
+	printf("%-20s ", mad_printable_text(name, name, sizeof(name)));
+}
+
 static void print_failure(const struct mad_sa_node_record *node, const char *why)
 {
 	failed_count++;
-	printf("%-20.*s LID %5u: %s\n", NAME_SIZE, (const char *)node->node_description,
-	       be16toh(node->lid), why);
+	print_name(node);
+	printf("LID %5u: %s\n", be16toh(node->lid), why);
 }
 
 static void path_came(struct mad_async *async, const struct mad_sa_response *response,
@@ -47,8 +57,8 @@ static void path_came(struct mad_async *async, const struct mad_sa_response *res
 		return;
 	}
 	path_count++;
-	printf("%-20.*s LID %5u  %4g Gb/s  MTU %4u  SL %2u  %g us\n", NAME_SIZE,
-	       (const char *)node->node_description, be16toh(path->dlid),
+	print_name(node);
+	printf("LID %5u  %4g Gb/s  MTU %4u  SL %2u  %g us\n", be16toh(path->dlid),
 	       mad_sa_rate_gbps(path->rate), mad_sa_mtu(path->mtu), be16toh(path->qos_sl) & 0xf,
 	       mad_sa_lifetime_us(path->pkt_life));
 }

@@ -10,8 +10,8 @@
 
 #include <infiniband/mad_counters.h>
 #include <infiniband/mad_fabric.h>
+#include <infiniband/mad_fields.h>
 
-#include <ctype.h>
 #include <err.h>
 #include <errno.h>
 #include <time.h>
@@ -22,13 +22,13 @@ static unsigned row_count, read_count, faulty_count, failed_count;
 /* Port 0 is the node as a whole. */
 static void begin_row(const struct mad_fabric_node *node, unsigned port)
 {
+	char name[sizeof(node->description)];
 	int width = 28;
 
+	mad_printable_text(node->description, name, sizeof(name));
 	if (!row_count++)
 		printf("%-*s %-18s port\n", width, "node", "GUID");
-	for (const char *at = node->description; *at; at++, width--)
-		putchar(isprint((unsigned char)*at) ? *at : '?');
-	printf("%*s 0x%016" PRIx64 " %4.0u  ", width > 0 ? width : 0, "", node->guid, port);
+	printf("%-*s 0x%016" PRIx64 " %4.0u  ", width, name, node->guid, port);
 }
 
 static void print_progress(const struct mad_fabric_progress *progress, void *arg)

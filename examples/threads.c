@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Several threads use one port at once: each asks all nodes of the fabric for their PortInfo or
- * their counters with blocking calls, and one thread discovers the fabric again meanwhile.
+ * Several threads use one port at once: each reads the error counters of all ports with a link
+ * with blocking calls, and one thread discovers the fabric again meanwhile.
  *
  *   threads [COUNT]
  *
@@ -32,7 +32,7 @@ static void *read_counters(void *arg)
 
 	(void)arg;
 	while ((each = mad_fabric_next_port(fabric, each))) {
-		ib_portid_t to = {.lid = each->lid};
+		ib_portid_t to = {.lid = mad_fabric_port_lid(fabric, each)};
 
 		if (!each->peer || !to.lid)
 			continue;
