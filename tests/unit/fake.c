@@ -1,64 +1,35 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* nftw */
+#endif
 
-#include "fake.h"
-#include "kernel_abi.h"
-#include "sys.h"
+/* The machine: memory, sysfs, faults. */
+
+#include "fake_device_state.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
-#include <poll.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
-#define DEV_DIR     "/dev/infiniband/"
-/* Handles of devices begin here: above 1023, as with simulators. */
-#define DEVICE_FD   2000
-#define MAX_DEVICES 64
-#define MAX_HANDLES 64
-#define MAX_FILES   1024
+#define MANUAL_HANDLE 1024 /* the first handle of a manual device, as with simulators */
 
-struct message {
-	struct message *next;
-	size_t header_size, mad_size;
-	unsigned char bytes[];
-};
+struct fake_state fake = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-struct device_state {
-	struct fake_device device;
-	struct message *queue;
-	bool raw_read;
-	long raw_result;
-	void (*on_poll)(struct fake_device *device);
-};
+/* --- memory: the library's allocations are counted, and fail on request ----------- */
 
-static struct {
-	char root[32];
-	struct device_state *devices[MAX_DEVICES];
-	int device_count;
-	struct device_state *handles[MAX_HANDLES];
-	int first_handle;
-	bool files[MAX_FILES];
-	unsigned calls, fail_in;
-	int fail_error;
-	unsigned malloc_fail_in;
-	bool failed;
-	void (*before_open)(const char *path);
-	long allocated;
-} fake;
+static atomic_uint malloc_fail_in, allocations;
+static atomic_bool malloc_failed;
+static atomic_long allocated; /* without those that were freed */
 
-/* --- memory: the library's allocations are counted ------------------------------ */
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *old, size_t size);
-void __real_free(void *memory);
 void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *old, size_t size);
@@ -66,15 +37,21 @@ void __wrap_free(void *memory);
 
 static bool malloc_fails(void)
 {
-	if (!fake.malloc_fail_in || --fake.malloc_fail_in)
+	unsigned n = malloc_fail_in;
+
+	allocations++;
+	while (n && !atomic_compare_exchange_weak(&malloc_fail_in, &n, n - 1))
+		;
+	if (n != 1)
 		return false;
-	fake.failed = true;
+	malloc_failed = true;
+	errno = ENOMEM;
 	return true;
 }
 
 static void *count(void *memory)
 {
-	fake.allocated += memory != NULL;
+	allocated += memory != NULL;
 	return memory;
 }
 
@@ -100,14 +77,19 @@ void *__wrap_realloc(void *old, size_t size)
 
 void __wrap_free(void *memory)
 {
-	fake.allocated -= memory != NULL;
+	allocated -= memory != NULL;
 	__real_free(memory);
 }
 
-void fake_fail_malloc(unsigned n)
+unsigned device_allocations(void)
 {
-	fake.malloc_fail_in = n;
-	fake.failed = false;
+	return allocations;
+}
+
+void device_fail_malloc(unsigned n)
+{
+	malloc_failed = false;
+	malloc_fail_in = n;
 }
 
 /* --- set-up and tear-down ------------------------------------------------------- */
@@ -115,9 +97,8 @@ void fake_fail_malloc(unsigned n)
 static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *ftw)
 {
 	(void)info;
-	(void)type;
 	(void)ftw;
-	return remove(path);
+	return type == FTW_DP ? rmdir(path) : unlink(path);
 }
 
 static void remove_tree(const char *path)
@@ -125,9 +106,50 @@ static void remove_tree(const char *path)
 	nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-int fake_setup(void)
+/* A child of fork() has its own devices, in the state of the parent's. */
+static void begin_child(void)
 {
+	for (int i = 0; i < MAX_FD; i++) {
+		struct handle *handle = fake.handles[i];
+		int timer = handle ? timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK) : -1;
+
+		if (timer < 0)
+			continue;
+		dup2(timer, handle->fd);
+		close(timer);
+		handle->expires_ns = 0;
+		arm(handle);
+	}
+	unlock();
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(lock, unlock, begin_child);
+}
+
+int begin_machine(bool manual)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	pthread_condattr_t monotonic;
+	pthread_mutexattr_t plain;
+
+	pthread_once(&once, watch_forks);
 	memset(&fake, 0, sizeof(fake));
+	/* not checked: a child of fork() releases a lock that a thread of the parent took */
+	pthread_mutexattr_init(&plain);
+	pthread_mutex_init(&fake.lock, &plain);
+	pthread_mutexattr_destroy(&plain);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&fake.written, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	pthread_cond_init(&fake.polls_go, NULL);
+	fake.manual = manual;
+	fake.first_handle = manual ? MANUAL_HANDLE : -1;
+	fake.last_fd = -1;
+	device_fail_malloc(0);
+	allocated = 0;
 	/*
 	 * in memory: a test makes and removes many thousand files, which takes a minute on a
 	 * busy disk
@@ -138,64 +160,51 @@ int fake_setup(void)
 		if (!mkdtemp(fake.root))
 			return -1;
 	}
-	fake.first_handle = DEVICE_FD;
 	fake_dir("/sys/class");
 	return 0;
 }
 
-static void drop_messages(struct device_state *state)
+int fake_setup(void)
 {
-	struct message *next;
-
-	for (; state->queue; state->queue = next) {
-		next = state->queue->next;
-		__real_free(state->queue);
-	}
+	return begin_machine(true);
 }
 
 int fake_teardown(void)
 {
-	int i, leaked = 0;
+	int left = fake.handle_count;
+	long lost = allocated;
 
-	for (i = 0; i < MAX_FILES; i++)
-		leaked += fake.files[i];
-	for (i = 0; i < MAX_HANDLES; i++)
-		leaked += fake.handles[i] != NULL;
-	for (i = 0; i < fake.device_count; i++) {
-		drop_messages(fake.devices[i]);
-		__real_free(fake.devices[i]->device.written);
-		__real_free(fake.devices[i]);
+	device_fail_malloc(0);
+	for (int fd = 0; fd < MAX_FD; fd++) {
+		left += fake.files[fd];
+		if (fake.handles[fd])
+			close_handle(fake.handles[fd]);
 	}
+	for (unsigned i = 0; i < fake.packet_count; i++)
+		__real_free(fake.packets[i]);
+	__real_free(fake.packets);
+	pthread_cond_destroy(&fake.polls_go);
+	pthread_cond_destroy(&fake.written);
+	pthread_mutex_destroy(&fake.lock);
 	remove_tree(fake.root);
-	if (leaked)
-		print_error("%d descriptors are still open\n", leaked);
-	if (fake.allocated)
-		print_error("%ld allocations were not freed\n", fake.allocated);
-	return leaked || fake.allocated ? -1 : 0;
+	if (left)
+		print_error("%d descriptors are still open\n", left);
+	/* a test of libibmad frees what the C library allocated */
+	if (!fake.manual || left)
+		return left ? -1 : 0;
+	if (lost)
+		print_error("%ld allocations were not freed\n", lost);
+	return lost ? -1 : 0;
 }
 
 /* --- sysfs ---------------------------------------------------------------------- */
 
 const char *fake_real_path(const char *path)
 {
-	static char real[512];
+	static _Thread_local char real[512];
 
 	snprintf(real, sizeof(real), "%s%s", fake.root, path);
 	return real;
-}
-
-void fake_dir(const char *path)
-{
-	char real[512];
-	char *slash;
-
-	strcpy(real, fake_real_path(path));
-	for (slash = real + strlen(fake.root) + 1; (slash = strchr(slash, '/')); slash++) {
-		*slash = '\0';
-		mkdir(real, 0755);
-		*slash = '/';
-	}
-	mkdir(real, 0755);
 }
 
 static void make_parents(const char *path)
@@ -207,15 +216,26 @@ static void make_parents(const char *path)
 	fake_dir(parent);
 }
 
+void fake_dir(const char *path)
+{
+	if (!mkdir(fake_real_path(path), 0755) || errno == EEXIST)
+		return;
+	make_parents(path);
+	mkdir(fake_real_path(path), 0755);
+}
+
 void fake_file_bytes(const char *path, const void *bytes, size_t size)
 {
-	FILE *file;
+	const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC;
+	int fd = open(fake_real_path(path), flags, 0644);
 
-	make_parents(path);
-	file = fopen(fake_real_path(path), "w");
-	assert_non_null(file);
-	assert_int_equal(fwrite(bytes, 1, size, file), size);
-	fclose(file);
+	if (fd < 0) {
+		make_parents(path);
+		fd = open(fake_real_path(path), flags, 0644);
+	}
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, bytes, size), size);
+	close(fd);
 }
 
 void fake_file(const char *path, const char *format, ...)
@@ -311,16 +331,9 @@ void fake_umad(int number, const char *ca_name, int portnum)
 
 /* --- faults --------------------------------------------------------------------- */
 
-void fake_fail_call(unsigned n, int error)
-{
-	fake.fail_in = n;
-	fake.fail_error = error;
-	fake.failed = false;
-}
-
 bool fake_failed(void)
 {
-	return fake.failed;
+	return fake.failed || malloc_failed;
 }
 
 void fake_before_open(void (*hook)(const char *path))
@@ -328,312 +341,75 @@ void fake_before_open(void (*hook)(const char *path))
 	fake.before_open = hook;
 }
 
-unsigned fake_calls(void)
+static int failure(enum device_call call)
 {
-	return fake.calls;
-}
-
-/* Counts a call of the seam: returns 0, or the negative errno of the fault. */
-static int begin_call(void)
-{
-	fake.calls++;
-	if (!fake.fail_in || --fake.fail_in)
+	fake.calls[call].calls++;
+	if (!fake.calls[call].fail_in || --fake.calls[call].fail_in)
 		return 0;
 	fake.failed = true;
-	return -fake.fail_error;
+	return -fake.calls[call].error;
 }
 
-/* --- devices -------------------------------------------------------------------- */
-
-static struct device_state *find_device(const char *name)
+int begin_call(enum device_call call)
 {
-	int i;
+	int err = failure(call), err_of_any = failure(DEVICE_CALLS);
 
-	for (i = 0; i < fake.device_count; i++)
-		if (!strcmp(fake.devices[i]->device.name, name))
-			return fake.devices[i];
-	return NULL;
+	return err ? err : err_of_any;
 }
 
-static struct device_state *state_of(struct fake_device *device)
+/* --- the seam: files -------------------------------------------------------------- */
+
+int open_file(const char *path, int flags)
 {
-	return (struct device_state *)device;
-}
+	int fd;
 
-static struct device_state *device_of(int fd)
-{
-	if (fd < fake.first_handle || fd - fake.first_handle >= MAX_HANDLES)
-		return NULL;
-	return fake.handles[fd - fake.first_handle];
-}
-
-void fake_first_handle(int number)
-{
-	fake.first_handle = number;
-}
-
-struct fake_device *fake_device(const char *name)
-{
-	struct device_state *state = find_device(name);
-
-	if (!state) {
-		assert_true(fake.device_count < MAX_DEVICES);
-		state = __real_calloc(1, sizeof(*state));
-		snprintf(state->device.name, sizeof(state->device.name), "%s", name);
-		state->device.unregistered = UINT32_MAX;
-		fake.devices[fake.device_count++] = state;
-	}
-	return &state->device;
-}
-
-void fake_deliver(struct fake_device *device, const void *header, size_t header_size,
-		  const void *mad, size_t mad_size)
-{
-	struct message *message = __real_calloc(1, sizeof(*message) + header_size + mad_size);
-	struct message **tail = &state_of(device)->queue;
-
-	message->header_size = header_size;
-	message->mad_size = mad_size;
-	memcpy(message->bytes, header, header_size);
-	if (mad_size)
-		memcpy(message->bytes + header_size, mad, mad_size);
-	while (*tail)
-		tail = &(*tail)->next;
-	*tail = message;
-}
-
-void fake_read_result(struct fake_device *device, long result)
-{
-	state_of(device)->raw_read = true;
-	state_of(device)->raw_result = result;
-}
-
-void fake_on_poll(struct fake_device *device, void (*hook)(struct fake_device *device))
-{
-	state_of(device)->on_poll = hook;
-}
-
-static int open_device(const char *name, int flags)
-{
-	struct device_state *state = find_device(name);
-	int i;
-
-	if (!state)
-		return -ENOENT;
-	state->device.open_flags = flags;
-	if (state->device.open_error)
-		return -state->device.open_error;
-	for (i = 0; fake.handles[i]; i++)
-		assert_true(i < MAX_HANDLES - 1);
-	fake.handles[i] = state;
-	state->device.opened++;
-	return fake.first_handle + i;
-}
-
-static ssize_t read_device(struct device_state *state, unsigned char *buf, size_t size)
-{
-	struct message *message = state->queue;
-	size_t whole;
-
-	if (state->raw_read) {
-		state->raw_read = false;
-		return state->raw_result;
-	}
-	if (state->device.gone)
-		return -EIO;
-	if (!message)
-		return -EAGAIN;
-	whole = message->header_size + message->mad_size;
-	if (whole > size) {
-		uint32_t length = (uint32_t)whole;
-
-		if (message->mad_size <= 256 || size < message->header_size + 256)
-			return -EINVAL;
-		memcpy(buf, message->bytes, message->header_size + 256);
-		memcpy(buf + offsetof(struct ib_user_mad_hdr, length), &length, sizeof(length));
-		return -ENOSPC;
-	}
-	memcpy(buf, message->bytes, whole);
-	state->queue = message->next;
-	__real_free(message);
-	return (ssize_t)whole;
-}
-
-static int register_on(struct fake_device *device, unsigned long request, void *arg,
-		       size_t size)
-{
-	memcpy(device->registered, arg, size);
-	device->registered_by = request;
-	if (device->register_error)
-		return -device->register_error;
-	/* both structures begin with the id */
-	memcpy(arg, &device->next_id, sizeof(device->next_id));
-	device->next_id++;
-	return 0;
-}
-
-static int register2_on(struct fake_device *device, void *arg)
-{
-	struct ib_user_mad_reg_req2 *req = arg;
-
-	if (req->flags & ~(uint32_t)IB_USER_MAD_REG_FLAGS_CAP) {
-		req->flags = IB_USER_MAD_REG_FLAGS_CAP;
-		return -EINVAL;
-	}
-	return register_on(device, IB_USER_MAD_REGISTER_AGENT2, arg, sizeof(*req));
-}
-
-/* --- the seam ------------------------------------------------------------------- */
-
-int sys_open(const char *path, int flags)
-{
-	int fd, err = begin_call();
-
-	if (err)
-		return err;
-	if (fake.before_open)
-		fake.before_open(path);
-	if (!strncmp(path, DEV_DIR, strlen(DEV_DIR)))
-		return open_device(path + strlen(DEV_DIR), flags);
 	/* the library opens no other files */
 	assert_memory_equal(path, "/sys/class/infiniband", 21);
 	assert_null(strstr(path, "/../"));
-	fd = open(fake_real_path(path), flags);
+	fd = open(fake_real_path(path), flags | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	assert_true(fd < MAX_FILES);
+	if (fd >= MAX_FD) {
+		close(fd);
+		return -EMFILE;
+	}
 	fake.files[fd] = true;
 	return fd;
 }
 
-int sys_close(int fd)
+static bool is_file(int fd)
 {
-	struct device_state *state = device_of(fd);
+	return fd >= 0 && fd < MAX_FD && fake.files[fd];
+}
 
-	/* a close that fails has closed the descriptor: it is not a fault here */
-	fake.calls++;
-	if (state) {
-		state->device.opened--;
-		fake.handles[fd - fake.first_handle] = NULL;
-		return 0;
-	}
-	if (fd < 0 || fd >= MAX_FILES || !fake.files[fd])
+int close_file(int fd)
+{
+	if (!is_file(fd))
 		return -EBADF;
 	fake.files[fd] = false;
 	close(fd);
 	return 0;
 }
 
-int sys_ioctl(int fd, unsigned long request, void *arg)
+ssize_t read_file(int fd, void *buf, size_t size)
 {
-	struct device_state *state = device_of(fd);
-	int err = begin_call();
-
-	if (err)
-		return err;
-	if (!state)
-		return -EBADF;
-	if (state->device.gone)
-		return request == IB_USER_MAD_UNREGISTER_AGENT ? -EINVAL : -EPIPE;
-	if (state->device.no_pkey && request != IB_USER_MAD_REGISTER_AGENT &&
-	    request != IB_USER_MAD_UNREGISTER_AGENT)
-		return -ENOTTY;
-	switch (request) {
-	case IB_USER_MAD_ENABLE_PKEY:
-		return 0;
-	case IB_USER_MAD_REGISTER_AGENT:
-		return register_on(&state->device, request, arg,
-				   sizeof(struct ib_user_mad_reg_req));
-	case IB_USER_MAD_REGISTER_AGENT2:
-		return register2_on(&state->device, arg);
-	case IB_USER_MAD_UNREGISTER_AGENT:
-		memcpy(&state->device.unregistered, arg, sizeof(uint32_t));
-		return state->device.unregistered < state->device.next_id ? 0 : -EINVAL;
-	}
-	return -ENOTTY;
-}
-
-ssize_t sys_read(int fd, void *buf, size_t size)
-{
-	struct device_state *state = device_of(fd);
-	int err = begin_call();
 	ssize_t got;
 
-	if (err)
-		return err;
-	if (state)
-		return read_device(state, buf, size);
-	if (fd < 0 || fd >= MAX_FILES || !fake.files[fd])
+	if (!is_file(fd))
 		return -EBADF;
 	got = read(fd, buf, size);
 	return got < 0 ? -errno : got;
 }
 
-ssize_t sys_write(int fd, const void *buf, size_t size)
-{
-	struct device_state *state = device_of(fd);
-	int err = begin_call();
-
-	if (err)
-		return err;
-	if (!state)
-		return -EBADF;
-	if (state->device.gone)
-		return -EIO;
-	if (state->device.write_error)
-		return -state->device.write_error;
-	__real_free(state->device.written);
-	state->device.written = __real_malloc(size);
-	memcpy(state->device.written, buf, size);
-	state->device.written_size = size;
-	if (state->device.overwritten)
-		memset((void *)(uintptr_t)buf, 0xee, size);
-	return (ssize_t)size - state->device.short_write;
-}
-
-int sys_poll(int fd, int timeout_ms)
-{
-	struct device_state *state = device_of(fd);
-	int err = begin_call();
-
-	if (err)
-		return err;
-	/* the kernel ignores it, and poll would wait for ever */
-	assert_true(fd >= 0);
-	if (!state)
-		return POLLNVAL;
-	state->device.polls++;
-	state->device.last_other = -1;
-	state->device.last_timeout = timeout_ms;
-	if (state->on_poll)
-		state->on_poll(&state->device);
-	if (state->device.poll_result)
-		return state->device.poll_result;
-	if (state->device.gone)
-		return POLLERR;
-	return state->queue || state->raw_read ? POLLIN : 0;
-}
-
-int sys_poll_both(int fd, int other, int timeout_ms, int *other_revents)
-{
-	struct device_state *state = device_of(fd);
-	int revents = sys_poll(fd, timeout_ms);
-
-	assert_true(other >= 0);
-	*other_revents = 0;
-	if (state && revents >= 0) {
-		state->device.last_other = other;
-		*other_revents = state->device.other_revents;
-	}
-	return revents;
-}
-
 int sys_list(const char *path, sys_visit_fn *visit, void *arg)
 {
 	struct dirent *entry;
-	int err = begin_call();
 	DIR *dir;
+	int err;
 
+	lock();
+	err = begin_call(DEVICE_FILES);
+	unlock();
 	if (err)
 		return err;
 	if (fake.before_open)

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A fake machine for libibumad, linked in place of libibumad/sys.c (with malloc's family
- * wrapped). It maps sysfs into a temporary folder and simulates the kernel's user_mad devices.
- * It counts all that it hands out, so that a test detects a leak.
+ * A fake machine, linked in place of libibumad/sys.c (with malloc's family wrapped). It maps
+ * sysfs into a temporary folder and simulates the kernel's user_mad devices. It counts all that
+ * it hands out, so that a test detects a leak.
+ *
+ * After fake_setup() the devices are manual: they do not wait, and accept what the fields of
+ * struct fake_device do not make fail. After device_setup() (fake_device.h) they have the
+ * kernel's rules, and handles are real descriptors. fake_device.h has packets and messages.
  */
 #ifndef TESTS_UNIT_FAKE_H
 #define TESTS_UNIT_FAKE_H
@@ -15,7 +19,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <infiniband/umad.h>
+#include "fake_device.h"
 
 /* --- the machine ---------------------------------------------------------------- */
 
@@ -51,9 +55,11 @@ void fake_umad(int number, const char *ca_name, int portnum);
 /* --- faults --------------------------------------------------------------------- */
 
 /* The n-th call of the seam from now on (1 is the next) fails with that errno; 0 none. */
-void fake_fail_call(unsigned n, int error);
+#define fake_fail_call(n, error) device_fail(DEVICE_CALLS, n, error)
 /* The n-th allocation from now on fails; 0 none. */
-void fake_fail_malloc(unsigned n);
+#define fake_fail_malloc(n)      device_fail_malloc(n)
+/* The number of calls of the seam since set-up. */
+#define fake_calls()             device_calls(DEVICE_CALLS)
 /* Whether the requested fault has occurred. */
 bool fake_failed(void);
 
@@ -68,21 +74,21 @@ struct fake_device {
 	int opened;         /* number of open descriptors */
 	int open_flags;     /* of the last opening */
 	bool no_pkey;       /* ENABLE_PKEY and REGISTER_AGENT2 fail with ENOTTY */
-	bool gone;          /* the hardware was removed */
+	bool gone;          /* the hardware was removed; device_remove() wakes polls, too */
 	int register_error; /* errno of registering, positive */
-	uint32_t next_id;   /* id of the next agent */
-	int poll_result;    /* if not 0: the result of poll, revents or a negative errno */
-	int polls;          /* number of calls of poll */
-	int last_timeout;   /* of poll */
-	int other_revents;  /* the revents of a second descriptor */
-	int last_other;     /* the second descriptor of the last poll; -1 none */
-	int write_error;    /* a positive errno */
+	uint32_t next_id;   /* id of the next agent of a manual device */
+	/* of a manual device, if not 0: the result of poll, revents or a negative errno */
+	int poll_result;
+	void (*on_poll)(struct fake_device *device); /* called by poll, without a lock */
+	int polls;                                   /* number of calls of poll */
+	int last_timeout;                            /* of poll */
+	int other_revents; /* of a manual device: the revents of a second descriptor */
+	int last_other;    /* the second descriptor of the last poll; -1 none */
+	int write_error;   /* a positive errno */
 	bool short_write;
 	unsigned char registered[64]; /* the last registration's argument */
 	unsigned long registered_by;  /* its ioctl; 0 none */
 	uint32_t unregistered;        /* the last unregistered id; UINT32_MAX none */
-	unsigned char *written;       /* the last packet, and its length */
-	size_t written_size;
 	bool overwritten; /* the program reuses the packet's memory before write() returns */
 };
 
@@ -91,22 +97,5 @@ struct fake_device *fake_device(const char *name);
 
 /* Sets the number of the first handle. It may be called only while no device is open. */
 void fake_first_handle(int number);
-
-/*
- * Queues a message for read(): a header of header_size bytes and a MAD. Messages are read in
- * order, as from the kernel: one that does not fit fails with ENOSPC (with the header and the
- * first 256 bytes) or EINVAL, and stays queued.
- */
-void fake_deliver(struct fake_device *device, const void *header, size_t header_size,
-		  const void *mad, size_t mad_size);
-
-/* The result of the next read: a wrong length, or a negative errno. */
-void fake_read_result(struct fake_device *device, long result);
-
-/* Called when the device is polled, to change the queue. */
-void fake_on_poll(struct fake_device *device, void (*hook)(struct fake_device *device));
-
-/* The number of calls of the seam since set-up. */
-unsigned fake_calls(void);
 
 #endif

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The test's side of the fake device: written packets, queued messages, faults. */
+/* The test's side of the fake devices: written packets, queued messages, faults. */
 
 #include "fake_device_state.h"
-#include "late_responses.h"
 
 #include <endian.h>
 #include <errno.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/timerfd.h>
 #include <time.h>
@@ -16,54 +15,32 @@
 /* The upper half of a TID, which the kernel sets for an agent. */
 #define TID_OF(id) (0xa6e00000u | (id))
 
-struct device_state device = {.lock = PTHREAD_MUTEX_INITIALIZER};
+/* --- devices -------------------------------------------------------------------- */
 
-/* --- set-up and tear-down ------------------------------------------------------- */
-
-/* A child of fork() has its own device, in the state of the parent's. */
-static void begin_child(void)
+struct fake_device *find_device(const char *name)
 {
-	for (int i = 0; i < MAX_FD; i++) {
-		struct handle *handle = device.handles[i];
-		int timer = handle ? timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK) : -1;
-
-		if (timer < 0)
-			continue;
-		dup2(timer, handle->fd);
-		close(timer);
-		handle->expires_ns = 0;
-		arm(handle);
-	}
-	unlock();
+	for (int i = 0; i < fake.device_count; i++)
+		if (!strcmp(fake.devices[i].name, name))
+			return &fake.devices[i];
+	return NULL;
 }
 
-static void watch_forks(void)
+struct fake_device *fake_device(const char *name)
 {
-	pthread_atfork(lock, unlock, begin_child);
+	struct fake_device *device = find_device(name);
+
+	if (device)
+		return device;
+	assert_true(fake.device_count < MAX_DEVICES);
+	device = &fake.devices[fake.device_count++];
+	snprintf(device->name, sizeof(device->name), "%s", name);
+	device->unregistered = UINT32_MAX;
+	return device;
 }
 
-int device_setup(void)
+void fake_first_handle(int number)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	pthread_condattr_t monotonic;
-	pthread_mutexattr_t plain;
-
-	pthread_once(&once, watch_forks);
-	memset(&device, 0, sizeof(device));
-	/* not checked: a child of fork() releases a lock that a thread of the parent took */
-	pthread_mutexattr_init(&plain);
-	pthread_mutex_init(&device.lock, &plain);
-	pthread_mutexattr_destroy(&plain);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&device.written, &monotonic);
-	pthread_condattr_destroy(&monotonic);
-	pthread_cond_init(&device.polls_go, NULL);
-	device.last_fd = -1;
-	device_fail_malloc(0);
-	set_late_after(0);
-	files_setup();
-	return 0;
+	fake.first_handle = number;
 }
 
 void close_handle(struct handle *handle)
@@ -72,32 +49,13 @@ void close_handle(struct handle *handle)
 
 	while ((message = handle->queue)) {
 		handle->queue = message->next;
-		free(message);
+		__real_free(message);
 	}
-	device.handles[handle->number] = NULL;
-	device.handle_count--;
+	fake.handles[handle->number] = NULL;
+	fake.handle_count--;
+	handle->device->opened--;
 	close(handle->fd);
-	free(handle);
-}
-
-int device_teardown(void)
-{
-	int fd, left = device.handle_count + files_open();
-	unsigned i;
-
-	device_fail_malloc(0);
-	if (left)
-		print_error("%d descriptors are still open\n", left);
-	for (fd = 0; fd < MAX_FD; fd++)
-		if (device.handles[fd])
-			close_handle(device.handles[fd]);
-	for (i = 0; i < device.packet_count; i++)
-		free(device.packets[i]);
-	free(device.packets);
-	pthread_cond_destroy(&device.polls_go);
-	pthread_cond_destroy(&device.written);
-	pthread_mutex_destroy(&device.lock);
-	return left ? -1 : 0;
+	__real_free(handle);
 }
 
 /* --- the queue ------------------------------------------------------------------ */
@@ -113,11 +71,14 @@ int64_t now_ns(void)
 void arm(struct handle *handle)
 {
 	struct itimerspec when = {0};
-	int64_t ns = 0, now = now_ns();
+	int64_t ns = 0, now;
 
+	if (fake.manual)
+		return;
+	now = now_ns();
 	if (handle->queue)
 		ns = handle->queue->ready_ns;
-	if (device.gone || handle->raw_read)
+	if (handle->device->gone || handle->raw_read)
 		ns = 1;
 	/* setting the timer takes time: an expired timer is not set again */
 	if (ns && ns <= now && handle->expires_ns && handle->expires_ns <= now)
@@ -132,13 +93,13 @@ void arm(struct handle *handle)
 
 static void enqueue(int fd, const struct ib_user_mad *header, const void *mad, size_t length)
 {
-	struct handle *handle = device.handles[fd];
+	struct handle *handle = fake.handles[fd];
 	struct message *message, *before;
 
 	if (!handle)
 		return;
 	message = __real_malloc(sizeof(*message) + length);
-	message->ready_ns = now_ns() + device.delay_us * 1000LL;
+	message->ready_ns = fake.manual ? 0 : now_ns() + fake.delay_us * 1000LL;
 	message->header = *header;
 	message->length = length;
 	if (length)
@@ -164,7 +125,7 @@ void device_queue(int fd, const struct ib_user_mad *header, const void *mad, siz
 void device_delay(unsigned microseconds)
 {
 	lock();
-	device.delay_us = microseconds;
+	fake.delay_us = microseconds;
 	unlock();
 }
 
@@ -176,14 +137,13 @@ static bool take_in_flight(const struct device_packet *request)
 {
 	bool found = false;
 
-	if (device.forget_packets)
+	if (fake.forget_packets)
 		return true;
-	for (unsigned i = device.packet_count; i-- > 0 && !found;) {
-		struct device_packet *packet = device.packets[i];
+	for (unsigned i = fake.packet_count; i-- > 0 && !found;) {
+		struct device_packet *packet = fake.packets[i];
 
-		found = device.hold_tids
-				? packet->in_flight && same_transaction(packet, request)
-				: packet == request;
+		found = fake.hold_tids ? packet->in_flight && same_transaction(packet, request)
+				       : packet == request;
 		packet->in_flight &= !found;
 	}
 	return found;
@@ -241,8 +201,8 @@ void device_respond(const struct device_packet *request, uint16_t status, size_t
 void device_hold_polls(bool on)
 {
 	lock();
-	device.hold_polls = on;
-	pthread_cond_broadcast(&device.polls_go);
+	fake.hold_polls = on;
+	pthread_cond_broadcast(&fake.polls_go);
 	unlock();
 }
 
@@ -251,39 +211,40 @@ void device_hold_polls(bool on)
 void device_on_write(device_write_fn *hook, void *arg)
 {
 	lock();
-	device.on_write = hook;
-	device.on_write_arg = arg;
+	fake.on_write = hook;
+	fake.on_write_arg = arg;
 	unlock();
 }
 
 void device_forget_packets(void)
 {
 	lock();
-	device.forget_packets = true;
+	fake.forget_packets = true;
 	unlock();
 }
 
 void device_hold_tids(bool on)
 {
 	lock();
-	device.hold_tids = on;
+	fake.hold_tids = on;
 	unlock();
 }
 
 void device_fail(enum device_call call, unsigned n, int error)
 {
 	lock();
-	device.calls[call].fail_in = n;
-	device.calls[call].error = error;
+	fake.calls[call].fail_in = n;
+	fake.calls[call].error = error;
+	fake.failed = false;
 	unlock();
 }
 
 void device_read_result(int fd, long result)
 {
 	lock();
-	device.handles[fd]->raw_read = true;
-	device.handles[fd]->raw_result = result;
-	arm(device.handles[fd]);
+	fake.handles[fd]->raw_read = true;
+	fake.handles[fd]->raw_result = result;
+	arm(fake.handles[fd]);
 	unlock();
 }
 
@@ -292,24 +253,26 @@ void device_remove(void)
 	int fd;
 
 	lock();
-	device.gone = true;
+	for (int i = 0; i < fake.device_count; i++)
+		fake.devices[i].gone = true;
 	for (fd = 0; fd < MAX_FD; fd++)
-		if (device.handles[fd])
-			arm(device.handles[fd]);
+		if (fake.handles[fd])
+			arm(fake.handles[fd]);
 	unlock();
 }
 
 void device_high_handles(void)
 {
 	lock();
-	device.high_handles = true;
+	fake.first_handle = FIRST_HIGH;
 	unlock();
 }
 
 void device_old_kernel(void)
 {
 	lock();
-	device.old_kernel = true;
+	for (int i = 0; i < fake.device_count; i++)
+		fake.devices[i].no_pkey = true;
 	unlock();
 }
 
@@ -318,7 +281,7 @@ unsigned device_written(void)
 	unsigned count;
 
 	lock();
-	count = device.packet_count;
+	count = fake.packet_count;
 	unlock();
 	return count;
 }
@@ -328,7 +291,7 @@ const struct device_packet *device_packet(unsigned n)
 	const struct device_packet *packet;
 
 	lock();
-	packet = n < device.packet_count ? device.packets[n] : NULL;
+	packet = n < fake.packet_count ? fake.packets[n] : NULL;
 	unlock();
 	assert_non_null(packet);
 	return packet;
@@ -342,9 +305,9 @@ bool device_wait_written(unsigned count, int timeout_ms)
 	int err = 0;
 
 	lock();
-	while (!err && device.packet_count < count)
-		err = pthread_cond_timedwait(&device.written, &device.lock, &end);
-	there = device.packet_count >= count;
+	while (!err && fake.packet_count < count)
+		err = pthread_cond_timedwait(&fake.written, &fake.lock, &end);
+	there = fake.packet_count >= count;
 	unlock();
 	return there;
 }
@@ -354,7 +317,7 @@ int device_handles(void)
 	int count;
 
 	lock();
-	count = device.handle_count;
+	count = fake.handle_count;
 	unlock();
 	return count;
 }
@@ -364,7 +327,7 @@ int device_fd(void)
 	int fd;
 
 	lock();
-	fd = device.last_fd;
+	fd = fake.last_fd;
 	unlock();
 	return fd;
 }
@@ -374,8 +337,8 @@ struct device_agent device_agent(int fd, unsigned id)
 	struct device_agent agent = {0};
 
 	lock();
-	if (device.handles[fd] && id < MAX_AGENTS)
-		agent = device.handles[fd]->agents[id];
+	if (fake.handles[fd] && id < MAX_AGENTS)
+		agent = fake.handles[fd]->agents[id];
 	unlock();
 	return agent;
 }
@@ -385,7 +348,7 @@ unsigned device_calls(enum device_call call)
 	unsigned count;
 
 	lock();
-	count = device.calls[call].calls;
+	count = fake.calls[call].calls;
 	unlock();
 	return count;
 }
@@ -395,7 +358,7 @@ int device_poll_timeout(void)
 	int timeout;
 
 	lock();
-	timeout = device.poll_timeout;
+	timeout = fake.poll_timeout;
 	unlock();
 	return timeout;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A umad device that the test controls: linked in place of libibumad/sys.c, it has one port,
- * mlx5_0 port 1 with umad0, and simulates the kernel. All responses come from the test. All
- * calls except device_file() may be made from any thread.
+ * The umad devices of the fake machine (fake.h): packets, messages, faults. A test of libibmad
+ * begins with device_setup(): a machine with one port, mlx5_0 port 1 with umad0, which
+ * simulates the kernel. All responses come from the test. All calls except device_file() may be
+ * made from any thread.
  *
  * A handle is a real descriptor, readable when a message can be read, so that event loops can
  * wait for it. It is less than 2048.
@@ -30,10 +31,10 @@ int device_teardown(void);
 /* --- what is written ------------------------------------------------------------ */
 
 struct device_packet {
-	int fd; /* the handle on which it was written */
-	struct ib_user_mad header;
+	int fd;         /* the handle on which it was written */
 	size_t length;  /* of the MAD */
 	bool in_flight; /* no response and no timeout yet */
+	struct ib_user_mad header;
 	uint8_t mad[];
 };
 
@@ -95,7 +96,8 @@ enum device_call {
 	DEVICE_READ,
 	DEVICE_WRITE,
 	DEVICE_POLL,
-	DEVICE_CALLS
+	DEVICE_FILES, /* opening, reading and listing files of sysfs */
+	DEVICE_CALLS  /* any call */
 };
 
 /* The n-th call of that kind from now on (1 is the next) fails with that errno; 0 none. */
@@ -132,7 +134,7 @@ int device_handles(void);
 int device_fd(void);
 /* The registration on a handle; its fields stay after it is unregistered. */
 struct device_agent device_agent(int fd, unsigned id);
-/* The number of calls on a handle since set-up. */
+/* The number of calls since set-up. */
 unsigned device_calls(enum device_call call);
 /* The timeout of the latest poll, in milliseconds. */
 int device_poll_timeout(void);

@@ -1,31 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The library's side of the fake device: the seam of system calls. */
+/* The library's side of the fake devices: the seam of system calls. */
 
 #include "fake_device_state.h"
 #include "kernel_abi.h"
 
 #include <errno.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#define DEV_DIR    "/dev/infiniband/"
 #define OLD_HEADER 56
-
-/* Counts a call: returns 0, or the negative errno of the fault. The lock is held. */
-static int begin_call(enum device_call call)
-{
-	device.calls[call].calls++;
-	if (!device.calls[call].fail_in || --device.calls[call].fail_in)
-		return 0;
-	return -device.calls[call].error;
-}
 
 static struct handle *handle_of(int fd)
 {
-	return fd >= 0 && fd < MAX_FD ? device.handles[fd] : NULL;
+	return fd >= 0 && fd < MAX_FD ? fake.handles[fd] : NULL;
 }
 
 /* --- agents --------------------------------------------------------------------- */
@@ -50,13 +41,15 @@ static bool clash(const struct device_agent *a, const struct device_agent *b)
 	       ((a->methods[0] & b->methods[0]) || (a->methods[1] & b->methods[1]));
 }
 
-static bool is_taken(const struct device_agent *agent)
+static bool is_taken(const struct fake_device *device, const struct device_agent *agent)
 {
 	int fd, id;
 
 	for (fd = 0; fd < MAX_FD; fd++)
-		for (id = 0; device.handles[fd] && id < MAX_AGENTS; id++)
-			if (clash(agent, &device.handles[fd]->agents[id]))
+		for (id = 0;
+		     fake.handles[fd] && fake.handles[fd]->device == device && id < MAX_AGENTS;
+		     id++)
+			if (clash(agent, &fake.handles[fd]->agents[id]))
 				return true;
 	return false;
 }
@@ -69,7 +62,7 @@ static int add_agent(struct handle *handle, const struct device_agent *agent, ui
 	if (qpn > 1 || (agent->mgmt_class >= 0x50 && agent->mgmt_class != 0x81) ||
 	    agent->rmpp_version > 1 || (agent->rmpp_version && !has_rmpp(agent->mgmt_class)) ||
 	    agent->oui > 0xffffff || (serves && is_range2(agent->mgmt_class) && !agent->oui) ||
-	    is_taken(agent))
+	    is_taken(handle->device, agent))
 		return -EINVAL;
 	for (*id = 0; handle->agents[*id].registered; ++*id)
 		if (*id == MAX_AGENTS - 1)
@@ -103,12 +96,34 @@ static int register2(struct handle *handle, struct ib_user_mad_reg_req2 *req)
 		.methods = {req->method_mask[0], req->method_mask[1]},
 	};
 
+	return add_agent(handle, &agent, (uint8_t)req->qpn, &req->id);
+}
+
+static int register_on(struct handle *handle, unsigned long request, void *arg, size_t size)
+{
+	struct fake_device *device = handle->device;
+
+	memcpy(device->registered, arg, size);
+	device->registered_by = request;
+	if (device->register_error)
+		return -device->register_error;
+	if (!fake.manual)
+		return request == IB_USER_MAD_REGISTER_AGENT ? register1(handle, arg)
+							     : register2(handle, arg);
+	/* both structures begin with the id */
+	memcpy(arg, &device->next_id, sizeof(device->next_id));
+	device->next_id++;
+	return 0;
+}
+
+static int register2_on(struct handle *handle, struct ib_user_mad_reg_req2 *req)
+{
 	if (req->flags & ~(uint32_t)IB_USER_MAD_REG_FLAGS_CAP) {
 		req->flags = IB_USER_MAD_REG_FLAGS_CAP;
 		return -EINVAL;
 	}
 	handle->pkey_index = true;
-	return add_agent(handle, &agent, (uint8_t)req->qpn, &req->id);
+	return register_on(handle, IB_USER_MAD_REGISTER_AGENT2, req, sizeof(*req));
 }
 
 /* Requests in flight are removed with their agent. */
@@ -116,21 +131,24 @@ static int unregister(struct handle *handle, uint32_t id)
 {
 	unsigned i;
 
+	handle->device->unregistered = id;
+	if (fake.manual)
+		return id < handle->device->next_id ? 0 : -EINVAL;
 	if (id >= MAX_AGENTS || !handle->agents[id].registered)
 		return -EINVAL;
 	handle->agents[id].registered = false;
-	for (i = 0; i < device.packet_count; i++)
-		if (device.packets[i]->fd == handle->number &&
-		    device.packets[i]->header.agent_id == id)
-			device.packets[i]->in_flight = false;
+	for (i = 0; i < fake.packet_count; i++)
+		if (fake.packets[i]->fd == handle->number &&
+		    fake.packets[i]->header.agent_id == id)
+			fake.packets[i]->in_flight = false;
 	return 0;
 }
 
 static int control(struct handle *handle, unsigned long request, void *arg)
 {
-	if (device.gone)
+	if (handle->device->gone)
 		return request == IB_USER_MAD_UNREGISTER_AGENT ? -EINVAL : -EPIPE;
-	if (device.old_kernel && request != IB_USER_MAD_REGISTER_AGENT &&
+	if (handle->device->no_pkey && request != IB_USER_MAD_REGISTER_AGENT &&
 	    request != IB_USER_MAD_UNREGISTER_AGENT)
 		return -ENOTTY;
 	switch (request) {
@@ -138,9 +156,9 @@ static int control(struct handle *handle, unsigned long request, void *arg)
 		handle->pkey_index = true;
 		return 0;
 	case IB_USER_MAD_REGISTER_AGENT:
-		return register1(handle, arg);
+		return register_on(handle, request, arg, sizeof(struct ib_user_mad_reg_req));
 	case IB_USER_MAD_REGISTER_AGENT2:
-		return register2(handle, arg);
+		return register2_on(handle, arg);
 	case IB_USER_MAD_UNREGISTER_AGENT:
 		return unregister(handle, *(uint32_t *)arg);
 	}
@@ -163,11 +181,11 @@ static ssize_t read_message(struct handle *handle, uint8_t *buf, size_t size)
 		handle->raw_read = false;
 		return handle->raw_result;
 	}
-	if (device.gone)
+	if (handle->device->gone)
 		return -EIO;
 	if (size < header)
 		return -EINVAL;
-	if (!message || message->ready_ns > now_ns())
+	if (!message || (message->ready_ns && message->ready_ns > now_ns()))
 		return -EAGAIN;
 	length = message->length;
 	if (!message->header.length)
@@ -183,7 +201,7 @@ static ssize_t read_message(struct handle *handle, uint8_t *buf, size_t size)
 		memcpy(buf + header, message->mad, length);
 	handle->queue = message->next;
 	*(message->next ? &message->next->previous : &handle->last) = NULL;
-	free(message);
+	__real_free(message);
 	return (ssize_t)(header + length);
 }
 
@@ -212,8 +230,8 @@ static bool is_held(const struct device_packet *packet)
 {
 	unsigned i;
 
-	for (i = 0; device.hold_tids && i < device.packet_count; i++)
-		if (device.packets[i]->in_flight && same_transaction(device.packets[i], packet))
+	for (i = 0; fake.hold_tids && i < fake.packet_count; i++)
+		if (fake.packets[i]->in_flight && same_transaction(fake.packets[i], packet))
 			return true;
 	return false;
 }
@@ -222,8 +240,10 @@ static int refusal(const struct handle *handle, const struct device_packet *pack
 {
 	uint32_t agent = packet->header.agent_id;
 
-	if (device.gone)
+	if (handle->device->gone)
 		return -EIO;
+	if (fake.manual)
+		return -handle->device->write_error;
 	if (packet->length < 36 || agent >= MAX_AGENTS)
 		return -EINVAL;
 	if (!handle->agents[agent].registered)
@@ -238,10 +258,10 @@ static int refusal(const struct handle *handle, const struct device_packet *pack
 
 static void record(struct device_packet *packet)
 {
-	device.packets = __real_realloc(device.packets,
-					(device.packet_count + 1) * sizeof(*device.packets));
-	device.packets[device.packet_count++] = packet;
-	pthread_cond_broadcast(&device.written);
+	fake.packets =
+		__real_realloc(fake.packets, (fake.packet_count + 1) * sizeof(*fake.packets));
+	fake.packets[fake.packet_count++] = packet;
+	pthread_cond_broadcast(&fake.written);
 }
 
 static struct device_packet *make_packet(const struct handle *handle, const uint8_t *buf,
@@ -261,10 +281,11 @@ static struct device_packet *make_packet(const struct handle *handle, const uint
 /* The lock is held; it is released for the hook. */
 static ssize_t write_handle(struct handle *handle, const uint8_t *buf, size_t size)
 {
+	const struct fake_device *device = handle->device;
 	struct device_packet *packet;
-	bool keep = !device.forget_packets;
-	device_write_fn *hook = device.on_write;
-	void *arg = device.on_write_arg;
+	bool keep = !fake.forget_packets;
+	device_write_fn *hook = fake.on_write;
+	void *arg = fake.on_write_arg;
 	int err = begin_call(DEVICE_WRITE);
 
 	if (err)
@@ -274,7 +295,7 @@ static ssize_t write_handle(struct handle *handle, const uint8_t *buf, size_t si
 	packet = make_packet(handle, buf, size);
 	err = refusal(handle, packet);
 	if (err) {
-		free(packet);
+		__real_free(packet);
 		return err;
 	}
 	if (keep)
@@ -285,44 +306,67 @@ static ssize_t write_handle(struct handle *handle, const uint8_t *buf, size_t si
 	if (err)
 		packet->in_flight = false;
 	if (!keep)
-		free(packet);
-	return err ? err : (ssize_t)size;
+		__real_free(packet);
+	/* the program reuses its memory */
+	if (device->overwritten)
+		memset((void *)(uintptr_t)buf, 0xee, size);
+	return err ? err : (ssize_t)size - device->short_write;
 }
 
 /* --- the seam ------------------------------------------------------------------- */
 
-static int open_handle(void)
+/* The handle of a descriptor; -1: there is none left. */
+static int choose_number(int fd)
 {
-	struct handle *handle;
-	int err = begin_call(DEVICE_OPEN);
+	int number = fake.first_handle;
 
-	if (err || device.gone)
-		return err ? err : -ENXIO;
+	if (number < 0)
+		return fd < MAX_FD ? fd : -1;
+	while (number < MAX_FD && fake.handles[number])
+		number++;
+	return number < MAX_FD ? number : -1;
+}
+
+static int open_handle(const char *name, int flags)
+{
+	struct fake_device *device = find_device(name);
+	struct handle *handle;
+
+	if (!device)
+		return -ENOENT;
+	device->open_flags = flags;
+	if (device->open_error || device->gone)
+		return device->open_error ? -device->open_error : -ENXIO;
 	handle = __real_calloc(1, sizeof(*handle));
+	handle->device = device;
 	handle->fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (handle->fd < 0 ||
-	    handle->fd >= (device.high_handles ? MAX_FD - FIRST_HIGH : MAX_FD)) {
+	handle->number = handle->fd < 0 ? -1 : choose_number(handle->fd);
+	if (handle->number < 0) {
 		close(handle->fd);
-		free(handle);
+		__real_free(handle);
 		return -EMFILE;
 	}
-	handle->number = device.high_handles ? FIRST_HIGH + handle->fd : handle->fd;
-	device.handles[handle->number] = handle;
-	device.handle_count++;
-	device.last_fd = handle->number;
+	fake.handles[handle->number] = handle;
+	fake.handle_count++;
+	device->opened++;
+	fake.last_fd = handle->number;
 	return handle->number;
 }
 
 int sys_open(const char *path, int flags)
 {
+	bool is_device = !strncmp(path, DEV_DIR, strlen(DEV_DIR));
 	int fd;
 
-	(void)flags;
 	lock();
-	if (!strncmp(path, "/dev/infiniband/umad", 20))
-		fd = open_handle();
-	else
-		fd = files_open_file(path);
+	fd = begin_call(is_device ? DEVICE_OPEN : DEVICE_FILES);
+	unlock();
+	if (fd)
+		return fd;
+	if (fake.before_open)
+		fake.before_open(path);
+	lock();
+	fd = is_device ? open_handle(path + strlen(DEV_DIR), flags) : open_file(path, flags);
 	unlock();
 	return fd;
 }
@@ -333,11 +377,13 @@ int sys_close(int fd)
 	int err = 0;
 
 	lock();
+	/* a close that fails has closed the descriptor: it is not a fault here */
+	fake.calls[DEVICE_CALLS].calls++;
 	handle = handle_of(fd);
 	if (handle)
 		close_handle(handle);
 	else
-		err = files_close_file(fd);
+		err = close_file(fd);
 	unlock();
 	return err;
 }
@@ -363,7 +409,9 @@ ssize_t sys_read(int fd, void *buf, size_t size)
 
 	lock();
 	handle = handle_of(fd);
-	got = handle ? read_handle(handle, buf, size) : files_read_file(fd, buf, size);
+	got = handle ? read_handle(handle, buf, size) : begin_call(DEVICE_FILES);
+	if (!handle && !got)
+		got = read_file(fd, buf, size);
 	unlock();
 	return got;
 }
@@ -380,11 +428,41 @@ ssize_t sys_write(int fd, const void *buf, size_t size)
 	return written;
 }
 
-int sys_poll_both(int fd, int other, int timeout_ms, int *other_revents)
+/* The result of polling a manual device, which does not wait. */
+static int poll_manual(const struct handle *handle, int *other_revents)
+{
+	const struct fake_device *device = handle->device;
+
+	if (device->poll_result < 0)
+		return device->poll_result;
+	*other_revents = device->other_revents;
+	if (device->poll_result || device->gone)
+		return device->poll_result ? device->poll_result : POLLERR;
+	return handle->queue || handle->raw_read ? POLLIN : 0;
+}
+
+/* Waits for two descriptors as the kernel does. */
+static int wait_for(struct pollfd fds[2], int timeout_ms, const struct fake_device *device)
+{
+	int err = poll(fds, 2, timeout_ms);
+	bool gone;
+
+	err = err < 0 ? -errno : err;
+	lock();
+	while (fake.hold_polls)
+		pthread_cond_wait(&fake.polls_go, &fake.lock);
+	gone = device->gone;
+	unlock();
+	if (err > 0 && gone)
+		fds[0].revents = POLLERR;
+	return err;
+}
+
+static int poll_handle(int fd, int other, int timeout_ms, int *other_revents)
 {
 	struct pollfd fds[2] = {{.events = POLLIN}, {.fd = other, .events = POLLIN}};
+	struct fake_device *device;
 	struct handle *handle;
-	bool gone;
 	int err;
 
 	*other_revents = 0;
@@ -393,25 +471,32 @@ int sys_poll_both(int fd, int other, int timeout_ms, int *other_revents)
 	lock();
 	handle = handle_of(fd);
 	err = handle ? begin_call(DEVICE_POLL) : 0;
-	device.poll_timeout = timeout_ms;
-	if (handle)
+	device = handle ? handle->device : NULL;
+	fake.poll_timeout = timeout_ms;
+	if (handle && !err) {
 		fds[0].fd = handle->fd;
+		device->polls++;
+		device->last_other = other;
+		device->last_timeout = timeout_ms;
+	}
 	unlock();
-	if (!handle)
-		return POLLNVAL;
-	if (err)
-		return err;
-	err = poll(fds, 2, timeout_ms);
-	err = err < 0 ? -errno : err;
-	lock();
-	while (device.hold_polls)
-		pthread_cond_wait(&device.polls_go, &device.lock);
-	gone = device.gone;
-	unlock();
+	if (!handle || err)
+		return handle ? err : POLLNVAL;
+	if (device->on_poll)
+		device->on_poll(device);
+	if (fake.manual)
+		return poll_manual(handle, other_revents);
+	err = wait_for(fds, timeout_ms, device);
 	if (err <= 0)
 		return err;
 	*other_revents = fds[1].revents;
-	return gone ? POLLERR : fds[0].revents;
+	return fds[0].revents;
+}
+
+int sys_poll_both(int fd, int other, int timeout_ms, int *other_revents)
+{
+	assert_true(other >= 0);
+	return poll_handle(fd, other, timeout_ms, other_revents);
 }
 
 int sys_poll(int fd, int timeout_ms)
@@ -419,10 +504,5 @@ int sys_poll(int fd, int timeout_ms)
 	int other_revents;
 
 	/* poll(2) ignores a negative descriptor */
-	return sys_poll_both(fd, -1, timeout_ms, &other_revents);
-}
-
-int sys_list(const char *path, sys_visit_fn *visit, void *arg)
-{
-	return files_list(path, visit, arg);
+	return poll_handle(fd, -1, timeout_ms, &other_revents);
 }

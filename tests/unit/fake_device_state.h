@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Data that the two sides of the fake device share: the test's and the library's. */
+/* Data that the files of the fake machine share: the test's and the library's side. */
 #ifndef TESTS_UNIT_FAKE_DEVICE_STATE_H
 #define TESTS_UNIT_FAKE_DEVICE_STATE_H
 
-#include "fake_device.h"
-#include "fake_device_files.h"
+#include "fake.h"
+#include "sys.h"
 
 #include <pthread.h>
 
-#define MAX_FD     2048
-#define FIRST_HIGH 1024
-#define MAX_AGENTS 32
-#define ONE_MAD    256
+#define MAX_FD      2048
+#define FIRST_HIGH  1024
+#define MAX_AGENTS  32
+#define MAX_DEVICES 64
+#define ONE_MAD     256
 
 struct message {
 	struct message *next, *previous;
@@ -23,6 +24,7 @@ struct message {
 };
 
 struct handle {
+	struct fake_device *device;
 	int number;         /* the library's handle */
 	int fd;             /* a timer that expires when a message can be read */
 	int64_t expires_ns; /* 0: never */
@@ -33,36 +35,53 @@ struct handle {
 	long raw_result;
 };
 
-extern struct device_state {
+extern struct fake_state {
+	char root[32]; /* the folder of sysfs */
+	bool manual;
+	void (*before_open)(const char *path);
 	pthread_mutex_t lock; /* guards all below */
 	pthread_cond_t written, polls_go;
+	struct fake_device devices[MAX_DEVICES];
+	int device_count;
+	bool files[MAX_FD]; /* open ones of sysfs, by descriptor */
 	struct handle *handles[MAX_FD];
+	int first_handle; /* -1: handles are descriptors */
 	int handle_count, last_fd;
 	struct device_packet **packets;
 	unsigned packet_count;
 	device_write_fn *on_write;
 	void *on_write_arg;
-	bool hold_tids, hold_polls, forget_packets, gone, old_kernel, high_handles;
+	bool hold_tids, hold_polls, forget_packets, failed;
 	int poll_timeout;
 	unsigned delay_us;
 	struct {
 		unsigned calls, fail_in;
 		int error;
-	} calls[DEVICE_CALLS];
-} device;
+	} calls[DEVICE_CALLS + 1];
+} fake;
 
 static inline void lock(void)
 {
-	pthread_mutex_lock(&device.lock);
+	pthread_mutex_lock(&fake.lock);
 }
 
 static inline void unlock(void)
 {
-	pthread_mutex_unlock(&device.lock);
+	pthread_mutex_unlock(&fake.lock);
 }
+
+/* Set-up of a machine, whose devices are manual or not. */
+int begin_machine(bool manual);
 
 /* The lock is held for these. */
 
+/* Counts a call of the seam: returns 0, or the negative errno of the fault. */
+int begin_call(enum device_call call);
+int open_file(const char *path, int flags);
+int close_file(int fd);
+ssize_t read_file(int fd, void *buf, size_t size);
+/* NULL if there is no such device. */
+struct fake_device *find_device(const char *name);
 int64_t now_ns(void);
 /* Makes the handle readable when a message can be read, not before. */
 void arm(struct handle *handle);
@@ -74,5 +93,6 @@ bool same_transaction(const struct device_packet *a, const struct device_packet 
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
 void *__real_realloc(void *old, size_t size);
+void __real_free(void *memory);
 
 #endif

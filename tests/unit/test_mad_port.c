@@ -3,13 +3,12 @@
 /* A port: opening, registering, closing, options. */
 
 #include "engine_fixture.h"
+#include "fake.h"
 #include "test.h"
 
 #include <infiniband/mad_sa.h>
 
 FIXTURE(port_setup, port_teardown);
-
-#define CA2 "/sys/class/infiniband/mlx5_9/"
 
 static struct ibmad_port *open_with(int mgmt_class)
 {
@@ -304,22 +303,10 @@ TEST(a_planarized_device_is_opened_as_a_pair)
 	assert_string_equal(pair->gsi.ca_name, "mlx5_0");
 	mad_rpc_close_port2(pair);
 
-	device_file(CA2 "node_type", "1: CA\n");
-	device_file(CA2 "node_guid", "0002:c903:00a0:0b10\n");
-	device_file(CA2 "sys_image_guid", "0002:c903:00a0:0b13\n");
-	device_file(CA2 "ports/1/lid", "0x2c\n");
-	device_file(CA2 "ports/1/lid_mask_count", "0\n");
-	device_file(CA2 "ports/1/sm_lid", "0x1\n");
-	device_file(CA2 "ports/1/sm_sl", "0\n");
-	device_file(CA2 "ports/1/state", "4: ACTIVE\n");
-	device_file(CA2 "ports/1/phys_state", "5: LinkUp\n");
-	device_file(CA2 "ports/1/rate", "100 Gb/sec (4X EDR)\n");
-	device_file(CA2 "ports/1/cap_mask", "0x2651ec48\n"); /* SM disabled */
-	device_file(CA2 "ports/1/link_layer", "InfiniBand\n");
-	device_file(CA2 "ports/1/gids/0", "fe80:0000:0000:0000:0002:c903:00a0:0b11\n");
-	device_file(CA2 "ports/1/pkeys/0", "0xffff\n");
-	device_file("/sys/class/infiniband_mad/umad1/ibdev", "mlx5_9\n");
-	device_file("/sys/class/infiniband_mad/umad1/port", "1\n");
+	fake_ca("mlx5_9");
+	fake_port("mlx5_9", 1, 0x00a00b11);
+	fake_file("/sys/class/infiniband/mlx5_9/ports/1/cap_mask", "0x2651ec48\n"); /* no SM */
+	fake_umad(1, "mlx5_9", 1);
 	pair = mad_rpc_open_port2(NULL, 0, classes, 3, 0);
 	assert_non_null(pair);
 	assert_ptr_not_equal(pair->smi.port, pair->gsi.port);

@@ -7,6 +7,7 @@
 
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
+#include "fake.h"
 #include "mad_fixture.h"
 #include "test.h"
 
@@ -16,7 +17,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-GROUP(device_setup, NULL);
+/* The port of the process is open until the process ends. */
+static int teardown(void)
+{
+	fake_teardown();
+	return 0;
+}
+
+GROUP(device_setup, teardown);
 
 static uint8_t buf[256];
 static ib_portid_t to;

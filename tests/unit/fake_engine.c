@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-#include "flow/flow.h"
+/* The machine of libibmad's tests. */
 
+#include "fake_device_state.h"
+#include "flow/flow.h"
 #include "late_responses.h"
 
 #include <stdatomic.h>
@@ -35,4 +37,28 @@ bool __wrap_flow_looks_again(const struct flow_control *flow,
 void set_late_after(uint32_t microseconds)
 {
 	late_after_us = microseconds;
+}
+
+int device_setup(void)
+{
+	set_late_after(0);
+	if (begin_machine(false))
+		return -1;
+	fake_ca("mlx5_0");
+	fake_port("mlx5_0", 1, 0x00a00b11);
+	fake_umad(0, "mlx5_0", 1);
+	return 0;
+}
+
+int device_teardown(void)
+{
+	return fake_teardown();
+}
+
+void device_file(const char *path, const char *text)
+{
+	if (text)
+		fake_file(path, "%s", text);
+	else
+		fake_remove(path);
 }
