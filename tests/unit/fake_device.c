@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 /* The upper half of a TID, which the kernel sets for an agent. */
-#define TID_OF(id) (0xa6e00000u | (id))
+#define UPPER_TID 0xa6e00000u
 
 /* --- devices -------------------------------------------------------------------- */
 
@@ -174,9 +174,14 @@ void device_time_out(const struct device_packet *request)
 	unlock();
 }
 
+uint32_t upper_tid(const struct device_packet *request)
+{
+	return UPPER_TID | (uint32_t)request->fd * MAX_AGENTS | request->header.agent_id;
+}
+
 void device_copy_mad(const struct device_packet *request, uint8_t mad[ONE_MAD])
 {
-	uint32_t upper = htobe32(TID_OF(request->header.agent_id));
+	uint32_t upper = htobe32(upper_tid(request));
 
 	memset(mad, 0, ONE_MAD);
 	memcpy(mad, request->mad, request->length < ONE_MAD ? request->length : ONE_MAD);

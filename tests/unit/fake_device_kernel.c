@@ -13,6 +13,7 @@
 
 #define DEV_DIR    "/dev/infiniband/"
 #define OLD_HEADER 56
+#define RESPONSE   0x80 /* in the method */
 
 static struct handle *handle_of(int fd)
 {
@@ -24,6 +25,11 @@ static struct handle *handle_of(int fd)
 static bool is_range2(uint8_t mgmt_class)
 {
 	return mgmt_class >= 0x30 && mgmt_class <= 0x4f;
+}
+
+static bool is_smp(uint8_t mgmt_class)
+{
+	return mgmt_class == 0x01 || mgmt_class == 0x81;
 }
 
 static bool has_rmpp(uint8_t mgmt_class)
@@ -59,7 +65,8 @@ static int add_agent(struct handle *handle, const struct device_agent *agent, ui
 {
 	bool serves = agent->methods[0] || agent->methods[1];
 
-	if (qpn > 1 || (agent->mgmt_class >= 0x50 && agent->mgmt_class != 0x81) ||
+	if (qpn != !is_smp(agent->mgmt_class) ||
+	    (agent->mgmt_class >= 0x50 && agent->mgmt_class != 0x81) ||
 	    agent->rmpp_version > 1 || (agent->rmpp_version && !has_rmpp(agent->mgmt_class)) ||
 	    agent->oui > 0xffffff || (serves && is_range2(agent->mgmt_class) && !agent->oui) ||
 	    is_taken(handle->device, agent))
@@ -68,6 +75,7 @@ static int add_agent(struct handle *handle, const struct device_agent *agent, ui
 		if (*id == MAX_AGENTS - 1)
 			return -ENOMEM;
 	handle->agents[*id] = *agent;
+	handle->used = true;
 	return 0;
 }
 
@@ -122,7 +130,8 @@ static int register2_on(struct handle *handle, struct ib_user_mad_reg_req2 *req)
 		req->flags = IB_USER_MAD_REG_FLAGS_CAP;
 		return -EINVAL;
 	}
-	handle->pkey_index = true;
+	if (!handle->used)
+		handle->pkey_index = true;
 	return register_on(handle, IB_USER_MAD_REGISTER_AGENT2, req, sizeof(*req));
 }
 
@@ -153,6 +162,8 @@ static int control(struct handle *handle, unsigned long request, void *arg)
 		return -ENOTTY;
 	switch (request) {
 	case IB_USER_MAD_ENABLE_PKEY:
+		if (handle->used)
+			return -EINVAL;
 		handle->pkey_index = true;
 		return 0;
 	case IB_USER_MAD_REGISTER_AGENT:
@@ -223,14 +234,17 @@ static size_t least_length(uint8_t mgmt_class)
 
 bool same_transaction(const struct device_packet *a, const struct device_packet *b)
 {
-	return a->fd == b->fd && a->mad[1] == b->mad[1] && !memcmp(a->mad + 12, b->mad + 12, 4);
+	return a->fd == b->fd && a->header.agent_id == b->header.agent_id &&
+	       a->mad[1] == b->mad[1] && !memcmp(a->mad + 12, b->mad + 12, 4);
 }
 
 static bool is_held(const struct device_packet *packet)
 {
 	unsigned i;
 
-	for (i = 0; fake.hold_tids && i < fake.packet_count; i++)
+	if (!fake.hold_tids || packet->mad[3] & RESPONSE)
+		return false;
+	for (i = 0; i < fake.packet_count; i++)
 		if (fake.packets[i]->in_flight && same_transaction(fake.packets[i], packet))
 			return true;
 	return false;
@@ -272,9 +286,10 @@ static struct device_packet *make_packet(const struct handle *handle, const uint
 
 	packet->fd = handle->number;
 	packet->length = length;
-	packet->in_flight = true;
 	memcpy(&packet->header, buf, header);
 	memcpy(packet->mad, buf + header, length);
+	packet->in_flight =
+		length > 3 && !(packet->mad[3] & RESPONSE) && packet->header.timeout_ms;
 	return packet;
 }
 

@@ -25,10 +25,10 @@ struct message {
 
 struct handle {
 	struct fake_device *device;
-	int number;         /* the library's handle */
-	int fd;             /* a timer that expires when a message can be read */
-	int64_t expires_ns; /* 0: never */
-	bool pkey_index;
+	int number;            /* the library's handle */
+	int fd;                /* a timer that expires when a message can be read */
+	int64_t expires_ns;    /* 0: never */
+	bool pkey_index, used; /* an agent was registered: it is too late for the P_Key index */
 	struct device_agent agents[MAX_AGENTS];
 	struct message *queue, *last; /* in the order in which they become readable */
 	bool raw_read;
@@ -88,6 +88,9 @@ void arm(struct handle *handle);
 void close_handle(struct handle *handle);
 /* Whether the kernel takes a response to one of them as a response to the other. */
 bool same_transaction(const struct device_packet *a, const struct device_packet *b);
+
+/* The upper half of the TID of an agent's requests, which the kernel sets. */
+uint32_t upper_tid(const struct device_packet *request);
 
 /* The C library's functions, without the faults of device_fail_malloc(). */
 void *__real_malloc(size_t size);
