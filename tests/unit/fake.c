@@ -106,6 +106,28 @@ static void remove_tree(const char *path)
 	nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
+/*
+ * The folder of a machine that is as device_setup() makes it, for the next one: to make and
+ * remove its files takes most of the time of a short test.
+ */
+static char kept[sizeof(fake.root)];
+static pid_t keeper;
+
+static void __attribute__((destructor)) remove_kept(void)
+{
+	if (kept[0] && keeper == getpid())
+		remove_tree(kept);
+}
+
+static bool take_kept(void)
+{
+	if (!kept[0] || keeper != getpid())
+		return false;
+	strcpy(fake.root, kept);
+	kept[0] = '\0';
+	return true;
+}
+
 /* A child of fork() has its own devices, in the state of the parent's. */
 static void begin_child(void)
 {
@@ -150,6 +172,9 @@ int begin_machine(bool manual)
 	fake.last_fd = -1;
 	device_fail_malloc(0);
 	allocated = 0;
+	fake.pristine = !manual && take_kept();
+	if (fake.pristine)
+		return 0;
 	/*
 	 * in memory: a test makes and removes many thousand files, which takes a minute on a
 	 * busy disk
@@ -186,7 +211,12 @@ int fake_teardown(void)
 	pthread_cond_destroy(&fake.polls_go);
 	pthread_cond_destroy(&fake.written);
 	pthread_mutex_destroy(&fake.lock);
-	remove_tree(fake.root);
+	if (fake.pristine && !kept[0]) {
+		strcpy(kept, fake.root);
+		keeper = getpid();
+	} else {
+		remove_tree(fake.root);
+	}
 	if (left)
 		print_error("%d descriptors are still open\n", left);
 	/* a test of libibmad frees what the C library allocated */
@@ -218,6 +248,7 @@ static void make_parents(const char *path)
 
 void fake_dir(const char *path)
 {
+	fake.pristine = false;
 	if (!mkdir(fake_real_path(path), 0755) || errno == EEXIST)
 		return;
 	make_parents(path);
@@ -229,6 +260,7 @@ void fake_file_bytes(const char *path, const void *bytes, size_t size)
 	const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC;
 	int fd = open(fake_real_path(path), flags, 0644);
 
+	fake.pristine = false;
 	if (fd < 0) {
 		make_parents(path);
 		fd = open(fake_real_path(path), flags, 0644);
@@ -251,12 +283,14 @@ void fake_file(const char *path, const char *format, ...)
 
 void fake_link(const char *path, const char *target)
 {
+	fake.pristine = false;
 	make_parents(path);
 	assert_int_equal(symlink(target, fake_real_path(path)), 0);
 }
 
 void fake_remove(const char *path)
 {
+	fake.pristine = false;
 	remove_tree(fake_real_path(path));
 }
 

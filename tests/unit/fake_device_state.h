@@ -38,6 +38,7 @@ struct handle {
 extern struct fake_state {
 	char root[32]; /* the folder of sysfs */
 	bool manual;
+	bool pristine; /* sysfs is as device_setup() makes it */
 	void (*before_open)(const char *path);
 	pthread_mutex_t lock; /* guards all below */
 	pthread_cond_t written, polls_go;
