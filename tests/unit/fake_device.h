@@ -58,8 +58,8 @@ void device_on_write(device_write_fn *hook, void *arg);
 void device_forget_packets(void);
 
 /*
- * The kernel's rule: a second request of the same class and lower half of the TID fails
- * (EINVAL) while the first is in flight, and late or duplicate responses are dropped. A
+ * The kernel's rule: an agent's second request of the same class and lower half of the TID
+ * fails (EINVAL) while the first is in flight, and late or duplicate responses are dropped. A
  * response to a request that timed out completes a later request with that TID.
  */
 void device_hold_tids(bool on);
