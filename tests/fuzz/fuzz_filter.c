@@ -30,6 +30,12 @@ static struct packet_record *make_packet(const uint8_t *data, size_t size)
 	return record;
 }
 
+/* Any time, or none, for a packet that was received. */
+static int64_t round_trip_of(const struct packet_record *record)
+{
+	return record->sent || record->length < 2 ? -1 : (int64_t)record->length * 1000;
+}
+
 static void check_negation(const char *text, const struct packet_record *record, bool matched)
 {
 	char *negation = malloc(strlen(text) + sizeof("not ()"));
@@ -41,7 +47,7 @@ static void check_negation(const char *text, const struct packet_record *record,
 	sprintf(negation, "not (%s)", text);
 	filter = filter_read(negation, &error);
 	if (filter) /* the negation may be too deep */
-		check(filter_match(filter, record) != matched);
+		check(filter_match(filter, record, round_trip_of(record)) != matched);
 	filter_free(filter);
 	free(negation);
 }
@@ -63,7 +69,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	record = make_packet(data + length, size - length);
 	filter = filter_read(text, &error);
 	if (filter) {
-		check_negation(text, record, filter_match(filter, record));
+		check_negation(text, record,
+			       filter_match(filter, record, round_trip_of(record)));
 	} else {
 		check(error.at <= length);
 		check(error.text[0] && memchr(error.text, 0, sizeof(error.text)));

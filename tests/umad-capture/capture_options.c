@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "slowest.h"
+
 static const char usage[] =
 	"usage: umad-capture [OPTIONS] -- PROGRAM [ARGUMENT ...]\n"
 	"\n"
@@ -16,6 +18,8 @@ static const char usage[] =
 	"\n"
 	"  -w FILE       writes a capture (pcap) of InfiniBand frames; - is standard output\n"
 	"  --summary     prints a line for each MAD on standard error\n"
+	"  --slowest N   prints the lines of the N requests that took the longest time, when\n"
+	"                the program has ended\n"
 	"  -f FILTER     writes only MADs for which the expression is true, such as\n"
 	"                \"class SubnAdm and (error or attribute = NodeInfo)\"; an expression "
 	"has\n"
@@ -24,6 +28,8 @@ static const char usage[] =
 	"                fields: class method attribute modifier status lid tid length "
 	"process,\n"
 	"                with = != < <= > >= and a number or name\n"
+	"                time, of a response or timeout since its request, with a unit:\n"
+	"                time > 1ms\n"
 	"                and, or, not, brackets\n"
 	"  -C MEGABYTES  begins another file before a file has more than this number of "
 	"million\n"
@@ -74,11 +80,13 @@ static struct filter *read_filter(const char *text)
 
 enum {
 	SUMMARY = 256,
+	SLOWEST,
 	VERSION
 };
 
 static const struct option long_options[] = {
 	{"summary", no_argument, NULL, SUMMARY},
+	{"slowest", required_argument, NULL, SLOWEST},
 	{"version", no_argument, NULL, VERSION},
 	{"help", no_argument, NULL, 'h'},
 	{NULL, 0, NULL, 0},
@@ -104,6 +112,10 @@ static void take_option(struct capture_options *options, int option)
 	case SUMMARY:
 		options->summary = true;
 		break;
+	case SLOWEST:
+		options->slowest = read_count(optarg, SLOWEST_MOST,
+					      "--slowest is a number from 1 to 1000");
+		break;
 	case VERSION:
 		puts("umad-capture " CAPTURE_VERSION);
 		exit(0);
@@ -123,8 +135,8 @@ void read_capture_options(int argc, char **argv, struct capture_options *options
 	/* "+": what follows the first argument belongs to the program */
 	while ((option = getopt_long(argc, argv, "+w:f:C:W:h", long_options, NULL)) != -1)
 		take_option(options, option);
-	if (!options->file && !options->summary)
-		wrong("-w FILE or --summary is missing");
+	if (!options->file && !options->summary && !options->slowest)
+		wrong("-w FILE, --summary or --slowest is missing");
 	if (options->files && !options->most)
 		wrong("-W needs -C");
 	if (options->most && (!options->file || !strcmp(options->file, "-")))

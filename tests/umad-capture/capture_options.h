@@ -15,7 +15,8 @@ struct capture_options {
 	uint64_t most;         /* bytes a file; 0: no limit */
 	unsigned int files;    /* of a rotation; 0: no limit */
 	bool summary;
-	char **program; /* its arguments */
+	unsigned int slowest; /* lines; 0: none */
+	char **program;       /* its arguments */
 };
 
 /* Reads the command line. Exits the process if the line is wrong or asks for help. */

@@ -3,7 +3,7 @@
 /*
  * A filter: an expression that selects packets, such as "class SubnAdm and not received". It
  * consists of words (request, sent, error ...) and comparisons (method = 0x81, lid 5,
- * attribute NodeInfo), joined by and, or, not and brackets.
+ * attribute NodeInfo, time > 1ms), joined by and, or, not and brackets.
  */
 #ifndef UMAD_CAPTURE_FILTER_H
 #define UMAD_CAPTURE_FILTER_H
@@ -20,8 +20,9 @@ struct filter_error {
 /* Reads an expression. NULL: the expression is wrong, or there is no memory. */
 struct filter *filter_read(const char *text, struct filter_error *error);
 
-/* Whether the filter selects the packet. */
-bool filter_match(const struct filter *filter, const struct packet_record *record);
+/* Whether the filter selects the packet. round_trip: as summary_note() returns it. */
+bool filter_match(const struct filter *filter, const struct packet_record *record,
+		  int64_t round_trip);
 
 void filter_free(struct filter *filter);
 

@@ -12,6 +12,7 @@
 
 #include <infiniband/umad_str.h>
 
+#include "attribute_name.h"
 #include "classes.h"
 #include "packet_frame.h"
 #include "rmpp.h"
@@ -41,9 +42,20 @@ static uint64_t key_of(const struct packet_record *record, const uint8_t *mad)
 	return key ^ (uint64_t)(uint32_t)record->portid << 40 ^ 1ULL << 63;
 }
 
-int64_t summary_note(struct summary *summary, const struct packet_record *record)
+static void remember(struct summary_request *request, uint64_t key, int64_t time,
+		     const uint8_t *mad)
+{
+	request->key = key;
+	request->sent = time;
+	request->hops = mad[HOP_COUNT] <= LONGEST_PATH ? mad[HOP_COUNT] : LONGEST_PATH;
+	memcpy(request->path, mad + INITIAL_PATH, sizeof(request->path));
+}
+
+struct summary_exchange summary_note(struct summary *summary,
+				     const struct packet_record *record)
 {
 	int64_t time = record->seconds * 1000000000LL + record->nanoseconds;
+	struct summary_exchange exchange = {.round_trip = -1};
 	struct summary_request *request;
 	uint8_t mad[MAD_BYTES];
 	uint64_t key;
@@ -54,13 +66,16 @@ int64_t summary_note(struct summary *summary, const struct packet_record *record
 	_Static_assert(SUMMARY_REQUESTS == 1 << 16, "16 bits of the hash");
 	if (record->sent) {
 		if (!mad_is_response(mad))
-			*request = (struct summary_request){key, time};
-		return -1;
+			remember(request, key, time, mad);
+		return exchange;
 	}
 	if (request->key != key || (!mad_is_response(mad) && !record_status(record)))
-		return -1;
+		return exchange;
 	request->key = 0;
-	return time - request->sent;
+	exchange.round_trip = time - request->sent;
+	exchange.hops = request->hops;
+	memcpy(exchange.path, request->path, sizeof(exchange.path));
+	return exchange;
 }
 
 static void print_time(FILE *out, const struct packet_record *record)
@@ -74,16 +89,15 @@ static void print_time(FILE *out, const struct packet_record *record)
 	fprintf(out, "%s.%09u", text, record->nanoseconds);
 }
 
-static void print_path(FILE *out, const uint8_t *mad)
+static void print_path(FILE *out, const uint8_t *path, unsigned int hops)
 {
-	unsigned int hops = mad[HOP_COUNT] <= LONGEST_PATH ? mad[HOP_COUNT] : LONGEST_PATH;
-
 	fputs("dr 0", out);
-	for (unsigned int hop = 1; hop <= hops; hop++)
-		fprintf(out, ",%u", mad[INITIAL_PATH + hop]);
+	for (unsigned int hop = 1; hop <= hops && hop <= LONGEST_PATH; hop++)
+		fprintf(out, ",%u", path[hop]);
 }
 
-static void print_address(FILE *out, const struct packet_record *record, const uint8_t *mad)
+static void print_address(FILE *out, const struct packet_record *record, const uint8_t *mad,
+			  const struct summary_exchange *exchange)
 {
 	struct frame_address address = packet_address(record);
 	unsigned int lid = record->sent ? address.dlid : address.slid;
@@ -94,8 +108,10 @@ static void print_address(FILE *out, const struct packet_record *record, const u
 		fprintf(out, "lid %u", lid);
 	if (directed && lid != 0xffff)
 		fputc(' ', out);
-	if (directed)
-		print_path(out, mad);
+	if (directed && record_status(record) && exchange->round_trip >= 0)
+		print_path(out, exchange->path, exchange->hops);
+	else if (directed)
+		print_path(out, mad + INITIAL_PATH, mad[HOP_COUNT]);
 	if (address.grh)
 		fprintf(out, " gid %s",
 			inet_ntop(AF_INET6, record->sent ? address.dgid : address.sgid, gid,
@@ -126,8 +142,8 @@ static void print_what(FILE *out, const uint8_t *mad)
 	if (class_is_range2(class))
 		fprintf(out, " oui 0x%06x", get32(mad + 36) & 0xffffff);
 	print_name(out, umad_method_str(class, mad[3]), mad[3], 2);
-	print_name(out, umad_attribute_str(class, htobe16((uint16_t)mad_attribute(mad))),
-		   mad_attribute(mad), 4);
+	print_name(out, attribute_name(class, (uint16_t)mad_attribute(mad)), mad_attribute(mad),
+		   4);
 	fprintf(out, " mod 0x%x", mad_modifier(mad));
 }
 
@@ -162,18 +178,31 @@ static void print_status(FILE *out, const struct packet_record *record, const ui
 		fputs(" ok", out);
 }
 
-void summary_print(FILE *out, const struct packet_record *record, int64_t round_trip)
+void summary_print_duration(FILE *out, int64_t ns)
+{
+	if (ns < 1000000)
+		fprintf(out, "%.1f us", (double)ns / 1e3);
+	else if (ns < 1000000000)
+		fprintf(out, "%.2f ms", (double)ns / 1e6);
+	else
+		fprintf(out, "%.2f s", (double)ns / 1e9);
+}
+
+void summary_print(FILE *out, const struct packet_record *record,
+		   const struct summary_exchange *exchange)
 {
 	uint8_t mad[MAD_BYTES];
 
 	record_beginning(record, mad);
 	print_time(out, record);
 	fputs(record->sent ? " > " : " < ", out);
-	print_address(out, record, mad);
+	print_address(out, record, mad, exchange);
 	print_what(out, mad);
 	print_rmpp(out, record, mad);
 	print_status(out, record, mad);
-	if (round_trip >= 0)
-		fprintf(out, " %.1f us", (double)round_trip / 1000);
+	if (exchange->round_trip >= 0) {
+		fputc(' ', out);
+		summary_print_duration(out, exchange->round_trip);
+	}
 	fputc('\n', out);
 }

@@ -14,6 +14,16 @@
 struct summary_request {
 	uint64_t key; /* 0: none */
 	int64_t sent; /* ns */
+	uint8_t hops; /* of the directed route */
+	uint8_t path[64];
+};
+
+/* What is known of a response, or of a request that the kernel gives back. */
+struct summary_exchange {
+	int64_t round_trip; /* ns since the request; -1: the request is not known */
+	/* the request's directed route: the kernel returns only the header of the request */
+	uint8_t hops;
+	uint8_t path[64];
 };
 
 struct summary {
@@ -24,14 +34,15 @@ struct summary {
 int summary_init(struct summary *summary);
 void summary_free(struct summary *summary);
 
-/*
- * Records the packet to compute round trip times. Returns the ns since the request, for a
- * response or a request that the kernel gives back; -1: it is neither, or the request is
- * unknown.
- */
-int64_t summary_note(struct summary *summary, const struct packet_record *record);
+/* Remembers a request; finds the request of another packet. */
+struct summary_exchange summary_note(struct summary *summary,
+				     const struct packet_record *record);
 
 /* Prints a packet's line. */
-void summary_print(FILE *out, const struct packet_record *record, int64_t round_trip);
+void summary_print(FILE *out, const struct packet_record *record,
+		   const struct summary_exchange *exchange);
+
+/* Prints "12.3 us", "1.23 ms" or "4.56 s". */
+void summary_print_duration(FILE *out, int64_t ns);
 
 #endif

@@ -23,7 +23,7 @@
 #include "pcap_file.h"
 #include "protocol.h"
 #include "ring.h"
-#include "summary.h"
+#include "slowest.h"
 
 #define HELD_BACK   10         /* ms that a packet is held for packets with an earlier time */
 #define MOST_HELD   RING_BYTES /* bytes of held packets */
@@ -47,6 +47,7 @@ struct capture {
 	struct order order;
 	struct pcap_file file;
 	struct summary summary;
+	struct slowest slowest;
 	uint64_t lost;            /* packets that got no memory */
 	uint64_t seen, selected;  /* packets, and those that the filter selects */
 	bool has_standard_output; /* false: it was closed */
@@ -62,11 +63,10 @@ static int64_t now_ms(void)
 
 static void write_packet(struct capture *capture, const struct packet_record *record)
 {
-	bool wanted = !capture->options.filter || filter_match(capture->options.filter, record);
-	int64_t round_trip = -1;
+	struct summary_exchange exchange = summary_note(&capture->summary, record);
+	bool wanted = !capture->options.filter ||
+		      filter_match(capture->options.filter, record, exchange.round_trip);
 
-	if (capture->options.summary)
-		round_trip = summary_note(&capture->summary, record);
 	capture->seen++;
 	capture->selected += wanted;
 	if (!wanted)
@@ -74,7 +74,9 @@ static void write_packet(struct capture *capture, const struct packet_record *re
 	if (capture->options.file)
 		pcap_file_write(&capture->file, record);
 	if (capture->options.summary)
-		summary_print(stderr, record, round_trip);
+		summary_print(stderr, record, &exchange);
+	if (capture->options.slowest && slowest_note(&capture->slowest, record, &exchange))
+		capture->lost++;
 }
 
 /* Writes the held packets that arrived until that time. */
@@ -221,7 +223,8 @@ static int start(struct capture *capture, char **arguments)
 		return status;
 	if (open_ring(capture) || open_output(capture))
 		return STATUS_FAILED;
-	if (capture->options.summary && summary_init(&capture->summary)) {
+	if (summary_init(&capture->summary) ||
+	    slowest_init(&capture->slowest, capture->options.slowest)) {
 		fputs("umad-capture: out of memory\n", stderr);
 		return STATUS_FAILED;
 	}
@@ -230,6 +233,7 @@ static int start(struct capture *capture, char **arguments)
 		return status;
 	heard = child_heard(ready);
 	status = run(capture, child);
+	slowest_print(stderr, &capture->slowest);
 	tell_losses(capture, heard);
 	return child_judge(&preload, arguments[0], heard, status);
 }
@@ -250,6 +254,7 @@ int main(int argc, char **argv)
 	status = start(&capture, capture.options.program);
 	pcap_file_close(&capture.file);
 	summary_free(&capture.summary);
+	slowest_free(&capture.slowest);
 	order_free(&capture.order);
 	filter_free(capture.options.filter);
 	return status;

@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "filter.h"
-#include "summary.h"
+#include "slowest.h"
 
 static int set_time_zone(void)
 {
@@ -106,7 +106,8 @@ TEST(a_directed_route_has_permissive_lids)
 
 /* --- filters -------------------------------------------------------------------- */
 
-static bool matches(const char *text, const struct made_packet *packet)
+static bool matches_after(const char *text, const struct made_packet *packet,
+			  int64_t round_trip)
 {
 	struct filter_error error;
 	struct filter *filter = filter_read(text, &error);
@@ -114,9 +115,14 @@ static bool matches(const char *text, const struct made_packet *packet)
 
 	if (!filter)
 		fail_msg("\"%s\" at %zu: %s", text, error.at, error.text);
-	matched = filter_match(filter, &packet->record);
+	matched = filter_match(filter, &packet->record, round_trip);
 	filter_free(filter);
 	return matched;
+}
+
+static bool matches(const char *text, const struct made_packet *packet)
+{
+	return matches_after(text, packet, -1);
 }
 
 TEST(words_match_the_kind_of_a_packet)
@@ -185,6 +191,34 @@ TEST(fields_are_compared)
 	assert_true(matches("process 7", &packet));
 }
 
+TEST(a_time_has_a_unit)
+{
+	struct made_packet packet = make_packet(false, CLASS_SMP, METHOD_GET | 0x80, 0x15);
+
+	assert_true(matches_after("time > 1ms", &packet, 1000001));
+	assert_false(matches_after("time > 1ms", &packet, 1000000));
+	assert_true(matches_after("time >= 1ms and time <= 1000us", &packet, 1000000));
+	assert_true(matches_after("time 1500ns", &packet, 1500));
+	assert_true(matches_after("time<1.5us", &packet, 1499));
+	assert_true(matches_after("time != 2s", &packet, 1));
+	/* a packet without a request has no time */
+	assert_false(matches("time >= 0ns", &packet) || matches("time != 1s", &packet));
+	assert_true(matches("not time > 0ns", &packet));
+}
+
+TEST(attributes_have_the_names_of_the_specification)
+{
+	struct made_packet packet = make_packet(true, 0x04, METHOD_GET, 0x1d);
+
+	assert_true(matches("attribute PortCountersExtended", &packet));
+	assert_false(matches("attribute PortCounters", &packet));
+	packet = make_packet(true, CLASS_DIRECTED_SMP, METHOD_GET, 0xff90);
+	assert_true(matches("attribute MlnxExtPortInfo", &packet));
+	packet = make_packet(true, 0x21, METHOD_GET, 0x16);
+	assert_true(matches("attribute CACongestionSetting", &packet));
+	assert_true(matches("attribute != CongestionInfo", &packet));
+}
+
 TEST(not_is_before_and_is_before_or)
 {
 	struct made_packet packet = make_packet(true, CLASS_SMP, METHOD_GET, 0x15);
@@ -235,6 +269,13 @@ TEST(a_filter_that_makes_no_sense_is_refused_with_the_place)
 	refused("class = 0x100", 8);
 	refused("modifier >= 0x100000000", 12);
 	refused("lid = = 5", 6);
+	refused("time", 4);
+	refused("time > 5", 7);
+	refused("time > 5 ms", 7);
+	refused("time > ms", 7);
+	refused("time > 1m", 7);
+	refused("time > 0x1s", 7);
+	refused("time > 99999999999s", 7);
 	refused("sent & received", 5);
 	refused("\x80", 0);
 	refused("%s", 0);
@@ -254,7 +295,8 @@ static const char *line_of(const struct made_packet *packet, int64_t round_trip)
 	FILE *out = fmemopen(line, sizeof(line), "w");
 
 	assert_non_null(out);
-	summary_print(out, &packet->record, round_trip);
+	summary_print(out, &packet->record,
+		      &(struct summary_exchange){.round_trip = round_trip});
 	fclose(out);
 	return line;
 }
@@ -315,7 +357,7 @@ TEST(a_request_that_comes_back_is_a_timeout)
 
 	umad.status = ETIMEDOUT;
 	set_umad(&packet, &umad);
-	assert_non_null(strstr(line_of(&packet, 1000000), " timeout 1000.0 us\n"));
+	assert_non_null(strstr(line_of(&packet, 1000000), " timeout 1.00 ms\n"));
 }
 
 TEST(the_round_trip_is_from_the_request_to_its_response)
@@ -331,17 +373,101 @@ TEST(the_round_trip_is_from_the_request_to_its_response)
 	request.record.nanoseconds = 999999999;
 	response.record.seconds = 5;
 	response.record.nanoseconds = 4;
-	assert_int_equal(summary_note(&summary, &request.record), -1);
-	assert_int_equal(summary_note(&summary, &response.record), 5);
+	assert_int_equal(summary_note(&summary, &request.record).round_trip, -1);
+	assert_int_equal(summary_note(&summary, &response.record).round_trip, 5);
 	/* only once; not for a different request */
-	assert_int_equal(summary_note(&summary, &response.record), -1);
+	assert_int_equal(summary_note(&summary, &response.record).round_trip, -1);
 	summary_note(&summary, &request.record);
 	response.record.process++;
-	assert_int_equal(summary_note(&summary, &response.record), -1);
+	assert_int_equal(summary_note(&summary, &response.record).round_trip, -1);
 	response.record.process--;
 	put64(response.mad + 8, 78);
-	assert_int_equal(summary_note(&summary, &response.record), -1);
+	assert_int_equal(summary_note(&summary, &response.record).round_trip, -1);
 	summary_free(&summary);
+}
+
+/* The kernel gives back only the header of the request. */
+TEST(a_timeout_has_the_route_of_its_request)
+{
+	struct made_packet request = make_packet(true, CLASS_DIRECTED_SMP, METHOD_GET, 0x11);
+	struct made_packet given_back = request;
+	struct ib_user_mad umad = record_umad(&request.record);
+	struct summary_exchange exchange;
+	struct summary summary;
+	FILE *out;
+
+	assert_int_equal(summary_init(&summary), 0);
+	put16(request.mad + 32, 0xffff);
+	put16(request.mad + 34, 0xffff);
+	request.mad[7] = given_back.mad[7] = 2;
+	request.mad[129] = 3;
+	request.mad[130] = 17;
+	umad.status = ETIMEDOUT;
+	set_umad(&given_back, &umad);
+	given_back.record.sent = false;
+	given_back.record.seconds = 2;
+	summary_note(&summary, &request.record);
+	exchange = summary_note(&summary, &given_back.record);
+	out = fmemopen(line, sizeof(line), "w");
+	summary_print(out, &given_back.record, &exchange);
+	fclose(out);
+	assert_non_null(strstr(line, "dr 0,3,17 Subn Get NodeInfo mod 0x0 timeout 2.00 s\n"));
+	summary_free(&summary);
+}
+
+TEST(durations_have_the_unit_that_fits)
+{
+	static const struct {
+		int64_t ns;
+		const char *text;
+	} rows[] = {{0, "0.0 us"},          {124400, "124.4 us"},   {1000000, "1.00 ms"},
+		    {25670000, "25.67 ms"}, {1000000000, "1.00 s"}, {74600000000, "74.60 s"}};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		FILE *out = fmemopen(line, sizeof(line), "w");
+
+		summary_print_duration(out, rows[i].ns);
+		fclose(out);
+		assert_string_equal(line, rows[i].text);
+	}
+}
+
+/* --- the slowest requests ------------------------------------------------------- */
+
+/* Responses with modifier i that came after times[i]. */
+static const char *slowest_of(unsigned wanted, const int64_t *times, unsigned count)
+{
+	static char lines[4096];
+	struct slowest slowest;
+	FILE *out = fmemopen(lines, sizeof(lines), "w");
+
+	assert_int_equal(slowest_init(&slowest, wanted), 0);
+	for (unsigned i = 0; i < count; i++) {
+		struct made_packet packet =
+			make_packet(false, CLASS_SMP, METHOD_GET | 0x80, 0x15);
+		struct summary_exchange exchange = {.round_trip = times[i]};
+
+		put32(packet.mad + 20, i);
+		assert_int_equal(slowest_note(&slowest, &packet.record, &exchange), 0);
+	}
+	slowest_print(out, &slowest);
+	fputc('\0', out);
+	fclose(out);
+	slowest_free(&slowest);
+	return lines;
+}
+
+TEST(the_slowest_are_in_the_order_of_their_times)
+{
+	static const int64_t times[] = {3000, 9000, -1, 5000, 9000, 1000, 7000};
+	const char *lines = slowest_of(3, times, 7);
+	const char *first = strstr(lines, "mod 0x1 "), *second = strstr(lines, "mod 0x4 ");
+	const char *third = strstr(lines, "mod 0x6 ok 7.0 us\n");
+
+	assert_true(first && second && third && first < second && second < third);
+	assert_string_equal(third, "mod 0x6 ok 7.0 us\n");
+	assert_null(strstr(slowest_of(9, times, 7), "mod 0x2 ")); /* no request is known */
+	assert_string_equal(slowest_of(2, times, 0), "");
 }
 
 /* A message may be shorter than a MAD's header. */
