@@ -15,6 +15,8 @@
 #define UNKNOWN_SA_US 500000
 /* Longer round trips do not fit when multiplied. */
 #define LONGEST_US    100000000
+/* While no round trip is known, the time until a response is late is computed this often. */
+#define LOOK_US       2000
 /* MADs that are late at the beginning of a silence; the intervals of probes in it. */
 #define SILENT_LATE   4
 #define PROBE_US      1000
@@ -134,7 +136,7 @@ void flow_path_init(struct flow_path *path)
  * 1 no request waits for another request of this port: the round trip is that of the empty
  * path. It is measured again after UNCHANGED_MAX judgements.
  */
-static NOINLINE void judge_limit(struct flow_path *path)
+static void judge_limit(struct flow_path *path)
 {
 	uint32_t present = path->present_us;
 	uint64_t waiting; /* in halves of a request */
@@ -156,8 +158,8 @@ static NOINLINE void judge_limit(struct flow_path *path)
 	path->present_us = UINT32_MAX;
 }
 
-/* Smoothed as in RFC 6298. */
-static void learn_path(struct flow_path *path, uint32_t us)
+/* Smoothed as in RFC 6298. Returns whether judge_limit() is to be called. */
+static inline bool learn_path(struct flow_path *path, uint32_t us)
 {
 	uint64_t smoothed = path->smoothed_us, deviation = path->deviation_us;
 	uint64_t off = us > smoothed ? us - smoothed : smoothed - us;
@@ -166,11 +168,10 @@ static void learn_path(struct flow_path *path, uint32_t us)
 	path->smoothed_us = smoothed ? (uint32_t)((7 * smoothed + us + 7) / 8) : us;
 	/* a limit that was lowered is not in force yet */
 	if (path->in_flight > path->limit)
-		return;
+		return false;
 	if (us < path->present_us)
 		path->present_us = us;
-	if (++path->responses >= PATIENCE * path->limit)
-		judge_limit(path);
+	return ++path->responses >= PATIENCE * path->limit;
 }
 
 static void leave_node(struct flow_account *account)
@@ -182,7 +183,51 @@ static void leave_node(struct flow_account *account)
 
 /* --- events --------------------------------------------------------------------- */
 
-void flow_sent(struct flow_control *flow, struct flow_account *account, int64_t now)
+static INLINE uint32_t late_after(const struct flow_window *window,
+				  const struct flow_account *account)
+{
+	const struct flow_path *path = account->path;
+	uint64_t us = 3 * (uint64_t)window->usual_us, own = 0;
+
+	if (path && path->smoothed_us)
+		own = path->smoothed_us + 4 * (uint64_t)path->deviation_us;
+	if (account->sa)
+		us = own ? LATE_SA_US : UNKNOWN_SA_US;
+	else if (!us && !own)
+		us = UNKNOWN_US;
+	if (us < own)
+		us = own;
+	if (us < LATE_US)
+		us = LATE_US;
+	return us < LONGEST_US ? (uint32_t)us : LONGEST_US;
+}
+
+uint32_t flow_late_after(const struct flow_control *flow, const struct flow_account *account)
+{
+	return late_after(flow_window(flow, account), account);
+}
+
+/* Whether late_after() may soon become shorter, because no round trip is known yet. */
+static bool looks_again(const struct flow_window *window, const struct flow_account *account)
+{
+	return !window->usual_us && window->in_flight > 1 && !has_responded(account);
+}
+
+static INLINE int64_t look_at(const struct flow_window *window,
+			      const struct flow_account *account, int64_t now)
+{
+	int64_t late = account->sent + late_after(window, account);
+
+	return looks_again(window, account) && now + LOOK_US < late ? now + LOOK_US : late;
+}
+
+int64_t flow_look_at(const struct flow_control *flow, const struct flow_account *account,
+		     int64_t now)
+{
+	return look_at(flow_window(flow, account), account, now);
+}
+
+int64_t flow_sent(struct flow_control *flow, struct flow_account *account, int64_t now)
 {
 	struct flow_window *window = window_of(flow, account);
 
@@ -206,31 +251,7 @@ void flow_sent(struct flow_control *flow, struct flow_account *account, int64_t 
 	}
 	if (window->silent)
 		probe(window, now);
-}
-
-uint32_t flow_late_after(const struct flow_control *flow, const struct flow_account *account)
-{
-	const struct flow_path *path = account->path;
-	uint64_t us = 3 * (uint64_t)flow_window(flow, account)->usual_us, own = 0;
-
-	if (path && path->smoothed_us)
-		own = path->smoothed_us + 4 * (uint64_t)path->deviation_us;
-	if (account->sa)
-		us = own ? LATE_SA_US : UNKNOWN_SA_US;
-	else if (!us && !own)
-		us = UNKNOWN_US;
-	if (us < own)
-		us = own;
-	if (us < LATE_US)
-		us = LATE_US;
-	return us < LONGEST_US ? (uint32_t)us : LONGEST_US;
-}
-
-bool flow_looks_again(const struct flow_control *flow, const struct flow_account *account)
-{
-	const struct flow_window *window = flow_window(flow, account);
-
-	return !window->usual_us && window->in_flight > 1 && !has_responded(account);
+	return look_at(window, account, now);
 }
 
 void flow_late(struct flow_control *flow, struct flow_account *account, int64_t now)
@@ -253,9 +274,9 @@ void flow_late(struct flow_control *flow, struct flow_account *account, int64_t 
 		leave_node(account);
 }
 
-/* A round trip, which is not 0. */
-static void learn(struct flow_window *window, struct flow_account *account, uint32_t us,
-		  int64_t now)
+/* A round trip, which is not 0. Returns whether judge_limit() is to be called. */
+static inline bool learn(struct flow_window *window, struct flow_account *account, uint32_t us,
+			 int64_t now)
 {
 	if (now - us > window->newest)
 		window->newest = now - us;
@@ -263,30 +284,52 @@ static void learn(struct flow_window *window, struct flow_account *account, uint
 		us = LONGEST_US;
 	if (!account->sa)
 		learn_usual(window, us);
-	if (account->path)
-		learn_path(account->path, us);
+	return account->path && learn_path(account->path, us);
 }
 
+static NOINLINE void judge(struct flow_window *window, struct flow_path *path, int64_t now)
+{
+	if (path)
+		judge_limit(path);
+	if (window_is_judged(window))
+		window_judge_sample(window, now);
+}
+
+/* A response ends a silence. */
+static RARE void respond_in_silence(struct flow_control *flow, struct flow_account *account,
+				    uint32_t rtt_us, bool lost, int64_t now)
+{
+	struct flow_window *window = window_of(flow, account);
+
+	window_restart(window, now);
+	window->silent = false;
+	flow_response(flow, account, rtt_us, lost, now);
+}
+
+/* The calls are the last statements, so that the function saves no registers. */
 void flow_response(struct flow_control *flow, struct flow_account *account, uint32_t rtt_us,
 		   bool lost, int64_t now)
 {
 	struct flow_window *window = window_of(flow, account);
+	struct flow_path *path = account->path, *judged = NULL;
 
+	if (window->silent) {
+		respond_in_silence(flow, account, rtt_us, lost, now);
+		return;
+	}
 	window->late = 0;
-	if (window->silent)
-		window_restart(window, now);
-	window->silent = false;
-	if (rtt_us)
-		learn(window, account, rtt_us, now);
-	if (account->path) {
-		account->path->dead = false;
+	if (rtt_us && learn(window, account, rtt_us, now))
+		judged = path;
+	if (path) {
+		path->dead = false;
 		leave_node(account);
 	}
 	leave_window(window, account, true, now);
 	leave_sample(window, account, lost);
 	/* after BUSY the next transmission is a first one */
 	account->first = 0;
-	window_judge(window, now);
+	if (judged || window_is_judged(window))
+		judge(window, judged, now);
 }
 
 void flow_leave(struct flow_control *flow, struct flow_account *account)

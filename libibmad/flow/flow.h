@@ -102,12 +102,17 @@ static inline uint32_t flow_shortest_us(const struct flow_window *window)
 	return !us || (before && before < us) ? before : us;
 }
 
-/* The events of a request. A MAD is sent. */
-void flow_sent(struct flow_control *flow, struct flow_account *account, int64_t now);
 /* The time from the latest transmission until the response is late. */
 uint32_t flow_late_after(const struct flow_control *flow, const struct flow_account *account);
-/* Whether that time may soon become shorter, because no round trip is known yet. */
-bool flow_looks_again(const struct flow_control *flow, const struct flow_account *account);
+/*
+ * When the response to the latest transmission is late; or before, if that time may soon become
+ * shorter, because no round trip is known yet.
+ */
+int64_t flow_look_at(const struct flow_control *flow, const struct flow_account *account,
+		     int64_t now);
+
+/* The events of a request. A MAD is sent. Returns flow_look_at(). */
+int64_t flow_sent(struct flow_control *flow, struct flow_account *account, int64_t now);
 /* The response to the latest transmission is late. */
 void flow_late(struct flow_control *flow, struct flow_account *account, int64_t now);
 /*

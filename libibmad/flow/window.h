@@ -98,11 +98,10 @@ static inline void window_leave_sample(struct flow_window *window, uint32_t samp
 	window->sample.lost += lost;
 }
 
-/* A response came: judges the window if enough is known. */
-static inline void window_judge(struct flow_window *window, int64_t now)
+/* Whether enough may be known for a judgement. */
+static inline bool window_is_judged(const struct flow_window *window)
 {
-	if (window->sample.ended >= window->sample.enough || window->phase == FLOW_GROWN)
-		window_judge_sample(window, now);
+	return window->sample.ended >= window->sample.enough || window->phase == FLOW_GROWN;
 }
 
 #endif

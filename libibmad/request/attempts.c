@@ -22,8 +22,6 @@
  */
 #define INTERVAL_GROWS     10
 #define INTERVAL_US        200000
-/* While no round trip is known, the time until a response is late is computed this often. */
-#define LOOK_US            2000
 
 static int64_t earlier(int64_t a, int64_t b)
 {
@@ -119,15 +117,6 @@ static int64_t late_at(struct requests *all, const struct request *request)
 	return request->account.sent + flow_late_after(&all->flow, &request->account);
 }
 
-/* When the timer of a request that waits for a response is due. */
-static int64_t look_at(struct requests *all, const struct request *request, int64_t now)
-{
-	int64_t at = earlier(late_at(all, request), request->attempt_end);
-
-	return flow_looks_again(&all->flow, &request->account) ? earlier(at, now + LOOK_US)
-							       : at;
-}
-
 /* How long the kernel is to wait for the response; begins the attempt if none has begun. */
 static int begin_wait(struct request *request, const struct transmission *transmission,
 		      int64_t now)
@@ -145,8 +134,8 @@ static int begin_wait(struct request *request, const struct transmission *transm
 	return ms_to(attempts_end(request), now, ms > KERNEL_HOLDS_MS ? ms : KERNEL_HOLDS_MS);
 }
 
-static enum request_action attempt_transmit(struct requests *all, struct request *request,
-					    struct request_event *event)
+static INLINE enum request_action transmit(struct requests *all, struct request *request,
+					   struct request_event *event)
 {
 	uint8_t *umad = request_buffer(request), *mad = umad + request->header_size;
 	struct transmission *transmission;
@@ -161,8 +150,8 @@ static enum request_action attempt_transmit(struct requests *all, struct request
 	event->attempts_left = request->next_attempt ? request->attempts_left : 0;
 	if (!request->account.first)
 		request->account.may_copy = request->copies_left > 0;
-	flow_sent(&all->flow, &request->account, now);
-	request->timer_at = look_at(all, request, now);
+	request->timer_at =
+		earlier(flow_sent(&all->flow, &request->account, now), request->attempt_end);
 	request->next_attempt = false;
 	request->phase = REQUEST_WRITING;
 	probe_request_transmitted(request, umad, mad, request->transmissions.count);
@@ -173,7 +162,7 @@ enum request_action attempt_send(struct requests *all, struct request *request,
 				 struct request_event *event)
 {
 	if (!redirect_needs_path(request->redirect))
-		return attempt_transmit(all, request, event);
+		return transmit(all, request, event);
 	request->phase = REQUEST_ASKING_PATH;
 	return ACTION_ASK_PATH;
 }
@@ -185,7 +174,7 @@ enum request_action attempt_path_asked(struct requests *all, struct request *req
 		return request_finish(all, request, request->pending.error, event->now);
 	if (event->error)
 		return request_finish(all, request, event->error, event->now);
-	return attempt_transmit(all, request, event);
+	return attempt_send(all, request, event);
 }
 
 /* --- late responses ------------------------------------------------------------- */
@@ -218,7 +207,10 @@ enum request_action attempt_look(struct requests *all, struct request *request,
 	if (now >= request->attempt_end)
 		return end_attempt(all, request, now);
 	if (now < late_at(all, request))
-		return request_set_timer(request, REQUEST_WAITING, look_at(all, request, now));
+		return request_set_timer(
+			request, REQUEST_WAITING,
+			earlier(flow_look_at(&all->flow, &request->account, now),
+				request->attempt_end));
 	flow_late(&all->flow, &request->account, now);
 	if (!request->copies_left)
 		return request_set_timer(request, REQUEST_WAITING, request->attempt_end);

@@ -14,10 +14,12 @@ uint32_t __real_flow_late_after(const struct flow_control *flow,
 				const struct flow_account *account);
 uint32_t __wrap_flow_late_after(const struct flow_control *flow,
 				const struct flow_account *account);
-bool __real_flow_looks_again(const struct flow_control *flow,
-			     const struct flow_account *account);
-bool __wrap_flow_looks_again(const struct flow_control *flow,
-			     const struct flow_account *account);
+int64_t __real_flow_look_at(const struct flow_control *flow, const struct flow_account *account,
+			    int64_t now);
+int64_t __wrap_flow_look_at(const struct flow_control *flow, const struct flow_account *account,
+			    int64_t now);
+int64_t __real_flow_sent(struct flow_control *flow, struct flow_account *account, int64_t now);
+int64_t __wrap_flow_sent(struct flow_control *flow, struct flow_account *account, int64_t now);
 
 uint32_t __wrap_flow_late_after(const struct flow_control *flow,
 				const struct flow_account *account)
@@ -28,10 +30,18 @@ uint32_t __wrap_flow_late_after(const struct flow_control *flow,
 }
 
 /* The time does not become shorter. */
-bool __wrap_flow_looks_again(const struct flow_control *flow,
-			     const struct flow_account *account)
+int64_t __wrap_flow_look_at(const struct flow_control *flow, const struct flow_account *account,
+			    int64_t now)
 {
-	return !late_after_us && __real_flow_looks_again(flow, account);
+	return late_after_us ? account->sent + late_after_us
+			     : __real_flow_look_at(flow, account, now);
+}
+
+int64_t __wrap_flow_sent(struct flow_control *flow, struct flow_account *account, int64_t now)
+{
+	int64_t at = __real_flow_sent(flow, account, now);
+
+	return late_after_us ? now + late_after_us : at;
 }
 
 void set_late_after(uint32_t microseconds)

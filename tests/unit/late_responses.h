@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * When a response is late. The linker wraps the library's flow_late_after() and
- * flow_looks_again(), so that a test of retransmissions depends neither on the law of flow
+ * When a response is late. The linker wraps the functions of the library that compute this
+ * time, so that a test of retransmissions depends neither on the law of flow
  * control nor on the machine. To a node that has never responded, a Get is sent again after
  * twice that time.
  */
