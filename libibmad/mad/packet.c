@@ -57,14 +57,7 @@ EXPORT uint64_t mad_trid(void)
 
 /* --- headers and packets ---------------------------------------------------------- */
 
-static int class_of(const ib_rpc_t *rpc)
-{
-	return rpc->mgtclass & 0xff;
-}
-
-/* Writes the part of the header for a directed route (IBA 14.2.1.2). */
-static NOINLINE int put_directed_route(uint8_t *mad, const ib_rpc_t *rpc,
-				       const ib_dr_path_t *path)
+int packet_put_route(uint8_t *mad, const ib_rpc_t *rpc, const ib_dr_path_t *path)
 {
 	if (!path) {
 		report("mad_encode", "a MAD with a directed route needs a path");
@@ -90,40 +83,6 @@ static NOINLINE int put_directed_route(uint8_t *mad, const ib_rpc_t *rpc,
 	return 0;
 }
 
-/* Writes the header of the class, which is behind the common header. */
-static INLINE int put_class_header(uint8_t *mad, const ib_rpc_t *rpc, const ib_dr_path_t *path)
-{
-	switch (class_of(rpc)) {
-	case IB_SA_CLASS:
-		put64(mad, 36, rpc->mkey); /* SM_Key */
-		put64(mad, 48, rpc->mask);
-		return 0;
-	case IB_CC_CLASS:
-		put64(mad, 24, ((const ib_rpc_cc_t *)rpc)->cckey);
-		return 0;
-	}
-	put64(mad, 24, rpc->mkey);
-	if (class_of(rpc) == IB_SMI_DIRECT_CLASS)
-		return put_directed_route(mad, rpc, path);
-	if (mad_is_vendor_range2(class_of(rpc)))
-		put32(mad, 36, (rpc->oui & 0xffffff) | (uint32_t)mad[36] << 24);
-	return 0;
-}
-
-/* Writes all but the data. */
-static INLINE int put_headers(uint8_t *mad, const ib_rpc_t *rpc, const ib_dr_path_t *path)
-{
-	mad[0] = 1; /* the base version */
-	mad[1] = (uint8_t)class_of(rpc);
-	mad[2] = class_version(class_of(rpc));
-	mad[3] = (uint8_t)rpc->method;
-	put16(mad, STATUS_OFFS, (uint16_t)rpc->rstatus);
-	put64(mad, 8, rpc->trid);
-	put16(mad, 16, (uint16_t)rpc->attr.id);
-	put32(mad, 20, rpc->attr.mod);
-	return put_class_header(mad, rpc, path);
-}
-
 /* Whether the data fits into one MAD. */
 static bool data_fits(const ib_rpc_t *rpc)
 {
@@ -146,7 +105,7 @@ EXPORT void *mad_encode(void *buf, ib_rpc_t *rpc, ib_dr_path_t *drpath, void *da
 		return not_encoded();
 	if (!rpc->trid)
 		rpc->trid = mad_trid();
-	if (put_headers(mad, rpc, drpath))
+	if (packet_put_headers(mad, rpc, rpc->mgtclass & 0xff, drpath))
 		return not_encoded();
 	if (data)
 		memcpy(mad + rpc->dataoffs, data, (size_t)rpc->datasz);
@@ -163,50 +122,12 @@ static void put_rmpp_header(uint8_t *mad, const ib_rmpp_hdr_t *rmpp)
 	put32(mad, RMPP_DATA2_OFFS, rmpp->d2.u);
 }
 
-/* SMPs have QP0. A directed route begins at this port, unless it begins with a LID part. */
-static void address_smp(struct ib_user_mad *umad, const uint8_t *mad, const ib_rpc_t *rpc,
-			const ib_portid_t *dport)
-{
-	int lid = dport->lid;
-
-	if (class_of(rpc) == IB_SMI_DIRECT_CLASS &&
-	    (lid <= 0 || dport->drpath.drslid == PERMISSIVE_LID))
-		lid = PERMISSIVE_LID;
-	umad->addr.qpn = 0;
-	umad->addr.qkey = 0;
-	umad->addr.lid = htobe16((uint16_t)lid);
-	umad->addr.sl = 0;
-	umad->addr.grh_present = 0;
-	/* the header of old kernels has no index */
-	if (mad == umad->data)
-		umad->addr.pkey_index = 0;
-}
-
-/* Not inlined, because SMPs do not need its variable. */
-static NOINLINE void address_other(void *umad, uint8_t *mad, const ib_portid_t *dport,
-				   const ib_rmpp_hdr_t *rmpp)
+void packet_address_gmp(void *umad, uint8_t *mad, const ib_portid_t *dport,
+			const ib_rmpp_hdr_t *rmpp)
 {
 	address_gmp(umad, dport, 0);
 	if (rmpp)
 		put_rmpp_header(mad, rmpp);
-}
-
-static inline void put_address(void *umad, uint8_t *mad, const ib_rpc_t *rpc,
-			       const ib_portid_t *dport, const ib_rmpp_hdr_t *rmpp)
-{
-	if (is_smp_class(class_of(rpc)))
-		address_smp(umad, mad, rpc, dport);
-	else
-		address_other(umad, mad, dport, rmpp);
-}
-
-int packet_build(void *umad, uint8_t *mad, const ib_rpc_t *rpc, const ib_portid_t *dport,
-		 const ib_rmpp_hdr_t *rmpp)
-{
-	if (put_headers(mad, rpc, &dport->drpath))
-		return -EINVAL;
-	put_address(umad, mad, rpc, dport, rmpp);
-	return 0;
 }
 
 RARE void rmpp_mark(uint8_t *mad)
@@ -227,7 +148,7 @@ EXPORT int mad_build_pkt(void *umad, ib_rpc_t *rpc, ib_portid_t *dport, ib_rmpp_
 	}
 	if (!mad_encode(mad, rpc, &dport->drpath, data))
 		return -1;
-	put_address(umad, mad, rpc, dport, rmpp);
+	packet_put_address(umad, mad, rpc->mgtclass & 0xff, dport, rmpp);
 	return IB_MAD_SIZE;
 }
 

@@ -25,6 +25,7 @@
 #include "request/redirect.h"
 #include "request/tids.h"
 
+#include <limits.h>
 #include <stddef.h>
 
 /* The state that all requests of a port share. */
@@ -179,14 +180,6 @@ static inline bool request_is_by_rmpp(const ib_rpc_t *rpc)
 
 void requests_init(struct requests *requests);
 
-/*
- * Makes a request that is QUEUED, with size bytes of payload at rpc->dataoffs; rmpp may be
- * NULL. rpc gets a transaction ID if it has none. Returns 0, -EINVAL, -EPROTONOSUPPORT,
- * -EMSGSIZE or -ENOMEM. After an error nothing is to be freed.
- */
-int request_init(struct request *request, const struct request_settings *settings,
-		 ib_rpc_t *rpc, const ib_portid_t *dport, const ib_rmpp_hdr_t *rmpp,
-		 const void *payload, size_t size);
 /* Frees what belongs to the request. */
 void request_free(struct request *request);
 
@@ -203,6 +196,88 @@ enum request_action request_finish(struct requests *all, struct request *request
 /* Forgets the pending event. */
 void request_drop_pending(struct request *request);
 
+/* Allocates the buffer of a request that RMPP carries. 0, -EMSGSIZE or -ENOMEM. */
+int request_allocate(struct request *request, bool rmpp, size_t size);
+
+/* Sets what depends on the class and on the settings. */
+static INLINE void request_set_attempts(struct request *request,
+					const struct request_settings *settings, int mgmt_class,
+					int method, int timeout_ms, bool large)
+{
+	int attempts = settings->attempts < UINT16_MAX ? settings->attempts : UINT16_MAX;
+
+	request->timeout_ms = timeout_ms ? timeout_ms : settings->timeout_ms;
+	if (request->timeout_ms < 0)
+		request->timeout_ms = INT_MAX / 2;
+	request->attempts_left = (uint16_t)attempts;
+	request->account.smp = is_smp_class(mgmt_class);
+	request->account.sa = mgmt_class == IB_SA_CLASS;
+	/* the Gets of these classes change nothing: a retransmission does no harm */
+	request->repeatable = !large && method == IB_MAD_METHOD_GET &&
+			      (request->account.smp || request->account.sa ||
+			       mgmt_class == IB_PERFORMANCE_CLASS || mgmt_class == IB_CC_CLASS);
+	if (request->repeatable && attempts > 1)
+		request->copies_left = (uint16_t)attempts;
+}
+
+/*
+ * Makes a request that is QUEUED, with size bytes of payload at rpc->dataoffs; rmpp may be
+ * NULL. rpc gets a transaction ID if it has none. Returns 0, -EINVAL, -EPROTONOSUPPORT,
+ * -EMSGSIZE or -ENOMEM. After an error nothing is to be freed. It is inlined, because it
+ * mainly stores its arguments.
+ */
+static INLINE int request_init(struct request *request, const struct request_settings *settings,
+			       ib_rpc_t *rpc, const ib_portid_t *dport,
+			       const ib_rmpp_hdr_t *rmpp, const void *payload, size_t size)
+{
+	size_t header_size = umad_size();
+	int mgmt_class = rpc->mgtclass & 0xff, ret;
+	struct ib_user_mad *header;
+	uint8_t *umad = request->packet, *mad;
+	bool large = false;
+
+	/* zeros: the bytes of the packet that are used, a header and a MAD */
+	memset(request, 0, offsetof(struct request, packet) + header_size + IB_MAD_SIZE);
+	request->umad = umad;
+	if (!dport || rpc->dataoffs < 0 || rpc->dataoffs > IB_MAD_SIZE)
+		return -EINVAL;
+	if (settings->agent < 0)
+		return -EPROTONOSUPPORT;
+	if (!payload)
+		size = 0;
+	request->header_size = (uint8_t)header_size;
+	request->dataoffs = (uint16_t)rpc->dataoffs;
+	request->length = IB_MAD_SIZE;
+	if (settings->by_rmpp || size > (size_t)(IB_MAD_SIZE - rpc->dataoffs)) {
+		ret = request_allocate(request, settings->rmpp, size);
+		if (ret)
+			return ret;
+		umad = request->umad;
+		large = true;
+	}
+	if (!rpc->trid)
+		rpc->trid = mad_trid();
+	mad = umad + header_size;
+	ret = packet_build(umad, mad, rpc, mgmt_class, dport, rmpp);
+	if (ret) {
+		request_fini(request);
+		return ret;
+	}
+	header = (struct ib_user_mad *)(void *)umad;
+	header->agent_id = (uint32_t)settings->agent;
+	if (header->addr.grh_present)
+		header->addr.gid_index = (uint8_t)settings->gid_index;
+	transmissions_init(&request->transmissions, (uint32_t)rpc->trid, (uint8_t)mgmt_class);
+	request->transmissions.chosen = settings->chosen;
+	request_set_attempts(request, settings, mgmt_class, (uint8_t)rpc->method, rpc->timeout,
+			     large);
+	if (size)
+		memcpy(mad + rpc->dataoffs, payload, size);
+	if (large)
+		rmpp_mark(mad);
+	return 0;
+}
+
 /* A function that handles an event in a phase. */
 typedef enum request_action request_handler(struct requests *all, struct request *request,
 					    struct request_event *event);
@@ -212,7 +287,7 @@ extern __attribute__((visibility("hidden")))
 request_handler *const request_handlers[REQUEST_PHASES][REQUEST_EVENTS];
 
 /* Handles an event. At EVENT_SEND and EVENT_WRITTEN, the request is in no queue. */
-static inline enum request_action request_handle(struct requests *all, struct request *request,
+static INLINE enum request_action request_handle(struct requests *all, struct request *request,
 						 struct request_event *event)
 {
 	request_handler *handle = request_handlers[request->phase][event->kind];
