@@ -89,6 +89,16 @@ static INLINE void probe_request_completed(const void *request, const uint8_t *u
 	PROBE_MAD(request_completed, request, umad, mad, error, transmissions);
 }
 
+/* Whether a program traces the numbers of requests that may be in flight. */
+static INLINE bool probe_is_window_traced(void)
+{
+#if HAS_PROBES
+	return __builtin_expect(SEMAPHORE(window_changed), 0);
+#else
+	return false;
+#endif
+}
+
 /* The number of requests of a queue pair that may be in flight has changed. */
 static INLINE void probe_window_changed(int handle, unsigned queue_pair, unsigned before,
 					unsigned now)

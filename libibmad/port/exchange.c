@@ -15,38 +15,11 @@
 
 /* --- events of requests --------------------------------------------------------- */
 
-/* The request is to be sent again. */
-static RARE void send_again(struct ibmad_port *port, struct port_request *request,
-			    bool readdressed)
+void port_send_again(struct ibmad_port *port, struct port_request *request, bool readdressed)
 {
 	timer_stop(&port->timers, &request->timer);
 	queue_again(&port->queue, request, readdressed);
 	request->owner->ops->changed(port, request);
-}
-
-void port_carry_out(struct ibmad_port *port, struct port_request *request,
-		    enum request_action action)
-{
-	switch (action) {
-	case ACTION_SET_TIMER:
-		if (request->request.phase == REQUEST_PAUSED)
-			queue_pause(&port->queue, request);
-		request->owner->ops->changed(port, request);
-		break;
-	case ACTION_QUEUE:
-	case ACTION_READDRESS:
-		send_again(port, request, action == ACTION_READDRESS);
-		break;
-	case ACTION_COMPLETE:
-		timer_stop(&port->timers, &request->timer);
-		queue_remove(&port->queue, request);
-		queue_leave(&port->queue, request);
-		request->owner->ops->completed(port, request);
-		return;
-	default:
-		break;
-	}
-	queue_update(&port->queue, request);
 }
 
 void port_handle(struct ibmad_port *port, struct port_request *request,
@@ -123,9 +96,12 @@ static enum request_action write_unlocking(struct ibmad_port *port,
 
 void port_transmit_unlocking(struct ibmad_port *port, struct port_request *request)
 {
-	struct request_event event = {.kind = EVENT_SEND, .now = clock_us()};
+	struct request_event event;
 	enum request_action action;
 
+	/* by assignments: for an initializer, compilers clear the structure first */
+	event.kind = EVENT_SEND;
+	event.now = clock_us();
 	if (port->gone) {
 		port_handle(port, request, EVENT_CANCEL, port->gone, event.now);
 		return;

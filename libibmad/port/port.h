@@ -139,9 +139,36 @@ static INLINE void port_submit_unlocking(struct ibmad_port *port, struct port_re
 void port_send_unlocking(struct ibmad_port *port, unsigned most);
 /* Handles the timers that are due, "most" at most. */
 void port_expire(struct ibmad_port *port, int64_t now, unsigned most);
+/* The request is to be sent again: ACTION_QUEUE, or ACTION_READDRESS. */
+RARE void port_send_again(struct ibmad_port *port, struct port_request *request,
+			  bool readdressed);
+
 /* Carries out the action of an event, except ACTION_WRITE and ACTION_ASK_PATH. */
-void port_carry_out(struct ibmad_port *port, struct port_request *request,
-		    enum request_action action);
+static INLINE void port_carry_out(struct ibmad_port *port, struct port_request *request,
+				  enum request_action action)
+{
+	switch (action) {
+	case ACTION_SET_TIMER:
+		if (request->request.phase == REQUEST_PAUSED)
+			queue_pause(&port->queue, request);
+		request->owner->ops->changed(port, request);
+		break;
+	case ACTION_QUEUE:
+	case ACTION_READDRESS:
+		port_send_again(port, request, action == ACTION_READDRESS);
+		break;
+	case ACTION_COMPLETE:
+		timer_stop(&port->timers, &request->timer);
+		queue_remove(&port->queue, request);
+		queue_leave(&port->queue, request);
+		request->owner->ops->completed(port, request);
+		return;
+	default:
+		break;
+	}
+	queue_update(&port->queue, request);
+}
+
 /* Handles an event of a request, TIMER or CANCEL, and carries out its action. */
 void port_handle(struct ibmad_port *port, struct port_request *request,
 		 enum request_event_kind kind, int error, int64_t now);

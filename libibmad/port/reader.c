@@ -23,24 +23,24 @@
 
 /* --- tracing -------------------------------------------------------------------- */
 
-/* Tells those who trace of the size of a window, if it has changed. */
-static INLINE void trace_window(struct ibmad_port *port, unsigned window)
+/* Tells those who trace of windows whose sizes have changed. */
+static INLINE void trace_windows(struct ibmad_port *port)
 {
-	unsigned size;
-
-	if (!HAS_PROBES)
-		return;
-	size = port->requests.flow.windows[window].size;
-	if (size == port->traced_sizes[window])
-		return;
-	probe_window_changed(port->handle.fd, window, port->traced_sizes[window], size);
-	port->traced_sizes[window] = size;
+	if (probe_is_window_traced())
+		port_trace_windows(port);
 }
 
-void port_trace_windows(struct ibmad_port *port)
+RARE void port_trace_windows(struct ibmad_port *port)
 {
-	for (unsigned i = 0; i < FLOW_WINDOWS; i++)
-		trace_window(port, i);
+	unsigned before, size;
+
+	for (unsigned i = 0; i < FLOW_WINDOWS; i++) {
+		before = port->traced_sizes[i];
+		size = port->requests.flow.windows[i].size;
+		port->traced_sizes[i] = size;
+		if (size != before)
+			probe_window_changed(port->handle.fd, i, before, size);
+	}
 }
 
 /* --- messages ------------------------------------------------------------------- */
@@ -63,37 +63,43 @@ static RARE void take_unclaimed(struct ibmad_port *port, const uint8_t *umad, in
 		port->dropped += !header->status;
 }
 
+/* Whether a message with the ID of a request is its response, or the report of its timeout. */
+static bool is_expected(const struct ib_user_mad *header, const uint8_t *mad, int length)
+{
+	return header->status ? !is_response(mad) : length >= 36 && is_response(mad);
+}
+
 /*
- * Handles a message: length bytes of MAD in umad. "allocated": the port may keep umad. Returns
- * whether the port keeps it.
+ * Handles a message that was read before "now": length bytes of MAD in umad. "allocated": the
+ * port may keep umad. Returns whether the port keeps it.
  */
-static INLINE bool receive(struct ibmad_port *port, uint8_t *umad, int length, bool allocated)
+static INLINE bool receive(struct ibmad_port *port, uint8_t *umad, int length, bool allocated,
+			   int64_t now)
 {
 	const struct ib_user_mad *header = (const struct ib_user_mad *)(const void *)umad;
 	const uint8_t *mad = umad + port->handle.header_size;
-	struct request_event event = {.umad = umad, .length = length, .allocated = allocated};
+	struct transmission *transmission = NULL;
 	struct port_request *request;
-	enum mad_window window;
+	struct request_event event;
 
 	if (length >= 24)
-		event.transmission =
-			tids_find(&port->requests.tids, get32(mad, TID_OFFS), mad[1]);
-	if (event.transmission && !header->status && length >= 36 && is_response(mad))
-		event.kind = EVENT_RESPONSE;
-	else if (event.transmission && header->status && !is_response(mad))
-		event.kind = EVENT_REPORT;
-	if (!event.kind) {
+		transmission = tids_find(&port->requests.tids, get32(mad, TID_OFFS), mad[1]);
+	if (!transmission || !is_expected(header, mad, length)) {
 		take_unclaimed(port, umad, length);
 		return false;
 	}
-	event.now = clock_us();
-	request = port_request_of(request_of(event.transmission));
-	window = flow_window_of(&request->request.account);
-	if (event.kind == EVENT_RESPONSE)
+	request = port_request_of(request_of(transmission));
+	event.kind = header->status ? EVENT_REPORT : EVENT_RESPONSE;
+	event.now = now;
+	event.transmission = transmission;
+	event.umad = umad;
+	event.length = length;
+	event.allocated = allocated;
+	if (!header->status)
 		queue_remove(&port->queue, request);
 	port_carry_out(port, request,
 		       request_handle(&port->requests, &request->request, &event));
-	trace_window(port, window);
+	trace_windows(port);
 	return allocated && !event.allocated;
 }
 
@@ -138,7 +144,7 @@ static RARE void read_long(struct ibmad_port *port, int length)
 	if (result == HANDLE_GONE)
 		port_fail(port, ENODEV);
 	if (!umad || result != HANDLE_MESSAGE ||
-	    !receive(port, umad, length, length > IB_MAD_SIZE))
+	    !receive(port, umad, length, length > IB_MAD_SIZE, clock_us()))
 		free(umad);
 }
 
@@ -153,16 +159,16 @@ static void note_empty(struct ibmad_port *port, int64_t time)
  * Notes the time even if the queue is never empty: after "reading_since", the kernel's queue
  * had QUEUED_MAX messages at most that came before.
  */
-static void count_message(struct ibmad_port *port)
+static void count_message(struct ibmad_port *port, int64_t now)
 {
 	if (!port->read_since)
-		port->reading_since = clock_us();
+		port->reading_since = now;
 	if (++port->read_since > QUEUED_MAX)
 		note_empty(port, port->reading_since);
 }
 
-/* Reads a message and handles it. This thread has set "reading". Takes the lock. */
-static enum handle_result read_message(struct ibmad_port *port)
+/* Reads a message and handles it. Takes the lock. *time becomes the time after reading. */
+static INLINE enum handle_result read_message(struct ibmad_port *port, int64_t *time)
 {
 	enum handle_result result;
 
@@ -170,14 +176,16 @@ static enum handle_result read_message(struct ibmad_port *port)
 	result = handle_receive(&port->handle, port->buffer, &port->length);
 	if (result == HANDLE_TOO_LONG) {
 		read_long(port, port->length);
-		count_message(port);
+		*time = clock_us();
+		count_message(port, *time);
 		return result;
 	}
 	port_lock(port);
 	port->blocked_until = 0;
 	if (result == HANDLE_MESSAGE) {
-		receive(port, port->buffer, port->length, false);
-		count_message(port);
+		*time = clock_us();
+		count_message(port, *time);
+		receive(port, port->buffer, port->length, false, *time);
 	} else if (result == HANDLE_GONE) {
 		port_fail(port, ENODEV);
 	}
@@ -194,33 +202,44 @@ static bool has_enough(const struct ibmad_port *port, const struct waiter *waite
 	return waiter && waiter->woken && !(waiter->patient && port->requests.tids.count);
 }
 
-/* Reads until nothing is queued, "most" messages are read, or the waiter has enough. */
-static unsigned read_unlocking(struct ibmad_port *port, unsigned most,
-			       const struct waiter *waiter, int64_t now)
+/*
+ * Reads until nothing is queued, "most" messages are read, or the waiter has enough. This
+ * thread has set "reading". Takes the lock. "now" is the present time; for a waiter, it is a
+ * time before poll(2), which may have lasted long. Returns the number of messages.
+ */
+static unsigned read_messages(struct ibmad_port *port, unsigned most,
+			      const struct waiter *waiter, int64_t now)
 {
 	enum handle_result result;
 	unsigned count = 0;
+	int64_t time = now;
 
-	while (count < most && !has_enough(port, waiter) && !port->gone &&
-	       port->blocked_until <= now) {
-		port_unlock(port);
-		result = read_message(port);
+	for (;;) {
+		result = read_message(port, &time);
 		if (result == HANDLE_NONE)
 			note_empty(port, now);
 		if (result == HANDLE_NONE || result == HANDLE_GONE)
-			break;
+			return count;
+		if (waiter && !count)
+			now = time;
 		count++;
+		if (has_enough(port, waiter) || count == most || port->gone ||
+		    port->blocked_until > now)
+			return count;
+		port_unlock(port);
 	}
-	return count;
 }
 
 unsigned port_read_unlocking(struct ibmad_port *port, unsigned most, int64_t now)
 {
-	unsigned count;
+	unsigned count = 0;
 
 	if (atomic_exchange(&port->waiters.reading, true))
 		return 0;
-	count = read_unlocking(port, most, NULL, now);
+	if (!port->gone && port->blocked_until <= now) {
+		port_unlock(port);
+		count = read_messages(port, most, NULL, now);
+	}
 	port->waiters.reading = false;
 	waiters_pass(&port->waiters);
 	return count;
@@ -238,22 +257,21 @@ static NOINLINE void follow_unlocking(struct ibmad_port *port, struct waiter *wa
 	pthread_cond_destroy(&waiter->changed);
 }
 
-/* Handles the result of a poll until the time "end". Takes the lock. */
-static void handle_poll(struct ibmad_port *port, struct waiter *waiter, int ret, int error,
-			int64_t end)
+/* Handles the result of a poll of "ms", begun at "now". Takes the lock. */
+static INLINE void handle_poll(struct ibmad_port *port, struct waiter *waiter, int ret, int ms,
+			       int64_t now)
 {
 	struct waiters *waiters = &port->waiters;
+	int error = ret < 0 ? errno : 0;
 
 	if (ret == 0 && (waiters->wake_fd < 0 || !atomic_exchange(&waiters->reading, true))) {
-		read_message(port);
-		if (!has_enough(port, waiter))
-			read_unlocking(port, READ_AT_ONCE - 1, waiter, clock_us());
+		read_messages(port, READ_AT_ONCE, waiter, now);
 		waiters->reading = false;
 		return;
 	}
 	port_lock(port);
 	if (ret == -ETIMEDOUT)
-		note_empty(port, end);
+		note_empty(port, now + ms * INT64_C(1000));
 	else if (ret == -EIO && error == EINTR)
 		waiter->interrupted = true;
 	else if (ret < 0)
@@ -285,7 +303,7 @@ static void lead_unlocking(struct ibmad_port *port, struct waiter *waiter, int64
 	ret = alone ? umad_poll(port->handle.fd, ms)
 		    : umad_poll_with(port->handle.fd, waiters->wake_fd, ms);
 	waiters->polling = false;
-	handle_poll(port, waiter, ret, ret < 0 ? errno : 0, now + ms * INT64_C(1000));
+	handle_poll(port, waiter, ret, ms, now);
 	if (alone)
 		waiters->reading = false;
 	waiters->leader = NULL;
@@ -300,18 +318,17 @@ void port_wait_unlocking(struct ibmad_port *port, struct waiter *waiter, int64_t
 			 int64_t now)
 {
 	struct waiters *waiters = &port->waiters;
-	bool can_read = waiters->polling && waiters->wake_fd >= 0 && !waiters->reading;
 	int64_t blocked = port->blocked_until;
 
 	waiter->woken = false;
 	waiter->until = until;
-	/* the leader may not have run since a message came */
-	if (until <= now && can_read)
+	if (!waiters->leader && !waiters->reading && blocked <= now)
+		lead_unlocking(port, waiter, until, now);
+	else if (until <= now && waiters->polling && waiters->wake_fd >= 0 && !waiters->reading)
+		/* the leader may not have run since a message came */
 		port_read_unlocking(port, READ_AT_ONCE, now);
 	else if (waiters->leader || waiters->reading)
 		follow_unlocking(port, waiter, until);
-	else if (blocked > now)
-		follow_unlocking(port, waiter, until < blocked ? until : blocked);
 	else
-		lead_unlocking(port, waiter, until, now);
+		follow_unlocking(port, waiter, until < blocked ? until : blocked);
 }

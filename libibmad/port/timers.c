@@ -11,7 +11,7 @@ int64_t clock_us(void)
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * INT64_C(1000000) + now.tv_nsec / 1000;
+	return now.tv_sec * INT64_C(1000000) + (uint32_t)now.tv_nsec / 1000;
 }
 
 void clock_cond_init(pthread_cond_t *cond)

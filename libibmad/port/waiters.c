@@ -53,9 +53,8 @@ void waiters_alert(struct waiters *waiters)
 		errno = saved_errno;
 }
 
-void waiter_wake(struct waiters *waiters, struct waiter *waiter)
+void waiter_signal(struct waiters *waiters, struct waiter *waiter)
 {
-	waiter->woken = true;
 	if (waiter->following) {
 		pthread_cond_signal(&waiter->changed);
 	} else if (waiter == waiters->leader && waiters->polling && waiters->wake_fd >= 0 &&

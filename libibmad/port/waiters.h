@@ -65,7 +65,17 @@ static inline void waiter_end(struct waiters *waiters, struct waiter *waiter)
 		waiters_pass(waiters);
 }
 
-void waiter_wake(struct waiters *waiters, struct waiter *waiter);
+/* Ends the sleep or the poll of a waiter. */
+void waiter_signal(struct waiters *waiters, struct waiter *waiter);
+
+/* Wakes a thread. A thread that neither sleeps nor polls sees "woken" before it does. */
+static inline void waiter_wake(struct waiters *waiters, struct waiter *waiter)
+{
+	waiter->woken = true;
+	if (waiter->following || waiters->polling)
+		waiter_signal(waiters, waiter);
+}
+
 void waiters_wake_all(struct waiters *waiters);
 /* Wakes a thread that waits for the inbox. */
 void waiters_wake_receiver(struct waiters *waiters);
