@@ -65,7 +65,7 @@ EXPORT void smp_mkey_set(struct ibmad_port *srcport, uint64_t mkey)
 
 EXPORT uint64_t smp_mkey_get(const struct ibmad_port *srcport)
 {
-	return srcport ? srcport->options.m_key : 0;
+	return options_m_key(srcport);
 }
 
 EXPORT void sa_key_set(struct ibmad_port *srcport, uint64_t sa_key)

@@ -23,6 +23,12 @@ static inline int options_attempts(const struct ibmad_port *port)
 	return retries > 0 ? retries : process_retries;
 }
 
+/* The M_Key of SMPs on the port; 0 without a port. */
+static inline uint64_t options_m_key(const struct ibmad_port *port)
+{
+	return port ? port->options.m_key : 0;
+}
+
 /* The settings of a request on the port. The caller may then set by_rmpp and chosen. */
 static inline struct request_settings options_for_request(const struct ibmad_port *port,
 							  int mgmt_class)

@@ -20,7 +20,6 @@ struct blocking_request {
 	struct owner owner;
 	struct waiter waiter;
 	struct port_request request;
-	bool completed;
 };
 
 /* --- the thread that waits owns the request ------------------------------------- */
@@ -30,20 +29,14 @@ static struct blocking_request *blocking_of(struct port_request *request)
 	return list_entry(request, struct blocking_request, request);
 }
 
-static void completed(struct ibmad_port *port, struct port_request *request)
-{
-	blocking_of(request)->completed = true;
-	waiter_wake(&port->waiters, &blocking_of(request)->waiter);
-}
-
-static void changed(struct ibmad_port *port, struct port_request *request)
+static void wake(struct ibmad_port *port, struct port_request *request)
 {
 	waiter_wake(&port->waiters, &blocking_of(request)->waiter);
 }
 
 static const struct owner_ops ops = {
-	.completed = completed,
-	.changed = changed,
+	.completed = wake,
+	.changed = wake,
 };
 
 /*
@@ -72,39 +65,55 @@ static void wait_unlocking(struct ibmad_port *port, struct waiter *waiter, int64
 	port_wait_unlocking(port, waiter, until, now);
 }
 
-/* One step towards the completion of a request. */
-static void advance_unlocking(struct ibmad_port *port, struct blocking_request *blocking)
+/* Whether the request is to fail, because the port has failed. */
+static bool is_lost(const struct ibmad_port *port, const struct request *request)
 {
-	struct port_request *request = &blocking->request;
-	bool queued = request->request.phase == REQUEST_QUEUED;
-	int64_t now = clock_us(), due = due_at(port, &request->request);
+	return port->gone && !request_is_ended(request);
+}
 
-	blocking->waiter.sending = queued;
-	if (port->gone && !request_is_ended(&request->request)) {
+/* Does what is due for the request, or sends queued requests. */
+static NOINLINE void act_unlocking(struct ibmad_port *port, struct port_request *request,
+				   int64_t now)
+{
+	if (is_lost(port, &request->request)) {
 		port_handle(port, request, EVENT_CANCEL, port->gone, now);
 	} else if (queue_is_ready(&port->queue)) {
 		/* sending may take long: another thread leads meanwhile */
 		waiters_pass(&port->waiters);
 		port_send_unlocking(port, SENT_AT_ONCE);
-	} else if (port_time(port, now) < due) {
-		wait_unlocking(port, &blocking->waiter, due, now);
-	} else if (queued) {
+	} else if (request->request.phase == REQUEST_QUEUED) {
 		port_expire(port, port_time(port, now), SENT_AT_ONCE);
 	} else {
 		port_handle(port, request, EVENT_TIMER, 0, now);
 	}
 }
 
-/* Sends a request and waits until it is complete. 0 or -ECANCELED. */
-static int wait_for(struct ibmad_port *port, struct blocking_request *blocking)
+/* One step towards the completion of a request. */
+static INLINE void advance_unlocking(struct ibmad_port *port, struct blocking_request *blocking)
 {
+	struct port_request *request = &blocking->request;
+	int64_t now = clock_us(), due = due_at(port, &request->request);
+
+	blocking->waiter.sending = request->request.phase == REQUEST_QUEUED;
+	if ((now < due || port_time(port, now) < due) && !is_lost(port, &request->request) &&
+	    !queue_is_ready(&port->queue))
+		wait_unlocking(port, &blocking->waiter, due, now);
+	else
+		act_unlocking(port, request, now);
+}
+
+/* Sends a request and waits until it is complete. 0 or -ECANCELED. */
+static INLINE int wait_for(struct ibmad_port *port, struct blocking_request *blocking)
+{
+	const struct request *request = &blocking->request.request;
+
 	if (port_enter_uncancelled(port))
 		return -ECANCELED;
 	waiter_begin(&port->waiters, &blocking->waiter);
 	port_submit_unlocking(port, &blocking->request);
-	while (!blocking->completed) {
+	while (request->phase != REQUEST_DONE) {
 		advance_unlocking(port, blocking);
-		if (!blocking->completed)
+		if (request->phase != REQUEST_DONE)
 			port_tell(port);
 	}
 	waiter_end(&port->waiters, &blocking->waiter);
@@ -198,7 +207,6 @@ static INLINE int exchange_uncancelled(const char *call, struct ibmad_port *port
 	settings.chosen = true;
 	settings.by_rmpp = !call && request_is_by_rmpp(rpc);
 	blocking->owner = (struct owner){.ops = &ops, .source = &port->blocking};
-	blocking->completed = false;
 	port_request_init(&blocking->request, &blocking->owner);
 	ret = request_init(request, &settings, rpc, dport, rmpp, payload, size);
 	if (!ret)
@@ -230,6 +238,15 @@ static INLINE int exchange(const char *call, const struct ibmad_port *srcport,
 				     payload, size);
 	pthread_setcancelstate(cancel_state, NULL);
 	return error;
+}
+
+/* The same, for calls that are not often called: the code of exchange() is not repeated. */
+static NOINLINE int exchange_rare(const char *call, const struct ibmad_port *srcport,
+				  struct blocking_request *blocking, ib_rpc_t *rpc,
+				  ib_portid_t *dport, ib_rmpp_hdr_t *rmpp, const void *payload,
+				  size_t size)
+{
+	return exchange(call, srcport, blocking, rpc, dport, rmpp, payload, size);
 }
 
 /* The end of every call: sets errno and rpc->error. */
@@ -303,7 +320,7 @@ EXPORT void *mad_rpc_rmpp(const struct ibmad_port *srcport, ib_rpc_t *rpc, ib_po
 	size = (size_t)(IB_MAD_SIZE - rpc->dataoffs);
 	if (size > (size_t)rpc->datasz)
 		size = (size_t)rpc->datasz;
-	error = exchange("mad_rpc_rmpp", srcport, &blocking, rpc, dport, rmpp, data, size);
+	error = exchange_rare("mad_rpc_rmpp", srcport, &blocking, rpc, dport, rmpp, data, size);
 	if (!error) {
 		mad = request_mad(&blocking.request.request);
 		if (rmpp)
@@ -351,7 +368,7 @@ EXPORT int mad_rpc_message(const struct ibmad_port *port, ib_rpc_t *rpc, ib_port
 	}
 	destination = *dport;
 	complete_address(&destination);
-	error = exchange(NULL, port, &blocking, rpc, &destination, NULL, payload, size);
+	error = exchange_rare(NULL, port, &blocking, rpc, &destination, NULL, payload, size);
 	redirect_report(blocking.request.request.redirect, dport);
 	message->status = blocking.request.request.status;
 	if (!error && (error = take_message(&blocking.request.request, message)))

@@ -4,6 +4,7 @@
 
 #include "base/export.h"
 #include "base/report.h"
+#include "calls/options.h"
 #include "mad/layout.h"
 
 #include <infiniband/mad.h>
@@ -17,9 +18,9 @@ static bool is_directed(const ib_portid_t *portid)
 	       portid->drpath.drdlid == PERMISSIVE_LID;
 }
 
-static uint8_t *smp_rpc(int method, void *data, ib_portid_t *portid, unsigned attrid,
-			unsigned mod, unsigned timeout, int *rstatus,
-			const struct ibmad_port *srcport)
+static INLINE uint8_t *smp_rpc(int method, void *data, ib_portid_t *portid, unsigned attrid,
+			       unsigned mod, unsigned timeout, int *rstatus,
+			       const struct ibmad_port *srcport)
 {
 	ib_rpc_t rpc = {
 		.mgtclass = IB_SMI_CLASS,
@@ -27,7 +28,7 @@ static uint8_t *smp_rpc(int method, void *data, ib_portid_t *portid, unsigned at
 		.attr = {.id = attrid, .mod = mod},
 		.dataoffs = IB_SMP_DATA_OFFS,
 		.datasz = IB_SMP_DATA_SIZE,
-		.mkey = smp_mkey_get(srcport),
+		.mkey = options_m_key(srcport),
 		.timeout = (int)timeout,
 	};
 	uint8_t *response;
