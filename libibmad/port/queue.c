@@ -238,8 +238,11 @@ static INLINE bool take_place(struct queue *queue, struct port_request *request,
 	request->request.account.path = &destination->path;
 	waits = !flow_has_place(queue->flow, &destination->path) ||
 		(fresh && (int32_t)(destination->served - request->number) >= 0);
-	return (!waits && list_is_empty(&destination->lanes)) ||
-	       !join_lane(queue, request, fresh, waits);
+	/* a flow that returns to the only lane of its destination has no turn to end */
+	if (!waits && (fresh ? list_is_empty(&destination->lanes)
+			     : destination->lanes.next == destination->lanes.prev))
+		return true;
+	return !join_lane(queue, request, fresh, waits);
 }
 
 /* --- the next request ----------------------------------------------------------- */

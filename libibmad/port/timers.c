@@ -69,29 +69,41 @@ static void put(struct timers *timers, unsigned place, struct timer *timer)
 	timer->place = place;
 }
 
-/* Puts a timer into the heap: at the free place, or further up or down. */
+/* Puts a timer into the heap: at the free place, or further up. */
+static void rise(struct timers *timers, unsigned place, struct timer *timer)
+{
+	struct timer **heap = timers->heap;
+
+	for (; place > 1 && heap[place / 2]->at > timer->at; place /= 2)
+		put(timers, place, heap[place / 2]);
+	put(timers, place, timer);
+}
+
+/*
+ * The same, or further down. The free place first moves to the bottom, because few timers are
+ * due before those below.
+ */
 static void settle(struct timers *timers, unsigned place, struct timer *timer)
 {
 	struct timer **heap = timers->heap;
 	unsigned child;
 
-	for (; place > 1 && heap[place / 2]->at > timer->at; place /= 2)
-		put(timers, place, heap[place / 2]);
 	while ((child = 2 * place) <= timers->count) {
 		if (child < timers->count && heap[child + 1]->at < heap[child]->at)
 			child++;
-		if (heap[child]->at >= timer->at)
-			break;
 		put(timers, place, heap[child]);
 		place = child;
 	}
-	put(timers, place, timer);
+	rise(timers, place, timer);
 }
 
 void timer_start(struct timers *timers, struct timer *timer, int64_t at)
 {
 	timer->at = at;
-	settle(timers, timer->place ? timer->place : ++timers->count, timer);
+	if (timer->place)
+		settle(timers, timer->place, timer);
+	else
+		rise(timers, ++timers->count, timer);
 }
 
 void timer_remove(struct timers *timers, struct timer *timer)

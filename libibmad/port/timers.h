@@ -31,7 +31,7 @@ void clock_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t until)
 /* A member of the structure that has a timer. */
 struct timer {
 	int64_t at;
-	unsigned place; /* in the heap, counted from 1; 0: not in the heap */
+	unsigned place; /* in the heap, counted from 1: the next timer; 0: not in the heap */
 };
 
 struct timers {
