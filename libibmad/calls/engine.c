@@ -46,7 +46,7 @@ static void become_inherited(struct mad_async *engine)
 		engine->sa->cancel_all(engine->sa, engine);
 }
 
-int engine_enter(struct mad_async *engine, int *cancel_state)
+static INLINE int enter(struct mad_async *engine, int *cancel_state)
 {
 	int ret = port_enter(engine->port, cancel_state);
 
@@ -56,6 +56,11 @@ int engine_enter(struct mad_async *engine, int *cancel_state)
 	if (engine->forks != engine->port->forks)
 		become_inherited(engine);
 	return 0;
+}
+
+int engine_enter(struct mad_async *engine, int *cancel_state)
+{
+	return enter(engine, cancel_state);
 }
 
 int engine_reenter(struct mad_async *engine)
@@ -69,13 +74,18 @@ int engine_reenter(struct mad_async *engine)
 	return cancel_state;
 }
 
-void engine_leave(struct mad_async *engine, int cancel_state)
+static INLINE void leave(struct mad_async *engine, int cancel_state)
 {
 	engine->users--;
 	if (engine->ending)
 		pthread_cond_broadcast(&engine->changed);
 	port_tell_engine(engine->port, &engine->listener, false);
 	port_leave(engine->port, cancel_state);
+}
+
+void engine_leave(struct mad_async *engine, int cancel_state)
+{
+	leave(engine, cancel_state);
 }
 
 /* The lock is released, because a log hook may call the library. */
@@ -207,7 +217,7 @@ static void changed(struct ibmad_port *port, struct port_request *request)
 	 * Waiting threads sleep until the timer that was the next one before. Threads of other
 	 * engines and of blocking calls are woken, too: this engine may have no thread.
 	 */
-	if (timers_next(&port->timers) == at)
+	if (request->timer.place == 1)
 		waiters_wake_for(&port->waiters, at);
 }
 
@@ -320,10 +330,7 @@ static INLINE int init_request(struct mad_async *engine, struct async_request *a
 	struct request_settings settings =
 		options_for_request(engine->port, rpc->mgtclass & 0xff);
 	ib_portid_t destination;
-	ib_rpc_cc_t copy; /* the other classes need the first members alone */
 
-	memcpy(&copy, rpc, (rpc->mgtclass & 0xff) == IB_CC_CLASS ? sizeof(copy) : sizeof(*rpc));
-	copy.trid = 0;
 	if (!is_smp_class(rpc->mgtclass & 0xff)) {
 		destination = *dport;
 		complete_address(&destination);
@@ -331,8 +338,8 @@ static INLINE int init_request(struct mad_async *engine, struct async_request *a
 	}
 	settings.by_rmpp = request_is_by_rmpp(rpc);
 	port_request_init(&async->request, &engine->owner);
-	return request_init(&async->request.request, &settings, (ib_rpc_t *)(void *)&copy,
-			    dport, NULL, payload, size);
+	return request_make(&async->request.request, &settings, rpc, mad_trid(), dport, NULL,
+			    payload, size);
 }
 
 static INLINE int submit_unlocking(struct mad_async *engine, const ib_rpc_t *rpc,
@@ -396,13 +403,13 @@ EXPORT int mad_async_submit(struct mad_async *async, const ib_rpc_t *rpc,
 
 	if (!async || !rpc || !dport || !callback)
 		return -EINVAL;
-	ret = engine_enter(async, &cancel_state);
+	ret = enter(async, &cancel_state);
 	if (ret)
 		return ret;
 	ret = submit_unlocking(async, rpc, dport, payload, size, callback, arg, id, false);
 	if (ret == -EPROTONOSUPPORT)
 		engine_report_class_unlocking(async, "mad_async_submit", rpc->mgtclass);
-	engine_leave(async, cancel_state);
+	leave(async, cancel_state);
 	return ret;
 }
 
@@ -430,7 +437,7 @@ int engine_cancel_all(struct mad_async *engine)
 
 	if (engine->sa)
 		count = engine->sa->cancel_all(engine->sa, engine);
-	while ((async = pool_next(&engine->pool, &place)))
+	while (engine->listener.open && (async = pool_next(&engine->pool, &place)))
 		count += cancel_request(engine, async);
 	return count;
 }

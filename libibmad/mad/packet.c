@@ -105,7 +105,7 @@ EXPORT void *mad_encode(void *buf, ib_rpc_t *rpc, ib_dr_path_t *drpath, void *da
 		return not_encoded();
 	if (!rpc->trid)
 		rpc->trid = mad_trid();
-	if (packet_put_headers(mad, rpc, rpc->mgtclass & 0xff, drpath))
+	if (packet_put_headers(mad, rpc, rpc->mgtclass & 0xff, rpc->trid, drpath))
 		return not_encoded();
 	if (data)
 		memcpy(mad + rpc->dataoffs, data, (size_t)rpc->datasz);

@@ -48,13 +48,13 @@ static INLINE int packet_put_class_header(uint8_t *mad, const ib_rpc_t *rpc, int
 
 /* Writes all but the data. mgmt_class is that of the rpc. 0, or -1 without a route. */
 static INLINE int packet_put_headers(uint8_t *mad, const ib_rpc_t *rpc, int mgmt_class,
-				     const ib_dr_path_t *path)
+				     uint64_t trid, const ib_dr_path_t *path)
 {
 	mad[0] = 1; /* the base version */
 	mad[1] = (uint8_t)mgmt_class;
 	mad[3] = (uint8_t)rpc->method;
 	put16(mad, STATUS_OFFS, (uint16_t)rpc->rstatus);
-	put64(mad, 8, rpc->trid);
+	put64(mad, 8, trid);
 	put16(mad, ATTRIBUTE_OFFS, (uint16_t)rpc->attr.id);
 	put32(mad, 20, rpc->attr.mod);
 	return packet_put_class_header(mad, rpc, mgmt_class, path);
@@ -89,11 +89,12 @@ static inline void packet_put_address(void *umad, uint8_t *mad, int mgmt_class,
 		packet_address_gmp(umad, mad, dport, rmpp);
 }
 
-/* mad_build_pkt() without data, for an rpc with a transaction ID. 0 or -EINVAL. */
+/* mad_build_pkt() without data, with this transaction ID. 0 or -EINVAL. */
 static INLINE int packet_build(void *umad, uint8_t *mad, const ib_rpc_t *rpc, int mgmt_class,
-			       const ib_portid_t *dport, const ib_rmpp_hdr_t *rmpp)
+			       uint64_t trid, const ib_portid_t *dport,
+			       const ib_rmpp_hdr_t *rmpp)
 {
-	if (packet_put_headers(mad, rpc, mgmt_class, &dport->drpath))
+	if (packet_put_headers(mad, rpc, mgmt_class, trid, &dport->drpath))
 		return -EINVAL;
 	packet_put_address(umad, mad, mgmt_class, dport, rmpp);
 	return 0;

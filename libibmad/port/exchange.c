@@ -91,7 +91,7 @@ static enum request_action write_unlocking(struct ibmad_port *port,
 	/* the kernel may have searched for a GID: the write may take about a second */
 	if (event->error || request->request.pending.kind)
 		event->now = clock_us();
-	return request_handle(&port->requests, &request->request, event);
+	return request_written(&port->requests, &request->request, event);
 }
 
 void port_transmit_unlocking(struct ibmad_port *port, struct port_request *request)
@@ -107,7 +107,7 @@ void port_transmit_unlocking(struct ibmad_port *port, struct port_request *reque
 		return;
 	}
 	tids_reserve(&port->requests.tids, port->requests.tids.count + 1);
-	action = request_handle(&port->requests, &request->request, &event);
+	action = request_send(&port->requests, &request->request, &event);
 	if (action == ACTION_ASK_PATH)
 		action = ask_path_unlocking(port, request, &event);
 	while (action == ACTION_WRITE)
@@ -115,7 +115,7 @@ void port_transmit_unlocking(struct ibmad_port *port, struct port_request *reque
 	port_carry_out(port, request, action);
 }
 
-static NOINLINE void send_queued_unlocking(struct ibmad_port *port, unsigned most)
+void port_send_queued_unlocking(struct ibmad_port *port, unsigned most)
 {
 	struct queue *queue = &port->queue;
 	struct port_request *request;
@@ -132,12 +132,6 @@ static NOINLINE void send_queued_unlocking(struct ibmad_port *port, unsigned mos
 		if (!most)
 			queue->turn = (window + 1) % FLOW_WINDOWS;
 	}
-}
-
-void port_send_unlocking(struct ibmad_port *port, unsigned most)
-{
-	if (queue_is_ready(&port->queue))
-		send_queued_unlocking(port, most);
 }
 
 int64_t port_next(const struct ibmad_port *port)

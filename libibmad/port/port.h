@@ -136,7 +136,15 @@ static INLINE void port_submit_unlocking(struct ibmad_port *port, struct port_re
 }
 
 /* Sends queued requests that may be sent, "most" at most. */
-void port_send_unlocking(struct ibmad_port *port, unsigned most);
+void port_send_queued_unlocking(struct ibmad_port *port, unsigned most);
+
+/* The same, without a call if none may be sent. */
+static inline void port_send_unlocking(struct ibmad_port *port, unsigned most)
+{
+	if (queue_is_ready(&port->queue))
+		port_send_queued_unlocking(port, most);
+}
+
 /* Handles the timers that are due, "most" at most. */
 void port_expire(struct ibmad_port *port, int64_t now, unsigned most);
 /* The request is to be sent again: ACTION_QUEUE, or ACTION_READDRESS. */
@@ -207,7 +215,7 @@ static inline void port_tell_engine(struct ibmad_port *port, struct listener *li
 {
 	if (listener_has_alarm(listener))
 		port_update_alarm(port, listener, due);
-	else if (listener->waiting)
+	else if (listener->waiting && !listener->waiter.woken)
 		listener_wake(listener, &port->waiters, port->gone);
 }
 

@@ -158,7 +158,7 @@ static INLINE enum request_action transmit(struct requests *all, struct request 
 	return ACTION_WRITE;
 }
 
-enum request_action attempt_send(struct requests *all, struct request *request,
+enum request_action request_send(struct requests *all, struct request *request,
 				 struct request_event *event)
 {
 	if (!redirect_needs_path(request->redirect))
@@ -174,7 +174,7 @@ enum request_action attempt_path_asked(struct requests *all, struct request *req
 		return request_finish(all, request, request->pending.error, event->now);
 	if (event->error)
 		return request_finish(all, request, event->error, event->now);
-	return attempt_send(all, request, event);
+	return request_send(all, request, event);
 }
 
 /* --- late responses ------------------------------------------------------------- */

@@ -43,8 +43,6 @@ void attempts_skip(struct request *request, int64_t now);
 /* Whether the kernel's report of a transmission's timeout ends the attempt. */
 bool attempt_ends_with(struct request *request, const struct request_event *event);
 
-/* EVENT_SEND. Also called again after the kernel refused an ID. */
-request_handler attempt_send;
 /* EVENT_ASKED */
 request_handler attempt_path_asked;
 /* EVENT_TIMER in WAITING. */

@@ -110,8 +110,9 @@ static RARE enum request_action no_port_found(struct requests *all, struct reque
 }
 
 /* The packet was not written, or another event came meanwhile. */
-static RARE enum request_action written_otherwise(struct requests *all, struct request *request,
-						  struct request_event *event)
+RARE enum request_action request_written_otherwise(struct requests *all,
+						   struct request *request,
+						   struct request_event *event)
 {
 	struct transmission *transmission =
 		&request->transmissions.live[request->transmissions.latest];
@@ -134,7 +135,7 @@ static RARE enum request_action written_otherwise(struct requests *all, struct r
 			request->renumbered = true;
 			request->transmissions.count--; /* the packet was not sent */
 		}
-		return attempt_send(all, request, event);
+		return request_send(all, request, event);
 	}
 	request->renumbered = false;
 	request->phase = REQUEST_WAITING;
@@ -154,29 +155,19 @@ static RARE enum request_action written_otherwise(struct requests *all, struct r
 	return ACTION_SET_TIMER;
 }
 
-static enum request_action written(struct requests *all, struct request *request,
-				   struct request_event *event)
-{
-	if (event->error || request->pending.kind != EVENT_NONE)
-		return written_otherwise(all, request, event);
-	request->renumbered = false;
-	request->phase = REQUEST_WAITING;
-	return ACTION_SET_TIMER;
-}
-
 /* --- the table ------------------------------------------------------------------ */
 
 request_handler *const request_handlers[REQUEST_PHASES][REQUEST_EVENTS] = {
 	[REQUEST_QUEUED] =
 		{
-			[EVENT_SEND] = attempt_send,
+			[EVENT_SEND] = request_send,
 			[EVENT_RESPONSE] = response_handle,
 			[EVENT_REPORT] = attempt_note_report,
 			[EVENT_CANCEL] = cancel,
 		},
 	[REQUEST_WRITING] =
 		{
-			[EVENT_WRITTEN] = written,
+			[EVENT_WRITTEN] = request_written,
 			[EVENT_RESPONSE] = keep_response,
 			[EVENT_REPORT] = keep_report,
 			[EVENT_CANCEL] = keep_cancel,

@@ -221,13 +221,12 @@ static INLINE void request_set_attempts(struct request *request,
 }
 
 /*
- * Makes a request that is QUEUED, with size bytes of payload at rpc->dataoffs; rmpp may be
- * NULL. rpc gets a transaction ID if it has none. Returns 0, -EINVAL, -EPROTONOSUPPORT,
- * -EMSGSIZE or -ENOMEM. After an error nothing is to be freed. It is inlined, because it
- * mainly stores its arguments.
+ * Makes a request that is QUEUED, with this transaction ID, and size bytes of payload at
+ * rpc->dataoffs; rmpp may be NULL. Returns 0, -EINVAL, -EPROTONOSUPPORT, -EMSGSIZE or -ENOMEM.
+ * After an error nothing is to be freed. It is inlined, because it mainly stores its arguments.
  */
-static INLINE int request_init(struct request *request, const struct request_settings *settings,
-			       ib_rpc_t *rpc, const ib_portid_t *dport,
+static INLINE int request_make(struct request *request, const struct request_settings *settings,
+			       const ib_rpc_t *rpc, uint64_t trid, const ib_portid_t *dport,
 			       const ib_rmpp_hdr_t *rmpp, const void *payload, size_t size)
 {
 	size_t header_size = umad_size();
@@ -255,10 +254,8 @@ static INLINE int request_init(struct request *request, const struct request_set
 		umad = request->umad;
 		large = true;
 	}
-	if (!rpc->trid)
-		rpc->trid = mad_trid();
 	mad = umad + header_size;
-	ret = packet_build(umad, mad, rpc, mgmt_class, dport, rmpp);
+	ret = packet_build(umad, mad, rpc, mgmt_class, trid, dport, rmpp);
 	if (ret) {
 		request_fini(request);
 		return ret;
@@ -267,7 +264,7 @@ static INLINE int request_init(struct request *request, const struct request_set
 	header->agent_id = (uint32_t)settings->agent;
 	if (header->addr.grh_present)
 		header->addr.gid_index = (uint8_t)settings->gid_index;
-	transmissions_init(&request->transmissions, (uint32_t)rpc->trid, (uint8_t)mgmt_class);
+	transmissions_init(&request->transmissions, (uint32_t)trid, (uint8_t)mgmt_class);
 	request->transmissions.chosen = settings->chosen;
 	request_set_attempts(request, settings, mgmt_class, (uint8_t)rpc->method, rpc->timeout,
 			     large);
@@ -278,6 +275,16 @@ static INLINE int request_init(struct request *request, const struct request_set
 	return 0;
 }
 
+/* The same with the transaction ID of the rpc, which gets one if it has none. */
+static INLINE int request_init(struct request *request, const struct request_settings *settings,
+			       ib_rpc_t *rpc, const ib_portid_t *dport,
+			       const ib_rmpp_hdr_t *rmpp, const void *payload, size_t size)
+{
+	if (!rpc->trid)
+		rpc->trid = mad_trid();
+	return request_make(request, settings, rpc, rpc->trid, dport, rmpp, payload, size);
+}
+
 /* A function that handles an event in a phase. */
 typedef enum request_action request_handler(struct requests *all, struct request *request,
 					    struct request_event *event);
@@ -285,6 +292,22 @@ typedef enum request_action request_handler(struct requests *all, struct request
 /* An event without a function changes nothing in that phase. */
 extern __attribute__((visibility("hidden")))
 request_handler *const request_handlers[REQUEST_PHASES][REQUEST_EVENTS];
+
+/* EVENT_SEND in QUEUED, for the thread that takes the request out of its queue. */
+request_handler request_send;
+/* EVENT_WRITTEN in WRITING, if there was an error or another event meanwhile. */
+request_handler request_written_otherwise;
+
+/* EVENT_WRITTEN in WRITING, for the thread that writes. */
+static inline enum request_action request_written(struct requests *all, struct request *request,
+						  struct request_event *event)
+{
+	if (event->error || request->pending.kind != EVENT_NONE)
+		return request_written_otherwise(all, request, event);
+	request->renumbered = false;
+	request->phase = REQUEST_WAITING;
+	return ACTION_SET_TIMER;
+}
 
 /* Handles an event. At EVENT_SEND and EVENT_WRITTEN, the request is in no queue. */
 static INLINE enum request_action request_handle(struct requests *all, struct request *request,
