@@ -134,37 +134,36 @@ static int begin_wait(struct request *request, const struct transmission *transm
 	return ms_to(attempts_end(request), now, ms > KERNEL_HOLDS_MS ? ms : KERNEL_HOLDS_MS);
 }
 
-static INLINE enum request_action transmit(struct requests *all, struct request *request,
-					   struct request_event *event)
+static RARE enum request_action ask_path(struct request *request)
 {
-	uint8_t *umad = request_buffer(request), *mad = umad + request->header_size;
-	struct transmission *transmission;
-	int64_t now = event->now;
-
-	if (request->in_attempt && now >= request->attempt_end)
-		return end_attempt(all, request, now);
-	transmission = transmission_begin(&all->tids, &request->transmissions, mad, now);
-	if (request->transmissions.count == 1)
-		request->first_sent = now;
-	event->kernel_ms = begin_wait(request, transmission, now);
-	event->attempts_left = request->next_attempt ? request->attempts_left : 0;
-	if (!request->account.first)
-		request->account.may_copy = request->copies_left > 0;
-	request->timer_at =
-		earlier(flow_sent(&all->flow, &request->account, now), request->attempt_end);
-	request->next_attempt = false;
-	request->phase = REQUEST_WRITING;
-	probe_request_transmitted(request, umad, mad, request->transmissions.count);
-	return ACTION_WRITE;
+	request->phase = REQUEST_ASKING_PATH;
+	return ACTION_ASK_PATH;
 }
 
 enum request_action request_send(struct requests *all, struct request *request,
 				 struct request_event *event)
 {
-	if (!redirect_needs_path(request->redirect))
-		return transmit(all, request, event);
-	request->phase = REQUEST_ASKING_PATH;
-	return ACTION_ASK_PATH;
+	uint8_t *umad = request_buffer(request), *mad = umad + request->header_size;
+	struct transmission *transmission;
+	int64_t now = event->now;
+
+	if (redirect_needs_path(request->redirect))
+		return ask_path(request);
+	if (request->in_attempt && now >= request->attempt_end)
+		return end_attempt(all, request, now);
+	transmission = transmission_begin(&all->tids, &request->transmissions, mad, now);
+	probe_request_transmitted(request, umad, mad, request->transmissions.count);
+	if (request->transmissions.count == 1)
+		request->first_sent = now;
+	event->kernel_ms = begin_wait(request, transmission, now);
+	event->attempts_left = request->next_attempt ? request->attempts_left : 0;
+	request->next_attempt = false;
+	request->phase = REQUEST_WRITING;
+	if (!request->account.first)
+		request->account.may_copy = request->copies_left > 0;
+	request->timer_at =
+		earlier(flow_sent(&all->flow, &request->account, now), request->attempt_end);
+	return ACTION_WRITE;
 }
 
 enum request_action attempt_path_asked(struct requests *all, struct request *request,

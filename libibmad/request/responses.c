@@ -18,24 +18,29 @@
 
 /* --- the end -------------------------------------------------------------------- */
 
-static INLINE enum request_action finish(struct requests *all, struct request *request,
-					 int error, int64_t now)
+/* The request is complete, except that the program that traces is not told. */
+static INLINE void finish(struct requests *all, struct request *request, int error, int64_t now)
 {
 	transmissions_give_up(&all->tids, &request->transmissions);
-	flow_ended(&all->flow, &request->account);
 	request->phase = REQUEST_DONE;
 	request->error = (uint16_t)error;
 	if (request->transmissions.count)
 		request->elapsed_ms = (uint32_t)((uint64_t)(now - request->first_sent) / 1000);
-	probe_request_completed(request, request_buffer(request), request_mad(request), error,
-				request->transmissions.count);
-	return ACTION_COMPLETE;
+}
+
+static INLINE void trace_completed(const struct request *request)
+{
+	probe_request_completed(request, request_buffer(request), request_mad(request),
+				request->error, request->transmissions.count);
 }
 
 enum request_action request_finish(struct requests *all, struct request *request, int error,
 				   int64_t now)
 {
-	return finish(all, request, error, now);
+	flow_ended(&all->flow, &request->account);
+	finish(all, request, error, now);
+	trace_completed(request);
+	return ACTION_COMPLETE;
 }
 
 /* --- BUSY ----------------------------------------------------------------------- */
@@ -137,6 +142,24 @@ static void take_response(struct request *request, struct request_event *event)
 	request->length = event->length;
 }
 
+/*
+ * A response that has a status, or the path for a redirection. ACTION_NONE: the response is the
+ * result of the request.
+ */
+static NOINLINE enum request_action handle_status(struct requests *all, struct request *request,
+						  struct request_event *event, uint16_t status)
+{
+	enum request_action action = ACTION_NONE;
+
+	if (status & IB_MAD_STS_BUSY)
+		action = pause_after_busy(all, request, event->now);
+	if (action == ACTION_NONE &&
+	    (is_redirection(event->umad + request->header_size, status) ||
+	     redirect_awaits_path(request->redirect)))
+		action = follow(all, request, event);
+	return action;
+}
+
 enum request_action response_handle(struct requests *all, struct request *request,
 				    struct request_event *event)
 {
@@ -145,8 +168,8 @@ enum request_action response_handle(struct requests *all, struct request *reques
 	uint16_t status = status_of(mad);
 	int64_t now = event->now, rtt = now - transmission->sent;
 	uint32_t rtt_us = rtt < UINT32_MAX ? (uint32_t)rtt : UINT32_MAX;
-	enum request_action action;
 	bool lost = request->account.copies && !transmission_is_own(transmission);
+	enum request_action action;
 
 	transmission_forget(&all->tids, transmission);
 	if (!request->in_attempt) {
@@ -161,14 +184,14 @@ enum request_action response_handle(struct requests *all, struct request *reques
 		rtt_us = 1;
 	probe_response_received(event->umad, mad, status, rtt_us);
 	flow_response(&all->flow, &request->account, rtt_us, lost, now);
-	if (status & IB_MAD_STS_BUSY) {
-		action = pause_after_busy(all, request, now);
+	if (status || redirect_awaits_path(request->redirect)) {
+		action = handle_status(all, request, event, status);
 		if (action != ACTION_NONE)
 			return action;
 	}
-	if (is_redirection(mad, status) || redirect_awaits_path(request->redirect))
-		return follow(all, request, event);
-	take_response(request, event);
 	request->status = status;
-	return finish(all, request, status ? EIO : 0, now);
+	finish(all, request, status ? EIO : 0, now);
+	take_response(request, event);
+	trace_completed(request);
+	return ACTION_COMPLETE;
 }
