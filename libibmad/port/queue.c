@@ -275,7 +275,10 @@ static enum flow_list choose(const struct flow *flow, bool silent)
 {
 	if (!silent && !list_is_empty(&flow->lists[LIST_AGAIN]))
 		return LIST_AGAIN;
-	for (unsigned i = 0, list = flow->next; i < TURNS; i++, list = after(list))
+	for (unsigned list = flow->next; list < TURNS; list++)
+		if (!list_is_empty(&flow->lists[list]))
+			return (enum flow_list)list;
+	for (unsigned list = 0; list < flow->next; list++)
 		if (!list_is_empty(&flow->lists[list]))
 			return (enum flow_list)list;
 	return LIST_AGAIN;
