@@ -127,8 +127,11 @@ static inline _Atomic uint64_t *transaction_bucket(struct shared *shared, uint64
 	return &shared->transactions[(choice ? hash >> 32 : hash) % BUCKETS * BUCKET_KEYS];
 }
 
-/* Enters a transaction. False: it is entered already, or its two buckets are full. The
- * transaction goes into the bucket with fewer entries. */
+/*
+ * Enters a transaction. False: it is entered already. The transaction goes into the bucket with
+ * fewer entries. If both are full, which happens with tens of thousands of transactions, it is
+ * not entered, so that a second one with the same ID is not refused.
+ */
 static inline bool transaction_enter(struct shared *shared, uint64_t key)
 {
 	for (;;) {
@@ -152,7 +155,7 @@ static inline bool transaction_enter(struct shared *shared, uint64_t key)
 		}
 		choice = taken[1] < taken[0];
 		if (!free_slot[choice])
-			return false;
+			return true;
 		if (atomic_compare_exchange_strong(free_slot[choice], &expected, key))
 			return true; /* else another thread was faster: try again */
 	}

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -65,21 +66,22 @@ int device_open(enum device_kind kind, unsigned int number, int flags)
 		.number = number,
 		.nonblock = (flags & O_NONBLOCK) != 0,
 	};
-	struct device *device = device_new(kind);
+	struct device *device = NULL;
 	struct reply reply;
 	int connection = -1;
 	int shared_fd = -1;
 	int error;
 
-	if (!device)
-		return fail(-ENOMEM);
 	error = ask_fabric(&request, &reply, &connection, &shared_fd);
+	if (!error && !(device = device_new(kind)))
+		error = -ENOMEM;
 	if (!error) {
 		device->handle = reply.handle;
 		set_flags(connection, flags);
 		error = make_device(device, connection, shared_fd);
 	}
-	device_put(device);
+	if (device)
+		device_put(device);
 	if (shared_fd >= 0)
 		REAL(close)(shared_fd);
 	if (!error)
@@ -164,7 +166,7 @@ static ssize_t read_packet(const struct device *device, int fd, uint8_t *buffer,
 
 	if (count < header)
 		return -EINVAL;
-	length = REAL(recv)(fd, packet, sizeof(packet), MSG_PEEK);
+	length = REAL(recv)(fd, packet, sizeof(packet), MSG_PEEK | MSG_DONTWAIT);
 	if (length < 0)
 		return -errno;
 	if (length < (ssize_t)header)
@@ -183,6 +185,44 @@ static ssize_t read_packet(const struct device *device, int fd, uint8_t *buffer,
 	return -ENOSPC;
 }
 
+/*
+ * Two threads do not read at once. A thread that has the lock does not wait, is not cancelled,
+ * and runs no signal handler, which could read, too.
+ */
+static ssize_t read_alone(struct device *device, int fd, void *buffer, size_t count)
+{
+	sigset_t all, before;
+	ssize_t result;
+	int state;
+
+	sigfillset(&all);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	pthread_mutex_lock(&device->reading);
+	result = read_packet(device, fd, buffer, count);
+	pthread_mutex_unlock(&device->reading);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_setcancelstate(state, NULL);
+	return result;
+}
+
+static void put_back(void *device)
+{
+	device_put(device);
+}
+
+/* Waits unless the handle is non-blocking. Returns 0 or a negative errno. */
+static int wait_for_packet(struct device *device, int fd)
+{
+	ssize_t length;
+	uint8_t byte;
+
+	pthread_cleanup_push(put_back, device);
+	length = REAL(recv)(fd, &byte, 1, MSG_PEEK);
+	pthread_cleanup_pop(0);
+	return length < 0 ? -errno : 0;
+}
+
 ssize_t device_read(struct device *device, int fd, void *buffer, size_t count)
 {
 	ssize_t result;
@@ -193,9 +233,9 @@ ssize_t device_read(struct device *device, int fd, void *buffer, size_t count)
 		return fail(-EINVAL);
 	if (atomic_load(&device->shared->gone))
 		return fail(-EIO);
-	pthread_mutex_lock(&device->reading);
-	result = read_packet(device, fd, buffer, count);
-	pthread_mutex_unlock(&device->reading);
+	do {
+		result = read_alone(device, fd, buffer, count);
+	} while (result == -EAGAIN && !(result = wait_for_packet(device, fd)));
 	return result < 0 ? fail((int)result) : result;
 }
 

@@ -2,6 +2,7 @@
 
 /* Requests to the fabric, over its socket. */
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -28,7 +29,8 @@ static int connect_to_fabric(void)
 	return -ENODEV; /* the fabric has ended, and its devices with it */
 }
 
-static int receive_reply(int connection, struct reply *reply, int *fd)
+/* interruptible: a signal handler ends the wait with -EINTR. */
+static int receive_reply(int connection, bool interruptible, struct reply *reply, int *fd)
 {
 	union passed_fd control;
 	struct iovec part = {reply, sizeof(*reply)};
@@ -42,7 +44,7 @@ static int receive_reply(int connection, struct reply *reply, int *fd)
 	/* if the fabric did not read the request, recv() first fails with ECONNRESET */
 	do {
 		length = REAL(recvmsg)(connection, &header, MSG_CMSG_CLOEXEC);
-	} while (length < 0 && (errno == EINTR || errno == ECONNRESET));
+	} while (length < 0 && ((errno == EINTR && !interruptible) || errno == ECONNRESET));
 
 	if (length < 0)
 		return -errno;
@@ -62,21 +64,54 @@ static int receive_reply(int connection, struct reply *reply, int *fd)
 	return reply->error;
 }
 
+static void close_connection(void *fd)
+{
+	REAL(close)(*(int *)fd);
+}
+
+/*
+ * Waits for an issm device, as open() does: until a signal handler has run. If the thread is
+ * cancelled, the connection is closed, and the fabric does not give it the device.
+ */
+static int wait_for_device(int connection, struct reply *reply)
+{
+	int error, state;
+
+	pthread_cleanup_push(close_connection, &connection);
+	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &state);
+	error = receive_reply(connection, true, reply, NULL);
+	pthread_setcancelstate(state, NULL);
+	pthread_cleanup_pop(0);
+	return error;
+}
+
+static int exchange(int connection, struct request *request, bool cancellable,
+		    struct reply *reply, int *fd)
+{
+	bool waits = request->kind == REQUEST_OPEN_ISSM && !request->nonblock;
+
+	request->magic = PROTOCOL_MAGIC;
+	if (REAL(send)(connection, request, sizeof(*request), MSG_NOSIGNAL) < 0 &&
+	    errno != EPIPE)
+		return -errno;
+	if (waits && cancellable)
+		return wait_for_device(connection, reply);
+	return receive_reply(connection, waits, reply, fd);
+}
+
 int ask_fabric(struct request *request, struct reply *reply, int *connection, int *fd)
 {
-	int opened = connect_to_fabric();
-	int error = 0;
+	int error, opened, state;
 
-	if (opened < 0)
-		return opened;
-	request->magic = PROTOCOL_MAGIC;
-	if (REAL(send)(opened, request, sizeof(*request), MSG_NOSIGNAL) < 0 && errno != EPIPE)
-		error = -errno;
-	if (!error)
-		error = receive_reply(opened, reply, fd);
-	if (error || !connection)
+	/* a thread that is cancelled would leave the connection open */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	error = opened = connect_to_fabric();
+	if (opened >= 0)
+		error = exchange(opened, request, state == PTHREAD_CANCEL_ENABLE, reply, fd);
+	if (opened >= 0 && (error || !connection))
 		REAL(close)(opened);
-	else
+	else if (opened >= 0)
 		*connection = opened;
+	pthread_setcancelstate(state, NULL);
 	return error;
 }

@@ -36,9 +36,54 @@ struct connection *connection_add(struct server *server, int fd)
 	connection->server = server;
 	connection->fd = fd;
 	connection->next = server->connections;
+	if (connection->next)
+		connection->next->previous = connection;
 	server->connections = connection;
 	watch(connection, EPOLL_CTL_ADD, EPOLLIN);
 	return connection;
+}
+
+/* connections_settle() looks only at these: there may be thousands of others. */
+static void make_pending(struct connection *connection)
+{
+	if (connection->pending)
+		return;
+	connection->pending = true;
+	connection->pending_next = connection->server->pending;
+	connection->server->pending = connection;
+}
+
+static struct connection **bucket_of(struct server *server, uint64_t key)
+{
+	return &server->by_key[key % KEY_BUCKETS];
+}
+
+struct connection *connection_by_key(struct server *server, uint64_t key)
+{
+	struct connection *connection = *bucket_of(server, key);
+
+	while (connection && connection->key != key)
+		connection = connection->key_next;
+	return connection;
+}
+
+static void enter_key(struct connection *connection)
+{
+	struct connection **bucket;
+
+	connection->key = ++connection->server->next_key;
+	bucket = bucket_of(connection->server, connection->key);
+	connection->key_next = *bucket;
+	*bucket = connection;
+}
+
+static void remove_key(struct connection *connection)
+{
+	struct connection **link = bucket_of(connection->server, connection->key);
+
+	while (*link != connection)
+		link = &(*link)->key_next;
+	*link = connection->key_next;
 }
 
 void connection_wait_for_room(struct connection *connection, bool wait)
@@ -107,9 +152,11 @@ void connection_close(struct connection *connection)
 	if (connection->closed)
 		return;
 	connection->closed = true;
+	make_pending(connection);
 	if (connection->kind == CONNECTION_UMAD) {
 		struct shared *shared = connection->handle->shared;
 
+		remove_key(connection);
 		handle_close(connection->handle);
 		munmap(shared, sizeof(*shared));
 		close(connection->shared_fd);
@@ -128,6 +175,7 @@ static void readable(struct handle *handle)
 	struct connection *connection = handle->owner;
 
 	connection->dirty = true;
+	make_pending(connection);
 }
 
 /* The program's poll() returns and finds that the device is removed. */
@@ -166,7 +214,7 @@ int connection_become_umad(struct connection *connection, struct host_port *host
 	handle->removed = removed;
 	connection->handle = handle;
 	connection->kind = CONNECTION_UMAD;
-	connection->key = ++connection->server->next_key;
+	enter_key(connection);
 	connection->shared_fd = fd;
 	return 0;
 }
@@ -395,6 +443,31 @@ void connection_flush(struct connection *connection)
 	}
 	connection_wait_for_room(connection, false);
 	connection->dirty = false;
+}
+
+static void drop(struct connection *connection)
+{
+	if (connection->previous)
+		connection->previous->next = connection->next;
+	else
+		connection->server->connections = connection->next;
+	if (connection->next)
+		connection->next->previous = connection->previous;
+	free(connection);
+}
+
+void connections_settle(struct server *server)
+{
+	while (server->pending) {
+		struct connection *connection = server->pending;
+
+		server->pending = connection->pending_next;
+		connection->pending = false;
+		if (connection->dirty && !connection->waiting && !connection->closed)
+			connection_flush(connection);
+		if (connection->closed)
+			drop(connection);
+	}
 }
 
 void connection_reply(struct connection *connection, const struct reply *reply,

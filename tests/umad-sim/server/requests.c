@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -14,6 +15,8 @@
 #include "fault_rules.h"
 #include "server.h"
 #include "workload.h"
+
+#define MOST_EVENTS 1024
 
 static void refuse(struct connection *connection, int error, const char *text)
 {
@@ -69,9 +72,24 @@ static struct host_port *device(struct server *server, const struct request *req
 
 void server_catch_up(struct server *server)
 {
-	for (struct connection *other = server->connections; other; other = other->next)
-		if (!other->closed && other->kind != CONNECTION_NEW && !connection_read(other))
-			connection_close(other);
+	static struct epoll_event events[MOST_EVENTS];
+	bool progress;
+	int count;
+
+	do {
+		count = epoll_wait(server->epoll, events, MOST_EVENTS, 0);
+		progress = false;
+		for (int i = 0; i < count; i++) {
+			struct connection *other = events[i].data.ptr;
+
+			if (!other || other->closed || other->kind == CONNECTION_NEW ||
+			    !(events[i].events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
+				continue;
+			progress = true;
+			if (!connection_read(other))
+				connection_close(other);
+		}
+	} while (count == MOST_EVENTS && progress);
 }
 
 static bool open_umad(struct connection *connection, const struct request *request)
@@ -106,20 +124,9 @@ static bool open_issm(struct connection *connection, const struct request *reque
 	return true;
 }
 
-/* The open umad device that a request names; NULL: no such device. */
-static struct connection *named(struct server *server, const struct request *request)
-{
-	struct connection *other = server->connections;
-
-	while (other && (other->kind != CONNECTION_UMAD || other->closed ||
-			 other->key != request->handle))
-		other = other->next;
-	return other;
-}
-
 static void control(struct connection *connection, const struct request *request)
 {
-	struct connection *device = named(connection->server, request);
+	struct connection *device = connection_by_key(connection->server, request->handle);
 	struct reply reply = {.error = -EBADF};
 
 	memcpy(reply.argument, request->argument, sizeof(reply.argument));
@@ -130,7 +137,7 @@ static void control(struct connection *connection, const struct request *request
 
 static void share(struct connection *connection, const struct request *request)
 {
-	struct connection *device = named(connection->server, request);
+	struct connection *device = connection_by_key(connection->server, request->handle);
 	struct reply reply = {.error = device ? 0 : -EBADF, .handle = request->handle};
 
 	connection_reply(connection, &reply, NULL, device ? device->shared_fd : -1);

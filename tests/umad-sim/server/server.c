@@ -261,13 +261,9 @@ void server_free(struct server *server)
 {
 	server->fabric.port_changed = NULL;
 	write_stats(server);
-	while (server->connections) {
-		struct connection *connection = server->connections;
-
-		connection_close(connection);
-		server->connections = connection->next;
-		free(connection);
-	}
+	for (struct connection *each = server->connections; each; each = each->next)
+		connection_close(each);
+	connections_settle(server);
 	server->fabric.service_changed = NULL;
 	manager_stop(&server->fabric);
 	if (server->sa_agent)
@@ -328,25 +324,6 @@ static void accept_all(struct server *server)
 	}
 }
 
-/* Sends queued messages, and frees closed connections. */
-static void settle(struct server *server)
-{
-	struct connection **link = &server->connections;
-
-	while (*link) {
-		struct connection *connection = *link;
-
-		if (connection->dirty && !connection->waiting && !connection->closed)
-			connection_flush(connection);
-		if (connection->closed) {
-			*link = connection->next;
-			free(connection);
-			continue;
-		}
-		link = &connection->next;
-	}
-}
-
 static void handle_event(struct server *server, const struct epoll_event *event)
 {
 	struct connection *connection = event->data.ptr;
@@ -400,7 +377,7 @@ int server_round(struct server *server, bool wait)
 	for (int i = 0; i < count; i++)
 		handle_event(server, &events[i]);
 	timers_run(&server->fabric, TIMERS_A_ROUND);
-	settle(server);
+	connections_settle(server);
 	return 0;
 }
 

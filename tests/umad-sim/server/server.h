@@ -22,10 +22,13 @@ enum connection_kind {
 };
 
 struct connection {
-	struct connection *next;
+	struct connection *next, *previous;
+	struct connection *pending_next;
+	struct connection *key_next;
 	struct server *server;
 	enum connection_kind kind;
 	int fd;
+	bool pending;            /* in server->pending */
 	bool dirty;              /* has messages to send */
 	bool waiting;            /* for space in the socket, or for the issm device */
 	bool member;             /* uevents: member of the kernel's group */
@@ -38,11 +41,15 @@ struct connection {
 	const struct view *view; /* uevents */
 };
 
+#define KEY_BUCKETS 4096
+
 struct server {
 	struct fabric fabric; /* first member: a pointer to the fabric is one to its server */
 	struct sa_agent *sa_agent;
 	struct view *views;
 	struct connection *connections;
+	struct connection *pending;             /* with messages to send, or closed */
+	struct connection *by_key[KEY_BUCKETS]; /* umad handles */
 	const char *folder;
 	FILE *stats;    /* written when the server ends; NULL: no such file */
 	uint64_t start; /* CLOCK_MONOTONIC at fabric.now 0 */
@@ -116,6 +123,12 @@ int connection_become_umad(struct connection *connection, struct host_port *host
 /* Whether the connection now holds the issm device; if not, it waits. */
 bool connection_become_issm(struct connection *connection, struct host_port *host);
 bool issm_is_held(const struct server *server, const struct host_port *host);
+
+/* The open umad device with this key; NULL: no such device. */
+struct connection *connection_by_key(struct server *server, uint64_t key);
+
+/* Sends queued messages, and frees closed connections. */
+void connections_settle(struct server *server);
 
 /* Sends a reply, with the descriptor `fd` unless it is -1. */
 void connection_reply(struct connection *connection, const struct reply *reply,
