@@ -5,19 +5,39 @@
  * counted errors, the nodes that do not respond, and contradictions in responses. Exits with 1
  * if a request failed.
  *
- *   sweep [MILLISECONDS]      the timeout of an attempt; there are three attempts
+ *   sweep [-k M_KEY] [-l SECONDS] [MILLISECONDS]
+ *
+ * MILLISECONDS is the timeout of an attempt; there are three attempts. After SECONDS, the sweep
+ * ends, and prints what it knows.
  */
 
-#include <infiniband/mad_counters.h>
-#include <infiniband/mad_fabric.h>
+#include <infiniband/mad_errors.h>
+#include <infiniband/mad_fabric_counters.h>
 #include <infiniband/mad_fields.h>
 
 #include <err.h>
 #include <errno.h>
 #include <time.h>
 
-static struct mad_fabric *fabric;
-static unsigned row_count, read_count, faulty_count, failed_count;
+static unsigned row_count, failed_count, faulty_count, limit_ms;
+static struct timespec start;
+
+static unsigned elapsed_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (unsigned)((now.tv_sec - start.tv_sec) * 1000 +
+			  (now.tv_nsec - start.tv_nsec) / 1000000);
+}
+
+/* The rest of the time, at least a millisecond; 0: no limit. */
+static unsigned left_ms(void)
+{
+	unsigned elapsed = elapsed_ms();
+
+	return !limit_ms || elapsed < limit_ms ? limit_ms - elapsed * !!limit_ms : 1;
+}
 
 /* Port 0 is the node as a whole. */
 static void begin_row(const struct mad_fabric_node *node, unsigned port)
@@ -37,66 +57,32 @@ static void print_progress(const struct mad_fabric_progress *progress, void *arg
 	fprintf(stderr, "\r%zu nodes, %zu links\033[K", progress->nodes, progress->links);
 }
 
-static mad_counters_fn came;
-
-/* Of a switch all ports, of other nodes those that have a link. */
-static void read_port(struct mad_async *async, const struct mad_fabric_port *port)
+static void print_port(const struct mad_fabric_counters_port *port)
 {
-	struct mad_counters_options options = {.counters = MAD_COUNTERS_ERRORS, .basic = true};
-	ib_portid_t to = {.lid = mad_fabric_port_lid(fabric, port)};
-
-	if (to.lid)
-		failed_count += mad_counters_submit(async, &to, port->number, &options, came,
-						    (void *)(uintptr_t)port, NULL) != 0;
-}
-
-static void came(struct mad_async *async, int error, const struct mad_counters *counters,
-		 void *arg)
-{
-	const struct mad_fabric_port *port = arg;
-	const struct mad_fabric_port *next = mad_fabric_port(port->node, port->number + 1u);
+	static uint64_t silent; /* the other ports of such a node were not requested */
 	unsigned faults = 0;
 
-	for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++)
-		faults += mad_counters_value(counters, i) != 0;
-	if (error || faults) {
-		begin_row(port->node, port->number);
-		for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++)
-			if (mad_counters_value(counters, i))
-				printf("%s %" PRIu64 "  ", mad_counters_info(i)->name,
-				       mad_counters_value(counters, i));
-		puts(error ? strerror(-error) : "");
-	}
-	failed_count += error != 0;
-	read_count += !error;
+	for (unsigned i = 0; port->reading && i < MAD_COUNTER_COUNT; i++)
+		faults += mad_counters_value(port->reading, i) != 0;
+	if (!port->is_latest || (!port->error && !faults) ||
+	    (port->error == -ETIMEDOUT && silent == port->guid))
+		return;
+	silent = port->error == -ETIMEDOUT ? port->guid : 0;
+	begin_row(port->port->node, port->number);
+	for (unsigned i = 0; faults && i < MAD_COUNTER_COUNT; i++)
+		if (mad_counters_value(port->reading, i))
+			printf("%s %" PRIu64 "  ", mad_counters_info(i)->name,
+			       mad_counters_value(port->reading, i));
+	puts(port->error ? strerror(-port->error) : "");
+	failed_count += port->error != 0;
 	faulty_count += faults != 0;
-	if (next && port->node->type == IB_NODE_SWITCH && (!error || port->number > 1))
-		read_port(async, next);
 }
 
-int main(int argc, char **argv)
+static void print_trouble(const struct mad_fabric *fabric)
 {
-	struct mad_fabric_options options = {.progress = isatty(2) ? print_progress : NULL};
-	int classes[] = {IB_SMI_DIRECT_CLASS, IB_PERFORMANCE_CLASS}, error;
-	struct ibmad_port *port = mad_rpc_open_port(NULL, 0, classes, 2);
-	struct mad_async *async = port ? mad_async_create(port) : NULL;
 	const struct mad_fabric_failure *failure;
 	const struct mad_fabric_oddity *odd;
-	const struct mad_fabric_port *each = NULL;
-	struct timespec start, end;
 
-	if (argc > 1 && port)
-		mad_port_set_timeout(port, atoi(argv[1]));
-	clock_gettime(CLOCK_MONOTONIC, &start);
-	error = async ? mad_fabric_discover(port, &options, &fabric) : -errno;
-	fputs(options.progress ? "\r\033[K" : "", stderr);
-	if (error)
-		errx(1, "%s", strerror(-error));
-	/* of a switch one after the other, which takes less memory, if the first responds */
-	while ((each = mad_fabric_next_port(fabric, each)))
-		if (each->node->type != IB_NODE_SWITCH || each->number == 1)
-			read_port(async, each);
-	mad_async_run(async);
 	for (size_t i = 0; (failure = mad_fabric_failure(fabric, i)); i++, failed_count++) {
 		begin_row(failure->behind ? failure->behind->node : failure->node,
 			  failure->behind ? failure->behind->number : failure->modifier);
@@ -107,13 +93,51 @@ int main(int argc, char **argv)
 		begin_row(odd->node, odd->port ? odd->port->number : 0);
 		puts(mad_fabric_oddity_text(odd->kind));
 	}
-	clock_gettime(CLOCK_MONOTONIC, &end);
-	printf("%zu nodes, %u ports read, %u with errors, %u requests failed, %.0f ms\n",
-	       mad_fabric_node_count(fabric), read_count, faulty_count, failed_count,
-	       1e3 * difftime(end.tv_sec, start.tv_sec) +
-		       (double)(end.tv_nsec - start.tv_nsec) / 1e6);
+}
+
+int main(int argc, char **argv)
+{
+	struct mad_fabric_options discovery = {.progress = isatty(2) ? print_progress : NULL,
+					       .partial = true};
+	struct mad_fabric_counters_options options = {.counters = MAD_COUNTERS_ERRORS,
+						      .basic = true};
+	int classes[] = {IB_SMI_DIRECT_CLASS, IB_PERFORMANCE_CLASS}, option, error;
+	struct mad_fabric_counters *counters = mad_fabric_counters_create(NULL);
+	struct ibmad_port *port = mad_rpc_open_port(NULL, 0, classes, 2);
+	const struct mad_fabric_counters_port *each = NULL;
+	char text[MAD_ERROR_TEXT_SIZE];
+	struct mad_fabric *fabric;
+
+	while ((option = getopt(argc, argv, "k:l:")) != -1)
+		if (option == 'k')
+			discovery.m_key = strtoull(optarg, NULL, 0);
+		else if (option == 'l')
+			limit_ms = (unsigned)(strtod(optarg, NULL) * 1000);
+		else
+			errx(2, "usage: sweep [-k M_KEY] [-l SECONDS] [MILLISECONDS]");
+	if (!port || !counters)
+		errx(1, "%s", mad_last_failure_text(text, sizeof(text)));
+	if (optind < argc)
+		mad_port_set_timeout(port, atoi(argv[optind]));
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	discovery.time_limit_ms = limit_ms;
+	error = mad_fabric_discover(port, &discovery, &fabric);
+	fputs(discovery.progress ? "\r\033[K" : "", stderr);
+	if (!error)
+		error = mad_fabric_counters_update(counters, fabric);
+	options.time_limit_ms = left_ms();
+	if (!error)
+		error = mad_fabric_counters_read(port, counters, &options);
+	if (error)
+		warnx("%s", mad_last_failure_text(text, sizeof(text)));
+	while ((each = mad_fabric_counters_next(counters, each)))
+		print_port(each);
+	print_trouble(fabric);
+	printf("%zu nodes, %zu ports read, %u with errors, %u requests failed, %u ms\n",
+	       mad_fabric_node_count(fabric), mad_fabric_counters_latest(counters)->read,
+	       faulty_count, failed_count, elapsed_ms());
+	mad_fabric_counters_free(counters);
 	mad_fabric_free(fabric);
-	mad_async_destroy(async);
 	mad_rpc_close_port(port);
-	return failed_count != 0;
+	return error || failed_count;
 }

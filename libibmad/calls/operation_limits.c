@@ -152,3 +152,10 @@ bool limits_end(struct limits *limits)
 	engine_leave(limits->engine, cancel_state);
 	return !limits->looking;
 }
+
+int limits_ends_all(int error)
+{
+	if (error == -ENETUNREACH || error == -ENETDOWN)
+		return -ENETDOWN;
+	return error == -ENODEV || error == -ECANCELED ? error : 0;
+}

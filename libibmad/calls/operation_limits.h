@@ -46,4 +46,11 @@ int limits_begin(struct limits *limits, struct mad_async *engine, unsigned time_
  */
 bool limits_end(struct limits *limits);
 
+/*
+ * The error with which a request ends the operation, because further requests would fail: the
+ * device is gone, the engine is destroyed, or the kernel does not send while the link is down.
+ * Otherwise 0.
+ */
+int limits_ends_all(int error);
+
 #endif

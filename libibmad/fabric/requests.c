@@ -37,17 +37,6 @@ bool request_is_refusal(const struct discovery_request *request, int error)
 	return error == -EIO && request->attribute == IB_ATTR_MLNX_EXT_PORT_INFO;
 }
 
-/*
- * The error with which a request ends the discovery, because further requests would fail: the
- * device is gone, the engine is destroyed, or the kernel does not send while the link is down.
- */
-static int ends_all(int error)
-{
-	if (error == -ENETUNREACH || error == -ENETDOWN)
-		return -ENETDOWN;
-	return error == -ENODEV || error == -ECANCELED ? error : 0;
-}
-
 static void request_came(struct mad_async *async, const struct mad_reply *reply, void *arg)
 {
 	struct discovery_request *request = arg;
@@ -59,8 +48,8 @@ static void request_came(struct mad_async *async, const struct mad_reply *reply,
 		error = -EBADMSG;
 	list_remove(&request->entry);
 	list_remove(&request->group);
-	if (ends_all(error) && !request->given_up)
-		discovery_abort(discovery, ends_all(error));
+	if (limits_ends_all(error) && !request->given_up)
+		discovery_abort(discovery, limits_ends_all(error));
 	discovery->progress.failures += error && !request_is_refusal(request, error);
 	request->came(discovery, request, error, reply);
 	list_add_first(&discovery->free, &request->entry);
@@ -133,7 +122,7 @@ bool request_submit(struct mad_fabric_discovery *discovery, struct list *group,
 	list_add_first(&discovery->free, &request->entry);
 	discovery->progress.requests--;
 	discovery->progress.in_flight--;
-	discovery_abort(discovery, ends_all(ret) ? ends_all(ret) : ret);
+	discovery_abort(discovery, limits_ends_all(ret) ? limits_ends_all(ret) : ret);
 	return false;
 }
 

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/**
+ * mad_fabric_counters.h - the counters of all ports of a fabric, over any number of
+ * discoveries.
+ *
+ *   struct mad_fabric_counters *counters = mad_fabric_counters_create(NULL);
+ *   const struct mad_fabric_counters_port *each = NULL;
+ *
+ *   mad_fabric_counters_update(counters, fabric);
+ *   if (mad_fabric_counters_read(port, counters, NULL) == 0)
+ *           while ((each = mad_fabric_counters_next(counters, each)))
+ *                   if (each->totals)
+ *                           printf("0x%016" PRIx64 "/%u %" PRIu64 "\n", each->guid,
+ *                                  each->number, each->totals->total.xmit_bytes);
+ *
+ * The object knows a port by its NodeGUID and its number. For each port, it keeps what a
+ * struct mad_counters_tracker keeps (mad_counters.h): totals, rates and events. For each node,
+ * it keeps ClassPortInfo. A program tells the object of each new fabric, and reads all ports or
+ * some of them as often as it wants.
+ *
+ * The port must have IB_PERFORMANCE_CLASS registered.
+ *
+ * Nodes that change. A port of a node that moves to another place of the fabric, or gets
+ * another LID, keeps its totals. A node with another NodeGUID at the same LID or at the same
+ * cable has ports of its own. A node that is not in the latest fabric is kept for a time
+ * (mad_fabric_counters_settings:keep_s), and continues with its totals when it is back. If its
+ * counters are lower then, they were reset, as for each tracker.
+ *
+ * Requests for counters are sent to a LID, and the responses do not have the NodeGUID. If the
+ * LID has been given to another node since the discovery, the response is the other node's.
+ * These signs tell it, and the other node's counters are not added:
+ *   - the capabilities of the other node differ (MAD_COUNTERS_REPLACED), if they are read
+ *   - a counter is higher than a link can count in the time (MAD_COUNTERS_IMPOSSIBLE, then
+ *     MAD_COUNTERS_REPLACED)
+ * If its counters are lower, they look like counters that were reset (MAD_COUNTERS_RESTARTED,
+ * MAD_COUNTERS_RESET). If they are higher, and as a link can count, nothing tells it. With
+ * mad_fabric_counters_options:check_guid, the NodeGUID of each node is read before its
+ * counters, at the same LID. Then only a LID that changes its node within a few round trips is
+ * not noticed.
+ *
+ * Memory. A port takes about 70 bytes if its counters are 0, and about 10 bytes more for each
+ * counter that counts. The results of the calls belong to the object.
+ *
+ * Threads. One thread at a time may use an object. While a reading is under way on an engine,
+ * this is the thread that processes the engine.
+ *
+ * Calls return 0 or more, or a negative errno.
+ */
+#ifndef INFINIBAND_MAD_FABRIC_COUNTERS_H
+#define INFINIBAND_MAD_FABRIC_COUNTERS_H
+
+#include <infiniband/mad_counters.h>
+#include <infiniband/mad_fabric.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* --- the object ------------------------------------------------------------------- */
+
+struct mad_fabric_counters;
+
+/** All members may be 0. */
+struct mad_fabric_counters_settings {
+	/**
+	 * A mask of enum mad_counters_tracker_flags: with MAD_COUNTERS_FROM_DEVICE, a total
+	 * begins at the value that the port has at its first reading, otherwise at 0.
+	 */
+	unsigned flags;
+	/**
+	 * The seconds for which a node is kept that is not in the latest fabric; 0: a day,
+	 * UINT_MAX: until mad_fabric_counters_forget(). The object looks at the time when it is
+	 * told of a fabric.
+	 */
+	unsigned keep_s;
+	uint64_t reserved[4]; /**< 0 */
+};
+
+/**
+ * Creates an object without ports. settings may be NULL. NULL with errno:
+ * EINVAL  a flag is unknown, or a reserved member is not 0
+ * ENOMEM  out of memory
+ */
+struct mad_fabric_counters *mad_fabric_counters_create(
+	const struct mad_fabric_counters_settings *settings);
+
+/**
+ * Frees the object. A reading that is under way is cancelled, and the memory is freed after its
+ * callback. NULL is allowed.
+ */
+void mad_fabric_counters_free(struct mad_fabric_counters *counters);
+
+/**
+ * The fabric whose ports are read from now on. It must not be freed before the next update or
+ * the end of the object. NULL: none, so that the former fabric may be freed. Ports of nodes
+ * that the object knows keep their totals. Of several nodes with one NodeGUID, the first one is
+ * read. If the call fails, the object has the former fabric:
+ * -EINVAL  counters is NULL
+ * -EBUSY   a reading is under way
+ * -ENOMEM  out of memory
+ */
+int mad_fabric_counters_update(struct mad_fabric_counters *counters,
+			       const struct mad_fabric *fabric);
+
+/**
+ * Forgets the ports of a node: totals, rates and ClassPortInfo. If the node is in the latest
+ * fabric, its ports begin again; otherwise the object has them no more.
+ * -EINVAL  counters is NULL
+ * -EBUSY   a reading is under way
+ * -ENOENT  there is no such node
+ */
+int mad_fabric_counters_forget(struct mad_fabric_counters *counters, uint64_t guid);
+
+/* --- reading ---------------------------------------------------------------------- */
+
+/**
+ * Which ports a reading does not read: bits of mad_fabric_counters_options:leave_out. Without a
+ * bit, it reads each port that has counters, and that a request reaches by a LID
+ * (mad_fabric_port_lid()): the ports of switches, port 0 only if it is an enhanced one, and the
+ * ports of other nodes that have a link.
+ */
+enum mad_fabric_counters_leave_out {
+	MAD_FABRIC_COUNTERS_NO_SWITCHES = 1,
+	MAD_FABRIC_COUNTERS_NO_OTHERS = 2, /**< no ports of CAs and routers */
+	MAD_FABRIC_COUNTERS_NO_DOWN = 4,   /**< no ports whose state is MAD_PORT_DOWN */
+	MAD_FABRIC_COUNTERS_NO_PORT0 = 8   /**< no port 0 of switches */
+};
+
+/** Whether a port of the latest fabric is to be read. */
+typedef bool mad_fabric_counters_filter_fn(const struct mad_fabric_port *port, void *arg);
+
+/** All members may be 0. */
+struct mad_fabric_counters_options {
+	/** The wanted counters; 0: MAD_COUNTERS_DEFAULT. As in mad_counters_options. */
+	uint64_t counters;
+	int timeout_ms; /**< of an attempt; 0: the port's */
+	/** The milliseconds after which the reading ends with -ETIME; 0: no limit. */
+	unsigned time_limit_ms;
+	/** Cancels the reading, which ends with -ECANCELED, see mad_cancel_set(); or NULL. */
+	const struct mad_cancel *cancel;
+	unsigned leave_out; /**< bits of enum mad_fabric_counters_leave_out */
+	/** As mad_counters_options:basic: one request a port, for counters of up to 32 bits. */
+	bool basic;
+	/**
+	 * Reads NodeInfo of each node by LID before its counters. If the NodeGUID is another
+	 * one, the node's ports have the error -ESTALE, and are not read: the program discovers
+	 * the fabric again. The port must have IB_SMI_CLASS registered.
+	 */
+	bool check_guid;
+	/**
+	 * The M_Key of SMPs, in host order; 0: that of the port when the reading starts, see
+	 * smp_mkey_set().
+	 */
+	uint64_t m_key;
+	/**
+	 * Called for each port that leave_out does not exclude; NULL: all of them are read. A
+	 * reading may call it several times for a port.
+	 */
+	mad_fabric_counters_filter_fn *filter;
+	void *filter_arg;
+	uint64_t reserved[4]; /**< 0 */
+};
+
+/** A reading in numbers. Members may be added at the end: the library allocates it. */
+struct mad_fabric_counters_summary {
+	size_t wanted; /**< ports, so far */
+	size_t read;   /**< of these, ports without an error */
+	size_t failed; /**< of these, ports with an error, requested or not */
+	size_t requests;
+	uint64_t begin_us; /**< by CLOCK_MONOTONIC */
+	uint64_t end_us;   /**< 0: the reading is under way */
+	int error;         /**< of the reading */
+};
+
+/**
+ * Reads the counters of ports of the latest fabric, and returns when the reading is complete.
+ * The ports of a node are read one after the other, and as many nodes at once as the fabric
+ * accepts. If a node does not respond for its first port, or for two ports in succession, its
+ * other ports are not requested, and have the same error. mad_port_set_rate() limits the number
+ * of requests a second.
+ *
+ * The call succeeds if all wanted ports were requested: each port has an error of its own. If
+ * the call fails, the ports that were read meanwhile have their counters, and the wanted ports
+ * that were not read have the error of the call, except that with -ENOMEM some may have none.
+ * options may be NULL.
+ *
+ * -EINVAL    an argument is wrong
+ * -EBUSY     a reading is under way
+ * -EPROTONOSUPPORT  IB_PERFORMANCE_CLASS is not registered on the port, or IB_SMI_CLASS for
+ *                   check_guid
+ * -ENOMEM    out of memory
+ * -ENODEV    the device is gone
+ * -ENETDOWN  the link of the local port is down; the port is looked at four times a second if
+ *            IB_SMI_DIRECT_CLASS is registered
+ * -ETIME     the time of mad_fabric_counters_options:time_limit_ms is over
+ * -ECANCELED mad_fabric_counters_options:cancel is set, or the port was closed
+ * mad_last_failure_text() returns the error in words.
+ */
+int mad_fabric_counters_read(struct ibmad_port *port, struct mad_fabric_counters *counters,
+			     const struct mad_fabric_counters_options *options);
+
+/** Called once for each reading. error is 0 or an error of mad_fabric_counters_read(). */
+typedef void mad_fabric_counters_fn(struct mad_async *async, int error,
+				    struct mad_fabric_counters *counters, void *arg);
+
+/**
+ * Starts a reading on an engine. The options are copied. done is called from
+ * mad_async_process(), mad_async_run() or mad_async_destroy(), or before the call returns if
+ * there is nothing to request. Call it from a callback of the engine, or from the only thread
+ * that processes the engine.
+ *
+ * If the call fails, done is not called:
+ * -EINVAL  an argument is wrong
+ * -EBUSY   a reading is under way
+ * -EPROTONOSUPPORT  as for mad_fabric_counters_read()
+ * -ENOMEM  out of memory
+ * and the errors of mad_async_submit()
+ */
+int mad_fabric_counters_start(struct mad_async *async, struct mad_fabric_counters *counters,
+			      const struct mad_fabric_counters_options *options,
+			      mad_fabric_counters_fn *done, void *arg);
+
+/**
+ * Cancels the reading that is under way: done is called with -ECANCELED by the next calls of
+ * mad_async_process(). Without a reading, it does nothing. NULL is allowed.
+ */
+void mad_fabric_counters_cancel(struct mad_fabric_counters *counters);
+
+/** The latest reading, or the one that is under way. All members are 0 before the first. */
+const struct mad_fabric_counters_summary *mad_fabric_counters_latest(
+	const struct mad_fabric_counters *counters);
+
+/* --- results ---------------------------------------------------------------------- */
+
+/**
+ * A port. Members may be added at the end: the library allocates it. It and what its pointers
+ * point to, except "port", are valid until the next call for the object.
+ */
+struct mad_fabric_counters_port {
+	uint64_t guid; /**< NodeGUID */
+	/** The port in the latest fabric; NULL: the fabric does not have it. */
+	const struct mad_fabric_port *port;
+	/**
+	 * The latest reading with counters; NULL: there is none. Its members requests, status
+	 * and odd are 0.
+	 */
+	const struct mad_counters *reading;
+	const struct mad_counters_totals *totals; /**< NULL: no reading had counters */
+	/** For mad_counters_tracker_rate() and mad_counters_tracker_mean_rate(); or NULL. */
+	const struct mad_counters_tracker *tracker;
+	/**
+	 * When the latest reading that wanted the port was complete for this port, by
+	 * CLOCK_MONOTONIC; 0: no reading has wanted it.
+	 */
+	uint64_t time_us;
+	/**
+	 * Of that reading: 0, an error of mad_counters_read(), -ESTALE
+	 * (mad_fabric_counters_options:check_guid), or the error with which the reading ended
+	 * before the port was read. After an error, "reading" may be an earlier one, or have
+	 * only some of the counters.
+	 */
+	int error;
+	unsigned status; /**< the MAD status, if the error is -EIO */
+	unsigned events; /**< enum mad_counters_event; 0 if the reading had no counters */
+	uint8_t number;  /**< of the port */
+	/** The latest reading has wanted the port (mad_fabric_counters_latest()). */
+	bool is_latest;
+};
+
+/**
+ * The port that follows a port; after NULL the first one; NULL after the last one. previous is
+ * the result of the preceding call for the object. The object has all ports of the latest
+ * fabric, and ports with readings of nodes that it keeps. The ports of a node follow each other
+ * by number, and the nodes in the order in which the object was told of them.
+ */
+const struct mad_fabric_counters_port *mad_fabric_counters_next(
+	struct mad_fabric_counters *counters, const struct mad_fabric_counters_port *previous);
+
+/** A port by NodeGUID and number; or NULL. mad_fabric_counters_next() continues from it. */
+const struct mad_fabric_counters_port *mad_fabric_counters_find(
+	struct mad_fabric_counters *counters, uint64_t guid, unsigned number);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* INFINIBAND_MAD_FABRIC_COUNTERS_H */

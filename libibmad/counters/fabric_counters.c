@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The counters of the ports of a fabric: the nodes that the object knows, over several fabrics,
+ * and the records of their ports. fabric_reading.c reads them.
+ */
+
+#include "counters/fabric_counters.h"
+
+#include "base/export.h"
+#include "counters/packed_tracker.h"
+#include "port/timers.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+
+#define DEFAULT_KEEP_S (24 * 60 * 60)
+/* A record is allocated anew if it has more bytes to spare. */
+#define SPARE_BYTES    32
+
+/* --- the object ------------------------------------------------------------------- */
+
+EXPORT struct mad_fabric_counters *mad_fabric_counters_create(
+	const struct mad_fabric_counters_settings *settings)
+{
+	struct mad_fabric_counters_settings wanted = {0};
+	struct mad_fabric_counters *counters;
+
+	if (settings)
+		wanted = *settings;
+	for (size_t i = 0; i < sizeof(wanted.reserved) / sizeof(wanted.reserved[0]); i++)
+		if (wanted.reserved[i]) {
+			errno = EINVAL;
+			return NULL;
+		}
+	if (wanted.flags & ~(unsigned)MAD_COUNTERS_FROM_DEVICE) {
+		errno = EINVAL;
+		return NULL;
+	}
+	counters = calloc(1, sizeof(*counters));
+	if (!counters)
+		return NULL;
+	counters->settings = wanted;
+	if (!wanted.keep_s)
+		counters->settings.keep_s = DEFAULT_KEEP_S;
+	counters->begun_us = (uint64_t)clock_us();
+	return counters;
+}
+
+static void free_records(struct counted_node *node)
+{
+	for (unsigned i = 0; i <= node->port_count; i++) {
+		free(node->records[i]);
+		node->records[i] = NULL;
+	}
+}
+
+static void free_node(struct counted_node *node)
+{
+	free_records(node);
+	free(node);
+}
+
+void fabric_counters_destroy(struct mad_fabric_counters *counters)
+{
+	for (size_t i = 0; i < counters->node_count; i++)
+		free_node(counters->nodes[i]);
+	free(counters->nodes);
+	free(counters->by_guid);
+	free(counters);
+}
+
+EXPORT void mad_fabric_counters_free(struct mad_fabric_counters *counters)
+{
+	if (!counters)
+		return;
+	if (counters->reading) {
+		counters->is_freed = true;
+		mad_fabric_counters_cancel(counters);
+		return;
+	}
+	fabric_counters_destroy(counters);
+}
+
+/* --- nodes ------------------------------------------------------------------------ */
+
+static int compare_guids(const void *one, const void *other)
+{
+	const struct counted_node *const *a = one, *const *b = other;
+
+	return ((*a)->guid > (*b)->guid) - ((*a)->guid < (*b)->guid);
+}
+
+static int compare_guid(const void *key, const void *member)
+{
+	const uint64_t *guid = key;
+	const struct counted_node *const *node = member;
+
+	return (*guid > (*node)->guid) - (*guid < (*node)->guid);
+}
+
+static struct counted_node *find_node(const struct mad_fabric_counters *counters, uint64_t guid)
+{
+	struct counted_node *const *found = NULL;
+
+	if (counters->node_count)
+		found = bsearch(&guid, counters->by_guid, counters->node_count,
+				sizeof(struct counted_node *), compare_guid);
+	return found ? *found : NULL;
+}
+
+static struct counted_node *create_node(uint64_t guid, unsigned port_count)
+{
+	struct counted_node *node =
+		calloc(1, sizeof(*node) + (port_count + 1) * sizeof(struct port_record *));
+
+	if (!node)
+		return NULL;
+	node->guid = guid;
+	node->port_count = (uint8_t)port_count;
+	return node;
+}
+
+/* --- a new fabric ------------------------------------------------------------------ */
+
+/* The nodes after an update, while it may still fail. */
+struct update {
+	struct counted_node **nodes; /* the former ones first */
+	struct counted_node **by_guid;
+	size_t count;
+};
+
+/* Adds a node, or a node with more ports in place of the former one. */
+static bool add_node(const struct mad_fabric_counters *counters, struct update *update,
+		     const struct mad_fabric_node *node)
+{
+	struct counted_node *former = find_node(counters, node->guid), *added;
+
+	if (former && former->port_count >= node->port_count)
+		return true;
+	added = create_node(node->guid, node->port_count);
+	if (!added)
+		return false;
+	update->nodes[former ? former->place : update->count++] = added;
+	return true;
+}
+
+static bool add_nodes(const struct mad_fabric_counters *counters, struct update *update,
+		      const struct mad_fabric *fabric)
+{
+	size_t most = counters->node_count + mad_fabric_node_count(fabric) + 1;
+	const struct mad_fabric_node *node;
+
+	update->nodes = calloc(most, sizeof(struct counted_node *));
+	update->by_guid = calloc(most, sizeof(struct counted_node *));
+	if (!update->nodes || !update->by_guid)
+		return false;
+	for (; update->count < counters->node_count; update->count++)
+		update->nodes[update->count] = counters->nodes[update->count];
+	for (size_t i = 0; (node = mad_fabric_node(fabric, i)); i++)
+		if (mad_fabric_find_guid(fabric, node->guid) == node &&
+		    !add_node(counters, update, node))
+			return false;
+	return true;
+}
+
+static void give_up(const struct mad_fabric_counters *counters, struct update *update)
+{
+	for (size_t i = 0; i < update->count; i++)
+		if (i >= counters->node_count || update->nodes[i] != counters->nodes[i])
+			free(update->nodes[i]);
+	free(update->nodes);
+	free(update->by_guid);
+}
+
+/* The node that has more ports takes over what is known of the former one. */
+static void take_over(struct counted_node *node, struct counted_node *former)
+{
+	node->abilities = former->abilities;
+	node->known = former->known;
+	node->in_fabric = former->in_fabric;
+	for (unsigned i = 0; i <= former->port_count; i++)
+		node->records[i] = former->records[i];
+	free(former);
+}
+
+static bool is_to_be_kept(const struct mad_fabric_counters *counters,
+			  const struct counted_node *node, uint64_t now)
+{
+	return node->in_fabric || counters->settings.keep_s == UINT_MAX ||
+	       now - node->seen_us <= counters->settings.keep_s * UINT64_C(1000000);
+}
+
+/* Sets the nodes' places in the fabric, and drops nodes that were absent too long. */
+static void place_nodes(struct mad_fabric_counters *counters, const struct mad_fabric *fabric)
+{
+	uint64_t now = (uint64_t)clock_us();
+	size_t kept = 0;
+
+	for (size_t i = 0; i < counters->node_count; i++) {
+		struct counted_node *node = counters->nodes[i];
+		bool was_there = node->in_fabric;
+
+		node->in_fabric = mad_fabric_find_guid(fabric, node->guid);
+		/* it may have restarted with another firmware */
+		if (node->in_fabric && !was_there)
+			node->known = false;
+		if (node->in_fabric)
+			node->seen_us = now;
+		if (is_to_be_kept(counters, node, now))
+			counters->nodes[kept++] = node;
+		else
+			free_node(node);
+	}
+	counters->node_count = kept;
+}
+
+static void sort_nodes(struct mad_fabric_counters *counters)
+{
+	for (size_t i = 0; i < counters->node_count; i++) {
+		counters->nodes[i]->place = i;
+		counters->by_guid[i] = counters->nodes[i];
+	}
+	if (counters->node_count)
+		qsort(counters->by_guid, counters->node_count, sizeof(struct counted_node *),
+		      compare_guids);
+}
+
+EXPORT int mad_fabric_counters_update(struct mad_fabric_counters *counters,
+				      const struct mad_fabric *fabric)
+{
+	struct update update = {0};
+
+	if (!counters)
+		return -EINVAL;
+	if (counters->reading)
+		return -EBUSY;
+	if (!add_nodes(counters, &update, fabric)) {
+		give_up(counters, &update);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < counters->node_count; i++)
+		if (update.nodes[i] != counters->nodes[i])
+			take_over(update.nodes[i], counters->nodes[i]);
+	free(counters->nodes);
+	free(counters->by_guid);
+	counters->nodes = update.nodes;
+	counters->by_guid = update.by_guid;
+	counters->node_count = update.count;
+	counters->fabric = fabric;
+	place_nodes(counters, fabric);
+	sort_nodes(counters);
+	return 0;
+}
+
+EXPORT int mad_fabric_counters_forget(struct mad_fabric_counters *counters, uint64_t guid)
+{
+	struct counted_node *node;
+
+	if (!counters)
+		return -EINVAL;
+	if (counters->reading)
+		return -EBUSY;
+	node = find_node(counters, guid);
+	if (!node)
+		return -ENOENT;
+	free_records(node);
+	node->known = false;
+	if (node->in_fabric)
+		return 0;
+	counters->node_count--;
+	for (size_t i = node->place; i < counters->node_count; i++)
+		counters->nodes[i] = counters->nodes[i + 1];
+	free_node(node);
+	sort_nodes(counters);
+	return 0;
+}
+
+/* --- records ---------------------------------------------------------------------- */
+
+static struct packed_base base_of(const struct mad_fabric_counters *counters, unsigned number)
+{
+	return (struct packed_base){
+		.time_us = counters->begun_us,
+		.port = (uint8_t)number,
+		.from_device = counters->settings.flags & MAD_COUNTERS_FROM_DEVICE,
+	};
+}
+
+/* Sets the tracker and the latest reading of the object to those of a port. */
+static void unpack(struct mad_fabric_counters *counters, struct port_record *record,
+		   unsigned number)
+{
+	struct packed_base base = base_of(counters, number);
+
+	if (record && record->has_counters) {
+		tracker_unpack(&counters->tracker, &counters->latest, &base, record->packed);
+		return;
+	}
+	memset(&counters->tracker, 0, sizeof(counters->tracker));
+	counters->tracker.from_device = base.from_device;
+}
+
+/* The record of a port with room for packed bytes. NULL without memory. */
+static struct port_record *make_room(struct counted_node *node, unsigned number, size_t size)
+{
+	struct port_record *record = node->records[number];
+
+	if (record && record->room >= size && record->room - size <= SPARE_BYTES)
+		return record;
+	record = realloc(record, sizeof(*record) + size);
+	if (!record)
+		return NULL;
+	if (!node->records[number])
+		memset(record, 0, sizeof(*record));
+	record->room = (uint16_t)size;
+	node->records[number] = record;
+	return record;
+}
+
+static int store_counters(struct mad_fabric_counters *counters, struct counted_node *node,
+			  unsigned number, const struct mad_counters *reading)
+{
+	struct packed_base base = base_of(counters, number);
+	struct port_record *record;
+	uint8_t packed[PACKED_MAX];
+	size_t size;
+	int events;
+
+	unpack(counters, node->records[number], number);
+	events = mad_counters_track(&counters->tracker, reading);
+	if (events < 0)
+		return events;
+	counters->latest = *reading;
+	size = tracker_pack(&counters->tracker, &counters->latest, &base, packed);
+	record = make_room(node, number, size);
+	if (!record)
+		return -ENOMEM;
+	memcpy(record->packed, packed, size);
+	record->has_counters = true;
+	record->events = (uint16_t)events;
+	return 0;
+}
+
+int record_store(struct mad_fabric_counters *counters, struct counted_node *node,
+		 unsigned number, int error, const struct mad_counters *reading)
+{
+	struct port_record *record = node->records[number];
+
+	if (!record) {
+		record = make_room(node, number, 0);
+		if (!record)
+			return -ENOMEM;
+	}
+	record->events = 0;
+	if (reading && reading->present) {
+		int ret = store_counters(counters, node, number, reading);
+
+		record = node->records[number];
+		if (ret == -ENOMEM)
+			error = ret;
+	}
+	record->time_us = (uint64_t)clock_us();
+	record->reading = counters->readings;
+	record->error = (int16_t)error;
+	record->status = reading && error == -EIO ? (uint16_t)reading->status : 0;
+	return error == -ENOMEM ? error : 0;
+}
+
+/* --- results ---------------------------------------------------------------------- */
+
+/* Whether the object has a port. */
+static bool has_port(const struct counted_node *node, unsigned number)
+{
+	return node->records[number] ||
+	       (node->in_fabric && mad_fabric_port(node->in_fabric, number));
+}
+
+/* Makes the port the result. */
+static const struct mad_fabric_counters_port *show(struct mad_fabric_counters *counters,
+						   const struct counted_node *node,
+						   unsigned number)
+{
+	struct port_record *record = node->records[number];
+	struct mad_fabric_counters_port *port = &counters->port;
+
+	counters->number = number;
+	*port = (struct mad_fabric_counters_port){
+		.guid = node->guid,
+		.number = (uint8_t)number,
+		.port = node->in_fabric ? mad_fabric_port(node->in_fabric, number) : NULL,
+	};
+	if (!record)
+		return port;
+	port->time_us = record->time_us;
+	port->error = record->error;
+	port->status = record->status;
+	port->events = record->events;
+	port->is_latest = record->reading == counters->readings;
+	if (!record->has_counters)
+		return port;
+	unpack(counters, record, number);
+	port->reading = &counters->latest;
+	port->totals = &counters->tracker.totals;
+	port->tracker = &counters->tracker;
+	return port;
+}
+
+EXPORT const struct mad_fabric_counters_port *mad_fabric_counters_next(
+	struct mad_fabric_counters *counters, const struct mad_fabric_counters_port *previous)
+{
+	unsigned number = 0;
+
+	if (!counters)
+		return NULL;
+	if (previous)
+		number = counters->number + 1;
+	else
+		counters->node = 0;
+	for (; counters->node < counters->node_count; counters->node++, number = 0) {
+		const struct counted_node *node = counters->nodes[counters->node];
+
+		for (; number <= node->port_count; number++)
+			if (has_port(node, number))
+				return show(counters, node, number);
+	}
+	return NULL;
+}
+
+EXPORT const struct mad_fabric_counters_port *mad_fabric_counters_find(
+	struct mad_fabric_counters *counters, uint64_t guid, unsigned number)
+{
+	struct counted_node *node = counters ? find_node(counters, guid) : NULL;
+
+	if (!node || number > node->port_count || !has_port(node, number))
+		return NULL;
+	counters->node = node->place;
+	return show(counters, node, number);
+}
+
+EXPORT const struct mad_fabric_counters_summary *mad_fabric_counters_latest(
+	const struct mad_fabric_counters *counters)
+{
+	return counters ? &counters->summary : NULL;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* The state of a struct mad_fabric_counters, and the functions of its parts. */
+#ifndef LIBIBMAD_FABRIC_COUNTERS_H
+#define LIBIBMAD_FABRIC_COUNTERS_H
+
+#include "counters/reading.h"
+#include "counters/tracker.h"
+
+#include <infiniband/mad_fabric_counters.h>
+
+/* The readings of a port. */
+struct port_record {
+	uint64_t time_us; /* of the latest reading */
+	uint32_t reading; /* its number */
+	int16_t error;
+	uint16_t status;
+	uint16_t events;
+	uint16_t room;     /* bytes of "packed" */
+	bool has_counters; /* "packed" is in use */
+	uint8_t packed[];  /* packed_tracker.h */
+};
+
+struct counted_node {
+	uint64_t guid;
+	const struct mad_fabric_node *in_fabric; /* NULL: the latest fabric does not have it */
+	size_t place;                            /* in the order of the results */
+	uint64_t seen_us; /* when the object was last told of a fabric with the node */
+	struct abilities abilities; /* from ClassPortInfo, if it is known */
+	bool known;
+	uint8_t port_count;            /* the highest number of a port */
+	struct port_record *records[]; /* by port number; NULL: none */
+};
+
+struct fabric_reading;
+
+struct mad_fabric_counters {
+	struct mad_fabric_counters_settings settings;
+	uint64_t begun_us; /* when it was created */
+	const struct mad_fabric *fabric;
+	struct counted_node **nodes; /* in the order of the results */
+	struct counted_node **by_guid;
+	size_t node_count;
+	struct fabric_reading *reading; /* under way; or NULL */
+	uint32_t readings;              /* the number of the latest reading */
+	bool is_freed;                  /* when the reading is complete */
+	struct mad_fabric_counters_summary summary;
+	/* the latest result, and its place */
+	size_t node;
+	unsigned number;
+	struct mad_fabric_counters_port port;
+	struct mad_counters_tracker tracker;
+	struct mad_counters latest;
+};
+
+/* Stores the result of a port. counters may be NULL. 0 or -ENOMEM. */
+int record_store(struct mad_fabric_counters *counters, struct counted_node *node,
+		 unsigned number, int error, const struct mad_counters *reading);
+
+/* Frees the object. */
+void fabric_counters_destroy(struct mad_fabric_counters *counters);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* The state of a tracker, which packed_tracker.c stores in few bytes. */
+#ifndef LIBIBMAD_TRACKER_H
+#define LIBIBMAD_TRACKER_H
+
+#include <infiniband/mad_counters.h>
+
+/* A counter in the readings that have a possible value of it. */
+struct history {
+	uint64_t latest;
+	uint64_t highest; /* above the latest value after a fall that was no reset */
+	uint64_t begun;   /* the part of the total from before the first reading */
+	uint64_t first_us, latest_us;
+	uint64_t grown, grown_us; /* from the reading before the latest one */
+	uint64_t odd, odd_us;     /* the impossible value of the latest reading */
+};
+
+struct mad_counters_tracker {
+	struct mad_counters_totals totals;
+	struct history counters[MAD_COUNTER_COUNT];
+	uint64_t seen;       /* counters of all readings */
+	uint64_t known;      /* counters with a history */
+	uint64_t stale;      /* of these, counters of another node or port */
+	uint64_t extended;   /* of these, from PortCountersExtended */
+	uint64_t at_maximum; /* likewise */
+	uint64_t odd;        /* counters with an impossible growth in the latest reading */
+	uint64_t rates;      /* counters whose present rate is known */
+	bool from_device;    /* totals begin at the value of the device */
+};
+
+#endif
