@@ -41,6 +41,18 @@ void counter_source_read(enum counter_source source, const uint8_t *data, uint64
 /* A member by its number, which is less than MAD_COUNTER_COUNT. */
 uint64_t *counter_in(struct mad_counters *counters, unsigned counter);
 
+/* The lowest counter of a mask from a number on; MAD_COUNTER_COUNT: none. */
+static inline unsigned counter_from(uint64_t mask, unsigned from)
+{
+	mask &= UINT64_MAX << from;
+	return mask ? (unsigned)__builtin_ctzll(mask) : MAD_COUNTER_COUNT;
+}
+
+/* The counters of a mask, which has no other bits, by number. */
+#define for_each_counter(counter, mask)                                               \
+	for (unsigned counter = counter_from(mask, 0); (counter) < MAD_COUNTER_COUNT; \
+	     (counter) = counter_from(mask, (counter) + 1))
+
 /* The sum, which stops at UINT64_MAX. */
 static inline uint64_t add_counts(uint64_t a, uint64_t b)
 {

@@ -12,16 +12,8 @@
 
 #include <string.h>
 
-enum mode {
-	MEASURE, /* counts the numbers that are not as expected */
-	EXPECT,  /* sets all numbers to the expected ones */
-	PACK,
-	UNPACK
-};
-
 struct coder {
-	enum mode mode;
-	unsigned unexpected;
+	bool packs;    /* otherwise it unpacks */
 	unsigned used; /* bits of the group */
 	uint8_t *group;
 	uint8_t *at;
@@ -33,7 +25,7 @@ static unsigned next_bit(struct coder *coder)
 	if (!coder->group || coder->used == 8) {
 		coder->group = coder->at++;
 		coder->used = 0;
-		if (coder->mode == PACK)
+		if (coder->packs)
 			*coder->group = 0;
 	}
 	return 1U << coder->used++;
@@ -79,19 +71,10 @@ static uint64_t unfold(uint64_t folded)
 
 static void code(struct coder *coder, uint64_t *number, uint64_t expected)
 {
-	switch (coder->mode) {
-	case MEASURE:
-		coder->unexpected += *number != expected;
-		break;
-	case EXPECT:
-		*number = expected;
-		break;
-	case PACK:
+	if (coder->packs)
 		put(coder, fold(*number - expected));
-		break;
-	case UNPACK:
+	else
 		*number = expected + unfold(get(coder));
-	}
 }
 
 static void code32(struct coder *coder, uint32_t *number, uint32_t expected)
@@ -140,7 +123,7 @@ static void code_times(struct coder *coder, struct mad_counters_tracker *tracker
 	reading->time_us = totals->total.time_us;
 	for (unsigned i = 0; i < COUNTER_SOURCES; i++) {
 		/* 0: the attribute was not read */
-		uint64_t before = reading->response_us[i] && coder->mode != UNPACK
+		uint64_t before = reading->response_us[i] && coder->packs
 					  ? reading->time_us + 1 - reading->response_us[i]
 					  : 0;
 
@@ -201,20 +184,32 @@ static struct times begin_times(const struct mad_counters_tracker *tracker)
 			      .latest_us = tracker->totals.total.time_us};
 }
 
-/* Counters whose numbers are all as expected. */
-static uint64_t find_plain(struct mad_counters_tracker *tracker)
+/* Whether the numbers of the counter are 0, and its times as expected. */
+static bool is_plain(const struct mad_counters_tracker *tracker, unsigned counter,
+		     const struct times *expected)
 {
-	struct times before = begin_times(tracker);
+	const struct history *history = &tracker->counters[counter];
+
+	return !(history->latest | history->highest | history->begun | history->grown) &&
+	       !mad_counters_value(&tracker->totals.total, counter) &&
+	       history->first_us == expected->first_us &&
+	       history->latest_us == expected->latest_us &&
+	       history->grown_us == expected->grown_us;
+}
+
+/* Plain counters are not stored. */
+static uint64_t find_plain(const struct mad_counters_tracker *tracker)
+{
+	struct times expected = begin_times(tracker);
 	uint64_t plain = 0;
 
-	for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++) {
-		struct coder coder = {.mode = MEASURE};
+	for_each_counter (i, tracker->known) {
+		const struct history *history = &tracker->counters[i];
 
-		if (!(tracker->known & MAD_COUNTER_BIT(i)))
-			continue;
-		code_counter(&coder, tracker, i, &before);
-		if (!coder.unexpected)
+		if (!(tracker->odd & MAD_COUNTER_BIT(i)) && is_plain(tracker, i, &expected))
 			plain |= MAD_COUNTER_BIT(i);
+		expected = (struct times){history->first_us, history->latest_us,
+					  history->grown_us};
 	}
 	return plain;
 }
@@ -222,13 +217,19 @@ static uint64_t find_plain(struct mad_counters_tracker *tracker)
 static void code_counters(struct coder *coder, struct mad_counters_tracker *tracker,
 			  uint64_t plain)
 {
-	struct coder expect = {.mode = EXPECT};
 	struct times before = begin_times(tracker);
 
-	for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++)
-		if (tracker->known & MAD_COUNTER_BIT(i))
-			code_counter(plain & MAD_COUNTER_BIT(i) ? &expect : coder, tracker, i,
-				     &before);
+	for_each_counter (i, tracker->known) {
+		struct history *history = &tracker->counters[i];
+
+		if (!(plain & MAD_COUNTER_BIT(i))) {
+			code_counter(coder, tracker, i, &before);
+		} else if (!coder->packs) {
+			history->first_us = before.first_us;
+			history->latest_us = before.latest_us;
+			history->grown_us = before.grown_us;
+		}
+	}
 }
 
 static void code_all(struct coder *coder, struct mad_counters_tracker *tracker,
@@ -239,7 +240,7 @@ static void code_all(struct coder *coder, struct mad_counters_tracker *tracker,
 	code_masks(coder, tracker, reading);
 	code_times(coder, tracker, reading, base);
 	code_counts(coder, tracker, reading);
-	if (coder->mode == PACK)
+	if (coder->packs)
 		plain = find_plain(tracker);
 	code(coder, &plain, tracker->known);
 	code_counters(coder, tracker, plain);
@@ -248,7 +249,7 @@ static void code_all(struct coder *coder, struct mad_counters_tracker *tracker,
 size_t tracker_pack(struct mad_counters_tracker *tracker, struct mad_counters *reading,
 		    const struct packed_base *base, uint8_t bytes[PACKED_MAX])
 {
-	struct coder coder = {.mode = PACK, .at = bytes};
+	struct coder coder = {.packs = true, .at = bytes};
 
 	code_all(&coder, tracker, reading, base);
 	return (size_t)(coder.at - bytes);
@@ -257,20 +258,18 @@ size_t tracker_pack(struct mad_counters_tracker *tracker, struct mad_counters *r
 void tracker_unpack(struct mad_counters_tracker *tracker, struct mad_counters *reading,
 		    const struct packed_base *base, uint8_t *bytes)
 {
-	struct coder coder = {.mode = UNPACK, .at = bytes};
+	struct coder coder = {.at = bytes};
 
 	memset(tracker, 0, sizeof(*tracker));
 	memset(reading, 0, sizeof(*reading));
 	tracker->from_device = base->from_device;
 	tracker->totals.total.port = reading->port = base->port;
 	code_all(&coder, tracker, reading, base);
-	for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++) {
-		uint64_t bit = MAD_COUNTER_BIT(i);
+	for_each_counter (i, reading->present) {
 		const struct history *history = &tracker->counters[i];
 
-		if (reading->present & bit)
-			*counter_in(reading, i) = reading->odd_values & bit ? UINT64_MAX
-						  : tracker->odd & bit      ? history->odd
-									    : history->latest;
+		*counter_in(reading, i) = reading->odd_values & MAD_COUNTER_BIT(i) ? UINT64_MAX
+					  : tracker->odd & MAD_COUNTER_BIT(i) ? history->odd
+									      : history->latest;
 	}
 }

@@ -65,7 +65,7 @@ static uint64_t find_odd(const struct mad_counters_tracker *tracker,
 {
 	uint64_t odd = 0;
 
-	for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++) {
+	for_each_counter (i, comparable) {
 		const struct history *history = &tracker->counters[i];
 		uint64_t now = mad_counters_value(reading, i), growth = 0;
 
@@ -76,7 +76,7 @@ static uint64_t find_odd(const struct mad_counters_tracker *tracker,
 		if (!is_possible(growth, mad_counters_time(reading, i) - history->latest_us))
 			odd |= MAD_COUNTER_BIT(i);
 	}
-	return odd & comparable;
+	return odd;
 }
 
 /* The range of a counter of bytes or packets in PortCounters. */
@@ -160,11 +160,11 @@ static struct fall find_falls(const struct mad_counters_tracker *tracker,
 
 	fall.wrapped = find_wraps(tracker, reading, comparable);
 
-	for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++) {
+	for_each_counter (i, comparable) {
 		uint64_t before = tracker->counters[i].latest;
 		uint64_t now = mad_counters_value(reading, i);
 
-		if (!(comparable & MAD_COUNTER_BIT(i)) || !before)
+		if (!before)
 			continue;
 		if (now < before && !(fall.wrapped & MAD_COUNTER_BIT(i)))
 			fall.lower |= MAD_COUNTER_BIT(i);
@@ -237,13 +237,11 @@ static uint64_t take_odd(struct mad_counters_tracker *tracker,
 {
 	uint64_t other = 0;
 
-	for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++) {
+	for_each_counter (i, odd) {
 		struct history *history = &tracker->counters[i];
 		uint64_t now = mad_counters_value(reading, i);
 		uint64_t time = mad_counters_time(reading, i);
 
-		if (!(odd & MAD_COUNTER_BIT(i)))
-			continue;
 		if (tracker->odd & MAD_COUNTER_BIT(i) && now >= history->odd &&
 		    is_possible(now - history->odd, time - history->odd_us))
 			other |= MAD_COUNTER_BIT(i);
@@ -277,9 +275,7 @@ static int take_comparable(struct mad_counters_tracker *tracker,
 		events |= MAD_COUNTERS_WRAPPED;
 	totals->wraps += count_bits(fall.wrapped);
 	totals->backwards += count_bits(backwards);
-	for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++) {
-		if (!(comparable & MAD_COUNTER_BIT(i)))
-			continue;
+	for_each_counter (i, comparable) {
 		/* after a fall, only a part of the growth is added */
 		if (tracker->counters[i].latest != tracker->counters[i].highest)
 			unknown |= MAD_COUNTER_BIT(i);
@@ -329,9 +325,8 @@ static int take(struct mad_counters_tracker *tracker, const struct mad_counters 
 	tracker->totals.total.odd_values |= ignored;
 	events |= note_maximum(tracker, reading, read & ~ignored);
 	tracker->totals.incomplete |= begins & (tracker->known | reading->at_maximum);
-	for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++)
-		if (begins & MAD_COUNTER_BIT(i))
-			begin(tracker, reading, i);
+	for_each_counter (i, begins)
+		begin(tracker, reading, i);
 	tracker->seen |= read;
 	return events;
 }
@@ -362,13 +357,12 @@ static bool is_of_another(const struct mad_counters_totals *totals,
 static bool is_older(const struct mad_counters_tracker *tracker,
 		     const struct mad_counters *reading)
 {
-	uint64_t both = tracker->known & reading->present;
+	uint64_t both = tracker->known & reading->present & MAD_COUNTERS_ALL;
 
 	if (tracker->totals.readings && reading->time_us < tracker->totals.total.time_us)
 		return true;
-	for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++)
-		if (both & MAD_COUNTER_BIT(i) &&
-		    mad_counters_time(reading, i) < tracker->counters[i].latest_us)
+	for_each_counter (i, both)
+		if (mad_counters_time(reading, i) < tracker->counters[i].latest_us)
 			return true;
 	return false;
 }
