@@ -59,7 +59,8 @@ struct mad_failure {
 	 * -EINVAL           an argument is wrong
 	 * -EPROTONOSUPPORT  the class is not registered on the port
 	 * -ENXIO            the port has no subnet manager
-	 * -EBADMSG, -EPROTO the response does not have the form that a call of mad_sa.h needs
+	 * -EBADMSG, -EPROTO the response does not have the form that a call of mad_sa.h or
+	 *                   mad_counters.h needs
 	 * 0                 no call of this thread has failed
 	 */
 	int error;
@@ -84,7 +85,8 @@ struct mad_failure {
  *     cc_query_status_via(), cc_config_status_via(), bm_call_via(), ib_vendor_call_via(),
  *     ib_path_query_via(), ib_node_query_via(), ib_resolve_smlid_via() and the other ib_resolve
  *     calls
- *   - the blocking calls of mad_sa.h, and mad_fabric_discover()
+ *   - the blocking calls of mad_sa.h, mad_fabric_discover(), mad_counters_read(),
+ *     mad_counters_reset() and mad_fabric_counters_read()
  *   - mad_rpc_open_port() and mad_rpc_open_port2(), with the kind MAD_FAILURE_OPEN or
  *     MAD_FAILURE_REGISTER
  *   - mad_register_client_via() and mad_register_server_via(), with the kind

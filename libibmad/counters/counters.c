@@ -3,6 +3,7 @@
 /* Reads the counters of a port, by blocking calls and on an engine, and resets them. */
 
 #include "base/export.h"
+#include "base/report.h"
 #include "counters/reading.h"
 
 #include <errno.h>
@@ -10,20 +11,38 @@
 
 /* --- blocking ------------------------------------------------------------------- */
 
-/* Sends a request. The caller frees the response in message. */
+/*
+ * Sends a request, and notes its error, which mad_rpc_message() has stored. The caller frees
+ * the response in message.
+ */
 static struct mad_outcome ask(const struct ibmad_port *port, const ib_portid_t *dport,
-			      ib_rpc_t *rpc, const uint8_t *data, struct mad_message *message)
+			      struct reading *reading, ib_rpc_t *rpc, const uint8_t *data,
+			      struct mad_message *message)
 {
 	ib_portid_t to = *dport;
 	struct mad_outcome outcome = {0};
 
 	outcome.error = mad_rpc_message(port, rpc, &to, data, IB_PC_DATA_SZ, message);
+	reading->failed = outcome.error;
 	outcome.status = (unsigned)rpc->rstatus;
 	if (!outcome.error && message->length > IB_PC_DATA_OFFS) {
 		outcome.data = message->mad + IB_PC_DATA_OFFS;
 		outcome.size = message->length - IB_PC_DATA_OFFS;
 	}
 	return outcome;
+}
+
+/* Stores the error of a blocking call, unless it is that of a request. Returns it. */
+static int store_failure(const struct reading *reading, unsigned method, int error)
+{
+	const struct mad_failure failure = {.error = error,
+					    .mgmt_class = IB_PERFORMANCE_CLASS,
+					    .method = method,
+					    .kind = MAD_FAILURE_OTHER};
+
+	if (error && error != reading->failed)
+		failure_store(&failure);
+	return error;
 }
 
 /* Reads ClassPortInfo, unless the node is known. */
@@ -40,7 +59,7 @@ static int learn_abilities(const struct ibmad_port *port, const ib_portid_t *dpo
 	    !reading_needs_class_port_info(reading))
 		return 0;
 	rpc = reading_request(reading, CLASS_PORT_INFO, data);
-	outcome = ask(port, dport, &rpc, data, &message);
+	outcome = ask(port, dport, reading, &rpc, data, &message);
 	error = reading_take_class_port_info(reading, &outcome);
 	mad_message_free(&message);
 	if (!error)
@@ -60,7 +79,7 @@ static int read_all(const struct ibmad_port *port, const ib_portid_t *dport,
 		uint8_t data[IB_PC_DATA_SZ];
 		ib_rpc_t rpc = reading_request(
 			reading, counter_source_attribute((enum counter_source)source), data);
-		struct mad_outcome outcome = ask(port, dport, &rpc, data, &message);
+		struct mad_outcome outcome = ask(port, dport, reading, &rpc, data, &message);
 
 		error = reading_take(reading, (enum counter_source)source, &outcome);
 		mad_message_free(&message);
@@ -77,15 +96,15 @@ EXPORT int mad_counters_read(const struct ibmad_port *port, const ib_portid_t *d
 	struct reading reading;
 	int error = -EINVAL;
 
-	if (!counters)
-		return -EINVAL;
-	memset(counters, 0, sizeof(*counters));
 	reading_init(&reading, port_number, options);
+	if (!counters)
+		return store_failure(&reading, IB_MAD_METHOD_GET, -EINVAL);
+	memset(counters, 0, sizeof(*counters));
 	reading.counters = counters;
 	if (port && reading_is_valid(dport, port_number, options))
 		error = read_all(port, dport, &reading);
 	reading_complete(&reading);
-	return error;
+	return store_failure(&reading, IB_MAD_METHOD_GET, error);
 }
 
 /* --- reset ---------------------------------------------------------------------- */
@@ -115,7 +134,7 @@ static int reset_source(const struct ibmad_port *port, const ib_portid_t *dport,
 
 	rpc.method = IB_MAD_METHOD_SET;
 	set_select(data, source, select);
-	outcome = ask(port, dport, &rpc, data, &message);
+	outcome = ask(port, dport, reading, &rpc, data, &message);
 	mad_message_free(&message);
 	reading->asked |= (uint8_t)(1U << source);
 	if (reading_note_refusal(reading, source, &outcome))
@@ -131,13 +150,13 @@ EXPORT int mad_counters_reset(const struct ibmad_port *port, const ib_portid_t *
 	struct reading reading;
 	int error, source;
 
-	if (!port || !reading_is_valid(dport, port_number, options))
-		return -EINVAL;
 	reading_init(&reading, port_number, options);
+	if (!port || !reading_is_valid(dport, port_number, options))
+		return store_failure(&reading, IB_MAD_METHOD_SET, -EINVAL);
 	error = learn_abilities(port, dport, &reading);
 	while (!error && (source = reading_next(&reading, &error)) >= 0)
 		error = reset_source(port, dport, &reading, (enum counter_source)source);
-	return error;
+	return store_failure(&reading, IB_MAD_METHOD_SET, error);
 }
 
 /* --- on an engine --------------------------------------------------------------- */

@@ -58,6 +58,7 @@ struct reading {
 	uint8_t port;
 	uint32_t requests;
 	uint32_t status;  /* of the request that failed; or 0 */
+	int failed;       /* the error of the latest request of a blocking call; or 0 */
 	uint64_t present; /* counters that were read */
 	/*
 	 * The result, from the first response on. It is not a part of the reading, because many
