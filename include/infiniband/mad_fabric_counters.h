@@ -39,8 +39,9 @@
  * counters, at the same LID. Then only a LID that changes its node within a few round trips is
  * not noticed.
  *
- * Memory. A port takes about 70 bytes if its counters are 0, and about 10 bytes more for each
- * counter that counts. The results of the calls belong to the object.
+ * Memory. A port takes about 90 bytes while its counters are 0, and about 15 bytes more for each
+ * counter that counts. A node takes about 120 bytes. The results of the calls belong to the
+ * object.
  *
  * Threads. One thread at a time may use an object. While a reading is under way on an engine,
  * this is the thread that processes the engine.
