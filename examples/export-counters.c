@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Prints the counters of all ports for Prometheus, once or every SECONDS: export-counters
+ * [SECONDS]. The totals go on when the fabric changes, a node restarts, or another program
+ * resets counters.
+ */
+
+#include <infiniband/mad_errors.h>
+#include <infiniband/mad_fabric_counters.h>
+
+#include <err.h>
+
+#define PORT "{guid=\"0x%016" PRIx64 "\",port=\"%u\"}"
+
+static struct mad_fabric_counters *counters;
+static struct mad_fabric *fabric;
+
+/* A total that is not known is left out. */
+static void print_total(unsigned counter)
+{
+	const struct mad_counter_info *info = mad_counters_info(counter);
+	const struct mad_fabric_counters_port *each = NULL;
+
+	printf("# TYPE ib_port_%s_total counter\n", info->name);
+	printf("# HELP ib_port_%s_total %s\n", info->name, info->description);
+	while ((each = mad_fabric_counters_next(counters, each)))
+		if (each->totals && each->totals->total.present & MAD_COUNTER_BIT(counter))
+			printf("ib_port_%s_total" PORT " %" PRIu64 "\n", info->name, each->guid,
+			       each->number, mad_counters_value(&each->totals->total, counter));
+}
+
+/* Whether the latest reading had the counters of a port. */
+static void print_up(void)
+{
+	const struct mad_fabric_counters_port *each = NULL;
+
+	printf("# TYPE ib_port_up gauge\n# HELP ib_port_up The counters could be read\n");
+	while ((each = mad_fabric_counters_next(counters, each)))
+		if (each->time_us)
+			printf("ib_port_up" PORT " %d\n", each->guid, each->number,
+			       each->is_latest && !each->error);
+}
+
+static int read_fabric(struct ibmad_port *port)
+{
+	const struct mad_fabric_options options = {.previous = fabric, .time_limit_ms = 60000};
+	struct mad_fabric *found;
+	int error = mad_fabric_discover(port, &options, &found);
+
+	if (!error)
+		error = mad_fabric_counters_update(counters, found);
+	mad_fabric_free(error ? found : fabric);
+	fabric = error ? fabric : found;
+	return error ? error : mad_fabric_counters_read(port, counters, NULL);
+}
+
+int main(int argc, char **argv)
+{
+	int classes[] = {IB_SMI_DIRECT_CLASS, IB_PERFORMANCE_CLASS}, error;
+	struct ibmad_port *port = mad_rpc_open_port(NULL, 0, classes, 2);
+	char text[MAD_ERROR_TEXT_SIZE];
+
+	counters = mad_fabric_counters_create(
+		&(struct mad_fabric_counters_settings){.flags = MAD_COUNTERS_FROM_DEVICE});
+	do {
+		error = port && counters ? read_fabric(port) : -1;
+		if (error)
+			warnx("%s", mad_last_failure_text(text, sizeof(text)));
+		for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++)
+			if (MAD_COUNTERS_DEFAULT & MAD_COUNTER_BIT(i))
+				print_total(i);
+		print_up();
+		fflush(stdout);
+	} while (port && counters && argc > 1 && !sleep((unsigned)atoi(argv[1])));
+	mad_fabric_counters_free(counters);
+	mad_fabric_free(fabric);
+	mad_rpc_close_port(port);
+	return error != 0;
+}
