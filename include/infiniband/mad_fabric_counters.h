@@ -39,12 +39,12 @@
  * counters, at the same LID. Then only a LID that changes its node within a few round trips is
  * not noticed.
  *
- * Memory. A port takes about 90 bytes while its counters are 0, and about 15 bytes more for each
- * counter that counts. A node takes about 120 bytes. The results of the calls belong to the
- * object.
+ * Memory. A port takes about 90 bytes while its counters are 0, and about 15 bytes more for
+ * each counter that counts. A node takes about 120 bytes. The results of the calls belong to
+ * the object.
  *
- * Threads. One thread at a time may use an object. While a reading is under way on an engine,
- * this is the thread that processes the engine.
+ * Threads. One thread at a time may use an object. While a reading on an engine is not
+ * complete, this is the thread that processes the engine.
  *
  * Calls return 0 or more, or a negative errno.
  */
@@ -87,8 +87,8 @@ struct mad_fabric_counters *mad_fabric_counters_create(
 	const struct mad_fabric_counters_settings *settings);
 
 /**
- * Frees the object. A reading that is under way is cancelled, and the memory is freed after its
- * callback. NULL is allowed.
+ * Frees the object. A reading that is not complete is cancelled, and the memory is freed after
+ * its callback. NULL is allowed.
  */
 void mad_fabric_counters_free(struct mad_fabric_counters *counters);
 
@@ -98,7 +98,7 @@ void mad_fabric_counters_free(struct mad_fabric_counters *counters);
  * that the object knows keep their totals. Of several nodes with one NodeGUID, the first one is
  * read. If the call fails, the object has the former fabric:
  * -EINVAL  counters is NULL
- * -EBUSY   a reading is under way
+ * -EBUSY   a reading is not complete
  * -ENOMEM  out of memory
  */
 int mad_fabric_counters_update(struct mad_fabric_counters *counters,
@@ -108,7 +108,7 @@ int mad_fabric_counters_update(struct mad_fabric_counters *counters,
  * Forgets the ports of a node: totals, rates and ClassPortInfo. If the node is in the latest
  * fabric, its ports begin again; otherwise the object has them no more.
  * -EINVAL  counters is NULL
- * -EBUSY   a reading is under way
+ * -EBUSY   a reading is not complete
  * -ENOENT  there is no such node
  */
 int mad_fabric_counters_forget(struct mad_fabric_counters *counters, uint64_t guid);
@@ -170,7 +170,7 @@ struct mad_fabric_counters_summary {
 	size_t failed; /**< of these, ports with an error, requested or not */
 	size_t requests;
 	uint64_t begin_us; /**< by CLOCK_MONOTONIC */
-	uint64_t end_us;   /**< 0: the reading is under way */
+	uint64_t end_us;   /**< 0: the reading is not complete */
 	int error;         /**< of the reading */
 };
 
@@ -187,7 +187,7 @@ struct mad_fabric_counters_summary {
  * options may be NULL.
  *
  * -EINVAL    an argument is wrong
- * -EBUSY     a reading is under way
+ * -EBUSY     a reading is not complete
  * -EPROTONOSUPPORT  IB_PERFORMANCE_CLASS is not registered on the port, or IB_SMI_CLASS for
  *                   check_guid
  * -ENOMEM    out of memory
@@ -213,7 +213,7 @@ typedef void mad_fabric_counters_fn(struct mad_async *async, int error,
  *
  * If the call fails, done is not called:
  * -EINVAL  an argument is wrong
- * -EBUSY   a reading is under way
+ * -EBUSY   a reading is not complete
  * -EPROTONOSUPPORT  as for mad_fabric_counters_read()
  * -ENOMEM  out of memory
  * and the errors of mad_async_submit()
@@ -223,12 +223,12 @@ int mad_fabric_counters_start(struct mad_async *async, struct mad_fabric_counter
 			      mad_fabric_counters_fn *done, void *arg);
 
 /**
- * Cancels the reading that is under way: done is called with -ECANCELED by the next calls of
+ * Cancels the reading that is not complete: done is called with -ECANCELED by the next calls of
  * mad_async_process(). Without a reading, it does nothing. NULL is allowed.
  */
 void mad_fabric_counters_cancel(struct mad_fabric_counters *counters);
 
-/** The latest reading, or the one that is under way. All members are 0 before the first. */
+/** The latest reading, or the one that is not complete. All members are 0 before the first. */
 const struct mad_fabric_counters_summary *mad_fabric_counters_latest(
 	const struct mad_fabric_counters *counters);
 

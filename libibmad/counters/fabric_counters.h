@@ -41,7 +41,7 @@ struct mad_fabric_counters {
 	struct counted_node **nodes; /* in the order of the results */
 	struct counted_node **by_guid;
 	size_t node_count;
-	struct fabric_reading *reading; /* under way; or NULL */
+	struct fabric_reading *reading; /* not complete; or NULL */
 	uint32_t readings;              /* the number of the latest reading */
 	bool is_freed;                  /* when the reading is complete */
 	struct mad_fabric_counters_summary summary;
