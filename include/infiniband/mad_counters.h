@@ -150,8 +150,8 @@ struct mad_counters {
 	uint64_t rcv_unicast_packets;
 	uint64_t xmit_multicast_packets;
 	uint64_t rcv_multicast_packets;
-	uint64_t xmit_wait_ticks; /**< ticks of the node's clock (PortSamplesControl:Tick) in
-				       which a packet waited, and no packet was sent */
+	uint64_t xmit_wait_ticks; /**< ticks (mad_counters_tick_ns()) in which a packet waited,
+				       and no packet was sent */
 	uint64_t symbol_errors;
 	uint64_t link_recoveries; /**< error recoveries that succeeded */
 	uint64_t link_downed;     /**< error recoveries that failed: the link went down */
@@ -330,6 +330,81 @@ void mad_counters_cancel(struct mad_counters_reading *reading);
  */
 int mad_counters_reset(const struct ibmad_port *port, const ib_portid_t *dport,
 		       unsigned port_number, const struct mad_counters_options *options);
+
+/* --- counters by lane and by VL, and the tick -------------------------------------- */
+
+/** Groups of numbers that struct mad_counters does not have: bits. Each takes a request. */
+enum mad_counters_detail {
+	MAD_COUNTERS_LANES = 1,        /**< PortExtendedSpeedsCounters, by lane */
+	MAD_COUNTERS_VL_PACKETS = 2,   /**< PortVLOpPackets */
+	MAD_COUNTERS_VL_DATA = 4,      /**< PortVLOpData */
+	MAD_COUNTERS_VL_XMIT_WAIT = 8, /**< PortVLXmitWaitCounters */
+	MAD_COUNTERS_TICK = 16         /**< PortSamplesControl:Tick */
+};
+
+#define MAD_COUNTERS_LANE_COUNT 12
+#define MAD_COUNTERS_VL_COUNT   16
+
+/** MAD_COUNTERS_LANES. All are 0 while Reed-Solomon FEC is active. */
+struct mad_lane_counters {
+	uint32_t error_detections; /**< up to 0xffff */
+	uint32_t fec_corrected_blocks;
+	uint32_t fec_uncorrectable_blocks;
+	uint32_t reserved; /**< 0 */
+};
+
+/** A counter is 0 if its group was not read. */
+struct mad_vl_counters {
+	uint64_t rcv_bytes;       /**< MAD_COUNTERS_VL_DATA: 4 times PortVLOpData */
+	uint32_t rcv_packets;     /**< MAD_COUNTERS_VL_PACKETS: up to 0xffff */
+	uint32_t xmit_wait_ticks; /**< MAD_COUNTERS_VL_XMIT_WAIT: up to 0xffff */
+};
+
+/** Members may be added in place of "reserved". Counters stop at their maximum. */
+struct mad_counters_details {
+	uint32_t present;  /**< enum mad_counters_detail: the groups that were read */
+	uint32_t status;   /**< the MAD status of the request that failed with -EIO; or 0 */
+	uint32_t requests; /**< without retransmissions */
+	uint8_t port;
+	uint8_t tick; /**< MAD_COUNTERS_TICK: as on the wire, see mad_counters_tick_ns() */
+	uint8_t reserved[2];
+	uint64_t time_us; /**< of the last response, by CLOCK_MONOTONIC; 0: none */
+	struct mad_lane_counters lanes[MAD_COUNTERS_LANE_COUNT];
+	struct mad_vl_counters vls[MAD_COUNTERS_VL_COUNT];
+	uint64_t reserved2[4]; /**< 0 */
+};
+
+/**
+ * Reads groups of numbers of a port, "wanted" by enum mad_counters_detail. dport and
+ * port_number are as for mad_counters_read(). timeout_ms is that of an attempt; 0: the port's.
+ * A group that the node does not have is left out. *details is always filled in; if the call
+ * fails, "present" has what was read before. The call succeeds if the node has one of the
+ * groups. The errors are those of mad_counters_read(); -EINVAL, too, if "wanted" has no bit or
+ * an unknown one. mad_last_failure_text() returns the error in words.
+ */
+int mad_counters_read_details(struct ibmad_port *port, const ib_portid_t *dport,
+			      unsigned port_number, unsigned wanted, int timeout_ms,
+			      struct mad_counters_details *details);
+
+/** Called once. error is an error of mad_counters_read_details(), or 0. The details are freed
+ * when the callback returns. */
+typedef void mad_counters_details_fn(struct mad_async *async, int error,
+				     const struct mad_counters_details *details, void *arg);
+
+/**
+ * Does the same on an engine. If the call fails, the callback is not called. The errors are
+ * those of mad_counters_submit(). mad_async_cancel_all() and mad_async_destroy() cancel it.
+ */
+int mad_counters_submit_details(struct mad_async *async, const ib_portid_t *dport,
+				unsigned port_number, unsigned wanted, int timeout_ms,
+				mad_counters_details_fn *callback, void *arg);
+
+/**
+ * The nanoseconds of a tick of PortXmitWait on a port with a link of a speed, enum
+ * mad_link_speed (mad_link.h): tick + 1 times the 10 bits of a symbol. NAN (math.h) for other
+ * speeds than SDR, DDR and QDR, whose links have no such symbols.
+ */
+double mad_counters_tick_ns(unsigned tick, unsigned speed);
 
 /* --- adding up readings ---------------------------------------------------------- */
 

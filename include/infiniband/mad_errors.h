@@ -86,7 +86,7 @@ struct mad_failure {
  *     ib_path_query_via(), ib_node_query_via(), ib_resolve_smlid_via() and the other ib_resolve
  *     calls
  *   - the blocking calls of mad_sa.h, mad_fabric_discover(), mad_counters_read(),
- *     mad_counters_reset() and mad_fabric_counters_read()
+ *     mad_counters_reset(), mad_counters_read_details() and mad_fabric_counters_read()
  *   - mad_rpc_open_port() and mad_rpc_open_port2(), with the kind MAD_FAILURE_OPEN or
  *     MAD_FAILURE_REGISTER
  *   - mad_register_client_via() and mad_register_server_via(), with the kind

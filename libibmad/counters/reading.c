@@ -149,8 +149,7 @@ ib_rpc_t reading_request(const struct reading *reading, unsigned attribute, uint
 	};
 }
 
-/* Whether the node does not have the attribute. */
-static bool is_refusal(const struct mad_outcome *outcome)
+bool outcome_is_refusal(const struct mad_outcome *outcome)
 {
 	unsigned code = outcome->status >> STATUS_CODE_SHIFT & STATUS_CODE_MASK;
 
@@ -173,7 +172,7 @@ int reading_take_class_port_info(struct reading *reading, const struct mad_outco
 {
 	int error = judge(reading, outcome);
 
-	if (is_refusal(outcome)) {
+	if (outcome_is_refusal(outcome)) {
 		/* the node has only PortCounters then, which each node has */
 		reading->status = 0;
 		return 0;
@@ -218,7 +217,7 @@ bool reading_note_refusal(struct reading *reading, enum counter_source source,
 			  const struct mad_outcome *outcome)
 {
 	/* each node has PortCounters: an error has another cause */
-	if (source == SOURCE_BASIC || !is_refusal(outcome))
+	if (source == SOURCE_BASIC || !outcome_is_refusal(outcome))
 		return false;
 	reading->status = 0;
 	reading->abilities.refused |= (uint8_t)(1U << source);

@@ -88,6 +88,9 @@ struct mad_outcome {
 	size_t size;
 };
 
+/* Whether the node does not have the attribute. */
+bool outcome_is_refusal(const struct mad_outcome *outcome);
+
 /* Reads ClassPortInfo into reading->abilities. Returns 0 or an error. */
 int reading_take_class_port_info(struct reading *reading, const struct mad_outcome *outcome);
 
