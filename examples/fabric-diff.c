@@ -5,14 +5,16 @@
  * removed (-) or have changed (*), and the nodes that do not respond (!).
  *
  *   fabric-diff [SECONDS]      a discovery every so many seconds, 5 by default
+ *   -k M_KEY                   the M_Key of the fabric
+ *   -l SECONDS                 ends a discovery after this time, with the part that is known
  *
- * Exits with 1 if this node does not respond, with 2 if the argument is not a number above 0.
+ * Exits with 1 if this node does not respond, with 2 if an argument is wrong.
  */
 
 #include <infiniband/mad_fabric.h>
 #include <infiniband/mad_fields.h>
 
-#include <errno.h>
+#include <err.h>
 #include <time.h>
 
 static const char *const words[] = {
@@ -132,18 +134,19 @@ static void print_failures(const struct mad_fabric *fabric)
 
 /* Without the fabric if this node does not respond. The previous fabric has names for what
  * died. */
-static struct mad_fabric *discover(struct ibmad_port *port, const struct mad_fabric *previous)
+static struct mad_fabric *discover(struct ibmad_port *port, struct mad_fabric_options *options,
+				   const struct mad_fabric *previous)
 {
-	struct mad_fabric_options options = {.previous = previous};
 	struct mad_fabric *fabric;
-	int ret = mad_fabric_discover(port, &options, &fabric);
+	int ret;
 
-	if (ret == 0) {
+	options->previous = previous;
+	ret = mad_fabric_discover(port, options, &fabric);
+	if (ret)
+		warnx("%s", strerror(-ret));
+	if (fabric)
 		print_failures(fabric);
-		return fabric;
-	}
-	fprintf(stderr, "fabric-diff: %s\n", strerror(-ret));
-	return NULL;
+	return fabric;
 }
 
 static int pause_for(double seconds)
@@ -156,27 +159,35 @@ static int pause_for(double seconds)
 
 int main(int argc, char **argv)
 {
-	char *end = NULL;
-	double seconds = argc > 1 ? strtod(argv[1], &end) : 5;
-	int classes[] = {IB_SMI_DIRECT_CLASS};
+	static const char usage[] = "usage: fabric-diff [-k M_KEY] [-l SECONDS] [SECONDS]";
+	struct mad_fabric_options options = {.partial = true};
+	int classes[] = {IB_SMI_DIRECT_CLASS}, option;
 	struct mad_fabric *before, *after;
 	struct ibmad_port *port;
+	double seconds = 5;
+	char *end = NULL;
 
-	if (argc > 2 || (end && *end) || !(seconds > 0 && seconds < 1e6)) {
-		fprintf(stderr, "usage: fabric-diff [SECONDS]\n");
-		return 2;
+	while ((option = getopt(argc, argv, "k:l:")) != -1) {
+		if (option == 'k')
+			options.m_key = strtoull(optarg, &end, 0);
+		else if (option == 'l')
+			options.time_limit_ms = (unsigned)(strtod(optarg, &end) * 1000);
+		if (option == '?' || *end)
+			errx(2, "%s", usage);
 	}
+	if (optind < argc)
+		seconds = strtod(argv[optind++], &end);
+	if (optind < argc || (end && *end) || !(seconds > 0 && seconds < 1e6))
+		errx(2, "%s", usage);
 	setlinebuf(stdout);
 	port = mad_rpc_open_port(NULL, 0, classes, 1);
-	if (!port) {
-		fprintf(stderr, "fabric-diff: %s\n", strerror(errno));
-		return 1;
-	}
-	before = discover(port, NULL);
+	if (!port)
+		err(1, "no port");
+	before = discover(port, &options, NULL);
 	if (!before)
 		return 1;
 	printf("%zu nodes\n", mad_fabric_node_count(before));
-	while (pause_for(seconds) == 0 && (after = discover(port, before))) {
+	while (pause_for(seconds) == 0 && (after = discover(port, &options, before))) {
 		mad_fabric_compare(before, after, print_change, NULL);
 		mad_fabric_free(before);
 		before = after;

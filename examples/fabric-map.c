@@ -7,13 +7,17 @@
  *
  * A link is red if one of its ports counted errors, orange if it is slower or narrower than
  * both ports support, grey if it is not Active. Switches that no host leads to are at the top.
- * Exits with 0, or with 1 if this node does not respond.
+ * Exits with 0, with 1 if this node does not respond, with 2 if an option is wrong.
+ *
+ *   -k M_KEY           the M_Key of the fabric
+ *   -l SECONDS         ends the discovery after this time; the map has the part that is known
  */
 
 #include <infiniband/mad_counters.h>
 #include <infiniband/mad_fabric.h>
 
 #include <ctype.h>
+#include <err.h>
 #include <errno.h>
 #include <limits.h>
 
@@ -136,17 +140,28 @@ static void print_graph(const struct mad_fabric *fabric)
 	printf("}\n");
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-	int classes[] = {IB_SMI_DIRECT_CLASS, IB_PERFORMANCE_CLASS};
-	struct ibmad_port *port = mad_rpc_open_port(NULL, 0, classes, 2);
+	int classes[] = {IB_SMI_DIRECT_CLASS, IB_PERFORMANCE_CLASS}, option, ret;
+	struct mad_fabric_options options = {.partial = true};
 	struct mad_fabric *fabric = NULL;
-	int ret = port ? mad_fabric_discover(port, NULL, &fabric) : -errno;
+	struct ibmad_port *port;
+	char *end = NULL;
 
-	if (ret < 0) {
-		fprintf(stderr, "fabric-map: %s\n", strerror(-ret));
-		return 1;
+	while ((option = getopt(argc, argv, "k:l:")) != -1) {
+		if (option == 'k')
+			options.m_key = strtoull(optarg, &end, 0);
+		else if (option == 'l')
+			options.time_limit_ms = (unsigned)(strtod(optarg, &end) * 1000);
+		if (option == '?' || *end)
+			errx(2, "usage: fabric-map [-k M_KEY] [-l SECONDS]");
 	}
+	port = mad_rpc_open_port(NULL, 0, classes, 2);
+	ret = port ? mad_fabric_discover(port, &options, &fabric) : -errno;
+	if (ret < 0)
+		warnx("%s", strerror(-ret));
+	if (!fabric)
+		return 1;
 	errors = calloc(mad_fabric_port_count(fabric), sizeof(*errors));
 	levels = calloc(mad_fabric_node_count(fabric), sizeof(*levels));
 	if (!errors || !levels)

@@ -3,12 +3,11 @@
 /*
  * Discovers the fabric and reads the error counters of all ports, by LID. Prints the ports that
  * counted errors, the nodes that do not respond, and contradictions in responses. Exits with 1
- * if a request failed.
+ * if a request failed, with 2 if an option is wrong.
  *
- *   sweep [-k M_KEY] [-l SECONDS] [MILLISECONDS]
- *
- * MILLISECONDS is the timeout of an attempt; there are three attempts. After SECONDS, the sweep
- * ends, and prints what it knows.
+ *   sweep [MILLISECONDS]      the timeout of an attempt; there are three attempts
+ *   -k M_KEY                  the M_Key of the fabric
+ *   -l SECONDS                ends after this time, and prints the part that it knows
  */
 
 #include <infiniband/mad_errors.h>
@@ -105,16 +104,17 @@ int main(int argc, char **argv)
 	struct mad_fabric_counters *counters = mad_fabric_counters_create(NULL);
 	struct ibmad_port *port = mad_rpc_open_port(NULL, 0, classes, 2);
 	const struct mad_fabric_counters_port *each = NULL;
-	char text[MAD_ERROR_TEXT_SIZE];
+	char text[MAD_ERROR_TEXT_SIZE], *end = NULL;
 	struct mad_fabric *fabric;
 
-	while ((option = getopt(argc, argv, "k:l:")) != -1)
+	while ((option = getopt(argc, argv, "k:l:")) != -1) {
 		if (option == 'k')
-			discovery.m_key = strtoull(optarg, NULL, 0);
+			discovery.m_key = strtoull(optarg, &end, 0);
 		else if (option == 'l')
-			limit_ms = (unsigned)(strtod(optarg, NULL) * 1000);
-		else
+			limit_ms = (unsigned)(strtod(optarg, &end) * 1000);
+		if (option == '?' || *end)
 			errx(2, "usage: sweep [-k M_KEY] [-l SECONDS] [MILLISECONDS]");
+	}
 	if (!port || !counters)
 		errx(1, "%s", mad_last_failure_text(text, sizeof(text)));
 	if (optind < argc)
