@@ -153,7 +153,7 @@ int main(int argc, char **argv)
 			options.m_key = strtoull(optarg, &end, 0);
 		else if (option == 'l')
 			options.time_limit_ms = (unsigned)(strtod(optarg, &end) * 1000);
-		if (option == '?' || *end)
+		if (option == '?' || (end && *end))
 			errx(2, "usage: fabric-map [-k M_KEY] [-l SECONDS]");
 	}
 	port = mad_rpc_open_port(NULL, 0, classes, 2);

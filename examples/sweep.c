@@ -112,7 +112,7 @@ int main(int argc, char **argv)
 			discovery.m_key = strtoull(optarg, &end, 0);
 		else if (option == 'l')
 			limit_ms = (unsigned)(strtod(optarg, &end) * 1000);
-		if (option == '?' || *end)
+		if (option == '?' || (end && *end))
 			errx(2, "usage: sweep [-k M_KEY] [-l SECONDS] [MILLISECONDS]");
 	}
 	if (!port || !counters)

@@ -305,15 +305,14 @@ static void unpack(struct mad_fabric_counters *counters, struct port_record *rec
 /* The record of a port with room for packed bytes. NULL without memory. */
 static struct port_record *make_room(struct counted_node *node, unsigned number, size_t size)
 {
-	struct port_record *record = node->records[number];
+	struct port_record *former = node->records[number], *record;
 
-	if (record && record->room >= size && record->room - size <= SPARE_BYTES)
-		return record;
-	record = realloc(record, sizeof(*record) + size);
+	if (former && former->room >= size && former->room - size <= SPARE_BYTES)
+		return former;
+	record = former ? realloc(former, sizeof(*record) + size)
+			: calloc(1, sizeof(*record) + size);
 	if (!record)
 		return NULL;
-	if (!node->records[number])
-		memset(record, 0, sizeof(*record));
 	record->room = (uint16_t)size;
 	node->records[number] = record;
 	return record;

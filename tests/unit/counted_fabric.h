@@ -45,6 +45,7 @@ struct counted_device {
 	unsigned capabilities;
 	bool absent;     /* a discovery does not find it */
 	bool dead;       /* it responds to nothing */
+	uint16_t status; /* of the responses with counters */
 	unsigned silent; /* bits of port numbers whose counters have no response */
 	uint64_t counts[PORTS][COUNTS];
 	bool is_reset[PORTS]; /* for the test */
@@ -55,6 +56,7 @@ static struct {
 	struct counted_device nodes[NODES]; /* 0: the switch */
 	int count;
 	unsigned state; /* of the local port */
+	uint64_t m_key; /* of the latest NodeInfo */
 	unsigned local; /* requests for PortInfo of the local port */
 	bool hold;      /* no node responds */
 	void (*on_counters)(void);
@@ -100,7 +102,7 @@ static inline void respond_with_counters(struct counted_device *node,
 			return;
 		put_counts(node, port, attribute == IB_GSI_PORT_COUNTERS_EXT, data);
 	}
-	device_respond(packet, 0, IB_PC_DATA_OFFS, data, sizeof(data));
+	device_respond(packet, node->status, IB_PC_DATA_OFFS, data, sizeof(data));
 	if (net.on_counters)
 		net.on_counters();
 }
@@ -131,6 +133,7 @@ static inline int respond_as_fabric(const struct device_packet *packet, void *ar
 		return 0;
 	if (packet->mad[1] == IB_SMI_CLASS) {
 		node->node_infos++;
+		net.m_key = mad_read_field64(packet->mad, 0, IB_MAD_MKEY_F);
 		mad_set_field64(data, 0, IB_NODE_GUID_F, node->guid);
 		device_respond(packet, 0, IB_SMP_DATA_OFFS, data, sizeof(data));
 		return 0;

@@ -279,6 +279,7 @@ TEST(a_node_may_get_more_ports)
 	read_all();
 	assert_int_equal(total_of(0, 5), 32);
 	assert_non_null(find(0, 7)->reading);
+	assert_int_equal(net.nodes[0].class_port_infos, 1);
 	/* and fewer: the ports that are gone are not read */
 	net.nodes[0].ports = 4;
 	receive(0, 5, 100);
@@ -287,6 +288,19 @@ TEST(a_node_may_get_more_ports)
 	assert_null(find(0, 5)->port);
 	assert_int_equal(total_of(0, 5), 32);
 	assert_null(find(0, 8));
+}
+
+TEST(of_several_nodes_with_one_guid_the_first_is_read)
+{
+	receive(1, 1, 400);
+	receive(3, 1, 4000);
+	net.nodes[3].guid = net.nodes[1].guid;
+	discover();
+	read_all();
+	assert_int_equal(latest()->wanted, 5 + 2);
+	assert_int_equal(find(1, 1)->reading->rcv_bytes, 400);
+	assert_ptr_equal(find(1, 1)->port->node, mad_fabric_node(fabric, 1));
+	assert_int_equal(net.nodes[3].requests[1], 0);
 }
 
 /* --- nodes that are absent -------------------------------------------------------- */
@@ -541,23 +555,44 @@ TEST(a_dead_node_costs_one_request)
 {
 	be_impatient();
 	read_all();
+	receive(0, 1, 400);
+	read_all();
+	net.nodes[0].counts[1][1] = 0;
+	read_all();
+	assert_int_equal(find(0, 1)->events, MAD_COUNTERS_RESTARTED);
 	net.nodes[0].dead = true;
 	receive(1, 1, 40);
 	read_all();
+	assert_int_equal(find(0, 1)->events, 0);
 	assert_int_equal(latest()->wanted, 8);
 	assert_int_equal(latest()->read, 3);
 	assert_int_equal(latest()->failed, 5);
 	for (unsigned i = 1; i <= 5; i++) {
 		assert_int_equal(error_of(0, i), -ETIMEDOUT);
 		assert_true(find(0, i)->is_latest);
-		assert_int_equal(find(0, i)->totals->readings, 1);
+		assert_int_equal(find(0, i)->totals->readings, 3);
 	}
 	assert_int_equal(latest()->requests, 2 * 3 + 1);
 	assert_int_equal(total_of(1, 1), 40);
 	net.nodes[0].dead = false;
 	read_all();
 	assert_int_equal(error_of(0, 5), 0);
-	assert_int_equal(find(0, 5)->totals->readings, 2);
+	assert_int_equal(find(0, 5)->totals->readings, 4);
+}
+
+TEST(a_port_has_the_status_of_its_response)
+{
+	read_all();
+	net.nodes[0].status = 0x1c;
+	read_all();
+	assert_int_equal(error_of(0, 1), -EIO);
+	assert_int_equal(find(0, 1)->status, 0x1c);
+	/* a response: the other ports are requested */
+	assert_int_equal(find(0, 5)->status, 0x1c);
+	assert_int_equal(net.nodes[0].requests[5], 3);
+	net.nodes[0].status = 0;
+	read_all();
+	assert_int_equal(find(0, 1)->status, 0);
 }
 
 TEST(a_node_that_stops_responding_costs_two_requests)
@@ -582,9 +617,16 @@ TEST(the_node_behind_a_lid_is_checked)
 	unsigned lid = net.nodes[1].lid, before;
 
 	be_impatient();
+	smp_mkey_set(fixture.port, 0x1234);
 	assert_int_equal(read_with(&check), 0);
-	assert_int_equal(net.nodes[0].node_infos, 1);
-	assert_int_equal(latest()->requests, 4 + 4 + 2 * 8);
+	assert_int_equal(net.m_key, 0x1234);
+	assert_int_equal(read_with(&(struct mad_fabric_counters_options){.check_guid = true,
+									 .m_key = 0x99}),
+			 0);
+	assert_int_equal(net.m_key, 0x99);
+	assert_int_equal(read_with(&check), 0);
+	assert_int_equal(net.nodes[0].node_infos, 3);
+	assert_int_equal(latest()->requests, 4 + 2 * 8);
 	receive(1, 1, 1000);
 	receive(2, 1, 52);
 	assert_int_equal(read_with(&check), 0);
