@@ -43,13 +43,15 @@ struct counted_device {
 	uint64_t guid;
 	unsigned type, ports, lid;
 	unsigned capabilities;
-	bool absent;     /* a discovery does not find it */
-	bool dead;       /* it responds to nothing */
-	uint16_t status; /* of the responses with counters */
-	unsigned silent; /* bits of port numbers whose counters have no response */
+	bool absent;         /* a discovery does not find it */
+	bool dead;           /* it responds to nothing */
+	bool lacks_extended; /* although ClassPortInfo promises PortCountersExtended */
+	bool is_short;       /* its NodeInfo is shorter than a MAD */
+	uint16_t status;     /* of the responses with counters */
+	unsigned silent;     /* bits of port numbers whose counters have no response */
 	uint64_t counts[PORTS][COUNTS];
 	bool is_reset[PORTS]; /* for the test */
-	unsigned requests[PORTS], class_port_infos, node_infos;
+	unsigned extended, requests[PORTS], class_port_infos, node_infos;
 };
 
 static struct {
@@ -98,6 +100,11 @@ static inline void respond_with_counters(struct counted_device *node,
 	} else {
 		assert_true(port < PORTS);
 		node->requests[port]++;
+		node->extended += attribute == IB_GSI_PORT_COUNTERS_EXT;
+		if (node->lacks_extended && attribute == IB_GSI_PORT_COUNTERS_EXT) {
+			device_respond(packet, 0x000c, IB_PC_DATA_OFFS, data, sizeof(data));
+			return;
+		}
 		if (node->silent >> port & 1)
 			return;
 		put_counts(node, port, attribute == IB_GSI_PORT_COUNTERS_EXT, data);
@@ -134,6 +141,14 @@ static inline int respond_as_fabric(const struct device_packet *packet, void *ar
 	if (packet->mad[1] == IB_SMI_CLASS) {
 		node->node_infos++;
 		net.m_key = mad_read_field64(packet->mad, 0, IB_MAD_MKEY_F);
+		if (node->is_short) {
+			uint8_t mad[IB_MAD_SIZE];
+
+			device_copy_mad(packet, mad);
+			mad[3] |= IB_MAD_RESPONSE;
+			device_reply(packet, mad, IB_SMP_DATA_OFFS + IB_SMP_DATA_SIZE - 1);
+			return 0;
+		}
 		mad_set_field64(data, 0, IB_NODE_GUID_F, node->guid);
 		device_respond(packet, 0, IB_SMP_DATA_OFFS, data, sizeof(data));
 		return 0;

@@ -604,11 +604,39 @@ TEST(a_node_that_stops_responding_costs_two_requests)
 	assert_int_equal(latest()->failed, 1);
 	assert_int_equal(error_of(0, 2), -ETIMEDOUT);
 	assert_int_equal(error_of(0, 3), 0);
+	net.nodes[0].silent = 1 << 2 | 1 << 4;
+	read_all();
+	assert_int_equal(latest()->failed, 2);
+	assert_int_equal(error_of(0, 5), 0);
 	net.nodes[0].silent = 1 << 2 | 1 << 3;
 	read_all();
 	assert_int_equal(latest()->failed, 4);
 	assert_int_equal(error_of(0, 5), -ETIMEDOUT);
-	assert_int_equal(net.nodes[0].requests[4], 2 * 2);
+	assert_int_equal(net.nodes[0].requests[4], 2 * 2 + 1);
+}
+
+TEST(a_reading_has_a_timeout_of_its_own)
+{
+	/* the port's is a minute */
+	mad_rpc_set_retries(fixture.port, 1);
+	net.nodes[0].dead = true;
+	assert_int_equal(read_with(&(struct mad_fabric_counters_options){.timeout_ms = 5}), 0);
+	assert_int_equal(error_of(0, 1), -ETIMEDOUT);
+	assert_int_equal(read_with(&(struct mad_fabric_counters_options){.timeout_ms = 5,
+									 .check_guid = true}),
+			 0);
+	assert_int_equal(error_of(0, 1), -ETIMEDOUT);
+}
+
+TEST(what_a_node_refuses_is_requested_once_in_its_life)
+{
+	net.nodes[0].lacks_extended = true;
+	read_all();
+	receive(0, 2, 80);
+	read_all();
+	assert_int_equal(net.nodes[0].extended, 1);
+	assert_int_equal(total_of(0, 2), 80);
+	assert_int_equal(latest()->read, 8);
 }
 
 TEST(the_node_behind_a_lid_is_checked)
@@ -646,6 +674,9 @@ TEST(the_node_behind_a_lid_is_checked)
 	assert_int_equal(read_with(&check), 0);
 	assert_int_equal(total_of(1, 1), 1000);
 	assert_int_equal(total_of(2, 1), 4052);
+	net.nodes[3].is_short = true;
+	assert_int_equal(read_with(&check), 0);
+	assert_int_equal(error_of(3, 1), -EBADMSG);
 	/* without a response to NodeInfo there is none to the others */
 	net.nodes[0].dead = true;
 	assert_int_equal(read_with(&check), 0);
