@@ -295,6 +295,7 @@ TEST(of_several_nodes_with_one_guid_the_first_is_read)
 	receive(1, 1, 400);
 	receive(3, 1, 4000);
 	net.nodes[3].guid = net.nodes[1].guid;
+	use_settings(NULL);
 	discover();
 	read_all();
 	assert_int_equal(latest()->wanted, 5 + 2);
