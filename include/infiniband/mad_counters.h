@@ -23,6 +23,8 @@
  * reset counters. struct mad_counters_tracker adds up readings, so that a program needs no
  * reset, and does not disturb other programs.
  *
+ * mad_fabric_counters.h reads and adds up the counters of all ports of a fabric.
+ *
  * Threads: any number may read at once, also with one struct mad_counters_node. Two threads
  * must not use one tracker at the same time. A child of fork() must not use the nodes of its
  * parent, and creates other ones.
