@@ -11,8 +11,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Nodes that are read at once: more than the window of a port. */
-#define WALKS     4096
+/* Nodes that are read at once: the most requests that are queued or in flight. */
+#define WALKS     1024
 #define LEAVE_OUT 15u
 
 /* --- nodes and the end ---------------------------------------------------------- */
