@@ -1,467 +1,562 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Prints the states, rates and counters of all ports of a fabric as OpenMetrics text.
+ * Serves the topology and the counters of a fabric to Prometheus: fabric-metrics --listen 9683.
+ * Without --listen, it prints them once. fabric-metrics(1) has the options and the metrics.
  *
- *   fabric-metrics                      prints them once
- *   fabric-metrics 30                   prints them every 30 seconds
- *   fabric-metrics --listen 9683        serves them by HTTP on this port (0: any), as /metrics
- *   fabric-metrics --listen 127.0.0.1:9683          on this address only
- *
- * Options:
- *
- *   --prometheus                        prints the older text format 0.0.4 of Prometheus
- *   -C DEVICE, -P PORT                  the fabric of this device or port
- *
- * The server listens on all IPv4 addresses by default, because Prometheus usually runs on
- * another machine. An IPv6 address is in brackets: [::]:9683. There is no access control.
- *
- * The server prints the older format, too, if the request's Accept header names text/plain and
- * not OpenMetrics. For each request it discovers and reads the fabric again: first the states,
- * then the counters. No counter is reset. The details of errors and discards are not read.
- *
- * Values that could not be read are left out, and ib_port_up is 0. ib_port_peer_up is 0 if the
- * node at the other end of a link does not respond at all: that node has no lines of its own.
- * It is 1 if that node responds, even with an error. A counter at its maximum is printed, and
- * ib_port_at_maximum names it: it may have missed events. If several nodes have one GUID, the
- * first one is printed.
- *
- * Exits with 1 if the local port fails, with 2 if the command line is wrong. The server
- * responds with status 503 while the local port fails, and opens a device again that was
- * removed.
+ * The main thread discovers and reads at two intervals. After each reading it writes a text,
+ * compressed and in memory. The thread of libmicrohttpd hands out the latest text.
  */
 
-#include <infiniband/mad_counters.h>
-#include <infiniband/mad_fabric.h>
+#define _GNU_SOURCE
+#include <infiniband/mad_fabric_counters.h>
+#include <infiniband/mad_fields.h>
 
-#include <errno.h>
+#include <err.h>
+#include <fcntl.h>
 #include <getopt.h>
-#include <netdb.h>
-#ifdef HAVE_MICROHTTPD
+#include <math.h>
 #include <microhttpd.h>
-#endif
+#include <netdb.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <zlib.h>
 
-struct reading {
-	const struct mad_fabric_port *port;
-	char *labels; /* NULL: the port is not printed */
-	bool wanted;  /* the counters are to be read */
-	bool failed;
-	struct mad_counters counters;
+/* A text is handed out for so many rounds after its own. */
+#define ROUNDS_OF_TEXT 5
+
+/* Discoveries, or readings of the counters. */
+struct round {
+	const char *name;
+	double interval, due, begin; /* in seconds; due and begin by now() */
+	time_t since;                /* of the latest round that succeeded */
+	double duration;             /* of the same */
+	bool running;
+	int error;       /* of the latest round */
+	unsigned failed; /* rounds, in all */
 };
 
-static char *device;         /* NULL: any */
-static unsigned port_number; /* 0: any */
-static struct ibmad_port *local_port;
-static struct mad_async *async;            /* NULL: the port is not open */
-static struct mad_fabric *fabric;          /* the latest */
-static struct mad_counters_node **classes; /* ClassPortInfo, by node */
-
-static void *or_exit(void *memory)
-{
-	if (memory)
-		return memory;
-	perror("fabric-metrics");
-	exit(1);
-}
-
-/* --- labels --------------------------------------------------------------------- */
-
-/* A NodeDescription may have any bytes. Bytes that are not printable ASCII become "?". */
-static void put_description(FILE *out, const struct mad_fabric_node *node)
-{
-	for (const char *at = node->description; *at; at++) {
-		if (*at == '"' || *at == '\\')
-			putc('\\', out);
-		putc(*at >= ' ' && *at <= '~' ? *at : '?', out);
-	}
-}
-
-static char *make_labels(const struct mad_fabric_port *port, int lid)
-{
-	char *text = NULL;
-	size_t size;
-	FILE *out = or_exit(open_memstream(&text, &size));
-
-	fprintf(out, "guid=\"0x%016" PRIx64 "\",port=\"%u\",lid=\"%d\",node=\"",
-		port->node->guid, port->number, lid);
-	put_description(out, port->node);
-	fprintf(out, "\",peer=\"");
-	if (port->peer) {
-		put_description(out, port->peer->node);
-		fprintf(out, "/%u", port->peer->number);
-	}
-	fprintf(out, "\"");
-	fclose(out);
-	return or_exit(text);
-}
-
-/* --- reading the fabric --------------------------------------------------------- */
-
-static int open_port(void)
-{
-	int mad_classes[] = {IB_SMI_DIRECT_CLASS, IB_PERFORMANCE_CLASS};
-
-	local_port = mad_rpc_open_port(device, (int)port_number, mad_classes, 2);
-	async = local_port ? or_exit(mad_async_create(local_port)) : NULL;
-	return async ? 0 : -errno;
-}
-
-static void close_port(void)
-{
-	mad_async_destroy(async);
-	mad_rpc_close_port(local_port);
-	async = NULL;
-	local_port = NULL;
-}
-
-static void forget(void)
-{
-	for (size_t i = 0; fabric && i < mad_fabric_node_count(fabric); i++)
-		mad_counters_node_free(classes[i]);
-	free(classes);
-	mad_fabric_free(fabric);
-}
-
-/* ClassPortInfo is read once: it is kept of nodes that the former fabric has, too. */
-static int discover(void)
-{
-	struct mad_counters_node **kept;
-	const struct mad_fabric_node *node, *former;
-	struct mad_fabric *found;
-	int ret = mad_fabric_discover(local_port, NULL, &found);
-
-	if (ret < 0)
-		return ret;
-	kept = or_exit(
-		calloc(mad_fabric_node_count(found), sizeof(struct mad_counters_node *)));
-	for (size_t i = 0; (node = mad_fabric_node(found, i)); i++) {
-		former = fabric ? mad_fabric_find_guid(fabric, node->guid) : NULL;
-		if (former && former->guid == node->guid && classes[former->index]) {
-			kept[i] = classes[former->index];
-			classes[former->index] = NULL;
-		} else
-			kept[i] = or_exit(mad_counters_node_create());
-	}
-	forget();
-	fabric = found;
-	classes = kept;
-	return 0;
-}
-
-static void counters_came(struct mad_async *engine, int error,
-			  const struct mad_counters *counters, void *arg)
-{
-	struct reading *reading = arg;
-
-	(void)engine;
-	reading->counters = *counters;
-	reading->failed |= error && error != -EOPNOTSUPP; /* the node has none */
-}
-
-static void read_port(struct reading *reading)
-{
-	const struct mad_fabric_port *port = reading->port;
-	bool is_switch = port->node->type == IB_NODE_SWITCH;
-	ib_portid_t to = {.lid = mad_fabric_port_lid(fabric, port)};
-	struct mad_counters_options options = {.node = classes[port->node->index]};
-	int ret = 0;
-
-	/* neither a base port 0 of a switch, nor a second node with one GUID: equal labels */
-	if ((!port->number && !port->node->enhanced_port0) ||
-	    mad_fabric_find_guid(fabric, port->node->guid) != port->node)
-		return;
-	reading->labels = make_labels(port, is_switch ? port->node->lid : port->lid);
-	/* a CA's port without a known link may be of another subnet */
-	reading->wanted = is_switch || port->peer || port == mad_fabric_origin(fabric);
-	reading->failed = port->error || !to.lid;
-	if (to.lid)
-		ret = mad_counters_submit(async, &to, port->number, &options, counters_came,
-					  reading, NULL);
-	reading->failed |= ret < 0 && ret != -EOPNOTSUPP;
-}
-
-/* One reading for each port. */
-static struct reading *read_ports(void)
-{
-	struct reading *readings =
-		or_exit(calloc(mad_fabric_port_count(fabric) + 1, sizeof(*readings)));
-	const struct mad_fabric_port *port = NULL;
-
-	while ((port = mad_fabric_next_port(fabric, port))) {
-		readings[port->index].port = port;
-		read_port(&readings[port->index]);
-	}
-	mad_async_run(async);
-	return readings;
-}
-
-/* --- the text ------------------------------------------------------------------- */
-
-/* The metrics that are not counters, by numbers after those of the counters. */
+/* The metrics of ports: counters, and the ones here. */
 enum {
 	STATE = MAD_COUNTER_COUNT,
 	PHYSICAL_STATE,
 	RATE,
-	UP,
 	PEER_UP,
+	INFO,
+	COUNTERS_UP,
+	AT_MAXIMUM,
 	METRIC_COUNT
 };
 
-static const struct {
-	const char *name, *unit, *description, *field;
-} gauges[] = {
-	{"state", "", "1 Down, 2 Init, 3 Armed, 4 Active", "PortState"},
-	{"physical_state", "",
-	 "1 Sleep, 2 Polling, 3 Disabled, 4 Training, 5 LinkUp, 6 Recovery",
-	 "PortPhysicalState"},
-	{"rate_bytes_per_second", "bytes_per_second",
-	 "Rate of the link; 0: the link is down or the rate is not known",
-	 "LinkWidthActive, LinkSpeedActive"},
-	{"up", "", "Whether the state and the counters of the port could be read",
-	 "PortInfo, PortCounters"},
-	{"peer_up", "", "Whether a node responds at the other end of the link", "NodeInfo"},
-};
+static const char *const gauges[][2] = {
+	{"state", "1 Down, 2 Init, 3 Armed, 4 Active"},
+	{"physical_state", "1 Sleep, 2 Polling, 3 Disabled, 4 Training, 5 LinkUp, 6 Recovery"},
+	{"rate_bytes_per_second", "Rate of the link; 0: the link is down, or not known"},
+	{"peer_up", "Whether a node responds at the other end of the link"},
+	{"info", "Name, LID and link of the port, and its peer"},
+	{"counters_up", "Whether the latest reading has read the port"},
+	{"at_maximum", "1: the counter may have missed events"}};
 
-/* False: not known. */
-static bool get_value(const struct reading *reading, unsigned metric, uint64_t *value)
+#define TOPOLOGY (MAD_COUNTER_BIT(COUNTERS_UP) - MAD_COUNTER_BIT(STATE))
+
+/* --only */
+static const char *const group_names[] = {"topology", "traffic", "errors", "rcv-errors",
+					  "discards", "fec",     NULL};
+static const uint64_t groups[] = {TOPOLOGY,
+				  MAD_COUNTERS_TRAFFIC,
+				  MAD_COUNTERS_ERRORS,
+				  MAD_COUNTERS_RCV_ERROR_DETAILS,
+				  MAD_COUNTERS_XMIT_DISCARD_DETAILS,
+				  MAD_COUNTERS_EXTENDED_SPEEDS};
+
+static struct round topology = {.name = "topology", .interval = 60};
+static struct round counters = {.name = "counters", .interval = 30};
+
+/* the command line */
+static char *device;
+static double port_number, rate, time_limit = 600; /* 0: any; no limit */
+static int only_nonzero, only_switches;
+static uint64_t wanted = TOPOLOGY | MAD_COUNTERS_DEFAULT; /* metrics */
+static struct mad_fabric_options discovery;
+static struct mad_fabric_counters_options reading = {.check_guid = true};
+static const char *listen_port, *listen_address; /* NULL: prints once; any address */
+
+static struct ibmad_port *local_port; /* NULL: not open */
+static struct mad_async *async;
+static struct mad_fabric *fabric;
+static struct mad_fabric *found; /* the next fabric, when no reading is under way; or NULL */
+static struct mad_fabric_counters *totals;
+
+/* the latest text; by the lock */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int text_file = -1;
+static double text_begin, text_end; /* it is handed out until then */
+
+static void *or_exit(void *memory)
 {
-	const struct mad_fabric_port *port = reading->port;
+	if (!memory)
+		err(1, "fabric-metrics");
+	return memory;
+}
 
-	switch (metric) {
-	case STATE:
-		*value = port->state;
-		return port->info;
-	case PHYSICAL_STATE:
-		*value = port->physical_state;
-		return port->info;
-	case RATE:
-		*value = (uint64_t)(port->rate_gbps * 1e9 / 8);
-		return port->info;
-	case UP:
-		*value = !reading->failed;
-		return reading->wanted;
-	case PEER_UP:
-		/* a response with an error is one, too */
-		*value = port->peer || port->peer_error == -EIO || port->peer_error == -EBADMSG;
-		return *value || port->peer_error == -ETIMEDOUT;
-	default:
-		*value = mad_counters_value(&reading->counters, metric);
-		return reading->counters.present & MAD_COUNTER_BIT(metric);
+static double now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+/* --- the command line ------------------------------------------------------------ */
+
+static _Noreturn void say_usage(void)
+{
+	fputs("usage: fabric-metrics [-C DEVICE] [-P PORT] [--only LIST] [--nonzero] "
+	      "[--switches]\n"
+	      "       [--rate MADS] [--time-limit SECONDS] [--m-key-file FILE]\n"
+	      "       [--listen PORT] [--address ADDRESS] [--topology SECONDS] [--counters "
+	      "SECONDS]\n",
+	      stderr);
+	exit(2);
+}
+
+static double get_number(const char *text, double least, double most)
+{
+	char *end;
+	double number = strtod(text, &end);
+
+	if (*text < '0' || *text > '9' || *end || !(number >= least && number <= most))
+		say_usage();
+	return number;
+}
+
+/* --- metrics of ports ------------------------------------------------------------ */
+
+/* A NodeDescription may have any bytes. */
+static const char *get_name(const struct mad_fabric_node *node, char *name)
+{
+	mad_printable_text(node->description, name, IB_SMP_DATA_SIZE + 1);
+	for (char *at = name; (at = strpbrk(at, "\"\\"));)
+		*at = '\'';
+	return name;
+}
+
+static const char *get_type(const struct mad_fabric_node *node)
+{
+	return node->type == IB_NODE_SWITCH   ? "switch"
+	       : node->type == IB_NODE_ROUTER ? "router"
+					      : "ca";
+}
+
+static void put(gzFile out, const char *name, const struct mad_fabric_counters_port *each,
+		uint64_t value, const char *labels)
+{
+	gzprintf(out, "infiniband_%s{guid=\"0x%016" PRIx64 "\",port=\"%u\"%s} %" PRIu64 "\n",
+		 name, each->guid, each->number, labels, value);
+}
+
+static void put_info(gzFile out, const char *name, const struct mad_fabric_counters_port *each)
+{
+	const struct mad_fabric_port *port = each->port, *peer = port->peer;
+	char labels[512], text[IB_SMP_DATA_SIZE + 1];
+	int size = sprintf(labels,
+			   ",node=\"%s\",type=\"%s\",lid=\"%d\",width=\"%ux\",speed=\"%s\"",
+			   get_name(port->node, text), get_type(port->node),
+			   port->node->type == IB_NODE_SWITCH ? port->node->lid : port->lid,
+			   port->width, mad_link_speed_name(port->speed));
+
+	if (peer)
+		sprintf(labels + size,
+			",peer=\"%s\",peer_type=\"%s\",peer_guid=\"0x%016" PRIx64
+			"\",peer_port=\"%u\"",
+			get_name(peer->node, text), get_type(peer->node), peer->node->guid,
+			peer->number);
+	put(out, name, each, 1, labels);
+}
+
+static void put_maxima(gzFile out, const char *name,
+		       const struct mad_fabric_counters_port *each)
+{
+	char label[64];
+
+	for (unsigned n = 0; n < MAD_COUNTER_COUNT; n++)
+		if (each->reading->at_maximum & MAD_COUNTER_BIT(n)) {
+			sprintf(label, ",counter=\"%s\"", mad_counters_info(n)->name);
+			put(out, name, each, 1, label);
+		}
+}
+
+/* The value of a metric, if the port has it. */
+static bool get_value(const struct mad_fabric_counters_port *each, unsigned metric,
+		      uint64_t *value)
+{
+	const struct mad_fabric_port *port = each->port;
+	/* a response with an error is one, too */
+	bool up = port->peer || port->peer_error == -EIO || port->peer_error == -EBADMSG;
+	bool is_read = each->is_latest && !each->error && each->totals;
+	uint64_t values[] = {port->state,
+			     port->physical_state,
+			     (uint64_t)(port->rate_gbps * 1e9 / 8),
+			     up,
+			     1,
+			     is_read,
+			     1};
+
+	if (metric < MAD_COUNTER_COUNT) {
+		*value = is_read ? mad_counters_value(&each->totals->total, metric) : 0;
+		return is_read && each->totals->total.present & MAD_COUNTER_BIT(metric) &&
+		       (*value || !only_nonzero);
+	}
+	*value = values[metric - STATE];
+	return metric < PEER_UP        ? port->info != NULL
+	       : metric == PEER_UP     ? up || port->peer_error == -ETIMEDOUT
+	       : metric == AT_MAXIMUM  ? is_read && each->reading
+	       : metric == COUNTERS_UP ? each->is_latest && each->error != -EOPNOTSUPP
+				       : true;
+}
+
+static void put_family(gzFile out, const char *name, const char *type, const char *help)
+{
+	gzprintf(out, "# HELP infiniband_%s %s\n# TYPE infiniband_%s %s\n", name, help, name,
+		 type);
+}
+
+static void put_metric(gzFile out, unsigned metric)
+{
+	const struct mad_counter_info *info = mad_counters_info(metric);
+	const struct mad_fabric_counters_port *each = NULL;
+	uint64_t value;
+	char name[64], help[256];
+
+	sprintf(name, info ? "port_%s_total" : "port_%s",
+		info ? info->name : gauges[metric - STATE][0]);
+	sprintf(help, info ? "%s (%s)" : "%s",
+		info ? info->description : gauges[metric - STATE][1], info ? info->field : "");
+	put_family(out, name, info ? "counter" : "gauge", help);
+	while ((each = mad_fabric_counters_next(totals, each))) {
+		if (!each->port || (!each->number && !each->port->node->enhanced_port0) ||
+		    (only_switches && each->port->node->type != IB_NODE_SWITCH) ||
+		    !get_value(each, metric, &value))
+			continue;
+		if (metric == INFO)
+			put_info(out, name, each);
+		else if (metric == AT_MAXIMUM)
+			put_maxima(out, name, each);
+		else
+			put(out, name, each, value, "");
+		if (each->error == -ESTALE)
+			topology.due = 0; /* another node has the LID */
 	}
 }
 
-/* OpenMetrics' families do not have the suffix _total of their samples, and may have a UNIT. */
-static void put_metric(FILE *out, bool prometheus, const struct reading *readings, size_t count,
-		       unsigned metric)
-{
-	const struct mad_counter_info *info = mad_counters_info(metric);
-	unsigned gauge = metric - MAD_COUNTER_COUNT;
-	const char *name = info ? info->name : gauges[gauge].name;
-	const char *unit = info ? info->unit : gauges[gauge].unit;
-	const char *total = info ? "_total" : "", *suffix = prometheus ? total : "";
-	const char *end = strstr(name, unit); /* a UNIT has to be the end of the name */
-	uint64_t value;
+/* --- the text -------------------------------------------------------------------- */
 
-	fprintf(out, "# TYPE ib_port_%s%s %s\n", name, suffix, info ? "counter" : "gauge");
-	if (!prometheus && end && !strcmp(end, unit))
-		fprintf(out, "# UNIT ib_port_%s %s\n", name, unit);
-	fprintf(out, "# HELP ib_port_%s%s %s (%s)\n", name, suffix,
-		info ? info->description : gauges[gauge].description,
-		info ? info->field : gauges[gauge].field);
-	for (size_t i = 0; i < count; i++)
-		if (readings[i].labels && get_value(&readings[i], metric, &value))
-			fprintf(out, "ib_port_%s%s{%s} %" PRIu64 "\n", name, total,
-				readings[i].labels, value);
+static void put_number(gzFile out, const char *subject, const char *name, double value,
+		       const char *help)
+{
+	char text[64];
+
+	sprintf(text, "%s_%s", subject, name);
+	put_family(out, text, strstr(name, "_total") ? "counter" : "gauge", help);
+	gzprintf(out, "infiniband_%s %.14g\n", text, value);
 }
 
-static void put_maxima(FILE *out, const struct reading *readings, size_t count)
+static void put_round(gzFile out, const struct round *round)
 {
-	fprintf(out, "# TYPE ib_port_at_maximum gauge\n"
-		     "# HELP ib_port_at_maximum 1: the counter may have missed events\n");
-	for (size_t i = 0; i < count; i++)
-		for (unsigned n = 0; n < MAD_COUNTER_COUNT; n++)
-			if (readings[i].counters.at_maximum & MAD_COUNTER_BIT(n))
-				fprintf(out, "ib_port_at_maximum{%s,counter=\"%s\"} 1\n",
-					readings[i].labels, mad_counters_info(n)->name);
+	if (round->duration > 0) {
+		put_number(out, round->name, "timestamp_seconds", (double)round->since,
+			   "When the round began");
+		put_number(out, round->name, "duration_seconds", round->duration,
+			   "Of this round");
+	}
+	put_number(out, round->name, "failures_total", round->failed, "Rounds that failed");
 }
 
-/* Reads the fabric and prints it. Returns 0 or a negative errno. */
-static int expose(FILE *out, bool prometheus)
+static void write_text(const struct round *round)
 {
-	struct reading *readings;
-	size_t count;
-	int ret = async ? 0 : open_port();
+	int file = listen_port ? memfd_create("fabric-metrics", MFD_CLOEXEC) : dup(1);
+	gzFile out = or_exit(gzdopen(dup(file), listen_port ? "wb1" : "wbT"));
+	struct mad_async_stats stats = {0};
 
-	if (!ret)
-		ret = discover();
-	if (ret == -ENODEV)
-		close_port(); /* it may return */
-	if (ret < 0)
-		return ret;
-	count = mad_fabric_port_count(fabric);
-	readings = read_ports();
+	gzbuffer(out, 65536);
 	for (unsigned metric = 0; metric < METRIC_COUNT; metric++)
-		if (metric >= MAD_COUNTER_COUNT ||
-		    MAD_COUNTERS_DEFAULT & MAD_COUNTER_BIT(metric))
-			put_metric(out, prometheus, readings, count, metric);
-	put_maxima(out, readings, count);
-	if (!prometheus)
-		fprintf(out, "# EOF\n");
-	for (size_t i = 0; i < count; i++)
-		free(readings[i].labels);
-	free(readings);
-	return fflush(out) ? -errno : 0;
+		if (wanted & MAD_COUNTER_BIT(metric))
+			put_metric(out, metric);
+	put_round(out, &topology);
+	put_round(out, &counters);
+	put_number(out, "fabric", "nodes", (double)mad_fabric_node_count(fabric),
+		   "Nodes that respond");
+	put_number(
+		out, "fabric", "failures", (double)mad_fabric_failure_count(fabric),
+		"Nodes with requests that failed, and ports with a node that does not respond");
+	mad_async_get_stats(async, &stats, sizeof(stats));
+	put_number(out, "mads", "sent_total", (double)stats.sent, "MADs");
+	put_number(out, "requests", "timed_out_total", (double)stats.timed_out,
+		   "Without a response");
+	if (gzclose(out) != Z_OK)
+		or_exit(NULL);
+	pthread_mutex_lock(&lock);
+	close(text_file);
+	text_file = file;
+	text_begin = round->begin;
+	text_end = now() + ROUNDS_OF_TEXT * (round->interval + round->duration);
+	pthread_mutex_unlock(&lock);
 }
 
-/* --- HTTP ----------------------------------------------------------------------- */
+/* --- rounds ---------------------------------------------------------------------- */
 
-#ifdef HAVE_MICROHTTPD
+static void end_round(struct round *round, int error)
+{
+	if (error && error != round->error)
+		warnx("%s: %s", round->name, strerror(-error));
+	round->running = false;
+	round->error = error;
+	round->failed += error != 0;
+	if (!error) {
+		round->since = time(NULL) - (time_t)(now() - round->begin);
+		round->duration = now() - round->begin;
+	}
+}
+
+static void discovered(struct mad_async *engine, int error, struct mad_fabric *result,
+		       void *arg)
+{
+	(void)engine, (void)arg;
+	found = result;
+	end_round(&topology, error);
+}
+
+static void counters_came(struct mad_async *engine, int error,
+			  struct mad_fabric_counters *object, void *arg)
+{
+	(void)engine, (void)object, (void)arg;
+	end_round(&counters, error);
+	if (!error)
+		write_text(&counters);
+}
+
+static void take_over(void)
+{
+	if (mad_fabric_counters_update(totals, found) < 0)
+		or_exit(NULL);
+	mad_fabric_free(fabric);
+	fabric = found;
+	found = NULL;
+	if (!reading.counters)
+		write_text(&topology);
+}
+
+/* Begins a round if it is due. Returns the seconds until then. */
+static double begin(struct round *round)
+{
+	int error;
+
+	if (round->running || found || (round == &counters && (!fabric || !reading.counters)))
+		return round->interval;
+	if (now() < round->due)
+		return round->due - now();
+	round->begin = now();
+	round->due = round->begin + round->interval;
+	round->running = true;
+	error = round == &topology ? mad_fabric_start(async, &discovery, discovered, NULL, NULL)
+				   : mad_fabric_counters_start(async, totals, &reading,
+							       counters_came, NULL);
+	if (error)
+		end_round(round, error);
+	return round->interval;
+}
+
+static bool open_port(void)
+{
+	int mad_classes[] = {IB_SMI_DIRECT_CLASS, IB_SMI_CLASS, IB_PERFORMANCE_CLASS};
+
+	local_port = mad_rpc_open_port(device, (int)port_number, mad_classes, 3);
+	if (local_port) {
+		topology.error = counters.error = 0;
+		topology.due = counters.due = 0;
+		mad_port_set_rate(local_port, (unsigned)ceil(rate));
+		async = or_exit(mad_async_create(local_port));
+	}
+	return local_port;
+}
+
+/* Without a server, it returns after the first text, or an error. */
+static void run(void)
+{
+	double wait;
+
+	do {
+		if (found && !counters.running)
+			take_over(); /* a reading needs its fabric to the end */
+		wait = 1;
+		if (local_port || open_port())
+			wait = fmin(wait, fmin(begin(&topology), begin(&counters)));
+		if (topology.running || counters.running)
+			mad_async_wait(async, (int)ceil(wait * 1000));
+		else if (listen_port)
+			usleep((useconds_t)(wait * 1e6));
+		if (local_port && (topology.error == -ENODEV || counters.error == -ENODEV)) {
+			mad_async_destroy(async);
+			mad_rpc_close_port(local_port);
+			local_port = NULL;
+			async = NULL;
+		}
+	} while (listen_port || (!topology.error && !counters.error && text_file == -1));
+}
+
+/* --- responses ------------------------------------------------------------------- */
+
+/* The latest text, to be read; -1: there is none, or it is too old. */
+static int open_text(double *age)
+{
+	char name[32];
+	int file = -1;
+
+	pthread_mutex_lock(&lock);
+	*age = now() - text_begin;
+	sprintf(name, "/proc/self/fd/%d", text_file);
+	if (now() < text_end)
+		file = open(name, O_RDONLY | O_CLOEXEC);
+	pthread_mutex_unlock(&lock);
+	return file;
+}
+
+static ssize_t read_text(void *text, uint64_t position, char *to, size_t most)
+{
+	int size = gzread(text, to, (unsigned)most);
+
+	(void)position;
+	return size > 0 ? size : MHD_CONTENT_READER_END_OF_STREAM;
+}
+
+static void close_text(void *text)
+{
+	gzclose(text);
+}
+
 /* The thread of libmicrohttpd calls this for one request after the other. */
 static enum MHD_Result respond(void *arg, struct MHD_Connection *connection, const char *url,
 			       const char *method, const char *version, const char *upload,
 			       size_t *upload_size, void **state)
 {
-	const char *accept = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Accept");
-	bool prometheus = *(bool *)arg || (accept && strstr(accept, "text/plain") &&
-					   !strstr(accept, "openmetrics"));
-	unsigned status = MHD_HTTP_OK;
+	const char *accepted =
+		MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Accept-Encoding");
+	bool known = !strcmp(url, "/metrics");
+	double seconds = 0;
+	int file = known ? open_text(&seconds) : -1;
+	unsigned status = file != -1 ? MHD_HTTP_OK
+			  : known    ? MHD_HTTP_SERVICE_UNAVAILABLE
+				     : MHD_HTTP_NOT_FOUND;
+	bool compressed = file != -1 && accepted && strstr(accepted, "gzip");
 	struct MHD_Response *response;
 	enum MHD_Result result;
-	char *text = NULL;
-	size_t size;
-	FILE *out = or_exit(open_memstream(&text, &size));
+	struct stat text;
+	char age[32];
 
-	(void)method, (void)version, (void)upload, (void)upload_size, (void)state;
-	if (strcmp(url, "/metrics") != 0)
-		status = MHD_HTTP_NOT_FOUND;
-	else if (expose(out, prometheus) < 0)
-		status = MHD_HTTP_SERVICE_UNAVAILABLE;
-	fclose(out);
-	response = or_exit(MHD_create_response_from_buffer(size, text, MHD_RESPMEM_MUST_FREE));
-	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
-				prometheus ? "text/plain; version=0.0.4; charset=utf-8"
-					   : "application/openmetrics-text; version=1.0.0; "
-					     "charset=utf-8");
+	(void)arg, (void)method, (void)version, (void)upload, (void)upload_size, (void)state;
+	if (file == -1)
+		file = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (compressed && !fstat(file, &text))
+		response = MHD_create_response_from_fd((size_t)text.st_size, file);
+	else
+		response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 65536, read_text,
+							     or_exit(gzdopen(file, "rb")),
+							     close_text);
+	or_exit(response);
+	sprintf(age, "%.0f", seconds);
+	MHD_add_response_header(response, "Age", age);
+	MHD_add_response_header(response, "Content-Type", "text/plain; version=0.0.4");
+	if (compressed)
+		MHD_add_response_header(response, "Content-Encoding", "gzip");
 	result = MHD_queue_response(connection, status, response);
 	MHD_destroy_response(response);
 	return result;
 }
 
-static int serve(const struct addrinfo *to, const char *host, bool prometheus)
+static void start_server(void)
 {
-	unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD;
-	struct MHD_Daemon *daemon = MHD_start_daemon(
-		to->ai_family == AF_INET6 ? flags | MHD_USE_IPv6 : flags, 0, NULL, NULL,
-		respond, &prometheus, MHD_OPTION_SOCK_ADDR, to->ai_addr, MHD_OPTION_END);
+	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
+				       .ai_flags =
+					       AI_PASSIVE | AI_NUMERICHOST | AI_NUMERICSERV};
+	struct MHD_Daemon *daemon;
+	struct addrinfo *to;
 
-	if (!daemon) {
-		perror("MHD_start_daemon");
-		return 1;
-	}
-	fprintf(stderr, "http://%s:%u/metrics\n", host,
-		MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_BIND_PORT)->port);
-	for (;;)
-		pause();
-}
-#else
-static int serve(const struct addrinfo *to, const char *host, bool prometheus)
-{
-	(void)to, (void)host, (void)prometheus;
-	fprintf(stderr,
-		"fabric-metrics: --listen needs libmicrohttpd, and was built without\n");
-	return 2;
-}
-#endif
-
-/* --- the command line ----------------------------------------------------------- */
-
-static int print(unsigned seconds, bool prometheus)
-{
-	int ret;
-
-	while (!(ret = expose(stdout, prometheus)) && seconds)
-		sleep(seconds);
-	if (ret)
-		fprintf(stderr, "fabric-metrics: %s\n", strerror(-ret));
-	return ret != 0;
-}
-
-static _Noreturn void say_usage(void)
-{
-	fprintf(stderr, "usage: fabric-metrics [-C DEVICE] [-P PORT] [--prometheus] "
-			"[SECONDS | --listen [ADDRESS:]PORT]\n");
-	exit(2);
-}
-
-static unsigned get_number(const char *text, unsigned long least, unsigned long most)
-{
-	char *end;
-	unsigned long number = strtoul(text, &end, 10);
-
-	if (*text < '0' || *text > '9' || *end || number < least || number > most)
+	if (getaddrinfo(listen_address, listen_port, &hints, &to) != 0)
 		say_usage();
-	return (unsigned)number;
+	daemon = or_exit(MHD_start_daemon(
+		MHD_USE_INTERNAL_POLLING_THREAD |
+			(to->ai_family == AF_INET6 ? MHD_USE_IPv6 : 0),
+		0, NULL, NULL, respond, NULL, MHD_OPTION_SOCK_ADDR, to->ai_addr,
+		MHD_OPTION_CONNECTION_TIMEOUT, 60u, MHD_OPTION_END));
+	freeaddrinfo(to);
+	warnx("port %u", MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_BIND_PORT)->port);
 }
 
-/* PORT, ADDRESS:PORT or [ADDRESS]:PORT. The host is that of the URL. */
-static struct addrinfo *get_address(char *text, const char **host)
+/* All users can see the command line, but not the file. */
+static void read_key(const char *name)
 {
-	const struct addrinfo hints = {.ai_family = *text == '[' ? AF_INET6 : AF_INET,
-				       .ai_socktype = SOCK_STREAM,
-				       .ai_flags = AI_PASSIVE | AI_NUMERICHOST};
-	char *colon = strrchr(text, ':'), *port = colon ? colon + 1 : text, *address = NULL;
-	struct addrinfo *found;
+	FILE *file = or_exit(fopen(name, "re"));
 
-	get_number(port, 0, UINT16_MAX);
-	*host = "localhost";
-	if (colon) {
-		*colon = '\0';
-		*host = text;
-		address = or_exit(strdup(*text == '[' ? text + 1 : text));
-		if (*text == '[')
-			*(colon[-1] == ']' ? strrchr(address, ']') : address) = '\0';
-	}
-	if (getaddrinfo(address, port, &hints, &found) != 0)
+	if (fscanf(file, "%" SCNx64, &discovery.m_key) != 1)
 		say_usage();
-	free(address);
-	return found;
+	reading.m_key = discovery.m_key;
+	fclose(file);
 }
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {{"prometheus", no_argument, NULL, 'p'},
+	static double *const numbers[] = {&topology.interval, &counters.interval, &rate,
+					  &time_limit};
+	static const struct option options[] = {{"topology", required_argument, NULL, 0},
+						{"counters", required_argument, NULL, 1},
+						{"rate", required_argument, NULL, 2},
+						{"time-limit", required_argument, NULL, 3},
+						{"nonzero", no_argument, &only_nonzero, 4},
+						{"switches", no_argument, &only_switches, 4},
 						{"listen", required_argument, NULL, 'l'},
+						{"address", required_argument, NULL, 'a'},
+						{"only", required_argument, NULL, 'o'},
+						{"m-key-file", required_argument, NULL, 'm'},
 						{0}};
-	unsigned seconds = 0;
-	int status, option;
-	struct addrinfo *address = NULL;
-	bool prometheus = false;
-	const char *host = NULL;
+	struct mad_fabric_counters_settings settings = {.flags = MAD_COUNTERS_FROM_DEVICE};
+	int option, index = -1, group;
+	char *value;
 
-	while ((option = getopt_long(argc, argv, "C:P:", options, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, "C:P:", options, &index)) != -1) {
 		if (option == 'C')
 			device = optarg;
 		else if (option == 'P')
 			port_number = get_number(optarg, 1, UINT8_MAX);
-		else if (option == 'p')
-			prometheus = true;
-		else if (option == 'l' && !address)
-			address = get_address(optarg, &host);
-		else
+		else if (option == 'l' && get_number(optarg, 0, UINT16_MAX) >= 0)
+			listen_port = optarg;
+		else if (option == 'a')
+			listen_address = optarg;
+		else if (option == 'm')
+			read_key(optarg);
+		else if (option == 'o') {
+			for (wanted = 0; *optarg; wanted |= groups[group])
+				if ((group = getsubopt(&optarg, (char **)(uintptr_t)group_names,
+						       &value)) < 0)
+					say_usage();
+		} else if (option == '?')
 			say_usage();
+		else if (!options[index].flag)
+			*numbers[option] = get_number(optarg, 0.1, 4e6);
 	}
-	if (optind < argc && !address)
-		seconds = get_number(argv[optind++], 1, UINT32_MAX);
-	if (optind < argc)
+	reading.counters = wanted & MAD_COUNTERS_ALL;
+	reading.leave_out = only_switches ? MAD_FABRIC_COUNTERS_NO_OTHERS : 0;
+	reading.time_limit_ms = discovery.time_limit_ms = (unsigned)(time_limit * 1000);
+	if (reading.counters)
+		wanted |= MAD_COUNTER_BIT(COUNTERS_UP) | MAD_COUNTER_BIT(AT_MAXIMUM);
+	if (optind < argc || !wanted)
 		say_usage();
-	if (open_port() < 0) {
-		perror("mad_rpc_open_port");
-		return 1;
-	}
-	status = address ? serve(address, host, prometheus) : print(seconds, prometheus);
-	close_port();
-	if (address)
-		freeaddrinfo(address);
-	forget();
-	return status;
+	totals = or_exit(mad_fabric_counters_create(&settings));
+	if (!open_port())
+		or_exit(NULL);
+	if (listen_port)
+		start_server();
+	run();
+	return text_file == -1;
 }
