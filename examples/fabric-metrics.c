@@ -43,6 +43,7 @@ enum {
 	STATE = MAD_COUNTER_COUNT,
 	PHYSICAL_STATE,
 	RATE,
+	RATE_POSSIBLE,
 	PEER_UP,
 	INFO,
 	COUNTERS_UP,
@@ -54,6 +55,7 @@ static const char *const gauges[][2] = {
 	{"state", "1 Down, 2 Init, 3 Armed, 4 Active"},
 	{"physical_state", "1 Sleep, 2 Polling, 3 Disabled, 4 Training, 5 LinkUp, 6 Recovery"},
 	{"rate_bytes_per_second", "Rate of the link; 0: the link is down, or not known"},
+	{"rate_possible_bytes_per_second", "The highest rate that both ends support"},
 	{"peer_up", "Whether a node responds at the other end of the link"},
 	{"info", "Name, LID and link of the port, and its peer"},
 	{"counters_up", "Whether the latest reading has read the port"},
@@ -196,9 +198,11 @@ static bool get_value(const struct mad_fabric_counters_port *each, unsigned metr
 	/* a response with an error is one, too */
 	bool up = port->peer || port->peer_error == -EIO || port->peer_error == -EBADMSG;
 	bool is_read = each->is_latest && !each->error && each->totals;
+	double possible = mad_link_rate_gbps(port->width_possible, port->speed_possible);
 	uint64_t values[] = {port->state,
 			     port->physical_state,
 			     (uint64_t)(port->rate_gbps * 1e9 / 8),
+			     (uint64_t)(possible * 1e9 / 8),
 			     up,
 			     1,
 			     is_read,
