@@ -8,21 +8,15 @@
  * compressed and in memory. The thread of libmicrohttpd hands out the latest text.
  */
 
-#define _GNU_SOURCE
+#include "fabric-metrics-server.h"
+
 #include <infiniband/mad_fabric_counters.h>
 #include <infiniband/mad_fields.h>
 
 #include <err.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <math.h>
-#include <microhttpd.h>
-#include <netdb.h>
-#include <pthread.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <zlib.h>
 
 /* A text is handed out for so many rounds after its own. */
 #define ROUNDS_OF_TEXT 5
@@ -88,28 +82,9 @@ static const char *listen_port, *listen_address; /* NULL: prints once; any addre
 static struct ibmad_port *local_port; /* NULL: not open */
 static struct mad_async *async;
 static struct mad_fabric *fabric;
-static struct mad_fabric *found; /* the next fabric, when no reading is under way; or NULL */
+static struct mad_fabric *found; /* the next fabric, after the reading; or NULL */
 static struct mad_fabric_counters *totals;
-
-/* the latest text; by the lock */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int text_file = -1;
-static double text_begin, text_end; /* it is handed out until then */
-
-static void *or_exit(void *memory)
-{
-	if (!memory)
-		err(1, "fabric-metrics");
-	return memory;
-}
-
-static double now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
+static bool has_text;
 
 /* --- the command line ------------------------------------------------------------ */
 
@@ -229,16 +204,20 @@ static void put_family(gzFile out, const char *name, const char *type, const cha
 
 static void put_metric(gzFile out, unsigned metric)
 {
+	const char *const *gauge = metric < MAD_COUNTER_COUNT ? NULL : gauges[metric - STATE];
 	const struct mad_counter_info *info = mad_counters_info(metric);
 	const struct mad_fabric_counters_port *each = NULL;
-	uint64_t value;
 	char name[64], help[256];
+	uint64_t value;
 
-	sprintf(name, info ? "port_%s_total" : "port_%s",
-		info ? info->name : gauges[metric - STATE][0]);
-	sprintf(help, info ? "%s (%s)" : "%s",
-		info ? info->description : gauges[metric - STATE][1], info ? info->field : "");
-	put_family(out, name, info ? "counter" : "gauge", help);
+	if (gauge) {
+		sprintf(name, "port_%s", gauge[0]);
+		put_family(out, name, "gauge", gauge[1]);
+	} else {
+		sprintf(name, "port_%s_total", info->name);
+		sprintf(help, "%s (%s)", info->description, info->field);
+		put_family(out, name, "counter", help);
+	}
 	while ((each = mad_fabric_counters_next(totals, each))) {
 		if (!each->port || (!each->number && !each->port->node->enhanced_port0) ||
 		    (only_switches && each->port->node->type != IB_NODE_SWITCH) ||
@@ -280,11 +259,9 @@ static void put_round(gzFile out, const struct round *round)
 
 static void write_text(const struct round *round)
 {
-	int file = listen_port ? memfd_create("fabric-metrics", MFD_CLOEXEC) : dup(1);
-	gzFile out = or_exit(gzdopen(dup(file), listen_port ? "wb1" : "wbT"));
+	gzFile out = begin_text(listen_port);
 	struct mad_async_stats stats = {0};
 
-	gzbuffer(out, 65536);
 	for (unsigned metric = 0; metric < METRIC_COUNT; metric++)
 		if (wanted & MAD_COUNTER_BIT(metric))
 			put_metric(out, metric);
@@ -299,14 +276,9 @@ static void write_text(const struct round *round)
 	put_number(out, "mads", "sent_total", (double)stats.sent, "MADs");
 	put_number(out, "requests", "timed_out_total", (double)stats.timed_out,
 		   "Without a response");
-	if (gzclose(out) != Z_OK)
-		or_exit(NULL);
-	pthread_mutex_lock(&lock);
-	close(text_file);
-	text_file = file;
-	text_begin = round->begin;
-	text_end = now() + ROUNDS_OF_TEXT * (round->interval + round->duration);
-	pthread_mutex_unlock(&lock);
+	end_text(out, round->begin,
+		 now() + ROUNDS_OF_TEXT * (round->interval + round->duration));
+	has_text = true;
 }
 
 /* --- rounds ---------------------------------------------------------------------- */
@@ -407,95 +379,7 @@ static void run(void)
 			local_port = NULL;
 			async = NULL;
 		}
-	} while (listen_port || (!topology.error && !counters.error && text_file == -1));
-}
-
-/* --- responses ------------------------------------------------------------------- */
-
-/* The latest text, to be read; -1: there is none, or it is too old. */
-static int open_text(double *age)
-{
-	char name[32];
-	int file = -1;
-
-	pthread_mutex_lock(&lock);
-	*age = now() - text_begin;
-	sprintf(name, "/proc/self/fd/%d", text_file);
-	if (now() < text_end)
-		file = open(name, O_RDONLY | O_CLOEXEC);
-	pthread_mutex_unlock(&lock);
-	return file;
-}
-
-static ssize_t read_text(void *text, uint64_t position, char *to, size_t most)
-{
-	int size = gzread(text, to, (unsigned)most);
-
-	(void)position;
-	return size > 0 ? size : MHD_CONTENT_READER_END_OF_STREAM;
-}
-
-static void close_text(void *text)
-{
-	gzclose(text);
-}
-
-/* The thread of libmicrohttpd calls this for one request after the other. */
-static enum MHD_Result respond(void *arg, struct MHD_Connection *connection, const char *url,
-			       const char *method, const char *version, const char *upload,
-			       size_t *upload_size, void **state)
-{
-	const char *accepted =
-		MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Accept-Encoding");
-	bool known = !strcmp(url, "/metrics");
-	double seconds = 0;
-	int file = known ? open_text(&seconds) : -1;
-	unsigned status = file != -1 ? MHD_HTTP_OK
-			  : known    ? MHD_HTTP_SERVICE_UNAVAILABLE
-				     : MHD_HTTP_NOT_FOUND;
-	bool compressed = file != -1 && accepted && strstr(accepted, "gzip");
-	struct MHD_Response *response;
-	enum MHD_Result result;
-	struct stat text;
-	char age[32];
-
-	(void)arg, (void)method, (void)version, (void)upload, (void)upload_size, (void)state;
-	if (file == -1)
-		file = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	if (compressed && !fstat(file, &text))
-		response = MHD_create_response_from_fd((size_t)text.st_size, file);
-	else
-		response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 65536, read_text,
-							     or_exit(gzdopen(file, "rb")),
-							     close_text);
-	or_exit(response);
-	sprintf(age, "%.0f", seconds);
-	MHD_add_response_header(response, "Age", age);
-	MHD_add_response_header(response, "Content-Type", "text/plain; version=0.0.4");
-	if (compressed)
-		MHD_add_response_header(response, "Content-Encoding", "gzip");
-	result = MHD_queue_response(connection, status, response);
-	MHD_destroy_response(response);
-	return result;
-}
-
-static void start_server(void)
-{
-	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
-				       .ai_flags =
-					       AI_PASSIVE | AI_NUMERICHOST | AI_NUMERICSERV};
-	struct MHD_Daemon *daemon;
-	struct addrinfo *to;
-
-	if (getaddrinfo(listen_address, listen_port, &hints, &to) != 0)
-		say_usage();
-	daemon = or_exit(MHD_start_daemon(
-		MHD_USE_INTERNAL_POLLING_THREAD |
-			(to->ai_family == AF_INET6 ? MHD_USE_IPv6 : 0),
-		0, NULL, NULL, respond, NULL, MHD_OPTION_SOCK_ADDR, to->ai_addr,
-		MHD_OPTION_CONNECTION_TIMEOUT, 60u, MHD_OPTION_END));
-	freeaddrinfo(to);
-	warnx("port %u", MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_BIND_PORT)->port);
+	} while (listen_port || (!topology.error && !counters.error && !has_text));
 }
 
 /* All users can see the command line, but not the file. */
@@ -559,8 +443,8 @@ int main(int argc, char **argv)
 	totals = or_exit(mad_fabric_counters_create(&settings));
 	if (!open_port())
 		or_exit(NULL);
-	if (listen_port)
-		start_server();
+	if (listen_port && !start_server(listen_address, listen_port))
+		say_usage();
 	run();
-	return text_file == -1;
+	return !has_text;
 }
