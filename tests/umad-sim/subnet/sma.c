@@ -324,13 +324,16 @@ static bool key_fits(struct query *query, uint32_t port, bool set)
 	return false;
 }
 
-/* From protection level 1 on, only a requester with the key can read the key. */
+/*
+ * From protection level 1 on, only a requester with the key can read the key. A Set had the
+ * key, so its response has the key that is in force from now on.
+ */
 static void hide_key(const struct query *query, uint32_t port, unsigned int attribute)
 {
 	const struct port_settings *settings = query->fabric->ports[port].settings;
 
-	if (attribute == IB_ATTR_PORT_INFO && settings && settings->mkey_protect > 0 &&
-	    settings->mkey != get64(query->mad + 24))
+	if (attribute == IB_ATTR_PORT_INFO && mad_method(query->mad) == METHOD_GET &&
+	    settings && settings->mkey_protect > 0 && settings->mkey != get64(query->mad + 24))
 		mad_set_field64(query->mad, SMP_DATA, IB_PORT_MKEY_F, 0);
 }
 

@@ -224,6 +224,19 @@ SUBNET_TEST(at_level_1_the_key_is_shown_to_who_has_it)
 	assert_true(key_shown(subnet, MKEY) == MKEY);
 }
 
+/* A subnet manager takes the M_Key of its next requests from this response. */
+SUBNET_TEST(the_response_to_a_set_shows_the_key_that_it_set)
+{
+	for (uint8_t level = 1; level <= 3; level++) {
+		set_mkey(subnet, level, 0);
+		settings_of(&subnet->fabric, port_of(subnet, GAMMA, 1))->mkey = WRONG;
+		assert_true(gets_response(subnet, METHOD_SET, WRONG));
+		assert_true(mad_get_field64(data_of_response(subnet), 0, IB_PORT_MKEY_F) ==
+			    MKEY);
+		assert_int_equal(FIELD(IB_PORT_MKEY_PROT_BITS_F), level);
+	}
+}
+
 SUBNET_TEST(from_level_2_on_nothing_is_read_without_the_key)
 {
 	for (uint8_t level = 2; level <= 3; level++) {
