@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fault_rules.h"
+#include "fault_forms.h"
 #include "options.h"
 
 static const char usage[] =

@@ -58,6 +58,8 @@ static int apply_rule(struct server *server, const char *rule, const char *where
 	if (failed)
 		snprintf(why, 256, "%.50s%s", where,
 			 error.text[0] ? error.text : strerror(-failed));
+	else if (error.text[0])
+		fprintf(stderr, "umad-sim: %s%s\n", where, error.text);
 	return failed;
 }
 

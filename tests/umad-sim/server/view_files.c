@@ -185,9 +185,9 @@ static int write_rate(const struct fabric *fabric, const struct view *view, cons
 {
 	const struct graph_port *end = cable(fabric, port);
 	bool up = link_is_up(fabric, port);
-	enum link_speed speed = up ? (enum link_speed)end->speed : SDR;
-	unsigned int lanes =
-		end->width ? end->width : 4; /* no cable, no width: a switch's port 0 */
+	enum link_speed speed = up ? active_speed(fabric, port) : SDR;
+	unsigned int width = up ? fabric->ports[port].width : end->width;
+	unsigned int lanes = width ? width : 4; /* no cable, no width: a switch's port 0 */
 	uint64_t tenths = link_mbits(lanes, speed) / 100;
 
 	return attribute(view, folder, "rate", "%llu%s Gb/sec (%uX %s)",

@@ -48,9 +48,9 @@ static uint64_t at_rate(double per_second, uint64_t time)
 
 static uint64_t transmitted(const struct fabric *fabric, uint32_t port, uint64_t time)
 {
-	const struct graph_port *end = cable(fabric, port);
-	double rate = (double)link_mbits(end->width, (enum link_speed)end->speed) *
-		      UNITS_PER_MBIT * share(fabric, port);
+	double rate =
+		(double)link_mbits(fabric->ports[port].width, active_speed(fabric, port)) *
+		UNITS_PER_MBIT * share(fabric, port);
 
 	return at_rate(rate, time);
 }
@@ -58,10 +58,10 @@ static uint64_t transmitted(const struct fabric *fabric, uint32_t port, uint64_t
 /* The higher the load of a link, the longer packets wait for credits. */
 static uint64_t waited(const struct fabric *fabric, uint32_t port, uint64_t time)
 {
-	const struct graph_port *end = cable(fabric, port);
 	double busy = share(fabric, port);
-	double rate = (double)link_mbits(end->width, (enum link_speed)end->speed) *
-		      UNITS_PER_MBIT * busy * busy * busy;
+	double rate =
+		(double)link_mbits(fabric->ports[port].width, active_speed(fabric, port)) *
+		UNITS_PER_MBIT * busy * busy * busy;
 
 	return at_rate(rate, time);
 }

@@ -64,8 +64,10 @@ struct port {
 	uint8_t phys_state; /* enum port_phys_state */
 	uint8_t mtu;        /* NeighborMTU, encoded: 1 (256) .. 5 (4096) */
 	uint8_t operational_vls;
-	bool cut;         /* a fault: the cable is unplugged */
-	bool powered_off; /* its node has no power */
+	uint8_t width : 4;    /* lanes with which the link trained; 0: no cable */
+	uint8_t speed : 4;    /* enum link_speed, likewise */
+	bool cut : 1;         /* a fault: the cable is unplugged */
+	bool powered_off : 1; /* its node has no power */
 };
 
 struct node {
@@ -121,6 +123,12 @@ struct fabric {
 static inline struct graph_port *cable(const struct fabric *fabric, uint32_t port)
 {
 	return &fabric->graph.ports[port];
+}
+
+/* The speed with which the link of a port trained. */
+static inline enum link_speed active_speed(const struct fabric *fabric, uint32_t port)
+{
+	return (enum link_speed)fabric->ports[port].speed;
 }
 
 static inline struct graph_node *hardware(const struct fabric *fabric, uint32_t node)

@@ -24,6 +24,9 @@
  *	errors 5 [on NODE[/PORT]]	symbol errors a second at both ends of these links
  *	fec 1000 [on NODE[/PORT]]	blocks a second that FEC corrects at both ends of
  *					these links, besides the symbol errors
+ *	width 1x [on NODE[/PORT]]	these links train with this width at most; the widths
+ *					that their ports support and enable do not change
+ *	speed FDR [on NODE[/PORT]]	likewise with this speed of a lane at most
  *	silent on NODE			does not respond
  *	busy 50% [on NODE]		responds with status BUSY
  *	redirect NODE on NODE		redirects GMPs to another node
@@ -32,8 +35,8 @@
  *	link down|up on NODE/PORT
  *	remove on NODE			removes the node's device from programs
  *	return on NODE			and brings it back; "add" is the same
- *	clear				ends all rules, also pending ones; links are up,
- *					nodes have power, devices are back
+ *	clear				ends all rules, also pending ones; links are up and
+ *					train again, nodes have power, devices are back
  *	after 2s RULE			the rule, two seconds after it was given, or
  *					after fault_begin()
  *
@@ -44,25 +47,18 @@
 #ifndef FABRIC_FAULT_RULES_H
 #define FABRIC_FAULT_RULES_H
 
-#include <stdio.h>
+#include "fault_text.h"
 
-#include "fabric.h"
-
-struct rule_error {
-	char text[200];
-};
-
-/* Applies a rule. 0, -EINVAL (the error has the reason), -ENOMEM. An empty line and a #
- * comment are ignored. */
+/*
+ * Applies a rule. 0 (the error has a note on the effect, or no text), -EINVAL (the error has
+ * the reason), -ENOMEM. An empty line is ignored, and so is text from " #" on, unless it is a
+ * part of a node's name.
+ */
 int fault_apply(struct fabric *fabric, const char *rule, struct rule_error *error);
 
 /* The times of rules with "after" do not begin before fault_begin(), which returns 0 or
  * -ENOMEM. Without fault_hold(), fault_begin() has no effect. */
 void fault_hold(struct fabric *fabric);
 int fault_begin(struct fabric *fabric);
-
-/* A line for each rule, as --help has them: an example, with NODE and PORT, and what it does.
- */
-void fault_print_rules(FILE *out);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Which faults are active, and what they apply to. fault_rules.c reads the rules' text. */
+/* Which faults are active, and what they apply to. fault_text.c reads the rules' text. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,6 +127,30 @@ uint32_t faults_fec(const struct fabric *fabric, uint32_t port)
 	if (fabric->faults && fabric->faults->on_errors)
 		rule = on_link(fabric, RULE_FEC, port);
 	return rule ? rule->number : 0;
+}
+
+/* The rule of a kind for the training of a port's link; NULL: none. */
+static const struct standing_rule *on_training(const struct fabric *fabric, enum rule_kind kind,
+					       uint32_t port)
+{
+	return fabric->faults && fabric->faults->on_training ? on_link(fabric, kind, port)
+							     : NULL;
+}
+
+uint32_t faults_width(const struct fabric *fabric, uint32_t port)
+{
+	const struct standing_rule *rule = on_training(fabric, RULE_WIDTH, port);
+	uint32_t most = cable(fabric, port)->most_width;
+
+	return rule ? rule->number : most ? most : NO_LIMIT;
+}
+
+uint32_t faults_speed(const struct fabric *fabric, uint32_t port)
+{
+	const struct standing_rule *rule = on_training(fabric, RULE_SPEED, port);
+	const struct graph_port *end = cable(fabric, port);
+
+	return rule ? rule->number : end->most_width ? end->most_speed : NO_LIMIT;
 }
 
 /* The later of the rules of two kinds for a node; NULL: none. */

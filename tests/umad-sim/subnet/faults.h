@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Which faults are active, and what they do to packets and requests. fault_rules.c reads the
- * rules' text. */
+/* Which faults are active, and what they do to packets, requests and links. fault_text.c reads
+ * the rules' text. */
 #ifndef FABRIC_FAULTS_H
 #define FABRIC_FAULTS_H
 
@@ -28,6 +28,8 @@ enum rule_kind {
 	RULE_PATH_LIMIT,
 	RULE_ERRORS,
 	RULE_FEC,
+	RULE_WIDTH,
+	RULE_SPEED,
 	RULE_REROUTE,
 	RULE_REROUTE_NEVER, /* the last kind that stays active until it is cleared */
 	RULE_REBOOT,
@@ -42,7 +44,7 @@ struct standing_rule {
 	enum rule_kind kind;
 	uint32_t node;   /* NONE: all */
 	uint32_t port;   /* by index; NONE: all ports of the node */
-	uint32_t number; /* redirect: the end port; other rules: a count */
+	uint32_t number; /* redirect: the end port; speed: enum link_speed; others: a count */
 	uint64_t time;   /* nanoseconds */
 	double chance;   /* 0 .. 1 */
 };
@@ -51,7 +53,8 @@ struct pending_rule { /* "after": waits for its time */
 	struct timer timer;
 	struct pending_rule *next;
 	uint64_t delay;
-	char text[];
+	struct standing_rule rule;
+	bool cleared; /* it has no effect when its time comes */
 };
 
 struct faults {
@@ -62,6 +65,7 @@ struct faults {
 	bool on_nodes;                /* whether any rule is for nodes */
 	bool on_errors;               /* whether any rule is for symbol errors or FEC */
 	uint32_t *hits;               /* by port: packets that were checked there */
+	bool on_training;             /* whether any rule is for the training of links */
 	struct pending_rule *pending; /* in the order given */
 	bool held;                    /* their times have not begun */
 };
@@ -110,6 +114,11 @@ uint32_t faults_errors(const struct fabric *fabric, uint32_t port);
 
 /* Blocks a second that FEC corrects on a port's link, besides the symbol errors. */
 uint32_t faults_fec(const struct fabric *fabric, uint32_t port);
+
+/* The lanes and the speed (enum link_speed) with which the link of a port trains at most: those
+ * of a rule for either of its ends, or else of the topology; NO_LIMIT without. */
+uint32_t faults_width(const struct fabric *fabric, uint32_t port);
+uint32_t faults_speed(const struct fabric *fabric, uint32_t port);
 
 /* The size of a node's counters in bits: 32, 64, or NO_LIMIT. */
 uint32_t faults_counters(const struct fabric *fabric, uint32_t node);

@@ -48,6 +48,21 @@ uint8_t widths_up_to(unsigned int lanes)
 	return bits;
 }
 
+unsigned int widest(unsigned int bits, unsigned int most)
+{
+	static const unsigned int lanes[] = {12, 8, 4, 2, 1};
+
+	for (unsigned int i = 0; i < sizeof(lanes) / sizeof(lanes[0]); i++)
+		if (lanes[i] <= most && bits & width_bit(lanes[i]))
+			return lanes[i];
+	return 0;
+}
+
+uint8_t speeds_supported(const struct graph_port *port)
+{
+	return port->width ? (uint8_t)(speeds[port->speed].bit * 2 - 1) : 7;
+}
+
 uint8_t speed_bit(enum link_speed speed)
 {
 	return speeds[speed].bit;

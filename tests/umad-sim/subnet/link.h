@@ -14,6 +14,14 @@ uint8_t width_bit(unsigned int lanes);
 /* All widths up to this one, as LinkWidthSupported. */
 uint8_t widths_up_to(unsigned int lanes);
 
+/* The widest of these bits of LinkWidth with at most so many lanes; 0: none. */
+unsigned int widest(unsigned int bits, unsigned int most);
+
+/* LinkSpeedSupported of a port; QDR without a cable. */
+uint8_t speeds_supported(const struct graph_port *port);
+
+#define NO_EXTENDED_SPEEDS 30 /* LinkSpeedExtEnabled: they are disabled */
+
 /* LinkSpeedActive (1, 2, 4; from FDR10 on 4), LinkSpeedExtActive (FDR 1 .. NDR 8; else 0). */
 uint8_t speed_bit(enum link_speed speed);
 uint8_t speed_ext_bit(enum link_speed speed);

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 
 #include "counters.h"
+#include "faults.h"
 #include "gmp_agents.h"
+#include "link.h"
 #include "links.h"
 #include "routes.h"
 #include "settings.h"
@@ -58,12 +60,101 @@ static enum port_state state_after_training(const struct fabric *fabric)
 	return fabric->sm_port == NONE ? PORT_INIT : PORT_ACTIVE;
 }
 
+/* --- training ------------------------------------------------------------------- */
+
+/* The speeds that are enabled at a port: a bit for each enum link_speed. */
+static unsigned int speeds_enabled(const struct port_settings *settings)
+{
+	static const uint8_t bits[] = {[SDR] = 1, [DDR] = 2, [QDR] = 4};
+	unsigned int speeds = 0;
+
+	for (enum link_speed speed = SDR; speed <= QDR; speed++)
+		if (settings->speed_enabled & bits[speed])
+			speeds |= 1U << speed;
+	if (settings->fdr10_enabled)
+		speeds |= 1U << FDR10;
+	for (enum link_speed speed = FDR; speed <= NDR; speed++)
+		if (settings->speed_ext_enabled != NO_EXTENDED_SPEEDS &&
+		    settings->speed_ext_enabled & speed_ext_bit(speed))
+			speeds |= 1U << speed;
+	if (settings->speed_ext2_enabled & speed_ext2_bit(XDR))
+		speeds |= 1U << XDR;
+	return speeds;
+}
+
+struct training {
+	unsigned int width;
+	enum link_speed speed;
+};
+
+/* The best values that are enabled at both ends of a cable, and that the cable and the rules
+ * permit; false: there are none. */
+static bool negotiate(const struct fabric *fabric, uint32_t port, struct training *training)
+{
+	const struct graph_port *end = cable(fabric, port);
+	unsigned int width = faults_width(fabric, port);
+	unsigned int speed = faults_speed(fabric, port);
+	struct port_settings defaults[2];
+	const struct port_settings *near = settings_read(fabric, port, &defaults[0]);
+	const struct port_settings *far = settings_read(fabric, end->peer, &defaults[1]);
+	unsigned int speeds = speeds_enabled(near) & speeds_enabled(far);
+
+	if (speed > end->speed)
+		speed = end->speed;
+	speeds &= (2U << speed) - 1;
+	training->width = widest(near->width_enabled & far->width_enabled,
+				 width < end->width ? width : end->width);
+	for (speed = 0; speeds >> speed > 1; speed++)
+		;
+	training->speed = (enum link_speed)speed;
+	return training->width && speeds;
+}
+
+static void store(struct port *end, unsigned int width, unsigned int speed)
+{
+	end->width = width & 15;
+	end->speed = speed & 15;
+}
+
+static void set_training(struct fabric *fabric, uint32_t port, const struct training *training)
+{
+	struct port *end = &fabric->ports[port];
+
+	if (end->width == training->width && end->speed == training->speed)
+		return;
+	counters_settle(fabric, port);
+	store(end, training->width, training->speed);
+	port_changed(fabric, port);
+}
+
+static bool train(struct fabric *fabric, uint32_t port)
+{
+	struct training training;
+
+	if (!negotiate(fabric, port, &training))
+		return false;
+	set_training(fabric, port, &training);
+	set_training(fabric, cable(fabric, port)->peer, &training);
+	return true;
+}
+
+void link_start(struct fabric *fabric, uint32_t port)
+{
+	const struct graph_port *end = cable(fabric, port);
+
+	store(&fabric->ports[port], end->width, end->speed);
+	if (end->most_width)
+		train(fabric, port);
+}
+
 /* Sets the states of both ends when a link comes up or goes down. */
 static void settle(struct fabric *fabric, uint32_t port)
 {
 	uint32_t ends[2] = {port, cable(fabric, port)->peer};
 	bool up = ends[1] != NONE && !is_off(fabric, ends[0]) && !is_off(fabric, ends[1]);
 
+	if (up && !(link_is_up(fabric, ends[0]) && link_is_up(fabric, ends[1])))
+		up = train(fabric, port);
 	for (unsigned int i = 0; i < 2 && ends[i] != NONE; i++) {
 		const struct port *end = &fabric->ports[ends[i]];
 
@@ -90,6 +181,25 @@ void link_train(struct fabric *fabric, uint32_t port)
 	if (peer != NONE && !is_off(fabric, peer))
 		set_states(fabric, peer, PORT_DOWN, PHYS_POLLING);
 	settle(fabric, port);
+}
+
+void link_follow(struct fabric *fabric, uint32_t port)
+{
+	uint32_t peer = cable(fabric, port)->peer;
+	const struct port *end = &fabric->ports[port];
+	struct training training;
+	bool possible;
+
+	if (peer == NONE || is_off(fabric, port) || is_off(fabric, peer))
+		return;
+	possible = negotiate(fabric, port, &training);
+	if (possible == link_is_up(fabric, port) &&
+	    (!possible || (training.width == end->width && training.speed == end->speed)))
+		return;
+	if (possible && link_is_up(fabric, port) && fabric->now == 0)
+		train(fabric, port);
+	else
+		link_train(fabric, port);
 }
 
 void link_set_state(struct fabric *fabric, uint32_t port, enum port_state state)

@@ -10,6 +10,16 @@
 void link_disable(struct fabric *fabric, uint32_t port);
 void link_train(struct fabric *fabric, uint32_t port);
 
+/*
+ * Makes the link of a port train again if training would now have another result: the values
+ * that are enabled changed, or a rule. A fabric that has not run yet (fabric->now is 0) only
+ * gets the values: its links have trained only once.
+ */
+void link_follow(struct fabric *fabric, uint32_t port);
+
+/* The values with which the link of a port first trained. */
+void link_start(struct fabric *fabric, uint32_t port);
+
 /* A subnet manager set a port to Armed or Active. */
 void link_set_state(struct fabric *fabric, uint32_t port, enum port_state state);
 

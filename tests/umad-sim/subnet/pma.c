@@ -99,7 +99,7 @@ static uint64_t part(const struct fabric *fabric, uint32_t transmitter, uint64_t
 	return sum;
 }
 
-static uint64_t lane_part(const struct graph_port *end, uint64_t whole, unsigned int lane)
+static uint64_t lane_part(const struct port *end, uint64_t whole, unsigned int lane)
 {
 	if (end->speed < FDR || lane >= end->width)
 		return 0;
@@ -122,7 +122,7 @@ static uint64_t derive(const struct fabric *fabric, uint32_t port, const struct 
 		return 0;
 	whole = counter_total(fabric, port, (enum counter)row->counter) >> row->shift;
 	if (row->split == BY_LANE)
-		return lane_part(cable(fabric, port), whole, index);
+		return lane_part(&fabric->ports[port], whole, index);
 	if (is_received((enum counter)row->counter) && cable(fabric, port)->peer != NONE)
 		transmitter = cable(fabric, port)->peer;
 	return part(fabric, transmitter, whole, (enum split)row->split, index);

@@ -70,7 +70,9 @@ static void limits_of(const struct fabric *fabric, uint32_t port, uint8_t *mtu, 
 		uint8_t code;
 
 		end = cable(fabric, port);
-		code = end->width ? rate_code(end->width, (enum link_speed)end->speed) : 0;
+		code = end->width ? rate_code(fabric->ports[port].width,
+					      active_speed(fabric, port))
+				  : 0;
 		if (rate_compare(code, *rate) > 0)
 			*rate = code;
 	}

@@ -84,7 +84,8 @@ static struct quality quality_at(const struct fabric *fabric, uint32_t port)
 
 	return (struct quality){
 		.mtu = fabric->ports[port].mtu,
-		.rate = end->width ? rate_code(end->width, (enum link_speed)end->speed)
+		.rate = end->width ? rate_code(fabric->ports[port].width,
+					       active_speed(fabric, port))
 				   : PORT_0_RATE,
 	};
 }
@@ -111,8 +112,9 @@ static bool measure(struct fabric *fabric, const struct ends *ends, struct quali
 			mtu = fabric->ports[out->peer].mtu;
 		if (mtu < quality->mtu)
 			quality->mtu = mtu;
-		quality->rate = slower_rate(quality->rate,
-					    rate_code(out->width, (enum link_speed)out->speed));
+		quality->rate =
+			slower_rate(quality->rate, rate_code(fabric->ports[hops[i]].width,
+							     active_speed(fabric, hops[i])));
 		if (next->type == NODE_SWITCH)
 			units += 1ULL
 				 << (fabric->nodes[cable(fabric, out->peer)->node].life_time &

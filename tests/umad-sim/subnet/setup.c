@@ -6,6 +6,7 @@
 
 #include "counters.h"
 #include "gmp_agents.h"
+#include "links.h"
 #include "node.h"
 #include "routes.h"
 #include "settings.h"
@@ -63,8 +64,10 @@ int fabric_init(struct fabric *fabric, struct graph *graph, uint64_t seed)
 	}
 	for (uint32_t lid = 0; lid < LID_COUNT; lid++)
 		fabric->lids[lid] = NONE;
-	for (uint32_t i = 0; i < fabric->graph.port_count; i++)
+	for (uint32_t i = 0; i < fabric->graph.port_count; i++) {
 		init_port(fabric, i);
+		link_start(fabric, i);
+	}
 	return 0;
 }
 

@@ -95,19 +95,21 @@ static void read_speeds(const struct fabric *fabric, uint32_t port,
 {
 	const struct graph_port *end = cable(fabric, port);
 	bool linked = link_is_up(fabric, port) && end->peer != NONE;
-	enum link_speed speed = (enum link_speed)end->speed;
+	enum link_speed most = (enum link_speed)end->speed;
+	enum link_speed speed = active_speed(fabric, port);
 
 	mad_set_field(data, 0, IB_PORT_LINK_WIDTH_ENABLED_F, settings->width_enabled);
 	mad_set_field(data, 0, IB_PORT_LINK_WIDTH_SUPPORTED_F, widths_up_to(end->width));
-	mad_set_field(data, 0, IB_PORT_LINK_WIDTH_ACTIVE_F, width_bit(end->width));
-	mad_set_field(data, 0, IB_PORT_LINK_SPEED_SUPPORTED_F, 7);
+	mad_set_field(data, 0, IB_PORT_LINK_WIDTH_ACTIVE_F,
+		      width_bit(linked ? fabric->ports[port].width : end->width));
+	mad_set_field(data, 0, IB_PORT_LINK_SPEED_SUPPORTED_F, speeds_supported(end));
 	mad_set_field(data, 0, IB_PORT_LINK_SPEED_ENABLED_F, settings->speed_enabled);
 	mad_set_field(data, 0, IB_PORT_LINK_SPEED_ACTIVE_F, speed_bit(linked ? speed : SDR));
-	mad_set_field(data, 0, IB_PORT_LINK_SPEED_EXT_SUPPORTED_F, speed_ext_bits_up_to(speed));
+	mad_set_field(data, 0, IB_PORT_LINK_SPEED_EXT_SUPPORTED_F, speed_ext_bits_up_to(most));
 	mad_set_field(data, 0, IB_PORT_LINK_SPEED_EXT_ENABLED_F, settings->speed_ext_enabled);
 	mad_set_field(data, 0, IB_PORT_LINK_SPEED_EXT_ACTIVE_F,
 		      linked ? speed_ext_bit(speed) : 0);
-	mad_set_field(data, 0, IB_PORT_LINK_SPEED_EXT_SUPPORTED_2_F, speed_ext2_bit(speed));
+	mad_set_field(data, 0, IB_PORT_LINK_SPEED_EXT_SUPPORTED_2_F, speed_ext2_bit(most));
 	mad_set_field(data, 0, IB_PORT_LINK_SPEED_EXT_ENABLED_2_F,
 		      settings->speed_ext2_enabled);
 	mad_set_field(data, 0, IB_PORT_LINK_SPEED_EXT_ACTIVE_2_F,
@@ -229,7 +231,7 @@ static bool read_mlnx_port(const struct fabric *fabric, uint32_t port, uint8_t *
 	mad_set_field(data, 0, IB_MLNX_EXT_PORT_LINK_SPEED_ENABLED_F,
 		      settings_read(fabric, port, &defaults)->fdr10_enabled);
 	mad_set_field(data, 0, IB_MLNX_EXT_PORT_LINK_SPEED_ACTIVE_F,
-		      cable(fabric, port)->speed == FDR10 && link_is_up(fabric, port));
+		      active_speed(fabric, port) == FDR10 && link_is_up(fabric, port));
 	return true;
 }
 

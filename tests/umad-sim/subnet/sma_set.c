@@ -64,16 +64,20 @@ static unsigned int set_link(struct fabric *fabric, uint32_t port,
 {
 	const struct graph_port *end = cable(fabric, port);
 	unsigned int down_default = field(data, IB_PORT_LINK_DOWN_DEF_F);
+	unsigned int extended = field(data, IB_PORT_LINK_SPEED_EXT_ENABLED_F);
 
 	if (!enable(&settings->width_enabled, field(data, IB_PORT_LINK_WIDTH_ENABLED_F),
 		    widths_up_to(end->width), 255) ||
-	    !enable(&settings->speed_enabled, field(data, IB_PORT_LINK_SPEED_ENABLED_F), 7,
-		    15) ||
+	    !enable(&settings->speed_enabled, field(data, IB_PORT_LINK_SPEED_ENABLED_F),
+		    speeds_supported(end), 15) ||
 	    down_default > 2)
 		return STATUS_BAD_VALUE;
 	/* managers that do not know these two fields ignore them */
-	enable(&settings->speed_ext_enabled, field(data, IB_PORT_LINK_SPEED_EXT_ENABLED_F),
-	       speed_ext_bits_up_to(end->speed), 31);
+	if (extended == NO_EXTENDED_SPEEDS)
+		settings->speed_ext_enabled = NO_EXTENDED_SPEEDS;
+	else
+		enable(&settings->speed_ext_enabled, extended,
+		       speed_ext_bits_up_to((enum link_speed)end->speed), 31);
 	enable(&settings->speed_ext2_enabled, field(data, IB_PORT_LINK_SPEED_EXT_ENABLED_2_F),
 	       speed_ext2_bit(end->speed), 7);
 	if (down_default)
@@ -167,6 +171,7 @@ static unsigned int set_port_info(struct fabric *fabric, uint32_t port, uint8_t 
 		fabric->ports[port] = before;
 		*settings = settings_before;
 	}
+	link_follow(fabric, port);
 	port_changed(fabric, port);
 	return status;
 }
@@ -264,6 +269,7 @@ static unsigned int set_mlnx_port(struct fabric *fabric, uint32_t port, uint8_t 
 	if (!settings)
 		return port == NONE ? STATUS_BAD_VALUE : NO_MEMORY;
 	settings->fdr10_enabled = (uint8_t)field(data, IB_MLNX_EXT_PORT_LINK_SPEED_ENABLED_F);
+	link_follow(fabric, port);
 	return STATUS_OK;
 }
 

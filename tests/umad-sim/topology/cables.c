@@ -201,6 +201,31 @@ static int heed_peer_lid(const struct joining *joining, const struct end *end, u
 	return 0;
 }
 
+/* Both ends of a degraded link may say so, with the same values. */
+static int heed_active(const struct joining *joining, const struct end *end)
+{
+	struct reader *reader = joining->reader;
+	const struct graph_port *port = &reader->graph->ports[end->port];
+
+	if (!end->active_width)
+		return 0;
+	if (port->most_width &&
+	    (port->most_width != end->active_width || port->most_speed != end->active_speed))
+		return read_fail(
+			reader, end->place, -EINVAL,
+			"active=%ux%s, but the other end says active=%ux%s", end->active_width,
+			link_speed_name((enum link_speed)end->active_speed), port->most_width,
+			link_speed_name((enum link_speed)port->most_speed));
+	if (graph_degrade(reader->graph, end->port, end->active_width,
+			  (enum link_speed)end->active_speed))
+		return read_fail(reader, end->place, -EINVAL,
+				 "active=%ux%s on a link of %ux%s, which is less",
+				 end->active_width,
+				 link_speed_name((enum link_speed)end->active_speed),
+				 port->width, link_speed_name((enum link_speed)port->speed));
+	return 0;
+}
+
 static int join_end(const struct joining *joining, const struct end *end)
 {
 	const struct graph_port *ports = joining->reader->graph->ports;
@@ -213,6 +238,8 @@ static int join_end(const struct joining *joining, const struct end *end)
 		ret = plug_in(joining, end, peer);
 	else if (ports[end->port].peer != peer)
 		ret = taken(joining, end, peer);
+	if (!ret)
+		ret = heed_active(joining, end);
 	if (!ret)
 		ret = heed_peer_guid(joining, end, peer);
 	return ret ? ret : heed_peer_lid(joining, end, peer);

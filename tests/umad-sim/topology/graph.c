@@ -148,6 +148,21 @@ int graph_cable(struct graph *graph, uint32_t a, uint32_t b, unsigned int width,
 	return 0;
 }
 
+int graph_degrade(struct graph *graph, uint32_t port, unsigned int width, enum link_speed speed)
+{
+	struct graph_port *ends[2] = {&graph->ports[port]};
+
+	if (ends[0]->peer == NONE || !link_width_exists(width) || width > ends[0]->width ||
+	    speed > ends[0]->speed)
+		return -EINVAL;
+	ends[1] = &graph->ports[ends[0]->peer];
+	for (unsigned int i = 0; i < 2; i++) {
+		ends[i]->most_width = (uint8_t)width;
+		ends[i]->most_speed = (uint8_t)speed;
+	}
+	return 0;
+}
+
 uint32_t graph_find_guid(const struct graph *graph, uint64_t guid)
 {
 	uint32_t i;

@@ -63,6 +63,9 @@ struct graph_port {
 	uint8_t number; /* on its node */
 	uint8_t width;  /* lanes of the cable: 1, 2, 4, 8, 12 */
 	uint8_t speed;  /* enum link_speed */
+	/* a degraded link: it trains with these values at most; width 0: it is not degraded */
+	uint8_t most_width;
+	uint8_t most_speed;
 };
 
 struct graph {
@@ -94,6 +97,11 @@ uint32_t graph_port(const struct graph *graph, uint32_t node, unsigned int numbe
  * twice, a port 0, a wrong width or speed. */
 int graph_cable(struct graph *graph, uint32_t a, uint32_t b, unsigned int width,
 		enum link_speed speed);
+
+/* Makes the cable of a port a degraded one, at both ends. -EINVAL: no cable, a width that does
+ * not exist, more than the cable has. */
+int graph_degrade(struct graph *graph, uint32_t port, unsigned int width,
+		  enum link_speed speed);
 
 /* Finds a node by its name, or else its GUID (0x...), or else its number "#17". NONE: no such
  * node. */

@@ -48,24 +48,49 @@ static bool take_lmc(struct text *rest, uint8_t *lmc)
 }
 
 /* "4xHDR" */
+static bool take_width_and_speed(struct text *rest, uint64_t *lanes, enum link_speed *speed)
+{
+	struct text name;
+
+	if (!take_number(rest, 10, 12, lanes) || !link_width_exists((unsigned int)*lanes) ||
+	    !take_char(rest, 'x'))
+		return false;
+	name = take_while(rest, isalnum);
+	*speed = link_speed_parse(name.bytes, name.length);
+	return *speed != SPEED_COUNT;
+}
+
+/* The link in a comment of ibnetdiscover, if the line has it. */
 static bool take_link(struct text *rest, struct end *end)
 {
 	static const uint8_t bits[] = {[1] = 1, [2] = 16, [4] = 2, [8] = 4, [12] = 8};
 	enum link_speed speed;
-	struct text name;
 	uint64_t lanes;
 
 	skip_blanks(rest);
 	if (!at_digit(rest))
 		return true;
-	if (!take_number(rest, 10, 12, &lanes) || !bits[lanes] || !take_char(rest, 'x'))
-		return false;
-	name = take_while(rest, isalnum);
-	speed = link_speed_parse(name.bytes, name.length);
-	if (speed == SPEED_COUNT)
+	if (!take_width_and_speed(rest, &lanes, &speed))
 		return false;
 	end->widths = bits[lanes];
 	end->speeds = (uint16_t)(1U << speed);
+	return true;
+}
+
+/* "active=1xFDR", a word of umad-sim's own: the link is degraded. */
+static bool take_active(struct text *rest, struct end *end)
+{
+	static const char word[] = "active=";
+	enum link_speed speed;
+	uint64_t lanes;
+
+	if (rest->length < strlen(word) || memcmp(rest->bytes, word, strlen(word)))
+		return false;
+	drop(rest, strlen(word));
+	if (!take_width_and_speed(rest, &lanes, &speed))
+		return false;
+	end->active_width = (uint8_t)lanes;
+	end->active_speed = (uint8_t)speed;
 	return true;
 }
 
@@ -214,6 +239,9 @@ static int read_options(struct reader *reader, struct text *rest, struct end *en
 		struct text option = *rest;
 		char key = *rest->bytes;
 
+		if (key == 'a' && take_active(rest, end))
+			continue;
+		*rest = option;
 		drop(rest, 1);
 		valid = take_char(rest, '=');
 		if (valid && key == 'w')
@@ -225,7 +253,10 @@ static int read_options(struct reader *reader, struct text *rest, struct end *en
 		else
 			valid = false;
 		if (!valid)
-			return fail(reader, "unknown about a link: " SHOW, SHOWN(option));
+			return fail(reader,
+				    "w=WIDTHS, s=SPEEDS, e=EXTENDED or active=1xFDR "
+				    "expected: " SHOW,
+				    SHOWN(option));
 	}
 	end->widths = (uint8_t)widths;
 	end->speeds = (uint16_t)(speeds | extended << FDR);

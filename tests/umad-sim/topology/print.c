@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Prints a topology as ibnetdiscover does. */
+/* Prints a topology as ibnetdiscover does. A degraded link has a word of umad-sim's own. */
 
 #include "topology.h"
 
@@ -58,6 +58,9 @@ static void print_port(const struct graph *graph, const struct graph_port *port,
 		peer->number);
 	if (far->type != NODE_SWITCH)
 		fprintf(out, "(%" PRIx64 ") ", peer->guid);
+	if (port->most_width)
+		fprintf(out, " active=%ux%s", port->most_width,
+			link_speed_name((enum link_speed)port->most_speed));
 	fputs("\t\t#", out);
 	if (!on_switch)
 		fprintf(out, " lid %u lmc %u", port->lid, port->lmc);

@@ -28,8 +28,10 @@ struct end {
 	uint32_t port; /* the index of the port in the graph */
 	uint16_t peer_lid;
 	uint16_t peer_number;
-	uint16_t speeds; /* a bit for each enum link_speed that the port can do */
-	uint8_t widths;  /* PortInfo's bits (IBA 14.2.5.6, LinkWidthEnabled) */
+	uint16_t speeds;      /* a bit for each enum link_speed that the port can do */
+	uint8_t widths;       /* PortInfo's bits (IBA 14.2.5.6, LinkWidthEnabled) */
+	uint8_t active_width; /* of a degraded link; 0: it is not degraded */
+	uint8_t active_speed; /* enum link_speed */
 };
 
 struct source {

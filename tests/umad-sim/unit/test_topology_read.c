@@ -134,6 +134,30 @@ TEST(a_link_has_the_best_values_that_both_ends_support)
 	}
 }
 
+TEST(a_degraded_link_keeps_what_both_ends_support)
+{
+	static const char *const texts[] = {
+		"Hca 1 \"a\"\n[1] \"b\" w=3 s=7 e=4 active=1xFDR\nHca 1 \"b\"\n",
+		"Hca 1 \"a\"\n[1] \"b\"[1] active=1xFDR # \"b\" lid 1 4xHDR\nHca 1 \"b\"\n",
+		"Hca 1 \"a\"\n[1] \"b\" active=1xFDR e=4\nHca 1 \"b\"\n"
+		"[1] \"a\" e=7 active=1xFDR",
+	};
+	struct graph graph, again;
+	size_t i;
+
+	for (i = 0; i < COUNT(texts); i++) {
+		read_text(&graph, texts[i]);
+		assert_int_equal(port(&graph, "a", 1)->width, 4);
+		assert_int_equal(port(&graph, "a", 1)->speed, HDR);
+		assert_int_equal(port(&graph, "b", 1)->most_width, 1);
+		assert_int_equal(port(&graph, "b", 1)->most_speed, FDR);
+		print_and_read(&graph, &again);
+		assert_same(&graph, &again);
+		graph_free(&graph);
+		graph_free(&again);
+	}
+}
+
 TEST(names_within_a_module_are_its_own)
 {
 	struct graph graph;
@@ -268,8 +292,15 @@ TEST(each_error_is_told_with_its_line)
 		{"Ca 1 \"a\"\n[1](xyz) \"a\"\n", "test.net:2: a port of"},
 		{"Ca 1 \"a\"\n[1] a\n", "test.net:2: no name in quotes"},
 		{"Ca 1 \"a\"\n[1] \"a\"[\n", "test.net:2: the other end's port"},
-		{"Ca 1 \"a\"\n[1] \"a\"[1] w=0\n", "test.net:2: unknown about a link: \"w=0\""},
-		{"Ca 1 \"a\"\n[1] \"a\"[1] q=1\n", "test.net:2: unknown about a link"},
+		{"Ca 1 \"a\"\n[1] \"a\"[1] w=0\n", "test.net:2: w=WIDTHS, s=SPEEDS, e=EXTENDED "
+						   "or active=1xFDR expected: \"w=0\""},
+		{"Ca 1 \"a\"\n[1] \"a\"[1] q=1\n", "test.net:2: w=WIDTHS"},
+		{"Ca 1 \"a\"\n[1] \"b\"[1] active=1x\nCa 1 \"b\"\n", "test.net:2: w=WIDTHS"},
+		{"Ca 1 \"a\"\n[1] \"b\"[1] active=3xSDR\nCa 1 \"b\"\n", "test.net:2: w=WIDTHS"},
+		{"Ca 1 \"a\"\n[1] \"b\"[1] active=1xHDR\nCa 1 \"b\"\n",
+		 "test.net:2: active=1xHDR on a link of 4xSDR, which is less"},
+		{"Ca 1 \"a\"\n[1] \"b\" active=1xSDR\nCa 1 \"b\"\n[1] \"a\" active=2xSDR\n",
+		 "test.net:4: active=2xSDR, but the other end says active=1xSDR"},
 		{"Ca 1 \"a\"\n[1] \"a\"[1] # lid x\n", "test.net:2: a LID of 0"},
 		{"Ca 1 \"a\"\n[1] \"a\"[1] # \"a\n", "test.net:2: a quote that does not end"},
 		{"Ca 1 \"a\"\n[1] \"a\"[1] # \"a\" lid 1 4xBDR\n",

@@ -78,6 +78,8 @@ static inline void assert_same(const struct graph *a, const struct graph *b)
 		assert_int_equal(a->ports[i].lmc, b->ports[i].lmc);
 		assert_int_equal(a->ports[i].width, b->ports[i].width);
 		assert_int_equal(a->ports[i].speed, b->ports[i].speed);
+		assert_int_equal(a->ports[i].most_width, b->ports[i].most_width);
+		assert_int_equal(a->ports[i].most_speed, b->ports[i].most_speed);
 	}
 }
 

@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Reads the text of a rule. */
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fault_forms.h"
+#include "fault_text.h"
+
+struct reader {
+	const struct fabric *fabric;
+	const char *rest;
+	const struct fault_form *form; /* of the rule; NULL: not known yet */
+	struct rule_error *error;
+};
+
+static int __attribute__((format(printf, 2, 3)))
+refuse(struct reader *reader, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(reader->error->text, sizeof(reader->error->text), format, arguments);
+	va_end(arguments);
+	return -EINVAL;
+}
+
+/* The form of the rule, as far as it is known. */
+static const char *form_of(const struct reader *reader)
+{
+	if (!reader->form)
+		return "after 2s RULE";
+	/* another word for the rule above */
+	return reader->form->example ? reader->form->example : reader->form[-1].example;
+}
+
+/* Something is missing or wrong at this text: shows the form that is right. */
+static int refuse_form(struct reader *reader, const char *why, const char *what)
+{
+	if (!*what)
+		return refuse(reader, "%s; the form is \"%s\"", why, form_of(reader));
+	return refuse(reader, "%s: \"%.80s\"; the form is \"%s\"", why, what, form_of(reader));
+}
+
+static void skip_space(struct reader *reader)
+{
+	while (isspace((unsigned char)*reader->rest))
+		reader->rest++;
+}
+
+/* Whether the next words are these; if so, removes them. */
+static bool take(struct reader *reader, const char *words)
+{
+	size_t length = strlen(words);
+
+	skip_space(reader);
+	if (strncmp(reader->rest, words, length) != 0 ||
+	    (reader->rest[length] && !isspace((unsigned char)reader->rest[length])))
+		return false;
+	reader->rest += length;
+	return true;
+}
+
+/* The length of the next word; spaces before it are removed. */
+static int next_word(struct reader *reader)
+{
+	int length = 0;
+
+	skip_space(reader);
+	while (reader->rest[length] && !isspace((unsigned char)reader->rest[length]) &&
+	       length < 80)
+		length++;
+	return length;
+}
+
+/* --- quantities ----------------------------------------------------------------- */
+
+/* A number that is not negative, and the text after it up to the next space. */
+static int read_quantity(struct reader *reader, double *number, char *unit, size_t size)
+{
+	int word = next_word(reader);
+	const char *start = reader->rest;
+	char *end;
+	size_t length = 0;
+
+	*number = isdigit((unsigned char)*start) || *start == '.' ? strtod(start, &end) : -1;
+	if (!(*number >= 0 && *number <= 1e15))
+		return refuse_form(reader, "a number is expected", start);
+	while (end[length] && !isspace((unsigned char)end[length]))
+		length++;
+	if (length >= size)
+		return refuse(reader, "an unknown unit: \"%.*s\"; the form is \"%s\"", word,
+			      start, form_of(reader));
+	memcpy(unit, end, length);
+	unit[length] = '\0';
+	reader->rest = end + length;
+	return 0;
+}
+
+static int read_chance(struct reader *reader, double *chance)
+{
+	int word = next_word(reader);
+	const char *start = reader->rest;
+	char unit[8];
+	int error = read_quantity(reader, chance, unit, sizeof(unit));
+
+	if (error)
+		return error;
+	if (strcmp(unit, "%") == 0)
+		return (*chance /= 100) <= 1
+			       ? 0
+			       : refuse(reader, "a chance of more than 100%%: \"%.*s\"", word,
+					start);
+	if (unit[0])
+		return refuse(reader, "a chance is a number with %%: \"%.*s\"", word, start);
+	return *chance <= 1 ? 0
+			    : refuse(reader,
+				     "a chance without %% is from 0 to 1: \"%.*s\"; in percent "
+				     "it is \"%.*s%%\"",
+				     word, start, word, start);
+}
+
+static int read_time(struct reader *reader, uint64_t *time)
+{
+	static const struct {
+		const char *name;
+		uint64_t length;
+	} units[] = {
+		{"ns", NANOSECOND}, {"us", MICROSECOND}, {"ms", MILLISECOND}, {"s", SECOND}};
+	int word = next_word(reader);
+	const char *start = reader->rest;
+	char unit[8];
+	double number;
+	int error = read_quantity(reader, &number, unit, sizeof(unit));
+
+	if (error)
+		return error;
+	for (unsigned int i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (strcmp(unit, units[i].name) == 0 &&
+		    number * (double)units[i].length < 1e18) {
+			*time = (uint64_t)(number * (double)units[i].length);
+			return 0;
+		}
+	return refuse(reader,
+		      "a time has one of the units ns, us, ms, s, without a space: \"%.*s\"",
+		      word, start);
+}
+
+static int read_number(struct reader *reader, uint32_t *number)
+{
+	int word = next_word(reader);
+	const char *start = reader->rest;
+	char unit[8];
+	double value;
+	int error = read_quantity(reader, &value, unit, sizeof(unit));
+
+	if (error)
+		return error;
+	if (unit[0] || value > 1e9 || value != (double)(uint32_t)value)
+		return refuse(reader, "a whole number is expected: \"%.*s\"", word, start);
+	*number = (uint32_t)value;
+	return 0;
+}
+
+/* "1x" */
+static int read_width(struct reader *reader, uint32_t *lanes)
+{
+	int word = next_word(reader);
+	const char *start = reader->rest;
+	char *end;
+	unsigned long number;
+
+	if (!word)
+		return refuse_form(reader, "a width is missing", "");
+	number = isdigit((unsigned char)*start) ? strtoul(start, &end, 10) : 0;
+	if (number > 12 || !link_width_exists((unsigned int)number) || *end != 'x' ||
+	    end + 1 != start + word)
+		return refuse(reader, "a width is 1x, 2x, 4x, 8x or 12x: \"%.*s\"", word,
+			      start);
+	*lanes = (uint32_t)number;
+	reader->rest += word;
+	return 0;
+}
+
+/* "FDR" */
+static int read_speed(struct reader *reader, uint32_t *number)
+{
+	int word = next_word(reader);
+	enum link_speed speed = link_speed_parse(reader->rest, (size_t)word);
+
+	if (!word)
+		return refuse_form(reader, "a speed is missing", "");
+	if (speed == SPEED_COUNT)
+		return refuse(reader,
+			      "a speed is SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR or XDR: "
+			      "\"%.*s\"",
+			      word, reader->rest);
+	*number = speed;
+	reader->rest += word;
+	return 0;
+}
+
+/* --- places --------------------------------------------------------------------- */
+
+/* A node's name of `length` bytes; the name may hold spaces. */
+static uint32_t find_node(struct reader *reader, const char *name, size_t length)
+{
+	char copy[MAX_NAME + 1];
+
+	if (length == 0 || length > MAX_NAME)
+		return NONE;
+	memcpy(copy, name, length);
+	copy[length] = '\0';
+	return graph_find(&reader->fabric->graph, copy);
+}
+
+/* Also shows what names look like on this fabric. */
+static int no_such_node(struct reader *reader, const char *why, const char *name, size_t length)
+{
+	const struct graph *graph = &reader->fabric->graph;
+	int shown = length < MAX_NAME ? (int)length : MAX_NAME;
+
+	if (!length)
+		return refuse_form(reader, "a node is missing", "");
+	return refuse(reader, "%s: \"%.*s\"; the %u nodes are \"%.30s\" .. \"%.30s\"", why,
+		      shown, name, graph->node_count, graph->nodes[0].name,
+		      graph->nodes[graph->node_count - 1].name);
+}
+
+/* "NODE on": the node that redirected requests are sent to, or whose GUIDs a clone reports. */
+static int read_other_node(struct reader *reader, struct standing_rule *rule)
+{
+	const char *on = NULL;
+	uint32_t node;
+	uint32_t port;
+
+	skip_space(reader);
+	for (const char *next = strstr(reader->rest, " on "); next;
+	     next = strstr(next + 1, " on "))
+		on = next;
+	if (!on)
+		return refuse_form(reader, "two nodes are expected", reader->rest);
+	node = find_node(reader, reader->rest, (size_t)(on - reader->rest));
+	if (node == NONE)
+		return no_such_node(reader,
+				    rule->kind == RULE_CLONE ? "no such node to clone"
+							     : "no such node to redirect to",
+				    reader->rest, (size_t)(on - reader->rest));
+	port = hardware(reader->fabric, node)->type == NODE_SWITCH ? 0 : 1;
+	rule->number = rule->kind == RULE_CLONE
+			       ? node
+			       : hardware(reader->fabric, node)->first_port + port;
+	reader->rest = on;
+	return 0;
+}
+
+/* A port with a link, by its number on its node. */
+static int find_port(struct reader *reader, struct standing_rule *rule, const char *number)
+{
+	const struct graph_node *node = hardware(reader->fabric, rule->node);
+	unsigned long value = 0;
+	char *end = NULL;
+
+	if (isdigit((unsigned char)*number))
+		value = strtoul(number, &end, 10);
+	while (end && isspace((unsigned char)*end))
+		end++;
+	if (!end || *end || value < 1 || value > node->port_count)
+		return refuse(reader, "no such port: \"%.80s\"; the ports are 1 .. %u",
+			      reader->rest, node->port_count);
+	rule->port = node->first_port + (uint32_t)value;
+	if (cable(reader->fabric, rule->port)->peer == NONE)
+		return refuse(reader, "the port has no cable: \"%.80s\"", reader->rest);
+	return 0;
+}
+
+/* "NODE/PORT": an error if the rule is only for nodes. */
+static int read_port(struct reader *reader, struct standing_rule *rule)
+{
+	const char *slash = strrchr(reader->rest, '/');
+
+	if (!slash)
+		return 0;
+	rule->node = find_node(reader, reader->rest, (size_t)(slash - reader->rest));
+	if (rule->node == NONE)
+		return 0;
+	if (!(reader->form->parts & MAY_NAME_PORT))
+		return refuse_form(reader, "the rule is for a node, not for a port",
+				   reader->rest);
+	return find_port(reader, rule, slash + 1);
+}
+
+/* "on NODE" or "on NODE/PORT", to the end of the line. */
+static int read_place(struct reader *reader, struct standing_rule *rule)
+{
+	size_t length;
+	int error = 0;
+
+	if (!take(reader, "on"))
+		return reader->form->parts & MUST_SAY_WHERE
+			       ? refuse_form(reader, "on which node?", reader->rest)
+			       : 0;
+	skip_space(reader);
+	length = strlen(reader->rest);
+	while (length && isspace((unsigned char)reader->rest[length - 1]))
+		length--;
+	rule->node = find_node(reader, reader->rest, length);
+	if (rule->node == NONE)
+		error = read_port(reader, rule);
+	if (!error && rule->node == NONE)
+		error = no_such_node(reader, "no such node", reader->rest, length);
+	reader->rest += strlen(reader->rest);
+	return error;
+}
+
+/* --- rules ---------------------------------------------------------------------- */
+
+/* Values that have a meaning for one rule only. */
+static int judge(struct reader *reader, const struct standing_rule *rule)
+{
+	const struct graph_port *end;
+	bool more;
+
+	if (rule->kind == RULE_COUNTERS && rule->number != 32 && rule->number != 64)
+		return refuse(reader, "counters have 32 or 64 bits, not %u", rule->number);
+	if ((rule->kind != RULE_WIDTH && rule->kind != RULE_SPEED) || rule->port == NONE)
+		return 0;
+	end = cable(reader->fabric, rule->port);
+	more = rule->number > (rule->kind == RULE_WIDTH ? end->width : end->speed);
+	return more ? refuse(reader, "the link of this port can only be %ux%s", end->width,
+			     link_speed_name((enum link_speed)end->speed))
+		    : 0;
+}
+
+static int read_parts(struct reader *reader, struct standing_rule *rule)
+{
+	unsigned int parts = reader->form->parts;
+	int error = 0;
+
+	if (parts & WITH_CHANCE)
+		error = read_chance(reader, &rule->chance);
+	if (!error && parts & WITH_TIME)
+		error = read_time(reader, &rule->time);
+	if (!error && parts & WITH_NUMBER)
+		error = read_number(reader, &rule->number);
+	if (!error && parts & WITH_WIDTH)
+		error = read_width(reader, &rule->number);
+	if (!error && parts & WITH_SPEED)
+		error = read_speed(reader, &rule->number);
+	if (!error && parts & WITH_NODE)
+		error = read_other_node(reader, rule);
+	if (!error && !(parts & EVERYWHERE))
+		error = read_place(reader, rule);
+	return error ? error : judge(reader, rule);
+}
+
+static int read_rule(struct reader *reader, struct standing_rule *rule)
+{
+	int error;
+
+	*rule = (struct standing_rule){.node = NONE, .port = NONE, .chance = 1};
+	for (const struct fault_form *form = fault_forms; form->word && !reader->form; form++)
+		if (take(reader, form->word))
+			reader->form = form;
+	if (!reader->form && !*reader->rest)
+		return refuse_form(reader, "a rule is missing", "");
+	if (!reader->form)
+		return refuse(reader, "an unknown rule: \"%.100s\"; umad-sim --help lists them",
+			      reader->rest);
+	rule->kind = reader->form->kind;
+	error = read_parts(reader, rule);
+	skip_space(reader);
+	if (!error && *reader->rest)
+		error = refuse_form(reader,
+				    reader->form->parts & EVERYWHERE
+					    ? "nothing can follow this rule"
+					    : "\"on\" is expected",
+				    reader->rest);
+	return error;
+}
+
+static int read_text(const struct fabric *fabric, const char *text, struct read_rule *result,
+		     struct rule_error *error)
+{
+	struct reader reader = {.fabric = fabric, .rest = text, .error = error};
+	int failed = 0;
+
+	*result = (struct read_rule){0};
+	error->text[0] = '\0';
+	skip_space(&reader);
+	result->empty = *reader.rest == '\0' || *reader.rest == '#';
+	if (result->empty)
+		return 0;
+	result->later = take(&reader, "after");
+	if (result->later)
+		failed = read_time(&reader, &result->delay);
+	return failed ? failed : read_rule(&reader, &result->rule);
+}
+
+/* Whether these words expect a node, so that "#3" after them is a node's number. */
+static bool expects_node(const char *text, size_t length)
+{
+	static const char *const words[] = {"on", "redirect", "clone"};
+
+	while (length && isspace((unsigned char)text[length - 1]))
+		length--;
+	for (unsigned int i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		size_t word = strlen(words[i]);
+
+		if (length >= word && memcmp(text + length - word, words[i], word) == 0 &&
+		    (length == word || isspace((unsigned char)text[length - word - 1])))
+			return true;
+	}
+	return false;
+}
+
+/* Removes the last comment of a text; false: there is none. */
+static bool cut_comment(char *text)
+{
+	for (size_t at = strlen(text); at-- > 1;)
+		if (text[at] == '#' && isspace((unsigned char)text[at - 1]) &&
+		    !expects_node(text, at)) {
+			text[at] = '\0';
+			return true;
+		}
+	return false;
+}
+
+/* A node's name may have " #", so a comment is only what makes the text wrong. */
+int fault_read(const struct fabric *fabric, const char *text, struct read_rule *result,
+	       struct rule_error *error)
+{
+	int failed = read_text(fabric, text, result, error);
+	char *shorter;
+
+	if (!failed)
+		return 0;
+	shorter = strdup(text);
+	if (!shorter)
+		return -ENOMEM;
+	while (failed && cut_comment(shorter))
+		failed = read_text(fabric, shorter, result, error);
+	free(shorter);
+	return failed;
+}
