@@ -157,8 +157,32 @@ static void describe(struct reader *reader, enum node_type type)
 		reader->graph->ports[node->first_port].guid = reader->own_port_guid;
 	reader->vendor_id = reader->device_id = 0;
 	reader->system_guid = reader->own_port_guid = 0;
+	memset(reader->guid_told, 0, sizeof(reader->guid_told));
 	reader->next_guid[type] = node->guid + 1 + ports;
 	memset(reader->told, 0, sizeof(reader->told));
+}
+
+/* ibnetdiscover's ids have the GUID of the node, such as "S-0002c90300f00030". */
+static int judge_id(struct reader *reader, enum node_type type, struct text id)
+{
+	static const struct {
+		char letter;
+		const char *key;
+	} types[] = {
+		[NODE_CA] = {'H', "caguid"},
+		[NODE_SWITCH] = {'S', "switchguid"},
+		[NODE_ROUTER] = {'R', "rtguid"},
+	};
+	struct text digits = id;
+	uint64_t guid;
+
+	if (!reader->guid_told[type] || id.length != 18 ||
+	    !take_char(&digits, types[type].letter) || !take_char(&digits, '-') ||
+	    !take_number(&digits, 16, UINT64_MAX, &guid) || digits.length ||
+	    guid == reader->next_guid[type])
+		return 0;
+	return fail(reader, "%s=0x%llx, but the node is " SHOW, types[type].key,
+		    (unsigned long long)reader->next_guid[type], SHOWN(id));
 }
 
 static int add_node(struct reader *reader, enum node_type type, uint64_t ports, struct text id,
@@ -174,6 +198,9 @@ static int add_node(struct reader *reader, enum node_type type, uint64_t ports, 
 		return fail(reader, "no GUID: 0x%llx", (unsigned long long)guid);
 	memcpy(terminated, name.bytes, name.length);
 	terminated[name.length] = 0;
+	ret = judge_id(reader, type, id);
+	if (ret)
+		return ret;
 	ret = graph_add(reader->graph, type, guid, terminated, (unsigned int)ports,
 			&reader->node);
 	if (ret == -E2BIG)

@@ -77,22 +77,16 @@ int topology_slurp(const char *file, size_t limit, char **text, size_t *length)
 	return ret;
 }
 
-/* If a file does not exist, its name is more likely a misspelt generator, unless the name has
- * a path or a suffix. */
-static bool is_word(const char *spec)
+/* The name of a file that cannot be read may also be a misspelt generator. */
+static int unknown(const char *spec, int why, struct topology_error *error)
 {
-	return *spec && !strpbrk(spec, "/.");
-}
+	char words[100];
 
-static int unknown(const char *spec, struct topology_error *error)
-{
-	char words[100], word[60];
-
-	snprintf(word, sizeof(word), "%s", spec);
-	word[strcspn(word, ":@")] = '\0';
 	topology_words(words, sizeof(words));
-	return topology_fail(error, -ENOENT, "unknown topology \"%s\"; known: %s, and files",
-			     word, words);
+	return topology_fail(error, why,
+			     "\"%.80s\" is no built-in topology (%s), and not a file that can "
+			     "be read: %s",
+			     spec, words, strerror(-why));
 }
 
 int topology_load(struct graph *graph, const char *spec, struct topology_error *error)
@@ -104,10 +98,8 @@ int topology_load(struct graph *graph, const char *spec, struct topology_error *
 	if (ret != -ENOENT)
 		return ret;
 	ret = topology_slurp(spec, FILE_LIMIT, &text, &length);
-	if (ret == -ENOENT && is_word(spec))
-		return unknown(spec, error);
 	if (ret)
-		return topology_fail(error, ret, "%s: %s", spec, strerror(-ret));
+		return unknown(spec, ret, error);
 	ret = topology_read(graph, text, length, spec, error);
 	free(text);
 	return ret;

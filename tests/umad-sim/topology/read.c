@@ -75,6 +75,17 @@ static const struct attribute *find_attribute(struct text key)
 	return NULL;
 }
 
+/* A node's own GUID; ibsim's keys for the next GUIDs end with "s". */
+static void note_guid(struct reader *reader, const struct attribute *attribute)
+{
+	enum node_type type;
+
+	for (type = NODE_CA; type <= NODE_ROUTER; type++)
+		if (attribute->offset == AT(next_guid) + type * sizeof(uint64_t))
+			reader->guid_told[type] =
+				attribute->key[strlen(attribute->key) - 1] != 's';
+}
+
 /* module = "east" */
 static int read_module(struct reader *reader, struct text *rest)
 {
@@ -111,6 +122,7 @@ static int read_attribute(struct reader *reader, struct text *rest)
 		return fail(reader, "%s is a number of at most 0x%llx", attribute->key,
 			    (unsigned long long)attribute->most);
 	*value = sum ? *value + number : number;
+	note_guid(reader, attribute);
 	if (own && attribute->offset == AT(next_guid[NODE_SWITCH]))
 		reader->own_port_guid = own;
 	return 0;

@@ -319,6 +319,13 @@ TEST(each_error_is_told_with_its_line)
 		 "test.net:4: port 1 of \"b\" is cabled to port 1 of \"a\" already"},
 		{"Ca 1 \"a\"\nCa 1 \"b\"\nCa 1 \"a\"\n",
 		 "test.net:3: \"a\" is a node already, in line 1"},
+		{"switchguid=5\nSwitch 1 \"S-0000000000000007\"\n",
+		 "test.net:2: switchguid=0x5, but the node is \"S-0000000000000007\""},
+		{"caguid=0x5\nCa 1 \"H-0000000000000005\"\ncaguid=0x6\n"
+		 "Ca 1 \"H-0000000000000008\"\n",
+		 "test.net:4: caguid=0x6, but the node is \"H-0000000000000008\""},
+		{"rtguid=5\nRt 1 \"R-ffffffffffffffff\"\n",
+		 "test.net:2: rtguid=0x5, but the node is \"R-ffffffffffffffff\""},
 		{"caguid=5\nCa 1 \"a\"\ncaguid=5\nCa 1 \"b\"\n",
 		 "test.net:4: GUID 0x5 is that of \"a\" already"},
 		{"caguid=5\nCa 1 \"a\"\n[1] \"s\"\nswitchguid=6\n\nSwitch 1 \"s\"\n",
@@ -351,6 +358,26 @@ TEST(each_error_is_told_with_its_line)
 				 -EINVAL);
 		if (strncmp(error.text, rows[i].error, strlen(rows[i].error)))
 			fail_msg("%s\nwanted: %s", error.text, rows[i].error);
+		graph_free(&graph);
+	}
+}
+
+TEST(a_name_that_looks_like_another_guid_is_only_a_name_without_a_guid)
+{
+	static const char *const texts[] = {
+		"Ca 1 \"H-0000000000000009\"\n",
+		"hcaguids=4\nCa 1 \"H-0000000000000009\"\n",
+		"caguid=4\nCa 1 \"S-0000000000000009\"\n",
+		"caguid=4\nCa 1 \"H-000000000000009\"\n",
+		"caguid=4\nCa 1 \"H-000000000000000x\"\n",
+		"switchguid=4\nCa 1 \"H-0000000000000009\"\n",
+		"caguid=4\nCa 1 \"a\"\nCa 1 \"H-0000000000000009\"\n",
+	};
+	struct graph graph;
+	size_t i;
+
+	for (i = 0; i < COUNT(texts); i++) {
+		read_text(&graph, texts[i]);
 		graph_free(&graph);
 	}
 }
