@@ -17,6 +17,7 @@ static const char usage[] =
 	"       umad-sim --join NAME [--at NODE] -- PROGRAM [ARGUMENT ...]\n"
 	"       umad-sim --tell NAME RULE\n"
 	"       umad-sim --print TOPOLOGY\n"
+	"       umad-sim --check [--fault RULE] [--faults FILE] TOPOLOGY\n"
 	"\n"
 	"Runs a program on a simulated InfiniBand fabric.\n"
 	"\n"
@@ -87,6 +88,7 @@ enum {
 	JOIN,
 	TELL,
 	PRINT,
+	CHECK,
 	AT,
 	BARE,
 	SM,
@@ -107,6 +109,7 @@ static const struct option long_options[] = {
 	{"join", required_argument, NULL, JOIN},
 	{"tell", required_argument, NULL, TELL},
 	{"print", no_argument, NULL, PRINT},
+	{"check", no_argument, NULL, CHECK},
 	{"at", required_argument, NULL, AT},
 	{"bare", no_argument, NULL, BARE},
 	{"sm", required_argument, NULL, SM},
@@ -127,7 +130,7 @@ static const struct option long_options[] = {
 static void set_mode(struct options *options, enum mode mode)
 {
 	if (options->mode != MODE_RUN)
-		wrong("only one of --serve, --join, --tell and --print");
+		wrong("only one of --serve, --join, --tell, --print and --check");
 	options->mode = mode;
 	options->name = optarg;
 }
@@ -146,6 +149,9 @@ static void take_option(struct options *options, int option, unsigned int *fault
 		break;
 	case PRINT:
 		set_mode(options, MODE_PRINT);
+		break;
+	case CHECK:
+		set_mode(options, MODE_CHECK);
 		break;
 	case AT:
 		options->at = optarg;

@@ -13,7 +13,8 @@ enum mode {
 	MODE_SERVE, /* a fabric with a name, for several programs */
 	MODE_JOIN,  /* a program on a served fabric */
 	MODE_TELL,  /* a rule or a query for a served fabric */
-	MODE_PRINT  /* the topology as a file */
+	MODE_PRINT, /* the topology as a file */
+	MODE_CHECK  /* errors of the topology and the rules */
 };
 
 struct options {

@@ -15,10 +15,12 @@
 #include <unistd.h>
 
 #include "ask.h"
+#include "check.h"
 #include "fault_rules.h"
 #include "folder.h"
 #include "options.h"
 #include "program.h"
+#include "rules.h"
 #include "topology.h"
 
 static struct server *running;
@@ -50,57 +52,6 @@ static void on_signal(int signal, void (*handler)(int signal))
 	sigaction(signal, &action, NULL);
 }
 
-static int apply_rule(struct server *server, const char *rule, const char *where, char *why)
-{
-	struct rule_error error;
-	int failed = fault_apply(&server->fabric, rule, &error);
-
-	if (failed)
-		snprintf(why, 256, "%.50s%s", where,
-			 error.text[0] ? error.text : strerror(-failed));
-	else if (error.text[0])
-		fprintf(stderr, "umad-sim: %s%s\n", where, error.text);
-	return failed;
-}
-
-static int apply_file(struct server *server, const char *name, char *why)
-{
-	FILE *file = fopen(name, "re");
-	size_t length = strlen(name);
-	/* the end of a long path says more than its beginning */
-	const char *shown = length > 30 ? name + length - 30 : name;
-	char *line = NULL;
-	size_t room = 0;
-	unsigned int number = 0;
-	int error = 0;
-
-	if (!file) {
-		snprintf(why, 256, "%.200s: %s", name, strerror(errno));
-		return -errno;
-	}
-	while (!error && getline(&line, &room, file) >= 0) {
-		char where[50];
-
-		snprintf(where, sizeof(where), "%.30s:%u: ", shown, ++number);
-		line[strcspn(line, "\r\n")] = '\0';
-		error = apply_rule(server, line, where, why);
-	}
-	free(line);
-	fclose(file);
-	return error;
-}
-
-static int apply_faults(struct server *server, const struct options *options, char *why)
-{
-	int error = 0;
-
-	if (options->faults_file)
-		error = apply_file(server, options->faults_file, why);
-	for (unsigned int i = 0; !error && options->faults[i]; i++)
-		error = apply_rule(server, options->faults[i], "", why);
-	return error;
-}
-
 /* If the fabric has rules or can get some, the default seed is random, and is printed.
  * Otherwise all runs are the same. */
 static void choose_seed(struct options *options)
@@ -124,6 +75,7 @@ static int serve(struct server *server, const struct options *options, const cha
 		 void (*ready)(void *context), void *context, char *why)
 {
 	struct topology_error wrong = {0};
+	struct rules rules = {0};
 	struct graph graph;
 	int error;
 
@@ -137,8 +89,10 @@ static int serve(struct server *server, const struct options *options, const cha
 	error = server_init(server, &graph, &options->server, folder, why);
 	if (!error && options->mode == MODE_RUN)
 		fault_hold(&server->fabric); /* until the program begins */
-	if (!error)
-		error = apply_faults(server, options, why);
+	if (!error) {
+		error = rules_apply(&server->fabric, options, &rules);
+		snprintf(why, 256, "%s", rules.why);
+	}
 	if (!error) {
 		ready(context);
 		error = server_run(server);
@@ -392,6 +346,9 @@ int main(int argc, char **argv)
 		break;
 	case MODE_PRINT:
 		status = print(&options);
+		break;
+	case MODE_CHECK:
+		status = check(&options);
 		break;
 	default:
 		status = run(&options);

@@ -239,17 +239,28 @@ static void raise_limit(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-int server_init(struct server *server, struct graph *graph,
-		const struct server_options *options, const char *folder, char *why)
+int server_prepare(struct server *server, struct graph *graph,
+		   const struct server_options *options, char *why)
 {
 	int error;
 
-	*server = (struct server){.listener = -1, .epoll = -1, .spare = -1, .folder = folder};
-	raise_limit();
-	server->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	*server = (struct server){.listener = -1, .epoll = -1, .spare = -1};
 	server->start = clock_now();
 	why[0] = '\0';
 	error = init_fabric(server, graph, options, why);
+	if (error && !why[0])
+		snprintf(why, 256, "%s", strerror(-error));
+	return error;
+}
+
+int server_init(struct server *server, struct graph *graph,
+		const struct server_options *options, const char *folder, char *why)
+{
+	int error = server_prepare(server, graph, options, why);
+
+	raise_limit();
+	server->folder = folder;
+	server->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (!error)
 		error = open_socket(server);
 	if (error && !why[0])

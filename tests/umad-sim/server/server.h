@@ -78,6 +78,12 @@ struct server_options {
 	double errors;
 };
 
+/* Makes the fabric of a graph, which it takes over, without a socket: for checks. 0 or a
+ * negative errno; `why` (of 256 bytes) then has a reason. server_free() is necessary in both
+ * cases. */
+int server_prepare(struct server *server, struct graph *graph,
+		   const struct server_options *options, char *why);
+
 /* Makes the fabric of a graph, which it takes over, and opens its socket in the folder. 0 or a
  * negative errno; `why` (of 256 bytes) then has a reason. */
 int server_init(struct server *server, struct graph *graph,

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* umad-sim --check. */
+#ifndef UMAD_SIM_CHECK_H
+#define UMAD_SIM_CHECK_H
+
+#include "options.h"
+
+/* Reads a topology and rules, and prints their errors, or else the numbers of their parts.
+ * Returns the exit status. */
+int check(const struct options *options);
+
+#endif
