@@ -170,13 +170,14 @@ static int read_width(struct reader *reader, uint32_t *lanes)
 {
 	int word = next_word(reader);
 	const char *start = reader->rest;
-	char *end;
-	unsigned long number;
+	unsigned long number = 0;
+	char *end = NULL;
 
 	if (!word)
 		return refuse_form(reader, "a width is missing", "");
-	number = isdigit((unsigned char)*start) ? strtoul(start, &end, 10) : 0;
-	if (number > 12 || !link_width_exists((unsigned int)number) || *end != 'x' ||
+	if (isdigit((unsigned char)*start))
+		number = strtoul(start, &end, 10);
+	if (!end || number > 12 || !link_width_exists((unsigned int)number) || *end != 'x' ||
 	    end + 1 != start + word)
 		return refuse(reader, "a width is 1x, 2x, 4x, 8x or 12x: \"%.*s\"", word,
 			      start);
@@ -293,6 +294,16 @@ static int read_port(struct reader *reader, struct standing_rule *rule)
 	return find_port(reader, rule, slash + 1);
 }
 
+static bool has_cable(const struct fabric *fabric, uint32_t node)
+{
+	const struct graph_node *hw = hardware(fabric, node);
+
+	for (uint32_t number = 1; number <= hw->port_count; number++)
+		if (cable(fabric, hw->first_port + number)->peer != NONE)
+			return true;
+	return false;
+}
+
 /* "on NODE" or "on NODE/PORT", to the end of the line. */
 static int read_place(struct reader *reader, struct standing_rule *rule)
 {
@@ -310,6 +321,9 @@ static int read_place(struct reader *reader, struct standing_rule *rule)
 	rule->node = find_node(reader, reader->rest, length);
 	if (rule->node == NONE)
 		error = read_port(reader, rule);
+	if (!error && rule->node != NONE && reader->form->parts & MAY_NAME_PORT &&
+	    !has_cable(reader->fabric, rule->node))
+		error = refuse(reader, "the node has no cable: \"%.80s\"", reader->rest);
 	if (!error && rule->node == NONE)
 		error = no_such_node(reader, "no such node", reader->rest, length);
 	reader->rest += strlen(reader->rest);

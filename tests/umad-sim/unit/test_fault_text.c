@@ -313,6 +313,18 @@ SUBNET_TEST(a_port_without_a_cable_is_refused)
 	refused(subnet, "after 1s width 1x on far/6", "the port has no cable: \"far/6\"");
 }
 
+SUBNET_TEST(a_rule_for_the_links_of_a_node_without_cables_is_refused)
+{
+	struct graph_port *gamma = &subnet->fabric.graph.ports[port_of(subnet, GAMMA, 1)];
+
+	rule(subnet, "link down on gamma");
+	subnet->fabric.graph.ports[gamma->peer].peer = NONE;
+	gamma->peer = NONE;
+	refused(subnet, "link down on gamma", "the node has no cable: \"gamma\"");
+	refused(subnet, "loss 1% on gamma", "the node has no cable: \"gamma\"");
+	rule(subnet, "silent on gamma");
+}
+
 SUBNET_TEST(a_rule_for_nodes_takes_no_port)
 {
 	refused(subnet, "silent on beta/1",
