@@ -6,6 +6,7 @@
  * ends of a cable are equal, whenever one of them was read or cleared.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "counters.h"
 #include "faults.h"
@@ -18,7 +19,10 @@
 #define HASH_LOAD        0x6c6f6164
 
 struct counters {
-	uint64_t settled;              /* the time at which `grown` was last updated */
+	uint64_t lanes[MOST_LANES]; /* corrected blocks before the link last trained differently
+				     */
+	uint64_t divided;           /* the part of their total that `lanes` has */
+	uint64_t settled;           /* the time at which `grown` was last updated */
 	uint64_t grown[COUNTER_COUNT]; /* counted from the start up to `settled` */
 	uint64_t
 		cleared[COUNTER_COUNT]; /* the part of `grown` that was cleared (modulo 2^64) */
@@ -179,6 +183,36 @@ void counters_settle(struct fabric *fabric, uint32_t port)
 	for (enum counter counter = 0; counter < COUNTER_COUNT; counter++)
 		kept->grown[counter] = counter_total(fabric, port, counter);
 	kept->settled = fabric->now;
+}
+
+uint64_t counter_of_lane(const struct fabric *fabric, uint32_t port, unsigned int lane)
+{
+	const struct port *end = &fabric->ports[port];
+	const struct counters *kept = end->counters;
+	uint64_t blocks = counter_total(fabric, port, COUNT_CORRECTED_BLOCKS);
+	uint64_t earlier = 0;
+
+	if (kept && lane < MOST_LANES) {
+		blocks -= kept->divided;
+		earlier = kept->lanes[lane];
+	}
+	if (end->speed < FDR || lane >= end->width)
+		return earlier;
+	return earlier + blocks / end->width + (lane < blocks % end->width);
+}
+
+void counters_settle_lanes(struct fabric *fabric, uint32_t port)
+{
+	struct counters *kept = kept_of(fabric, port);
+	uint64_t lanes[MOST_LANES];
+
+	if (!kept)
+		return;
+	counters_settle(fabric, port);
+	for (unsigned int lane = 0; lane < MOST_LANES; lane++)
+		lanes[lane] = counter_of_lane(fabric, port, lane);
+	memcpy(kept->lanes, lanes, sizeof(lanes));
+	kept->divided = counter_total(fabric, port, COUNT_CORRECTED_BLOCKS);
 }
 
 void counter_add(struct fabric *fabric, uint32_t port, enum counter counter, uint64_t more)

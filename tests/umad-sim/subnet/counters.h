@@ -13,6 +13,8 @@
 
 #include "fabric.h"
 
+#define MOST_LANES 12
+
 enum counter {
 	COUNT_XMIT_DATA, /* in units of 4 bytes */
 	COUNT_RCV_DATA,
@@ -45,6 +47,12 @@ uint64_t counter_get(const struct fabric *fabric, uint32_t port, enum counter co
 
 /* The value since the start, without clears: it never decreases. */
 uint64_t counter_total(const struct fabric *fabric, uint32_t port, enum counter counter);
+
+/* The part of COUNT_CORRECTED_BLOCKS of one lane. Links slower than FDR have no such blocks. */
+uint64_t counter_of_lane(const struct fabric *fabric, uint32_t port, unsigned int lane);
+
+/* Settles counters, also those of the lanes, before the width or speed of the port changes. */
+void counters_settle_lanes(struct fabric *fabric, uint32_t port);
 
 /* What the traffic adds between two times, with the link as it is now. */
 uint64_t counter_growth(const struct fabric *fabric, uint32_t port, enum counter counter,

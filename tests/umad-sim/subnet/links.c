@@ -122,7 +122,8 @@ static void set_training(struct fabric *fabric, uint32_t port, const struct trai
 
 	if (end->width == training->width && end->speed == training->speed)
 		return;
-	counters_settle(fabric, port);
+	if (fabric->now) /* before, nothing was counted */
+		counters_settle_lanes(fabric, port);
 	store(end, training->width, training->speed);
 	port_changed(fabric, port);
 }

@@ -99,13 +99,6 @@ static uint64_t part(const struct fabric *fabric, uint32_t transmitter, uint64_t
 	return sum;
 }
 
-static uint64_t lane_part(const struct port *end, uint64_t whole, unsigned int lane)
-{
-	if (end->speed < FDR || lane >= end->width)
-		return 0;
-	return whole / end->width + (lane < whole % end->width);
-}
-
 static bool is_received(enum counter counter)
 {
 	return counter == COUNT_RCV_DATA || counter == COUNT_RCV_PACKETS;
@@ -120,9 +113,9 @@ static uint64_t derive(const struct fabric *fabric, uint32_t port, const struct 
 
 	if (row->counter == COUNTER_COUNT)
 		return 0;
-	whole = counter_total(fabric, port, (enum counter)row->counter) >> row->shift;
 	if (row->split == BY_LANE)
-		return lane_part(&fabric->ports[port], whole, index);
+		return counter_of_lane(fabric, port, index);
+	whole = counter_total(fabric, port, (enum counter)row->counter) >> row->shift;
 	if (is_received((enum counter)row->counter) && cable(fabric, port)->peer != NONE)
 		transmitter = cable(fabric, port)->peer;
 	return part(fabric, transmitter, whole, (enum split)row->split, index);

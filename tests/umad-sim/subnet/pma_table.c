@@ -4,7 +4,7 @@
 #include "pma_table.h"
 
 #define LEVELS 16 /* SLs, VLs */
-#define LANES  12
+#define LANES  MOST_LANES
 
 /* One flow control packet and one marked packet for 2^n data packets. */
 enum {

@@ -215,6 +215,34 @@ SUBNET_TEST(a_narrow_link_carries_less)
 	assert_in_range(wide, narrow * 4 - 100, narrow * 4 + 100);
 }
 
+/* What a port's lane counted; without rules, all four lanes count equally. */
+static uint64_t lane(struct subnet *subnet, unsigned int number)
+{
+	return counter_of_lane(&subnet->fabric, port_of(subnet, NEAR, 3), number);
+}
+
+SUBNET_TEST(a_lane_that_is_not_in_use_keeps_its_count)
+{
+	rule(subnet, "fec 400 on near/3");
+	pass(&subnet->fabric, 10 * SECOND);
+	assert_int_equal(lane(subnet, 0), 1000);
+	assert_int_equal(lane(subnet, 3), 1000);
+	rule(subnet, "width 1x on near/3");
+	assert_int_equal(lane(subnet, 0), 1000);
+	pass(&subnet->fabric, 10 * SECOND);
+	assert_int_equal(lane(subnet, 0), 5000);
+	assert_int_equal(lane(subnet, 3), 1000);
+	rule(subnet, "speed QDR on near/3"); /* has no FEC */
+	pass(&subnet->fabric, 10 * SECOND);
+	assert_int_equal(lane(subnet, 0), 5000);
+	rule(subnet, "clear");
+	rule(subnet, "fec 400 on near/3");
+	pass(&subnet->fabric, 10 * SECOND);
+	assert_int_equal(lane(subnet, 0), 6000);
+	assert_int_equal(lane(subnet, 3), 2000);
+	assert_int_equal(lane(subnet, 4), 0);
+}
+
 /* --- topologies ----------------------------------------------------------------- */
 
 TEST(a_degraded_link_of_a_topology_is_so_from_the_start)
