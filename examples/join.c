@@ -4,7 +4,8 @@
  * Joins a multicast group, prints what the subnet administrator (SA) has granted, and leaves
  * the group. The default is the group of IPoIB broadcasts.
  *
- *   join [MGID [SECONDS]]     waits SECONDS before it leaves
+ *   join [MGID [SECONDS]]     leaves after SECONDS; until then, the membership lasts although
+ *                             subnet managers are restarted
  *
  * Exits with 0, with 1 if the SA refused or did not respond, with 2 for wrong arguments.
  */
@@ -13,39 +14,100 @@
 #include <infiniband/mad_sa.h>
 
 #include <err.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
 
-static void print_member(const struct umad_sa_mcmember_record *member)
+static struct mad_async *async;
+static const char *mgid = "ff12:401b:ffff::ffff:ffff";
+static unsigned seconds;
+static bool ended, failed;
+
+/* A SIGALRM after SECONDS, or Ctrl-C. */
+static void stop(int number)
 {
-	char mgid[INET6_ADDRSTRLEN];
+	(void)number;
+	mad_async_stop(async);
+}
+
+static void print_record(const struct umad_sa_mcmember_record *record)
+{
 	uint8_t sl;
 
-	umad_sa_mcm_get_sl_flow_hop(member->sl_flow_hop, &sl, NULL, NULL);
-	printf("%s: MLID 0x%04x, Q_Key 0x%08x, P_Key 0x%04x\n",
-	       inet_ntop(AF_INET6, member->mgid, mgid, sizeof(mgid)), be16toh(member->mlid),
-	       be32toh(member->qkey), be16toh(member->pkey));
-	printf("MTU %u bytes, rate %g Gb/s, SL %u\n", mad_sa_mtu(member->mtu),
-	       mad_sa_rate_gbps(member->rate), sl);
+	umad_sa_mcm_get_sl_flow_hop(record->sl_flow_hop, &sl, NULL, NULL);
+	printf("%s: MLID 0x%04x, Q_Key 0x%08x, P_Key 0x%04x\n", mgid, be16toh(record->mlid),
+	       be32toh(record->qkey), be16toh(record->pkey));
+	printf("MTU %u bytes, rate %g Gb/s, SL %u\n", mad_sa_mtu(record->mtu),
+	       mad_sa_rate_gbps(record->rate), sl);
+}
+
+static void print_failure(const struct mad_membership_state *state)
+{
+	char text[MAD_ERROR_TEXT_SIZE];
+
+	warnx("%s: %s", mgid,
+	      state->error == -EIO
+		      ? mad_status_text(IB_SA_CLASS, state->status, text, sizeof(text))
+		      : strerror(-state->error));
+}
+
+static void tell(struct mad_membership *membership, const struct mad_membership_state *state,
+		 void *arg)
+{
+	(void)arg;
+	switch (state->kind) {
+	case MAD_MEMBERSHIP_JOINED:
+		if (state->gap_end_us)
+			printf("joined again: packets of the last %.1f s may be lost\n",
+			       (double)(state->gap_end_us - state->gap_begin_us) / 1e6);
+		print_record(state->record);
+		fflush(stdout);
+		if (!seconds)
+			mad_membership_stop(membership);
+		break;
+	case MAD_MEMBERSHIP_FAILED:
+		print_failure(state);
+		if (!state->record) { /* the port was never a member */
+			failed = true;
+			mad_membership_stop(membership);
+		}
+		break;
+	case MAD_MEMBERSHIP_END:
+		ended = true;
+		if (state->error)
+			print_failure(state);
+		failed |= state->error != 0;
+		break;
+	}
 }
 
 int main(int argc, char **argv)
 {
-	const char *mgid = argc > 1 ? argv[1] : "ff12:401b:ffff::ffff:ffff";
 	int classes[] = {IB_SMI_DIRECT_CLASS, IB_SA_CLASS};
 	struct umad_sa_mcmember_record member = {.qkey = 0};
-	char text[MAD_ERROR_TEXT_SIZE];
+	struct mad_membership *membership;
 	struct ibmad_port *port;
 
+	mgid = argc > 1 ? argv[1] : mgid;
+	seconds = argc > 2 ? (unsigned)atoi(argv[2]) : 0;
 	if (argc > 3 || inet_pton(AF_INET6, mgid, member.mgid) != 1)
 		errx(2, "usage: join [MGID [SECONDS]]");
 	port = mad_rpc_open_port(NULL, 0, classes, 2);
-	if (!port)
+	async = port ? mad_async_create(port) : NULL;
+	if (!async)
 		err(1, "mad_rpc_open_port");
-	if (mad_sa_join(port, NULL, &member, UMAD_SA_MCM_JOIN_STATE_FULL_MEMBER))
-		errx(1, "%s: %s", mgid, mad_last_failure_text(text, sizeof(text)));
-	print_member(&member);
-	sleep(argc > 2 ? (unsigned)atoi(argv[2]) : 0);
-	if (mad_sa_leave(port, NULL, &member, UMAD_SA_MCM_JOIN_STATE_FULL_MEMBER))
-		errx(1, "leaving: %s", mad_last_failure_text(text, sizeof(text)));
+	signal(SIGINT, stop);
+	signal(SIGALRM, stop);
+	alarm(seconds);
+	errno = -mad_membership_start(async, &member, 0, UMAD_SA_MCM_JOIN_STATE_FULL_MEMBER,
+				      tell, NULL, &membership);
+	if (errno)
+		err(1, "mad_membership_start");
+	if (mad_async_run(async) == -EINTR && !ended) { /* a signal */
+		mad_membership_stop(membership);
+		mad_async_run(async); /* until the port has left the group */
+	}
+	mad_async_destroy(async);
 	mad_rpc_close_port(port);
-	return 0;
+	return failed;
 }

@@ -4,8 +4,9 @@
  * Prints the traps of the fabric and the changes of the local port as they come, a line each.
  * The subnet administrator reports the traps to this program.
  *
- *   watch [RENEW [TRAP ...]]    renews its subscription each RENEW seconds, 60 by default, and
- *                               subscribes to the traps with these numbers only
+ *   watch [CHECK [TRAP ...]]    checks each CHECK seconds, 5 by default, whether the SA has
+ *                               forgotten the subscription, and subscribes to the traps with
+ *                               these numbers only
  *
  * A SIGINT (Ctrl-C) or SIGTERM ends it: it undoes its subscription then. Exits with 0; with 1
  * if something failed; with 2 if the arguments are wrong.
@@ -88,15 +89,15 @@ int main(int argc, char **argv)
 	struct sigaction action = {.sa_handler = stop};
 	struct mad_notice_filter filters[TRAPS_MOST];
 	struct mad_notices_options options = {.filters = filters};
-	int seconds = argc > 1 ? atoi(argv[1]) : 60, failed;
+	int seconds = argc > 1 ? atoi(argv[1]) : 5, failed;
 	int count = argc > 2 ? read_filters(argv + 2, filters) : 0;
 	struct ibmad_port *port;
 
 	if (seconds <= 0 || seconds > 86400 || count < 0) {
-		fprintf(stderr, "usage: watch [RENEW [TRAP ...]]\n");
+		fprintf(stderr, "usage: watch [CHECK [TRAP ...]]\n");
 		return 2;
 	}
-	options.renew_ms = (unsigned)seconds * 1000;
+	options.check_ms = (unsigned)seconds * 1000;
 	options.filter_count = (unsigned)count;
 	port = mad_rpc_open_port(NULL, 0, classes, 2);
 	async = port ? mad_async_create(port) : NULL;

@@ -14,17 +14,24 @@
  *   mad_notices_start(async, NULL, tell, NULL, &notices);
  *
  * The library subscribes to traps at the SA (Set(InformInfo), IBA 13.4.8.3). It calls back for
- * the Notice of each Report, and confirms the Report after the callback. It reads the PortInfo
- * of the local port once a second, by an SMP that does not leave the port. It subscribes again:
+ * the Notice of each Report, and confirms the Report after the callback. The subscription lasts
+ * until the program ends it: the library notices that the SA has forgotten it, as it does for
+ * memberships in multicast groups (mad_sa.h), and subscribes again:
  *
- *   - when the port's LID, its GID prefix or the LID of the SM has changed, or the port has
- *     become Active
- *   - once a minute, because an SM that was restarted may not know the subscription any more
- *   - after an error, in intervals that grow from 1 s to 1 min
+ *   - It reads the PortInfo of the local port once a second, by an SMP that does not leave the
+ *     port. It subscribes again when the port's LID, its GID prefix or the LID of the SM has
+ *     changed, and when the port has become Active.
+ *   - It requests the SA's InformInfoRecords of the local port once in 5 s, in turn with the
+ *     MCMemberRecords if the engine has memberships. If a record is missing, because the SM was
+ *     restarted at the same LID for example, it subscribes again.
+ *
+ * The library subscribes again within 15 s after the SA can respond, if the timeout of the port
+ * is a second or less (mad_rpc_set_timeout()). After an error, it tries again in intervals that
+ * grow from 1 s to 8 s. If the SA has no InformInfoRecords, or does not list them, the library
+ * subscribes again every 10 s without a notice of the kind MAD_NOTICE_SUBSCRIPTION.
  *
  * The library does not use verbs, so it does not receive the event of a client reregistration,
- * by which an SM requests new subscriptions. If an SM is restarted at the same LID, its reports
- * are missing until the next renewal.
+ * by which an SM requests new subscriptions.
  *
  * The library does not confirm a Report if the queue is full, so that the SM repeats the
  * Report. If the SM repeats a Report because the confirmation was lost, the library confirms
@@ -96,22 +103,32 @@ struct mad_notice {
 	enum mad_notice_kind kind;
 
 	/**
-	 * MAD_NOTICE_SUBSCRIPTION, when the result differs from the previous one, and when
-	 * another SM has accepted the subscription:
-	 * 0           the SA has accepted the subscription
+	 * MAD_NOTICE_SUBSCRIPTION, when the result differs from the previous one, and when the
+	 * library has subscribed again because the port or the SM has changed, or because the
+	 * SA had forgotten the subscription:
+	 * 0           the SA has the subscription
 	 * -EIO        the SA has responded with an error, which is in "status"
+	 * -ETIMEDOUT  the SA does not respond
 	 * -EBADMSG    the response is to another subscription
 	 * -ENETDOWN   the port is not Active, or has no SM
 	 * or an error of struct mad_reply
 	 *
 	 * MAD_NOTICE_END:
-	 * 0           mad_notices_stop() was called, and the subscription is cancelled
+	 * 0           mad_notices_stop() was called, and the subscription is cancelled. If
+	 *             status is 0x200, the SA had forgotten the subscription before.
 	 * -ENODEV     the device is gone
 	 * -ECANCELED  the port was closed, or the engine destroyed
 	 * or an error of the request that cancels the subscription
 	 */
 	int error;
 	unsigned status;
+
+	/**
+	 * MAD_NOTICE_SUBSCRIPTION with error 0, if the SA had the subscription before: between
+	 * these times, reports may have been lost. Microseconds of CLOCK_MONOTONIC. At the
+	 * first one, the SA had the subscription for certain.
+	 */
+	uint64_t gap_begin_us, gap_end_us;
 
 	/* MAD_NOTICE_TRAP */
 	int generic;         /**< 1: of IBA; 0: of a vendor */
@@ -182,12 +199,15 @@ struct mad_notice_filter {
 	ibmad_gid_t gid;
 };
 
-/** A member that is 0 has its default. */
+/**
+ * A member that is 0 has its default. The memberships and subscriptions of an engine share
+ * their checks: the shortest intervals count.
+ */
 struct mad_notices_options {
 	const struct mad_notice_filter *filters; /**< they are copied */
 	unsigned filter_count; /**< 16 at most; 0: one filter, all notices of IBA */
 	unsigned limit;        /**< of reports that wait for the callback; 0: 1024 */
-	unsigned renew_ms;     /**< the interval of renewals; 0: a minute */
+	unsigned check_ms;     /**< the interval of checks at the SA; 0: 5 seconds */
 	unsigned poll_ms;      /**< the interval of reading PortInfo; 0: a second */
 	uint64_t reserved[4];  /**< 0 */
 };
@@ -237,8 +257,8 @@ struct mad_notices_stats {
 	uint64_t duplicates;    /**< reports that the SM has repeated */
 	uint64_t dropped;       /**< reports that the callback did not get: not confirmed */
 	uint64_t malformed;     /**< reports of other attributes, or too short: not passed on */
-	uint64_t subscriptions; /**< subscriptions and renewals that the SA has accepted */
-	uint64_t failures;      /**< subscriptions and renewals that failed */
+	uint64_t subscriptions; /**< how often the SA has accepted the subscription */
+	uint64_t failures;      /**< how often a subscription has failed */
 };
 
 /** size is sizeof(*stats), so that members can be added. -EINVAL. */

@@ -251,6 +251,119 @@ int mad_sa_leave(const struct ibmad_port *port, struct mad_sa_query *query,
 void mad_sa_member_query(struct mad_sa_query *query, struct umad_sa_mcmember_record *member,
 			 unsigned join_state);
 
+/* --- memberships that last ------------------------------------------------------ */
+
+/**
+ * A membership that the library keeps until the program ends it. mad_sa_join() joins once:
+ * after a restart of the subnet manager, the SA may have forgotten the membership, and no call
+ * reports that. For a membership on an engine, the library notices that the SA has forgotten
+ * it, joins again, and calls back. The same holds for a subscription to notices (mad_notice.h).
+ *
+ * How it notices that. All memberships and subscriptions of an engine share these checks:
+ *   - Once a second it reads the PortInfo of the local port, by an SMP that does not leave the
+ *     port. It joins again when the LID of the port, its GID prefix or the LID of the SM has
+ *     changed, and when the port has become Active.
+ *   - Once in 5 s it requests the SA's records of the local port, MCMemberRecords and
+ *     InformInfoRecords in turn. If a record is missing, it joins again. If one kind is
+ * missing, it checks the other kind after a second.
+ *
+ * A check is one MAD, and one in each further second in which the SA does not respond. The
+ * number of checks does not depend on the number of memberships. The library joins again within
+ * 15 s after the SA can respond, if the timeout of the port is a second or less
+ * (mad_rpc_set_timeout()). The intervals are those of mad_notices_start(), if it sets shorter
+ * ones on the same engine.
+ *
+ * If a join fails, the library joins again, in intervals that grow from 1 s to 8 s. It begins
+ * one such retry in a second.
+ *
+ * Some SAs have no such tables, or do not list the members. Then the library joins again every
+ * 10 s, one membership in a second, and the callback does not get a gap.
+ */
+struct mad_membership;
+
+enum mad_membership_kind {
+	MAD_MEMBERSHIP_JOINED, /**< the port is a member */
+	MAD_MEMBERSHIP_FAILED, /**< the port is not a member for certain */
+	MAD_MEMBERSHIP_END     /**< the last callback */
+};
+
+/** The state of a membership. It is valid only during the callback. */
+struct mad_membership_state {
+	enum mad_membership_kind kind;
+
+	/**
+	 * MAD_MEMBERSHIP_FAILED: the library joins as soon as it can.
+	 * -EIO        the SA has responded with an error, which is in "status"
+	 * -ETIMEDOUT  the SA does not respond
+	 * -EBADMSG    the response is too short, or is about another group
+	 * -ENETDOWN   the port is not Active, or has no SM
+	 * or an error of struct mad_reply
+	 *
+	 * MAD_MEMBERSHIP_END:
+	 * 0           mad_membership_stop() was called, and the port is not a member any more.
+	 *             If status is 0x200, the SA had forgotten the membership before.
+	 * -ENETDOWN   the port is not Active, or has no SM: the SA was not told
+	 * -ENODEV     the device is gone
+	 * -ECANCELED  the port was closed, the engine destroyed, or the process has forked
+	 * or an error of the request that ends the membership
+	 */
+	int error;
+	unsigned status;
+
+	/** The record that the SA has granted most recently; NULL: it has not granted any. */
+	const struct umad_sa_mcmember_record *record;
+	/** 1: the record differs from the previous one, in the MLID for example. */
+	int changed;
+
+	/**
+	 * MAD_MEMBERSHIP_JOINED, if the port was a member before: between these times, it may
+	 * not have been one, and packets may have been lost. Microseconds of CLOCK_MONOTONIC.
+	 * At the first one, the SA had the membership for certain.
+	 */
+	uint64_t gap_begin_us, gap_end_us;
+};
+
+typedef void mad_membership_fn(struct mad_membership *membership,
+			       const struct mad_membership_state *state, void *arg);
+
+/**
+ * Joins the group member->mgid with the GID of the port; member->portgid is not used. *member
+ * is copied. component_mask and join_state are as for mad_sa_join(). The call does not wait for
+ * the SA: the callback gets the state, when it changes, in the thread that processes the
+ * engine. mad_async_run() does not return before the membership has ended.
+ *
+ * If the group does not exist after a restart of the subnet manager, the SA creates it only if
+ * the request has the components that a new group needs.
+ *
+ * The port must have IB_SA_CLASS and IB_SMI_DIRECT_CLASS registered.
+ *
+ * -EINVAL           an argument is wrong
+ * -EPROTONOSUPPORT  a class is not registered on the port
+ * -ENOMEM           out of memory
+ * -ENODEV           the device is gone
+ * -ECANCELED        the port is closed, the engine is being destroyed, or the process has
+ * forked
+ */
+int mad_membership_start(struct mad_async *async, const struct umad_sa_mcmember_record *member,
+			 uint64_t component_mask, unsigned join_state,
+			 mad_membership_fn *callback, void *arg,
+			 struct mad_membership **membership);
+
+/**
+ * Ends a membership: the engine leaves the group, and calls back with MAD_MEMBERSHIP_END. The
+ * call does not wait for this callback. Any thread and any callback may call it. NULL is
+ * allowed.
+ *
+ * The callback with MAD_MEMBERSHIP_END comes exactly once, also without a stop: when the device
+ * is gone, the port was closed or the engine is destroyed. Then the library does not leave the
+ * group. After this callback the membership does not exist any more.
+ *
+ * The SA has one membership of a port in a group. If two programs on a port have joined the
+ * group with the same join state, the first one that leaves ends both; the library then joins
+ * again for the other one.
+ */
+void mad_membership_stop(struct mad_membership *membership);
+
 /* --- services (IBA 15.2.5.14) --------------------------------------------------- */
 
 /**

@@ -55,6 +55,8 @@ struct mad_async {
 	unsigned stops_heeded;  /* listener.stops when mad_async_wait() last returned -EINTR */
 	unsigned forks;         /* port->forks at the latest use of the engine */
 	struct engine_part *sa; /* NULL: it has not sent a request to the SA */
+	struct sa_keeper *keeper; /* NULL: it has had no registration at the SA */
+	unsigned registrations;   /* that have not ended */
 	struct mad_async_stats stats;
 	uint64_t rtt_sum_us;
 	uint64_t rtt_count;

@@ -93,8 +93,9 @@ EXPORT int mad_async_process(struct mad_async *async)
 /* Whether mad_async_run() has nothing more to wait for. */
 static bool is_idle(const struct mad_async *engine)
 {
-	return !engine->listener.open &&
-	       (!engine->listener.servers || engine->port->gone || engine->ending);
+	bool serves = engine->listener.servers || engine->registrations;
+
+	return !engine->listener.open && (!serves || engine->port->gone || engine->ending);
 }
 
 /* Whether there is work that no timer and no message announces. */

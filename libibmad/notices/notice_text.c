@@ -215,9 +215,31 @@ static void put_result(struct text *text, const struct mad_notice *notice, const
 						  sizeof(status)));
 	} else if (notice->error == -ENETDOWN) {
 		text_string(text, "the local port is not Active, or has no SM");
+	} else if (notice->error == -ETIMEDOUT) {
+		text_string(text, "the SA does not respond");
 	} else {
 		text_string(text, strerror(-notice->error));
 	}
+}
+
+/* The time for which reports may have been lost. */
+static void put_gap(struct text *text, const struct mad_notice *notice)
+{
+	uint64_t tenths = (notice->gap_end_us - notice->gap_begin_us + 99999) / 100000;
+
+	if (notice->error || !notice->gap_end_us)
+		return;
+	put_uint(text, "; reports of the last ", tenths / 10);
+	put_uint(text, ".", tenths % 10);
+	text_string(text, " s may be lost");
+}
+
+static void put_end(struct text *text, const struct mad_notice *notice)
+{
+	text_string(text, "end: ");
+	put_result(text, notice,
+		   notice->status ? "the SA did not have the subscription any more"
+				  : "the subscription is undone");
 }
 
 EXPORT char *mad_notice_text(const struct mad_notice *notice, char *buf, size_t size)
@@ -238,10 +260,10 @@ EXPORT char *mad_notice_text(const struct mad_notice *notice, char *buf, size_t 
 	case MAD_NOTICE_SUBSCRIPTION:
 		text_string(&text, "subscription: ");
 		put_result(&text, notice, "accepted");
+		put_gap(&text, notice);
 		break;
 	case MAD_NOTICE_END:
-		text_string(&text, "end: ");
-		put_result(&text, notice, "the subscription is undone");
+		put_end(&text, notice);
 		break;
 	}
 	text_end(&text);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Notices: starting and stopping, and the timer that advances them. */
+/* Notices: starting and stopping, and what the subscription tells. */
 
 #include "base/export.h"
 #include "base/report.h"
@@ -11,28 +11,7 @@
 #include <infiniband/mad_server.h>
 #include <stdlib.h>
 
-#define RENEW_MS        60000
-#define POLL_MS         1000
 #define INTERVAL_MAX_MS 86400000
-
-static struct mad_notices *notices_of(struct engine_timer *timer)
-{
-	return list_entry(timer, struct mad_notices, timer);
-}
-
-/* The error of a port that cannot send and receive any more; otherwise 0. */
-static int port_error(const struct mad_notices *notices)
-{
-	struct ibmad_port *port = notices->engine->port;
-	int cancel_state = engine_reenter(notices->engine), error = 0;
-
-	if (port->gone)
-		error = -port->gone;
-	else if (port->inherited)
-		error = -ECANCELED;
-	engine_leave(notices->engine, cancel_state);
-	return error;
-}
 
 /* --- the end -------------------------------------------------------------------- */
 
@@ -51,8 +30,9 @@ static void stop_server(struct mad_notices *notices)
 	mad_server_stop(server);
 }
 
-static void finish(struct mad_notices *notices, int error, unsigned status)
+static void end(struct registration *registration, int error, unsigned status)
 {
+	struct mad_notices *notices = notices_of(registration);
 	const struct mad_notice notice = {
 		.kind = MAD_NOTICE_END, .error = error, .status = status};
 
@@ -61,77 +41,41 @@ static void finish(struct mad_notices *notices, int error, unsigned status)
 	free(notices);
 }
 
-/* The engine is being destroyed, and has already removed the timer. */
-static void ended(struct engine_timer *timer)
-{
-	struct mad_notices *notices = notices_of(timer);
-	int error = port_error(notices);
+/* --- the subscription ----------------------------------------------------------- */
 
-	finish(notices, error ? error : -ECANCELED, 0);
+static void tell_subscription(struct registration *registration,
+			      const struct registration_result *result)
+{
+	const struct mad_notice notice = {
+		.kind = MAD_NOTICE_SUBSCRIPTION,
+		.error = result->error,
+		.status = result->status,
+		.gap_begin_us = (uint64_t)result->gap_begin,
+		.gap_end_us = (uint64_t)result->gap_end,
+	};
+
+	notices_tell(notices_of(registration), &notice);
 }
 
-static void leave_engine(struct mad_notices *notices, int error, unsigned status)
+static void tell_port(struct registration *registration, const struct mad_notice_port *before,
+		      const struct mad_notice_port *after)
 {
-	int cancel_state = engine_reenter(notices->engine);
+	const struct mad_notice notice = {
+		.kind = MAD_NOTICE_PORT, .before = *before, .after = *after};
 
-	engine_timer_remove(notices->engine, &notices->timer);
-	engine_leave(notices->engine, cancel_state);
-	finish(notices, error, status);
+	if (!registration->stopping)
+		notices_tell(notices_of(registration), &notice);
 }
 
-/* --- what is to be done --------------------------------------------------------- */
-
-/* Stopping: cancels the requests in flight, ends the subscription at the SA, and frees all. */
-static void advance_to_end(struct mad_notices *notices)
-{
-	if (notices->reading)
-		mad_async_cancel(notices->engine, notices->read_id);
-	if (!notices->undoing)
-		subscription_cancel(notices);
-	if (notices->reading || notices->setting)
-		return;
-	if (!notices->undoing && notices->subscribed && local_port_is_usable(notices))
-		subscription_start_round(notices, false);
-	if (notices->setting)
-		return;
-	if (!notices->counts.subscriptions) /* there was no subscription */
-		leave_engine(notices, 0, 0);
-	else if (!notices->undoing)
-		leave_engine(notices, -ENETDOWN, 0);
-	else
-		leave_engine(notices, notices->set_error, notices->set_status);
-}
-
-static void advance(struct mad_notices *notices)
-{
-	int64_t now = clock_us(), next;
-	int error = port_error(notices);
-
-	if (error) {
-		if (!notices->reading && !notices->setting)
-			leave_engine(notices, error, 0);
-		return;
-	}
-	if (notices->stopping) {
-		advance_to_end(notices);
-		return;
-	}
-	if (!notices->reading && now >= notices->poll_at)
-		local_port_read(notices, now);
-	if (notices->known && !local_port_is_usable(notices))
-		subscription_tell(notices, -ENETDOWN, 0, 0);
-	else if (notices->known && !notices->setting && now >= notices->renew_at)
-		subscription_start_round(notices, true);
-	next = notices->poll_at;
-	if (local_port_is_usable(notices) && !notices->setting && notices->renew_at < next)
-		next = notices->renew_at;
-	notices_set_timer(notices, next);
-}
-
-static void due(struct engine_timer *timer)
-{
-	advance(notices_of(timer));
-}
+static const struct registration_ops subscription_ops = {
+	.kind = SUBSCRIPTION,
+	.fill = subscription_fill,
+	.take = subscription_take,
+	.is_record = subscription_is_record,
+	.tell = tell_subscription,
+	.port_changed = tell_port,
+	.end = end,
+};
 
 /* --- starting and stopping ------------------------------------------------------ */
 
@@ -150,22 +94,23 @@ static int take_filters(struct mad_notices *notices, const struct mad_notices_op
 		return -EINVAL;
 	for (unsigned i = 0; i < count && !ret; i++)
 		ret = inform_info_init(&notices->filters[i], &filters[i]);
-	notices->filter_count = count;
+	notices->subscription.slot_count = count;
 	return ret;
 }
 
 static int take_options(struct mad_notices *notices, const struct mad_notices_options *options)
 {
-	unsigned renew_ms = options->renew_ms ? options->renew_ms : RENEW_MS;
-	unsigned poll_ms = options->poll_ms ? options->poll_ms : POLL_MS;
+	struct registration *subscription = &notices->subscription;
 
 	for (unsigned i = 0; i < sizeof(options->reserved) / sizeof(*options->reserved); i++)
 		if (options->reserved[i])
 			return -EINVAL;
-	if (renew_ms > INTERVAL_MAX_MS || poll_ms > INTERVAL_MAX_MS)
+	if (options->check_ms > INTERVAL_MAX_MS || options->poll_ms > INTERVAL_MAX_MS)
 		return -EINVAL;
-	notices->renew_us = renew_ms * INT64_C(1000);
-	notices->poll_us = poll_ms * INT64_C(1000);
+	subscription->check_us =
+		options->check_ms ? options->check_ms * INT64_C(1000) : KEEPER_CHECK_US;
+	subscription->poll_us =
+		options->poll_ms ? options->poll_ms * INT64_C(1000) : KEEPER_POLL_US;
 	return take_filters(notices, options);
 }
 
@@ -181,39 +126,24 @@ static int start_server(struct mad_notices *notices, unsigned limit)
 				&notices->server);
 }
 
-static void start_timer(struct mad_notices *notices)
-{
-	struct mad_async *engine = notices->engine;
-	int cancel_state = engine_reenter(engine);
-
-	engine_timer_add(engine, &notices->timer);
-	engine_timer_set(engine, &notices->timer, 0);
-	engine_leave(engine, cancel_state);
-}
-
-/* A thread that destroys the engine meanwhile waits until the timer exists. */
+/* A thread that destroys the engine meanwhile waits until the registration exists. */
 static int start_parts(struct mad_notices *notices, unsigned limit)
 {
 	struct mad_async *engine = notices->engine;
-	const struct handle *handle = &engine->port->handle;
 	int missing = 0, cancel_state, ret;
 
 	ret = engine_enter(engine, &cancel_state);
 	if (ret)
 		return ret;
-	ret = -EPROTONOSUPPORT;
-	if (handle_agent(handle, IB_SA_CLASS) < 0)
-		missing = IB_SA_CLASS;
-	else if (handle_agent(handle, IB_SMI_DIRECT_CLASS) < 0)
-		missing = IB_SMI_DIRECT_CLASS;
+	ret = keeper_make(engine, &missing);
 	port_unlock(engine->port);
 	if (missing)
 		report_class("mad_notices_start", missing);
-	else
-		ret = start_server(notices, limit);
 	if (!ret)
-		start_timer(notices);
+		ret = start_server(notices, limit);
 	port_lock(engine->port);
+	if (!ret)
+		keeper_add(engine, &notices->subscription);
 	engine_leave(engine, cancel_state);
 	return ret;
 }
@@ -232,8 +162,8 @@ EXPORT int mad_notices_start(struct mad_async *async, const struct mad_notices_o
 	started = calloc(1, sizeof(*started));
 	if (!started)
 		return -ENOMEM;
-	started->timer.due = due;
-	started->timer.ended = ended;
+	started->subscription.ops = &subscription_ops;
+	started->subscription.slots = started->slots;
 	started->engine = async;
 	started->callback = callback;
 	started->arg = arg;
@@ -250,17 +180,8 @@ EXPORT int mad_notices_start(struct mad_async *async, const struct mad_notices_o
 
 EXPORT void mad_notices_stop(struct mad_notices *notices)
 {
-	struct mad_async *engine;
-	int cancel_state;
-
-	if (!notices)
-		return;
-	engine = notices->engine;
-	if (engine_enter(engine, &cancel_state))
-		return;
-	notices->stopping = true;
-	engine_timer_set(engine, &notices->timer, 0);
-	engine_leave(engine, cancel_state); /* the notices may have been freed from here on */
+	if (notices)
+		keeper_stop(&notices->subscription);
 }
 
 EXPORT int mad_notices_get_stats(struct mad_notices *notices, struct mad_notices_stats *stats,
@@ -284,8 +205,8 @@ EXPORT int mad_notices_get_stats(struct mad_notices *notices, struct mad_notices
 		.duplicates = notices->counts.duplicates + server.duplicates,
 		.dropped = server.dropped,
 		.malformed = notices->counts.malformed,
-		.subscriptions = notices->counts.subscriptions,
-		.failures = notices->counts.failures,
+		.subscriptions = notices->subscription.accepted,
+		.failures = notices->subscription.failures,
 	};
 	memset(stats, 0, size);
 	memcpy(stats, &now, size < sizeof(now) ? size : sizeof(now));

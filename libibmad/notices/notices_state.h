@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The state of the notices of an engine. The thread that processes the engine uses it without a
- * lock. The public calls, from any thread, use only the atomic members, and with the lock the
- * timer, the server and the server's last counts.
+ * The state of the notices of an engine: a registration at the SA (sa/keeper.h), and a server
+ * for Reports. The thread that processes the engine uses it without a lock. The public calls,
+ * from any thread, use only the atomic members, and with the lock the server and the server's
+ * last counts.
  */
 #ifndef LIBIBMAD_NOTICES_STATE_H
 #define LIBIBMAD_NOTICES_STATE_H
 
-#include "calls/engine.h"
+#include "sa/keeper.h"
 
 #include <infiniband/mad_notice.h>
 #include <infiniband/mad_sa_records.h>
@@ -31,45 +32,26 @@ struct recent_report {
 };
 
 struct counts {
-	atomic_ullong reports, confirmed, duplicates, malformed, subscriptions, failures;
+	atomic_ullong reports, confirmed, duplicates, malformed;
 };
 
 struct mad_notices {
-	struct engine_timer timer;
+	struct registration subscription;
 	struct mad_async *engine;
 	struct mad_server *server;           /* NULL: it was stopped */
 	struct mad_server_stats last_server; /* its counts when it was stopped */
 	mad_notice_fn *callback;
 	void *arg;
-	int64_t renew_us, poll_us;
-	atomic_bool stopping;
 	struct counts counts;
-
-	struct mad_notice_port port;
-	bool known;   /* the port was read */
-	bool reading; /* the PortInfo is requested */
-	int64_t poll_at;
-
-	unsigned setting; /* Sets of InformInfo in flight */
-	bool undoing;     /* these Sets end the subscriptions */
-	bool subscribed;  /* the SA may have a subscription */
-	bool changed;     /* the port has changed while a subscription was in flight */
-	int set_error;    /* the first error of the present round */
-	unsigned set_status;
-	unsigned set_sm;   /* the LID of the SM in the present round */
-	unsigned retry_ms; /* 0: the latest round had no error */
-	int64_t renew_at;
-	bool told; /* the callback has this state of the subscription: */
-	int told_error;
-	unsigned told_status;
-	unsigned told_sm;
-
-	unsigned filter_count;
 	struct inform_info filters[FILTERS_MAX];
-	uint64_t ids[FILTERS_MAX]; /* of requests in flight; 0: none */
-	uint64_t read_id;
+	struct registration_slot slots[FILTERS_MAX];
 	struct recent_report recent[RECENT]; /* by the transaction ID */
 };
+
+static inline struct mad_notices *notices_of(struct registration *registration)
+{
+	return list_entry(registration, struct mad_notices, subscription);
+}
 
 /* Calls the program back. */
 static inline void notices_tell(struct mad_notices *notices, const struct mad_notice *notice)
@@ -77,32 +59,17 @@ static inline void notices_tell(struct mad_notices *notices, const struct mad_no
 	notices->callback(notices, notice, notices->arg);
 }
 
-/* Sets the time at which the timer is due; 0: at once. */
-static inline void notices_set_timer(struct mad_notices *notices, int64_t at)
-{
-	int cancel_state = engine_reenter(notices->engine);
-
-	engine_timer_set(notices->engine, &notices->timer, at);
-	engine_leave(notices->engine, cancel_state);
-}
-
 /* --- subscription.c --------------------------------------------------------------- */
 
 /* 0, or -EINVAL: the filter has a value that InformInfo cannot have. */
 int inform_info_init(struct inform_info *info, const struct mad_notice_filter *filter);
-/* Begins a round, which subscribes or ends the subscription. */
-void subscription_start_round(struct mad_notices *notices, bool subscribe);
-/* The requests in flight complete with -ECANCELED. */
-void subscription_cancel(struct mad_notices *notices);
-/* Calls the program back with the state of the subscription, if the state has changed. */
-void subscription_tell(struct mad_notices *notices, int error, unsigned status, unsigned sm);
-
-/* --- local_port.c ----------------------------------------------------------------- */
-
-/* Whether a subscription is possible: the port is active, and has an SM and a LID. */
-bool local_port_is_usable(const struct mad_notices *notices);
-/* Submits a Get of the PortInfo. */
-void local_port_read(struct mad_notices *notices, int64_t now);
+/* The requests of the subscription, for struct registration_ops. */
+void subscription_fill(struct registration *registration, unsigned index, bool registers,
+		       struct registration_request *request);
+int subscription_take(struct registration *registration, unsigned index, const void *data,
+		      size_t size);
+bool subscription_is_record(struct registration *registration, unsigned index,
+			    const void *record);
 
 /* --- reports.c -------------------------------------------------------------------- */
 

@@ -151,7 +151,7 @@ static void run_notices(void)
 						    .filter_count = take_filters(filters),
 						    .limit = 8,
 						    .poll_ms = 1,
-						    .renew_ms = 1};
+						    .check_ms = 1};
 	struct mad_notices_stats stats;
 	struct mad_notices *notices;
 	int ret;

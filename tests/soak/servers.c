@@ -174,7 +174,7 @@ static void notice_came(struct mad_notices *notices, const struct mad_notice *no
 
 static bool open_listener(struct part *part)
 {
-	const struct mad_notices_options notices_options = {.renew_ms = 3000, .poll_ms = 500};
+	const struct mad_notices_options notices_options = {.check_ms = 3000, .poll_ms = 500};
 	struct listener *listener = allocate(sizeof(*listener));
 
 	part->state = listener;

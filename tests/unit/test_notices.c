@@ -17,7 +17,8 @@ static struct {
 	bool silent;     /* the SA does not respond */
 	uint16_t dead;   /* the LID of an SA that does not respond */
 	bool other_s;    /* the response belongs to another subscription */
-	unsigned reads, sets, unsubscriptions;
+	bool forgets;    /* it has no record of a subscription */
+	unsigned reads, sets, unsubscriptions, checks;
 	uint8_t inform[36]; /* the latest */
 } fabric;
 
@@ -26,6 +27,7 @@ static struct {
 	unsigned traps, ports, subscriptions, ends;
 	int error, end_error;
 	unsigned status;
+	uint64_t gap_us;
 	struct mad_notice trap, port;
 	struct mad_notices_stats last; /* when they ended */
 	bool stop_in_callback, stop_run_in_callback;
@@ -60,13 +62,45 @@ static void respond_set(const struct device_packet *packet)
 		device_respond(packet, fabric.status, 56, inform, sizeof(inform));
 }
 
+/* InformInfoRecords, of 64 bytes. */
+static void respond_table(const struct device_packet *packet)
+{
+	size_t size = fabric.forgets ? 0 : 64;
+	uint8_t mad[IB_MAD_SIZE];
+
+	fabric.checks++;
+	if (fabric.silent)
+		return;
+	device_copy_mad(packet, mad);
+	mad[3] = IB_MAD_METHOD_GET_TABLE | IB_MAD_RESPONSE;
+	mad[24] = 1;
+	mad[25] = IB_RMPP_TYPE_DATA;
+	mad[26] = 7;
+	mad[45] = 8;
+	memset(mad + 56, 0, sizeof(mad) - 56);
+	memcpy(mad + 56 + 24, fabric.inform, sizeof(fabric.inform));
+	device_reply(packet, mad, 56 + size);
+}
+
+static void respond_node_info(const struct device_packet *packet)
+{
+	uint8_t info[64] = {0};
+
+	mad_set_field64(info, 0, IB_NODE_PORT_GUID_F, 0x11);
+	device_respond(packet, 0, 64, info, sizeof(info));
+}
+
 static int respond(const struct device_packet *packet, void *arg)
 {
 	(void)arg;
 	if (packet->mad[3] & IB_MAD_RESPONSE)
 		return 0;
-	if (packet->mad[1] == IB_SMI_DIRECT_CLASS)
+	if (packet->mad[1] == IB_SMI_DIRECT_CLASS && packet->mad[17] == IB_ATTR_NODE_INFO)
+		respond_node_info(packet);
+	else if (packet->mad[1] == IB_SMI_DIRECT_CLASS)
 		respond_port_info(packet);
+	else if (packet->mad[1] == IB_SA_CLASS && packet->mad[3] == IB_MAD_METHOD_GET_TABLE)
+		respond_table(packet);
 	else if (packet->mad[1] == IB_SA_CLASS)
 		respond_set(packet);
 	return 0;
@@ -94,6 +128,7 @@ static void tell(struct mad_notices *from, const struct mad_notice *notice, void
 		told.subscriptions++;
 		told.error = notice->error;
 		told.status = notice->status;
+		told.gap_us = notice->gap_end_us - notice->gap_begin_us;
 		break;
 	case MAD_NOTICE_END:
 		told.ends++;
@@ -132,7 +167,7 @@ static const struct mad_notices_options usual;
 /* Intervals that expire at once. */
 static struct mad_notices_options quick(void)
 {
-	return (struct mad_notices_options){.poll_ms = 1, .renew_ms = 86400000};
+	return (struct mad_notices_options){.poll_ms = 1, .check_ms = 86400000};
 }
 
 /* Processes until a count is reached; fails after a long time. */
@@ -403,14 +438,33 @@ TEST(the_next_sm_is_asked_although_the_one_before_does_not_respond)
 	assert_int_equal(notices_stats().subscriptions, 1);
 }
 
-TEST(a_subscription_is_renewed)
+TEST(a_subscription_that_the_sa_has_is_checked_and_not_renewed)
 {
 	struct mad_notices_options options = quick();
 
-	options.renew_ms = 1;
+	options.check_ms = 1;
 	start(options);
-	PROCESS_UNTIL(fabric.sets >= 20);
+	PROCESS_UNTIL(fabric.checks >= 20);
+	assert_int_equal(fabric.sets, 1);
 	assert_int_equal(told.subscriptions, 1);
+	assert_int_equal(told.gap_us, 0);
+}
+
+TEST(a_subscription_that_the_sa_has_forgotten_is_renewed_and_the_gap_is_told)
+{
+	struct mad_notices_options options = quick();
+
+	options.check_ms = 1;
+	start(options);
+	PROCESS_UNTIL(fabric.checks >= 2);
+	assert_int_equal(told.subscriptions, 1);
+	fabric.forgets = true;
+	PROCESS_UNTIL(fabric.sets == 2);
+	fabric.forgets = false;
+	PROCESS_UNTIL(told.subscriptions == 2);
+	assert_int_equal(told.error, 0);
+	assert_true(told.gap_us > 0);
+	assert_true(told.gap_us < LONG_MS * 1000);
 }
 
 TEST(nothing_is_asked_without_an_sm)

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Memberships in multicast groups that last (IBA 15.2.5.17): registrations at the SA. */
+
+#include "base/export.h"
+#include "base/report.h"
+#include "sa/keeper.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RECORD_SIZE offsetof(struct umad_sa_mcmember_record, pad)
+#define GROUP_AND_MEMBER                                               \
+	(UMAD_SA_MCM_COMP_MASK_MGID | UMAD_SA_MCM_COMP_MASK_PORT_GID | \
+	 UMAD_SA_MCM_COMP_MASK_JOIN_STATE)
+
+struct mad_membership {
+	struct registration registration;
+	struct registration_slot slot;
+	mad_membership_fn *callback;
+	void *arg;
+	uint64_t mask;
+	struct umad_sa_mcmember_record request;
+	struct umad_sa_mcmember_record granted, before;
+	bool has_granted;
+	bool granted_now; /* the round has a new record */
+};
+
+static struct mad_membership *membership_of(struct registration *registration)
+{
+	return list_entry(registration, struct mad_membership, registration);
+}
+
+/* --- the requests ----------------------------------------------------------------- */
+
+static void fill(struct registration *registration, unsigned index, bool registers,
+		 struct registration_request *request)
+{
+	struct mad_membership *membership = membership_of(registration);
+
+	(void)index;
+	/* a membership ends under the GID with which it began */
+	if (registers)
+		keeper_gid(registration->keeper, membership->request.portgid);
+	*request = (struct registration_request){
+		.method = registers ? IB_MAD_METHOD_SET : IB_MAD_METHOD_DELETE,
+		.attribute = IB_SA_ATTR_MCRECORD,
+		.mask = registers ? membership->mask : GROUP_AND_MEMBER,
+		.data = &membership->request,
+		.size = RECORD_SIZE,
+	};
+}
+
+static bool is_zero(const uint8_t mgid[16])
+{
+	static const uint8_t zero[16];
+
+	return !memcmp(mgid, zero, sizeof(zero));
+}
+
+static int take(struct registration *registration, unsigned index, const void *data,
+		size_t size)
+{
+	struct mad_membership *membership = membership_of(registration);
+	uint8_t *mgid = membership->request.mgid;
+
+	(void)index;
+	if (size < RECORD_SIZE)
+		return -EBADMSG;
+	if (is_zero(mgid)) /* the SA has chosen a group, which is joined from now on */
+		memcpy(mgid, data, sizeof(membership->request.mgid));
+	if (memcmp(mgid, data, sizeof(membership->request.mgid)) != 0)
+		return -EBADMSG;
+	memcpy(&membership->granted, data, RECORD_SIZE);
+	membership->granted_now = true;
+	return 0;
+}
+
+static bool is_record(struct registration *registration, unsigned index, const void *record)
+{
+	const struct mad_membership *membership = membership_of(registration);
+	const struct umad_sa_mcmember_record *theirs = record;
+
+	(void)index;
+	return !memcmp(membership->request.mgid, theirs->mgid, sizeof(theirs->mgid));
+}
+
+/* --- callbacks -------------------------------------------------------------------- */
+
+static void tell(struct registration *registration, const struct registration_result *result)
+{
+	struct mad_membership *membership = membership_of(registration);
+	struct mad_membership_state state = {
+		.kind = result->error ? MAD_MEMBERSHIP_FAILED : MAD_MEMBERSHIP_JOINED,
+		.error = result->error,
+		.status = result->status,
+		.record =
+			membership->has_granted || !result->error ? &membership->granted : NULL,
+		.gap_begin_us = (uint64_t)result->gap_begin,
+		.gap_end_us = (uint64_t)result->gap_end,
+	};
+
+	if (!result->error && membership->granted_now) {
+		state.changed =
+			membership->has_granted &&
+			memcmp(&membership->granted, &membership->before, RECORD_SIZE) != 0;
+		membership->before = membership->granted;
+		membership->has_granted = true;
+		membership->granted_now = false;
+	}
+	membership->callback(membership, &state, membership->arg);
+}
+
+static void end(struct registration *registration, int error, unsigned status)
+{
+	struct mad_membership *membership = membership_of(registration);
+	const struct mad_membership_state state = {
+		.kind = MAD_MEMBERSHIP_END,
+		.error = error,
+		.status = status,
+		.record = membership->has_granted ? &membership->granted : NULL,
+	};
+
+	membership->callback(membership, &state, membership->arg);
+	free(membership);
+}
+
+static const struct registration_ops membership_ops = {
+	.kind = MEMBERSHIP,
+	.needs_gid = true,
+	.fill = fill,
+	.take = take,
+	.is_record = is_record,
+	.tell = tell,
+	.end = end,
+};
+
+/* --- calls ------------------------------------------------------------------------ */
+
+static int start(struct mad_async *engine, struct mad_membership *membership, int *missing)
+{
+	int cancel_state, ret = engine_enter(engine, &cancel_state);
+
+	if (ret)
+		return ret;
+	ret = keeper_make(engine, missing);
+	if (!ret)
+		keeper_add(engine, &membership->registration);
+	engine_leave(engine, cancel_state);
+	return ret;
+}
+
+EXPORT int mad_membership_start(struct mad_async *async,
+				const struct umad_sa_mcmember_record *member,
+				uint64_t component_mask, unsigned join_state,
+				mad_membership_fn *callback, void *arg,
+				struct mad_membership **membership)
+{
+	struct mad_membership *started;
+	int missing = 0, ret;
+
+	if (!async || !member || !callback || !membership || !join_state || join_state > 0xf)
+		return -EINVAL;
+	started = calloc(1, sizeof(*started));
+	if (!started)
+		return -ENOMEM;
+	started->registration.ops = &membership_ops;
+	started->registration.slots = &started->slot;
+	started->registration.slot_count = 1;
+	started->registration.poll_us = KEEPER_POLL_US;
+	started->registration.check_us = KEEPER_CHECK_US;
+	started->callback = callback;
+	started->arg = arg;
+	started->mask = component_mask | GROUP_AND_MEMBER;
+	memcpy(&started->request, member, RECORD_SIZE);
+	umad_sa_mcm_set_join_state(&started->request, (uint8_t)join_state);
+	*membership = started; /* before the first callback */
+	ret = start(async, started, &missing);
+	if (ret) {
+		*membership = NULL;
+		free(started);
+	}
+	if (missing)
+		report_class("mad_membership_start", missing);
+	return ret;
+}
+
+EXPORT void mad_membership_stop(struct mad_membership *membership)
+{
+	if (membership)
+		keeper_stop(&membership->registration);
+}
