@@ -24,6 +24,7 @@ static const uint16_t traps[] = {64,  65,  66,  67,  128, 129, 130, 131,
 static struct {
 	struct input *input;
 	unsigned handed_out, confirmed, ends;
+	uint8_t inform[36]; /* of the latest subscription */
 } run;
 
 static void check_text(const struct mad_notice *notice)
@@ -74,6 +75,24 @@ static void tell(struct mad_notices *notices, const struct mad_notice *notice, v
 	run.ends += notice->kind == MAD_NOTICE_END;
 }
 
+/* A table of two records at most, perhaps with that of the request's subscription. */
+static void respond_table(const struct device_packet *packet)
+{
+	uint8_t mad[IB_MAD_SIZE];
+	size_t size = (size_t)take(run.input, 1) % 129;
+
+	device_copy_mad(packet, mad);
+	mad[3] |= IB_MAD_RESPONSE;
+	mad[24] = 1;
+	mad[25] = IB_RMPP_TYPE_DATA;
+	mad[26] = 7;
+	mad[45] = (uint8_t)(7 + take(run.input, 1) % 3);
+	take_bytes(run.input, mad + 56, 128);
+	if (take(run.input, 1) & 1)
+		memcpy(mad + 56 + 24, run.inform, sizeof(run.inform));
+	device_reply(packet, mad, 56 + size);
+}
+
 /* The responses of the port and the SA come from the input. */
 static int respond(const struct device_packet *packet, void *arg)
 {
@@ -86,6 +105,12 @@ static int respond(const struct device_packet *packet, void *arg)
 		return 0;
 	}
 	choice = (unsigned)take(run.input, 1);
+	if (packet->mad[3] == IB_MAD_METHOD_GET_TABLE && choice & 1) {
+		respond_table(packet);
+		return 0;
+	}
+	if (packet->mad[3] == IB_MAD_METHOD_SET)
+		memcpy(run.inform, packet->mad + 56, sizeof(run.inform));
 	if (packet->mad[1] == IB_SMI_DIRECT_CLASS && choice & 1) {
 		memset(data, 0, sizeof(data));
 		mad_set_field(data, 0, IB_PORT_STATE_F, MAD_PORT_ACTIVE);
