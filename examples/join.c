@@ -85,6 +85,7 @@ int main(int argc, char **argv)
 {
 	int classes[] = {IB_SMI_DIRECT_CLASS, IB_SA_CLASS};
 	struct umad_sa_mcmember_record member = {.qkey = 0};
+	struct sigaction action = {.sa_handler = stop};
 	struct mad_membership *membership;
 	struct ibmad_port *port;
 
@@ -96,8 +97,8 @@ int main(int argc, char **argv)
 	async = port ? mad_async_create(port) : NULL;
 	if (!async)
 		err(1, "mad_rpc_open_port");
-	signal(SIGINT, stop);
-	signal(SIGALRM, stop);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGALRM, &action, NULL);
 	alarm(seconds);
 	errno = -mad_membership_start(async, &member, 0, UMAD_SA_MCM_JOIN_STATE_FULL_MEMBER,
 				      tell, NULL, &membership);
