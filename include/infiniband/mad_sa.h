@@ -276,6 +276,9 @@ void mad_sa_member_query(struct mad_sa_query *query, struct umad_sa_mcmember_rec
  * If a join fails, the library joins again, in intervals that grow from 1 s to 8 s. It begins
  * one such retry in a second.
  *
+ * If an SM that is restarted still has the membership, and responds again before the next
+ * check, the library does not notice the restart.
+ *
  * Some SAs have no such tables, or do not list the members. Then the library joins again every
  * 10 s, one membership in a second, and the callback does not get a gap.
  */

@@ -130,6 +130,11 @@ void sa_agent_notice(struct sa_agent *sa_agent, uint32_t port, bool in_service)
 	sa_gid_event(sa_agent->sa, in_service ? 64 : 65, gid); /* IBA 14.4.9 */
 }
 
+void sa_agent_forget(struct sa_agent *sa_agent)
+{
+	sa_forget(sa_agent->sa);
+}
+
 void sa_agent_stop(struct sa_agent *sa_agent)
 {
 	if (sa_agent->requests)

@@ -14,6 +14,9 @@ struct sa_agent *sa_agent_start(struct fabric *fabric);
 /* An end port came into service or left it: sends Reports to those who subscribed. */
 void sa_agent_notice(struct sa_agent *sa_agent, uint32_t port, bool in_service);
 
+/* As if the SA was restarted. */
+void sa_agent_forget(struct sa_agent *sa_agent);
+
 void sa_agent_stop(struct sa_agent *sa_agent);
 
 #endif

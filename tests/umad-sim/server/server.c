@@ -52,6 +52,14 @@ static void service_was_changed(struct fabric *fabric, uint32_t port, bool in_se
 		sa_agent_notice(sa_agent, port, in_service);
 }
 
+static void sa_was_restarted(struct fabric *fabric)
+{
+	struct sa_agent *sa_agent = server_of(fabric)->sa_agent;
+
+	if (sa_agent)
+		sa_agent_forget(sa_agent);
+}
+
 static void device_was_changed(struct fabric *fabric, uint32_t node, bool present)
 {
 	const struct graph_node *hw = hardware(fabric, node);
@@ -175,6 +183,7 @@ static int init_fabric(struct server *server, struct graph *graph,
 	fabric->port_changed = port_was_changed;
 	fabric->service_changed = service_was_changed;
 	fabric->device_changed = device_was_changed;
+	fabric->sa_forgets = sa_was_restarted;
 	if (options->trace && (error = open_trace(server, options->trace, why)))
 		return error;
 	if (options->capture && (error = open_capture(server, options, why)))
@@ -276,6 +285,7 @@ void server_free(struct server *server)
 		connection_close(each);
 	connections_settle(server);
 	server->fabric.service_changed = NULL;
+	server->fabric.sa_forgets = NULL;
 	manager_stop(&server->fabric);
 	if (server->sa_agent)
 		sa_agent_stop(server->sa_agent);

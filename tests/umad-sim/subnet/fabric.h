@@ -101,10 +101,11 @@ struct fabric {
 	double load;   /* traffic: share of each link's rate, 0 .. 1 */
 	double errors; /* traffic: symbol errors a second on each link */
 	/* callbacks: a port's settings changed; an end port became Active, or no longer is; a
-	 * node's devices are removed or come back */
+	 * node's devices are removed or come back; the built-in SA forgets */
 	void (*port_changed)(struct fabric *fabric, uint32_t port);
 	void (*service_changed)(struct fabric *fabric, uint32_t end_port, bool in_service);
 	void (*device_changed)(struct fabric *fabric, uint32_t node, bool present);
+	void (*sa_forgets)(struct fabric *fabric);
 	/*
 	 * a packet arrived by this port (by index; port 0 of a switch: from the switch itself)
 	 */

@@ -54,6 +54,8 @@ const struct fault_form fault_forms[] = {
 	 "removes the device of a node from its programs"},
 	{"return", RULE_ADD, MUST_SAY_WHERE, "return on NODE", "adds the device again"},
 	{"add", RULE_ADD, MUST_SAY_WHERE, NULL, NULL}, /* another word for "return" */
+	{"forget", RULE_FORGET, EVERYWHERE, "forget",
+	 "the SA forgets its members and subscribers, as if restarted"},
 	{"clear", RULE_CLEAR, EVERYWHERE, "clear", "ends all rules"},
 	{NULL, RULE_CLEAR, 0, NULL, NULL},
 };

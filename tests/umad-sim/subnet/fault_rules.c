@@ -145,6 +145,10 @@ static void act(struct fabric *fabric, const struct standing_rule *rule)
 	case RULE_ADD:
 		set_removed(fabric, rule->node, rule->kind == RULE_REMOVE);
 		break;
+	case RULE_FORGET:
+		if (fabric->sa_forgets)
+			fabric->sa_forgets(fabric);
+		break;
 	default:
 		clear(fabric);
 	}

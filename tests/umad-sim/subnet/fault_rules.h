@@ -35,6 +35,8 @@
  *	link down|up on NODE/PORT
  *	remove on NODE			removes the node's device from programs
  *	return on NODE			and brings it back; "add" is the same
+ *	forget				the built-in SA forgets groups, members, services and
+ *					subscriptions, as if it was restarted
  *	clear				ends all rules, also pending ones; links are up and
  *					train again, nodes have power, devices are back
  *	after 2s RULE			the rule, two seconds after it was given, or

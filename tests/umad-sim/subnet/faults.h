@@ -37,6 +37,7 @@ enum rule_kind {
 	RULE_LINK_UP,
 	RULE_REMOVE,
 	RULE_ADD,
+	RULE_FORGET,
 	RULE_CLEAR
 };
 

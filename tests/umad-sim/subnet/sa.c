@@ -66,6 +66,15 @@ void sa_free(struct sa *sa)
 	free(sa);
 }
 
+void sa_forget(struct sa *sa)
+{
+	while (sa->groups)
+		group_remove(sa, sa->groups);
+	services_free(sa);
+	subscriptions_free(sa);
+	groups_start(sa); /* without memory, there is no group */
+}
+
 static unsigned int look_up(struct sa_request *request)
 {
 	request->type->walk(request);

@@ -23,6 +23,10 @@ typedef void sa_send_fn(void *context, uint16_t lid, const uint8_t mad[MAD_BYTES
 struct sa *sa_new(struct fabric *fabric, sa_send_fn *send, void *context);
 void sa_free(struct sa *sa);
 
+/* As if it was restarted: only the group that exists from the start is left, without members.
+ */
+void sa_forget(struct sa *sa);
+
 /*
  * Handles a request from the end port (by index) with that LID. Returns a response, which the
  * caller frees: MAD header, RMPP header (active, with version, type and flags; the sender adds

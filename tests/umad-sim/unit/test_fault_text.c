@@ -69,9 +69,13 @@ SUBNET_TEST(each_standing_rule_has_its_kind)
 
 SUBNET_TEST(each_passing_rule_leaves_none_standing)
 {
-	static const char *const rules[] = {"reboot 200ms on beta", "link down on beta/1",
-					    "link up on beta/1",    "remove on beta",
-					    "add on beta",          "clear"};
+	static const char *const rules[] = {"reboot 200ms on beta",
+					    "link down on beta/1",
+					    "link up on beta/1",
+					    "remove on beta",
+					    "add on beta",
+					    "forget",
+					    "clear"};
 
 	for (size_t i = 0; i < COUNT_OF(rules); i++) {
 		rule(subnet, rules[i]);
@@ -463,6 +467,6 @@ SUBNET_TEST(each_line_of_help_begins_with_a_rule)
 		    fault_apply(&subnet->fabric, line + 2, &error) != 0)
 			fail_msg("\"%s\": %s", line, error.text);
 	}
-	assert_int_equal(lines, 29);
+	assert_int_equal(lines, 30);
 	free(text);
 }

@@ -406,6 +406,26 @@ SUBNET_TEST(cleared_all_is_well_again)
 	assert_int_equal(state_of(subnet, NEAR, 2)->state, PORT_ACTIVE);
 }
 
+static unsigned int forgotten;
+
+static void note_forgotten(struct fabric *fabric)
+{
+	(void)fabric;
+	forgotten++;
+}
+
+SUBNET_TEST(the_sa_forgets_once_for_each_rule_that_says_so)
+{
+	rule(subnet, "forget"); /* a fabric without an SA */
+	subnet->fabric.sa_forgets = note_forgotten;
+	forgotten = 0;
+	rule(subnet, "forget");
+	rule(subnet, "after 2s forget");
+	assert_int_equal(forgotten, 1);
+	pass(&subnet->fabric, 3 * SECOND);
+	assert_int_equal(forgotten, 2);
+}
+
 SUBNET_TEST(clear_ends_the_rules_of_nodes_and_pending_rules)
 {
 	subnet->fabric.device_changed = note_change;

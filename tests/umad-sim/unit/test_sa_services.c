@@ -217,6 +217,22 @@ SA_TEST(subscriptions_have_records)
 	assert_int_equal(ask(subnet), SA_NO_RECORDS);
 }
 
+SA_TEST(a_restarted_sa_has_no_subscription_and_only_the_first_group)
+{
+	static const uint8_t mgid[16] = {0xff, 0x15, 0x40, 0x1b, [15] = 9};
+
+	inform(subnet, 1, 3, 64, 4);
+	assert_int_equal(ask(subnet), 0);
+	put16(group_add(subnet->sa, mgid)->record + MCM_AT_PKEY, DEFAULT_PKEY);
+	assert_int_equal(ask_for_all(subnet, IB_SA_ATTR_MCRECORD), 2);
+	sa_forget(subnet->sa);
+	assert_int_equal(ask_for_all(subnet, IB_SA_ATTR_MCRECORD), 1);
+	assert_int_equal(get16(record_at(subnet, 0) + MCM_AT_MLID), 0xc000);
+	assert_int_equal(ask_for_all(subnet, IB_SA_ATTR_INFORMINFORECORD), 0);
+	inform(subnet, 0, 3, 64, 4);
+	assert_int_equal(ask(subnet), SA_INVALID);
+}
+
 SA_TEST(groups_that_come_and_go_are_reported)
 {
 	static const uint8_t mgid[16] = {0xff, 0x15, 0x40, 0x1b, [15] = 9};
