@@ -25,10 +25,11 @@
  *     MCMemberRecords if the engine has memberships. If a record is missing, because the SM was
  *     restarted at the same LID for example, it subscribes again.
  *
- * The library subscribes again within 15 s after the SA can respond, if the timeout of the port
- * is a second or less (mad_rpc_set_timeout()). After an error, it tries again in intervals that
- * grow from 1 s to 8 s. If the SA has no InformInfoRecords, or does not list them, the library
- * subscribes again every 10 s without a notice of the kind MAD_NOTICE_SUBSCRIPTION.
+ * With the default intervals, the library subscribes again within 15 s after the SA can
+ * respond, if the timeout of the port is a second or less (mad_rpc_set_timeout()). After an
+ * error, it tries again in intervals that grow from 1 s to 8 s. If the SA has no
+ * InformInfoRecords, or does not list them, the library subscribes again every 10 s without a
+ * notice of the kind MAD_NOTICE_SUBSCRIPTION.
  *
  * The library does not use verbs, so it does not receive the event of a client reregistration,
  * by which an SM requests new subscriptions.

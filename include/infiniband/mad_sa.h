@@ -264,14 +264,16 @@ void mad_sa_member_query(struct mad_sa_query *query, struct umad_sa_mcmember_rec
  *     port. It joins again when the LID of the port, its GID prefix or the LID of the SM has
  *     changed, and when the port has become Active.
  *   - Once in 5 s it requests the SA's records of the local port, MCMemberRecords and
- *     InformInfoRecords in turn. If a record is missing, it joins again. If one kind is
- * missing, it checks the other kind after a second.
+ *     InformInfoRecords in turn. If a record is missing, it joins again, and checks the
+ *     records of the other kind after a second.
  *
  * A check is one MAD, and one in each further second in which the SA does not respond. The
- * number of checks does not depend on the number of memberships. The library joins again within
- * 15 s after the SA can respond, if the timeout of the port is a second or less
- * (mad_rpc_set_timeout()). The intervals are those of mad_notices_start(), if it sets shorter
- * ones on the same engine.
+ * kernel acknowledges the table by another MAD. The number of checks does not depend on the
+ * number of memberships. If mad_notices_start() sets other intervals on the same engine, the
+ * shortest ones count.
+ *
+ * The library joins again within 15 s after the SA can respond, if the timeout of the port is a
+ * second or less (mad_rpc_set_timeout()).
  *
  * If a join fails, the library joins again, in intervals that grow from 1 s to 8 s. It begins
  * one such retry in a second.

@@ -143,11 +143,12 @@ static void take_joining(struct sa_keeper *keeper)
 
 	while ((first = list_pop(&keeper->joining))) {
 		struct registration *registration = registration_of(first);
+		bool only = list_is_empty(&keeper->registrations);
 
 		list_add_last(&keeper->registrations, first);
-		if (registration->poll_us < keeper->poll_us)
+		if (only || registration->poll_us < keeper->poll_us)
 			keeper->poll_us = registration->poll_us;
-		if (registration->check_us < keeper->check_us)
+		if (only || registration->check_us < keeper->check_us)
 			keeper->check_us = registration->check_us;
 	}
 	engine_leave(keeper->engine, cancel_state);
@@ -202,9 +203,8 @@ static void due(struct engine_timer *timer)
 		return;
 	}
 	keeper->known = false;
-	keeper->poll_us = KEEPER_POLL_US;
-	keeper->check_us = KEEPER_CHECK_US;
 	keeper->poll_at = 0;
+	keeper->check_at = 0;
 }
 
 /* The engine is being destroyed, and has already removed the timer. */
@@ -245,8 +245,6 @@ int keeper_make(struct mad_async *engine, int *missing)
 	keeper->engine = engine;
 	keeper->timer.due = due;
 	keeper->timer.ended = ended;
-	keeper->poll_us = KEEPER_POLL_US;
-	keeper->check_us = KEEPER_CHECK_US;
 	list_init(&keeper->joining);
 	list_init(&keeper->registrations);
 	engine_timer_add(engine, &keeper->timer);

@@ -26,6 +26,25 @@ TEST(a_hundred_memberships_share_one_check)
 		assert_int_equal(told[i].joined, 2);
 }
 
+TEST(a_program_chooses_the_interval_of_checks)
+{
+	const struct mad_notices_options options = {.check_ms = 60000};
+	struct mad_notices *notices;
+
+	assert_int_equal(
+		mad_notices_start(async, &options, tell_notice, &told_notices, &notices), 0);
+	pass(async, 600 * S);
+	assert_in_range(sa.checks, 9, 10);
+	join(0); /* its interval is shorter */
+	pass(async, 600 * S);
+	assert_in_range(sa.checks, 110, 130);
+	mad_notices_stop(notices);
+	leave(0);
+	sa.checks = 0;
+	pass(async, 600 * S); /* nothing is registered */
+	assert_int_equal(sa.checks, 0);
+}
+
 TEST(one_membership_that_is_missing_is_joined_again)
 {
 	join(0);
