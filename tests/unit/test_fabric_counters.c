@@ -158,7 +158,7 @@ TEST(a_reading_has_each_port)
 	assert_int_equal(latest()->error, 0);
 	/* ClassPortInfo of each node, two attributes of each port */
 	assert_int_equal(latest()->requests, 4 + 2 * 8);
-	assert_int_equal(device_written(), 4 + 2 * 8);
+	assert_int_equal(device_written() - net.local, 4 + 2 * 8);
 	assert_true(latest()->begin_us && latest()->end_us >= latest()->begin_us);
 	assert_int_equal(find(2, 1)->reading->rcv_bytes, 400);
 	assert_int_equal(find(2, 1)->reading->port, 1);
@@ -440,7 +440,7 @@ TEST(basic_counters_are_one_request_a_port)
 
 	assert_int_equal(read_with(&basic), 0);
 	assert_int_equal(latest()->requests, 8);
-	assert_int_equal(device_written(), 8);
+	assert_int_equal(device_written() - net.local, 8);
 	assert_int_equal(find(1, 1)->reading->extended, 0);
 }
 
@@ -734,12 +734,13 @@ TEST(a_reading_is_cancelled)
 	net.on_counters = cancel_now;
 	assert_int_equal(read_with(&options), -ECANCELED);
 	assert_int_equal(latest()->wanted, 8);
-	assert_int_equal(error_of(1, 1), 0);
-	assert_int_equal(error_of(0, 2), 0);
-	assert_int_equal(error_of(0, 3), -ECANCELED);
-	assert_int_equal(error_of(0, 5), -ECANCELED);
-	assert_int_equal(find(0, 2)->totals->readings, 2);
-	assert_int_equal(find(0, 3)->totals->readings, 1);
+	for (unsigned n = 1; n <= 5; n++) {
+		bool was_read = !error_of(0, n);
+
+		/* port 3 does not respond; a slow machine may not have read the first ones */
+		assert_true(was_read ? n < 3 : error_of(0, n) == -ECANCELED);
+		assert_int_equal(find(0, n)->totals->readings, was_read ? 2 : 1);
+	}
 }
 
 TEST(a_reading_ends_when_the_local_link_is_down)
