@@ -489,8 +489,10 @@ void mad_counters_tracker_free(struct mad_counters_tracker *tracker);
 /**
  * Adds a reading to the totals. If a counter was
  * reset, the tracker adds its present value: the events between the previous reading and the
- * reset are not known. If a counter ran backwards, the tracker adds nothing until the counter
- * exceeds its previous value. A total stops at UINT64_MAX.
+ * reset are not known. A counter that was reset, and is not lower in the next reading, cannot
+ * be told from one that has grown: its total is too low. If a counter ran backwards, the
+ * tracker adds nothing until the counter exceeds its previous value. A total stops at
+ * UINT64_MAX.
  *
  * Returns a mask of enum mad_counters_event, or
  * -EINVAL  an argument is NULL
