@@ -76,7 +76,8 @@ static double port_number, rate, time_limit = 600; /* 0: any; no limit */
 static int only_nonzero, only_switches;
 static uint64_t wanted = TOPOLOGY | MAD_COUNTERS_DEFAULT; /* metrics */
 static struct mad_fabric_options discovery;
-static struct mad_fabric_counters_options reading = {.check_guid = true};
+/* no reading is urgent: a node that is slow for a moment is not taken for a silent one */
+static struct mad_fabric_counters_options reading = {.check_guid = true, .timeout_ms = 3000};
 static const char *listen_port, *listen_address; /* NULL: prints once; any address */
 
 static struct ibmad_port *local_port; /* NULL: not open */
