@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +22,6 @@
 #include "child.h"
 #include "order.h"
 #include "pcap_file.h"
-#include "protocol.h"
 #include "ring.h"
 #include "slowest.h"
 
@@ -38,7 +38,7 @@ static const struct preload preload = {
 	.library = "libumad-capture.so",
 	.from_program = CAPTURE_FROM_PROGRAM,
 	.ready = ENV_CAPTURE_READY,
-	.otherwise = "its MADs cannot be captured",
+	.otherwise = "its MADs were not captured",
 };
 
 struct capture {
@@ -140,7 +140,7 @@ static int run(struct capture *capture, pid_t child)
 }
 
 /* Reports what the capture lacks. */
-static void tell_losses(struct capture *capture, bool heard)
+static void tell_losses(struct capture *capture, enum child_report report)
 {
 	uint64_t left_out = atomic_load(&capture->ring->left_out) + capture->lost;
 
@@ -152,7 +152,7 @@ static void tell_losses(struct capture *capture, bool heard)
 	if (capture->seen && !capture->selected)
 		fprintf(stderr, "umad-capture: the filter selected none of %" PRIu64 " MADs\n",
 			capture->seen);
-	if (heard && !atomic_load(&capture->ring->programs))
+	if (report == CHILD_LOADED && !atomic_load(&capture->ring->programs))
 		fprintf(stderr,
 			"umad-capture: %s did not use libibumad.so.3: nothing was captured\n",
 			capture->options.program[0]);
@@ -196,29 +196,51 @@ static int open_ring(struct capture *capture)
 	return setenv(ENV_RING, path, 1) ? -errno : 0;
 }
 
+/*
+ * Whether no file of that name can be executed. Only for a message before a file is
+ * overwritten: execvp(3) decides which file is executed.
+ */
+static bool is_missing(const char *name)
+{
+	const char *folders = getenv("PATH");
+	char path[PATH_MAX];
+
+	if (strchr(name, '/'))
+		return access(name, X_OK) != 0;
+	for (const char *folder = folders ? folders : "/bin:/usr/bin";; folder++) {
+		int length = (int)strcspn(folder, ":");
+
+		if (snprintf(path, sizeof(path), "%.*s%s%s", length, folder, length ? "/" : "",
+			     name) < (int)sizeof(path) &&
+		    !access(path, X_OK))
+			return false;
+		folder += length;
+		if (!*folder)
+			return true;
+	}
+}
+
 /* Reports a program that is not there before a file is overwritten for it. */
 static int find(const char *name)
 {
-	char path[PATH_MAX];
 	int error;
 
-	if (!access(find_program(name, path), X_OK))
+	if (!is_missing(name))
 		return 0;
-	error = errno;
+	error = strchr(name, '/') ? errno : ENOENT;
 	fprintf(stderr, "umad-capture: %s: %s\n", name, strerror(error));
 	return error == ENOENT ? 127 : 126;
 }
 
 static int start(struct capture *capture, char **arguments)
 {
-	char library[PATH_MAX];
+	enum child_report report;
 	int ready, status;
 	pid_t child;
-	bool heard;
 
 	status = find(arguments[0]);
 	if (!status)
-		status = child_preload(&preload, arguments, NULL, library);
+		status = child_preload(&preload, NULL);
 	if (status)
 		return status;
 	if (open_ring(capture) || open_output(capture))
@@ -228,14 +250,14 @@ static int start(struct capture *capture, char **arguments)
 		fputs("umad-capture: out of memory\n", stderr);
 		return STATUS_FAILED;
 	}
-	status = child_start(&preload, arguments, library, &child, &ready);
+	status = child_start(&preload, arguments, &child, &ready);
 	if (status)
 		return status;
-	heard = child_heard(ready);
+	report = child_heard(ready);
 	status = run(capture, child);
 	slowest_print(stderr, &capture->slowest);
-	tell_losses(capture, heard);
-	return child_judge(&preload, arguments[0], heard, status);
+	tell_losses(capture, report);
+	return child_judge(&preload, arguments[0], report, status);
 }
 
 int main(int argc, char **argv)

@@ -12,7 +12,6 @@
 #ifndef UMAD_SIM_PROTOCOL_H
 #define UMAD_SIM_PROTOCOL_H
 
-#include <limits.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -179,17 +178,5 @@ static inline void transaction_leave(struct shared *shared, uint64_t key)
  * negative errno.
  */
 int check_write(const struct shared *shared, const uint8_t *packet, uint64_t count);
-
-/*
- * Returns why the loader would not preload the library into a program, which then would run on
- * the real machine. NULL: the loader will preload it, or the program cannot be executed at
- * all. For a script this concerns the interpreter, whose path is stored; "" is stored if the
- * program is no script.
- */
-const char *check_program(const char *path, char interpreted_by[PATH_MAX]);
-
-/* The first executable file of that name in PATH, as execvp(3) finds it; if there is none, the
- * name itself. */
-const char *find_program(const char *name, char buffer[PATH_MAX]);
 
 #endif

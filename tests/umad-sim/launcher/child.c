@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/*
- * A child with a library preloaded. Before the program's main() runs, three checks are made:
- * the kind of program allows LD_PRELOAD; on demand, the dynamic loader, called without running
- * the program, lists the library; and the library reports that it is loaded.
- */
+/* A child with a library preloaded. The library reports that it is loaded, before the
+ * program's main() runs. */
 #include "child.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,9 +19,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "protocol.h"
+/* What the child writes to the descriptor of child_heard() if it cannot execute the program.
+ * The library writes another byte. */
+#define NOT_STARTED "n"
 
 static pid_t program;
+static sigset_t first_mask; /* the signals that are blocked without child_start() */
 
 /* Signals whose actions the parent changes, and their actions when the parent was started: the
  * program gets these. */
@@ -62,12 +65,6 @@ static void on_signal(int signal, void (*handler)(int signal))
 	struct sigaction action = {.sa_handler = handler};
 
 	sigaction(signal, &action, NULL);
-}
-
-static int refuse(const struct preload *preload, const char *what, const char *why)
-{
-	fprintf(stderr, "%s: %s: %s: %s\n", preload->self, what, why, preload->otherwise);
-	return STATUS_FAILED;
 }
 
 static int fail_with(const struct preload *preload, const char *what)
@@ -150,56 +147,22 @@ static int add_to_environment(const char *library)
 	return error;
 }
 
-int child_preload(const struct preload *preload, char **arguments, const char *folder,
-		  char library[PATH_MAX])
+int child_preload(const struct preload *preload, const char *folder)
 {
-	char found[PATH_MAX], interpreted_by[PATH_MAX];
-	const char *why = check_program(find_program(arguments[0], found), interpreted_by);
-	int status;
+	char library[PATH_MAX];
+	int status = name_library(preload, folder, library);
 
-	if (why)
-		return refuse(preload, interpreted_by[0] ? interpreted_by : arguments[0], why);
-	status = name_library(preload, folder, library);
 	if (!status && add_to_environment(library))
 		status = fail_with(preload, "LD_PRELOAD");
 	return status;
 }
 
-/*
- * Whether the loader loads the library into the program: the loader lists the libraries and
- * does not start the program (ld.so(8), LD_TRACE_LOADED_OBJECTS). Returns true for a program
- * that cannot be executed: exec_program() reports that.
- */
-static bool is_loaded(char **arguments, const char *library)
+/* The program cannot be executed, and the parent need not wait for the library. */
+static void __attribute__((noreturn)) not_started(int ready, int status)
 {
-	char line[PATH_MAX + 64];
-	bool found = false;
-	int ends[2], status;
-	FILE *list;
-	pid_t child;
-
-	if (pipe2(ends, O_CLOEXEC))
-		return false;
-	child = fork();
-	if (child == 0) {
-		dup2(ends[1], STDOUT_FILENO);
-		dup2(open("/dev/null", O_RDWR | O_CLOEXEC), STDERR_FILENO);
-		setenv("LD_TRACE_LOADED_OBJECTS", "1", 1);
-		execvp(arguments[0], arguments);
-		_exit(127);
-	}
-	close(ends[1]);
-	list = fdopen(ends[0], "r");
-	while (child > 0 && list && fgets(line, sizeof(line), list)) {
-		const char *name = strstr(line, library);
-
-		found |= name && !strncmp(name + strlen(library), " (0x", 4);
-	}
-	if (list)
-		fclose(list);
-	if (child < 0 || waitpid(child, &status, 0) < 0)
-		return false;
-	return found || (WIFEXITED(status) && WEXITSTATUS(status) == 127);
+	if (write(ready, NOT_STARTED, 1) != 1)
+		status = STATUS_FAILED;
+	_exit(status);
 }
 
 static void __attribute__((noreturn))
@@ -207,62 +170,90 @@ exec_program(const struct preload *preload, char **arguments, int ready)
 {
 	char number[16];
 
+	if (preload->prepare && preload->prepare())
+		not_started(ready, STATUS_FAILED);
 	snprintf(number, sizeof(number), "%d", ready);
 	setenv(preload->ready, number, 1);
 	for (unsigned int i = 0; i < CHANGED_SIGNALS; i++)
 		sigaction(changed_signals[i], &first_actions[i], NULL);
 	execvp(arguments[0], arguments);
 	fprintf(stderr, "%s: %s: %s\n", preload->self, arguments[0], strerror(errno));
-	_exit(errno == ENOENT ? 127 : 126);
+	not_started(ready, errno == ENOENT ? 127 : 126);
 }
 
-int child_start(const struct preload *preload, char **arguments, const char *library,
-		pid_t *child, int *ready)
+/* Interrupts a wait: the program has ended. */
+static void wake(int signal)
 {
-	sigset_t passed, before;
-	char why[128];
+	(void)signal;
+}
+
+int child_start(const struct preload *preload, char **arguments, pid_t *child, int *ready)
+{
+	struct sigaction ended = {.sa_handler = wake, .sa_flags = SA_RESTART};
+	sigset_t blocked;
 	int ends[2];
 
 	if (pipe(ends))
 		return fail_with(preload, "pipe");
-	if (preload->ask_loader && !is_loaded(arguments, library)) {
-		snprintf(why, sizeof(why), "its loader does not preload %s", preload->library);
-		return refuse(preload, arguments[0], why);
-	}
 	on_signal(SIGINT, SIG_IGN);
 	on_signal(SIGQUIT, SIG_IGN);
-	/* the program may send a signal before this process can pass it on */
-	sigemptyset(&passed);
+	sigaction(SIGCHLD, &ended, NULL);
+	/* the program may send a signal before this process can pass it on, and may end before
+	 * this process waits for that */
+	sigemptyset(&blocked);
+	sigaddset(&blocked, SIGCHLD);
 	for (unsigned int i = 0; i < PASSED_ON; i++)
-		sigaddset(&passed, passed_on[i]);
-	sigprocmask(SIG_BLOCK, &passed, &before);
+		sigaddset(&blocked, passed_on[i]);
+	sigprocmask(SIG_BLOCK, &blocked, &first_mask);
 	program = fork();
 	if (program == 0) {
 		close(ends[0]);
-		sigprocmask(SIG_SETMASK, &before, NULL);
+		sigprocmask(SIG_SETMASK, &first_mask, NULL);
 		exec_program(preload, arguments, ends[1]);
 	}
 	for (unsigned int i = 0; i < PASSED_ON && program > 0; i++)
 		on_signal(passed_on[i], pass_on);
-	sigprocmask(SIG_SETMASK, &before, NULL);
-	if (program < 0)
+	if (program < 0) {
+		sigprocmask(SIG_SETMASK, &first_mask, NULL);
 		return fail_with(preload, "fork");
+	}
 	close(ends[1]);
 	*child = program;
 	*ready = ends[0];
 	return 0;
 }
 
-bool child_heard(int ready)
+static bool has_ended(void)
 {
-	char byte;
+	siginfo_t info = {0};
+
+	return waitid(P_PID, (id_t)program, &info, WEXITED | WNOHANG | WNOWAIT) ||
+	       info.si_pid == program;
+}
+
+/*
+ * A program without the library, and its children, keep the descriptor open. So the wait ends
+ * with the program, too. SIGCHLD is blocked, except while ppoll() waits.
+ */
+enum child_report child_heard(int ready)
+{
+	static const struct timespec at_once;
+	struct pollfd readable = {.fd = ready, .events = POLLIN};
+	bool ended = false;
+	char byte = 0;
 	ssize_t length;
+	int count;
 
 	do {
-		length = read(ready, &byte, 1);
-	} while (length < 0 && errno == EINTR);
+		ended = has_ended(); /* everything that the program wrote is there now */
+		count = ppoll(&readable, 1, ended ? &at_once : NULL, &first_mask);
+	} while (count < 0 && errno == EINTR);
+	length = count > 0 ? read(ready, &byte, 1) : 0;
 	close(ready);
-	return length == 1;
+	sigprocmask(SIG_SETMASK, &first_mask, NULL);
+	if (length != 1)
+		return CHILD_SILENT;
+	return byte == NOT_STARTED[0] ? CHILD_NOT_STARTED : CHILD_LOADED;
 }
 
 int child_status(int status)
@@ -270,12 +261,12 @@ int child_status(int status)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-int child_judge(const struct preload *preload, const char *name, bool heard, int status)
+int child_judge(const struct preload *preload, const char *name, enum child_report report,
+		int status)
 {
-	char why[128];
-
-	if (heard || status == 126 || status == 127)
+	if (report != CHILD_SILENT)
 		return status;
-	snprintf(why, sizeof(why), "%s did not report that it is loaded", preload->library);
-	return refuse(preload, name, why);
+	fprintf(stderr, "%s: %s: %s did not report that it is loaded: %s\n", preload->self,
+		name, preload->library, preload->otherwise);
+	return STATUS_FAILED;
 }

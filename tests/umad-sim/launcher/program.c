@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * The program that umad-sim runs, with libumad-sim.so preloaded. On a machine with InfiniBand a
- * program without the library would use the real fabric: such a program is not run.
+ * The program that umad-sim runs, with libumad-sim.so preloaded. The devices of the machine are
+ * hidden from the program: what the library does not reach sees no device.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,15 +13,28 @@
 #include "ask.h"
 #include "program.h"
 #include "protocol.h"
+#include "wall.h"
 
-static const struct preload preload = {
+static struct preload preload = {
 	.self = "umad-sim",
 	.library = LIBRARY_NAME,
 	.from_program = PRELOAD_FROM_PROGRAM,
 	.ready = ENV_READY,
-	.otherwise = "it would run on the real machine",
-	.ask_loader = true,
+	.otherwise = "it saw no InfiniBand device",
 };
+
+static int hide_devices(void)
+{
+	char why[WALL_TEXT];
+	int error = wall_enter(why);
+
+	if (error)
+		fprintf(stderr,
+			"umad-sim: the InfiniBand devices of this machine cannot be hidden: %s "
+			"(--without-wall runs the program beside them)\n",
+			why);
+	return error;
+}
 
 static int set_environment(const char *folder, uint32_t view)
 {
@@ -44,26 +57,33 @@ static int wait_for_program(pid_t child)
 	return child_status(status);
 }
 
-int program_run(char **arguments, const char *folder, uint32_t view)
+int program_run(char **arguments, const char *folder, uint32_t view, bool without_wall)
 {
-	char library[PATH_MAX], text[LONGEST_TEXT + 1];
+	char text[LONGEST_TEXT + 1];
+	enum child_report report;
 	struct reply reply;
 	int ready, status;
 	pid_t child;
-	bool heard;
 
-	status = child_preload(&preload, arguments, folder, library);
+	if (wall_is_needed()) {
+		if (without_wall)
+			preload.otherwise =
+				"it ran beside the InfiniBand devices of this machine";
+		else
+			preload.prepare = hide_devices;
+	}
+	status = child_preload(&preload, folder);
 	if (status)
 		return status;
 	if (set_environment(folder, view)) {
 		fprintf(stderr, "umad-sim: %s\n", strerror(errno));
 		return STATUS_FAILED;
 	}
-	status = child_start(&preload, arguments, library, &child, &ready);
+	status = child_start(&preload, arguments, &child, &ready);
 	if (status)
 		return status;
-	heard = child_heard(ready);
-	if (heard) /* if the fabric has ended, the program finds out */
+	report = child_heard(ready);
+	if (report == CHILD_LOADED) /* if the fabric has ended, the program finds out */
 		ask(folder, REQUEST_BEGIN, "", &reply, text, NULL);
-	return child_judge(&preload, arguments[0], heard, wait_for_program(child));
+	return child_judge(&preload, arguments[0], report, wait_for_program(child));
 }

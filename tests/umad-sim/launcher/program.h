@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Runs a program on the fabric. A program that cannot be on the fabric is not started. */
+/* Runs a program on the fabric. */
 #ifndef UMAD_SIM_PROGRAM_H
 #define UMAD_SIM_PROGRAM_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "child.h"
 
 /*
- * Runs the program with a view of the fabric in that folder. Returns its exit status, as a
- * shell reports it; STATUS_FAILED, with the reason on stderr, for a program that cannot be on
- * the fabric; 126 or 127 for a program that cannot be executed.
+ * Runs the program with a view of the fabric in that folder, and without a view of the devices
+ * of the machine; without_wall: the library alone keeps the program from them. Returns the exit
+ * status of the program, as a shell reports it. Returns STATUS_FAILED, with the reason on
+ * stderr, if the devices cannot be hidden, or if the program ran without the library; 126 or
+ * 127 for a program that cannot be executed.
  */
-int program_run(char **arguments, const char *folder, uint32_t view);
+int program_run(char **arguments, const char *folder, uint32_t view, bool without_wall);
 
 #endif

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/*
- * Programs that the program starts are on the fabric, too, with any environment: a script that
- * cleared the environment would otherwise run them on the real machine. A program that cannot
- * be on the fabric is not started (check_program()).
- */
+/* Programs that the program starts are on the fabric, too, with any environment: a script may
+ * clear the environment. */
 #include <alloca.h>
 #include <errno.h>
 #include <spawn.h>
@@ -90,32 +87,6 @@ static bool on_a_fabric(char *const environment[])
 	       !REAL(access)(path, R_OK);
 }
 
-/* valgrind's tools are linked statically, but preload libraries into the program that they
- * run. */
-static bool is_valgrind(const char *path, char *const environment[])
-{
-	return value_in(environment, "VALGRIND_LAUNCHER") && strstr(path, "valgrind");
-}
-
-/* Whether the program may start. If not, prints the reason and sets errno. */
-static bool may_start(const char *path, char *const environment[])
-{
-	char interpreted_by[PATH_MAX];
-	const char *why;
-	int before = errno;
-
-	if (!library[0] || is_valgrind(path, environment))
-		return true;
-	why = check_program(path, interpreted_by);
-	if (!why && REAL(access)(library, R_OK))
-		why = "cannot be on the fabric: the library to preload has gone";
-	errno = why ? EACCES : before;
-	if (why)
-		dprintf(STDERR_FILENO, "umad-sim: %s%s%s: %s: not started\n", path,
-			interpreted_by[0] ? ": " : "", interpreted_by, why);
-	return !why;
-}
-
 /* What is added to a program's environment: the fabric's variables, and the inherited devices.
  * The memory is on the caller's stack: a child of vfork() must not allocate. */
 struct additions {
@@ -164,8 +135,6 @@ static char **fill(char **filled, char *const environment[], struct additions *a
 
 EXPORT int execve(const char *path, char *const arguments[], char *const environment[])
 {
-	if (!may_start(path, environment))
-		return -1;
 	return REAL(execve)(path, arguments, WITH_FABRIC(environment));
 }
 
@@ -176,10 +145,6 @@ EXPORT int execv(const char *path, char *const arguments[])
 
 EXPORT int execvpe(const char *name, char *const arguments[], char *const environment[])
 {
-	char buffer[PATH_BYTES];
-
-	if (!may_start(find_program(name, buffer), environment))
-		return -1;
 	return REAL(execvpe)(name, arguments, WITH_FABRIC(environment));
 }
 
@@ -188,24 +153,8 @@ EXPORT int execvp(const char *name, char *const arguments[])
 	return execvpe(name, arguments, environ);
 }
 
-static void path_of_descriptor(char path[PATH_BYTES], int folder, const char *name)
-{
-	if (name[0] == '/')
-		snprintf(path, PATH_BYTES, "%s", name);
-	else if (folder < 0)
-		snprintf(path, PATH_BYTES, "./%s", name);
-	else
-		snprintf(path, PATH_BYTES, "/proc/self/fd/%d%s%s", folder, name[0] ? "/" : "",
-			 name);
-}
-
 EXPORT int fexecve(int fd, char *const arguments[], char *const environment[])
 {
-	char path[PATH_BYTES];
-
-	path_of_descriptor(path, fd, "");
-	if (!may_start(path, environment))
-		return -1;
 	return REAL(fexecve)(fd, arguments, WITH_FABRIC(environment));
 }
 
@@ -216,11 +165,6 @@ int execveat(int folder, const char *name, char *const arguments[], char *const 
 EXPORT int execveat(int folder, const char *name, char *const arguments[],
 		    char *const environment[], int flags)
 {
-	char path[PATH_BYTES];
-
-	path_of_descriptor(path, folder, name);
-	if (!may_start(path, environment))
-		return -1;
 	return REAL(execveat)(folder, name, arguments, WITH_FABRIC(environment), flags);
 }
 
@@ -275,8 +219,6 @@ EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_acti
 		       const posix_spawnattr_t *attributes, char *const arguments[],
 		       char *const environment[])
 {
-	if (!may_start(path, environment))
-		return EACCES;
 	return REAL(posix_spawn)(pid, path, actions, attributes, arguments,
 				 WITH_FABRIC(environment));
 }
@@ -285,10 +227,6 @@ EXPORT int posix_spawnp(pid_t *pid, const char *name, const posix_spawn_file_act
 			const posix_spawnattr_t *attributes, char *const arguments[],
 			char *const environment[])
 {
-	char buffer[PATH_BYTES];
-
-	if (!may_start(find_program(name, buffer), environment))
-		return EACCES;
 	return REAL(posix_spawnp)(pid, name, actions, attributes, arguments,
 				  WITH_FABRIC(environment));
 }
