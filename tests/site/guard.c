@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Preloaded into each program that the check of a site runs. It replaces libibumad's
- * umad_send():
+ * Preloaded into each program that the check of a site runs (guarded.c). Before main() begins,
+ * it appends the line "loaded PID" to the file SITE_SENT and uncovers the devices: without the
+ * guard, the program has no device. The guard replaces libibumad's umad_send():
  *
  * - It sends Gets of SMPs, of the performance management and of the SA. All other MADs fail
  *   with EPERM, whatever the program does.
  * - With SITE_RATE it sends at most so many MADs a second. This limits tools without a rate
  *   option.
- * - When the program exits, it appends a line to the file SITE_SENT: how many MADs were sent,
- *   and how many failed.
+ * - When the program exits, it appends a line to SITE_SENT: "sent PID", how many MADs were
+ *   sent, and how many failed.
  *
  * The guard does not see RMPP acknowledgements: the kernel sends them. They belong to responses
  * to GetTable and GetMulti, which the guard rejects.
@@ -26,14 +27,18 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mount.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "guarded.h"
 
 #define METHOD_GET 0x01
 #define SECOND     1000000000ULL
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t sent, refused, next_ns;
+static pid_t program; /* not a child of fork() */
 
 static bool only_reads(const uint8_t *mad, int length)
 {
@@ -81,6 +86,8 @@ static void keep_rate(void)
 		;
 }
 
+void site_guard(void);
+
 /* Not linked with libibumad: the program's libibumad is used. */
 int umad_send(int portid, int agentid, void *umad, int length, int timeout_ms, int retries)
 {
@@ -105,13 +112,27 @@ int umad_send(int portid, int agentid, void *umad, int length, int timeout_ms, i
 	return next(portid, agentid, umad, length, timeout_ms, retries);
 }
 
-__attribute__((destructor)) static void tell(void)
+/* A program that cannot be counted gets no device, and does not run. */
+__attribute__((constructor)) static void begin(void)
 {
-	const char *path = getenv("SITE_SENT");
-	FILE *file = path && (sent || refused) ? fopen(path, "a") : NULL;
+	program = getpid();
+	if (!guard_report("loaded %d", program)) {
+		fputs("the guard: SITE_SENT cannot be written\n", stderr);
+		_exit(2);
+	}
+	/* EINVAL: the program that executed this one has uncovered the folder */
+	if (getenv(GUARDED_COVERED) && umount2(GUARDED_FOLDER, MNT_DETACH) && errno != EINVAL)
+		perror("the guard: " GUARDED_FOLDER);
+}
 
-	if (!file)
-		return;
-	fprintf(file, "%llu %llu\n", (unsigned long long)sent, (unsigned long long)refused);
-	fclose(file);
+__attribute__((destructor)) static void end(void)
+{
+	if (getpid() == program)
+		guard_report("sent %d %llu %llu", program, (unsigned long long)sent,
+			     (unsigned long long)refused);
+}
+
+/* For programs that look for the guard in their own process. */
+void site_guard(void)
+{
 }

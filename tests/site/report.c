@@ -8,12 +8,15 @@
  * its nodes. --counters prints the counters of a port alone, as the fields of
  * PortCounters. Nothing is set.
  *
+ * Does nothing without the guard (guard.c) in its process.
+ *
  * Exits with 0 and a report, in which lines that begin with "WRONG" describe failures; with 77
  * if there is no device, or no right to open it; with 2 if the arguments make no sense.
  */
 #include "report.h"
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <getopt.h>
 #include <infiniband/mad_counters.h>
@@ -301,6 +304,10 @@ int main(int argc, char **argv)
 	}
 	if (argc - optind > 2)
 		return usage();
+	if (!dlsym(RTLD_DEFAULT, "site_guard")) {
+		fprintf(stderr, "the guard is not in this process\n");
+		return 2;
+	}
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	ca = argc > optind ? argv[optind] : NULL;
 	if (umad_init() ||
