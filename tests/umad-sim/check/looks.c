@@ -90,13 +90,13 @@ static void look_by_other_calls(void)
 		struct file_handle head;
 		char bytes[MAX_HANDLE_SZ];
 	} handle = {.head.handle_bytes = MAX_HANDLE_SZ};
-	struct stat status;
+	struct statx status;
 	struct statfs system;
 	int mounted, folder;
 	char target[256];
 
 	strcpy(path, NODE);
-	seen("stat", !syscall(SYS_newfstatat, AT_FDCWD, path, &status, 0));
+	seen("statx", !syscall(SYS_statx, AT_FDCWD, path, 0, STATX_TYPE, &status));
 	seen("statfs", !syscall(SYS_statfs, path, &system));
 	seen("faccessat", !syscall(SYS_faccessat, AT_FDCWD, path, F_OK));
 	seen("name_to_handle_at",
