@@ -22,6 +22,7 @@
 
 #include <infiniband/umad_ext.h>
 
+#include "ready.h"
 #include "ring.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -367,14 +368,12 @@ EXPORT int ioctl(int fd, unsigned long request, ...)
 /* Tells umad-capture, which waits for it, that the library is loaded. */
 static void say_ready(void)
 {
-	const char *text = getenv(ENV_CAPTURE_READY);
-	int fd = text ? atoi(text) : -1;
+	int fd = ready_descriptor(getenv(ENV_CAPTURE_READY));
 
 	unsetenv(ENV_CAPTURE_READY);
 	if (fd < 0)
 		return;
-	if (write(fd, "", 1) != 1)
-		dprintf(STDERR_FILENO, "umad-capture: descriptor %d cannot be written\n", fd);
+	send(fd, "", 1, READY_SEND_FLAGS);
 	close(fd);
 }
 

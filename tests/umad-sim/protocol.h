@@ -28,8 +28,9 @@
 /* What umad-sim puts into a program's environment. */
 #define ENV_FOLDER "UMAD_SIM_FOLDER" /* the fabric's folder */
 #define ENV_VIEW   "UMAD_SIM_VIEW"   /* the program's view: N of folder view-N */
-#define ENV_READY \
-	"UMAD_SIM_READY" /* the descriptor on which the library reports that it is loaded */
+#define ENV_READY                                                                     \
+	"UMAD_SIM_READY" /* the socket on which the library reports that it is loaded \
+			    (ready.h) */
 
 /* The open devices that a program passes on at exec(): "descriptor:kind:handle,...". */
 #define ENV_HANDLES "UMAD_SIM_HANDLES"

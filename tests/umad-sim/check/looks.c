@@ -7,7 +7,8 @@
  * folder for files, with links to /sys and /dev.
  *
  * looks --handle prints the handle of a device. looks --run PROGRAM [ARGUMENT ...] runs a
- * program.
+ * program three times. Before the last time it opens a file with the descriptor that the
+ * variable of umad-sim has.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -256,6 +257,34 @@ static void get_out(const char *folder, const char *handle)
 		uncover("umount in a namespace");
 }
 
+static void run(char **arguments)
+{
+	int status = -1;
+	pid_t child = fork();
+
+	if (child == 0) {
+		execvp(arguments[0], arguments);
+		_exit(127);
+	}
+	if (waitpid(child, &status, 0) != child || status)
+		printf("status %d\n", status);
+	fflush(stdout);
+}
+
+static void run_three_times(char **arguments)
+{
+	const char *number = getenv("UMAD_SIM_READY");
+	FILE *file = tmpfile();
+
+	run(arguments);
+	run(arguments);
+	if (number && file && dup2(fileno(file), atoi(number)) < 0)
+		puts("no descriptor");
+	run(arguments);
+	if (file && lseek(fileno(file), 0, SEEK_END) != 0)
+		puts("something is written to a file of the program");
+}
+
 int main(int argc, char **argv)
 {
 	if (argc < 2)
@@ -265,8 +294,8 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (!strcmp(argv[1], "--run")) {
-		execvp(argv[2], argv + 2);
-		return 127;
+		run_three_times(argv + 2);
+		return 0;
 	}
 	look_by_paths(argv[1]);
 	look_by_other_calls();

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -168,11 +169,14 @@ static void __attribute__((noreturn)) not_started(int ready, int status)
 static void __attribute__((noreturn))
 exec_program(const struct preload *preload, char **arguments, int ready)
 {
-	char number[16];
+	char number[64];
+	struct stat status;
 
 	if (preload->prepare && preload->prepare())
 		not_started(ready, STATUS_FAILED);
-	snprintf(number, sizeof(number), "%d", ready);
+	if (fstat(ready, &status))
+		not_started(ready, STATUS_FAILED);
+	snprintf(number, sizeof(number), "%d:%llu", ready, (unsigned long long)status.st_ino);
 	setenv(preload->ready, number, 1);
 	for (unsigned int i = 0; i < CHANGED_SIGNALS; i++)
 		sigaction(changed_signals[i], &first_actions[i], NULL);
@@ -193,8 +197,8 @@ int child_start(const struct preload *preload, char **arguments, pid_t *child, i
 	sigset_t blocked;
 	int ends[2];
 
-	if (pipe(ends))
-		return fail_with(preload, "pipe");
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends))
+		return fail_with(preload, "a socket");
 	on_signal(SIGINT, SIG_IGN);
 	on_signal(SIGQUIT, SIG_IGN);
 	sigaction(SIGCHLD, &ended, NULL);

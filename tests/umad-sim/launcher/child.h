@@ -14,8 +14,8 @@ struct preload {
 	const char *self;         /* the parent's name, for messages */
 	const char *library;      /* the file name of the library */
 	const char *from_program; /* its installed path, relative to the folder of the parent */
-	const char *ready;        /* the environment variable with the descriptor to which the
-				   * library writes a byte when it is loaded */
+	const char *ready;        /* the environment variable with the socket to which the
+				   * library writes a byte when it is loaded (ready.h) */
 	const char *otherwise;    /* what happened without the library, for messages */
 	int (*prepare)(void);     /* called in the child before the program; a result other
 				   * than 0: the program is not run. NULL: nothing is called */

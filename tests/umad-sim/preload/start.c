@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "preload.h"
+#include "ready.h"
 
 /*
  * Removes a variable from the environment. Does not call unsetenv(): a shell may have its own,
@@ -29,14 +30,12 @@ static void take_out(const char *name)
 /* Tells umad-sim, which waits for it, that the library is loaded. */
 static void say_ready(void)
 {
-	const char *text = getenv(ENV_READY);
-	int fd = text ? atoi(text) : -1;
+	int fd = ready_descriptor(getenv(ENV_READY));
 
 	take_out(ENV_READY);
 	if (fd < 0)
 		return;
-	if (REAL(write)(fd, "", 1) != 1)
-		dprintf(STDERR_FILENO, "umad-sim: descriptor %d cannot be written\n", fd);
+	REAL(send)(fd, "", 1, READY_SEND_FLAGS);
 	REAL(close)(fd);
 }
 
