@@ -1010,7 +1010,7 @@ static int64_t now_ms(void)
 	return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
 }
 
-/* RIGHT does not respond for a minute: the discovery ends otherwise, within a second. */
+/* RIGHT does not respond for a minute: the discovery ends otherwise. */
 static void expect_end(const struct mad_fabric_options *options, int error)
 {
 	int64_t begin = now_ms();
@@ -1018,7 +1018,7 @@ static void expect_end(const struct mad_fabric_options *options, int error)
 	fake.nodes[RIGHT].dead = true;
 	mad_rpc_set_timeout(port, LONG_MS);
 	assert_int_equal(mad_fabric_discover(port, options, &fabric), error);
-	assert_true(now_ms() - begin < 1000);
+	assert_true(now_ms() - begin < LONG_MS / 2);
 }
 
 /* HOST and LEFT are known; behind two ports of LEFT a node is not. */
@@ -1046,11 +1046,11 @@ static void expect_text(const char *expected)
 
 TEST(a_discovery_has_a_time_limit)
 {
-	const struct mad_fabric_options options = {.time_limit_ms = 60, .partial = true};
+	const struct mad_fabric_options options = {.time_limit_ms = 1000, .partial = true};
 	int64_t begin = now_ms();
 
 	expect_end(&options, -ETIME);
-	assert_true(now_ms() - begin >= 60);
+	assert_true(now_ms() - begin >= 1000);
 	expect_part(-ETIME);
 	expect_text("the time limit is over");
 }
@@ -1301,7 +1301,7 @@ TEST(without_memory_there_is_no_part)
 /* On an engine of the program, with an event loop. */
 TEST(a_discovery_on_an_engine_has_limits)
 {
-	const struct mad_fabric_options options = {.time_limit_ms = 30, .partial = true};
+	const struct mad_fabric_options options = {.time_limit_ms = 1000, .partial = true};
 	struct mad_async *async = mad_async_create(port);
 	struct pollfd pollfd = {.fd = mad_async_poll_fd(async), .events = POLLIN};
 
@@ -1310,7 +1310,7 @@ TEST(a_discovery_on_an_engine_has_limits)
 	memset(&result, 0, sizeof(result));
 	assert_int_equal(mad_fabric_start(async, &options, note, &result, NULL), 0);
 	while (!result.calls) {
-		assert_int_equal(poll(&pollfd, 1, 1000), 1);
+		assert_int_equal(poll(&pollfd, 1, LONG_MS / 2), 1);
 		assert_true(mad_async_process(async) >= 0);
 	}
 	assert_int_equal(result.calls, 1);
@@ -1331,7 +1331,7 @@ static int drop_local_port_info(const struct device_packet *packet, void *arg)
 
 TEST(a_local_port_that_does_not_respond_holds_nothing_up)
 {
-	const struct mad_fabric_options options = {.time_limit_ms = 400, .partial = true};
+	const struct mad_fabric_options options = {.time_limit_ms = 1500, .partial = true};
 
 	device_on_write(drop_local_port_info, NULL);
 	expect_end(&options, -ETIME);
