@@ -22,12 +22,12 @@ static void print_total(unsigned counter)
 	const struct mad_counter_info *info = mad_counters_info(counter);
 	const struct mad_fabric_counters_port *each = NULL;
 
-	printf("# TYPE ib_port_%s_total counter\n", info->name);
-	printf("# HELP ib_port_%s_total %s\n", info->name, info->description);
+	printf("# TYPE infiniband_port_%s_total counter\n", info->name);
 	while ((each = mad_fabric_counters_next(counters, each)))
 		if (each->totals && each->totals->total.present & MAD_COUNTER_BIT(counter))
-			printf("ib_port_%s_total" PORT " %" PRIu64 "\n", info->name, each->guid,
-			       each->number, mad_counters_value(&each->totals->total, counter));
+			printf("infiniband_port_%s_total" PORT " %" PRIu64 "\n", info->name,
+			       each->guid, each->number,
+			       mad_counters_value(&each->totals->total, counter));
 }
 
 /* Whether the latest reading had the counters of a port. */
@@ -35,11 +35,11 @@ static void print_up(void)
 {
 	const struct mad_fabric_counters_port *each = NULL;
 
-	printf("# TYPE ib_port_up gauge\n# HELP ib_port_up The counters could be read\n");
+	puts("# TYPE infiniband_port_counters_up gauge");
 	while ((each = mad_fabric_counters_next(counters, each)))
 		if (each->time_us)
-			printf("ib_port_up" PORT " %d\n", each->guid, each->number,
-			       each->is_latest && !each->error);
+			printf("infiniband_port_counters_up" PORT " %d\n", each->guid,
+			       each->number, each->is_latest && !each->error);
 }
 
 static int read_fabric(struct ibmad_port *port)
