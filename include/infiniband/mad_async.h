@@ -282,12 +282,13 @@ int mad_async_run(struct mad_async *async);
  */
 void mad_async_stop(struct mad_async *async);
 
-/* --- the cancel of blocking calls ------------------------------------------------- */
+/* --- cancelling calls of many requests -------------------------------------------- */
 
 /**
- * Cancels blocking calls of many requests, such as mad_fabric_discover(): the call has a
- * pointer to the structure in its options. Its members are 0 at first. Any number of calls may
- * have the same structure, which must not be freed before they have returned.
+ * Cancels calls of many requests, such as mad_fabric_discover() and
+ * mad_fabric_counters_start(): the call has a pointer to the structure in its options. Its
+ * members are 0 at first. Any number of calls may have the same structure, which must not be
+ * freed before they have returned, or before their callbacks were called.
  */
 struct mad_cancel {
 	uint32_t is_set; /**< for mad_cancel_set() and mad_cancel_is_set() alone */

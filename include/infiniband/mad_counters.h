@@ -403,8 +403,9 @@ int mad_counters_submit_details(struct mad_async *async, const ib_portid_t *dpor
 
 /**
  * The nanoseconds of a tick of PortXmitWait on a port with a link of a speed, enum
- * mad_link_speed (mad_link.h): tick + 1 times the 10 bits of a symbol. NAN (math.h) for other
- * speeds than SDR, DDR and QDR, whose links have no such symbols.
+ * mad_link_speed (mad_link.h): (tick + 1) times the time of a symbol of 10 bits. tick is
+ * mad_counters_details:tick. NAN (math.h) for other speeds than SDR, DDR and QDR, whose links
+ * have no such symbols.
  */
 double mad_counters_tick_ns(unsigned tick, unsigned speed);
 
@@ -487,12 +488,11 @@ struct mad_counters_tracker *mad_counters_tracker_create(unsigned flags);
 void mad_counters_tracker_free(struct mad_counters_tracker *tracker);
 
 /**
- * Adds a reading to the totals. If a counter was
- * reset, the tracker adds its present value: the events between the previous reading and the
- * reset are not known. A counter that was reset, and is not lower in the next reading, cannot
- * be told from one that has grown: its total is too low. If a counter ran backwards, the
- * tracker adds nothing until the counter exceeds its previous value. A total stops at
- * UINT64_MAX.
+ * Adds a reading to the totals. If a counter was reset, the tracker adds its present value: the
+ * events between the previous reading and the reset are not known. A counter that was reset,
+ * and is not lower in the next reading, cannot be told from one that has grown: its total is
+ * too low. If a counter ran backwards, the tracker adds nothing until the counter exceeds its
+ * previous value. A total stops at UINT64_MAX.
  *
  * Returns a mask of enum mad_counters_event, or
  * -EINVAL  an argument is NULL

@@ -341,7 +341,8 @@ struct mad_fabric_options {
  * -EBADMSG   the first node's response is malformed
  * -ENOMEM    out of memory; *fabric is NULL
  * -ENODEV    the device is gone
- * -ENETDOWN  the link of the local port is down; the port is looked at four times a second
+ * -ENETDOWN  the link of the local port is down; the library reads its PortInfo four
+ *            times a second
  * -ETIME     the time of mad_fabric_options:time_limit_ms is over
  * -ECANCELED mad_fabric_options:cancel is set, or the port was closed
  * mad_last_failure_text() returns the error in words.

@@ -29,15 +29,16 @@
  *
  * Requests for counters are sent to a LID, and the responses do not have the NodeGUID. If the
  * LID has been given to another node since the discovery, the response is the other node's.
- * These signs tell it, and the other node's counters are not added:
- *   - the capabilities of the other node differ (MAD_COUNTERS_REPLACED), if they are read
+ * The object detects this in two cases, and does not add the other node's counters:
+ *   - the capabilities of the other node differ (MAD_COUNTERS_REPLACED), if the reading
+ *     requests ClassPortInfo
  *   - a counter is higher than a link can count in the time (MAD_COUNTERS_IMPOSSIBLE, then
  *     MAD_COUNTERS_REPLACED)
  * If its counters are lower, they look like counters that were reset (MAD_COUNTERS_RESTARTED,
- * MAD_COUNTERS_RESET). If they are higher, and as a link can count, nothing tells it. With
- * mad_fabric_counters_options:check_guid, the NodeGUID of each node is read before its
- * counters, at the same LID. Then only a LID that changes its node within a few round trips is
- * not noticed.
+ * MAD_COUNTERS_RESET). If they are higher, and as a link can count, the object cannot detect
+ * it. With mad_fabric_counters_options:check_guid, the NodeGUID of each node is read before its
+ * counters, at the LID of its first wanted port. Not noticed are a LID that changes its node
+ * within a few round trips, and another LID of a CA with several ports.
  *
  * Memory. A port takes about 90 bytes while its counters are 0, and about 15 bytes more for
  * each counter that counts. A node takes about 120 bytes. The results of the calls belong to
@@ -71,8 +72,8 @@ struct mad_fabric_counters_settings {
 	unsigned flags;
 	/**
 	 * The seconds for which a node is kept that is not in the latest fabric; 0: a day,
-	 * UINT_MAX: until mad_fabric_counters_forget(). The object looks at the time when it is
-	 * told of a fabric.
+	 * UINT_MAX: until mad_fabric_counters_forget(). mad_fabric_counters_update() drops the
+	 * nodes whose time is over.
 	 */
 	unsigned keep_s;
 	uint64_t reserved[4]; /**< 0 */
@@ -192,10 +193,12 @@ struct mad_fabric_counters_summary {
  *                   check_guid
  * -ENOMEM    out of memory
  * -ENODEV    the device is gone
- * -ENETDOWN  the link of the local port is down; the port is looked at four times a second if
- *            IB_SMI_DIRECT_CLASS is registered
+ * -ENETDOWN  the link of the local port is down; the library reads its PortInfo four
+ *            times a second if IB_SMI_DIRECT_CLASS is registered
  * -ETIME     the time of mad_fabric_counters_options:time_limit_ms is over
- * -ECANCELED mad_fabric_counters_options:cancel is set, or the port was closed
+ * -ECANCELED mad_fabric_counters_options:cancel is set, or the port was closed; on an engine
+ *            also: mad_fabric_counters_cancel() or mad_fabric_counters_free() was called, or
+ *            the engine was destroyed
  * mad_last_failure_text() returns the error in words.
  */
 int mad_fabric_counters_read(struct ibmad_port *port, struct mad_fabric_counters *counters,
@@ -206,10 +209,10 @@ typedef void mad_fabric_counters_fn(struct mad_async *async, int error,
 				    struct mad_fabric_counters *counters, void *arg);
 
 /**
- * Starts a reading on an engine. The options are copied. done is called from
- * mad_async_process(), mad_async_run() or mad_async_destroy(), or before the call returns if
- * there is nothing to request. Call it from a callback of the engine, or from the only thread
- * that processes the engine.
+ * Starts a reading on an engine. The options are copied; cancel and filter_arg must stay valid
+ * until done is called. done is called from mad_async_process(), mad_async_run() or
+ * mad_async_destroy(), or before the call returns if there is nothing to request. Call it from
+ * a callback of the engine, or from the only thread that processes the engine.
  *
  * If the call fails, done is not called:
  * -EINVAL  an argument is wrong
@@ -228,7 +231,10 @@ int mad_fabric_counters_start(struct mad_async *async, struct mad_fabric_counter
  */
 void mad_fabric_counters_cancel(struct mad_fabric_counters *counters);
 
-/** The latest reading, or the one that is not complete. All members are 0 before the first. */
+/**
+ * The latest reading, or the one that is not complete. All members are 0 before the first. NULL
+ * if counters is NULL.
+ */
 const struct mad_fabric_counters_summary *mad_fabric_counters_latest(
 	const struct mad_fabric_counters *counters);
 
@@ -273,12 +279,16 @@ struct mad_fabric_counters_port {
  * The port that follows a port; after NULL the first one; NULL after the last one. previous is
  * the result of the preceding call for the object. The object has all ports of the latest
  * fabric, and ports with readings of nodes that it keeps. The ports of a node follow each other
- * by number, and the nodes in the order in which the object was told of them.
+ * by number, and the nodes in the order in which the object was told of them. NULL if counters
+ * is NULL.
  */
 const struct mad_fabric_counters_port *mad_fabric_counters_next(
 	struct mad_fabric_counters *counters, const struct mad_fabric_counters_port *previous);
 
-/** A port by NodeGUID and number; or NULL. mad_fabric_counters_next() continues from it. */
+/**
+ * A port by NodeGUID and number; NULL if there is none, or if counters is NULL.
+ * mad_fabric_counters_next() continues from it.
+ */
 const struct mad_fabric_counters_port *mad_fabric_counters_find(
 	struct mad_fabric_counters *counters, uint64_t guid, unsigned number);
 

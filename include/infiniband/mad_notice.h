@@ -19,8 +19,8 @@
  * memberships in multicast groups (mad_sa.h), and subscribes again:
  *
  *   - It reads the PortInfo of the local port once a second, by an SMP that does not leave the
- *     port. It subscribes again when the port's LID, its GID prefix or the LID of the SM has
- *     changed, and when the port has become Active.
+ *     port. It subscribes again when the port's LID, its GID prefix, or the LID or the SL of
+ *     the SM has changed, and when the port has become Active.
  *   - It requests the SA's InformInfoRecords of the local port once in 5 s, in turn with the
  *     MCMemberRecords if the engine has memberships. If a record is missing, because the SM was
  *     restarted at the same LID for example, it subscribes again.
@@ -118,7 +118,7 @@ struct mad_notice {
 	 * 0           mad_notices_stop() was called, and the subscription is cancelled. If
 	 *             status is 0x200, the SA had forgotten the subscription before.
 	 * -ENODEV     the device is gone
-	 * -ECANCELED  the port was closed, or the engine destroyed
+	 * -ECANCELED  the port was closed, the engine destroyed, or the process has forked
 	 * or an error of the request that cancels the subscription
 	 */
 	int error;
@@ -227,7 +227,9 @@ typedef void mad_notice_fn(struct mad_notices *notices, const struct mad_notice 
  * -EADDRINUSE  another agent on the port gets Reports, of this process or of another one
  * -EINVAL      an argument is wrong
  * -EPROTONOSUPPORT  a class is not registered on the port
- * -ENOMEM, -ENODEV, -ECANCELED as mad_server_start()
+ * -ENOMEM      out of memory
+ * -ENODEV      the device is gone
+ * -ECANCELED   as mad_server_start()
  */
 int mad_notices_start(struct mad_async *async, const struct mad_notices_options *options,
 		      mad_notice_fn *callback, void *arg, struct mad_notices **notices);
@@ -262,7 +264,11 @@ struct mad_notices_stats {
 	uint64_t failures;      /**< how often a subscription has failed */
 };
 
-/** size is sizeof(*stats), so that members can be added. -EINVAL. */
+/**
+ * size is sizeof(*stats), so that members can be added.
+ * -EINVAL     notices or stats is NULL
+ * -ECANCELED  the port is lost in a child of fork()
+ */
 int mad_notices_get_stats(struct mad_notices *notices, struct mad_notices_stats *stats,
 			  size_t size);
 

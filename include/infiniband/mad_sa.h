@@ -140,7 +140,7 @@ struct mad_sa_limits {
  * -ETIME      the time of limits->time_limit_ms is over
  * -ECANCELED  limits->cancel is set, or the port was closed
  * -ENETDOWN   the link of the local port is down: if IB_SMI_DIRECT_CLASS is registered, the
- *             port is looked at four times a second
+ *             library reads its PortInfo four times a second
  */
 int mad_sa_limited(const struct ibmad_port *port, int method, struct mad_sa_query *query,
 		   const struct mad_sa_limits *limits, void *record, size_t size,
@@ -261,8 +261,8 @@ void mad_sa_member_query(struct mad_sa_query *query, struct umad_sa_mcmember_rec
  *
  * How it notices that. All memberships and subscriptions of an engine share these checks:
  *   - Once a second it reads the PortInfo of the local port, by an SMP that does not leave the
- *     port. It joins again when the LID of the port, its GID prefix or the LID of the SM has
- *     changed, and when the port has become Active.
+ *     port. It joins again when the LID of the port, its GID prefix, or the LID or the SL of
+ *     the SM has changed, and when the port has become Active.
  *   - Once in 5 s it requests the SA's records of the local port, MCMemberRecords and
  *     InformInfoRecords in turn. If a record is missing, it joins again, and checks the
  *     records of the other kind after a second.
@@ -288,7 +288,7 @@ struct mad_membership;
 
 enum mad_membership_kind {
 	MAD_MEMBERSHIP_JOINED, /**< the port is a member */
-	MAD_MEMBERSHIP_FAILED, /**< the port is not a member for certain */
+	MAD_MEMBERSHIP_FAILED, /**< the port may not be a member */
 	MAD_MEMBERSHIP_END     /**< the last callback */
 };
 
@@ -305,7 +305,8 @@ struct mad_membership_state {
 	 * or an error of struct mad_reply
 	 *
 	 * MAD_MEMBERSHIP_END:
-	 * 0           mad_membership_stop() was called, and the port is not a member any more.
+	 * 0           mad_membership_stop() was called, and the port is not a member any more,
+	 *             or the SA has never granted the membership
 	 *             If status is 0x200, the SA had forgotten the membership before.
 	 * -ENETDOWN   the port is not Active, or has no SM: the SA was not told
 	 * -ENODEV     the device is gone
@@ -332,10 +333,12 @@ typedef void mad_membership_fn(struct mad_membership *membership,
 			       const struct mad_membership_state *state, void *arg);
 
 /**
- * Joins the group member->mgid with the GID of the port; member->portgid is not used. *member
- * is copied. component_mask and join_state are as for mad_sa_join(). The call does not wait for
- * the SA: the callback gets the state, when it changes, in the thread that processes the
- * engine. mad_async_run() does not return before the membership has ended.
+ * Joins the group member->mgid with the GID of the port; member->portgid is not used. If
+ * member->mgid is 0, the SA chooses the group, and later joins are to this group. *member is
+ * copied. *membership is set before the first callback, which another thread may run before
+ * the call returns. component_mask and join_state are as for mad_sa_join(). The call does not
+ * wait for the SA: the callback gets the state, when it changes, in the thread that processes
+ * the engine. mad_async_run() does not return before the membership has ended.
  *
  * If the group does not exist after a restart of the subnet manager, the SA creates it only if
  * the request has the components that a new group needs.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* The keeper: its timer, and the registrations that begin and end. */
+/* The keeper of an engine (keeper.h): its timer, and the start and the end of registrations. */
 
 #include "sa/keeper.h"
 

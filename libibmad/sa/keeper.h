@@ -5,8 +5,8 @@
  * in multicast groups, and subscriptions to notices. The keeper of an engine makes them last.
  * It notices that the SA has forgotten them, and registers again:
  *
- *   - It reads the PortInfo of the local port, which causes no traffic on the fabric: another
- * SM, another LID, a link that was down.
+ *   - It reads the PortInfo of the local port, which causes no traffic on the fabric. It
+ *     registers again if the SM or the LID has changed, or if the link was down.
  *   - It requests the SA's records of the local port, one table at a time. The number of these
  *     requests does not depend on the number of registrations.
  *

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
+/* Hides the InfiniBand devices of the machine from a program. */
 #include "wall.h"
 
 #include <dirent.h>
@@ -258,8 +259,8 @@ static int cover(const struct folders *folders, char why[WALL_TEXT])
 /*
  * With these capabilities a program could undo the wall: unmount a folder or enter the
  * namespace of another process; reach that namespace by /proc/PID/root; make a device; open a
- * folder that is covered, by its handle. The kernel permits the access to /proc/PID/root of a
- * process that has a capability that the program does not have only with CAP_SYS_PTRACE.
+ * folder that is covered, by its handle. Without CAP_SYS_PTRACE, the kernel denies
+ * /proc/PID/root of a process with more capabilities than the program.
  */
 static const unsigned int removed_capabilities[] = {
 	CAP_SYS_ADMIN,

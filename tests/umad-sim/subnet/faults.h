@@ -14,7 +14,7 @@ enum rule_kind {
 	RULE_DUPLICATE,
 	RULE_CORRUPT,
 	RULE_REORDER,
-	RULE_HOP_LATENCY, /* the last kind for links */
+	RULE_HOP_LATENCY, /* the last kind for packets on links */
 	RULE_SLOW,
 	RULE_SMP_TIME,
 	RULE_SMP_QUEUE,
