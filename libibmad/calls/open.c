@@ -102,8 +102,9 @@ static const char *port_name(const char *ca_name)
 	return ca_name ? ca_name : "(any)";
 }
 
-static struct ibmad_port *port_open_any(const char *call, report_fn *tell, const char *ca_name,
-					int portnum, bool smi, const int *classes, int count)
+static struct ibmad_port *open_uncancelled(const char *call, report_fn *tell,
+					   const char *ca_name, int portnum, bool smi,
+					   const int *classes, int count)
 {
 	struct ibmad_port *port;
 	int fd, error, refused;
@@ -137,6 +138,19 @@ static struct ibmad_port *port_open_any(const char *call, report_fn *tell, const
 		return NULL;
 	}
 	port_begin(port);
+	return port;
+}
+
+/* A thread that is cancelled while it opens a port would leave descriptors open. */
+static struct ibmad_port *port_open_any(const char *call, report_fn *tell, const char *ca_name,
+					int portnum, bool smi, const int *classes, int count)
+{
+	struct ibmad_port *port;
+	int cancel_state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	port = open_uncancelled(call, tell, ca_name, portnum, smi, classes, count);
+	pthread_setcancelstate(cancel_state, NULL);
 	return port;
 }
 
