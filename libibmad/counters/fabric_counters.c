@@ -206,7 +206,8 @@ static void place_nodes(struct mad_fabric_counters *counters, const struct mad_f
 		/* it may have restarted with another firmware */
 		if (node->in_fabric && !was_there)
 			node->known = false;
-		if (node->in_fabric)
+		/* the time of an absence begins with the fabric that does not have the node */
+		if (node->in_fabric || was_there)
 			node->seen_us = now;
 		if (is_to_be_kept(counters, node, now))
 			counters->nodes[kept++] = node;

@@ -122,8 +122,11 @@ static int end_at_once(struct fabric_reading *reading)
 {
 	struct mad_fabric_counters *counters = reading->counters;
 	int error = reading->error;
+	bool is_freed;
 
 	if (!error) {
+		if (mad_cancel_is_set(reading->options.cancel))
+			reading->error = -ECANCELED;
 		if (limits_end(&reading->limits))
 			complete(reading);
 		return 0;
@@ -131,7 +134,10 @@ static int end_at_once(struct fabric_reading *reading)
 	limits_end(&reading->limits);
 	counters->summary.error = error;
 	counters->summary.end_us = (uint64_t)clock_us();
+	is_freed = counters->is_freed; /* by the program's filter */
 	free_reading(reading);
+	if (is_freed)
+		fabric_counters_destroy(counters);
 	return error;
 }
 

@@ -26,6 +26,7 @@ struct walk {
 	unsigned number;                      /* of the port that is read, or was read last */
 	unsigned silent;                      /* ports without a response in succession */
 	int error;       /* the ports that are left are not requested; or 0 */
+	unsigned status; /* the MAD status, if the error is -EIO of NodeInfo */
 	bool responds;   /* the node has responded */
 	bool is_changed; /* ClassPortInfo is to be read again */
 };

@@ -129,6 +129,7 @@ static void node_info_came(struct mad_async *async, const struct mad_reply *repl
 	if (ends_all(error))
 		reading_end(walk->reading, ends_all(error));
 	walk->error = error;
+	walk->status = error == -EIO ? reply->status : 0;
 	walk->responds = !error;
 	next_port(walk);
 }
@@ -212,7 +213,8 @@ static bool request_next(struct walk *walk)
 			return true;
 		if (ends_all(error))
 			reading_end(reading, ends_all(error));
-		store(walk, reading->error ? reading->error : error, NULL);
+		store(walk, reading->error ? reading->error : error,
+		      &(struct mad_counters){.status = walk->status});
 		walk->number++;
 	}
 	return false;

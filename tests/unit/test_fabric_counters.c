@@ -334,10 +334,26 @@ TEST(an_absent_node_is_kept_for_its_time)
 	assert_non_null(find(2, 1));
 }
 
+/* The absence begins with the fabric that does not have the node, however old the other is. */
+TEST(an_old_fabric_loses_no_totals)
+{
+	use_settings(&(struct mad_fabric_counters_settings){.keep_s = 1});
+	discover();
+	read_all();
+	receive(1, 1, 100);
+	read_all();
+	clock_skip += 10 * INT64_C(1000000);
+	assert_int_equal(mad_fabric_counters_update(counters, NULL), 0);
+	assert_int_equal(total_of(1, 1), 100);
+	discover();
+	assert_int_equal(total_of(1, 1), 100);
+}
+
 TEST(a_day_and_for_ever)
 {
 	net.nodes[1].absent = true;
 	read_all();
+	discover();
 	clock_skip += DAY_US - 10000000;
 	discover();
 	assert_non_null(find(1, 1));
@@ -801,6 +817,38 @@ TEST(a_reading_of_nothing_is_called_back_at_once)
 	mad_fabric_counters_cancel(counters);
 	mad_fabric_counters_cancel(NULL);
 	assert_int_equal(done.calls, 1);
+}
+
+TEST(a_reading_of_nothing_can_be_cancelled_before)
+{
+	const struct mad_fabric_counters_options options = {.cancel = &cancel, .leave_out = 3};
+
+	memset(&cancel, 0, sizeof(cancel));
+	mad_cancel_set(&cancel);
+	assert_int_equal(read_with(&options), -ECANCELED);
+	begin(&options);
+	assert_int_equal(done.calls, 1);
+	assert_int_equal(done.error, -ECANCELED);
+}
+
+static bool free_counters(const struct mad_fabric_port *port, void *arg)
+{
+	(void)port, (void)arg;
+	mad_fabric_counters_free(counters);
+	counters = NULL;
+	return false;
+}
+
+/* The sanitizers see that its memory is freed. */
+TEST(an_object_may_be_freed_by_the_filter)
+{
+	const struct mad_fabric_counters_options options = {.filter = free_counters};
+
+	async = mad_async_create(fixture.port);
+	assert_int_equal(mad_fabric_counters_start(async, counters, &options, note, &done),
+			 -ECANCELED);
+	assert_null(counters);
+	assert_int_equal(done.calls, 0);
 }
 
 TEST(a_reading_on_an_engine_is_cancelled)
