@@ -306,7 +306,7 @@ struct mad_membership_state {
 	 *
 	 * MAD_MEMBERSHIP_END:
 	 * 0           mad_membership_stop() was called, and the port is not a member any more,
-	 *             or the SA has never granted the membership
+	 *             or no request to join was sent
 	 *             If status is 0x200, the SA had forgotten the membership before.
 	 * -ENETDOWN   the port is not Active, or has no SM: the SA was not told
 	 * -ENODEV     the device is gone

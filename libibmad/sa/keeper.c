@@ -94,7 +94,7 @@ static void advance_to_end(struct registration *registration)
 		registration_start_round(registration, false);
 	if (registration->setting)
 		return;
-	if (!registration->accepted) /* there was nothing to end */
+	if (!registration->sent) /* there was nothing to end */
 		end(registration, 0, 0);
 	else if (!registration->undoing)
 		end(registration, -ENETDOWN, 0);
@@ -104,23 +104,54 @@ static void advance_to_end(struct registration *registration)
 
 /* --- the timer -------------------------------------------------------------------- */
 
-/* Whether the round may begin: a retry begins a while after the previous one. */
-static bool may_begin(struct registration *registration, int64_t now)
+/* The PortGUID is missing. */
+static bool lacks_gid(const struct registration *registration)
 {
-	struct sa_keeper *keeper = registration->keeper;
+	return registration->ops->needs_gid && !registration->keeper->guid;
+}
 
-	if (registration->setting || now < registration->renew_at ||
-	    (registration->ops->needs_gid && !keeper->guid))
-		return false;
-	if (!registration->retry_ms && !registration->quiet)
-		return true;
+/* Its rounds begin one after the other, at intervals. */
+static bool is_paced(const struct registration *registration)
+{
+	return registration->retry_ms || registration->quiet;
+}
+
+static bool is_ready(const struct registration *registration, int64_t now)
+{
+	return !registration->setting && !registration->stopping &&
+	       now >= registration->renew_at && !lacks_gid(registration);
+}
+
+/* Whose turn it is: of those that are paced, the one that has waited the longest; or NULL. */
+static const struct registration *next_paced(const struct sa_keeper *keeper, int64_t now)
+{
+	const struct registration *found = NULL;
+
 	if (now < keeper->paced_at)
+		return NULL;
+	list_for_each (entry, &keeper->registrations) {
+		const struct registration *each = registration_of(entry);
+
+		if (is_paced(each) && is_ready(each, now) &&
+		    (!found || each->renew_at < found->renew_at))
+			found = each;
+	}
+	return found;
+}
+
+/* Whether the round may begin. */
+static bool may_begin(struct registration *registration, int64_t now,
+		      const struct registration *turn)
+{
+	if (!is_ready(registration, now) || (is_paced(registration) && registration != turn))
 		return false;
-	keeper->paced_at = now + registration->slot_count * PACE_US;
+	if (is_paced(registration))
+		registration->keeper->paced_at = now + registration->slot_count * PACE_US;
 	return true;
 }
 
-static void advance_registration(struct registration *registration, int64_t now, int error)
+static void advance_registration(struct registration *registration, int64_t now, int error,
+				 const struct registration *turn)
 {
 	struct sa_keeper *keeper = registration->keeper;
 
@@ -129,9 +160,11 @@ static void advance_registration(struct registration *registration, int64_t now,
 			end(registration, error, 0);
 	} else if (registration->stopping) {
 		advance_to_end(registration);
+	} else if (keeper->read_error && (!keeper->known || lacks_gid(registration))) {
+		registration_tell(registration, keeper->read_error, 0, false);
 	} else if (keeper->known && !own_port_is_usable(keeper)) {
 		registration_tell(registration, -ENETDOWN, 0, false);
-	} else if (keeper->known && may_begin(registration, now)) {
+	} else if (keeper->known && may_begin(registration, now, turn)) {
 		registration_start_round(registration, true);
 	}
 }
@@ -167,9 +200,9 @@ static int64_t next_time(const struct sa_keeper *keeper)
 		const struct registration *registration = registration_of(entry);
 		int64_t at = registration->renew_at;
 
-		if (registration->setting || (registration->ops->needs_gid && !keeper->guid))
+		if (registration->setting || lacks_gid(registration))
 			continue;
-		if ((registration->retry_ms || registration->quiet) && at < keeper->paced_at)
+		if (is_paced(registration) && at < keeper->paced_at)
 			at = keeper->paced_at;
 		if (at < next)
 			next = at;
@@ -181,6 +214,7 @@ static void due(struct engine_timer *timer)
 {
 	struct sa_keeper *keeper = keeper_of(timer);
 	int error = port_error(keeper);
+	const struct registration *turn;
 	struct list *entry, *next;
 	int64_t now = clock_us();
 
@@ -191,11 +225,12 @@ static void due(struct engine_timer *timer)
 		if (own_port_is_usable(keeper) && !keeper->checking && now >= keeper->check_at)
 			record_check_start(keeper, now);
 	}
+	turn = next_paced(keeper, now);
 	/* a callback starts other registrations only in the list "joining" */
 	for (entry = keeper->registrations.next; entry != &keeper->registrations;
 	     entry = next) {
 		next = entry->next;
-		advance_registration(registration_of(entry), now, error);
+		advance_registration(registration_of(entry), now, error, turn);
 	}
 	if (!list_is_empty(&keeper->registrations)) {
 		if (!error) /* otherwise the timer would be due at once */

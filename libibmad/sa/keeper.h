@@ -116,9 +116,10 @@ struct sa_keeper {
 	int64_t paced_at;          /* before this time, no other retry begins */
 
 	struct mad_notice_port port;
-	uint64_t guid; /* the PortGUID; 0: not known */
-	bool known;    /* the port was read */
-	bool reading;  /* its PortInfo or NodeInfo is requested */
+	uint64_t guid;  /* the PortGUID; 0: not known */
+	bool known;     /* the port was read */
+	int read_error; /* of the latest reading of the port or its PortGUID; 0: it succeeded */
+	bool reading;   /* its PortInfo or NodeInfo is requested */
 	bool wants_guid;
 	int64_t poll_at;
 

@@ -78,13 +78,17 @@ static int take(struct registration *registration, unsigned index, const void *d
 	return 0;
 }
 
+/* A record has all JoinStates of the port in the group: the membership's bits are among them.
+ */
 static bool is_record(struct registration *registration, unsigned index, const void *record)
 {
 	const struct mad_membership *membership = membership_of(registration);
 	const struct umad_sa_mcmember_record *theirs = record;
+	unsigned wanted = membership->request.scope_state & 0xfU;
 
 	(void)index;
-	return !memcmp(membership->request.mgid, theirs->mgid, sizeof(theirs->mgid));
+	return !memcmp(membership->request.mgid, theirs->mgid, sizeof(theirs->mgid)) &&
+	       (theirs->scope_state & wanted) == wanted;
 }
 
 /* --- callbacks -------------------------------------------------------------------- */

@@ -63,6 +63,9 @@ static void renew_all(struct sa_keeper *keeper)
 		registration->missed = 0;
 		registration->changed = registration->setting > 0;
 		registration_cancel(registration); /* the SM of these requests may be gone */
+		if (registration
+			    ->setting) /* what is stopping begins again at the new SM, too */
+			registration->undoing = false;
 		registration_renew(registration);
 	}
 }
@@ -93,6 +96,7 @@ static void read_came(struct mad_async *async, const struct mad_reply *reply, vo
 
 	(void)async;
 	keeper->reading = false;
+	keeper->read_error = reply->error;
 	if (!reply->error && reply->data_size >= IB_SMP_DATA_SIZE) {
 		if (keeper->wants_guid) {
 			keeper->guid = mad_read_field64(reply->data, 0, IB_NODE_PORT_GUID_F);

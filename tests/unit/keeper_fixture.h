@@ -31,6 +31,7 @@ static struct {
 	uint64_t prefix;
 	bool silent;     /* the SA does not respond */
 	bool hides;      /* its tables are empty */
+	bool lost_state; /* its records have another JoinState */
 	uint16_t status; /* of Set(MCMemberRecord) */
 	uint16_t tables; /* the status of tables */
 	uint16_t mlid;
@@ -103,6 +104,8 @@ static inline size_t put_table(uint8_t *at, unsigned attribute)
 	for (unsigned i = 0; i < GROUPS && attribute == IB_SA_ATTR_MCRECORD; i++)
 		if (sa.members[i]) {
 			put_mgid(at + size, i);
+			at[size + offsetof(struct umad_sa_mcmember_record, scope_state)] =
+				sa.lost_state ? 0x22 : 0x21;
 			size += RECORD;
 		}
 	return size;

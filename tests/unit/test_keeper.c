@@ -57,6 +57,17 @@ TEST(one_membership_that_is_missing_is_joined_again)
 	assert_int_equal(sa.sets, 3);
 }
 
+TEST(a_membership_whose_join_state_is_missing_is_joined_again)
+{
+	unsigned sets;
+
+	join(0);
+	sets = sa.sets;
+	sa.lost_state = true;
+	pass(async, WITHIN);
+	assert_true(sa.sets > sets);
+}
+
 TEST(another_mlid_is_told)
 {
 	join(0);
@@ -194,6 +205,105 @@ TEST(retries_of_many_memberships_are_one_a_second)
 	assert_in_range(sa.sets, GROUPS, GROUPS + 2);
 	pass(async, 50 * S);
 	assert_in_range(sa.sets, GROUPS + 40, GROUPS + 52);
+}
+
+/* The first 30 groups do not exist, and group 30 only if sa.mlid is not 1. */
+static int refuse_most(const struct device_packet *packet, void *arg)
+{
+	if (packet->mad[1] == IB_SA_CLASS && packet->mad[3] == IB_MAD_METHOD_SET &&
+	    packet->mad[17] == IB_SA_ATTR_MCRECORD)
+		sa.status = packet->mad[56 + 15] <= 30 || sa.mlid == 1 ? INVALID : 0;
+	return respond(packet, arg);
+}
+
+TEST(each_of_many_that_are_refused_has_its_turn)
+{
+	device_on_write(refuse_most, NULL);
+	sa.mlid = 1;
+	for (unsigned i = 0; i <= 30; i++)
+		assert_int_equal(begin(i), 0);
+	pass(async, 60 * S);
+	assert_int_equal(told[30].joined, 0);
+	sa.mlid = 0xc001;
+	pass(async, 60 * S);
+	assert_int_equal(told[30].joined, 1);
+}
+
+TEST(each_of_many_that_are_renewed_blindly_has_its_turn)
+{
+	unsigned count = 40;
+
+	for (unsigned i = 0; i < count; i++)
+		assert_int_equal(begin(i), 0);
+	pass(async, 2 * S);
+	sa.hides = true;
+	pass(async, 120 * S);
+	forget();
+	pass(async, 60 * S);
+	for (unsigned i = 0; i < count; i++)
+		assert_true(sa.members[i]);
+}
+
+static unsigned lost_attribute; /* of the local port: no response comes */
+
+static int lose(const struct device_packet *packet, void *arg)
+{
+	if (packet->mad[1] == IB_SMI_DIRECT_CLASS && packet->mad[17] == lost_attribute)
+		return note_packet(packet, arg);
+	return respond(packet, arg);
+}
+
+TEST(a_local_port_that_cannot_be_read_is_told)
+{
+	static const unsigned attributes[] = {IB_ATTR_PORT_INFO, IB_ATTR_NODE_INFO};
+
+	for (unsigned i = 0; i < 2; i++) {
+		lost_attribute = attributes[i];
+		device_on_write(lose, NULL);
+		assert_int_equal(begin(i), 0);
+		pass(async, WITHIN);
+		assert_int_equal(told[i].joined, 0);
+		assert_int_equal(told[i].failed, 1);
+		assert_int_equal(told[i].error, -ETIMEDOUT);
+		device_on_write(respond, NULL);
+		pass(async, WITHIN);
+		assert_int_equal(told[i].joined, 1);
+		mad_membership_stop(told[i].membership);
+		pass(async, WITHIN);
+	}
+}
+
+/* The SA may have the port: the response to the join, and that to the leave, were lost. */
+TEST(an_end_that_the_sa_has_not_confirmed_has_an_error)
+{
+	sa.silent = true;
+	assert_int_equal(begin(0), 0);
+	assert_int_equal(begin(1), 0);
+	pass(async, 5 * S);
+	mad_membership_stop(told[0].membership);
+	pass(async, 20 * S);
+	assert_int_equal(told[0].ends, 1);
+	assert_int_equal(told[0].error, -ETIMEDOUT);
+	sa.state = MAD_PORT_DOWN;
+	pass(async, 2 * S);
+	mad_membership_stop(told[1].membership);
+	pass(async, 2 * S);
+	assert_int_equal(told[1].ends, 1);
+	assert_int_equal(told[1].error, -ENETDOWN);
+}
+
+TEST(a_membership_leaves_at_the_new_sm_if_the_sm_changes_meanwhile)
+{
+	join(0);
+	sa.silent = true;
+	mad_membership_stop(told[0].membership);
+	pass(async, S / 4);
+	sa.sm_lid = 9;
+	sa.silent = false;
+	pass(async, 20 * S);
+	assert_int_equal(told[0].ends, 1);
+	assert_int_equal(told[0].error, 0);
+	assert_false(sa.members[0]);
 }
 
 TEST(a_group_that_the_new_sm_does_not_have_is_joined_when_it_exists)
