@@ -358,6 +358,8 @@ int record_store(struct mad_fabric_counters *counters, struct counted_node *node
 		int ret = store_counters(counters, node, number, reading);
 
 		record = node->records[number];
+		if (!record)
+			return -ENOMEM;
 		if (ret == -ENOMEM)
 			error = ret;
 	}

@@ -75,12 +75,17 @@ static void limit_reached(struct limits *limits, int error)
 	reading_end(list_entry(limits, struct fabric_reading, limits), error);
 }
 
-void reading_proceed(struct fabric_reading *reading)
+static void begin_walks(struct fabric_reading *reading)
 {
 	const struct mad_fabric_counters *counters = reading->counters;
 
 	while (reading->active < WALKS && reading->next < counters->node_count)
 		reading->active += walk_begin(reading, counters->nodes[reading->next++]);
+}
+
+void reading_proceed(struct fabric_reading *reading)
+{
+	begin_walks(reading);
 	if (!reading->active && !reading->starting && limits_end(&reading->limits))
 		complete(reading);
 }
@@ -169,7 +174,7 @@ EXPORT int mad_fabric_counters_start(struct mad_async *async,
 	counters->summary =
 		(struct mad_fabric_counters_summary){.begin_us = (uint64_t)clock_us()};
 	reading->starting = true;
-	reading_proceed(reading);
+	begin_walks(reading);
 	reading->starting = false;
 	return reading->active ? 0 : end_at_once(reading);
 }
