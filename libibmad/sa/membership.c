@@ -78,17 +78,20 @@ static int take(struct registration *registration, unsigned index, const void *d
 	return 0;
 }
 
-/* A record has all JoinStates of the port in the group: the membership's bits are among them.
+/*
+ * A record has all JoinStates of the port in the group: those of the membership are among them.
+ * An SA may show 0 instead to a program without the SM_Key (IBA 15.4.1.2).
  */
 static bool is_record(struct registration *registration, unsigned index, const void *record)
 {
 	const struct mad_membership *membership = membership_of(registration);
 	const struct umad_sa_mcmember_record *theirs = record;
 	unsigned wanted = membership->request.scope_state & 0xfU;
+	unsigned shown = theirs->scope_state & 0xfU;
 
 	(void)index;
 	return !memcmp(membership->request.mgid, theirs->mgid, sizeof(theirs->mgid)) &&
-	       (theirs->scope_state & wanted) == wanted;
+	       (!shown || (shown & wanted) == wanted);
 }
 
 /* --- callbacks -------------------------------------------------------------------- */
