@@ -86,7 +86,10 @@ static int read_quantity(struct reader *reader, double *number, char *unit, size
 	char *end;
 	size_t length = 0;
 
-	*number = isdigit((unsigned char)*start) || *start == '.' ? strtod(start, &end) : -1;
+	*number = 0;
+	if (!isdigit((unsigned char)*start) && *start != '.')
+		return refuse_form(reader, "a number is expected", start);
+	*number = strtod(start, &end);
 	if (!(*number >= 0 && *number <= 1e15))
 		return refuse_form(reader, "a number is expected", start);
 	while (end[length] && !isspace((unsigned char)end[length]))
