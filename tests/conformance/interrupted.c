@@ -17,33 +17,11 @@
 
 static int port, agent;
 
-static void serve(void *ready)
-{
-	int to = open_port(&there), id = server(to, METHOD_ANY, 0);
-	void *umad = new_umad(MAD);
-
-	expect_equal(write(*(int *)ready, "", 1), 1);
-	for (;;) {
-		int length = MAD;
-
-		expect_equal(umad_recv(to, umad, &length, -1), id);
-		make_response(umad);
-		/* EINVAL: the retransmission came before the first response was sent */
-		if (umad_send(to, id, umad, MAD, 0, 0))
-			expect_equal(errno, EINVAL);
-	}
-}
-
 /* Returns the child that responds, and opens a handle on which read() waits. */
 static int open_blocking(void)
 {
-	int ready[2];
-	int child;
-	char byte;
+	int child = start_responder();
 
-	expect_equal(pipe(ready), 0);
-	child = start_child(serve, &ready[1]);
-	expect_equal(read(ready[0], &byte, 1), 1);
 	port = open_port(&here);
 	agent = client(port, 0);
 	expect_equal(fcntl(port, F_SETFL, fcntl(port, F_GETFL) & ~O_NONBLOCK), 0);

@@ -4,6 +4,7 @@
 #include "check.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #define QP1       1
 #define QKEY      0x80010000u
@@ -192,4 +193,33 @@ int receive_mad(int fd, void *umad, size_t room, int agent)
 
 	expect_equal(umad_recv(fd, umad, &length, PATIENCE), agent);
 	return length;
+}
+
+static void respond_for_ever(void *ready)
+{
+	int to = open_port(&there), id = server(to, METHOD_ANY, 0);
+	void *umad = new_umad(MAD);
+
+	expect_equal(write(*(int *)ready, "", 1), 1);
+	for (;;) {
+		int length = MAD;
+
+		expect_equal(umad_recv(to, umad, &length, -1), id);
+		make_response(umad);
+		/* EINVAL: the retransmission came before the first response was sent */
+		if (umad_send(to, id, umad, MAD, 0, 0))
+			expect_equal(errno, EINVAL);
+	}
+}
+
+int start_responder(void)
+{
+	int ready[2];
+	int child;
+	char byte;
+
+	expect_equal(pipe(ready), 0);
+	child = start_child(respond_for_ever, &ready[1]);
+	expect_equal(read(ready[0], &byte, 1), 1);
+	return child;
 }

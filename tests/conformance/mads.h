@@ -43,6 +43,9 @@ int server(int fd, uint8_t method, uint8_t rmpp_version);
 int sa_client(int fd);
 int sa_server(int fd);
 
+/* Starts a child that responds to each request of METHOD_ANY that the other port gets. */
+int start_responder(void);
+
 /* Sends and receives, or ends the check; a received MAD must have so many bytes. */
 void send_mad(int fd, int agent, void *umad, size_t length, int timeout_ms, int retries);
 int receive_mad(int fd, void *umad, size_t room, int agent);

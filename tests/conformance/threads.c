@@ -21,35 +21,6 @@ static uint32_t requests;               /* of all threads */
 static atomic_uint responses[REQUESTS]; /* by transaction ID */
 static atomic_uint responded;
 
-static void serve(void *ready)
-{
-	int to = open_port(&there), id = server(to, METHOD_ANY, 0);
-	void *umad = new_umad(MAD);
-
-	expect_equal(write(*(int *)ready, "", 1), 1);
-	for (;;) {
-		int length = MAD;
-
-		expect_equal(umad_recv(to, umad, &length, -1), id);
-		make_response(umad);
-		/* EINVAL: the retransmission came before the first response was sent */
-		if (umad_send(to, id, umad, MAD, 0, 0))
-			expect_equal(errno, EINVAL);
-	}
-}
-
-static int start_server(void)
-{
-	int ready[2];
-	int child;
-	char byte;
-
-	expect_equal(pipe(ready), 0);
-	child = start_child(serve, &ready[1]);
-	expect_equal(read(ready[0], &byte, 1), 1);
-	return child;
-}
-
 /* Receives a response for any of the threads. */
 static void receive_one(void *umad)
 {
@@ -110,7 +81,7 @@ static void requests_of_eight_threads_have_one_response_each(void)
 	int child;
 
 	requests = environment_is_brief() ? REQUESTS / 10 : REQUESTS;
-	child = start_server();
+	child = start_responder();
 	port = open_port(&here);
 	agent = client(port, 0);
 	started = now_ms();
