@@ -194,16 +194,6 @@ static void finish(struct mad_async *async, struct mad_counters_reading *pending
 	release(pending);
 }
 
-static struct mad_outcome outcome_of(const struct mad_reply *reply)
-{
-	return (struct mad_outcome){
-		.error = reply->error,
-		.status = reply->status,
-		.data = reply->data,
-		.size = reply->data_size,
-	};
-}
-
 static int submit(struct mad_async *async, struct mad_counters_reading *pending,
 		  unsigned attribute, mad_async_fn *callback)
 {

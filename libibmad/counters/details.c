@@ -115,10 +115,7 @@ static int submit_next(struct mad_async *async, struct details_reading *pending)
 
 static void group_came(struct mad_async *async, const struct mad_reply *reply, void *arg)
 {
-	const struct mad_outcome outcome = {.error = reply->error,
-					    .status = reply->status,
-					    .data = reply->data,
-					    .size = reply->data_size};
+	const struct mad_outcome outcome = outcome_of(reply);
 	struct details_reading *pending = arg;
 	int error = take(pending, &outcome);
 

@@ -149,6 +149,16 @@ ib_rpc_t reading_request(const struct reading *reading, unsigned attribute, uint
 	};
 }
 
+struct mad_outcome outcome_of(const struct mad_reply *reply)
+{
+	return (struct mad_outcome){
+		.error = reply->error,
+		.status = reply->status,
+		.data = reply->data,
+		.size = reply->data_size,
+	};
+}
+
 bool outcome_is_refusal(const struct mad_outcome *outcome)
 {
 	unsigned code = outcome->status >> STATUS_CODE_SHIFT & STATUS_CODE_MASK;

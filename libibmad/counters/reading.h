@@ -88,6 +88,9 @@ struct mad_outcome {
 	size_t size;
 };
 
+/* The outcome of a request on an engine. */
+struct mad_outcome outcome_of(const struct mad_reply *reply);
+
 /* Whether the node does not have the attribute. */
 bool outcome_is_refusal(const struct mad_outcome *outcome);
 
