@@ -20,7 +20,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -243,6 +245,25 @@ TEST(a_handle_kept_across_exec_is_a_device)
 	assert_int_equal(close(fd), 0);
 	assert_int_equal(close(closed), 0);
 }
+
+TEST(a_handle_kept_across_exec_has_its_access)
+{
+	int reader = open(DEVICE, O_RDONLY | O_NONBLOCK), name = open(DEVICE, O_PATH);
+	char numbers[2][16];
+	pid_t child;
+
+	assert_true(reader >= 0 && name >= 0);
+	snprintf(numbers[0], sizeof(numbers[0]), "%d", reader);
+	snprintf(numbers[1], sizeof(numbers[1]), "%d", name);
+	child = fork();
+	if (child == 0) {
+		execl(self, self, numbers[0], numbers[1], "access", (char *)NULL);
+		_exit(1);
+	}
+	ended_well(child);
+	assert_int_equal(close(reader), 0);
+	assert_int_equal(close(name), 0);
+}
 #endif
 
 /* --- calls that close descriptors without close() ----------------------------- */
@@ -298,9 +319,25 @@ TEST(a_range_that_closes_at_exec_closes_nothing_now)
 	assert_int_equal(close(fd), 0);
 }
 
+/* The program after exec(): a handle to read, and a handle that only names the device. */
+static bool kept_their_access(int reader, int name)
+{
+	struct stat of_reader, of_name;
+	char byte = 0;
+
+	return !fstat(reader, &of_reader) && !fstat(name, &of_name) &&
+	       S_ISCHR(of_reader.st_mode) && of_reader.st_rdev == makedev(231, 0) &&
+	       S_ISCHR(of_name.st_mode) && of_name.st_rdev == of_reader.st_rdev &&
+	       of_name.st_ino == of_reader.st_ino && is_device(reader) &&
+	       write(reader, &byte, 1) < 0 && errno == EBADF && read(reader, &byte, 1) < 0 &&
+	       errno == EINVAL && read(name, &byte, 1) < 0 && errno == EBADF;
+}
+
 int main(int argc, char **argv)
 {
 	self = argv[0];
+	if (argc == 4)
+		return kept_their_access(atoi(argv[1]), atoi(argv[2])) ? 0 : 1;
 	if (argc == 3) /* the program after exec() */
 		return is_device(atoi(argv[1])) && !is_device(atoi(argv[2])) ? 0 : 1;
 	return run_all_tests();

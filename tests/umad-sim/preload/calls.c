@@ -1,24 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Replacements for the C library's calls that programs use on sysfs and on umad devices, under
- * all names that the C library has: with 64-bit offsets, for _FORTIFY_SOURCE, and of older
+ * Replacements for the C library's calls on descriptors, and those that open files, under all
+ * names that the C library has: with 64-bit offsets, for _FORTIFY_SOURCE, and of older
  * versions. The calls with 64-bit time on 32-bit machines are in calls_time64.c.
  */
 #undef _FILE_OFFSET_BITS /* each name is a function of its own */
-#include <dirent.h>
-#include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <glob.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "calls.h"
@@ -32,15 +25,6 @@ ssize_t __read_chk(int fd, void *buffer, size_t count, size_t size);
 int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t size);
 int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
 		const sigset_t *signals, size_t size);
-ssize_t __readlink_chk(const char *path, char *buffer, size_t count, size_t size);
-ssize_t __readlinkat_chk(int folder, const char *path, char *buffer, size_t count, size_t size);
-int __fxstatat(int version, int folder, const char *path, struct stat *status, int flags);
-int __fxstatat64(int version, int folder, const char *path, struct stat64 *status, int flags);
-char *__realpath_chk(const char *path, char *resolved, size_t size);
-int __xstat(int version, const char *path, struct stat *status);
-int __lxstat(int version, const char *path, struct stat *status);
-int __xstat64(int version, const char *path, struct stat64 *status);
-int __lxstat64(int version, const char *path, struct stat64 *status);
 
 /* glibc before 2.34 does not have these; programs built for it do not call them. */
 #ifndef CLOSE_RANGE_CLOEXEC
@@ -60,6 +44,37 @@ static void refresh(const char *path)
 		ask_fabric(&request, &reply, NULL, NULL);
 }
 
+/* Whether a device of the machine, with a number beyond those of the first 64 umad devices, is
+ * a umad or issm device. */
+static bool __attribute__((noinline)) is_in_class(unsigned int major, unsigned int minor)
+{
+	char link[64] = "/sys/dev/char/", subsystem[128];
+	char *end = append_number(link + strlen(link), major);
+	ssize_t length;
+
+	*end++ = ':';
+	strcpy(append_number(end, minor), "/subsystem");
+	length = REAL(readlink)(link, subsystem, sizeof(subsystem) - 1);
+	subsystem[length < 0 ? 0 : length] = '\0';
+	return strstr(subsystem, "/infiniband_mad") != NULL;
+}
+
+/* The number of the character device to which a path leads. False: to something else. */
+static bool __attribute__((noinline))
+is_character_device(int folder, const char *path, int flags, unsigned int *major,
+		    unsigned int *minor)
+{
+	struct statx status;
+
+	if (REAL(statx)(folder, path, flags & O_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0, STATX_TYPE,
+			&status) ||
+	    !S_ISCHR(status.stx_mode))
+		return false;
+	*major = status.stx_rdev_major;
+	*minor = status.stx_rdev_minor;
+	return true;
+}
+
 /*
  * Whether a path leads to a umad or issm device of the real machine. Only paths into the view
  * should lead to devices, but a link or another folder may lead there, too. errno is ENODEV
@@ -67,79 +82,57 @@ static void refresh(const char *path)
  */
 static bool is_real_device(int folder, const char *path, int flags)
 {
-	char link[64], subsystem[256];
-	struct statx status;
 	int saved_errno = errno;
-	ssize_t length;
+	unsigned int major, minor;
+	bool is_real = false;
 
 	if (!fabric_folder() || !path)
 		return false;
-	if (REAL(statx)(folder, path, flags & O_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0, STATX_TYPE,
-			&status) ||
-	    !S_ISCHR(status.stx_mode)) {
-		errno = saved_errno;
-		return false;
-	}
-	if (status.stx_rdev_major != UMAD_MAJOR || status.stx_rdev_minor >= 2 * ISSM_MINOR) {
-		/* a device beyond the first 64 has another number */
-		snprintf(link, sizeof(link), "/sys/dev/char/%u:%u/subsystem",
-			 status.stx_rdev_major, status.stx_rdev_minor);
-		length = REAL(readlink)(link, subsystem, sizeof(subsystem) - 1);
-		subsystem[length < 0 ? 0 : length] = '\0';
-		errno = saved_errno;
-		if (!strstr(subsystem, "/infiniband_mad"))
-			return false;
-	}
-	errno = ENODEV;
-	return true;
+	if (is_character_device(folder, path, flags, &major, &minor))
+		is_real = (major == UMAD_MAJOR && minor < 2 * ISSM_MINOR) ||
+			  is_in_class(major, minor);
+	errno = is_real ? ENODEV : saved_errno;
+	return is_real;
 }
 
-/* The first step of every open: gets the path to use instead. False: the path leads to a
- * device of the real machine. */
-static bool prepare_open(int folder, const char *path, int flags, char *buffer,
-			 const char **instead)
+/* The first step of every open of a redirected path. False: the path leads to a device of the
+ * real machine. */
+static bool prepare_open(int folder, const char *instead, int flags)
 {
-	*instead = redirect_path_at(folder, path, buffer);
-	if (!leads_into_view(*instead))
-		return !is_real_device(folder, *instead, flags);
-	refresh(*instead);
+	if (!leads_into_view(instead))
+		return !is_real_device(folder, instead, flags);
+	refresh(instead);
 	return true;
 }
 
-/* Opens a device. -2: the path is no device; the caller opens the path in `buffer`. */
-static int open_device(int folder, const char *path, int flags, char *buffer,
-		       const char **instead)
+/* Opens a device. -2: the redirected path is no device; the caller opens it. */
+static int open_device(int folder, const char *instead, int flags)
 {
 	unsigned int number;
 	enum device_kind kind;
 
-	if (!prepare_open(folder, path, flags, buffer, instead))
+	if (!prepare_open(folder, instead, flags))
 		return -1;
-	kind = device_of_path(*instead, &number);
-	if (kind == DEVICE_NONE)
-		return -2;
-	if (REAL(access)(*instead, F_OK))
-		return -1; /* the device was removed */
-	return device_open(kind, number, flags);
+	kind = device_of_path(instead, &number);
+	return kind == DEVICE_NONE ? -2 : device_open(kind, number, flags, instead);
 }
 
-#define OPEN(name, parameters, folder, call_path_only, call_with_mode)       \
-	EXPORT int name parameters                                           \
-	{                                                                    \
-		char buffer[PATH_BYTES];                                     \
-		const char *instead;                                         \
-		mode_t mode = 0;                                             \
-		va_list arguments;                                           \
-		int fd = open_device(folder, path, flags, buffer, &instead); \
-                                                                             \
-		if (fd != -2)                                                \
-			return fd;                                           \
-		if (!(flags & (O_CREAT | __O_TMPFILE)))                      \
-			return call_path_only;                               \
-		va_start(arguments, flags);                                  \
-		mode = va_arg(arguments, mode_t);                            \
-		va_end(arguments);                                           \
-		return call_with_mode;                                       \
+#define OPEN(name, parameters, folder, call_path_only, call_with_mode) \
+	EXPORT int name parameters                                     \
+	{                                                              \
+		const char *instead = REDIRECT_AT(folder, path);       \
+		mode_t mode = 0;                                       \
+		va_list arguments;                                     \
+		int fd = open_device(folder, instead, flags);          \
+                                                                       \
+		if (fd != -2)                                          \
+			return fd;                                     \
+		if (!(flags & (O_CREAT | __O_TMPFILE)))                \
+			return call_path_only;                         \
+		va_start(arguments, flags);                            \
+		mode = va_arg(arguments, mode_t);                      \
+		va_end(arguments);                                     \
+		return call_with_mode;                                 \
 	}
 
 OPEN(open, (const char *path, int flags, ...), AT_FDCWD, REAL(open)(instead, flags),
@@ -152,14 +145,13 @@ OPEN(openat64, (int folder, const char *path, int flags, ...), folder,
      REAL(openat64)(folder, instead, flags), REAL(openat64)(folder, instead, flags, mode))
 
 /* The hardened versions have no mode argument. */
-#define OPEN_2(name, parameters, folder, call)                               \
-	EXPORT int name parameters                                           \
-	{                                                                    \
-		char buffer[PATH_BYTES];                                     \
-		const char *instead;                                         \
-		int fd = open_device(folder, path, flags, buffer, &instead); \
-                                                                             \
-		return fd != -2 ? fd : call;                                 \
+#define OPEN_2(name, parameters, folder, call)                   \
+	EXPORT int name parameters                               \
+	{                                                        \
+		const char *instead = REDIRECT_AT(folder, path); \
+		int fd = open_device(folder, instead, flags);    \
+                                                                 \
+		return fd != -2 ? fd : call;                     \
 	}
 
 OPEN_2(__open_2, (const char *path, int flags), AT_FDCWD, REAL(open)(instead, flags, 0))
@@ -179,15 +171,14 @@ EXPORT int creat64(const char *path, mode_t mode)
 	return open64(path, O_CREAT | O_WRONLY | O_TRUNC, mode);
 }
 
-#define FOPEN(name)                                                     \
-	EXPORT FILE *name(const char *path, const char *mode)           \
-	{                                                               \
-		char buffer[PATH_BYTES];                                \
-		const char *instead;                                    \
-                                                                        \
-		if (!prepare_open(AT_FDCWD, path, 0, buffer, &instead)) \
-			return NULL;                                    \
-		return REAL(name)(instead, mode);                       \
+#define FOPEN(name)                                           \
+	EXPORT FILE *name(const char *path, const char *mode) \
+	{                                                     \
+		const char *instead = REDIRECT(path);         \
+                                                              \
+		if (!prepare_open(AT_FDCWD, instead, 0))      \
+			return NULL;                          \
+		return REAL(name)(instead, mode);             \
 	}
 
 FOPEN(fopen)
@@ -196,10 +187,9 @@ FOPEN(fopen64)
 #define FREOPEN(name)                                                       \
 	EXPORT FILE *name(const char *path, const char *mode, FILE *stream) \
 	{                                                                   \
-		char buffer[PATH_BYTES];                                    \
-		const char *instead;                                        \
+		const char *instead = REDIRECT(path);                       \
                                                                             \
-		if (!prepare_open(AT_FDCWD, path, 0, buffer, &instead)) {   \
+		if (!prepare_open(AT_FDCWD, instead, 0)) {                  \
 			fclose(stream);                                     \
 			errno = ENODEV;                                     \
 			return NULL;                                        \
@@ -301,6 +291,52 @@ EXPORT ssize_t write(int fd, const void *buffer, size_t count)
 	return length;
 }
 
+#define TRANSFER(name, transfer, parameters, ...)                     \
+	EXPORT ssize_t name parameters                                \
+	{                                                             \
+		struct device *device = device_get(fd);               \
+		ssize_t length;                                       \
+                                                                      \
+		if (!device)                                          \
+			return REAL(name)(__VA_ARGS__);               \
+		length = device_##transfer(device, fd, parts, count); \
+		device_put(device);                                   \
+		return length;                                        \
+	}
+
+TRANSFER(readv, readv, (int fd, const struct iovec *parts, int count), fd, parts, count)
+TRANSFER(writev, writev, (int fd, const struct iovec *parts, int count), fd, parts, count)
+
+/* A device has no position, and knows no flag. */
+static int refuse_position(off64_t position, int flags)
+{
+	if (position == -1 && !(flags & ~RWF_HIPRI))
+		return 0;
+	errno = position == -1 ? EOPNOTSUPP : ESPIPE;
+	return -1;
+}
+
+#define TRANSFER_2(name, transfer, offset)                                                 \
+	EXPORT ssize_t name(int fd, const struct iovec *parts, int count, offset position, \
+			    int flags)                                                     \
+	{                                                                                  \
+		struct device *device = device_get(fd);                                    \
+		ssize_t length;                                                            \
+                                                                                           \
+		if (!device)                                                               \
+			return REAL(name)(fd, parts, count, position, flags);              \
+		length = refuse_position(position, flags);                                 \
+		if (!length)                                                               \
+			length = device_##transfer(device, fd, parts, count);              \
+		device_put(device);                                                        \
+		return length;                                                             \
+	}
+
+TRANSFER_2(preadv2, readv, off_t)
+TRANSFER_2(preadv64v2, readv, off64_t)
+TRANSFER_2(pwritev2, writev, off_t)
+TRANSFER_2(pwritev64v2, writev, off64_t)
+
 IOCTL(ioctl)
 
 POLL(poll, (struct pollfd * fds, nfds_t count, int timeout), fds, count, timeout)
@@ -314,226 +350,3 @@ POLL(__ppoll_chk,
      (struct pollfd * fds, nfds_t count, const struct timespec *timeout,
       const sigset_t *signals, size_t size),
      fds, count, timeout, signals, size)
-
-EXPORT DIR *opendir(const char *path)
-{
-	char buffer[PATH_BYTES];
-
-	return REAL(opendir)(redirect_path(path, buffer));
-}
-
-/* glob() calls internal functions of the C library, unless it is given others. */
-
-static void *glob_open(const char *path)
-{
-	return opendir(path);
-}
-
-static void glob_close(void *folder)
-{
-	closedir(folder);
-}
-
-#define GLOB(name, glob_type, entry_type, status_type, readdir, stat, lstat)             \
-	static entry_type *name##_read(void *folder)                                     \
-	{                                                                                \
-		return readdir(folder);                                                  \
-	}                                                                                \
-	static int name##_stat(const char *path, status_type *status)                    \
-	{                                                                                \
-		return stat(path, status);                                               \
-	}                                                                                \
-	static int name##_lstat(const char *path, status_type *status)                   \
-	{                                                                                \
-		return lstat(path, status);                                              \
-	}                                                                                \
-	EXPORT int name(const char *pattern, int flags,                                  \
-			int (*on_error)(const char *path, int error), glob_type *result) \
-	{                                                                                \
-		glob_type callers = *result;                                             \
-		int error;                                                               \
-                                                                                         \
-		if (flags & GLOB_ALTDIRFUNC)                                             \
-			return REAL(name)(pattern, flags, on_error, result);             \
-		result->gl_opendir = glob_open;                                          \
-		result->gl_readdir = name##_read;                                        \
-		result->gl_closedir = glob_close;                                        \
-		result->gl_stat = name##_stat;                                           \
-		result->gl_lstat = name##_lstat;                                         \
-		error = REAL(name)(pattern, flags | GLOB_ALTDIRFUNC, on_error, result);  \
-		result->gl_opendir = callers.gl_opendir;                                 \
-		result->gl_readdir = callers.gl_readdir;                                 \
-		result->gl_closedir = callers.gl_closedir;                               \
-		result->gl_stat = callers.gl_stat;                                       \
-		result->gl_lstat = callers.gl_lstat;                                     \
-		result->gl_flags &= ~GLOB_ALTDIRFUNC;                                    \
-		return error;                                                            \
-	}
-
-GLOB(glob, glob_t, struct dirent, struct stat, readdir, stat, lstat)
-GLOB(glob64, glob64_t, struct dirent64, struct stat64, readdir64, stat64, lstat64)
-
-EXPORT int scandir(const char *path, struct dirent ***list,
-		   int (*filter)(const struct dirent *entry),
-		   int (*compare)(const struct dirent **a, const struct dirent **b))
-{
-	char buffer[PATH_BYTES];
-
-	return REAL(scandir)(redirect_path(path, buffer), list, filter, compare);
-}
-
-EXPORT int scandir64(const char *path, struct dirent64 ***list,
-		     int (*filter)(const struct dirent64 *entry),
-		     int (*compare)(const struct dirent64 **a, const struct dirent64 **b))
-{
-	char buffer[PATH_BYTES];
-
-	return REAL(scandir64)(redirect_path(path, buffer), list, filter, compare);
-}
-
-STAT(stat, AT_FDCWD, (const char *path, struct stat *status), instead, status)
-STAT(lstat, AT_FDCWD, (const char *path, struct stat *status), instead, status)
-STAT(stat64, AT_FDCWD, (const char *path, struct stat64 *status), instead, status)
-STAT(lstat64, AT_FDCWD, (const char *path, struct stat64 *status), instead, status)
-STAT(__xstat, AT_FDCWD, (int version, const char *path, struct stat *status), version, instead,
-     status)
-STAT(__lxstat, AT_FDCWD, (int version, const char *path, struct stat *status), version, instead,
-     status)
-STAT(__xstat64, AT_FDCWD, (int version, const char *path, struct stat64 *status), version,
-     instead, status)
-STAT(__lxstat64, AT_FDCWD, (int version, const char *path, struct stat64 *status), version,
-     instead, status)
-STAT(fstatat, folder, (int folder, const char *path, struct stat *status, int flags), folder,
-     instead, status, flags)
-STAT(fstatat64, folder, (int folder, const char *path, struct stat64 *status, int flags),
-     folder, instead, status, flags)
-
-STAT(__fxstatat, folder,
-     (int version, int folder, const char *path, struct stat *status, int flags), version,
-     folder, instead, status, flags)
-STAT(__fxstatat64, folder,
-     (int version, int folder, const char *path, struct stat64 *status, int flags), version,
-     folder, instead, status, flags)
-
-EXPORT int statx(int folder, const char *path, int flags, unsigned int mask,
-		 struct statx *status)
-{
-	char buffer[PATH_BYTES];
-	unsigned int number;
-	const char *instead = redirect_path_at(folder, path, buffer);
-	enum device_kind kind = device_of_path(instead, &number);
-	int result = REAL(statx)(folder, instead, flags, mask, status);
-
-	if (result == 0 && kind != DEVICE_NONE) {
-		status->stx_mode = S_IFCHR | 0600;
-		status->stx_rdev_major = UMAD_MAJOR;
-		status->stx_rdev_minor = kind == DEVICE_UMAD ? number : ISSM_MINOR + number;
-	}
-	return result;
-}
-
-EXPORT int access(const char *path, int mode)
-{
-	char buffer[PATH_BYTES];
-
-	return REAL(access)(redirect_path(path, buffer), mode);
-}
-
-EXPORT int faccessat(int folder, const char *path, int mode, int flags)
-{
-	char buffer[PATH_BYTES];
-
-	return REAL(faccessat)(folder, redirect_path_at(folder, path, buffer), mode, flags);
-}
-
-EXPORT int eaccess(const char *path, int mode)
-{
-	char buffer[PATH_BYTES];
-
-	return REAL(eaccess)(redirect_path(path, buffer), mode);
-}
-
-EXPORT int euidaccess(const char *path, int mode)
-{
-	char buffer[PATH_BYTES];
-
-	return REAL(euidaccess)(redirect_path(path, buffer), mode);
-}
-
-EXPORT ssize_t readlink(const char *path, char *target, size_t size)
-{
-	char buffer[PATH_BYTES];
-
-	return REAL(readlink)(redirect_path(path, buffer), target, size);
-}
-
-EXPORT ssize_t __readlink_chk(const char *path, char *target, size_t count, size_t size)
-{
-	char buffer[PATH_BYTES];
-
-	return REAL(__readlink_chk)(redirect_path(path, buffer), target, count, size);
-}
-
-EXPORT ssize_t readlinkat(int folder, const char *path, char *target, size_t size)
-{
-	char buffer[PATH_BYTES];
-
-	return REAL(readlinkat)(folder, redirect_path_at(folder, path, buffer), target, size);
-}
-
-EXPORT ssize_t __readlinkat_chk(int folder, const char *path, char *target, size_t count,
-				size_t size)
-{
-	char buffer[PATH_BYTES];
-
-	return REAL(__readlinkat_chk)(folder, redirect_path_at(folder, path, buffer), target,
-				      count, size);
-}
-
-EXPORT char *realpath(const char *path, char *resolved)
-{
-	char buffer[PATH_BYTES];
-	const char *instead = redirect_path(path, buffer);
-	char *result = REAL(realpath)(instead, resolved);
-
-	if (result && instead != path)
-		restore_path(result);
-	return result;
-}
-
-EXPORT char *canonicalize_file_name(const char *path)
-{
-	return realpath(path, NULL);
-}
-
-EXPORT char *__realpath_chk(const char *path, char *resolved, size_t size)
-{
-	char buffer[PATH_BYTES];
-	const char *instead = redirect_path(path, buffer);
-	char *result = REAL(__realpath_chk)(instead, resolved, size);
-
-	if (result && instead != path)
-		restore_path(result);
-	return result;
-}
-
-EXPORT int chdir(const char *path)
-{
-	char buffer[PATH_BYTES];
-
-	return REAL(chdir)(redirect_path(path, buffer));
-}
-
-EXPORT ssize_t getxattr(const char *path, const char *name, void *value, size_t size)
-{
-	char buffer[PATH_BYTES];
-
-	return REAL(getxattr)(redirect_path(path, buffer), name, value, size);
-}
-
-EXPORT ssize_t lgetxattr(const char *path, const char *name, void *value, size_t size)
-{
-	char buffer[PATH_BYTES];
-
-	return REAL(lgetxattr)(redirect_path(path, buffer), name, value, size);
-}

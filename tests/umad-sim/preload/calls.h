@@ -4,16 +4,11 @@
 #ifndef UMAD_SIM_CALLS_H
 #define UMAD_SIM_CALLS_H
 
-#include <fcntl.h>
 #include <stdarg.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <sys/sysmacros.h>
 
 #include "preload.h"
-
-#define UMAD_MAJOR 231
-#define ISSM_MINOR 64
 
 /* The argument of fcntl(), if it has one, fits a pointer. */
 #define FCNTL(name)                                                                    \
@@ -29,6 +24,8 @@
 		result = REAL(name)(fd, command, argument);                            \
 		if (result >= 0 && (command == F_DUPFD || command == F_DUPFD_CLOEXEC)) \
 			device_share(fd, result);                                      \
+		if (result >= 0 && command == F_GETFL)                                 \
+			return device_flags(fd, result);                               \
 		return result;                                                         \
 	}
 
@@ -66,26 +63,84 @@
 			UMAD_MAJOR, kind == DEVICE_UMAD ? number : ISSM_MINOR + number); \
 	} while (0)
 
-#define STAT(name, folder, parameters, ...)                                   \
-	EXPORT int name parameters                                            \
-	{                                                                     \
-		char buffer[PATH_BYTES];                                      \
-		const char *instead = redirect_path_at(folder, path, buffer); \
-		int result = REAL(name)(__VA_ARGS__);                         \
-                                                                              \
-		if (result == 0 && instead != path)                           \
-			SHOW_DEVICE(instead, status);                         \
-		return result;                                                \
+/* A handle is a socket; fstat() reports its device file. */
+#define SHOW_HANDLE(fd, status)                                                               \
+	do {                                                                                  \
+		struct device *shown = device_get_any(fd);                                    \
+		const struct statx *seen = shown ? &shown->file : NULL;                       \
+                                                                                              \
+		if (!shown)                                                                   \
+			break;                                                                \
+		if (shown->kind != DEVICE_UEVENTS) {                                          \
+			(status)->st_dev = makedev(seen->stx_dev_major, seen->stx_dev_minor); \
+			(status)->st_ino = (__typeof__((status)->st_ino))seen->stx_ino;       \
+			(status)->st_mode = seen->stx_mode;                                   \
+			(status)->st_nlink = seen->stx_nlink;                                 \
+			(status)->st_uid = seen->stx_uid;                                     \
+			(status)->st_gid = seen->stx_gid;                                     \
+			(status)->st_rdev =                                                   \
+				makedev(seen->stx_rdev_major, seen->stx_rdev_minor);          \
+			(status)->st_size = 0;                                                \
+			(status)->st_blksize =                                                \
+				(__typeof__((status)->st_blksize))seen->stx_blksize;          \
+			(status)->st_blocks = 0;                                              \
+			SHOW_TIME((status)->st_atim, seen->stx_atime);                        \
+			SHOW_TIME((status)->st_mtim, seen->stx_mtime);                        \
+			SHOW_TIME((status)->st_ctim, seen->stx_ctime);                        \
+		}                                                                             \
+		device_put(shown);                                                            \
+	} while (0)
+
+#define SHOW_TIME(time, from)                                                \
+	do {                                                                 \
+		(time).tv_sec = (__typeof__((time).tv_sec))(from).tv_sec;    \
+		(time).tv_nsec = (__typeof__((time).tv_nsec))(from).tv_nsec; \
+	} while (0)
+
+/* stat() and similar calls of a path */
+#define STAT(name, parameters, ...)                   \
+	EXPORT int name parameters                    \
+	{                                             \
+		const char *instead = REDIRECT(path); \
+		int result = REAL(name)(__VA_ARGS__); \
+                                                      \
+		if (result == 0 && instead != path)   \
+			SHOW_DEVICE(instead, status); \
+		return result;                        \
 	}
 
-#define POLL(name, parameters, ...)                      \
-	EXPORT int name parameters                       \
-	{                                                \
-		int ready = REAL(name)(__VA_ARGS__);     \
-                                                         \
-		if (ready > 0)                           \
-			device_correct_poll(fds, count); \
-		return ready;                            \
+/* fstatat(): a path below a folder; an empty path is the folder's descriptor itself */
+#define STAT_AT(name, parameters, ...)                           \
+	EXPORT int name parameters                               \
+	{                                                        \
+		const char *instead = REDIRECT_AT(folder, path); \
+		int result = REAL(name)(__VA_ARGS__);            \
+                                                                 \
+		if (result == 0 && is_empty(path))               \
+			SHOW_HANDLE(folder, status);             \
+		else if (result == 0 && instead != path)         \
+			SHOW_DEVICE(instead, status);            \
+		return result;                                   \
+	}
+
+#define FSTAT(name, parameters, ...)                  \
+	EXPORT int name parameters                    \
+	{                                             \
+		int result = REAL(name)(__VA_ARGS__); \
+                                                      \
+		if (result == 0)                      \
+			SHOW_HANDLE(fd, status);      \
+		return result;                        \
+	}
+
+#define POLL(name, parameters, ...)                               \
+	EXPORT int name parameters                                \
+	{                                                         \
+		int ready = REAL(name)(__VA_ARGS__);              \
+                                                                  \
+		if (ready > 0)                                    \
+			ready -= device_correct_poll(fds, count); \
+		return ready;                                     \
 	}
 
 #endif

@@ -13,6 +13,7 @@
 
 int __stat64_time64(const char *path, struct stat *status);
 int __lstat64_time64(const char *path, struct stat *status);
+int __fstat64_time64(int fd, struct stat *status);
 int __fstatat64_time64(int folder, const char *path, struct stat *status, int flags);
 int __fcntl_time64(int fd, int command, ...);
 int __ioctl_time64(int fd, unsigned long code, ...);
@@ -21,10 +22,11 @@ int __ppoll64(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
 int __ppoll64_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
 		  const sigset_t *signals, size_t size);
 
-STAT(__stat64_time64, AT_FDCWD, (const char *path, struct stat *status), instead, status)
-STAT(__lstat64_time64, AT_FDCWD, (const char *path, struct stat *status), instead, status)
-STAT(__fstatat64_time64, folder, (int folder, const char *path, struct stat *status, int flags),
-     folder, instead, status, flags)
+STAT(__stat64_time64, (const char *path, struct stat *status), instead, status)
+STAT(__lstat64_time64, (const char *path, struct stat *status), instead, status)
+STAT_AT(__fstatat64_time64, (int folder, const char *path, struct stat *status, int flags),
+	folder, instead, status, flags)
+FSTAT(__fstat64_time64, (int fd, struct stat *status), fd, status)
 FCNTL(__fcntl_time64)
 IOCTL(__ioctl_time64)
 

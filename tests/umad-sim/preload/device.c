@@ -3,15 +3,13 @@
 /* umad and issm devices: sockets to the fabric, with the device behaviour that sockets do not
  * have. */
 #include <errno.h>
-#include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "preload.h"
@@ -23,98 +21,12 @@
 #define REGISTER2   0x04
 #define RMPP_ACTIVE 1
 
+#define MOST_SEGMENTS 1024 /* of readv() */
+
 static int fail(int error)
 {
 	errno = -error;
 	return -1;
-}
-
-static int map_shared(struct device *device, int fd)
-{
-	void *shared = REAL(mmap)(NULL, sizeof(struct shared), PROT_READ | PROT_WRITE,
-				  MAP_SHARED, fd, 0);
-
-	if (shared == MAP_FAILED)
-		return -errno;
-	device->shared = shared;
-	return 0;
-}
-
-/* Sets the flags of open() on the socket. */
-static void set_flags(int fd, int flags)
-{
-	if (flags & O_NONBLOCK)
-		REAL(fcntl)(fd, F_SETFL, REAL(fcntl)(fd, F_GETFL) | O_NONBLOCK);
-	if (!(flags & O_CLOEXEC))
-		REAL(fcntl)(fd, F_SETFD, 0);
-}
-
-static int make_device(struct device *device, int connection, int shared_fd)
-{
-	int error = 0;
-
-	if (device->kind == DEVICE_UMAD)
-		error = shared_fd < 0 ? -EPROTO : map_shared(device, shared_fd);
-	return error ? error : device_note(connection, device);
-}
-
-int device_open(enum device_kind kind, unsigned int number, int flags)
-{
-	struct request request = {
-		.kind = kind == DEVICE_UMAD ? REQUEST_OPEN_UMAD : REQUEST_OPEN_ISSM,
-		.view = view_number(),
-		.number = number,
-		.nonblock = (flags & O_NONBLOCK) != 0,
-	};
-	struct device *device = NULL;
-	struct reply reply;
-	int connection = -1;
-	int shared_fd = -1;
-	int error;
-
-	error = ask_fabric(&request, &reply, &connection, &shared_fd);
-	if (!error && !(device = device_new(kind)))
-		error = -ENOMEM;
-	if (!error) {
-		device->handle = reply.handle;
-		set_flags(connection, flags);
-		error = make_device(device, connection, shared_fd);
-	}
-	if (device)
-		device_put(device);
-	if (shared_fd >= 0)
-		REAL(close)(shared_fd);
-	if (!error)
-		return connection;
-	if (connection >= 0)
-		REAL(close)(connection);
-	return fail(error);
-}
-
-int device_inherit(int fd, enum device_kind kind, uint64_t handle)
-{
-	struct request request = {.kind = REQUEST_SHARE, .handle = handle};
-	struct device *device;
-	struct reply reply;
-	struct stat status;
-	int shared_fd = -1;
-	int error = 0;
-
-	/* posix_spawn() may have closed it, or opened a file with its number */
-	if (fstat(fd, &status) || !S_ISSOCK(status.st_mode))
-		return 0;
-	device = device_new(kind);
-	if (!device)
-		return -ENOMEM;
-	device->handle = handle;
-	if (kind == DEVICE_UMAD)
-		error = ask_fabric(&request, &reply, NULL, &shared_fd);
-	if (!error)
-		error = make_device(device, fd, shared_fd);
-	device_put(device);
-	if (shared_fd >= 0)
-		REAL(close)(shared_fd);
-	return error;
 }
 
 static size_t header_bytes(const struct device *device)
@@ -158,7 +70,7 @@ static ssize_t take(int fd, uint8_t *buffer, size_t first, size_t total)
  * message, ENOSPC, and the header and the first segment are copied. */
 static ssize_t read_packet(const struct device *device, int fd, uint8_t *buffer, size_t count)
 {
-	uint8_t packet[HEADER_BYTES + SINGLE_MAD_BYTES];
+	uint8_t packet[HEADER_BYTES];
 	size_t header = header_bytes(device);
 	ssize_t length;
 	uint32_t status;
@@ -166,7 +78,7 @@ static ssize_t read_packet(const struct device *device, int fd, uint8_t *buffer,
 
 	if (count < header)
 		return -EINVAL;
-	length = REAL(recv)(fd, packet, sizeof(packet), MSG_PEEK | MSG_DONTWAIT);
+	length = REAL(recv)(fd, packet, sizeof(packet), MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
 	if (length < 0)
 		return -errno;
 	if (length < (ssize_t)header)
@@ -181,8 +93,8 @@ static ssize_t read_packet(const struct device *device, int fd, uint8_t *buffer,
 		return -EINVAL;
 	if (count >= total)
 		return take(fd, buffer, (size_t)length, total);
-	memcpy(buffer, packet, header + SINGLE_MAD_BYTES);
-	return -ENOSPC;
+	length = REAL(recv)(fd, buffer, header + SINGLE_MAD_BYTES, MSG_PEEK | MSG_DONTWAIT);
+	return length < 0 ? -errno : -ENOSPC;
 }
 
 /*
@@ -223,12 +135,28 @@ static int wait_for_packet(struct device *device, int fd)
 	return length < 0 ? -errno : 0;
 }
 
+static bool may_read(const struct device *device)
+{
+	int access = device->flags & O_ACCMODE;
+
+	return device->kind == DEVICE_UEVENTS || access == O_RDONLY || access == O_RDWR;
+}
+
+static bool may_write(const struct device *device)
+{
+	int access = device->flags & O_ACCMODE;
+
+	return device->kind == DEVICE_UEVENTS || access == O_WRONLY || access == O_RDWR;
+}
+
 ssize_t device_read(struct device *device, int fd, void *buffer, size_t count)
 {
 	ssize_t result;
 
 	if (device->kind == DEVICE_UEVENTS)
 		return uevents_receive(fd, buffer, count, 0, NULL, NULL);
+	if (!may_read(device))
+		return fail(-EBADF);
 	if (device->kind != DEVICE_UMAD)
 		return fail(-EINVAL);
 	if (atomic_load(&device->shared->gone))
@@ -312,6 +240,8 @@ ssize_t device_write(struct device *device, int fd, const void *buffer, size_t c
 	uint64_t key;
 	int error;
 
+	if (!may_write(device))
+		return fail(-EBADF);
 	if (device->kind != DEVICE_UMAD)
 		return fail(-EINVAL);
 	if (count > LONGEST_MESSAGE)
@@ -328,6 +258,70 @@ ssize_t device_write(struct device *device, int fd, const void *buffer, size_t c
 	if (key)
 		transaction_leave(device->shared, key);
 	return fail(error);
+}
+
+/* The bytes of all segments; -EINVAL if readv() refuses the segments. */
+static ssize_t bytes_of(const struct iovec *parts, int count)
+{
+	size_t total = 0;
+
+	if (count < 0 || count > MOST_SEGMENTS)
+		return -EINVAL;
+	for (int i = 0; i < count; i++) {
+		if (parts[i].iov_len > SSIZE_MAX)
+			return -EINVAL;
+		total += parts[i].iov_len < SSIZE_MAX - total ? parts[i].iov_len
+							      : SSIZE_MAX - total;
+	}
+	return (ssize_t)total;
+}
+
+/* Like the kernel for a device that has read() and write() only: each segment is a call of its
+ * own. A segment that is not transferred as a whole is the last one. */
+static ssize_t transfer(struct device *device, int fd, const struct iovec *parts, size_t left,
+			bool reads)
+{
+	ssize_t done = 0;
+
+	for (const struct iovec *part = parts; left; part++) {
+		ssize_t got;
+
+		if (part > parts && !part->iov_len)
+			continue;
+		got = reads ? device_read(device, fd, part->iov_base, part->iov_len)
+			    : device_write(device, fd, part->iov_base, part->iov_len);
+		if (got < 0)
+			return done ? done : -1;
+		done += got;
+		left -= (size_t)got;
+		if ((size_t)got != part->iov_len)
+			break;
+	}
+	return done;
+}
+
+ssize_t device_readv(struct device *device, int fd, const struct iovec *parts, int count)
+{
+	struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)parts,
+				 .msg_iovlen = (size_t)count};
+	ssize_t bytes = bytes_of(parts, count);
+
+	if (bytes < 0)
+		return fail((int)bytes);
+	if (device->kind == DEVICE_UEVENTS)
+		return uevents_receive_message(fd, &message, 0);
+	return may_read(device) ? transfer(device, fd, parts, (size_t)bytes, true)
+				: fail(-EBADF);
+}
+
+ssize_t device_writev(struct device *device, int fd, const struct iovec *parts, int count)
+{
+	ssize_t bytes = bytes_of(parts, count);
+
+	if (bytes < 0)
+		return fail((int)bytes);
+	return may_write(device) ? transfer(device, fd, parts, (size_t)bytes, false)
+				 : fail(-EBADF);
 }
 
 /* The errors of a removed device, as the kernel reports them. */
@@ -366,14 +360,29 @@ int device_ioctl(struct device *device, unsigned long code, void *argument)
 	return error ? fail(error) : 0;
 }
 
-void device_correct_poll(struct pollfd *fds, nfds_t count)
+/* What poll() reports for a socket of a device, as a device. */
+static void correct_events(short *events)
 {
+	if (*events & POLLHUP)
+		*events = POLLERR;
+	else
+		*events &= ~POLLWRBAND;
+}
+
+int device_correct_poll(struct pollfd *fds, nfds_t count)
+{
+	int without = 0;
+
 	for (nfds_t i = 0; i < count; i++) {
-		struct device *device = fds[i].revents & POLLHUP ? device_get(fds[i].fd) : NULL;
+		struct device *device =
+			fds[i].revents & (POLLHUP | POLLWRBAND) ? device_get(fds[i].fd) : NULL;
 
 		if (!device)
 			continue;
-		fds[i].revents = POLLERR;
+		if (device->kind != DEVICE_UEVENTS || fds[i].revents & POLLHUP)
+			correct_events(&fds[i].revents);
+		without += !fds[i].revents;
 		device_put(device);
 	}
+	return without;
 }

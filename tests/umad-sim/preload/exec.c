@@ -2,52 +2,55 @@
 
 /* Programs that the program starts are on the fabric, too, with any environment: a script may
  * clear the environment. */
-#include <alloca.h>
-#include <errno.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include <wordexp.h>
 
 #include "preload.h"
 
-#define LIST_BYTES 4096
+/* An environment for a new program that takes more bytes is not on the stack. */
+#define LARGE 2048
 
 /* The fabric's variables in this program: NAME=value. And the library's path. */
-static char folder_entry[PATH_BYTES];
+static char folder_entry[PATH_BYTES + sizeof(ENV_FOLDER)];
 static char view_entry[64];
 static char library[PATH_BYTES];
 
-/* The path of the library in a value of LD_PRELOAD; false: LD_PRELOAD does not have the
- * library. */
-static bool find_library(const char *preload, char path[PATH_BYTES])
+/* The path of the library in a value of LD_PRELOAD, and its length; NULL: LD_PRELOAD does not
+ * have the library. */
+static const char *find_library(const char *preload, size_t *length)
 {
-	while (*preload) {
-		size_t length = strcspn(preload, ": ");
-		const char *name;
+	const size_t name = strlen(LIBRARY_NAME);
 
-		snprintf(path, PATH_BYTES, "%.*s", (int)length, preload);
-		name = strrchr(path, '/');
-		if (!strcmp(name ? name + 1 : path, LIBRARY_NAME))
-			return true;
-		preload += length + strspn(preload + length, ": ");
+	while (*preload) {
+		*length = strcspn(preload, ": ");
+		if (*length >= name && *length < PATH_BYTES &&
+		    !memcmp(preload + *length - name, LIBRARY_NAME, name) &&
+		    (*length == name || preload[*length - name - 1] == '/'))
+			return preload;
+		preload += *length;
+		preload += strspn(preload, ": ");
 	}
-	return false;
+	return NULL;
 }
 
 void exec_begin_program(void)
 {
-	const char *preload = getenv("LD_PRELOAD");
+	const char *preload = getenv("LD_PRELOAD"), *path;
+	size_t length;
 
 	if (!fabric_folder())
 		return;
 	snprintf(folder_entry, sizeof(folder_entry), "%s=%s", ENV_FOLDER, fabric_folder());
 	snprintf(view_entry, sizeof(view_entry), "%s=%u", ENV_VIEW, view_number());
-	if (!preload || !find_library(preload, library))
-		library[0] = '\0';
+	path = preload ? find_library(preload, &length) : NULL;
+	if (path)
+		snprintf(library, sizeof(library), "%.*s", (int)length, path);
 }
 
 static bool is_entry(const char *entry, const char *name)
@@ -75,23 +78,42 @@ static bool has_once(char *const environment[], const char *name)
 	return count == 1;
 }
 
+static bool is_readable(const char *path, size_t length)
+{
+	char *copy;
+
+	if (path[0] != '/')
+		return false;
+	if (length == strlen(library) && !memcmp(path, library, length))
+		return !REAL(access)(library, R_OK);
+	copy = alloca(length + 1);
+	memcpy(copy, path, length);
+	copy[length] = '\0';
+	return !REAL(access)(copy, R_OK);
+}
+
 /* Whether the environment has the variables of this fabric, or of a fabric inside it. */
 static bool on_a_fabric(char *const environment[])
 {
-	const char *folder = value_in(environment, ENV_FOLDER);
-	char path[PATH_BYTES];
+	const char *folder = value_in(environment, ENV_FOLDER), *path;
+	size_t length;
 
-	return has_once(environment, "LD_PRELOAD") && folder && *folder &&
-	       value_in(environment, ENV_VIEW) &&
-	       find_library(value_in(environment, "LD_PRELOAD"), path) && path[0] == '/' &&
-	       !REAL(access)(path, R_OK);
+	if (!has_once(environment, "LD_PRELOAD") || !folder || !*folder ||
+	    !value_in(environment, ENV_VIEW))
+		return false;
+	path = find_library(value_in(environment, "LD_PRELOAD"), &length);
+	return path && is_readable(path, length);
 }
 
-/* What is added to a program's environment: the fabric's variables, and the inherited devices.
- * The memory is on the caller's stack: a child of vfork() must not allocate. */
+/*
+ * What a program's environment needs: the fabric's variables, and the inherited devices. The
+ * memory is on the caller's stack if it is small, and always in a child of vfork(), whose
+ * memory is the parent's.
+ */
 struct additions {
-	char preload[2 * PATH_BYTES];
-	char handles[LIST_BYTES + sizeof(ENV_HANDLES) + 1];
+	bool keeps;                       /* the environment has the fabric's variables */
+	const char *others;               /* libraries in LD_PRELOAD */
+	size_t entries, preload, handles; /* bytes of each part */
 };
 
 static size_t count_of(char *const list[])
@@ -103,39 +125,91 @@ static size_t count_of(char *const list[])
 	return count;
 }
 
-static char **fill(char **filled, char *const environment[], struct additions *additions)
+/* Returns the bytes that fill() needs; 0: the environment can stay as it is. */
+static size_t measure(char *const environment[], struct additions *additions)
 {
-	const char *others = value_in(environment, "LD_PRELOAD");
-	bool keeps = on_a_fabric(environment);
-	char **next = filled;
+	if (!library[0])
+		return 0;
+	additions->keeps = on_a_fabric(environment);
+	additions->handles = device_list(NULL, 0);
+	if (additions->keeps && !additions->handles)
+		return 0;
+	additions->others = value_in(environment, "LD_PRELOAD");
+	if (!additions->others)
+		additions->others = "";
+	additions->preload = additions->keeps ? 0
+					      : strlen("LD_PRELOAD=") + strlen(library) + 1 +
+							strlen(additions->others) + 1;
+	if (additions->handles)
+		additions->handles += strlen(ENV_HANDLES "=");
+	additions->entries = (count_of(environment) + 5) * sizeof(char *);
+	return additions->entries + additions->preload + additions->handles;
+}
+
+/* Writes LD_PRELOAD=library:others. Returns its end. */
+static char *write_preload(char *text, const char *others)
+{
+	text = stpcpy(stpcpy(text, "LD_PRELOAD="), library);
+	if (*others)
+		text = stpcpy(stpcpy(text, ":"), others);
+	return text + 1;
+}
+
+static char **fill(void *memory, char *const environment[], const struct additions *additions)
+{
+	char **filled = memory, **next = filled;
+	char *text = (char *)memory + additions->entries;
 
 	for (; environment && *environment; environment++)
-		if (keeps ||
+		if (additions->keeps ||
 		    (!is_entry(*environment, "LD_PRELOAD") &&
 		     !is_entry(*environment, ENV_FOLDER) && !is_entry(*environment, ENV_VIEW)))
 			*next++ = *environment;
-	if (!keeps) {
-		snprintf(additions->preload, sizeof(additions->preload), "LD_PRELOAD=%s%s%s",
-			 library, others && *others ? ":" : "", others ? others : "");
-		*next++ = additions->preload;
+	if (!additions->keeps) {
+		*next++ = text;
 		*next++ = folder_entry;
 		*next++ = view_entry;
+		text = write_preload(text, additions->others);
 	}
-	strcpy(additions->handles, ENV_HANDLES "=");
-	if (!device_list(additions->handles + strlen(additions->handles), LIST_BYTES))
-		*next++ = additions->handles;
+	if (additions->handles) {
+		*next++ = text;
+		text = stpcpy(text, ENV_HANDLES "=");
+		device_list(text, additions->handles - strlen(ENV_HANDLES "="));
+	}
 	*next = NULL;
 	return filled;
 }
 
-#define WITH_FABRIC(environment)                                                              \
-	(library[0] ? fill(alloca((count_of(environment) + 5) * sizeof(char *)), environment, \
-			   alloca(sizeof(struct additions)))                                  \
-		    : (char **)(uintptr_t)(environment))
+/* NULL: the memory has to be on the stack. */
+static void *map_large(size_t bytes)
+{
+	void *memory = bytes > LARGE && owns_memory()
+			       ? REAL(mmap)(NULL, bytes, PROT_READ | PROT_WRITE,
+					    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+			       : MAP_FAILED;
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+/* Starts a program with `call`, which has the changed environment in `changed`. */
+#define ON_FABRIC(environment, changed, call)                                                \
+	({                                                                                   \
+		struct additions additions;                                                  \
+		size_t bytes = measure(environment, &additions);                             \
+		void *mapped = map_large(bytes);                                             \
+		char **changed = !bytes ? (char **)(uintptr_t)(environment)                  \
+					: fill(mapped ? mapped : alloca(bytes), environment, \
+					       &additions);                                  \
+		int result = call;                                                           \
+                                                                                             \
+		if (mapped)                                                                  \
+			munmap(mapped, bytes);                                               \
+		result;                                                                      \
+	})
 
 EXPORT int execve(const char *path, char *const arguments[], char *const environment[])
 {
-	return REAL(execve)(path, arguments, WITH_FABRIC(environment));
+	return ON_FABRIC(environment, changed, REAL(execve)(path, arguments, changed));
 }
 
 EXPORT int execv(const char *path, char *const arguments[])
@@ -145,7 +219,7 @@ EXPORT int execv(const char *path, char *const arguments[])
 
 EXPORT int execvpe(const char *name, char *const arguments[], char *const environment[])
 {
-	return REAL(execvpe)(name, arguments, WITH_FABRIC(environment));
+	return ON_FABRIC(environment, changed, REAL(execvpe)(name, arguments, changed));
 }
 
 EXPORT int execvp(const char *name, char *const arguments[])
@@ -155,7 +229,7 @@ EXPORT int execvp(const char *name, char *const arguments[])
 
 EXPORT int fexecve(int fd, char *const arguments[], char *const environment[])
 {
-	return REAL(fexecve)(fd, arguments, WITH_FABRIC(environment));
+	return ON_FABRIC(environment, changed, REAL(fexecve)(fd, arguments, changed));
 }
 
 /* glibc before 2.34 does not have it; programs built for it do not call it. */
@@ -165,7 +239,8 @@ int execveat(int folder, const char *name, char *const arguments[], char *const 
 EXPORT int execveat(int folder, const char *name, char *const arguments[],
 		    char *const environment[], int flags)
 {
-	return REAL(execveat)(folder, name, arguments, WITH_FABRIC(environment), flags);
+	return ON_FABRIC(environment, changed,
+			 REAL(execveat)(folder, name, arguments, changed, flags));
 }
 
 /* Makes an array of the arguments of execl() and similar calls: `first` and those after it. */
@@ -219,29 +294,35 @@ EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_acti
 		       const posix_spawnattr_t *attributes, char *const arguments[],
 		       char *const environment[])
 {
-	return REAL(posix_spawn)(pid, path, actions, attributes, arguments,
-				 WITH_FABRIC(environment));
+	return ON_FABRIC(environment, changed,
+			 REAL(posix_spawn)(pid, path, actions, attributes, arguments, changed));
 }
 
 EXPORT int posix_spawnp(pid_t *pid, const char *name, const posix_spawn_file_actions_t *actions,
 			const posix_spawnattr_t *attributes, char *const arguments[],
 			char *const environment[])
 {
-	return REAL(posix_spawnp)(pid, name, actions, attributes, arguments,
-				  WITH_FABRIC(environment));
+	return ON_FABRIC(
+		environment, changed,
+		REAL(posix_spawnp)(pid, name, actions, attributes, arguments, changed));
 }
 
 /* For system() and popen(): the C library starts the shell with the process's environment. */
 static void restore_environment(void)
 {
 	const char *others = getenv("LD_PRELOAD");
-	char preload[2 * PATH_BYTES];
+	char *entry;
 
 	if (!library[0] || on_a_fabric(environ))
 		return;
-	snprintf(preload, sizeof(preload), "%s%s%s", library, others && *others ? ":" : "",
-		 others ? others : "");
-	setenv("LD_PRELOAD", preload, 1);
+	if (!others)
+		others = "";
+	entry = malloc(strlen("LD_PRELOAD=") + strlen(library) + 1 + strlen(others) + 1);
+	if (!entry)
+		return;
+	write_preload(entry, others);
+	setenv("LD_PRELOAD", entry + strlen("LD_PRELOAD="), 1);
+	free(entry);
 	setenv(ENV_FOLDER, folder_entry + sizeof(ENV_FOLDER), 1);
 	setenv(ENV_VIEW, view_entry + sizeof(ENV_VIEW), 1);
 }

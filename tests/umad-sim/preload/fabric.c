@@ -11,19 +11,30 @@
 
 #include "preload.h"
 
+static struct sockaddr_un address; /* without a path: there is no fabric */
+
+void fabric_begin_program(void)
+{
+	struct sockaddr_un made = {.sun_family = AF_UNIX};
+
+	if (fabric_folder() &&
+	    snprintf(made.sun_path, sizeof(made.sun_path), "%s/%s", fabric_folder(),
+		     SOCKET_NAME) < (int)sizeof(made.sun_path))
+		address = made;
+}
+
 static int connect_to_fabric(void)
 {
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int fd;
 
-	if (!fabric_folder() ||
-	    snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s", fabric_folder(),
-		     SOCKET_NAME) >= (int)sizeof(address.sun_path))
+	if (!address.sun_path[0])
+		fabric_begin_program(); /* a constructor of another library is the caller */
+	if (!address.sun_path[0])
 		return -ENODEV;
 	fd = REAL(socket)(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
-	if (REAL(connect)(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
+	if (REAL(connect)(fd, (const struct sockaddr *)&address, sizeof(address)) == 0)
 		return fd;
 	REAL(close)(fd);
 	return -ENODEV; /* the fabric has ended, and its devices with it */

@@ -6,17 +6,17 @@
  * memory, but a descriptor that it closes stays open in the parent.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "preload.h"
 
-#define MOST_FDS 65536
+#define MOST_FDS        65536
+#define DEVICES_AT_ONCE 16
+#define ENTRY_BYTES     80 /* of device_list(): five numbers and signs */
 
 static _Atomic(struct device *) devices[MOST_FDS];
 static atomic_int end; /* no device is at this descriptor or above */
@@ -31,27 +31,62 @@ static atomic_int *inherited;
 static struct device *unused;
 static pthread_mutex_t unused_lock = PTHREAD_MUTEX_INITIALIZER;
 
+/* A thread that has the lock runs no signal handler, which could need the lock, too. */
+static void lock_unused(sigset_t *before)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, before);
+	pthread_mutex_lock(&unused_lock);
+}
+
+static void unlock_unused(const sigset_t *before)
+{
+	pthread_mutex_unlock(&unused_lock);
+	pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
+/* Makes more devices, without malloc(): a signal handler may open a device. */
+static void make_devices(void)
+{
+	struct device *more =
+		REAL(mmap)(NULL, DEVICES_AT_ONCE * sizeof(*more), PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (more == MAP_FAILED)
+		return;
+	for (unsigned int i = 0; i < DEVICES_AT_ONCE; i++) {
+		more[i].next = unused;
+		unused = &more[i];
+	}
+}
+
 struct device *device_new(enum device_kind kind)
 {
 	struct device *device;
+	sigset_t before;
 
-	pthread_mutex_lock(&unused_lock);
+	lock_unused(&before);
+	if (!unused)
+		make_devices();
 	device = unused;
 	if (device)
 		unused = device->next;
-	pthread_mutex_unlock(&unused_lock);
-	if (!device)
-		device = calloc(1, sizeof(*device));
+	unlock_unused(&before);
 	if (!device)
 		return NULL;
 	device->kind = kind;
+	device->flags = 0;
+	device->number = 0;
+	device->handle = 0;
 	device->shared = NULL;
 	pthread_mutex_init(&device->reading, NULL);
 	atomic_store(&device->references, 1);
 	return device;
 }
 
-struct device *device_get(int fd)
+struct device *device_get_any(int fd)
 {
 	for (;;) {
 		struct device *device =
@@ -72,17 +107,29 @@ struct device *device_get(int fd)
 	}
 }
 
+struct device *device_get(int fd)
+{
+	struct device *device = device_get_any(fd);
+
+	if (!device || !(device->flags & O_PATH))
+		return device;
+	device_put(device);
+	return NULL;
+}
+
 void device_put(struct device *device)
 {
+	sigset_t before;
+
 	if (atomic_fetch_sub(&device->references, 1) > 1)
 		return;
 	if (device->shared)
 		munmap(device->shared, sizeof(struct shared));
 	pthread_mutex_destroy(&device->reading);
-	pthread_mutex_lock(&unused_lock);
+	lock_unused(&before);
 	device->next = unused;
 	unused = device;
-	pthread_mutex_unlock(&unused_lock);
+	unlock_unused(&before);
 }
 
 /* Passes the reference to the table. */
@@ -136,31 +183,55 @@ void device_share(int fd, int copy)
 
 	if (copy >= MOST_FDS || !owns_table())
 		return;
-	device = device_get(fd);
+	device = device_get_any(fd);
 	if (device || atomic_load(&devices[copy]))
 		enter(copy, device);
 }
 
-int device_list(char *text, size_t size)
+static size_t write_entry(char entry[ENTRY_BYTES], int fd, const struct device *device)
+{
+	const unsigned long long numbers[] = {(unsigned int)fd, device->kind, device->number,
+					      (unsigned int)device->flags, device->handle};
+	const size_t count = sizeof(numbers) / sizeof(numbers[0]);
+	char *text_end = entry;
+
+	for (size_t i = 0; i < count; i++) {
+		text_end = append_number(text_end, numbers[i]);
+		*text_end++ = i + 1 < count ? ':' : ',';
+	}
+	return (size_t)(text_end - entry);
+}
+
+size_t device_list(char *text, size_t size)
 {
 	int most = atomic_load(&end);
-	size_t length = 0;
+	size_t length = 0, written = 0;
 
-	text[0] = '\0';
 	for (int fd = 0; fd < most; fd++) {
-		struct device *device = device_get(fd);
+		struct device *device = device_get_any(fd);
+		char entry[ENTRY_BYTES];
+		size_t bytes;
 
 		if (!device)
 			continue;
-		if (!(REAL(fcntl)(fd, F_GETFD) & FD_CLOEXEC))
-			length += (size_t)snprintf(text + length, size - length, "%s%d:%d:%llu",
-						   length ? "," : "", fd, (int)device->kind,
-						   (unsigned long long)device->handle);
+		if (!(REAL(fcntl)(fd, F_GETFD) & FD_CLOEXEC)) {
+			bytes = write_entry(entry, fd, device);
+			length += bytes;
+			if (length < size) {
+				memcpy(text + written, entry, bytes);
+				written = length;
+			}
+		}
 		device_put(device);
-		if (length >= size)
-			return -E2BIG;
 	}
-	return length ? 0 : -ENOENT;
+	if (size)
+		text[written] = '\0';
+	return length ? length + 1 : 0;
+}
+
+bool owns_memory(void)
+{
+	return owns_table();
 }
 
 static void watch_children(void)

@@ -69,16 +69,11 @@ EXPORT int socket(int domain, int type, int protocol)
 	return REAL(socket)(domain, type, protocol);
 }
 
-/* The device of a descriptor that is a socket for uevents; the caller puts it back. NULL: it
- * is another descriptor. */
-static struct device *uevents_get(int fd)
+/* Only a device for uevents is a socket. */
+static int refuse(struct device *device)
 {
-	struct device *device = device_get(fd);
-
-	if (!device || device->kind == DEVICE_UEVENTS)
-		return device;
 	device_put(device);
-	return NULL;
+	return fail(ENOTSOCK);
 }
 
 static int join(int fd, bool member)
@@ -90,12 +85,14 @@ static int join(int fd, bool member)
 
 EXPORT int bind(int fd, const struct sockaddr *address, socklen_t length)
 {
-	struct device *device = uevents_get(fd);
+	struct device *device = device_get(fd);
 	struct sockaddr_nl netlink;
 	int result;
 
 	if (!device)
 		return REAL(bind)(fd, address, length);
+	if (device->kind != DEVICE_UEVENTS)
+		return refuse(device);
 	if (length < sizeof(netlink) || address->sa_family != AF_NETLINK) {
 		result = fail(EINVAL);
 	} else {
@@ -120,10 +117,12 @@ static void give_address(uint32_t pid, uint32_t groups, void *address, socklen_t
 
 EXPORT int getsockname(int fd, struct sockaddr *restrict address, socklen_t *restrict length)
 {
-	struct device *device = uevents_get(fd);
+	struct device *device = device_get(fd);
 
 	if (!device)
 		return REAL(getsockname)(fd, address, length);
+	if (device->kind != DEVICE_UEVENTS)
+		return refuse(device);
 	give_address((uint32_t)device->handle, 0, address, length);
 	device_put(device);
 	return 0;
@@ -133,11 +132,15 @@ EXPORT int getsockname(int fd, struct sockaddr *restrict address, socklen_t *res
 static int set_option(int fd, int level, int option, const void *value, socklen_t length,
 		      int *result)
 {
-	struct device *device = uevents_get(fd);
+	struct device *device = device_get(fd);
 	int group;
 
 	if (!device)
 		return 0;
+	if (device->kind != DEVICE_UEVENTS) {
+		*result = refuse(device);
+		return 1;
+	}
 	device_put(device);
 	if (level != SOL_NETLINK)
 		return 0;
@@ -160,9 +163,9 @@ EXPORT int setsockopt(int fd, int level, int option, const void *value, socklen_
 		       : REAL(setsockopt)(fd, level, option, value, length);
 }
 
-/* Receives a uevent as from the kernel. If the fabric reports that uevents were lost, the call
- * fails once. The end of the fabric is an error, too. */
-static ssize_t receive_uevent(int fd, struct msghdr *message, int flags)
+/* As from the kernel. If the fabric reports that uevents were lost, the call fails once. The
+ * end of the fabric is an error, too. */
+ssize_t uevents_receive_message(int fd, struct msghdr *message, int flags)
 {
 	void *address = message->msg_name;
 	socklen_t room = message->msg_namelen;
@@ -196,7 +199,7 @@ ssize_t uevents_receive(int fd, void *buffer, size_t count, int flags, struct so
 				 .msg_namelen = from && length ? *length : 0,
 				 .msg_iov = &part,
 				 .msg_iovlen = 1};
-	ssize_t received = receive_uevent(fd, &message, flags);
+	ssize_t received = uevents_receive_message(fd, &message, flags);
 
 	if (received >= 0 && from && length)
 		*length = message.msg_namelen;
@@ -205,12 +208,14 @@ ssize_t uevents_receive(int fd, void *buffer, size_t count, int flags, struct so
 
 EXPORT ssize_t recvmsg(int fd, struct msghdr *message, int flags)
 {
-	struct device *device = uevents_get(fd);
+	struct device *device = device_get(fd);
 	ssize_t length;
 
 	if (!device)
 		return REAL(recvmsg)(fd, message, flags);
-	length = receive_uevent(fd, message, flags);
+	if (device->kind != DEVICE_UEVENTS)
+		return refuse(device);
+	length = uevents_receive_message(fd, message, flags);
 	device_put(device);
 	return length;
 }
@@ -218,11 +223,13 @@ EXPORT ssize_t recvmsg(int fd, struct msghdr *message, int flags)
 EXPORT ssize_t recvfrom(int fd, void *restrict buffer, size_t count, int flags,
 			struct sockaddr *restrict from, socklen_t *restrict length)
 {
-	struct device *device = uevents_get(fd);
+	struct device *device = device_get(fd);
 	ssize_t received;
 
 	if (!device)
 		return REAL(recvfrom)(fd, buffer, count, flags, from, length);
+	if (device->kind != DEVICE_UEVENTS)
+		return refuse(device);
 	received = uevents_receive(fd, buffer, count, flags, from, length);
 	device_put(device);
 	return received;
@@ -230,11 +237,13 @@ EXPORT ssize_t recvfrom(int fd, void *restrict buffer, size_t count, int flags,
 
 EXPORT ssize_t recv(int fd, void *buffer, size_t count, int flags)
 {
-	struct device *device = uevents_get(fd);
+	struct device *device = device_get(fd);
 	ssize_t received;
 
 	if (!device)
 		return REAL(recv)(fd, buffer, count, flags);
+	if (device->kind != DEVICE_UEVENTS)
+		return refuse(device);
 	received = uevents_receive(fd, buffer, count, flags, NULL, NULL);
 	device_put(device);
 	return received;
@@ -262,12 +271,14 @@ int __setsockopt64(int fd, int level, int option, const void *value, socklen_t l
 
 EXPORT ssize_t __recvmsg64(int fd, struct msghdr *message, int flags)
 {
-	struct device *device = uevents_get(fd);
+	struct device *device = device_get(fd);
 	ssize_t length;
 
 	if (!device)
 		return REAL(__recvmsg64)(fd, message, flags);
-	length = receive_uevent(fd, message, flags);
+	if (device->kind != DEVICE_UEVENTS)
+		return refuse(device);
+	length = uevents_receive_message(fd, message, flags);
 	device_put(device);
 	return length;
 }

@@ -12,9 +12,14 @@
 
 #include "preload.h"
 
+#define DEVICES "/dev/infiniband"
+
+/* The space in which a path to the working directory is looked for first. */
+#define SHORT_PATH 256
+
 static const char *const prefixes[] = {
 	"/sys/class/infiniband",
-	"/dev/infiniband",
+	DEVICES,
 	"/sys/devices/umad-sim",
 };
 
@@ -26,15 +31,29 @@ static const char *const prefixes[] = {
 #define REAL_CALLS RTLD_NEXT
 #endif
 
-void *real_function(const char *name)
+uintptr_t find_real_function(struct real_function *real)
 {
-	void *function = dlsym(REAL_CALLS, name);
+	uintptr_t found = (uintptr_t)dlsym(REAL_CALLS, real->name);
 
-	if (!function) {
-		fprintf(stderr, "umad-sim: the C library has no %s\n", name);
+	atomic_store_explicit(&real->function, found, memory_order_relaxed);
+	if (!found) {
+		fprintf(stderr, "umad-sim: the C library has no %s\n", real->name);
 		abort();
 	}
-	return function;
+	return found;
+}
+
+/* The linker defines these at both ends of the section. */
+extern struct real_function __start_real_functions[], __stop_real_functions[];
+
+/* Releases of the C library have not all of the functions: no program calls the others. */
+void find_real_functions(void)
+{
+	for (struct real_function *real = __start_real_functions; real != __stop_real_functions;
+	     real++)
+		atomic_store_explicit(&real->function, (uintptr_t)dlsym(REAL_CALLS, real->name),
+				      memory_order_relaxed);
+	dlerror();
 }
 
 /*
@@ -44,6 +63,7 @@ void *real_function(const char *name)
 static char folder_text[PATH_BYTES];
 static unsigned int view;
 static char view_folder[PATH_BYTES];
+static char devices_folder[PATH_BYTES + 32];
 
 static void remember(void)
 {
@@ -58,6 +78,7 @@ static void remember(void)
 	snprintf(folder_text, sizeof(folder_text), "%s", folder ? folder : "");
 	snprintf(view_folder, sizeof(view_folder), "%.*s/view-%u", PATH_BYTES - 32, folder_text,
 		 view);
+	snprintf(devices_folder, sizeof(devices_folder), "%s" DEVICES, view_folder);
 }
 
 const char *fabric_folder(void)
@@ -70,6 +91,20 @@ unsigned int view_number(void)
 {
 	remember();
 	return view;
+}
+
+char *append_number(char *text, unsigned long long number)
+{
+	unsigned long long rest = number;
+	char *end = text;
+
+	do
+		end++;
+	while (rest /= 10);
+	*end = '\0';
+	for (char *digit = end; digit > text; number /= 10)
+		*--digit = (char)('0' + number % 10);
+	return end;
 }
 
 static bool is_below_prefix(const char *path, size_t length)
@@ -168,59 +203,147 @@ static enum way tidy(char *path)
 	}
 }
 
-/* Makes a path that begins in the working directory absolute, but only if it may name a
- * device. */
-static bool join(const char *path, char joined[PATH_BYTES])
+/* Whether a path that begins in the working directory may name a device. */
+static bool may_name_device(const char *path)
+{
+	return strstr(path, "infiniband") || strstr(path, "umad") || strstr(path, "issm");
+}
+
+/* The bytes of the path to the working directory; more if it is long. */
+static size_t folder_bytes(void)
+{
+	char folder[SHORT_PATH];
+	int saved_errno = errno;
+	size_t bytes = getcwd(folder, sizeof(folder)) ? strlen(folder) : PATH_BYTES;
+
+	errno = saved_errno;
+	return bytes;
+}
+
+/* Makes a path that begins in the working directory absolute. False: it is too long. */
+static bool join(const char *path, char *joined, size_t size)
 {
 	int saved_errno = errno;
 	size_t length;
 
-	if (!strstr(path, "infiniband") && !strstr(path, "umad") && !strstr(path, "issm"))
-		return false;
-	if (!getcwd(joined, PATH_BYTES)) {
+	if (!getcwd(joined, size)) {
 		errno = saved_errno;
 		return false;
 	}
 	restore_path(joined);
 	length = strlen(joined);
-	return snprintf(joined + length, PATH_BYTES - length, "/%s", path) <
-	       (int)(PATH_BYTES - length);
+	if (length + 1 + strlen(path) >= size)
+		return false;
+	joined[length] = '/';
+	strcpy(joined + length + 1, path);
+	return true;
+}
+
+/* A folder's numbers; false: there is no such folder. */
+static bool __attribute__((noinline))
+identify(int folder, const char *path, unsigned int *major, unsigned int *minor,
+	 uint64_t *inode)
+{
+	struct statx status;
+
+	if (REAL(statx)(folder, path, AT_EMPTY_PATH, STATX_INO, &status))
+		return false;
+	*major = status.stx_dev_major;
+	*minor = status.stx_dev_minor;
+	*inode = status.stx_ino;
+	return true;
+}
+
+bool is_folder_of_devices(int fd)
+{
+	unsigned int major[2], minor[2];
+	int saved_errno = errno;
+	uint64_t inode[2];
+	bool is_same;
+
+	is_same = fabric_folder() && identify(fd, "", &major[0], &minor[0], &inode[0]) &&
+		  identify(AT_FDCWD, devices_folder, &major[1], &minor[1], &inode[1]) &&
+		  major[0] == major[1] && minor[0] == minor[1] && inode[0] == inode[1];
+	errno = saved_errno;
+	return is_same;
+}
+
+enum form {
+	PLAIN,    /* leads nowhere else */
+	BELOW,    /* below a prefix */
+	DETOUR,   /* may lead there by "//", "/." or "/.." */
+	RELATIVE, /* may lead there from the working directory */
+	NAME      /* of a device, in the folder of devices */
+};
+
+static enum form form_of(int folder, const char *path)
+{
+	unsigned int number;
+
+	if (path[0] != '/' && folder == AT_FDCWD)
+		return may_name_device(path) ? RELATIVE : PLAIN;
+	if (path[0] != '/')
+		return device_of_name(path, &number) && is_folder_of_devices(folder) ? NAME
+										     : PLAIN;
+	if (!strstr(path, "/..") && is_below_prefix(path, strlen(path)))
+		return BELOW;
+	return strstr(path, "//") || strstr(path, "/.") ? DETOUR : PLAIN;
+}
+
+size_t redirect_bytes(int folder, const char *path)
+{
+	enum form form;
+	size_t bytes;
+
+	if (!path || !fabric_folder())
+		return 0;
+	form = form_of(folder, path);
+	if (form == PLAIN)
+		return 0;
+	bytes = strlen(path);
+	if (bytes >= PATH_BYTES)
+		return form == BELOW;
+	if (form == RELATIVE)
+		bytes += folder_bytes() + 1;
+	if (form == NAME)
+		bytes += strlen(DEVICES "/");
+	return strlen(view_folder) + bytes + 1;
 }
 
 /* Where a path leads. *from: the path as tidy() writes it, in the buffer, or the path itself
  * if it needs no change. */
-static enum way follow(int folder, const char *path, char buffer[PATH_BYTES], const char **from)
+static enum way follow(int folder, const char *path, char *buffer, size_t size,
+		       const char **from)
 {
+	enum form form = form_of(folder, path);
+
 	*from = path;
-	if (path[0] != '/') {
-		if (folder != AT_FDCWD || !join(path, buffer))
-			return ELSEWHERE;
-	} else {
-		if (!strstr(path, "/..") && is_below_prefix(path, strlen(path)))
-			return INSIDE;
-		if ((!strstr(path, "//") && !strstr(path, "/.")) || strlen(path) >= PATH_BYTES)
-			return ELSEWHERE;
-		strcpy(buffer, path);
-	}
+	if (form == PLAIN || form == BELOW)
+		return form == BELOW ? INSIDE : ELSEWHERE;
 	*from = buffer;
+	if (form == NAME) {
+		stpcpy(stpcpy(buffer, DEVICES "/"), path);
+		return INSIDE;
+	}
+	if (form == DETOUR)
+		strcpy(buffer, path);
+	else if (!join(path, buffer, size - strlen(view_folder)))
+		return ELSEWHERE;
 	return tidy(buffer);
 }
 
-const char *redirect_path_at(int folder, const char *path, char buffer[PATH_BYTES])
+const char *redirect_path_at(int folder, const char *path, char *buffer, size_t size)
 {
 	const char *inside;
-	enum way way;
+	enum way way = follow(folder, path, buffer, size, &inside);
 	size_t start;
 
-	if (!path || !fabric_folder())
-		return path;
-	way = follow(folder, path, buffer, &inside);
 	if (way == ELSEWHERE)
 		return path;
 	if (way == THROUGH)
 		return buffer;
 	start = strlen(view_folder);
-	if (start + strlen(inside) >= PATH_BYTES) {
+	if (start + strlen(inside) >= (size < PATH_BYTES ? size : PATH_BYTES)) {
 		buffer[0] = '\0'; /* a path that does not exist, instead of the real machine's
 				   * path */
 		return buffer;
@@ -228,11 +351,6 @@ const char *redirect_path_at(int folder, const char *path, char buffer[PATH_BYTE
 	memmove(buffer + start, inside, strlen(inside) + 1);
 	memcpy(buffer, view_folder, start);
 	return buffer;
-}
-
-const char *redirect_path(const char *path, char buffer[PATH_BYTES])
-{
-	return redirect_path_at(AT_FDCWD, path, buffer);
 }
 
 /* The part of a path below the view's folder; NULL if the path does not lead into the view. */
@@ -255,28 +373,43 @@ void restore_path(char *path)
 		memmove(path, inside, strlen(inside) + 1);
 }
 
+bool is_empty(const char *path)
+{
+	return !path || !*path;
+}
+
 bool leads_into_view(const char *redirected)
 {
 	return redirected && after_view(redirected);
 }
 
+enum device_kind device_of_name(const char *name, unsigned int *number)
+{
+	enum device_kind kind = strncmp(name, "umad", 4) == 0   ? DEVICE_UMAD
+				: strncmp(name, "issm", 4) == 0 ? DEVICE_ISSM
+								: DEVICE_NONE;
+	char *end;
+
+	if (kind == DEVICE_NONE || name[4] < '0' || name[4] > '9')
+		return DEVICE_NONE;
+	*number = (unsigned int)strtoul(name + 4, &end, 10);
+	return *end ? DEVICE_NONE : kind;
+}
+
 enum device_kind device_of_path(const char *redirected, unsigned int *number)
 {
-	static const char folder[] = "/dev/infiniband/";
+	static const char folder[] = DEVICES "/";
 	const char *path = redirected ? after_view(redirected) : NULL;
-	enum device_kind kind;
-	char *end;
 
 	if (!path || strncmp(path, folder, sizeof(folder) - 1) != 0)
 		return DEVICE_NONE;
 	path += sizeof(folder) - 1;
 	while (*path == '/' || (path[0] == '.' && path[1] == '/'))
 		path++;
-	kind = strncmp(path, "umad", 4) == 0   ? DEVICE_UMAD
-	       : strncmp(path, "issm", 4) == 0 ? DEVICE_ISSM
-					       : DEVICE_NONE;
-	if (kind == DEVICE_NONE || path[4] < '0' || path[4] > '9')
-		return DEVICE_NONE;
-	*number = (unsigned int)strtoul(path + 4, &end, 10);
-	return *end ? DEVICE_NONE : kind;
+	return device_of_name(path, number);
+}
+
+const char *folder_of_devices(void)
+{
+	return fabric_folder() ? devices_folder : NULL;
 }

@@ -9,46 +9,86 @@
 #ifndef UMAD_SIM_PRELOAD_H
 #define UMAD_SIM_PRELOAD_H
 
+#include <alloca.h>
+#include <dirent.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/stat.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 
 #include "protocol.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* The C library's function of that name, found once. */
-void *real_function(const char *name);
+/*
+ * The calls that a program enters run on the program's stack: a thread may have
+ * PTHREAD_STACK_MIN bytes, and a signal handler little more than MINSIGSTKSZ. So they have no
+ * large arrays, and find no symbols. Those that signal-safety(7) lists take no memory from
+ * malloc().
+ */
 
-#define REAL(name)                                                                    \
-	({                                                                            \
-		static _Atomic(uintptr_t) found;                                      \
-		uintptr_t known = atomic_load_explicit(&found, memory_order_relaxed); \
-                                                                                      \
-		if (!known) {                                                         \
-			known = (uintptr_t)real_function(#name);                      \
-			atomic_store_explicit(&found, known, memory_order_relaxed);   \
-		}                                                                     \
-		(__typeof__(&name))known;                                             \
+/* A function of the C library. */
+struct real_function {
+	const char *name;
+	_Atomic(uintptr_t) function; /* NULL: not found yet */
+};
+
+/* Finds all functions that REAL() names: at the start, since dlsym() needs stack, and deletes
+ * the message of dlerror(). */
+void find_real_functions(void);
+
+/* Finds one: for a call before the start. Without such a function, the program is aborted. */
+uintptr_t find_real_function(struct real_function *real);
+
+#define REAL(name)                                                                     \
+	({                                                                             \
+		static struct real_function real_                                      \
+			__attribute__((section("real_functions"), used)) = {#name, 0}; \
+		uintptr_t found_ =                                                     \
+			atomic_load_explicit(&real_.function, memory_order_relaxed);   \
+                                                                                       \
+		(__typeof__(&name))(found_ ? found_ : find_real_function(&real_));     \
 	})
 
 /* --- paths.c -------------------------------------------------------------------- */
 
 #define PATH_BYTES 4096
 
-/* Returns the path to use instead: `path` itself, or a path in `buffer` that leads into the
- * view. A relative path below an open folder is not changed. */
-const char *redirect_path(const char *path, char buffer[PATH_BYTES]);
-const char *redirect_path_at(int folder, const char *path, char buffer[PATH_BYTES]);
+/*
+ * The path to use instead: `path` itself, or a path on the caller's stack that leads into the
+ * view. A relative path below an open folder is not changed, unless it is the name of a device.
+ * `path` is evaluated once.
+ */
+#define REDIRECT_AT(folder, path)                                                         \
+	({                                                                                \
+		const char *path_ = (path);                                               \
+		size_t bytes_ = redirect_bytes(folder, path_);                            \
+                                                                                          \
+		bytes_ ? redirect_path_at(folder, path_, alloca(bytes_), bytes_) : path_; \
+	})
+#define REDIRECT(path) REDIRECT_AT(AT_FDCWD, path)
+
+/* The size of the buffer for redirect_path_at(). 0: the path is not changed. */
+size_t redirect_bytes(int folder, const char *path);
+const char *redirect_path_at(int folder, const char *path, char *buffer, size_t size);
+
+/* Whether a path is empty, or NULL: then the call is for the descriptor. */
+bool is_empty(const char *path);
 
 bool leads_into_view(const char *redirected);
+
+/* Writes a number in decimal digits. Returns its end, where a NUL is. */
+char *append_number(char *text, unsigned long long number);
 
 /* Converts a path in the view to the path that the program would use, in place. */
 void restore_path(char *path);
 
-/* Whether a redirected path is a character device of the view; stores its kind and number. */
+/* Whether a redirected path, or a name in the folder of devices, is a character device of the
+ * view; stores its kind and number. */
 enum device_kind {
 	DEVICE_NONE,
 	DEVICE_UMAD,
@@ -56,6 +96,12 @@ enum device_kind {
 	DEVICE_UEVENTS /* a socket that receives uevents: not a device, but in the same table */
 };
 enum device_kind device_of_path(const char *redirected, unsigned int *number);
+enum device_kind device_of_name(const char *name, unsigned int *number);
+
+/* The path of the view's /dev/infiniband; NULL: the program was not started by umad-sim. And
+ * whether it is the folder of a descriptor. */
+const char *folder_of_devices(void);
+bool is_folder_of_devices(int fd);
 
 const char *fabric_folder(void); /* NULL: the program was not started by umad-sim */
 unsigned int view_number(void);
@@ -69,11 +115,21 @@ unsigned int view_number(void);
  */
 int ask_fabric(struct request *request, struct reply *reply, int *connection, int *fd);
 
+/* Before the first request: makes the address of the fabric's socket. */
+void fabric_begin_program(void);
+
 /* --- handles.c: which descriptors are devices ----------------------------------- */
+
+#define UMAD_MAJOR 231
+#define ISSM_MINOR 64
 
 struct device {
 	enum device_kind kind;
 	atomic_int references;
+	unsigned int number;     /* N of umadN, issmN */
+	int flags;               /* those of open() that F_SETFL does not change. O_PATH: the
+				  * descriptor only names the device */
+	struct statx file;       /* the status of the device file */
 	uint64_t handle;         /* the fabric's number for the device; uevents: the socket's
 				  * port ID */
 	struct shared *shared;   /* umad */
@@ -85,8 +141,10 @@ struct device {
 struct device *device_new(enum device_kind kind);
 
 /* The device of a descriptor, with a reference for device_put(); NULL: not a device of the
- * fabric. */
+ * fabric. device_get() does not return one that was opened with O_PATH: the kernel refuses to
+ * read or write it. */
 struct device *device_get(int fd);
+struct device *device_get_any(int fd);
 void device_put(struct device *device);
 
 int device_note(int fd, struct device *device); /* 0 or -EMFILE */
@@ -94,8 +152,12 @@ void device_close(int fd);
 void device_close_range(unsigned int first, unsigned int last);
 void device_share(int fd, int copy); /* a descriptor was duplicated */
 
-/* The devices that a new program inherits, as text. 0; -ENOENT: none; -E2BIG. */
-int device_list(char *text, size_t size);
+/* Writes the devices that a new program inherits, as text, as far as they fit. Returns the size
+ * of the whole text with its end; 0: there are none. */
+size_t device_list(char *text, size_t size);
+
+/* Whether the process has its memory for itself: not a child of vfork(). */
+bool owns_memory(void);
 
 /* Makes this process the owner of the table: at the start of a program, and in a child of
  * fork(). */
@@ -108,20 +170,29 @@ void exec_begin_program(void);
 
 /* --- device.c: calls on devices ------------------------------------------------- */
 
-int device_open(enum device_kind kind, unsigned int number, int flags);
+/* Opens the device of a path in the view. */
+int device_open(enum device_kind kind, unsigned int number, int flags, const char *path);
 
-/* Adopts a descriptor that stayed open across exec(). 0 or a negative errno. */
-int device_inherit(int fd, enum device_kind kind, uint64_t handle);
+/* Adopts a descriptor that stayed open across exec(). 0 or a negative errno. `like` has the
+ * kind, number, flags and handle. */
+int device_inherit(int fd, const struct device *like);
 ssize_t device_read(struct device *device, int fd, void *buffer, size_t count);
 ssize_t device_write(struct device *device, int fd, const void *buffer, size_t count);
+ssize_t device_readv(struct device *device, int fd, const struct iovec *parts, int count);
+ssize_t device_writev(struct device *device, int fd, const struct iovec *parts, int count);
 int device_ioctl(struct device *device, unsigned long code, void *argument);
 
-/* The poll() events of a removed device: an error, no data. */
-void device_correct_poll(struct pollfd *fds, nfds_t count);
+/* What F_GETFL returns, if it returns `flags` for the socket. */
+int device_flags(int fd, int flags);
+
+/* Corrects the events that poll() returned: a removed device has an error, no data, and no
+ * device has what only sockets have. Returns how many entries have no event any more. */
+int device_correct_poll(struct pollfd *fds, nfds_t count);
 
 /* --- netlink.c: sockets for uevents ----------------------------------------------- */
 
-/* recvfrom() of a uevent; from and length may be NULL. */
+/* recvmsg() and recvfrom() of a uevent; from and length may be NULL. */
+ssize_t uevents_receive_message(int fd, struct msghdr *message, int flags);
 ssize_t uevents_receive(int fd, void *buffer, size_t count, int flags, struct sockaddr *from,
 			socklen_t *length);
 

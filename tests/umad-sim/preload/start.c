@@ -44,23 +44,28 @@ static void inherit_devices(void)
 {
 	const char *text = getenv(ENV_HANDLES);
 	unsigned long long handle;
-	int fd, kind, length;
+	unsigned int number;
+	int fd, kind, flags, length;
 
-	while (text && sscanf(text, "%d:%d:%llu%n", &fd, &kind, &handle, &length) == 3) {
-		if (kind > DEVICE_NONE && kind <= DEVICE_UEVENTS &&
-		    device_inherit(fd, (enum device_kind)kind, handle))
+	while (text && sscanf(text, "%d:%d:%u:%d:%llu,%n", &fd, &kind, &number, &flags, &handle,
+			      &length) == 5) {
+		struct device like = {.kind = (enum device_kind)kind,
+				      .number = number,
+				      .flags = flags,
+				      .handle = handle};
+
+		if (kind > DEVICE_NONE && kind <= DEVICE_UEVENTS && device_inherit(fd, &like))
 			dprintf(STDERR_FILENO, "umad-sim: descriptor %d cannot stay a device\n",
 				fd);
 		text += length;
-		if (*text != ',')
-			break;
-		text++;
 	}
 	take_out(ENV_HANDLES);
 }
 
 static void __attribute__((constructor)) start(void)
 {
+	find_real_functions();
+	fabric_begin_program();
 	device_begin_process();
 	pthread_atfork(NULL, NULL, device_begin_process);
 	exec_begin_program();
