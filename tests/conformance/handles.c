@@ -268,6 +268,16 @@ static void poll_says_what_a_device_is_ready_for(void)
 	expect_equal(poll(&poll_fd, 1, 0), 0);
 }
 
+static void an_issm_device_is_always_ready(void)
+{
+	struct pollfd poll_fd = {.events = POLLIN | POLLOUT | POLLPRI};
+
+	needs_issm();
+	poll_fd.fd = opened("issm", O_RDWR);
+	expect_equal(poll(&poll_fd, 1, 0), 1);
+	expect_equal(poll_fd.revents, POLLIN | POLLOUT);
+}
+
 /* --- folders ---------------------------------------------------------------------- */
 
 /* The type that a folder has for an entry; -1: the folder does not have the entry. */
@@ -347,6 +357,7 @@ int main(int argc, char **argv)
 		CHECK_ALONE(a_handle_is_no_terminal),
 		CHECK(a_handle_is_no_socket),
 		CHECK_ALONE(poll_says_what_a_device_is_ready_for),
+		CHECK(an_issm_device_is_always_ready),
 		CHECK_ALONE(folders_tell_the_types_of_their_entries),
 		CHECK_ALONE(a_name_in_the_folder_is_the_device),
 	};

@@ -8,6 +8,8 @@
 #include <poll.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static int fd, agent;
@@ -90,6 +92,33 @@ static void a_descriptor_without_device_is_good_for_nothing(void)
 	expect_equal(umad_close_port(fd), 0);
 }
 
+/* The kernel looks at the arguments first. */
+static void wrong_arguments_stay_wrong_without_device(void)
+{
+	uint32_t id = 32;
+	struct stat status;
+	uint8_t *umad;
+	int other;
+
+	opened();
+	other = open_device(&there, "umad", O_RDWR | O_NONBLOCK);
+	umad = new_umad(MAD);
+	set_mad(umad, METHOD_ANY, 1);
+	take_away();
+	expect_errno(read(fd, umad, umad_size() - 1), EINVAL);
+	expect_errno(write(fd, umad, umad_size() + 35), EINVAL);
+	memcpy(umad, &id, sizeof(id));
+	expect_errno(write(fd, umad, umad_size() + MAD), EINVAL);
+	expect_errno(ioctl(fd, _IO(IB_IOCTL_MAGIC, 99)), ENOTTY);
+	expect_errno(ioctl(fd, IB_USER_MAD_ENABLE_PKEY), EINVAL); /* it had an agent */
+	expect_equal(ioctl(other, IB_USER_MAD_ENABLE_PKEY), 0);
+	expect_errno(lseek(fd, 0, SEEK_CUR), ESPIPE);
+	expect_equal(fstat(fd, &status), 0);
+	expect(S_ISCHR(status.st_mode));
+	expect_equal(umad_close_port(fd), 0);
+	bring_back();
+}
+
 static void what_was_not_read_is_lost(void)
 {
 	int to, responding, length = MAD;
@@ -163,6 +192,7 @@ int main(int argc, char **argv)
 	static const struct check checks[] = {
 		CHECK(whoever_waits_hears_of_it),
 		CHECK(a_descriptor_without_device_is_good_for_nothing),
+		CHECK(wrong_arguments_stay_wrong_without_device),
 		CHECK(what_was_not_read_is_lost),
 		CHECK(without_it_nothing_is_listed_or_opened),
 		CHECK(when_it_is_back_all_is_as_before),

@@ -31,14 +31,12 @@ int check_write(const struct shared *shared, const uint8_t *packet, uint64_t cou
 	uint32_t agent;
 	uint32_t state;
 
-	if (atomic_load(&shared->gone))
-		return -EIO;
 	if (count < header + RMPP_HEADER)
 		return -EINVAL;
 	memcpy(&agent, packet, sizeof(agent));
 	if (agent >= AGENTS_PER_HANDLE)
 		return -EINVAL;
-	state = atomic_load(&shared->agents[agent]);
+	state = atomic_load(&shared->gone) ? 0 : atomic_load(&shared->agents[agent]);
 	if (!state)
 		return -EIO;
 	if (count < header + data_offset(mad[1]))

@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#define PROTOCOL_MAGIC  0x75736d34 /* changes with every change below */
+#define PROTOCOL_MAGIC  0x75736d35 /* changes with every change below */
 #define SOCKET_NAME     "socket"   /* in the fabric's folder */
 #define LIBRARY_NAME    "libumad-sim.so"
 #define LONGEST_PACKET  4096
@@ -32,7 +32,8 @@
 	"UMAD_SIM_READY" /* the socket on which the library reports that it is loaded \
 			    (ready.h) */
 
-/* The open devices that a program passes on at exec(): "descriptor:kind:handle,...". */
+/* The open devices that a program passes on at exec():
+ * "descriptor:kind:number:flags:handle,...". */
 #define ENV_HANDLES "UMAD_SIM_HANDLES"
 
 #define UEVENTS_LOST  1
@@ -53,13 +54,14 @@ union passed_fd {
 enum request_kind {
 	REQUEST_ATTACH = 1, /* text: nodes; reply: the view's number */
 	REQUEST_OPEN_UMAD,  /* view, number; the connection becomes the handle */
-	REQUEST_OPEN_ISSM,
-	REQUEST_SHARE,   /* handle; the reply has the descriptor of struct shared */
-	REQUEST_IOCTL,   /* handle, code, argument */
-	REQUEST_REFRESH, /* view; sent before a program reads the files of counters */
-	REQUEST_COMMAND, /* text: a rule (fault_rules.h) or a query; reply: text, or a
-			  * descriptor of a file with the text */
-	REQUEST_OWN,     /* the fabric ends when this connection does */
+	REQUEST_OPEN_ISSM,  /* a packet follows the reply, so that poll() reports the device as
+			     * ready */
+	REQUEST_SHARE,      /* handle; the reply has the descriptor of struct shared */
+	REQUEST_IOCTL,      /* handle, code, argument */
+	REQUEST_REFRESH,    /* view; sent before a program reads the files of counters */
+	REQUEST_COMMAND,    /* text: a rule (fault_rules.h) or a query; reply: text, or a
+			     * descriptor of a file with the text */
+	REQUEST_OWN,        /* the fabric ends when this connection does */
 	REQUEST_UEVENTS, /* view; the connection becomes a socket for the uevents of the view's
 			  * devices: one packet each, and a packet of UEVENTS_LOST bytes if
 			  * some were lost. The program sends a byte to join or leave the
@@ -96,6 +98,7 @@ struct reply {
 struct shared {
 	_Atomic uint32_t gone;        /* the device was removed */
 	_Atomic uint32_t pkey_layout; /* headers have HEADER_BYTES bytes */
+	_Atomic uint32_t used;        /* an agent was registered: the layout stays */
 	/* by agent id; 0: not registered; AGENT_REGISTERED, and AGENT_RMPP if the kernel does
 	 * RMPP */
 	_Atomic uint32_t agents[AGENTS_PER_HANDLE];

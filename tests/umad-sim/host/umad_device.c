@@ -103,7 +103,7 @@ static int register_agent(struct handle *handle, const struct agent_rules *rules
 	agent->deliver = deliver;
 	agent->complete = complete;
 	handle->agents[free_id] = agent;
-	handle->used = true;
+	atomic_store(&handle->shared->used, 1);
 	atomic_store(&handle->shared->agents[free_id], rules->rmpp_version && !rules->user_rmpp
 							       ? AGENT_REGISTERED | AGENT_RMPP
 							       : AGENT_REGISTERED);
@@ -141,7 +141,7 @@ static int register_new(struct handle *handle, uint8_t *argument)
 {
 	struct ib_user_mad_reg_req2 request;
 	struct agent_rules rules = {0};
-	bool first = !handle->used;
+	bool first = !atomic_load(&handle->shared->used);
 	int error;
 
 	memcpy(&request, argument, sizeof(request));
@@ -191,7 +191,7 @@ int handle_ioctl(struct handle *handle, uint32_t code, uint8_t argument[ARGUMENT
 	case IB_USER_MAD_UNREGISTER_AGENT:
 		return unregister_one(handle, argument);
 	case IB_USER_MAD_ENABLE_PKEY:
-		if (handle->used)
+		if (atomic_load(&handle->shared->used))
 			return -EINVAL;
 		atomic_store(&handle->shared->pkey_layout, 1);
 		return 0;

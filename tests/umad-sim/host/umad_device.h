@@ -18,7 +18,6 @@ struct handle {
 	struct shared *shared; /* the owner's; shared with the program */
 	bool gone;             /* its device was removed; it stays so even if the device comes
 				* back */
-	bool used;             /* an agent was registered, so the layout is fixed */
 	struct message *queue; /* messages to be read, in order */
 	struct message **queue_end;
 	size_t reassembled; /* bytes of incomplete messages */

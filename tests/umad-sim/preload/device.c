@@ -18,6 +18,7 @@
 #define IOCTL_TYPE  0x1b
 #define REGISTER    0x01 /* numbers of ioctls */
 #define UNREGISTER  0x02
+#define ENABLE_PKEY 0x03
 #define REGISTER2   0x04
 #define RMPP_ACTIVE 1
 
@@ -76,8 +77,6 @@ static ssize_t read_packet(const struct device *device, int fd, uint8_t *buffer,
 	uint32_t status;
 	uint32_t total;
 
-	if (count < header)
-		return -EINVAL;
 	length = REAL(recv)(fd, packet, sizeof(packet), MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
 	if (length < 0)
 		return -errno;
@@ -158,6 +157,8 @@ ssize_t device_read(struct device *device, int fd, void *buffer, size_t count)
 	if (!may_read(device))
 		return fail(-EBADF);
 	if (device->kind != DEVICE_UMAD)
+		return fail(-EINVAL);
+	if (count < header_bytes(device))
 		return fail(-EINVAL);
 	if (atomic_load(&device->shared->gone))
 		return fail(-EIO);
@@ -324,12 +325,23 @@ ssize_t device_writev(struct device *device, int fd, const struct iovec *parts, 
 				 : fail(-EBADF);
 }
 
-/* The errors of a removed device, as the kernel reports them. */
-static int ioctl_without_device(unsigned int number)
+/* A removed device: as the kernel does. */
+static int ioctl_without_device(struct shared *shared, unsigned int number)
 {
-	if (number == REGISTER || number == REGISTER2)
+	switch (number) {
+	case REGISTER:
+	case REGISTER2:
 		return fail(-EPIPE);
-	return fail(number == UNREGISTER ? -EINVAL : -EIO);
+	case UNREGISTER:
+		return fail(-EINVAL);
+	case ENABLE_PKEY:
+		if (atomic_load(&shared->used))
+			return fail(-EINVAL);
+		atomic_store(&shared->pkey_layout, 1);
+		return 0;
+	default:
+		return fail(-ENOTTY);
+	}
 }
 
 int device_ioctl(struct device *device, unsigned long code, void *argument)
@@ -344,7 +356,7 @@ int device_ioctl(struct device *device, unsigned long code, void *argument)
 	if (device->kind != DEVICE_UMAD || _IOC_TYPE(code) != IOCTL_TYPE)
 		return fail(-ENOTTY);
 	if (atomic_load(&device->shared->gone))
-		return ioctl_without_device(number);
+		return ioctl_without_device(device->shared, number);
 	if (size > ARGUMENT_BYTES)
 		return fail(-ENOTTY);
 	if (size && !argument)
@@ -354,7 +366,7 @@ int device_ioctl(struct device *device, unsigned long code, void *argument)
 	memset(&reply, 0, sizeof(reply));
 	error = ask_fabric(&request, &reply, NULL, NULL);
 	if (error == -EBADF || error == -ENODEV)
-		return ioctl_without_device(number);
+		return ioctl_without_device(device->shared, number);
 	if (size && _IOC_DIR(code) & _IOC_READ && (!error || error == -EINVAL))
 		memcpy(argument, reply.argument, size);
 	return error ? fail(error) : 0;

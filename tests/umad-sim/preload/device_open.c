@@ -97,6 +97,19 @@ static int open_path(struct device *device, const char *path, int flags, int *fd
 	return *fd < 0 ? -errno : device_note(*fd, device);
 }
 
+/* The fabric has sent the packet that makes an issm device ready: waits until it is here. */
+static void wait_until_ready(int fd)
+{
+	uint8_t byte;
+	int state;
+
+	/* a thread that is cancelled would leave the descriptor open */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	while (REAL(recv)(fd, &byte, sizeof(byte), MSG_PEEK) < 0 && errno == EINTR)
+		;
+	pthread_setcancelstate(state, NULL);
+}
+
 /* Opens a device of the fabric. 0 or a negative errno. */
 static int connect_device(struct device *device, int flags, int *connection)
 {
@@ -111,6 +124,8 @@ static int connect_device(struct device *device, int flags, int *connection)
 	int error = ask_fabric(&request, &reply, connection, &shared_fd);
 
 	if (!error) {
+		if (device->kind == DEVICE_ISSM)
+			wait_until_ready(*connection);
 		device->handle = reply.handle;
 		device->flags = (flags & (O_ACCMODE | O_SYNC | O_NOFOLLOW)) | LARGE_FILE;
 		set_flags(*connection, flags);

@@ -114,7 +114,16 @@ static void set_is_sm(struct fabric *fabric, uint32_t port, bool on)
 	trap_capability(fabric, port);
 }
 
-bool connection_become_issm(struct connection *connection, struct host_port *host)
+/* The byte after the reply stays in the program's socket: an issm device is always ready. */
+static void reply_with_issm(struct connection *connection)
+{
+	struct reply reply = {0};
+
+	connection_reply(connection, &reply, NULL, -1);
+	send(connection->fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+void connection_become_issm(struct connection *connection, struct host_port *host)
 {
 	struct server *server = connection->server;
 
@@ -123,17 +132,16 @@ bool connection_become_issm(struct connection *connection, struct host_port *hos
 	connection->order = ++server->next_key;
 	connection->waiting = true;
 	if (issm_is_held(server, host))
-		return false;
+		return;
 	connection->waiting = false;
 	set_is_sm(&server->fabric, host->port, true);
-	return true;
+	reply_with_issm(connection);
 }
 
 /* Gives an issm device to the connection that waits the longest. */
 static void pass_issm_on(struct server *server, struct host_port *host)
 {
 	struct connection *first = NULL;
-	struct reply reply = {0};
 
 	for (struct connection *other = server->connections; other; other = other->next)
 		if (other->kind == CONNECTION_ISSM && other->host == host && other->waiting &&
@@ -144,7 +152,7 @@ static void pass_issm_on(struct server *server, struct host_port *host)
 		return;
 	}
 	first->waiting = false;
-	connection_reply(first, &reply, NULL, -1);
+	reply_with_issm(first);
 }
 
 void connection_close(struct connection *connection)

@@ -119,8 +119,7 @@ static bool open_issm(struct connection *connection, const struct request *reque
 		refuse(connection, -EAGAIN, NULL);
 		return false;
 	}
-	if (connection_become_issm(connection, host))
-		refuse(connection, 0, NULL);
+	connection_become_issm(connection, host);
 	return true;
 }
 

@@ -126,8 +126,9 @@ void connection_wait_for_room(struct connection *connection, bool wait);
 /* Makes a connection the handle of an open device. 0 or a negative errno. */
 int connection_become_umad(struct connection *connection, struct host_port *host);
 
-/* Whether the connection now holds the issm device; if not, it waits. */
-bool connection_become_issm(struct connection *connection, struct host_port *host);
+/* Gives the connection the issm device, and replies; if another one has it, the connection
+ * waits. */
+void connection_become_issm(struct connection *connection, struct host_port *host);
 bool issm_is_held(const struct server *server, const struct host_port *host);
 
 /* The open umad device with this key; NULL: no such device. */
