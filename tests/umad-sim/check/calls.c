@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * calls FOLDER: looks for the devices of the machine that the script "wall" makes, by calls of
- * the C library that the preloaded library does not replace, or that a program reaches past it.
- * Prints a line that begins with "machine:" for each way that leads to a device, and "looked"
- * at its end.
+ * calls FOLDER: looks for the devices of the machine that the script "namespace" makes, by
+ * calls of the C library that the preloaded library does not replace, or that a program reaches
+ * past it. Prints a line that begins with "machine:" for each way that leads to a device, and
+ * "looked" at its end.
  */
 #include <dirent.h>
 #include <dlfcn.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * looks FOLDER [HANDLE]: looks for the devices of the machine that the script "wall" makes, by
- * system calls alone. With HANDLE also tries to get out of the wall. Prints a line that begins
- * with "machine:" for each way that leads to a device, and "looked" at its end. FOLDER is a
- * folder for files, with links to /sys and /dev.
+ * looks FOLDER [HANDLE]: looks for the devices of the machine that the script "namespace"
+ * makes, by system calls alone. With HANDLE also tries to get out of the namespace. Prints a
+ * line that begins with "machine:" for each way that leads to a device, and "looked" at its
+ * end. FOLDER is a folder for files, with links to /sys and /dev.
  *
  * looks --handle prints the handle of a device. looks --run PROGRAM [ARGUMENT ...] runs a
  * program three times. Before the last time it opens a file with the descriptor that the
@@ -178,7 +178,7 @@ static void look_in_child(bool (*look)(void))
 		puts("not tested: the kernel permits no io_uring");
 }
 
-/* --- ways out of the wall --------------------------------------------------------- */
+/* --- ways out of the namespace --------------------------------------------------------- */
 
 static void uncover(const char *way)
 {

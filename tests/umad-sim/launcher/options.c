@@ -45,7 +45,7 @@ static const char usage[] =
 	"  --capture-at NODE/PORT   captures only at this port (default: at all ports)\n"
 	"  --stats FILE       writes the packets that each node received, processed and "
 	"dropped\n"
-	"  --without-wall     does not hide the InfiniBand devices of this machine from the "
+	"  --without-namespace  does not hide the InfiniBand devices of this machine from the "
 	"program\n"
 	"  --version          prints the version\n"
 	"  --help             prints this text\n"
@@ -104,7 +104,7 @@ enum {
 	CAPTURE,
 	CAPTURE_AT,
 	STATS,
-	WITHOUT_WALL,
+	WITHOUT_NAMESPACE,
 	VERSION
 };
 
@@ -126,7 +126,7 @@ static const struct option long_options[] = {
 	{"capture", required_argument, NULL, CAPTURE},
 	{"capture-at", required_argument, NULL, CAPTURE_AT},
 	{"stats", required_argument, NULL, STATS},
-	{"without-wall", no_argument, NULL, WITHOUT_WALL},
+	{"without-namespace", no_argument, NULL, WITHOUT_NAMESPACE},
 	{"version", no_argument, NULL, VERSION},
 	{"help", no_argument, NULL, 'h'},
 	{NULL, 0, NULL, 0},
@@ -195,8 +195,8 @@ static void take_option(struct options *options, int option, unsigned int *fault
 	case STATS:
 		options->server.stats = optarg;
 		break;
-	case WITHOUT_WALL:
-		options->without_wall = true;
+	case WITHOUT_NAMESPACE:
+		options->without_namespace = true;
 		break;
 	case VERSION:
 		puts("umad-sim " SIM_VERSION);
@@ -249,8 +249,9 @@ void read_options(int argc, char **argv, struct options *options)
 	while ((option = getopt_long(argc, argv, "+h", long_options, NULL)) != -1)
 		take_option(options, option, &faults);
 	take_rest(options, argc - optind, argv + optind);
-	if (options->without_wall && options->mode != MODE_RUN && options->mode != MODE_JOIN)
-		wrong("--without-wall is for a program");
+	if (options->without_namespace && options->mode != MODE_RUN &&
+	    options->mode != MODE_JOIN)
+		wrong("--without-namespace is for a program");
 	if (options->server.bare && options->server.sm)
 		wrong("--bare has no --sm");
 	if (options->server.capture_at && !options->server.capture)

@@ -24,7 +24,7 @@ struct options {
 	const char *name; /* of the fabric; NULL: none */
 	const char *at;   /* nodes; NULL: the first CA */
 	const char *topology;
-	bool without_wall;
+	bool without_namespace;
 	const char *rule; /* MODE_TELL */
 	const char *faults_file;
 	const char **faults; /* ends with NULL; allocated for as many as there are arguments */

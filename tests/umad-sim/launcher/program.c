@@ -13,7 +13,7 @@
 #include "ask.h"
 #include "program.h"
 #include "protocol.h"
-#include "wall.h"
+#include "namespace.h"
 
 static struct preload preload = {
 	.self = "umad-sim",
@@ -25,13 +25,13 @@ static struct preload preload = {
 
 static int hide_devices(void)
 {
-	char why[WALL_TEXT];
-	int error = wall_enter(why);
+	char why[NAMESPACE_TEXT];
+	int error = namespace_enter(why);
 
 	if (error)
 		fprintf(stderr,
 			"umad-sim: the InfiniBand devices of this machine cannot be hidden: %s "
-			"(--without-wall runs the program beside them)\n",
+			"(--without-namespace runs the program beside them)\n",
 			why);
 	return error;
 }
@@ -57,7 +57,7 @@ static int wait_for_program(pid_t child)
 	return child_status(status);
 }
 
-int program_run(char **arguments, const char *folder, uint32_t view, bool without_wall)
+int program_run(char **arguments, const char *folder, uint32_t view, bool without_namespace)
 {
 	char text[LONGEST_TEXT + 1];
 	enum child_report report;
@@ -65,8 +65,8 @@ int program_run(char **arguments, const char *folder, uint32_t view, bool withou
 	int ready, status;
 	pid_t child;
 
-	if (wall_is_needed()) {
-		if (without_wall)
+	if (namespace_is_needed()) {
+		if (without_namespace)
 			preload.otherwise =
 				"it ran beside the InfiniBand devices of this machine";
 		else

@@ -222,7 +222,8 @@ static int run(struct options *options)
 	fabric = start_fabric(options, folder, lock);
 	if (!ask(folder, REQUEST_OWN, "", &reply, text, &owner) &&
 	    !attach(folder, options->at, &view, text))
-		result = program_run(options->program, folder, view, options->without_wall);
+		result =
+			program_run(options->program, folder, view, options->without_namespace);
 	if (owner >= 0)
 		close(owner);
 	else
@@ -280,7 +281,8 @@ static int join(const struct options *options)
 		stop("%s", text);
 	return attach(folder, options->at, &view, text)
 		       ? STATUS_FAILED
-		       : program_run(options->program, folder, view, options->without_wall);
+		       : program_run(options->program, folder, view,
+				     options->without_namespace);
 }
 
 static int print_file(int fd)

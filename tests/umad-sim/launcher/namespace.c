@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /* Hides the InfiniBand devices of the machine from a program. */
-#include "wall.h"
+#include "namespace.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -178,7 +178,7 @@ static void forget_folders(struct folders *folders)
 	free(folders->paths);
 }
 
-bool wall_is_needed(void)
+bool namespace_is_needed(void)
 {
 	struct folders folders;
 	bool needed;
@@ -191,11 +191,11 @@ bool wall_is_needed(void)
 
 /* --- the namespaces --------------------------------------------------------------- */
 
-static int failed(char why[WALL_TEXT], const char *what)
+static int failed(char why[NAMESPACE_TEXT], const char *what)
 {
 	int error = -errno;
 
-	snprintf(why, WALL_TEXT, "%.200s: %s", what, strerror(errno));
+	snprintf(why, NAMESPACE_TEXT, "%.200s: %s", what, strerror(errno));
 	return error;
 }
 
@@ -212,7 +212,7 @@ static int write_file(const char *path, const char *text)
 }
 
 /* The user and the group keep their numbers. The kernel permits no other without privileges. */
-static int map_ids(uid_t user, gid_t group, char why[WALL_TEXT])
+static int map_ids(uid_t user, gid_t group, char why[NAMESPACE_TEXT])
 {
 	char users[64], groups[64];
 
@@ -227,7 +227,7 @@ static int map_ids(uid_t user, gid_t group, char why[WALL_TEXT])
 	return 0;
 }
 
-static int enter_namespaces(char why[WALL_TEXT])
+static int enter_namespaces(char why[NAMESPACE_TEXT])
 {
 	uid_t user = geteuid();
 	gid_t group = getegid();
@@ -246,7 +246,7 @@ static int enter_namespaces(char why[WALL_TEXT])
 	return 0;
 }
 
-static int cover(const struct folders *folders, char why[WALL_TEXT])
+static int cover(const struct folders *folders, char why[NAMESPACE_TEXT])
 {
 	for (size_t i = 0; i < folders->count; i++)
 		if (mount("umad-sim", folders->paths[i], "tmpfs",
@@ -257,7 +257,7 @@ static int cover(const struct folders *folders, char why[WALL_TEXT])
 }
 
 /*
- * With these capabilities a program could undo the wall: unmount a folder or enter the
+ * With these capabilities a program could undo this: unmount a folder or enter the
  * namespace of another process; reach that namespace by /proc/PID/root; make a device; open a
  * folder that is covered, by its handle. Without CAP_SYS_PTRACE, the kernel denies
  * /proc/PID/root of a process with more capabilities than the program.
@@ -270,7 +270,7 @@ static const unsigned int removed_capabilities[] = {
 };
 
 /* A program gets no capability that is neither in the bounding nor in the inheritable set. */
-static int remove_capabilities(char why[WALL_TEXT])
+static int remove_capabilities(char why[NAMESPACE_TEXT])
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
@@ -287,9 +287,9 @@ static int remove_capabilities(char why[WALL_TEXT])
 	return syscall(SYS_capset, &header, sets) ? failed(why, "capset") : 0;
 }
 
-/* --- the wall --------------------------------------------------------------------- */
+/* --- hiding --------------------------------------------------------------------- */
 
-static int hide(const struct folders *folders, char why[WALL_TEXT])
+static int hide(const struct folders *folders, char why[NAMESPACE_TEXT])
 {
 	char directory[PATH_MAX];
 	int error;
@@ -310,7 +310,7 @@ static int hide(const struct folders *folders, char why[WALL_TEXT])
 	return error;
 }
 
-int wall_enter(char why[WALL_TEXT])
+int namespace_enter(char why[NAMESPACE_TEXT])
 {
 	struct folders folders;
 	int error;
@@ -320,7 +320,7 @@ int wall_enter(char why[WALL_TEXT])
 	error = folders.error ? failed(why, "the list of devices") : hide(&folders, why);
 	forget_folders(&folders);
 	errno = EBUSY;
-	if (!error && wall_is_needed())
+	if (!error && namespace_is_needed())
 		error = failed(why, "a device is still there");
 	return error;
 }
