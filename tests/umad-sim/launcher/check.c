@@ -3,8 +3,10 @@
 /* Checks a topology and rules, without a fabric that runs. */
 #include <stdio.h>
 
+#include "capture.h"
 #include "check.h"
 #include "fault_rules.h"
+#include "printable.h"
 #include "program.h"
 #include "rules.h"
 #include "topology.h"
@@ -23,6 +25,30 @@ static void print_summary(const struct fabric *fabric, const struct options *opt
 	       nodes[NODE_CA], nodes[NODE_SWITCH], nodes[NODE_ROUTER], ends / 2, rules->count);
 }
 
+/* The nodes and the port of --at and --capture-at. 0 or a negative errno, with the reason on
+ * stderr. */
+static int check_places(const struct fabric *fabric, const struct options *options)
+{
+	char wrong[MAX_NAME + 1];
+	char why[256];
+	uint32_t port;
+	int error = options->at ? view_check_nodes(fabric, options->at, wrong) : 0;
+
+	if (error) {
+		make_printable(wrong);
+		fprintf(stderr, "umad-sim: no node \"%s\"\n", wrong);
+		return error;
+	}
+	if (!options->server.capture_at)
+		return 0;
+	error = capture_port(fabric, options->server.capture_at, &port, why);
+	if (error) {
+		make_printable(why);
+		fprintf(stderr, "umad-sim: %s\n", why);
+	}
+	return error;
+}
+
 int check(const struct options *options)
 {
 	struct server_options quiet = options->server;
@@ -31,7 +57,7 @@ int check(const struct options *options)
 	struct server server;
 	struct graph graph;
 	char why[256];
-	int error;
+	int error, rules_error;
 
 	quiet.trace = quiet.capture = quiet.capture_at = quiet.stats = NULL;
 	graph_init(&graph);
@@ -45,7 +71,9 @@ int check(const struct options *options)
 		fprintf(stderr, "umad-sim: %s\n", why);
 	} else {
 		fault_hold(&server.fabric);
-		error = rules_apply(&server.fabric, options, &rules);
+		error = check_places(&server.fabric, options);
+		rules_error = rules_apply(&server.fabric, options, &rules);
+		error = error ? error : rules_error;
 	}
 	if (!error)
 		print_summary(&server.fabric, options, &rules);

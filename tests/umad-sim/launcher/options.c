@@ -17,7 +17,7 @@ static const char usage[] =
 	"       umad-sim --join NAME [--at NODE] -- PROGRAM [ARGUMENT ...]\n"
 	"       umad-sim --tell NAME RULE\n"
 	"       umad-sim --print TOPOLOGY\n"
-	"       umad-sim --check [--fault RULE] [--faults FILE] TOPOLOGY\n"
+	"       umad-sim --check [--at NODE] [--fault RULE] [--faults FILE] TOPOLOGY\n"
 	"\n"
 	"Runs a program on a simulated InfiniBand fabric.\n"
 	"\n"

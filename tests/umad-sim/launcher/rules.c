@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "fault_rules.h"
+#include "printable.h"
 #include "rules.h"
 
 /* Whether the text is neither empty nor only a comment. */
@@ -25,6 +26,7 @@ static int apply_rule(struct fabric *fabric, const char *rule, const char *where
 
 	snprintf(text, sizeof(text), "%.50s%s", where,
 		 error.text[0] || !failed ? error.text : strerror(-failed));
+	make_printable(text); /* where: the name of a file */
 	if (failed && !rules->why[0])
 		memcpy(rules->why, text, sizeof(text));
 	if (error.text[0] && (!failed || rules->all))
@@ -57,6 +59,7 @@ static int apply_file(struct fabric *fabric, const char *name, struct rules *rul
 	if (!file || ferror(file)) {
 		error = -errno;
 		snprintf(rules->why, sizeof(rules->why), "%.200s: %s", name, strerror(-error));
+		make_printable(rules->why);
 		if (rules->all)
 			fprintf(stderr, "umad-sim: %s\n", rules->why);
 	}

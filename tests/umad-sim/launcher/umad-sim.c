@@ -19,6 +19,7 @@
 #include "fault_rules.h"
 #include "folder.h"
 #include "options.h"
+#include "printable.h"
 #include "program.h"
 #include "rules.h"
 #include "topology.h"
@@ -181,6 +182,7 @@ static int attach(const char *folder, const char *at, uint32_t *view, char *text
 	struct reply reply = {0};
 	int error = ask(folder, REQUEST_ATTACH, at ? at : "", &reply, text, NULL);
 
+	make_printable(text);
 	if (error == -ENOENT && text[0])
 		fprintf(stderr, "umad-sim: no node \"%s\"\n", text);
 	else if (error)

@@ -17,6 +17,7 @@
 #include "capture.h"
 #include "faults.h"
 #include "manager.h"
+#include "printable.h"
 #include "routes.h"
 #include "sa_agent.h"
 #include "server.h"
@@ -259,6 +260,7 @@ int server_prepare(struct server *server, struct graph *graph,
 	error = init_fabric(server, graph, options, why);
 	if (error && !why[0])
 		snprintf(why, 256, "%s", strerror(-error));
+	make_printable(why);
 	return error;
 }
 

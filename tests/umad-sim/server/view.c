@@ -55,6 +55,7 @@ static int read_nodes(const struct fabric *fabric, struct view *view, const char
 {
 	int error = add_node(fabric, view, nodes);
 
+	snprintf(wrong, MAX_NAME + 1, "%s", nodes);
 	while (error == -ENOENT && *nodes) {
 		size_t length = strcspn(nodes, ",");
 
@@ -65,6 +66,15 @@ static int read_nodes(const struct fabric *fabric, struct view *view, const char
 		if (*nodes++ != ',')
 			return 0;
 	}
+	return error;
+}
+
+int view_check_nodes(const struct fabric *fabric, const char *nodes, char *wrong)
+{
+	struct view view = {0};
+	int error = read_nodes(fabric, &view, nodes, wrong);
+
+	free(view.nodes);
 	return error;
 }
 
@@ -120,7 +130,6 @@ int view_find(struct fabric *fabric, struct view **views, const char *folder, co
 
 	if (!view)
 		return -ENOMEM;
-	snprintf(wrong, MAX_NAME + 1, "%s", nodes);
 	error = read_nodes(fabric, view, nodes, wrong);
 	for (struct view *other = *views; !error && other; other = other->next)
 		if (same_nodes(other, view)) {

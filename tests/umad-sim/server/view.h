@@ -36,6 +36,8 @@ struct view {
  */
 int view_find(struct fabric *fabric, struct view **views, const char *folder, const char *nodes,
 	      struct view **view, char *wrong);
+/* Whether the nodes exist: 0, -ENOENT (with `wrong` as above), or another negative errno. */
+int view_check_nodes(const struct fabric *fabric, const char *nodes, char *wrong);
 struct view *view_by_number(struct view *views, uint32_t number);
 void views_free(struct view *views);
 

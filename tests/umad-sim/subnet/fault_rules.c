@@ -10,6 +10,7 @@
 #include "fault_rules.h"
 #include "faults.h"
 #include "links.h"
+#include "printable.h"
 
 /*
  * A later rule of the same kind for the same place replaces the earlier one, which would not
@@ -237,8 +238,10 @@ int fault_apply(struct fabric *fabric, const char *text, struct rule_error *erro
 	struct read_rule read;
 	int failed = fault_read(fabric, text, &read, error);
 
+	if (!failed && !read.empty)
+		note(fabric, &read.rule, error);
+	make_printable(error->text);
 	if (failed || read.empty)
 		return failed;
-	note(fabric, &read.rule, error);
 	return read.later ? postpone(fabric, &read) : apply(fabric, &read.rule);
 }

@@ -53,8 +53,8 @@
 
 /*
  * Applies a rule. 0 (the error has a note on the effect, or no text), -EINVAL (the error has
- * the reason), -ENOMEM. An empty line is ignored, and so is text from " #" on, unless it is a
- * part of a node's name.
+ * the reason), -ENOMEM. The text has no control characters. An empty line is ignored, and so is
+ * text from " #" on, unless it is a part of a node's name.
  */
 int fault_apply(struct fabric *fabric, const char *rule, struct rule_error *error);
 

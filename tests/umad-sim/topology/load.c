@@ -2,6 +2,7 @@
 
 /* Loads a topology from a word on the command line: a generator's or the name of a file. */
 
+#include "printable.h"
 #include "topology.h"
 
 #include <errno.h>
@@ -16,16 +17,11 @@
 int topology_fail(struct topology_error *error, int ret, const char *format, ...)
 {
 	va_list arguments;
-	char *byte;
 
 	va_start(arguments, format);
 	vsnprintf(error->text, sizeof(error->text), format, arguments);
 	va_end(arguments);
-	/* a file must not send control characters to the terminal */
-	for (byte = error->text; *byte; byte++) {
-		if ((unsigned char)*byte < ' ' || *byte == 0x7f)
-			*byte = '?';
-	}
+	make_printable(error->text);
 	return ret;
 }
 

@@ -211,6 +211,15 @@ SUBNET_TEST(an_unknown_word_is_refused)
 	}
 }
 
+SUBNET_TEST(a_reason_has_no_control_characters)
+{
+	refused(subnet, "lose \033[31m\a",
+		"an unknown rule: \"lose ?[31m?\"; umad-sim --help lists them");
+	/* U+009B is a control character, \u00e9 and \u065b are not */
+	refused(subnet, "lose \302\233x\303\251\331\233",
+		"an unknown rule: \"lose ??x\303\251\331\233\"; umad-sim --help lists them");
+}
+
 SUBNET_TEST(a_bad_number_is_refused)
 {
 	refused(subnet, "loss", "a number is expected; the form is \"loss 1%\"");
