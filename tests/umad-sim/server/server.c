@@ -26,6 +26,7 @@
 #include "workload.h"
 
 #define TIMERS_A_ROUND 4096
+#define FLUSH_PERIOD   (10 * MILLISECOND) /* while a pipe is full */
 
 static uint64_t clock_now(void)
 {
@@ -113,15 +114,43 @@ static int choose_sm_port(const struct fabric *fabric, const char *spec, uint32_
 	return 0;
 }
 
+/* Names the file of an error. */
+static int with_name(int error, const char *name, char *why)
+{
+	if (error)
+		snprintf(why, 256, "%.200s: %s", name, strerror(-error));
+	return error;
+}
+
+/* Gets one line at a time. */
+static ssize_t write_trace(void *cookie, const char *line, size_t length)
+{
+	struct output *output = cookie;
+	uint8_t *space = NULL;
+	int error;
+
+	if (output_is_full(output))
+		output_drop(output);
+	else
+		space = output_add(output, length);
+	if (space)
+		memcpy(space, line, length);
+	error = output_write(output);
+	if (error)
+		fprintf(stderr, "umad-sim: %s: %s; the trace ends\n", output->name,
+			strerror(-error));
+	return (ssize_t)length;
+}
+
 static int open_trace(struct server *server, const char *name, char *why)
 {
-	FILE *out = fopen(name, "we");
+	int error = output_open(&server->trace_output, name, &output_lines);
 
-	if (!out) {
-		snprintf(why, 256, "%.200s: %s", name, strerror(errno));
-		return -errno;
-	}
-	return trace_to(&server->fabric, out);
+	if (error)
+		return with_name(error, name, why);
+	server->trace = fopencookie(&server->trace_output, "w",
+				    (cookie_io_functions_t){.write = write_trace});
+	return server->trace ? trace_to(&server->fabric, server->trace) : -ENOMEM;
 }
 
 static int open_capture(struct server *server, const struct server_options *options, char *why)
@@ -136,36 +165,34 @@ static int open_capture(struct server *server, const struct server_options *opti
 		if (error)
 			return error;
 	}
-	signal(SIGPIPE, SIG_IGN); /* the file may be a pipe whose reader has ended */
-	signal(SIGXFSZ, SIG_IGN); /* or have the largest size that a file may have */
 	clock_gettime(CLOCK_REALTIME, &time);
 	start = (uint64_t)time.tv_sec * SECOND + (uint64_t)time.tv_nsec -
 		(clock_now() - server->start);
-	error = capture_to(&server->fabric, options->capture, port, start);
-	if (error)
-		snprintf(why, 256, "%.200s: %s", options->capture, strerror(-error));
-	return error;
-}
-
-/* Opens the file at the start: an error is reported at once. */
-static int open_stats(struct server *server, const char *name, char *why)
-{
-	server->stats = fopen(name, "we");
-	if (server->stats)
-		return 0;
-	snprintf(why, 256, "%.200s: %s", name, strerror(errno));
-	return -errno;
+	return with_name(capture_to(&server->fabric, options->capture, port, start),
+			 options->capture, why);
 }
 
 static void write_stats(struct server *server)
 {
-	if (!server->stats)
+	size_t length = 0;
+	char *text = NULL;
+	FILE *stream = server->stats.fd < 0 ? NULL : open_memstream(&text, &length);
+	uint8_t *space = NULL;
+	int error;
+
+	if (server->stats.fd < 0)
 		return;
 	server_tell_time(server);
-	workload_print(&server->fabric, server->stats);
-	if (ferror(server->stats) | fclose(server->stats))
-		fprintf(stderr, "umad-sim: the statistics: %s\n", strerror(errno));
-	server->stats = NULL;
+	if (stream)
+		workload_print(&server->fabric, stream);
+	if (stream && !(ferror(stream) | fclose(stream)))
+		space = output_add(&server->stats, length);
+	if (space)
+		memcpy(space, text, length);
+	free(text);
+	error = space ? output_write(&server->stats) : -ENOMEM;
+	if (error)
+		fprintf(stderr, "umad-sim: the statistics: %s\n", strerror(-error));
 }
 
 static int init_fabric(struct server *server, struct graph *graph,
@@ -189,8 +216,10 @@ static int init_fabric(struct server *server, struct graph *graph,
 		return error;
 	if (options->capture && (error = open_capture(server, options, why)))
 		return error;
-	if (options->stats && (error = open_stats(server, options->stats, why)))
-		return error;
+	/* opened at the start: an error is reported at once */
+	if (options->stats &&
+	    (error = output_open(&server->stats, options->stats, &output_lines)))
+		return with_name(error, options->stats, why);
 	if (options->bare)
 		return 0;
 	error = choose_sm_port(fabric, options->sm, &sm_port, why);
@@ -254,7 +283,11 @@ int server_prepare(struct server *server, struct graph *graph,
 {
 	int error;
 
-	*server = (struct server){.listener = -1, .epoll = -1, .spare = -1};
+	*server = (struct server){.listener = -1,
+				  .epoll = -1,
+				  .spare = -1,
+				  .trace_output.fd = -1,
+				  .stats.fd = -1};
 	server->start = clock_now();
 	why[0] = '\0';
 	error = init_fabric(server, graph, options, why);
@@ -303,6 +336,10 @@ void server_free(struct server *server)
 	timers_free(&server->fabric);
 	capture_free(&server->fabric);
 	trace_free(&server->fabric);
+	if (server->trace)
+		fclose(server->trace);
+	output_close(&server->trace_output);
+	output_close(&server->stats);
 	fabric_free(&server->fabric);
 }
 
@@ -365,6 +402,16 @@ static void handle_event(struct server *server, const struct epoll_event *event)
 		connection_close(connection);
 }
 
+/* Writes what waits for the readers of pipes; true: more waits. */
+static bool flush_outputs(struct server *server)
+{
+	bool behind = capture_flush(&server->fabric);
+
+	if (output_is_behind(&server->trace_output))
+		write_trace(&server->trace_output, "", 0);
+	return behind || output_is_behind(&server->trace_output);
+}
+
 static int wait_for_events(struct server *server, struct epoll_event *events, int room)
 {
 	uint64_t next = timers_next(&server->fabric);
@@ -376,6 +423,8 @@ static int wait_for_events(struct server *server, struct epoll_event *events, in
 
 	sigemptyset(&none); /* signals that end the process are unblocked only while it waits */
 	server_tell_time(server);
+	if (flush_outputs(server) && next > server->fabric.now + FLUSH_PERIOD)
+		next = server->fabric.now + FLUSH_PERIOD;
 	delay = next > server->fabric.now ? next - server->fabric.now : 0;
 	timeout = (struct timespec){.tv_sec = (time_t)(delay / SECOND),
 				    .tv_nsec = (long)(delay % SECOND)};

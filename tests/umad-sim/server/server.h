@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "output.h"
 #include "umad_device.h"
 #include "view.h"
 
@@ -51,8 +52,10 @@ struct server {
 	struct connection *pending;             /* with messages to send, or closed */
 	struct connection *by_key[KEY_BUCKETS]; /* umad handles */
 	const char *folder;
-	FILE *stats;    /* written when the server ends; NULL: no such file */
-	uint64_t start; /* CLOCK_MONOTONIC at fabric.now 0 */
+	FILE *trace; /* writes lines into trace_output; NULL: none */
+	struct output trace_output;
+	struct output stats; /* written when the server ends */
+	uint64_t start;      /* CLOCK_MONOTONIC at fabric.now 0 */
 	uint64_t next_key;
 	uint64_t uevents; /* how many were sent */
 	int listener;

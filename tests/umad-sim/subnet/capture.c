@@ -35,7 +35,6 @@ struct record {
 struct capture {
 	struct pcapng file;
 	struct fabric *fabric;
-	char *name;
 	uint32_t port; /* NONE: all */
 	uint32_t *
 		interfaces; /* by port: the interface number in the file, plus 1; 0: none yet */
@@ -121,27 +120,38 @@ static void add_record(struct capture *capture, const struct record *record)
 	pcapng_add_packet(&capture->file, &packet);
 }
 
+/* Writes what was added; in a regular file, all of it. */
+static void write_file(struct capture *capture, uint64_t count)
+{
+	struct output *output = &capture->file.output;
+	int error = output_write(output);
+
+	if (error)
+		fprintf(stderr, "umad-sim: %s: %s; the capture ends after %llu packets\n",
+			output->name, strerror(-error), (unsigned long long)capture->count);
+	if (!output->error)
+		capture->count += count;
+}
+
 static void write_waiting(struct capture *capture)
 {
+	struct output *output = &capture->file.output;
 	uint64_t count = 0;
-	int error;
 
 	while (capture->waiting) {
 		struct record *record = capture->waiting;
 
 		capture->waiting = record->next;
-		if (!capture->file.error)
+		if (output_is_full(output)) {
+			output_drop(output);
+		} else if (!output->error) {
 			add_record(capture, record);
-		count++;
+			count++;
+		}
 		free(record);
 	}
 	capture->last = &capture->waiting;
-	error = pcapng_write(&capture->file);
-	if (error)
-		fprintf(stderr, "umad-sim: %s: %s; the capture ends after %llu packets\n",
-			capture->name, strerror(-error), (unsigned long long)capture->count);
-	if (!capture->file.error)
-		capture->count += count;
+	write_file(capture, count);
 }
 
 static void run_writing(struct fabric *fabric, struct timer *timer)
@@ -182,7 +192,7 @@ static struct record *record_packet(struct fabric *fabric, const struct packet *
 				    uint32_t port, bool outbound, uint64_t at)
 {
 	struct capture *capture = fabric->capture;
-	struct record *record = capture->file.error ? NULL : malloc(sizeof(*record));
+	struct record *record = capture->file.output.error ? NULL : malloc(sizeof(*record));
 
 	if (!record)
 		return NULL;
@@ -288,19 +298,26 @@ int capture_to(struct fabric *fabric, const char *name, uint32_t port, uint64_t 
 	capture->start = start;
 	capture->last = &capture->waiting;
 	capture->timer.run = run_writing;
-	capture->name = strdup(name);
 	capture->interfaces = calloc(fabric->graph.port_count + 1UL, sizeof(uint32_t));
 	/* the trace counts the packets */
 	error = fabric->trace ? 0 : trace_to(fabric, NULL);
-	if (!error && (!capture->name || !capture->interfaces))
+	if (!error && !capture->interfaces)
 		error = -ENOMEM;
-	capture->file.fd = -1;
+	capture->file.output.fd = -1;
 	if (!error)
 		error = pcapng_open(&capture->file, name, "umad-sim");
 	fabric->capture = capture;
 	if (error)
 		capture_free(fabric);
 	return error;
+}
+
+bool capture_flush(struct fabric *fabric)
+{
+	if (!fabric->capture || !output_is_behind(&fabric->capture->file.output))
+		return false;
+	write_file(fabric->capture, 0);
+	return output_is_behind(&fabric->capture->file.output);
 }
 
 void capture_free(struct fabric *fabric)
@@ -310,9 +327,8 @@ void capture_free(struct fabric *fabric)
 	if (!capture)
 		return;
 	write_waiting(capture);
-	pcapng_close(&capture->file);
+	output_close(&capture->file.output);
 	free(capture->interfaces);
-	free(capture->name);
 	free(capture);
 	fabric->capture = NULL;
 }

@@ -26,6 +26,8 @@ int capture_port(const struct fabric *fabric, const char *text, uint32_t *port, 
 /* Captures at a port, or, if the port is NONE, everywhere. start: the clock at fabric->now 0,
  * in nanoseconds since 1970. 0 or a negative errno. */
 int capture_to(struct fabric *fabric, const char *name, uint32_t port, uint64_t start);
+/* If packets wait for the reader of a pipe, writes some; true: more wait. */
+bool capture_flush(struct fabric *fabric);
 /* Writes the records that are left. The timers have been freed. */
 void capture_free(struct fabric *fabric);
 

@@ -3,11 +3,7 @@
 /* Blocks of a pcapng file, in the host's byte order. */
 #include "pcapng.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum {
 	SECTION = 0x0a0d0d0a,
@@ -33,35 +29,15 @@ enum {
 #define INBOUND  1
 #define OUTBOUND 2
 
-static uint8_t *grow(struct pcapng *file, size_t bytes)
-{
-	size_t room = file->room ? file->room : 4096;
-	uint8_t *buffer;
-
-	while (room < file->length + bytes)
-		room *= 2;
-	if (room != file->room) {
-		buffer = realloc(file->buffer, room);
-		if (!buffer)
-			return NULL;
-		file->buffer = buffer;
-		file->room = room;
-	}
-	file->length += bytes;
-	return file->buffer + file->length - bytes;
-}
-
 /* Adds bytes, and zeros up to a multiple of four. Without memory, the file ends as if the disk
  * was full. */
 static void add(struct pcapng *file, const void *bytes, size_t count)
 {
 	size_t padded = (count + 3) / 4 * 4;
-	uint8_t *at = file->error ? NULL : grow(file, padded);
+	uint8_t *at = output_add(&file->output, padded);
 
-	if (!at) {
-		file->error = file->error ? file->error : ENOMEM;
+	if (!at)
 		return;
-	}
 	memcpy(at, bytes, count);
 	memset(at + count, 0, padded - count);
 }
@@ -84,11 +60,11 @@ static void add_option(struct pcapng *file, unsigned int code, const void *bytes
 	add(file, bytes, count);
 }
 
-/* Returns where the block begins. end_block() writes the length at the beginning and at the
- * end. */
+/* Returns where the block begins, behind the bytes that were not written yet. end_block()
+ * writes the length at the beginning and at the end. */
 static size_t begin_block(struct pcapng *file, uint32_t type)
 {
-	size_t begin = file->length;
+	size_t begin = file->output.end - file->output.begin;
 
 	add32(file, type);
 	add32(file, 0);
@@ -97,40 +73,45 @@ static size_t begin_block(struct pcapng *file, uint32_t type)
 
 static void end_block(struct pcapng *file, size_t begin)
 {
+	struct output *output = &file->output;
 	uint32_t length;
 
 	add16s(file, OPTION_END, 0);
-	length = (uint32_t)(file->length - begin + sizeof(length));
+	length = (uint32_t)(output->end - output->begin - begin + sizeof(length));
 	add32(file, length);
-	if (!file->error)
-		memcpy(file->buffer + begin + 4, &length, sizeof(length));
+	if (!output->error)
+		memcpy(output->buffer + output->begin + begin + 4, &length, sizeof(length));
 }
+
+static size_t block_length(const uint8_t *bytes, size_t length, bool *counts)
+{
+	uint32_t block[2]; /* the type and the length */
+
+	(void)length;
+	memcpy(block, bytes, sizeof(block));
+	*counts = block[0] == PACKET;
+	return block[1];
+}
+
+static const struct output_format blocks = {.units = "packets", .unit = block_length};
 
 int pcapng_open(struct pcapng *file, const char *name, const char *program)
 {
 	uint64_t unknown_length = UINT64_MAX;
 	size_t begin;
+	int error;
 
-	*file = (struct pcapng){
-		.fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)};
-	if (file->fd < 0)
-		return -errno;
+	*file = (struct pcapng){0};
+	error = output_open(&file->output, name, &blocks);
+	if (error)
+		return error;
 	begin = begin_block(file, SECTION);
 	add32(file, BYTE_ORDER_MAGIC);
 	add16s(file, 1, 0); /* the version */
 	add(file, &unknown_length, sizeof(unknown_length));
 	add_option(file, SECTION_PROGRAM, program, strlen(program));
 	end_block(file, begin);
-	return pcapng_write(file);
-}
-
-void pcapng_close(struct pcapng *file)
-{
-	pcapng_write(file);
-	if (file->fd >= 0)
-		close(file->fd);
-	free(file->buffer);
-	*file = (struct pcapng){.fd = -1};
+	return output_write(&file->output);
 }
 
 void pcapng_add_interface(struct pcapng *file, const char *name, unsigned int link_type)
@@ -162,35 +143,4 @@ void pcapng_add_packet(struct pcapng *file, const struct pcapng_packet *packet)
 	add_option(file, PACKET_FLAGS, &flags, sizeof(flags));
 	add_option(file, PACKET_NUMBER, &packet->number, sizeof(packet->number));
 	end_block(file, begin);
-}
-
-static int write_all(struct pcapng *file)
-{
-	size_t done = 0;
-
-	while (done < file->length) {
-		ssize_t written = write(file->fd, file->buffer + done, file->length - done);
-
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written < 0)
-			return errno;
-		done += (size_t)written;
-	}
-	return 0;
-}
-
-int pcapng_write(struct pcapng *file)
-{
-	if (!file->error)
-		file->error = write_all(file);
-	if (!file->error)
-		file->size += (off_t)file->length;
-	file->length = 0;
-	if (!file->error || file->told)
-		return 0;
-	file->told = true;
-	if (ftruncate(file->fd, file->size)) /* fails for a pipe, which has no end to cut */
-		errno = file->error;
-	return -file->error;
 }
