@@ -160,7 +160,7 @@ static bool open_uevents(struct connection *connection, const struct request *re
 
 static void refresh(struct connection *connection, const struct request *request)
 {
-	const struct view *view = view_by_number(connection->server->views, request->view);
+	struct view *view = view_by_number(connection->server->views, request->view);
 
 	if (view)
 		view_write_counters(&connection->server->fabric, view);

@@ -26,7 +26,8 @@
 #include "workload.h"
 
 #define TIMERS_A_ROUND 4096
-#define FLUSH_PERIOD   (10 * MILLISECOND) /* while a pipe is full */
+#define REPAIR_PERIOD  (200 * MILLISECOND) /* while the disk is full */
+#define FLUSH_PERIOD   (10 * MILLISECOND)  /* while a pipe is full */
 
 static uint64_t clock_now(void)
 {
@@ -303,6 +304,7 @@ int server_init(struct server *server, struct graph *graph,
 	int error = server_prepare(server, graph, options, why);
 
 	raise_limit();
+	signal(SIGXFSZ, SIG_IGN); /* if the size of files is limited, write() fails */
 	server->folder = folder;
 	server->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (!error)
@@ -412,6 +414,28 @@ static bool flush_outputs(struct server *server)
 	return behind || output_is_behind(&server->trace_output);
 }
 
+/* Files of views that could not be written: tells it once, and tries again from time to time.
+ * Returns when the next timer runs. */
+static uint64_t repair_views(struct server *server, uint64_t next)
+{
+	const struct view *view = views_incomplete(server->views);
+	uint64_t now = server->fabric.now;
+
+	if (!view)
+		return next;
+	if (!server->told_missing)
+		fprintf(stderr,
+			"umad-sim: %s: %s: programs do not see the files that cannot be "
+			"written\n",
+			view->folder, strerror(-view->error));
+	server->told_missing = true;
+	if (now >= server->repair_at) {
+		views_repair(&server->fabric, server->views);
+		server->repair_at = now + REPAIR_PERIOD;
+	}
+	return next < server->repair_at ? next : server->repair_at;
+}
+
 static int wait_for_events(struct server *server, struct epoll_event *events, int room)
 {
 	uint64_t next = timers_next(&server->fabric);
@@ -423,6 +447,7 @@ static int wait_for_events(struct server *server, struct epoll_event *events, in
 
 	sigemptyset(&none); /* signals that end the process are unblocked only while it waits */
 	server_tell_time(server);
+	next = repair_views(server, next);
 	if (flush_outputs(server) && next > server->fabric.now + FLUSH_PERIOD)
 		next = server->fabric.now + FLUSH_PERIOD;
 	delay = next > server->fabric.now ? next - server->fabric.now : 0;

@@ -57,7 +57,9 @@ struct server {
 	struct output stats; /* written when the server ends */
 	uint64_t start;      /* CLOCK_MONOTONIC at fabric.now 0 */
 	uint64_t next_key;
-	uint64_t uevents; /* how many were sent */
+	uint64_t uevents;   /* how many were sent */
+	uint64_t repair_at; /* when files of views that are missing are written again */
+	bool told_missing;  /* that files are missing */
 	int listener;
 	int epoll;
 	int spare; /* a descriptor for accepting a connection when no other is left */

@@ -104,22 +104,41 @@ static bool same_nodes(const struct view *a, const struct view *b)
 	       memcmp(a->nodes, b->nodes, a->node_count * sizeof(*a->nodes)) == 0;
 }
 
+static void write_all(const struct fabric *fabric, struct view *view)
+{
+	view->error = 0;
+	view_write_classes(view);
+	for (unsigned int device = 0; device < view->node_count; device++) {
+		view_write_device(fabric, view, device);
+		view_show_device(view, device, !fabric->nodes[view->nodes[device]].removed);
+	}
+	view_write_counters(fabric, view);
+}
+
 static int write_view(const struct fabric *fabric, struct view *view)
 {
-	int error;
-
 	if (mkdir(view->folder, 0700))
 		return -errno;
-	error = view_write_classes(view);
-	for (unsigned int device = 0; device < view->node_count && !error; device++) {
-		error = view_write_device(fabric, view, device);
-		if (!error)
-			error = view_show_device(view, device,
-						 !fabric->nodes[view->nodes[device]].removed);
+	write_all(fabric, view);
+	return view->error;
+}
+
+const struct view *views_incomplete(const struct view *views)
+{
+	while (views && !views->error)
+		views = views->next;
+	return views;
+}
+
+void views_repair(const struct fabric *fabric, struct view *views)
+{
+	for (struct view *view = views; view; view = view->next) {
+		if (!view->error)
+			continue;
+		view->repairing = true;
+		write_all(fabric, view);
+		view->repairing = false;
 	}
-	if (!error)
-		view_write_counters(fabric, view);
-	return error;
 }
 
 int view_find(struct fabric *fabric, struct view **views, const char *folder, const char *nodes,

@@ -26,6 +26,8 @@ struct view {
 	unsigned int node_count;
 	struct view_port *ports;
 	unsigned int port_count;
+	int error;      /* the first one of writing files that are missing now; 0: none */
+	bool repairing; /* writes only missing files */
 	char folder[512];
 };
 
@@ -41,20 +43,28 @@ int view_check_nodes(const struct fabric *fabric, const char *nodes, char *wrong
 struct view *view_by_number(struct view *views, uint32_t number);
 void views_free(struct view *views);
 
-/* Writes the changes of a port, of a node's presence, of a view's counters to the files. */
+/*
+ * Write the changes of a port, of a node's presence, of a view's counters to the files. A file
+ * that cannot be written, for example because the disk is full, is removed: programs do not see
+ * old values. The view then has an error.
+ */
 void views_port_changed(struct fabric *fabric, struct view *views, uint32_t port);
 void views_device_changed(struct view *views, uint32_t node, bool present);
-void view_write_counters(const struct fabric *fabric, const struct view *view);
+void view_write_counters(const struct fabric *fabric, struct view *view);
 
-/* --- view_files.c: the files. 0 or a negative errno. -------------------------------- */
+/* A view that has an error; NULL: none. */
+const struct view *views_incomplete(const struct view *views);
+/* Tries to write the missing files. */
+void views_repair(const struct fabric *fabric, struct view *views);
 
-int view_write_port(const struct fabric *fabric, const struct view *view,
-		    struct view_port *port, bool all);
-int view_write_device(const struct fabric *fabric, const struct view *view,
-		      unsigned int device);
-int view_write_classes(const struct view *view);
+/* --- view_files.c: the files. An error is stored in the view. ------------------------ */
+
+void view_write_port(const struct fabric *fabric, struct view *view, struct view_port *port,
+		     bool all);
+void view_write_device(const struct fabric *fabric, struct view *view, unsigned int device);
+void view_write_classes(struct view *view);
 
 /* Whether the folders of the classes have the device's entries. */
-int view_show_device(const struct view *view, unsigned int device, bool present);
+void view_show_device(struct view *view, unsigned int device, bool present);
 
 #endif

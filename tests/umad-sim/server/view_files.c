@@ -22,9 +22,17 @@
 #define UMAD_MAJOR 231
 #define ISSM_MINOR 64
 
-/* The path of a file of the view: the view's folder and the formatted rest. */
-static int __attribute__((format(printf, 3, 4)))
-path_in(const struct view *view, char path[1024], const char *format, ...)
+/* The first error stays. */
+static void set_error(struct view *view, int error)
+{
+	if (!view->error)
+		view->error = error;
+}
+
+/* The path of a file of the view: the view's folder and the formatted rest. False: it is too
+ * long. */
+static bool __attribute__((format(printf, 3, 4)))
+path_in(struct view *view, char path[1024], const char *format, ...)
 {
 	va_list arguments;
 	int start = snprintf(path, 1024, "%s/", view->folder);
@@ -33,10 +41,13 @@ path_in(const struct view *view, char path[1024], const char *format, ...)
 	va_start(arguments, format);
 	length = vsnprintf(path + start, (size_t)(1024 - start), format, arguments);
 	va_end(arguments);
-	return start + length < 1020 ? 0 : -ENAMETOOLONG;
+	if (start + length < 1020)
+		return true;
+	set_error(view, -ENAMETOOLONG);
+	return false;
 }
 
-static int write_file(const char *path, const char *text, size_t length)
+static int replace(const char *path, const char *text, size_t length)
 {
 	char temporary[1032];
 	int error = 0;
@@ -58,52 +69,64 @@ static int write_file(const char *path, const char *text, size_t length)
 	return error;
 }
 
+/* A file that cannot be written does not keep its old content. view_repair() writes it. */
+static void write_file(struct view *view, const char *path, const char *text, size_t length)
+{
+	int error;
+
+	if (view->repairing && access(path, F_OK) == 0)
+		return;
+	error = replace(path, text, length);
+	if (error) {
+		unlink(path);
+		error = replace(path, text, length); /* the old file's space is free now */
+	}
+	set_error(view, error);
+}
+
 /* Writes an attribute in a folder of the view, with a line break as the kernel's attributes
  * have. */
-static int __attribute__((format(printf, 4, 5)))
-attribute(const struct view *view, const char *folder, const char *name, const char *format,
-	  ...)
+static void __attribute__((format(printf, 4, 5)))
+attribute(struct view *view, const char *folder, const char *name, const char *format, ...)
 {
 	char path[1024];
 	char text[256];
 	va_list arguments;
 	int length;
-	int error = path_in(view, path, "%s/%s", folder, name);
 
-	if (error)
-		return error;
+	if (!path_in(view, path, "%s/%s", folder, name))
+		return;
 	va_start(arguments, format);
 	length = vsnprintf(text, sizeof(text) - 1, format, arguments);
 	va_end(arguments);
 	if (length > (int)sizeof(text) - 2)
 		length = (int)sizeof(text) - 2;
 	text[length++] = '\n';
-	return write_file(path, text, (size_t)length);
+	write_file(view, path, text, (size_t)length);
 }
 
-static int __attribute__((format(printf, 2, 3)))
-make_folder(const struct view *view, const char *format, ...)
+static void __attribute__((format(printf, 2, 3)))
+make_folder(struct view *view, const char *format, ...)
 {
 	char path[1024];
 	char name[512];
 	va_list arguments;
-	int error;
 
 	va_start(arguments, format);
 	vsnprintf(name, sizeof(name), format, arguments);
 	va_end(arguments);
-	error = path_in(view, path, "%s", name);
-	if (error)
-		return error;
+	if (!path_in(view, path, "%s", name))
+		return;
 	for (char *slash = path + strlen(view->folder) + 1; *slash; slash++) {
 		if (*slash != '/')
 			continue;
 		*slash = '\0';
 		if (mkdir(path, 0755) && errno != EEXIST)
-			return -errno;
+			set_error(view, -errno);
 		*slash = '/';
 	}
-	return mkdir(path, 0755) && errno != EEXIST ? -errno : 0;
+	if (mkdir(path, 0755) && errno != EEXIST)
+		set_error(view, -errno);
 }
 
 static void device_folder(unsigned int device, char folder[64])
@@ -135,34 +158,31 @@ static const char *phys_state_name(uint8_t state)
 					: "Polling";
 }
 
-static int write_pkeys(const struct fabric *fabric, const struct view *view,
-		       struct view_port *port, const char *folder, bool all)
+static void write_pkeys(const struct fabric *fabric, struct view *view, struct view_port *port,
+			const char *folder, bool all)
 {
 	char name[32];
-	int error = 0;
 
-	for (unsigned int i = 0; i < PKEY_COUNT && !error; i++) {
+	for (unsigned int i = 0; i < PKEY_COUNT; i++) {
 		uint16_t pkey = pkey_at(fabric, port->port, i);
 
 		if (!all && pkey == port->pkeys[i])
 			continue;
 		snprintf(name, sizeof(name), "pkeys/%u", i);
-		error = attribute(view, folder, name, "0x%04x", pkey);
+		attribute(view, folder, name, "0x%04x", pkey);
 		port->pkeys[i] = pkey;
 	}
-	return error;
 }
 
-static int write_gids(const struct fabric *fabric, const struct view *view,
-		      struct view_port *port, const char *folder, bool all)
+static void write_gids(const struct fabric *fabric, struct view *view, struct view_port *port,
+		       const char *folder, bool all)
 {
 	struct port_settings defaults;
 	const struct port_settings *settings = settings_read(fabric, port->port, &defaults);
 	bool of_switch = hardware(fabric, cable(fabric, port->port)->node)->type == NODE_SWITCH;
 	char name[32];
-	int error = 0;
 
-	for (unsigned int i = 0; i < (of_switch ? 1 : GUID_COUNT) && !error; i++) {
+	for (unsigned int i = 0; i < (of_switch ? 1 : GUID_COUNT); i++) {
 		uint8_t gid[GID_BYTES];
 
 		port_gid(fabric, port->port, gid);
@@ -172,16 +192,14 @@ static int write_gids(const struct fabric *fabric, const struct view *view,
 			continue;
 		memcpy(port->gids[i], gid, GID_BYTES);
 		snprintf(name, sizeof(name), "gids/%u", i);
-		error = attribute(view, folder, name, "%04x:%04x:%04x:%04x:%04x:%04x:%04x:%04x",
-				  get16(gid), get16(gid + 2), get16(gid + 4), get16(gid + 6),
-				  get16(gid + 8), get16(gid + 10), get16(gid + 12),
-				  get16(gid + 14));
+		attribute(view, folder, name, "%04x:%04x:%04x:%04x:%04x:%04x:%04x:%04x",
+			  get16(gid), get16(gid + 2), get16(gid + 4), get16(gid + 6),
+			  get16(gid + 8), get16(gid + 10), get16(gid + 12), get16(gid + 14));
 	}
-	return error;
 }
 
-static int write_rate(const struct fabric *fabric, const struct view *view, const char *folder,
-		      uint32_t port)
+static void write_rate(const struct fabric *fabric, struct view *view, const char *folder,
+		       uint32_t port)
 {
 	const struct graph_port *end = cable(fabric, port);
 	bool up = link_is_up(fabric, port);
@@ -190,187 +208,165 @@ static int write_rate(const struct fabric *fabric, const struct view *view, cons
 	unsigned int lanes = width ? width : 4; /* no cable, no width: a switch's port 0 */
 	uint64_t tenths = link_mbits(lanes, speed) / 100;
 
-	return attribute(view, folder, "rate", "%llu%s Gb/sec (%uX %s)",
-			 (unsigned long long)tenths / 10, tenths % 10 ? ".5" : "", lanes,
-			 link_speed_name(speed));
+	attribute(view, folder, "rate", "%llu%s Gb/sec (%uX %s)",
+		  (unsigned long long)tenths / 10, tenths % 10 ? ".5" : "", lanes,
+		  link_speed_name(speed));
 }
 
-int view_write_port(const struct fabric *fabric, const struct view *view,
-		    struct view_port *port, bool all)
+void view_write_port(const struct fabric *fabric, struct view *view, struct view_port *port,
+		     bool all)
 {
 	const struct port *state = &fabric->ports[port->port];
 	char folder[128];
-	int error;
 
 	port_folder(fabric, port, folder);
 	if (all) {
-		error = make_folder(view, "%s/pkeys", folder);
-		if (!error)
-			error = make_folder(view, "%s/gids", folder);
-		if (!error)
-			error = make_folder(view, "%s/counters", folder);
-		if (error)
-			return error;
+		make_folder(view, "%s/pkeys", folder);
+		make_folder(view, "%s/gids", folder);
+		make_folder(view, "%s/counters", folder);
 	}
-	if ((error = attribute(view, folder, "lid", "0x%x", state->lid)) ||
-	    (error = attribute(view, folder, "lid_mask_count", "%u", state->lmc)) ||
-	    (error = attribute(view, folder, "sm_lid", "0x%x", state->sm_lid)) ||
-	    (error = attribute(view, folder, "sm_sl", "%u", state->sm_sl)) ||
-	    (error = attribute(view, folder, "cap_mask", "0x%08x", state->capability_mask)) ||
-	    (error = attribute(view, folder, "state", "%u: %s", state->state,
-			       state_name(state->state))) ||
-	    (error = attribute(view, folder, "phys_state", "%u: %s", state->phys_state,
-			       phys_state_name(state->phys_state))) ||
-	    (error = attribute(view, folder, "link_layer", "InfiniBand")) ||
-	    (error = attribute(view, folder, "has_smi", "1")) ||
-	    (error = write_rate(fabric, view, folder, port->port)) ||
-	    (error = write_pkeys(fabric, view, port, folder, all)))
-		return error;
-	return write_gids(fabric, view, port, folder, all);
+	attribute(view, folder, "lid", "0x%x", state->lid);
+	attribute(view, folder, "lid_mask_count", "%u", state->lmc);
+	attribute(view, folder, "sm_lid", "0x%x", state->sm_lid);
+	attribute(view, folder, "sm_sl", "%u", state->sm_sl);
+	attribute(view, folder, "cap_mask", "0x%08x", state->capability_mask);
+	attribute(view, folder, "state", "%u: %s", state->state, state_name(state->state));
+	attribute(view, folder, "phys_state", "%u: %s", state->phys_state,
+		  phys_state_name(state->phys_state));
+	attribute(view, folder, "link_layer", "InfiniBand");
+	attribute(view, folder, "has_smi", "1");
+	write_rate(fabric, view, folder, port->port);
+	write_pkeys(fabric, view, port, folder, all);
+	write_gids(fabric, view, port, folder, all);
 }
 
-static int write_guid(const struct view *view, const char *folder, const char *name,
-		      uint64_t guid)
+static void write_guid(struct view *view, const char *folder, const char *name, uint64_t guid)
 {
-	return attribute(view, folder, name, "%04x:%04x:%04x:%04x",
-			 (unsigned int)(guid >> 48) & 0xffff,
-			 (unsigned int)(guid >> 32) & 0xffff,
-			 (unsigned int)(guid >> 16) & 0xffff, (unsigned int)guid & 0xffff);
+	attribute(view, folder, name, "%04x:%04x:%04x:%04x",
+		  (unsigned int)(guid >> 48) & 0xffff, (unsigned int)(guid >> 32) & 0xffff,
+		  (unsigned int)(guid >> 16) & 0xffff, (unsigned int)guid & 0xffff);
 }
 
-static int write_device(const struct fabric *fabric, const struct view *view,
-			unsigned int device, const char *pci)
+static void write_device(const struct fabric *fabric, struct view *view, unsigned int device,
+			 const char *pci)
 {
 	static const char *const types[] = {"", "CA", "switch", "router"};
 	const struct graph_node *node = hardware(fabric, view->nodes[device]);
 	char folder[128];
-	int error;
 
 	snprintf(folder, sizeof(folder), "%s/infiniband/mlx5_%u", pci, device);
-	if ((error = make_folder(view, "%s/ports", folder)) ||
-	    (error = attribute(view, pci, "vendor", "0x%04x", node->vendor_id & 0xffff)) ||
-	    (error = attribute(view, pci, "device", "0x%04x", node->device_id)) ||
-	    (error = attribute(view, folder, "node_type", "%u: %s", node->type,
-			       types[node->type])) ||
-	    (error = attribute(view, folder, "fw_ver", "20.41.1000")) ||
-	    (error = attribute(view, folder, "hw_rev", "0")) ||
-	    (error = attribute(view, folder, "hca_type", "MT%u", node->device_id)) ||
-	    (error = attribute(view, folder, "board_id", "SIM0000000001")) ||
-	    (error = attribute(view, folder, "node_desc", "%s", node->name)) ||
-	    (error = write_guid(view, folder, "node_guid", node->guid)))
-		return error;
-	return write_guid(view, folder, "sys_image_guid", node->system_guid);
+	make_folder(view, "%s/ports", folder);
+	attribute(view, pci, "vendor", "0x%04x", node->vendor_id & 0xffff);
+	attribute(view, pci, "device", "0x%04x", node->device_id);
+	attribute(view, folder, "node_type", "%u: %s", node->type, types[node->type]);
+	attribute(view, folder, "fw_ver", "20.41.1000");
+	attribute(view, folder, "hw_rev", "0");
+	attribute(view, folder, "hca_type", "MT%u", node->device_id);
+	attribute(view, folder, "board_id", "SIM0000000001");
+	attribute(view, folder, "node_desc", "%s", node->name);
+	write_guid(view, folder, "node_guid", node->guid);
+	write_guid(view, folder, "sys_image_guid", node->system_guid);
 }
 
-/* The entry of a character device in its class: the port it belongs to, its number, a file in
- * /dev. */
-static int write_entry(const struct fabric *fabric, const struct view *view, const char *pci,
-		       const char *kind, unsigned int number, unsigned int minor)
+/* The entry of a character device in its class: the port it belongs to, its number. */
+static void write_entry(const struct fabric *fabric, struct view *view, const char *pci,
+			const char *kind, unsigned int number, unsigned int minor)
 {
 	const struct view_port *port = &view->ports[number];
 	char folder[128];
-	char path[1024];
-	int error;
 
 	snprintf(folder, sizeof(folder), "%s/infiniband_mad/%s%u", pci, kind, number);
-	if ((error = make_folder(view, "%s", folder)) ||
-	    (error = attribute(view, folder, "ibdev", "mlx5_%u", port->device)) ||
-	    (error = attribute(view, folder, "port", "%u",
-			       cable(fabric, port->port)->number)) ||
-	    (error = attribute(view, folder, "dev", "%u:%u", UMAD_MAJOR, minor)) ||
-	    (error = path_in(view, path, "dev/infiniband/%s%u", kind, number)))
-		return error;
-	return write_file(path, "", 0);
+	make_folder(view, "%s", folder);
+	attribute(view, folder, "ibdev", "mlx5_%u", port->device);
+	attribute(view, folder, "port", "%u", cable(fabric, port->port)->number);
+	attribute(view, folder, "dev", "%u:%u", UMAD_MAJOR, minor);
 }
 
-static int link_to(const struct view *view, const char *name, const char *target)
+static void remove_file(struct view *view, const char *path)
+{
+	if (unlink(path) && errno != ENOENT)
+		set_error(view, -errno);
+}
+
+static void link_to(struct view *view, const char *name, const char *target)
 {
 	char path[1024];
-	int error = path_in(view, path, "%s", name);
+	struct stat status;
 
-	if (error)
-		return error;
-	if (unlink(path) && errno != ENOENT)
-		return -errno;
-	return target && symlink(target, path) ? -errno : 0;
+	if (!path_in(view, path, "%s", name) ||
+	    (view->repairing && target && lstat(path, &status) == 0))
+		return;
+	remove_file(view, path);
+	if (target && symlink(target, path))
+		set_error(view, -errno);
 }
 
-int view_write_device(const struct fabric *fabric, const struct view *view, unsigned int device)
+void view_write_device(const struct fabric *fabric, struct view *view, unsigned int device)
 {
 	char pci[64];
 	char name[160];
 	char target[64];
-	int error;
 
 	device_folder(device, pci);
-	error = write_device(fabric, view, device, pci);
-	for (unsigned int i = 0; i < view->port_count && !error; i++) {
+	write_device(fabric, view, device, pci);
+	for (unsigned int i = 0; i < view->port_count; i++) {
 		if (view->ports[i].device != device)
 			continue;
-		error = write_entry(fabric, view, pci, "umad", i, i);
-		if (!error)
-			error = write_entry(fabric, view, pci, "issm", i, ISSM_MINOR + i);
-		if (!error)
-			error = view_write_port(fabric, view, &view->ports[i], true);
+		write_entry(fabric, view, pci, "umad", i, i);
+		write_entry(fabric, view, pci, "issm", i, ISSM_MINOR + i);
+		view_write_port(fabric, view, &view->ports[i], true);
 	}
-	if (error)
-		return error;
 	snprintf(name, sizeof(name), "%s/infiniband/mlx5_%u/device", pci, device);
 	snprintf(target, sizeof(target), "../../../0000:%02x:00.0", device + 1);
-	return link_to(view, name, target);
+	link_to(view, name, target);
 }
 
-int view_write_classes(const struct view *view)
+void view_write_classes(struct view *view)
 {
-	int error;
-
-	if ((error = make_folder(view, "sys/class/infiniband")) ||
-	    (error = make_folder(view, "sys/class/infiniband_mad")) ||
-	    (error = make_folder(view, "dev/infiniband")))
-		return error;
-	return attribute(view, "sys/class/infiniband_mad", "abi_version", "5");
+	make_folder(view, "sys/class/infiniband");
+	make_folder(view, "sys/class/infiniband_mad");
+	make_folder(view, "dev/infiniband");
+	attribute(view, "sys/class/infiniband_mad", "abi_version", "5");
 }
 
-static int show_entry(const struct view *view, const char *pci, const char *kind,
-		      unsigned int number, bool present)
+/* The entry's link in its class, and its file in /dev. */
+static void show_entry(struct view *view, const char *pci, const char *kind,
+		       unsigned int number, bool present)
 {
 	char name[64];
 	char target[128];
 	char path[1024];
-	int error;
 
 	snprintf(name, sizeof(name), "sys/class/infiniband_mad/%s%u", kind, number);
 	snprintf(target, sizeof(target), "../../../%s/infiniband_mad/%s%u", pci, kind, number);
-	error = link_to(view, name, present ? target : NULL);
-	if (error || (error = path_in(view, path, "dev/infiniband/%s%u", kind, number)))
-		return error;
+	link_to(view, name, present ? target : NULL);
+	if (!path_in(view, path, "dev/infiniband/%s%u", kind, number))
+		return;
 	if (present)
-		return write_file(path, "", 0);
-	return unlink(path) && errno != ENOENT ? -errno : 0;
+		write_file(view, path, "", 0);
+	else
+		remove_file(view, path);
 }
 
-int view_show_device(const struct view *view, unsigned int device, bool present)
+void view_show_device(struct view *view, unsigned int device, bool present)
 {
 	char pci[64];
 	char name[64];
 	char target[128];
-	int error;
 
 	device_folder(device, pci);
 	snprintf(name, sizeof(name), "sys/class/infiniband/mlx5_%u", device);
 	snprintf(target, sizeof(target), "../../../%s/infiniband/mlx5_%u", pci, device);
-	error = link_to(view, name, present ? target : NULL);
-	for (unsigned int i = 0; i < view->port_count && !error; i++) {
+	link_to(view, name, present ? target : NULL);
+	for (unsigned int i = 0; i < view->port_count; i++) {
 		if (view->ports[i].device != device)
 			continue;
-		error = show_entry(view, pci, "umad", i, present);
-		if (!error)
-			error = show_entry(view, pci, "issm", i, present);
+		show_entry(view, pci, "umad", i, present);
+		show_entry(view, pci, "issm", i, present);
 	}
-	return error;
 }
 
-void view_write_counters(const struct fabric *fabric, const struct view *view)
+void view_write_counters(const struct fabric *fabric, struct view *view)
 {
 	static const struct {
 		const char *name;
