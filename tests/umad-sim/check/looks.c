@@ -8,7 +8,8 @@
  *
  * looks --handle prints the handle of a device. looks --run PROGRAM [ARGUMENT ...] runs a
  * program three times. Before the last time it opens a file with the descriptor that the
- * variable of umad-sim has.
+ * variable of umad-sim has. looks --alone PROGRAM [ARGUMENT ...] runs a program without
+ * environment, with which the program leaves the fabric.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -296,6 +297,10 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[1], "--run")) {
 		run_three_times(argv + 2);
 		return 0;
+	}
+	if (!strcmp(argv[1], "--alone")) {
+		execve(argv[2], argv + 2, (char *[]){NULL});
+		return 1;
 	}
 	look_by_paths(argv[1]);
 	look_by_other_calls();

@@ -21,6 +21,7 @@
 #include "options.h"
 #include "printable.h"
 #include "program.h"
+#include "programs.h"
 #include "rules.h"
 #include "topology.h"
 
@@ -97,6 +98,8 @@ static int serve(struct server *server, const struct options *options, const cha
 	if (!error) {
 		ready(context);
 		error = server_run(server);
+		server_close(server);
+		programs_end(folder);
 	}
 	server_free(server);
 	return error;

@@ -314,20 +314,29 @@ int server_init(struct server *server, struct graph *graph,
 	return error;
 }
 
-void server_free(struct server *server)
+void server_close(struct server *server)
 {
+	if (server->closed)
+		return;
+	server->closed = true;
 	server->fabric.port_changed = NULL;
 	write_stats(server);
 	for (struct connection *each = server->connections; each; each = each->next)
 		connection_close(each);
 	connections_settle(server);
+	if (server->listener >= 0)
+		close(server->listener);
+	server->listener = -1;
+}
+
+void server_free(struct server *server)
+{
+	server_close(server);
 	server->fabric.service_changed = NULL;
 	server->fabric.sa_forgets = NULL;
 	manager_stop(&server->fabric);
 	if (server->sa_agent)
 		sa_agent_stop(server->sa_agent);
-	if (server->listener >= 0)
-		close(server->listener);
 	if (server->epoll >= 0)
 		close(server->epoll);
 	if (server->spare >= 0)

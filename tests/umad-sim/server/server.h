@@ -64,6 +64,7 @@ struct server {
 	int epoll;
 	int spare; /* a descriptor for accepting a connection when no other is left */
 	bool stop;
+	bool closed; /* no connection exists, and none will */
 };
 
 static inline struct server *server_of(struct fabric *fabric)
@@ -93,6 +94,8 @@ int server_prepare(struct server *server, struct graph *graph,
  * negative errno; `why` (of 256 bytes) then has a reason. */
 int server_init(struct server *server, struct graph *graph,
 		const struct server_options *options, const char *folder, char *why);
+/* Closes all connections: programs find no device from now on. */
+void server_close(struct server *server);
 void server_free(struct server *server);
 
 /* Serves until server->stop is set (by a signal handler, or when the owner's connection ends).

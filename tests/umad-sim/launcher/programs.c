@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Ends the programs of a fabric that ends. */
+#include "programs.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "folder.h"
+#include "protocol.h"
+
+#define PROGRAMS_END_MS 3000 /* from SIGTERM to SIGKILL */
+#define GIVE_UP_MS      5000 /* a process that waits for a disk does not end after SIGKILL */
+#define ROUND_MS        20
+
+/* Reads the whole environment, which has any length; NULL: the process has ended, or is another
+ * user's. The caller frees it. */
+static char *read_environment(const char *process, size_t *length)
+{
+	char path[64], *bytes = NULL;
+	size_t room = 0;
+	ssize_t got = 1;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%.20s/environ", process);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	*length = 0;
+	while (fd >= 0 && got > 0) {
+		if (*length + 1 >= room) {
+			char *more = realloc(bytes, room = room ? 2 * room : 8192);
+
+			if (!more)
+				break;
+			bytes = more;
+		}
+		got = read(fd, bytes + *length, room - *length - 1);
+		*length += got > 0 ? (size_t)got : 0;
+	}
+	if (fd >= 0)
+		close(fd);
+	if (bytes)
+		bytes[*length] = '\0';
+	return bytes;
+}
+
+static bool has_variable(const char *process, const char *variable)
+{
+	size_t length;
+	char *environment = read_environment(process, &length);
+	const char *each = environment;
+	bool found = false;
+
+	for (; each && each < environment + length && !found; each += strlen(each) + 1)
+		found = strcmp(each, variable) == 0;
+	free(environment);
+	return found;
+}
+
+/* Sends a signal (0: none) to each process with the variable. Returns their number. */
+static unsigned int send_all(const char *variable, int number)
+{
+	DIR *processes = opendir("/proc");
+	unsigned int count = 0;
+	struct dirent *entry;
+
+	while (processes && (entry = readdir(processes))) {
+		pid_t process = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		if (!isdigit((unsigned char)entry->d_name[0]) || process == getpid() ||
+		    !has_variable(entry->d_name, variable))
+			continue;
+		if (kill(process, number) == 0)
+			count++;
+	}
+	if (processes)
+		closedir(processes);
+	return count;
+}
+
+void programs_end(const char *folder)
+{
+	const struct timespec pause = {.tv_nsec = ROUND_MS * 1000000L};
+	char variable[sizeof(ENV_FOLDER "=") + FOLDER_BYTES];
+	unsigned int left;
+
+	snprintf(variable, sizeof(variable), "%s=%s", ENV_FOLDER, folder);
+	left = send_all(variable, SIGTERM);
+	for (int time = ROUND_MS; left && time <= GIVE_UP_MS; time += ROUND_MS) {
+		nanosleep(&pause, NULL);
+		left = send_all(variable, time < PROGRAMS_END_MS ? 0 : SIGKILL);
+	}
+}
