@@ -51,6 +51,30 @@ static bool opens(int folder, const char *name)
 	return is_opened((int)syscall(SYS_openat, folder, name, O_RDONLY | O_CLOEXEC));
 }
 
+/* Parts of /sys and /dev that are mounted elsewhere. A file may be there, without content. */
+static void look_at_parts(const char *folder)
+{
+	static const char *const parts[] = {"class/mlx5_9/node_guid",
+					    "pci/infiniband/mlx5_9/node_guid",
+					    "pci/infiniband_mad/umad9/ibdev",
+					    "with space/node_guid",
+					    "dev/umad9",
+					    "node",
+					    "guid",
+					    "other/231:9/ibdev"};
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		char byte;
+		int fd;
+
+		snprintf(path, sizeof(path), "%s/parts/%s", folder, parts[i]);
+		fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+		seen("read", fd >= 0 && syscall(SYS_read, fd, &byte, 1) == 1);
+		if (fd >= 0)
+			close(fd);
+	}
+}
+
 static void look_by_paths(const char *folder)
 {
 	static const char *const paths[] = {
@@ -303,6 +327,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	look_by_paths(argv[1]);
+	look_at_parts(argv[1]);
 	look_by_other_calls();
 	look_into("/dev/infiniband");
 	look_into("/sys/class/infiniband");

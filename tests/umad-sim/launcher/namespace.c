@@ -17,8 +17,9 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
+
+#include "mounts.h"
 
 /*
  * The folders to cover, in this order: a device before the folder of its class, because the
@@ -122,53 +123,77 @@ static void add_classes(struct folders *folders, const char *sysfs)
 		closedir(classes);
 }
 
-/* In /proc/self/mountinfo, \040 is a space (proc_pid_mountinfo(5)). */
-static void decode(char *path)
-{
-	unsigned int byte;
-	char *to = path;
-
-	for (; *path; path++) {
-		if (sscanf(path, "\\%3o", &byte) == 1) {
-			*to++ = (char)byte;
-			path += 3;
-		} else {
-			*to++ = *path;
-		}
-	}
-	*to = '\0';
-}
-
 /* /sys and /dev may be mounted in several places, such as the folders of chroot(2). */
-static void add_other_mounts(struct folders *folders)
+static void add_other_mounts(struct folders *folders, const struct mounts *mounts)
 {
-	FILE *mounts = fopen("/proc/self/mountinfo", "re");
-	char root[PATH_MAX], place[PATH_MAX];
-	unsigned int major, minor;
 	struct stat sys, dev;
 
 	if (stat("/sys", &sys) || stat("/dev", &dev))
 		sys.st_dev = dev.st_dev = 0;
-	while (mounts && fscanf(mounts, "%*u %*u %u:%u %4095s %4095s%*[^\n]", &major, &minor,
-				root, place) == 4) {
-		if (strcmp(root, "/") != 0)
+	for (size_t i = 0; i < mounts->count; i++) {
+		const struct mount_entry *mount = &mounts->entries[i];
+
+		if (strcmp(mount->root, "/") != 0)
 			continue;
-		decode(place);
-		if (makedev(major, minor) == sys.st_dev && strcmp(place, "/sys") != 0)
-			add_classes(folders, place);
-		if (makedev(major, minor) == dev.st_dev && strcmp(place, "/dev") != 0)
-			add_nodes(folders, place);
+		if ((mount->sysfs || mount->device == sys.st_dev) &&
+		    strcmp(mount->place, "/sys") != 0)
+			add_classes(folders, mount->place);
+		if (mount->device == dev.st_dev && strcmp(mount->place, "/dev") != 0)
+			add_nodes(folders, mount->place);
 	}
-	if (mounts)
-		fclose(mounts);
+}
+
+/* The path without links. System calls, as in open_folder(). */
+static bool resolve(const char *path, char *resolved)
+{
+	char link_path[64];
+	long length;
+	int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_PATH | O_CLOEXEC);
+
+	if (fd < 0)
+		return false;
+	snprintf(link_path, sizeof(link_path), "/proc/self/fd/%d", fd);
+	length = syscall(SYS_readlinkat, AT_FDCWD, link_path, resolved, PATH_MAX - 1);
+	close(fd);
+	if (length > 0)
+		resolved[length] = '\0';
+	return length > 0;
+}
+
+/* Parts of /sys and /dev may be mounted in other places: a folder of a device, a folder above
+ * it, one of its files. */
+static void add_parts(struct folders *folders, const struct mounts *mounts)
+{
+	char resolved[PATH_MAX], inner[PATH_MAX], shown[PATH_MAX];
+	size_t count = folders->count;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct mount_entry *own = resolve(folders->paths[i], resolved)
+							? mounts_find(mounts, resolved, inner)
+							: NULL;
+
+		for (size_t j = 0; own && j < mounts->count; j++) {
+			const struct mount_entry *other = &mounts->entries[j];
+
+			if (other != own && strcmp(other->root, "/") != 0 &&
+			    mounts_are_alike(own, other) && mount_shows(other, inner, shown))
+				add(folders, "%s", shown);
+		}
+	}
 }
 
 static void find_folders(struct folders *folders)
 {
+	struct mounts mounts;
+
 	*folders = (struct folders){0};
+	if (mounts_read(&mounts))
+		folders->error = -ENOMEM;
 	add_classes(folders, "/sys");
 	add_nodes(folders, "/dev");
-	add_other_mounts(folders);
+	add_other_mounts(folders, &mounts);
+	add_parts(folders, &mounts);
+	mounts_free(&mounts);
 }
 
 static void forget_folders(struct folders *folders)
@@ -246,11 +271,19 @@ static int enter_namespaces(char why[NAMESPACE_TEXT])
 	return 0;
 }
 
+/* An empty folder on top of a folder, or /dev/null on top of a file. */
+static bool cover_one(const char *path)
+{
+	if (mount("umad-sim", path, "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC,
+		  "mode=755") == 0)
+		return true;
+	return errno == ENOTDIR && mount("/dev/null", path, NULL, MS_BIND, NULL) == 0;
+}
+
 static int cover(const struct folders *folders, char why[NAMESPACE_TEXT])
 {
 	for (size_t i = 0; i < folders->count; i++)
-		if (mount("umad-sim", folders->paths[i], "tmpfs",
-			  MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=755") &&
+		if (!cover_one(folders->paths[i]) &&
 		    errno != ENOENT) /* a device was removed meanwhile */
 			return failed(why, folders->paths[i]);
 	return 0;
