@@ -14,7 +14,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "capture.h"
 #include "faults.h"
 #include "manager.h"
 #include "printable.h"
@@ -22,8 +21,6 @@
 #include "sa_agent.h"
 #include "server.h"
 #include "setup.h"
-#include "trace.h"
-#include "workload.h"
 
 #define TIMERS_A_ROUND 4096
 #define REPAIR_PERIOD  (200 * MILLISECOND) /* while the disk is full */
@@ -115,87 +112,6 @@ static int choose_sm_port(const struct fabric *fabric, const char *spec, uint32_
 	return 0;
 }
 
-/* Names the file of an error. */
-static int with_name(int error, const char *name, char *why)
-{
-	if (error)
-		snprintf(why, 256, "%.200s: %s", name, strerror(-error));
-	return error;
-}
-
-/* Gets one line at a time. */
-static ssize_t write_trace(void *cookie, const char *line, size_t length)
-{
-	struct output *output = cookie;
-	uint8_t *space = NULL;
-	int error;
-
-	if (output_is_full(output))
-		output_drop(output);
-	else
-		space = output_add(output, length);
-	if (space)
-		memcpy(space, line, length);
-	error = output_write(output);
-	if (error)
-		fprintf(stderr, "umad-sim: %s: %s; the trace ends\n", output->name,
-			strerror(-error));
-	return (ssize_t)length;
-}
-
-static int open_trace(struct server *server, const char *name, char *why)
-{
-	int error = output_open(&server->trace_output, name, &output_lines);
-
-	if (error)
-		return with_name(error, name, why);
-	server->trace = fopencookie(&server->trace_output, "w",
-				    (cookie_io_functions_t){.write = write_trace});
-	return server->trace ? trace_to(&server->fabric, server->trace) : -ENOMEM;
-}
-
-static int open_capture(struct server *server, const struct server_options *options, char *why)
-{
-	uint32_t port = NONE;
-	struct timespec time;
-	uint64_t start;
-	int error;
-
-	if (options->capture_at) {
-		error = capture_port(&server->fabric, options->capture_at, &port, why);
-		if (error)
-			return error;
-	}
-	clock_gettime(CLOCK_REALTIME, &time);
-	start = (uint64_t)time.tv_sec * SECOND + (uint64_t)time.tv_nsec -
-		(clock_now() - server->start);
-	return with_name(capture_to(&server->fabric, options->capture, port, start),
-			 options->capture, why);
-}
-
-static void write_stats(struct server *server)
-{
-	size_t length = 0;
-	char *text = NULL;
-	FILE *stream = server->stats.fd < 0 ? NULL : open_memstream(&text, &length);
-	uint8_t *space = NULL;
-	int error;
-
-	if (server->stats.fd < 0)
-		return;
-	server_tell_time(server);
-	if (stream)
-		workload_print(&server->fabric, stream);
-	if (stream && !(ferror(stream) | fclose(stream)))
-		space = output_add(&server->stats, length);
-	if (space)
-		memcpy(space, text, length);
-	free(text);
-	error = space ? output_write(&server->stats) : -ENOMEM;
-	if (error)
-		fprintf(stderr, "umad-sim: the statistics: %s\n", strerror(-error));
-}
-
 static int init_fabric(struct server *server, struct graph *graph,
 		       const struct server_options *options, char *why)
 {
@@ -213,14 +129,9 @@ static int init_fabric(struct server *server, struct graph *graph,
 	fabric->service_changed = service_was_changed;
 	fabric->device_changed = device_was_changed;
 	fabric->sa_forgets = sa_was_restarted;
-	if (options->trace && (error = open_trace(server, options->trace, why)))
+	error = outputs_open(server, options, why);
+	if (error)
 		return error;
-	if (options->capture && (error = open_capture(server, options, why)))
-		return error;
-	/* opened at the start: an error is reported at once */
-	if (options->stats &&
-	    (error = output_open(&server->stats, options->stats, &output_lines)))
-		return with_name(error, options->stats, why);
 	if (options->bare)
 		return 0;
 	error = choose_sm_port(fabric, options->sm, &sm_port, why);
@@ -320,7 +231,7 @@ void server_close(struct server *server)
 		return;
 	server->closed = true;
 	server->fabric.port_changed = NULL;
-	write_stats(server);
+	outputs_write_stats(server);
 	for (struct connection *each = server->connections; each; each = each->next)
 		connection_close(each);
 	connections_settle(server);
@@ -345,12 +256,7 @@ void server_free(struct server *server)
 	hosts_free(&server->fabric);
 	faults_free(&server->fabric);
 	timers_free(&server->fabric);
-	capture_free(&server->fabric);
-	trace_free(&server->fabric);
-	if (server->trace)
-		fclose(server->trace);
-	output_close(&server->trace_output);
-	output_close(&server->stats);
+	outputs_close(server);
 	fabric_free(&server->fabric);
 }
 
@@ -413,16 +319,6 @@ static void handle_event(struct server *server, const struct epoll_event *event)
 		connection_close(connection);
 }
 
-/* Writes what waits for the readers of pipes; true: more waits. */
-static bool flush_outputs(struct server *server)
-{
-	bool behind = capture_flush(&server->fabric);
-
-	if (output_is_behind(&server->trace_output))
-		write_trace(&server->trace_output, "", 0);
-	return behind || output_is_behind(&server->trace_output);
-}
-
 /* Files of views that could not be written: tells it once, and tries again from time to time.
  * Returns when the next timer runs. */
 static uint64_t repair_views(struct server *server, uint64_t next)
@@ -457,7 +353,7 @@ static int wait_for_events(struct server *server, struct epoll_event *events, in
 	sigemptyset(&none); /* signals that end the process are unblocked only while it waits */
 	server_tell_time(server);
 	next = repair_views(server, next);
-	if (flush_outputs(server) && next > server->fabric.now + FLUSH_PERIOD)
+	if (outputs_flush(server) && next > server->fabric.now + FLUSH_PERIOD)
 		next = server->fabric.now + FLUSH_PERIOD;
 	delay = next > server->fabric.now ? next - server->fabric.now : 0;
 	timeout = (struct timespec){.tv_sec = (time_t)(delay / SECOND),

@@ -149,6 +149,21 @@ void connections_settle(struct server *server);
 void connection_reply(struct connection *connection, const struct reply *reply,
 		      const char *text, int fd);
 
+/* --- outputs.c: trace, capture and statistics ------------------------------------ */
+
+/* Opens the files of the options. 0 or a negative errno; `why` (of 256 bytes) may have a
+ * reason.
+ */
+int outputs_open(struct server *server, const struct server_options *options, char *why);
+
+/* Writes what waits for the readers of pipes; true: more waits. */
+bool outputs_flush(struct server *server);
+
+void outputs_write_stats(struct server *server);
+
+/* Writes the rest, and closes the files. The timers have been freed. */
+void outputs_close(struct server *server);
+
 /* --- uevents.c ------------------------------------------------------------------ */
 
 /* Sends programs that listen the uevents of a node's device that is added or removed. */
