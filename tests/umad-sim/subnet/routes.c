@@ -29,6 +29,7 @@ struct routes {
 	uint32_t count;
 	uint8_t **rows;  /* by rank of the destination; NULL: not needed yet */
 	uint32_t *queue; /* for the search */
+	uint32_t *next;  /* by port: the rank of the switch at the other end, or NONE */
 	bool *down;      /* by port: whether the manager knows its link as down */
 	bool *avoided;   /* by rank: used only if no other switch leads to the destination */
 	uint32_t avoided_count;
@@ -56,9 +57,19 @@ int routes_init(struct fabric *fabric, bool computed)
 	}
 	routes->rows = calloc(routes->count + 1UL, sizeof(*routes->rows));
 	routes->queue = malloc((routes->count + 1UL) * sizeof(*routes->queue));
+	routes->next = malloc((graph->port_count + 1UL) * sizeof(*routes->next));
 	routes->down = calloc(graph->port_count + 1UL, sizeof(*routes->down));
 	routes->avoided = calloc(routes->count + 1UL, sizeof(*routes->avoided));
-	return routes->rows && routes->queue && routes->down && routes->avoided ? 0 : -ENOMEM;
+	if (!routes->rows || !routes->queue || !routes->next || !routes->down ||
+	    !routes->avoided)
+		return -ENOMEM;
+	for (uint32_t port = 0; port < graph->port_count; port++) {
+		uint32_t peer = graph->ports[port].peer;
+
+		routes->next[port] =
+			peer == NONE ? NONE : routes->rank[graph->ports[peer].node];
+	}
+	return 0;
 }
 
 bool routes_set_link(struct fabric *fabric, uint32_t port, bool up)
@@ -108,6 +119,7 @@ void routes_free(struct fabric *fabric)
 	routes_forget(fabric);
 	free(routes->rows);
 	free(routes->queue);
+	free(routes->next);
 	free(routes->down);
 	free(routes->avoided);
 	free(routes->switches);
@@ -124,22 +136,24 @@ static uint32_t expand(const struct fabric *fabric, uint32_t destination, uint32
 	const struct routes *routes = fabric->routes;
 	const struct graph_node *node = hardware(fabric, at);
 	unsigned int start = (unsigned int)fabric_hash(fabric, 'r', destination, at);
+	unsigned int number = node->port_count ? start % node->port_count : 0;
 
 	for (unsigned int i = 0; i < node->port_count; i++) {
-		uint32_t number = 1 + (start + i) % node->port_count;
-		uint32_t peer = cable(fabric, node->first_port + number)->peer;
-		uint32_t next = peer == NONE ? NONE : cable(fabric, peer)->node;
+		uint32_t port = node->first_port + 1 + number;
+		uint32_t next = routes->next[port];
 
-		if (next == NONE || routes->rank[next] == NONE || routes->down[peer] ||
-		    row[routes->rank[next]] != NO_ROUTE)
+		number = number + 1 < node->port_count ? number + 1 : 0;
+		if (next == NONE || row[next] != NO_ROUTE ||
+		    routes->down[cable(fabric, port)->peer])
 			continue;
-		row[routes->rank[next]] = cable(fabric, peer)->number;
-		routes->queue[tail++] = next;
+		row[next] = cable(fabric, cable(fabric, port)->peer)->number;
+		routes->queue[tail++] = routes->switches[next];
 	}
 	return tail;
 }
 
-/* An avoided switch is used only for destinations that no other switch leads to. */
+/* An avoided switch is used only for destinations that no other switch leads to. The search
+ * ends when it has found all switches. */
 static void walk(const struct fabric *fabric, uint32_t destination, uint8_t *row)
 {
 	const struct routes *routes = fabric->routes;
@@ -148,13 +162,15 @@ static void walk(const struct fabric *fabric, uint32_t destination, uint8_t *row
 	memset(row, NO_ROUTE, routes->count);
 	row[routes->rank[destination]] = 0;
 	routes->queue[tail++] = destination;
-	for (uint32_t head = 0; head < tail; head++) {
+	for (uint32_t head = 0; head < tail && tail < routes->count; head++) {
 		uint32_t at = routes->queue[head];
 
 		if (at == destination || !routes->avoided[routes->rank[at]])
 			tail = expand(fabric, destination, at, row, tail);
 	}
-	for (uint32_t head = 0; routes->avoided_count && head < tail; head++)
+	if (!routes->avoided_count)
+		return;
+	for (uint32_t head = 0; head < tail && tail < routes->count; head++)
 		tail = expand(fabric, destination, routes->queue[head], row, tail);
 }
 
