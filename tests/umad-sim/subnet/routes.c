@@ -29,11 +29,28 @@ struct routes {
 	uint32_t count;
 	uint8_t **rows;  /* by rank of the destination; NULL: not needed yet */
 	uint32_t *queue; /* for the search */
-	uint32_t *next;  /* by port: the rank of the switch at the other end, or NONE */
+	uint32_t *next;  /* by port: far_end(), as the manager knows the link */
 	bool *down;      /* by port: whether the manager knows its link as down */
 	bool *avoided;   /* by rank: used only if no other switch leads to the destination */
 	uint32_t avoided_count;
 };
+
+/*
+ * The search reads one word for each port of a switch: the rank of the switch at the other end,
+ * and in the lowest 8 bits the number of the port there. Without a switch, the rank is the
+ * number of switches: the entry of a row that is never NO_ROUTE, so that the search has nothing
+ * to find.
+ */
+static uint32_t far_end(const struct fabric *fabric, uint32_t port, bool up)
+{
+	const struct routes *routes = fabric->routes;
+	uint32_t peer = cable(fabric, port)->peer;
+	uint32_t rank = peer == NONE ? NONE : routes->rank[cable(fabric, peer)->node];
+
+	_Static_assert(MAX_NODES < 1 << 24, "a rank has 24 bits");
+	return rank == NONE || !up ? routes->count << 8
+				   : rank << 8 | cable(fabric, peer)->number;
+}
 
 int routes_init(struct fabric *fabric, bool computed)
 {
@@ -63,21 +80,21 @@ int routes_init(struct fabric *fabric, bool computed)
 	if (!routes->rows || !routes->queue || !routes->next || !routes->down ||
 	    !routes->avoided)
 		return -ENOMEM;
-	for (uint32_t port = 0; port < graph->port_count; port++) {
-		uint32_t peer = graph->ports[port].peer;
-
-		routes->next[port] =
-			peer == NONE ? NONE : routes->rank[graph->ports[peer].node];
-	}
+	for (uint32_t port = 0; port < graph->port_count; port++)
+		routes->next[port] = far_end(fabric, port, true);
 	return 0;
 }
 
 bool routes_set_link(struct fabric *fabric, uint32_t port, bool up)
 {
-	bool changed = fabric->routes->down[port] == up;
+	uint32_t peer = cable(fabric, port)->peer;
 
+	if (fabric->routes->down[port] != up)
+		return false;
 	fabric->routes->down[port] = !up;
-	return changed;
+	if (peer != NONE)
+		fabric->routes->next[peer] = far_end(fabric, peer, up);
+	return true;
 }
 
 bool routes_link(const struct fabric *fabric, uint32_t port)
@@ -135,19 +152,22 @@ static uint32_t expand(const struct fabric *fabric, uint32_t destination, uint32
 {
 	const struct routes *routes = fabric->routes;
 	const struct graph_node *node = hardware(fabric, at);
-	unsigned int start = (unsigned int)fabric_hash(fabric, 'r', destination, at);
-	unsigned int number = node->port_count ? start % node->port_count : 0;
+	const uint32_t *next = routes->next + node->first_port + 1;
+	unsigned int count = node->port_count;
+	unsigned int first = 0;
 
-	for (unsigned int i = 0; i < node->port_count; i++) {
-		uint32_t port = node->first_port + 1 + number;
-		uint32_t next = routes->next[port];
+	while (first < count && row[next[first] >> 8] != NO_ROUTE)
+		first++;
+	if (first == count)
+		return tail; /* most switches lead to none that is not found yet */
+	first = (unsigned int)fabric_hash(fabric, 'r', destination, at) % count;
+	for (unsigned int i = 0; i < count; i++) {
+		uint32_t far = next[(first + i) % count];
 
-		number = number + 1 < node->port_count ? number + 1 : 0;
-		if (next == NONE || row[next] != NO_ROUTE ||
-		    routes->down[cable(fabric, port)->peer])
+		if (row[far >> 8] != NO_ROUTE)
 			continue;
-		row[next] = cable(fabric, cable(fabric, port)->peer)->number;
-		routes->queue[tail++] = routes->switches[next];
+		row[far >> 8] = (uint8_t)far;
+		routes->queue[tail++] = routes->switches[far >> 8];
 	}
 	return tail;
 }
@@ -160,6 +180,7 @@ static void walk(const struct fabric *fabric, uint32_t destination, uint8_t *row
 	uint32_t tail = 0;
 
 	memset(row, NO_ROUTE, routes->count);
+	row[routes->count] = 0;
 	row[routes->rank[destination]] = 0;
 	routes->queue[tail++] = destination;
 	for (uint32_t head = 0; head < tail && tail < routes->count; head++) {
@@ -180,7 +201,7 @@ static const uint8_t *row_to(struct fabric *fabric, uint32_t destination)
 	uint32_t rank = routes->rank[destination];
 
 	if (!routes->rows[rank]) {
-		routes->rows[rank] = malloc(routes->count);
+		routes->rows[rank] = malloc(routes->count + 1UL);
 		if (routes->rows[rank])
 			walk(fabric, destination, routes->rows[rank]);
 	}
