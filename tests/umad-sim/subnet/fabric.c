@@ -3,18 +3,6 @@
 /* The subnet in memory: its LIDs, and small functions on its state. */
 #include "fabric.h"
 
-uint32_t end_port(const struct fabric *fabric, uint32_t port)
-{
-	const struct graph_node *node = hardware(fabric, cable(fabric, port)->node);
-
-	return node->type == NODE_SWITCH ? node->first_port : port;
-}
-
-uint32_t lid_owner(const struct fabric *fabric, uint16_t lid)
-{
-	return lid < LID_COUNT ? fabric->lids[lid] : NONE;
-}
-
 void set_lid(struct fabric *fabric, uint32_t port, uint16_t lid, uint8_t lmc)
 {
 	struct port *state = &fabric->ports[port];
@@ -26,11 +14,6 @@ void set_lid(struct fabric *fabric, uint32_t port, uint16_t lid, uint8_t lmc)
 	state->lmc = lmc;
 	for (uint32_t i = lid; lid && i < lid + (1U << lmc) && i < LID_COUNT; i++)
 		fabric->lids[i] = port;
-}
-
-bool link_is_up(const struct fabric *fabric, uint32_t port)
-{
-	return fabric->ports[port].phys_state == PHYS_LINK_UP;
 }
 
 /* splitmix64's finalizer: every bit of the input reaches every bit of the result. */

@@ -138,7 +138,12 @@ static inline struct graph_node *hardware(const struct fabric *fabric, uint32_t 
 }
 
 /* The port that has a node's LID: port 0 of a switch, else the port itself. */
-uint32_t end_port(const struct fabric *fabric, uint32_t port);
+static inline uint32_t end_port(const struct fabric *fabric, uint32_t port)
+{
+	const struct graph_node *node = hardware(fabric, cable(fabric, port)->node);
+
+	return node->type == NODE_SWITCH ? node->first_port : port;
+}
 
 /* Whether the multicast tables have this LID. */
 static inline bool is_multicast(uint16_t lid)
@@ -147,14 +152,20 @@ static inline bool is_multicast(uint16_t lid)
 }
 
 /* The end port with a LID, or NONE. */
-uint32_t lid_owner(const struct fabric *fabric, uint16_t lid);
+static inline uint32_t lid_owner(const struct fabric *fabric, uint16_t lid)
+{
+	return lid < LID_COUNT ? fabric->lids[lid] : NONE;
+}
 
 /* Stores that an end port has a LID (0: none) with 2^lmc addresses, and removes its earlier
  * LIDs. */
 void set_lid(struct fabric *fabric, uint32_t port, uint16_t lid, uint8_t lmc);
 
 /* Whether the physical link of a port is up, whatever state the subnet manager sets. */
-bool link_is_up(const struct fabric *fabric, uint32_t port);
+static inline bool link_is_up(const struct fabric *fabric, uint32_t port)
+{
+	return fabric->ports[port].phys_state == PHYS_LINK_UP;
+}
 
 /* A pseudo-random number, evenly distributed over 64 bits, that depends on the fabric's seed
  * and the arguments only. */
