@@ -75,6 +75,7 @@ struct node {
 	struct workload *workload;    /* NULL: no requests received or sent */
 	uint16_t linear_top;          /* SwitchInfo: LinearFDBTop */
 	uint8_t life_time;            /* SwitchInfo: LifeTimeValue */
+	uint32_t rank;                /* among the switches (routes.c); NONE: a CA */
 	uint64_t power_at;            /* no power before this time: links.h, node_reboot() */
 	bool removed;                 /* a fault: its devices are removed */
 	bool state_change;            /* SwitchInfo: PortStateChange */
@@ -107,9 +108,10 @@ struct fabric {
 	void (*device_changed)(struct fabric *fabric, uint32_t node, bool present);
 	void (*sa_forgets)(struct fabric *fabric);
 	/*
-	 * a packet arrived by this port (by index; port 0 of a switch: from the switch itself)
+	 * a packet arrived by this port (by index; port 0 of a switch: from the switch itself);
+	 * a response may take the place of its MAD
 	 */
-	void (*arrived)(struct fabric *fabric, uint32_t port, const struct packet *packet);
+	void (*arrived)(struct fabric *fabric, uint32_t port, struct packet *packet);
 	/*
 	 * a packet is lost, so a request or response is no longer in flight; NULL: no callback
 	 */

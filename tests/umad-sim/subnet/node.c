@@ -222,10 +222,9 @@ static bool take_turn(struct fabric *fabric, uint32_t port, const struct packet 
 	return true;
 }
 
-void node_receive(struct fabric *fabric, uint32_t port, const struct packet *packet)
+void node_receive(struct fabric *fabric, uint32_t port, struct packet *packet)
 {
 	struct treatment treatment;
-	struct packet copy;
 
 	/* QP0 and QP1 are not attached to multicast groups (IBA 10.5) */
 	if (is_multicast(packet->dlid)) {
@@ -246,6 +245,5 @@ void node_receive(struct fabric *fabric, uint32_t port, const struct packet *pac
 		react_later(fabric, port, &treatment, packet);
 		return;
 	}
-	copy = *packet;
-	react(fabric, port, treatment.reaction, treatment.redirect_to, &copy);
+	react(fabric, port, treatment.reaction, treatment.redirect_to, packet);
 }

@@ -9,6 +9,6 @@
 #include "wire_packet.h"
 
 /* fabric->arrived */
-void node_receive(struct fabric *fabric, uint32_t port, const struct packet *packet);
+void node_receive(struct fabric *fabric, uint32_t port, struct packet *packet);
 
 #endif

@@ -25,7 +25,6 @@ struct switch_tables {
 struct routes {
 	bool computed;
 	uint32_t *switches; /* the switches, as nodes */
-	uint32_t *rank;     /* by node: its index in `switches` */
 	uint32_t count;
 	uint8_t **rows;  /* by rank of the destination; NULL: not needed yet */
 	uint32_t *queue; /* for the search */
@@ -45,7 +44,7 @@ static uint32_t far_end(const struct fabric *fabric, uint32_t port, bool up)
 {
 	const struct routes *routes = fabric->routes;
 	uint32_t peer = cable(fabric, port)->peer;
-	uint32_t rank = peer == NONE ? NONE : routes->rank[cable(fabric, peer)->node];
+	uint32_t rank = peer == NONE ? NONE : fabric->nodes[cable(fabric, peer)->node].rank;
 
 	_Static_assert(MAX_NODES < 1 << 24, "a rank has 24 bits");
 	return rank == NONE || !up ? routes->count << 8
@@ -61,14 +60,13 @@ int routes_init(struct fabric *fabric, bool computed)
 		return -ENOMEM;
 	fabric->routes = routes;
 	routes->computed = computed;
-	routes->rank = malloc((graph->node_count + 1UL) * sizeof(*routes->rank));
 	routes->switches = malloc((graph->node_count + 1UL) * sizeof(*routes->switches));
-	if (!routes->rank || !routes->switches)
+	if (!routes->switches)
 		return -ENOMEM;
 	for (uint32_t node = 0; node < graph->node_count; node++) {
-		routes->rank[node] = NONE;
+		fabric->nodes[node].rank = NONE;
 		if (graph->nodes[node].type == NODE_SWITCH) {
-			routes->rank[node] = routes->count;
+			fabric->nodes[node].rank = routes->count;
 			routes->switches[routes->count++] = node;
 		}
 	}
@@ -105,7 +103,7 @@ bool routes_link(const struct fabric *fabric, uint32_t port)
 bool routes_set_avoided(struct fabric *fabric, uint32_t switch_node, bool avoided)
 {
 	struct routes *routes = fabric->routes;
-	bool *known = &routes->avoided[routes->rank[switch_node]];
+	bool *known = &routes->avoided[fabric->nodes[switch_node].rank];
 
 	if (*known == avoided)
 		return false;
@@ -140,7 +138,6 @@ void routes_free(struct fabric *fabric)
 	free(routes->down);
 	free(routes->avoided);
 	free(routes->switches);
-	free(routes->rank);
 	free(routes);
 	fabric->routes = NULL;
 }
@@ -181,12 +178,12 @@ static void walk(const struct fabric *fabric, uint32_t destination, uint8_t *row
 
 	memset(row, NO_ROUTE, routes->count);
 	row[routes->count] = 0;
-	row[routes->rank[destination]] = 0;
+	row[fabric->nodes[destination].rank] = 0;
 	routes->queue[tail++] = destination;
 	for (uint32_t head = 0; head < tail && tail < routes->count; head++) {
 		uint32_t at = routes->queue[head];
 
-		if (at == destination || !routes->avoided[routes->rank[at]])
+		if (at == destination || !routes->avoided[fabric->nodes[at].rank])
 			tail = expand(fabric, destination, at, row, tail);
 	}
 	if (!routes->avoided_count)
@@ -198,7 +195,7 @@ static void walk(const struct fabric *fabric, uint32_t destination, uint8_t *row
 static const uint8_t *row_to(struct fabric *fabric, uint32_t destination)
 {
 	struct routes *routes = fabric->routes;
-	uint32_t rank = routes->rank[destination];
+	uint32_t rank = fabric->nodes[destination].rank;
 
 	if (!routes->rows[rank]) {
 		routes->rows[rank] = malloc(routes->count + 1UL);
@@ -212,7 +209,7 @@ uint8_t route_to_switch(struct fabric *fabric, uint32_t switch_node, uint32_t de
 {
 	const uint8_t *row = row_to(fabric, destination);
 
-	return row ? row[fabric->routes->rank[switch_node]] : NO_ROUTE;
+	return row ? row[fabric->nodes[switch_node].rank] : NO_ROUTE;
 }
 
 static uint8_t compute_port(struct fabric *fabric, uint32_t switch_node, uint16_t lid)

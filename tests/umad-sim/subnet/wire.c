@@ -52,10 +52,10 @@ static void drop_flight(struct timer *timer)
 
 static void arrive(struct fabric *fabric, struct timer *timer)
 {
-	struct flight *flight = (struct flight *)timer;
+	struct flight flight = *(struct flight *)timer;
 
-	fabric->arrived(fabric, flight->port, &flight->packet);
-	free(flight);
+	free(timer); /* its memory, which is in the cache, becomes that of the response */
+	fabric->arrived(fabric, flight.port, &flight.packet);
 }
 
 static void deliver(struct walk *walk, uint32_t port)
