@@ -402,30 +402,6 @@ static void attach_fd(struct msghdr *header, union passed_fd *control, int fd)
 	memcpy(CMSG_DATA(&control->header), &fd, sizeof(fd));
 }
 
-/* Sends one message; false: the socket is full. */
-static bool send_one(struct connection *connection, struct message *message,
-		     size_t header_bytes)
-{
-	bool is_long = message->length > SINGLE_MAD_BYTES;
-	int fd = is_long ? memory_file(message, header_bytes) : -1;
-	union passed_fd control;
-	struct iovec parts[2] = {
-		{&message->header, header_bytes},
-		{message->data, is_long ? SINGLE_MAD_BYTES : message->length},
-	};
-	struct msghdr header = {.msg_iov = parts, .msg_iovlen = 2};
-	ssize_t sent;
-
-	if (is_long && fd < 0)
-		return true; /* the message is lost, as in a kernel without memory */
-	if (fd >= 0)
-		attach_fd(&header, &control, fd);
-	sent = sendmsg(connection->fd, &header, MSG_DONTWAIT | MSG_NOSIGNAL);
-	if (fd >= 0)
-		close(fd);
-	return sent >= 0 || (errno != EAGAIN && errno != ENOBUFS);
-}
-
 static void put_back(struct handle *handle, struct message *message)
 {
 	message->next = handle->queue;
@@ -435,20 +411,58 @@ static void put_back(struct handle *handle, struct message *message)
 	handle->queue = message;
 }
 
-void connection_flush(struct connection *connection)
+/* Sends the first messages of a queue, up to a long one. False: the socket is full. */
+static bool send_messages(struct connection *connection)
 {
 	struct handle *handle = connection->handle;
-	struct message *message;
+	struct message *messages[BATCH];
+	struct iovec parts[BATCH][2];
+	struct mmsghdr headers[BATCH];
+	union passed_fd control;
 	size_t header_bytes;
+	int sent, count = 0, fd = -1;
+	bool full;
 
-	while ((message = handle_take(handle, &header_bytes))) {
-		if (!send_one(connection, message, header_bytes)) {
-			put_back(handle, message);
+	while (count < BATCH && fd < 0 &&
+	       (messages[count] = handle_take(handle, &header_bytes))) {
+		struct message *message = messages[count];
+		bool is_long = message->length > SINGLE_MAD_BYTES;
+
+		parts[count][0] = (struct iovec){&message->header, header_bytes};
+		parts[count][1] = (struct iovec){message->data,
+						 is_long ? SINGLE_MAD_BYTES : message->length};
+		headers[count].msg_hdr =
+			(struct msghdr){.msg_iov = parts[count], .msg_iovlen = 2};
+		if (is_long && (fd = memory_file(message, header_bytes)) < 0) {
+			free(message); /* it is lost, as in a kernel without memory */
+			continue;
+		}
+		if (is_long)
+			attach_fd(&headers[count].msg_hdr, &control, fd);
+		count++;
+	}
+	sent = sendmmsg(connection->fd, headers, (unsigned int)count,
+			MSG_DONTWAIT | MSG_NOSIGNAL);
+	full = sent < 0 && (errno == EAGAIN || errno == ENOBUFS);
+	if (fd >= 0)
+		close(fd);
+	if (sent < 0)
+		sent = full ? 0 : 1; /* another error: the first message is lost */
+	while (count-- > 0)
+		if (count < sent)
+			free(messages[count]);
+		else
+			put_back(handle, messages[count]);
+	return !full;
+}
+
+void connection_flush(struct connection *connection)
+{
+	while (connection->handle->queue)
+		if (!send_messages(connection)) {
 			connection_wait_for_room(connection, true);
 			return;
 		}
-		free(message);
-	}
 	connection_wait_for_room(connection, false);
 	connection->dirty = false;
 }
