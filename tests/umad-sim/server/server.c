@@ -25,6 +25,7 @@
 #define TIMERS_A_ROUND 4096
 #define REPAIR_PERIOD  (200 * MILLISECOND) /* while the disk is full */
 #define FLUSH_PERIOD   (10 * MILLISECOND)  /* while a pipe is full */
+#define HOUR           (3600 * SECOND)
 
 static uint64_t clock_now(void)
 {
@@ -346,9 +347,9 @@ static int wait_for_events(struct server *server, struct epoll_event *events, in
 	uint64_t next = timers_next(&server->fabric);
 	uint64_t delay;
 	struct pollfd pollfd = {.fd = server->epoll, .events = POLLIN};
-	struct timespec timeout;
+	struct timespec rest;
 	sigset_t none;
-	int count;
+	int count, milliseconds = -1;
 
 	sigemptyset(&none); /* signals that end the process are unblocked only while it waits */
 	server_tell_time(server);
@@ -356,13 +357,14 @@ static int wait_for_events(struct server *server, struct epoll_event *events, in
 	if (outputs_flush(server) && next > server->fabric.now + FLUSH_PERIOD)
 		next = server->fabric.now + FLUSH_PERIOD;
 	delay = next > server->fabric.now ? next - server->fabric.now : 0;
-	timeout = (struct timespec){.tv_sec = (time_t)(delay / SECOND),
-				    .tv_nsec = (long)(delay % SECOND)};
-	count = epoll_pwait(server->epoll, events, room, 0, &none);
-	if (count || !delay)
+	if (next != UINT64_MAX)
+		milliseconds = (int)(delay < HOUR ? delay / MILLISECOND : HOUR / MILLISECOND);
+	count = epoll_pwait(server->epoll, events, room, milliseconds, &none);
+	if (count || milliseconds || !delay)
 		return count;
-	/* epoll's timeout is in milliseconds; epoll_pwait2() needs Linux 5.11 */
-	if (ppoll(&pollfd, 1, next == UINT64_MAX ? NULL : &timeout, &none) < 0)
+	/* less than a millisecond is left; epoll_pwait2() needs Linux 5.11 */
+	rest = (struct timespec){.tv_nsec = (long)delay};
+	if (ppoll(&pollfd, 1, &rest, &none) < 0)
 		return -1;
 	return epoll_pwait(server->epoll, events, room, 0, &none);
 }
