@@ -50,24 +50,25 @@ static uint64_t at_rate(double per_second, uint64_t time)
 	return rate / SECOND * time + rest * (time / SECOND) + rest * (time % SECOND) / SECOND;
 }
 
+static double full_rate(const struct fabric *fabric, uint32_t port)
+{
+	return (double)link_mbits(fabric->ports[port].width, active_speed(fabric, port)) *
+	       UNITS_PER_MBIT;
+}
+
 static uint64_t transmitted(const struct fabric *fabric, uint32_t port, uint64_t time)
 {
-	double rate =
-		(double)link_mbits(fabric->ports[port].width, active_speed(fabric, port)) *
-		UNITS_PER_MBIT * share(fabric, port);
+	double busy = share(fabric, port);
 
-	return at_rate(rate, time);
+	return busy > 0 ? at_rate(full_rate(fabric, port) * busy, time) : 0;
 }
 
 /* The higher the load of a link, the longer packets wait for credits. */
 static uint64_t waited(const struct fabric *fabric, uint32_t port, uint64_t time)
 {
 	double busy = share(fabric, port);
-	double rate =
-		(double)link_mbits(fabric->ports[port].width, active_speed(fabric, port)) *
-		UNITS_PER_MBIT * busy * busy * busy;
 
-	return at_rate(rate, time);
+	return busy > 0 ? at_rate(full_rate(fabric, port) * busy * busy * busy, time) : 0;
 }
 
 static uint64_t symbol_errors(const struct fabric *fabric, uint32_t port, uint64_t time)
