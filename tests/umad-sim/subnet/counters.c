@@ -138,7 +138,8 @@ uint64_t counter_growth(const struct fabric *fabric, uint32_t port, enum counter
 	 */
 	if (from >= to || cable(fabric, port)->peer == NONE || !link_is_up(fabric, port))
 		return 0;
-	return model(fabric, port, counter, to) - model(fabric, port, counter, from);
+	return model(fabric, port, counter, to) -
+	       (from ? model(fabric, port, counter, from) : 0);
 }
 
 uint64_t counter_total(const struct fabric *fabric, uint32_t port, enum counter counter)

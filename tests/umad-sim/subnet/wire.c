@@ -95,14 +95,10 @@ static void tell(struct walk *walk, uint32_t port, const char *what)
 static void record(struct walk *walk, uint32_t port, const struct crossing *leaves)
 {
 	struct fabric *fabric = walk->fabric;
-	struct packet seen;
-	uint64_t at;
+	struct packet seen = walk->packet;
+	uint64_t at = timers_moment(fabric) + walk->delay;
 
-	if (!fabric->capture)
-		return;
-	seen = walk->packet;
 	seen.mad[walk->corrupt_byte] ^= walk->corrupt_bits;
-	at = timers_moment(fabric) + walk->delay;
 	for (unsigned int copy = 0; copy < walk->copies; copy++)
 		walk->record = leaves ? capture_leaves(fabric, &seen, port, leaves->lost, at,
 						       walk->record)
@@ -128,7 +124,8 @@ static uint32_t cross_faulty(struct walk *walk, uint32_t port, const struct cros
 	}
 	if (duplicated)
 		walk->copies = 2;
-	record(walk, peer, NULL);
+	if (fabric->capture)
+		record(walk, peer, NULL);
 	if (crossing->corrupted)
 		tell(walk, port, "corrupted");
 	if (duplicated)
@@ -154,11 +151,13 @@ static uint32_t cross(struct walk *walk, uint32_t port)
 		return NONE;
 	}
 	faulty = faults_on_link(fabric, port, &crossing);
-	record(walk, port, &crossing);
+	if (fabric->capture)
+		record(walk, port, &crossing);
 	walk->delay += crossing.delay;
 	if (faulty)
 		return cross_faulty(walk, port, &crossing);
-	record(walk, peer, NULL);
+	if (fabric->capture)
+		record(walk, peer, NULL);
 	return peer;
 }
 
