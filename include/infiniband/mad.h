@@ -12,6 +12,11 @@
  * Byte order. The bytes of a MAD and of an attribute's image are as on the wire. The numbers
  * that these calls take and return, and the members of their structures, are in host order.
  *
+ * Memory. mad_rpc_close_port() closes and frees a port, mad_rpc_close_port2() a pair of ports.
+ * mad_free() frees the buffers of mad_alloc(), mad_receive() and mad_receive_via(). A call that
+ * returns a buffer for data returns the buffer that it was given. Other texts are constant,
+ * except that of portid2str(), which is valid until the next call of the same thread.
+ *
  * Threads. Any number of threads may make these calls at once, on one port, too. Each thread
  * gets the response to its own request. When a port is closed, the calls that wait on it fail
  * with ECANCELED. Calls without a port argument share one port of the process.

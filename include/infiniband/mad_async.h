@@ -16,6 +16,11 @@
  * queued, also those of blocking calls. Engines, blocking calls, classes and nodes take turns.
  * docs/flow-control.md describes the rules.
  *
+ * Memory. mad_async_destroy() frees an engine and closes its descriptors. The engine copies a
+ * request and its data when the request is submitted. A reply and its data are freed when the
+ * callback returns. mad_message_free() frees the message of mad_rpc_message(). If the port is
+ * closed before its engines are destroyed, their requests complete with -ECANCELED.
+ *
  * Threads. Any number of threads may use a port at once, with several engines, with one engine,
  * and with the blocking calls of mad.h. Callbacks run in the threads that call
  * mad_async_process(), mad_async_run(), mad_async_wait() and mad_async_destroy(), with no lock

@@ -25,8 +25,12 @@
  *
  * mad_fabric_counters.h reads and adds up the counters of all ports of a fabric.
  *
- * Threads: any number may read at once, also with one struct mad_counters_node. Two threads
- * must not use one tracker at the same time. A child of fork() must not use the nodes of its
+ * Memory. mad_counters_node_free() and mad_counters_tracker_free() free a node and a tracker.
+ * The totals of a tracker are valid until the next call for the tracker. The counters that a
+ * callback gets are freed when the callback returns.
+ *
+ * Threads. Any number of threads may read at once, also with one struct mad_counters_node. Two
+ * threads must not use one tracker at the same time. A child of fork() must not use the nodes of its
  * parent, and creates other ones.
  *
  * Calls return 0 or more, or a negative errno.

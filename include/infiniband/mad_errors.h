@@ -13,8 +13,14 @@
  *
  * Each function that composes a text writes it to the caller's buffer of size bytes, terminated
  * and without a newline, and returns the buffer. A text that does not fit is cut. With a size
- * of 0 the functions return "". They allocate nothing, and any number of threads may call them.
- * The words may change in a later version, so programs must compare the numbers.
+ * of 0 the functions return "". The words may change in a later version, so programs must
+ * compare the numbers.
+ *
+ * Memory. The functions allocate nothing. The failure of mad_last_failure() belongs to the
+ * library, and is valid until a call of the same thread fails.
+ *
+ * Threads. Any number of threads may call these functions at once. Each thread has a last
+ * failure of its own.
  */
 #ifndef INFINIBAND_MAD_ERRORS_H
 #define INFINIBAND_MAD_ERRORS_H

@@ -21,7 +21,8 @@
  * Byte order. Numbers are in host order. The images of attributes (node_info, info, ...) are as
  * on the wire, for mad_read_field() and the other readers of mad_fields.h.
  *
- * Memory. Nodes, ports, failures and oddities belong to their fabric, and are freed with it.
+ * Memory. mad_fabric_free() frees a fabric. Nodes, ports, failures and oddities belong to their
+ * fabric, and are freed with it.
  *
  * Threads. Any number of threads may read a fabric at once.
  *

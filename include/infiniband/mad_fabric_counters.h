@@ -40,9 +40,11 @@
  * counters, at the LID of its first wanted port. Not noticed are a LID that changes its node
  * within a few round trips, and another LID of a CA with several ports.
  *
- * Memory. A port takes about 90 bytes while its counters are 0, and about 15 bytes more for
- * each counter that counts. A node takes about 120 bytes. The results of the calls belong to
- * the object.
+ * Memory. mad_fabric_counters_free() frees an object. The results of the calls belong to the
+ * object, and are valid until the next call for it. The fabric belongs to the program, which
+ * frees it after the next update or after the object. A port takes about 90 bytes while its
+ * counters are 0, and about 15 bytes more for each counter that counts. A node takes about 120
+ * bytes.
  *
  * Threads. One thread at a time may use an object. While a reading on an engine is not
  * complete, this is the thread that processes the engine.

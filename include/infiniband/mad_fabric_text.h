@@ -13,7 +13,8 @@
  * MTUs, routes and capabilities: these are 0 in a fabric that was loaded, and its images of
  * attributes are NULL.
  *
- * Memory. Names belong to their struct mad_node_names, and are freed with it.
+ * Memory. mad_fabric_free() frees a fabric that was loaded. mad_node_names_free() frees the
+ * names of a file. Each name belongs to its struct mad_node_names, and is freed with it.
  *
  * Threads. Any number of threads may store one fabric and look up names at once.
  *

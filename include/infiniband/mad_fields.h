@@ -14,8 +14,10 @@
  * also has markers: mad_field_bits() of a marker is 0. Such a loop ends at IB_FIELD_LAST_ and
  * does not have the fields that this header adds.
  *
- * All texts are constant. Any thread may call these functions at any time. They do not set
- * errno.
+ * Memory. All texts are constant.
+ *
+ * Threads. Any number of threads may call these functions at once. They do not set errno. Two
+ * threads must not write to one image at the same time.
  *
  * Also here: fields that rdma-core does not have; mad_read_field() and three more calls, which
  * read fields of constant images.

@@ -8,7 +8,9 @@
  *   mad_link_decode(&link, port_info, NULL, NULL);
  *   printf("%ux %s, %g Gb/s\n", link.width, mad_link_speed_name(link.speed), link.rate_gbps);
  *
- * Any thread may call these functions at any time. They do not set errno.
+ * Memory. The functions allocate nothing, and all texts are constant.
+ *
+ * Threads. Any number of threads may call these functions at once. They do not set errno.
  */
 #ifndef INFINIBAND_MAD_LINK_H
 #define INFINIBAND_MAD_LINK_H

@@ -41,7 +41,11 @@
  * The port must have IB_SA_CLASS and IB_SMI_DIRECT_CLASS registered. A port has one subscriber,
  * because the kernel delivers Reports to one agent.
  *
- * Threads are as in mad_server.h. In a child of fork() no reports come, and mad_async_destroy()
+ * Memory. mad_notices_stop() ends and frees the notices, and mad_async_destroy() those of its
+ * engine. A notice is valid until the callback returns.
+ *
+ * Threads. Any thread may call these functions. Callbacks run as those of mad_async.h do, one
+ * at a time for an engine, with no lock held. In a child of fork() no reports come, and mad_async_destroy()
  * ends the notices, unless the port is lost (mad_async.h).
  */
 #ifndef INFINIBAND_MAD_NOTICE_H

@@ -34,7 +34,13 @@
  * mad_sa_records.h has structures of records. mad_get_field() reads a record if mad.h has its
  * fields.
  *
- * Threads: any number may use one port at once, and any number may read one table at once.
+ * Memory. mad_sa_table_free() frees a table, also one that a callback gets. Records belong to
+ * their table, and are freed with it. mad_membership_stop() ends and frees a membership, and
+ * mad_async_destroy() those of its engine.
+ *
+ * Threads. Any number of threads may use one port at once, and any number of threads may read
+ * one table at once. Callbacks run as those of mad_async.h do, one at a time for an engine,
+ * with no lock held.
  *
  * Calls return 0 or a negative errno:
  * -EIO        the response has a status other than 0, which is in query->status; the status is

@@ -13,6 +13,10 @@
  *
  * A byte for an MTU, a rate or a lifetime has a selector in its upper 2 bits:
  * umad_sa_set_rate_mtu_or_life() of umad_sa.h puts selector and value together.
+ *
+ * Memory. The functions allocate nothing.
+ *
+ * Threads. Any number of threads may call these functions at once.
  */
 #ifndef INFINIBAND_MAD_SA_RECORDS_H
 #define INFINIBAND_MAD_SA_RECORDS_H

@@ -31,6 +31,9 @@
  * the program holds. The server responds to further requests with status BUSY. It drops further
  * Sends, Traps and Reports: their senders may send them again.
  *
+ * Memory. mad_server_stop() stops and frees a server, and mad_async_destroy() those of its
+ * engine. mad_request_respond() frees a request if it succeeds, mad_request_drop() always.
+ *
  * Threads. Any thread may call these functions. Callbacks run as those of mad_async.h do, one
  * at a time for an engine, with no lock held.
  *

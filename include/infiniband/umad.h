@@ -17,8 +17,15 @@
  * is the same number; if the call returns -EIO, errno is the cause. A pointer that must not be
  * NULL and is NULL gives -EINVAL, unless the call's comment says otherwise.
  *
+ * Memory. The program owns all buffers and structures. umad_free() frees the buffers of
+ * umad_alloc(), umad_release_ca() and umad_release_port() free what umad_get_ca() and
+ * umad_get_port() allocate, and umad_free_ca_device_list() frees a list of devices.
+ * umad_close_port() closes a port. Other pointers that calls return point into the buffer that
+ * the call was given, or to constant texts.
+ *
  * Threads. Any number of threads may make any calls at once, on one port or on several. Two
- * threads must not use one buffer or one structure at the same time.
+ * threads must not use one buffer or one structure at the same time. A thread must not close a
+ * port while another thread is in a call for the port.
  *
  * Byte order. Members and parameters of type __be16, __be32 and __be64 are big-endian (network
  * order). All others are in host order.

@@ -4,8 +4,15 @@
  * umad_ext.h - calls that rdma-core's umad.h does not have: the IsSM bit, a hot-plug monitor,
  * and hooks for the library's messages and for packets. (Version node IBUMAD_EXT_1.0.)
  *
- * The calls return 0 or more. If they fail, they return a negative errno, and set errno. Any
- * thread may make these calls.
+ * Memory. umad_monitor_close() frees a monitor and its descriptor. umad_close_issm() closes an
+ * issm device. A hook does not own what its arguments point to, which is valid until the hook
+ * returns.
+ *
+ * Threads. Any thread may make these calls. Two threads must not use one monitor at the same
+ * time. The thread that has a message or a packet calls the hook, with no lock held, and several
+ * threads may call it at once.
+ *
+ * The calls return 0 or more. If they fail, they return a negative errno, and set errno.
  */
 #ifndef INFINIBAND_UMAD_EXT_H
 #define INFINIBAND_UMAD_EXT_H

@@ -4,6 +4,10 @@
  * umad_str.h - names for the numbers in a MAD's header.
  *
  * All return a constant text, also for numbers that have no name.
+ *
+ * Memory. The program frees no text.
+ *
+ * Threads. Any number of threads may call these functions at once.
  */
 #ifndef INFINIBAND_UMAD_STR_H
 #define INFINIBAND_UMAD_STR_H
