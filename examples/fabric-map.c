@@ -21,6 +21,8 @@
 #include <errno.h>
 #include <limits.h>
 
+#define TABLE "<table border=\"0\" cellborder=\"1\" cellspacing=\"0\">"
+
 static uint64_t *errors; /* by the index of the port */
 static unsigned *levels; /* by the index of the node: 0 is a host, UINT_MAX is not known */
 static unsigned top_level;
@@ -79,12 +81,41 @@ static void find_levels(const struct mad_fabric *fabric)
 			levels[i] = top_level = above;
 }
 
+/* A row of the ports that lead to higher levels, or of those that lead to lower levels. */
+static void print_ports(const struct mad_fabric_node *node, bool up)
+{
+	unsigned level = levels[node->index], printed = 0;
+
+	for (unsigned number = 0; number <= node->port_count; number++) {
+		const struct mad_fabric_port *port = mad_fabric_port(node, number);
+
+		if (!port || !port->peer || levels[port->peer->node->index] == level ||
+		    (levels[port->peer->node->index] > level) != up)
+			continue;
+		if (!printed++)
+			printf("<tr><td border=\"0\">" TABLE "<tr>");
+		printf("<td port=\"p%u\">%u</td>", number, number);
+	}
+	if (printed)
+		printf("</tr></table></td></tr>");
+}
+
+/* The numbers of the ports above and below the name, in Graphviz' language for tables. */
 static void print_node(const struct mad_fabric_node *node)
 {
-	printf("\t\t\"%016" PRIx64 "\" [label=\"", node->guid);
+	bool is_switch = node->type == IB_NODE_SWITCH;
+
+	printf("\t\t\"%016" PRIx64 "\" [label=<" TABLE, node->guid);
+	print_ports(node, true);
+	printf("<tr><td border=\"%d\">", is_switch);
 	for (const char *at = node->description; *at; at++)
-		putchar(isprint((unsigned char)*at) && !strchr("\"\\", *at) ? *at : '?');
-	printf("\"%s]\n", node->type == IB_NODE_SWITCH ? ", shape=box" : "");
+		if (strchr("<>&", *at))
+			printf("&#%d;", *at);
+		else
+			putchar(isprint((unsigned char)*at) ? *at : '?');
+	printf("</td></tr>");
+	print_ports(node, false);
+	printf("</table>>]\n");
 }
 
 static const char *colour(const struct mad_fabric_port *port)
@@ -99,16 +130,22 @@ static const char *colour(const struct mad_fabric_port *port)
 										: "grey";
 }
 
+/* From port to port. The numbers of ports to the same level are at the ends of the link. */
 static void print_link(const struct mad_fabric_port *port)
 {
 	const struct mad_fabric_port *peer = port->peer;
 	uint64_t count = errors[port->index] + errors[peer->index];
 
-	printf("\t\"%016" PRIx64 "\" -- \"%016" PRIx64
-	       "\" [color=%s, taillabel=\"%u\", headlabel=\"%u\"",
-	       port->node->guid, peer->node->guid, colour(port), port->number, peer->number);
+	if (levels[port->node->index] > levels[peer->node->index])
+		printf("\t\"%016" PRIx64 "\":p%u:s -- \"%016" PRIx64 "\":p%u:n [",
+		       port->node->guid, port->number, peer->node->guid, peer->number);
+	else
+		printf("\t\"%016" PRIx64 "\" -- \"%016" PRIx64
+		       "\" [taillabel=%u, headlabel=%u, ",
+		       port->node->guid, peer->node->guid, port->number, peer->number);
+	printf("color=%s", colour(port));
 	if (count)
-		printf(", label=\"%" PRIu64 " errors\"", count);
+		printf(", label=\" %" PRIu64 " errors\"", count);
 	printf(", tooltip=\"%ux %s, %g Gb/s\"]\n", port->width,
 	       mad_link_speed_name(port->speed), port->rate_gbps);
 }
@@ -125,8 +162,7 @@ static void print_graph(const struct mad_fabric *fabric)
 {
 	const struct mad_fabric_port *port = NULL;
 
-	printf("graph fabric {\n\tnode [style=filled, fillcolor=white]\n"
-	       "\tedge [fontsize=9]\n\tranksep=1\n");
+	printf("graph fabric {\n\tnode [shape=plain]\n\tedge [fontsize=10]\n\tranksep=1\n");
 	for (unsigned level = top_level + 1; level-- > 0;) {
 		printf("\tsubgraph {\n\t\trank=same\n");
 		for (size_t i = 0; i < mad_fabric_node_count(fabric); i++)
