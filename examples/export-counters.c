@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
+ * Shows mad_fabric_counters.h: one object adds up the counters of all ports.
+ *
  * Prints the counters of all ports for Prometheus, once or every SECONDS: export-counters
  * [SECONDS]. The totals go on when the fabric changes, a node restarts, or another program
  * resets counters.

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
+ * Shows mad_fabric_compare(): two discoveries, and their differences.
+ *
  * Discovers the fabric repeatedly, and prints the nodes and links that were added (+), were
  * removed (-) or have changed (*), and the nodes that do not respond (!).
  *

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
+ * Shows mad_fabric.h, and many readings of counters at once on an engine.
+ *
  * Prints the fabric as a graph of Graphviz, the switches in levels above the hosts:
  *
  *   fabric-map | dot -T svg > fabric.svg

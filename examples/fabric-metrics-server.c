@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* A text is compressed, and in memory. A response has a file of its own for the text. */
+/*
+ * The part of fabric-metrics that serves a text by HTTP. The text is compressed, and in memory.
+ * A response has a file of its own for the text.
+ */
 
 #define _GNU_SOURCE
 #include "fabric-metrics-server.h"

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
+ * Shows a program that runs for months: discoveries and readings at two intervals, while
+ * another thread serves their results.
+ *
  * Serves the topology and the counters of a fabric to Prometheus: fabric-metrics --listen 9683.
  * Without --listen, it prints them once. fabric-metrics(1) has the options and the metrics.
  *

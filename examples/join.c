@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
+ * Shows memberships in multicast groups that last (mad_sa.h).
+ *
  * Joins a multicast group, prints what the subnet administrator (SA) has granted, and leaves
  * the group. The default is the group of IPoIB broadcasts.
  *

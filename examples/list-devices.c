@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Prints the InfiniBand devices of this machine and their ports. */
+/*
+ * Shows umad.h: the devices of a machine, and what they tell of their ports.
+ *
+ * Prints the InfiniBand devices of this machine and their ports.
+ */
 
 #include <infiniband/umad.h>
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
+ * Shows an engine in an event loop of the program: mad_async_poll_fd() and mad_async_process().
+ *
  * An event loop of epoll(7): discovers the fabric every 100 ms while the loop does other work,
  * too, and prints what it found.
  *

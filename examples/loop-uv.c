@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
+ * Shows an engine in an event loop of libuv.
+ *
  * An event loop of libuv: discovers the fabric every 100 ms while the loop does other work,
  * too, and prints what it found.
  *

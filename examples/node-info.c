@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
+ * Shows umad.h alone: an agent, a packet that is sent, and the packet that comes back.
+ *
  * Prints the NodeInfo of a node: Get(NodeInfo) by a directed route, which needs no subnet
  * manager. The route is the list of ports by which the packet leaves each node.
  *

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
+ * Shows both sides of a class of its own: a server on an engine (mad_server.h), and a client.
+ *
  * Tests whether a program on another host responds, and how long that takes. The request is of
  * a vendor's class, that of ibping: either side may be ibping.
  *

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
+ * Shows mad_counters.h: the counters of a port as numbers, and how they are reset.
+ *
  * Prints a port's counters that are not 0, with their units.
  *
  *   port-counters             the port of this node

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
+ * Shows mad_sa.h: a table of the SA, and many requests to the SA at once.
+ *
  * Prints the paths from this port to all nodes of the subnet, or to those whose names are
  * given, as the subnet administrator (SA) knows them. The requests for paths are in flight
  * together.

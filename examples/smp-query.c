@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
+ * Shows mad.h: blocking requests, addresses as text, and the printers of attributes.
+ *
  * Prints an attribute of a node's subnet management agent.
  *
  *   smp-query node                NodeInfo and NodeDescription of this node

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
+ * Shows the two calls that read a whole fabric: mad_fabric_discover() and
+ * mad_fabric_counters_read().
+ *
  * Discovers the fabric and reads the error counters of all ports, by LID. Prints the ports that
  * counted errors, the nodes that do not respond, and contradictions in responses. Exits with 1
  * if a request failed, with 2 if an option is wrong.

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
+ * Shows that any number of threads can use one port.
+ *
  * Several threads use one port at once: each reads the error counters of all ports with a link
  * with blocking calls, and one thread discovers the fabric again meanwhile.
  *

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
+ * Shows mad_notice.h: notices of the fabric as they come, until a signal ends the program.
+ *
  * Prints the traps of the fabric and the changes of the local port as they come, a line each.
  * The subnet administrator reports the traps to this program.
  *
