@@ -13,9 +13,10 @@
  * that these calls take and return, and the members of their structures, are in host order.
  *
  * Memory. mad_rpc_close_port() closes and frees a port, mad_rpc_close_port2() a pair of ports.
- * mad_free() frees the buffers of mad_alloc(), mad_receive() and mad_receive_via(). A call that
- * returns a buffer for data returns the buffer that it was given. Other texts are constant,
- * except that of portid2str(), which is valid until the next call of the same thread.
+ * mad_free() frees the buffers of mad_alloc(), mad_receive() and mad_receive_via(). Other
+ * buffers belong to the program, and calls return the buffer that they were given. Texts that
+ * calls return are constant, except the text of portid2str(), which is valid until the next
+ * call of the same thread.
  *
  * Threads. Any number of threads may make these calls at once, on one port, too. Each thread
  * gets the response to its own request. When a port is closed, the calls that wait on it fail
@@ -294,8 +295,9 @@ typedef uint8_t ibmad_gid_t[16];
 
 /**
  * A directed route (IBA 14.2.2): p[1] to p[cnt] are the ports by which a MAD leaves each node
- * of the route, p[0] is 0. drslid is the LID of a LID-routed part before the directed part,
- * drdlid of a LID-routed part after it. 0xffff or 0 stands for no such part.
+ * of the route, p[0] is 0. drslid is the LID of a LID-routed part before the directed part.
+ * drdlid is the LID of a LID-routed part after the directed part. 0xffff or 0 stands for no
+ * such part.
  */
 typedef struct {
 	int cnt;
@@ -308,7 +310,7 @@ typedef struct {
 typedef struct portid {
 	int lid;
 	ib_dr_path_t drpath;
-	int grh_present; /**< gid counts */
+	int grh_present; /**< not 0: the MAD has a GRH with gid */
 	ibmad_gid_t gid;
 	uint32_t qp;
 	uint32_t qkey;
@@ -342,9 +344,9 @@ static inline int ib_portid_set(ib_portid_t *portid, int lid, int qp, int qkey)
 char *portid2str(ib_portid_t *portid);
 
 /**
- * Returns entry cnt - 1 of a directed route: the port by which the MAD leaves for the last hop
- * but one. Returns 0 for a route without hops. Returns -1 if the destination is a LID, or if
- * the route has more hops than the array has entries.
+ * Returns entry cnt - 1 of a directed route, which is the last port but one. Returns 0 for a
+ * route without hops. Returns -1 if the destination is a LID, or if the route has more hops
+ * than the array has entries.
  */
 int portid2portnum(ib_portid_t *portid);
 
@@ -1468,8 +1470,7 @@ struct ibmad_port *mad_rpc_open_port(char *dev_name, int dev_port, int *mgmt_cla
 				     int num_classes);
 void mad_rpc_close_port(struct ibmad_port *srcport);
 
-/** Opens the devices that carry a port's SMPs and its GMPs; see umad_get_smi_gsi_pairs().
- */
+/** Opens the devices that carry a port's SMPs and its GMPs; see umad_get_smi_gsi_pairs(). */
 struct ibmad_ports_pair *mad_rpc_open_port2(char *dev_name, int dev_port, int *mgmt_classes,
 					    int num_classes, unsigned enforce_smi);
 void mad_rpc_close_port2(struct ibmad_ports_pair *srcport);
@@ -1485,6 +1486,7 @@ int mad_rpc_class_agent(struct ibmad_port *srcport, int cls);
  */
 void mad_rpc_set_retries(struct ibmad_port *port, int retries);
 void mad_rpc_set_timeout(struct ibmad_port *port, int timeout);
+/** The timeout of a call whose own timeout is override_ms, and the number of attempts. */
 int mad_get_timeout(const struct ibmad_port *srcport, int override_ms);
 int mad_get_retries(const struct ibmad_port *srcport);
 
@@ -1550,8 +1552,8 @@ void mad_free(void *umad);
 /* --- management classes --------------------------------------------------------- */
 
 /**
- * SMPs: the buffer has the 64 bytes of the attribute, of the request and then of the response.
- * rstatus is the response's status.
+ * SMPs. The buffer has 64 bytes: the attribute in the request, then the attribute in the
+ * response. *rstatus becomes the status of the response.
  */
 uint8_t *smp_query_via(void *buf, ib_portid_t *id, unsigned attrid, unsigned mod,
 		       unsigned timeout, const struct ibmad_port *srcport);
@@ -1562,7 +1564,7 @@ uint8_t *smp_query_status_via(void *rcvbuf, ib_portid_t *portid, unsigned attrid
 uint8_t *smp_set_status_via(void *data, ib_portid_t *portid, unsigned attrid, unsigned mod,
 			    unsigned timeout, int *rstatus, const struct ibmad_port *srcport);
 
-/** Congestion control: 192 bytes, 224 of CongestionLog. */
+/** Congestion control. The buffers have 192 bytes, or 224 bytes for CongestionLog. */
 void *cc_query_status_via(void *rcvbuf, ib_portid_t *portid, unsigned attrid, unsigned mod,
 			  unsigned timeout, int *rstatus, const struct ibmad_port *srcport,
 			  uint64_t cckey);
@@ -1570,7 +1572,7 @@ void *cc_config_status_via(void *payload, void *rcvbuf, ib_portid_t *portid, uns
 			   unsigned mod, unsigned timeout, int *rstatus,
 			   const struct ibmad_port *srcport, uint64_t cckey);
 
-/** Requests to the SA: 200 bytes. */
+/** Requests to the SA. rcvbuf has 200 bytes. */
 uint8_t *sa_rpc_call(const struct ibmad_port *srcport, void *rcvbuf, ib_portid_t *portid,
 		     ib_sa_call_t *sa, unsigned timeout);
 /**
@@ -1583,47 +1585,51 @@ int ib_path_query_via(const struct ibmad_port *srcport, ibmad_gid_t srcgid, ibma
 int ib_node_query_via(const struct ibmad_port *srcport, uint64_t guid, ib_portid_t *sm_id,
 		      void *buf);
 
-/** Performance management: 192 bytes, in a buffer of 256. */
+/** Performance management. rcvbuf has 256 bytes, of which 192 are data. */
 uint8_t *pma_query_via(void *rcvbuf, ib_portid_t *dest, int port, unsigned timeout, unsigned id,
 		       const struct ibmad_port *srcport);
 uint8_t *performance_reset_via(void *rcvbuf, ib_portid_t *dest, int port, unsigned mask,
 			       unsigned timeout, unsigned id, const struct ibmad_port *srcport);
 
-/** Baseboard management: 192 bytes. */
+/** Baseboard management. data has 192 bytes. */
 uint8_t *bm_call_via(void *data, ib_portid_t *portid, ib_bm_call_t *call,
 		     struct ibmad_port *srcport);
 
-/** Vendor specific: 232 bytes in range 1, 216 in range 2. */
+/** Vendor classes. data has 232 bytes in range 1, and 216 bytes in range 2. */
 uint8_t *ib_vendor_call_via(void *data, ib_portid_t *portid, ib_vendor_call_t *call,
 			    struct ibmad_port *srcport);
 
 /* --- addresses ------------------------------------------------------------------- */
 
-/** The subnet manager's address. */
+/** Stores the address of the subnet manager in sm_id. */
 int ib_resolve_smlid_via(ib_portid_t *sm_id, int timeout, const struct ibmad_port *srcport);
-/** An address by port GUID, by GID, by text. sm_id may be NULL. If it has no LID, the call
- * finds the subnet manager, and stores its address there. */
+/**
+ * Store the address of a port, which the calls find by its GUID, its GID or a text. sm_id may
+ * be NULL. If sm_id has no LID, the call finds the subnet manager, and stores its address
+ * there.
+ */
 int ib_resolve_guid_via(ib_portid_t *portid, uint64_t *guid, ib_portid_t *sm_id, int timeout,
 			const struct ibmad_port *srcport);
 int ib_resolve_gid_via(ib_portid_t *portid, ibmad_gid_t gid, ib_portid_t *sm_id, int timeout,
 		       const struct ibmad_port *srcport);
 int ib_resolve_portid_str_via(ib_portid_t *portid, char *addr_str, enum MAD_DEST dest,
 			      ib_portid_t *sm_id, const struct ibmad_port *srcport);
-/** The address, number and GID of the local port. Pointers may be NULL. */
+/** Stores the address, the number and the GID of the local port. Pointers may be NULL. */
 int ib_resolve_self_via(ib_portid_t *portid, int *portnum, ibmad_gid_t *gid,
 			const struct ibmad_port *srcport);
 
 /* --- one port for the whole process --------------------------------------------- */
 
 /**
- * Reports each further attempt and each response with a status other than 0, on stderr or to
- * the hook of umad_set_log_hook(). Requests without a response are always reported.
+ * If set is not 0, the library reports each further attempt and each response with a status
+ * other than 0, on stderr or to the hook of umad_set_log_hook(). The library always reports
+ * requests without a response.
  */
 void madrpc_show_errors(int set);
 /**
- * The number of attempts and the milliseconds of an attempt, for ports without numbers of their
- * own. madrpc_set_retries() returns the number that is set after the call; 0 and less do not
- * change it. madrpc_set_timeout() returns 0.
+ * Set the number of attempts and the milliseconds of an attempt, for ports without numbers of
+ * their own. madrpc_set_retries() returns the number that is set after the call; 0 and less do
+ * not change it. madrpc_set_timeout() returns 0.
  */
 int madrpc_set_retries(int retries);
 int madrpc_set_timeout(int timeout);
@@ -1636,7 +1642,7 @@ __attribute__((deprecated)) void *madrpc(ib_rpc_t *rpc, ib_portid_t *dport, void
 					 void *rcvdata);
 __attribute__((deprecated)) void *madrpc_rmpp(ib_rpc_t *rpc, ib_portid_t *dport,
 					      ib_rmpp_hdr_t *rmpp, void *data);
-/** The library also copies the first len bytes of the next blocking response to madbuf. */
+/** The next blocking request also copies the first len bytes of its response to madbuf. */
 __attribute__((deprecated)) void madrpc_save_mad(void *madbuf, int len);
 
 __attribute__((deprecated)) int mad_register_client(int mgmt, uint8_t rmpp_version);
@@ -1801,8 +1807,8 @@ extern int ibdebug;
 #endif
 
 /*
- * Messages with the process and the function: a warning and one that ends the process on
- * stderr, one for ibdebug 1 and one for ibdebug 2 on stdout.
+ * Messages with the number of the process and the name of the function. IBWARN and IBPANIC
+ * write to stderr, IBDEBUG and IBVERBOSE to stdout. IBPANIC ends the process.
  */
 #define IBWARN(fmt, ...) \
 	fprintf(stderr, "ibwarn: [%d] %s: " fmt "\n", (int)getpid(), __func__, ##__VA_ARGS__)

@@ -33,8 +33,8 @@
  *
  * Signals do not end mad_async_run() or mad_rpc(). A signal handler ends mad_async_run() by
  * mad_async_stop(). While several threads wait, one thread polls the port for all of them. A
- * signal ends mad_receive_via() with EINTR only in the thread that polls. So this is certain
- * only if no other thread waits.
+ * signal ends mad_receive_via() with EINTR only in the thread that polls. So a signal certainly
+ * ends mad_receive_via() only if no other thread waits.
  *
  * fork(). If another thread of the parent is in a call for a port, the port is lost in the
  * child: calls for the port and its engines fail at once with -ECANCELED (errno ECANCELED).
@@ -130,8 +130,9 @@ void mad_async_destroy(struct mad_async *async);
  * kernel sends a lost segment again after 2 s.
  *
  * rpc->timeout is the time of one attempt in milliseconds; 0 stands for the timeout of the
- * port. The number of attempts is that of the port. rpc->trid is ignored: the engine chooses a
- * transaction ID, which is the same in all attempts.
+ * port. The number of attempts is that of the port. rpc->trid is ignored: the engine chooses
+ * the transaction ID. The first transmission of each attempt has the same ID, except if the
+ * kernel still holds the ID.
  *
  * A GMP is a request of a class other than IB_SMI_CLASS and IB_SMI_DIRECT_CLASS. It is sent to
  * QP 1 if dport->qp is 0, and with the Q_Key IB_DEFAULT_QP1_QKEY if dport->qkey is 0.
@@ -214,14 +215,17 @@ int mad_async_cancel_all(struct mad_async *async);
  */
 int mad_async_poll_fd(struct mad_async *async);
 
-/** The port's handle, as mad_rpc_portid(): readable when a message has come. -EINVAL. */
+/**
+ * The port's handle, as mad_rpc_portid() returns it: readable when a message has come.
+ * -EINVAL  async is NULL
+ */
 int mad_async_fd(const struct mad_async *async);
 
 /**
  * A descriptor that is readable when mad_async_process() has something to do for another reason
  * than a message: a timer is due, or another thread has received a response or changed the
- * state of the engine. It belongs to the engine, as that of mad_async_poll_fd() does. The
- * errors are the same, except -EOPNOTSUPP.
+ * state of the engine. The descriptor belongs to the engine. The errors are those of
+ * mad_async_poll_fd(), except -EOPNOTSUPP.
  */
 int mad_async_wake_fd(struct mad_async *async);
 
@@ -266,7 +270,8 @@ int mad_async_process(struct mad_async *async);
  * -EDEADLK    it was called from a callback
  * -ECANCELED  the port is lost in a child of fork()
  *
- * After -ETIMEDOUT and -EINTR no request is cancelled, and a later call continues with them.
+ * After -ETIMEDOUT and -EINTR no request is cancelled, and a later call continues with the
+ * requests.
  * mad_async_get_stats() has the number of requests that were called back.
  */
 int mad_async_wait(struct mad_async *async, int timeout_ms);
@@ -317,7 +322,7 @@ struct mad_flow_stats {
 	uint32_t window;          /**< the number of requests that may be in flight */
 	uint32_t in_flight;       /**< requests in flight, without those that are late */
 	uint32_t rtt_shortest_us; /**< the shortest round trip of the latest MADs; 0: none */
-	uint32_t rtt_smoothed_us; /**< three in four round trips are shorter; 0: none */
+	uint32_t rtt_smoothed_us; /**< the usual one: three in four are shorter; 0: none */
 	uint32_t delivery_rate;   /**< responses per second, of the latest MADs */
 	uint32_t link_loss_ppm;   /**< MADs in a million that are lost, not due to the window */
 	uint32_t silent;          /**< 1: nothing responds, and few MADs are sent to probe */
@@ -331,7 +336,8 @@ struct mad_flow_stats {
 struct mad_async_stats {
 	uint64_t submitted; /**< requests */
 	uint64_t completed; /**< requests that were called back */
-	/** MADs; a MAD that the kernel refused and that has another ID then counts once. */
+	/** MADs. A MAD that the kernel refused, and that was sent with another transaction ID,
+	 * counts once. */
 	uint64_t sent;
 	uint64_t retried;   /**< MADs that were not the first of their request */
 	uint64_t timed_out; /**< requests without a response */
@@ -371,7 +377,7 @@ int mad_async_get_stats(struct mad_async *async, struct mad_async_stats *stats, 
  */
 int mad_rpc_message(const struct ibmad_port *port, ib_rpc_t *rpc, ib_portid_t *dport,
 		    const void *payload, size_t size, struct mad_message *message);
-/** The message is empty afterwards, and may be freed again. NULL is allowed. */
+/** Frees a message. It is empty afterwards, and may be freed again. NULL is allowed. */
 void mad_message_free(struct mad_message *message);
 
 /* --- options of a port ---------------------------------------------------------- */

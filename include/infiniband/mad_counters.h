@@ -21,7 +21,7 @@
  *
  * Counters stop at their maximum; they do not begin again at 0 (IBA 16.1.3.5). Reading does not
  * reset counters. struct mad_counters_tracker adds up readings, so that a program needs no
- * reset, and does not disturb other programs.
+ * reset, which would disturb other programs.
  *
  * mad_fabric_counters.h reads and adds up the counters of all ports of a fabric.
  *
@@ -30,8 +30,8 @@
  * callback gets are freed when the callback returns.
  *
  * Threads. Any number of threads may read at once, also with one struct mad_counters_node. Two
- * threads must not use one tracker at the same time. A child of fork() must not use the nodes of its
- * parent, and creates other ones.
+ * threads must not use one tracker at the same time. A child of fork() must not use the nodes
+ * of its parent, and creates other ones.
  *
  * Calls return 0 or more, or a negative errno.
  */
@@ -95,14 +95,14 @@ enum mad_counter {
 	MAD_COUNTER_EXCESSIVE_BUFFER_OVERRUN_ERRORS,
 	MAD_COUNTER_VL15_DROPPED,
 	MAD_COUNTER_QP1_DROPPED,
-	/* what rcv_errors consists of */
+	/* the parts of rcv_errors */
 	MAD_COUNTER_LOCAL_PHYSICAL_ERRORS,
 	MAD_COUNTER_MALFORMED_PACKET_ERRORS,
 	MAD_COUNTER_BUFFER_OVERRUN_ERRORS,
 	MAD_COUNTER_DLID_MAPPING_ERRORS,
 	MAD_COUNTER_VL_MAPPING_ERRORS,
 	MAD_COUNTER_LOOPING_ERRORS,
-	/* what xmit_discards consists of */
+	/* the parts of xmit_discards */
 	MAD_COUNTER_INACTIVE_DISCARDS,
 	MAD_COUNTER_NEIGHBOR_MTU_DISCARDS,
 	MAD_COUNTER_SW_LIFETIME_LIMIT_DISCARDS,
@@ -217,11 +217,11 @@ struct mad_counter_info {
 	const char *name;  /**< of the member: "xmit_bytes" */
 	const char *unit;  /**< "bytes", "packets", "ticks", "blocks", "symbols" or "events" */
 	const char *field; /**< as the specification names it: "PortXmitData" */
-	const char *attribute; /**< the attribute of "bits"; PortCountersExtended if it is 0 */
+	const char *attribute; /**< that of "bits"; PortCountersExtended if "bits" is 0 */
 	unsigned bits;         /**< its width in "attribute"; 0: the attribute lacks it */
 	unsigned fields; /**< how many fields of this width are added up: 1, or the lanes */
-	unsigned extended_bits;  /**< its width in PortCountersExtended; 0: likewise */
-	unsigned multiplier;     /**< units for one unit on the wire: 4 for bytes */
+	unsigned extended_bits;  /**< its width in PortCountersExtended, which lacks it if 0 */
+	unsigned multiplier;     /**< units in one unit on the wire: 4 for bytes */
 	const char *description; /**< a sentence without its full stop */
 };
 
@@ -315,8 +315,8 @@ struct mad_counters_reading;
  * -EOPNOTSUPP  as for mad_counters_read(), if ClassPortInfo is known or "basic" is set
  * and the errors of mad_async_submit()
  *
- * *reading, unless the argument is NULL, is for mad_counters_cancel(). It is valid until the
- * callback is called.
+ * If reading is not NULL, *reading becomes a pointer for mad_counters_cancel(). It is valid
+ * until the callback is called.
  */
 int mad_counters_submit(struct mad_async *async, const ib_portid_t *dport, unsigned port_number,
 			const struct mad_counters_options *options, mad_counters_fn *callback,
@@ -331,8 +331,8 @@ int mad_counters_submit(struct mad_async *async, const ib_portid_t *dport, unsig
 void mad_counters_cancel(struct mad_counters_reading *reading);
 
 /**
- * Sets the counters to 0 that a reading with the same options reads. This is visible to other
- * programs that read these counters. The errors are those of mad_counters_read().
+ * Sets the counters to 0 that a reading with the same options reads. Other programs that read
+ * these counters see the reset, too. The errors are those of mad_counters_read().
  */
 int mad_counters_reset(const struct ibmad_port *port, const ib_portid_t *dport,
 		       unsigned port_number, const struct mad_counters_options *options);
@@ -428,7 +428,7 @@ enum mad_counters_event {
 	 * another program reset all counters at once. The tracker cannot distinguish these.
 	 */
 	MAD_COUNTERS_RESTARTED = 2,
-	/** A counter fell by less than a sixteenth: it runs backwards. */
+	/** A counter fell by less than a sixteenth, without a reset: it runs backwards. */
 	MAD_COUNTERS_BACKWARDS = 4,
 	/** A counter has reached its maximum, so that its total is too low from now on. */
 	MAD_COUNTERS_STUCK = 8,
@@ -448,7 +448,7 @@ enum mad_counters_event {
 	MAD_COUNTERS_REPLACED = 64,
 	/**
 	 * Bytes or packets of PortCounters, of 32 bits, have passed their maximum instead of
-	 * stopping there. The growth of the other one of the two tells this from a reset.
+	 * stopping there. The tracker distinguishes this from a reset: packets grow with bytes.
 	 */
 	MAD_COUNTERS_WRAPPED = 128
 };
@@ -494,8 +494,8 @@ void mad_counters_tracker_free(struct mad_counters_tracker *tracker);
 /**
  * Adds a reading to the totals. If a counter was reset, the tracker adds its present value: the
  * events between the previous reading and the reset are not known. A counter that was reset,
- * and is not lower in the next reading, cannot be told from one that has grown: its total is
- * too low. If a counter ran backwards, the tracker adds nothing until the counter exceeds its
+ * and is not lower in the next reading, looks like a counter that has grown: its total is too
+ * low. If a counter ran backwards, the tracker adds nothing until the counter exceeds its
  * previous value. A total stops at UINT64_MAX.
  *
  * Returns a mask of enum mad_counters_event, or

@@ -61,16 +61,15 @@ enum mad_failure_kind {
 /** Why a call failed. Members may be added at the end. */
 struct mad_failure {
 	/**
-	 * A negative errno. For MAD_FAILURE_REQUEST, an error of mad_reply, or
+	 * A negative errno: an error of the call, an error of struct mad_reply, or
 	 * -EINVAL           an argument is wrong
 	 * -EPROTONOSUPPORT  the class is not registered on the port
 	 * -ENXIO            the port has no subnet manager
-	 * -EBADMSG, -EPROTO the response does not have the form that a call of mad_sa.h or
-	 *                   mad_counters.h needs
+	 * -EBADMSG, -EPROTO the response does not have the form that the call needs
 	 * 0                 no call of this thread has failed
 	 */
 	int error;
-	/** Of the request, or the class to register; 0: the call sent no request. */
+	/** The class of the request, or the class to register; 0: the call sent no request. */
 	unsigned mgmt_class;
 	unsigned method;
 	unsigned attribute;
@@ -81,16 +80,17 @@ struct mad_failure {
 };
 
 /**
- * The last failed call of this thread, as errno: a call that fails stores it, a call that
- * succeeds does not change it. Valid until a call of this thread fails. Never NULL.
+ * The failure of the last failed call of this thread. As for errno, a call that fails stores
+ * its failure, and a call that succeeds changes nothing. The failure is valid until a call of
+ * this thread fails. Never NULL.
  *
- * These calls store it:
+ * These calls store their failure:
  *
  *   - mad_rpc(), mad_rpc_rmpp(), mad_rpc_message() and mad_send_via()
- *   - smp_query_via(), smp_set_via(), sa_rpc_call(), pma_query_via(), performance_reset_via(),
- *     cc_query_status_via(), cc_config_status_via(), bm_call_via(), ib_vendor_call_via(),
- *     ib_path_query_via(), ib_node_query_via(), ib_resolve_smlid_via() and the other ib_resolve
- *     calls
+ *   - smp_query_via(), smp_set_via(), smp_query_status_via(), smp_set_status_via(),
+ *     sa_rpc_call(), pma_query_via(), performance_reset_via(), cc_query_status_via(),
+ *     cc_config_status_via(), bm_call_via(), ib_vendor_call_via(), ib_path_query_via(),
+ *     ib_node_query_via(), ib_resolve_smlid_via() and the other ib_resolve calls
  *   - the blocking calls of mad_sa.h, mad_fabric_discover(), mad_counters_read(),
  *     mad_counters_reset(), mad_counters_read_details() and mad_fabric_counters_read()
  *   - mad_rpc_open_port() and mad_rpc_open_port2(), with the kind MAD_FAILURE_OPEN or
@@ -106,8 +106,8 @@ struct mad_failure {
 const struct mad_failure *mad_last_failure(void);
 
 /**
- * mad_last_failure() in words, as mad_reply_text(). For a port that was not opened, for example
- * "the port cannot be opened: No such device".
+ * mad_last_failure() in words: as mad_reply_text() for a request, or for example "the port
+ * cannot be opened: No such device".
  */
 const char *mad_last_failure_text(char *buffer, size_t size);
 

@@ -73,7 +73,8 @@ struct mad_fabric_node {
 	/** NodeDescription, byte by byte as the node has it; "" if it was not read. */
 	char description[IB_SMP_DATA_SIZE + 1];
 	/**
-	 * The route from the local port to the node. If there are several, the first one found.
+	 * The route from the local port to the node. If there are several routes, the route
+	 * that the discovery found first.
 	 */
 	ib_dr_path_t route;
 };
@@ -123,7 +124,7 @@ const struct mad_fabric_node *mad_fabric_node(const struct mad_fabric *fabric, s
 /** The number of ports of all nodes, the ports 0 of switches included. */
 size_t mad_fabric_port_count(const struct mad_fabric *fabric);
 
-/** A port of a node by its number; NULL if there is none: 0 of a node that is no switch. */
+/** A port of a node by its number; NULL if there is none, such as port 0 of a CA. */
 const struct mad_fabric_port *mad_fabric_port(const struct mad_fabric_node *node,
 					      unsigned number);
 
@@ -161,7 +162,10 @@ const struct mad_fabric_port *mad_fabric_find_lid(const struct mad_fabric *fabri
 uint16_t mad_fabric_port_lid(const struct mad_fabric *fabric,
 			     const struct mad_fabric_port *port);
 
-/** The first node with this NodeDescription, or with after the next one; or NULL. */
+/**
+ * The first node with this NodeDescription. If after is not NULL, the next such node after it.
+ * NULL if there is none.
+ */
 const struct mad_fabric_node *mad_fabric_find_description(const struct mad_fabric *fabric,
 							  const char *description,
 							  const struct mad_fabric_node *after);
@@ -170,22 +174,22 @@ const struct mad_fabric_node *mad_fabric_find_description(const struct mad_fabri
 
 /**
  * A failure. Each known node with failed requests has one entry. Each port with a peer_error
- * has one entry, so that a dead switch has one entry for each cable. But if
- * mad_fabric_options:previous has a node that does not respond now, the node has one entry for
- * all ports that lead to it.
+ * has one entry, so that a dead switch has one entry for each cable. If
+ * mad_fabric_options:previous has the node that does not respond, one entry is for all ports
+ * that lead to the node.
  */
 struct mad_fabric_failure {
 	/**
-	 * NodeInfo of the node behind this port could not be read: the node did not respond, or
-	 * its response had an error status (-EIO) or was malformed (-EBADMSG). Or NULL. If
-	 * several ports lead to a node that does not respond, the port with the lowest index;
-	 * the others have a peer_error, too.
+	 * The port behind which NodeInfo of a node could not be read; or NULL. The node did not
+	 * respond, or its response had an error status (-EIO) or was malformed (-EBADMSG). If
+	 * the entry is for several ports, this is the port with the lowest index.
 	 */
 	const struct mad_fabric_port *behind;
 	const struct mad_fabric_node *node; /**< the node with failed requests; or NULL */
 	/**
-	 * NodeGUID and NodeDescription of that node. With "behind": of the node that was behind
-	 * the port in mad_fabric_options:previous, if the request timed out; otherwise 0, "".
+	 * NodeGUID and NodeDescription of that node. With "behind", they are those of the node
+	 * that was behind the port in mad_fabric_options:previous, if the request timed out;
+	 * otherwise 0 and "".
 	 */
 	uint64_t guid;
 	const char *description;
@@ -245,7 +249,7 @@ size_t mad_fabric_oddity_count(const struct mad_fabric *fabric);
 const struct mad_fabric_oddity *mad_fabric_oddity(const struct mad_fabric *fabric,
 						  size_t index);
 
-/** A kind of oddity in a few English words; "?" for no kind. */
+/** A kind of oddity in a few English words; "?" for another number. */
 const char *mad_fabric_oddity_text(enum mad_fabric_oddity_kind kind);
 
 /* --- discovery -------------------------------------------------------------------- */
@@ -321,10 +325,9 @@ struct mad_fabric_options {
 	/** The milliseconds after which the discovery ends with -ETIME; 0: no limit. */
 	unsigned time_limit_ms;
 	/**
-	 * If the discovery ends early, it hands over the part of the fabric that is known. A
-	 * port or peer that was not read has the error of the discovery (error, peer_error),
-	 * which mad_fabric_failure() returns, too, so that mad_fabric_compare() reports no
-	 * removal.
+	 * If the discovery ends early, it also returns the part of the fabric that is known. In
+	 * this part, a port or peer that was not read has the error of the discovery (error,
+	 * peer_error), and a failure. So mad_fabric_compare() reports no removal.
 	 */
 	bool partial;
 	uint64_t reserved[4]; /**< 0 */
@@ -332,8 +335,8 @@ struct mad_fabric_options {
 
 /**
  * Discovers a fabric, and returns when the discovery is complete. *fabric becomes the fabric,
- * which the caller frees by mad_fabric_free(). If the call fails, *fabric is NULL, or with
- * mad_fabric_options:partial the part that is known, if the first node has responded.
+ * which the caller frees by mad_fabric_free(). If the call fails, *fabric is NULL. With
+ * mad_fabric_options:partial it is the part that is known, if the first node has responded.
  *
  * The call succeeds if the first node responds. Otherwise it returns the error of that request
  * (as mad_reply:error), or
@@ -417,17 +420,21 @@ typedef int mad_fabric_change_fn(const struct mad_fabric_difference *difference,
  * back once. Attributes that only one of the fabrics has are not compared. If several nodes
  * have the same NodeGUID, the first one is compared.
  *
- * A removal or an addition is not called back if it is not certain. The fabric that does not
- * have the node or the link may not know it:
- *   - A port with an error or a peer_error is silent. The cables of silent nodes are taken to
- * be as they are in the other fabric: the nodes that such cables connect are not certain. A
- *     silent port that has another cable in the other fabric, or none, is unexplored.
- *   - A port that is LinkUp and has no peer is unexplored: the discovery did not go on (63
- * hops, max_hops, max_nodes), or the response was of no use. Each node may be behind the port:
- * no node is certain. The ports of CAs and routers lead to no further node.
- *   - If two nodes have the same NodeGUID, no link and no change of this NodeGUID is certain.
- * If they are switches, no node is certain. A PortGUID that has another NodeGUID in the other
- *     fabric is a sign of it, too.
+ * A removal or an addition is called back only if it is certain. A fabric may lack a node or a
+ * link because the discovery could not find it:
+ *
+ * A port with an error or a peer_error is silent. The cables of silent nodes are taken to be as
+ * they are in the other fabric: the nodes that such cables connect are not certain. A silent
+ * port that has another cable in the other fabric, or none, is unexplored.
+ *
+ * A port that is LinkUp and has no peer is unexplored: the discovery did not go on (63 hops,
+ * max_hops, max_nodes), or the response was of no use. Each node may be behind the port, so no
+ * node is certain. The ports of CAs and routers lead to no further node.
+ *
+ * If two nodes have the same NodeGUID, no link and no change of this NodeGUID is certain. If
+ * they are switches, no node is certain. The same holds for a PortGUID that has another
+ * NodeGUID in the other fabric.
+ *
  * A link is certain if the other fabric shows it: one of its ports has another cable there, or
  * is not LinkUp, or its node is certain. So a link that was cut is called back, although the
  * nodes behind it are not. A fabric of mad_fabric_load() has all nodes and links.

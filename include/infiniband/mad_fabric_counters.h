@@ -16,7 +16,7 @@
  *
  * The object knows a port by its NodeGUID and its number. For each port, it keeps what a
  * struct mad_counters_tracker keeps (mad_counters.h): totals, rates and events. For each node,
- * it keeps ClassPortInfo. A program tells the object of each new fabric, and reads all ports or
+ * it keeps ClassPortInfo. A program gives each new fabric to the object, and reads all ports or
  * some of them as often as it wants.
  *
  * The port must have IB_PERFORMANCE_CLASS registered.
@@ -34,11 +34,14 @@
  *     requests ClassPortInfo
  *   - a counter is higher than a link can count in the time (MAD_COUNTERS_IMPOSSIBLE, then
  *     MAD_COUNTERS_REPLACED)
- * If its counters are lower, they look like counters that were reset (MAD_COUNTERS_RESTARTED,
- * MAD_COUNTERS_RESET). If they are higher, and as a link can count, the object cannot detect
- * it. With mad_fabric_counters_options:check_guid, the NodeGUID of each node is read before its
- * counters, at the LID of its first wanted port. Not noticed are a LID that changes its node
- * within a few round trips, and another LID of a CA with several ports.
+ * Lower counters of the other node look like counters that were reset (MAD_COUNTERS_RESTARTED,
+ * MAD_COUNTERS_RESET). The object cannot detect counters that are higher by no more than a link
+ * can count.
+ *
+ * With mad_fabric_counters_options:check_guid, the NodeGUID of each node is read before its
+ * counters, at the LID of its first wanted port. The check does not notice a LID that changes
+ * its node within a few round trips, or that another LID of a CA with several ports has
+ * changed.
  *
  * Memory. mad_fabric_counters_free() frees an object. The results of the calls belong to the
  * object, and are valid until the next call for it. The fabric belongs to the program, which
@@ -96,10 +99,10 @@ struct mad_fabric_counters *mad_fabric_counters_create(
 void mad_fabric_counters_free(struct mad_fabric_counters *counters);
 
 /**
- * The fabric whose ports are read from now on. It must not be freed before the next update or
- * the end of the object. NULL: none, so that the former fabric may be freed. Ports of nodes
- * that the object knows keep their totals. Of several nodes with one NodeGUID, the first one is
- * read. If the call fails, the object has the former fabric:
+ * Sets the fabric whose ports are read from now on. It must not be freed before the next update
+ * or before the object. After an update with NULL, the former fabric may be freed. Ports of
+ * nodes that the object knows keep their totals. If several nodes have one NodeGUID, the first
+ * one is read. If the call fails, the object has the former fabric:
  * -EINVAL  counters is NULL
  * -EBUSY   a reading is not complete
  * -ENOMEM  out of memory
@@ -109,7 +112,7 @@ int mad_fabric_counters_update(struct mad_fabric_counters *counters,
 
 /**
  * Forgets the ports of a node: totals, rates and ClassPortInfo. If the node is in the latest
- * fabric, its ports begin again; otherwise the object has them no more.
+ * fabric, its ports begin again; otherwise the object does not have them any more.
  * -EINVAL  counters is NULL
  * -EBUSY   a reading is not complete
  * -ENOENT  there is no such node
@@ -119,8 +122,8 @@ int mad_fabric_counters_forget(struct mad_fabric_counters *counters, uint64_t gu
 /* --- reading ---------------------------------------------------------------------- */
 
 /**
- * Which ports a reading does not read: bits of mad_fabric_counters_options:leave_out. Without a
- * bit, it reads each port that has counters, and that a request reaches by a LID
+ * Bits of mad_fabric_counters_options:leave_out, for ports that a reading does not read.
+ * Without a bit, it reads each port that has counters, and that a request reaches by a LID
  * (mad_fabric_port_lid()): the ports of switches, port 0 only if it is an enhanced one, and the
  * ports of other nodes that have a link.
  */
@@ -234,8 +237,8 @@ int mad_fabric_counters_start(struct mad_async *async, struct mad_fabric_counter
 void mad_fabric_counters_cancel(struct mad_fabric_counters *counters);
 
 /**
- * The latest reading, or the one that is not complete. All members are 0 before the first. NULL
- * if counters is NULL.
+ * The summary of the reading that began last, which may not be complete. All members are 0
+ * before the first reading. NULL if counters is NULL.
  */
 const struct mad_fabric_counters_summary *mad_fabric_counters_latest(
 	const struct mad_fabric_counters *counters);
@@ -243,8 +246,9 @@ const struct mad_fabric_counters_summary *mad_fabric_counters_latest(
 /* --- results ---------------------------------------------------------------------- */
 
 /**
- * A port. Members may be added at the end: the library allocates it. It and what its pointers
- * point to, except "port", are valid until the next call for the object.
+ * A port. Members may be added at the end: the library allocates it. The structure, and the
+ * memory that its pointers point to, except "port", are valid until the next call for the
+ * object.
  */
 struct mad_fabric_counters_port {
 	uint64_t guid; /**< NodeGUID */
@@ -281,8 +285,7 @@ struct mad_fabric_counters_port {
  * The port that follows a port; after NULL the first one; NULL after the last one. previous is
  * the result of the preceding call for the object. The object has all ports of the latest
  * fabric, and ports with readings of nodes that it keeps. The ports of a node follow each other
- * by number, and the nodes in the order in which the object was told of them. NULL if counters
- * is NULL.
+ * by number, and the nodes in the order in which updates added them. NULL if counters is NULL.
  */
 const struct mad_fabric_counters_port *mad_fabric_counters_next(
 	struct mad_fabric_counters *counters, const struct mad_fabric_counters_port *previous);

@@ -19,8 +19,8 @@
  * Threads. Any number of threads may call these functions at once. They do not set errno. Two
  * threads must not write to one image at the same time.
  *
- * Also here: fields that rdma-core does not have; mad_read_field() and three more calls, which
- * read fields of constant images.
+ * This header also has fields that rdma-core does not have, and mad_read_field() and three more
+ * calls, which read fields of constant images.
  */
 #ifndef INFINIBAND_MAD_FIELDS_H
 #define INFINIBAND_MAD_FIELDS_H
@@ -39,19 +39,19 @@ extern "C" {
  */
 enum MAD_FIELDS mad_field_by_name(const char *name);
 
-/** The name of a field's constant, "IB_PORT_LID_F"; NULL for no field. */
+/** The name of a field's constant, "IB_PORT_LID_F"; NULL if the number is not a field. */
 const char *mad_field_constant(enum MAD_FIELDS field);
 
-/** A field's width in bits; 0 for no field. */
+/** The width of a field in bits; 0 if the number is not a field. */
 unsigned mad_field_bits(enum MAD_FIELDS field);
 
 /** The attribute or header that a field belongs to, as the specification names it; or NULL. */
 const char *mad_field_attribute(enum MAD_FIELDS field);
 
 /**
- * The field of an attribute that follows one of its fields, in the order in which they are
- * printed. After IB_NO_FIELD, the first field. After the last field, and for an unknown
- * attribute, IB_NO_FIELD.
+ * The field of an attribute that follows one of its fields, in the order of the constants.
+ * After IB_NO_FIELD, the first field. After the last field, and for an unknown attribute,
+ * IB_NO_FIELD.
  */
 enum MAD_FIELDS mad_attribute_next_field(const char *attribute, enum MAD_FIELDS field);
 
@@ -78,16 +78,15 @@ const char *mad_next_attribute(const char *attribute);
 /* --- readers of constant images --------------------------------------------------- */
 
 /*
- * The same as mad_get_field() and the other readers of mad.h, but with a constant image.
- * (rdma-core's prototypes do not have a constant image.) So the data of a struct mad_reply need
- * no cast, also in C++:
+ * These calls read as mad_get_field() and the other readers of mad.h do, but their image is
+ * constant. So the data of a struct mad_reply need no cast, also in C++:
  *
  *   uint32_t lid = mad_read_field(reply->data, 0, IB_PORT_LID_F);
  */
 
-/** A field of up to 32 bits, in host order; 0 for no field. */
+/** A field of up to 32 bits, in host order; 0 if the number is not a field. */
 uint32_t mad_read_field(const void *buf, int base_offs, enum MAD_FIELDS field);
-/** A field of up to 64 bits, in host order; 0 for no field. */
+/** A field of up to 64 bits, in host order; 0 if the number is not a field. */
 uint64_t mad_read_field64(const void *buf, int base_offs, enum MAD_FIELDS field);
 /** Copies the bytes of a field, mad_field_bits() / 8 of them, as they are on the wire. */
 void mad_read_array(const void *buf, int base_offs, enum MAD_FIELDS field, void *value);
@@ -95,7 +94,7 @@ void mad_read_array(const void *buf, int base_offs, enum MAD_FIELDS field, void 
  * Copies a text (IB_NODE_DESC_F, IB_SA_SR_NAME_F), which ends at its first NUL byte or with the
  * field. text has size bytes. The copy always ends with a NUL byte, and is cut if it does not
  * fit. Bytes are copied without conversion: a text may have any bytes. Returns the length of
- * the whole text without the NUL byte; 0 for no field.
+ * the whole text without the NUL byte; 0 if the number is not a field.
  */
 size_t mad_read_text(const void *buf, int base_offs, enum MAD_FIELDS field, char *text,
 		     size_t size);

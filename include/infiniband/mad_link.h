@@ -120,8 +120,8 @@ struct mad_link {
 	uint8_t widths_enabled;    /**< bits of enum mad_link_width */
 	uint16_t speeds_supported; /**< bit n: the speed n of enum mad_link_speed */
 	uint16_t speeds_enabled;   /**< bit n: the speed n of enum mad_link_speed */
-	uint16_t mtu;              /**< NeighborMTU in bytes; 0: not a valid one */
-	uint16_t mtu_supported;    /**< MTUCap in bytes; 0: not a valid one */
+	uint16_t mtu;              /**< NeighborMTU in bytes; 0: the code is not valid */
+	uint16_t mtu_supported;    /**< MTUCap in bytes; 0: the code is not valid */
 	double rate_gbps;          /**< mad_link_rate_gbps(width, speed) */
 };
 

@@ -45,8 +45,8 @@
  * engine. A notice is valid until the callback returns.
  *
  * Threads. Any thread may call these functions. Callbacks run as those of mad_async.h do, one
- * at a time for an engine, with no lock held. In a child of fork() no reports come, and mad_async_destroy()
- * ends the notices, unless the port is lost (mad_async.h).
+ * at a time for an engine, with no lock held. In a child of fork() no reports come, and
+ * mad_async_destroy() ends the notices, unless the port is lost (mad_async.h).
  */
 #ifndef INFINIBAND_MAD_NOTICE_H
 #define INFINIBAND_MAD_NOTICE_H
@@ -66,7 +66,7 @@ enum mad_notice_kind {
 	MAD_NOTICE_END           /**< the last callback */
 };
 
-/** Which details a trap has. */
+/** Bits of mad_notice:details: the members that a trap has. */
 enum mad_notice_detail {
 	MAD_NOTICE_LID = 1 << 0,
 	MAD_NOTICE_LID2 = 1 << 1,
@@ -167,9 +167,10 @@ struct mad_notice {
 };
 
 /**
- * Decodes a Notice of size bytes: 64 in a trap, 80 in a Report. Traps 64 to 67, 128 to 131,
- * 144, 145 and 256 to 259 have details (IBA 14.2.5.1). Other traps have only "raw". Of trap
- * 259, DataValid (raw[10] and raw[11]) tells which details the switch knows.
+ * Decodes a Notice of size bytes: 64 in a trap, 80 in a Report. The call decodes the details of
+ * the traps 64 to 67, 128 to 131, 144, 145 and 256 to 259 (IBA 14.2.5.1). The details of other
+ * traps are only in "raw". DataValid of trap 259 (raw[10] and raw[11]) tells which details the
+ * switch knows.
  *
  * -EINVAL   an argument is NULL
  * -EBADMSG  the Notice is shorter than 64 bytes
@@ -179,7 +180,7 @@ int mad_notice_decode(const void *raw, size_t size, struct mad_notice *notice);
 /** Enough for each text of mad_notice_text(). */
 #define MAD_NOTICE_TEXT_SIZE 512
 
-/** One line without a newline, cut if it does not fit. Returns buf. */
+/** Writes a notice as one line without a newline, cut if it does not fit. Returns buf. */
 char *mad_notice_text(const struct mad_notice *notice, char *buf, size_t size);
 
 /* --- subscriptions -------------------------------------------------------------- */
@@ -198,8 +199,8 @@ struct mad_notice_filter {
 	int vendor; /**< 0: notices of IBA; 1: of vendors */
 	unsigned by;
 	unsigned type;
-	unsigned trap;     /**< of a vendor: the device */
-	unsigned producer; /**< of a vendor: the vendor */
+	unsigned trap;     /**< the number of the trap; with vendor 1: the device */
+	unsigned producer; /**< as mad_notice:producer; with vendor 1: the vendor */
 	unsigned lid_begin, lid_end;
 	ibmad_gid_t gid;
 };

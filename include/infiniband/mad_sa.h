@@ -24,7 +24,7 @@
  *   - a node responds that does not serve the SA's class
  * If the subnet manager has another LID then, the library sends the request to that LID, three
  * times at most. It also sends the other requests of the engine to that LID, before they time
- * out. To read the PortInfo of the local port causes no traffic on the fabric.
+ * out. A read of the local PortInfo causes no traffic on the fabric.
  *
  * Time. An attempt ends after query->timeout_ms, also while the kernel receives a table,
  * because the kernel reports a table only when it is complete. So the timeout should be longer
@@ -54,8 +54,8 @@
  * -ENOMEM     out of memory
  * -ENODEV     the device is gone
  * and the errors in the comment of the call. mad_status_text() returns query->status in words,
- * and mad_last_failure_text() the reason why a blocking call failed (mad_errors.h). Chapters
- * are those of the InfiniBand Architecture Specification (IBA), volume 1.
+ * and mad_last_failure_text() returns the reason why a blocking call failed (mad_errors.h).
+ * Chapters are those of the InfiniBand Architecture Specification (IBA), volume 1.
  */
 #ifndef INFINIBAND_MAD_SA_H
 #define INFINIBAND_MAD_SA_H
@@ -106,8 +106,8 @@ int mad_sa_get_table(const struct ibmad_port *port, struct mad_sa_query *query,
 
 /**
  * SubnAdmGet (IBA 15.4.5): one record. size bytes of it, 200 at most, are copied to record. If
- * no record matches, query->status is 0x300. If several records match, it is 0x400.
- * -EBADMSG  the response is shorter than size
+ * no record matches, the call fails with query->status 0x300. If several records match, the
+ * call fails with query->status 0x400. -EBADMSG  the response is shorter than size
  */
 int mad_sa_get(const struct ibmad_port *port, struct mad_sa_query *query, void *record,
 	       size_t size);
@@ -139,10 +139,10 @@ struct mad_sa_limits {
 };
 
 /**
- * A blocking request with limits: as mad_sa_get(), mad_sa_set(), mad_sa_delete(),
- * mad_sa_get_table() or mad_sa_get_multi(), for the method IB_MAD_METHOD_GET, SET, DELETE,
- * GET_TABLE or GETMULTI. A table method needs table, and the others use record and size. The
- * errors are those of these calls, and
+ * A blocking request with limits. It does the same as mad_sa_get(), mad_sa_set(),
+ * mad_sa_delete(), mad_sa_get_table() or mad_sa_get_multi() with the method IB_MAD_METHOD_GET,
+ * SET, DELETE, GET_TABLE or GETMULTI. GET_TABLE and GETMULTI need table, the others use record
+ * and size. The errors are those of these calls, and
  * -ETIME      the time of limits->time_limit_ms is over
  * -ECANCELED  limits->cancel is set, or the port was closed
  * -ENETDOWN   the link of the local port is down: if IB_SMI_DIRECT_CLASS is registered, the
@@ -243,8 +243,8 @@ int mad_sa_join(const struct ibmad_port *port, struct mad_sa_query *query,
 
 /**
  * Ends the membership in the group member->mgid with the bits of join_state. member becomes the
- * record of the response. The arguments are as for mad_sa_join(). query->status is 0x200 if the
- * port is not a member.
+ * record of the response. The arguments are as for mad_sa_join(). If the port is not a member,
+ * the call fails with query->status 0x200.
  */
 int mad_sa_leave(const struct ibmad_port *port, struct mad_sa_query *query,
 		 struct umad_sa_mcmember_record *member, unsigned join_state);
@@ -265,11 +265,11 @@ void mad_sa_member_query(struct mad_sa_query *query, struct umad_sa_mcmember_rec
  * reports that. For a membership on an engine, the library notices that the SA has forgotten
  * it, joins again, and calls back. The same holds for a subscription to notices (mad_notice.h).
  *
- * How it notices that. All memberships and subscriptions of an engine share these checks:
- *   - Once a second it reads the PortInfo of the local port, by an SMP that does not leave the
- *     port. It joins again when the LID of the port, its GID prefix, or the LID or the SL of
- *     the SM has changed, and when the port has become Active.
- *   - Once in 5 s it requests the SA's records of the local port, MCMemberRecords and
+ * The checks. All memberships and subscriptions of an engine share these checks:
+ *   - Once a second the library reads the PortInfo of the local port, by an SMP that does not
+ *     leave the port. It joins again when the LID of the port, its GID prefix, or the LID or
+ *     the SL of the SM has changed, and when the port has become Active.
+ *   - Once in 5 s the library requests the SA's records of the local port, MCMemberRecords and
  *     InformInfoRecords in turn. If a record is missing, it joins again, and checks the
  *     records of the other kind after a second.
  *
@@ -356,7 +356,7 @@ typedef void mad_membership_fn(struct mad_membership *membership,
  * -ENOMEM           out of memory
  * -ENODEV           the device is gone
  * -ECANCELED        the port is closed, the engine is being destroyed, or the process has
- * forked
+ *                   forked
  */
 int mad_membership_start(struct mad_async *async, const struct umad_sa_mcmember_record *member,
 			 uint64_t component_mask, unsigned join_state,

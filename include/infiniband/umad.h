@@ -308,8 +308,8 @@ int umad_close_port(int portid);
 void *umad_get_mad(void *umad);
 
 /**
- * Returns the size of the header before the MAD, in bytes. After a port was opened it does not
- * change any more.
+ * Returns the size of the header before the MAD, in bytes, as the port has it that was opened
+ * last. Call it after umad_open_port().
  */
 size_t umad_size(void);
 
@@ -413,7 +413,7 @@ int umad_register(int portid, int mgmt_class, int mgmt_version, uint8_t rmpp_ver
 
 /**
  * As umad_register(), for a class of vendor range 2 (0x30 to 0x4f), version 1. The OUI's most
- * significant byte is first. -EINVAL: the class is of another range, too.
+ * significant byte is first. If the class is of another range, the call fails with -EINVAL.
  */
 int umad_register_oui(int portid, int mgmt_class, uint8_t rmpp_version, uint8_t oui[3],
 		      long method_mask[16 / sizeof(long)]);

@@ -9,8 +9,8 @@
  * returns.
  *
  * Threads. Any thread may make these calls. Two threads must not use one monitor at the same
- * time. The thread that has a message or a packet calls the hook, with no lock held, and several
- * threads may call it at once.
+ * time. The thread that has a message or a packet calls the hook, with no lock held, and
+ * several threads may call it at once.
  *
  * The calls return 0 or more. If they fail, they return a negative errno, and set errno.
  */

@@ -20,7 +20,7 @@ extern "C" {
 
 const char *umad_class_str(uint8_t mgmt_class);
 
-/** The SA has methods of its own; the response bit counts. */
+/** The SA has methods of its own. The response bit is a part of the method. */
 const char *umad_method_str(uint8_t mgmt_class, uint8_t method);
 
 /** Attributes of SMPs, SA and CM MADs, and those that all classes share. */

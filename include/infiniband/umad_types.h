@@ -2,7 +2,8 @@
 
 /**
  * umad_types.h - structures of all management classes (IBA 13.4): the common MAD header, the
- * RMPP header, ClassPortInfo, and the shapes of packets. Structures lie as on the wire.
+ * RMPP header, ClassPortInfo, and the shapes of packets. Structures have the layout of the
+ * wire.
  */
 #ifndef INFINIBAND_UMAD_TYPES_H
 #define INFINIBAND_UMAD_TYPES_H
@@ -179,13 +180,13 @@ struct umad_class_port_info {
 	__be32 trap_qkey;
 };
 
-/** CapabilityMask2, its 27 bits, in host order. */
+/** Returns the 27 bits of CapabilityMask2, in host order. */
 static inline uint32_t umad_class_cap_mask2(struct umad_class_port_info *cpi)
 {
 	return ntohl(cpi->cap_mask2_resp_time) >> 5;
 }
 
-/** RespTimeValue: the class responds within 4.096 us * 2 to its power. */
+/** Returns RespTimeValue: the class responds within 4.096 us * 2^RespTimeValue. */
 static inline uint8_t umad_class_resp_time(struct umad_class_port_info *cpi)
 {
 	return (uint8_t)(ntohl(cpi->cap_mask2_resp_time) & UMAD_CLASS_RESP_TIME_MASK);
