@@ -32,15 +32,22 @@ static struct mad_outcome ask(const struct ibmad_port *port, const ib_portid_t *
 	return outcome;
 }
 
-/* Stores the error of a blocking call, unless it is that of a request. Returns it. */
-static int store_failure(const struct reading *reading, unsigned method, int error)
+/*
+ * Stores the error of a blocking call, unless it is that of a request. A call that succeeds
+ * restores the failure before it, because requests that a node refused have changed it. Returns
+ * the error.
+ */
+static int store_failure(const struct reading *reading, const struct mad_failure *before,
+			 unsigned method, int error)
 {
 	const struct mad_failure failure = {.error = error,
 					    .mgmt_class = IB_PERFORMANCE_CLASS,
 					    .method = method,
 					    .kind = MAD_FAILURE_OTHER};
 
-	if (error && error != reading->failed)
+	if (!error)
+		failure_store(before);
+	else if (error != reading->failed)
 		failure_store(&failure);
 	return error;
 }
@@ -93,18 +100,19 @@ EXPORT int mad_counters_read(const struct ibmad_port *port, const ib_portid_t *d
 			     unsigned port_number, const struct mad_counters_options *options,
 			     struct mad_counters *counters)
 {
+	const struct mad_failure before = *mad_last_failure();
 	struct reading reading;
 	int error = -EINVAL;
 
 	reading_init(&reading, port_number, options);
 	if (!counters)
-		return store_failure(&reading, IB_MAD_METHOD_GET, -EINVAL);
+		return store_failure(&reading, &before, IB_MAD_METHOD_GET, -EINVAL);
 	memset(counters, 0, sizeof(*counters));
 	reading.counters = counters;
 	if (port && reading_is_valid(dport, port_number, options))
 		error = read_all(port, dport, &reading);
 	reading_complete(&reading);
-	return store_failure(&reading, IB_MAD_METHOD_GET, error);
+	return store_failure(&reading, &before, IB_MAD_METHOD_GET, error);
 }
 
 /* --- reset ---------------------------------------------------------------------- */
@@ -147,16 +155,17 @@ static int reset_source(const struct ibmad_port *port, const ib_portid_t *dport,
 EXPORT int mad_counters_reset(const struct ibmad_port *port, const ib_portid_t *dport,
 			      unsigned port_number, const struct mad_counters_options *options)
 {
+	const struct mad_failure before = *mad_last_failure();
 	struct reading reading;
 	int error, source;
 
 	reading_init(&reading, port_number, options);
 	if (!port || !reading_is_valid(dport, port_number, options))
-		return store_failure(&reading, IB_MAD_METHOD_SET, -EINVAL);
+		return store_failure(&reading, &before, IB_MAD_METHOD_SET, -EINVAL);
 	error = learn_abilities(port, dport, &reading);
 	while (!error && (source = reading_next(&reading, &error)) >= 0)
 		error = reset_source(port, dport, &reading, (enum counter_source)source);
-	return store_failure(&reading, IB_MAD_METHOD_SET, error);
+	return store_failure(&reading, &before, IB_MAD_METHOD_SET, error);
 }
 
 /* --- on an engine --------------------------------------------------------------- */

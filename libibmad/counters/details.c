@@ -191,9 +191,10 @@ EXPORT int mad_counters_read_details(struct ibmad_port *port, const ib_portid_t 
 	struct mad_async *async;
 	int error;
 
+	if (details)
+		*details = (struct mad_counters_details){.port = (uint8_t)port_number};
 	if (!port || !details)
 		return fail(-EINVAL);
-	*details = (struct mad_counters_details){.port = (uint8_t)port_number};
 	async = mad_async_create(port);
 	if (!async)
 		return -errno;

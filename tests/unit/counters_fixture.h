@@ -8,6 +8,7 @@
 #include "mad_fixture.h"
 
 #include <infiniband/mad_counters.h>
+#include <infiniband/mad_errors.h>
 #include <infiniband/mad_fields.h>
 
 #define LID  8
@@ -106,11 +107,14 @@ static inline void put(unsigned attribute, enum MAD_FIELDS field, uint64_t value
 static inline struct mad_counters read_with(const struct mad_counters_options *options,
 					    unsigned requests)
 {
+	const struct mad_failure failure = *mad_last_failure();
 	unsigned before = device_written();
 	struct mad_counters counters;
 
 	memset(&counters, 0xff, sizeof(counters));
 	assert_int_equal(mad_counters_read(fixture.port, &to, PORT, options, &counters), 0);
+	/* a call that succeeds does not change it, although the node refused requests */
+	assert_memory_equal(mad_last_failure(), &failure, sizeof(failure));
 	assert_int_equal(device_written() - before, requests);
 	assert_int_equal(counters.requests, requests);
 	assert_int_equal(counters.port, PORT);

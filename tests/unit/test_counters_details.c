@@ -159,7 +159,9 @@ TEST(details_that_cannot_be_read_are_refused)
 
 	assert_int_equal(read_details(0), -EINVAL);
 	assert_int_equal(read_details(32), -EINVAL);
+	memset(&details, 0xff, sizeof(details));
 	assert_int_equal(mad_counters_read_details(NULL, &to, 1, 1, 0, &details), -EINVAL);
+	assert_int_equal(details.present, 0);
 	assert_int_equal(mad_counters_read_details(fixture.port, NULL, 1, 1, 0, &details),
 			 -EINVAL);
 	assert_int_equal(mad_counters_read_details(fixture.port, &nowhere, 1, 1, 0, &details),
