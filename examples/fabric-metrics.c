@@ -340,9 +340,10 @@ static double begin(struct round *round)
 	round->begin = now();
 	round->due = round->begin + round->interval;
 	round->running = true;
-	error = round == &topology ? mad_fabric_start(async, &discovery, discovered, NULL, NULL)
-				   : mad_fabric_counters_start(async, totals, &reading,
-							       counters_came, NULL);
+	error = round == &topology
+			? mad_fabric_discovery_start(async, &discovery, discovered, NULL, NULL)
+			: mad_fabric_counters_start(async, totals, &reading, counters_came,
+						    NULL);
 	if (error)
 		end_round(round, error);
 	return round->interval;

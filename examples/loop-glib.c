@@ -47,7 +47,7 @@ static gboolean readable(gint fd, GIOCondition condition, gpointer async)
 
 static gboolean tick(gpointer async)
 {
-	int error = mad_fabric_start(async, NULL, discovered, NULL, NULL);
+	int error = mad_fabric_discovery_start(async, NULL, discovered, NULL, NULL);
 
 	if (error)
 		errx(1, "%s", strerror(-error));

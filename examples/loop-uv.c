@@ -46,7 +46,8 @@ static void readable(uv_poll_t *poll, int status, int events)
 
 static void tick(uv_timer_t *timer)
 {
-	int error = mad_fabric_start(timer->data, NULL, discovered, timer->loop, NULL);
+	int error =
+		mad_fabric_discovery_start(timer->data, NULL, discovered, timer->loop, NULL);
 
 	if (error)
 		errx(1, "%s", strerror(-error));

@@ -368,22 +368,23 @@ typedef void mad_fabric_fn(struct mad_async *async, int error, struct mad_fabric
  * Starts a discovery on an engine. The options and options->from are copied. The function done
  * is called from mad_async_process(), mad_async_run() or mad_async_destroy().
  *
- * If discovery is not NULL, *discovery is for mad_fabric_cancel(). It is valid until done is
- * called.
+ * If discovery is not NULL, *discovery is for mad_fabric_discovery_cancel(). It is valid until
+ * done is called.
  *
  * If the call fails, done is not called:
  * -EINVAL  an argument is wrong
  * -ENOMEM  out of memory
  * and the errors of mad_async_submit()
  */
-int mad_fabric_start(struct mad_async *async, const struct mad_fabric_options *options,
-		     mad_fabric_fn *done, void *arg, struct mad_fabric_discovery **discovery);
+int mad_fabric_discovery_start(struct mad_async *async,
+			       const struct mad_fabric_options *options, mad_fabric_fn *done,
+			       void *arg, struct mad_fabric_discovery **discovery);
 
 /**
  * Cancels a discovery: done is called with -ECANCELED by the next calls of mad_async_process().
  * Call it from a callback of the engine, or from the only thread that processes the engine.
  */
-void mad_fabric_cancel(struct mad_fabric_discovery *discovery);
+void mad_fabric_discovery_cancel(struct mad_fabric_discovery *discovery);
 
 /** Frees a fabric; NULL is allowed. */
 void mad_fabric_free(struct mad_fabric *fabric);

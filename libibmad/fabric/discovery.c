@@ -137,7 +137,7 @@ static struct mad_fabric_discovery *create_discovery(const struct mad_fabric_opt
 	return discovery;
 }
 
-/* mad_fabric_start(). At the end, *failed becomes the failure, unless failed is NULL. */
+/* Starts a discovery. At the end, *failed becomes the failure, unless failed is NULL. */
 static int start(struct mad_async *async, const struct mad_fabric_options *options,
 		 mad_fabric_fn *done, void *arg, struct mad_fabric_discovery **discovery,
 		 struct mad_failure *failed)
@@ -175,14 +175,15 @@ static int start(struct mad_async *async, const struct mad_fabric_options *optio
 	return error;
 }
 
-EXPORT int mad_fabric_start(struct mad_async *async, const struct mad_fabric_options *options,
-			    mad_fabric_fn *done, void *arg,
-			    struct mad_fabric_discovery **discovery)
+EXPORT int mad_fabric_discovery_start(struct mad_async *async,
+				      const struct mad_fabric_options *options,
+				      mad_fabric_fn *done, void *arg,
+				      struct mad_fabric_discovery **discovery)
 {
 	return start(async, options, done, arg, discovery, NULL);
 }
 
-EXPORT void mad_fabric_cancel(struct mad_fabric_discovery *discovery)
+EXPORT void mad_fabric_discovery_cancel(struct mad_fabric_discovery *discovery)
 {
 	if (discovery)
 		discovery_abort(discovery, -ECANCELED);

@@ -75,7 +75,7 @@ int main(void)
 	memset(&options, 0, sizeof(options));
 	options.read = MAD_FABRIC_READ_DEFAULT | MAD_FABRIC_READ_MLNX_EXT_PORTS;
 	options.progress = print_progress;
-	if (mad_fabric_start(async, &options, discovered, NULL, NULL))
+	if (mad_fabric_discovery_start(async, &options, discovered, NULL, NULL))
 		return 1;
 	mad_async_run(async);
 	mad_async_destroy(async);

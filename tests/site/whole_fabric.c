@@ -146,7 +146,7 @@ static struct mad_fabric *discover(struct site *site)
 							   MAD_FABRIC_READ_MLNX_EXT_PORTS};
 	struct discovered discovered = {0};
 	uint64_t started = clock_ms();
-	int error = mad_fabric_start(site->async, &options, done, &discovered, NULL);
+	int error = mad_fabric_discovery_start(site->async, &options, done, &discovered, NULL);
 
 	if (!error)
 		mad_async_run(site->async);

@@ -880,7 +880,7 @@ TEST(a_discovery_on_an_engine_calls_back_once)
 {
 	struct mad_async *async = mad_async_create(port);
 
-	assert_int_equal(mad_fabric_start(async, NULL, note, &result, NULL), 0);
+	assert_int_equal(mad_fabric_discovery_start(async, NULL, note, &result, NULL), 0);
 	assert_int_equal(result.calls, 0);
 	mad_async_run(async);
 	expect_result(0);
@@ -894,10 +894,10 @@ TEST(a_discovery_can_be_cancelled)
 	struct mad_async *async = mad_async_create(port);
 
 	device_on_write(NULL, NULL);
-	assert_int_equal(mad_fabric_start(async, NULL, note, &result, &discovery), 0);
-	mad_fabric_cancel(discovery);
-	mad_fabric_cancel(discovery);
-	mad_fabric_cancel(NULL);
+	assert_int_equal(mad_fabric_discovery_start(async, NULL, note, &result, &discovery), 0);
+	mad_fabric_discovery_cancel(discovery);
+	mad_fabric_discovery_cancel(discovery);
+	mad_fabric_discovery_cancel(NULL);
 	assert_int_equal(result.calls, 0);
 	mad_async_run(async);
 	expect_result(-ECANCELED);
@@ -910,7 +910,7 @@ static void cancel_it(const struct mad_fabric_progress *progress, void *arg)
 {
 	(void)arg;
 	assert_true(progress->in_flight > 0);
-	mad_fabric_cancel(to_cancel);
+	mad_fabric_discovery_cancel(to_cancel);
 }
 
 TEST(a_discovery_can_be_cancelled_in_its_progress)
@@ -918,7 +918,8 @@ TEST(a_discovery_can_be_cancelled_in_its_progress)
 	const struct mad_fabric_options options = {.progress = cancel_it};
 	struct mad_async *async = mad_async_create(port);
 
-	assert_int_equal(mad_fabric_start(async, &options, note, &result, &to_cancel), 0);
+	assert_int_equal(mad_fabric_discovery_start(async, &options, note, &result, &to_cancel),
+			 0);
 	mad_async_run(async);
 	expect_result(-ECANCELED);
 	mad_async_destroy(async);
@@ -929,7 +930,7 @@ TEST(destroying_the_engine_ends_a_discovery)
 	struct mad_async *async = mad_async_create(port);
 
 	device_on_write(NULL, NULL);
-	assert_int_equal(mad_fabric_start(async, NULL, note, &result, NULL), 0);
+	assert_int_equal(mad_fabric_discovery_start(async, NULL, note, &result, NULL), 0);
 	mad_async_destroy(async);
 	expect_result(-ECANCELED);
 }
@@ -1308,7 +1309,7 @@ TEST(a_discovery_on_an_engine_has_limits)
 	fake.nodes[RIGHT].dead = true;
 	mad_rpc_set_timeout(port, LONG_MS);
 	memset(&result, 0, sizeof(result));
-	assert_int_equal(mad_fabric_start(async, &options, note, &result, NULL), 0);
+	assert_int_equal(mad_fabric_discovery_start(async, &options, note, &result, NULL), 0);
 	while (!result.calls) {
 		assert_int_equal(poll(&pollfd, 1, LONG_MS / 2), 1);
 		assert_true(mad_async_process(async) >= 0);
@@ -1359,8 +1360,8 @@ TEST(wrong_arguments_are_refused)
 			fail_msg("options %zu are not refused", i);
 	assert_int_equal(mad_fabric_discover(port, NULL, NULL), -EINVAL);
 	assert_int_equal(mad_fabric_discover(NULL, NULL, &fabric), -EINVAL);
-	assert_int_equal(mad_fabric_start(NULL, NULL, note, NULL, NULL), -EINVAL);
-	assert_int_equal(mad_fabric_start(async, NULL, NULL, NULL, NULL), -EINVAL);
+	assert_int_equal(mad_fabric_discovery_start(NULL, NULL, note, NULL, NULL), -EINVAL);
+	assert_int_equal(mad_fabric_discovery_start(async, NULL, NULL, NULL, NULL), -EINVAL);
 	assert_int_equal(fake.asked, 0);
 	mad_async_destroy(async);
 }
