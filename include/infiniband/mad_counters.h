@@ -418,7 +418,7 @@ double mad_counters_tick_ns(unsigned tick, unsigned speed);
 /** Adds up readings of one port. */
 struct mad_counters_tracker;
 
-/** Events between two readings: bits that mad_counters_track() returns. */
+/** Events between two readings: bits that mad_counters_tracker_add() returns. */
 enum mad_counters_event {
 	/** Some counters, but not all, fell by a sixteenth or more: another program reset them.
 	 */
@@ -504,8 +504,8 @@ void mad_counters_tracker_free(struct mad_counters_tracker *tracker);
  * -EINVAL  a response of the reading is older than one of the previous reading
  * A reading with an error changes nothing.
  */
-int mad_counters_track(struct mad_counters_tracker *tracker,
-		       const struct mad_counters *reading);
+int mad_counters_tracker_add(struct mad_counters_tracker *tracker,
+			     const struct mad_counters *reading);
 
 /**
  * The next reading is that of another node or port: the counters begin again, and the totals

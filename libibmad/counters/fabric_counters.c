@@ -329,7 +329,7 @@ static int store_counters(struct mad_fabric_counters *counters, struct counted_n
 	int events;
 
 	unpack(counters, node->records[number], number);
-	events = mad_counters_track(&counters->tracker, reading);
+	events = mad_counters_tracker_add(&counters->tracker, reading);
 	if (events < 0)
 		return events;
 	counters->latest = *reading;

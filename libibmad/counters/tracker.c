@@ -367,8 +367,8 @@ static bool is_older(const struct mad_counters_tracker *tracker,
 	return false;
 }
 
-EXPORT int mad_counters_track(struct mad_counters_tracker *tracker,
-			      const struct mad_counters *reading)
+EXPORT int mad_counters_tracker_add(struct mad_counters_tracker *tracker,
+				    const struct mad_counters *reading)
 {
 	struct mad_counters_totals *totals;
 	int events;

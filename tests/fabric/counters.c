@@ -57,7 +57,7 @@ static void follow(const struct mad_fabric_counters_port *port)
 	if (!known)
 		exit(2);
 	if (port->is_latest && !port->error)
-		mad_counters_track(known->tracker, port->reading);
+		mad_counters_tracker_add(known->tracker, port->reading);
 	own = mad_counters_tracker_totals(known->tracker);
 	for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++) {
 		uint64_t total = mad_counters_value(&port->totals->total, i);

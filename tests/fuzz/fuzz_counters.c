@@ -88,7 +88,7 @@ static void track(const struct mad_counters *counters)
 	run.time_us += take(&run.input, 2);
 	reading.time_us = run.time_us;
 	memset(reading.response_us, 0, sizeof(reading.response_us));
-	events = mad_counters_track(run.tracker, &reading);
+	events = mad_counters_tracker_add(run.tracker, &reading);
 	check(counters->present ? events >= 0 && events < 256 : events == -EINVAL);
 	for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++) {
 		check(mad_counters_value(&mad_counters_tracker_totals(run.tracker)->total, i) >=

@@ -33,7 +33,7 @@ FIXTURE(setup, teardown);
 static int track(void)
 {
 	reading.time_us += 1000000;
-	return mad_counters_track(tracker, &reading);
+	return mad_counters_tracker_add(tracker, &reading);
 }
 
 static const struct mad_counters *total(void)
@@ -76,7 +76,7 @@ TEST(rates_are_of_the_latest_interval_and_of_all)
 	assert_true(isnan(mad_counters_tracker_mean_rate(tracker, MAD_COUNTER_COUNT)));
 	/* two readings at one time */
 	reading.rcv_bytes = 7000;
-	assert_int_equal(mad_counters_track(tracker, &reading), 0);
+	assert_int_equal(mad_counters_tracker_add(tracker, &reading), 0);
 	assert_true(isnan(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES)));
 }
 
@@ -91,11 +91,11 @@ static void respond_at(uint64_t extended_us, uint64_t basic_us)
 TEST(a_rate_is_by_the_times_of_the_counters_responses)
 {
 	respond_at(1000000, 1700000);
-	mad_counters_track(tracker, &reading);
+	mad_counters_tracker_add(tracker, &reading);
 	reading.rcv_bytes = 4000007;
 	reading.symbol_errors = 30;
 	respond_at(5000007, 5100000);
-	assert_int_equal(mad_counters_track(tracker, &reading), 0);
+	assert_int_equal(mad_counters_tracker_add(tracker, &reading), 0);
 	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_RCV_BYTES) == 1000000);
 	assert_true(mad_counters_tracker_mean_rate(tracker, MAD_COUNTER_RCV_BYTES) == 1000000);
 	assert_true(mad_counters_tracker_rate(tracker, MAD_COUNTER_SYMBOL_ERRORS) ==
@@ -105,10 +105,10 @@ TEST(a_rate_is_by_the_times_of_the_counters_responses)
 TEST(a_reading_that_was_overtaken_is_refused)
 {
 	respond_at(1000000, 1700000);
-	mad_counters_track(tracker, &reading);
+	mad_counters_tracker_add(tracker, &reading);
 	reading.rcv_bytes = 5000;
 	respond_at(900000, 1800000);
-	assert_int_equal(mad_counters_track(tracker, &reading), -EINVAL);
+	assert_int_equal(mad_counters_tracker_add(tracker, &reading), -EINVAL);
 	assert_int_equal(mad_counters_tracker_totals(tracker)->readings, 1);
 }
 
@@ -220,11 +220,11 @@ TEST(a_reading_that_failed_changes_nothing)
 {
 	const struct mad_counters failed = {.port = 7, .requests = 3, .odd = 1};
 
-	assert_int_equal(mad_counters_track(tracker, &failed), -EINVAL);
+	assert_int_equal(mad_counters_tracker_add(tracker, &failed), -EINVAL);
 	reading.rcv_bytes = 1000;
 	assert_int_equal(track(), 0);
 	assert_int_equal(mad_counters_tracker_totals(tracker)->first_us, 2000000);
-	assert_int_equal(mad_counters_track(tracker, &failed), -EINVAL);
+	assert_int_equal(mad_counters_tracker_add(tracker, &failed), -EINVAL);
 	reading.rcv_bytes = 4000;
 	assert_int_equal(track(), 0);
 	assert_int_equal(total()->rcv_bytes, 3000);
@@ -546,10 +546,10 @@ static void model_step(void)
 	for (size_t i = 0; i < MODEL_COUNTERS; i++)
 		is_read[i] = model_read(i);
 	if (!reading.present) {
-		assert_int_equal(mad_counters_track(tracker, &reading), -EINVAL);
+		assert_int_equal(mad_counters_tracker_add(tracker, &reading), -EINVAL);
 		return;
 	}
-	assert_true(mad_counters_track(tracker, &reading) >= 0);
+	assert_true(mad_counters_tracker_add(tracker, &reading) >= 0);
 	for (size_t i = 0; i < MODEL_COUNTERS; i++) {
 		has_begun[i] = model.counters[i].has_begun;
 		if (is_read[i] && !has_begun[i]) {
@@ -884,9 +884,9 @@ TEST(what_cannot_be_added_is_refused)
 	track();
 	reading.rcv_bytes = 50;
 	reading.time_us -= 1;
-	assert_int_equal(mad_counters_track(tracker, &reading), -EINVAL);
-	assert_int_equal(mad_counters_track(NULL, &reading), -EINVAL);
-	assert_int_equal(mad_counters_track(tracker, NULL), -EINVAL);
+	assert_int_equal(mad_counters_tracker_add(tracker, &reading), -EINVAL);
+	assert_int_equal(mad_counters_tracker_add(NULL, &reading), -EINVAL);
+	assert_int_equal(mad_counters_tracker_add(tracker, NULL), -EINVAL);
 	assert_int_equal(mad_counters_tracker_totals(tracker)->readings, 1);
 	assert_null(mad_counters_tracker_totals(NULL));
 	assert_true(isnan(mad_counters_tracker_rate(NULL, 0)));

@@ -48,10 +48,10 @@ static size_t track(void)
 {
 	struct mad_counters kept = reading;
 	size_t size;
-	int events = mad_counters_track(&plain, &reading);
+	int events = mad_counters_tracker_add(&plain, &reading);
 
 	assert_true(events >= 0);
-	assert_int_equal(mad_counters_track(&unpacked, &reading), events);
+	assert_int_equal(mad_counters_tracker_add(&unpacked, &reading), events);
 	size = tracker_pack(&unpacked, &kept, &base, bytes);
 	assert_in_range(size, 1, PACKED_MAX);
 	memset(&unpacked, 0xff, sizeof(unpacked));
