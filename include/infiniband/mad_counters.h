@@ -202,7 +202,7 @@ struct mad_counters {
 	uint64_t odd_values;      /**< counters with an impossible value */
 	uint64_t extended;        /**< counters of 64 bits, from PortCountersExtended */
 	uint64_t time_us;         /**< of the last response with counters, by CLOCK_MONOTONIC */
-	uint64_t response_us[8];  /**< of each response; 0: time_us. See mad_counters_time(). */
+	uint64_t response_us[8];  /**< of each response; 0: time_us; mad_counters_time_us() */
 	uint32_t capability_mask; /**< enum mad_pma_capability */
 	uint32_t capability_mask2;
 	uint32_t status;   /**< the MAD status of the request that failed with -EIO; or 0 */
@@ -233,7 +233,7 @@ uint64_t mad_counters_value(const struct mad_counters *counters, unsigned counte
  * The time at which the response with the counter came, in microseconds by CLOCK_MONOTONIC. A
  * reading with several requests has several times. 0 if the reading does not have the counter.
  */
-uint64_t mad_counters_time(const struct mad_counters *counters, unsigned counter);
+uint64_t mad_counters_time_us(const struct mad_counters *counters, unsigned counter);
 
 /* --- reading --------------------------------------------------------------------- */
 

@@ -431,7 +431,7 @@ void counter_source_read(enum counter_source source, const uint8_t *data, uint64
 
 static_assert(COUNTER_SOURCES <= 8, "struct mad_counters has no time for an attribute");
 
-EXPORT uint64_t mad_counters_time(const struct mad_counters *counters, unsigned counter)
+EXPORT uint64_t mad_counters_time_us(const struct mad_counters *counters, unsigned counter)
 {
 	unsigned source;
 	uint64_t time;

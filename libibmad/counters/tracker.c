@@ -73,7 +73,7 @@ static uint64_t find_odd(const struct mad_counters_tracker *tracker,
 			growth = now;
 		else if (now > history->highest)
 			growth = now - history->highest;
-		if (!is_possible(growth, mad_counters_time(reading, i) - history->latest_us))
+		if (!is_possible(growth, mad_counters_time_us(reading, i) - history->latest_us))
 			odd |= MAD_COUNTER_BIT(i);
 	}
 	return odd;
@@ -183,7 +183,7 @@ static void add(struct mad_counters_tracker *tracker, const struct mad_counters 
 	uint64_t *sum = counter_in(&tracker->totals.total, counter);
 	struct history *history = &tracker->counters[counter];
 	uint64_t now = mad_counters_value(reading, counter);
-	uint64_t time = mad_counters_time(reading, counter);
+	uint64_t time = mad_counters_time_us(reading, counter);
 
 	history->grown = 0;
 	if (fall->far & MAD_COUNTER_BIT(counter))
@@ -220,7 +220,7 @@ static void begin(struct mad_counters_tracker *tracker, const struct mad_counter
 	uint64_t bit = MAD_COUNTER_BIT(counter);
 
 	history->latest = history->highest = mad_counters_value(reading, counter);
-	history->latest_us = mad_counters_time(reading, counter);
+	history->latest_us = mad_counters_time_us(reading, counter);
 	if (!(tracker->known & bit))
 		begin_total(tracker, counter);
 	tracker->known |= bit;
@@ -240,7 +240,7 @@ static uint64_t take_odd(struct mad_counters_tracker *tracker,
 	for_each_counter (i, odd) {
 		struct history *history = &tracker->counters[i];
 		uint64_t now = mad_counters_value(reading, i);
-		uint64_t time = mad_counters_time(reading, i);
+		uint64_t time = mad_counters_time_us(reading, i);
 
 		if (tracker->odd & MAD_COUNTER_BIT(i) && now >= history->odd &&
 		    is_possible(now - history->odd, time - history->odd_us))
@@ -362,7 +362,7 @@ static bool is_older(const struct mad_counters_tracker *tracker,
 	if (tracker->totals.readings && reading->time_us < tracker->totals.total.time_us)
 		return true;
 	for_each_counter (i, both)
-		if (mad_counters_time(reading, i) < tracker->counters[i].latest_us)
+		if (mad_counters_time_us(reading, i) < tracker->counters[i].latest_us)
 			return true;
 	return false;
 }

@@ -343,14 +343,14 @@ TEST(each_counter_has_the_time_of_its_response)
 	node.capabilities = MAD_PMA_EXTENDED_WIDTH;
 	device_on_write(respond_to_basic_late, NULL);
 	counters = read_with(NULL, 3);
-	first = mad_counters_time(&counters, MAD_COUNTER_RCV_BYTES);
-	last = mad_counters_time(&counters, MAD_COUNTER_SYMBOL_ERRORS);
+	first = mad_counters_time_us(&counters, MAD_COUNTER_RCV_BYTES);
+	last = mad_counters_time_us(&counters, MAD_COUNTER_SYMBOL_ERRORS);
 	assert_true(first > 0 && first <= basic_written_us);
 	assert_true(last >= basic_written_us + 3000);
 	assert_true(last == counters.time_us);
-	assert_true(mad_counters_time(&counters, MAD_COUNTER_QP1_DROPPED) == 0);
-	assert_true(mad_counters_time(&counters, MAD_COUNTER_COUNT) == 0);
-	assert_true(mad_counters_time(NULL, 0) == 0);
+	assert_true(mad_counters_time_us(&counters, MAD_COUNTER_QP1_DROPPED) == 0);
+	assert_true(mad_counters_time_us(&counters, MAD_COUNTER_COUNT) == 0);
+	assert_true(mad_counters_time_us(NULL, 0) == 0);
 }
 
 TEST(a_response_about_another_port_is_odd)
