@@ -254,8 +254,8 @@ int mad_sa_leave(const struct ibmad_port *port, struct mad_sa_query *query,
  * IB_MAD_METHOD_DELETE, to leave. member->mgid and member->portgid must be set. The query
  * points to member.
  */
-void mad_sa_member_query(struct mad_sa_query *query, struct umad_sa_mcmember_record *member,
-			 unsigned join_state);
+void mad_sa_member_fill_query(struct mad_sa_query *query,
+			      struct umad_sa_mcmember_record *member, unsigned join_state);
 
 /* --- memberships that last ------------------------------------------------------ */
 
@@ -405,8 +405,8 @@ int mad_sa_service_delete(const struct ibmad_port *port, struct mad_sa_query *qu
  * component mask has no bits for components that are 0, except for the data. The query points
  * to service.
  */
-void mad_sa_service_query(struct mad_sa_query *query,
-			  const struct mad_sa_service_record *service);
+void mad_sa_service_fill_query(struct mad_sa_query *query,
+			       const struct mad_sa_service_record *service);
 
 #ifdef __cplusplus
 }

@@ -40,8 +40,9 @@ static int complete_gid(const struct ibmad_port *port, uint8_t gid[16])
 
 /* --- groups --------------------------------------------------------------------- */
 
-EXPORT void mad_sa_member_query(struct mad_sa_query *query,
-				struct umad_sa_mcmember_record *member, unsigned join_state)
+EXPORT void mad_sa_member_fill_query(struct mad_sa_query *query,
+				     struct umad_sa_mcmember_record *member,
+				     unsigned join_state)
 {
 	umad_sa_mcm_set_join_state(member, (uint8_t)join_state);
 	query->attribute = IB_SA_ATTR_MCRECORD;
@@ -70,7 +71,7 @@ static int change_member(call_fn *call, const struct ibmad_port *port,
 	err = complete_gid(port, member->portgid);
 	if (err)
 		return err;
-	mad_sa_member_query(query, member, join_state);
+	mad_sa_member_fill_query(query, member, join_state);
 	return call(port, query, member, query->record_size);
 }
 
@@ -88,8 +89,8 @@ EXPORT int mad_sa_leave(const struct ibmad_port *port, struct mad_sa_query *quer
 
 /* --- services ------------------------------------------------------------------- */
 
-EXPORT void mad_sa_service_query(struct mad_sa_query *query,
-				 const struct mad_sa_service_record *service)
+EXPORT void mad_sa_service_fill_query(struct mad_sa_query *query,
+				      const struct mad_sa_service_record *service)
 {
 	uint64_t mask = 0;
 	unsigned i;
@@ -133,7 +134,7 @@ EXPORT int mad_sa_service_set(const struct ibmad_port *port, struct mad_sa_query
 		return err;
 	if (!service->lease)
 		service->lease = htobe32(NO_END);
-	mad_sa_service_query(query, service);
+	mad_sa_service_fill_query(query, service);
 	return mad_sa_set(port, query, service, sizeof(*service));
 }
 
@@ -141,7 +142,7 @@ EXPORT int mad_sa_service_set(const struct ibmad_port *port, struct mad_sa_query
 static int delete_one(const struct ibmad_port *port, struct mad_sa_query *query,
 		      struct mad_sa_service_record *service)
 {
-	mad_sa_service_query(query, service);
+	mad_sa_service_fill_query(query, service);
 	query->component_mask &= MAD_SA_SERVICE_ID | MAD_SA_SERVICE_GID | MAD_SA_SERVICE_PKEY |
 				 MAD_SA_SERVICE_KEY | MAD_SA_SERVICE_NAME;
 	return mad_sa_delete(port, query, service, sizeof(*service));
@@ -155,7 +156,7 @@ static int delete_named(const struct ibmad_port *port, struct mad_sa_query *quer
 	size_t i;
 	int err;
 
-	mad_sa_service_query(query, service);
+	mad_sa_service_fill_query(query, service);
 	query->component_mask &= MAD_SA_SERVICE_GID | MAD_SA_SERVICE_NAME;
 	err = mad_sa_get_table(port, query, &table);
 	if (!err && !mad_sa_table_count(table)) {
