@@ -182,7 +182,7 @@ int mad_async_cancel_all(struct mad_async *async);
  *           poll(&pollfd, 1, -1);
  *   while (mad_async_process(async) >= 0);
  *
- * If mad_async_poll_fd() fails with -EOPNOTSUPP, the loop polls mad_async_fd() and
+ * If mad_async_poll_fd() fails with -EOPNOTSUPP, the loop polls mad_async_port_fd() and
  * mad_async_wake_fd() for at most mad_async_timeout() milliseconds instead. A program with one
  * thread does not need mad_async_wake_fd().
  *
@@ -191,7 +191,7 @@ int mad_async_cancel_all(struct mad_async *async);
  * mad_async_process() wakes the loop of the engine that the message is for. So a loop calls
  * mad_async_process() whenever its descriptor is readable, even if its engine has no request.
  * While a loop is busy elsewhere, other loops with requests look for messages every 20 ms. A
- * loop that polls mad_async_fd() itself is woken by each message.
+ * loop that polls mad_async_port_fd() itself is woken by each message.
  *
  * When the device is gone or the port is closed, the descriptors are readable, and all requests
  * are called back. Then mad_async_process() and mad_async_timeout() return -ENODEV or
@@ -219,7 +219,7 @@ int mad_async_poll_fd(struct mad_async *async);
  * The port's handle, as mad_rpc_portid() returns it: readable when a message has come.
  * -EINVAL  async is NULL
  */
-int mad_async_fd(const struct mad_async *async);
+int mad_async_port_fd(const struct mad_async *async);
 
 /**
  * A descriptor that is readable when mad_async_process() has something to do for another reason
@@ -243,7 +243,7 @@ int mad_async_timeout(struct mad_async *async);
 /**
  * Does a limited part of the work, and does not wait: it reads 64 messages, handles 64 timers,
  * sends 64 requests and calls back 64 requests at most. If more work is left, the next poll of
- * the event loop returns at once: mad_async_poll_fd() stays readable. mad_async_fd() stays
+ * the event loop returns at once: mad_async_poll_fd() stays readable. mad_async_port_fd() stays
  * readable if more messages have come. Otherwise mad_async_wake_fd() stays readable, and
  * mad_async_timeout() returns 0.
  *

@@ -228,7 +228,7 @@ EXPORT void mad_async_stop(struct mad_async *async)
 
 /* --- descriptors ---------------------------------------------------------------- */
 
-EXPORT int mad_async_fd(const struct mad_async *async)
+EXPORT int mad_async_port_fd(const struct mad_async *async)
 {
 	return async ? async->port->handle.fd : -EINVAL;
 }

@@ -316,7 +316,7 @@ void *do_event_loop(void *arg)
 	struct pollfd fds[2];
 
 	begin(&engine, arg);
-	fds[0] = (struct pollfd){.fd = mad_async_fd(engine.async), .events = POLLIN};
+	fds[0] = (struct pollfd){.fd = mad_async_port_fd(engine.async), .events = POLLIN};
 	fds[1] = (struct pollfd){.fd = mad_async_wake_fd(engine.async), .events = POLLIN};
 	while (engine.ended < engine.share.count) {
 		poll(fds, 2, mad_async_timeout(engine.async));

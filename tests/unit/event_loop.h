@@ -26,7 +26,7 @@ static inline void loop_init(struct loop *loop, struct mad_async *async, bool si
 		loop->fds[0].fd = mad_async_poll_fd(async);
 		loop->fds[1].fd = -1;
 	} else {
-		loop->fds[0].fd = mad_async_fd(async);
+		loop->fds[0].fd = mad_async_port_fd(async);
 		loop->fds[1].fd = mad_async_wake_fd(async);
 	}
 	loop->fds[0].events = loop->fds[1].events = POLLIN;
@@ -65,7 +65,7 @@ static inline bool loop_is_awake(struct mad_async *async, bool single)
 		fds[0].fd = mad_async_poll_fd(async);
 		return poll(fds, 1, 0) == 1;
 	}
-	fds[0].fd = mad_async_fd(async);
+	fds[0].fd = mad_async_port_fd(async);
 	fds[1].fd = mad_async_wake_fd(async);
 	return poll(fds, 2, 0) > 0 || mad_async_timeout(async) == 0;
 }
@@ -79,7 +79,7 @@ static inline bool loop_wakes(struct mad_async *async, bool single)
 		fds[0].fd = mad_async_poll_fd(async);
 		return poll(fds, 1, LONG_MS) == 1;
 	}
-	fds[0].fd = mad_async_fd(async);
+	fds[0].fd = mad_async_port_fd(async);
 	fds[1].fd = mad_async_wake_fd(async);
 	return mad_async_timeout(async) == 0 || poll(fds, 2, LONG_MS) > 0;
 }

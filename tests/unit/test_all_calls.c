@@ -157,7 +157,7 @@ static void call_engine(unsigned engine, unsigned kind, unsigned number)
 		return;
 	case 5:
 		mad_async_timeout(async);
-		mad_async_fd(async);
+		mad_async_port_fd(async);
 		return;
 	case 6:
 		mad_async_poll_fd(async);

@@ -153,7 +153,7 @@ TEST(what_makes_no_sense_is_refused)
 	assert_int_equal(mad_async_process(NULL), -EINVAL);
 	assert_int_equal(mad_async_run(NULL), -EINVAL);
 	assert_int_equal(mad_async_timeout(NULL), -EINVAL);
-	assert_int_equal(mad_async_fd(NULL), -EINVAL);
+	assert_int_equal(mad_async_port_fd(NULL), -EINVAL);
 	assert_int_equal(mad_async_wake_fd(NULL), -EINVAL);
 	assert_int_equal(mad_async_get_stats(NULL, &stats, sizeof(stats)), -EINVAL);
 	assert_int_equal(mad_async_get_stats(async, NULL, sizeof(stats)), -EINVAL);
@@ -505,7 +505,7 @@ TEST(callbacks_may_run_other_engines)
 /* An event loop of a program; returns the number of completions. */
 static int loop(int wanted)
 {
-	struct pollfd fds[] = {{.fd = mad_async_fd(async), .events = POLLIN},
+	struct pollfd fds[] = {{.fd = mad_async_port_fd(async), .events = POLLIN},
 			       {.fd = mad_async_wake_fd(async), .events = POLLIN}};
 	int count = 0, ret;
 
@@ -528,13 +528,13 @@ TEST(an_event_loop_needs_a_descriptor_and_a_time)
 	assert_int_equal(loop(MANY), MANY);
 	expect_all(MANY, 0);
 	assert_int_equal(mad_async_timeout(async), -1);
-	assert_int_equal(mad_async_fd(async), mad_rpc_portid(port));
+	assert_int_equal(mad_async_port_fd(async), mad_rpc_portid(port));
 }
 
 /* The event loop of an idle engine sleeps. */
 TEST(an_event_loop_is_not_woken_for_nothing)
 {
-	struct pollfd fds[] = {{.fd = mad_async_fd(async), .events = POLLIN},
+	struct pollfd fds[] = {{.fd = mad_async_port_fd(async), .events = POLLIN},
 			       {.fd = mad_async_wake_fd(async), .events = POLLIN}};
 
 	assert_int_equal(poll(fds, 2, 0), 0);

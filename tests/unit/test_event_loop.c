@@ -440,7 +440,7 @@ PORT_TEST(a_loop_ends_with_its_port)
 /* A program with one thread needs only the port's handle and the time. */
 TEST(a_loop_of_one_thread_ends_with_its_device)
 {
-	struct pollfd handle = {.fd = mad_async_fd(async), .events = POLLIN};
+	struct pollfd handle = {.fd = mad_async_port_fd(async), .events = POLLIN};
 	int rounds = 0, ret;
 
 	submit(async, get_request(), 1, &outcomes[0], NULL);
@@ -806,7 +806,7 @@ PORT_TEST(a_loop_s_handle_may_have_number_0)
 	assert_int_equal(mad_rpc_portid(other), 0);
 	mad_rpc_set_timeout(other, LONG_MS);
 	engine = mad_async_create(other);
-	assert_int_equal(mad_async_fd(engine), 0);
+	assert_int_equal(mad_async_port_fd(engine), 0);
 	assert_false(loop_is_awake(engine, true));
 	submit(engine, set_smp_request(), 1, &outcome, NULL);
 	device_respond(device_packet(0), 0, 0, NULL, 0);
@@ -825,7 +825,7 @@ HIGH_TEST(a_simulator_s_handle_has_no_single_descriptor)
 {
 	struct pollfd wake;
 
-	assert_true(mad_async_fd(async) >= 1024);
+	assert_true(mad_async_port_fd(async) >= 1024);
 	assert_int_equal(mad_async_poll_fd(async), -EOPNOTSUPP);
 	wake = (struct pollfd){.fd = mad_async_wake_fd(async), .events = POLLIN};
 	assert_true(wake.fd >= 0 && wake.fd < 1024);

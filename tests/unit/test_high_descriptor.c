@@ -65,8 +65,8 @@ static void expect_high(void)
 		print_message("the process cannot have %d descriptors\n", OPEN + 100);
 		skip();
 	}
-	assert_true(mad_async_fd(async) >= OPEN);
-	assert_int_not_equal(fcntl(mad_async_fd(async), F_GETFD), -1);
+	assert_true(mad_async_port_fd(async) >= OPEN);
+	assert_int_not_equal(fcntl(mad_async_port_fd(async), F_GETFD), -1);
 }
 
 TEST(an_event_loop_polls_a_single_descriptor)
@@ -148,8 +148,8 @@ static int simulator_setup(void)
 
 TEST_WITH(a_handle_of_a_simulator_has_no_single_descriptor, simulator_setup, async_teardown)
 {
-	assert_true(mad_async_fd(async) >= 1024);
-	assert_int_equal(fcntl(mad_async_fd(async), F_GETFD), -1);
+	assert_true(mad_async_port_fd(async) >= 1024);
+	assert_int_equal(fcntl(mad_async_port_fd(async), F_GETFD), -1);
 	assert_int_equal(mad_async_poll_fd(async), -EOPNOTSUPP);
 	assert_true(mad_async_wake_fd(async) >= 0);
 }

@@ -114,7 +114,7 @@ TEST(run_reads_all_before_it_judges_timers)
 /* The time comes from the library; the loop does not wait that long. */
 TEST(an_event_loop_reads_all_before_it_judges_timers)
 {
-	struct pollfd fds[] = {{.fd = mad_async_fd(async), .events = POLLIN},
+	struct pollfd fds[] = {{.fd = mad_async_port_fd(async), .events = POLLIN},
 			       {.fd = mad_async_wake_fd(async), .events = POLLIN}};
 	int count = 0, ret;
 

@@ -552,7 +552,7 @@ TEST(an_event_loop_goes_with_any_number_of_threads)
 	struct mad_async *async = mad_async_create(port);
 	struct submitter submitters[THREADS];
 	struct asker askers[2];
-	struct pollfd fds[] = {{.fd = mad_async_fd(async), .events = POLLIN},
+	struct pollfd fds[] = {{.fd = mad_async_port_fd(async), .events = POLLIN},
 			       {.fd = mad_async_wake_fd(async), .events = POLLIN}};
 	atomic_uint count = 0;
 	int completed = 0;
