@@ -51,7 +51,7 @@ static int read_fabric(struct ibmad_port *port)
 	int error = mad_fabric_discover(port, &options, &found);
 
 	if (!error)
-		error = mad_fabric_counters_update(counters, found);
+		error = mad_fabric_counters_set_fabric(counters, found);
 	mad_fabric_free(error ? found : fabric);
 	fabric = error ? fabric : found;
 	return error ? error : mad_fabric_counters_read(port, counters, NULL);

@@ -319,7 +319,7 @@ static void counters_came(struct mad_async *engine, int error,
 
 static void take_over(void)
 {
-	if (mad_fabric_counters_update(totals, found) < 0)
+	if (mad_fabric_counters_set_fabric(totals, found) < 0)
 		or_exit(NULL);
 	mad_fabric_free(fabric);
 	fabric = found;

@@ -127,7 +127,7 @@ int main(int argc, char **argv)
 	error = mad_fabric_discover(port, &discovery, &fabric);
 	fputs(discovery.progress ? "\r\033[K" : "", stderr);
 	if (!error)
-		error = mad_fabric_counters_update(counters, fabric);
+		error = mad_fabric_counters_set_fabric(counters, fabric);
 	options.time_limit_ms = left_ms();
 	if (!error)
 		error = mad_fabric_counters_read(port, counters, &options);

@@ -7,7 +7,7 @@
  *   struct mad_fabric_counters *counters = mad_fabric_counters_create(NULL);
  *   const struct mad_fabric_counters_port *each = NULL;
  *
- *   mad_fabric_counters_update(counters, fabric);
+ *   mad_fabric_counters_set_fabric(counters, fabric);
  *   if (mad_fabric_counters_read(port, counters, NULL) == 0)
  *           while ((each = mad_fabric_counters_next(counters, each)))
  *                   if (each->totals)
@@ -45,9 +45,9 @@
  *
  * Memory. mad_fabric_counters_free() frees an object. The results of the calls belong to the
  * object, and are valid until the next call for it. The fabric belongs to the program, which
- * frees it after the next update or after the object. A port takes about 90 bytes while its
- * counters are 0, and about 15 bytes more for each counter that counts. A node takes about 120
- * bytes.
+ * frees it after the next mad_fabric_counters_set_fabric() or after the object. A port takes
+ * about 90 bytes while its counters are 0, and about 15 bytes more for each counter that
+ * counts. A node takes about 120 bytes.
  *
  * Threads. One thread at a time may use an object. While a reading on an engine is not
  * complete, this is the thread that processes the engine.
@@ -77,8 +77,8 @@ struct mad_fabric_counters_settings {
 	unsigned flags;
 	/**
 	 * The seconds for which a node is kept that is not in the latest fabric; 0: a day,
-	 * UINT_MAX: until mad_fabric_counters_forget(). mad_fabric_counters_update() drops the
-	 * nodes whose time is over.
+	 * UINT_MAX: until mad_fabric_counters_forget(). mad_fabric_counters_set_fabric() drops
+	 * the nodes whose time is over.
 	 */
 	unsigned keep_s;
 	uint64_t reserved[4]; /**< 0 */
@@ -99,16 +99,16 @@ struct mad_fabric_counters *mad_fabric_counters_create(
 void mad_fabric_counters_free(struct mad_fabric_counters *counters);
 
 /**
- * Sets the fabric whose ports are read from now on. It must not be freed before the next update
- * or before the object. After an update with NULL, the former fabric may be freed. Ports of
- * nodes that the object knows keep their totals. If several nodes have one NodeGUID, the first
- * one is read. If the call fails, the object has the former fabric:
+ * Sets the fabric whose ports are read from now on. The program must not free the fabric before
+ * the next call, or before the object. After a call with NULL, the program may free the former
+ * fabric. Ports of nodes that the object knows keep their totals. If several nodes have one
+ * NodeGUID, the first one is read. If the call fails, the object has the former fabric:
  * -EINVAL  counters is NULL
  * -EBUSY   a reading is not complete
  * -ENOMEM  out of memory
  */
-int mad_fabric_counters_update(struct mad_fabric_counters *counters,
-			       const struct mad_fabric *fabric);
+int mad_fabric_counters_set_fabric(struct mad_fabric_counters *counters,
+				   const struct mad_fabric *fabric);
 
 /**
  * Forgets the ports of a node: totals, rates and ClassPortInfo. If the node is in the latest
@@ -285,7 +285,7 @@ struct mad_fabric_counters_port {
  * The port that follows a port; after NULL the first one; NULL after the last one. previous is
  * the result of the preceding call for the object. The object has all ports of the latest
  * fabric, and ports with readings of nodes that it keeps. The ports of a node follow each other
- * by number, and the nodes in the order in which updates added them. NULL if counters is NULL.
+ * by number, and the nodes in the order in which the object got them. NULL if counters is NULL.
  */
 const struct mad_fabric_counters_port *mad_fabric_counters_next(
 	struct mad_fabric_counters *counters, const struct mad_fabric_counters_port *previous);

@@ -228,8 +228,8 @@ static void sort_nodes(struct mad_fabric_counters *counters)
 		      compare_guids);
 }
 
-EXPORT int mad_fabric_counters_update(struct mad_fabric_counters *counters,
-				      const struct mad_fabric *fabric)
+EXPORT int mad_fabric_counters_set_fabric(struct mad_fabric_counters *counters,
+					  const struct mad_fabric *fabric)
 {
 	struct update update = {0};
 

@@ -120,7 +120,7 @@ int main(int argc, char **argv)
 	for (int round = 0; round < atoi(argv[1]); round++) {
 		if (mad_fabric_discover(port, &discovery, &fabric) && !fabric)
 			return 2;
-		if (mad_fabric_counters_update(counters, fabric))
+		if (mad_fabric_counters_set_fabric(counters, fabric))
 			return 2;
 		mad_fabric_free(former);
 		former = fabric;

@@ -44,7 +44,7 @@ static void discover(void)
 	struct mad_fabric *former = fabric;
 
 	fabric = counted_fabric();
-	assert_int_equal(mad_fabric_counters_update(counters, fabric), 0);
+	assert_int_equal(mad_fabric_counters_set_fabric(counters, fabric), 0);
 	mad_fabric_free(former);
 }
 
@@ -343,7 +343,7 @@ TEST(an_old_fabric_loses_no_totals)
 	receive(1, 1, 100);
 	read_all();
 	clock_skip += 10 * INT64_C(1000000);
-	assert_int_equal(mad_fabric_counters_update(counters, NULL), 0);
+	assert_int_equal(mad_fabric_counters_set_fabric(counters, NULL), 0);
 	assert_int_equal(total_of(1, 1), 100);
 	discover();
 	assert_int_equal(total_of(1, 1), 100);
@@ -394,7 +394,7 @@ TEST(a_node_is_forgotten_by_a_call)
 TEST(an_object_may_have_no_fabric)
 {
 	read_all();
-	assert_int_equal(mad_fabric_counters_update(counters, NULL), 0);
+	assert_int_equal(mad_fabric_counters_set_fabric(counters, NULL), 0);
 	mad_fabric_free(fabric);
 	fabric = NULL;
 	assert_null(find(1, 1)->port);
@@ -553,10 +553,10 @@ TEST(more_nodes_than_are_read_at_once)
 		graph_port(node, 1)->peer = graph_port(hub, 1);
 	}
 	assert_int_equal(graph_finish(many), 0);
-	assert_int_equal(mad_fabric_counters_update(counters, many), 0);
+	assert_int_equal(mad_fabric_counters_set_fabric(counters, many), 0);
 	assert_int_equal(read_with(&(struct mad_fabric_counters_options){.basic = true}), 0);
 	assert_int_equal(latest()->read, MANY);
-	assert_int_equal(mad_fabric_counters_update(counters, NULL), 0);
+	assert_int_equal(mad_fabric_counters_set_fabric(counters, NULL), 0);
 	mad_fabric_free(many);
 }
 
@@ -798,7 +798,7 @@ TEST(a_reading_on_an_engine_is_called_back_once)
 	assert_int_equal(latest()->end_us, 0);
 	assert_int_equal(mad_fabric_counters_start(async, counters, NULL, note, &done), -EBUSY);
 	assert_int_equal(mad_fabric_counters_read(fixture.port, counters, NULL), -EBUSY);
-	assert_int_equal(mad_fabric_counters_update(counters, NULL), -EBUSY);
+	assert_int_equal(mad_fabric_counters_set_fabric(counters, NULL), -EBUSY);
 	assert_int_equal(mad_fabric_counters_forget(counters, net.nodes[1].guid), -EBUSY);
 	mad_async_run(async);
 	assert_int_equal(done.calls, 1);
@@ -916,7 +916,7 @@ TEST(wrong_arguments_are_refused)
 	assert_fails_null(mad_fabric_counters_create(&settings), EINVAL);
 	settings = (struct mad_fabric_counters_settings){.reserved = {0, 0, 0, 1}};
 	assert_fails_null(mad_fabric_counters_create(&settings), EINVAL);
-	assert_int_equal(mad_fabric_counters_update(NULL, fabric), -EINVAL);
+	assert_int_equal(mad_fabric_counters_set_fabric(NULL, fabric), -EINVAL);
 	assert_int_equal(read_with(&options), -EINVAL);
 	assert_int_equal(mad_last_failure()->error, -EINVAL);
 	options = (struct mad_fabric_counters_options){.leave_out = 16};
@@ -974,7 +974,7 @@ TEST(without_memory_an_update_changes_nothing)
 	larger = counted_fabric();
 	for (unsigned n = 1; error; n++) {
 		device_fail_malloc(n);
-		error = mad_fabric_counters_update(counters, larger);
+		error = mad_fabric_counters_set_fabric(counters, larger);
 		device_fail_malloc(0);
 		assert_true(n < 20);
 		if (!error)
