@@ -134,11 +134,11 @@ void mad_async_destroy(struct mad_async *async);
  * the transaction ID. The first transmission of each attempt has the same ID, except if the
  * kernel still holds the ID.
  *
- * A GMP is a request of a class other than IB_SMI_CLASS and IB_SMI_DIRECT_CLASS. It is sent to
- * QP 1 if dport->qp is 0, and with the Q_Key IB_DEFAULT_QP1_QKEY if dport->qkey is 0.
+ * A GMP is a request of a class other than IB_SMI_CLASS and IB_SMI_DIRECT_CLASS. If dport->qp
+ * is 0, a GMP is sent to QP 1. If dport->qkey is 0, a GMP has the Q_Key IB_DEFAULT_QP1_QKEY.
  *
- * If id is not NULL, *id becomes a number for mad_async_cancel(). It is not 0, and no later
- * request of the engine has it.
+ * If id is not NULL, *id becomes the number of the request, for mad_async_cancel(). The number
+ * is not 0, and no later request of the engine has the same number.
  *
  * If the call fails, the callback is not called:
  * -EINVAL     an argument is wrong

@@ -225,9 +225,9 @@ struct mad_counter_info {
 	const char *description; /**< a sentence without its full stop */
 };
 
-/** A counter, from 0 to MAD_COUNTER_COUNT - 1; NULL beyond. It is constant. */
+/** Describes a counter, from 0 to MAD_COUNTER_COUNT - 1; NULL for another number. */
 const struct mad_counter_info *mad_counters_info(unsigned counter);
-/** A member by its number; 0 beyond the last counter. */
+/** The value of a counter by its number; 0 for another number. */
 uint64_t mad_counters_value(const struct mad_counters *counters, unsigned counter);
 /**
  * The time at which the response with the counter came, in microseconds by CLOCK_MONOTONIC. A
@@ -315,8 +315,8 @@ struct mad_counters_reading;
  * -EOPNOTSUPP  as for mad_counters_read(), if ClassPortInfo is known or "basic" is set
  * and the errors of mad_async_submit()
  *
- * If reading is not NULL, *reading becomes a pointer for mad_counters_cancel(). It is valid
- * until the callback is called.
+ * If reading is not NULL, *reading becomes a pointer for mad_counters_cancel(). The pointer
+ * is valid until the callback is called.
  */
 int mad_counters_submit(struct mad_async *async, const ib_portid_t *dport, unsigned port_number,
 			const struct mad_counters_options *options, mad_counters_fn *callback,

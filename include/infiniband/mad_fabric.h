@@ -254,7 +254,7 @@ const char *mad_fabric_oddity_text(enum mad_fabric_oddity_kind kind);
 
 /* --- discovery -------------------------------------------------------------------- */
 
-/** The attributes that a discovery reads of each node. It always reads NodeInfo. */
+/** The attributes that a discovery reads of each node, besides NodeInfo. */
 enum mad_fabric_read {
 	MAD_FABRIC_READ_DESCRIPTIONS = 1, /**< NodeDescription */
 	MAD_FABRIC_READ_PORTS = 2,        /**< PortInfo of each port */
@@ -368,8 +368,8 @@ typedef void mad_fabric_fn(struct mad_async *async, int error, struct mad_fabric
  * Starts a discovery on an engine. The options and options->from are copied. The function done
  * is called from mad_async_process(), mad_async_run() or mad_async_destroy().
  *
- * If discovery is not NULL, *discovery is for mad_fabric_discovery_cancel(). It is valid until
- * done is called.
+ * If discovery is not NULL, *discovery becomes a pointer for mad_fabric_discovery_cancel(). The
+ * pointer is valid until done is called.
  *
  * If the call fails, done is not called:
  * -EINVAL  an argument is wrong

@@ -145,7 +145,7 @@ struct mad_notice {
 	unsigned toggle, count;
 	unsigned details; /**< bits for the members below that are valid: MAD_NOTICE_LID ... */
 	unsigned lid, lid2;    /**< lid2: the destination of a packet with a bad key */
-	ibmad_gid_t gid, gid2; /**< gid2 likewise */
+	ibmad_gid_t gid, gid2; /**< gid2: the destination of a packet with a bad key */
 	unsigned port;
 	unsigned qp, qp2;
 	uint64_t key;

@@ -18,12 +18,12 @@
  * of the SA and the GID of the port by SMPs.
  *
  * The address of the SA. The library sends a request to query->sa, or to the subnet manager in
- * the PortInfo of the port. It reads PortInfo again in these cases:
+ * the PortInfo of the port. The library reads PortInfo again in these cases:
  *   - the last read was more than a second ago
  *   - the SA does not respond
  *   - a node responds that does not serve the SA's class
  * If the subnet manager has another LID then, the library sends the request to that LID, three
- * times at most. It also sends the other requests of the engine to that LID, before they time
+ * times at most. It also sends the other requests of the engine to that LID before they time
  * out. A read of the local PortInfo causes no traffic on the fabric.
  *
  * Time. An attempt ends after query->timeout_ms, also while the kernel receives a table,

@@ -114,9 +114,9 @@ int umad_monitor_get_fd(const struct umad_monitor *monitor);
  * Stores the next event, without waiting. Two threads must not use one monitor at the same
  * time.
  *
- * A uevent of the kernel can give no event, one or two. So call it until it returns -EAGAIN. It
- * returns UMAD_EVENT_OVERRUN if the kernel dropped uevents, and if a device was removed or
- * renamed before its uevents were read. Later events report later changes.
+ * A uevent of the kernel can give no event, one or two. So repeat the call until it returns
+ * -EAGAIN. The event is UMAD_EVENT_OVERRUN if the kernel dropped uevents, or if a device was
+ * removed or renamed before its uevents were read. Later events report later changes.
  *
  * Returns 0.
  * -EAGAIN   there is no event
