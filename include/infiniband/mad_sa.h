@@ -53,9 +53,10 @@
  * -EPROTONOSUPPORT  IB_SMI_DIRECT_CLASS is not registered on the port, and the call needs it
  * -ENOMEM     out of memory
  * -ENODEV     the device is gone
- * and the errors in the comment of the call. mad_status_text() returns query->status in words,
- * and mad_last_failure_text() returns the reason why a blocking call failed (mad_errors.h).
- * Chapters are those of the InfiniBand Architecture Specification (IBA), volume 1.
+ * and the other errors of mad_rpc_message(), and those in the comment of the call.
+ * mad_status_text() returns query->status in words, and mad_last_failure_text() returns the
+ * reason why a blocking call failed (mad_errors.h). Chapters are those of the InfiniBand
+ * Architecture Specification (IBA), volume 1.
  */
 #ifndef INFINIBAND_MAD_SA_H
 #define INFINIBAND_MAD_SA_H
