@@ -392,7 +392,7 @@ struct mad_sa_multicast_table_record {
 #define MAD_SA_MULTICAST_TABLE_POSITION (UINT64_C(1) << 1)
 #define MAD_SA_MULTICAST_TABLE_BLOCK    (UINT64_C(1) << 3)
 
-/* --- what the codes mean -------------------------------------------------------- */
+/* --- the meaning of codes ------------------------------------------------------- */
 
 /** Gb/s of the rate of a PathRecord, MultiPathRecord or MCMemberRecord; 0: no such rate. */
 double mad_sa_rate_gbps(uint8_t rate);

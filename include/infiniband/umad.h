@@ -18,8 +18,8 @@
  * NULL and is NULL gives -EINVAL, unless the call's comment says otherwise.
  *
  * Memory. The program owns all buffers and structures. umad_free() frees the buffers of
- * umad_alloc(), umad_release_ca() and umad_release_port() free what umad_get_ca() and
- * umad_get_port() allocate, and umad_free_ca_device_list() frees a list of devices.
+ * umad_alloc(). umad_release_ca() and umad_release_port() free the memory that umad_get_ca()
+ * and umad_get_port() allocate. umad_free_ca_device_list() frees a list of devices.
  * umad_close_port() closes a port. Other pointers that calls return point into the buffer that
  * the call was given, or to constant texts.
  *

@@ -5,7 +5,7 @@
  * and hooks for the library's messages and for packets. (Version node IBUMAD_EXT_1.0.)
  *
  * Memory. umad_monitor_close() frees a monitor and its descriptor. umad_close_issm() closes an
- * issm device. A hook does not own what its arguments point to, which is valid until the hook
+ * issm device. The memory that the arguments of a hook point to is valid until the hook
  * returns.
  *
  * Threads. Any thread may make these calls. Two threads must not use one monitor at the same
