@@ -20,10 +20,9 @@ static int with_name(int error, const char *name, char *why)
 	return error;
 }
 
-static void flush_trace(struct output *output)
+/* error: 0 or a negative errno of output_write() */
+static void tell_trace(const struct output *output, int error)
 {
-	int error = output_write(output);
-
 	if (error)
 		fprintf(stderr, "umad-sim: %s: %s; the trace ends\n", output->name,
 			strerror(-error));
@@ -41,7 +40,7 @@ static ssize_t write_trace(void *cookie, const char *line, size_t length)
 		space = output_add(output, length);
 	if (space)
 		memcpy(space, line, length);
-	flush_trace(output);
+	tell_trace(output, output_write(output));
 	return (ssize_t)length;
 }
 
@@ -117,7 +116,7 @@ bool outputs_flush(struct server *server)
 	bool behind = capture_flush(&server->fabric);
 
 	if (output_is_behind(&server->trace_output))
-		flush_trace(&server->trace_output);
+		tell_trace(&server->trace_output, output_write(&server->trace_output));
 	return behind || output_is_behind(&server->trace_output);
 }
 
@@ -127,6 +126,7 @@ void outputs_close(struct server *server)
 	trace_free(&server->fabric);
 	if (server->trace)
 		fclose(server->trace);
+	tell_trace(&server->trace_output, output_finish(&server->trace_output));
 	output_close(&server->trace_output);
 	output_close(&server->stats);
 }

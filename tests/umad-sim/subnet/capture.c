@@ -120,16 +120,20 @@ static void add_record(struct capture *capture, const struct record *record)
 	pcapng_add_packet(&capture->file, &packet);
 }
 
+/* error: 0 or a negative errno of output_write() */
+static void tell(const struct capture *capture, int error)
+{
+	if (error)
+		fprintf(stderr, "umad-sim: %s: %s; the capture ends after %llu packets\n",
+			capture->file.output.name, strerror(-error),
+			(unsigned long long)capture->count);
+}
+
 /* Writes what was added; in a regular file, all of it. */
 static void write_file(struct capture *capture, uint64_t count)
 {
-	struct output *output = &capture->file.output;
-	int error = output_write(output);
-
-	if (error)
-		fprintf(stderr, "umad-sim: %s: %s; the capture ends after %llu packets\n",
-			output->name, strerror(-error), (unsigned long long)capture->count);
-	if (!output->error)
+	tell(capture, output_write(&capture->file.output));
+	if (!capture->file.output.error)
 		capture->count += count;
 }
 
@@ -327,6 +331,7 @@ void capture_free(struct fabric *fabric)
 	if (!capture)
 		return;
 	write_waiting(capture);
+	tell(capture, output_finish(&capture->file.output));
 	output_close(&capture->file.output);
 	free(capture->interfaces);
 	free(capture);

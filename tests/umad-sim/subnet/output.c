@@ -204,21 +204,22 @@ static int64_t now_ms(void)
 	return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
 }
 
-static void finish(struct output *output)
+int output_finish(struct output *output)
 {
 	struct pollfd writable = {.fd = output->fd, .events = POLLOUT};
 	int64_t left, end = now_ms() + LAST_WAIT_MS;
+	int error = output_write(output);
 	sigset_t none;
 
 	sigemptyset(&none);
-	output_write(output);
-	while (output_is_behind(output) && (left = end - now_ms()) > 0) {
+	while (!error && output_is_behind(output) && (left = end - now_ms()) > 0) {
 		struct timespec time = {left / 1000, left % 1000 * 1000000};
 
 		if (ppoll(&writable, 1, &time, &none) < 0)
-			return;
-		output_write(output);
+			return 0;
+		error = output_write(output);
 	}
+	return error;
 }
 
 static void drop_rest(struct output *output)
@@ -235,7 +236,7 @@ static void drop_rest(struct output *output)
 void output_close(struct output *output)
 {
 	if (output->fd >= 0) {
-		finish(output);
+		output_finish(output);
 		drop_rest(output);
 		if (output->dropped)
 			fprintf(stderr,

@@ -67,8 +67,12 @@ bool output_is_full(const struct output *output);
 /* Counts a unit that is not added. A message on stderr tells the first one. */
 void output_drop(struct output *output);
 
-/* Writes the rest. Waits for a reader, but not long; a signal ends the wait. Tells the number
- * of dropped units on stderr, and closes the file. Nothing happens if it is not open. */
+/* Writes the rest. Waits for a reader, but not long; a signal ends the wait. Returns as
+ * output_write(). */
+int output_finish(struct output *output);
+
+/* Finishes, tells the number of dropped units on stderr, and closes the file. Nothing happens
+ * if it is not open. */
 void output_close(struct output *output);
 
 #endif
