@@ -183,8 +183,8 @@ int mad_async_cancel_all(struct mad_async *async);
  *   while (mad_async_process(async) >= 0);
  *
  * If mad_async_poll_fd() fails with -EOPNOTSUPP, the loop polls mad_async_port_fd() and
- * mad_async_wake_fd() for at most mad_async_timeout() milliseconds instead. A program with one
- * thread does not need mad_async_wake_fd().
+ * mad_async_wake_fd() for at most mad_async_timeout_ms() milliseconds instead. A program with
+ * one thread does not need mad_async_wake_fd().
  *
  * Any number of threads may have such a loop for one engine, and make other calls meanwhile.
  * Several engines of a port may have loops, too. Then a message wakes one loop, whose
@@ -194,7 +194,7 @@ int mad_async_cancel_all(struct mad_async *async);
  * loop that polls mad_async_port_fd() itself is woken by each message.
  *
  * When the device is gone or the port is closed, the descriptors are readable, and all requests
- * are called back. Then mad_async_process() and mad_async_timeout() return -ENODEV or
+ * are called back. Then mad_async_process() and mad_async_timeout_ms() return -ENODEV or
  * -ECANCELED.
  */
 
@@ -238,14 +238,14 @@ int mad_async_wake_fd(struct mad_async *async);
  * -ECANCELED  the port is closed, and all requests were called back; or the port is lost in a
  *             child of fork()
  */
-int mad_async_timeout(struct mad_async *async);
+int mad_async_timeout_ms(struct mad_async *async);
 
 /**
  * Does a limited part of the work, and does not wait: it reads 64 messages, handles 64 timers,
  * sends 64 requests and calls back 64 requests at most. If more work is left, the next poll of
  * the event loop returns at once: mad_async_poll_fd() stays readable. mad_async_port_fd() stays
  * readable if more messages have come. Otherwise mad_async_wake_fd() stays readable, and
- * mad_async_timeout() returns 0.
+ * mad_async_timeout_ms() returns 0.
  *
  * Returns the number of requests that it called back. The number is 0 in a callback, and while
  * another thread calls back requests of the engine or is in mad_async_wait().
@@ -383,17 +383,20 @@ void mad_message_free(struct mad_message *message);
 /* --- options of a port ---------------------------------------------------------- */
 
 /*
- * All return 0 or -EINVAL. New windows, limits and rates apply at once, also to queued
- * requests; these calls fail with -ECANCELED if the port is lost in a child of fork(). The
- * other options apply to later requests.
+ * All that set an option return 0 or -EINVAL. New windows, limits and rates apply at once, also
+ * to queued requests; these calls fail with -ECANCELED if the port is lost in a child of
+ * fork(). The other options apply to later requests.
  */
 
 /** The milliseconds of an attempt; 0: those of the process (madrpc_set_timeout()). */
 int mad_port_set_timeout(struct ibmad_port *port, int timeout_ms);
 /** The number of attempts; 0: that of the process (madrpc_set_retries()). */
 int mad_port_set_retries(struct ibmad_port *port, int retries);
-/** The SM_Key of SA requests, as sa_key_set() of mad_sa.h. */
+/** The SM_Key of SA requests, in host order; 0 by default. The M_Key of SMPs is another key:
+ * smp_mkey_set(). */
 int mad_port_set_sa_key(struct ibmad_port *port, uint64_t sa_key);
+/** Returns the SM_Key, not an error; 0 for NULL. */
+uint64_t mad_port_get_sa_key(const struct ibmad_port *port);
 /** The entry of the GID table that is the source of requests with a GRH; 0 by default. */
 int mad_port_set_gid_index(struct ibmad_port *port, unsigned gid_index);
 /** The longest response that is accepted, in bytes, 256 at least; 64 MiB by default. */

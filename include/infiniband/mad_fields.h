@@ -56,7 +56,7 @@ const char *mad_field_attribute(enum MAD_FIELDS field);
 enum MAD_FIELDS mad_attribute_next_field(const char *attribute, enum MAD_FIELDS field);
 
 /** The next attribute in the table. After NULL, the first attribute. After the last, NULL. */
-const char *mad_next_attribute(const char *attribute);
+const char *mad_attribute_next(const char *attribute);
 
 /* --- fields that rdma-core does not have ------------------------------------------ */
 

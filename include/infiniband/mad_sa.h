@@ -68,16 +68,6 @@
 extern "C" {
 #endif
 
-/* --- the key -------------------------------------------------------------------- */
-
-/**
- * Sets the SM_Key of a port's SA requests, in host order. The default is 0. The M_Key of SMPs
- * is another key: smp_mkey_set(). Does nothing if the port is NULL.
- */
-void sa_key_set(struct ibmad_port *srcport, uint64_t sa_key);
-/** The SM_Key of a port's SA requests, in host order; 0 for NULL. */
-uint64_t sa_key_get(const struct ibmad_port *srcport);
-
 /* --- any attribute -------------------------------------------------------------- */
 
 /** A request. Members that are 0 have a default. */
@@ -149,7 +139,7 @@ struct mad_sa_limits {
  * -ENETDOWN   the link of the local port is down: if IB_SMI_DIRECT_CLASS is registered, the
  *             library reads its PortInfo four times a second
  */
-int mad_sa_limited(const struct ibmad_port *port, int method, struct mad_sa_query *query,
+int mad_sa_request(const struct ibmad_port *port, int method, struct mad_sa_query *query,
 		   const struct mad_sa_limits *limits, void *record, size_t size,
 		   struct mad_sa_table **table);
 

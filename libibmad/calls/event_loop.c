@@ -283,7 +283,7 @@ EXPORT int mad_async_poll_fd(struct mad_async *async)
 	return async ? alarm_fd(async, true) : -EINVAL;
 }
 
-EXPORT int mad_async_timeout(struct mad_async *async)
+EXPORT int mad_async_timeout_ms(struct mad_async *async)
 {
 	struct port_work work;
 	int cancel_state, ms;

@@ -68,17 +68,6 @@ EXPORT uint64_t smp_mkey_get(const struct ibmad_port *srcport)
 	return options_m_key(srcport);
 }
 
-EXPORT void sa_key_set(struct ibmad_port *srcport, uint64_t sa_key)
-{
-	if (srcport)
-		srcport->options.sa_key = sa_key;
-}
-
-EXPORT uint64_t sa_key_get(const struct ibmad_port *srcport)
-{
-	return srcport ? srcport->options.sa_key : 0;
-}
-
 EXPORT int mad_port_set_timeout(struct ibmad_port *port, int timeout_ms)
 {
 	if (!port || timeout_ms < 0)
@@ -101,6 +90,11 @@ EXPORT int mad_port_set_sa_key(struct ibmad_port *port, uint64_t sa_key)
 		return -EINVAL;
 	port->options.sa_key = sa_key;
 	return 0;
+}
+
+EXPORT uint64_t mad_port_get_sa_key(const struct ibmad_port *port)
+{
+	return port ? port->options.sa_key : 0;
 }
 
 EXPORT int mad_port_set_gid_index(struct ibmad_port *port, unsigned gid_index)

@@ -299,7 +299,7 @@ EXPORT enum MAD_FIELDS mad_attribute_next_field(const char *attribute, enum MAD_
 	return IB_NO_FIELD;
 }
 
-EXPORT const char *mad_next_attribute(const char *attribute)
+EXPORT const char *mad_attribute_next(const char *attribute)
 {
 	unsigned i;
 

@@ -111,7 +111,7 @@ static int submit(struct registration *registration, unsigned index, bool regist
 	ib_rpc_t rpc = {
 		.mgtclass = IB_SA_CLASS,
 		.dataoffs = IB_SA_DATA_OFFS,
-		.mkey = sa_key_get(keeper->engine->port),
+		.mkey = mad_port_get_sa_key(keeper->engine->port),
 	};
 	int ret;
 

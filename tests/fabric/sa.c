@@ -384,7 +384,7 @@ static void tables(void)
 	};
 
 	/* only trusted requesters see P_Keys (IBA 15.4.1.2); 1 is opensm's SM_Key by default */
-	sa_key_set(port, 1);
+	mad_port_set_sa_key(port, 1);
 	for (size_t i = 0; i < COUNT(attributes); i++) {
 		struct mad_sa_query query = {.attribute = attributes[i].attribute};
 		struct mad_sa_table *table;

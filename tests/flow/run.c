@@ -227,7 +227,7 @@ static int process_all(void)
 		least = INT_MAX;
 		for (unsigned i = 0; i < state.hosts; i++) {
 			mad_async_process(state.engines[i]);
-			ms = mad_async_timeout(state.engines[i]);
+			ms = mad_async_timeout_ms(state.engines[i]);
 			if (ms >= 0 && ms < least)
 				least = ms;
 		}

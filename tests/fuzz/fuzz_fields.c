@@ -69,7 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check(!field || strstr(name, mad_field_name(field)) ||
 	      strstr(name, mad_field_constant(field)));
 	mad_attribute_next_field(name, field);
-	mad_next_attribute(name);
+	mad_attribute_next(name);
 	free(buf);
 	return 0;
 }

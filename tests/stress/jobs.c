@@ -319,7 +319,7 @@ void *do_event_loop(void *arg)
 	fds[0] = (struct pollfd){.fd = mad_async_port_fd(engine.async), .events = POLLIN};
 	fds[1] = (struct pollfd){.fd = mad_async_wake_fd(engine.async), .events = POLLIN};
 	while (engine.ended < engine.share.count) {
-		poll(fds, 2, mad_async_timeout(engine.async));
+		poll(fds, 2, mad_async_timeout_ms(engine.async));
 		mad_async_process(engine.async);
 	}
 	end(&engine);

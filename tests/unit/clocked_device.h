@@ -191,7 +191,7 @@ static inline bool step(struct mad_async *engine, int64_t until)
 	int ms;
 
 	assert_true(mad_async_process(engine) >= 0);
-	ms = mad_async_timeout(engine);
+	ms = mad_async_timeout_ms(engine);
 	if (ms == 0)
 		return true;
 	next = next_event();

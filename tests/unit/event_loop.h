@@ -40,7 +40,7 @@ static inline void *loop_run(void *arg)
 		if (loop->most && loop->rounds == loop->most)
 			break;
 		loop->rounds++;
-		poll(loop->fds, 2, loop->single ? -1 : mad_async_timeout(loop->async));
+		poll(loop->fds, 2, loop->single ? -1 : mad_async_timeout_ms(loop->async));
 		loop->result = mad_async_process(loop->async);
 	} while (loop->result >= 0);
 	return NULL;
@@ -67,7 +67,7 @@ static inline bool loop_is_awake(struct mad_async *async, bool single)
 	}
 	fds[0].fd = mad_async_port_fd(async);
 	fds[1].fd = mad_async_wake_fd(async);
-	return poll(fds, 2, 0) > 0 || mad_async_timeout(async) == 0;
+	return poll(fds, 2, 0) > 0 || mad_async_timeout_ms(async) == 0;
 }
 
 /* Whether it does so soon: the kernel may need a moment for a timer that is due. */
@@ -81,7 +81,7 @@ static inline bool loop_wakes(struct mad_async *async, bool single)
 	}
 	fds[0].fd = mad_async_port_fd(async);
 	fds[1].fd = mad_async_wake_fd(async);
-	return mad_async_timeout(async) == 0 || poll(fds, 2, LONG_MS) > 0;
+	return mad_async_timeout_ms(async) == 0 || poll(fds, 2, LONG_MS) > 0;
 }
 
 /* --- mad_async_run() in a thread ------------------------------------------------- */

@@ -77,7 +77,7 @@ static void call_back(struct mad_async *async, const struct mad_reply *reply, vo
 	if (number % 13 == 0)
 		mad_async_get_stats(async, &stats, sizeof(stats));
 	if (number % 17 == 0)
-		mad_async_timeout(async);
+		mad_async_timeout_ms(async);
 }
 
 static void submit_one(unsigned engine, unsigned number)
@@ -156,7 +156,7 @@ static void call_engine(unsigned engine, unsigned kind, unsigned number)
 		mad_async_get_stats(async, &stats, sizeof(stats));
 		return;
 	case 5:
-		mad_async_timeout(async);
+		mad_async_timeout_ms(async);
 		mad_async_port_fd(async);
 		return;
 	case 6:
@@ -208,7 +208,7 @@ static void *loop(void *arg)
 
 	/* stopped from outside: the engine is not the only source of events */
 	while (!round_.loops_end) {
-		timeout = mad_async_timeout(loop->async);
+		timeout = mad_async_timeout_ms(loop->async);
 		poll(loop->fds, 2, timeout >= 0 && timeout < 5 ? timeout : 5);
 		mad_async_process(loop->async);
 	}

@@ -152,7 +152,7 @@ TEST(what_makes_no_sense_is_refused)
 	assert_fails_null(mad_async_create(NULL), EINVAL);
 	assert_int_equal(mad_async_process(NULL), -EINVAL);
 	assert_int_equal(mad_async_run(NULL), -EINVAL);
-	assert_int_equal(mad_async_timeout(NULL), -EINVAL);
+	assert_int_equal(mad_async_timeout_ms(NULL), -EINVAL);
 	assert_int_equal(mad_async_port_fd(NULL), -EINVAL);
 	assert_int_equal(mad_async_wake_fd(NULL), -EINVAL);
 	assert_int_equal(mad_async_get_stats(NULL, &stats, sizeof(stats)), -EINVAL);
@@ -369,7 +369,7 @@ TEST(huge_and_negative_times_are_for_ever)
 		rpc.timeout = values[i / 2];
 		submit(async, rpc, i + 1, &outcomes[i], NULL);
 	}
-	assert_true(mad_async_timeout(async) > 0);
+	assert_true(mad_async_timeout_ms(async) > 0);
 	for (unsigned i = 0; i < 6; i++)
 		device_respond(device_packet(i), 0, 0, NULL, 0);
 	assert_int_equal(mad_async_run(async), 6);
@@ -510,7 +510,7 @@ static int loop(int wanted)
 	int count = 0, ret;
 
 	while (count < wanted) {
-		assert_int_not_equal(poll(fds, 2, mad_async_timeout(async)), -1);
+		assert_int_not_equal(poll(fds, 2, mad_async_timeout_ms(async)), -1);
 		ret = mad_async_process(async);
 		assert_true(ret >= 0);
 		count += ret;
@@ -520,14 +520,14 @@ static int loop(int wanted)
 
 TEST(an_event_loop_needs_a_descriptor_and_a_time)
 {
-	assert_int_equal(mad_async_timeout(async), -1);
+	assert_int_equal(mad_async_timeout_ms(async), -1);
 	device_delay(2000);
 	device_on_write(echo, NULL);
 	submit_many(MANY);
-	assert_true(mad_async_timeout(async) > 0);
+	assert_true(mad_async_timeout_ms(async) > 0);
 	assert_int_equal(loop(MANY), MANY);
 	expect_all(MANY, 0);
-	assert_int_equal(mad_async_timeout(async), -1);
+	assert_int_equal(mad_async_timeout_ms(async), -1);
 	assert_int_equal(mad_async_port_fd(async), mad_rpc_portid(port));
 }
 
@@ -539,10 +539,10 @@ TEST(an_event_loop_is_not_woken_for_nothing)
 
 	assert_int_equal(poll(fds, 2, 0), 0);
 	submit_many(2);
-	mad_async_timeout(async);
+	mad_async_timeout_ms(async);
 	mad_async_process(async);
 	for (int i = 0; i < 3; i++) {
-		assert_true(mad_async_timeout(async) > 0);
+		assert_true(mad_async_timeout_ms(async) > 0);
 		assert_int_equal(poll(fds, 2, 0), 0);
 		assert_int_equal(mad_async_process(async), 0);
 	}
@@ -553,12 +553,12 @@ TEST(a_cancelled_request_is_there_at_once)
 	uint64_t id;
 
 	submit(async, set_request(), 1, &outcomes[0], &id);
-	assert_true(mad_async_timeout(async) > 0);
+	assert_true(mad_async_timeout_ms(async) > 0);
 	/* a program may use 0 for "no request" */
 	assert_int_not_equal(id, 0);
 	assert_int_equal(mad_async_cancel(async, 0), -ENOENT);
 	assert_int_equal(mad_async_cancel(async, id), 0);
-	assert_int_equal(mad_async_timeout(async), 0);
+	assert_int_equal(mad_async_timeout_ms(async), 0);
 	assert_int_equal(loop(1), 1);
 }
 
@@ -618,7 +618,7 @@ static int submit_once(const struct device_packet *packet, void *arg)
 		return 0;
 	submit(async, set_request(), 4, &outcomes[0], NULL);
 	mad_async_process(async);
-	mad_async_timeout(async);
+	mad_async_timeout_ms(async);
 	return 0;
 }
 
@@ -922,7 +922,7 @@ static int child_of_many_requests(void)
 	struct mad_async_stats stats;
 
 	device_on_write(echo, NULL);
-	EXPECT(mad_async_timeout(async) == 0);
+	EXPECT(mad_async_timeout_ms(async) == 0);
 	EXPECT(mad_async_run(async) == MANY);
 	for (int i = 0; i < MANY; i++) {
 		EXPECT(outcomes[i].calls == 1);

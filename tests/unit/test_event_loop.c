@@ -410,7 +410,7 @@ static void end_loop(enum ending ending, bool single, bool own_thread, int reque
 	else
 		loop_run(&loop);
 	assert_int_equal(loop.result, ending == REMOVED ? -ENODEV : -ECANCELED);
-	assert_int_equal(mad_async_timeout(engine), loop.result);
+	assert_int_equal(mad_async_timeout_ms(engine), loop.result);
 	assert_int_equal(mad_async_poll_fd(engine), loop.result);
 	assert_int_equal(mad_async_wake_fd(engine), loop.result);
 	assert_int_equal(mad_async_submit(engine, &rpc, &to, NULL, 0, note, ends, NULL),
@@ -446,7 +446,7 @@ TEST(a_loop_of_one_thread_ends_with_its_device)
 	submit(async, get_request(), 1, &outcomes[0], NULL);
 	device_remove();
 	do {
-		poll(&handle, 1, mad_async_timeout(async));
+		poll(&handle, 1, mad_async_timeout_ms(async));
 		ret = mad_async_process(async);
 	} while (ret >= 0 && ++rounds < 1000);
 	assert_int_equal(ret, -ENODEV);
@@ -523,7 +523,7 @@ static void expect_rest(void)
 		;
 	assert_false(loop_is_awake(async, true));
 	assert_false(loop_is_awake(async, false));
-	assert_int_equal(mad_async_timeout(async), -1);
+	assert_int_equal(mad_async_timeout_ms(async), -1);
 }
 
 MANY_TEST(a_round_reads_a_part_of_the_messages)
@@ -1215,7 +1215,7 @@ static void destroy_in_child(struct mad_async *engine, const struct mad_reply *r
 	if (!pid) {
 		alarm(LONG_MS / 2000);
 		mad_async_destroy(engine);
-		_exit(mad_async_timeout(engine) == -ECANCELED);
+		_exit(mad_async_timeout_ms(engine) == -ECANCELED);
 	}
 	expect_end_of_child(pid);
 }

@@ -220,7 +220,7 @@ TEST(every_field_is_met_once_in_some_attribute)
 	enum MAD_FIELDS field;
 	int attributes = 0;
 
-	while ((attribute = mad_next_attribute(attribute))) {
+	while ((attribute = mad_attribute_next(attribute))) {
 		attributes++;
 		field = IB_NO_FIELD;
 		while ((field = mad_attribute_next_field(attribute, field)) != IB_NO_FIELD)
@@ -229,7 +229,7 @@ TEST(every_field_is_met_once_in_some_attribute)
 	for (field = IB_NO_FIELD; field < NUMBERS; field++)
 		assert_int_equal(met[field], mad_field_bits(field) != 0);
 	assert_true(attributes > 50);
-	assert_null(mad_next_attribute("NoSuchAttribute"));
+	assert_null(mad_attribute_next("NoSuchAttribute"));
 }
 
 TEST(a_constant_image_is_read_as_one_that_is_not)

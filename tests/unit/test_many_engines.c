@@ -173,7 +173,7 @@ static void run_all_but(int stuck, bool single)
 			both[0].fd = single ? mad_async_poll_fd(engines[i])
 					    : mad_async_port_fd(engines[i]);
 			both[1].fd = single ? -1 : mad_async_wake_fd(engines[i]);
-			engine_timeout = single ? -1 : mad_async_timeout(engines[i]);
+			engine_timeout = single ? -1 : mad_async_timeout_ms(engines[i]);
 			if (engine_timeout >= 0 && engine_timeout < timeout)
 				timeout = engine_timeout;
 		}

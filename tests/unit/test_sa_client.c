@@ -506,11 +506,11 @@ static void expect_end(const struct mad_sa_limits *limits, int error, const char
 	for (int i = 0; i < 2; i++) {
 		begin = __real_clock_us();
 		if (i)
-			assert_int_equal(mad_sa_limited(fixture.port, IB_MAD_METHOD_GET_TABLE,
+			assert_int_equal(mad_sa_request(fixture.port, IB_MAD_METHOD_GET_TABLE,
 							query, limits, NULL, 0, &table),
 					 error);
 		else
-			assert_int_equal(mad_sa_limited(fixture.port, IB_MAD_METHOD_GET, query,
+			assert_int_equal(mad_sa_request(fixture.port, IB_MAD_METHOD_GET, query,
 							limits, record, 4, NULL),
 					 error);
 		assert_true(__real_clock_us() - begin < ONE_SECOND);
@@ -573,24 +573,24 @@ TEST(a_request_that_ends_in_time_has_its_response)
 
 	subnet.records = 3;
 	subnet.offset = 14;
-	assert_int_equal(mad_sa_limited(fixture.port, IB_MAD_METHOD_GET_TABLE, &nodes, &limits,
+	assert_int_equal(mad_sa_request(fixture.port, IB_MAD_METHOD_GET_TABLE, &nodes, &limits,
 					NULL, 0, &table),
 			 0);
 	assert_int_equal(mad_sa_table_count(table), 3);
 	mad_sa_table_free(table);
-	assert_int_equal(mad_sa_limited(fixture.port, IB_MAD_METHOD_GET, &nodes, &limits,
+	assert_int_equal(mad_sa_request(fixture.port, IB_MAD_METHOD_GET, &nodes, &limits,
 					record, sizeof(record), NULL),
 			 0);
 	assert_memory_equal(record, device_packet(device_written() - 1)->mad + IB_SA_DATA_OFFS,
 			    sizeof(record));
 	subnet.status = SA_NO_RECORDS;
-	assert_int_equal(mad_sa_limited(fixture.port, IB_MAD_METHOD_GET_TABLE, &nodes, &limits,
+	assert_int_equal(mad_sa_request(fixture.port, IB_MAD_METHOD_GET_TABLE, &nodes, &limits,
 					NULL, 0, &table),
 			 0);
 	assert_int_equal(mad_sa_table_count(table), 0);
 	mad_sa_table_free(table);
 	subnet.status = UMAD_SA_STATUS_REQ_INVALID << 8;
-	assert_int_equal(mad_sa_limited(fixture.port, IB_MAD_METHOD_GET_TABLE, &nodes, &limits,
+	assert_int_equal(mad_sa_request(fixture.port, IB_MAD_METHOD_GET_TABLE, &nodes, &limits,
 					NULL, 0, &table),
 			 -EIO);
 	assert_null(table);
@@ -608,7 +608,7 @@ TEST(each_allocation_of_a_limited_request_may_fail)
 	subnet.offset = 14;
 	for (unsigned n = 1; error; n++) {
 		device_fail_malloc(n);
-		error = mad_sa_limited(fixture.port, IB_MAD_METHOD_GET_TABLE, &nodes, &limits,
+		error = mad_sa_request(fixture.port, IB_MAD_METHOD_GET_TABLE, &nodes, &limits,
 				       NULL, 0, &table);
 		device_fail_malloc(0);
 		assert_true(error == 0 || error == -ENOMEM);
@@ -625,16 +625,16 @@ TEST(a_request_with_limits_has_valid_arguments)
 	struct ibmad_port *port = fixture.port;
 	struct mad_sa_table *table;
 
-	assert_int_equal(mad_sa_limited(NULL, one, &nodes, &limits, record, 4, NULL), -EINVAL);
-	assert_int_equal(mad_sa_limited(port, one, NULL, &limits, record, 4, NULL), -EINVAL);
-	assert_int_equal(mad_sa_limited(port, one, &nodes, NULL, record, 4, NULL), -EINVAL);
-	assert_int_equal(mad_sa_limited(port, one, &nodes, &later, record, 4, NULL), -EINVAL);
-	assert_int_equal(mad_sa_limited(port, one, &nodes, &limits, NULL, 4, NULL), -EINVAL);
+	assert_int_equal(mad_sa_request(NULL, one, &nodes, &limits, record, 4, NULL), -EINVAL);
+	assert_int_equal(mad_sa_request(port, one, NULL, &limits, record, 4, NULL), -EINVAL);
+	assert_int_equal(mad_sa_request(port, one, &nodes, NULL, record, 4, NULL), -EINVAL);
+	assert_int_equal(mad_sa_request(port, one, &nodes, &later, record, 4, NULL), -EINVAL);
+	assert_int_equal(mad_sa_request(port, one, &nodes, &limits, NULL, 4, NULL), -EINVAL);
 	assert_int_equal(
-		mad_sa_limited(port, one, &nodes, &limits, record, sizeof(record), NULL),
+		mad_sa_request(port, one, &nodes, &limits, record, sizeof(record), NULL),
 		-EINVAL);
-	assert_int_equal(mad_sa_limited(port, all, &nodes, &limits, NULL, 0, NULL), -EINVAL);
-	assert_int_equal(mad_sa_limited(port, 0x77, &nodes, &limits, NULL, 0, &table), -EINVAL);
+	assert_int_equal(mad_sa_request(port, all, &nodes, &limits, NULL, 0, NULL), -EINVAL);
+	assert_int_equal(mad_sa_request(port, 0x77, &nodes, &limits, NULL, 0, &table), -EINVAL);
 	assert_int_equal(device_written(), 0);
 	expect_failure(-EINVAL, 0, "an argument is wrong");
 }

@@ -104,7 +104,7 @@ TEST(a_query_has_the_components_that_it_looks_for)
 		.sa = &sa_address,
 		.status = 77,
 	};
-	sa_key_set(fixture.port, 0x1122334455667788);
+	mad_port_set_sa_key(fixture.port, 0x1122334455667788);
 	get_table(0);
 	assert_int_equal(device_written(), 1);
 	expect_mad(0, "0:01030212 16:1234 20:55667788 36:1122334455667788"

@@ -120,7 +120,7 @@ TEST(an_event_loop_reads_all_before_it_judges_timers)
 
 	leave_unread();
 	while (count < MANY) {
-		assert_int_not_equal(poll(fds, 2, mad_async_timeout(async)), -1);
+		assert_int_not_equal(poll(fds, 2, mad_async_timeout_ms(async)), -1);
 		ret = mad_async_process(async);
 		assert_true(ret >= 0);
 		count += ret;

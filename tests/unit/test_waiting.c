@@ -222,7 +222,7 @@ static int calls_fail_with_ecanceled(void)
 	mad_async_stop(async);
 	if (!eventfd_read(fd, &count))
 		return __LINE__;
-	if (mad_async_process(async) != -ECANCELED || mad_async_timeout(async) != -ECANCELED)
+	if (mad_async_process(async) != -ECANCELED || mad_async_timeout_ms(async) != -ECANCELED)
 		return __LINE__;
 	if (mad_async_wait(async, 0) != -ECANCELED || mad_async_run(async) != -ECANCELED)
 		return __LINE__;

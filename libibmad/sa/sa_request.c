@@ -121,7 +121,7 @@ static bool are_arguments(const struct ibmad_port *port, int method,
 	return size <= IB_SA_DATA_SIZE && (record || !size);
 }
 
-EXPORT int mad_sa_limited(const struct ibmad_port *port, int method, struct mad_sa_query *query,
+EXPORT int mad_sa_request(const struct ibmad_port *port, int method, struct mad_sa_query *query,
 			  const struct mad_sa_limits *limits, void *record, size_t size,
 			  struct mad_sa_table **table)
 {
