@@ -4,16 +4,13 @@
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
-#include <rdma/ib_verbs.h>
 
-static const struct file_operations operations = {
-	.owner = THIS_MODULE,
-};
+#include "sim_hca.h"
 
 static struct miscdevice device = {
 	.minor = MISC_DYNAMIC_MINOR,
 	.name = "sim_hca",
-	.fops = &operations,
+	.fops = &wire_operations,
 	.mode = 0600,
 };
 

@@ -96,6 +96,8 @@ static bool receive(struct fabric *fabric, uint32_t port, const struct packet *p
 	struct agent *agent = host && host->present ? agent_for(host, packet->mad) : NULL;
 	struct message *message;
 
+	if (!agent && host && host->present && host->to_kernel)
+		return host->to_kernel(host, packet);
 	if (!agent)
 		return false;
 	if (agent->rules.rmpp_version && !agent->rules.user_rmpp)

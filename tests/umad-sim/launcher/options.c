@@ -47,6 +47,8 @@ static const char usage[] =
 	"dropped\n"
 	"  --without-namespace  does not hide the InfiniBand devices of this machine from the "
 	"program\n"
+	"  --kernel           with --serve: the nodes of --at become devices of this kernel "
+	"(module sim_hca)\n"
 	"  --version          prints the version\n"
 	"  --help             prints this text\n"
 	"\n"
@@ -105,6 +107,7 @@ enum {
 	CAPTURE_AT,
 	STATS,
 	WITHOUT_NAMESPACE,
+	KERNEL,
 	VERSION
 };
 
@@ -127,6 +130,7 @@ static const struct option long_options[] = {
 	{"capture-at", required_argument, NULL, CAPTURE_AT},
 	{"stats", required_argument, NULL, STATS},
 	{"without-namespace", no_argument, NULL, WITHOUT_NAMESPACE},
+	{"kernel", no_argument, NULL, KERNEL},
 	{"version", no_argument, NULL, VERSION},
 	{"help", no_argument, NULL, 'h'},
 	{NULL, 0, NULL, 0},
@@ -198,6 +202,9 @@ static void take_option(struct options *options, int option, unsigned int *fault
 	case WITHOUT_NAMESPACE:
 		options->without_namespace = true;
 		break;
+	case KERNEL:
+		options->kernel = true;
+		break;
 	case VERSION:
 		puts("umad-sim " SIM_VERSION);
 		exit(0);
@@ -252,6 +259,8 @@ void read_options(int argc, char **argv, struct options *options)
 	if (options->without_namespace && options->mode != MODE_RUN &&
 	    options->mode != MODE_JOIN)
 		wrong("--without-namespace is for a program");
+	if (options->kernel && options->mode != MODE_SERVE)
+		wrong("--kernel is for --serve");
 	if (options->server.bare && options->server.sm)
 		wrong("--bare has no --sm");
 	if (options->server.capture_at && !options->server.capture)

@@ -25,6 +25,7 @@ struct options {
 	const char *at;   /* nodes; NULL: the first CA */
 	const char *topology;
 	bool without_namespace;
+	bool kernel;      /* MODE_SERVE: the nodes are devices of the kernel */
 	const char *rule; /* MODE_TELL */
 	const char *faults_file;
 	const char **faults; /* ends with NULL; allocated for as many as there are arguments */

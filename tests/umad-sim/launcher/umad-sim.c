@@ -18,6 +18,7 @@
 #include "check.h"
 #include "fault_rules.h"
 #include "folder.h"
+#include "kernel_device.h"
 #include "options.h"
 #include "printable.h"
 #include "program.h"
@@ -95,6 +96,8 @@ static int serve(struct server *server, const struct options *options, const cha
 		error = rules_apply(&server->fabric, options, &rules);
 		snprintf(why, 256, "%s", rules.why);
 	}
+	if (!error && options->kernel)
+		error = kernel_devices_start(server, options->at, why);
 	if (!error) {
 		ready(context);
 		error = server_run(server);

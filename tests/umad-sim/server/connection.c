@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "kernel_device.h"
 #include "links.h"
 #include "server.h"
 #include "sma.h"
@@ -361,6 +362,8 @@ bool connection_read(struct connection *connection)
 	switch (connection->kind) {
 	case CONNECTION_NEW:
 		return read_request(connection);
+	case CONNECTION_KERNEL:
+		return kernel_device_read(connection);
 	case CONNECTION_UMAD:
 		do {
 			server_tell_time(connection->server); /* the next packets were written

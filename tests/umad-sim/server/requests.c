@@ -25,8 +25,7 @@ static void refuse(struct connection *connection, int error, const char *text)
 	connection_reply(connection, &reply, text, -1);
 }
 
-/* The default node of a program: the first CA, or else the first node. */
-static uint32_t first_node(const struct graph *graph)
+uint32_t server_first_node(const struct graph *graph)
 {
 	for (uint32_t node = 0; node < graph->node_count; node++)
 		if (graph->nodes[node].type == NODE_CA)
@@ -43,7 +42,7 @@ static void attach(struct connection *connection, const char *nodes)
 	struct reply reply = {0};
 
 	if (!*nodes) {
-		snprintf(first, sizeof(first), "#%u", first_node(&server->fabric.graph));
+		snprintf(first, sizeof(first), "#%u", server_first_node(&server->fabric.graph));
 		nodes = first;
 	}
 	reply.error =

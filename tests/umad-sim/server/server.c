@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "faults.h"
+#include "kernel_device.h"
 #include "manager.h"
 #include "printable.h"
 #include "routes.h"
@@ -43,6 +44,7 @@ void server_tell_time(struct server *server)
 static void port_was_changed(struct fabric *fabric, uint32_t port)
 {
 	views_port_changed(fabric, server_of(fabric)->views, port);
+	kernel_devices_port_changed(server_of(fabric), port);
 }
 
 static void service_was_changed(struct fabric *fabric, uint32_t port, bool in_service)
@@ -78,6 +80,7 @@ static void device_was_changed(struct fabric *fabric, uint32_t node, bool presen
 	if (present)
 		views_device_changed(server_of(fabric)->views, node, true);
 	uevents_device_changed(server_of(fabric), node, present);
+	kernel_devices_node_changed(server_of(fabric), node, present);
 }
 
 /* The port of the subnet manager: the given one, or else the last CA with a link. */
@@ -233,6 +236,7 @@ void server_close(struct server *server)
 	server->closed = true;
 	server->fabric.port_changed = NULL;
 	outputs_write_stats(server);
+	kernel_devices_free(server);
 	for (struct connection *each = server->connections; each; each = each->next)
 		connection_close(each);
 	connections_settle(server);

@@ -19,7 +19,8 @@ enum connection_kind {
 	CONNECTION_UMAD,    /* an open umad device */
 	CONNECTION_ISSM,    /* an open issm device, or a connection that waits for it */
 	CONNECTION_UEVENTS, /* a program's socket for uevents */
-	CONNECTION_OWNER    /* the fabric ends with it */
+	CONNECTION_OWNER,   /* the fabric ends with it */
+	CONNECTION_KERNEL   /* an HCA of the kernel */
 };
 
 struct connection {
@@ -40,6 +41,7 @@ struct connection {
 	int shared_fd;           /* umad: of its struct shared */
 	struct host_port *host;  /* issm */
 	const struct view *view; /* uevents */
+	struct kernel_device *kernel;
 };
 
 #define KEY_BUCKETS 4096
@@ -48,6 +50,7 @@ struct server {
 	struct fabric fabric; /* first member: a pointer to the fabric is one to its server */
 	struct sa_agent *sa_agent;
 	struct view *views;
+	struct kernel_device *kernel_devices; /* kernel_device.h */
 	struct connection *connections;
 	struct connection *pending;             /* with messages to send, or closed */
 	struct connection *by_key[KEY_BUCKETS]; /* umad handles */
@@ -113,6 +116,9 @@ void server_tell_time(struct server *server);
 /* Handles a request of `length` bytes from a new connection. The connection is closed
  * afterwards unless it became a handle. */
 void server_request(struct connection *connection, const void *bytes, size_t length);
+
+/* The default node of a program: the first CA, or else the first node. */
+uint32_t server_first_node(const struct graph *graph);
 
 /* Handles what programs did before: data that they wrote, and handles that they closed. */
 void server_catch_up(struct server *server);

@@ -68,6 +68,7 @@ struct port {
 	uint8_t speed : 4;    /* enum link_speed, likewise */
 	bool cut : 1;         /* a fault: the cable is unplugged */
 	bool powered_off : 1; /* its node has no power */
+	bool of_kernel : 1;   /* an end port: a real kernel receives its packets */
 };
 
 struct node {

@@ -212,8 +212,8 @@ static uint8_t *put_deth(uint8_t *at, const struct frame_address *address)
 	return at + DETH_BYTES;
 }
 
-size_t frame_build(uint8_t frame[FRAME_BYTES], const struct frame_address *address,
-		   const uint8_t mad[MAD_BYTES])
+size_t frame_put(uint8_t *frame, const struct frame_address *address,
+		 const uint8_t mad[MAD_BYTES])
 {
 	size_t transport = BTH_BYTES + DETH_BYTES + MAD_BYTES + ICRC_BYTES;
 	size_t grh = address->grh ? GRH_BYTES : 0;
@@ -223,7 +223,53 @@ size_t frame_build(uint8_t frame[FRAME_BYTES], const struct frame_address *addre
 		at = put_grh(at, address, transport);
 	at = put_deth(put_bth(at, address), address);
 	memcpy(at, mad, MAD_BYTES);
-	return frame_put_crcs(frame, (size_t)(at + MAD_BYTES - frame));
+	return (size_t)(at + MAD_BYTES - frame);
+}
+
+size_t frame_build(uint8_t frame[FRAME_BYTES], const struct frame_address *address,
+		   const uint8_t mad[MAD_BYTES])
+{
+	return frame_put_crcs(frame, frame_put(frame, address, mad));
+}
+
+static const uint8_t *parse_grh(const uint8_t *at, struct frame_address *address)
+{
+	address->grh = true;
+	address->traffic_class = (uint8_t)(get32(at) >> 20);
+	address->flow_label = get32(at) & 0xfffff;
+	address->hop_limit = at[7];
+	memcpy(address->sgid, at + 8, 16);
+	memcpy(address->dgid, at + 24, 16);
+	return at + GRH_BYTES;
+}
+
+bool frame_parse(const uint8_t *frame, size_t length, struct frame_address *address,
+		 uint8_t mad[MAD_BYTES])
+{
+	size_t shortest = LRH_BYTES + BTH_BYTES + DETH_BYTES + MAD_BYTES;
+	const uint8_t *at = frame + LRH_BYTES;
+
+	*address = (struct frame_address){0};
+	if (length != shortest && length != shortest + GRH_BYTES)
+		return false;
+	if ((frame[1] & 3) != (length == shortest ? NEXT_BTH : NEXT_GRH))
+		return false;
+	address->vl = frame[0] >> 4;
+	address->sl = frame[1] >> 4;
+	address->dlid = (uint16_t)get16(frame + 2);
+	address->slid = (uint16_t)get16(frame + 6);
+	if (length != shortest)
+		at = parse_grh(at, address);
+	if (at[0] != SEND_ONLY)
+		return false;
+	address->pkey = (uint16_t)get16(at + 2);
+	address->qp = get32(at + 4) & 0xffffff;
+	address->psn = get32(at + 8) & 0xffffff;
+	at += BTH_BYTES;
+	address->qkey = get32(at);
+	address->source_qp = get32(at + 4) & 0xffffff;
+	memcpy(mad, at + DETH_BYTES, MAD_BYTES);
+	return true;
 }
 
 /* An ERF record of type InfiniBand: the time in units of 2^-32 s, the least significant byte

@@ -35,6 +35,15 @@ struct frame_address {
 	uint8_t sgid[16], dgid[16];
 };
 
+/* Writes the frame of a MAD without its CRCs, with the length that it has with them. Returns
+ * the bytes written. */
+size_t frame_put(uint8_t *frame, const struct frame_address *address,
+		 const uint8_t mad[MAD_BYTES]);
+
+/* Reads a frame without its CRCs. False: it is not the frame of a MAD. */
+bool frame_parse(const uint8_t *frame, size_t length, struct frame_address *address,
+		 uint8_t mad[MAD_BYTES]);
+
 /* Writes the frame of a MAD. Returns its length. */
 size_t frame_build(uint8_t frame[FRAME_BYTES], const struct frame_address *address,
 		   const uint8_t mad[MAD_BYTES]);

@@ -54,6 +54,12 @@ static bool is_rmpp(const uint8_t *mad)
 	return class_has_rmpp(mad[1]) && mad[RMPP_FLAGS] & RMPP_ACTIVE;
 }
 
+/* A real kernel receives all packets, and hands to the adapter what is for its agents. */
+static bool is_of_kernel(const struct fabric *fabric, uint32_t port)
+{
+	return fabric->ports[end_port(fabric, port)].of_kernel;
+}
+
 static bool to_programs(struct fabric *fabric, uint32_t port, const struct packet *packet)
 {
 	return fabric->to_programs && fabric->to_programs(fabric, port, packet);
@@ -91,6 +97,19 @@ static bool agents_respond(struct query *query)
 	}
 }
 
+bool node_respond(struct fabric *fabric, uint32_t port, uint8_t mad[MAD_BYTES])
+{
+	struct query query = {.fabric = fabric,
+			      .node = cable(fabric, port)->node,
+			      .in_port = cable(fabric, port)->number,
+			      .mad = mad};
+
+	if (mad_method(mad) != METHOD_TRAP_REPRESS)
+		return agents_respond(&query);
+	trap_repress(fabric, port, mad);
+	return false;
+}
+
 /* A response with ClassPortInfo instead of the attribute: it redirects the requester (IBA
  * 13.5.2). */
 static void redirect(const struct fabric *fabric, uint8_t *mad, uint32_t to)
@@ -124,7 +143,8 @@ static void react(struct fabric *fabric, uint32_t port, enum reaction reaction,
 	} else if (reaction == REACT_REDIRECT) {
 		trace_packet(fabric, packet, port, "redirected");
 		redirect(fabric, packet->mad, redirect_to);
-	} else if (!is_for_hardware(packet->mad) && to_programs(fabric, port, packet)) {
+	} else if ((!is_for_hardware(packet->mad) || is_of_kernel(fabric, port)) &&
+		   to_programs(fabric, port, packet)) {
 		return;
 	} else if (!agents_respond(&query)) {
 		packet_end(fabric, packet, port, "no response");
@@ -165,7 +185,8 @@ static void react_later(struct fabric *fabric, uint32_t port, const struct treat
 /* A response or an RMPP control packet goes to the program that waits for it. */
 static bool pass_on(struct fabric *fabric, uint32_t port, const struct packet *packet)
 {
-	if (mad_method(packet->mad) == METHOD_TRAP_REPRESS && is_smp(packet->mad)) {
+	if (mad_method(packet->mad) == METHOD_TRAP_REPRESS && is_smp(packet->mad) &&
+	    !is_of_kernel(fabric, port)) {
 		trap_repress(fabric, end_port(fabric, port), packet->mad);
 		return true;
 	}

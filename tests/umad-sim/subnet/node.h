@@ -11,4 +11,10 @@
 /* fabric->arrived */
 void node_receive(struct fabric *fabric, uint32_t port, struct packet *packet);
 
+/*
+ * A request that the kernel of an end port hands to the agents of its adapter (struct port,
+ * of_kernel). The response replaces it; false: no response is due.
+ */
+bool node_respond(struct fabric *fabric, uint32_t port, uint8_t mad[MAD_BYTES]);
+
 #endif
