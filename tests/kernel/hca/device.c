@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 
 /* The InfiniBand device: its attributes, ports, tables, events, counters. */
-#include <rdma/ib_cache.h>
+#include <linux/slab.h>
 
 #include "sim_hca.h"
 
@@ -256,6 +256,64 @@ static struct attribute *attributes[] = {
 
 static const struct attribute_group attribute_group = {.attrs = attributes};
 
+/* The parent, as the PCI device of an adapter: the folder "device" of the InfiniBand device. */
+struct adapter {
+	struct device device;
+	u32 vendor_id;
+	u32 device_id;
+};
+
+static ssize_t vendor_show(struct device *device, struct device_attribute *attribute, char *text)
+{
+	return sysfs_emit(text, "0x%04x\n",
+			  container_of(device, struct adapter, device)->vendor_id & 0xffff);
+}
+static DEVICE_ATTR_RO(vendor);
+
+static ssize_t device_show(struct device *device, struct device_attribute *attribute, char *text)
+{
+	return sysfs_emit(text, "0x%04x\n",
+			  container_of(device, struct adapter, device)->device_id & 0xffff);
+}
+static DEVICE_ATTR_RO(device);
+
+static struct attribute *adapter_attributes[] = {
+	&dev_attr_vendor.attr,
+	&dev_attr_device.attr,
+	NULL,
+};
+static const struct attribute_group adapter_group = {.attrs = adapter_attributes};
+static const struct attribute_group *adapter_groups[] = {&adapter_group, NULL};
+
+static void adapter_release(struct device *device)
+{
+	kfree(container_of(device, struct adapter, device));
+}
+
+static int add_adapter(struct hca *hca)
+{
+	struct adapter *adapter = kzalloc(sizeof(*adapter), GFP_KERNEL);
+	int error;
+
+	if (!adapter)
+		return -ENOMEM;
+	adapter->vendor_id = hca->create.vendor_id;
+	adapter->device_id = hca->create.device_id;
+	device_initialize(&adapter->device);
+	adapter->device.release = adapter_release;
+	adapter->device.groups = adapter_groups;
+	error = dev_set_name(&adapter->device, "sim_hca:%s", hca->create.name);
+	if (!error)
+		error = device_add(&adapter->device);
+	if (error) {
+		put_device(&adapter->device);
+		return error;
+	}
+	hca->adapter = &adapter->device;
+	hca->ib.dev.parent = hca->adapter;
+	return 0;
+}
+
 /* --- counters ------------------------------------------------------------------------------------ */
 
 static const struct rdma_stat_desc count_names[COUNTS] = {
@@ -361,5 +419,17 @@ int hca_register(struct hca *hca)
 	if (error)
 		return error;
 	hca->pkey_count = be16_to_cpu(node_info.info.partition_cap);
-	return ib_register_device(&hca->ib, hca->create.name, NULL);
+	error = add_adapter(hca);
+	if (error)
+		return error;
+	error = ib_register_device(&hca->ib, hca->create.name, NULL);
+	if (error)
+		device_unregister(hca->adapter);
+	return error;
+}
+
+void hca_unregister(struct hca *hca)
+{
+	ib_unregister_device(&hca->ib);
+	device_unregister(hca->adapter);
 }

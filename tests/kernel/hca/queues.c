@@ -71,6 +71,7 @@ static int create_ah(struct ib_ah *ah, struct rdma_ah_init_attr *init, struct ib
 
 	if (udata || attr->type != RDMA_AH_ATTR_TYPE_IB)
 		return -EOPNOTSUPP;
+	address->port = rdma_ah_get_port_num(attr);
 	address->dlid = rdma_ah_get_dlid(attr);
 	address->path_bits = rdma_ah_get_path_bits(attr);
 	address->sl = rdma_ah_get_sl(attr) & 15;
@@ -81,7 +82,26 @@ static int create_ah(struct ib_ah *ah, struct rdma_ah_init_attr *init, struct ib
 	address->traffic_class = grh->traffic_class;
 	address->flow_label = grh->flow_label;
 	address->dgid = grh->dgid;
+	address->sgid_index = grh->sgid_index;
 	address->sgid = grh->sgid_attr->gid;
+	return 0;
+}
+
+/* The core compares the address of a request with that of a response. */
+static int query_ah(struct ib_ah *ah, struct rdma_ah_attr *attr)
+{
+	const struct address *address = address_of(ah);
+
+	memset(attr, 0, sizeof(*attr));
+	attr->type = RDMA_AH_ATTR_TYPE_IB;
+	rdma_ah_set_port_num(attr, address->port);
+	rdma_ah_set_dlid(attr, address->dlid);
+	rdma_ah_set_path_bits(attr, address->path_bits);
+	rdma_ah_set_sl(attr, address->sl);
+	if (!address->grh)
+		return 0;
+	rdma_ah_set_grh(attr, (union ib_gid *)&address->dgid, address->flow_label,
+			address->sgid_index, address->hop_limit, address->traffic_class);
 	return 0;
 }
 
@@ -386,7 +406,9 @@ static int post_one_send(struct queue_pair *qp, const struct ib_send_wr *wr)
 	    ib_get_cached_pkey(qp->ib.device, qp->port, ud->pkey_index, &pkey))
 		return -EINVAL;
 	headers = packet_build(send->packet, address_of(ud->ah), qp->number, ud->remote_qpn,
-			       ud->remote_qkey, pkey);
+			       ud->remote_qkey & IB_QP_SET_QKEY ? qp->attributes.qkey
+								: ud->remote_qkey,
+			       pkey); /* IBA 10.2.5: the Q_Key of the queue pair */
 	if (gather(send->packet + headers, wr))
 		return -EINVAL;
 	list_del(&send->free);
@@ -550,6 +572,7 @@ const struct ib_device_ops queue_operations = {
 	.poll_cq = poll_cq,
 	.post_recv = post_recv,
 	.post_send = post_send,
+	.query_ah = query_ah,
 	.query_qp = query_qp,
 	.req_notify_cq = req_notify_cq,
 

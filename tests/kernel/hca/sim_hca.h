@@ -97,12 +97,14 @@ struct queue_pair {
 
 struct address {
 	struct ib_ah ib;
+	u32 port;
 	u16 dlid;
 	u8 path_bits;
 	u8 sl;
 	bool grh;
 	u8 hop_limit;
 	u8 traffic_class;
+	u8 sgid_index;
 	u32 flow_label;
 	union ib_gid sgid, dgid;
 };
@@ -133,6 +135,7 @@ struct hca {
 	struct ib_device ib;
 	struct wire *wire;
 	struct sim_hca_create create;
+	struct device *adapter;
 	u32 pkey_count;
 	struct port ports[MOST_PORTS + 1]; /* counted from 1 */
 };
@@ -202,6 +205,7 @@ int hca_get(struct hca *hca, u32 port, __be16 attribute, u32 modifier,
 /* Allocates the device. It is registered by wire->registering. 0 or a negative errno. */
 int hca_create(struct wire *wire, const struct sim_hca_create *create);
 int hca_register(struct hca *hca);
+void hca_unregister(struct hca *hca);
 
 void hca_event(struct hca *hca, u32 port, u32 event);
 

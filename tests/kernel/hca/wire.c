@@ -332,7 +332,7 @@ static int wire_release(struct inode *inode, struct file *file)
 	die(wire);
 	flush_work(&wire->registering);
 	if (wire->registered)
-		ib_unregister_device(&wire->hca->ib);
+		hca_unregister(wire->hca);
 	cancel_delayed_work_sync(&wire->watch);
 	if (wire->hca)
 		ib_dealloc_device(&wire->hca->ib);
