@@ -123,6 +123,7 @@ struct wire { /* an open file */
 	struct mutex creating;
 	u8 *buffer;
 	bool dead; /* the process closes the file */
+	bool stalled; /* a command timed out: others fail at once, until the process reads */
 	u32 next_id;
 	struct delayed_work watch;
 	struct work_struct registering;

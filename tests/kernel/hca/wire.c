@@ -75,7 +75,7 @@ int command_perform(struct hca *hca, u32 port, struct command *command)
 	count(hca, port, COUNT_COMMANDS);
 
 	spin_lock_irqsave(&wire->lock, flags);
-	if (wire->dead) {
+	if (wire->dead || wire->stalled) {
 		spin_unlock_irqrestore(&wire->lock, flags);
 		count(hca, port, COUNT_COMMANDS_FAILED);
 		return -ENODEV;
@@ -89,6 +89,8 @@ int command_perform(struct hca *hca, u32 port, struct command *command)
 
 	spin_lock_irqsave(&wire->lock, flags);
 	replied = command->replied;
+	if (!replied)
+		wire->stalled = true;
 	list_del_init(&command->item.list);
 	list_del_init(&command->list);
 	spin_unlock_irqrestore(&wire->lock, flags);
@@ -106,6 +108,7 @@ static size_t take_messages(struct wire *wire, size_t room)
 	size_t bytes = 0;
 
 	spin_lock_irqsave(&wire->lock, flags);
+	wire->stalled = false;
 	list_for_each_entry_safe(item, next, &wire->items, list) {
 		size_t length = sizeof(item->message) + item->message.length;
 
