@@ -123,7 +123,8 @@ struct wire { /* an open file */
 	struct mutex creating;
 	u8 *buffer;
 	bool dead; /* the process closes the file */
-	bool stalled; /* a command timed out: others fail at once, until the process reads */
+	bool stalled; /* a command timed out: others fail at once, until the process reads, or */
+	unsigned long retry_at; /* until this time (jiffies) */
 	u32 next_id;
 	struct delayed_work watch;
 	struct work_struct registering;

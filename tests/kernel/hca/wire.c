@@ -75,7 +75,7 @@ int command_perform(struct hca *hca, u32 port, struct command *command)
 	count(hca, port, COUNT_COMMANDS);
 
 	spin_lock_irqsave(&wire->lock, flags);
-	if (wire->dead || wire->stalled) {
+	if (wire->dead || (wire->stalled && time_before(jiffies, wire->retry_at))) {
 		spin_unlock_irqrestore(&wire->lock, flags);
 		count(hca, port, COUNT_COMMANDS_FAILED);
 		return -ENODEV;
@@ -89,8 +89,10 @@ int command_perform(struct hca *hca, u32 port, struct command *command)
 
 	spin_lock_irqsave(&wire->lock, flags);
 	replied = command->replied;
-	if (!replied)
+	if (!replied) {
 		wire->stalled = true;
+		wire->retry_at = jiffies + PATIENCE;
+	}
 	list_del_init(&command->item.list);
 	list_del_init(&command->list);
 	spin_unlock_irqrestore(&wire->lock, flags);
