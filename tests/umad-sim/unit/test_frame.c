@@ -120,6 +120,25 @@ TEST(a_frame_ends_with_its_crcs)
 	assert_memory_equal(again, frame, 290);
 }
 
+static void expect_same(const struct frame_address *a, const struct frame_address *b)
+{
+	assert_int_equal(a->slid, b->slid);
+	assert_int_equal(a->dlid, b->dlid);
+	assert_int_equal(a->pkey, b->pkey);
+	assert_int_equal(a->sl, b->sl);
+	assert_int_equal(a->vl, b->vl);
+	assert_int_equal(a->source_qp, b->source_qp);
+	assert_int_equal(a->qp, b->qp);
+	assert_int_equal(a->qkey, b->qkey);
+	assert_int_equal(a->psn, b->psn & 0xffffff);
+	assert_int_equal(a->grh, b->grh);
+	assert_int_equal(a->traffic_class, b->traffic_class);
+	assert_int_equal(a->hop_limit, b->hop_limit);
+	assert_int_equal(a->flow_label, b->flow_label);
+	assert_memory_equal(a->sgid, b->sgid, 16);
+	assert_memory_equal(a->dgid, b->dgid, 16);
+}
+
 static struct frame_address with_grh(void)
 {
 	struct frame_address address = gmp;
@@ -131,6 +150,49 @@ static struct frame_address with_grh(void)
 	memset(address.sgid, 0x11, 16);
 	memset(address.dgid, 0x22, 16);
 	return address;
+}
+
+TEST(a_frame_without_crcs_is_read_again)
+{
+	const struct frame_address addresses[] = {gmp, with_grh()};
+	uint8_t mad[MAD_BYTES], frame[FRAME_BYTES], again[MAD_BYTES];
+	struct frame_address read;
+
+	fill(mad);
+	for (unsigned int i = 0; i < 2; i++) {
+		size_t length = frame_put(frame, &addresses[i], mad);
+
+		assert_int_equal(length, i ? 324 : 284);
+		assert_true(frame_parse(frame, length, &read, again));
+		expect_same(&read, &addresses[i]);
+		assert_memory_equal(again, mad, MAD_BYTES);
+	}
+}
+
+/* Each wrong length, next header and opcode. */
+TEST(other_bytes_are_no_frame)
+{
+	const struct frame_address addresses[] = {gmp, with_grh()};
+	uint8_t mad[MAD_BYTES], frame[FRAME_BYTES] = {0};
+	struct frame_address read;
+
+	fill(mad);
+	for (unsigned int i = 0; i < 2; i++) {
+		size_t length = frame_put(frame, &addresses[i], mad);
+		uint8_t *opcode = frame + (i ? 48 : 8);
+
+		for (size_t wrong = 0; wrong < FRAME_BYTES; wrong++)
+			if (wrong != length)
+				assert_false(frame_parse(frame, wrong, &read, mad));
+		for (unsigned int next = 0; next < 4; next++) {
+			frame[1] = (uint8_t)((frame[1] & 0xfc) | next);
+			assert_int_equal(frame_parse(frame, length, &read, mad),
+					 next == (i ? 3 : 2));
+		}
+		frame[1] = (uint8_t)((frame[1] & 0xfc) | (i ? 3 : 2));
+		*opcode ^= 1;
+		assert_false(frame_parse(frame, length, &read, mad));
+	}
 }
 
 TEST(a_grh_stands_behind_the_lrh)
