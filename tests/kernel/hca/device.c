@@ -8,7 +8,7 @@
 #define PKEYS_PER_BLOCK 32
 #define GUIDS_PER_BLOCK 8
 
-/* --- queries -------------------------------------------------------------------------------- */
+/* --- queries --------------------------------------------------------------------- */
 
 static int query_device(struct ib_device *device, struct ib_device_attr *attr,
 			struct ib_udata *udata)
@@ -153,7 +153,7 @@ static void get_firmware(struct ib_device *device, char *text)
 	snprintf(text, IB_FW_VERSION_NAME_MAX, "%s", hca_of(device)->create.firmware);
 }
 
-/* --- changes ---------------------------------------------------------------------------------- */
+/* --- changes --------------------------------------------------------------------- */
 
 static int perform(struct hca *hca, u32 port, const struct sim_hca_command *request)
 {
@@ -219,9 +219,10 @@ void hca_event(struct hca *hca, u32 port, u32 number)
 	ib_dispatch_event(&event);
 }
 
-/* --- sysfs -------------------------------------------------------------------------------------- */
+/* --- sysfs ----------------------------------------------------------------------- */
 
-static ssize_t hw_rev_show(struct device *device, struct device_attribute *attribute, char *text)
+static ssize_t hw_rev_show(struct device *device, struct device_attribute *attribute,
+			   char *text)
 {
 	struct hca *hca = rdma_device_to_drv_device(device, struct hca, ib);
 
@@ -263,14 +264,16 @@ struct adapter {
 	u32 device_id;
 };
 
-static ssize_t vendor_show(struct device *device, struct device_attribute *attribute, char *text)
+static ssize_t vendor_show(struct device *device, struct device_attribute *attribute,
+			   char *text)
 {
 	return sysfs_emit(text, "0x%04x\n",
 			  container_of(device, struct adapter, device)->vendor_id & 0xffff);
 }
 static DEVICE_ATTR_RO(vendor);
 
-static ssize_t device_show(struct device *device, struct device_attribute *attribute, char *text)
+static ssize_t device_show(struct device *device, struct device_attribute *attribute,
+			   char *text)
 {
 	return sysfs_emit(text, "0x%04x\n",
 			  container_of(device, struct adapter, device)->device_id & 0xffff);
@@ -314,7 +317,7 @@ static int add_adapter(struct hca *hca)
 	return 0;
 }
 
-/* --- counters ------------------------------------------------------------------------------------ */
+/* --- counters -------------------------------------------------------------------- */
 
 static const struct rdma_stat_desc count_names[COUNTS] = {
 	[COUNT_SENT].name = "sent_pkts",
@@ -343,10 +346,10 @@ static int get_stats(struct ib_device *device, struct rdma_hw_stats *stats, u32 
 	return COUNTS;
 }
 
-/* --- the device ------------------------------------------------------------------------------------ */
+/* --- the device ------------------------------------------------------------------ */
 
-static struct ib_mr *reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 address, int access,
-				 REG_USER_MR_LAST)
+static struct ib_mr *reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 address,
+				 int access, REG_USER_MR_LAST)
 {
 	return ERR_PTR(-EOPNOTSUPP);
 }
@@ -379,8 +382,9 @@ static bool is_text(const char *text, size_t room)
 static bool is_sensible(const struct sim_hca_create *create)
 {
 	return create->version == SIM_HCA_VERSION && create->port_count >= 1 &&
-	       create->port_count <= MOST_PORTS && is_text(create->name, sizeof(create->name)) &&
-	       create->name[0] && create->name[0] != '.' && !strpbrk(create->name, "%/\n") &&
+	       create->port_count <= MOST_PORTS &&
+	       is_text(create->name, sizeof(create->name)) && create->name[0] &&
+	       create->name[0] != '.' && !strpbrk(create->name, "%/\n") &&
 	       is_text(create->firmware, sizeof(create->firmware)) &&
 	       is_text(create->board, sizeof(create->board)) &&
 	       is_text(create->type, sizeof(create->type));

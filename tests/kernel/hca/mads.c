@@ -55,7 +55,8 @@ int hca_process_mad(struct ib_device *device, int flags, u32 port, const struct 
 	return result;
 }
 
-int hca_get(struct hca *hca, u32 port, __be16 attribute, u32 modifier, u8 data[IB_SMP_DATA_SIZE])
+int hca_get(struct hca *hca, u32 port, __be16 attribute, u32 modifier,
+	    u8 data[IB_SMP_DATA_SIZE])
 {
 	struct command *command = kzalloc(sizeof(*command), GFP_KERNEL);
 	struct ib_smp *smp;

@@ -3,7 +3,13 @@
 /* Packets of unreliable datagrams (IBA 7.7, 8.3, 9.2, 9.3). */
 #include "sim_hca.h"
 
-enum { LRH_BYTES = 8, GRH_BYTES = 40, BTH_BYTES = 12, DETH_BYTES = 8, ICRC_BYTES = 4 };
+enum {
+	LRH_BYTES = 8,
+	GRH_BYTES = 40,
+	BTH_BYTES = 12,
+	DETH_BYTES = 8,
+	ICRC_BYTES = 4
+};
 
 #define NEXT_BTH  2
 #define NEXT_GRH  3

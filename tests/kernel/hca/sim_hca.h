@@ -22,20 +22,20 @@
 #include "compat.h"
 #include "hca_protocol.h"
 
-#define MOST_PORTS	 16
-#define PATIENCE	 (2 * HZ) /* the process replies and reads within this time */
-#define MOST_WORK	 4096	  /* work requests of a queue */
+#define MOST_PORTS       16
+#define PATIENCE         (2 * HZ) /* the process replies and reads within this time */
+#define MOST_WORK        4096     /* work requests of a queue */
 #define MOST_COMPLETIONS (8 * MOST_WORK)
 
 /* What a port counts: rdma statistic's hw_counters. */
 enum count {
-	COUNT_SENT,	       /* packets that the process read */
-	COUNT_SENDS_DROPPED,   /* not read in time */
-	COUNT_RECEIVED,	       /* packets that reached a queue pair */
-	COUNT_MALFORMED,       /* wrong length or header */
-	COUNT_WRONG_QP,	       /* no queue pair, or none that receives */
+	COUNT_SENT,          /* packets that the process read */
+	COUNT_SENDS_DROPPED, /* not read in time */
+	COUNT_RECEIVED,      /* packets that reached a queue pair */
+	COUNT_MALFORMED,     /* wrong length or header */
+	COUNT_WRONG_QP,      /* no queue pair, or none that receives */
 	COUNT_WRONG_QKEY,
-	COUNT_NO_BUFFER,       /* no work request in the receive queue */
+	COUNT_NO_BUFFER, /* no work request in the receive queue */
 	COUNT_COMMANDS,
 	COUNT_COMMANDS_FAILED, /* no reply in time, or an error */
 	COUNT_EVENTS,
@@ -116,14 +116,15 @@ struct port {
 
 struct wire { /* an open file */
 	spinlock_t lock;
-	struct list_head items;	   /* for the process */
+	struct list_head items;    /* for the process */
 	struct list_head commands; /* without a reply */
 	wait_queue_head_t readable;
 	struct mutex reading; /* guards `buffer` */
 	struct mutex creating;
 	u8 *buffer;
-	bool dead; /* the process closes the file */
-	bool stalled; /* a command timed out: others fail at once, until the process reads, or */
+	bool dead;    /* the process closes the file */
+	bool stalled; /* a command timed out: others fail at once, until the process reads, or
+		       */
 	unsigned long retry_at; /* until this time (jiffies) */
 	u32 next_id;
 	struct delayed_work watch;
@@ -147,12 +148,27 @@ static inline struct hca *hca_of(struct ib_device *device)
 	return container_of(device, struct hca, ib);
 }
 
+static inline struct wire *wire_of(struct ib_device *device)
+{
+	return hca_of(device)->wire;
+}
+
+static inline struct queue_pair *qp_of(struct ib_qp *qp)
+{
+	return container_of(qp, struct queue_pair, ib);
+}
+
+static inline struct address *address_of(struct ib_ah *ah)
+{
+	return container_of(ah, struct address, ib);
+}
+
 static inline void count(struct hca *hca, u32 port, enum count what)
 {
 	atomic64_inc(&hca->ports[port].counts[what]);
 }
 
-/* --- wire.c: messages ---------------------------------------------------------------- */
+/* --- wire.c: messages ------------------------------------------------------------ */
 
 /* Lets the process perform a command and reply. 0, or a negative errno: -ETIMEDOUT; -ENODEV:
  * the process is gone. Sleeps. */
@@ -163,9 +179,9 @@ void wire_send(struct wire *wire, struct send *send);
 
 extern const struct file_operations wire_operations;
 
-/* --- packet.c: headers ---------------------------------------------------------------- */
+/* --- packet.c: headers ----------------------------------------------------------- */
 
-struct arrived { /* a packet, parsed; its pointers point into the packet */
+struct arrived {       /* a packet, parsed; its pointers point into the packet */
 	const u8 *grh; /* 40 bytes, or NULL */
 	const u8 *mad;
 	u32 qp, source_qp;
@@ -182,9 +198,20 @@ u32 packet_build(u8 *packet, const struct address *address, u32 source_qp, u32 q
 /* False: the packet is malformed. */
 bool packet_parse(const u8 *packet, u32 length, struct arrived *arrived);
 
-/* --- queues.c: queue pairs and completions --------------------------------------------- */
+/* --- queues.c: queue pairs and completions --------------------------------------- */
 
 extern const struct ib_device_ops queue_operations;
+
+/* With the lock held: a completion; all posted receives complete with an error. */
+void queue_complete(struct ib_cq *cq, const struct ib_wc *wc);
+void queue_flush_receives(struct queue_pair *qp);
+
+/* --- post.c: work requests --- */
+
+int queue_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
+		    const struct ib_send_wr **bad);
+int queue_post_receive(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
+		       const struct ib_recv_wr **bad);
 
 /* A packet reached a port. */
 void queues_receive(struct hca *hca, u32 port, const u8 *packet, u32 length);
@@ -192,7 +219,7 @@ void queues_receive(struct hca *hca, u32 port, const u8 *packet, u32 length);
 /* With the lock held: the packet of a work request is read, or will not be sent. */
 void queues_sent(struct send *send, enum ib_wc_status status);
 
-/* --- mads.c: the agents of the adapter -------------------------------------------------- */
+/* --- mads.c: the agents of the adapter ------------------------------------------- */
 
 int hca_process_mad(struct ib_device *device, int flags, u32 port, const struct ib_wc *wc,
 		    const struct ib_grh *grh, const struct ib_mad *in, struct ib_mad *out,
@@ -202,7 +229,7 @@ int hca_process_mad(struct ib_device *device, int flags, u32 port, const struct 
 int hca_get(struct hca *hca, u32 port, __be16 attribute, u32 modifier,
 	    u8 data[IB_SMP_DATA_SIZE]);
 
-/* --- device.c --------------------------------------------------------------------------- */
+/* --- device.c -------------------------------------------------------------------- */
 
 /* Allocates the device. It is registered by wire->registering. 0 or a negative errno. */
 int hca_create(struct wire *wire, const struct sim_hca_create *create);

@@ -12,7 +12,7 @@
 #define BUFFER_BYTES  (32 * 1024) /* of one read() */
 #define LONGEST_WRITE (64 * 1024)
 
-/* --- from the kernel to the process ------------------------------------------------------- */
+/* --- from the kernel to the process ---------------------------------------------- */
 
 static bool is_of_send(const struct item *item)
 {
@@ -43,7 +43,8 @@ static void drop_old_packets(struct work_struct *work)
 	unsigned long flags;
 
 	spin_lock_irqsave(&wire->lock, flags);
-	list_for_each_entry_safe(item, next, &wire->items, list) {
+	list_for_each_entry_safe(item, next, &wire->items, list)
+	{
 		struct send *send = container_of(item, struct send, item);
 
 		if (!is_of_send(item))
@@ -111,7 +112,8 @@ static size_t take_messages(struct wire *wire, size_t room)
 
 	spin_lock_irqsave(&wire->lock, flags);
 	wire->stalled = false;
-	list_for_each_entry_safe(item, next, &wire->items, list) {
+	list_for_each_entry_safe(item, next, &wire->items, list)
+	{
 		size_t length = sizeof(item->message) + item->message.length;
 
 		if (length > room - bytes)
@@ -172,7 +174,7 @@ static __poll_t wire_poll(struct file *file, poll_table *table)
 	return EPOLLOUT | EPOLLWRNORM | (has_messages(wire) ? EPOLLIN | EPOLLRDNORM : 0);
 }
 
-/* --- from the process to the kernel ------------------------------------------------------- */
+/* --- from the process to the kernel ---------------------------------------------- */
 
 static void register_device(struct work_struct *work)
 {
@@ -211,7 +213,8 @@ static void take_reply(struct wire *wire, u32 id, const void *payload)
 	unsigned long flags;
 
 	spin_lock_irqsave(&wire->lock, flags);
-	list_for_each_entry(command, &wire->commands, list) {
+	list_for_each_entry(command, &wire->commands, list)
+	{
 		if (command->item.message.id != id || command->replied)
 			continue;
 		memcpy(&command->reply, payload, sizeof(command->reply));
@@ -284,7 +287,7 @@ static ssize_t wire_write(struct file *file, const char __user *from, size_t len
 	return done ? done : error;
 }
 
-/* --- open and close ------------------------------------------------------------------------- */
+/* --- open and close -------------------------------------------------------------- */
 
 static int wire_open(struct inode *inode, struct file *file)
 {
@@ -319,14 +322,14 @@ static void die(struct wire *wire)
 
 	spin_lock_irqsave(&wire->lock, flags);
 	wire->dead = true;
-	list_for_each_entry_safe(item, next, &wire->items, list) {
+	list_for_each_entry_safe(item, next, &wire->items, list)
+	{
 		if (!is_of_send(item))
 			continue;
 		list_del_init(&item->list);
 		queues_sent(container_of(item, struct send, item), IB_WC_WR_FLUSH_ERR);
 	}
-	list_for_each_entry(command, &wire->commands, list)
-		complete(&command->done);
+	list_for_each_entry(command, &wire->commands, list) complete(&command->done);
 	spin_unlock_irqrestore(&wire->lock, flags);
 }
 

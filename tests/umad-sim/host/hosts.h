@@ -64,7 +64,7 @@ struct host_port { /* an end port that programs or the SA use */
 	struct agent *agents;
 	struct handle *handles;       /* umad.h: the open ones */
 	struct issm *issm;            /* issm.h: its holder, and who waits for it */
-	struct kernel_device *kernel; /* kernel_device.h: NULL: it is simulated, too */
+	struct kernel_device *kernel; /* server.h; NULL: it is simulated, too */
 	/* passes a packet that is for no agent to the real kernel; false: it is not for it */
 	bool (*to_kernel)(struct host_port *host, const struct packet *packet);
 };

@@ -18,7 +18,6 @@
 #include "check.h"
 #include "fault_rules.h"
 #include "folder.h"
-#include "kernel_device.h"
 #include "options.h"
 #include "printable.h"
 #include "program.h"

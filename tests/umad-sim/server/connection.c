@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "kernel_device.h"
 #include "links.h"
 #include "server.h"
 #include "sma.h"

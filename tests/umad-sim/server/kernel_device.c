@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /* HCAs of a real kernel. */
-#include "kernel_device.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -16,6 +14,7 @@
 #include "hca_protocol.h"
 #include "links.h"
 #include "node.h"
+#include "server.h"
 #include "sma.h"
 #include "traps.h"
 #include "wire.h"

@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "faults.h"
-#include "kernel_device.h"
 #include "manager.h"
 #include "printable.h"
 #include "routes.h"

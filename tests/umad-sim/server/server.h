@@ -50,7 +50,7 @@ struct server {
 	struct fabric fabric; /* first member: a pointer to the fabric is one to its server */
 	struct sa_agent *sa_agent;
 	struct view *views;
-	struct kernel_device *kernel_devices; /* kernel_device.h */
+	struct kernel_device *kernel_devices; /* HCAs of a real kernel */
 	struct connection *connections;
 	struct connection *pending;             /* with messages to send, or closed */
 	struct connection *by_key[KEY_BUCKETS]; /* umad handles */
@@ -169,6 +169,31 @@ void outputs_write_stats(struct server *server);
 
 /* Writes the rest, and closes the files. The timers have been freed. */
 void outputs_close(struct server *server);
+
+/* --- kernel_device.c ------------------------------------------------------------ */
+
+/*
+ * HCAs of a real kernel: the module sim_hca (tests/kernel/hca) makes an InfiniBand device of
+ * each open file, and the packets of its ports come from and go to the fabric. Programs then
+ * use the kernel's own umad devices.
+ */
+
+/*
+ * Makes devices mlx5_0, mlx5_1 ... of these nodes ("NODE" or "NODE,NODE"; NULL: the first CA).
+ * Returns when the kernel has registered all of them. 0 or a negative errno; `why` (of 256
+ * bytes) then has a reason.
+ */
+int kernel_devices_start(struct server *server, const char *nodes, char *why);
+void kernel_devices_free(struct server *server);
+
+/* Handles all messages of a device's connection; false: the kernel closed the device. */
+bool kernel_device_read(struct connection *connection);
+
+/* A port changed: tells the kernel by the events of a driver. */
+void kernel_devices_port_changed(struct server *server, uint32_t port);
+
+/* A node's device is removed, or comes back. */
+void kernel_devices_node_changed(struct server *server, uint32_t node, bool present);
 
 /* --- uevents.c ------------------------------------------------------------------ */
 

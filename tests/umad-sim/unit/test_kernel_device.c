@@ -2,7 +2,7 @@
 
 /* HCAs of a real kernel. A socket pair stands for the file of the module: each message is one
  * packet of the socket. */
-#include "kernel_device.h"
+#include "server.h"
 #include "test.h"
 
 #include <errno.h>
