@@ -141,6 +141,21 @@ static void a_port_reaches_itself(void)
 	receive_response(4);
 }
 
+/* MADs have the Q_Key of the sending queue pair, whatever the program writes. */
+static void the_q_key_of_a_program_is_not_sent(void)
+{
+	opened();
+	set_mad(umad, METHOD_ANY, 6);
+	set_destination(umad, &there);
+	umad_get_mad_addr(umad)->qkey = htobe32(7);
+	send_mad(from, asking, umad, MAD, 20000, 0);
+	receive_request();
+	make_response(umad);
+	umad_get_mad_addr(umad)->qkey = 0;
+	send_mad(to, responding, umad, MAD, 0, 0);
+	receive_response(6);
+}
+
 static void a_short_mad_is_filled_up_with_zeros(void)
 {
 	static const uint8_t zeros[MAD];
@@ -438,6 +453,7 @@ int main(int argc, char **argv)
 		CHECK(the_upper_half_of_a_transaction_id_is_the_agents),
 		CHECK(a_grh_comes_with_its_sender),
 		CHECK(a_port_reaches_itself),
+		CHECK(the_q_key_of_a_program_is_not_sent),
 		CHECK(a_short_mad_is_filled_up_with_zeros),
 		CHECK(a_method_that_no_one_asked_for_does_not_come),
 		CHECK(each_of_two_programs_gets_its_own_responses),

@@ -146,7 +146,8 @@ static void address(const struct fabric *fabric, const struct agent *agent,
 	packet->from = port;
 	packet->source_qp = agent->rules.qp;
 	packet->qp = be32toh(header->qpn) & 0xffffff;
-	packet->qkey = be32toh(header->qkey);
+	/* ib_mad sends with the Q_Key of the queue pair, whatever the program writes */
+	packet->qkey = agent->rules.qp ? WELL_KNOWN_QKEY : 0;
 	packet->dlid = be16toh(header->lid);
 	packet->slid = (uint16_t)(state->lid | (header->path_bits & ((1U << state->lmc) - 1)));
 	packet->sl = header->sl & 15;
