@@ -77,6 +77,7 @@ struct node {
 	uint16_t linear_top;          /* SwitchInfo: LinearFDBTop */
 	uint8_t life_time;            /* SwitchInfo: LifeTimeValue */
 	uint32_t rank;                /* among the switches (routes.c); NONE: a CA */
+	char *description;            /* NodeDescription, as its host set it; NULL: its name */
 	uint64_t power_at;            /* no power before this time: links.h, node_reboot() */
 	bool removed;                 /* a fault: its devices are removed */
 	bool state_change;            /* SwitchInfo: PortStateChange */

@@ -75,6 +75,7 @@ static void node_free(struct node *node)
 {
 	switch_tables_free(node->tables);
 	workload_free(node->workload);
+	free(node->description);
 }
 
 void fabric_free(struct fabric *fabric)

@@ -257,12 +257,15 @@ bool sma_read(struct fabric *fabric, uint32_t node, unsigned int attribute, uint
 	bool of_switch = is_switch(fabric, node);
 	uint32_t named = sma_port(fabric, node, modifier & 0xff, in_port);
 	uint32_t own = sma_port(fabric, node, 0, in_port);
+	const char *text;
 
 	memset(data, 0, SMP_DATA);
 	switch (attribute) {
 	case IB_ATTR_NODE_DESC:
-		memcpy(data, hardware(fabric, node)->name,
-		       strlen(hardware(fabric, node)->name));
+		text = fabric->nodes[node].description;
+		if (!text)
+			text = hardware(fabric, node)->name;
+		memcpy(data, text, strlen(text));
 		return true;
 	case IB_ATTR_NODE_INFO:
 		read_node_info(fabric, node, in_port, data);

@@ -103,6 +103,8 @@ static struct trap *make(struct fabric *fabric, uint32_t port, unsigned int type
 	return trap;
 }
 
+#define DESCRIPTION_CHANGE 1 /* in trap 144 */
+
 static void raise_trap(struct fabric *fabric, struct trap *trap)
 {
 	trap->next = fabric->traps;
@@ -122,7 +124,8 @@ void trap_link_state(struct fabric *fabric, uint32_t node)
 	raise_trap(fabric, trap);
 }
 
-void trap_capability(struct fabric *fabric, uint32_t port)
+/* Trap 144, with the changes of IBA 14.2.5.1 that do not concern the CapabilityMask. */
+static void trap_local_change(struct fabric *fabric, uint32_t port, uint8_t other_changes)
 {
 	struct trap *earlier = find(fabric, port, 144);
 	struct trap *trap;
@@ -136,7 +139,23 @@ void trap_capability(struct fabric *fabric, uint32_t port)
 		      fabric->ports[port].lid);
 	mad_set_field(trap->packet.mad, NOTICE, IB_NOTICE_DATA_144_CAPMASK_F,
 		      fabric->ports[port].capability_mask);
+	if (other_changes) {
+		uint8_t *details = trap->packet.mad + NOTICE + 10;
+
+		details[5] |= 1; /* OtherLocalChanges */
+		details[11] |= other_changes;
+	}
 	raise_trap(fabric, trap);
+}
+
+void trap_capability(struct fabric *fabric, uint32_t port)
+{
+	trap_local_change(fabric, port, 0);
+}
+
+void trap_description(struct fabric *fabric, uint32_t port)
+{
+	trap_local_change(fabric, port, DESCRIPTION_CHANGE);
 }
 
 void trap_mkey(struct fabric *fabric, uint32_t port, const uint8_t mad[MAD_BYTES])

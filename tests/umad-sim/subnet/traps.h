@@ -13,6 +13,9 @@ void trap_link_state(struct fabric *fabric, uint32_t node);
 /* 144: an end port's CapabilityMask changed. */
 void trap_capability(struct fabric *fabric, uint32_t port);
 
+/* 144: the NodeDescription of an end port's node changed. */
+void trap_description(struct fabric *fabric, uint32_t port);
+
 /* 256: an SMP came to an end port with a wrong M_Key. */
 void trap_mkey(struct fabric *fabric, uint32_t port, const uint8_t mad[MAD_BYTES]);
 

@@ -373,6 +373,26 @@ TEST(is_sm_is_a_bit_of_the_port)
 	tear_down(kernel);
 }
 
+TEST(the_description_of_a_node_changes)
+{
+	struct kernel *kernel = set_up();
+	struct sim_hca_command request = {.operation = SIM_HCA_DESCRIPTION};
+	char longest[65];
+
+	strcpy((char *)request.data, "rack 7");
+	assert_int_equal(command(kernel, &request).status, 0);
+	request.operation = SIM_HCA_MAD;
+	make_smp(request.data, CLASS_SMP, METHOD_GET, IB_ATTR_NODE_DESC);
+	assert_string_equal((char *)command(kernel, &request).data + SMP_DATA_AT, "rack 7");
+	memset(longest, 'x', 64);
+	longest[64] = '\0';
+	request.operation = SIM_HCA_DESCRIPTION;
+	memset(request.data, 'x', MAD_BYTES);
+	assert_int_equal(command(kernel, &request).status, 0);
+	assert_string_equal(kernel->server.fabric.nodes[HOST_1].description, longest);
+	tear_down(kernel);
+}
+
 /* The driver knows no M_Key; a program has to. */
 TEST(a_command_of_the_driver_needs_no_mkey)
 {
