@@ -3,6 +3,7 @@
 /* The checks of write(). The preloaded library makes them to return errors at once; the fabric
  * makes them again because it does not trust the programs. */
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "protocol.h"
@@ -11,6 +12,14 @@
 #define RMPP_HEADER 36
 #define RMPP_FLAGS  26
 #define CLASS_SA    0x03
+
+#define CLASS_DIRECTED 0x81
+#define RESPONSE       0x80 /* the direction bit, in the upper byte of the status */
+#define HOP_POINTER    6
+#define HOP_COUNT      7
+#define DR_SLID        32
+#define INITIAL_PATH   128
+#define MOST_HOPS      64 /* a path has fewer */
 
 /* Offset of a class's data, as far as write() needs it (kernel: ib_get_mad_data_offset()). */
 static uint64_t data_offset(uint8_t class)
@@ -22,6 +31,27 @@ static uint64_t data_offset(uint8_t class)
 	if (class >= 0x30 && class <= 0x4f)
 		return 40;
 	return MAD_HEADER;
+}
+
+/*
+ * The kernel's SMI sends a directed request only if its path begins with the port, and if its
+ * hop pointer is at the beginning of the path, or at its end (IBA 14.2.2.2). The kernel fills a
+ * short SMP up with zeros.
+ */
+static bool smi_sends(uint32_t port, const uint8_t *mad, uint64_t length)
+{
+	unsigned int pointer = mad[HOP_POINTER];
+	unsigned int count = mad[HOP_COUNT];
+	uint8_t first = length > INITIAL_PATH + 1 ? mad[INITIAL_PATH + 1] : 0;
+
+	if (mad[1] != CLASS_DIRECTED || mad[4] & RESPONSE ||
+	    (mad[DR_SLID] & mad[DR_SLID + 1]) != 0xff)
+		return true;
+	if (count >= MOST_HOPS || pointer > count + 1)
+		return false;
+	if (count == 0 || port == 0)
+		return true;
+	return pointer == 0 ? first == port : pointer >= count;
 }
 
 int check_write(const struct shared *shared, const uint8_t *packet, uint64_t count)
@@ -45,5 +75,5 @@ int check_write(const struct shared *shared, const uint8_t *packet, uint64_t cou
 	    (!(state & AGENT_RMPP) || data_offset(mad[1]) == MAD_HEADER ||
 	     !(mad[RMPP_FLAGS] & 1)))
 		return -EINVAL;
-	return 0;
+	return smi_sends(atomic_load(&shared->smi_port), mad, count - header) ? 0 : -EINVAL;
 }

@@ -99,6 +99,7 @@ struct shared {
 	_Atomic uint32_t gone;        /* the device was removed */
 	_Atomic uint32_t pkey_layout; /* headers have HEADER_BYTES bytes */
 	_Atomic uint32_t used;        /* an agent was registered: the layout stays */
+	_Atomic uint32_t smi_port;    /* where directed routes begin; 0: any port of a switch */
 	/* by agent id; 0: not registered; AGENT_REGISTERED, and AGENT_RMPP if the kernel does
 	 * RMPP */
 	_Atomic uint32_t agents[AGENTS_PER_HANDLE];

@@ -9,11 +9,9 @@
 #include "hosts.h"
 #include "settings.h"
 
-#define TICK         (4 * MILLISECOND) /* the kernel checks timeouts in these steps */
-#define FOR_EVER     UINT32_MAX
-#define GIVEN_BACK   24 /* bytes of MAD that are given back at a timeout: the header */
-#define DR_SLID      32
-#define INITIAL_PATH 128
+#define TICK       (4 * MILLISECOND) /* the kernel checks timeouts in these steps */
+#define FOR_EVER   UINT32_MAX
+#define GIVEN_BACK 24 /* bytes of MAD that are given back at a timeout: the header */
 
 static struct send **chain(const struct fabric *fabric, uint64_t tid)
 {
@@ -162,17 +160,6 @@ static void address(const struct fabric *fabric, const struct agent *agent,
 	memcpy(packet->dgid, header->gid, sizeof(packet->dgid));
 }
 
-/* A CA sends a directed SMP only if its path begins with the sending port. */
-static bool leaves_by_its_port(const struct fabric *fabric, uint32_t port, const uint8_t *mad)
-{
-	const struct graph_port *end = cable(fabric, port);
-
-	return mad_class_of(mad) != CLASS_DIRECTED_SMP || get16(mad + 4) & 0x8000 ||
-	       mad[7] == 0 || mad[6] != 0 || get16(mad + DR_SLID) != PERMISSIVE_LID ||
-	       hardware(fabric, end->node)->type == NODE_SWITCH ||
-	       mad[INITIAL_PATH + 1] == end->number;
-}
-
 static bool kernel_does_rmpp(const struct agent *agent, const uint8_t *mad)
 {
 	return agent->rules.rmpp_version && !agent->rules.user_rmpp && class_has_rmpp(mad[1]) &&
@@ -218,10 +205,6 @@ int host_send(struct fabric *fabric, struct agent *agent, const struct ib_user_m
 	send->retries = header->retries;
 	send->expects_reply = header->timeout_ms != 0;
 	memcpy(send->packet.mad, mad, length < MAD_BYTES ? length : MAD_BYTES);
-	if (!leaves_by_its_port(fabric, agent->host->port, send->packet.mad)) {
-		free(send);
-		return -EINVAL;
-	}
 	address(fabric, agent, header, &send->packet);
 	if (!mad_is_response(mad))
 		put32(send->packet.mad + 8, agent->tid_high);

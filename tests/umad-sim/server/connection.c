@@ -196,6 +196,7 @@ static void removed(struct handle *handle)
 
 int connection_become_umad(struct connection *connection, struct host_port *host)
 {
+	const struct graph_port *end;
 	int fd = memfd_create("umad-sim", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	struct handle *handle;
 	void *shared;
@@ -217,6 +218,9 @@ int connection_become_umad(struct connection *connection, struct host_port *host
 		return -ENOMEM;
 	}
 	handle->shared = shared;
+	end = cable(&connection->server->fabric, host->port);
+	if (hardware(&connection->server->fabric, end->node)->type != NODE_SWITCH)
+		atomic_store(&handle->shared->smi_port, end->number);
 	handle->owner = connection;
 	handle->readable = readable;
 	handle->removed = removed;

@@ -330,7 +330,7 @@ static void walk_out(struct walk *walk, uint32_t at)
 }
 
 /* A directed response (IBA 14.2.2.3, 14.2.2.4): the hop pointer is decremented along the
- * return path. */
+ * return path. A response of the own node takes no path: the kernel leaves its pointer at 1. */
 static void walk_back(struct walk *walk, uint32_t at)
 {
 	uint8_t *mad = walk->packet.mad;
@@ -341,7 +341,8 @@ static void walk_back(struct walk *walk, uint32_t at)
 		return;
 	}
 	walk->packet.dlid = PERMISSIVE_LID; /* on the path */
-	while (--mad[HOP_POINTER] > 0) {
+	while ((count > 0 || get16(mad + DR_SLID) != PERMISSIVE_LID) &&
+	       --mad[HOP_POINTER] > 0) {
 		uint32_t out = path_port(walk, at, mad[RETURN_PATH + mad[HOP_POINTER]]);
 
 		if (out == NONE) {

@@ -48,6 +48,7 @@ static inline struct device *open_device(struct subnet *subnet, uint32_t node)
 	device->handle = handle_open(&subnet->fabric, host);
 	assert_non_null(device->handle);
 	device->handle->shared = &device->shared;
+	atomic_store(&device->shared.smi_port, 1);
 	device->handle->owner = device;
 	device->handle->readable = note_readable;
 	device->handle->removed = note_removed;

@@ -132,6 +132,33 @@ MACHINES_TEST(a_short_mad_arrives_with_zeros_up_to_256_bytes)
 	free(message);
 }
 
+/* What the kernel's SMI does not send. */
+MACHINES_TEST(a_directed_request_begins_at_its_port_and_has_63_hops)
+{
+	static const struct {
+		uint8_t pointer, count, first;
+		int result;
+	} rows[] = {
+		{0, 0, 0, 0},       {0, 1, 1, 0},        {0, 63, 1, 0},      {0, 1, 2, -EINVAL},
+		{0, 1, 0, -EINVAL}, {0, 64, 1, -EINVAL}, {1, 2, 1, -EINVAL}, {3, 1, 1, -EINVAL},
+	};
+	struct destination to = {.lid = PERMISSIVE_LID, .smp = true};
+	uint8_t mad[MAD_BYTES];
+
+	assert_int_equal(agent(machines->alpha, CLASS_DIRECTED_SMP, 0, 0), 0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		make_mad(mad, MAD_BYTES, CLASS_DIRECTED_SMP, METHOD_GET, (uint32_t)i + 1);
+		mad[6] = rows[i].pointer;
+		mad[7] = rows[i].count;
+		memset(mad + 32, 0xff, 4);
+		mad[128 + 1] = rows[i].first;
+		assert_int_equal(write_mad(machines->alpha, &to, mad, MAD_BYTES),
+				 rows[i].result);
+	}
+	mad[4] = 0x80; /* a response */
+	assert_int_equal(write_mad(machines->alpha, &to, mad, MAD_BYTES), 0);
+}
+
 MACHINES_TEST(the_upper_half_of_a_transaction_id_is_the_agent_s)
 {
 	struct destination to = {.lid = gamma_lid(machines), .timeout = 1000};
