@@ -93,8 +93,8 @@ static bool is_wanted(const struct mad_sa_node_record *node, char **names)
 int main(int argc, char **argv)
 {
 	int classes[] = {IB_SMI_DIRECT_CLASS, IB_SA_CLASS};
-	struct ibmad_port *port = mad_rpc_open_port(NULL, 0, classes, 2);
-	struct mad_async *async = port ? mad_async_create(port) : NULL;
+	struct mad_async *async;
+	struct ibmad_port *port;
 	char text[MAD_ERROR_TEXT_SIZE];
 	struct mad_sa_table *nodes;
 	ib_portid_t self;
@@ -106,6 +106,8 @@ int main(int argc, char **argv)
 			return 2;
 		all.timeout_ms = atoi(optarg);
 	}
+	port = mad_rpc_open_port(NULL, 0, classes, 2);
+	async = port ? mad_async_create(port) : NULL;
 	if (!async || ib_resolve_self_via(&self, NULL, NULL, port))
 		err(1, "this port");
 	if (mad_sa_get_table(port, &all, &nodes))

@@ -105,10 +105,10 @@ int main(int argc, char **argv)
 						      .basic = true};
 	int classes[] = {IB_SMI_DIRECT_CLASS, IB_PERFORMANCE_CLASS}, option, error;
 	struct mad_fabric_counters *counters = mad_fabric_counters_create(NULL);
-	struct ibmad_port *port = mad_rpc_open_port(NULL, 0, classes, 2);
 	const struct mad_fabric_counters_port *each = NULL;
 	char text[MAD_ERROR_TEXT_SIZE], *end = NULL;
 	struct mad_fabric *fabric;
+	struct ibmad_port *port;
 
 	while ((option = getopt(argc, argv, "k:l:")) != -1) {
 		if (option == 'k')
@@ -118,6 +118,7 @@ int main(int argc, char **argv)
 		if (option == '?' || (end && *end))
 			errx(2, "usage: sweep [-k M_KEY] [-l SECONDS] [MILLISECONDS]");
 	}
+	port = mad_rpc_open_port(NULL, 0, classes, 2);
 	if (!port || !counters)
 		errx(1, "%s", mad_last_failure_text(text, sizeof(text)));
 	if (optind < argc)

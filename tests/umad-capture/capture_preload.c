@@ -275,7 +275,9 @@ static void report_other(void *symbol, bool begins)
 	dprintf(STDERR_FILENO,
 		"umad-capture: %s: %s has no umad_set_packet_hook(): it is not the libibumad "
 		"of "
-		"this project: its MADs cannot be captured\n",
+		"this project, and its MADs cannot be captured; set LD_LIBRARY_PATH to the "
+		"folder "
+		"of this project's libraries\n",
 		program_invocation_name, where.dli_fname);
 	if (begins)
 		_exit(125);
