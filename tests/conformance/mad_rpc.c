@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /* Blocking requests of libibmad, from one process to a server in another process. */
+#include "bytes.h"
 #include "check.h"
 #include "mads.h"
 #include "rpc.h"
@@ -19,14 +20,6 @@ static void opened(void)
 {
 	port = open_mad_port(&here);
 	to = address_of(&there);
-}
-
-static uint32_t number_in(const uint8_t *data)
-{
-	uint32_t number;
-
-	memcpy(&number, data, sizeof(number));
-	return be32toh(number);
 }
 
 static void what_is_asked_comes_back(void)
@@ -57,9 +50,9 @@ static void a_server_sees_who_asks(void)
 	child = start_server();
 	opened();
 	expect(mad_rpc(port, &rpc, &to, data, data));
-	expect_equal(number_in(data), here.lid);
-	expect_equal(number_in(data + 4), 1);
-	expect_equal(number_in(data + 8), here.ethernet);
+	expect_equal(get32(data), here.lid);
+	expect_equal(get32(data + 4), 1);
+	expect_equal(get32(data + 8), here.ethernet);
 	if (here.ethernet)
 		expect_bytes(data + 16, here.gid, 16);
 	stop_server(child);
@@ -106,7 +99,7 @@ static void a_request_without_a_response_has_all_its_attempts(void)
 	} while (++tries < 10 && took < 3 * 100);
 	expect(took >= 3 * 100);
 	expect(mad_rpc(port, &rpc, &to, data, data));
-	expect_equal(number_in(data), 3 * tries + 1);
+	expect_equal(get32(data), 3 * tries + 1);
 	stop_server(child);
 }
 
@@ -170,7 +163,7 @@ static void a_long_request_is_received_whole(void)
 
 		expect_equal(mad_rpc_message(port, &rpc, &to, payload, sizes[i], &message), 0);
 		expect_equal(message.length, MAD);
-		expect_equal(number_in(message.mad + DATA), sizes[i]);
+		expect_equal(get32(message.mad + DATA), sizes[i]);
 		mad_message_free(&message);
 	}
 	free(payload);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 #include "mads.h"
+#include "bytes.h"
 #include "check.h"
 
 #include <string.h>
@@ -24,20 +25,6 @@
 static uint8_t *bytes_of(void *umad)
 {
 	return umad_get_mad(umad);
-}
-
-static void put32(uint8_t *at, uint32_t value)
-{
-	value = htobe32(value);
-	memcpy(at, &value, sizeof(value));
-}
-
-static uint32_t get32(const uint8_t *at)
-{
-	uint32_t value;
-
-	memcpy(&value, at, sizeof(value));
-	return be32toh(value);
 }
 
 void *new_umad(size_t bytes)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /* Messages of many MADs: the kernel segments and reassembles them (IBA 13.6). */
+#include "bytes.h"
 #include "check.h"
 #include "mads.h"
 
@@ -30,10 +31,7 @@ static void opened(void)
 
 static uint32_t number_at(size_t offset)
 {
-	uint32_t value;
-
-	memcpy(&value, (uint8_t *)umad_get_mad(umad) + offset, sizeof(value));
-	return be32toh(value);
+	return get32((uint8_t *)umad_get_mad(umad) + offset);
 }
 
 static void ask(uint32_t tid, size_t data)

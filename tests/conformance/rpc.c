@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
+#include "bytes.h"
 #include "check.h"
 #include "rpc.h"
 
@@ -39,12 +40,6 @@ ib_rpc_t request_of(int method, unsigned attribute, int timeout_ms)
 	};
 
 	return rpc;
-}
-
-static void put32(uint8_t *at, uint32_t value)
-{
-	value = htobe32(value);
-	memcpy(at, &value, sizeof(value));
 }
 
 static void put_sender(uint8_t *data, const struct ib_user_mad *umad)

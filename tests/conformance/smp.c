@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /* SMPs, on ports with a QP0: directed routes, LID-routed SMPs, Sets, the M_Key, traps. */
+#include "bytes.h"
 #include "check.h"
 #include "mads.h"
 
@@ -64,20 +65,6 @@ static uint8_t *smp(void)
 static uint8_t *data(void)
 {
 	return smp() + SMP_DATA;
-}
-
-static void put16(uint8_t *at, uint16_t value)
-{
-	value = htobe16(value);
-	memcpy(at, &value, sizeof(value));
-}
-
-static uint16_t get16(const uint8_t *at)
-{
-	uint16_t value;
-
-	memcpy(&value, at, sizeof(value));
-	return be16toh(value);
 }
 
 static void opened_with(uint8_t mgmt_class)
