@@ -32,7 +32,7 @@ static void stop(int number)
 	mad_async_stop(async);
 }
 
-static void say(const char *format, ...)
+static __attribute__((format(printf, 1, 2))) void say(const char *format, ...)
 {
 	struct timespec now;
 	va_list args;

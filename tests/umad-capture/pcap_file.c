@@ -145,7 +145,8 @@ static void write_frame(struct pcap_file *file, const struct packet_record *reco
 	size_t frame = frame_build(bytes + ERF_HEADER, address, mad);
 	size_t length = ERF_HEADER + frame, in_file = PACKET_HEADER + length;
 	struct pcap_pkthdr header = {
-		.ts = {.tv_sec = (time_t)record->seconds, .tv_usec = record->nanoseconds},
+		.ts = {.tv_sec = (time_t)record->seconds,
+		       .tv_usec = (suseconds_t)record->nanoseconds},
 		.caplen = (uint32_t)length,
 		.len = (uint32_t)length,
 	};

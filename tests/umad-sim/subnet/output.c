@@ -213,7 +213,7 @@ int output_finish(struct output *output)
 
 	sigemptyset(&none);
 	while (!error && output_is_behind(output) && (left = end - now_ms()) > 0) {
-		struct timespec time = {left / 1000, left % 1000 * 1000000};
+		struct timespec time = {(time_t)(left / 1000), (long)(left % 1000 * 1000000)};
 
 		if (ppoll(&writable, 1, &time, &none) < 0)
 			return 0;

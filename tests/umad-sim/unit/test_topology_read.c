@@ -139,8 +139,8 @@ TEST(a_degraded_link_keeps_what_both_ends_support)
 	static const char *const texts[] = {
 		"Hca 1 \"a\"\n[1] \"b\" w=3 s=7 e=4 active=1xFDR\nHca 1 \"b\"\n",
 		"Hca 1 \"a\"\n[1] \"b\"[1] active=1xFDR # \"b\" lid 1 4xHDR\nHca 1 \"b\"\n",
-		"Hca 1 \"a\"\n[1] \"b\" active=1xFDR e=4\nHca 1 \"b\"\n"
-		"[1] \"a\" e=7 active=1xFDR",
+		("Hca 1 \"a\"\n[1] \"b\" active=1xFDR e=4\n"
+		 "Hca 1 \"b\"\n[1] \"a\" e=7 active=1xFDR"),
 	};
 	struct graph graph, again;
 	size_t i;
