@@ -404,6 +404,23 @@ static void each_of_20_sa_requests_has_its_response(void)
 	}
 }
 
+/* Classes other than those of the SA and of SMPs have no limit. */
+static void each_of_300_requests_of_a_vendor_is_in_flight(void)
+{
+	static bool arrived[300];
+	uint32_t tid;
+
+	opened();
+	for (tid = 0; tid < 300; tid++)
+		ask(tid);
+	for (int i = 0; i < 300; i++) {
+		receive_request();
+		tid = tid_of(umad);
+		expect(tid < 300 && !arrived[tid]);
+		arrived[tid] = true;
+	}
+}
+
 #define PERF_MGT      0x04
 #define PORT_COUNTERS 0x12
 #define NO_ATTRIBUTE  0x77 /* an attribute that the class does not have */
@@ -466,6 +483,7 @@ int main(int argc, char **argv)
 		CHECK(a_child_and_a_copy_have_the_same_device),
 		CHECK(a_read_that_may_block_waits_for_a_response),
 		CHECK(each_of_20_sa_requests_has_its_response),
+		CHECK(each_of_300_requests_of_a_vendor_is_in_flight),
 		CHECK(a_request_of_performance_management_reaches_its_agent),
 	};
 
