@@ -121,6 +121,8 @@ static void a_grh_comes_with_its_sender(void)
 	expect_equal(header->addr.grh_present, 1);
 	expect_bytes(header->addr.gid, here.gid, 16);
 	expect_equal(header->addr.gid_index, 0);
+	if (!there.ethernet) /* of a response, not of this packet */
+		expect_equal(header->addr.hop_limit, 255);
 	respond();
 	receive_response(3);
 	expect_bytes(header->addr.gid, there.gid, 16);

@@ -122,6 +122,7 @@ static void address_from(int port, const struct device_packet *packet, ib_mad_ad
 	address->grh_present = packet->header.addr.grh_present;
 	if (!address->grh_present)
 		return;
+	address->hop_limit = 255; /* of a response */
 	memcpy(address->gid, "\xfe\x80\0\0\0\0\0\0\0\x02\xc9\x03", 12);
 	memcpy(address->gid + 12, &guid, sizeof(guid));
 }

@@ -9,6 +9,9 @@
 #include "settings.h"
 #include "trace.h"
 
+/* The kernel tells the hop limit for a response, not that of the packet. */
+#define RESPONSE_HOP_LIMIT 255
+
 struct host_port *host_at(struct fabric *fabric, uint32_t port)
 {
 	struct host_port **host = &fabric->hosts->by_port[port];
@@ -54,7 +57,7 @@ struct message *message_from(const struct fabric *fabric, const struct agent *ag
 	};
 	if (packet->grh) {
 		message->header.grh_present = 1;
-		message->header.hop_limit = packet->hop_limit;
+		message->header.hop_limit = RESPONSE_HOP_LIMIT;
 		message->header.traffic_class = packet->traffic_class;
 		message->header.flow_label = htobe32(packet->flow_label);
 		memcpy(message->header.gid, packet->sgid, sizeof(message->header.gid));
