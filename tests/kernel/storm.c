@@ -18,12 +18,15 @@
  *   -e NAME  errors that may be: none, messages (that time out), timeouts, any (none)
  *   -g       the device goes meanwhile: all open transactions fail, and the program ends
  *
- * Prints "ready" after some transactions, and then one line: transactions, right ones,
- * retransmissions, late ones, the latest by how many milliseconds, seconds, and errors by
- * errno. "Late" is a transaction that took longer than attempts x timeout. Such a transaction
- * fails the test if it took longer than libibmad waits for the kernel's report of a timeout (a
- * seventh of the time), SLACK_MS, the time for which the machine itself stood still, and the
- * time of slow writes meanwhile: an engine writes one request after the other.
+ * SIGTERM ends it early: no transaction begins any more.
+ *
+ * Prints "ready" when the ports are open and some transactions were made, and then one line:
+ * transactions, right ones, retransmissions, late ones, the latest by how many milliseconds,
+ * seconds, and errors by errno. "Late" is a transaction that took longer than attempts x
+ * timeout. Such a transaction fails the test if it took longer than libibmad waits for the
+ * kernel's report of a timeout (a seventh of the time), SLACK_MS, the time for which the
+ * machine itself stood still, and the time of slow writes meanwhile: an engine writes one
+ * request after the other.
  */
 #include "check.h"
 #include "rpc.h"
@@ -34,6 +37,7 @@
 #include <dirent.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,7 +109,8 @@ static struct direction {
 static atomic_uint next, ended;
 static atomic_uint sent; /* MADs that are requests */
 static atomic_uint wrong_requests, failed_responses, longest_write;
-static atomic_bool gone, over;
+static atomic_bool gone, over, told_to_end;
+static bool warm;               /* transactions were made, which do not count */
 static _Atomic int64_t stalled; /* milliseconds that the machine stood still */
 static atomic_uint blocked;     /* milliseconds of slow writes */
 
@@ -154,13 +159,21 @@ static size_t response_size(unsigned number)
 	return is_message(number) ? any_size(hash(number + UINT64_C(0x200000000))) : SEGMENT;
 }
 
+static int timeout_of_message(size_t segments)
+{
+	return options.timeout + options.window_timeout * (int)(segments / WINDOW + 2);
+}
+
 static int timeout_of(unsigned number)
 {
 	size_t segments = request_size(number) / SEGMENT + response_size(number) / SEGMENT;
 
-	return is_message(number)
-		       ? options.timeout + options.window_timeout * (int)(segments / WINDOW + 2)
-		       : options.timeout;
+	return is_message(number) ? timeout_of_message(segments) : options.timeout;
+}
+
+static int longest_timeout(void)
+{
+	return timeout_of_message(2 * (options.largest / SEGMENT));
 }
 
 static uint64_t word_of(unsigned number, bool response, size_t index)
@@ -210,7 +223,7 @@ static ib_rpc_t rpc_of(unsigned number)
 /* The number of the next transaction; false: there is none. */
 static bool begin(unsigned *number)
 {
-	if (gone)
+	if (gone || told_to_end)
 		return false;
 	*number = atomic_fetch_add(&next, 1);
 	if (*number >= options.count)
@@ -490,13 +503,10 @@ static void print_state(void)
 /* Ends the program if no transaction completes for longer than any may take. */
 static void *watch(void *arg)
 {
-	int64_t since = now_ms(), most = HANG_MS;
+	int64_t since = now_ms(), most = longest_timeout() * (int64_t)options.attempts;
 	unsigned before = 0;
 
 	(void)arg;
-	for (unsigned i = 0; i < options.count; i++)
-		if (timeout_of(i) * (int64_t)options.attempts > most)
-			most = timeout_of(i) * (int64_t)options.attempts;
 	while (!over) {
 		pause_ms(PULSE_MS);
 		if (ended != before)
@@ -550,6 +560,9 @@ static void run_all(void)
 
 	open_direction(&directions[0], &here, &there);
 	open_direction(&directions[1], &there, &here);
+	if (warm)
+		puts("ready");
+	fflush(stdout);
 	over = false;
 	expect_equal(pthread_create(&pulse, NULL, feel_pulse, NULL), 0);
 	expect_equal(pthread_create(&watching, NULL, watch, NULL), 0);
@@ -701,8 +714,14 @@ static void warm_up(void)
 	options.count = count;
 	options.largest_count = largest;
 	options.goes = goes;
-	memset(transactions, 0, count * sizeof(*transactions));
+	memset(transactions, 0, ended * sizeof(*transactions));
 	next = ended = sent = failed_responses = wrong_requests = longest_write = 0;
+}
+
+static void end_early(int signal)
+{
+	(void)signal;
+	told_to_end = true;
 }
 
 int main(int argc, char **argv)
@@ -725,8 +744,8 @@ int main(int argc, char **argv)
 	umad_set_log_hook(be_quiet, NULL);
 	umad_set_packet_hook(count_packet, NULL);
 	warm_up();
-	puts("ready");
-	fflush(stdout);
+	signal(SIGTERM, end_early);
+	warm = true;
 	descriptors = count_descriptors();
 	bytes = allocated();
 	began = now_ms();
