@@ -16,6 +16,7 @@
 #include "classes.h"
 #include "frame.h"
 #include "pcapng.h"
+#include "printable.h"
 #include "timers.h"
 #include "trace.h"
 
@@ -56,6 +57,7 @@ static uint32_t interface_of(struct capture *capture, uint32_t port)
 		snprintf(name, sizeof(name), "%s/%u",
 			 hardware(fabric, cable(fabric, port)->node)->name,
 			 cable(fabric, port)->number);
+		make_printable(name);
 		pcapng_add_interface(&capture->file, name, LINKTYPE_ERF);
 		capture->interfaces[port] = capture->file.interfaces;
 	}
@@ -245,6 +247,7 @@ void capture_note(const struct fabric *fabric, struct record *record, uint32_t p
 	snprintf(record->comment + used, sizeof(record->comment) - used, "%s%s at %.64s/%u",
 		 used ? ", " : "", what, hardware(fabric, cable(fabric, port)->node)->name,
 		 cable(fabric, port)->number);
+	make_printable(record->comment);
 }
 
 void capture_note_arrived(const struct fabric *fabric, const struct packet *packet,

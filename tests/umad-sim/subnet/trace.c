@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "classes.h"
+#include "printable.h"
 #include "rmpp.h"
 #include "trace.h"
 
@@ -52,13 +53,16 @@ static void trace_rmpp(FILE *out, const uint8_t *mad)
 void trace_packet(const struct fabric *fabric, const struct packet *packet, uint32_t port,
 		  const char *what)
 {
+	char name[MAX_NAME + 1];
+
 	if (!fabric->trace || !fabric->trace->out)
 		return;
+	snprintf(name, sizeof(name), "%s", hardware(fabric, cable(fabric, port)->node)->name);
+	make_printable(name);
 	fprintf(fabric->trace->out,
 		"%llu %s at %s/%u: class 0x%02x method 0x%02x attribute 0x%04x modifier 0x%x "
 		"QP%u",
-		(unsigned long long)packet->number, what,
-		hardware(fabric, cable(fabric, port)->node)->name, cable(fabric, port)->number,
+		(unsigned long long)packet->number, what, name, cable(fabric, port)->number,
 		mad_class_of(packet->mad), mad_method(packet->mad), mad_attribute(packet->mad),
 		mad_modifier(packet->mad), packet->qp);
 	trace_rmpp(fabric->trace->out, packet->mad);

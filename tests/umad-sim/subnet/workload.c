@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /* Processors that handle one request after the other, and their statistics. */
-#include <ctype.h>
 #include <stdlib.h>
 
+#include "printable.h"
 #include "workload.h"
 
 #define NEVER (UINT64_MAX / 4) /* 146 years: times up to there can be added */
@@ -104,13 +104,6 @@ static void print_line(const struct line *line, FILE *out)
 	putc('\n', out);
 }
 
-/* A name stays in one column, whatever characters it has. */
-static void print_name(const char *name, FILE *out)
-{
-	for (; *name; name++)
-		putc(iscntrl((unsigned char)*name) ? '?' : *name, out);
-}
-
 void workload_print(const struct fabric *fabric, FILE *out)
 {
 	struct line total = {0};
@@ -122,13 +115,16 @@ void workload_print(const struct fabric *fabric, FILE *out)
 	for (uint32_t node = 0; node < fabric->graph.node_count; node++) {
 		const struct workload *workload = fabric->nodes[node].workload;
 		struct line line = {0};
+		char name[MAX_NAME + 1];
 
 		if (!workload)
 			continue;
 		add(&line, workload, fabric->now);
 		add(&total, workload, fabric->now);
-		print_name(hardware(fabric, node)->name, out);
-		fprintf(out, "\t0x%016llx", (unsigned long long)hardware(fabric, node)->guid);
+		snprintf(name, sizeof(name), "%s", hardware(fabric, node)->name);
+		make_printable(name); /* it stays in one column */
+		fprintf(out, "%s\t0x%016llx", name,
+			(unsigned long long)hardware(fabric, node)->guid);
 		print_line(&line, out);
 	}
 	fputs("total\t-", out);

@@ -309,6 +309,22 @@ SUBNET_TEST(a_corrupted_packet_is_captured_as_it_arrives)
 	assert_non_null(strstr(reading.packets[2].comment, "corrupted at far/1"));
 }
 
+SUBNET_TEST(names_have_no_control_characters)
+{
+	struct reading reading;
+
+	subnet->fabric.graph.nodes[FAR].name[0] = '\x1b';
+	capture(subnet, NULL);
+	rule(subnet, "corrupt 100% on gamma/1");
+	send_note(subnet, lid_of(subnet, GAMMA));
+	settle(&subnet->fabric);
+	reading = read_capture();
+	assert_int_equal(reading.count, 3);
+	assert_ptr_equal(strstr(reading.packets[1].interface, "?ar/"),
+			 reading.packets[1].interface);
+	assert_non_null(strstr(reading.packets[2].comment, "corrupted at ?ar/1"));
+}
+
 SUBNET_TEST(packets_have_the_numbers_of_the_trace)
 {
 	struct reading reading;

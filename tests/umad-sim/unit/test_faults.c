@@ -89,6 +89,16 @@ SUBNET_TEST(a_queue_for_smps_that_is_full_drops_more)
 	assert_int_equal(subnet->smps.count, 5);
 }
 
+SUBNET_TEST(a_trace_has_no_control_characters_of_names)
+{
+	start_trace(subnet);
+	rule(subnet, "smp-time 10us");
+	rule(subnet, "smp-queue 1 on gamma");
+	subnet->fabric.graph.nodes[GAMMA].name[0] = '\x1b';
+	burst(subnet, GAMMA, 5);
+	assert_true(traced(subnet, "dropped: buffer full at ?amma/1"));
+}
+
 SUBNET_TEST(a_queue_that_drained_takes_more)
 {
 	rule(subnet, "smp-time 10us");
