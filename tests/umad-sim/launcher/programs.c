@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Ends the programs of a fabric that ends. */
+/* Ends the programs of a fabric that ends, or whose process is killed. */
 #include "programs.h"
 
 #include <ctype.h>
@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -98,4 +99,52 @@ void programs_end(const char *folder)
 		nanosleep(&pause, NULL);
 		left = send_all(variable, time < PROGRAMS_END_MS ? 0 : SIGKILL);
 	}
+}
+
+static void __attribute__((noreturn)) guard(const char *folder, int end_of_caller)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	char byte;
+
+	setsid(); /* signals for the group are not for the guard */
+	for (int fd = STDIN_FILENO; null >= 0 && fd <= STDERR_FILENO; fd++)
+		dup2(null, fd);
+	while (read(end_of_caller, &byte, 1) < 0 && errno == EINTR)
+		;
+	programs_end(folder);
+	folder_remove(folder);
+	_exit(0);
+}
+
+static struct {
+	pid_t process;
+	int held; /* the guard waits for its end */
+} the_guard;
+
+int guard_start(const char *folder, int unused)
+{
+	int ends[2], error;
+
+	if (pipe2(ends, O_CLOEXEC))
+		return -errno;
+	the_guard.process = fork();
+	error = the_guard.process < 0 ? -errno : 0;
+	if (the_guard.process == 0) {
+		close(ends[1]);
+		if (unused >= 0)
+			close(unused);
+		guard(folder, ends[0]);
+	}
+	the_guard.held = ends[1];
+	close(ends[0]);
+	if (error)
+		close(ends[1]);
+	return error;
+}
+
+void guard_release(void)
+{
+	kill(the_guard.process, SIGKILL);
+	close(the_guard.held);
+	waitpid(the_guard.process, NULL, 0);
 }

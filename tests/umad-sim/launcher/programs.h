@@ -15,4 +15,14 @@
  */
 void programs_end(const char *folder);
 
+/*
+ * Starts a guard: a process that does this, and removes the folder, if the caller is killed.
+ * Until then the guard holds the lock of the folder, which it inherits. `unused` is a
+ * descriptor that it closes; -1: none. 0 or a negative errno.
+ */
+int guard_start(const char *folder, int unused);
+
+/* Ends the guard: the caller has ended the programs itself. */
+void guard_release(void);
+
 #endif

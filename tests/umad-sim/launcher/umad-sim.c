@@ -107,6 +107,25 @@ static int serve(struct server *server, const struct options *options, const cha
 	return error;
 }
 
+/* The same, with a guard against the end of this process by SIGKILL. Removes the folder.
+ * `unused` is a descriptor that the guard closes; -1: none. */
+static int serve_guarded(struct server *server, const struct options *options,
+			 const char *folder, void (*ready)(void *context), void *context,
+			 char *why, int unused)
+{
+	int error = guard_start(folder, unused); /* before this process has much memory */
+
+	if (error) {
+		snprintf(why, 256, "a process: %s", strerror(-error));
+		folder_remove(folder);
+		return error;
+	}
+	error = serve(server, options, folder, ready, context, why);
+	folder_remove(folder);
+	guard_release();
+	return error;
+}
+
 /* The fabric ends with its launcher. Before the fabric is ready, SIGKILL ends it; afterwards
  * SIGTERM, so that the fabric removes its folder. */
 static void end_with(pid_t launcher)
@@ -158,9 +177,8 @@ static pid_t start_fabric(const struct options *options, const char *folder, int
 		end_with(launcher);
 		setsid(); /* signals from the terminal are for the program */
 		running = &server;
-		error = serve(&server, options, folder, say_ready, &ends[1], why);
-		folder_remove(
-			folder); /* the launcher may have been killed and could not do it */
+		error = serve_guarded(&server, options, folder, say_ready, &ends[1], why,
+				      ends[1]);
 		if (error && ends[1] >= 0 && write(ends[1], why, strlen(why)) < 0)
 			_exit(2);
 		_exit(0);
@@ -271,8 +289,7 @@ static int run_server(struct options *options)
 	}
 	sigprocmask(SIG_BLOCK, &signals, NULL); /* blocked until the process waits for them
 						 * (server_run()) */
-	error = serve(&server, options, folder, announce, options, why);
-	folder_remove(folder);
+	error = serve_guarded(&server, options, folder, announce, options, why, -1);
 	if (error)
 		stop("%s", why);
 	return 0;
