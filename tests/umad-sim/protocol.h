@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#define PROTOCOL_MAGIC  0x75736d35 /* changes with every change below */
+#define PROTOCOL_MAGIC  0x75736d36 /* changes with every change below */
 #define SOCKET_NAME     "socket"   /* in the fabric's folder */
 #define LIBRARY_NAME    "libumad-sim.so"
 #define LONGEST_PACKET  4096
@@ -35,6 +35,11 @@
 /* The open devices that a program passes on at exec():
  * "descriptor:kind:number:flags:handle,...". */
 #define ENV_HANDLES "UMAD_SIM_HANDLES"
+
+/* In the mode of a file of sysfs in the view: marks it for the library, which shows the size
+ * and the mode that the kernel shows. */
+#define SYSFS_FILE       01000 /* S_ISVTX, which has no effect on files */
+#define SYSFS_FILE_BYTES 4096
 
 #define UEVENTS_LOST  1
 #define UEVENTS_JOIN  '+'

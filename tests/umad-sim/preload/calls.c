@@ -95,14 +95,41 @@ static bool is_real_device(int folder, const char *path, int flags)
 	return is_real;
 }
 
+/* The kernel permits nobody, not even root, to write to a file of sysfs without the permission,
+ * and to make files. errno is EACCES then. */
+static bool __attribute__((noinline)) may_write(const char *path, int flags)
+{
+	struct statx status;
+	bool writes = (flags & O_ACCMODE) != O_RDONLY;
+
+	if (flags & O_PATH || !(writes || flags & O_CREAT))
+		return true;
+	if ((flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL) && REAL(access)(path, F_OK) == 0)
+		return true; /* EEXIST */
+	if (REAL(statx)(AT_FDCWD, path, 0, STATX_TYPE | STATX_MODE, &status)
+		    ? !(flags & O_CREAT)
+		    : !writes || S_ISDIR(status.stx_mode) || status.stx_mode & 0200)
+		return true;
+	errno = EACCES;
+	return false;
+}
+
 /* The first step of every open of a redirected path. False: the path leads to a device of the
- * real machine. */
+ * real machine, or must not be written. */
 static bool prepare_open(int folder, const char *instead, int flags)
 {
 	if (!leads_into_view(instead))
 		return !is_real_device(folder, instead, flags);
 	refresh(instead);
-	return true;
+	return !leads_into_sysfs(instead) || may_write(instead, flags);
+}
+
+/* The flags of open() for the mode of fopen(), as far as may_write() needs them. */
+static int flags_of(const char *mode)
+{
+	int flags = mode[0] == 'r' ? 0 : O_WRONLY | O_CREAT;
+
+	return strchr(mode, '+') ? flags | O_RDWR : flags;
 }
 
 /* Opens a device. -2: the redirected path is no device; the caller opens it. */
@@ -171,14 +198,14 @@ EXPORT int creat64(const char *path, mode_t mode)
 	return open64(path, O_CREAT | O_WRONLY | O_TRUNC, mode);
 }
 
-#define FOPEN(name)                                           \
-	EXPORT FILE *name(const char *path, const char *mode) \
-	{                                                     \
-		const char *instead = REDIRECT(path);         \
-                                                              \
-		if (!prepare_open(AT_FDCWD, instead, 0))      \
-			return NULL;                          \
-		return REAL(name)(instead, mode);             \
+#define FOPEN(name)                                                   \
+	EXPORT FILE *name(const char *path, const char *mode)         \
+	{                                                             \
+		const char *instead = REDIRECT(path);                 \
+                                                                      \
+		if (!prepare_open(AT_FDCWD, instead, flags_of(mode))) \
+			return NULL;                                  \
+		return REAL(name)(instead, mode);                     \
 	}
 
 FOPEN(fopen)
@@ -189,9 +216,11 @@ FOPEN(fopen64)
 	{                                                                   \
 		const char *instead = REDIRECT(path);                       \
                                                                             \
-		if (!prepare_open(AT_FDCWD, instead, 0)) {                  \
+		if (!prepare_open(AT_FDCWD, instead, flags_of(mode))) {     \
+			int error = errno;                                  \
+                                                                            \
 			fclose(stream);                                     \
-			errno = ENODEV;                                     \
+			errno = error;                                      \
 			return NULL;                                        \
 		}                                                           \
 		return REAL(name)(instead, mode, stream);                   \

@@ -50,12 +50,27 @@
 		return result;                                                  \
 	}
 
-/* A device is a regular file in the view; stat() reports the character device instead. */
-#define SHOW_DEVICE(redirected, status)                                                  \
+/* A file of sysfs in the view, by its path or its descriptor: as the kernel shows it. */
+#define SHOW_SYSFS_FILE(status)                                                  \
+	do {                                                                     \
+		if (!is_sysfs_file((status)->st_mode, major((status)->st_dev),   \
+				   minor((status)->st_dev)))                     \
+			break;                                                   \
+		(status)->st_mode &= (__typeof__((status)->st_mode))~SYSFS_FILE; \
+		(status)->st_size = SYSFS_FILE_BYTES;                            \
+		(status)->st_blocks = 0;                                         \
+	} while (0)
+
+/* A device is a regular file in the view; stat() reports the character device instead. Folders
+ * and links of sysfs have no size. */
+#define SHOW_FILE(redirected, status)                                                    \
 	do {                                                                             \
 		unsigned int number;                                                     \
 		enum device_kind kind = device_of_path(redirected, &number);             \
                                                                                          \
+		SHOW_SYSFS_FILE(status);                                                 \
+		if (leads_into_view(redirected) && !S_ISREG((status)->st_mode))          \
+			(status)->st_size = 0;                                           \
 		if (kind == DEVICE_NONE)                                                 \
 			break;                                                           \
 		(status)->st_mode = S_IFCHR | 0600;                                      \
@@ -69,6 +84,8 @@
 		struct device *shown = device_get_any(fd);                                    \
 		const struct statx *seen = shown ? &shown->file : NULL;                       \
                                                                                               \
+		if (!shown)                                                                   \
+			SHOW_SYSFS_FILE(status);                                              \
 		if (!shown)                                                                   \
 			break;                                                                \
 		if (shown->kind != DEVICE_UEVENTS) {                                          \
@@ -104,8 +121,8 @@
 		const char *instead = REDIRECT(path); \
 		int result = REAL(name)(__VA_ARGS__); \
                                                       \
-		if (result == 0 && instead != path)   \
-			SHOW_DEVICE(instead, status); \
+		if (result == 0)                      \
+			SHOW_FILE(instead, status);   \
 		return result;                        \
 	}
 
@@ -118,8 +135,8 @@
                                                                  \
 		if (result == 0 && is_empty(path))               \
 			SHOW_HANDLE(folder, status);             \
-		else if (result == 0 && instead != path)         \
-			SHOW_DEVICE(instead, status);            \
+		else if (result == 0)                            \
+			SHOW_FILE(instead, status);              \
 		return result;                                   \
 	}
 

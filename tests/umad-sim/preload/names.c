@@ -62,6 +62,18 @@ static void show_handle(int fd, struct statx *status)
 		device_put(device);
 }
 
+/* As SHOW_FILE() does */
+static void show_sysfs_file(const char *redirected, struct statx *status)
+{
+	if (is_sysfs_file(status->stx_mode, status->stx_dev_major, status->stx_dev_minor)) {
+		status->stx_mode &= (uint16_t)~SYSFS_FILE;
+		status->stx_size = SYSFS_FILE_BYTES;
+		status->stx_blocks = 0;
+	} else if (leads_into_view(redirected) && !S_ISREG(status->stx_mode)) {
+		status->stx_size = 0;
+	}
+}
+
 EXPORT int statx(int folder, const char *path, int flags, unsigned int mask,
 		 struct statx *status)
 {
@@ -70,6 +82,8 @@ EXPORT int statx(int folder, const char *path, int flags, unsigned int mask,
 	enum device_kind kind = device_of_path(instead, &number);
 	int result = REAL(statx)(folder, instead, flags, mask, status);
 
+	if (result == 0)
+		show_sysfs_file(instead, status);
 	if (result == 0 && is_empty(path)) {
 		show_handle(folder, status);
 	} else if (result == 0 && kind != DEVICE_NONE) {

@@ -383,6 +383,28 @@ bool leads_into_view(const char *redirected)
 	return redirected && after_view(redirected);
 }
 
+bool leads_into_sysfs(const char *redirected)
+{
+	const char *path = redirected ? after_view(redirected) : NULL;
+
+	return path && !strncmp(path, "/sys/", strlen("/sys/"));
+}
+
+bool is_sysfs_file(unsigned int mode, unsigned int major, unsigned int minor)
+{
+	unsigned int of_view[2];
+	int saved_errno = errno;
+	uint64_t inode;
+	bool is_here;
+
+	if (!S_ISREG(mode) || !(mode & SYSFS_FILE) || !fabric_folder())
+		return false;
+	is_here = identify(AT_FDCWD, devices_folder, &of_view[0], &of_view[1], &inode) &&
+		  of_view[0] == major && of_view[1] == minor;
+	errno = saved_errno;
+	return is_here;
+}
+
 enum device_kind device_of_name(const char *name, unsigned int *number)
 {
 	enum device_kind kind = strncmp(name, "umad", 4) == 0   ? DEVICE_UMAD

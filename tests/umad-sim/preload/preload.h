@@ -81,6 +81,13 @@ bool is_empty(const char *path);
 
 bool leads_into_view(const char *redirected);
 
+/* Whether a path that leads into the view is one of sysfs, and not of /dev. */
+bool leads_into_sysfs(const char *redirected);
+
+/* Whether a file with this mode, on the device of these numbers, is a file of sysfs in the
+ * view. */
+bool is_sysfs_file(unsigned int mode, unsigned int major, unsigned int minor);
+
 /* Writes a number in decimal digits. Returns its end, where a NUL is. */
 char *append_number(char *text, unsigned long long number);
 

@@ -162,7 +162,7 @@ static void refresh(struct connection *connection, const struct request *request
 	struct view *view = view_by_number(connection->server->views, request->view);
 
 	if (view)
-		view_write_counters(&connection->server->fabric, view);
+		view_write_counters(&connection->server->fabric, view, false);
 	refuse(connection, view ? 0 : -ENOENT, NULL);
 }
 

@@ -104,7 +104,7 @@ static bool same_nodes(const struct view *a, const struct view *b)
 	       memcmp(a->nodes, b->nodes, a->node_count * sizeof(*a->nodes)) == 0;
 }
 
-static void write_all(const struct fabric *fabric, struct view *view)
+static void write_all(struct fabric *fabric, struct view *view)
 {
 	view->error = 0;
 	view_write_classes(view);
@@ -112,10 +112,10 @@ static void write_all(const struct fabric *fabric, struct view *view)
 		view_write_device(fabric, view, device);
 		view_show_device(view, device, !fabric->nodes[view->nodes[device]].removed);
 	}
-	view_write_counters(fabric, view);
+	view_write_counters(fabric, view, true);
 }
 
-static int write_view(const struct fabric *fabric, struct view *view)
+static int write_view(struct fabric *fabric, struct view *view)
 {
 	if (mkdir(view->folder, 0700))
 		return -errno;
@@ -130,7 +130,7 @@ const struct view *views_incomplete(const struct view *views)
 	return views;
 }
 
-void views_repair(const struct fabric *fabric, struct view *views)
+void views_repair(struct fabric *fabric, struct view *views)
 {
 	for (struct view *view = views; view; view = view->next) {
 		if (!view->error)

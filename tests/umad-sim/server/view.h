@@ -10,13 +10,15 @@
 
 #include "settings.h"
 
-#define GID_BYTES 16
+#define GID_BYTES     16
+#define COUNTER_FILES 21
 
 struct view_port { /* an end port, and its umad<number> and issm<number> */
 	uint32_t port;
 	unsigned int device;        /* the index of its node in the view */
 	uint16_t pkeys[PKEY_COUNT]; /* as last written */
 	uint8_t gids[GUID_COUNT][GID_BYTES];
+	uint64_t counters[COUNTER_FILES];
 };
 
 struct view {
@@ -44,18 +46,17 @@ struct view *view_by_number(struct view *views, uint32_t number);
 void views_free(struct view *views);
 
 /*
- * Write the changes of a port, of a node's presence, of a view's counters to the files. A file
+ * Write the changes of a port or of a node's presence to the files. A file
  * that cannot be written, for example because the disk is full, is removed: programs do not see
  * old values. The view then has an error.
  */
 void views_port_changed(struct fabric *fabric, struct view *views, uint32_t port);
 void views_device_changed(struct view *views, uint32_t node, bool present);
-void view_write_counters(const struct fabric *fabric, struct view *view);
 
 /* A view that has an error; NULL: none. */
 const struct view *views_incomplete(const struct view *views);
 /* Tries to write the missing files. */
-void views_repair(const struct fabric *fabric, struct view *views);
+void views_repair(struct fabric *fabric, struct view *views);
 
 /* --- view_files.c: the files. An error is stored in the view. ------------------------ */
 
@@ -63,6 +64,9 @@ void view_write_port(const struct fabric *fabric, struct view *view, struct view
 		     bool all);
 void view_write_device(const struct fabric *fabric, struct view *view, unsigned int device);
 void view_write_classes(struct view *view);
+
+/* The counters that have changed, or all. */
+void view_write_counters(struct fabric *fabric, struct view *view, bool all);
 
 /* Whether the folders of the classes have the device's entries. */
 void view_show_device(struct view *view, unsigned int device, bool present);

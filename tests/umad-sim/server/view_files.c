@@ -6,6 +6,7 @@
  * sysfs. A file is replaced as a whole, so that a reader gets either the old or the new
  * content.
  */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -14,8 +15,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "counters.h"
+#include "faults.h"
 #include "link.h"
+#include "mad_header.h"
+#include "node.h"
+#include "pma_table.h"
+#include "protocol.h"
 #include "view.h"
 #include "wire.h"
 
@@ -47,18 +52,18 @@ path_in(struct view *view, char path[1024], const char *format, ...)
 	return false;
 }
 
-static int replace(const char *path, const char *text, size_t length)
+static int replace(const char *path, const char *text, size_t length, mode_t mode)
 {
 	char temporary[1032];
 	int error = 0;
 	int fd;
 
 	snprintf(temporary, sizeof(temporary), "%s.new", path);
-	fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
 	errno = ENOSPC; /* a short write does not set errno */
-	if (write(fd, text, length) != (ssize_t)length)
+	if (write(fd, text, length) != (ssize_t)length || fchmod(fd, mode))
 		error = -errno;
 	if (close(fd) && !error)
 		error = -errno;
@@ -70,18 +75,29 @@ static int replace(const char *path, const char *text, size_t length)
 }
 
 /* A file that cannot be written does not keep its old content. view_repair() writes it. */
-static void write_file(struct view *view, const char *path, const char *text, size_t length)
+static void write_file(struct view *view, const char *path, const char *text, size_t length,
+		       mode_t mode)
 {
 	int error;
 
 	if (view->repairing && access(path, F_OK) == 0)
 		return;
-	error = replace(path, text, length);
+	error = replace(path, text, length, mode);
 	if (error) {
 		unlink(path);
-		error = replace(path, text, length); /* the old file's space is free now */
+		/* the old file's space is free now */
+		error = replace(path, text, length, mode);
 	}
 	set_error(view, error);
+}
+
+/* Writes a file without content: its read fails in the kernel. */
+static void empty_attribute(struct view *view, const char *folder, const char *name)
+{
+	char path[1024];
+
+	if (path_in(view, path, "%s/%s", folder, name))
+		write_file(view, path, "", 0, SYSFS_FILE | 0444);
 }
 
 /* Writes an attribute in a folder of the view, with a line break as the kernel's attributes
@@ -102,7 +118,7 @@ attribute(struct view *view, const char *folder, const char *name, const char *f
 	if (length > (int)sizeof(text) - 2)
 		length = (int)sizeof(text) - 2;
 	text[length++] = '\n';
-	write_file(view, path, text, (size_t)length);
+	write_file(view, path, text, (size_t)length, SYSFS_FILE | 0444);
 }
 
 static void __attribute__((format(printf, 2, 3)))
@@ -127,6 +143,51 @@ make_folder(struct view *view, const char *format, ...)
 	}
 	if (mkdir(path, 0755) && errno != EEXIST)
 		set_error(view, -errno);
+}
+
+static void remove_file(struct view *view, const char *path)
+{
+	if (unlink(path) && errno != ENOENT)
+		set_error(view, -errno);
+}
+
+static void link_to(struct view *view, const char *name, const char *target)
+{
+	char path[1024];
+	struct stat status;
+
+	if (!path_in(view, path, "%s", name) ||
+	    (view->repairing && target && lstat(path, &status) == 0))
+		return;
+	remove_file(view, path);
+	if (target && symlink(target, path))
+		set_error(view, -errno);
+}
+
+/* What the kernel adds to each device. The folder is that of a device in the class. Nothing
+ * here has runtime power management. */
+static void write_common(struct view *view, const char *pci, const char *folder,
+			 const char *class)
+{
+	static const char *const power[][2] = {
+		{"async", "disabled"},           {"control", "auto"},
+		{"runtime_active_kids", "0"},    {"runtime_active_time", "0"},
+		{"runtime_enabled", "disabled"}, {"runtime_status", "unsupported"},
+		{"runtime_suspended_time", "0"}, {"runtime_usage", "0"},
+	};
+	char name[256], target[64];
+
+	snprintf(name, sizeof(name), "%s/power", folder);
+	make_folder(view, "%s", name);
+	for (unsigned int i = 0; i < sizeof(power) / sizeof(power[0]); i++)
+		attribute(view, name, power[i][0], "%s", power[i][1]);
+	empty_attribute(view, name, "autosuspend_delay_ms");
+	snprintf(name, sizeof(name), "%s/device", folder);
+	snprintf(target, sizeof(target), "../../../%.20s", strrchr(pci, '/') + 1);
+	link_to(view, name, target);
+	snprintf(name, sizeof(name), "%s/subsystem", folder);
+	snprintf(target, sizeof(target), "../../../../../class/%s", class);
+	link_to(view, name, target);
 }
 
 static void device_folder(unsigned int device, char folder[64])
@@ -195,6 +256,12 @@ static void write_gids(const struct fabric *fabric, struct view *view, struct vi
 		attribute(view, folder, name, "%04x:%04x:%04x:%04x:%04x:%04x:%04x:%04x",
 			  get16(gid), get16(gid + 2), get16(gid + 4), get16(gid + 6),
 			  get16(gid + 8), get16(gid + 10), get16(gid + 12), get16(gid + 14));
+		if (!all)
+			continue;
+		snprintf(name, sizeof(name), "gid_attrs/types/%u", i);
+		attribute(view, folder, name, "IB/RoCE v1");
+		snprintf(name, sizeof(name), "gid_attrs/ndevs/%u", i);
+		empty_attribute(view, folder, name);
 	}
 }
 
@@ -223,6 +290,8 @@ void view_write_port(const struct fabric *fabric, struct view *view, struct view
 	if (all) {
 		make_folder(view, "%s/pkeys", folder);
 		make_folder(view, "%s/gids", folder);
+		make_folder(view, "%s/gid_attrs/types", folder);
+		make_folder(view, "%s/gid_attrs/ndevs", folder);
 		make_folder(view, "%s/counters", folder);
 	}
 	attribute(view, folder, "lid", "0x%x", state->lid);
@@ -234,7 +303,6 @@ void view_write_port(const struct fabric *fabric, struct view *view, struct view
 	attribute(view, folder, "phys_state", "%u: %s", state->phys_state,
 		  phys_state_name(state->phys_state));
 	attribute(view, folder, "link_layer", "InfiniBand");
-	attribute(view, folder, "has_smi", "1");
 	write_rate(fabric, view, folder, port->port);
 	write_pkeys(fabric, view, port, folder, all);
 	write_gids(fabric, view, port, folder, all);
@@ -264,6 +332,8 @@ static void write_device(const struct fabric *fabric, struct view *view, unsigne
 	attribute(view, folder, "hca_type", "MT%u", node->device_id);
 	attribute(view, folder, "board_id", "SIM0000000001");
 	attribute(view, folder, "node_desc", "%s", node->name);
+	attribute(view, folder, "uevent", "NAME=mlx5_%u", device);
+	write_common(view, pci, folder, "infiniband");
 	write_guid(view, folder, "node_guid", node->guid);
 	write_guid(view, folder, "sys_image_guid", node->system_guid);
 }
@@ -280,32 +350,14 @@ static void write_entry(const struct fabric *fabric, struct view *view, const ch
 	attribute(view, folder, "ibdev", "mlx5_%u", port->device);
 	attribute(view, folder, "port", "%u", cable(fabric, port->port)->number);
 	attribute(view, folder, "dev", "%u:%u", UMAD_MAJOR, minor);
-}
-
-static void remove_file(struct view *view, const char *path)
-{
-	if (unlink(path) && errno != ENOENT)
-		set_error(view, -errno);
-}
-
-static void link_to(struct view *view, const char *name, const char *target)
-{
-	char path[1024];
-	struct stat status;
-
-	if (!path_in(view, path, "%s", name) ||
-	    (view->repairing && target && lstat(path, &status) == 0))
-		return;
-	remove_file(view, path);
-	if (target && symlink(target, path))
-		set_error(view, -errno);
+	attribute(view, folder, "uevent", "MAJOR=%u\nMINOR=%u\nDEVNAME=infiniband/%s%u",
+		  UMAD_MAJOR, minor, kind, number);
+	write_common(view, pci, folder, "infiniband_mad");
 }
 
 void view_write_device(const struct fabric *fabric, struct view *view, unsigned int device)
 {
 	char pci[64];
-	char name[160];
-	char target[64];
 
 	device_folder(device, pci);
 	write_device(fabric, view, device, pci);
@@ -316,9 +368,6 @@ void view_write_device(const struct fabric *fabric, struct view *view, unsigned 
 		write_entry(fabric, view, pci, "issm", i, ISSM_MINOR + i);
 		view_write_port(fabric, view, &view->ports[i], true);
 	}
-	snprintf(name, sizeof(name), "%s/infiniband/mlx5_%u/device", pci, device);
-	snprintf(target, sizeof(target), "../../../0000:%02x:00.0", device + 1);
-	link_to(view, name, target);
 }
 
 void view_write_classes(struct view *view)
@@ -343,7 +392,7 @@ static void show_entry(struct view *view, const char *pci, const char *kind,
 	if (!path_in(view, path, "dev/infiniband/%s%u", kind, number))
 		return;
 	if (present)
-		write_file(view, path, "", 0);
+		write_file(view, path, "", 0, 0600);
 	else
 		remove_file(view, path);
 }
@@ -366,44 +415,83 @@ void view_show_device(struct view *view, unsigned int device, bool present)
 	}
 }
 
-void view_write_counters(const struct fabric *fabric, struct view *view)
+/* Gets an attribute of a port from the agent of its node. */
+static void read_counters(struct fabric *fabric, uint32_t port, uint16_t attribute,
+			  uint8_t mad[MAD_BYTES])
 {
-	static const struct {
-		const char *name;
-		enum counter counter;
-	} files[] = {
-		{"port_xmit_data", COUNT_XMIT_DATA},
-		{"port_rcv_data", COUNT_RCV_DATA},
-		{"port_xmit_packets", COUNT_XMIT_PACKETS},
-		{"port_rcv_packets", COUNT_RCV_PACKETS},
-		{"unicast_xmit_packets", COUNT_XMIT_UNICAST},
-		{"unicast_rcv_packets", COUNT_RCV_UNICAST},
-		{"multicast_xmit_packets", COUNT_XMIT_MULTICAST},
-		{"multicast_rcv_packets", COUNT_RCV_MULTICAST},
-		{"port_xmit_wait", COUNT_XMIT_WAIT},
-		{"symbol_error", COUNT_SYMBOL_ERRORS},
-		{"link_error_recovery", COUNT_LINK_RECOVERIES},
-		{"link_downed", COUNT_LINK_DOWNED},
-		{"port_rcv_errors", COUNT_RCV_ERRORS},
-		{"port_rcv_remote_physical_errors", COUNT_RCV_REMOTE_PHYSICAL_ERRORS},
-		{"port_rcv_switch_relay_errors", COUNT_RCV_SWITCH_RELAY_ERRORS},
-		{"port_xmit_discards", COUNT_XMIT_DISCARDS},
-		{"port_xmit_constraint_errors", COUNT_XMIT_CONSTRAINT_ERRORS},
-		{"port_rcv_constraint_errors", COUNT_RCV_CONSTRAINT_ERRORS},
-		{"local_link_integrity_errors", COUNT_LOCAL_LINK_INTEGRITY_ERRORS},
-		{"excessive_buffer_overrun_errors", COUNT_BUFFER_OVERRUN_ERRORS},
-		{"VL15_dropped", COUNT_VL15_DROPPED},
-	};
+	memset(mad, 0, MAD_BYTES);
+	mad[0] = 1;
+	mad[1] = IB_PERFORMANCE_CLASS;
+	mad[2] = 1;
+	mad[3] = METHOD_GET;
+	put16(mad + 16, attribute);
+	pma_set_field(mad, IB_PC_PORT_SELECT_F, cable(fabric, port)->number);
+	node_respond(fabric, port, mad);
+}
 
-	for (unsigned int i = 0; i < view->port_count; i++) {
-		const struct view_port *port = &view->ports[i];
-		char folder[128];
+/* The kernel reads these fields of PortCounters, or of PortCountersExtended if the agent has
+ * it: so error counters have their few bits. */
+static const struct {
+	const char *name;
+	enum MAD_FIELDS field, extended; /* IB_NO_FIELD: none */
+} counter_files[] = {
+	{"symbol_error", IB_PC_ERR_SYM_F, IB_NO_FIELD},
+	{"link_error_recovery", IB_PC_LINK_RECOVERS_F, IB_NO_FIELD},
+	{"link_downed", IB_PC_LINK_DOWNED_F, IB_NO_FIELD},
+	{"port_rcv_errors", IB_PC_ERR_RCV_F, IB_NO_FIELD},
+	{"port_rcv_remote_physical_errors", IB_PC_ERR_PHYSRCV_F, IB_NO_FIELD},
+	{"port_rcv_switch_relay_errors", IB_PC_ERR_SWITCH_REL_F, IB_NO_FIELD},
+	{"port_xmit_discards", IB_PC_XMT_DISCARDS_F, IB_NO_FIELD},
+	{"port_xmit_constraint_errors", IB_PC_ERR_XMTCONSTR_F, IB_NO_FIELD},
+	{"port_rcv_constraint_errors", IB_PC_ERR_RCVCONSTR_F, IB_NO_FIELD},
+	{"local_link_integrity_errors", IB_PC_ERR_LOCALINTEG_F, IB_NO_FIELD},
+	{"excessive_buffer_overrun_errors", IB_PC_ERR_EXCESS_OVR_F, IB_NO_FIELD},
+	{"VL15_dropped", IB_PC_VL15_DROPPED_F, IB_NO_FIELD},
+	{"port_xmit_wait", IB_PC_XMT_WAIT_F, IB_NO_FIELD},
+	{"port_xmit_data", IB_PC_XMT_BYTES_F, IB_PC_EXT_XMT_BYTES_F},
+	{"port_rcv_data", IB_PC_RCV_BYTES_F, IB_PC_EXT_RCV_BYTES_F},
+	{"port_xmit_packets", IB_PC_XMT_PKTS_F, IB_PC_EXT_XMT_PKTS_F},
+	{"port_rcv_packets", IB_PC_RCV_PKTS_F, IB_PC_EXT_RCV_PKTS_F},
+	{"unicast_xmit_packets", IB_NO_FIELD, IB_PC_EXT_XMT_UPKTS_F},
+	{"unicast_rcv_packets", IB_NO_FIELD, IB_PC_EXT_RCV_UPKTS_F},
+	{"multicast_xmit_packets", IB_NO_FIELD, IB_PC_EXT_XMT_MPKTS_F},
+	{"multicast_rcv_packets", IB_NO_FIELD, IB_PC_EXT_RCV_MPKTS_F},
+};
 
-		port_folder(fabric, port, folder);
-		strcat(folder, "/counters");
-		for (unsigned int file = 0; file < sizeof(files) / sizeof(files[0]); file++)
-			attribute(view, folder, files[file].name, "%llu",
-				  (unsigned long long)counter_get(fabric, port->port,
-								  files[file].counter));
+static_assert(sizeof(counter_files) / sizeof(counter_files[0]) == COUNTER_FILES,
+	      "a view remembers each counter");
+
+static void write_port_counters(struct fabric *fabric, struct view *view,
+				struct view_port *port, bool all)
+{
+	bool has_extended = faults_counters(fabric, cable(fabric, port->port)->node) != 32;
+	uint8_t mad[MAD_BYTES], extended_mad[MAD_BYTES];
+	char folder[128];
+
+	read_counters(fabric, port->port, IB_GSI_PORT_COUNTERS, mad);
+	if (has_extended)
+		read_counters(fabric, port->port, IB_GSI_PORT_COUNTERS_EXT, extended_mad);
+	port_folder(fabric, port, folder);
+	strcat(folder, "/counters");
+	for (unsigned int i = 0; i < COUNTER_FILES; i++) {
+		bool extended = has_extended && counter_files[i].extended != IB_NO_FIELD;
+		uint64_t value;
+
+		if (!extended && counter_files[i].field == IB_NO_FIELD)
+			continue;
+		value = extended ? pma_field(extended_mad, counter_files[i].extended)
+				 : pma_field(mad, counter_files[i].field);
+		if (!all && !view->repairing && value == port->counters[i])
+			continue;
+		if (!view->repairing) /* a file that exists is not written */
+			port->counters[i] = value;
+		attribute(view, folder, counter_files[i].name, "%llu",
+			  (unsigned long long)value);
 	}
+}
+
+void view_write_counters(struct fabric *fabric, struct view *view, bool all)
+{
+	for (unsigned int i = 0; i < view->port_count; i++)
+		write_port_counters(fabric, view, &view->ports[i], all);
 }
