@@ -7,9 +7,11 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static int fd, agent;
@@ -64,6 +66,36 @@ static void whoever_waits_hears_of_it(void)
 	expect_equal(received, -EIO);
 	expect_equal(umad_close_port(fd), 0);
 	bring_back();
+}
+
+static void read_blocking(void *unused)
+{
+	void *umad = new_umad(MAD);
+
+	(void)unused;
+	(void)!read(fd, umad, umad_size() + MAD);
+}
+
+/* Nothing wakes it: a program uses O_NONBLOCK and poll(). */
+static void a_read_that_blocks_does_not_return(void)
+{
+	struct pollfd pollfd;
+	int child;
+
+	opened();
+	expect_equal(fcntl(fd, F_SETFL, 0), 0);
+	child = start_child(read_blocking, NULL);
+	pause_ms(200);
+	take_away();
+	pollfd = (struct pollfd){.fd = fd, .events = POLLIN};
+	expect_equal(poll(&pollfd, 1, 20000), 1);
+	expect_equal(pollfd.revents, POLLERR);
+	pause_ms(300);
+	expect_equal(waitpid(child, NULL, WNOHANG), 0);
+	bring_back();
+	pause_ms(100);
+	expect_equal(waitpid(child, NULL, WNOHANG), 0);
+	expect_equal(kill(child, SIGKILL), 0);
 }
 
 static void a_descriptor_without_device_is_good_for_nothing(void)
@@ -191,6 +223,7 @@ int main(int argc, char **argv)
 {
 	static const struct check checks[] = {
 		CHECK(whoever_waits_hears_of_it),
+		CHECK(a_read_that_blocks_does_not_return),
 		CHECK(a_descriptor_without_device_is_good_for_nothing),
 		CHECK(wrong_arguments_stay_wrong_without_device),
 		CHECK(what_was_not_read_is_lost),

@@ -122,7 +122,10 @@ static void put_back(void *device)
 	device_put(device);
 }
 
-/* Waits unless the handle is non-blocking. Returns 0 or a negative errno. */
+/*
+ * Waits unless the handle is non-blocking. Returns 0 or a negative errno. When the device is
+ * removed, the kernel does not wake the thread.
+ */
 static int wait_for_packet(struct device *device, int fd)
 {
 	ssize_t length;
@@ -130,6 +133,8 @@ static int wait_for_packet(struct device *device, int fd)
 
 	pthread_cleanup_push(put_back, device);
 	length = REAL(recv)(fd, &byte, 1, MSG_PEEK);
+	if (length == 0 && atomic_load(&device->shared->gone))
+		length = REAL(poll)(NULL, 0, -1);
 	pthread_cleanup_pop(0);
 	return length < 0 ? -errno : 0;
 }
