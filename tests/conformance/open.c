@@ -100,6 +100,17 @@ static void entries_of_the_class_are_links(void)
 	expect(S_ISLNK(status.st_mode));
 }
 
+static void the_version_of_the_interface_is_5(void)
+{
+	FILE *file = fopen(SYS_INFINIBAND_MAD "/abi_version", "r");
+	int version;
+
+	expect(file);
+	expect_equal(fscanf(file, "%d", &version), 1);
+	expect_equal(version, 5);
+	expect_equal(fclose(file), 0);
+}
+
 static void a_port_is_opened_as_often_as_one_likes(void)
 {
 	int first = open_port(&here), second = open_port(&here);
@@ -143,6 +154,7 @@ int main(int argc, char **argv)
 		CHECK(umad_nodes_are_character_devices_of_the_superuser),
 		CHECK(issm_nodes_are_character_devices_of_the_superuser),
 		CHECK_ALONE(entries_of_the_class_are_links),
+		CHECK_ALONE(the_version_of_the_interface_is_5),
 		CHECK_ALONE(a_port_is_opened_as_often_as_one_likes),
 		CHECK_ALONE(handles_do_not_block_and_do_not_leak),
 		CHECK_ALONE(a_port_that_is_not_there_is_not_opened),

@@ -189,6 +189,36 @@ static void a_response_may_be_longer_than_its_request(void)
 	expect_message(data, receive_mad(from, umad, ROOM, asking));
 }
 
+#define SA_DATA      56
+#define SA_END       (SA_DATA - 36) /* bytes of its header behind the RMPP header */
+#define SA_SEGMENT   (MAD - SA_DATA)
+#define SA_GET_TABLE 0x12
+
+/* Of each segment, the part of the class's header behind the RMPP header counts, too. */
+static void the_payload_of_the_sa_has_20_bytes_more_for_each_segment(void)
+{
+	long methods[16 / sizeof(long)] = {1L << SA_GET_TABLE};
+	size_t data = 3 * SA_SEGMENT + 8;
+
+	opened();
+	asking = umad_register(from, 3, 2, 1, NULL);
+	responding = umad_register(to, 3, 2, 1, methods);
+	expect(asking >= 0 && responding >= 0);
+	set_mad_of(umad, 3, SA_GET_TABLE, 1);
+	((uint8_t *)umad_get_mad(umad))[2] = 2; /* the class's version */
+	set_destination(umad, &there);
+	send_mad(from, asking, umad, MAD, 20000, 0);
+	expect_equal(receive_mad(to, umad, MAD, responding), MAD);
+	make_response(umad);
+	set_rmpp(umad);
+	fill(umad, SA_DATA, SA_DATA + data);
+	send_mad(to, responding, umad, SA_DATA + data, 0, 0);
+	memset(umad, 0, umad_size() + SA_DATA + data);
+	expect_equal(receive_mad(from, umad, ROOM, asking), SA_DATA + data);
+	expect_filled(umad, SA_DATA, SA_DATA + data);
+	expect_equal(number_at(PAYLOAD), data + 4 * SA_END);
+}
+
 static void many_messages_at_once_do_not_mix(void)
 {
 	static const size_t data[] = {4000, 12345, 100, 30000, SEGMENT, 7777, 1, 20000};
@@ -220,6 +250,7 @@ int main(int argc, char **argv)
 		CHECK(what_does_not_fit_stays_and_says_how_long_it_is),
 		CHECK(a_message_of_one_segment_is_as_short_as_it_is),
 		CHECK(a_response_may_be_longer_than_its_request),
+		CHECK(the_payload_of_the_sa_has_20_bytes_more_for_each_segment),
 		CHECK(many_messages_at_once_do_not_mix),
 	};
 

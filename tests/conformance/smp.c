@@ -409,36 +409,6 @@ static void a_trap_reaches_a_program(void)
 	send_mad(port_fd, agent, umad, MAD, 0, 0);
 }
 
-/* More than the queues of a port have: each request completes once, with a response or not. */
-static void of_a_thousand_requests_each_completes_once(void)
-{
-	enum {
-		COUNT = 1000
-	};
-	static bool completed[COUNT];
-	int responses = 0;
-	uint32_t first;
-
-	opened();
-	first = last_tid + 1;
-	for (int i = 0; i < COUNT; i++) {
-		set_directed(&to_there, METHOD_GET, NODE_INFO, 0);
-		send_mad(port_fd, agent, umad, MAD, PATIENT_MS, 3);
-	}
-	for (int i = 0; i < COUNT; i++) {
-		int length = receive_mad(port_fd, umad, MAD, agent);
-		uint32_t which = tid_of(umad) - first;
-
-		expect(which < COUNT);
-		expect(!completed[which]);
-		completed[which] = true;
-		expect_equal(length, umad_status(umad) ? HEADER_ONLY : MAD);
-		responses += !umad_status(umad);
-	}
-	note("%d of %d have a response", responses, COUNT);
-	expect(responses > 0);
-}
-
 /* Some kernels have a number of SMPs of an agent in flight, and hold the others back. */
 static void requests_in_flight_at_once_are_all_or_128(void)
 {
@@ -477,7 +447,6 @@ int main(int argc, char **argv)
 		CHECK(a_set_is_responded),
 		CHECK(a_wrong_m_key_has_no_response),
 		CHECK(a_trap_reaches_a_program),
-		CHECK(of_a_thousand_requests_each_completes_once),
 		CHECK(requests_in_flight_at_once_are_all_or_128),
 	};
 

@@ -18,6 +18,7 @@
 #define FIRST     2
 #define LAST      4
 #define CLASS_END (DATA - 36)
+#define MORE_MS   3000 /* a timeout of more than 2 s */
 #define SEGMENTS  3
 #define BYTES     (2 * SEGMENT + 50) /* of data */
 
@@ -99,6 +100,87 @@ static void a_program_can_receive_segment_by_segment(void)
 	acknowledge(receiver, 3, SEGMENTS);
 }
 
+static void send_message(int sender, int timeout_ms, int retries)
+{
+	set_mad(umad, METHOD_ANY, 1);
+	set_rmpp(umad);
+	set_destination(umad, &there);
+	fill(umad, DATA, DATA + BYTES);
+	send_mad(from, sender, umad, DATA + BYTES, timeout_ms, retries);
+}
+
+/* With 1 retry, the retry of each segment is used. The sender waits for 2 s each time. */
+static void each_acknowledgement_restarts_the_retries(void)
+{
+	int sender, receiver;
+
+	opened();
+	sender = client(from, 1);
+	receiver = own_rmpp_agent(to, 1ULL << METHOD_ANY);
+	send_message(sender, MORE_MS, 1);
+	for (uint32_t number = 1; number <= SEGMENTS; number++) {
+		expect_equal(receive_segment(receiver), number);
+		expect_equal(receive_segment(receiver), number); /* again, after the timeout */
+		acknowledge(receiver, number, number + 1);
+	}
+}
+
+/*
+ * A sender with a timeout of 1 ms to 2 s has no timer after an acknowledgement that does not
+ * end the message.
+ */
+static void a_short_timeout_ends_with_the_first_acknowledgement(void)
+{
+	int sender, receiver;
+
+	opened();
+	sender = client(from, 1);
+	receiver = own_rmpp_agent(to, 1ULL << METHOD_ANY);
+	send_message(sender, 400, 1);
+	expect_equal(receive_segment(receiver), 1);
+	expect_equal(receive_segment(receiver), 1);
+	acknowledge(receiver, 1, 2);
+	expect_equal(receive_segment(receiver), 2);
+	if (umad_poll(to, 3000) == 0)
+		not_on_this_kernel("the second segment is sent again");
+	expect_equal(umad_poll(from, 0), -ETIMEDOUT); /* the message does not time out */
+}
+
+/* The timeout of the message is longer than receive_mad() waits. */
+static void a_message_without_retries_times_out_before_its_timeout(void)
+{
+	int sender, receiver;
+
+	opened();
+	sender = client(from, 1);
+	receiver = own_rmpp_agent(to, 1ULL << METHOD_ANY);
+	send_message(sender, 100000, 0);
+	expect_equal(receive_segment(receiver), 1);
+	receive_mad(from, umad, MAD, sender);
+	expect_equal(umad_status(umad), ETIMEDOUT);
+}
+
+/* A response of several segments is being sent until it is acknowledged. */
+static void a_response_that_is_being_sent_is_not_begun_again(void)
+{
+	int sender, error;
+
+	opened();
+	sender = server(from, METHOD_ANY, 1);
+	set_mad(umad, METHOD_ANY | RESPONSE, 1);
+	set_rmpp(umad);
+	set_destination(umad, &there);
+	fill(umad, DATA, DATA + BYTES);
+	send_mad(from, sender, umad, DATA + BYTES, 0, 5);
+	error = umad_send(from, sender, umad, DATA + BYTES, 0, 5);
+	if (error) {
+		expect_equal(error, -EIO);
+		expect_equal(errno, EINVAL);
+		return;
+	}
+	cannot("the device accepts a second response, and drops it");
+}
+
 static void send_segment(int agent, uint32_t number)
 {
 	size_t start = (number - 1) * SEGMENT;
@@ -176,6 +258,10 @@ int main(int argc, char **argv)
 {
 	static const struct check checks[] = {
 		CHECK(a_program_can_receive_segment_by_segment),
+		CHECK(each_acknowledgement_restarts_the_retries),
+		CHECK(a_short_timeout_ends_with_the_first_acknowledgement),
+		CHECK(a_message_without_retries_times_out_before_its_timeout),
+		CHECK(a_response_that_is_being_sent_is_not_begun_again),
 		CHECK(a_program_can_send_segment_by_segment),
 		CHECK(segments_of_one_transaction_are_no_duplicates),
 		CHECK(longer_than_a_mad_is_too_long_for_it),
