@@ -6,8 +6,6 @@
 
 #include "base/export.h"
 
-#define LARGEST_SMP   1024
-#define LARGEST_GMP   2048
 /* The least time after which a response is late, and the time while no round trip is known. */
 #define LATE_US       1000
 #define UNKNOWN_US    100000
@@ -51,7 +49,7 @@ void flow_fix_window(struct flow_control *flow, enum mad_window window, unsigned
 {
 	struct flow_window *w = &flow->windows[window];
 
-	window_init(w, window == MAD_WINDOW_SMP ? LARGEST_SMP : LARGEST_GMP);
+	window_init(w);
 	w->fixed = size != 0;
 	if (size)
 		w->size = size;

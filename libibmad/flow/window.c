@@ -4,6 +4,10 @@
 
 #define START       16
 #define SMALLEST    2
+/*
+ * The kernel posts so many receives for each queue pair, and drops a response that finds none.
+ */
+#define LARGEST     512
 #define ENOUGH      16 /* the least MADs of a sample */
 /* Growth adds this and a quarter, and doubles the window at most. */
 #define STEP        32
@@ -62,7 +66,7 @@ static void begin_sample(struct flow_window *window, int64_t begins)
 	window->shortest_us = 0;
 }
 
-void window_init(struct flow_window *window, unsigned largest)
+void window_init(struct flow_window *window)
 {
 	*window = (struct flow_window){
 		.size = START,
@@ -70,7 +74,6 @@ void window_init(struct flow_window *window, unsigned largest)
 		.usual_us = window->usual_us,
 		.queue_losses = window->queue_losses,
 		.link_losses = window->link_losses,
-		.largest = largest,
 		.newest = INT64_MIN,
 		.sample.number = window->sample.number,
 	};
@@ -104,7 +107,7 @@ static void grow(struct flow_window *window, int64_t now)
 
 	window->before = size;
 	window->rate_before = window->rate;
-	window->grown = lesser(size + more, window->largest);
+	window->grown = lesser(size + more, LARGEST);
 	begin(window, size < window->grown ? FLOW_GROWN : FLOW_STEADY, window->grown, now);
 }
 

@@ -34,7 +34,6 @@ struct flow_sample {
 struct flow_window {
 	unsigned size; /* the number of requests that may be in flight */
 	unsigned in_flight;
-	unsigned largest;
 	bool fixed;           /* the size does not change */
 	uint32_t usual_us;    /* three in four round trips are shorter; 0: none is known */
 	uint32_t shortest_us; /* of the sample, and of the one before; 0: none */
@@ -61,7 +60,7 @@ struct flow_window {
 };
 
 /* Makes the window adaptive. Requests in flight stay in flight. */
-void window_init(struct flow_window *window, unsigned largest);
+void window_init(struct flow_window *window);
 /* A silence is over: its losses are not judged. */
 void window_restart(struct flow_window *window, int64_t now);
 /* The sample has enough results, or those of a growth may take too long: judges the window. */
