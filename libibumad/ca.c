@@ -131,6 +131,31 @@ static int read_port(const char *ca_name, int portnum, struct umad_port *port)
 	return read_pkeys(path, port);
 }
 
+static uint64_t fnv1a(uint64_t hash, const void *bytes, size_t count)
+{
+	const uint8_t *byte = bytes;
+
+	while (count-- > 0)
+		hash = (hash ^ *byte++) * 0x100000001b3;
+	return hash;
+}
+
+int port_digest(const char *ca_name, int portnum, uint64_t *digest)
+{
+	struct umad_port port;
+	uint16_t *pkeys;
+	int err = read_port(ca_name, portnum, &port);
+
+	if (err)
+		return err;
+	pkeys = port.pkeys;
+	port.pkeys = NULL; /* an address is no value of the port */
+	*digest = fnv1a(0xcbf29ce484222325, &port, sizeof(port));
+	*digest = fnv1a(*digest, pkeys, port.pkeys_size * sizeof(*pkeys)) | 1;
+	free(pkeys);
+	return 0;
+}
+
 static int read_ca(const char *ca_name, struct umad_ca *ca)
 {
 	bool ports[UMAD_CA_MAX_PORTS];

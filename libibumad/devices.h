@@ -18,6 +18,15 @@ typedef char ca_name_t[UMAD_CA_NAME_LEN];
  */
 int devices_list(ca_name_t **names);
 
+/* --- ca.c ------------------------------------------------------------------------- */
+
+/*
+ * Reads the values of a port that umad_get_port() has. Stores a digest of them, which is never
+ * 0: different values have the same digest with a probability of 2^-63. Returns 0 or the error
+ * of reading sysfs.
+ */
+int port_digest(const char *ca_name, int portnum, uint64_t *digest);
+
 /* --- select.c: the port, if the caller does not name it --------------------------- */
 
 struct port_choice {

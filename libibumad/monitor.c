@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Hot-plug. A uevent has the name of a umad device. Only sysfs tells which port the device
- * belongs to, and only until the device is removed. So the monitor keeps a list of the present
- * devices.
+ * Hot-plug, and changes of ports. A uevent has the name of a umad device. Only sysfs tells
+ * which port the device belongs to, and only until the device is removed. So the monitor keeps
+ * a list of the present devices. The kernel sends no uevent when a port changes: if the program
+ * wants these events, the monitor reads the ports again at an interval.
  */
 
 #include "devices.h"
@@ -15,18 +16,28 @@
 #include <infiniband/umad_ext.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
 
 _Static_assert(sizeof(((struct umad_event *)NULL)->node) == CDEV_NAME_LEN,
 	       "an event can name every umad device");
 
+struct entry {
+	struct umad_event event;
+	uint64_t values; /* of a present port, if ports are watched: see read_values() */
+};
+
 /* Events to hand out; or the present devices and ports, as ADDED events. */
 struct event_list {
-	struct umad_event *events;
+	struct entry *entries;
 	size_t count, room;
 };
 
 struct umad_monitor {
 	struct nl_sock *sock;
+	int timer; /* a timerfd; -1 if ports are not watched */
+	int epoll; /* the program's descriptor: readable if the socket or the timer is */
 	struct event_list present;
 	size_t settled; /* the number of first entries of present that are older than all queued
 			   uevents */
@@ -35,20 +46,20 @@ struct umad_monitor {
 	bool lost;    /* an event was lost */
 };
 
-static int append(struct event_list *list, const struct umad_event *event)
+static int append(struct event_list *list, const struct umad_event *event, uint64_t values)
 {
-	struct umad_event *grown;
+	struct entry *grown;
 	size_t room;
 
 	if (list->count == list->room) {
 		room = list->room ? list->room * 2 : 16;
-		grown = realloc(list->events, room * sizeof(*grown));
+		grown = realloc(list->entries, room * sizeof(*grown));
 		if (!grown)
 			return -ENOMEM;
-		list->events = grown;
+		list->entries = grown;
 		list->room = room;
 	}
-	list->events[list->count++] = *event;
+	list->entries[list->count++] = (struct entry){*event, values};
 	return 0;
 }
 
@@ -69,17 +80,55 @@ static struct umad_event port_event(const struct port_choice *owner, const char 
 	return event;
 }
 
+/* Reads port_digest(); 0 for a device, and for a port that is being added or removed. */
+static int read_values(const struct umad_event *event, uint64_t *values)
+{
+	int err = 0;
+
+	*values = 0;
+	if (event->portnum)
+		err = port_digest(event->ca_name, event->portnum, values);
+	return sysfs_shortage(err) ? err : 0;
+}
+
+/* If an interval is over, adds an event for each port that changed. -EAGAIN if none did. */
+static int look(struct umad_monitor *monitor)
+{
+	uint64_t intervals, values;
+	struct umad_event event;
+	struct entry *entry;
+	int err = 0;
+
+	if (monitor->timer < 0 || read(monitor->timer, &intervals, sizeof(intervals)) < 0)
+		return -EAGAIN;
+	for (size_t i = 0; !err && i < monitor->present.count; i++) {
+		entry = &monitor->present.entries[i];
+		err = read_values(&entry->event, &values);
+		if (err || !values || values == entry->values)
+			continue;
+		entry->values = values;
+		event = entry->event;
+		event.type = UMAD_EVENT_PORT_CHANGED;
+		err = append(&monitor->pending, &event, 0);
+	}
+	return err ? err : monitor->pending.count ? 0 : -EAGAIN;
+}
+
 /* Adds a device or port to the list. If it is new, adds an event. */
 static int add(struct umad_monitor *monitor, const struct umad_event *event)
 {
+	uint64_t values = 0;
 	size_t i;
-	int err;
+	int err = 0;
 
 	for (i = 0; i < monitor->present.count; i++)
-		if (!memcmp(&monitor->present.events[i], event, sizeof(*event)))
+		if (!memcmp(&monitor->present.entries[i].event, event, sizeof(*event)))
 			return 0;
-	err = append(&monitor->present, event);
-	return err ? err : append(&monitor->pending, event);
+	if (monitor->timer >= 0)
+		err = read_values(event, &values);
+	if (!err)
+		err = append(&monitor->present, event, values);
+	return err ? err : append(&monitor->pending, event, 0);
 }
 
 /*
@@ -93,7 +142,7 @@ static int add(struct umad_monitor *monitor, const struct umad_event *event)
 static int remove_present(struct umad_monitor *monitor, size_t i)
 {
 	struct event_list *present = &monitor->present;
-	struct umad_event event = present->events[i];
+	struct umad_event event = present->entries[i].event;
 
 	if (i >= monitor->settled)
 		return AMBIGUOUS;
@@ -101,9 +150,9 @@ static int remove_present(struct umad_monitor *monitor, size_t i)
 						       : UMAD_EVENT_PORT_REMOVED;
 	monitor->settled--;
 	present->count--;
-	memmove(&present->events[i], &present->events[i + 1],
-		(present->count - i) * sizeof(*present->events));
-	return append(&monitor->pending, &event);
+	memmove(&present->entries[i], &present->entries[i + 1],
+		(present->count - i) * sizeof(*present->entries));
+	return append(&monitor->pending, &event, 0);
 }
 
 /*
@@ -142,7 +191,7 @@ static int remove_node(struct umad_monitor *monitor, const char *node)
 	size_t i;
 
 	for (i = 0; i < monitor->present.count; i++)
-		if (!strcmp(monitor->present.events[i].node, node))
+		if (!strcmp(monitor->present.entries[i].event.node, node))
 			return remove_present(monitor, i);
 	return 0;
 }
@@ -184,16 +233,15 @@ static int list_ca(const char *ca_name, void *arg)
 /* The ports first: a program gets the events of ports before the event of their device. */
 static int remove_ca(struct umad_monitor *monitor, const char *ca_name)
 {
-	const struct umad_event *events = monitor->present.events;
+	const struct entry *entries = monitor->present.entries;
 	size_t i = monitor->present.count;
 	int err = 0;
 
 	while (!err && i-- > 0)
-		if (events[i].type == UMAD_EVENT_PORT_ADDED &&
-		    !strcmp(events[i].ca_name, ca_name))
+		if (entries[i].event.portnum && !strcmp(entries[i].event.ca_name, ca_name))
 			err = remove_present(monitor, i);
 	for (i = 0; !err && i < monitor->present.count; i++)
-		if (!strcmp(events[i].ca_name, ca_name))
+		if (!strcmp(entries[i].event.ca_name, ca_name))
 			return remove_present(monitor, i);
 	return err;
 }
@@ -323,6 +371,14 @@ static int receive(struct umad_monitor *monitor)
 	return err;
 }
 
+/* Makes the program's descriptor readable when fd is. */
+static int add_descriptor(const struct umad_monitor *monitor, int fd)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+
+	return epoll_ctl(monitor->epoll, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
 EXPORT int umad_monitor_open(struct umad_monitor **monitor)
 {
 	struct umad_monitor *opened;
@@ -333,13 +389,17 @@ EXPORT int umad_monitor_open(struct umad_monitor **monitor)
 	opened = calloc(1, sizeof(*opened));
 	if (!opened)
 		return fail(-ENOMEM);
+	opened->timer = -1;
 	/* the socket is opened before sysfs is read, so that no event is missed */
 	err = uevent_open(&opened->sock);
 	if (err) {
 		free(opened);
 		return fail(err);
 	}
-	err = take_stock(opened);
+	opened->epoll = epoll_create1(EPOLL_CLOEXEC);
+	err = opened->epoll < 0 ? -errno : add_descriptor(opened, uevent_fd(opened->sock));
+	if (!err)
+		err = take_stock(opened);
 	if (err) {
 		umad_monitor_close(opened);
 		return fail(err);
@@ -350,7 +410,42 @@ EXPORT int umad_monitor_open(struct umad_monitor **monitor)
 
 EXPORT int umad_monitor_get_fd(const struct umad_monitor *monitor)
 {
-	return monitor ? uevent_fd(monitor->sock) : fail(-EINVAL);
+	return monitor ? monitor->epoll : fail(-EINVAL);
+}
+
+/* Starts the timer, and reads the values with which the first look compares. */
+static int start_timer(struct umad_monitor *monitor)
+{
+	struct event_list *present = &monitor->present;
+	int err, timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+
+	if (timer < 0)
+		return -errno;
+	err = add_descriptor(monitor, timer);
+	for (size_t i = 0; !err && i < present->count; i++)
+		err = read_values(&present->entries[i].event, &present->entries[i].values);
+	if (err)
+		close(timer);
+	else
+		monitor->timer = timer;
+	return err;
+}
+
+EXPORT int umad_monitor_watch_ports(struct umad_monitor *monitor, int interval_ms)
+{
+	struct timespec interval = {.tv_sec = interval_ms / 1000,
+				    .tv_nsec = interval_ms % 1000 * 1000000L};
+	struct itimerspec time = {.it_interval = interval, .it_value = interval};
+	int err = 0;
+
+	if (!monitor || interval_ms < 1)
+		return fail(-EINVAL);
+	if (monitor->timer < 0)
+		err = start_timer(monitor);
+	if (err)
+		return fail(err);
+	timerfd_settime(monitor->timer, 0, &time, NULL);
+	return 0;
 }
 
 EXPORT int umad_monitor_next_event(struct umad_monitor *monitor, struct umad_event *event)
@@ -363,17 +458,19 @@ EXPORT int umad_monitor_next_event(struct umad_monitor *monitor, struct umad_eve
 	while (!err && !monitor->lost && monitor->taken == monitor->pending.count) {
 		monitor->pending.count = monitor->taken = 0;
 		err = receive(monitor);
+		if (err == -EAGAIN) {
+			monitor->settled = monitor->present.count;
+			err = look(monitor);
+		}
 	}
-	if (err == -EAGAIN) {
-		monitor->settled = monitor->present.count;
+	if (err == -EAGAIN)
 		return fail(err);
-	}
 	if (err) {
 		log_info("events are lost: %s", strerror(-err));
 		monitor->lost = true;
 	}
 	if (!monitor->lost) {
-		*event = monitor->pending.events[monitor->taken++];
+		*event = monitor->pending.entries[monitor->taken++].event;
 		return 0;
 	}
 	if (err && err != -ENOBUFS && err != AMBIGUOUS && !is_gone(err))
@@ -393,7 +490,11 @@ EXPORT void umad_monitor_close(struct umad_monitor *monitor)
 	if (!monitor)
 		return;
 	uevent_close(monitor->sock);
-	free(monitor->present.events);
-	free(monitor->pending.events);
+	if (monitor->epoll >= 0)
+		close(monitor->epoll);
+	if (monitor->timer >= 0)
+		close(monitor->timer);
+	free(monitor->present.entries);
+	free(monitor->pending.entries);
 	free(monitor);
 }

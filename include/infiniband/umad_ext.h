@@ -4,7 +4,7 @@
  * umad_ext.h - calls that rdma-core's umad.h does not have: the IsSM bit, a hot-plug monitor,
  * and hooks for the library's messages and for packets. (Version node IBUMAD_EXT_1.0.)
  *
- * Memory. umad_monitor_close() frees a monitor and its descriptor. umad_close_issm() closes an
+ * Memory. umad_monitor_close() frees a monitor and its descriptors. umad_close_issm() closes an
  * issm device. The memory that the arguments of a hook point to is valid until the hook
  * returns.
  *
@@ -79,7 +79,9 @@ enum umad_event_type {
 	UMAD_EVENT_CA_REMOVED = 2,   /**< a device was removed or renamed */
 	UMAD_EVENT_PORT_ADDED = 3,   /**< umad_open_port(ca_name, portnum) can open the port */
 	UMAD_EVENT_PORT_REMOVED = 4, /**< the port's umad device was removed */
-	UMAD_EVENT_OVERRUN = 5       /**< events are missing: list the devices again */
+	UMAD_EVENT_OVERRUN = 5,      /**< events are missing: list the devices again */
+	UMAD_EVENT_PORT_CHANGED = 6  /**< values of a port changed; see
+					umad_monitor_watch_ports() */
 };
 
 /** One event; members that do not apply are zero. */
@@ -93,9 +95,9 @@ struct umad_event {
 struct umad_monitor;
 
 /**
- * Opens a monitor, which reports devices and ports that are added and removed. It receives the
- * kernel's uevents. It does not need udev, but it needs a network namespace to which the kernel
- * sends uevents.
+ * Opens a monitor, which reports devices and ports that are added and removed, and on demand
+ * ports that change (umad_monitor_watch_ports()). It receives the kernel's uevents. It does not
+ * need udev, but it needs a network namespace to which the kernel sends uevents.
  *
  * Open the monitor before you list the devices: then no change is missed. An event may report a
  * device that is in the list already. umad_monitor_close() frees the monitor. Returns 0.
@@ -111,8 +113,33 @@ int umad_monitor_open(struct umad_monitor **monitor);
 int umad_monitor_get_fd(const struct umad_monitor *monitor);
 
 /**
- * Stores the next event, without waiting. Two threads must not use one monitor at the same
- * time.
+ * From now on, the monitor reads each present port every interval_ms ms. It reports
+ * UMAD_EVENT_PORT_CHANGED if the port has other values than at the last reading: state,
+ * physical state, rate, LID, LMC, SM LID, SM SL, capability mask, first GID, P_Keys. Call
+ * umad_get_port() for the values. Call this function before you list the devices: then no
+ * change is missed.
+ *
+ * The kernel reports no change of a port, so the monitor compares values. Several changes
+ * between two readings give one event. A value that changes and changes back between two
+ * readings gives none, even if the program has read the value in between.
+ *
+ * umad_monitor_next_event() reads the ports if an interval is over. The descriptor of
+ * umad_monitor_get_fd() then becomes readable. A reading of a port opens 13 files in sysfs, and
+ * one more for each entry of its P_Key table. The device may execute a firmware command for
+ * each of these files. So choose an interval of seconds for ports with long tables.
+ *
+ * A second call changes the interval. Returns 0.
+ * -EINVAL  monitor is NULL, or interval_ms is less than 1
+ * -ENOMEM  out of memory
+ * -EMFILE  no descriptor is left in the process
+ * -ENFILE  no descriptor is left in the system
+ * and other errors of the kernel. If the first call fails, ports are not watched.
+ */
+int umad_monitor_watch_ports(struct umad_monitor *monitor, int interval_ms);
+
+/**
+ * Stores the next event, without waiting for one. Two threads must not use one monitor at the
+ * same time.
  *
  * A uevent of the kernel can give no event, one or two. So repeat the call until it returns
  * -EAGAIN. The event is UMAD_EVENT_OVERRUN if the kernel dropped uevents, or if a device was

@@ -79,12 +79,41 @@ static void with_nothing_going_on_there_is_nothing_to_tell(void)
 	umad_monitor_close(monitor);
 }
 
+/* Waits for an event for the other port, until the port is in that state. */
+static void expect_state(unsigned lowest, unsigned highest)
+{
+	struct umad_event event;
+	umad_port_t port;
+	bool right;
+
+	do {
+		expect_event(UMAD_EVENT_PORT_CHANGED, &event);
+		expect_equal(event.portnum, there.portnum);
+		expect_equal(umad_get_port(event.ca_name, event.portnum, &port), 0);
+		right = port.state >= lowest && port.state <= highest;
+		umad_release_port(&port);
+	} while (!right);
+}
+
+static void a_port_whose_cable_is_removed_is_told(void)
+{
+	opened();
+	expect_equal(umad_monitor_watch_ports(monitor, 100), 0);
+	if (!environment_asked("disconnect", there.ca_name))
+		cannot("no cable can be removed");
+	expect_state(1, 1);
+	expect(environment_asked("connect", there.ca_name));
+	expect_state(4, 4);
+	umad_monitor_close(monitor);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct check checks[] = {
 		CHECK(a_removed_device_is_told_with_its_port),
 		CHECK(a_new_device_can_be_opened_when_it_is_told),
 		CHECK(with_nothing_going_on_there_is_nothing_to_tell),
+		CHECK(a_port_whose_cable_is_removed_is_told),
 	};
 
 	set_environment(argc, argv);

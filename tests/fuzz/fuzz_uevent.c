@@ -17,6 +17,7 @@
 #include <netlink/socket.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/eventfd.h>
 #include <sys/poll.h>
 
 #define CAS       3
@@ -186,6 +187,16 @@ int nl_connect(struct nl_sock *sock, int protocol)
 	(void)sock;
 	(void)protocol;
 	return 0;
+}
+
+int nl_socket_get_fd(const struct nl_sock *sock)
+{
+	static int fd = -1; /* the monitor only adds it to an epoll descriptor */
+
+	(void)sock;
+	if (fd < 0)
+		fd = eventfd(0, EFD_CLOEXEC);
+	return fd;
 }
 
 int nl_socket_set_nonblocking(const struct nl_sock *sock)

@@ -6,9 +6,12 @@
 
 #include <infiniband/umad_ext.h>
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,7 +22,7 @@ static struct {
 	int length; /* or a negative errno */
 } uevents[64];
 static int uevent_count, uevent_next;
-static int open_error, opened;
+static int open_error, opened, socket_fd;
 
 /*
  * How many uevents may be queued; 0: no limit. One that does not fit is dropped, and the next
@@ -43,6 +46,7 @@ int uevent_open(struct nl_sock **sock)
 	if (open_error)
 		return -open_error;
 	*sock = NULL;
+	socket_fd = eventfd(0, EFD_CLOEXEC);
 	opened++;
 	return 0;
 }
@@ -50,12 +54,13 @@ int uevent_open(struct nl_sock **sock)
 int uevent_fd(const struct nl_sock *sock)
 {
 	(void)sock;
-	return 42;
+	return socket_fd;
 }
 
 void uevent_close(struct nl_sock *sock)
 {
 	(void)sock;
+	close(socket_fd);
 	opened--;
 }
 
@@ -202,7 +207,8 @@ static void lengthen_uevent(const char *behind)
  *	port CA:N	its port 2 has umadN
  *	ca CA, rnic CA	a device without ports; a device of another kind
  *	unplug CA:N	the device and umadN are not there any more
- *	gone FOLDER	a folder below /sys/class is not there any more
+ *	gone PATH	a file or folder below /sys/class is not there any more
+ *	set CA:FILE=VALUE	a file of its port 1
  *
  * The monitor and uevents. The subsystem is infiniband_mad for umadN and issmN, and infiniband
  * for others; SUBSYSTEM/NAME has another one.
@@ -212,8 +218,11 @@ static void lengthen_uevent(const char *behind)
  *	trigger NAME	as "udevadm trigger --action=remove" has it
  *	fail ERROR	the socket fails once
  *	full		the next system call fails with EMFILE
+ *	ports		the monitor watches ports, at an interval that does not end
+ *	look		waits until such an interval has ended
  *
- * Events: +CA, -CA, +CA/PORT=NODE, -CA/PORT=NODE, overrun. An error ends the events of a step.
+ * Events: +CA, -CA, +CA/PORT=NODE, -CA/PORT=NODE, *CA/PORT=NODE (changed), overrun. An error
+ *ends the events of a step.
  */
 static const struct {
 	const char *name;
@@ -227,8 +236,9 @@ static void describe(const struct umad_event *event, char *text)
 {
 	struct umad_event whole = {.type = event->type, .portnum = event->portnum};
 	bool added = event->type == UMAD_EVENT_CA_ADDED || event->type == UMAD_EVENT_PORT_ADDED;
-	bool port =
-		event->type == UMAD_EVENT_PORT_ADDED || event->type == UMAD_EVENT_PORT_REMOVED;
+	bool changed = event->type == UMAD_EVENT_PORT_CHANGED;
+	bool port = event->type == UMAD_EVENT_PORT_ADDED ||
+		    event->type == UMAD_EVENT_PORT_REMOVED || changed;
 
 	strcpy(whole.ca_name, event->ca_name);
 	strcpy(whole.node, event->node);
@@ -238,8 +248,11 @@ static void describe(const struct umad_event *event, char *text)
 	if (event->type == UMAD_EVENT_OVERRUN)
 		sprintf(text, " overrun%s", event->ca_name);
 	else if (port)
-		sprintf(text, " %c%s/%d=%s", added ? '+' : '-', event->ca_name, event->portnum,
-			event->node);
+		sprintf(text, " %c%s/%d=%s",
+			changed ? '*'
+			: added ? '+'
+				: '-',
+			event->ca_name, event->portnum, event->node);
 	else
 		sprintf(text, " %c%s", added ? '+' : '-', event->ca_name);
 }
@@ -302,6 +315,15 @@ static void send_uevent(const char *action, char *word)
 		uevent(action, subsystem_of(word), word, NULL);
 }
 
+/* Waits until the monitor compares the ports in its next call. */
+static void await_look(void)
+{
+	struct pollfd pollfd = {.fd = umad_monitor_get_fd(monitor), .events = POLLIN};
+
+	assert_int_equal(umad_monitor_watch_ports(monitor, 1), 0);
+	assert_int_equal(poll(&pollfd, 1, -1), 1);
+}
+
 /* Carries out a verb for one word. */
 static bool carry_out(const char *verb, char *word)
 {
@@ -324,6 +346,13 @@ static bool carry_out(const char *verb, char *word)
 		fake_file(at("/sys/class/infiniband/%s/node_type", word), "4: RNIC\n");
 	} else if (!strcmp(verb, "gone")) {
 		fake_remove(at("/sys/class/%s", word));
+	} else if (!strcmp(verb, "set")) {
+		char *value = strchr(word, '=');
+
+		*value++ = '\0';
+		*colon++ = '\0';
+		fake_file(at("/sys/class/infiniband/%s/ports/1/%s", word, colon), "%s\n",
+			  value);
 	} else if (colon) {
 		*colon = '\0';
 		if (!strcmp(verb, "plug"))
@@ -356,6 +385,10 @@ static void run_line(const char *line)
 			watch();
 		else if (verb && !strcmp(verb, "full"))
 			fake_fail_call(1, EMFILE);
+		else if (verb && !strcmp(verb, "ports"))
+			assert_int_equal(umad_monitor_watch_ports(monitor, INT_MAX), 0);
+		else if (verb && !strcmp(verb, "look"))
+			await_look();
 		else
 			while (verb && (word = strtok(NULL, " ")))
 				if (!carry_out(verb, word))
@@ -448,6 +481,150 @@ static const struct row rows[] = {
 };
 
 TEST_ROWS(run_row, rows);
+
+/* --- values of ports ------------------------------------------------------------ */
+
+static const struct row port_rows[] = {
+	{"each value of a port is watched",
+	 "plug mlx5_0:0 mlx5_1:1; watch; ports; "
+	 "set mlx5_1:state=1; look > *mlx5_1/1=umad1; "
+	 "set mlx5_1:phys_state=2; look > *mlx5_1/1=umad1; "
+	 "set mlx5_1:rate=10; look > *mlx5_1/1=umad1; "
+	 "set mlx5_1:lid=0x77; look > *mlx5_1/1=umad1; "
+	 "set mlx5_1:lid_mask_count=2; look > *mlx5_1/1=umad1; "
+	 "set mlx5_1:sm_lid=0x78; look > *mlx5_1/1=umad1; "
+	 "set mlx5_1:sm_sl=4; look > *mlx5_1/1=umad1; "
+	 "set mlx5_1:cap_mask=0x2; look > *mlx5_1/1=umad1; "
+	 "set mlx5_1:gids/0=fe80:0:0:1:2:c903:0:1; look > *mlx5_1/1=umad1"},
+	{"each P_Key is watched",
+	 "plug mlx5_0:0; watch; ports; set mlx5_0:pkeys/1=0x8001; look > *mlx5_0/1=umad0; "
+	 "set mlx5_0:pkeys/2=0x8002; look > *mlx5_0/1=umad0; "
+	 "gone infiniband/mlx5_0/ports/1/pkeys/2; look > *mlx5_0/1=umad0"},
+	{"several changes are one event for each port, and then none",
+	 "plug mlx5_0:0; watch; ports; plug mlx5_1:1; add umad1 > +mlx5_1/1=umad1; "
+	 "set mlx5_0:lid=0x77 mlx5_0:state=1 mlx5_1:lid=0x78; look > *mlx5_0/1=umad0 "
+	 "*mlx5_1/1=umad1; look > nothing"},
+	{"a change that is taken back gives no event",
+	 "plug mlx5_0:0; set mlx5_0:lid=0x1; watch; ports; set mlx5_0:lid=0x2; "
+	 "set mlx5_0:lid=0x1; look > nothing"},
+	{"ports are compared at the end of an interval only",
+	 "plug mlx5_0:0; watch; ports; set mlx5_0:lid=0x77 > nothing; look > *mlx5_0/1=umad0"},
+	{"a change before the watch gives no event",
+	 "plug mlx5_0:0; watch; set mlx5_0:lid=0x77; ports; look > nothing"},
+	{"a port that was added is watched from its event on",
+	 "watch; ports; plug mlx5_0:0; add umad0 > +mlx5_0/1=umad0; set mlx5_0:lid=0x77; "
+	 "look > *mlx5_0/1=umad0"},
+	{"a port that had no values when it was added gives an event when it has",
+	 "watch; ports; plug mlx5_0:0; gone infiniband/mlx5_0/ports; "
+	 "add umad0 > +mlx5_0/1=umad0; plug mlx5_0:0; look > *mlx5_0/1=umad0"},
+	{"a port that is being removed did not change",
+	 "plug mlx5_0:0; watch; ports; unplug mlx5_0:0; look > nothing; "
+	 "remove umad0 mlx5_0 > -mlx5_0/1=umad0 -mlx5_0; look > nothing"},
+	{"a value that cannot be read for a while did not change",
+	 "plug mlx5_0:0; set mlx5_0:lid=0x1; watch; ports; "
+	 "gone infiniband/mlx5_0/ports/1/lid; look > nothing; set mlx5_0:lid=0x1; "
+	 "look > nothing; set mlx5_0:lid=0x2; look > *mlx5_0/1=umad0"},
+	{"uevents are read before ports",
+	 "plug mlx5_0:0; watch; ports; set mlx5_0:lid=0x77; look; plug mlx5_1:1; "
+	 "add umad1 > +mlx5_1/1=umad1 *mlx5_0/1=umad0"},
+	{"a shortage while ports are compared is an overrun",
+	 "plug mlx5_0:0; watch; ports; set mlx5_0:lid=0x77; look; full > EMFILE; full > "
+	 "EMFILE; "
+	 "> overrun; look > nothing"},
+	{"after an overrun the values of ports are known",
+	 "plug mlx5_0:0; watch; ports; set mlx5_0:lid=0x77; fail ENOBUFS > overrun; "
+	 "look > nothing; set mlx5_0:lid=0x78; look > *mlx5_0/1=umad0"},
+};
+
+TEST_ROWS(run_row, port_rows);
+
+TEST(arguments_of_a_watch_are_checked)
+{
+	assert_fails(umad_monitor_watch_ports(NULL, 1), EINVAL);
+	watch();
+	assert_fails(umad_monitor_watch_ports(monitor, 0), EINVAL);
+	assert_fails(umad_monitor_watch_ports(monitor, -1), EINVAL);
+}
+
+TEST(a_watch_that_fails_can_be_tried_again)
+{
+	int err, failures = 0;
+
+	plug("mlx5_0", 0);
+	watch();
+	do {
+		fake_fail_call((unsigned)++failures, EMFILE);
+		err = umad_monitor_watch_ports(monitor, INT_MAX);
+		assert_true(!err || err == -EMFILE);
+	} while (err);
+	fake_fail_call(0, 0);
+	assert_true(failures > 10);
+	run_line("set mlx5_0:lid=0x77; look > *mlx5_0/1=umad0");
+}
+
+#define WATCHED 3
+
+/*
+ * Values change, intervals end, devices go and come, and the library runs short of descriptors:
+ * the values that the caller read at the last event are those of sysfs at the end.
+ */
+TEST(the_caller_ends_with_the_values_of_sysfs)
+{
+	static const char *const files[] = {"lid", "sm_lid", "pkeys/1"};
+	unsigned values[WATCHED][3] = {{0}}, seen[WATCHED][3] = {{0}}, number = 0;
+	struct umad_event event;
+	int sequence, step, ret, i, changes = 0;
+	char name[UMAD_CA_NAME_LEN];
+
+	srand(test_seed());
+	for (i = 0; i < WATCHED; i++) {
+		snprintf(name, sizeof(name), "mlx5_%d", i);
+		plug(name, i);
+		for (int file = 0; file < 3; file++)
+			fake_file(at("/sys/class/infiniband/%s/ports/1/%s", name, files[file]),
+				  "0x0\n");
+	}
+	watch();
+	assert_int_equal(umad_monitor_watch_ports(monitor, INT_MAX), 0);
+	for (sequence = 0; sequence < 200; sequence++) {
+		for (step = rand() % 8; step >= 0; step--) {
+			int port = rand() % WATCHED, file = rand() % 3;
+
+			values[port][file] = ++number; /* no change is taken back */
+			fake_file(at("/sys/class/infiniband/mlx5_%d/ports/1/%s", port,
+				     files[file]),
+				  "0x%x\n", values[port][file]);
+			if (rand() % 32 == 0)
+				uevent_error(ENOBUFS);
+			if (rand() % 4)
+				continue;
+			await_look();
+			fake_fail_call((unsigned)rand() % 400, EMFILE);
+			ret = umad_monitor_next_event(monitor, &event);
+			fake_fail_call(0, 0);
+			if (!ret && event.type == UMAD_EVENT_OVERRUN)
+				memcpy(seen, values, sizeof(seen));
+			else if (!ret)
+				memcpy(seen[event.ca_name[5] - '0'],
+				       values[event.ca_name[5] - '0'], sizeof(seen[0]));
+		}
+		await_look();
+		while (!(ret = umad_monitor_next_event(monitor, &event))) {
+			i = event.ca_name[5] - '0';
+			changes += event.type == UMAD_EVENT_PORT_CHANGED;
+			if (event.type == UMAD_EVENT_OVERRUN)
+				memcpy(seen, values, sizeof(seen));
+			else
+				memcpy(seen[i], values[i], sizeof(seen[0]));
+		}
+		assert_int_equal(ret, -EAGAIN);
+		await_look();
+		assert_int_equal(umad_monitor_next_event(monitor, &event), -EAGAIN);
+		assert_memory_equal(seen, values, sizeof(seen));
+		uevent_count = uevent_next = 0;
+	}
+	assert_true(changes > 100);
+}
 
 /* --- messages ------------------------------------------------------------------- */
 
@@ -733,10 +910,18 @@ TEST(either_folder_that_cannot_be_listed_fails_the_opening)
 	}
 }
 
-TEST(a_monitor_has_a_descriptor_to_poll)
+TEST(a_monitor_has_one_descriptor_to_poll)
 {
+	struct pollfd pollfd = {.events = POLLIN};
+
 	watch();
-	assert_int_equal(umad_monitor_get_fd(monitor), 42);
+	pollfd.fd = umad_monitor_get_fd(monitor);
+	assert_int_equal(poll(&pollfd, 1, 0), 0);
+	assert_int_equal(eventfd_write(socket_fd, 1), 0);
+	assert_int_equal(poll(&pollfd, 1, 0), 1);
+	assert_int_equal(pollfd.revents, POLLIN);
+	assert_int_equal(umad_monitor_watch_ports(monitor, INT_MAX), 0);
+	assert_int_equal(umad_monitor_get_fd(monitor), pollfd.fd);
 	umad_monitor_close(NULL);
 }
 
@@ -903,6 +1088,9 @@ static void follow(struct umad_event event)
 		i = find_event(known, known_count, &event);
 		assert_true(i >= 0);
 		known[i] = known[--known_count];
+		break;
+	case UMAD_EVENT_PORT_CHANGED:
+		fail_msg("ports are not watched");
 		break;
 	case UMAD_EVENT_OVERRUN:
 		memcpy(known, real, sizeof(real));
