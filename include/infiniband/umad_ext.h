@@ -53,7 +53,8 @@ enum {
 /**
  * Sets IsSM in a port's CapabilityMask. The bit stays set until umad_close_issm() is called or
  * the program ends. One program at a time can hold the issm device of a port. The call waits
- * until no other program holds it.
+ * until no other program holds it. If the device is removed meanwhile, Linux 6.1 kills the
+ * program that waits. UMAD_ISSM_NONBLOCK avoids this.
  *
  * The port is chosen as by umad_open_port(). Returns a descriptor that is closed on exec. Its
  * only use is umad_close_issm().

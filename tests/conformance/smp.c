@@ -5,6 +5,7 @@
 #include "check.h"
 #include "mads.h"
 
+#include <infiniband/umad_ext.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -41,11 +42,18 @@
 #define LOCAL_PORT      36
 /* in PortInfo */
 #define LID             16
+#define SM_LID          18
 #define STATE           32 /* the lower half */
 #define PHYSICAL_STATE  33 /* the upper half; the lower one is the default after LinkDown */
 #define PROTECTION      34 /* the two upper bits */
 #define VIOLATIONS      44
 #define LINK_UP         5
+/* in a Notice, and in that of trap 144 */
+#define TRAP_NUMBER     4
+#define ISSUER          6
+#define LID_144         12
+#define CAPABILITIES    16
+#define IS_SM           0x2
 
 struct route {
 	int hops;
@@ -409,6 +417,67 @@ static void a_trap_reaches_a_program(void)
 	send_mad(port_fd, agent, umad, MAD, 0, 0);
 }
 
+/* The other port sends its traps to that LID. Returns the LID that was set before. */
+static uint16_t set_sm_lid(uint16_t lid)
+{
+	uint8_t content[64];
+
+	ask(&to_there, PORT_INFO, (uint8_t)there.portnum);
+	memcpy(content, data(), sizeof(content));
+	set_directed(&to_there, METHOD_SET, PORT_INFO, (uint8_t)there.portnum);
+	put_port_info(content);
+	put16(data() + SM_LID, lid);
+	exchange();
+	expect_equal(status_of(umad), DIRECTION);
+	return get16(content + SM_LID);
+}
+
+/* Receives trap 144 of the other port, with this bit IsSM. Returns its transaction ID. */
+static uint32_t receive_trap_144(int trap_agent, uint32_t is_sm)
+{
+	do {
+		expect_equal(receive_mad(port_fd, umad, MAD, trap_agent), MAD);
+		expect_equal(method_of(umad), TRAP);
+		expect_equal(get16(smp() + ATTRIBUTE), NOTICE);
+		expect_equal(be16toh(umad_get_mad_addr(umad)->lid), there.lid);
+		expect_equal(get16(data() + TRAP_NUMBER), 144);
+		expect_equal(get16(data() + ISSUER), there.lid);
+		expect_equal(get16(data() + LID_144), there.lid);
+	} while ((get32(data() + CAPABILITIES) & IS_SM) != is_sm);
+	return tid_of(umad);
+}
+
+static void a_node_repeats_its_trap_until_it_is_repressed(void)
+{
+	enum {
+		INTERVALS_MS = 2500
+	};
+	long traps[16 / sizeof(long)] = {1L << TRAP};
+	int issm, trap_agent, length = MAD;
+	uint16_t sm_lid;
+	uint32_t tid;
+
+	opened();
+	trap_agent = umad_register(port_fd, LID_ROUTED, 1, 0, traps);
+	expect(trap_agent >= 0);
+	sm_lid = set_sm_lid(here.lid);
+	issm = umad_open_issm(there.ca_name, there.portnum, 0); /* the device sends the trap */
+	expect(issm >= 0);
+	tid = receive_trap_144(trap_agent, IS_SM);
+	expect_equal(receive_trap_144(trap_agent, IS_SM), tid);
+	smp()[3] = TRAP_REPRESS;
+	send_mad(port_fd, trap_agent, umad, MAD, 0, 0);
+	/* a trap may have been on its way */
+	while (umad_recv(port_fd, umad, &length, INTERVALS_MS / 2) == trap_agent)
+		;
+	expect_equal(umad_recv(port_fd, umad, &length, INTERVALS_MS), -ETIMEDOUT);
+	expect_equal(umad_close_issm(issm), 0);
+	expect(receive_trap_144(trap_agent, 0) != tid);
+	smp()[3] = TRAP_REPRESS;
+	send_mad(port_fd, trap_agent, umad, MAD, 0, 0);
+	set_sm_lid(sm_lid);
+}
+
 /* Some kernels have a number of SMPs of an agent in flight, and hold the others back. */
 static void requests_in_flight_at_once_are_all_or_128(void)
 {
@@ -447,6 +516,7 @@ int main(int argc, char **argv)
 		CHECK(a_set_is_responded),
 		CHECK(a_wrong_m_key_has_no_response),
 		CHECK(a_trap_reaches_a_program),
+		CHECK(a_node_repeats_its_trap_until_it_is_repressed),
 		CHECK(requests_in_flight_at_once_are_all_or_128),
 	};
 
