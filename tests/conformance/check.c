@@ -2,6 +2,7 @@
 
 #include "check.h"
 
+#include <dirent.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -206,4 +207,16 @@ int run_checks(const struct check *checks, size_t count)
 	if (failed)
 		return 1;
 	return left_out == count ? CANNOT : 0;
+}
+
+unsigned count_descriptors(void)
+{
+	DIR *folder = opendir("/proc/self/fd");
+	unsigned count = 0;
+
+	expect(folder);
+	while (readdir(folder))
+		count++;
+	closedir(folder);
+	return count;
 }

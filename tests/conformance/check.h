@@ -74,4 +74,7 @@ void pause_ms(unsigned milliseconds);
 /* Zeroed memory; ends the check if there is none. */
 void *allocate(size_t bytes);
 
+/* Of this process. The number counts the folder that it reads, too: compare two numbers. */
+unsigned count_descriptors(void);
+
 #endif

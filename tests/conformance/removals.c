@@ -10,7 +10,6 @@
 #include "mads.h"
 #include "rpc.h"
 
-#include <dirent.h>
 #include <infiniband/mad_async.h>
 #include <infiniband/mad_fabric.h>
 #include <infiniband/mad_sa.h>
@@ -62,18 +61,6 @@ static bool over(void)
 		remover = 0;
 	}
 	return !remover;
-}
-
-static int descriptors(void)
-{
-	DIR *folder = opendir("/proc/self/fd");
-	int count = 0;
-
-	expect(folder);
-	while (readdir(folder))
-		count++;
-	closedir(folder);
-	return count;
 }
 
 /* An error that a call documents for a device that is gone, or for a peer that is. */
@@ -316,10 +303,10 @@ static struct ibmad_port *open_for_sa(void)
 	return port;
 }
 
-static void discover(void)
+/* Makes calls until the device is gone. */
+static void repeat(int (*call)(struct ibmad_port *port))
 {
 	struct ibmad_port *port;
-	struct mad_fabric *fabric;
 	int err;
 
 	if (there.ethernet)
@@ -327,35 +314,42 @@ static void discover(void)
 	port = open_for_sa();
 	remove_soon();
 	do {
-		err = mad_fabric_discover(port, NULL, &fabric);
-		if (!err)
-			mad_fabric_free(fabric);
-		else if (err != -EINVAL) /* of an SMP to the own node, from the kernel */
+		err = call(port);
+		if (err)
 			expect_gone(-err);
 	} while (err != -ENODEV);
 	mad_rpc_close_port(port);
 }
 
+static int discover_once(struct ibmad_port *port)
+{
+	struct mad_fabric *fabric;
+	int err = mad_fabric_discover(port, NULL, &fabric);
+
+	if (!err)
+		mad_fabric_free(fabric);
+	return err == -EINVAL ? 0 : err; /* of an SMP to the own node, from the kernel */
+}
+
+static void discover(void)
+{
+	repeat(discover_once);
+}
+
+static int query_once(struct ibmad_port *port)
+{
+	struct mad_sa_query query = {.attribute = IB_SA_ATTR_NODERECORD};
+	struct mad_sa_table *table;
+	int err = mad_sa_get_table(port, &query, &table);
+
+	if (!err)
+		mad_sa_table_free(table);
+	return err;
+}
+
 static void query_the_sa(void)
 {
-	struct ibmad_port *port;
-	struct mad_sa_table *table;
-	int err;
-
-	if (there.ethernet)
-		return;
-	port = open_for_sa();
-	remove_soon();
-	do {
-		struct mad_sa_query query = {.attribute = IB_SA_ATTR_NODERECORD};
-
-		err = mad_sa_get_table(port, &query, &table);
-		if (!err)
-			mad_sa_table_free(table);
-		else
-			expect_gone(-err);
-	} while (err != -ENODEV);
-	mad_rpc_close_port(port);
+	repeat(query_once);
 }
 
 static void hold_issm(void)
@@ -422,7 +416,7 @@ static void expect_a_working_device(void)
 
 static void run_case(unsigned seed, unsigned phase)
 {
-	int before;
+	unsigned before;
 
 	srand(seed);
 	removal.delay_ms = (unsigned)rand() % 100;
@@ -431,11 +425,11 @@ static void run_case(unsigned seed, unsigned phase)
 	note("SEED=%u: %s, after %u ms %u times for %u ms", seed, names[phase],
 	     removal.delay_ms, removal.times, removal.absent_ms);
 	find_ports();
-	before = descriptors();
+	before = count_descriptors();
 	phases[phase]();
 	while (!over())
 		pause_ms(1);
-	expect_equal(descriptors(), before);
+	expect_equal(count_descriptors(), before);
 	find_ports();
 	expect_a_working_device();
 }

@@ -34,7 +34,6 @@
 #include <infiniband/mad_async.h>
 #include <infiniband/mad_server.h>
 #include <infiniband/umad_ext.h>
-#include <dirent.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
@@ -529,18 +528,6 @@ static size_t allocated(void)
 #else
 	return 0;
 #endif
-}
-
-static unsigned count_descriptors(void)
-{
-	DIR *folder = opendir("/proc/self/fd");
-	unsigned count = 0;
-
-	expect(folder);
-	while (readdir(folder))
-		count++;
-	closedir(folder);
-	return count;
 }
 
 static void open_direction(struct direction *direction, const struct port *from,
