@@ -292,7 +292,8 @@ SUBNET_TEST(other_packets_have_the_lids_of_their_ends)
 	}
 }
 
-SUBNET_TEST(a_corrupted_packet_is_captured_as_it_arrives)
+/* The third packet is corrupted at the node far. */
+static struct reading capture_corruption(struct subnet *subnet)
 {
 	struct reading reading;
 
@@ -302,6 +303,13 @@ SUBNET_TEST(a_corrupted_packet_is_captured_as_it_arrives)
 	settle(&subnet->fabric);
 	reading = read_capture();
 	assert_int_equal(reading.count, 3);
+	return reading;
+}
+
+SUBNET_TEST(a_corrupted_packet_is_captured_as_it_arrives)
+{
+	struct reading reading = capture_corruption(subnet);
+
 	assert_memory_equal(reading.packets[0].frame + MAD_BEGIN,
 			    reading.packets[1].frame + MAD_BEGIN, MAD_BYTES);
 	assert_memory_not_equal(reading.packets[1].frame + MAD_BEGIN,
@@ -314,12 +322,7 @@ SUBNET_TEST(names_have_no_control_characters)
 	struct reading reading;
 
 	subnet->fabric.graph.nodes[FAR].name[0] = '\x1b';
-	capture(subnet, NULL);
-	rule(subnet, "corrupt 100% on gamma/1");
-	send_note(subnet, lid_of(subnet, GAMMA));
-	settle(&subnet->fabric);
-	reading = read_capture();
-	assert_int_equal(reading.count, 3);
+	reading = capture_corruption(subnet);
 	assert_ptr_equal(strstr(reading.packets[1].interface, "?ar/"),
 			 reading.packets[1].interface);
 	assert_non_null(strstr(reading.packets[2].comment, "corrupted at ?ar/1"));
