@@ -91,15 +91,23 @@ static int read_values(const struct umad_event *event, uint64_t *values)
 	return sysfs_shortage(err) ? err : 0;
 }
 
+/* The program's descriptor is readable from the end of an interval until this call. */
+static bool interval_is_over(const struct umad_monitor *monitor)
+{
+	uint64_t intervals;
+
+	return monitor->timer >= 0 && read(monitor->timer, &intervals, sizeof(intervals)) > 0;
+}
+
 /* If an interval is over, adds an event for each port that changed. -EAGAIN if none did. */
 static int look(struct umad_monitor *monitor)
 {
-	uint64_t intervals, values;
+	uint64_t values;
 	struct umad_event event;
 	struct entry *entry;
 	int err = 0;
 
-	if (monitor->timer < 0 || read(monitor->timer, &intervals, sizeof(intervals)) < 0)
+	if (!interval_is_over(monitor))
 		return -EAGAIN;
 	for (size_t i = 0; !err && i < monitor->present.count; i++) {
 		entry = &monitor->present.entries[i];
@@ -475,6 +483,8 @@ EXPORT int umad_monitor_next_event(struct umad_monitor *monitor, struct umad_eve
 	}
 	if (err && err != -ENOBUFS && err != AMBIGUOUS && !is_gone(err))
 		return fail(err);
+	interval_is_over(
+		monitor); /* take_stock() reads the ports; it may fail at each interval */
 	err = drop_uevents(monitor);
 	if (!err)
 		err = take_stock(monitor);

@@ -110,7 +110,10 @@ struct umad_monitor;
  */
 int umad_monitor_open(struct umad_monitor **monitor);
 
-/** The descriptor to poll for POLLIN. It belongs to the monitor; -EINVAL for NULL. */
+/**
+ * The descriptor to poll for POLLIN. It is the descriptor of an epoll instance and belongs to
+ * the monitor: do not read, change or close it. -EINVAL for NULL.
+ */
 int umad_monitor_get_fd(const struct umad_monitor *monitor);
 
 /**
@@ -154,7 +157,8 @@ int umad_monitor_watch_ports(struct umad_monitor *monitor, int interval_ms);
  * -ENFILE   no descriptor is left in the system to read sysfs
  * and other errors of the kernel. After an error other than -EAGAIN and -EINVAL, events are
  * lost: the next call that can read sysfs returns UMAD_EVENT_OVERRUN. The descriptor does not
- * become readable for this event, so call again after some time.
+ * become readable for this event: call again after some time. If the monitor watches ports, the
+ * descriptor becomes readable when the next interval is over.
  */
 int umad_monitor_next_event(struct umad_monitor *monitor, struct umad_event *event);
 

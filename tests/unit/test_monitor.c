@@ -316,12 +316,17 @@ static void send_uevent(const char *action, char *word)
 }
 
 /* Waits until the monitor compares the ports in its next call. */
-static void await_look(void)
+static void await_look_every(int interval_ms)
 {
 	struct pollfd pollfd = {.fd = umad_monitor_get_fd(monitor), .events = POLLIN};
 
-	assert_int_equal(umad_monitor_watch_ports(monitor, 1), 0);
+	assert_int_equal(umad_monitor_watch_ports(monitor, interval_ms), 0);
 	assert_int_equal(poll(&pollfd, 1, -1), 1);
+}
+
+static void await_look(void)
+{
+	await_look_every(1);
 }
 
 /* Carries out a verb for one word. */
@@ -537,6 +542,28 @@ static const struct row port_rows[] = {
 };
 
 TEST_ROWS(run_row, port_rows);
+
+/* A loop of poll() must not spin. On a slow machine, a short interval is over again at once. */
+TEST(after_a_shortage_the_descriptor_is_readable_at_the_next_interval)
+{
+	struct pollfd pollfd = {.events = POLLIN};
+	int interval_ms = 1;
+
+	plug("mlx5_0", 0);
+	watch();
+	pollfd.fd = umad_monitor_get_fd(monitor);
+	await_look();
+	fake_fail_call(1, EMFILE);
+	assert_string_equal(reported(), " EMFILE");
+	do {
+		assert_true((interval_ms *= 2) < 10000);
+		await_look_every(interval_ms);
+		fake_fail_call(1, EMFILE);
+		assert_string_equal(reported(), " EMFILE");
+	} while (poll(&pollfd, 1, 0));
+	await_look();
+	assert_string_equal(reported(), " overrun");
+}
 
 TEST(arguments_of_a_watch_are_checked)
 {
