@@ -4,12 +4,12 @@
 #include <stdlib.h>
 
 #include "classes.h"
+#include "faults.h"
 #include "timers.h"
 #include "traps.h"
 #include "wire.h"
 
 #define NOTICE   64 /* offset of an SMP's data, here a Notice */
-#define REPEATS  5
 #define INTERVAL SECOND
 
 /* Types of a Notice (IBA 13.4.8.2). */
@@ -23,7 +23,6 @@ struct trap {
 	struct timer timer;
 	struct trap *next;
 	struct packet packet;
-	unsigned int left; /* how many more times it is sent */
 	bool repressed;
 };
 
@@ -46,15 +45,17 @@ static void drop(struct timer *timer)
 static void send_again(struct fabric *fabric, struct timer *timer)
 {
 	struct trap *trap = (struct trap *)timer;
+	uint32_t port = trap->packet.from;
 
-	trap->packet.dlid = fabric->ports[trap->packet.from].sm_lid;
-	trap->packet.slid = fabric->ports[trap->packet.from].lid;
+	trap->packet.dlid = fabric->ports[port].sm_lid;
+	trap->packet.slid = fabric->ports[port].lid;
 	if (trap->repressed || !trap->packet.dlid || !trap->packet.slid) {
 		forget(fabric, trap); /* repressed, or no manager receives it */
 		return;
 	}
-	wire_send(fabric, &trap->packet);
-	if (trap->left-- == 0 || timer_set(fabric, timer, fabric->now + INTERVAL))
+	if (!faults_silent(fabric, cable(fabric, port)->node))
+		wire_send(fabric, &trap->packet);
+	if (timer_set(fabric, timer, fabric->now + INTERVAL))
 		forget(fabric, trap);
 }
 
@@ -68,6 +69,11 @@ static struct trap *find(const struct fabric *fabric, uint32_t port, unsigned in
 		mad_get_field(trap->packet.mad, NOTICE, IB_NOTICE_TRAP_NUMBER_F) != number))
 		trap = trap->next;
 	return trap;
+}
+
+static void begin_transaction(struct fabric *fabric, struct trap *trap)
+{
+	put64(trap->packet.mad + 8, ++fabric->trap_count);
 }
 
 /* Makes a trap from an end port; the caller fills in its details and then raises it. NULL: no
@@ -88,7 +94,7 @@ static struct trap *make(struct fabric *fabric, uint32_t port, unsigned int type
 	mad[1] = CLASS_SMP;
 	mad[2] = 1;
 	mad[3] = METHOD_TRAP;
-	put64(mad + 8, ++fabric->trap_count);
+	begin_transaction(fabric, trap);
 	put16(mad + 16, IB_SA_ATTR_NOTICE);
 	mad_set_field(mad, NOTICE, IB_NOTICE_IS_GENERIC_F, 1);
 	mad_set_field(mad, NOTICE, IB_NOTICE_TYPE_F, type);
@@ -97,7 +103,6 @@ static struct trap *make(struct fabric *fabric, uint32_t port, unsigned int type
 	mad_set_field(mad, NOTICE, IB_NOTICE_TRAP_NUMBER_F, number);
 	mad_set_field(mad, NOTICE, IB_NOTICE_ISSUER_LID_F, fabric->ports[port].lid);
 	trap->packet.from = port;
-	trap->left = REPEATS - 1;
 	trap->timer.run = send_again;
 	trap->timer.drop = drop;
 	return trap;
@@ -116,8 +121,14 @@ static void raise_trap(struct fabric *fabric, struct trap *trap)
 void trap_link_state(struct fabric *fabric, uint32_t node)
 {
 	uint32_t port = hardware(fabric, node)->first_port;
-	struct trap *trap = make(fabric, port, URGENT, 128);
+	struct trap *trap = find(fabric, port, 128);
 
+	if (trap) {
+		/* a TrapRepress that is on its way is for the changes before */
+		begin_transaction(fabric, trap);
+		return;
+	}
+	trap = make(fabric, port, URGENT, 128);
 	if (!trap)
 		return;
 	mad_set_field(trap->packet.mad, NOTICE, IB_NOTICE_DATA_LID_F, fabric->ports[port].lid);

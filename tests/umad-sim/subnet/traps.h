@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /* Traps: notices from a node to its subnet manager (IBA 13.4.9, 14.2.5.1). A trap is sent once
- * a second until it is repressed, and only a few times. */
+ * a second until it is repressed. */
 #ifndef FABRIC_TRAPS_H
 #define FABRIC_TRAPS_H
 
