@@ -28,6 +28,22 @@ static int confirm_end(const char *port_path, const char *name, unsigned *pkey)
 	return sysfs_read_uint(port_path, name, pkey);
 }
 
+/*
+ * A port without P_Keys deserves a warning, unless it was removed meanwhile: then it has no
+ * GIDs, either. Returns -ENOENT if the port exists, -ENODEV if it was removed, or another
+ * negative errno.
+ */
+static int confirm_absence(const char *port_path)
+{
+	union umad_gid gid;
+	int err = sysfs_read_gid(port_path, SYS_PORT_GID, &gid);
+
+	if (err)
+		return err == -ENOENT ? -ENODEV : err;
+	log_warning("%s has no P_Keys", port_path);
+	return -ENOENT;
+}
+
 /* Reads the P_Keys of the port: pkeys/0, pkeys/1, and so on, until one is missing. */
 static int read_pkeys(const char *port_path, struct umad_port *port)
 {
@@ -63,10 +79,8 @@ static int read_pkeys(const char *port_path, struct umad_port *port)
 		port->pkeys_size = count;
 		return 0;
 	}
-	if (err == -ENOENT)
-		log_warning("%s has no P_Keys", port_path);
 	free(pkeys);
-	return err;
+	return err == -ENOENT ? confirm_absence(port_path) : err;
 }
 
 /* The text of an attribute, or `otherwise` if the device lacks it. Fails only on a shortage. */
