@@ -589,68 +589,149 @@ TEST(a_watch_that_fails_can_be_tried_again)
 	run_line("set mlx5_0:lid=0x77; look > *mlx5_0/1=umad0");
 }
 
-#define WATCHED 3
+#define WATCHED     3
+#define VALUE_FILES 3
+
+/* The ports as sysfs has them, and as the caller read them; a port without a device is zero. */
+struct watched {
+	bool present;
+	unsigned values[VALUE_FILES];
+};
+
+static struct watched in_sysfs[WATCHED], as_read[WATCHED];
+static int numbers[WATCHED]; /* the numbers of the umad devices; -1: none */
+static unsigned latest;      /* no value comes back, so that no change is taken back */
+
+static void write_value(int port, int file)
+{
+	static const char *const files[VALUE_FILES] = {"lid", "sm_lid", "pkeys/1"};
+
+	in_sysfs[port].values[file] = ++latest;
+	fake_file(at("/sys/class/infiniband/mlx5_%d/ports/1/%s", port, files[file]), "0x%x\n",
+		  latest % 0xffff);
+}
+
+static void pull_out(int port)
+{
+	char name[UMAD_CA_NAME_LEN];
+
+	snprintf(name, sizeof(name), "mlx5_%d", port);
+	unplug(name, numbers[port]);
+	umad_uevent("remove", numbers[port]);
+	uevent("remove", "infiniband", name, NULL);
+	in_sysfs[port] = (struct watched){0};
+	numbers[port] = -1;
+}
+
+/* With the lowest free number, as the kernel gives it. */
+static void put_in(int port)
+{
+	char name[UMAD_CA_NAME_LEN];
+	int number = 0, i;
+
+	for (i = 0; i < WATCHED; i++)
+		if (numbers[i] == number) {
+			number++;
+			i = -1;
+		}
+	snprintf(name, sizeof(name), "mlx5_%d", port);
+	plug(name, number);
+	numbers[port] = number;
+	in_sysfs[port].present = true;
+	for (int file = 0; file < VALUE_FILES; file++)
+		write_value(port, file);
+	umad_uevent("add", number);
+	uevent("add", "infiniband", name, NULL);
+}
+
+static void change_a_port(void)
+{
+	int port = rand() % WATCHED;
+
+	if (in_sysfs[port].present && rand() % 8)
+		write_value(port, rand() % VALUE_FILES);
+	else if (uevent_count > 60)
+		return;
+	else if (in_sysfs[port].present)
+		pull_out(port);
+	else
+		put_in(port);
+}
+
+/* While the library reads sysfs. */
+static void change_sometimes(const char *path)
+{
+	(void)path;
+	if (rand() % 64 == 0)
+		change_a_port();
+}
+
+/* Reads what the event is about, as a program does. */
+static void read_again(const struct umad_event *event)
+{
+	int port = event->ca_name[5] - '0';
+
+	if (event->type == UMAD_EVENT_OVERRUN)
+		memcpy(as_read, in_sysfs, sizeof(as_read));
+	else if (event->type != UMAD_EVENT_CA_ADDED && event->type != UMAD_EVENT_CA_REMOVED)
+		as_read[port] = in_sysfs[port];
+}
 
 /*
- * Values change, intervals end, devices go and come, and the library runs short of descriptors:
- * the values that the caller read at the last event are those of sysfs at the end.
+ * Values change, intervals end, devices go and come, also while sysfs is read, and the library
+ * runs short of descriptors and memory: the values that the caller read at the last event are
+ * those of sysfs at the end.
  */
 TEST(the_caller_ends_with_the_values_of_sysfs)
 {
-	static const char *const files[] = {"lid", "sm_lid", "pkeys/1"};
-	unsigned values[WATCHED][3] = {{0}}, seen[WATCHED][3] = {{0}}, number = 0;
+	unsigned changes = 0, overruns = 0, failures = 0;
 	struct umad_event event;
-	int sequence, step, ret, i, changes = 0;
-	char name[UMAD_CA_NAME_LEN];
+	int sequence, step, ret;
 
 	srand(test_seed());
-	for (i = 0; i < WATCHED; i++) {
-		snprintf(name, sizeof(name), "mlx5_%d", i);
-		plug(name, i);
-		for (int file = 0; file < 3; file++)
-			fake_file(at("/sys/class/infiniband/%s/ports/1/%s", name, files[file]),
-				  "0x0\n");
-	}
+	latest = 0;
+	memset(in_sysfs, 0, sizeof(in_sysfs));
+	memset(numbers, -1, sizeof(numbers));
+	for (int port = 0; port < WATCHED; port++)
+		put_in(port);
+	uevent_count = 0;
 	watch();
 	assert_int_equal(umad_monitor_watch_ports(monitor, INT_MAX), 0);
-	for (sequence = 0; sequence < 200; sequence++) {
+	memcpy(as_read, in_sysfs, sizeof(as_read));
+	for (sequence = 0; sequence < 300; sequence++) {
+		fake_before_open(rand() % 2 ? change_sometimes : NULL);
 		for (step = rand() % 8; step >= 0; step--) {
-			int port = rand() % WATCHED, file = rand() % 3;
-
-			values[port][file] = ++number; /* no change is taken back */
-			fake_file(at("/sys/class/infiniband/mlx5_%d/ports/1/%s", port,
-				     files[file]),
-				  "0x%x\n", values[port][file]);
+			change_a_port();
 			if (rand() % 32 == 0)
 				uevent_error(ENOBUFS);
 			if (rand() % 4)
 				continue;
 			await_look();
-			fake_fail_call((unsigned)rand() % 400, EMFILE);
+			fake_fail_call((unsigned)(rand() % 4 ? 0 : rand() % 400), EMFILE);
+			fake_fail_malloc((unsigned)(rand() % 4 ? 0 : rand() % 30));
 			ret = umad_monitor_next_event(monitor, &event);
 			fake_fail_call(0, 0);
-			if (!ret && event.type == UMAD_EVENT_OVERRUN)
-				memcpy(seen, values, sizeof(seen));
-			else if (!ret)
-				memcpy(seen[event.ca_name[5] - '0'],
-				       values[event.ca_name[5] - '0'], sizeof(seen[0]));
+			fake_fail_malloc(0);
+			failures += ret == -EMFILE || ret == -ENOMEM;
+			if (!ret)
+				read_again(&event);
 		}
+		fake_before_open(NULL);
 		await_look();
 		while (!(ret = umad_monitor_next_event(monitor, &event))) {
-			i = event.ca_name[5] - '0';
 			changes += event.type == UMAD_EVENT_PORT_CHANGED;
-			if (event.type == UMAD_EVENT_OVERRUN)
-				memcpy(seen, values, sizeof(seen));
-			else
-				memcpy(seen[i], values[i], sizeof(seen[0]));
+			overruns += event.type == UMAD_EVENT_OVERRUN;
+			read_again(&event);
 		}
 		assert_int_equal(ret, -EAGAIN);
 		await_look();
-		assert_int_equal(umad_monitor_next_event(monitor, &event), -EAGAIN);
-		assert_memory_equal(seen, values, sizeof(seen));
+		while (!(ret = umad_monitor_next_event(monitor, &event)))
+			read_again(&event);
+		assert_int_equal(ret, -EAGAIN);
+		assert_memory_equal(as_read, in_sysfs, sizeof(as_read));
 		uevent_count = uevent_next = 0;
 	}
-	assert_true(changes > 100);
+	assert_true(changes > 50 && overruns > 0 && failures > 0);
 }
 
 /* --- messages ------------------------------------------------------------------- */
