@@ -120,6 +120,16 @@ static void print_open(const char *call, const char *path, int flags)
 		close(fd);
 }
 
+/* The same by a stream. */
+static void print_stream(const char *call, const char *path, const char *mode)
+{
+	FILE *file = fopen(path, mode);
+
+	print_result(call, file != NULL);
+	if (file)
+		fclose(file);
+}
+
 static void try_file(const char *path, const struct stat *status)
 {
 	char below[PATH_MAX + 8], target[PATH_MAX];
@@ -138,6 +148,9 @@ static void try_file(const char *path, const struct stat *status)
 	print_open("open to write", path, O_WRONLY);
 	print_open("open to read and write", path, O_RDWR | O_CREAT);
 	print_open("exclusive", path, O_WRONLY | O_CREAT | O_EXCL);
+	print_stream("stream to write", path, "we");
+	print_stream("stream to read and write", path, "r+e");
+	print_stream("exclusive stream", path, "wxe");
 	print_open("as a folder", path, O_RDONLY | O_DIRECTORY);
 	snprintf(below, sizeof(below), "%s/x", path);
 	print_open("below it", below, O_RDONLY);

@@ -66,3 +66,16 @@ TEST(files_of_the_fabric_are_read)
 		free(entries[count]);
 	free(entries);
 }
+
+TEST(files_of_the_fabric_are_not_written)
+{
+	static const struct {
+		const char *mode;
+		int error;
+	} rows[] = {{"w", EACCES}, {"r+", EACCES}, {"wx", EEXIST}, {"a+x", EEXIST}};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		assert_null(fopen("/sys/class/infiniband/mlx5_0/ports/1/lid", rows[i].mode));
+		assert_int_equal(errno, rows[i].error);
+	}
+}

@@ -129,6 +129,8 @@ static int flags_of(const char *mode)
 {
 	int flags = mode[0] == 'r' ? 0 : O_WRONLY | O_CREAT;
 
+	if (strchr(mode, 'x'))
+		flags |= O_EXCL;
 	return strchr(mode, '+') ? flags | O_RDWR : flags;
 }
 
