@@ -108,6 +108,8 @@ static void read_by_parts(const char *path, int fd)
 	print_same(path, "from byte 1", part, pread(fd, part, MOST_BYTES, 1), whole + 1,
 		   length > 0 ? length - 1 : 0);
 	printf(", after the end: %zd", pread(fd, part, MOST_BYTES, 4000));
+	printf(", end: %lld, data: %lld, hole: %lld", (long long)lseek(fd, 0, SEEK_END),
+	       (long long)lseek(fd, 1, SEEK_DATA), (long long)lseek(fd, 1, SEEK_HOLE));
 }
 
 /* Opens and closes. */
@@ -209,6 +211,8 @@ static void print_file(const char *path, unsigned char entry_type)
 	}
 	printf("%s %c %04o %lld", path, type_of(status.st_mode), status.st_mode & 07777,
 	       (long long)status.st_size);
+	if (status.st_blocks)
+		printf(" (%lld blocks)", (long long)status.st_blocks);
 	if (S_ISLNK(status.st_mode))
 		print_target(path);
 	if (S_ISREG(status.st_mode))

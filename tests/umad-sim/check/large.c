@@ -18,6 +18,7 @@
 
 #define UMAD        "/dev/infiniband/umad0"
 #define ENABLE_PKEY _IO(0x1b, 3)
+#define PORT        "/sys/class/infiniband/mlx5_0/ports/1"
 
 _Static_assert(sizeof(off_t) == 8, "64-bit offsets");
 
@@ -53,7 +54,7 @@ TEST(a_duplicate_of_a_device_is_one)
 
 TEST(files_of_the_fabric_are_read)
 {
-	FILE *file = fopen("/sys/class/infiniband/mlx5_0/ports/1/lid", "r");
+	FILE *file = fopen(PORT "/lid", "r");
 	struct dirent **entries;
 	int lid, count = scandir("/sys/class/infiniband_mad", &entries, NULL, alphasort);
 
@@ -75,7 +76,42 @@ TEST(files_of_the_fabric_are_not_written)
 	} rows[] = {{"w", EACCES}, {"r+", EACCES}, {"wx", EEXIST}, {"a+x", EEXIST}};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		assert_null(fopen("/sys/class/infiniband/mlx5_0/ports/1/lid", rows[i].mode));
+		assert_null(fopen(PORT "/lid", rows[i].mode));
 		assert_int_equal(errno, rows[i].error);
 	}
+}
+
+TEST(files_of_the_fabric_are_not_written_by_relative_paths)
+{
+	int folder = open(PORT, O_RDONLY | O_DIRECTORY), fd;
+
+	assert_true(folder >= 0);
+	fd = openat(folder, "lid", O_RDONLY);
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(openat(folder, "lid", O_RDWR | O_CREAT, 0600), -1);
+	assert_int_equal(errno, EACCES);
+	assert_int_equal(openat(folder, "lid", O_WRONLY | O_CREAT | O_EXCL, 0600), -1);
+	assert_int_equal(errno, EEXIST);
+	close(folder);
+	assert_int_equal(chdir(PORT), 0);
+	assert_int_equal(open("lid", O_WRONLY | O_TRUNC), -1);
+	assert_int_equal(errno, EACCES);
+	assert_int_equal(chdir("/"), 0);
+}
+
+TEST(files_of_the_fabric_have_their_size_for_lseek)
+{
+	int fd = open(PORT "/lid", O_RDONLY);
+
+	assert_true(fd >= 0);
+	assert_int_equal(lseek(fd, 0, SEEK_END), 4096);
+	assert_int_equal(lseek(fd, -4096, SEEK_END), 0);
+	assert_int_equal(lseek(fd, -4097, SEEK_END), -1);
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(lseek(fd, 1, SEEK_DATA), 1);
+	assert_int_equal(lseek(fd, 1, SEEK_HOLE), 4096);
+	assert_int_equal(lseek(fd, 4096, SEEK_HOLE), -1);
+	assert_int_equal(errno, ENXIO);
+	close(fd);
 }

@@ -35,13 +35,12 @@ void closefrom(int first);
 
 /* The files of counters are written just before a program reads them. Before IsSM is read, the
  * fabric must have received the close of an issm device. */
-static void refresh(const char *path)
+static void refresh(void)
 {
 	struct request request = {.kind = REQUEST_REFRESH, .view = view_number()};
 	struct reply reply;
 
-	if (strstr(path, "/counters/") || strstr(path, "/cap_mask"))
-		ask_fabric(&request, &reply, NULL, NULL);
+	ask_fabric(&request, &reply, NULL, NULL);
 }
 
 /* Whether a device of the machine, with a number beyond those of the first 64 umad devices, is
@@ -59,54 +58,43 @@ static bool __attribute__((noinline)) is_in_class(unsigned int major, unsigned i
 	return strstr(subsystem, "/infiniband_mad") != NULL;
 }
 
-/* The number of the character device to which a path leads. False: to something else. */
-static bool __attribute__((noinline))
-is_character_device(int folder, const char *path, int flags, unsigned int *major,
-		    unsigned int *minor)
+enum target {
+	CHARACTER_DEVICE,
+	FILE_OF_SYSFS, /* of the view */
+	OTHER
+};
+
+/* What a path leads to, and the number of a device. */
+static enum target __attribute__((noinline))
+find_target(int folder, const char *path, int flags, unsigned int *major, unsigned int *minor)
 {
 	struct statx status;
 
-	if (REAL(statx)(folder, path, flags & O_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0, STATX_TYPE,
-			&status) ||
-	    !S_ISCHR(status.stx_mode))
-		return false;
+	if (REAL(statx)(folder, path, flags & O_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0,
+			STATX_TYPE | STATX_MODE, &status))
+		return OTHER;
 	*major = status.stx_rdev_major;
 	*minor = status.stx_rdev_minor;
-	return true;
-}
-
-/*
- * Whether a path leads to a umad or issm device of the real machine. Only paths into the view
- * should lead to devices, but a link or another folder may lead there, too. errno is ENODEV
- * then.
- */
-static bool is_real_device(int folder, const char *path, int flags)
-{
-	int saved_errno = errno;
-	unsigned int major, minor;
-	bool is_real = false;
-
-	if (!fabric_folder() || !path)
-		return false;
-	if (is_character_device(folder, path, flags, &major, &minor))
-		is_real = (major == UMAD_MAJOR && minor < 2 * ISSM_MINOR) ||
-			  is_in_class(major, minor);
-	errno = is_real ? ENODEV : saved_errno;
-	return is_real;
+	if (S_ISCHR(status.stx_mode))
+		return CHARACTER_DEVICE;
+	return is_sysfs_file(status.stx_mode, status.stx_dev_major, status.stx_dev_minor)
+		       ? FILE_OF_SYSFS
+		       : OTHER;
 }
 
 /* The kernel permits nobody, not even root, to write to a file of sysfs without the permission,
  * and to make files. errno is EACCES then. */
-static bool __attribute__((noinline)) may_write(const char *path, int flags)
+static bool __attribute__((noinline)) may_write(int folder, const char *path, int flags)
 {
 	struct statx status;
 	bool writes = (flags & O_ACCMODE) != O_RDONLY;
 
 	if (flags & O_PATH || !(writes || flags & O_CREAT))
 		return true;
-	if ((flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL) && REAL(access)(path, F_OK) == 0)
+	if ((flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL) &&
+	    REAL(faccessat)(folder, path, F_OK, 0) == 0)
 		return true; /* EEXIST */
-	if (REAL(statx)(AT_FDCWD, path, 0, STATX_TYPE | STATX_MODE, &status)
+	if (REAL(statx)(folder, path, 0, STATX_TYPE | STATX_MODE, &status)
 		    ? !(flags & O_CREAT)
 		    : !writes || S_ISDIR(status.stx_mode) || status.stx_mode & 0200)
 		return true;
@@ -114,14 +102,40 @@ static bool __attribute__((noinline)) may_write(const char *path, int flags)
 	return false;
 }
 
+/*
+ * The same for a path that does not lead into the view by its text. The path may lead there
+ * from a folder, or through a link. It must not lead to a umad or issm device of the real
+ * machine: errno is ENODEV then.
+ */
+static bool prepare_other(int folder, const char *path, int flags)
+{
+	unsigned int major = 0, minor = 0;
+	int saved_errno = errno;
+	enum target target;
+	bool is_real;
+
+	if (!fabric_folder() || !path)
+		return true;
+	target = find_target(folder, path, flags, &major, &minor);
+	is_real =
+		target == CHARACTER_DEVICE &&
+		((major == UMAD_MAJOR && minor < 2 * ISSM_MINOR) || is_in_class(major, minor));
+	errno = is_real ? ENODEV : saved_errno;
+	if (target != FILE_OF_SYSFS)
+		return !is_real;
+	refresh();
+	return may_write(folder, path, flags);
+}
+
 /* The first step of every open of a redirected path. False: the path leads to a device of the
  * real machine, or must not be written. */
 static bool prepare_open(int folder, const char *instead, int flags)
 {
 	if (!leads_into_view(instead))
-		return !is_real_device(folder, instead, flags);
-	refresh(instead);
-	return !leads_into_sysfs(instead) || may_write(instead, flags);
+		return prepare_other(folder, instead, flags);
+	if (strstr(instead, "/counters/") || strstr(instead, "/cap_mask"))
+		refresh();
+	return !leads_into_sysfs(instead) || may_write(AT_FDCWD, instead, flags);
 }
 
 /* The flags of open() for the mode of fopen(), as far as may_write() needs them. */
@@ -337,6 +351,50 @@ EXPORT ssize_t write(int fd, const void *buffer, size_t count)
 
 TRANSFER(readv, readv, (int fd, const struct iovec *parts, int count), fd, parts, count)
 TRANSFER(writev, writev, (int fd, const struct iovec *parts, int count), fd, parts, count)
+
+/* The size that the file of a descriptor has in sysfs; 0: it is another file. */
+static off64_t __attribute__((noinline)) sysfs_bytes(int fd)
+{
+	int saved_errno = errno;
+	struct statx status;
+	bool is_sysfs =
+		!REAL(statx)(fd, "", AT_EMPTY_PATH, STATX_TYPE | STATX_MODE, &status) &&
+		is_sysfs_file(status.stx_mode, status.stx_dev_major, status.stx_dev_minor);
+
+	errno = saved_errno;
+	return is_sysfs ? SYSFS_FILE_BYTES : 0;
+}
+
+/* The position from the start of the file to which lseek() goes. The kernel finds no holes in
+ * files of sysfs. */
+static off64_t position_of(off64_t offset, int whence, off64_t size)
+{
+	if (whence == SEEK_END)
+		return offset + size;
+	if (offset < 0 || offset >= size) {
+		errno = ENXIO;
+		return -1;
+	}
+	return whence == SEEK_DATA ? offset : size;
+}
+
+/* A value is shorter than the size that stat() reports: cp would take the rest for a hole. */
+#define SEEK(name, offset)                                                               \
+	EXPORT offset name(int fd, offset position, int whence)                          \
+	{                                                                                \
+		off64_t size =                                                           \
+			whence >= SEEK_END && whence <= SEEK_HOLE ? sysfs_bytes(fd) : 0; \
+		off64_t from_start = size ? position_of(position, whence, size) : -1;    \
+                                                                                         \
+		if (!size)                                                               \
+			return REAL(name)(fd, position, whence);                         \
+		if (from_start < 0 && whence != SEEK_END)                                \
+			return -1;                                                       \
+		return REAL(name)(fd, (offset)from_start, SEEK_SET);                     \
+	}
+
+SEEK(lseek, off_t)
+SEEK(lseek64, off64_t)
 
 /* A device has no position, and knows no flag. */
 static int refuse_position(off64_t position, int flags)

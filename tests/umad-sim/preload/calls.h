@@ -70,7 +70,7 @@
                                                                                          \
 		SHOW_SYSFS_FILE(status);                                                 \
 		if (leads_into_view(redirected) && !S_ISREG((status)->st_mode))          \
-			(status)->st_size = 0;                                           \
+			(status)->st_size = (status)->st_blocks = 0;                     \
 		if (kind == DEVICE_NONE)                                                 \
 			break;                                                           \
 		(status)->st_mode = S_IFCHR | 0600;                                      \

@@ -70,7 +70,7 @@ static void show_sysfs_file(const char *redirected, struct statx *status)
 		status->stx_size = SYSFS_FILE_BYTES;
 		status->stx_blocks = 0;
 	} else if (leads_into_view(redirected) && !S_ISREG(status->stx_mode)) {
-		status->stx_size = 0;
+		status->stx_size = status->stx_blocks = 0;
 	}
 }
 
