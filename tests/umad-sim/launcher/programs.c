@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,6 +23,7 @@
 #define PROGRAMS_END_MS 3000 /* from SIGTERM to SIGKILL */
 #define GIVE_UP_MS      5000 /* a process that waits for a disk does not end after SIGKILL */
 #define ROUND_MS        20
+#define GUARD_NAME      "umad-sim-guard" /* of the process: see prctl(2) */
 
 /* Reads the whole environment, which has any length; NULL: the process has ended, or is another
  * user's. The caller frees it. */
@@ -66,6 +68,24 @@ static bool has_variable(const char *process, const char *variable)
 	return found;
 }
 
+/*
+ * The guard of a fabric that runs on this one, whose programs have another folder in their
+ * environment. It ends after these programs.
+ */
+static bool is_guard(const char *process)
+{
+	char path[64], name[sizeof(GUARD_NAME)];
+	FILE *file;
+	bool is_one;
+
+	snprintf(path, sizeof(path), "/proc/%.20s/comm", process);
+	file = fopen(path, "re");
+	is_one = file && fgets(name, sizeof(name), file) && strcmp(name, GUARD_NAME) == 0;
+	if (file)
+		fclose(file);
+	return is_one;
+}
+
 /* Sends a signal (0: none) to each process with the variable. Returns their number. */
 static unsigned int send_all(const char *variable, int number)
 {
@@ -77,7 +97,7 @@ static unsigned int send_all(const char *variable, int number)
 		pid_t process = (pid_t)strtol(entry->d_name, NULL, 10);
 
 		if (!isdigit((unsigned char)entry->d_name[0]) || process == getpid() ||
-		    !has_variable(entry->d_name, variable))
+		    !has_variable(entry->d_name, variable) || is_guard(entry->d_name))
 			continue;
 		if (kill(process, number) == 0)
 			count++;
@@ -107,6 +127,7 @@ static void __attribute__((noreturn)) guard(const char *folder, int end_of_calle
 	char byte;
 
 	setsid(); /* signals for the group are not for the guard */
+	prctl(PR_SET_NAME, GUARD_NAME);
 	for (int fd = STDIN_FILENO; null >= 0 && fd <= STDERR_FILENO; fd++)
 		dup2(null, fd);
 	while (read(end_of_caller, &byte, 1) < 0 && errno == EINTR)
