@@ -80,13 +80,19 @@ static struct umad_event port_event(const struct port_choice *owner, const char 
 	return event;
 }
 
+/* Port 0 of a switch has a umad device, too. */
+static bool is_port(const struct umad_event *event)
+{
+	return event->type == UMAD_EVENT_PORT_ADDED;
+}
+
 /* Reads port_digest(); 0 for a device, and for a port that is being added or removed. */
 static int read_values(const struct umad_event *event, uint64_t *values)
 {
 	int err = 0;
 
 	*values = 0;
-	if (event->portnum)
+	if (is_port(event))
 		err = port_digest(event->ca_name, event->portnum, values);
 	return sysfs_shortage(err) ? err : 0;
 }
@@ -246,7 +252,7 @@ static int remove_ca(struct umad_monitor *monitor, const char *ca_name)
 	int err = 0;
 
 	while (!err && i-- > 0)
-		if (entries[i].event.portnum && !strcmp(entries[i].event.ca_name, ca_name))
+		if (is_port(&entries[i].event) && !strcmp(entries[i].event.ca_name, ca_name))
 			err = remove_present(monitor, i);
 	for (i = 0; !err && i < monitor->present.count; i++)
 		if (!strcmp(entries[i].event.ca_name, ca_name))

@@ -243,7 +243,7 @@ static void describe(const struct umad_event *event, char *text)
 	strcpy(whole.ca_name, event->ca_name);
 	strcpy(whole.node, event->node);
 	assert_memory_equal(event, &whole, sizeof(whole));
-	assert_int_equal(!port, !event->portnum);
+	assert_true(port || !event->portnum);
 	assert_int_equal(!port, !event->node[0]);
 	if (event->type == UMAD_EVENT_OVERRUN)
 		sprintf(text, " overrun%s", event->ca_name);
@@ -563,6 +563,17 @@ TEST(after_a_shortage_the_descriptor_is_readable_at_the_next_interval)
 	} while (poll(&pollfd, 1, 0));
 	await_look();
 	assert_string_equal(reported(), " overrun");
+}
+
+TEST(port_0_of_a_switch_is_a_port)
+{
+	fake_ca("mlx5_0");
+	fake_file("/sys/class/infiniband/mlx5_0/node_type", "2: switch\n");
+	fake_port("mlx5_0", 0, 1);
+	fake_umad(0, "mlx5_0", 0);
+	run_line("watch; ports");
+	fake_file("/sys/class/infiniband/mlx5_0/ports/0/lid", "0x77\n");
+	run_line("look > *mlx5_0/0=umad0; remove mlx5_0 > -mlx5_0/0=umad0 -mlx5_0");
 }
 
 TEST(arguments_of_a_watch_are_checked)
