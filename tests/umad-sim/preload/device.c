@@ -133,8 +133,12 @@ static int wait_for_packet(struct device *device, int fd)
 
 	pthread_cleanup_push(put_back, device);
 	length = REAL(recv)(fd, &byte, 1, MSG_PEEK);
-	if (length == 0 && atomic_load(&device->shared->gone))
-		length = REAL(poll)(NULL, 0, -1);
+	if (length == 0 && atomic_load(&device->shared->gone)) {
+		length = -1;
+		errno = EIO;
+		if (!(REAL(fcntl)(fd, F_GETFL) & O_NONBLOCK))
+			length = REAL(poll)(NULL, 0, -1);
+	}
 	pthread_cleanup_pop(0);
 	return length < 0 ? -errno : 0;
 }
