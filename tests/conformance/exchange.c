@@ -11,16 +11,16 @@
 #include <sys/epoll.h>
 #include <sys/select.h>
 
-static int from, to;           /* descriptors of the two ports */
-static int asking, responding; /* agents on the two descriptors */
+static int from, to;                         /* descriptors of the two ports */
+static int requester_agent, responder_agent; /* agents on the two descriptors */
 static void *umad;
 
 static void opened(void)
 {
 	from = open_port(&here);
 	to = open_port(&there);
-	asking = client(from, 0);
-	responding = server(to, METHOD_ANY, 0);
+	requester_agent = client(from, 0);
+	responder_agent = server(to, METHOD_ANY, 0);
 	umad = new_umad(MAD);
 }
 
@@ -28,12 +28,12 @@ static void ask(uint32_t tid)
 {
 	set_mad(umad, METHOD_ANY, tid);
 	set_destination(umad, &there);
-	send_mad(from, asking, umad, MAD, 20000, 0);
+	send_mad(from, requester_agent, umad, MAD, 20000, 0);
 }
 
 static void receive_request(void)
 {
-	expect_equal(receive_mad(to, umad, MAD, responding), MAD);
+	expect_equal(receive_mad(to, umad, MAD, responder_agent), MAD);
 	expect_equal(umad_status(umad), 0);
 	expect_equal(method_of(umad), METHOD_ANY);
 }
@@ -41,12 +41,12 @@ static void receive_request(void)
 static void respond(void)
 {
 	make_response(umad);
-	send_mad(to, responding, umad, MAD, 0, 0);
+	send_mad(to, responder_agent, umad, MAD, 0, 0);
 }
 
 static void receive_response(uint32_t tid)
 {
-	expect_equal(receive_mad(from, umad, MAD, asking), MAD);
+	expect_equal(receive_mad(from, umad, MAD, requester_agent), MAD);
 	expect_equal(umad_status(umad), 0);
 	expect_equal(method_of(umad), METHOD_ANY | RESPONSE);
 	expect_equal(tid_of(umad), tid);
@@ -99,7 +99,7 @@ static void the_upper_half_of_a_transaction_id_is_the_agents(void)
 	receive_response(1);
 	expect_equal(tid_high_of(umad), first);
 
-	asking = client(from, 0);
+	requester_agent = client(from, 0);
 	ask(1);
 	receive_request();
 	second = tid_high_of(umad);
@@ -116,7 +116,7 @@ static void a_grh_comes_with_its_sender(void)
 	header = umad;
 	set_mad(umad, METHOD_ANY, 3);
 	set_grh(umad, &there);
-	send_mad(from, asking, umad, MAD, 20000, 0);
+	send_mad(from, requester_agent, umad, MAD, 20000, 0);
 	receive_request();
 	expect_equal(header->addr.grh_present, 1);
 	expect_bytes(header->addr.gid, here.gid, 16);
@@ -136,7 +136,7 @@ static void a_port_reaches_itself(void)
 	local = server(from, METHOD_ANY, 0);
 	set_mad(umad, METHOD_ANY, 4);
 	set_destination(umad, &here);
-	send_mad(from, asking, umad, MAD, 20000, 0);
+	send_mad(from, requester_agent, umad, MAD, 20000, 0);
 	expect_equal(receive_mad(from, umad, MAD, local), MAD);
 	make_response(umad);
 	send_mad(from, local, umad, MAD, 0, 0);
@@ -150,11 +150,11 @@ static void the_q_key_of_a_program_is_not_sent(void)
 	set_mad(umad, METHOD_ANY, 6);
 	set_destination(umad, &there);
 	umad_get_mad_addr(umad)->qkey = htobe32(7);
-	send_mad(from, asking, umad, MAD, 20000, 0);
+	send_mad(from, requester_agent, umad, MAD, 20000, 0);
 	receive_request();
 	make_response(umad);
 	umad_get_mad_addr(umad)->qkey = 0;
-	send_mad(to, responding, umad, MAD, 0, 0);
+	send_mad(to, responder_agent, umad, MAD, 0, 0);
 	receive_response(6);
 }
 
@@ -166,7 +166,7 @@ static void a_short_mad_is_filled_up_with_zeros(void)
 	set_mad(umad, METHOD_ANY, 5);
 	set_destination(umad, &there);
 	fill(umad, DATA, MAD);
-	send_mad(from, asking, umad, DATA + 2, 20000, 0);
+	send_mad(from, requester_agent, umad, DATA + 2, 20000, 0);
 	receive_request();
 	expect_filled(umad, DATA, DATA + 2);
 	expect_bytes((uint8_t *)umad_get_mad(umad) + DATA + 2, zeros, MAD - DATA - 2);
@@ -179,7 +179,7 @@ static void a_method_that_no_one_asked_for_does_not_come(void)
 	opened();
 	set_mad(umad, METHOD_SEND, 6);
 	set_destination(umad, &there);
-	send_mad(from, asking, umad, MAD, 0, 0);
+	send_mad(from, requester_agent, umad, MAD, 0, 0);
 	ask(7); /* MADs stay in order: the first one would be here by now */
 	receive_request();
 	expect_equal(tid_of(umad), 7);
@@ -192,12 +192,12 @@ static void each_of_two_programs_gets_its_own_responses(void)
 
 	opened();
 	first_fd = from;
-	first_agent = asking;
+	first_agent = requester_agent;
 	other_fd = open_port(&here);
 	other_agent = client(other_fd, 0);
 	ask(9);
 	from = other_fd;
-	asking = other_agent;
+	requester_agent = other_agent;
 	ask(9); /* the same TID on another descriptor is another transaction */
 	for (int i = 0; i < 2; i++) {
 		receive_request();
@@ -205,7 +205,7 @@ static void each_of_two_programs_gets_its_own_responses(void)
 	}
 	receive_response(9);
 	from = first_fd;
-	asking = first_agent;
+	requester_agent = first_agent;
 	receive_response(9);
 }
 
@@ -213,9 +213,9 @@ static void a_transaction_in_flight_is_not_begun_again(void)
 {
 	opened();
 	ask(11);
-	expect_equal(umad_send(from, asking, umad, MAD, 20000, 0), -EIO);
+	expect_equal(umad_send(from, requester_agent, umad, MAD, 20000, 0), -EIO);
 	expect_equal(errno, EINVAL);
-	expect_equal(umad_send(from, asking, umad, MAD, 0, 0), -EIO);
+	expect_equal(umad_send(from, requester_agent, umad, MAD, 0, 0), -EIO);
 	expect_equal(errno, EINVAL);
 	receive_request();
 	respond();
@@ -231,17 +231,17 @@ static void another_agents_transaction_may_have_the_same_id(void)
 	int first;
 
 	opened();
-	first = asking;
+	first = requester_agent;
 	ask(12);
-	asking = client(from, 0);
+	requester_agent = client(from, 0);
 	ask(12);
 	receive_request();
 	respond();
 	receive_request();
 	respond();
-	asking = first;
+	requester_agent = first;
 	receive_response(12);
-	asking = first + 1;
+	requester_agent = first + 1;
 	receive_response(12);
 }
 
@@ -255,10 +255,10 @@ static void what_is_over_first_is_read_first(void)
 	for (uint32_t tid = 0; tid < 3; tid++) {
 		set_mad(umad, METHOD_SEND, tid); /* no program receives it */
 		set_destination(umad, &there);
-		send_mad(from, asking, umad, MAD, 150 - (int)tid * 50, 0);
+		send_mad(from, requester_agent, umad, MAD, 150 - (int)tid * 50, 0);
 	}
 	for (uint32_t tid = 3; tid-- > 0;) {
-		receive_mad(from, umad, MAD, asking);
+		receive_mad(from, umad, MAD, requester_agent);
 		expect_equal(umad_status(umad), ETIMEDOUT);
 		expect_equal(tid_of(umad), tid);
 	}
@@ -271,7 +271,7 @@ static void an_unread_response_outlives_its_agent(void)
 	receive_request();
 	respond();
 	expect_equal(umad_poll(from, 20000), 0);
-	expect_equal(umad_unregister(from, asking), 0);
+	expect_equal(umad_unregister(from, requester_agent), 0);
 	receive_response(13);
 }
 
@@ -367,7 +367,7 @@ static int receive_requests(void *requests[REQUESTS])
 
 	while (count < REQUESTS && umad_poll(to, 500) == 0) {
 		requests[count] = new_umad(MAD);
-		receive_mad(to, requests[count++], MAD, responding);
+		receive_mad(to, requests[count++], MAD, responder_agent);
 	}
 	return count;
 }
@@ -379,12 +379,12 @@ static void each_of_20_sa_requests_has_its_response(void)
 	int count, i;
 
 	opened();
-	asking = sa_client(from);
-	responding = sa_server(to);
+	requester_agent = sa_client(from);
+	responder_agent = sa_server(to);
 	for (uint32_t tid = 0; tid < REQUESTS; tid++) {
 		set_sa_get(umad, tid);
 		set_destination(umad, &there);
-		send_mad(from, asking, umad, MAD, 100000, 0);
+		send_mad(from, requester_agent, umad, MAD, 100000, 0);
 	}
 	count = receive_requests(requests);
 	if (!count)
@@ -392,14 +392,14 @@ static void each_of_20_sa_requests_has_its_response(void)
 	note("%d of %d requests are in flight at once", count, REQUESTS);
 	for (i = 0; i < count; i++) {
 		make_response(requests[i]);
-		send_mad(to, responding, requests[i], MAD, 0, 0);
+		send_mad(to, responder_agent, requests[i], MAD, 0, 0);
 	}
 	for (; i < REQUESTS; i++) { /* the other responses follow */
-		receive_mad(to, umad, MAD, responding);
+		receive_mad(to, umad, MAD, responder_agent);
 		respond();
 	}
 	for (i = 0; i < REQUESTS; i++) {
-		receive_mad(from, umad, MAD, asking);
+		receive_mad(from, umad, MAD, requester_agent);
 		expect_equal(umad_status(umad), 0);
 		expect(tid_of(umad) < REQUESTS && !(seen & 1U << tid_of(umad)));
 		seen |= 1U << tid_of(umad);
@@ -435,7 +435,7 @@ static void ask_for_attribute(uint8_t attribute, int timeout_ms)
 	set_mad_of(umad, PERF_MGT, METHOD_GET, ++tid);
 	((uint8_t *)umad_get_mad(umad))[ATTRIBUTE_END] = attribute;
 	set_destination(umad, &there);
-	send_mad(from, asking, umad, MAD, timeout_ms, 0);
+	send_mad(from, requester_agent, umad, MAD, timeout_ms, 0);
 }
 
 /* A device may have an own agent for this class. */
@@ -445,13 +445,13 @@ static void a_request_of_performance_management_reaches_its_agent(void)
 	int status, length = MAD;
 
 	opened();
-	asking = umad_register(from, PERF_MGT, 1, 0, NULL);
-	responding = umad_register(to, PERF_MGT, 1, 0, methods);
-	expect(asking >= 0 && responding >= 0);
+	requester_agent = umad_register(from, PERF_MGT, 1, 0, NULL);
+	responder_agent = umad_register(to, PERF_MGT, 1, 0, methods);
+	expect(requester_agent >= 0 && responder_agent >= 0);
 	ask_for_attribute(PORT_COUNTERS, 1000);
-	receive_mad(from, umad, MAD, asking);
+	receive_mad(from, umad, MAD, requester_agent);
 	status = umad_status(umad);
-	if (umad_recv(to, umad, &length, 0) == responding) {
+	if (umad_recv(to, umad, &length, 0) == responder_agent) {
 		expect_equal(method_of(umad), METHOD_GET);
 		return;
 	}
@@ -459,7 +459,7 @@ static void a_request_of_performance_management_reaches_its_agent(void)
 		cannot("the device itself responds to this class");
 	expect_equal(status, ETIMEDOUT);
 	ask_for_attribute(NO_ATTRIBUTE, 1000);
-	expect_equal(receive_mad(to, umad, MAD, responding), MAD);
+	expect_equal(receive_mad(to, umad, MAD, responder_agent), MAD);
 	if (((uint8_t *)umad_get_mad(umad))[ATTRIBUTE_END] == PORT_COUNTERS)
 		return; /* the response was only late */
 	not_on_this_kernel("a Get of PortCounters reaches no agent and has no response");

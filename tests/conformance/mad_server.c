@@ -8,13 +8,13 @@
 #define PATIENCE 5000
 
 static struct ibmad_port *serving;
-static int fd, asking;
+static int fd, requester_agent;
 static void *umad;
 
 static void opened(int rmpp_version, long *methods)
 {
 	fd = open_port(&here);
-	asking = client(fd, 1);
+	requester_agent = client(fd, 1);
 	umad = new_umad(100000);
 	serving = mad_rpc_open_port(there.ca_name, there.portnum, NULL, 0);
 	expect(serving);
@@ -26,7 +26,7 @@ static void ask(uint8_t method, uint32_t tid, int timeout_ms)
 {
 	set_mad(umad, method, tid);
 	set_destination(umad, &there);
-	send_mad(fd, asking, umad, MAD, timeout_ms, 0);
+	send_mad(fd, requester_agent, umad, MAD, timeout_ms, 0);
 }
 
 static void without_a_mask_all_methods_come(void)
@@ -75,7 +75,7 @@ static void a_response_has_the_requests_header_and_the_servers_data(void)
 	fill(request, DATA, MAD);
 	expect_equal(mad_respond_via(request, NULL, 0x0100, serving), 0);
 	mad_free(request);
-	expect_equal(receive_mad(fd, umad, MAD, asking), MAD);
+	expect_equal(receive_mad(fd, umad, MAD, requester_agent), MAD);
 	expect_equal(umad_status(umad), 0);
 	expect_equal(method_of(umad), METHOD_GET | RESPONSE);
 	expect_equal(status_of(umad), 0x0100);
@@ -95,12 +95,12 @@ static void the_response_to_a_grh_has_a_grh(void)
 	header = umad;
 	set_mad(umad, METHOD_GET, 4);
 	set_grh(umad, &there);
-	send_mad(fd, asking, umad, MAD, 20000, 0);
+	send_mad(fd, requester_agent, umad, MAD, 20000, 0);
 	request = mad_receive_via(NULL, PATIENCE, serving);
 	expect(request);
 	expect_equal(mad_respond_via(request, NULL, 0, serving), 0);
 	mad_free(request);
-	expect_equal(receive_mad(fd, umad, MAD, asking), MAD);
+	expect_equal(receive_mad(fd, umad, MAD, requester_agent), MAD);
 	expect_equal(header->addr.grh_present, 1);
 	expect_bytes(header->addr.gid, there.gid, 16);
 }
@@ -114,7 +114,7 @@ static void a_message_comes_whole(void)
 	set_rmpp(umad);
 	set_destination(umad, &there);
 	fill(umad, DATA, 50000);
-	send_mad(fd, asking, umad, 50000, 0, 0);
+	send_mad(fd, requester_agent, umad, 50000, 0, 0);
 	expect(!mad_receive_via(one, PATIENCE, serving)); /* too small: the message stays */
 	expect_equal(errno, EMSGSIZE);
 	request = mad_receive_via(NULL, PATIENCE, serving);

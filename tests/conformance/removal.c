@@ -153,19 +153,19 @@ static void wrong_arguments_stay_wrong_without_device(void)
 
 static void what_was_not_read_is_lost(void)
 {
-	int to, responding, length = MAD;
+	int to, responder_agent, length = MAD;
 	void *umad;
 
 	opened();
 	to = open_port(&here);
-	responding = server(to, METHOD_ANY, 0);
+	responder_agent = server(to, METHOD_ANY, 0);
 	umad = new_umad(MAD);
 	set_mad(umad, METHOD_ANY, 1);
 	set_destination(umad, &here);
 	send_mad(fd, agent, umad, MAD, 20000, 0);
-	expect_equal(receive_mad(to, umad, MAD, responding), MAD);
+	expect_equal(receive_mad(to, umad, MAD, responder_agent), MAD);
 	make_response(umad);
-	send_mad(to, responding, umad, MAD, 0, 0);
+	send_mad(to, responder_agent, umad, MAD, 0, 0);
 	expect_equal(umad_poll(fd, 20000), 0);
 	take_away();
 	expect_equal(umad_poll(fd, 0), -EIO);

@@ -17,15 +17,15 @@
 #define SINGLE    0x07 /* active, first, last */
 #define FIRST     0x03
 
-static int from, to, asking, responding;
+static int from, to, requester_agent, responder_agent;
 static void *umad;
 
 static void opened(void)
 {
 	from = open_port(&here);
 	to = open_port(&there);
-	asking = client(from, 1);
-	responding = server(to, METHOD_ANY, 1);
+	requester_agent = client(from, 1);
+	responder_agent = server(to, METHOD_ANY, 1);
 	umad = new_umad(ROOM);
 }
 
@@ -41,7 +41,7 @@ static void ask(uint32_t tid, size_t data)
 	set_rmpp(umad);
 	set_destination(umad, &there);
 	fill(umad, DATA, DATA + data);
-	send_mad(from, asking, umad, DATA + data, 20000, 0);
+	send_mad(from, requester_agent, umad, DATA + data, 20000, 0);
 }
 
 static void expect_message(size_t data, int length)
@@ -64,11 +64,11 @@ static void send_to_and_fro(size_t data)
 
 	ask(++tid, data);
 	memset(umad, 0, umad_size() + DATA + data);
-	expect_message(data, receive_mad(to, umad, ROOM, responding));
+	expect_message(data, receive_mad(to, umad, ROOM, responder_agent));
 	make_response(umad);
-	send_mad(to, responding, umad, DATA + data, 0, 0);
+	send_mad(to, responder_agent, umad, DATA + data, 0, 0);
 	memset(umad, 0, umad_size() + DATA + data);
-	expect_message(data, receive_mad(from, umad, ROOM, asking));
+	expect_message(data, receive_mad(from, umad, ROOM, requester_agent));
 	expect_equal(tid_of(umad), tid);
 }
 
@@ -158,7 +158,7 @@ static void what_does_not_fit_stays_and_says_how_long_it_is(void)
 	length = (int)(DATA + data - 1);
 	expect_equal(umad_recv(to, umad, &length, 20000), -ENOSPC);
 	expect_equal(length, (DATA + data));
-	expect_message(data, receive_mad(to, umad, DATA + data, responding));
+	expect_message(data, receive_mad(to, umad, DATA + data, responder_agent));
 	length = MAD;
 	expect_equal(umad_recv(to, umad, &length, 0), -EWOULDBLOCK);
 }
@@ -180,13 +180,13 @@ static void a_response_may_be_longer_than_its_request(void)
 	opened();
 	set_mad(umad, METHOD_ANY, 1);
 	set_destination(umad, &there);
-	send_mad(from, asking, umad, MAD, 20000, 0);
-	expect_equal(receive_mad(to, umad, MAD, responding), MAD);
+	send_mad(from, requester_agent, umad, MAD, 20000, 0);
+	expect_equal(receive_mad(to, umad, MAD, responder_agent), MAD);
 	make_response(umad);
 	set_rmpp(umad);
 	fill(umad, DATA, DATA + data);
-	send_mad(to, responding, umad, DATA + data, 0, 0);
-	expect_message(data, receive_mad(from, umad, ROOM, asking));
+	send_mad(to, responder_agent, umad, DATA + data, 0, 0);
+	expect_message(data, receive_mad(from, umad, ROOM, requester_agent));
 }
 
 #define SA_DATA      56
@@ -201,20 +201,20 @@ static void the_payload_of_the_sa_has_20_bytes_more_for_each_segment(void)
 	size_t data = 3 * SA_SEGMENT + 8;
 
 	opened();
-	asking = umad_register(from, 3, 2, 1, NULL);
-	responding = umad_register(to, 3, 2, 1, methods);
-	expect(asking >= 0 && responding >= 0);
+	requester_agent = umad_register(from, 3, 2, 1, NULL);
+	responder_agent = umad_register(to, 3, 2, 1, methods);
+	expect(requester_agent >= 0 && responder_agent >= 0);
 	set_mad_of(umad, 3, SA_GET_TABLE, 1);
 	((uint8_t *)umad_get_mad(umad))[2] = 2; /* the class's version */
 	set_destination(umad, &there);
-	send_mad(from, asking, umad, MAD, 20000, 0);
-	expect_equal(receive_mad(to, umad, MAD, responding), MAD);
+	send_mad(from, requester_agent, umad, MAD, 20000, 0);
+	expect_equal(receive_mad(to, umad, MAD, responder_agent), MAD);
 	make_response(umad);
 	set_rmpp(umad);
 	fill(umad, SA_DATA, SA_DATA + data);
-	send_mad(to, responding, umad, SA_DATA + data, 0, 0);
+	send_mad(to, responder_agent, umad, SA_DATA + data, 0, 0);
 	memset(umad, 0, umad_size() + SA_DATA + data);
-	expect_equal(receive_mad(from, umad, ROOM, asking), SA_DATA + data);
+	expect_equal(receive_mad(from, umad, ROOM, requester_agent), SA_DATA + data);
 	expect_filled(umad, SA_DATA, SA_DATA + data);
 	expect_equal(number_at(PAYLOAD), data + 4 * SA_END);
 }
@@ -229,7 +229,7 @@ static void many_messages_at_once_do_not_mix(void)
 	for (uint32_t tid = 0; tid < count; tid++)
 		ask(tid, data[tid]);
 	for (size_t i = 0; i < count; i++) {
-		int length = receive_mad(to, umad, ROOM, responding);
+		int length = receive_mad(to, umad, ROOM, responder_agent);
 		uint32_t tid = tid_of(umad);
 
 		expect(tid < count && !(seen & 1U << tid));

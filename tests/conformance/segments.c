@@ -11,8 +11,8 @@
 
 #define MOST_SEGMENTS 1024
 
-static int from, to;           /* descriptors of the two ports */
-static int asking, responding; /* agents on the two descriptors */
+static int from, to;                         /* descriptors of the two ports */
+static int requester_agent, responder_agent; /* agents on the two descriptors */
 static uint8_t *umad, *second;
 static size_t length; /* of a MAD with its header */
 
@@ -20,8 +20,8 @@ static void opened(void)
 {
 	from = open_port(&here);
 	to = open_port(&there);
-	asking = client(from, 0);
-	responding = server(to, METHOD_ANY, 0);
+	requester_agent = client(from, 0);
+	responder_agent = server(to, METHOD_ANY, 0);
 	umad = new_umad(MAD + 1);
 	second = new_umad(MAD + 1);
 	length = umad_size() + MAD;
@@ -38,7 +38,7 @@ static void wait_for_mads(void)
 
 static void make_request(uint8_t *request, uint32_t tid)
 {
-	uint32_t agent = (uint32_t)asking;
+	uint32_t agent = (uint32_t)requester_agent;
 
 	set_mad(request, METHOD_ANY, tid);
 	set_destination(request, &there);
@@ -53,7 +53,7 @@ static void ask(uint32_t tid)
 
 static void receive(uint32_t tid)
 {
-	expect_equal(receive_mad(to, umad, MAD, responding), MAD);
+	expect_equal(receive_mad(to, umad, MAD, responder_agent), MAD);
 	expect_equal(tid_of(umad), tid);
 }
 

@@ -12,15 +12,15 @@
 #define UNSUPPORTED  0x000c
 #define LENGTH_NOTED 12345
 
-static int from, to, asking, responding;
+static int from, to, requester_agent, responder_agent;
 static void *umad;
 
 static void opened(void)
 {
 	from = open_port(&here);
 	to = open_port(&there);
-	asking = client(from, 1);
-	responding = server(to, METHOD_ANY, 1);
+	requester_agent = client(from, 1);
+	responder_agent = server(to, METHOD_ANY, 1);
 	umad = new_umad(4 * MAD);
 	set_destination(umad, &there);
 }
@@ -29,7 +29,7 @@ static void ask(uint32_t tid, int timeout_ms, int retries)
 {
 	set_mad(umad, METHOD_ANY, tid);
 	set_destination(umad, &there);
-	send_mad(from, asking, umad, MAD, timeout_ms, retries);
+	send_mad(from, requester_agent, umad, MAD, timeout_ms, retries);
 }
 
 static void expect_nothing(int fd)
@@ -41,7 +41,7 @@ static void expect_nothing(int fd)
 
 static void receive_timeout(uint32_t tid)
 {
-	expect_equal(receive_mad(from, umad, MAD, asking), HEADER_ONLY);
+	expect_equal(receive_mad(from, umad, MAD, requester_agent), HEADER_ONLY);
 	expect_equal(umad_status(umad), ETIMEDOUT);
 	expect_equal(tid_of(umad), tid);
 }
@@ -107,7 +107,7 @@ static void retries_send_it_again(void)
 	opened();
 	ask(4, 50, 2);
 	for (int i = 0; i < 3; i++) {
-		expect_equal(receive_mad(to, umad, MAD, responding), MAD);
+		expect_equal(receive_mad(to, umad, MAD, responder_agent), MAD);
 		expect_equal(tid_of(umad), 4);
 	}
 	receive_timeout(4);
@@ -123,14 +123,14 @@ static void a_request_with_a_response_is_not_retransmitted(void)
 	for (uint32_t tid = 20; tid < 40; tid++) {
 		started = now_ms();
 		ask(tid, 100, 3);
-		expect_equal(receive_mad(to, umad, MAD, responding), MAD);
+		expect_equal(receive_mad(to, umad, MAD, responder_agent), MAD);
 		make_response(umad);
-		send_mad(to, responding, umad, MAD, 0, 0);
-		expect_equal(receive_mad(from, umad, MAD, asking), MAD);
+		send_mad(to, responder_agent, umad, MAD, 0, 0);
+		expect_equal(receive_mad(from, umad, MAD, requester_agent), MAD);
 		if (now_ms() - started < 100)
 			break;
 		while (umad_poll(to, 300) == 0) /* the retransmissions */
-			receive_mad(to, umad, MAD, responding);
+			receive_mad(to, umad, MAD, responder_agent);
 	}
 	pause_ms(150);
 	expect_nothing(to);
@@ -141,15 +141,15 @@ static void without_a_timeout_no_response_is_expected(void)
 {
 	opened();
 	ask(6, 0, 0);
-	expect_equal(receive_mad(to, umad, MAD, responding), MAD);
+	expect_equal(receive_mad(to, umad, MAD, responder_agent), MAD);
 	make_response(umad);
-	send_mad(to, responding, umad, MAD, 0, 0);
+	send_mad(to, responder_agent, umad, MAD, 0, 0);
 	/* a request with a response completes */
 	ask(7, 20000, 0);
-	expect_equal(receive_mad(to, umad, MAD, responding), MAD);
+	expect_equal(receive_mad(to, umad, MAD, responder_agent), MAD);
 	make_response(umad);
-	send_mad(to, responding, umad, MAD, 0, 0);
-	expect_equal(receive_mad(from, umad, MAD, asking), MAD);
+	send_mad(to, responder_agent, umad, MAD, 0, 0);
+	expect_equal(receive_mad(from, umad, MAD, requester_agent), MAD);
 	expect_equal(tid_of(umad), 7);
 	expect_nothing(from);
 }
@@ -158,11 +158,11 @@ static void a_negative_one_waits_for_ever(void)
 {
 	opened();
 	ask(8, -1, 0);
-	expect_equal(receive_mad(to, umad, MAD, responding), MAD);
+	expect_equal(receive_mad(to, umad, MAD, responder_agent), MAD);
 	expect_equal(umad_poll(from, 300), -ETIMEDOUT);
 	make_response(umad);
-	send_mad(to, responding, umad, MAD, 0, 0);
-	expect_equal(receive_mad(from, umad, MAD, asking), MAD);
+	send_mad(to, responder_agent, umad, MAD, 0, 0);
+	expect_equal(receive_mad(from, umad, MAD, requester_agent), MAD);
 	expect_equal(tid_of(umad), 8);
 }
 
@@ -171,20 +171,20 @@ static void a_late_or_duplicate_response_is_dropped(void)
 	opened();
 	ask(9, 50, 0);
 	receive_timeout(9);
-	expect_equal(receive_mad(to, umad, MAD, responding), MAD);
+	expect_equal(receive_mad(to, umad, MAD, responder_agent), MAD);
 	make_response(umad);
-	send_mad(to, responding, umad, MAD, 0, 0);
+	send_mad(to, responder_agent, umad, MAD, 0, 0);
 
 	ask(10, 20000, 0);
-	expect_equal(receive_mad(to, umad, MAD, responding), MAD);
+	expect_equal(receive_mad(to, umad, MAD, responder_agent), MAD);
 	make_response(umad);
-	send_mad(to, responding, umad, MAD, 0, 0);
+	send_mad(to, responder_agent, umad, MAD, 0, 0);
 	/* the kernel accepts no second response before it has sent the first */
-	while (umad_send(to, responding, umad, MAD, 0, 0)) {
+	while (umad_send(to, responder_agent, umad, MAD, 0, 0)) {
 		expect_equal(errno, EINVAL);
 		pause_ms(1);
 	}
-	expect_equal(receive_mad(from, umad, MAD, asking), MAD);
+	expect_equal(receive_mad(from, umad, MAD, requester_agent), MAD);
 	expect_equal(tid_of(umad), 10);
 	ask(11, 100, 0);
 	receive_timeout(11); /* the second copy would have arrived before */
@@ -195,8 +195,8 @@ static void nothing_comes_back_to_an_agent_that_has_gone(void)
 {
 	opened();
 	ask(12, 50, 0);
-	expect_equal(umad_unregister(from, asking), 0);
-	asking = client(from, 0);
+	expect_equal(umad_unregister(from, requester_agent), 0);
+	requester_agent = client(from, 0);
 	ask(13, 100, 0);
 	receive_timeout(13);
 	expect_nothing(from);
@@ -231,7 +231,7 @@ static void a_message_that_nobody_serves_comes_back(void)
 	set_mad(umad, METHOD_SEND, 14);
 	set_rmpp(umad);
 	set_destination(umad, &there);
-	send_mad(from, asking, umad, 3 * MAD, 100, 0);
+	send_mad(from, requester_agent, umad, 3 * MAD, 100, 0);
 	receive_timeout(14);
 }
 
@@ -240,8 +240,8 @@ static void wait_for_a_message(void)
 	set_mad(umad, METHOD_ANY, 15);
 	set_rmpp(umad);
 	set_destination(umad, &there);
-	send_mad(from, asking, umad, 3 * MAD, 150, 5);
-	receive_mad(to, umad, 4 * MAD, responding);
+	send_mad(from, requester_agent, umad, 3 * MAD, 150, 5);
+	receive_mad(to, umad, 4 * MAD, responder_agent);
 	receive_timeout(15);
 }
 
@@ -263,16 +263,16 @@ static void each_of_20_sa_requests_times_out(void)
 
 	opened();
 	wait_once(); /* the kernel now knows the neighbour */
-	asking = sa_client(from);
+	requester_agent = sa_client(from);
 	sa_server(to);
 	started = now_ms();
 	for (uint32_t tid = 0; tid < REQUESTS; tid++) {
 		set_sa_get(umad, tid);
 		set_destination(umad, &there);
-		send_mad(from, asking, umad, MAD, 300, 0);
+		send_mad(from, requester_agent, umad, MAD, 300, 0);
 	}
 	for (int i = 0; i < REQUESTS; i++) {
-		expect_equal(receive_mad(from, umad, MAD, asking), HEADER_ONLY);
+		expect_equal(receive_mad(from, umad, MAD, requester_agent), HEADER_ONLY);
 		expect_equal(umad_status(umad), ETIMEDOUT);
 		expect(tid_of(umad) < REQUESTS && !(seen & 1U << tid_of(umad)));
 		seen |= 1U << tid_of(umad);
