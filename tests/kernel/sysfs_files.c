@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * files: prints the files of all InfiniBand devices, two lines for each: "PATH TYPE MODE SIZE
- * VALUE" and "PATH CALL: RESULT, ...". The folders of a device have the paths of its class, and
- * ADAPTER is the folder above them. The value of a link is the path to which it leads. The
- * counters of the driver are "#".
+ * sysfs_files: prints the files of all InfiniBand devices, two lines for each: "PATH TYPE MODE
+ * SIZE VALUE" and "PATH CALL: RESULT, ...". The folders of a device have the paths of its
+ * class, and ADAPTER is the folder above them. The value of a link is the path to which it
+ * leads. The counters of the driver are "#".
  *
- * files ports: prints what umad_get_cas_names(), umad_get_ca() and umad_get_port() return.
+ * sysfs_files ports: prints what umad_get_cas_names(), umad_get_ca() and umad_get_port()
+ * return.
  */
 #include <infiniband/umad.h>
 
