@@ -19,7 +19,7 @@
 /* If there is no memory for a message, it is read again after this time. */
 #define BLOCKED_US   10000
 /* The kernel queues this number of messages for a handle at most. */
-#define QUEUED_MAX   200000
+#define QUEUED_MAX   200001
 
 /* --- tracing -------------------------------------------------------------------- */
 

@@ -276,7 +276,7 @@ static unsigned read_others(unsigned count)
 }
 
 /*
- * The kernel queues 200,000 messages at most: a response that came before the timer was due is
+ * The kernel queues 200,001 messages at most: a response that came before the timer was due is
  * among so many that are read later.
  */
 TEST(timers_are_judged_though_messages_never_stop)
