@@ -37,7 +37,8 @@
  * The library does not confirm a Report if the queue is full, so that the SM repeats the
  * Report. If the SM repeats a Report because the confirmation was lost, the library confirms
  * the Report again, and does not call back again. It recognizes a Report by the transaction ID,
- * the sender and the Notice, for 10 s, among the latest 16,384.
+ * the LID of the sender and the Notice. It stores a Report for 10 s, or until a Report comes
+ * whose transaction ID has the same lowest 14 bits.
  *
  * The port must have IB_SA_CLASS and IB_SMI_DIRECT_CLASS registered. A port has one subscriber,
  * because the kernel delivers Reports to one agent.
