@@ -44,6 +44,12 @@ void cannot(const char *format, ...) __attribute__((format(printf, 1, 2), noretu
 void not_on_this_kernel(const char *format, ...)
 	__attribute__((format(printf, 1, 2), noreturn));
 
+/*
+ * The check has made progress. A check hangs if it takes longer than 240 s without
+ * progress; a slow machine may need longer for all cases of a check.
+ */
+void tell_progress(void);
+
 /* Prints a number or fact that the check has measured. */
 void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

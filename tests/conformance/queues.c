@@ -18,7 +18,6 @@
 #define HEADER_ONLY 24 /* bytes of the MAD in a timeout report */
 #define NODE_INFO   0x11
 #define ATTRIBUTE   17 /* the lower byte of the attribute's ID */
-#define LAST        UINT32_MAX
 #define QUEUED_MOST 200000
 
 static int from, to, requester_agent, responder_agent;
@@ -73,10 +72,16 @@ static void send_one_way(int fd, int agent, const struct port *target, uint32_t 
 	send_mad(fd, agent, umad, MAD, 0, 0);
 }
 
-/* The MADs that were written before have arrived: another descriptor has a later one. */
+/*
+ * The MADs that were written before have arrived: another descriptor has a later one. The
+ * kernel accepts no second response with a transaction ID while the first may be in its send
+ * queue, also if it has arrived.
+ */
 static void settle(int fd, int agent)
 {
-	set_mad(umad, METHOD_ANY, LAST);
+	static uint32_t tid = UINT32_MAX;
+
+	set_mad(umad, METHOD_ANY, tid--);
 	set_destination(umad, &there);
 	send_mad(from, requester_agent, umad, MAD, TIMEOUT_MS, RETRIES);
 	receive_mad(fd, umad, MAD, agent);
@@ -247,6 +252,7 @@ static void a_descriptor_queues_200001_messages(void)
 		for (int i = 0; i < STEP; i++)
 			send_one_way(from, requester_agent, &there, sent++);
 		settle(other, agent);
+		tell_progress();
 	}
 	while (umad_poll(to, 1000) == 0) {
 		receive_mad(to, umad, MAD, responder_agent);

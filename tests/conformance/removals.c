@@ -443,8 +443,10 @@ static void a_device_may_be_removed_at_any_time(void)
 	if (!environment_asked("uevents", ""))
 		cannot("devices come and go without the kernel's uevents");
 	seed -= given ? 0 : seed % PHASES; /* each phase as often as the others */
-	for (unsigned i = 0; i < cases; i++)
+	for (unsigned i = 0; i < cases; i++) {
 		run_case(seed + i, (seed + i) % PHASES);
+		tell_progress();
+	}
 }
 
 int main(int argc, char **argv)
