@@ -207,16 +207,17 @@ static void when_it_is_back_all_is_as_before(void)
 
 static void who_holds_issm_does_not_hinder_it(void)
 {
-	int issm;
+	int before, issm;
 
 	needs_issm();
-	issm = open_device(&there, "issm", O_RDONLY);
-	expect(issm >= 0);
+	before = open_device(&there, "issm", O_RDONLY);
+	expect(before >= 0);
 	take_away();
 	bring_back();
-	expect_equal(close(issm), 0);
 	issm = open_device(&there, "issm", O_RDONLY | O_NONBLOCK);
 	expect(issm >= 0);
+	expect_equal(close(before), 0);
+	expect_errno(open_device(&there, "issm", O_RDONLY | O_NONBLOCK), EAGAIN);
 }
 
 int main(int argc, char **argv)

@@ -155,6 +155,24 @@ static void pass_issm_on(struct server *server, struct host_port *host)
 	reply_with_issm(first);
 }
 
+void connections_lose_issm(struct server *server, const struct host_port *host)
+{
+	struct fabric *fabric = &server->fabric;
+
+	for (struct connection *other = server->connections; other; other = other->next) {
+		if (other->kind != CONNECTION_ISSM || other->host != host || other->closed)
+			continue;
+		other->host = NULL;
+		if (other->waiting)
+			reply_with_issm(other);
+		other->waiting = false;
+	}
+	if (fabric->sm_port == host->port)
+		return;
+	fabric->ports[host->port].capability_mask &= ~(uint32_t)IS_SM;
+	port_changed(fabric, host->port);
+}
+
 void connection_close(struct connection *connection)
 {
 	if (connection->closed)
@@ -170,7 +188,7 @@ void connection_close(struct connection *connection)
 		close(connection->shared_fd);
 		connection->handle = NULL;
 	}
-	if (connection->kind == CONNECTION_ISSM && !connection->waiting)
+	if (connection->kind == CONNECTION_ISSM && connection->host && !connection->waiting)
 		pass_issm_on(connection->server, connection->host);
 	if (connection->kind == CONNECTION_OWNER)
 		connection->server->stop = true;

@@ -73,8 +73,10 @@ static void device_was_changed(struct fabric *fabric, uint32_t node, bool presen
 
 		if (host && present)
 			host_add(host);
-		else if (host)
+		if (host && !present) {
 			host_remove(host);
+			connections_lose_issm(server_of(fabric), host);
+		}
 	}
 	if (present)
 		views_device_changed(server_of(fabric)->views, node, true);

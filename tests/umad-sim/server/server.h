@@ -39,7 +39,7 @@ struct connection {
 	uint64_t order;          /* issm: the order of opens */
 	struct handle *handle;   /* umad */
 	int shared_fd;           /* umad: of its struct shared */
-	struct host_port *host;  /* issm */
+	struct host_port *host;  /* issm; NULL: the device was removed since */
 	const struct view *view; /* uevents */
 	struct kernel_device *kernel;
 };
@@ -143,6 +143,9 @@ int connection_become_umad(struct connection *connection, struct host_port *host
 /* Gives the connection the issm device, and replies; if another one has it, the connection
  * waits. */
 void connection_become_issm(struct connection *connection, struct host_port *host);
+/* The device is removed: opens that wait succeed, and the issm device that comes back is free.
+ */
+void connections_lose_issm(struct server *server, const struct host_port *host);
 bool issm_is_held(const struct server *server, const struct host_port *host);
 
 /* The open umad device with this key; NULL: no such device. */
