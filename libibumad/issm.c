@@ -8,8 +8,15 @@
 #include "sys.h"
 
 #include <infiniband/umad_ext.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <string.h>
+#include <time.h>
+#include <sys/select.h>
+
+#define NEXT_ATTEMPT_MS 50
 
 /* To the caller, -EINVAL looks like a wrong argument. */
 static void log_no_issm(const struct port_choice *port)
@@ -27,28 +34,29 @@ static void log_no_issm(const struct port_choice *port)
 			port->ca_name, port->portnum);
 }
 
-static int find_issm(const char *ca_name, int portnum, char path[SYSFS_PATH_MAX])
+static int find_issm(const char *ca_name, int portnum, struct port_choice *port,
+		     char path[SYSFS_PATH_MAX])
 {
-	struct port_choice choice;
-	int err = select_port(ca_name, portnum, false, &choice);
+	int err = select_port(ca_name, portnum, false, port);
 
 	if (err)
 		return err;
-	err = cdev_find(CDEV_ISSM, &choice, path);
+	err = cdev_find(CDEV_ISSM, port, path);
 	if (err == -EINVAL)
-		log_no_issm(&choice);
+		log_no_issm(port);
 	return err;
 }
 
 EXPORT int umad_get_issm_path(const char *ca_name, int portnum, char path[], int max)
 {
+	struct port_choice port;
 	char found[SYSFS_PATH_MAX];
 	int err;
 
 	if (!path || max <= 0)
 		return fail(path ? -ENOSPC : -EINVAL);
 	path[0] = '\0';
-	err = find_issm(ca_name, portnum, found);
+	err = find_issm(ca_name, portnum, &port, found);
 	if (err)
 		return fail_lookup(err);
 	if (strlen(found) >= (size_t)max)
@@ -57,17 +65,45 @@ EXPORT int umad_get_issm_path(const char *ca_name, int portnum, char path[], int
 	return 0;
 }
 
+/*
+ * The kernel kills a program that waits in open() when the device is removed
+ * (docs/kernel-contract.md). So the library makes attempts that do not wait. Signal handlers
+ * run between the attempts, and end the call.
+ */
+static int open_when_free(const struct port_choice *port, char path[SYSFS_PATH_MAX])
+{
+	const struct timespec time = {.tv_nsec = NEXT_ATTEMPT_MS * 1000000L};
+	sigset_t all, blocked;
+	int fd = -EAGAIN;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &blocked);
+	while (fd == -EAGAIN) {
+		fd = pselect(0, NULL, NULL, NULL, &time, &blocked) ? -errno : 0;
+		if (!fd)
+			fd = cdev_find(CDEV_ISSM, port, path);
+		if (!fd)
+			fd = sys_open(path, O_RDONLY | O_NONBLOCK);
+	}
+	pthread_sigmask(SIG_SETMASK, &blocked, NULL);
+	/* what a device that is being removed does not have any more */
+	return fd == -EINVAL || fd == -ENOENT || fd == -ENXIO ? -ENODEV : fd;
+}
+
 EXPORT int umad_open_issm(const char *ca_name, int portnum, int flags)
 {
+	struct port_choice port;
 	char path[SYSFS_PATH_MAX];
 	int err, fd;
 
 	if (flags & ~UMAD_ISSM_NONBLOCK)
 		return fail(-EINVAL);
-	err = find_issm(ca_name, portnum, path);
+	err = find_issm(ca_name, portnum, &port, path);
 	if (err)
 		return fail_lookup(err);
-	fd = sys_open(path, O_RDONLY | (flags & UMAD_ISSM_NONBLOCK ? O_NONBLOCK : 0));
+	fd = sys_open(path, O_RDONLY | O_NONBLOCK);
+	if (fd == -EAGAIN && !(flags & UMAD_ISSM_NONBLOCK))
+		fd = open_when_free(&port, path);
 	if (fd < 0) {
 		log_info("%s cannot be opened: %s", path, strerror(-fd));
 		return fail(fd);

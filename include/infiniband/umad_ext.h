@@ -53,17 +53,18 @@ enum {
 /**
  * Sets IsSM in a port's CapabilityMask. The bit stays set until umad_close_issm() is called or
  * the program ends. One program at a time can hold the issm device of a port. The call waits
- * until no other program holds it. If the device is removed meanwhile, Linux 6.1 kills the
- * program that waits. UMAD_ISSM_NONBLOCK avoids this.
+ * until no other program holds it: it makes an attempt every 50 ms. It does not wait in
+ * open(2), because the kernel kills a program that waits there when the device is removed.
  *
  * The port is chosen as by umad_open_port(). Returns a descriptor that is closed on exec. Its
  * only use is umad_close_issm().
  * -EAGAIN  another program holds the port, and UMAD_ISSM_NONBLOCK is set
- * -EINTR   a signal handler ran
+ * -EINTR   a signal handler ran during the wait
  * -EINVAL  the port has no issm device; from Linux 6.12 on, a port without QP0, such as a RoCE
  *          port, has none
  * -EINVAL  flags has an unknown flag
  * -ENODEV  there is no such device, or no usable port
+ * -ENODEV  the device was removed during the wait
  * -EACCES  the program may not open the device
  * and the other errors of open(2)
  */

@@ -5,6 +5,7 @@
 #include "mads.h"
 
 #include <fcntl.h>
+#include <infiniband/umad_ext.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -220,6 +221,29 @@ static void who_holds_issm_does_not_hinder_it(void)
 	expect_errno(open_device(&there, "issm", O_RDONLY | O_NONBLOCK), EAGAIN);
 }
 
+/* A wait in the kernel would end the program, and the kernel would warn. */
+static void wait_for_issm(void *unused)
+{
+	(void)unused;
+	expect_equal(umad_open_issm(there.ca_name, there.portnum, 0), -ENODEV);
+}
+
+static void whoever_waits_for_issm_hears_of_it(void)
+{
+	int child, issm;
+
+	needs_issm();
+	issm = umad_open_issm(there.ca_name, there.portnum, 0);
+	expect(issm >= 0);
+	child = start_child(wait_for_issm, NULL);
+	pause_ms(300);
+	expect_equal(waitpid(child, NULL, WNOHANG), 0);
+	take_away();
+	expect_child(child);
+	expect_equal(umad_close_issm(issm), 0);
+	bring_back();
+}
+
 int main(int argc, char **argv)
 {
 	static const struct check checks[] = {
@@ -231,6 +255,7 @@ int main(int argc, char **argv)
 		CHECK(without_it_nothing_is_listed_or_opened),
 		CHECK(when_it_is_back_all_is_as_before),
 		CHECK(who_holds_issm_does_not_hinder_it),
+		CHECK(whoever_waits_for_issm_hears_of_it),
 	};
 
 	set_environment(argc, argv);

@@ -5,6 +5,7 @@
 
 #include <infiniband/umad_ext.h>
 #include <fcntl.h>
+#include <signal.h>
 
 static int setup(void)
 {
@@ -68,7 +69,8 @@ TEST(issm_is_held_while_its_device_is_open)
 
 	assert_true(fd >= 0);
 	assert_int_equal(issm->opened, 1);
-	assert_false(issm->open_flags & O_NONBLOCK);
+	/* no wait in the kernel, which kills the program if the device is removed meanwhile */
+	assert_true(issm->open_flags & O_NONBLOCK);
 	assert_int_equal(umad_close_issm(fd), 0);
 	assert_int_equal(issm->opened, 0);
 	assert_fails(umad_close_issm(fd), EINVAL);
@@ -81,6 +83,110 @@ TEST(a_port_that_is_held_is_not_waited_for_if_so_asked)
 	issm->open_error = EAGAIN;
 	assert_fails(umad_open_issm(NULL, 0, UMAD_ISSM_NONBLOCK), EAGAIN);
 	assert_true(issm->open_flags & O_NONBLOCK);
+}
+
+static int attempts;
+
+static void count_attempts(const char *path)
+{
+	if (!strcmp(path, "/dev/infiniband/issm2"))
+		attempts++;
+}
+
+static void release_issm(const char *path)
+{
+	count_attempts(path);
+	if (attempts == 3)
+		fake_device("issm2")->open_error = 0;
+}
+
+static void remove_issm(const char *path)
+{
+	count_attempts(path);
+	if (attempts != 2)
+		return;
+	fake_remove("/sys/class/infiniband_mad/issm2");
+	fake_remove("/dev/infiniband/issm2");
+	fake_before_open(NULL);
+}
+
+/* Another device may get the number of the device that was removed. */
+static void move_issm(const char *path)
+{
+	count_attempts(path);
+	if (attempts != 1)
+		return;
+	fake_umad(3, "mlx5_0", 1);
+	fake_ca("mlx5_1");
+	fake_port("mlx5_1", 1, 2);
+	fake_umad(2, "mlx5_1", 1);
+	fake_before_open(count_attempts);
+}
+
+TEST(a_port_that_is_held_is_waited_for)
+{
+	struct fake_device *issm = fake_device("issm2");
+	int fd;
+
+	attempts = 0;
+	issm->open_error = EAGAIN;
+	fake_before_open(release_issm);
+	fd = umad_open_issm(NULL, 0, 0);
+	fake_before_open(NULL);
+	assert_true(fd >= 0);
+	assert_int_equal(attempts, 3);
+	assert_int_equal(umad_close_issm(fd), 0);
+}
+
+TEST(the_wait_ends_with_the_device)
+{
+	attempts = 0;
+	fake_device("issm2")->open_error = EAGAIN;
+	fake_before_open(remove_issm);
+	assert_fails(umad_open_issm("mlx5_0", 1, 0), ENODEV);
+	fake_before_open(NULL);
+}
+
+TEST(the_device_that_is_waited_for_is_that_of_the_port)
+{
+	int fd;
+
+	attempts = 0;
+	fake_device("issm2")->open_error = EAGAIN;
+	fake_before_open(move_issm);
+	fd = umad_open_issm(NULL, 0, 0);
+	fake_before_open(NULL);
+	assert_true(fd >= 0);
+	assert_int_equal(fake_device("issm2")->opened, 0);
+	assert_int_equal(fake_device("issm3")->opened, 1);
+	assert_int_equal(umad_close_issm(fd), 0);
+}
+
+static void note_signal(int number)
+{
+	(void)number;
+}
+
+/* The signal comes in an attempt, and its handler runs in the wait. */
+static void raise_signal(const char *path)
+{
+	(void)path;
+	raise(SIGUSR1);
+}
+
+TEST(a_signal_ends_the_wait_also_with_SA_RESTART)
+{
+	struct sigaction action = {.sa_handler = note_signal, .sa_flags = SA_RESTART}, before;
+	sigset_t blocked;
+
+	assert_int_equal(sigaction(SIGUSR1, &action, &before), 0);
+	fake_device("issm2")->open_error = EAGAIN;
+	fake_before_open(raise_signal);
+	assert_fails(umad_open_issm(NULL, 0, 0), EINTR);
+	fake_before_open(NULL);
+	assert_int_equal(sigaction(SIGUSR1, &before, NULL), 0);
+	assert_int_equal(pthread_sigmask(SIG_SETMASK, NULL, &blocked), 0);
+	assert_int_equal(sigismember(&blocked, SIGUSR1), 0);
 }
 
 TEST(a_signal_or_missing_rights_are_told)
