@@ -174,7 +174,7 @@ static int run_alone(const struct check *check)
 	if (child < 0 || waitpid(child, &status, 0) != child)
 		return 1;
 	kill(-child, SIGKILL);
-	while (waitpid(-1, NULL, 0) > 0) /* orphans of the check are our children now */
+	while (waitpid(-child, NULL, 0) > 0) /* orphans of the check are our children now */
 		;
 	if (WIFEXITED(status))
 		return WEXITSTATUS(status);

@@ -60,8 +60,9 @@ void read_port_file(const struct port *port, const char *name, char *text, size_
 /*
  * Runs the script of the environment: environment_asked("remove", "rxe0"). Returns false if the
  * environment cannot do this. The words: remove DEVICE, add DEVICE, unload, load, forbid,
- * allow, uevents; disconnect DEVICE, connect DEVICE: the cable of its port. set_environment()
- * takes main()'s arguments; the first one is the script.
+ * allow, uevents; disconnect DEVICE, connect DEVICE: the cable of its port; unload_driver,
+ * load_driver: of all devices; kill, serve: the simulated wire of a real kernel's devices.
+ * set_environment() takes main()'s arguments; the first one is the script.
  */
 void set_environment(int argc, char **argv);
 bool environment_asked(const char *verb, const char *argument);
