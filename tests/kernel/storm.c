@@ -34,7 +34,6 @@
 #include <infiniband/mad_async.h>
 #include <infiniband/mad_server.h>
 #include <infiniband/umad_ext.h>
-#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -520,16 +519,6 @@ static void *watch(void *arg)
 	return NULL;
 }
 
-/* Allocated bytes; 0 if libc does not tell. */
-static size_t allocated(void)
-{
-#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)
-	return mallinfo2().uordblks;
-#else
-	return 0;
-#endif
-}
-
 static void open_direction(struct direction *direction, const struct port *from,
 			   const struct port *to)
 {
@@ -734,7 +723,7 @@ int main(int argc, char **argv)
 	signal(SIGTERM, end_early);
 	warm = true;
 	descriptors = count_descriptors();
-	bytes = allocated();
+	bytes = heap_in_use();
 	began = now_ms();
 	run_all();
 	began = now_ms() - began;
@@ -743,8 +732,8 @@ int main(int argc, char **argv)
 		printf("%u descriptors before, %u after\n", descriptors, count_descriptors());
 		good = false;
 	}
-	if (allocated() > bytes + LEAK_BYTES) {
-		printf("%zu bytes before, %zu after\n", bytes, allocated());
+	if (heap_in_use() > bytes + LEAK_BYTES) {
+		printf("%zu bytes before, %zu after\n", bytes, heap_in_use());
 		good = false;
 	}
 	if (options.goes && !gone) {
