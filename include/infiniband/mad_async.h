@@ -209,7 +209,6 @@ int mad_async_cancel_all(struct mad_async *async);
  * -EMFILE      no descriptor is left in the process
  * -ENFILE      no descriptor is left in the system
  * -ENOMEM      out of memory
- * -ENODEV      the device is gone
  * -ECANCELED   the port is closed, the engine is being destroyed, or the port is lost in a
  *              child of fork()
  */

@@ -262,8 +262,8 @@ static int alarm_fd(struct mad_async *engine, bool with_handle)
 	fd = engine_enter(engine, &cancel_state);
 	if (fd)
 		return fd;
-	if (port->gone || engine->ending)
-		fd = port->gone ? -port->gone : -ECANCELED;
+	if (port->gone == ECANCELED || engine->ending)
+		fd = -ECANCELED;
 	else if (with_handle && !port->has_descriptor)
 		fd = -EOPNOTSUPP;
 	else

@@ -411,8 +411,13 @@ static void end_loop(enum ending ending, bool single, bool own_thread, int reque
 		loop_run(&loop);
 	assert_int_equal(loop.result, ending == REMOVED ? -ENODEV : -ECANCELED);
 	assert_int_equal(mad_async_timeout_ms(engine), loop.result);
-	assert_int_equal(mad_async_poll_fd(engine), loop.result);
-	assert_int_equal(mad_async_wake_fd(engine), loop.result);
+	if (ending == REMOVED) {
+		assert_true(loop_is_awake(engine, true));
+		assert_true(loop_is_awake(engine, false));
+	} else {
+		assert_int_equal(mad_async_poll_fd(engine), -ECANCELED);
+		assert_int_equal(mad_async_wake_fd(engine), -ECANCELED);
+	}
 	assert_int_equal(mad_async_submit(engine, &rpc, &to, NULL, 0, note, ends, NULL),
 			 loop.result);
 	assert_int_equal(mad_async_run(engine), 0);
@@ -435,6 +440,23 @@ PORT_TEST(a_loop_ends_with_its_port)
 		assert_int_equal(device_teardown(), 0);
 		assert_int_equal(port_setup(), 0);
 	}
+}
+
+TEST(a_loop_may_begin_when_its_device_is_gone)
+{
+	struct mad_async *other = mad_async_create(port);
+	struct loop loop;
+
+	submit(async, get_request(), 1, &outcomes[0], NULL);
+	device_remove();
+	assert_int_equal(mad_async_process(other), -ENODEV);
+	assert_int_equal(outcomes[0].calls, 0);
+	loop_init(&loop, async, true);
+	loop.most = 10;
+	loop_run(&loop);
+	assert_int_equal(loop.result, -ENODEV);
+	assert_int_equal(outcomes[0].error, -ENODEV);
+	mad_async_destroy(other);
 }
 
 /* A program with one thread needs only the port's handle and the time. */
