@@ -97,8 +97,9 @@ static int read_values(const struct umad_event *event, uint64_t *values)
 	return sysfs_shortage(err) ? err : 0;
 }
 
-/* The program's descriptor is readable from the end of an interval until this call. */
-static bool interval_is_over(const struct umad_monitor *monitor)
+/* Whether an interval is over. The program's descriptor is readable from then until this call.
+ */
+static bool take_interval(const struct umad_monitor *monitor)
 {
 	uint64_t intervals;
 
@@ -113,7 +114,7 @@ static int look(struct umad_monitor *monitor)
 	struct entry *entry;
 	int err = 0;
 
-	if (!interval_is_over(monitor))
+	if (!take_interval(monitor))
 		return -EAGAIN;
 	for (size_t i = 0; !err && i < monitor->present.count; i++) {
 		entry = &monitor->present.entries[i];
@@ -489,8 +490,8 @@ EXPORT int umad_monitor_next_event(struct umad_monitor *monitor, struct umad_eve
 	}
 	if (err && err != -ENOBUFS && err != AMBIGUOUS && !is_gone(err))
 		return fail(err);
-	interval_is_over(
-		monitor); /* take_stock() reads the ports; it may fail at each interval */
+	/* take_stock() reads the ports; if it fails, the descriptor does not stay readable */
+	(void)take_interval(monitor);
 	err = drop_uevents(monitor);
 	if (!err)
 		err = take_stock(monitor);
