@@ -104,13 +104,18 @@ bool issm_is_held(const struct server *server, const struct host_port *host)
 	return false;
 }
 
-static void set_is_sm(struct fabric *fabric, uint32_t port, bool on)
+static void store_is_sm(struct fabric *fabric, uint32_t port, bool on)
 {
 	struct port *state = &fabric->ports[port];
 
 	state->capability_mask =
 		on ? state->capability_mask | IS_SM : state->capability_mask & ~(uint32_t)IS_SM;
 	port_changed(fabric, port);
+}
+
+static void set_is_sm(struct fabric *fabric, uint32_t port, bool on)
+{
+	store_is_sm(fabric, port, on);
 	trap_capability(fabric, port);
 }
 
@@ -157,8 +162,6 @@ static void pass_issm_on(struct server *server, struct host_port *host)
 
 void connections_lose_issm(struct server *server, const struct host_port *host)
 {
-	struct fabric *fabric = &server->fabric;
-
 	for (struct connection *other = server->connections; other; other = other->next) {
 		if (other->kind != CONNECTION_ISSM || other->host != host || other->closed)
 			continue;
@@ -167,10 +170,8 @@ void connections_lose_issm(struct server *server, const struct host_port *host)
 			reply_with_issm(other);
 		other->waiting = false;
 	}
-	if (fabric->sm_port == host->port)
-		return;
-	fabric->ports[host->port].capability_mask &= ~(uint32_t)IS_SM;
-	port_changed(fabric, host->port);
+	if (server->fabric.sm_port != host->port)
+		store_is_sm(&server->fabric, host->port, false);
 }
 
 void connection_close(struct connection *connection)

@@ -71,9 +71,11 @@ static void device_was_changed(struct fabric *fabric, uint32_t node, bool presen
 	for (uint32_t port = hw->first_port; port <= hw->first_port + hw->port_count; port++) {
 		struct host_port *host = fabric->hosts->by_port[port];
 
-		if (host && present)
+		if (!host)
+			continue;
+		if (present) {
 			host_add(host);
-		if (host && !present) {
+		} else {
 			host_remove(host);
 			connections_lose_issm(server_of(fabric), host);
 		}
