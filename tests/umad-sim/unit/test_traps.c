@@ -32,12 +32,10 @@ struct watched {
 static struct watched watched[NODES_MOST];
 static unsigned int arrivals;
 static void (*receive)(struct fabric *fabric, uint32_t port, struct packet *packet);
-static uint64_t random_state;
 
 static uint32_t below(uint32_t limit)
 {
-	random_state = random_state * 6364136223846793005U + 1442695040888963407U;
-	return (uint32_t)((random_state >> 33) % limit);
+	return (uint32_t)rand() % limit;
 }
 
 static bool is_switch_node(const struct fabric *fabric, uint32_t node)
@@ -209,7 +207,7 @@ static void run_case(unsigned int seed)
 	const char *topology, *rule;
 	struct net *net;
 
-	random_state = seed;
+	srand(seed);
 	topology = topologies[below(6)];
 	rule = rules[below(5)];
 	print_message("case %u: %s, %s\n", seed, topology, rule ? rule : "no rule");
