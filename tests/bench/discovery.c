@@ -7,36 +7,19 @@
  * The program counts only the memory in use at the end, without the engine. All of the memory
  * is divided by the number of nodes, and then by the number of ports.
  */
+#include "../heap_in_use.h"
+
 #include <infiniband/mad_fabric.h>
 
 #include <errno.h>
-#include <malloc.h>
 #include <stdio.h>
-
-#ifdef __GLIBC_PREREQ
-#if __GLIBC_PREREQ(2, 33)
-#define HAS_MALLINFO2
-#endif
-#endif
-
-/* Bytes in use; 0: unknown. */
-static size_t used(void)
-{
-#ifdef HAS_MALLINFO2
-	struct mallinfo2 info = mallinfo2();
-
-	return info.uordblks + info.hblkhd;
-#else
-	return 0;
-#endif
-}
 
 int main(int argc, char **argv)
 {
 	struct mad_fabric_options options = {.timeout_ms = argc > 1 ? atoi(argv[1]) : 0};
 	int classes[] = {IB_SMI_DIRECT_CLASS}, error;
 	struct ibmad_port *port = mad_rpc_open_port(NULL, 0, classes, 1);
-	size_t before = used(), nodes, ports, bytes;
+	size_t before = heap_in_use(), nodes, ports, bytes;
 	struct mad_fabric *fabric;
 
 	error = port ? mad_fabric_discover(port, &options, &fabric) : -errno;
@@ -44,7 +27,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "discovery: %s\n", strerror(-error));
 		return 1;
 	}
-	bytes = used() - before;
+	bytes = heap_in_use() - before;
 	nodes = mad_fabric_node_count(fabric);
 	ports = mad_fabric_port_count(fabric);
 	printf("%zu nodes, %zu ports, %zu failures, ", nodes, ports,

@@ -8,10 +8,10 @@
  * each request while all requests are open.
  */
 #include "engine-routes.h"
+#include "../heap_in_use.h"
 
 #include <infiniband/mad_async.h>
 #include <errno.h>
-#include <malloc.h>
 #include <time.h>
 
 static unsigned unanswered, failed;
@@ -22,13 +22,6 @@ static double now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &time);
 	return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
-
-static size_t heap_in_use(void)
-{
-	struct mallinfo2 info = mallinfo2();
-
-	return info.uordblks + info.hblkhd;
 }
 
 static void came(struct mad_async *async, const struct mad_reply *reply, void *arg)

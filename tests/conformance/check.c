@@ -3,7 +3,6 @@
 #include "check.h"
 
 #include <dirent.h>
-#include <malloc.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -225,16 +224,4 @@ unsigned count_descriptors(void)
 		count++;
 	closedir(folder);
 	return count;
-}
-
-size_t heap_in_use(void)
-{
-#if defined(__GLIBC__)
-#if __GLIBC_PREREQ(2, 33)
-	struct mallinfo2 info = mallinfo2();
-
-	return info.uordblks + info.hblkhd;
-#endif
-#endif
-	return 0;
 }

@@ -83,7 +83,4 @@ void *allocate(size_t bytes);
 /* Of this process. The number counts the folder that it reads, too: compare two numbers. */
 unsigned count_descriptors(void);
 
-/* Bytes of this process; 0 if the allocator does not tell, as a sanitizer's. */
-size_t heap_in_use(void);
-
 #endif

@@ -3,6 +3,7 @@
 #include "removal_cases.h"
 #include "check.h"
 #include "rpc.h"
+#include "../heap_in_use.h"
 
 #include <stdlib.h>
 #include <sys/wait.h>

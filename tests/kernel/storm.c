@@ -30,6 +30,7 @@
  */
 #include "check.h"
 #include "rpc.h"
+#include "../heap_in_use.h"
 
 #include <infiniband/mad_async.h>
 #include <infiniband/mad_server.h>

@@ -4,8 +4,9 @@
  * Preloaded in umad-sim: before umad-sim waits, writes the bytes of its heap in use to the file
  * SOAK_HEAP, at most ten times a second.
  */
+#include "../heap_in_use.h"
+
 #include <dlfcn.h>
-#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,24 +15,17 @@
 
 extern size_t __sanitizer_get_current_allocated_bytes(void) __attribute__((weak));
 
-static size_t heap_in_use(void)
+static size_t allocated(void)
 {
 	if (__sanitizer_get_current_allocated_bytes)
 		return __sanitizer_get_current_allocated_bytes();
-#if defined(__GLIBC_PREREQ)
-#if __GLIBC_PREREQ(2, 33)
-	struct mallinfo2 info = mallinfo2();
-
-	return info.uordblks + info.hblkhd;
-#endif
-#endif
-	return 0;
+	return heap_in_use();
 }
 
 static void write_heap(void)
 {
 	const char *path = getenv("SOAK_HEAP");
-	size_t heap = heap_in_use(); /* before the file's buffer is allocated */
+	size_t heap = allocated(); /* before the file's buffer is allocated */
 	FILE *file = path ? fopen(path, "w") : NULL;
 
 	if (!file)

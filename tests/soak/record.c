@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 #include "soak.h"
+#include "../heap_in_use.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <malloc.h>
 #include <stdarg.h>
 #include <time.h>
 
@@ -306,18 +306,11 @@ void record_refused(token_t token, int error)
 
 /* --- lines ---------------------------------------------------------------------- */
 
-static long heap_in_use(void)
+static long allocated(void)
 {
 	if (__sanitizer_get_current_allocated_bytes)
 		return (long)__sanitizer_get_current_allocated_bytes();
-#if defined(__GLIBC_PREREQ)
-#if __GLIBC_PREREQ(2, 33)
-	struct mallinfo2 info = mallinfo2();
-
-	return (long)(info.uordblks + info.hblkhd);
-#endif
-#endif
-	return 0;
+	return (long)heap_in_use();
 }
 
 static long status_value(const char *name)
@@ -367,7 +360,7 @@ void record_line(unsigned rest, bool at_rest)
 	long rss = status_value("VmRSS"), anonymous = status_value("RssAnon");
 	long threads = status_value("Threads");
 	unsigned descriptors = open_descriptors();
-	long heap = heap_in_use();
+	long heap = allocated();
 
 	pthread_mutex_lock(&record.lock);
 	if (at_rest && record.open)

@@ -4,8 +4,7 @@
 
 #include "engine_fixture.h"
 #include "test.h"
-
-#include <malloc.h>
+#include "../heap_in_use.h"
 
 #define MANY       200000
 #define QUESTIONS  1000000
@@ -173,13 +172,6 @@ TEST(what_is_refused_or_times_out_is_counted_rightly)
 }
 
 /* --- memory --------------------------------------------------------------------- */
-
-static size_t heap_in_use(void)
-{
-	struct mallinfo2 info = mallinfo2();
-
-	return info.uordblks + info.hblkhd;
-}
 
 static void expect_memory_to_go_back(bool cancel)
 {

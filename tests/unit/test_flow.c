@@ -8,8 +8,7 @@
 #define MANY 300
 #include "async_fixture.h"
 #include "test.h"
-
-#include <malloc.h>
+#include "../heap_in_use.h"
 
 FIXTURE(async_setup, async_teardown);
 
@@ -262,7 +261,7 @@ TEST(a_waiting_request_costs_640_bytes_at_most)
 	ib_portid_t to = to_lid(1);
 	size_t before, after;
 
-	before = mallinfo2().uordblks + mallinfo2().hblkhd;
+	before = heap_in_use();
 	if (!before)
 		skip(); /* an allocator that does not report its memory */
 	for (int i = 0; i < count; i++) {
@@ -270,7 +269,7 @@ TEST(a_waiting_request_costs_640_bytes_at_most)
 		assert_int_equal(
 			mad_async_submit(async, &rpc, &to, NULL, 0, note, outcomes, NULL), 0);
 	}
-	after = mallinfo2().uordblks + mallinfo2().hblkhd;
+	after = heap_in_use();
 	print_message("%zu bytes a request\n", (after - before) / (size_t)count);
 	assert_in_range((after - before) / (size_t)count, 1, 640);
 }
