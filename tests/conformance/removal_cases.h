@@ -21,17 +21,11 @@ struct phase {
 	}
 
 /*
- * mallinfo2() counts the memory that malloc caches for a thread as in use: runs the program
- * again, without these caches. main() calls it first.
+ * For main(): runs cases of each phase. After a case, no descriptor is left, and a port that is
+ * opened then works. After the first case of each phase, the memory in use does not grow. The
+ * environment variable SEED repeats one case.
  */
-void count_memory_exactly(char **argv);
-
-/*
- * Runs cases of each phase. After a case, no descriptor is left, and a port that is opened then
- * works. After the first case of each phase, the memory in use does not grow. The environment
- * variable SEED repeats one case.
- */
-void run_removal_cases(const struct phase phases[], unsigned count);
+int run_removals(int argc, char **argv, const struct phase all[], unsigned count);
 
 /* A call that only the removal ends must begin before the device is back: each phase calls this
  * when it has opened the device. */

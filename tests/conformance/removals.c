@@ -200,7 +200,7 @@ static void hold_issm(void)
 	expect_child(waiting);
 }
 
-static void a_device_may_be_removed_at_any_time(void)
+int main(int argc, char **argv)
 {
 	static const struct phase phases[] = {
 		PHASE(open_and_register),     PHASE(wait_for_messages),
@@ -209,17 +209,5 @@ static void a_device_may_be_removed_at_any_time(void)
 		PHASE(list_devices),          PHASE(hold_issm),
 	};
 
-	run_removal_cases(phases, sizeof(phases) / sizeof(phases[0]));
-}
-
-int main(int argc, char **argv)
-{
-	static const struct check checks[] = {
-		CHECK(a_device_may_be_removed_at_any_time),
-	};
-
-	count_memory_exactly(argv);
-	set_environment(argc, argv);
-	find_ports();
-	return run_checks(checks, sizeof(checks) / sizeof(checks[0]));
+	return run_removals(argc, argv, phases, sizeof(phases) / sizeof(phases[0]));
 }
