@@ -472,8 +472,11 @@ struct mad_counters_totals {
 	uint64_t impossible; /**< values that were ignored, in all readings */
 	uint64_t replaced;   /**< readings with MAD_COUNTERS_REPLACED */
 	uint64_t wraps;      /**< counters that passed their maximum, in all readings */
-	/** Counters whose total may be too low: they fell, reached their maximum, or began
-	 * again, so that events are missing. */
+	/**
+	 * Counters whose total may be too low: they fell, reached their maximum, or began
+	 * again, so that events are missing; or another counter of their attribute was reset.
+	 * A restart concerns all counters.
+	 */
 	uint64_t incomplete;
 };
 
@@ -495,8 +498,9 @@ void mad_counters_tracker_free(struct mad_counters_tracker *tracker);
  * Adds a reading to the totals. If a counter was reset, the tracker adds its present value: the
  * events between the previous reading and the reset are not known. A counter that was reset,
  * and is not lower in the next reading, looks like a counter that has grown: its total is too
- * low. If a counter ran backwards, the tracker adds nothing until the counter exceeds its
- * previous value. A total stops at UINT64_MAX.
+ * low. "incomplete" has it if another counter of its attribute is lower. If a counter ran
+ * backwards, the tracker adds nothing until the counter exceeds its previous value. A total
+ * stops at UINT64_MAX.
  *
  * Returns a mask of enum mad_counters_event, or
  * -EINVAL  an argument is NULL
@@ -521,6 +525,7 @@ const struct mad_counters_totals *mad_counters_tracker_totals(
  * of the responses. NAN (math.h) if it is not known:
  * - the latest reading lacks the counter, has an impossible value, or is the first one
  * - the counter fell, or is not higher than before its fall
+ * - another counter of its attribute was reset, or the node restarted
  * - the counter is at its maximum
  * - the time is 0, or an argument is not valid
  */

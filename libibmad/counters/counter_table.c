@@ -429,17 +429,20 @@ void counter_source_read(enum counter_source source, const uint8_t *data, uint64
 		reading->extended |= counters;
 }
 
+enum counter_source counter_source_of(unsigned counter, uint64_t extended)
+{
+	return extended >> counter & 1 ? SOURCE_EXTENDED : rows[counter].source;
+}
+
 static_assert(COUNTER_SOURCES <= 8, "struct mad_counters has no time for an attribute");
 
 EXPORT uint64_t mad_counters_time_us(const struct mad_counters *counters, unsigned counter)
 {
-	unsigned source;
 	uint64_t time;
 
 	if (!counters || counter >= MAD_COUNTER_COUNT || !(counters->present >> counter & 1))
 		return 0;
-	source = counters->extended >> counter & 1 ? SOURCE_EXTENDED : rows[counter].source;
-	time = counters->response_us[source];
+	time = counters->response_us[counter_source_of(counter, counters->extended)];
 	return time ? time : counters->time_us;
 }
 

@@ -25,6 +25,8 @@ enum counter_source {
 uint64_t counter_source_offers(enum counter_source source, uint32_t capability_mask,
 			       uint32_t capability_mask2);
 unsigned counter_source_attribute(enum counter_source source);
+/* The attribute that a counter was read from; "extended" has those of PortCountersExtended. */
+enum counter_source counter_source_of(unsigned counter, uint64_t extended);
 /*
  * CounterSelect (bits 0 to 15) and CounterSelect2 (from bit 16 on) of counters; the
  * CounterSelect of 64 bits of SOURCE_SPEEDS.

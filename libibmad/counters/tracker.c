@@ -176,6 +176,25 @@ static struct fall find_falls(const struct mad_counters_tracker *tracker,
 	return fall;
 }
 
+/*
+ * Counters that were reset, as far as the falls tell: a reset concerns all counters of an
+ * attribute, also those that have risen past their former value since, or are not read now.
+ */
+static uint64_t find_resets(const struct mad_counters_tracker *tracker, const struct fall *fall)
+{
+	uint64_t reset = 0;
+	unsigned sources = 0;
+
+	if (fall->far && fall->all)
+		return tracker->known;
+	for_each_counter (i, fall->far)
+		sources |= 1U << counter_source_of(i, tracker->extended);
+	for_each_counter (i, tracker->known)
+		if (sources >> counter_source_of(i, tracker->extended) & 1)
+			reset |= MAD_COUNTER_BIT(i);
+	return reset;
+}
+
 /* Adds a counter that was read before. */
 static void add(struct mad_counters_tracker *tracker, const struct mad_counters *reading,
 		unsigned counter, const struct fall *fall)
@@ -259,7 +278,8 @@ static int take_comparable(struct mad_counters_tracker *tracker,
 	struct fall fall = find_falls(tracker, reading, comparable);
 	struct mad_counters_totals *totals = &tracker->totals;
 	uint64_t backwards = fall.lower & ~fall.far;
-	uint64_t unknown = fall.lower | reading->at_maximum;
+	uint64_t reset = find_resets(tracker, &fall);
+	uint64_t unknown = fall.lower | reset | reading->at_maximum;
 	int events = 0;
 
 	if (fall.far && fall.all) {
@@ -282,7 +302,7 @@ static int take_comparable(struct mad_counters_tracker *tracker,
 		add(tracker, reading, i, &fall);
 	}
 	totals->total.present |= comparable;
-	totals->incomplete |= comparable & (fall.lower | reading->at_maximum);
+	totals->incomplete |= reset | (comparable & (fall.lower | reading->at_maximum));
 	tracker->rates = comparable & ~unknown;
 	return events;
 }

@@ -398,10 +398,14 @@ static struct model {
 		uint64_t first_true; /* in the first reading */
 		uint64_t first;      /* likewise, the device's value */
 		uint64_t total;
-		bool is_lossy;  /* a reset, or the maximum: events may be lost */
-		bool has_begun; /* in a reading */
-		bool is_wild;   /* the latest value was far off: two might agree */
+		uint64_t latest; /* the value of the latest reading that has it */
+		bool was_reset;  /* since then */
+		bool is_untold;  /* a reset, and no counter of the attribute told of it */
+		bool is_lossy;   /* a reset, or the maximum: events may be lost */
+		bool has_begun;  /* in a reading */
+		bool is_wild;    /* the latest value was far off: two might agree */
 	} counters[MODEL_COUNTERS];
+	bool has_restarted; /* all counters fell at once, of any attribute */
 } model;
 
 static bool model_from_device, model_wraps;
@@ -481,7 +485,26 @@ static void model_reset(void)
 	for (size_t i = below(2) ? 0 : MODEL_TRAFFIC; i < MODEL_COUNTERS; i++) {
 		model.counters[i].device = 0;
 		model.counters[i].is_lossy = true;
+		model.counters[i].was_reset = model.counters[i].is_untold = true;
 	}
+}
+
+static bool is_of_one_attribute(size_t a, size_t b)
+{
+	return model_wraps || (a < MODEL_TRAFFIC) == (b < MODEL_TRAFFIC);
+}
+
+/* A counter that is much lower tells of a reset of all counters of its attribute. */
+static void model_tell(size_t counter)
+{
+	uint64_t now = model.counters[counter].device, before = model.counters[counter].latest;
+
+	if (model.counters[counter].was_reset && now < before && before - now >= before / 16)
+		for (size_t i = 0; i < MODEL_COUNTERS; i++)
+			if (is_of_one_attribute(i, counter))
+				model.counters[i].is_untold = false;
+	model.counters[counter].latest = now;
+	model.counters[counter].was_reset = false;
 }
 
 /* Whether the reading has a value of the counter that is not odd. */
@@ -520,7 +543,8 @@ static void model_judge(size_t counter, bool is_read, bool has_begun)
 		mad_counters_tracker_totals(tracker)->incomplete >> model_counters[counter] & 1;
 
 	/* only a wrap of a counter whose other one was not read looks like a reset */
-	assert_true(model_wraps || model.counters[counter].is_lossy || !is_incomplete);
+	assert_true(model_wraps || model.counters[counter].is_lossy || model.has_restarted ||
+		    !is_incomplete);
 	most = model.counters[counter].first + model.counters[counter].truth -
 	       model.counters[counter].first_true;
 	model.counters[counter].total = now;
@@ -529,14 +553,15 @@ static void model_judge(size_t counter, bool is_read, bool has_begun)
 	if (!is_read) {
 		assert_true(now == before);
 		assert_true(isnan(mad_counters_tracker_rate(tracker, model_counters[counter])));
-	} else if (!model.counters[counter].is_lossy && has_begun && !is_incomplete) {
-		assert_true(now == most);
+	} else if (has_begun && !is_incomplete) {
+		assert_true(now == most || model.counters[counter].is_untold);
 	}
 }
 
 static void model_step(void)
 {
 	bool is_read[MODEL_COUNTERS], has_begun[MODEL_COUNTERS];
+	int events;
 
 	model_grow();
 	if (!below(15))
@@ -548,7 +573,12 @@ static void model_step(void)
 		assert_int_equal(mad_counters_tracker_add(tracker, &reading), -EINVAL);
 		return;
 	}
-	assert_true(mad_counters_tracker_add(tracker, &reading) >= 0);
+	events = mad_counters_tracker_add(tracker, &reading);
+	assert_true(events >= 0);
+	model.has_restarted |= events & MAD_COUNTERS_RESTARTED;
+	for (size_t i = 0; i < MODEL_COUNTERS; i++)
+		if (is_read[i])
+			model_tell(i);
 	for (size_t i = 0; i < MODEL_COUNTERS; i++) {
 		has_begun[i] = model.counters[i].has_begun;
 		if (is_read[i] && !has_begun[i]) {
@@ -562,7 +592,7 @@ static void model_step(void)
 	}
 }
 
-TEST(totals_are_never_more_than_what_happened)
+TEST(totals_are_never_more_than_what_happened_nor_less_without_a_mark)
 {
 	uint64_t wraps = 0;
 
@@ -769,6 +799,8 @@ static double rate_of(unsigned counter)
 
 TEST(a_rate_that_is_0_is_not_one_that_is_unknown)
 {
+	reading.extended = MAD_COUNTERS_TRAFFIC;
+	reading.rcv_bytes = 1000;
 	reading.symbol_errors = 50;
 	track();
 	assert_true(isnan(rate_of(MAD_COUNTER_SYMBOL_ERRORS)));
@@ -779,9 +811,11 @@ TEST(a_rate_that_is_0_is_not_one_that_is_unknown)
 	reading.symbol_errors = 3;
 	track();
 	assert_true(isnan(rate_of(MAD_COUNTER_SYMBOL_ERRORS)));
-	assert_true(rate_of(MAD_COUNTER_RCV_ERRORS) == 0);
+	assert_true(isnan(rate_of(MAD_COUNTER_RCV_ERRORS)));
+	assert_true(rate_of(MAD_COUNTER_RCV_BYTES) == 0);
 	track();
 	assert_true(rate_of(MAD_COUNTER_SYMBOL_ERRORS) == 0);
+	assert_true(rate_of(MAD_COUNTER_RCV_ERRORS) == 0);
 	/* nor how many a counter at its maximum misses */
 	reading.symbol_errors = 65535;
 	reading.at_maximum = MAD_COUNTER_BIT(MAD_COUNTER_SYMBOL_ERRORS);
@@ -809,6 +843,10 @@ TEST(the_rate_of_a_counter_that_fell_is_unknown_until_it_is_higher)
 
 TEST(a_total_that_may_be_too_low_is_incomplete)
 {
+	uint64_t incomplete = MAD_COUNTER_BIT(MAD_COUNTER_XMIT_BYTES) |
+			      MAD_COUNTER_BIT(MAD_COUNTER_SYMBOL_ERRORS);
+
+	reading.extended = MAD_COUNTERS_TRAFFIC;
 	reading.rcv_bytes = 100000;
 	reading.xmit_bytes = 100000;
 	reading.rcv_errors = 50;
@@ -816,17 +854,77 @@ TEST(a_total_that_may_be_too_low_is_incomplete)
 	track();
 	assert_true(mad_counters_tracker_totals(tracker)->incomplete == 0);
 	reading.xmit_bytes = 99000;
-	reading.rcv_errors = 2;
 	reading.symbol_errors = 65535;
 	reading.at_maximum = MAD_COUNTER_BIT(MAD_COUNTER_SYMBOL_ERRORS);
 	track();
-	assert_true(mad_counters_tracker_totals(tracker)->incomplete ==
-		    (MAD_COUNTER_BIT(MAD_COUNTER_XMIT_BYTES) |
-		     MAD_COUNTER_BIT(MAD_COUNTER_RCV_ERRORS) |
-		     MAD_COUNTER_BIT(MAD_COUNTER_SYMBOL_ERRORS)));
-	reading.extended = RCV_BYTES;
+	assert_true(mad_counters_tracker_totals(tracker)->incomplete == incomplete);
+	reading.rcv_errors = 2;
+	track();
+	incomplete |= TRAFFIC_AND_ERRORS & ~MAD_COUNTERS_TRAFFIC;
+	assert_true(mad_counters_tracker_totals(tracker)->incomplete == incomplete);
+	reading.extended &= ~RCV_BYTES;
 	track();
 	assert_true(mad_counters_tracker_totals(tracker)->incomplete & RCV_BYTES);
+}
+
+#define INCOMPLETE(counter) \
+	(mad_counters_tracker_totals(tracker)->incomplete & MAD_COUNTER_BIT(counter))
+
+TEST(a_reset_that_one_counter_tells_of_is_one_of_its_attribute)
+{
+	reading.extended = MAD_COUNTERS_TRAFFIC;
+	reading.rcv_bytes = 100000;
+	reading.rcv_errors = 50;
+	reading.symbol_errors = 2;
+	track();
+	/* PortCounters was reset; symbol errors are above their former value */
+	reading.rcv_bytes = 101000;
+	reading.rcv_errors = 1;
+	reading.symbol_errors = 7;
+	assert_int_equal(track(), MAD_COUNTERS_RESET);
+	assert_int_equal(total()->symbol_errors, 5);
+	assert_true(INCOMPLETE(MAD_COUNTER_SYMBOL_ERRORS));
+	assert_true(isnan(rate_of(MAD_COUNTER_SYMBOL_ERRORS)));
+	/* likewise a counter that was 0 */
+	assert_true(INCOMPLETE(MAD_COUNTER_LINK_DOWNED));
+	/* PortCountersExtended was not reset */
+	assert_false(INCOMPLETE(MAD_COUNTER_RCV_BYTES));
+	assert_true(rate_of(MAD_COUNTER_RCV_BYTES) == 1000);
+}
+
+TEST(a_reset_concerns_counters_that_the_reading_lacks)
+{
+	const uint64_t symbols = MAD_COUNTER_BIT(MAD_COUNTER_SYMBOL_ERRORS);
+
+	reading.rcv_errors = 50;
+	reading.symbol_errors = 2;
+	track();
+	reading.rcv_errors = 1;
+	reading.present &= ~symbols;
+	track();
+	assert_true(INCOMPLETE(MAD_COUNTER_SYMBOL_ERRORS));
+	/* and those with an impossible value */
+	mad_counters_tracker_free(tracker);
+	tracker = mad_counters_tracker_create(0);
+	reading.present |= symbols;
+	reading.rcv_errors = 50;
+	track();
+	reading.rcv_errors = 1;
+	reading.symbol_errors = UINT64_MAX;
+	reading.odd_values = symbols;
+	track();
+	assert_true(INCOMPLETE(MAD_COUNTER_SYMBOL_ERRORS));
+}
+
+TEST(a_restart_concerns_all_attributes)
+{
+	reading.extended = MAD_COUNTERS_TRAFFIC;
+	reading.rcv_bytes = 100000;
+	track();
+	reading.rcv_bytes = 300;
+	reading.symbol_errors = 3;
+	assert_int_equal(track(), MAD_COUNTERS_RESTARTED);
+	assert_true(INCOMPLETE(MAD_COUNTER_SYMBOL_ERRORS));
 }
 
 TEST(totals_may_begin_at_the_value_of_the_device)
