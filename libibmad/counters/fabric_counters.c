@@ -188,7 +188,9 @@ static void take_over(struct counted_node *node, struct counted_node *former)
 static bool is_to_be_kept(const struct mad_fabric_counters *counters,
 			  const struct counted_node *node, uint64_t now)
 {
-	return node->in_fabric || counters->settings.keep_s == UINT_MAX ||
+	if (node->in_fabric || node->is_forgotten)
+		return node->in_fabric;
+	return counters->settings.keep_s == UINT_MAX ||
 	       now - node->seen_us <= counters->settings.keep_s * UINT64_C(1000000);
 }
 
@@ -205,7 +207,7 @@ static void place_nodes(struct mad_fabric_counters *counters, const struct mad_f
 		node->in_fabric = mad_fabric_find_guid(fabric, node->guid);
 		/* it may have restarted with another firmware */
 		if (node->in_fabric && !was_there)
-			node->known = false;
+			node->known = node->is_forgotten = false;
 		/* the time of an absence begins with the fabric that does not have the node */
 		if (node->in_fabric || was_there)
 			node->seen_us = now;
@@ -264,17 +266,12 @@ EXPORT int mad_fabric_counters_forget(struct mad_fabric_counters *counters, uint
 	if (counters->reading)
 		return -EBUSY;
 	node = find_node(counters, guid);
-	if (!node)
+	if (!node || node->is_forgotten)
 		return -ENOENT;
 	free_records(node);
 	node->known = false;
-	if (node->in_fabric)
-		return 0;
-	counters->node_count--;
-	for (size_t i = node->place; i < counters->node_count; i++)
-		counters->nodes[i] = counters->nodes[i + 1];
-	free_node(node);
-	sort_nodes(counters);
+	/* removing it from the arrays would cost as much as all nodes */
+	node->is_forgotten = !node->in_fabric;
 	return 0;
 }
 

@@ -28,6 +28,7 @@ struct counted_node {
 	uint64_t seen_us; /* when the object was last told of a fabric with the node */
 	struct abilities abilities; /* from ClassPortInfo, if it is known */
 	bool known;
+	bool is_forgotten;             /* by a call: the next update drops it */
 	uint8_t port_count;            /* the highest number of a port */
 	struct port_record *records[]; /* by port number; NULL: none */
 };

@@ -391,6 +391,49 @@ TEST(a_node_is_forgotten_by_a_call)
 	assert_int_equal(net.nodes[2].class_port_infos, 2);
 }
 
+TEST(a_forgotten_node_that_returns_begins_again)
+{
+	/* until then, not even "for ever" keeps it */
+	use_settings(&(struct mad_fabric_counters_settings){.keep_s = UINT_MAX});
+	discover();
+	for (int absences = 1; absences < 3; absences++) {
+		net.nodes[1].absent = false;
+		discover();
+		read_all();
+		receive(1, 1, 100);
+		read_all();
+		net.nodes[1].absent = true;
+		for (int i = 0; i < absences; i++)
+			discover();
+		assert_int_equal(total_of(1, 1), 100);
+		assert_int_equal(mad_fabric_counters_forget(counters, net.nodes[1].guid), 0);
+		for (int i = 1; i < absences; i++)
+			discover();
+		assert_null(find(1, 1));
+		assert_int_equal(mad_fabric_counters_forget(counters, net.nodes[1].guid),
+				 -ENOENT);
+	}
+	net.nodes[1].absent = false;
+	discover();
+	assert_null(find(1, 1)->reading);
+	read_all();
+	assert_int_equal(find(1, 1)->totals->readings, 1);
+	assert_int_equal(mad_fabric_counters_forget(counters, net.nodes[1].guid), 0);
+}
+
+TEST(all_nodes_of_a_former_fabric_can_be_forgotten)
+{
+	read_all();
+	assert_int_equal(mad_fabric_counters_set_fabric(counters, NULL), 0);
+	for (int i = 0; i < net.count; i++) {
+		assert_non_null(mad_fabric_counters_next(counters, NULL));
+		assert_int_equal(mad_fabric_counters_forget(counters, net.nodes[i].guid), 0);
+	}
+	assert_null(mad_fabric_counters_next(counters, NULL));
+	assert_int_equal(mad_fabric_counters_set_fabric(counters, fabric), 0);
+	assert_non_null(find(1, 1));
+}
+
 TEST(an_object_may_have_no_fabric)
 {
 	read_all();
