@@ -29,7 +29,7 @@ static inline uint64_t options_m_key(const struct ibmad_port *port)
 	return port ? port->options.m_key : 0;
 }
 
-/* The settings of a request on the port. The caller may then set by_rmpp and chosen. */
+/* The settings of a request on the port. The caller may then set by_rmpp. */
 static inline struct request_settings options_for_request(const struct ibmad_port *port,
 							  int mgmt_class)
 {

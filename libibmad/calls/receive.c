@@ -167,13 +167,16 @@ static int not_registered(const ib_rpc_t *rpc)
 static int send_packet(const ib_rpc_t *rpc, struct ibmad_port *port, uint8_t *umad, int agent)
 {
 	struct ib_user_mad *header = (struct ib_user_mad *)(void *)umad;
+	uint32_t tid = (uint32_t)rpc->trid;
 	int cancel_state, ret, error;
 
 	if (header->addr.grh_present)
 		header->addr.gid_index = (uint8_t)port->options.gid_index;
 	if (port_enter(port, &cancel_state))
 		return not_sent(rpc, ECANCELED);
-	inbox_expect(&port->inbox, (uint32_t)rpc->trid);
+	inbox_expect(&port->inbox, tid, (uint8_t)rpc->mgtclass);
+	if (!trid_is_ours(tid))
+		tids_rest(&port->requests.tids, tid, clock_us());
 	port_unlock(port);
 	report_packet("send\n", umad_get_mad(umad), IB_MAD_SIZE);
 	ret = umad_send(port->handle.fd, agent, umad, IB_MAD_SIZE,

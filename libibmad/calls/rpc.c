@@ -204,7 +204,6 @@ static INLINE int exchange_uncancelled(const char *call, struct ibmad_port *port
 	struct request *request = &blocking->request.request;
 	int ret;
 
-	settings.chosen = true;
 	settings.by_rmpp = !call && request_is_by_rmpp(rpc);
 	blocking->owner = (struct owner){.ops = &ops, .source = &port->blocking};
 	port_request_init(&blocking->request, &blocking->owner);

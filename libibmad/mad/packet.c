@@ -18,17 +18,21 @@
 
 /* --- transaction IDs ------------------------------------------------------------- */
 
+/* The latest IDs that trid_is_ours() knows, at most. */
+#define OURS (1u << 30)
+
 /*
  * A process has consecutive IDs from a random start. So a restarted program does not take late
- * responses to its earlier requests, and two programs do not use the same IDs. 0 is no ID:
- * there is no start yet.
+ * responses to its earlier requests, and two programs do not use the same IDs. The upper half
+ * is the first ID, or the oldest of the latest ones; the lower half is the last ID. 0: there is
+ * no start yet.
  */
-static atomic_uint last_id;
+static _Atomic uint64_t our_ids;
 
 /* The child of a fork() must not have the IDs of its parent. */
-static void forget_last_id(void)
+static void forget_ids(void)
 {
-	atomic_store(&last_id, 0);
+	atomic_store(&our_ids, 0);
 }
 
 static RARE unsigned random_start(void)
@@ -36,7 +40,7 @@ static RARE unsigned random_start(void)
 	struct timespec now;
 	unsigned start;
 
-	pthread_atfork(NULL, NULL, forget_last_id);
+	pthread_atfork(NULL, NULL, forget_ids);
 	if (getrandom(&start, sizeof(start), GRND_NONBLOCK) == sizeof(start))
 		return start;
 	clock_gettime(CLOCK_REALTIME, &now);
@@ -45,14 +49,27 @@ static RARE unsigned random_start(void)
 
 EXPORT uint64_t mad_trid(void)
 {
-	unsigned last = atomic_load(&last_id), next;
+	uint64_t before = atomic_load(&our_ids), after;
+	uint32_t first, next;
 
 	do {
-		next = (last ? last : random_start()) + 1;
+		next = before ? (uint32_t)before + 1 : random_start();
 		if (!next)
 			next = 1;
-	} while (!atomic_compare_exchange_weak(&last_id, &last, next));
+		first = before ? (uint32_t)(before >> 32) : next;
+		if (next - first >= OURS)
+			first = next - OURS + 1;
+		after = (uint64_t)first << 32 | next;
+	} while (!atomic_compare_exchange_weak(&our_ids, &before, after));
 	return next;
+}
+
+bool trid_is_ours(uint32_t tid)
+{
+	uint64_t ids = atomic_load(&our_ids);
+	uint32_t first = (uint32_t)(ids >> 32);
+
+	return ids && tid - first <= (uint32_t)ids - first;
 }
 
 /* --- headers and packets ---------------------------------------------------------- */

@@ -10,6 +10,7 @@
 #include <infiniband/mad.h>
 #include <infiniband/umad.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define PACKET_SIZE (64 + IB_MAD_SIZE)
@@ -101,6 +102,9 @@ static INLINE int packet_build(void *umad, uint8_t *mad, const ib_rpc_t *rpc, in
 }
 
 /* --- others ----------------------------------------------------------------------- */
+
+/* Whether mad_trid() has returned the lower half of a transaction ID. */
+bool trid_is_ours(uint32_t tid);
 
 /* The MAD in a umad buffer; umad_get_mad() takes no const. */
 static inline const uint8_t *packet_mad(const void *umad)

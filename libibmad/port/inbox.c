@@ -29,8 +29,14 @@ void inbox_free(struct inbox *inbox)
 	inbox_init(inbox);
 }
 
+/* What is stored for the requests of a class with an ID: never 0, which is an empty place. */
+static uint64_t content_of(uint32_t tid, uint8_t mgmt_class)
+{
+	return (uint64_t)tid << 32 | 1u << 8 | mgmt_class;
+}
+
 /* IDs are consecutive, so that an ID is usually at its first place. */
-static uint32_t *place_of(struct inbox *inbox, uint32_t tid, uint32_t content)
+static uint64_t *place_of(struct inbox *inbox, uint32_t tid, uint64_t content)
 {
 	for (unsigned i = 0; inbox->expected && i < PLACES; i++)
 		if (inbox->expected[(tid + i) % EXPECTED] == content)
@@ -40,24 +46,24 @@ static uint32_t *place_of(struct inbox *inbox, uint32_t tid, uint32_t content)
 
 /* Without memory, the response is dropped. If all places are taken, a new ID replaces another.
  */
-void inbox_expect(struct inbox *inbox, uint32_t tid)
+void inbox_expect(struct inbox *inbox, uint32_t tid, uint8_t mgmt_class)
 {
-	uint32_t *place;
+	uint64_t *place;
 
 	if (!inbox->expected)
 		inbox->expected = calloc(EXPECTED, sizeof(*inbox->expected));
-	if (!inbox->expected || !tid)
+	if (!inbox->expected)
 		return;
 	place = place_of(inbox, tid, 0);
 	if (!place)
 		place = &inbox->expected[tid % EXPECTED];
-	*place = tid;
+	*place = content_of(tid, mgmt_class);
 }
 
 /* Whether this is the first response with an expected ID. */
-static bool is_expected(struct inbox *inbox, uint32_t tid)
+static bool is_expected(struct inbox *inbox, uint32_t tid, uint8_t mgmt_class)
 {
-	uint32_t *place = tid ? place_of(inbox, tid, tid) : NULL;
+	uint64_t *place = place_of(inbox, tid, content_of(tid, mgmt_class));
 
 	if (place)
 		*place = 0;
@@ -72,7 +78,7 @@ static bool is_wanted(struct inbox *inbox, const uint8_t *umad, int length)
 	if (length < 24)
 		return false;
 	return (!header->status && !is_response(mad)) ||
-	       is_expected(inbox, get32(mad, TID_OFFS));
+	       is_expected(inbox, get32(mad, TID_OFFS), mad[1]);
 }
 
 bool inbox_add(struct inbox *inbox, const uint8_t *umad, int length)

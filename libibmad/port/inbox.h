@@ -21,14 +21,14 @@ struct inbox {
 	struct message *first;
 	struct message **last;
 	size_t bytes;
-	uint32_t *expected; /* IDs of mad_send_via() calls; NULL: none so far */
+	uint64_t *expected; /* IDs and classes of mad_send_via() calls; NULL: none so far */
 };
 
 void inbox_init(struct inbox *inbox);
 void inbox_free(struct inbox *inbox);
 
-/* A response with this ID is to be kept. */
-void inbox_expect(struct inbox *inbox, uint32_t tid);
+/* A response with this ID and class is to be kept. */
+void inbox_expect(struct inbox *inbox, uint32_t tid, uint8_t mgmt_class);
 
 /*
  * A message has come. Returns whether it was kept: not if it is a response that is not

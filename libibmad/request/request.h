@@ -166,7 +166,6 @@ struct request_settings {
 	int timeout_ms; /* of an attempt, if the ib_rpc_t has none */
 	int attempts;
 	bool by_rmpp; /* RMPP carries even a request of one MAD */
-	bool chosen;  /* the caller chose the transaction ID, and may use it again */
 };
 
 /*
@@ -265,7 +264,6 @@ static INLINE int request_make(struct request *request, const struct request_set
 	if (header->addr.grh_present)
 		header->addr.gid_index = (uint8_t)settings->gid_index;
 	transmissions_init(&request->transmissions, (uint32_t)trid, (uint8_t)mgmt_class);
-	request->transmissions.chosen = settings->chosen;
 	request_set_attempts(request, settings, mgmt_class, (uint8_t)rpc->method, rpc->timeout,
 			     large);
 	if (size)
@@ -275,14 +273,24 @@ static INLINE int request_make(struct request *request, const struct request_set
 	return 0;
 }
 
-/* The same with the transaction ID of the rpc, which gets one if it has none. */
+/*
+ * The same with the transaction ID of the rpc, which gets one if it has none. An ID that the
+ * library made is for one request: if an earlier call stored it in the rpc, the request has a
+ * new one.
+ */
 static INLINE int request_init(struct request *request, const struct request_settings *settings,
 			       ib_rpc_t *rpc, const ib_portid_t *dport,
 			       const ib_rmpp_hdr_t *rmpp, const void *payload, size_t size)
 {
+	bool chosen = rpc->trid && !trid_is_ours((uint32_t)rpc->trid);
+	uint64_t trid = chosen ? rpc->trid : mad_trid();
+	int ret;
+
 	if (!rpc->trid)
-		rpc->trid = mad_trid();
-	return request_make(request, settings, rpc, rpc->trid, dport, rmpp, payload, size);
+		rpc->trid = trid;
+	ret = request_make(request, settings, rpc, trid, dport, rmpp, payload, size);
+	request->transmissions.chosen = chosen;
+	return ret;
 }
 
 /* A function that handles an event in a phase. */

@@ -21,7 +21,7 @@
 /* The request is complete, except that the program that traces is not told. */
 static INLINE void finish(struct requests *all, struct request *request, int error, int64_t now)
 {
-	transmissions_give_up(&all->tids, &request->transmissions);
+	transmissions_forget(&all->tids, &request->transmissions);
 	request->phase = REQUEST_DONE;
 	request->error = (uint16_t)error;
 	if (request->transmissions.count)

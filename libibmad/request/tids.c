@@ -52,7 +52,7 @@ void tids_grow(struct tids *tids, unsigned count)
 
 /* --- the IDs of a request ------------------------------------------------------- */
 
-static void forget_all(struct tids *tids, struct transmissions *transmissions)
+void transmissions_forget(struct tids *tids, struct transmissions *transmissions)
 {
 	if (!transmissions_expect(transmissions))
 		return;
@@ -60,32 +60,19 @@ static void forget_all(struct tids *tids, struct transmissions *transmissions)
 		transmission_forget(tids, &transmissions->live[i]);
 }
 
-/* Withholds an ID that the caller chose and that a late response may have. */
-static void withhold_own(struct tids *tids, const struct transmissions *transmissions)
-{
-	if (transmissions->chosen &&
-	    (transmissions_hold_own(transmissions) || transmissions->timed_out))
-		tids->withheld[tids->next_withheld++ % TIDS_WITHHELD] =
-			transmissions->live[0].tid;
-}
-
 void transmission_timed_out(struct tids *tids, struct transmission *transmission)
 {
-	struct transmissions *transmissions = transmissions_of(transmission);
-
 	transmission_forget(tids, transmission);
-	if (!transmission_is_own(transmission))
-		return;
-	transmissions->timed_out = true;
-	withhold_own(tids, transmissions);
+	if (transmission_is_own(transmission))
+		transmissions_of(transmission)->timed_out = true;
 }
 
 static RARE void renew_own(struct tids *tids, struct transmissions *transmissions)
 {
-	withhold_own(tids, transmissions);
 	transmission_forget(tids, &transmissions->live[0]);
 	transmissions->live[0].tid = 0;
 	transmissions->timed_out = false;
+	transmissions->chosen = false;
 }
 
 void transmission_refused(struct tids *tids, struct transmission *transmission)
@@ -95,37 +82,28 @@ void transmission_refused(struct tids *tids, struct transmission *transmission)
 		renew_own(tids, transmissions_of(transmission));
 }
 
-void transmissions_withdraw(struct tids *tids, struct transmissions *transmissions)
-{
-	withhold_own(tids, transmissions);
-	forget_all(tids, transmissions);
-}
-
 void transmissions_renew(struct tids *tids, struct transmissions *transmissions)
 {
 	if (transmissions_hold_own(transmissions))
 		renew_own(tids, transmissions);
-	forget_all(tids, transmissions);
+	transmissions_forget(tids, transmissions);
 }
 
 /* --- choosing an ID ------------------------------------------------------------- */
 
-bool tids_is_withheld(const struct tids *tids, uint32_t tid)
+/*
+ * The next ID of the library that no caller uses. If callers chose so many IDs that each ID
+ * counts as resting, an ID is new that no request in flight has.
+ */
+static uint32_t new_tid(struct tids *tids, uint8_t mgmt_class, int64_t now)
 {
-	for (unsigned i = 0; i < TIDS_WITHHELD && i < tids->next_withheld; i++)
-		if (tids->withheld[i] == tid)
-			return true;
-	return false;
-}
-
-/* The caller of another request may have chosen the next ID of the library. */
-static uint32_t new_tid(struct tids *tids, uint8_t mgmt_class)
-{
+	unsigned tries = 0;
 	uint32_t tid;
 
 	do
 		tid = (uint32_t)mad_trid();
-	while (tids_is_taken(tids, tid, mgmt_class));
+	while (tids_find(tids, tid, mgmt_class) ||
+	       (tids_rests(tids, tid, now) && ++tries < TIDS_RESTS));
 	return tid;
 }
 
@@ -141,7 +119,7 @@ static struct transmission *oldest_other(struct transmissions *transmissions)
 }
 
 struct transmission *transmission_renumber(struct tids *tids,
-					   struct transmissions *transmissions)
+					   struct transmissions *transmissions, int64_t now)
 {
 	struct transmission *transmission = &transmissions->live[0];
 
@@ -152,6 +130,6 @@ struct transmission *transmission_renumber(struct tids *tids,
 		transmission = oldest_other(transmissions);
 		transmission_forget(tids, transmission);
 	}
-	transmission->tid = new_tid(tids, transmissions->mgmt_class);
+	transmission->tid = new_tid(tids, transmissions->mgmt_class, now);
 	return transmission;
 }

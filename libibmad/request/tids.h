@@ -6,6 +6,11 @@
  * The first transmission of a request has the request's own ID. The kernel refuses an ID that
  * it holds, so a retransmission has the same ID only if the kernel has given the earlier
  * transmission up. Otherwise the retransmission has a new ID.
+ *
+ * No two requests have the same ID while a response to the first one may still come, however
+ * the first one ended. The IDs of the library are consecutive, so they differ. An ID that a
+ * caller chose by hand rests after each packet with it, and a request whose caller chose an ID
+ * that rests is sent with one of the library's.
  */
 #ifndef LIBIBMAD_TIDS_H
 #define LIBIBMAD_TIDS_H
@@ -17,8 +22,13 @@
 
 /* Enough buckets for blocking calls, which allocate no memory. */
 #define TIDS_FIRST_BUCKETS 16
-/* The latest IDs that are withheld. */
-#define TIDS_WITHHELD      16
+/* How long an ID that a caller chose rests after a packet with it: no response takes longer. */
+#define TIDS_REST_S        300
+/*
+ * The IDs that rest are remembered by their lowest bits, a power of two: of the IDs that have
+ * these bits, one is used at a time. The others count as resting.
+ */
+#define TIDS_RESTS         1024
 
 /*
  * The transmissions of a request to which a response is accepted: one with the request's own ID
@@ -42,7 +52,7 @@ struct transmissions {
 	uint8_t latest;                      /* the slot of the latest transmission */
 	uint8_t mgmt_class;
 	bool timed_out; /* the kernel gave up a transmission with the request's own ID */
-	bool chosen;    /* the caller chose the ID, and may use it again */
+	bool chosen;    /* the caller chose the request's own ID by hand */
 };
 
 /* The transmissions of all requests on a port. */
@@ -51,8 +61,7 @@ struct tids {
 	struct transmission *first_buckets[TIDS_FIRST_BUCKETS];
 	unsigned bucket_count; /* a power of two */
 	unsigned count;
-	uint32_t withheld[TIDS_WITHHELD]; /* late responses may have these IDs */
-	unsigned next_withheld;
+	uint32_t rests_until[TIDS_RESTS]; /* in seconds, by the lowest bits of an ID */
 };
 
 void tids_init(struct tids *tids);
@@ -128,35 +137,35 @@ static inline void transmissions_init(struct transmissions *transmissions, uint3
 	transmissions->mgmt_class = mgmt_class;
 }
 
-/* Whether the ID is one of those that are withheld. */
-bool tids_is_withheld(const struct tids *tids, uint32_t tid);
-
-/* Whether a response to another request may have the ID. */
-static inline bool tids_is_taken(const struct tids *tids, uint32_t tid, uint8_t mgmt_class)
+/* Whether a response to an earlier request may have an ID that a caller chose. */
+static inline bool tids_rests(const struct tids *tids, uint32_t tid, int64_t now)
 {
-	/* next_withheld is 0 in most programs */
-	return (tids->next_withheld && tids_is_withheld(tids, tid)) ||
-	       tids_find(tids, tid, mgmt_class);
+	return tids->rests_until[tid % TIDS_RESTS] > now / 1000000;
+}
+
+/* A packet with an ID that a caller chose is sent now. */
+static inline void tids_rest(struct tids *tids, uint32_t tid, int64_t now)
+{
+	tids->rests_until[tid % TIDS_RESTS] = (uint32_t)(now / 1000000) + TIDS_REST_S;
 }
 
 /* Whether the next transmission may have the request's own ID. */
 static inline bool transmissions_may_use_own(const struct tids *tids,
-					     const struct transmissions *transmissions)
+					     const struct transmissions *transmissions,
+					     int64_t now)
 {
 	const struct transmission *own = &transmissions->live[0];
 
-	if (own->expected || !own->tid)
+	if (own->expected || !own->tid || tids_find(tids, own->tid, transmissions->mgmt_class))
 		return false;
-	/* after a timeout the ID is withheld from others, not from the request itself */
-	return transmissions->timed_out
-		       ? !tids_find(tids, own->tid, transmissions->mgmt_class)
-		       : !tids_is_taken(tids, own->tid, transmissions->mgmt_class);
+	/* the ID rests from the first packet on: for others, not for this request */
+	return transmissions->count || !tids_rests(tids, own->tid, now);
 }
 
 /* A transmission with a new ID: of the request's own slot, unless the kernel holds the own ID.
  */
 struct transmission *transmission_renumber(struct tids *tids,
-					   struct transmissions *transmissions);
+					   struct transmissions *transmissions, int64_t now);
 
 /*
  * Gives the next transmission of the MAD its ID, and expects a response from now on. The ID is
@@ -170,8 +179,10 @@ static inline struct transmission *transmission_begin(struct tids *tids,
 	struct transmission *transmission = &transmissions->live[0], **first;
 
 	transmissions->mgmt_class = mad[1];
-	if (!transmissions_may_use_own(tids, transmissions))
-		transmission = transmission_renumber(tids, transmissions);
+	if (!transmissions_may_use_own(tids, transmissions, now))
+		transmission = transmission_renumber(tids, transmissions, now);
+	else if (transmissions->chosen)
+		tids_rest(tids, transmission->tid, now);
 	put32(mad, TID_OFFS, transmission->tid);
 	transmission->sent = now;
 	transmissions->latest = transmission->slot;
@@ -199,27 +210,12 @@ static inline void transmission_forget(struct tids *tids, struct transmission *t
 	tids->count--;
 }
 
-/*
- * The kernel has reported the timeout of the transmission. If the transmission had the
- * request's own ID, a late response may have the ID, too: an ID that the caller chose is
- * withheld.
- */
+/* The kernel has reported the timeout of the transmission. */
 void transmission_timed_out(struct tids *tids, struct transmission *transmission);
 /* The kernel refused the packet. If it had the request's own ID, the request gets a new ID. */
 void transmission_refused(struct tids *tids, struct transmission *transmission);
-/*
- * No response is expected any more. If a response with the request's own ID may still come, an
- * ID that the caller chose is withheld from other requests.
- */
-void transmissions_withdraw(struct tids *tids, struct transmissions *transmissions);
-
-/* The same; after a response there may be none to give up. */
-static inline void transmissions_give_up(struct tids *tids, struct transmissions *transmissions)
-{
-	if (transmissions_expect(transmissions) || transmissions->timed_out)
-		transmissions_withdraw(tids, transmissions);
-}
-
+/* No response to any transmission is expected any more. */
+void transmissions_forget(struct tids *tids, struct transmissions *transmissions);
 /* The same before a retransmission, which has a new ID if the kernel holds the own ID. */
 void transmissions_renew(struct tids *tids, struct transmissions *transmissions);
 

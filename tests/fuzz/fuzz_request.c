@@ -40,15 +40,15 @@ static const int timeouts_ms[] = {1, 3, 10, 50, 200, 1000, 60000, -1};
 /* A request, as its owner sees it. */
 struct job {
 	struct request request;
-	unsigned serial;   /* 0: the slot is free */
-	unsigned attempts; /* the number of attempts allowed */
-	uint32_t floor_us; /* the earliest time for an early retransmission */
-	unsigned copies;   /* the number of early retransmissions */
-	bool repeatable, late_ids;
-	bool queued; /* it is QUEUED */
-	bool waits;  /* its timer is set */
-	bool timed;  /* it was QUEUED by its timer, within an attempt or after that */
-	bool late;   /* ... and then its response was late */
+	unsigned serial;           /* 0: the slot is free */
+	unsigned attempts;         /* the number of attempts allowed */
+	uint32_t floor_us;         /* the earliest time for an early retransmission */
+	unsigned copies;           /* the number of early retransmissions */
+	bool repeatable, late_ids; /* the library will also choose its ID itself */
+	bool queued;               /* it is QUEUED */
+	bool waits;                /* its timer is set */
+	bool timed; /* it was QUEUED by its timer, within an attempt or after that */
+	bool late;  /* ... and then its response was late */
 	bool writing, asking;
 	bool own_response;   /* a response to this request has arrived, */
 	bool kept, kept_own; /* or it takes effect when the packet is written */
@@ -70,10 +70,8 @@ struct record {
 	unsigned serial; /* the serial of its request; 0: unknown */
 	uint32_t tid;
 	uint8_t mgmt_class, method;
-	bool there;    /* a response to it may arrive */
-	bool held;     /* the kernel holds its transaction ID */
-	bool late_ids; /* the library will also choose this ID itself */
-	unsigned withheld;
+	bool there; /* a response to it may arrive */
+	bool held;  /* the kernel holds its transaction ID */
 };
 
 static struct {
@@ -214,8 +212,7 @@ static struct record *record(unsigned serial, uint32_t tid, const uint8_t *mad)
 				  .mgmt_class = mad[1],
 				  .method = mad[3],
 				  .there = true,
-				  .held = true,
-				  .withheld = run.all.tids.next_withheld};
+				  .held = true};
 	return record;
 }
 
@@ -266,7 +263,7 @@ static void begin_write(struct job *job, const struct packet *packet, struct inp
 	else if (how & 0x80)
 		job->error = errors[how % 5];
 	if (!job->error)
-		record(job->serial, tid, mad)->late_ids = job->late_ids;
+		record(job->serial, tid, mad);
 	if (job->error == EINVAL)
 		job->refused++;
 }
@@ -412,13 +409,12 @@ static void make(struct job *job, const struct kind *kind, uint32_t tid, bool is
 	ib_rpc_t rpc = {
 		.mgtclass = kind->mgmt_class,
 		.method = kind->method,
-		.trid = tid,
 		.dataoffs = kind->mgmt_class == IB_SA_CLASS ? IB_SA_DATA_OFFS : IB_PC_DATA_OFFS,
 	};
 
-	check(!request_init(&job->request, settings, &rpc, &dport, NULL, data,
+	check(!request_make(&job->request, settings, &rpc, tid, &dport, NULL, data,
 			    is_long ? (size_t)(LONG - rpc.dataoffs) : 0));
-	check(job->request.phase == REQUEST_QUEUED && rpc.trid == tid);
+	check(job->request.phase == REQUEST_QUEUED);
 }
 
 static void submit(struct job *job, struct input *input)
@@ -426,7 +422,7 @@ static void submit(struct job *job, struct input *input)
 	uint8_t shape = (uint8_t)take(input, 1), more = (uint8_t)take(input, 1);
 	const struct kind *kind = &kinds[shape & 7];
 	uint32_t tid = (uint32_t)mad_trid();
-	struct request_settings settings = {.rmpp = true, .chosen = shape & 0x60};
+	struct request_settings settings = {.rmpp = true};
 
 	if (job->serial)
 		return;
@@ -441,6 +437,7 @@ static void submit(struct job *job, struct input *input)
 	settings.timeout_ms = timeouts_ms[more >> 2 & 7];
 	settings.attempts = (int)job->attempts;
 	make(job, kind, tid, shape & 0x80, &settings);
+	job->request.transmissions.chosen = shape & 0x60;
 	if (run.one_node)
 		job->request.account.path = &run.node;
 	job->floor_us = kind->mgmt_class == IB_SA_CLASS ? 50000 : 1000;
@@ -518,9 +515,6 @@ static void check_addressee(const struct job *job, const struct record *of,
 		      job->request.transmissions.count == 1);
 		return;
 	}
-	if (of->late_ids || job->late_ids ||
-	    run.all.tids.next_withheld - of->withheld >= TIDS_WITHHELD)
-		return; /* the ID was withheld for the longest time */
 	check(job->serial == of->serial);
 }
 

@@ -280,7 +280,7 @@ static void end(struct subject *of)
 	struct flow_path node;
 
 	if (of->made && of->request.phase != REQUEST_DONE) {
-		transmissions_give_up(&all.tids, &of->request.transmissions);
+		transmissions_forget(&all.tids, &of->request.transmissions);
 		flow_ended(&all.flow, &of->request.account);
 	}
 	if (of->made) {
@@ -309,7 +309,6 @@ static void make(char **words)
 		.rmpp = has_word(words, "long"),
 		.timeout_ms = (int)argument_number(words, "timeout", 1000),
 		.attempts = (int)argument_number(words, "attempts", 3),
-		.chosen = has_word(words, "chosen"),
 	};
 	uint8_t data[LONG];
 
@@ -328,8 +327,9 @@ static void make(char **words)
 	subject->made = true;
 	subject->tid = (uint32_t)rpc->trid;
 	expect_number("a request", 0,
-		      request_init(&subject->request, &settings, rpc, &dport, NULL, data,
-				   settings.rmpp ? (size_t)(LONG - rpc->dataoffs) : 64));
+		      request_make(&subject->request, &settings, rpc, rpc->trid, &dport, NULL,
+				   data, settings.rmpp ? (size_t)(LONG - rpc->dataoffs) : 64));
+	subject->request.transmissions.chosen = has_word(words, "chosen");
 	subject->request.account.path = &subject->node;
 }
 

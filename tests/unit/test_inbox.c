@@ -100,6 +100,7 @@ static void set_tid(uint32_t tid)
 {
 	const uint32_t bytes = htobe32(tid);
 
+	umad[umad_size() + 1] = IB_SMI_CLASS;
 	umad[umad_size() + 3] = IB_MAD_METHOD_GET_RESPONSE;
 	memcpy(umad + umad_size() + 12, &bytes, sizeof(bytes));
 }
@@ -119,35 +120,42 @@ TEST(a_response_is_kept_if_it_is_expected)
 {
 	assert_false(is_kept(7)); /* no call so far */
 	assert_false(is_kept(0));
-	inbox_expect(&inbox, 0);
+	inbox_expect(&inbox, 0, IB_SMI_CLASS);
+	assert_true(is_kept(0));
 	assert_false(is_kept(0));
-	inbox_expect(&inbox, 7);
+	inbox_expect(&inbox, 7, IB_SMI_CLASS);
 	assert_false(is_kept(1));
 	assert_true(is_kept(7));
 	assert_false(is_kept(7));
-	inbox_expect(&inbox, 7);
+	inbox_expect(&inbox, 7, IB_SMI_CLASS);
 	assert_true(is_kept(7));
+}
+
+TEST(a_response_of_another_class_is_not_kept)
+{
+	inbox_expect(&inbox, 7, IB_SA_CLASS);
+	assert_false(is_kept(7));
 }
 
 TEST(an_id_that_is_expected_twice_may_come_twice)
 {
-	inbox_expect(&inbox, 7);
-	inbox_expect(&inbox, 7);
+	inbox_expect(&inbox, 7, IB_SMI_CLASS);
+	inbox_expect(&inbox, 7, IB_SMI_CLASS);
 	assert_true(is_kept(7));
 	assert_true(is_kept(7));
 	assert_false(is_kept(7));
 }
 
-/* IDs follow one another, whatever the first one is; there is no ID 0. */
+/* IDs follow one another, whatever the first one is. */
 TEST(an_inbox_expects_65535_ids)
 {
 	const uint32_t first[] = {1, 30000, UINT32_MAX - 5000};
 
 	for (int run = 0; run < 3; run++) {
 		for (uint32_t i = 0; i < EXPECTED; i++)
-			inbox_expect(&inbox, first[run] + i);
+			inbox_expect(&inbox, first[run] + i, IB_SMI_CLASS);
 		for (uint32_t i = 1; i < EXPECTED; i++)
-			assert_int_equal(is_kept(first[run] + i), first[run] + i != 0);
+			assert_true(is_kept(first[run] + i));
 		inbox_free(&inbox);
 	}
 }
@@ -156,7 +164,7 @@ TEST(an_inbox_expects_65535_ids)
 TEST(ids_that_are_alike_are_expected_beside_each_other)
 {
 	for (uint32_t i = 1; i <= 8; i++)
-		inbox_expect(&inbox, i << 16 | 5);
+		inbox_expect(&inbox, i << 16 | 5, IB_SMI_CLASS);
 	/* one after another gives its place back */
 	for (uint32_t i = 8; i >= 1; i--)
 		assert_true(is_kept(i << 16 | 5));
@@ -167,23 +175,23 @@ TEST(an_id_replaces_one_of_long_ago)
 	unsigned kept = 0;
 
 	for (uint32_t i = 1; i <= 3 * EXPECTED; i++)
-		inbox_expect(&inbox, i);
+		inbox_expect(&inbox, i, IB_SMI_CLASS);
 	for (uint32_t i = 1; i <= 3 * EXPECTED; i++)
 		kept += is_kept(i);
 	assert_int_equal(kept, EXPECTED);
 	/* the latest one is always expected */
 	for (uint32_t i = 1; i <= 3 * EXPECTED; i++)
-		inbox_expect(&inbox, i);
+		inbox_expect(&inbox, i, IB_SMI_CLASS);
 	assert_true(is_kept(3 * EXPECTED));
 }
 
 TEST(without_memory_no_response_is_expected)
 {
 	device_fail_malloc(1);
-	inbox_expect(&inbox, 7);
+	inbox_expect(&inbox, 7, IB_SMI_CLASS);
 	device_fail_malloc(0);
 	assert_false(is_kept(7));
-	inbox_expect(&inbox, 7);
+	inbox_expect(&inbox, 7, IB_SMI_CLASS);
 	set_tid(7);
 	device_fail_malloc(1);
 	assert_false(inbox_add(&inbox, umad, IB_MAD_SIZE));

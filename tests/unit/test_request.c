@@ -37,26 +37,28 @@ static const struct request_row rows[] = {
 	 "response > COMPLETE"},
 	{"a new ID is no ID in flight",
 	 "$sent; B make tid=next; B send > WRITE own; late > QUEUE; send > WRITE new"},
-	{"an ID that the caller chose and that was given up is withheld from others",
+	{"an ID that a caller chose rests after it was sent, also if its request has a "
+	 "response",
+	 "make chosen; $sent; response > COMPLETE; $another-new"},
+	{"an ID that a caller chose rests after its request was cancelled",
 	 "make chosen; $sent; cancel ECANCELED > COMPLETE ECANCELED; $another-new"},
-	{"each of several chosen IDs is withheld",
-	 "make chosen tid=1236; $sent; cancel ECANCELED > COMPLETE ECANCELED; "
-	 "make chosen tid=1235; $sent; cancel ECANCELED > COMPLETE ECANCELED; "
-	 "make chosen tid=1234; $sent; cancel ECANCELED > COMPLETE ECANCELED; "
+	{"an ID that a caller chose rests although 100 others were chosen since then",
+	 "make chosen tid=1234; $sent; cancel ECANCELED > COMPLETE ECANCELED; 100 $chosen; "
+	 "B make tid=1234; B send > WRITE new"},
+	{"an ID that a caller chose rests for 300 seconds",
+	 "make chosen; $sent; response > COMPLETE; +298s; $another-new; +3s; $another-own"},
+	{"an ID rests from its latest packet on",
+	 "make chosen timeout=200000; $sent; report > NONE; +200s; late > QUEUE; "
+	 "send > WRITE own left=2; written > SET_TIMER; response > COMPLETE; +200s; "
 	 "$another-new"},
-	{"an ID is withheld until 16 others were",
-	 "make chosen; $sent; cancel ECANCELED > COMPLETE ECANCELED; 15 $chosen; "
-	 "$another-new; $chosen; $another-own"},
-	{"an ID that the caller did not choose is not withheld",
+	{"an ID that a caller chose is not chosen again while one with its lowest bits rests",
+	 "make chosen tid=1234; $sent; response > COMPLETE; B make chosen tid=11634; "
+	 "B send > WRITE new"},
+	{"an ID that a caller did not choose needs no rest",
 	 "$sent; cancel ECANCELED > COMPLETE ECANCELED; $another-own"},
-	{"a chosen ID with a response is not withheld",
-	 "make chosen; $sent; response > COMPLETE; $another-own"},
-	{"a chosen ID whose response may come late is withheld",
-	 "make chosen; $sent; report > NONE; cancel ECANCELED > COMPLETE ECANCELED; "
-	 "$another-new"},
-	{"between attempts a chosen ID is withheld from others, not from the request",
+	{"between attempts an ID that a caller chose rests for others, not for its request",
 	 "make chosen; $sent; report > NONE; $another-new; late > QUEUE; send > WRITE own"},
-	{"a chosen ID that the kernel holds after BUSY is withheld",
+	{"after BUSY an ID that a caller chose rests",
 	 "make chosen; $sent; late > QUEUE; $sent; "
 	 "response BUSY > SET_TIMER PAUSED expects=0; $another-new"},
 	{"an ID that another request took between attempts is replaced",
@@ -945,7 +947,7 @@ TEST(each_of_many_ids_is_found_with_its_class_alone)
 	assert_null(tids_find(&tids, 1, IB_PERFORMANCE_CLASS));
 	assert_null(tids_find(&tids, 2, IB_SMI_CLASS));
 	for (uint32_t i = 0; i < MANY; i += 2)
-		transmissions_give_up(&tids, &many[i]);
+		transmissions_forget(&tids, &many[i]);
 	transmission_forget(&tids, &many[0].live[0]); /* again */
 	assert_int_equal(tids.count, MANY / 2);
 	for (uint32_t i = 0; i < MANY; i++)

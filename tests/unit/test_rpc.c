@@ -283,6 +283,71 @@ TEST(a_transaction_id_can_be_given)
 	assert_memory_equal(device_packet(0)->mad + 12, tid, sizeof(tid));
 }
 
+TEST(a_request_has_an_id_of_its_own_although_its_rpc_was_used_before)
+{
+	ib_rpc_t rpc = get_request();
+	uint64_t first;
+
+	device_on_write(echo, NULL);
+	assert_int_equal(ask(&rpc, 3), 0);
+	first = rpc.trid;
+	for (unsigned i = 1; i < 100; i++) {
+		assert_int_equal(ask(&rpc, 3), 0);
+		for (unsigned j = 0; j < i; j++)
+			expect_another_id(j, i);
+	}
+	assert_int_equal(rpc.trid, first);
+}
+
+TEST(an_id_that_was_given_is_used_once)
+{
+	ib_rpc_t rpc = get_request();
+
+	device_on_write(echo, NULL);
+	rpc.trid = 77;
+	assert_int_equal(ask(&rpc, 3), 0);
+	assert_int_equal(ask(&rpc, 3), 0);
+	assert_int_equal(device_packet(0)->mad[15], 77);
+	expect_another_id(0, 1);
+	assert_int_equal(rpc.trid, 77);
+}
+
+static int respond_to_all_so_far(const struct device_packet *packet, void *arg)
+{
+	uint8_t number;
+
+	(void)packet;
+	(void)arg;
+	for (unsigned i = 0; i < device_written() && device_written() == 2; i++) {
+		number = (uint8_t)i;
+		device_respond(device_packet(i), 0, IB_SMP_DATA_OFFS, &number, 1);
+	}
+	return 0;
+}
+
+TEST(a_response_to_mad_send_via_is_not_that_of_mad_rpc_with_the_same_rpc)
+{
+	const uint64_t trids[] = {0, 77, UINT64_C(5) << 32};
+	ib_portid_t to = to_lid(3);
+	ib_rpc_t rpc;
+	void *umad;
+
+	for (unsigned i = 0; i < 3; i++) {
+		rpc = get_request();
+		rpc.trid = trids[i];
+		device_on_write(respond_to_all_so_far, NULL);
+		assert_int_equal(mad_send_via(&rpc, &to, NULL, NULL, port), 0);
+		assert_non_null(mad_rpc(port, &rpc, &to, NULL, data));
+		assert_int_equal(data[0], 1);
+		umad = mad_receive_via(NULL, 0, port);
+		assert_non_null(umad);
+		assert_int_equal(umad_get_mad_addr(umad)->lid, htobe16(3));
+		assert_int_equal(((uint8_t *)umad_get_mad(umad))[IB_SMP_DATA_OFFS], 0);
+		mad_free(umad);
+		assert_int_equal(port_teardown() + setup(), 0);
+	}
+}
+
 static int echo_after_the_first(const struct device_packet *packet, void *arg)
 {
 	return device_written() > 1 ? echo(packet, arg) : 0;
