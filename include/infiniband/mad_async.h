@@ -351,6 +351,9 @@ struct mad_async_stats {
 	uint32_t gmp_window;
 	struct mad_flow_stats smp; /**< flow control of SMPs, on the port */
 	struct mad_flow_stats gmp; /**< flow control of GMPs, on the port */
+	/** messages that were dropped on this port: responses with the transaction ID of a
+	 * request, but of another attribute, method, path or sender */
+	uint64_t mismatched;
 };
 
 /**

@@ -94,6 +94,16 @@ void report_retry(unsigned left, const uint8_t *mad)
 		       mad[16] << 8 | mad[17], left);
 }
 
+void report_mismatch(unsigned lid, const uint8_t *mad)
+{
+	if (errors_are_shown())
+		report("mad_rpc",
+		       "a response from LID %u does not match the request with its transaction "
+		       "ID: "
+		       "class 0x%02x method 0x%02x attribute 0x%x",
+		       lid, mad[1], mad[3], mad[16] << 8 | mad[17]);
+}
+
 void report_class(const char *call, int mgmt_class)
 {
 	if (errors_are_shown())

@@ -33,6 +33,8 @@ static inline void report_packet(const char *what, const uint8_t *mad, int lengt
 
 /* The next messages appear if ibdebug is 1 or more, or after madrpc_show_errors(1). */
 void report_retry(unsigned left, const uint8_t *mad);
+/* A response has the transaction ID of a request, and is not for that request. */
+void report_mismatch(unsigned lid, const uint8_t *mad);
 void report_class(const char *call, int mgmt_class); /* the class is not registered */
 /* The same in calls of rdma-core, which has no such message: only with ibdebug. */
 void report_class_debug(const char *call, int mgmt_class);

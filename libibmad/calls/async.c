@@ -156,6 +156,7 @@ EXPORT int mad_async_get_stats(struct mad_async *async, struct mad_async_stats *
 	windows = async->port->requests.flow.windows;
 	now = async->stats;
 	now.dropped = async->port->dropped - async->dropped_before;
+	now.mismatched = async->port->mismatched - async->mismatched_before;
 	now.queued = async->queued;
 	now.in_flight = (uint32_t)(now.submitted - now.completed) - async->queued;
 	if (async->rtt_count)

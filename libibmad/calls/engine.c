@@ -451,6 +451,7 @@ void engine_init(struct mad_async *engine, struct ibmad_port *port)
 		.port = port,
 		.forks = port->forks,
 		.dropped_before = port->dropped,
+		.mismatched_before = port->mismatched,
 	};
 	engine->owner.source = &engine->source;
 	listener_init(&engine->listener);

@@ -60,7 +60,8 @@ struct mad_async {
 	struct mad_async_stats stats;
 	uint64_t rtt_sum_us;
 	uint64_t rtt_count;
-	uint64_t dropped_before;
+	uint64_t dropped_before; /* of the port, when the engine was created */
+	uint64_t mismatched_before;
 };
 
 /* Makes an engine of a port; the lock is held. */

@@ -18,6 +18,7 @@
 #define HOP_COUNT_OFFS    7
 #define TID_OFFS          12 /* the lower half: the upper half belongs to the kernel */
 #define ATTRIBUTE_OFFS    16
+#define MODIFIER_OFFS     20
 #define RMPP_VERSION_OFFS 24
 #define RMPP_TYPE_OFFS    25
 #define RMPP_FLAGS_OFFS   26 /* and RRespTime in the upper bits */
@@ -35,6 +36,8 @@
 #define RMPP_RESP_TIME_NONE 31
 #define GRH_HOP_LIMIT       255
 #define PERMISSIVE_LID      0xffff
+/* A port has up to 2^LMC_MAX LIDs (IBA 4.1.3). */
+#define LMC_MAX             7
 
 static inline uint16_t get16(const uint8_t *mad, int offset)
 {

@@ -11,6 +11,7 @@
 DEFINE_SEMAPHORE(request_submitted);
 DEFINE_SEMAPHORE(request_transmitted);
 DEFINE_SEMAPHORE(response_received);
+DEFINE_SEMAPHORE(response_mismatched);
 DEFINE_SEMAPHORE(attempt_timed_out);
 DEFINE_SEMAPHORE(request_completed);
 DEFINE_SEMAPHORE(window_changed);

@@ -32,6 +32,7 @@
 DECLARE_SEMAPHORE(request_submitted);
 DECLARE_SEMAPHORE(request_transmitted);
 DECLARE_SEMAPHORE(response_received);
+DECLARE_SEMAPHORE(response_mismatched);
 DECLARE_SEMAPHORE(attempt_timed_out);
 DECLARE_SEMAPHORE(request_completed);
 DECLARE_SEMAPHORE(window_changed);
@@ -71,6 +72,13 @@ static INLINE void probe_response_received(const uint8_t *umad, const uint8_t *m
 					   unsigned status, uint32_t rtt_us)
 {
 	PROBE_MAD(response_received, get32(mad, TID_OFFS), umad, mad, status, rtt_us);
+}
+
+/* umad has a response with the ID of a request, which is not the response to it. */
+static INLINE void probe_response_mismatched(const uint8_t *umad, const uint8_t *mad)
+{
+	PROBE_MAD(response_mismatched, get32(mad, TID_OFFS), umad, mad, mad[3],
+		  get32(mad, MODIFIER_OFFS));
 }
 
 /* An attempt ended without a response. */

@@ -70,8 +70,11 @@ struct ibmad_port {
 	_Alignas(8) uint8_t buffer[PACKET_SIZE];
 	int length;
 
-	int gone;         /* 0, or the errno with which all later requests fail */
-	uint64_t dropped; /* the number of messages that were dropped */
+	int gone;            /* 0, or the errno with which all later requests fail */
+	uint64_t dropped;    /* the number of messages that were dropped */
+	uint64_t mismatched; /* responses with the ID of a request that were not for it */
+	unsigned lmc;        /* of the local port, valid until lmc_until: see reader.c */
+	int64_t lmc_until;
 	unsigned traced_sizes[FLOW_WINDOWS]; /* of the windows, as last traced */
 	_Atomic uint64_t sa_address;         /* see sa/sa_address.c */
 

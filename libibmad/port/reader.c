@@ -18,6 +18,8 @@
 #define READ_AT_ONCE 32
 /* If there is no memory for a message, it is read again after this time. */
 #define BLOCKED_US   10000
+/* The LMC of the local port is read again after this time, if it matters. */
+#define LMC_US       1000000
 /* The kernel queues this number of messages for a handle at most. */
 #define QUEUED_MAX   200001
 
@@ -63,28 +65,83 @@ static RARE void take_unclaimed(struct ibmad_port *port, const uint8_t *umad, in
 		port->dropped += !header->status;
 }
 
+/* A response has the ID of a request, and is not the response to it. */
+static RARE void note_mismatch(struct ibmad_port *port, const uint8_t *umad, const uint8_t *mad)
+{
+	port->mismatched++;
+	probe_response_mismatched(umad, mad);
+	report_mismatch(be16toh(((const struct ib_user_mad *)(const void *)umad)->addr.lid),
+			mad);
+}
+
 /* Whether a message with the ID of a request is its response, or the report of its timeout. */
 static bool is_expected(const struct ib_user_mad *header, const uint8_t *mad, int length)
 {
 	return header->status ? !is_response(mad) : length >= 36 && is_response(mad);
 }
 
+/* The LMC of the local port, which an SM also gives to the others. The lock is not held. */
+static unsigned read_lmc(const struct ibmad_port *port)
+{
+	umad_port_t local;
+	unsigned lmc;
+
+	if (umad_get_port(port->handle.ca_name, port->handle.portnum, &local))
+		return 0;
+	lmc = local.lmc < LMC_MAX ? local.lmc : LMC_MAX;
+	umad_release_port(&local);
+	return lmc;
+}
+
+/*
+ * The transmission that a message is a response to, or whose timeout it reports; NULL: none.
+ * Releases the lock to read the LMC, which matters only if a response is from another LID.
+ */
+static INLINE struct transmission *find_transmission_unlocking(struct ibmad_port *port,
+							       const uint8_t *umad, int length)
+{
+	const struct ib_user_mad *header = (const struct ib_user_mad *)(const void *)umad;
+	const uint8_t *mad = umad + port->handle.header_size;
+	struct transmission *transmission;
+	enum response_match match;
+	unsigned lmc;
+
+	for (;;) {
+		if (length < 24)
+			return NULL;
+		transmission = tids_find(&port->requests.tids, get32(mad, TID_OFFS), mad[1]);
+		if (!transmission || !is_expected(header, mad, length))
+			return NULL;
+		if (header->status)
+			return transmission;
+		match = response_match(request_of(transmission), umad, length, port->lmc);
+		if (match == RESPONSE_MATCHES)
+			return transmission;
+		if (match == RESPONSE_OF_ANOTHER || clock_us() < port->lmc_until) {
+			note_mismatch(port, umad, mad);
+			return NULL;
+		}
+		port_unlock(port);
+		lmc = read_lmc(port);
+		port_lock(port);
+		port->lmc = lmc;
+		port->lmc_until = clock_us() + LMC_US;
+	}
+}
+
 /*
  * Handles a message that was read before "now": length bytes of MAD in umad. "allocated": the
  * port may keep umad. Returns whether the port keeps it.
  */
-static INLINE bool receive(struct ibmad_port *port, uint8_t *umad, int length, bool allocated,
-			   int64_t now)
+static INLINE bool receive_unlocking(struct ibmad_port *port, uint8_t *umad, int length,
+				     bool allocated, int64_t now)
 {
 	const struct ib_user_mad *header = (const struct ib_user_mad *)(const void *)umad;
-	const uint8_t *mad = umad + port->handle.header_size;
-	struct transmission *transmission = NULL;
+	struct transmission *transmission = find_transmission_unlocking(port, umad, length);
 	struct port_request *request;
 	struct request_event event;
 
-	if (length >= 24)
-		transmission = tids_find(&port->requests.tids, get32(mad, TID_OFFS), mad[1]);
-	if (!transmission || !is_expected(header, mad, length)) {
+	if (!transmission) {
 		take_unclaimed(port, umad, length);
 		return false;
 	}
@@ -104,13 +161,12 @@ static INLINE bool receive(struct ibmad_port *port, uint8_t *umad, int length, b
 }
 
 /* Only the first MAD of a message could be read: its request completes with this errno. */
-static void receive_failed(struct ibmad_port *port, const uint8_t *umad, int error)
+static void receive_failed_unlocking(struct ibmad_port *port, const uint8_t *umad, int error)
 {
-	const uint8_t *mad = packet_mad(umad);
 	struct transmission *transmission =
-		tids_find(&port->requests.tids, get32(mad, TID_OFFS), mad[1]);
+		find_transmission_unlocking(port, umad, IB_MAD_SIZE);
 
-	if (transmission && is_response(mad))
+	if (transmission && !((const struct ib_user_mad *)(const void *)umad)->status)
 		port_handle(port, port_request_of(request_of(transmission)), EVENT_CANCEL,
 			    error, clock_us());
 	else
@@ -139,12 +195,12 @@ static RARE void read_long(struct ibmad_port *port, int length)
 
 	/* while a message blocks the queue, its request completes once */
 	if (!umad && !port->blocked_until)
-		receive_failed(port, port->buffer, error);
+		receive_failed_unlocking(port, port->buffer, error);
 	port->blocked_until = !umad && result == HANDLE_TOO_LONG ? clock_us() + BLOCKED_US : 0;
 	if (result == HANDLE_GONE)
 		port_fail(port, ENODEV);
 	if (!umad || result != HANDLE_MESSAGE ||
-	    !receive(port, umad, length, length > IB_MAD_SIZE, clock_us()))
+	    !receive_unlocking(port, umad, length, length > IB_MAD_SIZE, clock_us()))
 		free(umad);
 }
 
@@ -185,7 +241,7 @@ static INLINE enum handle_result read_message(struct ibmad_port *port, int64_t *
 	if (result == HANDLE_MESSAGE) {
 		*time = clock_us();
 		count_message(port, *time);
-		receive(port, port->buffer, port->length, false, *time);
+		receive_unlocking(port, port->buffer, port->length, false, *time);
 	} else if (result == HANDLE_GONE) {
 		port_fail(port, ENODEV);
 	}

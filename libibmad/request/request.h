@@ -179,6 +179,20 @@ static inline bool request_is_by_rmpp(const ib_rpc_t *rpc)
 
 void requests_init(struct requests *requests);
 
+enum response_match {
+	RESPONSE_MATCHES,
+	RESPONSE_OF_NEAR_LID, /* from another LID, which may be of the same port with a larger
+				 LMC */
+	RESPONSE_OF_ANOTHER,
+};
+
+/*
+ * Whether a response with the ID and the class of a request is the response to it: "length"
+ * bytes of MAD in a umad buffer. The LIDs of a port differ in the lowest "lmc" bits.
+ */
+enum response_match response_match(const struct request *request, const uint8_t *umad,
+				   int length, unsigned lmc);
+
 /* Frees what belongs to the request. */
 void request_free(struct request *request);
 
