@@ -52,7 +52,7 @@ extern struct fake_state {
 	unsigned packet_count;
 	device_write_fn *on_write;
 	void *on_write_arg;
-	bool hold_tids, hold_polls, forget_packets, failed;
+	bool hold_tids, hold_polls, forget_packets, no_timers, failed;
 	int poll_timeout;
 	unsigned delay_us;
 	struct {
