@@ -16,8 +16,10 @@
  *
  * The object knows a port by its NodeGUID and its number. For each port, it keeps what a
  * struct mad_counters_tracker keeps (mad_counters.h): totals, rates and events. For each node,
- * it keeps ClassPortInfo. A program gives each new fabric to the object, and reads all ports or
- * some of them as often as it wants.
+ * it keeps ClassPortInfo until the next fabric is set. A program gives each new fabric to the
+ * object, and reads all ports or some of them as often as it wants. If a node refuses
+ * PortCountersExtended, which its ClassPortInfo promised in an earlier reading, ClassPortInfo
+ * is read again, and the port, too.
  *
  * The port must have IB_PERFORMANCE_CLASS registered.
  *

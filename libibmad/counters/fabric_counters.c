@@ -205,9 +205,10 @@ static void place_nodes(struct mad_fabric_counters *counters, const struct mad_f
 		bool was_there = node->in_fabric;
 
 		node->in_fabric = mad_fabric_find_guid(fabric, node->guid);
-		/* it may have restarted with another firmware */
+		/* its firmware may be another one since */
+		node->known = false;
 		if (node->in_fabric && !was_there)
-			node->known = node->is_forgotten = false;
+			node->is_forgotten = false;
 		/* the time of an absence begins with the fabric that does not have the node */
 		if (node->in_fabric || was_there)
 			node->seen_us = now;

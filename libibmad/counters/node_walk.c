@@ -12,6 +12,7 @@
 #define SILENT_MOST 2
 
 static void next_port(struct walk *walk);
+static int begin_memory(struct walk *walk);
 
 /* The error with which a request ends the reading, because further requests would fail; or 0.
  */
@@ -68,8 +69,25 @@ static void store(struct walk *walk, int error, const struct mad_counters *count
 	if (ret)
 		reading_end(reading, ret);
 	else if (walk->node->records[walk->number]->events &
-		 (MAD_COUNTERS_RESTARTED | MAD_COUNTERS_REPLACED))
+		 (MAD_COUNTERS_RESET | MAD_COUNTERS_RESTARTED | MAD_COUNTERS_REPLACED))
 		walk->is_changed = true;
+}
+
+/* Whether the node refuses what it had when an earlier reading read its ClassPortInfo. */
+static bool is_outdated(const struct walk *walk, const struct mad_counters *counters)
+{
+	return walk->node->known && counters->odd & MAD_COUNTERS_ODD_CAPABILITY &&
+	       !(walk->node->abilities.refused & 1U << SOURCE_EXTENDED);
+}
+
+/* Reads the present port again, and ClassPortInfo before. */
+static void begin_again(struct walk *walk)
+{
+	walk->node->known = false;
+	mad_counters_node_free(walk->memory);
+	if (begin_memory(walk) < 0)
+		reading_end(walk->reading, -ENOMEM);
+	next_port(walk);
 }
 
 static void counters_came(struct mad_async *async, int error,
@@ -91,6 +109,10 @@ static void counters_came(struct mad_async *async, int error,
 	} else {
 		walk->silent = 0;
 		walk->responds = true;
+	}
+	if (!error && is_outdated(walk, counters)) {
+		begin_again(walk);
+		return;
 	}
 	store(walk, ends_all(error) ? reading->error : error, counters);
 	walk->number++;

@@ -279,7 +279,6 @@ TEST(a_node_may_get_more_ports)
 	read_all();
 	assert_int_equal(total_of(0, 5), 32);
 	assert_non_null(find(0, 7)->reading);
-	assert_int_equal(net.nodes[0].class_port_infos, 1);
 	/* and fewer: the ports that are gone are not read */
 	net.nodes[0].ports = 4;
 	receive(0, 5, 100);
@@ -451,20 +450,15 @@ TEST(an_object_may_have_no_fabric)
 
 /* --- what is requested ------------------------------------------------------------ */
 
-TEST(class_port_info_is_read_once_in_the_life_of_a_node)
+TEST(class_port_info_is_read_once_for_each_fabric)
 {
-	for (int i = 0; i < 3; i++) {
-		discover();
+	for (int i = 0; i < 3; i++)
 		read_all();
-	}
 	assert_int_equal(net.nodes[0].class_port_infos, 1);
 	assert_int_equal(net.nodes[1].class_port_infos, 1);
-	/* it may have another firmware after it was away, or restarted */
-	net.nodes[1].absent = true;
-	discover();
-	net.nodes[1].absent = false;
 	discover();
 	read_all();
+	assert_int_equal(net.nodes[0].class_port_infos, 2);
 	assert_int_equal(net.nodes[1].class_port_infos, 2);
 	receive(1, 1, 1000);
 	read_all();
@@ -474,7 +468,39 @@ TEST(class_port_info_is_read_once_in_the_life_of_a_node)
 	read_all();
 	read_all();
 	assert_int_equal(net.nodes[1].class_port_infos, 3);
-	assert_int_equal(net.nodes[2].class_port_infos, 1);
+	assert_int_equal(net.nodes[2].class_port_infos, 2);
+}
+
+TEST(a_reading_has_no_counters_that_the_node_has_lost)
+{
+	const uint64_t wait = MAD_COUNTER_BIT(MAD_COUNTER_XMIT_WAIT_TICKS);
+	const unsigned all = MAD_PMA_EXTENDED_WIDTH | MAD_PMA_XMIT_WAIT;
+
+	net.nodes[1].capabilities = all;
+	read_all();
+	read_all();
+	assert_true(find(1, 1)->reading->present & wait);
+	net.nodes[1].lacks_extended = true;
+	net.nodes[1].capabilities = 0;
+	read_all();
+	assert_int_equal(find(1, 1)->error, 0);
+	assert_false(find(1, 1)->reading->present & wait);
+	assert_int_equal(net.nodes[1].class_port_infos, 2);
+	assert_int_equal(latest()->wanted, latest()->read);
+	net.nodes[1].lacks_extended = false;
+	net.nodes[1].capabilities = all;
+	discover();
+	read_all();
+	assert_true(find(1, 1)->reading->present & wait);
+}
+
+TEST(a_node_whose_class_port_info_is_wrong_is_not_asked_again)
+{
+	net.nodes[1].lacks_extended = true;
+	for (int i = 0; i < 3; i++)
+		read_all();
+	assert_int_equal(net.nodes[1].class_port_infos, 1);
+	assert_int_equal(net.nodes[1].extended, 1);
 }
 
 TEST(another_firmware_s_counters_begin_again)
