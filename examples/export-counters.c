@@ -5,20 +5,30 @@
  *
  * Prints the counters of all ports for Prometheus, once or every SECONDS: export-counters
  * [SECONDS]. The totals go on when the fabric changes, a node restarts, or another program
- * resets counters.
+ * resets counters. A total is left out while it is not known.
  */
+
+#include "program.h"
 
 #include <infiniband/mad_errors.h>
 #include <infiniband/mad_fabric_counters.h>
 
 #include <err.h>
+#include <poll.h>
 
 #define PORT "{guid=\"0x%016" PRIx64 "\",port=\"%u\"}"
 
 static struct mad_fabric_counters *counters;
 static struct mad_fabric *fabric;
+static bool failed; /* the latest attempt to read the fabric */
 
-/* A total that is not known is left out. */
+/* Whether the latest attempt has read the port. */
+static bool is_up(const struct mad_fabric_counters_port *each)
+{
+	return !failed && each->is_latest && !each->error;
+}
+
+/* A total is known if the latest attempt has read its counter. */
 static void print_total(unsigned counter)
 {
 	const struct mad_counter_info *info = mad_counters_info(counter);
@@ -26,22 +36,24 @@ static void print_total(unsigned counter)
 
 	printf("# TYPE infiniband_port_%s_total counter\n", info->name);
 	while ((each = mad_fabric_counters_next(counters, each)))
-		if (each->totals && each->totals->total.present & MAD_COUNTER_BIT(counter))
+		if (is_up(each) && each->totals &&
+		    each->totals->total.present & each->reading->present &
+			    MAD_COUNTER_BIT(counter))
 			printf("infiniband_port_%s_total" PORT " %" PRIu64 "\n", info->name,
 			       each->guid, each->number,
 			       mad_counters_value(&each->totals->total, counter));
 }
 
-/* Whether the latest reading had the counters of a port. */
+/* Of the ports with a link, and of those that were read once. */
 static void print_up(void)
 {
 	const struct mad_fabric_counters_port *each = NULL;
 
 	puts("# TYPE infiniband_port_counters_up gauge");
 	while ((each = mad_fabric_counters_next(counters, each)))
-		if (each->time_us)
+		if (each->time_us || (each->port && each->port->peer))
 			printf("infiniband_port_counters_up" PORT " %d\n", each->guid,
-			       each->number, each->is_latest && !each->error);
+			       each->number, is_up(each));
 }
 
 static int read_fabric(struct ibmad_port *port)
@@ -61,12 +73,16 @@ int main(int argc, char **argv)
 {
 	int classes[] = {IB_SMI_DIRECT_CLASS, IB_PERFORMANCE_CLASS}, error;
 	struct ibmad_port *port = mad_rpc_open_port(NULL, 0, classes, 2);
+	unsigned pause_ms = argc > 1 ? read_ms(argv[1]) : 0;
 	char text[MAD_ERROR_TEXT_SIZE];
 
+	if (argc > 2 || (argc > 1 && !pause_ms))
+		errx(2, "usage: export-counters [SECONDS]");
 	counters = mad_fabric_counters_create(
 		&(struct mad_fabric_counters_settings){.flags = MAD_COUNTERS_FROM_DEVICE});
 	do {
 		error = port && counters ? read_fabric(port) : -1;
+		failed = error != 0;
 		if (error)
 			warnx("%s", mad_last_failure_text(text, sizeof(text)));
 		for (unsigned i = 0; i < MAD_COUNTER_COUNT; i++)
@@ -74,9 +90,10 @@ int main(int argc, char **argv)
 				print_total(i);
 		print_up();
 		fflush(stdout);
-	} while (port && counters && argc > 1 && !sleep((unsigned)atoi(argv[1])));
+	} while (port && counters && pause_ms && !ferror(stdout) &&
+		 !poll(NULL, 0, (int)pause_ms));
 	mad_fabric_counters_free(counters);
 	mad_fabric_free(fabric);
 	mad_rpc_close_port(port);
-	return error != 0;
+	return finish(error != 0);
 }

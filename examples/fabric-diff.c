@@ -10,14 +10,17 @@
  *   -k M_KEY                   the M_Key of the fabric
  *   -l SECONDS                 ends a discovery after this time, with the part that is known
  *
- * Exits with 1 if this node does not respond, with 2 if an argument is wrong.
+ * Exits with 1 if this node does not respond or the output cannot be written, with 2 if an
+ * argument is wrong.
  */
+
+#include "program.h"
 
 #include <infiniband/mad_fabric.h>
 #include <infiniband/mad_fields.h>
 
 #include <err.h>
-#include <time.h>
+#include <poll.h>
 
 static const char *const words[] = {
 	[MAD_FABRIC_NODE_ADDED] = "+ node",   [MAD_FABRIC_NODE_REMOVED] = "- node",
@@ -151,14 +154,6 @@ static struct mad_fabric *discover(struct ibmad_port *port, struct mad_fabric_op
 	return fabric;
 }
 
-static int pause_for(double seconds)
-{
-	struct timespec time = {.tv_sec = (time_t)seconds};
-
-	time.tv_nsec = (long)((seconds - (double)time.tv_sec) * 1e9);
-	return nanosleep(&time, NULL);
-}
-
 int main(int argc, char **argv)
 {
 	static const char usage[] = "usage: fabric-diff [-k M_KEY] [-l SECONDS] [SECONDS]";
@@ -166,20 +161,16 @@ int main(int argc, char **argv)
 	int classes[] = {IB_SMI_DIRECT_CLASS}, option;
 	struct mad_fabric *before, *after;
 	struct ibmad_port *port;
-	double seconds = 5;
-	char *end = NULL;
+	unsigned pause_ms = 5000;
+	bool valid = true;
 
-	while ((option = getopt(argc, argv, "k:l:")) != -1) {
-		if (option == 'k')
-			options.m_key = strtoull(optarg, &end, 0);
-		else if (option == 'l')
-			options.time_limit_ms = (unsigned)(strtod(optarg, &end) * 1000);
-		if (option == '?' || (end && *end))
-			errx(2, "%s", usage);
-	}
+	while ((option = getopt(argc, argv, "k:l:")) != -1)
+		valid &= option == 'k'   ? read_m_key(optarg, &options.m_key)
+			 : option == 'l' ? (options.time_limit_ms = read_ms(optarg)) != 0
+					 : false;
 	if (optind < argc)
-		seconds = strtod(argv[optind++], &end);
-	if (optind < argc || (end && *end) || !(seconds > 0 && seconds < 1e6))
+		pause_ms = read_ms(argv[optind++]);
+	if (!valid || !pause_ms || optind < argc)
 		errx(2, "%s", usage);
 	setlinebuf(stdout);
 	port = mad_rpc_open_port(NULL, 0, classes, 1);
@@ -189,12 +180,13 @@ int main(int argc, char **argv)
 	if (!before)
 		return 1;
 	printf("%zu nodes\n", mad_fabric_node_count(before));
-	while (pause_for(seconds) == 0 && (after = discover(port, &options, before))) {
+	while (!ferror(stdout) && poll(NULL, 0, (int)pause_ms) == 0 &&
+	       (after = discover(port, &options, before))) {
 		mad_fabric_compare(before, after, print_change, NULL);
 		mad_fabric_free(before);
 		before = after;
 	}
 	mad_fabric_free(before);
 	mad_rpc_close_port(port);
-	return 1;
+	return finish(1);
 }

@@ -9,11 +9,14 @@
  *
  * A link is red if one of its ports counted errors, orange if it is slower or narrower than
  * both ports support, grey if it is not Active. Switches that no host leads to are at the top.
- * Exits with 0, with 1 if this node does not respond, with 2 if an option is wrong.
+ * Exits with 0; with 1 if something is not known, which it says; with 2 if an argument is
+ * wrong.
  *
  *   -k M_KEY           the M_Key of the fabric
  *   -l SECONDS         ends the discovery after this time; the map has the part that is known
  */
+
+#include "program.h"
 
 #include <infiniband/mad_counters.h>
 #include <infiniband/mad_fabric.h>
@@ -27,18 +30,19 @@
 
 static uint64_t *errors; /* by the index of the port */
 static unsigned *levels; /* by the index of the node: 0 is a host, UINT_MAX is not known */
-static unsigned top_level;
+static unsigned top_level, unknown_count;
 
 static void counters_read(struct mad_async *async, int error,
 			  const struct mad_counters *counters, void *arg)
 {
 	(void)async;
+	unknown_count += error != 0;
 	for (unsigned i = 0; i < MAD_COUNTER_COUNT && !error; i++)
 		if (MAD_COUNTERS_ERRORS & MAD_COUNTER_BIT(i))
 			*(uint64_t *)arg += mad_counters_value(counters, i);
 }
 
-/* Of all ports that have a link. */
+/* Of all ports that have a link. Counts those that could not be read. */
 static void read_errors(struct ibmad_port *ibmad_port, const struct mad_fabric *fabric)
 {
 	const struct mad_counters_options options = {.counters = MAD_COUNTERS_ERRORS,
@@ -49,12 +53,14 @@ static void read_errors(struct ibmad_port *ibmad_port, const struct mad_fabric *
 	while (async && (port = mad_fabric_next_port(fabric, port))) {
 		ib_portid_t to = {.lid = mad_fabric_port_lid(fabric, port)};
 
-		if (to.lid && port->peer)
-			mad_counters_submit(async, &to, port->number, &options, counters_read,
-					    &errors[port->index], NULL);
+		if (!port->peer)
+			continue;
+		if (!to.lid || mad_counters_submit(async, &to, port->number, &options,
+						   counters_read, &errors[port->index], NULL))
+			unknown_count++;
 	}
-	if (async)
-		mad_async_run(async);
+	if (!async || mad_async_run(async) < 0)
+		warn("counters");
 	mad_async_destroy(async);
 }
 
@@ -181,19 +187,18 @@ static void print_graph(const struct mad_fabric *fabric)
 int main(int argc, char **argv)
 {
 	int classes[] = {IB_SMI_DIRECT_CLASS, IB_PERFORMANCE_CLASS}, option, ret;
+	bool valid = true;
 	struct mad_fabric_options options = {.partial = true};
 	struct mad_fabric *fabric = NULL;
 	struct ibmad_port *port;
-	char *end = NULL;
+	size_t failures;
 
-	while ((option = getopt(argc, argv, "k:l:")) != -1) {
-		if (option == 'k')
-			options.m_key = strtoull(optarg, &end, 0);
-		else if (option == 'l')
-			options.time_limit_ms = (unsigned)(strtod(optarg, &end) * 1000);
-		if (option == '?' || (end && *end))
-			errx(2, "usage: fabric-map [-k M_KEY] [-l SECONDS]");
-	}
+	while ((option = getopt(argc, argv, "k:l:")) != -1)
+		valid &= option == 'k'   ? read_m_key(optarg, &options.m_key)
+			 : option == 'l' ? (options.time_limit_ms = read_ms(optarg)) != 0
+					 : false;
+	if (!valid || optind < argc)
+		errx(2, "usage: fabric-map [-k M_KEY] [-l SECONDS]");
 	port = mad_rpc_open_port(NULL, 0, classes, 2);
 	ret = port ? mad_fabric_discover(port, &options, &fabric) : -errno;
 	if (ret < 0)
@@ -204,12 +209,17 @@ int main(int argc, char **argv)
 	levels = calloc(mad_fabric_node_count(fabric), sizeof(*levels));
 	if (!errors || !levels)
 		return 1;
+	failures = mad_fabric_failure_count(fabric);
+	if (failures)
+		warnx("%zu nodes or links are not on the map: no response", failures);
 	read_errors(port, fabric);
+	if (unknown_count)
+		warnx("the errors of %u ports are not known", unknown_count);
 	find_levels(fabric);
 	print_graph(fabric);
 	free(errors);
 	free(levels);
 	mad_fabric_free(fabric);
 	mad_rpc_close_port(port);
-	return 0;
+	return finish(ret < 0 || failures || unknown_count);
 }

@@ -12,17 +12,21 @@
  */
 
 #include "fabric-metrics-server.h"
+#include "program.h"
 
 #include <infiniband/mad_fabric_counters.h>
 #include <infiniband/mad_fields.h>
 
 #include <err.h>
 #include <getopt.h>
+#include <limits.h>
 #include <math.h>
 #include <time.h>
 
 /* A text is handed out for so many rounds after its own. */
 #define ROUNDS_OF_TEXT 5
+/* The shortest interval and time limit. */
+#define LEAST_MS       100
 
 /* Discoveries, or readings of the counters. */
 struct round {
@@ -75,7 +79,8 @@ static struct round counters = {.name = "counters", .interval = 30};
 
 /* the command line */
 static char *device;
-static double port_number, rate, time_limit = 600; /* 0: any; no limit */
+static int port_number, rate; /* 0: any; no limit */
+static double time_limit = 600;
 static int only_nonzero, only_switches;
 static uint64_t wanted = TOPOLOGY | MAD_COUNTERS_DEFAULT; /* metrics */
 static struct mad_fabric_options discovery;
@@ -103,14 +108,23 @@ static _Noreturn void say_usage(void)
 	exit(2);
 }
 
-static double get_number(const char *text, double least, double most)
+static int get_number(const char *text, int least, int most)
 {
-	char *end;
-	double number = strtod(text, &end);
+	int number = read_number(text, least, most);
 
-	if (*text < '0' || *text > '9' || *end || !(number >= least && number <= most))
+	if (number < 0)
 		say_usage();
 	return number;
+}
+
+/* In seconds. */
+static double get_time(const char *text)
+{
+	unsigned ms = read_ms(text);
+
+	if (ms < LEAST_MS)
+		say_usage();
+	return ms / 1e3;
 }
 
 /* --- metrics of ports ------------------------------------------------------------ */
@@ -353,11 +367,11 @@ static bool open_port(void)
 {
 	int mad_classes[] = {IB_SMI_DIRECT_CLASS, IB_SMI_CLASS, IB_PERFORMANCE_CLASS};
 
-	local_port = mad_rpc_open_port(device, (int)port_number, mad_classes, 3);
+	local_port = mad_rpc_open_port(device, port_number, mad_classes, 3);
 	if (local_port) {
 		topology.error = counters.error = 0;
 		topology.due = counters.due = 0;
-		mad_port_set_rate(local_port, (unsigned)ceil(rate));
+		mad_port_set_rate(local_port, (unsigned)rate);
 		async = or_exit(mad_async_create(local_port));
 	}
 	return local_port;
@@ -400,12 +414,11 @@ static void read_key(const char *name)
 
 int main(int argc, char **argv)
 {
-	static double *const numbers[] = {&topology.interval, &counters.interval, &rate,
-					  &time_limit};
+	static double *const times[] = {&topology.interval, &counters.interval, &time_limit};
 	static const struct option options[] = {{"topology", required_argument, NULL, 0},
 						{"counters", required_argument, NULL, 1},
-						{"rate", required_argument, NULL, 2},
-						{"time-limit", required_argument, NULL, 3},
+						{"rate", required_argument, NULL, 'r'},
+						{"time-limit", required_argument, NULL, 2},
 						{"nonzero", no_argument, &only_nonzero, 4},
 						{"switches", no_argument, &only_switches, 4},
 						{"listen", required_argument, NULL, 'l'},
@@ -435,8 +448,10 @@ int main(int argc, char **argv)
 					say_usage();
 		} else if (option == '?')
 			say_usage();
+		else if (option == 'r')
+			rate = get_number(optarg, 1, INT_MAX);
 		else if (!options[index].flag)
-			*numbers[option] = get_number(optarg, 0.1, 4e6);
+			*times[option] = get_time(optarg);
 	}
 	reading.counters = wanted & MAD_COUNTERS_ALL;
 	reading.leave_out = only_switches ? MAD_FABRIC_COUNTERS_NO_OTHERS : 0;
@@ -451,5 +466,5 @@ int main(int argc, char **argv)
 	if (listen_port && !start_server(listen_address, listen_port))
 		say_usage();
 	run();
-	return !has_text;
+	return finish(!has_text);
 }

@@ -12,6 +12,8 @@
  * Exits with 0, with 1 if the SA refused or did not respond, with 2 for wrong arguments.
  */
 
+#include "program.h"
+
 #include <infiniband/mad_errors.h>
 #include <infiniband/mad_sa.h>
 
@@ -92,8 +94,8 @@ int main(int argc, char **argv)
 	struct ibmad_port *port;
 
 	mgid = argc > 1 ? argv[1] : mgid;
-	seconds = argc > 2 ? (unsigned)atoi(argv[2]) : 0;
-	if (argc > 3 || inet_pton(AF_INET6, mgid, member.mgid) != 1)
+	seconds = argc > 2 ? (read_ms(argv[2]) + 999) / 1000 : 0; /* alarm(2) has whole ones */
+	if (argc > 3 || (argc > 2 && !seconds) || inet_pton(AF_INET6, mgid, member.mgid) != 1)
 		errx(2, "usage: join [MGID [SECONDS]]");
 	port = mad_rpc_open_port(NULL, 0, classes, 2);
 	async = port ? mad_async_create(port) : NULL;
@@ -112,5 +114,5 @@ int main(int argc, char **argv)
 	}
 	mad_async_destroy(async);
 	mad_rpc_close_port(port);
-	return failed;
+	return finish(failed);
 }

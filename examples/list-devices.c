@@ -6,6 +6,8 @@
  * Prints the InfiniBand devices of this machine and their ports.
  */
 
+#include "program.h"
+
 #include <infiniband/umad.h>
 
 #include <inttypes.h>
@@ -51,5 +53,5 @@ int main(void)
 	for (device = list; device; device = device->next)
 		failed |= print_device(device->ca_name);
 	umad_free_ca_device_list(list);
-	return failed;
+	return finish(failed);
 }

@@ -11,6 +11,8 @@
  * Exits with 0, or with 1 if something failed.
  */
 
+#include "program.h"
+
 #include <infiniband/mad_fabric.h>
 
 #include <err.h>
@@ -52,10 +54,12 @@ int main(int argc, char **argv)
 	uint64_t ticks;
 	int engine;
 
+	if (argc > 1)
+		times = read_number(argv[1], 1, 1000000);
+	if (times < 0 || argc > 2)
+		errx(2, "usage: loop-epoll [TIMES]");
 	if (!async)
 		err(1, "no engine");
-	if (argc > 1)
-		times = atoi(argv[1]);
 	engine = mad_async_poll_fd(async);
 	watch(loop, engine);
 	watch(loop, timer);
@@ -76,5 +80,5 @@ int main(int argc, char **argv)
 	close(loop);
 	mad_async_destroy(async);
 	mad_rpc_close_port(port);
-	return 0;
+	return finish(0);
 }

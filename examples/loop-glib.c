@@ -11,6 +11,8 @@
  * Exits with 0, or with 1 if something failed.
  */
 
+#include "program.h"
+
 #include <infiniband/mad_fabric.h>
 
 #include <err.h>
@@ -61,10 +63,12 @@ int main(int argc, char **argv)
 	struct mad_async *async = port ? mad_async_create(port) : NULL;
 	guint engine, timer;
 
+	if (argc > 1)
+		times = read_number(argv[1], 1, 1000000);
+	if (times < 0 || argc > 2)
+		errx(2, "usage: loop-glib [TIMES]");
 	if (!async)
 		err(1, "no engine");
-	if (argc > 1)
-		times = atoi(argv[1]);
 	loop = g_main_loop_new(NULL, FALSE);
 	engine = g_unix_fd_add(mad_async_poll_fd(async), G_IO_IN, readable, async);
 	timer = g_timeout_add(100, tick, async);
@@ -74,5 +78,5 @@ int main(int argc, char **argv)
 	g_main_loop_unref(loop);
 	mad_async_destroy(async);
 	mad_rpc_close_port(port);
-	return 0;
+	return finish(0);
 }

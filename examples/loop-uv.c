@@ -11,6 +11,8 @@
  * Exits with 0, or with 1 if something failed.
  */
 
+#include "program.h"
+
 #include <infiniband/mad_fabric.h>
 
 #include <err.h>
@@ -62,10 +64,12 @@ int main(int argc, char **argv)
 	uv_poll_t poll = {.data = async};
 	uv_loop_t loop;
 
+	if (argc > 1)
+		times = read_number(argv[1], 1, 1000000);
+	if (times < 0 || argc > 2)
+		errx(2, "usage: loop-uv [TIMES]");
 	if (!async)
 		err(1, "no engine");
-	if (argc > 1)
-		times = atoi(argv[1]);
 	uv_loop_init(&loop);
 	uv_poll_init(&loop, &poll, mad_async_poll_fd(async));
 	uv_poll_start(&poll, UV_READABLE, readable);
@@ -78,5 +82,5 @@ int main(int argc, char **argv)
 	uv_loop_close(&loop);
 	mad_async_destroy(async);
 	mad_rpc_close_port(port);
-	return 0;
+	return finish(0);
 }

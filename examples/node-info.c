@@ -10,6 +10,8 @@
  *   node-info 1 2      leaves this node by port 1, and the next node by its port 2
  */
 
+#include "program.h"
+
 #include <infiniband/umad.h>
 #include <infiniband/umad_sm.h>
 
@@ -75,8 +77,15 @@ int main(int argc, char **argv)
 	smp->dr_slid = htobe16(0xffff); /* a directed route from end to end */
 	smp->dr_dlid = htobe16(0xffff);
 	smp->hop_cnt = (uint8_t)(argc - 1);
-	for (i = 1; i < argc; i++)
-		smp->initial_path[i] = (uint8_t)atoi(argv[i]);
+	for (i = 1; i < argc; i++) {
+		int hop = read_number(argv[i], 1, UINT8_MAX - 1);
+
+		if (hop < 0) {
+			fprintf(stderr, "no port has the number %s\n", argv[i]);
+			return 2;
+		}
+		smp->initial_path[i] = (uint8_t)hop;
+	}
 	umad_set_addr(umad, 0xffff, 0, 0, 0);
 
 	if (umad_send(port, agent, umad, length, TIMEOUT_MS, RETRIES) < 0) {
@@ -98,5 +107,5 @@ int main(int argc, char **argv)
 	print((const struct node_info *)smp->data);
 	umad_free(umad);
 	umad_close_port(port);
-	return 0;
+	return finish(0);
 }

@@ -13,11 +13,14 @@
  * arguments are wrong.
  */
 
+#include "program.h"
+
 #include <infiniband/mad_errors.h>
 #include <infiniband/mad_fields.h>
 #include <infiniband/mad_server.h>
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <time.h>
 
@@ -152,12 +155,13 @@ static int ping(int lid, int count)
 
 int main(int argc, char **argv)
 {
-	int lid = argc > 1 ? atoi(argv[1]) : 0, count = argc > 2 ? atoi(argv[2]) : 1;
+	int lid = argc > 1 ? read_number(argv[1], 1, UINT16_MAX) : -1;
+	int count = argc > 2 ? read_number(argv[2], 1, INT_MAX) : 1;
 
 	if (argc == 3 && !strcmp(argv[1], "-s"))
-		return serve(argv[2]);
+		return finish(serve(argv[2]));
 	if ((argc == 2 || argc == 3) && IB_LID_VALID(lid) && count > 0)
-		return ping(lid, count);
+		return finish(ping(lid, count));
 	fprintf(stderr, "usage: ping -s NAME\n       ping LID [COUNT]\n");
 	return 2;
 }

@@ -12,6 +12,8 @@
  * Exits with 0; with 1 if no response came; with 2 if the arguments are wrong.
  */
 
+#include "program.h"
+
 #include <infiniband/mad_counters.h>
 
 #include <errno.h>
@@ -36,15 +38,6 @@ static void print(const struct mad_counters *counters)
 		printf("all counters are 0\n");
 }
 
-/* A text that is a number of 0 or more; otherwise -1. */
-static int get_number(const char *text)
-{
-	char *end;
-	long number = strtol(text, &end, 0);
-
-	return end == text || *end || number < 0 || number > UINT16_MAX ? -1 : (int)number;
-}
-
 int main(int argc, char **argv)
 {
 	struct mad_counters_options all = {.counters = MAD_COUNTERS_ALL};
@@ -58,8 +51,8 @@ int main(int argc, char **argv)
 	argc -= reset;
 	argv += reset;
 	if (argc == 3) {
-		node.lid = get_number(argv[1]);
-		number = get_number(argv[2]);
+		node.lid = read_number(argv[1], 0, UINT16_MAX);
+		number = read_number(argv[2], 0, UINT16_MAX);
 	}
 	if ((argc != 1 && argc != 3) || node.lid < 0 || number < 0) {
 		fprintf(stderr, "usage: port-counters [-r] [LID PORT]\n");
@@ -83,5 +76,5 @@ int main(int argc, char **argv)
 		printf("reset: %s\n", strerror(-error));
 	}
 	mad_rpc_close_port(port);
-	return error == -EINVAL ? 2 : error != 0;
+	return finish(error == -EINVAL ? 2 : error != 0);
 }

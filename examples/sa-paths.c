@@ -17,6 +17,8 @@
  * Exits with 0, or with 1 if something did not respond or a node has no path.
  */
 
+#include "program.h"
+
 #include <infiniband/mad_errors.h>
 #include <infiniband/mad_fields.h>
 #include <infiniband/mad_sa.h>
@@ -102,9 +104,9 @@ int main(int argc, char **argv)
 	int option;
 
 	while ((option = getopt(argc, argv, "t:")) != -1) {
-		if (option != 't')
-			return 2;
-		all.timeout_ms = atoi(optarg);
+		all.timeout_ms = option == 't' ? read_number(optarg, 1, 1000000) : -1;
+		if (all.timeout_ms < 0)
+			errx(2, "usage: sa-paths [-t MILLISECONDS] [NAME ...]");
 	}
 	port = mad_rpc_open_port(NULL, 0, classes, 2);
 	async = port ? mad_async_create(port) : NULL;
@@ -123,5 +125,5 @@ int main(int argc, char **argv)
 	mad_sa_table_free(nodes);
 	mad_async_destroy(async);
 	mad_rpc_close_port(port);
-	return failed_count != 0;
+	return finish(failed_count != 0);
 }

@@ -13,6 +13,8 @@
  * Exits with 0; with 1 if no response came; with 2 if the arguments are wrong.
  */
 
+#include "program.h"
+
 #include <infiniband/mad_errors.h>
 
 #include <stdbool.h>
@@ -28,15 +30,11 @@ static void usage(void)
 /* "7" is a LID, "0,1,3" a directed route; "0" is the route without hops, to this node. */
 static bool read_destination(ib_portid_t *to, char *text)
 {
-	char *end;
-	long lid;
-
 	memset(to, 0, sizeof(*to));
 	if (strchr(text, ',') || !strcmp(text, "0"))
 		return str2drpath(&to->drpath, text, 0, 0) >= 0;
-	lid = strtol(text, &end, 0);
-	to->lid = (int)lid;
-	return !*end && IB_LID_VALID(lid);
+	to->lid = read_number(text, 1, UINT16_MAX);
+	return IB_LID_VALID(to->lid);
 }
 
 /* Gets an attribute and prints it with one of the library's printers. */
@@ -59,13 +57,14 @@ static bool show(struct ibmad_port *port, ib_portid_t *to, unsigned attribute, u
 int main(int argc, char **argv)
 {
 	int classes[] = {IB_SMI_CLASS, IB_SMI_DIRECT_CLASS};
-	unsigned number = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 0) : 0;
+	int number = argc > 3 ? read_number(argv[3], 0, UINT8_MAX) : 0;
 	char here[] = "0";
 	struct ibmad_port *port;
 	ib_portid_t to;
 	bool done = false;
 
-	if (argc < 2 || argc > 4 || !read_destination(&to, argc > 2 ? argv[2] : here))
+	if (argc < 2 || argc > 4 || number < 0 ||
+	    !read_destination(&to, argc > 2 ? argv[2] : here))
 		usage();
 	port = mad_rpc_open_port(NULL, 0, classes, 2);
 	if (!port) {
@@ -78,9 +77,9 @@ int main(int argc, char **argv)
 	else if (!strcmp(argv[1], "switch"))
 		done = show(port, &to, IB_ATTR_SWITCH_INFO, 0, mad_dump_switchinfo);
 	else if (!strcmp(argv[1], "port"))
-		done = show(port, &to, IB_ATTR_PORT_INFO, number, mad_dump_portinfo);
+		done = show(port, &to, IB_ATTR_PORT_INFO, (unsigned)number, mad_dump_portinfo);
 	else
 		usage();
 	mad_rpc_close_port(port);
-	return !done;
+	return finish(!done);
 }

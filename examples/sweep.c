@@ -6,12 +6,14 @@
  *
  * Discovers the fabric and reads the error counters of all ports, by LID. Prints the ports that
  * counted errors, the nodes that do not respond, and contradictions in responses. Exits with 1
- * if a request failed, with 2 if an option is wrong.
+ * if a request failed or a port has no LID, with 2 if an argument is wrong.
  *
  *   sweep [MILLISECONDS]      the timeout of an attempt; there are three attempts
  *   -k M_KEY                  the M_Key of the fabric
  *   -l SECONDS                ends after this time, and prints the part that it knows
  */
+
+#include "program.h"
 
 #include <infiniband/mad_errors.h>
 #include <infiniband/mad_fabric_counters.h>
@@ -21,7 +23,7 @@
 #include <errno.h>
 #include <time.h>
 
-static unsigned row_count, failed_count, faulty_count, limit_ms;
+static unsigned row_count, failed_count, faulty_count, unknown_count, limit_ms;
 static struct timespec start;
 
 static unsigned elapsed_ms(void)
@@ -57,6 +59,18 @@ static void print_progress(const struct mad_fabric_progress *progress, void *arg
 {
 	(void)arg;
 	fprintf(stderr, "\r%zu nodes, %zu links\033[K", progress->nodes, progress->links);
+}
+
+/* Whether the reading left out a port with counters, because it has no LID. */
+static bool lacks_lid(const struct mad_fabric *fabric,
+		      const struct mad_fabric_counters_port *each)
+{
+	const struct mad_fabric_port *port = each->port;
+
+	if (each->is_latest || mad_fabric_port_lid(fabric, port))
+		return false;
+	return port->node->type == IB_NODE_SWITCH ? port->number || port->node->enhanced_port0
+						  : port->state != MAD_PORT_DOWN;
 }
 
 static void print_port(const struct mad_fabric_counters_port *port)
@@ -106,23 +120,25 @@ int main(int argc, char **argv)
 	int classes[] = {IB_SMI_DIRECT_CLASS, IB_PERFORMANCE_CLASS}, option, error;
 	struct mad_fabric_counters *counters = mad_fabric_counters_create(NULL);
 	const struct mad_fabric_counters_port *each = NULL;
-	char text[MAD_ERROR_TEXT_SIZE], *end = NULL;
+	char text[MAD_ERROR_TEXT_SIZE];
 	struct mad_fabric *fabric;
 	struct ibmad_port *port;
+	int timeout = 0;
+	bool valid = true;
 
-	while ((option = getopt(argc, argv, "k:l:")) != -1) {
-		if (option == 'k')
-			discovery.m_key = strtoull(optarg, &end, 0);
-		else if (option == 'l')
-			limit_ms = (unsigned)(strtod(optarg, &end) * 1000);
-		if (option == '?' || (end && *end))
-			errx(2, "usage: sweep [-k M_KEY] [-l SECONDS] [MILLISECONDS]");
-	}
+	while ((option = getopt(argc, argv, "k:l:")) != -1)
+		valid &= option == 'k'   ? read_m_key(optarg, &discovery.m_key)
+			 : option == 'l' ? (limit_ms = read_ms(optarg)) != 0
+					 : false;
+	if (optind < argc)
+		timeout = read_number(argv[optind++], 1, 1000000);
+	if (!valid || timeout < 0 || optind < argc)
+		errx(2, "usage: sweep [-k M_KEY] [-l SECONDS] [MILLISECONDS]");
 	port = mad_rpc_open_port(NULL, 0, classes, 2);
 	if (!port || !counters)
 		errx(1, "%s", mad_last_failure_text(text, sizeof(text)));
-	if (optind < argc)
-		mad_port_set_timeout(port, atoi(argv[optind]));
+	if (timeout)
+		mad_port_set_timeout(port, timeout);
 	clock_gettime(CLOCK_MONOTONIC, &start);
 	discovery.time_limit_ms = limit_ms;
 	error = mad_fabric_discover(port, &discovery, &fabric);
@@ -134,14 +150,18 @@ int main(int argc, char **argv)
 		error = mad_fabric_counters_read(port, counters, &options);
 	if (error)
 		warnx("%s", mad_last_failure_text(text, sizeof(text)));
-	while ((each = mad_fabric_counters_next(counters, each)))
+	while ((each = mad_fabric_counters_next(counters, each))) {
 		print_port(each);
+		unknown_count += lacks_lid(fabric, each);
+	}
 	print_trouble(fabric);
+	if (unknown_count)
+		warnx("%u ports have no LID: their counters were not read", unknown_count);
 	printf("%zu nodes, %zu ports read, %u with errors, %u requests failed, %u ms\n",
 	       mad_fabric_node_count(fabric), mad_fabric_counters_latest(counters)->read,
 	       faulty_count, failed_count, elapsed_ms());
 	mad_fabric_counters_free(counters);
 	mad_fabric_free(fabric);
 	mad_rpc_close_port(port);
-	return error || failed_count;
+	return finish(error || failed_count || unknown_count);
 }

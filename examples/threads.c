@@ -11,6 +11,8 @@
  * Exits with 0, or with 1 if something failed.
  */
 
+#include "program.h"
+
 #include <infiniband/mad_counters.h>
 #include <infiniband/mad_fabric.h>
 
@@ -36,9 +38,9 @@ static void *read_counters(void *arg)
 	while ((each = mad_fabric_next_port(fabric, each))) {
 		ib_portid_t to = {.lid = mad_fabric_port_lid(fabric, each)};
 
-		if (!each->peer || !to.lid)
+		if (!each->peer)
 			continue;
-		if (mad_counters_read(port, &to, each->number, &options, &counters))
+		if (!to.lid || mad_counters_read(port, &to, each->number, &options, &counters))
 			failed_count++;
 		else
 			read_count++;
@@ -62,13 +64,15 @@ static void *discover_again(void *arg)
 int main(int argc, char **argv)
 {
 	int classes[] = {IB_SMI_DIRECT_CLASS, IB_PERFORMANCE_CLASS};
-	int count = argc > 1 ? atoi(argv[1]) : 4, error;
+	int count = argc > 1 ? read_number(argv[1], 1, MOST) : 4, error;
 	pthread_t threads[MOST];
 
+	if (count < 0 || argc > 2)
+		errx(2, "usage: threads [COUNT]");
 	port = mad_rpc_open_port(NULL, 0, classes, 2);
 	error = port ? mad_fabric_discover(port, NULL, &fabric) : -errno;
-	if (error || count < 1 || count > MOST)
-		errx(1, "%s", error ? strerror(-error) : "the number of threads");
+	if (error)
+		errx(1, "%s", strerror(-error));
 	for (int i = 0; i < count; i++)
 		if (pthread_create(&threads[i], NULL, i ? read_counters : discover_again, NULL))
 			errx(1, "no thread");
@@ -77,5 +81,5 @@ int main(int argc, char **argv)
 	printf("%u ports read, %u failed\n", read_count, failed_count);
 	mad_fabric_free(fabric);
 	mad_rpc_close_port(port);
-	return failed_count != 0;
+	return finish(failed_count != 0);
 }

@@ -14,6 +14,8 @@
  * if something failed; with 2 if the arguments are wrong.
  */
 
+#include "program.h"
+
 #include <infiniband/mad_notice.h>
 
 #include <errno.h>
@@ -43,7 +45,8 @@ static void tell(struct mad_notices *notices, const struct mad_notice *notice, v
 	(void)notices;
 	(void)arg;
 	printf("%s\n", mad_notice_text(notice, line, sizeof(line)));
-	fflush(stdout);
+	if (fflush(stdout))
+		mad_async_stop(async);
 	if (notice->kind == MAD_NOTICE_END) {
 		end.came = true;
 		end.error = notice->error;
@@ -75,9 +78,9 @@ static int read_filters(char **traps, struct mad_notice_filter filters[TRAPS_MOS
 	int count = 0;
 
 	for (; *traps; traps++) {
-		int trap = atoi(*traps);
+		int trap = read_number(*traps, 0, 0xffff);
 
-		if (trap < 0 || trap > 0xffff || count == TRAPS_MOST)
+		if (trap < 0 || count == TRAPS_MOST)
 			return -1;
 		filters[count++] = (struct mad_notice_filter){.by = MAD_NOTICE_BY_TRAP,
 							      .trap = (unsigned)trap};
@@ -91,15 +94,15 @@ int main(int argc, char **argv)
 	struct sigaction action = {.sa_handler = stop};
 	struct mad_notice_filter filters[TRAPS_MOST];
 	struct mad_notices_options options = {.filters = filters};
-	int seconds = argc > 1 ? atoi(argv[1]) : 5, failed;
-	int count = argc > 2 ? read_filters(argv + 2, filters) : 0;
+	unsigned check_ms = argc > 1 ? read_ms(argv[1]) : 5000;
+	int failed, count = argc > 2 ? read_filters(argv + 2, filters) : 0;
 	struct ibmad_port *port;
 
-	if (seconds <= 0 || seconds > 86400 || count < 0) {
+	if (!check_ms || check_ms > 86400000 || count < 0) {
 		fprintf(stderr, "usage: watch [CHECK [TRAP ...]]\n");
 		return 2;
 	}
-	options.check_ms = (unsigned)seconds * 1000;
+	options.check_ms = check_ms;
 	options.filter_count = (unsigned)count;
 	port = mad_rpc_open_port(NULL, 0, classes, 2);
 	async = port ? mad_async_create(port) : NULL;
@@ -114,5 +117,5 @@ int main(int argc, char **argv)
 	signal(SIGTERM, SIG_DFL);
 	mad_async_destroy(async);
 	mad_rpc_close_port(port);
-	return failed;
+	return finish(failed);
 }

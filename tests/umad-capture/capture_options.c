@@ -92,6 +92,15 @@ static const struct option long_options[] = {
 	{NULL, 0, NULL, 0},
 };
 
+/* What --help and --version print. */
+static void __attribute__((noreturn)) show(const char *text)
+{
+	if (fputs(text, stdout) >= 0 && !fflush(stdout))
+		exit(0);
+	fprintf(stderr, "umad-capture: standard output: %s\n", strerror(errno));
+	exit(125);
+}
+
 static void take_option(struct capture_options *options, int option)
 {
 	switch (option) {
@@ -117,11 +126,9 @@ static void take_option(struct capture_options *options, int option)
 					      "--slowest is a number from 1 to 1000");
 		break;
 	case VERSION:
-		puts("umad-capture " CAPTURE_VERSION);
-		exit(0);
+		show("umad-capture " CAPTURE_VERSION "\n");
 	case 'h':
-		fputs(usage, stdout);
-		exit(0);
+		show(usage);
 	default: /* getopt_long() has reported it */
 		show_help();
 	}

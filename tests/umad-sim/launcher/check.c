@@ -78,5 +78,5 @@ int check(const struct options *options)
 	if (!error)
 		print_summary(&server.fabric, options, &rules);
 	server_free(&server);
-	return error ? STATUS_FAILED : 0;
+	return error ? STATUS_FAILED : end_output();
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "child.h"
 #include "fault_forms.h"
 #include "options.h"
 
@@ -64,6 +65,14 @@ static void __attribute__((noreturn)) wrong(const char *what)
 {
 	fprintf(stderr, "umad-sim: %s\n(umad-sim --help prints the options)\n", what);
 	exit(2);
+}
+
+int end_output(void)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return 0;
+	fputs("umad-sim: the output could not be written\n", stderr);
+	return STATUS_FAILED;
 }
 
 static double read_number(const char *text, double most, const char *what)
@@ -207,12 +216,12 @@ static void take_option(struct options *options, int option, unsigned int *fault
 		break;
 	case VERSION:
 		puts("umad-sim " SIM_VERSION);
-		exit(0);
+		exit(end_output());
 	case 'h':
 		fputs(usage, stdout);
 		fault_print_rules(stdout);
 		fputs(usage_end, stdout);
-		exit(0);
+		exit(end_output());
 	default:
 		wrong("unknown option");
 	}

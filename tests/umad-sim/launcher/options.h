@@ -32,6 +32,12 @@ struct options {
 	char **program;      /* its arguments */
 };
 
+/*
+ * Writes the rest of the standard output. Returns 0, or STATUS_FAILED with the reason on stderr
+ * if a part of the output could not be written.
+ */
+int end_output(void);
+
 /* Reads the command line. Exits the process if the line is wrong or asks for help. */
 void read_options(int argc, char **argv, struct options *options);
 

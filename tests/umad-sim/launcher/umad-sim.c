@@ -26,6 +26,7 @@
 #include "topology.h"
 
 static struct server *running;
+static int server_status; /* the exit status of MODE_SERVE */
 
 static void __attribute__((noreturn, format(printf, 1, 2))) stop(const char *format, ...)
 {
@@ -266,7 +267,7 @@ static void announce(void *context)
 	const struct options *options = context;
 
 	printf("umad-sim: the fabric \"%s\" is ready\n", options->name);
-	fflush(stdout);
+	running->stop = (server_status = end_output()) != 0;
 }
 
 static int run_server(struct options *options)
@@ -292,7 +293,7 @@ static int run_server(struct options *options)
 	error = serve_guarded(&server, options, folder, announce, options, why, -1);
 	if (error)
 		stop("%s", why);
-	return 0;
+	return server_status;
 }
 
 static int join(const struct options *options)
@@ -320,7 +321,7 @@ static int print_file(int fd)
 	while ((character = getc(file)) != EOF)
 		putchar(character);
 	fclose(file);
-	return fflush(stdout) || ferror(stdout) ? STATUS_FAILED : 0;
+	return end_output();
 }
 
 static int tell(const struct options *options)
@@ -337,7 +338,7 @@ static int tell(const struct options *options)
 		stop("%s", text[0] ? text : strerror(-error));
 	if (text[0])
 		printf("%s\n", text);
-	return file >= 0 ? print_file(file) : 0;
+	return file >= 0 ? print_file(file) : end_output();
 }
 
 static int print(const struct options *options)
@@ -350,7 +351,7 @@ static int print(const struct options *options)
 		stop("%s", wrong.text);
 	topology_print(&graph, stdout);
 	graph_free(&graph);
-	return fflush(stdout) || ferror(stdout) ? 1 : 0;
+	return end_output();
 }
 
 int main(int argc, char **argv)
