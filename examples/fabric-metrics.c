@@ -183,6 +183,19 @@ static void put_maxima(gzFile out, const char *name,
 		}
 }
 
+/* Whether the total of a counter is as of the latest reading: that has it, and its value was
+ * not ignored as impossible. */
+static bool is_current(const struct mad_fabric_counters_port *each, unsigned counter)
+{
+	const uint64_t bit = MAD_COUNTER_BIT(counter);
+
+	if (!(each->totals->total.present & each->reading->present & bit))
+		return false;
+	return !(each->events & MAD_COUNTERS_IMPOSSIBLE) ||
+	       !(each->totals->total.odd_values & bit) ||
+	       !isnan(mad_counters_tracker_rate(each->tracker, counter));
+}
+
 /* The value of a metric, if the port has it. */
 static bool get_value(const struct mad_fabric_counters_port *each, unsigned metric,
 		      uint64_t *value)
@@ -203,8 +216,7 @@ static bool get_value(const struct mad_fabric_counters_port *each, unsigned metr
 
 	if (metric < MAD_COUNTER_COUNT) {
 		*value = is_read ? mad_counters_value(&each->totals->total, metric) : 0;
-		return is_read && each->totals->total.present & MAD_COUNTER_BIT(metric) &&
-		       (*value || !only_nonzero);
+		return is_read && is_current(each, metric) && (*value || !only_nonzero);
 	}
 	*value = values[metric - STATE];
 	return metric < PEER_UP        ? port->info != NULL
