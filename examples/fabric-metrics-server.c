@@ -16,10 +16,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+/* Connections in all; a quarter of them may be of one client. */
+#define CLIENTS_MOST 64
+/* A connection ends after this time without progress. */
+#define IDLE_SECONDS 10u
+/* Descriptors of the program without its clients. */
+#define OWN_FILES    24
 
 /* the latest text; by the lock */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -45,25 +54,40 @@ double now(void)
 
 gzFile begin_text(bool is_served)
 {
-	gzFile text;
+	gzFile text = NULL;
+	int file;
 
 	next_file =
 		is_served ? memfd_create("fabric-metrics", MFD_CLOEXEC) : dup(STDOUT_FILENO);
-	text = or_exit(gzdopen(dup(next_file), is_served ? "wb1" : "wbT"));
-	gzbuffer(text, 65536);
-	return text;
+	file = next_file == -1 ? -1 : dup(next_file);
+	if (file != -1)
+		text = gzdopen(file, is_served ? "wb1" : "wbT");
+	if (text) {
+		gzbuffer(text, 65536);
+		return text;
+	}
+	warn("a text that cannot be written");
+	if (file != -1)
+		close(file);
+	if (next_file != -1)
+		close(next_file);
+	return NULL;
 }
 
-void end_text(gzFile text, double begin, double end)
+bool end_text(gzFile text, double begin, double end)
 {
-	if (gzclose(text) != Z_OK)
-		or_exit(NULL);
+	if (gzclose(text) != Z_OK) {
+		warn("a text that cannot be written");
+		close(next_file);
+		return false;
+	}
 	pthread_mutex_lock(&lock);
 	close(text_file);
 	text_file = next_file;
 	text_begin = begin;
 	text_end = end;
 	pthread_mutex_unlock(&lock);
+	return true;
 }
 
 /* The latest text, to be read; -1: there is none, or it is too old. */
@@ -94,43 +118,125 @@ static void close_text(void *text)
 	gzclose(text);
 }
 
+/* Whether an element of Accept-Encoding, "gzip;q=0.5", has the name, and its weight is not 0.
+ */
+static bool is_accepted(const char *element, const char *name, bool *found)
+{
+	size_t size = strcspn(element, " \t;,");
+	const char *end = element + strcspn(element, ","), *at;
+
+	*found = size == strlen(name) && !strncasecmp(element, name, size);
+	for (at = memchr(element, ';', (size_t)(end - element)); *found && at;
+	     at = memchr(at, ';', (size_t)(end - at))) {
+		at += 1 + strspn(at + 1, " \t");
+		if ((*at == 'q' || *at == 'Q') && at[1] == '=')
+			return strtod(at + 2, NULL) > 0;
+	}
+	return *found;
+}
+
+/* gzip itself has precedence over "*" (RFC 9110, 12.5.3). */
+static bool accepts_gzip(const char *encodings)
+{
+	bool any = false, found;
+
+	while (encodings && *(encodings += strspn(encodings, " \t,"))) {
+		bool accepted = is_accepted(encodings, "gzip", &found);
+
+		if (found)
+			return accepted;
+		any |= is_accepted(encodings, "*", &found);
+		encodings += strcspn(encodings, ",");
+	}
+	return any;
+}
+
+/* The response with a text, whose file it closes; NULL: there is no memory. */
+static struct MHD_Response *respond_with(int file, bool compressed)
+{
+	struct MHD_Response *response;
+	unsigned char size[4] = {0}; /* of the text, at the end of its gzip file */
+	struct stat text;
+	gzFile reader;
+
+	if (fstat(file, &text) == -1 || pread(file, size, 4, text.st_size - 4) != 4) {
+		close(file);
+		return NULL;
+	}
+	if (compressed)
+		return MHD_create_response_from_fd((size_t)text.st_size, file);
+	reader = gzdopen(file, "rb");
+	if (!reader) {
+		close(file);
+		return NULL;
+	}
+	response = MHD_create_response_from_callback(size[0] | size[1] << 8 | size[2] << 16 |
+							     (uint64_t)size[3] << 24,
+						     65536, read_text, reader, close_text);
+	if (!response)
+		gzclose(reader);
+	return response;
+}
+
 /* The thread of libmicrohttpd calls this for one request after the other. */
 static enum MHD_Result respond(void *arg, struct MHD_Connection *connection, const char *url,
 			       const char *method, const char *version, const char *upload,
 			       size_t *upload_size, void **state)
 {
-	const char *accepted =
-		MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Accept-Encoding");
+	bool allowed =
+		!strcmp(method, MHD_HTTP_METHOD_GET) || !strcmp(method, MHD_HTTP_METHOD_HEAD);
 	bool known = !strcmp(url, "/metrics");
+	bool compressed = accepts_gzip(
+		MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Accept-Encoding"));
 	double seconds = 0;
-	int file = known ? open_text(&seconds) : -1;
-	unsigned status = file != -1 ? MHD_HTTP_OK
-			  : known    ? MHD_HTTP_SERVICE_UNAVAILABLE
-				     : MHD_HTTP_NOT_FOUND;
-	bool compressed = file != -1 && accepted && strstr(accepted, "gzip");
-	struct MHD_Response *response;
+	int file = known && allowed ? open_text(&seconds) : -1;
+	struct MHD_Response *response = file != -1 ? respond_with(file, compressed) : NULL;
+	unsigned status = response   ? MHD_HTTP_OK
+			  : !known   ? MHD_HTTP_NOT_FOUND
+			  : !allowed ? MHD_HTTP_METHOD_NOT_ALLOWED
+				     : MHD_HTTP_SERVICE_UNAVAILABLE;
 	enum MHD_Result result;
-	struct stat text;
 	char age[32];
 
-	(void)arg, (void)method, (void)version, (void)upload, (void)upload_size, (void)state;
-	if (file == -1)
-		file = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	if (compressed && !fstat(file, &text))
-		response = MHD_create_response_from_fd((size_t)text.st_size, file);
-	else
-		response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 65536, read_text,
-							     or_exit(gzdopen(file, "rb")),
-							     close_text);
-	or_exit(response);
-	sprintf(age, "%.0f", seconds);
-	MHD_add_response_header(response, "Age", age);
+	(void)arg, (void)version, (void)upload, (void)upload_size, (void)state;
+	if (response) {
+		sprintf(age, "%.0f", seconds);
+		MHD_add_response_header(response, "Age", age);
+		MHD_add_response_header(response, "Vary", "Accept-Encoding");
+		if (compressed)
+			MHD_add_response_header(response, "Content-Encoding", "gzip");
+	} else {
+		response = MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
+		if (!response)
+			return MHD_NO;
+		if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
+			MHD_add_response_header(response, "Allow", "GET, HEAD");
+	}
 	MHD_add_response_header(response, "Content-Type", "text/plain; version=0.0.4");
-	if (compressed)
-		MHD_add_response_header(response, "Content-Encoding", "gzip");
 	result = MHD_queue_response(connection, status, response);
 	MHD_destroy_response(response);
 	return result;
+}
+
+/* A client has a descriptor for its connection, and one for the text. */
+static unsigned clients_most(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) || files.rlim_cur >= OWN_FILES + 2 * CLIENTS_MOST)
+		return CLIENTS_MOST;
+	return files.rlim_cur <= OWN_FILES + 2 ? 1 : (unsigned)(files.rlim_cur - OWN_FILES) / 2;
+}
+
+static struct MHD_Daemon *start_daemon(unsigned flags, const struct sockaddr *address)
+{
+	unsigned most = clients_most(), of_one = most < 4 ? 1 : most / 4;
+
+	return MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | flags, 0, NULL, NULL, respond,
+				NULL, MHD_OPTION_SOCK_ADDR, address,
+				MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS,
+				MHD_OPTION_CONNECTION_LIMIT, most,
+				MHD_OPTION_PER_IP_CONNECTION_LIMIT, of_one, MHD_OPTION_END);
 }
 
 bool start_server(const char *address, const char *port)
@@ -138,18 +244,21 @@ bool start_server(const char *address, const char *port)
 	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM,
 				       .ai_flags =
 					       AI_PASSIVE | AI_NUMERICHOST | AI_NUMERICSERV};
-	struct MHD_Daemon *daemon;
+	struct MHD_Daemon *daemon = NULL;
 	struct addrinfo *to;
 
-	if (getaddrinfo(address, port, &hints, &to) != 0)
-		return false;
-	daemon =
-		or_exit(MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD |
-						 (to->ai_family == AF_INET6 ? MHD_USE_IPv6 : 0),
-					 0, NULL, NULL, respond, NULL, MHD_OPTION_SOCK_ADDR,
-					 to->ai_addr, MHD_OPTION_CONNECTION_TIMEOUT, 60u,
-					 MHD_OPTION_CONNECTION_LIMIT, 64u, MHD_OPTION_END));
-	freeaddrinfo(to);
+	/* without an address, IPv6 and IPv4, or IPv4 if the machine has no IPv6 */
+	if (!address && !getaddrinfo("::", port, &hints, &to)) {
+		daemon = start_daemon(MHD_USE_DUAL_STACK, to->ai_addr);
+		freeaddrinfo(to);
+	}
+	if (!daemon) {
+		if (getaddrinfo(address ? address : "0.0.0.0", port, &hints, &to) != 0)
+			return false;
+		daemon = or_exit(start_daemon(to->ai_family == AF_INET6 ? MHD_USE_IPv6 : 0,
+					      to->ai_addr));
+		freeaddrinfo(to);
+	}
 	warnx("port %u", MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_BIND_PORT)->port);
 	return true;
 }

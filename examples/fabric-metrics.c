@@ -93,7 +93,7 @@ static struct mad_async *async;
 static struct mad_fabric *fabric;
 static struct mad_fabric *found; /* the next fabric, after the reading; or NULL */
 static struct mad_fabric_counters *totals;
-static bool has_text;
+static bool has_text, has_failed; /* a text was written, or could not be */
 
 /* --- the command line ------------------------------------------------------------ */
 
@@ -292,6 +292,10 @@ static void write_text(const struct round *round)
 	gzFile out = begin_text(listen_port);
 	struct mad_async_stats stats = {0};
 
+	if (!out) {
+		has_failed = true;
+		return;
+	}
 	for (unsigned metric = 0; metric < METRIC_COUNT; metric++)
 		if (wanted & MAD_COUNTER_BIT(metric))
 			put_metric(out, metric);
@@ -306,9 +310,11 @@ static void write_text(const struct round *round)
 	put_number(out, "mads", "sent_total", (double)stats.sent, "MADs");
 	put_number(out, "requests", "timed_out_total", (double)stats.timed_out,
 		   "Without a response");
-	end_text(out, round->begin,
-		 now() + ROUNDS_OF_TEXT * (round->interval + round->duration));
-	has_text = true;
+	if (end_text(out, round->begin,
+		     now() + ROUNDS_OF_TEXT * (round->interval + round->duration)))
+		has_text = true;
+	else
+		has_failed = true;
 }
 
 /* --- rounds ---------------------------------------------------------------------- */
@@ -380,11 +386,14 @@ static bool open_port(void)
 	int mad_classes[] = {IB_SMI_DIRECT_CLASS, IB_SMI_CLASS, IB_PERFORMANCE_CLASS};
 
 	local_port = mad_rpc_open_port(device, port_number, mad_classes, 3);
-	if (local_port) {
+	async = local_port ? mad_async_create(local_port) : NULL;
+	if (!async) {
+		mad_rpc_close_port(local_port);
+		local_port = NULL;
+	} else {
 		topology.error = counters.error = 0;
 		topology.due = counters.due = 0;
 		mad_port_set_rate(local_port, (unsigned)rate);
-		async = or_exit(mad_async_create(local_port));
 	}
 	return local_port;
 }
@@ -410,7 +419,8 @@ static void run(void)
 			local_port = NULL;
 			async = NULL;
 		}
-	} while (listen_port || (!topology.error && !counters.error && !has_text));
+	} while (listen_port ||
+		 (!topology.error && !counters.error && !has_text && !has_failed));
 }
 
 /* All users can see the command line, but not the file. */
