@@ -25,13 +25,16 @@
 
 /* A text is handed out for so many rounds after its own. */
 #define ROUNDS_OF_TEXT 5
+/* Contradictions of a discovery that are printed. */
+#define MESSAGES_MOST  20
 /* The shortest interval and time limit. */
 #define LEAST_MS       100
 
 /* Discoveries, or readings of the counters. */
 struct round {
 	const char *name;
-	double interval, due, begin; /* in seconds; due and begin by now() */
+	double interval, due, begin; /* in seconds; due, begin and latest by now() */
+	double latest;               /* the beginning of the latest round that succeeded */
 	time_t since;                /* of the latest round that succeeded */
 	double duration;             /* of the same */
 	bool running;
@@ -62,12 +65,26 @@ static const char *const gauges[][2] = {
 	{"counters_up", "Whether the latest reading has read the port"},
 	{"at_maximum", "1: the counter may have missed events"}};
 
-#define TOPOLOGY (MAD_COUNTER_BIT(COUNTERS_UP) - MAD_COUNTER_BIT(STATE))
+/* Kinds of enum mad_fabric_oddity_kind, as labels. */
+static const char *const contradictions[] = {
+	[MAD_FABRIC_ODD_PEER] = "peer",
+	[MAD_FABRIC_ODD_GUID] = "guid",
+	[MAD_FABRIC_ODD_PORT_COUNT] = "port_count",
+	[MAD_FABRIC_ODD_NODE_TYPE] = "node_type",
+	[MAD_FABRIC_ODD_LOOP] = "loop",
+	[MAD_FABRIC_ODD_LID] = "lid",
+	[MAD_FABRIC_ODD_ROUTE_TOO_LONG] = "route",
+	[MAD_FABRIC_ODD_TOO_MANY] = "size",
+	[MAD_FABRIC_ODD_LINK] = "link",
+};
+#define CONTRADICTIONS (sizeof(contradictions) / sizeof(contradictions[0]))
+
+#define TOPOLOGY_METRICS (MAD_COUNTER_BIT(COUNTERS_UP) - MAD_COUNTER_BIT(STATE))
 
 /* --only */
 static const char *const group_names[] = {"topology", "traffic", "errors", "rcv-errors",
 					  "discards", "fec",     NULL};
-static const uint64_t groups[] = {TOPOLOGY,
+static const uint64_t groups[] = {TOPOLOGY_METRICS,
 				  MAD_COUNTERS_TRAFFIC,
 				  MAD_COUNTERS_ERRORS,
 				  MAD_COUNTERS_RCV_ERROR_DETAILS,
@@ -82,7 +99,7 @@ static char *device;
 static int port_number, rate; /* 0: any; no limit */
 static double time_limit = 600;
 static int only_nonzero, only_switches;
-static uint64_t wanted = TOPOLOGY | MAD_COUNTERS_DEFAULT; /* metrics */
+static uint64_t wanted = TOPOLOGY_METRICS | MAD_COUNTERS_DEFAULT; /* metrics */
 static struct mad_fabric_options discovery;
 /* no reading is urgent: a node that is slow for a moment is not taken for a silent one */
 static struct mad_fabric_counters_options reading = {.check_guid = true, .timeout_ms = 3000};
@@ -129,10 +146,12 @@ static double get_time(const char *text)
 
 /* --- metrics of ports ------------------------------------------------------------ */
 
-/* A NodeDescription may have any bytes. */
+/* A NodeDescription may have any bytes, or none: then the name is the GUID. */
 static const char *get_name(const struct mad_fabric_node *node, char *name)
 {
 	mad_printable_text(node->description, name, IB_SMP_DATA_SIZE + 1);
+	if (!*name)
+		sprintf(name, "0x%016" PRIx64, node->guid);
 	for (char *at = name; (at = strpbrk(at, "\"\\"));)
 		*at = '\'';
 	return name;
@@ -152,6 +171,24 @@ static void put(gzFile out, const char *name, const struct mad_fabric_counters_p
 		 name, each->guid, each->number, labels, value);
 }
 
+/* The end 1 has the lower GUID, or the lower port of a cable from a node to itself. Both ends
+ * have the same label "link". */
+static int put_link(char *labels, const struct mad_fabric_port *port)
+{
+	const struct mad_fabric_port *first = port, *second = port->peer;
+	bool is_second =
+		first->node->guid > second->node->guid ||
+		(first->node->guid == second->node->guid && first->number > second->number);
+
+	if (is_second) {
+		first = port->peer;
+		second = port;
+	}
+	return sprintf(labels, ",link=\"0x%016" PRIx64 "/%u-0x%016" PRIx64 "/%u\",end=\"%d\"",
+		       first->node->guid, first->number, second->node->guid, second->number,
+		       1 + is_second);
+}
+
 static void put_info(gzFile out, const char *name, const struct mad_fabric_counters_port *each)
 {
 	const struct mad_fabric_port *port = each->port, *peer = port->peer;
@@ -162,12 +199,14 @@ static void put_info(gzFile out, const char *name, const struct mad_fabric_count
 			   port->node->type == IB_NODE_SWITCH ? port->node->lid : port->lid,
 			   port->width, mad_link_speed_name(port->speed));
 
-	if (peer)
+	if (peer) {
+		size += put_link(labels + size, port);
 		sprintf(labels + size,
 			",peer=\"%s\",peer_type=\"%s\",peer_guid=\"0x%016" PRIx64
 			"\",peer_port=\"%u\"",
 			get_name(peer->node, text), get_type(peer->node), peer->node->guid,
 			peer->number);
+	}
 	put(out, name, each, 1, labels);
 }
 
@@ -287,8 +326,51 @@ static void put_round(gzFile out, const struct round *round)
 	put_number(out, round->name, "failures_total", round->failed, "Rounds that failed");
 }
 
+static void put_fabric(gzFile out)
+{
+	size_t counts[CONTRADICTIONS] = {0};
+	const struct mad_fabric_oddity *odd;
+
+	put_number(out, "fabric", "nodes", (double)mad_fabric_node_count(fabric),
+		   "Nodes that respond");
+	put_number(
+		out, "fabric", "failures", (double)mad_fabric_failure_count(fabric),
+		"Nodes with requests that failed, and ports with a node that does not respond");
+	for (size_t i = 0; (odd = mad_fabric_oddity(fabric, i)); i++)
+		if (odd->kind < CONTRADICTIONS) /* a later library may have more */
+			counts[odd->kind]++;
+	put_family(out, "fabric_contradictions", "gauge", "In the latest discovery");
+	for (unsigned kind = 0; kind < CONTRADICTIONS; kind++)
+		gzprintf(out, "infiniband_fabric_contradictions{kind=\"%s\"} %zu\n",
+			 contradictions[kind], counts[kind]);
+}
+
+/* Says what the discovery before did not find. */
+static void say_contradictions(const struct mad_fabric *before, const struct mad_fabric *after)
+{
+	const struct mad_fabric_oddity *odd, *was;
+	char name[IB_SMP_DATA_SIZE + 1];
+
+	for (size_t i = 0; i < MESSAGES_MOST && (odd = mad_fabric_oddity(after, i)); i++) {
+		was = before ? mad_fabric_oddity(before, i) : NULL;
+		if (was && was->kind == odd->kind && was->node->guid == odd->node->guid &&
+		    (was->port ? was->port->number : 0) == (odd->port ? odd->port->number : 0))
+			continue;
+		warnx("topology: %s port %u: %s", get_name(odd->node, name),
+		      odd->port ? odd->port->number : 0, mad_fabric_oddity_text(odd->kind));
+	}
+}
+
+/* Whether the latest discovery that succeeded is recent enough to be served. */
+static bool has_topology(void)
+{
+	return now() <
+	       topology.latest + ROUNDS_OF_TEXT * (topology.interval + topology.duration);
+}
+
 static void write_text(const struct round *round)
 {
+	uint64_t metrics = has_topology() ? wanted : wanted & ~TOPOLOGY_METRICS;
 	gzFile out = begin_text(listen_port);
 	struct mad_async_stats stats = {0};
 
@@ -297,15 +379,12 @@ static void write_text(const struct round *round)
 		return;
 	}
 	for (unsigned metric = 0; metric < METRIC_COUNT; metric++)
-		if (wanted & MAD_COUNTER_BIT(metric))
+		if (metrics & MAD_COUNTER_BIT(metric))
 			put_metric(out, metric);
 	put_round(out, &topology);
 	put_round(out, &counters);
-	put_number(out, "fabric", "nodes", (double)mad_fabric_node_count(fabric),
-		   "Nodes that respond");
-	put_number(
-		out, "fabric", "failures", (double)mad_fabric_failure_count(fabric),
-		"Nodes with requests that failed, and ports with a node that does not respond");
+	if (has_topology())
+		put_fabric(out);
 	mad_async_get_stats(async, &stats, sizeof(stats));
 	put_number(out, "mads", "sent_total", (double)stats.sent, "MADs");
 	put_number(out, "requests", "timed_out_total", (double)stats.timed_out,
@@ -329,6 +408,7 @@ static void end_round(struct round *round, int error)
 	if (!error) {
 		round->since = time(NULL) - (time_t)(now() - round->begin);
 		round->duration = now() - round->begin;
+		round->latest = round->begin;
 	}
 }
 
@@ -353,6 +433,7 @@ static void take_over(void)
 {
 	if (mad_fabric_counters_set_fabric(totals, found) < 0)
 		or_exit(NULL);
+	say_contradictions(fabric, found);
 	mad_fabric_free(fabric);
 	fabric = found;
 	found = NULL;
