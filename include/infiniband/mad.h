@@ -351,9 +351,10 @@ char *portid2str(ib_portid_t *portid);
 int portid2portnum(ib_portid_t *portid);
 
 /**
- * Reads a directed route: "0,1,6" has 2 hops. Stores drslid and drdlid in path, 0 as 0xffff.
- * Returns the number of hops. If routepath has more than 63 hops, or text that is not a port
- * number, path becomes empty, and the call returns -1 with errno EINVAL.
+ * Reads a directed route: "0,1,6" has 2 hops. Blanks and newlines may stand around each number.
+ * Stores drslid and drdlid in path, 0 as 0xffff. Returns the number of hops. If routepath has
+ * more than 63 hops, or text that is not a port number, path becomes empty, and the call
+ * returns -1 with errno EINVAL.
  */
 int str2drpath(ib_dr_path_t *path, char *routepath, int drslid, int drdlid);
 

@@ -7,6 +7,7 @@
 #include "fields/text.h"
 
 #include <infiniband/mad.h>
+#include <ctype.h>
 #include <errno.h>
 
 /* The longest text: a LID, a GID, and a directed route of 63 hops with its LIDs. */
@@ -71,17 +72,26 @@ EXPORT int portid2portnum(ib_portid_t *portid)
 	return portid->drpath.cnt ? portid->drpath.p[portid->drpath.cnt - 1] : 0;
 }
 
-/* Parses a port number, and moves *text behind it; -1 for any other text. */
+static const char *skip_blanks(const char *text)
+{
+	while (isspace((unsigned char)*text))
+		text++;
+	return text;
+}
+
+/* Parses a port number with blanks around it, and moves *text behind it; -1 for other text. */
 static int parse_port(const char **text)
 {
 	int number = 0, digits = 0;
 
+	*text = skip_blanks(*text);
 	while (**text >= '0' && **text <= '9') {
 		number = number * 10 + *(*text)++ - '0';
 		digits++;
 		if (number > UINT8_MAX)
 			return -1;
 	}
+	*text = skip_blanks(*text);
 	return digits ? number : -1;
 }
 

@@ -122,13 +122,22 @@ EXPORT int ib_resolve_self_via(ib_portid_t *portid, int *portnum, ibmad_gid_t *g
 
 /* --- by text -------------------------------------------------------------------- */
 
-/* Parses a number in the notation of C, and sets its end; 0 for any other text. */
+static const char *skip_blanks(const char *text)
+{
+	while (isspace((unsigned char)*text))
+		text++;
+	return text;
+}
+
+/*
+ * Parses a number in the notation of C, which may follow blanks, and sets its end; 0 for any
+ * other text.
+ */
 static uint64_t parse_number(const char *text, char **end)
 {
 	uint64_t number;
 
-	while (isspace((unsigned char)*text))
-		text++;
+	text = skip_blanks(text);
 	if (!isdigit((unsigned char)*text))
 		return 0;
 	errno = 0;
@@ -141,7 +150,7 @@ static int resolve_lid(ib_portid_t *portid, const char *text)
 	char *end;
 	uint64_t lid = parse_number(text, &end);
 
-	if (!IB_LID_VALID(lid) || *end)
+	if (!IB_LID_VALID(lid) || *skip_blanks(end))
 		return refuse(EINVAL);
 	portid->lid = (int)lid;
 	return 0;
@@ -153,7 +162,7 @@ static int resolve_guid(ib_portid_t *portid, const char *text, ib_portid_t *sm_i
 	char *end;
 	uint64_t guid = parse_number(text, &end);
 
-	if (!guid || *end)
+	if (!guid || *skip_blanks(end))
 		return refuse(EINVAL);
 	return ib_resolve_guid_via(portid, &guid, sm_id, 0, srcport);
 }
@@ -168,7 +177,7 @@ static int resolve_gid(ib_portid_t *portid, const char *text, ib_portid_t *sm_id
 	return ib_resolve_gid_via(portid, gid, sm_id, 0, srcport);
 }
 
-/* Parses a LID, and the directed route from there on, with a comma or a space between them. */
+/* Parses a LID, and the directed route from there on, with ',', ';' or a blank between them. */
 static int resolve_lid_and_route(ib_portid_t *portid, const char *text,
 				 const struct ibmad_port *srcport)
 {
@@ -176,7 +185,7 @@ static int resolve_lid_and_route(ib_portid_t *portid, const char *text,
 	char *end;
 	uint64_t lid = parse_number(text, &end);
 
-	if (!IB_LID_VALID(lid) || !*end || !strchr(", ;", *end))
+	if (!IB_LID_VALID(lid) || (*end != ',' && *end != ';' && !isspace((unsigned char)*end)))
 		return refuse(EINVAL);
 	portid->lid = (int)lid;
 	/* the response returns to the LID where the route begins (IBA 14.2.2) */

@@ -338,6 +338,46 @@ static void compare_address(void)
 		report("portid2portnum", 0, "other", "number");
 }
 
+/*
+ * Texts made of pieces of routes and of addresses. Ours refuses texts that are none, which the
+ * reference reads somehow; whatever ours reads, the reference reads the same way.
+ */
+static void random_text(char *text, size_t size)
+{
+	static const char *const pieces[] = {"0", "1", "5",   "17", "255", ",",
+					     ",", ",", ",",   " ",  "\t",  "\n",
+					     "x", "-", "256", "08", ";",   ""};
+	size_t length = 0, count = random64() % 12;
+
+	text[0] = 0;
+	while (count--) {
+		const char *piece = pieces[random64() % (sizeof(pieces) / sizeof(*pieces))];
+
+		length += (size_t)snprintf(text + length, size - length, "%s", piece);
+	}
+}
+
+static void compare_texts(void)
+{
+	ib_dr_path_t ours = {0}, reference = {0};
+	ib_portid_t a = {0}, b = {0};
+	char text[64], copy[64];
+	int count;
+
+	random_text(text, sizeof(text));
+	strcpy(copy, text);
+	count = str2drpath(&ours, text, 7, 0);
+	if (count >= 0 && (THEIRS(str2drpath)(&reference, copy, 7, 0) != count ||
+			   memcmp(ours.p, reference.p, (size_t)count + 1)))
+		report("route", (unsigned)count, text, "another route");
+	random_text(text, sizeof(text));
+	strcpy(copy, text);
+	if (!ib_resolve_portid_str_via(&a, text, IB_DEST_LID, NULL, NULL) &&
+	    (THEIRS(ib_resolve_portid_str_via)(&b, copy, IB_DEST_LID, NULL, NULL) ||
+	     a.lid != b.lid))
+		report("LID", (unsigned)a.lid, text, "another LID");
+}
+
 static void load_theirs(void)
 {
 	glob_t found;
@@ -359,9 +399,9 @@ static void load_theirs(void)
 
 int main(void)
 {
-	static void (*const comparisons[])(void) = {compare_field,      compare_coding,
-						    compare_value_text, compare_printer,
-						    compare_packet,     compare_address};
+	static void (*const comparisons[])(void) = {
+		compare_field,  compare_coding,  compare_value_text, compare_printer,
+		compare_packet, compare_address, compare_texts};
 	const char *seed = getenv("TEST_SEED"), *rounds_text = getenv("TEST_ROUNDS");
 	unsigned long i, rounds = rounds_text ? strtoul(rounds_text, NULL, 0) : 1200000;
 

@@ -219,10 +219,29 @@ TEST(a_child_does_not_go_on_where_its_parent_does)
 
 TEST(what_is_no_route_leaves_it_empty)
 {
-	static const char *const bad[] = {
-		"",     "x",  "0,1x",  "0,,1",  " 0",
-		"0, 1", "-1", "0,256", "0,300", "0x1",
-		"0;1",  ",",  "0,1 ",  "0,1,,", "99999999999999999999"};
+	static const char *const bad[] = {"",
+					  "x",
+					  "0,1x",
+					  "0,,1",
+					  "0, ,1",
+					  " ",
+					  "0 1",
+					  "-1",
+					  "0,256",
+					  "0,300",
+					  "0x1",
+					  "\n",
+					  "0;1",
+					  ",",
+					  ", ",
+					  "0,1,\n",
+					  "0,1 5",
+					  "0,1 x",
+					  "+1",
+					  "0,1,,",
+					  "0,-1",
+					  "0, 1,,",
+					  "99999999999999999999"};
 	char text[400] = "0";
 	ib_dr_path_t path;
 
@@ -242,6 +261,25 @@ TEST(what_is_no_route_leaves_it_empty)
 	strcat(text, ",7");
 	assert_int_equal(str2drpath(&path, text, 0, 0), -1);
 	assert_int_equal(path.cnt, 0);
+}
+
+/* as fgets() reads a route that a person wrote */
+TEST(a_route_may_have_blanks_and_a_newline_around_its_numbers)
+{
+	static const char *const routes[] = {
+		"0,1,5",     "0, 1, 5", "0,1,5\n",   " 0,1,5",
+		"0 ,1 ,5",   "0,1,5 ",  "0,\t1,5\n", "\n 0 \r\n, 1\v,\f5 ",
+		"0,1,5\r\n", "0,1 , 5,"};
+	ib_dr_path_t path;
+	char text[40];
+
+	for (size_t i = 0; i < sizeof(routes) / sizeof(*routes); i++) {
+		strcpy(text, routes[i]);
+		assert_int_equal(str2drpath(&path, text, 0, 0), 2);
+		assert_int_equal(path.p[0], 0);
+		assert_int_equal(path.p[1], 1);
+		assert_int_equal(path.p[2], 5);
+	}
 }
 
 TEST(a_route_prints_into_what_room_there_is)

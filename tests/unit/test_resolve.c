@@ -226,7 +226,8 @@ TEST(a_lid_is_a_number_in_c_s_notation)
 	static const struct {
 		const char *text;
 		int lid;
-	} lids[] = {{"8", 8}, {"0x1f", 31}, {"010", 8}, {" 7", 7}, {"1", 1}, {"49151", 49151}};
+	} lids[] = {{"8", 8}, {"0x1f", 31}, {"010", 8},     {" 7", 7},
+		    {"1", 1}, {"8 ", 8},    {"\t0x9\n", 9}, {"49151", 49151}};
 
 	for (size_t i = 0; i < sizeof(lids) / sizeof(*lids); i++) {
 		assert_int_equal(resolve(IB_DEST_LID, lids[i].text), 0);
@@ -250,10 +251,14 @@ TEST(a_directed_route_begins_at_the_port)
 
 TEST(a_guid_is_resolved)
 {
-	assert_int_equal(resolve(IB_DEST_GUID, "0x0908070605040302"), 0);
-	assert_int_equal(resolved.lid, 0x77);
-	assert_int_equal(resolved.sl, 6);
-	assert_memory_equal(resolved.gid, other, sizeof(other));
+	static const char *const texts[] = {"0x0908070605040302", " 0x0908070605040302 \n"};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+		assert_int_equal(resolve(IB_DEST_GUID, texts[i]), 0);
+		assert_int_equal(resolved.lid, 0x77);
+		assert_int_equal(resolved.sl, 6);
+		assert_memory_equal(resolved.gid, other, sizeof(other));
+	}
 	expect_mad(2, "0:01030201 17:35 55:0c 64:" OTHER "fe800000000000001122334455667788");
 }
 
@@ -266,7 +271,8 @@ TEST(a_gid_is_resolved)
 
 TEST(a_lid_and_a_route_from_there_come_back_to_one_s_own_lid)
 {
-	static const char *const texts[] = {"2,0,1", "2 0,1", "0x2;0,1"};
+	static const char *const texts[] = {"2,0,1",     "2 0,1",        "0x2;0,1",
+					    "2, 0, 1\n", " 2; 0 ,1\r\n", "2\t0,1"};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
 		assert_int_equal(resolve(IB_DEST_DRSLID, texts[i]), 0);
@@ -286,40 +292,24 @@ TEST(what_is_no_address_is_refused)
 		enum MAD_DEST kind;
 		const char *text;
 	} bad[] = {
-		{IB_DEST_LID, ""},
-		{IB_DEST_LID, "0"},
-		{IB_DEST_LID, "-1"},
-		{IB_DEST_LID, "+1"},
-		{IB_DEST_LID, "x"},
-		{IB_DEST_LID, "8x"},
-		{IB_DEST_LID, "8 "},
-		{IB_DEST_LID, "08"},
-		{IB_DEST_LID, "0x"},
-		{IB_DEST_LID, "49152"},
-		{IB_DEST_LID, "65536"},
-		{IB_DEST_LID, "4294967304"},
-		{IB_DEST_LID, "18446744073709551624"},
-		{IB_DEST_DRPATH, ""},
-		{IB_DEST_DRPATH, "x"},
-		{IB_DEST_DRPATH, "0,256"},
-		{IB_DEST_GUID, ""},
-		{IB_DEST_GUID, "0"},
-		{IB_DEST_GUID, "0x"},
-		{IB_DEST_GUID, "0x1z"},
-		{IB_DEST_GUID, "-1"},
-		{IB_DEST_GUID, "0x10000000000000000"},
-		{IB_DEST_GID, ""},
-		{IB_DEST_GID, "x"},
-		{IB_DEST_GID, "fe80::1 "},
-		{IB_DEST_GID, "10.0.0.1"},
-		{IB_DEST_DRSLID, ""},
-		{IB_DEST_DRSLID, "2"},
-		{IB_DEST_DRSLID, "0,1"},
-		{IB_DEST_DRSLID, "x,1"},
-		{IB_DEST_DRSLID, "2x1"},
-		{IB_DEST_DRSLID, "70000,1"},
-		{(enum MAD_DEST)5, "8"},
-		{(enum MAD_DEST)77, "8"},
+		{IB_DEST_LID, ""},           {IB_DEST_LID, "0"},
+		{IB_DEST_LID, "-1"},         {IB_DEST_LID, "+1"},
+		{IB_DEST_LID, "x"},          {IB_DEST_LID, "8x"},
+		{IB_DEST_LID, "8 9"},        {IB_DEST_LID, " "},
+		{IB_DEST_LID, "08"},         {IB_DEST_LID, "0x"},
+		{IB_DEST_LID, "49152"},      {IB_DEST_LID, "65536"},
+		{IB_DEST_LID, "4294967304"}, {IB_DEST_LID, "18446744073709551624"},
+		{IB_DEST_DRPATH, ""},        {IB_DEST_DRPATH, "x"},
+		{IB_DEST_DRPATH, "0,256"},   {IB_DEST_GUID, ""},
+		{IB_DEST_GUID, "0"},         {IB_DEST_GUID, "0x"},
+		{IB_DEST_GUID, "0x1z"},      {IB_DEST_GUID, "0x1 z"},
+		{IB_DEST_GUID, "-1"},        {IB_DEST_GUID, "0x10000000000000000"},
+		{IB_DEST_GID, ""},           {IB_DEST_GID, "x"},
+		{IB_DEST_GID, "fe80::1 "},   {IB_DEST_GID, "10.0.0.1"},
+		{IB_DEST_DRSLID, ""},        {IB_DEST_DRSLID, "2"},
+		{IB_DEST_DRSLID, "0,1"},     {IB_DEST_DRSLID, "x,1"},
+		{IB_DEST_DRSLID, "2x1"},     {IB_DEST_DRSLID, "70000,1"},
+		{(enum MAD_DEST)5, "8"},     {(enum MAD_DEST)77, "8"},
 	};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
@@ -329,6 +319,7 @@ TEST(what_is_no_address_is_refused)
 	/* here the route is invalid */
 	assert_fails_minus_1(resolve(IB_DEST_DRSLID, "2,"), EINVAL);
 	assert_fails_minus_1(resolve(IB_DEST_DRSLID, "2,x"), EINVAL);
+	assert_fails_minus_1(resolve(IB_DEST_DRSLID, "2 ,0,1"), EINVAL);
 	assert_fails_minus_1(
 		ib_resolve_portid_str_via(&resolved, NULL, IB_DEST_LID, NULL, fixture.port),
 		EINVAL);
