@@ -220,6 +220,8 @@ EXPORT int umad_get_ca(const char *ca_name, umad_ca_t *ca)
 		return fail(-EINVAL);
 	memset(ca, 0, sizeof(*ca));
 	err = select_ca(ca_name, &choice);
+	if (!ca_name)
+		choice_log(NULL, 0, err, &choice);
 	if (!err)
 		err = read_ca(choice.ca_name, ca);
 	if (err) {
@@ -264,6 +266,7 @@ EXPORT int umad_get_port(const char *ca_name, int portnum, umad_port_t *port)
 		return fail(-EINVAL);
 	memset(port, 0, sizeof(*port));
 	err = select_port(ca_name, portnum, false, &choice);
+	choice_log(ca_name, portnum, err, &choice);
 	if (!err)
 		err = check_ca(choice.ca_name);
 	if (!err)
@@ -295,6 +298,8 @@ EXPORT int umad_get_ca_portguids(const char *ca_name, __be64 *portguids, int max
 	int i, highest, err;
 
 	err = select_ca(ca_name, &choice);
+	if (!ca_name)
+		choice_log(NULL, 0, err, &choice);
 	if (!err)
 		err = check_ca(choice.ca_name);
 	if (err)

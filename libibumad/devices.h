@@ -49,6 +49,12 @@ int select_port(const char *ca_name, int portnum, bool smi_only, struct port_cho
  */
 int select_ca(const char *ca_name, struct port_choice *choice);
 
+/*
+ * Logs the ports that select_port() or select_ca() could choose, and its result: "err", or
+ * "choice". Nothing if the caller named the port, or such messages are not wanted.
+ */
+void choice_log(const char *ca_name, int portnum, int err, const struct port_choice *choice);
+
 /* --- cdev.c: the umad or issm device of a port ------------------------------------ */
 
 enum cdev_kind {

@@ -32,6 +32,7 @@ static int open_port(const char *ca_name, int portnum, bool smi_only)
 	int abi, err, fd;
 
 	err = select_port(ca_name, portnum, smi_only, &choice);
+	choice_log(ca_name, portnum, err, &choice);
 	if (!err)
 		err = cdev_find(CDEV_UMAD, &choice, path);
 	/*

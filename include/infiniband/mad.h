@@ -1782,7 +1782,10 @@ extern ib_mad_dump_fn mad_dump_port_ext_speeds_counters_rsfec_active;
 /** Prints the fields of the image val, from start to the field before end. */
 void mad_dump_fields(char *buf, int bufsz, void *val, int valsz, int start, int end);
 
-/** The level of messages: 0 none, 1 some, 2 all. Programs may set it. */
+/**
+ * The level of messages: 0 failures that rdma-core's libraries report; 1 a line for each
+ * request and one for its result, too; 2 the bytes of each MAD, too. Programs may set it.
+ */
 extern int ibdebug;
 
 /* Not by be64toh(): <endian.h> does not declare it under -std=c99 and later. */

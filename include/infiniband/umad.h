@@ -496,8 +496,9 @@ int umad_get_smi_gsi_pair_by_ca_name(const char *devname, uint8_t portnum,
 				     struct umad_ca_pair *ca_pair, unsigned enforce_smi);
 
 /**
- * Sets the level of messages: 0 warnings; 1 operations and the causes of failures, too; 2 each
- * packet, too. A negative level changes nothing. Returns the level. See umad_set_log_hook().
+ * Sets the level of messages: 0 warnings; 1 operations, the choice of a port and the causes of
+ * failures, too; 2 each packet, too. A negative level changes nothing. Returns the level. See
+ * umad_set_log_hook().
  */
 int umad_debug(int level);
 

@@ -171,7 +171,7 @@ void umad_monitor_close(struct umad_monitor *monitor);
 /** The level of a message, as for umad_debug(). */
 enum umad_log_level {
 	UMAD_LOG_WARNING = 0, /**< a failure that rdma-core reports at any level */
-	UMAD_LOG_INFO = 1,    /**< events, and the reasons why calls failed */
+	UMAD_LOG_INFO = 1,    /**< events, choices, and the reasons why calls failed */
 	UMAD_LOG_DEBUG = 2    /**< every packet */
 };
 
@@ -182,10 +182,10 @@ typedef void umad_log_fn(enum umad_log_level level, const char *text, void *user
  * Sets a function that receives the messages of libibumad and libibmad. With NULL, messages go
  * to stderr.
  *
- * The hook always gets warnings. It gets the other messages if umad_debug() has set their
- * level. The thread that has a message calls the hook, with no lock held. Several threads may
- * call it at once. While the program replaces a hook, another thread may call the old hook once
- * more.
+ * The hook always gets warnings. It gets the other messages of libibumad if umad_debug() has
+ * set their level, and those of libibmad, at UMAD_LOG_INFO, if ibdebug is 1 or more. The thread
+ * that has a message calls the hook, with no lock held. Several threads may call it at once.
+ * While the program replaces a hook, another thread may call the old hook once more.
  */
 void umad_set_log_hook(umad_log_fn *hook, void *user);
 

@@ -28,26 +28,51 @@ __attribute__((format(printf, 3, 0))) static void compose(char *text, size_t siz
 			*text = '?';
 }
 
-static void tell(const char *kind, const char *call, const char *text)
+static void tell(enum umad_log_level level, const char *kind, const char *call,
+		 const char *text)
 {
 	char line[640];
 
 	snprintf(line, sizeof(line), "%s: %s", call, text);
-	if (!umad_log(UMAD_LOG_WARNING, line))
+	if (!umad_log(level, line))
 		fprintf(stderr, "%s: [%d] %s\n", kind, getpid(), line);
+}
+
+__attribute__((format(printf, 3, 0))) static void tell_formatted(enum umad_log_level level,
+								 const char *call,
+								 const char *format,
+								 va_list args)
+{
+	int saved_errno = errno;
+	char text[512];
+
+	compose(text, sizeof(text), format, args);
+	tell(level, "ibwarn", call, text);
+	errno = saved_errno;
 }
 
 void report(const char *call, const char *format, ...)
 {
-	int saved_errno = errno;
-	char text[512];
 	va_list args;
 
 	va_start(args, format);
-	compose(text, sizeof(text), format, args);
+	tell_formatted(UMAD_LOG_WARNING, call, format, args);
 	va_end(args);
-	tell("ibwarn", call, text);
-	errno = saved_errno;
+}
+
+void report_debug(const char *call, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	tell_formatted(UMAD_LOG_INFO, call, format, args);
+	va_end(args);
+}
+
+void report_not_made(const char *call, int error)
+{
+	if (ibdebug)
+		report_debug(call, "the request cannot be made: %s", strerror(error));
 }
 
 void report_and_exit(const char *call, const char *format, ...)
@@ -62,7 +87,7 @@ void report_and_exit(const char *call, const char *format, ...)
 	va_end(args);
 	length = strlen(text);
 	snprintf(text + length, sizeof(text) - length, ": %s", strerror(error));
-	tell("ibpanic", call, text);
+	tell(UMAD_LOG_WARNING, "ibpanic", call, text);
 	exit(-1);
 }
 

@@ -21,6 +21,12 @@ void report(const char *call, const char *format, ...) __attribute__((format(pri
 void report_and_exit(const char *call, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* The same with the level UMAD_LOG_INFO. The caller checks ibdebug. */
+void report_debug(const char *call, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+/* With ibdebug: a request that no packet was written for. */
+void report_not_made(const char *call, int error);
+
 /* Writes a MAD that is sent or received to stderr. */
 void report_bytes(const char *what, const uint8_t *mad, int length);
 

@@ -266,6 +266,7 @@ static void call_back(struct mad_async *engine, struct async_request *async,
 			reply.data_size = reply.length - request->dataoffs;
 		}
 	}
+	port_request_debug(&async->request);
 	callback(engine, &reply, async->arg);
 	request_fini(request);
 }
@@ -323,9 +324,9 @@ void engine_end_processing(struct mad_async *engine)
 /* --- requests ------------------------------------------------------------------- */
 
 /* The caller's structures stay as they are. */
-static INLINE int init_request(struct mad_async *engine, struct async_request *async,
-			       const ib_rpc_t *rpc, const ib_portid_t *dport,
-			       const void *payload, size_t size)
+static INLINE int init_request(struct mad_async *engine, const char *call,
+			       struct async_request *async, const ib_rpc_t *rpc,
+			       const ib_portid_t *dport, const void *payload, size_t size)
 {
 	struct request_settings settings =
 		options_for_request(engine->port, rpc->mgtclass & 0xff);
@@ -337,14 +338,15 @@ static INLINE int init_request(struct mad_async *engine, struct async_request *a
 		dport = &destination;
 	}
 	settings.by_rmpp = request_is_by_rmpp(rpc);
-	port_request_init(&async->request, &engine->owner);
+	port_request_init(&async->request, &engine->owner, call);
 	return request_make(&async->request.request, &settings, rpc, mad_trid(), dport, NULL,
 			    payload, size);
 }
 
-static INLINE int submit_unlocking(struct mad_async *engine, const ib_rpc_t *rpc,
-				   const ib_portid_t *dport, const void *payload, size_t size,
-				   mad_async_fn *callback, void *arg, uint64_t *id, bool urgent)
+static INLINE int submit_unlocking(struct mad_async *engine, const char *call,
+				   const ib_rpc_t *rpc, const ib_portid_t *dport,
+				   const void *payload, size_t size, mad_async_fn *callback,
+				   void *arg, uint64_t *id, bool urgent)
 {
 	struct ibmad_port *port = engine->port;
 	struct async_request *async;
@@ -357,7 +359,7 @@ static INLINE int submit_unlocking(struct mad_async *engine, const ib_rpc_t *rpc
 		return -ENOMEM;
 	ret = timers_reserve(&port->timers, port->open + 1);
 	if (!ret)
-		ret = init_request(engine, async, rpc, dport, payload, size);
+		ret = init_request(engine, call, async, rpc, dport, payload, size);
 	if (ret) {
 		pool_put(&engine->pool, async);
 		return ret;
@@ -381,18 +383,20 @@ static INLINE int submit_unlocking(struct mad_async *engine, const ib_rpc_t *rpc
 	return 0;
 }
 
-int engine_submit_unlocking(struct mad_async *engine, const ib_rpc_t *rpc,
+int engine_submit_unlocking(struct mad_async *engine, const char *call, const ib_rpc_t *rpc,
 			    const ib_portid_t *dport, const void *payload, size_t size,
 			    mad_async_fn *callback, void *arg, uint64_t *id)
 {
-	return submit_unlocking(engine, rpc, dport, payload, size, callback, arg, id, false);
+	return submit_unlocking(engine, call, rpc, dport, payload, size, callback, arg, id,
+				false);
 }
 
 int engine_submit_urgent_unlocking(struct mad_async *engine, const ib_rpc_t *rpc,
 				   const ib_portid_t *dport, mad_async_fn *callback, void *arg,
 				   uint64_t *id)
 {
-	return submit_unlocking(engine, rpc, dport, NULL, 0, callback, arg, id, true);
+	return submit_unlocking(engine, "mad_async_submit", rpc, dport, NULL, 0, callback, arg,
+				id, true);
 }
 
 EXPORT int mad_async_submit(struct mad_async *async, const ib_rpc_t *rpc,
@@ -406,10 +410,13 @@ EXPORT int mad_async_submit(struct mad_async *async, const ib_rpc_t *rpc,
 	ret = enter(async, &cancel_state);
 	if (ret)
 		return ret;
-	ret = submit_unlocking(async, rpc, dport, payload, size, callback, arg, id, false);
+	ret = submit_unlocking(async, "mad_async_submit", rpc, dport, payload, size, callback,
+			       arg, id, false);
 	if (ret == -EPROTONOSUPPORT)
 		engine_report_class_unlocking(async, "mad_async_submit", rpc->mgtclass);
 	leave(async, cancel_state);
+	if (ret)
+		report_not_made("mad_async_submit", -ret);
 	return ret;
 }
 

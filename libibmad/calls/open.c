@@ -20,12 +20,16 @@ static int not_registered(int mgmt_class, int error)
 	return -1;
 }
 
-static int keep_agent(struct ibmad_port *port, int mgmt_class, uint8_t rmpp_version, int agent)
+static int keep_agent(const char *call, struct ibmad_port *port, int mgmt_class,
+		      uint8_t rmpp_version, int agent)
 {
 	if (agent < 0)
 		return not_registered(mgmt_class, errno ? errno : EINVAL);
 	port->handle.rmpp[mgmt_class] = rmpp_version != 0;
 	port->handle.agents[mgmt_class] = agent;
+	if (ibdebug)
+		report_debug(call, "class 0x%02x is agent %d on handle %d",
+			     (unsigned)mgmt_class, agent, port->handle.fd);
 	return agent;
 }
 
@@ -37,7 +41,9 @@ EXPORT int mad_register_client_via(int mgmt, uint8_t rmpp_version, struct ibmad_
 		return not_registered(mgmt, EINVAL);
 	agent = umad_register(srcport->handle.fd, mgmt, class_version(mgmt), rmpp_version,
 			      NULL);
-	return keep_agent(srcport, mgmt, rmpp_version, agent) < 0 ? -1 : 0;
+	return keep_agent("mad_register_client_via", srcport, mgmt, rmpp_version, agent) < 0
+		       ? -1
+		       : 0;
 }
 
 EXPORT int mad_register_server_via(int mgmt, uint8_t rmpp_version,
@@ -60,7 +66,7 @@ EXPORT int mad_register_server_via(int mgmt, uint8_t rmpp_version,
 	else
 		agent = umad_register(srcport->handle.fd, mgmt, class_version(mgmt),
 				      rmpp_version, mask);
-	return keep_agent(srcport, mgmt, rmpp_version, agent);
+	return keep_agent("mad_register_server_via", srcport, mgmt, rmpp_version, agent);
 }
 
 EXPORT int mad_rpc_class_agent(struct ibmad_port *srcport, int cls)
@@ -138,6 +144,9 @@ static struct ibmad_port *open_uncancelled(const char *call, report_fn *tell,
 		return NULL;
 	}
 	port_begin(port);
+	if (ibdebug)
+		report_debug(call, "%s port %d is open, handle %d", port_name(ca_name), portnum,
+			     fd);
 	return port;
 }
 
@@ -312,6 +321,11 @@ EXPORT struct ibmad_ports_pair *mad_rpc_open_port2(char *dev_name, int dev_port,
 		not_opened(ENOMEM);
 		return NULL;
 	}
+	if (ibdebug)
+		report_debug("mad_rpc_open_port2", "SMI %s port %u, GSI %s port %u",
+			     names.smi_name[0] ? names.smi_name : "(none)",
+			     names.smi_preferred_port, names.gsi_name,
+			     names.gsi_preferred_port);
 	if (names.smi_name[0] && strcmp(names.smi_name, names.gsi_name))
 		ret = open_both(pair, &names, mgmt_classes, num_classes);
 	else

@@ -4,6 +4,7 @@
 
 #include "base/export.h"
 #include "base/report.h"
+#include "mad/debug.h"
 #include "mad/layout.h"
 #include "port/reader.h"
 
@@ -105,6 +106,7 @@ EXPORT void *mad_receive_via(void *umad, int timeout, struct ibmad_port *srcport
 		failure_refuse_call(MAD_FAILURE_OTHER, 0, error);
 		return NULL;
 	}
+	debug_received("mad_receive_via", umad, umad_get_mad(umad));
 	errno = saved_errno;
 	return umad;
 }
@@ -136,6 +138,7 @@ EXPORT int mad_respond_via(void *umad, ib_portid_t *portid, uint32_t rstatus,
 		address_gmp(umad, portid, umad_get_mad_addr(umad)->gid_index);
 	else
 		response_address(umad, mad);
+	debug_sent("mad_respond_via", umad, mad);
 	report_packet("respond\n", mad, IB_MAD_SIZE);
 	ret = umad_send(srcport->handle.fd, agent, umad, IB_MAD_SIZE, 0, 0);
 	error = errno;
@@ -178,6 +181,7 @@ static int send_packet(const ib_rpc_t *rpc, struct ibmad_port *port, uint8_t *um
 	if (!trid_is_ours(tid))
 		tids_rest(&port->requests.tids, tid, clock_us());
 	port_unlock(port);
+	debug_sent("mad_send_via", umad, umad_get_mad(umad));
 	report_packet("send\n", umad_get_mad(umad), IB_MAD_SIZE);
 	ret = umad_send(port->handle.fd, agent, umad, IB_MAD_SIZE,
 			mad_get_timeout(port, rpc->timeout), 0);

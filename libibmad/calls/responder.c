@@ -4,6 +4,7 @@
 
 #include "base/export.h"
 #include "calls/engine.h"
+#include "mad/debug.h"
 #include "mad/layout.h"
 
 #include <errno.h>
@@ -249,6 +250,7 @@ static void call_unlocking(struct mad_async *engine, struct held_request *held)
 	server->calling = true;
 	engine->calling++;
 	port_unlock(port);
+	debug_received("mad_server_start", held->umad, umad_get_mad(held->umad));
 	server->callback(server, &held->request, server->arg);
 	port_lock(port);
 	engine->calling--;
@@ -283,6 +285,7 @@ static int respond_in_place(const struct ibmad_port *port, uint8_t *umad, uint16
 
 	response_write_header(mad, status);
 	response_address(umad, mad);
+	debug_sent("mad_server_start", umad, mad);
 	((struct ib_user_mad *)(void *)umad)->agent_id = (uint32_t)agent;
 	return handle_respond(&port->handle, umad, IB_MAD_SIZE, false);
 }
@@ -368,6 +371,7 @@ static int write_response(const struct outgoing *outgoing, const struct held_req
 	if (outgoing->by_rmpp)
 		rmpp_mark(mad);
 	response_address(outgoing->umad, mad);
+	debug_sent("mad_request_respond", outgoing->umad, mad);
 	((struct ib_user_mad *)(void *)outgoing->umad)->agent_id = (uint32_t)agent;
 	return -handle_respond(&server->port->handle, outgoing->umad, (int)outgoing->length,
 			       outgoing->by_rmpp);

@@ -172,8 +172,10 @@ static RARE int not_made(const char *call, const struct request *request, const 
 	store_failure(rpc, request, error);
 	if (!call && error == EPROTONOSUPPORT)
 		report_class("mad_rpc_message", rpc->mgtclass);
-	if (!call)
+	if (!call) {
+		report_not_made("mad_rpc_message", error);
 		return error;
+	}
 	if (error == EPROTONOSUPPORT) {
 		report_class_debug(call, rpc->mgtclass);
 		error = EINVAL;
@@ -206,7 +208,8 @@ static INLINE int exchange_uncancelled(const char *call, struct ibmad_port *port
 
 	settings.by_rmpp = !call && request_is_by_rmpp(rpc);
 	blocking->owner = (struct owner){.ops = &ops, .source = &port->blocking};
-	port_request_init(&blocking->request, &blocking->owner);
+	port_request_init(&blocking->request, &blocking->owner,
+			  call ? call : "mad_rpc_message");
 	ret = request_init(request, &settings, rpc, dport, rmpp, payload, size);
 	if (!ret)
 		ret = wait_for(port, blocking);
@@ -216,6 +219,7 @@ static INLINE int exchange_uncancelled(const char *call, struct ibmad_port *port
 		rpc->rstatus = request->status;
 		offer_response(request);
 	}
+	port_request_debug(&blocking->request);
 	redirect_report(request->redirect, dport);
 	if (request->error)
 		failed(call, request, rpc, dport);

@@ -5,13 +5,11 @@
 #include "base/export.h"
 #include "base/report.h"
 #include "fields/text.h"
+#include "mad/packet.h"
 
 #include <infiniband/mad.h>
 #include <ctype.h>
 #include <errno.h>
-
-/* The longest text: a LID, a GID, and a directed route of 63 hops with its LIDs. */
-#define PORTID_TEXT_MAX 512
 
 /* The last index of the array of a route. */
 #define LAST_HOP (IB_SUBNET_PATH_HOPS_MAX - 1)
@@ -41,10 +39,9 @@ EXPORT char *drpath2str(ib_dr_path_t *path, char *dstr, size_t dstr_size)
 	return dstr;
 }
 
-EXPORT char *portid2str(ib_portid_t *portid)
+void address_print(const ib_portid_t *portid, char *buf, int size)
 {
-	static _Thread_local char buf[PORTID_TEXT_MAX];
-	struct text text = text_begin(buf, sizeof(buf));
+	struct text text = text_begin(buf, size);
 	char gid[INET6_ADDRSTRLEN];
 
 	if (portid->lid > 0) {
@@ -62,6 +59,13 @@ EXPORT char *portid2str(ib_portid_t *portid)
 		put_route(&text, &portid->drpath);
 	}
 	text_end(&text);
+}
+
+EXPORT char *portid2str(ib_portid_t *portid)
+{
+	static _Thread_local char buf[ADDRESS_TEXT_MAX];
+
+	address_print(portid, buf, sizeof(buf));
 	return buf;
 }
 
@@ -95,16 +99,12 @@ static int parse_port(const char **text)
 	return digits ? number : -1;
 }
 
-EXPORT int str2drpath(ib_dr_path_t *path, char *routepath, int drslid, int drdlid)
+static int parse_route(ib_dr_path_t *path, const char *text)
 {
-	const char *text = routepath;
 	int port;
 
 	path->cnt = -1;
 	path->p[0] = 0;
-	path->drslid = (uint16_t)(drslid ? drslid : 0xffff);
-	path->drdlid = (uint16_t)(drdlid ? drdlid : 0xffff);
-
 	do {
 		port = text ? parse_port(&text) : -1;
 		if (port < 0 || path->cnt == LAST_HOP || (*text && *text != ',')) {
@@ -117,4 +117,19 @@ EXPORT int str2drpath(ib_dr_path_t *path, char *routepath, int drslid, int drdli
 		/* a comma may end the text */
 	} while (*text && *++text);
 	return path->cnt;
+}
+
+EXPORT int str2drpath(ib_dr_path_t *path, char *routepath, int drslid, int drdlid)
+{
+	int hops;
+
+	path->drslid = (uint16_t)(drslid ? drslid : 0xffff);
+	path->drdlid = (uint16_t)(drdlid ? drdlid : 0xffff);
+	hops = parse_route(path, routepath);
+	if (ibdebug && hops < 0)
+		report_debug("str2drpath", "\"%s\" is no route", routepath ? routepath : "");
+	else if (ibdebug)
+		report_debug("str2drpath", "\"%s\" has %d hop%s", routepath, hops,
+			     hops == 1 ? "" : "s");
+	return hops;
 }

@@ -57,7 +57,7 @@ static INLINE int packet_put_headers(uint8_t *mad, const ib_rpc_t *rpc, int mgmt
 	put16(mad, STATUS_OFFS, (uint16_t)rpc->rstatus);
 	put64(mad, 8, trid);
 	put16(mad, ATTRIBUTE_OFFS, (uint16_t)rpc->attr.id);
-	put32(mad, 20, rpc->attr.mod);
+	put32(mad, MODIFIER_OFFS, rpc->attr.mod);
 	return packet_put_class_header(mad, rpc, mgmt_class, path);
 }
 
@@ -105,6 +105,12 @@ static INLINE int packet_build(void *umad, uint8_t *mad, const ib_rpc_t *rpc, in
 
 /* Whether mad_trid() has returned the lower half of a transaction ID. */
 bool trid_is_ours(uint32_t tid);
+
+/* The longest text of an address: a LID, a GID, and a route of 63 hops with its LIDs. */
+#define ADDRESS_TEXT_MAX 512
+
+/* portid2str() into a buffer of the caller. */
+void address_print(const ib_portid_t *portid, char *buf, int size);
 
 /* The MAD in a umad buffer; umad_get_mad() takes no const. */
 static inline const uint8_t *packet_mad(const void *umad)

@@ -6,6 +6,7 @@
 
 #include "base/export.h"
 #include "base/report.h"
+#include "mad/debug.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -84,6 +85,8 @@ static enum request_action write_unlocking(struct ibmad_port *port,
 	port_unlock(port);
 	if (event->attempts_left)
 		report_retry(event->attempts_left, umad_get_mad(umad));
+	if (request->request.transmissions.count == 1 && !request->request.renumbered)
+		debug_sent(request->call, umad, request_mad(&request->request));
 	event->error =
 		handle_send(&port->handle, umad, request->request.length, event->kernel_ms);
 	port_lock(port);
@@ -148,6 +151,20 @@ void port_expire(struct ibmad_port *port, int64_t now, unsigned most)
 	while (most-- && (due = timers_due(&port->timers, now)))
 		port_handle(port, list_entry(due, struct port_request, timer), EVENT_TIMER, 0,
 			    now);
+}
+
+RARE void port_request_write_result(const struct port_request *port_request)
+{
+	const struct request *request = &port_request->request;
+	const struct debug_result result = {
+		.error = request->error,
+		.status = request->status,
+		.transmissions = request->transmissions.count,
+		.elapsed_ms = request->elapsed_ms,
+	};
+
+	debug_write_result(port_request->call, request_buffer(request), request_mad(request),
+			   &result);
 }
 
 /* --- the end -------------------------------------------------------------------- */

@@ -125,6 +125,9 @@ static inline void port_unlock(struct ibmad_port *port)
 
 /* The lock is held in each call below, up to the next heading. */
 
+/* Writes the line of port_request_debug(). */
+void port_request_write_result(const struct port_request *request);
+
 /* Sends a request that is in no queue. */
 void port_transmit_unlocking(struct ibmad_port *port, struct port_request *request);
 
@@ -136,6 +139,13 @@ static INLINE void port_submit_unlocking(struct ibmad_port *port, struct port_re
 				request->request.attempts_left);
 	if (queue_submit(&port->queue, request))
 		port_transmit_unlocking(port, request);
+}
+
+/* With ibdebug: a line about a request that is complete. The lock is not held. */
+static inline void port_request_debug(const struct port_request *request)
+{
+	if (__builtin_expect(ibdebug, 0))
+		port_request_write_result(request);
 }
 
 /* Sends queued requests that may be sent, "most" at most. */

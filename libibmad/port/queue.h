@@ -81,6 +81,7 @@ struct owner {
 /* A request on a port. */
 struct port_request {
 	struct owner *owner;
+	const char *call;  /* the public call, for messages */
 	struct flow *flow; /* set when it is submitted */
 	enum queue_place place;
 	uint32_t number;    /* queue->numbered when it was submitted */
@@ -121,9 +122,11 @@ struct queue {
 };
 
 /* Initializes all except request->request, which request_init() does. */
-static inline void port_request_init(struct port_request *request, struct owner *owner)
+static inline void port_request_init(struct port_request *request, struct owner *owner,
+				     const char *call)
 {
 	request->owner = owner;
+	request->call = call;
 	request->place = NOT_QUEUED;
 	request->timer = (struct timer){0};
 }

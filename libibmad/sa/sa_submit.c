@@ -223,7 +223,7 @@ static int send_request_unlocking(struct mad_async *engine, struct sa_request *r
 	const void *record = request->heap ? request->heap : request->record;
 
 	request->waits = false;
-	return engine_submit_unlocking(engine, &request->rpc, &request->sa,
+	return engine_submit_unlocking(engine, "mad_sa_submit", &request->rpc, &request->sa,
 				       request->size ? record : NULL, request->size,
 				       request_came, request, &request->id);
 }
@@ -241,8 +241,8 @@ static int read_port_info_unlocking(struct mad_async *engine, struct sa_client *
 	};
 	const ib_portid_t self = {0};
 
-	return engine_submit_unlocking(engine, &rpc, &self, NULL, 0, port_info_came, client,
-				       &client->reading);
+	return engine_submit_unlocking(engine, "mad_sa_submit", &rpc, &self, NULL, 0,
+				       port_info_came, client, &client->reading);
 }
 
 /* Puts the request on the list of those that wait for the PortInfo. */
@@ -458,6 +458,8 @@ EXPORT int mad_sa_submit(struct mad_async *async, int method, const struct mad_s
 	if (ret == -EPROTONOSUPPORT)
 		engine_report_class_unlocking(async, "mad_sa_submit", mgmt_class);
 	engine_leave(async, cancel_state);
+	if (ret)
+		report_not_made("mad_sa_submit", -ret);
 	return ret;
 }
 

@@ -59,6 +59,9 @@ function flush_cause() {
 }
 
 function library_message(call, text, kind,    to) {
+	# ibdebug: a line for each request and its result
+	if (text ~ /^class 0x[0-9a-f]+ (method|is agent) /)
+		return
 	to = destination_of(text)
 	# further attempts: their number may differ
 	if (text ~ /^(retry [0-9]+ |no response to attribute|timeout after )/)

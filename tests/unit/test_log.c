@@ -178,8 +178,66 @@ TEST(an_opening_says_what_it_found)
 			       "mlx5_0 port 1 is open as /dev/infiniband/umad0"));
 	fake_file("/sys/class/infiniband_mad/abi_version", "0\n");
 	assert_string_equal(stderr_of(call_the_library),
+			    "libibumad: mlx5_0 port 1: state 4, physical state 5, "
+			    "link layer InfiniBand\n"
+			    "libibumad: mlx5_0 port 1 is chosen for (any) port 0\n"
 			    "libibumad: the kernel's user_mad ABI is 0, "
 			    "the oldest supported is 5\n");
+}
+
+static void open_any(void)
+{
+	assert_int_equal(umad_close_port(umad_open_port(NULL, 0)), 0);
+}
+
+static void open_a_second_port(void)
+{
+	assert_int_equal(umad_open_port(NULL, 2), -ENODEV);
+}
+
+static void get_any_ca(void)
+{
+	umad_ca_t ca;
+
+	assert_int_equal(umad_get_ca(NULL, &ca), 0);
+	assert_string_equal(ca.ca_name, "mlx5_1");
+	umad_release_ca(&ca);
+}
+
+/* Two ports that are not chosen, and why; and the one that is. */
+TEST(a_choice_says_what_it_had_and_what_it_took)
+{
+	static const char taken[] =
+		"libibumad: mlx5_0 port 1: state 1, physical state 3, link layer InfiniBand\n"
+		"libibumad: mlx5_1 port 1: state 4, physical state 5, link layer InfiniBand\n"
+		"libibumad: mlx5_2 port 1: state (No such file or directory), physical state "
+		"5, "
+		"link layer Ethernet, no SMPs\n"
+		"libibumad: usb0 is left out: its node type cannot be used (No such device)\n"
+		"libibumad: mlx5_1 port 1 is chosen for (any) port 0\n";
+	char name[] = "mlx5_0";
+
+	for (int i = 0; i < 3; i++) {
+		name[5] = (char)('0' + i);
+		fake_ca(name);
+		fake_port(name, 1, (uint32_t)i + 1);
+		fake_umad(i, name, 1);
+	}
+	fake_file("/sys/class/infiniband/mlx5_0/ports/1/state", "1: DOWN\n");
+	fake_file("/sys/class/infiniband/mlx5_0/ports/1/phys_state", "3: Disabled\n");
+	fake_remove("/sys/class/infiniband/mlx5_2/ports/1/state");
+	fake_file("/sys/class/infiniband/mlx5_2/ports/1/link_layer", "Ethernet\n");
+	fake_file("/sys/class/infiniband/mlx5_2/ports/1/cap_mask", "0x00000400\n");
+	fake_dir("/sys/class/infiniband/usb0");
+	assert_string_equal(stderr_of(open_any), "");
+	umad_debug(1);
+	assert_ptr_equal(strstr(stderr_of(open_any), taken), captured.text);
+	assert_string_equal(stderr_of(get_any_ca), taken);
+	assert_non_null(
+		strstr(stderr_of(open_a_second_port),
+		       "libibumad: no port is chosen for (any) port 2: No such device"));
+	/* what the caller named is not chosen */
+	assert_null(strstr(stderr_of(open_and_close), "chosen"));
 }
 
 static void silent(enum umad_log_level level, const char *text, void *user)
