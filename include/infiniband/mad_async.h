@@ -74,6 +74,7 @@ struct mad_reply {
 	 *              closed, or the process has forked
 	 * -ENODEV      the device is gone
 	 * -EMSGSIZE    the response is longer than mad_port_set_max_reply() allows
+	 * -EBADMSG     the response is an RMPP message that is shorter than it announced
 	 * -ELOOP       the request was redirected too often
 	 * -EHOSTUNREACH  the request was redirected to a port, and the SA knows no path to it
 	 * -EOPNOTSUPP  a request of more than one MAD was redirected

@@ -48,6 +48,7 @@
  * -ETIMEDOUT  no response came
  * -ENXIO      the port has no subnet manager
  * -EMSGSIZE   the response is longer than mad_port_set_max_reply() allows
+ * -EBADMSG    the response is an RMPP message that is shorter than it announced
  * -EINVAL     an argument is wrong
  * -EPROTONOSUPPORT  IB_SA_CLASS is not registered on the port
  * -EPROTONOSUPPORT  IB_SMI_DIRECT_CLASS is not registered on the port, and the call needs it

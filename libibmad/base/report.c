@@ -150,7 +150,9 @@ void report_status(const char *call, const char *destination, unsigned status)
 void report_failure(const char *call, const char *destination, int error)
 {
 	report(call, "%s: %s",
-	       error == ETIMEDOUT ? "no response" : "the request cannot be made",
+	       error == ETIMEDOUT ? "no response"
+	       : error == EBADMSG ? "the response is not complete"
+				  : "the request cannot be made",
 	       strerror(error));
 	report(call, "the request to %s failed", destination);
 }

@@ -46,7 +46,7 @@ void report_class(const char *call, int mgmt_class); /* the class is not registe
 void report_class_debug(const char *call, int mgmt_class);
 void report_status(const char *call, const char *destination, unsigned status);
 
-/* A request without a response. */
+/* A request without a response that can be used. */
 void report_failure(const char *call, const char *destination, int error);
 
 void failure_store(const struct mad_failure *failure);

@@ -154,6 +154,32 @@ RARE void rmpp_mark(uint8_t *mad)
 	mad[RMPP_FLAGS_OFFS] = RMPP_RESP_TIME_NONE << 3 | IB_RMPP_FLAG_ACTIVE;
 }
 
+/* Where the data begins in each segment of a class with RMPP. */
+static int rmpp_data_offset(int mgmt_class)
+{
+	if (mgmt_class == IB_SA_CLASS)
+		return IB_SA_DATA_OFFS;
+	return mad_is_vendor_range2(mgmt_class) ? IB_VENDOR_RANGE2_DATA_OFFS : IB_SMP_DATA_OFFS;
+}
+
+/*
+ * The announced length counts what follows the RMPP header in each segment. The kernel has
+ * joined the segments, and removed the headers of all but the first one.
+ */
+bool rmpp_is_cut(const uint8_t *mad, int length)
+{
+	int offset = rmpp_data_offset(mad[1]), segments = 1;
+
+	if (length < RMPP_HEADER_END || mad[RMPP_TYPE_OFFS] != IB_RMPP_TYPE_DATA ||
+	    !(mad[RMPP_FLAGS_OFFS] & IB_RMPP_FLAG_ACTIVE))
+		return false;
+	if (length > IB_MAD_SIZE)
+		segments += (length - IB_MAD_SIZE - 1) / (IB_MAD_SIZE - offset) + 1;
+	return get32(mad, RMPP_DATA2_OFFS) >
+	       (int64_t)length - RMPP_HEADER_END +
+		       (segments - INT64_C(1)) * (offset - RMPP_HEADER_END);
+}
+
 EXPORT int mad_build_pkt(void *umad, ib_rpc_t *rpc, ib_portid_t *dport, ib_rmpp_hdr_t *rmpp,
 			 void *data)
 {

@@ -112,6 +112,7 @@ struct request {
 	bool in_attempt;
 	bool next_attempt;   /* the next transmission begins another attempt */
 	bool repeatable;     /* a Get that changes nothing */
+	bool rmpp;           /* the agent has RMPP */
 	bool renumbered;     /* the kernel refused the ID; the packet has a new one */
 	uint8_t header_size; /* of the umad header */
 
@@ -260,6 +261,7 @@ static INLINE int request_make(struct request *request, const struct request_set
 	request->header_size = (uint8_t)header_size;
 	request->dataoffs = (uint16_t)rpc->dataoffs;
 	request->length = IB_MAD_SIZE;
+	request->rmpp = settings->rmpp;
 	if (settings->by_rmpp || size > (size_t)(IB_MAD_SIZE - rpc->dataoffs)) {
 		ret = request_allocate(request, settings->rmpp, size);
 		if (ret)

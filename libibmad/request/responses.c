@@ -93,6 +93,12 @@ static uint16_t status_of(const uint8_t *mad)
 	return mad[1] == IB_SMI_DIRECT_CLASS ? (uint16_t)(status & ~DIRECTION) : status;
 }
 
+/* A message that lost segments has no error in its header, but is no response to use. */
+static inline bool is_cut(const struct request *request, const uint8_t *mad, int length)
+{
+	return request->rmpp && rmpp_is_cut(mad, length);
+}
+
 /* SMPs have no such status (IBA 14.2.1). */
 static bool is_redirection(const uint8_t *mad, uint16_t status)
 {
@@ -190,7 +196,11 @@ enum request_action response_handle(struct requests *all, struct request *reques
 			return action;
 	}
 	request->status = status;
-	finish(all, request, status ? EIO : 0, now);
+	finish(all, request,
+	       status                                ? EIO
+	       : is_cut(request, mad, event->length) ? EBADMSG
+						     : 0,
+	       now);
 	take_response(request, event);
 	trace_completed(request);
 	return ACTION_COMPLETE;

@@ -164,8 +164,12 @@ static inline int echo_but_for(const struct device_packet *packet, void *arg)
 /* Without the faults of device_fail_malloc(). */
 void *__real_calloc(size_t count, size_t size);
 
-/* A GetTable's response of so many bytes; the last byte is a mark. */
-static inline void respond_long(const struct device_packet *packet, size_t length, uint8_t mark)
+/*
+ * A GetTable's response of so many bytes, whose first segment announces a payload; the last
+ * byte is a mark.
+ */
+static inline void respond_announced(const struct device_packet *packet, size_t length,
+				     uint32_t announced, uint8_t mark)
 {
 	uint8_t *mad = __real_calloc(1, length < IB_MAD_SIZE ? IB_MAD_SIZE : length);
 
@@ -174,9 +178,17 @@ static inline void respond_long(const struct device_packet *packet, size_t lengt
 	mad[24] = 1;
 	mad[25] = IB_RMPP_TYPE_DATA;
 	mad[26] = 3;
+	announced = htobe32(announced);
+	memcpy(mad + 32, &announced, sizeof(announced));
 	mad[length - 1] = mark;
 	device_reply(packet, mad, length);
 	free(mad);
+}
+
+/* The same from a sender that does not know the length when it begins. */
+static inline void respond_long(const struct device_packet *packet, size_t length, uint8_t mark)
+{
+	respond_announced(packet, length, 0, mark);
 }
 
 /* --- the outcome of a request --------------------------------------------------- */

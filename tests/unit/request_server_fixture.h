@@ -91,6 +91,7 @@ struct coming {
 	uint8_t method;
 	uint32_t tid;
 	size_t length;
+	uint32_t announced; /* by RMPP, which carries the request; 0: it does not */
 	uint16_t lid;
 	const ib_mad_addr_t *from; /* the sender; NULL: the LID */
 	unsigned changed;          /* the offset of a byte to change; 0: none */
@@ -137,6 +138,13 @@ static inline void come(struct coming coming)
 	mad[37] = (uint8_t)(coming.oui >> 16);
 	mad[38] = (uint8_t)(coming.oui >> 8);
 	mad[39] = (uint8_t)coming.oui;
+	if (coming.announced) {
+		mad[24] = 1;
+		mad[25] = IB_RMPP_TYPE_DATA;
+		mad[26] = IB_RMPP_FLAG_ACTIVE | IB_RMPP_FLAG_FIRST;
+		coming.announced = htobe32(coming.announced);
+		memcpy(mad + 32, &coming.announced, sizeof(coming.announced));
+	}
 	mad[coming.length - 1] = 0x77;
 	mad[coming.changed] ^= coming.changed ? 0x55 : 0;
 	header.addr.lid = htobe16(coming.lid);

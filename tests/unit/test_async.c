@@ -206,6 +206,15 @@ TEST(each_allocation_of_a_submission_may_fail)
 	assert_null(mad_async_create(port));
 }
 
+#define VENDOR_RMPP_CLASS 0x36
+
+static int respond_cut(const struct device_packet *packet, void *arg)
+{
+	(void)arg;
+	respond_announced(packet, 421, 3424, 1);
+	return 0;
+}
+
 TEST(long_requests_and_responses_go_by_rmpp)
 {
 	static const uint8_t payload[1000] = {42};
@@ -220,6 +229,98 @@ TEST(long_requests_and_responses_go_by_rmpp)
 	assert_int_equal(outcomes[0].error, 0);
 	assert_int_equal(outcomes[0].length, 5000);
 	assert_int_equal(outcomes[0].data_size, 5000 - IB_SA_DATA_OFFS);
+}
+
+/* --- messages that lost segments ---------------------------------------------------- */
+
+/* A message, the payload that its first segment announces, and the result. */
+struct cut_row {
+	int mgmt_class;
+	size_t length;
+	uint32_t announced;
+	int error;
+};
+
+static void expect_cut(const struct cut_row *row)
+{
+	ib_rpc_t rpc = table_request();
+	unsigned number = device_written();
+
+	rpc.mgtclass = row->mgmt_class;
+	memset(&outcomes[0], 0, sizeof(outcomes[0]));
+	submit(async, rpc, 3, &outcomes[0], NULL);
+	respond_announced(device_packet(number), row->length, row->announced, 9);
+	assert_int_equal(mad_async_run(async), 1);
+	if (outcomes[0].error != row->error ||
+	    outcomes[0].length != (row->error ? 0 : row->length))
+		fail_msg("class 0x%02x, %zu bytes, %u announced: %d", row->mgmt_class,
+			 row->length, row->announced, outcomes[0].error);
+}
+
+TEST(a_message_that_is_shorter_than_announced_is_an_error)
+{
+	static const struct cut_row rows[] = {
+		/* 3,104 bytes of data in 16 segments, each with 20 bytes of header */
+		{IB_SA_CLASS, 3160, 3424, 0},
+		{IB_SA_CLASS, 3159, 3424, -EBADMSG},
+		{IB_SA_CLASS, 421, 3424, -EBADMSG},
+		{IB_SA_CLASS, 256, 3424, -EBADMSG},
+		{IB_SA_CLASS, 40, 3424, -EBADMSG},
+		{IB_SA_CLASS, 3160, UINT32_MAX, -EBADMSG},
+		/* the length was not known, or does not count headers */
+		{IB_SA_CLASS, 3160, 0, 0},
+		{IB_SA_CLASS, 3160, 3104, 0},
+		/* one segment */
+		{IB_SA_CLASS, 256, 220, 0},
+		{IB_SA_CLASS, 256, 221, -EBADMSG},
+		{IB_SA_CLASS, 100, 64, 0},
+		{IB_SA_CLASS, 100, 65, -EBADMSG},
+		/* 4 bytes of header in each segment */
+		{VENDOR_RMPP_CLASS, 256 + 216, 440, 0},
+		{VENDOR_RMPP_CLASS, 256 + 215, 440, -EBADMSG},
+		/* the agent has no RMPP: these bytes are data */
+		{IB_PERFORMANCE_CLASS, 256, 3424, 0},
+	};
+
+	assert_int_equal(mad_register_client_via(VENDOR_RMPP_CLASS, 1, port), 0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		expect_cut(&rows[i]);
+}
+
+/* Any byte that is missing. */
+TEST(whatever_is_missing_a_message_is_an_error)
+{
+	const char *seed = getenv("TEST_SEED");
+	unsigned state = seed ? (unsigned)strtoul(seed, NULL, 0) : (unsigned)now_us();
+	size_t length, missing;
+	uint32_t announced;
+
+	print_message("TEST_SEED=%u\n", state);
+	for (int i = 0; i < 500; i++) {
+		state = state * 1664525 + 1013904223;
+		length = IB_SA_DATA_OFFS + 1 + (state >> 8) % 5000;
+		announced = (uint32_t)(length - IB_SA_DATA_OFFS +
+				       (length - IB_SA_DATA_OFFS + 199) / 200 * 20);
+		state = state * 1664525 + 1013904223;
+		missing = 1 + (state >> 8) % (length - 36);
+		expect_cut(&(struct cut_row){IB_SA_CLASS, length, announced, 0});
+		expect_cut(
+			&(struct cut_row){IB_SA_CLASS, length - missing, announced, -EBADMSG});
+	}
+}
+
+TEST(blocking_calls_report_a_message_that_is_cut)
+{
+	uint8_t data[IB_SA_DATA_SIZE];
+	ib_rpc_t rpc = table_request();
+	ib_portid_t to = to_lid(3);
+	struct mad_message message;
+
+	device_on_write(respond_cut, NULL);
+	assert_fails_null(mad_rpc_rmpp(port, &rpc, &to, NULL, data), EBADMSG);
+	assert_fails_null(mad_rpc(port, &rpc, &to, data, data), EBADMSG);
+	assert_int_equal(mad_rpc_message(port, &rpc, &to, NULL, 0, &message), -EBADMSG);
+	assert_null(message.mad);
 }
 
 TEST(a_request_is_as_long_as_its_payload_makes_it)

@@ -283,6 +283,26 @@ TEST(a_long_request_comes_whole)
 	assert_int_equal(device_packet(0)->length, IB_MAD_SIZE);
 }
 
+/* 2 segments of 216 bytes, each with 4 bytes of header. */
+TEST(a_request_that_lost_segments_is_dropped)
+{
+	struct coming coming = ping_request(1);
+
+	coming.announced = 440;
+	coming.length = 40 + 432;
+	come(coming);
+	process();
+	assert_int_equal(count, 1);
+	assert_int_equal(held[0]->length, 40 + 432);
+	coming.tid = 2;
+	coming.length = 40 + 216;
+	come(coming);
+	process();
+	assert_int_equal(count, 1);
+	assert_int_equal(server_stats().dropped, 1);
+	assert_int_equal(mad_request_respond(held[0], 0, NULL, 0), 0);
+}
+
 /* 36 bytes: the common header and the RMPP header. */
 TEST(a_short_request_has_a_whole_response)
 {
