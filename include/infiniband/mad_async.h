@@ -78,6 +78,8 @@ struct mad_reply {
 	 * -ELOOP       the request was redirected too often
 	 * -EHOSTUNREACH  the request was redirected to a port, and the SA knows no path to it
 	 * -EOPNOTSUPP  a request of more than one MAD was redirected
+	 * -EMFILE, -ENFILE  the request was redirected to a GID, and no descriptor is free to
+	 *              read the address of the SA
 	 * -ENOMEM      out of memory
 	 * and the errors of umad_send()
 	 */

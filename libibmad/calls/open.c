@@ -103,6 +103,12 @@ static struct ibmad_port *not_opened(int error)
 	return NULL;
 }
 
+/* The errno of a call of libibumad that has failed with "ret". */
+static int cause_of(int ret)
+{
+	return ret == -EIO && errno ? errno : -ret;
+}
+
 static const char *port_name(const char *ca_name)
 {
 	return ca_name ? ca_name : "(any)";
@@ -126,7 +132,7 @@ static struct ibmad_port *open_uncancelled(const char *call, report_fn *tell,
 		return not_opened(ENOMEM);
 	fd = smi ? umad_open_smi_port(ca_name, portnum) : umad_open_port(ca_name, portnum);
 	if (fd < 0) {
-		error = fd == -EIO && errno ? errno : -fd;
+		error = cause_of(fd);
 		port_free(port);
 		not_opened(error);
 		tell(call, "cannot open %s port %d", port_name(ca_name), portnum);
@@ -279,22 +285,23 @@ static int open_both(struct ibmad_ports_pair *pair, const struct umad_ca_pair *n
 	return 0;
 }
 
-/* 0 or a negative errno. */
+/* 0 or an errno. */
 static int find_pair(const char *ca_name, int portnum, unsigned enforce_smi,
 		     struct umad_ca_pair *names)
 {
-	int ret, fd;
+	int ret, fd, error;
 
 	if (portnum < 0 || portnum > UINT8_MAX)
-		return -ENODEV;
+		return ENODEV;
 	ret = umad_get_smi_gsi_pair_by_ca_name(ca_name, (uint8_t)portnum, names, enforce_smi);
 	if (!ret)
 		return 0;
+	error = ret < 0 ? cause_of(ret) : ENODEV;
 	/* libibumad reports why the port cannot be opened */
 	fd = umad_open_port(ca_name, portnum);
 	if (fd >= 0)
 		umad_close_port(fd);
-	return ret < 0 ? ret : -ENODEV;
+	return error;
 }
 
 EXPORT struct ibmad_ports_pair *mad_rpc_open_port2(char *dev_name, int dev_port,
@@ -311,7 +318,7 @@ EXPORT struct ibmad_ports_pair *mad_rpc_open_port2(char *dev_name, int dev_port,
 	}
 	ret = find_pair(dev_name, dev_port, enforce_smi, &names);
 	if (ret) {
-		not_opened(-ret);
+		not_opened(ret);
 		report("mad_rpc_open_port2", "cannot open %s port %d", port_name(dev_name),
 		       dev_port);
 		return NULL;

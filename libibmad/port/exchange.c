@@ -39,9 +39,11 @@ static int find_path_source(const struct ibmad_port *port, struct path_source *s
 
 	source->agent = handle_agent(&port->handle, IB_SA_CLASS);
 	source->sa_key = port->options.sa_key;
-	if (source->agent < 0 ||
-	    umad_get_port(port->handle.ca_name, port->handle.portnum, &local))
+	if (source->agent < 0)
 		return EHOSTUNREACH;
+	if (umad_get_port(port->handle.ca_name, port->handle.portnum, &local))
+		return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? errno
+									     : EHOSTUNREACH;
 	ib_portid_set(&source->sa, (int)local.sm_lid, 1, (int)IB_DEFAULT_QP1_QKEY);
 	source->sa.sl = (uint8_t)local.sm_sl;
 	/* both are in the wire's order */

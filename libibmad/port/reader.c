@@ -347,10 +347,15 @@ static void lead_unlocking(struct ibmad_port *port, struct waiter *waiter, int64
 			   int64_t now)
 {
 	struct waiters *waiters = &port->waiters;
-	/* a simulator's handle is polled or read by one thread at a time */
-	bool alone = waiters->wake_fd < 0;
-	int ms = ms_until(until, now, alone ? LOOK_UP_MS : INT_MAX), ret;
+	bool alone;
+	int ms, ret;
 
+	/* no descriptor was free before */
+	if (waiters->wake_fd < 0 && port->has_descriptor)
+		waiters_open(waiters);
+	/* a simulator's handle is polled or read by one thread at a time */
+	alone = waiters->wake_fd < 0;
+	ms = ms_until(until, now, alone ? LOOK_UP_MS : INT_MAX);
 	waiters->leader = waiter;
 	if (alone)
 		waiters->reading = true;

@@ -33,7 +33,7 @@ struct waiters {
 	struct waiter *leader; /* NULL: no thread leads */
 	atomic_bool polling;   /* the leader polls */
 	atomic_bool reading;   /* a thread reads messages */
-	int wake_fd;           /* an eventfd that the leader polls, too; -1: none */
+	atomic_int wake_fd;    /* an eventfd that the leader polls, too; -1: none */
 	bool signalled;        /* wake_fd is readable */
 	atomic_bool alerted;   /* the leader is to look at the engines: waiters_alert() */
 };

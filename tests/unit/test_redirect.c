@@ -289,6 +289,26 @@ TEST(without_an_sa_there_is_no_path)
 	assert_int_equal(plan.path_requests, 0);
 }
 
+static int local_port_error; /* with which the local port cannot be read; 0: it can */
+
+TEST(without_descriptors_or_memory_for_the_path_the_request_says_so)
+{
+	static const int errors[] = {EMFILE, ENFILE, ENOMEM};
+	ib_portid_t to;
+
+	device_on_write(follow_plan, NULL);
+	for (unsigned i = 0; i < 3; i++) {
+		plan.redirections = 1;
+		local_port_error = errors[i];
+		assert_int_equal(ask(IB_MAD_METHOD_SET, &to), errors[i]);
+	}
+	local_port_error = EIO;
+	plan.redirections = 1;
+	assert_int_equal(ask(IB_MAD_METHOD_SET, &to), EHOSTUNREACH);
+	local_port_error = 0;
+	assert_int_equal(plan.path_requests, 0);
+}
+
 TEST(the_agent_that_asks_for_a_path_may_be_the_first_one)
 {
 	int classes[] = {IB_SA_CLASS, IB_PERFORMANCE_CLASS};
@@ -316,6 +336,10 @@ int __wrap_umad_get_port(const char *ca_name, int portnum, umad_port_t *attribut
 	if (stops_at_gate)
 		wait_at_gate();
 	stops_at_gate = false;
+	if (local_port_error) {
+		errno = local_port_error;
+		return local_port_error == ENOMEM ? -ENOMEM : -EIO;
+	}
 	return __real_umad_get_port(ca_name, portnum, attributes);
 }
 
