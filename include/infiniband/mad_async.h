@@ -77,6 +77,7 @@ struct mad_reply {
 	 * -EBADMSG     the response is an RMPP message that is shorter than it announced
 	 * -ELOOP       the request was redirected too often
 	 * -EHOSTUNREACH  the request was redirected to a port, and the SA knows no path to it
+	 * -EHOSTUNREACH  the request was redirected to a LID that is not unicast
 	 * -EOPNOTSUPP  a request of more than one MAD was redirected
 	 * -EMFILE, -ENFILE  the request was redirected to a GID, and no descriptor is free to
 	 *              read the address of the SA

@@ -57,6 +57,8 @@ static int take_class_port_info(struct redirect_state *state, uint8_t *packet, u
 		*tid = 0;
 		return 0;
 	}
+	if (!IB_LID_VALID(to->lid))
+		return -EHOSTUNREACH;
 	/* a GRH: the request goes through a router again */
 	to->grh_present = umad_get_mad_addr(packet)->grh_present && has_gid(to);
 	readdress(to, packet);
@@ -75,7 +77,7 @@ static int take_path(struct redirect_state *state, uint8_t *packet, uint32_t *ti
 		return -EHOSTUNREACH;
 	state->to.lid = (int)mad_get_field(record, 0, IB_SA_PR_DLID_F);
 	state->to.sl = (uint8_t)mad_get_field(record, 0, IB_SA_PR_SL_F);
-	if (!state->to.lid)
+	if (!IB_LID_VALID(state->to.lid))
 		return -EHOSTUNREACH;
 	readdress(&state->to, packet);
 	return 0;

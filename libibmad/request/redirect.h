@@ -33,7 +33,7 @@ struct path_source {
  * Handles a response to the request in "packet": the response redirects, or is the SA's and has
  * the path. *tid is the request's own ID. *state is NULL before the first redirection, and is
  * allocated then. Returns 0 if the request is to be sent again; -ELOOP: too many redirections;
- * -EHOSTUNREACH: no path; -ENOMEM.
+ * -EHOSTUNREACH: no path, or not the LID of one port; -ENOMEM.
  */
 int redirect(struct redirect_state **state, uint8_t *packet, uint32_t *tid, const uint8_t *mad,
 	     int length);

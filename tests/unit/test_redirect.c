@@ -289,6 +289,47 @@ TEST(without_an_sa_there_is_no_path)
 	assert_int_equal(plan.path_requests, 0);
 }
 
+/* A response sends the request anywhere, and the next one as well. */
+static int redirect_anywhere(const struct device_packet *packet, void *arg)
+{
+	static const int lids[] = {0, 1, TARGET_LID, 0xbfff, 0xc000, 0xfffe, 0xffff};
+	unsigned *state = arg;
+
+	*state = *state * 1664525 + 1013904223;
+	plan.lid = lids[(*state >> 8) % 7];
+	plan.path_lid = lids[(*state >> 16) % 7];
+	plan.redirections = 1;
+	return follow_plan(packet, NULL);
+}
+
+/* Never to a group of ports, or to the port that a permissive LID reaches. */
+TEST(redirections_end_whatever_they_say)
+{
+	const char *seed = getenv("TEST_SEED");
+	unsigned state = seed ? (unsigned)strtoul(seed, NULL, 0) : (unsigned)now_us(), before;
+	unsigned loops = 0, refused = 0, lid;
+	ib_portid_t to;
+	int error;
+
+	print_message("TEST_SEED=%u\n", state);
+	device_on_write(redirect_anywhere, &state);
+	device_file("/sys/class/infiniband/mlx5_0/ports/1/sm_lid", "0x1\n");
+	for (unsigned i = 0; i < 300; i++) {
+		before = device_written();
+		error = ask(methods[i % 2], &to);
+		loops += error == ELOOP;
+		refused += error == EHOSTUNREACH;
+		/* the request, 4 redirections, and a request for the path of each */
+		assert_in_range(device_written() - before, 1, 9);
+		for (; before < device_written(); before++) {
+			lid = be16toh(device_packet(before)->header.addr.lid);
+			assert_in_range(lid, 1, 0xbfff);
+		}
+	}
+	assert_int_equal(loops + refused, 300);
+	assert_true(loops && refused);
+}
+
 static int local_port_error; /* with which the local port cannot be read; 0: it can */
 
 TEST(without_descriptors_or_memory_for_the_path_the_request_says_so)
