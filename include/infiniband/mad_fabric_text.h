@@ -90,8 +90,10 @@ int mad_fabric_store(const struct mad_fabric *fabric, FILE *file,
 		     const struct mad_node_names *names);
 
 /**
- * Reads a file of mad_fabric_store() or ibnetdiscover (without options, or with --grouping) to
- * its end. *fabric becomes a fabric, which the caller frees by mad_fabric_free(). If the call
+ * Reads a file of mad_fabric_store() or ibnetdiscover to its end. ibnetdiscover may be of any
+ * version, and have run with --full, --grouping, --show, --max_hops or --node-name-map.
+ * Speeds, LIDs and other parts of comments may be missing; text in place of a whole comment is
+ * ignored. *fabric becomes a fabric, which the caller frees by mad_fabric_free(). If the call
  * fails, *fabric is NULL.
  *
  * Nodes are in the order of the file. A comment "# NodeDescription" of mad_fabric_store()

@@ -57,17 +57,24 @@ static bool at_end(const char **at)
 	return !**at;
 }
 
-/* " lid 4 lmc 0"; the first blank is optional. */
-static bool take_lid(const char **at, unsigned *lid)
+/* "lid 4" or "lmc 0", if the text has it; the blanks before it are optional. */
+static bool take_value(const char **at, const char *word, unsigned most, unsigned *value)
 {
 	text_take_blanks(at);
-	return text_take_word(at, "lid ") && text_take_decimal(at, UINT16_MAX, lid);
+	return !text_take_word(at, word) || text_take_decimal(at, most, value);
 }
 
 static bool take_lid_and_lmc(const char **at, unsigned *lid, unsigned *lmc)
 {
-	return take_lid(at, lid) && text_take_word(at, " lmc ") &&
-	       text_take_decimal(at, 7, lmc);
+	return take_value(at, "lid ", UINT16_MAX, lid) && take_value(at, "lmc ", 7, lmc);
+}
+
+/* The end of a comment, or another comment. --grouping marks some devices of Xsigo. */
+static bool at_end_of_comment(const char **at)
+{
+	text_take_blanks(at);
+	text_take_word(at, "(scp)");
+	return at_end(at) || **at == '#';
 }
 
 /* --- lines with a number of the node ---------------------------------------------- */
@@ -162,17 +169,18 @@ static int add_node(struct load *load, unsigned type, uint64_t guid, unsigned po
 	return make_claims(load);
 }
 
-/* "base port 0 lid 5 lmc 0" */
+/* "base port 0 lid 5 lmc 0"; each part is optional. */
 static bool take_port0(const char **at, struct mad_fabric_node *node)
 {
 	struct mad_fabric_port *port = graph_port(node, 0);
-	unsigned lid, lmc;
+	unsigned lid = 0, lmc = 0;
 
 	text_take_blanks(at);
-	node->enhanced_port0 = text_take_word(at, "enhanced");
-	if (!node->enhanced_port0 && !text_take_word(at, "base"))
-		return false;
-	if (!text_take_word(at, " port 0") || !take_lid_and_lmc(at, &lid, &lmc))
+	node->enhanced_port0 = text_take_word(at, "enhanced ");
+	if (!node->enhanced_port0)
+		text_take_word(at, "base ");
+	text_take_word(at, "port 0");
+	if (!take_lid_and_lmc(at, &lid, &lmc))
 		return false;
 	node->lid = port->lid = (uint16_t)lid;
 	node->lmc = port->lmc = (uint8_t)lmc;
@@ -199,19 +207,19 @@ static bool take_node_comment(const struct load *load, const char *at,
 	const char *name;
 	size_t length;
 
-	if (at_end(&at)) {
+	if (!at_end(&at) && !text_take_word(&at, "#"))
+		return false;
+	text_take_blanks(&at);
+	if (*at != '"') { /* no comment, or any other one */
 		set_description(load, node, "", 0);
 		return true;
 	}
-	if (!text_take_word(&at, "#"))
-		return false;
-	text_take_blanks(&at);
 	if (!take_name(&at, &name, &length))
 		return false;
 	set_description(load, node, name, length);
 	if (node->type == IB_NODE_SWITCH && !take_port0(&at, node))
 		return false;
-	return at_end(&at);
+	return at_end_of_comment(&at);
 }
 
 static int read_node(struct load *load, const char *at, unsigned type)
@@ -243,15 +251,17 @@ static bool take_guid_of_port(const char **at, uint64_t *guid)
 	return !text_take_word(at, "(") || (text_take_hex(at, guid) && text_take_word(at, ")"));
 }
 
-/* "4xHDR"; unknown parts are "?". */
+/* "4xHDR", if the text has it; unknown parts are "?". */
 static bool take_rate(const char **at, struct mad_fabric_port *port)
 {
 	static const unsigned lanes[] = {1, 2, 4, 8, 12};
-	unsigned width = 0, speed;
-	size_t length;
+	unsigned width = 0, speed = MAD_SPEED_XDR;
 	bool known = false;
+	size_t length;
 
 	text_take_blanks(at);
+	if (**at != '?' && (**at < '0' || **at > '9'))
+		return true;
 	if (!text_take_word(at, "??")) {
 		if (!text_take_decimal(at, UINT8_MAX, &width) || !text_take_word(at, "x"))
 			return false;
@@ -262,9 +272,9 @@ static bool take_rate(const char **at, struct mad_fabric_port *port)
 	}
 	port->width = (uint8_t)width;
 	if (text_take_word(at, "???"))
-		return at_end(at);
+		return true;
 	length = strcspn(*at, " \t");
-	for (speed = MAD_SPEED_XDR; speed > MAD_SPEED_NONE; speed--) {
+	for (; speed > MAD_SPEED_NONE; speed--) {
 		const char *name = mad_link_speed_name(speed);
 
 		if (strlen(name) == length && text_take_word(at, name))
@@ -274,29 +284,44 @@ static bool take_rate(const char **at, struct mad_fabric_port *port)
 		return false;
 	port->speed = (uint8_t)speed;
 	port->rate_gbps = mad_link_rate_gbps(width, speed);
-	return at_end(at);
+	return true;
+}
+
+/* "s=4 w=2 v=4" of --full: LinkSpeedActive, LinkWidthActive, VLCap */
+static bool take_full(const char **at)
+{
+	static const char *const words[] = {"s=", "w=", "v="};
+	unsigned ignored;
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (!take_value(at, words[i], UINT8_MAX, &ignored))
+			return false;
+	return true;
 }
 
 /* The optional text behind the other end: # lid 14 lmc 0 "leaf-4" lid 5 4xHDR */
 static bool take_port_comment(const char *at, struct mad_fabric_port *port)
 {
+	unsigned lid = 0, lmc = 0, peer_lid;
 	const char *name;
 	size_t length;
-	unsigned lid, lmc;
 
-	if (at_end(&at))
-		return true;
-	if (!text_take_word(&at, "#"))
+	if (!at_end(&at) && !text_take_word(&at, "#"))
 		return false;
 	text_take_blanks(&at);
+	if (*at != '"' && strncmp(at, "lid ", 4) != 0) /* no comment, or any other one */
+		return true;
+	if (!take_lid_and_lmc(&at, &lid, &lmc))
+		return false;
 	if (port->node->type != IB_NODE_SWITCH) {
-		if (!take_lid_and_lmc(&at, &lid, &lmc))
-			return false;
 		port->lid = (uint16_t)lid;
 		port->lmc = (uint8_t)lmc;
 	}
 	text_take_blanks(&at);
-	return take_name(&at, &name, &length) && take_lid(&at, &lid) && take_rate(&at, port);
+	if (*at == '"' && !take_name(&at, &name, &length))
+		return false;
+	return take_value(&at, "lid ", UINT16_MAX, &peer_lid) && take_rate(&at, port) &&
+	       take_full(&at) && at_end_of_comment(&at);
 }
 
 /* "2][ext 5]": the second part only if chassis are known. */
@@ -398,19 +423,19 @@ static int read_line(struct load *load)
 
 	if (at_end(&at))
 		return 0;
-	at = load->line.text;
 	if (*at == '#')
 		return read_comment(load, at);
 	if (text_take_word(&at, "["))
 		return read_port(load, at);
 	if (text_take_word(&at, "Switch"))
 		return read_node(load, at, IB_NODE_SWITCH);
-	if (text_take_word(&at, "Ca"))
+	if (text_take_word(&at, "Ca") || text_take_word(&at, "Hca"))
 		return read_node(load, at, IB_NODE_CA);
 	if (text_take_word(&at, "Rt"))
 		return read_node(load, at, IB_NODE_ROUTER);
-	/* headings of --grouping */
-	if (text_take_word(&at, "Chassis ") || text_take_word(&at, "Non-Chassis Nodes"))
+	/* headings of --grouping, lines of --show */
+	if (text_take_word(&at, "Chassis ") || text_take_word(&at, "Non-Chassis Nodes") ||
+	    text_take_word(&at, "Hostname: ") || text_take_word(&at, "DR path "))
 		return 0;
 	return read_assignment(load, at);
 }

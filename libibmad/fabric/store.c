@@ -275,8 +275,9 @@ static void print_node(const struct output *out, const struct mad_fabric_node *n
 {
 	FILE *file = out->file;
 
-	fprintf(file, "\nvendid=0x%" PRIx32 "\ndevid=0x%x\nsysimgguid=0x%" PRIx64 "\n",
-		node->vendor_id, node->device_id, node->system_guid);
+	fprintf(file, "\nvendid=0x%" PRIx32 "\ndevid=0x%x\n", node->vendor_id, node->device_id);
+	if (node->system_guid)
+		fprintf(file, "sysimgguid=0x%" PRIx64 "\n", node->system_guid);
 	fprintf(file, "%s=0x%" PRIx64, types[node->type].guid, node->guid);
 	if (node->type == IB_NODE_SWITCH)
 		fprintf(file, "(%" PRIx64 ")", mad_fabric_port(node, 0)->guid);

@@ -43,6 +43,7 @@ static void check_same(const struct graph *a, const struct graph *b)
 		check(a->nodes[i].type == b->nodes[i].type);
 		check(a->nodes[i].vendor_id == b->nodes[i].vendor_id);
 		check(a->nodes[i].device_id == b->nodes[i].device_id);
+		check(a->nodes[i].enhanced_port0 == b->nodes[i].enhanced_port0);
 		check(!strcmp(a->nodes[i].name, b->nodes[i].name));
 	}
 	for (i = 0; i < a->port_count; i++) {

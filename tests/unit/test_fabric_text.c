@@ -187,7 +187,7 @@ TEST(a_link_has_width_speed_and_rate_at_both_ends)
 TEST(what_was_loaded_is_stored_the_same)
 {
 	is_stored_as_it_was(HEAD SWITCH CA ROUTER);
-	is_stored_as_it_was("#\n#\n\nvendid=0x0\ndevid=0x0\nsysimgguid=0x0\ncaguid=0x1\n"
+	is_stored_as_it_was("#\n#\n\nvendid=0x0\ndevid=0x0\ncaguid=0x1\n"
 			    "Ca\t1 \"H-0000000000000001\"\t\t# \"\"\n");
 }
 
@@ -200,7 +200,7 @@ TEST(each_speed_and_width_is_stored_as_it_was)
 
 	for (size_t i = 0; i < sizeof(rates) / sizeof(*rates); i++) {
 		snprintf(text, sizeof(text),
-			 "#\n#\n\nvendid=0x0\ndevid=0x0\nsysimgguid=0x0\nswitchguid=0x1(1)\n"
+			 "#\n#\n\nvendid=0x0\ndevid=0x0\nswitchguid=0x1(1)\n"
 			 "Switch\t2 \"S-0000000000000001\"\t\t# \"s\" base port 0 lid 1 lmc 0\n"
 			 "[1]\t\"S-0000000000000001\"[2]\t\t# \"s\" lid 1 %s\n"
 			 "[2]\t\"S-0000000000000001\"[1]\t\t# \"s\" lid 1 %s\n",
@@ -261,7 +261,7 @@ TEST(the_only_port_of_a_host_without_a_link_is_the_origin)
 {
 	static const char text[] =
 		"#\n#\n# Initiated from node 0000000000000001 port 0000000000000002\n"
-		"\nvendid=0x0\ndevid=0x0\nsysimgguid=0x0\ncaguid=0x1\n"
+		"\nvendid=0x0\ndevid=0x0\ncaguid=0x1\n"
 		"Ca\t1 \"H-0000000000000001\"\t\t# \"h\"\n";
 
 	is_stored_as_it_was(text);
@@ -326,7 +326,10 @@ TEST(the_first_wrong_line_is_told)
 	is_wrong(LEAF "[1] \"S-10\"[2] # \"leaf\" lid 65536 4xHDR\n", 2);
 	is_wrong("Switch 4 \"S-1\" # \"s\" base port 0 lid 5 lmc 8\n", 1);
 	is_wrong("Switch 4 \"S-1\" # \"s\" best port 0 lid 5 lmc 0\n", 1);
-	is_wrong("Ca 1 \"H-1\" # no name\n", 1);
+	is_wrong("Ca 1 \"H-1\" no comment\n", 1);
+	is_wrong("Switch 4 \"S-1\" # \"s\" base port 0 lid 5 lmc 0 more\n", 1);
+	is_wrong(LEAF "[1] \"S-10\"[2] # \"leaf\" lid 5 4xHDR s=x\n", 2);
+	is_wrong(LEAF "[1] \"S-10\"[2] # \"leaf\" lid 5 4xHDR more\n", 2);
 	is_wrong("Ca 1 \"H-1\" # \"one mark\n", 1);
 	is_wrong("Ca 1 \"H-1\" # \"n\" more\n", 1);
 	is_wrong("# NodeDescription \nCa 1 \"H-1\"\n", 1);

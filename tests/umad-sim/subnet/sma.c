@@ -61,9 +61,7 @@ static void read_switch_info(const struct fabric *fabric, uint32_t node, uint8_t
 	mad_set_field(data, 0, IB_SW_PARTITION_ENFORCE_CAP_F, PKEY_COUNT);
 	mad_set_field(data, 0, IB_SW_PARTITION_ENF_INB_F, 1);
 	mad_set_field(data, 0, IB_SW_PARTITION_ENF_OUTB_F, 1);
-	/* only an enhanced port 0 can have an LMC (IBA 14.2.5.6) */
-	mad_set_field(data, 0, IB_SW_ENHANCED_PORT0_F,
-		      cable(fabric, sma_port(fabric, node, 0, 0))->lmc != 0);
+	mad_set_field(data, 0, IB_SW_ENHANCED_PORT0_F, hardware(fabric, node)->enhanced_port0);
 }
 
 /* Fields of the node's end port: a CA's port, a switch's port 0. */

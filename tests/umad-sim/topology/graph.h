@@ -51,6 +51,7 @@ struct graph_node {
 	uint16_t device_id;
 	uint8_t type; /* enum node_type */
 	uint8_t port_count;
+	bool enhanced_port0; /* of a switch */
 };
 
 struct graph_port {

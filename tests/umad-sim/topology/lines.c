@@ -10,8 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_LID 0xbfff /* unicast (IBA 4.1.3) */
-#define MAX_LMC 7
+#define MAX_LID        0xbfff /* unicast (IBA 4.1.3) */
+#define PERMISSIVE_LID 0xffff /* devices without a LID may have it */
+#define MAX_LMC        7
 
 struct composed {
 	struct composed *next;
@@ -28,9 +29,10 @@ static bool take_lid(struct text *rest, uint16_t *lid)
 	skip_blanks(rest);
 	if (!take_word(rest, "lid"))
 		return true;
-	if (!take_number(rest, 10, MAX_LID, &number))
+	if (!take_number(rest, 10, PERMISSIVE_LID, &number) ||
+	    (number > MAX_LID && number != PERMISSIVE_LID))
 		return false;
-	*lid = (uint16_t)number;
+	*lid = number == PERMISSIVE_LID ? 0 : (uint16_t)number;
 	return true;
 }
 
@@ -47,51 +49,71 @@ static bool take_lmc(struct text *rest, uint8_t *lmc)
 	return true;
 }
 
-/* "4xHDR" */
-static bool take_width_and_speed(struct text *rest, uint64_t *lanes, enum link_speed *speed)
+/* "4x" */
+static bool take_width(struct text *rest, uint64_t *lanes)
 {
-	struct text name;
-
-	if (!take_number(rest, 10, 12, lanes) || !link_width_exists((unsigned int)*lanes) ||
-	    !take_char(rest, 'x'))
-		return false;
-	name = take_while(rest, isalnum);
-	*speed = link_speed_parse(name.bytes, name.length);
-	return *speed != SPEED_COUNT;
+	return take_number(rest, 10, 12, lanes) && link_width_exists((unsigned int)*lanes) &&
+	       take_char(rest, 'x');
 }
 
-/* The link in a comment of ibnetdiscover, if the line has it. */
+/* "4xHDR" in a comment, if the text has it; unknown parts are "?". */
 static bool take_link(struct text *rest, struct end *end)
 {
 	static const uint8_t bits[] = {[1] = 1, [2] = 16, [4] = 2, [8] = 4, [12] = 8};
-	enum link_speed speed;
+	struct text name;
 	uint64_t lanes;
 
 	skip_blanks(rest);
-	if (!at_digit(rest))
+	if (!at_digit(rest) && !(rest->length && *rest->bytes == '?'))
 		return true;
-	if (!take_width_and_speed(rest, &lanes, &speed))
-		return false;
-	end->widths = bits[lanes];
-	end->speeds = (uint16_t)(1U << speed);
+	if (!take_prefix(rest, "??")) {
+		if (!take_width(rest, &lanes))
+			return false;
+		end->widths = bits[lanes];
+	}
+	if (take_prefix(rest, "???"))
+		return true;
+	name = take_while(rest, isalnum);
+	end->speeds = (uint16_t)(1U << link_speed_parse(name.bytes, name.length));
+	return end->speeds != 1U << SPEED_COUNT;
+}
+
+/* "s=4 w=2 v=4" of ibnetdiscover --full: LinkSpeedActive, LinkWidthActive, VLCap */
+static bool take_full(struct text *rest)
+{
+	static const char *const words[] = {"s=", "w=", "v="};
+	uint64_t ignored;
+	size_t i;
+
+	for (i = 0; i < sizeof(words) / sizeof(*words); i++) {
+		skip_blanks(rest);
+		if (take_prefix(rest, words[i]) && !take_number(rest, 10, UINT8_MAX, &ignored))
+			return false;
+	}
 	return true;
+}
+
+/* The end of a comment, or another comment. ibnetdiscover --grouping marks some devices of
+ * Xsigo. */
+static bool at_end_of_comment(struct text *rest)
+{
+	skip_blanks(rest);
+	take_word(rest, "(scp)");
+	return at_end(rest);
 }
 
 /* "active=1xFDR", a word of umad-sim's own: the link is degraded. */
 static bool take_active(struct text *rest, struct end *end)
 {
-	static const char word[] = "active=";
-	enum link_speed speed;
+	struct text name;
 	uint64_t lanes;
 
-	if (rest->length < strlen(word) || memcmp(rest->bytes, word, strlen(word)))
+	if (!take_prefix(rest, "active=") || !take_width(rest, &lanes))
 		return false;
-	drop(rest, strlen(word));
-	if (!take_width_and_speed(rest, &lanes, &speed))
-		return false;
+	name = take_while(rest, isalnum);
 	end->active_width = (uint8_t)lanes;
-	end->active_speed = (uint8_t)speed;
-	return true;
+	end->active_speed = (uint8_t)link_speed_parse(name.bytes, name.length);
+	return end->active_speed != SPEED_COUNT;
 }
 
 /* A name in a module is a node of this module, unless it names another module. */
@@ -151,12 +173,13 @@ static void describe(struct reader *reader, enum node_type type)
 
 	node->vendor_id = (uint32_t)reader->vendor_id;
 	node->device_id = (uint16_t)reader->device_id;
-	if (reader->system_guid)
+	if (reader->system_guid_told)
 		node->system_guid = reader->system_guid;
 	if (reader->own_port_guid && type == NODE_SWITCH)
 		reader->graph->ports[node->first_port].guid = reader->own_port_guid;
 	reader->vendor_id = reader->device_id = 0;
 	reader->system_guid = reader->own_port_guid = 0;
+	reader->system_guid_told = false;
 	memset(reader->guid_told, 0, sizeof(reader->guid_told));
 	reader->next_guid[type] = node->guid + 1 + ports;
 	memset(reader->told, 0, sizeof(reader->told));
@@ -192,8 +215,9 @@ static int add_node(struct reader *reader, enum node_type type, uint64_t ports, 
 	char terminated[MAX_NAME + 1];
 	int ret;
 
+	/* a name of ibnetdiscover --node-name-map may be longer than a NodeDescription */
 	if (name.length > MAX_NAME)
-		return fail(reader, "a name of more than %u bytes", MAX_NAME);
+		name.length = MAX_NAME;
 	if (!guid || guid > UINT64_MAX - 2ULL * MAX_PORTS)
 		return fail(reader, "no GUID: 0x%llx", (unsigned long long)guid);
 	memcpy(terminated, name.bytes, name.length);
@@ -212,24 +236,37 @@ static int add_node(struct reader *reader, enum node_type type, uint64_t ports, 
 	return remember(reader, id);
 }
 
-/* After a switch's name: "base port 0 lid 3 lmc 0" */
+/* After a switch's name: "base port 0 lid 3 lmc 0"; each part is optional. */
 static int read_own_port(struct reader *reader, struct text *rest)
 {
-	const struct graph_node *node = &reader->graph->nodes[reader->node];
+	struct graph_node *node = &reader->graph->nodes[reader->node];
 	struct graph_port *port = &reader->graph->ports[node->first_port];
+	bool enhanced, base;
 
-	if (node->type != NODE_SWITCH)
-		return 0;
 	skip_blanks(rest);
-	if (take_word(rest, "base") || take_word(rest, "enhanced")) {
-		take_word(rest, "port");
+	enhanced = take_word(rest, "enhanced");
+	base = !enhanced && take_word(rest, "base");
+	if (take_word(rest, "port"))
 		take_word(rest, "0");
-	}
 	if (!take_lid(rest, &port->lid))
 		return fail(reader, "a LID of 0 to %u expected", MAX_LID);
 	if (!take_lmc(rest, &port->lmc))
 		return fail(reader, "an LMC of 0 to %u expected", MAX_LMC);
+	/* only an enhanced port 0 can have an LMC (IBA 14.2.5.6) */
+	node->enhanced_port0 = enhanced || (!base && port->lmc);
 	return 0;
+}
+
+/* "leaf" base port 0 lid 3 lmc 0 */
+static int read_node_comment(struct reader *reader, struct text *rest)
+{
+	int ret = 0;
+
+	if (reader->graph->nodes[reader->node].type == NODE_SWITCH)
+		ret = read_own_port(reader, rest);
+	if (!ret && !at_end_of_comment(rest))
+		ret = fail(reader, "unknown behind a node's name: " SHOW, SHOWN(*rest));
+	return ret;
 }
 
 /* After the first word: 8 "S-0000000000200000" # "name" ... */
@@ -237,6 +274,7 @@ int read_header(struct reader *reader, enum node_type type, struct text *rest)
 {
 	struct text id, name;
 	uint64_t ports;
+	bool described;
 	int ret;
 
 	reader->node = NONE;
@@ -249,10 +287,11 @@ int read_header(struct reader *reader, enum node_type type, struct text *rest)
 	if (!at_end(rest))
 		return fail(reader, "unknown behind a node's name: " SHOW, SHOWN(*rest));
 	name = id;
-	if (rest->length && *rest->bytes == '"' && !take_quoted(rest, true, &name))
+	described = rest->length && *rest->bytes == '"';
+	if (described && !take_quoted(rest, true, &name))
 		return fail(reader, "a quote that does not end");
 	ret = add_node(reader, type, ports, id, name);
-	return ret ? ret : read_own_port(reader, rest);
+	return ret || !described ? ret : read_node_comment(reader, rest);
 }
 
 /* ibsim's w=, s= and e= are the enabled widths, speeds and extended speeds of PortInfo. */
@@ -290,7 +329,8 @@ static int read_options(struct reader *reader, struct text *rest, struct end *en
 	return 0;
 }
 
-/* "Hca1" lid 1 4xQDR; for a port that is not a switch's: lid 1 lmc 0 "Switch1" lid 3 4xSDR */
+/* "Hca1" lid 1 4xQDR; for a port that is not a switch's: lid 1 lmc 0 "Switch1" lid 3 4xSDR.
+ * Each part is optional. */
 static int read_port_comment(struct reader *reader, struct text *rest, struct end *end)
 {
 	struct graph_port own = {0};
@@ -311,6 +351,8 @@ static int read_port_comment(struct reader *reader, struct text *rest, struct en
 			    MAX_LMC);
 	if (!take_link(rest, end))
 		return fail(reader, "a width and speed such as 4xHDR expected");
+	if (!take_full(rest) || !at_end_of_comment(rest))
+		return fail(reader, "unknown behind the other end's name: " SHOW, SHOWN(*rest));
 	if (reader->graph->nodes[reader->node].type != NODE_SWITCH) {
 		reader->graph->ports[end->port].lid = own.lid;
 		reader->graph->ports[end->port].lmc = own.lmc;
@@ -322,7 +364,6 @@ static int read_port_comment(struct reader *reader, struct text *rest, struct en
  * 7]. A blank precedes the GUID if the line is a CA's and the port is one of another CA. */
 static bool take_port(struct text *rest, uint64_t *number, uint64_t *guid)
 {
-	static const char external[] = "[ext ";
 	uint64_t ignored;
 
 	if (rest->length && *rest->bytes == '[' &&
@@ -332,10 +373,8 @@ static bool take_port(struct text *rest, uint64_t *number, uint64_t *guid)
 	if (rest->length && *rest->bytes == '(' &&
 	    !take_enclosed(rest, "()", 16, UINT64_MAX, guid))
 		return false;
-	if (rest->length < strlen(external) || memcmp(rest->bytes, external, strlen(external)))
-		return true;
-	drop(rest, strlen(external));
-	return take_number(rest, 10, UINT32_MAX, &ignored) && take_char(rest, ']');
+	return !take_prefix(rest, "[ext ") ||
+	       (take_number(rest, 10, UINT32_MAX, &ignored) && take_char(rest, ']'));
 }
 
 static int add_end(struct reader *reader, const struct end *end)

@@ -30,18 +30,16 @@ static void print_header(const struct graph *graph, const struct graph_node *nod
 {
 	const struct graph_port *own = &graph->ports[node->first_port];
 
-	fprintf(out, "\nvendid=0x%" PRIx32 "\ndevid=0x%x\n", node->vendor_id, node->device_id);
-	if (node->system_guid)
-		fprintf(out, "sysimgguid=0x%" PRIx64 "\n", node->system_guid);
+	fprintf(out, "\nvendid=0x%" PRIx32 "\ndevid=0x%x\nsysimgguid=0x%" PRIx64 "\n",
+		node->vendor_id, node->device_id, node->system_guid);
 	fprintf(out, "%sguid=0x%" PRIx64, types[node->type].key, node->guid);
 	if (node->type == NODE_SWITCH)
 		fprintf(out, "(%" PRIx64 ")", own->guid);
 	fprintf(out, "\n%s\t%u \"%c-%016" PRIx64 "\"\t\t# \"%s\"", types[node->type].header,
 		node->port_count, types[node->type].letter, node->guid, node->name);
-	/* only an enhanced port 0 can have an LMC (IBA 14.2.5.6) */
 	if (node->type == NODE_SWITCH)
-		fprintf(out, " %s port 0 lid %u lmc %u", own->lmc ? "enhanced" : "base",
-			own->lid, own->lmc);
+		fprintf(out, " %s port 0 lid %u lmc %u",
+			node->enhanced_port0 ? "enhanced" : "base", own->lid, own->lmc);
 	fputc('\n', out);
 }
 

@@ -125,6 +125,8 @@ static int read_attribute(struct reader *reader, struct text *rest)
 	note_guid(reader, attribute);
 	if (own && attribute->offset == AT(next_guid[NODE_SWITCH]))
 		reader->own_port_guid = own;
+	if (attribute->offset == AT(system_guid))
+		reader->system_guid_told = true;
 	return 0;
 }
 
@@ -230,9 +232,11 @@ static int read_line(struct reader *reader, struct text line)
 		return read_header(reader, NODE_ROUTER, &line);
 	if (take_word(&line, "include"))
 		return read_include(reader, line);
-	/* headings of ibnetdiscover -g; commands of ibsim's console */
+	/* headings of ibnetdiscover --grouping, lines of its --show; commands of ibsim's
+	 * console
+	 */
 	if (take_word(&line, "Chassis") || take_word(&line, "Non-Chassis") ||
-	    take_word(&line, "do"))
+	    take_word(&line, "Hostname:") || take_word(&line, "DR") || take_word(&line, "do"))
 		return 0;
 	return read_attribute(reader, &line);
 }

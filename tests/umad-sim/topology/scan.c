@@ -32,15 +32,24 @@ bool take_char(struct text *rest, char wanted)
 	return true;
 }
 
-bool take_word(struct text *rest, const char *word)
+bool take_prefix(struct text *rest, const char *prefix)
 {
-	size_t length = strlen(word);
+	size_t length = strlen(prefix);
 
-	if (rest->length < length || memcmp(rest->bytes, word, length))
-		return false;
-	if (rest->length > length && rest->bytes[length] != ' ' && rest->bytes[length] != '\t')
+	if (rest->length < length || memcmp(rest->bytes, prefix, length))
 		return false;
 	drop(rest, length);
+	return true;
+}
+
+bool take_word(struct text *rest, const char *word)
+{
+	struct text after = *rest;
+
+	if (!take_prefix(&after, word) ||
+	    (after.length && *after.bytes != ' ' && *after.bytes != '\t'))
+		return false;
+	*rest = after;
 	skip_blanks(rest);
 	return true;
 }

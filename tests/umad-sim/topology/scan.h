@@ -20,6 +20,9 @@ void skip_blanks(struct text *rest);
 bool at_digit(const struct text *rest);
 bool take_char(struct text *rest, char wanted);
 
+/* If false, nothing is removed. */
+bool take_prefix(struct text *rest, const char *prefix);
+
 /* A word ends at a blank or the end of the text; the blanks are removed, too. If false,
  * nothing is removed. */
 bool take_word(struct text *rest, const char *word);

@@ -70,6 +70,7 @@ static inline void assert_same(const struct graph *a, const struct graph *b)
 		assert_int_equal(a->nodes[i].device_id, b->nodes[i].device_id);
 		assert_int_equal(a->nodes[i].type, b->nodes[i].type);
 		assert_int_equal(a->nodes[i].port_count, b->nodes[i].port_count);
+		assert_int_equal(a->nodes[i].enhanced_port0, b->nodes[i].enhanced_port0);
 	}
 	for (i = 0; i < a->port_count; i++) {
 		assert_int_equal(a->ports[i].guid, b->ports[i].guid);
