@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "hosts.h"
+#include "node.h"
 #include "settings.h"
 #include "trace.h"
 
@@ -97,6 +98,9 @@ static bool receive(struct fabric *fabric, uint32_t port, const struct packet *p
 {
 	struct host_port *host = fabric->hosts->by_port[end_port(fabric, port)];
 	struct agent *agent = host && host->present ? agent_for(host, packet->mad) : NULL;
+	bool reassembled = agent && agent->rules.rmpp_version && !agent->rules.user_rmpp &&
+			   class_has_rmpp(packet->mad[1]) &&
+			   packet->mad[RMPP_FLAGS] & RMPP_ACTIVE;
 	struct message *message;
 
 	if (!agent && host && host->present && host->to_kernel)
@@ -109,6 +113,11 @@ static bool receive(struct fabric *fabric, uint32_t port, const struct packet *p
 		message = message_from(fabric, agent, packet, packet->mad, MAD_BYTES);
 	if (!message)
 		return true;
+	if (reassembled && !mad_is_response(packet->mad) &&
+	    node_turns_away(fabric, port, packet)) {
+		free(message);
+		return true;
+	}
 	if (finish_request(fabric, agent, message)) {
 		agent->deliver(agent, message);
 	} else {

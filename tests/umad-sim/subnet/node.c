@@ -110,6 +110,16 @@ bool node_respond(struct fabric *fabric, uint32_t port, uint8_t mad[MAD_BYTES])
 	return false;
 }
 
+/* Whatever the method: GetTable gets GetTableResp. */
+static void turn_round(uint8_t *mad, unsigned int status)
+{
+	unsigned int method = mad_method(mad);
+
+	respond(mad, status);
+	if (method != METHOD_SET)
+		mad[3] = (uint8_t)(method | METHOD_RESPONSE);
+}
+
 /* A response with ClassPortInfo instead of the attribute: it redirects the requester (IBA
  * 13.5.2). */
 static void redirect(const struct fabric *fabric, uint8_t *mad, uint32_t to)
@@ -126,7 +136,7 @@ static void redirect(const struct fabric *fabric, uint8_t *mad, uint32_t to)
 	mad_set_field(mad, data, IB_CPI_REDIRECT_PKEY_F, DEFAULT_PKEY);
 	mad_set_field(mad, data, IB_CPI_REDIRECT_QP_F, 1);
 	mad_set_field(mad, data, IB_CPI_REDIRECT_QKEY_F, WELL_KNOWN_QKEY);
-	respond(mad, STATUS_REDIRECT);
+	turn_round(mad, STATUS_REDIRECT);
 }
 
 static void react(struct fabric *fabric, uint32_t port, enum reaction reaction,
@@ -139,7 +149,7 @@ static void react(struct fabric *fabric, uint32_t port, enum reaction reaction,
 
 	if (reaction == REACT_BUSY) {
 		trace_packet(fabric, packet, port, "busy");
-		respond(packet->mad, STATUS_BUSY);
+		turn_round(packet->mad, STATUS_BUSY);
 	} else if (reaction == REACT_REDIRECT) {
 		trace_packet(fabric, packet, port, "redirected");
 		redirect(fabric, packet->mad, redirect_to);
@@ -243,6 +253,19 @@ static bool take_turn(struct fabric *fabric, uint32_t port, const struct packet 
 	return true;
 }
 
+bool node_turns_away(struct fabric *fabric, uint32_t port, const struct packet *packet)
+{
+	struct packet response = *packet;
+	struct treatment treatment;
+
+	faults_on_node(fabric, cable(fabric, port)->node, false, &treatment);
+	if (treatment.reaction != REACT_BUSY && treatment.reaction != REACT_REDIRECT)
+		return false;
+	memset(response.mad + RMPP_VERSION, 0, RMPP_HEADER - RMPP_VERSION);
+	react(fabric, port, treatment.reaction, treatment.redirect_to, &response);
+	return true;
+}
+
 void node_receive(struct fabric *fabric, uint32_t port, struct packet *packet)
 {
 	struct treatment treatment;
@@ -260,6 +283,9 @@ void node_receive(struct fabric *fabric, uint32_t port, struct packet *packet)
 	if (pass_on(fabric, port, packet))
 		return;
 	faults_on_node(fabric, cable(fabric, port)->node, is_smp(packet->mad), &treatment);
+	/* the response is to a message, not to each of its segments: node_turns_away() */
+	if (is_rmpp(packet->mad) && treatment.reaction != REACT_IGNORE)
+		treatment.reaction = REACT_ANSWER;
 	if (!take_turn(fabric, port, packet, &treatment))
 		return;
 	if (treatment.delay) {

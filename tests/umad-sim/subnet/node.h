@@ -12,6 +12,12 @@
 void node_receive(struct fabric *fabric, uint32_t port, struct packet *packet);
 
 /*
+ * Whether a rule makes the node respond with BUSY or a redirection to a request of several
+ * segments, whose last one is this packet. The response is sent.
+ */
+bool node_turns_away(struct fabric *fabric, uint32_t port, const struct packet *packet);
+
+/*
  * A request that the kernel of an end port hands to the agents of its adapter (struct port,
  * of_kernel). The response replaces it; false: no response is due.
  */

@@ -318,6 +318,56 @@ MACHINES_TEST(busy_nodes_do_not_respond_to_acknowledgements)
 	free(exchange.mad);
 }
 
+/* Sends requests of several segments. Each must be delivered whole, or be responded to with
+ * this status and without RMPP. Returns the number of such responses. */
+static unsigned int turned_away(struct machines *machines, const char *text,
+				unsigned int status)
+{
+	unsigned int count = 0;
+
+	register_both(machines, PING_CLASS);
+	rule(machines->subnet, text);
+	for (unsigned int i = 0; i < 100; i++) {
+		struct exchange exchange = exchange_of(PING_CLASS, 3160);
+		struct message *request, *response;
+
+		put32(exchange.mad + 12, 100 + i);
+		send_request(machines, &exchange);
+		pass(fabric_of(machines), SECOND);
+		request = read_message(machines->gamma);
+		response = read_message(machines->alpha);
+		assert_int_not_equal(!request, !response);
+		if (request) {
+			assert_whole(&exchange, request);
+			send_response(machines, request);
+			pass(fabric_of(machines), SECOND);
+			free(read_message(machines->alpha));
+		} else {
+			assert_int_equal(response->header.status, 0);
+			assert_int_equal(response->length, MAD_BYTES);
+			assert_int_equal(get16(response->data + 4), status);
+			assert_int_equal(response->data[3], METHOD_GET_TABLE | METHOD_RESPONSE);
+			assert_int_equal(response->data[RMPP_FLAGS] & ACTIVE, 0);
+			assert_int_equal(get32(response->data + 12), 100 + i);
+			count++;
+		}
+		free(request);
+		free(response);
+		free(exchange.mad);
+	}
+	return count;
+}
+
+MACHINES_TEST(a_busy_node_responds_to_messages_not_to_segments)
+{
+	assert_in_range(turned_away(machines, "busy 50% on gamma", 1), 25, 75);
+}
+
+MACHINES_TEST(a_node_redirects_messages_not_segments)
+{
+	assert_int_equal(turned_away(machines, "redirect beta on gamma", 2), 100);
+}
+
 MACHINES_TEST(a_second_response_is_refused_while_the_first_is_sent)
 {
 	struct exchange exchange = exchange_of(CLASS_SA, 50000);
