@@ -109,6 +109,8 @@ enum mad_link_speed {
 #define MAD_PORT_CAP2_PARTITION_TOP           0x0100
 #define MAD_PORT_CAP2_ENHANCED_QOS_ARBITER    0x0200
 #define MAD_PORT_CAP2_LINK_SPEED_NDR          0x0400
+#define MAD_PORT_CAP2_EXTENDED_SPEEDS_2       0x0800
+#define MAD_PORT_CAP2_LINK_SPEED_XDR          0x1000
 
 /** A link as a PortInfo describes it. Numbers are in host order. */
 struct mad_link {

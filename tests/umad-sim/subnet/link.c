@@ -3,6 +3,8 @@
 /* The codes for speeds, widths and rates. */
 #include "link.h"
 
+#include <infiniband/mad_link.h>
+
 /* The data rates of a lane in Mbit/s (after 8b/10b or 64b/66b), from the specification's
  * nominal rates, and the bits of the speeds in PortInfo. */
 static const struct speed {
@@ -83,6 +85,22 @@ uint8_t speed_ext_bits_up_to(enum link_speed speed)
 uint8_t speed_ext2_bit(enum link_speed speed)
 {
 	return speeds[speed].ext2_bit;
+}
+
+uint16_t link_capabilities2(const struct graph_port *port)
+{
+	enum link_speed speed = (enum link_speed)port->speed;
+	unsigned int bits = 0;
+
+	if (widths_up_to(port->width) & width_bit(2))
+		bits |= MAD_PORT_CAP2_LINK_WIDTH_2X;
+	if (speed >= HDR)
+		bits |= MAD_PORT_CAP2_LINK_SPEED_HDR;
+	if (speed >= NDR)
+		bits |= MAD_PORT_CAP2_LINK_SPEED_NDR;
+	if (speed >= XDR)
+		bits |= MAD_PORT_CAP2_EXTENDED_SPEEDS_2 | MAD_PORT_CAP2_LINK_SPEED_XDR;
+	return (uint16_t)bits;
 }
 
 uint64_t link_mbits(unsigned int lanes, enum link_speed speed)

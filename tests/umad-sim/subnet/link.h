@@ -32,6 +32,9 @@ uint8_t speed_ext_bits_up_to(enum link_speed speed);
 /* LinkSpeedExtActive2 (XDR: 1). */
 uint8_t speed_ext2_bit(enum link_speed speed);
 
+/* The bits of CapabilityMask2 for the widths and speeds that a port supports. */
+uint16_t link_capabilities2(const struct graph_port *port);
+
 /* The link's data rate in Mbit/s; its Rate code in path records (IBA 15.2.5.16: 2 is 2.5 Gb/s
  * ...). */
 uint64_t link_mbits(unsigned int lanes, enum link_speed speed);

@@ -21,6 +21,7 @@ enum {
 	HAS_SL_MAPPING = 1 << 6,
 	HAS_SYSTEM_IMAGE_GUID = 1 << 11,
 	HAS_EXTENDED_SPEEDS = 1 << 14,
+	HAS_CAPABILITY_MASK2 = 1 << 15,
 	HAS_COMMUNICATION_MANAGEMENT = 1 << 16,
 	HAS_VENDOR_CLASS = 1 << 20,
 	HAS_CAPABILITY_MASK_TRAP = 1 << 22,
@@ -43,11 +44,12 @@ static void init_port(struct fabric *fabric, uint32_t index)
 		port->capability_mask = HAS_TRAP | HAS_AUTOMATIC_MIGRATION | HAS_SL_MAPPING |
 					HAS_SYSTEM_IMAGE_GUID | HAS_COMMUNICATION_MANAGEMENT |
 					HAS_VENDOR_CLASS | HAS_CAPABILITY_MASK_TRAP |
-					HAS_CLIENT_REREGISTRATION | HAS_EXTENDED_SPEEDS;
+					HAS_CLIENT_REREGISTRATION | HAS_EXTENDED_SPEEDS |
+					HAS_CAPABILITY_MASK2;
 	else if (own) /* a switch's capabilities are at its port 0 */
 		port->capability_mask = HAS_TRAP | HAS_SL_MAPPING | HAS_SYSTEM_IMAGE_GUID |
 					HAS_VENDOR_CLASS | HAS_CAPABILITY_MASK_TRAP |
-					HAS_EXTENDED_SPEEDS;
+					HAS_EXTENDED_SPEEDS | HAS_CAPABILITY_MASK2;
 }
 
 int fabric_init(struct fabric *fabric, struct graph *graph, uint64_t seed)

@@ -64,6 +64,19 @@ static void read_switch_info(const struct fabric *fabric, uint32_t node, uint8_t
 	mad_set_field(data, 0, IB_SW_ENHANCED_PORT0_F, hardware(fabric, node)->enhanced_port0);
 }
 
+/* The capabilities of a switch are those of all its ports, at port 0. */
+static uint16_t capabilities2(const struct fabric *fabric, uint32_t port)
+{
+	const struct graph_node *node = hardware(fabric, cable(fabric, port)->node);
+	uint16_t bits = 0;
+
+	if (node->type != NODE_SWITCH)
+		return link_capabilities2(cable(fabric, port));
+	for (uint32_t i = 1; i <= node->port_count; i++)
+		bits |= link_capabilities2(cable(fabric, node->first_port + i));
+	return bits;
+}
+
 /* Fields of the node's end port: a CA's port, a switch's port 0. */
 static void read_end_port(const struct fabric *fabric, uint32_t port,
 			  const struct port_settings *settings, uint8_t *data)
@@ -75,6 +88,7 @@ static void read_end_port(const struct fabric *fabric, uint32_t port,
 	mad_set_field(data, 0, IB_PORT_LID_F, state->lid);
 	mad_set_field(data, 0, IB_PORT_SMLID_F, state->sm_lid);
 	mad_set_field(data, 0, IB_PORT_CAPMASK_F, state->capability_mask);
+	mad_set_field(data, 0, IB_PORT_CAPMASK2_F, capabilities2(fabric, port));
 	mad_set_field(data, 0, IB_PORT_MKEY_LEASE_F, settings->mkey_lease);
 	mad_set_field(data, 0, IB_PORT_MKEY_PROT_BITS_F, settings->mkey_protect);
 	mad_set_field(data, 0, IB_PORT_LMC_F, state->lmc);

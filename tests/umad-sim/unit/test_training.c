@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /* Training: the width and speed of links, which rules and enabled values limit. */
-#include "subnet_fixture.h"
+#include "net_fixture.h"
 #include "test.h"
 
 #include "gmp_agents.h"
 #include "link.h"
 #include "links.h"
+#include "sma.h"
 
 /* The PortInfo of a port, which ALPHA requests. */
 static uint8_t *port_info(struct subnet *subnet, uint32_t node, unsigned int number)
@@ -273,4 +274,48 @@ TEST(a_degraded_link_of_a_topology_is_so_from_the_start)
 	rule(&subnet, "clear");
 	assert_int_equal(fabric->ports[port].width, 1);
 	stop_fabric(fabric);
+}
+
+/* --- capabilities ----------------------------------------------------------------------- */
+
+/* CapabilityMask and CapabilityMask2 of a port. */
+static void assert_capabilities2(struct net *net, const char *name, unsigned int number,
+				 bool own, unsigned int capabilities2)
+{
+	uint32_t node = graph_find(&net->fabric.graph, name);
+	uint8_t data[SMP_DATA];
+	unsigned int mask;
+
+	assert_true(sma_read(&net->fabric, node, IB_ATTR_PORT_INFO, number, 1, data));
+	mask = mad_get_field(data, 0, IB_PORT_CAPMASK_F);
+	assert_int_equal(mask >> 14 & 3, own ? 3 : 0); /* IsExtendedSpeeds, IsCapabilityMask2 */
+	assert_int_equal(mad_get_field(data, 0, IB_PORT_CAPMASK2_F), capabilities2);
+}
+
+PLAIN_TEST(capability_mask2_has_the_widths_and_speeds_of_the_port)
+{
+	static const struct {
+		const char *link;
+		unsigned int capabilities2;
+	} rows[] = {
+		{"4xSDR", 0},      {"2xSDR", 0x10},   {"4xFDR10", 0},   {"12xEDR", 0},
+		{"4xHDR", 0x20},   {"2xHDR", 0x30},   {"4xNDR", 0x420}, {"2xNDR", 0x430},
+		{"4xXDR", 0x1c20}, {"2xXDR", 0x1c30},
+	};
+	char spec[64];
+
+	for (unsigned int i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct net *net;
+
+		snprintf(spec, sizeof(spec), "pair@%s", rows[i].link);
+		net = new_net(spec, NULL);
+		assert_capabilities2(net, "host-1", 1, true, rows[i].capabilities2);
+		free_net(net);
+		snprintf(spec, sizeof(spec), "fat-tree:4,2@%s", rows[i].link);
+		net = new_net(spec, NULL);
+		assert_capabilities2(net, "leaf-1", 0, true, rows[i].capabilities2);
+		assert_capabilities2(net, "leaf-1", 1, false,
+				     0); /* a switch has them at port 0 */
+		free_net(net);
+	}
 }
