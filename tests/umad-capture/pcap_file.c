@@ -44,6 +44,15 @@ static int complain(const char *name, int error)
 	return -error;
 }
 
+/* open() waits for the reader of a named pipe, if it is for writing only. */
+static FILE *open_file(const char *name)
+{
+	struct stat status;
+	bool is_pipe = !stat(name, &status) && S_ISFIFO(status.st_mode);
+
+	return fopen(name, is_pipe ? "we" : "w+e");
+}
+
 static int open_next(struct pcap_file *file)
 {
 	bool is_stream = !strcmp(file->name, "-");
@@ -51,7 +60,7 @@ static int open_next(struct pcap_file *file)
 
 	name_file(file, name);
 	errno = 0;
-	file->stream = is_stream ? fdopen(file->fd, "w") : fopen(name, "w+e");
+	file->stream = is_stream ? fdopen(file->fd, "w") : open_file(name);
 	if (!file->stream)
 		return complain(name, errno);
 	setvbuf(file->stream, file->buffer, _IOFBF, BUFFER_BYTES);
