@@ -29,14 +29,13 @@ static void print_summary(const struct fabric *fabric, const struct options *opt
  * stderr. */
 static int check_places(const struct fabric *fabric, const struct options *options)
 {
-	char wrong[MAX_NAME + 1];
 	char why[256];
 	uint32_t port;
-	int error = options->at ? view_check_nodes(fabric, options->at, wrong) : 0;
+	int error = options->at ? view_check_nodes(fabric, options->at, why) : 0;
 
 	if (error) {
-		make_printable(wrong);
-		fprintf(stderr, "umad-sim: no node \"%s\"\n", wrong);
+		make_printable(why);
+		fprintf(stderr, "umad-sim: %s\n", why);
 		return error;
 	}
 	if (!options->server.capture_at)
@@ -78,5 +77,5 @@ int check(const struct options *options)
 	if (!error)
 		print_summary(&server.fabric, options, &rules);
 	server_free(&server);
-	return error ? STATUS_FAILED : end_output();
+	return error ? STATUS_FAILED : 0;
 }

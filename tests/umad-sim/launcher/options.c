@@ -67,11 +67,12 @@ static void __attribute__((noreturn)) wrong(const char *what)
 	exit(2);
 }
 
-int end_output(void)
+int finish_output(void)
 {
+	errno = 0;
 	if (!fflush(stdout) && !ferror(stdout))
 		return 0;
-	fputs("umad-sim: the output could not be written\n", stderr);
+	fprintf(stderr, "umad-sim: standard output: %s\n", strerror(errno ? errno : EIO));
 	return STATUS_FAILED;
 }
 
@@ -216,12 +217,12 @@ static void take_option(struct options *options, int option, unsigned int *fault
 		break;
 	case VERSION:
 		puts("umad-sim " SIM_VERSION);
-		exit(end_output());
+		exit(finish_output());
 	case 'h':
 		fputs(usage, stdout);
 		fault_print_rules(stdout);
 		fputs(usage_end, stdout);
-		exit(end_output());
+		exit(finish_output());
 	default:
 		wrong("unknown option");
 	}
@@ -239,7 +240,7 @@ static void take_rest(struct options *options, int count, char **rest)
 		if (options->mode == MODE_TELL)
 			options->rule = rest[0];
 		else
-			options->topology = rest[0];
+			options->topology = options->server.topology = rest[0];
 		count--;
 		rest++;
 	}
@@ -270,6 +271,8 @@ void read_options(int argc, char **argv, struct options *options)
 		wrong("--without-namespace is for a program");
 	if (options->kernel && options->mode != MODE_SERVE)
 		wrong("--kernel is for --serve");
+	if (options->at && !options->at[0])
+		wrong("--at needs a node");
 	if (options->server.bare && options->server.sm)
 		wrong("--bare has no --sm");
 	if (options->server.capture_at && !options->server.capture)

@@ -32,13 +32,10 @@ struct options {
 	char **program;      /* its arguments */
 };
 
-/*
- * Writes the rest of the standard output. Returns 0, or STATUS_FAILED with the reason on stderr
- * if a part of the output could not be written.
- */
-int end_output(void);
-
 /* Reads the command line. Exits the process if the line is wrong or asks for help. */
 void read_options(int argc, char **argv, struct options *options);
+
+/* Writes what standard output holds. 0, or STATUS_FAILED with a message on stderr. */
+int finish_output(void);
 
 #endif

@@ -9,6 +9,9 @@
 #include "fault_rules.h"
 #include "printable.h"
 #include "rules.h"
+#include "topology.h"
+
+#define RULES_LIMIT (1U << 24) /* bytes of a file */
 
 /* Whether the text is neither empty nor only a comment. */
 static bool is_rule(const char *text)
@@ -21,7 +24,7 @@ static int apply_rule(struct fabric *fabric, const char *rule, const char *where
 		      struct rules *rules)
 {
 	struct rule_error error;
-	int failed = fault_apply(fabric, rule, &error);
+	int failed = (*where ? fault_apply : fault_command)(fabric, rule, &error);
 	char text[sizeof(rules->why)];
 
 	snprintf(text, sizeof(text), "%.50s%s", where,
@@ -35,36 +38,42 @@ static int apply_rule(struct fabric *fabric, const char *rule, const char *where
 	return failed;
 }
 
+/* An error of the file itself. Returns it. */
+static int refuse_file(const char *name, int error, const char *reason, struct rules *rules)
+{
+	snprintf(rules->why, sizeof(rules->why), "%.200s: %s", name, reason);
+	make_printable(rules->why);
+	if (rules->all)
+		fprintf(stderr, "umad-sim: %s\n", rules->why);
+	return error;
+}
+
 static int apply_file(struct fabric *fabric, const char *name, struct rules *rules)
 {
-	FILE *file = fopen(name, "re");
-	size_t length = strlen(name);
+	size_t length = strlen(name), size;
 	/* the end of a long path says more than its beginning */
 	const char *shown = length > 30 ? name + length - 30 : name;
-	char *line = NULL;
-	size_t room = 0;
 	unsigned int number = 0;
-	int error = 0;
+	char *text, *next, *line;
+	int error = topology_slurp(name, RULES_LIMIT, &text, &size);
 
-	while (file && (!error || rules->all) && getline(&line, &room, file) >= 0) {
+	if (error)
+		return refuse_file(name, error, strerror(-error), rules);
+	if (memchr(text, 0, size)) {
+		free(text);
+		return refuse_file(name, -EINVAL, "a zero byte: not a text", rules);
+	}
+	next = text;
+	while ((!error || rules->all) && (line = strsep(&next, "\n"))) {
 		char where[50];
 		int failed;
 
 		snprintf(where, sizeof(where), "%.30s:%u: ", shown, ++number);
-		line[strcspn(line, "\r\n")] = '\0';
+		line[strcspn(line, "\r")] = '\0';
 		failed = apply_rule(fabric, line, where, rules);
 		error = error ? error : failed;
 	}
-	free(line);
-	if (!file || ferror(file)) {
-		error = -errno;
-		snprintf(rules->why, sizeof(rules->why), "%.200s: %s", name, strerror(-error));
-		make_printable(rules->why);
-		if (rules->all)
-			fprintf(stderr, "umad-sim: %s\n", rules->why);
-	}
-	if (file)
-		fclose(file);
+	free(text);
 	return error;
 }
 

@@ -26,7 +26,6 @@
 #include "topology.h"
 
 static struct server *running;
-static int server_status; /* the exit status of MODE_SERVE */
 
 static void __attribute__((noreturn, format(printf, 1, 2))) stop(const char *format, ...)
 {
@@ -207,10 +206,9 @@ static int attach(const char *folder, const char *at, uint32_t *view, char *text
 	int error = ask(folder, REQUEST_ATTACH, at ? at : "", &reply, text, NULL);
 
 	make_printable(text);
-	if (error == -ENOENT && text[0])
-		fprintf(stderr, "umad-sim: no node \"%s\"\n", text);
-	else if (error)
-		fprintf(stderr, "umad-sim: the fabric: %s\n", strerror(-error));
+	if (error)
+		fprintf(stderr, "umad-sim: %s%s\n",
+			text[0] ? "" : "the fabric: ", text[0] ? text : strerror(-error));
 	*view = reply.view;
 	return error;
 }
@@ -267,7 +265,8 @@ static void announce(void *context)
 	const struct options *options = context;
 
 	printf("umad-sim: the fabric \"%s\" is ready\n", options->name);
-	running->stop = (server_status = end_output()) != 0;
+	if (fflush(stdout))
+		running->stop = true; /* nobody learns that it is ready */
 }
 
 static int run_server(struct options *options)
@@ -293,7 +292,7 @@ static int run_server(struct options *options)
 	error = serve_guarded(&server, options, folder, announce, options, why, -1);
 	if (error)
 		stop("%s", why);
-	return server_status;
+	return 0;
 }
 
 static int join(const struct options *options)
@@ -321,7 +320,7 @@ static int print_file(int fd)
 	while ((character = getc(file)) != EOF)
 		putchar(character);
 	fclose(file);
-	return end_output();
+	return 0;
 }
 
 static int tell(const struct options *options)
@@ -338,7 +337,7 @@ static int tell(const struct options *options)
 		stop("%s", text[0] ? text : strerror(-error));
 	if (text[0])
 		printf("%s\n", text);
-	return file >= 0 ? print_file(file) : end_output();
+	return file >= 0 ? print_file(file) : 0;
 }
 
 static int print(const struct options *options)
@@ -351,7 +350,7 @@ static int print(const struct options *options)
 		stop("%s", wrong.text);
 	topology_print(&graph, stdout);
 	graph_free(&graph);
-	return end_output();
+	return 0;
 }
 
 int main(int argc, char **argv)
@@ -360,6 +359,7 @@ int main(int argc, char **argv)
 	int status;
 
 	child_prepare();
+	on_signal(SIGXFSZ, SIG_IGN); /* if the size of files is limited, write() fails */
 	read_options(argc, argv, &options);
 	switch (options.mode) {
 	case MODE_SERVE:
@@ -381,5 +381,5 @@ int main(int argc, char **argv)
 		status = run(&options);
 	}
 	free(options.faults);
-	return status;
+	return finish_output() ? STATUS_FAILED : status;
 }

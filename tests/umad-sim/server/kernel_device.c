@@ -133,7 +133,6 @@ static int add(struct server *server, uint32_t node, unsigned int number, char *
 int kernel_devices_start(struct server *server, const char *nodes, char *why)
 {
 	char first[16];
-	char wrong[MAX_NAME + 1] = "";
 	struct view *view;
 	int error;
 
@@ -141,9 +140,7 @@ int kernel_devices_start(struct server *server, const char *nodes, char *why)
 		snprintf(first, sizeof(first), "#%u", server_first_node(&server->fabric.graph));
 		nodes = first;
 	}
-	error = view_find(&server->fabric, &server->views, server->folder, nodes, &view, wrong);
-	if (error == -ENOENT)
-		snprintf(why, 256, "no node \"%.200s\"", wrong);
+	error = view_find(&server->fabric, &server->views, server->folder, nodes, &view, why);
 	for (unsigned int i = 0; !error && i < view->node_count; i++)
 		error = add(server, view->nodes[i], i, why);
 	if (error && !why[0])

@@ -37,19 +37,19 @@ static void attach(struct connection *connection, const char *nodes)
 {
 	char first[16];
 	struct server *server = connection->server;
-	char wrong[MAX_NAME + 1] = "";
 	struct view *view;
 	struct reply reply = {0};
+	char why[256];
 
 	if (!*nodes) {
 		snprintf(first, sizeof(first), "#%u", server_first_node(&server->fabric.graph));
 		nodes = first;
 	}
 	reply.error =
-		view_find(&server->fabric, &server->views, server->folder, nodes, &view, wrong);
+		view_find(&server->fabric, &server->views, server->folder, nodes, &view, why);
 	if (!reply.error)
 		reply.view = view->number;
-	connection_reply(connection, &reply, reply.error == -ENOENT ? wrong : NULL, -1);
+	connection_reply(connection, &reply, reply.error == -ENOENT ? why : NULL, -1);
 }
 
 /* The end port of a view's umad<number> or issm<number>; NULL with errno. */
@@ -211,7 +211,7 @@ static void command(struct connection *connection, const char *text)
 	else if (strcmp(text, "stop") == 0)
 		server->stop = true;
 	else
-		error = fault_apply(&server->fabric, text, &why);
+		error = fault_command(&server->fabric, text, &why);
 	refuse(connection, error, why.text);
 }
 

@@ -87,10 +87,11 @@ static void device_was_changed(struct fabric *fabric, uint32_t node, bool presen
 }
 
 /* The port of the subnet manager: the given one, or else the last CA with a link. */
-static int choose_sm_port(const struct fabric *fabric, const char *spec, uint32_t *port,
-			  char *why)
+static int choose_sm_port(const struct fabric *fabric, const struct server_options *options,
+			  uint32_t *port, char *why)
 {
 	const struct graph *graph = &fabric->graph;
+	const char *spec = options->sm;
 	uint32_t node = spec ? graph_find(graph, spec) : NONE;
 
 	*port = NONE;
@@ -112,10 +113,16 @@ static int choose_sm_port(const struct fabric *fabric, const char *spec, uint32_
 	for (uint32_t i = 0; *port == NONE && !spec && i < graph->port_count; i++)
 		if (graph->nodes[graph->ports[i].node].type == NODE_SWITCH)
 			*port = i; /* the fabric has no CA */
-	if (*port == NONE) {
-		snprintf(why, 256, "no port can have the subnet manager");
+	if (*port == NONE && spec)
+		snprintf(why, 256, "\"%.100s\" has no cable: it cannot have the subnet manager",
+			 spec);
+	else if (*port == NONE)
+		snprintf(why, 256,
+			 "%.100s: no port can have the subnet manager: no CA has a cable, and "
+			 "there is no switch; --bare needs none",
+			 options->topology);
+	if (*port == NONE)
 		return -ENOENT;
-	}
 	return 0;
 }
 
@@ -141,7 +148,7 @@ static int init_fabric(struct server *server, struct graph *graph,
 		return error;
 	if (options->bare)
 		return 0;
-	error = choose_sm_port(fabric, options->sm, &sm_port, why);
+	error = choose_sm_port(fabric, options, &sm_port, why);
 	if (error)
 		return error;
 	without = bring_up(fabric, sm_port);

@@ -78,6 +78,7 @@ static inline struct server *server_of(struct fabric *fabric)
 struct server_options {
 	uint64_t seed;
 	bool bare;              /* no built-in manager */
+	const char *topology;   /* for messages */
 	const char *sm;         /* node of the SM; NULL: on the last CA */
 	const char *trace;      /* file; NULL: none */
 	const char *capture;    /* file; NULL: none */

@@ -51,28 +51,37 @@ static int add_node(const struct fabric *fabric, struct view *view, const char *
 
 /* First tries "NODE" as a whole, since a name may have commas; then its parts. */
 static int read_nodes(const struct fabric *fabric, struct view *view, const char *nodes,
-		      char *wrong)
+		      char *why)
 {
 	int error = add_node(fabric, view, nodes);
+	const char *name = nodes;
 
-	snprintf(wrong, MAX_NAME + 1, "%s", nodes);
-	while (error == -ENOENT && *nodes) {
-		size_t length = strcspn(nodes, ",");
+	while (error == -ENOENT) {
+		size_t length = strcspn(name, ",");
+		char part[MAX_NAME + 1];
 
-		snprintf(wrong, MAX_NAME + 1, "%.*s", (int)length, nodes);
-		if (add_node(fabric, view, wrong))
+		if (!length) {
+			snprintf(why, 256, "a name is missing in \"%.200s\"", nodes);
 			return -ENOENT;
-		nodes += length;
-		if (*nodes++ != ',')
+		}
+		snprintf(part, sizeof(part), "%.*s", (int)length, name);
+		error = length > MAX_NAME ? -ENOENT : add_node(fabric, view, part);
+		if (error == -ENOENT)
+			snprintf(why, 256, "no node \"%s\"", part);
+		if (error)
+			return error;
+		name += length;
+		if (*name++ != ',')
 			return 0;
+		error = -ENOENT;
 	}
 	return error;
 }
 
-int view_check_nodes(const struct fabric *fabric, const char *nodes, char *wrong)
+int view_check_nodes(const struct fabric *fabric, const char *nodes, char *why)
 {
 	struct view view = {0};
-	int error = read_nodes(fabric, &view, nodes, wrong);
+	int error = read_nodes(fabric, &view, nodes, why);
 
 	free(view.nodes);
 	return error;
@@ -142,14 +151,14 @@ void views_repair(struct fabric *fabric, struct view *views)
 }
 
 int view_find(struct fabric *fabric, struct view **views, const char *folder, const char *nodes,
-	      struct view **found, char *wrong)
+	      struct view **found, char *why)
 {
 	struct view *view = calloc(1, sizeof(*view));
 	int error;
 
 	if (!view)
 		return -ENOMEM;
-	error = read_nodes(fabric, view, nodes, wrong);
+	error = read_nodes(fabric, view, nodes, why);
 	for (struct view *other = *views; !error && other; other = other->next)
 		if (same_nodes(other, view)) {
 			view_free(view);

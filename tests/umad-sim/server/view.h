@@ -35,13 +35,12 @@ struct view {
 
 /*
  * The view of these nodes ("NODE" or "NODE,NODE"), made below the folder if it does not exist.
- * 0; -ENOENT: no such node (`wrong`, of MAX_NAME + 1 bytes, has its name); or another negative
- * errno.
+ * 0; -ENOENT: no such node (`why`, of 256 bytes, has the reason); or another negative errno.
  */
 int view_find(struct fabric *fabric, struct view **views, const char *folder, const char *nodes,
-	      struct view **view, char *wrong);
-/* Whether the nodes exist: 0, -ENOENT (with `wrong` as above), or another negative errno. */
-int view_check_nodes(const struct fabric *fabric, const char *nodes, char *wrong);
+	      struct view **view, char *why);
+/* Whether the nodes exist: 0, -ENOENT (with `why` as above), or another negative errno. */
+int view_check_nodes(const struct fabric *fabric, const char *nodes, char *why);
 struct view *view_by_number(struct view *views, uint32_t number);
 void views_free(struct view *views);
 

@@ -233,6 +233,18 @@ static void note(const struct fabric *fabric, const struct standing_rule *rule,
 			 hardware(fabric, rule->node)->name);
 }
 
+int fault_command(struct fabric *fabric, const char *text, struct rule_error *error)
+{
+	struct read_rule read;
+
+	if (!fault_read(fabric, text, &read, error) && read.empty) {
+		snprintf(error->text, sizeof(error->text),
+			 "a rule is missing; umad-sim --help lists them");
+		return -EINVAL;
+	}
+	return fault_apply(fabric, text, error);
+}
+
 int fault_apply(struct fabric *fabric, const char *text, struct rule_error *error)
 {
 	struct read_rule read;

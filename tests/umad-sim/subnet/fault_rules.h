@@ -58,6 +58,9 @@
  */
 int fault_apply(struct fabric *fabric, const char *rule, struct rule_error *error);
 
+/* The same for a command, in which an empty line or a comment alone is an error. */
+int fault_command(struct fabric *fabric, const char *rule, struct rule_error *error);
+
 /* The times of rules with "after" do not begin before fault_begin(), which returns 0 or
  * -ENOMEM. Without fault_hold(), fault_begin() has no effect. */
 void fault_hold(struct fabric *fabric);

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FILE_LIMIT (1U << 30)
+#define FILE_LIMIT (1U << 28) /* bytes; 200,000 nodes with their cables have about half */
 
 int topology_fail(struct topology_error *error, int ret, const char *format, ...)
 {
@@ -37,7 +37,7 @@ static int read_all(int fd, size_t limit, char **text, size_t *length)
 			char *grown;
 
 			room = room ? room * 2 : 1 << 16;
-			grown = realloc(*text, room);
+			grown = realloc(*text, room + 1);
 			if (!grown)
 				return -ENOMEM;
 			*text = grown;
@@ -47,9 +47,10 @@ static int read_all(int fd, size_t limit, char **text, size_t *length)
 			continue;
 		if (got < 0)
 			return -errno;
-		if (!got)
-			return 0;
 		*length += (size_t)got;
+		(*text)[*length] = '\0';
+		if (!got || memchr(*text + *length - got, 0, (size_t)got))
+			return 0;
 		if (*length > limit)
 			return -EFBIG;
 	}

@@ -29,8 +29,11 @@ void topology_words(char *text, size_t size);
 /* Prints the graph in ibnetdiscover's format, so that it can be loaded again. */
 void topology_print(const struct graph *graph, FILE *out);
 
-/* Reads a whole file, which the caller frees; it has no terminating zero. -EFBIG: the file is
- * longer than the limit. `error` is not changed. */
+/*
+ * Reads a whole file, which the caller frees, with a terminating zero behind it. A file with a
+ * zero byte, which is not a text, is read only up to there or a little further. -EFBIG: the
+ * file is longer than the limit.
+ */
 int topology_slurp(const char *file, size_t limit, char **text, size_t *length);
 
 /* Stores the reason, without control characters, and returns ret. */

@@ -26,10 +26,10 @@ static void port_changed(struct fabric *fabric, uint32_t port)
 
 static struct view *view_of_gamma(struct subnet *subnet)
 {
-	char wrong[MAX_NAME + 1];
+	char why[256];
 	struct view *view;
 
-	assert_int_equal(view_find(&subnet->fabric, &views, folder, "gamma", &view, wrong), 0);
+	assert_int_equal(view_find(&subnet->fabric, &views, folder, "gamma", &view, why), 0);
 	assert_null(views_incomplete(views));
 	subnet->fabric.port_changed = port_changed;
 	return view;
@@ -149,11 +149,11 @@ SUBNET_TEST(entries_of_a_device_come_and_go_while_files_are_missing)
 
 SUBNET_TEST(a_view_is_complete_or_does_not_exist)
 {
-	char wrong[MAX_NAME + 1], path[64];
+	char why[256], path[64];
 	struct view *view;
 
 	limit_files(0);
-	assert_int_equal(view_find(&subnet->fabric, &views, folder, "gamma", &view, wrong),
+	assert_int_equal(view_find(&subnet->fabric, &views, folder, "gamma", &view, why),
 			 -EFBIG);
 	assert_null(views);
 	limit_files(RLIM_INFINITY);
@@ -164,12 +164,16 @@ SUBNET_TEST(a_view_is_complete_or_does_not_exist)
 
 SUBNET_TEST(nodes_that_do_not_exist_are_named)
 {
-	char wrong[MAX_NAME + 1];
+	char why[256];
 
-	assert_int_equal(view_check_nodes(&subnet->fabric, "gamma", wrong), 0);
-	assert_int_equal(view_check_nodes(&subnet->fabric, "gamma,alpha", wrong), 0);
-	assert_int_equal(view_check_nodes(&subnet->fabric, "gamma,delta", wrong), -ENOENT);
-	assert_string_equal(wrong, "delta");
+	assert_int_equal(view_check_nodes(&subnet->fabric, "gamma", why), 0);
+	assert_int_equal(view_check_nodes(&subnet->fabric, "gamma,alpha", why), 0);
+	assert_int_equal(view_check_nodes(&subnet->fabric, "gamma,delta", why), -ENOENT);
+	assert_string_equal(why, "no node \"delta\"");
+	assert_int_equal(view_check_nodes(&subnet->fabric, "gamma,", why), -ENOENT);
+	assert_string_equal(why, "a name is missing in \"gamma,\"");
+	assert_int_equal(view_check_nodes(&subnet->fabric, "gamma,,alpha", why), -ENOENT);
+	assert_string_equal(why, "a name is missing in \"gamma,,alpha\"");
 }
 
 static int make_folder(void)
