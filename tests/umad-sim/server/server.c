@@ -126,6 +126,21 @@ static int choose_sm_port(const struct fabric *fabric, const struct server_optio
 	return 0;
 }
 
+/* LIDs of the topology that the subnet manager could not give to their ports. */
+static void tell_lids(const struct fabric *fabric)
+{
+	unsigned int count = 0;
+
+	for (uint32_t port = 0; port < fabric->graph.port_count; port++)
+		count += cable(fabric, port)->lid && fabric->ports[port].lid &&
+			 fabric->ports[port].lid != cable(fabric, port)->lid;
+	if (count)
+		fprintf(stderr,
+			"umad-sim: %u ports have another LID than in the topology: it is that "
+			"of another port, or does not suit the LMC\n",
+			count);
+}
+
 static int init_fabric(struct server *server, struct graph *graph,
 		       const struct server_options *options, char *why)
 {
@@ -156,6 +171,7 @@ static int init_fabric(struct server *server, struct graph *graph,
 		fprintf(stderr,
 			"umad-sim: %u ports are left without a LID: a subnet has only %u\n",
 			without, LID_COUNT - 1);
+	tell_lids(fabric);
 	server->sa_agent = sa_agent_start(fabric);
 	return server->sa_agent ? 0 : -ENOMEM;
 }

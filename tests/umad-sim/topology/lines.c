@@ -173,13 +173,14 @@ static void describe(struct reader *reader, enum node_type type)
 
 	node->vendor_id = (uint32_t)reader->vendor_id;
 	node->device_id = (uint16_t)reader->device_id;
-	if (reader->system_guid_told)
+	/* ibnetdiscover prints vendid and a GUID of each node, but no sysimgguid of 0 */
+	if (reader->system_guid_told || (reader->vendor_told && reader->guid_told[type]))
 		node->system_guid = reader->system_guid;
 	if (reader->own_port_guid && type == NODE_SWITCH)
 		reader->graph->ports[node->first_port].guid = reader->own_port_guid;
 	reader->vendor_id = reader->device_id = 0;
 	reader->system_guid = reader->own_port_guid = 0;
-	reader->system_guid_told = false;
+	reader->system_guid_told = reader->vendor_told = false;
 	memset(reader->guid_told, 0, sizeof(reader->guid_told));
 	reader->next_guid[type] = node->guid + 1 + ports;
 	memset(reader->told, 0, sizeof(reader->told));

@@ -127,6 +127,8 @@ static int read_attribute(struct reader *reader, struct text *rest)
 		reader->own_port_guid = own;
 	if (attribute->offset == AT(system_guid))
 		reader->system_guid_told = true;
+	if (attribute->offset == AT(vendor_id))
+		reader->vendor_told = true;
 	return 0;
 }
 

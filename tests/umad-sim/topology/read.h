@@ -55,6 +55,7 @@ struct reader {
 				 * the file */
 	bool guid_told[4];      /* the file has the GUID of the next node of this type */
 	bool system_guid_told;  /* likewise */
+	bool vendor_told;       /* likewise */
 	uint64_t system_guid;   /* of the next node, like the following members */
 	uint64_t own_port_guid; /* a switch's port 0's */
 	uint64_t vendor_id;

@@ -64,7 +64,7 @@ static void assert_same_node(const struct graph_node *node, const struct mad_fab
 	assert_int_equal(node->vendor_id, other->vendor_id);
 	assert_int_equal(node->device_id, other->device_id);
 	assert_string_equal(node->name, other->description);
-	if (other->system_guid)
+	if (other->system_guid || other->vendor_id)
 		assert_int_equal(node->system_guid, other->system_guid);
 	if (node->type == NODE_SWITCH) {
 		assert_int_equal(node->enhanced_port0, other->enhanced_port0);

@@ -47,7 +47,7 @@ TEST(the_output_of_ibnetdiscover_is_read_whole)
 	assert_int_equal(graph.ports[0].lmc, 1);
 	node = &graph.nodes[1];
 	assert_int_equal(node->type, NODE_ROUTER);
-	assert_int_equal(node->system_guid, 0xd0000);
+	assert_int_equal(node->system_guid, 0); /* ibnetdiscover prints no 0 */
 	assert_int_equal(port(&graph, "gate", 2)->guid, 0xd0009);
 	assert_int_equal(port(&graph, "gate", 2)->lid, 17);
 	assert_int_equal(port(&graph, "gate", 2)->width, 2);
