@@ -138,6 +138,11 @@ void mad_async_destroy(struct mad_async *async);
  * the transaction ID. The first transmission of each attempt has the same ID, except if the
  * kernel still holds the ID.
  *
+ * A request that is never answered fails with -ETIMEDOUT after its first transmission within
+ * the number of attempts times the timeout, a seventh more, and 20 ms for each attempt (3 x 1
+ * s: 3.49 s), also if the port is unplugged and 1,000 requests are open. If a retransmission
+ * must wait for longer, the request is sent less often. A redirection begins this time again.
+ *
  * A GMP is a request of a class other than IB_SMI_CLASS and IB_SMI_DIRECT_CLASS. If dport->qp
  * is 0, a GMP is sent to QP 1. If dport->qkey is 0, a GMP has the Q_Key IB_DEFAULT_QP1_QKEY.
  *

@@ -208,8 +208,6 @@ static void changed(struct ibmad_port *port, struct port_request *request)
 {
 	int64_t at = request->request.timer_at;
 
-	if (request->request.phase == REQUEST_QUEUED)
-		return;
 	if (request->request.phase == REQUEST_PAUSED)
 		engine_of(request)->stats.busy++;
 	timer_start(&port->timers, &request->timer, at);

@@ -46,8 +46,11 @@ static const struct owner_ops ops = {
  */
 static int64_t due_at(const struct ibmad_port *port, const struct request *request)
 {
-	if (request->phase == REQUEST_QUEUED)
-		return port_next(port);
+	if (request->phase == REQUEST_QUEUED) {
+		int64_t next = port_next(port);
+
+		return request->timer_at < next ? request->timer_at : next;
+	}
 	if (request->phase == REQUEST_WRITING || request->phase == REQUEST_ASKING_PATH)
 		return NEVER;
 	return request->timer_at;
@@ -77,6 +80,9 @@ static NOINLINE void act_unlocking(struct ibmad_port *port, struct port_request 
 {
 	if (is_lost(port, &request->request)) {
 		port_handle(port, request, EVENT_CANCEL, port->gone, now);
+	} else if (port_time(port, now) >= request->request.timer_at &&
+		   request->request.phase == REQUEST_QUEUED) {
+		port_handle(port, request, EVENT_TIMER, 0, now);
 	} else if (queue_is_ready(&port->queue)) {
 		/* sending may take long: another thread leads meanwhile */
 		waiters_pass(&port->waiters);

@@ -18,7 +18,6 @@
 
 void port_send_again(struct ibmad_port *port, struct port_request *request, bool readdressed)
 {
-	timer_stop(&port->timers, &request->timer);
 	queue_again(&port->queue, request, readdressed);
 	request->owner->ops->changed(port, request);
 }
@@ -111,6 +110,7 @@ void port_transmit_unlocking(struct ibmad_port *port, struct port_request *reque
 		port_handle(port, request, EVENT_CANCEL, port->gone, event.now);
 		return;
 	}
+	timer_stop(&port->timers, &request->timer);
 	tids_reserve(&port->requests.tids, port->requests.tids.count + 1);
 	action = request_send(&port->requests, &request->request, &event);
 	if (action == ACTION_ASK_PATH)

@@ -23,15 +23,15 @@
 #define INTERVAL_GROWS     10
 #define INTERVAL_US        200000
 
-static int64_t earlier(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* Milliseconds from now to a later time, rounded up; "most" at most. */
 static int ms_to(int64_t then, int64_t now, int most)
 {
 	return (int)earlier((then - now + 999) / 1000, most);
+}
+
+static int64_t kernel_late_us(const struct request *request)
+{
+	return KERNEL_LATE_MS(request->timeout_ms) * INT64_C(1000);
 }
 
 /* --- attempts ------------------------------------------------------------------- */
@@ -49,11 +49,25 @@ RARE enum request_action attempt_next(struct requests *all, struct request *requ
 	return request_queue(request);
 }
 
+/* The time of all attempts is over. */
+static enum request_action give_up(struct requests *all, struct request *request, int64_t now)
+{
+	request->attempts_left = 1;
+	return attempt_next(all, request, now);
+}
+
+enum request_action attempts_over(struct requests *all, struct request *request,
+				  struct request_event *event)
+{
+	return event->now < request_ends_at(request) ? ACTION_NONE
+						     : give_up(all, request, event->now);
+}
+
 void attempts_skip(struct request *request, int64_t now)
 {
 	while (request->attempts_left > 1 &&
 	       now >= request->attempt_end + attempt_us(request)) {
-		request->attempt_end += attempt_us(request);
+		request->attempt_end = attempt_end_after(request, request->attempt_end);
 		request->attempts_left--;
 	}
 }
@@ -66,9 +80,12 @@ void attempts_skip(struct request *request, int64_t now)
 static RARE enum request_action end_attempt(struct requests *all, struct request *request,
 					    int64_t now)
 {
-	int64_t at = request->attempt_end + KERNEL_LATE_MS(request->timeout_ms) * INT64_C(1000);
+	int64_t ends = request_ends_at(request);
+	int64_t at = earlier(request->attempt_end + kernel_late_us(request), ends);
 
 	flow_late(&all->flow, &request->account, now);
+	if (now >= ends)
+		return give_up(all, request, now);
 	if (!transmissions_hold_own(&request->transmissions) ||
 	    (request->attempts_left <= 1 && request->repeatable))
 		return attempt_next(all, request, now);
@@ -117,6 +134,15 @@ static int64_t late_at(struct requests *all, const struct request *request)
 	return request->account.sent + flow_late_after(&all->flow, &request->account);
 }
 
+/* The time of all attempts begins. 49 days and more are UINT32_MAX. */
+static void begin_all(struct request *request, int64_t now)
+{
+	int64_t us = now - request->first_sent +
+		     request->attempts_left * (attempt_us(request) + kernel_late_us(request));
+
+	request->ends_ms = us / 1000 < UINT32_MAX ? (uint32_t)(us / 1000) : UINT32_MAX;
+}
+
 /* How long the kernel is to wait for the response; begins the attempt if none has begun. */
 static int begin_wait(struct request *request, const struct transmission *transmission,
 		      int64_t now)
@@ -125,8 +151,9 @@ static int begin_wait(struct request *request, const struct transmission *transm
 
 	if (!request->in_attempt) {
 		request->in_attempt = true;
-		request->attempt_end = now + attempt_us(request);
-		return request->timeout_ms > 1 ? request->timeout_ms : 1;
+		request->attempt_end = attempt_end_after(request, now);
+		ms = ms_to(request->attempt_end, now, request->timeout_ms);
+		return ms > 1 ? ms : 1;
 	}
 	if (transmission_is_own(transmission))
 		return ms_to(request->attempt_end, now, request->timeout_ms);
@@ -151,10 +178,14 @@ enum request_action request_send(struct requests *all, struct request *request,
 		return ask_path(request);
 	if (request->in_attempt && now >= request->attempt_end)
 		return end_attempt(all, request, now);
+	if (now >= request_ends_at(request))
+		return give_up(all, request, now);
 	transmission = transmission_begin(&all->tids, &request->transmissions, mad, now);
 	probe_request_transmitted(request, umad, mad, request->transmissions.count);
 	if (request->transmissions.count == 1)
 		request->first_sent = now;
+	if (!request->ends_ms)
+		begin_all(request, now);
 	event->kernel_ms = begin_wait(request, transmission, now);
 	event->attempts_left = request->next_attempt ? request->attempts_left : 0;
 	request->next_attempt = false;

@@ -161,6 +161,7 @@ request_handler *const request_handlers[REQUEST_PHASES][REQUEST_EVENTS] = {
 	[REQUEST_QUEUED] =
 		{
 			[EVENT_SEND] = request_send,
+			[EVENT_TIMER] = attempts_over,
 			[EVENT_RESPONSE] = response_handle,
 			[EVENT_REPORT] = attempt_note_report,
 			[EVENT_CANCEL] = cancel,

@@ -35,7 +35,7 @@ struct requests {
 };
 
 enum request_phase {
-	REQUEST_QUEUED,          /* is to be sent when the queue permits it */
+	REQUEST_QUEUED,          /* is to be sent when the queue permits it, before its end */
 	REQUEST_WRITING,         /* a thread writes the packet */
 	REQUEST_WAITING,         /* for a response; the timer: the response is late */
 	REQUEST_PAUSED,          /* after BUSY, until the timer is due */
@@ -102,8 +102,11 @@ struct request {
 	int64_t timer_at;
 	int64_t attempt_end; /* valid if in_attempt */
 	int64_t first_sent;  /* when the first packet was sent; valid if there was one */
-	uint32_t elapsed_ms; /* DONE: from first_sent to the completion */
-	uint32_t rtt_us;     /* of the latest response; UINT32_MAX: this or longer */
+	union {
+		uint32_t ends_ms; /* from first_sent to the end of all attempts; 0: not known */
+		uint32_t elapsed_ms; /* DONE: from first_sent to the completion */
+	};
+	uint32_t rtt_us; /* of the latest response; UINT32_MAX: this or longer */
 	int timeout_ms;
 	uint32_t interval_us;   /* before the latest retransmission; BUSY, redirection: 0 */
 	uint16_t attempts_left; /* the present one included */
@@ -224,6 +227,7 @@ static INLINE void request_set_attempts(struct request *request,
 	if (request->timeout_ms < 0)
 		request->timeout_ms = INT_MAX / 2;
 	request->attempts_left = (uint16_t)attempts;
+	request->timer_at = INT64_MAX;
 	request->account.smp = is_smp_class(mgmt_class);
 	request->account.sa = mgmt_class == IB_SA_CLASS;
 	/* the Gets of these classes change nothing: a retransmission does no harm */

@@ -24,8 +24,9 @@ static INLINE void finish(struct requests *all, struct request *request, int err
 	transmissions_forget(&all->tids, &request->transmissions);
 	request->phase = REQUEST_DONE;
 	request->error = (uint16_t)error;
-	if (request->transmissions.count)
-		request->elapsed_ms = (uint32_t)((uint64_t)(now - request->first_sent) / 1000);
+	request->elapsed_ms = request->transmissions.count
+				      ? (uint32_t)((uint64_t)(now - request->first_sent) / 1000)
+				      : 0;
 }
 
 static INLINE void trace_completed(const struct request *request)
@@ -127,7 +128,8 @@ static RARE enum request_action follow(struct requests *all, struct request *req
 		if (attempt_next(all, request, now) == ACTION_COMPLETE)
 			return ACTION_COMPLETE;
 	}
-	request->phase = REQUEST_QUEUED;
+	request->ends_ms = 0;
+	request_queue(request);
 	return ACTION_READDRESS;
 }
 
@@ -181,7 +183,7 @@ enum request_action response_handle(struct requests *all, struct request *reques
 	if (!request->in_attempt) {
 		/* a response to an earlier attempt: the next one begins now */
 		request->in_attempt = true;
-		request->attempt_end = now + attempt_us(request);
+		request->attempt_end = attempt_end_after(request, now);
 	}
 	request->rtt_us = rtt_us;
 	if (!transmission_is_certain(transmission))

@@ -13,6 +13,8 @@
 #define MODIFIER_OFFS 20 /* of the attribute modifier in a MAD */
 #define NO_REQUEST    UINT32_MAX
 #define FATE_BITS     32
+/* From the end of a request until the engine calls back. */
+#define CALLS_BACK    (5 * MS)
 
 struct request {
 	int64_t sent_at; /* the first transmission */
@@ -132,6 +134,20 @@ static void complete_living(unsigned host, bool responded)
 	}
 }
 
+/*
+ * As mad_async.h states: attempts and their timeout, a seventh more, and 20 ms for each
+ * attempt.
+ */
+static void check_end(const struct request *request, uint32_t number)
+{
+	int64_t timeout = account.fabric.timeout_ms * MS, ends = request->sent_at + CALLS_BACK;
+
+	ends += account.fabric.attempts * (timeout + timeout / 7 + 20 * MS);
+	if (request->sent && model_now() > ends)
+		account_violation("request %u ended %.3f s after its first transmission",
+				  number, (double)(model_now() - request->sent_at) * 1e-9);
+}
+
 void account_complete(uint32_t number, bool responded)
 {
 	struct request *request = &account.requests[number];
@@ -145,6 +161,7 @@ void account_complete(uint32_t number, bool responded)
 		account_violation("request %u has a response that the device did not deliver",
 				  number);
 	request->complete = true;
+	check_end(request, number);
 	account.completed[host]++;
 	account.result.end = seconds();
 	if (!account.dead[request->node])

@@ -254,6 +254,7 @@ static int compare_doubles(const void *a, const void *b)
  * Which host finds the queue full, and when, is chance: one seed says little.
  */
 #define HOST_SEEDS 9
+#define END_SEEDS  100
 
 /* The slowest host to the median. */
 static double slowest_host(const struct fabric *fabric, struct result *result)
@@ -296,6 +297,30 @@ static void one_each(const struct scenario *scenario, struct outcome *outcome)
 	snprintf(outcome->text, sizeof(outcome->text),
 		 "%u requests were sent to a node that had one; %.3f s", result.crowded,
 		 result.end);
+}
+
+/*
+ * Random fabrics, half of which are dead, with attempts of random length and number. The
+ * account says whether a request ended late.
+ */
+static void ends(const struct scenario *scenario, struct outcome *outcome)
+{
+	struct result result;
+	struct fabric fabric;
+
+	for (unsigned i = 0; i < END_SEEDS; i++) {
+		uint64_t random = scenario->fabric.seed + i;
+
+		fabric_draw(&fabric, random);
+		fabric.attempts = 1 + (unsigned)(random_next(&random) % 5);
+		fabric.timeout_ms = 20 + (unsigned)(random_next(&random) % 300);
+		fabric.requests = scenario->fabric.requests;
+		if (random_next(&random) % 2)
+			fabric.dead_share = 1;
+		run(&fabric, &defaults, &result);
+		note_broken(outcome, result.broken);
+	}
+	snprintf(outcome->text, sizeof(outcome->text), "%u random fabrics", END_SEEDS);
 }
 
 static void calls(const struct scenario *scenario, struct outcome *outcome)
@@ -360,10 +385,10 @@ static const struct scenario *chosen[MOST_ROWS];
 static void measure(unsigned job, void *result)
 {
 	static void (*const measures[])(const struct scenario *, struct outcome *) = {
-		[BESIDE_BEST] = beside_best, [RECOVERY] = recovery, [IDLE] = idle,
-		[WHOLE_TIME] = whole_time,   [PROBING] = probing,   [HOSTS] = hosts,
-		[ONE_EACH] = one_each,       [CALLS] = calls,       [SECONDS] = seconds,
-		[PROCESSOR] = processor,
+		[BESIDE_BEST] = beside_best, [RECOVERY] = recovery,   [IDLE] = idle,
+		[WHOLE_TIME] = whole_time,   [PROBING] = probing,     [HOSTS] = hosts,
+		[ONE_EACH] = one_each,       [ENDS] = ends,           [CALLS] = calls,
+		[SECONDS] = seconds,         [PROCESSOR] = processor,
 	};
 	struct outcome *outcome = result;
 

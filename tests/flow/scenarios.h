@@ -14,6 +14,7 @@ enum measure {
 	PROBING,     /* the same, and MADs a second if nothing responds */
 	HOSTS,       /* the slowest host to the median host; the median of several seeds */
 	ONE_EACH,    /* with a destination limit of 1: requests that had company */
+	ENDS,        /* random fabrics and attempts: requests that ended late; their number */
 	CALLS,       /* blocking calls: their time to the sum of their round trips */
 	SECONDS,     /* printed for tests/flow/compare; no bound */
 	PROCESSOR    /* processor time per request, to that with 10,000 requests */

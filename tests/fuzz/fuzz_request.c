@@ -314,6 +314,8 @@ static void handle(struct job *job, struct request_event *event, int64_t since,
 		job->timed = before == REQUEST_WAITING && event->kind == EVENT_TIMER;
 		job->late = is_late(job);
 		job->queued = true;
+		/* the end of all attempts */
+		job->waits = request->timer_at < INT64_MAX / 2;
 		break;
 	case ACTION_WRITE:
 		check(request->phase == REQUEST_WRITING);

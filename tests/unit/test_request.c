@@ -247,6 +247,19 @@ static const struct request_row rows[] = {
 	 "make Set attempts=1; $sent; @1000ms; "
 	 "timer > SET_TIMER AWAITING_REPORT expects=1; timer > COMPLETE ETIMEDOUT @1162ms"},
 
+	/* --- the time of all attempts ----------------------------------------------- */
+	{"a request that waits too long to be sent again fails",
+	 "$sent; late > QUEUE; timer > COMPLETE ETIMEDOUT @3486ms sent=1"},
+	{"a request that is sent too late fails",
+	 "$sent; late > QUEUE; @1000ms; send > SET_TIMER AWAITING_REPORT; timer > QUEUE; "
+	 "@3486ms; send > COMPLETE ETIMEDOUT sent=1"},
+	{"an attempt that begins late is shorter",
+	 "make Set; $sent; @1000ms; report > QUEUE; @3000ms; send > WRITE own ms=486 left=2; "
+	 "written > SET_TIMER; @3486ms; timer > COMPLETE ETIMEDOUT sent=2"},
+	{"a BUSY node does not prolong the time",
+	 "$sent; @1000ms; timer > SET_TIMER AWAITING_REPORT; timer > QUEUE; @3480ms; "
+	 "send > WRITE ms=6 left=2; written > SET_TIMER; response BUSY > COMPLETE EIO @3480ms"},
+
 	/* --- the kernel's report ---------------------------------------------------- */
 	{"the attempt of a Set ends with the report",
 	 "make Set attempts=2; $sent; @999ms; report > QUEUE window=0; "
@@ -1019,8 +1032,9 @@ static const struct {
 	const char *line;
 	unsigned events;
 } cells[REQUEST_PHASES] = {
-	[REQUEST_QUEUED] = {"make", EVENT(EVENT_SEND) | EVENT(EVENT_RESPONSE) |
-					    EVENT(EVENT_REPORT) | EVENT(EVENT_CANCEL)},
+	[REQUEST_QUEUED] = {"$sent; late > QUEUE",
+			    EVENT(EVENT_SEND) | EVENT(EVENT_TIMER) | EVENT(EVENT_RESPONSE) |
+				    EVENT(EVENT_REPORT) | EVENT(EVENT_CANCEL)},
 	[REQUEST_WRITING] = {"send > WRITE", EVENT(EVENT_WRITTEN) | EVENT(EVENT_RESPONSE) |
 						     EVENT(EVENT_REPORT) | EVENT(EVENT_CANCEL)},
 	[REQUEST_WAITING] = {"$sent", EVENT(EVENT_TIMER) | EVENT(EVENT_RESPONSE) |
@@ -1069,5 +1083,5 @@ TEST(all_other_events_change_nothing)
 			count++;
 		}
 	}
-	assert_int_equal(count, REQUEST_PHASES * REQUEST_EVENTS - 20);
+	assert_int_equal(count, REQUEST_PHASES * REQUEST_EVENTS - 21);
 }
