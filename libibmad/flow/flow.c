@@ -18,12 +18,17 @@
 /* MADs that are late at the beginning of a silence; the intervals of probes in it. */
 #define SILENT_LATE   4
 #define PROBE_US      1000
+#define PROBE_MORE_US 150
 #define PROBE_MAX_US  8000
+/* While a response is not older, nodes that have never responded tell of no silence. */
+#define LATELY_US     200000
 /*
  * The maximum limit of a path; responses for each request in flight before the limit is judged.
  */
 #define LIMIT_MAX     16
 #define PATIENCE      2
+/* The time after which the path to a node that has never responded opens further. */
+#define OPENS_US      10000
 /* Judgements without a change after which the limit is measured again. */
 #define UNCHANGED_MAX 64
 /* Copies without a response after which a node counts as dead. */
@@ -101,12 +106,27 @@ static void leave_sample(struct flow_window *window, struct flow_account *accoun
 }
 
 /*
- * No later MAD has a response either. A node that never responds tells of a silence only once.
+ * Whether a late response may tell of a silence: no later MAD has a response either. A node
+ * that has never responded may be dead, so it tells only if no other node has responded lately,
+ * and only once.
  */
+static bool tells(const struct flow_window *window, const struct flow_account *account,
+		  int64_t now)
+{
+	if (account->sent <= window->newest)
+		return false;
+	return has_responded(account) ||
+	       (!account->copies && now - LATELY_US >= window->responded);
+}
+
 static void note_silence(struct flow_window *window, const struct flow_account *account,
 			 int64_t now)
 {
-	if (account->sent <= window->newest || (account->copies && !has_responded(account)))
+	if (++window->unanswered > window->size / 2) {
+		window->astray = true;
+		window->unanswered = 0;
+	}
+	if (!tells(window, account, now))
 		return;
 	if (++window->late < SILENT_LATE || window->late <= window->size / 2 || window->silent)
 		return;
@@ -118,7 +138,7 @@ static void note_silence(struct flow_window *window, const struct flow_account *
 static void probe(struct flow_window *window, int64_t now)
 {
 	window->opens = now + window->interval;
-	window->interval *= window->interval < PROBE_MAX_US ? 2 : 1;
+	window->interval += window->interval < PROBE_MAX_US ? PROBE_MORE_US : 0;
 }
 
 /* --- paths ---------------------------------------------------------------------- */
@@ -139,7 +159,7 @@ static void judge_limit(struct flow_path *path)
 	uint32_t present = path->present_us;
 	uint64_t waiting; /* in halves of a request */
 
-	if (path->limit == 1 || present < path->least_us)
+	if (path->limit == 1 || !path->least_us || present < path->least_us)
 		path->least_us = present;
 	waiting = 2 * (uint64_t)(present - path->least_us) * path->limit / present;
 	if (waiting < 1)
@@ -170,6 +190,18 @@ static inline bool learn_path(struct flow_path *path, uint32_t us)
 	if (us < path->present_us)
 		path->present_us = us;
 	return ++path->responses >= PATIENCE * path->limit;
+}
+
+/*
+ * A node that has never responded may be slow, rather than dead: later events of a request that
+ * has waited for long each double the limit.
+ */
+static void open_path(struct flow_path *path, const struct flow_account *account, int64_t now)
+{
+	unsigned limit = 2u * path->limit + 1;
+
+	if (!path->smoothed_us && now - account->first >= OPENS_US)
+		path->limit = (uint8_t)(limit < LIMIT_MAX ? limit : LIMIT_MAX);
 }
 
 static void leave_node(struct flow_account *account)
@@ -265,6 +297,8 @@ void flow_late(struct flow_control *flow, struct flow_account *account, int64_t 
 	/* the node is dead or slow, or if it is known, two MADs were lost */
 	if (account->copies || !account->may_copy)
 		leave_sample(window, account, account->copies && has_responded(account));
+	if (account->path)
+		open_path(account->path, account, now);
 	if (account->path && (account->copies >= COPIES_DEAD || !account->may_copy))
 		account->path->dead = true;
 	/* with a fixed limit, a request keeps its place until it ends */
@@ -315,7 +349,8 @@ void flow_response(struct flow_control *flow, struct flow_account *account, uint
 		respond_in_silence(flow, account, rtt_us, lost, now);
 		return;
 	}
-	window->late = 0;
+	window->late = window->unanswered = 0;
+	window->responded = now;
 	if (rtt_us && learn(window, account, rtt_us, now))
 		judged = path;
 	if (path) {

@@ -32,6 +32,7 @@ struct flow_path {
 	uint32_t present_us;   /* and since the limit was judged */
 	uint16_t responses;    /* since the limit was judged */
 	unsigned in_flight;
+	int64_t busy_since; /* 0: the latest response was not BUSY */
 	uint8_t limit;
 	uint8_t unchanged; /* judgements since the limit was changed */
 	bool dead;         /* the node did not respond to the latest request and its copies */
@@ -76,6 +77,18 @@ static inline int64_t flow_opens(const struct flow_control *flow, unsigned windo
 static inline bool flow_has_place(const struct flow_control *flow, const struct flow_path *path)
 {
 	return path->in_flight < (flow->path_limit ? flow->path_limit : path->limit);
+}
+
+/*
+ * Whether the next MAD should not go to the node whose turn it is, but to one further on: in a
+ * silence, and once after many MADs without a response.
+ */
+static inline bool flow_goes_astray(struct flow_control *flow, unsigned window)
+{
+	bool astray = flow->windows[window].astray;
+
+	flow->windows[window].astray = false;
+	return astray || flow->windows[window].silent;
 }
 
 /* The window in which a request counts. */

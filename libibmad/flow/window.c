@@ -75,6 +75,7 @@ void window_init(struct flow_window *window)
 		.queue_losses = window->queue_losses,
 		.link_losses = window->link_losses,
 		.newest = INT64_MIN,
+		.responded = INT64_MIN,
 		.sample.number = window->sample.number,
 	};
 	begin_sample(window, INT64_MIN);

@@ -38,7 +38,8 @@ struct flow_window {
 	uint32_t usual_us;    /* three in four round trips are shorter; 0: none is known */
 	uint32_t shortest_us; /* of the sample, and of the one before; 0: none */
 	uint32_t shortest_before_us;
-	int64_t newest; /* the latest time of sending that has a response */
+	int64_t newest;    /* the latest time of sending that has a response */
+	int64_t responded; /* when the latest response came */
 	/* judgements */
 	enum flow_phase phase;
 	struct flow_sample sample;
@@ -52,9 +53,11 @@ struct flow_window {
 	uint32_t hold_us;      /* the time that growth waits when it is taken back again */
 	/* silence */
 	bool silent;
-	unsigned late;     /* MADs that were late since the latest response */
-	int64_t opens;     /* no MAD before this time */
-	uint32_t interval; /* between MADs */
+	bool astray;         /* the next MADs should go to other nodes than the latest ones */
+	unsigned unanswered; /* as late, but also MADs that do not tell of a silence */
+	unsigned late;       /* MADs that were late since the latest response */
+	int64_t opens;       /* no MAD before this time */
+	uint32_t interval;   /* between MADs */
 	/* statistics */
 	uint64_t queue_losses, link_losses;
 };

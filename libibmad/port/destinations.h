@@ -72,6 +72,7 @@ static inline struct destination *destination_get(struct destinations *destinati
 	if (!destination && !(destination = destination_make(destinations, key)))
 		return NULL;
 	if (!destination->users++) {
+		destination->path.busy_since = 0;
 		list_remove(&destination->idle);
 		destinations->idle_count--;
 	}

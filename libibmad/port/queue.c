@@ -7,7 +7,9 @@
 #include <stdlib.h>
 
 /* The number of destinations that stay allocated when no request is open. */
-#define KEPT 1024
+#define KEPT       1024
+/* The most requests that spread() passes over. */
+#define SPREAD_MAX 4096
 
 /* The requests of one flow that wait for a place at a destination. */
 struct lane {
@@ -268,6 +270,24 @@ static unsigned after(unsigned list)
 }
 
 /*
+ * In a silence, MADs are few. They go to requests all over the list, because the first ones may
+ * be to dead nodes: the list begins with a request further on. The fraction is the golden
+ * ratio's.
+ */
+static void spread(struct list *requests, unsigned count)
+{
+	unsigned steps = (unsigned)(count * UINT64_C(382) / 1000);
+	struct list *first = requests->next;
+
+	if (steps > SPREAD_MAX)
+		steps = SPREAD_MAX;
+	while (steps--)
+		first = first->next == requests ? requests->next : first->next;
+	list_remove(requests);
+	list_insert(first, requests);
+}
+
+/*
  * The list whose first request is next. One list must not be empty. In a silence, requests that
  * were never sent come first: their nodes may respond.
  */
@@ -295,8 +315,11 @@ static void end_turn(struct list *ring, struct flow *flow, unsigned requests)
 static struct port_request *next_of(struct queue *queue, unsigned window, struct flow *flow)
 {
 	enum flow_list list = choose(flow, queue->flow->windows[window].silent);
-	struct port_request *request = request_at(flow->lists[list].next);
+	struct port_request *request;
 
+	if (list == LIST_FRESH && flow_goes_astray(queue->flow, window))
+		spread(&flow->lists[list], flow->count);
+	request = request_at(flow->lists[list].next);
 	queue_take_out(queue, request);
 	if (!request->request.account.at_node &&
 	    !take_place(queue, request, list == LIST_FRESH))

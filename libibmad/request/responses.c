@@ -60,16 +60,33 @@ static int64_t next_pause(struct request *request)
 }
 
 /*
- * Pauses after a BUSY response, or returns ACTION_NONE if the pause would last longer than the
- * attempts. BUSY says that nothing was done (IBA 13.4.7): a request of any method may be
- * retransmitted. During the pause the request is not in flight.
+ * When the last pause must have ended: before the end of the attempts, and of as long a time
+ * since the node is BUSY. So of many requests to a node that stays BUSY, each one does not
+ * pause after the other.
+ */
+static int64_t pauses_end(struct request *request, int64_t now)
+{
+	struct flow_path *path = request->account.path;
+	int64_t ends = attempts_end(request);
+
+	if (!path)
+		return ends;
+	if (!path->busy_since)
+		path->busy_since = now;
+	return earlier(ends, path->busy_since + ends - request->first_sent);
+}
+
+/*
+ * Pauses after a BUSY response, or returns ACTION_NONE if the pause would last longer than
+ * pauses_end() permits. BUSY says that nothing was done (IBA 13.4.7): a request of any method
+ * may be retransmitted. During the pause the request is not in flight.
  */
 static RARE enum request_action pause_after_busy(struct requests *all, struct request *request,
 						 int64_t now)
 {
 	int64_t at = now + next_pause(request);
 
-	if (at >= attempts_end(request))
+	if (at >= pauses_end(request, now))
 		return ACTION_NONE;
 	transmissions_renew(&all->tids, &request->transmissions);
 	request->interval_us = 0;
@@ -192,6 +209,8 @@ enum request_action response_handle(struct requests *all, struct request *reques
 		rtt_us = 1;
 	probe_response_received(event->umad, mad, status, rtt_us);
 	flow_response(&all->flow, &request->account, rtt_us, lost, now);
+	if (request->account.path && !(status & IB_MAD_STS_BUSY))
+		request->account.path->busy_since = 0;
 	if (status || redirect_awaits_path(request->redirect)) {
 		action = handle_status(all, request, event, status);
 		if (action != ACTION_NONE)

@@ -14,7 +14,7 @@
 #define NO_REQUEST    UINT32_MAX
 #define FATE_BITS     32
 /* From the end of a request until the engine calls back. */
-#define CALLS_BACK    (5 * MS)
+#define CALLS_BACK    (20 * MS)
 
 struct request {
 	int64_t sent_at; /* the first transmission */
@@ -33,7 +33,7 @@ static struct {
 	unsigned living, living_done, responded, wanted;
 	unsigned host_living[MOST_HOSTS];
 	uint32_t *at_node; /* the request that was sent last to each node */
-	bool *dead;
+	bool *dead;        /* or always BUSY */
 	/* the last element counts what is later than all intervals */
 	unsigned responses[INTERVALS + 1], written[INTERVALS + 1];
 	struct result result;
@@ -75,8 +75,11 @@ static void count_living(void)
 	const struct fabric *fabric = &account.fabric;
 	unsigned living = 0;
 
-	for (unsigned i = 0; i < fabric->nodes; i++)
-		account.dead[i] = fabric_node(fabric, i).dead;
+	for (unsigned i = 0; i < fabric->nodes; i++) {
+		struct node_facts facts = fabric_node(fabric, i);
+
+		account.dead[i] = facts.dead || facts.busy;
+	}
 	for (unsigned i = 0; i < fabric->requests; i++)
 		living += !account.dead[i % fabric->nodes];
 	account.living = living * account.hosts;
@@ -229,7 +232,8 @@ static struct request *check_written(const struct packet *packet, uint32_t numbe
 	else if (request->complete)
 		account_violation("a MAD of request %u was written after its completion",
 				  number);
-	if (request->sent >= 2 * account.fabric.attempts)
+	if (request->sent >= 2 * account.fabric.attempts &&
+	    request->node >= account.fabric.busy_first)
 		account_violation("request %u was sent more than %u times", number,
 				  2 * account.fabric.attempts);
 	return request;

@@ -23,7 +23,7 @@ struct result {
 	double end; /* until all requests are complete */
 	unsigned requests, transmissions;
 	unsigned failed;      /* requests to living nodes */
-	unsigned failed_dead; /* requests to dead nodes */
+	unsigned failed_dead; /* requests to dead or BUSY nodes */
 	unsigned dropped, lost, to_dead;
 	unsigned extra;   /* transmissions that nobody needed */
 	unsigned crowded; /* requests that were sent while another one was at the node */

@@ -8,6 +8,8 @@
 #include "kernel_abi.h"
 #include "sys.h"
 
+#include <infiniband/mad.h>
+
 #include <endian.h>
 #include <errno.h>
 #include <poll.h>
@@ -43,6 +45,7 @@ static struct {
 	unsigned idle_polls;
 	int64_t polled_at;
 	unsigned messages; /* in all queues */
+	unsigned busy_first;
 } device;
 
 int64_t __wrap_clock_us(void);
@@ -205,7 +208,7 @@ static void fill_message(const struct packet *packet, uint8_t *mad)
 		return;
 	mad[3] = mad[3] == 0x02 ? 0x81 : mad[3] | 0x80;
 	mad[4] = mad[1] == 0x81 ? 0x80 : 0;
-	mad[5] = 0;
+	mad[5] = packet->node < device.busy_first ? IB_MAD_STS_BUSY : 0;
 }
 
 static ssize_t read_message(struct handle *handle, uint8_t *buf, size_t size)
@@ -452,6 +455,7 @@ void device_start(const struct fabric *fabric, const struct device_hooks *hooks)
 	device.write_time = WRITE_TIME / hosts;
 	device.read_time = READ_TIME / hosts;
 	device.random = fabric->seed;
+	device.busy_first = fabric->busy_first;
 	model_start(fabric, &model_hooks);
 }
 

@@ -155,10 +155,13 @@ struct node_facts fabric_node(const struct fabric *fabric, unsigned node)
 
 	random_next(&random);
 	facts.rtt_us = draw_rtt(fabric, node, &random);
+	if (node < MOST_DELAYS)
+		facts.rtt_us += 1000 * fabric->delay_ms[node];
 	facts.service_us = fabric->service_us;
 	if (chance(&random, fabric->slow_share))
 		facts.service_us *= fabric->slow;
-	facts.dead = chance(&random, fabric->dead_share);
+	facts.dead = chance(&random, fabric->dead_share) || node < fabric->dead_first;
+	facts.busy = node < fabric->busy_first;
 	facts.phase_ms = 1000 * random_unit(&random);
 	facts.dies = has_trouble(fabric, DEATHS, &share) && chance(&random, share);
 	return facts;
@@ -233,6 +236,12 @@ static void add_layout(struct text *text, const struct fabric *fabric)
 		add(text, ", buffer %u", fabric->buffer);
 	if (fabric->dead_share > 0)
 		add(text, ", %.2g %% dead", 100 * fabric->dead_share);
+	if (fabric->dead_first)
+		add(text, ", the first %u dead", fabric->dead_first);
+	if (fabric->busy_first)
+		add(text, ", the first %u BUSY", fabric->busy_first);
+	for (unsigned i = 0; i < MOST_DELAYS && fabric->delay_ms[i] > 0; i++)
+		add(text, ", one %.3g ms later", fabric->delay_ms[i]);
 	if (fabric->stop_ms > 0)
 		add(text, ", stop %.0f ms a second", fabric->stop_ms);
 }

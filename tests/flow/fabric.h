@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #define MOST_TROUBLES 2
+#define MOST_DELAYS   3
 #define MS            INT64_C(1000000) /* in nanoseconds */
 #define US            INT64_C(1000)
 
@@ -65,7 +66,10 @@ struct fabric {
 	double slow;
 	unsigned buffer; /* requests that wait at a node; 0: no limit */
 	double dead_share;
-	enum part shared; /* the nodes behind the shared queue */
+	unsigned dead_first;          /* so many nodes at the beginning are dead, too */
+	unsigned busy_first;          /* so many respond with BUSY, always */
+	double delay_ms[MOST_DELAYS]; /* the first nodes respond so much later */
+	enum part shared;             /* the nodes behind the shared queue */
 	unsigned places;
 	double queue_us;
 	unsigned path_limit; /* MADs of a host that are in the fabric; 0: no limit */
@@ -92,7 +96,7 @@ void fabric_words(const struct fabric *fabric, char *text, size_t size);
 struct node_facts {
 	double rtt_us, service_us;
 	double phase_ms; /* when it stops in each second */
-	bool dead, dies, shared;
+	bool dead, dies, shared, busy;
 };
 struct node_facts fabric_node(const struct fabric *fabric, unsigned node);
 /* The median over the nodes of round trip and service time. */

@@ -189,7 +189,7 @@ static void completed(struct mad_async *async, const struct mad_reply *reply, vo
 	(void)async;
 	if (state.stopped)
 		return;
-	if (reply->error && reply->error != -ETIMEDOUT)
+	if (reply->error && reply->error != -ETIMEDOUT && reply->status != IB_MAD_STS_BUSY)
 		account_violation("request %u: %s", request, strerror(-reply->error));
 	account_complete(request, !reply->error);
 	if (state.fabric.work == CHAINS && account_can_submit(host))

@@ -41,6 +41,19 @@
 	}
 #define BESIDE(name_, ...) BESIDE_KNOWN(name_, 0, __VA_ARGS__)
 
+#define BESIDE_TWICE(name_, ...)                                                          \
+	{                                                                                 \
+		.name = name_, .measure = BESIDE_BEST, .bound = 2, .most_dropped = DROPS, \
+		.fabric = {__VA_ARGS__},                                                  \
+	}
+/* The living, beside dead nodes. */
+#define DEAD(name_, seconds, ...)                                                 \
+	{                                                                         \
+		.name = name_, .measure = LIVING, .bound = seconds,               \
+		.fabric = {THREE, .rtt_us = 100, .jitter = 0.05, .service_us = 5, \
+			   __VA_ARGS__},                                          \
+	}
+
 /* Growth must fill a limit once to find it, and no queue makes round trips longer before. */
 #define PATH(limit)                                                                   \
 	BESIDE_KNOWN("path limit " #limit, 1.5, THREE, .nodes = 1344, .rtt_us = 2000, \
@@ -172,6 +185,29 @@ const struct scenario scenarios[] = {
 	 .bound = 1.1,
 	 .fabric = {THREE, .nodes = 1000, .rtt_us = 300, .jitter = 0.05, .service_us = 5,
 		    .requests = 30000}},
+	DEAD("500 dead, then 128", 0.2, .nodes = 628, .requests = 628, .dead_first = 500),
+	DEAD("5,000 dead, then 128", 3, .nodes = 5128, .requests = 5128, .dead_first = 5000),
+	DEAD("half dead, then 80 % dead", 0.4, .nodes = 1256, .requests = 1256,
+	     .dead_first = 628, .dead_share = 0.8),
+	DEAD("80 % of 628 dead", 0.1, .nodes = 628, .requests = 628, .dead_share = 0.8),
+	DEAD("98 % of 5,000 dead", 3, .nodes = 5000, .requests = 5000, .dead_share = 0.98),
+	BESIDE_TWICE("two at 30 ms, one at 100 ms", THREE, .nodes = 208, .rtt_us = 50,
+		     .jitter = 0.05, .service_us = 2, .delay_ms = {30, 30, 100},
+		     .requests = 2080),
+	BESIDE_TWICE("a hop of 500 us", THREE, .layout = HOPS, .nodes = 208, .rtt_us = 3500,
+		     .jitter = 0.05, .service_us = 2, .requests = 208),
+	BESIDE_TWICE("a BUSY node, 20 requests each", THREE, .nodes = 200, .rtt_us = 50,
+		     .jitter = 0.05, .service_us = 2, .busy_first = 1, .requests = 4000),
+	{.name = "a BUSY node, 200 requests each",
+	 .measure = WHOLE_TIME,
+	 .bound = 3.5,
+	 .fabric = {THREE, .nodes = 20, .rtt_us = 50, .jitter = 0.05, .service_us = 2,
+		    .busy_first = 1, .requests = 4000}},
+	{.name = "a BUSY node, 20 requests each: its end",
+	 .measure = WHOLE_TIME,
+	 .bound = 3.5,
+	 .fabric = {THREE, .nodes = 200, .rtt_us = 50, .jitter = 0.05, .service_us = 2,
+		    .busy_first = 1, .requests = 4000}},
 	{.name = "10 % of 1,000 dead",
 	 .measure = WHOLE_TIME,
 	 .bound = 3.5,

@@ -10,6 +10,7 @@ enum measure {
 	BESIDE_BEST, /* t99 and tall, to those of the best fixed setting */
 	RECOVERY,    /* the rate of a fresh start to the rate after the troubles */
 	IDLE,        /* the window before to the window after 30 s of few requests */
+	LIVING,      /* seconds until the living have responded; the worst of several seeds */
 	WHOLE_TIME,  /* seconds until all requests are complete */
 	PROBING,     /* the same, and MADs a second if nothing responds */
 	HOSTS,       /* the slowest host to the median host; the median of several seeds */

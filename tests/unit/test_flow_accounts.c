@@ -840,12 +840,17 @@ TEST(a_silence_does_not_begin_if_a_later_mad_has_a_response)
 {
 	for (int later = 0; later < 2; later++) {
 		struct flow_account accounts[12] = {{0}}, first = {0}, last = {0};
+		struct flow_path known;
 
 		setup();
+		flow_path_init(&known);
+		known.smoothed_us = RTT;
 		flow_sent(&flow, &first, now);
 		now += MS;
-		for (unsigned i = 0; i < 12; i++)
+		for (unsigned i = 0; i < 12; i++) {
+			accounts[i].path = &known;
 			flow_sent(&flow, &accounts[i], now);
+		}
 		now += MS;
 		flow_sent(&flow, &last, now);
 		now += RTT;
@@ -855,6 +860,25 @@ TEST(a_silence_does_not_begin_if_a_later_mad_has_a_response)
 		for (unsigned i = 0; i < 12; i++)
 			flow_late(&flow, &accounts[i], now);
 		assert_int_equal(flow_opens(&flow, MAD_WINDOW_GMP) == 0, later);
+	}
+}
+
+TEST(unknown_nodes_begin_a_silence_only_long_after_a_response)
+{
+	for (int later = 0; later < 2; later++) {
+		struct flow_account accounts[12] = {{0}}, first = {0};
+
+		setup();
+		flow_sent(&flow, &first, now);
+		now += RTT;
+		respond(&first, RTT);
+		now += later ? 200 * MS : 0;
+		for (unsigned i = 0; i < 12; i++)
+			flow_sent(&flow, &accounts[i], now);
+		now += MS;
+		for (unsigned i = 0; i < 12; i++)
+			flow_late(&flow, &accounts[i], now);
+		assert_int_equal(flow_opens(&flow, MAD_WINDOW_GMP) != 0, later);
 	}
 }
 

@@ -228,7 +228,8 @@ SCENARIO(retransmissions_come_first,
 	 "pass 9ms; sent a1m;"
 	 " pass 4ms; sent a2m",
 	 /* and for a place at the node, if they have given theirs up */
-	 "limit 0; late 4ms; attempts 2; timeout 50ms; submit a1.1; timeout 60000ms;"
+	 "limit 0; submit a1.1; sent a1.1; respond a1.1; late 4ms; attempts 2; timeout 50ms;"
+	 " submit a1.1; timeout 60000ms;"
 	 " submit a1.2; sent a1.1; pass 5ms; sent a1.2; late 60000ms; pass 60ms;"
 	 " report a1.1; pass 20ms; sent; retried 0; respond a1.2; sent a1.1; retried 1");
 
@@ -237,7 +238,7 @@ SCENARIO(in_a_silence_requests_that_were_never_sent_come_first,
 	 "submit a1m a2m a3m a4m; respond a1m a2m a3m a4m; sent a1m a2m a3m a4m; smps 4;"
 	 " late 4ms; submit a1m a2m a3m a4m a5m a6m a7m a8m a9m; silent no;"
 	 " sent a1m a2m a3m a4m; wait 5ms; pass 30ms; silent yes;"
-	 " sent a5m a6m a7m a8m a9m a1m");
+	 " sent a8m a7m a6m a9m a5m a1m a2m a4m a3m a8m a7m a6m a9m a5m");
 
 SCENARIO(a_response_ends_what_is_queued_to_be_sent_again,
 	 "rate 1; late 4ms; submit a1m; sent a1m; pass 20ms; respond a1m; done a1m;"
