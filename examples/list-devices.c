@@ -10,8 +10,10 @@
 
 #include <infiniband/umad.h>
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 static const char *const states[] = {"?", "Down", "Initializing", "Armed", "Active"};
 
@@ -24,11 +26,39 @@ static void print_port(const umad_port_t *port)
 	       be64toh(port->port_guid));
 }
 
+/* The ports one by one: umad_get_ca() cannot hold more than 9 ports. */
+static int print_ports(const char *name)
+{
+	__be64 guids[256];
+	int failed = 0, count = umad_get_ca_portguids(name, guids, 256);
+	umad_port_t port;
+
+	if (count < 0) {
+		perror(name);
+		return 1;
+	}
+	printf("%s:\n", name);
+	for (int i = 0; i < count; i++) {
+		if (!guids[i])
+			continue;
+		if (umad_get_port(name, i, &port) < 0) {
+			fprintf(stderr, "%s port %d: %s\n", name, i, strerror(errno));
+			failed = 1;
+			continue;
+		}
+		print_port(&port);
+		umad_release_port(&port);
+	}
+	return failed;
+}
+
 static int print_device(const char *name)
 {
 	umad_ca_t ca;
 
 	if (umad_get_ca(name, &ca) < 0) {
+		if (errno == EOVERFLOW)
+			return print_ports(name);
 		perror(name);
 		return 1;
 	}

@@ -94,7 +94,15 @@ static int read_optional(const char *path, const char *name, char *text, size_t 
 	return sysfs_shortage(length) ? length : 0;
 }
 
-static int read_port(const char *ca_name, int portnum, struct umad_port *port)
+/* Tells which attribute cannot be read. Returns the error. */
+static int unreadable(const char *path, const char *name, int err)
+{
+	log_info("%s/%s cannot be read: %s", path, name, strerror(-err));
+	return err;
+}
+
+/* Reads a port, except its P_Keys. */
+static int read_attributes(const char *ca_name, int portnum, struct umad_port *port)
 {
 	const struct {
 		const char *name;
@@ -118,7 +126,7 @@ static int read_port(const char *ca_name, int portnum, struct umad_port *port)
 	for (i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
 		err = sysfs_read_uint(path, numbers[i].name, numbers[i].value);
 		if (err)
-			return err;
+			return unreadable(path, numbers[i].name, err);
 	}
 	/* the kernel has no rate while a cage is empty */
 	err = sysfs_read_uint(path, SYS_PORT_RATE, &port->rate);
@@ -133,16 +141,44 @@ static int read_port(const char *ca_name, int portnum, struct umad_port *port)
 
 	err = sysfs_read_uint(path, SYS_PORT_CAPMASK, &capmask);
 	if (err)
-		return err;
+		return unreadable(path, SYS_PORT_CAPMASK, err);
 	port->capmask = htobe32(capmask);
 
 	err = sysfs_read_gid(path, SYS_PORT_GID, &gid);
 	if (err)
-		return err;
+		return unreadable(path, SYS_PORT_GID, err);
 	port->gid_prefix = gid.global.subnet_prefix;
 	port->port_guid = gid.global.interface_id;
+	return 0;
+}
 
+static int read_port(const char *ca_name, int portnum, struct umad_port *port)
+{
+	char path[SYSFS_PATH_MAX];
+	int err = read_attributes(ca_name, portnum, port);
+
+	if (err)
+		return err;
+	node_port_path(path, ca_name, portnum);
 	return read_pkeys(path, port);
+}
+
+int port_check(const char *ca_name, int portnum, umad_port_t *port)
+{
+	char path[SYSFS_PATH_MAX];
+	unsigned pkey;
+	int err = read_attributes(ca_name, portnum, port);
+
+	if (err)
+		return err;
+	node_port_path(path, ca_name, portnum);
+	err = sysfs_read_uint(path, "pkeys/0", &pkey);
+	return err ? unreadable(path, "pkeys/0", err) : 0;
+}
+
+bool is_infiniband(const char *link_layer)
+{
+	return !strcmp(link_layer, "InfiniBand") || !strcmp(link_layer, "IB");
 }
 
 static uint64_t fnv1a(uint64_t hash, const void *bytes, size_t count)
@@ -170,14 +206,54 @@ int port_digest(const char *ca_name, int portnum, uint64_t *digest)
 	return 0;
 }
 
+static int read_guids(const char *path, __be64 *node_guid, __be64 *system_guid)
+{
+	int err = sysfs_read_guid(path, SYS_CA_NODE_GUID, node_guid);
+
+	if (err)
+		return unreadable(path, SYS_CA_NODE_GUID, err);
+	err = sysfs_read_guid(path, SYS_CA_SYS_GUID, system_guid);
+	return err ? unreadable(path, SYS_CA_SYS_GUID, err) : 0;
+}
+
+int ca_check(const char *ca_name)
+{
+	bool ports[NODE_PORTS_MAX];
+	char path[SYSFS_PATH_MAX];
+	struct umad_port port;
+	__be64 guid;
+	int i, err, highest;
+
+	node_path(path, ca_name);
+	err = read_guids(path, &guid, &guid);
+	if (err)
+		return err;
+	highest = node_ports(ca_name, ports);
+	for (i = 0; i <= highest; i++) {
+		if (!ports[i])
+			continue;
+		err = port_check(ca_name, i, &port);
+		if (err)
+			return err;
+		node_port_path(path, ca_name, i);
+		/* a rate of 0 may be a rate that cannot be read */
+		err = port.rate ? 0 : sysfs_read_uint(path, SYS_PORT_RATE, &port.rate);
+		if (err)
+			return unreadable(path, SYS_PORT_RATE, err);
+	}
+	if (highest < 0)
+		return highest;
+	return highest < UMAD_CA_MAX_PORTS ? 0 : -EOVERFLOW;
+}
+
 static int read_ca(const char *ca_name, struct umad_ca *ca)
 {
-	bool ports[UMAD_CA_MAX_PORTS];
+	bool ports[NODE_PORTS_MAX];
 	char path[SYSFS_PATH_MAX];
-	int i, err, type;
+	int i, err, type, count = 0;
 
 	strcpy(ca->ca_name, ca_name);
-	type = node_type(ca_name);
+	type = node_kind(ca_name);
 	if (type < 0)
 		return type;
 	ca->node_type = (unsigned)type;
@@ -189,15 +265,20 @@ static int read_ca(const char *ca_name, struct umad_ca *ca)
 	if (!err)
 		err = read_optional(path, SYS_CA_TYPE, ca->ca_type, sizeof(ca->ca_type), "");
 	if (!err)
-		err = sysfs_read_guid(path, SYS_CA_NODE_GUID, &ca->node_guid);
-	if (!err)
-		err = sysfs_read_guid(path, SYS_CA_SYS_GUID, &ca->system_guid);
+		err = read_guids(path, &ca->node_guid, &ca->system_guid);
 	if (err)
 		return err;
 
 	ca->numports = node_ports(ca_name, ports);
 	if (ca->numports < 0)
 		return ca->numports;
+	if (ca->numports >= UMAD_CA_MAX_PORTS) {
+		for (i = 0; i <= ca->numports; i++)
+			count += ports[i];
+		log_warning("%s: %d ports; umad_get_ca() can hold %d", ca_name, count,
+			    UMAD_CA_MAX_PORTS - 1);
+		return -EOVERFLOW;
+	}
 	for (i = 0; i <= ca->numports; i++) {
 		if (!ports[i])
 			continue;
@@ -249,26 +330,18 @@ EXPORT int umad_release_ca(umad_ca_t *ca)
 	return 0;
 }
 
-/* 0 for an InfiniBand device. */
-static int check_ca(const char *ca_name)
-{
-	int type = node_type(ca_name);
-
-	return type < 0 ? type : 0;
-}
-
 EXPORT int umad_get_port(const char *ca_name, int portnum, umad_port_t *port)
 {
 	struct port_choice choice;
-	int err;
+	int err, kind;
 
 	if (!port)
 		return fail(-EINVAL);
 	memset(port, 0, sizeof(*port));
 	err = select_port(ca_name, portnum, false, &choice);
 	choice_log(ca_name, portnum, err, &choice);
-	if (!err)
-		err = check_ca(choice.ca_name);
+	if (!err && (kind = node_kind(choice.ca_name)) < 0)
+		err = kind;
 	if (!err)
 		err = read_port(choice.ca_name, choice.portnum, port);
 	if (err) {
@@ -291,17 +364,17 @@ EXPORT int umad_release_port(umad_port_t *port)
 
 EXPORT int umad_get_ca_portguids(const char *ca_name, __be64 *portguids, int max)
 {
-	bool ports[UMAD_CA_MAX_PORTS];
+	bool ports[NODE_PORTS_MAX];
 	struct port_choice choice;
 	char path[SYSFS_PATH_MAX];
 	union umad_gid gid;
-	int i, highest, err;
+	int i, highest, err, kind;
 
 	err = select_ca(ca_name, &choice);
 	if (!ca_name)
 		choice_log(NULL, 0, err, &choice);
-	if (!err)
-		err = check_ca(choice.ca_name);
+	if (!err && (kind = node_kind(choice.ca_name)) < 0)
+		err = kind;
 	if (err)
 		return fail_lookup(err);
 	if (!portguids)
@@ -318,7 +391,7 @@ EXPORT int umad_get_ca_portguids(const char *ca_name, __be64 *portguids, int max
 		node_port_path(path, choice.ca_name, i);
 		err = sysfs_read_gid(path, SYS_PORT_GID, &gid);
 		if (err)
-			return fail_lookup(err);
+			return fail_lookup(unreadable(path, SYS_PORT_GID, err));
 		portguids[i] = gid.global.interface_id;
 	}
 	return highest + 1;

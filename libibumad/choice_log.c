@@ -43,10 +43,10 @@ static void log_port(const char *ca_name, int portnum)
 		 capmask & PORT_IS_SM_DISABLED ? ", no SMPs" : "");
 }
 
-static void log_device(const char *ca_name, int portnum)
+static void log_device(const char *ca_name, int portnum, int type)
 {
-	bool ports[UMAD_CA_MAX_PORTS] = {false};
-	int type = node_type(ca_name), highest;
+	bool ports[NODE_PORTS_MAX] = {false};
+	int highest;
 
 	if (type < 0) {
 		log_info("%s is left out: its node type cannot be used (%s)", ca_name,
@@ -75,11 +75,11 @@ void choice_log(const char *ca_name, int portnum, int err, const struct port_cho
 		return;
 	if (ca_name) {
 		if (node_name_valid(ca_name))
-			log_device(ca_name, portnum);
+			log_device(ca_name, portnum, node_kind(ca_name));
 	} else {
 		listed = devices_list(&names);
 		for (int i = 0; i < listed; i++)
-			log_device(names[i], portnum);
+			log_device(names[i], portnum, node_type(names[i]));
 		if (listed >= 0)
 			free(names);
 	}

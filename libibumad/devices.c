@@ -49,10 +49,17 @@ int devices_list(ca_name_t **names)
 		free(list.names);
 		return err;
 	}
-	if (list.count)
-		qsort(list.names, list.count, sizeof(*list.names), compare_names);
 	*names = list.names;
 	return (int)list.count;
+}
+
+int devices_sorted(ca_name_t **names)
+{
+	int listed = devices_list(names);
+
+	if (listed > 0)
+		qsort(*names, (size_t)listed, sizeof(**names), compare_names);
+	return listed;
 }
 
 EXPORT int umad_get_cas_names(char cas[][UMAD_CA_NAME_LEN], int max)
@@ -62,7 +69,7 @@ EXPORT int umad_get_cas_names(char cas[][UMAD_CA_NAME_LEN], int max)
 
 	if (max < 0 || (!cas && max))
 		return fail(-EINVAL);
-	listed = devices_list(&names);
+	listed = devices_sorted(&names);
 	if (listed < 0)
 		return fail_lookup(listed);
 	for (i = 0; i < listed && stored < max && !err; i++) {
@@ -89,7 +96,7 @@ EXPORT struct umad_device_node *umad_get_ca_device_list(void)
 	ca_name_t *names;
 	int i, type, listed, err = 0;
 
-	listed = devices_list(&names);
+	listed = devices_sorted(&names);
 	if (listed < 0) {
 		errno = -listed;
 		return NULL;

@@ -12,11 +12,14 @@
 typedef char ca_name_t[UMAD_CA_NAME_LEN];
 
 /*
- * Lists the names below SYS_INFINIBAND, sorted. Some may be other devices than InfiniBand
- * devices: see node_type(). Returns their number, and an array that the caller frees; or a
- * negative errno.
+ * Lists the names below SYS_INFINIBAND in the order of the directory. Some may be other devices
+ * than InfiniBand devices: see node_type(). Returns their number, and an array that the caller
+ * frees; or a negative errno.
  */
 int devices_list(ca_name_t **names);
+
+/* The same, sorted. */
+int devices_sorted(ca_name_t **names);
 
 /* --- ca.c ------------------------------------------------------------------------- */
 
@@ -26,6 +29,21 @@ int devices_list(ca_name_t **names);
  * of reading sysfs.
  */
 int port_digest(const char *ca_name, int portnum, uint64_t *digest);
+
+/*
+ * Reads what umad_get_port() reads, except the P_Keys, of which the first one must exist.
+ * Returns 0 or the error of reading sysfs.
+ */
+int port_check(const char *ca_name, int portnum, umad_port_t *port);
+
+/*
+ * 0 if umad_get_ca() can read the device, and each rate can be read. -EOVERFLOW if this is so,
+ * except that umad_get_ca() cannot hold the ports. Or the error.
+ */
+int ca_check(const char *ca_name);
+
+/* Whether the text of link_layer is InfiniBand's. */
+bool is_infiniband(const char *link_layer);
 
 /* --- select.c: the port, if the caller does not name it --------------------------- */
 

@@ -8,200 +8,257 @@
 
 #include "devices.h"
 #include "export.h"
+#include "log.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The devices found for one port GUID. */
-struct guid_pair {
-	__be64 guid;
-	const char *smi; /* the first device that sends SMPs, or NULL */
-	const char *gsi; /* the first device that does not, or NULL */
+/* How well a port can be used, from the lowest to the highest. */
+enum use {
+	DISABLED,
+	DOWN,
+	UP
 };
 
-struct pair_list {
-	struct guid_pair *pairs;
+/* An InfiniBand port with a PortGUID, of a device that umad_get_ca() can read. */
+struct guid_port {
+	__be64 guid;
+	const char *ca_name;
+	uint32_t portnum;
+	bool smi; /* IsSMDisabled is not set */
+	enum use use;
+};
+
+struct port_list {
+	ca_name_t *names;
+	struct guid_port *ports;
 	size_t count, room;
 };
 
-static struct guid_pair *pair_for(struct pair_list *list, __be64 guid)
+static void list_free(struct port_list *list)
 {
-	struct guid_pair *grown;
-	size_t i;
-
-	for (i = 0; i < list->count; i++)
-		if (list->pairs[i].guid == guid)
-			return &list->pairs[i];
-	if (list->count == list->room) {
-		list->room = list->room ? list->room * 2 : 16;
-		grown = realloc(list->pairs, list->room * sizeof(*grown));
-		if (!grown)
-			return NULL;
-		list->pairs = grown;
-	}
-	list->pairs[list->count] = (struct guid_pair){.guid = guid};
-	return &list->pairs[list->count++];
+	free(list->ports);
+	free(list->names);
 }
 
-/* Adds a device's ports, without those that cannot be read. Fails on a shortage. */
-static int add_device(struct pair_list *list, const char *ca_name)
+static int add_port(struct port_list *list, const char *ca_name, const umad_port_t *port)
 {
-	bool ports[UMAD_CA_MAX_PORTS] = {false};
-	char path[SYSFS_PATH_MAX];
-	struct guid_pair *pair;
-	union umad_gid gid;
-	const char **side;
-	unsigned capmask;
-	int i, err, highest = node_type(ca_name);
+	struct guid_port *grown;
+	enum use use = UP;
 
-	if (highest > 0)
-		highest = node_ports(ca_name, ports);
+	if (!is_infiniband(port->link_layer) || !port->port_guid)
+		return 0;
+	if (port->state <= PORT_DOWN)
+		use = port->phys_state == PORT_PHYS_DISABLED ? DISABLED : DOWN;
+	if (list->count == list->room) {
+		list->room = list->room ? list->room * 2 : 16;
+		grown = realloc(list->ports, list->room * sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		list->ports = grown;
+	}
+	list->ports[list->count++] = (struct guid_port){
+		.guid = port->port_guid,
+		.ca_name = ca_name,
+		.portnum = (uint32_t)port->portnum,
+		.smi = !(be32toh(port->capmask) & PORT_IS_SM_DISABLED),
+		.use = use,
+	};
+	return 0;
+}
+
+/*
+ * Adds the ports of a device if it can be read as a whole. A device with many ports is added
+ * only if this is asked for. Fails on a shortage.
+ */
+static int add_device(struct port_list *list, const char *ca_name, bool many, bool *has_many)
+{
+	bool ports[NODE_PORTS_MAX] = {false};
+	int i, type = node_type(ca_name), err = type < 0 ? type : ca_check(ca_name);
+	int highest = err == (many ? -EOVERFLOW : 0) ? node_ports(ca_name, ports) : -1;
+	umad_port_t port;
+
+	*has_many |= err == -EOVERFLOW;
+	if (sysfs_shortage(err))
+		return err;
+	if (err && err != -ENODEV && err != -EOVERFLOW)
+		log_info("%s is in no pair: %s", ca_name, strerror(-err));
 	if (sysfs_shortage(highest))
 		return highest;
 	for (i = 0; i <= highest; i++) {
 		if (!ports[i])
 			continue;
-		node_port_path(path, ca_name, i);
-		err = sysfs_read_gid(path, SYS_PORT_GID, &gid);
+		err = port_check(ca_name, i, &port);
 		if (!err)
-			err = sysfs_read_uint(path, SYS_PORT_CAPMASK, &capmask);
+			err = add_port(list, ca_name, &port);
 		if (sysfs_shortage(err))
 			return err;
-		if (err)
-			continue;
-		pair = pair_for(list, gid.global.interface_id);
-		if (!pair)
-			return -ENOMEM;
-		side = capmask & PORT_IS_SM_DISABLED ? &pair->gsi : &pair->smi;
-		if (!*side)
-			*side = ca_name;
 	}
 	return 0;
 }
 
 /*
- * Lists all pairs in the order of devices. The caller frees *pairs and the *names of the pairs.
+ * Lists the ports by the names of their devices, and by their numbers. Devices with more ports
+ * than umad_get_ca() can hold come last: rdma-core does not have them.
  */
-static int list_pairs(struct guid_pair **pairs, ca_name_t **names)
+static int list_ports(struct port_list *list)
 {
-	struct pair_list list = {0};
-	int i, err = 0, listed = devices_list(names);
+	int i, err = 0, listed = devices_sorted(&list->names);
+	bool has_many = false;
 
+	list->ports = NULL;
+	list->count = list->room = 0;
 	if (listed < 0)
 		return listed;
-	for (i = 0; i < listed && err >= 0; i++)
-		err = add_device(&list, (*names)[i]);
-	if (err < 0) {
-		free(list.pairs);
-		free(*names);
-		return err;
-	}
-	*pairs = list.pairs;
-	return (int)list.count;
+	for (i = 0; i < listed && !err; i++)
+		err = add_device(list, list->names[i], false, &has_many);
+	for (i = 0; i < listed && !err && has_many; i++)
+		err = add_device(list, list->names[i], true, &has_many);
+	if (err)
+		list_free(list);
+	return err;
 }
 
-static void fill_pair(struct umad_ca_pair *pair, const struct guid_pair *found)
+/* The last device that has the GUID and sends SMPs, or does not; NULL if there is none. */
+static const char *find_side(const struct port_list *list, __be64 guid, bool smi)
 {
+	const char *found = NULL;
+	size_t i;
+
+	for (i = 0; i < list->count; i++)
+		if (list->ports[i].guid == guid && list->ports[i].smi == smi)
+			found = list->ports[i].ca_name;
+	return found;
+}
+
+/* The names of a port's pair, without preferred ports. Returns false if it is in no pair. */
+static bool pair_of(const struct port_list *list, const struct guid_port *port,
+		    struct umad_ca_pair *pair)
+{
+	const char *other = find_side(list, port->guid, !port->smi);
+
 	memset(pair, 0, sizeof(*pair));
-	if (found->smi) {
-		strcpy(pair->smi_name, found->smi);
-		strcpy(pair->gsi_name, found->smi);
-	}
-	if (found->gsi)
-		strcpy(pair->gsi_name, found->gsi);
+	/* of several devices on this side, only one is in the pair */
+	if (other && strcmp(find_side(list, port->guid, port->smi), port->ca_name) != 0)
+		return false;
+	strcpy(pair->gsi_name, port->smi && other ? other : port->ca_name);
+	if (port->smi)
+		strcpy(pair->smi_name, port->ca_name);
+	else if (other)
+		strcpy(pair->smi_name, other);
+	return true;
+}
+
+static bool is_stored(const struct umad_ca_pair *pairs, size_t count,
+		      const struct umad_ca_pair *pair)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		if (!memcmp(&pairs[i], pair, sizeof(*pair)))
+			return true;
+	return false;
 }
 
 EXPORT int umad_get_smi_gsi_pairs(struct umad_ca_pair cas[], size_t max)
 {
-	struct guid_pair *pairs;
-	ca_name_t *names;
-	int i, count;
+	struct umad_ca_pair pair;
+	struct port_list list;
+	size_t i, count = 0;
+	int err;
 
 	if (!cas && max)
 		return fail(-EINVAL);
-	count = list_pairs(&pairs, &names);
-	if (count < 0)
-		return fail_lookup(count);
-	if ((size_t)count > max)
-		count = (int)max;
-	for (i = 0; i < count; i++)
-		fill_pair(&cas[i], &pairs[i]);
-	free(pairs);
-	free(names);
-	return count;
+	err = list_ports(&list);
+	if (err)
+		return fail_lookup(err);
+	for (i = 0; i < list.count && count < max; i++)
+		if (pair_of(&list, &list.ports[i], &pair) && !is_stored(cas, count, &pair))
+			cas[count++] = pair;
+	list_free(&list);
+	return (int)count;
+}
+
+/* The best port of a device that has the GUID and the number, or any number for 0; or NULL. */
+static const struct guid_port *best_port(const struct port_list *list, __be64 guid,
+					 const char *ca_name, uint32_t portnum)
+{
+	const struct guid_port *port, *best = NULL;
+
+	for (port = list->ports; port < list->ports + list->count; port++)
+		if (port->guid == guid && !strcmp(port->ca_name, ca_name) &&
+		    (!portnum || port->portnum == portnum) && (!best || port->use > best->use))
+			best = port;
+	return best;
 }
 
 /*
- * Stores the port of the caller; if that is 0, the only port of the device, or its first port
- * that is not Down, or 0. Fails only on a shortage.
+ * Stores the preferred ports of a pair: the port that the caller means, and the best port of
+ * the other side. Returns a rank: first, how well both can be used, then how well the first one
+ * can. Or -1 if the pair has no such port, or none that can be used as well as `least`.
  */
-static int prefer_port(const char *ca_name, uint8_t wanted, uint32_t *preferred)
+static int prefer_ports(const struct port_list *list, __be64 guid, const char *meant,
+			uint32_t portnum, enum use least, struct umad_ca_pair *pair)
 {
-	bool ports[UMAD_CA_MAX_PORTS];
-	char path[SYSFS_PATH_MAX];
-	int i, err, highest, count = 0, only = 0, up = 0;
-	unsigned state;
+	const struct guid_port *port = best_port(list, guid, meant, portnum), *other = port;
 
-	*preferred = wanted;
-	if (wanted)
-		return 0;
-	highest = node_ports(ca_name, ports);
-	if (sysfs_shortage(highest))
-		return highest;
-	for (i = 0; i <= highest; i++) {
-		if (!ports[i])
-			continue;
-		count++;
-		only = i;
-		if (up)
-			continue;
-		node_port_path(path, ca_name, i);
-		err = sysfs_read_uint(path, SYS_PORT_STATE, &state);
-		if (sysfs_shortage(err))
-			return err;
-		if (!err && state > PORT_DOWN)
-			up = i;
+	if (!port || port->use < least)
+		return -1;
+	pair->smi_preferred_port = pair->smi_name[0] ? port->portnum : 0;
+	pair->gsi_preferred_port = port->portnum;
+	if (strcmp(pair->gsi_name, meant) != 0) {
+		other = best_port(list, guid, pair->gsi_name, 0);
+		pair->gsi_preferred_port = other->portnum;
+	} else if (pair->smi_name[0] && strcmp(pair->smi_name, meant) != 0) {
+		other = best_port(list, guid, pair->smi_name, 0);
+		pair->smi_preferred_port = other->portnum;
 	}
-	*preferred = (uint32_t)(count == 1 ? only : up);
-	return 0;
+	return (int)((other->use < port->use ? other->use : port->use) * (UP + 1) + port->use);
+}
+
+/*
+ * Finds the first of the best pairs. Without a name, the caller means the device that sends
+ * SMPs, if the pair has one, and its port must not be disabled. Returns 0 or -ENODEV.
+ */
+static int find_pair(const struct port_list *list, const char *devname, uint32_t portnum,
+		     bool enforce_smi, struct umad_ca_pair *found)
+{
+	int rank, err = -ENODEV, best = -1;
+	const struct guid_port *port;
+	struct umad_ca_pair pair;
+	const char *meant;
+
+	for (port = list->ports; port < list->ports + list->count; port++) {
+		if ((devname && strcmp(port->ca_name, devname) != 0) ||
+		    !pair_of(list, port, &pair) || (enforce_smi && !pair.smi_name[0]))
+			continue;
+		meant = pair.smi_name[0] ? pair.smi_name : pair.gsi_name;
+		rank = prefer_ports(list, port->guid, devname ? devname : meant, portnum,
+				    devname ? DISABLED : DOWN, &pair);
+		if (rank <= best)
+			continue;
+		best = rank;
+		*found = pair;
+		err = 0;
+	}
+	return err;
 }
 
 EXPORT int umad_get_smi_gsi_pair_by_ca_name(const char *devname, uint8_t portnum,
 					    struct umad_ca_pair *ca_pair, unsigned enforce_smi)
 {
-	struct port_choice choice;
-	struct guid_pair *pairs;
-	ca_name_t *names;
-	int i, count, err;
+	struct port_list list;
+	int err;
 
 	if (!ca_pair)
 		return fail(-EINVAL);
 	memset(ca_pair, 0, sizeof(*ca_pair));
-	err = devname ? select_ca(devname, &choice)
-		      : select_port(NULL, portnum, enforce_smi, &choice);
+	if (devname && !node_name_valid(devname))
+		return fail(-ENODEV);
+	err = list_ports(&list);
 	if (err)
 		return fail_lookup(err);
-	count = list_pairs(&pairs, &names);
-	if (count < 0)
-		return fail_lookup(count);
-
-	err = -ENODEV;
-	for (i = 0; i < count && err == -ENODEV; i++) {
-		struct umad_ca_pair pair;
-
-		fill_pair(&pair, &pairs[i]);
-		if (enforce_smi && !pair.smi_name[0])
-			continue;
-		if (strcmp(pair.smi_name, choice.ca_name) &&
-		    strcmp(pair.gsi_name, choice.ca_name))
-			continue;
-		err = prefer_port(pair.gsi_name, portnum, &pair.gsi_preferred_port);
-		if (!err && pair.smi_name[0])
-			err = prefer_port(pair.smi_name, portnum, &pair.smi_preferred_port);
-		if (!err)
-			*ca_pair = pair;
-	}
-	free(pairs);
-	free(names);
+	err = find_pair(&list, devname, portnum, enforce_smi, ca_pair);
+	list_free(&list);
 	return err ? fail_lookup(err) : 0;
 }

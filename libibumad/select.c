@@ -9,14 +9,21 @@
 /* The ranks of ports, from the lowest to the highest. */
 enum rank {
 	UNUSABLE,
+	ETHERNET, /* where the caller asks for a port number or for SMPs */
 	NOT_DISABLED,
 	LINK_UP,
 	ACTIVE
 };
 
+/* What the caller asks for. */
+struct wish {
+	int portnum; /* 0: any */
+	bool smi_only;
+};
+
 /* The next two functions return 1 for yes, 0 for no, or a negative errno. */
 
-static int is_infiniband(const char *port_path)
+static int has_infiniband(const char *port_path)
 {
 	char link_layer[UMAD_CA_NAME_LEN];
 	int length;
@@ -27,7 +34,7 @@ static int is_infiniband(const char *port_path)
 		return length;
 	if (length < 0)
 		return 1; /* old kernels and simulators have no link layer */
-	return !strcmp(link_layer, "InfiniBand") || !strcmp(link_layer, "IB");
+	return is_infiniband(link_layer);
 }
 
 static int has_smi(const char *port_path)
@@ -40,8 +47,8 @@ static int has_smi(const char *port_path)
 	return !(capmask & PORT_IS_SM_DISABLED);
 }
 
-/* A port's rank, or a negative errno. Reads no more attributes than the rank needs. */
-static int rank_port(const char *ca_name, int portnum, bool smi_only)
+/* A port's rank, or a negative errno. */
+static int rank_port(const char *ca_name, int portnum, const struct wish *wish)
 {
 	char path[SYSFS_PATH_MAX];
 	unsigned state, phys_state;
@@ -49,70 +56,61 @@ static int rank_port(const char *ca_name, int portnum, bool smi_only)
 
 	node_port_path(path, ca_name, portnum);
 	answer = sysfs_read_uint(path, SYS_PORT_STATE, &state);
+	if (!answer)
+		answer = sysfs_read_uint(path, SYS_PORT_PHY_STATE, &phys_state);
 	if (answer)
 		return sysfs_absent(answer) ? UNUSABLE : answer;
-	answer = smi_only ? has_smi(path) : 1;
+	answer = wish->smi_only ? has_smi(path) : 1;
 	if (answer <= 0)
 		return answer ? answer : UNUSABLE;
-	if (state == PORT_ACTIVE) {
-		answer = is_infiniband(path);
-		if (answer)
-			return answer < 0 ? answer : ACTIVE;
-	}
-	answer = sysfs_read_uint(path, SYS_PORT_PHY_STATE, &phys_state);
-	if (answer)
-		return sysfs_absent(answer) ? UNUSABLE : answer;
+	answer = has_infiniband(path);
+	if (answer < 0)
+		return answer;
+	if (answer && state == PORT_ACTIVE)
+		return ACTIVE;
 	if (phys_state == PORT_PHYS_DISABLED)
 		return UNUSABLE;
-	/* an Active port without InfiniBand: is_infiniband() was called above */
-	if (phys_state == PORT_PHYS_LINK_UP && state != PORT_ACTIVE) {
-		answer = is_infiniband(path);
-		if (answer)
-			return answer < 0 ? answer : LINK_UP;
-	}
-	return NOT_DISABLED;
+	if (!answer)
+		return wish->portnum || wish->smi_only ? ETHERNET : NOT_DISABLED;
+	return phys_state == PORT_PHYS_LINK_UP ? LINK_UP : NOT_DISABLED;
 }
 
-/* The rank of a port that the caller named. It must be InfiniBand. */
-static int rank_named_port(const char *ca_name, int portnum, bool smi_only)
+/* The port of a switch is port 0, whatever the caller asks for, and counts as Active. */
+static int rank_switch(const char *ca_name, int portnum, const struct wish *wish)
 {
 	char path[SYSFS_PATH_MAX];
-	int rank = rank_port(ca_name, portnum, smi_only), answer;
+	int answer;
 
-	if (rank != NOT_DISABLED)
-		return rank;
-	node_port_path(path, ca_name, portnum);
-	answer = is_infiniband(path);
-	return answer < 0 ? answer : answer ? rank : UNUSABLE;
+	node_port_path(path, ca_name, 0);
+	answer = wish->smi_only ? has_smi(path) : 1;
+	if (answer < 0)
+		return answer;
+	return answer && !portnum ? ACTIVE : UNUSABLE;
 }
 
 /*
- * The rank of the best port of a device, whose number is stored, or of the given port. A
- * negative errno on a shortage, or if no port is usable and a port cannot be read.
+ * The rank of the best port of a device, whose number is stored. With readable_only, of those
+ * that can be read. A negative errno on a shortage, or if no port is usable and a port cannot
+ * be read.
  */
-static int rank_ca(const char *ca_name, int *portnum, bool smi_only)
+static int rank_ports(const char *ca_name, int type, const struct wish *wish,
+		      bool readable_only, int *portnum)
 {
-	int i, highest, rank, best = UNUSABLE, unreadable = 0, type = node_type(ca_name);
-	bool ports[UMAD_CA_MAX_PORTS];
-	char path[SYSFS_PATH_MAX];
+	int i, rank, err, best = UNUSABLE, unreadable = 0;
+	bool ports[NODE_PORTS_MAX];
+	int highest = node_ports(ca_name, ports);
+	umad_port_t port;
 
-	if (type == NODE_SWITCH) {
-		*portnum = 0;
-		node_port_path(path, ca_name, 0);
-		rank = smi_only ? has_smi(path) : 1;
-		return rank > 0 ? ACTIVE : rank ? rank : UNUSABLE;
-	}
-	if (type < 0)
-		return type == -ENODEV ? UNUSABLE : type;
-	if (*portnum > 0)
-		return rank_named_port(ca_name, *portnum, smi_only);
-	highest = node_ports(ca_name, ports);
 	if (highest < 0)
 		return sysfs_absent(highest) ? UNUSABLE : highest;
 	for (i = 0; i <= highest && best < ACTIVE; i++) {
-		if (!ports[i])
+		if (!ports[i] || (type != NODE_SWITCH && wish->portnum && i != wish->portnum))
 			continue;
-		rank = rank_port(ca_name, i, smi_only);
+		rank = type == NODE_SWITCH ? rank_switch(ca_name, i, wish)
+					   : rank_port(ca_name, i, wish);
+		err = rank > best && readable_only ? port_check(ca_name, i, &port) : 0;
+		if (err)
+			rank = err;
 		if (sysfs_shortage(rank))
 			return rank;
 		if (rank < 0 && !unreadable)
@@ -125,58 +123,118 @@ static int rank_ca(const char *ca_name, int *portnum, bool smi_only)
 	return best == UNUSABLE && unreadable ? unreadable : best;
 }
 
-static int select_any(int portnum, bool smi_only, struct port_choice *choice)
+/*
+ * The rank of a device whose best port has this rank. If a part of the device cannot be read,
+ * *whole becomes false, and only ports that can be read count: the rank is UNUSABLE or a
+ * negative errno if there is none.
+ */
+static int check_rank(const char *ca_name, int type, const struct wish *wish, int rank,
+		      int *portnum, bool *whole)
 {
-	int i, port, rank, best = UNUSABLE, unreadable = 0;
+	int err = ca_check(ca_name);
+
+	*whole = !err;
+	if (!err)
+		return rank;
+	if (sysfs_shortage(err))
+		return err;
+	return rank_ports(ca_name, type, wish, true, portnum);
+}
+
+struct candidate {
+	enum rank rank;
+	struct port_choice choice;
+};
+
+/*
+ * Whether a device with this rank is better than the candidate before it: if it is the first
+ * Active one, otherwise if it is the first one that is usable.
+ */
+static bool is_better(int rank, const struct candidate *candidate)
+{
+	if (rank == ACTIVE || candidate->rank <= ETHERNET)
+		return rank > (int)candidate->rank;
+	return false;
+}
+
+static int select_any(const struct wish *wish, struct port_choice *choice)
+{
+	/* the best device that can be read as a whole, and the best one of the others */
+	struct candidate whole = {.rank = UNUSABLE}, part = whole, *better;
+	int i, port = 0, rank, type, unreadable = 0;
+	bool is_whole = false;
 	ca_name_t *names;
 	int listed = devices_list(&names);
 
 	if (listed < 0)
 		return listed;
-	for (i = 0; i < listed && best < ACTIVE; i++) {
-		port = portnum;
-		rank = rank_ca(names[i], &port, smi_only);
+	for (i = 0; i < listed && whole.rank < ACTIVE; i++) {
+		type = node_type(names[i]);
+		if (type == -ENODEV)
+			continue;
+		rank = type < 0 ? type : rank_ports(names[i], type, wish, false, &port);
+		if (rank > UNUSABLE && is_better(rank, &whole))
+			rank = check_rank(names[i], type, wish, rank, &port, &is_whole);
+		else if (rank > UNUSABLE)
+			continue;
 		if (sysfs_shortage(rank)) {
 			free(names);
 			return rank;
 		}
 		if (rank < 0 && !unreadable)
 			unreadable = rank;
-		/* of the devices without an Active port, the first usable one */
-		if (rank == ACTIVE || (rank > UNUSABLE && best == UNUSABLE)) {
-			best = rank;
-			memcpy(choice->ca_name, names[i], sizeof(choice->ca_name));
-			choice->portnum = port;
+		better = rank > UNUSABLE && is_whole ? &whole : &part;
+		if (rank > UNUSABLE && is_better(rank, better)) {
+			better->rank = (enum rank)rank;
+			memcpy(better->choice.ca_name, names[i], sizeof(names[i]));
+			better->choice.portnum = port;
 		}
 	}
 	free(names);
-	if (best > UNUSABLE)
+	better = whole.rank > UNUSABLE ? &whole : &part;
+	if (better->rank > UNUSABLE) {
+		*choice = better->choice;
 		return 0;
+	}
 	return unreadable ? unreadable : -ENODEV;
+}
+
+/* The best port of a device of any kind. */
+static int select_of_ca(const char *ca_name, bool smi_only, int *portnum)
+{
+	const struct wish wish = {.smi_only = smi_only};
+	int rank, kind = node_kind(ca_name);
+	bool whole;
+
+	if (kind < 0)
+		return kind;
+	rank = rank_ports(ca_name, kind, &wish, false, portnum);
+	if (rank > UNUSABLE)
+		rank = check_rank(ca_name, kind, &wish, rank, portnum, &whole);
+	return rank > UNUSABLE ? 0 : rank ? rank : -ENODEV;
 }
 
 int select_port(const char *ca_name, int portnum, bool smi_only, struct port_choice *choice)
 {
-	int rank;
+	const struct wish wish = {.portnum = portnum, .smi_only = smi_only};
 
 	if (portnum < 0)
 		return -EINVAL;
 	if (!ca_name)
-		return select_any(portnum, smi_only, choice);
+		return select_any(&wish, choice);
 	if (!node_name_valid(ca_name))
 		return -ENODEV;
 	strcpy(choice->ca_name, ca_name);
 	choice->portnum = portnum;
-	if (portnum > 0)
-		return 0;
-	rank = rank_ca(ca_name, &choice->portnum, smi_only);
-	return rank > UNUSABLE ? 0 : rank ? rank : -ENODEV;
+	return portnum > 0 ? 0 : select_of_ca(ca_name, smi_only, &choice->portnum);
 }
 
 int select_ca(const char *ca_name, struct port_choice *choice)
 {
+	const struct wish any = {0};
+
 	if (!ca_name)
-		return select_any(0, false, choice);
+		return select_any(&any, choice);
 	if (!node_name_valid(ca_name))
 		return -ENODEV;
 	strcpy(choice->ca_name, ca_name);

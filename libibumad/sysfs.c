@@ -155,7 +155,7 @@ void node_port_path(char path[SYSFS_PATH_MAX], const char *ca_name, int portnum)
 		 portnum);
 }
 
-int node_type(const char *ca_name)
+int node_kind(const char *ca_name)
 {
 	char path[SYSFS_PATH_MAX];
 	unsigned type;
@@ -167,7 +167,14 @@ int node_type(const char *ca_name)
 	err = sysfs_read_uint(path, SYS_NODE_TYPE, &type);
 	if (err)
 		return sysfs_absent(err) ? -ENODEV : err;
-	return type >= NODE_CA && type <= NODE_ROUTER ? (int)type : -ENODEV;
+	return type <= INT_MAX ? (int)type : -ENODEV;
+}
+
+int node_type(const char *ca_name)
+{
+	int kind = node_kind(ca_name);
+
+	return kind < 0 || (kind >= NODE_CA && kind <= NODE_ROUTER) ? kind : -ENODEV;
 }
 
 int node_gone(const char *ca_name)
@@ -193,27 +200,27 @@ struct port_marks {
 static int mark_port(const char *name, void *arg)
 {
 	struct port_marks *marks = arg;
+	int number;
 
 	/* the name of a port is its number, without leading zeros */
 	if (!*name || strspn(name, "0123456789") != strlen(name) || (name[0] == '0' && name[1]))
 		return 0;
-	if (strlen(name) > 1)
+	number = strlen(name) > 3 ? NODE_PORTS_MAX : atoi(name);
+	if (number >= NODE_PORTS_MAX)
 		return -EIO;
-	marks->ports[name[0] - '0'] = true;
-	if (marks->highest < name[0] - '0')
-		marks->highest = name[0] - '0';
+	marks->ports[number] = true;
+	if (marks->highest < number)
+		marks->highest = number;
 	return 0;
 }
 
-_Static_assert(UMAD_CA_MAX_PORTS == 10, "a port number that fits is one digit");
-
-int node_ports(const char *ca_name, bool ports[UMAD_CA_MAX_PORTS])
+int node_ports(const char *ca_name, bool ports[NODE_PORTS_MAX])
 {
 	struct port_marks marks = {.ports = ports};
 	char path[SYSFS_PATH_MAX];
 	int err;
 
-	memset(ports, 0, UMAD_CA_MAX_PORTS * sizeof(*ports));
+	memset(ports, 0, NODE_PORTS_MAX * sizeof(*ports));
 	err = sysfs_path(path, "%s/%s/%s", SYS_INFINIBAND, ca_name, SYS_CA_PORTS_DIR);
 	if (!err)
 		err = sys_list(path, mark_port, &marks);

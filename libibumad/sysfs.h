@@ -75,13 +75,19 @@ void node_port_path(char path[SYSFS_PATH_MAX], const char *ca_name, int portnum)
 /* The NodeType; -ENODEV if no InfiniBand device has the name, or the error of reading sysfs. */
 int node_type(const char *ca_name);
 
+/* The same for a device of any kind: from 4 on, it is an RNIC or another device. */
+int node_kind(const char *ca_name);
+
 /* 1 if no device of any type has the name, 0 if a device has it, or a negative errno. */
 int node_gone(const char *ca_name);
+
+/* The numbers of ports are 8 bits (IBA 14.2.5.3). */
+#define NODE_PORTS_MAX 256
 
 /*
  * Marks the ports of the device. Returns the highest number; -EIO if a number does not fit, or
  * the error of reading the folder.
  */
-int node_ports(const char *ca_name, bool ports[UMAD_CA_MAX_PORTS]);
+int node_ports(const char *ca_name, bool ports[NODE_PORTS_MAX]);
 
 #endif

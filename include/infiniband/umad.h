@@ -235,8 +235,8 @@ int umad_get_ca_portguids(const char *ca_name, __be64 *portguids, int max);
  *
  * Returns 0.
  * -ENODEV  there is no such device
- * -EIO     an attribute cannot be read, or is malformed
- * -ENOMEM  out of memory
+ * -EIO     an attribute cannot be read, or is malformed; with EOVERFLOW in errno, the device
+ * has more ports than umad_ca_t can hold -ENOMEM  out of memory
  */
 int umad_get_ca(const char *ca_name, umad_ca_t *ca);
 
@@ -280,11 +280,14 @@ int umad_get_issm_path(const char *ca_name, int portnum, char path[], int max);
  * a name   1, ...   this port
  * a name   0        the device's first InfiniBand port that is Active; if there is none, the
  *                   first with a link that is up; otherwise the first that is not disabled
- * NULL     0        the port that the row above chooses: of the first device, by name, with an
- *                   Active port; if there is none, of the first device with a usable port
- * NULL     1, ...   the same, but only this port of each device is considered
+ * NULL     0        the port that the row above chooses: of the first device with an Active
+ *                   port; if there is none, of the first device with a usable port. Devices are
+ *                   in the order of the directory SYS_INFINIBAND
+ * NULL     1, ...   the same, but only this port of each device is considered; an Ethernet port
+ *                   is the last choice
  *
- * The port of a switch is port 0; it counts as Active.
+ * The port of a switch is port 0; it counts as Active. A port that cannot be read is not
+ * chosen. See umad_get_port(3) for all rules.
  *
  * If the module ib_umad is not loaded, the library asks the kernel for the umad device by RDMA
  * netlink, and the kernel loads the module.
@@ -298,7 +301,10 @@ int umad_get_issm_path(const char *ca_name, int portnum, char path[], int max);
  */
 int umad_open_port(const char *ca_name, int portnum);
 
-/** As umad_open_port(), but a port with IsSMDisabled is not chosen. */
+/**
+ * As umad_open_port(), but a port with IsSMDisabled is not chosen, and an Ethernet port is the
+ * last choice.
+ */
 int umad_open_smi_port(const char *ca_name, int portnum);
 
 /** Closes a port and unregisters its agents. Returns 0. -EINVAL: the handle is not open. */
@@ -467,7 +473,7 @@ int umad_sort_ca_device_list(struct umad_device_node **head, size_t size);
 
 /**
  * Stores the pairs of devices that carry a port's SMPs and its GMPs in cas[0] to cas[max - 1]:
- * a pair for each PortGUID, in the order of the devices' names. The preferred ports are 0.
+ * each pair once, in the order of the devices' names. The preferred ports are 0.
  *
  * Usually one device carries both. A planarized port has two devices with the same PortGUID:
  * one carries the SMPs; the other one has IsSMDisabled set, and carries the GMPs.
@@ -482,12 +488,13 @@ int umad_get_smi_gsi_pairs(struct umad_ca_pair cas[], size_t max);
 /**
  * Stores the pair that a device belongs to; devname NULL is the default device.
  *
- * The preferred ports are portnum. If portnum is 0, they are the device's only port, otherwise
- * its first port that is not Down, otherwise 0. If enforce_smi is not 0, only a pair with an
- * SMI device is found.
+ * The preferred ports are ports of the pair's devices with the same PortGUID. The one of
+ * devname is portnum; if portnum is 0, it is the first port that is not Down, otherwise the
+ * first that is not disabled, otherwise the first one. If enforce_smi is not 0, only a pair
+ * with an SMI device is found. See umad_get_smi_gsi_pairs(3) for all rules.
  *
  * Returns 0.
- * -ENODEV  there is no such pair, or no such device
+ * -ENODEV  there is no such pair, device or port
  * -EINVAL  ca_pair is NULL
  * -ENOMEM  out of memory
  * -EIO     sysfs cannot be read

@@ -391,6 +391,11 @@ int begin_call(enum device_call call)
 	return err ? err : err_of_any;
 }
 
+void fake_order(bool (*before)(const char *name, const char *other))
+{
+	fake.before = before;
+}
+
 /* --- the seam: files -------------------------------------------------------------- */
 
 int open_file(const char *path, int flags)
@@ -435,11 +440,24 @@ ssize_t read_file(int fd, void *buf, size_t size)
 	return got < 0 ? -errno : got;
 }
 
+static bool is_before(const char *name, const char *other)
+{
+	return fake.before ? fake.before(name, other) : strcmp(name, other) < 0;
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+	const struct dirent *const *one = a, *const *other = b;
+
+	if (is_before((*one)->d_name, (*other)->d_name))
+		return -1;
+	return is_before((*other)->d_name, (*one)->d_name);
+}
+
 int sys_list(const char *path, sys_visit_fn *visit, void *arg)
 {
-	struct dirent *entry;
-	DIR *dir;
-	int err;
+	struct dirent **entries;
+	int i, err, count;
 
 	lock();
 	err = begin_call(DEVICE_FILES);
@@ -449,12 +467,15 @@ int sys_list(const char *path, sys_visit_fn *visit, void *arg)
 	if (fake.before_open)
 		fake.before_open(path);
 	assert_memory_equal(path, "/sys/class/infiniband", 21);
-	dir = opendir(fake_real_path(path));
-	if (!dir)
+	count = scandir(fake_real_path(path), &entries, NULL, NULL);
+	if (count < 0)
 		return -errno;
-	while (!err && (entry = readdir(dir)))
-		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
-			err = visit(entry->d_name, arg);
-	closedir(dir);
+	qsort(entries, (size_t)count, sizeof(struct dirent *), compare_entries);
+	for (i = 0; i < count; i++) {
+		if (!err && strcmp(entries[i]->d_name, ".") && strcmp(entries[i]->d_name, ".."))
+			err = visit(entries[i]->d_name, arg);
+		__real_free(entries[i]);
+	}
+	__real_free(entries);
 	return err;
 }

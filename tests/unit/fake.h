@@ -40,6 +40,8 @@ void fake_dir(const char *path);
 void fake_link(const char *path, const char *target);
 /* Removes a file, a link, or a whole folder. */
 void fake_remove(const char *path);
+/* Folders are listed in the order of names, or in this order; NULL: of names again. */
+void fake_order(bool (*before)(const char *name, const char *other));
 /* The path of a file in the temporary folder. Valid until the next call. */
 const char *fake_real_path(const char *path);
 

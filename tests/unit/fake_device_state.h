@@ -40,6 +40,7 @@ extern struct fake_state {
 	bool manual;
 	bool pristine; /* sysfs is as device_setup() makes it */
 	void (*before_open)(const char *path);
+	bool (*before)(const char *name, const char *other);
 	pthread_mutex_t lock; /* guards all below */
 	pthread_cond_t written, polls_go;
 	struct fake_device devices[MAX_DEVICES];

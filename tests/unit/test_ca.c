@@ -158,15 +158,48 @@ TEST(long_texts_are_cut_to_their_member)
 	umad_release_ca(&ca);
 }
 
-TEST(ports_that_do_not_fit_fail_the_call)
+static char first_message[128];
+
+static void note_first(enum umad_log_level level, const char *text, void *user)
 {
+	(void)user;
+	if (!first_message[0])
+		snprintf(first_message, sizeof(first_message), "%d %s", level, text);
+}
+
+/* ca.ports[] ends at port 9. */
+TEST(ports_that_do_not_fit_fail_umad_get_ca_and_no_other_call)
+{
+	struct umad_ca_pair pair;
 	__be64 guids[20];
 
-	fake_port("mlx5_0", 10, 3);
-	assert_int_equal(umad_get_ca("mlx5_0", &ca), -EIO);
-	assert_int_equal(umad_get_ca_portguids("mlx5_0", guids, 20), -EIO);
-	fake_remove(CA "/ports/10");
-	fake_port("mlx5_0", 9, 3);
+	for (int i = 1; i <= 12; i++)
+		fake_port("mlx5_0", i, (uint32_t)i);
+	first_message[0] = '\0';
+	umad_set_log_hook(note_first, NULL);
+	assert_errno(assert_int_equal(umad_get_ca("mlx5_0", &ca), -EIO), EOVERFLOW);
+	umad_set_log_hook(NULL, NULL);
+	assert_string_equal(first_message, "0 mlx5_0: 12 ports; umad_get_ca() can hold 9");
+	assert_int_equal(umad_get_ca_portguids("mlx5_0", guids, 20), 13);
+	assert_true(be64toh(guids[12]) == 0x0002c9030000000c);
+	fake_file(PORT1 "/state", "1: DOWN\n");
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(umad_get_port(i ? NULL : "mlx5_0", 12, &port), 0);
+		assert_int_equal(port.portnum, 12);
+		umad_release_port(&port);
+		assert_int_equal(umad_get_port(i ? NULL : "mlx5_0", 0, &port), 0);
+		assert_int_equal(port.portnum, 2);
+		umad_release_port(&port);
+	}
+	assert_int_equal(umad_get_smi_gsi_pairs(&pair, 1), 1);
+	assert_int_equal(umad_get_smi_gsi_pair_by_ca_name("mlx5_0", 12, &pair, 1), 0);
+	assert_int_equal(pair.gsi_preferred_port, 12);
+	for (int i = 10; i <= 12; i++) {
+		char path[64];
+
+		snprintf(path, sizeof(path), CA "/ports/%d", i);
+		fake_remove(path);
+	}
 	assert_int_equal(umad_get_ca("mlx5_0", &ca), 0);
 	assert_int_equal(ca.numports, 9);
 	umad_release_ca(&ca);
@@ -254,17 +287,26 @@ TEST(what_is_not_there_is_no_device)
 	assert_errno(assert_int_equal(umad_get_port("mlx5_0", 2, &port), -EIO), ENOENT);
 }
 
-TEST(an_rnic_is_no_device)
+TEST(a_device_of_another_kind_is_found_only_by_its_name)
 {
+	static const char *const kinds[] = {"4: RNIC\n", "5: usNIC\n", "7: <unknown>\n"};
 	__be64 guids[2];
 
-	fake_file(CA "/node_type", "4: RNIC\n");
-	assert_int_equal(umad_get_ca("mlx5_0", &ca), -ENODEV);
-	assert_int_equal(umad_get_ca(NULL, &ca), -ENODEV);
-	assert_int_equal(umad_get_port("mlx5_0", 1, &port), -ENODEV);
-	assert_int_equal(umad_get_port("mlx5_0", 0, &port), -ENODEV);
-	assert_int_equal(umad_get_port(NULL, 1, &port), -ENODEV);
-	assert_fails(umad_get_ca_portguids("mlx5_0", guids, 2), ENODEV);
+	for (unsigned i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		fake_file(CA "/node_type", "%s", kinds[i]);
+		assert_int_equal(umad_get_ca("mlx5_0", &ca), 0);
+		assert_int_equal(ca.node_type, (unsigned)(kinds[i][0] - '0'));
+		umad_release_ca(&ca);
+		assert_int_equal(umad_get_port("mlx5_0", 1, &port), 0);
+		umad_release_port(&port);
+		assert_int_equal(umad_get_port("mlx5_0", 0, &port), 0);
+		assert_int_equal(port.portnum, 1);
+		umad_release_port(&port);
+		assert_int_equal(umad_get_ca_portguids("mlx5_0", guids, 2), 2);
+		assert_fails(umad_get_ca(NULL, &ca), ENODEV);
+		assert_fails(umad_get_port(NULL, 1, &port), ENODEV);
+		assert_fails(umad_get_ca_portguids(NULL, guids, 2), ENODEV);
+	}
 }
 
 TEST(bad_arguments_are_refused)
@@ -490,13 +532,14 @@ TEST(why_a_call_failed_is_logged_when_wanted)
 	}
 	assert_non_null(strstr(last_message, "mlx5_9"));
 	assert_errno(assert_int_equal(umad_get_port("mlx5_0", 7, &port), -EIO), ENOENT);
-	assert_int_equal(messages, 2);
+	/* the file, then the port */
+	assert_int_equal(messages, 3);
 	assert_non_null(strstr(last_message, "mlx5_0"));
 	assert_int_equal(umad_get_port("mlx5_9", 0, &port), -ENODEV);
 	fake_remove(CA);
 	assert_int_equal(umad_get_ca(NULL, &ca), -ENODEV);
 	assert_int_equal(umad_get_port(NULL, 0, &port), -ENODEV);
-	assert_int_equal(messages, 5);
+	assert_int_equal(messages, 6);
 	umad_debug(0);
 	umad_set_log_hook(NULL, NULL);
 }

@@ -10,7 +10,7 @@ FIXTURE(fake_setup, fake_teardown);
 
 #define CA "/sys/class/infiniband/mlx5_0"
 
-static bool ports[UMAD_CA_MAX_PORTS];
+static bool ports[NODE_PORTS_MAX];
 
 TEST(a_name_is_one_short_path_component)
 {
@@ -55,6 +55,10 @@ TEST(only_cas_switches_and_routers_are_infiniband)
 		assert_int_equal(node_type("mlx5_0"), rows[i].type);
 	}
 	assert_int_equal(node_type("../infiniband/mlx5_0"), -ENODEV);
+	fake_file(CA "/node_type", "4: RNIC\n");
+	assert_int_equal(node_kind("mlx5_0"), 4);
+	fake_file(CA "/node_type", "rubbish\n");
+	assert_int_equal(node_kind("mlx5_0"), -ENODEV);
 }
 
 TEST(ports_are_marked_by_number)
@@ -90,7 +94,8 @@ TEST(names_that_are_no_port_numbers_are_passed_over)
 
 TEST(a_port_number_that_does_not_fit_is_an_error)
 {
-	static const char *const names[] = {"10", "255", "4294967296", "99999999999999999999"};
+	static const char *const names[] = {"256", "1000", "4294967296",
+					    "99999999999999999999"};
 	char path[128];
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
@@ -99,8 +104,9 @@ TEST(a_port_number_that_does_not_fit_is_an_error)
 		assert_int_equal(node_ports("mlx5_0", ports), -EIO);
 		fake_remove(path);
 	}
-	fake_dir(CA "/ports/9");
-	assert_int_equal(node_ports("mlx5_0", ports), 9);
+	fake_dir(CA "/ports/255");
+	assert_int_equal(node_ports("mlx5_0", ports), 255);
+	assert_true(ports[255]);
 }
 
 TEST(paths_are_those_of_the_class)
@@ -145,11 +151,11 @@ TEST(a_bad_name_is_not_looked_for)
 
 TEST(marks_from_before_are_cleared)
 {
-	for (int i = 0; i < UMAD_CA_MAX_PORTS; i++)
+	for (int i = 0; i < NODE_PORTS_MAX; i++)
 		ports[i] = true;
 	fake_dir(CA "/ports/1");
 	assert_int_equal(node_ports("mlx5_0", ports), 1);
-	for (int i = 0; i < UMAD_CA_MAX_PORTS; i++)
+	for (int i = 0; i < NODE_PORTS_MAX; i++)
 		assert_int_equal(ports[i], i == 1);
 }
 

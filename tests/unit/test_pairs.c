@@ -59,6 +59,12 @@ static void expect_pair(const char *name, uint8_t portnum, uint8_t enforce_smi,
 	assert_string_equal(text, expected);
 }
 
+/* The opposite of the order of names. */
+static bool greater(const char *name, const char *other)
+{
+	return strcmp(name, other) > 0;
+}
+
 TEST(a_usual_device_is_both_sides)
 {
 	fake_ca("mlx5_0");
@@ -66,7 +72,7 @@ TEST(a_usual_device_is_both_sides)
 	fake_port("mlx5_0", 2, 2);
 	fake_ca("mlx5_1");
 	fake_port("mlx5_1", 1, 3);
-	expect_pairs("mlx5_0/0=mlx5_0/0 mlx5_0/0=mlx5_0/0 mlx5_1/0=mlx5_1/0");
+	expect_pairs("mlx5_0/0=mlx5_0/0 mlx5_1/0=mlx5_1/0");
 }
 
 TEST(a_planarized_port_has_a_device_for_each_side)
@@ -117,7 +123,40 @@ TEST(the_default_pair_is_the_default_devices)
 	planarized_machine();
 	fake_file("/sys/class/infiniband/mlx5_0/ports/1/state", "1: DOWN\n");
 	expect_pair(NULL, 0, 0, "smi1/1=mlx5_1/1");
-	expect_pair(NULL, 0, 1, "smi0/1=mlx5_0/1");
+	expect_pair(NULL, 0, 1, "smi1/1=mlx5_1/1");
+	expect_pair("mlx5_0", 0, 1, "smi0/1=mlx5_0/1");
+}
+
+/* Not the Active one: rdma-core takes the first pair whose ports are up. */
+TEST(the_default_pair_is_the_first_one_that_is_up)
+{
+	fake_ca("mlx5_0");
+	fake_port("mlx5_0", 1, 1);
+	fake_file("/sys/class/infiniband/mlx5_0/ports/1/state", "2: INIT\n");
+	fake_ca("mlx5_1");
+	fake_port("mlx5_1", 1, 2);
+	expect_pair(NULL, 0, 1, "mlx5_0/1=mlx5_0/1");
+	fake_file("/sys/class/infiniband/mlx5_0/ports/1/state", "1: DOWN\n");
+	expect_pair(NULL, 0, 1, "mlx5_1/1=mlx5_1/1");
+	fake_file("/sys/class/infiniband/mlx5_1/ports/1/state", "1: DOWN\n");
+	expect_pair(NULL, 0, 1, "mlx5_0/1=mlx5_0/1");
+	fake_file("/sys/class/infiniband/mlx5_0/ports/1/phys_state", "3: Disabled\n");
+	expect_pair(NULL, 0, 1, "mlx5_1/1=mlx5_1/1");
+	expect_pair("mlx5_0", 0, 1, "mlx5_0/1=mlx5_0/1");
+}
+
+TEST(the_order_of_the_directory_does_not_matter)
+{
+	fake_ca("mlx5_10");
+	fake_port("mlx5_10", 1, 1);
+	fake_ca("mlx5_2");
+	fake_port("mlx5_2", 1, 2);
+	for (int i = 0; i < 2; i++) {
+		expect_pair(NULL, 0, 1, "mlx5_10/1=mlx5_10/1");
+		expect_pairs("mlx5_10/0=mlx5_10/0 mlx5_2/0=mlx5_2/0");
+		fake_order(greater);
+	}
+	fake_order(NULL);
 }
 
 TEST(the_preferred_port_is_given_or_only_or_up)
@@ -132,7 +171,105 @@ TEST(the_preferred_port_is_given_or_only_or_up)
 	expect_pair("mlx5_0", 4, 0, "mlx5_0/4=mlx5_0/4");
 	fake_file("/sys/class/infiniband/mlx5_0/ports/3/state", "1: DOWN\n");
 	fake_file("/sys/class/infiniband/mlx5_0/ports/4/state", "1: DOWN\n");
-	expect_pair("mlx5_0", 0, 0, "mlx5_0/0=mlx5_0/0");
+	expect_pair("mlx5_0", 0, 0, "mlx5_0/2=mlx5_0/2");
+	fake_file("/sys/class/infiniband/mlx5_0/ports/2/phys_state", "3: Disabled\n");
+	expect_pair("mlx5_0", 0, 0, "mlx5_0/3=mlx5_0/3");
+	expect_pair("mlx5_0", 2, 0, "mlx5_0/2=mlx5_0/2");
+}
+
+TEST(a_port_that_does_not_exist_is_in_no_pair)
+{
+	struct umad_ca_pair pair;
+
+	fake_ca("mlx5_1");
+	fake_port("mlx5_1", 1, 1);
+	fake_port("mlx5_1", 2, 2);
+	assert_fails(umad_get_smi_gsi_pair_by_ca_name("mlx5_1", 7, &pair, 0), ENODEV);
+	assert_fails(umad_get_smi_gsi_pair_by_ca_name("mlx5_1", 255, &pair, 0), ENODEV);
+	assert_string_equal(pair.gsi_name, "");
+	expect_pair("mlx5_1", 2, 0, "mlx5_1/2=mlx5_1/2");
+}
+
+/* The planes are ports of one device. */
+TEST(a_plane_is_paired_with_the_only_port_of_the_device_that_programs_see)
+{
+	char path[64];
+	struct umad_ca_pair pair;
+
+	fake_ca("mlx5_0");
+	fake_port("mlx5_0", 1, 10);
+	NO_SM("mlx5_0");
+	fake_ca("smi1");
+	for (int i = 1; i <= 4; i++)
+		fake_port("smi1", i, 10);
+	expect_pairs("smi1/0=mlx5_0/0");
+	expect_pair("smi1", 2, 1, "smi1/2=mlx5_0/1");
+	expect_pair("mlx5_0", 1, 1, "smi1/1=mlx5_0/1");
+	expect_pair(NULL, 4, 1, "smi1/4=mlx5_0/1");
+	assert_fails(umad_get_smi_gsi_pair_by_ca_name("mlx5_0", 2, &pair, 0), ENODEV);
+	assert_fails(umad_get_smi_gsi_pair_by_ca_name("smi1", 5, &pair, 0), ENODEV);
+	for (int i = 1; i <= 2; i++) {
+		snprintf(path, sizeof(path), "/sys/class/infiniband/smi1/ports/%d/state", i);
+		fake_file(path, "1: DOWN\n");
+	}
+	expect_pair(NULL, 0, 1, "smi1/3=mlx5_0/1");
+	expect_pair("mlx5_0", 0, 1, "smi1/3=mlx5_0/1");
+}
+
+TEST(ethernet_ports_are_in_no_pair)
+{
+	struct umad_ca_pair pair;
+
+	fake_ca("mlx5_0");
+	fake_port("mlx5_0", 1, 1);
+	fake_file("/sys/class/infiniband/mlx5_0/ports/1/link_layer", "Ethernet\n");
+	assert_int_equal(umad_get_smi_gsi_pairs(&pair, 1), 0);
+	assert_fails(umad_get_smi_gsi_pair_by_ca_name(NULL, 1, &pair, 0), ENODEV);
+	fake_ca("mlx5_1");
+	fake_port("mlx5_1", 1, 2);
+	expect_pairs("mlx5_1/0=mlx5_1/0");
+	/* a card with both: the InfiniBand port stays the default */
+	fake_port("mlx5_0", 2, 3);
+	expect_pairs("mlx5_0/0=mlx5_0/0 mlx5_1/0=mlx5_1/0");
+	expect_pair(NULL, 0, 1, "mlx5_0/2=mlx5_0/2");
+	expect_pair("mlx5_0", 0, 1, "mlx5_0/2=mlx5_0/2");
+	assert_fails(umad_get_smi_gsi_pair_by_ca_name("mlx5_0", 1, &pair, 0), ENODEV);
+}
+
+TEST(ports_without_a_guid_are_in_no_pair)
+{
+	struct umad_ca_pair pair;
+
+	fake_ca("mlx5_0");
+	fake_port("mlx5_0", 1, 1);
+	fake_ca("mlx5_1");
+	fake_port("mlx5_1", 1, 2);
+	NO_SM("mlx5_1");
+	for (int i = 0; i < 2; i++) {
+		char path[64];
+
+		snprintf(path, sizeof(path), "/sys/class/infiniband/mlx5_%d/ports/1/gids/0", i);
+		fake_file(path, "fe80:0000:0000:0000:0000:0000:0000:0000\n");
+	}
+	assert_int_equal(umad_get_smi_gsi_pairs(&pair, 1), 0);
+	assert_fails(umad_get_smi_gsi_pair_by_ca_name("mlx5_0", 1, &pair, 0), ENODEV);
+}
+
+/* A GUID that two adapters have, by a fault: neither of them hides the other. */
+TEST(devices_of_the_same_kind_with_one_guid_are_pairs_of_their_own)
+{
+	fake_ca("mlx5_0");
+	fake_port("mlx5_0", 1, 1);
+	fake_ca("mlx5_1");
+	fake_port("mlx5_1", 1, 1);
+	expect_pairs("mlx5_0/0=mlx5_0/0 mlx5_1/0=mlx5_1/0");
+	expect_pair("mlx5_1", 0, 1, "mlx5_1/1=mlx5_1/1");
+	NO_SM("mlx5_0");
+	NO_SM("mlx5_1");
+	expect_pairs("/0=mlx5_0/0 /0=mlx5_1/0");
+	fake_ca("smi0");
+	fake_port("smi0", 1, 1);
+	expect_pairs("smi0/0=mlx5_1/0");
 }
 
 TEST(enforcing_smi_leaves_out_pairs_without)
@@ -201,20 +338,41 @@ TEST(the_default_device_must_have_the_port_that_is_given)
 	assert_fails(umad_get_smi_gsi_pair_by_ca_name(NULL, 3, &pair, 0), ENODEV);
 }
 
-TEST(a_port_is_preferred_only_where_it_is_known_to_be_up)
+/* umad_get_ca() fails for it. */
+TEST(a_device_that_cannot_be_read_as_a_whole_is_in_no_pair)
 {
-	static const char *const contents[] = {"0: NOP\n", "1: DOWN\n", "", "up\n"};
+	static const char *const files[] = {"node_guid",       "ports/1/state", "ports/1/sm_sl",
+					    "ports/1/pkeys",   "ports/1/gids",  "ports/1/rate",
+					    "ports/1/cap_mask"};
+	struct umad_ca_pair pair;
+	char path[64];
 
-	fake_ca("mlx5_0");
-	fake_port("mlx5_0", 1, 1);
-	fake_port("mlx5_0", 2, 2);
-	fake_file("/sys/class/infiniband/mlx5_0/ports/2/state", "2: INIT\n");
-	for (size_t i = 0; i < sizeof(contents) / sizeof(*contents); i++) {
-		fake_file("/sys/class/infiniband/mlx5_0/ports/1/state", "%s", contents[i]);
-		expect_pair("mlx5_0", 0, 0, "mlx5_0/2=mlx5_0/2");
+	fake_ca("mlx5_1");
+	fake_port("mlx5_1", 1, 3);
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+		fake_ca("mlx5_0");
+		fake_port("mlx5_0", 1, 1);
+		fake_port("mlx5_0", 2, 2);
+		expect_pair(NULL, 0, 0, "mlx5_0/1=mlx5_0/1");
+		snprintf(path, sizeof(path), "/sys/class/infiniband/mlx5_0/%s", files[i]);
+		fake_remove(path);
+		expect_pairs("mlx5_1/0=mlx5_1/0");
+		expect_pair(NULL, 0, 0, "mlx5_1/1=mlx5_1/1");
+		assert_fails(umad_get_smi_gsi_pair_by_ca_name("mlx5_0", 2, &pair, 0), ENODEV);
 	}
-	fake_remove("/sys/class/infiniband/mlx5_0/ports/1/state");
-	expect_pair("mlx5_0", 0, 0, "mlx5_0/2=mlx5_0/2");
+}
+
+TEST(a_device_with_more_ports_than_umad_get_ca_can_hold_is_the_last_pair)
+{
+	fake_ca("mlx5_0");
+	for (int i = 1; i <= 12; i++)
+		fake_port("mlx5_0", i, (uint32_t)i);
+	expect_pair(NULL, 0, 1, "mlx5_0/1=mlx5_0/1");
+	expect_pair(NULL, 12, 1, "mlx5_0/12=mlx5_0/12");
+	fake_ca("mlx5_1");
+	fake_port("mlx5_1", 1, 13);
+	expect_pairs("mlx5_1/0=mlx5_1/0 mlx5_0/0=mlx5_0/0");
+	expect_pair(NULL, 0, 1, "mlx5_1/1=mlx5_1/1");
 }
 
 TEST(what_has_no_readable_port_is_no_pair)
@@ -227,7 +385,7 @@ TEST(what_has_no_readable_port_is_no_pair)
 	fake_file("/sys/class/infiniband/iw0/node_type", "4: RNIC\n");
 	fake_port("iw0", 1, 1);
 	fake_port("crowded", 1, 2);
-	fake_dir("/sys/class/infiniband/crowded/ports/10");
+	fake_dir("/sys/class/infiniband/crowded/ports/256");
 	fake_port("garbled", 1, 3);
 	fake_file("/sys/class/infiniband/garbled/ports/1/gids/0", "fe80::1\n");
 	assert_int_equal(umad_get_smi_gsi_pairs(pairs, 4), 0);
@@ -281,12 +439,14 @@ TEST(a_failing_call_leaves_out_a_port_and_no_more)
 		ret = umad_get_smi_gsi_pairs(pairs, 4);
 		if (!fake_failed())
 			break;
-		assert_int_equal(ret, n == 1 ? -EIO : 1);
+		/* a port without link_layer is InfiniBand */
+		assert_true(n == 1 ? ret == -EIO : ret == 1 || ret == 2);
 	}
 	fake_fail_call(0, 0);
 	assert_int_equal(ret, 2);
-	/* the list; of each device its type, its ports, a GID and a capability mask */
-	assert_int_equal(n, 1 + 2 * 7 + 1);
+	/* the list; of each device its type, GUIDs and ports, and two times the port's
+	 * attributes */
+	assert_true(n > 1 + 2 * 30);
 }
 
 TEST(every_allocation_for_many_pairs_may_fail)
@@ -330,12 +490,15 @@ TEST(a_device_that_vanishes_meanwhile_is_left_out)
 	expect_pairs("/0=mlx5_0/0 smi1/0=mlx5_1/0");
 }
 
-TEST(of_several_pairs_with_a_device_the_first_is_meant)
+/* rdma-core pairs port 2 of mlx5_0 with smi0, which has another PortGUID. */
+TEST(of_several_pairs_with_a_device_the_port_tells_which_is_meant)
 {
 	planarized_machine();
+	fake_remove("/sys/class/infiniband/mlx5_1");
 	fake_port("mlx5_0", 2, 11);
 	fake_file("/sys/class/infiniband/mlx5_0/ports/2/cap_mask", "0x400\n");
-	/* mlx5_0 is now the GSI side of both pairs */
+	expect_pairs("smi0/0=mlx5_0/0 smi1/0=mlx5_0/0");
 	expect_pair("mlx5_0", 0, 0, "smi0/1=mlx5_0/1");
-	expect_pair("smi1", 0, 0, "smi1/1=mlx5_0/1");
+	expect_pair("mlx5_0", 2, 0, "smi1/1=mlx5_0/2");
+	expect_pair("smi1", 0, 0, "smi1/1=mlx5_0/2");
 }

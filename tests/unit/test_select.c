@@ -73,10 +73,11 @@ static void have_port(const char *ca_name, int portnum, const char *state, const
  * A row has a sentence and a line of steps:
  *
  *	CA/PORT WORD ...	the port is active, linked, polling or disabled; then
- *				ethernet, ib, no-layer, cap=HEX, no-cap, no-state or no-phys;
- *				or it is gone
+ *				ethernet, ib, no-layer, cap=HEX, or without a file: no-cap,
+ *				no-state, no-phys, no-gids, no-pkeys, no-sl or no-rate; or it
+ *				is gone
  *	CA WORD			a device without ports (ca); the device is a switch, router
- *				or rnic, or it is gone
+ *				or rnic, has no-guid, or is gone
  *	open NAME > RESULT	NAME is CA, CA/PORT, any or any/PORT. select_port(),
  *				umad_open_port() and umad_get_port() choose this port, or
  *				fail with this errno.
@@ -89,7 +90,17 @@ struct row {
 /* The errors in the rows. */
 static const char *error_name(int error)
 {
-	return error == -ENODEV ? "ENODEV" : error == -EINVAL ? "EINVAL" : strerror(-error);
+	switch (error) {
+	case -ENODEV:
+		return "ENODEV";
+	case -EINVAL:
+		return "EINVAL";
+	case -ENOENT: /* public calls store it in errno */
+	case -EIO:
+		return "EIO";
+	default:
+		return strerror(-error);
+	}
 }
 
 /* The port that a call opened, or the error. */
@@ -103,7 +114,7 @@ static const char *opened_by(int (*open_port)(const char *, int), const char *ca
 	errno = 0;
 	fd = open_port(ca_name, portnum);
 	if (fd < 0) {
-		assert_int_equal(errno, -fd);
+		assert_int_equal(errno, fd == -EIO ? ENOENT : -fd);
 		return error_name(fd);
 	}
 	text[0] = '\0';
@@ -127,7 +138,7 @@ static const char *found_by_get_port(const char *ca_name, int portnum)
 	errno = 0;
 	ret = umad_get_port(ca_name, portnum, &port);
 	if (ret) {
-		assert_int_equal(errno, -ret);
+		assert_int_equal(errno, ret == -EIO ? ENOENT : -ret);
 		return error_name(ret);
 	}
 	snprintf(text, sizeof(text), "%s/%d", port.ca_name, port.portnum);
@@ -192,6 +203,10 @@ static void change_port(const char *ca_name, int portnum, const char *word)
 		{"no-state", "/state", NULL},
 		{"no-phys", "/phys_state", NULL},
 		{"no-cap", "/cap_mask", NULL},
+		{"no-gids", "/gids", NULL},
+		{"no-pkeys", "/pkeys", NULL},
+		{"no-sl", "/sm_sl", NULL},
+		{"no-rate", "/rate", NULL},
 		{"gone", "", NULL},
 	};
 	size_t i;
@@ -229,7 +244,8 @@ static void change_ca(const char *ca_name, const char *word)
 	size_t i;
 
 	snprintf(path, sizeof(path), "/sys/class/infiniband/%s", ca_name);
-	if (!strcmp(word, "gone")) {
+	if (!strcmp(word, "gone") || !strcmp(word, "no-guid")) {
+		strcat(path, *word == 'n' ? "/node_guid" : "");
 		fake_remove(path);
 		return;
 	}
@@ -306,10 +322,16 @@ static const struct row rows[] = {
 	 "mlx5_0/1 active; mlx5_1/1 active; mlx5_1/2 polling; mlx5_2/2 active; "
 	 "open any/2 > mlx5_2/2; mlx5_2/2 linked; open any/2 > mlx5_1/2; mlx5_2/2 disabled; "
 	 "open any/2 > mlx5_1/2; open any/3 > ENODEV"},
-	{"a port number needs an InfiniBand port that is not disabled",
-	 "rxe0/1 active ethernet; mlx5_0/2 polling; open any/1 > ENODEV; "
-	 "open any/2 > mlx5_0/2; open rxe0 > rxe0/1; rxe0/1 disabled; open any/1 > ENODEV; "
-	 "rxe0/1 polling; open any/1 > rxe0/1"},
+	{"a port number needs a port that is not disabled",
+	 "mlx5_0/2 polling; rxe0/1 disabled ethernet; open any/1 > ENODEV; "
+	 "open any/2 > mlx5_0/2; rxe0/1 polling; open any/1 > rxe0/1"},
+	{"by number an Ethernet port is the last choice",
+	 "a/1 active ethernet; open any/1 > a/1; b/1 polling; open any/1 > b/1; "
+	 "c/1 active ethernet; open any/1 > b/1; b/1 disabled; open any/1 > a/1; "
+	 "open any > a/1"},
+	{"for SMPs an Ethernet port is the last choice",
+	 "a/1 active ethernet; smi any > a/1; smi a > a/1; b/1 polling; smi any > b/1; "
+	 "open any > a/1; a/2 polling; smi a > a/2; open a > a/1"},
 	{"a switch is its port 0",
 	 "sw0/0 polling; sw0 switch; open sw0 > sw0/0; open any > sw0/0; open any/1 > sw0/0; "
 	 "smi sw0 > sw0/0; sw0/0 active; smi sw0 > sw0/0; sw0/0 polling cap=400; "
@@ -317,8 +339,8 @@ static const struct row rows[] = {
 	{"a router is judged as a CA is",
 	 "mlx5_0/1 polling; mlx5_0/2 active; mlx5_0 router; open mlx5_0 > mlx5_0/2; "
 	 "open any > mlx5_0/2"},
-	{"an RNIC is never chosen",
-	 "iw0/1 active; iw0 rnic; open iw0 > ENODEV; open any > ENODEV; open any/1 > ENODEV; "
+	{"an RNIC is chosen only by its name",
+	 "iw0/1 active; iw0 rnic; open iw0 > iw0/1; open any > ENODEV; open any/1 > ENODEV; "
 	 "mlx5_0/1 polling; open any > mlx5_0/1"},
 	{"an SMI port must permit a subnet manager",
 	 "mlx5_0/1 active cap=400; mlx5_0/2 polling; smi mlx5_0 > mlx5_0/2; "
@@ -334,9 +356,16 @@ static const struct row rows[] = {
 	{"a negative port is refused",
 	 "mlx5_0/1 active; open mlx5_0/-1 > EINVAL; open any/-1 > EINVAL; "
 	 "open any/-2147483648 > EINVAL; smi any/-1 > EINVAL"},
-	{"names are taken in the order of their bytes",
-	 "mlx5_2/1 active; mlx5_10/1 active; Z/1 active; a/1 active; open any > Z/1; Z gone; "
-	 "open any > a/1; a gone; open any > mlx5_10/1"},
+	{"a device that cannot be read hides no other one",
+	 "a/1 active no-gids; open any > EIO; b/1 polling; open any > b/1; open any/1 > b/1; "
+	 "smi any > b/1; b/1 disabled; a/1 active no-pkeys; open any > EIO; b/1 active; "
+	 "open any > b/1; a/1 active no-sl; open any > b/1; a/1 active no-rate; open any > "
+	 "b/1; "
+	 "a no-guid; a/1 active; open any > b/1"},
+	{"a device that can be read in part is the last choice",
+	 "a/1 active; a/2 active no-gids; open any > a/1; open a > a/1; b/1 polling; "
+	 "open any > b/1; open any/1 > b/1; open a > a/1; a/1 active no-gids; open a > EIO; "
+	 "a/2 polling; open a > a/2"},
 };
 
 TEST_ROWS(run_row, rows);
@@ -356,12 +385,27 @@ TEST(a_port_named_in_full_is_chosen_although_it_does_not_exist)
 	assert_string_equal(opened_by(umad_open_port, "mlx5_0", 1), "ENODEV");
 }
 
-/* The set of ports is unknown. */
-TEST(a_device_with_more_ports_than_a_device_can_have_is_not_chosen)
+TEST(a_device_with_more_ports_than_umad_get_ca_can_hold_is_chosen)
 {
-	run_line("mlx5_0/1 active");
-	fake_dir("/sys/class/infiniband/mlx5_0/ports/12");
-	run_line("open mlx5_0 > ENODEV");
+	run_line("mlx5_0/12 active; open mlx5_0 > mlx5_0/12; open any > mlx5_0/12; "
+		 "open any/12 > mlx5_0/12; mlx5_1/1 polling; open any > mlx5_1/1");
+}
+
+/* The opposite of the order of names. */
+static bool greater(const char *name, const char *other)
+{
+	return strcmp(name, other) > 0;
+}
+
+TEST(devices_are_taken_in_the_order_of_the_directory)
+{
+	run_line("mlx5_2/1 active; mlx5_10/1 active; open any > mlx5_10/1; open any/1 > "
+		 "mlx5_10/1");
+	fake_order(greater);
+	run_line(
+		"open any > mlx5_2/1; open any/1 > mlx5_2/1; smi any > mlx5_2/1; "
+		"mlx5_2/1 linked; open any > mlx5_10/1; mlx5_10/1 linked; open any > mlx5_2/1");
+	fake_order(NULL);
 }
 
 TEST(names_that_cannot_be_devices_are_no_device)
@@ -418,15 +462,11 @@ TEST(a_state_that_makes_no_sense_is_not_chosen)
 	}
 }
 
-/* A device with only the files that the choice of a port needs. */
+/* A device whose port has these states. */
 static void slim_ca(const char *ca_name, const char *state, const char *phys)
 {
-	char path[128];
-
-	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/node_type", ca_name);
-	fake_file(path, "1: CA\n");
-	set(ca_name, 1, "state", state);
-	set(ca_name, 1, "phys_state", phys);
+	fake_ca(ca_name);
+	port_is(ca_name, 1, state, phys);
 }
 
 TEST(there_is_no_limit_to_the_devices_to_choose_from)
@@ -493,8 +533,11 @@ TEST(every_call_may_fail_and_the_next_best_is_chosen)
 	fake_fail_call(0, 0);
 	assert_int_equal(ret, 0);
 	assert_string_equal(choice.ca_name, "mlx5_0");
-	/* the list; type, ports, state, capability mask and link layer of the first device */
-	assert_int_equal(n, 1 + 9 + 1);
+	/*
+	 * the list; type, ports, states, capability mask and link layer of the first device;
+	 * and its GUIDs, ports, 9 numbers, a link layer, a GID and a P_Key
+	 */
+	assert_int_equal(n, 1 + 2 + 1 + 4 * 2 + 2 * 2 + 1 + 11 * 2 + 1);
 }
 
 TEST(every_call_of_an_opening_may_fail)
