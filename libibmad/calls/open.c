@@ -285,11 +285,14 @@ static int open_both(struct ibmad_ports_pair *pair, const struct umad_ca_pair *n
 	return 0;
 }
 
-/* 0 or an errno. */
+/*
+ * 0 or an errno. A port that is in no pair, such as a RoCE port, has no device for SMPs.
+ */
 static int find_pair(const char *ca_name, int portnum, unsigned enforce_smi,
 		     struct umad_ca_pair *names)
 {
-	int ret, fd, error;
+	umad_port_t port;
+	int ret, error;
 
 	if (portnum < 0 || portnum > UINT8_MAX)
 		return ENODEV;
@@ -297,10 +300,14 @@ static int find_pair(const char *ca_name, int portnum, unsigned enforce_smi,
 	if (!ret)
 		return 0;
 	error = ret < 0 ? cause_of(ret) : ENODEV;
-	/* libibumad reports why the port cannot be opened */
-	fd = umad_open_port(ca_name, portnum);
-	if (fd >= 0)
-		umad_close_port(fd);
+	/* libibumad also reports why the port cannot be read */
+	if (!umad_get_port(ca_name, portnum, &port)) {
+		snprintf(names->gsi_name, sizeof(names->gsi_name), "%s", port.ca_name);
+		names->gsi_preferred_port = (uint32_t)port.portnum;
+		umad_release_port(&port);
+		if (!enforce_smi && ret == -ENODEV)
+			return 0;
+	}
 	return error;
 }
 
