@@ -353,7 +353,7 @@ static void count(const char *text, uint32_t seed, enum call call, const char *n
 		strcpy(reasons[i].text, text);
 		reasons[i].seed = seed;
 		snprintf(reasons[i].example, sizeof(reasons[i].example),
-			 "%s(%s, %d): ours %s, theirs %s", call_names[call],
+			 "%s(%.20s, %d): ours %s, theirs %s", call_names[call],
 			 name ? name : "NULL", portnum, one, other);
 	}
 }
