@@ -65,13 +65,19 @@ static RARE void take_unclaimed(struct ibmad_port *port, const uint8_t *umad, in
 		port->dropped += !header->status;
 }
 
-/* A response has the ID of a request, and is not the response to it. */
-static RARE void note_mismatch(struct ibmad_port *port, const uint8_t *umad, const uint8_t *mad)
+/*
+ * A response has the ID of a request, and is not the response to it. Releases the lock for the
+ * message, whose hook may call the library.
+ */
+static RARE void note_mismatch_unlocking(struct ibmad_port *port, const uint8_t *umad,
+					 const uint8_t *mad)
 {
 	port->mismatched++;
 	probe_response_mismatched(umad, mad);
+	port_unlock(port);
 	report_mismatch(be16toh(((const struct ib_user_mad *)(const void *)umad)->addr.lid),
 			mad);
+	port_lock(port);
 }
 
 /* Whether a message with the ID of a request is its response, or the report of its timeout. */
@@ -118,7 +124,7 @@ static INLINE struct transmission *find_transmission_unlocking(struct ibmad_port
 		if (match == RESPONSE_MATCHES)
 			return transmission;
 		if (match == RESPONSE_OF_ANOTHER || clock_us() < port->lmc_until) {
-			note_mismatch(port, umad, mad);
+			note_mismatch_unlocking(port, umad, mad);
 			return NULL;
 		}
 		port_unlock(port);

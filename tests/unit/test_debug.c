@@ -17,7 +17,7 @@
 #define LINES 4096
 
 static char *lines[LINES];
-static unsigned line_count;
+static unsigned line_count, warnings;
 
 /* The hook calls the library, too: no lock is held. */
 static void hear(enum umad_log_level level, const char *text, void *user)
@@ -28,6 +28,7 @@ static void hear(enum umad_log_level level, const char *text, void *user)
 	assert_true(line_count < LINES);
 	if (level == UMAD_LOG_INFO)
 		lines[line_count++] = strdup(text);
+	warnings += level == UMAD_LOG_WARNING;
 	if (async)
 		mad_async_get_stats(async, &stats, sizeof(stats));
 }
@@ -42,6 +43,7 @@ static int setup(void)
 {
 	int ret = async_setup();
 
+	warnings = 0;
 	umad_set_log_hook(hear, NULL);
 	ibdebug = 1;
 	return ret;
@@ -191,6 +193,31 @@ TEST(calls_for_single_mads_have_a_line_each)
 		     "from Lid 3, ID 0x",
 		     "mad_respond_via: class 0x01 method 0x81 attribute 0x11 modifier 0x0 to "
 		     "Lid 3, ID 0x");
+}
+
+/* Another response has the ID of the request first. */
+static int answer_twice(const struct device_packet *packet, void *arg)
+{
+	uint8_t mad[IB_MAD_SIZE];
+
+	(void)arg;
+	device_copy_mad(packet, mad);
+	mad[3] = IB_MAD_METHOD_GET_RESPONSE;
+	mad[17] ^= 1;
+	device_reply(packet, mad, sizeof(mad));
+	mad[17] ^= 1;
+	device_reply(packet, mad, sizeof(mad));
+	return 0;
+}
+
+TEST(a_hook_that_hears_of_another_response_may_call_the_library)
+{
+	ib_portid_t to = to_lid(70);
+	uint8_t data[IB_SMP_DATA_SIZE];
+
+	device_on_write(answer_twice, NULL);
+	assert_non_null(smp_query_via(data, &to, IB_ATTR_NODE_INFO, 0, 0, port));
+	assert_int_equal(warnings, 1);
 }
 
 TEST(a_port_that_is_opened_has_lines)
