@@ -91,19 +91,14 @@ void transmissions_renew(struct tids *tids, struct transmissions *transmissions)
 
 /* --- choosing an ID ------------------------------------------------------------- */
 
-/*
- * The next ID of the library that no caller uses. If callers chose so many IDs that each ID
- * counts as resting, an ID is new that no request in flight has.
- */
+/* The next ID of the library that no caller uses. */
 static uint32_t new_tid(struct tids *tids, uint8_t mgmt_class, int64_t now)
 {
-	unsigned tries = 0;
 	uint32_t tid;
 
 	do
 		tid = (uint32_t)mad_trid();
-	while (tids_find(tids, tid, mgmt_class) ||
-	       (tids_rests(tids, tid, now) && ++tries < TIDS_RESTS));
+	while (tids_find(tids, tid, mgmt_class) || tids_rests(tids, tid, false, now));
 	return tid;
 }
 

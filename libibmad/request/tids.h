@@ -25,8 +25,8 @@
 /* How long an ID that a caller chose rests after a packet with it: no response takes longer. */
 #define TIDS_REST_S        300
 /*
- * The IDs that rest are remembered by their lowest bits, a power of two: of the IDs that have
- * these bits, one is used at a time. The others count as resting.
+ * The IDs that rest are remembered by their lowest bits, a power of two: of the IDs that
+ * callers choose and that have these bits, one is used at a time. The others count as resting.
  */
 #define TIDS_RESTS         1024
 
@@ -55,13 +55,18 @@ struct transmissions {
 	bool chosen;    /* the caller chose the request's own ID by hand */
 };
 
+/* An ID that a caller chose, and when its rest ends, in seconds. */
+struct resting_tid {
+	uint32_t tid, until;
+};
+
 /* The transmissions of all requests on a port. */
 struct tids {
 	struct transmission **buckets; /* first_buckets, or allocated */
 	struct transmission *first_buckets[TIDS_FIRST_BUCKETS];
 	unsigned bucket_count; /* a power of two */
 	unsigned count;
-	uint32_t rests_until[TIDS_RESTS]; /* in seconds, by the lowest bits of an ID */
+	struct resting_tid resting[TIDS_RESTS]; /* by the lowest bits of an ID */
 };
 
 void tids_init(struct tids *tids);
@@ -137,16 +142,20 @@ static inline void transmissions_init(struct transmissions *transmissions, uint3
 	transmissions->mgmt_class = mgmt_class;
 }
 
-/* Whether a response to an earlier request may have an ID that a caller chose. */
-static inline bool tids_rests(const struct tids *tids, uint32_t tid, int64_t now)
+/* Whether a response to an earlier request, whose caller chose its ID, may have this ID. */
+static inline bool tids_rests(const struct tids *tids, uint32_t tid, bool chosen, int64_t now)
 {
-	return tids->rests_until[tid % TIDS_RESTS] > now / 1000000;
+	const struct resting_tid *resting = &tids->resting[tid % TIDS_RESTS];
+
+	/* the IDs of the library are consecutive: only the ID itself counts */
+	return resting->until > now / 1000000 && (chosen || resting->tid == tid);
 }
 
 /* A packet with an ID that a caller chose is sent now. */
 static inline void tids_rest(struct tids *tids, uint32_t tid, int64_t now)
 {
-	tids->rests_until[tid % TIDS_RESTS] = (uint32_t)(now / 1000000) + TIDS_REST_S;
+	tids->resting[tid % TIDS_RESTS] = (struct resting_tid){
+		.tid = tid, .until = (uint32_t)(now / 1000000) + TIDS_REST_S};
 }
 
 /* Whether the next transmission may have the request's own ID. */
@@ -159,7 +168,7 @@ static inline bool transmissions_may_use_own(const struct tids *tids,
 	if (own->expected || !own->tid || tids_find(tids, own->tid, transmissions->mgmt_class))
 		return false;
 	/* the ID rests from the first packet on: for others, not for this request */
-	return transmissions->count || !tids_rests(tids, own->tid, now);
+	return transmissions->count || !tids_rests(tids, own->tid, transmissions->chosen, now);
 }
 
 /* A transmission with a new ID: of the request's own slot, unless the kernel holds the own ID.

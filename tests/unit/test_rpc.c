@@ -522,6 +522,22 @@ TEST(an_id_that_may_get_another_response_is_not_the_next_request_s)
 	}
 }
 
+/* The library's IDs are not to be used up, which would make late responses ambiguous. */
+TEST(ids_that_callers_choose_cost_few_of_the_library_s)
+{
+	ib_rpc_t rpc = get_request();
+	uint32_t before = (uint32_t)mad_trid();
+
+	device_on_write(echo, NULL);
+	for (unsigned i = 0; i < 10000; i++) {
+		rpc.trid = before + (1u << 31) + i;
+		assert_int_equal(ask(&rpc, 5), 0);
+	}
+	for (unsigned i = 0; i < 10000; i++)
+		assert_int_equal(get(5), 0);
+	assert_in_range((uint32_t)mad_trid() - before, 1, 20001);
+}
+
 static int time_out_twice(const struct device_packet *packet, void *arg)
 {
 	return device_written() <= 2 ? time_out(packet, arg) : echo(packet, arg);
