@@ -86,14 +86,17 @@ static bool is_expected(const struct ib_user_mad *header, const uint8_t *mad, in
 	return header->status ? !is_response(mad) : length >= 36 && is_response(mad);
 }
 
-/* The LMC of the local port, which an SM also gives to the others. The lock is not held. */
+/*
+ * The LMC of the local port, which an SM also gives to the others; if it cannot be read, the
+ * largest one. The lock is not held.
+ */
 static unsigned read_lmc(const struct ibmad_port *port)
 {
 	umad_port_t local;
 	unsigned lmc;
 
 	if (umad_get_port(port->handle.ca_name, port->handle.portnum, &local))
-		return 0;
+		return LMC_MAX;
 	lmc = local.lmc < LMC_MAX ? local.lmc : LMC_MAX;
 	umad_release_port(&local);
 	return lmc;

@@ -89,6 +89,19 @@ static bool is_path_of_response(const uint8_t *asked, const uint8_t *mad, int le
 		is_same(asked, mad, INITIAL_PATH_OFFS + 1, hops, length));
 }
 
+/* Whether both GIDs are of one port: besides its subnet's prefix it has the default one (IBA
+ * 4.1.1).
+ */
+static bool is_same_port(const uint8_t *gid, const uint8_t *other)
+{
+	static const uint8_t default_prefix[8] = {0xfe, 0x80};
+
+	if (memcmp(gid + 8, other + 8, 8) != 0)
+		return false;
+	return !memcmp(gid, other, 8) || !memcmp(gid, default_prefix, 8) ||
+	       !memcmp(other, default_prefix, 8);
+}
+
 /*
  * Where a response comes from: the LID to which the request was sent, or the GID if both have
  * a GRH (IBA 13.5.4). A port with several LIDs may respond from another one of them.
@@ -99,8 +112,8 @@ static enum response_match match_source(const ib_mad_addr_t *to, const ib_mad_ad
 	unsigned asked = be16toh(to->lid), lid = be16toh(from->lid);
 
 	if (to->grh_present && from->grh_present)
-		return memcmp(to->gid, from->gid, sizeof(to->gid)) ? RESPONSE_OF_ANOTHER
-								   : RESPONSE_MATCHES;
+		return is_same_port(to->gid, from->gid) ? RESPONSE_MATCHES
+							: RESPONSE_OF_ANOTHER;
 	if (!asked || asked >= MULTICAST_LIDS || asked >> lmc == lid >> lmc)
 		return RESPONSE_MATCHES;
 	return asked >> LMC_MAX == lid >> LMC_MAX ? RESPONSE_OF_NEAR_LID : RESPONSE_OF_ANOTHER;

@@ -6,6 +6,7 @@
  */
 
 #include "engine_fixture.h"
+#include "fake.h"
 #include "mad/layout.h"
 #include "test.h"
 
@@ -23,6 +24,8 @@ enum changed {
 	PATH,
 	LID,
 	GID,
+	PREFIX,       /* asked with the default prefix */
+	OTHER_PREFIX, /* asked with another one */
 	NO_GRH
 };
 
@@ -86,6 +89,9 @@ static const struct row rows[] = {
 
 	{"with a GRH, the GID counts, not the LID", IB_SA_CLASS, 0x01, GID, 0, true},
 	{"another GID is no answer", IB_SA_CLASS, 0x01, GID, 1, false},
+	{"a port may answer with the prefix of its subnet", IB_SA_CLASS, 0x01, PREFIX, 0x12,
+	 true},
+	{"a GID of another subnet is no answer", IB_SA_CLASS, 0x01, OTHER_PREFIX, 0x12, false},
 	{"without a GRH in the response, the LID counts", IB_SA_CLASS, 0x01, NO_GRH, 4, true},
 	{"another LID without a GRH is no answer", IB_SA_CLASS, 0x01, NO_GRH, 6, false},
 };
@@ -139,6 +145,11 @@ static void change(struct ib_user_mad *header, uint8_t *mad)
 		header->addr.lid = htobe16(77);
 		header->addr.gid[15] ^= (uint8_t)row->value;
 		break;
+	case PREFIX:
+	case OTHER_PREFIX:
+		header->addr.lid = htobe16(77);
+		header->addr.gid[0] = (uint8_t)row->value;
+		break;
 	case NO_GRH:
 		header->addr.grh_present = 0;
 		/* fall through */
@@ -171,8 +182,9 @@ static ib_portid_t destination(void)
 {
 	ib_portid_t to = to_lid(4);
 
-	to.grh_present = row->changed == GID || row->changed == NO_GRH;
-	to.gid[0] = 0xfe;
+	to.grh_present = row->changed >= GID;
+	to.gid[0] = row->changed == OTHER_PREFIX ? 0x20 : 0xfe;
+	to.gid[1] = row->changed == OTHER_PREFIX ? 0x01 : 0x80;
 	to.gid[15] = 0x40;
 	if (row->mgmt_class == IB_SMI_DIRECT_CLASS)
 		to = (ib_portid_t){.drpath = {.cnt = HOPS, .p = {0, 1, 2, 3}}};
@@ -205,3 +217,12 @@ static void take_the_right_one(const void *arg)
 }
 
 TEST_ROWS(take_the_right_one, rows);
+
+/* What cannot be compared drops no response. */
+TEST(a_port_may_answer_from_its_other_lid_when_the_lmc_cannot_be_read)
+{
+	static const struct row other_lid = {NULL, IB_PERFORMANCE_CLASS, 0x01, LID, 5, true};
+
+	fake_remove("/sys/class/infiniband/mlx5_0/ports/1/lid_mask_count");
+	take_the_right_one(&other_lid);
+}
