@@ -217,6 +217,26 @@ static int prefer_ports(const struct port_list *list, __be64 guid, const char *m
 }
 
 /*
+ * Whether rdma-core does not know the pair of a port: several ports have its PortGUID, and none
+ * of them is for GMPs; or the caller wants a device for SMPs, and the first port of the device
+ * has IsSMDisabled. Such a pair is found after the others.
+ */
+static bool comes_late(const struct port_list *list, const struct guid_port *port,
+		       bool enforce_smi)
+{
+	const struct guid_port *first = list->ports, *other;
+	size_t sharing = 0;
+
+	if (find_side(list, port->guid, !port->smi))
+		return false;
+	while (strcmp(first->ca_name, port->ca_name) != 0)
+		first++;
+	for (other = list->ports; other < list->ports + list->count; other++)
+		sharing += other->guid == port->guid;
+	return (port->smi && sharing > 1) || (enforce_smi && !first->smi);
+}
+
+/*
  * Finds the first of the best pairs. Without a name, the caller means the device that sends
  * SMPs, if the pair has one, and its port must not be disabled. Returns 0 or -ENODEV.
  */
@@ -235,6 +255,8 @@ static int find_pair(const struct port_list *list, const char *devname, uint32_t
 		meant = pair.smi_name[0] ? pair.smi_name : pair.gsi_name;
 		rank = prefer_ports(list, port->guid, devname ? devname : meant, portnum,
 				    devname ? DISABLED : DOWN, &pair);
+		if (rank >= 0)
+			rank = rank * 2 + !comes_late(list, port, enforce_smi);
 		if (rank <= best)
 			continue;
 		best = rank;

@@ -304,17 +304,6 @@ static enum fault fault_of(const struct host *host, enum call call, const struct
 	return fault < fault_of_smi ? fault : fault_of_smi;
 }
 
-/* Whether only some ports of the answer's device have IsSMDisabled: theirs then have it all. */
-static bool is_mixed(const struct host *host, const struct answer *answer)
-{
-	const struct host_device *device = device_named(host, answer->port.name);
-	int count = 0;
-
-	for (int i = 0; device && i < device->port_count; i++)
-		count += device->ports[i].sm_disabled;
-	return device && count && count < device->port_count;
-}
-
 /* --- the comparison ---------------------------------------------------------------- */
 
 #define REASONS 64
@@ -408,14 +397,10 @@ int main(int argc, char **argv)
 				differs = true;
 				fault = fault_of(&host, call, &theirs);
 				our_fault = fault_of(&host, call, &ours);
-				known = fault < our_fault || is_mixed(&host, &ours);
-				snprintf(
-					text, sizeof(text), "%stheirs: %s; ours: %s%s",
-					known ? "" : "UNEXPLAINED: ", fault_texts[fault],
-					fault_texts[our_fault],
-					known && fault >= our_fault
-						? ", IsSMDisabled on another port of the device"
-						: "");
+				known = fault < our_fault;
+				snprintf(text, sizeof(text), "%stheirs: %s; ours: %s",
+					 known ? "" : "UNEXPLAINED: ", fault_texts[fault],
+					 fault_texts[our_fault]);
 				unexplained += !known;
 				count(text, seed, call, name, portnum, &ours, &theirs);
 			}

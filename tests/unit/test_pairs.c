@@ -272,6 +272,49 @@ TEST(devices_of_the_same_kind_with_one_guid_are_pairs_of_their_own)
 	expect_pairs("smi0/0=mlx5_1/0");
 }
 
+/* Planes whose device for GMPs cannot be read: rdma-core takes a later pair, too. */
+TEST(planes_without_a_device_for_gmps_come_last)
+{
+	struct umad_ca_pair pair;
+
+	fake_ca("smi0");
+	fake_port("smi0", 1, 10);
+	fake_port("smi0", 2, 10);
+	fake_ca("smi1");
+	fake_port("smi1", 1, 11);
+	expect_pair(NULL, 0, 0, "smi1/1=smi1/1");
+	expect_pair(NULL, 0, 1, "smi1/1=smi1/1");
+	expect_pair(NULL, 2, 0, "smi0/2=smi0/2");
+	expect_pair("smi0", 0, 0, "smi0/1=smi0/1");
+	/* a port that is up is better than one that is Down */
+	fake_file("/sys/class/infiniband/smi1/ports/1/state", "1: DOWN\n");
+	expect_pair(NULL, 0, 0, "smi0/1=smi0/1");
+	fake_remove("/sys/class/infiniband/smi1");
+	expect_pair(NULL, 0, 0, "smi0/1=smi0/1");
+	fake_ca("mlx5_0");
+	fake_port("mlx5_0", 1, 10);
+	NO_SM("mlx5_0");
+	expect_pair(NULL, 0, 0, "smi0/1=mlx5_0/1");
+	assert_fails(umad_get_smi_gsi_pair_by_ca_name(NULL, 3, &pair, 0), ENODEV);
+}
+
+/* rdma-core takes the device to have IsSMDisabled set for all its ports. */
+TEST(enforcing_smi_prefers_devices_whose_first_port_sends_smps)
+{
+	fake_ca("mlx5_0");
+	fake_port("mlx5_0", 1, 1);
+	NO_SM("mlx5_0");
+	fake_port("mlx5_0", 2, 2);
+	fake_ca("mlx5_1");
+	fake_port("mlx5_1", 1, 3);
+	expect_pair(NULL, 2, 1, "mlx5_0/2=mlx5_0/2");
+	expect_pair(NULL, 0, 1, "mlx5_1/1=mlx5_1/1");
+	expect_pair(NULL, 0, 0, "/0=mlx5_0/1");
+	expect_pair("mlx5_0", 0, 1, "mlx5_0/2=mlx5_0/2");
+	fake_file("/sys/class/infiniband/mlx5_1/ports/1/state", "1: DOWN\n");
+	expect_pair(NULL, 0, 1, "mlx5_0/2=mlx5_0/2");
+}
+
 TEST(enforcing_smi_leaves_out_pairs_without)
 {
 	struct umad_ca_pair pair;
