@@ -322,3 +322,23 @@ TEST(a_planarized_device_is_opened_as_a_pair)
 	assert_fails_null(mad_rpc_open_port2(NULL, 0, NULL, 3, 0), EINVAL);
 	mad_rpc_close_port2(NULL);
 }
+
+/* A RoCE port is in no pair. rdma-core finds it by its number only. */
+TEST(a_port_of_another_link_layer_is_opened_for_gmps)
+{
+	int classes[] = {IB_PERFORMANCE_CLASS};
+	struct ibmad_ports_pair *pair;
+
+	fake_file("/sys/class/infiniband/mlx5_0/ports/1/link_layer", "Ethernet\n");
+	for (int portnum = 0; portnum <= 1; portnum++) {
+		pair = mad_rpc_open_port2(NULL, portnum, classes, 1, 0);
+		assert_non_null(pair);
+		assert_string_equal(pair->gsi.ca_name, "mlx5_0");
+		assert_ptr_equal(pair->smi.port, pair->gsi.port);
+		assert_int_equal(mad_rpc_class_agent(pair->gsi.port, IB_PERFORMANCE_CLASS), 0);
+		mad_rpc_close_port2(pair);
+		assert_fails_null(mad_rpc_open_port2(NULL, portnum, classes, 1, 1), ENODEV);
+	}
+	assert_fails_null(mad_rpc_open_port2(NULL, 2, classes, 1, 0), ENODEV);
+	assert_int_equal(device_handles(), 1);
+}
