@@ -18,17 +18,17 @@
 /* MADs that are late at the beginning of a silence; the intervals of probes in it. */
 #define SILENT_LATE   4
 #define PROBE_US      1000
-#define PROBE_MORE_US 150
+#define PROBE_STEP_US 150
 #define PROBE_MAX_US  8000
-/* While a response is not older, nodes that have never responded tell of no silence. */
-#define LATELY_US     200000
+/* How long after a response nodes that never responded do not count for a silence. */
+#define RESPONSIVE_US 200000
 /*
  * The maximum limit of a path; responses for each request in flight before the limit is judged.
  */
 #define LIMIT_MAX     16
 #define PATIENCE      2
-/* The time after which the path to a node that has never responded opens further. */
-#define OPENS_US      10000
+/* The age of a request after which the limit of a path without a response is raised. */
+#define RAISE_US      10000
 /* Judgements without a change after which the limit is measured again. */
 #define UNCHANGED_MAX 64
 /* Copies without a response after which a node counts as dead. */
@@ -106,27 +106,27 @@ static void leave_sample(struct flow_window *window, struct flow_account *accoun
 }
 
 /*
- * Whether a late response may tell of a silence: no later MAD has a response either. A node
- * that has never responded may be dead, so it tells only if no other node has responded lately,
- * and only once.
+ * Whether a late MAD counts for a silence: no later MAD has a response either. A node that has
+ * never responded may be dead, so only the first transmission of a request to it counts, and
+ * only if no other node has responded for RESPONSIVE_US.
  */
-static bool tells(const struct flow_window *window, const struct flow_account *account,
-		  int64_t now)
+static bool is_sign_of_silence(const struct flow_window *window,
+			       const struct flow_account *account, int64_t now)
 {
 	if (account->sent <= window->newest)
 		return false;
 	return has_responded(account) ||
-	       (!account->copies && now - LATELY_US >= window->responded);
+	       (!account->copies && now - RESPONSIVE_US >= window->responded);
 }
 
 static void note_silence(struct flow_window *window, const struct flow_account *account,
 			 int64_t now)
 {
-	if (++window->unanswered > window->size / 2) {
-		window->astray = true;
-		window->unanswered = 0;
+	if (++window->late_any > window->size / 2) {
+		window->skip = true;
+		window->late_any = 0;
 	}
-	if (!tells(window, account, now))
+	if (!is_sign_of_silence(window, account, now))
 		return;
 	if (++window->late < SILENT_LATE || window->late <= window->size / 2 || window->silent)
 		return;
@@ -138,7 +138,7 @@ static void note_silence(struct flow_window *window, const struct flow_account *
 static void probe(struct flow_window *window, int64_t now)
 {
 	window->opens = now + window->interval;
-	window->interval += window->interval < PROBE_MAX_US ? PROBE_MORE_US : 0;
+	window->interval += window->interval < PROBE_MAX_US ? PROBE_STEP_US : 0;
 }
 
 /* --- paths ---------------------------------------------------------------------- */
@@ -193,14 +193,14 @@ static inline bool learn_path(struct flow_path *path, uint32_t us)
 }
 
 /*
- * A node that has never responded may be slow, rather than dead: later events of a request that
- * has waited for long each double the limit.
+ * A node that has never responded may be slow rather than dead: once a request to it is
+ * RAISE_US old, each further time that the request is late doubles the limit.
  */
-static void open_path(struct flow_path *path, const struct flow_account *account, int64_t now)
+static void raise_limit(struct flow_path *path, const struct flow_account *account, int64_t now)
 {
 	unsigned limit = 2u * path->limit + 1;
 
-	if (!path->smoothed_us && now - account->first >= OPENS_US)
+	if (!path->smoothed_us && now - account->first >= RAISE_US)
 		path->limit = (uint8_t)(limit < LIMIT_MAX ? limit : LIMIT_MAX);
 }
 
@@ -298,7 +298,7 @@ void flow_late(struct flow_control *flow, struct flow_account *account, int64_t 
 	if (account->copies || !account->may_copy)
 		leave_sample(window, account, account->copies && has_responded(account));
 	if (account->path)
-		open_path(account->path, account, now);
+		raise_limit(account->path, account, now);
 	if (account->path && (account->copies >= COPIES_DEAD || !account->may_copy))
 		account->path->dead = true;
 	/* with a fixed limit, a request keeps its place until it ends */
@@ -349,7 +349,7 @@ void flow_response(struct flow_control *flow, struct flow_account *account, uint
 		respond_in_silence(flow, account, rtt_us, lost, now);
 		return;
 	}
-	window->late = window->unanswered = 0;
+	window->late = window->late_any = 0;
 	window->responded = now;
 	if (rtt_us && learn(window, account, rtt_us, now))
 		judged = path;

@@ -80,15 +80,15 @@ static inline bool flow_has_place(const struct flow_control *flow, const struct 
 }
 
 /*
- * Whether the next MAD should not go to the node whose turn it is, but to one further on: in a
- * silence, and once after many MADs without a response.
+ * Whether the next request is to be one further on in the queue: in a silence, and once after
+ * many MADs without a response. Returns true once for the latter.
  */
-static inline bool flow_goes_astray(struct flow_control *flow, unsigned window)
+static inline bool flow_take_skip(struct flow_control *flow, unsigned window)
 {
-	bool astray = flow->windows[window].astray;
+	bool skip = flow->windows[window].skip;
 
-	flow->windows[window].astray = false;
-	return astray || flow->windows[window].silent;
+	flow->windows[window].skip = false;
+	return skip || flow->windows[window].silent;
 }
 
 /* The window in which a request counts. */

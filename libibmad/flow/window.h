@@ -53,11 +53,11 @@ struct flow_window {
 	uint32_t hold_us;      /* the time that growth waits when it is taken back again */
 	/* silence */
 	bool silent;
-	bool astray;         /* the next MADs should go to other nodes than the latest ones */
-	unsigned unanswered; /* as late, but also MADs that do not tell of a silence */
-	unsigned late;       /* MADs that were late since the latest response */
-	int64_t opens;       /* no MAD before this time */
-	uint32_t interval;   /* between MADs */
+	bool skip;         /* the next request is one further on in the queue */
+	unsigned late;     /* late MADs since the latest response that count for a silence */
+	unsigned late_any; /* all late MADs since the latest response, or since skip was set */
+	int64_t opens;     /* no MAD before this time */
+	uint32_t interval; /* between MADs */
 	/* statistics */
 	uint64_t queue_losses, link_losses;
 };

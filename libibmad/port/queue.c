@@ -7,9 +7,9 @@
 #include <stdlib.h>
 
 /* The number of destinations that stay allocated when no request is open. */
-#define KEPT       1024
-/* The most requests that spread() passes over. */
-#define SPREAD_MAX 4096
+#define KEPT     1024
+/* The maximum number of requests that rotate() skips. */
+#define SKIP_MAX 4096
 
 /* The requests of one flow that wait for a place at a destination. */
 struct lane {
@@ -270,17 +270,16 @@ static unsigned after(unsigned list)
 }
 
 /*
- * In a silence, MADs are few. They go to requests all over the list, because the first ones may
- * be to dead nodes: the list begins with a request further on. The fraction is the golden
- * ratio's.
+ * Rotates a list of requests, because the first ones may all be to dead nodes: the list then
+ * begins 38.2 % further on. Steps of the golden ratio reach all parts of the list soon.
  */
-static void spread(struct list *requests, unsigned count)
+static void rotate(struct list *requests, unsigned count)
 {
 	unsigned steps = (unsigned)(count * UINT64_C(382) / 1000);
 	struct list *first = requests->next;
 
-	if (steps > SPREAD_MAX)
-		steps = SPREAD_MAX;
+	if (steps > SKIP_MAX)
+		steps = SKIP_MAX;
 	while (steps--)
 		first = first->next == requests ? requests->next : first->next;
 	list_remove(requests);
@@ -317,8 +316,8 @@ static struct port_request *next_of(struct queue *queue, unsigned window, struct
 	enum flow_list list = choose(flow, queue->flow->windows[window].silent);
 	struct port_request *request;
 
-	if (list == LIST_FRESH && flow_goes_astray(queue->flow, window))
-		spread(&flow->lists[list], flow->count);
+	if (list == LIST_FRESH && flow_take_skip(queue->flow, window))
+		rotate(&flow->lists[list], flow->count);
 	request = request_at(flow->lists[list].next);
 	queue_take_out(queue, request);
 	if (!request->request.account.at_node &&
