@@ -253,7 +253,7 @@ static int read_ca(const char *ca_name, struct umad_ca *ca)
 	int i, err, type, count = 0;
 
 	strcpy(ca->ca_name, ca_name);
-	type = node_kind(ca_name);
+	type = node_any_type(ca_name);
 	if (type < 0)
 		return type;
 	ca->node_type = (unsigned)type;
@@ -333,15 +333,15 @@ EXPORT int umad_release_ca(umad_ca_t *ca)
 EXPORT int umad_get_port(const char *ca_name, int portnum, umad_port_t *port)
 {
 	struct port_choice choice;
-	int err, kind;
+	int err, type;
 
 	if (!port)
 		return fail(-EINVAL);
 	memset(port, 0, sizeof(*port));
 	err = select_port(ca_name, portnum, false, &choice);
 	choice_log(ca_name, portnum, err, &choice);
-	if (!err && (kind = node_kind(choice.ca_name)) < 0)
-		err = kind;
+	if (!err && (type = node_any_type(choice.ca_name)) < 0)
+		err = type;
 	if (!err)
 		err = read_port(choice.ca_name, choice.portnum, port);
 	if (err) {
@@ -368,13 +368,13 @@ EXPORT int umad_get_ca_portguids(const char *ca_name, __be64 *portguids, int max
 	struct port_choice choice;
 	char path[SYSFS_PATH_MAX];
 	union umad_gid gid;
-	int i, highest, err, kind;
+	int i, highest, err, type;
 
 	err = select_ca(ca_name, &choice);
 	if (!ca_name)
 		choice_log(NULL, 0, err, &choice);
-	if (!err && (kind = node_kind(choice.ca_name)) < 0)
-		err = kind;
+	if (!err && (type = node_any_type(choice.ca_name)) < 0)
+		err = type;
 	if (err)
 		return fail_lookup(err);
 	if (!portguids)

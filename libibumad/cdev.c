@@ -143,7 +143,7 @@ int cdev_find(enum cdev_kind kind, const struct port_choice *port, char path[SYS
 	int type, err = find_in_sysfs(&search);
 
 	if (err == -EINVAL) {
-		type = node_kind(port->ca_name);
+		type = node_any_type(port->ca_name);
 		err = type < 0 ? type : find_by_netlink(&search);
 	}
 	if (err)

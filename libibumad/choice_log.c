@@ -75,7 +75,7 @@ void choice_log(const char *ca_name, int portnum, int err, const struct port_cho
 		return;
 	if (ca_name) {
 		if (node_name_valid(ca_name))
-			log_device(ca_name, portnum, node_kind(ca_name));
+			log_device(ca_name, portnum, node_any_type(ca_name));
 	} else {
 		listed = devices_list(&names);
 		for (int i = 0; i < listed; i++)

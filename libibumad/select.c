@@ -16,7 +16,7 @@ enum rank {
 };
 
 /* What the caller asks for. */
-struct wish {
+struct criteria {
 	int portnum; /* 0: any */
 	bool smi_only;
 };
@@ -48,7 +48,7 @@ static int has_smi(const char *port_path)
 }
 
 /* A port's rank, or a negative errno. */
-static int rank_port(const char *ca_name, int portnum, const struct wish *wish)
+static int rank_port(const char *ca_name, int portnum, const struct criteria *criteria)
 {
 	char path[SYSFS_PATH_MAX];
 	unsigned state, phys_state;
@@ -60,7 +60,7 @@ static int rank_port(const char *ca_name, int portnum, const struct wish *wish)
 		answer = sysfs_read_uint(path, SYS_PORT_PHY_STATE, &phys_state);
 	if (answer)
 		return sysfs_absent(answer) ? UNUSABLE : answer;
-	answer = wish->smi_only ? has_smi(path) : 1;
+	answer = criteria->smi_only ? has_smi(path) : 1;
 	if (answer <= 0)
 		return answer ? answer : UNUSABLE;
 	answer = has_infiniband(path);
@@ -71,18 +71,18 @@ static int rank_port(const char *ca_name, int portnum, const struct wish *wish)
 	if (phys_state == PORT_PHYS_DISABLED)
 		return UNUSABLE;
 	if (!answer)
-		return wish->portnum || wish->smi_only ? ETHERNET : NOT_DISABLED;
+		return criteria->portnum || criteria->smi_only ? ETHERNET : NOT_DISABLED;
 	return phys_state == PORT_PHYS_LINK_UP ? LINK_UP : NOT_DISABLED;
 }
 
 /* The port of a switch is port 0, whatever the caller asks for, and counts as Active. */
-static int rank_switch(const char *ca_name, int portnum, const struct wish *wish)
+static int rank_switch(const char *ca_name, int portnum, const struct criteria *criteria)
 {
 	char path[SYSFS_PATH_MAX];
 	int answer;
 
 	node_port_path(path, ca_name, 0);
-	answer = wish->smi_only ? has_smi(path) : 1;
+	answer = criteria->smi_only ? has_smi(path) : 1;
 	if (answer < 0)
 		return answer;
 	return answer && !portnum ? ACTIVE : UNUSABLE;
@@ -93,7 +93,7 @@ static int rank_switch(const char *ca_name, int portnum, const struct wish *wish
  * that can be read. A negative errno on a shortage, or if no port is usable and a port cannot
  * be read.
  */
-static int rank_ports(const char *ca_name, int type, const struct wish *wish,
+static int rank_ports(const char *ca_name, int type, const struct criteria *criteria,
 		      bool readable_only, int *portnum)
 {
 	int i, rank, err, best = UNUSABLE, unreadable = 0;
@@ -104,10 +104,11 @@ static int rank_ports(const char *ca_name, int type, const struct wish *wish,
 	if (highest < 0)
 		return sysfs_absent(highest) ? UNUSABLE : highest;
 	for (i = 0; i <= highest && best < ACTIVE; i++) {
-		if (!ports[i] || (type != NODE_SWITCH && wish->portnum && i != wish->portnum))
+		if (!ports[i] ||
+		    (type != NODE_SWITCH && criteria->portnum && i != criteria->portnum))
 			continue;
-		rank = type == NODE_SWITCH ? rank_switch(ca_name, i, wish)
-					   : rank_port(ca_name, i, wish);
+		rank = type == NODE_SWITCH ? rank_switch(ca_name, i, criteria)
+					   : rank_port(ca_name, i, criteria);
 		err = rank > best && readable_only ? port_check(ca_name, i, &port) : 0;
 		if (err)
 			rank = err;
@@ -128,7 +129,7 @@ static int rank_ports(const char *ca_name, int type, const struct wish *wish,
  * *whole becomes false, and only ports that can be read count: the rank is UNUSABLE or a
  * negative errno if there is none.
  */
-static int check_rank(const char *ca_name, int type, const struct wish *wish, int rank,
+static int check_rank(const char *ca_name, int type, const struct criteria *criteria, int rank,
 		      int *portnum, bool *whole)
 {
 	int err = ca_check(ca_name);
@@ -138,7 +139,7 @@ static int check_rank(const char *ca_name, int type, const struct wish *wish, in
 		return rank;
 	if (sysfs_shortage(err))
 		return err;
-	return rank_ports(ca_name, type, wish, true, portnum);
+	return rank_ports(ca_name, type, criteria, true, portnum);
 }
 
 struct candidate {
@@ -157,7 +158,7 @@ static bool is_better(int rank, const struct candidate *candidate)
 	return false;
 }
 
-static int select_any(const struct wish *wish, struct port_choice *choice)
+static int select_any(const struct criteria *criteria, struct port_choice *choice)
 {
 	/* the best device that can be read as a whole, and the best one of the others */
 	struct candidate whole = {.rank = UNUSABLE}, part = whole, *better;
@@ -172,9 +173,9 @@ static int select_any(const struct wish *wish, struct port_choice *choice)
 		type = node_type(names[i]);
 		if (type == -ENODEV)
 			continue;
-		rank = type < 0 ? type : rank_ports(names[i], type, wish, false, &port);
+		rank = type < 0 ? type : rank_ports(names[i], type, criteria, false, &port);
 		if (rank > UNUSABLE && is_better(rank, &whole))
-			rank = check_rank(names[i], type, wish, rank, &port, &is_whole);
+			rank = check_rank(names[i], type, criteria, rank, &port, &is_whole);
 		else if (rank > UNUSABLE)
 			continue;
 		if (sysfs_shortage(rank)) {
@@ -199,29 +200,29 @@ static int select_any(const struct wish *wish, struct port_choice *choice)
 	return unreadable ? unreadable : -ENODEV;
 }
 
-/* The best port of a device of any kind. */
+/* The best port of a device of any type. */
 static int select_of_ca(const char *ca_name, bool smi_only, int *portnum)
 {
-	const struct wish wish = {.smi_only = smi_only};
-	int rank, kind = node_kind(ca_name);
+	const struct criteria criteria = {.smi_only = smi_only};
+	int rank, type = node_any_type(ca_name);
 	bool whole;
 
-	if (kind < 0)
-		return kind;
-	rank = rank_ports(ca_name, kind, &wish, false, portnum);
+	if (type < 0)
+		return type;
+	rank = rank_ports(ca_name, type, &criteria, false, portnum);
 	if (rank > UNUSABLE)
-		rank = check_rank(ca_name, kind, &wish, rank, portnum, &whole);
+		rank = check_rank(ca_name, type, &criteria, rank, portnum, &whole);
 	return rank > UNUSABLE ? 0 : rank ? rank : -ENODEV;
 }
 
 int select_port(const char *ca_name, int portnum, bool smi_only, struct port_choice *choice)
 {
-	const struct wish wish = {.portnum = portnum, .smi_only = smi_only};
+	const struct criteria criteria = {.portnum = portnum, .smi_only = smi_only};
 
 	if (portnum < 0)
 		return -EINVAL;
 	if (!ca_name)
-		return select_any(&wish, choice);
+		return select_any(&criteria, choice);
 	if (!node_name_valid(ca_name))
 		return -ENODEV;
 	strcpy(choice->ca_name, ca_name);
@@ -231,7 +232,7 @@ int select_port(const char *ca_name, int portnum, bool smi_only, struct port_cho
 
 int select_ca(const char *ca_name, struct port_choice *choice)
 {
-	const struct wish any = {0};
+	const struct criteria any = {0};
 
 	if (!ca_name)
 		return select_any(&any, choice);

@@ -155,7 +155,7 @@ void node_port_path(char path[SYSFS_PATH_MAX], const char *ca_name, int portnum)
 		 portnum);
 }
 
-int node_kind(const char *ca_name)
+int node_any_type(const char *ca_name)
 {
 	char path[SYSFS_PATH_MAX];
 	unsigned type;
@@ -172,9 +172,9 @@ int node_kind(const char *ca_name)
 
 int node_type(const char *ca_name)
 {
-	int kind = node_kind(ca_name);
+	int type = node_any_type(ca_name);
 
-	return kind < 0 || (kind >= NODE_CA && kind <= NODE_ROUTER) ? kind : -ENODEV;
+	return type < 0 || (type >= NODE_CA && type <= NODE_ROUTER) ? type : -ENODEV;
 }
 
 int node_gone(const char *ca_name)

@@ -75,8 +75,8 @@ void node_port_path(char path[SYSFS_PATH_MAX], const char *ca_name, int portnum)
 /* The NodeType; -ENODEV if no InfiniBand device has the name, or the error of reading sysfs. */
 int node_type(const char *ca_name);
 
-/* The same for a device of any kind: from 4 on, it is an RNIC or another device. */
-int node_kind(const char *ca_name);
+/* The same for any device in /sys/class/infiniband: a type above 3 is no InfiniBand device. */
+int node_any_type(const char *ca_name);
 
 /* 1 if no device of any type has the name, 0 if a device has it, or a negative errno. */
 int node_gone(const char *ca_name);

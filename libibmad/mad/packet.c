@@ -18,8 +18,8 @@
 
 /* --- transaction IDs ------------------------------------------------------------- */
 
-/* The latest IDs that trid_is_ours() knows, at most. */
-#define OURS (1u << 30)
+/* trid_is_ours() knows this number of the latest IDs. */
+#define OUR_IDS_MAX (1u << 30)
 
 /*
  * A process has consecutive IDs from a random start. So a restarted program does not take late
@@ -57,8 +57,8 @@ EXPORT uint64_t mad_trid(void)
 		if (!next)
 			next = 1;
 		first = before ? (uint32_t)(before >> 32) : next;
-		if (next - first >= OURS)
-			first = next - OURS + 1;
+		if (next - first >= OUR_IDS_MAX)
+			first = next - OUR_IDS_MAX + 1;
 		after = (uint64_t)first << 32 | next;
 	} while (!atomic_compare_exchange_weak(&our_ids, &before, after));
 	return next;
@@ -166,7 +166,7 @@ static int rmpp_data_offset(int mgmt_class)
  * The announced length counts what follows the RMPP header in each segment. The kernel has
  * joined the segments, and removed the headers of all but the first one.
  */
-bool rmpp_is_cut(const uint8_t *mad, int length)
+bool rmpp_is_short(const uint8_t *mad, int length)
 {
 	int offset = rmpp_data_offset(mad[1]), segments = 1;
 

@@ -124,7 +124,7 @@ void rmpp_mark(uint8_t *mad);
  * Whether a message of an agent with RMPP is shorter than its first segment announced. A sender
  * may announce 0, if it does not know the length (IBA 13.6.2.1).
  */
-bool rmpp_is_cut(const uint8_t *mad, int length);
+bool rmpp_is_short(const uint8_t *mad, int length);
 
 /* The header of a request in "mad" becomes the header of its response. */
 void response_write_header(uint8_t *mad, uint16_t status);

@@ -247,7 +247,7 @@ bool server_receive(struct mad_server *server, const uint8_t *umad, int length)
 	else if (length >= 24 && is_response(mad))
 		return false;
 	else if (length < RMPP_HEADER_END || header->status ||
-		 (server->rmpp && rmpp_is_cut(mad, length)))
+		 (server->rmpp && rmpp_is_short(mad, length)))
 		server->stats.dropped++;
 	else if (is_known(server, header, mad))
 		server->stats.duplicates++;

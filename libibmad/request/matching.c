@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * Whether a response is the one that a request asks for. The transaction ID says so first
- * (tids.h); this is the second check, for IDs that a node, another program or the network has
- * confused: a response to another request must never look like the answer.
+ * Whether a response belongs to a request. The transaction ID decides first (tids.h). This is
+ * the second check, in case a node, another program or the network uses an ID twice.
  */
 
 #include "request/request.h"

@@ -60,9 +60,9 @@ static int64_t next_pause(struct request *request)
 }
 
 /*
- * When the last pause must have ended: before the end of the attempts, and of as long a time
- * since the node is BUSY. So of many requests to a node that stays BUSY, each one does not
- * pause after the other.
+ * When the last pause must have ended: at the end of the attempts, or earlier if the node has
+ * been BUSY for as long as all attempts take. So requests to a node that stays BUSY fail
+ * together, not one after the other.
  */
 static int64_t pauses_end(struct request *request, int64_t now)
 {
@@ -112,9 +112,9 @@ static uint16_t status_of(const uint8_t *mad)
 }
 
 /* A message that lost segments has no error in its header, but is no response to use. */
-static inline bool is_cut(const struct request *request, const uint8_t *mad, int length)
+static inline bool is_short(const struct request *request, const uint8_t *mad, int length)
 {
-	return request->rmpp && rmpp_is_cut(mad, length);
+	return request->rmpp && rmpp_is_short(mad, length);
 }
 
 /* SMPs have no such status (IBA 14.2.1). */
@@ -218,9 +218,9 @@ enum request_action response_handle(struct requests *all, struct request *reques
 	}
 	request->status = status;
 	finish(all, request,
-	       status                                ? EIO
-	       : is_cut(request, mad, event->length) ? EBADMSG
-						     : 0,
+	       status                                  ? EIO
+	       : is_short(request, mad, event->length) ? EBADMSG
+						       : 0,
 	       now);
 	take_response(request, event);
 	trace_completed(request);

@@ -56,9 +56,9 @@ TEST(only_cas_switches_and_routers_are_infiniband)
 	}
 	assert_int_equal(node_type("../infiniband/mlx5_0"), -ENODEV);
 	fake_file(CA "/node_type", "4: RNIC\n");
-	assert_int_equal(node_kind("mlx5_0"), 4);
+	assert_int_equal(node_any_type("mlx5_0"), 4);
 	fake_file(CA "/node_type", "rubbish\n");
-	assert_int_equal(node_kind("mlx5_0"), -ENODEV);
+	assert_int_equal(node_any_type("mlx5_0"), -ENODEV);
 }
 
 TEST(ports_are_marked_by_number)
