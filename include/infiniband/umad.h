@@ -235,8 +235,7 @@ int umad_get_ca_portguids(const char *ca_name, __be64 *portguids, int max);
  *
  * Returns 0.
  * -ENODEV  there is no such device
- * -EIO     an attribute cannot be read, or is malformed; or, with EOVERFLOW in errno, the
- *          device has more ports than umad_ca_t can hold
+ * -EIO     an attribute cannot be read, or is malformed; errno EOVERFLOW: too many ports
  * -ENOMEM  out of memory
  */
 int umad_get_ca(const char *ca_name, umad_ca_t *ca);
