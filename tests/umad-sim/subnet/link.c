@@ -18,27 +18,13 @@ static const struct speed {
 	[HDR] = {50000, 4, 4, 0},   [NDR] = {100000, 4, 8, 0}, [XDR] = {200000, 4, 8, 1},
 };
 
-uint8_t width_bit(unsigned int lanes)
+uint8_t widths_supported(const struct graph_port *port)
 {
-	switch (lanes) {
-	case 1:
-		return 1;
-	case 2:
-		return 16;
-	case 0: /* no cable: the port supports 4x */
-	case 4:
-		return 2;
-	case 8:
-		return 4;
-	default:
-		return 8;
-	}
-}
-
-uint8_t widths_up_to(unsigned int lanes)
-{
+	unsigned int lanes = port->width;
 	uint8_t bits = 1;
 
+	if (port->widths)
+		return port->widths;
 	if (lanes == 2)
 		return 1 | 16;
 	if (lanes >= 4 || lanes == 0)
@@ -62,6 +48,8 @@ unsigned int widest(unsigned int bits, unsigned int most)
 
 uint8_t speeds_supported(const struct graph_port *port)
 {
+	if (port->speeds)
+		return port->speeds;
 	return port->width ? (uint8_t)(speeds[port->speed].bit * 2 - 1) : 7;
 }
 
@@ -75,10 +63,12 @@ uint8_t speed_ext_bit(enum link_speed speed)
 	return speed == XDR ? 0 : speeds[speed].ext_bit;
 }
 
-uint8_t speed_ext_bits_up_to(enum link_speed speed)
+uint8_t speeds_ext_supported(const struct graph_port *port)
 {
-	uint8_t bit = speeds[speed].ext_bit;
+	uint8_t bit = speeds[port->speed].ext_bit;
 
+	if (port->extended_speeds)
+		return port->extended_speeds;
 	return bit ? (uint8_t)(bit * 2 - 1) : 0;
 }
 
@@ -89,16 +79,16 @@ uint8_t speed_ext2_bit(enum link_speed speed)
 
 uint16_t link_capabilities2(const struct graph_port *port)
 {
-	enum link_speed speed = (enum link_speed)port->speed;
+	unsigned int extended = speeds_ext_supported(port);
 	unsigned int bits = 0;
 
-	if (widths_up_to(port->width) & width_bit(2))
+	if (widths_supported(port) & width_bit(2))
 		bits |= MAD_PORT_CAP2_LINK_WIDTH_2X;
-	if (speed >= HDR)
+	if (extended & speed_ext_bit(HDR))
 		bits |= MAD_PORT_CAP2_LINK_SPEED_HDR;
-	if (speed >= NDR)
+	if (extended & speed_ext_bit(NDR))
 		bits |= MAD_PORT_CAP2_LINK_SPEED_NDR;
-	if (speed >= XDR)
+	if (port->speed >= XDR)
 		bits |= MAD_PORT_CAP2_EXTENDED_SPEEDS_2 | MAD_PORT_CAP2_LINK_SPEED_XDR;
 	return (uint16_t)bits;
 }

@@ -8,11 +8,8 @@
 
 #include "fabric.h"
 
-/* LinkWidth's bit: 1x is 1, 4x 2, 8x 4, 12x 8, 2x 16. */
-uint8_t width_bit(unsigned int lanes);
-
-/* All widths up to this one, as LinkWidthSupported. */
-uint8_t widths_up_to(unsigned int lanes);
+/* LinkWidthSupported of a port; 4x and less without a cable. */
+uint8_t widths_supported(const struct graph_port *port);
 
 /* The widest of these bits of LinkWidth with at most so many lanes; 0: none. */
 unsigned int widest(unsigned int bits, unsigned int most);
@@ -26,8 +23,8 @@ uint8_t speeds_supported(const struct graph_port *port);
 uint8_t speed_bit(enum link_speed speed);
 uint8_t speed_ext_bit(enum link_speed speed);
 
-/* All extended speeds up to this one, as LinkSpeedExtSupported. */
-uint8_t speed_ext_bits_up_to(enum link_speed speed);
+/* LinkSpeedExtSupported of a port. */
+uint8_t speeds_ext_supported(const struct graph_port *port);
 
 /* LinkSpeedExtActive2 (XDR: 1). */
 uint8_t speed_ext2_bit(enum link_speed speed);

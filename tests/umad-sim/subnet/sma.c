@@ -111,13 +111,13 @@ static void read_speeds(const struct fabric *fabric, uint32_t port,
 	enum link_speed speed = active_speed(fabric, port);
 
 	mad_set_field(data, 0, IB_PORT_LINK_WIDTH_ENABLED_F, settings->width_enabled);
-	mad_set_field(data, 0, IB_PORT_LINK_WIDTH_SUPPORTED_F, widths_up_to(end->width));
+	mad_set_field(data, 0, IB_PORT_LINK_WIDTH_SUPPORTED_F, widths_supported(end));
 	mad_set_field(data, 0, IB_PORT_LINK_WIDTH_ACTIVE_F,
 		      width_bit(linked ? fabric->ports[port].width : end->width));
 	mad_set_field(data, 0, IB_PORT_LINK_SPEED_SUPPORTED_F, speeds_supported(end));
 	mad_set_field(data, 0, IB_PORT_LINK_SPEED_ENABLED_F, settings->speed_enabled);
 	mad_set_field(data, 0, IB_PORT_LINK_SPEED_ACTIVE_F, speed_bit(linked ? speed : SDR));
-	mad_set_field(data, 0, IB_PORT_LINK_SPEED_EXT_SUPPORTED_F, speed_ext_bits_up_to(most));
+	mad_set_field(data, 0, IB_PORT_LINK_SPEED_EXT_SUPPORTED_F, speeds_ext_supported(end));
 	mad_set_field(data, 0, IB_PORT_LINK_SPEED_EXT_ENABLED_F, settings->speed_ext_enabled);
 	mad_set_field(data, 0, IB_PORT_LINK_SPEED_EXT_ACTIVE_F,
 		      linked ? speed_ext_bit(speed) : 0);

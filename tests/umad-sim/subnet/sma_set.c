@@ -67,7 +67,7 @@ static unsigned int set_link(struct fabric *fabric, uint32_t port,
 	unsigned int extended = field(data, IB_PORT_LINK_SPEED_EXT_ENABLED_F);
 
 	if (!enable(&settings->width_enabled, field(data, IB_PORT_LINK_WIDTH_ENABLED_F),
-		    widths_up_to(end->width), 255) ||
+		    widths_supported(end), 255) ||
 	    !enable(&settings->speed_enabled, field(data, IB_PORT_LINK_SPEED_ENABLED_F),
 		    speeds_supported(end), 15) ||
 	    down_default > 2)
@@ -76,8 +76,7 @@ static unsigned int set_link(struct fabric *fabric, uint32_t port,
 	if (extended == NO_EXTENDED_SPEEDS)
 		settings->speed_ext_enabled = NO_EXTENDED_SPEEDS;
 	else
-		enable(&settings->speed_ext_enabled, extended,
-		       speed_ext_bits_up_to((enum link_speed)end->speed), 31);
+		enable(&settings->speed_ext_enabled, extended, speeds_ext_supported(end), 31);
 	enable(&settings->speed_ext2_enabled, field(data, IB_PORT_LINK_SPEED_EXT_ENABLED_2_F),
 	       speed_ext2_bit(end->speed), 7);
 	if (down_default)

@@ -129,6 +129,14 @@ static enum link_speed best_speed(unsigned int speeds)
 	return (enum link_speed)speed;
 }
 
+/* The link's value may be that of the comment. */
+static bool both_support(const struct graph *graph, const struct graph_port *port,
+			 unsigned int width, unsigned int speed)
+{
+	return graph_supports(port, width, (enum link_speed)speed) &&
+	       graph_supports(&graph->ports[port->peer], width, (enum link_speed)speed);
+}
+
 static int plug_in(const struct joining *joining, const struct end *end, uint32_t peer)
 {
 	static const struct end silent;
@@ -137,6 +145,8 @@ static int plug_in(const struct joining *joining, const struct end *end, uint32_
 	const struct end *other = other_end == NONE ? &silent : &reader->ends[other_end];
 	unsigned int widths = common(end->widths, other->widths);
 	unsigned int speeds = common(end->speeds, other->speeds);
+	const struct graph_port *port;
+	int ret;
 
 	if (end->port == peer)
 		return read_fail(reader, end->place, -EINVAL, "a cable from a port to itself");
@@ -148,8 +158,14 @@ static int plug_in(const struct joining *joining, const struct end *end, uint32_
 		return read_fail(reader, end->place, -EINVAL,
 				 "a speed that line %u, the other end, does not have",
 				 other->place.line);
-	return graph_cable(reader->graph, end->port, peer, best_width(widths),
-			   best_speed(speeds));
+	ret = graph_cable(reader->graph, end->port, peer, best_width(widths),
+			  best_speed(speeds));
+	port = &reader->graph->ports[end->port];
+	if (!ret && !both_support(reader->graph, port, port->width, port->speed))
+		return read_fail(reader, end->place, -EINVAL,
+				 "a link of %ux%s, which w=, s= or e= of an end excludes",
+				 port->width, link_speed_name((enum link_speed)port->speed));
+	return ret;
 }
 
 /* Reports a conflict: which of the two ports is cabled to another port, and to which. */
@@ -223,6 +239,11 @@ static int heed_active(const struct joining *joining, const struct end *end)
 				 end->active_width,
 				 link_speed_name((enum link_speed)end->active_speed),
 				 port->width, link_speed_name((enum link_speed)port->speed));
+	if (!both_support(reader->graph, port, end->active_width, end->active_speed))
+		return read_fail(reader, end->place, -EINVAL,
+				 "active=%ux%s, which w=, s= or e= of an end excludes",
+				 end->active_width,
+				 link_speed_name((enum link_speed)end->active_speed));
 	return 0;
 }
 

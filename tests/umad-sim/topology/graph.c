@@ -125,6 +125,32 @@ bool link_width_exists(unsigned int width)
 	return width == 1 || width == 2 || width == 4 || width == 8 || width == 12;
 }
 
+uint8_t width_bit(unsigned int lanes)
+{
+	switch (lanes) {
+	case 1:
+		return 1;
+	case 2:
+		return 16;
+	case 0: /* no cable: the port supports 4x */
+	case 4:
+		return 2;
+	case 8:
+		return 4;
+	default:
+		return 8;
+	}
+}
+
+bool graph_supports(const struct graph_port *port, unsigned int width, enum link_speed speed)
+{
+	unsigned int set = speed < FDR ? port->speeds : port->extended_speeds;
+	unsigned int bit = speed < FDR ? (speed > QDR ? QDR : speed) : speed - FDR;
+
+	return (!port->widths || port->widths & width_bit(width)) &&
+	       (!set || speed == XDR || set & 1U << bit);
+}
+
 static void plug(struct graph_port *port, uint32_t peer, unsigned int width,
 		 enum link_speed speed)
 {

@@ -21,7 +21,7 @@
 #define MAX_NAME  64         /* bytes of a NodeDescription (IBA 14.2.5.2) */
 
 #define MAX_NODES       200000     /* of a graph */
-#define MAX_GRAPH_PORTS (1U << 24) /* includes ports 0: about 400 MB */
+#define MAX_GRAPH_PORTS (1U << 24) /* includes ports 0: about 500 MB */
 
 enum node_type { /* IBA 14.2.5.3 */
 	NODE_CA = 1,
@@ -67,6 +67,11 @@ struct graph_port {
 	/* a degraded link: it trains with these values at most; width 0: it is not degraded */
 	uint8_t most_width;
 	uint8_t most_speed;
+	/* what the port supports, as in PortInfo (IBA 14.2.5.6: LinkWidthSupported,
+	 * LinkSpeedSupported, LinkSpeedExtSupported); 0: all up to what the cable has */
+	uint8_t widths;
+	uint8_t speeds;
+	uint8_t extended_speeds;
 };
 
 struct graph {
@@ -99,6 +104,10 @@ uint32_t graph_port(const struct graph *graph, uint32_t node, unsigned int numbe
 int graph_cable(struct graph *graph, uint32_t a, uint32_t b, unsigned int width,
 		enum link_speed speed);
 
+/* Whether the sets of a port have the width and the speed. A port with QDR has FDR10; no set
+ * has XDR. */
+bool graph_supports(const struct graph_port *port, unsigned int width, enum link_speed speed);
+
 /* Makes the cable of a port a degraded one, at both ends. -EINVAL: no cable, a width that does
  * not exist, more than the cable has. */
 int graph_degrade(struct graph *graph, uint32_t port, unsigned int width,
@@ -115,5 +124,8 @@ enum link_speed link_speed_parse(const char *name, size_t length);
 
 /* Whether cables with that many lanes exist. */
 bool link_width_exists(unsigned int width);
+
+/* LinkWidth's bit: 1x is 1, 4x 2, 8x 4, 12x 8, 2x 16. */
+uint8_t width_bit(unsigned int lanes);
 
 #endif

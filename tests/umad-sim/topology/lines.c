@@ -59,7 +59,6 @@ static bool take_width(struct text *rest, uint64_t *lanes)
 /* "4xHDR" in a comment, if the text has it; unknown parts are "?". */
 static bool take_link(struct text *rest, struct end *end)
 {
-	static const uint8_t bits[] = {[1] = 1, [2] = 16, [4] = 2, [8] = 4, [12] = 8};
 	struct text name;
 	uint64_t lanes;
 
@@ -69,7 +68,7 @@ static bool take_link(struct text *rest, struct end *end)
 	if (!take_prefix(rest, "??")) {
 		if (!take_width(rest, &lanes))
 			return false;
-		end->widths = bits[lanes];
+		end->widths = width_bit((unsigned int)lanes);
 	}
 	if (take_prefix(rest, "???"))
 		return true;
@@ -295,11 +294,12 @@ int read_header(struct reader *reader, enum node_type type, struct text *rest)
 	return ret || !described ? ret : read_node_comment(reader, rest);
 }
 
-/* ibsim's w=, s= and e= are the enabled widths, speeds and extended speeds of PortInfo. */
+/* The widths, speeds and extended speeds that the port supports. ibsim enables them. */
 static int read_options(struct reader *reader, struct text *rest, struct end *end)
 {
 	uint64_t widths = reader->widths, speeds = reader->speeds;
 	uint64_t extended = reader->extended_speeds;
+	struct graph_port *port = &reader->graph->ports[end->port];
 	bool valid = true;
 
 	for (skip_blanks(rest); rest->length && *rest->bytes != '#'; skip_blanks(rest)) {
@@ -325,7 +325,9 @@ static int read_options(struct reader *reader, struct text *rest, struct end *en
 				    "expected: " SHOW,
 				    SHOWN(option));
 	}
-	end->widths = (uint8_t)widths;
+	port->widths = end->widths = (uint8_t)widths;
+	port->speeds = (uint8_t)speeds;
+	port->extended_speeds = (uint8_t)extended;
 	end->speeds = (uint16_t)(speeds | extended << FDR);
 	return 0;
 }

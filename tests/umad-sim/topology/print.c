@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/* Prints a topology as ibnetdiscover does. A degraded link has a word of umad-sim's own. */
+/* Prints a topology as ibnetdiscover does. Sets of widths and speeds have ibsim's words,
+ * a degraded link has one of umad-sim's own. */
 
 #include "topology.h"
 
@@ -56,6 +57,12 @@ static void print_port(const struct graph *graph, const struct graph_port *port,
 		peer->number);
 	if (far->type != NODE_SWITCH)
 		fprintf(out, "(%" PRIx64 ") ", peer->guid);
+	if (port->widths)
+		fprintf(out, " w=%u", port->widths);
+	if (port->speeds)
+		fprintf(out, " s=%u", port->speeds);
+	if (port->extended_speeds)
+		fprintf(out, " e=%u", port->extended_speeds);
 	if (port->most_width)
 		fprintf(out, " active=%ux%s", port->most_width,
 			link_speed_name((enum link_speed)port->most_speed));

@@ -137,9 +137,9 @@ TEST(a_link_has_the_best_values_that_both_ends_support)
 TEST(a_degraded_link_keeps_what_both_ends_support)
 {
 	static const char *const texts[] = {
-		"Hca 1 \"a\"\n[1] \"b\" w=3 s=7 e=4 active=1xFDR\nHca 1 \"b\"\n",
+		"Hca 1 \"a\"\n[1] \"b\" w=3 s=7 e=5 active=1xFDR\nHca 1 \"b\"\n",
 		"Hca 1 \"a\"\n[1] \"b\"[1] active=1xFDR # \"b\" lid 1 4xHDR\nHca 1 \"b\"\n",
-		("Hca 1 \"a\"\n[1] \"b\" active=1xFDR e=4\n"
+		("Hca 1 \"a\"\n[1] \"b\" active=1xFDR e=5\n"
 		 "Hca 1 \"b\"\n[1] \"a\" e=7 active=1xFDR"),
 	};
 	struct graph graph, again;
@@ -344,6 +344,15 @@ TEST(each_error_is_told_with_its_line)
 		 "test.net:2: LID 2 of \"b\", which is 3 elsewhere"},
 		{"Ca 1 \"a\"\n[1] \"b\" w=2\nCa 1 \"b\"\n[1] \"a\" w=1\n",
 		 "test.net:2: a width that line 4, the other end, does not have"},
+		{"Ca 1 \"a\"\n[1] \"b\" w=2 active=1xSDR\nCa 1 \"b\"\n",
+		 "test.net:2: active=1xSDR, which w=, s= or e= of an end excludes"},
+		{"Ca 1 \"a\"\n[1] \"b\" active=4xFDR\nCa 1 \"b\"\n[1] \"a\" e=6\n",
+		 "test.net:2: active=4xFDR, which w=, s= or e= of an end excludes"},
+		{"Ca 1 \"a\"\n[1] \"b\" s=5 # \"b\" lid 1 4xDDR\nCa 1 \"b\"\n",
+		 "test.net:2: a link of 4xDDR, which w=, s= or e= of an end excludes"},
+		{"Ca 1 \"a\"\n[1] \"b\" # \"b\" lid 1 2xHDR\nCa 1 \"b\"\n[1] \"a\" w=3 # \"a\" "
+		 "lid 2 2xHDR\n",
+		 "test.net:2: a link of 2xHDR, which w=, s= or e= of an end excludes"},
 		{"Ca 1 \"a\"\n[1] \"b\" # \"b\" lid 1 4xSDR\nCa 1 \"b\"\n[1] \"a\" # \"a\" lid "
 		 "1 4xDDR",
 		 "test.net:2: a speed that line 4, the other end, does not have"},

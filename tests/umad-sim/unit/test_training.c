@@ -8,6 +8,7 @@
 #include "link.h"
 #include "links.h"
 #include "sma.h"
+#include "topologies.h"
 
 /* The PortInfo of a port, which ALPHA requests. */
 static uint8_t *port_info(struct subnet *subnet, uint32_t node, unsigned int number)
@@ -318,4 +319,116 @@ PLAIN_TEST(capability_mask2_has_the_widths_and_speeds_of_the_port)
 				     0); /* a switch has them at port 0 */
 		free_net(net);
 	}
+}
+
+/* --- sets of widths and speeds ------------------------------------------------------------ */
+
+/* The words w=, s= and e= of a port's line. */
+struct sets {
+	unsigned int widths, speeds, extended;
+};
+
+static struct sets random_sets(void)
+{
+	return (struct sets){1 + (unsigned int)rand() % 31, 1 + (unsigned int)rand() % 7,
+			     (unsigned int)rand() % 16};
+}
+
+static unsigned int highest(unsigned int bits)
+{
+	unsigned int bit = 0;
+
+	while (bits >> bit > 1)
+		bit++;
+	return bits ? 1U << bit : 0;
+}
+
+/* 2x, bit 16, is between 1x and 4x. */
+static unsigned int widest_of(unsigned int bits)
+{
+	return bits & 14 ? highest(bits & 14) : bits & 16 ? 16 : bits;
+}
+
+static void assert_port_info(struct fabric *fabric, uint32_t node, struct sets sets,
+			     struct sets both)
+{
+	unsigned int width = widest_of(both.widths), extended = highest(both.extended);
+	const struct {
+		enum MAD_FIELDS id;
+		unsigned int value;
+	} fields[] = {
+		{IB_PORT_LINK_WIDTH_SUPPORTED_F, sets.widths},
+		{IB_PORT_LINK_WIDTH_ENABLED_F, sets.widths},
+		{IB_PORT_LINK_WIDTH_ACTIVE_F, width},
+		{IB_PORT_LINK_SPEED_SUPPORTED_F, sets.speeds},
+		{IB_PORT_LINK_SPEED_ENABLED_F, sets.speeds},
+		{IB_PORT_LINK_SPEED_ACTIVE_F, extended ? 4 : highest(both.speeds)},
+		{IB_PORT_LINK_SPEED_EXT_SUPPORTED_F, sets.extended},
+		{IB_PORT_LINK_SPEED_EXT_ENABLED_F, sets.extended},
+		{IB_PORT_LINK_SPEED_EXT_ACTIVE_F, extended},
+		{IB_PORT_CAPMASK2_F, (sets.widths & 16 ? 0x10U : 0) |
+					     (sets.extended & 4 ? 0x20U : 0) |
+					     (sets.extended & 8 ? 0x400U : 0)},
+	};
+	uint8_t data[SMP_DATA] = {0};
+
+	assert_true(sma_read(fabric, node, IB_ATTR_PORT_INFO, 1, 1, data));
+	for (unsigned int i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		assert_int_equal(mad_get_field(data, 0, fields[i].id), fields[i].value);
+}
+
+/* Reads a cable whose ends have these sets, into a file and into a fabric. */
+static void show(struct sets near, struct sets far)
+{
+	struct sets both = {near.widths & far.widths, near.speeds & far.speeds,
+			    near.extended & far.extended};
+	struct topology_error error;
+	struct graph graph, again;
+	struct fabric fabric;
+	char text[256];
+	int ret;
+
+	snprintf(text, sizeof(text),
+		 "Ca 1 \"a\"\n[1] \"b\" w=%u s=%u e=%u\nCa 1 \"b\"\n[1] \"a\" w=%u s=%u e=%u\n",
+		 near.widths, near.speeds, near.extended, far.widths, far.speeds, far.extended);
+	graph_init(&graph);
+	ret = topology_read(&graph, text, strlen(text), "random.net", &error);
+	if (!both.widths || !(both.speeds | both.extended)) {
+		assert_int_equal(ret, -EINVAL);
+		graph_free(&graph);
+		return;
+	}
+	assert_int_equal(ret, 0);
+	print_and_read(&graph, &again);
+	assert_same(&graph, &again);
+	graph_free(&again);
+	memset(&fabric, 0, sizeof(fabric));
+	start_fabric(&fabric, &graph, 7, true);
+	assert_int_equal(bring_up(&fabric, graph_port(&fabric.graph, 0, 1)), 0);
+	assert_port_info(&fabric, 0, near, both);
+	assert_port_info(&fabric, 1, far, both);
+	stop_fabric(&fabric);
+}
+
+PLAIN_TEST(port_info_has_exactly_the_sets_of_the_topology)
+{
+	srand(test_seed());
+	for (unsigned int i = 0; i < 500; i++)
+		show(random_sets(), random_sets());
+}
+
+/* The other end supports all up to what the link has. */
+PLAIN_TEST(a_link_stays_down_if_a_rule_excludes_what_its_ends_support)
+{
+	struct subnet *subnet = set_up();
+	uint32_t port = port_of(subnet, NEAR, 3);
+
+	cable(&subnet->fabric, port)->widths = 2;
+	assert_int_equal(field(subnet, NEAR, 3, IB_PORT_LINK_WIDTH_SUPPORTED_F), 2);
+	assert_int_equal(field(subnet, FAR, 3, IB_PORT_LINK_WIDTH_SUPPORTED_F), 3);
+	assert_int_equal(set(subnet, NEAR, 3, IB_PORT_LINK_WIDTH_ENABLED_F, 1),
+			 STATUS_BAD_VALUE);
+	rule(subnet, "width 1x on near/3");
+	assert_false(link_is_up(&subnet->fabric, port));
+	tear_down(subnet);
 }

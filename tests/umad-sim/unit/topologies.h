@@ -81,6 +81,9 @@ static inline void assert_same(const struct graph *a, const struct graph *b)
 		assert_int_equal(a->ports[i].speed, b->ports[i].speed);
 		assert_int_equal(a->ports[i].most_width, b->ports[i].most_width);
 		assert_int_equal(a->ports[i].most_speed, b->ports[i].most_speed);
+		assert_int_equal(a->ports[i].widths, b->ports[i].widths);
+		assert_int_equal(a->ports[i].speeds, b->ports[i].speeds);
+		assert_int_equal(a->ports[i].extended_speeds, b->ports[i].extended_speeds);
 	}
 }
 
