@@ -20,6 +20,8 @@
 #define PROBE_US      1000
 #define PROBE_STEP_US 150
 #define PROBE_MAX_US  8000
+/* So many late MADs in a row, and half a window, are no losses: their nodes may be dead. */
+#define SKIP_AFTER    16
 /* How long after a response nodes that never responded do not count for a silence. */
 #define RESPONSIVE_US 200000
 /*
@@ -122,7 +124,7 @@ static bool is_sign_of_silence(const struct flow_window *window,
 static void note_silence(struct flow_window *window, const struct flow_account *account,
 			 int64_t now)
 {
-	if (++window->late_any > window->size / 2) {
+	if (++window->late_any >= SKIP_AFTER && window->late_any > window->size / 2) {
 		window->skip = true;
 		window->late_any = 0;
 	}
